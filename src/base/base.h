@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base.h - what every file of Seam may assume
+ *
+ * A handful of macros and the list of library calls that nobody may use:
+ * each of them has no bound, or hides one.
+ */
+#ifndef SEAM_BASE_H
+#define SEAM_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>	/* both must be seen before their calls are poisoned */
+#include <string.h>
+
+#define SEAM_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* An id that stands for "none"; ids are indices and never reach it. */
+#define SEAM_NONE UINT32_MAX
+
+/* A run of bytes that somebody else owns. */
+struct seam_bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+#ifdef __GNUC__
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok gets
+#endif
+
+#endif /* SEAM_BASE_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* clock.h - the one clock: CLOCK_MONOTONIC in nanoseconds */
+#ifndef SEAM_CLOCK_H
+#define SEAM_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define SEAM_NS_PER_S UINT64_C(1000000000)
+
+static inline uint64_t seam_clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SEAM_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+#endif /* SEAM_CLOCK_H */

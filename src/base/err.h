@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * err.h - an error code and the chain of causes behind it
+ *
+ * Fallible functions return 0 or a negative errno and take a
+ * struct seam_err * last.  Whoever detects the failure sets the error; each
+ * caller that knows something more (which file, which record) adds a line:
+ *
+ *	seam: cannot report 'a.data'
+ *	  caused by: record 412 at byte 0x9f20
+ *	  caused by: JIT_CODE_LOAD: code_size 99 does not fit in 64 bytes
+ *
+ * The struct lives on the stack of whoever prints it: no heap, no thread
+ * state, so it works when memory is what ran out.  NULL is allowed and means
+ * that only the code matters.
+ */
+#ifndef SEAM_ERR_H
+#define SEAM_ERR_H
+
+#include <stdio.h>
+
+enum {
+	SEAM_ERR_CAUSES = 6,
+	SEAM_ERR_TEXT = 400,
+};
+
+struct seam_err {
+	int code;		/* 0, or a negative errno */
+	int n_causes;		/* root cause first */
+	char cause[SEAM_ERR_CAUSES][SEAM_ERR_TEXT];
+};
+
+/* Start a chain.  Returns @code, so: return seam_err_set(err, -EIO, ...); */
+__attribute__((format(printf, 3, 4)))
+int seam_err_set(struct seam_err *err, int code, const char *fmt, ...);
+
+/*
+ * Add context to a failure on its way up.  Returns @code.  When the chain is
+ * full the newest line replaces the last: the root cause is never lost.
+ */
+__attribute__((format(printf, 3, 4)))
+int seam_err_add(struct seam_err *err, int code, const char *fmt, ...);
+
+/* Print the chain, newest context first, after "@prefix: ". */
+void seam_err_print(FILE *out, const char *prefix, const struct seam_err *err);
+
+#endif /* SEAM_ERR_H */

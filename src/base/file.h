@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.h - whole files: mapped to read, written until done
+ *
+ * A mapped file that another process shortens raises SIGBUS in its reader.
+ * Files that others may still change are therefore read into memory
+ * (seam_file_read), and only recordings that the user named are mapped.
+ */
+#ifndef SEAM_FILE_H
+#define SEAM_FILE_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+/* Zeroed is valid and empty. */
+struct seam_file {
+	struct seam_bytes bytes;	/* valid until seam_file_close() */
+	bool mapped;			/* else in heap memory */
+};
+
+/*
+ * Open @path, "-" for standard input, and have all of its bytes.  A regular
+ * file is mapped; a pipe is read to its end.  Returns 0, or -errno with the
+ * reason in @err; a folder gives -EISDIR.
+ */
+int seam_file_open(struct seam_file *file, const char *path,
+		   struct seam_err *err);
+
+/*
+ * Read at most @max_bytes of the regular file @path, relative to folder @dir
+ * (AT_FDCWD for the current one), into heap memory.  Links are not followed
+ * at the last name, and nothing but a regular file is opened, so a fifo
+ * cannot hold us up.  -EFBIG when the file is larger.
+ */
+int seam_file_read(struct seam_file *file, int dir, const char *path,
+		   size_t max_bytes, struct seam_err *err);
+
+/* Everything that is left to read from @fd, /proc files included. */
+int seam_file_read_fd(struct seam_file *file, int fd, size_t max_bytes,
+		      struct seam_err *err);
+
+/* Valid on a zeroed struct, and again after itself. */
+void seam_file_close(struct seam_file *file);
+
+/*
+ * Write all @size bytes at @offset of @fd, through EINTR and short writes.
+ * Returns 0 or -errno; @name and the offset are in the message.
+ */
+int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
+		       const char *name, struct seam_err *err);
+
+#endif /* SEAM_FILE_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * index.h - from a hash to the id of an element that is stored elsewhere
+ *
+ * The table holds (hash, id) pairs only; the elements stay in the caller's
+ * array, and the caller compares them.  That makes one small hash table
+ * serve strings, frames, stacks and addresses alike:
+ *
+ *	struct seam_index_probe probe = seam_index_probe(&index, hash);
+ *	uint32_t id;
+ *
+ *	while ((id = seam_index_next(&index, &probe)) != SEAM_NONE)
+ *		if (items[id].key == key)
+ *			return id;
+ *	... append the element as id n ...
+ *	seam_index_add(&index, hash, n);
+ *
+ * Open addressing with linear probes, at most half full.  32 bits of the
+ * hash stay beside the id: they place it again when the table grows, and
+ * spare a look at the element when they differ.
+ */
+#ifndef SEAM_INDEX_H
+#define SEAM_INDEX_H
+
+#include "base/base.h"
+
+struct seam_index_slot {
+	uint32_t hash;		/* folded to 32 bits */
+	uint32_t id;		/* SEAM_NONE when free */
+};
+
+/* Zeroed is a valid, empty index. */
+struct seam_index {
+	struct seam_index_slot *slots;
+	size_t n;		/* ids held */
+	size_t mask;		/* slots - 1 */
+};
+
+struct seam_index_probe {
+	size_t at;
+	uint32_t hash;
+};
+
+static inline uint32_t seam_index_tag(uint64_t hash)
+{
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* Ids have 32 bits, so 32 bits of hash spread them well enough. */
+static inline size_t seam_index_start(const struct seam_index *index,
+				      uint32_t tag)
+{
+	return tag & index->mask;
+}
+
+static inline struct seam_index_probe
+seam_index_probe(const struct seam_index *index, uint64_t hash)
+{
+	uint32_t tag = seam_index_tag(hash);
+
+	return (struct seam_index_probe) {
+		.at = seam_index_start(index, tag), .hash = tag,
+	};
+}
+
+/* The next id that may match, or SEAM_NONE.  Ends: half the slots are free. */
+static inline uint32_t seam_index_next(const struct seam_index *index,
+				       struct seam_index_probe *probe)
+{
+	if (!index->slots)
+		return SEAM_NONE;
+	for (;;) {
+		struct seam_index_slot slot = index->slots[probe->at];
+
+		if (slot.id == SEAM_NONE)
+			return SEAM_NONE;
+		probe->at = (probe->at + 1) & index->mask;
+		if (slot.hash == probe->hash)
+			return slot.id;
+	}
+}
+
+/* Hold one more id.  0 or -ENOMEM, and then the index is as it was. */
+int seam_index_add(struct seam_index *index, uint64_t hash, uint32_t id);
+
+void seam_index_fini(struct seam_index *index);
+
+#endif /* SEAM_INDEX_H */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* json.c - commas, indentation and escapes; the contract is in json.h */
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+
+struct seam_json seam_json_make(FILE *out, bool pretty)
+{
+	return (struct seam_json) { .out = out, .pretty = pretty };
+}
+
+static void new_line(struct seam_json *j)
+{
+	if (j->pretty && j->depth > 0)
+		fprintf(j->out, "\n%*s", 2 * j->depth, "");
+}
+
+static void begin(struct seam_json *j, const char *key)
+{
+	if (j->begun[j->depth] && j->depth > 0)
+		fputc(',', j->out);
+	j->begun[j->depth] = true;
+	new_line(j);
+	if (key)
+		fprintf(j->out, "\"%s\":%s", key, j->pretty ? " " : "");
+}
+
+void seam_json_open(struct seam_json *j, const char *key, char bracket)
+{
+	assert(j->depth < SEAM_JSON_DEPTH);
+
+	begin(j, key);
+	fputc(bracket, j->out);
+	j->closer[j->depth++] = bracket == '{' ? '}' : ']';
+	j->begun[j->depth] = false;
+}
+
+void seam_json_close(struct seam_json *j)
+{
+	bool empty = !j->begun[j->depth];
+
+	assert(j->depth > 0);
+
+	j->depth--;
+	if (j->pretty && !empty)
+		fprintf(j->out, "\n%*s", 2 * j->depth, "");
+	fputc(j->closer[j->depth], j->out);
+	if (j->depth == 0)
+		fputc('\n', j->out);
+}
+
+void seam_json_u64(struct seam_json *j, const char *key, uint64_t v)
+{
+	begin(j, key);
+	fprintf(j->out, "%" PRIu64, v);
+}
+
+void seam_json_i64(struct seam_json *j, const char *key, int64_t v)
+{
+	begin(j, key);
+	fprintf(j->out, "%" PRId64, v);
+}
+
+void seam_json_double(struct seam_json *j, const char *key, double v)
+{
+	char text[32];
+
+	begin(j, key);
+	if (!isfinite(v)) {
+		fputs("null", j->out);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.15g", v);
+	if (strtod(text, NULL) != v)
+		snprintf(text, sizeof(text), "%.17g", v);
+	fputs(text, j->out);
+}
+
+void seam_json_bool(struct seam_json *j, const char *key, bool v)
+{
+	begin(j, key);
+	fputs(v ? "true" : "false", j->out);
+}
+
+void seam_json_string(struct seam_json *j, const char *key, const char *v)
+{
+	begin(j, key);
+	if (!v) {
+		fputs("null", j->out);
+		return;
+	}
+	fputc('"', j->out);
+	seam_text_put(j->out, v, SEAM_TEXT_JSON);
+	fputc('"', j->out);
+}
+
+void seam_json_hex(struct seam_json *j, const char *key, struct seam_bytes v)
+{
+	begin(j, key);
+	fputc('"', j->out);
+	for (size_t i = 0; i < v.size; i++)
+		fprintf(j->out, "%02x", v.data[i]);
+	fputc('"', j->out);
+}

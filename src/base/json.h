@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * json.h - JSON written as it is produced
+ *
+ * A writer keeps only its depth, so a dump of a billion records needs no
+ * tree in memory (reading JSON is jansson's job).  Commas, quotes and
+ * escapes are its business; keys are literals of ours.
+ *
+ *	seam_json_open(&j, NULL, '{');
+ *	seam_json_u64(&j, "samples", n);
+ *	seam_json_open(&j, "rows", '[');
+ *	...
+ *	seam_json_close(&j);
+ *	seam_json_close(&j);
+ *
+ * A @key of NULL stands for an element of an array or the value on its own.
+ * Errors of the stream are the caller's to check, with ferror().
+ */
+#ifndef SEAM_JSON_H
+#define SEAM_JSON_H
+
+#include "base/base.h"
+
+#include <stdio.h>
+
+enum { SEAM_JSON_DEPTH = 64 };
+
+struct seam_json {
+	FILE *out;
+	int depth;
+	bool pretty;			/* a line for each value */
+	bool begun[SEAM_JSON_DEPTH + 1];/* a value was written at this depth */
+	char closer[SEAM_JSON_DEPTH];
+};
+
+struct seam_json seam_json_make(FILE *out, bool pretty);
+
+/* Begin an object or array; @bracket is '{' or '['. */
+void seam_json_open(struct seam_json *j, const char *key, char bracket);
+void seam_json_close(struct seam_json *j);
+
+void seam_json_u64(struct seam_json *j, const char *key, uint64_t v);
+void seam_json_i64(struct seam_json *j, const char *key, int64_t v);
+/* Shortest of 15 or 17 digits that reads back the same; null when not finite. */
+void seam_json_double(struct seam_json *j, const char *key, double v);
+void seam_json_bool(struct seam_json *j, const char *key, bool v);
+/* NULL writes null. */
+void seam_json_string(struct seam_json *j, const char *key, const char *v);
+/* Bytes as a string of hexadecimal digits. */
+void seam_json_hex(struct seam_json *j, const char *key, struct seam_bytes v);
+
+#endif /* SEAM_JSON_H */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c - one pass over a string, a character at a time; see text.h */
+#include "base/text.h"
+
+#include <string.h>
+
+/* Decode one UTF-8 character; 0 when the bytes are not one (RFC 3629). */
+static size_t utf8_length(const unsigned char *s, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t n;
+
+	if (s[0] < 0x80) {
+		*code = s[0];
+		return 1;
+	}
+	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	*code = s[0] & (0xffu >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (s[i] & 0x3f);
+	}
+	if (*code < least[n] || *code > 0x10ffff ||
+	    (*code >= 0xd800 && *code <= 0xdfff))
+		return 0;
+	return n;
+}
+
+static bool acts_on_its_reader(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+	       (code >= 0x202a && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069) ||
+	       code == 0x2028 || code == 0x2029;
+}
+
+static const char *replacement(unsigned char c, enum seam_text_form form)
+{
+	switch (form) {
+	case SEAM_TEXT_JSON:
+		return c == '"' ? "\\\"" : c == '\\' ? "\\\\" : NULL;
+	case SEAM_TEXT_XML:
+		return c == '&' ? "&amp;" : c == '<' ? "&lt;" :
+		       c == '>' ? "&gt;" : c == '"' ? "&quot;" :
+		       c == '\'' ? "&#39;" : NULL;
+	case SEAM_TEXT_FOLDED:
+		return c == ';' ? ":" : NULL;
+	case SEAM_TEXT_TERMINAL:
+		break;
+	}
+	return NULL;
+}
+
+/* A byte that may not pass, spelled out: one byte of @s, or one character. */
+static void spell(char *buf, size_t cap, uint32_t code,
+		  enum seam_text_form form)
+{
+	if (form == SEAM_TEXT_JSON)
+		snprintf(buf, cap, "\\u%04x", code);
+	else if (code > 0xff)
+		snprintf(buf, cap, "\\u%04x", code);
+	else
+		snprintf(buf, cap, "\\x%02x", code);
+}
+
+/*
+ * The next character of *@s in @form: at most 11 bytes into @buf.  A byte
+ * that is not UTF-8 becomes U+FFFD in JSON, which must be valid Unicode.
+ */
+static void next(const char **s, char buf[12], enum seam_text_form form)
+{
+	const unsigned char *p = (const unsigned char *)*s;
+	const char *other = replacement(*p, form);
+	uint32_t code = 0;
+	size_t n = utf8_length(p, &code);
+
+	*s += n ? n : 1;
+	if (other) {
+		snprintf(buf, 12, "%s", other);
+	} else if (n && !acts_on_its_reader(code)) {
+		memcpy(buf, p, n);
+		buf[n] = '\0';
+	} else {
+		spell(buf, 12, n ? code :
+		      form == SEAM_TEXT_JSON ? 0xfffd : *p, form);
+	}
+}
+
+void seam_text_put(FILE *out, const char *text, enum seam_text_form form)
+{
+	char buf[12];
+
+	while (*text) {
+		next(&text, buf, form);
+		fputs(buf, out);
+	}
+}
+
+const char *seam_text_copy(char *buf, size_t cap, const char *text,
+			   enum seam_text_form form)
+{
+	size_t pos = 0;
+	char one[12];
+
+	while (*text) {
+		size_t n;
+
+		next(&text, one, form);
+		n = strlen(one);
+		if (n >= cap - pos)
+			break;
+		memcpy(buf + pos, one, n);
+		pos += n;
+	}
+	buf[pos] = '\0';
+	return buf;
+}

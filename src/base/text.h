@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text.h - names from outside, made harmless for where they are shown
+ *
+ * Symbols, paths and thread names come from the traced program or from a
+ * file.  A terminal would act on the escapes in them, a browser on the tags,
+ * a line-based format on the separators.  Every output goes through one of
+ * these.  Valid UTF-8 stays as it is, except control characters and the
+ * bidirectional overrides (U+202A..202E, U+2066..2069), which could make a
+ * name read as another.
+ */
+#ifndef SEAM_TEXT_H
+#define SEAM_TEXT_H
+
+#include "base/base.h"
+
+#include <stdio.h>
+
+enum seam_text_form {
+	SEAM_TEXT_TERMINAL,	/* \x1b for what is not printable */
+	SEAM_TEXT_JSON,		/* inside a JSON string, quotes not included */
+	SEAM_TEXT_XML,		/* inside XML text or a quoted attribute */
+	SEAM_TEXT_FOLDED,	/* as terminal; ';' becomes ':' */
+};
+
+/* Write @text in @form to @out. */
+void seam_text_put(FILE *out, const char *text, enum seam_text_form form);
+
+/*
+ * The same into @buf, always NUL-terminated, cut at a character where it does
+ * not fit.  Returns @buf, so it can stand in an argument list.
+ */
+const char *seam_text_copy(char *buf, size_t cap, const char *text,
+			   enum seam_text_form form);
+
+#endif /* SEAM_TEXT_H */

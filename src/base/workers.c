@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* workers.c - threads that take task numbers from one counter */
+#include "base/workers.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define MAX_WORKERS 64
+
+struct crew {
+	void (*work)(void *context, size_t task);
+	void *context;
+	size_t n_tasks;
+	/*
+	 * Next task; every worker takes from it.  Relaxed: it orders nothing
+	 * but itself, pthread_join() publishes the results.
+	 */
+	atomic_size_t next;
+};
+
+unsigned int seam_workers_count(void)
+{
+	cpu_set_t set;
+	int n = 1;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		n = CPU_COUNT(&set);
+	return n < 1 ? 1 : n > MAX_WORKERS ? MAX_WORKERS : (unsigned int)n;
+}
+
+static void *run(void *arg)
+{
+	struct crew *crew = arg;
+	size_t task;
+
+	while ((task = atomic_fetch_add_explicit(&crew->next, 1,
+						 memory_order_relaxed)) <
+	       crew->n_tasks)
+		crew->work(crew->context, task);
+	return NULL;
+}
+
+void seam_workers_run(size_t n_tasks, void (*work)(void *context, size_t task),
+		      void *context)
+{
+	struct crew crew = {
+		.work = work, .context = context, .n_tasks = n_tasks,
+	};
+	pthread_t threads[MAX_WORKERS];
+	size_t want = seam_workers_count();
+	size_t n = 0;
+
+	if (want > n_tasks)
+		want = n_tasks;
+	while (n + 1 < want &&
+	       pthread_create(&threads[n], NULL, run, &crew) == 0)
+		n++;
+	run(&crew);
+	while (n > 0)
+		pthread_join(threads[--n], NULL);
+}

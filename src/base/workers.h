@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * workers.h - one function over many tasks, on all cores
+ *
+ * The calling thread works too, and is the only one when the machine has one
+ * core, when there is one task, or when no thread can be had: the result is
+ * the same, later.
+ */
+#ifndef SEAM_WORKERS_H
+#define SEAM_WORKERS_H
+
+#include "base/base.h"
+
+/* How many tasks run at once: the CPUs this process may use, at most 64. */
+unsigned int seam_workers_count(void);
+
+/*
+ * Call @work(@context, task) for every task in [0, @n_tasks), each once, in
+ * any order, from several threads.  Returns when all are done.
+ */
+void seam_workers_run(size_t n_tasks, void (*work)(void *context, size_t task),
+		      void *context);
+
+#endif /* SEAM_WORKERS_H */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command.h - a command and its options, declared once
+ *
+ * One table of options a command is the source of four things: the parser,
+ * --help, the man page and shell completion.  An option that is in the table
+ * is in all of them, with the same words.
+ */
+#ifndef SEAM_COMMAND_H
+#define SEAM_COMMAND_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+/* Exit status of every command but record's own (DESIGN: command line). */
+enum seam_exit {
+	SEAM_EXIT_DONE = 0,
+	SEAM_EXIT_FAILED = 1,	/* or a gate was exceeded */
+	SEAM_EXIT_USAGE = 2,
+	SEAM_EXIT_LOSSY = 3,	/* done, but data was lost or skipped */
+};
+
+enum seam_option_kind {
+	SEAM_OPTION_FLAG,	/* bool */
+	SEAM_OPTION_STRING,	/* const char * */
+	SEAM_OPTION_STRINGS,	/* struct seam_option_list: may be repeated */
+	SEAM_OPTION_U64,	/* uint64_t */
+	SEAM_OPTION_HEADING,	/* no option: a heading in help and man page */
+};
+
+enum { SEAM_OPTION_LIST = 64 };
+
+struct seam_option_list {
+	const char *items[SEAM_OPTION_LIST];
+	size_t n;
+};
+
+struct seam_option {
+	char letter;		/* 0: none */
+	const char *name;	/* without the dashes */
+	const char *value;	/* "HZ"; NULL for a flag; "[BYTES]": optional */
+	const char *choices;	/* "fp|none" for completion and checks; NULL */
+	const char *help;	/* one sentence, lower case, no full stop */
+	const char *detail;	/* more, for the man page only; NULL */
+	enum seam_option_kind kind;
+	size_t offset;		/* of the member in the command's struct */
+};
+
+#define SEAM_OPTION(type, member, kind_, letter_, name_, value_, help_, ...) \
+	{								\
+		.letter = (letter_), .name = (name_),			\
+		.value = (value_), .help = (help_), .kind = (kind_),	\
+		.offset = offsetof(type, member), __VA_ARGS__		\
+	}
+
+struct seam_command {
+	const char *name;
+	const char *summary;	/* "record a program", for 'seam help' */
+	const char *synopsis;	/* "[options] [--] COMMAND [ARG...]" */
+	const char *description;/* paragraphs divided by blank lines */
+	const char *examples;	/* "command line\ttext\n" lines */
+	const struct seam_option *options;
+	size_t n_options;
+	/* Words behind the options belong to a COMMAND: stop at the first. */
+	bool takes_command;
+	/* Returns the exit status.  argv[0] is the command's name. */
+	int (*run)(const struct seam_command *self, int argc, char **argv);
+};
+
+extern const struct seam_command seam_record_command;
+extern const struct seam_command seam_report_command;
+extern const struct seam_command seam_flamegraph_command;
+extern const struct seam_command seam_convert_command;
+extern const struct seam_command seam_dump_command;
+extern const struct seam_command seam_doctor_command;
+extern const struct seam_command seam_help_command;
+
+/*
+ * Parse argv into the members of @into, which holds the defaults.  Options
+ * and operands may mix, unless takes_command; "--" ends options.
+ * Operands are moved behind the options; *@first is the index of the first.
+ *
+ * Returns 0; or -EINVAL when the usage was wrong (said on stderr already,
+ * with the nearest option's name): the command returns SEAM_EXIT_USAGE; or
+ * 1 when --help was asked for and given: it returns SEAM_EXIT_DONE.
+ */
+int seam_command_parse(const struct seam_command *command, int argc,
+		       char **argv, void *into, int *first);
+
+/* "seam: " and the chain of causes on stderr.  Returns SEAM_EXIT_FAILED. */
+int seam_command_failed(const struct seam_err *err);
+
+/* One line on stderr, "seam: " before it; not with --quiet. */
+__attribute__((format(printf, 1, 2)))
+void seam_command_say(const char *fmt, ...);
+
+/* Whether to colour what goes to @fd (--color, NO_COLOR, a terminal). */
+bool seam_command_colors(int fd);
+
+#endif /* SEAM_COMMAND_H */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profile.h - one profile from many streams: who, where, when, which layer
+ *
+ * The only thing that the two halves of the program share: readers fill it
+ * (load.h), reports and exports read it, and neither knows the other.
+ *
+ * Tables of plain structs, tied by 32-bit indices ("ids"), never by
+ * pointers; samples and spans are columns, because a report touches few of
+ * their fields and there are millions of them.  Every time is
+ * CLOCK_MONOTONIC nanoseconds of the recording machine.
+ *
+ * Ownership: the profile owns all of it; seam_profile_fini() frees it.
+ * Threads: filled by one thread, then read by any number.
+ */
+#ifndef SEAM_PROFILE_H
+#define SEAM_PROFILE_H
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/index.h"
+#include "base/strings.h"
+
+/* From the machine up to the program that a virtual machine runs. */
+enum seam_layer {
+	SEAM_LAYER_KERNEL,
+	SEAM_LAYER_NATIVE,
+	SEAM_LAYER_JIT,
+	SEAM_LAYER_GUEST,
+	SEAM_N_LAYERS,
+};
+
+/* "kernel", "native", "jit", "guest": in reports, JSON and --layer. */
+const char *seam_layer_name(enum seam_layer layer);
+
+/*
+ * A function: what a report has a row for.  An address without a symbol is a
+ * function of its own, named "[module+0x1234]".
+ */
+struct seam_function {
+	uint32_t name;		/* string: demangled, for people */
+	uint32_t module;	/* string: path of the file, "[kernel.kallsyms]" */
+	uint8_t layer;		/* enum seam_layer */
+	bool is_named;		/* false: the name was made from the address */
+};
+
+/* A place in a function.  Equal places are one frame. */
+struct seam_frame {
+	uint32_t function;
+	uint32_t file;		/* string: source file, 0 when not known */
+	uint32_t line;		/* 0 when not known */
+	bool is_inlined;	/* its code stands inside its caller's */
+	uint64_t addr;		/* in the module's file; 0 for a guest frame */
+};
+
+/* A node of the prefix tree; stack 0 is the empty stack above all roots. */
+struct seam_stack {
+	uint32_t parent;	/* stack; SEAM_NONE for stack 0 */
+	uint32_t frame;		/* SEAM_NONE for stack 0 */
+};
+
+struct seam_process {
+	int32_t pid;
+	uint32_t name;		/* string: the last name of its first thread */
+	uint64_t start_ns;	/* 0 when it was there before the recording */
+	uint64_t end_ns;	/* UINT64_MAX when it outlived it */
+};
+
+struct seam_thread {
+	uint32_t process;
+	int32_t tid;
+	uint32_t name;		/* string: its last name */
+	uint64_t start_ns;
+	uint64_t end_ns;
+};
+
+/* What a sample counts. */
+enum seam_unit {
+	SEAM_UNIT_COUNT,	/* occurrences of an event */
+	SEAM_UNIT_NS,		/* nanoseconds of a clock */
+};
+
+struct seam_event {
+	uint32_t name;		/* string: "cpu-clock", "sched:sched_switch" */
+	uint8_t unit;		/* enum seam_unit of its samples' weights */
+	uint64_t n_samples;
+	uint64_t n_lost;	/* records of this event that were lost */
+};
+
+/*
+ * Samples, in the order of their file.  A name changes over a thread's life;
+ * comm is the one it had at the sample.
+ */
+struct seam_samples {
+	size_t n, cap;
+	uint64_t *time_ns;
+	uint64_t *weight;	/* the period: how much it stands for */
+	uint32_t *thread;
+	uint32_t *comm;		/* string */
+	uint32_t *stack;
+	uint16_t *cpu;		/* UINT16_MAX when not known */
+	uint16_t *event;
+};
+
+/* Calls with their exact ends, ordered by (thread, begin). */
+struct seam_spans {
+	size_t n, cap;
+	uint64_t *begin_ns;
+	uint64_t *end_ns;
+	uint32_t *thread;
+	uint32_t *function;
+	uint32_t *depth;	/* 0 for a root call of the thread */
+};
+
+/* Something that was produced and is not here.  See invariant 5. */
+struct seam_loss {
+	const char *cause;	/* literal: "ring full", "record damaged", ... */
+	uint32_t source;	/* string: event, file or section */
+	uint64_t records;	/* how many; 0 when it cannot be known */
+	uint64_t bytes;		/* of a file that could not be read; or 0 */
+};
+
+struct seam_profile {
+	struct seam_strings strings;
+	SEAM_ARRAY(struct seam_process) processes;
+	SEAM_ARRAY(struct seam_thread) threads;
+	SEAM_ARRAY(struct seam_event) events;
+	SEAM_ARRAY(struct seam_function) functions;
+	SEAM_ARRAY(struct seam_frame) frames;
+	SEAM_ARRAY(struct seam_stack) stacks;
+	SEAM_ARRAY(struct seam_loss) losses;
+	SEAM_ARRAY(uint32_t) notes;	/* strings: what a reader should know */
+	struct seam_samples samples;
+	struct seam_spans spans;
+	uint64_t start_ns, end_ns;	/* first and last time of the data */
+	uint32_t command;		/* string: what was recorded */
+
+	/* look-up, for those who fill */
+	struct seam_index function_index;
+	struct seam_index frame_index;
+	struct seam_index stack_index;
+};
+
+/* An empty profile, stack 0 included.  0 or -ENOMEM. */
+int seam_profile_init(struct seam_profile *profile);
+void seam_profile_fini(struct seam_profile *profile);
+
+/*
+ * For readers: the id of an equal element, added if new; SEAM_NONE when
+ * memory ran out or 2^32 - 1 ids are in use.
+ */
+uint32_t seam_profile_function(struct seam_profile *profile,
+			       const struct seam_function *function);
+uint32_t seam_profile_frame(struct seam_profile *profile,
+			    const struct seam_frame *frame);
+uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
+			    uint32_t frame);
+
+/* Count a loss; equal cause and source add up.  Memory running out is silent. */
+void seam_profile_lost(struct seam_profile *profile, const char *cause,
+		       uint32_t source, uint64_t records, uint64_t bytes);
+
+/* A note for the person who reads, once for each distinct text. */
+__attribute__((format(printf, 2, 3)))
+void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
+
+/* All records lost, by any cause. */
+uint64_t seam_profile_n_lost(const struct seam_profile *profile);
+
+static inline const char *seam_profile_text(const struct seam_profile *profile,
+					    uint32_t string)
+{
+	return seam_strings_get(&profile->strings, string);
+}
+
+#endif /* SEAM_PROFILE_H */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbols.h - from an address in a file to names, files, lines, inlined calls
+ *
+ * One object answers for a whole recording.  A module is a file that was
+ * mapped (ELF, vdso) or the kernel.  A module is known by what the recording
+ * says of it, above all its build id: a file found today that does not carry
+ * the recorded build id is not it, and is not used.
+ *
+ * Nothing is read until the first address of a module is asked for.  The
+ * caller asks once for each distinct address; this side does not cache
+ * answers.
+ *
+ * Threads: different modules may be resolved from different threads at the
+ * same time, one module from one thread at a time; seam_symbols_module() from
+ * one thread and not during a resolve.
+ */
+#ifndef SEAM_SYMBOLS_H
+#define SEAM_SYMBOLS_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+struct seam_symbols;
+
+struct seam_symbols_options {
+	const char *bundle;	/* the recording's folder; NULL: none */
+	const char *const *symfs;/* roots to look under before "/" */
+	size_t n_symfs;
+	bool no_inline;		/* no inlined frames */
+	bool no_lines;		/* no source lines and no inlined frames: fast */
+	bool debuginfod;	/* ask servers; otherwise only the local cache */
+};
+
+/* What a recording knows of a mapped file. */
+struct seam_module {
+	const char *path;	/* "/usr/lib/libc.so.6", "[vdso]", "//anon" */
+	const uint8_t *build_id;/* NULL when not recorded */
+	size_t build_id_size;	/* at most 20 */
+	int32_t pid;		/* of a process that mapped it; for notes */
+};
+
+/*
+ * The kernel at record time.  Its symbols come from the bundle's
+ * kernel.sym.zst, or from the running kernel when both the build id (or,
+ * without one, boot id) and the address of _text are the recorded ones.
+ */
+struct seam_kernel {
+	const char *boot_id;	/* NULL when not recorded */
+	const uint8_t *build_id;
+	size_t build_id_size;
+	uint64_t text_addr;	/* of _text at record time; 0 when not recorded */
+};
+
+/* One function that an address is in.  Innermost first; the last is real. */
+struct seam_location {
+	const char *function;	/* demangled; NULL when there is no symbol */
+	const char *file;	/* NULL when not known */
+	uint32_t line;
+	bool is_inlined;
+};
+
+/* Both strings of a location live as long as the symbols object. */
+
+struct seam_symbols *seam_symbols_new(const struct seam_symbols_options *options);
+void seam_symbols_free(struct seam_symbols *symbols);
+
+/*
+ * The number of a module, the same for equal path and build id.  Everything
+ * pointed to is copied.  SEAM_NONE when memory ran out.
+ */
+uint32_t seam_symbols_module(struct seam_symbols *symbols,
+			     const struct seam_module *module);
+uint32_t seam_symbols_kernel(struct seam_symbols *symbols,
+			     const struct seam_kernel *kernel);
+
+/*
+ * The functions at @addr of module @module: at most @cap of them into @out.
+ * @addr is an offset in the file for a file, an address for the kernel.
+ * Returns how many, 0 when the address has no symbol.
+ *
+ * Cost: the first call for a module reads its tables; after that O(log n)
+ * for symbols, and the DWARF of each compilation unit once.
+ */
+size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t module,
+			    uint64_t addr, struct seam_location *out,
+			    size_t cap);
+
+/*
+ * Why a module has no symbols ("file not found", "build id is 12ab.., the
+ * recording has 98fe.."), or NULL when it has or was never asked.
+ */
+const char *seam_symbols_problem(const struct seam_symbols *symbols,
+				 uint32_t module);
+
+#endif /* SEAM_SYMBOLS_H */

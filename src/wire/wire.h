@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.h - one table per record: reader, writer, dumps and manual from it
+ *
+ * A record's wire layout is its C struct's fields in declaration order, each
+ * packed (no padding) in the byte order of the file.  The table adds what C
+ * cannot say: the meaning and unit of each field.  The generic functions
+ * below walk the table, so a field added there appears in all at once.
+ *
+ * The table describes syntax only.  What a field must satisfy (a size that
+ * agrees with another, a flag that must be zero) is checked by a short
+ * hand-written function beside the table; see for instance
+ * perf_record.c.
+ */
+#ifndef SEAM_WIRE_H
+#define SEAM_WIRE_H
+
+#include "base/base.h"
+#include "base/cursor.h"
+#include "base/json.h"
+
+#include <stdio.h>
+
+enum seam_wire_type {
+	SEAM_WIRE_U8,
+	SEAM_WIRE_U16,
+	SEAM_WIRE_U32,
+	SEAM_WIRE_U64,
+	SEAM_WIRE_I32,
+	SEAM_WIRE_I64,
+	SEAM_WIRE_CSTR,		/* const char *, NUL-terminated, borrowed */
+	SEAM_WIRE_REST,		/* struct seam_bytes, must be the last field */
+};
+
+struct seam_field {
+	const char *name;
+	const char *doc;	/* meaning and unit, one line */
+	size_t offset;		/* in the C struct */
+	enum seam_wire_type type;
+};
+
+struct seam_record {
+	const char *name;
+	const char *spec;	/* where the layout is defined */
+	const struct seam_field *fields;
+	size_t n_fields;
+};
+
+/* The wire type follows from the C type, so the two cannot disagree. */
+#define SEAM_FIELD(record, member, text)					\
+	{								\
+		.name = #member,					\
+		.doc = (text),						\
+		.offset = offsetof(record, member),			\
+		.type = _Generic(((record *)0)->member,			\
+			uint8_t: SEAM_WIRE_U8,				\
+			uint16_t: SEAM_WIRE_U16,				\
+			uint32_t: SEAM_WIRE_U32,				\
+			uint64_t: SEAM_WIRE_U64,				\
+			int32_t: SEAM_WIRE_I32,				\
+			int64_t: SEAM_WIRE_I64,				\
+			const char *: SEAM_WIRE_CSTR,			\
+			struct seam_bytes: SEAM_WIRE_REST),		\
+	}
+
+/*
+ * Read one record into @out, a zeroed or reusable struct of the table's type.
+ * Returns 0 or the cursor's error; on error @out is partly written.
+ */
+int seam_wire_read(struct seam_cursor *c, const struct seam_record *rec,
+		  void *out);
+
+/*
+ * Write @in at @buf in byte order @endian.  Returns the record's size, which
+ * may exceed @cap, as snprintf() does; then @buf holds nothing useful.
+ */
+size_t seam_wire_write(const struct seam_record *rec, const void *in,
+		      enum seam_endian endian, uint8_t *buf, size_t cap);
+
+/* One "name=value" line per record; strings are escaped for terminals. */
+void seam_wire_dump(FILE *out, const struct seam_record *rec, const void *in);
+
+/* The fields as members of the object that @j has open; bytes as hex. */
+void seam_wire_json(struct seam_json *j, const struct seam_record *rec,
+		    const void *in);
+
+/* The record as a Markdown table, for doc/formats. */
+void seam_wire_doc(FILE *out, const struct seam_record *rec);
+
+#endif /* SEAM_WIRE_H */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* test_containers.c - arrays, arenas, indexes and string tables */
+#include "base/strings.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+
+static void an_array_keeps_what_was_pushed(void **state)
+{
+	SEAM_ARRAY(uint64_t) a = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		uint64_t *slot = SEAM_ARRAY_PUSH(&a);
+
+		assert_non_null(slot);
+		*slot = i * i;
+	}
+	assert_int_equal(a.n, 1000);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(a.items[i], i * i);
+	free(a.items);
+}
+
+static void an_array_refuses_a_size_that_overflows(void **state)
+{
+	size_t cap = 0;
+
+	(void)state;
+	assert_null(seam_array_reserve(NULL, &cap, SIZE_MAX, 1));
+	assert_null(seam_array_reserve(NULL, &cap, SIZE_MAX / 4, 16));
+	assert_int_equal(cap, 0);
+}
+
+static void an_arena_gives_zeroed_aligned_memory(void **state)
+{
+	static const uint8_t zero[5000];
+	struct seam_arena arena = { 0 };
+
+	(void)state;
+	for (size_t size = 0; size < sizeof(zero); size += 37) {
+		uint8_t *p = seam_arena_alloc(&arena, size);
+
+		assert_non_null(p);
+		assert_int_equal((uintptr_t)p % 16, 0);
+		assert_memory_equal(p, zero, size);
+		memset(p, 0xff, size);
+	}
+	assert_non_null(seam_arena_alloc(&arena, 1 << 20));
+	assert_null(seam_arena_alloc(&arena, SIZE_MAX - 8));
+	seam_arena_fini(&arena);
+	seam_arena_fini(&arena);
+}
+
+static void an_index_finds_every_id_it_was_given(void **state)
+{
+	struct seam_index index = { 0 };
+
+	(void)state;
+	for (uint32_t id = 0; id < 100000; id++)
+		assert_int_equal(seam_index_add(&index, seam_hash_u64(id), id),
+				 0);
+	for (uint32_t id = 0; id < 100000; id++) {
+		struct seam_index_probe probe =
+			seam_index_probe(&index, seam_hash_u64(id));
+		uint32_t got;
+
+		while ((got = seam_index_next(&index, &probe)) != SEAM_NONE &&
+		       got != id)
+			;
+		assert_int_equal(got, id);
+	}
+	seam_index_fini(&index);
+}
+
+/* All on one slot: slower, never wrong. */
+static void an_index_survives_equal_hashes(void **state)
+{
+	struct seam_index index = { 0 };
+	struct seam_index_probe probe;
+	uint32_t seen = 0;
+
+	(void)state;
+	for (uint32_t id = 0; id < 500; id++)
+		assert_int_equal(seam_index_add(&index, 42, id), 0);
+	probe = seam_index_probe(&index, 42);
+	while (seam_index_next(&index, &probe) != SEAM_NONE)
+		seen++;
+	assert_int_equal(seen, 500);
+	seam_index_fini(&index);
+}
+
+static void a_string_has_one_id(void **state)
+{
+	struct seam_strings strings = { 0 };
+	char name[32];
+
+	(void)state;
+	assert_int_equal(seam_strings_put(&strings, ""), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 1; i < 5000; i++) {
+			snprintf(name, sizeof(name), "function_%u", i);
+			assert_int_equal(seam_strings_put(&strings, name), i);
+		}
+	}
+	assert_string_equal(seam_strings_get(&strings, 77), "function_77");
+	assert_int_equal(seam_strings_find(&strings, "function_77"), 77);
+	assert_int_equal(seam_strings_find(&strings, "other"), SEAM_NONE);
+	assert_string_equal(seam_strings_get(&strings, SEAM_NONE), "");
+	seam_strings_fini(&strings);
+}
+
+static void a_string_ends_at_its_size_or_its_first_nul(void **state)
+{
+	struct seam_strings strings = { 0 };
+	uint32_t abc = seam_strings_add(&strings, "abcdef", 3);
+
+	(void)state;
+	assert_int_equal(seam_strings_add(&strings, "abc\0x", 5), abc);
+	assert_int_not_equal(seam_strings_put(&strings, "ab"), abc);
+	assert_int_equal(seam_strings_put(&strings, NULL), 0);
+	seam_strings_fini(&strings);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_array_keeps_what_was_pushed),
+		cmocka_unit_test(an_array_refuses_a_size_that_overflows),
+		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory),
+		cmocka_unit_test(an_index_finds_every_id_it_was_given),
+		cmocka_unit_test(an_index_survives_equal_hashes),
+		cmocka_unit_test(a_string_has_one_id),
+		cmocka_unit_test(a_string_ends_at_its_size_or_its_first_nul),
+	};
+
+	return cmocka_run_group_tests_name("containers", tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* test_err.c - the promises of err.h */
+#include "base/err.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void prints_newest_context_first(void **state)
+{
+	struct seam_err err = { 0 };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(seam_err_set(&err, -EBADMSG, "size %d", 99), -EBADMSG);
+	assert_int_equal(seam_err_add(&err, -EBADMSG, "record 4"), -EBADMSG);
+	seam_err_print(out, "seam", &err);
+	fclose(out);
+	assert_string_equal(text,
+			    "seam: record 4\n  caused by: size 99\n");
+	free(text);
+}
+
+static void keeps_the_root_cause_when_full(void **state)
+{
+	struct seam_err err = { 0 };
+
+	(void)state;
+	seam_err_set(&err, -EIO, "root");
+	for (int i = 0; i < 20; i++)
+		seam_err_add(&err, -EIO, "context %d", i);
+	assert_int_equal(err.n_causes, SEAM_ERR_CAUSES);
+	assert_string_equal(err.cause[0], "root");
+	assert_string_equal(err.cause[SEAM_ERR_CAUSES - 1], "context 19");
+}
+
+static void cuts_long_text(void **state)
+{
+	struct seam_err err = { 0 };
+	char big[2 * SEAM_ERR_TEXT];
+
+	(void)state;
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	seam_err_set(&err, -EIO, "%s", big);
+	assert_int_equal(strlen(err.cause[0]), SEAM_ERR_TEXT - 1);
+}
+
+static void accepts_no_error_object(void **state)
+{
+	(void)state;
+	assert_int_equal(seam_err_set(NULL, -ENOMEM, "x"), -ENOMEM);
+	assert_int_equal(seam_err_add(NULL, -ENOMEM, "x"), -ENOMEM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(prints_newest_context_first),
+		cmocka_unit_test(keeps_the_root_cause_when_full),
+		cmocka_unit_test(cuts_long_text),
+		cmocka_unit_test(accepts_no_error_object),
+	};
+
+	return cmocka_run_group_tests_name("err", tests, NULL, NULL);
+}

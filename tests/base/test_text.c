@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* test_text.c - what a hostile name may not do, and what JSON looks like */
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+
+static const char *shown(const char *text, enum seam_text_form form)
+{
+	static char buf[256];
+
+	return seam_text_copy(buf, sizeof(buf), text, form);
+}
+
+static void no_escape_reaches_a_terminal(void **state)
+{
+	(void)state;
+	assert_string_equal(shown("a\x1b[31mb\x7f\n", SEAM_TEXT_TERMINAL),
+			    "a\\x1b[31mb\\x7f\\x0a");
+	/* C1 control CSI as UTF-8, and a right-to-left override. */
+	assert_string_equal(shown("\xc2\x9b" "2J", SEAM_TEXT_TERMINAL),
+			    "\\x9b2J");
+	assert_string_equal(shown("gpj.\xe2\x80\xae" "exe", SEAM_TEXT_TERMINAL),
+			    "gpj.\\u202eexe");
+}
+
+static void honest_utf8_stays_and_broken_utf8_is_spelled_out(void **state)
+{
+	(void)state;
+	assert_string_equal(shown("für_λ", SEAM_TEXT_TERMINAL), "für_λ");
+	assert_string_equal(shown("\xff\xc3", SEAM_TEXT_TERMINAL),
+			    "\\xff\\xc3");
+	/* An overlong slash, a surrogate, a value past U+10FFFF. */
+	assert_string_equal(shown("\xc0\xaf", SEAM_TEXT_TERMINAL),
+			    "\\xc0\\xaf");
+	assert_string_equal(shown("\xed\xa0\x80", SEAM_TEXT_TERMINAL),
+			    "\\xed\\xa0\\x80");
+	assert_string_equal(shown("\xf4\x90\x80\x80", SEAM_TEXT_TERMINAL),
+			    "\\xf4\\x90\\x80\\x80");
+}
+
+static void each_form_guards_its_own_syntax(void **state)
+{
+	(void)state;
+	assert_string_equal(shown("a\"\\\x01\xff", SEAM_TEXT_JSON),
+			    "a\\\"\\\\\\u0001\\ufffd");
+	assert_string_equal(shown("<script a='1'>&\"", SEAM_TEXT_XML),
+			    "&lt;script a=&#39;1&#39;&gt;&amp;&quot;");
+	assert_string_equal(shown("a;b\nc", SEAM_TEXT_FOLDED), "a:b\\x0ac");
+}
+
+static void a_copy_is_cut_between_characters(void **state)
+{
+	char buf[4];
+
+	(void)state;
+	seam_text_copy(buf, sizeof(buf), "aλλ", SEAM_TEXT_TERMINAL);
+	assert_string_equal(buf, "aλ");
+	seam_text_copy(buf, sizeof(buf), "\x1b", SEAM_TEXT_TERMINAL);
+	assert_string_equal(buf, "");
+	seam_text_copy(buf, 1, "abc", SEAM_TEXT_TERMINAL);
+	assert_string_equal(buf, "");
+}
+
+static void json_places_commas_and_brackets(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct seam_json j = seam_json_make(out, false);
+
+	(void)state;
+	seam_json_open(&j, NULL, '{');
+	seam_json_u64(&j, "big", UINT64_MAX);
+	seam_json_i64(&j, "small", INT64_MIN);
+	seam_json_open(&j, "list", '[');
+	seam_json_double(&j, NULL, 0.1);
+	seam_json_double(&j, NULL, 1.0 / 0.0);
+	seam_json_bool(&j, NULL, true);
+	seam_json_open(&j, NULL, '{');
+	seam_json_close(&j);
+	seam_json_close(&j);
+	seam_json_string(&j, "none", NULL);
+	seam_json_hex(&j, "id", (struct seam_bytes) {
+		(const uint8_t *)"\x00\xfe", 2 });
+	seam_json_close(&j);
+	fclose(out);
+	assert_string_equal(text,
+		"{\"big\":18446744073709551615,"
+		"\"small\":-9223372036854775808,"
+		"\"list\":[0.1,null,true,{}],\"none\":null,\"id\":\"00fe\"}\n");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_escape_reaches_a_terminal),
+		cmocka_unit_test(
+			honest_utf8_stays_and_broken_utf8_is_spelled_out),
+		cmocka_unit_test(each_form_guards_its_own_syntax),
+		cmocka_unit_test(a_copy_is_cut_between_characters),
+		cmocka_unit_test(json_places_commas_and_brackets),
+	};
+
+	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}
