@@ -78,7 +78,10 @@ static void count_record(struct seam_drain *d, struct seam_source_ring *ring,
 		d->n_throttled++;
 		return;
 	}
-	if (ring->is_sideband && d->on_sideband)
+	if (!ring->is_sideband)
+		return;
+	d->n_sideband++;
+	if (d->on_sideband)
 		d->on_sideband(d->context,
 			       seam_ring_bytes(span, pos, header->size,
 					       d->scratch));
