@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "record/elf_id.h"
-#include "record/kernel.h"
+#include "symbol/elf_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,14 +104,10 @@ static bool has_build_id(int fd, const uint8_t *id, size_t size)
 /* A regular file that carries the mapping's build id; or -1. */
 static int open_if_it_is(const char *path, const uint8_t *id, size_t id_size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
+	int fd = seam_elf_open_fd(path, NULL);
 
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    has_build_id(fd, id, id_size))
-		return fd;
+	if (fd < 0 || has_build_id(fd, id, id_size))
+		return fd < 0 ? -1 : fd;
 	close(fd);
 	return -1;
 }
@@ -187,12 +183,6 @@ static bool is_at_its_path(const struct seam_kept *file)
 	return fd >= 0;
 }
 
-static void name_of(const uint8_t *id, size_t size, char *buf)
-{
-	for (size_t i = 0; i < size; i++)
-		snprintf(buf + 2 * i, 3, "%02x", id[i]);
-}
-
 /* A new file elf/@id; or -1. */
 static int create_copy(const struct seam_bundle *bundle, const uint8_t *id,
 		       size_t id_size)
@@ -203,7 +193,7 @@ static int create_copy(const struct seam_bundle *bundle, const uint8_t *id,
 
 	if (dir < 0)
 		return -1;
-	name_of(id, id_size, name);
+	seam_build_id_text(name, id, id_size);
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
 		    O_CLOEXEC, 0600);
 	close(dir);
@@ -268,7 +258,7 @@ static void keep_vdso(struct seam_keep *keep, const struct seam_bundle *bundle)
 	segments = (const void *)(image + header->e_phoff);
 	for (size_t i = 0; i < header->e_phnum; i++)
 		if (segments[i].p_type == PT_NOTE && !keep->vdso_build_id_size)
-			keep->vdso_build_id_size = seam_build_id_in_notes(
+			keep->vdso_build_id_size = seam_elf_id_in_notes(
 				(struct seam_bytes) {
 					image + segments[i].p_offset,
 					segments[i].p_filesz },

@@ -321,7 +321,7 @@ static int begin(struct session *s, struct seam_err *err)
 
 	if (r < 0)
 		return r;
-	seam_running_kernel_read(&s->kernel);
+	seam_running_read(&s->kernel);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	s->start_wall_ns = (uint64_t)wall.tv_sec * SEAM_NS_PER_S +
 			   (uint64_t)wall.tv_nsec;
@@ -521,9 +521,9 @@ static struct seam_manifest describe(const struct session *s, bool complete)
 		.complete = complete,
 		.words = s->options->words,
 		.n_words = s->options->n_words,
-		.boot_id = s->kernel.boot_id,
-		.kernel_build_id_size = s->kernel.build_id_size,
-		.kernel_text_addr = s->kernel.text_addr,
+		.boot_id = s->kernel.identity.boot_id,
+		.kernel_build_id_size = s->kernel.identity.build_id_size,
+		.kernel_text_addr = s->kernel.identity.text_addr,
 		.start_wall_ns = s->start_wall_ns,
 		.start_ns = s->start_ns,
 		.duration_ns = s->result->duration_ns,
@@ -535,7 +535,7 @@ static struct seam_manifest describe(const struct session *s, bool complete)
 		.n_rings = s->sources.n_rings,
 	};
 
-	memcpy(m.kernel_build_id, s->kernel.build_id,
+	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
 	       sizeof(m.kernel_build_id));
 	m.vdso_build_id_size = s->keep.vdso_build_id_size;
 	memcpy(m.vdso_build_id, s->keep.vdso_build_id,
@@ -588,9 +588,18 @@ static int write_manifest(struct session *s, bool complete,
 	return r;
 }
 
-/* Bytes that symbols will be looked up in, where no path leads to them. */
-static void keep_files(struct session *s)
+/*
+ * What symbols will be looked up in: the kernel's, which a reboot renames,
+ * and files that no path leads to.
+ */
+static void keep_symbols(struct session *s)
 {
+	struct seam_err err = { 0 };
+
+	if (s->drain.n_kernel_samples &&
+	    seam_kernel_capture(s->bundle.dir, "kernel.sym.zst", &err) < 0)
+		note(s, false, "the kernel's symbols were not kept: %s",
+		     err.cause[0]);
 	seam_keep_finish(&s->keep, &s->bundle);
 	if (s->keep.n_copied)
 		note(s, true, "%" PRIu64 " files that are gone were kept",
@@ -621,7 +630,7 @@ static int finish(struct session *s, int r, struct seam_err *err)
 	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
 	keep_first(&r, write_features(s, r < 0 ? NULL : err));
 	if (!s->result->cut_short)
-		keep_files(s);
+		keep_symbols(s);
 	keep_first(&r, write_manifest(s, true, r < 0 ? NULL : err));
 	s->result->n_samples = s->drain.n_samples;
 	s->result->n_unwritten = s->drain.n_unwritten;
