@@ -125,8 +125,9 @@ int seam_tallies_make(struct seam_tallies *tallies,
 		*tallies = (struct seam_tallies) { 0 };
 		return rc;
 	}
-	qsort(tallies->items, tallies->n, sizeof(*tallies->items),
-	      by_group_and_stack);
+	if (tallies->n)
+		qsort(tallies->items, tallies->n, sizeof(*tallies->items),
+		      by_group_and_stack);
 	for (size_t i = 0; i < tallies->n; i++) {
 		tallies->samples += tallies->items[i].samples;
 		tallies->weight += tallies->items[i].weight;
