@@ -14,8 +14,8 @@ static char *folded_of(const struct seam_profile *p, bool by_weight,
 {
 	struct seam_selection selection;
 	struct seam_selected s;
-	char *text = NULL;
-	size_t size;
+	static char *text;
+	static size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	seam_selection_init(&selection);
