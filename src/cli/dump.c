@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "cli/command.h"
+#include "model/load.h"
 #include "model/recording.h"
 #include "wire/perf_dump.h"
 
@@ -60,7 +61,7 @@ static int dump(const char *path, bool json)
 	seam_recording_close(&recording);
 	if (r < 0) {
 		seam_err_add(&err, r, "cannot dump all of '%s'", path ? path :
-			     SEAM_RECORDING_DEFAULT);
+			     SEAM_LOAD_DEFAULT);
 		status = seam_command_failed(&err);
 		/* Cut or damaged: what was whole has been shown. */
 		if (r == -ENODATA || r == -EBADMSG)

@@ -85,7 +85,7 @@ int seam_load(struct seam_profile *profile, const char *path,
 		tell_manifest(profile, &recording);
 		if (r < 0)
 			seam_err_add(err, r, "cannot read '%s'", path ? path :
-				     SEAM_RECORDING_DEFAULT);
+				     SEAM_LOAD_DEFAULT);
 	}
 	seam_recording_close(&recording);
 	return r;

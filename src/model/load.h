@@ -18,8 +18,11 @@ struct seam_load_options {
 	bool debuginfod;		/* ask servers for what is not here */
 };
 
+/* The recording that commands take when none is named. */
+#define SEAM_LOAD_DEFAULT "recording.seam"
+
 /*
- * Read @path (NULL: recording.seam; "-": standard input) into @profile, which
+ * Read @path (NULL: the default; "-": standard input) into @profile, which
  * the caller makes with seam_profile_init() and frees in every case.
  *
  * Returns 0, also when a part was damaged or missing: what was whole is in

@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "model/load.h"
+
 /* More than any that we write: a line of JSON for each ring. */
 #define MAX_MANIFEST_BYTES ((size_t)16 << 20)
 
@@ -58,7 +60,7 @@ int seam_recording_open(struct seam_recording *recording, const char *path,
 
 	*recording = (struct seam_recording) { 0 };
 	if (!path)
-		path = SEAM_RECORDING_DEFAULT;
+		path = SEAM_LOAD_DEFAULT;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		r = open_folder(recording, path, err);
 	else

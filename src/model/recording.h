@@ -15,9 +15,6 @@
 /* Data files beside the first; perf makes one for each of its threads. */
 enum { SEAM_RECORDING_PARTS = 256 };
 
-/* The recording that commands take when none is named. */
-#define SEAM_RECORDING_DEFAULT "recording.seam"
-
 struct seam_recording {
 	struct seam_file data;
 	struct seam_file parts[SEAM_RECORDING_PARTS];
@@ -28,7 +25,7 @@ struct seam_recording {
 };
 
 /*
- * Open @path (NULL: the default), which must outlive the recording.  0, or
+ * Open @path (NULL: SEAM_LOAD_DEFAULT), which must outlive the recording.  0, or
  * -errno with the chain of causes; to be closed in either case.
  */
 int seam_recording_open(struct seam_recording *recording, const char *path,
