@@ -16,6 +16,7 @@
 
 const struct seam_command *const seam_commands[] = {
 	&seam_record_command,
+	&seam_dump_command,
 	&seam_doctor_command,
 	&seam_help_command,
 };
