@@ -107,7 +107,6 @@ static void print_json(void)
 	seam_json_close(&j);
 	json_events(&j);
 	seam_json_close(&j);
-	putchar('\n');
 }
 
 static int run(const struct seam_command *self, int argc, char **argv)
