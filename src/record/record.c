@@ -28,6 +28,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -229,6 +230,17 @@ static void tell_what_is_left_out(const struct session *s)
 		     "Linux 6.0");
 }
 
+/* All the descriptors that we may have; the command keeps what it had. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int prepare(struct session *s, struct seam_err *err)
 {
 	int r = seam_loop_init(&s->loop, err);
@@ -236,7 +248,9 @@ static int prepare(struct session *s, struct seam_err *err)
 	if (r == 0 && s->options->command)
 		r = seam_child_prepare(&s->child, s->options->command,
 				       &s->loop.old_mask, err);
+	/* From here on nothing is the command's any more. */
 	seam_loop_ignore_write_signals();
+	raise_descriptors();
 	s->hz = s->options->period ? 0 : frequency(s);
 	if (r == 0)
 		r = open_what_there_is(s, err);

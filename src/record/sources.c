@@ -156,18 +156,6 @@ static bool step_down(struct seam_sources *s, struct seam_event *event,
 	return false;
 }
 
-/* All the descriptors that we may have.  False when that was so already. */
-static bool raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
-	    limit.rlim_cur >= limit.rlim_max)
-		return false;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
 static int open_one(struct seam_sources *s, struct seam_event *event, int tid,
 		    int cpu)
 {
@@ -177,8 +165,6 @@ static int open_one(struct seam_sources *s, struct seam_event *event, int tid,
 
 		if (fd >= 0)
 			return fd;
-		if (errno == EMFILE && raise_descriptors())
-			continue;
 		if (errno != EINTR && !step_down(s, event, errno))
 			return -errno;
 	}

@@ -59,7 +59,7 @@ int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 
 /*
  * Append whole records that lie in @n pieces; @pieces is used up.  On an
- * error nothing of the batch belongs to the file: data_bytes is unchanged.
+ * error nothing of the batch belongs to the file, which ends where it did.
  */
 int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 			    size_t n, struct seam_err *err);
