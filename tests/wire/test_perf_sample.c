@@ -89,7 +89,7 @@ static void the_fast_reader_agrees_with_the_whole_one(void **state)
 			seam_perf_layout_make(&attr, SEAM_LITTLE);
 		struct bytes b = { .endian = SEAM_LITTLE };
 		struct seam_perf_sample sample;
-		struct seam_perf_core core;
+		struct seam_perf_core core = { 0 };
 		struct seam_bytes bytes;
 		size_t cut;
 
