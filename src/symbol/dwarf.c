@@ -321,18 +321,22 @@ static void locate_call(const struct unit *unit, Dwarf_Die *die,
 }
 
 /* The line table's word for @addr. */
-static bool locate_addr(struct unit *unit, uint64_t addr,
+static void locate_addr(struct unit *unit, uint64_t addr,
 			struct seam_location *at)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, addr);
 	int number = 0;
 
 	if (!line)
-		return false;
+		return;
 	at->file = dwarf_linesrc(line, NULL, NULL);
 	if (dwarf_lineno(line, &number) == 0 && number > 0)
 		at->line = (uint32_t)number;
-	return at->file;
+}
+
+static bool is_known(const struct seam_location *at)
+{
+	return at->function || at->file;
 }
 
 size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
@@ -342,11 +346,10 @@ size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
 	struct seam_location at = { 0 };
 	size_t n = 0;
 	uint32_t id;
-	bool known;
 
 	if (!unit)
 		return 0;
-	known = locate_addr(unit, addr, &at);
+	locate_addr(unit, addr, &at);
 	id = seam_intervals_find(&unit->inlines.intervals, addr);
 	for (int i = 0; id != SEAM_NONE && i < MAX_CHAIN; i++) {
 		struct seam_inline *call = &unit->inlines.calls.items[id];
@@ -356,12 +359,16 @@ size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
 		/* Without room, outer ones replace what was last. */
 		if (n == cap || (d->no_inline && n > 0))
 			n--;
-		out[n++] = at;
+		if (is_known(&at) || n > 0)
+			out[n++] = at;
 		if (at.is_inlined)
 			locate_call(unit, &call->die, &at);
 		id = call->parent;
 	}
-	if (n == 0 && known)
+	if (n == 0 && is_known(&at))
 		out[n++] = at;
+	/* A chain longer than any compiler's ends as if it were whole. */
+	if (n > 0)
+		out[n - 1].is_inlined = false;
 	return n;
 }
