@@ -3,79 +3,53 @@
 #include "model/load.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
-#include "base/file.h"
 #include "model/load_perf.h"
+#include "model/recording.h"
 #include "wire/perf_data.h"
 
-/* Files of one recording: data, and data.0, data.1... of perf's threads. */
-struct files {
-	struct seam_file data;
-	struct seam_file parts[SEAM_PERF_PARTS];
-	size_t n_parts;
-	const char *bundle;		/* the folder; NULL for a file alone */
-};
-
-static void close_files(struct files *files)
+/* What the bundle says beyond its data file. */
+static void tell_manifest(struct seam_profile *profile,
+			  const struct seam_recording *recording)
 {
-	seam_file_close(&files->data);
-	while (files->n_parts > 0)
-		seam_file_close(&files->parts[--files->n_parts]);
+	const struct seam_manifest *m = &recording->manifest;
+	uint32_t name = seam_strings_put(&profile->strings, "recording");
+
+	if (recording->bad_manifest.code)
+		seam_profile_note(profile, "meta.json is not used: %s",
+				  recording->bad_manifest.cause[0]);
+	for (size_t i = 0; i < m->n_left_out; i++)
+		seam_profile_note(profile, "left out: %s", m->left_out[i]);
+	if (m->n_unwritten)
+		seam_profile_lost(profile, "not written", name,
+				  m->n_unwritten, 0);
+	if (m->n_bad_bytes)
+		seam_profile_lost(profile, "damaged in the ring", name, 0,
+				  m->n_bad_bytes);
 }
 
-static int open_in_folder(struct files *files, const char *folder,
-			  struct seam_err *err)
-{
-	char path[PATH_MAX];
-	int r;
-
-	snprintf(path, sizeof(path), "%s/data", folder);
-	r = seam_file_open(&files->data, path, err);
-	if (r < 0)
-		return seam_err_add(err, r, "cannot open '%s'", path);
-	files->bundle = folder;
-	while (files->n_parts < SEAM_PERF_PARTS) {
-		snprintf(path, sizeof(path), "%s/data.%zu", folder,
-			 files->n_parts);
-		if (seam_file_open(&files->parts[files->n_parts], path, NULL))
-			break;
-		files->n_parts++;
-	}
-	return 0;
-}
-
-static int open_files(struct files *files, const char *path,
-		      struct seam_err *err)
-{
-	struct stat st;
-	int r;
-
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return open_in_folder(files, path, err);
-	r = seam_file_open(&files->data, path, err);
-	return r;
-}
-
-static int load_data(struct seam_profile *profile, const struct files *files,
+static int load_perf(struct seam_profile *profile,
+		     const struct seam_recording *recording,
 		     const struct seam_load_options *options,
 		     struct seam_err *err)
 {
+	const struct seam_manifest *m = &recording->manifest;
 	struct seam_symbols *symbols;
 	struct seam_perf_input input = {
-		.data = &files->data, .parts = files->parts,
-		.n_parts = files->n_parts,
+		.data = &recording->data, .parts = recording->parts,
+		.n_parts = recording->n_parts,
+		.kernel = {
+			.boot_id = m->boot_id,
+			.build_id = m->kernel_build_id_size ?
+				    m->kernel_build_id : NULL,
+			.build_id_size = m->kernel_build_id_size,
+			.text_addr = m->kernel_text_addr,
+		},
 	};
 	int r;
 
-	if (!seam_perf_data_is(files->data.bytes))
-		return seam_err_set(err, -EBADMSG, files->data.bytes.size ?
-				    "not a recording that Seam knows" :
-				    "the file is empty");
 	symbols = seam_symbols_new(&(struct seam_symbols_options) {
-		.bundle = files->bundle, .symfs = options->symfs,
+		.bundle = recording->folder, .symfs = options->symfs,
 		.n_symfs = options->n_symfs, .no_inline = options->no_inline,
 		.no_lines = options->no_lines,
 		.debuginfod = options->debuginfod,
@@ -87,19 +61,32 @@ static int load_data(struct seam_profile *profile, const struct files *files,
 	return r;
 }
 
+static int load(struct seam_profile *profile,
+		const struct seam_recording *recording,
+		const struct seam_load_options *options, struct seam_err *err)
+{
+	struct seam_bytes bytes = recording->data.bytes;
+
+	if (seam_perf_data_is(bytes))
+		return load_perf(profile, recording, options, err);
+	return seam_err_set(err, -EBADMSG, bytes.size ?
+			    "not a recording that Seam knows" :
+			    "the file is empty");
+}
+
 int seam_load(struct seam_profile *profile, const char *path,
 	      const struct seam_load_options *options, struct seam_err *err)
 {
-	struct files files = { 0 };
-	int r;
+	struct seam_recording recording;
+	int r = seam_recording_open(&recording, path, err);
 
-	if (!path)
-		path = SEAM_LOAD_DEFAULT;
-	r = open_files(&files, path, err);
-	if (r == 0)
-		r = load_data(profile, &files, options, err);
-	close_files(&files);
-	if (r < 0)
-		seam_err_add(err, r, "cannot read '%s'", path);
+	if (r == 0) {
+		r = load(profile, &recording, options, err);
+		tell_manifest(profile, &recording);
+		if (r < 0)
+			seam_err_add(err, r, "cannot read '%s'", path ? path :
+				     SEAM_LOAD_DEFAULT);
+	}
+	seam_recording_close(&recording);
 	return r;
 }

@@ -7,9 +7,6 @@
 #include "model/load.h"
 #include "symbol/symbols.h"
 
-/* Data files of a recording by several threads (perf record --threads). */
-enum { SEAM_PERF_PARTS = 256 };
-
 struct seam_perf_input {
 	const struct seam_file *data;		/* header and records */
 	const struct seam_file *parts;		/* more records, or NULL */

@@ -270,27 +270,12 @@ static bool is_wanted(uint32_t type)
 	return false;
 }
 
-/* The id of a stamped record is its last word, or else that of event 0. */
-static uint32_t event_of_stamp(const struct seam_perf_data *data,
-			       struct seam_bytes payload)
-{
-	const struct seam_perf_attr *attr = &data->events.items[0].attr;
-	struct seam_cursor c;
-
-	if (data->events.n == 1 || payload.size < 8 ||
-	    !(attr->sample_type & PERF_SAMPLE_IDENTIFIER))
-		return 0;
-	c = seam_cursor_make(payload.data + payload.size - 8, 8, data->endian);
-	return seam_perf_data_event(data, seam_cursor_u64(&c));
-}
-
 static void set_aside(struct seam_perf_scan *scan,
 		      const struct seam_perf_record *record, bool is_unpacked)
 {
 	const struct seam_perf_data *data = scan->data;
-	uint32_t event = event_of_stamp(data, record->payload);
-	const struct seam_perf_attr *attr =
-		&data->events.items[event == SEAM_NONE ? 0 : event].attr;
+	const struct seam_perf_attr *attr = &data->events.items[
+		seam_perf_data_stamped(data, record->payload)].attr;
 	struct seam_perf_aside *aside = SEAM_ARRAY_PUSH(&scan->asides);
 
 	if (!aside) {

@@ -152,12 +152,13 @@ void seam_elf_close(struct seam_elf *file)
 	*file = (struct seam_elf) { .fd = -1 };
 }
 
-bool seam_elf_addr(const struct seam_elf *file, uint64_t offset, uint64_t *addr)
+bool seam_segments_addr(const struct seam_segments *segments, uint64_t offset,
+			uint64_t *addr)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < file->segments.n; i++) {
-		const struct seam_segment *s = &file->segments.items[i];
+	for (size_t i = 0; i < segments->n; i++) {
+		const struct seam_segment *s = &segments->items[i];
 
 		if (offset < s->offset || offset - s->offset >= s->size ||
 		    (found && !s->runs))

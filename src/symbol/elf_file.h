@@ -27,6 +27,11 @@ struct seam_segment {
 	bool runs;		/* PF_X */
 };
 
+struct seam_segments {
+	struct seam_segment *items;
+	size_t n, cap;
+};
+
 /* Zeroed is valid and closed. */
 struct seam_elf {
 	Elf *elf;
@@ -37,7 +42,7 @@ struct seam_elf {
 	int machine;		/* EM_X86_64, ... */
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_size;	/* 0: has none */
-	SEAM_ARRAY(struct seam_segment) segments;
+	struct seam_segments segments;
 };
 
 /*
@@ -64,11 +69,11 @@ void seam_elf_release_fd(struct seam_elf *file);
 void seam_elf_close(struct seam_elf *file);
 
 /*
- * The address of the byte at @offset of the file, which code that runs is
- * preferred to hold.  False when no segment maps it.
+ * The address of the byte at @offset of the file; where two segments hold it,
+ * of the one that runs.  False when none does.
  */
-bool seam_elf_addr(const struct seam_elf *file, uint64_t offset,
-		   uint64_t *addr);
+bool seam_segments_addr(const struct seam_segments *segments, uint64_t offset,
+			uint64_t *addr);
 
 /*
  * The section called @name that has bytes in the file, with its header in

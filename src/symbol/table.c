@@ -113,7 +113,7 @@ static int cut(struct seam_table *table)
 	return seam_intervals_cut(&table->intervals);
 }
 
-int seam_table_sort(struct seam_table *table)
+int seam_table_seal(struct seam_table *table)
 {
 	int r;
 
@@ -142,9 +142,10 @@ static bool reads_better(const char *a, const char *b)
 	return strlen(a) > strlen(b);
 }
 
-const char *seam_table_name(const struct seam_table *table,
-			    const struct seam_symbol *symbol,
-			    struct seam_arena *arena)
+/* The best name of @symbol and its aliases, which stand behind it. */
+static const char *choose_name(const struct seam_table *table,
+			       const struct seam_symbol *symbol,
+			       struct seam_arena *arena)
 {
 	const struct seam_symbol *last = table->symbols.items +
 					 table->symbols.n;
@@ -163,6 +164,20 @@ const char *seam_table_name(const struct seam_table *table,
 			best = name;
 	}
 	return best;
+}
+
+const char *seam_table_name(struct seam_table *table, uint64_t addr,
+			    struct seam_arena *arena)
+{
+	uint32_t id = seam_intervals_find(&table->intervals, addr);
+	struct seam_symbol *symbol;
+
+	if (id == SEAM_NONE)
+		return NULL;
+	symbol = &table->symbols.items[id];
+	if (!symbol->shown)
+		symbol->shown = choose_name(table, symbol, arena);
+	return symbol->shown;
 }
 
 void seam_table_fini(struct seam_table *table)

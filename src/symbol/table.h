@@ -32,6 +32,7 @@ struct seam_symbol {
 	uint64_t end;		/* == start: no size */
 	uint64_t limit;		/* a symbol without a size ends by then */
 	const char *name;	/* as the linker knows it */
+	const char *shown;	/* for people; NULL until asked for */
 	uint32_t flags;		/* of enum seam_symbol_flag */
 };
 
@@ -48,7 +49,7 @@ int seam_table_add(struct seam_table *table, const struct seam_symbol *symbol);
  * Sort what was added.  Needed before look-ups, and again after more was
  * added.  0 or -ENOMEM.
  */
-int seam_table_sort(struct seam_table *table);
+int seam_table_seal(struct seam_table *table);
 
 /*
  * The symbol that @addr is in, or NULL.  Of equally good aliases the first of
@@ -58,11 +59,11 @@ const struct seam_symbol *seam_table_find(const struct seam_table *table,
 					  uint64_t addr);
 
 /*
- * The name to show for @symbol, from seam_table_find(): demangled, and the
- * best of equally good aliases.  In @arena, or borrowed from the table.
+ * The name to show for the function at @addr, or NULL: demangled, and the
+ * best of equally good aliases.  Made once, in @arena; one arena for all
+ * calls.
  */
-const char *seam_table_name(const struct seam_table *table,
-			    const struct seam_symbol *symbol,
+const char *seam_table_name(struct seam_table *table, uint64_t addr,
 			    struct seam_arena *arena);
 
 void seam_table_fini(struct seam_table *table);

@@ -116,6 +116,21 @@ uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id)
 	return found ? found->event : SEAM_NONE;
 }
 
+uint32_t seam_perf_data_stamped(const struct seam_perf_data *data,
+				struct seam_bytes payload)
+{
+	const struct seam_perf_attr *attr = &data->events.items[0].attr;
+	struct seam_cursor c;
+	uint32_t event;
+
+	if (data->events.n == 1 || payload.size < 8 ||
+	    !(attr->sample_type & PERF_SAMPLE_IDENTIFIER))
+		return 0;
+	c = seam_cursor_make(payload.data + payload.size - 8, 8, data->endian);
+	event = seam_perf_data_event(data, seam_cursor_u64(&c));
+	return event == SEAM_NONE ? 0 : event;
+}
+
 /* -- events ------------------------------------------------------------- */
 
 static int add_event(struct seam_perf_data *data,

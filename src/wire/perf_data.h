@@ -84,6 +84,13 @@ void seam_perf_data_close(struct seam_perf_data *data);
  */
 uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id);
 
+/*
+ * The event whose trailer ends @payload, as a position in events: by the id
+ * in its last word where events record one, else the first.
+ */
+uint32_t seam_perf_data_stamped(const struct seam_perf_data *data,
+				struct seam_bytes payload);
+
 /* A feature that is one string (HOSTNAME, ARCH...), or NULL. */
 const char *seam_perf_data_string(const struct seam_perf_data *data,
 				  enum seam_perf_feature feature);

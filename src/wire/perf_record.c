@@ -383,6 +383,10 @@ static const struct seam_record nothing_record = {
 	.name = "nothing", .spec = KERNEL,
 };
 
+_Static_assert(sizeof(struct seam_perf_mmap2) <= SEAM_PERF_MAX_RECORD &&
+	       sizeof(struct seam_perf_mmap2_build_id) <= SEAM_PERF_MAX_RECORD,
+	       "SEAM_PERF_MAX_RECORD is too small");
+
 static const struct {
 	const char *name;
 	const struct seam_record *table;

@@ -130,6 +130,9 @@ struct seam_perf_auxtrace {
 	uint32_t cpu, reserved;
 };
 
+/* Room for what any of the tables reads. */
+enum { SEAM_PERF_MAX_RECORD = 96 };
+
 /*
  * "MMAP2", "SAMPLE", "FINISHED_ROUND": as perf prints them behind
  * PERF_RECORD_.  NULL for a type that we do not know.
