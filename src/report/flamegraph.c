@@ -32,6 +32,7 @@ enum {
 /* Width of a character of 11.5 px, and the least room for a name. */
 static const double character_width = 6.95;
 static const double least_text_width = 3 * 6.95 + 7;
+#define GAP 0.7	/* between neighbours */
 
 /* Colours: a letter for CSS, a word for the legend. */
 enum look {
@@ -242,7 +243,8 @@ static void put_frame(const struct picture *p, uint32_t id)
 		size_of(p, node));
 	put_title(p, node);
 	fprintf(p->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" "
-		"height=\"%d\" rx=\"2\"/>", x, y, width, ROW);
+		"height=\"%d\" rx=\"2\"/>", x, y,
+		width - GAP > 0.3 ? width - GAP : 0.3, ROW - 1);
 	if (width >= least_text_width) {
 		fprintf(p->out, "<text x=\"%.2f\" y=\"%u\">", x + 4,
 			y + ROW - 6);
@@ -253,7 +255,6 @@ static void put_frame(const struct picture *p, uint32_t id)
 	fputs("</g>\n", p->out);
 }
 
-/* Swatches from the right; "data-right" is where they end up in a window. */
 static void put_legend(const struct picture *p)
 {
 	int x = 0;
@@ -277,10 +278,8 @@ static void put_subtitle(const struct picture *p)
 	const struct seam_node *root = &p->tree.items[0];
 	const struct seam_profile *profile = p->profile;
 	char line[256], n[SEAM_NUMBER];
-	uint32_t event = p->graph->selected->event;
+	uint32_t event = seam_selected_event(p->graph->selected);
 
-	if (event == SEAM_NONE && profile->events.n == 1)
-		event = 0;
 	fprintf(p->out, "<text class=\"sub%s\" x=\"%d\" y=\"45\">",
 		seam_summary_is_lossy(profile) ? " lossy" : "", MARGIN);
 	if (event != SEAM_NONE) {
@@ -310,7 +309,7 @@ static void put_head(const struct picture *p, uint32_t height)
 	fprintf(p->out, "<g id=\"head\"><rect class=\"band\" width=\"100%%\" "
 		"height=\"%d\"/>\n<text class=\"title\" x=\"%d\" y=\"26\">",
 		TOP - 8, MARGIN);
-	put_name(p->out, p->graph->title, 80);
+	put_label(p->out, p->graph->title, 110);
 	fputs("</text>\n", p->out);
 	put_subtitle(p);
 	put_legend(p);
@@ -342,14 +341,12 @@ static int make_tree(struct picture *p)
 {
 	const struct seam_selected *selected = p->graph->selected;
 	struct seam_tallies tallies;
-	uint32_t event = selected->event;
+	uint32_t event = seam_selected_event(selected);
 	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE,
 				   SEAM_GROUP_COMM);
 
 	if (rc)
 		return rc;
-	if (event == SEAM_NONE && p->profile->events.n == 1)
-		event = 0;
 	p->by_weight = event != SEAM_NONE && tallies.weight != 0;
 	if (p->by_weight)
 		p->unit = (enum seam_unit)p->profile->events.items[event].unit;

@@ -24,7 +24,8 @@ const MARGIN = number(root, "margin");
 const TOP = number(root, "top");
 const ROW = number(root, "row");
 const inverted = number(root, "inverted") === 1;
-const LEAST = 0.4;		/* pixels: narrower frames are not drawn */
+const GAP = 0.7;		/* pixels between neighbours */
+const LEAST = 0.3;		/* pixels: narrower frames are not drawn */
 
 function make(name, attributes, parent) {
 	const element = document.createElementNS(SVG, name);
@@ -65,15 +66,15 @@ const frames = Array.from(root.children, (element, id) => {
 		parent: null,
 		children: [],
 		shown: true,
+		pixels: 0,
 	};
 });
 const path = [];
-let rows = 0;
+let rows = 1;
 
 for (const frame of frames) {
 	path.length = frame.depth;
 	path.push(frame);
-	rows = Math.max(rows, frame.depth + 1);
 	if (frame.depth) {
 		frame.parent = path[frame.depth - 1];
 		frame.parent.children.push(frame);
@@ -106,48 +107,60 @@ function fit(name, pixels) {
 	return name.length <= n ? name : name.slice(0, n - 1) + "…";
 }
 
-function place(frame, x, pixels, above) {
+/* What is left of a frame's width when the zoomed one fills the window. */
+function pixelsOf(frame) {
+	const scale = (width - 2 * MARGIN) / zoomed.size;
+	const end = frame.x + frame.size;
+
+	if (frame.depth < zoomed.depth)
+		return frame.x <= zoomed.x && end >= zoomed.x + zoomed.size ?
+			zoomed.size * scale : 0;
+	return frame.x >= zoomed.x && end <= zoomed.x + zoomed.size ?
+		frame.size * scale : 0;
+}
+
+function place(frame) {
+	const above = frame.depth < zoomed.depth;
+	const x = above ? MARGIN : MARGIN + (frame.x - zoomed.x) *
+		(width - 2 * MARGIN) / zoomed.size;
 	const row = inverted ? frame.depth : rows - 1 - frame.depth;
 	const y = TOP + row * ROW;
 
-	frame.shown = pixels >= LEAST;
-	frame.element.style.display = frame.shown ? "" : "none";
-	if (!frame.shown)
-		return;
 	frame.rect.setAttribute("x", x.toFixed(2));
 	frame.rect.setAttribute("y", y);
-	frame.rect.setAttribute("width", pixels.toFixed(2));
+	frame.rect.setAttribute("width",
+		Math.max(frame.pixels - GAP, LEAST).toFixed(2));
 	frame.text.setAttribute("x", (x + 4).toFixed(2));
 	frame.text.setAttribute("y", y + ROW - 6);
-	frame.text.textContent = fit(frame.lines[0], pixels);
+	frame.text.textContent = fit(frame.lines[0], frame.pixels);
 	frame.element.classList.toggle("above", above);
 }
 
+/* The picture is as high as what is shown of it. */
 function layOut() {
-	const scale = (width - 2 * MARGIN) / zoomed.size;
-
+	rows = 1;
 	for (const frame of frames) {
-		const above = frame !== zoomed && frame.depth < zoomed.depth &&
-			frame.x <= zoomed.x &&
-			frame.x + frame.size >= zoomed.x + zoomed.size;
-		const inside = frame.depth >= zoomed.depth &&
-			frame.x >= zoomed.x &&
-			frame.x + frame.size <= zoomed.x + zoomed.size;
-
-		if (above)
-			place(frame, MARGIN, width - 2 * MARGIN, true);
-		else
-			place(frame, MARGIN + (frame.x - zoomed.x) * scale,
-				inside ? frame.size * scale : 0, false);
+		frame.pixels = pixelsOf(frame);
+		frame.shown = frame.pixels >= LEAST;
+		frame.element.style.display = frame.shown ? "" : "none";
+		if (frame.shown)
+			rows = Math.max(rows, frame.depth + 1);
 	}
+	const height = TOP + rows * ROW + MARGIN;
+
+	svg.setAttribute("height", height);
+	page.setAttribute("height", Math.max(height, window.innerHeight));
+	for (const frame of frames)
+		if (frame.shown)
+			place(frame);
 }
 
 /* The tools above the frames. */
-const holder = make("foreignObject", { y: 8, height: 36 }, head);
+const holder = make("foreignObject", { y: 40, height: 34 }, head);
 const bar = makeHtml("div", { class: "html bar" }, holder);
 const result = makeHtml("output", { "aria-live": "polite" }, bar);
 const search = makeHtml("input", {
-	type: "search", placeholder: "Search: /regex", spellcheck: "false",
+	type: "search", placeholder: "Search (regex)", spellcheck: "false",
 	"aria-label": "Search frames by regular expression",
 }, bar);
 const back = makeHtml("button", { type: "button", title: "Backspace" }, bar);
@@ -158,19 +171,12 @@ reset.textContent = "Reset";
 
 function measure() {
 	width = Math.max(window.innerWidth || 1200, 480);
-	const height = TOP + rows * ROW + MARGIN;
-
 	svg.removeAttribute("viewBox");
 	svg.setAttribute("width", width);
-	svg.setAttribute("height", height);
-	page.setAttribute("height", Math.max(height, window.innerHeight));
 	const tools = Math.min(580, width - 2 * MARGIN);
 
 	holder.setAttribute("x", width - MARGIN - tools);
 	holder.setAttribute("width", tools);
-	for (const part of head.querySelectorAll("[data-right]"))
-		part.setAttribute("transform", "translate(" +
-			(width - number(part, "right")) + " 0)");
 }
 
 /* The head stays in sight in a picture that is taller than the window. */
@@ -369,6 +375,9 @@ document.addEventListener("keydown", (event) => {
 			search.focus();
 		keys[event.key]();
 		hideTip();
+		if (event.key.startsWith("Arrow"))
+			showTip(current, Number(current.text.getAttribute("x")),
+				Number(current.text.getAttribute("y")) - 8);
 	} else {
 		return;
 	}
