@@ -67,8 +67,10 @@ static void put_rows(const struct seam_report *report, struct seam_table *table,
 static bool is_shown(const struct seam_report *report, uint32_t event)
 {
 	const struct seam_selected *s = report->selected;
+	const struct seam_event *e = &report->profile->events.items[event];
 
-	return s->event == SEAM_NONE || s->event == event;
+	return s->event == SEAM_NONE ? e->n_samples || e->n_lost :
+	       s->event == event;
 }
 
 static int put_event(const struct seam_report *report, struct seam_json *j,
@@ -105,8 +107,7 @@ int seam_report_json(const struct seam_report *report, FILE *out)
 {
 	struct seam_json j = seam_json_make(out, false);
 	struct seam_table all = { 0 };
-	bool several = report->selected->event == SEAM_NONE &&
-		       report->profile->events.n > 1;
+	bool several = seam_selected_event(report->selected) == SEAM_NONE;
 	int rc = seam_table_make(&all, report->selected, SEAM_NONE, report->by);
 
 	if (rc)

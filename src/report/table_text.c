@@ -45,6 +45,22 @@ static bool is_by_code(const struct seam_table *table)
 	return table->by == SEAM_BY_SYMBOL || table->by == SEAM_BY_MODULE;
 }
 
+/* Names share what the figures leave of a line, modules with a third of it. */
+static void fit(struct layout *l)
+{
+	size_t room = l->view->width - FIGURES - l->bar;
+
+	if (!l->module) {
+		l->name = room;
+		return;
+	}
+	room -= LAYER + 2;
+	if (l->module > larger(room / 3, 6))
+		l->module = larger(room / 3, 6);
+	if (l->name > room - l->module)
+		l->name = room - l->module;
+}
+
 static struct layout lay_out(const struct seam_table *table, size_t n,
 			     const struct seam_view *view, bool by_weight)
 {
@@ -52,7 +68,6 @@ static struct layout lay_out(const struct seam_table *table, size_t n,
 		.view = view, .table = table, .by_weight = by_weight,
 		.name = 6,
 	};
-	size_t left;
 
 	if (view->unicode && view->width >= ROOMY)
 		l.bar = BAR + 2;
@@ -68,14 +83,8 @@ static struct layout lay_out(const struct seam_table *table, size_t n,
 				base_name(seam_row_module(table, row)),
 				MODULE_MOST));
 	}
-	if (!view->width)
-		return l;
-	left = view->width - FIGURES - l.bar -
-	       (l.module ? LAYER + l.module + 2 : 0);
-	if (view->width < FIGURES + l.bar + LAYER + l.module + 2 + 16)
-		left = 16;
-	/* A path or name alone on its line may have all the room. */
-	l.name = l.module && l.name < left ? l.name : left;
+	if (view->width)
+		fit(&l);
 	return l;
 }
 
