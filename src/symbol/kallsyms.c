@@ -106,7 +106,7 @@ ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size,
 		}
 		pos = end + 1;
 	}
-	return seam_table_sort(table) ? -ENOMEM : n;
+	return seam_table_seal(table) ? -ENOMEM : n;
 }
 
 bool seam_kallsyms_find(const char *text, size_t size, const char *name,

@@ -241,11 +241,11 @@ static int read_symbols(struct module *module, const struct seam_elf *file,
 	else if (!r && !seam_elf_has_symtab(file))
 		r = seam_elf_minidebug(table, &module->arena, file);
 	if (!r)
-		r = seam_table_sort(table);
+		r = seam_table_seal(table);
 	n = table->symbols.n;
 	if (!r)
 		r = seam_elf_plt(table, &module->arena, file);
-	return r || table->symbols.n == n ? r : seam_table_sort(table);
+	return r || table->symbols.n == n ? r : seam_table_seal(table);
 }
 
 static void read_file(struct seam_symbols *symbols, struct module *module,

@@ -113,7 +113,7 @@ static int cut(struct seam_table *table)
 	return seam_intervals_cut(&table->intervals);
 }
 
-int seam_table_sort(struct seam_table *table)
+int seam_table_seal(struct seam_table *table)
 {
 	int r;
 

@@ -49,7 +49,7 @@ int seam_table_add(struct seam_table *table, const struct seam_symbol *symbol);
  * Sort what was added.  Needed before look-ups, and again after more was
  * added.  0 or -ENOMEM.
  */
-int seam_table_sort(struct seam_table *table);
+int seam_table_seal(struct seam_table *table);
 
 /*
  * The symbol that @addr is in, or NULL.  Of equally good aliases the first of
