@@ -57,10 +57,10 @@ static uint8_t *make_file(size_t *size)
 	return exact;
 }
 
-static const char *name_at(struct seam_table *table, uint64_t addr)
+static const char *name_at(struct seam_symtab *table, uint64_t addr)
 {
 	static struct seam_arena arena;
-	const char *name = seam_table_name(table, addr, &arena);
+	const char *name = seam_symtab_name(table, addr, &arena);
 	static char copy[128];
 
 	snprintf(copy, sizeof(copy), "%s", name ? name : "none");
@@ -71,7 +71,7 @@ static const char *name_at(struct seam_table *table, uint64_t addr)
 static void functions_are_read_and_data_only_ends_them(void **state)
 {
 	static char text[sizeof(kallsyms)];
-	struct seam_table table = { 0 };
+	struct seam_symtab table = { 0 };
 
 	(void)state;
 	memcpy(text, kallsyms, sizeof(kallsyms));
@@ -86,13 +86,13 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	assert_string_equal(name_at(&table, 0xffffffffc0000010), "mod_last");
 	assert_string_equal(name_at(&table, 0xffffffffc0100000), "none");
 	assert_string_equal(name_at(&table, 0), "none");
-	seam_table_fini(&table);
+	seam_symtab_fini(&table);
 	memcpy(text, kallsyms, sizeof(kallsyms));
 	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
 					    false), 5);
 	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
 	assert_string_equal(name_at(&table, 0xffffffffc0000000), "none");
-	seam_table_fini(&table);
+	seam_symtab_fini(&table);
 }
 
 static void what_is_written_is_read_back(void **state)
@@ -134,7 +134,7 @@ static int read_all(const uint8_t *bytes, size_t size)
 {
 	struct seam_err err = { 0 };
 	struct seam_kernel_file file;
-	struct seam_table table = { 0 };
+	struct seam_symtab table = { 0 };
 	char *text = NULL;
 	size_t text_size;
 	int r = seam_kernel_file_read(&file, (struct seam_bytes) {
@@ -144,7 +144,7 @@ static int read_all(const uint8_t *bytes, size_t size)
 		r = seam_kernel_file_text(&file, &text, &text_size, &err);
 	if (!r)
 		seam_kallsyms_read(&table, text, text_size, true);
-	seam_table_fini(&table);
+	seam_symtab_fini(&table);
 	free(text);
 	assert_true(r == 0 || err.n_causes > 0);
 	return r;
@@ -189,7 +189,7 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(kallsyms) - 1; i++)
 		for (int bit = 0; bit < 8; bit++) {
-			struct seam_table table = { 0 };
+			struct seam_symtab table = { 0 };
 
 			memcpy(text, kallsyms, sizeof(kallsyms));
 			text[i] = (char)(text[i] ^ 1 << bit);
@@ -198,7 +198,7 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 			for (size_t k = 1; k < table.symbols.n; k++)
 				assert_true(table.symbols.items[k - 1].start <=
 					    table.symbols.items[k].start);
-			seam_table_fini(&table);
+			seam_symtab_fini(&table);
 		}
 }
 
