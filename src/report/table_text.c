@@ -68,6 +68,7 @@ static struct layout lay_out(const struct seam_table *table, size_t n,
 		.view = view, .table = table, .by_weight = by_weight,
 		.name = 6,
 	};
+	size_t most = view->width ? view->width : SYMBOL_MOST;
 
 	if (view->unicode && view->width >= ROOMY)
 		l.bar = BAR + 2;
@@ -77,7 +78,7 @@ static struct layout lay_out(const struct seam_table *table, size_t n,
 		const struct seam_row *row = &table->items[i];
 
 		l.name = larger(l.name, seam_view_columns(
-				seam_row_name(table, row), SYMBOL_MOST));
+				seam_row_name(table, row), most));
 		if (l.module)
 			l.module = larger(l.module, seam_view_columns(
 				base_name(seam_row_module(table, row)),
@@ -96,7 +97,8 @@ static void put_head(const struct layout *l)
 	if (is_by_code(l->table))
 		fprintf(out, "%8s  %8s", "SELF", "TOTAL");
 	else
-		fprintf(out, "%8s  %8s", "SHARE", "TID");
+		fprintf(out, "%8s  %8s", "SHARE",
+			l->table->by == SEAM_BY_THREAD ? "TID" : "PID");
 	fprintf(out, "  %9s  %*s", "SAMPLES", (int)l->bar, "");
 	if (l->table->by == SEAM_BY_SYMBOL)
 		fprintf(out, "%-8s%-*s  MODULE", "LAYER", (int)l->name,
