@@ -20,6 +20,7 @@ const struct seam_command *const seam_commands[] = {
 	&seam_flamegraph_command,
 	&seam_convert_command,
 	&seam_dump_command,
+	&seam_doctor_command,
 	&seam_help_command,
 };
 const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);

@@ -524,18 +524,14 @@ static void tell_losses(struct loader *l)
 static int scan_file(struct loader *l, struct seam_bytes bytes, uint64_t begin,
 		     uint64_t end)
 {
-	struct seam_perf_scan *scans = NULL;
-	size_t n = 0;
-	int r = seam_perf_scan(&l->data, bytes, begin, end, &scans, &n);
+	size_t n = seam_perf_scan_parts(&l->data, begin, end);
+	struct seam_perf_scan *scans;
 
-	if (scans && SEAM_ARRAY_RESERVE(&l->scans, n)) {
-		memcpy(l->scans.items + l->scans.n, scans, n * sizeof(*scans));
-		l->scans.n += n;
-	} else {
-		r = -ENOMEM;
-	}
-	free(scans);
-	return r;
+	if (!SEAM_ARRAY_RESERVE(&l->scans, n))
+		return -ENOMEM;
+	scans = l->scans.items + l->scans.n;
+	l->scans.n += n;
+	return seam_perf_scan(&l->data, bytes, begin, end, scans, n);
 }
 
 static int load(struct loader *l, const struct seam_perf_input *input)

@@ -21,6 +21,7 @@ struct line {
 	char type;
 	const char *name;
 	size_t name_size;
+	bool in_module;
 };
 
 static int digit(char c)
@@ -53,6 +54,7 @@ static bool read_line(const char *text, size_t size, struct line *line)
 		if (text[end] == '\t' || text[end] == ' ' || text[end] == '\0')
 			break;
 	line->name_size = end - pos - 3;
+	line->in_module = end < size && text[end] == '\t';
 	return line->name_size > 0;
 }
 
@@ -83,7 +85,8 @@ static int add(struct seam_table *table, const struct line *line)
 	return seam_table_add(table, &symbol);
 }
 
-ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size)
+ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size,
+			     bool modules)
 {
 	ptrdiff_t n = 0;
 	size_t pos = 0;
@@ -95,7 +98,7 @@ ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size)
 		struct line line;
 
 		if (read_line(text + pos, end - pos, &line) &&
-		    line.addr != 0) {
+		    line.addr != 0 && (modules || !line.in_module)) {
 			if (add(table, &line))
 				return -ENOMEM;
 			n += is_function(line.type);

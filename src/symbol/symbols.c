@@ -266,6 +266,14 @@ static void read_file(struct seam_symbols *symbols, struct module *module,
 	set_problem(module, &err);
 }
 
+static bool has_code(const struct seam_elf *file)
+{
+	for (size_t i = 0; i < file->segments.n; i++)
+		if (file->segments.items[i].runs)
+			return true;
+	return false;
+}
+
 static void open_file(struct seam_symbols *symbols, struct module *module)
 {
 	const struct seam_symbols_options *options = &symbols->options;
@@ -277,9 +285,10 @@ static void open_file(struct seam_symbols *symbols, struct module *module)
 		set_problem(module, &why);
 		return;
 	}
-	if (file.segments.n == 0) {
-		seam_err_set(&why, -ENODATA, "the file has debug information "
-			     "only, not the code that was mapped");
+	if (!has_code(&file)) {
+		seam_err_set(&why, -ENODATA, "the file holds no code; "
+			     "debug information alone does not say where "
+			     "code was mapped");
 		set_problem(module, &why);
 		seam_elf_close(&file);
 		return;
@@ -322,11 +331,14 @@ static size_t resolve_kernel(struct module *module, uint64_t addr,
 	return 1;
 }
 
-/* DWARF knows the calls, but the linker knows the function's real name. */
+/*
+ * DWARF knows the calls, but the linker knows the function's real name; unless
+ * the symbol has no size, and reaches here only because none follows it.
+ */
 static size_t resolve_file(struct module *module, uint64_t offset,
 			   struct seam_location *out, size_t cap)
 {
-	const char *name;
+	const struct seam_symbol *symbol;
 	uint64_t addr;
 	size_t n;
 
@@ -334,12 +346,14 @@ static size_t resolve_file(struct module *module, uint64_t offset,
 		return 0;
 	n = module->dwarf ?
 	    seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
-	name = seam_table_name(&module->table, addr, &module->arena);
-	if (!name)
+	symbol = seam_table_find(&module->table, addr);
+	if (!symbol || (n > 0 && out[n - 1].function &&
+			symbol->end <= symbol->start))
 		return n;
 	if (n == 0)
 		out[n++] = (struct seam_location) { 0 };
-	out[n - 1].function = name;
+	out[n - 1].function = seam_table_name(&module->table, addr,
+					      &module->arena);
 	return n;
 }
 
