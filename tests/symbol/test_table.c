@@ -55,7 +55,7 @@ static void a_symbol_owns_its_bytes_and_no_more(void **state)
 
 	add(f, "b", 0x200, 0x20, 0);
 	add(f, "a", 0x100, 0x10, 0);
-	seam_table_sort(&f->table);
+	seam_table_seal(&f->table);
 	assert_string_equal(name_at(f, 0xff), "none");
 	assert_string_equal(name_at(f, 0x100), "a");
 	assert_string_equal(name_at(f, 0x10f), "a");
@@ -71,7 +71,7 @@ static void without_a_size_it_ends_at_the_next_or_at_its_limit(void **state)
 	add(f, "a", 0x100, 0, 0);
 	add(f, "data", 0x180, 0, SEAM_SYMBOL_FENCE);
 	add(f, "last", 0x200, 0, 0);
-	seam_table_sort(&f->table);
+	seam_table_seal(&f->table);
 	assert_string_equal(name_at(f, 0x17f), "a");
 	assert_string_equal(name_at(f, 0x180), "none");
 	assert_string_equal(name_at(f, 0xfff), "last");
@@ -86,7 +86,7 @@ static void a_label_inside_a_function_is_no_function(void **state)
 	add(f, "loop", 0x140, 0, SEAM_SYMBOL_LABEL);
 	add(f, "after", 0x200, 0, SEAM_SYMBOL_LABEL);
 	add(f, "part", 0x180, 8, 0);
-	seam_table_sort(&f->table);
+	seam_table_seal(&f->table);
 	assert_string_equal(name_at(f, 0x150), "memcpy");
 	assert_string_equal(name_at(f, 0x180), "part");
 	assert_string_equal(name_at(f, 0x188), "memcpy");
@@ -109,7 +109,7 @@ static void the_best_alias_is_shown(void **state)
 	/* Of the demangled names: "longer" has none, "b::c" is shorter. */
 	add(f, "_ZN1b1cEv", 0x300, 8, SEAM_SYMBOL_GLOBAL);
 	add(f, "longer", 0x300, 8, SEAM_SYMBOL_GLOBAL);
-	seam_table_sort(&f->table);
+	seam_table_seal(&f->table);
 	assert_string_equal(name_at(f, 0x100), "local");
 	assert_string_equal(name_at(f, 0x200), "read64");
 	assert_string_equal(name_at(f, 0x300), "longer");
@@ -120,9 +120,9 @@ static void sorting_again_takes_in_what_was_added(void **state)
 	struct fixture *f = *state;
 
 	add(f, "b", 0x200, 8, 0);
-	seam_table_sort(&f->table);
+	seam_table_seal(&f->table);
 	add(f, "a", 0x100, 8, 0);
-	seam_table_sort(&f->table);
+	seam_table_seal(&f->table);
 	assert_string_equal(name_at(f, 0x100), "a");
 	assert_string_equal(name_at(f, 0x200), "b");
 }
