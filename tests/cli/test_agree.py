@@ -8,8 +8,7 @@ inlined frames, which perf shows as the function around them.  An address
 without a symbol counts as agreement when both give the same one.
 
 The rest has to be explained: Seam names PLT entries that perf 6.1 shows as an
-address or as "@plt", and of two kernel symbols at one address it prefers the
-one without a prefix (memcpy, not __pi_memcpy).
+address or as "@plt".
 """
 import collections
 import json
@@ -68,17 +67,8 @@ def seam_leaves(bundle):
 def unexplained(differ):
     """What is left of (perf - seam, symbol) when the known cases are out."""
     plt = sum(n for n, s in differ if s.endswith("@plt") and s != "@plt")
-    rest = []
-    for n, symbol in differ:
-        plain = symbol.replace("__pi_", "")
-        if "@plt" in symbol or \
-                any(s != symbol and s.replace("__pi_", "") == plain and m == -n
-                    for m, s in differ):
-            continue
-        if symbol.startswith("+0x") and 0 < n <= -plt:
-            continue
-        rest.append((n, symbol))
-    return rest
+    return [(n, symbol) for n, symbol in differ if "@plt" not in symbol and
+            not (symbol.startswith("+0x") and 0 < n <= -plt)]
 
 
 def check(name, command, folder):
