@@ -25,6 +25,7 @@
 #include "wire/manifest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -43,6 +44,12 @@ enum {
 	LONGEST_WAIT_MS = 256,
 };
 
+/* Room for a manifest, without and for each ring. */
+enum {
+	MANIFEST_BYTES = 8192,
+	MANIFEST_RING_BYTES = 256,
+};
+
 struct session {
 	const struct seam_record_options *options;
 	struct seam_record_result *result;
@@ -56,6 +63,7 @@ struct session {
 	uint64_t *ids;				/* of all sources, by event */
 
 	int data;			/* the file; -1: none */
+	int meta;			/* the last manifest's; -1: none */
 	struct seam_perf_writer writer;
 	struct seam_drain drain;
 	struct seam_keep keep;		/* mapped files */
@@ -322,6 +330,7 @@ static int write_what_stands(struct session *s, struct seam_err *err)
 
 static int write_manifest(struct session *s, bool complete,
 			  struct seam_err *err);
+static int reserve_manifest(struct session *s, struct seam_err *err);
 
 static void see_sideband(void *context, const struct seam_ring_header *record)
 {
@@ -353,7 +362,11 @@ static int begin(struct session *s, struct seam_err *err)
 	if (r == 0)
 		r = seam_bundle_publish(&s->bundle, "data", err);
 	if (r == 0)
+		r = reserve_manifest(s, err);
+	if (r == 0)
 		r = write_manifest(s, false, err);
+	if (r == 0)
+		r = reserve_manifest(s, err);
 	s->drain.sources = &s->sources;
 	s->drain.writer = &s->writer;
 	s->drain.on_sideband = see_sideband;
@@ -557,14 +570,31 @@ static struct seam_manifest describe(const struct session *s, bool complete)
 	return m;
 }
 
+/*
+ * Take the space of the next manifest while there is some: a full disk must
+ * not keep a recording from telling that it met one.
+ */
+static int reserve_manifest(struct session *s, struct seam_err *err)
+{
+	size_t bytes = MANIFEST_BYTES + MANIFEST_RING_BYTES * s->sources.n_rings;
+
+	s->meta = seam_bundle_file(&s->bundle, "meta.json", err);
+	if (s->meta < 0)
+		return s->meta;
+	/* not every file system can; then it is left to luck */
+	if (fallocate(s->meta, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
+		return seam_err_set(err, -ENOSPC, "no space for %zu bytes of "
+				    "'meta.json'", bytes);
+	return 0;
+}
+
 static int put_manifest(struct session *s, const struct seam_manifest *m,
 			struct seam_err *err)
 {
-	int fd = seam_bundle_file(&s->bundle, "meta.json", err);
-	int r = fd < 0 ? fd : seam_manifest_write(fd, m, err);
+	int r = seam_manifest_write(s->meta, m, err);
 
-	if (fd >= 0)
-		close(fd);
+	close(s->meta);
+	s->meta = -1;
 	if (r == 0)
 		return seam_bundle_publish(&s->bundle, "meta.json", err);
 	seam_bundle_drop(&s->bundle, "meta.json");
@@ -662,6 +692,8 @@ static void fini(struct session *s)
 	seam_child_close(&s->child);
 	if (s->data >= 0)
 		close(s->data);
+	if (s->meta >= 0)
+		close(s->meta);
 	seam_bundle_close(&s->bundle);
 	free(s->described);
 	free(s->ids);
@@ -673,7 +705,7 @@ int seam_record(const struct seam_record_options *options,
 		struct seam_record_result *result, struct seam_err *err)
 {
 	struct session s = {
-		.options = options, .result = result, .data = -1,
+		.options = options, .result = result, .data = -1, .meta = -1,
 		.bundle.dir = -1, .child = { .go = -1, .failure = -1 },
 	};
 	int r;
