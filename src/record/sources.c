@@ -124,6 +124,9 @@ static const struct step {
 	bool (*take)(struct seam_sources *s, struct seam_event *event);
 } steps[] = {
 	{ EACCES, EPERM, SEAM_LEFT_OUT_KERNEL, leave_kernel_out },
+	/* less precise may need fewer rights, or exist where more does not */
+	{ EACCES, EPERM, 0, lower_precision },
+	{ ENOENT, ENODEV, 0, lower_precision },
 	{ EINVAL, EOPNOTSUPP, 0, lower_precision },
 	{ EINVAL, 0, SEAM_LEFT_OUT_LOST_COUNTS, leave_lost_counts_out },
 	{ EINVAL, E2BIG, SEAM_LEFT_OUT_BUILD_IDS, leave_build_ids_out },

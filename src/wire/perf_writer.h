@@ -43,7 +43,7 @@ struct seam_perf_event {
 /* Read freely. */
 struct seam_perf_writer {
 	int fd;
-	const char *name;		/* of the file, for messages; borrowed */
+	const char *name;	/* of the file, for messages; borrowed */
 	uint64_t data_offset;		/* bytes from the file's start */
 	uint64_t data_bytes;		/* whole records that are in the file */
 };
