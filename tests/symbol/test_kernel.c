@@ -95,6 +95,26 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	seam_symtab_fini(&table);
 }
 
+static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
+{
+	ptrdiff_t before = 0;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(kallsyms); n++) {
+		struct seam_symtab table = { 0 };
+		char *text = malloc(n + 1);
+		ptrdiff_t now;
+
+		memcpy(text, kallsyms, n);
+		now = seam_kallsyms_read(&table, text, n, true);
+		assert_true(now == before || now == before + 1);
+		before = now;
+		seam_symtab_fini(&table);
+		free(text);
+	}
+	assert_int_equal(before, 7);
+}
+
 static void what_is_written_is_read_back(void **state)
 {
 	struct seam_kernel_file file;
@@ -374,6 +394,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_are_read_and_data_only_ends_them),
+		cmocka_unit_test(
+			text_that_is_cut_anywhere_is_read_as_far_as_it_goes),
 		cmocka_unit_test(what_is_written_is_read_back),
 		BUILD_TEST_IF(build_has("zstd"), zstd_alone_prints_the_text,
 			      "no zstd"),

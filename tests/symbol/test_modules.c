@@ -108,18 +108,34 @@ static void without_a_recorded_build_id_the_path_counts(void **state)
 	assert_string_equal(a.function, "hidden");
 }
 
+/* A build whose id has @size bytes is found by that id padded to 20. */
+static void check_padded(const char *flag, size_t size)
+{
+	const struct seam_symbols_options options = {
+		.bundle = build_path("padded.seam"),
+	};
+	uint8_t id[20] = { 0 };
+	uint64_t offset;
+	char text[41];
+
+	build_run("gcc -O1 -g -Wl,--build-id=%s -o padded p.c", flag);
+	offset = build_offset("padded", build_symbol("padded", "hidden"));
+	assert_int_equal(build_id("padded", id), size);
+	assert_string_equal(ask(build_path("padded"), id, 20, offset).function,
+			    "hidden");
+	build_run("mkdir -p padded.seam/elf && cp padded padded.seam/elf/%s",
+		  seam_build_id_text(text, id, size));
+	assert_string_equal(ask_with(&options, "/gone", id, 20,
+				     offset).function, "hidden");
+	id[19] = 1;
+	assert_int_equal(ask(build_path("padded"), id, 20, offset).n, 0);
+}
+
 static void ids_padded_with_zeros_are_those_without(void **state)
 {
-	uint8_t id[20] = { 0 };
-
 	(void)state;
-	build_run("gcc -O1 -g -Wl,--build-id=md5 -o md5 p.c");
-	assert_int_equal(build_id("md5", id), 16);
-	assert_string_equal(ask(build_path("md5"), id, 20,
-				build_offset("md5", build_symbol("md5",
-					"hidden"))).function, "hidden");
-	id[19] = 1;
-	assert_int_equal(ask(build_path("md5"), id, 20, 0x1200).n, 0);
+	check_padded("md5", 16);
+	check_padded("0x0123456789abcdef", 8);
 }
 
 static void the_bundle_has_what_is_gone_from_disk(void **state)
