@@ -226,10 +226,10 @@ static void put_frame(const struct picture *p, uint32_t id)
 {
 	const struct seam_node *node = &p->tree.items[id];
 	const char *name = name_of(p, node);
-	double scale = (WIDTH - 2 * MARGIN) /
-		       (double)size_of(p, &p->tree.items[0]);
-	double x = MARGIN + (double)p->x[id] * scale;
-	double width = (double)size_of(p, node) * scale;
+	double whole = (double)size_of(p, &p->tree.items[0]);
+	double room = WIDTH - 2 * MARGIN;
+	double x = MARGIN + (id ? room * (double)p->x[id] / whole : 0);
+	double width = id ? room * (double)size_of(p, node) / whole : room;
 	uint32_t row = p->graph->inverted ? node->depth :
 		       p->rows - 1 - node->depth;
 	uint32_t y = TOP + row * ROW;

@@ -25,7 +25,7 @@ const TOP = number(root, "top");
 const ROW = number(root, "row");
 const inverted = number(root, "inverted") === 1;
 const GAP = 0.7;		/* pixels between neighbours */
-const LEAST = 0.3;		/* pixels: narrower frames are not drawn */
+const LEAST = 0.3;		/* pixels: narrower frames are left out */
 
 function make(name, attributes, parent) {
 	const element = document.createElementNS(SVG, name);
@@ -107,21 +107,23 @@ function fit(name, pixels) {
 	return name.length <= n ? name : name.slice(0, n - 1) + "…";
 }
 
-/* What is left of a frame's width when the zoomed one fills the window. */
+/* The width of a frame when the zoomed one fills the window. */
 function pixelsOf(frame) {
-	const scale = (width - 2 * MARGIN) / zoomed.size;
-	const end = frame.x + frame.size;
+	const room = width - 2 * MARGIN;
+	const end = frame.x + frame.size, zoomedEnd = zoomed.x + zoomed.size;
 
+	if (frame === zoomed)
+		return room;
 	if (frame.depth < zoomed.depth)
-		return frame.x <= zoomed.x && end >= zoomed.x + zoomed.size ?
-			zoomed.size * scale : 0;
-	return frame.x >= zoomed.x && end <= zoomed.x + zoomed.size ?
-		frame.size * scale : 0;
+		return frame.x <= zoomed.x && end >= zoomedEnd ? room : 0;
+	return frame.x >= zoomed.x && end <= zoomedEnd ?
+		room * frame.size / zoomed.size : 0;
 }
 
 function place(frame) {
 	const above = frame.depth < zoomed.depth;
-	const x = above ? MARGIN : MARGIN + (frame.x - zoomed.x) *
+	const x = above || frame === zoomed ? MARGIN :
+		MARGIN + (frame.x - zoomed.x) *
 		(width - 2 * MARGIN) / zoomed.size;
 	const row = inverted ? frame.depth : rows - 1 - frame.depth;
 	const y = TOP + row * ROW;
@@ -206,7 +208,7 @@ function mark() {
 		until = frame.x + frame.size;
 	}
 	result.textContent = pattern === null ? "" : hits === 0 ? "no match" :
-		(100 * matched / zoomed.size).toFixed(2) + " % matched";
+		(100 * matched / (zoomed.size || 1)).toFixed(2) + " % matched";
 }
 
 function compile(text) {
@@ -228,8 +230,6 @@ function follow() {
 	const text = words.get("search") || "";
 
 	zoomed = frames[Number(words.get("zoom"))] || frames[0];
-	if (zoomed.size === 0)
-		zoomed = frames[0];
 	if (search.value !== text)
 		search.value = text;
 	pattern = compile(text);
@@ -318,12 +318,17 @@ root.addEventListener("click", (event) => {
 /* One frame is in the order of the Tab key: the one used last. */
 let current = frames[0];
 
+root.addEventListener("focusin", (event) => {
+	const frame = frameOf(event);
+
+	current.element.setAttribute("tabindex", "-1");
+	current = frame || current;
+	current.element.setAttribute("tabindex", "0");
+});
+
 function choose(frame) {
 	if (!frame)
 		return;
-	current.element.setAttribute("tabindex", "-1");
-	current = frame;
-	frame.element.setAttribute("tabindex", "0");
 	frame.element.focus({ preventScroll: true });
 	frame.element.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

@@ -82,6 +82,17 @@ static int add(struct seam_symtab *table, const struct line *line)
 		.flags = flags_of(line->type),
 	};
 
+	/* Of names for one address the last counts, so that perf agrees. */
+	if (table->symbols.n && is_function(line->type)) {
+		struct seam_symbol *last =
+			&table->symbols.items[table->symbols.n - 1];
+
+		if (last->start == symbol.start &&
+		    !(last->flags & SEAM_SYMBOL_FENCE)) {
+			*last = symbol;
+			return 0;
+		}
+	}
 	return seam_symtab_add(table, &symbol);
 }
 

@@ -80,7 +80,7 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
 					    true),
 			 7);
-	assert_string_equal(name_at(&table, 0xffffffff810000ff), "_stext");
+	assert_string_equal(name_at(&table, 0xffffffff810000ff), "_text");
 	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
 	assert_string_equal(name_at(&table, 0xffffffff81000208), "strong_one");
 	assert_string_equal(name_at(&table, 0xffffffff81000300), "none");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_table.c - what self and total are, and in which order rows stand */
-#include "report/table.h"
+/* test_rows.c - what self and total are, and in which order rows stand */
+#include "report/rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,25 +9,25 @@
 
 #include "../model/built.h"
 
-static struct seam_table table_of(const struct seam_profile *p,
+static struct seam_rows table_of(const struct seam_profile *p,
 				  enum seam_by by, unsigned int layers)
 {
 	struct seam_selection selection;
 	struct seam_selected s;
-	struct seam_table table;
+	struct seam_rows table;
 
 	seam_selection_init(&selection);
 	if (layers)
 		selection.layers = layers;
 	assert_int_equal(seam_selected_init(&s, p, &selection, NULL), 0);
-	assert_int_equal(seam_table_make(&table, &s, SEAM_NONE, by), 0);
+	assert_int_equal(seam_rows_make(&table, &s, SEAM_NONE, by), 0);
 	seam_selected_fini(&s);
-	seam_table_sort(&table, SEAM_SORT_SELF, false);
+	seam_rows_sort(&table, SEAM_SORT_SELF, false);
 	return table;
 }
 
 /* "name self/total" of each row, by spaces. */
-static const char *shown(struct seam_table *table)
+static const char *shown(struct seam_rows *table)
 {
 	static char text[512];
 	size_t used = 0;
@@ -47,7 +47,7 @@ static const char *shown(struct seam_table *table)
 
 static void check(struct seam_profile *p, enum seam_by by, const char *expected)
 {
-	struct seam_table table = table_of(p, by, 0);
+	struct seam_rows table = table_of(p, by, 0);
 
 	assert_string_equal(shown(&table), expected);
 	seam_profile_fini(p);
@@ -123,7 +123,7 @@ static void threads_and_processes_have_their_samples(void **state)
 	for (int i = 0; i < 4; i++)
 		built_put(&p, (struct built_sample) {
 			.comm = "far", .stack = "", .tid = 9, .pid = 9 });
-	struct seam_table table = table_of(&p, SEAM_BY_THREAD, 0);
+	struct seam_rows table = table_of(&p, SEAM_BY_THREAD, 0);
 
 	assert_string_equal(shown(&table), "far 4/4 two 2/2 one 1/1");
 	check(&p, SEAM_BY_PROCESS, "far 4/4 one 3/3");
@@ -143,7 +143,7 @@ static void samples_without_a_stack_have_a_row(void **state)
 static void frames_left_out_give_their_samples_to_their_callers(void **state)
 {
 	struct seam_profile p = built();
-	struct seam_table table;
+	struct seam_rows table;
 
 	(void)state;
 	built_add(&p, 0, "app", "main;read_[k];copy_[k]");
@@ -157,7 +157,7 @@ static void frames_left_out_give_their_samples_to_their_callers(void **state)
 static void weights_and_samples_sort_apart(void **state)
 {
 	struct seam_profile p = built();
-	struct seam_table table;
+	struct seam_rows table;
 
 	(void)state;
 	built_put(&p, (struct built_sample) { .comm = "a", .stack = "m;heavy",
@@ -165,10 +165,10 @@ static void weights_and_samples_sort_apart(void **state)
 	built_add(&p, 1, "a", "m;often");
 	built_add(&p, 2, "a", "m;often");
 	table = table_of(&p, SEAM_BY_SYMBOL, 0);
-	seam_table_sort(&table, SEAM_SORT_SELF, true);
+	seam_rows_sort(&table, SEAM_SORT_SELF, true);
 	assert_int_equal(table.weight, 7000);
 	assert_int_equal(table.items[0].self_weight, 5000);
-	seam_table_sort(&table, SEAM_SORT_TOTAL, false);
+	seam_rows_sort(&table, SEAM_SORT_TOTAL, false);
 	assert_string_equal(shown(&table), "m 0/3 often 2/2 heavy 1/1");
 	seam_profile_fini(&p);
 }
@@ -176,15 +176,15 @@ static void weights_and_samples_sort_apart(void **state)
 static void a_filter_looks_at_names_and_modules_in_any_case(void **state)
 {
 	struct seam_profile p = built();
-	struct seam_table table;
+	struct seam_rows table;
 
 	(void)state;
 	built_add(&p, 0, "a", "main;Alloc;read_[k]");
 	table = table_of(&p, SEAM_BY_SYMBOL, 0);
-	seam_table_filter(&table, "alloc");
+	seam_rows_filter(&table, "alloc");
 	assert_string_equal(shown(&table), "Alloc 0/1");
 	table = table_of(&p, SEAM_BY_SYMBOL, 0);
-	seam_table_filter(&table, "KALLSYMS");
+	seam_rows_filter(&table, "KALLSYMS");
 	assert_string_equal(shown(&table), "read 1/1");
 	seam_profile_fini(&p);
 }
@@ -194,7 +194,7 @@ static void totals_equal_a_slow_count(void **state)
 {
 	struct seam_profile p = built();
 	unsigned int self[8] = { 0 }, total[8] = { 0 }, seed = 7;
-	struct seam_table table;
+	struct seam_rows table;
 
 	(void)state;
 	for (uint64_t i = 0; i < 2000; i++) {
@@ -254,5 +254,5 @@ int main(void)
 		cmocka_unit_test(an_empty_profile_has_no_row),
 	};
 
-	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }
