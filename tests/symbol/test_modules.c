@@ -2,6 +2,7 @@
 /* test_modules.c - which file is believed, and what is read from it */
 #include "symbol/symbols.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -436,6 +437,38 @@ static void servers_are_asked_only_when_wanted_and_named(void **state)
 	assert_string_equal(a.problem, "file not found");
 }
 
+/* The client library reads file: URLs as it reads servers. */
+static void servers_bring_what_is_missing(void **state)
+{
+	const struct seam_symbols_options options = { .debuginfod = true };
+	uint8_t id[20];
+	char text[41], url[256];
+	size_t size = build_id("full", id);
+
+	(void)state;
+	seam_build_id_text(text, id, size);
+	build_run("mkdir -p server/buildid/%s && cp full "
+		  "server/buildid/%s/executable && cp full.debug "
+		  "server/buildid/%s/debuginfo", text, text, text);
+	snprintf(url, sizeof(url), "file://%s", build_path("server"));
+	setenv("DEBUGINFOD_URLS", url, 1);
+	assert_string_equal(ask_with(&options, "/gone", id, size,
+				     hidden_offset()).function, "hidden");
+	assert_string_equal(ask_with(&options, build_path("bare"), id, size,
+				     hidden_offset()).function, "hidden");
+	/* From now on they are in the cache, where nobody asks a server. */
+	assert_string_equal(ask("/gone", id, size, hidden_offset()).function,
+			    "hidden");
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+static bool has_debuginfod(void)
+{
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
+
+	return library && !dlclose(library);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +493,8 @@ int main(void)
 		cmocka_unit_test(equal_modules_are_one),
 		cmocka_unit_test(modules_are_resolved_from_several_threads),
 		cmocka_unit_test(servers_are_asked_only_when_wanted_and_named),
+		BUILD_TEST_IF(has_debuginfod(), servers_bring_what_is_missing,
+			      "no libdebuginfod"),
 	};
 
 	return cmocka_run_group_tests_name("modules", tests, enter,
