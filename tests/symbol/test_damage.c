@@ -85,6 +85,28 @@ static void a_flipped_bit_does_no_harm_anywhere(void **state)
 	flip_all(0x01);
 }
 
+/* A segment can claim more than the file has. */
+static void no_address_outside_the_file_has_a_name(void **state)
+{
+	uint8_t *copy = malloc(small.bytes.size);
+	Elf64_Ehdr header;
+	Elf64_Phdr load;
+
+	(void)state;
+	memcpy(copy, small.bytes.data, small.bytes.size);
+	memcpy(&header, copy, sizeof(header));
+	memcpy(&load, copy + header.e_phoff, sizeof(load));
+	assert_int_equal(load.p_type, PT_LOAD);
+	load.p_offset = 1;
+	load.p_filesz = UINT64_MAX;
+	load.p_flags = PF_R | PF_X;
+	/* UINT64_MAX is now at an address that has a symbol. */
+	load.p_vaddr = build_symbol("p.so", "outer") + 2;
+	memcpy(copy + header.e_phoff, &load, sizeof(load));
+	probe_image(copy, small.bytes.size);
+	free(copy);
+}
+
 /*
  * DIEs of one byte each, all with 20,000 attributes that take no bytes: four
  * thousand million attributes in a file of 300 KB.
@@ -217,6 +239,7 @@ int main(void)
 		cmocka_unit_test(a_cut_at_every_byte_does_no_harm),
 		cmocka_unit_test(a_flipped_byte_does_no_harm_anywhere),
 		cmocka_unit_test(a_flipped_bit_does_no_harm_anywhere),
+		cmocka_unit_test(no_address_outside_the_file_has_a_name),
 		cmocka_unit_test(dwarf_that_repeats_itself_ends),
 		cmocka_unit_test(other_sizes_and_byte_orders_are_read),
 	};
