@@ -125,12 +125,12 @@ def test_a_kill_at_any_time_leaves_a_file_that_opens():
         process = subprocess.Popen(
             [SEAM, "record", "-q", "-g", "-F", "20000", "-m", "16", "-o",
              name, "./spin", "100000000"], start_new_session=True)
-        time.sleep(0.002 + 0.011 * i)
+        time.sleep(0.002 + 0.0009 * i * i)
         process.kill()
         process.wait()
         seen += check_killed(name)
         end_group(process)
-    check(seen > 1000, f"only {seen} samples in all")
+    check(seen > 0, "not one sample in all")
 
 
 def test_a_kill_at_any_write_leaves_a_file_that_opens():
@@ -315,14 +315,19 @@ def test_the_command_inherits_nothing_of_ours():
     equal(ours.stdout, plain.stdout)
 
 
+def wait_for_samples(name, n=200):
+    """Until that many are in the file, so that a test need not guess."""
+    while not os.path.exists(f"{name}/meta.json") or \
+            types_of(name).count(SAMPLE) < n:
+        time.sleep(0.02)
+
+
 def test_an_interrupt_from_the_terminal_ends_command_and_recording():
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(SEAM, [SEAM, "record", "-o", "c.seam", "./spin",
                         "10000000000"])
-    while not os.path.exists("c.seam/meta.json"):
-        time.sleep(0.01)
-    time.sleep(0.1)
+    wait_for_samples("c.seam")
     os.write(terminal, b"\x03")
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
@@ -335,9 +340,7 @@ def start_long_one(name, *command):
     process = subprocess.Popen([SEAM, "record", "-o", name, *command],
                                stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
-    while not os.path.exists(f"{name}/meta.json"):
-        time.sleep(0.01)
-    time.sleep(0.1)
+    wait_for_samples(name)
     return process
 
 
@@ -356,8 +359,7 @@ def test_a_second_interrupt_does_not_wait_and_loses_nothing():
         "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "end = time.time() + 20\nwhile time.time() < end: pass")
     try:
-        while perf_samples("i.seam") < 200:    # it ignores interrupts now
-            time.sleep(0.05)
+        wait_for_samples("i.seam", 1000)    # it ignores interrupts by now
         process.send_signal(signal.SIGINT)
         time.sleep(0.1)
         check(process.poll() is None, "the first one is the command's")
@@ -372,9 +374,8 @@ def test_a_second_interrupt_does_not_wait_and_loses_nothing():
 
 def test_a_process_that_runs_is_recorded_until_the_interrupt():
     spin = subprocess.Popen(["./spin", "10000000000"])
-    time.sleep(0.05)
+    time.sleep(0.05)    # for its second thread
     process = start_long_one("p.seam", "-g", "-p", str(spin.pid))
-    time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, text = process.communicate(timeout=30)
     equal(process.returncode, 0, text)
@@ -399,7 +400,7 @@ def test_attaching_ends_with_the_process():
 
 def test_files_that_vanish_are_kept_by_build_id():
     result = record("-q", "-o", "d.seam", "sh", "-c",
-                    "cp spin gone; ./gone 200000000 & sleep 0.1; rm gone; "
+                    "cp spin gone; ./gone 400000000 & sleep 0.4; rm gone; "
                     "wait")
     equal(result.stderr, "")
     note = run("readelf", "-n", "spin").stdout
