@@ -48,8 +48,10 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 	return add(loop, loop->signals, err);
 }
 
-void seam_loop_ignore_write_signals(void)
+void seam_loop_take_signals(void)
 {
+	/* left ignored, as some parents do, it keeps the status from us */
+	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 }

@@ -222,7 +222,7 @@ static int prepare(struct seam_recording *s, struct seam_err *err)
 		r = seam_child_prepare(&s->child, s->options->command,
 				       &s->loop.old_mask, err);
 	/* From here on nothing is the command's any more. */
-	seam_loop_ignore_write_signals();
+	seam_loop_take_signals();
 	raise_descriptors();
 	s->hz = s->options->period ? 0 : frequency(s);
 	if (r == 0)

@@ -160,6 +160,15 @@ def test_the_status_is_that_of_the_command():
     equal(status_of("sh", "-c", "kill -TERM $$"), 128 + 15)
 
 
+def test_the_end_of_the_command_is_seen_where_children_are_ignored():
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    result = record("-q", "-o", "a.seam", "sh", "-c", "exit 7",
+                    preexec_fn=ignore, timeout=30)
+    equal(result.returncode, 7)
+
+
 def test_a_command_that_cannot_start_leaves_the_old_recording():
     record("-q", "-o", "a.seam", "./spin", "1000000")
     before = data_of("a.seam")[0]
@@ -317,9 +326,12 @@ def test_the_command_inherits_nothing_of_ours():
 
 def wait_for_samples(name, n=200):
     """Until that many are in the file, so that a test need not guess."""
-    while not os.path.exists(f"{name}/meta.json") or \
-            types_of(name).count(SAMPLE) < n:
+    for _ in range(3000):
+        if os.path.exists(f"{name}/meta.json") and \
+                types_of(name).count(SAMPLE) >= n:
+            return
         time.sleep(0.02)
+    raise AssertionError(f"no {n} samples in {name}")
 
 
 def test_an_interrupt_from_the_terminal_ends_command_and_recording():
@@ -337,6 +349,7 @@ def test_an_interrupt_from_the_terminal_ends_command_and_recording():
 
 
 def start_long_one(name, *command):
+    """Record into @name, which no test before has used, until it is going."""
     process = subprocess.Popen([SEAM, "record", "-o", name, *command],
                                stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
@@ -389,8 +402,8 @@ def test_a_process_that_runs_is_recorded_until_the_interrupt():
 
 
 def test_attaching_ends_with_the_process():
-    spin = subprocess.Popen(["./spin", "1000000000"])
-    process = start_long_one("p.seam", "-p", str(spin.pid))
+    spin = subprocess.Popen(["./spin", "10000000000"])
+    process = start_long_one("q.seam", "-p", str(spin.pid))
     spin.kill()
     spin.wait()
     process.communicate(timeout=30)
