@@ -42,8 +42,7 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 {
 	const struct seam_node *nodes = d->tree->tree.items;
 	bool open = node->next_sibling != SEAM_NONE;
-	bool parts = node->depth > 1 &&
-		     (open || &nodes[nodes[node->parent].first_child] != node);
+	bool parts = open || &nodes[nodes[node->parent].first_child] != node;
 	uint32_t *step;
 	bool *slot;
 

@@ -277,7 +277,8 @@ static void colour_and_bars_are_for_terminals_only(void **state)
 	char *text = printed(&p, by_symbol, view, seam_report_text);
 
 	(void)state;
-	assert_non_null(strstr(text, "\x1b[34m█████     \x1b[0m"));
+	assert_non_null(strstr(text, "\x1b[34m██████████\x1b[0m"));
+	assert_non_null(strstr(text, "\x1b[33m█████     \x1b[0m"));
 	free(text);
 	text = printed(&p, by_symbol, piped, seam_report_text);
 	assert_null(strstr(text, "\x1b"));
@@ -302,16 +303,16 @@ static void a_tree_steps_right_only_where_calls_part(void **state)
 	      "\n"
 	      "cpu-clock: 5 samples, 5.00 us\n"
 	      "   TOTAL      SELF  CALLS\n"
-	      "  80.00%     0.00%  _start\n"
-	      "  80.00%     0.00%  main\n"
-	      "  60.00%     0.00%  ├─ parse\n"
-	      "  40.00%     0.00%  │  ├─ lex\n"
-	      "  40.00%    40.00%  │  │  read\n"
-	      "  20.00%    20.00%  │  └─ tree\n"
-	      "  20.00%     0.00%  └─ run\n"
-	      "  20.00%     0.00%     fib\n"
-	      "  20.00%    20.00%     fib\n"
-	      "  20.00%    20.00%  other\n");
+	      "  80.00%     0.00%  ├─ _start\n"
+	      "  80.00%     0.00%  │  main\n"
+	      "  60.00%     0.00%  │  ├─ parse\n"
+	      "  40.00%     0.00%  │  │  ├─ lex\n"
+	      "  40.00%    40.00%  │  │  │  read\n"
+	      "  20.00%    20.00%  │  │  └─ tree\n"
+	      "  20.00%     0.00%  │  └─ run\n"
+	      "  20.00%     0.00%  │     fib\n"
+	      "  20.00%    20.00%  │     fib\n"
+	      "  20.00%    20.00%  └─ other\n");
 	seam_profile_fini(&p);
 }
 
