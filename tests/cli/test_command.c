@@ -223,6 +223,7 @@ static void the_nearest_word_is_the_one_meant(void **state)
 	assert_string_equal(meant("repotr"), "report");
 	assert_string_equal(meant("recrod"), "record");
 	assert_string_equal(meant("dmp"), "dump");
+	assert_string_equal(meant("dupm"), "dump");
 	assert_null(meant("flamegraph"));
 	assert_null(meant(""));
 	assert_null(meant("reportreportreportreportreportreportreport"));

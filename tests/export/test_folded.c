@@ -51,7 +51,7 @@ static void lines_are_sorted_by_their_bytes(void **state)
 {
 	static const char *const stacks[] = {
 		"b", "a", "a;x", "a-b;x", "a b;x", "ab", "a 1;x", "a:b",
-		"\xc3\xa4;x", "a;x;y", "a 9", "A",
+		"\xc3\xa4;x", "a  z;x", "a -;x", "a;x;y", "a 9", "A",
 	};
 	struct seam_profile p = built();
 	char *text, *line, *last = NULL;

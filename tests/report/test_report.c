@@ -339,6 +339,19 @@ static void small_nodes_of_a_tree_are_cut_and_counted(void **state)
 	seam_profile_fini(&p);
 }
 
+static void a_node_of_just_the_percentage_stays(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_report report = { .min_percent = 25 };
+	char *text = printed(&p, report, piped, seam_report_tree_text);
+
+	(void)state;
+	assert_non_null(strstr(text, "read\n"));
+	assert_null(strstr(text, "not shown"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
 static void a_tree_filter_keeps_callers_and_callees(void **state)
 {
 	struct seam_profile p = built();
@@ -528,6 +541,7 @@ int main(void)
 		cmocka_unit_test(colour_and_bars_are_for_terminals_only),
 		cmocka_unit_test(a_tree_steps_right_only_where_calls_part),
 		cmocka_unit_test(small_nodes_of_a_tree_are_cut_and_counted),
+		cmocka_unit_test(a_node_of_just_the_percentage_stays),
 		cmocka_unit_test(a_tree_filter_keeps_callers_and_callees),
 		cmocka_unit_test(json_is_the_contract),
 		cmocka_unit_test(json_of_several_events_has_rows_for_each),
