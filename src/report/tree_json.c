@@ -96,6 +96,7 @@ static int put_event(const struct seam_report *report, struct seam_json *j,
 	seam_summary_event_json(report, j, event, tree.tree.items[0].samples,
 				tree.tree.items[0].weight);
 	seam_json_u64(j, "hidden", tree.n_hidden);
+	seam_json_u64(j, "stackless", tree.tree.items[0].self_samples);
 	seam_json_open(j, "tree", '[');
 	put_nodes(&tree, report->profile, j);
 	seam_json_close(j);

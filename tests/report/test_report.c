@@ -352,6 +352,22 @@ static void a_node_of_just_the_percentage_stays(void **state)
 	seam_profile_fini(&p);
 }
 
+static void samples_without_a_stack_are_in_a_tree_too(void **state)
+{
+	struct seam_profile p = small();
+	char *text;
+
+	(void)state;
+	built_add(&p, 3600000000, "app", "");
+	text = printed(&p, by_symbol, piped, seam_report_tree_text);
+	assert_non_null(strstr(text, "  20.00%    20.00%  [no stack]\n"));
+	free(text);
+	text = printed(&p, by_symbol, piped, as_tree_json);
+	assert_non_null(strstr(text, "\"stackless\":1,"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
 static void a_tree_filter_keeps_callers_and_callees(void **state)
 {
 	struct seam_profile p = built();
@@ -542,6 +558,7 @@ int main(void)
 		cmocka_unit_test(a_tree_steps_right_only_where_calls_part),
 		cmocka_unit_test(small_nodes_of_a_tree_are_cut_and_counted),
 		cmocka_unit_test(a_node_of_just_the_percentage_stays),
+		cmocka_unit_test(samples_without_a_stack_are_in_a_tree_too),
 		cmocka_unit_test(a_tree_filter_keeps_callers_and_callees),
 		cmocka_unit_test(json_is_the_contract),
 		cmocka_unit_test(json_of_several_events_has_rows_for_each),
