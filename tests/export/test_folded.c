@@ -63,8 +63,10 @@ static void lines_are_sorted_by_their_bytes(void **state)
 		built_add(&p, i, "a thread", stacks[i]);
 	}
 	text = folded_of(&p, false, 0);
-	for (line = strchr(text, '\n'); line; line = strchr(line + 1, '\n'), n++)
+	for (line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
 		*line = '\0';
+		n++;
+	}
 	assert_int_equal(n, 2 * SEAM_ARRAY_SIZE(stacks));
 	for (line = text; n--; last = line, line += strlen(line) + 1)
 		if (last)

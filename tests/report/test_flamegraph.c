@@ -71,7 +71,8 @@ static void a_frame_is_as_wide_as_its_weight(void **state)
 	svg = drawn(&p, (struct seam_flamegraph) { 0 });
 	assert_int_equal(n_frames(svg), 5);
 	/* 1176 px in all, largest first, 0.7 px apart. */
-	assert_non_null(strstr(frame(svg, "a"), "data-x=\"0\" data-w=\"3000\""));
+	assert_non_null(strstr(frame(svg, "a"),
+			       "data-x=\"0\" data-w=\"3000\""));
 	assert_non_null(strstr(frame(svg, "a"), "x=\"12.00\""));
 	assert_non_null(strstr(frame(svg, "a"), "width=\"881.30\""));
 	assert_non_null(strstr(frame(svg, "b"),

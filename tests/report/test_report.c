@@ -248,7 +248,8 @@ static void events_are_shown_one_after_another(void **state)
 	assert_non_null(strstr(text, "cpu-clock: 4 samples, 4.00 us\n"));
 	second = strstr(text, "page-faults: 1 sample, 12,345 events\n");
 	assert_non_null(second);
-	assert_non_null(strstr(second, " 100.00%   100.00%          1  kernel"));
+	assert_non_null(strstr(second,
+			       " 100.00%   100.00%          1  kernel"));
 	free(text);
 	seam_profile_fini(&p);
 }
