@@ -6,12 +6,16 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/workers.h"
 #include "wire/perf_stream.h"
 
 /* A part smaller than this is not worth a thread. */
 #define MIN_PART_BYTES ((uint64_t)4 << 20)
+
+/* How much of the file is mapped in one go. */
+#define WINDOW_BYTES ((uint64_t)2 << 20)
 
 /* How many records in a row must look right to begin at a place. */
 #define RECORDS_TO_TRUST 32
@@ -304,12 +308,23 @@ static void set_aside(struct seam_perf_scan *scan,
 
 /* -- the walk ----------------------------------------------------------- */
 
+/* Have the next window of the file at hand; returns where it ends. */
+static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
+{
+	uint64_t left = scan->end > from ? scan->end - from : 0;
+	uint64_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+
+	seam_file_prepare((struct seam_bytes) { scan->bytes.data + from,
+						size });
+	return from + WINDOW_BYTES;
+}
+
 static void scan_part(struct seam_perf_scan *scan,
 		      struct seam_progress *progress)
 {
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
-	uint64_t told = scan->begin;
+	uint64_t told = scan->begin, prepared = scan->begin;
 	int r = 0;
 
 	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
@@ -322,6 +337,8 @@ static void scan_part(struct seam_perf_scan *scan,
 			take_sample(scan, &record);
 		else if (is_wanted(record.type))
 			set_aside(scan, &record, stream.unpacked != NULL);
+		if (stream.pos >= prepared)
+			prepared = prepare(scan, prepared);
 		if (stream.pos - told > (1 << 20)) {
 			seam_progress_step(progress, stream.pos - told);
 			told = stream.pos;

@@ -43,7 +43,7 @@ struct seam_dwarf {
 	SEAM_ARRAY(Dwarf_Off) offsets;	/* of the DIEs of units */
 	SEAM_ARRAY(struct unit) units;
 	struct seam_index unit_index;	/* by offset of its DIE */
-	uint64_t fuel;			/* DIEs, ranges and lines left to read */
+	uint64_t fuel;			/* DIEs, ranges, lines left to read */
 	const char *problem;		/* literal, or NULL */
 };
 

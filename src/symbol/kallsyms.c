@@ -72,7 +72,7 @@ static uint32_t flags_of(char type)
 	return type == 'T' ? SEAM_SYMBOL_GLOBAL : 0;
 }
 
-static int add(struct seam_table *table, const struct line *line)
+static int add(struct seam_symtab *table, const struct line *line)
 {
 	struct seam_symbol symbol = {
 		.start = line->addr, .end = line->addr,
@@ -82,10 +82,21 @@ static int add(struct seam_table *table, const struct line *line)
 		.flags = flags_of(line->type),
 	};
 
-	return seam_table_add(table, &symbol);
+	/* Of names for one address the last counts, so that perf agrees. */
+	if (table->symbols.n && is_function(line->type)) {
+		struct seam_symbol *last =
+			&table->symbols.items[table->symbols.n - 1];
+
+		if (last->start == symbol.start &&
+		    !(last->flags & SEAM_SYMBOL_FENCE)) {
+			*last = symbol;
+			return 0;
+		}
+	}
+	return seam_symtab_add(table, &symbol);
 }
 
-ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size,
+ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
 			     bool modules)
 {
 	ptrdiff_t n = 0;
@@ -106,7 +117,7 @@ ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size,
 		}
 		pos = end + 1;
 	}
-	return seam_table_seal(table) ? -ENOMEM : n;
+	return seam_symtab_sort(table) ? -ENOMEM : n;
 }
 
 bool seam_kallsyms_find(const char *text, size_t size, const char *name,

@@ -8,7 +8,7 @@
 #ifndef SEAM_KALLSYMS_H
 #define SEAM_KALLSYMS_H
 
-#include "symbol/table.h"
+#include "symbol/symtab.h"
 
 /*
  * Add the functions (t T w W) that @text of @size bytes names; other symbols
@@ -23,7 +23,7 @@
  *
  * Returns how many functions were added, or -ENOMEM.  Sorts the table.
  */
-ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text,
+ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text,
 			     size_t size, bool modules);
 
 /*

@@ -323,7 +323,7 @@ int seam_kernel_load(struct seam_kernel_symbols *symbols, const char *bundle,
 
 void seam_kernel_close(struct seam_kernel_symbols *symbols)
 {
-	seam_table_fini(&symbols->table);
+	seam_symtab_fini(&symbols->table);
 	free(symbols->text);
 	*symbols = (struct seam_kernel_symbols) { 0 };
 }

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbols.h"
-#include "symbol/table.h"
+#include "symbol/symtab.h"
 
 enum { SEAM_BOOT_ID_TEXT = 37 };	/* a UUID and its NUL */
 
@@ -50,7 +50,7 @@ int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err);
 
 /* A loaded kernel.  Zeroed is valid and empty. */
 struct seam_kernel_symbols {
-	struct seam_table table;	/* addresses are those of the kernel */
+	struct seam_symtab table;	/* addresses are those of the kernel */
 	char *text;			/* the names; owned */
 };
 

@@ -17,14 +17,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_table(char *text, size_t size)
 {
-	struct seam_table table = { 0 };
+	struct seam_symtab table = { 0 };
 	size_t n_functions = 0;
 	ptrdiff_t n = seam_kallsyms_read(&table, text, size, true);
 
 	for (size_t i = 0; i < table.symbols.n; i++) {
 		const struct seam_symbol *symbol = &table.symbols.items[i];
 		const struct seam_symbol *found =
-			seam_table_find(&table, symbol->start);
+			seam_symtab_find(&table, symbol->start);
 
 		if (i > 0 && symbol[-1].start > symbol->start)
 			abort();
@@ -37,7 +37,7 @@ static void check_table(char *text, size_t size)
 	}
 	if (n < 0 || (size_t)n != n_functions)
 		abort();
-	seam_table_fini(&table);
+	seam_symtab_fini(&table);
 }
 
 /* Through a file and back: the same bytes, the same header. */

@@ -41,4 +41,16 @@ uint64_t build_offset(const char *file, uint64_t addr);
 /* The build id of @file as bytes, at most 20; how many. */
 size_t build_id(const char *file, uint8_t *id);
 
+/*
+ * An entry of cmocka's list: @test where @can is true, else a test that does
+ * nothing and says so in its name, as TAP wants it.
+ */
+#define BUILD_TEST_IF(can, test, why)					\
+	{								\
+		.name = (can) ? #test : #test " # SKIP " why,		\
+		.test_func = (can) ? (test) : build_skipped,		\
+	}
+
+void build_skipped(void **state);
+
 #endif /* SEAM_TEST_BUILD_H */

@@ -37,7 +37,8 @@ static int enter(void **state)
 	build_run("gcc -shared -fPIC -nostdlib -Os -g -Wl,--build-id "
 		  "-Wl,-z,noseparate-code -Wl,-z,max-page-size=4096 "
 		  "-fno-asynchronous-unwind-tables -o p.so p.c");
-	return seam_file_read(&small, AT_FDCWD, build_path("p.so"), 1 << 20, NULL);
+	return seam_file_read(&small, AT_FDCWD, build_path("p.so"), 1 << 20,
+			      NULL);
 }
 
 static int leave(void **state)
@@ -82,7 +83,6 @@ static void a_flipped_bit_does_no_harm_anywhere(void **state)
 {
 	(void)state;
 	flip_all(0x01);
-	flip_all(0x80);
 }
 
 /*

@@ -201,8 +201,6 @@ static void chains_are_those_of_addr2line_for_cxx(void **state)
 static void chains_are_those_of_addr2line_for_clang(void **state)
 {
 	(void)state;
-	if (!build_has("clang"))
-		skip();
 	build_run("clang -O2 -gdwarf-4 -o p p.c");
 	assert_true(check("p", "outer") > 0);
 	assert_true(check("p", "main") > 0);
@@ -323,8 +321,6 @@ static void dwarf_names_what_the_symbol_table_does_not(void **state)
 static void rust_names_and_inlines_are_read(void **state)
 {
 	(void)state;
-	if (!build_has("rustc") || system("rustc --version >/dev/null 2>&1"))
-		skip();
 	build_write("p.rs",
 		"#[inline(always)] fn leaf(x: u64) -> u64 {\n"
 		"	std::hint::black_box(x) * 3\n"
@@ -362,7 +358,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chains_are_those_of_addr2line_for_c),
 		cmocka_unit_test(chains_are_those_of_addr2line_for_cxx),
-		cmocka_unit_test(chains_are_those_of_addr2line_for_clang),
+		BUILD_TEST_IF(build_has("clang"),
+			chains_are_those_of_addr2line_for_clang, "no clang"),
 		cmocka_unit_test(options_leave_out_inlined_frames_and_lines),
 		cmocka_unit_test(
 			the_function_stays_when_there_is_no_room_for_all),
@@ -370,7 +367,8 @@ int main(void)
 			inlined_calls_are_found_in_separate_debug_files),
 		cmocka_unit_test(split_dwarf_is_named_as_what_is_missing),
 		cmocka_unit_test(dwarf_names_what_the_symbol_table_does_not),
-		cmocka_unit_test(rust_names_and_inlines_are_read),
+		BUILD_TEST_IF(!system("rustc --version >/dev/null 2>&1"),
+			rust_names_and_inlines_are_read, "no rustc"),
 	};
 
 	return cmocka_run_group_tests_name("inlines", tests, enter,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_table.c - sizes, labels, aliases, and names for people */
-#include "symbol/table.h"
+/* test_symtab.c - sizes, labels, aliases, and names for people */
+#include "symbol/symtab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "symbol/demangle.h"
 
 struct fixture {
-	struct seam_table table;
+	struct seam_symtab table;
 	struct seam_arena arena;
 };
 
@@ -25,7 +25,7 @@ static int stop(void **state)
 {
 	struct fixture *f = *state;
 
-	seam_table_fini(&f->table);
+	seam_symtab_fini(&f->table);
 	seam_arena_fini(&f->arena);
 	free(f);
 	return 0;
@@ -39,12 +39,12 @@ static void add(struct fixture *f, const char *name, uint64_t addr,
 		.name = name, .flags = flags,
 	};
 
-	assert_int_equal(seam_table_add(&f->table, &symbol), 0);
+	assert_int_equal(seam_symtab_add(&f->table, &symbol), 0);
 }
 
 static const char *name_at(struct fixture *f, uint64_t addr)
 {
-	const char *name = seam_table_name(&f->table, addr, &f->arena);
+	const char *name = seam_symtab_name(&f->table, addr, &f->arena);
 
 	return name ? name : "none";
 }
@@ -55,7 +55,7 @@ static void a_symbol_owns_its_bytes_and_no_more(void **state)
 
 	add(f, "b", 0x200, 0x20, 0);
 	add(f, "a", 0x100, 0x10, 0);
-	seam_table_seal(&f->table);
+	seam_symtab_sort(&f->table);
 	assert_string_equal(name_at(f, 0xff), "none");
 	assert_string_equal(name_at(f, 0x100), "a");
 	assert_string_equal(name_at(f, 0x10f), "a");
@@ -71,7 +71,7 @@ static void without_a_size_it_ends_at_the_next_or_at_its_limit(void **state)
 	add(f, "a", 0x100, 0, 0);
 	add(f, "data", 0x180, 0, SEAM_SYMBOL_FENCE);
 	add(f, "last", 0x200, 0, 0);
-	seam_table_seal(&f->table);
+	seam_symtab_sort(&f->table);
 	assert_string_equal(name_at(f, 0x17f), "a");
 	assert_string_equal(name_at(f, 0x180), "none");
 	assert_string_equal(name_at(f, 0xfff), "last");
@@ -86,7 +86,7 @@ static void a_label_inside_a_function_is_no_function(void **state)
 	add(f, "loop", 0x140, 0, SEAM_SYMBOL_LABEL);
 	add(f, "after", 0x200, 0, SEAM_SYMBOL_LABEL);
 	add(f, "part", 0x180, 8, 0);
-	seam_table_seal(&f->table);
+	seam_symtab_sort(&f->table);
 	assert_string_equal(name_at(f, 0x150), "memcpy");
 	assert_string_equal(name_at(f, 0x180), "part");
 	assert_string_equal(name_at(f, 0x188), "memcpy");
@@ -109,7 +109,7 @@ static void the_best_alias_is_shown(void **state)
 	/* Of the demangled names: "longer" has none, "b::c" is shorter. */
 	add(f, "_ZN1b1cEv", 0x300, 8, SEAM_SYMBOL_GLOBAL);
 	add(f, "longer", 0x300, 8, SEAM_SYMBOL_GLOBAL);
-	seam_table_seal(&f->table);
+	seam_symtab_sort(&f->table);
 	assert_string_equal(name_at(f, 0x100), "local");
 	assert_string_equal(name_at(f, 0x200), "read64");
 	assert_string_equal(name_at(f, 0x300), "longer");
@@ -120,9 +120,9 @@ static void sorting_again_takes_in_what_was_added(void **state)
 	struct fixture *f = *state;
 
 	add(f, "b", 0x200, 8, 0);
-	seam_table_seal(&f->table);
+	seam_symtab_sort(&f->table);
 	add(f, "a", 0x100, 8, 0);
-	seam_table_seal(&f->table);
+	seam_symtab_sort(&f->table);
 	assert_string_equal(name_at(f, 0x100), "a");
 	assert_string_equal(name_at(f, 0x200), "b");
 }
@@ -181,5 +181,5 @@ int main(void)
 		T(a_name_that_prints_gigabytes_stays_as_it_is),
 	};
 
-	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("symtab", tests, NULL, NULL);
 }
