@@ -95,21 +95,24 @@ static int add_name(struct seam_tasks *tasks, struct seam_profile *profile,
 	return 0;
 }
 
+/* Room in both tables first: they have to stay of one length. */
 static uint32_t add_process(struct seam_tasks *tasks,
 			    struct seam_profile *profile, int32_t pid,
 			    uint64_t time_ns)
 {
-	struct seam_process *slot = SEAM_ARRAY_PUSH(&profile->processes);
-	uint32_t *space = slot ? SEAM_ARRAY_PUSH(&tasks->process_spaces) : NULL;
+	uint32_t space;
 
-	if (!space)
+	if (!SEAM_ARRAY_RESERVE(&profile->processes, 1) ||
+	    !SEAM_ARRAY_RESERVE(&tasks->process_spaces, 1))
 		return SEAM_NONE;
-	*slot = (struct seam_process) {
+	space = seam_spaces_add(&tasks->spaces);
+	if (space == SEAM_NONE)
+		return SEAM_NONE;
+	*SEAM_ARRAY_PUSH(&tasks->process_spaces) = space;
+	*SEAM_ARRAY_PUSH(&profile->processes) = (struct seam_process) {
 		.pid = pid, .start_ns = time_ns, .end_ns = UINT64_MAX,
 	};
-	*space = seam_spaces_add(&tasks->spaces);
-	return *space == SEAM_NONE ? SEAM_NONE :
-	       (uint32_t)(profile->processes.n - 1);
+	return (uint32_t)(profile->processes.n - 1);
 }
 
 /* A thread of @process begins; its key gets a new life. */
@@ -119,18 +122,18 @@ static struct seam_life *add_thread(struct seam_tasks *tasks,
 				    uint64_t time_ns)
 {
 	struct seam_task *task = &tasks->keys.items[key];
-	struct seam_thread *thread = SEAM_ARRAY_PUSH(&profile->threads);
-	struct seam_thread_names *names =
-		thread ? SEAM_ARRAY_PUSH(&tasks->names) : NULL;
-	struct seam_life *life = names ? SEAM_ARRAY_PUSH(&task->lives) : NULL;
+	struct seam_life *life;
 
-	if (!life)
+	if (!SEAM_ARRAY_RESERVE(&profile->threads, 1) ||
+	    !SEAM_ARRAY_RESERVE(&tasks->names, 1) ||
+	    !SEAM_ARRAY_RESERVE(&task->lives, 1))
 		return NULL;
-	*names = (struct seam_thread_names) { 0 };
-	*thread = (struct seam_thread) {
+	*SEAM_ARRAY_PUSH(&tasks->names) = (struct seam_thread_names) { 0 };
+	*SEAM_ARRAY_PUSH(&profile->threads) = (struct seam_thread) {
 		.process = process, .tid = task->tid, .start_ns = time_ns,
 		.end_ns = UINT64_MAX,
 	};
+	life = SEAM_ARRAY_PUSH(&task->lives);
 	*life = (struct seam_life) {
 		.from_ns = time_ns,
 		.thread = (uint32_t)(profile->threads.n - 1),
