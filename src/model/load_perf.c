@@ -351,20 +351,23 @@ static int renumber(struct loader *l, struct seam_perf_scan *scan,
 	return 0;
 }
 
-static void append(struct seam_samples *to, const struct seam_samples *from,
+static bool append(struct seam_samples *to, const struct seam_samples *from,
 		   const uint32_t *keys, const uint32_t *chains)
 {
 	size_t n = from->n;
 
 	memcpy(to->time_ns + to->n, from->time_ns, n * sizeof(*to->time_ns));
-	memcpy(to->weight + to->n, from->weight, n * sizeof(*to->weight));
 	memcpy(to->cpu + to->n, from->cpu, n * sizeof(*to->cpu));
 	memcpy(to->event + to->n, from->event, n * sizeof(*to->event));
 	for (size_t i = 0; i < n; i++) {
 		to->thread[to->n + i] = keys[from->thread[i]];
 		to->stack[to->n + i] = chains[from->stack[i]];
+		if (!seam_samples_set_weight(to, to->n + i,
+					     seam_samples_weight(from, i)))
+			return false;
 	}
 	to->n += n;
+	return true;
 }
 
 static int join_one(struct loader *l, struct seam_perf_scan *scan)
@@ -373,12 +376,10 @@ static int join_one(struct loader *l, struct seam_perf_scan *scan)
 	uint32_t *keys = NULL, *chains = NULL;
 	int r = renumber(l, scan, &keys, &chains);
 
-	if (r == 0 && scan->samples.n) {
-		if (seam_samples_reserve(to, scan->samples.n))
-			append(to, &scan->samples, keys, chains);
-		else
-			r = -ENOMEM;
-	}
+	if (r == 0 && scan->samples.n &&
+	    (!seam_samples_reserve(to, scan->samples.n) ||
+	     !append(to, &scan->samples, keys, chains)))
+		r = -ENOMEM;
 	free(keys);
 	free(chains);
 	seam_samples_fini(&scan->samples);
@@ -433,7 +434,8 @@ static int resolve_samples(struct loader *l)
 			who = seam_tasks_who(&l->tasks, s->thread[i],
 					     s->time_ns[i]);
 		s->thread[i] = who.thread;
-		s->comm[i] = who.name;
+		if (!seam_samples_set_comm(l->profile, i, who.name))
+			return -ENOMEM;
 		s->stack[i] = stack_of(l, &l->chains.items.items[s->stack[i]],
 				       who.space, s->time_ns[i]);
 		if (s->stack[i] == SEAM_NONE)
@@ -461,10 +463,6 @@ static void name_the_nameless(struct seam_profile *profile)
 		if (p->name == 0 && t->tid == p->pid)
 			p->name = t->name;
 	}
-	for (size_t i = 0; i < profile->samples.n; i++)
-		if (profile->samples.comm[i] == 0)
-			profile->samples.comm[i] = profile->threads.items[
-				profile->samples.thread[i]].name;
 }
 
 static void find_time_range(struct seam_profile *profile, bool has_times)
@@ -573,6 +571,8 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 	if (r == 0)
 		r = seam_tasks_seal(&l->tasks, l->profile);
 	if (r == 0)
+		name_the_nameless(l->profile);
+	if (r == 0)
 		r = seam_spaces_seal(&l->resolver.kernel);
 	if (r == 0)
 		r = resolve_samples(l);
@@ -602,7 +602,6 @@ int seam_load_perf(struct seam_profile *profile,
 			seam_err_set(err, r, "out of memory");
 	}
 	if (r == 0) {
-		name_the_nameless(profile);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);
 	}

@@ -100,18 +100,18 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 	uint32_t key = key_of(scan, core->pid, core->tid);
 	uint64_t weight = core->period;
 
-	if (chain == SEAM_NONE || key == SEAM_NONE ||
-	    !seam_samples_reserve(s, 1)) {
-		scan->error = -ENOMEM;
-		return;
-	}
 	if (!(attr->sample_type & PERF_SAMPLE_PERIOD) && weight == 0)
 		weight = seam_perf_attr_has(attr, SEAM_PERF_ATTR_FREQ) ||
 			 attr->sample_period == 0 ? 1 : attr->sample_period;
+	if (chain == SEAM_NONE || key == SEAM_NONE ||
+	    !seam_samples_reserve(s, 1) ||
+	    !seam_samples_set_weight(s, s->n, weight)) {
+		scan->error = -ENOMEM;
+		return;
+	}
 	/* Without times, the order of the file is the order of events. */
 	s->time_ns[s->n] = attr->sample_type & PERF_SAMPLE_TIME ? core->time :
 			   scan->n_records;
-	s->weight[s->n] = weight;
 	s->thread[s->n] = key;
 	s->stack[s->n] = chain;
 	s->cpu[s->n] = core->cpu < UINT16_MAX ? (uint16_t)core->cpu :

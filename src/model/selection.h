@@ -94,7 +94,7 @@ static inline bool seam_selected_has(const struct seam_selected *s, size_t i)
 	if (s->event != SEAM_NONE && samples->event[i] != s->event)
 		return false;
 	if (s->threads && !s->threads[samples->thread[i]] &&
-	    samples->comm[i] != s->comm)
+	    seam_samples_comm(s->profile, i) != s->comm)
 		return false;
 	return !s->skips_empty || seam_selected_stack(s, i) != 0;
 }
