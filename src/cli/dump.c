@@ -60,7 +60,7 @@ static int dump(const char *path, bool json)
 				 "not a recording that Seam knows");
 	seam_recording_close(&recording);
 	if (r < 0) {
-		seam_err_add(&err, r, "cannot dump all of '%s'", path ? path :
+		seam_err_add(&err, r, "cannot show all of '%s'", path ? path :
 			     SEAM_LOAD_DEFAULT);
 		status = seam_command_failed(&err);
 		/* Cut or damaged: what was whole has been shown. */

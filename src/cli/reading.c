@@ -14,6 +14,8 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 		.symfs = reading->symfs.items,
 		.n_symfs = reading->symfs.n,
 		.no_inline = reading->no_inline,
+		/* No view of these shows source lines; inlines come by DWARF. */
+		.no_lines = reading->no_inline,
 		.debuginfod = reading->debuginfod,
 	};
 	struct seam_err err = { 0 };

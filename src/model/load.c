@@ -84,9 +84,6 @@ int seam_load(struct seam_profile *profile, const char *path,
 	if (r == 0) {
 		r = load(profile, &recording, options, err);
 		tell_manifest(profile, &recording);
-		if (r < 0)
-			seam_err_add(err, r, "cannot read '%s'", path ? path :
-				     SEAM_LOAD_DEFAULT);
 	}
 	seam_recording_close(&recording);
 	return r;

@@ -142,6 +142,10 @@ static void add_kernel_mapping(struct loader *l,
 
 	if (is_core)
 		l->kernel.text_addr = m->pgoff;
+	if (is_core && m->build_id) {
+		l->kernel.build_id = m->build_id;
+		l->kernel.build_id_size = m->build_id_size;
+	}
 	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
 		.kind = SEAM_MAPPING_KERNEL, .pid = -1,
 		.path = is_core ? l->resolver.kernel_path :

@@ -26,7 +26,7 @@ struct seam_recording {
 
 /*
  * Open @path (NULL: SEAM_LOAD_DEFAULT), which must outlive the recording.  0, or
- * -errno with the chain of causes; to be closed in either case.
+ * -errno with the reason; to be closed in either case.
  */
 int seam_recording_open(struct seam_recording *recording, const char *path,
 			struct seam_err *err);
