@@ -51,7 +51,6 @@ struct seam_account_call {
 	uint64_t begin_ns, end_ns;
 	uint32_t function;
 	uint32_t stream;
-	uint64_t ordinal;		/* of its entry in the stream */
 };
 
 struct seam_account_options {

@@ -125,6 +125,7 @@ void seam_calls_begin(struct seam_calls *calls)
 	calls->n = 0;
 	calls->start_ns = calls->last_ns = 0;
 	calls->too_deep = 0;
+	calls->unseen.n = 0;
 	if (calls->cap || seam_calls_grow(calls))
 		calls->calls[calls->n++] = (struct seam_call) {
 			.function = SEAM_NONE, .slot = SEAM_NONE,
@@ -137,6 +138,7 @@ void seam_calls_fini(struct seam_calls *calls)
 	free(calls->functions.ids);
 	free(calls->functions.table);
 	free(calls->active);
+	free(calls->unseen.items);
 	*calls = (struct seam_calls) { 0 };
 }
 
@@ -146,14 +148,6 @@ void seam_calls_preset(struct seam_calls *calls, uint32_t function,
 {
 	seam_calls_enter(calls, function, ns, sink, context);
 	calls->repairs[SEAM_REPAIR_ENTRY]++;
-}
-
-void seam_calls_inherit(struct seam_calls *calls, uint64_t ns)
-{
-	for (size_t i = 0; i < calls->n; i++) {
-		calls->calls[i].begin_ns = ns;
-		calls->calls[i].child_ns = 0;
-	}
 }
 
 void seam_calls_end(struct seam_calls *calls,
@@ -174,8 +168,14 @@ static void end_unseen(struct seam_calls *calls, uint32_t function,
 		       void *context)
 {
 	struct seam_call *root = &calls->calls[0];
+	uint32_t *unseen = SEAM_ARRAY_PUSH(&calls->unseen);
 	uint64_t child_ns;
 
+	if (!unseen) {
+		calls->error = -ENOMEM;
+		return;
+	}
+	*unseen = function;
 	while (calls->n > 1) {
 		calls->repairs[SEAM_REPAIR_EXIT]++;
 		seam_calls_leave(calls, ns, sink, context);

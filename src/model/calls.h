@@ -73,6 +73,8 @@ struct seam_calls {
 	uint64_t start_ns, last_ns;	/* of this thread's events */
 	uint64_t too_deep;		/* entries left out, exits to ignore */
 	uint64_t repairs[SEAM_N_REPAIRS];
+	/* ids of calls whose entries were missing, innermost first */
+	SEAM_ARRAY(uint32_t) unseen;
 	int error;			/* 0 or -ENOMEM; then nothing counts */
 };
 
@@ -96,15 +98,12 @@ void seam_calls_begin(struct seam_calls *calls);
 void seam_calls_fini(struct seam_calls *calls);
 
 /*
- * Put a call below all others before the first event, as if it had begun at
- * @ns: for a second pass that knows which entries are missing.
+ * Open a call whose entry is not in the log, as if it had begun at @ns: the
+ * outermost first, before any event.
  */
 void seam_calls_preset(struct seam_calls *calls, uint32_t function,
 		       uint64_t ns, const struct seam_calls_sink *sink,
 		       void *context);
-
-/* What is open was begun by somebody else: it counts from @ns on. */
-void seam_calls_inherit(struct seam_calls *calls, uint64_t ns);
 
 /* End all open calls at the last event's time. */
 void seam_calls_end(struct seam_calls *calls,

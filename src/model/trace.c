@@ -354,6 +354,16 @@ uint64_t seam_trace_n_extents(const struct seam_trace *trace)
 	return n;
 }
 
+uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
+{
+	const struct seam_trace_stream *s = &trace->streams.items[stream];
+	const struct seam_xray_block *first =
+		trace->blocks.items[s->first_block].block;
+
+	return seam_ticks_time(&trace->clocks.items[s->clock],
+			       first->first_tsc);
+}
+
 void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream)
 {
@@ -363,6 +373,7 @@ void seam_trace_read(struct seam_trace_reader *reader,
 		.trace = trace, .stream = &trace->streams.items[stream],
 	};
 	reader->clock = &trace->clocks.items[reader->stream->clock];
+	reader->last_ns = seam_trace_start_ns(trace, stream);
 }
 
 static bool open_block(struct seam_trace_reader *reader)

@@ -88,6 +88,9 @@ struct seam_trace_reader {
 	struct seam_xray_problems problems;
 };
 
+/* The time of a stream's first record. */
+uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream);
+
 void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream);
 
