@@ -21,13 +21,23 @@ static uint32_t add_node(struct seam_call_tree *tree, uint32_t parent,
 	return id;
 }
 
-static uint32_t find_node(struct seam_call_tree *tree, uint32_t parent,
-			  uint32_t function)
+static int make_root(struct seam_call_tree *tree)
+{
+	return tree->nodes.n == 0 &&
+	       add_node(tree, SEAM_NONE, SEAM_NONE,
+			seam_hash_u64(UINT64_MAX)) == SEAM_NONE ? -ENOMEM : 0;
+}
+
+uint32_t seam_call_tree_child(struct seam_call_tree *tree, uint32_t parent,
+			      uint32_t function)
 {
 	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | function);
-	struct seam_index_probe probe = seam_index_probe(&tree->index, hash);
+	struct seam_index_probe probe;
 	uint32_t id;
 
+	if (make_root(tree))
+		return SEAM_NONE;
+	probe = seam_index_probe(&tree->index, hash);
 	while ((id = seam_index_next(&tree->index, &probe)) != SEAM_NONE) {
 		const struct seam_call_node *node = &tree->nodes.items[id];
 
@@ -41,7 +51,8 @@ static void begin_call(void *context, struct seam_calls *calls)
 {
 	struct seam_call *call = &calls->calls[calls->n - 1];
 
-	call->user = find_node(context, call[-1].user, call->function);
+	call->user = seam_call_tree_child(context, call[-1].user,
+					  call->function);
 	if (call->user == SEAM_NONE) {
 		calls->error = -ENOMEM;
 		call->user = 0;
@@ -70,9 +81,7 @@ int seam_call_tree_add(struct seam_call_tree *tree,
 		       struct seam_calls *calls,
 		       struct seam_xray_problems *problems)
 {
-	if (tree->nodes.n == 0 &&
-	    add_node(tree, SEAM_NONE, SEAM_NONE,
-		     seam_hash_u64(UINT64_MAX)) == SEAM_NONE)
+	if (make_root(tree))
 		return -ENOMEM;
 	return seam_stream_calls(calls, trace, stream, &sink, tree, problems);
 }

@@ -35,6 +35,13 @@ int seam_call_tree_add(struct seam_call_tree *tree,
 		       struct seam_calls *calls,
 		       struct seam_xray_problems *problems);
 
+/*
+ * The node of @function called from node @parent, new if need be; makes node
+ * 0 in an empty tree.  SEAM_NONE when memory ran out.
+ */
+uint32_t seam_call_tree_child(struct seam_call_tree *tree, uint32_t parent,
+			      uint32_t function);
+
 void seam_call_tree_fini(struct seam_call_tree *tree);
 
 #endif /* SEAM_CALL_TREE_H */
