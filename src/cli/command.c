@@ -41,12 +41,6 @@ static const struct seam_option common_options[] = {
 		    "NO_COLOR is set in the environment or TERM is dumb."),
 };
 
-const struct seam_option *seam_command_common(size_t *n)
-{
-	*n = SEAM_ARRAY_SIZE(common_options);
-	return common_options;
-}
-
 struct parser {
 	const struct seam_command *command;
 	void *into;
@@ -77,6 +71,16 @@ int seam_command_misused(const struct seam_command *command,
 	return SEAM_EXIT_USAGE;
 }
 
+/* "--name" or "-c", for messages. */
+static const char *shown(const struct seam_option *option, char buf[64])
+{
+	if (option->name)
+		snprintf(buf, 64, "--%s", option->name);
+	else
+		snprintf(buf, 64, "-%c", option->letter);
+	return buf;
+}
+
 /* For the parser, whose callers want an errno. */
 #define MISUSED(p, ...) \
 	(seam_command_misused((p)->command, __VA_ARGS__), -EINVAL)
@@ -98,6 +102,19 @@ find_in(const struct seam_option *options, size_t n, char letter,
 			     options[i].kind != SEAM_OPTION_HEADING :
 			     is_named(&options[i], name, size))
 			return &options[i];
+	}
+	return NULL;
+}
+
+const struct seam_option *
+seam_command_common(const struct seam_command *command, size_t i)
+{
+	for (size_t k = 0; k < SEAM_ARRAY_SIZE(common_options); k++) {
+		const struct seam_option *option = &common_options[k];
+
+		if (!find_in(command->options, command->n_options, 0,
+			     option->name, strlen(option->name)) && i-- == 0)
+			return option;
 	}
 	return NULL;
 }
@@ -127,7 +144,7 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 
 	snprintf(word, sizeof(word), "%.*s", (int)size, name);
 	for (size_t i = 0; i < command->n_options; i++)
-		if (command->options[i].kind != SEAM_OPTION_HEADING)
+		if (command->options[i].name)
 			seam_nearest_try(&near, word,
 					 command->options[i].name);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options); i++)
@@ -156,6 +173,7 @@ static int check_choice(const struct parser *p,
 {
 	bool several = option->kind == SEAM_OPTION_SET;
 	const char *word = value;
+	char name[64];
 
 	if (!option->choices)
 		return 0;
@@ -163,8 +181,8 @@ static int check_choice(const struct parser *p,
 		size_t n = strcspn(word, several ? "," : "");
 
 		if (!is_choice(option->choices, word, n))
-			return MISUSED(p, "option '--%s' takes %s%s, not '%s'",
-				       option->name,
+			return MISUSED(p, "option '%s' takes %s%s, not '%s'",
+				       shown(option, name),
 				       several ? "some of " : "",
 				       option->choices, value);
 		if (!word[n])
@@ -181,15 +199,16 @@ static int store_u64(const struct parser *p, const struct seam_option *option,
 	const char *digits = hex ? value + 2 : value;
 	size_t n = strspn(digits, hex ? "0123456789abcdefABCDEF" :
 				  "0123456789");
+	char name[64];
 
 	if (n == 0 || digits[n])
-		return MISUSED(p, "option '--%s' takes a number, not '%s'",
-			       option->name, value);
+		return MISUSED(p, "option '%s' takes a number, not '%s'",
+			       shown(option, name), value);
 	errno = 0;
 	*member = strtoull(digits, NULL, hex ? 16 : 10);
 	if (errno)
-		return MISUSED(p, "option '--%s': %s is too large",
-			       option->name, value);
+		return MISUSED(p, "option '%s': %s is too large",
+			       shown(option, name), value);
 	return 0;
 }
 
@@ -198,6 +217,7 @@ static int store(const struct parser *p, struct match m, const char *value)
 	const struct seam_option *option = m.option;
 	void *member = (char *)m.into + option->offset;
 	struct seam_option_list *list;
+	char name[64];
 	int rc;
 
 	if (option->kind == SEAM_OPTION_FLAG) {
@@ -219,8 +239,8 @@ static int store(const struct parser *p, struct match m, const char *value)
 	}
 	list = member;
 	if (list->n == SEAM_OPTION_LIST)
-		return MISUSED(p, "option '--%s' given more than %d times",
-			       option->name, SEAM_OPTION_LIST);
+		return MISUSED(p, "option '%s' given more than %d times",
+			       shown(option, name), SEAM_OPTION_LIST);
 	list->items[list->n++] = value;
 	return 0;
 }
@@ -229,12 +249,14 @@ static int store(const struct parser *p, struct match m, const char *value)
 static int next_value(struct parser *p, const struct seam_option *option,
 		      const char **value)
 {
+	char name[64];
+
 	*value = NULL;
 	if (!option->value || option->value[0] == '[')
 		return 0;
 	if (p->at + 1 >= p->argc)
-		return MISUSED(p, "option '--%s' needs a value: %s",
-			       option->name, option->choices ?
+		return MISUSED(p, "option '%s' needs a value: %s",
+			       shown(option, name), option->choices ?
 			       option->choices : option->value);
 	*value = p->argv[p->at + 1];
 	p->used = 2;

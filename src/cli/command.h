@@ -38,7 +38,7 @@ struct seam_option_list {
 
 struct seam_option {
 	char letter;		/* 0: none */
-	const char *name;	/* without the dashes */
+	const char *name;	/* without the dashes; NULL: a letter only */
 	/* "HZ"; NULL for a flag; "[BYTES]": optional, "" when not given. */
 	const char *value;
 	const char *choices;	/* "fp|none" for completion and checks; NULL */
@@ -81,8 +81,12 @@ extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_doctor_command;
 extern const struct seam_command seam_help_command;
 
-/* The options that every command has: --help, --quiet, --color, ... */
-const struct seam_option *seam_command_common(size_t *n);
+/*
+ * The options that every command has: --help, --quiet, --color, ...  Number
+ * @i of those that @command has not replaced by its own; NULL at the end.
+ */
+const struct seam_option *
+seam_command_common(const struct seam_command *command, size_t i);
 
 /*
  * Parse argv into the members of @into, which holds the defaults.  Options

@@ -15,14 +15,12 @@ static void each_option(FILE *out, const struct seam_command *command,
 			seam_option_visit *visit)
 {
 	const struct seam_option *common;
-	size_t n_common;
 
 	for (size_t i = 0; i < command->n_options; i++)
 		if (command->options[i].kind != SEAM_OPTION_HEADING)
 			visit(out, command, &command->options[i]);
-	common = seam_command_common(&n_common);
-	for (size_t i = 0; i < n_common; i++)
-		visit(out, command, &common[i]);
+	for (size_t i = 0; (common = seam_command_common(command, i)); i++)
+		visit(out, command, common);
 }
 
 /* "a|b" as "a b". */
@@ -57,9 +55,12 @@ static void bash_choices(FILE *out, const struct seam_command *command,
 	(void)command;
 	if (!option->choices)
 		return;
-	fprintf(out, "\t\t--%s", option->name);
+	fputs("\t\t", out);
+	if (option->name)
+		fprintf(out, "--%s%s", option->name,
+			option->letter ? "|" : "");
 	if (option->letter)
-		fprintf(out, "|-%c", option->letter);
+		fprintf(out, "-%c", option->letter);
 	fputs(") words='", out);
 	put_choices(out, option->choices);
 	fputs("' ;;\n", out);
@@ -69,7 +70,10 @@ static void bash_name(FILE *out, const struct seam_command *command,
 		      const struct seam_option *option)
 {
 	(void)command;
-	fprintf(out, " --%s", option->name);
+	if (option->name)
+		fprintf(out, " --%s", option->name);
+	else
+		fprintf(out, " -%c", option->letter);
 }
 
 /* A value may follow '=', which bash makes a word of its own. */
@@ -115,27 +119,36 @@ static void put_bash(FILE *out)
 	      "complete -o default -F _seam seam\n", out);
 }
 
+/* {-F+,--freq=}, as _arguments has names with a value. */
+static void zsh_names(FILE *out, const struct seam_option *option)
+{
+	bool has_value = option->value != NULL;
+	bool optional = has_value && option->value[0] == '[';
+	const char *sign = !has_value ? "" : optional ? "=-" : "=";
+	const char *after = !has_value ? "" : optional ? "-" : "+";
+
+	if (option->letter && option->name)
+		fprintf(out, "{-%c%s,--%s%s}", option->letter, after,
+			option->name, sign);
+	else if (option->name)
+		fprintf(out, "--%s%s", option->name, sign);
+	else
+		fprintf(out, "-%c%s", option->letter, after);
+}
+
 /* '(-F --freq)'{-F+,--freq=}'[help]:HZ:(a b)' */
 static void zsh_option(FILE *out, const struct seam_command *command,
 		       const struct seam_option *option)
 {
 	bool several = option->kind == SEAM_OPTION_STRINGS;
-	const char *sign = !option->value ? "" :
-			   option->value[0] == '[' ? "=-" : "=";
 
 	(void)command;
 	fputs(" \\\n\t\t\t", out);
-	if (option->letter && !several)
+	if (option->letter && option->name && !several)
 		fprintf(out, "'(-%c --%s)'", option->letter, option->name);
 	else if (several)
 		fputs("'*'", out);
-	if (option->letter)
-		fprintf(out, "{-%c%s,--%s%s}", option->letter,
-			!option->value ? "" :
-			option->value[0] == '[' ? "-" : "+",
-			option->name, sign);
-	else
-		fprintf(out, "--%s%s", option->name, sign);
+	zsh_names(out, option);
 	fputs("'[", out);
 	put_quoted(out, option->help, "[]\\");
 	fputc(']', out);
@@ -197,8 +210,10 @@ static void fish_option(FILE *out, const struct seam_command *command,
 {
 	bool must_have = option->value && option->value[0] != '[';
 
-	fprintf(out, "complete -c seam -n '__fish_seen_subcommand_from %s' "
-		"-l %s", command->name, option->name);
+	fprintf(out, "complete -c seam -n '__fish_seen_subcommand_from %s'",
+		command->name);
+	if (option->name)
+		fprintf(out, " -l %s", option->name);
 	if (option->letter)
 		fprintf(out, " -s %c", option->letter);
 	if (must_have)

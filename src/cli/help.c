@@ -38,14 +38,16 @@ static int print_usage(FILE *out, const struct seam_option *option)
 	const char *value = option->value;
 	int column;
 
-	column = option->letter ? fprintf(out, "  -%c, ", option->letter) :
-		 fprintf(out, "      ");
-	column += fprintf(out, "--%s", option->name);
+	column = option->letter ? fprintf(out, "  -%c", option->letter) :
+		 fprintf(out, "    ");
+	if (option->name)
+		column += fprintf(out, "%s--%s", option->letter ? ", " : "  ",
+				  option->name);
 	if (!value)
 		return column;
 	if (value[0] == '[')	/* "[BYTES]" is shown as "[=BYTES]" */
 		return column + fprintf(out, "[=%s", value + 1);
-	return column + fprintf(out, "=%s", value);
+	return column + fprintf(out, "%c%s", option->name ? '=' : ' ', value);
 }
 
 static void print_option(FILE *out, const struct seam_option *option)
@@ -69,13 +71,18 @@ static void print_option(FILE *out, const struct seam_option *option)
 	seam_help_wrap(out, text, HELP_COLUMN, HELP_COLUMN);
 }
 
-static void print_options(FILE *out, const char *heading,
-			  const struct seam_option *options, size_t n)
+static void print_options(FILE *out, const struct seam_command *command)
 {
-	if (n && options[0].kind != SEAM_OPTION_HEADING)
-		fprintf(out, "\n%s:\n", heading);
+	const struct seam_option *option = command->options;
+	size_t n = command->n_options;
+
+	if (n && option->kind != SEAM_OPTION_HEADING)
+		fprintf(out, "\nOptions:\n");
 	for (size_t i = 0; i < n; i++)
-		print_option(out, &options[i]);
+		print_option(out, &option[i]);
+	fprintf(out, "\nGeneral:\n");
+	for (size_t i = 0; (option = seam_command_common(command, i)); i++)
+		print_option(out, option);
 }
 
 /* Paragraphs are divided by blank lines; each is filled anew. */
@@ -112,15 +119,10 @@ static void print_examples(FILE *out, const char *line)
 
 void seam_help_print(FILE *out, const struct seam_command *command)
 {
-	const struct seam_option *common;
-	size_t n_common;
-
-	common = seam_command_common(&n_common);
 	fprintf(out, "seam %s - %s\n\nusage: seam %s %s\n", command->name,
 		command->summary, command->name, command->synopsis);
 	print_paragraphs(out, command->description);
-	print_options(out, "Options", command->options, command->n_options);
-	print_options(out, "General", common, n_common);
+	print_options(out, command);
 	print_examples(out, command->examples);
 }
 

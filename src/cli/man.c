@@ -88,15 +88,17 @@ static void put_item(FILE *out, const struct seam_option *option)
 
 	fputs(".It ", out);
 	if (option->letter)
-		fprintf(out, "Fl %c , ", option->letter);
-	fputs("Fl \\-", out);
-	for (const char *c = option->name; *c; c++)
+		fprintf(out, "Fl %c", option->letter);
+	if (option->name)
+		fprintf(out, "%sFl \\-", option->letter ? " , " : "");
+	for (const char *c = option->name; c && *c; c++)
 		put_escaped(out, *c, false);
 	if (value && value[0] == '[')
 		fprintf(out, " Ns Oo = Ns Ar %.*s Oc",
 			(int)strcspn(value + 1, "]"), value + 1);
 	else if (value)
-		fprintf(out, " Ns = Ns Ar %s", value);
+		fprintf(out, "%s Ar %s", option->name ? " Ns = Ns" : "",
+			value);
 	fputc('\n', out);
 }
 
@@ -181,9 +183,7 @@ static void put_command(FILE *out, const struct seam_command *command)
 {
 	const struct seam_option *common;
 	char name[64];
-	size_t n_common;
 
-	common = seam_command_common(&n_common);
 	snprintf(name, sizeof(name), "seam-%s", command->name);
 	put_head(out, name, name, command->summary);
 	fprintf(out, ".Sh SYNOPSIS\n.Nm seam %s\n.Ar ", command->name);
@@ -192,8 +192,10 @@ static void put_command(FILE *out, const struct seam_command *command)
 	put_paragraphs(out, command->description);
 	fputs(".Sh OPTIONS\n", out);
 	put_options(out, command->options, command->n_options);
-	fputs(".Ss General\n", out);
-	put_options(out, common, n_common);
+	fputs(".Ss General\n.Bl -tag -width Ds\n", out);
+	for (size_t i = 0; (common = seam_command_common(command, i)); i++)
+		put_option(out, common);
+	fputs(".El\n", out);
 	put_exit_status(out, command->takes_command);
 	put_examples(out, command->examples);
 	fputs(".Sh SEE ALSO\n.Xr seam 1\n", out);

@@ -34,7 +34,37 @@ int seam_profile_init(struct seam_profile *profile)
 	return 0;
 }
 
-static void free_samples(struct seam_samples *samples)
+static bool grow(void *column, size_t *cap, size_t need, size_t size)
+{
+	void *moved = seam_array_reserve(*(void **)column, cap, need, size);
+
+	if (moved)
+		*(void **)column = moved;
+	return moved != NULL;
+}
+
+bool seam_samples_reserve(struct seam_samples *s, size_t extra)
+{
+	size_t need = s->n + extra;
+	size_t caps[7];
+
+	if (need <= s->cap)
+		return true;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(caps); i++)
+		caps[i] = s->cap;
+	if (!grow(&s->time_ns, &caps[0], need, sizeof(*s->time_ns)) ||
+	    !grow(&s->weight, &caps[1], need, sizeof(*s->weight)) ||
+	    !grow(&s->thread, &caps[2], need, sizeof(*s->thread)) ||
+	    !grow(&s->comm, &caps[3], need, sizeof(*s->comm)) ||
+	    !grow(&s->stack, &caps[4], need, sizeof(*s->stack)) ||
+	    !grow(&s->cpu, &caps[5], need, sizeof(*s->cpu)) ||
+	    !grow(&s->event, &caps[6], need, sizeof(*s->event)))
+		return false;
+	s->cap = caps[0];
+	return true;
+}
+
+void seam_samples_fini(struct seam_samples *samples)
 {
 	free(samples->time_ns);
 	free(samples->weight);
@@ -43,6 +73,7 @@ static void free_samples(struct seam_samples *samples)
 	free(samples->stack);
 	free(samples->cpu);
 	free(samples->event);
+	*samples = (struct seam_samples) { 0 };
 }
 
 static void free_spans(struct seam_spans *spans)
@@ -65,7 +96,7 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->stacks.items);
 	free(profile->losses.items);
 	free(profile->notes.items);
-	free_samples(&profile->samples);
+	seam_samples_fini(&profile->samples);
 	free_spans(&profile->spans);
 	seam_index_fini(&profile->function_index);
 	seam_index_fini(&profile->frame_index);

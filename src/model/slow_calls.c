@@ -29,7 +29,7 @@ static void begin_call(void *context, struct seam_calls *calls)
 		    (call->function != slow->call.function ||
 		     call->begin_ns != slow->call.begin_ns))
 			continue;
-		slow->node = seam_call_tree_child(&slow->tree,
+		slow->node = seam_call_paths_child(&slow->tree,
 						  is_outside(slow) ? 0 :
 						  slow->node, call->function);
 		if (slow->node == SEAM_NONE)
@@ -43,7 +43,7 @@ static void settle(struct seam_slow_call *slow, uint64_t end_ns)
 	slow->node = SEAM_NONE;
 	slow->found = end_ns == slow->call.end_ns;
 	if (!slow->found)
-		seam_call_tree_fini(&slow->tree);
+		seam_call_paths_fini(&slow->tree);
 }
 
 static void end_call(void *context, struct seam_calls *calls,
@@ -55,7 +55,7 @@ static void end_call(void *context, struct seam_calls *calls,
 	(void)calls;
 	for (size_t i = 0; i < pass->slow->n; i++) {
 		struct seam_slow_call *slow = &pass->slow->items[i];
-		struct seam_call_node *node;
+		struct seam_call_path *node;
 
 		if (is_outside(slow))
 			continue;
@@ -127,7 +127,7 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 void seam_slow_calls_fini(struct seam_slow_calls *slow)
 {
 	for (size_t i = 0; slow->items && i < slow->n; i++)
-		seam_call_tree_fini(&slow->items[i].tree);
+		seam_call_paths_fini(&slow->items[i].tree);
 	free(slow->items);
 	*slow = (struct seam_slow_calls) { 0 };
 }

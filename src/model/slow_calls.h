@@ -9,11 +9,11 @@
 #define SEAM_SLOW_CALLS_H
 
 #include "model/account.h"
-#include "model/call_tree.h"
+#include "model/call_paths.h"
 
 struct seam_slow_call {
 	struct seam_account_call call;
-	struct seam_call_tree tree;	/* node 1 is the call itself */
+	struct seam_call_paths tree;	/* node 1 is the call itself */
 	bool found;
 	uint32_t node;			/* where the pass is; SEAM_NONE: out */
 };

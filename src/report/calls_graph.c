@@ -69,7 +69,7 @@ struct family {
 static int by_total(const void *a, const void *b, void *nodes)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct seam_call_node *node = nodes;
+	const struct seam_call_path *node = nodes;
 
 	if (node[x].total_ns != node[y].total_ns)
 		return node[x].total_ns < node[y].total_ns ? -1 : 1;
@@ -83,7 +83,7 @@ static void free_family(struct family *family)
 }
 
 static bool make_family(struct family *family,
-			const struct seam_call_tree *tree)
+			const struct seam_call_paths *tree)
 {
 	size_t n = tree->nodes.n;
 	uint32_t *order = malloc(n * sizeof(*order));
@@ -112,7 +112,7 @@ static bool make_family(struct family *family,
 }
 
 static void put_node(FILE *out, const struct seam_calls_view *view,
-		     const struct seam_call_node *node, int depth)
+		     const struct seam_call_path *node, int depth)
 {
 	char total[SEAM_DURATION], self[SEAM_DURATION], name[SEAM_CALL_NAME];
 	bool in_ticks = view->account->in_ticks;
@@ -128,9 +128,9 @@ static void put_node(FILE *out, const struct seam_calls_view *view,
 
 /* Depth first without recursion: a program's may be deeper than ours. */
 static void put_tree(FILE *out, const struct seam_calls_view *view,
-		     const struct seam_call_tree *tree)
+		     const struct seam_call_paths *tree)
 {
-	const struct seam_call_node *nodes = tree->nodes.items;
+	const struct seam_call_path *nodes = tree->nodes.items;
 	struct family family;
 	uint32_t at;
 	int depth = 0;

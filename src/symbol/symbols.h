@@ -88,7 +88,8 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t module,
 
 /*
  * Why a module has no symbols ("file not found", "build id is 12ab.., the
- * recording has 98fe.."), or NULL when it has or was never asked.
+ * recording has 98fe.."), or what of them is missing ("split DWARF (.dwo
+ * files) is not read"); NULL when nothing is, or when it was never asked.
  */
 const char *seam_symbols_problem(const struct seam_symbols *symbols,
 				 uint32_t module);

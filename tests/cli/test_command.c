@@ -16,6 +16,7 @@
 struct options {
 	bool tree;
 	bool all;
+	uint64_t g;
 	uint64_t hertz;
 	const char *by;
 	const char *layers;
@@ -28,6 +29,8 @@ static const struct seam_option options[] = {
 		    "show a tree"),
 	SEAM_OPTION(struct options, all, SEAM_OPTION_FLAG, 'a', "all", NULL,
 		    "show all"),
+	SEAM_OPTION(struct options, g, SEAM_OPTION_U64, 'g', NULL, "N",
+		    "a letter only"),
 	{ .kind = SEAM_OPTION_HEADING, .help = "Sampling" },
 	SEAM_OPTION(struct options, hertz, SEAM_OPTION_U64, 'F', "freq", "HZ",
 		    "samples a second", .detail = "It's \\ -odd.\n\nDone."),
@@ -161,7 +164,7 @@ static void a_wrong_word_is_a_usage_error(void **state)
 		"--tre", "--tree=1", "--by", "--by=process", "--by=", "-x",
 		"-tx", "-F", "-F 1k", "-F -1", "-F 18446744073709551616",
 		"-F 0x", "--layer=kernel,", "--layer=kernel,heap", "---", "--=",
-		"--Sampling", "--freq= 1",
+		"--Sampling", "--freq= 1", "-g", "-gx",
 	};
 
 	(void)state;
@@ -265,6 +268,8 @@ static void help_fits_in_80_columns(void **state)
 		line += n;
 	}
 	assert_non_null(strstr(text, "  -F, --freq=HZ"));
+	assert_non_null(strstr(text, "  -g N   "));
+	assert_null(strstr(text, "(null)"));
 	assert_non_null(strstr(text, "--snapshot[=BYTES]"));
 	assert_non_null(strstr(text, "symbol|thread"));
 	free(text);
