@@ -9,7 +9,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "report/duration.h"
+
+enum { BAR_COLUMNS = 40 };
 
 /* A row of the account with what the table shows of it. */
 struct line {
@@ -54,12 +55,13 @@ static bool matches(const char *filter, const char *name)
 	return strstr(name, filter) != NULL;
 }
 
-bool seam_calls_selects(const struct seam_calls_view *view, uint32_t function)
+bool seam_calls_selects(const struct seam_calls_report *report,
+			uint32_t function)
 {
 	char buf[SEAM_CALL_NAME];
 
-	return matches(view->filter,
-		       seam_call_name(view->names, function, buf));
+	return matches(report->filter,
+		       seam_call_name(report->names, function, buf));
 }
 
 static uint64_t key_of(const struct line *line, enum seam_calls_sort sort)
@@ -102,9 +104,10 @@ static void free_lines(struct lines *lines)
 	free(lines->numbers);
 }
 
-static int select_lines(struct lines *lines, const struct seam_calls_view *view)
+static int select_lines(struct lines *lines,
+			const struct seam_calls_report *report)
 {
-	const struct seam_account *account = view->account;
+	const struct seam_account *account = report->account;
 	size_t cap = account->rows.n + 1;
 
 	lines->n = 0;
@@ -119,47 +122,55 @@ static int select_lines(struct lines *lines, const struct seam_calls_view *view)
 		struct line *line = &lines->items[lines->n];
 
 		line->row = row;
-		line->name = seam_call_name(view->names, row->function,
+		line->name = seam_call_name(report->names, row->function,
 					    lines->numbers[lines->n]);
-		if (row->count == 0 || !matches(view->filter, line->name))
+		if (row->count == 0 || !matches(report->filter, line->name))
 			continue;
 		line->p50 = seam_account_quantile(account, row, 0.50);
 		line->p90 = seam_account_quantile(account, row, 0.90);
 		line->p99 = seam_account_quantile(account, row, 0.99);
-		line->key = key_of(line, view->sort);
+		line->key = key_of(line, report->sort);
 		lines->n++;
 	}
 	qsort(lines->items, lines->n, sizeof(*lines->items),
-	      view->sort == SEAM_CALLS_BY_NAME ? by_name : by_key);
-	if (view->limit && lines->n > view->limit)
-		lines->n = view->limit;
+	      report->sort == SEAM_CALLS_BY_NAME ? by_name : by_key);
+	if (report->limit && lines->n > report->limit)
+		lines->n = report->limit;
 	return 0;
 }
 
-static void put_time(FILE *out, const struct seam_account *account,
-		     uint64_t ns)
+static enum seam_unit unit_of(const struct seam_account *account)
 {
-	char buf[SEAM_DURATION];
-
-	fprintf(out, " %9s", seam_duration(buf, ns, account->in_ticks));
+	return account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
 }
 
-static void put_line(FILE *out, const struct seam_account *account,
+static void put_time(const struct seam_view *view,
+		     const struct seam_account *account, uint64_t ns)
+{
+	char buf[SEAM_NUMBER];
+
+	fprintf(view->out, " %9s",
+		seam_format_weight(buf, ns, unit_of(account)));
+}
+
+static void put_line(const struct seam_view *view,
+		     const struct seam_account *account,
 		     const struct line *line)
 {
 	const struct seam_account_row *row = line->row;
+	char buf[SEAM_NUMBER];
 
-	fprintf(out, "%10" PRIu64, row->count);
-	put_time(out, account, row->min_ns);
-	put_time(out, account, line->p50);
-	put_time(out, account, line->p90);
-	put_time(out, account, line->p99);
-	put_time(out, account, row->max_ns);
-	put_time(out, account, row->sum_ns);
-	put_time(out, account, row->self_ns);
-	fputs("  ", out);
-	seam_text_put(out, line->name, SEAM_TEXT_TERMINAL);
-	fputc('\n', out);
+	fprintf(view->out, "%11s", seam_format_count(buf, row->count));
+	put_time(view, account, row->min_ns);
+	put_time(view, account, line->p50);
+	put_time(view, account, line->p90);
+	put_time(view, account, line->p99);
+	put_time(view, account, row->max_ns);
+	put_time(view, account, row->sum_ns);
+	put_time(view, account, row->self_ns);
+	fputs("  ", view->out);
+	seam_text_put(view->out, line->name, SEAM_TEXT_TERMINAL);
+	fputc('\n', view->out);
 }
 
 static uint64_t octave_count(const struct seam_account *account,
@@ -172,13 +183,36 @@ static uint64_t octave_count(const struct seam_account *account,
 	return n;
 }
 
+static void put_bar(const struct seam_view *view,
+		    const struct seam_account *account,
+		    const struct seam_account_row *row, size_t octave,
+		    uint64_t most)
+{
+	uint64_t n = octave_count(account, row, octave);
+	unsigned int bucket = (unsigned int)octave * SEAM_HISTOGRAM_STEPS;
+	char from[SEAM_NUMBER], to[SEAM_NUMBER], count[SEAM_NUMBER];
+
+	fprintf(view->out, "%9s - %9s %11s ",
+		seam_format_weight(from, seam_histogram_least(bucket),
+				   unit_of(account)),
+		seam_format_weight(to, seam_histogram_least(
+					bucket + SEAM_HISTOGRAM_STEPS),
+				   unit_of(account)),
+		seam_format_count(count, n));
+	if (view->unicode)
+		seam_view_bar(view, n, most, BAR_COLUMNS);
+	else
+		for (uint64_t i = 0; i < n * BAR_COLUMNS / most; i++)
+			fputc('#', view->out);
+	fputc('\n', view->out);
+}
+
 /* A bar a power of two, from the shortest call's to the longest's. */
-static void put_histogram(FILE *out, const struct seam_account *account,
+static void put_histogram(const struct seam_view *view,
+			  const struct seam_account *account,
 			  const struct line *line)
 {
-	enum { WIDTH = 50 };
 	size_t first = SEAM_HISTOGRAM_OCTAVES, last = 0;
-	char from[SEAM_DURATION], to[SEAM_DURATION];
 	uint64_t most = 1;
 
 	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
@@ -188,69 +222,65 @@ static void put_histogram(FILE *out, const struct seam_account *account,
 		last = n ? o : last;
 		most = n > most ? n : most;
 	}
-	fputc('\n', out);
-	seam_text_put(out, line->name, SEAM_TEXT_TERMINAL);
-	fputc('\n', out);
-	for (size_t o = first; o <= last; o++) {
-		uint64_t n = octave_count(account, line->row, o);
-		unsigned int bucket = (unsigned int)o * SEAM_HISTOGRAM_STEPS;
-		int width = (int)((double)n * WIDTH / (double)most + 0.5);
-
-		fprintf(out, "%9s - %9s |",
-			seam_duration(from, seam_histogram_least(bucket),
-				      account->in_ticks),
-			seam_duration(to, seam_histogram_least(
-					bucket + SEAM_HISTOGRAM_STEPS),
-				      account->in_ticks));
-		for (int i = 0; i < WIDTH; i++)
-			fputs(i < width || (i == 0 && n) ? "#" : " ", out);
-		fprintf(out, "| %" PRIu64 "\n", n);
-	}
+	fputc('\n', view->out);
+	seam_view_style(view, SEAM_STYLE_BOLD);
+	seam_text_put(view->out, line->name, SEAM_TEXT_TERMINAL);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	fputc('\n', view->out);
+	for (size_t o = first; o <= last; o++)
+		put_bar(view, account, line->row, o, most);
 }
 
-int seam_calls_table(FILE *out, const struct seam_calls_view *view)
+static void put_repairs(const struct seam_view *view,
+			const struct seam_account *account)
+{
+	const struct seam_xray_problems *problems = &account->problems;
+	char n[SEAM_NUMBER];
+
+	seam_view_style(view, SEAM_STYLE_WARN);
+	for (int i = 0; i < SEAM_N_REPAIRS; i++)
+		if (account->repairs[i])
+			fprintf(view->out, "repaired: %s %s\n",
+				seam_format_count(n, account->repairs[i]),
+				seam_repair_text((enum seam_repair)i));
+	for (size_t i = 0; i < problems->n_kept; i++)
+		fprintf(view->out, "lost: %s bytes at %#" PRIx64 ": %s\n",
+			seam_format_count(n, problems->items[i].lost_bytes),
+			problems->items[i].offset, problems->items[i].text);
+	if (problems->n > problems->n_kept)
+		fprintf(view->out, "lost: %s bytes in all, in %" PRIu64
+			" places\n",
+			seam_format_count(n, problems->lost_bytes),
+			problems->n);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+}
+
+int seam_calls_table(const struct seam_calls_report *report,
+		     const struct seam_view *view)
 {
 	static const char *const heads[] = {
 		"min", "p50", "p90", "p99", "max", "sum", "self",
 	};
 	struct lines lines;
 
-	if (select_lines(&lines, view))
+	if (select_lines(&lines, report))
 		return -ENOMEM;
-	if (view->account->in_ticks)
+	if (report->account->in_ticks)
 		fputs("times are ticks: the log does not say how many make a "
-		      "second\n", out);
-	fprintf(out, "%10s", "calls");
+		      "second\n", view->out);
+	seam_view_style(view, SEAM_STYLE_BOLD);
+	fprintf(view->out, "%11s", "calls");
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++)
-		fprintf(out, " %9s", heads[i]);
-	fputs("  function\n", out);
+		fprintf(view->out, " %9s", heads[i]);
+	fputs("  function\n", view->out);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
 	for (size_t i = 0; i < lines.n; i++)
-		put_line(out, view->account, &lines.items[i]);
-	for (size_t i = 0; view->histograms && i < lines.n; i++)
-		put_histogram(out, view->account, &lines.items[i]);
+		put_line(view, report->account, &lines.items[i]);
+	for (size_t i = 0; report->histograms && i < lines.n; i++)
+		put_histogram(view, report->account, &lines.items[i]);
+	put_repairs(view, report->account);
 	free_lines(&lines);
 	return 0;
-}
-
-void seam_calls_repairs(FILE *out, const struct seam_account *account)
-{
-	const struct seam_xray_problems *problems = &account->problems;
-
-	for (int i = 0; i < SEAM_N_REPAIRS; i++)
-		if (account->repairs[i])
-			fprintf(out, "repaired: %" PRIu64 " %s\n",
-				account->repairs[i],
-				seam_repair_text((enum seam_repair)i));
-	for (size_t i = 0; i < problems->n_kept; i++) {
-		const struct seam_xray_problem *p = &problems->items[i];
-
-		fprintf(out, "lost: %" PRIu64 " bytes at %#" PRIx64 ": %s\n",
-			p->lost_bytes, p->offset, p->text);
-	}
-	if (problems->n > problems->n_kept)
-		fprintf(out, "lost: %" PRIu64 " more; %" PRIu64
-			" bytes in all\n", problems->n - problems->n_kept,
-			problems->lost_bytes);
 }
 
 static void json_functions(struct seam_json *j, const struct lines *lines)
@@ -296,24 +326,24 @@ static void json_lost(struct seam_json *j, const struct seam_account *account)
 	seam_json_close(j);
 }
 
-int seam_calls_json(FILE *out, const struct seam_calls_view *view)
+int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 {
 	struct seam_json j = seam_json_make(out, true);
 	struct lines lines;
 
-	if (select_lines(&lines, view))
+	if (select_lines(&lines, report))
 		return -ENOMEM;
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", "seam.calls/1");
-	seam_json_string(&j, "unit", view->account->in_ticks ? "ticks" : "ns");
+	seam_json_string(&j, "unit", report->account->in_ticks ? "ticks" : "ns");
 	json_functions(&j, &lines);
 	seam_json_double(&j, "quantile_error", SEAM_QUANTILE_ERROR);
 	seam_json_open(&j, "repairs", '{');
 	for (int i = 0; i < SEAM_N_REPAIRS; i++)
 		seam_json_u64(&j, seam_repair_name((enum seam_repair)i),
-			      view->account->repairs[i]);
+			      report->account->repairs[i]);
 	seam_json_close(&j);
-	json_lost(&j, view->account);
+	json_lost(&j, report->account);
 	seam_json_close(&j);
 	free_lines(&lines);
 	return 0;

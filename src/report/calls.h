@@ -12,6 +12,7 @@
 #include "model/account.h"
 #include "model/call_names.h"
 #include "model/slow_calls.h"
+#include "report/view.h"
 
 enum seam_calls_sort {
 	SEAM_CALLS_BY_SUM,
@@ -32,7 +33,7 @@ enum seam_calls_sort {
 #define SEAM_CALLS_SORTS \
 	"sum|self|total|count|min|p50|p90|p99|max|name|id"
 
-struct seam_calls_view {
+struct seam_calls_report {
 	const struct seam_account *account;
 	const struct seam_call_names *names;
 	enum seam_calls_sort sort;	/* numbers fall, names and ids rise */
@@ -46,21 +47,20 @@ struct seam_calls_view {
 int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort);
 
 /* Whether @function passes the filter. */
-bool seam_calls_selects(const struct seam_calls_view *view, uint32_t function);
+bool seam_calls_selects(const struct seam_calls_report *report, uint32_t function);
 
 /* 0 or -ENOMEM. */
-int seam_calls_table(FILE *out, const struct seam_calls_view *view);
-int seam_calls_json(FILE *out, const struct seam_calls_view *view);
+int seam_calls_table(const struct seam_calls_report *report,
+		     const struct seam_view *view);
+int seam_calls_json(const struct seam_calls_report *report, FILE *out);
 
 /* The slowest single calls, each with all it called, as indented trees. */
-void seam_calls_stacks(FILE *out, const struct seam_calls_view *view,
+void seam_calls_stacks(const struct seam_calls_report *report,
 		       const struct seam_slow_calls *slow,
-		       const struct seam_trace *trace);
+		       const struct seam_trace *trace,
+		       const struct seam_view *view);
 
-/* Who calls whom, as a graph for Graphviz.  Needs account's edges. */
-void seam_calls_graph(FILE *out, const struct seam_calls_view *view);
-
-/* What was repaired and what was lost, a line each; nothing if nothing. */
-void seam_calls_repairs(FILE *out, const struct seam_account *account);
+/* Who calls whom, as a graph for Graphviz.  Needs the account's edges. */
+void seam_calls_graph(const struct seam_calls_report *report, FILE *out);
 
 #endif /* SEAM_REPORT_CALLS_H */

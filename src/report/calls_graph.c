@@ -6,7 +6,11 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "report/duration.h"
+
+static enum seam_unit unit_of(const struct seam_calls_report *report)
+{
+	return report->account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
+}
 
 /* Inside a DOT string, and inside a record label's braces. */
 static void put_dot(FILE *out, const char *name)
@@ -19,41 +23,41 @@ static void put_dot(FILE *out, const char *name)
 	}
 }
 
-static void put_vertex(FILE *out, const struct seam_calls_view *view,
+static void put_vertex(FILE *out, const struct seam_calls_report *report,
 		       const struct seam_account_row *row)
 {
-	char name[SEAM_CALL_NAME], self[SEAM_DURATION], sum[SEAM_DURATION];
-	bool in_ticks = view->account->in_ticks;
+	char name[SEAM_CALL_NAME], self[SEAM_NUMBER], sum[SEAM_NUMBER];
+	enum seam_unit unit = unit_of(report);
 
 	fprintf(out, "F%" PRIu32 " [label=\"{", row->function);
-	put_dot(out, seam_call_name(view->names, row->function, name));
+	put_dot(out, seam_call_name(report->names, row->function, name));
 	fprintf(out, "|%" PRIu64 " calls|sum %s|self %s}\"];\n", row->count,
-		seam_duration(sum, row->sum_ns, in_ticks),
-		seam_duration(self, row->self_ns, in_ticks));
+		seam_format_weight(sum, row->sum_ns, unit),
+		seam_format_weight(self, row->self_ns, unit));
 }
 
-void seam_calls_graph(FILE *out, const struct seam_calls_view *view)
+void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 {
-	const struct seam_account *account = view->account;
-	char sum[SEAM_DURATION];
+	const struct seam_account *account = report->account;
+	char sum[SEAM_NUMBER];
 
 	fputs("digraph calls {\nnode [shape=record];\n", out);
 	for (size_t i = 0; i < account->rows.n; i++)
 		if (account->rows.items[i].count &&
-		    seam_calls_selects(view, account->rows.items[i].function))
-			put_vertex(out, view, &account->rows.items[i]);
+		    seam_calls_selects(report, account->rows.items[i].function))
+			put_vertex(out, report, &account->rows.items[i]);
 	fputs("F0 [label=\"thread\", shape=oval];\n", out);
 	for (size_t i = 0; i < account->edges.n; i++) {
 		const struct seam_account_edge *edge = &account->edges.items[i];
 		bool is_root = edge->caller == SEAM_NONE;
 
-		if (!seam_calls_selects(view, edge->callee) ||
-		    (!is_root && !seam_calls_selects(view, edge->caller)))
+		if (!seam_calls_selects(report, edge->callee) ||
+		    (!is_root && !seam_calls_selects(report, edge->caller)))
 			continue;
 		fprintf(out, "F%" PRIu32 " -> F%" PRIu32 " [label=\"%" PRIu64
 			" x, %s\"];\n", is_root ? 0 : edge->caller,
 			edge->callee, edge->count,
-			seam_duration(sum, edge->sum_ns, account->in_ticks));
+			seam_format_weight(sum, edge->sum_ns, unit_of(report)));
 	}
 	fputs("}\n", out);
 }
@@ -111,23 +115,23 @@ static bool make_family(struct family *family,
 	return true;
 }
 
-static void put_node(FILE *out, const struct seam_calls_view *view,
+static void put_node(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_call_path *node, int depth)
 {
-	char total[SEAM_DURATION], self[SEAM_DURATION], name[SEAM_CALL_NAME];
-	bool in_ticks = view->account->in_ticks;
+	char total[SEAM_NUMBER], self[SEAM_NUMBER], name[SEAM_CALL_NAME];
+	enum seam_unit unit = unit_of(report);
 
 	fprintf(out, "%9s %9s %8" PRIu64 "  %*s",
-		seam_duration(total, node->total_ns, in_ticks),
-		seam_duration(self, node->self_ns, in_ticks), node->count,
+		seam_format_weight(total, node->total_ns, unit),
+		seam_format_weight(self, node->self_ns, unit), node->count,
 		2 * (depth < 40 ? depth : 40), "");
-	seam_text_put(out, seam_call_name(view->names, node->function, name),
+	seam_text_put(out, seam_call_name(report->names, node->function, name),
 		      SEAM_TEXT_TERMINAL);
 	fputc('\n', out);
 }
 
 /* Depth first without recursion: a program's may be deeper than ours. */
-static void put_tree(FILE *out, const struct seam_calls_view *view,
+static void put_tree(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_call_paths *tree)
 {
 	const struct seam_call_path *nodes = tree->nodes.items;
@@ -139,7 +143,7 @@ static void put_tree(FILE *out, const struct seam_calls_view *view,
 		return;
 	at = family.first[0];
 	while (at != SEAM_NONE) {
-		put_node(out, view, &nodes[at], depth);
+		put_node(out, report, &nodes[at], depth);
 		if (family.first[at] != SEAM_NONE) {
 			at = family.first[at];
 			depth++;
@@ -155,27 +159,30 @@ static void put_tree(FILE *out, const struct seam_calls_view *view,
 	free_family(&family);
 }
 
-void seam_calls_stacks(FILE *out, const struct seam_calls_view *view,
+void seam_calls_stacks(const struct seam_calls_report *report,
 		       const struct seam_slow_calls *slow,
-		       const struct seam_trace *trace)
+		       const struct seam_trace *trace,
+		       const struct seam_view *view)
 {
 	for (size_t i = 0; i < slow->n; i++) {
 		const struct seam_slow_call *call = &slow->items[i];
 		const struct seam_trace_stream *stream =
 			&trace->streams.items[call->call.stream];
-		char buf[SEAM_DURATION];
+		char buf[SEAM_NUMBER];
 
-		fprintf(out, "%s%s at %" PRIu64 ".%09" PRIu64
+		seam_view_style(view, SEAM_STYLE_BOLD);
+		fprintf(view->out, "%s%s at %" PRIu64 ".%09" PRIu64
 			" s in thread %" PRId32 " of process %" PRId32 "\n",
 			i ? "\n" : "",
-			seam_duration(buf, call->call.end_ns -
-				      call->call.begin_ns,
-				      view->account->in_ticks),
+			seam_format_weight(buf, call->call.end_ns -
+					   call->call.begin_ns,
+					   unit_of(report)),
 			call->call.begin_ns / 1000000000,
 			call->call.begin_ns % 1000000000, stream->tid,
 			stream->pid);
-		fprintf(out, "%9s %9s %8s  function\n", "total", "self",
+		seam_view_style(view, SEAM_STYLE_PLAIN);
+		fprintf(view->out, "%9s %9s %8s  function\n", "total", "self",
 			"calls");
-		put_tree(out, view, &call->tree);
+		put_tree(view->out, report, &call->tree);
 	}
 }
