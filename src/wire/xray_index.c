@@ -14,6 +14,11 @@
 /* Seconds beyond this are damage; 2^33 s is 272 years. */
 #define MAX_SECONDS (INT64_C(1) << 33)
 
+/* What Linux and clocks can be, to tell a header in the middle of a file. */
+#define MAX_PID		(UINT32_C(1) << 22)
+#define MIN_HZ		UINT64_C(1000000)
+#define MAX_HZ		UINT64_C(100000000000)
+
 struct builder {
 	struct seam_xray_index *index;
 	struct seam_bytes file;
@@ -57,25 +62,40 @@ static bool is_block(const struct builder *b,
 	return true;
 }
 
-/* A header, and behind it what must come behind one. */
+/* Stricter than the format, so that records seldom pass for it. */
+static bool is_call(const struct builder *b, size_t at, enum seam_endian endian)
+{
+	struct seam_xray_basic_record record;
+
+	return seam_xray_basic_read(b->file, at, endian, &record) == 0 &&
+	       !record.is_argument && record.call.function_id > 0 &&
+	       record.call.thread_id > 0 && record.call.thread_id < MAX_PID;
+}
+
+/*
+ * The header of a log that was appended: one that a writer makes, and behind
+ * it what must come behind one.
+ */
 static bool is_header(const struct builder *b, size_t at)
 {
 	size_t body = at + SEAM_XRAY_HEADER_BYTES;
-	struct seam_xray_basic_record record;
 	struct seam_xray_header header;
 	struct seam_xray_format format;
 	enum seam_endian endian;
 
-	if (seam_xray_header_read(b->file, at, &header, &endian, NULL))
+	if (seam_xray_header_read(b->file, at, &header, &endian, NULL) ||
+	    header.flags > 3 ||
+	    (header.cycle_frequency && header.cycle_frequency < MIN_HZ) ||
+	    header.cycle_frequency > MAX_HZ)
 		return false;
 	if (body == b->file.size)
 		return true;
 	if (header.type == SEAM_XRAY_BASIC)
-		return seam_xray_basic_read(b->file, body, endian,
-					    &record) == 0 &&
-		       !record.is_argument;
+		return is_call(b, body, endian);
 	seam_xray_format_init(&format, header.version, endian);
-	return is_block(b, &format, body);
+	/* or a log without a block, and the next one */
+	return is_block(b, &format, body) ||
+	       seam_xray_header_read(b->file, body, &header, &endian, NULL) == 0;
 }
 
 static bool is_boundary(const struct builder *b, size_t at)
@@ -84,7 +104,10 @@ static bool is_boundary(const struct builder *b, size_t at)
 	       is_header(b, at);
 }
 
-/* The next block or header at or behind @from, or the end of the file. */
+/*
+ * The next block or header at or behind @from, or the end of the file.  A
+ * preamble that is cut holds nothing, and is too easily found.
+ */
 static size_t find_boundary(const struct builder *b, size_t from)
 {
 	const struct seam_xray_format *format = &b->section->format;
@@ -101,6 +124,8 @@ static size_t find_boundary(const struct builder *b, size_t from)
 		if (!p)
 			break;
 		at = (size_t)(p - b->file.data);
+		if (b->file.size - at < MIN_BLOCK_BYTES)
+			break;
 		if (is_block(b, format, at))
 			return at >= from + SEAM_XRAY_HEADER_BYTES &&
 			       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
@@ -120,7 +145,7 @@ static void add_problem(struct builder *b,
 }
 
 /*
- * Decode from where @reader is to @limit.  Returns 0 at a clean end, or why
+ * Decode from where @reader is to @limit, which is not before it.  Returns 0 at a clean end, or why
  * the reader stopped where it is.
  */
 static int walk(struct builder *b, struct seam_xray_reader *reader,
@@ -160,13 +185,17 @@ static size_t find_end(struct builder *b, struct seam_xray_reader reader,
 {
 	size_t size = b->file.size;
 	size_t limit = extents_end < size ? extents_end : size;
-	int err = walk(b, &reader, limit);
-	bool clean = err == 0;
+	bool clean = false;
+	int err;
 
-	if (err == -EBADMSG)
-		return find_boundary(b, reader.c.pos);
-	if (limit == size || (clean && is_padding(b, limit)))
-		return limit;
+	if (limit >= reader.c.pos) {
+		err = walk(b, &reader, limit);
+		clean = err == 0;
+		if (err == -EBADMSG)
+			return find_boundary(b, reader.c.pos);
+		if (limit == size || (clean && is_padding(b, limit)))
+			return limit;
+	}
 	err = walk(b, &reader, size);
 	if (err == 0 || err == -ENODATA)
 		return size;
