@@ -69,14 +69,13 @@ static int write_to(const char *path, const struct format *format,
 static int convert(const struct seam_opened *opened, const struct options *o)
 {
 	const struct format *format = find_format(o->to);
-	bool several = opened->selected.event == SEAM_NONE &&
-		       opened->profile.events.n > 1;
+	bool several = seam_selected_event(&opened->selected) == SEAM_NONE &&
+		       opened->profile.samples.n > 0;
 	struct seam_err err = { 0 };
 
 	if (several && o->weight && format->adds_up) {
-		seam_err_set(&err, -EINVAL, "cannot add up the weights of %zu "
-			     "events: choose one with --event",
-			     opened->profile.events.n);
+		seam_err_set(&err, -EINVAL, "cannot add up the weights of "
+			     "several events: choose one with --event");
 		return seam_command_failed(&err);
 	}
 	return write_to(o->output, format, &opened->selected, o->weight);

@@ -18,8 +18,10 @@ const struct seam_command *const seam_commands[] = {
 	&seam_record_command,
 	&seam_report_command,
 	&seam_calls_command,
+	&seam_flamegraph_command,
 	&seam_convert_command,
 	&seam_dump_command,
+	&seam_doctor_command,
 	&seam_help_command,
 };
 const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);

@@ -45,6 +45,7 @@ static int load_perf(struct seam_profile *profile,
 			.build_id_size = m->kernel_build_id_size,
 			.text_addr = m->kernel_text_addr,
 		},
+		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};
 	int r;
 

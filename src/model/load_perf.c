@@ -30,6 +30,7 @@ struct loader {
 	struct seam_tasks tasks;
 	struct seam_resolver resolver;
 	struct seam_kernel kernel;
+	struct seam_bytes vdso_build_id;
 	uint64_t order;			/* of the next change */
 	uint64_t n_lost_ring;		/* as LOST records say */
 	uint64_t n_lost_events;		/* as LOST_SAMPLES say */
@@ -152,21 +153,34 @@ static void add_kernel_mapping(struct loader *l,
 		l->error = -ENOMEM;
 }
 
+/* What says best which file it is: the record, the header, the bundle. */
+static struct seam_bytes build_id_of(const struct loader *l,
+				     const struct seam_perf_mapping *m,
+				     const struct seam_mapping *mapping)
+{
+	const struct known_build_id *known = find_build_id(l, mapping->path);
+
+	if (m->build_id)
+		return (struct seam_bytes) { m->build_id, m->build_id_size };
+	if (known)
+		return (struct seam_bytes) { known->id, known->size };
+	if (mapping->kind == SEAM_MAPPING_VDSO)
+		return l->vdso_build_id;
+	return (struct seam_bytes) { 0 };
+}
+
 static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
 			const struct seam_perf_mapping *m)
 {
 	struct seam_mapping mapping = {
 		.kind = seam_resolver_kind(m->filename), .pgoff = m->pgoff,
 		.pid = m->pid, .path = put(l, m->filename),
-		.build_id_size = (uint8_t)m->build_id_size,
 	};
-	const struct known_build_id *known = find_build_id(l, mapping.path);
+	struct seam_bytes id = build_id_of(l, m, &mapping);
 
-	if (m->build_id) {
-		memcpy(mapping.build_id, m->build_id, m->build_id_size);
-	} else if (known) {
-		memcpy(mapping.build_id, known->id, known->size);
-		mapping.build_id_size = known->size;
+	if (id.size > 0 && id.size <= sizeof(mapping.build_id)) {
+		memcpy(mapping.build_id, id.data, id.size);
+		mapping.build_id_size = (uint8_t)id.size;
 	}
 	change(l, (struct seam_change) {
 		.kind = SEAM_CHANGE_MAP, .time_ns = aside->stamp.time,
@@ -524,18 +538,14 @@ static void tell_losses(struct loader *l)
 static int scan_file(struct loader *l, struct seam_bytes bytes, uint64_t begin,
 		     uint64_t end)
 {
-	struct seam_perf_scan *scans = NULL;
-	size_t n = 0;
-	int r = seam_perf_scan(&l->data, bytes, begin, end, &scans, &n);
+	size_t n = seam_perf_scan_parts(&l->data, begin, end);
+	struct seam_perf_scan *scans;
 
-	if (scans && SEAM_ARRAY_RESERVE(&l->scans, n)) {
-		memcpy(l->scans.items + l->scans.n, scans, n * sizeof(*scans));
-		l->scans.n += n;
-	} else {
-		r = -ENOMEM;
-	}
-	free(scans);
-	return r;
+	if (!SEAM_ARRAY_RESERVE(&l->scans, n))
+		return -ENOMEM;
+	scans = l->scans.items + l->scans.n;
+	l->scans.n += n;
+	return seam_perf_scan(&l->data, bytes, begin, end, scans, n);
 }
 
 static int load(struct loader *l, const struct seam_perf_input *input)
@@ -573,7 +583,10 @@ int seam_load_perf(struct seam_profile *profile,
 		   const struct seam_perf_input *input,
 		   struct seam_symbols *symbols, struct seam_err *err)
 {
-	struct loader l = { .profile = profile, .kernel = input->kernel };
+	struct loader l = {
+		.profile = profile, .kernel = input->kernel,
+		.vdso_build_id = input->vdso_build_id,
+	};
 	int r = seam_perf_data_open(&l.data, input->data->bytes, err);
 
 	if (r == 0)

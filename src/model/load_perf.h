@@ -12,6 +12,7 @@ struct seam_perf_input {
 	const struct seam_file *parts;		/* more records, or NULL */
 	size_t n_parts;
 	struct seam_kernel kernel;		/* as far as the bundle says */
+	struct seam_bytes vdso_build_id;	/* the kernel records none */
 };
 
 /*

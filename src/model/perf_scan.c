@@ -6,12 +6,16 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/workers.h"
 #include "wire/perf_stream.h"
 
 /* A part smaller than this is not worth a thread. */
 #define MIN_PART_BYTES ((uint64_t)4 << 20)
+
+/* How much of the file is mapped in one go. */
+#define WINDOW_BYTES ((uint64_t)2 << 20)
 
 /* How many records in a row must look right to begin at a place. */
 #define RECORDS_TO_TRUST 32
@@ -304,12 +308,23 @@ static void set_aside(struct seam_perf_scan *scan,
 
 /* -- the walk ----------------------------------------------------------- */
 
+/* Have the next window of the file at hand; returns where it ends. */
+static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
+{
+	uint64_t left = scan->end > from ? scan->end - from : 0;
+	uint64_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+
+	seam_file_prepare((struct seam_bytes) { scan->bytes.data + from,
+						size });
+	return from + WINDOW_BYTES;
+}
+
 static void scan_part(struct seam_perf_scan *scan,
 		      struct seam_progress *progress)
 {
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
-	uint64_t told = scan->begin;
+	uint64_t told = scan->begin, prepared = scan->begin;
 	int r = 0;
 
 	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
@@ -322,6 +337,8 @@ static void scan_part(struct seam_perf_scan *scan,
 			take_sample(scan, &record);
 		else if (is_wanted(record.type))
 			set_aside(scan, &record, stream.unpacked != NULL);
+		if (stream.pos >= prepared)
+			prepared = prepare(scan, prepared);
 		if (stream.pos - told > (1 << 20)) {
 			seam_progress_step(progress, stream.pos - told);
 			told = stream.pos;
@@ -330,6 +347,7 @@ static void scan_part(struct seam_perf_scan *scan,
 	if (r < 0 && scan->error == 0)
 		scan->error = r;
 	scan->stop = stream.pos;
+	scan->is_packed = stream.unpacked != NULL;
 	seam_perf_stream_fini(&stream);
 }
 
@@ -407,50 +425,76 @@ static void prove(struct seam_perf_scan *scans, size_t n,
 			.limit = scans[i].limit,
 		};
 
-		/* What stopped there stops here too: nothing can follow. */
-		if (before->error || before->stop >= scans[i].end) {
-			again.begin = again.end = again.stop = before->stop;
-			again.error = before->error;
-		} else if (before->stop == scans[i].begin) {
+		again.is_over = before->error || before->is_over;
+		if (!again.is_over && before->stop == scans[i].begin)
 			continue;
-		}
 		seam_perf_scan_fini(&scans[i]);
 		scans[i] = again;
-		if (again.error == 0 && again.begin < again.end)
+		scans[i].stop = before->stop;
+		if (!again.is_over && again.begin < again.end)
 			scan_part(&scans[i], progress);
 	}
 }
 
+/*
+ * Packed records are one stream, and a file may hold them without saying so
+ * in its header: then the first part takes all, from the start.
+ */
+static void undivide(struct seam_perf_scan *scans, size_t n,
+		     struct seam_progress *progress)
+{
+	struct seam_perf_scan whole = {
+		.data = scans[0].data, .bytes = scans[0].bytes,
+		.begin = scans[0].begin, .end = scans[n - 1].end,
+		.limit = scans[0].limit,
+	};
+	bool is_packed = false;
+
+	for (size_t i = 0; n > 1 && i < n; i++)
+		is_packed |= scans[i].is_packed;
+	if (!is_packed)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		seam_perf_scan_fini(&scans[i]);
+		scans[i] = whole;
+		if (i > 0)
+			scans[i].begin = scans[i].stop = whole.end;
+	}
+	scan_part(&scans[0], progress);
+}
+
+size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
+			    uint64_t end)
+{
+	return is_divisible(data) && end - begin >= 2 * MIN_PART_BYTES ?
+	       seam_workers_count() : 1;
+}
+
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
-		   uint64_t begin, uint64_t end,
-		   struct seam_perf_scan **scans, size_t *n_scans)
+		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
+		   size_t n)
 {
 	uint64_t size = end - begin;
-	size_t n = is_divisible(data) && size >= 2 * MIN_PART_BYTES ?
-		   seam_workers_count() : 1;
-	struct crew crew = { .scans = calloc(n, sizeof(**scans)) };
+	struct crew crew = { .scans = scans };
 
-	if (!crew.scans)
-		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t from = begin + size / n / 8 * 8 * i;
 
-		crew.scans[i] = (struct seam_perf_scan) {
+		scans[i] = (struct seam_perf_scan) {
 			.data = data, .bytes = bytes,
 			.begin = i ? guess_begin(data, bytes, from, end) : from,
 			.end = end, .limit = end,
 		};
 		if (i)
-			crew.scans[i - 1].end = crew.scans[i].begin;
+			scans[i - 1].end = scans[i].begin;
 	}
 	seam_progress_begin(&crew.progress, "reading", size);
 	seam_workers_run(n, scan_task, &crew);
-	prove(crew.scans, n, &crew.progress);
+	undivide(scans, n, &crew.progress);
+	prove(scans, n, &crew.progress);
 	seam_progress_end(&crew.progress);
-	*scans = crew.scans;
-	*n_scans = n;
 	for (size_t i = 0; i < n; i++)
-		if (crew.scans[i].error == -ENOMEM)
+		if (scans[i].error == -ENOMEM)
 			return -ENOMEM;
 	return 0;
 }

@@ -40,6 +40,8 @@ struct seam_perf_scan {
 	struct seam_tasks tasks;		/* keys only */
 	struct seam_arena arena;		/* payloads out of packed data */
 	SEAM_ARRAY(struct seam_perf_aside) asides;
+	bool is_packed;				/* met compressed records */
+	bool is_over;				/* an earlier part failed */
 	uint64_t n_records;
 	uint64_t n_damaged;			/* samples that do not parse */
 	uint64_t n_unknown;			/* records of no known event */
@@ -50,13 +52,20 @@ struct seam_perf_scan {
 };
 
 /*
- * Scan all records of @data, in as many parts as pay.  On success @*scans
- * are @*n_scans scans in the order of the file; each is to be freed with
- * seam_perf_scan_fini(), the array with free().  0 or -ENOMEM.
+ * In how many parts it pays to scan the records of @data in [@begin, @end):
+ * 1 where they cannot be divided.
+ */
+size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
+			    uint64_t end);
+
+/*
+ * Scan the records of @bytes in [@begin, @end) in @n parts, into @scans[0]
+ * to @scans[n - 1], in the order of the file; each is to be freed with
+ * seam_perf_scan_fini().  The result is the same for any @n.  0 or -ENOMEM.
  */
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
-		   uint64_t begin, uint64_t end,
-		   struct seam_perf_scan **scans, size_t *n_scans);
+		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
+		   size_t n);
 
 void seam_perf_scan_fini(struct seam_perf_scan *scan);
 

@@ -134,15 +134,19 @@ static const char *short_name(const char *path, char *buf, size_t cap)
 	return buf;
 }
 
-/* The name of an address without a symbol. */
+/*
+ * The name of an address without a symbol.  Where nothing is mapped, as when
+ * a frame pointer was not one, the address says nothing: all are one.
+ */
 static uint32_t made_up_name(struct seam_profile *profile, uint32_t path,
 			     uint64_t pos)
 {
-	const char *text = path ? seam_profile_text(profile, path) : "unknown";
-	char module[256], name[300];
+	char module[256], name[300] = "[unknown]";
 
-	snprintf(name, sizeof(name), "[%s+0x%" PRIx64 "]",
-		 short_name(text, module, sizeof(module)), pos);
+	if (path)
+		snprintf(name, sizeof(name), "[%s+0x%" PRIx64 "]",
+			 short_name(seam_profile_text(profile, path), module,
+				    sizeof(module)), pos);
 	return seam_strings_put(&profile->strings, name);
 }
 
@@ -214,7 +218,7 @@ static int resolve_place(struct seam_resolver *r, struct seam_mapping *m,
 		function.name = made_up_name(r->profile, function.module,
 					     place->pos);
 		error = add_frame(r, function, (struct seam_frame) {
-			.addr = place->pos });
+			.addr = m ? place->pos : 0 });
 		n = 0;
 	}
 	for (size_t i = 0; error == 0 && i < n; i++) {

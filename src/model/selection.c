@@ -300,3 +300,20 @@ void seam_selected_fini(struct seam_selected *selected)
 	free(selected->own.items);
 	*selected = (struct seam_selected) { 0 };
 }
+
+uint32_t seam_selected_event(const struct seam_selected *selected)
+{
+	const struct seam_profile *profile = selected->profile;
+	uint32_t only = SEAM_NONE;
+
+	if (selected->event != SEAM_NONE)
+		return selected->event;
+	for (uint32_t i = 0; i < profile->events.n; i++) {
+		if (profile->events.items[i].n_samples == 0)
+			continue;
+		if (only != SEAM_NONE)
+			return SEAM_NONE;
+		only = i;
+	}
+	return only;
+}

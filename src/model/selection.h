@@ -68,6 +68,13 @@ int seam_selected_init(struct seam_selected *selected,
 		       struct seam_err *err);
 void seam_selected_fini(struct seam_selected *selected);
 
+/*
+ * The event whose samples are selected: the one asked for, or the only one
+ * that has any.  SEAM_NONE when they are of several, whose weights count
+ * different things and must not be added up.
+ */
+uint32_t seam_selected_event(const struct seam_selected *selected);
+
 /* The stack of sample @i as it is selected. */
 static inline uint32_t seam_selected_stack(const struct seam_selected *s,
 					   size_t i)

@@ -46,6 +46,8 @@ static uint32_t add_area(struct seam_space *space, struct seam_area area)
 
 static void remove_live(struct seam_space *space, size_t at, size_t n)
 {
+	if (n == 0)
+		return;
 	memmove(space->live.items + at, space->live.items + at + n,
 		(space->live.n - at - n) * sizeof(*space->live.items));
 	space->live.n -= n;

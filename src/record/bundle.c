@@ -174,21 +174,28 @@ static int remove_bundle(const char *path, struct seam_err *err)
 	return 0;
 }
 
-/* Move the bundle at @path to @path.old, if there is one. */
-static int move_aside(const char *path, struct seam_err *err)
+static const char *old_path(const struct seam_bundle *bundle, char *buf,
+			    size_t cap)
 {
-	char old[sizeof(((struct seam_bundle *)0)->path) + 4];
-	int dir = open_old(path, err);
+	snprintf(buf, cap, "%s.old", bundle->path);
+	return buf;
+}
+
+/* Give the bundle that is there, if there is one, its other name. */
+static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
+{
+	char old[sizeof(bundle->path) + 4];
+	int dir = open_old(bundle->path, err);
 	int r;
 
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
 	close(dir);
-	snprintf(old, sizeof(old), "%s.old", path);
-	r = remove_bundle(old, err);
-	if (r == 0 && rename(path, old) < 0)
+	r = remove_bundle(old_path(bundle, old, sizeof(old)), err);
+	if (r == 0 && rename(bundle->path, old) < 0)
 		r = seam_err_set(err, -errno, "cannot rename '%s' to '%s': %s",
-				 path, old, strerror(errno));
+				 bundle->path, old, strerror(errno));
+	bundle->moved = r == 0;
 	return r;
 }
 
@@ -200,6 +207,7 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 	int r;
 
 	bundle->dir = -1;
+	bundle->moved = false;
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	if (length == 0 || length >= sizeof(bundle->path))
@@ -209,7 +217,7 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 	memcpy(bundle->path, path, length);
 	bundle->path[length] = '\0';
 	quoted(shown, sizeof(shown), bundle->path);
-	r = move_aside(bundle->path, err);
+	r = move_aside(bundle, err);
 	if (r < 0)
 		return r;
 	if (mkdir(bundle->path, 0700) < 0)
@@ -282,7 +290,10 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 
 void seam_bundle_remove(struct seam_bundle *bundle)
 {
-	remove_bundle(bundle->path, NULL);
+	char old[sizeof(bundle->path) + 4];
+
+	if (remove_bundle(bundle->path, NULL) == 0 && bundle->moved)
+		rename(old_path(bundle, old, sizeof(old)), bundle->path);
 	seam_bundle_close(bundle);
 }
 

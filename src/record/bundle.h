@@ -18,6 +18,7 @@
 
 struct seam_bundle {
 	int dir;		/* of the bundle; -1: none */
+	bool moved;		/* there is one before it, now PATH.old */
 	char path[4096];	/* as the user named it, for messages */
 };
 
@@ -44,7 +45,7 @@ void seam_bundle_drop(const struct seam_bundle *bundle, const char *name);
 int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		       struct seam_err *err);
 
-/* Remove a recording that came to nothing. */
+/* Remove a recording that came to nothing; the one before is back then. */
 void seam_bundle_remove(struct seam_bundle *bundle);
 
 /* The files stay. */

@@ -2,11 +2,12 @@
 /* drain.c - peek at all rings, write once, advance; see drain.h */
 #include "record/drain.h"
 
+#include "wire/perf_record.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 enum {
-	FINISHED_ROUND = 68,	/* PERF_RECORD_FINISHED_ROUND of tools/perf */
 	/* IDENTIFIER, IP and TID come before TIME; see SAMPLE_TYPE. */
 	SAMPLE_TIME_POS = sizeof(struct seam_ring_header) + 3 * 8,
 	MOST_RECORD_BYTES = UINT16_MAX + 1,
@@ -78,7 +79,10 @@ static void count_record(struct seam_drain *d, struct seam_source_ring *ring,
 		d->n_throttled++;
 		return;
 	}
-	if (ring->is_sideband && d->on_sideband)
+	if (!ring->is_sideband)
+		return;
+	d->n_sideband++;
+	if (d->on_sideband)
 		d->on_sideband(d->context,
 			       seam_ring_bytes(span, pos, header->size,
 					       d->scratch));
@@ -149,7 +153,7 @@ static uint64_t count_records(const struct seam_drain *d)
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 {
 	static const struct seam_ring_header end = {
-		.type = FINISHED_ROUND, .size = sizeof(end),
+		.type = SEAM_PERF_FINISHED_ROUND, .size = sizeof(end),
 	};
 	uint64_t before = d->writer->data_bytes;
 	uint64_t records = count_records(d);

@@ -33,6 +33,7 @@ struct seam_drain {
 
 	uint64_t n_rounds;
 	uint64_t n_samples;
+	uint64_t n_sideband;		/* names, mappings, births and deaths */
 	uint64_t n_kernel_samples;	/* taken while the kernel ran */
 	uint64_t n_throttled;		/* THROTTLE records */
 	uint64_t n_unwritten;		/* records that no file took */

@@ -7,7 +7,6 @@
 #include "record/elf_id.h"
 
 #include "base/cursor.h"
-#include "record/kernel.h"
 
 #include <elf.h>
 #include <unistd.h>
@@ -73,6 +72,30 @@ static bool read_segment(int fd, const struct segments *segments, size_t i,
 	return !c.error && type == PT_NOTE;
 }
 
+size_t seam_elf_id_in_notes(struct seam_bytes notes, uint8_t id[20])
+{
+	struct seam_cursor c = seam_cursor_make(notes.data, notes.size,
+						SEAM_LITTLE);
+
+	while (!c.error && seam_cursor_left(&c) > 0) {
+		uint32_t name_bytes = seam_cursor_u32(&c);
+		uint32_t bytes = seam_cursor_u32(&c);
+		uint32_t type = seam_cursor_u32(&c);
+		const uint8_t *name = seam_cursor_bytes(&c, name_bytes);
+		const uint8_t *value;
+
+		seam_cursor_align(&c, 4);
+		value = seam_cursor_bytes(&c, bytes);
+		if (!c.error && type == NT_GNU_BUILD_ID && name_bytes == 4 &&
+		    memcmp(name, "GNU", 4) == 0 && bytes > 0 && bytes <= 20) {
+			memcpy(id, value, bytes);
+			return bytes;
+		}
+		seam_cursor_align(&c, 4);
+	}
+	return 0;
+}
+
 size_t seam_elf_id_read(int fd, uint8_t id[20])
 {
 	uint8_t notes[MOST_NOTE_BYTES];
@@ -91,7 +114,7 @@ size_t seam_elf_id_read(int fd, uint8_t id[20])
 			  sizeof(notes), (off_t)offset);
 		if (n <= 0)
 			continue;
-		found = seam_build_id_in_notes(
+		found = seam_elf_id_in_notes(
 			(struct seam_bytes) { notes, (size_t)n }, id);
 		if (found)
 			return found;

@@ -12,4 +12,7 @@
  */
 size_t seam_elf_id_read(int fd, uint8_t id[20]);
 
+/* The same in @notes, the bytes of a note section or segment. */
+size_t seam_elf_id_in_notes(struct seam_bytes notes, uint8_t id[20]);
+
 #endif /* SEAM_ELF_ID_H */

@@ -71,7 +71,7 @@ static void add_clock(struct seam_perf_features *f,
 void seam_info_features(const struct seam_info *info,
 			struct seam_perf_features *f)
 {
-	const struct seam_running_kernel *kernel = info->kernel;
+	const struct seam_kernel_identity *kernel = &info->kernel->identity;
 	uint64_t times[2] = { info->first_ns, info->last_ns };
 	struct seam_perf_pmu pmus[MOST_PMUS];
 

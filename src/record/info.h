@@ -3,7 +3,7 @@
 #ifndef SEAM_INFO_H
 #define SEAM_INFO_H
 
-#include "record/kernel.h"
+#include "record/running.h"
 #include "wire/perf_writer.h"
 
 /* What a recording knows of itself.  Everything is borrowed. */

@@ -19,6 +19,7 @@
 #include "record/child.h"
 #include "record/drain.h"
 #include "record/info.h"
+#include "record/keep.h"
 #include "record/loop.h"
 #include "record/synth.h"
 #include "wire/manifest.h"
@@ -31,9 +32,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/*
+ * The longest time between two rounds.  A killed recorder loses at most what
+ * came in since.  Where programs start and files are mapped it is short, so
+ * that those files are met before they can be gone; else it doubles.
+ */
 enum {
-	/* A killed recorder loses at most what came in since. */
-	DRAIN_AT_LEAST_EVERY_MS = 250,
+	SHORTEST_WAIT_MS = 8,
+	LONGEST_WAIT_MS = 256,
 };
 
 struct session {
@@ -51,7 +57,9 @@ struct session {
 	int data;			/* the file; -1: none */
 	struct seam_perf_writer writer;
 	struct seam_drain drain;
+	struct seam_keep keep;		/* mapped files */
 	struct seam_running_kernel kernel;
+	uint64_t hz;			/* of samples; 0: by period */
 	uint64_t start_ns, start_wall_ns;
 };
 
@@ -108,8 +116,7 @@ static uint64_t frequency(const struct session *s)
 	return (uint64_t)most;
 }
 
-static void set_rate(const struct session *s, struct seam_event *event,
-		     uint64_t hz)
+static void set_rate(const struct session *s, struct seam_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
 
@@ -122,7 +129,7 @@ static void set_rate(const struct session *s, struct seam_event *event,
 				      s->options->period : 1;
 	} else {
 		attr->freq = 1;
-		attr->sample_freq = hz;
+		attr->sample_freq = s->hz;
 	}
 }
 
@@ -131,7 +138,6 @@ static int list_events(struct session *s, const char *otherwise,
 		       struct seam_err *err)
 {
 	struct seam_event *sideband;
-	uint64_t hz = s->options->period ? 0 : frequency(s);
 	int r = 0;
 
 	s->events.n = 0;
@@ -142,7 +148,7 @@ static int list_events(struct session *s, const char *otherwise,
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->events.n; i++)
-		set_rate(s, &s->events.items[i], hz);
+		set_rate(s, &s->events.items[i]);
 	sideband = SEAM_ARRAY_PUSH(&s->events);
 	if (!sideband)
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -231,6 +237,7 @@ static int prepare(struct session *s, struct seam_err *err)
 		r = seam_child_prepare(&s->child, s->options->command,
 				       &s->loop.old_mask, err);
 	seam_loop_ignore_write_signals();
+	s->hz = s->options->period ? 0 : frequency(s);
 	if (r == 0)
 		r = open_what_there_is(s, err);
 	for (size_t i = 0; r == 0 && i < s->sources.n; i++)
@@ -302,6 +309,11 @@ static int write_what_stands(struct session *s, struct seam_err *err)
 static int write_manifest(struct session *s, bool complete,
 			  struct seam_err *err);
 
+static void see_sideband(void *context, const struct seam_ring_header *record)
+{
+	seam_keep_see(context, record);
+}
+
 static int begin(struct session *s, struct seam_err *err)
 {
 	struct timespec wall;
@@ -309,7 +321,7 @@ static int begin(struct session *s, struct seam_err *err)
 
 	if (r < 0)
 		return r;
-	seam_running_kernel_read(&s->kernel);
+	seam_running_read(&s->kernel);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	s->start_wall_ns = (uint64_t)wall.tv_sec * SEAM_NS_PER_S +
 			   (uint64_t)wall.tv_nsec;
@@ -330,6 +342,8 @@ static int begin(struct session *s, struct seam_err *err)
 		r = write_manifest(s, false, err);
 	s->drain.sources = &s->sources;
 	s->drain.writer = &s->writer;
+	s->drain.on_sideband = see_sideband;
+	s->drain.context = &s->keep;
 	if (r == 0)
 		r = seam_drain_init(&s->drain, err);
 	return r;
@@ -383,16 +397,23 @@ static bool ends_on_signal(struct session *s,
 	return !first;
 }
 
+static int next_wait_ms(int wait_ms, bool saw_sideband)
+{
+	if (saw_sideband)
+		return SHORTEST_WAIT_MS;
+	return wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
+}
+
 static int run(struct session *s, struct seam_err *err)
 {
 	struct seam_loop_signal signal;
+	int wait_ms = SHORTEST_WAIT_MS;
 	bool ended = false;
 	int r = 0;
 
 	while (!ended) {
-		unsigned int news = seam_loop_wait(&s->loop,
-			s->result->cut_short ? -1 : DRAIN_AT_LEAST_EVERY_MS,
-			&signal);
+		unsigned int news = seam_loop_wait(&s->loop, wait_ms, &signal);
+		uint64_t n_sideband = s->drain.n_sideband;
 		int failed;
 
 		if (news & SEAM_LOOP_CHILD && reap(s))
@@ -404,6 +425,8 @@ static int run(struct session *s, struct seam_err *err)
 		failed = drain(s, err);
 		if (failed < 0)
 			r = failed;
+		wait_ms = next_wait_ms(wait_ms,
+				       s->drain.n_sideband != n_sideband);
 	}
 	return r;
 }
@@ -498,9 +521,9 @@ static struct seam_manifest describe(const struct session *s, bool complete)
 		.complete = complete,
 		.words = s->options->words,
 		.n_words = s->options->n_words,
-		.boot_id = s->kernel.boot_id,
-		.kernel_build_id_size = s->kernel.build_id_size,
-		.kernel_text_addr = s->kernel.text_addr,
+		.boot_id = s->kernel.identity.boot_id,
+		.kernel_build_id_size = s->kernel.identity.build_id_size,
+		.kernel_text_addr = s->kernel.identity.text_addr,
 		.start_wall_ns = s->start_wall_ns,
 		.start_ns = s->start_ns,
 		.duration_ns = s->result->duration_ns,
@@ -512,8 +535,11 @@ static struct seam_manifest describe(const struct session *s, bool complete)
 		.n_rings = s->sources.n_rings,
 	};
 
-	memcpy(m.kernel_build_id, s->kernel.build_id,
+	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
 	       sizeof(m.kernel_build_id));
+	m.vdso_build_id_size = s->keep.vdso_build_id_size;
+	memcpy(m.vdso_build_id, s->keep.vdso_build_id,
+	       sizeof(m.vdso_build_id));
 	return m;
 }
 
@@ -562,6 +588,31 @@ static int write_manifest(struct session *s, bool complete,
 	return r;
 }
 
+/*
+ * What symbols will be looked up in: the kernel's, which a reboot renames,
+ * and files that no path leads to.
+ */
+static void keep_symbols(struct session *s)
+{
+	struct seam_err err = { 0 };
+
+	if (s->drain.n_kernel_samples &&
+	    seam_kernel_capture(s->bundle.dir, "kernel.sym.zst", &err) < 0)
+		note(s, false, "the kernel's symbols were not kept: %s",
+		     err.cause[0]);
+	seam_keep_finish(&s->keep, &s->bundle);
+	if (s->keep.n_copied)
+		note(s, true, "%" PRIu64 " files that are gone were kept",
+		     s->keep.n_copied);
+	if (s->keep.n_missed)
+		note(s, false, "%" PRIu64 " mapped files were gone before "
+		     "they could be kept: their symbols may be missing",
+		     s->keep.n_missed);
+	if (s->keep.n_too_large)
+		note(s, false, "%" PRIu64 " mapped files that are gone are "
+		     "too large to be kept", s->keep.n_too_large);
+}
+
 /* The first failure is the one to tell of; the rest is tried all the same. */
 static void keep_first(int *r, int next)
 {
@@ -578,6 +629,8 @@ static int finish(struct session *s, int r, struct seam_err *err)
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
 	keep_first(&r, write_features(s, r < 0 ? NULL : err));
+	if (!s->result->cut_short)
+		keep_symbols(s);
 	keep_first(&r, write_manifest(s, true, r < 0 ? NULL : err));
 	s->result->n_samples = s->drain.n_samples;
 	s->result->n_unwritten = s->drain.n_unwritten;
@@ -590,6 +643,7 @@ static int finish(struct session *s, int r, struct seam_err *err)
 static void fini(struct session *s)
 {
 	seam_drain_fini(&s->drain);
+	seam_keep_fini(&s->keep);
 	seam_sources_fini(&s->sources);
 	seam_child_close(&s->child);
 	if (s->data >= 0)

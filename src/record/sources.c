@@ -69,6 +69,8 @@ static bool leave_kernel_out(struct seam_sources *s, struct seam_event *event)
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct perf_event_attr *attr = &s->events[i].attr;
 
+		if (attr->exclude_user)
+			continue;
 		attr->exclude_kernel = 1;
 		attr->exclude_hv = 1;
 		attr->exclude_callchain_kernel = 1;

@@ -4,6 +4,8 @@
 
 #include "record/elf_id.h"
 #include "record/machine.h"
+#include "symbol/elf_file.h"
+#include "wire/perf_record.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -14,7 +16,6 @@
 #include <unistd.h>
 
 enum {
-	FINISHED_INIT = 82,	/* PERF_RECORD_FINISHED_INIT of tools/perf */
 	NAME_BYTES = 4096,	/* a path, its NUL and padding included */
 	BUILD_ID_BYTES = 20,
 	KERNEL_PID = -1,	/* in the records of kernel mappings */
@@ -152,7 +153,7 @@ static void put_module(struct seam_synth *synth, const char *line)
 
 		close(fd);
 		if (n > 0)
-			id_size = seam_build_id_in_notes(
+			id_size = seam_elf_id_in_notes(
 				(struct seam_bytes) { notes, (size_t)n }, id);
 	}
 	snprintf(title, sizeof(title), "[%s]", name);
@@ -162,14 +163,14 @@ static void put_module(struct seam_synth *synth, const char *line)
 void seam_synth_kernel(struct seam_synth *synth,
 		       const struct seam_running_kernel *kernel)
 {
+	const struct seam_kernel_identity *id = &kernel->identity;
 	FILE *modules;
 	char line[512];
 
-	if (!kernel->text_addr)
+	if (!id->text_addr)
 		return;
-	kernel_mmap(synth, kernel->text_addr, kernel->text_bytes,
-		    kernel->text_addr, kernel->build_id,
-		    kernel->build_id_size, "[kernel.kallsyms]_text");
+	kernel_mmap(synth, id->text_addr, kernel->text_bytes, id->text_addr,
+		    id->build_id, id->build_id_size, "[kernel.kallsyms]_text");
 	modules = fopen("/proc/modules", "re");
 	while (modules && fgets(line, sizeof(line), modules))
 		put_module(synth, line);
@@ -220,10 +221,10 @@ static size_t mapped_build_id(int pid, uint64_t from, uint64_t to,
 
 	snprintf(path, sizeof(path),
 		 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, from, to);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = seam_elf_open_fd(path, NULL);
 	if (fd < 0) {
 		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = seam_elf_open_fd(path, NULL);
 	}
 	if (fd < 0)
 		return 0;
@@ -289,7 +290,7 @@ void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 void seam_synth_end(struct seam_synth *synth)
 {
 	struct perf_event_header end = {
-		.type = FINISHED_INIT, .size = sizeof(end),
+		.type = SEAM_PERF_FINISHED_INIT, .size = sizeof(end),
 	};
 
 	put(synth, &end, sizeof(end));

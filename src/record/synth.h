@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
-#include "record/kernel.h"
+#include "record/running.h"
 
 /* Records one behind the other.  Zeroed is empty. */
 struct seam_synth {

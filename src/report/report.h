@@ -13,7 +13,7 @@
 #define SEAM_REPORT_H
 
 #include "model/tree.h"
-#include "report/table.h"
+#include "report/rows.h"
 #include "report/view.h"
 
 struct seam_report {

@@ -5,7 +5,7 @@
 #include "report/report.h"
 #include "report/summary.h"
 
-static void put_identity(const struct seam_table *table,
+static void put_identity(const struct seam_rows *table,
 			 const struct seam_row *row, struct seam_json *j)
 {
 	const struct seam_profile *profile = table->profile;
@@ -38,14 +38,14 @@ static void put_identity(const struct seam_table *table,
 }
 
 /* Weights of several events count different things and have no sum. */
-static void put_rows(const struct seam_report *report, struct seam_table *table,
+static void put_rows(const struct seam_report *report, struct seam_rows *table,
 		     struct seam_json *j, bool with_weights)
 {
 	size_t n;
 
-	seam_table_sort(table, report->sort, false);
+	seam_rows_sort(table, report->sort, false);
 	if (report->filter)
-		seam_table_filter(table, report->filter);
+		seam_rows_filter(table, report->filter);
 	n = report->top && report->top < table->n ? report->top : table->n;
 	seam_json_open(j, "rows", '[');
 	for (size_t i = 0; i < n; i++) {
@@ -67,15 +67,17 @@ static void put_rows(const struct seam_report *report, struct seam_table *table,
 static bool is_shown(const struct seam_report *report, uint32_t event)
 {
 	const struct seam_selected *s = report->selected;
+	const struct seam_event *e = &report->profile->events.items[event];
 
-	return s->event == SEAM_NONE || s->event == event;
+	return s->event == SEAM_NONE ? e->n_samples || e->n_lost :
+	       s->event == event;
 }
 
 static int put_event(const struct seam_report *report, struct seam_json *j,
 		     uint32_t event, bool with_rows)
 {
-	struct seam_table table = { 0 };
-	int rc = seam_table_make(&table, report->selected, event, report->by);
+	struct seam_rows table = { 0 };
+	int rc = seam_rows_make(&table, report->selected, event, report->by);
 
 	if (rc)
 		return rc;
@@ -104,10 +106,9 @@ static int put_events(const struct seam_report *report, struct seam_json *j,
 int seam_report_json(const struct seam_report *report, FILE *out)
 {
 	struct seam_json j = seam_json_make(out, false);
-	struct seam_table all = { 0 };
-	bool several = report->selected->event == SEAM_NONE &&
-		       report->profile->events.n > 1;
-	int rc = seam_table_make(&all, report->selected, SEAM_NONE, report->by);
+	struct seam_rows all = { 0 };
+	bool several = seam_selected_event(report->selected) == SEAM_NONE;
+	int rc = seam_rows_make(&all, report->selected, SEAM_NONE, report->by);
 
 	if (rc)
 		return rc;

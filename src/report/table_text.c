@@ -21,7 +21,7 @@ enum {
 
 struct layout {
 	const struct seam_view *view;
-	const struct seam_table *table;
+	const struct seam_rows *table;
 	bool by_weight;
 	size_t bar;		/* columns; 0: none */
 	size_t name;
@@ -40,19 +40,35 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static bool is_by_code(const struct seam_table *table)
+static bool is_by_code(const struct seam_rows *table)
 {
 	return table->by == SEAM_BY_SYMBOL || table->by == SEAM_BY_MODULE;
 }
 
-static struct layout lay_out(const struct seam_table *table, size_t n,
+/* Names share what the figures leave of a line, modules with a third of it. */
+static void fit(struct layout *l)
+{
+	size_t room = l->view->width - FIGURES - l->bar;
+
+	if (!l->module) {
+		l->name = room;
+		return;
+	}
+	room -= LAYER + 2;
+	if (l->module > larger(room / 3, 6))
+		l->module = larger(room / 3, 6);
+	if (l->name > room - l->module)
+		l->name = room - l->module;
+}
+
+static struct layout lay_out(const struct seam_rows *table, size_t n,
 			     const struct seam_view *view, bool by_weight)
 {
 	struct layout l = {
 		.view = view, .table = table, .by_weight = by_weight,
 		.name = 6,
 	};
-	size_t left;
+	size_t most = view->width ? view->width : SYMBOL_MOST;
 
 	if (view->unicode && view->width >= ROOMY)
 		l.bar = BAR + 2;
@@ -62,20 +78,14 @@ static struct layout lay_out(const struct seam_table *table, size_t n,
 		const struct seam_row *row = &table->items[i];
 
 		l.name = larger(l.name, seam_view_columns(
-				seam_row_name(table, row), SYMBOL_MOST));
+				seam_row_name(table, row), most));
 		if (l.module)
 			l.module = larger(l.module, seam_view_columns(
 				base_name(seam_row_module(table, row)),
 				MODULE_MOST));
 	}
-	if (!view->width)
-		return l;
-	left = view->width - FIGURES - l.bar -
-	       (l.module ? LAYER + l.module + 2 : 0);
-	if (view->width < FIGURES + l.bar + LAYER + l.module + 2 + 16)
-		left = 16;
-	/* A path or name alone on its line may have all the room. */
-	l.name = l.module && l.name < left ? l.name : left;
+	if (view->width)
+		fit(&l);
 	return l;
 }
 
@@ -87,7 +97,8 @@ static void put_head(const struct layout *l)
 	if (is_by_code(l->table))
 		fprintf(out, "%8s  %8s", "SELF", "TOTAL");
 	else
-		fprintf(out, "%8s  %8s", "SHARE", "TID");
+		fprintf(out, "%8s  %8s", "SHARE",
+			l->table->by == SEAM_BY_THREAD ? "TID" : "PID");
 	fprintf(out, "  %9s  %*s", "SAMPLES", (int)l->bar, "");
 	if (l->table->by == SEAM_BY_SYMBOL)
 		fprintf(out, "%-8s%-*s  MODULE", "LAYER", (int)l->name,
@@ -111,7 +122,7 @@ static int32_t number_of(const struct layout *l, const struct seam_row *row)
 
 static void put_figures(const struct layout *l, const struct seam_row *row)
 {
-	const struct seam_table *t = l->table;
+	const struct seam_rows *t = l->table;
 	uint64_t whole = l->by_weight ? t->weight : t->samples;
 	uint64_t self = l->by_weight ? row->self_weight : row->self_samples;
 	uint64_t total = l->by_weight ? row->weight : row->samples;
@@ -163,7 +174,7 @@ static void put_row(const struct layout *l, const struct seam_row *row)
 /* What --top hides, with its share, so that the sum is always there. */
 static void put_rest(const struct layout *l, size_t n)
 {
-	const struct seam_table *t = l->table;
+	const struct seam_rows *t = l->table;
 	char a[SEAM_NUMBER], b[SEAM_NUMBER];
 	uint64_t rest = 0;
 
@@ -183,18 +194,18 @@ static void put_rest(const struct layout *l, size_t n)
 static int put_event(const struct seam_report *report,
 		     const struct seam_view *view, uint32_t event)
 {
-	struct seam_table table = { 0 };
+	struct seam_rows table = { 0 };
 	struct layout l;
 	bool by_weight;
 	size_t n;
-	int rc = seam_table_make(&table, report->selected, event, report->by);
+	int rc = seam_rows_make(&table, report->selected, event, report->by);
 
 	if (rc || table.samples == 0)
 		goto out;
 	by_weight = table.weight != 0;
-	seam_table_sort(&table, report->sort, by_weight);
+	seam_rows_sort(&table, report->sort, by_weight);
 	if (report->filter)
-		seam_table_filter(&table, report->filter);
+		seam_rows_filter(&table, report->filter);
 	n = report->top && report->top < table.n ? report->top : table.n;
 	l = lay_out(&table, n, view, by_weight);
 	seam_summary_event(report, view, event, table.samples, table.weight);

@@ -159,6 +159,8 @@ static size_t put_cut(const struct seam_view *view, const char *text,
 	char shown[CELL_BYTES];
 	size_t n;
 
+	if (columns < 2)
+		return 0;
 	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
 	n = count_characters(shown);
 	if (n <= columns) {
@@ -180,8 +182,6 @@ void seam_view_cell(const struct seam_view *view, const char *text,
 {
 	size_t used;
 
-	if (columns < 2)
-		return;
 	if (view->width) {
 		used = put_cut(view, text, columns);
 	} else {

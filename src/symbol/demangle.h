@@ -2,8 +2,9 @@
 /*
  * demangle.h - the name a person wrote, from the one the compiler made
  *
- * C++ (Itanium), Rust (v0 and legacy) and D.  Parameters and clone suffixes
- * are left out, as perf prints names, so that both can be compared.
+ * C++ (Itanium), Rust (v0 and legacy) and D.  C++ parameters and clone
+ * suffixes and Rust's hashes are left out, as perf prints names, so that both
+ * can be compared.
  *
  * A mangled name is a small program for a printer; some of a few hundred
  * bytes print gigabytes.  What would be longer than SEAM_DEMANGLE_MAX stays

@@ -43,7 +43,7 @@ struct seam_dwarf {
 	SEAM_ARRAY(Dwarf_Off) offsets;	/* of the DIEs of units */
 	SEAM_ARRAY(struct unit) units;
 	struct seam_index unit_index;	/* by offset of its DIE */
-	uint64_t fuel;			/* DIEs, ranges and lines left to read */
+	uint64_t fuel;			/* DIEs, ranges, lines left to read */
 	const char *problem;		/* literal, or NULL */
 };
 
@@ -53,6 +53,30 @@ bool seam_dwarf_is_in(const struct seam_elf *file)
 
 	return seam_elf_section(file, ".debug_info", &header) ||
 	       seam_elf_section(file, ".zdebug_info", &header);
+}
+
+/*
+ * libdw reads strings of .debug_line_str (0.188: up to whatever NUL follows)
+ * without a look at where the section ends, so it has to end in one.  Called
+ * after libdw has unpacked the sections.
+ */
+static bool strings_end(const struct seam_elf *file)
+{
+	static const char *const names[] = {
+		".debug_line_str", ".debug_str", ".zdebug_line_str",
+		".zdebug_str",
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
+		GElf_Shdr header;
+		Elf_Scn *section = seam_elf_section(file, names[i], &header);
+		Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+
+		if (data && data->d_size > 0 &&
+		    ((const char *)data->d_buf)[data->d_size - 1] != '\0')
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -74,9 +98,10 @@ static bool set_alt(struct seam_dwarf *d,
 		return false;
 	d->alt = dwarf_begin_elf(d->alt_file.elf, DWARF_C_READ, NULL);
 	seam_elf_release_fd(&d->alt_file);
-	if (d->alt)
-		dwarf_setalt(d->dwarf, d->alt);
-	return d->alt;
+	if (!d->alt || !strings_end(&d->alt_file))
+		return false;
+	dwarf_setalt(d->dwarf, d->alt);
+	return true;
 }
 
 int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
@@ -103,6 +128,11 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 		seam_dwarf_close(d);
 		return seam_err_set(err, -EBADMSG, "cannot read DWARF: %s",
 				    dwarf_errmsg(-1));
+	}
+	if (!strings_end(&d->file)) {
+		seam_dwarf_close(d);
+		return seam_err_set(err, -EBADMSG, "cannot read DWARF: "
+			"the last of its strings has no end");
 	}
 	if (!set_alt(d, options)) {
 		seam_dwarf_close(d);
@@ -291,18 +321,22 @@ static void locate_call(const struct unit *unit, Dwarf_Die *die,
 }
 
 /* The line table's word for @addr. */
-static bool locate_addr(struct unit *unit, uint64_t addr,
+static void locate_addr(struct unit *unit, uint64_t addr,
 			struct seam_location *at)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, addr);
 	int number = 0;
 
 	if (!line)
-		return false;
+		return;
 	at->file = dwarf_linesrc(line, NULL, NULL);
 	if (dwarf_lineno(line, &number) == 0 && number > 0)
 		at->line = (uint32_t)number;
-	return at->file;
+}
+
+static bool is_known(const struct seam_location *at)
+{
+	return at->function || at->file;
 }
 
 size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
@@ -312,11 +346,10 @@ size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
 	struct seam_location at = { 0 };
 	size_t n = 0;
 	uint32_t id;
-	bool known;
 
 	if (!unit)
 		return 0;
-	known = locate_addr(unit, addr, &at);
+	locate_addr(unit, addr, &at);
 	id = seam_intervals_find(&unit->inlines.intervals, addr);
 	for (int i = 0; id != SEAM_NONE && i < MAX_CHAIN; i++) {
 		struct seam_inline *call = &unit->inlines.calls.items[id];
@@ -326,12 +359,16 @@ size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
 		/* Without room, outer ones replace what was last. */
 		if (n == cap || (d->no_inline && n > 0))
 			n--;
-		out[n++] = at;
+		if (is_known(&at) || n > 0)
+			out[n++] = at;
 		if (at.is_inlined)
 			locate_call(unit, &call->die, &at);
 		id = call->parent;
 	}
-	if (n == 0 && known)
+	if (n == 0 && is_known(&at))
 		out[n++] = at;
+	/* A chain longer than any compiler's ends as if it were whole. */
+	if (n > 0)
+		out[n - 1].is_inlined = false;
 	return n;
 }

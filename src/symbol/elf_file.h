@@ -59,7 +59,7 @@ int seam_elf_open(struct seam_elf *file, const char *path,
 int seam_elf_open_at(struct seam_elf *file, int fd, const char *path,
 		     struct seam_err *err);
 
-/* The same for @size bytes that malloc() gave.  Takes @image, on failure too. */
+/* The same for @size bytes of malloc().  Takes @image, on failure too. */
 int seam_elf_open_image(struct seam_elf *file, void *image, size_t size,
 			struct seam_err *err);
 

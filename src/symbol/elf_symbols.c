@@ -56,7 +56,7 @@ static bool is_mapping_symbol(const char *name)
 	       strchr("adtx", name[1]) && (name[2] == '\0' || name[2] == '.');
 }
 
-static int add(struct reader *reader, struct seam_table *table,
+static int add(struct reader *reader, struct seam_symtab *table,
 	       const GElf_Sym *sym)
 {
 	unsigned char type = GELF_ST_TYPE(sym->st_info);
@@ -87,7 +87,7 @@ static int add(struct reader *reader, struct seam_table *table,
 	symbol.flags = (bind == STB_GLOBAL ? SEAM_SYMBOL_GLOBAL : 0) |
 		       (bind == STB_WEAK ? SEAM_SYMBOL_WEAK : 0) |
 		       (label ? SEAM_SYMBOL_LABEL : 0);
-	return seam_table_add(table, &symbol);
+	return seam_symtab_add(table, &symbol);
 }
 
 /* The string table of @header's section, copied with a NUL behind it. */
@@ -105,7 +105,7 @@ static int take_names(struct reader *reader, struct seam_arena *arena,
 	return reader->names ? 0 : -ENOMEM;
 }
 
-static int read_table(struct reader *reader, struct seam_table *table,
+static int read_table(struct reader *reader, struct seam_symtab *table,
 		      struct seam_arena *arena, Elf_Scn *section,
 		      const GElf_Shdr *header)
 {
@@ -141,7 +141,7 @@ bool seam_elf_has_symtab(const struct seam_elf *file)
 	return find_table(file, SHT_SYMTAB, &header);
 }
 
-int seam_elf_symbols(struct seam_table *table, struct seam_arena *arena,
+int seam_elf_symbols(struct seam_symtab *table, struct seam_arena *arena,
 		     const struct seam_elf *file)
 {
 	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
@@ -184,7 +184,7 @@ static uint8_t *unpack(const Elf_Data *in, size_t *size)
 	return NULL;
 }
 
-int seam_elf_minidebug(struct seam_table *table, struct seam_arena *arena,
+int seam_elf_minidebug(struct seam_symtab *table, struct seam_arena *arena,
 		       const struct seam_elf *file)
 {
 	GElf_Shdr header;

@@ -9,7 +9,7 @@
 #define SEAM_ELF_SYMBOLS_H
 
 #include "symbol/elf_file.h"
-#include "symbol/table.h"
+#include "symbol/symtab.h"
 
 /* Whether there is a .symtab, the full table that strip takes away. */
 bool seam_elf_has_symtab(const struct seam_elf *file);
@@ -19,7 +19,7 @@ bool seam_elf_has_symtab(const struct seam_elf *file);
  * labels in sections that run.  A damaged table gives what can be read of it.
  * 0 or -ENOMEM.
  */
-int seam_elf_symbols(struct seam_table *table, struct seam_arena *arena,
+int seam_elf_symbols(struct seam_symtab *table, struct seam_arena *arena,
 		     const struct seam_elf *file);
 
 /*
@@ -27,7 +27,7 @@ int seam_elf_symbols(struct seam_table *table, struct seam_arena *arena,
  * files, compressed in .gnu_debugdata.  0, also when there is none, or
  * -ENOMEM.
  */
-int seam_elf_minidebug(struct seam_table *table, struct seam_arena *arena,
+int seam_elf_minidebug(struct seam_symtab *table, struct seam_arena *arena,
 		       const struct seam_elf *file);
 
 /*
@@ -35,7 +35,7 @@ int seam_elf_minidebug(struct seam_table *table, struct seam_arena *arena,
  * must be sorted: it names the entries of indirect functions.  Sort it again
  * afterwards.  0 or -ENOMEM.
  */
-int seam_elf_plt(struct seam_table *table, struct seam_arena *arena,
+int seam_elf_plt(struct seam_symtab *table, struct seam_arena *arena,
 		 const struct seam_elf *file);
 
 #endif /* SEAM_ELF_SYMBOLS_H */

@@ -16,7 +16,7 @@
 /* A function, or a call of one that was inlined. */
 struct seam_inline {
 	Dwarf_Die die;
-	uint32_t parent;	/* what it is inlined into; SEAM_NONE: function */
+	uint32_t parent;	/* what it stands in; SEAM_NONE: a function */
 	const char *name;	/* NULL until somebody asks */
 };
 

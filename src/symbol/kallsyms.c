@@ -21,6 +21,7 @@ struct line {
 	char type;
 	const char *name;
 	size_t name_size;
+	bool in_module;
 };
 
 static int digit(char c)
@@ -53,6 +54,7 @@ static bool read_line(const char *text, size_t size, struct line *line)
 		if (text[end] == '\t' || text[end] == ' ' || text[end] == '\0')
 			break;
 	line->name_size = end - pos - 3;
+	line->in_module = end < size && text[end] == '\t';
 	return line->name_size > 0;
 }
 
@@ -70,7 +72,7 @@ static uint32_t flags_of(char type)
 	return type == 'T' ? SEAM_SYMBOL_GLOBAL : 0;
 }
 
-static int add(struct seam_table *table, const struct line *line)
+static int add(struct seam_symtab *table, const struct line *line)
 {
 	struct seam_symbol symbol = {
 		.start = line->addr, .end = line->addr,
@@ -80,10 +82,22 @@ static int add(struct seam_table *table, const struct line *line)
 		.flags = flags_of(line->type),
 	};
 
-	return seam_table_add(table, &symbol);
+	/* Of names for one address the last counts, so that perf agrees. */
+	if (table->symbols.n && is_function(line->type)) {
+		struct seam_symbol *last =
+			&table->symbols.items[table->symbols.n - 1];
+
+		if (last->start == symbol.start &&
+		    !(last->flags & SEAM_SYMBOL_FENCE)) {
+			*last = symbol;
+			return 0;
+		}
+	}
+	return seam_symtab_add(table, &symbol);
 }
 
-ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size)
+ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
+			     bool modules)
 {
 	ptrdiff_t n = 0;
 	size_t pos = 0;
@@ -95,7 +109,7 @@ ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size)
 		struct line line;
 
 		if (read_line(text + pos, end - pos, &line) &&
-		    line.addr != 0) {
+		    line.addr != 0 && (modules || !line.in_module)) {
 			if (add(table, &line))
 				return -ENOMEM;
 			n += is_function(line.type);
@@ -103,7 +117,7 @@ ptrdiff_t seam_kallsyms_read(struct seam_table *table, char *text, size_t size)
 		}
 		pos = end + 1;
 	}
-	return seam_table_seal(table) ? -ENOMEM : n;
+	return seam_symtab_sort(table) ? -ENOMEM : n;
 }
 
 bool seam_kallsyms_find(const char *text, size_t size, const char *name,

@@ -229,13 +229,21 @@ static bool is_recorded(const struct seam_kernel_identity *have,
 	return !proven && !has_boot;
 }
 
+/* Whether modules are where they were, as far as can be known. */
+static bool is_same_boot(const struct seam_kernel_identity *have,
+			 const struct seam_kernel *kernel)
+{
+	return !have->boot_id[0] || !kernel->boot_id || !kernel->boot_id[0] ||
+	       strcmp(have->boot_id, kernel->boot_id) == 0;
+}
+
 static int take_text(struct seam_kernel_symbols *symbols, char *text,
-		     size_t size, struct seam_err *err)
+		     size_t size, bool modules, struct seam_err *err)
 {
 	ptrdiff_t n;
 
 	symbols->text = text;
-	n = seam_kallsyms_read(&symbols->table, text, size);
+	n = seam_kallsyms_read(&symbols->table, text, size, modules);
 	if (n > 0)
 		return 0;
 	seam_kernel_close(symbols);
@@ -260,7 +268,8 @@ static int load_kept(struct seam_kernel_symbols *symbols, const char *path,
 	if (!r)
 		r = seam_kernel_file_text(&kept, &text, &size, err);
 	if (!r)
-		r = take_text(symbols, text, size, err);
+		r = take_text(symbols, text, size,
+			      is_same_boot(&kept.identity, kernel), err);
 	seam_file_close(&file);
 	return r;
 }
@@ -289,7 +298,8 @@ static int load_running(struct seam_kernel_symbols *symbols,
 		seam_file_close(&file);
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	}
-	return take_text(symbols, text, file.bytes.size, err);
+	return take_text(symbols, text, file.bytes.size,
+			 is_same_boot(&now, kernel), err);
 }
 
 int seam_kernel_load(struct seam_kernel_symbols *symbols, const char *bundle,
@@ -313,7 +323,7 @@ int seam_kernel_load(struct seam_kernel_symbols *symbols, const char *bundle,
 
 void seam_kernel_close(struct seam_kernel_symbols *symbols)
 {
-	seam_table_fini(&symbols->table);
+	seam_symtab_fini(&symbols->table);
 	free(symbols->text);
 	*symbols = (struct seam_kernel_symbols) { 0 };
 }

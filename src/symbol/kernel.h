@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbols.h"
-#include "symbol/table.h"
+#include "symbol/symtab.h"
 
 enum { SEAM_BOOT_ID_TEXT = 37 };	/* a UUID and its NUL */
 
@@ -42,7 +42,7 @@ int seam_kernel_identify(struct seam_kernel_identity *identity,
  * must not have one.  0, or -errno: -EPERM with the sysctl that would change
  * it when the kernel shows no addresses to this user.
  *
- * Cost: 80 ms; 3 ms when an earlier call left them in the user's cache
+ * Cost: 55 ms; 1 ms when an earlier call left them in the user's cache
  * ($XDG_CACHE_HOME/seam or ~/.cache/seam, if that is the user's alone) and no
  * module or BPF program has come or gone.
  */
@@ -50,7 +50,7 @@ int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err);
 
 /* A loaded kernel.  Zeroed is valid and empty. */
 struct seam_kernel_symbols {
-	struct seam_table table;	/* addresses are those of the kernel */
+	struct seam_symtab table;	/* addresses are those of the kernel */
 	char *text;			/* the names; owned */
 };
 

@@ -2,7 +2,7 @@
 /*
  * kernel_cache.h - the compressed symbols of the running kernel, kept
  *
- * Reading and compressing them takes 80 ms at the end of every recording,
+ * Reading and compressing them takes 50 ms at the end of every recording,
  * and they hardly ever change.  One file in the user's cache folder holds
  * them together with what they were true for: the kernel, its boot, the
  * modules and BPF programs that were loaded.

@@ -24,7 +24,7 @@ struct slot {
 
 struct plt {
 	const struct seam_elf *file;
-	struct seam_table *table;
+	struct seam_symtab *table;
 	struct seam_arena *arena;
 	SEAM_ARRAY(struct slot) slots;	/* sorted by address at the end */
 	uint64_t got;			/* .got.plt: base of i386 PIC stubs */
@@ -165,7 +165,7 @@ static int name_stub(struct plt *plt, uint64_t addr, uint64_t size,
 	size_t n;
 
 	if (!name || !*name) {
-		target = seam_table_find(plt->table, slot->target);
+		target = seam_symtab_find(plt->table, slot->target);
 		name = target ? target->name : NULL;
 	}
 	if (!name || symbol.end < addr)
@@ -176,7 +176,7 @@ static int name_stub(struct plt *plt, uint64_t addr, uint64_t size,
 		return -ENOMEM;
 	snprintf(text, n, "%s@plt", name);
 	symbol.name = text;
-	return seam_table_add(plt->table, &symbol);
+	return seam_symtab_add(plt->table, &symbol);
 }
 
 /*
@@ -265,7 +265,7 @@ static int name_in_order(struct plt *plt)
 	return r;
 }
 
-int seam_elf_plt(struct seam_table *table, struct seam_arena *arena,
+int seam_elf_plt(struct seam_symtab *table, struct seam_arena *arena,
 		 const struct seam_elf *file)
 {
 	struct plt plt = { .file = file, .table = table, .arena = arena };

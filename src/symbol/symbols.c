@@ -20,7 +20,7 @@
 #include "symbol/elf_symbols.h"
 #include "symbol/find.h"
 #include "symbol/kernel.h"
-#include "symbol/table.h"
+#include "symbol/symtab.h"
 
 struct module {
 	bool is_kernel;
@@ -30,7 +30,7 @@ struct module {
 	struct seam_arena arena;	/* names in answers */
 	char problem[SEAM_ERR_TEXT];	/* "" when there is none */
 	struct seam_segments segments;
-	struct seam_table table;
+	struct seam_symtab table;
 	struct seam_dwarf *dwarf;	/* NULL: none */
 	struct seam_kernel_symbols kernel_symbols;
 };
@@ -80,7 +80,8 @@ static bool keep_options(struct seam_symbols *symbols,
 	return true;
 }
 
-struct seam_symbols *seam_symbols_new(const struct seam_symbols_options *options)
+struct seam_symbols *
+seam_symbols_new(const struct seam_symbols_options *options)
 {
 	struct seam_symbols *symbols = calloc(1, sizeof(*symbols));
 
@@ -93,7 +94,7 @@ struct seam_symbols *seam_symbols_new(const struct seam_symbols_options *options
 static void free_module(struct module *module)
 {
 	seam_dwarf_close(module->dwarf);
-	seam_table_fini(&module->table);
+	seam_symtab_fini(&module->table);
 	seam_kernel_close(&module->kernel_symbols);
 	free(module->segments.items);
 	seam_arena_fini(&module->arena);
@@ -232,7 +233,7 @@ static void set_problem(struct module *module, const struct seam_err *err)
 static int read_symbols(struct module *module, const struct seam_elf *file,
 			const struct seam_elf *debug)
 {
-	struct seam_table *table = &module->table;
+	struct seam_symtab *table = &module->table;
 	size_t n;
 	int r = seam_elf_symbols(table, &module->arena, file);
 
@@ -241,11 +242,11 @@ static int read_symbols(struct module *module, const struct seam_elf *file,
 	else if (!r && !seam_elf_has_symtab(file))
 		r = seam_elf_minidebug(table, &module->arena, file);
 	if (!r)
-		r = seam_table_seal(table);
+		r = seam_symtab_sort(table);
 	n = table->symbols.n;
 	if (!r)
 		r = seam_elf_plt(table, &module->arena, file);
-	return r || table->symbols.n == n ? r : seam_table_seal(table);
+	return r || table->symbols.n == n ? r : seam_symtab_sort(table);
 }
 
 static void read_file(struct seam_symbols *symbols, struct module *module,
@@ -266,6 +267,14 @@ static void read_file(struct seam_symbols *symbols, struct module *module,
 	set_problem(module, &err);
 }
 
+static bool has_code(const struct seam_elf *file)
+{
+	for (size_t i = 0; i < file->segments.n; i++)
+		if (file->segments.items[i].runs)
+			return true;
+	return false;
+}
+
 static void open_file(struct seam_symbols *symbols, struct module *module)
 {
 	const struct seam_symbols_options *options = &symbols->options;
@@ -277,9 +286,10 @@ static void open_file(struct seam_symbols *symbols, struct module *module)
 		set_problem(module, &why);
 		return;
 	}
-	if (file.segments.n == 0) {
-		seam_err_set(&why, -ENODATA, "the file has debug information "
-			     "only, not the code that was mapped");
+	if (!has_code(&file)) {
+		seam_err_set(&why, -ENODATA, "the file holds no code; "
+			     "debug information alone does not say where "
+			     "code was mapped");
 		set_problem(module, &why);
 		seam_elf_close(&file);
 		return;
@@ -313,8 +323,8 @@ static void open_module(struct seam_symbols *symbols, struct module *module)
 static size_t resolve_kernel(struct module *module, uint64_t addr,
 			     struct seam_location *out)
 {
-	const char *name = seam_table_name(&module->kernel_symbols.table, addr,
-					   &module->arena);
+	const char *name = seam_symtab_name(&module->kernel_symbols.table, addr,
+					    &module->arena);
 
 	if (!name)
 		return 0;
@@ -322,11 +332,14 @@ static size_t resolve_kernel(struct module *module, uint64_t addr,
 	return 1;
 }
 
-/* DWARF knows the calls, but the linker knows the function's real name. */
+/*
+ * DWARF knows the calls, but the linker knows the function's real name; unless
+ * the symbol has no size, and reaches here only because none follows it.
+ */
 static size_t resolve_file(struct module *module, uint64_t offset,
 			   struct seam_location *out, size_t cap)
 {
-	const char *name;
+	const struct seam_symbol *symbol;
 	uint64_t addr;
 	size_t n;
 
@@ -334,12 +347,14 @@ static size_t resolve_file(struct module *module, uint64_t offset,
 		return 0;
 	n = module->dwarf ?
 	    seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
-	name = seam_table_name(&module->table, addr, &module->arena);
-	if (!name)
+	symbol = seam_symtab_find(&module->table, addr);
+	if (!symbol || (n > 0 && out[n - 1].function &&
+			symbol->end <= symbol->start))
 		return n;
 	if (n == 0)
 		out[n++] = (struct seam_location) { 0 };
-	out[n - 1].function = name;
+	out[n - 1].function = seam_symtab_name(&module->table, addr,
+					       &module->arena);
 	return n;
 }
 

@@ -99,7 +99,6 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	put_counts(&j, m);
 	put_rings(&j, m);
 	seam_json_close(&j);
-	fputc('\n', out);
 }
 
 int seam_manifest_write(int fd, const struct seam_manifest *m,

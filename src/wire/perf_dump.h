@@ -3,7 +3,9 @@
  * perf_dump.h - every record of a perf.data file, a line each
  *
  * For people who write such files and for scripts that check them: nothing
- * is interpreted, joined or left out; fields have the names of the ABI.
+ * is interpreted, joined or left out; fields have the names of the ABI,
+ * except those that would read as the record's own: bpf_type,
+ * auxtrace_type, update_type, and the aux_offset of AUXTRACE.
  */
 #ifndef SEAM_PERF_DUMP_H
 #define SEAM_PERF_DUMP_H

@@ -6,6 +6,10 @@
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 
+/*
+ * Field names are the ABI's, except where one would read as the record's own
+ * in a dump: a type of BPF event, an offset in the AUX area.
+ */
 #define KERNEL "linux/perf_event.h, enum perf_event_type"
 #define TOOL "tools/lib/perf/include/perf/event.h"
 
@@ -191,14 +195,14 @@ static const struct seam_field ksymbol_fields[] = {
 static TABLE(ksymbol, "KSYMBOL", KERNEL);
 
 struct bpf_event {
-	uint16_t type, flags;
+	uint16_t bpf_type, flags;
 	uint32_t id;
 	struct seam_bytes tag;
 };
 
 #define F(member, text) SEAM_FIELD(struct bpf_event, member, text)
 static const struct seam_field bpf_event_fields[] = {
-	F(type, "1 load, 2 unload"), F(flags, "zero"),
+	F(bpf_type, "1 load, 2 unload"), F(flags, "zero"),
 	F(id, "of the program"), F(tag, "8 bytes"),
 };
 #undef F
@@ -306,13 +310,13 @@ static const struct seam_field counted_fields[] = {
 static TABLE(counted, "ID_INDEX", TOOL);
 
 struct auxtrace_info {
-	uint32_t type, reserved;
+	uint32_t auxtrace_type, reserved;
 	struct seam_bytes priv;
 };
 
 #define F(member, text) SEAM_FIELD(struct auxtrace_info, member, text)
 static const struct seam_field auxtrace_info_fields[] = {
-	F(type, "1 Intel PT, 2 BTS, 3 CoreSight, 4 Arm SPE, ..."),
+	F(auxtrace_type, "1 Intel PT, 2 BTS, 3 CoreSight, 4 Arm SPE, ..."),
 	F(reserved, "zero"), F(priv, "u64 values of the decoder's own"),
 };
 #undef F
@@ -321,7 +325,7 @@ static TABLE(auxtrace_info, "AUXTRACE_INFO", TOOL);
 #define F(member, text) SEAM_FIELD(struct seam_perf_auxtrace, member, text)
 static const struct seam_field auxtrace_fields[] = {
 	F(size, "bytes of trace behind this record"),
-	F(offset, "of the first byte in the AUX area"),
+	F(aux_offset, "of the first byte in the AUX area"),
 	F(reference, "unique to the trace"),
 	F(idx, "of the AUX ring"), F(tid, "-1 for a CPU's ring"),
 	F(cpu, "-1 for a thread's ring"), F(reserved, "zero"),
@@ -330,13 +334,13 @@ static const struct seam_field auxtrace_fields[] = {
 static TABLE(auxtrace, "AUXTRACE", TOOL);
 
 struct event_update {
-	uint64_t type, id;
+	uint64_t update_type, id;
 	struct seam_bytes data;
 };
 
 #define F(member, text) SEAM_FIELD(struct event_update, member, text)
 static const struct seam_field event_update_fields[] = {
-	F(type, "0 unit, 1 scale, 2 name, 3 CPUs"), F(id, "event"),
+	F(update_type, "0 unit, 1 scale, 2 name, 3 CPUs"), F(id, "event"),
 	F(data, "the new value"),
 };
 #undef F

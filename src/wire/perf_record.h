@@ -124,7 +124,7 @@ struct seam_perf_aux {
 };
 
 struct seam_perf_auxtrace {
-	uint64_t size, offset, reference;
+	uint64_t size, aux_offset, reference;
 	uint32_t idx;
 	int32_t tid;
 	uint32_t cpu, reserved;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.c - sizes, aliases and look-up; the contract is in table.h
+ * symtab.c - sizes, aliases and look-up; the contract is in symtab.h
  *
  * Which alias counts follows perf, so that names compare equal: first one
  * with a size, then one with a type, then not weak, then global; among the
@@ -8,7 +8,7 @@
  * last two rules look at demangled names, which is too slow for every alias
  * of a table, so they wait until somebody asks for the name.
  */
-#include "symbol/table.h"
+#include "symbol/symtab.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 /* More aliases than this at one address are not compared by name. */
 enum { MAX_NAMES = 64 };
 
-int seam_table_add(struct seam_table *table, const struct seam_symbol *symbol)
+int seam_symtab_add(struct seam_symtab *table, const struct seam_symbol *symbol)
 {
 	struct seam_symbol *slot;
 
@@ -43,7 +43,7 @@ static unsigned int merit(const struct seam_symbol *symbol)
 	       (symbol->flags & SEAM_SYMBOL_GLOBAL ? 1 : 0);
 }
 
-static int order_by_start(struct seam_table *table)
+static int order_by_start(struct seam_symtab *table)
 {
 	size_t n = table->symbols.n;
 	struct seam_radix_item *order = malloc(n * sizeof(*order));
@@ -81,7 +81,7 @@ static uint64_t end_of(const struct seam_symbol *symbol, uint64_t next)
  * Hand the best alias of each address to the intervals.  @inside is the end
  * of the sized symbols so far: a label before it is inside one of them.
  */
-static int cut(struct seam_table *table)
+static int cut(struct seam_symtab *table)
 {
 	const struct seam_symbol *symbols = table->symbols.items;
 	size_t n = table->symbols.n, i = 0;
@@ -113,7 +113,7 @@ static int cut(struct seam_table *table)
 	return seam_intervals_cut(&table->intervals);
 }
 
-int seam_table_seal(struct seam_table *table)
+int seam_symtab_sort(struct seam_symtab *table)
 {
 	int r;
 
@@ -124,8 +124,8 @@ int seam_table_seal(struct seam_table *table)
 	return r ? r : cut(table);
 }
 
-const struct seam_symbol *seam_table_find(const struct seam_table *table,
-					  uint64_t addr)
+const struct seam_symbol *seam_symtab_find(const struct seam_symtab *table,
+					   uint64_t addr)
 {
 	uint32_t id = seam_intervals_find(&table->intervals, addr);
 
@@ -143,7 +143,7 @@ static bool reads_better(const char *a, const char *b)
 }
 
 /* The best name of @symbol and its aliases, which stand behind it. */
-static const char *choose_name(const struct seam_table *table,
+static const char *choose_name(const struct seam_symtab *table,
 			       const struct seam_symbol *symbol,
 			       struct seam_arena *arena)
 {
@@ -166,8 +166,8 @@ static const char *choose_name(const struct seam_table *table,
 	return best;
 }
 
-const char *seam_table_name(struct seam_table *table, uint64_t addr,
-			    struct seam_arena *arena)
+const char *seam_symtab_name(struct seam_symtab *table, uint64_t addr,
+			     struct seam_arena *arena)
 {
 	uint32_t id = seam_intervals_find(&table->intervals, addr);
 	struct seam_symbol *symbol;
@@ -180,9 +180,9 @@ const char *seam_table_name(struct seam_table *table, uint64_t addr,
 	return symbol->shown;
 }
 
-void seam_table_fini(struct seam_table *table)
+void seam_symtab_fini(struct seam_symtab *table)
 {
 	free(table->symbols.items);
 	seam_intervals_fini(&table->intervals);
-	*table = (struct seam_table) { 0 };
+	*table = (struct seam_symtab) { 0 };
 }

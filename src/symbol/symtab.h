@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h - the symbols of one file or kernel, by address
+ * symtab.h - the symbols of one file or kernel, by address
  *
  * Takes symbols in any order, with or without sizes, several at one address,
  * and answers which one an address belongs to:
@@ -9,12 +9,12 @@
  *   behind its limit;
  * - a label (a symbol of no type and no size) inside a sized symbol is a
  *   place in that function, and no function;
- * - of several at one address the best one counts: see table.c.
+ * - of several at one address the best one counts: see symtab.c.
  *
  * Names are borrowed and must outlive the table.
  */
-#ifndef SEAM_TABLE_H
-#define SEAM_TABLE_H
+#ifndef SEAM_SYMTAB_H
+#define SEAM_SYMTAB_H
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -37,35 +37,35 @@ struct seam_symbol {
 };
 
 /* Zeroed is valid and empty. */
-struct seam_table {
+struct seam_symtab {
 	SEAM_ARRAY(struct seam_symbol) symbols;
 	struct seam_intervals intervals;
 };
 
 /* 0 or -ENOMEM. */
-int seam_table_add(struct seam_table *table, const struct seam_symbol *symbol);
+int seam_symtab_add(struct seam_symtab *table, const struct seam_symbol *symbol);
 
 /*
  * Sort what was added.  Needed before look-ups, and again after more was
  * added.  0 or -ENOMEM.
  */
-int seam_table_seal(struct seam_table *table);
+int seam_symtab_sort(struct seam_symtab *table);
 
 /*
  * The symbol that @addr is in, or NULL.  Of equally good aliases the first of
  * the table.  O(log n).
  */
-const struct seam_symbol *seam_table_find(const struct seam_table *table,
-					  uint64_t addr);
+const struct seam_symbol *seam_symtab_find(const struct seam_symtab *table,
+					   uint64_t addr);
 
 /*
  * The name to show for the function at @addr, or NULL: demangled, and the
  * best of equally good aliases.  Made once, in @arena; one arena for all
  * calls.
  */
-const char *seam_table_name(struct seam_table *table, uint64_t addr,
-			    struct seam_arena *arena);
+const char *seam_symtab_name(struct seam_symtab *table, uint64_t addr,
+			     struct seam_arena *arena);
 
-void seam_table_fini(struct seam_table *table);
+void seam_symtab_fini(struct seam_symtab *table);
 
-#endif /* SEAM_TABLE_H */
+#endif /* SEAM_SYMTAB_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h - rows with self and total: by symbol, module, thread or process
+ * rows.h - rows with self and total: by symbol, module, thread or process
  *
  * Self is what ended in the row's functions, total what had one of them
  * anywhere on its stack; a recursive function counts once a stack.  A thread
  * or process has no callers: its self and total are equal.
  */
-#ifndef SEAM_TABLE_H
-#define SEAM_TABLE_H
+#ifndef SEAM_ROWS_H
+#define SEAM_ROWS_H
 
 #include "model/tally.h"
 
@@ -35,7 +35,7 @@ struct seam_row {
 	uint64_t weight;
 };
 
-struct seam_table {
+struct seam_rows {
 	const struct seam_profile *profile;
 	enum seam_by by;
 	struct seam_row *items;
@@ -44,7 +44,7 @@ struct seam_table {
 };
 
 /* Zeroed @table; free(items) ends it.  0 or -ENOMEM. */
-int seam_table_make(struct seam_table *table,
+int seam_rows_make(struct seam_rows *table,
 		    const struct seam_selected *selected, uint32_t event,
 		    enum seam_by by);
 
@@ -52,22 +52,22 @@ int seam_table_make(struct seam_table *table,
  * Largest first, by weights or by numbers of samples; equal ones by their
  * other value, then by name, so that the order is always the same.
  */
-void seam_table_sort(struct seam_table *table, enum seam_sort sort,
+void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 		     bool by_weight);
 
 /* Keep the rows whose name or module has @text in it, in any case. */
-void seam_table_filter(struct seam_table *table, const char *text);
+void seam_rows_filter(struct seam_rows *table, const char *text);
 
 /* The row's name: symbol, module path, thread or process name. */
-const char *seam_row_name(const struct seam_table *table,
+const char *seam_row_name(const struct seam_rows *table,
 			  const struct seam_row *row);
 
 /* The module of a row by symbol; "" for others. */
-const char *seam_row_module(const struct seam_table *table,
+const char *seam_row_module(const struct seam_rows *table,
 			    const struct seam_row *row);
 
 /* The layer of a row by symbol; SEAM_N_LAYERS for others. */
-enum seam_layer seam_row_layer(const struct seam_table *table,
+enum seam_layer seam_row_layer(const struct seam_rows *table,
 			       const struct seam_row *row);
 
-#endif /* SEAM_TABLE_H */
+#endif /* SEAM_ROWS_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.c - rows from tallies; the contract is in table.h
+ * rows.c - rows from tallies; the contract is in rows.h
  *
  * Totals come from one walk of the call tree that counts, for each row, how
  * many of its functions are open above: a node adds to the total of its row
  * only where it is the outermost.
  */
-#include "report/table.h"
+#include "report/rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ const char *seam_by_name(enum seam_by by)
 	return names[by];
 }
 
-static struct seam_row *add_row(struct seam_table *table, uint32_t id)
+static struct seam_row *add_row(struct seam_rows *table, uint32_t id)
 {
 	struct seam_row *row = SEAM_ARRAY_PUSH(table);
 
@@ -34,7 +34,7 @@ static struct seam_row *add_row(struct seam_table *table, uint32_t id)
 
 /* State of the walk: which row an id has, and the path to the current node. */
 struct walk {
-	struct seam_table *table;
+	struct seam_rows *table;
 	const struct seam_tree *tree;
 	uint32_t *row_of;	/* by function or string */
 	uint32_t *open;		/* by row: nodes of it on the path */
@@ -94,7 +94,7 @@ static int walk_tree(struct walk *w, size_t n_ids)
 }
 
 /* Samples without any stack have a row of their own: nothing is dropped. */
-static int add_stackless(struct seam_table *table, const struct seam_node *root)
+static int add_stackless(struct seam_rows *table, const struct seam_node *root)
 {
 	struct seam_row *row;
 
@@ -108,7 +108,7 @@ static int add_stackless(struct seam_table *table, const struct seam_node *root)
 	return 0;
 }
 
-static int from_tree(struct seam_table *table,
+static int from_tree(struct seam_rows *table,
 		     const struct seam_selected *selected,
 		     const struct seam_tallies *tallies)
 {
@@ -131,7 +131,7 @@ static int from_tree(struct seam_table *table,
 }
 
 /* Tallies are sorted by group, so a row is a run of them. */
-static int from_groups(struct seam_table *table,
+static int from_groups(struct seam_rows *table,
 		       const struct seam_tallies *tallies)
 {
 	struct seam_row *row = NULL;
@@ -149,7 +149,7 @@ static int from_groups(struct seam_table *table,
 	return 0;
 }
 
-int seam_table_make(struct seam_table *table,
+int seam_rows_make(struct seam_rows *table,
 		    const struct seam_selected *selected, uint32_t event,
 		    enum seam_by by)
 {
@@ -159,7 +159,7 @@ int seam_table_make(struct seam_table *table,
 	struct seam_tallies tallies;
 	int rc = seam_tallies_make(&tallies, selected, event, group);
 
-	*table = (struct seam_table) {
+	*table = (struct seam_rows) {
 		.profile = selected->profile, .by = by,
 	};
 	if (rc)
@@ -178,7 +178,7 @@ int seam_table_make(struct seam_table *table,
 	return rc;
 }
 
-const char *seam_row_name(const struct seam_table *table,
+const char *seam_row_name(const struct seam_rows *table,
 			  const struct seam_row *row)
 {
 	const struct seam_profile *profile = table->profile;
@@ -195,7 +195,7 @@ const char *seam_row_name(const struct seam_table *table,
 	return seam_profile_text(profile, string);
 }
 
-const char *seam_row_module(const struct seam_table *table,
+const char *seam_row_module(const struct seam_rows *table,
 			    const struct seam_row *row)
 {
 	const struct seam_profile *profile = table->profile;
@@ -206,7 +206,7 @@ const char *seam_row_module(const struct seam_table *table,
 				 profile->functions.items[row->id].module);
 }
 
-enum seam_layer seam_row_layer(const struct seam_table *table,
+enum seam_layer seam_row_layer(const struct seam_rows *table,
 			       const struct seam_row *row)
 {
 	if (table->by != SEAM_BY_SYMBOL || row->id == SEAM_NONE)
@@ -215,7 +215,7 @@ enum seam_layer seam_row_layer(const struct seam_table *table,
 }
 
 struct order {
-	const struct seam_table *table;
+	const struct seam_rows *table;
 	enum seam_sort sort;
 	bool by_weight;
 };
@@ -247,7 +247,7 @@ static int compare_rows(const void *x, const void *y, void *context)
 	return rc ? rc : (a->id > b->id) - (a->id < b->id);
 }
 
-void seam_table_sort(struct seam_table *table, enum seam_sort sort,
+void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 		     bool by_weight)
 {
 	struct order order = { table, sort, by_weight };
@@ -257,7 +257,7 @@ void seam_table_sort(struct seam_table *table, enum seam_sort sort,
 			compare_rows, &order);
 }
 
-void seam_table_filter(struct seam_table *table, const char *text)
+void seam_rows_filter(struct seam_rows *table, const char *text)
 {
 	size_t kept = 0;
 
