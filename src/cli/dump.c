@@ -4,8 +4,10 @@
 
 #include "cli/command.h"
 #include "model/load.h"
+#include "model/load_xray.h"
 #include "model/recording.h"
 #include "wire/perf_dump.h"
+#include "wire/xray_dump.h"
 
 struct settings {
 	bool json;
@@ -55,6 +57,9 @@ static int dump(const char *path, bool json)
 
 	if (r == 0 && seam_perf_data_is(recording.data.bytes))
 		r = dump_perf(&recording, json, &n_damaged, &err);
+	else if (r == 0 && seam_load_xray_is(recording.data.bytes))
+		r = seam_xray_dump(stdout, recording.data.bytes, json,
+				   &n_damaged, &err);
 	else if (r == 0)
 		r = seam_err_set(&err, -ENOTSUP,
 				 "not a recording that Seam knows");

@@ -15,6 +15,7 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 		.n_symfs = reading->symfs.n,
 		.no_inline = reading->no_inline,
 		.debuginfod = reading->debuginfod,
+		.map = reading->map,
 	};
 	struct seam_err err = { 0 };
 	char shown[200];

@@ -7,7 +7,7 @@
 static const struct seam_field header_fields[] = {
 #define F(member, text) SEAM_FIELD(struct seam_xray_header, member, text)
 	F(version, "FDR 1 to 5, basic 1 to 3"),
-	F(type, "0 basic, 1 FDR"),
+	F(log_type, "0 basic, 1 FDR"),
 	F(flags, "bit 0 constant_tsc, bit 1 nonstop_tsc"),
 	F(cycle_frequency, "TSC ticks a second; 10^9 when the TSC was emulated"),
 	F(buffer_size, "FDR: bytes of one thread's buffer"),
@@ -63,16 +63,16 @@ void seam_xray_problems_merge(struct seam_xray_problems *into,
 
 static bool is_known(const struct seam_xray_header *h)
 {
-	return (h->type == SEAM_XRAY_FDR && h->version >= 1 &&
+	return (h->log_type == SEAM_XRAY_FDR && h->version >= 1 &&
 		h->version <= SEAM_XRAY_FDR_VERSION) ||
-	       (h->type == SEAM_XRAY_BASIC && h->version >= 1 &&
+	       (h->log_type == SEAM_XRAY_BASIC && h->version >= 1 &&
 		h->version <= SEAM_XRAY_BASIC_VERSION);
 }
 
 /* Small in one byte order means huge in the other: 5 is 1280 there. */
 static bool is_plausible(const struct seam_xray_header *h)
 {
-	return h->version >= 1 && h->version < 256 && h->type < 256;
+	return h->version >= 1 && h->version < 256 && h->log_type < 256;
 }
 
 int seam_xray_header_read(struct seam_bytes file, size_t offset,
@@ -96,7 +96,7 @@ int seam_xray_header_read(struct seam_bytes file, size_t offset,
 		if (is_plausible(header))
 			return seam_err_set(err, -ENOTSUP,
 				"cannot read XRay log: type=%u version=%u",
-				header->type, header->version);
+				header->log_type, header->version);
 	}
 	return seam_err_set(err, -EBADMSG, "not an XRay log");
 }

@@ -32,7 +32,7 @@ enum seam_xray_type {
 
 struct seam_xray_header {
 	uint16_t version;
-	uint16_t type;		/* enum seam_xray_type */
+	uint16_t log_type;	/* enum seam_xray_type; the spec's "type" */
 	uint32_t flags;
 	uint64_t cycle_frequency;
 	uint64_t buffer_size;

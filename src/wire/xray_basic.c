@@ -100,7 +100,7 @@ void seam_xray_basic_json(struct seam_json *j,
 			  const struct seam_xray_basic_record *record)
 {
 	seam_json_u64(j, "offset", record->offset);
-	seam_json_string(j, "record", record->is_argument ?
+	seam_json_string(j, "type", record->is_argument ?
 			 argument_record.name : call_record.name);
 	if (record->is_argument) {
 		seam_json_i64(j, "function_id", record->argument.function_id);

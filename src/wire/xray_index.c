@@ -90,7 +90,7 @@ static bool is_header(const struct builder *b, size_t at)
 		return false;
 	if (body == b->file.size)
 		return true;
-	if (header.type == SEAM_XRAY_BASIC)
+	if (header.log_type == SEAM_XRAY_BASIC)
 		return is_call(b, body, endian);
 	seam_xray_format_init(&format, header.version, endian);
 	/* or a log without a block, and the next one */
@@ -418,7 +418,7 @@ static int read_section(struct builder *b, size_t *at, struct seam_err *err)
 	b->section = section;
 	b->section_id = (uint32_t)(b->index->sections.n - 1);
 	*at += SEAM_XRAY_HEADER_BYTES;
-	r = section->header.type == SEAM_XRAY_FDR ? read_fdr(b, *at, at) :
+	r = section->header.log_type == SEAM_XRAY_FDR ? read_fdr(b, *at, at) :
 	    read_basic(b, *at, at);
 	return r ? seam_err_set(err, r, "out of memory") : 0;
 }
@@ -470,7 +470,7 @@ void seam_xray_block_open(struct seam_xray_block_reader *reader,
 static bool is_basic(const struct seam_xray_block_reader *reader)
 {
 	return reader->index->sections.items[reader->block->section]
-	       .header.type == SEAM_XRAY_BASIC;
+	       .header.log_type == SEAM_XRAY_BASIC;
 }
 
 int seam_xray_block_next(struct seam_xray_block_reader *reader,

@@ -24,7 +24,7 @@ void seam_xray_record_json(struct seam_json *j,
 		seam_xray_record_table(record->state, format->version);
 
 	seam_json_u64(j, "offset", record->offset);
-	seam_json_string(j, "record", table->name);
+	seam_json_string(j, "type", table->name);
 	if (is_function(record)) {
 		seam_json_string(j, "action",
 				 seam_xray_action_name(record->action));

@@ -86,7 +86,7 @@ void seam_xray_writer_init(struct seam_xray_writer *w, FILE *out,
 			   uint64_t frequency_hz, uint64_t buffer_bytes)
 {
 	struct seam_xray_header header = {
-		.version = SEAM_XRAY_FDR_VERSION, .type = SEAM_XRAY_FDR,
+		.version = SEAM_XRAY_FDR_VERSION, .log_type = SEAM_XRAY_FDR,
 		.flags = 3, .cycle_frequency = frequency_hz,
 		.buffer_size = buffer_bytes,
 	};

@@ -37,7 +37,7 @@ static inline void made_header(struct made *m, uint16_t version, uint16_t type,
 			       uint64_t buffer_size)
 {
 	struct seam_xray_header header = {
-		.version = version, .type = type, .flags = 3,
+		.version = version, .log_type = type, .flags = 3,
 		.cycle_frequency = hz, .buffer_size = buffer_size,
 	};
 	uint8_t buf[SEAM_XRAY_HEADER_BYTES];
