@@ -125,7 +125,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Tie a clock to wall time.  A block's wall time is taken before its first
+ * Tie a clock to wall time; without any (basic mode), ticks since their zero
+ * are all there is.  A block's wall time is taken before its first
  * TSC, so no tie may be early, and the latest is the best.
  *
  * Estimator: max over blocks of (wall - ticks as ns); late by the shortest
@@ -157,19 +158,19 @@ static int tie_clock(struct seam_trace *trace, uint32_t id)
 		const struct seam_trace_block *b = &trace->blocks.items[i];
 
 		if (trace->streams.items[b->stream].clock == id &&
-		    b->block->wall_ns && b->block->first_tsc < first)
+		    b->block->first_tsc < first)
 			first = b->block->first_tsc;
 	}
-	if (first != UINT64_MAX)
-		clock->origin_tsc = first;
+	clock->origin_ns = seam_ticks_length(clock, first);
+	clock->origin_tsc = first;
 	for (size_t i = 0; i < trace->blocks.n; i++) {
 		const struct seam_trace_block *b = &trace->blocks.items[i];
 
 		if (trace->streams.items[b->stream].clock == id &&
 		    b->block->wall_ns)
 			ties[n++] = (int64_t)b->block->wall_ns -
-				(int64_t)seam_ticks_time(clock,
-							 b->block->first_tsc);
+				(int64_t)seam_ticks_length(clock,
+					b->block->first_tsc - first);
 	}
 	tie(clock, ties, n);
 	free(ties);

@@ -84,7 +84,7 @@ static bool is_header(const struct builder *b, size_t at)
 	enum seam_endian endian;
 
 	if (seam_xray_header_read(b->file, at, &header, &endian, NULL) ||
-	    header.flags > 3 ||
+	    header.flags > 0xff ||
 	    (header.cycle_frequency && header.cycle_frequency < MIN_HZ) ||
 	    header.cycle_frequency > MAX_HZ)
 		return false;
