@@ -206,7 +206,7 @@ static bool same_event(const struct seam_xray_event *x,
 	       x->cpu == y->cpu && x->kind == y->kind;
 }
 
-/* How many events two blocks begin with alike. */
+/* How many events of @y @x begins with too; UINT64_MAX for all of them. */
 static uint64_t count_shared(const struct seam_trace *trace,
 			     const struct seam_trace_block *x,
 			     const struct seam_trace_block *y,
@@ -227,8 +227,27 @@ static uint64_t count_shared(const struct seam_trace *trace,
 		       same_event(&ours->events[i], &theirs->events[i]))
 			i++;
 		n += i;
-		if (i == 0 || i < ours->n || i < theirs->n)
+		if (theirs->n == 0)
+			return n ? UINT64_MAX : 0;
+		if (i < ours->n || i < theirs->n)
 			return n;
+	}
+}
+
+/* Time before a fork is shared, time after it is not: shadows come first. */
+static void keep_first_shadows(struct seam_trace *trace)
+{
+	for (size_t s = 0; s < trace->streams.n; s++) {
+		struct seam_trace_stream *stream = &trace->streams.items[s];
+		struct seam_trace_block *b =
+			&trace->blocks.items[stream->first_block];
+		bool shared = true;
+
+		for (size_t i = 0; i < stream->n_blocks; i++) {
+			b[i].n_shadow = shared ? b[i].n_shadow : 0;
+			shared = shared && b[i].n_shadow == UINT64_MAX;
+		}
+		stream->is_fork = b[0].n_shadow > 0;
 	}
 }
 
@@ -248,9 +267,8 @@ static int find_shadows(struct seam_trace *trace)
 			continue;
 		sorted[i]->n_shadow = count_shared(trace, sorted[i - 1],
 						   sorted[i], scratch);
-		trace->streams.items[sorted[i]->stream].is_fork |=
-			sorted[i]->n_shadow > 0;
 	}
+	keep_first_shadows(trace);
 	n = sorted && scratch;
 	free(sorted);
 	free(scratch);

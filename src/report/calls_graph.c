@@ -46,7 +46,7 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		if (account->rows.items[i].count &&
 		    seam_calls_selects(report, account->rows.items[i].function))
 			put_vertex(out, report, &account->rows.items[i]);
-	fputs("F0 [label=\"thread\", shape=oval];\n", out);
+	fputs("thread [shape=oval];\n", out);
 	for (size_t i = 0; i < account->edges.n; i++) {
 		const struct seam_account_edge *edge = &account->edges.items[i];
 		bool is_root = edge->caller == SEAM_NONE;
@@ -54,9 +54,12 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		if (!seam_calls_selects(report, edge->callee) ||
 		    (!is_root && !seam_calls_selects(report, edge->caller)))
 			continue;
-		fprintf(out, "F%" PRIu32 " -> F%" PRIu32 " [label=\"%" PRIu64
-			" x, %s\"];\n", is_root ? 0 : edge->caller,
-			edge->callee, edge->count,
+		if (is_root)
+			fputs("thread", out);
+		else
+			fprintf(out, "F%" PRIu32, edge->caller);
+		fprintf(out, " -> F%" PRIu32 " [label=\"%" PRIu64
+			" x, %s\"];\n", edge->callee, edge->count,
 			seam_format_weight(sum, edge->sum_ns, unit_of(report)));
 	}
 	fputs("}\n", out);

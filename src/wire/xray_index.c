@@ -135,12 +135,14 @@ static size_t find_boundary(const struct builder *b, size_t from)
 	return b->file.size;
 }
 
+/* @problem costs the bytes [@begin, @end). */
 static void add_problem(struct builder *b,
-			const struct seam_xray_problem *problem, size_t end)
+			const struct seam_xray_problem *problem, size_t begin,
+			size_t end)
 {
 	struct seam_xray_problem p = *problem;
 
-	p.lost_bytes = end > p.offset ? end - p.offset : 0;
+	p.lost_bytes = end - begin;
 	seam_xray_problems_add(&b->index->problems, &p);
 }
 
@@ -272,7 +274,7 @@ static size_t add_block(struct builder *b, size_t at)
 	if (read_preamble(b, &reader, &block, &extents_end) < 0) {
 		size_t end = find_boundary(b, reader.c.pos + 1);
 
-		add_problem(b, &reader.problem, end);
+		add_problem(b, &reader.problem, at, end);
 		return end;
 	}
 	block.end = extents_end < b->file.size ? extents_end : b->file.size;
@@ -314,7 +316,7 @@ static int read_fdr(struct builder *b, size_t at, size_t *end)
 				break;
 			if (!is_first && !has_marker(b, format, at, start)) {
 				at = find_boundary(b, at + 1);
-				add_problem(b, &problem, at);
+				add_problem(b, &problem, problem.offset, at);
 				continue;
 			}
 		}
@@ -330,8 +332,10 @@ static int read_fdr(struct builder *b, size_t at, size_t *end)
 static bool fits(const struct seam_xray_basic_record *record,
 		 const struct seam_xray_basic_record *before)
 {
-	return before && record->argument.function_id ==
-			 before->call.function_id &&
+	return before &&
+	       (before->call.action == SEAM_XRAY_ENTRY ||
+		before->call.action == SEAM_XRAY_ENTRY_ARGS) &&
+	       record->argument.function_id == before->call.function_id &&
 	       record->argument.thread_id == before->call.thread_id;
 }
 
@@ -380,7 +384,7 @@ static int read_basic(struct builder *b, size_t at, size_t *end)
 		if (problem.code) {
 			size_t left = b->file.size - at;
 
-			add_problem(b, &problem, at +
+			add_problem(b, &problem, at, at +
 				    (left < SEAM_XRAY_BASIC_BYTES ? left :
 				     SEAM_XRAY_BASIC_BYTES));
 			have_before = false;
