@@ -46,7 +46,8 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		if (account->rows.items[i].count &&
 		    seam_calls_selects(report, account->rows.items[i].function))
 			put_vertex(out, report, &account->rows.items[i]);
-	fputs("thread [shape=oval];\n", out);
+	/* no function has the id 0; llvm-xray's graph calls the thread so too */
+	fputs("F0 [label=\"thread\", shape=oval];\n", out);
 	for (size_t i = 0; i < account->edges.n; i++) {
 		const struct seam_account_edge *edge = &account->edges.items[i];
 		bool is_root = edge->caller == SEAM_NONE;
@@ -54,12 +55,9 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		if (!seam_calls_selects(report, edge->callee) ||
 		    (!is_root && !seam_calls_selects(report, edge->caller)))
 			continue;
-		if (is_root)
-			fputs("thread", out);
-		else
-			fprintf(out, "F%" PRIu32, edge->caller);
-		fprintf(out, " -> F%" PRIu32 " [label=\"%" PRIu64
-			" x, %s\"];\n", edge->callee, edge->count,
+		fprintf(out, "F%" PRIu32 " -> F%" PRIu32 " [label=\"%" PRIu64
+			" x, %s\"];\n", is_root ? 0 : edge->caller,
+			edge->callee, edge->count,
 			seam_format_weight(sum, edge->sum_ns, unit_of(report)));
 	}
 	fputs("}\n", out);
