@@ -54,9 +54,9 @@ struct seam_reading {
 	SEAM_OPTION(type, member.no_inline, SEAM_OPTION_FLAG, 0,	\
 		    "no-inline", NULL, "leave inlined functions out"),	\
 	SEAM_OPTION(type, member.symfs, SEAM_OPTION_STRINGS, 0,		\
-		    "symfs", "DIR", "look for binaries under DIR first",	\
-		    .detail = "May be given several times. A binary is "	\
-		    "only used when its build id is the recorded one."),	\
+		    "symfs", "DIR", "look for binaries under DIR first", \
+		    .detail = "May be given several times. A binary is " \
+		    "only used when its build id is the recorded one."), \
 	SEAM_OPTION(type, member.debuginfod, SEAM_OPTION_FLAG, 0,	\
 		    "debuginfod", NULL,					\
 		    "ask debuginfod servers for debug information",	\

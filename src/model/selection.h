@@ -20,7 +20,7 @@ struct seam_selection {
 	uint64_t to_ns;		/* first time that no longer counts */
 	const char *thread;	/* tid in digits, or a name; NULL: all */
 	const char *event;	/* event name; NULL: all */
-	unsigned int layers;	/* bit 1 << layer; others' frames are left out */
+	unsigned int layers;	/* bit 1 << layer; other frames are left out */
 	bool no_inline;		/* leave inlined frames out */
 };
 

@@ -108,8 +108,9 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			news |= SEAM_LOOP_GONE;
 		else
 			news |= SEAM_LOOP_RINGS;
-		/* The last task of an event is gone: it would be told for ever. */
-		if (fd == loop->process || events[i].events & EPOLLHUP)
+		/* Told once; it would be told for ever. */
+		if (fd == loop->process ||
+		    events[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}
 	return news;
