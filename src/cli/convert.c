@@ -35,7 +35,7 @@ static const struct seam_option options[] = {
 	       "frames from the root to the leaf, divided by semicolons, and "
 	       "a count. The end of a frame's name is its layer: _[k] for "
 	       "the kernel, _[j] for JIT code, _[g] for a guest, _[i] for "
-	       "an inlined function.\n\n"
+	       "an inlined function. "
 	       "The others take XRay logs, one or several of a program, and "
 	       "keep every event: trace-json is for chrome://tracing and "
 	       "ui.perfetto.dev, xray-yaml for llvm-xray, xray is one log of "

@@ -101,9 +101,10 @@ const struct seam_command seam_dump_command = {
 	.description =
 		"Writes each record of FILE on a line of its own, in the "
 		"order of the file, with all of its fields and nothing made "
-		"of them.  FILE is a bundle or a perf.data file of any age, "
-		"byte order or kind (file, pipe, compressed, folder); without "
-		"FILE the last recording, recording.seam.\n\n"
+		"of them.  FILE is a bundle, a perf.data file of any age, "
+		"byte order or kind (file, pipe, compressed, folder) or an "
+		"XRay log; without FILE the last recording, recording.seam."
+		"\n\n"
 		"Of a file that is cut or damaged, everything up to there is "
 		"shown and the exit status is 3.",
 	.examples =

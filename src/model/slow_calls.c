@@ -108,8 +108,10 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 		.items = calloc(account->slowest.n + 1, sizeof(*slow->items)),
 		.n = account->slowest.n,
 	};
-	if (!slow->items)
+	if (!slow->items) {
+		slow->n = 0;
 		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
 	for (size_t i = 0; i < slow->n; i++) {
 		slow->items[i].call = account->slowest.items[i];
 		slow->items[i].node = SEAM_NONE;

@@ -42,6 +42,8 @@ seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
 		if (follows && from < batch->n) {
 			seam_stream_reopen(calls, sink, context);
 			follows = false;
+			if (calls->error)
+				break;
 		}
 		calls->last_ns = reader->last_ns;
 		seam_calls_feed(calls, batch, from, batch->n, sink, context);
