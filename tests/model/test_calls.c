@@ -286,6 +286,26 @@ static void orders_blocks_by_wall_time_then_tsc(void **state)
 	}
 }
 
+/* A CPU whose TSC is behind wrote the later block. */
+static void believes_wall_time_before_the_tsc(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	made_block(&p.made, 1, 2, 20, 1, 500);
+	made_call(&p.made, SEAM_XRAY_EXIT, 1, 10);
+	made_end(&p.made, 0, 0);
+	made_block(&p.made, 1, 2, 10, 0, 1000);
+	made_call(&p.made, SEAM_XRAY_ENTRY, 1, 10);
+	made_end(&p.made, 0, 0);
+	account_made(&p);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_CLOCK], 1);
+	assert_int_equal(n_repairs(&p), 1);
+	assert_int_equal(row(&p, 'a')->count, 1);
+	close_played(&p);
+}
+
 static void never_lets_time_run_backwards(void **state)
 {
 	struct played p = { 0 };
@@ -366,6 +386,30 @@ static void counts_what_a_forked_child_repeats_once(void **state)
 	assert_int_equal(row(&p, 'a')->count, 2);
 	assert_int_equal(row(&p, 'a')->sum_ns, 50 + 30);
 	assert_paths(&p, "a2 ab1 ad1 ac1");
+	close_played(&p);
+}
+
+static void shares_nothing_that_follows_what_is_not_shared(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE,
+			    1000000000, 0);
+		/* the second log has a block of its own before the equal one */
+		made_block(&p.made, 1, 2, i ? 5 : 20, 0, i ? 900 : 2000);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 1 + i, 10);
+		made_end(&p.made, 0, 0);
+		made_block(&p.made, 1, 2, 10, 0, 1000);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 3, 10);
+		made_call(&p.made, SEAM_XRAY_EXIT, 3, 10);
+		made_end(&p.made, 0, 0);
+	}
+	account_made(&p);
+	assert_int_equal(row(&p, 'a')->count, 1);
+	assert_int_equal(row(&p, 'b')->count, 1);
+	assert_int_equal(row(&p, 'c')->count, 2);
 	close_played(&p);
 }
 
@@ -467,10 +511,13 @@ int main(void)
 		cmocka_unit_test(ends_open_calls_with_the_log),
 		cmocka_unit_test(follows_calls_over_blocks),
 		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
+		cmocka_unit_test(believes_wall_time_before_the_tsc),
 		cmocka_unit_test(never_lets_time_run_backwards),
 		cmocka_unit_test(a_migration_changes_nothing),
 		cmocka_unit_test(says_when_times_are_ticks),
 		cmocka_unit_test(counts_what_a_forked_child_repeats_once),
+		cmocka_unit_test(
+			shares_nothing_that_follows_what_is_not_shared),
 		cmocka_unit_test(keeps_quantiles_within_their_error),
 		cmocka_unit_test(gives_quantiles_of_the_calls),
 		cmocka_unit_test(shows_the_slowest_calls_from_inside),

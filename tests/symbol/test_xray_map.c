@@ -9,6 +9,7 @@
 #include "symbol/xray_map.h"
 
 #include <errno.h>
+#include <gelf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,7 @@ __asm__(".pushsection xray_instr_map, \"aw\", @progbits\n"
 	RELATIVE("xray_alpha", 0)
 	".popsection\n");
 
-static void reads_every_version_from_a_pie(void **state)
+static void assert_is_ours(const struct seam_xray_map *map)
 {
 	static const struct {
 		const char *name;
@@ -56,26 +57,78 @@ static void reads_every_version_from_a_pie(void **state)
 		{ "xray_alpha", 0x03 }, { "xray_beta", 0x0c },
 		{ "xray_gamma", 0x33 }, { "xray_alpha", 0x01 },
 	};
+
+	assert_int_equal(map->n_sleds, 9);
+	assert_int_equal(map->functions.n, 4);
+	for (uint32_t id = 1; id <= 4; id++) {
+		const struct seam_xray_mapped *f = seam_xray_map_find(map, id);
+
+		assert_non_null(f);
+		assert_string_equal(seam_xray_map_name(map, id),
+				    want[id - 1].name);
+		assert_int_equal(f->kinds, want[id - 1].kinds);
+		assert_true(f->file_offset > 0);
+	}
+	assert_null(seam_xray_map_find(map, 0));
+	assert_null(seam_xray_map_name(map, 5));
+}
+
+static void reads_every_version_from_a_pie(void **state)
+{
 	struct seam_xray_map map;
 	struct seam_err err = { 0 };
 
 	(void)state;
 	assert_int_equal(xray_alpha(xray_beta(xray_gamma(1))), 7);
 	assert_int_equal(seam_xray_map_open(&map, "/proc/self/exe", &err), 0);
-	assert_int_equal(map.n_sleds, 9);
-	assert_int_equal(map.functions.n, 4);
-	for (uint32_t id = 1; id <= 4; id++) {
-		const struct seam_xray_mapped *f = seam_xray_map_find(&map, id);
-
-		assert_non_null(f);
-		assert_string_equal(seam_xray_map_name(&map, id),
-				    want[id - 1].name);
-		assert_int_equal(f->kinds, want[id - 1].kinds);
-		assert_true(f->file_offset > 0);
-	}
-	assert_null(seam_xray_map_find(&map, 0));
-	assert_null(seam_xray_map_name(&map, 5));
+	assert_is_ours(&map);
 	seam_xray_map_fini(&map);
+}
+
+/* Where the section stands in a file. */
+static size_t find_section(const uint8_t *data, size_t size)
+{
+	Elf *elf = elf_memory((char *)(uintptr_t)data, size);
+	size_t names, at = 0;
+	Elf_Scn *scn = NULL;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		gelf_getshdr(scn, &shdr);
+		if (strcmp(elf_strptr(elf, names, shdr.sh_name),
+			   "xray_instr_map") == 0)
+			at = shdr.sh_offset;
+	}
+	elf_end(elf);
+	return at;
+}
+
+/* A linker may leave zeroes where a relocation will write; lld does. */
+static void takes_absolute_addresses_from_the_relocations(void **state)
+{
+	struct seam_xray_map map;
+	struct seam_file file;
+	uint8_t *copy;
+	size_t at;
+
+	(void)state;
+	elf_version(EV_CURRENT);
+	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
+	copy = malloc(file.bytes.size);
+	assert_non_null(copy);
+	memcpy(copy, file.bytes.data, file.bytes.size);
+	at = find_section(copy, file.bytes.size);
+	assert_true(at > 0);
+	for (size_t entry = 0; entry < 4; entry++)
+		memset(copy + at + 32 * entry, 0, 16);
+	assert_int_equal(seam_xray_map_read(&map, (struct seam_bytes) {
+			copy, file.bytes.size }, NULL), 0);
+	assert_is_ours(&map);
+	seam_xray_map_fini(&map);
+	free(copy);
+	seam_file_close(&file);
 }
 
 /* Damage anywhere in the first 64 KiB and in the map: refused, or read. */
@@ -195,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_every_version_from_a_pie),
+		cmocka_unit_test(takes_absolute_addresses_from_the_relocations),
 		cmocka_unit_test(survives_damage_everywhere),
 		cmocka_unit_test(reads_the_yaml_of_llvm_xray),
 		cmocka_unit_test(refuses_what_is_no_map_and_says_why),

@@ -22,6 +22,56 @@ static bool is_legal(unsigned int version, int from, int to)
 	return false;
 }
 
+/* The spec's grammar and its versions once more, as rules and not as rows. */
+static bool is_legal_by_rule(unsigned int version, int from, int to)
+{
+	bool from_body = from >= SEAM_XRAY_AT_CPU && from <= SEAM_XRAY_AT_TYPED;
+
+	switch (to) {
+	case SEAM_XRAY_AT_EXTENTS:
+		return from == SEAM_XRAY_AT_START && version >= 2;
+	case SEAM_XRAY_AT_BUFFER:
+		return from == (version == 1 ? SEAM_XRAY_AT_START :
+						SEAM_XRAY_AT_EXTENTS);
+	case SEAM_XRAY_AT_WALL:
+		return from == SEAM_XRAY_AT_BUFFER;
+	case SEAM_XRAY_AT_PID:
+		return from == SEAM_XRAY_AT_WALL && version >= 3;
+	case SEAM_XRAY_AT_CPU:
+		return from_body || from == SEAM_XRAY_AT_WALL ||
+		       (from == SEAM_XRAY_AT_PID && version >= 3);
+	case SEAM_XRAY_AT_ARGUMENT:
+		return from == SEAM_XRAY_AT_ENTRY ||
+		       from == SEAM_XRAY_AT_ARGUMENT;
+	case SEAM_XRAY_AT_TYPED:
+		return from_body && version >= 2;
+	case SEAM_XRAY_AT_END_OF_BUFFER:
+		return from_body && version == 1;
+	case SEAM_XRAY_AT_END:
+		if (version == 1)
+			return from == SEAM_XRAY_AT_END_OF_BUFFER;
+		return from_body || from == SEAM_XRAY_AT_WALL ||
+		       (from == SEAM_XRAY_AT_PID && version >= 3);
+	case SEAM_XRAY_AT_WRAP:
+	case SEAM_XRAY_AT_ENTRY:
+	case SEAM_XRAY_AT_EXIT:
+	case SEAM_XRAY_AT_CUSTOM:
+		return from_body;
+	}
+	return false;
+}
+
+static void the_table_is_the_grammar_of_the_spec(void **state)
+{
+	(void)state;
+	for (unsigned int version = 1; version <= 5; version++)
+		for (int from = 0; from < SEAM_XRAY_N_STATES; from++)
+			for (int to = 0; to < SEAM_XRAY_N_STATES; to++)
+				assert_int_equal(is_legal(version, from, to),
+						 is_legal_by_rule(version, from,
+								  to));
+}
+
 static struct seam_xray_record record_of(int state)
 {
 	return (struct seam_xray_record) {
@@ -407,22 +457,24 @@ static void both_ways_agree_wherever_a_block_is_cut(void **state)
 
 static void both_ways_agree_wherever_a_byte_is_flipped(void **state)
 {
-	struct made m = { 0 };
+	static const uint8_t masks[] = { 0x01, 0x08, 0x40, 0x80, 0xff };
 
 	(void)state;
-	make_all(&m, 5, SEAM_LITTLE);
-	for (size_t i = SEAM_XRAY_HEADER_BYTES; i < m.size; i++) {
-		static const uint8_t masks[] = { 0x01, 0x08, 0x80, 0xff };
+	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+		struct made m = { 0 };
 
-		for (size_t k = 0; k < SEAM_ARRAY_SIZE(masks); k++) {
-			m.data[i] ^= masks[k];
-			compare_ways(&m.format, (struct seam_bytes) {
-					     m.data, m.size },
-				     SEAM_XRAY_HEADER_BYTES, m.size);
-			m.data[i] ^= masks[k];
+		make_all(&m, 5, (enum seam_endian)e);
+		for (size_t i = SEAM_XRAY_HEADER_BYTES; i < m.size; i++) {
+			for (size_t k = 0; k < SEAM_ARRAY_SIZE(masks); k++) {
+				m.data[i] ^= masks[k];
+				compare_ways(&m.format, (struct seam_bytes) {
+						     m.data, m.size },
+					     SEAM_XRAY_HEADER_BYTES, m.size);
+				m.data[i] ^= masks[k];
+			}
 		}
+		made_free(&m);
 	}
-	made_free(&m);
 }
 
 static void tells_byte_order_and_version_of_a_header(void **state)
@@ -460,6 +512,7 @@ static void tells_byte_order_and_version_of_a_header(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_table_is_the_grammar_of_the_spec),
 		cmocka_unit_test(accepts_each_legal_pair_and_no_other),
 		cmocka_unit_test(takes_no_pair_twice_in_the_table),
 		cmocka_unit_test(reads_function_records_bit_by_bit),
