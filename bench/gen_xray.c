@@ -2,8 +2,9 @@
 /*
  * gen_xray.c - a large FDR log for benchmarks: gen_xray MEGABYTES FILE
  *
- * Four threads of one process call 40 functions in nested, partly recursive
- * order, in buffers of 64 KiB that are interleaved as a ring would leave
+ * Four threads of one process each run a loop over 40 functions: function f
+ * calls 2f once and 2f + 1 twice, as far as there are such.  One record in
+ * eight comes late.  Buffers of 64 KiB are interleaved as a ring would leave
  * them.  The same arguments give the same bytes on every machine.
  */
 #include "wire/xray_write.h"
@@ -13,14 +14,19 @@
 enum {
 	N_THREADS = 4,
 	N_FUNCTIONS = 40,
-	MAX_DEPTH = 24,
+	MAX_DEPTH = 8,
 	BUFFER_BYTES = 64 * 1024,
 };
 
 #define FREQUENCY_HZ UINT64_C(2596118000)
 
+struct frame {
+	uint32_t function;
+	unsigned int n_called;		/* of its 3 calls */
+};
+
 struct thread {
-	uint32_t stack[MAX_DEPTH];
+	struct frame stack[MAX_DEPTH];
 	unsigned int depth;
 	uint64_t tsc;
 	uint64_t random;
@@ -34,24 +40,33 @@ static uint64_t next_random(struct thread *t)
 	return t->random;
 }
 
+/* What the function on top calls next; 0 when it returns. */
+static uint32_t next_callee(struct thread *t)
+{
+	struct frame *top;
+	uint32_t callee;
+
+	if (t->depth == 0)
+		return 1;
+	top = &t->stack[t->depth - 1];
+	callee = 2 * top->function + (top->n_called > 0);
+	return top->n_called++ < 3 && callee <= N_FUNCTIONS ? callee : 0;
+}
+
 static void one_record(struct seam_xray_writer *w, struct thread *t,
 		       uint16_t cpu)
 {
+	uint32_t callee = next_callee(t);
 	uint64_t r = next_random(t);
-	bool enter = t->depth == 0 ||
-		     (t->depth < MAX_DEPTH && (r >> 20 & 15) < 8);
 
-	t->tsc += 20 + (r & 255) + ((r >> 8 & 1023) == 0 ? r >> 40 & 0xfffff :
-				    0);
-	if (enter) {
-		uint32_t function = 1 + (uint32_t)((r >> 24) % N_FUNCTIONS);
-
-		t->stack[t->depth++] = function;
-		seam_xray_writer_call(w, SEAM_XRAY_ENTRY, function, t->tsc,
-				      cpu);
+	t->tsc += 40 + (r & 63) + ((r >> 8 & 7) == 0 ? r >> 40 & 0xffff : 0);
+	if (callee) {
+		t->stack[t->depth++] = (struct frame) { .function = callee };
+		seam_xray_writer_call(w, SEAM_XRAY_ENTRY, callee, t->tsc, cpu);
 	} else {
-		seam_xray_writer_call(w, SEAM_XRAY_EXIT, t->stack[--t->depth],
-				      t->tsc, cpu);
+		seam_xray_writer_call(w, SEAM_XRAY_EXIT,
+				      t->stack[--t->depth].function, t->tsc,
+				      cpu);
 	}
 }
 
