@@ -136,7 +136,8 @@ static void sift(struct seam_account_call *heap, size_t at, size_t n)
 	}
 }
 
-static void keep_slowest(struct seam_ledger *l, const struct seam_account_call *call)
+static void keep_slowest(struct seam_ledger *l,
+			 const struct seam_account_call *call)
 {
 	size_t cap = l->options->n_slowest;
 	struct seam_account_call *slot;

@@ -98,7 +98,8 @@ static int row_by_sum(const void *a, const void *b)
 }
 
 /* Edges and slowest calls: put in one array, sorted, folded or cut. */
-static int merge_details(struct seam_account *account, const struct seam_ledger *l)
+static int merge_details(struct seam_account *account,
+			 const struct seam_ledger *l)
 {
 	if (!SEAM_ARRAY_RESERVE(&account->edges, l->edges.n) ||
 	    !SEAM_ARRAY_RESERVE(&account->slowest, l->slowest.n))

@@ -18,7 +18,8 @@ static const struct seam_field call_fields[] = {
 };
 
 static const struct seam_field argument_fields[] = {
-#define F(member, text) SEAM_FIELD(struct seam_xray_basic_argument, member, text)
+#define F(member, text)							\
+	SEAM_FIELD(struct seam_xray_basic_argument, member, text)
 	F(record_type, "1"),
 	F(cpu, "not meaningful"),
 	F(action, "not meaningful"),

@@ -147,8 +147,8 @@ static void add_problem(struct builder *b,
 }
 
 /*
- * Decode from where @reader is to @limit, which is not before it.  Returns 0 at a clean end, or why
- * the reader stopped where it is.
+ * Decode from where @reader is to @limit, which is not before it.  Returns 0
+ * at a clean end, or why the reader stopped where it is.
  */
 static int walk(struct builder *b, struct seam_xray_reader *reader,
 		size_t limit)
