@@ -77,6 +77,7 @@ extern const size_t seam_n_commands;
 extern const struct seam_command seam_record_command;
 extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
+extern const struct seam_command seam_calls_command;
 extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_doctor_command;

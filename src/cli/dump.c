@@ -4,8 +4,10 @@
 
 #include "cli/command.h"
 #include "model/load.h"
+#include "model/load_xray.h"
 #include "model/recording.h"
 #include "wire/perf_dump.h"
+#include "wire/xray_dump.h"
 
 struct settings {
 	bool json;
@@ -55,6 +57,9 @@ static int dump(const char *path, bool json)
 
 	if (r == 0 && seam_perf_data_is(recording.data.bytes))
 		r = dump_perf(&recording, json, &n_damaged, &err);
+	else if (r == 0 && seam_load_xray_is(recording.data.bytes))
+		r = seam_xray_dump(stdout, recording.data.bytes, json,
+				   &n_damaged, &err);
 	else if (r == 0)
 		r = seam_err_set(&err, -ENOTSUP,
 				 "not a recording that Seam knows");
@@ -96,9 +101,10 @@ const struct seam_command seam_dump_command = {
 	.description =
 		"Writes each record of FILE on a line of its own, in the "
 		"order of the file, with all of its fields and nothing made "
-		"of them.  FILE is a bundle or a perf.data file of any age, "
-		"byte order or kind (file, pipe, compressed, folder); without "
-		"FILE the last recording, recording.seam.\n\n"
+		"of them.  FILE is a bundle, a perf.data file of any age, "
+		"byte order or kind (file, pipe, compressed, folder) or an "
+		"XRay log; without FILE the last recording, recording.seam."
+		"\n\n"
 		"Of a file that is cut or damaged, everything up to there is "
 		"shown and the exit status is 3.",
 	.examples =

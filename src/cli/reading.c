@@ -17,6 +17,7 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 		/* No view of these shows source lines; inlines come by DWARF. */
 		.no_lines = reading->no_inline,
 		.debuginfod = reading->debuginfod,
+		.map = reading->map,
 	};
 	struct seam_err err = { 0 };
 	char shown[200];

@@ -22,6 +22,7 @@ struct seam_reading {
 	struct seam_option_list symfs;
 	bool no_inline;
 	bool debuginfod;
+	const char *map;
 	const char *time;
 	const char *thread;
 	const char *layers;
@@ -60,7 +61,11 @@ struct seam_reading {
 		    "debuginfod", NULL,					\
 		    "ask debuginfod servers for debug information",	\
 		    .detail = "They are those in DEBUGINFOD_URLS. "	\
-		    "Without this option only the local cache is read.")
+		    "Without this option only the local cache is read."),	\
+	SEAM_OPTION(type, member.map, SEAM_OPTION_STRING, 0, "map",	\
+		    "FILE", "the program that wrote an XRay log",	\
+		    .detail = "Or its instrumentation map as YAML. Without " \
+		    "it the functions of an XRay log are numbers.")
 
 /* A recording that is open: its profile, and what is selected of it. */
 struct seam_opened {

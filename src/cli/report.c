@@ -132,7 +132,8 @@ const struct seam_command seam_report_command = {
 	.synopsis = "[options] [FILE]",
 	.description =
 		"Shows a recording as a table or as a call tree. FILE is a "
-		"recording of seam, or a perf.data file of any origin; "
+		"recording of seam, a perf.data file of any origin, or an "
+		"XRay log, whose times are measured and not sampled; "
 		"without it, recording.seam in the current folder; - is "
 		"standard input.\n\n"
 		"Self is what was sampled in a function itself, total what "

@@ -16,6 +16,7 @@ struct seam_load_options {
 	bool no_inline;			/* no inlined frames */
 	bool no_lines;			/* no DWARF at all: fastest */
 	bool debuginfod;		/* ask servers for what is not here */
+	const char *map;		/* an XRay log's program; NULL: none */
 };
 
 /* The recording that commands take when none is named. */
