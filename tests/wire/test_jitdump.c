@@ -11,90 +11,7 @@
 #include <cmocka.h>
 
 #include "jit_corpus.h"
-
-static const uint8_t code[] = { 0x31, 0xc0, 0xc3 };
-
-/* A dump under construction. */
-struct dump {
-	enum seam_endian endian;
-	size_t size;
-	uint8_t bytes[4096];
-};
-
-static size_t put(struct dump *d, const struct seam_record *table,
-		  const void *record)
-{
-	size_t at = d->size;
-
-	d->size += seam_wire_write(table, record, d->endian, d->bytes + at,
-				   sizeof(d->bytes) - at);
-	assert_true(d->size <= sizeof(d->bytes));
-	return at;
-}
-
-static void put_header(struct dump *d)
-{
-	put(d, &seam_jitdump_header_table, &(struct seam_jitdump_header) {
-		.magic = SEAM_JITDUMP_MAGIC, .version = 1, .total_size = 40,
-		.elf_mach = 62, .pid = 42, .timestamp = 5,
-	});
-}
-
-static size_t put_load(struct dump *d, const char *name, uint64_t addr)
-{
-	return put(d, &seam_jitdump_load_table, &(struct seam_jitdump_load) {
-		.total_size = (uint32_t)(56 + strlen(name) + 1 + sizeof(code)),
-		.timestamp = 7, .pid = 42, .tid = 43, .vma = addr,
-		.code_addr = addr, .code_size = sizeof(code), .code_index = 1,
-		.name = name, .code = { code, sizeof(code) },
-	});
-}
-
-static size_t put_move(struct dump *d)
-{
-	return put(d, &seam_jitdump_move_table, &(struct seam_jitdump_move) {
-		.id = 1, .total_size = 64, .timestamp = 8, .pid = 42,
-		.vma = 0x2000, .old_code_addr = 0x1000,
-		.new_code_addr = 0x2000, .code_size = 3, .code_index = 1,
-	});
-}
-
-static size_t put_debug(struct dump *d, const char *const *names, size_t n)
-{
-	struct dump entries = { .endian = d->endian };
-
-	for (size_t i = 0; i < n; i++)
-		put(&entries, &seam_jitdump_debug_entry_table,
-		    &(struct seam_jitdump_debug_entry) {
-			.code_addr = 0x1000 + i, .line = (uint32_t)(10 + i),
-			.discrim = 3, .name = names[i],
-		});
-	return put(d, &seam_jitdump_debug_info_table,
-		   &(struct seam_jitdump_debug_info) {
-			.id = 2, .total_size = (uint32_t)(32 + entries.size),
-			.timestamp = 6, .code_addr = 0x1000, .nr_entry = n,
-			.entries = { entries.bytes, entries.size },
-		   });
-}
-
-static size_t put_unwinding(struct dump *d)
-{
-	static const uint8_t table[32] = { 1, 2, 3 };
-
-	return put(d, &seam_jitdump_unwinding_info_table,
-		   &(struct seam_jitdump_unwinding_info) {
-			.id = 4, .total_size = 40 + 32, .timestamp = 6,
-			.unwind_data_size = 27, .eh_frame_hdr_size = 20,
-			.unwinding_data = { table, sizeof(table) },
-		   });
-}
-
-static size_t put_prefix(struct dump *d, uint32_t id, uint32_t size)
-{
-	return put(d, &seam_jitdump_prefix_table,
-		   &(struct seam_jitdump_prefix) {
-			.id = id, .total_size = size, .timestamp = 9 });
-}
+#include "jit_dump.h"
 
 /* One record of every kind, and one of none. */
 static struct dump every_kind(enum seam_endian endian)
@@ -103,10 +20,10 @@ static struct dump every_kind(enum seam_endian endian)
 	struct dump d = { .endian = endian };
 
 	put_header(&d);
-	put_debug(&d, names, 3);
+	put_debug(&d, 0x1000, 0x1000, names, 3);
 	put_unwinding(&d);
-	put_load(&d, "main", 0x1000);
-	put_move(&d);
+	put_load(&d, 7, "main", 0x1000, 3, 1);
+	put_move(&d, 8, 0x1000, 0x2000, 3, 1);
 	put_prefix(&d, 99, 16);
 	put_prefix(&d, 3, 16);
 	return d;
@@ -140,7 +57,7 @@ static void reads_every_kind_in_both_byte_orders(void **state)
 		assert_int_equal(rec.id, SEAM_JITDUMP_LOAD);
 		assert_string_equal(rec.load.name, "main");
 		assert_int_equal(rec.load.code_addr, 0x1000);
-		assert_memory_equal(rec.load.code.data, code, sizeof(code));
+		assert_memory_equal(rec.load.code.data, "\x31\xc0\xc3", 3);
 		assert_true(seam_jitdump_next(&r, &rec));
 		assert_int_equal(rec.move.new_code_addr, 0x2000);
 		assert_true(seam_jitdump_next(&r, &rec));
@@ -245,12 +162,12 @@ static void records_whose_sizes_disagree_are_passed_over(void **state)
 
 	(void)state;
 	put_header(&d);
-	at = put_load(&d, "liar", 0x1000);
+	at = put_load(&d, 7, "liar", 0x1000, 3, 1);
 	d.bytes[at + 16 + 8 + 16 + 3] = 0x40;	/* code_size: 1 GiB */
 	at = put_unwinding(&d);
 	d.bytes[at + 16] = 33;			/* one byte too many */
 	put_prefix(&d, 1, 16);			/* a move of nothing */
-	put_load(&d, "honest", 0x2000);
+	put_load(&d, 7, "honest", 0x2000, 3, 1);
 	r = begin(&d);
 	assert_true(seam_jitdump_next(&r, &rec));
 	assert_string_equal(rec.load.name, "honest");
@@ -268,7 +185,7 @@ static void a_record_that_cannot_be_skipped_ends_the_file(void **state)
 
 		put_header(&d);
 		put_prefix(&d, 0, size);
-		put_load(&d, "f", 0x1000);
+		put_load(&d, 7, "f", 0x1000, 3, 1);
 		r = begin(&d);
 		assert_false(seam_jitdump_next(&r, &rec));
 		assert_false(seam_jitdump_next(&r, &rec));
@@ -285,9 +202,9 @@ static void code_is_what_ends_the_record(void **state)
 
 	(void)state;
 	put_header(&d);
-	at = put_load(&d, "padded", 0x1000);
+	at = put_load(&d, 7, "padded", 0x1000, 3, 1);
 	d.bytes[at + 16 + 8 + 16] = 1;		/* code_size */
-	at = put_load(&d, "x", 0x2000);
+	at = put_load(&d, 7, "x", 0x2000, 3, 1);
 	d.bytes[at + 57] = 'y';			/* the name's NUL is gone */
 	r = begin(&d);
 	assert_true(seam_jitdump_next(&r, &rec));
@@ -296,7 +213,7 @@ static void code_is_what_ends_the_record(void **state)
 	assert_int_equal(rec.load.code.data[0], 0xc3);
 	assert_true(seam_jitdump_next(&r, &rec));
 	assert_string_equal(rec.load.name, "");
-	assert_memory_equal(rec.load.code.data, code, sizeof(code));
+	assert_memory_equal(rec.load.code.data, "\x31\xc0\xc3", 3);
 	assert_int_equal(r.n_notes[SEAM_JITDUMP_NO_NAME], 1);
 }
 
@@ -312,7 +229,7 @@ static void odd_headers_are_read_with_a_note(void **state)
 		.pad1 = 0xdeadbeef, .flags = UINT64_C(0x65702f6863720103),
 	});
 	d.size += 8;
-	put_load(&d, "f", 0x1000);
+	put_load(&d, 7, "f", 0x1000, 3, 1);
 	r = begin(&d);
 	assert_int_equal(r.n_notes[SEAM_JITDUMP_ODD_VERSION], 1);
 	assert_int_equal(r.n_notes[SEAM_JITDUMP_ODD_HEADER_SIZE], 1);
@@ -384,7 +301,7 @@ static void overwritten_names_cost_only_the_names(void **state)
 
 	(void)state;
 	put_header(&d);
-	at = put_debug(&d, names, 3);
+	at = put_debug(&d, 0x1000, 0x1000, names, 3);
 	for (size_t i = 0; i < 3; i++)
 		memset(d.bytes + at + 32 + i * 30 + 16 + 3, 0, 5);
 	lines = lines_of(&d, &rec);
@@ -408,7 +325,7 @@ static void promised_entries_that_are_not_there_end_the_walk(void **state)
 
 	(void)state;
 	put_header(&d);
-	at = put_debug(&d, names, 3);
+	at = put_debug(&d, 0x1000, 0x1000, names, 3);
 	memset(d.bytes + at + 24, 0xff, 8);
 	lines = lines_of(&d, &rec);
 	while (seam_jitdump_line(&lines, &e))
