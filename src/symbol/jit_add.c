@@ -221,8 +221,7 @@ static void judge_clock(struct adding *a,
 			a->is_untimed = true;
 	} else if (o->last_ns && load_times(*reader, &first, &last) &&
 		   first > o->last_ns) {
-		/* Nothing of it would ever have been there. */
-		a->is_untimed = true;
+		a->source->notes[SEAM_JIT_TOO_NEW]++;
 	}
 	if (a->is_untimed)
 		a->source->notes[SEAM_JIT_UNTIMED]++;

@@ -12,6 +12,7 @@ static const char *const note_texts[SEAM_JIT_N_NOTES] = {
 	[SEAM_JIT_UNTIMED] = "times of an unknown clock; order used instead",
 	[SEAM_JIT_ARCH_GARBAGE] =
 		"arch timestamp flag is garbage; times are ns",
+	[SEAM_JIT_TOO_NEW] = "dump is newer than the whole recording",
 	[SEAM_JIT_SHIFTED] =
 		"functions whose source lines were 0x40 bytes off, put right",
 	[SEAM_JIT_BAD_LINES] = "lines of the perf map that cannot be read",

@@ -505,8 +505,9 @@ static void clocks_are_converted_or_not_believed(void **state)
 	expect_clock(clocked(1, 0x65, (o) { .to_ns = halve }), 2500, "f", 0);
 	/* Another clock than the recording's. */
 	expect_clock(clocked(0, 0, (o) { .is_untimed = true }), 1, "g", 1);
+	/* A later process of the same pid: nothing of it was there. */
 	expect_clock(clocked(0, 0, (o) { .first_ns = 5, .last_ns = 50 }), 10,
-		     "g", 1);
+		     "", 0);
 }
 
 static void code_of_no_bytes_is_listed_and_never_found(void **state)
