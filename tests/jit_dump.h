@@ -91,10 +91,10 @@ static inline size_t put_debug(struct dump *d, uint64_t code_addr,
 		   });
 }
 
-/* 27 bytes of tables, 20 of them the header, padded to 32. */
+/* 27 bytes of tables, the last 20 of them the header, padded to 32. */
 static inline size_t put_unwinding(struct dump *d)
 {
-	static const uint8_t table[32] = { 1, 2, 3 };
+	static const uint8_t table[32] = { [7] = 1, 0x1b, 3, 0x3b };
 
 	return put(d, &seam_jitdump_unwinding_info_table,
 		   &(struct seam_jitdump_unwinding_info) {

@@ -100,15 +100,19 @@ struct seam_jitdump_line {
 	const char *file;		/* NULL: as the line before */
 };
 
-/* .eh_frame_hdr and .eh_frame of one piece of code, one behind the other. */
+/*
+ * Unwinding tables of one piece of code, with relative addresses: the .eh_frame
+ * as if it began behind the code, aligned to 8, and the .eh_frame_hdr behind
+ * it.  A header of 20 bytes and no frame table says: use the frame pointer.
+ */
 struct seam_jitdump_unwinding {
-	const void *data;
-	uint64_t size;			/* bytes of both */
-	uint64_t header_size;		/* bytes of .eh_frame_hdr */
+	const void *eh_frame;
+	uint64_t eh_frame_size;		/* bytes */
+	const void *eh_frame_hdr;
+	uint64_t eh_frame_hdr_size;	/* bytes */
 	/*
-	 * Bytes of them that are in memory behind the code, aligned to 8;
-	 * or 0.  perf takes that memory for part of the function: other code
-	 * must not be in it.
+	 * Bytes of them that are in memory there; or 0.  perf takes that memory
+	 * for part of the function: other code must not be in it.
 	 */
 	uint64_t mapped_size;
 };

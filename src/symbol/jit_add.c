@@ -115,6 +115,7 @@ static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 		.dump = (uint32_t)(a->source - a->jit->sources.items),
 		.debug = debug, .lines = SEAM_NONE,
 	};
+	object->unwinding.table_offset = (object->size + 7) & ~UINT64_C(7);
 	a->unwinding = (struct seam_jit_unwinding) { 0 };
 	return add_event(owner(a, load->pid), SEAM_JIT_DUMPS, (struct seam_jit_event) {
 		.time_ns = object->loaded_ns,
@@ -159,6 +160,37 @@ static int add_debug(struct adding *a,
 	return 0;
 }
 
+/* A header begins with its version, 1, and a kind of pointers, not 0. */
+static bool is_header(struct seam_bytes data)
+{
+	return data.size >= 4 && data.data[0] == 1 && data.data[1];
+}
+
+/*
+ * The specification has the header first; V8, CPython and perf have it last.
+ * Whichever end has one is it, the last if both.
+ */
+static struct seam_jit_unwinding
+split_tables(const struct seam_jitdump_unwinding_info *info)
+{
+	struct seam_bytes all = info->unwinding_data;
+	size_t header = (size_t)info->eh_frame_hdr_size;
+	size_t frame = all.size - header;
+	struct seam_jit_unwinding u = {
+		.eh_frame = { all.data, frame },
+		.eh_frame_hdr = { all.data + frame, header },
+		.mapped_size = info->mapped_size,
+	};
+
+	if (is_header(u.eh_frame_hdr) ||
+	    !is_header((struct seam_bytes) { all.data, header }))
+		return u;
+	u.eh_frame_hdr.data = all.data;
+	u.eh_frame.data = all.data + header;
+	u.is_header_first = true;
+	return u;
+}
+
 static int add_record(struct adding *a,
 		      const struct seam_jitdump_record *record)
 {
@@ -170,12 +202,7 @@ static int add_record(struct adding *a,
 	case SEAM_JITDUMP_DEBUG_INFO:
 		return add_debug(a, &record->debug_info);
 	case SEAM_JITDUMP_UNWINDING_INFO:
-		a->unwinding = (struct seam_jit_unwinding) {
-			.data = record->unwinding_info.unwinding_data,
-			.header_size =
-				record->unwinding_info.eh_frame_hdr_size,
-			.mapped_size = record->unwinding_info.mapped_size,
-		};
+		a->unwinding = split_tables(&record->unwinding_info);
 		return 0;
 	default:
 		return 0;

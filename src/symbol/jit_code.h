@@ -50,11 +50,18 @@ struct seam_jit_line {
 	const char *file;	/* "" when not known */
 };
 
-/* .eh_frame_hdr and .eh_frame, as UNWINDING_INFO has them. */
+/*
+ * What UNWINDING_INFO has.  Addresses in the tables are relative: they are
+ * right when table_offset bytes behind the code's start the first of the two
+ * tables begins.  A header without a frame table is V8's way to say that the
+ * code keeps a frame pointer.
+ */
 struct seam_jit_unwinding {
-	struct seam_bytes data;	/* both, the header first; size 0: none */
-	uint64_t header_size;	/* bytes of data that are .eh_frame_hdr */
-	uint64_t mapped_size;	/* bytes that were mapped behind the code */
+	struct seam_bytes eh_frame;	/* size 0: none */
+	struct seam_bytes eh_frame_hdr;	/* size 0: none */
+	uint64_t table_offset;		/* the code's size, aligned to 8 */
+	uint64_t mapped_size;		/* bytes mapped there; 0: none */
+	bool is_header_first;		/* which of the two is the first */
 };
 
 /* A piece of code: one LOAD record, or one line of a perf map. */

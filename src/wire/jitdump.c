@@ -94,9 +94,10 @@ static const struct seam_field unwinding_info_fields[] = {
 	F(total_size, "bytes in this record, tables included"),
 	F(timestamp, "ns"),
 	F(unwind_data_size, "bytes of both tables"),
-	F(eh_frame_hdr_size, "bytes of .eh_frame_hdr, the first of them"),
+	F(eh_frame_hdr_size, "bytes of .eh_frame_hdr, the last of them"),
 	F(mapped_size, "bytes that are in memory behind the code; or 0"),
-	F(unwinding_data, ".eh_frame_hdr and .eh_frame"),
+	F(unwinding_data, ".eh_frame, then .eh_frame_hdr; the text says the "
+			  "other order, V8, CPython and perf have this"),
 };
 #undef F
 

@@ -115,7 +115,9 @@ static void what_is_loaded_is_read_back(void **state)
 		{ .offset = 4, .line = 1, .file = "b.lua" },
 	};
 	static const struct seam_jitdump_unwinding unwinding = {
-		.data = bytes, .size = 5, .header_size = 4, .mapped_size = 8,
+		.eh_frame = bytes, .eh_frame_size = 1,
+		.eh_frame_hdr = bytes, .eh_frame_hdr_size = 4,
+		.mapped_size = 8,
 	};
 	struct seam_jitdump_code codes[] = {
 		{ .name = "f", .bytes = bytes, .size = 5, .addr = 0x1000,
@@ -170,7 +172,8 @@ static void what_is_loaded_is_read_back(void **state)
 static void the_layout_by_hand_is_that_of_the_tables(void **state)
 {
 	static const struct seam_jitdump_line line = { 1, 2, 3, "file.lua" };
-	static const struct seam_jitdump_unwinding unwinding = { bytes, 5, 4, 0 };
+	static const struct seam_jitdump_unwinding unwinding = {
+		bytes, 1, bytes, 4, 0 };
 	struct seam_jitdump_code code = {
 		.name = "f", .bytes = bytes, .size = 5, .lines = &line,
 		.n_lines = 1, .unwinding = &unwinding,

@@ -89,10 +89,26 @@ static int map_marker(struct seam_writer_file *file)
 	return -errno;
 }
 
+/*
+ * Not fstat(): who asks for times gets exact ones, and then every write has to
+ * store new ones (Linux 6.13), which makes it three times as slow on ext4.
+ */
+static bool identify(int fd, struct seam_writer_identity *identity)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO, &st))
+		return false;
+	*identity = (struct seam_writer_identity) {
+		.ino = st.stx_ino, .dev_major = st.stx_dev_major,
+		.dev_minor = st.stx_dev_minor,
+	};
+	return true;
+}
+
 int seam_writer_create(struct seam_jitdump *dump, const char *folder)
 {
 	struct seam_writer_file *file = &dump->file;
-	struct stat st;
 	int r;
 
 	file->fd = -1;
@@ -105,7 +121,8 @@ int seam_writer_create(struct seam_jitdump *dump, const char *folder)
 		return r;
 	file->fd = r;
 	r = 0;
-	if (fstat(file->fd, &st) || flock(file->fd, LOCK_EX | LOCK_NB))
+	if (!identify(file->fd, &file->identity) ||
+	    flock(file->fd, LOCK_EX | LOCK_NB))
 		r = -errno;
 	else if (dump->format == SEAM_JITDUMP_FORMAT_DUMP)
 		r = map_marker(file);
@@ -115,8 +132,6 @@ int seam_writer_create(struct seam_jitdump *dump, const char *folder)
 		file->fd = -1;
 		return r;
 	}
-	file->dev = st.st_dev;
-	file->ino = st.st_ino;
 	/* For a child, and longer than the caller's string lives. */
 	if (folder != dump->folder)
 		dump->folder[append(dump->folder, 0, folder)] = '\0';
@@ -147,8 +162,10 @@ int seam_writer_place(struct seam_jitdump *dump, const char *folder)
 
 bool seam_writer_is_ours(const struct seam_writer_file *file)
 {
-	struct stat st;
+	struct seam_writer_identity now;
 
-	return file->fd >= 0 && !fstat(file->fd, &st) &&
-	       st.st_dev == file->dev && st.st_ino == file->ino;
+	return file->fd >= 0 && identify(file->fd, &now) &&
+	       now.ino == file->identity.ino &&
+	       now.dev_major == file->identity.dev_major &&
+	       now.dev_minor == file->identity.dev_minor;
 }

@@ -151,8 +151,10 @@ static size_t debug_bytes(const struct seam_jitdump_code *code)
 
 static size_t unwinding_bytes(const struct seam_jitdump_code *code)
 {
-	return code->unwinding ? UNWIND_BYTES + (size_t)code->unwinding->size :
-	       0;
+	const struct seam_jitdump_unwinding *u = code->unwinding;
+
+	return u ? UNWIND_BYTES + (size_t)u->eh_frame_size +
+		   (size_t)u->eh_frame_hdr_size : 0;
 }
 
 size_t seam_writer_code_bytes(const struct seam_jitdump *dump,
@@ -164,7 +166,8 @@ size_t seam_writer_code_bytes(const struct seam_jitdump *dump,
 		return MAX_HEX + 1 + MAX_HEX + 1 + name + 1;
 	if (code->size > UINT32_MAX || name > UINT32_MAX ||
 	    code->n_lines > UINT32_MAX / ENTRY_BYTES ||
-	    (code->unwinding && code->unwinding->size > UINT32_MAX))
+	    (code->unwinding && (code->unwinding->eh_frame_size > UINT32_MAX ||
+	     code->unwinding->eh_frame_hdr_size > UINT32_MAX)))
 		return 0;
 	size = debug_bytes(code) + unwinding_bytes(code) + LOAD_BYTES + name +
 	       1 + (size_t)code->size;
@@ -192,16 +195,19 @@ static uint8_t *put_debug(uint8_t *to, const struct seam_jitdump_code *code,
 	return to;
 }
 
-static uint8_t *put_unwinding(uint8_t *to,
-			      const struct seam_jitdump_unwinding *unwinding,
+/* The specification puts the header first; perf reads it last. */
+static uint8_t *put_unwinding(uint8_t *to, const struct seam_jitdump_code *code,
 			      uint64_t time_ns)
 {
-	to = put_prefix(to, SEAM_JITDUMP_UNWINDING_INFO,
-			UNWIND_BYTES + (size_t)unwinding->size, time_ns);
-	to = put_u64(to, unwinding->size);
-	to = put_u64(to, unwinding->header_size);
-	to = put_u64(to, unwinding->mapped_size);
-	return put_bytes(to, unwinding->data, (size_t)unwinding->size);
+	const struct seam_jitdump_unwinding *u = code->unwinding;
+
+	to = put_prefix(to, SEAM_JITDUMP_UNWINDING_INFO, unwinding_bytes(code),
+			time_ns);
+	to = put_u64(to, u->eh_frame_size + u->eh_frame_hdr_size);
+	to = put_u64(to, u->eh_frame_hdr_size);
+	to = put_u64(to, u->mapped_size);
+	to = put_bytes(to, u->eh_frame, (size_t)u->eh_frame_size);
+	return put_bytes(to, u->eh_frame_hdr, (size_t)u->eh_frame_hdr_size);
 }
 
 size_t seam_writer_put_code(const struct seam_jitdump *dump, uint8_t *to,
@@ -218,7 +224,7 @@ size_t seam_writer_put_code(const struct seam_jitdump *dump, uint8_t *to,
 	if (code->n_lines)
 		p = put_debug(p, code, addr, now);
 	if (code->unwinding)
-		p = put_unwinding(p, code->unwinding, now);
+		p = put_unwinding(p, code, now);
 	p = put_prefix(p, SEAM_JITDUMP_LOAD,
 		       LOAD_BYTES + name + (size_t)code->size, now);
 	p = put_u32(p, (uint32_t)dump->pid);

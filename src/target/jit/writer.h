@@ -14,7 +14,6 @@
 #define SEAM_TARGET_WRITER_H
 
 #include <seam/jitdump.h>
-#include <sys/types.h>
 
 #include "base/base.h"
 #include "target/jit/turn.h"
@@ -24,11 +23,15 @@ enum {
 	SEAM_WRITER_PATH_BYTES = 4096,
 };
 
+struct seam_writer_identity {
+	uint64_t ino;
+	uint32_t dev_major, dev_minor;
+};
+
 /* A file that is appended to. */
 struct seam_writer_file {
 	int fd;			/* -1: none; nothing can be written */
-	dev_t dev;		/* of what fd was when we opened it */
-	ino_t ino;
+	struct seam_writer_identity identity;	/* when we opened it */
 	uint64_t size;		/* bytes that are whole records */
 	void *marker;		/* the mapped page, or NULL */
 	char path[SEAM_WRITER_PATH_BYTES];
