@@ -160,7 +160,7 @@ int seam_code_map_init(struct seam_code_map *map,
 		       const struct seam_code_range *ranges, size_t n)
 {
 	*map = (struct seam_code_map) { .n_ranges = n };
-	if (n >= SEAM_NONE / 4)
+	if (n >= SEAM_CODE_REMOVED)
 		return -ENOMEM;
 	map->bounds = malloc((2 * n + 1) * sizeof(*map->bounds));
 	map->ends = calloc(n + 1, sizeof(*map->ends));
@@ -186,7 +186,13 @@ static struct seam_code_rect end_rect(struct seam_code_map *map, uint32_t left,
 	return ended;
 }
 
-/* The caller has reserved room. */
+static bool has_room(struct seam_code_map *map, size_t n)
+{
+	return SEAM_ARRAY_RESERVE(&map->rects, n) &&
+	       map->rects.n < SEAM_NONE - n;
+}
+
+/* The caller has seen to the room. */
 static void begin_rect(struct seam_code_map *map, uint32_t left,
 		       uint32_t right, uint32_t range, uint64_t time)
 {
@@ -225,26 +231,30 @@ int seam_code_map_place(struct seam_code_map *map, uint32_t range,
 
 	if (left >= right)
 		return 0;
-	if (!SEAM_ARRAY_RESERVE(&map->rects, 3) ||
-	    map->rects.n > SEAM_NONE - 4)
+	if (!has_room(map, 3))
 		return -ENOMEM;
 	wipe(map, left, right, time);
 	begin_rect(map, left, right, range, time);
 	return 0;
 }
 
-void seam_code_map_remove(struct seam_code_map *map, uint32_t range,
-			  uint64_t time)
+int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
+			 uint64_t time)
 {
 	uint32_t left = map->ends[range].left, right = map->ends[range].right;
 	uint32_t at;
 
 	while (right > left &&
 	       (at = bit_before(map, right - 1)) != SEAM_NONE && at >= left) {
-		if (map->rects.items[map->alive[at]].range == range)
-			end_rect(map, at, time);
 		right = at;
+		if (map->rects.items[map->alive[at]].range != range)
+			continue;
+		if (!has_room(map, 1))
+			return -ENOMEM;
+		begin_rect(map, at, end_rect(map, at, time).right,
+			   SEAM_CODE_REMOVED + range, time);
 	}
+	return 0;
 }
 
 bool seam_code_map_is_placed(const struct seam_code_map *map, uint32_t range)
@@ -360,13 +370,11 @@ static uint32_t seen(const struct seam_code_map *map, size_t i, uint64_t time)
 	return SEAM_NONE;
 }
 
-uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
-			   uint64_t time)
+/* The last bound at or before @addr, plus 1; 0: none. */
+static size_t bound_of(const struct seam_code_map *map, uint64_t addr)
 {
 	size_t low = 0, high = map->n_bounds;
 
-	if (!map->nodes)
-		return SEAM_NONE;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -375,18 +383,31 @@ uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
 		else
 			high = middle;
 	}
-	return low ? seen(map, low - 1, time) : SEAM_NONE;
+	return low;
+}
+
+uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
+			   uint64_t time, bool *is_there)
+{
+	size_t bound = map->nodes ? bound_of(map, addr) : 0;
+	uint32_t range = bound ? seen(map, bound - 1, time) : SEAM_NONE;
+
+	*is_there = false;
+	if (range == SEAM_NONE)
+		return SEAM_NONE;
+	if (range >= SEAM_CODE_REMOVED)
+		return range - SEAM_CODE_REMOVED;
+	*is_there = seen(map, map->ends[range].left, time) == range;
+	return range;
 }
 
 uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time)
 {
-	uint32_t range = seam_code_map_top(map, addr, time);
+	bool is_there;
+	uint32_t range = seam_code_map_top(map, addr, time, &is_there);
 
-	if (range != SEAM_NONE &&
-	    seen(map, map->ends[range].left, time) != range)
-		return SEAM_NONE;
-	return range;
+	return is_there ? range : SEAM_NONE;
 }
 
 void seam_code_map_fini(struct seam_code_map *map)

@@ -38,9 +38,15 @@ struct seam_code_range {
 	uint64_t end_addr;
 };
 
+/*
+ * What is seen of a range for some time.  SEAM_NONE: it was painted over at the
+ * time it appeared, so it never was seen.
+ */
+enum { SEAM_CODE_REMOVED = 0x40000000 };
+
 struct seam_code_rect {
 	uint32_t left, right;		/* bounds, right is not in it */
-	uint32_t range;			/* SEAM_NONE: it was never seen */
+	uint32_t range;			/* or SEAM_CODE_REMOVED + range */
 	uint64_t from, to;		/* time; to is not in it */
 };
 
@@ -86,9 +92,12 @@ int seam_code_map_init(struct seam_code_map *map,
 int seam_code_map_place(struct seam_code_map *map, uint32_t range,
 			uint64_t time);
 
-/* From @time on it is not.  Nothing where it was not seen. */
-void seam_code_map_remove(struct seam_code_map *map, uint32_t range,
-			  uint64_t time);
+/*
+ * From @time on it is not, and where it was seen there is nothing: what it
+ * was placed over does not come back.  0 or -ENOMEM.
+ */
+int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
+			 uint64_t time);
 
 /* Whether the first byte of @range is its own now.  Before sealing. */
 bool seam_code_map_is_placed(const struct seam_code_map *map, uint32_t range);
@@ -101,11 +110,11 @@ uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time);
 
 /*
- * The same, for the range whose byte at @addr is the topmost, gone or not:
- * what is under it cannot be in force, whatever map it is in.
+ * The same, but the last range that was placed over @addr, in force or gone or
+ * removed (then not *@is_there): what it was placed over is gone anyhow.
  */
 uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
-			   uint64_t time);
+			   uint64_t time, bool *is_there);
 
 /* Valid on a zeroed map, and again after itself. */
 void seam_code_map_fini(struct seam_code_map *map);

@@ -208,32 +208,54 @@ static bool ascend(struct line_of_descent *at)
 	return true;
 }
 
-/* An event counts if it is of this life of the process; maps always do. */
+/*
+ * The last event that covers @addr in this life of the process, NULL: none.  It
+ * may be gone (then not *@is_there).  Maps have no times: always this life.
+ */
 static const struct seam_jit_event *
-event_of(const struct line_of_descent *at, const struct seam_jit_layer *layer,
-	 uint32_t i)
+top_here(const struct line_of_descent *at, int l, uint64_t addr,
+	 bool *is_there)
 {
+	const struct seam_jit_layer *layer;
 	const struct seam_jit_event *event;
+	uint32_t i;
 
-	if (i == SEAM_NONE)
+	*is_there = false;
+	if (!at->process)
 		return NULL;
-	event = &layer->events.items[i];
-	if (at->birth && event->time_ns && event->time_ns < at->birth->time_ns)
+	layer = &at->process->layers[l];
+	i = seam_code_map_top(&layer->map, addr, at->time_ns, is_there);
+	event = i == SEAM_NONE ? NULL : &layer->events.items[i];
+	if (!event || (at->birth && event->time_ns &&
+		       event->time_ns < at->birth->time_ns)) {
+		*is_there = false;
 		return NULL;
+	}
 	return event;
 }
 
-static const struct seam_jit_event *find_here(const struct line_of_descent *at,
-					      uint64_t addr)
+/*
+ * The event in force at @addr, here or in an ancestor, who is *@n_heirs up.
+ * What was here and is gone is not looked for above: it was written over.
+ */
+static const struct seam_jit_event *find_event(struct line_of_descent at,
+					       uint64_t addr, size_t *n_heirs)
 {
-	for (int l = 0; at->process && l < SEAM_JIT_N_LAYERS; l++) {
-		const struct seam_jit_layer *layer = &at->process->layers[l];
-		const struct seam_jit_event *event = event_of(at, layer,
-			seam_code_map_find(&layer->map, addr, at->time_ns));
+	*n_heirs = 0;
+	do {
+		const struct seam_jit_event *dumped, *mapped;
+		bool is_there;
 
-		if (event)
-			return event;
-	}
+		dumped = top_here(&at, SEAM_JIT_DUMPS, addr, &is_there);
+		if (is_there)
+			return dumped;
+		mapped = top_here(&at, SEAM_JIT_MAPS, addr, &is_there);
+		if (is_there)
+			return mapped;
+		if (dumped)
+			return NULL;
+		++*n_heirs;
+	} while (ascend(&at));
 	return NULL;
 }
 
@@ -241,14 +263,11 @@ static const struct seam_jit_event *find_here(const struct line_of_descent *at,
 static bool is_overwritten(struct line_of_descent at, size_t n,
 			   uint64_t start_addr)
 {
-	for (; n; n--, ascend(&at)) {
-		const struct seam_jit_layer *layer =
-			at.process ? &at.process->layers[SEAM_JIT_DUMPS] : NULL;
+	bool is_there;
 
-		if (layer && event_of(&at, layer, seam_code_map_top(
-					&layer->map, start_addr, at.time_ns)))
+	for (; n; n--, ascend(&at))
+		if (top_here(&at, SEAM_JIT_DUMPS, start_addr, &is_there))
 			return true;
-	}
 	return false;
 }
 
@@ -280,16 +299,14 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 			uint64_t time_ns, struct seam_jit_location *location)
 {
 	const struct seam_jit_event *event;
-	struct line_of_descent start, at;
-	size_t n_heirs = 0;
+	struct line_of_descent at;
+	size_t n_heirs;
 
 	if (seam_jit_code_index(jit))
 		return false;
-	start = at = descend(jit, pid, time_ns, UINT32_MAX);
-	for (; !(event = find_here(&at, addr)); n_heirs++)
-		if (!ascend(&at))
-			return false;
-	if (is_overwritten(start, n_heirs, event->start_addr))
+	at = descend(jit, pid, time_ns, UINT32_MAX);
+	event = find_event(at, addr, &n_heirs);
+	if (!event || is_overwritten(at, n_heirs, event->start_addr))
 		return false;
 	*location = (struct seam_jit_location) {
 		.object = event->object,

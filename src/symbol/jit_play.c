@@ -116,8 +116,8 @@ static int play_move(struct playing *p, uint32_t i)
 	if (event->object == SEAM_NONE)
 		return 0;
 	from = p->place[event->object - p->first_object];
-	seam_code_map_remove(&p->layer->map, from, event->time_ns);
-	if (remember(p, i, event->object))
+	if (seam_code_map_remove(&p->layer->map, from, event->time_ns) ||
+	    remember(p, i, event->object))
 		return -ENOMEM;
 	return seam_code_map_place(&p->layer->map, i, event->time_ns);
 }

@@ -38,7 +38,7 @@ static uint32_t replay(const struct seam_code_range *ranges,
 			if (!events[i].is_removed)
 				owner[a] = events[i].range;
 			else if (owner[a] == events[i].range)
-				owner[a] = SEAM_NONE;
+				owner[a] = SEAM_NONE;	/* for good */
 		}
 	}
 	if (addr >= N_BYTES || owner[addr] == SEAM_NONE ||
@@ -72,11 +72,9 @@ static void random_programs_agree_with_a_replay(void **state)
 				.time = time,
 				.is_removed = next_random(&random) % 4 == 0,
 			};
-			if (events[i].is_removed)
-				seam_code_map_remove(&map, events[i].range,
-						     time);
-			else
-				assert_int_equal(seam_code_map_place(
+			assert_int_equal((events[i].is_removed ?
+					  seam_code_map_remove :
+					  seam_code_map_place)(
 					&map, events[i].range, time), 0);
 		}
 		assert_int_equal(seam_code_map_seal(&map), 0);

@@ -229,6 +229,37 @@ static void a_child_has_its_parents_code_as_of_the_fork(void **state)
 	seam_jit_code_free(jit);
 }
 
+/* What lies under it in the parent was written over in the child. */
+static void what_a_child_wrote_over_does_not_come_back(void **state)
+{
+	enum { CHILD = 1050 };
+	struct seam_jit_dump_options options = { .pid = CHILD };
+	static struct dump parent, child;
+	struct seam_jit_code *jit;
+
+	(void)state;
+	parent.size = child.size = 0;
+	put_header(&parent);
+	put_load(&parent, 10, "blob", 0x1000, 256, 1);
+	put_header(&child);
+	put_load(&child, 30, "stub", 0x1040, 16, 1);
+	put_move(&child, 40, 0x1040, 0x2000, 16, 1);
+	put_load(&child, 50, "gone", 0x1080, 32, 2);
+	put_load(&child, 60, "new", 0x1080, 16, 3);
+	jit = load(&parent);
+	assert_int_equal(seam_jit_code_fork(jit, DUMP_PID, CHILD, 20), 0);
+	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(&child),
+						&options, NULL), 0);
+	assert_string_equal(at(jit, CHILD, 0x1040, 29), "blob");
+	assert_string_equal(at(jit, CHILD, 0x1040, 30), "stub");
+	assert_string_equal(at(jit, CHILD, 0x1040, 40), "");
+	assert_string_equal(at(jit, CHILD, 0x1050, 40), "blob");
+	assert_string_equal(at(jit, CHILD, 0x1098, 50), "gone");
+	assert_string_equal(at(jit, CHILD, 0x1098, 60), "");
+	assert_string_equal(at(jit, DUMP_PID, 0x1098, 60), "blob");
+	seam_jit_code_free(jit);
+}
+
 static void a_pid_used_again_has_none_of_the_old_code(void **state)
 {
 	static struct dump d;
@@ -723,6 +754,7 @@ int main(void)
 		cmocka_unit_test(moves_that_cannot_be_are_skipped_and_said),
 		cmocka_unit_test(twins_are_told_apart_by_where_they_are),
 		cmocka_unit_test(a_child_has_its_parents_code_as_of_the_fork),
+		cmocka_unit_test(what_a_child_wrote_over_does_not_come_back),
 		cmocka_unit_test(a_pid_used_again_has_none_of_the_old_code),
 		cmocka_unit_test(forks_in_a_circle_end),
 		cmocka_unit_test(another_process_in_the_dump_has_its_own_code),
