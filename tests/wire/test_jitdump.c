@@ -363,6 +363,38 @@ static void every_record_of_every_real_dump_is_read(void **state)
 		skip();
 }
 
+/* doc/formats/jitdump.md has every table as the code has it. */
+static void the_manual_has_the_tables(void **state)
+{
+	static const struct seam_record *const tables[] = {
+		&seam_jitdump_header_table, &seam_jitdump_prefix_table,
+		&seam_jitdump_load_table, &seam_jitdump_move_table,
+		&seam_jitdump_debug_info_table,
+		&seam_jitdump_debug_entry_table,
+		&seam_jitdump_unwinding_info_table,
+	};
+	const char *root = getenv("SEAM_SOURCE");
+	struct seam_file page;
+	char path[4096], *text;
+	size_t size;
+
+	(void)state;
+	if (!root)
+		skip();
+	snprintf(path, sizeof(path), "%s/doc/formats/jitdump.md", root);
+	assert_int_equal(seam_file_open(&page, path, NULL), 0);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++) {
+		FILE *out = open_memstream(&text, &size);
+
+		seam_wire_doc(out, tables[i]);
+		fclose(out);
+		assert_non_null(memmem(page.bytes.data, page.bytes.size, text,
+				       size));
+		free(text);
+	}
+	seam_file_close(&page);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +411,7 @@ int main(void)
 		cmocka_unit_test(
 			promised_entries_that_are_not_there_end_the_walk),
 		cmocka_unit_test(every_record_of_every_real_dump_is_read),
+		cmocka_unit_test(the_manual_has_the_tables),
 	};
 
 	return cmocka_run_group_tests_name("jitdump", tests, NULL, NULL);
