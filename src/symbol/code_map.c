@@ -330,7 +330,7 @@ int seam_code_map_seal(struct seam_code_map *map)
 	if (!map->nodes)
 		return -ENOMEM;
 	hang_all(map, map->first, map->nodes);
-	/* Filling moved each start to its end, which is the next one's start. */
+	/* Filling moved each start to its end, the next one's start. */
 	memmove(map->first + 1, map->first, n_nodes * sizeof(*map->first));
 	map->first[0] = 0;
 	return 0;

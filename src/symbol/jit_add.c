@@ -13,9 +13,9 @@ struct adding {
 	struct seam_jit_code *jit;
 	const struct seam_jit_dump_options *options;
 	struct seam_jit_source *source;
-	struct seam_jit_process *process;	/* of process_pid; NULL: look it up */
+	struct seam_jit_process *process;	/* of process_pid, or NULL */
 	int32_t process_pid;
-	struct seam_latest waiting;		/* address -> debug info not yet used */
+	struct seam_latest waiting;	/* address -> debug info */
 	uint32_t debug;			/* the one just read, or SEAM_NONE */
 	struct seam_jit_unwinding unwinding;
 	struct seam_jit_shift shift;
@@ -40,7 +40,7 @@ static struct seam_jit_process *owner(struct adding *a, uint32_t pid)
 	struct seam_jit_source *source = a->source;
 	int32_t owner_pid = source->pid;
 
-	/* Only where both sides number processes alike does it mean anything. */
+	/* It means something where both sides number processes alike. */
 	if (pid && (int32_t)pid != source->inner_pid &&
 	    source->inner_pid == source->pid) {
 		owner_pid = (int32_t)pid;
@@ -53,7 +53,8 @@ static struct seam_jit_process *owner(struct adding *a, uint32_t pid)
 	return a->process;
 }
 
-static int add_event(struct seam_jit_process *process, int layer, struct seam_jit_event event)
+static int add_event(struct seam_jit_process *process, int layer,
+		     struct seam_jit_event event)
 {
 	struct seam_jit_event *slot;
 
@@ -64,6 +65,14 @@ static int add_event(struct seam_jit_process *process, int layer, struct seam_ji
 		return -ENOMEM;
 	*slot = event;
 	return 0;
+}
+
+/* Debug information that was not for the record behind it. */
+static int keep_waiting(struct adding *a, uint32_t debug)
+{
+	return seam_latest_put(&a->waiting,
+			       a->source->infos.items[debug].code_addr, 0,
+			       debug);
 }
 
 /*
@@ -89,14 +98,14 @@ static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
 	}
 	if (last == SEAM_NONE)
 		return 0;
-	return seam_latest_put(&a->waiting, a->source->infos.items[last].code_addr,
-			  0, last);
+	return keep_waiting(a, last);
 }
 
 static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 {
 	uint64_t addr = load->code_addr ? load->code_addr : load->vma;
 	struct seam_jit_object *object;
+	struct seam_jit_event event;
 	uint32_t debug;
 
 	if (take_debug(a, addr, &debug))
@@ -117,16 +126,18 @@ static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 	};
 	object->unwinding.table_offset = (object->size + 7) & ~UINT64_C(7);
 	a->unwinding = (struct seam_jit_unwinding) { 0 };
-	return add_event(owner(a, load->pid), SEAM_JIT_DUMPS, (struct seam_jit_event) {
+	event = (struct seam_jit_event) {
 		.time_ns = object->loaded_ns,
 		.object = (uint32_t)a->jit->objects.n - 1,
 		.move = SEAM_NONE, .start_addr = addr,
-	});
+	};
+	return add_event(owner(a, load->pid), SEAM_JIT_DUMPS, event);
 }
 
 static int add_move(struct adding *a, const struct seam_jitdump_move *record)
 {
 	struct seam_jit_move *move = SEAM_ARRAY_PUSH(&a->jit->moves);
+	struct seam_jit_event event;
 
 	if (!move || a->jit->moves.n >= SEAM_NONE)
 		return -ENOMEM;
@@ -134,12 +145,13 @@ static int add_move(struct adding *a, const struct seam_jitdump_move *record)
 		.record = *record,
 		.source = (uint32_t)(a->source - a->jit->sources.items),
 	};
-	return add_event(owner(a, record->pid), SEAM_JIT_DUMPS, (struct seam_jit_event) {
+	event = (struct seam_jit_event) {
 		.time_ns = time_of(a, record->timestamp),
 		.object = SEAM_NONE,
 		.move = (uint32_t)a->jit->moves.n - 1,
 		.start_addr = record->new_code_addr,
-	});
+	};
+	return add_event(owner(a, record->pid), SEAM_JIT_DUMPS, event);
 }
 
 static int add_debug(struct adding *a,
@@ -147,9 +159,7 @@ static int add_debug(struct adding *a,
 {
 	struct seam_jitdump_debug_info *slot;
 
-	if (a->debug != SEAM_NONE &&
-	    seam_latest_put(&a->waiting, a->source->infos.items[a->debug].code_addr,
-		       0, a->debug))
+	if (a->debug != SEAM_NONE && keep_waiting(a, a->debug))
 		return -ENOMEM;
 	slot = SEAM_ARRAY_PUSH(&a->source->infos);
 	if (!slot || a->source->infos.n >= SEAM_NONE)
@@ -297,8 +307,8 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 	return 0;
 }
 
-static int add_map_entry(struct seam_jit_code *jit, struct seam_jit_process *process,
-			 uint32_t source,
+static int add_map_entry(struct seam_jit_code *jit,
+			 struct seam_jit_process *process, uint32_t source,
 			 const struct seam_perf_map_entry *entry)
 {
 	struct seam_jit_object *object = SEAM_ARRAY_PUSH(&jit->objects);

@@ -129,7 +129,7 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
 			  struct seam_bytes bytes, struct seam_err *err);
 
-/* @child was forked from @parent, or @pid became another program.  0, -ENOMEM. */
+/* @child was forked from @parent; @pid became another program.  0, -ENOMEM. */
 int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent,
 		       int32_t child, uint64_t time_ns);
 int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,

@@ -78,7 +78,7 @@ struct seam_jit_birth {
 enum { SEAM_JIT_DUMPS, SEAM_JIT_MAPS, SEAM_JIT_N_LAYERS };
 
 struct seam_jit_layer {
-	SEAM_ARRAY(struct seam_jit_event) events;	/* by time when played */
+	SEAM_ARRAY(struct seam_jit_event) events;	/* played: by time */
 	struct seam_code_map map;			/* ranges are events */
 	uint64_t notes[SEAM_JIT_N_MOVE_NOTES];
 };

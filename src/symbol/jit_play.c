@@ -55,8 +55,8 @@ static int sort_events(struct seam_jit_layer *layer)
 struct playing {
 	struct seam_jit_code *jit;
 	struct seam_jit_layer *layer;
-	struct seam_latest by_index;		/* (source, index) -> object */
-	struct seam_latest by_place;		/* (index, address) -> object */
+	struct seam_latest by_index;	/* (source, index) -> object */
+	struct seam_latest by_place;	/* (index, address) -> object */
 	uint32_t *place;		/* event that placed an object last */
 	uint32_t first_object;		/* of place[] */
 	SEAM_ARRAY(uint32_t) unknown;	/* moves without a load so far */
@@ -64,15 +64,16 @@ struct playing {
 };
 
 /* An index is unique in its dump; the place tells twins apart. */
-static uint32_t moved_object(struct playing *p, const struct seam_jit_move *move)
+static uint32_t moved_object(struct playing *p,
+			     const struct seam_jit_move *move)
 {
 	const struct seam_jitdump_move *record = &move->record;
 	uint32_t *object = seam_latest_find(&p->by_place, record->code_index,
-				       record->old_code_addr);
+					    record->old_code_addr);
 
 	if (!object)
 		object = seam_latest_find(&p->by_index, move->source,
-				     record->code_index);
+					  record->code_index);
 	return object ? *object : SEAM_NONE;
 }
 
@@ -82,7 +83,8 @@ static int remember(struct playing *p, uint32_t event, uint32_t object)
 
 	p->place[object - p->first_object] = event;
 	return seam_latest_put(&p->by_place, o->code_index,
-			  p->layer->events.items[event].start_addr, object);
+			       p->layer->events.items[event].start_addr,
+			       object);
 }
 
 /* Tie a move to its load.  SEAM_NONE when it must be skipped. */
@@ -131,11 +133,11 @@ static int play_load(struct playing *p, uint32_t i)
 
 	if (p->has_moves) {
 		twin = seam_latest_find(&p->by_index, object->dump,
-				   object->code_index);
+					object->code_index);
 		if (twin)
 			p->layer->notes[SEAM_JIT_INDEX_TWICE]++;
 		if (seam_latest_put(&p->by_index, object->dump,
-			       object->code_index, event->object) ||
+				    object->code_index, event->object) ||
 		    remember(p, i, event->object))
 			return -ENOMEM;
 	}
@@ -149,7 +151,7 @@ static void judge_unknown(struct playing *p)
 		const struct seam_jit_move *move =
 			&p->jit->moves.items[p->unknown.items[i]];
 		bool is_early = seam_latest_find(&p->by_index, move->source,
-					    move->record.code_index);
+						 move->record.code_index);
 
 		p->layer->notes[is_early ? SEAM_JIT_MOVE_EARLY :
 				SEAM_JIT_MOVE_UNKNOWN]++;

@@ -25,7 +25,7 @@ enum { TEXT_OFFSET = 0x80, MAX_DUMPS = 4, MAX_INDEX = 20000 };
 static const struct recording {
 	const char *name;
 	const char *dumps[MAX_DUMPS];
-	unsigned int n_frames;		/* that perf resolved, as cmd.txt says */
+	unsigned int n_frames;		/* that perf resolved: cmd.txt */
 } recordings[] = {
 	{ "cpython313-perfjit", { "jit-30109.dump" }, 2 },
 	{ "cpython313-perfjit-dwarf", { "jit-31302.dump" }, 592 },

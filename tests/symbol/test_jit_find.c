@@ -352,7 +352,8 @@ static void all_refusals_are_told(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
 	const struct CMUnitTest tests[] = {
 		TEST(names_of_markers_are_known),
 		TEST(what_is_as_it_should_be_is_believed),

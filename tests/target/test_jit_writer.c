@@ -727,7 +727,8 @@ static void no_dump_is_a_dump_that_does_nothing(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_loaded_is_read_back),
 		TEST(the_layout_by_hand_is_that_of_the_tables),

@@ -80,7 +80,7 @@ struct seam_jitdump {
 /* @size bytes of zeros in whole pages, or NULL. */
 void *seam_writer_map(size_t size);
 void seam_writer_unmap(void *p, size_t size);
-/* More room for an array of pages; NULL, and all as it was, when there is none. */
+/* More room for an array of pages; NULL, and all as it was, without memory. */
 void *seam_writer_grow(void *p, size_t size, size_t bigger);
 
 /* ---- place.c ---- */
