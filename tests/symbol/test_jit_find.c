@@ -284,6 +284,8 @@ static void links_do_not_lead_out_of_the_targets_root(void **state)
 			 0);
 	plant("root/var/jit-42.dump");
 	assert_int_equal(try_open(&who, "/var/jit-42.dump", NULL), 0);
+	assert_int_equal(symlink("jit-42.dump", in("root/var/link")), 0);
+	expect_refusal(&who, "/var/link", -ELOOP, "symbolic link");
 	seam_jit_owner_fini(&who);
 }
 
