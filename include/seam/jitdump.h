@@ -150,8 +150,8 @@ int seam_jitdump_open(struct seam_jitdump **dump,
  * (somebody closed the descriptor), -EDEADLK, -EBUSY, -ENOMEM.  Ids are valid
  * all the same, 0 excepted.
  *
- * Cost: one write(2) a call, however many pieces, and about 0.1 us a piece
- * plus the copying of the code.
+ * Cost: one write(2) a call, however many pieces, or none if buffered (1.6 us
+ * on ext4), and 0.1 us for a piece of 64 bytes.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_load(struct seam_jitdump *dump,
