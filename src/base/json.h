@@ -23,7 +23,8 @@
 
 #include <stdio.h>
 
-enum { SEAM_JSON_DEPTH = 64 };
+/* Two levels for each frame of a nested call tree of 240. */
+enum { SEAM_JSON_DEPTH = 512 };
 
 struct seam_json {
 	FILE *out;

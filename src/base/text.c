@@ -34,7 +34,8 @@ static bool acts_on_its_reader(uint32_t code)
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
 	       (code >= 0x202a && code <= 0x202e) ||
 	       (code >= 0x2066 && code <= 0x2069) ||
-	       code == 0x2028 || code == 0x2029;
+	       code == 0x2028 || code == 0x2029 ||
+	       code == 0xfffe || code == 0xffff;
 }
 
 static const char *replacement(unsigned char c, enum seam_text_form form)

@@ -5,9 +5,10 @@
  * Symbols, paths and thread names come from the traced program or from a
  * file.  A terminal would act on the escapes in them, a browser on the tags,
  * a line-based format on the separators.  Every output goes through one of
- * these.  Valid UTF-8 stays as it is, except control characters and the
+ * these.  Valid UTF-8 stays as it is, except control characters, the
  * bidirectional overrides (U+202A..202E, U+2066..2069), which could make a
- * name read as another.
+ * name read as another, and U+FFFE and U+FFFF, which no XML may hold
+ * (Source: XML 1.0, production 2).
  */
 #ifndef SEAM_TEXT_H
 #define SEAM_TEXT_H

@@ -25,6 +25,8 @@ enum seam_option_kind {
 	SEAM_OPTION_STRING,	/* const char * */
 	SEAM_OPTION_STRINGS,	/* struct seam_option_list: may be repeated */
 	SEAM_OPTION_U64,	/* uint64_t */
+	SEAM_OPTION_PERCENT,	/* double, 0 to 100 */
+	SEAM_OPTION_SET,	/* const char *: some of choices, by commas */
 	SEAM_OPTION_HEADING,	/* no option: a heading in help and man page */
 };
 
@@ -37,8 +39,9 @@ struct seam_option_list {
 
 struct seam_option {
 	char letter;		/* 0: none */
-	const char *name;	/* without the dashes */
-	const char *value;	/* "HZ"; NULL for a flag; "[BYTES]": optional */
+	const char *name;	/* without the dashes; NULL: a letter only */
+	/* "HZ"; NULL for a flag; "[BYTES]": optional, "" when not given. */
+	const char *value;
 	const char *choices;	/* "fp|none" for completion and checks; NULL */
 	const char *help;	/* one sentence, lower case, no full stop */
 	const char *detail;	/* more, for the man page only; NULL */
@@ -67,6 +70,10 @@ struct seam_command {
 	int (*run)(const struct seam_command *self, int argc, char **argv);
 };
 
+/* All commands in the order of 'seam help'; the table is in main.c. */
+extern const struct seam_command *const seam_commands[];
+extern const size_t seam_n_commands;
+
 extern const struct seam_command seam_record_command;
 extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
@@ -74,6 +81,13 @@ extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_doctor_command;
 extern const struct seam_command seam_help_command;
+
+/*
+ * The options that every command has: --help, --quiet, --color, ...  Number
+ * @i of those that @command has not replaced by its own; NULL at the end.
+ */
+const struct seam_option *
+seam_command_common(const struct seam_command *command, size_t i);
 
 /*
  * Parse argv into the members of @into, which holds the defaults.  Options
@@ -87,12 +101,23 @@ extern const struct seam_command seam_help_command;
 int seam_command_parse(const struct seam_command *command, int argc,
 		       char **argv, void *into, int *first);
 
+/* A line on stderr as a usage error has it.  Returns SEAM_EXIT_USAGE. */
+__attribute__((format(printf, 2, 3)))
+int seam_command_misused(const struct seam_command *command,
+			 const char *fmt, ...);
+
 /* "seam: " and the chain of causes on stderr.  Returns SEAM_EXIT_FAILED. */
 int seam_command_failed(const struct seam_err *err);
 
-/* One line on stderr, "seam: " before it; not with --quiet. */
+/*
+ * One line on stderr, "seam: " before it; not with --quiet.  Names from
+ * outside may stand in it: what acts on a terminal is escaped.
+ */
 __attribute__((format(printf, 1, 2)))
 void seam_command_say(const char *fmt, ...);
+
+/* Whether --verbose was given: say what is only of use to the curious. */
+bool seam_command_verbose(void);
 
 /* Whether to colour what goes to @fd (--color, NO_COLOR, a terminal). */
 bool seam_command_colors(int fd);

@@ -145,6 +145,10 @@ struct seam_profile {
 int seam_profile_init(struct seam_profile *profile);
 void seam_profile_fini(struct seam_profile *profile);
 
+/* Room for @extra more samples in all columns; false when memory ran out. */
+bool seam_samples_reserve(struct seam_samples *samples, size_t extra);
+void seam_samples_fini(struct seam_samples *samples);
+
 /*
  * For readers: the id of an equal element, added if new; SEAM_NONE when
  * memory ran out or 2^32 - 1 ids are in use.

@@ -3,29 +3,34 @@
  * selection.h - which part of a profile is meant
  *
  * One object that every report and export takes, so that a time range or a
- * layer means the same everywhere.  A zeroed selection with
- * seam_selection_init() is "all of it".
+ * layer means the same everywhere.  struct seam_selection is what the user
+ * asked for; struct seam_selected is the same made ready for one profile:
+ * names looked up once, and for each stack the stack that is left when the
+ * frames that were not asked for are taken out.
  */
 #ifndef SEAM_SELECTION_H
 #define SEAM_SELECTION_H
 
 #include "model/profile.h"
 
+enum { SEAM_ALL_LAYERS = (1 << SEAM_N_LAYERS) - 1 };
+
 struct seam_selection {
 	uint64_t from_ns;	/* first time that counts */
 	uint64_t to_ns;		/* first time that no longer counts */
 	const char *thread;	/* tid in digits, or a name; NULL: all */
 	const char *event;	/* event name; NULL: all */
-	unsigned int layers;	/* bit 1 << layer; others' frames are left out */
+	unsigned int layers;	/* bit 1 << layer; other frames are left out */
 	bool no_inline;		/* leave inlined frames out */
 };
 
+/* All of it. */
 void seam_selection_init(struct seam_selection *selection);
 
 /*
  * "A,B" as times from the start of the recording: seconds ("1.5,2"),
- * with a unit ("300ms,1s"), or percent ("10%,20%"); either may be empty.
- * -EINVAL with the reason when it is not.
+ * with a unit ("300ms,1s"; ns us ms s m), or percent ("10%,20%"); either may
+ * be empty.  A counts, B no longer.  -EINVAL with the reason when it is not.
  */
 int seam_selection_time(struct seam_selection *selection,
 			const struct seam_profile *profile, const char *text,
@@ -35,17 +40,63 @@ int seam_selection_time(struct seam_selection *selection,
 int seam_selection_layers(struct seam_selection *selection, const char *text,
 			  struct seam_err *err);
 
-/*
- * A selection made ready for one profile: names looked up once, and for each
- * stack the stack that is left of it.
- */
+/* Borrows the profile; seam_selected_fini() frees the rest. */
 struct seam_selected {
 	const struct seam_profile *profile;
 	uint64_t from_ns, to_ns;
-	uint32_t *stack;	/* by stack: itself without the frames left out */
-	bool *thread;		/* by thread: it counts */
-	bool *event;		/* by event: it counts */
-	const uint32_t *comms;	/* strings that match --thread by name */
+	bool *threads;		/* by thread: it counts; NULL: all do */
+	uint32_t comm;		/* string: samples of that name count as well */
+	uint32_t event;		/* the one that counts; SEAM_NONE: all do */
+	/* What the samples' stacks are now: the profile's, or own. */
+	const struct seam_stack *stacks;
+	size_t n_stacks;
+	uint32_t *map;		/* from the profile's stacks; NULL: the same */
+	bool skips_empty;	/* a sample with no frame left does not count */
+	SEAM_ARRAY(struct seam_stack) own;
 };
+
+/*
+ * Make @selection ready for @profile, whose stacks have parents with smaller
+ * ids than their own.  0, -ENOMEM, or -EINVAL when the thread or event is
+ * not in the profile; @selected needs no fini then.
+ *
+ * Cost: O(stacks) when frames are left out, else nearly nothing.
+ */
+int seam_selected_init(struct seam_selected *selected,
+		       const struct seam_profile *profile,
+		       const struct seam_selection *selection,
+		       struct seam_err *err);
+void seam_selected_fini(struct seam_selected *selected);
+
+/*
+ * The event whose samples are selected: the one asked for, or the only one
+ * that has any.  SEAM_NONE when they are of several, whose weights count
+ * different things and must not be added up.
+ */
+uint32_t seam_selected_event(const struct seam_selected *selected);
+
+/* The stack of sample @i as it is selected. */
+static inline uint32_t seam_selected_stack(const struct seam_selected *s,
+					   size_t i)
+{
+	uint32_t stack = s->profile->samples.stack[i];
+
+	return s->map ? s->map[stack] : stack;
+}
+
+/* Whether sample @i counts. */
+static inline bool seam_selected_has(const struct seam_selected *s, size_t i)
+{
+	const struct seam_samples *samples = &s->profile->samples;
+
+	if (samples->time_ns[i] < s->from_ns || samples->time_ns[i] >= s->to_ns)
+		return false;
+	if (s->event != SEAM_NONE && samples->event[i] != s->event)
+		return false;
+	if (s->threads && !s->threads[samples->thread[i]] &&
+	    samples->comm[i] != s->comm)
+		return false;
+	return !s->skips_empty || seam_selected_stack(s, i) != 0;
+}
 
 #endif /* SEAM_SELECTION_H */

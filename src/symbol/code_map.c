@@ -4,92 +4,34 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Stable counting sort by one byte of the keys. */
-static void sort_by_byte(const struct seam_sort_pair *from,
-			 struct seam_sort_pair *to, size_t n,
-			 unsigned int shift)
-{
-	size_t at[256] = { 0 }, sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		at[from[i].key >> shift & 0xff]++;
-	for (size_t i = 0; i < 256; i++) {
-		size_t count = at[i];
-
-		at[i] = sum;
-		sum += count;
-	}
-	for (size_t i = 0; i < n; i++)
-		to[at[from[i].key >> shift & 0xff]++] = from[i];
-}
-
-/* Bits in which any two neighbours differ: bytes without one need no pass. */
-static uint64_t differing_bits(const struct seam_sort_pair *pairs, size_t n,
-			       bool *is_sorted)
-{
-	uint64_t bits = 0;
-
-	*is_sorted = true;
-	for (size_t i = 1; i < n; i++) {
-		bits |= pairs[i].key ^ pairs[i - 1].key;
-		*is_sorted = *is_sorted && pairs[i - 1].key <= pairs[i].key;
-	}
-	return bits;
-}
-
-int seam_sort_pairs(struct seam_sort_pair *pairs, size_t n)
-{
-	bool is_sorted;
-	uint64_t bits = differing_bits(pairs, n, &is_sorted);
-	struct seam_sort_pair *from = pairs, *to;
-
-	if (is_sorted)
-		return 0;
-	to = malloc(n * sizeof(*to));
-	if (!to)
-		return -ENOMEM;
-	for (unsigned int shift = 0; shift < 64; shift += 8) {
-		struct seam_sort_pair *swap = from;
-
-		if (!(bits >> shift & 0xff))
-			continue;
-		sort_by_byte(from, to, n, shift);
-		from = to;
-		to = swap;
-	}
-	if (from != pairs) {
-		memcpy(pairs, from, n * sizeof(*pairs));
-		to = from;
-	}
-	free(to);
-	return 0;
-}
+#include "symbol/radix.h"
 
 /* Sort the ends of all ranges, and give each range its two indices. */
 static int find_bounds(struct seam_code_map *map,
 		       const struct seam_code_range *ranges, size_t n)
 {
-	struct seam_sort_pair *pairs = malloc((2 * n + 1) * sizeof(*pairs));
+	struct seam_radix_item *pairs = malloc((2 * n + 1) * sizeof(*pairs));
 	size_t n_bounds = 0;
 	int r = -ENOMEM;
 
 	if (!pairs)
 		return -ENOMEM;
 	for (size_t i = 0; i < 2 * n; i++)
-		pairs[i] = (struct seam_sort_pair) {
+		pairs[i] = (struct seam_radix_item) {
 			.key = i % 2 ? ranges[i / 2].end_addr :
 			       ranges[i / 2].start_addr,
-			.value = (uint32_t)i,
+			.id = (uint32_t)i,
 		};
-	if (seam_sort_pairs(pairs, 2 * n))
+	if (seam_radix_sort(pairs, 2 * n))
 		goto out;
 	for (size_t i = 0; i < 2 * n; i++) {
-		struct seam_code_rect *end = &map->ends[pairs[i].value / 2];
+		struct seam_code_rect *end = &map->ends[pairs[i].id / 2];
 
 		if (!i || map->bounds[n_bounds - 1] != pairs[i].key)
 			map->bounds[n_bounds++] = pairs[i].key;
-		if (pairs[i].value % 2)
+		if (pairs[i].id % 2)
 			end->right = (uint32_t)n_bounds - 1;
 		else
 			end->left = (uint32_t)n_bounds - 1;

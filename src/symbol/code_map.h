@@ -68,19 +68,6 @@ struct seam_code_map {
 	uint32_t *nodes;
 };
 
-/* A key to sort by and what goes with it. */
-struct seam_sort_pair {
-	uint64_t key;
-	uint32_t value;
-};
-
-/*
- * Sort by key; equal keys stay in their order.  0 or -ENOMEM.
- * Cost: nothing when sorted already, else one pass for each byte of the keys
- * that is not the same in all.
- */
-int seam_sort_pairs(struct seam_sort_pair *pairs, size_t n);
-
 /* The map of the @n ranges, none of them placed.  0 or -ENOMEM. */
 int seam_code_map_init(struct seam_code_map *map,
 		       const struct seam_code_range *ranges, size_t n);

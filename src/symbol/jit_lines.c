@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/code_map.h"
+#include "symbol/radix.h"
 
 enum {
 	OVERWRITTEN = 16,	/* bytes of a name that V8 may have lost */
@@ -75,18 +75,18 @@ static const char *find_name(const struct seam_jitdump_debug_info *infos,
 /* By address; rows of one address stay in order, so that the last one wins. */
 static int sort_rows(struct seam_jit_line *rows, size_t n)
 {
-	struct seam_sort_pair *pairs = malloc((n + 1) * sizeof(*pairs));
+	struct seam_radix_item *pairs = malloc((n + 1) * sizeof(*pairs));
 	struct seam_jit_line *copy = malloc((n + 1) * sizeof(*copy));
 	int r = -ENOMEM;
 
 	if (!pairs || !copy)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		pairs[i] = (struct seam_sort_pair) {
-			.key = rows[i].addr, .value = (uint32_t)i };
-	r = seam_sort_pairs(pairs, n);
+		pairs[i] = (struct seam_radix_item) {
+			.key = rows[i].addr, .id = (uint32_t)i };
+	r = seam_radix_sort(pairs, n);
 	for (size_t i = 0; !r && i < n; i++)
-		copy[i] = rows[pairs[i].value];
+		copy[i] = rows[pairs[i].id];
 	if (!r && n)
 		memcpy(rows, copy, n * sizeof(*rows));
 out:

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "symbol/latest.h"
+#include "symbol/radix.h"
 
 static uint64_t end_addr(uint64_t start, uint64_t size)
 {
@@ -24,7 +25,7 @@ static uint64_t event_size(const struct seam_jit_code *jit,
 static int sort_events(struct seam_jit_layer *layer)
 {
 	size_t n = layer->events.n;
-	struct seam_sort_pair *pairs;
+	struct seam_radix_item *pairs;
 	struct seam_jit_event *sorted;
 	bool is_sorted = true;
 	int r;
@@ -38,12 +39,12 @@ static int sort_events(struct seam_jit_layer *layer)
 	sorted = malloc(n * sizeof(*sorted));
 	r = pairs && sorted ? 0 : -ENOMEM;
 	for (size_t i = 0; !r && i < n; i++)
-		pairs[i] = (struct seam_sort_pair) {
+		pairs[i] = (struct seam_radix_item) {
 			layer->events.items[i].time_ns, (uint32_t)i };
 	if (!r)
-		r = seam_sort_pairs(pairs, n);
+		r = seam_radix_sort(pairs, n);
 	for (size_t i = 0; !r && i < n; i++)
-		sorted[i] = layer->events.items[pairs[i].value];
+		sorted[i] = layer->events.items[pairs[i].id];
 	if (!r)
 		memcpy(layer->events.items, sorted, n * sizeof(*sorted));
 	free(pairs);

@@ -54,7 +54,8 @@ struct seam_kernel {
 
 /* One function that an address is in.  Innermost first; the last is real. */
 struct seam_location {
-	const char *function;	/* demangled; NULL when there is no symbol */
+	/* Demangled.  NULL, in the last one only: there is no symbol. */
+	const char *function;
 	const char *file;	/* NULL when not known */
 	uint32_t line;
 	bool is_inlined;
@@ -88,7 +89,8 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t module,
 
 /*
  * Why a module has no symbols ("file not found", "build id is 12ab.., the
- * recording has 98fe.."), or NULL when it has or was never asked.
+ * recording has 98fe.."), or what of them is missing ("split DWARF (.dwo
+ * files) is not read"); NULL when nothing is, or when it was never asked.
  */
 const char *seam_symbols_problem(const struct seam_symbols *symbols,
 				 uint32_t module);

@@ -122,9 +122,9 @@ static int64_t get_int(const struct seam_field *f, const void *rec)
 	return f->type == SEAM_WIRE_I32 ? (int32_t)(uint32_t)v : (int64_t)v;
 }
 
-void seam_wire_dump(FILE *out, const struct seam_record *rec, const void *in)
+void seam_wire_fields(FILE *out, const struct seam_record *rec,
+		      const void *in)
 {
-	fputs(rec->name, out);
 	for (size_t i = 0; i < rec->n_fields; i++) {
 		const struct seam_field *f = &rec->fields[i];
 		const void *p = (const char *)in + f->offset;
@@ -144,6 +144,12 @@ void seam_wire_dump(FILE *out, const struct seam_record *rec, const void *in)
 			fprintf(out, "%#" PRIx64, get_uint(f, in));
 		}
 	}
+}
+
+void seam_wire_dump(FILE *out, const struct seam_record *rec, const void *in)
+{
+	fputs(rec->name, out);
+	seam_wire_fields(out, rec, in);
 	fputc('\n', out);
 }
 

@@ -77,7 +77,12 @@ int seam_wire_read(struct seam_cursor *c, const struct seam_record *rec,
 size_t seam_wire_write(const struct seam_record *rec, const void *in,
 		      enum seam_endian endian, uint8_t *buf, size_t cap);
 
-/* One "name=value" line per record; strings are escaped for terminals. */
+/*
+ * " name=value" for each field, integers in hex; strings are escaped for
+ * terminals.  seam_wire_dump() makes a line of it, the record's name first.
+ */
+void seam_wire_fields(FILE *out, const struct seam_record *rec,
+		      const void *in);
 void seam_wire_dump(FILE *out, const struct seam_record *rec, const void *in);
 
 /* The fields as members of the object that @j has open; bytes as hex. */

@@ -52,6 +52,8 @@ static void each_form_guards_its_own_syntax(void **state)
 			    "a\\\"\\\\\\u0001\\ufffd");
 	assert_string_equal(shown("<script a='1'>&\"", SEAM_TEXT_XML),
 			    "&lt;script a=&#39;1&#39;&gt;&amp;&quot;");
+	assert_string_equal(shown("\xef\xbf\xbe\xef\xbf\xbf", SEAM_TEXT_XML),
+			    "\\ufffe\\uffff");
 	assert_string_equal(shown("a;b\nc", SEAM_TEXT_FOLDED), "a:b\\x0ac");
 }
 

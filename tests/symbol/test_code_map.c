@@ -141,26 +141,6 @@ static void an_address_used_often_keeps_all_its_times(void **state)
 	free(ranges);
 }
 
-static void sorting_is_stable_and_complete(void **state)
-{
-	enum { N = 1000 };
-	static struct seam_sort_pair pairs[N];
-	uint32_t random = 7;
-
-	(void)state;
-	for (uint32_t i = 0; i < N; i++)
-		pairs[i] = (struct seam_sort_pair) {
-			.key = (uint64_t)(next_random(&random) % 50) << 37 |
-			       next_random(&random) % 3,
-			.value = i,
-		};
-	assert_int_equal(seam_sort_pairs(pairs, N), 0);
-	for (size_t i = 1; i < N; i++)
-		assert_true(pairs[i - 1].key < pairs[i].key ||
-			    (pairs[i - 1].key == pairs[i].key &&
-			     pairs[i - 1].value < pairs[i].value));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,7 +148,6 @@ int main(void)
 		cmocka_unit_test(a_map_of_nothing_finds_nothing),
 		cmocka_unit_test(the_ends_of_the_address_space_are_addresses),
 		cmocka_unit_test(an_address_used_often_keeps_all_its_times),
-		cmocka_unit_test(sorting_is_stable_and_complete),
 	};
 
 	return cmocka_run_group_tests_name("code_map", tests, NULL, NULL);

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command.c - words of a command line into the members of a struct
+ *
+ * The parser walks argv once.  Options are brought to the front as they are
+ * met, so what is left behind them are the operands, in their order.  What
+ * every command has (--help, --quiet, ...) is one more table, into a struct
+ * of this file.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "base/text.h"
+#include "cli/help.h"
+#include "cli/nearest.h"
+
+/* Set by the parser before anything runs, read afterwards. */
+static struct common {
+	bool help;
+	bool quiet;
+	bool verbose;
+	const char *color;
+} common;
+
+static const struct seam_option common_options[] = {
+	SEAM_OPTION(struct common, help, SEAM_OPTION_FLAG, 'h', "help", NULL,
+		    "show this help and exit"),
+	SEAM_OPTION(struct common, quiet, SEAM_OPTION_FLAG, 'q', "quiet", NULL,
+		    "say nothing on standard error but errors"),
+	SEAM_OPTION(struct common, verbose, SEAM_OPTION_FLAG, 'v', "verbose",
+		    NULL, "say more on standard error"),
+	SEAM_OPTION(struct common, color, SEAM_OPTION_STRING, 0, "color",
+		    "WHEN", "colour the output (auto)",
+		    .choices = "auto|always|never",
+		    .detail = "With auto there is colour on a terminal, unless "
+		    "NO_COLOR is set in the environment or TERM is dumb."),
+};
+
+struct parser {
+	const struct seam_command *command;
+	void *into;
+	char **argv;
+	int argc;
+	int at;			/* the word being parsed */
+	int used;		/* words of the option: itself and its value */
+};
+
+/* An option as it was found, and the struct that its member is in. */
+struct match {
+	const struct seam_option *option;
+	void *into;
+};
+
+int seam_command_misused(const struct seam_command *command,
+			 const char *fmt, ...)
+{
+	char plain[SEAM_ERR_TEXT], safe[SEAM_ERR_TEXT];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(plain, sizeof(plain), fmt, args);
+	va_end(args);
+	fprintf(stderr, "seam: %s: %s\nTry 'seam %s --help'.\n", command->name,
+		seam_text_copy(safe, sizeof(safe), plain, SEAM_TEXT_TERMINAL),
+		command->name);
+	return SEAM_EXIT_USAGE;
+}
+
+/* "--name" or "-c", for messages. */
+static const char *shown(const struct seam_option *option, char buf[64])
+{
+	if (option->name)
+		snprintf(buf, 64, "--%s", option->name);
+	else
+		snprintf(buf, 64, "-%c", option->letter);
+	return buf;
+}
+
+/* For the parser, whose callers want an errno. */
+#define MISUSED(p, ...) \
+	(seam_command_misused((p)->command, __VA_ARGS__), -EINVAL)
+
+static bool is_named(const struct seam_option *option, const char *name,
+		     size_t size)
+{
+	return option->kind != SEAM_OPTION_HEADING && option->name &&
+	       strlen(option->name) == size &&
+	       memcmp(option->name, name, size) == 0;
+}
+
+static const struct seam_option *
+find_in(const struct seam_option *options, size_t n, char letter,
+	const char *name, size_t size)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (letter ? options[i].letter == letter &&
+			     options[i].kind != SEAM_OPTION_HEADING :
+			     is_named(&options[i], name, size))
+			return &options[i];
+	}
+	return NULL;
+}
+
+const struct seam_option *
+seam_command_common(const struct seam_command *command, size_t i)
+{
+	for (size_t k = 0; k < SEAM_ARRAY_SIZE(common_options); k++) {
+		const struct seam_option *option = &common_options[k];
+
+		if (!find_in(command->options, command->n_options, 0,
+			     option->name, strlen(option->name)) && i-- == 0)
+			return option;
+	}
+	return NULL;
+}
+
+/* By @letter or, when that is 0, by name.  A command's own options win. */
+static struct match find(const struct parser *p, char letter, const char *name,
+			 size_t size)
+{
+	struct match m = { .into = p->into };
+
+	m.option = find_in(p->command->options, p->command->n_options, letter,
+			   name, size);
+	if (!m.option) {
+		m.option = find_in(common_options,
+				   SEAM_ARRAY_SIZE(common_options), letter,
+				   name, size);
+		m.into = &common;
+	}
+	return m;
+}
+
+static int unknown_name(const struct parser *p, const char *name, size_t size)
+{
+	const struct seam_command *command = p->command;
+	struct seam_nearest near = { 0 };
+	char word[64];
+
+	snprintf(word, sizeof(word), "%.*s", (int)size, name);
+	for (size_t i = 0; i < command->n_options; i++)
+		if (command->options[i].name)
+			seam_nearest_try(&near, word,
+					 command->options[i].name);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options); i++)
+		seam_nearest_try(&near, word, common_options[i].name);
+	if (near.name)
+		return MISUSED(p, "unknown option '--%s'; "
+			       "did you mean '--%s'?", word, near.name);
+	return MISUSED(p, "unknown option '--%s'", word);
+}
+
+/* True when @size bytes at @word are one of "a|b|c". */
+static bool is_choice(const char *choices, const char *word, size_t size)
+{
+	for (const char *c = choices; *c; c += *c == '|') {
+		size_t n = strcspn(c, "|");
+
+		if (n == size && memcmp(c, word, n) == 0)
+			return true;
+		c += n;
+	}
+	return false;
+}
+
+static int check_choice(const struct parser *p,
+			const struct seam_option *option, const char *value)
+{
+	bool several = option->kind == SEAM_OPTION_SET;
+	const char *word = value;
+	char name[64];
+
+	if (!option->choices)
+		return 0;
+	for (;;) {
+		size_t n = strcspn(word, several ? "," : "");
+
+		if (!is_choice(option->choices, word, n))
+			return MISUSED(p, "option '%s' takes %s%s, not '%s'",
+				       shown(option, name),
+				       several ? "some of " : "",
+				       option->choices, value);
+		if (!word[n])
+			return 0;
+		word += n + 1;
+	}
+}
+
+/* Digits, or 0x and hexadecimal ones; no sign, no space. */
+static int store_u64(const struct parser *p, const struct seam_option *option,
+		     const char *value, uint64_t *member)
+{
+	bool hex = value[0] == '0' && (value[1] == 'x' || value[1] == 'X');
+	const char *digits = hex ? value + 2 : value;
+	size_t n = strspn(digits, hex ? "0123456789abcdefABCDEF" :
+				  "0123456789");
+	char name[64];
+
+	if (n == 0 || digits[n])
+		return MISUSED(p, "option '%s' takes a number, not '%s'",
+			       shown(option, name), value);
+	errno = 0;
+	*member = strtoull(digits, NULL, hex ? 16 : 10);
+	if (errno)
+		return MISUSED(p, "option '%s': %s is too large",
+			       shown(option, name), value);
+	return 0;
+}
+
+/* Digits with a point or without; no sign, no exponent, no "nan". */
+static int store_percent(const struct parser *p,
+			 const struct seam_option *option, const char *value,
+			 double *member)
+{
+	char *end = NULL;
+	char name[64];
+	double percent = strtod(value, &end);
+
+	if (end == value || *end || value[strspn(value, "0123456789.")] ||
+	    percent > 100)
+		return MISUSED(p, "option '%s' takes a percentage, not '%s'",
+			       shown(option, name), value);
+	*member = percent;
+	return 0;
+}
+
+static int store(const struct parser *p, struct match m, const char *value)
+{
+	const struct seam_option *option = m.option;
+	void *member = (char *)m.into + option->offset;
+	struct seam_option_list *list;
+	char name[64];
+	int rc;
+
+	if (option->kind == SEAM_OPTION_FLAG) {
+		*(bool *)member = true;
+		return 0;
+	}
+	if (!value) {	/* optional, and not given */
+		*(const char **)member = "";
+		return 0;
+	}
+	rc = check_choice(p, option, value);
+	if (rc)
+		return rc;
+	if (option->kind == SEAM_OPTION_U64)
+		return store_u64(p, option, value, member);
+	if (option->kind == SEAM_OPTION_PERCENT)
+		return store_percent(p, option, value, member);
+	if (option->kind != SEAM_OPTION_STRINGS) {
+		*(const char **)member = value;
+		return 0;
+	}
+	list = member;
+	if (list->n == SEAM_OPTION_LIST)
+		return MISUSED(p, "option '%s' given more than %d times",
+			       shown(option, name), SEAM_OPTION_LIST);
+	list->items[list->n++] = value;
+	return 0;
+}
+
+/* The next word is the value, when the option must have one. */
+static int next_value(struct parser *p, const struct seam_option *option,
+		      const char **value)
+{
+	char name[64];
+
+	*value = NULL;
+	if (!option->value || option->value[0] == '[')
+		return 0;
+	if (p->at + 1 >= p->argc)
+		return MISUSED(p, "option '%s' needs a value: %s",
+			       shown(option, name), option->choices ?
+			       option->choices : option->value);
+	*value = p->argv[p->at + 1];
+	p->used = 2;
+	return 0;
+}
+
+/* "--name", "--name value", "--name=value" */
+static int parse_long(struct parser *p)
+{
+	const char *name = p->argv[p->at] + 2;
+	size_t size = strcspn(name, "=");
+	struct match m = find(p, 0, name, size);
+	const char *value = name + size + 1;
+	int rc = 0;
+
+	if (!m.option)
+		return unknown_name(p, name, size);
+	if (name[size] != '=')
+		rc = next_value(p, m.option, &value);
+	else if (!m.option->value)
+		rc = MISUSED(p, "option '--%s' takes no value", m.option->name);
+	return rc ? rc : store(p, m, value);
+}
+
+/* "-a", "-abc", "-F99", "-F 99": letters up to the first that has a value. */
+static int parse_letters(struct parser *p)
+{
+	for (const char *c = p->argv[p->at] + 1; *c; c++) {
+		struct match m = find(p, *c, NULL, 0);
+		const char *value = c + 1;
+		int rc = 0;
+
+		if (!m.option)
+			return MISUSED(p, "unknown option '-%c'", *c);
+		if (!m.option->value || !*value)
+			rc = next_value(p, m.option, &value);
+		if (!rc)
+			rc = store(p, m, value);
+		if (rc || m.option->value)
+			return rc;
+	}
+	return 0;
+}
+
+/*
+ * Bring the option at @at, @used words, before the operands, which begin at
+ * @first.  Returns the operands' new beginning.
+ */
+static int bring_forward(struct parser *p, int first)
+{
+	char *words[2] = { p->argv[p->at], NULL };
+
+	if (p->used == 2)
+		words[1] = p->argv[p->at + 1];
+	memmove(&p->argv[first + p->used], &p->argv[first],
+		(size_t)(p->at - first) * sizeof(*p->argv));
+	memcpy(&p->argv[first], words, (size_t)p->used * sizeof(*words));
+	return first + p->used;
+}
+
+static int parse_words(struct parser *p, int *first)
+{
+	int rc;
+
+	*first = 1;
+	for (p->at = 1; p->at < p->argc; p->at += p->used) {
+		const char *word = p->argv[p->at];
+
+		p->used = 1;
+		if (word[0] != '-' || !word[1]) {
+			if (p->command->takes_command)
+				return 0;
+			continue;
+		}
+		if (strcmp(word, "--") == 0) {
+			*first = bring_forward(p, *first);
+			return 0;
+		}
+		rc = word[1] == '-' ? parse_long(p) : parse_letters(p);
+		if (rc)
+			return rc;
+		*first = bring_forward(p, *first);
+		if (common.help)
+			return 0;
+	}
+	return 0;
+}
+
+int seam_command_parse(const struct seam_command *command, int argc,
+		       char **argv, void *into, int *first)
+{
+	struct parser p = {
+		.command = command, .into = into, .argv = argv, .argc = argc,
+	};
+	int rc;
+
+	common = (struct common) { .color = "auto" };
+	rc = parse_words(&p, first);
+	if (rc)
+		return rc;
+	if (common.quiet)
+		seam_progress_silence();
+	if (!common.help)
+		return 0;
+	seam_help_print(stdout, command);
+	return 1;
+}
+
+int seam_command_failed(const struct seam_err *err)
+{
+	struct seam_err safe = { .code = err->code, .n_causes = err->n_causes };
+
+	for (int i = 0; i < err->n_causes; i++)
+		seam_text_copy(safe.cause[i], SEAM_ERR_TEXT, err->cause[i],
+			       SEAM_TEXT_TERMINAL);
+	seam_err_print(stderr, "seam", &safe);
+	return SEAM_EXIT_FAILED;
+}
+
+void seam_command_say(const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+
+	if (common.quiet)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	fputs("seam: ", stderr);
+	seam_text_put(stderr, text, SEAM_TEXT_TERMINAL);
+	fputc('\n', stderr);
+}
+
+bool seam_command_verbose(void)
+{
+	return common.verbose;
+}
+
+bool seam_command_colors(int fd)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+
+	if (common.color && strcmp(common.color, "auto") != 0)
+		return strcmp(common.color, "always") == 0;
+	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
+		return false;
+	return isatty(fd);
+}

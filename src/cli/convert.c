@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* convert.c - 'seam convert': a recording as another tool's file */
+#include <errno.h>
+
+#include "cli/output.h"
+#include "cli/reading.h"
+#include "export/folded.h"
+
+struct options {
+	struct seam_reading reading;
+	const char *to;
+	const char *output;
+	bool weight;
+};
+
+/* A format: one row here, and its name among the choices of --to. */
+static const struct format {
+	const char *name;
+	int (*write)(const struct seam_selected *selected, bool by_weight,
+		     FILE *out);
+	bool adds_up;		/* has one number for all events */
+} formats[] = {
+	{ "folded", seam_folded_write, true },
+};
+
+#define OPTION(member, kind, letter, name, value, help, ...) \
+	SEAM_OPTION(struct options, member, SEAM_OPTION_##kind, letter, name, \
+		    value, help, __VA_ARGS__)
+
+static const struct seam_option options[] = {
+	OPTION(to, STRING, 't', "to", "FORMAT", "what to write",
+	       .choices = "folded",
+	       .detail = "Folded has a line for each stack: thread name, "
+	       "frames from the root to the leaf, divided by semicolons, and "
+	       "a count. The end of a frame's name is its layer: _[k] for "
+	       "the kernel, _[j] for JIT code, _[g] for a guest, _[i] for "
+	       "an inlined function."),
+	OPTION(output, STRING, 'o', "output", "FILE",
+	       "where to, - for standard output (-)"),
+	OPTION(weight, FLAG, 0, "weight", NULL,
+	       "count weights (nanoseconds, occurrences), not samples"),
+	SEAM_READING_OPTIONS(struct options, reading),
+};
+
+static const struct format *find_format(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(formats); i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+static int write_to(const char *path, const struct format *format,
+		    const struct seam_selected *selected, bool by_weight)
+{
+	struct seam_output output;
+	struct seam_err err = { 0 };
+	int rc = seam_output_open(&output, path, &err), closed;
+
+	if (rc)
+		return seam_command_failed(&err);
+	rc = format->write(selected, by_weight, output.file);
+	closed = seam_output_close(&output, rc == 0, &err);
+	if (rc)
+		seam_err_set(&err, rc, "cannot convert: %s", strerror(-rc));
+	return rc || closed ? seam_command_failed(&err) : SEAM_EXIT_DONE;
+}
+
+static int convert(const struct seam_opened *opened, const struct options *o)
+{
+	const struct format *format = find_format(o->to);
+	bool several = seam_selected_event(&opened->selected) == SEAM_NONE &&
+		       opened->profile.samples.n > 0;
+	struct seam_err err = { 0 };
+
+	if (several && o->weight && format->adds_up) {
+		seam_err_set(&err, -EINVAL, "cannot add up the weights of "
+			     "several events: choose one with --event");
+		return seam_command_failed(&err);
+	}
+	return write_to(o->output, format, &opened->selected, o->weight);
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct options o = { .output = "-" };
+	struct seam_opened opened;
+	int first, status;
+	int rc = seam_command_parse(self, argc, argv, &o, &first);
+
+	if (rc)
+		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (!o.to)
+		return seam_command_misused(self, "--to FORMAT is missing");
+	status = seam_reading_open(&opened, self, &o.reading, argc, argv,
+				   first);
+	if (status == SEAM_EXIT_DONE)
+		status = convert(&opened, &o);
+	if (status == SEAM_EXIT_DONE) {
+		seam_reading_say_losses(&opened);
+		status = seam_reading_status(&opened);
+	}
+	seam_reading_close(&opened);
+	return status;
+}
+
+const struct seam_command seam_convert_command = {
+	.name = "convert",
+	.summary = "write a recording in another tool's format",
+	.synopsis = "--to FORMAT [options] [FILE]",
+	.description =
+		"Reads what 'seam report' reads and writes it for another "
+		"tool. The file comes to be only when it is complete.",
+	.examples =
+		"seam convert --to folded -o app.folded\t"
+		"stacks for flame graph scripts and speedscope\n"
+		"seam convert --to folded --layer jit,guest | sort -t' ' "
+		"-k2\tonly what the virtual machine ran\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.run = run,
+};

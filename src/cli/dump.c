@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* dump.c - 'seam dump': every record of a recording, a line each */
+#include <errno.h>
+
+#include "cli/command.h"
+#include "model/load.h"
+#include "model/recording.h"
+#include "wire/perf_dump.h"
+
+struct settings {
+	bool json;
+};
+
+#define OPTION(...) SEAM_OPTION(struct settings, __VA_ARGS__)
+static const struct seam_option options[] = {
+	OPTION(json, SEAM_OPTION_FLAG, 0, "json", NULL,
+	       "one JSON object a line",
+	       .detail = "Members are named as the kernel's ABI names the "
+			 "fields; offset is the record's place in the file "
+			 "and type its name without PERF_RECORD_."),
+};
+#undef OPTION
+
+/* The header's data, then that of each further file of the recording. */
+static int dump_perf(const struct seam_recording *recording, bool json,
+		     uint64_t *n_damaged, struct seam_err *err)
+{
+	struct seam_perf_data data;
+	uint64_t n = 0;
+	int r = seam_perf_data_open(&data, recording->data.bytes, err);
+
+	if (r == 0) {
+		r = seam_perf_dump(stdout, &data, data.bytes, data.data_begin,
+				   data.data_end, json, &n, err);
+		*n_damaged += n;
+	}
+	for (size_t i = 0; r == 0 && i < recording->n_parts; i++) {
+		struct seam_bytes bytes = recording->parts[i].bytes;
+
+		r = seam_perf_dump(stdout, &data, bytes, 0, bytes.size, json,
+				   &n, err);
+		*n_damaged += n;
+	}
+	seam_perf_data_close(&data);
+	return r;
+}
+
+static int dump(const char *path, bool json)
+{
+	struct seam_recording recording;
+	struct seam_err err = { 0 };
+	uint64_t n_damaged = 0;
+	int r = seam_recording_open(&recording, path, &err);
+	int status = SEAM_EXIT_DONE;
+
+	if (r == 0 && seam_perf_data_is(recording.data.bytes))
+		r = dump_perf(&recording, json, &n_damaged, &err);
+	else if (r == 0)
+		r = seam_err_set(&err, -ENOTSUP,
+				 "not a recording that Seam knows");
+	seam_recording_close(&recording);
+	if (r < 0) {
+		seam_err_add(&err, r, "cannot dump all of '%s'", path ? path :
+			     SEAM_LOAD_DEFAULT);
+		status = seam_command_failed(&err);
+		/* Cut or damaged: what was whole has been shown. */
+		if (r == -ENODATA || r == -EBADMSG)
+			status = SEAM_EXIT_LOSSY;
+	} else if (n_damaged) {
+		seam_command_say("%llu records do not hold what their type "
+				 "says", (unsigned long long)n_damaged);
+		status = SEAM_EXIT_LOSSY;
+	}
+	return status;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct settings settings = { 0 };
+	int first;
+	int r = seam_command_parse(self, argc, argv, &settings, &first);
+
+	if (r)
+		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (argc - first > 1) {
+		seam_command_say("dump takes one FILE");
+		return SEAM_EXIT_USAGE;
+	}
+	return dump(first < argc ? argv[first] : NULL, settings.json);
+}
+
+const struct seam_command seam_dump_command = {
+	.name = "dump",
+	.summary = "show every record of a recording",
+	.synopsis = "[--json] [FILE]",
+	.description =
+		"Writes each record of FILE on a line of its own, in the "
+		"order of the file, with all of its fields and nothing made "
+		"of them.  FILE is a bundle or a perf.data file of any age, "
+		"byte order or kind (file, pipe, compressed, folder); without "
+		"FILE the last recording, recording.seam.\n\n"
+		"Of a file that is cut or damaged, everything up to there is "
+		"shown and the exit status is 3.",
+	.examples =
+		"seam dump | head\tthe first records of the last recording\n"
+		"seam dump --json perf.data | jq -c "
+		"'select(.type==\"MMAP2\")'\tall mappings as JSON\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.run = run,
+};

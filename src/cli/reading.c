@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* reading.c - from a command line to a selected profile; see reading.h */
+#include "cli/reading.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/text.h"
+
+static int load(struct seam_opened *opened, const struct seam_reading *reading,
+		const char *path)
+{
+	struct seam_load_options options = {
+		.symfs = reading->symfs.items,
+		.n_symfs = reading->symfs.n,
+		.no_inline = reading->no_inline,
+		.debuginfod = reading->debuginfod,
+	};
+	struct seam_err err = { 0 };
+	char shown[200];
+	int rc = seam_profile_init(&opened->profile);
+
+	if (rc)
+		seam_err_set(&err, rc, "out of memory");
+	else
+		rc = seam_load(&opened->profile, path, &options, &err);
+	if (!rc)
+		return SEAM_EXIT_DONE;
+	seam_err_add(&err, rc, "cannot read '%s'",
+		     seam_text_copy(shown, sizeof(shown), opened->path,
+				    SEAM_TEXT_TERMINAL));
+	return seam_command_failed(&err);
+}
+
+/*
+ * A word that is not a time is wrong usage; a thread that is not in the
+ * recording is a failure.
+ */
+static int select_part(struct seam_opened *opened,
+		       const struct seam_reading *reading)
+{
+	struct seam_selection *selection = &opened->selection;
+	struct seam_err err = { 0 };
+	int rc = 0;
+
+	seam_selection_init(selection);
+	selection->thread = reading->thread;
+	selection->event = reading->event;
+	selection->no_inline = reading->no_inline;
+	if (reading->layers)
+		rc = seam_selection_layers(selection, reading->layers, &err);
+	if (!rc && reading->time)
+		rc = seam_selection_time(selection, &opened->profile,
+					 reading->time, &err);
+	if (rc) {
+		seam_command_failed(&err);
+		return SEAM_EXIT_USAGE;
+	}
+	rc = seam_selected_init(&opened->selected, &opened->profile, selection,
+				&err);
+	return rc ? seam_command_failed(&err) : SEAM_EXIT_DONE;
+}
+
+int seam_reading_open(struct seam_opened *opened,
+		      const struct seam_command *command,
+		      const struct seam_reading *reading, int argc,
+		      char **argv, int first)
+{
+	const char *path = first < argc ? argv[first] : NULL;
+	int status;
+
+	*opened = (struct seam_opened) {
+		.path = path ? path : SEAM_LOAD_DEFAULT,
+	};
+	if (argc - first > 1)
+		return seam_command_misused(command, "one FILE at a time, "
+					    "not also '%s'", argv[first + 1]);
+	status = load(opened, reading, path);
+	return status ? status : select_part(opened, reading);
+}
+
+void seam_reading_close(struct seam_opened *opened)
+{
+	seam_selected_fini(&opened->selected);
+	seam_profile_fini(&opened->profile);
+}
+
+int seam_reading_status(const struct seam_opened *opened)
+{
+	return opened->profile.losses.n ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
+}
+
+void seam_reading_say_losses(const struct seam_opened *opened)
+{
+	const struct seam_profile *profile = &opened->profile;
+
+	for (size_t i = 0; i < profile->losses.n; i++) {
+		const struct seam_loss *loss = &profile->losses.items[i];
+		const char *source = seam_profile_text(profile, loss->source);
+
+		seam_command_say("lost %" PRIu64 " records, %" PRIu64
+				 " bytes: %s%s%s%s", loss->records,
+				 loss->bytes, loss->cause, *source ? " (" : "",
+				 source, *source ? ")" : "");
+	}
+	for (size_t i = 0; i < profile->notes.n; i++)
+		seam_command_say("%s", seam_profile_text(profile,
+						 profile->notes.items[i]));
+}

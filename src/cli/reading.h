@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reading.h - what every command that reads a recording has in common
+ *
+ * Its options, declared once and spliced into each command's table, and the
+ * steps from a command line to a profile with a selection over it:
+ *
+ *	struct options { struct seam_reading reading; bool tree; };
+ *	static const struct seam_option options[] = {
+ *		SEAM_OPTION(struct options, tree, ...),
+ *		SEAM_READING_OPTIONS(struct options, reading),
+ *	};
+ */
+#ifndef SEAM_READING_H
+#define SEAM_READING_H
+
+#include "cli/command.h"
+#include "model/load.h"
+#include "model/selection.h"
+
+struct seam_reading {
+	struct seam_option_list symfs;
+	bool no_inline;
+	bool debuginfod;
+	const char *time;
+	const char *thread;
+	const char *layers;
+	const char *event;
+};
+
+#define SEAM_READING_OPTIONS(type, member)				\
+	{ .kind = SEAM_OPTION_HEADING, .help = "Selection" },		\
+	SEAM_OPTION(type, member.time, SEAM_OPTION_STRING, 0, "time",	\
+		    "A,B", "what lies in this time of the recording",	\
+		    .detail = "Times count from its start: in seconds "	\
+		    "(1.5,2), with a unit (300ms,1s) or in percent "	\
+		    "(10%,20%). Either may be left out. A belongs to "	\
+		    "it, B no longer."),				\
+	SEAM_OPTION(type, member.thread, SEAM_OPTION_STRING, 0,		\
+		    "thread", "THREAD", "a thread, by number or name",	\
+		    .detail = "A name takes all threads that ended "	\
+		    "with it, and the samples of others from when they "\
+		    "had it."),						\
+	SEAM_OPTION(type, member.layers, SEAM_OPTION_SET, 0, "layer",	\
+		    "LAYERS", "only these layers, with commas",		\
+		    .choices = "kernel|native|jit|guest",		\
+		    .detail = "Frames of others are taken out of the "	\
+		    "stacks; a sample with no frame left does not "	\
+		    "count."),						\
+	SEAM_OPTION(type, member.event, SEAM_OPTION_STRING, 0, "event",	\
+		    "NAME", "samples of this event"),			\
+	{ .kind = SEAM_OPTION_HEADING, .help = "Symbols" },		\
+	SEAM_OPTION(type, member.no_inline, SEAM_OPTION_FLAG, 0,	\
+		    "no-inline", NULL, "leave inlined functions out"),	\
+	SEAM_OPTION(type, member.symfs, SEAM_OPTION_STRINGS, 0,		\
+		    "symfs", "DIR", "look for binaries under DIR first", \
+		    .detail = "May be given several times. A binary is " \
+		    "only used when its build id is the recorded one."), \
+	SEAM_OPTION(type, member.debuginfod, SEAM_OPTION_FLAG, 0,	\
+		    "debuginfod", NULL,					\
+		    "ask debuginfod servers for debug information",	\
+		    .detail = "They are those in DEBUGINFOD_URLS. "	\
+		    "Without this option only the local cache is read.")
+
+/* A recording that is open: its profile, and what is selected of it. */
+struct seam_opened {
+	const char *path;
+	struct seam_profile profile;
+	struct seam_selection selection;
+	struct seam_selected selected;
+};
+
+/*
+ * Load the recording that the operands argv[first..] name (at most one; the
+ * default without any) and make the selection.  Returns SEAM_EXIT_DONE, or
+ * the status to exit with when it failed, which has been said then.
+ * seam_reading_close() is due in both cases.
+ */
+int seam_reading_open(struct seam_opened *opened,
+		      const struct seam_command *command,
+		      const struct seam_reading *reading, int argc,
+		      char **argv, int first);
+void seam_reading_close(struct seam_opened *opened);
+
+/* SEAM_EXIT_LOSSY when the recording lost or skipped anything, else DONE. */
+int seam_reading_status(const struct seam_opened *opened);
+
+/* For outputs that cannot say it themselves: losses and notes on stderr. */
+void seam_reading_say_losses(const struct seam_opened *opened);
+
+#endif /* SEAM_READING_H */

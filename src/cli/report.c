@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - 'seam report': tables and call trees */
+#include "report/report.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "cli/reading.h"
+
+enum { TOP_ON_TERMINAL = 40 };	/* rows */
+
+struct options {
+	struct seam_reading reading;
+	bool tree;
+	bool json;
+	const char *by;
+	const char *sort;
+	uint64_t top;
+	const char *filter;
+	double min_percent;
+};
+
+#define OPTION(member, kind, letter, name, value, help, ...) \
+	SEAM_OPTION(struct options, member, SEAM_OPTION_##kind, letter, name, \
+		    value, help, __VA_ARGS__)
+
+static const struct seam_option options[] = {
+	OPTION(tree, FLAG, 't', "tree", NULL, "show the call tree, callers "
+	       "first"),
+	OPTION(by, STRING, 0, "by", "WHAT", "what a row stands for (symbol)",
+	       .choices = "symbol|thread|process|module",
+	       .detail = "With --tree, thread and process make a tree for "
+	       "each of them."),
+	OPTION(sort, STRING, 0, "sort", "COLUMN", "largest first, by (self)",
+	       .choices = "self|total"),
+	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all",
+	       .detail = "The default is 40 on a terminal and all rows "
+	       "elsewhere. The share of what is left out is shown."),
+	OPTION(filter, STRING, 0, "filter", "TEXT",
+	       "rows with TEXT in their symbol or module",
+	       .detail = "Upper and lower case are the same. Percentages "
+	       "stay those of the whole. In a tree, what matches is shown "
+	       "with all its callers and callees."),
+	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
+	       "smallest node of a tree (0.5)"),
+	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
+	       .detail = "The schema is seam.report/1, with --tree "
+	       "seam.tree/1. Self and total are numbers of samples there; "
+	       "members may be added under the same schema, and none is "
+	       "taken away. No row is left out unless --top or --filter is "
+	       "given."),
+	SEAM_READING_OPTIONS(struct options, reading),
+};
+
+static enum seam_by by_of(const char *name)
+{
+	static const enum seam_by all[] = {
+		SEAM_BY_SYMBOL, SEAM_BY_MODULE, SEAM_BY_THREAD,
+		SEAM_BY_PROCESS,
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++)
+		if (strcmp(seam_by_name(all[i]), name) == 0)
+			return all[i];
+	return SEAM_BY_SYMBOL;
+}
+
+static int print(const struct seam_report *report, const struct options *o)
+{
+	struct seam_view view;
+
+	if (o->json)
+		return o->tree ? seam_report_tree_json(report, stdout) :
+		       seam_report_json(report, stdout);
+	view = seam_view_make(stdout, seam_command_colors(STDOUT_FILENO));
+	return o->tree ? seam_report_tree_text(report, &view) :
+	       seam_report_text(report, &view);
+}
+
+static int report(const struct seam_command *self, const struct options *o,
+		  int argc, char **argv, int first)
+{
+	struct seam_report what = {
+		.by = by_of(o->by),
+		.sort = o->sort[0] == 's' ? SEAM_SORT_SELF : SEAM_SORT_TOTAL,
+		.filter = o->filter,
+		.min_percent = o->min_percent,
+	};
+	struct seam_err err = { 0 };
+	struct seam_opened opened;
+	int status;
+
+	if (o->tree && what.by == SEAM_BY_MODULE)
+		return seam_command_misused(self,
+			"there is no --tree by module");
+	status = seam_reading_open(&opened, self, &o->reading, argc, argv,
+				   first);
+	if (status == SEAM_EXIT_DONE) {
+		what.profile = &opened.profile;
+		what.selected = &opened.selected;
+		what.path = opened.path;
+		what.top = o->top != UINT64_MAX ? o->top :
+			   !o->json && isatty(STDOUT_FILENO) ?
+			   TOP_ON_TERMINAL : 0;
+		status = seam_reading_status(&opened);
+		if (print(&what, o)) {
+			seam_err_set(&err, -ENOMEM, "out of memory");
+			status = seam_command_failed(&err);
+		}
+	}
+	seam_reading_close(&opened);
+	return status;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct options o = {
+		.by = "symbol", .sort = "self", .min_percent = 0.5,
+		.top = UINT64_MAX,
+	};
+	int first;
+	int rc = seam_command_parse(self, argc, argv, &o, &first);
+
+	if (rc)
+		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	return report(self, &o, argc, argv, first);
+}
+
+const struct seam_command seam_report_command = {
+	.name = "report",
+	.summary = "show where the time went",
+	.synopsis = "[options] [FILE]",
+	.description =
+		"Shows a recording as a table or as a call tree. FILE is a "
+		"recording of seam, or a perf.data file of any origin; "
+		"without it, recording.seam in the current folder; - is "
+		"standard input.\n\n"
+		"Self is what was sampled in a function itself, total what "
+		"was sampled in it and in all that it called; a recursive "
+		"function counts once a stack. Percentages are those of the "
+		"event's weight: time for a clock, occurrences for others. "
+		"Events are shown one after another.\n\n"
+		"What was lost is shown in every form, and the exit status "
+		"is 3 then.",
+	.examples =
+		"seam report\tthe last recording, by function\n"
+		"seam report --tree --time 1,2\tcalls in its second second\n"
+		"seam report --by thread\twhich threads were busy\n"
+		"seam report --layer native,jit --filter alloc\t"
+		"allocation, without the kernel below it\n"
+		"seam report --json | jq -r '.rows[].symbol'\t"
+		"for scripts\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * folded.h - stacks as lines: "comm;root;...;leaf COUNT"
+ *
+ * What flame graph scripts, speedscope and many others read.  One line for
+ * each distinct stack, sorted by bytes.  The end of a frame's name tells its
+ * layer: _[k] kernel, _[j] JIT, _[g] guest, _[i] inlined native.  A ';' in a
+ * name becomes ':', and what a terminal would act on is spelled out.
+ */
+#ifndef SEAM_FOLDED_H
+#define SEAM_FOLDED_H
+
+#include "model/selection.h"
+
+/*
+ * Write what is selected; COUNT is the number of samples, or their weights
+ * added up.  0 or -ENOMEM; errors of the stream are the caller's to check.
+ */
+int seam_folded_write(const struct seam_selected *selected, bool by_weight,
+		      FILE *out);
+
+#endif /* SEAM_FOLDED_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* load.c - what a path holds, and who reads it; see load.h */
+#include "model/load.h"
+
+#include <errno.h>
+
+#include "model/load_perf.h"
+#include "model/recording.h"
+#include "wire/perf_data.h"
+
+/* What the bundle says beyond its data file. */
+static void tell_manifest(struct seam_profile *profile,
+			  const struct seam_recording *recording)
+{
+	const struct seam_manifest *m = &recording->manifest;
+	uint32_t name = seam_strings_put(&profile->strings, "recording");
+
+	if (recording->bad_manifest.code)
+		seam_profile_note(profile, "meta.json is not used: %s",
+				  recording->bad_manifest.cause[0]);
+	for (size_t i = 0; i < m->n_left_out; i++)
+		seam_profile_note(profile, "left out: %s", m->left_out[i]);
+	if (m->n_unwritten)
+		seam_profile_lost(profile, "not written", name,
+				  m->n_unwritten, 0);
+	if (m->n_bad_bytes)
+		seam_profile_lost(profile, "damaged in the ring", name, 0,
+				  m->n_bad_bytes);
+}
+
+static int load_perf(struct seam_profile *profile,
+		     const struct seam_recording *recording,
+		     const struct seam_load_options *options,
+		     struct seam_err *err)
+{
+	const struct seam_manifest *m = &recording->manifest;
+	struct seam_symbols *symbols;
+	struct seam_perf_input input = {
+		.data = &recording->data, .parts = recording->parts,
+		.n_parts = recording->n_parts,
+		.kernel = {
+			.boot_id = m->boot_id,
+			.build_id = m->kernel_build_id_size ?
+				    m->kernel_build_id : NULL,
+			.build_id_size = m->kernel_build_id_size,
+			.text_addr = m->kernel_text_addr,
+		},
+		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
+	};
+	int r;
+
+	symbols = seam_symbols_new(&(struct seam_symbols_options) {
+		.bundle = recording->folder, .symfs = options->symfs,
+		.n_symfs = options->n_symfs, .no_inline = options->no_inline,
+		.no_lines = options->no_lines,
+		.debuginfod = options->debuginfod,
+	});
+	if (!symbols)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	r = seam_load_perf(profile, &input, symbols, err);
+	seam_symbols_free(symbols);
+	return r;
+}
+
+static int load(struct seam_profile *profile,
+		const struct seam_recording *recording,
+		const struct seam_load_options *options, struct seam_err *err)
+{
+	struct seam_bytes bytes = recording->data.bytes;
+
+	if (seam_perf_data_is(bytes))
+		return load_perf(profile, recording, options, err);
+	return seam_err_set(err, -EBADMSG, bytes.size ?
+			    "not a recording that Seam knows" :
+			    "the file is empty");
+}
+
+int seam_load(struct seam_profile *profile, const char *path,
+	      const struct seam_load_options *options, struct seam_err *err)
+{
+	struct seam_recording recording;
+	int r = seam_recording_open(&recording, path, err);
+
+	if (r == 0) {
+		r = load(profile, &recording, options, err);
+		tell_manifest(profile, &recording);
+		if (r < 0)
+			seam_err_add(err, r, "cannot read '%s'", path ? path :
+				     SEAM_LOAD_DEFAULT);
+	}
+	seam_recording_close(&recording);
+	return r;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * load.h - a recording of any kind into a profile
+ *
+ * Takes a bundle (NAME.seam) or one of the files it holds, alone and from
+ * whatever tool; the bytes say what it is, not the name.
+ */
+#ifndef SEAM_LOAD_H
+#define SEAM_LOAD_H
+
+#include "model/profile.h"
+
+struct seam_load_options {
+	const char *const *symfs;	/* roots to look for binaries under */
+	size_t n_symfs;
+	bool no_inline;			/* no inlined frames */
+	bool no_lines;			/* no DWARF at all: fastest */
+	bool debuginfod;		/* ask servers for what is not here */
+};
+
+/* The recording that commands take when none is named. */
+#define SEAM_LOAD_DEFAULT "recording.seam"
+
+/*
+ * Read @path (NULL: the default; "-": standard input) into @profile, which
+ * the caller makes with seam_profile_init() and frees in every case.
+ *
+ * Returns 0, also when a part was damaged or missing: what was whole is in
+ * the profile, and its losses and notes say what was not.  -errno with the
+ * chain of causes when there is nothing to show.
+ */
+int seam_load(struct seam_profile *profile, const char *path,
+	      const struct seam_load_options *options, struct seam_err *err);
+
+#endif /* SEAM_LOAD_H */

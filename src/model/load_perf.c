@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * load_perf.c - scan, replay, resolve: a perf.data file into a profile
+ *
+ * 1. Scan all records into columns (perf_scan.h).
+ * 2. Understand what was set aside: who was what, mapped where, lost when.
+ * 3. Join the parts of the scan and replay the side-band (tasks.h).
+ * 4. Give each sample its thread, its name and its stack (resolver.h).
+ */
+#include "model/load_perf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include "base/progress.h"
+#include "model/perf_scan.h"
+#include "model/resolver.h"
+
+struct known_build_id {
+	uint32_t path;			/* string */
+	uint8_t id[20];
+	uint8_t size;
+};
+
+struct loader {
+	struct seam_profile *profile;
+	struct seam_perf_data data;
+	struct seam_tasks tasks;
+	struct seam_resolver resolver;
+	struct seam_kernel kernel;
+	struct seam_bytes vdso_build_id;
+	uint64_t order;			/* of the next change */
+	uint64_t n_lost_ring;		/* as LOST records say */
+	uint64_t n_lost_events;		/* as LOST_SAMPLES say */
+	SEAM_ARRAY(struct known_build_id) build_ids;
+	SEAM_ARRAY(struct seam_perf_scan) scans;
+	struct seam_callchains chains;	/* of all scans */
+	int error;			/* 0 or -ENOMEM */
+};
+
+static uint32_t put(struct loader *l, const char *text)
+{
+	uint32_t string = seam_strings_put(&l->profile->strings, text);
+
+	if (string == SEAM_NONE)
+		l->error = -ENOMEM;
+	return string;
+}
+
+/* -- the header --------------------------------------------------------- */
+
+static int add_events(struct loader *l, struct seam_err *err)
+{
+	for (size_t i = 0; i < l->data.events.n; i++) {
+		const struct seam_perf_event *from = &l->data.events.items[i];
+		struct seam_event *to = SEAM_ARRAY_PUSH(&l->profile->events);
+
+		if (!to)
+			return seam_err_set(err, -ENOMEM, "out of memory");
+		*to = (struct seam_event) {
+			.name = put(l, from->name),
+			.unit = seam_perf_attr_is_clock(&from->attr) ?
+				SEAM_UNIT_NS : SEAM_UNIT_COUNT,
+		};
+	}
+	return 0;
+}
+
+static bool is_kernel_name(const char *filename)
+{
+	return strncmp(filename, "[kernel.kallsyms]", 17) == 0 ||
+	       strncmp(filename, "[guest.kernel.kallsyms", 22) == 0;
+}
+
+static bool take_build_id(void *context, const struct seam_perf_build_id *id)
+{
+	struct loader *l = context;
+	struct known_build_id *slot;
+
+	if (is_kernel_name(id->filename)) {
+		l->kernel.build_id = id->build_id;
+		l->kernel.build_id_size = id->build_id_size;
+		return true;
+	}
+	slot = SEAM_ARRAY_PUSH(&l->build_ids);
+	if (!slot) {
+		l->error = -ENOMEM;
+		return false;
+	}
+	slot->path = put(l, id->filename);
+	slot->size = (uint8_t)id->build_id_size;
+	memcpy(slot->id, id->build_id, slot->size);
+	return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct known_build_id *x = a, *y = b;
+
+	return x->path < y->path ? -1 : x->path > y->path;
+}
+
+static const struct known_build_id *find_build_id(const struct loader *l,
+						  uint32_t path)
+{
+	struct known_build_id key = { .path = path };
+
+	return l->build_ids.n == 0 ? NULL :
+	       bsearch(&key, l->build_ids.items, l->build_ids.n, sizeof(key),
+		       by_path);
+}
+
+static void read_header(struct loader *l)
+{
+	char command[512];
+
+	seam_perf_data_build_ids(&l->data, take_build_id, l);
+	if (l->build_ids.n)
+		qsort(l->build_ids.items, l->build_ids.n,
+		      sizeof(*l->build_ids.items), by_path);
+	l->profile->command = put(l, seam_perf_data_command(&l->data, command,
+							    sizeof(command)));
+}
+
+/* -- what was set aside ------------------------------------------------- */
+
+static void change(struct loader *l, struct seam_change c)
+{
+	c.order = l->order++;
+	if (seam_tasks_change(&l->tasks, &c))
+		l->error = -ENOMEM;
+}
+
+/* MMAP of pid -1: the kernel's text, or one of its modules. */
+static void add_kernel_mapping(struct loader *l,
+			       const struct seam_perf_mapping *m)
+{
+	bool is_core = is_kernel_name(m->filename);
+	uint32_t mapping;
+
+	if (is_core)
+		l->kernel.text_addr = m->pgoff;
+	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
+		.kind = SEAM_MAPPING_KERNEL, .pid = -1,
+		.path = is_core ? l->resolver.kernel_path :
+			put(l, m->filename),
+	});
+	if (mapping == SEAM_NONE ||
+	    seam_spaces_map(&l->resolver.kernel, 0, 0, m->addr,
+			    m->addr + m->len, mapping))
+		l->error = -ENOMEM;
+}
+
+/* What says best which file it is: the record, the header, the bundle. */
+static struct seam_bytes build_id_of(const struct loader *l,
+				     const struct seam_perf_mapping *m,
+				     const struct seam_mapping *mapping)
+{
+	const struct known_build_id *known = find_build_id(l, mapping->path);
+
+	if (m->build_id)
+		return (struct seam_bytes) { m->build_id, m->build_id_size };
+	if (known)
+		return (struct seam_bytes) { known->id, known->size };
+	if (mapping->kind == SEAM_MAPPING_VDSO)
+		return l->vdso_build_id;
+	return (struct seam_bytes) { 0 };
+}
+
+static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
+			const struct seam_perf_mapping *m)
+{
+	struct seam_mapping mapping = {
+		.kind = seam_resolver_kind(m->filename), .pgoff = m->pgoff,
+		.pid = m->pid, .path = put(l, m->filename),
+	};
+	struct seam_bytes id = build_id_of(l, m, &mapping);
+
+	if (id.size > 0 && id.size <= sizeof(mapping.build_id)) {
+		memcpy(mapping.build_id, id.data, id.size);
+		mapping.build_id_size = (uint8_t)id.size;
+	}
+	change(l, (struct seam_change) {
+		.kind = SEAM_CHANGE_MAP, .time_ns = aside->stamp.time,
+		.pid = m->pid, .tid = m->tid, .addr = m->addr, .len = m->len,
+		.mapping = seam_resolver_mapping(&l->resolver, &mapping),
+	});
+}
+
+static bool take_mapping(struct loader *l, const struct seam_perf_aside *aside)
+{
+	struct seam_perf_mapping m;
+
+	if (seam_perf_mapping_read(aside->record.type, aside->record.misc,
+				   aside->record.payload, l->data.endian, &m))
+		return false;
+	if (m.len > UINT64_MAX - m.addr)
+		m.len = UINT64_MAX - m.addr;
+	if (m.pid == -1)
+		add_kernel_mapping(l, &m);
+	else
+		add_mapping(l, aside, &m);
+	return true;
+}
+
+static bool take_comm(struct loader *l, const struct seam_perf_aside *aside)
+{
+	struct seam_perf_comm comm;
+
+	if (seam_perf_record_read(seam_perf_record_table(PERF_RECORD_COMM, 0),
+				  aside->record.payload, l->data.endian,
+				  &comm))
+		return false;
+	change(l, (struct seam_change) {
+		.kind = aside->record.misc & PERF_RECORD_MISC_COMM_EXEC ?
+			SEAM_CHANGE_EXEC : SEAM_CHANGE_NAME,
+		.time_ns = aside->stamp.time, .pid = comm.pid,
+		.tid = comm.tid, .name = put(l, comm.comm),
+	});
+	return true;
+}
+
+static bool take_task(struct loader *l, const struct seam_perf_aside *aside)
+{
+	struct seam_perf_task task;
+
+	if (seam_perf_record_read(seam_perf_record_table(PERF_RECORD_FORK, 0),
+				  aside->record.payload, l->data.endian,
+				  &task))
+		return false;
+	/* Equal ids: a thread that was there when recording began. */
+	if (aside->record.type == PERF_RECORD_FORK && task.pid == task.ppid &&
+	    task.tid == task.ptid)
+		return true;
+	change(l, (struct seam_change) {
+		.kind = aside->record.type == PERF_RECORD_FORK ?
+			SEAM_CHANGE_FORK : SEAM_CHANGE_EXIT,
+		.time_ns = aside->stamp.time, .pid = task.pid,
+		.tid = task.tid, .ppid = task.ppid, .ptid = task.ptid,
+	});
+	return true;
+}
+
+#define KSYMBOL_GONE 1	/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+
+static bool take_ksymbol(struct loader *l, const struct seam_perf_aside *aside)
+{
+	struct seam_perf_ksymbol symbol;
+	uint64_t time_ns = aside->stamp.time;
+	uint32_t mapping;
+	int r;
+
+	if (seam_perf_record_read(
+		    seam_perf_record_table(PERF_RECORD_KSYMBOL, 0),
+		    aside->record.payload, l->data.endian, &symbol))
+		return false;
+	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
+		.kind = SEAM_MAPPING_KSYMBOL, .pid = -1,
+		.path = l->resolver.kernel_path,
+		.function = put(l, symbol.name),
+	});
+	r = symbol.flags & KSYMBOL_GONE ?
+	    seam_spaces_unmap(&l->resolver.kernel, 0, time_ns, symbol.addr,
+			      symbol.addr + symbol.len) :
+	    seam_spaces_map(&l->resolver.kernel, 0, time_ns, symbol.addr,
+			    symbol.addr + symbol.len, mapping);
+	if (r < 0 || mapping == SEAM_NONE)
+		l->error = -ENOMEM;
+	return true;
+}
+
+/*
+ * Loss is told twice.  LOST stands in the ring where records are missing,
+ * side-band among them; LOST_SAMPLES is what the kernel counted for one
+ * event up to the end.  Neither contains the other: the larger is the truth
+ * that can be known.
+ */
+static bool take_lost(struct loader *l, const struct seam_perf_aside *aside)
+{
+	struct seam_cursor c = seam_cursor_make(aside->record.payload.data,
+						aside->record.payload.size,
+						l->data.endian);
+	bool by_event = aside->record.type == PERF_RECORD_LOST_SAMPLES;
+	uint64_t id = by_event ? aside->stamp.id : seam_cursor_u64(&c);
+	uint64_t n = seam_cursor_u64(&c);
+	uint32_t event = seam_perf_data_event(&l->data, id);
+
+	if (c.error)
+		return false;
+	if (by_event) {
+		l->n_lost_events += n;
+		if (event != SEAM_NONE)
+			l->profile->events.items[event].n_lost += n;
+	} else {
+		l->n_lost_ring += n;
+	}
+	return true;
+}
+
+static bool take_aside(struct loader *l, const struct seam_perf_aside *aside)
+{
+	switch (aside->record.type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return take_mapping(l, aside);
+	case PERF_RECORD_COMM:
+		return take_comm(l, aside);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return take_task(l, aside);
+	case PERF_RECORD_KSYMBOL:
+		return take_ksymbol(l, aside);
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		return take_lost(l, aside);
+	case PERF_RECORD_THROTTLE:
+		seam_profile_note(l->profile, "the kernel throttled sampling: "
+				  "there are fewer samples than asked for");
+		return true;
+	}
+	return true;
+}
+
+/* -- the parts joined --------------------------------------------------- */
+
+/* The ids of one scan in terms of all; 0 or -ENOMEM. */
+static int renumber(struct loader *l, struct seam_perf_scan *scan,
+		    uint32_t **keys, uint32_t **chains)
+{
+	*keys = malloc((scan->tasks.keys.n + 1) * sizeof(**keys));
+	*chains = malloc((scan->chains.items.n + 1) * sizeof(**chains));
+	if (!*keys || !*chains)
+		return -ENOMEM;
+	for (size_t i = 0; i < scan->tasks.keys.n; i++) {
+		const struct seam_task *task = &scan->tasks.keys.items[i];
+
+		(*keys)[i] = seam_tasks_key(&l->tasks, task->pid, task->tid);
+		if ((*keys)[i] == SEAM_NONE)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < scan->chains.items.n; i++) {
+		const struct seam_callchain *c = &scan->chains.items.items[i];
+
+		(*chains)[i] = seam_callchains_add(&l->chains, c->pid,
+				scan->chains.words.items + c->first, c->n);
+		if ((*chains)[i] == SEAM_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void append(struct seam_samples *to, const struct seam_samples *from,
+		   const uint32_t *keys, const uint32_t *chains)
+{
+	size_t n = from->n;
+
+	memcpy(to->time_ns + to->n, from->time_ns, n * sizeof(*to->time_ns));
+	memcpy(to->weight + to->n, from->weight, n * sizeof(*to->weight));
+	memcpy(to->cpu + to->n, from->cpu, n * sizeof(*to->cpu));
+	memcpy(to->event + to->n, from->event, n * sizeof(*to->event));
+	for (size_t i = 0; i < n; i++) {
+		to->thread[to->n + i] = keys[from->thread[i]];
+		to->stack[to->n + i] = chains[from->stack[i]];
+	}
+	to->n += n;
+}
+
+static int join_one(struct loader *l, struct seam_perf_scan *scan)
+{
+	struct seam_samples *to = &l->profile->samples;
+	uint32_t *keys = NULL, *chains = NULL;
+	int r = renumber(l, scan, &keys, &chains);
+
+	if (r == 0 && scan->samples.n) {
+		if (seam_samples_reserve(to, scan->samples.n))
+			append(to, &scan->samples, keys, chains);
+		else
+			r = -ENOMEM;
+	}
+	free(keys);
+	free(chains);
+	seam_samples_fini(&scan->samples);
+	seam_callchains_fini(&scan->chains);
+	return r;
+}
+
+/* The first scan's columns and chains become the profile's as they are. */
+static int join(struct loader *l)
+{
+	struct seam_perf_scan *first = &l->scans.items[0];
+	int r = 0;
+
+	l->profile->samples = first->samples;
+	first->samples = (struct seam_samples) { 0 };
+	l->chains = first->chains;
+	first->chains = (struct seam_callchains) { 0 };
+	for (size_t i = 0; r == 0 && i < first->tasks.keys.n; i++)
+		if (seam_tasks_key(&l->tasks, first->tasks.keys.items[i].pid,
+				   first->tasks.keys.items[i].tid) == SEAM_NONE)
+			r = -ENOMEM;
+	for (size_t i = 1; r == 0 && i < l->scans.n; i++)
+		r = join_one(l, &l->scans.items[i]);
+	return r;
+}
+
+/* -- who and where ------------------------------------------------------ */
+
+static uint32_t stack_of(struct loader *l, struct seam_callchain *chain,
+			 uint32_t space, uint64_t time_ns)
+{
+	if (chain->space != space || time_ns < chain->from_ns ||
+	    time_ns >= chain->to_ns) {
+		chain->stack = seam_resolver_stack(&l->resolver,
+				l->chains.words.items + chain->first, chain->n,
+				space, time_ns, &chain->from_ns,
+				&chain->to_ns);
+		chain->space = space;
+	}
+	return chain->stack;
+}
+
+static int resolve_samples(struct loader *l)
+{
+	struct seam_samples *s = &l->profile->samples;
+	struct seam_progress progress;
+
+	seam_progress_begin(&progress, "resolving", s->n);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct seam_life *life = seam_tasks_at(&l->tasks,
+						s->thread[i], s->time_ns[i]);
+
+		s->thread[i] = life->thread;
+		s->comm[i] = seam_tasks_name(&l->tasks, life->thread,
+					     s->time_ns[i]);
+		s->stack[i] = stack_of(l, &l->chains.items.items[s->stack[i]],
+				       life->space, s->time_ns[i]);
+		if (s->stack[i] == SEAM_NONE)
+			return -ENOMEM;
+		l->profile->events.items[s->event[i]].n_samples++;
+		if (i % 4096 == 4095)
+			seam_progress_step(&progress, 4096);
+	}
+	seam_progress_end(&progress);
+	return 0;
+}
+
+/* A thread that no record named is called by its number, as in perf. */
+static void name_the_nameless(struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->threads.n; i++) {
+		struct seam_thread *t = &profile->threads.items[i];
+		struct seam_process *p = &profile->processes.items[t->process];
+		char name[16];
+
+		snprintf(name, sizeof(name), ":%" PRId32, t->tid);
+		if (t->name == 0)
+			t->name = seam_strings_put(&profile->strings,
+				t->tid == 0 ? "swapper" : name);
+		if (p->name == 0 && t->tid == p->pid)
+			p->name = t->name;
+	}
+	for (size_t i = 0; i < profile->samples.n; i++)
+		if (profile->samples.comm[i] == 0)
+			profile->samples.comm[i] = profile->threads.items[
+				profile->samples.thread[i]].name;
+}
+
+static void find_time_range(struct seam_profile *profile, bool has_times)
+{
+	struct seam_samples *s = &profile->samples;
+
+	/* What stood in for a time was the order of the file. */
+	if (!has_times) {
+		seam_profile_note(profile, "the recording has no times");
+		if (s->n)
+			memset(s->time_ns, 0, s->n * sizeof(*s->time_ns));
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (i == 0 || s->time_ns[i] < profile->start_ns)
+			profile->start_ns = s->time_ns[i];
+		if (i == 0 || s->time_ns[i] > profile->end_ns)
+			profile->end_ns = s->time_ns[i];
+	}
+}
+
+/* -- what is missing ---------------------------------------------------- */
+
+static void tell_damage(struct loader *l, const struct seam_perf_scan *scan)
+{
+	struct seam_profile *p = l->profile;
+	uint32_t data = put(l, "data");
+
+	if (scan->n_damaged)
+		seam_profile_lost(p, "record damaged", data, scan->n_damaged,
+				  0);
+	if (scan->n_unknown)
+		seam_profile_lost(p, "event not described", data,
+				  scan->n_unknown, 0);
+	if (scan->n_stacks_dumped)
+		seam_profile_note(p, "stack dumps are not unwound: their "
+				  "samples show the innermost user function");
+	if (scan->error == -EBADMSG || scan->error == -ENODATA) {
+		seam_profile_lost(p, scan->error == -ENODATA ?
+				  "file cut" : "record damaged", data, 0,
+				  scan->limit - scan->stop);
+		seam_profile_note(p, "reading stopped %" PRIu64 " bytes before "
+				  "the end of the data: %s",
+				  scan->limit - scan->stop,
+				  scan->why.n_causes ? scan->why.cause[0] : "");
+	}
+}
+
+static void tell_losses(struct loader *l)
+{
+	struct seam_profile *p = l->profile;
+	uint64_t n_events = 0;
+
+	for (size_t i = 0; i < p->events.n; i++) {
+		const struct seam_event *event = &p->events.items[i];
+
+		n_events += event->n_lost;
+		if (event->n_lost)
+			seam_profile_lost(p, "ring full", event->name,
+					  event->n_lost, 0);
+	}
+	if (l->n_lost_ring > n_events)
+		seam_profile_lost(p, "ring full", put(l, "any event"),
+				  l->n_lost_ring - n_events, 0);
+	if (l->data.is_cut)
+		seam_profile_note(p, "the recording was not closed: its writer "
+				  "was killed, or the file is cut");
+}
+
+/* -- all of it ---------------------------------------------------------- */
+
+static int scan_file(struct loader *l, struct seam_bytes bytes, uint64_t begin,
+		     uint64_t end)
+{
+	size_t n = seam_perf_scan_parts(&l->data, begin, end);
+	struct seam_perf_scan *scans;
+
+	if (!SEAM_ARRAY_RESERVE(&l->scans, n))
+		return -ENOMEM;
+	scans = l->scans.items + l->scans.n;
+	l->scans.n += n;
+	return seam_perf_scan(&l->data, bytes, begin, end, scans, n);
+}
+
+static int load(struct loader *l, const struct seam_perf_input *input)
+{
+	int r = scan_file(l, l->data.bytes, l->data.data_begin,
+			  l->data.data_end);
+
+	for (size_t i = 0; r == 0 && i < input->n_parts; i++)
+		r = scan_file(l, input->parts[i].bytes, 0,
+			      input->parts[i].bytes.size);
+	for (size_t i = 0; r == 0 && i < l->scans.n; i++) {
+		struct seam_perf_scan *scan = &l->scans.items[i];
+
+		for (size_t k = 0; k < scan->asides.n; k++)
+			if (!take_aside(l, &scan->asides.items[k]))
+				scan->n_damaged++;
+		tell_damage(l, scan);
+		r = l->error;
+	}
+	tell_losses(l);
+	if (r == 0)
+		r = seam_resolver_kernel(&l->resolver, &l->kernel);
+	if (r == 0)
+		r = join(l);
+	if (r == 0)
+		r = seam_tasks_seal(&l->tasks, l->profile);
+	if (r == 0)
+		r = seam_spaces_seal(&l->resolver.kernel);
+	if (r == 0)
+		r = resolve_samples(l);
+	return r;
+}
+
+int seam_load_perf(struct seam_profile *profile,
+		   const struct seam_perf_input *input,
+		   struct seam_symbols *symbols, struct seam_err *err)
+{
+	struct loader l = {
+		.profile = profile, .kernel = input->kernel,
+		.vdso_build_id = input->vdso_build_id,
+	};
+	int r = seam_perf_data_open(&l.data, input->data->bytes, err);
+
+	if (r == 0)
+		r = add_events(&l, err);
+	if (r == 0) {
+		r = seam_resolver_init(&l.resolver, profile, symbols,
+				       &l.tasks.spaces);
+		if (r == 0) {
+			read_header(&l);
+			r = load(&l, input);
+		}
+		if (r < 0)
+			seam_err_set(err, r, "out of memory");
+	}
+	if (r == 0) {
+		name_the_nameless(profile);
+		find_time_range(profile, l.data.events.items[0]
+				.attr.sample_type & PERF_SAMPLE_TIME);
+	}
+	for (size_t i = 0; i < l.scans.n; i++)
+		seam_perf_scan_fini(&l.scans.items[i]);
+	free(l.scans.items);
+	free(l.build_ids.items);
+	seam_callchains_fini(&l.chains);
+	seam_resolver_fini(&l.resolver);
+	seam_tasks_fini(&l.tasks);
+	seam_perf_data_close(&l.data);
+	return r;
+}

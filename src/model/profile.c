@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* profile.c - tables with one entry for equal elements; see profile.h */
+#include "model/profile.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+const char *seam_layer_name(enum seam_layer layer)
+{
+	static const char *const names[SEAM_N_LAYERS] = {
+		[SEAM_LAYER_KERNEL] = "kernel",
+		[SEAM_LAYER_NATIVE] = "native",
+		[SEAM_LAYER_JIT] = "jit",
+		[SEAM_LAYER_GUEST] = "guest",
+	};
+
+	return layer < SEAM_N_LAYERS ? names[layer] : "unknown";
+}
+
+int seam_profile_init(struct seam_profile *profile)
+{
+	struct seam_stack *root;
+
+	*profile = (struct seam_profile) { 0 };
+	root = SEAM_ARRAY_PUSH(&profile->stacks);
+	if (!root || seam_strings_put(&profile->strings, "") == SEAM_NONE) {
+		seam_profile_fini(profile);
+		return -ENOMEM;
+	}
+	*root = (struct seam_stack) { .parent = SEAM_NONE, .frame = SEAM_NONE };
+	return 0;
+}
+
+static bool grow(void *column, size_t *cap, size_t need, size_t size)
+{
+	void *moved = seam_array_reserve(*(void **)column, cap, need, size);
+
+	if (moved)
+		*(void **)column = moved;
+	return moved != NULL;
+}
+
+bool seam_samples_reserve(struct seam_samples *s, size_t extra)
+{
+	size_t need = s->n + extra;
+	size_t caps[7];
+
+	if (need <= s->cap)
+		return true;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(caps); i++)
+		caps[i] = s->cap;
+	if (!grow(&s->time_ns, &caps[0], need, sizeof(*s->time_ns)) ||
+	    !grow(&s->weight, &caps[1], need, sizeof(*s->weight)) ||
+	    !grow(&s->thread, &caps[2], need, sizeof(*s->thread)) ||
+	    !grow(&s->comm, &caps[3], need, sizeof(*s->comm)) ||
+	    !grow(&s->stack, &caps[4], need, sizeof(*s->stack)) ||
+	    !grow(&s->cpu, &caps[5], need, sizeof(*s->cpu)) ||
+	    !grow(&s->event, &caps[6], need, sizeof(*s->event)))
+		return false;
+	s->cap = caps[0];
+	return true;
+}
+
+void seam_samples_fini(struct seam_samples *samples)
+{
+	free(samples->time_ns);
+	free(samples->weight);
+	free(samples->thread);
+	free(samples->comm);
+	free(samples->stack);
+	free(samples->cpu);
+	free(samples->event);
+	*samples = (struct seam_samples) { 0 };
+}
+
+static void free_spans(struct seam_spans *spans)
+{
+	free(spans->begin_ns);
+	free(spans->end_ns);
+	free(spans->thread);
+	free(spans->function);
+	free(spans->depth);
+}
+
+void seam_profile_fini(struct seam_profile *profile)
+{
+	seam_strings_fini(&profile->strings);
+	free(profile->processes.items);
+	free(profile->threads.items);
+	free(profile->events.items);
+	free(profile->functions.items);
+	free(profile->frames.items);
+	free(profile->stacks.items);
+	free(profile->losses.items);
+	free(profile->notes.items);
+	seam_samples_fini(&profile->samples);
+	free_spans(&profile->spans);
+	seam_index_fini(&profile->function_index);
+	seam_index_fini(&profile->frame_index);
+	seam_index_fini(&profile->stack_index);
+	*profile = (struct seam_profile) { 0 };
+}
+
+static bool same_function(const struct seam_function *a,
+			  const struct seam_function *b)
+{
+	return a->name == b->name && a->module == b->module &&
+	       a->layer == b->layer;
+}
+
+uint32_t seam_profile_function(struct seam_profile *profile,
+			       const struct seam_function *function)
+{
+	uint64_t hash = seam_hash_add(seam_hash_u64(function->name),
+				      (uint64_t)function->module << 8 |
+				      function->layer);
+	struct seam_index *index = &profile->function_index;
+	struct seam_index_probe probe = seam_index_probe(index, hash);
+	struct seam_function *slot;
+	uint32_t id;
+
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
+		if (same_function(&profile->functions.items[id], function))
+			return id;
+	id = (uint32_t)profile->functions.n;
+	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->functions) : NULL;
+	if (!slot)
+		return SEAM_NONE;
+	*slot = *function;
+	if (seam_index_add(index, hash, id)) {
+		profile->functions.n--;
+		return SEAM_NONE;
+	}
+	return id;
+}
+
+static bool same_frame(const struct seam_frame *a, const struct seam_frame *b)
+{
+	return a->function == b->function && a->addr == b->addr &&
+	       a->line == b->line && a->file == b->file &&
+	       a->is_inlined == b->is_inlined;
+}
+
+uint32_t seam_profile_frame(struct seam_profile *profile,
+			    const struct seam_frame *frame)
+{
+	uint64_t hash = seam_hash_add(seam_hash_add(seam_hash_u64(frame->addr),
+			(uint64_t)frame->function << 32 | frame->line),
+			(uint64_t)frame->file << 1 | frame->is_inlined);
+	struct seam_index *index = &profile->frame_index;
+	struct seam_index_probe probe = seam_index_probe(index, hash);
+	struct seam_frame *slot;
+	uint32_t id;
+
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
+		if (same_frame(&profile->frames.items[id], frame))
+			return id;
+	id = (uint32_t)profile->frames.n;
+	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->frames) : NULL;
+	if (!slot)
+		return SEAM_NONE;
+	*slot = *frame;
+	if (seam_index_add(index, hash, id)) {
+		profile->frames.n--;
+		return SEAM_NONE;
+	}
+	return id;
+}
+
+uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
+			    uint32_t frame)
+{
+	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | frame);
+	struct seam_index *index = &profile->stack_index;
+	struct seam_index_probe probe = seam_index_probe(index, hash);
+	struct seam_stack *slot;
+	uint32_t id;
+
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
+		if (profile->stacks.items[id].parent == parent &&
+		    profile->stacks.items[id].frame == frame)
+			return id;
+	id = (uint32_t)profile->stacks.n;
+	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->stacks) : NULL;
+	if (!slot)
+		return SEAM_NONE;
+	*slot = (struct seam_stack) { .parent = parent, .frame = frame };
+	if (seam_index_add(index, hash, id)) {
+		profile->stacks.n--;
+		return SEAM_NONE;
+	}
+	return id;
+}
+
+void seam_profile_lost(struct seam_profile *profile, const char *cause,
+		       uint32_t source, uint64_t records, uint64_t bytes)
+{
+	struct seam_loss *loss;
+
+	for (size_t i = 0; i < profile->losses.n; i++) {
+		loss = &profile->losses.items[i];
+		if (loss->source == source && strcmp(loss->cause, cause) == 0) {
+			loss->records += records;
+			loss->bytes += bytes;
+			return;
+		}
+	}
+	loss = SEAM_ARRAY_PUSH(&profile->losses);
+	if (loss)
+		*loss = (struct seam_loss) {
+			.cause = cause, .source = source,
+			.records = records, .bytes = bytes,
+		};
+}
+
+void seam_profile_note(struct seam_profile *profile, const char *fmt, ...)
+{
+	char text[SEAM_ERR_TEXT];
+	uint32_t id, *slot;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	id = seam_strings_put(&profile->strings, text);
+	for (size_t i = 0; i < profile->notes.n; i++)
+		if (profile->notes.items[i] == id)
+			return;
+	slot = id == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&profile->notes);
+	if (slot)
+		*slot = id;
+}
+
+uint64_t seam_profile_n_lost(const struct seam_profile *profile)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->losses.n; i++)
+		n += profile->losses.items[i].records;
+	return n;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* recording.c - a folder or a file, opened; see recording.h */
+#include "model/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "model/load.h"
+
+/* More than any that we write: a line of JSON for each ring. */
+#define MAX_MANIFEST_BYTES ((size_t)16 << 20)
+
+/* A folder of perf's has none, and that is no error. */
+static void read_manifest(struct seam_recording *recording)
+{
+	struct seam_err why = { 0 };
+	struct seam_file json;
+	char path[PATH_MAX];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/meta.json", recording->folder);
+	r = seam_file_read(&json, AT_FDCWD, path, MAX_MANIFEST_BYTES, &why);
+	if (r == 0)
+		r = seam_manifest_read(&recording->manifest, json.bytes, &why);
+	if (r < 0 && r != -ENOENT)
+		recording->bad_manifest = why;
+	seam_file_close(&json);
+}
+
+static int open_folder(struct seam_recording *recording, const char *folder,
+		       struct seam_err *err)
+{
+	char path[PATH_MAX];
+	int r;
+
+	recording->folder = folder;
+	snprintf(path, sizeof(path), "%s/data", folder);
+	r = seam_file_open(&recording->data, path, err);
+	if (r < 0)
+		return seam_err_add(err, r, "cannot open '%s'", path);
+	while (recording->n_parts < SEAM_RECORDING_PARTS) {
+		snprintf(path, sizeof(path), "%s/data.%zu", folder,
+			 recording->n_parts);
+		if (seam_file_open(&recording->parts[recording->n_parts],
+				   path, NULL))
+			break;
+		recording->n_parts++;
+	}
+	read_manifest(recording);
+	return 0;
+}
+
+int seam_recording_open(struct seam_recording *recording, const char *path,
+			struct seam_err *err)
+{
+	struct stat st;
+	int r;
+
+	*recording = (struct seam_recording) { 0 };
+	if (!path)
+		path = SEAM_LOAD_DEFAULT;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		r = open_folder(recording, path, err);
+	else
+		r = seam_file_open(&recording->data, path, err);
+	return r < 0 ? seam_err_add(err, r, "cannot open '%s'", path) : 0;
+}
+
+void seam_recording_close(struct seam_recording *recording)
+{
+	seam_manifest_fini(&recording->manifest);
+	seam_file_close(&recording->data);
+	while (recording->n_parts > 0)
+		seam_file_close(&recording->parts[--recording->n_parts]);
+}

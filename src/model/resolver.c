@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* resolver.c - addresses to frames, each place once; see resolver.h */
+#include "model/resolver.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+/* Functions at one address: itself and the calls inlined into it. */
+#define MAX_INLINED 64
+
+/* Linux 6.19: the next word is a cookie, not an address. */
+#define CONTEXT_USER_DEFERRED ((uint64_t)-640)
+
+/* The first mapping: where a kernel address is when no record says. */
+#define KERNEL_MAPPING 0
+
+/* A place in a file (or the kernel) and the frames it means. */
+struct seam_place {
+	uint32_t mapping;	/* the first one of its module; SEAM_NONE */
+	bool is_call;		/* a return address: looked up a byte earlier */
+	uint64_t pos;		/* in the file; an address for the kernel */
+	size_t first;		/* in frames */
+	uint32_t n;
+};
+
+int seam_resolver_init(struct seam_resolver *resolver,
+		       struct seam_profile *profile,
+		       struct seam_symbols *symbols,
+		       struct seam_spaces *spaces)
+{
+	*resolver = (struct seam_resolver) {
+		.profile = profile, .symbols = symbols, .spaces = spaces,
+		.kernel_module = SEAM_NONE,
+		.kernel_path = seam_strings_put(&profile->strings,
+						"[kernel.kallsyms]"),
+	};
+	if (resolver->kernel_path == SEAM_NONE ||
+	    seam_spaces_add(&resolver->kernel) == SEAM_NONE)
+		return -ENOMEM;
+	return seam_resolver_mapping(resolver, &(struct seam_mapping) {
+		.kind = SEAM_MAPPING_KERNEL, .path = resolver->kernel_path,
+	}) == KERNEL_MAPPING ? 0 : -ENOMEM;
+}
+
+void seam_resolver_fini(struct seam_resolver *resolver)
+{
+	seam_spaces_fini(&resolver->kernel);
+	free(resolver->mappings.items);
+	free(resolver->places.items);
+	free(resolver->frames.items);
+	free(resolver->chain.items);
+	seam_index_fini(&resolver->place_index);
+	*resolver = (struct seam_resolver) { 0 };
+}
+
+int seam_resolver_kernel(struct seam_resolver *resolver,
+			 const struct seam_kernel *kernel)
+{
+	resolver->kernel_module = seam_symbols_kernel(resolver->symbols,
+						      kernel);
+	return resolver->kernel_module == SEAM_NONE ? -ENOMEM : 0;
+}
+
+uint32_t seam_resolver_mapping(struct seam_resolver *resolver,
+			       const struct seam_mapping *mapping)
+{
+	struct seam_mapping *slot = SEAM_ARRAY_PUSH(&resolver->mappings);
+
+	if (!slot)
+		return SEAM_NONE;
+	*slot = *mapping;
+	slot->module = SEAM_NONE;
+	return (uint32_t)(resolver->mappings.n - 1);
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Source: the kernel's names of mappings, fs/proc/task_mmu.c and perf's. */
+enum seam_mapping_kind seam_resolver_kind(const char *filename)
+{
+	static const char *const anonymous[] = {
+		"//anon", "[anon", "/anon_hugepage", "[heap]", "[stack",
+		"/dev/zero", "/memfd:", "/SYSV", "anon_inode:",
+	};
+
+	if (begins(filename, "[vdso]"))
+		return SEAM_MAPPING_VDSO;
+	if (filename[0] == '\0')
+		return SEAM_MAPPING_ANON;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(anonymous); i++)
+		if (begins(filename, anonymous[i]))
+			return SEAM_MAPPING_ANON;
+	return SEAM_MAPPING_FILE;
+}
+
+/* -- places ------------------------------------------------------------- */
+
+static enum seam_layer layer_of(const struct seam_mapping *mapping)
+{
+	if (!mapping)
+		return SEAM_LAYER_NATIVE;
+	switch (mapping->kind) {
+	case SEAM_MAPPING_KERNEL:
+	case SEAM_MAPPING_KSYMBOL:
+		return SEAM_LAYER_KERNEL;
+	case SEAM_MAPPING_ANON:
+		return SEAM_LAYER_JIT;
+	case SEAM_MAPPING_FILE:
+	case SEAM_MAPPING_VDSO:
+		break;
+	}
+	return SEAM_LAYER_NATIVE;
+}
+
+/* "/usr/lib/libc.so.6" is libc.so.6, "[vdso]" is vdso, "//anon" is anon. */
+static const char *short_name(const char *path, char *buf, size_t cap)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n;
+
+	if (path[0] == '[')
+		path++;
+	else if (slash && slash[1])
+		path = slash + 1;
+	n = strlen(path);
+	if (n && path[n - 1] == ']')
+		n--;
+	snprintf(buf, cap, "%.*s", (int)(n < cap ? n : cap - 1), path);
+	return buf;
+}
+
+/*
+ * The name of an address without a symbol.  Where nothing is mapped, as when
+ * a frame pointer was not one, the address says nothing: all are one.
+ */
+static uint32_t made_up_name(struct seam_profile *profile, uint32_t path,
+			     uint64_t pos)
+{
+	char module[256], name[300] = "[unknown]";
+
+	if (path)
+		snprintf(name, sizeof(name), "[%s+0x%" PRIx64 "]",
+			 short_name(seam_profile_text(profile, path), module,
+				    sizeof(module)), pos);
+	return seam_strings_put(&profile->strings, name);
+}
+
+static int add_frame(struct seam_resolver *r, struct seam_function function,
+		     struct seam_frame frame)
+{
+	uint32_t *slot = SEAM_ARRAY_PUSH(&r->frames);
+
+	if (!slot || function.name == SEAM_NONE || frame.file == SEAM_NONE)
+		return -ENOMEM;
+	frame.function = seam_profile_function(r->profile, &function);
+	if (frame.function == SEAM_NONE)
+		return -ENOMEM;
+	*slot = seam_profile_frame(r->profile, &frame);
+	return *slot == SEAM_NONE ? -ENOMEM : 0;
+}
+
+/* The symbols module of a mapping, asked for the first time or not. */
+static uint32_t module_of(struct seam_resolver *r, struct seam_mapping *m)
+{
+	if (m->kind == SEAM_MAPPING_KERNEL)
+		return r->kernel_module;
+	if (m->module == SEAM_NONE)
+		m->module = seam_symbols_module(r->symbols,
+			&(struct seam_module) {
+				.path = seam_profile_text(r->profile, m->path),
+				.build_id = m->build_id_size ? m->build_id :
+					    NULL,
+				.build_id_size = m->build_id_size,
+				.pid = m->pid,
+			});
+	return m->module;
+}
+
+static size_t ask_symbols(struct seam_resolver *r, struct seam_mapping *m,
+			  uint64_t pos, struct seam_location *out, size_t cap)
+{
+	uint32_t module;
+
+	if (!m || m->kind == SEAM_MAPPING_ANON)
+		return 0;
+	if (m->kind == SEAM_MAPPING_KSYMBOL) {
+		out[0] = (struct seam_location) {
+			.function = seam_profile_text(r->profile, m->function),
+		};
+		return 1;
+	}
+	module = module_of(r, m);
+	return module == SEAM_NONE ? 0 :
+	       seam_symbols_resolve(r->symbols, module, pos, out, cap);
+}
+
+/* Look a place up and append its frames. */
+static int resolve_place(struct seam_resolver *r, struct seam_mapping *m,
+			 struct seam_place *place)
+{
+	struct seam_location found[MAX_INLINED];
+	struct seam_strings *strings = &r->profile->strings;
+	uint64_t pos = place->is_call && place->pos ? place->pos - 1 :
+		       place->pos;
+	size_t n = ask_symbols(r, m, pos, found, MAX_INLINED);
+	struct seam_function function = {
+		.module = m ? m->path : 0, .layer = (uint8_t)layer_of(m),
+	};
+	int error = 0;
+
+	place->first = r->frames.n;
+	if (n == 0 || !found[n - 1].function) {
+		function.name = made_up_name(r->profile, function.module,
+					     place->pos);
+		error = add_frame(r, function, (struct seam_frame) {
+			.addr = m ? place->pos : 0 });
+		n = 0;
+	}
+	for (size_t i = 0; error == 0 && i < n; i++) {
+		function.name = seam_strings_put(strings, found[i].function);
+		function.is_named = true;
+		error = add_frame(r, function, (struct seam_frame) {
+			.file = seam_strings_put(strings, found[i].file),
+			.line = found[i].line,
+			.is_inlined = found[i].is_inlined, .addr = pos,
+		});
+	}
+	place->n = (uint32_t)(r->frames.n - place->first);
+	return error;
+}
+
+/*
+ * Mappings of one file are one module: their places are shared through the
+ * first of them.  A file mapped by thousands of processes is asked once.
+ */
+static uint32_t shared_mapping(struct seam_resolver *r, uint32_t mapping)
+{
+	struct seam_mapping *m;
+
+	if (mapping == SEAM_NONE)
+		return SEAM_NONE;
+	m = &r->mappings.items[mapping];
+	if (m->kind == SEAM_MAPPING_KSYMBOL || m->kind == SEAM_MAPPING_ANON)
+		return mapping;
+	return module_of(r, m) | UINT32_C(1) << 31;
+}
+
+static const struct seam_place *find_place(struct seam_resolver *r,
+					   uint32_t mapping, uint64_t pos,
+					   bool is_call)
+{
+	uint32_t key = shared_mapping(r, mapping);
+	uint64_t hash = seam_hash_add(seam_hash_u64(pos),
+				      (uint64_t)key << 1 | is_call);
+	struct seam_index_probe probe = seam_index_probe(&r->place_index,
+							 hash);
+	struct seam_place *place;
+	uint32_t id;
+
+	while ((id = seam_index_next(&r->place_index, &probe)) != SEAM_NONE) {
+		place = &r->places.items[id];
+		if (place->pos == pos && place->mapping == key &&
+		    place->is_call == is_call)
+			return place;
+	}
+	place = SEAM_ARRAY_PUSH(&r->places);
+	if (!place)
+		return NULL;
+	*place = (struct seam_place) {
+		.mapping = key, .pos = pos, .is_call = is_call,
+	};
+	if (resolve_place(r, mapping == SEAM_NONE ? NULL :
+			  &r->mappings.items[mapping], place) ||
+	    seam_index_add(&r->place_index, hash,
+			   (uint32_t)(r->places.n - 1))) {
+		r->places.n--;
+		return NULL;
+	}
+	return place;
+}
+
+/* -- chains ------------------------------------------------------------- */
+
+/* What an address of a chain stands for, by the marker before it. */
+enum context {
+	IN_KERNEL,
+	IN_USER,
+	IN_GUEST,		/* of a virtual machine: not ours to name */
+};
+
+static enum context context_of(uint64_t marker)
+{
+	switch (marker) {
+	case PERF_CONTEXT_KERNEL:
+	case PERF_CONTEXT_HV:
+		return IN_KERNEL;
+	case PERF_CONTEXT_GUEST:
+	case PERF_CONTEXT_GUEST_KERNEL:
+	case PERF_CONTEXT_GUEST_USER:
+		return IN_GUEST;
+	}
+	return IN_USER;
+}
+
+/* The place of @addr, and the time span narrowed to where it is true. */
+static const struct seam_place *place_at(struct seam_resolver *r,
+					 enum context context, uint64_t addr,
+					 bool is_call, uint32_t space,
+					 uint64_t time_ns, uint64_t *from_ns,
+					 uint64_t *to_ns)
+{
+	const struct seam_area *area = NULL;
+	uint64_t from = 0, to = UINT64_MAX;
+	uint64_t at = is_call && addr ? addr - 1 : addr;
+	const struct seam_mapping *m;
+
+	if (context == IN_KERNEL)
+		area = seam_spaces_find(&r->kernel, 0, at, time_ns, &from,
+					&to);
+	else if (context == IN_USER)
+		area = seam_spaces_find(r->spaces, space, at, time_ns, &from,
+					&to);
+	if (from > *from_ns)
+		*from_ns = from;
+	if (to < *to_ns)
+		*to_ns = to;
+	if (!area)
+		return find_place(r, context == IN_KERNEL ? KERNEL_MAPPING :
+				  SEAM_NONE, addr, is_call);
+	m = &r->mappings.items[area->mapping];
+	if (m->kind == SEAM_MAPPING_KERNEL || m->kind == SEAM_MAPPING_ANON ||
+	    m->kind == SEAM_MAPPING_KSYMBOL)
+		return find_place(r, area->mapping, addr, is_call);
+	return find_place(r, area->mapping, addr - area->begin +
+			  area->begin_pos + m->pgoff, is_call);
+}
+
+static int push_frames(struct seam_resolver *r, const struct seam_place *place)
+{
+	if (!place || !SEAM_ARRAY_RESERVE(&r->chain, place->n))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < place->n; i++)
+		r->chain.items[r->chain.n++] =
+			r->frames.items[place->first + i];
+	return 0;
+}
+
+uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
+			     size_t n, uint32_t space, uint64_t time_ns,
+			     uint64_t *from_ns, uint64_t *to_ns)
+{
+	enum context context = IN_USER;
+	bool is_call = false;
+	uint32_t stack = 0;
+
+	*from_ns = 0;
+	*to_ns = UINT64_MAX;
+	r->chain.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
+			context = context_of(chain[i]);
+			is_call = false;
+			if (chain[i] == CONTEXT_USER_DEFERRED)
+				i++;
+			continue;
+		}
+		if (push_frames(r, place_at(r, context, chain[i], is_call,
+					    space, time_ns, from_ns, to_ns)))
+			return SEAM_NONE;
+		is_call = true;
+	}
+	for (size_t i = r->chain.n; i-- > 0 && stack != SEAM_NONE;)
+		stack = seam_profile_stack(r->profile, stack,
+					   r->chain.items[i]);
+	return stack;
+}

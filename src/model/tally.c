@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tally.c - one pass over the samples; the contract is in tally.h
+ *
+ * Nearly all stacks belong to one group only, so a plain array finds the
+ * tally that a stack had last; a hash table is asked only where that one is
+ * of another group.
+ */
+#include "model/tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+struct pass {
+	const struct seam_selected *selected;
+	struct seam_tallies *tallies;
+	enum seam_group group;
+	uint32_t *last;		/* by stack: its last tally; SEAM_NONE */
+	struct seam_index index;/* by (group, stack); no entry for GROUP_NONE */
+};
+
+static uint32_t group_of(const struct pass *p, size_t sample)
+{
+	const struct seam_profile *profile = p->selected->profile;
+	uint32_t thread = profile->samples.thread[sample];
+
+	switch (p->group) {
+	case SEAM_GROUP_NONE:
+		break;
+	case SEAM_GROUP_COMM:
+		return profile->samples.comm[sample];
+	case SEAM_GROUP_THREAD:
+		return thread;
+	case SEAM_GROUP_PROCESS:
+		return profile->threads.items[thread].process;
+	}
+	return 0;
+}
+
+static uint32_t find(struct pass *p, uint32_t stack, uint32_t group)
+{
+	uint64_t hash = seam_hash_u64((uint64_t)group << 32 | stack);
+	struct seam_index_probe probe = seam_index_probe(&p->index, hash);
+	struct seam_tally *tally;
+	uint32_t id;
+
+	while ((id = seam_index_next(&p->index, &probe)) != SEAM_NONE) {
+		tally = &p->tallies->items[id];
+		if (tally->stack == stack && tally->group == group)
+			return id;
+	}
+	id = (uint32_t)p->tallies->n;
+	tally = id < SEAM_NONE ? SEAM_ARRAY_PUSH(p->tallies) : NULL;
+	if (!tally)
+		return SEAM_NONE;
+	*tally = (struct seam_tally) { .stack = stack, .group = group };
+	if (p->group != SEAM_GROUP_NONE &&
+	    seam_index_add(&p->index, hash, id))
+		return SEAM_NONE;
+	return id;
+}
+
+static int count(struct pass *p, size_t sample)
+{
+	uint32_t stack = seam_selected_stack(p->selected, sample);
+	uint32_t group = group_of(p, sample);
+	uint32_t id = p->last[stack];
+
+	if (id == SEAM_NONE || p->tallies->items[id].group != group) {
+		id = find(p, stack, group);
+		if (id == SEAM_NONE)
+			return -ENOMEM;
+		p->last[stack] = id;
+	}
+	p->tallies->items[id].samples++;
+	p->tallies->items[id].weight +=
+		p->selected->profile->samples.weight[sample];
+	return 0;
+}
+
+static int count_all(struct pass *p, uint32_t event)
+{
+	const struct seam_samples *samples = &p->selected->profile->samples;
+	int rc = 0;
+
+	for (size_t i = 0; i < samples->n && !rc; i++) {
+		if (event != SEAM_NONE && samples->event[i] != event)
+			continue;
+		if (seam_selected_has(p->selected, i))
+			rc = count(p, i);
+	}
+	return rc;
+}
+
+static int by_group_and_stack(const void *a, const void *b)
+{
+	const struct seam_tally *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+int seam_tallies_make(struct seam_tallies *tallies,
+		      const struct seam_selected *selected, uint32_t event,
+		      enum seam_group group)
+{
+	struct pass p = {
+		.selected = selected, .tallies = tallies, .group = group,
+	};
+	int rc;
+
+	*tallies = (struct seam_tallies) { 0 };
+	p.last = malloc(selected->n_stacks * sizeof(*p.last));
+	if (!p.last)
+		return -ENOMEM;
+	memset(p.last, 0xff, selected->n_stacks * sizeof(*p.last));
+	rc = count_all(&p, event);
+	free(p.last);
+	seam_index_fini(&p.index);
+	if (rc) {
+		free(tallies->items);
+		*tallies = (struct seam_tallies) { 0 };
+		return rc;
+	}
+	if (tallies->n)
+		qsort(tallies->items, tallies->n, sizeof(*tallies->items),
+		      by_group_and_stack);
+	for (size_t i = 0; i < tallies->n; i++) {
+		tallies->samples += tallies->items[i].samples;
+		tallies->weight += tallies->items[i].weight;
+	}
+	return 0;
+}

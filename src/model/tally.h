@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tally.h - how many samples each distinct stack has
+ *
+ * The first step of every report: one pass over the samples, after which
+ * only distinct stacks are left to work on, a hundredth of them or less.
+ */
+#ifndef SEAM_TALLY_H
+#define SEAM_TALLY_H
+
+#include "model/selection.h"
+
+/* What a stack's samples are kept apart by. */
+enum seam_group {
+	SEAM_GROUP_NONE,
+	SEAM_GROUP_COMM,	/* string: the thread's name at the sample */
+	SEAM_GROUP_THREAD,
+	SEAM_GROUP_PROCESS,
+};
+
+struct seam_tally {
+	uint32_t stack;		/* of the selection */
+	uint32_t group;		/* string, thread or process; 0 for none */
+	uint64_t samples;
+	uint64_t weight;	/* the samples' weights added up */
+};
+
+/* Zeroed is valid and empty; free(items) ends it. */
+struct seam_tallies {
+	struct seam_tally *items;
+	size_t n, cap;
+	uint64_t samples, weight;	/* of all */
+};
+
+/*
+ * Count the selected samples of @event (SEAM_NONE: of all), for each
+ * distinct stack and group; sorted by group, then stack.  0 or -ENOMEM.
+ *
+ * Cost: a few nanoseconds a sample, plus the sort of what is distinct.
+ */
+int seam_tallies_make(struct seam_tallies *tallies,
+		      const struct seam_selected *selected, uint32_t event,
+		      enum seam_group group);
+
+#endif /* SEAM_TALLY_H */

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* bundle.c - make, replace and remove bundles; see bundle.h */
+#include "record/bundle.h"
+
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * All that a bundle may hold.  Only a folder whose every entry is here is
+ * taken for one: it alone is moved aside and, later, removed.
+ */
+static const struct entry {
+	const char *name;
+	bool is_folder;		/* of files */
+} entries[] = {
+	{ "data", false },
+	{ "data.part", false },
+	{ "meta.json", false },
+	{ "meta.json.part", false },
+	{ "kernel.sym.zst", false },
+	{ "kernel.sym.zst.part", false },
+	{ "elf", true },
+	{ "jit", true },
+	{ "xray", true },
+};
+
+enum { OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+static bool is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static int type_of(int dir, const char *name, mode_t *type)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*type = st.st_mode & S_IFMT;
+	return 0;
+}
+
+static bool may_be_in_bundle(int dir, const char *name)
+{
+	mode_t type;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++)
+		if (strcmp(entries[i].name, name) == 0)
+			return type_of(dir, name, &type) == 0 &&
+			       type == (entries[i].is_folder ? S_IFDIR :
+					S_IFREG);
+	return false;
+}
+
+static bool is_file(int dir, const char *name)
+{
+	mode_t type;
+
+	return type_of(dir, name, &type) == 0 && type == S_IFREG;
+}
+
+/*
+ * Call @visit for each name in folder @dir until one gives false; then so
+ * does this.  Names that @visit removes do not disturb it.
+ */
+static bool each_name(int dir, bool (*visit)(int dir, const char *name))
+{
+	int copy = openat(dir, ".", OPEN_FOLDER);
+	DIR *names = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+	bool ok = names;
+
+	if (!names) {
+		if (copy >= 0)
+			close(copy);
+		return false;
+	}
+	while (ok && (e = readdir(names)))
+		ok = is_dot(e->d_name) || visit(dir, e->d_name);
+	closedir(names);
+	return ok;
+}
+
+/* Entries of the folders inside are files only. */
+static bool holds_files_only(int dir, const char *name)
+{
+	int inner = openat(dir, name, OPEN_FOLDER);
+	bool ok;
+
+	if (inner < 0)
+		return is_file(dir, name);
+	ok = each_name(inner, is_file);
+	close(inner);
+	return ok;
+}
+
+static bool belongs(int dir, const char *name)
+{
+	return may_be_in_bundle(dir, name) && holds_files_only(dir, name);
+}
+
+static bool is_bundle(int dir)
+{
+	struct stat st;
+
+	return fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+	       each_name(dir, belongs);
+}
+
+static bool unlink_file(int dir, const char *name)
+{
+	return unlinkat(dir, name, 0) == 0;
+}
+
+static bool remove_entry(int dir, const char *name)
+{
+	int inner = openat(dir, name, OPEN_FOLDER);
+	bool ok;
+
+	if (inner < 0)
+		return unlink_file(dir, name);
+	ok = each_name(inner, unlink_file);
+	close(inner);
+	return ok && unlinkat(dir, name, AT_REMOVEDIR) == 0;
+}
+
+static const char *quoted(char *buf, size_t cap, const char *path)
+{
+	return seam_text_copy(buf, cap, path, SEAM_TEXT_TERMINAL);
+}
+
+/*
+ * Open the bundle at @path to see whether it is one.  Returns its fd,
+ * -ENOENT when nothing is there, or -EEXIST when something else is.
+ */
+static int open_old(const char *path, struct seam_err *err)
+{
+	int dir = open(path, OPEN_FOLDER);
+	char shown[256];
+
+	quoted(shown, sizeof(shown), path);
+	if (dir < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (dir < 0 && errno == EACCES)
+		return seam_err_set(err, -EACCES, "cannot open '%s': %s",
+				    shown, strerror(EACCES));
+	if (dir >= 0 && is_bundle(dir))
+		return dir;
+	if (dir >= 0)
+		close(dir);
+	return seam_err_set(err, -EEXIST, "'%s' exists and is not a recording "
+			    "of yours, so it is not replaced", shown);
+}
+
+static int remove_bundle(const char *path, struct seam_err *err)
+{
+	int dir = open_old(path, err);
+	bool ok;
+
+	if (dir < 0)
+		return dir == -ENOENT ? 0 : dir;
+	ok = each_name(dir, remove_entry);
+	close(dir);
+	if (!ok || rmdir(path) < 0)
+		return seam_err_set(err, -errno, "cannot remove the older "
+				    "recording '%s': %s", path,
+				    strerror(errno));
+	return 0;
+}
+
+static const char *old_path(const struct seam_bundle *bundle, char *buf,
+			    size_t cap)
+{
+	snprintf(buf, cap, "%s.old", bundle->path);
+	return buf;
+}
+
+/* Give the bundle that is there, if there is one, its other name. */
+static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
+{
+	char old[sizeof(bundle->path) + 4];
+	int dir = open_old(bundle->path, err);
+	int r;
+
+	if (dir < 0)
+		return dir == -ENOENT ? 0 : dir;
+	close(dir);
+	r = remove_bundle(old_path(bundle, old, sizeof(old)), err);
+	if (r == 0 && rename(bundle->path, old) < 0)
+		r = seam_err_set(err, -errno, "cannot rename '%s' to '%s': %s",
+				 bundle->path, old, strerror(errno));
+	bundle->moved = r == 0;
+	return r;
+}
+
+int seam_bundle_create(struct seam_bundle *bundle, const char *path,
+		       struct seam_err *err)
+{
+	size_t length = strlen(path);
+	char shown[256];
+	int r;
+
+	bundle->dir = -1;
+	bundle->moved = false;
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	if (length == 0 || length >= sizeof(bundle->path))
+		return seam_err_set(err, -EINVAL, "the name of a recording "
+				    "has 1 to %zu bytes",
+				    sizeof(bundle->path) - 1);
+	memcpy(bundle->path, path, length);
+	bundle->path[length] = '\0';
+	quoted(shown, sizeof(shown), bundle->path);
+	r = move_aside(bundle, err);
+	if (r < 0)
+		return r;
+	if (mkdir(bundle->path, 0700) < 0)
+		return seam_err_set(err, -errno, "cannot create folder "
+				    "'%s': %s", shown, strerror(errno));
+	bundle->dir = open(bundle->path, OPEN_FOLDER);
+	if (bundle->dir < 0)
+		return seam_err_set(err, -errno, "cannot open folder '%s': %s",
+				    shown, strerror(errno));
+	return 0;
+}
+
+static void part_name(char *buf, size_t cap, const char *name)
+{
+	snprintf(buf, cap, "%s.part", name);
+}
+
+int seam_bundle_file(const struct seam_bundle *bundle, const char *name,
+		     struct seam_err *err)
+{
+	char part[64];
+	int fd;
+
+	part_name(part, sizeof(part), name);
+	fd = openat(bundle->dir, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot create '%s' in '%s': "
+				    "%s", part, bundle->path, strerror(errno));
+	return fd;
+}
+
+int seam_bundle_publish(const struct seam_bundle *bundle, const char *name,
+			struct seam_err *err)
+{
+	char part[64];
+
+	part_name(part, sizeof(part), name);
+	if (renameat(bundle->dir, part, bundle->dir, name) < 0)
+		return seam_err_set(err, -errno, "cannot rename '%s' to '%s' "
+				    "in '%s': %s", part, name, bundle->path,
+				    strerror(errno));
+	return 0;
+}
+
+void seam_bundle_drop(const struct seam_bundle *bundle, const char *name)
+{
+	char part[64];
+
+	part_name(part, sizeof(part), name);
+	unlinkat(bundle->dir, part, 0);
+}
+
+int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
+		       struct seam_err *err)
+{
+	int fd;
+
+	if (mkdirat(bundle->dir, name, 0700) < 0 && errno != EEXIST)
+		return seam_err_set(err, -errno, "cannot create folder '%s' "
+				    "in '%s': %s", name, bundle->path,
+				    strerror(errno));
+	fd = openat(bundle->dir, name, OPEN_FOLDER);
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot open folder '%s' in "
+				    "'%s': %s", name, bundle->path,
+				    strerror(errno));
+	return fd;
+}
+
+void seam_bundle_remove(struct seam_bundle *bundle)
+{
+	char old[sizeof(bundle->path) + 4];
+
+	if (remove_bundle(bundle->path, NULL) == 0 && bundle->moved)
+		rename(old_path(bundle, old, sizeof(old)), bundle->path);
+	seam_bundle_close(bundle);
+}
+
+void seam_bundle_close(struct seam_bundle *bundle)
+{
+	if (bundle->dir >= 0)
+		close(bundle->dir);
+	bundle->dir = -1;
+}

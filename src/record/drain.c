@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* drain.c - peek at all rings, write once, advance; see drain.h */
+#include "record/drain.h"
+
+#include "wire/perf_record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	/* IDENTIFIER, IP and TID come before TIME; see SAMPLE_TYPE. */
+	SAMPLE_TIME_POS = sizeof(struct seam_ring_header) + 3 * 8,
+	MOST_RECORD_BYTES = UINT16_MAX + 1,
+};
+
+int seam_drain_init(struct seam_drain *d, struct seam_err *err)
+{
+	size_t n = d->sources->n_rings;
+
+	d->spans = calloc(n, sizeof(*d->spans));
+	d->pieces = calloc(2 * n + 1, sizeof(*d->pieces));
+	d->scratch = malloc(MOST_RECORD_BYTES);
+	if (!d->spans || !d->pieces || !d->scratch)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+void seam_drain_fini(struct seam_drain *d)
+{
+	free(d->spans);
+	free(d->pieces);
+	free(d->scratch);
+	*d = (struct seam_drain) { 0 };
+}
+
+/* A number in a record; at a multiple of 8, so the ring's end is no matter. */
+static uint64_t u64_at(const struct seam_ring_span *span, size_t pos)
+{
+	uint64_t v;
+
+	memcpy(&v, seam_ring_bytes(span, pos, sizeof(v), &v), sizeof(v));
+	return v;
+}
+
+static void count_sample(struct seam_drain *d,
+			 const struct seam_ring_span *span, size_t pos,
+			 const struct seam_ring_header *header)
+{
+	uint64_t ns;
+
+	d->n_samples++;
+	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+	    PERF_RECORD_MISC_KERNEL)
+		d->n_kernel_samples++;
+	if (header->size < SAMPLE_TIME_POS + sizeof(ns))
+		return;
+	ns = u64_at(span, pos + SAMPLE_TIME_POS);
+	if (d->first_ns == 0 || ns < d->first_ns)
+		d->first_ns = ns;
+	if (ns > d->last_ns)
+		d->last_ns = ns;
+}
+
+static void count_record(struct seam_drain *d, struct seam_source_ring *ring,
+			 const struct seam_ring_span *span, size_t pos,
+			 const struct seam_ring_header *header)
+{
+	ring->n_records++;
+	switch (header->type) {
+	case PERF_RECORD_SAMPLE:
+		count_sample(d, span, pos, header);
+		return;
+	case PERF_RECORD_LOST:
+		/* the header, u64 id, u64 lost */
+		if (header->size >= sizeof(*header) + 16)
+			ring->n_lost += u64_at(span, pos + 16);
+		return;
+	case PERF_RECORD_THROTTLE:
+		d->n_throttled++;
+		return;
+	}
+	if (!ring->is_sideband)
+		return;
+	d->n_sideband++;
+	if (d->on_sideband)
+		d->on_sideband(d->context,
+			       seam_ring_bytes(span, pos, header->size,
+					       d->scratch));
+}
+
+/* Count what is in the ring.  Returns the bytes of whole records. */
+static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
+		   const struct seam_ring_span *span)
+{
+	struct seam_ring_header header;
+	size_t pos = 0;
+
+	while (seam_ring_record(span, pos, &header)) {
+		count_record(d, ring, span, pos, &header);
+		pos += header.size;
+	}
+	ring->n_bad_bytes += seam_ring_span_bytes(span) - pos;
+	ring->n_bytes += pos;
+	return pos;
+}
+
+static size_t add_piece(struct seam_drain *d, size_t n, const uint8_t *data,
+			size_t size)
+{
+	if (size == 0)
+		return n;
+	d->pieces[n] = (struct iovec) {
+		.iov_base = (void *)(uintptr_t)data, .iov_len = size,
+	};
+	return n + 1;
+}
+
+/* Look at all rings.  Returns the number of pieces there are to write. */
+static size_t gather(struct seam_drain *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->sources->n_rings; i++) {
+		struct seam_source_ring *ring = &d->sources->rings[i];
+		struct seam_ring_span *span = &d->spans[i];
+		size_t good, first;
+
+		if (seam_ring_peek(&ring->ring, span) == 0)
+			continue;
+		good = walk(d, ring, span);
+		first = good < span->size[0] ? good : span->size[0];
+		n = add_piece(d, n, span->part[0], first);
+		n = add_piece(d, n, span->part[1], good - first);
+	}
+	return n;
+}
+
+static void release(struct seam_drain *d)
+{
+	for (size_t i = 0; i < d->sources->n_rings; i++)
+		seam_ring_advance(&d->sources->rings[i].ring, &d->spans[i]);
+}
+
+static uint64_t count_records(const struct seam_drain *d)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < d->sources->n_rings; i++)
+		n += d->sources->rings[i].n_records;
+	return n;
+}
+
+ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
+{
+	static const struct seam_ring_header end = {
+		.type = SEAM_PERF_FINISHED_ROUND, .size = sizeof(end),
+	};
+	uint64_t before = d->writer->data_bytes;
+	uint64_t records = count_records(d), samples = d->n_samples;
+	size_t n = gather(d);
+	int r = 0;
+
+	if (n > 0) {
+		n = add_piece(d, n, (const uint8_t *)&end, sizeof(end));
+		r = seam_perf_writer_append(d->writer, d->pieces, n, err);
+		d->n_rounds++;
+	}
+	if (r < 0) {
+		d->n_unwritten += count_records(d) - records;
+		d->n_samples = samples;
+	}
+	release(d);
+	return r < 0 ? r : (ssize_t)(d->writer->data_bytes - before);
+}
+
+void seam_drain_discard(struct seam_drain *d)
+{
+	uint64_t records = count_records(d), samples = d->n_samples;
+
+	gather(d);
+	release(d);
+	d->n_samples = samples;
+	d->n_unwritten += count_records(d) - records;
+}

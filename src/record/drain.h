@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drain.h - from the rings to the file, in rounds
+ *
+ * A round takes all whole records of all rings and appends them in one
+ * batch, straight from the mappings; then it gives the space back.  The
+ * batch ends with FINISHED_ROUND: whatever comes later is younger than all
+ * that the round before held, so readers may sort and let go up to there.
+ *
+ * The records are walked only to count them and to show the side-band to
+ * whoever wants to see it.
+ */
+#ifndef SEAM_DRAIN_H
+#define SEAM_DRAIN_H
+
+#include "record/sources.h"
+#include "wire/perf_writer.h"
+
+struct seam_drain {
+	struct seam_sources *sources;	/* borrowed */
+	struct seam_perf_writer *writer;	/* borrowed */
+	/*
+	 * Sees each side-band record, in one piece and in the ring's order,
+	 * before it is written.  May be NULL.
+	 */
+	void (*on_sideband)(void *context,
+			    const struct seam_ring_header *record);
+	void *context;
+
+	struct iovec *pieces;
+	struct seam_ring_span *spans;	/* one for each ring */
+	uint8_t *scratch;		/* for a record that wraps */
+
+	uint64_t n_rounds;
+	uint64_t n_samples;		/* in the file */
+	uint64_t n_sideband;		/* names, mappings, births and deaths */
+	uint64_t n_kernel_samples;	/* taken while the kernel ran */
+	uint64_t n_throttled;		/* THROTTLE records */
+	uint64_t n_unwritten;		/* records that no file took */
+	uint64_t first_ns, last_ns;	/* of the samples; 0: none yet */
+};
+
+/* The four first members are the caller's.  0 or -ENOMEM. */
+int seam_drain_init(struct seam_drain *d, struct seam_err *err);
+void seam_drain_fini(struct seam_drain *d);
+
+/*
+ * One round.  Returns the bytes written, 0 when the rings were empty, or
+ * -errno of the write; the rings are drained even then, and the records
+ * counted in n_unwritten.
+ */
+ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
+
+/* After a write has failed: empty the rings, counting what is in them. */
+void seam_drain_discard(struct seam_drain *d);
+
+#endif /* SEAM_DRAIN_H */

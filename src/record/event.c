@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* event.c - the table of names, and modifiers; see event.h */
+#include "record/event.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct named {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+};
+
+#define HW(name, id)	{ name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id }
+#define SW(name, id)	{ name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id }
+/* Source: perf_event_open(2), PERF_TYPE_HW_CACHE. */
+#define CACHE(name, id, op, result)					\
+	{ name, PERF_TYPE_HW_CACHE,					\
+	  PERF_COUNT_HW_CACHE_##id | PERF_COUNT_HW_CACHE_OP_##op << 8 |	\
+	  PERF_COUNT_HW_CACHE_RESULT_##result << 16 }
+
+/* Source: tools/perf/util/parse-events.l of Linux 6.1. */
+static const struct named table[] = {
+	HW("cycles", CPU_CYCLES),
+	HW("cpu-cycles", CPU_CYCLES),
+	HW("instructions", INSTRUCTIONS),
+	HW("cache-references", CACHE_REFERENCES),
+	HW("cache-misses", CACHE_MISSES),
+	HW("branches", BRANCH_INSTRUCTIONS),
+	HW("branch-instructions", BRANCH_INSTRUCTIONS),
+	HW("branch-misses", BRANCH_MISSES),
+	HW("bus-cycles", BUS_CYCLES),
+	HW("ref-cycles", REF_CPU_CYCLES),
+	HW("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND),
+	HW("idle-cycles-frontend", STALLED_CYCLES_FRONTEND),
+	HW("stalled-cycles-backend", STALLED_CYCLES_BACKEND),
+	HW("idle-cycles-backend", STALLED_CYCLES_BACKEND),
+	SW("cpu-clock", CPU_CLOCK),
+	SW("task-clock", TASK_CLOCK),
+	SW("page-faults", PAGE_FAULTS),
+	SW("faults", PAGE_FAULTS),
+	SW("minor-faults", PAGE_FAULTS_MIN),
+	SW("major-faults", PAGE_FAULTS_MAJ),
+	SW("context-switches", CONTEXT_SWITCHES),
+	SW("cs", CONTEXT_SWITCHES),
+	SW("cpu-migrations", CPU_MIGRATIONS),
+	SW("migrations", CPU_MIGRATIONS),
+	SW("alignment-faults", ALIGNMENT_FAULTS),
+	SW("emulation-faults", EMULATION_FAULTS),
+	SW("cgroup-switches", CGROUP_SWITCHES),
+	SW("bpf-output", BPF_OUTPUT),
+	SW("dummy", DUMMY),
+	CACHE("L1-dcache-loads", L1D, READ, ACCESS),
+	CACHE("L1-dcache-load-misses", L1D, READ, MISS),
+	CACHE("L1-dcache-stores", L1D, WRITE, ACCESS),
+	CACHE("L1-icache-load-misses", L1I, READ, MISS),
+	CACHE("LLC-loads", LL, READ, ACCESS),
+	CACHE("LLC-load-misses", LL, READ, MISS),
+	CACHE("LLC-stores", LL, WRITE, ACCESS),
+	CACHE("LLC-store-misses", LL, WRITE, MISS),
+	CACHE("dTLB-loads", DTLB, READ, ACCESS),
+	CACHE("dTLB-load-misses", DTLB, READ, MISS),
+	CACHE("iTLB-loads", ITLB, READ, ACCESS),
+	CACHE("iTLB-load-misses", ITLB, READ, MISS),
+	CACHE("branch-loads", BPU, READ, ACCESS),
+	CACHE("branch-load-misses", BPU, READ, MISS),
+	CACHE("node-loads", NODE, READ, ACCESS),
+	CACHE("node-load-misses", NODE, READ, MISS),
+};
+
+enum { MOST_PRECISE = 3 };	/* of the two bits of precise_ip */
+
+const char *seam_event_name(size_t i)
+{
+	return i < SEAM_ARRAY_SIZE(table) ? table[i].name : NULL;
+}
+
+const char *seam_event_kind(size_t i)
+{
+	switch (table[i].type) {
+	case PERF_TYPE_HARDWARE: return "hardware";
+	case PERF_TYPE_SOFTWARE: return "software";
+	default: return "cache";
+	}
+}
+
+static const struct named *find(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
+		if (strcmp(table[i].name, name) == 0)
+			return &table[i];
+	return NULL;
+}
+
+/* "r1a8": the CPU's own number of an event. */
+static bool parse_raw(const char *name, uint64_t *config)
+{
+	char *end;
+
+	if (name[0] != 'r' || !name[1] || strlen(name + 1) > 16 ||
+	    strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1))
+		return false;
+	*config = strtoull(name + 1, &end, 16);
+	return true;
+}
+
+static int set_modifier(struct seam_event *event, char letter)
+{
+	struct perf_event_attr *attr = &event->attr;
+
+	/* The first of u, k and h excludes all; each takes one back. */
+	if (strchr("ukh", letter) && !attr->exclude_user &&
+	    !attr->exclude_kernel && !attr->exclude_hv)
+		attr->exclude_user = attr->exclude_kernel =
+			attr->exclude_hv = 1;
+	switch (letter) {
+	case 'u': attr->exclude_user = 0; return 0;
+	case 'k': attr->exclude_kernel = 0; return 0;
+	case 'h': attr->exclude_hv = 0; return 0;
+	case 'p':
+		if (attr->precise_ip == MOST_PRECISE)
+			return -EINVAL;
+		attr->precise_ip++;
+		return 0;
+	case 'P':
+		attr->precise_ip = MOST_PRECISE;
+		event->any_precision = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int seam_event_parse(struct seam_event *event, const char *text, size_t size,
+		     struct seam_err *err)
+{
+	char name[SEAM_EVENT_NAME], shown[2 * SEAM_EVENT_NAME];
+	const struct named *known;
+	char *modifiers;
+	uint64_t raw;
+
+	*event = (struct seam_event) { 0 };
+	snprintf(event->name, sizeof(event->name), "%.*s", (int)size, text);
+	snprintf(name, sizeof(name), "%s", event->name);
+	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
+	modifiers = strchr(name, ':');
+	if (modifiers)
+		*modifiers++ = '\0';
+	known = find(name);
+	if (size < sizeof(name) && known) {
+		event->attr.type = known->type;
+		event->attr.config = known->config;
+	} else if (size < sizeof(name) && parse_raw(name, &raw)) {
+		event->attr.type = PERF_TYPE_RAW;
+		event->attr.config = raw;
+	} else {
+		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
+				    "'seam doctor' lists what there is", shown);
+	}
+	event->each_time = known && known->type == PERF_TYPE_SOFTWARE &&
+			   known->config == PERF_COUNT_SW_BPF_OUTPUT;
+	for (; modifiers && *modifiers; modifiers++)
+		if (set_modifier(event, *modifiers) < 0)
+			return seam_err_set(err, -EINVAL, "event '%s': "
+				"modifiers are u, k, h, p (up to 3) and P",
+				shown);
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * event.h - what can be asked for with -e, by perf's names
+ *
+ * A name is one of the table in event.c or "rNNN", a raw event of the CPU in
+ * hexadecimal; modifiers follow a colon:
+ *
+ *	u k h	count only in user space, in the kernel, in the hypervisor
+ *	p pp ppp P	as precise as that; P: as precise as can be
+ *
+ * Source: perf-list(1) of Linux 6.1, "EVENT MODIFIERS".
+ */
+#ifndef SEAM_EVENT_H
+#define SEAM_EVENT_H
+
+#include "base/err.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SEAM_EVENT_NAME = 64 };
+
+struct seam_event {
+	char name[SEAM_EVENT_NAME];	/* as it was asked for */
+	/* type, config, exclude_*, precise_ip; the rest is the recorder's */
+	struct perf_event_attr attr;
+	bool any_precision;	/* lower precise_ip until it opens */
+	bool each_time;		/* a sample for each occurrence by default */
+};
+
+/*
+ * Read one event from the first @size bytes of @text.  -EINVAL when there
+ * is no such name.
+ */
+int seam_event_parse(struct seam_event *event, const char *text, size_t size,
+		     struct seam_err *err);
+
+/* The name of event @i of the table, for lists; NULL behind the last. */
+const char *seam_event_name(size_t i);
+
+/* "hardware", "software" or "cache": what kind event @i is. */
+const char *seam_event_kind(size_t i);
+
+#endif /* SEAM_EVENT_H */

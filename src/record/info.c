@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* info.c - the features of a recording; see info.h */
+#include "record/info.h"
+
+#include "record/machine.h"
+
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_PMUS = 128 };
+
+static void add_host(struct seam_perf_features *f)
+{
+	struct utsname host;
+
+	if (uname(&host) < 0)
+		return;
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_HOSTNAME,
+				  host.nodename);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_OSRELEASE,
+				  host.release);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_VERSION,
+				  "seam " SEAM_VERSION);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_ARCH, host.machine);
+}
+
+static const char *cpu_value(const char *key, char *buf, size_t cap)
+{
+	return seam_machine_value("/proc/cpuinfo", key, buf, cap);
+}
+
+static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
+{
+	/* In the order in which perf writes them: available, online. */
+	uint32_t n[2] = { (uint32_t)sysconf(_SC_NPROCESSORS_CONF), n_online };
+	char value[5][128], cpuid[768];
+	uint64_t kb;
+
+	seam_perf_features_u32(f, SEAM_PERF_FEATURE_NRCPUS, n, 2);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
+				  cpu_value("model name", value[0],
+					    sizeof(value[0])));
+	/* perf's form of it on x86: vendor,family,model,stepping */
+	if (*cpu_value("vendor_id", value[1], sizeof(value[1]))) {
+		snprintf(cpuid, sizeof(cpuid), "%s,%s,%s,%s", value[1],
+			 cpu_value("cpu family", value[2], sizeof(value[2])),
+			 cpu_value("model", value[3], sizeof(value[3])),
+			 cpu_value("stepping", value[4], sizeof(value[4])));
+		seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUID, cpuid);
+	}
+	kb = strtoull(seam_machine_value("/proc/meminfo", "MemTotal", value[0],
+					 sizeof(value[0])), NULL, 10);
+	seam_perf_features_u64(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb, 1);
+}
+
+static void add_clock(struct seam_perf_features *f,
+		      const struct seam_info *info)
+{
+	struct timespec resolution = { 0 };
+	uint64_t ns;
+
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	ns = (uint64_t)resolution.tv_nsec;
+	seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
+	seam_perf_features_clock(f, CLOCK_MONOTONIC, info->start_wall_ns,
+				 info->start_ns);
+}
+
+void seam_info_features(const struct seam_info *info,
+			struct seam_perf_features *f)
+{
+	const struct seam_kernel_identity *kernel = &info->kernel->identity;
+	uint64_t times[2] = { info->first_ns, info->last_ns };
+	struct seam_perf_pmu pmus[MOST_PMUS];
+
+	*f = (struct seam_perf_features) { 0 };
+	if (kernel->text_addr)
+		seam_perf_features_build_id(f, "[kernel.kallsyms]",
+			(struct seam_bytes) { kernel->build_id,
+					      kernel->build_id_size });
+	add_host(f);
+	add_cpus(f, info->n_cpus);
+	seam_perf_features_cmdline(f, info->words, info->n_words);
+	seam_perf_features_events(f, info->events, info->n_events);
+	seam_perf_features_pmus(f, pmus, seam_machine_pmus(pmus, MOST_PMUS));
+	if (info->last_ns)
+		seam_perf_features_u64(f, SEAM_PERF_FEATURE_SAMPLE_TIME, times,
+				       2);
+	add_clock(f, info);
+}

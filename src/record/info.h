@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* info.h - what a perf.data file tells of its machine, collected at the end */
+#ifndef SEAM_INFO_H
+#define SEAM_INFO_H
+
+#include "record/running.h"
+#include "wire/perf_writer.h"
+
+/* What a recording knows of itself.  Everything is borrowed. */
+struct seam_info {
+	const struct seam_running_kernel *kernel;
+	const struct seam_perf_event *events;
+	size_t n_events;
+	const char *const *words;	/* of the command line */
+	size_t n_words;
+	uint32_t n_cpus;
+	uint64_t first_ns, last_ns;	/* of the samples */
+	uint64_t start_wall_ns;		/* the same moment on both clocks */
+	uint64_t start_ns;
+};
+
+/* Fill @features; freed by the caller. */
+void seam_info_features(const struct seam_info *info,
+			struct seam_perf_features *features);
+
+#endif /* SEAM_INFO_H */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop.h - wait for rings, for the command and for signals in one place
+ *
+ * Signals that end a recording arrive as data here, so nothing is ever cut
+ * short by one.  A signal that was ignored when we were started (nohup,
+ * background jobs) stays ignored.
+ */
+#ifndef SEAM_LOOP_H
+#define SEAM_LOOP_H
+
+#include "base/err.h"
+
+#include <signal.h>
+#include <stdbool.h>
+
+enum seam_loop_news {
+	SEAM_LOOP_RINGS = 1 << 0,	/* there is something to drain */
+	SEAM_LOOP_CHILD = 1 << 1,	/* a child of ours has changed state */
+	SEAM_LOOP_SIGNAL = 1 << 2,	/* somebody wants an end of it */
+	SEAM_LOOP_GONE = 1 << 3,	/* the watched process has ended */
+};
+
+/* A signal that asks for the end. */
+struct seam_loop_signal {
+	int number;
+	bool from_terminal;	/* the command has got it too */
+};
+
+struct seam_loop {
+	int epoll;
+	int signals;
+	int process;		/* pidfd; -1: none */
+	sigset_t old_mask;
+};
+
+/* Block the signals from here on; @loop->old_mask is what was before. */
+int seam_loop_init(struct seam_loop *loop, struct seam_err *err);
+
+/*
+ * From here on a closed pipe or a limit on file sizes is an error of the
+ * write and no signal.  After fork(): a command must not inherit it.
+ */
+void seam_loop_ignore_write_signals(void);
+
+/* Wait for perf event @fd too. */
+int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err);
+
+/* Wait for the end of process @pid too, which is not our child. */
+int seam_loop_add_process(struct seam_loop *loop, int pid,
+			  struct seam_err *err);
+
+/*
+ * Wait for at most @timeout_ms.  Returns enum seam_loop_news; @signal is set
+ * with SEAM_LOOP_SIGNAL.
+ */
+unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
+			    struct seam_loop_signal *signal);
+
+/* Give the signals back.  Valid after a failed init. */
+void seam_loop_fini(struct seam_loop *loop);
+
+#endif /* SEAM_LOOP_H */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* machine.c - small files of /proc and /sys; see machine.h */
+#include "record/machine.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_CPUS = 1 << 16 };
+
+const char *seam_machine_text(const char *path, char *buf, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n > 0 && buf[n - 1] == '\n')
+		n--;
+	buf[n > 0 ? n : 0] = '\0';
+	return buf;
+}
+
+long seam_machine_sysctl(const char *name, long otherwise)
+{
+	char path[128], text[64], *end;
+	long value;
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	value = strtol(seam_machine_text(path, text, sizeof(text)), &end, 10);
+	return end == text ? otherwise : value;
+}
+
+static int add_range(struct seam_number_list *list, long first, long last)
+{
+	if (first < 0 || last < first || last >= MOST_CPUS)
+		return -EBADMSG;
+	for (long i = first; i <= last; i++) {
+		int *slot = SEAM_ARRAY_PUSH(list);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = (int)i;
+	}
+	return 0;
+}
+
+int seam_machine_list(struct seam_number_list *list, const char *text)
+{
+	int r = 0;
+
+	while (r == 0 && *text) {
+		char *end;
+		long first, last;
+
+		if (!isdigit((unsigned char)*text))
+			return -EBADMSG;
+		first = last = strtol(text, &end, 10);
+		if (*end == '-' && isdigit((unsigned char)end[1]))
+			last = strtol(end + 1, &end, 10);
+		if (*end && *end != ',')
+			return -EBADMSG;
+		r = add_range(list, first, last);
+		text = *end ? end + 1 : end;
+	}
+	return r;
+}
+
+int seam_machine_cpus(struct seam_number_list *cpus, struct seam_err *err)
+{
+	static const char path[] = "/sys/devices/system/cpu/online";
+	char text[4096];
+	int r = seam_machine_list(cpus, seam_machine_text(path, text,
+							  sizeof(text)));
+
+	if (r == 0 && cpus->n == 0)
+		r = add_range(cpus, 0, sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	if (r < 0)
+		return seam_err_set(err, r, "cannot use the list of CPUs in "
+				    "'%s': %s", path, strerror(-r));
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) -
+	       (*(const int *)a < *(const int *)b);
+}
+
+int seam_machine_threads(struct seam_number_list *tids, int pid,
+			 struct seam_err *err)
+{
+	char path[64];
+	struct dirent *e;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	if (!folder)
+		return seam_err_set(err, -ESRCH, "there is no process %d",
+				    pid);
+	while ((e = readdir(folder))) {
+		int *slot;
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		slot = SEAM_ARRAY_PUSH(tids);
+		if (!slot) {
+			closedir(folder);
+			return seam_err_set(err, -ENOMEM, "out of memory");
+		}
+		*slot = atoi(e->d_name);
+	}
+	closedir(folder);
+	qsort(tids->items, tids->n, sizeof(*tids->items), by_number);
+	return 0;
+}
+
+const char *seam_machine_value(const char *path, const char *key, char *buf,
+			       size_t cap)
+{
+	FILE *in = fopen(path, "re");
+	char line[1024];
+
+	buf[0] = '\0';
+	while (in && !buf[0] && fgets(line, sizeof(line), in)) {
+		size_t n = strlen(key);
+		const char *colon = strchr(line, ':');
+
+		if (strncmp(line, key, n) != 0 || !colon ||
+		    strspn(line + n, " \t") != (size_t)(colon - line) - n)
+			continue;
+		colon += 1 + strspn(colon + 1, " \t");
+		snprintf(buf, cap, "%.*s", (int)strcspn(colon, "\n"), colon);
+	}
+	if (in)
+		fclose(in);
+	return buf;
+}
+
+size_t seam_machine_pmus(struct seam_perf_pmu *pmus, size_t cap)
+{
+	static const char root[] = "/sys/bus/event_source/devices";
+	DIR *folder = opendir(root);
+	struct dirent *e;
+	size_t n = 0;
+
+	while (folder && n < cap && (e = readdir(folder))) {
+		char path[512], text[32];
+
+		size_t length = strlen(e->d_name);
+
+		if (e->d_name[0] == '.' || length >= sizeof(pmus->name))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s/type", root, e->d_name);
+		seam_machine_text(path, text, sizeof(text));
+		pmus[n].type = (uint32_t)strtoul(text, NULL, 10);
+		memcpy(pmus[n].name, e->d_name, length + 1);
+		n++;
+	}
+	if (folder)
+		closedir(folder);
+	return n;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.h - record a command, or a process that runs, into a bundle
+ *
+ * The one call that makes a recording: it opens the events, starts the
+ * command, drains until the end and leaves a bundle that opens in Seam and
+ * in perf.  The command is never held up: when the disk is full or a write
+ * fails, it goes on and the recording ends.
+ *
+ * Threads: one recording a process, because signals are the process's.
+ */
+#ifndef SEAM_RECORD_H
+#define SEAM_RECORD_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+enum {
+	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's */
+	SEAM_RECORD_RING_BYTES = 512 * 1024,	/* for each CPU, as perf's */
+};
+
+struct seam_record_options {
+	const char *const *events;	/* lists "a,b"; none: the default */
+	size_t n_events;
+	uint64_t frequency_hz;		/* UINT64_MAX: as high as allowed */
+	uint64_t period;		/* in its place; 0: frequency_hz */
+	bool callchains;		/* by frame pointers */
+	size_t ring_bytes;		/* for each CPU; a power of two */
+	const char *output;		/* the bundle's folder */
+	int pid;			/* watch this process; 0: a command */
+	char **command;			/* ends with NULL; NULL: none */
+	const char *const *words;	/* the command line, for the record */
+	size_t n_words;
+	/* What the user should know, one line each.  May be NULL. */
+	void (*note)(void *context, bool verbose, const char *text);
+	void *context;
+};
+
+struct seam_record_result {
+	/*
+	 * 0; or the -errno that exec() gave: the command was not started
+	 * and there is no recording.
+	 */
+	int start_error;
+	bool command_ended;	/* wait_status tells how */
+	int wait_status;	/* as from waitpid() */
+	int signal;		/* ended the recording before that; or 0 */
+	bool cut_short;		/* by a failed write; the chain says which */
+
+	uint64_t n_samples;
+	uint64_t n_lost;	/* for want of ring space */
+	uint64_t n_unwritten;	/* drained, but not in the file */
+	uint64_t n_throttled;	/* times the kernel held sampling back */
+	uint64_t duration_ns;	/* of the recording */
+	uint64_t file_bytes;	/* of "data" */
+};
+
+/*
+ * Returns 0 when the recording is there and whole.  With -errno and a chain
+ * in @err either nothing was recorded, or, with result->cut_short, what was
+ * written until then is there and readable.
+ */
+int seam_record(const struct seam_record_options *options,
+		struct seam_record_result *result, struct seam_err *err);
+
+#endif /* SEAM_RECORD_H */

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* synth.c - records made from /proc; see synth.h */
+#include "record/synth.h"
+
+#include "record/elf_id.h"
+#include "record/machine.h"
+#include "symbol/elf_file.h"
+#include "wire/perf_record.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	NAME_BYTES = 4096,	/* a path, its NUL and padding included */
+	BUILD_ID_BYTES = 20,
+	KERNEL_PID = -1,	/* in the records of kernel mappings */
+};
+
+/* The trailer of our sample_type; see SAMPLE_TYPE in sources.c. */
+struct trailer {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+/* PERF_RECORD_MMAP2 up to its name, with a build id. */
+struct mmap2 {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, bytes, file_offset;
+	uint8_t build_id_size;
+	uint8_t reserved[3];
+	uint8_t build_id[BUILD_ID_BYTES];
+	uint32_t prot, flags;
+};
+
+struct comm {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+};
+
+struct lost {
+	struct perf_event_header header;
+	uint64_t n;
+};
+
+_Static_assert(sizeof(struct mmap2) == 72, "as in linux/perf_event.h");
+
+void seam_synth_fini(struct seam_synth *synth)
+{
+	free(synth->bytes.items);
+	*synth = (struct seam_synth) { 0 };
+}
+
+static void put(struct seam_synth *synth, const void *data, size_t size)
+{
+	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
+		synth->no_memory = true;
+		return;
+	}
+	memcpy(synth->bytes.items + synth->bytes.n, data, size);
+	synth->bytes.n += size;
+}
+
+/*
+ * One record: @fixed, whose header gets its size here, the name if there is
+ * one, the trailer.
+ */
+static void put_record(struct seam_synth *synth, void *fixed,
+		       size_t fixed_size, const char *name,
+		       const struct trailer *trailer)
+{
+	struct perf_event_header *header = fixed;
+	char padded[NAME_BYTES] = { 0 };
+	size_t name_size = 0, size;
+
+	if (name) {
+		snprintf(padded, sizeof(padded), "%s", name);
+		name_size = (strlen(padded) / 8 + 1) * 8;
+	}
+	size = fixed_size + name_size + sizeof(*trailer);
+	header->size = (uint16_t)size;
+	/* All or nothing, so that what follows is a record again. */
+	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
+		synth->no_memory = true;
+		return;
+	}
+	put(synth, fixed, fixed_size);
+	put(synth, padded, name_size);
+	put(synth, trailer, sizeof(*trailer));
+}
+
+static struct trailer stamp(const struct seam_synth *synth, int pid, int tid)
+{
+	return (struct trailer) {
+		.pid = (uint32_t)pid, .tid = (uint32_t)tid, .id = synth->id,
+	};
+}
+
+static void put_mmap(struct seam_synth *synth, struct mmap2 *record,
+		     const char *name)
+{
+	struct trailer trailer = stamp(synth, (int)record->pid,
+				       (int)record->tid);
+
+	record->header.type = PERF_RECORD_MMAP2;
+	if (record->build_id_size)
+		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+	put_record(synth, record, sizeof(*record), name, &trailer);
+}
+
+static void kernel_mmap(struct seam_synth *synth, uint64_t addr,
+			uint64_t bytes, uint64_t offset, const uint8_t *id,
+			size_t id_size, const char *name)
+{
+	struct mmap2 record = {
+		.header.misc = PERF_RECORD_MISC_KERNEL,
+		.pid = (uint32_t)KERNEL_PID,
+		.addr = addr,
+		.bytes = bytes,
+		.file_offset = offset,
+		.build_id_size = (uint8_t)id_size,
+		.prot = PROT_EXEC,
+	};
+
+	memcpy(record.build_id, id, id_size);
+	put_mmap(synth, &record, name);
+}
+
+/* "ext4 1000 1 - Live 0xffffffffc0400000"; the address 0 when hidden. */
+static void put_module(struct seam_synth *synth, const char *line)
+{
+	char name[64], path[160], title[80];
+	uint8_t notes[1024], id[BUILD_ID_BYTES];
+	uint64_t bytes, addr;
+	size_t id_size = 0;
+	int fd;
+
+	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name,
+		   &bytes, &addr) != 3 || addr == 0)
+		return;
+	snprintf(path, sizeof(path),
+		 "/sys/module/%s/notes/.note.gnu.build-id", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		ssize_t n = read(fd, notes, sizeof(notes));
+
+		close(fd);
+		if (n > 0)
+			id_size = seam_elf_id_in_notes(
+				(struct seam_bytes) { notes, (size_t)n }, id);
+	}
+	snprintf(title, sizeof(title), "[%s]", name);
+	kernel_mmap(synth, addr, bytes, 0, id, id_size, title);
+}
+
+void seam_synth_kernel(struct seam_synth *synth,
+		       const struct seam_running_kernel *kernel)
+{
+	const struct seam_kernel_identity *id = &kernel->identity;
+	FILE *modules;
+	char line[512];
+
+	if (!id->text_addr)
+		return;
+	kernel_mmap(synth, id->text_addr, kernel->text_bytes, id->text_addr,
+		    id->build_id, id->build_id_size, "[kernel.kallsyms]_text");
+	modules = fopen("/proc/modules", "re");
+	while (modules && fgets(line, sizeof(line), modules))
+		put_module(synth, line);
+	if (modules)
+		fclose(modules);
+}
+
+void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
+		     const char *name)
+{
+	struct trailer trailer = stamp(synth, pid, tid);
+	struct comm record = {
+		.header.type = PERF_RECORD_COMM,
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)tid,
+	};
+
+	put_record(synth, &record, sizeof(record), name, &trailer);
+}
+
+static void put_threads(struct seam_synth *synth, int pid)
+{
+	struct seam_number_list tids = { 0 };
+
+	seam_machine_threads(&tids, pid, NULL);
+	for (size_t i = 0; i < tids.n; i++) {
+		char path[64], name[64];
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid,
+			 tids.items[i]);
+		seam_machine_text(path, name, sizeof(name));
+		if (name[0])
+			seam_synth_comm(synth, pid, tids.items[i], name);
+	}
+	free(tids.items);
+}
+
+/*
+ * The file that is mapped, by the mapping itself, so that neither a later
+ * file of that name nor another mount namespace misleads us.
+ */
+static size_t mapped_build_id(int pid, uint64_t from, uint64_t to,
+			      const char *name, uint8_t *id)
+{
+	char path[NAME_BYTES + 32];
+	size_t size;
+	int fd;
+
+	snprintf(path, sizeof(path),
+		 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, from, to);
+	fd = seam_elf_open_fd(path, NULL);
+	if (fd < 0) {
+		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
+		fd = seam_elf_open_fd(path, NULL);
+	}
+	if (fd < 0)
+		return 0;
+	size = seam_elf_id_read(fd, id);
+	close(fd);
+	return size;
+}
+
+/* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
+static void put_mapping(struct seam_synth *synth, int pid, const char *line)
+{
+	uint64_t from, to, offset;
+	char rights[5];
+	int name_at = 0;
+	struct mmap2 record = {
+		.header.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
+		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
+	};
+	const char *name;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64
+		   " %*s %*s %n", &from, &to, rights, &offset, &name_at) < 4 ||
+	    rights[2] != 'x' || name_at == 0)
+		return;
+	name = line + name_at;
+	record.addr = from;
+	record.bytes = to - from;
+	record.file_offset = offset;
+	if (name[0] == '/')
+		record.build_id_size = (uint8_t)mapped_build_id(
+			pid, from, to, name, record.build_id);
+	put_mmap(synth, &record, name[0] ? name : "//anon");
+}
+
+void seam_synth_process(struct seam_synth *synth, int pid)
+{
+	char path[64], line[NAME_BYTES + 128];
+	FILE *maps;
+
+	put_threads(synth, pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		line[strcspn(line, "\n")] = '\0';
+		put_mapping(synth, pid, line);
+	}
+	if (maps)
+		fclose(maps);
+}
+
+void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
+		     uint64_t time_ns, uint64_t lost)
+{
+	struct trailer trailer = { .time_ns = time_ns, .cpu = cpu, .id = id };
+	struct lost record = {
+		.header.type = PERF_RECORD_LOST_SAMPLES, .n = lost,
+	};
+
+	put_record(synth, &record, sizeof(record), NULL, &trailer);
+}
+
+void seam_synth_end(struct seam_synth *synth)
+{
+	struct perf_event_header end = {
+		.type = SEAM_PERF_FINISHED_INIT, .size = sizeof(end),
+	};
+
+	put(synth, &end, sizeof(end));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * synth.h - records for what was there before the recording
+ *
+ * The kernel tells of names and mappings when they change.  What stands
+ * already is read from /proc and put at the head of the file in records of
+ * the same form, with time 0.
+ */
+#ifndef SEAM_SYNTH_H
+#define SEAM_SYNTH_H
+
+#include "base/array.h"
+#include "base/err.h"
+#include "record/running.h"
+
+/* Records one behind the other.  Zeroed is empty. */
+struct seam_synth {
+	SEAM_ARRAY(uint8_t) bytes;
+	uint64_t id;		/* of the event they are said to come from */
+	bool no_memory;		/* something is missing for want of it */
+};
+
+void seam_synth_fini(struct seam_synth *synth);
+
+/* The kernel and its modules, with build ids. */
+void seam_synth_kernel(struct seam_synth *synth,
+		       const struct seam_running_kernel *kernel);
+
+/* The name of a thread. */
+void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
+		     const char *name);
+
+/* A process as it is now: its threads' names, its executable mappings. */
+void seam_synth_process(struct seam_synth *synth, int pid);
+
+/* @lost records of event @id, which were never written, on @cpu. */
+void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
+		     uint64_t time_ns, uint64_t lost);
+
+/* End of the synthesized records (PERF_RECORD_FINISHED_INIT). */
+void seam_synth_end(struct seam_synth *synth);
+
+#endif /* SEAM_SYNTH_H */

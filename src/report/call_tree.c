@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call_tree.c - which nodes a call tree shows, and in which order
+ *
+ * Nodes that are not shown are taken out of their parents' lists first, so
+ * that whoever draws sees who is last or alone without looking ahead.
+ */
+#include "report/call_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const char *seam_call_tree_name(const struct seam_call_tree *tree,
+				const struct seam_profile *profile,
+				const struct seam_node *node)
+{
+	uint32_t string;
+
+	if (!node->is_group)
+		string = profile->functions.items[node->key >> 1].name;
+	else if (tree->group == SEAM_GROUP_THREAD)
+		string = profile->threads.items[node->key].name;
+	else
+		string = profile->processes.items[node->key].name;
+	return seam_profile_text(profile, string);
+}
+
+struct order {
+	const struct seam_call_tree *tree;
+	const struct seam_profile *profile;
+};
+
+static uint64_t measure(const struct seam_call_tree *tree,
+			const struct seam_node *node)
+{
+	return tree->by_weight ? node->weight : node->samples;
+}
+
+static int by_size(const struct seam_node *a, const struct seam_node *b,
+		   void *context)
+{
+	const struct order *order = context;
+	uint64_t x = measure(order->tree, a), y = measure(order->tree, b);
+	int rc = (x < y) - (x > y);
+
+	if (!rc)
+		rc = strcmp(seam_call_tree_name(order->tree, order->profile, a),
+			    seam_call_tree_name(order->tree, order->profile,
+						b));
+	return rc ? rc : (a->key > b->key) - (a->key < b->key);
+}
+
+/* What matches, all below it, and all that leads to it. */
+static void mark_matches(const struct seam_call_tree *tree,
+			 const struct seam_report *report, bool *shown)
+{
+	const struct seam_node *nodes = tree->tree.items;
+
+	for (size_t i = 1; i < tree->tree.n; i++)
+		shown[i] = shown[nodes[i].parent] ||
+			   strcasestr(seam_call_tree_name(tree,
+					report->profile, &nodes[i]),
+				      report->filter);
+	for (size_t i = tree->tree.n; i-- > 1;)
+		if (shown[i])
+			shown[nodes[i].parent] = true;
+}
+
+static void cut(struct seam_call_tree *tree, const bool *shown)
+{
+	struct seam_node *nodes = tree->tree.items;
+
+	for (size_t i = 0; i < tree->tree.n; i++) {
+		uint32_t *link = &nodes[i].first_child;
+
+		for (uint32_t c = *link; c != SEAM_NONE;
+		     c = nodes[c].next_sibling) {
+			if (!shown[c])
+				continue;
+			*link = c;
+			link = &nodes[c].next_sibling;
+		}
+		*link = SEAM_NONE;
+	}
+}
+
+static int hide_small(struct seam_call_tree *tree,
+		      const struct seam_report *report)
+{
+	double least = report->min_percent / 100 * (double)tree->whole;
+	bool *shown = calloc(tree->tree.n, sizeof(*shown));
+
+	if (!shown)
+		return -ENOMEM;
+	if (report->filter)
+		mark_matches(tree, report, shown);
+	else
+		memset(shown, true, tree->tree.n);
+	for (size_t i = 1; i < tree->tree.n; i++) {
+		const struct seam_node *node = &tree->tree.items[i];
+
+		if ((double)measure(tree, node) < least)
+			shown[i] = false;
+		tree->n_hidden += !shown[i];
+	}
+	cut(tree, shown);
+	free(shown);
+	return 0;
+}
+
+int seam_call_tree_make(struct seam_call_tree *tree,
+			const struct seam_report *report, uint32_t event)
+{
+	struct order order = { tree, report->profile };
+	struct seam_tallies tallies;
+	int rc;
+
+	*tree = (struct seam_call_tree) {
+		.group = report->by == SEAM_BY_THREAD ? SEAM_GROUP_THREAD :
+			 report->by == SEAM_BY_PROCESS ? SEAM_GROUP_PROCESS :
+			 SEAM_GROUP_NONE,
+	};
+	rc = seam_tallies_make(&tallies, report->selected, event, tree->group);
+	if (rc || tallies.samples == 0)
+		return rc;
+	tree->by_weight = tallies.weight != 0;
+	tree->whole = tree->by_weight ? tallies.weight : tallies.samples;
+	rc = seam_tree_make(&tree->tree, report->selected, &tallies, NULL,
+			    tree->group != SEAM_GROUP_NONE);
+	free(tallies.items);
+	if (!rc)
+		rc = seam_tree_sort(&tree->tree, by_size, &order);
+	if (!rc)
+		rc = hide_small(tree, report);
+	if (rc)
+		seam_call_tree_fini(tree);
+	return rc;
+}
+
+void seam_call_tree_fini(struct seam_call_tree *tree)
+{
+	free(tree->tree.items);
+	*tree = (struct seam_call_tree) { 0 };
+}

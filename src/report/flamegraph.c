@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flamegraph.c - the still picture; the contract is in flamegraph.h
+ *
+ * Every frame is a group: a title for those who hover or listen, a rectangle,
+ * a name that fits.  The script finds what it needs in the same elements, so
+ * that nothing is said twice.  Names from outside stand in text nodes only.
+ */
+#include "report/flamegraph.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "model/tree.h"
+#include "report/flamegraph_css.h"
+#include "report/flamegraph_js.h"
+#include "report/summary.h"
+#include "report/view.h"
+
+enum {
+	WIDTH = 1200,		/* of the picture without its script */
+	MARGIN = 12,
+	TOP = 84,		/* of the first row */
+	ROW = 19,
+	NAME_BYTES = 1000,	/* longer names are cut */
+	SHADES = 3,
+};
+
+/* Width of a character of 11.5 px, and the least room for a name. */
+static const double character_width = 6.95;
+static const double least_text_width = 3 * 6.95 + 7;
+#define GAP 0.7			/* between neighbours */
+#define LEAST_PERCENT 0.01	/* of the whole: narrower is not seen */
+
+/* Colours: a letter for CSS, a word for the legend. */
+enum look {
+	LOOK_NATIVE,
+	LOOK_INLINED,
+	LOOK_KERNEL,
+	LOOK_JIT,
+	LOOK_GUEST,
+	LOOK_GROUP,
+	N_LOOKS,
+};
+
+static const struct {
+	char letter;
+	const char *word;
+} looks[N_LOOKS] = {
+	[LOOK_NATIVE] = { 'n', "native" },
+	[LOOK_INLINED] = { 'i', "inlined" },
+	[LOOK_KERNEL] = { 'k', "kernel" },
+	[LOOK_JIT] = { 'j', "jit" },
+	[LOOK_GUEST] = { 'g', "guest" },
+	[LOOK_GROUP] = { 'a', "thread" },
+};
+
+struct picture {
+	const struct seam_flamegraph *graph;
+	const struct seam_profile *profile;
+	FILE *out;
+	struct seam_tree tree;
+	uint64_t *x;		/* by node: where it begins, in weight */
+	bool by_weight;
+	enum seam_unit unit;
+	bool *drawn;		/* by node; never without its caller */
+	size_t n_small;		/* frames that are not */
+	uint32_t rows;
+	bool used[N_LOOKS];
+};
+
+static uint64_t size_of(const struct picture *p, const struct seam_node *node)
+{
+	return p->by_weight ? node->weight : node->samples;
+}
+
+static const struct seam_function *function_of(const struct picture *p,
+					       const struct seam_node *node)
+{
+	return &p->profile->functions.items[node->key >> 1];
+}
+
+static const char *name_of(const struct picture *p,
+			   const struct seam_node *node)
+{
+	if (node->depth == 0)
+		return "all";
+	return seam_profile_text(p->profile, node->is_group ? node->key :
+				 function_of(p, node)->name);
+}
+
+static enum look look_of(const struct picture *p, const struct seam_node *node)
+{
+	if (node->is_group)
+		return LOOK_GROUP;
+	switch ((enum seam_layer)function_of(p, node)->layer) {
+	case SEAM_LAYER_KERNEL:
+		return LOOK_KERNEL;
+	case SEAM_LAYER_JIT:
+		return LOOK_JIT;
+	case SEAM_LAYER_GUEST:
+		return LOOK_GUEST;
+	default:
+		return node->key & 1 ? LOOK_INLINED : LOOK_NATIVE;
+	}
+}
+
+static int larger_first(const struct seam_node *a, const struct seam_node *b,
+			void *context)
+{
+	const struct picture *p = context;
+	uint64_t x = size_of(p, a), y = size_of(p, b);
+	int rc = (x < y) - (x > y);
+
+	if (!rc)
+		rc = strcmp(name_of(p, a), name_of(p, b));
+	return rc ? rc : (a->key > b->key) - (a->key < b->key);
+}
+
+static int wider_first(const void *a, const void *b, void *context)
+{
+	const struct picture *p = context;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	uint64_t x = size_of(p, &p->tree.items[i]);
+	uint64_t y = size_of(p, &p->tree.items[k]);
+
+	return x != y ? (x < y ? 1 : -1) : (i > k) - (i < k);
+}
+
+/*
+ * Keep the widest.  No callee is wider than its caller, or has a smaller id,
+ * so what is kept is a tree.
+ */
+static int bound_frames(struct picture *p)
+{
+	uint32_t *ids = calloc(p->tree.n, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->tree.n; i++)
+		ids[i] = i;
+	qsort_r(ids, p->tree.n, sizeof(*ids), wider_first, p);
+	for (size_t i = SEAM_FLAMEGRAPH_FRAMES; i < p->tree.n; i++)
+		p->drawn[ids[i]] = false;
+	free(ids);
+	return 0;
+}
+
+/* Nothing without a width is drawn, but for the root. */
+static int choose_frames(struct picture *p)
+{
+	double percent = p->graph->min_percent;
+	double least = (percent < 0 ? LEAST_PERCENT : percent) / 100 *
+		       (double)size_of(p, &p->tree.items[0]);
+
+	p->drawn = calloc(p->tree.n, sizeof(*p->drawn));
+	if (!p->drawn)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->tree.n; i++) {
+		uint64_t size = size_of(p, &p->tree.items[i]);
+
+		p->drawn[i] = i == 0 || (size && (double)size >= least);
+	}
+	if (percent >= 0 || p->tree.n <= SEAM_FLAMEGRAPH_FRAMES)
+		return 0;
+	return bound_frames(p);
+}
+
+/* Where each frame begins, which are drawn, and what the legend needs. */
+static int lay_out(struct picture *p)
+{
+	const struct seam_node *nodes = p->tree.items;
+	uint32_t next;
+
+	p->x = calloc(p->tree.n, sizeof(*p->x));
+	if (!p->x)
+		return -ENOMEM;
+	for (uint32_t i = 0; i != SEAM_NONE; i = next) {
+		uint64_t x = p->x[i];
+
+		for (uint32_t c = nodes[i].first_child; c != SEAM_NONE;
+		     c = nodes[c].next_sibling) {
+			p->x[c] = x;
+			x += size_of(p, &nodes[c]);
+		}
+		next = seam_tree_next(&p->tree, i, true);
+		if (!p->drawn[i]) {
+			p->n_small++;
+			continue;
+		}
+		if (nodes[i].depth >= p->rows)
+			p->rows = nodes[i].depth + 1;
+		p->used[look_of(p, &nodes[i])] = true;
+	}
+	return 0;
+}
+
+/* At most @size bytes of @name, whole characters, in XML. */
+static void put_name(FILE *out, const char *name, size_t size)
+{
+	char part[NAME_BYTES + 1];
+
+	if (strlen(name) <= size) {
+		seam_text_put(out, name, SEAM_TEXT_XML);
+		return;
+	}
+	while (size && ((unsigned char)name[size] & 0xc0) == 0x80)
+		size--;
+	memcpy(part, name, size);
+	part[size] = '\0';
+	seam_text_put(out, part, SEAM_TEXT_XML);
+	fputs("…", out);
+}
+
+/* The first @n characters of @name, the last an ellipsis if it is longer. */
+static void put_label(FILE *out, const char *name, size_t n)
+{
+	size_t bytes = 0, shown = 0;
+
+	while (name[bytes] && shown <= n) {
+		bytes++;
+		shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
+	}
+	if (!name[bytes] && shown <= n) {
+		seam_text_put(out, name, SEAM_TEXT_XML);
+		return;
+	}
+	for (bytes = 0, shown = 0; shown + 1 < n; ) {
+		bytes++;
+		shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
+	}
+	put_name(out, name, bytes < NAME_BYTES ? bytes : NAME_BYTES);
+}
+
+static void put_amount(const struct picture *p, const char *what,
+		       uint64_t samples, uint64_t weight)
+{
+	const struct seam_node *root = &p->tree.items[0];
+	char n[SEAM_NUMBER], share[SEAM_NUMBER], w[SEAM_NUMBER];
+
+	fprintf(p->out, "%s%s sample%s, %s", what,
+		seam_format_count(n, samples), samples == 1 ? "" : "s",
+		seam_format_percent(share, p->by_weight ? weight : samples,
+				    size_of(p, root)));
+	if (p->by_weight)
+		fprintf(p->out, ", %s", seam_format_weight(w, weight, p->unit));
+}
+
+/* Lines: name; layer and module; total; self.  The script splits them. */
+static void put_title(const struct picture *p, const struct seam_node *node)
+{
+	fputs("<title>", p->out);
+	put_name(p->out, name_of(p, node), NAME_BYTES);
+	fputc('\n', p->out);
+	if (!node->is_group) {
+		const struct seam_function *f = function_of(p, node);
+
+		fprintf(p->out, "%s%s · ",
+			seam_layer_name((enum seam_layer)f->layer),
+			node->key & 1 ? ", inlined" : "");
+		put_name(p->out, seam_profile_text(p->profile, f->module),
+			 NAME_BYTES);
+		fputc('\n', p->out);
+	}
+	put_amount(p, "total ", node->samples, node->weight);
+	fputc('\n', p->out);
+	put_amount(p, "self ", node->self_samples, node->self_weight);
+	fputs("</title>", p->out);
+}
+
+static void put_frame(const struct picture *p, uint32_t id)
+{
+	const struct seam_node *node = &p->tree.items[id];
+	const char *name = name_of(p, node);
+	double whole = (double)size_of(p, &p->tree.items[0]);
+	double room = WIDTH - 2 * MARGIN;
+	double x = MARGIN + (id ? room * (double)p->x[id] / whole : 0);
+	double width = id ? room * (double)size_of(p, node) / whole : room;
+	uint32_t row = p->graph->inverted ? node->depth :
+		       p->rows - 1 - node->depth;
+	uint32_t y = TOP + row * ROW;
+	enum look look = look_of(p, node);
+	unsigned int shade = look == LOOK_GROUP ? node->depth % 2 :
+		(unsigned int)(seam_hash_bytes(name, strlen(name), 0) % SHADES);
+
+	fprintf(p->out, "<g class=\"f %c%u\" role=\"treeitem\" "
+		"aria-level=\"%u\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64
+		"\">", looks[look].letter, shade, node->depth + 1, p->x[id],
+		size_of(p, node));
+	put_title(p, node);
+	fprintf(p->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" "
+		"height=\"%d\" rx=\"2\"/>", x, y,
+		width - GAP > 0.3 ? width - GAP : 0.3, ROW - 1);
+	if (width >= least_text_width) {
+		fprintf(p->out, "<text x=\"%.2f\" y=\"%u\">", x + 4,
+			y + ROW - 6);
+		put_label(p->out, name,
+			  (size_t)((width - 7) / character_width));
+		fputs("</text>", p->out);
+	}
+	fputs("</g>\n", p->out);
+}
+
+static void put_legend(const struct picture *p)
+{
+	int x = 0;
+
+	fprintf(p->out, "<g aria-hidden=\"true\">");
+	for (int i = 0; i < N_LOOKS; i++) {
+		if (!p->used[i])
+			continue;
+		fprintf(p->out, "<rect class=\"%c0\" x=\"%d\" y=\"56\" "
+			"width=\"12\" height=\"12\" rx=\"3\"/>"
+			"<text class=\"key\" x=\"%d\" y=\"66\">%s</text>",
+			looks[i].letter, MARGIN + x, MARGIN + x + 17,
+			looks[i].word);
+		x += 17 + 18 + 7 * (int)strlen(looks[i].word);
+	}
+	fputs("</g>\n", p->out);
+}
+
+static void put_subtitle(const struct picture *p)
+{
+	const struct seam_node *root = &p->tree.items[0];
+	const struct seam_profile *profile = p->profile;
+	char line[256], n[SEAM_NUMBER];
+	uint32_t event = seam_selected_event(p->graph->selected);
+
+	fprintf(p->out, "<text class=\"sub%s\" x=\"%d\" y=\"45\">",
+		seam_summary_is_lossy(profile) ? " lossy" : "", MARGIN);
+	if (event != SEAM_NONE) {
+		put_name(p->out, seam_profile_text(profile,
+				profile->events.items[event].name), 60);
+		fputs(": ", p->out);
+	}
+	fputs(seam_summary_line(profile, root->samples, line, sizeof(line)),
+	      p->out);
+	if (p->n_small)
+		fprintf(p->out, "; %s narrow frame%s not drawn",
+			seam_format_count(n, p->n_small),
+			p->n_small == 1 ? "" : "s");
+	fputs("</text>\n", p->out);
+}
+
+static void put_head(const struct picture *p, uint32_t height)
+{
+	fprintf(p->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+		"height=\"%u\" viewBox=\"0 0 %d %u\">\n<title>", WIDTH,
+		height, WIDTH, height);
+	put_name(p->out, p->graph->title, NAME_BYTES);
+	fprintf(p->out, "</title>\n<style>\n%s</style>\n"
+		"<rect id=\"page\" class=\"page\" width=\"100%%\" "
+		"height=\"%u\"/>\n", flamegraph_css, height);
+	fprintf(p->out, "<g id=\"head\"><rect class=\"band\" width=\"100%%\" "
+		"height=\"%d\"/>\n<text class=\"title\" x=\"%d\" y=\"26\">",
+		TOP - 8, MARGIN);
+	put_label(p->out, p->graph->title, 110);
+	fputs("</text>\n", p->out);
+	put_subtitle(p);
+	put_legend(p);
+	fprintf(p->out, "<path class=\"rule\" d=\"M0 %d.5H10000\"/></g>\n",
+		TOP - 9);
+}
+
+static void put_picture(struct picture *p)
+{
+	uint32_t height = TOP + p->rows * ROW + MARGIN;
+
+	put_head(p, height);
+	fprintf(p->out, "<g id=\"frames\" role=\"tree\" aria-label=\"Call "
+		"tree\" data-margin=\"%d\" data-top=\"%d\" data-row=\"%d\" "
+		"data-inverted=\"%d\">\n", MARGIN, TOP, ROW,
+		p->graph->inverted);
+	for (uint32_t i = 0; i != SEAM_NONE;) {
+		if (p->drawn[i])
+			put_frame(p, i);
+		i = seam_tree_next(&p->tree, i, p->drawn[i]);
+	}
+	fprintf(p->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
+		flamegraph_js);
+}
+
+static int make_tree(struct picture *p)
+{
+	const struct seam_selected *selected = p->graph->selected;
+	struct seam_tallies tallies;
+	uint32_t event = seam_selected_event(selected);
+	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE,
+				   SEAM_GROUP_COMM);
+
+	if (rc)
+		return rc;
+	p->by_weight = event != SEAM_NONE && tallies.weight != 0;
+	if (p->by_weight)
+		p->unit = (enum seam_unit)p->profile->events.items[event].unit;
+	rc = seam_tree_make(&p->tree, selected, &tallies, NULL, true);
+	free(tallies.items);
+	return rc ? rc : seam_tree_sort(&p->tree, larger_first, p);
+}
+
+int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out)
+{
+	struct picture p = {
+		.graph = graph, .profile = graph->selected->profile,
+		.out = out,
+	};
+	int rc = make_tree(&p);
+
+	if (!rc)
+		rc = choose_frames(&p);
+	if (!rc)
+		rc = lay_out(&p);
+	if (!rc)
+		put_picture(&p);
+	free(p.x);
+	free(p.drawn);
+	free(p.tree.items);
+	return rc;
+}

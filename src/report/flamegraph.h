@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flamegraph.h - a call tree as one SVG that explains itself
+ *
+ * The file needs nothing but itself: no network, no other file.  As an image
+ * it is complete; opened in a browser, its script lets one zoom, search and
+ * walk it by mouse or keyboard (flamegraph.js), and it follows the reader's
+ * light or dark scheme (flamegraph.css).
+ *
+ * Thread names are the first frames above the root.  Callees stand largest
+ * first.  A frame is as wide as its weight; where the samples of several
+ * events are drawn together, as its number of samples.
+ */
+#ifndef SEAM_FLAMEGRAPH_H
+#define SEAM_FLAMEGRAPH_H
+
+#include "model/selection.h"
+
+struct seam_flamegraph {
+	const struct seam_selected *selected;
+	const char *title;
+	bool inverted;		/* root at the top: an icicle graph */
+	/*
+	 * Narrower frames are not in the file; the subtitle says how many
+	 * they are.  Negative: 0.01, or what keeps the file to the
+	 * SEAM_FLAMEGRAPH_FRAMES widest.
+	 */
+	double min_percent;
+};
+
+enum { SEAM_FLAMEGRAPH_FRAMES = 20000 };
+
+/* 0 or -ENOMEM; errors of the stream are the caller's to check. */
+int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out);
+
+#endif /* SEAM_FLAMEGRAPH_H */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * summary.c - head and tail of every report; the contract is in summary.h
+ *
+ * Loss is said twice: as a figure at the top, where nobody can miss it, and
+ * by cause at the end.
+ */
+#include "report/summary.h"
+
+#include <inttypes.h>
+
+#include "base/text.h"
+
+bool seam_summary_is_lossy(const struct seam_profile *profile)
+{
+	return profile->losses.n > 0;
+}
+
+/* Of what was produced: samples that are here and records that are not. */
+static double percent_lost(const struct seam_profile *profile)
+{
+	uint64_t lost = seam_profile_n_lost(profile);
+	double produced = (double)lost + (double)profile->samples.n;
+
+	return produced > 0 ? 100 * (double)lost / produced : 0;
+}
+
+static uint64_t duration_ns(const struct seam_profile *profile)
+{
+	return profile->end_ns > profile->start_ns ?
+	       profile->end_ns - profile->start_ns : 0;
+}
+
+static void put_loss_figure(const struct seam_view *view,
+			    const struct seam_profile *profile)
+{
+	uint64_t lost = seam_profile_n_lost(profile);
+	char n[SEAM_NUMBER];
+
+	if (!seam_summary_is_lossy(profile)) {
+		fprintf(view->out, "nothing lost");
+		return;
+	}
+	seam_view_style(view, SEAM_STYLE_WARN);
+	if (lost)
+		fprintf(view->out, "%s record%s lost (%.2f%%)",
+			seam_format_count(n, lost), lost == 1 ? "" : "s",
+			percent_lost(profile));
+	else
+		fprintf(view->out, "some data lost");
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+}
+
+void seam_summary_head(const struct seam_report *report,
+		       const struct seam_view *view)
+{
+	const struct seam_profile *profile = report->profile;
+	const char *command = seam_profile_text(profile, profile->command);
+	char buf[SEAM_NUMBER];
+
+	seam_view_style(view, SEAM_STYLE_BOLD);
+	seam_view_cell(view, *command ? command : report->path,
+		       view->width, false);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	fputc('\n', view->out);
+	if (*command) {
+		seam_text_put(view->out, report->path, SEAM_TEXT_TERMINAL);
+		fputs(": ", view->out);
+	}
+	fprintf(view->out, "%s sample%s",
+		seam_format_count(buf, profile->samples.n),
+		profile->samples.n == 1 ? "" : "s");
+	fprintf(view->out, " over %s, ",
+		seam_format_weight(buf, duration_ns(profile), SEAM_UNIT_NS));
+	put_loss_figure(view, profile);
+	fputc('\n', view->out);
+}
+
+void seam_summary_event(const struct seam_report *report,
+			const struct seam_view *view, uint32_t event,
+			uint64_t samples, uint64_t weight)
+{
+	const struct seam_event *e = &report->profile->events.items[event];
+	char buf[SEAM_NUMBER];
+
+	fputc('\n', view->out);
+	seam_view_style(view, SEAM_STYLE_BOLD);
+	seam_text_put(view->out, seam_profile_text(report->profile, e->name),
+		      SEAM_TEXT_TERMINAL);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	fprintf(view->out, ": %s", seam_format_count(buf, samples));
+	if (samples != e->n_samples)
+		fprintf(view->out, " of %s",
+			seam_format_count(buf, e->n_samples));
+	fprintf(view->out, " sample%s", e->n_samples == 1 ? "" : "s");
+	fprintf(view->out, e->unit == SEAM_UNIT_NS ? ", %s" : ", %s events",
+		seam_format_weight(buf, weight, (enum seam_unit)e->unit));
+	if (e->n_lost) {
+		seam_view_style(view, SEAM_STYLE_WARN);
+		fprintf(view->out, ", %s lost (%.2f%%)",
+			seam_format_count(buf, e->n_lost),
+			100 * (double)e->n_lost /
+			((double)e->n_lost + (double)e->n_samples));
+		seam_view_style(view, SEAM_STYLE_PLAIN);
+	}
+	fputc('\n', view->out);
+}
+
+static void put_loss(const struct seam_profile *profile,
+		     const struct seam_view *view,
+		     const struct seam_loss *loss)
+{
+	const char *source = seam_profile_text(profile, loss->source);
+	char buf[SEAM_NUMBER];
+
+	seam_view_style(view, SEAM_STYLE_WARN);
+	fputs("lost", view->out);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	fputs(": ", view->out);
+	if (loss->records)
+		fprintf(view->out, "%s record%s, ",
+			seam_format_count(buf, loss->records),
+			loss->records == 1 ? "" : "s");
+	if (loss->bytes)
+		fprintf(view->out, "%s bytes, ",
+			seam_format_count(buf, loss->bytes));
+	seam_text_put(view->out, loss->cause, SEAM_TEXT_TERMINAL);
+	if (*source) {
+		fputs(" (", view->out);
+		seam_text_put(view->out, source, SEAM_TEXT_TERMINAL);
+		fputc(')', view->out);
+	}
+	fputc('\n', view->out);
+}
+
+void seam_summary_tail(const struct seam_report *report,
+		       const struct seam_view *view)
+{
+	const struct seam_profile *profile = report->profile;
+
+	if (profile->losses.n + profile->notes.n)
+		fputc('\n', view->out);
+	for (size_t i = 0; i < profile->losses.n; i++)
+		put_loss(profile, view, &profile->losses.items[i]);
+	for (size_t i = 0; i < profile->notes.n; i++) {
+		fputs("note: ", view->out);
+		seam_text_put(view->out, seam_profile_text(profile,
+					 profile->notes.items[i]),
+			      SEAM_TEXT_TERMINAL);
+		fputc('\n', view->out);
+	}
+}
+
+const char *seam_summary_line(const struct seam_profile *profile,
+			      uint64_t samples, char *buf, size_t cap)
+{
+	uint64_t lost = seam_profile_n_lost(profile);
+	char n[SEAM_NUMBER], time[SEAM_NUMBER], loss[64] = "";
+
+	seam_format_count(n, lost);
+	if (lost)
+		snprintf(loss, sizeof(loss), "; %s record%s lost (%.2f%%)", n,
+			 lost == 1 ? "" : "s", percent_lost(profile));
+	else if (seam_summary_is_lossy(profile))
+		snprintf(loss, sizeof(loss), "; some data lost");
+	snprintf(buf, cap, "%s sample%s over %s%s",
+		 seam_format_count(n, samples), samples == 1 ? "" : "s",
+		 seam_format_weight(time, duration_ns(profile), SEAM_UNIT_NS),
+		 loss);
+	return buf;
+}
+
+static void put_losses_json(const struct seam_profile *profile,
+			    struct seam_json *j)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < profile->losses.n; i++)
+		bytes += profile->losses.items[i].bytes;
+	seam_json_open(j, "lost", '{');
+	seam_json_u64(j, "records", seam_profile_n_lost(profile));
+	seam_json_double(j, "percent", percent_lost(profile));
+	seam_json_u64(j, "bytes", bytes);
+	seam_json_open(j, "causes", '[');
+	for (size_t i = 0; i < profile->losses.n; i++) {
+		const struct seam_loss *loss = &profile->losses.items[i];
+
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, "cause", loss->cause);
+		seam_json_string(j, "source",
+				 seam_profile_text(profile, loss->source));
+		seam_json_u64(j, "records", loss->records);
+		seam_json_u64(j, "bytes", loss->bytes);
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+	seam_json_close(j);
+}
+
+void seam_summary_json(const struct seam_report *report, struct seam_json *j,
+		       uint64_t samples)
+{
+	const struct seam_profile *profile = report->profile;
+
+	seam_json_string(j, "file", report->path);
+	seam_json_string(j, "command",
+			 seam_profile_text(profile, profile->command));
+	seam_json_u64(j, "samples", samples);
+	seam_json_u64(j, "start_ns", profile->start_ns);
+	seam_json_u64(j, "duration_ns", duration_ns(profile));
+	put_losses_json(profile, j);
+	seam_json_open(j, "notes", '[');
+	for (size_t i = 0; i < profile->notes.n; i++)
+		seam_json_string(j, NULL,
+				 seam_profile_text(profile,
+						   profile->notes.items[i]));
+	seam_json_close(j);
+}
+
+void seam_summary_event_json(const struct seam_report *report,
+			     struct seam_json *j, uint32_t event,
+			     uint64_t samples, uint64_t weight)
+{
+	const struct seam_event *e = &report->profile->events.items[event];
+
+	seam_json_string(j, "event", seam_profile_text(report->profile,
+						       e->name));
+	seam_json_string(j, "unit", e->unit == SEAM_UNIT_NS ? "ns" : "count");
+	seam_json_u64(j, "samples", samples);
+	seam_json_u64(j, "weight", weight);
+	seam_json_u64(j, "lost", e->n_lost);
+}

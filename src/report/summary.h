@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* summary.h - what was recorded, how much of it is here, what was lost */
+#ifndef SEAM_SUMMARY_H
+#define SEAM_SUMMARY_H
+
+#include "base/json.h"
+#include "report/report.h"
+
+/* Whether anything was lost or skipped: exit status 3. */
+bool seam_summary_is_lossy(const struct seam_profile *profile);
+
+/* The first lines of every text: the command, the file, time, loss. */
+void seam_summary_head(const struct seam_report *report,
+		       const struct seam_view *view);
+
+/* A line for one event: samples, their weight, in how many threads. */
+void seam_summary_event(const struct seam_report *report,
+			const struct seam_view *view, uint32_t event,
+			uint64_t samples, uint64_t weight);
+
+/* The last lines: losses by cause, notes.  Nothing when there are none. */
+void seam_summary_tail(const struct seam_report *report,
+		       const struct seam_view *view);
+
+/*
+ * "1,234 samples (cpu-clock) over 5.01 s; 3 records lost (0.24 %)", for a
+ * subtitle.  Returns @buf.
+ */
+const char *seam_summary_line(const struct seam_profile *profile,
+			      uint64_t samples, char *buf, size_t cap);
+
+/* Members of an open object: command, file, times, lost, notes. */
+void seam_summary_json(const struct seam_report *report, struct seam_json *j,
+		       uint64_t samples);
+
+/* Members of an open object: event, unit, samples, weight, lost. */
+void seam_summary_event_json(const struct seam_report *report,
+			     struct seam_json *j, uint32_t event,
+			     uint64_t samples, uint64_t weight);
+
+#endif /* SEAM_SUMMARY_H */

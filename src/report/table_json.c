@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* table_json.c - rows as seam.report/1; the contract is in report.h */
+#include <stdlib.h>
+
+#include "report/report.h"
+#include "report/summary.h"
+
+static void put_identity(const struct seam_rows *table,
+			 const struct seam_row *row, struct seam_json *j)
+{
+	const struct seam_profile *profile = table->profile;
+	const char *name = seam_row_name(table, row);
+	const struct seam_process *process;
+	uint32_t id = row->id;
+
+	switch (table->by) {
+	case SEAM_BY_SYMBOL:
+		seam_json_string(j, "layer",
+				 seam_layer_name(seam_row_layer(table, row)));
+		seam_json_string(j, "symbol", name);
+		seam_json_string(j, "module", seam_row_module(table, row));
+		return;
+	case SEAM_BY_MODULE:
+		seam_json_string(j, "module", name);
+		return;
+	case SEAM_BY_THREAD:
+		seam_json_string(j, "thread", name);
+		seam_json_i64(j, "tid", profile->threads.items[id].tid);
+		id = profile->threads.items[id].process;
+		break;
+	case SEAM_BY_PROCESS:
+		break;
+	}
+	process = &profile->processes.items[id];
+	seam_json_string(j, "process",
+			 seam_profile_text(profile, process->name));
+	seam_json_i64(j, "pid", process->pid);
+}
+
+/* Weights of several events count different things and have no sum. */
+static void put_rows(const struct seam_report *report, struct seam_rows *table,
+		     struct seam_json *j, bool with_weights)
+{
+	size_t n;
+
+	seam_rows_sort(table, report->sort, false);
+	if (report->filter)
+		seam_rows_filter(table, report->filter);
+	n = report->top && report->top < table->n ? report->top : table->n;
+	seam_json_open(j, "rows", '[');
+	for (size_t i = 0; i < n; i++) {
+		const struct seam_row *row = &table->items[i];
+
+		seam_json_open(j, NULL, '{');
+		put_identity(table, row, j);
+		seam_json_u64(j, "self", row->self_samples);
+		seam_json_u64(j, "total", row->samples);
+		if (with_weights) {
+			seam_json_u64(j, "self_weight", row->self_weight);
+			seam_json_u64(j, "total_weight", row->weight);
+		}
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+}
+
+static bool is_shown(const struct seam_report *report, uint32_t event)
+{
+	const struct seam_selected *s = report->selected;
+	const struct seam_event *e = &report->profile->events.items[event];
+
+	return s->event == SEAM_NONE ? e->n_samples || e->n_lost :
+	       s->event == event;
+}
+
+static int put_event(const struct seam_report *report, struct seam_json *j,
+		     uint32_t event, bool with_rows)
+{
+	struct seam_rows table = { 0 };
+	int rc = seam_rows_make(&table, report->selected, event, report->by);
+
+	if (rc)
+		return rc;
+	seam_json_open(j, NULL, '{');
+	seam_summary_event_json(report, j, event, table.samples, table.weight);
+	if (with_rows)
+		put_rows(report, &table, j, true);
+	seam_json_close(j);
+	free(table.items);
+	return 0;
+}
+
+static int put_events(const struct seam_report *report, struct seam_json *j,
+		      bool several)
+{
+	int rc = 0;
+
+	seam_json_open(j, "events", '[');
+	for (uint32_t e = 0; e < report->profile->events.n && !rc; e++)
+		if (is_shown(report, e))
+			rc = put_event(report, j, e, several);
+	seam_json_close(j);
+	return rc;
+}
+
+int seam_report_json(const struct seam_report *report, FILE *out)
+{
+	struct seam_json j = seam_json_make(out, false);
+	struct seam_rows all = { 0 };
+	bool several = seam_selected_event(report->selected) == SEAM_NONE;
+	int rc = seam_rows_make(&all, report->selected, SEAM_NONE, report->by);
+
+	if (rc)
+		return rc;
+	seam_json_open(&j, NULL, '{');
+	seam_json_string(&j, "schema", "seam.report/1");
+	seam_summary_json(report, &j, all.samples);
+	seam_json_string(&j, "by", seam_by_name(report->by));
+	put_rows(report, &all, &j, !several);
+	rc = put_events(report, &j, several);
+	seam_json_close(&j);
+	free(all.items);
+	return rc;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree_text.c - a call tree drawn with lines
+ *
+ * Only where calls part does the tree step to the right: a callee that is
+ * alone stands under its caller.  A stack of thirty frames with three
+ * branches is three steps wide.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/call_tree.h"
+#include "report/summary.h"
+
+enum { FIGURES = 20 };	/* columns of total, self and gaps */
+
+/* The lines to the left of a node: one for each branch above it. */
+struct drawing {
+	const struct seam_report *report;
+	const struct seam_view *view;
+	const struct seam_call_tree *tree;
+	SEAM_ARRAY(bool) rails;		/* true: siblings follow below */
+	SEAM_ARRAY(uint32_t) steps;	/* rails of the path, by depth - 1 */
+};
+
+static const char *rail(const struct drawing *d, bool open)
+{
+	if (!open)
+		return "   ";
+	return d->view->unicode ? "│  " : "|  ";
+}
+
+static const char *branch(const struct drawing *d, bool open)
+{
+	if (d->view->unicode)
+		return open ? "├─ " : "└─ ";
+	return open ? "|- " : "`- ";
+}
+
+/* Draw the lines before @node; returns the columns used, 0 without memory. */
+static size_t put_rails(struct drawing *d, const struct seam_node *node)
+{
+	const struct seam_node *nodes = d->tree->tree.items;
+	bool open = node->next_sibling != SEAM_NONE;
+	bool parts = open || &nodes[nodes[node->parent].first_child] != node;
+	uint32_t *step;
+	bool *slot;
+
+	d->steps.n = node->depth - 1;
+	d->rails.n = d->steps.n ? d->steps.items[d->steps.n - 1] : 0;
+	for (size_t i = 0; i < d->rails.n; i++)
+		fputs(rail(d, d->rails.items[i]), d->view->out);
+	if (parts) {
+		fputs(branch(d, open), d->view->out);
+		slot = SEAM_ARRAY_PUSH(&d->rails);
+		if (!slot)
+			return 0;
+		*slot = open;
+	}
+	step = SEAM_ARRAY_PUSH(&d->steps);
+	if (!step)
+		return 0;
+	*step = (uint32_t)d->rails.n;
+	return 3 * d->rails.n + 1;
+}
+
+static void put_name(const struct drawing *d, const struct seam_node *node,
+		     size_t used)
+{
+	const struct seam_profile *profile = d->report->profile;
+	const struct seam_view *view = d->view;
+	size_t left = view->width > FIGURES + used + 16 ?
+		      view->width - FIGURES - used : 16;
+	int32_t number;
+
+	if (node->is_group) {
+		number = d->tree->group == SEAM_GROUP_THREAD ?
+			 profile->threads.items[node->key].tid :
+			 profile->processes.items[node->key].pid;
+		seam_view_style(view, SEAM_STYLE_BOLD);
+		seam_view_cell(view, seam_call_tree_name(d->tree, profile,
+							 node),
+			       left - 12, false);
+		fprintf(view->out, " (%d)", number);
+	} else {
+		seam_view_style(view, SEAM_STYLE_LAYER +
+				profile->functions.items[node->key >> 1].layer);
+		seam_view_cell(view, seam_call_tree_name(d->tree, profile,
+							 node),
+			       node->key & 1 ? left - 10 : left, false);
+	}
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	if (!node->is_group && (node->key & 1)) {
+		seam_view_style(view, SEAM_STYLE_DIM);
+		fputs(" (inlined)", view->out);
+		seam_view_style(view, SEAM_STYLE_PLAIN);
+	}
+	fputc('\n', view->out);
+}
+
+static int put_node(struct drawing *d, const struct seam_node *node)
+{
+	bool by_weight = d->tree->by_weight;
+	char total[SEAM_NUMBER], self[SEAM_NUMBER];
+	size_t used;
+
+	fprintf(d->view->out, "%8s  %8s  ",
+		seam_format_percent(total, by_weight ? node->weight :
+				    node->samples, d->tree->whole),
+		seam_format_percent(self, by_weight ? node->self_weight :
+				    node->self_samples, d->tree->whole));
+	used = put_rails(d, node);
+	if (!used)
+		return -ENOMEM;
+	put_name(d, node, used - 1);
+	return 0;
+}
+
+/* Samples without any stack have no root; under a thread they are its own. */
+static void put_stackless(const struct drawing *d)
+{
+	const struct seam_node *root = &d->tree->tree.items[0];
+	char share[SEAM_NUMBER];
+
+	if (root->self_samples == 0)
+		return;
+	seam_format_percent(share, d->tree->by_weight ? root->self_weight :
+			    root->self_samples, d->tree->whole);
+	fprintf(d->view->out, "%8s  %8s  [no stack]\n", share, share);
+}
+
+static void put_foot(const struct drawing *d)
+{
+	char n[SEAM_NUMBER];
+
+	if (!d->tree->n_hidden)
+		return;
+	seam_view_style(d->view, SEAM_STYLE_DIM);
+	fprintf(d->view->out, "%s smaller or other node%s not shown; "
+		"--min-percent 0 shows all sizes\n",
+		seam_format_count(n, d->tree->n_hidden),
+		d->tree->n_hidden == 1 ? "" : "s");
+	seam_view_style(d->view, SEAM_STYLE_PLAIN);
+}
+
+static int put_tree(struct drawing *d)
+{
+	const struct seam_tree *tree = &d->tree->tree;
+	int rc = 0;
+
+	seam_view_style(d->view, SEAM_STYLE_DIM);
+	fprintf(d->view->out, "%8s  %8s  CALLS\n", "TOTAL", "SELF");
+	seam_view_style(d->view, SEAM_STYLE_PLAIN);
+	for (uint32_t i = seam_tree_next(tree, 0, true);
+	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))
+		rc = put_node(d, &tree->items[i]);
+	put_stackless(d);
+	put_foot(d);
+	free(d->rails.items);
+	free(d->steps.items);
+	return rc;
+}
+
+/* 1 when the event had samples and is drawn. */
+static int put_event(const struct seam_report *report,
+		     const struct seam_view *view, uint32_t event)
+{
+	struct seam_call_tree tree;
+	struct drawing d = { .report = report, .view = view, .tree = &tree };
+	int rc = seam_call_tree_make(&tree, report, event);
+
+	if (rc || tree.tree.n == 0)
+		return rc;
+	seam_summary_event(report, view, event, tree.tree.items[0].samples,
+			   tree.tree.items[0].weight);
+	rc = put_tree(&d);
+	seam_call_tree_fini(&tree);
+	return rc ? rc : 1;
+}
+
+int seam_report_tree_text(const struct seam_report *report,
+			  const struct seam_view *view)
+{
+	bool any = false;
+
+	seam_summary_head(report, view);
+	for (uint32_t e = 0; e < report->profile->events.n; e++) {
+		int rc = put_event(report, view, e);
+
+		if (rc < 0)
+			return rc;
+		any |= rc > 0;
+	}
+	if (!any)
+		fputs("\nNo samples are selected.\n", view->out);
+	seam_summary_tail(report, view);
+	return 0;
+}

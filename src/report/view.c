@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* view.c - cells, bars and numbers; the contract is in view.h */
+#include "report/view.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+enum {
+	NARROWEST = 60,		/* narrower terminals wrap */
+	CELL_BYTES = 1024,	/* of an escaped name in a cell */
+};
+
+static unsigned int terminal_width(FILE *out)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	unsigned long n = 0;
+
+	if (!isatty(fileno(out)))
+		return 0;
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0)
+		n = size.ws_col;
+	if (n == 0 && columns)
+		n = strtoul(columns, NULL, 10);
+	if (n == 0 || n > 1000)
+		n = 80;
+	return n < NARROWEST ? NARROWEST : (unsigned int)n;
+}
+
+struct seam_view seam_view_make(FILE *out, bool color)
+{
+	return (struct seam_view) {
+		.out = out, .color = color, .width = terminal_width(out),
+		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+	};
+}
+
+void seam_view_style(const struct seam_view *view, unsigned int style)
+{
+	/* The 16 colours that every terminal lets its user choose. */
+	static const char *const codes[] = {
+		[SEAM_STYLE_PLAIN] = "0",
+		[SEAM_STYLE_BOLD] = "1",
+		[SEAM_STYLE_DIM] = "2",
+		[SEAM_STYLE_WARN] = "1;31",
+		[SEAM_STYLE_LAYER + SEAM_LAYER_KERNEL] = "33",
+		[SEAM_STYLE_LAYER + SEAM_LAYER_NATIVE] = "34",
+		[SEAM_STYLE_LAYER + SEAM_LAYER_JIT] = "32",
+		[SEAM_STYLE_LAYER + SEAM_LAYER_GUEST] = "35",
+	};
+
+	if (view->color && style < SEAM_ARRAY_SIZE(codes))
+		fprintf(view->out, "\x1b[%sm", codes[style]);
+}
+
+const char *seam_format_count(char buf[SEAM_NUMBER], uint64_t n)
+{
+	char digits[SEAM_NUMBER];
+	size_t size = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	size_t used = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		if (i && (size - i) % 3 == 0)
+			buf[used++] = ',';
+		buf[used++] = digits[i];
+	}
+	buf[used] = '\0';
+	return buf;
+}
+
+struct scale {
+	double factor;
+	const char *unit;
+};
+
+/* Three digits that count, in the largest of @scales that reaches 1. */
+static const char *scaled(char buf[SEAM_NUMBER], double value,
+			  const struct scale *scales, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && value < scales[i].factor)
+		i++;
+	value /= scales[i].factor;
+	snprintf(buf, SEAM_NUMBER, "%.*f%s",
+		 scales[i].factor <= 1 || value >= 100 ? 0 :
+		 value >= 10 ? 1 : 2, value, scales[i].unit);
+	return buf;
+}
+
+const char *seam_format_weight(char buf[SEAM_NUMBER], uint64_t weight,
+			       enum seam_unit unit)
+{
+	static const struct scale times[] = {
+		{ 1e9, " s" }, { 1e6, " ms" }, { 1e3, " us" }, { 1, " ns" },
+	};
+	static const struct scale counts[] = {
+		{ 1e12, " T" }, { 1e9, " G" }, { 1e6, " M" }, { 1, "" },
+	};
+
+	if (unit == SEAM_UNIT_NS)
+		return scaled(buf, (double)weight, times,
+			      SEAM_ARRAY_SIZE(times));
+	if (weight < 1000000)
+		return seam_format_count(buf, weight);
+	return scaled(buf, (double)weight, counts, SEAM_ARRAY_SIZE(counts));
+}
+
+const char *seam_format_percent(char buf[SEAM_NUMBER], uint64_t part,
+				uint64_t whole)
+{
+	snprintf(buf, SEAM_NUMBER, "%.2f%%",
+		 whole ? 100.0 * (double)part / (double)whole : 0.0);
+	return buf;
+}
+
+static bool begins_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+static size_t count_characters(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += begins_character(*text);
+	return n;
+}
+
+size_t seam_view_columns(const char *text, size_t most)
+{
+	char shown[CELL_BYTES];
+	size_t n;
+
+	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
+	n = count_characters(shown);
+	return n < most ? n : most;
+}
+
+/* Put the first @n characters of UTF-8. */
+static void put_characters(FILE *out, const char *text, size_t n)
+{
+	for (; *text; text++) {
+		if (begins_character(*text) && n-- == 0)
+			return;
+		fputc(*text, out);
+	}
+}
+
+static size_t put_cut(const struct seam_view *view, const char *text,
+		      size_t columns)
+{
+	char shown[CELL_BYTES];
+	size_t n;
+
+	if (columns < 2)
+		return 0;
+	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
+	n = count_characters(shown);
+	if (n <= columns) {
+		fputs(shown, view->out);
+		return n;
+	}
+	if (view->unicode) {
+		put_characters(view->out, shown, columns - 1);
+		fputs("…", view->out);
+	} else {
+		put_characters(view->out, shown, columns - 2);
+		fputs("..", view->out);
+	}
+	return columns;
+}
+
+void seam_view_cell(const struct seam_view *view, const char *text,
+		    size_t columns, bool filled)
+{
+	size_t used;
+
+	if (view->width) {
+		used = put_cut(view, text, columns);
+	} else {
+		seam_text_put(view->out, text, SEAM_TEXT_TERMINAL);
+		used = seam_view_columns(text, columns);
+	}
+	if (filled)
+		fprintf(view->out, "%*s", (int)(columns - used), "");
+}
+
+void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,
+		   size_t columns)
+{
+	static const char *const eighths[] = {
+		"", "▏", "▎", "▍", "▌", "▋", "▊", "▉",
+	};
+	double share = whole ? (double)part / (double)whole : 0;
+	size_t n = (size_t)(share * 8 * (double)columns + 0.5);
+	size_t used = 0;
+
+	if (n > columns * 8)
+		n = columns * 8;
+	for (; n >= 8; n -= 8, used++)
+		fputs("█", view->out);
+	if (n) {
+		fputs(eighths[n], view->out);
+		used++;
+	}
+	fprintf(view->out, "%*s", (int)(columns - used), "");
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.h - text for people: numbers, columns, colours, what a terminal can do
+ *
+ * Without a terminal there is no colour, no bar and nothing is cut, so that
+ * what is piped is whole; in a terminal a line fits its width.
+ */
+#ifndef SEAM_VIEW_H
+#define SEAM_VIEW_H
+
+#include "model/profile.h"
+
+struct seam_view {
+	FILE *out;
+	unsigned int width;	/* columns of the terminal; 0: not one */
+	bool color;
+	bool unicode;		/* the locale's encoding is UTF-8 */
+};
+
+/* What standard output can do, colour as the caller decided. */
+struct seam_view seam_view_make(FILE *out, bool color);
+
+enum seam_style {
+	SEAM_STYLE_PLAIN,
+	SEAM_STYLE_BOLD,
+	SEAM_STYLE_DIM,
+	SEAM_STYLE_WARN,
+	SEAM_STYLE_LAYER,	/* + enum seam_layer */
+};
+
+/* Begin a style; SEAM_STYLE_PLAIN ends it.  Nothing without colour. */
+void seam_view_style(const struct seam_view *view, unsigned int style);
+
+enum { SEAM_NUMBER = 40 };	/* room for any number below */
+
+/* "1,234,567"; returns @buf, as the next two do. */
+const char *seam_format_count(char buf[SEAM_NUMBER], uint64_t n);
+/* "1.23 s", "45.1 ms" for nanoseconds; "1.23 G", "512" for others. */
+const char *seam_format_weight(char buf[SEAM_NUMBER], uint64_t weight,
+			       enum seam_unit unit);
+/* "12.34%"; "0.00%" of nothing. */
+const char *seam_format_percent(char buf[SEAM_NUMBER], uint64_t part,
+				uint64_t whole);
+
+/* Columns that @text takes once escaped; no more than @most is looked at. */
+size_t seam_view_columns(const char *text, size_t most);
+
+/*
+ * @text, escaped, in a cell of @columns: filled with spaces, or cut with an
+ * ellipsis.  In a view without a width it is never cut.  The last cell of a
+ * line is not @filled.
+ */
+void seam_view_cell(const struct seam_view *view, const char *text,
+		    size_t columns, bool filled);
+
+/* A bar of @columns cells, @part of @whole of it drawn, in eighths. */
+void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,
+		   size_t columns);
+
+#endif /* SEAM_VIEW_H */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * consumer.c - the reading half of the protocol
+ *
+ *	producer                        consumer
+ *
+ *	load data_tail                  load data_head
+ *	   A  (control dependency)         C  (load-acquire)
+ *	store the record                load the record
+ *	   B  (store-release)              D  (store-release)
+ *	store data_head                 store data_tail
+ *
+ * C pairs with B: who sees the head sees the records before it.  D pairs
+ * with A: who sees the tail may overwrite what lies before it, because its
+ * reader is done.  For D the specification names a full barrier; a release
+ * is enough, since it orders the loads before it against the store.
+ *
+ * Source: "Memory synchronization" in Documentation/userspace-api/
+ * perf_ring_buffer.rst, section 2.3.4.
+ */
+#include "ring/consumer.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
+		  struct seam_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p = mmap(NULL, page + data_bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED, fd, 0);
+
+	*ring = (struct seam_ring) { 0 };
+	if (p == MAP_FAILED)
+		return seam_err_set(err, -errno,
+				    "cannot map a ring of %zu KiB: %s",
+				    data_bytes / 1024, strerror(errno));
+	seam_ring_attach(ring, p, page, data_bytes);
+	ring->mapped_bytes = page + data_bytes;
+	return 0;
+}
+
+void seam_ring_attach(struct seam_ring *ring, void *memory, size_t page_bytes,
+		      size_t data_bytes)
+{
+	struct seam_ring_control *control = memory;
+
+	*ring = (struct seam_ring) {
+		.control = control,
+		.data = (const uint8_t *)memory + page_bytes,
+		.size = data_bytes,
+		/* relaxed: only consumers write it, and we are the one */
+		.tail = atomic_load_explicit(&control->data_tail,
+					     memory_order_relaxed),
+	};
+}
+
+void seam_ring_fini(struct seam_ring *ring)
+{
+	if (ring->mapped_bytes)
+		munmap(ring->control, ring->mapped_bytes);
+	*ring = (struct seam_ring) { 0 };
+}
+
+/* Free the ring up to @pos. */
+static void publish_tail(struct seam_ring *ring, uint64_t pos)
+{
+	ring->tail = pos;
+	/* release: D, pairs with A; our loads of the records come before */
+	atomic_store_explicit(&ring->control->data_tail, pos,
+			      memory_order_release);
+}
+
+size_t seam_ring_peek(struct seam_ring *ring, struct seam_ring_span *span)
+{
+	uint64_t head, n, at, first;
+
+	*span = (struct seam_ring_span) { .end = ring->tail };
+	if (!ring->control)
+		return 0;
+	/* acquire: C, pairs with B; the records come after.  Loaded once. */
+	head = atomic_load_explicit(&ring->control->data_head,
+				    memory_order_acquire);
+	n = head - ring->tail;
+	if (n > ring->size || n % 8) {
+		/* No record boundary is known any more: begin at the head. */
+		ring->n_resyncs++;
+		publish_tail(ring, head & ~UINT64_C(7));
+		span->end = ring->tail;
+		return 0;
+	}
+	at = ring->tail & (ring->size - 1);
+	first = n < ring->size - at ? n : ring->size - at;
+	span->part[0] = ring->data + at;
+	span->size[0] = first;
+	span->part[1] = ring->data;
+	span->size[1] = n - first;
+	span->end = head;
+	return n;
+}
+
+static const uint8_t *at(const struct seam_ring_span *span, size_t pos)
+{
+	return pos < span->size[0] ? span->part[0] + pos :
+	       span->part[1] + (pos - span->size[0]);
+}
+
+bool seam_ring_record(const struct seam_ring_span *span, size_t pos,
+		      struct seam_ring_header *header)
+{
+	size_t left = seam_ring_span_bytes(span) - pos;
+
+	if (left < sizeof(*header))
+		return false;
+	/* Positions are multiples of 8, so a header is in one piece. */
+	memcpy(header, at(span, pos), sizeof(*header));
+	return header->size >= sizeof(*header) && header->size % 8 == 0 &&
+	       header->size <= left;
+}
+
+const void *seam_ring_bytes(const struct seam_ring_span *span, size_t pos,
+			    size_t size, void *scratch)
+{
+	size_t first;
+
+	if (pos >= span->size[0] || size <= span->size[0] - pos)
+		return at(span, pos);
+	first = span->size[0] - pos;
+	memcpy(scratch, span->part[0] + pos, first);
+	memcpy((uint8_t *)scratch + first, span->part[1], size - first);
+	return scratch;
+}
+
+void seam_ring_advance(struct seam_ring *ring,
+		       const struct seam_ring_span *span)
+{
+	if (ring->control && span->end != ring->tail)
+		publish_tail(ring, span->end);
+}

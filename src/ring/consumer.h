@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * consumer.h - take records out of a ring
+ *
+ *	seam_ring_peek(&ring, &span);
+ *	while (seam_ring_record(&span, pos, &header))
+ *		pos += header.size;
+ *	... keep span's first pos bytes ...
+ *	seam_ring_advance(&ring, &span);
+ *
+ * The bytes stay where they are until seam_ring_advance(), so a drain can
+ * hand them to pwritev() without a copy.
+ *
+ * Nothing in a ring is trusted: a position that cannot be is counted and
+ * jumped over, a record whose size cannot be ends the walk, and no access
+ * leaves the mapping.  A producer that lies costs only its own data.
+ *
+ * Threads: a ring has one consumer at a time.
+ */
+#ifndef SEAM_RING_CONSUMER_H
+#define SEAM_RING_CONSUMER_H
+
+#include "base/err.h"
+#include "ring/layout.h"
+
+/* Zeroed is valid: a ring of no bytes that is always empty. */
+struct seam_ring {
+	struct seam_ring_control *control;
+	const uint8_t *data;
+	uint64_t size;		/* bytes of data, ours: never read again */
+	uint64_t tail;		/* ours; data_tail is only a copy of it */
+	size_t mapped_bytes;	/* 0: the memory is somebody else's */
+	uint64_t n_resyncs;	/* positions that could not be */
+};
+
+/* What can be read now: one run of bytes, or two when it wraps. */
+struct seam_ring_span {
+	const uint8_t *part[2];
+	size_t size[2];		/* bytes; size[1] is 0 without a wrap */
+	uint64_t end;		/* position behind the last byte */
+};
+
+/*
+ * Map the ring of perf event @fd with @data_bytes (a power of two, at least
+ * a page) of data.  -EPERM: more memory than this user may lock.
+ */
+int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
+		  struct seam_err *err);
+
+/*
+ * Use the ring in @memory: a control page and @data_bytes of data, a power
+ * of two.  The memory must outlive the ring.
+ */
+void seam_ring_attach(struct seam_ring *ring, void *memory, size_t page_bytes,
+		      size_t data_bytes);
+
+/* Valid on a zeroed ring, and again after itself. */
+void seam_ring_fini(struct seam_ring *ring);
+
+/* See what is there.  Returns the number of bytes, 0 for none. */
+size_t seam_ring_peek(struct seam_ring *ring, struct seam_ring_span *span);
+
+/*
+ * The header at @pos bytes into the span.  False at the end, and where no
+ * whole record can be: @pos then says how many bytes were good.
+ */
+bool seam_ring_record(const struct seam_ring_span *span, size_t pos,
+		      struct seam_ring_header *header);
+
+/*
+ * @size bytes at @pos, in place where they are in one piece, else copied to
+ * @scratch, which has room for @size.  @pos + @size must be in the span.
+ */
+const void *seam_ring_bytes(const struct seam_ring_span *span, size_t pos,
+			    size_t size, void *scratch);
+
+/* Give the span back to the producer. */
+void seam_ring_advance(struct seam_ring *ring,
+		       const struct seam_ring_span *span);
+
+static inline size_t seam_ring_span_bytes(const struct seam_ring_span *span)
+{
+	return span->size[0] + span->size[1];
+}
+
+#endif /* SEAM_RING_CONSUMER_H */

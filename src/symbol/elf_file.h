@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_file.h - an ELF file that is open, and where its bytes are mapped
+ *
+ * The file is read, never mapped: whoever writes to it while we read gives
+ * us wrong bytes and not a SIGBUS.  Only regular files are opened, and only
+ * after a look that has no effect on them, because a recording may name
+ * devices and fifos.
+ *
+ * 32 and 64 bit, both byte orders.
+ */
+#ifndef SEAM_ELF_FILE_H
+#define SEAM_ELF_FILE_H
+
+#include "base/array.h"
+#include "base/err.h"
+
+#include <gelf.h>
+
+enum { SEAM_BUILD_ID_MAX = 20 };
+
+/* A run of the file that is mapped to run: PT_LOAD. */
+struct seam_segment {
+	uint64_t offset;	/* in the file */
+	uint64_t size;		/* bytes, in the file */
+	uint64_t addr;		/* what symbols and DWARF call it */
+	bool runs;		/* PF_X */
+};
+
+struct seam_segments {
+	struct seam_segment *items;
+	size_t n, cap;
+};
+
+/* Zeroed is valid and closed. */
+struct seam_elf {
+	Elf *elf;
+	int fd;			/* -1: bytes in memory */
+	void *image;		/* owned; when fd is -1 */
+	char *path;		/* owned; NULL for memory */
+	uint64_t size;		/* bytes of the file */
+	int machine;		/* EM_X86_64, ... */
+	uint8_t build_id[SEAM_BUILD_ID_MAX];
+	size_t build_id_size;	/* 0: has none */
+	struct seam_segments segments;
+};
+
+/*
+ * Open a regular file for reading without following anything into a device:
+ * the descriptor, or -errno with the reason in @err.
+ */
+int seam_elf_open_fd(const char *path, struct seam_err *err);
+
+/* Open @path.  0, or -errno with the reason. */
+int seam_elf_open(struct seam_elf *file, const char *path,
+		  struct seam_err *err);
+
+/* The same for a file that is open.  Takes @fd, on failure too. */
+int seam_elf_open_at(struct seam_elf *file, int fd, const char *path,
+		     struct seam_err *err);
+
+/* The same for @size bytes of malloc().  Takes @image, on failure too. */
+int seam_elf_open_image(struct seam_elf *file, void *image, size_t size,
+			struct seam_err *err);
+
+/* Give the descriptor back; what has been read of the file stays. */
+void seam_elf_release_fd(struct seam_elf *file);
+
+void seam_elf_close(struct seam_elf *file);
+
+/*
+ * The address of the byte at @offset of the file; where two segments hold it,
+ * of the one that runs.  False when none does.
+ */
+bool seam_segments_addr(const struct seam_segments *segments, uint64_t offset,
+			uint64_t *addr);
+
+/*
+ * The section called @name that has bytes in the file, with its header in
+ * @header; NULL when there is none.
+ */
+Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
+			  GElf_Shdr *header);
+
+/*
+ * Whether @id, as recorded, is the build id of @file.  Recordings of old
+ * kernels pad ids with zeros to 20 bytes.
+ */
+bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size);
+
+/* "98fe01.." into @text, which has room for 2 * SEAM_BUILD_ID_MAX + 1. */
+const char *seam_build_id_text(char *text, const uint8_t *id, size_t size);
+
+#endif /* SEAM_ELF_FILE_H */

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbols.c - modules, and who answers for which; contract in symbols.h
+ *
+ * A module is opened when the first address of it is asked for.  From then
+ * on it holds tables in memory and no descriptor, so that a recording of a
+ * thousand files does not run out of them.
+ */
+#include "symbol/symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "symbol/dwarf.h"
+#include "symbol/elf_symbols.h"
+#include "symbol/find.h"
+#include "symbol/kernel.h"
+#include "symbol/symtab.h"
+
+struct module {
+	bool is_kernel;
+	bool opened;
+	struct seam_module file;	/* a copy */
+	struct seam_kernel kernel;	/* a copy */
+	struct seam_arena arena;	/* names in answers */
+	char problem[SEAM_ERR_TEXT];	/* "" when there is none */
+	struct seam_segments segments;
+	struct seam_symtab table;
+	struct seam_dwarf *dwarf;	/* NULL: none */
+	struct seam_kernel_symbols kernel_symbols;
+};
+
+struct seam_symbols {
+	struct seam_symbols_options options;
+	struct seam_arena arena;	/* what modules and options point to */
+	/* Pointers: a module stays where it is while others are added. */
+	SEAM_ARRAY(struct module *) modules;
+	struct seam_index index;	/* of modules, by path and build id */
+};
+
+/* A copy of a string that may be NULL; false when memory ran out. */
+static bool keep(struct seam_symbols *symbols, const char **to,
+		 const char *text)
+{
+	*to = text ? seam_arena_text(&symbols->arena, text, strlen(text)) :
+	      NULL;
+	return !text || *to;
+}
+
+static bool keep_id(struct seam_symbols *symbols, const uint8_t **to,
+		    size_t *to_size, const uint8_t *id, size_t size)
+{
+	if (size > SEAM_BUILD_ID_MAX)
+		size = SEAM_BUILD_ID_MAX;
+	*to_size = id ? size : 0;
+	*to = *to_size > 0 ? (const uint8_t *)seam_arena_text(&symbols->arena,
+			(const char *)id, size) : NULL;
+	return *to_size == 0 || *to;
+}
+
+static bool keep_options(struct seam_symbols *symbols,
+			 const struct seam_symbols_options *options)
+{
+	const char **roots = seam_arena_alloc(&symbols->arena,
+		(options->n_symfs + 1) * sizeof(*roots));
+
+	symbols->options = *options;
+	symbols->options.symfs = roots;
+	if (!roots || !keep(symbols, &symbols->options.bundle,
+			    options->bundle))
+		return false;
+	for (size_t i = 0; i < options->n_symfs; i++)
+		if (!keep(symbols, &roots[i], options->symfs[i]))
+			return false;
+	return true;
+}
+
+struct seam_symbols *
+seam_symbols_new(const struct seam_symbols_options *options)
+{
+	struct seam_symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols || keep_options(symbols, options))
+		return symbols;
+	seam_symbols_free(symbols);
+	return NULL;
+}
+
+static void free_module(struct module *module)
+{
+	seam_dwarf_close(module->dwarf);
+	seam_symtab_fini(&module->table);
+	seam_kernel_close(&module->kernel_symbols);
+	free(module->segments.items);
+	seam_arena_fini(&module->arena);
+	free(module);
+}
+
+void seam_symbols_free(struct seam_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->modules.n; i++)
+		free_module(symbols->modules.items[i]);
+	free(symbols->modules.items);
+	seam_index_fini(&symbols->index);
+	seam_arena_fini(&symbols->arena);
+	free(symbols);
+}
+
+static uint32_t add_module(struct seam_symbols *symbols, struct module *module,
+			   uint64_t hash)
+{
+	uint32_t id = (uint32_t)symbols->modules.n;
+	struct module **slot = SEAM_ARRAY_PUSH(&symbols->modules);
+
+	if (slot && !seam_index_add(&symbols->index, hash, id)) {
+		*slot = module;
+		return id;
+	}
+	if (slot)
+		symbols->modules.n--;
+	free_module(module);
+	return SEAM_NONE;
+}
+
+static bool same_id(const uint8_t *a, size_t a_size, const uint8_t *b,
+		    size_t b_size)
+{
+	return a_size == b_size && (a_size == 0 || !memcmp(a, b, a_size));
+}
+
+static bool is_file(const struct module *module, const struct seam_module *file)
+{
+	return !module->is_kernel && !strcmp(module->file.path, file->path) &&
+	       same_id(module->file.build_id, module->file.build_id_size,
+		       file->build_id, file->build_id_size);
+}
+
+uint32_t seam_symbols_module(struct seam_symbols *symbols,
+			     const struct seam_module *file)
+{
+	struct seam_module want = *file;
+	struct seam_index_probe probe;
+	struct module *module;
+	uint64_t hash;
+	uint32_t id;
+
+	if (!want.build_id || want.build_id_size > SEAM_BUILD_ID_MAX)
+		want.build_id_size = want.build_id ? SEAM_BUILD_ID_MAX : 0;
+	hash = seam_hash_bytes(want.path, strlen(want.path), 0);
+	if (want.build_id_size > 0)
+		hash = seam_hash_bytes(want.build_id, want.build_id_size,
+				       hash);
+	probe = seam_index_probe(&symbols->index, hash);
+	while ((id = seam_index_next(&symbols->index, &probe)) != SEAM_NONE)
+		if (is_file(symbols->modules.items[id], &want))
+			return id;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return SEAM_NONE;
+	module->file.pid = want.pid;
+	if (!keep(symbols, &module->file.path, want.path) ||
+	    !keep_id(symbols, &module->file.build_id,
+		     &module->file.build_id_size, want.build_id,
+		     want.build_id_size)) {
+		free_module(module);
+		return SEAM_NONE;
+	}
+	return add_module(symbols, module, hash);
+}
+
+static bool is_kernel(const struct module *module,
+		      const struct seam_kernel *kernel)
+{
+	const struct seam_kernel *have = &module->kernel;
+	const char *boot_id = kernel->boot_id ? kernel->boot_id : "";
+
+	return module->is_kernel && have->text_addr == kernel->text_addr &&
+	       !strcmp(have->boot_id ? have->boot_id : "", boot_id) &&
+	       same_id(have->build_id, have->build_id_size, kernel->build_id,
+		       kernel->build_id ? kernel->build_id_size : 0);
+}
+
+uint32_t seam_symbols_kernel(struct seam_symbols *symbols,
+			     const struct seam_kernel *kernel)
+{
+	struct module *module;
+
+	for (size_t i = 0; i < symbols->modules.n; i++)
+		if (is_kernel(symbols->modules.items[i], kernel))
+			return (uint32_t)i;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return SEAM_NONE;
+	module->is_kernel = true;
+	module->kernel.text_addr = kernel->text_addr;
+	if (!keep(symbols, &module->kernel.boot_id, kernel->boot_id) ||
+	    !keep_id(symbols, &module->kernel.build_id,
+		     &module->kernel.build_id_size, kernel->build_id,
+		     kernel->build_id_size)) {
+		free_module(module);
+		return SEAM_NONE;
+	}
+	return add_module(symbols, module, kernel->text_addr);
+}
+
+/* The causes of @err in one line, the last one first. */
+static void set_problem(struct module *module, const struct seam_err *err)
+{
+	size_t pos = 0;
+
+	for (int i = err->n_causes - 1; i >= 0; i--) {
+		int n = snprintf(module->problem + pos,
+				 sizeof(module->problem) - pos, "%s%s",
+				 pos ? ": " : "", err->cause[i]);
+
+		if (n < 0 || (size_t)n >= sizeof(module->problem) - pos)
+			break;
+		pos += (size_t)n;
+	}
+}
+
+/*
+ * All symbols there are.  The small table in .gnu_debugdata is for files whose
+ * full one is not at hand.
+ */
+static int read_symbols(struct module *module, const struct seam_elf *file,
+			const struct seam_elf *debug)
+{
+	struct seam_symtab *table = &module->table;
+	size_t n;
+	int r = seam_elf_symbols(table, &module->arena, file);
+
+	if (!r && debug)
+		r = seam_elf_symbols(table, &module->arena, debug);
+	else if (!r && !seam_elf_has_symtab(file))
+		r = seam_elf_minidebug(table, &module->arena, file);
+	if (!r)
+		r = seam_symtab_sort(table);
+	n = table->symbols.n;
+	if (!r)
+		r = seam_elf_plt(table, &module->arena, file);
+	return r || table->symbols.n == n ? r : seam_symtab_sort(table);
+}
+
+static void read_file(struct seam_symbols *symbols, struct module *module,
+		      struct seam_elf *file, struct seam_elf *debug)
+{
+	struct seam_elf *dwarf = seam_dwarf_is_in(file) ? file : debug;
+	struct seam_err err = { 0 };
+
+	if (read_symbols(module, file, debug))
+		seam_err_set(&err, -ENOMEM, "out of memory");
+	module->segments = file->segments;
+	file->segments = (struct seam_segments) { 0 };
+	if (!err.code && module->table.symbols.n == 0)
+		seam_err_set(&err, -ENODATA, "the file has no symbols");
+	if (!symbols->options.no_lines && dwarf && seam_dwarf_is_in(dwarf))
+		seam_dwarf_open(&module->dwarf, dwarf, &symbols->options,
+				&module->arena, &err);
+	set_problem(module, &err);
+}
+
+static bool has_code(const struct seam_elf *file)
+{
+	for (size_t i = 0; i < file->segments.n; i++)
+		if (file->segments.items[i].runs)
+			return true;
+	return false;
+}
+
+static void open_file(struct seam_symbols *symbols, struct module *module)
+{
+	const struct seam_symbols_options *options = &symbols->options;
+	struct seam_err why = { 0 };
+	struct seam_elf file, debug;
+	bool whole, has_debug;
+
+	if (seam_find_module(&file, options, &module->file, &why)) {
+		set_problem(module, &why);
+		return;
+	}
+	if (!has_code(&file)) {
+		seam_err_set(&why, -ENODATA, "the file holds no code; "
+			     "debug information alone does not say where "
+			     "code was mapped");
+		set_problem(module, &why);
+		seam_elf_close(&file);
+		return;
+	}
+	whole = seam_elf_has_symtab(&file) &&
+		(options->no_lines || seam_dwarf_is_in(&file));
+	why = (struct seam_err) { 0 };
+	has_debug = !whole && !seam_find_debug(&debug, options, &module->file,
+					       &file, &why);
+	read_file(symbols, module, &file, has_debug ? &debug : NULL);
+	if (!has_debug && !whole && why.n_causes > 0 && !module->problem[0])
+		set_problem(module, &why);
+	if (has_debug)
+		seam_elf_close(&debug);
+	seam_elf_close(&file);
+}
+
+static void open_module(struct seam_symbols *symbols, struct module *module)
+{
+	struct seam_err err = { 0 };
+
+	module->opened = true;
+	if (!module->is_kernel)
+		open_file(symbols, module);
+	else if (seam_kernel_load(&module->kernel_symbols,
+				  symbols->options.bundle, &module->kernel,
+				  &err))
+		set_problem(module, &err);
+}
+
+static size_t resolve_kernel(struct module *module, uint64_t addr,
+			     struct seam_location *out)
+{
+	const char *name = seam_symtab_name(&module->kernel_symbols.table, addr,
+					    &module->arena);
+
+	if (!name)
+		return 0;
+	*out = (struct seam_location) { .function = name };
+	return 1;
+}
+
+/*
+ * DWARF knows the calls, but the linker knows the function's real name; unless
+ * the symbol has no size, and reaches here only because none follows it.
+ */
+static size_t resolve_file(struct module *module, uint64_t offset,
+			   struct seam_location *out, size_t cap)
+{
+	const struct seam_symbol *symbol;
+	uint64_t addr;
+	size_t n;
+
+	if (!seam_segments_addr(&module->segments, offset, &addr))
+		return 0;
+	n = module->dwarf ?
+	    seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
+	symbol = seam_symtab_find(&module->table, addr);
+	if (!symbol || (n > 0 && out[n - 1].function &&
+			symbol->end <= symbol->start))
+		return n;
+	if (n == 0)
+		out[n++] = (struct seam_location) { 0 };
+	out[n - 1].function = seam_symtab_name(&module->table, addr,
+					       &module->arena);
+	return n;
+}
+
+size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t id,
+			    uint64_t addr, struct seam_location *out,
+			    size_t cap)
+{
+	struct module *module;
+
+	if (id >= symbols->modules.n || cap == 0)
+		return 0;
+	module = symbols->modules.items[id];
+	if (!module->opened)
+		open_module(symbols, module);
+	return module->is_kernel ? resolve_kernel(module, addr, out) :
+	       resolve_file(module, addr, out, cap);
+}
+
+const char *seam_symbols_problem(const struct seam_symbols *symbols,
+				 uint32_t id)
+{
+	const struct module *module;
+
+	if (id >= symbols->modules.n)
+		return NULL;
+	module = symbols->modules.items[id];
+	if (module->problem[0])
+		return module->problem;
+	return module->dwarf ? seam_dwarf_problem(module->dwarf) : NULL;
+}

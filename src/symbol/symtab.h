@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symtab.h - the symbols of one file or kernel, by address
+ *
+ * Takes symbols in any order, with or without sizes, several at one address,
+ * and answers which one an address belongs to:
+ *
+ * - a symbol without a size ends where the next one starts, and never
+ *   behind its limit;
+ * - a label (a symbol of no type and no size) inside a sized symbol is a
+ *   place in that function, and no function;
+ * - of several at one address the best one counts: see symtab.c.
+ *
+ * Names are borrowed and must outlive the table.
+ */
+#ifndef SEAM_SYMTAB_H
+#define SEAM_SYMTAB_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "symbol/intervals.h"
+
+enum seam_symbol_flag {
+	SEAM_SYMBOL_GLOBAL = 1,
+	SEAM_SYMBOL_WEAK = 2,
+	SEAM_SYMBOL_LABEL = 4,	/* has no type */
+	SEAM_SYMBOL_FENCE = 8,	/* data: ends what is before it, has no name */
+};
+
+struct seam_symbol {
+	uint64_t start;
+	uint64_t end;		/* == start: no size */
+	uint64_t limit;		/* a symbol without a size ends by then */
+	const char *name;	/* as the linker knows it */
+	const char *shown;	/* for people; NULL until asked for */
+	uint32_t flags;		/* of enum seam_symbol_flag */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_symtab {
+	SEAM_ARRAY(struct seam_symbol) symbols;
+	struct seam_intervals intervals;
+};
+
+/* 0 or -ENOMEM. */
+int seam_symtab_add(struct seam_symtab *table, const struct seam_symbol *symbol);
+
+/*
+ * Sort what was added.  Needed before look-ups, and again after more was
+ * added.  0 or -ENOMEM.
+ */
+int seam_symtab_sort(struct seam_symtab *table);
+
+/*
+ * The symbol that @addr is in, or NULL.  Of equally good aliases the first of
+ * the table.  O(log n).
+ */
+const struct seam_symbol *seam_symtab_find(const struct seam_symtab *table,
+					   uint64_t addr);
+
+/*
+ * The name to show for the function at @addr, or NULL: demangled, and the
+ * best of equally good aliases.  Made once, in @arena; one arena for all
+ * calls.
+ */
+const char *seam_symtab_name(struct seam_symtab *table, uint64_t addr,
+			     struct seam_arena *arena);
+
+void seam_symtab_fini(struct seam_symtab *table);
+
+#endif /* SEAM_SYMTAB_H */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* manifest.c - meta.json; the format is in manifest.h */
+#include "wire/manifest.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SCHEMA "seam.bundle/1"
+
+static void put_strings(struct seam_json *j, const char *key,
+			const char *const *items, size_t n)
+{
+	seam_json_open(j, key, '[');
+	for (size_t i = 0; i < n; i++)
+		seam_json_string(j, NULL, items[i]);
+	seam_json_close(j);
+}
+
+static void put_host(struct seam_json *j, const struct seam_manifest *m)
+{
+	char addr[32];
+
+	seam_json_open(j, "host", '{');
+	seam_json_string(j, "name", m->host);
+	seam_json_string(j, "release", m->release);
+	seam_json_string(j, "arch", m->arch);
+	seam_json_string(j, "boot_id", m->boot_id);
+	seam_json_close(j);
+	snprintf(addr, sizeof(addr), "0x%" PRIx64, m->kernel_text_addr);
+	seam_json_open(j, "kernel", '{');
+	seam_json_hex(j, "build_id", (struct seam_bytes) {
+		m->kernel_build_id, m->kernel_build_id_size });
+	seam_json_string(j, "text", addr);
+	seam_json_close(j);
+	seam_json_open(j, "vdso", '{');
+	seam_json_hex(j, "build_id", (struct seam_bytes) {
+		m->vdso_build_id, m->vdso_build_id_size });
+	seam_json_close(j);
+}
+
+static void put_rings(struct seam_json *j, const struct seam_manifest *m)
+{
+	seam_json_open(j, "rings", '[');
+	for (size_t i = 0; i < m->n_rings; i++) {
+		const struct seam_manifest_ring *ring = &m->rings[i];
+
+		seam_json_open(j, NULL, '{');
+		seam_json_u64(j, "cpu", ring->cpu);
+		seam_json_string(j, "kind", ring->is_sideband ? "sideband" :
+				 "samples");
+		seam_json_u64(j, "bytes", ring->size_bytes);
+		seam_json_u64(j, "records", ring->n_records);
+		seam_json_u64(j, "drained_bytes", ring->n_bytes);
+		seam_json_u64(j, "lost", ring->n_lost);
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+}
+
+static void put_times(struct seam_json *j, const struct seam_manifest *m)
+{
+	seam_json_string(j, "clock", "CLOCK_MONOTONIC");
+	seam_json_open(j, "start", '{');
+	seam_json_u64(j, "wall_ns", m->start_wall_ns);
+	seam_json_u64(j, "monotonic_ns", m->start_ns);
+	seam_json_close(j);
+	seam_json_u64(j, "duration_ns", m->duration_ns);
+}
+
+static void put_counts(struct seam_json *j, const struct seam_manifest *m)
+{
+	seam_json_u64(j, "samples", m->n_samples);
+	seam_json_u64(j, "throttled", m->n_throttled);
+	seam_json_open(j, "lost", '{');
+	seam_json_u64(j, "ring_full", m->n_lost);
+	seam_json_u64(j, "not_written", m->n_unwritten);
+	seam_json_u64(j, "damaged_bytes", m->n_bad_bytes);
+	seam_json_close(j);
+}
+
+static void put_manifest(FILE *out, const struct seam_manifest *m)
+{
+	struct seam_json j = seam_json_make(out, true);
+
+	seam_json_open(&j, NULL, '{');
+	seam_json_string(&j, "schema", SCHEMA);
+	seam_json_string(&j, "version", m->version);
+	seam_json_bool(&j, "complete", m->complete);
+	put_strings(&j, "command", m->words, m->n_words);
+	put_host(&j, m);
+	put_times(&j, m);
+	put_strings(&j, "events", m->events, m->n_events);
+	put_strings(&j, "left_out", m->left_out, m->n_left_out);
+	put_counts(&j, m);
+	put_rings(&j, m);
+	seam_json_close(&j);
+}
+
+int seam_manifest_write(int fd, const struct seam_manifest *m,
+			struct seam_err *err)
+{
+	int copy = dup(fd);
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+	bool failed;
+
+	if (!out) {
+		int code = errno;
+
+		if (copy >= 0)
+			close(copy);
+		return seam_err_set(err, -code, "cannot write 'meta.json': "
+				    "%s", strerror(code));
+	}
+	rewind(out);
+	put_manifest(out, m);
+	failed = ferror(out);
+	errno = failed ? EIO : 0;
+	/* the descriptors share their position: the end of what was written */
+	if (fclose(out) != 0 || failed ||
+	    ftruncate(fd, lseek(fd, 0, SEEK_CUR)) < 0)
+		return seam_err_set(err, errno ? -errno : -EIO,
+				    "cannot write 'meta.json': %s",
+				    strerror(errno ? errno : EIO));
+	return 0;
+}
+
+static const char *string_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static uint64_t u64_of(const json_t *object, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(object, key));
+
+	return v < 0 ? 0 : (uint64_t)v;
+}
+
+static size_t read_build_id(const json_t *object, uint8_t *id)
+{
+	const char *text = string_of(object, "build_id");
+	size_t n = strlen(text);
+
+	if (n % 2 || n / 2 > SEAM_MANIFEST_BUILD_ID ||
+	    strspn(text, "0123456789abcdef") != n)
+		return 0;
+	for (size_t i = 0; i < n / 2; i++) {
+		char digits[3] = { text[2 * i], text[2 * i + 1] };
+
+		id[i] = (uint8_t)strtoul(digits, NULL, 16);
+	}
+	return n / 2;
+}
+
+/* The strings of an array, in memory that the array itself lends: none. */
+static const char *const *read_strings(const json_t *array, size_t *n)
+{
+	const char **items = calloc(json_array_size(array) + 1,
+				    sizeof(*items));
+
+	*n = 0;
+	for (size_t i = 0; items && i < json_array_size(array); i++) {
+		const char *text =
+			json_string_value(json_array_get(array, i));
+
+		if (text)
+			items[(*n)++] = text;
+	}
+	return items;
+}
+
+static void read_members(struct seam_manifest *m, const json_t *root)
+{
+	const json_t *host = json_object_get(root, "host");
+	const json_t *kernel = json_object_get(root, "kernel");
+	const json_t *start = json_object_get(root, "start");
+	const json_t *lost = json_object_get(root, "lost");
+
+	m->version = string_of(root, "version");
+	m->complete = json_is_true(json_object_get(root, "complete"));
+	m->words = read_strings(json_object_get(root, "command"),
+				&m->n_words);
+	m->host = string_of(host, "name");
+	m->release = string_of(host, "release");
+	m->arch = string_of(host, "arch");
+	m->boot_id = string_of(host, "boot_id");
+	m->kernel_build_id_size = read_build_id(kernel, m->kernel_build_id);
+	m->kernel_text_addr = strtoull(string_of(kernel, "text"), NULL, 16);
+	m->vdso_build_id_size = read_build_id(json_object_get(root, "vdso"),
+					      m->vdso_build_id);
+	m->start_wall_ns = u64_of(start, "wall_ns");
+	m->start_ns = u64_of(start, "monotonic_ns");
+	m->duration_ns = u64_of(root, "duration_ns");
+	m->events = read_strings(json_object_get(root, "events"),
+				 &m->n_events);
+	m->left_out = read_strings(json_object_get(root, "left_out"),
+				   &m->n_left_out);
+	m->n_samples = u64_of(root, "samples");
+	m->n_throttled = u64_of(root, "throttled");
+	m->n_lost = u64_of(lost, "ring_full");
+	m->n_unwritten = u64_of(lost, "not_written");
+	m->n_bad_bytes = u64_of(lost, "damaged_bytes");
+}
+
+int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
+		       struct seam_err *err)
+{
+	json_error_t problem;
+	json_t *root = json_loadb((const char *)json.data, json.size, 0,
+				  &problem);
+
+	*m = (struct seam_manifest) { 0 };
+	if (!root)
+		return seam_err_set(err, -EBADMSG, "not JSON: line %d: %s",
+				    problem.line, problem.text);
+	if (strcmp(string_of(root, "schema"), SCHEMA) != 0) {
+		json_decref(root);
+		return seam_err_set(err, -ENOTSUP, "its schema is not '"
+				    SCHEMA "'");
+	}
+	m->owner = root;
+	read_members(m, root);
+	return 0;
+}
+
+void seam_manifest_fini(struct seam_manifest *m)
+{
+	if (m->owner) {
+		json_decref(m->owner);
+		free((void *)(uintptr_t)m->words);
+		free((void *)(uintptr_t)m->events);
+		free((void *)(uintptr_t)m->left_out);
+	}
+	*m = (struct seam_manifest) { 0 };
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * manifest.h - meta.json, what a bundle says of itself
+ *
+ * Written when a recording starts, so that a killed one is known too, and
+ * again when it is complete.  It holds what perf.data has no place for:
+ * which boot of which kernel the addresses belong to, and what was lost,
+ * where and why.  Readers ignore members that they do not know; a member
+ * that is not there reads as 0, "" or false.
+ *
+ *	{"schema":"seam.bundle/1","version":"seam 0.1.0","complete":true,
+ *	 "command":["seam","record","--","make"],
+ *	 "host":{"name","release","arch","boot_id"},
+ *	 "kernel":{"build_id":"48dc..","text":"0xffffffff81000000"},
+ *	 "vdso":{"build_id":"9f3a.."},
+ *	 "clock":"CLOCK_MONOTONIC",
+ *	 "start":{"wall_ns","monotonic_ns"}, "duration_ns",
+ *	 "events":["cpu-clock","dummy:HG"], "left_out":["kernel"],
+ *	 "samples", "throttled",
+ *	 "lost":{"ring_full","not_written","damaged_bytes"},
+ *	 "rings":[{"cpu","kind":"samples"|"sideband","bytes","records",
+ *	           "drained_bytes","lost"}]}
+ *
+ * Addresses are strings of hexadecimal digits, because a JSON number is a
+ * double to many readers.
+ */
+#ifndef SEAM_MANIFEST_H
+#define SEAM_MANIFEST_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+enum { SEAM_MANIFEST_BUILD_ID = 20 };
+
+struct seam_manifest_ring {
+	uint32_t cpu;
+	bool is_sideband;
+	uint64_t size_bytes;
+	uint64_t n_records;	/* that came out of it */
+	uint64_t n_bytes;	/* of those */
+	uint64_t n_lost;	/* told by LOST records in it */
+};
+
+struct seam_manifest {
+	const char *version;	/* of who wrote it: "seam 0.1.0" */
+	bool complete;		/* the recording was ended, not killed */
+	const char *const *words;	/* the command line */
+	size_t n_words;
+
+	const char *host;
+	const char *release;	/* of the kernel */
+	const char *arch;
+	const char *boot_id;
+	uint8_t kernel_build_id[SEAM_MANIFEST_BUILD_ID];
+	size_t kernel_build_id_size;
+	uint64_t kernel_text_addr;
+	uint8_t vdso_build_id[SEAM_MANIFEST_BUILD_ID];
+	size_t vdso_build_id_size;
+
+	uint64_t start_wall_ns;	/* the same moment on CLOCK_REALTIME */
+	uint64_t start_ns;	/* and on CLOCK_MONOTONIC */
+	uint64_t duration_ns;
+	const char *const *events;
+	size_t n_events;
+	const char *const *left_out;
+	size_t n_left_out;
+
+	uint64_t n_samples;
+	uint64_t n_throttled;
+	uint64_t n_lost;	/* for want of ring space */
+	uint64_t n_unwritten;	/* drained, but no file took them */
+	uint64_t n_bad_bytes;	/* in a ring, but no records */
+	const struct seam_manifest_ring *rings;	/* not read back */
+	size_t n_rings;
+
+	void *owner;		/* of the strings of one that was read */
+};
+
+/* Make it all that @fd, a file that stays open, holds.  0 or -errno. */
+int seam_manifest_write(int fd, const struct seam_manifest *manifest,
+			struct seam_err *err);
+
+/*
+ * Read one; freed by seam_manifest_fini().  -EBADMSG: not JSON; -ENOTSUP:
+ * of a version that we do not read.
+ */
+int seam_manifest_read(struct seam_manifest *manifest, struct seam_bytes json,
+		       struct seam_err *err);
+
+/* Valid on a zeroed one, and on one that was not read. */
+void seam_manifest_fini(struct seam_manifest *manifest);
+
+#endif /* SEAM_MANIFEST_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_writer.h - write a perf.data file that is valid at every moment
+ *
+ *	header | ids of each event | attrs | data ... | features
+ *
+ * The header's data.size is rewritten after each batch of whole records, so
+ * whoever dies at any point leaves a file that ends with its last batch.
+ * The features (host, command line, event names) come last; the bits that
+ * announce them are written when all of them are there.
+ *
+ * Everything is in the byte order of this machine, as perf does it.
+ *
+ * Source: tools/perf/util/header.c and Documentation/perf.data-file-format
+ * of Linux 6.1.
+ */
+#ifndef SEAM_PERF_WRITER_H
+#define SEAM_PERF_WRITER_H
+
+#include "base/err.h"
+#include "wire/perf_features.h"
+
+#include <linux/perf_event.h>
+#include <sys/uio.h>
+
+enum {
+	/*
+	 * Bytes of an attr in the file.  perf refuses files whose attrs are
+	 * larger than its own, and 6.1 knows 128 (PERF_ATTR_SIZE_VER7).
+	 */
+	SEAM_PERF_WRITER_ATTR_BYTES = 128,
+	SEAM_PERF_WRITER_HEADER_BYTES = 104,
+};
+
+/* One attr of the file.  Everything is borrowed. */
+struct seam_perf_event {
+	const struct perf_event_attr *attr;
+	const char *name;		/* "cpu-clock:u" */
+	const uint64_t *ids;		/* what its records carry */
+	size_t n_ids;
+};
+
+/* Read freely. */
+struct seam_perf_writer {
+	int fd;
+	const char *name;	/* of the file, for messages; borrowed */
+	uint64_t data_offset;		/* bytes from the file's start */
+	uint64_t data_bytes;		/* whole records that are in the file */
+};
+
+/*
+ * Write the header and @events at the start of the empty file @fd, which
+ * stays the caller's.  0 or -errno.
+ */
+int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
+			   const char *name,
+			   const struct seam_perf_event *events,
+			   size_t n_events, struct seam_err *err);
+
+/*
+ * Append whole records that lie in @n pieces; @pieces is used up.  On an
+ * error nothing of the batch belongs to the file, which ends where it did.
+ */
+int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
+			    size_t n, struct seam_err *err);
+
+/*
+ * End the file with its features.  On an error the file is as valid as it
+ * was before, and cut behind the data.
+ */
+int seam_perf_writer_finish(struct seam_perf_writer *w,
+			    const struct seam_perf_features *features,
+			    struct seam_err *err);
+
+#endif /* SEAM_PERF_WRITER_H */

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Seam and perf name the same leaf functions on recordings of real programs.
+
+perf report on the same bundle is the oracle: no warning, as many samples, and
+the same symbol for at least 99.5 % of the leaves.  Both are asked without
+inlined frames, which perf shows as the function around them.  An address
+without a symbol counts as agreement when both give the same one.
+
+The rest has to be explained: Seam names PLT entries that perf 6.1 shows as an
+address or as "@plt", and does not let _init, which has no size, run on into
+the PLT behind it.
+"""
+import collections
+import json
+import re
+import subprocess
+import sys
+import tempfile
+
+SEAM = sys.argv[1]
+
+PROGRAMS = {
+    "gcc": ["gcc", "-O2", "-x", "c", "-c", "-o", "/dev/null", "-"],
+    "python3": ["python3", "-c", "import json\n"
+                "for i in range(12000):\n"
+                "    json.loads(json.dumps({'a': list(range(200))}))"],
+    "sh": ["sh", "-c", "i=0; while [ $i -lt 400 ]; do cat /dev/null;"
+           " i=$((i+1)); done"],
+}
+
+C_SOURCE = "#include <stdio.h>\n" + "\n".join(
+    f"int f{i}(int x) {{ int s = 0; for (int k = 0; k < x; k++)"
+    f" s += (k ^ {i}) * (x + s % {i + 3}); return s; }}"
+    for i in range(150))
+
+
+def run(*arguments, **more):
+    return subprocess.run(arguments, capture_output=True, text=True,
+                          errors="replace", timeout=300, **more)
+
+
+def perf_leaves(bundle):
+    done = run("perf", "report", "-i", bundle, "--no-children", "-g", "none",
+               "--stdio", "-F", "sample,sym", "-t", ";",
+               "--percent-limit", "0")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr.strip(), f"perf warns: {done.stderr}"
+    leaves = collections.Counter()
+    for line in done.stdout.splitlines():
+        match = re.match(r"\s*(\d+)\s*;\[(.)\]\s+(.*?)\s*$", line)
+        if match:
+            name = re.sub(r"^0x0*([0-9a-f]+)$", r"+0x\1", match[3])
+            leaves[name] += int(match[1])
+    return leaves
+
+
+def seam_leaves(bundle):
+    done = run(SEAM, "report", "--json", "--no-inline", bundle)
+    assert done.returncode == 0, done.stderr
+    leaves = collections.Counter()
+    for row in json.loads(done.stdout)["rows"]:
+        name = re.sub(r"^\[.*(\+0x[0-9a-f]+)\]$", r"\1", row["symbol"])
+        leaves[name] += row["self"]
+    return leaves
+
+
+def unexplained(differ):
+    """What is left of (perf - seam, symbol) when the known cases are out."""
+    plt = sum(n for n, s in differ if s.endswith("@plt") and s != "@plt")
+    init = sum(n for n, s in differ if s == "_init")
+    return [(n, symbol) for n, symbol in differ
+            if "@plt" not in symbol and symbol != "_init" and
+            not (symbol.startswith("+0x") and plt <= -n <= init)]
+
+
+def check(name, command, folder):
+    bundle = f"{folder}/{name}.seam"
+    done = run(SEAM, "record", "-g", "-F", "10000", "-o", bundle, "--",
+               *command, input=C_SOURCE)
+    assert done.returncode == 0, done.stderr
+    script = run("perf", "script", "-i", bundle, "-F", "ip")
+    assert script.returncode == 0 and not script.stderr.strip(), script.stderr
+    perf, seam = perf_leaves(bundle), seam_leaves(bundle)
+    total = sum(perf.values())
+    assert total >= 1000, f"only {total} samples"
+    assert sum(seam.values()) == total, f"{sum(seam.values())} of {total}"
+    same = sum(min(n, seam[symbol]) for symbol, n in perf.items())
+    differ = sorted(((perf[s] - seam[s], s) for s in set(perf) | set(seam)
+                     if perf[s] != seam[s]), key=lambda d: -abs(d[0]))
+    assert same >= 0.995 * total, f"{same} of {total}: {differ[:8]}"
+    assert not unexplained(differ), f"unexplained: {unexplained(differ)}"
+    return same, total, differ
+
+
+def main():
+    failed = 0
+    print(f"1..{len(PROGRAMS)}")
+    with tempfile.TemporaryDirectory(prefix="seam-") as folder:
+        for i, (name, command) in enumerate(PROGRAMS.items(), 1):
+            try:
+                same, total, differ = check(name, command, folder)
+                print(f"ok {i} - {name}: perf names the same leaf")
+                print(f"# {same} of {total} samples; perf - seam: "
+                      f"{differ[:12]}")
+            except AssertionError as why:
+                failed = 1
+                print(f"not ok {i} - {name}")
+                print("# " + str(why).replace("\n", "\n# "))
+    return failed
+
+
+sys.exit(main())

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* test_command.c - what a command line means, and what it may not mean */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/help.h"
+#include "cli/nearest.h"
+
+struct options {
+	bool tree;
+	bool all;
+	uint64_t g;
+	double least;
+	uint64_t hertz;
+	const char *by;
+	const char *layers;
+	const char *snapshot;
+	struct seam_option_list symfs;
+};
+
+static const struct seam_option options[] = {
+	SEAM_OPTION(struct options, tree, SEAM_OPTION_FLAG, 't', "tree", NULL,
+		    "show a tree"),
+	SEAM_OPTION(struct options, all, SEAM_OPTION_FLAG, 'a', "all", NULL,
+		    "show all"),
+	SEAM_OPTION(struct options, g, SEAM_OPTION_U64, 'g', NULL, "N",
+		    "a letter only"),
+	{ .kind = SEAM_OPTION_HEADING, .help = "Sampling" },
+	SEAM_OPTION(struct options, hertz, SEAM_OPTION_U64, 'F', "freq", "HZ",
+		    "samples a second", .detail = "It's \\ -odd.\n\nDone."),
+	SEAM_OPTION(struct options, by, SEAM_OPTION_STRING, 0, "by", "WHAT",
+		    "rows", .choices = "symbol|thread"),
+	SEAM_OPTION(struct options, layers, SEAM_OPTION_SET, 0, "layer", "LIST",
+		    "layers", .choices = "kernel|native|jit"),
+	SEAM_OPTION(struct options, least, SEAM_OPTION_PERCENT, 0, "least",
+		    "PERCENT", "smallest"),
+	SEAM_OPTION(struct options, snapshot, SEAM_OPTION_STRING, 'S',
+		    "snapshot", "[BYTES]", "take snapshots"),
+	SEAM_OPTION(struct options, symfs, SEAM_OPTION_STRINGS, 0, "symfs",
+		    "DIR", "look there"),
+};
+
+static const struct seam_command command = {
+	.name = "test", .summary = "be tested", .synopsis = "[options] [FILE]",
+	.description = "One.\n\n.Two begins with a dot.",
+	.examples = "seam test -t\tshow \"a\" tree\n",
+	.options = options, .n_options = SEAM_ARRAY_SIZE(options),
+};
+
+static const struct seam_command runs = {
+	.name = "runs", .summary = "run it", .synopsis = "[--] COMMAND",
+	.options = options, .n_options = SEAM_ARRAY_SIZE(options),
+	.takes_command = true,
+};
+
+const struct seam_command *const seam_commands[] = { &command, &runs };
+const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);
+
+/* A parsed command line. */
+struct parsed {
+	struct options options;
+	char *argv[80];
+	int argc, first, rc;
+};
+
+/* Parse words divided by one space; they live as long as the program. */
+static struct parsed parse_for(const struct seam_command *self,
+			       const char *line)
+{
+	static char words[1024];
+	struct parsed p = { .argv = { words }, .argc = 1 };
+
+	snprintf(words, sizeof(words), "test %s", line);
+	for (char *c = words; *c; c++) {
+		if (*c != ' ')
+			continue;
+		*c = '\0';
+		if (c[1])
+			p.argv[p.argc++] = c + 1;
+	}
+	p.rc = seam_command_parse(self, p.argc, p.argv, &p.options, &p.first);
+	return p;
+}
+
+static struct parsed parse(const char *line)
+{
+	return parse_for(&command, line);
+}
+
+static void values_are_attached_or_the_next_word(void **state)
+{
+	struct parsed p = parse("--freq=99 --by thread");
+
+	(void)state;
+	assert_int_equal(p.rc, 0);
+	assert_int_equal(p.options.hertz, 99);
+	assert_string_equal(p.options.by, "thread");
+	assert_int_equal(p.first, p.argc);
+	assert_int_equal(parse("-F 0x10").options.hertz, 16);
+	assert_int_equal(parse("-F97").options.hertz, 97);
+	assert_true(parse("--least=12.5").options.least == 12.5);
+}
+
+static void letters_combine_up_to_the_first_with_a_value(void **state)
+{
+	struct parsed p = parse("-taF99 x");
+
+	(void)state;
+	assert_int_equal(p.rc, 0);
+	assert_true(p.options.tree && p.options.all);
+	assert_int_equal(p.options.hertz, 99);
+	assert_string_equal(p.argv[p.first], "x");
+}
+
+static void an_optional_value_is_only_taken_attached(void **state)
+{
+	struct parsed p = parse("-S 4096");
+
+	(void)state;
+	assert_string_equal(p.options.snapshot, "");
+	assert_string_equal(p.argv[p.first], "4096");
+	assert_string_equal(parse("-S4096").options.snapshot, "4096");
+	assert_string_equal(parse("--snapshot=1").options.snapshot, "1");
+	assert_string_equal(parse("--snapshot 1").options.snapshot, "");
+	assert_null(parse("x").options.snapshot);
+}
+
+static void options_and_operands_mix_and_keep_their_order(void **state)
+{
+	struct parsed p = parse("a --by thread b -t - -- -a c");
+
+	(void)state;
+	assert_int_equal(p.rc, 0);
+	assert_true(p.options.tree);
+	assert_false(p.options.all);
+	assert_int_equal(p.argc - p.first, 5);
+	assert_string_equal(p.argv[p.first], "a");
+	assert_string_equal(p.argv[p.first + 1], "b");
+	assert_string_equal(p.argv[p.first + 2], "-");
+	assert_string_equal(p.argv[p.first + 3], "-a");
+	assert_string_equal(p.argv[p.first + 4], "c");
+}
+
+static void what_follows_a_command_to_run_is_left_alone(void **state)
+{
+	struct parsed p = parse_for(&runs, "-t make -a --by nothing");
+
+	(void)state;
+	assert_int_equal(p.rc, 0);
+	assert_true(p.options.tree);
+	assert_false(p.options.all);
+	assert_string_equal(p.argv[p.first], "make");
+	assert_string_equal(p.argv[p.first + 1], "-a");
+	p = parse_for(&runs, "-- -a");
+	assert_string_equal(p.argv[p.first], "-a");
+}
+
+static void a_wrong_word_is_a_usage_error(void **state)
+{
+	static const char *const lines[] = {
+		"--tre", "--tree=1", "--by", "--by=process", "--by=", "-x",
+		"-tx", "-F", "-F 1k", "-F -1", "-F 18446744073709551616",
+		"-F 0x", "--layer=kernel,", "--layer=kernel,heap", "---", "--=",
+		"--Sampling", "--freq= 1", "-g", "-gx",
+		"--least=", "--least=101", "--least=-1", "--least=nan",
+		"--least=0x1", "--least=1e1", "--least=1.2.3", "--least=5%",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lines); i++)
+		assert_int_equal(parse(lines[i]).rc, -EINVAL);
+}
+
+static void sets_take_several_choices(void **state)
+{
+	(void)state;
+	assert_string_equal(parse("--layer=kernel,jit").options.layers,
+			    "kernel,jit");
+}
+
+static void lists_are_bounded(void **state)
+{
+	char line[1024] = "";
+	struct parsed p = parse("--symfs a --symfs=b");
+
+	(void)state;
+	assert_int_equal(p.options.symfs.n, 2);
+	assert_string_equal(p.options.symfs.items[1], "b");
+	for (int i = 0; i < SEAM_OPTION_LIST; i++)
+		strncat(line, "--symfs=x ", sizeof(line) - strlen(line) - 1);
+	assert_int_equal(parse(line).rc, 0);
+	strncat(line, "--symfs=x", sizeof(line) - strlen(line) - 1);
+	assert_int_equal(parse(line).rc, -EINVAL);
+}
+
+static void colour_is_asked_for_or_depends_on_the_terminal(void **state)
+{
+	(void)state;
+	setenv("NO_COLOR", "1", 1);
+	assert_int_equal(parse("--color=always").rc, 0);
+	assert_true(seam_command_colors(STDOUT_FILENO));
+	assert_int_equal(parse("--color=never").rc, 0);
+	assert_false(seam_command_colors(STDOUT_FILENO));
+	assert_int_equal(parse("").rc, 0);
+	assert_false(seam_command_colors(STDOUT_FILENO));
+	assert_int_equal(parse("--color=red").rc, -EINVAL);
+}
+
+static const char *meant(const char *word)
+{
+	struct seam_nearest near = { 0 };
+
+	seam_nearest_try(&near, word, "report");
+	seam_nearest_try(&near, word, "record");
+	seam_nearest_try(&near, word, "dump");
+	return near.name;
+}
+
+static void the_nearest_word_is_the_one_meant(void **state)
+{
+	(void)state;
+	assert_string_equal(meant("repotr"), "report");
+	assert_string_equal(meant("recrod"), "record");
+	assert_string_equal(meant("dmp"), "dump");
+	assert_string_equal(meant("dupm"), "dump");
+	assert_null(meant("flamegraph"));
+	assert_null(meant(""));
+	assert_null(meant("reportreportreportreportreportreportreport"));
+}
+
+static char *man_of(const struct seam_command *self)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	seam_man_print(out, self);
+	fclose(out);
+	return text;
+}
+
+static void a_man_page_escapes_what_roff_would_act_on(void **state)
+{
+	char *text = man_of(&command);
+
+	(void)state;
+	assert_non_null(strstr(text, "\n\\&.Two begins with a dot.\n"));
+	assert_non_null(strstr(text, "It's \\e \\-odd."));
+	assert_non_null(strstr(text, ".It Fl F , Fl \\-freq Ns = Ns Ar HZ\n"));
+	assert_non_null(strstr(text, "Oo = Ns Ar BYTES Oc\n"));
+	assert_non_null(strstr(text, ".Ss Sampling\n"));
+	free(text);
+}
+
+static void help_fits_in_80_columns(void **state)
+{
+	char *text = NULL, *line;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	seam_help_print(out, &command);
+	fclose(out);
+	for (line = text; *line; line += *line == '\n') {
+		size_t n = strcspn(line, "\n");
+
+		assert_in_range(n, 0, 80);
+		line += n;
+	}
+	assert_non_null(strstr(text, "  -F, --freq=HZ"));
+	assert_non_null(strstr(text, "  -g N   "));
+	assert_null(strstr(text, "(null)"));
+	assert_non_null(strstr(text, "--snapshot[=BYTES]"));
+	assert_non_null(strstr(text, "symbol|thread"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_attached_or_the_next_word),
+		cmocka_unit_test(letters_combine_up_to_the_first_with_a_value),
+		cmocka_unit_test(an_optional_value_is_only_taken_attached),
+		cmocka_unit_test(options_and_operands_mix_and_keep_their_order),
+		cmocka_unit_test(what_follows_a_command_to_run_is_left_alone),
+		cmocka_unit_test(a_wrong_word_is_a_usage_error),
+		cmocka_unit_test(sets_take_several_choices),
+		cmocka_unit_test(lists_are_bounded),
+		cmocka_unit_test(
+			colour_is_asked_for_or_depends_on_the_terminal),
+		cmocka_unit_test(the_nearest_word_is_the_one_meant),
+		cmocka_unit_test(a_man_page_escapes_what_roff_would_act_on),
+		cmocka_unit_test(help_fits_in_80_columns),
+	};
+
+	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
+}

@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The commands that read a recording, as a user runs them: reading.py SEAM
+
+A short recording is made first; where that is not allowed, what needs one
+is skipped.  Oracles of the optional corpus are compared where it is there.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SEAM = os.path.abspath(sys.argv[1])
+CORPUS = os.path.join(os.environ.get("SEAM_CORPUS", "/nonexistent"), "perf")
+WORK = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; cat /dev/null"
+checks = []
+have = {}
+
+
+def check(text, need=None):
+    """Register a check; it returns true, or false or a word of why not."""
+    def register(function):
+        checks.append((text, need, function))
+        return function
+    return register
+
+
+def run(*words, **more):
+    return subprocess.run([SEAM, *words], stdin=subprocess.DEVNULL,
+                          stdout=more.pop("stdout", subprocess.PIPE),
+                          stderr=subprocess.PIPE, timeout=60, check=False,
+                          text=True, **more)
+
+
+def report(*words):
+    return json.loads(run("report", "--json", *words, have["recording"])
+                      .stdout)
+
+
+@check("report --json holds what it promises", "recording")
+def _():
+    r = report()
+    selves = [row["self"] for row in r["rows"]]
+    return (r["schema"] == "seam.report/1" and sum(selves) == r["samples"]
+            and r["samples"] > 0 and r["lost"]["records"] == 0
+            and selves == sorted(selves, reverse=True)
+            and all(row["self"] <= row["total"] <= r["samples"] and
+                    set(row) >= {"layer", "symbol", "module"}
+                    for row in r["rows"]))
+
+
+@check("report --tree --json nests to the same numbers", "recording")
+def _():
+    r = report("--tree", "--min-percent=0")
+    tree = [t for event in r["events"] for t in event["tree"]]
+
+    def selves(node):
+        return node["self"] + sum(map(selves, node.get("children", [])))
+    return (r["schema"] == "seam.tree/1" and
+            sum(map(selves, tree)) == r["samples"] ==
+            sum(node["total"] for node in tree))
+
+
+@check("each --by gives rows that add up", "recording")
+def _():
+    return all(sum(row["self"] for row in r["rows"]) == r["samples"]
+               for r in (report("--by", by) for by in
+                         ("symbol", "module", "thread", "process")))
+
+
+@check("two halves of the time are the whole", "recording")
+def _():
+    return (report("--time=0%,50%")["samples"] +
+            report("--time", "50%,")["samples"] == report()["samples"])
+
+
+@check("layers and threads select", "recording")
+def _():
+    whole = report()
+    kernel = report("--layer", "kernel")
+    by_thread = report("--by", "thread")["rows"]
+    return ({row["layer"] for row in kernel["rows"]} <= {"kernel"} and
+            kernel["samples"] <= whole["samples"] and
+            all(report("--thread", str(row["tid"]))["samples"] >= row["self"]
+                for row in by_thread))
+
+
+@check("--top and --filter shorten the rows", "recording")
+def _():
+    rows = report()["rows"]
+    word = rows[0]["symbol"]
+    return (len(report("--top", "1")["rows"]) == 1 and
+            all(word.lower() in (row["symbol"] + row["module"]).lower()
+                for row in report("--filter", word.upper())["rows"]))
+
+
+@check("piped text has no colour unless it is asked for", "recording")
+def _():
+    name = have["recording"]
+    return ("\x1b" not in run("report", name).stdout and
+            "\x1b" in run("report", "--color=always", name).stdout and
+            "\x1b" in run("report", "--color", "always", "--tree", name,
+                          env={**os.environ, "NO_COLOR": "1"}).stdout)
+
+
+@check("folded lines are sorted, distinct and add up", "recording")
+def _():
+    out = run("convert", "--to", "folded", have["recording"]).stdout
+    lines = out.splitlines()
+    encoded = [line.encode() for line in lines]
+    return (encoded == sorted(encoded) and
+            len({line.rsplit(" ", 1)[0] for line in lines}) == len(lines) and
+            all(re.fullmatch(r"[^;]+(;[^;]+)* [1-9]\d*", line)
+                for line in lines) and
+            sum(int(line.rsplit(" ", 1)[1]) for line in lines) ==
+            report()["samples"])
+
+
+@check("a picture is XML, with a title for each frame", "recording")
+def _():
+    import xml.etree.ElementTree as tree
+    target = os.path.join(have["folder"], "x.svg")
+    done = run("flamegraph", "-o", target, have["recording"])
+    root = tree.parse(target).getroot()
+    frames = [g for g in root.iter("{http://www.w3.org/2000/svg}g")
+              if g.get("role") == "treeitem"]
+    return (done.returncode == 0 and done.stdout == "" and len(frames) > 2 and
+            all(g.find("{http://www.w3.org/2000/svg}title") is not None
+                for g in frames))
+
+
+@check("an output file has the usual mode and leaves nothing beside it",
+       "recording")
+def _():
+    folder = os.path.join(have["folder"], "out")
+    os.mkdir(folder)
+    target = os.path.join(folder, "a.folded")
+    old = os.umask(0o027)
+    done = [run("convert", "--to=folded", "-o", target, have["recording"])
+            for _ in range(2)]
+    os.umask(old)
+    return (all(d.returncode == 0 for d in done) and
+            os.listdir(folder) == ["a.folded"] and
+            os.stat(target).st_mode & 0o777 == 0o640)
+
+
+@check("a file that cannot be written is said, with status 1", "recording")
+def _():
+    done = run("flamegraph", "-o", "/nonexistent/x.svg", have["recording"])
+    full = run("convert", "--to=folded", "-o", "/dev/full",
+               have["recording"])
+    return (done.returncode == 1 and "/nonexistent/x.svg" in done.stderr and
+            full.returncode == 1 and "No space left" in full.stderr)
+
+
+@check("a full standard output is said, with status 1", "recording")
+def _():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = run("report", have["recording"], stdout=full)
+    return done.returncode == 1 and "standard output" in done.stderr
+
+
+@check("a reader that leaves early is no error", "recording")
+def _():
+    shell = ('"$0" report --json --min-percent=0 --tree "$1" | true;'
+             'echo ${PIPESTATUS[0]}')
+    done = subprocess.run(["bash", "-c", shell, SEAM, have["recording"]],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
+    return done.stdout == "0\n" and done.stderr == ""
+
+
+@check("a recording cut short is read as far as it goes, with status 3",
+       "recording")
+def _():
+    whole = os.path.join(have["recording"], "data")
+    cut = os.path.join(have["folder"], "cut.data")
+    with open(whole, "rb") as source, open(cut, "wb") as target:
+        target.write(source.read()[:os.path.getsize(whole) * 2 // 3])
+    text = run("report", cut)
+    made = run("convert", "--to", "folded", cut)
+    parsed = json.loads(run("report", "--json", cut).stdout)
+    return (text.returncode == 3 and "lost" in text.stdout and
+            made.returncode == 3 and "lost" in made.stderr and
+            0 < parsed["samples"] < report()["samples"] and
+            len(parsed["lost"]["causes"]) > 0)
+
+
+@check("a time that is none is wrong usage", "recording")
+def _():
+    done = run("report", "--time=5", have["recording"])
+    return done.returncode == 2 and "A,B" in done.stderr
+
+
+@check("what is not in the recording fails with what is", "recording")
+def _():
+    event = run("report", "--event", "nonsense", have["recording"])
+    thread = run("report", "--thread", "nobody", have["recording"])
+    return (event.returncode == 1 and "the recording has" in event.stderr and
+            thread.returncode == 1 and "nobody" in thread.stderr)
+
+
+@check("the last recording is the one without a name", "recording")
+def _():
+    folder = os.path.dirname(have["recording"])
+    done = subprocess.run([SEAM, "report", "--json"], cwd=folder, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return json.loads(done.stdout)["file"] == "recording.seam"
+
+
+@check("a missing file is one chain of causes, with status 1")
+def _():
+    done = run("report", "/nonexistent/a.seam")
+    return (done.returncode == 1 and done.stdout == "" and
+            done.stderr.startswith("seam: cannot read '/nonexistent/a.seam'")
+            and "No such file" in done.stderr)
+
+
+@check("wrong usage is said on stderr, with status 2")
+def _():
+    lines = ("repot", "report --tre", "report a b",
+             "report --by heap", "report --tree --by module", "report --top",
+             "report --min-percent=x", "convert x", "convert --to pprof",
+             "flamegraph --min-percent 101", "report --layer heap",
+             "help nothing", "")
+    for line in lines:
+        done = run(*line.split())
+        if done.returncode != 2 or done.stdout or not done.stderr:
+            return f"'{line}'"
+    return True
+
+
+@check("a mistyped word is told its neighbour")
+def _():
+    return ("did you mean 'report'?" in run("reprot").stderr and
+            "did you mean '--tree'?" in run("report", "--tre").stderr)
+
+
+def commands():
+    overview = run("--help").stdout.split("Commands:\n")[1]
+    return re.findall(r"^  (\w+) ", overview, re.M)
+
+
+@check("help of every command fits 80 columns and names every option")
+def _():
+    for name in commands():
+        text = run(name, "--help").stdout
+        if text != run("help", name).stdout or not text:
+            return name
+        if max(map(len, text.splitlines())) > 80:
+            return name
+    return True
+
+
+@check("every manual page is clean mdoc", "mandoc")
+def _():
+    for name in [*commands(), None]:
+        page = run("help", "--man", *([name] if name else [])).stdout
+        done = subprocess.run(["mandoc", "-T", "lint"], input=page, text=True,
+                              stdout=subprocess.PIPE, check=False)
+        bad = [line for line in done.stdout.splitlines()
+               if "referenced manual not found" not in line]
+        if bad:
+            return f"{name}: {bad[0]}"
+    return True
+
+
+@check("every command has its manual page installed")
+def _():
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "../../doc/man/meson.build"),
+              encoding="utf-8") as build:
+        names = re.search(r"name : \[(.*?)\]", build.read(), re.S)[1]
+    return sorted(re.findall(r"'(\w+)'", names)) == sorted(commands())
+
+
+@check("completion scripts parse in the shells that are here")
+def _():
+    for shell in ("bash", "zsh", "fish"):
+        script = run("help", "--completion", shell).stdout
+        if not script:
+            return shell
+        if shutil.which(shell) and subprocess.run(
+                [shell, "-n"], input=script, text=True, check=False,
+                stderr=subprocess.PIPE).returncode:
+            return shell
+    return True
+
+
+def completed(*words):
+    script = ('source <("$0" help --completion bash); COMP_WORDS=("$@");'
+              'COMP_CWORD=$(($# - 1)); _seam; echo "${COMPREPLY[@]}"')
+    return subprocess.run(["bash", "-c", script, SEAM, *words], text=True,
+                          stdout=subprocess.PIPE, check=False).stdout.split()
+
+
+@check("bash completes commands, options and choices")
+def _():
+    return (completed("seam", "rep") == ["report"] and
+            completed("seam", "report", "--tr") == ["--tree"] and
+            completed("seam", "report", "--by", "t") == ["thread"] and
+            completed("seam", "report", "--by", "=", "m") == ["module"] and
+            completed("seam", "help", "flame") == ["flamegraph"])
+
+
+@check("--version says it")
+def _():
+    return re.fullmatch(r"seam \d+\.\d+\.\d+\n", run("--version").stdout)
+
+
+@check("sample counts are perf's, file by file", "corpus")
+def _():
+    n = 0
+    for counts in glob.glob(os.path.join(CORPUS, "*.records.txt")):
+        data = counts.removesuffix(".records.txt")
+        with open(counts, encoding="utf-8") as text:
+            known = re.search(r"(\d+) PERF_RECORD_SAMPLE$", text.read(),
+                              re.M)
+        if not known or not os.path.isfile(data):
+            continue
+        done = run("report", "--json", data)
+        if done.returncode not in (0, 3):
+            return f"{data}: {done.stderr}"
+        parsed = json.loads(done.stdout)
+        if parsed["samples"] != int(known[1]):
+            return f"{data}: {parsed['samples']}, not {known[1]}"
+        n += 1
+    return n > 10 or f"only {n} files"
+
+
+def prepare(folder):
+    have["folder"] = folder
+    have["mandoc"] = shutil.which("mandoc")
+    have["corpus"] = os.path.isdir(CORPUS)
+    name = os.path.join(folder, "recording.seam")
+    done = run("record", "-q", "-F", "5000", "-g", "-o", name, "--",
+               "sh", "-c", WORK)
+    if done.returncode == 0:
+        have["recording"] = name
+
+
+def main():
+    print(f"1..{len(checks)}")
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(folder)
+        for number, (text, need, function) in enumerate(checks, 1):
+            if need and not have.get(need):
+                print(f"ok {number} - {text} # SKIP no {need}")
+                continue
+            try:
+                why = function()
+            except Exception as error:  # a check that died has failed
+                why = repr(error)
+            if why is True or why and not isinstance(why, str):
+                print(f"ok {number} - {text}")
+                continue
+            print(f"not ok {number} - {text}")
+            print(f"# {why}")
+
+
+main()

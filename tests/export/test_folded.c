@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* test_folded.c - lines of folded stacks: counts, order, hostile names */
+#include "export/folded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../model/built.h"
+
+static char *folded_of(const struct seam_profile *p, bool by_weight,
+		       unsigned int layers)
+{
+	struct seam_selection selection;
+	struct seam_selected s;
+	static char *text;
+	static size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	seam_selection_init(&selection);
+	if (layers)
+		selection.layers = layers;
+	assert_int_equal(seam_selected_init(&s, p, &selection, NULL), 0);
+	assert_int_equal(seam_folded_write(&s, by_weight, out), 0);
+	fclose(out);
+	seam_selected_fini(&s);
+	return text;
+}
+
+static void check(struct seam_profile *p, const char *expected)
+{
+	char *text = folded_of(p, false, 0);
+
+	assert_string_equal(text, expected);
+	free(text);
+	seam_profile_fini(p);
+}
+
+static void each_layer_has_its_ending(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
+	built_add(&p, 1, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
+	check(&p, "app;main;tiny_[i];lua_[g];trace_[j];read_[k] 2\n");
+}
+
+static void lines_are_sorted_by_their_bytes(void **state)
+{
+	static const char *const stacks[] = {
+		"b", "a", "a;x", "a-b;x", "a b;x", "ab", "a 1;x", "a:b",
+		"\xc3\xa4;x", "a  z;x", "a -;x", "a;x;y", "a 9", "A",
+	};
+	struct seam_profile p = built();
+	char *text, *line, *last = NULL;
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stacks); i++) {
+		built_add(&p, i, "z", stacks[i]);
+		built_add(&p, i, "a thread", stacks[i]);
+	}
+	text = folded_of(&p, false, 0);
+	for (line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
+		*line = '\0';
+		n++;
+	}
+	assert_int_equal(n, 2 * SEAM_ARRAY_SIZE(stacks));
+	for (line = text; n--; last = line, line += strlen(line) + 1)
+		if (last)
+			assert_true(strcmp(last, line) < 0);
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void names_that_show_alike_are_one_line(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "a:b", "main@/lib/one.so;f");
+	built_add(&p, 1, "a;b", "main@/lib/two.so;f");
+	check(&p, "a:b;main;f 2\n");
+}
+
+static void no_name_breaks_a_line_or_a_terminal(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "a\nb;c", "x\x1b[2J;y\xe2\x80\xae" "e;z\xc2\x9b");
+	check(&p, "a\\x0ab:c;x\\x1b[2J;y\\u202ee;z\\x9b 1\n");
+}
+
+static void a_name_of_64_kib_is_whole(void **state)
+{
+	struct seam_profile p = built();
+	char *name = malloc(65537), *text;
+
+	(void)state;
+	memset(name, '\x01', 65536);
+	name[65536] = '\0';
+	built_add(&p, 0, "a", name);
+	text = folded_of(&p, false, 0);
+	assert_int_equal(strlen(text), 2 + 4 * 65536 + 3);
+	free(text);
+	free(name);
+	seam_profile_fini(&p);
+}
+
+static void a_sample_without_a_stack_is_its_thread(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "");
+	built_add(&p, 0, "app", "main");
+	check(&p, "app 1\napp;main 1\n");
+}
+
+static void weights_are_added_up(void **state)
+{
+	struct seam_profile p = built();
+	char *text;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "a", "f", .weight = 7 });
+	built_put(&p, (struct built_sample) { 0, "a", "f", .weight = 8 });
+	text = folded_of(&p, true, 0);
+	assert_string_equal(text, "a;f 15\n");
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void only_what_is_selected_is_written(void **state)
+{
+	struct seam_profile p = built();
+	char *text;
+
+	(void)state;
+	built_add(&p, 0, "a", "main;read_[k];copy_[k]");
+	built_add(&p, 0, "a", "main;write_[k]");
+	built_add(&p, 0, "a", "idle_[k]");
+	text = folded_of(&p, false, 1 << SEAM_LAYER_NATIVE);
+	assert_string_equal(text, "a;main 2\n");
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void an_empty_profile_is_no_line(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	check(&p, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_layer_has_its_ending),
+		cmocka_unit_test(lines_are_sorted_by_their_bytes),
+		cmocka_unit_test(names_that_show_alike_are_one_line),
+		cmocka_unit_test(no_name_breaks_a_line_or_a_terminal),
+		cmocka_unit_test(a_name_of_64_kib_is_whole),
+		cmocka_unit_test(a_sample_without_a_stack_is_its_thread),
+		cmocka_unit_test(weights_are_added_up),
+		cmocka_unit_test(only_what_is_selected_is_written),
+		cmocka_unit_test(an_empty_profile_is_no_line),
+	};
+
+	return cmocka_run_group_tests_name("folded", tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_perf_data.c - any bytes as a perf.data file, or as the records of one
+ *
+ * The first byte picks: the input is a whole file, or it is put into a good
+ * one, in either byte order and either mode.  Oracles: a walk makes progress
+ * and stays inside; the fast reader of samples agrees with the whole one; a
+ * scan in three parts gives what a scan in one gives.
+ */
+#include <stdlib.h>
+
+#include "../perf_bytes.h"
+#include "model/perf_scan.h"
+#include "wire/perf_dump.h"
+#include "wire/perf_stream.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_sample(const struct seam_perf_data *data,
+			 const struct seam_perf_record *record)
+{
+	for (size_t i = 0; i < data->events.n; i++) {
+		const struct seam_perf_event *event = &data->events.items[i];
+		struct seam_perf_sample whole;
+		struct seam_perf_core core;
+
+		if (!seam_perf_layout_read(&event->layout, record->payload,
+					   &core) ||
+		    seam_perf_sample_read(&event->attr, data->endian,
+					  record->payload, &whole))
+			continue;
+		check(core.ip == whole.ip && core.time == whole.time &&
+		      core.pid == whole.pid && core.tid == whole.tid &&
+		      core.n_chain == whole.callchain.n);
+	}
+}
+
+static void walk(const struct seam_perf_data *data)
+{
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	uint64_t last = 0;
+
+	seam_perf_stream_init(&stream, data->bytes, data->endian,
+			      data->data_begin, data->data_end, false);
+	while (seam_perf_stream_next(&stream, &record, NULL) > 0) {
+		check(record.offset >= last);
+		check(stream.pos <= data->bytes.size);
+		last = record.offset;
+		if (record.type == PERF_RECORD_SAMPLE)
+			check_sample(data, &record);
+	}
+	seam_perf_stream_fini(&stream);
+}
+
+static void scan(const struct seam_perf_data *data)
+{
+	struct seam_perf_scan one, parts[3];
+	size_t at = 0;
+
+	check(seam_perf_scan(data, data->bytes, data->data_begin,
+			     data->data_end, &one, 1) == 0);
+	if (data->data_end - data->data_begin > 64 &&
+	    one.error == 0 && !data->is_pipe) {
+		check(seam_perf_scan(data, data->bytes, data->data_begin,
+				     data->data_end, parts, 3) == 0);
+		for (size_t i = 0; i < 3; i++) {
+			for (size_t k = 0; k < parts[i].samples.n; k++, at++)
+				check(one.samples.time_ns[at] ==
+				      parts[i].samples.time_ns[k] ||
+				      one.samples.n == 0);
+			seam_perf_scan_fini(&parts[i]);
+		}
+		check(at == one.samples.n);
+	}
+	seam_perf_scan_fini(&one);
+}
+
+static void use(struct seam_bytes file)
+{
+	static FILE *nowhere;
+	struct seam_perf_data data;
+	uint64_t n_damaged;
+	char command[64];
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	if (seam_perf_data_open(&data, file, NULL) == 0) {
+		walk(&data);
+		scan(&data);
+		seam_perf_data_command(&data, command, sizeof(command));
+		seam_perf_dump(nowhere, &data, data.bytes, data.data_begin,
+			       data.data_end, file.size % 2, &n_damaged,
+			       NULL);
+	}
+	seam_perf_data_close(&data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
+{
+	struct bytes records = { 0 }, file;
+	uint8_t how;
+
+	if (size == 0)
+		return 0;
+	how = input[0];
+	if (how & 4) {
+		use((struct seam_bytes) { input + 1, size - 1 });
+		return 0;
+	}
+	records.endian = how & 1 ? SEAM_BIG : SEAM_LITTLE;
+	put(&records, input + 1, size - 1);
+	file = how & 2 ? make_pipe(&records) : make_file(&records);
+	use((struct seam_bytes) { file.data, file.size });
+	free(file.data);
+	free(records.data);
+	return 0;
+}

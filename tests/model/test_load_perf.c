@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_load_perf.c - from records to a profile: who, where, when, how much
+ *
+ * Files are made by hand, so that every answer is known.  Their binaries do
+ * not exist: an address shows as [module+0x...], which tells the module and
+ * the offset that it was resolved to.
+ */
+#include "model/load_perf.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../perf_bytes.h"
+#include "model/perf_scan.h"
+
+struct loaded {
+	struct bytes file;
+	struct seam_profile profile;
+};
+
+static void load(struct loaded *l, const struct bytes *data, bool pipe)
+{
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
+	struct seam_file file = { 0 };
+	struct seam_err err = { 0 };
+
+	l->file = pipe ? make_pipe(data) : make_file(data);
+	file.bytes = (struct seam_bytes) { l->file.data, l->file.size };
+	assert_int_equal(seam_profile_init(&l->profile), 0);
+	assert_int_equal(seam_load_perf(&l->profile,
+		&(struct seam_perf_input) { .data = &file }, symbols, &err),
+		0);
+	seam_symbols_free(symbols);
+}
+
+static void unload(struct loaded *l)
+{
+	seam_profile_fini(&l->profile);
+	free(l->file.data);
+}
+
+/* "leaf caller ...", leaf first, of sample @i. */
+static const char *stack_text(const struct loaded *l, size_t i)
+{
+	static char text[1000];
+	const struct seam_profile *p = &l->profile;
+	size_t pos = 0;
+
+	text[0] = '\0';
+	for (uint32_t s = p->samples.stack[i]; s != 0;
+	     s = p->stacks.items[s].parent) {
+		const struct seam_frame *frame =
+			&p->frames.items[p->stacks.items[s].frame];
+
+		pos += (size_t)snprintf(text + pos, sizeof(text) - pos, "%s%s",
+			pos ? " " : "", seam_profile_text(p,
+			p->functions.items[frame->function].name));
+	}
+	return text;
+}
+
+static const char *comm_of(const struct loaded *l, size_t i)
+{
+	return seam_profile_text(&l->profile, l->profile.samples.comm[i]);
+}
+
+#define USER ((uint64_t)PERF_CONTEXT_USER)
+#define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
+
+/* Which mapping an address means depends on when it was sampled. */
+static void an_address_means_what_was_there_at_its_time(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100, 0x401200 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	/* Out of order on purpose: rings are not drained by time. */
+	put_sample(&b, TEST_ID_1, 7, 7, 350, chain, 3);
+	put_sample(&b, TEST_ID_1, 7, 7, 150, chain, 3);
+	put_sample(&b, TEST_ID_1, 7, 7, 250, chain, 3);
+	put_comm(&b, 7, 7, "after", true, 300);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0x8000, "/bin/after", 301);
+	put_comm(&b, 7, 7, "before", true, 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/before", 101);
+	put_mmap2(&b, 7, 0x401000, 0x180, 0x50, "/lib/plugin", 200);
+	load(&l, &b, false);
+
+	assert_string_equal(comm_of(&l, 0), "after");
+	assert_string_equal(stack_text(&l, 0),
+			    "[after+0x9100] [after+0x9200]");
+	assert_string_equal(comm_of(&l, 1), "before");
+	assert_string_equal(stack_text(&l, 1),
+			    "[before+0x1100] [before+0x1200]");
+	/* Half covered: what sticks out is still the first file. */
+	assert_string_equal(stack_text(&l, 2),
+			    "[plugin+0x150] [before+0x1200]");
+	unload(&l);
+	free(b.data);
+}
+
+static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
+	void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_comm(&b, 7, 7, "parent", true, 10);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
+	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 20);
+	put_sample(&b, TEST_ID_1, 8, 8, 30, chain, 2);
+	put_task(&b, PERF_RECORD_EXIT, 8, 7, 8, 7, 40);
+	/* Another program gets pid 8; its parent was never seen. */
+	put_task(&b, PERF_RECORD_FORK, 8, 1, 8, 1, 50);
+	put_comm(&b, 8, 8, "other", true, 51);
+	put_mmap2(&b, 8, 0x400000, 0x4000, 0x1000, "/bin/other", 52);
+	put_sample(&b, TEST_ID_1, 8, 8, 60, chain, 2);
+	/* A thread of 7 shares its memory; its name is its own. */
+	put_task(&b, PERF_RECORD_FORK, 7, 7, 9, 7, 60);
+	put_comm(&b, 7, 9, "pool", false, 61);
+	put_sample(&b, TEST_ID_1, 7, 9, 70, chain, 2);
+	load(&l, &b, true);
+
+	assert_string_equal(comm_of(&l, 0), "parent");
+	assert_string_equal(stack_text(&l, 0), "[parent+0x1100]");
+	assert_string_equal(comm_of(&l, 1), "other");
+	assert_string_equal(stack_text(&l, 1), "[other+0x2100]");
+	assert_string_equal(comm_of(&l, 2), "pool");
+	assert_string_equal(stack_text(&l, 2), "[parent+0x1100]");
+	assert_int_not_equal(l.profile.samples.thread[0],
+			     l.profile.samples.thread[1]);
+	assert_int_equal(l.profile.processes.items[l.profile.threads.items[
+		l.profile.samples.thread[2]].process].pid, 7);
+	unload(&l);
+	free(b.data);
+}
+
+static void layers_follow_the_context_of_an_address(void **state)
+{
+	static const uint64_t chain[] = {
+		KERNEL, 0xffffffff81000010, USER, 0x7000, 0x401100,
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+	const struct seam_profile *p = &l.profile;
+	static const uint8_t layers[] = {
+		SEAM_LAYER_KERNEL, SEAM_LAYER_JIT, SEAM_LAYER_NATIVE,
+	};
+	uint32_t s;
+
+	(void)state;
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/vm", 1);
+	put_mmap2(&b, 7, 0x7000, 0x1000, 0, "//anon", 2);
+	put_sample(&b, TEST_ID_2, 7, 7, 5, chain, 5);
+	load(&l, &b, false);
+
+	s = p->samples.stack[0];
+	for (size_t i = 0; i < 3; i++, s = p->stacks.items[s].parent) {
+		uint32_t frame = p->stacks.items[s].frame;
+
+		assert_int_equal(p->functions.items[p->frames.items[
+			frame].function].layer, layers[i]);
+	}
+	assert_int_equal(s, 0);
+	assert_string_equal(stack_text(&l, 0),
+		"[kernel.kallsyms+0xffffffff81000010] [anon+0x7000] "
+		"[vm+0x1100]");
+	/* No COMM at all: called by its number, as perf does. */
+	assert_string_equal(comm_of(&l, 0), ":7");
+	unload(&l);
+	free(b.data);
+}
+
+static void counts_by_event_and_says_what_was_lost(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+	size_t at;
+
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		put_sample(&b, i < 7 ? TEST_ID_1 : TEST_ID_2, 7, 7, i + 1,
+			   chain, 2);
+	put_sample(&b, 0xbad, 7, 7, 20, chain, 2);
+	put_lost(&b, TEST_ID_1, 30);
+	/* PERF_FORMAT_LOST, told at the end: 25 of the second event. */
+	at = begin_record(&b, PERF_RECORD_LOST_SAMPLES, 0);
+	put_u64(&b, 25);
+	put_u32(&b, 7);
+	put_u32(&b, 7);
+	put_u64(&b, 100);
+	put_u64(&b, 0);
+	put_u64(&b, TEST_ID_2);
+	end_record(&b, at);
+	load(&l, &b, false);
+
+	assert_int_equal(l.profile.samples.n, 10);
+	assert_int_equal(l.profile.events.items[0].n_samples, 7);
+	assert_int_equal(l.profile.events.items[1].n_samples, 3);
+	assert_int_equal(l.profile.events.items[1].n_lost, 25);
+	/* The larger of 30 and 25, and the one of no known event. */
+	assert_int_equal(seam_profile_n_lost(&l.profile), 31);
+	unload(&l);
+	free(b.data);
+}
+
+/* -- scanning in parts -------------------------------------------------- */
+
+static struct bytes many_samples(size_t n)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t chain[40] = { USER };
+		size_t depth = 2 + i * 7 % 37;
+
+		/* Some words look like record headers, to mislead. */
+		for (size_t k = 1; k < depth; k++)
+			chain[k] = k % 3 ? 0x400000 + i % 50 * k :
+				   UINT64_C(0x0018000100000009);
+		put_sample(&b, i % 2 ? TEST_ID_2 : TEST_ID_1, 7, 7,
+			   1000 + i, chain, depth);
+		if (i % 100 == 0)
+			put_comm(&b, 7, 7, "thread", false, 1000 + i);
+	}
+	return b;
+}
+
+static void many_parts_give_what_one_gives(void **state)
+{
+	struct bytes data = many_samples(3000), file = make_file(&data);
+	struct seam_perf_data d;
+	struct seam_perf_scan one;
+
+	(void)state;
+	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
+		file.data, file.size }, NULL), 0);
+	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
+					&one, 1), 0);
+	assert_int_equal(one.samples.n, 3000);
+	for (size_t n = 2; n < 9; n++) {
+		struct seam_perf_scan parts[9];
+		size_t at = 0, n_asides = 0;
+
+		assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin,
+						d.data_end, parts, n), 0);
+		for (size_t i = 0; i < n; i++) {
+			for (size_t k = 0; k < parts[i].samples.n; k++, at++)
+				assert_int_equal(parts[i].samples.time_ns[k],
+						 one.samples.time_ns[at]);
+			n_asides += parts[i].asides.n;
+			assert_int_equal(parts[i].error, 0);
+			seam_perf_scan_fini(&parts[i]);
+		}
+		assert_int_equal(at, 3000);
+		assert_int_equal(n_asides, one.asides.n);
+	}
+	seam_perf_scan_fini(&one);
+	seam_perf_data_close(&d);
+	free(data.data);
+	free(file.data);
+}
+
+/* A size of 0 in the middle: all parts together stop where one stops. */
+static void damage_stops_all_parts_at_the_same_place(void **state)
+{
+	struct bytes data = many_samples(2000), more = many_samples(2000);
+	struct bytes file;
+	struct seam_perf_data d;
+
+	(void)state;
+	begin_record(&data, PERF_RECORD_SAMPLE, 0);
+	put(&data, more.data, more.size);
+	file = make_file(&data);
+	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
+		file.data, file.size }, NULL), 0);
+	for (size_t n = 1; n < 6; n++) {
+		struct seam_perf_scan parts[6];
+		size_t total = 0;
+
+		assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin,
+						d.data_end, parts, n), 0);
+		for (size_t i = 0; i < n; i++) {
+			total += parts[i].samples.n;
+			seam_perf_scan_fini(&parts[i]);
+		}
+		assert_int_equal(total, 2000);
+	}
+	seam_perf_data_close(&d);
+	free(data.data);
+	free(more.data);
+	free(file.data);
+}
+
+static void a_profile_comes_out_of_any_cut(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100, 0x401200 };
+	struct bytes b = { .endian = SEAM_LITTLE }, file;
+
+	(void)state;
+	put_comm(&b, 7, 7, "before", true, 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/before", 101);
+	for (uint64_t i = 0; i < 5; i++)
+		put_sample(&b, TEST_ID_1, 7, 7, 200 + i, chain, 3);
+	file = make_file(&b);
+	for (size_t size = 0; size < file.size; size++) {
+		struct seam_file cut = { .bytes = exact(file.data, size) };
+		struct seam_symbols *symbols = seam_symbols_new(
+			&(struct seam_symbols_options) { 0 });
+		struct seam_profile profile;
+		int r;
+
+		assert_int_equal(seam_profile_init(&profile), 0);
+		r = seam_load_perf(&profile, &(struct seam_perf_input) {
+			.data = &cut }, symbols, NULL);
+		assert_true(r == 0 || r == -EBADMSG || r == -ENODATA);
+		for (size_t i = 0; i < profile.samples.n; i++)
+			assert_int_equal(profile.samples.time_ns[i], 200 + i);
+		seam_profile_fini(&profile);
+		seam_symbols_free(symbols);
+		free_exact(cut.bytes);
+	}
+	free(b.data);
+	free(file.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_address_means_what_was_there_at_its_time),
+		cmocka_unit_test(
+		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
+		cmocka_unit_test(layers_follow_the_context_of_an_address),
+		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
+		cmocka_unit_test(many_parts_give_what_one_gives),
+		cmocka_unit_test(damage_stops_all_parts_at_the_same_place),
+		cmocka_unit_test(a_profile_comes_out_of_any_cut),
+	};
+
+	return cmocka_run_group_tests_name("load_perf", tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* test_selection.c - what counts, and what is left of its stack */
+#include "model/selection.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "built.h"
+
+static struct seam_profile ten_samples(void)
+{
+	struct seam_profile p = built();
+
+	for (uint64_t i = 0; i < 10; i++)
+		built_add(&p, 5000000000 + i * 1000000000, "app", "main");
+	return p;
+}
+
+static size_t n_selected(const struct seam_profile *p,
+			 const struct seam_selection *selection)
+{
+	struct seam_selected s;
+	size_t n = 0;
+
+	assert_int_equal(seam_selected_init(&s, p, selection, NULL), 0);
+	for (size_t i = 0; i < p->samples.n; i++)
+		n += seam_selected_has(&s, i);
+	seam_selected_fini(&s);
+	return n;
+}
+
+static size_t n_in(const struct seam_profile *p, const char *range)
+{
+	struct seam_selection selection;
+
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selection_time(&selection, p, range, NULL), 0);
+	return n_selected(p, &selection);
+}
+
+static void a_range_holds_its_beginning_and_not_its_end(void **state)
+{
+	struct seam_profile p = ten_samples();
+
+	(void)state;
+	assert_int_equal(n_in(&p, ","), 10);
+	assert_int_equal(n_in(&p, "0,1"), 1);
+	assert_int_equal(n_in(&p, "1,3"), 2);
+	assert_int_equal(n_in(&p, "1000ms,3000000us"), 2);
+	assert_int_equal(n_in(&p, "8.5,"), 1);
+	assert_int_equal(n_in(&p, ",0.5s"), 1);
+	assert_int_equal(n_in(&p, "2,2"), 0);
+	assert_int_equal(n_in(&p, "1m,"), 0);
+	assert_int_equal(n_in(&p, "1000000000ns,1000000001ns"), 1);
+	seam_profile_fini(&p);
+}
+
+static void percent_covers_the_whole_recording(void **state)
+{
+	struct seam_profile p = ten_samples();
+
+	(void)state;
+	assert_int_equal(n_in(&p, "0%,100%"), 10);
+	assert_int_equal(n_in(&p, "0%,50%") + n_in(&p, "50%,100%"), 10);
+	assert_int_equal(n_in(&p, "99%,"), 1);
+	seam_profile_fini(&p);
+}
+
+static void a_range_that_is_none_is_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"", "1", "a,b", "1,2,3", "-1,2", "1e3,2", "1.2.3,4", "0x1,2",
+		"2,1", " 1,2", "1 ,2", "1h,2", "nan,1", ".,1", "%,1", "1ms%,",
+	};
+	struct seam_profile p = ten_samples();
+	struct seam_selection selection;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wrong); i++) {
+		seam_selection_init(&selection);
+		assert_int_equal(seam_selection_time(&selection, &p, wrong[i],
+						     &err), -EINVAL);
+		assert_non_null(strstr(err.cause[0], "cannot select"));
+		assert_true(selection.to_ns == UINT64_MAX);
+	}
+	seam_profile_fini(&p);
+}
+
+static void times_past_the_end_of_counting_do_not_wrap(void **state)
+{
+	struct seam_profile p = ten_samples();
+
+	(void)state;
+	assert_int_equal(n_in(&p, "0,99999999999999999999999"), 10);
+	assert_int_equal(n_in(&p, "99999999999999999999999,"), 0);
+	seam_profile_fini(&p);
+}
+
+static void layers_are_named_one_or_more(void **state)
+{
+	struct seam_selection s;
+
+	(void)state;
+	assert_int_equal(seam_selection_layers(&s, "kernel,jit", NULL), 0);
+	assert_int_equal(s.layers, 1 << SEAM_LAYER_KERNEL |
+				   1 << SEAM_LAYER_JIT);
+	assert_int_equal(seam_selection_layers(&s, "", NULL), -EINVAL);
+	assert_int_equal(seam_selection_layers(&s, "jit,", NULL), -EINVAL);
+	assert_int_equal(seam_selection_layers(&s, "heap", NULL), -EINVAL);
+}
+
+/* The names of sample 0's stack, root first, as ready. */
+static const char *stack_of(const struct seam_profile *p,
+			    const struct seam_selection *selection)
+{
+	static char text[256];
+	struct seam_selected s;
+
+	text[0] = '\0';
+	assert_int_equal(seam_selected_init(&s, p, selection, NULL), 0);
+	for (uint32_t i = seam_selected_stack(&s, 0); i;
+	     i = s.stacks[i].parent) {
+		uint32_t f = p->frames.items[s.stacks[i].frame].function;
+		char rest[256];
+
+		memcpy(rest, text, sizeof(rest));
+		snprintf(text, sizeof(text), "%.80s;%.160s",
+			 seam_profile_text(p, p->functions.items[f].name),
+			 rest);
+	}
+	seam_selected_fini(&s);
+	return text;
+}
+
+static void frames_that_were_not_asked_for_are_taken_out(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection s;
+
+	(void)state;
+	built_add(&p, 0, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
+	seam_selection_init(&s);
+	assert_string_equal(stack_of(&p, &s), "main;tiny;lua;trace;read;");
+	s.no_inline = true;
+	assert_string_equal(stack_of(&p, &s), "main;lua;trace;read;");
+	s.layers = 1 << SEAM_LAYER_NATIVE | 1 << SEAM_LAYER_JIT;
+	assert_string_equal(stack_of(&p, &s), "main;trace;");
+	s.no_inline = false;
+	assert_string_equal(stack_of(&p, &s), "main;tiny;trace;");
+	seam_profile_fini(&p);
+}
+
+static void stacks_that_become_equal_become_one(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection selection;
+	struct seam_selected s;
+
+	(void)state;
+	built_add(&p, 0, "app", "main;a_[k];leaf");
+	built_add(&p, 1, "app", "main;b_[k];leaf");
+	seam_selection_init(&selection);
+	selection.layers = 1 << SEAM_LAYER_NATIVE;
+	assert_int_equal(seam_selected_init(&s, &p, &selection, NULL), 0);
+	assert_int_equal(seam_selected_stack(&s, 0),
+			 seam_selected_stack(&s, 1));
+	assert_int_equal(s.n_stacks, 3);
+	seam_selected_fini(&s);
+	seam_profile_fini(&p);
+}
+
+static void a_sample_without_a_frame_of_the_layers_does_not_count(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection s;
+
+	(void)state;
+	built_add(&p, 0, "app", "main;read_[k]");
+	built_add(&p, 1, "app", "idle_[k]");
+	built_add(&p, 2, "app", "");
+	seam_selection_init(&s);
+	assert_int_equal(n_selected(&p, &s), 3);
+	s.layers = 1 << SEAM_LAYER_NATIVE;
+	assert_int_equal(n_selected(&p, &s), 1);
+	seam_profile_fini(&p);
+}
+
+static void a_thread_is_a_number_or_any_name_it_had(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection s;
+	struct seam_err err;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "early", "main", .tid = 7 });
+	built_put(&p, (struct built_sample) { 1, "late", "main", .tid = 7 });
+	built_put(&p, (struct built_sample) { 2, "other", "main", .tid = 77 });
+	seam_selection_init(&s);
+	s.thread = "7";
+	assert_int_equal(n_selected(&p, &s), 2);
+	s.thread = "early";
+	assert_int_equal(n_selected(&p, &s), 1);
+	s.thread = "late";	/* its last name stands for all of it */
+	assert_int_equal(n_selected(&p, &s), 2);
+	s.thread = "nobody";
+	assert_int_equal(seam_selected_init(&(struct seam_selected) { 0 }, &p,
+					    &s, &err), -EINVAL);
+	seam_profile_fini(&p);
+}
+
+static void an_event_that_is_not_there_is_told_with_those_that_are(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection s;
+	struct seam_err err;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "a", "m", .event = "x\x1b" });
+	built_put(&p, (struct built_sample) { 0, "a", "m", .event = "faults" });
+	seam_selection_init(&s);
+	s.event = "faults";
+	assert_int_equal(n_selected(&p, &s), 1);
+	s.event = "cycles";
+	assert_int_equal(seam_selected_init(&(struct seam_selected) { 0 }, &p,
+					    &s, &err), -EINVAL);
+	assert_non_null(strstr(err.cause[0], "x\\x1b, faults"));
+	seam_profile_fini(&p);
+}
+
+static void an_empty_profile_can_be_selected_from(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection s;
+
+	(void)state;
+	assert_int_equal(n_in(&p, "0%,100%"), 0);
+	seam_selection_init(&s);
+	s.no_inline = true;
+	assert_int_equal(n_selected(&p, &s), 0);
+	seam_profile_fini(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_range_holds_its_beginning_and_not_its_end),
+		cmocka_unit_test(percent_covers_the_whole_recording),
+		cmocka_unit_test(a_range_that_is_none_is_refused),
+		cmocka_unit_test(times_past_the_end_of_counting_do_not_wrap),
+		cmocka_unit_test(layers_are_named_one_or_more),
+		cmocka_unit_test(frames_that_were_not_asked_for_are_taken_out),
+		cmocka_unit_test(stacks_that_become_equal_become_one),
+		cmocka_unit_test(
+		    a_sample_without_a_frame_of_the_layers_does_not_count),
+		cmocka_unit_test(a_thread_is_a_number_or_any_name_it_had),
+		cmocka_unit_test(
+		    an_event_that_is_not_there_is_told_with_those_that_are),
+		cmocka_unit_test(an_empty_profile_can_be_selected_from),
+	};
+
+	return cmocka_run_group_tests_name("selection", tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bundle.c - folders made, moved aside, and left alone */
+#include "record/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char root[] = "/tmp/seam-bundle-XXXXXX";
+
+static int enter(void **state)
+{
+	(void)state;
+	memcpy(root + sizeof(root) - 7, "XXXXXX", 6);
+	return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
+}
+
+static int leave(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static void make(const char *name, const char *content)
+{
+	struct seam_bundle bundle;
+	int fd;
+
+	assert_int_equal(seam_bundle_create(&bundle, name, NULL), 0);
+	fd = seam_bundle_file(&bundle, "data", NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, strlen(content)),
+			 strlen(content));
+	close(fd);
+	assert_int_equal(seam_bundle_publish(&bundle, "data", NULL), 0);
+	close(seam_bundle_folder(&bundle, "elf", NULL));
+	seam_bundle_close(&bundle);
+}
+
+static bool holds(const char *path, const char *content)
+{
+	char got[64] = "";
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, got, sizeof(got) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n >= 0 && strcmp(got, content) == 0;
+}
+
+static void is_for_its_owner_alone(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	umask(0);
+	make("a.seam", "1");
+	assert_int_equal(stat("a.seam", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(stat("a.seam/data", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+}
+
+static void keeps_the_one_before_as_old(void **state)
+{
+	(void)state;
+	make("a.seam", "1");
+	make("a.seam", "2");
+	make("a.seam//", "3");
+	assert_true(holds("a.seam/data", "3"));
+	assert_true(holds("a.seam.old/data", "2"));
+}
+
+static void refuses(const char *name)
+{
+	struct seam_bundle bundle;
+
+	assert_int_equal(seam_bundle_create(&bundle, name, NULL), -EEXIST);
+}
+
+static void leaves_alone_what_is_no_bundle(void **state)
+{
+	int fd;
+
+	(void)state;
+	make("real", "1");
+	assert_int_equal(symlink("real", "link"), 0);
+	assert_int_equal(symlink("nowhere", "dangling"), 0);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	fd = open("file", O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	refuses("link");
+	refuses("dangling");
+	refuses("fifo");
+	refuses("file");
+	assert_true(holds("real/data", "1"));
+}
+
+static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
+{
+	(void)state;
+	make("a", "1");
+	assert_int_equal(mkdir("a/elf/deep", 0700), 0);
+	refuses("a");
+	assert_int_equal(rmdir("a/elf/deep"), 0);
+	assert_int_equal(symlink("/etc/passwd", "a/meta.json"), 0);
+	refuses("a");
+	assert_int_equal(unlink("a/meta.json"), 0);
+	assert_int_equal(mkdir("a/other", 0700), 0);
+	refuses("a");
+	assert_int_equal(rmdir("a/other"), 0);
+	/* names that are right, on things that are not */
+	assert_int_equal(mkdir("a/kernel.sym.zst", 0700), 0);
+	refuses("a");
+	assert_int_equal(rmdir("a/kernel.sym.zst"), 0);
+	close(open("a/xray", O_CREAT | O_WRONLY, 0600));
+	refuses("a");
+	assert_int_equal(unlink("a/xray"), 0);
+	make("a", "2");
+}
+
+static void removes_no_old_one_that_is_no_bundle(void **state)
+{
+	(void)state;
+	make("a", "1");
+	assert_int_equal(mkdir("a.old", 0700), 0);
+	assert_int_equal(mkdir("a.old/thesis", 0700), 0);
+	refuses("a");
+	assert_true(holds("a/data", "1"));
+}
+
+static void leaves_a_bundle_of_another_user_alone(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	make("a", "1");
+	assert_int_equal(chown("a", 65534, 65534), 0);
+	refuses("a");
+}
+
+static void does_not_write_where_something_was_planted(void **state)
+{
+	struct seam_bundle bundle;
+
+	(void)state;
+	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
+	assert_int_equal(symlink("/tmp/planted", "a/data.part"), 0);
+	assert_int_equal(seam_bundle_file(&bundle, "data", NULL), -EEXIST);
+	assert_int_equal(symlink("/tmp", "a/elf"), 0);
+	assert_true(seam_bundle_folder(&bundle, "elf", NULL) < 0);
+	seam_bundle_close(&bundle);
+}
+
+static void a_recording_that_came_to_nothing_leaves_no_trace(void **state)
+{
+	struct seam_bundle bundle;
+
+	(void)state;
+	make("a", "1");
+	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
+	close(seam_bundle_file(&bundle, "data", NULL));
+	seam_bundle_remove(&bundle);
+	assert_true(holds("a/data", "1"));
+	assert_int_equal(access("a.old", F_OK), -1);
+}
+
+#define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_A_FOLDER(is_for_its_owner_alone),
+		IN_A_FOLDER(keeps_the_one_before_as_old),
+		IN_A_FOLDER(leaves_alone_what_is_no_bundle),
+		IN_A_FOLDER(leaves_alone_a_folder_with_anything_else_in_it),
+		IN_A_FOLDER(removes_no_old_one_that_is_no_bundle),
+		IN_A_FOLDER(leaves_a_bundle_of_another_user_alone),
+		IN_A_FOLDER(does_not_write_where_something_was_planted),
+		IN_A_FOLDER(a_recording_that_came_to_nothing_leaves_no_trace),
+	};
+
+	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);
+}

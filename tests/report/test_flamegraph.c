@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* test_flamegraph.c - the still picture: widths, order, hostile names */
+#include "report/flamegraph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../model/built.h"
+
+static char *drawn(const struct seam_profile *p, struct seam_flamegraph graph)
+{
+	static char *text;
+	static size_t size;
+	struct seam_selection selection;
+	struct seam_selected selected;
+	FILE *out = open_memstream(&text, &size);
+
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selected_init(&selected, p, &selection, NULL), 0);
+	graph.selected = &selected;
+	if (!graph.title)
+		graph.title = "test";
+	assert_int_equal(seam_flamegraph_write(&graph, out), 0);
+	fclose(out);
+	seam_selected_fini(&selected);
+	return text;
+}
+
+/* The line of the frame with @name; "" when it is not drawn. */
+static const char *frame(const char *svg, const char *name)
+{
+	static char line[1024];
+	char key[128];
+	const char *at;
+
+	line[0] = '\0';
+	snprintf(key, sizeof(key), "<title>%s\n", name);
+	at = strstr(svg, key);
+	if (at) {
+		const char *end = strstr(at, "</g>");
+
+		while (at > svg && at[-1] != '\n')
+			at--;
+		snprintf(line, sizeof(line), "%.*s", (int)(end - at), at);
+	}
+	return line;
+}
+
+/* Frames begin a line; strstr() would look at all 5 MB each time here. */
+static size_t n_frames(const char *svg)
+{
+	static const char begin[] = "\n<g class=\"f ";
+	size_t n = 0;
+
+	for (; *svg; svg++)
+		n += *svg == '\n' &&
+		     strncmp(svg, begin, sizeof(begin) - 1) == 0;
+	return n;
+}
+
+static void a_frame_is_as_wide_as_its_weight(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "app", "main;b",
+					      .weight = 1000 });
+	built_put(&p, (struct built_sample) { 1, "app", "main;a",
+					      .weight = 3000 });
+	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	assert_int_equal(n_frames(svg), 5);
+	/* 1176 px in all, largest first, 0.7 px apart. */
+	assert_non_null(strstr(frame(svg, "a"),
+			       "data-x=\"0\" data-w=\"3000\""));
+	assert_non_null(strstr(frame(svg, "a"), "x=\"12.00\""));
+	assert_non_null(strstr(frame(svg, "a"), "width=\"881.30\""));
+	assert_non_null(strstr(frame(svg, "b"),
+			       "data-x=\"3000\" data-w=\"1000\""));
+	assert_non_null(strstr(frame(svg, "b"), "x=\"894.00\""));
+	assert_non_null(strstr(frame(svg, "b"),
+			       "total 1 sample, 25.00%, 1.00 us\n"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+static void the_root_is_below_or_above(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_add(&p, 0, "app", "main");
+	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	assert_non_null(strstr(frame(svg, "all"), " y=\"122\""));
+	assert_non_null(strstr(frame(svg, "main"), " y=\"84\""));
+	free(svg);
+	svg = drawn(&p, (struct seam_flamegraph) { .inverted = true });
+	assert_non_null(strstr(frame(svg, "all"), " y=\"84\""));
+	assert_non_null(strstr(frame(svg, "main"), " y=\"122\""));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+static void each_layer_has_its_colour_and_its_word(void **state)
+{
+	static const struct { const char *name; const char *class; } looks[] = {
+		{ "main", "\"f n" }, { "tiny", "\"f i" }, { "lua", "\"f g" },
+		{ "trace", "\"f j" }, { "read", "\"f k" }, { "app", "\"f a" },
+	};
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_add(&p, 0, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
+	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(looks); i++)
+		assert_non_null(strstr(frame(svg, looks[i].name),
+				       looks[i].class));
+	assert_non_null(strstr(svg, ">guest</text>"));
+	assert_non_null(strstr(svg, "native, inlined · /usr/bin/app"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+static void the_legend_has_only_what_is_drawn(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_add(&p, 0, "app", "main");
+	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	assert_non_null(strstr(svg, ">native</text>"));
+	assert_null(strstr(svg, ">guest</text>"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+/* The script and the style are ours; beyond them no markup may come up. */
+static void no_name_becomes_markup(void **state)
+{
+	static const char evil[] =
+		"</title><script>alert(1)</script>'\"&]]>\x1b\xc2\x9b"
+		"\xe2\x80\xae\xef\xbf\xbe\xff<b onload='x'>";
+	struct seam_profile p = built();
+	char *svg, *after;
+
+	(void)state;
+	built_add(&p, 0, evil, evil);
+	p.functions.items[0].module = built_string(&p, evil);
+	p.events.items[0].name = built_string(&p, evil);
+	svg = drawn(&p, (struct seam_flamegraph) { .title = evil });
+	after = strstr(svg, "</style>");
+	assert_non_null(after);
+	assert_null(strstr(after, "<script>alert"));
+	assert_null(strstr(after, "<b"));
+	assert_null(strstr(after, "onload='"));
+	assert_null(strstr(after, "\x1b"));
+	assert_null(strstr(after, "\xef\xbf\xbe"));
+	assert_null(strstr(after, "\xe2\x80\xae"));
+	/* One CDATA section, the script's own. */
+	after = strstr(after, "]]>");
+	assert_non_null(after);
+	assert_string_equal(after, "]]></script>\n</svg>\n");
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+static void a_name_of_64_kib_is_cut_at_a_character(void **state)
+{
+	struct seam_profile p = built();
+	char *name = malloc(65537), *svg;
+
+	(void)state;
+	for (size_t i = 0; i < 65536; i += 2)
+		memcpy(name + i, "\xce\xbb", 2);
+	name[65536] = '\0';
+	name[0] = name[1] = 'x';
+	built_add(&p, 0, "app", name);
+	built_add(&p, 0, "app", name + 1);
+	svg = drawn(&p, (struct seam_flamegraph) { .title = name });
+	assert_in_range(strlen(svg), 1000, 40000);
+	assert_non_null(strstr(svg, "λ…"));
+	assert_null(strstr(svg, "\\x"));
+	free(svg);
+	free(name);
+	seam_profile_fini(&p);
+}
+
+static void what_is_too_narrow_is_counted(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "app", "main;big",
+					      .weight = 1000000 });
+	built_put(&p, (struct built_sample) { 1, "app", "main;tiny;leaf",
+					      .weight = 10 });
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0.01 });
+	assert_string_equal(frame(svg, "tiny"), "");
+	assert_non_null(strstr(svg, "; 2 narrow frames not drawn"));
+	free(svg);
+	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	assert_string_not_equal(frame(svg, "tiny"), "");
+	assert_null(strstr(svg, "frames not drawn"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+/* 8,000 equal stacks of three: more frames than a file may have. */
+static void a_picture_has_a_bounded_number_of_frames(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	for (int i = 0; i < 8000; i++) {
+		char stack[32];
+
+		snprintf(stack, sizeof(stack), "f%d;g;h", i);
+		built_add(&p, (uint64_t)i, "app", stack);
+	}
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0 });
+	assert_int_equal(n_frames(svg), 24002);
+	free(svg);
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = -1 });
+	assert_int_equal(n_frames(svg), SEAM_FLAMEGRAPH_FRAMES);
+	assert_non_null(strstr(svg, "; 4,002 narrow frames not drawn"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+static void loss_is_in_the_picture(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_add(&p, 0, "app", "main");
+	seam_profile_lost(&p, "ring full", 0, 3, 0);
+	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	assert_non_null(strstr(svg, "class=\"sub lossy\""));
+	assert_non_null(strstr(svg, "3 records lost (75.00%)"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+static void several_events_are_drawn_by_samples(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_add(&p, 0, "app", "main");
+	built_put(&p, (struct built_sample) { 1, "app", "main",
+		.event = "faults", .weight = 1000000 });
+	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	assert_non_null(strstr(frame(svg, "main"), "data-w=\"2\""));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+static void an_empty_profile_is_a_picture_too(void **state)
+{
+	struct seam_profile p = built();
+	char *svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 1 });
+
+	(void)state;
+	assert_int_equal(n_frames(svg), 1);
+	assert_null(strstr(svg, "\"nan"));
+	assert_null(strstr(svg, "\"inf"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_frame_is_as_wide_as_its_weight),
+		cmocka_unit_test(the_root_is_below_or_above),
+		cmocka_unit_test(each_layer_has_its_colour_and_its_word),
+		cmocka_unit_test(the_legend_has_only_what_is_drawn),
+		cmocka_unit_test(no_name_becomes_markup),
+		cmocka_unit_test(a_name_of_64_kib_is_cut_at_a_character),
+		cmocka_unit_test(what_is_too_narrow_is_counted),
+		cmocka_unit_test(a_picture_has_a_bounded_number_of_frames),
+		cmocka_unit_test(loss_is_in_the_picture),
+		cmocka_unit_test(several_events_are_drawn_by_samples),
+		cmocka_unit_test(an_empty_profile_is_a_picture_too),
+	};
+
+	return cmocka_run_group_tests_name("flamegraph", tests, NULL, NULL);
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: MIT */
+/* test_report.c - tables and trees as they are printed, word for word */
+#include "report/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "../model/built.h"
+
+typedef int printer(const struct seam_report *report,
+		    const struct seam_view *view);
+
+static int as_json(const struct seam_report *report,
+		   const struct seam_view *view)
+{
+	return seam_report_json(report, view->out);
+}
+
+static int as_tree_json(const struct seam_report *report,
+			const struct seam_view *view)
+{
+	return seam_report_tree_json(report, view->out);
+}
+
+/* What @print makes of @p; the caller frees it. */
+static char *printed(const struct seam_profile *p, struct seam_report report,
+		     struct seam_view view, printer *print)
+{
+	static char *text;
+	static size_t size;
+	struct seam_selection selection;
+	struct seam_selected selected;
+
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selected_init(&selected, p, &selection, NULL), 0);
+	report.profile = p;
+	report.selected = &selected;
+	report.path = "a.seam";
+	view.out = open_memstream(&text, &size);
+	assert_int_equal(print(&report, &view), 0);
+	fclose(view.out);
+	seam_selected_fini(&selected);
+	return text;
+}
+
+static void check(const struct seam_profile *p, struct seam_report report,
+		  struct seam_view view, printer *print, const char *expected)
+{
+	char *text = printed(p, report, view, print);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static const struct seam_view piped = { .width = 0 };
+static const struct seam_view terminal = { .width = 80, .unicode = true };
+static const struct seam_report by_symbol = { .by = SEAM_BY_SYMBOL };
+
+static struct seam_profile small(void)
+{
+	struct seam_profile p = built();
+
+	built_add(&p, 1000000000, "app", "main;fib;fib");
+	built_add(&p, 2000000000, "app", "main;fib;fib");
+	built_add(&p, 3000000000, "app", "main;read_[k]");
+	built_add(&p, 3500000000, "app", "main;tiny_[i]");
+	return p;
+}
+
+static void a_table_is_aligned(void **state)
+{
+	struct seam_profile p = small();
+
+	(void)state;
+	check(&p, by_symbol, piped, seam_report_text,
+	      "app --fast\n"
+	      "a.seam: 4 samples over 2.50 s, nothing lost\n"
+	      "\n"
+	      "cpu-clock: 4 samples, 4.00 us\n"
+	      "    SELF     TOTAL    SAMPLES  LAYER   SYMBOL  MODULE\n"
+	      "  50.00%    50.00%          2  native  fib     app\n"
+	      "  25.00%    25.00%          1  kernel  read    [kernel.kallsyms]\n"
+	      "  25.00%    25.00%          1  native  tiny    app\n"
+	      "   0.00%   100.00%          0  native  main    app\n");
+	seam_profile_fini(&p);
+}
+
+static void what_top_hides_is_added_up(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_report report = { .by = SEAM_BY_SYMBOL, .top = 1 };
+	char *text = printed(&p, report, piped, seam_report_text);
+
+	(void)state;
+	assert_non_null(strstr(text, "  50.00%  in 3 more rows; "
+				     "--top 0 shows all\n"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void threads_are_told_by_number_and_name(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_report report = { .by = SEAM_BY_THREAD };
+	char *text;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 3600000000, "io\x1b[m", "read",
+					      .tid = 4711, .pid = 1 });
+	text = printed(&p, report, piped, seam_report_text);
+	assert_non_null(strstr(text,
+		"   SHARE       TID    SAMPLES  THREAD\n"
+		"  80.00%         1          4  app\n"
+		"  20.00%      4711          1  io\\x1b[m\n"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static size_t longest_line(const char *text)
+{
+	size_t longest = 0, n = 0;
+
+	for (; *text; text++) {
+		if (*text == '\n') {
+			longest = n > longest ? n : longest;
+			n = 0;
+		} else {
+			n += ((unsigned char)*text & 0xc0) != 0x80;
+		}
+	}
+	return longest;
+}
+
+/* Names of 64 KiB, and figures of many digits. */
+static void a_terminal_line_fits(void **state)
+{
+	static const unsigned int widths[] = { 60, 80, 100, 132 };
+	static printer *const printers[] = {
+		seam_report_text, seam_report_tree_text,
+	};
+	struct seam_profile p = small();
+	char *name = malloc(65537);
+
+	(void)state;
+	memset(name, 'x', 65536);
+	name[65536] = '\0';
+	built_add(&p, 0, "app", name);
+	memcpy(name, "\xce\xbb\x1b", 3);
+	built_add(&p, 0, "app", name);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(widths); i++) {
+		struct seam_view view = {
+			.width = widths[i], .unicode = i % 2 == 1,
+		};
+
+		for (size_t k = 0; k < SEAM_ARRAY_SIZE(printers); k++) {
+			char *text = printed(&p, by_symbol, view, printers[k]);
+
+			assert_in_range(longest_line(text), 40, widths[i]);
+			assert_non_null(strstr(text, i % 2 ? "…" : ".."));
+			free(text);
+		}
+	}
+	free(name);
+	seam_profile_fini(&p);
+}
+
+static void nothing_is_cut_where_there_is_no_terminal(void **state)
+{
+	struct seam_profile p = built();
+	char *name = malloc(65537), *text;
+
+	(void)state;
+	memset(name, 'x', 65536);
+	name[65536] = '\0';
+	built_add(&p, 0, "app", name);
+	text = printed(&p, by_symbol, piped, seam_report_text);
+	assert_non_null(strstr(text, name));
+	free(text);
+	free(name);
+	seam_profile_fini(&p);
+}
+
+static void no_name_acts_on_a_terminal(void **state)
+{
+	static const char evil[] = "a\x1b[2J;\xc2\x9b" "b;c\xe2\x80\xae;d\ne";
+	static printer *const printers[] = {
+		seam_report_text, seam_report_tree_text, as_json, as_tree_json,
+	};
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, evil, evil);
+	p.command = built_string(&p, evil);
+	p.events.items[0].name = built_string(&p, evil);
+	seam_profile_lost(&p, "test", built_string(&p, evil), 1, 0);
+	seam_profile_note(&p, "%s", evil);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(printers); i++) {
+		char *text = printed(&p, by_symbol, terminal, printers[i]);
+
+		for (const char *c = text; *c; c++)
+			assert_true((unsigned char)*c >= 0x20 || *c == '\n');
+		assert_null(strstr(text, "\xc2\x9b"));
+		assert_null(strstr(text, "\xe2\x80\xae"));
+		assert_null(strstr(text, "d\ne"));
+		free(text);
+	}
+	seam_profile_fini(&p);
+}
+
+static void losses_and_notes_are_always_shown(void **state)
+{
+	struct seam_profile p = small();
+
+	(void)state;
+	seam_profile_lost(&p, "ring full", built_string(&p, "cpu-clock"), 6, 0);
+	seam_profile_lost(&p, "record damaged", built_string(&p, "data"), 0,
+			  4096);
+	seam_profile_note(&p, "no symbols for %s", "/bin/x");
+	p.events.items[0].n_lost = 6;
+	check(&p, (struct seam_report) { .by = SEAM_BY_SYMBOL,
+					 .filter = "fib" },
+	      piped, seam_report_text,
+	      "app --fast\n"
+	      "a.seam: 4 samples over 2.50 s, 6 records lost (60.00%)\n"
+	      "\n"
+	      "cpu-clock: 4 samples, 4.00 us, 6 lost (60.00%)\n"
+	      "    SELF     TOTAL    SAMPLES  LAYER   SYMBOL  MODULE\n"
+	      "  50.00%    50.00%          2  native  fib     app\n"
+	      "\n"
+	      "lost: 6 records, ring full (cpu-clock)\n"
+	      "lost: 4,096 bytes, record damaged (data)\n"
+	      "note: no symbols for /bin/x\n");
+	seam_profile_fini(&p);
+}
+
+static void events_are_shown_one_after_another(void **state)
+{
+	struct seam_profile p = small();
+	char *text, *second;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "app", "main;fault_[k]",
+		.event = "page-faults", .weight = 12345 });
+	text = printed(&p, by_symbol, piped, seam_report_text);
+	assert_non_null(strstr(text, "cpu-clock: 4 samples, 4.00 us\n"));
+	second = strstr(text, "page-faults: 1 sample, 12,345 events\n");
+	assert_non_null(second);
+	assert_non_null(strstr(second,
+			       " 100.00%   100.00%          1  kernel"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void nothing_selected_is_said(void **state)
+{
+	struct seam_profile p = built();
+	char *text = printed(&p, by_symbol, piped, seam_report_text);
+
+	(void)state;
+	assert_non_null(strstr(text, "0 samples over 0 ns"));
+	assert_non_null(strstr(text, "No samples are selected.\n"));
+	free(text);
+	text = printed(&p, by_symbol, piped, seam_report_tree_text);
+	assert_non_null(strstr(text, "No samples are selected.\n"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void colour_and_bars_are_for_terminals_only(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_view view = {
+		.width = 120, .unicode = true, .color = true,
+	};
+	char *text = printed(&p, by_symbol, view, seam_report_text);
+
+	(void)state;
+	assert_non_null(strstr(text, "\x1b[34m██████████\x1b[0m"));
+	assert_non_null(strstr(text, "\x1b[33m█████     \x1b[0m"));
+	free(text);
+	text = printed(&p, by_symbol, piped, seam_report_text);
+	assert_null(strstr(text, "\x1b"));
+	assert_null(strstr(text, "█"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void a_tree_steps_right_only_where_calls_part(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "_start;main;parse;lex;read_[k]");
+	built_add(&p, 1, "app", "_start;main;parse;lex;read_[k]");
+	built_add(&p, 2, "app", "_start;main;parse;tree");
+	built_add(&p, 3, "app", "_start;main;run;fib;fib");
+	built_add(&p, 4, "app", "other");
+	check(&p, by_symbol, terminal, seam_report_tree_text,
+	      "app --fast\n"
+	      "a.seam: 5 samples over 4 ns, nothing lost\n"
+	      "\n"
+	      "cpu-clock: 5 samples, 5.00 us\n"
+	      "   TOTAL      SELF  CALLS\n"
+	      "  80.00%     0.00%  ├─ _start\n"
+	      "  80.00%     0.00%  │  main\n"
+	      "  60.00%     0.00%  │  ├─ parse\n"
+	      "  40.00%     0.00%  │  │  ├─ lex\n"
+	      "  40.00%    40.00%  │  │  │  read\n"
+	      "  20.00%    20.00%  │  │  └─ tree\n"
+	      "  20.00%     0.00%  │  └─ run\n"
+	      "  20.00%     0.00%  │     fib\n"
+	      "  20.00%    20.00%  │     fib\n"
+	      "  20.00%    20.00%  └─ other\n");
+	seam_profile_fini(&p);
+}
+
+static void small_nodes_of_a_tree_are_cut_and_counted(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_report report = {
+		.by = SEAM_BY_PROCESS, .min_percent = 40,
+	};
+
+	(void)state;
+	check(&p, report, piped, seam_report_tree_text,
+	      "app --fast\n"
+	      "a.seam: 4 samples over 2.50 s, nothing lost\n"
+	      "\n"
+	      "cpu-clock: 4 samples, 4.00 us\n"
+	      "   TOTAL      SELF  CALLS\n"
+	      " 100.00%     0.00%  app (1)\n"
+	      " 100.00%     0.00%  main\n"
+	      "  50.00%     0.00%  fib\n"
+	      "  50.00%    50.00%  fib\n"
+	      "2 smaller or other nodes not shown; "
+	      "--min-percent 0 shows all sizes\n");
+	seam_profile_fini(&p);
+}
+
+static void a_node_of_just_the_percentage_stays(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_report report = { .min_percent = 25 };
+	char *text = printed(&p, report, piped, seam_report_tree_text);
+
+	(void)state;
+	assert_non_null(strstr(text, "read\n"));
+	assert_null(strstr(text, "not shown"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void samples_without_a_stack_are_in_a_tree_too(void **state)
+{
+	struct seam_profile p = small();
+	char *text;
+
+	(void)state;
+	built_add(&p, 3600000000, "app", "");
+	text = printed(&p, by_symbol, piped, seam_report_tree_text);
+	assert_non_null(strstr(text, "  20.00%    20.00%  [no stack]\n"));
+	free(text);
+	text = printed(&p, by_symbol, piped, as_tree_json);
+	assert_non_null(strstr(text, "\"stackless\":1,"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void a_tree_filter_keeps_callers_and_callees(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_report report = { .filter = "PARSE" };
+	char *text;
+
+	(void)state;
+	built_add(&p, 0, "app", "main;parse;lex");
+	built_add(&p, 1, "app", "main;run");
+	text = printed(&p, report, piped, seam_report_tree_text);
+	assert_non_null(strstr(text, "main\n"));
+	assert_non_null(strstr(text, "lex\n"));
+	assert_null(strstr(text, "run\n"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void json_is_the_contract(void **state)
+{
+	struct seam_profile p = small();
+
+	(void)state;
+	seam_profile_lost(&p, "ring full", built_string(&p, "cpu-clock"), 1, 0);
+	check(&p, by_symbol, piped, as_json,
+	      "{\"schema\":\"seam.report/1\",\"file\":\"a.seam\","
+	      "\"command\":\"app --fast\",\"samples\":4,"
+	      "\"start_ns\":1000000000,\"duration_ns\":2500000000,"
+	      "\"lost\":{\"records\":1,\"percent\":20,\"bytes\":0,\"causes\":["
+	      "{\"cause\":\"ring full\",\"source\":\"cpu-clock\","
+	      "\"records\":1,\"bytes\":0}]},\"notes\":[],\"by\":\"symbol\","
+	      "\"rows\":[{\"layer\":\"native\",\"symbol\":\"fib\","
+	      "\"module\":\"/usr/bin/app\",\"self\":2,\"total\":2,"
+	      "\"self_weight\":2000,\"total_weight\":2000},"
+	      "{\"layer\":\"kernel\",\"symbol\":\"read\","
+	      "\"module\":\"[kernel.kallsyms]\",\"self\":1,\"total\":1,"
+	      "\"self_weight\":1000,\"total_weight\":1000},"
+	      "{\"layer\":\"native\",\"symbol\":\"tiny\","
+	      "\"module\":\"/usr/bin/app\",\"self\":1,\"total\":1,"
+	      "\"self_weight\":1000,\"total_weight\":1000},"
+	      "{\"layer\":\"native\",\"symbol\":\"main\","
+	      "\"module\":\"/usr/bin/app\",\"self\":0,\"total\":4,"
+	      "\"self_weight\":0,\"total_weight\":4000}],"
+	      "\"events\":[{\"event\":\"cpu-clock\",\"unit\":\"ns\","
+	      "\"samples\":4,\"weight\":4000,\"lost\":0}]}\n");
+	seam_profile_fini(&p);
+}
+
+static json_t *parsed(const struct seam_profile *p, struct seam_report report,
+		      printer *print)
+{
+	char *text = printed(p, report, piped, print);
+	json_t *root = json_loads(text, 0, NULL);
+
+	assert_non_null(root);
+	free(text);
+	return root;
+}
+
+static json_int_t int_of(const json_t *object, const char *key)
+{
+	assert_true(json_is_integer(json_object_get(object, key)));
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* Rows over all events have no weights: ns and faults have no sum. */
+static void json_of_several_events_has_rows_for_each(void **state)
+{
+	struct seam_profile p = small();
+	json_t *root, *events, *rows;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "app", "main;fault_[k]",
+		.event = "page-faults", .weight = 3 });
+	root = parsed(&p, by_symbol, as_json);
+	rows = json_object_get(root, "rows");
+	events = json_object_get(root, "events");
+	assert_int_equal(int_of(root, "samples"), 5);
+	assert_int_equal(json_array_size(rows), 5);
+	assert_null(json_object_get(json_array_get(rows, 0), "self_weight"));
+	assert_int_equal(json_array_size(events), 2);
+	rows = json_object_get(json_array_get(events, 1), "rows");
+	assert_int_equal(json_array_size(rows), 2);
+	assert_int_equal(int_of(json_array_get(rows, 0), "self_weight"), 3);
+	json_decref(root);
+	seam_profile_fini(&p);
+}
+
+static void json_rows_by_thread_say_who(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_report report = { .by = SEAM_BY_THREAD };
+	json_t *root = parsed(&p, report, as_json);
+	const json_t *row = json_array_get(json_object_get(root, "rows"), 0);
+
+	(void)state;
+	assert_int_equal(int_of(row, "tid"), 1);
+	assert_int_equal(int_of(row, "pid"), 1);
+	assert_int_equal(int_of(row, "self"), 4);
+	assert_string_equal(json_string_value(json_object_get(row, "thread")),
+			    "app");
+	json_decref(root);
+	seam_profile_fini(&p);
+}
+
+static void json_trees_nest(void **state)
+{
+	struct seam_profile p = small();
+	json_t *root = parsed(&p, by_symbol, as_tree_json);
+	const json_t *event = json_array_get(json_object_get(root, "events"),
+					     0);
+	const json_t *node = json_array_get(json_object_get(event, "tree"), 0);
+	const json_t *children = json_object_get(node, "children");
+
+	(void)state;
+	assert_string_equal(json_string_value(json_object_get(root, "schema")),
+			    "seam.tree/1");
+	assert_int_equal(int_of(node, "total"), 4);
+	assert_int_equal(json_array_size(children), 3);
+	assert_int_equal(int_of(json_array_get(children, 0), "total"), 2);
+	assert_true(json_is_true(json_object_get(json_array_get(children, 2),
+						 "inlined")));
+	json_decref(root);
+	seam_profile_fini(&p);
+}
+
+/* Deeper than JSON goes: cut, marked, and nothing of its counts missing. */
+static void json_trees_are_cut_where_readers_end(void **state)
+{
+	struct seam_profile p = built();
+	uint32_t stack = built_stack(&p, "f");
+	json_t *root, *list;
+	const json_t *node = NULL;
+	int depth = 0;
+
+	(void)state;
+	for (int i = 1; i < 5000; i++)
+		stack = seam_profile_stack(&p, stack,
+					   p.stacks.items[1].frame);
+	built_add(&p, 0, "app", "f");
+	p.samples.stack[0] = stack;
+	root = parsed(&p, by_symbol, as_tree_json);
+	list = json_object_get(json_array_get(json_object_get(root, "events"),
+					      0), "tree");
+	for (; list; list = json_object_get(node, "children"), depth++)
+		node = json_array_get(list, 0);
+	assert_int_equal(depth, SEAM_REPORT_DEPTH);
+	assert_true(json_is_true(json_object_get(node, "cut")));
+	assert_int_equal(int_of(node, "total"), 1);
+	json_decref(root);
+	seam_profile_fini(&p);
+}
+
+static void numbers_read_well(void **state)
+{
+	char buf[SEAM_NUMBER];
+
+	(void)state;
+	assert_string_equal(seam_format_count(buf, 0), "0");
+	assert_string_equal(seam_format_count(buf, 999), "999");
+	assert_string_equal(seam_format_count(buf, UINT64_MAX),
+			    "18,446,744,073,709,551,615");
+	assert_string_equal(seam_format_weight(buf, 12, SEAM_UNIT_NS), "12 ns");
+	assert_string_equal(seam_format_weight(buf, 1500000, SEAM_UNIT_NS),
+			    "1.50 ms");
+	assert_string_equal(seam_format_weight(buf, 61000000000, SEAM_UNIT_NS),
+			    "61.0 s");
+	assert_string_equal(seam_format_weight(buf, 999999, SEAM_UNIT_COUNT),
+			    "999,999");
+	assert_string_equal(seam_format_weight(buf, 1230000000,
+					       SEAM_UNIT_COUNT), "1.23 G");
+	assert_string_equal(seam_format_percent(buf, 1, 0), "0.00%");
+	assert_string_equal(seam_format_percent(buf, 1, 3), "33.33%");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_table_is_aligned),
+		cmocka_unit_test(what_top_hides_is_added_up),
+		cmocka_unit_test(threads_are_told_by_number_and_name),
+		cmocka_unit_test(a_terminal_line_fits),
+		cmocka_unit_test(nothing_is_cut_where_there_is_no_terminal),
+		cmocka_unit_test(no_name_acts_on_a_terminal),
+		cmocka_unit_test(losses_and_notes_are_always_shown),
+		cmocka_unit_test(events_are_shown_one_after_another),
+		cmocka_unit_test(nothing_selected_is_said),
+		cmocka_unit_test(colour_and_bars_are_for_terminals_only),
+		cmocka_unit_test(a_tree_steps_right_only_where_calls_part),
+		cmocka_unit_test(small_nodes_of_a_tree_are_cut_and_counted),
+		cmocka_unit_test(a_node_of_just_the_percentage_stays),
+		cmocka_unit_test(samples_without_a_stack_are_in_a_tree_too),
+		cmocka_unit_test(a_tree_filter_keeps_callers_and_callees),
+		cmocka_unit_test(json_is_the_contract),
+		cmocka_unit_test(json_of_several_events_has_rows_for_each),
+		cmocka_unit_test(json_rows_by_thread_say_who),
+		cmocka_unit_test(json_trees_nest),
+		cmocka_unit_test(json_trees_are_cut_where_readers_end),
+		cmocka_unit_test(numbers_read_well),
+	};
+
+	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}

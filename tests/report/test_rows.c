@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* test_rows.c - what self and total are, and in which order rows stand */
+#include "report/rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../model/built.h"
+
+static struct seam_rows table_of(const struct seam_profile *p,
+				  enum seam_by by, unsigned int layers)
+{
+	struct seam_selection selection;
+	struct seam_selected s;
+	struct seam_rows table;
+
+	seam_selection_init(&selection);
+	if (layers)
+		selection.layers = layers;
+	assert_int_equal(seam_selected_init(&s, p, &selection, NULL), 0);
+	assert_int_equal(seam_rows_make(&table, &s, SEAM_NONE, by), 0);
+	seam_selected_fini(&s);
+	seam_rows_sort(&table, SEAM_SORT_SELF, false);
+	return table;
+}
+
+/* "name self/total" of each row, by spaces. */
+static const char *shown(struct seam_rows *table)
+{
+	static char text[512];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < table->n; i++) {
+		const struct seam_row *row = &table->items[i];
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+			"%s%s %d/%d", i ? " " : "", seam_row_name(table, row),
+			(int)row->self_samples, (int)row->samples);
+	}
+	free(table->items);
+	table->items = NULL;
+	return text;
+}
+
+static void check(struct seam_profile *p, enum seam_by by, const char *expected)
+{
+	struct seam_rows table = table_of(p, by, 0);
+
+	assert_string_equal(shown(&table), expected);
+	seam_profile_fini(p);
+}
+
+static void self_is_the_leaf_and_total_all_above_it(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "main;f;g");
+	built_add(&p, 1, "app", "main;f;g");
+	built_add(&p, 2, "app", "main;f");
+	built_add(&p, 3, "app", "main;h;f");
+	check(&p, SEAM_BY_SYMBOL, "f 2/4 g 2/2 main 0/4 h 0/1");
+}
+
+static void a_recursive_function_counts_once_a_stack(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "main;fib;fib;fib");
+	built_add(&p, 1, "app", "main;fib;odd;fib;odd");
+	built_add(&p, 2, "app", "main;fib");
+	built_add(&p, 3, "app", "main;odd;fib");
+	check(&p, SEAM_BY_SYMBOL, "fib 3/4 odd 1/2 main 0/4");
+}
+
+static void inlined_or_not_is_one_row(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "main;tiny_[i]");
+	built_add(&p, 1, "app", "main;tiny");
+	built_add(&p, 2, "app", "main;tiny;tiny_[i]");
+	check(&p, SEAM_BY_SYMBOL, "tiny 3/3 main 0/3");
+}
+
+static void equal_names_in_two_modules_or_layers_are_two_rows(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "init@/lib/a.so");
+	built_add(&p, 1, "app", "init@/lib/b.so");
+	built_add(&p, 2, "app", "init@/lib/b.so_[k]");
+	check(&p, SEAM_BY_SYMBOL, "init 1/1 init 1/1 init 1/1");
+}
+
+static void modules_count_once_a_stack_as_well(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "main;f@libc;g;read_[k]");
+	built_add(&p, 1, "app", "main;g");
+	check(&p, SEAM_BY_MODULE,
+	      "/usr/bin/app 1/2 [kernel.kallsyms] 1/1 libc 0/1");
+}
+
+static void threads_and_processes_have_their_samples(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_put(&p, (struct built_sample) { .comm = "one", .stack = "f",
+					      .tid = 1, .pid = 1 });
+	for (int i = 0; i < 2; i++)
+		built_put(&p, (struct built_sample) {
+			.comm = "two", .stack = "g", .tid = 2, .pid = 1 });
+	for (int i = 0; i < 4; i++)
+		built_put(&p, (struct built_sample) {
+			.comm = "far", .stack = "", .tid = 9, .pid = 9 });
+	struct seam_rows table = table_of(&p, SEAM_BY_THREAD, 0);
+
+	assert_string_equal(shown(&table), "far 4/4 two 2/2 one 1/1");
+	check(&p, SEAM_BY_PROCESS, "far 4/4 one 3/3");
+}
+
+static void samples_without_a_stack_have_a_row(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "");
+	built_add(&p, 1, "app", "");
+	built_add(&p, 2, "app", "main");
+	check(&p, SEAM_BY_SYMBOL, "[no stack] 2/2 main 1/1");
+}
+
+static void frames_left_out_give_their_samples_to_their_callers(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_rows table;
+
+	(void)state;
+	built_add(&p, 0, "app", "main;read_[k];copy_[k]");
+	built_add(&p, 1, "app", "irq_[k]");
+	table = table_of(&p, SEAM_BY_SYMBOL, 1 << SEAM_LAYER_NATIVE);
+	assert_int_equal(table.samples, 1);
+	assert_string_equal(shown(&table), "main 1/1");
+	seam_profile_fini(&p);
+}
+
+static void weights_and_samples_sort_apart(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_rows table;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { .comm = "a", .stack = "m;heavy",
+					      .weight = 5000 });
+	built_add(&p, 1, "a", "m;often");
+	built_add(&p, 2, "a", "m;often");
+	table = table_of(&p, SEAM_BY_SYMBOL, 0);
+	seam_rows_sort(&table, SEAM_SORT_SELF, true);
+	assert_int_equal(table.weight, 7000);
+	assert_int_equal(table.items[0].self_weight, 5000);
+	seam_rows_sort(&table, SEAM_SORT_TOTAL, false);
+	assert_string_equal(shown(&table), "m 0/3 often 2/2 heavy 1/1");
+	seam_profile_fini(&p);
+}
+
+static void a_filter_looks_at_names_and_modules_in_any_case(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_rows table;
+
+	(void)state;
+	built_add(&p, 0, "a", "main;Alloc;read_[k]");
+	table = table_of(&p, SEAM_BY_SYMBOL, 0);
+	seam_rows_filter(&table, "alloc");
+	assert_string_equal(shown(&table), "Alloc 0/1");
+	table = table_of(&p, SEAM_BY_SYMBOL, 0);
+	seam_rows_filter(&table, "KALLSYMS");
+	assert_string_equal(shown(&table), "read 1/1");
+	seam_profile_fini(&p);
+}
+
+/* Against the definition itself, on stacks made by a small generator. */
+static void totals_equal_a_slow_count(void **state)
+{
+	struct seam_profile p = built();
+	unsigned int self[8] = { 0 }, total[8] = { 0 }, seed = 7;
+	struct seam_rows table;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2000; i++) {
+		char stack[64] = "";
+		unsigned int seen = 0, f = 0;
+
+		for (unsigned int n = 1 + seed % 9; n; n--) {
+			seed = seed * 1103515245 + 12345;
+			f = seed >> 20 & 7;
+			snprintf(stack + strlen(stack), 8, "%sf%u",
+				 *stack ? ";" : "", f);
+			total[f] += !(seen >> f & 1);
+			seen |= 1u << f;
+		}
+		self[f]++;
+		built_add(&p, i, "a", stack);
+	}
+	table = table_of(&p, SEAM_BY_SYMBOL, 0);
+	assert_int_equal(table.n, 8);
+	for (size_t i = 0; i < table.n; i++) {
+		const char *name = seam_row_name(&table, &table.items[i]);
+
+		assert_int_equal(table.items[i].self_samples,
+				 self[name[1] - '0']);
+		assert_int_equal(table.items[i].samples,
+				 total[name[1] - '0']);
+	}
+	free(table.items);
+	seam_profile_fini(&p);
+}
+
+static void an_empty_profile_has_no_row(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	check(&p, SEAM_BY_SYMBOL, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(self_is_the_leaf_and_total_all_above_it),
+		cmocka_unit_test(a_recursive_function_counts_once_a_stack),
+		cmocka_unit_test(inlined_or_not_is_one_row),
+		cmocka_unit_test(
+			equal_names_in_two_modules_or_layers_are_two_rows),
+		cmocka_unit_test(modules_count_once_a_stack_as_well),
+		cmocka_unit_test(threads_and_processes_have_their_samples),
+		cmocka_unit_test(samples_without_a_stack_have_a_row),
+		cmocka_unit_test(
+			frames_left_out_give_their_samples_to_their_callers),
+		cmocka_unit_test(weights_and_samples_sort_apart),
+		cmocka_unit_test(
+			a_filter_looks_at_names_and_modules_in_any_case),
+		cmocka_unit_test(totals_equal_a_slow_count),
+		cmocka_unit_test(an_empty_profile_has_no_row),
+	};
+
+	return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
+}

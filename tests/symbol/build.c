@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* build.c - the shell, the compiler and libelf; see build.h */
+#include "build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbol/elf_file.h"
+
+static char folder[64];
+
+int build_enter(void **state)
+{
+	const char *home = getenv("HOME");
+	char rustup[PATH_MAX];
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
+	if (!mkdtemp(folder) || chdir(folder))
+		return -1;
+	/* rustup looks for its compilers below HOME. */
+	snprintf(rustup, sizeof(rustup), "%s/.rustup", home ? home : "");
+	setenv("RUSTUP_HOME", rustup, 0);
+	/* Neither the user's caches nor servers have a part in this. */
+	setenv("HOME", folder, 1);
+	unsetenv("XDG_CACHE_HOME");
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+	unsetenv("DEBUGINFOD_URLS");
+	return 0;
+}
+
+int build_leave(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	return chdir("/") || system(command);
+}
+
+const char *build_folder(void)
+{
+	return folder;
+}
+
+const char *build_path(const char *name)
+{
+	static char paths[8][PATH_MAX];
+	static unsigned int turn;
+	char *path = paths[turn++ % 8];
+
+	snprintf(path, PATH_MAX, "%s/%s", folder, name);
+	return path;
+}
+
+void build_write(const char *name, const char *text)
+{
+	FILE *out = fopen(name, "w");
+
+	assert_non_null(out);
+	fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+void build_run(const char *fmt, ...)
+{
+	char command[2048];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	if (system(command))
+		fail_msg("failed: %s", command);
+}
+
+const char *build_ask(const char *fmt, ...)
+{
+	static char answer[512];
+	char command[2048];
+	va_list args;
+	FILE *out;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	out = popen(command, "r");
+	assert_non_null(out);
+	if (!fgets(answer, sizeof(answer), out))
+		answer[0] = '\0';
+	assert_int_equal(pclose(out), 0);
+	answer[strcspn(answer, "\n")] = '\0';
+	return answer;
+}
+
+bool build_has(const char *name)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "command -v %s >/dev/null", name);
+	return system(command) == 0;
+}
+
+uint64_t build_symbol(const char *file, const char *name)
+{
+	const char *text = build_ask("nm '%s' | sed -n 's/ [a-zA-Z] %s$//p'",
+				     file, name);
+
+	assert_true(*text);
+	return strtoull(text, NULL, 16);
+}
+
+uint64_t build_offset(const char *file, uint64_t addr)
+{
+	struct seam_elf elf;
+	uint64_t offset = UINT64_MAX;
+
+	assert_int_equal(seam_elf_open(&elf, file, NULL), 0);
+	for (size_t i = 0; i < elf.segments.n; i++) {
+		const struct seam_segment *s = &elf.segments.items[i];
+
+		if (addr >= s->addr && addr - s->addr < s->size)
+			offset = addr - s->addr + s->offset;
+	}
+	seam_elf_close(&elf);
+	assert_true(offset != UINT64_MAX);
+	return offset;
+}
+
+size_t build_id(const char *file, uint8_t *id)
+{
+	struct seam_elf elf;
+	size_t size;
+
+	assert_int_equal(seam_elf_open(&elf, file, NULL), 0);
+	size = elf.build_id_size;
+	memcpy(id, elf.build_id, size);
+	seam_elf_close(&elf);
+	return size;
+}
+
+void build_skipped(void **state)
+{
+	(void)state;
+}

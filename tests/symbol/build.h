@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build.h - small programs, built for a test in a folder of its own
+ *
+ * Each function fails the test that calls it when it cannot do its job.
+ */
+#ifndef SEAM_TEST_BUILD_H
+#define SEAM_TEST_BUILD_H
+
+#include "symbol/symbols.h"
+
+/* Make a folder and go there; remove it with all that is in it. */
+int build_enter(void **state);
+int build_leave(void **state);
+
+/* The folder, absolute. */
+const char *build_folder(void);
+
+/* The absolute path of @name in the folder; of the last eight calls. */
+const char *build_path(const char *name);
+
+void build_write(const char *name, const char *text);
+
+/* Run a shell command there; it must succeed. */
+__attribute__((format(printf, 1, 2)))
+void build_run(const char *fmt, ...);
+
+/* The first line that a shell command prints, without its newline. */
+__attribute__((format(printf, 1, 2)))
+const char *build_ask(const char *fmt, ...);
+
+/* Whether the shell finds the program @name. */
+bool build_has(const char *name);
+
+/* The address of symbol @name of file @name, by nm. */
+uint64_t build_symbol(const char *file, const char *name);
+
+/* The offset in @file of the byte at @addr. */
+uint64_t build_offset(const char *file, uint64_t addr);
+
+/* The build id of @file as bytes, at most 20; how many. */
+size_t build_id(const char *file, uint8_t *id);
+
+/*
+ * An entry of cmocka's list: @test where @can is true, else a test that does
+ * nothing and says so in its name, as TAP wants it.
+ */
+#define BUILD_TEST_IF(can, test, why)					\
+	{								\
+		.name = (can) ? #test : #test " # SKIP " why,		\
+		.test_func = (can) ? (test) : build_skipped,		\
+	}
+
+void build_skipped(void **state);
+
+#endif /* SEAM_TEST_BUILD_H */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_damage.c - ELF files that are cut, flipped, or made to mislead
+ *
+ * The undamaged file has all that is read: both symbol tables, a PLT, DWARF
+ * with inlined calls.  It is small, so that every byte has its turn.
+ */
+#include <fcntl.h>
+#include <gelf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "build.h"
+#include "probe.h"
+#include "symbol/elf_file.h"
+
+static const char program[] =
+	"extern int far(int);\n"
+	"static inline __attribute__((always_inline)) int leaf(int x)\n"
+	"{ return far(x) * 3; }\n"
+	"int outer(int x) { return leaf(x) + leaf(x + 1); }\n"
+	"static __attribute__((used, noinline)) int local(int x)\n"
+	"{ return x + 1; }\n";
+
+static struct seam_file small;
+
+static int enter(void **state)
+{
+	if (build_enter(state))
+		return -1;
+	build_write("p.c", program);
+	build_run("gcc -shared -fPIC -nostdlib -Os -g -Wl,--build-id "
+		  "-Wl,-z,noseparate-code -Wl,-z,max-page-size=4096 "
+		  "-fno-asynchronous-unwind-tables -o p.so p.c");
+	return seam_file_read(&small, AT_FDCWD, build_path("p.so"), 1 << 20,
+			      NULL);
+}
+
+static int leave(void **state)
+{
+	seam_file_close(&small);
+	return build_leave(state);
+}
+
+static void the_undamaged_file_has_names(void **state)
+{
+	(void)state;
+	assert_true(probe_image(small.bytes.data, small.bytes.size) > 0);
+}
+
+static void a_cut_at_every_byte_does_no_harm(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n < small.bytes.size; n++)
+		probe_image(small.bytes.data, n);
+}
+
+static void flip_all(uint8_t mask)
+{
+	uint8_t *copy = malloc(small.bytes.size);
+
+	memcpy(copy, small.bytes.data, small.bytes.size);
+	for (size_t i = 0; i < small.bytes.size; i++) {
+		copy[i] ^= mask;
+		probe_image(copy, small.bytes.size);
+		copy[i] ^= mask;
+	}
+	free(copy);
+}
+
+static void a_flipped_byte_does_no_harm_anywhere(void **state)
+{
+	(void)state;
+	flip_all(0xff);
+}
+
+static void a_flipped_bit_does_no_harm_anywhere(void **state)
+{
+	(void)state;
+	flip_all(0x01);
+}
+
+/* A segment can claim more than the file has. */
+static void no_address_outside_the_file_has_a_name(void **state)
+{
+	uint8_t *copy = malloc(small.bytes.size);
+	Elf64_Ehdr header;
+	Elf64_Phdr load;
+
+	(void)state;
+	memcpy(copy, small.bytes.data, small.bytes.size);
+	memcpy(&header, copy, sizeof(header));
+	memcpy(&load, copy + header.e_phoff, sizeof(load));
+	assert_int_equal(load.p_type, PT_LOAD);
+	load.p_offset = 1;
+	load.p_filesz = UINT64_MAX;
+	load.p_flags = PF_R | PF_X;
+	/* UINT64_MAX is now at an address that has a symbol. */
+	load.p_vaddr = build_symbol("p.so", "outer") + 2;
+	memcpy(copy + header.e_phoff, &load, sizeof(load));
+	probe_image(copy, small.bytes.size);
+	free(copy);
+}
+
+/*
+ * DIEs of one byte each, all with 20,000 attributes that take no bytes: four
+ * thousand million attributes in a file of 300 KB.
+ */
+static void dwarf_that_repeats_itself_ends(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_module module = { .path = build_path("bomb") };
+	struct seam_location at[4];
+	uint32_t m;
+
+	(void)state;
+	build_write("bomb.s",
+		".globl _start\n.text\n"
+		"_start: .fill 64, 1, 0x90\n"
+		".size _start, 64\n.type _start, @function\n"
+		".section .debug_abbrev,\"\",@progbits\n"
+		".byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0\n"
+		".byte 2, 0x2e, 0\n"
+		".rept 20000\n.byte 0x3f, 0x19\n.endr\n"
+		".byte 0, 0, 0\n"
+		".section .debug_info,\"\",@progbits\n"
+		".long end - begin\n"
+		"begin: .short 4\n.long 0\n.byte 8\n"
+		".byte 1\n.quad _start, 64\n"
+		".fill 200000, 1, 2\n"
+		".byte 0\n"
+		"end:\n");
+	build_run("gcc -nostdlib -static -o bomb bomb.s");
+	m = seam_symbols_module(symbols, &module);
+	assert_int_equal(seam_symbols_resolve(symbols, m, build_offset("bomb",
+		build_symbol("bomb", "_start")), at, 4), 1);
+	assert_string_equal(at[0].function, "_start");
+	assert_non_null(strstr(seam_symbols_problem(symbols, m),
+			       "repeats itself"));
+	seam_symbols_free(symbols);
+}
+
+/*
+ * A 32-bit file of the other byte order, by libelf: one function symbol in
+ * a section that runs.
+ */
+static void make_foreign(const char *path)
+{
+	static uint32_t code[16];
+	static char strings[] = "\0.text\0.symtab\0.strtab\0over_there";
+	FILE *out = fopen(path, "w");
+	Elf *elf;
+	Elf32_Ehdr *header;
+	Elf32_Phdr *load;
+	Elf32_Sym symbols[2] = { { 0 } };
+	Elf_Scn *sections[3];
+	Elf32_Shdr *headers[3];
+	Elf_Data *data[3];
+
+	assert_non_null(out);
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fileno(out), ELF_C_WRITE, NULL);
+	header = elf32_newehdr(elf);
+	load = elf32_newphdr(elf, 1);
+	assert_true(elf && header && load);
+	header->e_ident[EI_DATA] = ELFDATA2MSB;
+	header->e_machine = EM_PPC;
+	header->e_type = ET_EXEC;
+	for (int i = 0; i < 3; i++) {
+		sections[i] = elf_newscn(elf);
+		headers[i] = elf32_getshdr(sections[i]);
+		data[i] = elf_newdata(sections[i]);
+		data[i]->d_version = EV_CURRENT;
+	}
+	symbols[1] = (Elf32_Sym) {
+		.st_name = 23, .st_value = 0x10000010, .st_size = 0x20,
+		.st_info = ELF32_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1,
+	};
+	data[0]->d_buf = code;
+	data[0]->d_size = sizeof(code);
+	*headers[0] = (Elf32_Shdr) {
+		.sh_name = 1, .sh_type = SHT_PROGBITS,
+		.sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = 0x10000000,
+	};
+	data[1]->d_buf = symbols;
+	data[1]->d_size = sizeof(symbols);
+	data[1]->d_type = ELF_T_SYM;
+	*headers[1] = (Elf32_Shdr) {
+		.sh_name = 7, .sh_type = SHT_SYMTAB, .sh_link = 3,
+		.sh_entsize = sizeof(Elf32_Sym), .sh_info = 1,
+	};
+	data[2]->d_buf = strings;
+	data[2]->d_size = sizeof(strings);
+	*headers[2] = (Elf32_Shdr) { .sh_name = 15, .sh_type = SHT_STRTAB };
+	header->e_shstrndx = 3;
+	assert_true(elf_update(elf, ELF_C_NULL) > 0);
+	*load = (Elf32_Phdr) {
+		.p_type = PT_LOAD, .p_offset = headers[0]->sh_offset,
+		.p_vaddr = 0x10000000, .p_filesz = sizeof(code),
+		.p_memsz = sizeof(code), .p_flags = PF_R | PF_X,
+	};
+	assert_true(elf_update(elf, ELF_C_WRITE) > 0);
+	elf_end(elf);
+	fclose(out);
+}
+
+static void other_sizes_and_byte_orders_are_read(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_module module = { .path = build_path("ppc") };
+	struct seam_location at[4];
+	uint64_t start;
+	uint32_t m;
+
+	(void)state;
+	make_foreign("ppc");
+	m = seam_symbols_module(symbols, &module);
+	start = build_offset("ppc", 0x10000010);
+	assert_int_equal(seam_symbols_resolve(symbols, m, start, at, 4), 1);
+	assert_string_equal(at[0].function, "over_there");
+	assert_int_equal(seam_symbols_resolve(symbols, m, start - 1, at, 4),
+			 0);
+	assert_int_equal(seam_symbols_resolve(symbols, m, start + 0x20, at,
+					      4), 0);
+	seam_symbols_free(symbols);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_undamaged_file_has_names),
+		cmocka_unit_test(a_cut_at_every_byte_does_no_harm),
+		cmocka_unit_test(a_flipped_byte_does_no_harm_anywhere),
+		cmocka_unit_test(a_flipped_bit_does_no_harm_anywhere),
+		cmocka_unit_test(no_address_outside_the_file_has_a_name),
+		cmocka_unit_test(dwarf_that_repeats_itself_ends),
+		cmocka_unit_test(other_sizes_and_byte_orders_are_read),
+	};
+
+	return cmocka_run_group_tests_name("damage", tests, enter, leave);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_inlines.c - lines and inlined calls, held against addr2line
+ *
+ * Every instruction of small programs is asked for, in the ways that
+ * compilers and linkers lay them out.  binutils' answers are the oracle:
+ * the chain of functions, each with its file and line.
+ */
+#include "symbol/symbols.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "build.h"
+
+static const char c_program[] =
+	"#include \"inner.h\"\n"
+	"volatile int sink;\n"
+	"static inline __attribute__((always_inline)) int leaf(int x)\n"
+	"{\n"
+	"	sink = x;\n"
+	"	return sink * 3;\n"
+	"}\n"
+	"static inline __attribute__((always_inline)) int middle(int x)\n"
+	"{\n"
+	"	int sum = 0;\n"
+	"	for (int i = 0; i < x; i++) {\n"
+	"		int y = leaf(i);\n"
+	"		if (y & 4)\n"
+	"			sum += leaf(y) + inner(y);\n"
+	"	}\n"
+	"	return sum + leaf(sum);\n"
+	"}\n"
+	"__attribute__((noinline)) int outer(int x)\n"
+	"{\n"
+	"	return middle(x) - leaf(x);\n"
+	"}\n"
+	"int main(int argc, char **argv)\n"
+	"{\n"
+	"	(void)argv;\n"
+	"	return outer(argc) + middle(argc + 1);\n"
+	"}\n";
+
+static const char inner_header[] =
+	"extern volatile int sink;\n"
+	"static inline __attribute__((always_inline)) int inner(int x)\n"
+	"{\n"
+	"	sink += x;\n"
+	"	return x ^ sink;\n"
+	"}\n";
+
+static const char cxx_program[] =
+	"volatile int sink;\n"
+	"namespace a { namespace b {\n"
+	"struct Shape {\n"
+	"	int w;\n"
+	"	inline __attribute__((always_inline)) int area(int h) const\n"
+	"	{ sink = w; return w * h + sink; }\n"
+	"	int grow(int by);\n"
+	"};\n"
+	"__attribute__((noinline)) int Shape::grow(int by)\n"
+	"{\n"
+	"	w += by;\n"
+	"	return area(by) + area(w);\n"
+	"}\n"
+	"static inline __attribute__((always_inline)) int twice(Shape &s)\n"
+	"{ return s.area(2) * 2; }\n"
+	"} }\n"
+	"int main(int argc, char **)\n"
+	"{\n"
+	"	a::b::Shape s = { argc };\n"
+	"	return s.grow(3) + a::b::twice(s);\n"
+	"}\n";
+
+static int enter(void **state)
+{
+	if (build_enter(state))
+		return -1;
+	build_write("inner.h", inner_header);
+	build_write("p.c", c_program);
+	build_write("p.cc", cxx_program);
+	return 0;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "??";
+}
+
+/* "name(int) [clone .cold]" -> "name"; "file.c:12 (disc.. 3)" -> cut. */
+static void trim(char *text, const char *at)
+{
+	text[strcspn(text, "\n")] = '\0';
+	text[strcspn(text, at)] = '\0';
+}
+
+/* Compare one location with the next two lines of addr2line. */
+static void compare(FILE *oracle, uint64_t addr,
+		    const struct seam_location *have)
+{
+	char function[512], place[512], expected[1200], actual[1200];
+	unsigned int line;
+	char *colon;
+
+	assert_non_null(fgets(function, sizeof(function), oracle));
+	assert_non_null(fgets(place, sizeof(place), oracle));
+	trim(function, "(");
+	trim(place, " ");
+	colon = strrchr(place, ':');
+	assert_non_null(colon);
+	*colon = '\0';
+	line = (unsigned int)strtoul(colon + 1, NULL, 10);
+	snprintf(expected, sizeof(expected), "%" PRIx64 " %s %s:%u", addr,
+		 function, last_part(place), line);
+	snprintf(actual, sizeof(actual), "%" PRIx64 " %.500s %.500s:%u", addr,
+		 have->function ? have->function : "??",
+		 last_part(have->file), have->line);
+	assert_string_equal(actual, expected);
+}
+
+/*
+ * Ask for every instruction of @function in @file.  Returns how many of them
+ * were in inlined calls.
+ */
+static size_t check(const char *file, const char *function)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	const struct seam_module module = { .path = build_path(file) };
+	uint32_t m = seam_symbols_module(symbols, &module);
+	uint64_t base = build_symbol(file, function);
+	uint64_t shift = base - build_offset(file, base);
+	struct seam_location at[32];
+	char command[1024], line[64];
+	size_t n_inlined = 0, n_addrs = 0;
+	FILE *addrs, *oracle;
+	uint64_t size = strtoull(build_ask("nm -S %s | sed -n 's/^[0-9a-f]* "
+		"\\([0-9a-f]*\\) . %s$/\\1/p'", file, function), NULL, 16);
+
+	build_run("objdump -d --no-show-raw-insn --start-address=%" PRIu64
+		  " --stop-address=%" PRIu64 " %s | sed -n "
+		  "'s/^ *\\([0-9a-f]*\\):.*/\\1/p' > addrs", base, base + size,
+		  file);
+	snprintf(command, sizeof(command),
+		 "addr2line -i -f -C -e %s < addrs", file);
+	addrs = fopen("addrs", "r");
+	oracle = popen(command, "r");
+	assert_true(addrs && oracle);
+	while (fgets(line, sizeof(line), addrs)) {
+		uint64_t addr = strtoull(line, NULL, 16);
+		size_t n = seam_symbols_resolve(symbols, m, addr - shift, at,
+						32);
+
+		assert_true(n > 0);
+		for (size_t i = 0; i < n; i++) {
+			compare(oracle, addr, &at[i]);
+			assert_int_equal(at[i].is_inlined, i + 1 < n);
+		}
+		n_inlined += n > 1;
+		n_addrs++;
+	}
+	assert_true(n_addrs > 10);
+	assert_int_equal(fgetc(oracle), EOF);
+	fclose(addrs);
+	pclose(oracle);
+	seam_symbols_free(symbols);
+	return n_inlined;
+}
+
+static void chains_are_those_of_addr2line_for_c(void **state)
+{
+	static const char *const flags[] = {
+		"-gdwarf-5", "-gdwarf-4", "-gdwarf-3", "-gdwarf-2",
+		"-gdwarf-4 -no-pie", "-gdwarf-4 -gz",
+		"-gdwarf-4 -fno-dwarf2-cfi-asm -ffunction-sections",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++) {
+		build_run("gcc -O2 %s -o p p.c", flags[i]);
+		assert_true(check("p", "outer") > 0);
+		assert_true(check("p", "main") > 0);
+	}
+}
+
+static void chains_are_those_of_addr2line_for_cxx(void **state)
+{
+	(void)state;
+	build_run("g++ -O2 -gdwarf-4 -o pp p.cc");
+	assert_true(check("pp", "_ZN1a1b5Shape4growEi") > 0);
+	assert_true(check("pp", "main") > 0);
+}
+
+/* clang writes no .debug_aranges and no DW_AT_sibling. */
+static void chains_are_those_of_addr2line_for_clang(void **state)
+{
+	(void)state;
+	build_run("clang -O2 -gdwarf-4 -o p p.c");
+	assert_true(check("p", "outer") > 0);
+	assert_true(check("p", "main") > 0);
+}
+
+static size_t resolve_outer(const struct seam_symbols_options *options,
+			    const char *file, size_t cap,
+			    struct seam_location *last)
+{
+	struct seam_symbols *symbols = seam_symbols_new(options);
+	const struct seam_module module = { .path = build_path(file) };
+	uint32_t m = seam_symbols_module(symbols, &module);
+	uint64_t start = build_offset(file, build_symbol(file, "outer"));
+	struct seam_location at[32];
+	size_t most = 0;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		size_t n = seam_symbols_resolve(symbols, m, start + i, at, cap);
+
+		if (n < most)
+			continue;
+		most = n;
+		*last = at[n - 1];
+		assert_string_equal(last->function, "outer");
+		assert_false(last->is_inlined);
+		/* Into a literal: the symbols go away. */
+		last->function = "outer";
+		last->file = last->file ? "some" : NULL;
+	}
+	seam_symbols_free(symbols);
+	return most;
+}
+
+static void options_leave_out_inlined_frames_and_lines(void **state)
+{
+	const struct seam_symbols_options all = { 0 };
+	const struct seam_symbols_options no_inline = { .no_inline = true };
+	const struct seam_symbols_options no_lines = { .no_lines = true };
+	struct seam_location last;
+
+	(void)state;
+	build_run("gcc -O2 -g -o p p.c");
+	assert_int_equal(resolve_outer(&all, "p", 32, &last), 3);
+	assert_int_equal(last.line, 20);
+	assert_int_equal(resolve_outer(&no_inline, "p", 32, &last), 1);
+	assert_int_equal(last.line, 20);
+	assert_int_equal(resolve_outer(&no_lines, "p", 32, &last), 1);
+	assert_int_equal(last.line, 0);
+	assert_null(last.file);
+}
+
+static void the_function_stays_when_there_is_no_room_for_all(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_location last;
+
+	(void)state;
+	build_run("gcc -O2 -g -o p p.c");
+	assert_int_equal(resolve_outer(&options, "p", 2, &last), 2);
+	assert_int_equal(resolve_outer(&options, "p", 1, &last), 1);
+	assert_int_equal(last.line, 20);
+}
+
+static void inlined_calls_are_found_in_separate_debug_files(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_location last;
+
+	(void)state;
+	build_run("gcc -O2 -g -o p p.c && objcopy --only-keep-debug p p.debug "
+		  "&& strip --strip-debug --remove-section=.x -o q p && "
+		  "objcopy --add-gnu-debuglink=p.debug q r");
+	assert_int_equal(resolve_outer(&options, "q", 32, &last), 1);
+	assert_int_equal(resolve_outer(&options, "r", 32, &last), 3);
+}
+
+static void split_dwarf_is_named_as_what_is_missing(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_module module = { .path = build_path("split") };
+	struct seam_location at[8];
+	uint32_t m;
+
+	(void)state;
+	build_run("gcc -O2 -g -gsplit-dwarf -o split p.c");
+	m = seam_symbols_module(symbols, &module);
+	assert_int_equal(seam_symbols_resolve(symbols, m, build_offset("split",
+		build_symbol("split", "outer")), at, 8), 1);
+	assert_string_equal(at[0].function, "outer");
+	assert_true(at[0].line > 0);
+	assert_non_null(strstr(seam_symbols_problem(symbols, m),
+			       "split DWARF"));
+	seam_symbols_free(symbols);
+}
+
+/* Without any symbol DWARF still knows the function. */
+static void dwarf_names_what_the_symbol_table_does_not(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_module module = { .path = build_path("nosym") };
+	struct seam_location at[8];
+	uint32_t m;
+	size_t n;
+
+	(void)state;
+	build_run("gcc -O2 -g -o p p.c && "
+		  "objcopy --strip-symbol=outer p nosym");
+	m = seam_symbols_module(symbols, &module);
+	n = seam_symbols_resolve(symbols, m, build_offset("p",
+		build_symbol("p", "outer")), at, 8);
+	assert_true(n > 0);
+	assert_string_equal(at[n - 1].function, "outer");
+	seam_symbols_free(symbols);
+}
+
+static void rust_names_and_inlines_are_read(void **state)
+{
+	(void)state;
+	build_write("p.rs",
+		"#[inline(always)] fn leaf(x: u64) -> u64 {\n"
+		"	std::hint::black_box(x) * 3\n"
+		"}\n"
+		"#[inline(never)] pub fn outer(x: u64) -> u64 {\n"
+		"	leaf(x) + leaf(x + 1)\n"
+		"}\n"
+		"#[no_mangle] pub fn plain() -> u64 {\n"
+		"	outer(std::env::args().count() as u64)\n"
+		"}\n"
+		"fn main() { std::process::exit(plain() as i32); }\n");
+	build_run("rustc -O -g -o rs p.rs 2>rs.log || cat rs.log");
+	assert_true(strlen(build_ask("nm rs | sed -n 's/.* \\(.*5outer.*\\)"
+				     "/\\1/p'")) > 0);
+	{
+		const struct seam_symbols_options options = { 0 };
+		struct seam_symbols *symbols = seam_symbols_new(&options);
+		struct seam_module module = { .path = build_path("rs") };
+		uint32_t m = seam_symbols_module(symbols, &module);
+		uint64_t addr = strtoull(build_ask("nm rs | grep 5outer"),
+					 NULL, 16);
+		struct seam_location at[8];
+		size_t n = seam_symbols_resolve(symbols, m,
+						build_offset("rs", addr), at,
+						8);
+
+		assert_true(n > 0);
+		assert_string_equal(at[n - 1].function, "p::outer");
+		seam_symbols_free(symbols);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chains_are_those_of_addr2line_for_c),
+		cmocka_unit_test(chains_are_those_of_addr2line_for_cxx),
+		BUILD_TEST_IF(build_has("clang"),
+			chains_are_those_of_addr2line_for_clang, "no clang"),
+		cmocka_unit_test(options_leave_out_inlined_frames_and_lines),
+		cmocka_unit_test(
+			the_function_stays_when_there_is_no_room_for_all),
+		cmocka_unit_test(
+			inlined_calls_are_found_in_separate_debug_files),
+		cmocka_unit_test(split_dwarf_is_named_as_what_is_missing),
+		cmocka_unit_test(dwarf_names_what_the_symbol_table_does_not),
+		BUILD_TEST_IF(!system("rustc --version >/dev/null 2>&1"),
+			rust_names_and_inlines_are_read, "no rustc"),
+	};
+
+	return cmocka_run_group_tests_name("inlines", tests, enter,
+					   build_leave);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* test_kernel.c - a kernel's symbols kept, refused, and read again */
+#include "symbol/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "build.h"
+#include "symbol/kallsyms.h"
+#include "symbol/kernel_cache.h"
+#include "symbol/kernel_file.h"
+
+static const char kallsyms[] =
+	"0000000000000000 A fixed_percpu_data\n"
+	"ffffffff81000000 T _stext\n"
+	"ffffffff81000000 T _text\n"
+	"ffffffff81000100 t do_one\n"
+	"ffffffff81000200 W weak_one\n"
+	"ffffffff81000200 T strong_one\n"
+	"ffffffff81000300 D some_data\n"
+	"garbage\n"
+	"ffffffff81000400 T\n"
+	"ffffffffc0000000 t mod_func\t[mod]\n"
+	"ffffffffc0000010 t mod_last\t[mod]\n";
+
+static const struct seam_kernel_identity identity = {
+	.boot_id = "01234567-89ab-cdef-0123-456789abcdef",
+	.build_id = { 0xde, 0xad, 0xbe, 0xef, 0x42 },
+	.build_id_size = 20,
+	.text_addr = 0xffffffff81000000,
+};
+
+/* A whole file with the text above, on a block of its exact size. */
+static uint8_t *make_file(size_t *size)
+{
+	const struct seam_kernel_file header = {
+		.identity = identity, .modules = 7,
+	};
+	const struct seam_bytes text = {
+		(const uint8_t *)kallsyms, sizeof(kallsyms) - 1,
+	};
+	uint8_t *bytes, *exact;
+
+	assert_int_equal(seam_kernel_file_write(&header, text, &bytes, size,
+						NULL), 0);
+	exact = malloc(*size);
+	memcpy(exact, bytes, *size);
+	free(bytes);
+	return exact;
+}
+
+static const char *name_at(struct seam_symtab *table, uint64_t addr)
+{
+	static struct seam_arena arena;
+	const char *name = seam_symtab_name(table, addr, &arena);
+	static char copy[128];
+
+	snprintf(copy, sizeof(copy), "%s", name ? name : "none");
+	seam_arena_fini(&arena);
+	return copy;
+}
+
+static void functions_are_read_and_data_only_ends_them(void **state)
+{
+	static char text[sizeof(kallsyms)];
+	struct seam_symtab table = { 0 };
+
+	(void)state;
+	memcpy(text, kallsyms, sizeof(kallsyms));
+	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
+					    true),
+			 7);
+	assert_string_equal(name_at(&table, 0xffffffff810000ff), "_text");
+	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
+	assert_string_equal(name_at(&table, 0xffffffff81000208), "strong_one");
+	assert_string_equal(name_at(&table, 0xffffffff81000300), "none");
+	assert_string_equal(name_at(&table, 0xffffffffc0000000), "mod_func");
+	assert_string_equal(name_at(&table, 0xffffffffc0000010), "mod_last");
+	assert_string_equal(name_at(&table, 0xffffffffc0100000), "none");
+	assert_string_equal(name_at(&table, 0), "none");
+	seam_symtab_fini(&table);
+	memcpy(text, kallsyms, sizeof(kallsyms));
+	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
+					    false), 5);
+	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
+	assert_string_equal(name_at(&table, 0xffffffffc0000000), "none");
+	seam_symtab_fini(&table);
+}
+
+static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
+{
+	ptrdiff_t before = 0;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(kallsyms); n++) {
+		struct seam_symtab table = { 0 };
+		char *text = malloc(n + 1);
+		ptrdiff_t now;
+
+		memcpy(text, kallsyms, n);
+		now = seam_kallsyms_read(&table, text, n, true);
+		assert_true(now == before || now == before + 1);
+		before = now;
+		seam_symtab_fini(&table);
+		free(text);
+	}
+	assert_int_equal(before, 7);
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+	struct seam_kernel_file file;
+	size_t size, text_size;
+	uint8_t *bytes = make_file(&size);
+	char *text;
+
+	(void)state;
+	assert_int_equal(seam_kernel_file_read(&file, (struct seam_bytes) {
+		bytes, size }, NULL), 0);
+	assert_memory_equal(&file.identity, &identity, sizeof(identity));
+	assert_int_equal(file.modules, 7);
+	assert_int_equal(seam_kernel_file_text(&file, &text, &text_size, NULL),
+			 0);
+	assert_int_equal(text_size, sizeof(kallsyms) - 1);
+	assert_memory_equal(text, kallsyms, text_size);
+	free(text);
+	free(bytes);
+}
+
+static void zstd_alone_prints_the_text(void **state)
+{
+	size_t size;
+	uint8_t *bytes = make_file(&size);
+	FILE *out = fopen("k.zst", "w");
+
+	(void)state;
+	fwrite(bytes, 1, size, out);
+	fclose(out);
+	free(bytes);
+	build_write("k.txt", kallsyms);
+	build_run("zstd -qdc k.zst | cmp - k.txt");
+}
+
+/* Both frames: 0, or a failure that says why; never more than was there. */
+static int read_all(const uint8_t *bytes, size_t size)
+{
+	struct seam_err err = { 0 };
+	struct seam_kernel_file file;
+	struct seam_symtab table = { 0 };
+	char *text = NULL;
+	size_t text_size;
+	int r = seam_kernel_file_read(&file, (struct seam_bytes) {
+		bytes, size }, &err);
+
+	if (!r)
+		r = seam_kernel_file_text(&file, &text, &text_size, &err);
+	if (!r)
+		seam_kallsyms_read(&table, text, text_size, true);
+	seam_symtab_fini(&table);
+	free(text);
+	assert_true(r == 0 || err.n_causes > 0);
+	return r;
+}
+
+static void a_cut_file_is_refused_at_every_byte(void **state)
+{
+	size_t size;
+	uint8_t *bytes = make_file(&size);
+
+	(void)state;
+	assert_int_equal(read_all(bytes, size), 0);
+	for (size_t n = 0; n < size; n++) {
+		uint8_t *cut = malloc(n ? n : 1);
+
+		memcpy(cut, bytes, n);
+		assert_true(read_all(cut, n) < 0);
+		free(cut);
+	}
+	free(bytes);
+}
+
+static void a_header_of_any_size_is_not_taken(void **state)
+{
+	static uint8_t bytes[64 * 1024] = { 0x50, 0x2a, 0x4d, 0x18 };
+
+	(void)state;
+	memset(bytes + 8, 'x', sizeof(bytes) - 8);
+	bytes[5] = 0xf0;	/* 61,440 bytes, and they are there */
+	assert_int_equal(read_all(bytes, sizeof(bytes)), -EBADMSG);
+}
+
+static void a_flipped_byte_does_no_harm_anywhere(void **state)
+{
+	size_t size;
+	uint8_t *bytes = make_file(&size);
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			bytes[i] ^= (uint8_t)(1 << bit);
+			read_all(bytes, size);
+			bytes[i] ^= (uint8_t)(1 << bit);
+		}
+	free(bytes);
+}
+
+static void flipped_text_keeps_the_table_in_order(void **state)
+{
+	static char text[sizeof(kallsyms)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kallsyms) - 1; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			struct seam_symtab table = { 0 };
+
+			memcpy(text, kallsyms, sizeof(kallsyms));
+			text[i] = (char)(text[i] ^ 1 << bit);
+			seam_kallsyms_read(&table, text, sizeof(text) - 1,
+					    true);
+			for (size_t k = 1; k < table.symbols.n; k++)
+				assert_true(table.symbols.items[k - 1].start <=
+					    table.symbols.items[k].start);
+			seam_symtab_fini(&table);
+		}
+}
+
+/* Load from bundle "b", which holds the file above. */
+static int load(const struct seam_kernel *kernel, struct seam_err *err)
+{
+	struct seam_kernel_symbols symbols;
+	size_t size;
+	uint8_t *bytes = make_file(&size);
+	FILE *out;
+	int r;
+
+	mkdir("b", 0700);
+	out = fopen("b/kernel.sym.zst", "w");
+	fwrite(bytes, 1, size, out);
+	fclose(out);
+	free(bytes);
+	r = seam_kernel_load(&symbols, build_path("b"), kernel, err);
+	if (!r)
+		assert_string_equal(name_at(&symbols.table,
+					    0xffffffff81000100), "do_one");
+	seam_kernel_close(&symbols);
+	return r;
+}
+
+static void only_symbols_of_the_recorded_kernel_are_used(void **state)
+{
+	const struct seam_kernel right = {
+		identity.boot_id, identity.build_id, 20, identity.text_addr,
+	};
+	struct seam_kernel wrong;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(load(&right, &err), 0);
+	/* Moved by KASLR: the same build, another address. */
+	wrong = right;
+	wrong.text_addr += 0x200000;
+	assert_int_equal(load(&wrong, &err), -ESTALE);
+	/* Another boot, another build. */
+	wrong = right;
+	wrong.boot_id = "11111111-89ab-cdef-0123-456789abcdef";
+	wrong.build_id = (const uint8_t *)"another build id....";
+	assert_int_equal(load(&wrong, &err), -ESTALE);
+	assert_non_null(strstr(err.cause[0], "not the one that runs now"));
+	wrong.build_id_size = 0;
+	assert_int_equal(load(&wrong, &err), -ESTALE);
+	/* Another boot of the same build that _text did not move in. */
+	wrong = right;
+	wrong.boot_id = NULL;
+	assert_int_equal(load(&wrong, &err), 0);
+}
+
+static void a_damaged_file_is_a_reason_and_not_a_fallback(void **state)
+{
+	const struct seam_kernel kernel = {
+		identity.boot_id, identity.build_id, 20, identity.text_addr,
+	};
+	struct seam_kernel_symbols symbols;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	build_run("mkdir -p d && head -c 99 b/kernel.sym.zst > "
+		  "d/kernel.sym.zst");
+	assert_true(seam_kernel_load(&symbols, build_path("d"), &kernel,
+				     &err) < 0);
+	assert_non_null(strstr(err.cause[err.n_causes - 1],
+			       "kernel.sym.zst"));
+}
+
+/* The tests from here on need a kernel that shows its addresses. */
+static bool addresses_are_shown(void)
+{
+	struct seam_kernel_identity now;
+
+	return seam_kernel_identify(&now, NULL) == 0 && now.text_addr != 0;
+}
+
+static void the_running_kernel_is_captured_whole(void **state)
+{
+	struct seam_kernel_identity now;
+	struct seam_kernel_symbols symbols;
+	struct seam_err err = { 0 };
+	int dir;
+
+	(void)state;
+	seam_kernel_identify(&now, NULL);
+	build_run("mkdir -p run");
+	dir = open("run", O_RDONLY | O_DIRECTORY);
+	assert_int_equal(seam_kernel_capture(dir, "kernel.sym.zst", &err), 0);
+	/* It is never replaced. */
+	assert_int_equal(seam_kernel_capture(dir, "kernel.sym.zst", &err),
+			 -EEXIST);
+	close(dir);
+	if (build_has("zstd"))
+		build_run("zstd -qdc run/kernel.sym.zst | grep -q ' _text$'");
+	assert_int_equal(seam_kernel_load(&symbols, build_path("run"),
+		&(struct seam_kernel) { now.boot_id, now.build_id,
+		now.build_id_size, now.text_addr }, &err), 0);
+	assert_true(symbols.table.symbols.n > 1000);
+	assert_string_not_equal(name_at(&symbols.table, now.text_addr),
+				"none");
+	seam_kernel_close(&symbols);
+}
+
+static void the_running_kernel_answers_for_itself_alone(void **state)
+{
+	struct seam_kernel_identity now;
+	struct seam_kernel_symbols symbols;
+	struct seam_kernel kernel;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	seam_kernel_identify(&now, NULL);
+	kernel = (struct seam_kernel) { now.boot_id, NULL, 0, 0 };
+	assert_int_equal(seam_kernel_load(&symbols, NULL, &kernel, &err), 0);
+	seam_kernel_close(&symbols);
+	kernel.text_addr = now.text_addr + 0x200000;
+	assert_int_equal(seam_kernel_load(&symbols, NULL, &kernel, &err),
+			 -ESTALE);
+	kernel = (struct seam_kernel) { 0 };
+	assert_int_equal(seam_kernel_load(&symbols, NULL, &kernel, &err),
+			 -ESTALE);
+	/* The build alone does not say where it was loaded. */
+	kernel = (struct seam_kernel) { NULL, now.build_id,
+					now.build_id_size, 0 };
+	assert_int_equal(seam_kernel_load(&symbols, NULL, &kernel, &err),
+			 -ESTALE);
+}
+
+/* In a process of its own, which does not get its rights back. */
+static void a_user_who_may_not_see_addresses_is_told_the_sysctl(void **state)
+{
+	int status, dir;
+	pid_t child;
+
+	(void)state;
+	build_run("chmod 755 . && mkdir -p -m 777 open");
+	dir = open("open", O_RDONLY | O_DIRECTORY);
+	child = fork();
+	if (child == 0) {
+		struct seam_err err = { 0 };
+		int r = setgroups(0, NULL) || setgid(65534) || setuid(65534);
+
+		if (!r && !addresses_are_shown())
+			r = seam_kernel_capture(dir, "k", &err) != -EPERM ||
+			    !strstr(err.cause[0],
+				    "kernel.perf_event_paranoid=1") ||
+			    faccessat(dir, "k", F_OK, 0) == 0;
+		_exit(r);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(dir);
+}
+
+static bool is_kept(const struct seam_kernel_identity *now)
+{
+	struct seam_file file;
+	bool kept = seam_kernel_cache_read(&file, now, seam_kernel_modules());
+
+	if (kept)
+		seam_file_close(&file);
+	return kept;
+}
+
+static void the_cache_is_used_only_when_it_is_the_users_alone(void **state)
+{
+	struct seam_kernel_identity now, other;
+	int dir;
+
+	(void)state;
+	seam_kernel_identify(&now, NULL);
+	build_run("rm -rf .cache run2 && mkdir run2");
+	assert_false(is_kept(&now));
+	dir = open("run2", O_RDONLY | O_DIRECTORY);
+	assert_int_equal(seam_kernel_capture(dir, "a", NULL), 0);
+	assert_true(is_kept(&now));
+	assert_int_equal(seam_kernel_capture(dir, "b", NULL), 0);
+	build_run("cmp run2/a run2/b");
+	close(dir);
+	/* Another boot. */
+	other = now;
+	other.boot_id[0] ^= 1;
+	assert_false(is_kept(&other));
+	/* Somebody else may write there. */
+	build_run("chmod 0770 .cache/seam");
+	assert_false(is_kept(&now));
+	build_run("chmod 0700 .cache/seam");
+	assert_true(is_kept(&now));
+	build_run("mv .cache/seam .cache/real && ln -s real .cache/seam");
+	assert_false(is_kept(&now));
+	build_run("rm .cache/seam && mkdir -m 700 .cache/seam && "
+		  "ln -s ../real/kernel.sym.zst .cache/seam/kernel.sym.zst");
+	assert_false(is_kept(&now));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_are_read_and_data_only_ends_them),
+		cmocka_unit_test(
+			text_that_is_cut_anywhere_is_read_as_far_as_it_goes),
+		cmocka_unit_test(what_is_written_is_read_back),
+		BUILD_TEST_IF(build_has("zstd"), zstd_alone_prints_the_text,
+			      "no zstd"),
+		cmocka_unit_test(a_cut_file_is_refused_at_every_byte),
+		cmocka_unit_test(a_header_of_any_size_is_not_taken),
+		cmocka_unit_test(a_flipped_byte_does_no_harm_anywhere),
+		cmocka_unit_test(flipped_text_keeps_the_table_in_order),
+		cmocka_unit_test(only_symbols_of_the_recorded_kernel_are_used),
+		cmocka_unit_test(
+			a_damaged_file_is_a_reason_and_not_a_fallback),
+		BUILD_TEST_IF(addresses_are_shown(),
+			the_running_kernel_is_captured_whole,
+			"kptr_restrict"),
+		BUILD_TEST_IF(addresses_are_shown(),
+			the_running_kernel_answers_for_itself_alone,
+			"kptr_restrict"),
+		BUILD_TEST_IF(geteuid() == 0,
+			a_user_who_may_not_see_addresses_is_told_the_sysctl,
+			"not root"),
+		BUILD_TEST_IF(addresses_are_shown() && seam_kernel_modules(),
+			the_cache_is_used_only_when_it_is_the_users_alone,
+			"kptr_restrict"),
+	};
+
+	return cmocka_run_group_tests_name("kernel", tests, build_enter,
+					   build_leave);
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/* test_modules.c - which file is believed, and what is read from it */
+#include "symbol/symbols.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/workers.h"
+#include "build.h"
+#include "symbol/elf_file.h"
+
+static const char program[] =
+	"#include <stdlib.h>\n"
+	"int __attribute__((noinline)) work(int x) { return x * x + 1; }\n"
+	"static int __attribute__((noinline, used)) hidden(int x) {\n"
+	"	return work(x) * 7; }\n"
+	"int main(int argc, char **argv) {\n"
+	"	return hidden(argc) + (argc > 5 ? abs(atoi(argv[1])) : 0); }\n";
+
+static int enter(void **state)
+{
+	if (build_enter(state))
+		return -1;
+	build_write("p.c", program);
+	build_run("gcc -O1 -g -Wl,--build-id -o full p.c");
+	build_run("objcopy --only-keep-debug full full.debug");
+	build_run("objcopy --strip-all full bare");
+	build_run("objcopy --strip-all --add-gnu-debuglink=full.debug full "
+		  "linked");
+	build_run("gcc -O2 -g -Wl,--build-id -DOTHER=1 -o other p.c");
+	return 0;
+}
+
+struct answer {
+	char function[256];	/* of the outermost; "none" without one */
+	char problem[512];	/* "" when there is none */
+	size_t n;
+};
+
+/* Ask for the code at @offset of a module that was mapped from @path. */
+static struct answer ask_with(const struct seam_symbols_options *options,
+			      const char *path, const uint8_t *id,
+			      size_t id_size, uint64_t offset)
+{
+	struct seam_symbols *symbols = seam_symbols_new(options);
+	const struct seam_module module = {
+		.path = path, .build_id = id, .build_id_size = id_size,
+	};
+	struct answer answer = { .function = "none" };
+	struct seam_location locations[16];
+	const char *problem;
+	uint32_t m;
+
+	assert_non_null(symbols);
+	m = seam_symbols_module(symbols, &module);
+	assert_int_not_equal(m, SEAM_NONE);
+	assert_null(seam_symbols_problem(symbols, m));
+	answer.n = seam_symbols_resolve(symbols, m, offset, locations, 16);
+	if (answer.n > 0 && locations[answer.n - 1].function)
+		snprintf(answer.function, sizeof(answer.function), "%s",
+			 locations[answer.n - 1].function);
+	problem = seam_symbols_problem(symbols, m);
+	snprintf(answer.problem, sizeof(answer.problem), "%s",
+		 problem ? problem : "");
+	seam_symbols_free(symbols);
+	return answer;
+}
+
+static struct answer ask(const char *path, const uint8_t *id, size_t id_size,
+			 uint64_t offset)
+{
+	const struct seam_symbols_options options = { 0 };
+
+	return ask_with(&options, path, id, id_size, offset);
+}
+
+/* Where the local function is, which only a full table knows. */
+static uint64_t hidden_offset(void)
+{
+	return build_offset("full", build_symbol("full", "hidden"));
+}
+
+static void a_path_is_believed_when_its_build_id_is_the_recorded(void **state)
+{
+	uint8_t id[20];
+	size_t size = build_id("full", id);
+	struct answer a;
+
+	(void)state;
+	a = ask(build_path("full"), id, size, hidden_offset());
+	assert_string_equal(a.function, "hidden");
+	assert_string_equal(a.problem, "");
+	id[3] ^= 1;
+	a = ask(build_path("full"), id, size, hidden_offset());
+	assert_int_equal(a.n, 0);
+	assert_non_null(strstr(a.problem, "build id is "));
+	assert_non_null(strstr(a.problem, ", the recording has "));
+}
+
+static void without_a_recorded_build_id_the_path_counts(void **state)
+{
+	struct answer a = ask(build_path("full"), NULL, 0, hidden_offset());
+
+	(void)state;
+	assert_string_equal(a.function, "hidden");
+}
+
+/* A build whose id has @size bytes is found by that id padded to 20. */
+static void check_padded(const char *flag, size_t size)
+{
+	const struct seam_symbols_options options = {
+		.bundle = build_path("padded.seam"),
+	};
+	uint8_t id[20] = { 0 };
+	uint64_t offset;
+	char text[41];
+
+	build_run("gcc -O1 -g -Wl,--build-id=%s -o padded p.c", flag);
+	offset = build_offset("padded", build_symbol("padded", "hidden"));
+	assert_int_equal(build_id("padded", id), size);
+	assert_string_equal(ask(build_path("padded"), id, 20, offset).function,
+			    "hidden");
+	build_run("mkdir -p padded.seam/elf && cp padded padded.seam/elf/%s",
+		  seam_build_id_text(text, id, size));
+	assert_string_equal(ask_with(&options, "/gone", id, 20,
+				     offset).function, "hidden");
+	id[19] = 1;
+	assert_int_equal(ask(build_path("padded"), id, 20, offset).n, 0);
+}
+
+static void ids_padded_with_zeros_are_those_without(void **state)
+{
+	(void)state;
+	check_padded("md5", 16);
+	check_padded("0x0123456789abcdef", 8);
+}
+
+static void the_bundle_has_what_is_gone_from_disk(void **state)
+{
+	const struct seam_symbols_options options = {
+		.bundle = build_path("x.seam"),
+	};
+	uint8_t id[20];
+	char text[41];
+	size_t size = build_id("full", id);
+	struct answer a;
+
+	(void)state;
+	build_run("mkdir -p x.seam/elf && cp full x.seam/elf/%s",
+		  seam_build_id_text(text, id, size));
+	a = ask_with(&options, "/gone/prog (deleted)", id, size,
+		     hidden_offset());
+	assert_string_equal(a.function, "hidden");
+	/* A file in the bundle under a name that is not its id. */
+	build_run("cp other x.seam/elf/%s", text);
+	a = ask_with(&options, "/gone/prog (deleted)", id, size,
+		     hidden_offset());
+	assert_int_equal(a.n, 0);
+}
+
+static void deleted_is_cut_off_only_with_a_build_id_as_proof(void **state)
+{
+	uint8_t id[20];
+	size_t size = build_id("full", id);
+	char path[512];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s (deleted)", build_path("full"));
+	assert_string_equal(ask(path, id, size, hidden_offset()).function,
+			    "hidden");
+	assert_int_equal(ask(path, NULL, 0, hidden_offset()).n, 0);
+}
+
+static void symfs_roots_come_before_the_path(void **state)
+{
+	const char *root = build_path("root");
+	const struct seam_symbols_options options = {
+		.symfs = &root, .n_symfs = 1,
+	};
+	uint8_t id[20];
+	size_t size = build_id("full", id);
+
+	(void)state;
+	build_run("mkdir -p root/opt && cp full root/opt/prog");
+	assert_string_equal(ask_with(&options, "/opt/prog", id, size,
+				     hidden_offset()).function, "hidden");
+	assert_int_equal(ask("/opt/prog", id, size, hidden_offset()).n, 0);
+}
+
+static void only_regular_files_are_opened(void **state)
+{
+	struct answer a;
+
+	(void)state;
+	build_run("rm -f fifo && mkfifo fifo && mkdir -p dir");
+	a = ask(build_path("fifo"), NULL, 0, 0x1000);
+	assert_non_null(strstr(a.problem, "not a regular file"));
+	a = ask(build_path("dir"), NULL, 0, 0x1000);
+	assert_non_null(strstr(a.problem, "not a regular file"));
+	a = ask("/dev/null", NULL, 0, 0x1000);
+	assert_non_null(strstr(a.problem, "not a regular file"));
+	a = ask("//anon", NULL, 0, 0x1000);
+	assert_int_equal(a.n, 0);
+	a = ask(build_path("p.c"), NULL, 0, 0x10);
+	assert_non_null(strstr(a.problem, "not an ELF file"));
+	a = ask(build_path("missing"), NULL, 0, 0x10);
+	assert_string_equal(a.problem, "file not found");
+}
+
+static void a_stripped_file_finds_its_debug_file_by_build_id(void **state)
+{
+	const char *root = build_path("root2");
+	const struct seam_symbols_options options = {
+		.symfs = &root, .n_symfs = 1,
+	};
+	uint8_t id[20];
+	char text[41];
+	size_t size = build_id("full", id);
+	struct answer a = ask(build_path("bare"), NULL, 0, hidden_offset());
+
+	(void)state;
+	assert_string_equal(a.function, "none");
+	seam_build_id_text(text, id, size);
+	build_run("d=root2/usr/lib/debug/.build-id/%.2s && mkdir -p $d && "
+		  "cp full.debug $d/%s.debug", text, text + 2);
+	a = ask_with(&options, build_path("bare"), NULL, 0, hidden_offset());
+	assert_string_equal(a.function, "hidden");
+	/* perf's cache and debuginfod's. */
+	build_run("d=.debug/.build-id/%.2s/%s && mkdir -p $d && "
+		  "cp full.debug $d/debug", text, text + 2);
+	assert_string_equal(ask(build_path("bare"), NULL, 0,
+				hidden_offset()).function, "hidden");
+	build_run("rm -r .debug && d=.cache/debuginfod_client/%s && "
+		  "mkdir -p $d && cp full.debug $d/debuginfo", text);
+	assert_string_equal(ask(build_path("bare"), NULL, 0,
+				hidden_offset()).function, "hidden");
+	build_run("rm -r .cache");
+}
+
+static void debuglink_is_followed_when_the_crc_agrees(void **state)
+{
+	uint64_t offset;
+	struct answer a;
+
+	(void)state;
+	assert_string_equal(ask(build_path("linked"), NULL, 0,
+				hidden_offset()).function, "hidden");
+	/* Without build ids only the CRC can tell. */
+	build_run("mkdir -p crc/.debug && "
+		  "gcc -O1 -g -Wl,--build-id=none -o crc/full p.c && "
+		  "objcopy --only-keep-debug crc/full crc/.debug/p.debug && "
+		  "objcopy --strip-all --add-gnu-debuglink=crc/.debug/p.debug "
+		  "crc/full crc/p");
+	offset = build_offset("crc/full", build_symbol("crc/full", "hidden"));
+	assert_string_equal(ask(build_path("crc/p"), NULL, 0, offset).function,
+			    "hidden");
+	build_run("printf x >> crc/.debug/p.debug");
+	a = ask(build_path("crc/p"), NULL, 0, offset);
+	assert_string_equal(a.function, "none");
+	assert_non_null(strstr(a.problem, "CRC"));
+}
+
+static void debug_information_alone_places_no_code(void **state)
+{
+	struct answer a = ask(build_path("full.debug"), NULL, 0, 0x1000);
+
+	(void)state;
+	assert_int_equal(a.n, 0);
+	assert_string_not_equal(a.problem, "");
+}
+
+static void calls_out_of_a_file_are_named_at_plt(void **state)
+{
+	static const char *const flags[] = {
+		"", "-Wl,-z,now -fcf-protection", "-no-pie",
+		"-Wl,-z,lazy -Wl,-z,ibtplt -fcf-protection", "-static -no-pie",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags) - 1; i++) {
+		struct answer a;
+		uint64_t addr;
+
+		build_run("gcc -O1 %s -o plt p.c", flags[i]);
+		/* What main calls; objdump names stubs by itself. */
+		addr = strtoull(build_ask("objdump -d plt | sed -n "
+			"'s/ <main>://;s/.*call *\\([0-9a-f]*\\) "
+			"<\\(atoi\\|strtol\\)@plt>.*/\\1/p' | tail -1"), NULL,
+			16);
+		assert_true(addr);
+		a = ask(build_path("plt"), NULL, 0, build_offset("plt", addr));
+		if (strcmp(a.function, "atoi@plt") != 0)
+			assert_string_equal(a.function, "strtol@plt");
+	}
+}
+
+static void the_small_table_of_a_stripped_file_is_read(void **state)
+{
+	(void)state;
+	build_run("nm full | grep ' t hidden' | cut -d' ' -f3 > keep && "
+		  "objcopy -S --remove-section .gnu_debuglink "
+		  "--keep-symbols=keep full mini && xz -f mini && "
+		  "objcopy --strip-all --add-section .gnu_debugdata=mini.xz "
+		  "full small");
+	assert_string_equal(ask(build_path("small"), NULL, 0,
+				hidden_offset()).function, "hidden");
+}
+
+/* The build id of this process's vdso, read where the kernel says it is. */
+static size_t vdso_id(uint8_t *id)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	FILE *memory = fopen("/proc/self/mem", "r");
+	unsigned long start = 0, end = 0;
+	char line[512];
+	struct seam_elf elf;
+	char *image;
+	size_t size;
+
+	assert_true(maps && memory);
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "[vdso]"))
+			sscanf(line, "%lx-%lx", &start, &end);
+	assert_true(end > start);
+	image = malloc(end - start);
+	assert_int_equal(fseek(memory, (long)start, SEEK_SET), 0);
+	assert_int_equal(fread(image, 1, end - start, memory), end - start);
+	fclose(maps);
+	fclose(memory);
+	assert_int_equal(seam_elf_open_image(&elf, image, end - start, NULL),
+			 0);
+	size = elf.build_id_size;
+	memcpy(id, elf.build_id, size);
+	seam_elf_close(&elf);
+	return size;
+}
+
+static void the_vdso_of_this_kernel_is_known_by_its_build_id(void **state)
+{
+	uint8_t id[20] = { 0 };
+	size_t size = vdso_id(id), n_named = 0;
+
+	(void)state;
+	for (uint64_t offset = 0; offset < 8192; offset += 16)
+		n_named += ask("[vdso]", id, size, offset).n;
+	assert_true(n_named > 0);
+	assert_int_equal(ask("[vdso]", NULL, 0, 0x800).n, 0);
+	id[0] ^= 1;
+	for (uint64_t offset = 0; offset < 8192; offset += 16)
+		assert_int_equal(ask("[vdso]", id, size, offset).n, 0);
+}
+
+static void equal_modules_are_one(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	uint8_t id[20] = { 1 };
+	struct seam_module a = { .path = "/a" };
+	struct seam_module b = { .path = "/a", .build_id = id,
+				 .build_id_size = 20 };
+	struct seam_kernel k = { .boot_id = "x", .text_addr = 1 };
+	uint32_t first, kernel;
+
+	(void)state;
+	first = seam_symbols_module(symbols, &a);
+	kernel = seam_symbols_kernel(symbols, &k);
+	assert_int_equal(seam_symbols_module(symbols, &a), first);
+	assert_int_not_equal(seam_symbols_module(symbols, &b), first);
+	assert_int_equal(seam_symbols_kernel(symbols, &k), kernel);
+	k.text_addr = 2;
+	assert_int_not_equal(seam_symbols_kernel(symbols, &k), kernel);
+	assert_null(seam_symbols_problem(symbols, 99));
+	assert_int_equal(seam_symbols_resolve(symbols, 99, 0, NULL, 0), 0);
+	seam_symbols_free(symbols);
+	seam_symbols_free(NULL);
+}
+
+struct crowd {
+	struct seam_symbols *symbols;
+	uint32_t modules[6];
+	uint64_t offset;
+	size_t n_right;
+};
+
+static void resolve_one(void *context, size_t task)
+{
+	struct crowd *crowd = context;
+	struct seam_location at[8];
+
+	for (int i = 0; i < 50; i++) {
+		size_t n = seam_symbols_resolve(crowd->symbols,
+			crowd->modules[task], crowd->offset, at, 8);
+
+		if (n == 1 && strcmp(at[0].function, "hidden") == 0)
+			__atomic_fetch_add(&crowd->n_right, 1,
+					   __ATOMIC_RELAXED);
+	}
+}
+
+static void modules_are_resolved_from_several_threads(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct crowd crowd = {
+		.symbols = seam_symbols_new(&options),
+		.offset = hidden_offset(),
+	};
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "copy%d", i);
+		build_run("cp full %s", name);
+		crowd.modules[i] = seam_symbols_module(crowd.symbols,
+			&(struct seam_module) { .path = build_path(name) });
+	}
+	seam_workers_run(6, resolve_one, &crowd);
+	assert_int_equal(crowd.n_right, 300);
+	seam_symbols_free(crowd.symbols);
+}
+
+static void servers_are_asked_only_when_wanted_and_named(void **state)
+{
+	const struct seam_symbols_options options = { .debuginfod = true };
+	uint8_t id[20] = { 9, 8, 7, 6, 5, 4, 3, 2, 1, 9, 8, 7, 6, 5, 4, 3, 2,
+			   1, 1, 1 };
+	struct answer a = ask_with(&options, "/gone", id, 20, 0);
+
+	(void)state;
+	assert_non_null(strstr(a.problem, "DEBUGINFOD_URLS"));
+	a = ask("/gone", id, 20, 0);
+	assert_string_equal(a.problem, "file not found");
+}
+
+/* The client library reads file: URLs as it reads servers. */
+static void servers_bring_what_is_missing(void **state)
+{
+	const struct seam_symbols_options options = { .debuginfod = true };
+	uint8_t id[20];
+	char text[41], url[256];
+	size_t size = build_id("full", id);
+
+	(void)state;
+	seam_build_id_text(text, id, size);
+	build_run("mkdir -p server/buildid/%s && cp full "
+		  "server/buildid/%s/executable && cp full.debug "
+		  "server/buildid/%s/debuginfo", text, text, text);
+	snprintf(url, sizeof(url), "file://%s", build_path("server"));
+	setenv("DEBUGINFOD_URLS", url, 1);
+	assert_string_equal(ask_with(&options, "/gone", id, size,
+				     hidden_offset()).function, "hidden");
+	assert_string_equal(ask_with(&options, build_path("bare"), id, size,
+				     hidden_offset()).function, "hidden");
+	/* From now on they are in the cache, where nobody asks a server. */
+	assert_string_equal(ask("/gone", id, size, hidden_offset()).function,
+			    "hidden");
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+static bool has_debuginfod(void)
+{
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
+
+	return library && !dlclose(library);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		a_path_is_believed_when_its_build_id_is_the_recorded),
+		cmocka_unit_test(without_a_recorded_build_id_the_path_counts),
+		cmocka_unit_test(ids_padded_with_zeros_are_those_without),
+		cmocka_unit_test(the_bundle_has_what_is_gone_from_disk),
+		cmocka_unit_test(
+			deleted_is_cut_off_only_with_a_build_id_as_proof),
+		cmocka_unit_test(symfs_roots_come_before_the_path),
+		cmocka_unit_test(only_regular_files_are_opened),
+		cmocka_unit_test(
+			a_stripped_file_finds_its_debug_file_by_build_id),
+		cmocka_unit_test(debuglink_is_followed_when_the_crc_agrees),
+		cmocka_unit_test(debug_information_alone_places_no_code),
+		cmocka_unit_test(calls_out_of_a_file_are_named_at_plt),
+		BUILD_TEST_IF(build_has("xz"),
+			the_small_table_of_a_stripped_file_is_read, "no xz"),
+		cmocka_unit_test(
+			the_vdso_of_this_kernel_is_known_by_its_build_id),
+		cmocka_unit_test(equal_modules_are_one),
+		cmocka_unit_test(modules_are_resolved_from_several_threads),
+		cmocka_unit_test(servers_are_asked_only_when_wanted_and_named),
+		BUILD_TEST_IF(has_debuginfod(), servers_bring_what_is_missing,
+			      "no libdebuginfod"),
+	};
+
+	return cmocka_run_group_tests_name("modules", tests, enter,
+					   build_leave);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* test_manifest.c - meta.json, written and read back */
+#include "wire/manifest.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char *const words[] = { "seam", "record", "--", "a\"b\n" };
+static const char *const events[] = { "cpu-clock", "dummy:HG" };
+static const char *const left_out[] = { "kernel" };
+static const struct seam_manifest_ring rings[] = {
+	{ .cpu = 3, .size_bytes = 4096, .n_lost = 5 },
+};
+
+static const struct seam_manifest full = {
+	.version = "seam 1", .complete = true,
+	.words = words, .n_words = 4,
+	.host = "vm", .release = "6.1", .arch = "x86_64", .boot_id = "b-i",
+	.kernel_build_id = { 0x12, 0xab, 0xff }, .kernel_build_id_size = 3,
+	.kernel_text_addr = UINT64_C(0xffffffff81000000),
+	.vdso_build_id = { 0x01 }, .vdso_build_id_size = 1,
+	.start_wall_ns = 1795168229926639405, .start_ns = 17,
+	.duration_ns = 18, .events = events, .n_events = 2,
+	.left_out = left_out, .n_left_out = 1,
+	.n_samples = 100, .n_throttled = 2, .n_lost = 5, .n_unwritten = 6,
+	.n_bad_bytes = 7, .rings = rings, .n_rings = 1,
+};
+
+/* The file's bytes, on the heap and no byte longer. */
+static struct seam_bytes written(const struct seam_manifest *m)
+{
+	int fd = memfd_create("meta", MFD_CLOEXEC);
+	uint8_t *data;
+	off_t size;
+
+	assert_int_equal(seam_manifest_write(fd, m, NULL), 0);
+	size = lseek(fd, 0, SEEK_END);
+	data = malloc((size_t)size);
+	assert_int_equal(pread(fd, data, (size_t)size, 0), size);
+	close(fd);
+	return (struct seam_bytes) { data, (size_t)size };
+}
+
+static void release(struct seam_bytes bytes)
+{
+	free((void *)(uintptr_t)bytes.data);
+}
+
+static void reads_back_what_it_wrote(void **state)
+{
+	struct seam_bytes json = written(&full);
+	struct seam_manifest m;
+
+	(void)state;
+	assert_int_equal(seam_manifest_read(&m, json, NULL), 0);
+	release(json);
+	assert_string_equal(m.version, "seam 1");
+	assert_true(m.complete);
+	assert_int_equal(m.n_words, 4);
+	assert_string_equal(m.words[3], "a\"b\n");
+	assert_string_equal(m.boot_id, "b-i");
+	assert_string_equal(m.release, "6.1");
+	assert_int_equal(m.kernel_build_id_size, 3);
+	assert_memory_equal(m.kernel_build_id, full.kernel_build_id, 3);
+	assert_true(m.kernel_text_addr == full.kernel_text_addr);
+	assert_int_equal(m.vdso_build_id_size, 1);
+	assert_true(m.start_wall_ns == full.start_wall_ns);
+	assert_string_equal(m.events[1], "dummy:HG");
+	assert_string_equal(m.left_out[0], "kernel");
+	assert_int_equal(m.n_lost, 5);
+	assert_int_equal(m.n_unwritten, 6);
+	assert_int_equal(m.n_bad_bytes, 7);
+	seam_manifest_fini(&m);
+}
+
+static void refuses_a_file_cut_at_any_byte(void **state)
+{
+	struct seam_bytes json = written(&full);
+
+	(void)state;
+	/* the last byte is a newline, without which nothing is missing */
+	for (size_t n = 0; n < json.size - 1; n++) {
+		uint8_t *cut = malloc(n ? n : 1);
+		struct seam_manifest m;
+
+		memcpy(cut, json.data, n);
+		assert_int_equal(seam_manifest_read(&m,
+			(struct seam_bytes) { cut, n }, NULL), -EBADMSG);
+		seam_manifest_fini(&m);
+		free(cut);
+	}
+	release(json);
+}
+
+static void survives_any_flipped_byte(void **state)
+{
+	struct seam_bytes json = written(&full);
+	uint8_t *bytes = (void *)(uintptr_t)json.data;
+
+	(void)state;
+	for (size_t i = 0; i < json.size; i++) {
+		uint8_t was = bytes[i];
+
+		for (int bit = 0; bit < 8; bit++) {
+			struct seam_manifest m;
+			int r;
+
+			bytes[i] = (uint8_t)(was ^ 1 << bit);
+			r = seam_manifest_read(&m, json, NULL);
+			assert_true(r == 0 || r == -EBADMSG || r == -ENOTSUP);
+			assert_true(m.kernel_build_id_size <= 20);
+			seam_manifest_fini(&m);
+		}
+		bytes[i] = was;
+	}
+	release(json);
+}
+
+static int read_text(const char *text, struct seam_manifest *m)
+{
+	return seam_manifest_read(m, (struct seam_bytes) {
+		(const uint8_t *)text, strlen(text) }, NULL);
+}
+
+static void takes_what_is_missing_or_odd_as_nothing(void **state)
+{
+	struct seam_manifest m;
+
+	(void)state;
+	assert_int_equal(read_text("{\"schema\":\"seam.bundle/1\","
+		"\"command\":[1,\"x\",null],\"kernel\":{\"build_id\":\"xyz\","
+		"\"text\":7},\"samples\":-1,\"host\":3,\"new\":{}}", &m), 0);
+	assert_int_equal(m.n_words, 1);
+	assert_string_equal(m.words[0], "x");
+	assert_string_equal(m.boot_id, "");
+	assert_int_equal(m.kernel_build_id_size, 0);
+	assert_int_equal(m.kernel_text_addr, 0);
+	assert_int_equal(m.n_samples, 0);
+	assert_false(m.complete);
+	seam_manifest_fini(&m);
+}
+
+static void takes_no_build_id_that_is_too_long(void **state)
+{
+	struct seam_manifest m;
+
+	(void)state;
+	assert_int_equal(read_text("{\"schema\":\"seam.bundle/1\",\"kernel\":"
+		"{\"build_id\":\"000102030405060708090a0b0c0d0e0f101112131415\"}}",
+		&m), 0);
+	assert_int_equal(m.kernel_build_id_size, 0);
+	seam_manifest_fini(&m);
+}
+
+static void refuses_other_schemas(void **state)
+{
+	struct seam_manifest m;
+
+	(void)state;
+	assert_int_equal(read_text("{\"schema\":\"seam.bundle/2\"}", &m),
+			 -ENOTSUP);
+	assert_int_equal(read_text("[]", &m), -ENOTSUP);
+	assert_int_equal(read_text("{}", &m), -ENOTSUP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_back_what_it_wrote),
+		cmocka_unit_test(refuses_a_file_cut_at_any_byte),
+		cmocka_unit_test(survives_any_flipped_byte),
+		cmocka_unit_test(takes_what_is_missing_or_odd_as_nothing),
+		cmocka_unit_test(takes_no_build_id_that_is_too_long),
+		cmocka_unit_test(refuses_other_schemas),
+	};
+
+	return cmocka_run_group_tests_name("manifest", tests, NULL, NULL);
+}

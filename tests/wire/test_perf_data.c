@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* test_perf_data.c - the promises of perf_data.h and perf_stream.h */
+#include "wire/perf_stream.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <zstd.h>
+
+#include <cmocka.h>
+
+#include "../perf_bytes.h"
+
+static const uint64_t chain[] = {
+	(uint64_t)PERF_CONTEXT_USER, 0x401000, 0x402000,
+};
+
+/* COMM, MMAP2, four samples of two events, LOST, EXIT. */
+static struct bytes some_data(enum seam_endian endian)
+{
+	struct bytes b = { .endian = endian };
+
+	put_comm(&b, 7, 7, "worker", true, 100);
+	put_mmap2(&b, 7, 0x400000, 0x10000, 0, "/bin/worker", 110);
+	for (uint64_t i = 0; i < 4; i++)
+		put_sample(&b, i % 2 ? TEST_ID_2 : TEST_ID_1, 7, 7, 200 + i,
+			   chain, 3);
+	put_lost(&b, TEST_ID_1, 9);
+	put_task(&b, PERF_RECORD_EXIT, 7, 1, 7, 1, 300);
+	return b;
+}
+
+#define N_RECORDS 8
+
+static struct bytes make(enum seam_endian endian, bool pipe)
+{
+	struct bytes data = some_data(endian);
+	struct bytes file = pipe ? make_pipe(&data) : make_file(&data);
+
+	free(data.data);
+	return file;
+}
+
+/* Offset, type and size of each record, up to @most; *@r is how it ended. */
+static size_t walk(const struct seam_perf_data *data, uint64_t *offsets,
+		   size_t most, int *r)
+{
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	uint64_t last = 0;
+	size_t n = 0;
+
+	seam_perf_stream_init(&stream, data->bytes, data->endian,
+			      data->data_begin, data->data_end, false);
+	while ((*r = seam_perf_stream_next(&stream, &record, NULL)) > 0) {
+		assert_true(n == 0 || record.offset > last);
+		last = record.offset;
+		if (n < most)
+			offsets[n] = record.offset;
+		n++;
+	}
+	seam_perf_stream_fini(&stream);
+	return n;
+}
+
+static void reads_events_in_both_byte_orders_and_modes(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		bool pipe = i & 2;
+		struct bytes file = make((enum seam_endian)(i & 1), pipe);
+		struct seam_perf_data data;
+		uint64_t offsets[64];
+		int r;
+		size_t n;
+
+		assert_int_equal(seam_perf_data_open(&data,
+			(struct seam_bytes) { file.data, file.size }, NULL), 0);
+		assert_int_equal(data.endian, i & 1);
+		assert_int_equal(data.is_pipe, pipe);
+		assert_int_equal(data.events.n, 2);
+		assert_string_equal(data.events.items[0].name, "cpu-clock:u");
+		assert_string_equal(data.events.items[1].name, "faults");
+		assert_true(seam_perf_attr_has(&data.events.items[0].attr,
+					       SEAM_PERF_ATTR_SAMPLE_ID_ALL));
+		assert_int_equal(data.events.items[0].attr.sample_type,
+				 TEST_SAMPLE_TYPE);
+		assert_int_equal(seam_perf_data_event(&data, TEST_ID_2), 1);
+		assert_int_equal(seam_perf_data_event(&data, 99), SEAM_NONE);
+		n = walk(&data, offsets, 64, &r);
+		assert_int_equal(r, 0);
+		assert_int_equal(n, pipe ? N_RECORDS + 4 : N_RECORDS);
+		if (!pipe)
+			assert_string_equal(seam_perf_data_string(&data,
+				SEAM_PERF_HOSTNAME), "testhost");
+		seam_perf_data_close(&data);
+		free(file.data);
+	}
+}
+
+/* Where each record ends, so that a cut can be judged. */
+static void a_cut_costs_only_what_is_cut(void **state)
+{
+	(void)state;
+	for (int pipe = 0; pipe < 2; pipe++) {
+		struct bytes file = make(SEAM_LITTLE, pipe);
+		struct seam_perf_data data;
+		uint64_t offsets[64];
+		size_t n_all;
+		int r;
+
+		assert_int_equal(seam_perf_data_open(&data,
+			(struct seam_bytes) { file.data, file.size }, NULL), 0);
+		n_all = walk(&data, offsets, 64, &r);
+		offsets[n_all] = data.data_end;
+		seam_perf_data_close(&data);
+
+		for (size_t size = 0; size < file.size; size++) {
+			struct seam_bytes cut = exact(file.data, size);
+			size_t expect = 0, n = 0;
+
+			r = seam_perf_data_open(&data, cut, NULL);
+			while (expect < n_all && offsets[expect + 1] <= size)
+				expect++;
+			if (r == 0) {
+				n = walk(&data, NULL, 0, &r);
+				assert_int_equal(n, expect);
+				assert_true(r == 0 || r == -ENODATA);
+			} else {
+				assert_true(r == -EBADMSG || r == -ENODATA);
+				assert_true(expect < 5);
+			}
+			seam_perf_data_close(&data);
+			free_exact(cut);
+		}
+		free(file.data);
+	}
+}
+
+/* Whatever a byte becomes, reading ends, and the rest is mostly there. */
+static void a_flipped_byte_costs_little(void **state)
+{
+	struct bytes file = make(SEAM_LITTLE, false);
+	size_t n_kept = 0, n_tries = 0;
+
+	(void)state;
+	for (size_t pos = 0; pos < file.size; pos++) {
+		for (int bit = 0; bit < 8; bit += 3) {
+			struct seam_bytes copy = exact(file.data, file.size);
+			struct seam_perf_data data;
+			int r;
+
+			((uint8_t *)(uintptr_t)copy.data)[pos] ^=
+				(uint8_t)(1u << bit);
+			if (seam_perf_data_open(&data, copy, NULL) == 0) {
+				size_t n = walk(&data, NULL, 0, &r);
+
+				assert_true(n <= file.size / 8);
+				n_kept += n < N_RECORDS ? n : N_RECORDS;
+			}
+			n_tries++;
+			seam_perf_data_close(&data);
+			free_exact(copy);
+		}
+	}
+	/* More than 85 % of all records survive one flip. */
+	assert_true(n_kept * 100 > n_tries * N_RECORDS * 85);
+	free(file.data);
+}
+
+static void a_recording_whose_writer_was_killed_reads_to_the_end(void **state)
+{
+	struct bytes file = make(SEAM_LITTLE, false);
+	struct seam_perf_data data;
+	size_t data_end;
+	int r;
+
+	(void)state;
+	assert_int_equal(seam_perf_data_open(&data,
+		(struct seam_bytes) { file.data, file.size }, NULL), 0);
+	data_end = data.data_end;
+	seam_perf_data_close(&data);
+	set_n(&file, 48, 0, 8);		/* data.size was never written */
+	assert_int_equal(seam_perf_data_open(&data,
+		(struct seam_bytes) { file.data, data_end }, NULL), 0);
+	assert_true(data.is_cut);
+	assert_int_equal(walk(&data, NULL, 0, &r), N_RECORDS);
+	assert_int_equal(r, 0);
+	seam_perf_data_close(&data);
+	free(file.data);
+}
+
+static void a_record_without_size_ends_the_walk(void **state)
+{
+	struct bytes b = some_data(SEAM_LITTLE), file;
+	struct seam_perf_data data;
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	struct seam_err err = { 0 };
+	int r;
+
+	(void)state;
+	begin_record(&b, PERF_RECORD_SAMPLE, 0);	/* its size stays 0 */
+	put_comm(&b, 7, 7, "never", false, 1);
+	file = make_file(&b);
+	assert_int_equal(seam_perf_data_open(&data,
+		(struct seam_bytes) { file.data, file.size }, NULL), 0);
+	seam_perf_stream_init(&stream, data.bytes, data.endian,
+			      data.data_begin, data.data_end, false);
+	while ((r = seam_perf_stream_next(&stream, &record, &err)) > 0)
+		assert_int_not_equal(record.payload.size, 0);
+	assert_int_equal(r, -EBADMSG);
+	assert_non_null(strstr(err.cause[0], "size=0"));
+	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL),
+			 -EBADMSG);
+	seam_perf_stream_fini(&stream);
+	seam_perf_data_close(&data);
+	free(b.data);
+	free(file.data);
+}
+
+/*
+ * One zstd stream in pieces that end anywhere, as perf -z writes it: as
+ * COMPRESSED (81) with its exact size, or as COMPRESSED2 (83), padded.
+ */
+static struct bytes pack(const struct bytes *plain, size_t piece, bool second)
+{
+	struct bytes b = { .endian = plain->endian };
+	ZSTD_CStream *zstd = ZSTD_createCStream();
+
+	ZSTD_initCStream(zstd, 1);
+	for (size_t pos = 0; pos < plain->size; pos += piece) {
+		uint8_t buf[4096];
+		size_t left = plain->size - pos;
+		ZSTD_inBuffer in = { plain->data + pos,
+				     left < piece ? left : piece, 0 };
+		ZSTD_outBuffer out = { buf, sizeof(buf), 0 };
+		size_t at;
+
+		ZSTD_compressStream(zstd, &out, &in);
+		ZSTD_flushStream(zstd, &out);
+		at = begin_record(&b, second ? 83 : 81, 0);
+		if (second)
+			put_u64(&b, out.pos);
+		put(&b, buf, out.pos);
+		if (second)
+			put(&b, "\0\0\0\0\0\0\0", -b.size & 7);
+		end_record(&b, at);
+	}
+	ZSTD_freeCStream(zstd);
+	return b;
+}
+
+static void packed_records_read_as_plain_ones(void **state)
+{
+	struct bytes plain = some_data(SEAM_LITTLE);
+
+	(void)state;
+	for (size_t piece = 1; piece < plain.size; piece += 13) {
+		for (int second = 0; second < 2; second++) {
+			struct bytes packed = pack(&plain, piece, second);
+			struct seam_perf_stream stream;
+			struct seam_perf_record record;
+			size_t n = 0, size = 0;
+			int r;
+
+			seam_perf_stream_init(&stream, (struct seam_bytes) {
+				packed.data, packed.size }, SEAM_LITTLE, 0,
+				packed.size, false);
+			while ((r = seam_perf_stream_next(&stream, &record,
+							  NULL)) > 0) {
+				assert_memory_equal(record.payload.data,
+					plain.data + size + 8,
+					record.payload.size);
+				size += 8 + record.payload.size;
+				n++;
+			}
+			assert_int_equal(r, 0);
+			assert_int_equal(n, N_RECORDS);
+			assert_int_equal(size, plain.size);
+			seam_perf_stream_fini(&stream);
+			free(packed.data);
+		}
+	}
+	free(plain.data);
+}
+
+static void a_cut_packed_stream_says_so(void **state)
+{
+	struct bytes plain = some_data(SEAM_LITTLE);
+	struct bytes packed = pack(&plain, 100, false);
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	size_t first_piece;
+	int r;
+
+	(void)state;
+	first_piece = packed.data[6] | (size_t)packed.data[7] << 8;
+	seam_perf_stream_init(&stream, (struct seam_bytes) { packed.data,
+			      first_piece }, SEAM_LITTLE, 0, first_piece,
+			      false);
+	while ((r = seam_perf_stream_next(&stream, &record, NULL)) > 0)
+		;
+	assert_int_equal(r, -ENODATA);
+	seam_perf_stream_fini(&stream);
+	free(plain.data);
+	free(packed.data);
+}
+
+/* AUXTRACE has its trace behind it, not inside its size. */
+static void trace_data_comes_with_its_record(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	size_t at = begin_record(&b, SEAM_PERF_AUXTRACE, 0);
+
+	(void)state;
+	put_u64(&b, 24);
+	for (int i = 0; i < 4; i++)
+		put_u64(&b, 0);
+	end_record(&b, at);
+	put(&b, "twenty-four bytes trace.", 24);
+	put_comm(&b, 1, 1, "next", false, 1);
+
+	seam_perf_stream_init(&stream, (struct seam_bytes) { b.data, b.size },
+			      SEAM_LITTLE, 0, b.size, false);
+	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL), 1);
+	assert_int_equal(stream.trailing.size, 24);
+	assert_memory_equal(stream.trailing.data, "twenty-four", 11);
+	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL), 1);
+	assert_int_equal(record.type, PERF_RECORD_COMM);
+	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL), 0);
+
+	/* A trace longer than the file. */
+	set_n(&b, 8, UINT64_MAX - 3, 8);
+	seam_perf_stream_init(&stream, (struct seam_bytes) { b.data, b.size },
+			      SEAM_LITTLE, 0, b.size, false);
+	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL),
+			 -ENODATA);
+	free(b.data);
+}
+
+static void an_attr_of_any_age_reads(void **state)
+{
+	(void)state;
+	for (uint32_t size = 0; size <= 200; size += 8) {
+		struct bytes b = { .endian = SEAM_BIG };
+		struct seam_cursor c;
+		struct seam_perf_attr attr;
+		struct seam_bytes whole;
+
+		put_attr(&b, 1, PERF_SAMPLE_IP);
+		while (b.size < 200)
+			put_u64(&b, 0x1122334455667788);
+		set_n(&b, 4, size, 4);
+		whole = exact(b.data, size < 64 ? 64 : size);
+		c = seam_cursor_make(whole.data, whole.size, SEAM_BIG);
+		if (size > 0 && size < 64) {
+			assert_int_equal(seam_perf_attr_read(&c, SEAM_BIG,
+							     &attr, NULL),
+					 -EBADMSG);
+		} else {
+			assert_int_equal(seam_perf_attr_read(&c, SEAM_BIG,
+							     &attr, NULL), 0);
+			assert_int_equal(c.pos, size ? size : 64);
+			assert_int_equal(attr.config, 1);
+			assert_true(seam_perf_attr_has(&attr,
+						       SEAM_PERF_ATTR_FREQ));
+			assert_int_equal(attr.config3, size >= 136 ?
+					 0x1122334455667788 : 0);
+		}
+		free_exact(whole);
+		free(b.data);
+	}
+}
+
+static void what_is_not_perf_data_is_refused(void **state)
+{
+	static const char *const others[] = { "", "P", "PERFILE", "\x7f""ELF",
+					      "PERFILE3\0\0\0\0\0\0\0\0" };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(others); i++) {
+		struct seam_bytes bytes = exact(others[i], strlen(others[i]));
+		struct seam_perf_data data;
+
+		assert_int_equal(seam_perf_data_open(&data, bytes, NULL),
+				 -EBADMSG);
+		seam_perf_data_close(&data);
+		free_exact(bytes);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_events_in_both_byte_orders_and_modes),
+		cmocka_unit_test(a_cut_costs_only_what_is_cut),
+		cmocka_unit_test(a_flipped_byte_costs_little),
+		cmocka_unit_test(
+			a_recording_whose_writer_was_killed_reads_to_the_end),
+		cmocka_unit_test(a_record_without_size_ends_the_walk),
+		cmocka_unit_test(packed_records_read_as_plain_ones),
+		cmocka_unit_test(a_cut_packed_stream_says_so),
+		cmocka_unit_test(trace_data_comes_with_its_record),
+		cmocka_unit_test(an_attr_of_any_age_reads),
+		cmocka_unit_test(what_is_not_perf_data_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("perf_data", tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* test_perf_sample.c - two readers of a sample, held against each other */
+#include "wire/perf_sample.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../perf_bytes.h"
+
+/* Deterministic; the sequence is the test's input. */
+static uint64_t random_state = 42;
+
+static uint64_t random_u64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* Every field that an attr asks for, in the order of the kernel's. */
+static void put_any_sample(struct bytes *b, const struct seam_perf_attr *a)
+{
+	static const uint64_t words[] = {
+		PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,
+		PERF_SAMPLE_TIME, PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+		PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD,
+	};
+	static const uint64_t tail[] = {
+		PERF_SAMPLE_WEIGHT, PERF_SAMPLE_DATA_SRC,
+		PERF_SAMPLE_TRANSACTION,
+	};
+	uint64_t n = random_u64() % 5;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(words); i++)
+		if (a->sample_type & words[i])
+			put_u64(b, random_u64());
+	if (a->sample_type & PERF_SAMPLE_CALLCHAIN) {
+		put_u64(b, n);
+		for (uint64_t i = 0; i < n; i++)
+			put_u64(b, random_u64());
+	}
+	if (a->sample_type & PERF_SAMPLE_RAW) {
+		put_u32(b, 4 + 8 * n);
+		for (uint64_t i = 0; i < 4 + 8 * n; i++)
+			put_n(b, 0x5a, 1);
+	}
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tail); i++)
+		if (a->sample_type & tail[i])
+			put_u64(b, random_u64());
+}
+
+static struct seam_perf_attr random_attr(void)
+{
+	const uint64_t any = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+		PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
+		PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+		PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
+		PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC |
+		PERF_SAMPLE_TRANSACTION;
+
+	return (struct seam_perf_attr) { .sample_type = random_u64() & any };
+}
+
+static void assert_same(const struct seam_perf_core *core,
+			const struct seam_perf_sample *sample)
+{
+	assert_int_equal(core->ip, sample->ip);
+	assert_int_equal(core->time, sample->time);
+	assert_int_equal(core->period, sample->period);
+	assert_int_equal(core->pid, sample->pid);
+	assert_int_equal(core->tid, sample->tid);
+	assert_int_equal(core->cpu, sample->cpu);
+	assert_int_equal(core->id, sample->id);
+	assert_int_equal(core->n_chain, sample->callchain.n);
+	if (core->n_chain)
+		assert_ptr_equal(core->chain, sample->callchain.data);
+}
+
+static void the_fast_reader_agrees_with_the_whole_one(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		struct seam_perf_attr attr = random_attr();
+		struct seam_perf_layout layout =
+			seam_perf_layout_make(&attr, SEAM_LITTLE);
+		struct bytes b = { .endian = SEAM_LITTLE };
+		struct seam_perf_sample sample;
+		struct seam_perf_core core = { 0 };
+		struct seam_bytes bytes;
+		size_t cut;
+
+		put_any_sample(&b, &attr);
+		bytes = exact(b.data, b.size);
+		assert_true(layout.is_usable);
+		assert_int_equal(seam_perf_sample_read(&attr, SEAM_LITTLE,
+						       bytes, &sample), 0);
+		assert_true(seam_perf_layout_read(&layout, bytes, &core));
+		assert_same(&core, &sample);
+		free_exact(bytes);
+
+		/* Cut anywhere: the fast one never knows more. */
+		cut = b.size ? random_u64() % b.size : 0;
+		bytes = exact(b.data, cut);
+		if (seam_perf_sample_read(&attr, SEAM_LITTLE, bytes,
+					  &sample) == 0 && b.size)
+			fail();
+		if (seam_perf_layout_read(&layout, bytes, &core))
+			assert_true(core.n_chain * 8 <= cut);
+		free_exact(bytes);
+		free(b.data);
+	}
+}
+
+static void declines_what_it_is_not_made_for(void **state)
+{
+	struct seam_perf_attr attr = { .sample_type = PERF_SAMPLE_READ };
+
+	(void)state;
+	assert_false(seam_perf_layout_make(&attr, SEAM_LITTLE).is_usable);
+	attr.sample_type = PERF_SAMPLE_REGS_USER;
+	assert_false(seam_perf_layout_make(&attr, SEAM_LITTLE).is_usable);
+	attr.sample_type = PERF_SAMPLE_IP;
+	assert_false(seam_perf_layout_make(&attr, SEAM_BIG).is_usable);
+}
+
+static void reads_everything_in_both_byte_orders(void **state)
+{
+	(void)state;
+	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+		struct bytes b = { .endian = (enum seam_endian)e };
+		struct seam_perf_attr attr = {
+			.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+				PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN |
+				PERF_SAMPLE_BRANCH_STACK |
+				PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |
+				PERF_SAMPLE_CGROUP | PERF_SAMPLE_AUX,
+			.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID |
+				PERF_FORMAT_TOTAL_TIME_ENABLED,
+			.branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX,
+			.sample_regs_user = 0x103,	/* ax bx ip */
+		};
+		struct seam_perf_sample s;
+
+		put_u64(&b, 0x401000);
+		put_u32(&b, 11);
+		put_u32(&b, 12);
+		put_u64(&b, 2);		/* READ: two counters */
+		put_u64(&b, 5);		/* time enabled */
+		for (uint64_t i = 0; i < 4; i++)
+			put_u64(&b, 100 + i);
+		put_u64(&b, 1);		/* callchain */
+		put_u64(&b, 0x401000);
+		put_u64(&b, 1);		/* branches */
+		put_u64(&b, 77);	/* hw_idx */
+		for (uint64_t i = 0; i < 3; i++)
+			put_u64(&b, 200 + i);
+		put_u64(&b, 2);		/* regs: 64-bit ABI */
+		for (uint64_t i = 0; i < 3; i++)
+			put_u64(&b, 300 + i);
+		put_u64(&b, 8);		/* stack */
+		put_u64(&b, 0x0102030405060708);
+		put_u64(&b, 4);		/* of which 4 are valid */
+		put_u64(&b, 0xc6);	/* cgroup */
+		put_u64(&b, 8);		/* aux */
+		put_u64(&b, 0);
+
+		assert_int_equal(seam_perf_sample_read(&attr, b.endian,
+			(struct seam_bytes) { b.data, b.size }, &s), 0);
+		assert_int_equal(s.pid, 11);
+		assert_int_equal(s.tid, 12);
+		assert_int_equal(s.read.n, 6);
+		assert_int_equal(seam_perf_u64(&s.read, 5), 103);
+		assert_int_equal(seam_perf_u64(&s.callchain, 0), 0x401000);
+		assert_int_equal(s.branch_hw_index, 77);
+		assert_int_equal(seam_perf_u64(&s.branches, 2), 202);
+		assert_int_equal(s.user_regs.values.n, 3);
+		assert_int_equal(seam_perf_u64(&s.user_regs.values, 2), 302);
+		assert_int_equal(s.user_stack.size, 4);
+		assert_int_equal(s.cgroup, 0xc6);
+		assert_int_equal(s.aux.size, 8);
+		free(b.data);
+	}
+}
+
+/* Counts that are lies: 2^32, 2^61 and more entries. */
+static void a_count_that_cannot_fit_is_refused(void **state)
+{
+	static const uint64_t lies[] = {
+		2, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 61,
+		UINT64_MAX / 8, UINT64_MAX,
+	};
+	static const uint64_t kinds[] = {
+		PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_BRANCH_STACK,
+		PERF_SAMPLE_STACK_USER, PERF_SAMPLE_AUX, PERF_SAMPLE_READ,
+	};
+
+	(void)state;
+	for (size_t k = 0; k < SEAM_ARRAY_SIZE(kinds); k++) {
+		for (size_t i = 0; i < SEAM_ARRAY_SIZE(lies); i++) {
+			struct seam_perf_attr attr = {
+				.sample_type = kinds[k],
+				.read_format = PERF_FORMAT_GROUP,
+			};
+			struct bytes b = { .endian = SEAM_LITTLE };
+			struct seam_perf_sample s;
+			struct seam_bytes bytes;
+
+			put_u64(&b, lies[i]);
+			if (kinds[k] != PERF_SAMPLE_AUX &&
+			    kinds[k] != PERF_SAMPLE_STACK_USER)
+				put_u64(&b, 1);
+			bytes = exact(b.data, b.size);
+			assert_int_equal(seam_perf_sample_read(&attr,
+				SEAM_LITTLE, bytes, &s), -EBADMSG);
+			free_exact(bytes);
+			free(b.data);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_fast_reader_agrees_with_the_whole_one),
+		cmocka_unit_test(declines_what_it_is_not_made_for),
+		cmocka_unit_test(reads_everything_in_both_byte_orders),
+		cmocka_unit_test(a_count_that_cannot_fit_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("perf_sample", tests, NULL, NULL);
+}
