@@ -18,7 +18,7 @@ import tempfile
 
 jit, inject_dump = map(os.path.abspath, sys.argv[1:])
 NAMES = ["perf names the functions of one file as those of many",
-         "perf finds the same source lines",
+         "perf finds the source lines that it finds in many",
          "perf annotates a function of it"]
 MMAP2 = 10
 
@@ -67,6 +67,13 @@ def frames(path, *fields):
                       if not fields else r"\b(\w+\.bf:\d+)", text, re.M)
 
 
+def is_within(some, all_of_them):
+    """In the same order.  perf inject ends each table where its last line
+    begins, so its files have no lines for the last instructions."""
+    rest = iter(all_of_them)
+    return all(any(a == b for b in rest) for a in some)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     os.environ["HOME"] = folder
@@ -94,12 +101,12 @@ with tempfile.TemporaryDirectory() as folder:
                     "countdown")
 
     results = [n > 0 and len(many[0]) > 0 and many[0] == one[0],
-               many[1] == one[1] and
+               is_within(many[1], one[1]) and
                (not many[1] or "countdown.bf:3" in one[1]),
                "push" in annotated.stdout or "addr2line" in annotated.stderr
                or "objdump" in annotated.stderr]
     why = [f"{n} mappings: {many[0][:3]} {one[0][:3]}",
-           f"{many[1][:3]} {one[1][:3]}", annotated.stderr[:500]]
+           f"{many[1]} {one[1]}", annotated.stderr[:500]]
     for i, (name, good) in enumerate(zip(NAMES, results)):
         print(f"{'ok' if good else 'not ok'} {i + 1} - {name}")
         if not good:
