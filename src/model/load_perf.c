@@ -424,18 +424,18 @@ static uint32_t stack_of(struct loader *l, struct seam_callchain *chain,
 static int resolve_samples(struct loader *l)
 {
 	struct seam_samples *s = &l->profile->samples;
+	struct seam_who who = { .key = SEAM_NONE };
 	struct seam_progress progress;
 
 	seam_progress_begin(&progress, "resolving", s->n);
 	for (size_t i = 0; i < s->n; i++) {
-		const struct seam_life *life = seam_tasks_at(&l->tasks,
-						s->thread[i], s->time_ns[i]);
-
-		s->thread[i] = life->thread;
-		s->comm[i] = seam_tasks_name(&l->tasks, life->thread,
+		if (!seam_who_holds(&who, s->thread[i], s->time_ns[i]))
+			who = seam_tasks_who(&l->tasks, s->thread[i],
 					     s->time_ns[i]);
+		s->thread[i] = who.thread;
+		s->comm[i] = who.name;
 		s->stack[i] = stack_of(l, &l->chains.items.items[s->stack[i]],
-				       life->space, s->time_ns[i]);
+				       who.space, s->time_ns[i]);
 		if (s->stack[i] == SEAM_NONE)
 			return -ENOMEM;
 		l->profile->events.items[s->event[i]].n_samples++;

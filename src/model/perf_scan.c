@@ -80,6 +80,16 @@ static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
 				   core->n_chain);
 }
 
+static uint32_t key_of(struct seam_perf_scan *scan, int32_t pid, int32_t tid)
+{
+	if (tid == 0 || tid != scan->tid || pid != scan->pid) {
+		scan->key = seam_tasks_key(&scan->tasks, pid, tid);
+		scan->pid = pid;
+		scan->tid = tid;
+	}
+	return scan->key;
+}
+
 static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		       uint32_t event, const struct seam_perf_core *core)
 {
@@ -87,7 +97,7 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		&scan->data->events.items[event].attr;
 	struct seam_samples *s = &scan->samples;
 	uint32_t chain = add_chain(scan, misc, core);
-	uint32_t key = seam_tasks_key(&scan->tasks, core->pid, core->tid);
+	uint32_t key = key_of(scan, core->pid, core->tid);
 	uint64_t weight = core->period;
 
 	if (chain == SEAM_NONE || key == SEAM_NONE ||
@@ -235,14 +245,35 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 	free(chain);
 }
 
+static uint32_t event_of(struct seam_perf_scan *scan,
+			 const struct seam_perf_record *record)
+{
+	const struct seam_perf_data *data = scan->data;
+	const struct seam_perf_event *first = &data->events.items[0];
+	uint64_t id = 0;
+
+	if (data->events.n == 1)
+		return 0;
+	/* All events have their id at the same place: see peek_id(). */
+	if (first->layout.is_usable &&
+	    record->payload.size >= first->layout.fixed_bytes)
+		id = seam_perf_layout_u64(record->payload.data,
+					  first->layout.id, 0);
+	else
+		id = seam_perf_sample_peek_id(&first->attr, data->endian,
+					      record->payload);
+	if (id == 0 || id != scan->id) {
+		scan->event = seam_perf_data_event(data, id);
+		scan->id = id;
+	}
+	return scan->event;
+}
+
 static void take_sample(struct seam_perf_scan *scan,
 			const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = scan->data;
-	uint64_t id = data->events.n == 1 ? 0 :
-		seam_perf_sample_peek_id(&data->events.items[0].attr,
-					 data->endian, record->payload);
-	uint32_t event = seam_perf_data_event(data, id);
+	uint32_t event = event_of(scan, record);
 	struct seam_perf_core core;
 
 	if (event == SEAM_NONE)

@@ -340,10 +340,23 @@ static const struct seam_place *place_at(struct seam_resolver *r,
 			  area->begin_pos + m->pgoff, is_call);
 }
 
+/*
+ * Where a frame pointer was not one, an unwinder walks from one address that
+ * is nowhere to the next: a run of those is one unknown caller.
+ */
+static bool goes_on_nowhere(const struct seam_resolver *r,
+			    const struct seam_place *place)
+{
+	return place->mapping == SEAM_NONE && place->n == 1 && r->chain.n &&
+	       r->chain.items[r->chain.n - 1] == r->frames.items[place->first];
+}
+
 static int push_frames(struct seam_resolver *r, const struct seam_place *place)
 {
 	if (!place || !SEAM_ARRAY_RESERVE(&r->chain, place->n))
 		return -ENOMEM;
+	if (goes_on_nowhere(r, place))
+		return 0;
 	for (uint32_t i = 0; i < place->n; i++)
 		r->chain.items[r->chain.n++] =
 			r->frames.items[place->first + i];
