@@ -6,11 +6,13 @@
 #include "model/load.h"
 #include "model/load_xray.h"
 #include "model/recording.h"
+#include "wire/jit_dump.h"
 #include "wire/perf_dump.h"
 #include "wire/xray_dump.h"
 
 struct settings {
 	bool json;
+	bool code;
 };
 
 #define OPTION(...) SEAM_OPTION(struct settings, __VA_ARGS__)
@@ -20,6 +22,9 @@ static const struct seam_option options[] = {
 	       .detail = "Members are named as the kernel's ABI names the "
 			 "fields; offset is the record's place in the file "
 			 "and type its name without PERF_RECORD_."),
+	OPTION(code, SEAM_OPTION_FLAG, 0, "code", NULL,
+	       "the machine code of a jitdump as hex",
+	       .detail = "And its unwinding tables. JSON always has them."),
 };
 #undef OPTION
 
@@ -47,7 +52,28 @@ static int dump_perf(const struct seam_recording *recording, bool json,
 	return r;
 }
 
-static int dump(const char *path, bool json)
+/* The bytes say what it is; a perf map has none that do. */
+static int dump_bytes(const struct seam_recording *recording, const char *path,
+		      const struct settings *settings, uint64_t *n_damaged,
+		      struct seam_err *err)
+{
+	struct seam_bytes bytes = recording->data.bytes;
+	enum seam_jit_dump_form form = settings->json ? SEAM_JIT_DUMP_JSON :
+		settings->code ? SEAM_JIT_DUMP_TEXT_CODE : SEAM_JIT_DUMP_TEXT;
+
+	if (seam_perf_data_is(bytes))
+		return dump_perf(recording, settings->json, n_damaged, err);
+	if (seam_load_xray_is(bytes))
+		return seam_xray_dump(stdout, bytes, settings->json,
+				      n_damaged, err);
+	if (seam_jit_dump_is(bytes))
+		return seam_jit_dump(stdout, bytes, form, n_damaged, err);
+	if (seam_jit_dump_is_map(path ? path : SEAM_LOAD_DEFAULT, bytes))
+		return seam_jit_dump_map(stdout, bytes, form, n_damaged);
+	return seam_err_set(err, -ENOTSUP, "not a recording that Seam knows");
+}
+
+static int dump(const char *path, const struct settings *settings)
 {
 	struct seam_recording recording;
 	struct seam_err err = { 0 };
@@ -55,14 +81,8 @@ static int dump(const char *path, bool json)
 	int r = seam_recording_open(&recording, path, &err);
 	int status = SEAM_EXIT_DONE;
 
-	if (r == 0 && seam_perf_data_is(recording.data.bytes))
-		r = dump_perf(&recording, json, &n_damaged, &err);
-	else if (r == 0 && seam_load_xray_is(recording.data.bytes))
-		r = seam_xray_dump(stdout, recording.data.bytes, json,
-				   &n_damaged, &err);
-	else if (r == 0)
-		r = seam_err_set(&err, -ENOTSUP,
-				 "not a recording that Seam knows");
+	if (r == 0)
+		r = dump_bytes(&recording, path, settings, &n_damaged, &err);
 	seam_recording_close(&recording);
 	if (r < 0) {
 		seam_err_add(&err, r, "cannot show all of '%s'", path ? path :
@@ -91,22 +111,25 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		seam_command_say("dump takes one FILE");
 		return SEAM_EXIT_USAGE;
 	}
-	return dump(first < argc ? argv[first] : NULL, settings.json);
+	return dump(first < argc ? argv[first] : NULL, &settings);
 }
 
 const struct seam_command seam_dump_command = {
 	.name = "dump",
 	.summary = "show every record of a recording",
-	.synopsis = "[--json] [FILE]",
+	.synopsis = "[--json] [--code] [FILE]",
 	.description =
 		"Writes each record of FILE on a line of its own, in the "
 		"order of the file, with all of its fields and nothing made "
 		"of them.  FILE is a bundle, a perf.data file of any age, "
-		"byte order or kind (file, pipe, compressed, folder) or an "
-		"XRay log; without FILE the last recording, recording.seam."
+		"byte order or kind (file, pipe, compressed, folder), an "
+		"XRay log, a jitdump or a perf-PID.map; without FILE the "
+		"last recording, recording.seam."
 		"\n\n"
 		"Of a file that is cut or damaged, everything up to there is "
-		"shown and the exit status is 3.",
+		"shown and the exit status is 3. What a jitdump has that "
+		"is not as specified but can be read is noted behind the "
+		"records, in lines that begin with #.",
 	.examples =
 		"seam dump | head\tthe first records of the last recording\n"
 		"seam dump --json perf.data | jq -c "
