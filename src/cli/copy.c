@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* copy.c - folder by folder, file by file; see copy.h */
+#include "cli/copy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum {
+	MAX_DEPTH = 4,			/* a bundle has 1 */
+	CHUNK_BYTES = 1 << 16,
+	READ_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+};
+
+static int fail(struct seam_err *err, const char *verb, const char *name)
+{
+	return seam_err_set(err, errno ? -errno : -EIO, "cannot %s '%s': %s",
+			    verb, name, strerror(errno));
+}
+
+static int copy_bytes(int from, int to, const char *name,
+		      struct seam_err *err)
+{
+	char *buf = malloc(CHUNK_BYTES);
+	uint64_t pos = 0;
+	ssize_t n = 1;
+	int r = 0;
+
+	if (!buf)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	while (r == 0 && n > 0) {
+		n = read(from, buf, CHUNK_BYTES);
+		if (n > 0)
+			r = seam_file_write_at(to, buf, (size_t)n, pos, name,
+					       err);
+		else if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n < 0)
+			r = fail(err, "read", name);
+		pos += n > 0 ? (uint64_t)n : 0;
+	}
+	free(buf);
+	return r;
+}
+
+static int copy_file(int in, int folder, const char *name,
+		     struct seam_err *err)
+{
+	int out = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			 0600);
+	int r;
+
+	if (out < 0)
+		return fail(err, "create", name);
+	r = copy_bytes(in, out, name, err);
+	if (close(out) && r == 0)
+		r = fail(err, "write", name);
+	return r;
+}
+
+static int copy_all(int from, int to, const char *but, int depth,
+		    struct seam_err *err);
+
+/* Anything but a file or a folder is passed over. */
+static int copy_one(int from, int to, const char *name, int depth,
+		    struct seam_err *err)
+{
+	int in = openat(from, name, READ_FLAGS), out;
+	struct stat st;
+	int r = 0;
+
+	if (in < 0)
+		return errno == ELOOP || errno == ENXIO ? 0 :
+		       fail(err, "open", name);
+	if (fstat(in, &st) == 0 && S_ISDIR(st.st_mode) && depth < MAX_DEPTH) {
+		out = mkdirat(to, name, 0700) ? -1 :
+		      openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (out < 0) {
+			r = fail(err, "make folder", name);
+			close(in);
+			return r;
+		}
+		r = copy_all(in, out, NULL, depth + 1, err);	/* closes in */
+		close(out);
+		return r;
+	}
+	if (S_ISREG(st.st_mode))
+		r = copy_file(in, to, name, err);
+	close(in);
+	return r;
+}
+
+/* Takes @from. */
+static int copy_all(int from, int to, const char *but, int depth,
+		    struct seam_err *err)
+{
+	DIR *dir = fdopendir(from);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir) {
+		close(from);
+		return fail(err, "list", "folder");
+	}
+	while (r == 0 && (entry = readdir(dir)) != NULL) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		    (but && strcmp(name, but) == 0))
+			continue;
+		r = copy_one(from, to, name, depth, err);
+	}
+	closedir(dir);
+	return r;
+}
+
+int seam_copy_folder(const char *from, int to, const char *but,
+		     struct seam_err *err)
+{
+	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? fail(err, "open", from) :
+	       copy_all(fd, to, but, 0, err);
+}

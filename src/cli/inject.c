@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* inject.c - 'seam inject': a recording with its JIT code, for plain perf */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/copy.h"
+#include "cli/inject_code.h"
+#include "model/load.h"
+#include "model/recording.h"
+
+struct settings {
+	const char *output;
+	struct seam_option_list jit;
+};
+
+#define OPTION(...) SEAM_OPTION(struct settings, __VA_ARGS__)
+static const struct seam_option options[] = {
+	OPTION(output, SEAM_OPTION_STRING, 'o', "output", "DIR",
+	       "write to folder DIR, which is made",
+	       .detail = "DIR/data is the recording, DIR/jitted-PID.so the "
+	       "code of a process. The recording names them by their "
+	       "absolute path: DIR stays where it is."),
+	OPTION(jit, SEAM_OPTION_STRINGS, 0, "jit", "PATH",
+	       "a jitdump or perf map, or a folder of them",
+	       .detail = "May be given several times. What is named is "
+	       "looked at first; then the bundle, the recording's folder, and "
+	       "where the runtime wrote it."),
+};
+#undef OPTION
+
+/* What uname says of a machine, as ELF calls it. */
+static uint32_t elf_machine(const char *arch)
+{
+	static const struct { const char *name; uint32_t machine; } all[] = {
+		{ "x86_64", EM_X86_64 }, { "aarch64", EM_AARCH64 },
+		{ "riscv64", EM_RISCV }, { "ppc64le", EM_PPC64 },
+		{ "ppc64", EM_PPC64 }, { "s390x", EM_S390 },
+		{ "loongarch64", EM_LOONGARCH }, { "i686", EM_386 },
+	};
+
+	for (size_t i = 0; arch && i < SEAM_ARRAY_SIZE(all); i++)
+		if (strcmp(all[i].name, arch) == 0)
+			return all[i].machine;
+	return EM_NONE;
+}
+
+/* -- one recording ------------------------------------------------------ */
+
+struct injection {
+	const struct settings *settings;
+	const char *path;		/* of the recording */
+	struct seam_recording recording;
+	struct seam_perf_data data;
+	struct seam_inject_code code;
+	int folder;			/* of the output */
+	char *folder_path;		/* absolute */
+	bool is_damaged;
+};
+
+static int open_output(struct injection *in, struct seam_err *err)
+{
+	const char *path = in->settings->output;
+
+	if (mkdir(path, 0700))
+		return seam_err_set(err, -errno, "cannot make folder '%s': %s",
+				    path, strerror(errno));
+	in->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	in->folder_path = realpath(path, NULL);
+	if (in->folder < 0 || !in->folder_path)
+		return seam_err_set(err, -errno, "cannot open '%s': %s", path,
+				    strerror(errno));
+	return 0;
+}
+
+static int read_code(struct injection *in, struct seam_err *err)
+{
+	struct seam_jit_places places = {
+		.paths = in->settings->jit.items,
+		.n_paths = in->settings->jit.n,
+		.bundle = in->recording.folder,
+		.recording = in->recording.folder ? NULL : in->path,
+	};
+
+	return seam_jit_recorded_read(&in->code.recorded, &in->data,
+				      in->recording.parts,
+				      in->recording.n_parts, &places,
+				      seam_command_say, err);
+}
+
+static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
+		      struct seam_err *err)
+{
+	int fd = openat(in->folder, "data", O_WRONLY | O_CREAT | O_EXCL |
+			O_CLOEXEC, 0600);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	int r;
+
+	if (!out) {
+		r = seam_err_set(err, -errno, "cannot create 'data': %s",
+				 strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	r = seam_perf_rewrite(rewrite, out, err);
+	if (fclose(out) && r == 0)
+		r = seam_err_set(err, -errno, "cannot write 'data': %s",
+				 strerror(errno));
+	return r;
+}
+
+static void say_note(void *context, int32_t pid, const char *text,
+		     uint64_t count)
+{
+	(void)context;
+	if (seam_command_verbose())
+		seam_command_say("process %" PRId32 ": %s: %" PRIu64, pid,
+				 text, count);
+}
+
+static void say_result(const struct injection *in,
+		       const struct seam_perf_rewrite *rewrite)
+{
+	const struct seam_inject_code *code = &in->code;
+
+	if (code->recorded.is_untimed)
+		seam_command_say("the recording was not made with the clock "
+				 "of the dumps (perf record -k mono): an "
+				 "address that was used twice has the code "
+				 "that came last");
+	seam_jit_code_notes(code->recorded.code, say_note, NULL);
+	if (code->n_bad_tables)
+		seam_command_say("%" PRIu64 " unwinding tables could not be "
+				 "taken over", code->n_bad_tables);
+	seam_command_say("%zu functions of %zu processes, from %zu dumps and "
+			 "%zu maps; %" PRIu64 " mappings added, %" PRIu64
+			 " left out", code->functions.n, code->processes.n,
+			 code->recorded.n_dumps, code->recorded.n_maps,
+			 rewrite->n_written, rewrite->n_left_out);
+}
+
+static int make(struct injection *in, struct seam_err *err)
+{
+	struct seam_perf_rewrite rewrite = {
+		.data = &in->data, .context = &in->code,
+		.leaves_out = seam_inject_code_is_hidden_by,
+	};
+	int r = read_code(in, err);
+
+	if (r == 0)
+		r = open_output(in, err);
+	if (r == 0)
+		r = seam_inject_code_make(&in->code, in->folder,
+			in->folder_path, elf_machine(seam_perf_data_string(
+				&in->data, SEAM_PERF_ARCH)), err);
+	if (r == 0 && in->recording.folder)
+		r = seam_copy_folder(in->recording.folder, in->folder, "data",
+				     err);
+	if (r < 0)
+		return r;
+	rewrite.added = in->code.added.items;
+	rewrite.n_added = in->code.added.n;
+	r = write_data(in, &rewrite, err);
+	in->is_damaged = r == -ENODATA || r == -EBADMSG;
+	if (r == 0 || in->is_damaged)
+		say_result(in, &rewrite);
+	return r;
+}
+
+static int inject(const char *path, const struct settings *settings)
+{
+	struct injection in = {
+		.settings = settings, .path = path, .folder = -1,
+	};
+	struct seam_err err = { 0 };
+	char shown[200];
+	int r = seam_recording_open(&in.recording, path, &err);
+	int status = SEAM_EXIT_DONE;
+
+	if (r == 0)
+		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
+					&err);
+	if (r == 0)
+		r = make(&in, &err);
+	if (r < 0) {
+		seam_err_add(&err, r, "cannot inject all of '%s'",
+			     seam_text_copy(shown, sizeof(shown), path,
+					    SEAM_TEXT_TERMINAL));
+		status = seam_command_failed(&err);
+		if (in.is_damaged)
+			status = SEAM_EXIT_LOSSY;
+	}
+	seam_inject_code_fini(&in.code);
+	seam_perf_data_close(&in.data);
+	seam_recording_close(&in.recording);
+	free(in.folder_path);
+	if (in.folder >= 0)
+		close(in.folder);
+	return status;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct settings settings = { 0 };
+	int first;
+	int r = seam_command_parse(self, argc, argv, &settings, &first);
+
+	if (r)
+		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (argc - first > 1)
+		return seam_command_misused(self, "one FILE at a time, "
+					    "not also '%s'", argv[first + 1]);
+	if (!settings.output)
+		return seam_command_misused(self, "-o DIR says where to write");
+	return inject(first < argc ? argv[first] : SEAM_LOAD_DEFAULT,
+		      &settings);
+}
+
+const struct seam_command seam_inject_command = {
+	.name = "inject",
+	.summary = "hand a recording with JIT code to perf",
+	.synopsis = "[options] -o DIR [FILE]",
+	.description =
+		"Makes a recording that plain perf shows with the names, source "
+		"lines and machine code of just-in-time compilers. Seam's own "
+		"commands need none of this.\n\n"
+		"FILE is a recording of seam or a perf.data file; its jitdumps "
+		"and perf maps are found as for seam report. The code of a "
+		"process becomes one ELF file with a symbol for each function, "
+		"and the recording is copied with mappings of its parts added "
+		"at the times when they were true. Mappings of memory without "
+		"a file that would hide them are left out. All else stays as "
+		"it is, byte for byte.",
+	.examples =
+		"seam inject -o for-perf\tthe last recording\n"
+		"perf report -i for-perf\tas perf shows it\n"
+		"seam inject -o out --jit dumps perf.data\t"
+		"with dumps that are in a folder\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.run = run,
+};
