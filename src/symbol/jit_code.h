@@ -145,6 +145,14 @@ int seam_jit_code_index(struct seam_jit_code *jit);
 bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 			uint64_t time_ns, struct seam_jit_location *location);
 
+/*
+ * From when to when around @time_ns nothing about the code of @pid changes: in
+ * [*@from_ns, *@to_ns) every find for it answers the same.
+ */
+void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
+			 uint64_t time_ns, uint64_t *from_ns,
+			 uint64_t *to_ns);
+
 /* Whether any code of @pid or its ancestors is known: else do not ask. */
 bool seam_jit_code_has(struct seam_jit_code *jit, int32_t pid);
 
