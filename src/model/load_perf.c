@@ -653,6 +653,7 @@ int seam_load_perf(struct seam_profile *profile,
 			r = seam_jit_sources_init(&l.jit, profile,
 						  &input->jit);
 		if (r == 0) {
+			l.resolver.all_unknown = input->all_unknown;
 			read_header(&l);
 			r = load(&l, input);
 		}

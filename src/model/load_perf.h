@@ -15,6 +15,7 @@ struct seam_perf_input {
 	struct seam_kernel kernel;		/* as far as the bundle says */
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_jit_places jit;		/* where dumps and maps are */
+	bool all_unknown;			/* as in load.h */
 };
 
 /*

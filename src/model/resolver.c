@@ -428,7 +428,8 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 static bool goes_on_nowhere(const struct seam_resolver *r,
 			    const struct seam_place *place)
 {
-	return place->mapping == SEAM_NONE && place->n == 1 && r->chain.n &&
+	return !r->all_unknown && place->mapping == SEAM_NONE &&
+	       place->n == 1 && r->chain.n &&
 	       r->chain.items[r->chain.n - 1] == r->frames.items[place->first];
 }
 

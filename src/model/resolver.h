@@ -52,6 +52,7 @@ struct seam_resolver {
 	uint32_t kernel_module;		/* of symbols */
 	uint32_t kernel_path;		/* string: [kernel.kallsyms] */
 	uint32_t jit_path;		/* string: [jit] */
+	bool all_unknown;		/* a run of unknown callers is not one */
 	SEAM_ARRAY(struct seam_mapping) mappings;
 
 	/* places already resolved */
