@@ -98,9 +98,47 @@ def check(folder, programs, files, before, command, symbol, kept):
     return found, report["samples"]
 
 
+def check_reuse(folder):
+    """examples/jit: triangle, moved away; then countdown in its old place."""
+    example = os.path.join(os.path.dirname(SEAM), "examples", "jit", "jit")
+    if not os.path.exists(example):
+        raise Skip("no example")
+    done = run(folder, SEAM, "record", "-g", "-F", "5000", "-o", "r.seam",
+               "--", example, "300", folder)
+    assert done.returncode == 0, done.stderr
+    done = run(folder, SEAM, "dump", "--json", "--symbols", "r.seam")
+    assert done.returncode == 0, done.stderr
+    seen = {}           # (function, page): [times]
+    for line in done.stdout.splitlines():
+        record = json.loads(line)
+        leaf = [e for e in record.get("callchain", []) if "layer" in e][:1]
+        if record["type"] == "SAMPLE" and leaf and leaf[0]["layer"] == "jit":
+            key = leaf[0]["symbol"], leaf[0]["ip"] >> 12
+            seen.setdefault(key, []).append(record["time"])
+            assert leaf[0]["line"] > 0, leaf
+    pages = {}
+    for (symbol, page), times in seen.items():
+        pages.setdefault(page, []).append((min(times), max(times), symbol))
+    shared = [sorted(p) for p in pages.values() if len(p) > 1]
+    assert len(shared) == 1 and len(pages) == 2, pages
+    (_, end, first), (begin, _, second) = shared[0]
+    assert (first, second) == ("triangle", "countdown") and end < begin, shared
+    return sum(map(len, seen.values())), len(seen)
+
+
 def main():
     failed = 0
-    print(f"1..{len(RUNTIMES)}")
+    print(f"1..{len(RUNTIMES) + 1}")
+    with tempfile.TemporaryDirectory(prefix="seam-jit-") as folder:
+        name = "one address is two functions over time"
+        try:
+            print(f"ok {len(RUNTIMES) + 1} - {name}\n# %d samples, %d places"
+                  % check_reuse(folder), flush=True)
+        except Skip as why:
+            print(f"ok {len(RUNTIMES) + 1} - {name} # SKIP {why}")
+        except AssertionError as why:
+            failed = 1
+            print(f"not ok {len(RUNTIMES) + 1} - {name}: {why}", flush=True)
     for i, (name, what) in enumerate(RUNTIMES.items(), 1):
         with tempfile.TemporaryDirectory(prefix="seam-jit-") as folder:
             try:
