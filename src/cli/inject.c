@@ -58,6 +58,7 @@ struct injection {
 	const char *path;		/* of the recording */
 	struct seam_recording recording;
 	struct seam_perf_data data;
+	struct seam_profile notes;	/* and nothing else */
 	struct seam_inject_code code;
 	int folder;			/* of the output */
 	char *folder_path;		/* absolute */
@@ -91,7 +92,8 @@ static int read_code(struct injection *in, struct seam_err *err)
 	return seam_jit_recorded_read(&in->code.recorded, &in->data,
 				      in->recording.parts,
 				      in->recording.n_parts, &places,
-				      seam_command_say, err);
+				      &in->notes) ?
+	       seam_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
@@ -116,34 +118,30 @@ static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
 	return r;
 }
 
-static void say_note(void *context, int32_t pid, const char *text,
-		     uint64_t count)
-{
-	(void)context;
-	if (seam_command_verbose())
-		seam_command_say("process %" PRId32 ": %s: %" PRIu64, pid,
-				 text, count);
-}
-
 static void say_result(const struct injection *in,
 		       const struct seam_perf_rewrite *rewrite)
 {
 	const struct seam_inject_code *code = &in->code;
 
-	if (code->recorded.is_untimed)
+	if (code->recorded.sources.is_untimed)
 		seam_command_say("the recording was not made with the clock "
 				 "of the dumps (perf record -k mono): an "
 				 "address that was used twice has the code "
 				 "that came last");
-	seam_jit_code_notes(code->recorded.code, say_note, NULL);
+	for (size_t i = 0; i < in->notes.notes.n; i++)
+		seam_command_say("%s", seam_profile_text(&in->notes,
+						in->notes.notes.items[i]));
 	if (code->n_bad_tables)
 		seam_command_say("%" PRIu64 " unwinding tables could not be "
 				 "taken over", code->n_bad_tables);
-	seam_command_say("%zu functions of %zu processes, from %zu dumps and "
-			 "%zu maps; %" PRIu64 " mappings added, %" PRIu64
-			 " left out", code->functions.n, code->processes.n,
-			 code->recorded.n_dumps, code->recorded.n_maps,
-			 rewrite->n_written, rewrite->n_left_out);
+	if (code->functions.n == 0)
+		seam_command_say("no JIT code was found; --jit says where its "
+				 "dumps and maps are");
+	seam_command_say("%zu functions of %zu processes, from %zu files; %"
+			 PRIu64 " mappings added, %" PRIu64 " left out",
+			 code->functions.n, code->processes.n,
+			 code->recorded.sources.files.n, rewrite->n_written,
+			 rewrite->n_left_out);
 }
 
 static int make(struct injection *in, struct seam_err *err)
@@ -184,6 +182,8 @@ static int inject(const char *path, const struct settings *settings)
 	int r = seam_recording_open(&in.recording, path, &err);
 	int status = SEAM_EXIT_DONE;
 
+	if (r == 0 && seam_profile_init(&in.notes))
+		r = seam_err_set(&err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
 					&err);
@@ -198,6 +198,7 @@ static int inject(const char *path, const struct settings *settings)
 			status = SEAM_EXIT_LOSSY;
 	}
 	seam_inject_code_fini(&in.code);
+	seam_profile_fini(&in.notes);
 	seam_perf_data_close(&in.data);
 	seam_recording_close(&in.recording);
 	free(in.folder_path);

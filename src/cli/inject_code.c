@@ -19,7 +19,7 @@ enum { MAX_ANCESTORS = 64 };	/* a chain of forks could be a circle */
 static int convert_lines(struct seam_inject_code *code, uint32_t object,
 			 struct seam_inject_function *function)
 {
-	struct seam_jit_code *jit = code->recorded.code;
+	struct seam_jit_code *jit = code->recorded.sources.code;
 	const struct seam_jit_line *rows;
 	size_t n = seam_jit_code_lines(jit, object, &rows);
 	uint64_t start = seam_jit_code_object(jit, object)->start_addr;
@@ -43,7 +43,7 @@ static int convert_lines(struct seam_inject_code *code, uint32_t object,
 static int add_function(struct seam_inject_code *code, uint32_t object)
 {
 	const struct seam_jit_object *o =
-		seam_jit_code_object(code->recorded.code, object);
+		seam_jit_code_object(code->recorded.sources.code, object);
 	struct seam_inject_function *f;
 
 	if (code->function_of[object] != SEAM_NONE)
@@ -259,7 +259,7 @@ static uint32_t machine_of(const struct seam_inject_code *code, int32_t pid,
 		const struct seam_jit_placement *p =
 			&code->placements.list.items[i];
 		uint32_t machine = p->pid != pid || p->object == SEAM_NONE ?
-			0 : seam_jit_code_object(code->recorded.code,
+			0 : seam_jit_code_object(code->recorded.sources.code,
 						 p->object)->elf_machine;
 
 		if (machine)
@@ -289,14 +289,14 @@ int seam_inject_code_make(struct seam_inject_code *code, int folder,
 			  const char *path, uint32_t elf_machine,
 			  struct seam_err *err)
 {
-	size_t n = seam_jit_code_count(code->recorded.code);
+	size_t n = seam_jit_code_count(code->recorded.sources.code);
 	int r = 0;
 
 	code->function_of = malloc((n + 1) * sizeof(*code->function_of));
 	if (!code->function_of)
 		return out_of_memory(err);
 	memset(code->function_of, 0xff, n * sizeof(*code->function_of));
-	if (seam_jit_placements_read(&code->placements, code->recorded.code) ||
+	if (seam_jit_placements_read(&code->placements, code->recorded.sources.code) ||
 	    take_placements(code, path))
 		return out_of_memory(err);
 	for (size_t i = 0; r == 0 && i < code->processes.n; i++) {
