@@ -79,6 +79,7 @@ extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
 extern const struct seam_command seam_calls_command;
 extern const struct seam_command seam_convert_command;
+extern const struct seam_command seam_annotate_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_inject_command;
 extern const struct seam_command seam_doctor_command;

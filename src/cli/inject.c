@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* inject.c - 'seam inject': a recording with its JIT code, for plain perf */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,22 +33,6 @@ static const struct seam_option options[] = {
 	       "where the runtime wrote it."),
 };
 #undef OPTION
-
-/* What uname says of a machine, as ELF calls it. */
-static uint32_t elf_machine(const char *arch)
-{
-	static const struct { const char *name; uint32_t machine; } all[] = {
-		{ "x86_64", EM_X86_64 }, { "aarch64", EM_AARCH64 },
-		{ "riscv64", EM_RISCV }, { "ppc64le", EM_PPC64 },
-		{ "ppc64", EM_PPC64 }, { "s390x", EM_S390 },
-		{ "loongarch64", EM_LOONGARCH }, { "i686", EM_386 },
-	};
-
-	for (size_t i = 0; arch && i < SEAM_ARRAY_SIZE(all); i++)
-		if (strcmp(all[i].name, arch) == 0)
-			return all[i].machine;
-	return EM_NONE;
-}
 
 /* -- one recording ------------------------------------------------------ */
 
@@ -156,8 +139,8 @@ static int make(struct injection *in, struct seam_err *err)
 		r = open_output(in, err);
 	if (r == 0)
 		r = seam_inject_code_make(&in->code, in->folder,
-			in->folder_path, elf_machine(seam_perf_data_string(
-				&in->data, SEAM_PERF_ARCH)), err);
+			in->folder_path,
+			seam_jit_recorded_machine(&in->data), err);
 	if (r == 0 && in->recording.folder)
 		r = seam_copy_folder(in->recording.folder, in->folder, "data",
 				     err);

@@ -2,6 +2,7 @@
 /* jit_recorded.c - one walk for who had a JIT; see jit_recorded.h */
 #include "model/jit_recorded.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -182,4 +183,21 @@ int32_t seam_jit_recorded_parent(const struct seam_jit_recorded *recorded,
 		if (recorded->forks.items[i].child == pid)
 			return recorded->forks.items[i].parent;
 	return -1;
+}
+
+/* What uname says of a machine, as ELF calls it. */
+uint32_t seam_jit_recorded_machine(const struct seam_perf_data *data)
+{
+	static const struct { const char *name; uint32_t machine; } all[] = {
+		{ "x86_64", EM_X86_64 }, { "aarch64", EM_AARCH64 },
+		{ "riscv64", EM_RISCV }, { "ppc64le", EM_PPC64 },
+		{ "ppc64", EM_PPC64 }, { "s390x", EM_S390 },
+		{ "loongarch64", EM_LOONGARCH }, { "i686", EM_386 },
+	};
+	const char *arch = seam_perf_data_string(data, SEAM_PERF_ARCH);
+
+	for (size_t i = 0; arch && i < SEAM_ARRAY_SIZE(all); i++)
+		if (strcmp(all[i].name, arch) == 0)
+			return all[i].machine;
+	return EM_NONE;
 }

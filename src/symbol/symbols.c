@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -371,6 +372,75 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t id,
 		open_module(symbols, module);
 	return module->is_kernel ? resolve_kernel(module, addr, out) :
 	       resolve_file(module, addr, out, cap);
+}
+
+bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t id,
+			 uint64_t offset, struct seam_extent *out)
+{
+	const struct seam_symbol *symbol;
+	struct module *module;
+	uint64_t addr;
+
+	if (id >= symbols->modules.n || symbols->modules.items[id]->is_kernel)
+		return false;
+	module = symbols->modules.items[id];
+	if (!module->opened)
+		open_module(symbols, module);
+	if (!seam_segments_addr(&module->segments, offset, &addr))
+		return false;
+	*out = (struct seam_extent) { .offset = offset, .addr = addr };
+	symbol = seam_symtab_find(&module->table, addr);
+	if (!symbol || addr - symbol->start > offset)
+		return true;
+	out->addr = symbol->start;
+	out->offset = offset - (addr - symbol->start);
+	out->size = seam_symtab_end(&module->table, symbol) - symbol->start;
+	return true;
+}
+
+/* Bytes of memory, or of the file. */
+static int read_code(const struct seam_elf *file, uint64_t offset,
+		     uint8_t *buf, size_t size, struct seam_err *err)
+{
+	ssize_t n;
+
+	if (offset > file->size || size > file->size - offset)
+		return seam_err_set(err, -ENODATA, "the file ends before the "
+				    "function does");
+	if (file->fd < 0 && file->image) {
+		memcpy(buf, (const uint8_t *)file->image + offset, size);
+		return 0;
+	}
+	n = pread(file->fd, buf, size, (off_t)offset);
+	if (n == (ssize_t)size)
+		return 0;
+	return seam_err_set(err, n < 0 ? -errno : -ENODATA, "cannot read: %s",
+			    n < 0 ? strerror(errno) : "the file is cut");
+}
+
+int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
+		      uint64_t offset, uint8_t *buf, size_t size,
+		      struct seam_machine *machine, struct seam_err *err)
+{
+	struct seam_elf file;
+	int r;
+
+	if (id >= symbols->modules.n || symbols->modules.items[id]->is_kernel)
+		return seam_err_set(err, -ENOTSUP, "the kernel's code is not "
+				    "in a file");
+	r = seam_find_module(&file, &symbols->options,
+			     &symbols->modules.items[id]->file, err);
+	if (r < 0)
+		return r;
+	*machine = (struct seam_machine) {
+		.elf_machine = (uint32_t)file.machine,
+		.is_64 = gelf_getclass(file.elf) == ELFCLASS64,
+		.is_big_endian = elf_getident(file.elf, NULL)[EI_DATA] ==
+				 ELFDATA2MSB,
+	};
+	r = read_code(&file, offset, buf, size, err);
+	seam_elf_close(&file);
+	return r;
 }
 
 const char *seam_symbols_problem(const struct seam_symbols *symbols,

@@ -87,6 +87,37 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t module,
 			    uint64_t addr, struct seam_location *out,
 			    size_t cap);
 
+/* Where a function's machine code is. */
+struct seam_extent {
+	uint64_t offset;	/* of its first byte in the file */
+	uint64_t addr;		/* what symbols and DWARF call that */
+	uint64_t size;		/* bytes */
+};
+
+/*
+ * The extent of the function at @addr of a file; where there is no symbol its
+ * size is 0, and its place that of @addr.  False when nothing is mapped from
+ * there.
+ */
+bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t module,
+			 uint64_t addr, struct seam_extent *out);
+
+/* What instructions are for. */
+struct seam_machine {
+	uint32_t elf_machine;	/* EM_X86_64, ... */
+	bool is_64;
+	bool is_big_endian;
+};
+
+/*
+ * Read @size bytes at @offset of a module's file, which is found and judged
+ * anew, into @buf.  0, or -errno with the reason: there is no such file, it is
+ * another one, it is cut; -ENOTSUP for the kernel.
+ */
+int seam_symbols_code(struct seam_symbols *symbols, uint32_t module,
+		      uint64_t offset, uint8_t *buf, size_t size,
+		      struct seam_machine *machine, struct seam_err *err);
+
 /*
  * Why a module has no symbols ("file not found", "build id is 12ab.., the
  * recording has 98fe.."), or what of them is missing ("split DWARF (.dwo

@@ -147,6 +147,18 @@ const struct seam_symbol *seam_symtab_find(const struct seam_symtab *table,
 	return id != SEAM_NONE ? &table->symbols.items[id] : NULL;
 }
 
+uint64_t seam_symtab_end(const struct seam_symtab *table,
+			 const struct seam_symbol *symbol)
+{
+	const struct seam_symbol *last = table->symbols.items +
+					 table->symbols.n;
+	const struct seam_symbol *next = symbol + 1;
+
+	while (next < last && next->start == symbol->start)
+		next++;
+	return end_of(symbol, next < last ? next->start : UINT64_MAX);
+}
+
 /* Whether @a is the better one of two demangled names. */
 static bool reads_better(const char *a, const char *b)
 {

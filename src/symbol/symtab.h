@@ -58,6 +58,10 @@ int seam_symtab_sort(struct seam_symtab *table);
 const struct seam_symbol *seam_symtab_find(const struct seam_symtab *table,
 					   uint64_t addr);
 
+/* Where @symbol of @table ends: by its size, or where the next one starts. */
+uint64_t seam_symtab_end(const struct seam_symtab *table,
+			 const struct seam_symbol *symbol);
+
 /*
  * The name to show for the function at @addr, or NULL: demangled, and the
  * best of equally good aliases.  Made once, in @arena; one arena for all

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* build_ids.c - mappings first, then the header; see build_ids.h */
+#include "model/build_ids.h"
+
+#include <linux/perf_event.h>
+
+#include "model/resolver.h"
+#include "wire/perf_stream.h"
+
+struct search {
+	const struct seam_perf_data *data;
+	const char *path;
+	struct seam_build_id found;
+};
+
+static void take(struct search *s, const uint8_t *id, size_t size)
+{
+	if (size == 0 || size > sizeof(s->found.id))
+		return;
+	memcpy(s->found.id, id, size);
+	s->found.size = size;
+}
+
+static void take_record(struct search *s, const struct seam_perf_record *record)
+{
+	struct seam_bytes payload = record->payload;
+	const struct seam_perf_attr *attr;
+	struct seam_perf_mapping m;
+	struct seam_perf_stamp stamp;
+
+	if (record->type != PERF_RECORD_MMAP2 ||
+	    !(record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+		return;
+	attr = &s->data->events.items[seam_perf_data_stamped(s->data,
+							     payload)].attr;
+	if (seam_perf_stamp_read(attr, s->data->endian, &payload, &stamp) ||
+	    seam_perf_mapping_read(record->type, record->misc, payload,
+				   s->data->endian, &m))
+		return;
+	if (m.build_id && strcmp(m.filename, s->path) == 0)
+		take(s, m.build_id, m.build_id_size);
+}
+
+static void walk(struct search *s, struct seam_bytes bytes, uint64_t begin,
+		 uint64_t end)
+{
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+
+	seam_perf_stream_init(&stream, bytes, s->data->endian, begin, end,
+			      false);
+	while (!s->found.size &&
+	       seam_perf_stream_next(&stream, &record, NULL) > 0)
+		take_record(s, &record);
+	seam_perf_stream_fini(&stream);
+}
+
+static bool take_listed(void *context, const struct seam_perf_build_id *id)
+{
+	struct search *s = context;
+
+	if (strcmp(id->filename, s->path))
+		return true;
+	take(s, id->build_id, id->build_id_size);
+	return false;
+}
+
+struct seam_build_id seam_build_id_of(const struct seam_recording *recording,
+				      const struct seam_perf_data *data,
+				      const char *path)
+{
+	const struct seam_manifest *m = &recording->manifest;
+	struct search s = { .data = data, .path = path };
+
+	walk(&s, data->bytes, data->data_begin, data->data_end);
+	for (size_t i = 0; i < recording->n_parts; i++)
+		walk(&s, recording->parts[i].bytes, 0,
+		     recording->parts[i].bytes.size);
+	if (!s.found.size)
+		seam_perf_data_build_ids(data, take_listed, &s);
+	if (!s.found.size && seam_resolver_kind(path) == SEAM_MAPPING_VDSO)
+		take(&s, m->vdso_build_id, m->vdso_build_id_size);
+	return s.found;
+}

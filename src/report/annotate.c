@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* annotate.c - instructions with their samples; see annotate.h */
+#include "report/annotate.h"
+
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "report/summary.h"
+
+enum {
+	HOT_PERCENT = 10,	/* of the function: in the colour of warnings */
+	WARM_PERCENT = 1,	/* bold */
+	BYTES_SHOWN = 8,	/* of an instruction */
+};
+
+/* -- text --------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static enum seam_unit unit_of(const struct seam_annotate_view *a)
+{
+	return (enum seam_unit)a->report->profile->events.items[
+		a->annotation->event].unit;
+}
+
+static void put_head(const struct seam_annotate_view *a,
+		     const struct seam_view *view,
+		     const struct seam_annotated *body)
+{
+	const struct seam_annotation *all = a->annotation;
+	char samples[SEAM_NUMBER], weight[SEAM_NUMBER], part[SEAM_NUMBER];
+	uint64_t start_ns = a->report->profile->start_ns;
+
+	fputc('\n', view->out);
+	seam_view_style(view, SEAM_STYLE_LAYER + body->layer);
+	seam_text_put(view->out, body->symbol, SEAM_TEXT_TERMINAL);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	fputs("  ", view->out);
+	seam_text_put(view->out, base_name(body->module), SEAM_TEXT_TERMINAL);
+	fprintf(view->out, "  %s samples, %s, %s of all",
+		seam_format_count(samples, body->samples),
+		seam_format_weight(weight, body->weight, unit_of(a)),
+		seam_format_percent(part, body->weight, all->weight));
+	if (body->loaded_ns >= start_ns && start_ns && body->loaded_ns)
+		fprintf(view->out, ", loaded at %.6f s",
+			(double)(body->loaded_ns - start_ns) / 1e9);
+	fputc('\n', view->out);
+	if (body->problem) {
+		fputs("  no machine code: ", view->out);
+		seam_text_put(view->out, body->problem, SEAM_TEXT_TERMINAL);
+		fputc('\n', view->out);
+	}
+	if (body->n_outside && !body->problem)
+		fprintf(view->out, "  %s samples are in no instruction\n",
+			seam_format_count(samples, body->n_outside));
+}
+
+/* "triangle.bf:3", and the line itself where the file is at hand. */
+static void put_source(const struct seam_annotate_view *a,
+		       const struct seam_view *view,
+		       const struct seam_annotated_instruction *at)
+{
+	const char *text = a->source ? a->source(a->context, at->file,
+						 at->line) : NULL;
+
+	seam_view_style(view, SEAM_STYLE_DIM);
+	fprintf(view->out, "%17s  ", "");
+	seam_text_put(view->out, at->file, SEAM_TEXT_TERMINAL);
+	fprintf(view->out, ":%" PRIu32, at->line);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	if (text) {
+		fputs("  ", view->out);
+		seam_text_put(view->out, text, SEAM_TEXT_TERMINAL);
+	}
+	fputc('\n', view->out);
+}
+
+static void put_instruction(const struct seam_annotate_view *a,
+			    const struct seam_view *view,
+			    const struct seam_annotated *body,
+			    const struct seam_annotated_instruction *at)
+{
+	char part[SEAM_NUMBER], samples[SEAM_NUMBER];
+	uint64_t percent = body->weight ? (uint64_t)((double)at->weight *
+				100 / (double)body->weight) : 0;
+	unsigned int style = at->samples == 0 ? SEAM_STYLE_PLAIN :
+			     percent >= HOT_PERCENT ? SEAM_STYLE_WARN :
+			     percent >= WARM_PERCENT ? SEAM_STYLE_BOLD :
+			     SEAM_STYLE_PLAIN;
+
+	(void)a;
+	if (style != SEAM_STYLE_PLAIN)
+		seam_view_style(view, style);
+	if (at->samples)
+		fprintf(view->out, "%8s %8s  ",
+			seam_format_percent(part, at->weight, body->weight),
+			seam_format_count(samples, at->samples));
+	else
+		fprintf(view->out, "%17s  ", "");
+	fprintf(view->out, "%8" PRIx64 ":  ", body->addr + at->offset);
+	for (uint32_t i = 0; i < BYTES_SHOWN; i++) {
+		if (i < at->size)
+			fprintf(view->out, "%02x ",
+				body->code[at->offset + i]);
+		else
+			fputs("   ", view->out);
+	}
+	seam_text_put(view->out, at->text, SEAM_TEXT_TERMINAL);
+	if (style != SEAM_STYLE_PLAIN)
+		seam_view_style(view, SEAM_STYLE_PLAIN);
+	fputc('\n', view->out);
+}
+
+static void put_body(const struct seam_annotate_view *a,
+		     const struct seam_view *view,
+		     const struct seam_annotated *body)
+{
+	const struct seam_annotated_instruction *before = NULL;
+
+	put_head(a, view, body);
+	if (body->instructions.n)
+		fprintf(view->out, "%8s %8s  %8s\n", "percent", "samples",
+			"address");
+	for (size_t i = 0; i < body->instructions.n; i++) {
+		const struct seam_annotated_instruction *at =
+			&body->instructions.items[i];
+
+		if (a->only_hot && !at->samples)
+			continue;
+		if (!a->no_source && at->file &&
+		    (!before || before->line != at->line || !before->file ||
+		     strcmp(before->file, at->file)))
+			put_source(a, view, at);
+		put_instruction(a, view, body, at);
+		before = at;
+	}
+}
+
+void seam_annotate_text(const struct seam_annotate_view *annotate,
+			const struct seam_view *view)
+{
+	const struct seam_annotation *all = annotate->annotation;
+
+	seam_summary_head(annotate->report, view);
+	if (annotate->report->profile->events.n)
+		seam_summary_event(annotate->report, view, all->event,
+				   all->samples, all->weight);
+	for (size_t i = 0; i < all->bodies.n; i++)
+		put_body(annotate, view, &all->bodies.items[i]);
+	seam_summary_tail(annotate->report, view);
+}
+
+/* -- JSON --------------------------------------------------------------- */
+
+static void put_json_instruction(struct seam_json *j,
+				 const struct seam_annotated *body,
+				 const struct seam_annotated_instruction *at)
+{
+	seam_json_open(j, NULL, '{');
+	seam_json_u64(j, "offset", at->offset);
+	seam_json_u64(j, "addr", body->addr + at->offset);
+	seam_json_hex(j, "bytes", (struct seam_bytes) {
+		body->code + at->offset, at->size });
+	seam_json_string(j, "text", at->text);
+	seam_json_u64(j, "samples", at->samples);
+	seam_json_u64(j, "weight", at->weight);
+	if (at->file) {
+		seam_json_string(j, "file", at->file);
+		seam_json_u64(j, "line", at->line);
+	}
+	seam_json_close(j);
+}
+
+static void put_json_body(const struct seam_annotate_view *a,
+			  struct seam_json *j,
+			  const struct seam_annotated *body)
+{
+	seam_json_open(j, NULL, '{');
+	seam_json_string(j, "symbol", body->symbol);
+	seam_json_string(j, "layer",
+			 seam_layer_name((enum seam_layer)body->layer));
+	seam_json_string(j, "module", body->module);
+	seam_json_u64(j, "addr", body->addr);
+	seam_json_u64(j, "size", body->size);
+	if (body->loaded_ns)
+		seam_json_u64(j, "loaded_ns", body->loaded_ns);
+	seam_json_u64(j, "samples", body->samples);
+	seam_json_u64(j, "weight", body->weight);
+	if (body->n_outside)
+		seam_json_u64(j, "samples_outside", body->n_outside);
+	if (body->problem)
+		seam_json_string(j, "problem", body->problem);
+	seam_json_open(j, "instructions", '[');
+	for (size_t i = 0; i < body->instructions.n; i++)
+		if (!a->only_hot || body->instructions.items[i].samples)
+			put_json_instruction(j, body,
+					     &body->instructions.items[i]);
+	seam_json_close(j);
+	seam_json_close(j);
+}
+
+void seam_annotate_json(const struct seam_annotate_view *annotate, FILE *out)
+{
+	const struct seam_annotation *all = annotate->annotation;
+	struct seam_json j = seam_json_make(out, false);
+
+	seam_json_open(&j, NULL, '{');
+	seam_json_string(&j, "schema", "seam.annotate/1");
+	seam_summary_json(annotate->report, &j, all->samples);
+	seam_json_string(&j, "symbol", annotate->symbol);
+	if (annotate->report->profile->events.n) {
+		seam_json_open(&j, "event", '{');
+		seam_summary_event_json(annotate->report, &j, all->event,
+					all->samples, all->weight);
+		seam_json_close(&j);
+	}
+	seam_json_open(&j, "functions", '[');
+	for (size_t i = 0; i < all->bodies.n; i++)
+		put_json_body(annotate, &j, &all->bodies.items[i]);
+	seam_json_close(&j);
+	seam_json_close(&j);
+	fputc('\n', out);
+}

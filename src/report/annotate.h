@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * annotate.h - annotated machine code, for people or as JSON
+ *
+ * "seam.annotate/1" is versioned: members may be added under the same schema,
+ * none is taken away or changes its meaning.
+ */
+#ifndef SEAM_ANNOTATE_H
+#define SEAM_ANNOTATE_H
+
+#include "model/annotation.h"
+#include "report/report.h"
+
+struct seam_annotate_view {
+	const struct seam_report *report;	/* path, profile, selection */
+	const struct seam_annotation *annotation;
+	const char *symbol;		/* as it was asked for */
+	bool no_source;
+	bool only_hot;			/* no instruction without samples */
+	/*
+	 * Line @line of source file @path, without its end; NULL when there is
+	 * none.  Valid until the next call.
+	 */
+	const char *(*source)(void *context, const char *path, uint32_t line);
+	void *context;
+};
+
+/* Bodies one after another, hottest first, as a disassembler prints code. */
+void seam_annotate_text(const struct seam_annotate_view *annotate,
+			const struct seam_view *view);
+
+/*
+ *	{"schema":"seam.annotate/1", ..., "functions":[{"symbol":"f",
+ *	"layer":"jit","module":"[jit]","addr":N,"size":N,"samples":N,...,
+ *	"instructions":[{"offset":0,"addr":N,"bytes":"c3","text":"ret",
+ *	"samples":N,"weight":N,"file":"f.js","line":3}]}]}
+ *
+ * A function whose code could not be had has "problem" and no instructions.
+ */
+void seam_annotate_json(const struct seam_annotate_view *annotate, FILE *out);
+
+#endif /* SEAM_ANNOTATE_H */

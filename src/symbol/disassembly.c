@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* disassembly.c - capstone, one instruction at a time; see disassembly.h */
+#include "symbol/disassembly.h"
+
+#include <capstone/capstone.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct seam_disassembly {
+	csh handle;
+	cs_insn *instruction;
+	size_t unit;		/* bytes of the shortest instruction */
+};
+
+/* How capstone calls an ELF machine. */
+static bool find_machine(const struct seam_machine *machine, cs_arch *arch,
+			 unsigned int *mode, size_t *unit)
+{
+	static const struct {
+		uint32_t elf;
+		cs_arch arch;
+		unsigned int mode;
+		uint8_t unit;
+	} all[] = {
+		{ EM_X86_64, CS_ARCH_X86, CS_MODE_64, 1 },
+		{ EM_386, CS_ARCH_X86, CS_MODE_32, 1 },
+		{ EM_AARCH64, CS_ARCH_ARM64, 0, 4 },
+		{ EM_ARM, CS_ARCH_ARM, CS_MODE_ARM, 4 },
+		{ EM_PPC64, CS_ARCH_PPC, CS_MODE_64, 4 },
+		{ EM_PPC, CS_ARCH_PPC, CS_MODE_32, 4 },
+		{ EM_S390, CS_ARCH_SYSZ, 0, 2 },
+		{ EM_SPARCV9, CS_ARCH_SPARC, CS_MODE_V9, 4 },
+		{ EM_MIPS, CS_ARCH_MIPS, 0, 4 },
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++) {
+		if (all[i].elf != machine->elf_machine)
+			continue;
+		*arch = all[i].arch;
+		*mode = all[i].mode;
+		*unit = all[i].unit;
+		if (all[i].elf == EM_MIPS)
+			*mode |= machine->is_64 ? CS_MODE_MIPS64 :
+				 CS_MODE_MIPS32;
+		if (machine->is_big_endian)
+			*mode |= (unsigned int)CS_MODE_BIG_ENDIAN;
+		return true;
+	}
+	return false;
+}
+
+int seam_disassembly_open(struct seam_disassembly **disassembly,
+			  const struct seam_machine *machine,
+			  struct seam_err *err)
+{
+	struct seam_disassembly *d = calloc(1, sizeof(*d));
+	unsigned int mode = 0;
+	cs_arch arch;
+
+	*disassembly = NULL;
+	if (!d)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	if (!find_machine(machine, &arch, &mode, &d->unit) ||
+	    cs_open(arch, (cs_mode)mode, &d->handle) != CS_ERR_OK) {
+		free(d);
+		return seam_err_set(err, -ENOTSUP, "cannot disassemble for "
+				    "machine %u (e_machine)",
+				    machine->elf_machine);
+	}
+	d->instruction = cs_malloc(d->handle);
+	if (!d->instruction) {
+		seam_disassembly_close(d);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	*disassembly = d;
+	return 0;
+}
+
+void seam_disassembly_close(struct seam_disassembly *d)
+{
+	if (!d)
+		return;
+	if (d->instruction)
+		cs_free(d->instruction, 1);
+	cs_close(&d->handle);
+	free(d);
+}
+
+static void put_bytes(struct seam_instruction *out, struct seam_bytes code,
+		      size_t n)
+{
+	size_t at = (size_t)snprintf(out->text, sizeof(out->text), ".byte ");
+
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(out->text + at, sizeof(out->text) - at,
+				       "%s0x%02x", i ? ", " : "",
+				       code.data[i]);
+	out->size = n;
+}
+
+void seam_disassembly_next(struct seam_disassembly *d, struct seam_bytes code,
+			   uint64_t addr, struct seam_instruction *out)
+{
+	const uint8_t *at = code.data;
+	size_t left = code.size;
+	uint64_t next = addr;
+
+	out->addr = addr;
+	if (!cs_disasm_iter(d->handle, &at, &left, &next, d->instruction)) {
+		put_bytes(out, code, code.size < d->unit ? code.size :
+			  d->unit);
+		return;
+	}
+	out->size = d->instruction->size;
+	snprintf(out->text, sizeof(out->text), "%s%s%s",
+		 d->instruction->mnemonic, *d->instruction->op_str ? " " : "",
+		 d->instruction->op_str);
+}

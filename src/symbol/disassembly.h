@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * disassembly.h - machine code as text, an instruction at a time
+ *
+ * What cannot be decoded comes as ".byte 0x12" (or a whole word, where
+ * instructions are words), so that a walk over any bytes reaches their end.
+ *
+ * Decoding is capstone's.
+ */
+#ifndef SEAM_DISASSEMBLY_H
+#define SEAM_DISASSEMBLY_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "symbol/symbols.h"
+
+struct seam_disassembly;
+
+enum { SEAM_INSTRUCTION_TEXT = 192 };
+
+struct seam_instruction {
+	uint64_t addr;
+	size_t size;			/* bytes; at least 1 */
+	char text[SEAM_INSTRUCTION_TEXT];	/* "mov rax, rbx" */
+};
+
+/* 0; -ENOTSUP for a machine that capstone does not know; -ENOMEM. */
+int seam_disassembly_open(struct seam_disassembly **disassembly,
+			  const struct seam_machine *machine,
+			  struct seam_err *err);
+void seam_disassembly_close(struct seam_disassembly *disassembly);
+
+/* The instruction at the start of @code, which is not empty, at @addr. */
+void seam_disassembly_next(struct seam_disassembly *disassembly,
+			   struct seam_bytes code, uint64_t addr,
+			   struct seam_instruction *out);
+
+#endif /* SEAM_DISASSEMBLY_H */
