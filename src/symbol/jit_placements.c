@@ -31,33 +31,78 @@ static bool is_news(const struct seam_jit_layer *layer,
 	return is_begin;
 }
 
+static int add(struct seam_jit_placements *to,
+	       const struct seam_jit_placement *placement)
+{
+	struct seam_jit_placement *slot = SEAM_ARRAY_PUSH(&to->list);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = *placement;
+	return 0;
+}
+
+/*
+ * Until when each range's first byte was its own: a part of it that is seen
+ * longer means nothing from then on.
+ */
+static uint64_t *find_ends(const struct seam_code_map *map)
+{
+	uint64_t *ends = calloc(map->n_ranges + 1, sizeof(*ends));
+
+	for (size_t i = 0; ends && i < map->rects.n; i++) {
+		const struct seam_code_rect *rect = &map->rects.items[i];
+
+		if (rect->range < map->n_ranges &&
+		    rect->left == map->ends[rect->range].left &&
+		    rect->to > ends[rect->range])
+			ends[rect->range] = rect->to;
+	}
+	return ends;
+}
+
+static int add_rect(struct seam_jit_placements *to, int32_t pid,
+		    const struct seam_jit_layer *layer,
+		    const struct seam_code_rect *rect, uint64_t born_ns,
+		    const uint64_t *ends)
+{
+	const struct seam_code_map *map = &layer->map;
+	struct seam_jit_placement p = {
+		.pid = pid, .time_ns = rect->from ? rect->from : born_ns,
+		.start_addr = map->bounds[rect->left],
+		.size = map->bounds[rect->right] - map->bounds[rect->left],
+	};
+	int r = 0;
+
+	if (is_news(layer, rect, &p.object)) {
+		if (p.object != SEAM_NONE)
+			p.offset = p.start_addr -
+				layer->events.items[rect->range].start_addr;
+		r = add(to, &p);
+	}
+	if (r == 0 && rect->range < map->n_ranges &&
+	    ends[rect->range] > rect->from && ends[rect->range] < rect->to) {
+		p.object = SEAM_NONE;
+		p.offset = 0;
+		p.time_ns = ends[rect->range];
+		r = add(to, &p);
+	}
+	return r;
+}
+
 static int add_layer(struct seam_jit_placements *to, int32_t pid,
 		     const struct seam_jit_layer *layer, uint64_t born_ns)
 {
 	const struct seam_code_map *map = &layer->map;
+	uint64_t *ends = find_ends(map);
+	int r = ends ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < map->rects.n; i++) {
-		const struct seam_code_rect *rect = &map->rects.items[i];
-		struct seam_jit_placement *slot;
-		uint64_t start;
-		uint32_t object;
-
-		if (rect->range == SEAM_NONE || !is_news(layer, rect, &object))
-			continue;
-		slot = SEAM_ARRAY_PUSH(&to->list);
-		if (!slot)
-			return -ENOMEM;
-		start = map->bounds[rect->left];
-		*slot = (struct seam_jit_placement) {
-			.pid = pid, .object = object, .start_addr = start,
-			.time_ns = rect->from ? rect->from : born_ns,
-			.size = map->bounds[rect->right] - start,
-		};
-		if (object != SEAM_NONE)
-			slot->offset = start -
-				layer->events.items[rect->range].start_addr;
-	}
-	return 0;
+	for (size_t i = 0; i < map->rects.n && r == 0; i++)
+		if (map->rects.items[i].range != SEAM_NONE)
+			r = add_rect(to, pid, layer, &map->rects.items[i],
+				     born_ns, ends);
+	free(ends);
+	return r;
 }
 
 int seam_jit_placements_read(struct seam_jit_placements *placements,
