@@ -1,0 +1,414 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam dump, annotate and inject on the code of JITs, and of plain C.
+
+The example JIT runs two functions at one address and moves one of them; perf,
+where it is installed, is the oracle for names, lines and counts.
+
+Usage: test_jit_view.py SEAM JIT.  Prints TAP.
+"""
+import collections
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import corpus
+
+SEAM, JIT = map(os.path.abspath, sys.argv[1:3])
+FOLDER = tempfile.mkdtemp(prefix="seam-jit-view-")
+HAS_PERF = shutil.which("perf") is not None
+
+HOT_C = """
+static inline __attribute__((always_inline)) int in(int i)
+{ volatile int x = 0; for (int k = 0; k < 50; k++) x += k * i; return x; }
+__attribute__((noinline)) int hot(int n)
+{ int s = 0; for (int i = 0; i < n; i++) s += in(i); return s; }
+int main(void) { return hot(6000000) == 3; }
+"""
+
+
+class Skip(Exception):
+    pass
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True,
+                          errors="backslashreplace", timeout=120)
+
+
+def seam(*words, status=0):
+    done = run(SEAM, *words)
+    assert done.returncode == status, f"{words}: {done.returncode} " \
+        f"{done.stderr} {done.stdout[:300]}"
+    return done
+
+
+def as_json(*words, status=0):
+    return json.loads(seam(*words, status=status).stdout)
+
+
+def record():
+    """A recording of the example by Seam and one by perf, made once."""
+    if not os.path.exists("r.seam"):
+        done = run(SEAM, "record", "-q", "-g", "-F", "999", "-o", "r.seam", "--",
+                   JIT, "100", FOLDER)
+        if done.returncode or not os.path.exists("r.seam"):
+            raise Skip("no permission to record, or no x86-64")
+    if not os.path.exists("perf.data") and HAS_PERF:
+        os.mkdir("p")
+        run("perf", "record", "-q", "-k", "mono", "-g", "-e", "cpu-clock",
+            "-F", "999", "-o", "perf.data", JIT, "100", FOLDER)
+    return "r.seam"
+
+
+def dump_path():
+    record()
+    names = [n for n in os.listdir("r.seam/jit") if n.endswith(".dump")]
+    return "r.seam/jit/" + names[0]
+
+
+# -- dump ------------------------------------------------------------------
+
+def test_dump_shows_every_record_of_a_jitdump():
+    path = dump_path()
+    rows = [json.loads(line) for line in
+            seam("dump", "--json", path).stdout.splitlines()]
+    kinds = collections.Counter(row["type"] for row in rows)
+    assert rows[0]["type"] == "header" and rows[0]["magic"] == 0x4a695444
+    assert kinds["JIT_CODE_LOAD"] == 3, kinds
+    assert kinds["JIT_CODE_MOVE"] >= 1, kinds
+    assert kinds["JIT_CODE_DEBUG_INFO"] == 2, kinds
+    assert kinds["JIT_CODE_UNWINDING_INFO"] == 2, kinds
+    load = next(r for r in rows if r.get("name") == "triangle")
+    assert len(load["code"]) == 2 * load["code_size"]
+    lines = next(r for r in rows if r["type"] == "JIT_CODE_DEBUG_INFO")
+    assert len(lines["entries"]) == lines["nr_entry"] > 0
+    table = next(r for r in rows if r["type"] == "JIT_CODE_UNWINDING_INFO")
+    assert table["eh_frame_hdr"]["version"] == 1
+    text = seam("dump", path).stdout.splitlines()
+    assert len(text) == len(rows)
+    assert "code=[" in seam("dump", path).stdout
+    assert load["code"] in seam("dump", "--code", path).stdout
+
+
+def test_dump_of_a_cut_dump_shows_the_rest_and_ends_with_3():
+    path = dump_path()
+    data = open(path, "rb").read()
+    with open("cut.dump", "wb") as out:
+        out.write(data[:-7])
+    whole = seam("dump", path).stdout
+    cut = seam("dump", "cut.dump", status=3)
+    assert "does not fit" in cut.stderr
+    assert cut.stdout.splitlines()[1] == whole.splitlines()[1]
+    bent = bytearray(data)
+    at = data.index(b"triangle\0") - 16       # code_size of its load
+    bent[at:at + 8] = b"\xff" * 8
+    with open("bent.dump", "wb") as out:
+        out.write(bent)
+    assert "DAMAGED" in seam("dump", "bent.dump", status=3).stdout
+
+
+def test_dump_escapes_hostile_names():
+    data = open(dump_path(), "rb").read().replace(b"triangle", b"\x1b]0;pwn\a")
+    with open("evil.dump", "wb") as out:
+        out.write(data)
+    done = run(SEAM, "dump", "evil.dump")
+    assert "\x1b" not in done.stdout and "\\x1b]0;pwn" in done.stdout
+    with open("perf-7.map", "w", encoding="latin-1") as out:
+        out.write("1000 10 \x1b[2Jname\nbad\n")
+    done = seam("dump", "perf-7.map", status=3)
+    assert "\x1b" not in done.stdout and "start=0x1000" in done.stdout
+    row = json.loads(seam("dump", "--json", "perf-7.map",
+                          status=3).stdout.splitlines()[0])
+    assert row["name"] == "\x1b[2Jname"
+
+
+def test_dump_reads_every_dump_of_the_corpus():
+    paths = sorted((corpus.ROOT / "jit").rglob("jit-*.dump*"))
+    if not paths:
+        raise Skip("no corpus")
+    for path in paths:
+        name = corpus.unpacked(path, FOLDER)
+        kinds = collections.Counter()
+        done = run(SEAM, "dump", "--json", name)
+        assert done.returncode in (0, 3), (path, done.stderr)
+        for line in done.stdout.splitlines():
+            kinds[json.loads(line)["type"]] += 1
+        assert kinds["JIT_CODE_LOAD"] > 0, path
+
+
+# -- annotate ----------------------------------------------------------------
+
+def test_annotate_puts_all_samples_of_jit_code_on_instructions():
+    path = record()
+    rows = {r["symbol"]: r for r in as_json("report", "--json", path)["rows"]}
+    for name in "triangle", "countdown":
+        what = as_json("annotate", "--json", name, path)
+        assert what["schema"] == "seam.annotate/1"
+        assert len(what["functions"]) == 1, what["functions"]
+        body = what["functions"][0]
+        assert body["layer"] == "jit" and body["symbol"] == name
+        hits = sum(i["samples"] for i in body["instructions"])
+        assert hits == body["samples"] == rows[name]["self"]
+        assert sum(len(i["bytes"]) // 2
+                   for i in body["instructions"]) == body["size"]
+        assert body["instructions"][0]["text"] == "push rbp"
+        assert body["instructions"][-1]["text"] == "ret"
+        assert {i["file"] for i in body["instructions"]} == {name + ".bf"}
+    # The inner loop is where time goes; it is line 3 of each.
+    hot = max(body["instructions"], key=lambda i: i["samples"])
+    assert hot["line"] == 3, hot
+
+
+def test_annotate_shows_text_for_people():
+    path = record()
+    text = seam("annotate", "countdown", path).stdout
+    assert "countdown.bf:3" in text and "push rbp" in text
+    assert "\x1b" not in text
+    assert "\x1b[1;31m" in seam("annotate", "--color=always", "countdown",
+                                path).stdout
+    hot = seam("annotate", "--hot", "--no-source", "countdown", path).stdout
+    assert "push rbp" not in hot and ".bf" not in hot
+    with open("countdown.bf", "w", encoding="ascii") as out:
+        out.write("one\ntwo\nthe \x1b[31mthird\n")
+    text = seam("annotate", "countdown", path).stdout
+    assert "countdown.bf:3  the \\x1b[31mthird" in text
+
+
+def test_annotate_says_what_it_cannot_show():
+    path = record()
+    done = seam("annotate", "no_such_function", path, status=1)
+    assert "no sample" in done.stderr
+    seam("annotate", status=2)
+    body = as_json("annotate", "--json", "--total", "run",
+                   path)["functions"][0]
+    hits = [i for i in body["instructions"] if i["samples"]]
+    assert any(i["text"].startswith("call") for i in hits)
+    no_code = as_json("report", "--json", "--layer", "kernel", path)["rows"]
+    if no_code:
+        done = as_json("annotate", "--json", no_code[0]["symbol"], path,
+                       status=1)
+        assert "kernel" in done["functions"][0]["problem"]
+
+
+def build_hot():
+    record()
+    if not os.path.exists("hot.seam"):
+        with open("hot.c", "w", encoding="ascii") as out:
+            out.write(HOT_C)
+        if run("cc", "-O1", "-g", "-o", "hot", "hot.c").returncode:
+            raise Skip("no compiler")
+        seam("record", "-q", "-F", "999", "-o", "hot.seam", "--", "./hot",
+             status=run("./hot").returncode)
+    return "hot.seam"
+
+
+def test_annotate_of_c_counts_each_address_as_perf_does():
+    path = build_hot()
+    if not HAS_PERF:
+        raise Skip("no perf")
+    script = run("perf", "script", "-i", path, "-F", "ip,sym,symoff",
+                 "-G").stdout
+    counts = collections.Counter(re.findall(r" hot\+(0x[0-9a-f]+)", script))
+    body = as_json("annotate", "--json", "hot", path)["functions"][0]
+    ours = {hex(i["offset"]): i["samples"]
+            for i in body["instructions"] if i["samples"]}
+    assert ours and ours == dict(counts), (ours, counts)
+    inlined = as_json("annotate", "--json", "in", path)["functions"]
+    assert [f["symbol"] for f in inlined] == ["hot"]
+    assert 0 < inlined[0]["samples"] <= body["samples"]
+    assert "volatile int x" in seam("annotate", "hot", path).stdout
+
+
+def test_annotate_shows_a_window_around_a_nameless_address():
+    build_hot()
+    shutil.copy("hot", "bare")
+    run("strip", "bare")
+    seam("record", "-q", "-F", "999", "-o", "bare.seam", "--", "./bare",
+         status=run("./bare").returncode)
+    rows = as_json("report", "--json", "bare.seam")["rows"]
+    name = next(r["symbol"] for r in rows if r["symbol"].startswith("[bare+"))
+    at = int(name[6:-1], 16)
+    body = as_json("annotate", "--json", name, "bare.seam")["functions"][0]
+    here = [i for i in body["instructions"] if i["addr"] == at]
+    assert here and here[0]["samples"] > 0, (name, body)
+    assert body["size"] == 128
+
+
+# -- inject ------------------------------------------------------------------
+
+def perf_frames(path):
+    """Per sample the JIT frames, leaf first: (name, line)."""
+    done = run("perf", "script", "-i", path, "-F", "comm,tid,time,ip,sym,dso")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    samples, frames = [], None
+    for line in done.stdout.splitlines():
+        frame = re.match(r"\s+[0-9a-f]+ (.*) \((.*)\)$", line)
+        if frame and frames is not None:
+            if "/jitted-" in frame[2]:
+                frames.append(frame[1])
+        elif re.search(r"\d+\.\d+:", line):
+            frames = []
+            samples.append(frames)
+    return samples
+
+
+def seam_frames(path):
+    """The same as Seam has it in the recording as it was."""
+    samples = []
+    for line in seam("dump", "--json", "--symbols", path).stdout.splitlines():
+        row = json.loads(line)
+        if row["type"] == "SAMPLE":
+            samples.append([f["symbol"] for f in row["callchain"]
+                            if f.get("layer") == "jit" and
+                            not f["symbol"].startswith("[")])
+    return samples
+
+
+def inject(path, out):
+    done = seam("inject", "-o", out, path)
+    assert "functions of 1 processes" in done.stderr, done.stderr
+
+
+def test_perf_reads_what_inject_wrote_with_seams_own_names():
+    path = record()
+    if not HAS_PERF:
+        raise Skip("no perf")
+    inject(path, "out.seam")
+    ours, theirs = seam_frames(path), perf_frames("out.seam")
+    assert ours == theirs, (ours[:5], theirs[:5])
+    assert {n for s in theirs for n in s} == {"triangle", "countdown"}
+    assert sorted(os.listdir("out.seam")) == sorted(
+        os.listdir("r.seam") + [n for n in os.listdir("out.seam")
+                                if n.startswith("jitted-")])
+    assert seam("report", "out.seam").stdout
+
+
+def test_perf_has_the_lines_and_annotates():
+    record()
+    if not HAS_PERF:
+        raise Skip("no perf")
+    if not os.path.exists("out.seam"):
+        inject("r.seam", "out.seam")
+    script = run("perf", "script", "-i", "out.seam", "-F", "ip,sym,srcline")
+    found = set(re.findall(r"(\w+\.bf:\d+)", script.stdout))
+    if not found and "addr2line" in script.stderr:
+        raise Skip("perf has no addr2line")
+    ours = {f"{f['file']}:{f['line']}" for line in
+            seam("dump", "--json", "--symbols", "r.seam").stdout.splitlines()
+            if json.loads(line)["type"] == "SAMPLE"
+            for f in json.loads(line)["callchain"] if f.get("layer") == "jit"
+            and f.get("line")}
+    assert found == ours, (found, ours)
+    done = run("perf", "annotate", "--stdio", "-i", "out.seam", "countdown")
+    if shutil.which("objdump"):
+        assert done.returncode == 0 and "push" in done.stdout, done.stderr
+
+
+def test_a_perf_data_file_is_injected_as_well():
+    record()
+    if not HAS_PERF or not os.path.exists("perf.data"):
+        raise Skip("no perf")
+    inject("perf.data", "out.perf")
+    assert seam_frames("perf.data") == perf_frames("out.perf/data")
+    header = run("perf", "report", "--header-only", "-i", "out.perf/data")
+    assert "hostname" in header.stdout and not header.stderr
+
+
+def test_what_has_no_jit_is_copied_byte_for_byte():
+    path = build_hot()
+    seam("inject", "-o", "same.seam", path)
+    assert open("same.seam/data", "rb").read() == \
+        open(path + "/data", "rb").read()
+    seam("inject", "-o", "same.seam", path, status=1)
+    seam("inject", path, status=2)
+
+
+def corpus_frames(path):
+    samples, frames = [], None
+    with gzip.open(path, "rt", errors="replace") as lines:
+        for line in lines:
+            frame = re.match(r"\s+[0-9a-f]+ (.*) \((.*)\)$", line)
+            if frame and frames is not None:
+                name = re.sub(r"\+0x[0-9a-f]+$", "", frame[1])
+                frames.append(name if "/jitted-" in frame[2] else None)
+            elif re.search(r"\d+\.\d+:", line) and "PERF_RECORD" not in line:
+                frames = []
+                samples.append(frames)
+    return samples
+
+
+# Another libpython than the recorded one ends perf's unwinding early; and of
+# the other only the map was kept, where names begin with $.
+NOT_COMPARABLE = ("cpython313-perfjit-dwarf", "erlang25-jpperf-true")
+
+
+def test_perf_finds_in_the_corpus_what_it_finds_after_its_own_inject():
+    oracles = sorted((corpus.ROOT / "jit").glob("*/injected.script.txt.gz"))
+    if not oracles or not HAS_PERF:
+        raise Skip("no corpus or no perf")
+    for oracle in oracles:
+        name = oracle.parent.name
+        if name in NOT_COMPARABLE:
+            continue
+        os.mkdir(name)
+        for path in oracle.parent.iterdir():
+            if path.suffix == ".xz":
+                corpus.unpacked(path, name)
+            elif path.suffix in (".dump", ".map") or path.name == "perf.data":
+                shutil.copy(path, name)
+        seam("inject", "-o", name + "/out", name + "/perf.data")
+        ours = run("perf", "script", "-i", name + "/out/data", "-F",
+                   "comm,tid,time,ip,sym,dso")
+        n = compare(corpus_frames(oracle), ours.stdout, name)
+        print(f"# {name}: {n} frames of JIT code")
+        shutil.rmtree(name)
+
+
+def compare(theirs, script, name):
+    with gzip.open(name + "/ours.gz", "wt") as out:
+        out.write(script)
+    ours = corpus_frames(name + "/ours.gz")
+    assert len(ours) == len(theirs), (name, len(ours), len(theirs))
+    n = 0
+    for a, b in zip(theirs, ours):
+        assert len(a) == len(b), (name, a, b)
+        for x, y in zip(a, b):
+            assert x is None or x == y, (name, x, y)
+            n += y is not None
+    return n
+
+
+def main():
+    tests = [(name[5:].replace("_", " "), function)
+             for name, function in globals().items()
+             if name.startswith("test_")]
+    failed = 0
+    os.environ["HOME"] = FOLDER
+    os.environ.pop("COLUMNS", None)
+    here = pathlib.Path.cwd()
+    os.chdir(FOLDER)
+    print(f"1..{len(tests)}")
+    for i, (name, test) in enumerate(tests, 1):
+        try:
+            test()
+            print(f"ok {i} - {name}", flush=True)
+        except Skip as reason:
+            print(f"ok {i} - {name} # SKIP {reason}", flush=True)
+        except Exception as problem:  # a test that dies has failed
+            failed += 1
+            for line in str(problem).splitlines() or [""]:
+                print(f"# {type(problem).__name__}: {line[:600]}")
+            print(f"not ok {i} - {name}", flush=True)
+    os.chdir(here)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    return bool(failed)
+
+
+sys.exit(main())
