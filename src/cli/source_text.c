@@ -64,7 +64,8 @@ static struct seam_source_file *find(struct seam_source_text *sources,
 	return slot;
 }
 
-const char *seam_source_text_line(void *context, const char *path, uint32_t line)
+const char *seam_source_text_line(void *context, const char *path,
+				  uint32_t line)
 {
 	struct seam_source_text *sources = context;
 	struct seam_source_file *source = *path ? find(sources, path) : NULL;

@@ -27,7 +27,8 @@ struct seam_source_text {
 };
 
 /* Line @line (from 1) of @path, cut at 511 bytes; NULL: there is none. */
-const char *seam_source_text_line(void *sources, const char *path, uint32_t line);
+const char *seam_source_text_line(void *sources, const char *path,
+				  uint32_t line);
 
 void seam_source_text_fini(struct seam_source_text *sources);
 

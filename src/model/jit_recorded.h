@@ -41,7 +41,7 @@ void seam_jit_recorded_fini(struct seam_jit_recorded *recorded);
 int32_t seam_jit_recorded_parent(const struct seam_jit_recorded *recorded,
 				 int32_t pid);
 
-/* The e_machine of where @data was recorded, for dumps that do not say theirs. */
+/* The e_machine of the recording, for dumps that do not say theirs. */
 uint32_t seam_jit_recorded_machine(const struct seam_perf_data *data);
 
 #endif /* SEAM_JIT_RECORDED_H */
