@@ -212,8 +212,8 @@ const struct seam_command seam_inject_command = {
 	.summary = "hand a recording with JIT code to perf",
 	.synopsis = "[options] -o DIR [FILE]",
 	.description =
-		"Makes a recording that plain perf shows with the names, source "
-		"lines and machine code of just-in-time compilers. Seam's own "
+		"Makes a recording that plain perf shows with the names, "
+		"source lines and machine code of just-in-time compilers. Seam's own "
 		"commands need none of this.\n\n"
 		"FILE is a recording of seam or a perf.data file; its jitdumps "
 		"and perf maps are found as for seam report. The code of a "

@@ -296,7 +296,8 @@ int seam_inject_code_make(struct seam_inject_code *code, int folder,
 	if (!code->function_of)
 		return out_of_memory(err);
 	memset(code->function_of, 0xff, n * sizeof(*code->function_of));
-	if (seam_jit_placements_read(&code->placements, code->recorded.sources.code) ||
+	if (seam_jit_placements_read(&code->placements,
+				     code->recorded.sources.code) ||
 	    take_placements(code, path))
 		return out_of_memory(err);
 	for (size_t i = 0; r == 0 && i < code->processes.n; i++) {

@@ -37,7 +37,7 @@ struct seam_inject_code {
 	SEAM_ARRAY(struct seam_inject_process) processes;
 	SEAM_ARRAY(struct seam_inject_range) ranges;
 	SEAM_ARRAY(struct seam_perf_added) added;	/* by time */
-	uint32_t *function_of;		/* by object; SEAM_NONE: not in a file */
+	uint32_t *function_of;		/* by object; SEAM_NONE: in no file */
 	uint64_t n_bad_tables;
 };
 

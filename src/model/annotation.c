@@ -8,69 +8,18 @@
  * 2. Find the body that each place is in, and where in it.
  * 3. Bring each body's code, decode it, and put counts and lines to it.
  */
-#include "model/annotation.h"
+#include "model/annotating.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "model/build_ids.h"
-#include "model/jit_recorded.h"
-#include "symbol/disassembly.h"
 #include "symbol/java_name.h"
 #include "symbol/jit_placements.h"
 
-enum {
-	WINDOW_BYTES = 64,		/* before and behind a lone address */
-	MAX_CODE_BYTES = 64 << 20,	/* larger functions are not believed */
-	MAX_INLINED = 64,
-};
-
-/* A place in a body and its counts. */
-struct hit {
-	uint32_t body;
-	uint64_t offset;
-	uint64_t samples, weight;
-	size_t stamp;			/* last sample that counted here, + 1 */
-};
-
-/* What only this file knows of a body. */
-struct source {
-	uint32_t module;		/* of symbols; SEAM_NONE */
-	uint64_t offset;		/* in the file */
-	uint32_t object;		/* of JIT code; SEAM_NONE */
-	struct seam_machine machine;
-};
-
-/* A path of the profile, a string, as symbols know it. */
-struct known_module {
-	uint32_t path, module;
-};
-
-struct annotating {
-	struct seam_annotation *to;
-	const struct seam_selected *selected;
-	const struct seam_profile *profile;
-	const struct seam_recording *recording;
-	const struct seam_annotation_options *options;
-	struct seam_perf_data data;
-	struct seam_symbols *symbols;
-	struct seam_jit_recorded jit;
-	int32_t *object_pid;		/* of JIT code, by object */
-	bool *wanted;			/* by function */
-	uint32_t *hit_of;		/* by frame: its only hit, + 1 */
-	SEAM_ARRAY(uint32_t) objects;	/* of JIT code, of the name */
-	SEAM_ARRAY(struct source) sources;	/* by body */
-	SEAM_ARRAY(struct hit) hits;
-	struct seam_index hit_index;
-	SEAM_ARRAY(struct known_module) modules;
-	struct {			/* of "[module+0x1234]" */
-		char module[256];
-		uint64_t pos;
-		bool is_asked;
-	} window;
-};
+/* Larger functions are not believed. */
+enum { MAX_CODE_BYTES = 64 << 20 };
 
 /* -- which functions ---------------------------------------------------- */
 
@@ -90,7 +39,7 @@ static bool is_called(const char *path, const char *name)
 	return strlen(name) == n && memcmp(path, name, n) == 0;
 }
 
-static void parse_window(struct annotating *a)
+static void parse_window(struct seam_annotating *a)
 {
 	const char *symbol = a->options->symbol;
 	size_t size = strlen(symbol);
@@ -109,16 +58,16 @@ static void parse_window(struct annotating *a)
 	a->window.is_asked = true;
 }
 
-static bool is_near(const struct annotating *a, uint64_t pos)
+static bool is_near(const struct seam_annotating *a, uint64_t pos)
 {
-	uint64_t low = a->window.pos < WINDOW_BYTES ? 0 :
-		       a->window.pos - WINDOW_BYTES;
+	uint64_t low = a->window.pos < SEAM_WINDOW_BYTES ? 0 :
+		       a->window.pos - SEAM_WINDOW_BYTES;
 
-	return pos >= low && pos - low < 2 * WINDOW_BYTES;
+	return pos >= low && pos - low < 2 * SEAM_WINDOW_BYTES;
 }
 
 /* By name; a window takes nameless addresses of its module, by place. */
-static int choose_functions(struct annotating *a)
+static int choose_functions(struct seam_annotating *a)
 {
 	const struct seam_profile *p = a->profile;
 
@@ -138,7 +87,7 @@ static int choose_functions(struct annotating *a)
 	return 0;
 }
 
-static bool is_wanted(const struct annotating *a,
+static bool is_wanted(const struct seam_annotating *a,
 		      const struct seam_frame *frame)
 {
 	return a->wanted[frame->function] &&
@@ -158,7 +107,7 @@ static bool is_object_called(const struct seam_jit_object *object,
 		strcmp(readable, name) == 0);
 }
 
-static int keep_objects(struct annotating *a, const char *name)
+static int keep_objects(struct seam_annotating *a, const char *name)
 {
 	struct seam_jit_code *jit = a->jit.sources.code;
 	struct seam_jit_placements placements = { 0 };
@@ -188,7 +137,7 @@ static int keep_objects(struct annotating *a, const char *name)
 }
 
 /* The dumps, if the profile has code of a JIT that is asked for. */
-static int read_jit(struct annotating *a)
+static int read_jit(struct seam_annotating *a)
 {
 	const struct seam_profile *p = a->profile;
 	struct seam_profile notes;	/* the loader has said them already */
@@ -221,7 +170,7 @@ static int read_jit(struct annotating *a)
  * The object that holds @addr (as loaded): of several the one of the process,
  * then the last that was loaded by then.
  */
-static uint32_t object_at(const struct annotating *a, uint64_t addr,
+static uint32_t object_at(const struct seam_annotating *a, uint64_t addr,
 			  int32_t pid, uint64_t time_ns, size_t *n_candidates)
 {
 	uint32_t best = SEAM_NONE;
@@ -250,16 +199,11 @@ static uint32_t object_at(const struct annotating *a, uint64_t addr,
 
 /* -- bodies ------------------------------------------------------------- */
 
-static const char *copy_text(struct annotating *a, const char *text)
-{
-	return seam_arena_text(&a->to->arena, text, strlen(text));
-}
-
-static uint32_t add_body(struct annotating *a, struct seam_annotated body,
-			 struct source source)
+static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
+			 struct seam_code_source source)
 {
 	struct seam_annotated *slot = SEAM_ARRAY_PUSH(&a->to->bodies);
-	struct source *source_slot = SEAM_ARRAY_PUSH(&a->sources);
+	struct seam_code_source *source_slot = SEAM_ARRAY_PUSH(&a->sources);
 
 	if (!slot || !source_slot)
 		return SEAM_NONE;
@@ -268,11 +212,11 @@ static uint32_t add_body(struct annotating *a, struct seam_annotated body,
 	return (uint32_t)a->to->bodies.n - 1;
 }
 
-static uint32_t find_body(const struct annotating *a, uint32_t module,
+static uint32_t find_body(const struct seam_annotating *a, uint32_t module,
 			  uint64_t offset, uint32_t object)
 {
 	for (uint32_t i = 0; i < a->sources.n; i++) {
-		const struct source *s = &a->sources.items[i];
+		const struct seam_code_source *s = &a->sources.items[i];
 
 		if (s->module == module && s->offset == offset &&
 		    s->object == object)
@@ -281,7 +225,8 @@ static uint32_t find_body(const struct annotating *a, uint32_t module,
 	return SEAM_NONE;
 }
 
-static uint32_t jit_body(struct annotating *a, uint32_t object)
+static uint32_t jit_body(struct seam_annotating *a,
+			 const struct seam_function *f, uint32_t object)
 {
 	const struct seam_jit_object *o =
 		seam_jit_code_object(a->jit.sources.code, object);
@@ -290,13 +235,14 @@ static uint32_t jit_body(struct annotating *a, uint32_t object)
 	if (body != SEAM_NONE)
 		return body;
 	return add_body(a, (struct seam_annotated) {
-		.symbol = o->name, .module = "[jit]",
-		.layer = SEAM_LAYER_JIT, .addr = o->start_addr,
+		.symbol = seam_profile_text(a->profile, f->name),
+		.module = seam_profile_text(a->profile, f->module),
+		.layer = f->layer, .addr = o->start_addr,
 		.size = o->code.size, .code = o->code.data,
 		.loaded_ns = o->loaded_ns,
 		.problem = o->code.size ? NULL :
 			   "a perf map has no machine code",
-	}, (struct source) {
+	}, (struct seam_code_source) {
 		.module = SEAM_NONE, .object = object,
 		.machine = {
 			.elf_machine = o->elf_machine ? o->elf_machine :
@@ -308,11 +254,11 @@ static uint32_t jit_body(struct annotating *a, uint32_t object)
 }
 
 /* The module of symbols for a path of the profile. */
-static uint32_t module_of(struct annotating *a, uint32_t path)
+static uint32_t module_of(struct seam_annotating *a, uint32_t path)
 {
 	const char *text = seam_profile_text(a->profile, path);
 	struct seam_build_id id;
-	struct known_module *slot;
+	struct seam_known_module *slot;
 	uint32_t module;
 
 	for (size_t i = 0; i < a->modules.n; i++)
@@ -326,13 +272,13 @@ static uint32_t module_of(struct annotating *a, uint32_t path)
 	slot = module == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&a->modules);
 	if (!slot)
 		return SEAM_NONE;
-	*slot = (struct known_module) { path, module };
+	*slot = (struct seam_known_module) { path, module };
 	return module;
 }
 
 /* A function without code: its samples are counted all the same. */
-static uint32_t bare_body(struct annotating *a, const struct seam_function *f,
-			  uint32_t module, const char *problem)
+static uint32_t bare_body(struct seam_annotating *a,
+			  const struct seam_function *f, uint32_t module, const char *problem)
 {
 	uint32_t body = find_body(a, module, f->name, SEAM_NONE);
 
@@ -341,22 +287,23 @@ static uint32_t bare_body(struct annotating *a, const struct seam_function *f,
 			.symbol = seam_profile_text(a->profile, f->name),
 			.module = seam_profile_text(a->profile, f->module),
 			.layer = f->layer, .problem = problem,
-		}, (struct source) {
+		}, (struct seam_code_source) {
 			.module = module, .offset = f->name,
 			.object = SEAM_NONE,
 		});
 }
 
-static const char *problem_of(struct annotating *a, uint32_t module)
+static const char *problem_of(struct seam_annotating *a, uint32_t module)
 {
 	const char *problem = seam_symbols_problem(a->symbols, module);
 
-	return problem ? copy_text(a, problem) : "its file is not known";
+	return problem ? seam_annotating_text(a, problem) :
+	       "its file is not known";
 }
 
 /* The body at @addr of a file, and where in it that is. */
-static uint32_t file_body(struct annotating *a, const struct seam_function *f,
-			  uint64_t addr, uint64_t *offset)
+static uint32_t file_body(struct seam_annotating *a,
+			  const struct seam_function *f, uint64_t addr, uint64_t *offset)
 {
 	uint32_t module = module_of(a, f->module), body;
 	struct seam_extent extent;
@@ -367,13 +314,13 @@ static uint32_t file_body(struct annotating *a, const struct seam_function *f,
 	if (!seam_symbols_extent(a->symbols, module, addr, &extent))
 		return bare_body(a, f, module, problem_of(a, module));
 	if (a->window.is_asked) {
-		uint64_t before = a->window.pos < WINDOW_BYTES ?
-				  a->window.pos : WINDOW_BYTES;
+		uint64_t before = a->window.pos < SEAM_WINDOW_BYTES ?
+				  a->window.pos : SEAM_WINDOW_BYTES;
 
 		extent.addr = extent.addr - extent.offset + a->window.pos -
 			      before;
 		extent.offset = a->window.pos - before;
-		extent.size = before + WINDOW_BYTES;
+		extent.size = before + SEAM_WINDOW_BYTES;
 	}
 	if (extent.size == 0 || extent.size > MAX_CODE_BYTES)
 		return bare_body(a, f, module, "its end is not known");
@@ -386,7 +333,7 @@ static uint32_t file_body(struct annotating *a, const struct seam_function *f,
 			.module = seam_profile_text(a->profile, f->module),
 			.layer = f->layer, .addr = extent.addr,
 			.size = extent.size,
-		}, (struct source) {
+		}, (struct seam_code_source) {
 			.module = module, .offset = extent.offset,
 			.object = SEAM_NONE,
 		});
@@ -394,11 +341,12 @@ static uint32_t file_body(struct annotating *a, const struct seam_function *f,
 
 /* -- counting ----------------------------------------------------------- */
 
-static struct hit *hit_at(struct annotating *a, uint32_t body, uint64_t offset)
+static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
+				     uint64_t offset)
 {
 	uint64_t hash = seam_hash_add(seam_hash_u64(offset), body);
 	struct seam_index_probe probe = seam_index_probe(&a->hit_index, hash);
-	struct hit *hit;
+	struct seam_place_hit *hit;
 	uint32_t id;
 
 	while ((id = seam_index_next(&a->hit_index, &probe)) != SEAM_NONE) {
@@ -410,7 +358,7 @@ static struct hit *hit_at(struct annotating *a, uint32_t body, uint64_t offset)
 	if (!hit || seam_index_add(&a->hit_index, hash,
 				   (uint32_t)a->hits.n - 1))
 		return NULL;
-	*hit = (struct hit) { .body = body, .offset = offset };
+	*hit = (struct seam_place_hit) { .body = body, .offset = offset };
 	return hit;
 }
 
@@ -418,7 +366,8 @@ static struct hit *hit_at(struct annotating *a, uint32_t body, uint64_t offset)
  * The hit of @frame, a real function's, in sample @i.  NULL: no memory.  What
  * cannot change from sample to sample is kept by frame.
  */
-static struct hit *find_hit(struct annotating *a, uint32_t frame, size_t i)
+static struct seam_place_hit *find_hit(struct seam_annotating *a,
+				       uint32_t frame, size_t i)
 {
 	const struct seam_profile *p = a->profile;
 	const struct seam_frame *at = &p->frames.items[frame];
@@ -426,7 +375,7 @@ static struct hit *find_hit(struct annotating *a, uint32_t frame, size_t i)
 	uint64_t offset = 0;
 	size_t n_candidates = 0;
 	uint32_t body, object = SEAM_NONE;
-	struct hit *hit;
+	struct seam_place_hit *hit;
 
 	if (a->hit_of[frame])
 		return &a->hits.items[a->hit_of[frame] - 1];
@@ -435,7 +384,7 @@ static struct hit *find_hit(struct annotating *a, uint32_t frame, size_t i)
 				p->threads.items[p->samples.thread[i]].process]
 				.pid, p->samples.time_ns[i], &n_candidates);
 	if (object != SEAM_NONE) {
-		body = jit_body(a, object);
+		body = jit_body(a, f, object);
 		offset = at->addr - seam_jit_code_object(
 				a->jit.sources.code, object)->start_addr;
 	} else if (f->layer == SEAM_LAYER_NATIVE) {
@@ -452,9 +401,9 @@ static struct hit *find_hit(struct annotating *a, uint32_t frame, size_t i)
 	return hit;
 }
 
-static int count_hit(struct annotating *a, uint32_t frame, size_t i)
+static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
 {
-	struct hit *hit = find_hit(a, frame, i);
+	struct seam_place_hit *hit = find_hit(a, frame, i);
 
 	if (!hit)
 		return -ENOMEM;
@@ -470,7 +419,7 @@ static int count_hit(struct annotating *a, uint32_t frame, size_t i)
  * From the leaf up, place by place: inlined frames and the real function that
  * holds them.  A place counts if any of its frames is wanted.
  */
-static int count_sample(struct annotating *a, size_t i)
+static int count_sample(struct seam_annotating *a, size_t i)
 {
 	uint32_t stack = seam_selected_stack(a->selected, i);
 	bool is_here = false;
@@ -495,7 +444,7 @@ static int count_sample(struct annotating *a, size_t i)
 }
 
 /* Samples of which event: the one selected, or the one with the most. */
-static uint32_t choose_event(const struct annotating *a)
+static uint32_t choose_event(const struct seam_annotating *a)
 {
 	uint32_t event = seam_selected_event(a->selected);
 	uint64_t most = 0;
@@ -512,7 +461,7 @@ static uint32_t choose_event(const struct annotating *a)
 	return event;
 }
 
-static int count(struct annotating *a)
+static int count(struct seam_annotating *a)
 {
 	const struct seam_samples *s = &a->profile->samples;
 	int r = 0;
@@ -530,7 +479,7 @@ static int count(struct annotating *a)
 		r = count_sample(a, i);
 	}
 	for (size_t i = 0; i < a->hits.n; i++) {
-		const struct hit *hit = &a->hits.items[i];
+		const struct seam_place_hit *hit = &a->hits.items[i];
 
 		a->to->bodies.items[hit->body].samples += hit->samples;
 		a->to->bodies.items[hit->body].weight += hit->weight;
@@ -538,243 +487,9 @@ static int count(struct annotating *a)
 	return r;
 }
 
-/* -- instructions ------------------------------------------------------- */
-
-static int bring_code(struct annotating *a, struct seam_annotated *body,
-		      struct source *source)
-{
-	struct seam_err why = { 0 };
-	uint8_t *code;
-	int r;
-
-	if (body->problem || body->code)
-		return 0;
-	code = seam_arena_alloc(&a->to->arena, (size_t)body->size + 1);
-	if (!code)
-		return -ENOMEM;
-	r = seam_symbols_code(a->symbols, source->module, source->offset, code,
-			      (size_t)body->size, &source->machine, &why);
-	body->code = code;
-	if (r < 0) {
-		body->size = 0;
-		body->problem = copy_text(a, why.cause[why.n_causes - 1]);
-	}
-	return r == -ENOMEM || (r < 0 && !body->problem) ? -ENOMEM : 0;
-}
-
-/*
- * Where to begin in a window so that an instruction begins at its middle: code
- * before it has no mark of where instructions do.
- */
-static size_t window_start(struct seam_disassembly *d,
-			   const struct seam_annotated *body, size_t middle)
-{
-	struct seam_instruction one;
-
-	for (size_t start = 0; start < middle; start++) {
-		size_t at = start;
-
-		while (at < middle) {
-			seam_disassembly_next(d, (struct seam_bytes) {
-				body->code + at, (size_t)body->size - at,
-			}, at, &one);
-			at += one.size;
-		}
-		if (at == middle)
-			return start;
-	}
-	return middle;
-}
-
-static int decode(struct annotating *a, struct seam_annotated *body,
-		  struct seam_disassembly *d)
-{
-	struct seam_instruction one;
-	size_t at = a->window.is_asked ? window_start(d, body,
-		body->size > WINDOW_BYTES ? (size_t)body->size - WINDOW_BYTES :
-		0) : 0;
-
-	for (; at < body->size; at += one.size) {
-		struct seam_annotated_instruction *slot =
-			SEAM_ARRAY_PUSH(&body->instructions);
-
-		seam_disassembly_next(d, (struct seam_bytes) {
-			body->code + at, (size_t)body->size - at,
-		}, body->addr + at, &one);
-		if (!slot)
-			return -ENOMEM;
-		*slot = (struct seam_annotated_instruction) {
-			.offset = at, .size = (uint32_t)one.size,
-			.text = copy_text(a, one.text),
-		};
-		if (!slot->text)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Lines of JIT code hold from one row to the next. */
-static void put_jit_lines(struct annotating *a, struct seam_annotated *body,
-			  uint32_t object)
-{
-	const struct seam_jit_line *rows;
-	size_t n = seam_jit_code_lines(a->jit.sources.code, object, &rows);
-	size_t row = 0;
-
-	for (size_t i = 0; i < body->instructions.n; i++) {
-		struct seam_annotated_instruction *at =
-			&body->instructions.items[i];
-
-		while (row < n && rows[row].addr <= body->addr + at->offset)
-			row++;
-		if (row == 0 || rows[row - 1].line == 0)
-			continue;
-		at->line = rows[row - 1].line;
-		at->file = rows[row - 1].file;
-	}
-}
-
-/* The innermost line; its strings live as long as the symbols: copied. */
-static int put_file_lines(struct annotating *a, struct seam_annotated *body,
-			  const struct source *source)
-{
-	const char *last = NULL, *copied = NULL;
-
-	for (size_t i = 0; i < body->instructions.n; i++) {
-		struct seam_annotated_instruction *at =
-			&body->instructions.items[i];
-		struct seam_location found[MAX_INLINED];
-		size_t n = seam_symbols_resolve(a->symbols, source->module,
-						source->offset + at->offset,
-						found, MAX_INLINED);
-
-		if (n == 0 || !found[0].file || found[0].line == 0)
-			continue;
-		if (!last || strcmp(last, found[0].file)) {
-			last = found[0].file;
-			copied = copy_text(a, last);
-			if (!copied)
-				return -ENOMEM;
-		}
-		at->file = copied;
-		at->line = found[0].line;
-	}
-	return 0;
-}
-
-/* To the instruction that holds the place, not only to its first byte. */
-static void put_hits(struct annotating *a)
-{
-	for (size_t i = 0; i < a->hits.n; i++) {
-		const struct hit *hit = &a->hits.items[i];
-		struct seam_annotated *body =
-			&a->to->bodies.items[hit->body];
-		size_t low = 0, high = body->instructions.n;
-		struct seam_annotated_instruction *at;
-
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (body->instructions.items[middle].offset <=
-			    hit->offset)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		at = low ? &body->instructions.items[low - 1] : NULL;
-		if (!at || hit->offset - at->offset >= at->size) {
-			body->n_outside += hit->samples;
-			continue;
-		}
-		at->samples += hit->samples;
-		at->weight += hit->weight;
-	}
-}
-
-static int make_body(struct annotating *a, uint32_t i)
-{
-	struct seam_annotated *body = &a->to->bodies.items[i];
-	struct source *source = &a->sources.items[i];
-	struct seam_disassembly *d;
-	struct seam_err why = { 0 };
-	int r = bring_code(a, body, source);
-
-	if (r < 0 || body->problem)
-		return r;
-	r = seam_disassembly_open(&d, &source->machine, &why);
-	if (r == -ENOTSUP) {
-		body->problem = copy_text(a, why.cause[0]);
-		return body->problem ? 0 : -ENOMEM;
-	}
-	if (r == 0)
-		r = decode(a, body, d);
-	seam_disassembly_close(d);
-	if (r == 0 && source->object != SEAM_NONE)
-		put_jit_lines(a, body, source->object);
-	else if (r == 0)
-		r = put_file_lines(a, body, source);
-	return r;
-}
-
-/* What stays must not borrow from what this run had open. */
-static int keep_body(struct annotating *a, struct seam_annotated *body)
-{
-	const char *last = NULL, *copied = NULL;
-	uint8_t *code = seam_arena_alloc(&a->to->arena,
-					 (size_t)body->size + 1);
-
-	body->symbol = copy_text(a, body->symbol);
-	if (!code || !body->symbol)
-		return -ENOMEM;
-	if (body->size)
-		memcpy(code, body->code, (size_t)body->size);
-	body->code = code;
-	for (size_t i = 0; i < body->instructions.n; i++) {
-		struct seam_annotated_instruction *at =
-			&body->instructions.items[i];
-
-		if (!at->file)
-			continue;
-		if (last != at->file) {
-			last = at->file;
-			copied = copy_text(a, last);
-			if (!copied)
-				return -ENOMEM;
-		}
-		at->file = copied;
-	}
-	return 0;
-}
-
-static int hotter(const void *a, const void *b)
-{
-	const struct seam_annotated *x = a, *y = b;
-
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-static int make_bodies(struct annotating *a)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
-		r = make_body(a, i);
-	if (r == 0)
-		put_hits(a);
-	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
-		if (a->sources.items[i].object != SEAM_NONE)
-			r = keep_body(a, &a->to->bodies.items[i]);
-	if (r == 0 && a->to->bodies.n)
-		qsort(a->to->bodies.items, a->to->bodies.n,
-		      sizeof(*a->to->bodies.items), hotter);
-	return r;
-}
-
 /* -- all ---------------------------------------------------------------- */
 
-static int annotate(struct annotating *a)
+static int annotate(struct seam_annotating *a)
 {
 	int r = choose_functions(a);
 
@@ -785,7 +500,7 @@ static int annotate(struct annotating *a)
 		r = read_jit(a);
 	if (r == 0)
 		r = count(a);
-	return r ? r : make_bodies(a);
+	return r ? r : seam_annotating_bodies(a);
 }
 
 int seam_annotate(struct seam_annotation *annotation,
@@ -794,7 +509,7 @@ int seam_annotate(struct seam_annotation *annotation,
 		  const struct seam_annotation_options *options,
 		  struct seam_err *err)
 {
-	struct annotating a = {
+	struct seam_annotating a = {
 		.to = annotation, .selected = selected,
 		.profile = selected->profile, .recording = recording,
 		.options = options,

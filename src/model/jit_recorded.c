@@ -50,8 +50,8 @@ static void take_fork(struct walk *w, struct seam_bytes payload,
 	    task.pid == task.ppid)
 		return;
 	slot = SEAM_ARRAY_PUSH(&w->to->forks);
-	if (!slot || seam_jit_code_fork(w->to->sources.code, task.ppid, task.pid,
-					time_ns)) {
+	if (!slot || seam_jit_code_fork(w->to->sources.code, task.ppid,
+					task.pid, time_ns)) {
 		w->error = -ENOMEM;
 		return;
 	}
