@@ -278,7 +278,8 @@ static uint32_t module_of(struct seam_annotating *a, uint32_t path)
 
 /* A function without code: its samples are counted all the same. */
 static uint32_t bare_body(struct seam_annotating *a,
-			  const struct seam_function *f, uint32_t module, const char *problem)
+			  const struct seam_function *f, uint32_t module,
+			  const char *problem)
 {
 	uint32_t body = find_body(a, module, f->name, SEAM_NONE);
 
@@ -303,7 +304,8 @@ static const char *problem_of(struct seam_annotating *a, uint32_t module)
 
 /* The body at @addr of a file, and where in it that is. */
 static uint32_t file_body(struct seam_annotating *a,
-			  const struct seam_function *f, uint64_t addr, uint64_t *offset)
+			  const struct seam_function *f, uint64_t addr,
+			  uint64_t *offset)
 {
 	uint32_t module = module_of(a, f->module), body;
 	struct seam_extent extent;

@@ -65,10 +65,12 @@ static int decode(struct seam_annotating *a, struct seam_annotated *body,
 		  struct seam_disassembly *d)
 {
 	struct seam_instruction one;
-	size_t at = a->window.is_asked ? window_start(d, body,
-		body->size > SEAM_WINDOW_BYTES ? (size_t)body->size - SEAM_WINDOW_BYTES :
-		0) : 0;
+	size_t at = 0;
 
+	/* The address that was asked for has as much code behind it. */
+	if (a->window.is_asked && body->size > SEAM_WINDOW_BYTES)
+		at = window_start(d, body, (size_t)body->size -
+				  SEAM_WINDOW_BYTES);
 	for (; at < body->size; at += one.size) {
 		struct seam_annotated_instruction *slot =
 			SEAM_ARRAY_PUSH(&body->instructions);

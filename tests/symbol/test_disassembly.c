@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* test_disassembly.c - instructions, and where the code of a function is */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "build.h"
+#include "symbol/disassembly.h"
+
+static const struct seam_machine x86 = { .elf_machine = EM_X86_64,
+					 .is_64 = true };
+
+static void names_instructions_and_their_sizes(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xc3, 0x06 };
+	static const struct { size_t size; const char *text; } want[] = {
+		{ 1, "push rbp" }, { 3, "mov rbp, rsp" }, { 1, "ret" },
+		{ 1, ".byte 0x06" },
+	};
+	struct seam_disassembly *d;
+	struct seam_instruction one;
+	size_t at = 0;
+
+	(void)state;
+	assert_int_equal(seam_disassembly_open(&d, &x86, NULL), 0);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(want); i++, at += one.size) {
+		seam_disassembly_next(d, (struct seam_bytes) {
+			code + at, sizeof(code) - at }, 0x1000 + at, &one);
+		assert_int_equal(one.addr, 0x1000 + at);
+		assert_int_equal(one.size, want[i].size);
+		assert_string_equal(one.text, want[i].text);
+	}
+	assert_int_equal(at, sizeof(code));
+	seam_disassembly_close(d);
+}
+
+static void any_bytes_are_walked_to_their_end(void **state)
+{
+	static const uint32_t machines[] = {
+		EM_X86_64, EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_S390,
+	};
+	uint32_t random = 1;
+
+	(void)state;
+	for (size_t m = 0; m < SEAM_ARRAY_SIZE(machines); m++) {
+		struct seam_machine machine = {
+			.elf_machine = machines[m], .is_64 = true,
+			.is_big_endian = machines[m] == EM_S390,
+		};
+		struct seam_disassembly *d;
+		/* Exact, so that a read behind its end is found. */
+		uint8_t *code = malloc(997);
+		struct seam_instruction one;
+		size_t at = 0;
+
+		assert_non_null(code);
+		for (size_t i = 0; i < 997; i++) {
+			random = random * 1664525 + 1013904223;
+			code[i] = (uint8_t)(random >> 16);
+		}
+		assert_int_equal(seam_disassembly_open(&d, &machine, NULL),
+				 0);
+		for (; at < 997; at += one.size) {
+			seam_disassembly_next(d, (struct seam_bytes) {
+				code + at, 997 - at }, at, &one);
+			assert_in_range(one.size, 1, 997 - at);
+		}
+		seam_disassembly_close(d);
+		free(code);
+	}
+}
+
+static void an_unknown_machine_is_said(void **state)
+{
+	struct seam_machine machine = { .elf_machine = EM_VAX };
+	struct seam_disassembly *d;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_disassembly_open(&d, &machine, &err), -ENOTSUP);
+	assert_null(d);
+	assert_non_null(strstr(err.cause[0], "75"));
+}
+
+static const char program[] =
+	"__attribute__((noinline)) int f(int i) { return i * 3; }\n"
+	"int main(int c, char **v) { (void)v; return f(c); }\n";
+
+static void finds_the_extent_and_the_bytes_of_a_function(void **state)
+{
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
+	struct seam_machine machine;
+	struct seam_extent extent;
+	uint8_t code[64];
+	uint64_t addr, offset;
+	uint32_t module;
+
+	(void)state;
+	build_write("p.c", program);
+	build_run("gcc -O1 -o p p.c");
+	addr = build_symbol("p", "f");
+	offset = build_offset("p", addr);
+	module = seam_symbols_module(symbols, &(struct seam_module) {
+		.path = build_path("p") });
+	assert_true(seam_symbols_extent(symbols, module, offset + 1,
+					&extent));
+	assert_int_equal(extent.offset, offset);
+	assert_int_equal(extent.addr, addr);
+	assert_in_range(extent.size, 2, sizeof(code));
+	assert_int_equal(seam_symbols_code(symbols, module, extent.offset,
+			code, (size_t)extent.size, &machine, NULL), 0);
+	assert_int_equal(code[extent.size - 1], 0xc3);
+	assert_int_equal(machine.elf_machine, EM_X86_64);
+	assert_true(machine.is_64);
+	assert_false(machine.is_big_endian);
+	seam_symbols_free(symbols);
+}
+
+static void code_that_is_not_there_is_an_error(void **state)
+{
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
+	struct seam_machine machine;
+	struct seam_extent extent;
+	struct seam_err err = { 0 };
+	uint32_t gone, here, kernel;
+	uint8_t code[16];
+
+	(void)state;
+	build_write("p.c", program);
+	build_run("gcc -O1 -o p p.c");
+	gone = seam_symbols_module(symbols, &(struct seam_module) {
+		.path = build_path("gone") });
+	here = seam_symbols_module(symbols, &(struct seam_module) {
+		.path = build_path("p") });
+	kernel = seam_symbols_kernel(symbols, &(struct seam_kernel) { 0 });
+	assert_false(seam_symbols_extent(symbols, gone, 0, &extent));
+	assert_false(seam_symbols_extent(symbols, kernel, 0, &extent));
+	assert_false(seam_symbols_extent(symbols, here, UINT64_MAX, &extent));
+	assert_true(seam_symbols_code(symbols, gone, 0, code, 16, &machine,
+				      &err) < 0);
+	assert_int_equal(seam_symbols_code(symbols, here, UINT64_MAX - 4,
+			code, 16, &machine, &err), -ENODATA);
+	assert_int_equal(seam_symbols_code(symbols, kernel, 0, code, 16,
+			&machine, &err), -ENOTSUP);
+	seam_symbols_free(symbols);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_instructions_and_their_sizes),
+		cmocka_unit_test(any_bytes_are_walked_to_their_end),
+		cmocka_unit_test(an_unknown_machine_is_said),
+		cmocka_unit_test(finds_the_extent_and_the_bytes_of_a_function),
+		cmocka_unit_test(code_that_is_not_there_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, build_enter, build_leave);
+}
