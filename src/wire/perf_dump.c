@@ -8,12 +8,14 @@
 
 #include "base/text.h"
 #include "wire/perf_stream.h"
+#include "wire/tracepoints.h"
 
 struct dump {
 	FILE *out;
 	const struct seam_perf_data *data;
 	bool json;
 	const struct seam_perf_namer *namer;
+	struct seam_tracepoints *tracepoints;	/* NULL: none are described */
 	uint64_t n_damaged;
 };
 
@@ -121,11 +123,25 @@ static void put_regs(struct line *line, const char *name,
 		seam_json_close(&line->j);
 }
 
+/* RAW of a tracepoint is its fields, if the recording explains them. */
+static void put_raw(struct dump *d, struct line *line,
+		    const struct seam_perf_attr *attr,
+		    const struct seam_perf_sample *s)
+{
+	put_bytes(line, "raw", s->raw);
+	if (attr->type != PERF_TYPE_TRACEPOINT)
+		return;
+	if (line->json)
+		seam_json_open(&line->j, "fields", '{');
+	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw,
+				line->json ? &line->j : NULL, line->out);
+	if (line->json)
+		seam_json_close(&line->j);
+}
+
 static void put_sample_tail(struct line *line, uint64_t has,
 			    const struct seam_perf_sample *s)
 {
-	if (has & PERF_SAMPLE_RAW)
-		put_bytes(line, "raw", s->raw);
 	if (has & PERF_SAMPLE_BRANCH_STACK)
 		put_words(line, "branch_stack", &s->branches);
 	if (has & PERF_SAMPLE_REGS_USER)
@@ -193,6 +209,10 @@ static void put_sample(struct dump *d, struct line *line,
 		put_words(line, "read", &s->read);
 	if (has & PERF_SAMPLE_CALLCHAIN)
 		put_chain(d, line, s);
+	else if (d->namer)
+		d->namer->chain(d->namer->context, NULL, s);
+	if (has & PERF_SAMPLE_RAW)
+		put_raw(d, line, &event->attr, s);
 	put_sample_tail(line, has, s);
 }
 
@@ -378,6 +398,8 @@ int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 {
 	struct dump d = {
 		.out = out, .data = data, .json = json, .namer = namer,
+		.tracepoints = seam_tracepoints_new(
+			data->features[SEAM_PERF_TRACING_DATA]),
 	};
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
@@ -388,6 +410,7 @@ int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 	       !ferror(out))
 		dump_record(&d, &record, stream.trailing);
 	seam_perf_stream_fini(&stream);
+	seam_tracepoints_free(d.tracepoints);
 	*n_damaged = d.n_damaged;
 	return r < 0 ? r : 0;
 }
