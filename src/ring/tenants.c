@@ -152,7 +152,9 @@ static uint32_t look_at_slot(struct seam_tenants *t, uint32_t i)
 	if (state != SEAM_RING_CLAIMED && state != SEAM_RING_CLOSED)
 		return 0;
 	move_in(t, i, word);
-	tenant->is_ending = state == SEAM_RING_CLOSED;
+	/* Of a forger nothing is worth waiting for. */
+	tenant->is_ending = state == SEAM_RING_CLOSED ||
+			    tenant->proof == SEAM_TENANT_FORGED;
 	return 1;
 }
 
