@@ -179,14 +179,11 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 static void find_gap(const struct seam_ring_aux *aux,
 		     struct seam_ring_aux_snapshot *shot)
 {
-	/* relaxed, both: a claim that only adds a mark */
+	/* relaxed: a claim that only adds a mark */
 	uint64_t gap = atomic_load_explicit(&aux->control->own.aux_restart,
 					    memory_order_relaxed);
-	uint64_t born = atomic_load_explicit(&aux->control->own.aux_first,
-					     memory_order_relaxed);
 
-	if (gap == born || gap - shot->offset >= shot->bytes ||
-	    gap == shot->offset)
+	if (gap == shot->offset || gap - shot->offset >= shot->bytes)
 		return;
 	shot->has_gap = true;
 	shot->gap_offset = gap;

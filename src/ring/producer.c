@@ -183,8 +183,8 @@ static int reserve(struct seam_ring_producer *p, uint64_t size, uint64_t *pos)
 
 void seam_ring_put(struct seam_ring_writer *w, const void *src, size_t bytes)
 {
-	if (bytes > w->end - w->pos)
-		bytes = w->end - w->pos;
+	if (bytes > w->limit - w->pos)
+		bytes = w->limit - w->pos;
 	seam_ring_store(w->ring->data, w->ring->size - 1, w->pos, src, bytes);
 	w->pos += bytes;
 }
@@ -233,7 +233,7 @@ static int enter(struct seam_ring_producer *p, struct seam_ring_writer *w,
 		return r;
 	}
 	w->ring = p;
-	w->end = w->pos + lost_size + size;
+	w->end = w->limit = w->pos + lost_size + size;
 	seam_ring_test_point();
 	if (lost_size)
 		put_lost(w, lost_size, lost);
@@ -271,6 +271,7 @@ int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 	seam_local_add(&own->n_begun, 1);
 	seam_ring_test_point();
 	put_header(w, type, misc, size);
+	w->limit = w->pos + bytes;
 	return 0;
 }
 
@@ -279,6 +280,7 @@ void seam_ring_end(struct seam_ring_writer *w)
 	static const uint64_t zero;
 
 	seam_ring_test_point();
+	w->limit = w->end;
 	while (w->pos != w->end)
 		seam_ring_put(w, &zero, sizeof(zero) - w->pos % 8);
 	seam_ring_test_point();

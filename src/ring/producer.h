@@ -65,7 +65,8 @@ struct seam_ring_producer {
 /* A record that is being written. */
 struct seam_ring_writer {
 	struct seam_ring_producer *ring;
-	uint64_t pos, end;
+	uint64_t pos;		/* of the next byte */
+	uint64_t limit, end;	/* of the payload; of the record */
 };
 
 /*

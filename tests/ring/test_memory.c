@@ -90,6 +90,10 @@ static void takes_only_shapes_that_it_can_hold(void **state)
 static void maps_nothing_that_could_shrink_under_it(void **state)
 {
 	uint64_t bytes = seam_ring_shape_bytes(&shape);
+	const struct seam_ring_memory_head head = {
+		.magic = SEAM_RING_MEMORY_MAGIC,
+		.version = SEAM_RING_MEMORY_VERSION,
+	};
 	struct seam_ring_shape other = shape;
 	struct seam_ring_memory m;
 	struct house h;
@@ -97,10 +101,13 @@ static void maps_nothing_that_could_shrink_under_it(void **state)
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
 	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
 			 -EBADMSG);
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	/* sealed, but zeros */
+	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL), 0);
+	m.head->magic = 0;
+	seam_ring_memory_fini(&m);
 	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
 			 -EBADMSG);
 	close(fd);

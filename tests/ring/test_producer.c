@@ -42,12 +42,12 @@ static void puts_in_pieces_of_any_size(void **state)
 		bytes[i] = (uint8_t)(i * 7);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 100), 0);
 	for (size_t i = 0, n = 1; i < 100; i += n, n++)
-		/* the last piece is longer than what is left */
-		seam_ring_put(&w, bytes + i, n);
-	seam_ring_put(&w, bytes, 100);
+		seam_ring_put(&w, bytes + i, n < 100 - i ? n : 100 - i);
+	seam_ring_put(&w, bytes, 100);		/* more than there is room */
 	seam_ring_end(&w);
 	assert_int_equal(take_record(&f, record), 9);
 	assert_memory_equal(record + 8, bytes, 100);
+	assert_int_equal(record[108], 0);
 	close_fixture(&f);
 }
 
