@@ -13,6 +13,8 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "ring/layout.h"
+
 static _Thread_local uint64_t point_random;	/* 0: no delays */
 static _Thread_local uint64_t points_to_live;	/* 0: for ever */
 static _Thread_local void (*on_point)(void);	/* a nested writer */
