@@ -4,7 +4,7 @@
  *
  *	deep SECONDS [THREADS]
  *
- * Each call goes down one of 64 paths through twelve functions, about 20
+ * Each call goes down one of 64 paths through twelve functions, about 22
  * frames deep, and works at the end for a moment.  Compiled with frame
  * pointers, so that every tool sees the same stacks.
  */
@@ -63,7 +63,7 @@ static void *run(void *arg)
 	uint64_t sum = 0;
 
 	for (uint64_t i = 0; now_ns() < end_ns; i++)
-		sum += steps[i % N_FUNCTIONS](i % 64, 17 + (int)(i % 4));
+		sum += steps[i % N_FUNCTIONS](i % 64, 8 + (int)(i % 4));
 	*(volatile uint64_t *)arg = sum;
 	return NULL;
 }

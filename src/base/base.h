@@ -26,6 +26,7 @@ struct seam_bytes {
 };
 
 #ifdef __GNUC__
+#undef sprintf	/* a macro of glibc's where clang compiles */
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok gets
 #endif
 

@@ -112,6 +112,18 @@ int seam_file_read(struct seam_file *file, int dir, const char *path,
 	return r;
 }
 
+void seam_file_prepare(struct seam_bytes bytes)
+{
+#ifdef MADV_POPULATE_READ	/* Linux 5.14 */
+	uintptr_t begin = (uintptr_t)bytes.data & ~(uintptr_t)4095;
+
+	madvise((void *)begin, (uintptr_t)bytes.data + bytes.size - begin,
+		MADV_POPULATE_READ);
+#else
+	(void)bytes;
+#endif
+}
+
 void seam_file_close(struct seam_file *file)
 {
 	if (file->mapped)

@@ -38,21 +38,40 @@ static inline uint64_t seam_hash_add(uint64_t hash, uint64_t v)
 	return seam_hash_fold(hash ^ v ^ SEAM_HASH_K0, SEAM_HASH_K1);
 }
 
-/* Any bytes, any alignment. */
+static inline uint64_t seam_hash_word(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/*
+ * Any bytes, any alignment.  Long runs go through four lanes that do not
+ * wait for each other's multiplication.
+ */
 static inline uint64_t seam_hash_bytes(const void *data, size_t size,
 				       uint64_t seed)
 {
 	const uint8_t *p = data;
 	uint64_t hash = seed ^ (size * SEAM_HASH_K1);
+	uint64_t lanes[4] = { hash, ~hash, hash << 1, hash >> 1 };
 	uint64_t a = 0, b = 0;
 
-	for (; size >= 16; size -= 16, p += 16) {
-		memcpy(&a, p, 8);
-		memcpy(&b, p + 8, 8);
-		hash = seam_hash_fold(hash ^ a ^ SEAM_HASH_K0,
-				      b ^ SEAM_HASH_K1);
+	if (size >= 64) {
+		for (; size >= 64; size -= 64, p += 64)
+			for (size_t i = 0; i < 4; i++)
+				lanes[i] = seam_hash_fold(
+					lanes[i] ^ SEAM_HASH_K0 ^
+					seam_hash_word(p + 16 * i),
+					SEAM_HASH_K1 ^
+					seam_hash_word(p + 16 * i + 8));
+		hash = seam_hash_fold(lanes[0] ^ lanes[1], SEAM_HASH_K0) ^
+		       seam_hash_fold(lanes[2] ^ lanes[3], SEAM_HASH_K1);
 	}
-	a = b = 0;
+	for (; size >= 16; size -= 16, p += 16)
+		hash = seam_hash_fold(hash ^ SEAM_HASH_K0 ^ seam_hash_word(p),
+				      SEAM_HASH_K1 ^ seam_hash_word(p + 8));
 	if (size > 8) {
 		memcpy(&a, p, 8);
 		memcpy(&b, p + 8, size - 8);

@@ -212,6 +212,23 @@ static int store_u64(const struct parser *p, const struct seam_option *option,
 	return 0;
 }
 
+/* Digits with a point or without; no sign, no exponent, no "nan". */
+static int store_percent(const struct parser *p,
+			 const struct seam_option *option, const char *value,
+			 double *member)
+{
+	char *end = NULL;
+	char name[64];
+	double percent = strtod(value, &end);
+
+	if (end == value || *end || value[strspn(value, "0123456789.")] ||
+	    percent > 100)
+		return MISUSED(p, "option '%s' takes a percentage, not '%s'",
+			       shown(option, name), value);
+	*member = percent;
+	return 0;
+}
+
 static int store(const struct parser *p, struct match m, const char *value)
 {
 	const struct seam_option *option = m.option;
@@ -233,6 +250,8 @@ static int store(const struct parser *p, struct match m, const char *value)
 		return rc;
 	if (option->kind == SEAM_OPTION_U64)
 		return store_u64(p, option, value, member);
+	if (option->kind == SEAM_OPTION_PERCENT)
+		return store_percent(p, option, value, member);
 	if (option->kind != SEAM_OPTION_STRINGS) {
 		*(const char **)member = value;
 		return 0;

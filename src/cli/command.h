@@ -25,6 +25,7 @@ enum seam_option_kind {
 	SEAM_OPTION_STRING,	/* const char * */
 	SEAM_OPTION_STRINGS,	/* struct seam_option_list: may be repeated */
 	SEAM_OPTION_U64,	/* uint64_t */
+	SEAM_OPTION_PERCENT,	/* double, 0 to 100 */
 	SEAM_OPTION_SET,	/* const char *: some of choices, by commas */
 	SEAM_OPTION_HEADING,	/* no option: a heading in help and man page */
 };
@@ -76,6 +77,7 @@ extern const size_t seam_n_commands;
 extern const struct seam_command seam_record_command;
 extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
+extern const struct seam_command seam_calls_command;
 extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_doctor_command;

@@ -184,7 +184,8 @@ static void put_zsh(FILE *out)
 	      "\t(( CURRENT-- ))\n"
 	      "\tcase $words[1] in\n", out);
 	for (size_t i = 0; i < seam_n_commands; i++) {
-		fprintf(out, "\t%s)\n\t\t_arguments -s", seam_commands[i]->name);
+		fprintf(out, "\t%s)\n\t\t_arguments -s",
+			seam_commands[i]->name);
 		each_option(out, seam_commands[i], zsh_option);
 		if (seam_commands[i] == &seam_help_command) {
 			fputs(" \\\n\t\t\t'*:command:(", out);

@@ -2,6 +2,7 @@
 /* convert.c - 'seam convert': a recording as another tool's file */
 #include <errno.h>
 
+#include "cli/convert_xray.h"
 #include "cli/output.h"
 #include "cli/reading.h"
 #include "export/folded.h"
@@ -29,12 +30,16 @@ static const struct format {
 
 static const struct seam_option options[] = {
 	OPTION(to, STRING, 't', "to", "FORMAT", "what to write",
-	       .choices = "folded",
+	       .choices = "folded|" SEAM_CONVERT_XRAY_FORMATS,
 	       .detail = "Folded has a line for each stack: thread name, "
 	       "frames from the root to the leaf, divided by semicolons, and "
 	       "a count. The end of a frame's name is its layer: _[k] for "
 	       "the kernel, _[j] for JIT code, _[g] for a guest, _[i] for "
-	       "an inlined function."),
+	       "an inlined function. "
+	       "The others take XRay logs, one or several of a program, and "
+	       "keep every event: trace-json is for chrome://tracing and "
+	       "ui.perfetto.dev, xray-yaml for llvm-xray, xray is one log of "
+	       "version 5."),
 	OPTION(output, STRING, 'o', "output", "FILE",
 	       "where to, - for standard output (-)"),
 	OPTION(weight, FLAG, 0, "weight", NULL,
@@ -66,6 +71,16 @@ static int write_to(const char *path, const struct format *format,
 	return rc || closed ? seam_command_failed(&err) : SEAM_EXIT_DONE;
 }
 
+/* Not sampled: a sample stands for a stack, its weight for the time in it. */
+static bool is_measured(const struct seam_opened *opened)
+{
+	const struct seam_profile *profile = &opened->profile;
+
+	return profile->events.n == 1 &&
+	       strcmp(seam_profile_text(profile, profile->events.items[0].name),
+		      "xray") == 0;
+}
+
 static int convert(const struct seam_opened *opened, const struct options *o)
 {
 	const struct format *format = find_format(o->to);
@@ -78,7 +93,8 @@ static int convert(const struct seam_opened *opened, const struct options *o)
 			     "several events: choose one with --event");
 		return seam_command_failed(&err);
 	}
-	return write_to(o->output, format, &opened->selected, o->weight);
+	return write_to(o->output, format, &opened->selected,
+			o->weight || is_measured(opened));
 }
 
 static int run(const struct seam_command *self, int argc, char **argv)
@@ -92,6 +108,13 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
 	if (!o.to)
 		return seam_command_misused(self, "--to FORMAT is missing");
+	if (seam_convert_xray_has(o.to) && first == argc)
+		return seam_command_misused(self, "--to %s needs a FILE",
+					    o.to);
+	if (seam_convert_xray_has(o.to))
+		return seam_convert_xray(o.to, o.output, o.reading.map,
+					 (const char *const *)argv + first,
+					 (size_t)(argc - first));
 	status = seam_reading_open(&opened, self, &o.reading, argc, argv,
 				   first);
 	if (status == SEAM_EXIT_DONE)
@@ -107,7 +130,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_convert_command = {
 	.name = "convert",
 	.summary = "write a recording in another tool's format",
-	.synopsis = "--to FORMAT [options] [FILE]",
+	.synopsis = "--to FORMAT [options] [FILE...]",
 	.description =
 		"Reads what 'seam report' reads and writes it for another "
 		"tool. The file comes to be only when it is complete.",
@@ -115,7 +138,9 @@ const struct seam_command seam_convert_command = {
 		"seam convert --to folded -o app.folded\t"
 		"stacks for flame graph scripts and speedscope\n"
 		"seam convert --to folded --layer jit,guest | sort -t' ' "
-		"-k2\tonly what the virtual machine ran\n",
+		"-k2\tonly what the virtual machine ran\n"
+		"seam convert --to trace-json --map ./app -o app.json app.xray"
+		"\tevery call, for ui.perfetto.dev\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.run = run,

@@ -2,18 +2,14 @@
 /* flamegraph.c - 'seam flamegraph': one SVG of a recording */
 #include "report/flamegraph.h"
 
-#include <stdlib.h>
-
 #include "cli/output.h"
 #include "cli/reading.h"
-
-enum { MOST_PERCENT = 100 };
 
 struct options {
 	struct seam_reading reading;
 	const char *output;
 	const char *title;
-	const char *min_percent;
+	double min_percent;
 	bool inverted;
 };
 
@@ -28,23 +24,15 @@ static const struct seam_option options[] = {
 	       "put the root at the top: an icicle graph"),
 	OPTION(title, STRING, 0, "title", "TEXT",
 	       "title of the picture (the recorded command)"),
-	OPTION(min_percent, STRING, 0, "min-percent", "PERCENT",
-	       "leave narrower frames out of the file (0.01)"),
+	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
+	       "leave narrower frames out of the file (0.01)",
+	       .detail = "Without this option they are as many as to leave "
+	       "the 20,000 widest. The picture says how many were left "
+	       "out."),
 	SEAM_READING_OPTIONS(struct options, reading),
 };
 
-static double parse_percent(const char *text)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (end == text || *end || !(value >= 0 && value <= MOST_PERCENT))
-		return -1;
-	return value;
-}
-
-static int draw(const struct seam_opened *opened, const struct options *o,
-		double min_percent)
+static int draw(const struct seam_opened *opened, const struct options *o)
 {
 	const char *command = seam_profile_text(&opened->profile,
 						opened->profile.command);
@@ -52,7 +40,7 @@ static int draw(const struct seam_opened *opened, const struct options *o,
 		.selected = &opened->selected,
 		.title = o->title ? o->title : *command ? command :
 			 opened->path,
-		.inverted = o->inverted, .min_percent = min_percent,
+		.inverted = o->inverted, .min_percent = o->min_percent,
 	};
 	struct seam_output output;
 	struct seam_err err = { 0 };
@@ -70,23 +58,18 @@ static int draw(const struct seam_opened *opened, const struct options *o,
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct options o = {
-		.output = "flamegraph.svg", .min_percent = "0.01",
+		.output = "flamegraph.svg", .min_percent = -1,
 	};
 	struct seam_opened opened;
-	double min_percent;
 	int first, status;
 	int rc = seam_command_parse(self, argc, argv, &o, &first);
 
 	if (rc)
 		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	min_percent = parse_percent(o.min_percent);
-	if (min_percent < 0)
-		return seam_command_misused(self, "option '--min-percent' "
-			"takes a percentage, not '%s'", o.min_percent);
 	status = seam_reading_open(&opened, self, &o.reading, argc, argv,
 				   first);
 	if (status == SEAM_EXIT_DONE)
-		status = draw(&opened, &o, min_percent);
+		status = draw(&opened, &o);
 	if (status == SEAM_EXIT_DONE) {
 		seam_reading_say_losses(&opened);
 		if (strcmp(o.output, "-") != 0)

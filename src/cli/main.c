@@ -17,6 +17,7 @@
 const struct seam_command *const seam_commands[] = {
 	&seam_record_command,
 	&seam_report_command,
+	&seam_calls_command,
 	&seam_flamegraph_command,
 	&seam_convert_command,
 	&seam_dump_command,

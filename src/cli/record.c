@@ -155,7 +155,7 @@ static int interpret(const struct options *o, char **command,
 
 static void print_size(char *buf, size_t cap, uint64_t bytes)
 {
-	if (bytes < 100 * 1024)
+	if (bytes < 1 << 20)
 		snprintf(buf, cap, "%.1f KiB", (double)bytes / 1024);
 	else
 		snprintf(buf, cap, "%.1f MiB", (double)bytes / (1 << 20));
@@ -187,13 +187,19 @@ static void summarize(const struct options *o,
 				 r->n_throttled);
 }
 
-/* The command's own status where there is one; see command.h and DESIGN. */
-static int exit_status(const struct seam_record_result *r)
+/*
+ * The command's own status where there is one; see command.h and DESIGN.
+ * Where somebody did not want to wait for it, the signal stands for it.
+ */
+static int exit_status(const struct seam_record_options *what,
+		       const struct seam_record_result *r)
 {
 	bool lossy = r->n_lost || r->n_unwritten || r->cut_short;
 	int status = SEAM_EXIT_DONE;
 
-	if (r->command_ended)
+	if (what->command && !r->command_ended)
+		status = EXIT_SIGNAL + r->signal;
+	else if (r->command_ended)
 		status = WIFSIGNALED(r->wait_status) ?
 			 EXIT_SIGNAL + WTERMSIG(r->wait_status) :
 			 WEXITSTATUS(r->wait_status);
@@ -251,7 +257,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 			return SEAM_EXIT_FAILED;
 	}
 	summarize(&o, &result);
-	return exit_status(&result);
+	return exit_status(&what, &result);
 }
 
 const struct seam_command seam_record_command = {

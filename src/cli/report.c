@@ -3,15 +3,11 @@
 #include "report/report.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/reading.h"
 
-enum {
-	TOP_ON_TERMINAL = 40,	/* rows */
-	MOST_PERCENT = 100,
-};
+enum { TOP_ON_TERMINAL = 40 };	/* rows */
 
 struct options {
 	struct seam_reading reading;
@@ -21,7 +17,7 @@ struct options {
 	const char *sort;
 	uint64_t top;
 	const char *filter;
-	const char *min_percent;
+	double min_percent;
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
@@ -45,7 +41,7 @@ static const struct seam_option options[] = {
 	       .detail = "Upper and lower case are the same. Percentages "
 	       "stay those of the whole. In a tree, what matches is shown "
 	       "with all its callers and callees."),
-	OPTION(min_percent, STRING, 0, "min-percent", "PERCENT",
+	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
 	       "smallest node of a tree (0.5)"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.report/1, with --tree "
@@ -69,17 +65,6 @@ static enum seam_by by_of(const char *name)
 	return SEAM_BY_SYMBOL;
 }
 
-/* A percentage, or -1. */
-static double parse_percent(const char *text)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (end == text || *end || !(value >= 0 && value <= MOST_PERCENT))
-		return -1;
-	return value;
-}
-
 static int print(const struct seam_report *report, const struct options *o)
 {
 	struct seam_view view;
@@ -99,15 +84,12 @@ static int report(const struct seam_command *self, const struct options *o,
 		.by = by_of(o->by),
 		.sort = o->sort[0] == 's' ? SEAM_SORT_SELF : SEAM_SORT_TOTAL,
 		.filter = o->filter,
-		.min_percent = parse_percent(o->min_percent),
+		.min_percent = o->min_percent,
 	};
 	struct seam_err err = { 0 };
 	struct seam_opened opened;
 	int status;
 
-	if (what.min_percent < 0)
-		return seam_command_misused(self, "option '--min-percent' "
-			"takes a percentage, not '%s'", o->min_percent);
 	if (o->tree && what.by == SEAM_BY_MODULE)
 		return seam_command_misused(self,
 			"there is no --tree by module");
@@ -133,7 +115,7 @@ static int report(const struct seam_command *self, const struct options *o,
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct options o = {
-		.by = "symbol", .sort = "self", .min_percent = "0.5",
+		.by = "symbol", .sort = "self", .min_percent = 0.5,
 		.top = UINT64_MAX,
 	};
 	int first;
@@ -150,7 +132,8 @@ const struct seam_command seam_report_command = {
 	.synopsis = "[options] [FILE]",
 	.description =
 		"Shows a recording as a table or as a call tree. FILE is a "
-		"recording of seam, or a perf.data file of any origin; "
+		"recording of seam, a perf.data file of any origin, or an "
+		"XRay log, whose times are measured and not sampled; "
 		"without it, recording.seam in the current folder; - is "
 		"standard input.\n\n"
 		"Self is what was sampled in a function itself, total what "

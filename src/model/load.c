@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "model/load_perf.h"
+#include "model/load_xray.h"
 #include "model/recording.h"
 #include "wire/perf_data.h"
 
@@ -45,6 +46,13 @@ static int load_perf(struct seam_profile *profile,
 			.build_id_size = m->kernel_build_id_size,
 			.text_addr = m->kernel_text_addr,
 		},
+		.jit = {
+			.paths = options->jit, .n_paths = options->n_jit,
+			.bundle = recording->folder,
+			.recording = recording->folder ? NULL :
+				     recording->path,
+		},
+		.all_unknown = options->all_unknown,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};
 	int r;
@@ -62,6 +70,27 @@ static int load_perf(struct seam_profile *profile,
 	return r;
 }
 
+static int load_xray(struct seam_profile *profile,
+		     const struct seam_recording *recording,
+		     const struct seam_load_options *options,
+		     struct seam_err *err)
+{
+	struct seam_symbols *symbols;
+	int r;
+
+	symbols = seam_symbols_new(&(struct seam_symbols_options) {
+		.symfs = options->symfs, .n_symfs = options->n_symfs,
+		.no_inline = true, .no_lines = options->no_lines,
+		.debuginfod = options->debuginfod,
+	});
+	if (!symbols)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	r = seam_load_xray(profile, recording->data.bytes, options->map,
+			   symbols, err);
+	seam_symbols_free(symbols);
+	return r;
+}
+
 static int load(struct seam_profile *profile,
 		const struct seam_recording *recording,
 		const struct seam_load_options *options, struct seam_err *err)
@@ -70,6 +99,8 @@ static int load(struct seam_profile *profile,
 
 	if (seam_perf_data_is(bytes))
 		return load_perf(profile, recording, options, err);
+	if (seam_load_xray_is(bytes))
+		return load_xray(profile, recording, options, err);
 	return seam_err_set(err, -EBADMSG, bytes.size ?
 			    "not a recording that Seam knows" :
 			    "the file is empty");
@@ -84,9 +115,6 @@ int seam_load(struct seam_profile *profile, const char *path,
 	if (r == 0) {
 		r = load(profile, &recording, options, err);
 		tell_manifest(profile, &recording);
-		if (r < 0)
-			seam_err_add(err, r, "cannot read '%s'", path ? path :
-				     SEAM_LOAD_DEFAULT);
 	}
 	seam_recording_close(&recording);
 	return r;

@@ -13,8 +13,11 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
 
 #include "base/progress.h"
+#include "model/jit_sources.h"
 #include "model/perf_scan.h"
 #include "model/resolver.h"
 
@@ -29,6 +32,7 @@ struct loader {
 	struct seam_perf_data data;
 	struct seam_tasks tasks;
 	struct seam_resolver resolver;
+	struct seam_jit_sources jit;
 	struct seam_kernel kernel;
 	struct seam_bytes vdso_build_id;
 	uint64_t order;			/* of the next change */
@@ -142,6 +146,10 @@ static void add_kernel_mapping(struct loader *l,
 
 	if (is_core)
 		l->kernel.text_addr = m->pgoff;
+	if (is_core && m->build_id) {
+		l->kernel.build_id = m->build_id;
+		l->kernel.build_id_size = m->build_id_size;
+	}
 	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
 		.kind = SEAM_MAPPING_KERNEL, .pid = -1,
 		.path = is_core ? l->resolver.kernel_path :
@@ -177,6 +185,7 @@ static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
 		.pid = m->pid, .path = put(l, m->filename),
 	};
 	struct seam_bytes id = build_id_of(l, m, &mapping);
+	int r = 0;
 
 	if (id.size > 0 && id.size <= sizeof(mapping.build_id)) {
 		memcpy(mapping.build_id, id.data, id.size);
@@ -187,6 +196,12 @@ static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
 		.pid = m->pid, .tid = m->tid, .addr = m->addr, .len = m->len,
 		.mapping = seam_resolver_mapping(&l->resolver, &mapping),
 	});
+	if (mapping.kind == SEAM_MAPPING_ANON && m->prot & PROT_EXEC)
+		r = seam_jit_sources_anonymous(&l->jit, m->pid);
+	else if (mapping.kind == SEAM_MAPPING_FILE)
+		r = seam_jit_sources_mapped(&l->jit, m->pid, m->filename);
+	if (r < 0)
+		l->error = r;
 }
 
 static bool take_mapping(struct loader *l, const struct seam_perf_aside *aside)
@@ -213,6 +228,9 @@ static bool take_comm(struct loader *l, const struct seam_perf_aside *aside)
 				  aside->record.payload, l->data.endian,
 				  &comm))
 		return false;
+	if (aside->record.misc & PERF_RECORD_MISC_COMM_EXEC &&
+	    seam_jit_code_exec(l->jit.code, comm.pid, aside->stamp.time))
+		l->error = -ENOMEM;
 	change(l, (struct seam_change) {
 		.kind = aside->record.misc & PERF_RECORD_MISC_COMM_EXEC ?
 			SEAM_CHANGE_EXEC : SEAM_CHANGE_NAME,
@@ -230,6 +248,10 @@ static bool take_task(struct loader *l, const struct seam_perf_aside *aside)
 				  aside->record.payload, l->data.endian,
 				  &task))
 		return false;
+	if (aside->record.type == PERF_RECORD_FORK && task.pid != task.ppid &&
+	    seam_jit_code_fork(l->jit.code, task.ppid, task.pid,
+			       aside->stamp.time))
+		l->error = -ENOMEM;
 	/* Equal ids: a thread that was there when recording began. */
 	if (aside->record.type == PERF_RECORD_FORK && task.pid == task.ppid &&
 	    task.tid == task.ptid)
@@ -351,20 +373,23 @@ static int renumber(struct loader *l, struct seam_perf_scan *scan,
 	return 0;
 }
 
-static void append(struct seam_samples *to, const struct seam_samples *from,
+static bool append(struct seam_samples *to, const struct seam_samples *from,
 		   const uint32_t *keys, const uint32_t *chains)
 {
 	size_t n = from->n;
 
 	memcpy(to->time_ns + to->n, from->time_ns, n * sizeof(*to->time_ns));
-	memcpy(to->weight + to->n, from->weight, n * sizeof(*to->weight));
 	memcpy(to->cpu + to->n, from->cpu, n * sizeof(*to->cpu));
 	memcpy(to->event + to->n, from->event, n * sizeof(*to->event));
 	for (size_t i = 0; i < n; i++) {
 		to->thread[to->n + i] = keys[from->thread[i]];
 		to->stack[to->n + i] = chains[from->stack[i]];
+		if (!seam_samples_set_weight(to, to->n + i,
+					     seam_samples_weight(from, i)))
+			return false;
 	}
 	to->n += n;
+	return true;
 }
 
 static int join_one(struct loader *l, struct seam_perf_scan *scan)
@@ -373,12 +398,10 @@ static int join_one(struct loader *l, struct seam_perf_scan *scan)
 	uint32_t *keys = NULL, *chains = NULL;
 	int r = renumber(l, scan, &keys, &chains);
 
-	if (r == 0 && scan->samples.n) {
-		if (seam_samples_reserve(to, scan->samples.n))
-			append(to, &scan->samples, keys, chains);
-		else
-			r = -ENOMEM;
-	}
+	if (r == 0 && scan->samples.n &&
+	    (!seam_samples_reserve(to, scan->samples.n) ||
+	     !append(to, &scan->samples, keys, chains)))
+		r = -ENOMEM;
 	free(keys);
 	free(chains);
 	seam_samples_fini(&scan->samples);
@@ -410,32 +433,38 @@ static int join(struct loader *l)
 static uint32_t stack_of(struct loader *l, struct seam_callchain *chain,
 			 uint32_t space, uint64_t time_ns)
 {
-	if (chain->space != space || time_ns < chain->from_ns ||
-	    time_ns >= chain->to_ns) {
-		chain->stack = seam_resolver_stack(&l->resolver,
-				l->chains.words.items + chain->first, chain->n,
-				space, time_ns, &chain->from_ns,
-				&chain->to_ns);
-		chain->space = space;
-	}
+	struct seam_resolver_where where = {
+		.pid = chain->pid, .space = space, .time_ns = time_ns,
+	};
+
+	if (chain->space == space && time_ns >= chain->from_ns &&
+	    time_ns < chain->to_ns)
+		return chain->stack;
+	chain->stack = seam_resolver_stack(&l->resolver,
+			l->chains.words.items + chain->first, chain->n,
+			&where);
+	chain->space = space;
+	chain->from_ns = where.from_ns;
+	chain->to_ns = where.to_ns;
 	return chain->stack;
 }
 
 static int resolve_samples(struct loader *l)
 {
 	struct seam_samples *s = &l->profile->samples;
+	struct seam_who who = { .key = SEAM_NONE };
 	struct seam_progress progress;
 
 	seam_progress_begin(&progress, "resolving", s->n);
 	for (size_t i = 0; i < s->n; i++) {
-		const struct seam_life *life = seam_tasks_at(&l->tasks,
-						s->thread[i], s->time_ns[i]);
-
-		s->thread[i] = life->thread;
-		s->comm[i] = seam_tasks_name(&l->tasks, life->thread,
+		if (!seam_who_holds(&who, s->thread[i], s->time_ns[i]))
+			who = seam_tasks_who(&l->tasks, s->thread[i],
 					     s->time_ns[i]);
+		s->thread[i] = who.thread;
+		if (!seam_samples_set_comm(l->profile, i, who.name))
+			return -ENOMEM;
 		s->stack[i] = stack_of(l, &l->chains.items.items[s->stack[i]],
-				       life->space, s->time_ns[i]);
+				       who.space, s->time_ns[i]);
 		if (s->stack[i] == SEAM_NONE)
 			return -ENOMEM;
 		l->profile->events.items[s->event[i]].n_samples++;
@@ -461,10 +490,6 @@ static void name_the_nameless(struct seam_profile *profile)
 		if (p->name == 0 && t->tid == p->pid)
 			p->name = t->name;
 	}
-	for (size_t i = 0; i < profile->samples.n; i++)
-		if (profile->samples.comm[i] == 0)
-			profile->samples.comm[i] = profile->threads.items[
-				profile->samples.thread[i]].name;
 }
 
 static void find_time_range(struct seam_profile *profile, bool has_times)
@@ -548,6 +573,29 @@ static int scan_file(struct loader *l, struct seam_bytes bytes, uint64_t begin,
 	return seam_perf_scan(&l->data, bytes, begin, end, scans, n);
 }
 
+/* First and last sample, and whether their clock is the one of dumps. */
+static void tell_times(struct loader *l)
+{
+	const struct seam_perf_attr *attr = &l->data.events.items[0].attr;
+
+	l->jit.is_untimed =
+		!seam_perf_attr_has(attr, SEAM_PERF_ATTR_USE_CLOCKID) ||
+		attr->clockid != CLOCK_MONOTONIC;
+	l->jit.first_ns = UINT64_MAX;
+	for (size_t i = 0; i < l->scans.n; i++) {
+		const struct seam_samples *s = &l->scans.items[i].samples;
+
+		for (size_t k = 0; k < s->n; k++) {
+			if (s->time_ns[k] < l->jit.first_ns)
+				l->jit.first_ns = s->time_ns[k];
+			if (s->time_ns[k] > l->jit.last_ns)
+				l->jit.last_ns = s->time_ns[k];
+		}
+	}
+	if (l->jit.first_ns > l->jit.last_ns)
+		l->jit.first_ns = l->jit.last_ns = 0;
+}
+
 static int load(struct loader *l, const struct seam_perf_input *input)
 {
 	int r = scan_file(l, l->data.bytes, l->data.data_begin,
@@ -556,6 +604,7 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 	for (size_t i = 0; r == 0 && i < input->n_parts; i++)
 		r = scan_file(l, input->parts[i].bytes, 0,
 			      input->parts[i].bytes.size);
+	tell_times(l);
 	for (size_t i = 0; r == 0 && i < l->scans.n; i++) {
 		struct seam_perf_scan *scan = &l->scans.items[i];
 
@@ -567,11 +616,17 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 	}
 	tell_losses(l);
 	if (r == 0)
+		r = seam_jit_sources_seal(&l->jit);
+	if (r == 0 && seam_jit_code_count(l->jit.code))
+		l->resolver.jit = l->jit.code;
+	if (r == 0)
 		r = seam_resolver_kernel(&l->resolver, &l->kernel);
 	if (r == 0)
 		r = join(l);
 	if (r == 0)
 		r = seam_tasks_seal(&l->tasks, l->profile);
+	if (r == 0)
+		name_the_nameless(l->profile);
 	if (r == 0)
 		r = seam_spaces_seal(&l->resolver.kernel);
 	if (r == 0)
@@ -594,7 +649,11 @@ int seam_load_perf(struct seam_profile *profile,
 	if (r == 0) {
 		r = seam_resolver_init(&l.resolver, profile, symbols,
 				       &l.tasks.spaces);
+		if (r == 0)
+			r = seam_jit_sources_init(&l.jit, profile,
+						  &input->jit);
 		if (r == 0) {
+			l.resolver.all_unknown = input->all_unknown;
 			read_header(&l);
 			r = load(&l, input);
 		}
@@ -602,7 +661,6 @@ int seam_load_perf(struct seam_profile *profile,
 			seam_err_set(err, r, "out of memory");
 	}
 	if (r == 0) {
-		name_the_nameless(profile);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);
 	}
@@ -612,6 +670,7 @@ int seam_load_perf(struct seam_profile *profile,
 	free(l.build_ids.items);
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
+	seam_jit_sources_fini(&l.jit);
 	seam_tasks_fini(&l.tasks);
 	seam_perf_data_close(&l.data);
 	return r;

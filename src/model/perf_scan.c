@@ -6,12 +6,16 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/workers.h"
 #include "wire/perf_stream.h"
 
 /* A part smaller than this is not worth a thread. */
 #define MIN_PART_BYTES ((uint64_t)4 << 20)
+
+/* How much of the file is mapped in one go. */
+#define WINDOW_BYTES ((uint64_t)2 << 20)
 
 /* How many records in a row must look right to begin at a place. */
 #define RECORDS_TO_TRUST 32
@@ -76,6 +80,16 @@ static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
 				   core->n_chain);
 }
 
+static uint32_t key_of(struct seam_perf_scan *scan, int32_t pid, int32_t tid)
+{
+	if (tid == 0 || tid != scan->tid || pid != scan->pid) {
+		scan->key = seam_tasks_key(&scan->tasks, pid, tid);
+		scan->pid = pid;
+		scan->tid = tid;
+	}
+	return scan->key;
+}
+
 static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		       uint32_t event, const struct seam_perf_core *core)
 {
@@ -83,21 +97,21 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		&scan->data->events.items[event].attr;
 	struct seam_samples *s = &scan->samples;
 	uint32_t chain = add_chain(scan, misc, core);
-	uint32_t key = seam_tasks_key(&scan->tasks, core->pid, core->tid);
+	uint32_t key = key_of(scan, core->pid, core->tid);
 	uint64_t weight = core->period;
 
-	if (chain == SEAM_NONE || key == SEAM_NONE ||
-	    !seam_samples_reserve(s, 1)) {
-		scan->error = -ENOMEM;
-		return;
-	}
 	if (!(attr->sample_type & PERF_SAMPLE_PERIOD) && weight == 0)
 		weight = seam_perf_attr_has(attr, SEAM_PERF_ATTR_FREQ) ||
 			 attr->sample_period == 0 ? 1 : attr->sample_period;
+	if (chain == SEAM_NONE || key == SEAM_NONE ||
+	    !seam_samples_reserve(s, 1) ||
+	    !seam_samples_set_weight(s, s->n, weight)) {
+		scan->error = -ENOMEM;
+		return;
+	}
 	/* Without times, the order of the file is the order of events. */
 	s->time_ns[s->n] = attr->sample_type & PERF_SAMPLE_TIME ? core->time :
 			   scan->n_records;
-	s->weight[s->n] = weight;
 	s->thread[s->n] = key;
 	s->stack[s->n] = chain;
 	s->cpu[s->n] = core->cpu < UINT16_MAX ? (uint16_t)core->cpu :
@@ -231,14 +245,35 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 	free(chain);
 }
 
+static uint32_t event_of(struct seam_perf_scan *scan,
+			 const struct seam_perf_record *record)
+{
+	const struct seam_perf_data *data = scan->data;
+	const struct seam_perf_event *first = &data->events.items[0];
+	uint64_t id = 0;
+
+	if (data->events.n == 1)
+		return 0;
+	/* All events have their id at the same place: see peek_id(). */
+	if (first->layout.is_usable &&
+	    record->payload.size >= first->layout.fixed_bytes)
+		id = seam_perf_layout_u64(record->payload.data,
+					  first->layout.id, 0);
+	else
+		id = seam_perf_sample_peek_id(&first->attr, data->endian,
+					      record->payload);
+	if (id == 0 || id != scan->id) {
+		scan->event = seam_perf_data_event(data, id);
+		scan->id = id;
+	}
+	return scan->event;
+}
+
 static void take_sample(struct seam_perf_scan *scan,
 			const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = scan->data;
-	uint64_t id = data->events.n == 1 ? 0 :
-		seam_perf_sample_peek_id(&data->events.items[0].attr,
-					 data->endian, record->payload);
-	uint32_t event = seam_perf_data_event(data, id);
+	uint32_t event = event_of(scan, record);
 	struct seam_perf_core core;
 
 	if (event == SEAM_NONE)
@@ -304,12 +339,23 @@ static void set_aside(struct seam_perf_scan *scan,
 
 /* -- the walk ----------------------------------------------------------- */
 
+/* Have the next window of the file at hand; returns where it ends. */
+static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
+{
+	uint64_t left = scan->end > from ? scan->end - from : 0;
+	uint64_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+
+	seam_file_prepare((struct seam_bytes) { scan->bytes.data + from,
+						size });
+	return from + WINDOW_BYTES;
+}
+
 static void scan_part(struct seam_perf_scan *scan,
 		      struct seam_progress *progress)
 {
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
-	uint64_t told = scan->begin;
+	uint64_t told = scan->begin, prepared = scan->begin;
 	int r = 0;
 
 	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
@@ -322,6 +368,8 @@ static void scan_part(struct seam_perf_scan *scan,
 			take_sample(scan, &record);
 		else if (is_wanted(record.type))
 			set_aside(scan, &record, stream.unpacked != NULL);
+		if (stream.pos >= prepared)
+			prepared = prepare(scan, prepared);
 		if (stream.pos - told > (1 << 20)) {
 			seam_progress_step(progress, stream.pos - told);
 			told = stream.pos;

@@ -35,6 +35,12 @@ struct seam_perf_scan {
 	uint64_t limit;				/* where all records end */
 	uint64_t stop;				/* where reading stopped */
 	uint64_t now;				/* time of the last sample */
+
+	/* The last sample's, because the next is often the same: */
+	int32_t pid, tid;
+	uint32_t key;				/* of these; valid if tid */
+	uint64_t id;
+	uint32_t event;				/* of this id; valid if id */
 	struct seam_samples samples;		/* thread: task key; stack: chain */
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */

@@ -53,14 +53,42 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(caps); i++)
 		caps[i] = s->cap;
 	if (!grow(&s->time_ns, &caps[0], need, sizeof(*s->time_ns)) ||
-	    !grow(&s->weight, &caps[1], need, sizeof(*s->weight)) ||
-	    !grow(&s->thread, &caps[2], need, sizeof(*s->thread)) ||
-	    !grow(&s->comm, &caps[3], need, sizeof(*s->comm)) ||
-	    !grow(&s->stack, &caps[4], need, sizeof(*s->stack)) ||
-	    !grow(&s->cpu, &caps[5], need, sizeof(*s->cpu)) ||
-	    !grow(&s->event, &caps[6], need, sizeof(*s->event)))
+	    !grow(&s->thread, &caps[1], need, sizeof(*s->thread)) ||
+	    !grow(&s->stack, &caps[2], need, sizeof(*s->stack)) ||
+	    !grow(&s->cpu, &caps[3], need, sizeof(*s->cpu)) ||
+	    !grow(&s->event, &caps[4], need, sizeof(*s->event)) ||
+	    (s->weight && !grow(&s->weight, &caps[5], need,
+				sizeof(*s->weight))) ||
+	    (s->comm && !grow(&s->comm, &caps[6], need, sizeof(*s->comm))))
 		return false;
 	s->cap = caps[0];
+	return true;
+}
+
+bool seam_samples_split_weight(struct seam_samples *s, size_t i,
+			       uint64_t weight)
+{
+	s->weight = malloc(s->cap * sizeof(*s->weight));
+	if (!s->weight)
+		return false;
+	for (size_t k = 0; k < i; k++)
+		s->weight[k] = s->same_weight;
+	s->weight[i] = weight;
+	return true;
+}
+
+bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
+			     uint32_t comm)
+{
+	struct seam_samples *s = &profile->samples;
+	uint32_t *comms = malloc(s->cap * sizeof(*comms));
+
+	if (!comms)
+		return false;
+	for (size_t k = 0; k < i; k++)
+		comms[k] = seam_samples_comm(profile, k);
+	comms[i] = comm;
+	s->comm = comms;
 	return true;
 }
 

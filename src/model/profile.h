@@ -88,18 +88,20 @@ struct seam_event {
 };
 
 /*
- * Samples, in the order of their file.  A name changes over a thread's life;
- * comm is the one it had at the sample.
+ * Samples, in the order of their file.  Two columns are there only where
+ * they say something: weights that differ, and names that a thread had before
+ * its last one; ask for them with seam_samples_weight() and _comm().
  */
 struct seam_samples {
 	size_t n, cap;
 	uint64_t *time_ns;
-	uint64_t *weight;	/* the period: how much it stands for */
 	uint32_t *thread;
-	uint32_t *comm;		/* string */
 	uint32_t *stack;
 	uint16_t *cpu;		/* UINT16_MAX when not known */
 	uint16_t *event;
+	uint64_t *weight;	/* NULL: all are same_weight */
+	uint64_t same_weight;
+	uint32_t *comm;		/* string; NULL: all are their thread's name */
 };
 
 /* Calls with their exact ends, ordered by (thread, begin). */
@@ -147,6 +149,22 @@ void seam_profile_fini(struct seam_profile *profile);
 
 /* Room for @extra more samples in all columns; false when memory ran out. */
 bool seam_samples_reserve(struct seam_samples *samples, size_t extra);
+
+/*
+ * Set what sample @i of the columns weighs, or was called (0: as its thread
+ * is).  @i may be n, where there is room; the samples before it have been
+ * set.  False when memory ran out.
+ */
+static inline bool seam_samples_set_weight(struct seam_samples *samples,
+					   size_t i, uint64_t weight);
+static inline bool seam_samples_set_comm(struct seam_profile *profile,
+					 size_t i, uint32_t comm);
+
+/* The first one that differs: the column is made. */
+bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
+			       uint64_t weight);
+bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
+			     uint32_t comm);
 void seam_samples_fini(struct seam_samples *samples);
 
 /*
@@ -170,6 +188,48 @@ void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
 
 /* All records lost, by any cause. */
 uint64_t seam_profile_n_lost(const struct seam_profile *profile);
+
+/* How much sample @i stands for: its period. */
+static inline uint64_t seam_samples_weight(const struct seam_samples *samples,
+					   size_t i)
+{
+	return samples->weight ? samples->weight[i] : samples->same_weight;
+}
+
+/* What the thread of sample @i was called then: a string. */
+static inline uint32_t seam_samples_comm(const struct seam_profile *profile,
+					 size_t i)
+{
+	const struct seam_samples *samples = &profile->samples;
+
+	return samples->comm ? samples->comm[i] :
+	       profile->threads.items[samples->thread[i]].name;
+}
+
+static inline bool seam_samples_set_weight(struct seam_samples *samples,
+					   size_t i, uint64_t weight)
+{
+	if (samples->weight)
+		samples->weight[i] = weight;
+	else if (i == 0)
+		samples->same_weight = weight;
+	else if (weight != samples->same_weight)
+		return seam_samples_split_weight(samples, i, weight);
+	return true;
+}
+
+static inline bool seam_samples_set_comm(struct seam_profile *profile,
+					 size_t i, uint32_t comm)
+{
+	struct seam_samples *samples = &profile->samples;
+	uint32_t name = profile->threads.items[samples->thread[i]].name;
+
+	if (samples->comm)
+		samples->comm[i] = comm ? comm : name;
+	else if (comm && comm != name)
+		return seam_samples_split_comm(profile, i, comm);
+	return true;
+}
 
 static inline const char *seam_profile_text(const struct seam_profile *profile,
 					    uint32_t string)

@@ -56,16 +56,14 @@ int seam_recording_open(struct seam_recording *recording, const char *path,
 			struct seam_err *err)
 {
 	struct stat st;
-	int r;
 
 	*recording = (struct seam_recording) { 0 };
 	if (!path)
 		path = SEAM_LOAD_DEFAULT;
+	recording->path = path;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		r = open_folder(recording, path, err);
-	else
-		r = seam_file_open(&recording->data, path, err);
-	return r < 0 ? seam_err_add(err, r, "cannot open '%s'", path) : 0;
+		return open_folder(recording, path, err);
+	return seam_file_open(&recording->data, path, err);
 }
 
 void seam_recording_close(struct seam_recording *recording)

@@ -19,14 +19,15 @@ struct seam_recording {
 	struct seam_file data;
 	struct seam_file parts[SEAM_RECORDING_PARTS];
 	size_t n_parts;
-	const char *folder;		/* borrowed; NULL for a file alone */
+	const char *path;		/* as given; borrowed */
+	const char *folder;		/* the same, NULL for a file alone */
 	struct seam_manifest manifest;	/* zeroed where there is none */
 	struct seam_err bad_manifest;	/* code 0, or why it is not used */
 };
 
 /*
  * Open @path (NULL: SEAM_LOAD_DEFAULT), which must outlive the recording.  0, or
- * -errno with the chain of causes; to be closed in either case.
+ * -errno with the reason; to be closed in either case.
  */
 int seam_recording_open(struct seam_recording *recording, const char *path,
 			struct seam_err *err);

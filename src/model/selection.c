@@ -191,7 +191,7 @@ static int find_thread(struct seam_selected *s, const char *word,
 	}
 	for (size_t i = 0; i < profile->samples.n && !found; i++)
 		found = s->comm != SEAM_NONE &&
-			profile->samples.comm[i] == s->comm;
+			seam_samples_comm(profile, i) == s->comm;
 	if (found)
 		return 0;
 	return seam_err_set(err, -EINVAL, "cannot select the thread '%s': "

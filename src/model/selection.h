@@ -20,7 +20,7 @@ struct seam_selection {
 	uint64_t to_ns;		/* first time that no longer counts */
 	const char *thread;	/* tid in digits, or a name; NULL: all */
 	const char *event;	/* event name; NULL: all */
-	unsigned int layers;	/* bit 1 << layer; others' frames are left out */
+	unsigned int layers;	/* bit 1 << layer; other frames are left out */
 	bool no_inline;		/* leave inlined frames out */
 };
 
@@ -94,7 +94,7 @@ static inline bool seam_selected_has(const struct seam_selected *s, size_t i)
 	if (s->event != SEAM_NONE && samples->event[i] != s->event)
 		return false;
 	if (s->threads && !s->threads[samples->thread[i]] &&
-	    samples->comm[i] != s->comm)
+	    seam_samples_comm(s->profile, i) != s->comm)
 		return false;
 	return !s->skips_empty || seam_selected_stack(s, i) != 0;
 }

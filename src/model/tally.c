@@ -30,7 +30,7 @@ static uint32_t group_of(const struct pass *p, size_t sample)
 	case SEAM_GROUP_NONE:
 		break;
 	case SEAM_GROUP_COMM:
-		return profile->samples.comm[sample];
+		return seam_samples_comm(profile, sample);
 	case SEAM_GROUP_THREAD:
 		return thread;
 	case SEAM_GROUP_PROCESS:
@@ -76,7 +76,7 @@ static int count(struct pass *p, size_t sample)
 	}
 	p->tallies->items[id].samples++;
 	p->tallies->items[id].weight +=
-		p->selected->profile->samples.weight[sample];
+		seam_samples_weight(&p->selected->profile->samples, sample);
 	return 0;
 }
 

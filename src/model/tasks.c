@@ -95,21 +95,24 @@ static int add_name(struct seam_tasks *tasks, struct seam_profile *profile,
 	return 0;
 }
 
+/* Room in both tables first: they have to stay of one length. */
 static uint32_t add_process(struct seam_tasks *tasks,
 			    struct seam_profile *profile, int32_t pid,
 			    uint64_t time_ns)
 {
-	struct seam_process *slot = SEAM_ARRAY_PUSH(&profile->processes);
-	uint32_t *space = slot ? SEAM_ARRAY_PUSH(&tasks->process_spaces) : NULL;
+	uint32_t space;
 
-	if (!space)
+	if (!SEAM_ARRAY_RESERVE(&profile->processes, 1) ||
+	    !SEAM_ARRAY_RESERVE(&tasks->process_spaces, 1))
 		return SEAM_NONE;
-	*slot = (struct seam_process) {
+	space = seam_spaces_add(&tasks->spaces);
+	if (space == SEAM_NONE)
+		return SEAM_NONE;
+	*SEAM_ARRAY_PUSH(&tasks->process_spaces) = space;
+	*SEAM_ARRAY_PUSH(&profile->processes) = (struct seam_process) {
 		.pid = pid, .start_ns = time_ns, .end_ns = UINT64_MAX,
 	};
-	*space = seam_spaces_add(&tasks->spaces);
-	return *space == SEAM_NONE ? SEAM_NONE :
-	       (uint32_t)(profile->processes.n - 1);
+	return (uint32_t)(profile->processes.n - 1);
 }
 
 /* A thread of @process begins; its key gets a new life. */
@@ -119,18 +122,18 @@ static struct seam_life *add_thread(struct seam_tasks *tasks,
 				    uint64_t time_ns)
 {
 	struct seam_task *task = &tasks->keys.items[key];
-	struct seam_thread *thread = SEAM_ARRAY_PUSH(&profile->threads);
-	struct seam_thread_names *names =
-		thread ? SEAM_ARRAY_PUSH(&tasks->names) : NULL;
-	struct seam_life *life = names ? SEAM_ARRAY_PUSH(&task->lives) : NULL;
+	struct seam_life *life;
 
-	if (!life)
+	if (!SEAM_ARRAY_RESERVE(&profile->threads, 1) ||
+	    !SEAM_ARRAY_RESERVE(&tasks->names, 1) ||
+	    !SEAM_ARRAY_RESERVE(&task->lives, 1))
 		return NULL;
-	*names = (struct seam_thread_names) { 0 };
-	*thread = (struct seam_thread) {
+	*SEAM_ARRAY_PUSH(&tasks->names) = (struct seam_thread_names) { 0 };
+	*SEAM_ARRAY_PUSH(&profile->threads) = (struct seam_thread) {
 		.process = process, .tid = task->tid, .start_ns = time_ns,
 		.end_ns = UINT64_MAX,
 	};
+	life = SEAM_ARRAY_PUSH(&task->lives);
 	*life = (struct seam_life) {
 		.from_ns = time_ns,
 		.thread = (uint32_t)(profile->threads.n - 1),
@@ -198,12 +201,13 @@ static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 		current_thread(tasks, profile, c->ppid, c->ptid, c->time_ns);
 	struct seam_life *child = key == SEAM_NONE ? NULL :
 				  last_life(tasks, key);
-	uint32_t process, parent_thread, parent_space;
+	uint32_t process, parent_thread, parent_space, parent_name;
 
 	if (key == SEAM_NONE || !parent)
 		return -ENOMEM;
 	parent_thread = parent->thread;
 	parent_space = parent->space;
+	parent_name = profile->threads.items[parent_thread].name;
 	/* Described at the start of the recording already: nothing new. */
 	if (is_alive(profile, child) && c->time_ns == 0)
 		return 0;
@@ -222,8 +226,7 @@ static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 	}
 	child = add_thread(tasks, profile, process, key, c->time_ns);
 	return child ? add_name(tasks, profile, child->thread, c->time_ns,
-				seam_tasks_name(tasks, parent_thread,
-						c->time_ns)) : -ENOMEM;
+				parent_name) : -ENOMEM;
 }
 
 static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
@@ -295,16 +298,17 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 
 /*
  * Of @n elements of @size bytes that begin with their from_ns, the last that
- * is true at @time; the first when @time is before all.  @n is not 0.
+ * is true at @time; the first when @time is before all.  @n is not 0.  The
+ * span in which that is the answer is narrowed to what these elements say.
  */
 static size_t last_since(const void *items, size_t n, size_t size,
-			 uint64_t time_ns)
+			 uint64_t time_ns, struct seam_who *who)
 {
 	size_t low = 1, high = n;
+	uint64_t from_ns;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		uint64_t from_ns;
 
 		memcpy(&from_ns, (const char *)items + mid * size,
 		       sizeof(from_ns));
@@ -313,29 +317,36 @@ static size_t last_since(const void *items, size_t n, size_t size,
 		else
 			high = mid;
 	}
+	memcpy(&from_ns, (const char *)items + (low - 1) * size,
+	       sizeof(from_ns));
+	if (low > 1 && from_ns > who->from_ns)
+		who->from_ns = from_ns;
+	if (low < n) {
+		memcpy(&from_ns, (const char *)items + low * size,
+		       sizeof(from_ns));
+		if (from_ns < who->to_ns)
+			who->to_ns = from_ns;
+	}
 	return low - 1;
 }
 
-const struct seam_life *seam_tasks_at(const struct seam_tasks *tasks,
-				      uint32_t key, uint64_t time_ns)
+struct seam_who seam_tasks_who(const struct seam_tasks *tasks, uint32_t key,
+			       uint64_t time_ns)
 {
 	const struct seam_task *task = &tasks->keys.items[key];
+	struct seam_who who = { .key = key, .to_ns = UINT64_MAX };
+	const struct seam_life *life = &task->lives.items[last_since(
+		task->lives.items, task->lives.n, sizeof(*life), time_ns,
+		&who)];
+	const struct seam_thread_names *t = &tasks->names.items[life->thread];
 
-	return &task->lives.items[last_since(task->lives.items, task->lives.n,
-					     sizeof(*task->lives.items),
-					     time_ns)];
-}
-
-uint32_t seam_tasks_name(const struct seam_tasks *tasks, uint32_t thread,
-			 uint64_t time_ns)
-{
-	const struct seam_thread_names *t = &tasks->names.items[thread];
-
-	if (t->since.n == 0)
-		return 0;
-	return t->since.items[last_since(t->since.items, t->since.n,
-					 sizeof(*t->since.items),
-					 time_ns)].name;
+	who.thread = life->thread;
+	who.space = life->space;
+	if (t->since.n)
+		who.name = t->since.items[last_since(t->since.items,
+			t->since.n, sizeof(*t->since.items), time_ns,
+			&who)].name;
+	return who;
 }
 
 void seam_tasks_fini(struct seam_tasks *tasks)

@@ -81,13 +81,28 @@ int seam_tasks_change(struct seam_tasks *tasks,
  */
 int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile);
 
-/* The life of @key at @time: the last that began by then, or the first. */
-const struct seam_life *seam_tasks_at(const struct seam_tasks *tasks,
-				      uint32_t key, uint64_t time_ns);
+/* Who a task key means, and from when to when nothing of that changes. */
+struct seam_who {
+	uint32_t key;
+	uint32_t thread;	/* of the profile */
+	uint32_t space;		/* of spaces */
+	uint32_t name;		/* string: what the thread was called */
+	uint64_t from_ns, to_ns;
+};
 
-/* The name of a thread of the profile at @time, a string of the profile. */
-uint32_t seam_tasks_name(const struct seam_tasks *tasks, uint32_t thread,
-			 uint64_t time_ns);
+/*
+ * Who @key is at @time: the last life that began by then, or the first.
+ * Millions of samples ask; keep the answer while seam_who_holds().
+ */
+struct seam_who seam_tasks_who(const struct seam_tasks *tasks, uint32_t key,
+			       uint64_t time_ns);
+
+static inline bool seam_who_holds(const struct seam_who *who, uint32_t key,
+				  uint64_t time_ns)
+{
+	return who->key == key && who->from_ns <= time_ns &&
+	       time_ns < who->to_ns;
+}
 
 void seam_tasks_fini(struct seam_tasks *tasks);
 

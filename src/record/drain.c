@@ -156,7 +156,7 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 		.type = SEAM_PERF_FINISHED_ROUND, .size = sizeof(end),
 	};
 	uint64_t before = d->writer->data_bytes;
-	uint64_t records = count_records(d);
+	uint64_t records = count_records(d), samples = d->n_samples;
 	size_t n = gather(d);
 	int r = 0;
 
@@ -165,17 +165,20 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 		r = seam_perf_writer_append(d->writer, d->pieces, n, err);
 		d->n_rounds++;
 	}
-	if (r < 0)
+	if (r < 0) {
 		d->n_unwritten += count_records(d) - records;
+		d->n_samples = samples;
+	}
 	release(d);
 	return r < 0 ? r : (ssize_t)(d->writer->data_bytes - before);
 }
 
 void seam_drain_discard(struct seam_drain *d)
 {
-	uint64_t records = count_records(d);
+	uint64_t records = count_records(d), samples = d->n_samples;
 
 	gather(d);
 	release(d);
+	d->n_samples = samples;
 	d->n_unwritten += count_records(d) - records;
 }

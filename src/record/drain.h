@@ -32,7 +32,7 @@ struct seam_drain {
 	uint8_t *scratch;		/* for a record that wraps */
 
 	uint64_t n_rounds;
-	uint64_t n_samples;
+	uint64_t n_samples;		/* in the file */
 	uint64_t n_sideband;		/* names, mappings, births and deaths */
 	uint64_t n_kernel_samples;	/* taken while the kernel ran */
 	uint64_t n_throttled;		/* THROTTLE records */

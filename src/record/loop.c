@@ -48,8 +48,10 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 	return add(loop, loop->signals, err);
 }
 
-void seam_loop_ignore_write_signals(void)
+void seam_loop_take_signals(void)
 {
+	/* left ignored, as some parents do, it keeps the status from us */
+	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 }
@@ -108,8 +110,9 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			news |= SEAM_LOOP_GONE;
 		else
 			news |= SEAM_LOOP_RINGS;
-		/* The last task of an event is gone: it would be told for ever. */
-		if (fd == loop->process || events[i].events & EPOLLHUP)
+		/* Told once; it would be told for ever. */
+		if (fd == loop->process ||
+		    events[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}
 	return news;

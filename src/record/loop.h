@@ -39,9 +39,10 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err);
 
 /*
  * From here on a closed pipe or a limit on file sizes is an error of the
- * write and no signal.  After fork(): a command must not inherit it.
+ * write and no signal, and a child's end is told whatever our parent thought
+ * of that.  After fork(): a command must not inherit it.
  */
-void seam_loop_ignore_write_signals(void);
+void seam_loop_take_signals(void);
 
 /* Wait for perf event @fd too. */
 int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err);

@@ -152,13 +152,14 @@ size_t seam_machine_pmus(struct seam_perf_pmu *pmus, size_t cap)
 	while (folder && n < cap && (e = readdir(folder))) {
 		char path[512], text[32];
 
-		if (e->d_name[0] == '.' ||
-		    strlen(e->d_name) >= sizeof(pmus->name))
+		size_t length = strlen(e->d_name);
+
+		if (e->d_name[0] == '.' || length >= sizeof(pmus->name))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s/type", root, e->d_name);
 		seam_machine_text(path, text, sizeof(text));
 		pmus[n].type = (uint32_t)strtoul(text, NULL, 10);
-		snprintf(pmus[n].name, sizeof(pmus[n].name), "%s", e->d_name);
+		memcpy(pmus[n].name, e->d_name, length + 1);
 		n++;
 	}
 	if (folder)

@@ -22,7 +22,7 @@ struct seam_probe {
 	const char *title;	/* for people */
 	enum seam_verdict verdict;
 	char found[200];	/* what was found; may be "" */
-	char remedy[240];	/* what would change it; "" when nothing would */
+	char remedy[240];	/* what would change it; "" where nothing can */
 };
 
 /* "yes", "limited", "no" */

@@ -13,22 +13,15 @@
  */
 #include "record/record.h"
 
-#include "base/array.h"
 #include "base/clock.h"
-#include "record/bundle.h"
-#include "record/child.h"
-#include "record/drain.h"
-#include "record/info.h"
-#include "record/keep.h"
-#include "record/loop.h"
+#include "record/recording.h"
 #include "record/synth.h"
-#include "wire/manifest.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/utsname.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,29 +35,9 @@ enum {
 	LONGEST_WAIT_MS = 256,
 };
 
-struct session {
-	const struct seam_record_options *options;
-	struct seam_record_result *result;
-
-	struct seam_loop loop;
-	struct seam_child child;
-	struct seam_bundle bundle;
-	SEAM_ARRAY(struct seam_event) events;	/* the side-band's last */
-	struct seam_sources sources;
-	struct seam_perf_event *described;	/* events, with their ids */
-	uint64_t *ids;				/* of all sources, by event */
-
-	int data;			/* the file; -1: none */
-	struct seam_perf_writer writer;
-	struct seam_drain drain;
-	struct seam_keep keep;		/* mapped files */
-	struct seam_running_kernel kernel;
-	uint64_t hz;			/* of samples; 0: by period */
-	uint64_t start_ns, start_wall_ns;
-};
-
 __attribute__((format(printf, 3, 4)))
-static void note(const struct session *s, bool verbose, const char *fmt, ...)
+static void note(const struct seam_recording *s, bool verbose,
+		 const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -79,7 +52,7 @@ static void note(const struct session *s, bool verbose, const char *fmt, ...)
 
 /* --- prepare --- */
 
-static int add_event(struct session *s, const char *text, size_t size,
+static int add_event(struct seam_recording *s, const char *text, size_t size,
 		     struct seam_err *err)
 {
 	struct seam_event *event = SEAM_ARRAY_PUSH(&s->events);
@@ -89,7 +62,8 @@ static int add_event(struct session *s, const char *text, size_t size,
 	return seam_event_parse(event, text, size, err);
 }
 
-static int add_list(struct session *s, const char *list, struct seam_err *err)
+static int add_list(struct seam_recording *s, const char *list,
+		    struct seam_err *err)
 {
 	int r;
 
@@ -102,7 +76,7 @@ static int add_list(struct session *s, const char *list, struct seam_err *err)
 	return r;
 }
 
-static uint64_t frequency(const struct session *s)
+static uint64_t frequency(const struct seam_recording *s)
 {
 	uint64_t wanted = s->options->frequency_hz;
 	long most = seam_machine_sysctl("perf_event_max_sample_rate", 100000);
@@ -116,7 +90,7 @@ static uint64_t frequency(const struct session *s)
 	return (uint64_t)most;
 }
 
-static void set_rate(const struct session *s, struct seam_event *event)
+static void set_rate(const struct seam_recording *s, struct seam_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
 
@@ -134,7 +108,7 @@ static void set_rate(const struct session *s, struct seam_event *event)
 }
 
 /* @otherwise: what to sample when the user has not said; or NULL. */
-static int list_events(struct session *s, const char *otherwise,
+static int list_events(struct seam_recording *s, const char *otherwise,
 		       struct seam_err *err)
 {
 	struct seam_event *sideband;
@@ -156,7 +130,7 @@ static int list_events(struct session *s, const char *otherwise,
 	return 0;
 }
 
-static int list_threads(struct session *s, struct seam_err *err)
+static int list_threads(struct seam_recording *s, struct seam_err *err)
 {
 	int *slot;
 
@@ -170,7 +144,7 @@ static int list_threads(struct session *s, struct seam_err *err)
 	return 0;
 }
 
-static int open_sources(struct session *s, const char *otherwise,
+static int open_sources(struct seam_recording *s, const char *otherwise,
 			struct seam_err *err)
 {
 	int r = list_events(s, otherwise, err);
@@ -192,7 +166,7 @@ static int open_sources(struct session *s, const char *otherwise,
 }
 
 /* cycles where the machine has them, else the clock that every one has. */
-static int open_what_there_is(struct session *s, struct seam_err *err)
+static int open_what_there_is(struct seam_recording *s, struct seam_err *err)
 {
 	int r = open_sources(s, "cycles:P", err);
 
@@ -205,7 +179,7 @@ static int open_what_there_is(struct session *s, struct seam_err *err)
 	return r;
 }
 
-static void tell_what_is_left_out(const struct session *s)
+static void tell_what_is_left_out(const struct seam_recording *s)
 {
 	unsigned int out = s->sources.left_out;
 
@@ -229,14 +203,27 @@ static void tell_what_is_left_out(const struct session *s)
 		     "Linux 6.0");
 }
 
-static int prepare(struct session *s, struct seam_err *err)
+/* All the descriptors that we may have; the command keeps what it had. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int prepare(struct seam_recording *s, struct seam_err *err)
 {
 	int r = seam_loop_init(&s->loop, err);
 
 	if (r == 0 && s->options->command)
 		r = seam_child_prepare(&s->child, s->options->command,
 				       &s->loop.old_mask, err);
-	seam_loop_ignore_write_signals();
+	/* From here on nothing is the command's any more. */
+	seam_loop_take_signals();
+	raise_descriptors();
 	s->hz = s->options->period ? 0 : frequency(s);
 	if (r == 0)
 		r = open_what_there_is(s, err);
@@ -250,7 +237,7 @@ static int prepare(struct session *s, struct seam_err *err)
 /* --- begin --- */
 
 /* Say for each event which ids its records carry. */
-static int describe_events(struct session *s, struct seam_err *err)
+static int describe_events(struct seam_recording *s, struct seam_err *err)
 {
 	size_t n_ids = 0;
 
@@ -273,7 +260,7 @@ static int describe_events(struct session *s, struct seam_err *err)
 	return 0;
 }
 
-static int append(struct session *s, struct seam_synth *synth,
+static int append(struct seam_recording *s, struct seam_synth *synth,
 		  struct seam_err *err)
 {
 	struct iovec piece = {
@@ -288,7 +275,7 @@ static int append(struct session *s, struct seam_synth *synth,
 }
 
 /* What stands before the first event: the kernel, and who is there. */
-static int write_what_stands(struct session *s, struct seam_err *err)
+static int write_what_stands(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_synth synth = { .id = s->ids[s->sources.n - 1] };
 	char name[64];
@@ -306,15 +293,12 @@ static int write_what_stands(struct session *s, struct seam_err *err)
 	return append(s, &synth, err);
 }
 
-static int write_manifest(struct session *s, bool complete,
-			  struct seam_err *err);
-
 static void see_sideband(void *context, const struct seam_ring_header *record)
 {
 	seam_keep_see(context, record);
 }
 
-static int begin(struct session *s, struct seam_err *err)
+static int begin(struct seam_recording *s, struct seam_err *err)
 {
 	struct timespec wall;
 	int r = seam_bundle_create(&s->bundle, s->options->output, err);
@@ -339,7 +323,11 @@ static int begin(struct session *s, struct seam_err *err)
 	if (r == 0)
 		r = seam_bundle_publish(&s->bundle, "data", err);
 	if (r == 0)
-		r = write_manifest(s, false, err);
+		r = seam_recording_reserve_manifest(s, err);
+	if (r == 0)
+		r = seam_recording_write_manifest(s, false, err);
+	if (r == 0)
+		r = seam_recording_reserve_manifest(s, err);
 	s->drain.sources = &s->sources;
 	s->drain.writer = &s->writer;
 	s->drain.on_sideband = see_sideband;
@@ -351,7 +339,7 @@ static int begin(struct session *s, struct seam_err *err)
 
 /* --- run --- */
 
-static int drain(struct session *s, struct seam_err *err)
+static int drain(struct seam_recording *s, struct seam_err *err)
 {
 	ssize_t r;
 
@@ -368,7 +356,7 @@ static int drain(struct session *s, struct seam_err *err)
 }
 
 /* True when the command has ended. */
-static bool reap(struct session *s)
+static bool reap(struct seam_recording *s)
 {
 	int status;
 
@@ -384,7 +372,7 @@ static bool reap(struct session *s)
  * command, which has got it from the terminal or gets it from us, and the
  * recording ends with it; a second one does not wait any longer.
  */
-static bool ends_on_signal(struct session *s,
+static bool ends_on_signal(struct seam_recording *s,
 			   const struct seam_loop_signal *signal)
 {
 	bool first = s->result->signal == 0;
@@ -404,7 +392,7 @@ static int next_wait_ms(int wait_ms, bool saw_sideband)
 	return wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
 }
 
-static int run(struct session *s, struct seam_err *err)
+static int run(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
@@ -437,7 +425,7 @@ static int run(struct session *s, struct seam_err *err)
  * Loss is told by a LOST record in front of the next record that fits; what
  * no record follows is only in the kernel's counts, which are exact.
  */
-static int write_losses(struct session *s, struct seam_err *err)
+static int write_losses(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_synth synth = { 0 };
 	uint64_t now_ns = seam_clock_ns();
@@ -463,136 +451,11 @@ static int write_losses(struct session *s, struct seam_err *err)
 	return append(s, &synth, err);
 }
 
-static int write_features(struct session *s, struct seam_err *err)
-{
-	struct seam_perf_features features;
-	struct seam_info info = {
-		.kernel = &s->kernel,
-		.events = s->described,
-		.n_events = s->events.n,
-		.words = s->options->words,
-		.n_words = s->options->n_words,
-		.n_cpus = (uint32_t)s->sources.cpus.n,
-		.first_ns = s->drain.first_ns,
-		.last_ns = s->drain.last_ns,
-		.start_wall_ns = s->start_wall_ns,
-		.start_ns = s->start_ns,
-	};
-	int r;
-
-	seam_info_features(&info, &features);
-	r = seam_perf_writer_finish(&s->writer, &features, err);
-	seam_perf_features_fini(&features);
-	return r;
-}
-
-static size_t list_left_out(const struct session *s, const char **names)
-{
-	size_t n = 0;
-
-	for (int i = 0; seam_left_out_name(i); i++)
-		if (s->sources.left_out >> i & 1)
-			names[n++] = seam_left_out_name(i);
-	return n;
-}
-
-static void list_rings(const struct session *s,
-		       struct seam_manifest_ring *out, uint64_t *n_bad_bytes)
-{
-	for (size_t i = 0; i < s->sources.n_rings; i++) {
-		const struct seam_source_ring *ring = &s->sources.rings[i];
-
-		out[i] = (struct seam_manifest_ring) {
-			.cpu = (uint32_t)ring->cpu,
-			.is_sideband = ring->is_sideband,
-			.size_bytes = ring->ring.size,
-			.n_records = ring->n_records,
-			.n_bytes = ring->n_bytes,
-			.n_lost = ring->n_lost,
-		};
-		*n_bad_bytes += ring->n_bad_bytes;
-	}
-}
-
-static struct seam_manifest describe(const struct session *s, bool complete)
-{
-	struct seam_manifest m = {
-		.version = "seam " SEAM_VERSION,
-		.complete = complete,
-		.words = s->options->words,
-		.n_words = s->options->n_words,
-		.boot_id = s->kernel.identity.boot_id,
-		.kernel_build_id_size = s->kernel.identity.build_id_size,
-		.kernel_text_addr = s->kernel.identity.text_addr,
-		.start_wall_ns = s->start_wall_ns,
-		.start_ns = s->start_ns,
-		.duration_ns = s->result->duration_ns,
-		.n_events = s->events.n,
-		.n_samples = s->drain.n_samples,
-		.n_throttled = s->drain.n_throttled,
-		.n_lost = s->result->n_lost,
-		.n_unwritten = s->drain.n_unwritten,
-		.n_rings = s->sources.n_rings,
-	};
-
-	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
-	       sizeof(m.kernel_build_id));
-	m.vdso_build_id_size = s->keep.vdso_build_id_size;
-	memcpy(m.vdso_build_id, s->keep.vdso_build_id,
-	       sizeof(m.vdso_build_id));
-	return m;
-}
-
-static int put_manifest(struct session *s, const struct seam_manifest *m,
-			struct seam_err *err)
-{
-	int fd = seam_bundle_file(&s->bundle, "meta.json", err);
-	int r = fd < 0 ? fd : seam_manifest_write(fd, m, err);
-
-	if (fd >= 0)
-		close(fd);
-	if (r == 0)
-		return seam_bundle_publish(&s->bundle, "meta.json", err);
-	seam_bundle_drop(&s->bundle, "meta.json");
-	return r;
-}
-
-static int write_manifest(struct session *s, bool complete,
-			  struct seam_err *err)
-{
-	struct seam_manifest m = describe(s, complete);
-	struct seam_manifest_ring *rings = calloc(s->sources.n_rings,
-						  sizeof(*rings));
-	const char **events = calloc(s->events.n, sizeof(*events));
-	const char *left_out[sizeof(s->sources.left_out) * 8];
-	struct utsname host;
-	int r = -ENOMEM;
-
-	if (rings && events && uname(&host) == 0) {
-		m.host = host.nodename;
-		m.release = host.release;
-		m.arch = host.machine;
-		for (size_t i = 0; i < s->events.n; i++)
-			events[i] = s->events.items[i].name;
-		m.events = events;
-		m.left_out = left_out;
-		m.n_left_out = list_left_out(s, left_out);
-		list_rings(s, rings, &m.n_bad_bytes);
-		m.rings = rings;
-		r = put_manifest(s, &m, err);
-	} else {
-		seam_err_set(err, r, "out of memory");
-	}
-	free(rings);
-	free(events);
-	return r;
-}
-
 /*
  * What symbols will be looked up in: the kernel's, which a reboot renames,
  * and files that no path leads to.
  */
-static void keep_symbols(struct session *s)
+static void keep_symbols(struct seam_recording *s)
 {
 	struct seam_err err = { 0 };
 
@@ -620,18 +483,18 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
-static int finish(struct session *s, int r, struct seam_err *err)
+static int finish(struct seam_recording *s, int r, struct seam_err *err)
 {
-	struct seam_err *unless_failed = r < 0 ? NULL : err;
-
 	seam_sources_disable(&s->sources);
-	keep_first(&r, drain(s, unless_failed));
+	keep_first(&r, drain(s, r < 0 ? NULL : err));
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
-	keep_first(&r, write_features(s, r < 0 ? NULL : err));
+	keep_first(&r, seam_recording_write_features(s,
+						     r < 0 ? NULL : err));
 	if (!s->result->cut_short)
 		keep_symbols(s);
-	keep_first(&r, write_manifest(s, true, r < 0 ? NULL : err));
+	keep_first(&r, seam_recording_write_manifest(s, true,
+						     r < 0 ? NULL : err));
 	s->result->n_samples = s->drain.n_samples;
 	s->result->n_unwritten = s->drain.n_unwritten;
 	s->result->n_throttled = s->drain.n_throttled;
@@ -640,7 +503,7 @@ static int finish(struct session *s, int r, struct seam_err *err)
 	return r;
 }
 
-static void fini(struct session *s)
+static void fini(struct seam_recording *s)
 {
 	seam_drain_fini(&s->drain);
 	seam_keep_fini(&s->keep);
@@ -648,6 +511,8 @@ static void fini(struct session *s)
 	seam_child_close(&s->child);
 	if (s->data >= 0)
 		close(s->data);
+	if (s->meta >= 0)
+		close(s->meta);
 	seam_bundle_close(&s->bundle);
 	free(s->described);
 	free(s->ids);
@@ -658,8 +523,8 @@ static void fini(struct session *s)
 int seam_record(const struct seam_record_options *options,
 		struct seam_record_result *result, struct seam_err *err)
 {
-	struct session s = {
-		.options = options, .result = result, .data = -1,
+	struct seam_recording s = {
+		.options = options, .result = result, .data = -1, .meta = -1,
 		.bundle.dir = -1, .child = { .go = -1, .failure = -1 },
 	};
 	int r;

@@ -124,6 +124,9 @@ static const struct step {
 	bool (*take)(struct seam_sources *s, struct seam_event *event);
 } steps[] = {
 	{ EACCES, EPERM, SEAM_LEFT_OUT_KERNEL, leave_kernel_out },
+	/* less precise may need fewer rights, or exist where more does not */
+	{ EACCES, EPERM, 0, lower_precision },
+	{ ENOENT, ENODEV, 0, lower_precision },
 	{ EINVAL, EOPNOTSUPP, 0, lower_precision },
 	{ EINVAL, 0, SEAM_LEFT_OUT_LOST_COUNTS, leave_lost_counts_out },
 	{ EINVAL, E2BIG, SEAM_LEFT_OUT_BUILD_IDS, leave_build_ids_out },
@@ -156,18 +159,6 @@ static bool step_down(struct seam_sources *s, struct seam_event *event,
 	return false;
 }
 
-/* All the descriptors that we may have.  False when that was so already. */
-static bool raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
-	    limit.rlim_cur >= limit.rlim_max)
-		return false;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
 static int open_one(struct seam_sources *s, struct seam_event *event, int tid,
 		    int cpu)
 {
@@ -177,8 +168,6 @@ static int open_one(struct seam_sources *s, struct seam_event *event, int tid,
 
 		if (fd >= 0)
 			return fd;
-		if (errno == EMFILE && raise_descriptors())
-			continue;
 		if (errno != EINTR && !step_down(s, event, errno))
 			return -errno;
 	}

@@ -32,7 +32,8 @@ enum {
 /* Width of a character of 11.5 px, and the least room for a name. */
 static const double character_width = 6.95;
 static const double least_text_width = 3 * 6.95 + 7;
-#define GAP 0.7	/* between neighbours */
+#define GAP 0.7			/* between neighbours */
+#define LEAST_PERCENT 0.01	/* of the whole: narrower is not seen */
 
 /* Colours: a letter for CSS, a word for the legend. */
 enum look {
@@ -65,7 +66,7 @@ struct picture {
 	uint64_t *x;		/* by node: where it begins, in weight */
 	bool by_weight;
 	enum seam_unit unit;
-	uint64_t least;		/* weight of the smallest frame drawn */
+	bool *drawn;		/* by node; never without its caller */
 	size_t n_small;		/* frames that are not */
 	uint32_t rows;
 	bool used[N_LOOKS];
@@ -119,6 +120,55 @@ static int larger_first(const struct seam_node *a, const struct seam_node *b,
 	return rc ? rc : (a->key > b->key) - (a->key < b->key);
 }
 
+static int wider_first(const void *a, const void *b, void *context)
+{
+	const struct picture *p = context;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	uint64_t x = size_of(p, &p->tree.items[i]);
+	uint64_t y = size_of(p, &p->tree.items[k]);
+
+	return x != y ? (x < y ? 1 : -1) : (i > k) - (i < k);
+}
+
+/*
+ * Keep the widest.  No callee is wider than its caller, or has a smaller id,
+ * so what is kept is a tree.
+ */
+static int bound_frames(struct picture *p)
+{
+	uint32_t *ids = calloc(p->tree.n, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->tree.n; i++)
+		ids[i] = i;
+	qsort_r(ids, p->tree.n, sizeof(*ids), wider_first, p);
+	for (size_t i = SEAM_FLAMEGRAPH_FRAMES; i < p->tree.n; i++)
+		p->drawn[ids[i]] = false;
+	free(ids);
+	return 0;
+}
+
+/* Nothing without a width is drawn, but for the root. */
+static int choose_frames(struct picture *p)
+{
+	double percent = p->graph->min_percent;
+	double least = (percent < 0 ? LEAST_PERCENT : percent) / 100 *
+		       (double)size_of(p, &p->tree.items[0]);
+
+	p->drawn = calloc(p->tree.n, sizeof(*p->drawn));
+	if (!p->drawn)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->tree.n; i++) {
+		uint64_t size = size_of(p, &p->tree.items[i]);
+
+		p->drawn[i] = i == 0 || (size && (double)size >= least);
+	}
+	if (percent >= 0 || p->tree.n <= SEAM_FLAMEGRAPH_FRAMES)
+		return 0;
+	return bound_frames(p);
+}
+
 /* Where each frame begins, which are drawn, and what the legend needs. */
 static int lay_out(struct picture *p)
 {
@@ -130,7 +180,6 @@ static int lay_out(struct picture *p)
 		return -ENOMEM;
 	for (uint32_t i = 0; i != SEAM_NONE; i = next) {
 		uint64_t x = p->x[i];
-		bool drawn = size_of(p, &nodes[i]) >= p->least;
 
 		for (uint32_t c = nodes[i].first_child; c != SEAM_NONE;
 		     c = nodes[c].next_sibling) {
@@ -138,7 +187,7 @@ static int lay_out(struct picture *p)
 			x += size_of(p, &nodes[c]);
 		}
 		next = seam_tree_next(&p->tree, i, true);
-		if (!drawn) {
+		if (!p->drawn[i]) {
 			p->n_small++;
 			continue;
 		}
@@ -290,9 +339,9 @@ static void put_subtitle(const struct picture *p)
 	fputs(seam_summary_line(profile, root->samples, line, sizeof(line)),
 	      p->out);
 	if (p->n_small)
-		fprintf(p->out, "; %s frame%s under %g%% not drawn",
+		fprintf(p->out, "; %s narrow frame%s not drawn",
 			seam_format_count(n, p->n_small),
-			p->n_small == 1 ? "" : "s", p->graph->min_percent);
+			p->n_small == 1 ? "" : "s");
 	fputs("</text>\n", p->out);
 }
 
@@ -327,11 +376,9 @@ static void put_picture(struct picture *p)
 		"data-inverted=\"%d\">\n", MARGIN, TOP, ROW,
 		p->graph->inverted);
 	for (uint32_t i = 0; i != SEAM_NONE;) {
-		bool drawn = size_of(p, &p->tree.items[i]) >= p->least;
-
-		if (drawn)
+		if (p->drawn[i])
 			put_frame(p, i);
-		i = seam_tree_next(&p->tree, i, drawn);
+		i = seam_tree_next(&p->tree, i, p->drawn[i]);
 	}
 	fprintf(p->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
 		flamegraph_js);
@@ -361,21 +408,16 @@ int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out)
 		.graph = graph, .profile = graph->selected->profile,
 		.out = out,
 	};
-	double least;
 	int rc = make_tree(&p);
 
-	if (!rc) {
-		least = graph->min_percent / 100 *
-			(double)size_of(&p, &p.tree.items[0]);
-		/* Nothing without a width is drawn, but for the root. */
-		p.least = least > 1 ? (uint64_t)least : 1;
-		if (size_of(&p, &p.tree.items[0]) == 0)
-			p.least = 0;
+	if (!rc)
+		rc = choose_frames(&p);
+	if (!rc)
 		rc = lay_out(&p);
-	}
 	if (!rc)
 		put_picture(&p);
 	free(p.x);
+	free(p.drawn);
 	free(p.tree.items);
 	return rc;
 }

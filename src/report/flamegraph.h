@@ -20,9 +20,15 @@ struct seam_flamegraph {
 	const struct seam_selected *selected;
 	const char *title;
 	bool inverted;		/* root at the top: an icicle graph */
-	double min_percent;	/* narrower frames are not in the file; the */
-				/* subtitle says how many they are */
+	/*
+	 * Narrower frames are not in the file; the subtitle says how many
+	 * they are.  Negative: 0.01, or what keeps the file to the
+	 * SEAM_FLAMEGRAPH_FRAMES widest.
+	 */
+	double min_percent;
 };
+
+enum { SEAM_FLAMEGRAPH_FRAMES = 20000 };
 
 /* 0 or -ENOMEM; errors of the stream are the caller's to check. */
 int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out);

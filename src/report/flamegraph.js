@@ -45,8 +45,11 @@ function makeHtml(name, attributes, parent) {
 	return element;
 }
 
-/* The frames, tied to their parents and children. */
-const frames = Array.from(root.children, (element, id) => {
+/*
+ * The frames, tied to their parents and children.  The list is copied first:
+ * a live one is searched from its start after each change of the document.
+ */
+const frames = [...root.children].map((element, id) => {
 	const title = element.querySelector("title");
 	const lines = title.textContent.split("\n");
 

@@ -50,6 +50,8 @@ int seam_report_tree_text(const struct seam_report *report,
  * "seam.tree/1": for each event nested nodes, {"symbol", ..., "children":
  * [...]}.  A node as deep as JSON readers go (SEAM_REPORT_DEPTH) that had
  * callees has "cut": true instead of children; its total has them still.
+ * "hidden" counts the nodes that were left out, "stackless" the samples that
+ * no node has.
  */
 int seam_report_tree_json(const struct seam_report *report, FILE *out);
 

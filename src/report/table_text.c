@@ -24,6 +24,7 @@ struct layout {
 	const struct seam_rows *table;
 	bool by_weight;
 	size_t bar;		/* columns; 0: none */
+	uint64_t longest;	/* what a whole bar stands for */
 	size_t name;
 	size_t module;		/* 0: the rows have none */
 };
@@ -45,20 +46,28 @@ static bool is_by_code(const struct seam_rows *table)
 	return table->by == SEAM_BY_SYMBOL || table->by == SEAM_BY_MODULE;
 }
 
-/* Names share what the figures leave of a line, modules with a third of it. */
+/* Names share what the figures leave; modules get a third if it is tight. */
 static void fit(struct layout *l)
 {
 	size_t room = l->view->width - FIGURES - l->bar;
+	size_t third;
 
 	if (!l->module) {
 		l->name = room;
 		return;
 	}
 	room -= LAYER + 2;
-	if (l->module > larger(room / 3, 6))
-		l->module = larger(room / 3, 6);
-	if (l->name > room - l->module)
-		l->name = room - l->module;
+	if (l->name + l->module <= room)
+		return;
+	third = larger(room / 3, 6);
+	if (l->module > third)
+		l->module = l->name + third < room ? room - l->name : third;
+	l->name = room - l->module;
+}
+
+static uint64_t self_of(const struct layout *l, const struct seam_row *row)
+{
+	return l->by_weight ? row->self_weight : row->self_samples;
 }
 
 static struct layout lay_out(const struct seam_rows *table, size_t n,
@@ -77,6 +86,8 @@ static struct layout lay_out(const struct seam_rows *table, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		const struct seam_row *row = &table->items[i];
 
+		if (self_of(&l, row) > l.longest)
+			l.longest = self_of(&l, row);
 		l.name = larger(l.name, seam_view_columns(
 				seam_row_name(table, row), most));
 		if (l.module)
@@ -124,7 +135,7 @@ static void put_figures(const struct layout *l, const struct seam_row *row)
 {
 	const struct seam_rows *t = l->table;
 	uint64_t whole = l->by_weight ? t->weight : t->samples;
-	uint64_t self = l->by_weight ? row->self_weight : row->self_samples;
+	uint64_t self = self_of(l, row);
 	uint64_t total = l->by_weight ? row->weight : row->samples;
 	bool code = is_by_code(t);
 	char a[SEAM_NUMBER], b[SEAM_NUMBER], c[SEAM_NUMBER];
@@ -142,7 +153,7 @@ static void put_figures(const struct layout *l, const struct seam_row *row)
 			SEAM_STYLE_LAYER +
 			(t->by == SEAM_BY_SYMBOL ? seam_row_layer(t, row) :
 			 SEAM_LAYER_NATIVE));
-	seam_view_bar(l->view, self, whole, BAR);
+	seam_view_bar(l->view, self, l->longest, BAR);
 	seam_view_style(l->view, SEAM_STYLE_PLAIN);
 	fputs("  ", l->view->out);
 }
@@ -181,8 +192,7 @@ static void put_rest(const struct layout *l, size_t n)
 	if (n == t->n)
 		return;
 	for (size_t i = n; i < t->n; i++)
-		rest += l->by_weight ? t->items[i].self_weight :
-			t->items[i].self_samples;
+		rest += self_of(l, &t->items[i]);
 	seam_view_style(l->view, SEAM_STYLE_DIM);
 	fprintf(l->view->out, "%8s  in %s more row%s; --top 0 shows all\n",
 		seam_format_percent(a, rest, l->by_weight ? t->weight :

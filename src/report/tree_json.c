@@ -10,7 +10,8 @@ static void put_function(const struct seam_profile *profile, uint32_t key,
 {
 	const struct seam_function *f = &profile->functions.items[key >> 1];
 
-	seam_json_string(j, "layer", seam_layer_name((enum seam_layer)f->layer));
+	seam_json_string(j, "layer",
+			 seam_layer_name((enum seam_layer)f->layer));
 	seam_json_string(j, "symbol", seam_profile_text(profile, f->name));
 	seam_json_string(j, "module", seam_profile_text(profile, f->module));
 	if (key & 1)
@@ -96,6 +97,7 @@ static int put_event(const struct seam_report *report, struct seam_json *j,
 	seam_summary_event_json(report, j, event, tree.tree.items[0].samples,
 				tree.tree.items[0].weight);
 	seam_json_u64(j, "hidden", tree.n_hidden);
+	seam_json_u64(j, "stackless", tree.tree.items[0].self_samples);
 	seam_json_open(j, "tree", '[');
 	put_nodes(&tree, report->profile, j);
 	seam_json_close(j);

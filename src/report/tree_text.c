@@ -42,8 +42,7 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 {
 	const struct seam_node *nodes = d->tree->tree.items;
 	bool open = node->next_sibling != SEAM_NONE;
-	bool parts = node->depth > 1 &&
-		     (open || &nodes[nodes[node->parent].first_child] != node);
+	bool parts = open || &nodes[nodes[node->parent].first_child] != node;
 	uint32_t *step;
 	bool *slot;
 
@@ -117,6 +116,19 @@ static int put_node(struct drawing *d, const struct seam_node *node)
 	return 0;
 }
 
+/* Samples without any stack have no root; under a thread they are its own. */
+static void put_stackless(const struct drawing *d)
+{
+	const struct seam_node *root = &d->tree->tree.items[0];
+	char share[SEAM_NUMBER];
+
+	if (root->self_samples == 0)
+		return;
+	seam_format_percent(share, d->tree->by_weight ? root->self_weight :
+			    root->self_samples, d->tree->whole);
+	fprintf(d->view->out, "%8s  %8s  [no stack]\n", share, share);
+}
+
 static void put_foot(const struct drawing *d)
 {
 	char n[SEAM_NUMBER];
@@ -142,6 +154,7 @@ static int put_tree(struct drawing *d)
 	for (uint32_t i = seam_tree_next(tree, 0, true);
 	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))
 		rc = put_node(d, &tree->items[i]);
+	put_stackless(d);
 	put_foot(d);
 	free(d->rails.items);
 	free(d->steps.items);

@@ -43,7 +43,7 @@ struct seam_dwarf {
 	SEAM_ARRAY(Dwarf_Off) offsets;	/* of the DIEs of units */
 	SEAM_ARRAY(struct unit) units;
 	struct seam_index unit_index;	/* by offset of its DIE */
-	uint64_t fuel;			/* DIEs, ranges, lines left to read */
+	uint64_t fuel;			/* see seam_inlines_read() */
 	const char *problem;		/* literal, or NULL */
 };
 
@@ -121,8 +121,11 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 	*file = (struct seam_elf) { .fd = -1 };
 	d->arena = arena;
 	d->no_inline = options->no_inline;
-	/* An honest file has no more DIEs, ranges and lines than bytes. */
-	d->fuel = 8 * d->file.size + 4096;
+	/*
+	 * An honest file has fewer attributes, ranges and lines than bytes,
+	 * and those compressed to a tenth at most.
+	 */
+	d->fuel = 64 * d->file.size + 4096;
 	d->dwarf = dwarf_begin_elf(d->file.elf, DWARF_C_READ, NULL);
 	if (!d->dwarf) {
 		seam_dwarf_close(d);
@@ -187,7 +190,7 @@ static bool add_unit_ranges(struct seam_dwarf *d, Dwarf_Die *die)
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
-	if (!slot || !burn(d, 1))
+	if (!slot || !burn(d, seam_inlines_cost(die)))
 		return false;
 	*slot = dwarf_dieoffset(die);
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
@@ -334,11 +337,6 @@ static void locate_addr(struct unit *unit, uint64_t addr,
 		at->line = (uint32_t)number;
 }
 
-static bool is_known(const struct seam_location *at)
-{
-	return at->function || at->file;
-}
-
 size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
 			  struct seam_location *out, size_t cap)
 {
@@ -359,13 +357,14 @@ size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
 		/* Without room, outer ones replace what was last. */
 		if (n == cap || (d->no_inline && n > 0))
 			n--;
-		if (is_known(&at) || n > 0)
+		/* A call of nothing that has a name tells nobody anything. */
+		if (at.function || (!at.is_inlined && (at.file || n > 0)))
 			out[n++] = at;
 		if (at.is_inlined)
 			locate_call(unit, &call->die, &at);
 		id = call->parent;
 	}
-	if (n == 0 && is_known(&at))
+	if (n == 0 && at.file)
 		out[n++] = at;
 	/* A chain longer than any compiler's ends as if it were whole. */
 	if (n > 0)

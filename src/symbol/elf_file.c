@@ -51,8 +51,11 @@ static int add_segments(struct seam_elf *file)
 
 		if (!gelf_getphdr(file->elf, (int)i, &header))
 			break;
-		if (header.p_type != PT_LOAD || header.p_filesz == 0)
+		if (header.p_type != PT_LOAD || header.p_filesz == 0 ||
+		    header.p_offset >= file->size)
 			continue;
+		if (header.p_filesz > file->size - header.p_offset)
+			header.p_filesz = file->size - header.p_offset;
 		slot = SEAM_ARRAY_PUSH(&file->segments);
 		if (!slot)
 			return -ENOMEM;

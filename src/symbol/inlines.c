@@ -16,6 +16,9 @@
 /* Deeper ones are left out; compilers nest a few dozen. */
 enum { MAX_DEPTH = 128 };
 
+/* Abbreviations whose cost is known; a unit uses a few hundred. */
+enum { KNOWN = 256 };
+
 struct level {
 	Dwarf_Die die;		/* whose siblings are walked */
 	uint32_t call;		/* what they stand in; SEAM_NONE: nothing */
@@ -26,14 +29,46 @@ struct walk {
 	uint64_t *fuel;
 	struct level levels[MAX_DEPTH];
 	size_t depth;
+	struct {
+		const Dwarf_Abbrev *abbrev;
+		uint64_t cost;
+	} known[KNOWN];		/* by the address of the abbreviation */
 };
 
-static bool burn(struct walk *walk)
+static bool burn(struct walk *walk, uint64_t amount)
 {
-	if (*walk->fuel == 0)
+	if (*walk->fuel < amount) {
+		*walk->fuel = 0;
 		return false;
-	(*walk->fuel)--;
+	}
+	*walk->fuel -= amount;
 	return true;
+}
+
+uint64_t seam_inlines_cost(Dwarf_Die *die)
+{
+	size_t n = 0;
+
+	/* The tag, for its effect: it makes libdw find the abbreviation. */
+	if (dwarf_tag(die) == DW_TAG_invalid ||
+	    dwarf_getattrcnt(die->abbrev, &n))
+		return 1;
+	return n + 1;
+}
+
+/* The same from memory: counting takes as long as looking. */
+static uint64_t cost_of(struct walk *walk, Dwarf_Die *die)
+{
+	size_t i;
+
+	if (dwarf_tag(die) == DW_TAG_invalid)
+		return 1;
+	i = ((uintptr_t)die->abbrev / 32) % KNOWN;
+	if (walk->known[i].abbrev != die->abbrev) {
+		walk->known[i].abbrev = die->abbrev;
+		walk->known[i].cost = seam_inlines_cost(die);
+	}
+	return walk->known[i].cost;
 }
 
 static int add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t id)
@@ -42,7 +77,7 @@ static int add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t id)
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		if (!burn(walk))
+		if (!burn(walk, 1))
 			return -E2BIG;
 		if (seam_intervals_add(&walk->inlines->intervals, start, end,
 				       id))
@@ -120,7 +155,7 @@ static int step(struct walk *walk)
 	uint32_t call = level->call;
 	int r;
 
-	if (!burn(walk))
+	if (!burn(walk, cost_of(walk, &die)))
 		return -E2BIG;
 	r = visit(walk, &die, &call);
 	if (r < 0)

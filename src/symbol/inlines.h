@@ -27,12 +27,16 @@ struct seam_inlines {
 };
 
 /*
- * Walk unit @unit.  Each DIE and each range costs one of *@fuel, and none
- * left ends the walk with -E2BIG: damaged DWARF can name the same bytes over
- * and over.  0, -ENOMEM or -E2BIG; what was read before stands.
+ * Walk unit @unit.  Each attribute of a DIE and each range costs one of
+ * *@fuel, and none left ends the walk with -E2BIG: damaged DWARF can name the
+ * same bytes over and over.  0, -ENOMEM or -E2BIG; what was read before
+ * stands.
  */
 int seam_inlines_read(struct seam_inlines *inlines, Dwarf_Die *unit,
 		      uint64_t *fuel);
+
+/* What it costs to look at @die: its attributes, which may take no bytes. */
+uint64_t seam_inlines_cost(Dwarf_Die *die);
 
 void seam_inlines_fini(struct seam_inlines *inlines);
 

@@ -110,6 +110,9 @@ int seam_intervals_cut(struct seam_intervals *intervals)
 	free(order);
 	free(intervals->ranges.items);
 	memset(&intervals->ranges, 0, sizeof(intervals->ranges));
+	/* Half of the pieces would be wrong about the rest. */
+	if (r)
+		seam_intervals_fini(intervals);
 	return r;
 }
 

@@ -38,7 +38,8 @@ int seam_intervals_add(struct seam_intervals *intervals, uint64_t start,
 		       uint64_t end, uint32_t id);
 
 /*
- * Cut what was added; nothing can be added afterwards.  0 or -ENOMEM.
+ * Cut what was added; nothing can be added afterwards.  0; or -ENOMEM, and
+ * then no address is in any range.
  * Cost: a radix sort, then one pass; at most two pieces a range.
  */
 int seam_intervals_cut(struct seam_intervals *intervals);

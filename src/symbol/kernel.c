@@ -117,12 +117,26 @@ int seam_kernel_identify(struct seam_kernel_identity *identity,
 	return read_text_addr(identity, err);
 }
 
+/*
+ * Say what would show this user the addresses.  Source: kallsyms_show_value()
+ * in kernel/ksyms_common.c of Linux 6.1: with kptr_restrict 0, who may
+ * profile the kernel (perf_event_paranoid <= 1); with 0 or 1, CAP_SYSLOG;
+ * with 2 nobody.
+ */
 static int hidden(struct seam_err *err)
 {
+	struct seam_file file = { 0 };
+	char value = '1';
+
+	if (!seam_file_read(&file, AT_FDCWD, "/proc/sys/kernel/kptr_restrict",
+			    64, NULL) && file.bytes.size > 0)
+		value = (char)file.bytes.data[0];
+	seam_file_close(&file);
 	return seam_err_set(err, -EPERM, "cannot read kernel symbols: "
 		KALLSYMS " shows no addresses to this user; "
-		"'sysctl kernel.kptr_restrict=0' (or CAP_SYSLOG with 1) "
-		"changes that");
+		"'sysctl%s kernel.perf_event_paranoid=1' changes that%s",
+		value == '0' ? "" : " kernel.kptr_restrict=0",
+		value == '2' ? "" : ", and so does CAP_SYSLOG");
 }
 
 static int read_kallsyms(struct seam_file *file, struct seam_err *err)

@@ -54,7 +54,8 @@ struct seam_kernel {
 
 /* One function that an address is in.  Innermost first; the last is real. */
 struct seam_location {
-	const char *function;	/* demangled; NULL when there is no symbol */
+	/* Demangled.  NULL, in the last one only: there is no symbol. */
+	const char *function;
 	const char *file;	/* NULL when not known */
 	uint32_t line;
 	bool is_inlined;

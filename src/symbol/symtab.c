@@ -43,12 +43,27 @@ static unsigned int merit(const struct seam_symbol *symbol)
 	       (symbol->flags & SEAM_SYMBOL_GLOBAL ? 1 : 0);
 }
 
+static bool is_in_order(const struct seam_symtab *table)
+{
+	for (size_t i = 1; i < table->symbols.n; i++)
+		if (table->symbols.items[i].start <
+		    table->symbols.items[i - 1].start)
+			return false;
+	return true;
+}
+
 static int order_by_start(struct seam_symtab *table)
 {
 	size_t n = table->symbols.n;
-	struct seam_radix_item *order = malloc(n * sizeof(*order));
-	struct seam_symbol *sorted = malloc(n * sizeof(*sorted));
-	int r = order && sorted ? 0 : -ENOMEM;
+	struct seam_radix_item *order;
+	struct seam_symbol *sorted;
+	int r;
+
+	if (is_in_order(table))		/* a kernel without modules is */
+		return 0;
+	order = malloc(n * sizeof(*order));
+	sorted = malloc(n * sizeof(*sorted));
+	r = order && sorted ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < n; i++)
 		order[i] = (struct seam_radix_item) {

@@ -116,10 +116,13 @@ int seam_manifest_write(int fd, const struct seam_manifest *m,
 		return seam_err_set(err, -code, "cannot write 'meta.json': "
 				    "%s", strerror(code));
 	}
+	rewind(out);
 	put_manifest(out, m);
 	failed = ferror(out);
 	errno = failed ? EIO : 0;
-	if (fclose(out) != 0 || failed)
+	/* the descriptors share their position: the end of what was written */
+	if (fclose(out) != 0 || failed ||
+	    ftruncate(fd, lseek(fd, 0, SEEK_CUR)) < 0)
 		return seam_err_set(err, errno ? -errno : -EIO,
 				    "cannot write 'meta.json': %s",
 				    strerror(errno ? errno : EIO));

@@ -76,7 +76,7 @@ struct seam_manifest {
 	void *owner;		/* of the strings of one that was read */
 };
 
-/* Write it to @fd, which stays open.  0 or -errno. */
+/* Make it all that @fd, a file that stays open, holds.  0 or -errno. */
 int seam_manifest_write(int fd, const struct seam_manifest *manifest,
 			struct seam_err *err);
 

@@ -144,6 +144,16 @@ static int write_pieces(struct seam_perf_writer *w, struct iovec *pieces,
 	return 0;
 }
 
+/* After failure @r: give the space of half a batch back.  Returns @r. */
+static int cut_behind_data(struct seam_perf_writer *w, int r,
+			   struct seam_err *err)
+{
+	if (ftruncate(w->fd, (off_t)(w->data_offset + w->data_bytes)) < 0)
+		return seam_err_add(err, r, "cannot cut '%s' after that: %s",
+				    w->name, strerror(errno));
+	return r;
+}
+
 int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 			    size_t n, struct seam_err *err)
 {
@@ -152,14 +162,15 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 	int r = write_pieces(w, pieces, n, &offset, err);
 
 	if (r < 0)
-		return r;
+		return cut_behind_data(w, r, err);
 	data_bytes = offset - w->data_offset;
 	r = seam_file_write_at(w->fd, &data_bytes, sizeof(data_bytes),
 			       offsetof(struct header, data.size), w->name,
 			       err);
-	if (r == 0)
-		w->data_bytes = data_bytes;
-	return r;
+	if (r < 0)
+		return cut_behind_data(w, r, err);
+	w->data_bytes = data_bytes;
+	return 0;
 }
 
 static size_t count_bits(const struct seam_perf_features *f)
@@ -213,8 +224,5 @@ int seam_perf_writer_finish(struct seam_perf_writer *w,
 		r = seam_file_write_at(w->fd, f->bits, sizeof(f->bits),
 				       offsetof(struct header, features),
 				       w->name, err);
-	if (r < 0 && ftruncate(w->fd, (off_t)end) < 0)
-		return seam_err_add(err, r, "cannot cut '%s' after that: %s",
-				    w->name, strerror(errno));
-	return r;
+	return r < 0 ? cut_behind_data(w, r, err) : 0;
 }

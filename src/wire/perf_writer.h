@@ -43,7 +43,7 @@ struct seam_perf_event {
 /* Read freely. */
 struct seam_perf_writer {
 	int fd;
-	const char *name;		/* of the file, for messages; borrowed */
+	const char *name;	/* of the file, for messages; borrowed */
 	uint64_t data_offset;		/* bytes from the file's start */
 	uint64_t data_bytes;		/* whole records that are in the file */
 };
@@ -59,7 +59,7 @@ int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 
 /*
  * Append whole records that lie in @n pieces; @pieces is used up.  On an
- * error nothing of the batch belongs to the file: data_bytes is unchanged.
+ * error nothing of the batch belongs to the file, which ends where it did.
  */
 int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 			    size_t n, struct seam_err *err);

@@ -17,6 +17,7 @@ struct options {
 	bool tree;
 	bool all;
 	uint64_t g;
+	double least;
 	uint64_t hertz;
 	const char *by;
 	const char *layers;
@@ -38,6 +39,8 @@ static const struct seam_option options[] = {
 		    "rows", .choices = "symbol|thread"),
 	SEAM_OPTION(struct options, layers, SEAM_OPTION_SET, 0, "layer", "LIST",
 		    "layers", .choices = "kernel|native|jit"),
+	SEAM_OPTION(struct options, least, SEAM_OPTION_PERCENT, 0, "least",
+		    "PERCENT", "smallest"),
 	SEAM_OPTION(struct options, snapshot, SEAM_OPTION_STRING, 'S',
 		    "snapshot", "[BYTES]", "take snapshots"),
 	SEAM_OPTION(struct options, symfs, SEAM_OPTION_STRINGS, 0, "symfs",
@@ -102,6 +105,7 @@ static void values_are_attached_or_the_next_word(void **state)
 	assert_int_equal(p.first, p.argc);
 	assert_int_equal(parse("-F 0x10").options.hertz, 16);
 	assert_int_equal(parse("-F97").options.hertz, 97);
+	assert_true(parse("--least=12.5").options.least == 12.5);
 }
 
 static void letters_combine_up_to_the_first_with_a_value(void **state)
@@ -165,6 +169,8 @@ static void a_wrong_word_is_a_usage_error(void **state)
 		"-tx", "-F", "-F 1k", "-F -1", "-F 18446744073709551616",
 		"-F 0x", "--layer=kernel,", "--layer=kernel,heap", "---", "--=",
 		"--Sampling", "--freq= 1", "-g", "-gx",
+		"--least=", "--least=101", "--least=-1", "--least=nan",
+		"--least=0x1", "--least=1e1", "--least=1.2.3", "--least=5%",
 	};
 
 	(void)state;
@@ -223,6 +229,7 @@ static void the_nearest_word_is_the_one_meant(void **state)
 	assert_string_equal(meant("repotr"), "report");
 	assert_string_equal(meant("recrod"), "record");
 	assert_string_equal(meant("dmp"), "dump");
+	assert_string_equal(meant("dupm"), "dump");
 	assert_null(meant("flamegraph"));
 	assert_null(meant(""));
 	assert_null(meant("reportreportreportreportreportreportreport"));

@@ -269,6 +269,15 @@ def _():
     return True
 
 
+@check("every command has its manual page installed")
+def _():
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "../../doc/man/meson.build"),
+              encoding="utf-8") as build:
+        names = re.search(r"name : \[(.*?)\]", build.read(), re.S)[1]
+    return sorted(re.findall(r"'(\w+)'", names)) == sorted(commands())
+
+
 @check("completion scripts parse in the shells that are here")
 def _():
     for shell in ("bash", "zsh", "fish"):

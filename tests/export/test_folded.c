@@ -51,7 +51,7 @@ static void lines_are_sorted_by_their_bytes(void **state)
 {
 	static const char *const stacks[] = {
 		"b", "a", "a;x", "a-b;x", "a b;x", "ab", "a 1;x", "a:b",
-		"\xc3\xa4;x", "a;x;y", "a 9", "A",
+		"\xc3\xa4;x", "a  z;x", "a -;x", "a;x;y", "a 9", "A",
 	};
 	struct seam_profile p = built();
 	char *text, *line, *last = NULL;
@@ -63,8 +63,10 @@ static void lines_are_sorted_by_their_bytes(void **state)
 		built_add(&p, i, "a thread", stacks[i]);
 	}
 	text = folded_of(&p, false, 0);
-	for (line = strchr(text, '\n'); line; line = strchr(line + 1, '\n'), n++)
+	for (line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
 		*line = '\0';
+		n++;
+	}
 	assert_int_equal(n, 2 * SEAM_ARRAY_SIZE(stacks));
 	for (line = text; n--; last = line, line += strlen(line) + 1)
 		if (last)

@@ -4,6 +4,9 @@
  *
  * Oracle: probe.h.  Answers are the same twice, have the promised form, and
  * there are none outside the file; and all of it ends in time.
+ *
+ * Seeds: the program of test_damage.c, built by gcc and clang with DWARF 3
+ * to 5, compressed, and stripped.
  */
 #include "../symbol/probe.h"
 

@@ -66,7 +66,7 @@ static const char *stack_text(const struct loaded *l, size_t i)
 
 static const char *comm_of(const struct loaded *l, size_t i)
 {
-	return seam_profile_text(&l->profile, l->profile.samples.comm[i]);
+	return seam_profile_text(&l->profile, seam_samples_comm(&l->profile, i));
 }
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)

@@ -81,6 +81,7 @@ static void only_the_event_asked_for_is_counted(void **state)
 
 	(void)state;
 	built_add(&p, 0, "a", "main");
+	built_add(&p, 0, "a", "main");
 	built_put(&p, (struct built_sample) { 1, "a", "main",
 					      .event = "faults" });
 	s = all_of(&p);

@@ -118,6 +118,13 @@ static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
 	assert_int_equal(mkdir("a/other", 0700), 0);
 	refuses("a");
 	assert_int_equal(rmdir("a/other"), 0);
+	/* names that are right, on things that are not */
+	assert_int_equal(mkdir("a/kernel.sym.zst", 0700), 0);
+	refuses("a");
+	assert_int_equal(rmdir("a/kernel.sym.zst"), 0);
+	close(open("a/xray", O_CREAT | O_WRONLY, 0600));
+	refuses("a");
+	assert_int_equal(unlink("a/xray"), 0);
 	make("a", "2");
 }
 

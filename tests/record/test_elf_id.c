@@ -82,6 +82,16 @@ static void has_no_id_where_the_file_is_cut(void **state)
 		assert_int_equal(read_id(&s, n, id), 0);
 }
 
+static void believes_no_note_outside_the_segment_of_notes(void **state)
+{
+	struct small s = small_file();
+	uint8_t id[20];
+
+	(void)state;
+	s.segments[1].p_type = PT_LOAD;
+	assert_int_equal(read_id(&s, sizeof(s), id), 0);
+}
+
 static void survives_any_flipped_bit(void **state)
 {
 	uint8_t id[20];
@@ -100,6 +110,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_id_among_other_notes),
 		cmocka_unit_test(has_no_id_where_the_file_is_cut),
+		cmocka_unit_test(
+			believes_no_note_outside_the_segment_of_notes),
 		cmocka_unit_test(survives_any_flipped_bit),
 	};
 

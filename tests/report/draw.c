@@ -30,6 +30,7 @@ int main(int argc, char **argv)
 	struct seam_selected selected;
 	struct seam_flamegraph graph = {
 		.selected = &selected, .title = "drawn", .inverted = argc > 1,
+		.min_percent = -1,
 	};
 	char line[4096];
 	int rc;

@@ -248,7 +248,8 @@ static void events_are_shown_one_after_another(void **state)
 	assert_non_null(strstr(text, "cpu-clock: 4 samples, 4.00 us\n"));
 	second = strstr(text, "page-faults: 1 sample, 12,345 events\n");
 	assert_non_null(second);
-	assert_non_null(strstr(second, " 100.00%   100.00%          1  kernel"));
+	assert_non_null(strstr(second,
+			       " 100.00%   100.00%          1  kernel"));
 	free(text);
 	seam_profile_fini(&p);
 }
@@ -277,7 +278,8 @@ static void colour_and_bars_are_for_terminals_only(void **state)
 	char *text = printed(&p, by_symbol, view, seam_report_text);
 
 	(void)state;
-	assert_non_null(strstr(text, "\x1b[34m█████     \x1b[0m"));
+	assert_non_null(strstr(text, "\x1b[34m██████████\x1b[0m"));
+	assert_non_null(strstr(text, "\x1b[33m█████     \x1b[0m"));
 	free(text);
 	text = printed(&p, by_symbol, piped, seam_report_text);
 	assert_null(strstr(text, "\x1b"));
@@ -302,16 +304,16 @@ static void a_tree_steps_right_only_where_calls_part(void **state)
 	      "\n"
 	      "cpu-clock: 5 samples, 5.00 us\n"
 	      "   TOTAL      SELF  CALLS\n"
-	      "  80.00%     0.00%  _start\n"
-	      "  80.00%     0.00%  main\n"
-	      "  60.00%     0.00%  ├─ parse\n"
-	      "  40.00%     0.00%  │  ├─ lex\n"
-	      "  40.00%    40.00%  │  │  read\n"
-	      "  20.00%    20.00%  │  └─ tree\n"
-	      "  20.00%     0.00%  └─ run\n"
-	      "  20.00%     0.00%     fib\n"
-	      "  20.00%    20.00%     fib\n"
-	      "  20.00%    20.00%  other\n");
+	      "  80.00%     0.00%  ├─ _start\n"
+	      "  80.00%     0.00%  │  main\n"
+	      "  60.00%     0.00%  │  ├─ parse\n"
+	      "  40.00%     0.00%  │  │  ├─ lex\n"
+	      "  40.00%    40.00%  │  │  │  read\n"
+	      "  20.00%    20.00%  │  │  └─ tree\n"
+	      "  20.00%     0.00%  │  └─ run\n"
+	      "  20.00%     0.00%  │     fib\n"
+	      "  20.00%    20.00%  │     fib\n"
+	      "  20.00%    20.00%  └─ other\n");
 	seam_profile_fini(&p);
 }
 
@@ -335,6 +337,35 @@ static void small_nodes_of_a_tree_are_cut_and_counted(void **state)
 	      "  50.00%    50.00%  fib\n"
 	      "2 smaller or other nodes not shown; "
 	      "--min-percent 0 shows all sizes\n");
+	seam_profile_fini(&p);
+}
+
+static void a_node_of_just_the_percentage_stays(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_report report = { .min_percent = 25 };
+	char *text = printed(&p, report, piped, seam_report_tree_text);
+
+	(void)state;
+	assert_non_null(strstr(text, "read\n"));
+	assert_null(strstr(text, "not shown"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void samples_without_a_stack_are_in_a_tree_too(void **state)
+{
+	struct seam_profile p = small();
+	char *text;
+
+	(void)state;
+	built_add(&p, 3600000000, "app", "");
+	text = printed(&p, by_symbol, piped, seam_report_tree_text);
+	assert_non_null(strstr(text, "  20.00%    20.00%  [no stack]\n"));
+	free(text);
+	text = printed(&p, by_symbol, piped, as_tree_json);
+	assert_non_null(strstr(text, "\"stackless\":1,"));
+	free(text);
 	seam_profile_fini(&p);
 }
 
@@ -527,6 +558,8 @@ int main(void)
 		cmocka_unit_test(colour_and_bars_are_for_terminals_only),
 		cmocka_unit_test(a_tree_steps_right_only_where_calls_part),
 		cmocka_unit_test(small_nodes_of_a_tree_are_cut_and_counted),
+		cmocka_unit_test(a_node_of_just_the_percentage_stays),
+		cmocka_unit_test(samples_without_a_stack_are_in_a_tree_too),
 		cmocka_unit_test(a_tree_filter_keeps_callers_and_callees),
 		cmocka_unit_test(json_is_the_contract),
 		cmocka_unit_test(json_of_several_events_has_rows_for_each),

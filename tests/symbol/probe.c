@@ -35,6 +35,8 @@ static void add_answer(struct answers *a, const struct seam_location *at,
 		/* The last is the real function, and only the last. */
 		if (at[i].is_inlined != (i + 1 < n))
 			abort();
+		if (at[i].is_inlined && !at[i].function)
+			abort();
 		a->hash = add_text(a->hash, at[i].function);
 		a->hash = add_text(a->hash, at[i].file);
 		a->hash = seam_hash_add(a->hash, at[i].line);

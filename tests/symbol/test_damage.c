@@ -85,6 +85,67 @@ static void a_flipped_bit_does_no_harm_anywhere(void **state)
 	flip_all(0x01);
 }
 
+/* A segment can claim more than the file has. */
+static void no_address_outside_the_file_has_a_name(void **state)
+{
+	uint8_t *copy = malloc(small.bytes.size);
+	Elf64_Ehdr header;
+	Elf64_Phdr load;
+
+	(void)state;
+	memcpy(copy, small.bytes.data, small.bytes.size);
+	memcpy(&header, copy, sizeof(header));
+	memcpy(&load, copy + header.e_phoff, sizeof(load));
+	assert_int_equal(load.p_type, PT_LOAD);
+	load.p_offset = 1;
+	load.p_filesz = UINT64_MAX;
+	load.p_flags = PF_R | PF_X;
+	/* UINT64_MAX is now at an address that has a symbol. */
+	load.p_vaddr = build_symbol("p.so", "outer") + 2;
+	memcpy(copy + header.e_phoff, &load, sizeof(load));
+	probe_image(copy, small.bytes.size);
+	free(copy);
+}
+
+/*
+ * DIEs of one byte each, all with 20,000 attributes that take no bytes: four
+ * thousand million attributes in a file of 300 KB.
+ */
+static void dwarf_that_repeats_itself_ends(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_module module = { .path = build_path("bomb") };
+	struct seam_location at[4];
+	uint32_t m;
+
+	(void)state;
+	build_write("bomb.s",
+		".globl _start\n.text\n"
+		"_start: .fill 64, 1, 0x90\n"
+		".size _start, 64\n.type _start, @function\n"
+		".section .debug_abbrev,\"\",@progbits\n"
+		".byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0\n"
+		".byte 2, 0x2e, 0\n"
+		".rept 20000\n.byte 0x3f, 0x19\n.endr\n"
+		".byte 0, 0, 0\n"
+		".section .debug_info,\"\",@progbits\n"
+		".long end - begin\n"
+		"begin: .short 4\n.long 0\n.byte 8\n"
+		".byte 1\n.quad _start, 64\n"
+		".fill 200000, 1, 2\n"
+		".byte 0\n"
+		"end:\n");
+	build_run("gcc -nostdlib -static -o bomb bomb.s");
+	m = seam_symbols_module(symbols, &module);
+	assert_int_equal(seam_symbols_resolve(symbols, m, build_offset("bomb",
+		build_symbol("bomb", "_start")), at, 4), 1);
+	assert_string_equal(at[0].function, "_start");
+	assert_non_null(strstr(seam_symbols_problem(symbols, m),
+			       "repeats itself"));
+	seam_symbols_free(symbols);
+}
+
 /*
  * A 32-bit file of the other byte order, by libelf: one function symbol in
  * a section that runs.
@@ -178,6 +239,8 @@ int main(void)
 		cmocka_unit_test(a_cut_at_every_byte_does_no_harm),
 		cmocka_unit_test(a_flipped_byte_does_no_harm_anywhere),
 		cmocka_unit_test(a_flipped_bit_does_no_harm_anywhere),
+		cmocka_unit_test(no_address_outside_the_file_has_a_name),
+		cmocka_unit_test(dwarf_that_repeats_itself_ends),
 		cmocka_unit_test(other_sizes_and_byte_orders_are_read),
 	};
 

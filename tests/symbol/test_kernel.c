@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -78,7 +80,7 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
 					    true),
 			 7);
-	assert_string_equal(name_at(&table, 0xffffffff810000ff), "_stext");
+	assert_string_equal(name_at(&table, 0xffffffff810000ff), "_text");
 	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
 	assert_string_equal(name_at(&table, 0xffffffff81000208), "strong_one");
 	assert_string_equal(name_at(&table, 0xffffffff81000300), "none");
@@ -93,6 +95,26 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
 	assert_string_equal(name_at(&table, 0xffffffffc0000000), "none");
 	seam_symtab_fini(&table);
+}
+
+static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
+{
+	ptrdiff_t before = 0;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(kallsyms); n++) {
+		struct seam_symtab table = { 0 };
+		char *text = malloc(n + 1);
+		ptrdiff_t now;
+
+		memcpy(text, kallsyms, n);
+		now = seam_kallsyms_read(&table, text, n, true);
+		assert_true(now == before || now == before + 1);
+		before = now;
+		seam_symtab_fini(&table);
+		free(text);
+	}
+	assert_int_equal(before, 7);
 }
 
 static void what_is_written_is_read_back(void **state)
@@ -165,6 +187,16 @@ static void a_cut_file_is_refused_at_every_byte(void **state)
 		free(cut);
 	}
 	free(bytes);
+}
+
+static void a_header_of_any_size_is_not_taken(void **state)
+{
+	static uint8_t bytes[64 * 1024] = { 0x50, 0x2a, 0x4d, 0x18 };
+
+	(void)state;
+	memset(bytes + 8, 'x', sizeof(bytes) - 8);
+	bytes[5] = 0xf0;	/* 61,440 bytes, and they are there */
+	assert_int_equal(read_all(bytes, sizeof(bytes)), -EBADMSG);
 }
 
 static void a_flipped_byte_does_no_harm_anywhere(void **state)
@@ -329,6 +361,33 @@ static void the_running_kernel_answers_for_itself_alone(void **state)
 			 -ESTALE);
 }
 
+/* In a process of its own, which does not get its rights back. */
+static void a_user_who_may_not_see_addresses_is_told_the_sysctl(void **state)
+{
+	int status, dir;
+	pid_t child;
+
+	(void)state;
+	build_run("chmod 755 . && mkdir -p -m 777 open");
+	dir = open("open", O_RDONLY | O_DIRECTORY);
+	child = fork();
+	if (child == 0) {
+		struct seam_err err = { 0 };
+		int r = setgroups(0, NULL) || setgid(65534) || setuid(65534);
+
+		if (!r && !addresses_are_shown())
+			r = seam_kernel_capture(dir, "k", &err) != -EPERM ||
+			    !strstr(err.cause[0],
+				    "kernel.perf_event_paranoid=1") ||
+			    faccessat(dir, "k", F_OK, 0) == 0;
+		_exit(r);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(dir);
+}
+
 static bool is_kept(const struct seam_kernel_identity *now)
 {
 	struct seam_file file;
@@ -374,10 +433,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_are_read_and_data_only_ends_them),
+		cmocka_unit_test(
+			text_that_is_cut_anywhere_is_read_as_far_as_it_goes),
 		cmocka_unit_test(what_is_written_is_read_back),
 		BUILD_TEST_IF(build_has("zstd"), zstd_alone_prints_the_text,
 			      "no zstd"),
 		cmocka_unit_test(a_cut_file_is_refused_at_every_byte),
+		cmocka_unit_test(a_header_of_any_size_is_not_taken),
 		cmocka_unit_test(a_flipped_byte_does_no_harm_anywhere),
 		cmocka_unit_test(flipped_text_keeps_the_table_in_order),
 		cmocka_unit_test(only_symbols_of_the_recorded_kernel_are_used),
@@ -389,6 +451,9 @@ int main(void)
 		BUILD_TEST_IF(addresses_are_shown(),
 			the_running_kernel_answers_for_itself_alone,
 			"kptr_restrict"),
+		BUILD_TEST_IF(geteuid() == 0,
+			a_user_who_may_not_see_addresses_is_told_the_sysctl,
+			"not root"),
 		BUILD_TEST_IF(addresses_are_shown() && seam_kernel_modules(),
 			the_cache_is_used_only_when_it_is_the_users_alone,
 			"kptr_restrict"),

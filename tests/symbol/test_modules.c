@@ -2,6 +2,7 @@
 /* test_modules.c - which file is believed, and what is read from it */
 #include "symbol/symbols.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/workers.h"
 #include "build.h"
 #include "symbol/elf_file.h"
 
@@ -108,18 +110,34 @@ static void without_a_recorded_build_id_the_path_counts(void **state)
 	assert_string_equal(a.function, "hidden");
 }
 
+/* A build whose id has @size bytes is found by that id padded to 20. */
+static void check_padded(const char *flag, size_t size)
+{
+	const struct seam_symbols_options options = {
+		.bundle = build_path("padded.seam"),
+	};
+	uint8_t id[20] = { 0 };
+	uint64_t offset;
+	char text[41];
+
+	build_run("gcc -O1 -g -Wl,--build-id=%s -o padded p.c", flag);
+	offset = build_offset("padded", build_symbol("padded", "hidden"));
+	assert_int_equal(build_id("padded", id), size);
+	assert_string_equal(ask(build_path("padded"), id, 20, offset).function,
+			    "hidden");
+	build_run("mkdir -p padded.seam/elf && cp padded padded.seam/elf/%s",
+		  seam_build_id_text(text, id, size));
+	assert_string_equal(ask_with(&options, "/gone", id, 20,
+				     offset).function, "hidden");
+	id[19] = 1;
+	assert_int_equal(ask(build_path("padded"), id, 20, offset).n, 0);
+}
+
 static void ids_padded_with_zeros_are_those_without(void **state)
 {
-	uint8_t id[20] = { 0 };
-
 	(void)state;
-	build_run("gcc -O1 -g -Wl,--build-id=md5 -o md5 p.c");
-	assert_int_equal(build_id("md5", id), 16);
-	assert_string_equal(ask(build_path("md5"), id, 20,
-				build_offset("md5", build_symbol("md5",
-					"hidden"))).function, "hidden");
-	id[19] = 1;
-	assert_int_equal(ask(build_path("md5"), id, 20, 0x1200).n, 0);
+	check_padded("md5", 16);
+	check_padded("0x0123456789abcdef", 8);
 }
 
 static void the_bundle_has_what_is_gone_from_disk(void **state)
@@ -362,6 +380,50 @@ static void equal_modules_are_one(void **state)
 	seam_symbols_free(NULL);
 }
 
+struct crowd {
+	struct seam_symbols *symbols;
+	uint32_t modules[6];
+	uint64_t offset;
+	size_t n_right;
+};
+
+static void resolve_one(void *context, size_t task)
+{
+	struct crowd *crowd = context;
+	struct seam_location at[8];
+
+	for (int i = 0; i < 50; i++) {
+		size_t n = seam_symbols_resolve(crowd->symbols,
+			crowd->modules[task], crowd->offset, at, 8);
+
+		if (n == 1 && strcmp(at[0].function, "hidden") == 0)
+			__atomic_fetch_add(&crowd->n_right, 1,
+					   __ATOMIC_RELAXED);
+	}
+}
+
+static void modules_are_resolved_from_several_threads(void **state)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct crowd crowd = {
+		.symbols = seam_symbols_new(&options),
+		.offset = hidden_offset(),
+	};
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "copy%d", i);
+		build_run("cp full %s", name);
+		crowd.modules[i] = seam_symbols_module(crowd.symbols,
+			&(struct seam_module) { .path = build_path(name) });
+	}
+	seam_workers_run(6, resolve_one, &crowd);
+	assert_int_equal(crowd.n_right, 300);
+	seam_symbols_free(crowd.symbols);
+}
+
 static void servers_are_asked_only_when_wanted_and_named(void **state)
 {
 	const struct seam_symbols_options options = { .debuginfod = true };
@@ -373,6 +435,38 @@ static void servers_are_asked_only_when_wanted_and_named(void **state)
 	assert_non_null(strstr(a.problem, "DEBUGINFOD_URLS"));
 	a = ask("/gone", id, 20, 0);
 	assert_string_equal(a.problem, "file not found");
+}
+
+/* The client library reads file: URLs as it reads servers. */
+static void servers_bring_what_is_missing(void **state)
+{
+	const struct seam_symbols_options options = { .debuginfod = true };
+	uint8_t id[20];
+	char text[41], url[256];
+	size_t size = build_id("full", id);
+
+	(void)state;
+	seam_build_id_text(text, id, size);
+	build_run("mkdir -p server/buildid/%s && cp full "
+		  "server/buildid/%s/executable && cp full.debug "
+		  "server/buildid/%s/debuginfo", text, text, text);
+	snprintf(url, sizeof(url), "file://%s", build_path("server"));
+	setenv("DEBUGINFOD_URLS", url, 1);
+	assert_string_equal(ask_with(&options, "/gone", id, size,
+				     hidden_offset()).function, "hidden");
+	assert_string_equal(ask_with(&options, build_path("bare"), id, size,
+				     hidden_offset()).function, "hidden");
+	/* From now on they are in the cache, where nobody asks a server. */
+	assert_string_equal(ask("/gone", id, size, hidden_offset()).function,
+			    "hidden");
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+static bool has_debuginfod(void)
+{
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
+
+	return library && !dlclose(library);
 }
 
 int main(void)
@@ -397,7 +491,10 @@ int main(void)
 		cmocka_unit_test(
 			the_vdso_of_this_kernel_is_known_by_its_build_id),
 		cmocka_unit_test(equal_modules_are_one),
+		cmocka_unit_test(modules_are_resolved_from_several_threads),
 		cmocka_unit_test(servers_are_asked_only_when_wanted_and_named),
+		BUILD_TEST_IF(has_debuginfod(), servers_bring_what_is_missing,
+			      "no libdebuginfod"),
 	};
 
 	return cmocka_run_group_tests_name("modules", tests, enter,

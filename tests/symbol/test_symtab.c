@@ -100,7 +100,7 @@ static void the_best_alias_is_shown(void **state)
 	/* A size, then a type, then not weak, then global. */
 	add(f, "unsized", 0x100, 0, SEAM_SYMBOL_GLOBAL);
 	add(f, "local", 0x100, 8, 0);
-	add(f, "weak", 0x100, 8, SEAM_SYMBOL_WEAK);
+	add(f, "weak and longer", 0x100, 8, SEAM_SYMBOL_WEAK);
 	add(f, "label", 0x100, 8, SEAM_SYMBOL_LABEL | SEAM_SYMBOL_GLOBAL);
 	/* Fewer underscores, then the longer one. */
 	add(f, "__read", 0x200, 8, SEAM_SYMBOL_GLOBAL);

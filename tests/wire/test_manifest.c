@@ -148,6 +148,18 @@ static void takes_what_is_missing_or_odd_as_nothing(void **state)
 	seam_manifest_fini(&m);
 }
 
+static void takes_no_build_id_that_is_too_long(void **state)
+{
+	struct seam_manifest m;
+
+	(void)state;
+	assert_int_equal(read_text("{\"schema\":\"seam.bundle/1\",\"kernel\":"
+		"{\"build_id\":\"000102030405060708090a0b0c0d0e0f101112131415\"}}",
+		&m), 0);
+	assert_int_equal(m.kernel_build_id_size, 0);
+	seam_manifest_fini(&m);
+}
+
 static void refuses_other_schemas(void **state)
 {
 	struct seam_manifest m;
@@ -166,6 +178,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_file_cut_at_any_byte),
 		cmocka_unit_test(survives_any_flipped_byte),
 		cmocka_unit_test(takes_what_is_missing_or_odd_as_nothing),
+		cmocka_unit_test(takes_no_build_id_that_is_too_long),
 		cmocka_unit_test(refuses_other_schemas),
 	};
 

@@ -183,6 +183,7 @@ static void a_full_disk_leaves_the_last_whole_batch(void **state)
 	assert_int_equal(seam_perf_writer_append(&o.writer, &piece, 1, &err),
 			 -EFBIG);
 	assert_non_null(strstr(err.cause[0], "pwritev at offset 4"));
+	assert_int_equal(lseek(o.fd, 0, SEEK_END), DATA + 8);
 	seam_perf_features_string(&f, SEAM_PERF_FEATURE_HOSTNAME, "vm");
 	assert_int_equal(seam_perf_writer_finish(&o.writer, &f, NULL),
 			 -EFBIG);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* convert_xray.c - XRay logs to formats of events; see convert_xray.h */
+#include "cli/convert_xray.h"
+
+#include <inttypes.h>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "export/trace_json.h"
+#include "export/xray_log.h"
+#include "export/xray_yaml.h"
+
+static int write_log(FILE *out, const struct seam_trace *trace,
+		     const struct seam_call_names *names,
+		     struct seam_xray_problems *problems, struct seam_err *err)
+{
+	(void)names;
+	return seam_xray_log(out, trace, problems, err);
+}
+
+static const struct format {
+	const char *name;
+	int (*write)(FILE *out, const struct seam_trace *trace,
+		     const struct seam_call_names *names,
+		     struct seam_xray_problems *problems,
+		     struct seam_err *err);
+} formats[] = {
+	{ "trace-json", seam_trace_json },
+	{ "xray-yaml", seam_xray_yaml },
+	{ "xray", write_log },
+};
+
+static const struct format *find_format(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(formats); i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+bool seam_convert_xray_has(const char *to)
+{
+	return find_format(to) != NULL;
+}
+
+static int write_to(const char *path, const struct format *format,
+		    const struct seam_trace *trace,
+		    const struct seam_call_names *names,
+		    struct seam_xray_problems *problems, struct seam_err *err)
+{
+	struct seam_output output;
+	int r = seam_output_open(&output, path, err), closed;
+
+	if (r)
+		return r;
+	r = format->write(output.file, trace, names, problems, err);
+	closed = seam_output_close(&output, r == 0, r ? NULL : err);
+	return r ? r : closed;
+}
+
+int seam_convert_xray(const char *to, const char *output, const char *map,
+		      const char *const *paths, size_t n_paths)
+{
+	struct seam_xray_problems problems = { 0 };
+	struct seam_call_names names = { 0 };
+	struct seam_trace trace = { 0 };
+	struct seam_err err = { 0 };
+	int status = SEAM_EXIT_DONE;
+	int r = seam_call_names_open(&names, map, &err);
+
+	if (!r)
+		r = seam_trace_open(&trace, paths, n_paths, &err);
+	if (!r)
+		r = write_to(output, find_format(to), &trace, &names, &problems,
+			     &err);
+	seam_trace_problems(&trace, &problems);
+	if (r) {
+		status = seam_command_failed(&err);
+	} else if (problems.n || trace.in_ticks) {
+		seam_command_say("%" PRIu64 " parts could not be read, %"
+				 PRIu64 " bytes%s", problems.n,
+				 problems.lost_bytes, trace.in_ticks ?
+				 "; times are ticks, the log does not say how "
+				 "many make a second" : "");
+		status = SEAM_EXIT_LOSSY;
+	}
+	seam_trace_close(&trace);
+	seam_call_names_fini(&names);
+	return status;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* account_ledger.c - rows, histogram, edges, slowest calls of one worker */
+#include "model/account_ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+static int grow_rows(struct seam_ledger *l)
+{
+	while (l->rows.n < l->calls.functions.n) {
+		struct seam_account_row *row = SEAM_ARRAY_PUSH(&l->rows);
+
+		if (!row)
+			return -ENOMEM;
+		*row = (struct seam_account_row) {
+			.function = l->calls.functions.ids[l->rows.n - 1],
+			.min_ns = UINT64_MAX,
+		};
+	}
+	return 0;
+}
+
+static uint32_t add_octave(struct seam_ledger *l)
+{
+	struct seam_octave *octave = SEAM_ARRAY_PUSH(&l->octaves);
+
+	if (!octave) {
+		l->calls.error = -ENOMEM;
+		return 0;
+	}
+	*octave = (struct seam_octave) { 0 };
+	return (uint32_t)l->octaves.n;
+}
+
+static inline void count(struct seam_ledger *l, struct seam_calls *calls,
+			 const struct seam_call *call, uint64_t end_ns)
+{
+	uint64_t ns = end_ns - call->begin_ns;
+	unsigned int bucket = seam_histogram_bucket(ns);
+	struct seam_account_row *row;
+	uint32_t octave;
+
+	if (__builtin_expect(call->slot >= l->rows.n, 0) && grow_rows(l)) {
+		calls->error = -ENOMEM;
+		return;
+	}
+	row = &l->rows.items[call->slot];
+	row->count++;
+	row->sum_ns += ns;
+	row->self_ns += ns - call->child_ns;
+	if (calls->active[call->slot] == 0)
+		row->total_ns += ns;
+	if (ns < row->min_ns)
+		row->min_ns = ns;
+	if (ns > row->max_ns)
+		row->max_ns = ns;
+	octave = row->octave[bucket / SEAM_HISTOGRAM_STEPS];
+	if (__builtin_expect(!octave, 0)) {
+		octave = add_octave(l);
+		row->octave[bucket / SEAM_HISTOGRAM_STEPS] = octave;
+		if (!octave)
+			return;
+	}
+	l->octaves.items[octave - 1].n[bucket % SEAM_HISTOGRAM_STEPS]++;
+}
+
+static void end_call(void *context, struct seam_calls *calls,
+		     const struct seam_call *call, uint64_t end_ns)
+{
+	count(context, calls, call, end_ns);
+}
+
+static const struct seam_calls_sink plain_sink = { .end = end_call };
+
+static void count_edge(struct seam_ledger *l, struct seam_calls *calls,
+		       const struct seam_call *call, uint64_t end_ns)
+{
+	uint32_t caller = calls->calls[calls->n - 1].function;
+	uint64_t hash = seam_hash_u64((uint64_t)caller << 32 | call->function);
+	struct seam_index_probe probe = seam_index_probe(&l->edge_index, hash);
+	struct seam_account_edge *edge = NULL;
+	uint32_t id;
+
+	while ((id = seam_index_next(&l->edge_index, &probe)) != SEAM_NONE) {
+		edge = &l->edges.items[id];
+		if (edge->caller == caller && edge->callee == call->function)
+			break;
+	}
+	if (id == SEAM_NONE) {
+		edge = SEAM_ARRAY_PUSH(&l->edges);
+		if (!edge || seam_index_add(&l->edge_index, hash,
+					    (uint32_t)(l->edges.n - 1))) {
+			calls->error = -ENOMEM;
+			return;
+		}
+		*edge = (struct seam_account_edge) {
+			.caller = caller, .callee = call->function,
+		};
+	}
+	edge->count++;
+	edge->sum_ns += end_ns - call->begin_ns;
+}
+
+/* Longer first; equal ones in the order of the program. */
+int seam_account_by_length(const void *a, const void *b)
+{
+	const struct seam_account_call *x = a, *y = b;
+	uint64_t dx = x->end_ns - x->begin_ns, dy = y->end_ns - y->begin_ns;
+
+	if (dx != dy)
+		return dx < dy ? 1 : -1;
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+/* Let the heap's element @at sink to its place; the shortest call is on top. */
+static void sift(struct seam_account_call *heap, size_t at, size_t n)
+{
+	for (;;) {
+		size_t child = 2 * at + 1;
+		struct seam_account_call moved = heap[at];
+
+		if (child >= n)
+			return;
+		if (child + 1 < n &&
+		    seam_account_by_length(&heap[child + 1], &heap[child]) > 0)
+			child++;
+		if (seam_account_by_length(&heap[child], &moved) <= 0)
+			return;
+		heap[at] = heap[child];
+		heap[child] = moved;
+		at = child;
+	}
+}
+
+static void keep_slowest(struct seam_ledger *l,
+			 const struct seam_account_call *call)
+{
+	size_t cap = l->options->n_slowest;
+	struct seam_account_call *slot;
+
+	if (cap == 0 || (l->options->wanted &&
+			 !l->options->wanted(l->options->context,
+					     call->function)))
+		return;
+	if (l->slowest.n == cap) {
+		if (seam_account_by_length(call, &l->slowest.items[0]) > 0)
+			return;
+		l->slowest.items[0] = *call;
+		sift(l->slowest.items, 0, cap);
+		return;
+	}
+	slot = SEAM_ARRAY_PUSH(&l->slowest);
+	if (!slot) {
+		l->calls.error = -ENOMEM;
+		return;
+	}
+	*slot = *call;
+	if (l->slowest.n == cap)
+		for (size_t at = cap / 2; at-- > 0;)
+			sift(l->slowest.items, at, cap);
+}
+
+static void end_detailed(void *context, struct seam_calls *calls,
+			 const struct seam_call *call, uint64_t end_ns)
+{
+	struct seam_ledger *l = context;
+
+	count(l, calls, call, end_ns);
+	if (l->options->edges)
+		count_edge(l, calls, call, end_ns);
+	keep_slowest(l, &(struct seam_account_call) {
+		.begin_ns = call->begin_ns, .end_ns = end_ns,
+		.function = call->function, .stream = l->stream,
+	});
+}
+
+static const struct seam_calls_sink detailed_sink = {
+	.end = end_detailed,
+};
+
+void seam_ledger_count(struct seam_ledger *l, const struct seam_trace *trace,
+		       uint32_t stream)
+{
+	bool detailed = l->options->edges || l->options->n_slowest;
+	struct seam_trace_reader reader;
+
+	l->stream = stream;
+	seam_trace_read(&reader, trace, stream);
+	seam_calls_begin(&l->calls);
+	l->calls.start_ns = seam_trace_start_ns(trace, stream);
+	if (detailed)
+		seam_stream_feed(&l->calls, &reader, &l->batch, &detailed_sink,
+				 l);
+	else
+		seam_stream_feed(&l->calls, &reader, &l->batch, &plain_sink, l);
+	seam_xray_problems_merge(&l->problems, &reader.problems);
+}
+
+void seam_ledger_free(struct seam_ledger *l)
+{
+	if (!l)
+		return;
+	seam_calls_fini(&l->calls);
+	seam_index_fini(&l->edge_index);
+	free(l->rows.items);
+	free(l->octaves.items);
+	free(l->edges.items);
+	free(l->slowest.items);
+	free(l);
+}

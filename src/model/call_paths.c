@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* call_paths.c - a sink that finds each call's node; see call_paths.h */
+#include "model/call_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+static uint32_t add_node(struct seam_call_paths *tree, uint32_t parent,
+			 uint32_t function, uint64_t hash)
+{
+	struct seam_call_path *node = SEAM_ARRAY_PUSH(&tree->nodes);
+	uint32_t id = (uint32_t)(tree->nodes.n - 1);
+
+	if (!node || id == SEAM_NONE || seam_index_add(&tree->index, hash, id))
+		return SEAM_NONE;
+	*node = (struct seam_call_path) {
+		.parent = parent, .function = function,
+	};
+	return id;
+}
+
+static int make_root(struct seam_call_paths *tree)
+{
+	return tree->nodes.n == 0 &&
+	       add_node(tree, SEAM_NONE, SEAM_NONE,
+			seam_hash_u64(UINT64_MAX)) == SEAM_NONE ? -ENOMEM : 0;
+}
+
+uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
+			      uint32_t function)
+{
+	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | function);
+	struct seam_index_probe probe;
+	uint32_t id;
+
+	if (make_root(tree))
+		return SEAM_NONE;
+	probe = seam_index_probe(&tree->index, hash);
+	while ((id = seam_index_next(&tree->index, &probe)) != SEAM_NONE) {
+		const struct seam_call_path *node = &tree->nodes.items[id];
+
+		if (node->parent == parent && node->function == function)
+			return id;
+	}
+	return add_node(tree, parent, function, hash);
+}
+
+static void begin_call(void *context, struct seam_calls *calls)
+{
+	struct seam_call *call = &calls->calls[calls->n - 1];
+
+	call->user = seam_call_paths_child(context, call[-1].user,
+					  call->function);
+	if (call->user == SEAM_NONE) {
+		calls->error = -ENOMEM;
+		call->user = 0;
+	}
+}
+
+static void end_call(void *context, struct seam_calls *calls,
+		     const struct seam_call *call, uint64_t end_ns)
+{
+	struct seam_call_paths *tree = context;
+	struct seam_call_path *node = &tree->nodes.items[call->user];
+	uint64_t ns = end_ns - call->begin_ns;
+
+	(void)calls;
+	node->count++;
+	node->total_ns += ns;
+	node->self_ns += ns - call->child_ns;
+}
+
+static const struct seam_calls_sink sink = {
+	.begin = begin_call, .end = end_call,
+};
+
+int seam_call_paths_add(struct seam_call_paths *tree,
+		       const struct seam_trace *trace, size_t stream,
+		       struct seam_calls *calls,
+		       struct seam_xray_problems *problems)
+{
+	if (make_root(tree))
+		return -ENOMEM;
+	return seam_stream_calls(calls, trace, stream, &sink, tree, problems);
+}
+
+void seam_call_paths_fini(struct seam_call_paths *tree)
+{
+	seam_index_fini(&tree->index);
+	free(tree->nodes.items);
+	*tree = (struct seam_call_paths) { 0 };
+}

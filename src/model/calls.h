@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.h - from entries and exits to calls, with what is missing repaired
+ *
+ * One thread's events go in, in the order of time; calls come out, properly
+ * nested.  Real logs are not whole, and each repair is counted:
+ *
+ *   exit missing    an exception or longjmp left frames without an exit: they
+ *                   end where the exit of a caller shows that they have
+ *   entry missing   the exit of a call that began before the log does (a
+ *                   flight recorder's ring): it began at the log's start
+ *   stray exit      an exit of a function that has already made a tail call:
+ *                   the jump was conditional and not taken; ignored
+ *   unfinished      calls open at the end of the log end there
+ *
+ * A tail exit ends its function's call; the callee that it jumps to is then
+ * a call of the same caller, which is how the machine sees it.
+ *
+ * The hot path is inline and the sink's functions are known at compile time
+ * where the sink is a constant: accounting costs no call through a pointer.
+ *
+ * Threads: one object belongs to one thread at a time.
+ */
+#ifndef SEAM_CALLS_H
+#define SEAM_CALLS_H
+
+#include "wire/xray.h"
+
+enum seam_repair {
+	SEAM_REPAIR_EXIT,		/* exit missing */
+	SEAM_REPAIR_ENTRY,		/* entry missing */
+	SEAM_REPAIR_STRAY,		/* stray exit */
+	SEAM_REPAIR_UNFINISHED,
+	SEAM_REPAIR_DEPTH,		/* too deep: call left out */
+	SEAM_REPAIR_CLOCK,		/* the TSC stepped back */
+	SEAM_REPAIR_EXTENTS,		/* a block's length was wrong */
+	SEAM_N_REPAIRS,
+};
+
+/* "missing_exit", ...: in JSON; and a sentence of a few words for people. */
+const char *seam_repair_name(enum seam_repair repair);
+const char *seam_repair_text(enum seam_repair repair);
+
+enum {
+	SEAM_CALLS_MAX_DEPTH = 1 << 20,
+	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
+};
+
+/* The functions of a log, numbered 0, 1, 2 ... as they appear ("slots"). */
+struct seam_call_functions {
+	uint32_t *ids;			/* by slot: the XRay id */
+	size_t n, cap;
+	uint32_t *table;		/* slots by hash of id; SEAM_NONE free */
+	unsigned int bits;		/* of the table's size */
+};
+
+struct seam_call {
+	uint64_t begin_ns;
+	uint64_t child_ns;		/* in calls that it made, so far */
+	uint32_t function;		/* XRay id */
+	uint32_t slot;
+	uint32_t user;			/* the sink's own */
+	uint32_t tail;			/* last callee that ended by a tail exit */
+};
+
+struct seam_calls {
+	/* calls[0] is not a call but the thread: all roots are its callees */
+	struct seam_call *calls;
+	size_t n, cap;			/* n >= 1 once begun */
+	struct seam_call_functions functions;
+	uint32_t *active;		/* by slot: calls open now */
+	size_t active_cap;
+	uint64_t start_ns, last_ns;	/* of this thread's events */
+	uint64_t too_deep;		/* entries left out, exits to ignore */
+	uint64_t repairs[SEAM_N_REPAIRS];
+	/* ids of calls whose entries were missing, innermost first */
+	SEAM_ARRAY(uint32_t) unseen;
+	int error;			/* 0 or -ENOMEM; then nothing counts */
+};
+
+struct seam_calls_sink {
+	/* The top call has just begun.  NULL: not wanted. */
+	void (*begin)(void *context, struct seam_calls *calls);
+	/*
+	 * @call, which was on top, ended at @end_ns; the top is its caller.
+	 * calls->active no longer counts it.
+	 */
+	void (*end)(void *context, struct seam_calls *calls,
+		    const struct seam_call *call, uint64_t end_ns);
+	/* An argument, or a custom or typed event.  NULL: not wanted. */
+	void (*event)(void *context, struct seam_calls *calls,
+		      const struct seam_xray_batch *batch,
+		      const struct seam_xray_event *event);
+};
+
+/* Zeroed is valid.  Begin a thread; what was open of another is dropped. */
+void seam_calls_begin(struct seam_calls *calls);
+void seam_calls_fini(struct seam_calls *calls);
+
+/*
+ * Open a call whose entry is not in the log, as if it had begun at @ns: the
+ * outermost first, before any event.
+ */
+void seam_calls_preset(struct seam_calls *calls, uint32_t function,
+		       uint64_t ns, const struct seam_calls_sink *sink,
+		       void *context);
+
+/* End all open calls at the last event's time. */
+void seam_calls_end(struct seam_calls *calls,
+		    const struct seam_calls_sink *sink, void *context);
+
+/* The slot of function @id, new if need be; SEAM_NONE when that failed. */
+uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id);
+
+/* Room for one more call.  False when it is too deep or memory ran out. */
+bool seam_calls_grow(struct seam_calls *calls);
+
+/* An exit that is not the top call's. */
+void seam_calls_repair(struct seam_calls *calls,
+		       const struct seam_xray_event *event,
+		       const struct seam_calls_sink *sink, void *context);
+
+static inline uint32_t
+seam_calls_slot(struct seam_calls *calls, uint32_t id)
+{
+	const struct seam_call_functions *f = &calls->functions;
+	uint32_t mask, at;
+
+	if (__builtin_expect(!f->table, 0))
+		return seam_calls_add_function(calls, id);
+	mask = (UINT32_C(1) << f->bits) - 1;
+	at = (id * UINT32_C(0x9e3779b1)) >> (32 - f->bits);
+	for (;; at = (at + 1) & mask) {
+		uint32_t slot = f->table[at];
+
+		if (slot == SEAM_NONE)
+			return seam_calls_add_function(calls, id);
+		if (f->ids[slot] == id)
+			return slot;
+	}
+}
+
+static inline __attribute__((always_inline)) void
+seam_calls_enter(struct seam_calls *calls, uint32_t function, uint64_t ns,
+		 const struct seam_calls_sink *sink, void *context)
+{
+	uint32_t slot;
+
+	if (__builtin_expect(calls->n == calls->cap, 0) &&
+	    !seam_calls_grow(calls))
+		return;
+	slot = seam_calls_slot(calls, function);
+	if (__builtin_expect(slot == SEAM_NONE, 0))
+		return;
+	calls->calls[calls->n++] = (struct seam_call) {
+		.begin_ns = ns, .function = function, .slot = slot,
+	};
+	calls->active[slot]++;
+	if (sink->begin)
+		sink->begin(context, calls);
+}
+
+/* End the top call at @ns. */
+static inline __attribute__((always_inline)) void
+seam_calls_leave(struct seam_calls *calls, uint64_t ns,
+		 const struct seam_calls_sink *sink, void *context)
+{
+	struct seam_call call = calls->calls[--calls->n];
+
+	calls->calls[calls->n - 1].child_ns += ns - call.begin_ns;
+	calls->active[call.slot]--;
+	sink->end(context, calls, &call, ns);
+}
+
+/* Events [@from, @to) of @batch, whose times are nanoseconds that rise. */
+static inline __attribute__((always_inline)) void
+seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,
+		size_t from, size_t to, const struct seam_calls_sink *sink,
+		void *context)
+{
+	for (size_t i = from; i < to; i++) {
+		const struct seam_xray_event *event = &batch->events[i];
+		struct seam_call *top = &calls->calls[calls->n - 1];
+
+		switch (event->kind) {
+		case SEAM_XRAY_ENTRY:
+		case SEAM_XRAY_ENTRY_ARGS:
+			seam_calls_enter(calls, event->function, event->tsc,
+					 sink, context);
+			break;
+		case SEAM_XRAY_EXIT:
+		case SEAM_XRAY_TAIL_EXIT:
+			if (__builtin_expect(calls->n == 1 ||
+					     calls->too_deep ||
+					     top->function != event->function ||
+					     event->kind != SEAM_XRAY_EXIT, 0))
+				seam_calls_repair(calls, event, sink, context);
+			else
+				seam_calls_leave(calls, event->tsc, sink,
+						 context);
+			break;
+		default:
+			if (sink->event)
+				sink->event(context, calls, batch, event);
+		}
+	}
+}
+
+#endif /* SEAM_CALLS_H */

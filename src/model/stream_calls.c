@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* stream_calls.c - forks, missing entries, two passes; see stream_calls.h */
+#include "model/stream_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void ignore_end(void *context, struct seam_calls *calls,
+		       const struct seam_call *call, uint64_t end_ns)
+{
+	(void)context, (void)calls, (void)call, (void)end_ns;
+}
+
+static const struct seam_calls_sink no_sink = { .end = ignore_end };
+
+void seam_stream_follow(struct seam_calls *calls,
+			const struct seam_xray_batch *batch, size_t n)
+{
+	uint64_t repairs[SEAM_N_REPAIRS];
+
+	memcpy(repairs, calls->repairs, sizeof(repairs));
+	seam_calls_feed(calls, batch, 0, n, &no_sink, NULL);
+	memcpy(calls->repairs, repairs, sizeof(repairs));
+	calls->last_ns = batch->events[n - 1].tsc;
+}
+
+void seam_stream_reopen(struct seam_calls *calls,
+			const struct seam_calls_sink *sink, void *context)
+{
+	uint64_t ns = calls->last_ns;
+	size_t n = calls->n - 1;
+	uint32_t *open = malloc((n + 1) * sizeof(*open));
+
+	if (!open) {
+		calls->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		open[i] = calls->calls[i + 1].function;
+	seam_calls_begin(calls);
+	calls->start_ns = ns;
+	for (size_t i = 0; i < n && !calls->error; i++)
+		seam_calls_preset(calls, open[i], ns, sink, context);
+	free(open);
+}
+
+/* What is open before the stream's first event, innermost first. */
+static void find_unseen(struct seam_calls *calls,
+			const struct seam_trace *trace, size_t stream,
+			struct seam_xray_batch *batch)
+{
+	uint64_t repairs[SEAM_N_REPAIRS];
+	struct seam_trace_reader reader;
+
+	memcpy(repairs, calls->repairs, sizeof(repairs));
+	seam_calls_begin(calls);
+	calls->start_ns = seam_trace_start_ns(trace, stream);
+	seam_trace_read(&reader, trace, stream);
+	seam_stream_feed(calls, &reader, batch, &no_sink, NULL);
+	memcpy(calls->repairs, repairs, sizeof(repairs));
+}
+
+static int open_unseen(struct seam_calls *calls, uint64_t start_ns,
+		       const struct seam_calls_sink *sink, void *context)
+{
+	size_t n = calls->unseen.n;
+	uint32_t *ids = malloc((n + 1) * sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	if (n)
+		memcpy(ids, calls->unseen.items, n * sizeof(*ids));
+	seam_calls_begin(calls);
+	calls->start_ns = start_ns;
+	while (n-- > 0 && !calls->error)
+		seam_calls_preset(calls, ids[n], start_ns, sink, context);
+	free(ids);
+	return 0;
+}
+
+int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
+		      size_t stream, const struct seam_calls_sink *sink,
+		      void *context, struct seam_xray_problems *problems)
+{
+	struct seam_xray_batch *batch = malloc(sizeof(*batch));
+	struct seam_trace_reader reader;
+
+	if (!batch)
+		return -ENOMEM;
+	find_unseen(calls, trace, stream, batch);
+	if (!calls->error &&
+	    open_unseen(calls, seam_trace_start_ns(trace, stream), sink, context))
+		calls->error = -ENOMEM;
+	seam_trace_read(&reader, trace, stream);
+	if (!calls->error)
+		seam_stream_feed(calls, &reader, batch, sink, context);
+	seam_xray_problems_merge(problems, &reader.problems);
+	free(batch);
+	return calls->error;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* trace.c - open, order, tie to the clock, read; see trace.h */
+#include "model/trace.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Wall times further than this from the others' median are damage. */
+#define MAX_TIE_NS INT64_C(1000000000)
+
+static const struct seam_xray_section *
+section_of(const struct seam_trace *trace, const struct seam_trace_block *b)
+{
+	return &trace->logs[b->log].index.sections.items[b->block->section];
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_owner(const struct seam_trace_block *x,
+		    const struct seam_trace_block *y)
+{
+	int r = compare(x->log, y->log);
+
+	r = r ? r : compare(x->block->section, y->block->section);
+	r = r ? r : compare((uint32_t)x->block->pid, (uint32_t)y->block->pid);
+	return r ? r : compare((uint32_t)x->block->tid,
+			       (uint32_t)y->block->tid);
+}
+
+static int by_time(const struct seam_xray_block *x,
+		   const struct seam_xray_block *y)
+{
+	int r = compare(x->wall_ns, y->wall_ns);
+
+	r = r ? r : compare(x->first_tsc, y->first_tsc);
+	return r ? r : compare(x->begin, y->begin);
+}
+
+static int in_streams(const void *a, const void *b)
+{
+	const struct seam_trace_block *x = a, *y = b;
+	int r = by_owner(x, y);
+
+	return r ? r : by_time(x->block, y->block);
+}
+
+static int collect_blocks(struct seam_trace *trace)
+{
+	for (size_t l = 0; l < trace->n_logs; l++) {
+		const struct seam_xray_index *index = &trace->logs[l].index;
+
+		for (size_t i = 0; i < index->blocks.n; i++) {
+			struct seam_trace_block *b;
+
+			if (index->blocks.items[i].is_empty)
+				continue;
+			b = SEAM_ARRAY_PUSH(&trace->blocks);
+			if (!b)
+				return -ENOMEM;
+			*b = (struct seam_trace_block) {
+				.log = (uint32_t)l,
+				.block = &index->blocks.items[i],
+			};
+		}
+	}
+	if (trace->blocks.n)
+		qsort(trace->blocks.items, trace->blocks.n,
+		      sizeof(*trace->blocks.items), in_streams);
+	return 0;
+}
+
+/* The clock of a frequency; all logs of one machine count the same ticks. */
+static int find_clock(struct seam_trace *trace, uint64_t hz, uint32_t *id)
+{
+	struct seam_ticks *ticks;
+
+	for (*id = 0; *id < trace->clocks.n; ++*id)
+		if (trace->clocks.items[*id].frequency_hz == hz)
+			return 0;
+	ticks = SEAM_ARRAY_PUSH(&trace->clocks);
+	if (!ticks)
+		return -ENOMEM;
+	seam_ticks_init(ticks, hz);
+	trace->in_ticks |= hz == 0;
+	return 0;
+}
+
+static int find_streams(struct seam_trace *trace)
+{
+	struct seam_trace_stream *stream = NULL;
+
+	for (size_t i = 0; i < trace->blocks.n; i++) {
+		struct seam_trace_block *b = &trace->blocks.items[i];
+
+		if (!stream || by_owner(b - 1, b)) {
+			stream = SEAM_ARRAY_PUSH(&trace->streams);
+			if (!stream)
+				return -ENOMEM;
+			*stream = (struct seam_trace_stream) {
+				.log = b->log, .section = b->block->section,
+				.pid = b->block->pid, .tid = b->block->tid,
+				.first_block = i,
+			};
+			if (find_clock(trace, section_of(trace, b)->
+				       header.cycle_frequency,
+				       &stream->clock))
+				return -ENOMEM;
+		}
+		b->stream = (uint32_t)(trace->streams.n - 1);
+		stream->n_blocks++;
+		stream->n_bytes += b->block->end - b->block->begin;
+	}
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * Tie a clock to wall time; without any (basic mode), ticks since their zero
+ * are all there is.  A block's wall time is taken before its first
+ * TSC, so no tie may be early, and the latest is the best.
+ *
+ * Estimator: max over blocks of (wall - ticks as ns); late by the shortest
+ * time that any block waited for its first record, plus 1 us of resolution.
+ */
+static void tie(struct seam_ticks *clock, int64_t *ties, size_t n)
+{
+	int64_t best, median;
+
+	if (n == 0)
+		return;
+	qsort(ties, n, sizeof(*ties), by_value);
+	best = median = ties[n / 2];
+	for (size_t i = n / 2; i < n && ties[i] - median <= MAX_TIE_NS; i++)
+		best = ties[i];
+	clock->origin_ns = best > 0 ? (uint64_t)best : 0;
+}
+
+static int tie_clock(struct seam_trace *trace, uint32_t id)
+{
+	struct seam_ticks *clock = &trace->clocks.items[id];
+	int64_t *ties = malloc((trace->blocks.n + 1) * sizeof(*ties));
+	uint64_t first = UINT64_MAX;
+	size_t n = 0;
+
+	if (!ties)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->blocks.n; i++) {
+		const struct seam_trace_block *b = &trace->blocks.items[i];
+
+		if (trace->streams.items[b->stream].clock == id &&
+		    b->block->first_tsc < first)
+			first = b->block->first_tsc;
+	}
+	clock->origin_ns = seam_ticks_length(clock, first);
+	clock->origin_tsc = first;
+	for (size_t i = 0; i < trace->blocks.n; i++) {
+		const struct seam_trace_block *b = &trace->blocks.items[i];
+
+		if (trace->streams.items[b->stream].clock == id &&
+		    b->block->wall_ns)
+			ties[n++] = (int64_t)b->block->wall_ns -
+				(int64_t)seam_ticks_length(clock,
+					b->block->first_tsc - first);
+	}
+	tie(clock, ties, n);
+	free(ties);
+	return 0;
+}
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct seam_trace_block *x = *(struct seam_trace_block *const *)a;
+	const struct seam_trace_block *y = *(struct seam_trace_block *const *)b;
+	int r = compare((uint32_t)x->block->tid, (uint32_t)y->block->tid);
+
+	r = r ? r : compare((uint32_t)x->block->pid, (uint32_t)y->block->pid);
+	r = r ? r : compare(x->block->wall_ns, y->block->wall_ns);
+	r = r ? r : compare(x->block->first_tsc, y->block->first_tsc);
+	return r ? r : compare(x->stream, y->stream);
+}
+
+static bool same_buffer(const struct seam_trace_block *x,
+			const struct seam_trace_block *y)
+{
+	return x->stream != y->stream && x->block->wall_ns &&
+	       x->block->tid == y->block->tid &&
+	       x->block->pid == y->block->pid &&
+	       x->block->wall_ns == y->block->wall_ns &&
+	       x->block->first_tsc == y->block->first_tsc;
+}
+
+static bool same_event(const struct seam_xray_event *x,
+		       const struct seam_xray_event *y)
+{
+	return x->tsc == y->tsc && x->function == y->function &&
+	       x->cpu == y->cpu && x->kind == y->kind;
+}
+
+/* How many events of @y @x begins with too; UINT64_MAX for all of them. */
+static uint64_t count_shared(const struct seam_trace *trace,
+			     const struct seam_trace_block *x,
+			     const struct seam_trace_block *y,
+			     struct seam_xray_batch *scratch)
+{
+	struct seam_xray_batch *ours = &scratch[0], *theirs = &scratch[1];
+	struct seam_xray_block_reader a, b;
+	uint64_t n = 0;
+
+	seam_xray_block_open(&a, &trace->logs[x->log].index, x->block);
+	seam_xray_block_open(&b, &trace->logs[y->log].index, y->block);
+	for (;;) {
+		size_t i = 0;
+
+		seam_xray_block_next(&a, ours);
+		seam_xray_block_next(&b, theirs);
+		while (i < ours->n && i < theirs->n &&
+		       same_event(&ours->events[i], &theirs->events[i]))
+			i++;
+		n += i;
+		if (theirs->n == 0)
+			return n ? UINT64_MAX : 0;
+		if (i < ours->n || i < theirs->n)
+			return n;
+	}
+}
+
+/* Time before a fork is shared, time after it is not: shadows come first. */
+static void keep_first_shadows(struct seam_trace *trace)
+{
+	for (size_t s = 0; s < trace->streams.n; s++) {
+		struct seam_trace_stream *stream = &trace->streams.items[s];
+		struct seam_trace_block *b =
+			&trace->blocks.items[stream->first_block];
+		bool shared = true;
+
+		for (size_t i = 0; i < stream->n_blocks; i++) {
+			b[i].n_shadow = shared ? b[i].n_shadow : 0;
+			shared = shared && b[i].n_shadow == UINT64_MAX;
+		}
+		stream->is_fork = b[0].n_shadow > 0;
+	}
+}
+
+/* Mark what a forked child wrote again; needs more than one section. */
+static int find_shadows(struct seam_trace *trace)
+{
+	size_t n = trace->blocks.n;
+	struct seam_trace_block **sorted = malloc((n + 1) * sizeof(*sorted));
+	struct seam_xray_batch *scratch = malloc(2 * sizeof(*scratch));
+
+	for (size_t i = 0; sorted && scratch && i < n; i++)
+		sorted[i] = &trace->blocks.items[i];
+	if (sorted && scratch && n)
+		qsort(sorted, n, sizeof(*sorted), by_identity);
+	for (size_t i = 1; sorted && scratch && i < n; i++) {
+		if (!same_buffer(sorted[i - 1], sorted[i]))
+			continue;
+		sorted[i]->n_shadow = count_shared(trace, sorted[i - 1],
+						   sorted[i], scratch);
+	}
+	keep_first_shadows(trace);
+	n = sorted && scratch;
+	free(sorted);
+	free(scratch);
+	return n ? 0 : -ENOMEM;
+}
+
+static bool has_two_sections(const struct seam_trace *trace)
+{
+	return trace->n_logs > 1 ||
+	       (trace->n_logs && trace->logs[0].index.sections.n > 1);
+}
+
+static int arrange(struct seam_trace *trace, struct seam_err *err)
+{
+	int r = collect_blocks(trace);
+
+	if (!r)
+		r = find_streams(trace);
+	for (uint32_t i = 0; !r && i < trace->clocks.n; i++)
+		r = tie_clock(trace, i);
+	if (!r && has_two_sections(trace))
+		r = find_shadows(trace);
+	return r ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
+			  struct seam_err *err)
+{
+	int r;
+
+	*trace = (struct seam_trace) {
+		.logs = calloc(1, sizeof(*trace->logs)), .n_logs = 1,
+	};
+	if (!trace->logs)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	r = seam_xray_index_build(&trace->logs[0].index, bytes, err);
+	if (!r)
+		r = arrange(trace, err);
+	if (r)
+		seam_trace_close(trace);
+	return r;
+}
+
+static int open_log(struct seam_trace_log *log, const char *path,
+		    struct seam_err *err)
+{
+	int r = seam_file_open(&log->file, path, err);
+
+	log->path = path;
+	if (!r)
+		r = seam_xray_index_build(&log->index, log->file.bytes, err);
+	return r ? seam_err_add(err, r, "cannot read '%s'", path) : 0;
+}
+
+int seam_trace_open(struct seam_trace *trace, const char *const *paths,
+		    size_t n_paths, struct seam_err *err)
+{
+	int r = 0;
+
+	*trace = (struct seam_trace) {
+		.logs = calloc(n_paths ? n_paths : 1, sizeof(*trace->logs)),
+		.n_logs = n_paths,
+	};
+	if (!trace->logs)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; !r && i < n_paths; i++)
+		r = open_log(&trace->logs[i], paths[i], err);
+	if (!r)
+		r = arrange(trace, err);
+	if (r)
+		seam_trace_close(trace);
+	return r;
+}
+
+void seam_trace_close(struct seam_trace *trace)
+{
+	for (size_t i = 0; trace->logs && i < trace->n_logs; i++) {
+		seam_xray_index_fini(&trace->logs[i].index);
+		seam_file_close(&trace->logs[i].file);
+	}
+	free(trace->logs);
+	free(trace->blocks.items);
+	free(trace->streams.items);
+	free(trace->clocks.items);
+	*trace = (struct seam_trace) { 0 };
+}
+
+void seam_trace_problems(const struct seam_trace *trace,
+			 struct seam_xray_problems *problems)
+{
+	for (size_t l = 0; l < trace->n_logs; l++)
+		seam_xray_problems_merge(problems,
+					 &trace->logs[l].index.problems);
+}
+
+uint64_t seam_trace_n_extents(const struct seam_trace *trace)
+{
+	uint64_t n = 0;
+
+	for (size_t l = 0; l < trace->n_logs; l++)
+		n += trace->logs[l].index.n_extents;
+	return n;
+}
+
+uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
+{
+	const struct seam_trace_stream *s = &trace->streams.items[stream];
+	const struct seam_xray_block *first =
+		trace->blocks.items[s->first_block].block;
+
+	return seam_ticks_time(&trace->clocks.items[s->clock],
+			       first->first_tsc);
+}
+
+void seam_trace_read(struct seam_trace_reader *reader,
+		     const struct seam_trace *trace, size_t stream)
+{
+	assert(stream < trace->streams.n);
+
+	*reader = (struct seam_trace_reader) {
+		.trace = trace, .stream = &trace->streams.items[stream],
+	};
+	reader->clock = &trace->clocks.items[reader->stream->clock];
+	reader->last_ns = seam_trace_start_ns(trace, stream);
+}
+
+static bool open_block(struct seam_trace_reader *reader)
+{
+	const struct seam_trace_stream *stream = reader->stream;
+	const struct seam_trace_block *b;
+
+	if (reader->next_block == stream->n_blocks)
+		return false;
+	b = &reader->trace->blocks.items[stream->first_block +
+					 reader->next_block++];
+	seam_xray_block_open(&reader->block,
+			     &reader->trace->logs[b->log].index, b->block);
+	reader->n_shadow = b->n_shadow;
+	reader->in_block = true;
+	reader->shift_ns = 0;
+	return true;
+}
+
+/*
+ * Ticks to nanoseconds.  When the counter steps back within a thread, time
+ * stands still for that step and goes on with the counter from there.
+ */
+static void tell_time(struct seam_trace_reader *reader,
+		      struct seam_xray_batch *batch)
+{
+	const struct seam_ticks clock = *reader->clock;
+	uint64_t last = reader->last_ns, shift = reader->shift_ns;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct seam_xray_event *event = &batch->events[i];
+		uint64_t ns;
+
+		if (event->kind == SEAM_XRAY_ARGUMENT)
+			continue;
+		ns = seam_ticks_time(&clock, event->tsc) + shift;
+		if (__builtin_expect(ns < last, 0)) {
+			shift += last - ns;
+			ns = last;
+			reader->n_steps++;
+		}
+		event->tsc = last = ns;
+	}
+	reader->last_ns = last;
+	reader->shift_ns = shift;
+}
+
+bool seam_trace_next(struct seam_trace_reader *reader,
+		     struct seam_xray_batch *batch, size_t *n_shadow)
+{
+	for (;;) {
+		int err;
+
+		if (!reader->in_block && !open_block(reader))
+			return false;
+		err = seam_xray_block_next(&reader->block, batch);
+		if (err)
+			seam_xray_problems_add(&reader->problems,
+					       &reader->block.fdr.problem);
+		reader->in_block = !err && batch->n > 0;
+		if (batch->n > 0)
+			break;
+	}
+	if (!reader->raw)
+		tell_time(reader, batch);
+	*n_shadow = reader->n_shadow < batch->n ? reader->n_shadow : batch->n;
+	reader->n_shadow -= *n_shadow;
+	return true;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* account.c - what a recording says of itself: its features and manifest */
+#include "record/recording.h"
+
+#include "record/info.h"
+#include "wire/manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* Room for a manifest, without and for each ring. */
+enum {
+	MANIFEST_BYTES = 8192,
+	MANIFEST_RING_BYTES = 256,
+};
+
+int seam_recording_write_features(struct seam_recording *s,
+				  struct seam_err *err)
+{
+	struct seam_perf_features features;
+	struct seam_info info = {
+		.kernel = &s->kernel,
+		.events = s->described,
+		.n_events = s->events.n,
+		.words = s->options->words,
+		.n_words = s->options->n_words,
+		.n_cpus = (uint32_t)s->sources.cpus.n,
+		.first_ns = s->drain.first_ns,
+		.last_ns = s->drain.last_ns,
+		.start_wall_ns = s->start_wall_ns,
+		.start_ns = s->start_ns,
+	};
+	int r;
+
+	seam_info_features(&info, &features);
+	r = seam_perf_writer_finish(&s->writer, &features, err);
+	seam_perf_features_fini(&features);
+	return r;
+}
+
+static size_t list_left_out(const struct seam_recording *s, const char **names)
+{
+	size_t n = 0;
+
+	for (int i = 0; seam_left_out_name(i); i++)
+		if (s->sources.left_out >> i & 1)
+			names[n++] = seam_left_out_name(i);
+	return n;
+}
+
+static void list_rings(const struct seam_recording *s,
+		       struct seam_manifest_ring *out, uint64_t *n_bad_bytes)
+{
+	for (size_t i = 0; i < s->sources.n_rings; i++) {
+		const struct seam_source_ring *ring = &s->sources.rings[i];
+
+		out[i] = (struct seam_manifest_ring) {
+			.cpu = (uint32_t)ring->cpu,
+			.is_sideband = ring->is_sideband,
+			.size_bytes = ring->ring.size,
+			.n_records = ring->n_records,
+			.n_bytes = ring->n_bytes,
+			.n_lost = ring->n_lost,
+		};
+		*n_bad_bytes += ring->n_bad_bytes;
+	}
+}
+
+static struct seam_manifest describe(const struct seam_recording *s,
+				     bool complete)
+{
+	struct seam_manifest m = {
+		.version = "seam " SEAM_VERSION,
+		.complete = complete,
+		.words = s->options->words,
+		.n_words = s->options->n_words,
+		.boot_id = s->kernel.identity.boot_id,
+		.kernel_build_id_size = s->kernel.identity.build_id_size,
+		.kernel_text_addr = s->kernel.identity.text_addr,
+		.start_wall_ns = s->start_wall_ns,
+		.start_ns = s->start_ns,
+		.duration_ns = s->result->duration_ns,
+		.n_events = s->events.n,
+		.n_samples = s->drain.n_samples,
+		.n_throttled = s->drain.n_throttled,
+		.n_lost = s->result->n_lost,
+		.n_unwritten = s->drain.n_unwritten,
+		.n_rings = s->sources.n_rings,
+	};
+
+	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
+	       sizeof(m.kernel_build_id));
+	m.vdso_build_id_size = s->keep.vdso_build_id_size;
+	memcpy(m.vdso_build_id, s->keep.vdso_build_id,
+	       sizeof(m.vdso_build_id));
+	return m;
+}
+
+int seam_recording_reserve_manifest(struct seam_recording *s,
+				    struct seam_err *err)
+{
+	size_t bytes = MANIFEST_BYTES +
+		       MANIFEST_RING_BYTES * s->sources.n_rings;
+
+	s->meta = seam_bundle_file(&s->bundle, "meta.json", err);
+	if (s->meta < 0)
+		return s->meta;
+	/* not every file system can; then it is left to luck */
+	if (fallocate(s->meta, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
+		return seam_err_set(err, -ENOSPC, "no space for %zu bytes of "
+				    "'meta.json'", bytes);
+	return 0;
+}
+
+static int put_manifest(struct seam_recording *s, const struct seam_manifest *m,
+			struct seam_err *err)
+{
+	int r = seam_manifest_write(s->meta, m, err);
+
+	close(s->meta);
+	s->meta = -1;
+	if (r == 0)
+		return seam_bundle_publish(&s->bundle, "meta.json", err);
+	seam_bundle_drop(&s->bundle, "meta.json");
+	return r;
+}
+
+int seam_recording_write_manifest(struct seam_recording *s, bool complete,
+				  struct seam_err *err)
+{
+	struct seam_manifest m = describe(s, complete);
+	struct seam_manifest_ring *rings = calloc(s->sources.n_rings,
+						  sizeof(*rings));
+	const char **events = calloc(s->events.n, sizeof(*events));
+	const char *left_out[sizeof(s->sources.left_out) * 8];
+	struct utsname host;
+	int r = -ENOMEM;
+
+	if (rings && events && uname(&host) == 0) {
+		m.host = host.nodename;
+		m.release = host.release;
+		m.arch = host.machine;
+		for (size_t i = 0; i < s->events.n; i++)
+			events[i] = s->events.items[i].name;
+		m.events = events;
+		m.left_out = left_out;
+		m.n_left_out = list_left_out(s, left_out);
+		list_rings(s, rings, &m.n_bad_bytes);
+		m.rings = rings;
+		r = put_manifest(s, &m, err);
+	} else {
+		seam_err_set(err, r, "out of memory");
+	}
+	free(rings);
+	free(events);
+	return r;
+}

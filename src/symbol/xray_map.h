@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_map.h - XRay function ids to functions: the instrumentation map
+ *
+ * A compiler that instruments for XRay lists every place that can be patched
+ * ("sled") in the section xray_instr_map.  A function's id is not in there:
+ * it is 1 + the number of times that the function changes from one entry to
+ * the next.  Maps come from the program itself (ELF) or as the YAML that
+ * 'llvm-xray extract' prints.
+ *
+ * Names come from the map file's symbol table; seam_xray_map_resolve() puts
+ * better ones in their place, with files and lines.
+ *
+ * Source: LLVM 14, llvm/lib/XRay/InstrumentationMap.cpp and the map's
+ * versions 0, 1, 2; doc/formats/xray.md.
+ */
+#ifndef SEAM_XRAY_MAP_H
+#define SEAM_XRAY_MAP_H
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/strings.h"
+#include "symbol/symbols.h"
+
+enum seam_xray_sled_kind {
+	SEAM_XRAY_SLED_ENTER,
+	SEAM_XRAY_SLED_EXIT,
+	SEAM_XRAY_SLED_TAIL,
+	SEAM_XRAY_SLED_ENTER_ARGS,
+	SEAM_XRAY_SLED_CUSTOM,
+	SEAM_XRAY_SLED_TYPED,
+	SEAM_XRAY_N_SLEDS,
+};
+
+struct seam_xray_mapped {
+	uint32_t id;
+	uint8_t kinds;		/* bit 1 << kind of each of its sleds */
+	uint32_t name, file;	/* strings; 0 when not known */
+	uint32_t line;
+	uint64_t addr;		/* as linked */
+	uint64_t file_offset;	/* of addr, in an ELF file; else 0 */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_xray_map {
+	SEAM_ARRAY(struct seam_xray_mapped) functions;	/* by id, ascending */
+	struct seam_strings strings;
+	size_t n_sleds;
+	bool from_elf;
+};
+
+/*
+ * Read the map in @path: an ELF file of 64 bits, linked or not, or YAML.
+ * -ENODATA when the file has no map, -ENOTSUP for a kind of file or version
+ * that is not read, -EBADMSG for damage.
+ */
+int seam_xray_map_open(struct seam_xray_map *map, const char *path,
+		       struct seam_err *err);
+
+/* The same from memory; -EBADMSG when it is neither. */
+int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
+		       struct seam_err *err);
+
+void seam_xray_map_fini(struct seam_xray_map *map);
+
+/* The function of @id, borrowed; NULL when the map has none. */
+const struct seam_xray_mapped *
+seam_xray_map_find(const struct seam_xray_map *map, uint32_t id);
+
+/* Its name, borrowed; NULL when there is none. */
+const char *seam_xray_map_name(const struct seam_xray_map *map, uint32_t id);
+
+/*
+ * Ask @resolve, which answers as seam_symbols_resolve() for an offset in the
+ * map's file, for the name, file and line of every function.  What it does
+ * not know stays as it is.  0 or -ENOMEM.
+ */
+int seam_xray_map_resolve(struct seam_xray_map *map,
+			  size_t (*resolve)(void *context, uint64_t offset,
+					    struct seam_location *out,
+					    size_t cap),
+			  void *context);
+
+/* For the readers of both forms: one sled, in the map's order. */
+struct seam_xray_sled {
+	uint32_t id;		/* 0: count the changes of function */
+	uint64_t function;
+	uint8_t kind;
+	const char *name;	/* NULL: not known */
+};
+
+int seam_xray_map_add(struct seam_xray_map *map,
+		      const struct seam_xray_sled *sled);
+int seam_xray_map_read_elf(struct seam_xray_map *map, struct seam_bytes bytes,
+			   struct seam_err *err);
+int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
+			    struct seam_err *err);
+
+#endif /* SEAM_XRAY_MAP_H */

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""What tests that record need: programs, TAP lines, and perf as the oracle."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+# Everything happens in here.  The program is copied, because the tree may be
+# in a folder that only its owner can enter, and some tests run as nobody.
+FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
+os.chmod(FOLDER, 0o755)
+SEAM = shutil.copy(sys.argv[1], FOLDER)
+NOBODY = 65534
+
+SPIN_C = r"""
+#include <pthread.h>
+#include <stdlib.h>
+volatile unsigned long x;
+static unsigned long n = 20000000;
+__attribute__((noinline)) void leaf(unsigned long n)
+{ for (unsigned long i = 0; i < n; i++) x += i; }
+__attribute__((noinline)) void mid(int d, unsigned long n)
+{ if (d) mid(d - 1, n); else leaf(n); __asm__ volatile(""); }
+static void *run(void *a) { mid(10, n); return a; }
+int main(int c, char **v)
+{
+	pthread_t t;
+	if (c > 1) n = strtoul(v[1], 0, 10);
+	pthread_create(&t, 0, run, 0);
+	mid(10, n);
+	pthread_join(t, 0);
+	return 0;
+}
+"""
+
+
+class Tests:
+    """Runs functions test_*, each the promise in its name, as TAP."""
+
+    def __init__(self, functions):
+        self.tests = [(name[5:], function)
+                      for name, function in functions.items()
+                      if name.startswith("test_")]
+        self.folder = FOLDER
+
+    def run(self):
+        os.chdir(self.folder)
+        build_spin()
+        print(f"1..{len(self.tests)}")
+        failed = 0
+        for i, (name, test) in enumerate(self.tests, 1):
+            try:
+                test()
+                print(f"ok {i} - {name}", flush=True)
+            except Skip as reason:
+                print(f"ok {i} - {name} # SKIP {reason}", flush=True)
+            except Exception as problem:  # a test that dies has failed
+                failed += 1
+                for line in str(problem).splitlines() or [""]:
+                    print(f"# {type(problem).__name__}: {line}")
+                print(f"not ok {i} - {name}", flush=True)
+        os.chdir("/")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return 1 if failed else 0
+
+
+class Skip(Exception):
+    pass
+
+
+def build_spin():
+    with open("spin.c", "w", encoding="ascii") as out:
+        out.write(SPIN_C)
+    subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-pthread",
+                    "-o", "spin", "spin.c"], check=True)
+
+
+def check(truth, text=""):
+    if not truth:
+        raise AssertionError(text)
+
+
+def equal(got, wanted, text=""):
+    check(got == wanted, f"{text} got {got!r}, wanted {wanted!r}")
+
+
+def run(*words, **options):
+    options.setdefault("timeout", 120)
+    return subprocess.run(words, capture_output=True, text=True,
+                          errors="replace", check=False, **options)
+
+
+def record(*words, **options):
+    return run(SEAM, "record", *words, **options)
+
+
+def samples_told(result):
+    match = re.search(r"seam: (\d+) samples", result.stderr)
+    check(match, f"no summary in: {result.stderr}")
+    return int(match[1])
+
+
+def perf(*words, silent=True):
+    result = run("perf", *words)
+    equal(result.returncode, 0, f"perf {words}: {result.stderr}")
+    if silent:
+        equal(result.stderr, "", f"perf {words} warned:")
+    return result.stdout
+
+
+def perf_samples(path, silent=True):
+    """How many samples perf script prints, one line each."""
+    text = perf("script", "-i", path, "-F", "comm,tid,time,event,ip",
+                "-G", silent=silent)
+    return sum(1 for line in text.splitlines() if line.strip())
+
+
+def as_nobody():
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def own_folder_for_nobody():
+    if os.geteuid() != 0:
+        raise Skip("needs root to become somebody else")
+    path = tempfile.mkdtemp(dir=".", prefix="nobody-")
+    os.chown(path, NOBODY, NOBODY)
+    return path
+
+
+def end_group(process):
+    """End a process that we started in a session of its own."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()

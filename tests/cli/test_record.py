@@ -1,0 +1,494 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record, on real programs; perf is the oracle of what it wrote."""
+import json
+import os
+import pty
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+from record_lib import (NOBODY, SEAM, Skip, Tests, as_nobody, check, equal,
+                        end_group, own_folder_for_nobody, perf, perf_samples,
+                        record, run, samples_told)
+
+
+def manifest(path):
+    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def opens_in_perf_with_the_same_samples(*words):
+    result = record("-o", "a.seam", *words)
+    equal(result.returncode, 0, result.stderr)
+    told = samples_told(result)
+    check(told > 0, "no samples")
+    equal(perf_samples("a.seam"), told, "samples in perf script:")
+    check("dummy" not in perf("report", "-i", "a.seam", "--stdio"))
+    equal(manifest("a.seam")["samples"], told)
+    check(manifest("a.seam")["complete"])
+    return told
+
+
+def test_perf_opens_a_recording_of_a_c_program_in_silence():
+    opens_in_perf_with_the_same_samples("-g", "--", "./spin")
+    text = perf("report", "-i", "a.seam", "--stdio", "--no-children",
+                "-g", "none", "-F", "overhead,sym")
+    check("leaf" in text, text)
+
+
+def test_perf_opens_a_recording_of_python():
+    opens_in_perf_with_the_same_samples(
+        "-F", "2000", sys.executable, "-c",
+        "import json\nfor i in range(20000): json.dumps([i] * 9)")
+
+
+def test_perf_opens_a_recording_of_a_compiler_and_all_it_starts():
+    opens_in_perf_with_the_same_samples("-g", "cc", "-O1", "-pthread", "-c",
+                                        "-o", "spin.o", "spin.c")
+    names = perf("report", "-i", "a.seam", "--stdio", "-s", "comm",
+                 "--no-children", "-g", "none")
+    check("cc1" in names, names)
+    # the command has our name until its exec; nobody is without one
+    check(" :" not in names, names)
+
+
+def test_perf_opens_a_recording_of_several_events():
+    opens_in_perf_with_the_same_samples(
+        "-e", "cpu-clock:u,page-faults", "-e", "cs", "-c", "1000000",
+        "--call-graph", "fp", "./spin")
+    text = perf("evlist", "-i", "a.seam")
+    equal(text.split(), ["cpu-clock:u", "page-faults", "cs", "dummy:HG"])
+
+
+def test_perf_knows_the_machine_of_the_recording():
+    record("-q", "-o", "a.seam", "--", "./spin", "1000")
+    text = perf("report", "-i", "a.seam", "--header-only")
+    for word in ("hostname : ", "os release : ", "perf version : seam ",
+                 "arch : ", "nrcpus online : ", "cmdline : seam record",
+                 "name = cpu-clock", "clockid: monotonic (1)",
+                 "pmu mappings: "):
+        check(word in text, f"'{word}' is not in: {text}")
+
+
+def test_reads_its_own_recording_to_the_last_record():
+    told = samples_told(record("-g", "-o", "a.seam", "./spin"))
+    dump = run(SEAM, "dump", "a.seam")
+    equal(dump.returncode, 0, dump.stderr)
+    n = sum(1 for line in dump.stdout.splitlines()
+            if line.split()[1:2] == ["SAMPLE"])
+    equal(n, told)
+
+
+def data_of(path):
+    """The offset and size of the data by the header, and the file."""
+    with open(os.path.join(path, "data"), "rb") as file:
+        content = file.read()
+    offset, size = struct.unpack_from("<QQ", content, 40)
+    return content, offset, size
+
+
+def types_of(path):
+    content, at, size = data_of(path)
+    end, types = at + size, []
+    check(end <= len(content), "the data are longer than the file")
+    while at < end:
+        kind, _, length = struct.unpack_from("<IHH", content, at)
+        check(length >= 8, f"a record of {length} bytes at {at}")
+        types.append(kind)
+        at += length
+    equal(at, end, "the data end inside a record:")
+    return types
+
+
+SAMPLE, FINISHED_ROUND, FINISHED_INIT = 9, 68, 82
+
+
+def check_killed(path):
+    """Whole batches only, and perf sees every sample in them."""
+    if not os.path.exists(os.path.join(path, "data")):
+        return 0
+    types = types_of(path)
+    check(types[-1] in (FINISHED_ROUND, FINISHED_INIT),
+          f"the last record has type {types[-1]}")
+    equal(perf_samples(path), types.count(SAMPLE), "samples:")
+    return types.count(SAMPLE)
+
+
+def test_a_kill_at_any_time_leaves_a_file_that_opens():
+    seen = 0
+    for i in range(24):
+        name = f"k{i}.seam"
+        process = subprocess.Popen(
+            [SEAM, "record", "-q", "-g", "-F", "20000", "-m", "16", "-o",
+             name, "./spin", "100000000"], start_new_session=True)
+        time.sleep(0.002 + 0.0009 * i * i)
+        process.kill()
+        process.wait()
+        seen += check_killed(name)
+        end_group(process)
+    check(seen > 0, "not one sample in all")
+
+
+def test_a_kill_at_any_write_leaves_a_file_that_opens():
+    if run("strace", "-o", "/dev/null", "true").returncode != 0:
+        raise Skip("strace does not work here")
+    for call, counts in (("pwritev", (1, 2, 3, 6)),
+                         ("pwrite64", (1, 2, 3, 4, 5, 6, 7, 9)),
+                         ("write", (1, 2)), ("renameat", (1, 2)),
+                         ("openat", (8, 20))):
+        for n in counts:
+            run("strace", "-o", "/dev/null", "-e", "trace=" + call, "-e",
+                f"inject={call}:signal=KILL:when={n}", SEAM, "record", "-q",
+                "-F", "20000", "-m", "8", "-o", "s.seam", "./spin",
+                "10000000")
+            if os.path.exists("s.seam"):
+                check_killed("s.seam")
+
+
+def status_of(*command):
+    return record("-q", "-o", "a.seam", "--", *command).returncode
+
+
+def test_the_status_is_that_of_the_command():
+    equal(status_of("true"), 0)
+    equal(status_of("sh", "-c", "exit 42"), 42)
+    equal(status_of("sh", "-c", "kill -9 $$"), 128 + 9)
+    equal(status_of("sh", "-c", "kill -TERM $$"), 128 + 15)
+
+
+def test_the_end_of_the_command_is_seen_where_children_are_ignored():
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    result = record("-q", "-o", "a.seam", "sh", "-c", "exit 7",
+                    preexec_fn=ignore, timeout=30)
+    equal(result.returncode, 7)
+
+
+def test_a_command_that_cannot_start_leaves_the_old_recording():
+    record("-q", "-o", "a.seam", "./spin", "1000000")
+    before = data_of("a.seam")[0]
+    missing = record("-o", "a.seam", "--", "./no-such-file")
+    equal(missing.returncode, 127)
+    check("cannot start './no-such-file': No such file" in missing.stderr,
+          missing.stderr)
+    equal(record("-o", "a.seam", "--", "./spin.c").returncode, 126)
+    equal(data_of("a.seam")[0], before)
+
+
+def test_usage_errors_are_told_and_start_nothing():
+    for words in ((), ("-F", "x", "touch", "t"), ("-m", "0", "touch", "t"),
+                  ("-p", "1", "touch", "t"), ("--nosuch", "touch", "t"),
+                  ("-F", "9", "-c", "9", "touch", "t"),
+                  ("--call-graph", "lbr", "touch", "t")):
+        result = record("-o", "u.seam", *words)
+        equal(result.returncode, 2, f"{words}: {result.stderr}")
+        check(result.stderr.startswith("seam"), result.stderr)
+    check(not os.path.exists("t") and not os.path.exists("u.seam"))
+
+
+def test_an_event_that_is_not_there_is_named_with_a_way_out():
+    result = record("-e", "nosuch", "-o", "e.seam", "touch", "t")
+    equal(result.returncode, 1)
+    check("no event is named 'nosuch'" in result.stderr, result.stderr)
+    doctor = json.loads(run(SEAM, "doctor", "--json").stdout)
+    gone = [e["name"] for e in doctor["events"] if not e["available"]]
+    if gone:
+        result = record("-e", gone[0], "-o", "e.seam", "touch", "t")
+        equal(result.returncode, 1)
+        check("cpu-clock" in result.stderr, result.stderr)
+    check(not os.path.exists("t") and not os.path.exists("e.seam"))
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_command():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+    result = record("-g", "-F", "20000", "-m", "16", "-o", "f.seam",
+                    "./spin", "100000000", preexec_fn=limit)
+    equal(result.returncode, 3, result.stderr)
+    check("pwritev at offset" in result.stderr and
+          "File too large" in result.stderr and "cut short" in result.stderr,
+          result.stderr)
+    equal(check_killed("f.seam"), samples_told(result))
+    lost = manifest("f.seam")["lost"]
+    check(lost["not_written"] > 0, f"{lost}")
+
+
+def test_a_full_tmpfs_leaves_what_fitted():
+    os.makedirs("small", exist_ok=True)
+    if os.geteuid() != 0 or run("mount", "-t", "tmpfs", "-o", "size=256k",
+                                "none", "small").returncode != 0:
+        raise Skip("cannot mount a tmpfs")
+    try:
+        result = record("-g", "-F", "20000", "-o", "small/a.seam", "./spin",
+                        "100000000")
+        equal(result.returncode, 3, result.stderr)
+        check("No space left on device" in result.stderr, result.stderr)
+        equal(check_killed("small/a.seam"), samples_told(result))
+        check(manifest("small/a.seam")["complete"], "the old manifest")
+    finally:
+        run("umount", "small")
+
+
+def test_a_failed_write_anywhere_is_named_and_survived():
+    if run("strace", "-o", "/dev/null", "true").returncode != 0:
+        raise Skip("strace does not work here")
+    for error in ("EIO", "ENOSPC"):
+        for call, n in (("pwritev", 1), ("pwritev", 2), ("pwritev", 4),
+                        ("pwrite64", 1), ("pwrite64", 4), ("pwrite64", 6)):
+            result = run("strace", "-o", "/dev/null", "-e", "trace=" + call,
+                         "-e", f"inject={call}:error={error}:when={n}",
+                         SEAM, "record", "-F", "20000", "-m", "8", "-o",
+                         "w.seam", "./spin", "100000000")
+            check(result.returncode in (1, 3), f"{error} at {call} {n}: "
+                  f"{result.returncode} {result.stderr}")
+            check("cannot " in result.stderr and "offset" in result.stderr,
+                  result.stderr)
+            if result.returncode == 3:
+                check_killed("w.seam")
+
+
+def test_a_folder_that_cannot_be_written_is_named():
+    os.makedirs("locked", exist_ok=True)
+    os.chmod("locked", 0o555)
+    options = {"preexec_fn": as_nobody} if os.geteuid() == 0 else {}
+    result = record("-o", "locked/a.seam", "true", **options)
+    equal(result.returncode, 1)
+    check("cannot create folder 'locked/a.seam': Permission denied" in
+          result.stderr, result.stderr)
+
+
+def test_a_user_without_rights_records_user_code():
+    folder = own_folder_for_nobody()
+    path = os.path.join(folder, "a.seam")
+    with open("/proc/sys/kernel/perf_event_paranoid",
+              encoding="ascii") as level:
+        if int(level.read()) != 2:
+            raise Skip("kernel.perf_event_paranoid is not 2")
+    result = record("-g", "-o", path, "./spin", preexec_fn=as_nobody)
+    equal(result.returncode, 0, result.stderr)
+    notes = [line for line in result.stderr.splitlines()
+             if "user code only" in line]
+    equal(len(notes), 1, result.stderr)
+    check("kernel.perf_event_paranoid=1" in notes[0] and
+          "CAP_PERFMON" in notes[0], notes[0])
+    shown = run("perf", "script", "-i", path, "-F", "comm,ip", "-G",
+                preexec_fn=as_nobody)
+    equal(shown.stderr, "")
+    equal(len(shown.stdout.split("\n")) - 1, samples_told(result))
+    check(samples_told(result) > 0)
+    equal(manifest(path)["left_out"], ["kernel"])
+    kernel = record("-e", "cpu-clock:k", "-o", path, "./spin",
+                    preexec_fn=as_nobody)
+    equal(kernel.returncode, 1)
+    check("CAP_PERFMON" in kernel.stderr, kernel.stderr)
+
+
+def test_rings_shrink_to_what_the_user_may_lock():
+    folder = own_folder_for_nobody()
+
+    def poor():
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+        as_nobody()
+
+    result = record("-m", "64M", "-o", os.path.join(folder, "a.seam"),
+                    "./spin", preexec_fn=poor)
+    equal(result.returncode, 0, result.stderr)
+    check("perf_event_mlock_kb" in result.stderr, result.stderr)
+    check(samples_told(result) > 0)
+
+
+def test_descriptors_are_raised_when_they_run_out():
+    def few():
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (14, hard))
+
+    result = record("-o", "a.seam", "sh", "-c", "ulimit -n", preexec_fn=few)
+    equal(result.returncode, 0, result.stderr)
+    equal(result.stdout, "14\n", "the command's own limit:")
+
+
+def test_the_command_inherits_nothing_of_ours():
+    script = ("import os,re\n"
+              "print(sorted(os.listdir('/proc/self/fd'), key=int))\n"
+              "s = open('/proc/self/status').read()\n"
+              "print(re.findall(r'Sig(?:Blk|Ign):\\s*(\\w+)', s))\n")
+    plain = run(sys.executable, "-c", script)
+    ours = record("-q", "-o", "a.seam", sys.executable, "-c", script)
+    equal(ours.stdout, plain.stdout)
+
+
+def wait_for_samples(name, n=200):
+    """Until that many are in the file, so that a test need not guess."""
+    for _ in range(3000):
+        if os.path.exists(f"{name}/meta.json") and \
+                types_of(name).count(SAMPLE) >= n:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"no {n} samples in {name}")
+
+
+def test_an_interrupt_from_the_terminal_ends_command_and_recording():
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(SEAM, [SEAM, "record", "-o", "c.seam", "./spin",
+                        "10000000000"])
+    wait_for_samples("c.seam")
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    equal(os.waitstatus_to_exitcode(status), 128 + signal.SIGINT)
+    check(manifest("c.seam")["complete"])
+    equal(perf_samples("c.seam"), manifest("c.seam")["samples"])
+
+
+def start_long_one(name, *command):
+    """Record into @name, which no test before has used, until it is going."""
+    process = subprocess.Popen([SEAM, "record", "-o", name, *command],
+                               stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    wait_for_samples(name)
+    return process
+
+
+def test_a_request_to_end_is_passed_to_the_command():
+    process = start_long_one("t.seam", "./spin", "10000000000")
+    process.terminate()
+    process.communicate(timeout=30)
+    equal(process.returncode, 128 + signal.SIGTERM)
+    check(manifest("t.seam")["complete"])
+    check(perf_samples("t.seam") > 0)
+
+
+def test_a_second_interrupt_does_not_wait_and_loses_nothing():
+    process = start_long_one(
+        "i.seam", sys.executable, "-c",
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "end = time.time() + 20\nwhile time.time() < end: pass")
+    try:
+        wait_for_samples("i.seam", 1000)    # it ignores interrupts by now
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        check(process.poll() is None, "the first one is the command's")
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=15)
+        equal(process.returncode, 128 + signal.SIGINT)
+        check(manifest("i.seam")["complete"])
+        equal(perf_samples("i.seam"), manifest("i.seam")["samples"])
+    finally:
+        end_group(process)
+
+
+def test_a_process_that_runs_is_recorded_until_the_interrupt():
+    spin = subprocess.Popen(["./spin", "10000000000"])
+    time.sleep(0.05)    # for its second thread
+    process = start_long_one("p.seam", "-g", "-p", str(spin.pid))
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=30)
+    equal(process.returncode, 0, text)
+    check(spin.poll() is None, "the process must go on")
+    spin.kill()
+    spin.wait()
+    text = perf("script", "-i", "p.seam", "-F", "tid,ip,sym", "-G")
+    lines = [line for line in text.splitlines() if "leaf" in line]
+    check(len(lines) > 100, text[:300])
+    equal(len({line.split()[0] for line in lines}), 2, "threads:")
+
+
+def test_attaching_ends_with_the_process():
+    spin = subprocess.Popen(["./spin", "10000000000"])
+    process = start_long_one("q.seam", "-p", str(spin.pid))
+    spin.kill()
+    spin.wait()
+    process.communicate(timeout=30)
+    equal(process.returncode, 0)
+    equal(record("-p", "4194304", "-o", "p.seam").returncode, 1)
+
+
+def test_files_that_vanish_are_kept_by_build_id():
+    result = record("-q", "-o", "d.seam", "sh", "-c",
+                    "cp spin gone; ./gone 400000000 & sleep 0.4; rm gone; "
+                    "wait")
+    equal(result.stderr, "")
+    note = run("readelf", "-n", "spin").stdout
+    build_id = note.split("Build ID: ")[1].split()[0]
+    with open(f"d.seam/elf/{build_id}", "rb") as kept, \
+            open("spin", "rb") as spin:
+        equal(kept.read(), spin.read())
+    vdso = manifest("d.seam")["vdso"]["build_id"]
+    with open(f"d.seam/elf/{vdso}", "rb") as kept:
+        equal(kept.read(4), b"\x7fELF")
+
+
+def test_files_of_another_mount_namespace_are_kept():
+    script = ("mount -t tmpfs none hidden && cp spin hidden/inside && "
+              "./hidden/inside 200000000")
+    os.makedirs("hidden", exist_ok=True)
+    if run("unshare", "-m", "true").returncode != 0:
+        raise Skip("cannot make a mount namespace")
+    # another program of that name is what our own path leads to
+    with open("hidden/inside", "wb") as out, open("/bin/true", "rb") as true:
+        out.write(true.read())
+    result = record("-q", "-o", "m.seam", "unshare", "-m", "sh", "-c",
+                    script)
+    equal((result.returncode, result.stderr), (0, ""))
+    note = run("readelf", "-n", "spin").stdout
+    build_id = note.split("Build ID: ")[1].split()[0]
+    check(os.path.exists(f"m.seam/elf/{build_id}"),
+          f"{os.listdir('m.seam')}")
+
+
+def test_a_flood_of_samples_costs_no_name():
+    result = record("-m", "1", "-F", "max", "-g", "-o", "n.seam", "sh", "-c",
+                    "for i in 1 2 3 4 5 6 7 8 9 10; do ./spin 2000000; done")
+    check(result.returncode in (0, 3), result.stderr)
+    names = perf("report", "-i", "n.seam", "--stdio", "-s", "comm",
+                 "--no-children", "-g", "none", silent=False)
+    check(" :" not in names, names)
+    rings = manifest("n.seam")["rings"]
+    equal(sum(r["lost"] for r in rings if r["kind"] == "sideband"), 0)
+
+
+def test_loss_is_counted_to_the_record_and_told():
+    result = record("-m", "1", "-F", "max", "-g", "-o", "l.seam", "./spin",
+                    "100000000")
+    lost = manifest("l.seam")["lost"]["ring_full"]
+    if not lost:
+        raise Skip("nothing was lost")
+    equal(result.returncode, 3)
+    check(f"lost {lost} records" in result.stderr, result.stderr)
+    text = perf("report", "-i", "l.seam", "--stdio", silent=False)
+    check(f"# Total Lost Samples: {lost}\n" in text, text[:300])
+    in_rings = sum(r["lost"] for r in manifest("l.seam")["rings"])
+    check(in_rings <= lost, f"{in_rings} of {lost}")
+    equal(perf_samples("l.seam", silent=False), samples_told(result))
+
+
+def test_the_doctor_says_what_would_help():
+    result = run(SEAM, "doctor", "--json")
+    equal((result.returncode, result.stderr), (0, ""))
+    report = json.loads(result.stdout)
+    equal(report["schema"], "seam.doctor/1")
+    checks = {c["check"]: c for c in report["checks"]}
+    equal(checks["user-samples"]["verdict"], "yes")
+    for one in checks.values():
+        check(one["verdict"] in ("yes", "limited", "no"), f"{one}")
+        check(one["verdict"] == "yes" or one["needs"], f"{one}")
+    check(run(SEAM, "doctor").stdout.count("\n") > len(checks))
+    if os.geteuid() == 0:
+        poor = json.loads(run(SEAM, "doctor", "--json",
+                              preexec_fn=as_nobody).stdout)
+        equal(poor["uid"], NOBODY)
+        poor = {c["check"]: c for c in poor["checks"]}
+        if poor["kernel-samples"]["verdict"] == "no":
+            check("perf_event_paranoid=1" in
+                  poor["kernel-samples"]["needs"], f"{poor}")
+
+
+sys.exit(Tests(dict(globals())).run())

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_xray_memory.c - each allocation on the way of an XRay log fails once
+ *
+ * Linked with --wrap, so that only calls in Seam count.  Every step says
+ * -ENOMEM or does without; nothing leaks: AddressSanitizer looks.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../wire/xray_made.h"
+#include "export/trace_json.h"
+#include "export/xray_log.h"
+#include "export/xray_yaml.h"
+#include "model/load_xray.h"
+#include "model/slow_calls.h"
+#include "report/calls.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static atomic_int until_failure;	/* at 1 the next allocation fails */
+
+static bool fails(void)
+{
+	return atomic_fetch_sub(&until_failure, 1) == 1;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
+/* Two sections, the second a fork's; two threads; a missing entry. */
+static void make_log(struct made *m)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		made_header(m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+		made_block(m, 1, 2, 10, 0, 1000);
+		for (uint32_t f = 1; f < 20; f++)
+			made_call(m, SEAM_XRAY_ENTRY, f, 100 * f);
+		made_call(m, SEAM_XRAY_EXIT, i ? 3 : 4, 10);
+		made_end(m, 0, 0);
+		made_block(m, 1, 3, 10 + i, 0, 1000);
+		made_call(m, SEAM_XRAY_ENTRY, 1, 10);
+		made_call(m, SEAM_XRAY_EXIT, 1, 10);
+		made_call(m, SEAM_XRAY_EXIT, 5, 10);
+		made_end(m, 0, 0);
+	}
+}
+
+/* How many of the steps failed; each failure must be -ENOMEM. */
+static int count_failed(int r)
+{
+	assert_true(r == 0 || r == -ENOMEM);
+	return r != 0;
+}
+
+static int show(const struct seam_trace *trace, FILE *out)
+{
+	const struct seam_account_options options = {
+		.edges = true, .n_slowest = 3,
+	};
+	const struct seam_call_names names = { 0 };
+	struct seam_xray_problems problems = { 0 };
+	struct seam_view view = { .out = out };
+	struct seam_slow_calls slow = { 0 };
+	struct seam_account account;
+	struct seam_calls_report report = {
+		.account = &account, .names = &names,
+	};
+	int failed = count_failed(seam_account_build(&account, trace, &options,
+						     NULL));
+
+	if (!failed) {
+		failed += count_failed(seam_slow_calls_find(&slow, trace,
+							    &account, NULL));
+		failed += count_failed(seam_calls_table(&report, &view));
+		failed += count_failed(seam_calls_json(&report, out));
+		seam_calls_stacks(&report, &slow, trace, &view);
+	}
+	seam_slow_calls_fini(&slow);
+	seam_account_fini(&account);
+	failed += count_failed(seam_trace_json(out, trace, &names, &problems,
+					       NULL));
+	failed += count_failed(seam_xray_yaml(out, trace, &names, &problems,
+					      NULL));
+	failed += count_failed(seam_xray_log(out, trace, &problems, NULL));
+	return failed;
+}
+
+static int run_all(struct seam_bytes bytes, FILE *out)
+{
+	struct seam_profile profile;
+	struct seam_trace trace;
+	int failed = count_failed(seam_trace_from_bytes(&trace, bytes, NULL));
+
+	if (!failed) {
+		failed += show(&trace, out);
+		seam_trace_close(&trace);
+	}
+	if (count_failed(seam_profile_init(&profile)))
+		return failed + 1;
+	failed += count_failed(seam_load_xray(&profile, bytes, NULL, NULL,
+					      NULL));
+	seam_profile_fini(&profile);
+	return failed;
+}
+
+static void each_failed_allocation_is_told(void **state)
+{
+	FILE *out = fopen("/dev/null", "w");
+	struct made m = { 0 };
+	int n = 1, n_failed = 0;
+
+	(void)state;
+	assert_non_null(out);
+	make_log(&m);
+	for (;; n++) {
+		atomic_store(&until_failure, n);
+		n_failed += run_all((struct seam_bytes) { m.data, m.size },
+				    out) > 0;
+		if (atomic_load(&until_failure) > 0)
+			break;
+		assert_true(n < 10000);
+	}
+	atomic_store(&until_failure, 0);
+	assert_true(n > 50);
+	assert_true(n_failed > n / 2);
+	fclose(out);
+	made_free(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_failed_allocation_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_xray.c - any bytes as an XRay log
+ *
+ * Oracles: every byte of the file is in a header, in a block or counted as
+ * lost; the fast way through a block gives what the table reader gives; a
+ * log written again by our writer has as many events of each kind; calls
+ * that were opened were closed, and self times add up to the roots' times.
+ */
+#include <stdlib.h>
+
+#include "export/xray_log.h"
+#include "model/account.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { N_KINDS = SEAM_XRAY_TYPED + 1 };
+
+/* A macro, so that a stack trace names the line. */
+#define demand(what) do { if (!(what)) abort(); } while (0)
+
+static void cover_every_byte(const struct seam_xray_index *index, size_t size)
+{
+	uint64_t covered = index->problems.lost_bytes +
+			   index->sections.n * SEAM_XRAY_HEADER_BYTES;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < index->blocks.n; i++) {
+		const struct seam_xray_block *b = &index->blocks.items[i];
+
+		demand(b->begin >= end && b->end > b->begin && b->end <= size);
+		end = b->end;
+		covered += b->end - b->begin;
+	}
+	demand(covered == size);
+}
+
+/* Events of a block as the tables read them, and where reading ended. */
+static size_t count_slowly(const struct seam_xray_index *index,
+			   const struct seam_xray_block *block, uint64_t *sum,
+			   size_t *end)
+{
+	struct seam_xray_block_reader b;
+	struct seam_xray_record record;
+	size_t n = 0, last;
+
+	seam_xray_block_open(&b, index, block);
+	last = b.fdr.c.pos;
+	while (seam_xray_next(&b.fdr, &record) > 0) {
+		demand(b.fdr.c.pos > last);
+		last = b.fdr.c.pos;
+		if (record.state == SEAM_XRAY_AT_ENTRY ||
+		    record.state == SEAM_XRAY_AT_EXIT) {
+			*sum += record.tsc * 31 + record.function * 7 +
+				record.action;
+			n++;
+		}
+	}
+	*end = b.fdr.c.pos;
+	return n;
+}
+
+static void both_ways_agree(const struct seam_xray_index *index,
+			    const struct seam_xray_block *block)
+{
+	static struct seam_xray_batch batch;
+	struct seam_xray_block_reader b;
+	uint64_t slow = 0, fast = 0;
+	size_t n_slow, n_fast = 0, end;
+	int err;
+
+	if (index->sections.items[block->section].header.log_type !=
+	    SEAM_XRAY_FDR)
+		return;
+	n_slow = count_slowly(index, block, &slow, &end);
+	seam_xray_block_open(&b, index, block);
+	do {
+		err = seam_xray_block_next(&b, &batch);
+		for (size_t i = 0; i < batch.n; i++) {
+			const struct seam_xray_event *e = &batch.events[i];
+
+			if (e->kind > SEAM_XRAY_ENTRY_ARGS)
+				continue;
+			fast += e->tsc * 31 + e->function * 7 + e->kind;
+			n_fast++;
+		}
+	} while (!err && batch.n);
+	demand(n_slow == n_fast && slow == fast);
+	demand(seam_xray_block_offset(&b) == end);
+}
+
+static bool count_kinds(const struct seam_trace *trace,
+			uint64_t n[N_KINDS])
+{
+	static struct seam_xray_batch batch;
+	bool has_fork = false;
+
+	for (size_t s = 0; s < trace->streams.n; s++) {
+		struct seam_trace_reader reader;
+		uint64_t last = 0;
+		size_t n_shadow;
+
+		has_fork |= trace->streams.items[s].is_fork;
+		seam_trace_read(&reader, trace, s);
+		while (seam_trace_next(&reader, &batch, &n_shadow)) {
+			demand(n_shadow <= batch.n);
+			for (size_t i = 0; i < batch.n; i++) {
+				n[batch.events[i].kind]++;
+				if (batch.events[i].kind == SEAM_XRAY_ARGUMENT)
+					continue;
+				demand(batch.events[i].tsc >= last);
+				last = batch.events[i].tsc;
+			}
+		}
+	}
+	return has_fork;
+}
+
+static void write_again(const struct seam_trace *trace,
+			const uint64_t want[N_KINDS])
+{
+	struct seam_xray_problems problems = { 0 };
+	uint64_t n[N_KINDS] = { 0 };
+	struct seam_trace again;
+	char *data = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&data, &size);
+
+	demand(out != NULL);
+	if (seam_xray_log(out, trace, &problems, NULL) == 0) {
+		fflush(out);
+		demand(seam_trace_from_bytes(&again, (struct seam_bytes) {
+			(const uint8_t *)data, size }, NULL) == 0);
+		demand(again.logs[0].index.problems.n == 0);
+		demand(again.logs[0].index.n_extents == 0);
+		count_kinds(&again, n);
+		for (int k = 0; k < N_KINDS; k++)
+			demand(n[k] == want[k] || k == SEAM_XRAY_ARGUMENT);
+		seam_trace_close(&again);
+	}
+	fclose(out);
+	free(data);
+}
+
+static void add_up(const struct seam_trace *trace, size_t size)
+{
+	const struct seam_account_options options = {
+		.edges = true, .n_slowest = 3,
+	};
+	struct seam_account account;
+	uint64_t self = 0, roots = 0, n = 0;
+
+	demand(seam_account_build(&account, trace, &options, NULL) == 0);
+	for (size_t i = 0; i < account.rows.n; i++) {
+		const struct seam_account_row *row = &account.rows.items[i];
+
+		demand(row->count == 0 || row->min_ns <= row->max_ns);
+		/* damaged clocks: sums of centuries do not fit 64 bits */
+		if (row->max_ns > UINT64_MAX / size)
+			goto out;
+		demand(row->self_ns <= row->sum_ns);
+		demand(row->total_ns <= row->sum_ns);
+		self += row->self_ns;
+	}
+	for (size_t i = 0; i < account.edges.n; i++) {
+		n += account.edges.items[i].count;
+		if (account.edges.items[i].caller == SEAM_NONE)
+			roots += account.edges.items[i].sum_ns;
+	}
+	demand(n == account.n_calls);
+	/* a caller whose entry is missing takes earlier roots' time in */
+	demand(account.repairs[SEAM_REPAIR_ENTRY] || self == roots);
+out:
+	seam_account_fini(&account);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct seam_bytes bytes = { data, size };
+	uint64_t n[N_KINDS] = { 0 };
+	struct seam_trace trace;
+
+	if (seam_trace_from_bytes(&trace, bytes, NULL))
+		return 0;
+	cover_every_byte(&trace.logs[0].index, size);
+	for (size_t i = 0; i < trace.logs[0].index.blocks.n; i++)
+		both_ways_agree(&trace.logs[0].index,
+				&trace.logs[0].index.blocks.items[i]);
+	if (!count_kinds(&trace, n))
+		write_again(&trace, n);
+	add_up(&trace, size);
+	seam_trace_close(&trace);
+	return 0;
+}

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/* test_calls.c - what becomes of logs that are not whole */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../wire/xray_made.h"
+#include "model/account.h"
+#include "model/call_paths.h"
+#include "model/slow_calls.h"
+#include "model/spans.h"
+
+/*
+ * A thread's life as text: "a" enters function a, "A" leaves it, "!a" leaves
+ * it by a tail exit, "|" ends a block; each record takes 10 ns.  The clock
+ * begins at 1000 ns.
+ */
+static void play(struct made *m, const char *text)
+{
+	uint64_t tsc = 1000;
+	uint32_t block = 1;
+
+	made_block(m, 1, 2, block * 1000, 0, tsc);
+	for (; *text; text++) {
+		bool tail = *text == '!';
+		char c = tail ? *++text : *text;
+
+		if (c == '|') {
+			made_end(m, 0, 0);
+			made_block(m, 1, 2, ++block * 1000, 0, tsc);
+			continue;
+		}
+		tsc += 10;
+		if (tail)
+			made_call(m, SEAM_XRAY_TAIL_EXIT,
+				  (uint32_t)(c - 'a' + 1), 10);
+		else if (c >= 'a')
+			made_call(m, SEAM_XRAY_ENTRY,
+				  (uint32_t)(c - 'a' + 1), 10);
+		else
+			made_call(m, SEAM_XRAY_EXIT,
+				  (uint32_t)(c - 'A' + 1), 10);
+	}
+	made_end(m, 0, 0);
+}
+
+struct played {
+	struct made made;
+	struct seam_trace trace;
+	struct seam_account account;
+};
+
+static void account_made(struct played *p)
+{
+	const struct seam_account_options options = {
+		.edges = true, .n_slowest = 8,
+	};
+
+	assert_int_equal(seam_trace_from_bytes(&p->trace, (struct seam_bytes) {
+			p->made.data, p->made.size }, NULL), 0);
+	assert_int_equal(seam_account_build(&p->account, &p->trace, &options,
+					    NULL), 0);
+}
+
+static void open_played(struct played *p, const char *text)
+{
+	*p = (struct played) { 0 };
+	made_header(&p->made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	play(&p->made, text);
+	account_made(p);
+}
+
+static void close_played(struct played *p)
+{
+	seam_account_fini(&p->account);
+	seam_trace_close(&p->trace);
+	made_free(&p->made);
+}
+
+static const struct seam_account_row *row(const struct played *p, char name)
+{
+	static const struct seam_account_row none;
+
+	for (size_t i = 0; i < p->account.rows.n; i++)
+		if (p->account.rows.items[i].function ==
+		    (uint32_t)(name - 'a' + 1))
+			return &p->account.rows.items[i];
+	return &none;
+}
+
+static uint64_t n_repairs(const struct played *p)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
+		n += p->account.repairs[i];
+	return n;
+}
+
+/* All paths and their counts, "a1 ab2": sorted as they were made. */
+static void paths_of(const struct played *p, char *text, size_t cap)
+{
+	struct seam_call_paths paths = { 0 };
+	struct seam_xray_problems problems = { 0 };
+	struct seam_calls calls = { 0 };
+	size_t used = 0;
+
+	for (size_t i = 0; i < p->trace.streams.n; i++)
+		assert_int_equal(seam_call_paths_add(&paths, &p->trace, i,
+						     &calls, &problems), 0);
+	text[0] = '\0';
+	for (uint32_t i = 1; i < paths.nodes.n; i++) {
+		char path[64];
+		size_t n = 0;
+
+		for (uint32_t k = i; k; k = paths.nodes.items[k].parent)
+			path[n++] = (char)('a' - 1 +
+					   paths.nodes.items[k].function);
+		used += (size_t)snprintf(text + used, cap - used, "%s",
+					 used ? " " : "");
+		while (n-- > 0)
+			used += (size_t)snprintf(text + used, cap - used, "%c",
+						 path[n]);
+		used += (size_t)snprintf(text + used, cap - used, "%u",
+			(unsigned int)paths.nodes.items[i].count);
+	}
+	seam_calls_fini(&calls);
+	seam_call_paths_fini(&paths);
+}
+
+static void assert_paths(const struct played *p, const char *want)
+{
+	char text[256];
+
+	paths_of(p, text, sizeof(text));
+	assert_string_equal(text, want);
+}
+
+static void nests_calls_and_shares_their_time(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abBcCbBA");
+	assert_int_equal(row(&p, 'a')->sum_ns, 70);
+	assert_int_equal(row(&p, 'a')->self_ns, 40);
+	assert_int_equal(row(&p, 'b')->count, 2);
+	assert_int_equal(row(&p, 'b')->sum_ns, 20);
+	assert_int_equal(row(&p, 'b')->min_ns, 10);
+	assert_int_equal(n_repairs(&p), 0);
+	assert_paths(&p, "a1 ab2 ac1");
+	close_played(&p);
+}
+
+static void counts_recursive_time_once_in_the_total(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "aaaAAA");
+	assert_int_equal(row(&p, 'a')->count, 3);
+	assert_int_equal(row(&p, 'a')->sum_ns, 50 + 30 + 10);
+	assert_int_equal(row(&p, 'a')->total_ns, 50);
+	assert_int_equal(row(&p, 'a')->self_ns, 50);
+	assert_paths(&p, "a1 aa1 aaa1");
+	close_played(&p);
+}
+
+static void takes_a_tail_callee_as_a_call_of_the_same_caller(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "ab!bc!cdDA");
+	assert_paths(&p, "a1 ab1 ac1 ad1");
+	assert_int_equal(row(&p, 'b')->sum_ns, 10);
+	assert_int_equal(n_repairs(&p), 0);
+	close_played(&p);
+}
+
+static void ignores_the_exit_behind_a_tail_exit_that_was_not_taken(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "ab!bcCBA");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
+	assert_int_equal(n_repairs(&p), 1);
+	assert_paths(&p, "a1 ab1 ac1");
+	assert_int_equal(row(&p, 'a')->sum_ns, 60);
+	close_played(&p);
+}
+
+static void ends_calls_that_an_exception_left(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abcdBA");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_EXIT], 2);
+	assert_int_equal(row(&p, 'd')->sum_ns, 10);
+	assert_int_equal(row(&p, 'c')->sum_ns, 20);
+	assert_int_equal(row(&p, 'c')->self_ns, 10);
+	assert_int_equal(row(&p, 'b')->sum_ns, 30);
+	assert_paths(&p, "a1 ab1 abc1 abcd1");
+	close_played(&p);
+}
+
+static void finds_callers_that_began_before_the_log(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "dDCdDB");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
+	assert_int_equal(n_repairs(&p), 2);
+	assert_int_equal(row(&p, 'b')->sum_ns, 60);
+	assert_int_equal(row(&p, 'b')->self_ns, 60 - 30 - 10);
+	assert_int_equal(row(&p, 'c')->sum_ns, 30);
+	assert_int_equal(row(&p, 'c')->self_ns, 20);
+	assert_paths(&p, "b1 bc1 bcd1 bd1");
+	close_played(&p);
+}
+
+static void ends_open_calls_with_the_log(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abBc");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_UNFINISHED], 2);
+	assert_int_equal(row(&p, 'a')->sum_ns, 30);
+	assert_int_equal(row(&p, 'c')->sum_ns, 0);
+	close_played(&p);
+}
+
+static void follows_calls_over_blocks(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "ab|BcC|A");
+	assert_int_equal(n_repairs(&p), 0);
+	assert_int_equal(row(&p, 'a')->sum_ns, 50);
+	assert_int_equal(row(&p, 'b')->sum_ns, 10);
+	close_played(&p);
+}
+
+/* Blocks of a thread in the order @order, as a ring would leave them. */
+static void orders_blocks_by_wall_time_then_tsc(void **state)
+{
+	static const unsigned int orders[][3] = {
+		{ 0, 1, 2 }, { 2, 0, 1 }, { 1, 2, 0 }, { 2, 1, 0 },
+	};
+
+	(void)state;
+	for (size_t o = 0; o < SEAM_ARRAY_SIZE(orders); o++) {
+		struct played p = { 0 };
+
+		made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE,
+			    1000000000, 0);
+		for (size_t i = 0; i < 3; i++) {
+			unsigned int b = orders[o][i];
+
+			/* the second two share a wall time */
+			made_block(&p.made, 1, 2, b ? 20 : 10, 0,
+				   1000 + 100 * b);
+			if (b == 0)
+				made_call(&p.made, SEAM_XRAY_ENTRY, 1, 1);
+			made_call(&p.made, b == 1 ? SEAM_XRAY_ENTRY :
+				  b == 2 ? SEAM_XRAY_EXIT : SEAM_XRAY_ENTRY,
+				  b ? 3 : 2, 1);
+			if (b == 0)
+				made_call(&p.made, SEAM_XRAY_EXIT, 2, 1);
+			if (b == 2)
+				made_call(&p.made, SEAM_XRAY_EXIT, 1, 1);
+			made_end(&p.made, 0, 0);
+		}
+		account_made(&p);
+		assert_int_equal(n_repairs(&p), 0);
+		assert_paths(&p, "a1 ab1 ac1");
+		assert_int_equal(row(&p, 'c')->sum_ns, 100);
+		close_played(&p);
+	}
+}
+
+/* A CPU whose TSC is behind wrote the later block. */
+static void believes_wall_time_before_the_tsc(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	made_block(&p.made, 1, 2, 20, 1, 500);
+	made_call(&p.made, SEAM_XRAY_EXIT, 1, 10);
+	made_end(&p.made, 0, 0);
+	made_block(&p.made, 1, 2, 10, 0, 1000);
+	made_call(&p.made, SEAM_XRAY_ENTRY, 1, 10);
+	made_end(&p.made, 0, 0);
+	account_made(&p);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_CLOCK], 1);
+	assert_int_equal(n_repairs(&p), 1);
+	assert_int_equal(row(&p, 'a')->count, 1);
+	close_played(&p);
+}
+
+static void never_lets_time_run_backwards(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	made_block(&p.made, 1, 2, 10, 0, 1000);
+	made_call(&p.made, SEAM_XRAY_ENTRY, 1, 0);
+	made_call(&p.made, SEAM_XRAY_ENTRY, 2, 500);
+	made_record(&p.made, &(struct seam_xray_record) {
+		.state = SEAM_XRAY_AT_CPU, .cpu = { 1, 1200 } });
+	made_call(&p.made, SEAM_XRAY_EXIT, 2, 0);
+	made_call(&p.made, SEAM_XRAY_ENTRY, 3, 10);
+	made_call(&p.made, SEAM_XRAY_EXIT, 3, 20);
+	made_call(&p.made, SEAM_XRAY_EXIT, 1, 30);
+	made_end(&p.made, 0, 0);
+	account_made(&p);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_CLOCK], 1);
+	assert_int_equal(row(&p, 'b')->sum_ns, 0);
+	assert_int_equal(row(&p, 'c')->sum_ns, 20);
+	assert_int_equal(row(&p, 'a')->sum_ns, 560);
+	close_played(&p);
+}
+
+static void a_migration_changes_nothing(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	made_block(&p.made, 1, 2, 10, 0, 1000);
+	made_call(&p.made, SEAM_XRAY_ENTRY, 1, 0);
+	made_record(&p.made, &(struct seam_xray_record) {
+		.state = SEAM_XRAY_AT_CPU, .cpu = { 1, 1200 } });
+	made_call(&p.made, SEAM_XRAY_EXIT, 1, 5);
+	made_end(&p.made, 0, 0);
+	account_made(&p);
+	assert_int_equal(n_repairs(&p), 0);
+	assert_int_equal(row(&p, 'a')->sum_ns, 205);
+	close_played(&p);
+}
+
+static void says_when_times_are_ticks(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 0, 0);
+	play(&p.made, "aA");
+	account_made(&p);
+	assert_true(p.account.in_ticks);
+	assert_int_equal(row(&p, 'a')->sum_ns, 10);
+	close_played(&p);
+}
+
+/* Parent and child write the buffer of before the fork, both. */
+static void counts_what_a_forked_child_repeats_once(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE,
+			    1000000000, 0);
+		made_block(&p.made, 1, 2, 10, 0, 1000);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 1, 10);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 2, 10);
+		made_call(&p.made, SEAM_XRAY_EXIT, 2, 10);
+		made_call(&p.made, SEAM_XRAY_ENTRY, i ? 3 : 4, 10);
+		made_call(&p.made, SEAM_XRAY_EXIT, i ? 3 : 4, 10);
+		made_call(&p.made, SEAM_XRAY_EXIT, 1, 10);
+		made_end(&p.made, 0, 0);
+	}
+	account_made(&p);
+	assert_int_equal(row(&p, 'b')->count, 1);
+	assert_int_equal(row(&p, 'c')->count, 1);
+	assert_int_equal(row(&p, 'd')->count, 1);
+	assert_int_equal(row(&p, 'a')->count, 2);
+	assert_int_equal(row(&p, 'a')->sum_ns, 50 + 30);
+	assert_paths(&p, "a2 ab1 ad1 ac1");
+	close_played(&p);
+}
+
+static void shares_nothing_that_follows_what_is_not_shared(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE,
+			    1000000000, 0);
+		/* the second log has a block of its own before the equal one */
+		made_block(&p.made, 1, 2, i ? 5 : 20, 0, i ? 900 : 2000);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 1 + i, 10);
+		made_end(&p.made, 0, 0);
+		made_block(&p.made, 1, 2, 10, 0, 1000);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 3, 10);
+		made_call(&p.made, SEAM_XRAY_EXIT, 3, 10);
+		made_end(&p.made, 0, 0);
+	}
+	account_made(&p);
+	assert_int_equal(row(&p, 'a')->count, 1);
+	assert_int_equal(row(&p, 'b')->count, 1);
+	assert_int_equal(row(&p, 'c')->count, 2);
+	close_played(&p);
+}
+
+static void keeps_quantiles_within_their_error(void **state)
+{
+	(void)state;
+	for (uint64_t v = 0; v < 100000; v += 1 + v / 7) {
+		unsigned int bucket = seam_histogram_bucket(v);
+		uint64_t least = seam_histogram_least(bucket);
+		uint64_t next = seam_histogram_least(bucket + 1);
+
+		assert_true(least <= v && v < next);
+		assert_true((double)(next - least - 1) <=
+			    SEAM_QUANTILE_ERROR * (double)v);
+	}
+	assert_int_equal(seam_histogram_bucket(UINT64_MAX),
+			 SEAM_HISTOGRAM_OCTAVES * SEAM_HISTOGRAM_STEPS - 1);
+}
+
+static void gives_quantiles_of_the_calls(void **state)
+{
+	struct played p = { 0 };
+	struct seam_account_row one;
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	made_block(&p.made, 1, 2, 10, 0, 1000);
+	for (uint32_t i = 1; i <= 1000; i++) {
+		made_call(&p.made, SEAM_XRAY_ENTRY, 1, 1);
+		made_call(&p.made, SEAM_XRAY_EXIT, 1, i);
+	}
+	made_end(&p.made, 0, 0);
+	account_made(&p);
+	one = *row(&p, 'a');
+	assert_int_equal(one.min_ns, 1);
+	assert_int_equal(one.max_ns, 1000);
+	for (unsigned int q = 0; q <= 100; q++) {
+		double got = (double)seam_account_quantile(&p.account, &one,
+							   q / 100.0);
+		double want = 1 + 9.99 * q;
+
+		assert_true(got >= want * (1 - SEAM_QUANTILE_ERROR) - 1);
+		assert_true(got <= want * (1 + SEAM_QUANTILE_ERROR) + 1);
+	}
+	close_played(&p);
+}
+
+static void shows_the_slowest_calls_from_inside(void **state)
+{
+	struct seam_slow_calls slow;
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abBAabBbBA");
+	assert_int_equal(seam_slow_calls_find(&slow, &p.trace, &p.account,
+					      NULL), 0);
+	assert_int_equal(slow.n, 5);
+	assert_true(slow.items[0].found);
+	assert_int_equal(slow.items[0].call.end_ns -
+			 slow.items[0].call.begin_ns, 50);
+	assert_int_equal(slow.items[0].tree.nodes.n, 3);
+	assert_int_equal(slow.items[0].tree.nodes.items[1].total_ns, 50);
+	assert_int_equal(slow.items[0].tree.nodes.items[2].count, 2);
+	assert_int_equal(slow.items[1].tree.nodes.items[2].count, 1);
+	seam_slow_calls_fini(&slow);
+	close_played(&p);
+}
+
+static void keeps_each_call_as_a_span(void **state)
+{
+	static const uint32_t functions[] = { 9, 10, 11 };
+	struct seam_xray_problems problems = { 0 };
+	struct seam_calls calls = { 0 };
+	struct seam_profile profile;
+	struct seam_spans *s = &profile.spans;
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abBcA");
+	assert_int_equal(seam_profile_init(&profile), 0);
+	assert_int_equal(seam_spans_add(s, &p.trace, 0, 5, functions, 3,
+					&calls, &problems), 0);
+	assert_int_equal(s->n, 3);
+	assert_int_equal(s->end_ns[0] - s->begin_ns[0], 40);
+	assert_int_equal(s->end_ns[1] - s->begin_ns[1], 10);
+	assert_int_equal(s->end_ns[2] - s->begin_ns[2], 10);
+	assert_int_equal(s->depth[0], 0);
+	assert_int_equal(s->depth[2], 1);
+	assert_int_equal(s->function[1], 11);
+	assert_int_equal(s->function[2], SEAM_NONE);
+	assert_int_equal(s->thread[2], 5);
+	seam_profile_fini(&profile);
+	seam_calls_fini(&calls);
+	close_played(&p);
+}
+
+static void counts_edges_from_caller_to_callee(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abBbBAcbBC");
+	assert_int_equal(p.account.edges.n, 4);
+	assert_int_equal(p.account.edges.items[0].caller, SEAM_NONE);
+	for (size_t i = 0; i < p.account.edges.n; i++) {
+		const struct seam_account_edge *e = &p.account.edges.items[i];
+
+		if (e->caller == 1)
+			assert_int_equal(e->count, 2);
+		if (e->caller == 3)
+			assert_int_equal(e->sum_ns, 10);
+	}
+	close_played(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nests_calls_and_shares_their_time),
+		cmocka_unit_test(counts_recursive_time_once_in_the_total),
+		cmocka_unit_test(
+			takes_a_tail_callee_as_a_call_of_the_same_caller),
+		cmocka_unit_test(
+			ignores_the_exit_behind_a_tail_exit_that_was_not_taken),
+		cmocka_unit_test(ends_calls_that_an_exception_left),
+		cmocka_unit_test(finds_callers_that_began_before_the_log),
+		cmocka_unit_test(ends_open_calls_with_the_log),
+		cmocka_unit_test(follows_calls_over_blocks),
+		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
+		cmocka_unit_test(believes_wall_time_before_the_tsc),
+		cmocka_unit_test(never_lets_time_run_backwards),
+		cmocka_unit_test(a_migration_changes_nothing),
+		cmocka_unit_test(says_when_times_are_ticks),
+		cmocka_unit_test(counts_what_a_forked_child_repeats_once),
+		cmocka_unit_test(
+			shares_nothing_that_follows_what_is_not_shared),
+		cmocka_unit_test(keeps_quantiles_within_their_error),
+		cmocka_unit_test(gives_quantiles_of_the_calls),
+		cmocka_unit_test(shows_the_slowest_calls_from_inside),
+		cmocka_unit_test(keeps_each_call_as_a_span),
+		cmocka_unit_test(counts_edges_from_caller_to_callee),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

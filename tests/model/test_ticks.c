@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* test_ticks.c - the promises of ticks.h */
+#include "model/ticks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const uint64_t frequencies[] = {
+	1, 3, 1000, 999999999, 1000000000, 1000000001, 2596118000, 2400000000,
+	3999999999, UINT64_C(10000000019), UINT64_MAX,
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static void is_the_exact_floor_everywhere(void **state)
+{
+	uint64_t random = 88172645463325252u;
+
+	(void)state;
+	for (size_t f = 0; f < SEAM_ARRAY_SIZE(frequencies); f++) {
+		struct seam_ticks ticks;
+
+		seam_ticks_init(&ticks, frequencies[f]);
+		for (unsigned int i = 0; i < 20000; i++) {
+			uint64_t n = next_random(&random) >> (i % 64);
+
+			assert_int_equal(seam_ticks_length(&ticks, n),
+					 seam_ticks_divide(&ticks, n));
+		}
+		for (uint64_t n = ticks.exact_below - 50;
+		     n != ticks.exact_below + 50; n++)
+			assert_int_equal(seam_ticks_length(&ticks, n),
+					 seam_ticks_divide(&ticks, n));
+	}
+}
+
+static void divides_right(void **state)
+{
+	struct seam_ticks ticks;
+
+	(void)state;
+	seam_ticks_init(&ticks, 2596118000);
+	assert_int_equal(seam_ticks_length(&ticks, 2596118000), 1000000000);
+	assert_int_equal(seam_ticks_length(&ticks, 2596117999), 999999999);
+	assert_int_equal(seam_ticks_length(&ticks, 3), 1);
+	assert_int_equal(seam_ticks_length(&ticks, 2), 0);
+	seam_ticks_init(&ticks, 1);
+	assert_int_equal(seam_ticks_length(&ticks, UINT64_MAX),
+			 SEAM_TICKS_MAX_NS);
+}
+
+static void never_falls(void **state)
+{
+	(void)state;
+	for (size_t f = 0; f < SEAM_ARRAY_SIZE(frequencies); f++) {
+		struct seam_ticks ticks;
+		uint64_t last = 0;
+
+		seam_ticks_init(&ticks, frequencies[f]);
+		for (uint64_t n = 0; n < 50000; n++) {
+			uint64_t ns = seam_ticks_length(&ticks, n * 7);
+
+			assert_true(ns >= last);
+			last = ns;
+		}
+	}
+}
+
+static void takes_a_gigahertz_and_no_frequency_as_nanoseconds(void **state)
+{
+	struct seam_ticks ticks;
+
+	(void)state;
+	seam_ticks_init(&ticks, 1000000000);
+	assert_int_equal(seam_ticks_length(&ticks, UINT64_C(1) << 61),
+			 UINT64_C(1) << 61);
+	seam_ticks_init(&ticks, 0);
+	assert_int_equal(seam_ticks_length(&ticks, 12345), 12345);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_the_exact_floor_everywhere),
+		cmocka_unit_test(divides_right),
+		cmocka_unit_test(never_falls),
+		cmocka_unit_test(
+			takes_a_gigahertz_and_no_frequency_as_nanoseconds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_memory.c - every view survives that memory runs out, wherever it does
+ *
+ * The linker sends this program's allocations here; the n-th one fails, for
+ * n = 1, 2, ... until a view gets through.  What leaks is the sanitizer's to
+ * find.
+ */
+#include "report/flamegraph.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../model/built.h"
+#include "export/folded.h"
+#include "report/report.h"
+
+static long left = -1;	/* allocations until one fails; negative: never */
+
+static bool fails(void)
+{
+	return left >= 0 && left-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
+typedef int viewer(const struct seam_selected *selected, FILE *out);
+
+static int as_folded(const struct seam_selected *selected, FILE *out)
+{
+	return seam_folded_write(selected, false, out);
+}
+
+static int as_picture(const struct seam_selected *selected, FILE *out)
+{
+	struct seam_flamegraph graph = {
+		.selected = selected, .title = "t", .min_percent = -1,
+	};
+
+	return seam_flamegraph_write(&graph, out);
+}
+
+static struct seam_report report_of(const struct seam_selected *selected)
+{
+	return (struct seam_report) {
+		.profile = selected->profile, .selected = selected,
+		.path = "p", .filter = "f",
+	};
+}
+
+static int as_text(const struct seam_selected *selected, FILE *out)
+{
+	struct seam_report report = report_of(selected);
+
+	return seam_report_text(&report, &(struct seam_view) { .out = out });
+}
+
+static int as_json(const struct seam_selected *selected, FILE *out)
+{
+	struct seam_report report = report_of(selected);
+
+	report.by = SEAM_BY_PROCESS;
+	return seam_report_json(&report, out);
+}
+
+static int as_tree(const struct seam_selected *selected, FILE *out)
+{
+	struct seam_report report = report_of(selected);
+
+	return seam_report_tree_text(&report,
+				     &(struct seam_view) { .out = out });
+}
+
+static int as_tree_json(const struct seam_selected *selected, FILE *out)
+{
+	struct seam_report report = report_of(selected);
+
+	report.by = SEAM_BY_THREAD;
+	return seam_report_tree_json(&report, out);
+}
+
+static int view(const struct seam_profile *p, viewer *as, FILE *out)
+{
+	struct seam_selection selection;
+	struct seam_selected selected;
+	int rc;
+
+	seam_selection_init(&selection);
+	selection.no_inline = true;
+	selection.thread = "app";
+	rc = seam_selected_init(&selected, p, &selection, NULL);
+	if (!rc) {
+		rc = as(&selected, out);
+		seam_selected_fini(&selected);
+	}
+	return rc;
+}
+
+static void each_failed_allocation_is_told(void **state)
+{
+	static viewer *const viewers[] = {
+		as_folded, as_picture, as_text, as_json, as_tree, as_tree_json,
+	};
+	struct seam_profile p = built();
+	FILE *out = fopen("/dev/null", "w");
+
+	(void)state;
+	for (uint64_t i = 0; i < 40; i++) {
+		char stack[64];
+
+		snprintf(stack, sizeof(stack), "main;f%d;g%d_[i];h%d_[k]",
+			 (int)i, (int)i / 2, (int)i / 3);
+		built_add(&p, i, i % 7 ? "app" : "other", stack);
+	}
+	built_put(&p, (struct built_sample) { 0, "app", "main;f",
+					      .event = "faults" });
+	for (size_t v = 0; v < SEAM_ARRAY_SIZE(viewers); v++) {
+		long n = 0;
+		int rc;
+
+		do {
+			left = n;
+			rc = view(&p, viewers[v], out);
+			assert_true(rc == 0 || rc == -ENOMEM);
+		} while (rc && ++n < 1000);
+		left = -1;
+		assert_in_range(n, 4, 999);
+	}
+	fclose(out);
+	seam_profile_fini(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_failed_allocation_is_told),
+	};
+
+	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_memory.c - each allocation of Seam's own fails once
+ *
+ * Linked with --wrap, so that only calls in Seam count; libelf and libdw have
+ * memory.  A module then has fewer answers, or none with a reason, and
+ * nothing leaks: AddressSanitizer looks.
+ */
+#include "symbol/symbols.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "build.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static size_t until_failure;	/* 0: none is to come */
+
+static bool fails(void)
+{
+	return until_failure > 0 && --until_failure == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
+static const char program[] =
+	"extern int far(int);\n"
+	"static inline __attribute__((always_inline)) int leaf(int x)\n"
+	"{ return far(x) * 3; }\n"
+	"int outer(int x) { return leaf(x) + leaf(x + 1); }\n";
+
+/* Everything once: files, names, inlined calls, a stripped file, a kernel. */
+static size_t resolve_all(const char *const *paths, size_t n_paths)
+{
+	const struct seam_symbols_options options = { .bundle = "b" };
+	const struct seam_kernel kernel = { .boot_id = "none" };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_location at[8];
+	size_t n_named = 0;
+
+	if (!symbols)
+		return 0;
+	for (size_t i = 0; i < n_paths; i++) {
+		struct seam_module module = { .path = paths[i] };
+		uint32_t m = seam_symbols_module(symbols, &module);
+
+		for (uint64_t offset = 0; offset < 4096; offset += 8)
+			n_named += seam_symbols_resolve(symbols, m, offset,
+							at, 8);
+	}
+	seam_symbols_resolve(symbols, seam_symbols_kernel(symbols, &kernel),
+			     0xffffffff81000000, at, 8);
+	seam_symbols_free(symbols);
+	return n_named;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+	const char *paths[] = { build_path("p.so"), build_path("bare.so") };
+	size_t whole, n;
+
+	(void)state;
+	build_write("p.c", program);
+	build_run("gcc -shared -fPIC -nostdlib -Os -g "
+		  "-Wl,-z,noseparate-code -o p.so p.c && "
+		  "objcopy --only-keep-debug p.so p.debug && "
+		  "objcopy -S --add-gnu-debuglink=p.debug p.so bare.so");
+	whole = resolve_all(paths, 2);
+	assert_true(whole > 0);
+	for (n = 1; n < 10000; n++) {
+		until_failure = n;
+		assert_true(resolve_all(paths, 2) <= whole);
+		if (until_failure > 0)
+			break;	/* there were not as many allocations */
+	}
+	until_failure = 0;
+	assert_true(n > 50 && n < 10000);
+	assert_int_equal(resolve_all(paths, 2), whole);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_allocation_may_fail),
+	};
+
+	return cmocka_run_group_tests_name("memory", tests, build_enter,
+					   build_leave);
+}

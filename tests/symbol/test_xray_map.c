@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_xray_map.c - instrumentation maps, from this very program
+ *
+ * The program carries a section xray_instr_map with entries of versions 0, 1
+ * and 2 and all kinds; being position-independent, it has the first two only
+ * in its relocations.
+ */
+#include "symbol/xray_map.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+int xray_alpha(int x);
+int xray_beta(int x);
+int xray_gamma(int x);
+
+__attribute__((noinline)) int xray_alpha(int x) { return x + 1; }
+__attribute__((noinline)) int xray_beta(int x) { return x + 2; }
+__attribute__((noinline)) int xray_gamma(int x) { return x + 3; }
+
+#define ABSOLUTE(function, kind, version)				\
+	".quad " function "\n.quad " function "\n"			\
+	".byte " #kind ", 1, " #version "\n.zero 13\n"
+#define RELATIVE(function, kind)					\
+	".quad " function " - .\n.quad " function " - .\n"		\
+	".byte " #kind ", 0, 2\n.zero 13\n"
+
+__asm__(".pushsection xray_instr_map, \"aw\", @progbits\n"
+	ABSOLUTE("xray_alpha", 0, 0)
+	ABSOLUTE("xray_alpha", 1, 0)
+	ABSOLUTE("xray_beta", 3, 1)
+	ABSOLUTE("xray_beta", 2, 1)
+	RELATIVE("xray_gamma", 0)
+	RELATIVE("xray_gamma", 1)
+	RELATIVE("xray_gamma", 4)
+	RELATIVE("xray_gamma", 5)
+	/* the map does not sort: the same function again is another id */
+	RELATIVE("xray_alpha", 0)
+	".popsection\n");
+
+static void assert_is_ours(const struct seam_xray_map *map)
+{
+	static const struct {
+		const char *name;
+		uint8_t kinds;
+	} want[] = {
+		{ "xray_alpha", 0x03 }, { "xray_beta", 0x0c },
+		{ "xray_gamma", 0x33 }, { "xray_alpha", 0x01 },
+	};
+
+	assert_int_equal(map->n_sleds, 9);
+	assert_int_equal(map->functions.n, 4);
+	for (uint32_t id = 1; id <= 4; id++) {
+		const struct seam_xray_mapped *f = seam_xray_map_find(map, id);
+
+		assert_non_null(f);
+		assert_string_equal(seam_xray_map_name(map, id),
+				    want[id - 1].name);
+		assert_int_equal(f->kinds, want[id - 1].kinds);
+		assert_true(f->file_offset > 0);
+	}
+	assert_null(seam_xray_map_find(map, 0));
+	assert_null(seam_xray_map_name(map, 5));
+}
+
+static void reads_every_version_from_a_pie(void **state)
+{
+	struct seam_xray_map map;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(xray_alpha(xray_beta(xray_gamma(1))), 7);
+	assert_int_equal(seam_xray_map_open(&map, "/proc/self/exe", &err), 0);
+	assert_is_ours(&map);
+	seam_xray_map_fini(&map);
+}
+
+/* Where the section stands in a file. */
+static size_t find_section(const uint8_t *data, size_t size)
+{
+	Elf *elf = elf_memory((char *)(uintptr_t)data, size);
+	size_t names, at = 0;
+	Elf_Scn *scn = NULL;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		gelf_getshdr(scn, &shdr);
+		if (strcmp(elf_strptr(elf, names, shdr.sh_name),
+			   "xray_instr_map") == 0)
+			at = shdr.sh_offset;
+	}
+	elf_end(elf);
+	return at;
+}
+
+/* A linker may leave zeroes where a relocation will write; lld does. */
+static void takes_absolute_addresses_from_the_relocations(void **state)
+{
+	struct seam_xray_map map;
+	struct seam_file file;
+	uint8_t *copy;
+	size_t at;
+
+	(void)state;
+	elf_version(EV_CURRENT);
+	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
+	copy = malloc(file.bytes.size);
+	assert_non_null(copy);
+	memcpy(copy, file.bytes.data, file.bytes.size);
+	at = find_section(copy, file.bytes.size);
+	assert_true(at > 0);
+	for (size_t entry = 0; entry < 4; entry++)
+		memset(copy + at + 32 * entry, 0, 16);
+	assert_int_equal(seam_xray_map_read(&map, (struct seam_bytes) {
+			copy, file.bytes.size }, NULL), 0);
+	assert_is_ours(&map);
+	seam_xray_map_fini(&map);
+	free(copy);
+	seam_file_close(&file);
+}
+
+/* Damage anywhere in the first 64 KiB and in the map: refused, or read. */
+static void survives_damage_everywhere(void **state)
+{
+	struct seam_err err = { 0 };
+	struct seam_xray_map map;
+	struct seam_file file;
+	uint8_t *copy;
+	size_t step;
+
+	(void)state;
+	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
+	copy = malloc(file.bytes.size);
+	assert_non_null(copy);
+	memcpy(copy, file.bytes.data, file.bytes.size);
+	step = file.bytes.size / 400 + 1;
+	for (size_t i = 0; i < file.bytes.size; i += i < 64 ? 1 : step) {
+		copy[i] ^= 0xff;
+		if (seam_xray_map_read(&map, (struct seam_bytes) {
+				copy, file.bytes.size }, &err) == 0)
+			seam_xray_map_fini(&map);
+		copy[i] ^= 0xff;
+	}
+	free(copy);
+	seam_file_close(&file);
+}
+
+static int read_text(struct seam_xray_map *map, const char *text,
+		     struct seam_err *err)
+{
+	return seam_xray_map_read(map, (struct seam_bytes) {
+		(const uint8_t *)text, strlen(text) }, err);
+}
+
+static void reads_the_yaml_of_llvm_xray(void **state)
+{
+	struct seam_xray_map map;
+
+	(void)state;
+	assert_int_equal(read_text(&map,
+		"# a comment\n---\n"
+		"- { id: 7, address: 0x21D70, function: 0x21D70, kind: "
+		"function-enter, always-instrument: false, function-name: "
+		"'work(int)', version: 2 }\n"
+		"- { id: 7, address: 0x21D8A, function: 0x21D70, kind: "
+		"function-exit, always-instrument: false, function-name: "
+		"'work(int)', version: 2 }\n"
+		"- { id: 3, address: 12, function: 12, kind: log-args-enter, "
+		"always-instrument: true}\n...\n", NULL), 0);
+	assert_int_equal(map.functions.n, 2);
+	assert_int_equal(map.n_sleds, 3);
+	assert_string_equal(seam_xray_map_name(&map, 7), "work(int)");
+	assert_int_equal(seam_xray_map_find(&map, 7)->kinds, 3);
+	assert_int_equal(seam_xray_map_find(&map, 7)->addr, 0x21d70);
+	assert_null(seam_xray_map_name(&map, 3));
+	assert_int_equal(seam_xray_map_find(&map, 3)->kinds, 8);
+	seam_xray_map_fini(&map);
+}
+
+static void refuses_what_is_no_map_and_says_why(void **state)
+{
+	static const struct {
+		const char *text;
+		int code;
+		const char *why;
+	} wrong[] = {
+		{ "", -ENODATA, "no entries" },
+		{ "---\n[]\n", -ENODATA, "no entries" },
+		{ "hello\n", -EBADMSG, "no list" },
+		{ "- { id: 1 }\n", -EBADMSG, "without" },
+		{ "- { id: x, kind: function-enter }\n", -EBADMSG, "number" },
+		{ "- { id: -1, kind: function-enter }\n", -EBADMSG, "number" },
+		{ "- { id: 99999999999, kind: function-exit }\n", -EBADMSG,
+		  "too large" },
+		{ "- { id: 1, kind: other }\n", -EBADMSG, "kind" },
+		{ "- { id: 1, kind: [ 1 ] }\n", -EBADMSG, "entry" },
+		{ "- { id: 1, kind: { a: b } }\n", -EBADMSG, "entries" },
+		{ "- { id: 1\n", -EBADMSG, "line" },
+		{ "\177ELF", -EBADMSG, "ELF" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wrong); i++) {
+		struct seam_err err = { 0 };
+		struct seam_xray_map map;
+
+		assert_int_equal(read_text(&map, wrong[i].text, &err),
+				 wrong[i].code);
+		assert_non_null(strstr(err.cause[0], wrong[i].why));
+		assert_null(map.functions.items);
+	}
+}
+
+static void yaml_cut_anywhere_is_read_or_refused(void **state)
+{
+	static const char text[] =
+		"- { id: 7, function: 0x21D70, kind: function-enter }\n"
+		"- { id: 7, function: 0x21D70, kind: function-exit, "
+		"function-name: \"a\\x41\" }\n";
+
+	(void)state;
+	for (size_t size = 0; size < sizeof(text); size++) {
+		uint8_t *copy = malloc(size + 1);
+		struct seam_xray_map map;
+
+		assert_non_null(copy);
+		memcpy(copy, text, size);
+		if (seam_xray_map_read(&map, (struct seam_bytes) {
+				copy, size }, NULL) == 0)
+			seam_xray_map_fini(&map);
+		free(copy);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_every_version_from_a_pie),
+		cmocka_unit_test(takes_absolute_addresses_from_the_relocations),
+		cmocka_unit_test(survives_damage_everywhere),
+		cmocka_unit_test(reads_the_yaml_of_llvm_xray),
+		cmocka_unit_test(refuses_what_is_no_map_and_says_why),
+		cmocka_unit_test(yaml_cut_anywhere_is_read_or_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/* test_xray_index.c - blocks are found, whatever their lengths say */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "wire/xray_write.h"
+#include "xray_made.h"
+
+enum { V1_BUFFER = 512 };
+
+/* Three blocks of two threads, 10 calls of function 1 in each. */
+static void make_log(struct made *m, unsigned int version,
+		     enum seam_endian endian)
+{
+	made_header(m, (uint16_t)version, SEAM_XRAY_FDR, endian, 1000000000,
+		    V1_BUFFER);
+	for (unsigned int b = 0; b < 3; b++) {
+		size_t begin = m->size;
+
+		made_block(m, 100, 100 + (int32_t)(b & 1), 1000000 * (b + 1),
+			   0, 1000 * (b + 1));
+		for (unsigned int i = 0; i < 10; i++) {
+			made_call(m, SEAM_XRAY_ENTRY, 1, 2);
+			made_call(m, SEAM_XRAY_EXIT, 1, 3);
+		}
+		made_end(m, V1_BUFFER, begin);
+	}
+}
+
+/* All events of all blocks; problems are added to the index's. */
+static size_t count_events(struct seam_xray_index *index)
+{
+	static struct seam_xray_batch batch;
+	size_t n = 0;
+
+	for (size_t i = 0; i < index->blocks.n; i++) {
+		struct seam_xray_block_reader reader;
+		int err;
+
+		seam_xray_block_open(&reader, index, &index->blocks.items[i]);
+		do {
+			err = seam_xray_block_next(&reader, &batch);
+			n += batch.n;
+			if (err)
+				seam_xray_problems_add(&index->problems,
+						       &reader.fdr.problem);
+		} while (!err && batch.n);
+	}
+	return n;
+}
+
+static size_t count_all(struct seam_bytes bytes,
+			struct seam_xray_index *index)
+{
+	assert_int_equal(seam_xray_index_build(index, bytes, NULL), 0);
+	return count_events(index);
+}
+
+static void finds_blocks_of_every_version_and_order(void **state)
+{
+	(void)state;
+	for (unsigned int version = 1; version <= 5; version++) {
+		for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+			struct seam_xray_index index;
+			struct made m = { 0 };
+
+			make_log(&m, version, (enum seam_endian)e);
+			assert_int_equal(count_all((struct seam_bytes) {
+					m.data, m.size }, &index), 60);
+			assert_int_equal(index.blocks.n, 3);
+			assert_int_equal(index.problems.n, 0);
+			assert_int_equal(index.n_extents, 0);
+			assert_int_equal(index.blocks.items[1].tid, 101);
+			assert_int_equal(index.blocks.items[1].pid,
+					 version >= 3 ? 100 : 0);
+			assert_int_equal(index.blocks.items[2].wall_ns,
+					 3000000000u);
+			assert_int_equal(index.blocks.items[2].first_tsc,
+					 3000);
+			seam_xray_index_fini(&index);
+			made_free(&m);
+		}
+	}
+}
+
+static void takes_a_header_alone_as_an_empty_log(void **state)
+{
+	(void)state;
+	for (uint16_t type = 0; type <= 1; type++) {
+		struct seam_xray_index index;
+		struct made m = { 0 };
+
+		made_header(&m, 3, type, SEAM_LITTLE, 1, 1);
+		assert_int_equal(count_all((struct seam_bytes) {
+				m.data, m.size }, &index), 0);
+		assert_int_equal(index.blocks.n, 0);
+		assert_int_equal(index.problems.n, 0);
+		seam_xray_index_fini(&index);
+		made_free(&m);
+	}
+}
+
+static void reads_on_behind_extents_that_are_too_short(void **state)
+{
+	(void)state;
+	for (uint64_t extents = 48; extents < 400; extents++) {
+		struct seam_bytes data = { (const uint8_t *)"12345", 5 };
+		struct seam_xray_index index;
+		struct made m = { 0 };
+
+		made_header(&m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1, 4096);
+		for (unsigned int b = 0; b < 2; b++) {
+			made_block(&m, 1, 2, 1000000 * (b + 1), 0, 1000);
+			for (unsigned int i = 0; i < 10; i++) {
+				made_call(&m, SEAM_XRAY_ENTRY, 1, 2);
+				made_record(&m, &(struct seam_xray_record) {
+					.state = SEAM_XRAY_AT_TYPED,
+					.data = data,
+					.marker.tsc_delta = 1 });
+				made_call(&m, SEAM_XRAY_EXIT, 1, 3);
+			}
+			made_end_with(&m, extents);
+		}
+		assert_int_equal(count_all((struct seam_bytes) {
+				m.data, m.size }, &index), 60);
+		assert_int_equal(index.problems.n, 0);
+		assert_int_equal(index.n_extents, 2);
+		seam_xray_index_fini(&index);
+		made_free(&m);
+	}
+}
+
+static void finds_the_next_block_when_extents_are_too_long(void **state)
+{
+	static const uint64_t wrong[] = { 250, 1 << 20, UINT64_MAX,
+					  UINT64_C(1) << 63 };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wrong); i++) {
+		struct seam_xray_index index;
+		struct made m = { 0 };
+
+		make_log(&m, 5, SEAM_LITTLE);
+		m.extents_at = SEAM_XRAY_HEADER_BYTES;
+		made_end_with(&m, wrong[i]);
+		assert_int_equal(count_all((struct seam_bytes) {
+				m.data, m.size }, &index), 60);
+		assert_int_equal(index.problems.n, 0);
+		assert_int_equal(index.n_extents, 1);
+		seam_xray_index_fini(&index);
+		made_free(&m);
+	}
+}
+
+static void an_illegal_record_costs_the_rest_of_its_block(void **state)
+{
+	struct seam_xray_index index;
+	struct made m = { 0 };
+	size_t at;
+
+	(void)state;
+	make_log(&m, 5, SEAM_LITTLE);
+	/* the sixth function record of the first block: NewBuffer instead */
+	at = SEAM_XRAY_HEADER_BYTES + 5 * 16 + 5 * 8;
+	m.data[at] = 0x01;
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 5 + 40);
+	assert_int_equal(index.problems.n, 1);
+	assert_int_equal(index.problems.items[0].offset, at);
+	assert_string_equal(index.problems.items[0].text,
+			    "NewBuffer may not follow function entry");
+	assert_int_equal(index.problems.lost_bytes, 15 * 8);
+	seam_xray_index_fini(&index);
+	made_free(&m);
+}
+
+static void names_what_is_wrong_with_a_preamble(void **state)
+{
+	struct seam_xray_index index;
+	struct made m = { 0 };
+
+	(void)state;
+	make_log(&m, 5, SEAM_LITTLE);
+	m.data[SEAM_XRAY_HEADER_BYTES + 32] = 0x07;	/* WallClockTime */
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 40);
+	assert_int_equal(index.blocks.n, 2);
+	assert_int_equal(index.problems.n, 1);
+	assert_int_equal(index.problems.items[0].offset,
+			 SEAM_XRAY_HEADER_BYTES + 32);
+	assert_string_equal(index.problems.items[0].text,
+			    "TSCWrap may not follow NewBuffer");
+	seam_xray_index_fini(&index);
+	made_free(&m);
+}
+
+static void skips_rubbish_between_blocks(void **state)
+{
+	struct seam_xray_index index;
+	struct made m = { 0 };
+
+	(void)state;
+	make_log(&m, 5, SEAM_LITTLE);
+	made_put(&m, "\xee\xee\xee\xee\xee\xee\xee", 7);
+	made_block(&m, 1, 2, 9000000, 0, 1);
+	made_call(&m, SEAM_XRAY_ENTRY, 1, 2);
+	made_end(&m, 0, 0);
+	for (unsigned int i = 0; i < 100; i++)
+		made_put(&m, "", 1);
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 61);
+	assert_int_equal(index.blocks.n, 4);
+	assert_int_equal(index.problems.lost_bytes, 107);
+	seam_xray_index_fini(&index);
+	made_free(&m);
+}
+
+static void reads_logs_that_were_concatenated(void **state)
+{
+	struct seam_xray_index index;
+	struct made m = { 0 };
+
+	(void)state;
+	make_log(&m, 5, SEAM_LITTLE);
+	make_log(&m, 1, SEAM_BIG);
+	made_header(&m, 3, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000, 1);
+	made_header(&m, 3, SEAM_XRAY_BASIC, SEAM_LITTLE, 1000000, 1);
+	made_basic_call(&m, SEAM_XRAY_ENTRY, 7, 100, 1, 2);
+	made_basic_call(&m, SEAM_XRAY_EXIT, 7, 200, 1, 2);
+	make_log(&m, 3, SEAM_BIG);
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 60 + 60 + 2 + 60);
+	assert_int_equal(index.sections.n, 5);
+	assert_int_equal(index.problems.n, 0);
+	seam_xray_index_fini(&index);
+	made_free(&m);
+}
+
+/* What is whole stands; at most one problem says what is not. */
+static void keeps_what_is_whole_wherever_a_log_ends(void **state)
+{
+	(void)state;
+	for (unsigned int version = 1; version <= 5; version += 2) {
+		struct made m = { 0 };
+		size_t last = 0;
+
+		make_log(&m, version, SEAM_LITTLE);
+		for (size_t size = SEAM_XRAY_HEADER_BYTES; size <= m.size;
+		     size++) {
+			struct seam_bytes bytes = made_bytes(&m, size);
+			struct seam_xray_index index;
+			size_t n = count_all(bytes, &index);
+
+			assert_true(n >= last && n <= last + 1);
+			assert_true(index.problems.n <= 1);
+			assert_true(index.problems.lost_bytes <= 80);
+			if (index.problems.n)
+				assert_int_equal(index.problems.items[0].code,
+						 -ENODATA);
+			last = n;
+			seam_xray_index_fini(&index);
+			free((void *)(uintptr_t)bytes.data);
+		}
+		assert_int_equal(last, 60);
+		made_free(&m);
+	}
+}
+
+/* One flipped byte costs one block at most. */
+static void loses_one_block_at_most_to_a_flipped_byte(void **state)
+{
+	struct made m = { 0 };
+
+	(void)state;
+	make_log(&m, 5, SEAM_LITTLE);
+	for (size_t i = SEAM_XRAY_HEADER_BYTES; i < m.size; i++) {
+		for (unsigned int mask = 1; mask < 256; mask <<= 1) {
+			struct seam_bytes bytes;
+			struct seam_xray_index index;
+
+			m.data[i] ^= (uint8_t)mask;
+			bytes = made_bytes(&m, m.size);
+			assert_true(count_all(bytes, &index) >= 40);
+			seam_xray_index_fini(&index);
+			free((void *)(uintptr_t)bytes.data);
+			m.data[i] ^= (uint8_t)mask;
+		}
+	}
+	made_free(&m);
+}
+
+static void reads_runs_of_basic_mode(void **state)
+{
+	(void)state;
+	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+		struct seam_xray_block_reader reader;
+		static struct seam_xray_batch batch;
+		struct seam_xray_index index;
+		struct made m = { 0 };
+
+		made_header(&m, 3, SEAM_XRAY_BASIC, (enum seam_endian)e, 5, 0);
+		made_basic_call(&m, SEAM_XRAY_ENTRY, 7, 100, 1, 2);
+		made_basic_call(&m, SEAM_XRAY_TAIL_EXIT, 7, 150, 1, 2);
+		made_basic_call(&m, SEAM_XRAY_ENTRY, 8, UINT64_C(1) << 40, 3, 2);
+		made_basic_call(&m, SEAM_XRAY_ENTRY, 9, 100, 1, 2);
+		made_put(&m, "cut", 3);
+		assert_int_equal(count_all((struct seam_bytes) {
+				m.data, m.size }, &index), 4);
+		assert_int_equal(index.blocks.n, 3);
+		assert_int_equal(index.blocks.items[1].tid, 3);
+		assert_int_equal(index.blocks.items[1].pid, 2);
+		assert_int_equal(index.problems.n, 1);
+		assert_int_equal(index.problems.lost_bytes, 3);
+		seam_xray_block_open(&reader, &index, &index.blocks.items[0]);
+		seam_xray_block_next(&reader, &batch);
+		assert_int_equal(batch.n, 2);
+		assert_int_equal(batch.events[1].kind, SEAM_XRAY_TAIL_EXIT);
+		assert_int_equal(batch.events[1].function, 7);
+		assert_int_equal(batch.events[1].tsc, 150);
+		assert_int_equal(batch.events[1].cpu, 1);
+		seam_xray_index_fini(&index);
+		made_free(&m);
+	}
+}
+
+static void refuses_what_is_no_record_of_basic_mode(void **state)
+{
+	static const struct { size_t at; uint8_t value; } wrong[] = {
+		{ 0, 2 }, { 1, 1 }, { 3, 4 }, { 7, 0x80 },
+		{ 0, 1 },	/* an argument of function 7: nobody's */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wrong); i++) {
+		struct seam_xray_index index;
+		struct made m = { 0 };
+
+		made_header(&m, 3, SEAM_XRAY_BASIC, SEAM_LITTLE, 5, 0);
+		made_basic_call(&m, SEAM_XRAY_ENTRY, 6, 100, 1, 2);
+		made_basic_call(&m, SEAM_XRAY_ENTRY, 7, 100, 1, 2);
+		made_basic_call(&m, SEAM_XRAY_EXIT, 6, 100, 1, 2);
+		m.data[64 + wrong[i].at] = wrong[i].value;
+		assert_int_equal(count_all((struct seam_bytes) {
+				m.data, m.size }, &index), 2);
+		assert_int_equal(index.problems.n, 1);
+		assert_int_equal(index.problems.items[0].offset, 64);
+		assert_int_equal(index.problems.lost_bytes, 32);
+		seam_xray_index_fini(&index);
+		made_free(&m);
+	}
+}
+
+static void reads_what_it_writes(void **state)
+{
+	struct seam_xray_payload payload = { { (const uint8_t *)"ab", 2 }, 9 };
+	struct seam_xray_index index;
+	struct seam_xray_writer w;
+	char *data = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&data, &size);
+	static struct seam_xray_batch batch;
+	struct seam_xray_block_reader reader;
+
+	(void)state;
+	seam_xray_writer_init(&w, out, 5, 4096);
+	seam_xray_writer_block(&w, &(struct seam_xray_block_start) {
+		.pid = 7, .tid = 8, .wall_ns = 1234567000, .tsc = 50,
+		.cpu = 3 });
+	seam_xray_writer_call(&w, SEAM_XRAY_ENTRY_ARGS, 5, 60, 3);
+	seam_xray_writer_argument(&w, UINT64_MAX);
+	seam_xray_writer_event(&w, SEAM_XRAY_TYPED, &payload, 61, 3);
+	seam_xray_writer_event(&w, SEAM_XRAY_CUSTOM, &payload,
+			       61 + (UINT64_C(1) << 40), 3);
+	seam_xray_writer_call(&w, SEAM_XRAY_EXIT, 5, 20, 4);
+	assert_int_equal(seam_xray_writer_end(&w, NULL), 0);
+	fclose(out);
+	assert_int_equal(count_all((struct seam_bytes) {
+			(const uint8_t *)data, size }, &index), 5);
+	assert_int_equal(index.problems.n, 0);
+	assert_int_equal(index.blocks.items[0].pid, 7);
+	assert_int_equal(index.blocks.items[0].tid, 8);
+	assert_int_equal(index.blocks.items[0].wall_ns, 1234567000);
+	assert_int_equal(index.blocks.items[0].first_tsc, 50);
+	seam_xray_block_open(&reader, &index, &index.blocks.items[0]);
+	seam_xray_block_next(&reader, &batch);
+	assert_int_equal(batch.events[0].tsc, 60);
+	assert_int_equal(batch.events[1].tsc, UINT64_MAX);
+	assert_int_equal(batch.events[2].tsc, 61);
+	assert_int_equal(batch.payloads[0].type, 9);
+	assert_int_equal(batch.events[3].tsc, 61 + (UINT64_C(1) << 40));
+	assert_int_equal(batch.events[4].tsc, 20);
+	assert_int_equal(batch.events[4].cpu, 4);
+	seam_xray_index_fini(&index);
+	free(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_blocks_of_every_version_and_order),
+		cmocka_unit_test(takes_a_header_alone_as_an_empty_log),
+		cmocka_unit_test(reads_on_behind_extents_that_are_too_short),
+		cmocka_unit_test(finds_the_next_block_when_extents_are_too_long),
+		cmocka_unit_test(an_illegal_record_costs_the_rest_of_its_block),
+		cmocka_unit_test(names_what_is_wrong_with_a_preamble),
+		cmocka_unit_test(skips_rubbish_between_blocks),
+		cmocka_unit_test(reads_logs_that_were_concatenated),
+		cmocka_unit_test(keeps_what_is_whole_wherever_a_log_ends),
+		cmocka_unit_test(loses_one_block_at_most_to_a_flipped_byte),
+		cmocka_unit_test(reads_runs_of_basic_mode),
+		cmocka_unit_test(refuses_what_is_no_record_of_basic_mode),
+		cmocka_unit_test(reads_what_it_writes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
