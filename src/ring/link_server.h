@@ -61,12 +61,17 @@ int seam_link_server_open(struct seam_link_server *s,
 void seam_link_server_close(struct seam_link_server *s);
 
 /*
- * Let in who waits, hear who speaks, keep rings ready.  Returns the number
+ * Let in who waits, hear who speaks, keep rings ready, silence the bell: to
+ * be called before the rings are drained, not after.  Returns the number
  * of targets that met us or left.
  */
 size_t seam_link_server_step(struct seam_link_server *s);
 
-/* Whether anyone may still write to rings of @target, or they hold data. */
+/*
+ * Whether the connection has ended and nobody has a ring of @target, the dead
+ * excepted: those become ending tenants here.  A child that was forked and
+ * has not claimed a ring is not seen.
+ */
 bool seam_link_target_is_over(struct seam_link_target *target);
 
 /* Let go of target @i: those behind it move up. */

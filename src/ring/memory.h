@@ -84,7 +84,10 @@ struct seam_ring_memory {
 	uint64_t bytes;		/* of it all */
 };
 
-/* What a thread has claimed. */
+/*
+ * What a thread has claimed.  A forked child must not write by its parent's
+ * claim: it claims a ring of its own.
+ */
 struct seam_ring_claim {
 	uint32_t slot;
 	uint64_t word;		/* of the slot; it is lost when this is not */

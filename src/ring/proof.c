@@ -55,9 +55,9 @@ int seam_thread_identify(uint32_t tid, struct seam_thread_identity *out)
 	return r < 0 ? r : read_pid(tid, &out->pid);
 }
 
-int seam_process_has_mapped(uint32_t pid, dev_t device, ino_t inode)
+int seam_thread_has_mapped(uint32_t tid, dev_t device, ino_t inode)
 {
-	FILE *f = open_proc(pid, "maps");
+	FILE *f = open_proc(tid, "maps");
 	unsigned dev_major, dev_minor;
 	unsigned long number;
 	char *line = NULL;

@@ -19,9 +19,10 @@ struct seam_thread_identity {
 int seam_thread_identify(uint32_t tid, struct seam_thread_identity *out);
 
 /*
- * Whether process @pid has mapped the file @device, @inode: 1, 0, or a
- * negative errno when it cannot be known.  Reads all of /proc/PID/maps.
+ * Whether thread @tid has mapped the file @device, @inode: 1, 0, or a
+ * negative errno when it cannot be known.  Reads all of /proc/TID/maps: the
+ * process's own would be empty once its first thread has ended.
  */
-int seam_process_has_mapped(uint32_t pid, dev_t device, ino_t inode);
+int seam_thread_has_mapped(uint32_t tid, dev_t device, ino_t inode);
 
 #endif /* SEAM_RING_PROOF_H */

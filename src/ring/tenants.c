@@ -108,7 +108,7 @@ static void prove(struct seam_tenants *t, struct seam_tenant *tenant)
 	if (seam_thread_identify(tenant->tid, &id) < 0)
 		return;
 	has = is_known(t, id.pid) ? 1 :
-	      seam_process_has_mapped(id.pid, t->device, t->inode);
+	      seam_thread_has_mapped(tenant->tid, t->device, t->inode);
 	if (has < 0)
 		return;
 	tenant->start_time = id.start_time;
@@ -178,7 +178,7 @@ static bool is_alive(const struct seam_tenants *t,
 		return true;		/* whoever that is: not our business */
 	return id.start_time == tenant->start_time && id.pid == tenant->pid &&
 	       (!maps ||
-		seam_process_has_mapped(id.pid, t->device, t->inode) != 0);
+		seam_thread_has_mapped(tenant->tid, t->device, t->inode) != 0);
 }
 
 uint32_t seam_tenants_check(struct seam_tenants *t, bool maps)

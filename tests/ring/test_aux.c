@@ -3,6 +3,9 @@
 #include "fixture.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint8_t record[UINT16_MAX];
 
@@ -354,6 +357,57 @@ static void survives_heads_that_cannot_be(void **state)
 	}
 }
 
+/* The two mappings that perf_event_open() would give, of one file. */
+static void maps_an_area_behind_the_ring(void **state)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	struct seam_ring_aux_snapshot shot;
+	struct seam_ring_aux aux;
+	struct seam_ring ring;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PAGE + DATA + AREA), 0);
+	assert_int_equal(pwrite(fd, "bytes", 5, PAGE + DATA), 5);
+	for (int overwrite = 0; overwrite < 2; overwrite++) {
+		assert_int_equal(seam_ring_map(&ring, fd, DATA, NULL), 0);
+		assert_int_equal(seam_ring_aux_map(&aux, &ring, fd, AREA,
+						   overwrite, NULL), 0);
+		assert_int_equal(ring.control->aux_offset, PAGE + DATA);
+		assert_int_equal(ring.control->aux_size, AREA);
+		atomic_store(&ring.control->aux_head, AREA + 5);
+		seam_ring_aux_snapshot_init(&shot, &aux, NULL);
+		assert_int_equal(seam_ring_aux_snapshot(&aux, &shot), AREA);
+		assert_memory_equal(shot.data + AREA - 5, "bytes", 5);
+		seam_ring_aux_snapshot_fini(&shot);
+		seam_ring_aux_fini(&aux);
+		seam_ring_fini(&ring);
+	}
+	close(fd);
+}
+
+static void names_an_event_that_has_no_area(void **state)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS, .exclude_kernel = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+	struct seam_ring_aux aux;
+	struct seam_ring ring;
+	struct seam_err err;
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	assert_int_equal(seam_ring_map(&ring, fd, DATA, NULL), 0);
+	assert_int_equal(seam_ring_aux_map(&aux, &ring, fd, AREA, true,
+					   &err), -EOPNOTSUPP);
+	seam_ring_aux_fini(&aux);
+	seam_ring_fini(&ring);
+	close(fd);
+}
+
 static void a_zeroed_area_is_empty(void **state)
 {
 	struct seam_ring_aux aux = { 0 };
@@ -390,6 +444,8 @@ int main(void)
 		cmocka_unit_test(
 		positions_of_such_a_head_grow_from_snapshot_to_snapshot),
 		cmocka_unit_test(survives_heads_that_cannot_be),
+		cmocka_unit_test(maps_an_area_behind_the_ring),
+		cmocka_unit_test(names_an_event_that_has_no_area),
 		cmocka_unit_test(a_zeroed_area_is_empty),
 	};
 

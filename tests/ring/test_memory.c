@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ring/proof.h"
 #include "ring/stamp.h"
 #include "ring/tenants.h"
 
@@ -282,6 +284,47 @@ static void believes_only_threads_that_have_the_memory(void **state)
 	tear_down(&h);
 }
 
+/* Claims a ring when the process's first thread is gone. */
+static void *claim_late(void *arg)
+{
+	struct house *h = arg;
+	struct seam_ring_claim claim;
+
+	/* In proc(5) a first thread that has ended is a zombie. */
+	while (seam_thread_has_mapped((uint32_t)getpid(), h->tenants.device,
+				      h->tenants.inode) == 1)
+		usleep(100);
+	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void believes_a_thread_that_outlived_the_first(void **state)
+{
+	struct house h;
+	pthread_t thread;
+	pid_t pid;
+
+	(void)state;
+	build(&h, 1);
+	pid = fork();
+	if (pid == 0) {
+		pthread_create(&thread, NULL, claim_late, &h);
+		syscall(SYS_exit, 0);	/* this thread alone */
+	}
+	while (seam_tenants_look(&h.tenants) == 0)
+		usleep(100);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(h.tenants.items[0].pid, pid);
+	assert_true(h.tenants.items[0].tid != (uint32_t)pid);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	tear_down(&h);
+}
+
 static void a_tenant_never_becomes_another(void **state)
 {
 	struct seam_ring_claim claim;
@@ -347,6 +390,7 @@ int main(void)
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
 		cmocka_unit_test(drains_what_a_killed_child_has_left),
 		cmocka_unit_test(believes_only_threads_that_have_the_memory),
+		cmocka_unit_test(believes_a_thread_that_outlived_the_first),
 		cmocka_unit_test(a_tenant_never_becomes_another),
 		cmocka_unit_test(stamps_the_owner_on_each_record),
 	};
