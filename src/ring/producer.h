@@ -89,7 +89,7 @@ void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
  *	-EAGAIN    paused by the consumer
  *
  * A loss is counted already, and seam_ring_end() must not be called.
- * Cost: see bench/ring.c.
+ * Cost: 12 ns a record with its end, 6 when full; bench/ring.c says it.
  */
 int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 		    uint32_t type, uint16_t misc, size_t bytes);

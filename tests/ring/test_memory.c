@@ -281,6 +281,33 @@ static void believes_only_threads_that_have_the_memory(void **state)
 	assert_int_equal(h.tenants.items[1].pid, 0);
 	assert_int_equal(h.tenants.items[2].proof, SEAM_TENANT_PROVEN);
 	assert_int_equal(h.tenants.items[2].pid, getpid());
+
+	assert_int_equal(seam_thread_has_mapped(my_tid(), h.tenants.device,
+						h.tenants.inode), 1);
+	assert_int_equal(seam_thread_has_mapped(my_tid(), h.tenants.device,
+						h.tenants.inode + 1000000), 0);
+	assert_int_equal(seam_thread_has_mapped(my_tid(),
+						h.tenants.device + 1,
+						h.tenants.inode), 0);
+	assert_int_equal(seam_thread_has_mapped((uint32_t)dead,
+						h.tenants.device,
+						h.tenants.inode), -ENOENT);
+	tear_down(&h);
+}
+
+static void a_thread_id_that_is_used_again_is_another_thread(void **state)
+{
+	struct seam_ring_claim claim;
+	struct house h;
+
+	(void)state;
+	build(&h, 1);
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	seam_tenants_look(&h.tenants);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	h.tenants.items[0].start_time--;	/* as the first one's was */
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	assert_true(h.tenants.items[0].is_orphan);
 	tear_down(&h);
 }
 
@@ -390,6 +417,8 @@ int main(void)
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
 		cmocka_unit_test(drains_what_a_killed_child_has_left),
 		cmocka_unit_test(believes_only_threads_that_have_the_memory),
+		cmocka_unit_test(
+			a_thread_id_that_is_used_again_is_another_thread),
 		cmocka_unit_test(believes_a_thread_that_outlived_the_first),
 		cmocka_unit_test(a_tenant_never_becomes_another),
 		cmocka_unit_test(stamps_the_owner_on_each_record),
