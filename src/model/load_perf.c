@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/progress.h"
+#include "model/jit_advice.h"
 #include "model/jit_sources.h"
 #include "model/perf_scan.h"
 #include "model/resolver.h"
@@ -661,6 +662,7 @@ int seam_load_perf(struct seam_profile *profile,
 			seam_err_set(err, r, "out of memory");
 	}
 	if (r == 0) {
+		seam_jit_advise(profile);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);
 	}

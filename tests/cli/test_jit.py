@@ -95,7 +95,8 @@ def compare(folder, into):
                     continue
                 n_perf += 1
                 symbol = plain(entry.get("symbol"), folder)
-                if entry.get("layer") == "jit" and symbol == name:
+                if entry.get("layer") == "jit" and \
+                        symbol == plain(name, folder):
                     n_same += 1
                 else:
                     other[name, entry.get("symbol")] += 1
