@@ -4,11 +4,12 @@
  *
  * The kernel describes the layout of each tracepoint in a text; a recording
  * holds the texts of those it has (the TRACING_DATA feature), so that RAW
- * bytes can be read on another machine, years later.  Reading the texts is
- * libtraceevent's.
+ * bytes can be read on another machine, years later.  Only the fields are
+ * read: where they lie, how large they are, what they hold.
  *
  * Source: tools/perf/util/trace-event-info.c, Linux 6.1, for the layout of
- * TRACING_DATA; trace-cmd.dat.v6(5).
+ * TRACING_DATA; trace-cmd.dat.v6(5); Documentation/trace/events.rst for the
+ * texts.
  */
 #ifndef SEAM_TRACEPOINTS_H
 #define SEAM_TRACEPOINTS_H
