@@ -10,6 +10,7 @@
 #include "wire/perf_stream.h"
 
 enum {
+	AUXTRACE = 18,			/* feature: where its records are */
 	ATTRS_OFFSET_AT = 24,		/* in the header of a file */
 	DATA_SIZE_AT = 48,
 	SECTION_BYTES = 16,		/* offset and size */
@@ -283,6 +284,9 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 			      data->data_begin)
 		return seam_err_set(err, -ENOTSUP, "the events are described "
 				    "behind the data");
+	if (data->features[AUXTRACE].size)
+		return seam_err_set(err, -ENOTSUP, "the recording has an "
+				    "index of hardware traces by offset");
 	rewrite->n_written = rewrite->n_left_out = 0;
 	fwrite(data->bytes.data, 1, (size_t)data->data_begin, out);
 	r = put_records(&w, err);

@@ -46,9 +46,9 @@ static void put_head(const struct seam_annotate_view *a,
 		seam_format_count(samples, body->samples),
 		seam_format_weight(weight, body->weight, unit_of(a)),
 		seam_format_percent(part, body->weight, all->weight));
-	if (body->loaded_ns >= start_ns && start_ns && body->loaded_ns)
+	if (body->loaded_ns)
 		fprintf(view->out, ", loaded at %.6f s",
-			(double)(body->loaded_ns - start_ns) / 1e9);
+			((double)body->loaded_ns - (double)start_ns) / 1e9);
 	fputc('\n', view->out);
 	if (body->problem) {
 		fputs("  no machine code: ", view->out);
@@ -80,8 +80,7 @@ static void put_source(const struct seam_annotate_view *a,
 	fputc('\n', view->out);
 }
 
-static void put_instruction(const struct seam_annotate_view *a,
-			    const struct seam_view *view,
+static void put_instruction(const struct seam_view *view,
 			    const struct seam_annotated *body,
 			    const struct seam_annotated_instruction *at)
 {
@@ -93,7 +92,6 @@ static void put_instruction(const struct seam_annotate_view *a,
 			     percent >= WARM_PERCENT ? SEAM_STYLE_BOLD :
 			     SEAM_STYLE_PLAIN;
 
-	(void)a;
 	if (style != SEAM_STYLE_PLAIN)
 		seam_view_style(view, style);
 	if (at->samples)
@@ -136,7 +134,7 @@ static void put_body(const struct seam_annotate_view *a,
 		    (!before || before->line != at->line || !before->file ||
 		     strcmp(before->file, at->file)))
 			put_source(a, view, at);
-		put_instruction(a, view, body, at);
+		put_instruction(view, body, at);
 		before = at;
 	}
 }
