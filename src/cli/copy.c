@@ -17,6 +17,12 @@ enum {
 	READ_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 };
 
+/* Where the copy goes, which may lie in what is copied. */
+struct target {
+	dev_t dev;
+	ino_t ino;
+};
+
 static int fail(struct seam_err *err, const char *verb, const char *name)
 {
 	return seam_err_set(err, errno ? -errno : -EIO, "cannot %s '%s': %s",
@@ -64,40 +70,43 @@ static int copy_file(int in, int folder, const char *name,
 }
 
 static int copy_all(int from, int to, const char *but, int depth,
-		    struct seam_err *err);
+		    const struct target *target, struct seam_err *err);
 
 /* Anything but a file or a folder is passed over. */
 static int copy_one(int from, int to, const char *name, int depth,
-		    struct seam_err *err)
+		    const struct target *target, struct seam_err *err)
 {
 	int in = openat(from, name, READ_FLAGS), out;
-	struct stat st;
+	struct stat st = { 0 };
 	int r = 0;
 
 	if (in < 0)
 		return errno == ELOOP || errno == ENXIO ? 0 :
 		       fail(err, "open", name);
-	if (fstat(in, &st) == 0 && S_ISDIR(st.st_mode) && depth < MAX_DEPTH) {
-		out = mkdirat(to, name, 0700) ? -1 :
-		      openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (out < 0) {
-			r = fail(err, "make folder", name);
-			close(in);
-			return r;
-		}
-		r = copy_all(in, out, NULL, depth + 1, err);	/* closes in */
-		close(out);
+	if (fstat(in, &st))
+		r = fail(err, "read", name);
+	else if (S_ISREG(st.st_mode))
+		r = copy_file(in, to, name, err);
+	if (!S_ISDIR(st.st_mode) || depth >= MAX_DEPTH ||
+	    (st.st_dev == target->dev && st.st_ino == target->ino)) {
+		close(in);
 		return r;
 	}
-	if (S_ISREG(st.st_mode))
-		r = copy_file(in, to, name, err);
-	close(in);
+	out = mkdirat(to, name, 0700) ? -1 :
+	      openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (out < 0) {
+		r = fail(err, "make folder", name);
+		close(in);
+		return r;
+	}
+	r = copy_all(in, out, NULL, depth + 1, target, err);
+	close(out);
 	return r;
 }
 
 /* Takes @from. */
 static int copy_all(int from, int to, const char *but, int depth,
-		    struct seam_err *err)
+		    const struct target *target, struct seam_err *err)
 {
 	DIR *dir = fdopendir(from);
 	struct dirent *entry;
@@ -113,7 +122,7 @@ static int copy_all(int from, int to, const char *but, int depth,
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 		    (but && strcmp(name, but) == 0))
 			continue;
-		r = copy_one(from, to, name, depth, err);
+		r = copy_one(from, to, name, depth, target, err);
 	}
 	closedir(dir);
 	return r;
@@ -123,7 +132,15 @@ int seam_copy_folder(const char *from, int to, const char *but,
 		     struct seam_err *err)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct target target;
+	struct stat st;
 
-	return fd < 0 ? fail(err, "open", from) :
-	       copy_all(fd, to, but, 0, err);
+	if (fd < 0)
+		return fail(err, "open", from);
+	if (fstat(to, &st)) {
+		close(fd);
+		return fail(err, "read", "the new folder");
+	}
+	target = (struct target) { st.st_dev, st.st_ino };
+	return copy_all(fd, to, but, 0, &target, err);
 }

@@ -330,6 +330,13 @@ def test_what_has_no_jit_is_copied_byte_for_byte():
     seam("inject", path, status=2)
 
 
+def test_a_bundle_may_be_injected_into_itself():
+    path = build_hot()
+    shutil.copytree(path, "self.seam")
+    seam("inject", "-o", "self.seam/out", "self.seam")
+    assert sorted(os.listdir("self.seam/out")) == sorted(os.listdir(path))
+
+
 def corpus_frames(path):
     samples, frames = [], None
     with gzip.open(path, "rt", errors="replace") as lines:
