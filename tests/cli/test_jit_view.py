@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -349,6 +350,120 @@ def corpus_frames(path):
                 frames = []
                 samples.append(frames)
     return samples
+
+
+# -- made recordings ---------------------------------------------------------
+
+PID = 4242
+
+
+class Made:
+    """A perf.data of one process, and what its JIT left beside it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.mkdir(folder)
+        self.records = b""
+        self.put(3, 0x2000, struct.pack("<II8s", PID, PID, b"made"), 10)
+
+    def put(self, kind, misc, body, time):
+        body += struct.pack("<IIQ", PID, PID, time)
+        self.records += struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+    def map(self, addr, size, name, time):
+        name = name.encode()
+        name += b"\0" * (8 - len(name) % 8)
+        self.put(10, 2, struct.pack("<IIQQQIIQQII", PID, PID, addr, size, 0,
+                                    0, 0, 0, 0, 5, 2) + name, time)
+
+    def sample(self, addr, time):
+        self.records += struct.pack("<IHHQIIQ", 9, 2, 32, addr, PID, PID, time)
+
+    def loads(self, *loads):
+        """(time, name, addr, code) each."""
+        data = struct.pack("<IIIIIIQQ", 0x4a695444, 1, 40, 62, 0, PID, 1, 0)
+        for i, (time, name, addr, code) in enumerate(loads):
+            body = struct.pack("<IIQQQQ", PID, PID, addr, addr, len(code), i)
+            body += name.encode() + b"\0" + code
+            data += struct.pack("<IIQ", 0, 16 + len(body), time) + body
+        with open(f"{self.folder}/jit-{PID}.dump", "wb") as out:
+            out.write(data)
+        self.map(0x900000, 4096, f"/gone/jit-{PID}.dump", 20)
+
+    def perf_map(self, text):
+        with open(f"{self.folder}/perf-{PID}.map", "w",
+                  encoding="ascii") as out:
+            out.write(text)
+
+    def write(self):
+        attr = struct.pack("<IIQQQQQ", 1, 128, 0, 1000, 7, 0,
+                           1 << 18 | 1 << 25)
+        attr += b"\0" * 44 + struct.pack("<i", 1) + b"\0" * 32
+        at = 104 + 144
+        head = b"PERFILE2" + struct.pack("<QQQQQQQQ", 104, 144, 104, 144, at,
+                                         len(self.records), 0, 0)
+        path = self.folder + "/perf.data"
+        with open(path, "wb") as out:
+            out.write(head + b"\0" * 32 + attr + b"\0" * 16 + self.records)
+        return path
+
+
+def test_code_of_one_name_and_address_is_shown_as_it_was_at_each_time():
+    made = Made("again")
+    made.loads((30, "f", 0x5000, b"\x90\x90\xc3"),
+               (50, "f", 0x5000, b"\x31\xc0\xc3"))
+    for time in 40, 60, 61:
+        made.sample(0x5001 if time == 40 else 0x5000, time)
+    bodies = as_json("annotate", "--json", "f", made.write())["functions"]
+    assert [(b["samples"], b["loaded_ns"]) for b in bodies] == \
+        [(2, 50), (1, 30)], bodies
+    assert [[(i["text"], i["samples"]) for i in b["instructions"]]
+            for b in bodies] == [
+        [("xor eax, eax", 2), ("ret", 0)],
+        [("nop", 0), ("nop", 1), ("ret", 0)]]
+
+
+def symbols_by_perf(path):
+    out = path.replace("perf.data", "out")
+    seam("inject", "-q", "-o", out, path)
+    done = run("perf", "script", "-i", out + "/data", "-F", "ip,sym")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return [line.split()[1] for line in done.stdout.splitlines() if line]
+
+
+def test_memory_mapped_anew_over_code_does_not_hide_it_from_perf():
+    if not HAS_PERF:
+        raise Skip("no perf")
+    made = Made("anew")
+    made.map(0x5000, 0x1000, "//anon", 25)
+    made.loads((30, "f", 0x5000, b"\x90" * 64),
+               (50, "inner", 0x5010, b"\x90" * 16),
+               (70, "over", 0x4ff0, b"\x90" * 20))
+    made.sample(0x5001, 40)
+    made.map(0x5000, 0x1000, "//anon", 45)
+    made.map(0x7000, 0x1000, "//anon", 46)
+    for addr, time in ((0x5001, 48), (0x5011, 60), (0x5031, 61),
+                       (0x5031, 80), (0x5011, 81), (0x4ff1, 82)):
+        made.sample(addr, time)
+    path = made.write()
+    assert symbols_by_perf(path) == [
+        "f", "f", "inner", "f", "[unknown]", "inner", "over"]
+    kinds = [json.loads(line) for line in
+             seam("dump", "--json", "anew/out").stdout.splitlines()]
+    kept = [k["addr"] for k in kinds if k.get("filename") == "//anon" and
+            k["sample_id"]["time"] in (25, 45, 46)]
+    assert kept == [0x5000, 0x7000], kept
+
+
+def test_a_line_of_a_map_inside_another_leaves_the_rest_of_it():
+    if not HAS_PERF:
+        raise Skip("no perf")
+    made = Made("nested")
+    made.map(0x5000, 0x1000, "//anon", 25)
+    made.perf_map("5000 100 outer\n5040 40 inner\n")
+    for addr in 0x5001, 0x5041, 0x50a0:
+        made.sample(addr, 40)
+    assert symbols_by_perf(made.write()) == ["outer", "inner", "outer"]
 
 
 # Another libpython than the recorded one ends perf's unwinding early; and of
