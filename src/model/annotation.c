@@ -202,13 +202,12 @@ static uint32_t object_at(const struct seam_annotating *a, uint64_t addr,
 static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
 			 struct seam_code_source source)
 {
-	struct seam_annotated *slot = SEAM_ARRAY_PUSH(&a->to->bodies);
-	struct seam_code_source *source_slot = SEAM_ARRAY_PUSH(&a->sources);
-
-	if (!slot || !source_slot)
+	/* Both or none: a body that is not filled must not stay. */
+	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
+	    !SEAM_ARRAY_RESERVE(&a->sources, 1))
 		return SEAM_NONE;
-	*slot = body;
-	*source_slot = source;
+	a->to->bodies.items[a->to->bodies.n++] = body;
+	a->sources.items[a->sources.n++] = source;
 	return (uint32_t)a->to->bodies.n - 1;
 }
 
@@ -356,10 +355,10 @@ static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
 		if (hit->body == body && hit->offset == offset)
 			return hit;
 	}
-	hit = body == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&a->hits);
-	if (!hit || seam_index_add(&a->hit_index, hash,
-				   (uint32_t)a->hits.n - 1))
+	if (body == SEAM_NONE || !SEAM_ARRAY_RESERVE(&a->hits, 1) ||
+	    seam_index_add(&a->hit_index, hash, (uint32_t)a->hits.n))
 		return NULL;
+	hit = &a->hits.items[a->hits.n++];
 	*hit = (struct seam_place_hit) { .body = body, .offset = offset };
 	return hit;
 }

@@ -322,6 +322,26 @@ def test_a_perf_data_file_is_injected_as_well():
     assert "hostname" in header.stdout and not header.stderr
 
 
+def test_perf_unwinds_through_code_with_its_tables():
+    record()
+    if not HAS_PERF or "--call-graph" not in run("perf", "record",
+                                                 "-h").stderr:
+        raise Skip("no perf")
+    done = run("perf", "record", "-q", "-k", "mono", "--call-graph", "dwarf",
+               "-e", "cpu-clock", "-F", "499", "-o", "dwarf.data", JIT, "100",
+               FOLDER)
+    if done.returncode:
+        raise Skip("perf cannot record stacks")
+    inject("dwarf.data", "out.dwarf")
+    script = run("perf", "script", "-i", "out.dwarf/data", "-F",
+                 "ip,sym").stdout
+    below = re.findall(r" countdown\n\s+[0-9a-f]+ (\S+)", script)
+    if "triangle" in script and not re.search(r" triangle\n\s+\w+ run",
+                                              script):
+        raise Skip("perf cannot unwind stacks")
+    assert below and set(below) == {"run"}, script[-500:]
+
+
 def test_what_has_no_jit_is_copied_byte_for_byte():
     path = build_hot()
     seam("inject", "-o", "same.seam", path)
@@ -423,10 +443,10 @@ def test_code_of_one_name_and_address_is_shown_as_it_was_at_each_time():
         [("nop", 0), ("nop", 1), ("ret", 0)]]
 
 
-def symbols_by_perf(path):
+def symbols_by_perf(path, fields="ip,sym"):
     out = path.replace("perf.data", "out")
     seam("inject", "-q", "-o", out, path)
-    done = run("perf", "script", "-i", out + "/data", "-F", "ip,sym")
+    done = run("perf", "script", "-i", out + "/data", "-F", fields)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return [line.split()[1] for line in done.stdout.splitlines() if line]
 
@@ -463,7 +483,8 @@ def test_a_line_of_a_map_inside_another_leaves_the_rest_of_it():
     made.perf_map("5000 100 outer\n5040 40 inner\n")
     for addr in 0x5001, 0x5041, 0x50a0:
         made.sample(addr, 40)
-    assert symbols_by_perf(made.write()) == ["outer", "inner", "outer"]
+    assert symbols_by_perf(made.write(), "ip,sym,symoff") == [
+        "outer+0x1", "inner+0x1", "outer+0xa0"]
 
 
 # Another libpython than the recorded one ends perf's unwinding early; and of

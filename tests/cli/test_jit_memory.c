@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_jit_memory.c - every allocation of inject and annotate fails once
+ *
+ * A recording of a process with a dump of one function is annotated, and its
+ * code made into a file.  Each time there is an answer or -ENOMEM.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/inject_code.h"
+#include "model/annotation.h"
+#include "model/load.h"
+#include "no_memory.h"
+#include "perf_bytes.h"
+
+enum { PID = 7 };
+
+static char folder[] = "/tmp/seam-jit-memory-XXXXXX";
+static char recording[64], dump[64];
+
+static void write_bytes(const char *path, const struct bytes *b)
+{
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	assert_int_equal(fwrite(b->data, 1, b->size, out), b->size);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* Source: wire/jitdump.h, its tables. */
+static void write_dump(void)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+	const uint32_t header[] = { 0x4a695444, 1, 40, 62, 0, PID };
+	const uint32_t load[] = { 0, 16 + 40 + 2 + 3 };
+	const uint64_t place[] = { 0x5000, 0x5000, 3, 1 };
+
+	put(&b, header, sizeof(header));
+	put_u64(&b, 1);
+	put_u64(&b, 0);
+	put(&b, load, sizeof(load));
+	put_u64(&b, 30);
+	put_u32(&b, PID);
+	put_u32(&b, PID);
+	put(&b, place, sizeof(place));
+	put(&b, "f\0\x31\xc0\xc3", 5);
+	write_bytes(dump, &b);
+	free(b.data);
+}
+
+static int enter(void **state)
+{
+	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x5002 };
+	struct bytes b = { .endian = SEAM_LITTLE }, file;
+
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(recording, sizeof(recording), "%s/perf.data", folder);
+	snprintf(dump, sizeof(dump), "%s/jit-%d.dump", folder, PID);
+	put_comm(&b, PID, PID, "x", true, 10);
+	put_mmap2(&b, PID, 0x9000, 0x1000, 0, "/gone/jit-7.dump", 20);
+	put_mmap2(&b, PID, 0x5000, 0x1000, 0, "//anon", 21);
+	for (uint64_t i = 0; i < 4; i++)
+		put_sample(&b, TEST_ID_1, PID, PID, 40 + i, chain, 2);
+	file = make_file(&b);
+	write_bytes(recording, &file);
+	write_dump();
+	free(b.data);
+	free(file.data);
+	return 0;
+}
+
+static int leave(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r '%s'", folder);
+	return system(command);
+}
+
+static struct seam_jit_places places_of(void)
+{
+	return (struct seam_jit_places) { .recording = recording };
+}
+
+static int annotate_once(size_t *n_instructions)
+{
+	struct seam_jit_places places = places_of();
+	struct seam_load_options load = { .no_lines = true };
+	struct seam_annotation_options how = {
+		.symbol = "f", .places = &places,
+	};
+	struct seam_profile profile;
+	struct seam_selection selection;
+	struct seam_selected selected = { 0 };
+	struct seam_annotation annotation = { 0 };
+	struct seam_recording opened = { 0 };
+	int r = seam_profile_init(&profile);
+
+	seam_selection_init(&selection);
+	if (r == 0)
+		r = seam_load(&profile, recording, &load, NULL);
+	if (r == 0)
+		r = seam_selected_init(&selected, &profile, &selection, NULL);
+	if (r == 0) {
+		r = seam_recording_open(&opened, recording, NULL);
+		if (r == 0)
+			r = seam_annotate(&annotation, &selected, &opened,
+					  &how, NULL);
+		if (r == 0 && annotation.bodies.n)
+			*n_instructions =
+				annotation.bodies.items[0].instructions.n;
+		seam_annotation_fini(&annotation);
+		seam_selected_fini(&selected);
+	}
+	seam_recording_close(&opened);
+	seam_profile_fini(&profile);
+	return r;
+}
+
+static int inject_once(size_t *n_functions)
+{
+	struct seam_jit_places places = places_of();
+	struct seam_inject_code code = { 0 };
+	struct seam_profile notes;
+	struct seam_recording opened = { 0 };
+	struct seam_perf_data data = { 0 };
+	int out = open(folder, O_RDONLY | O_DIRECTORY);
+	int r = seam_profile_init(&notes);
+
+	if (r == 0)
+		r = seam_recording_open(&opened, recording, NULL);
+	if (r == 0)
+		r = seam_perf_data_open(&data, opened.data.bytes, NULL);
+	if (r == 0)
+		r = seam_jit_recorded_read(&code.recorded, &data, NULL, 0,
+					   &places, &notes);
+	if (r == 0)
+		r = seam_inject_code_make(&code, out, folder, 62, NULL);
+	*n_functions = code.functions.n;
+	seam_inject_code_fini(&code);
+	seam_perf_data_close(&data);
+	seam_recording_close(&opened);
+	seam_profile_fini(&notes);
+	unlinkat(out, "jitted-7.so", 0);
+	close(out);
+	return r;
+}
+
+/* @once, with the n-th allocation failing, until there are fewer. */
+static void sweep(int (*once)(size_t *), size_t want)
+{
+	size_t n_made = 0;
+	long n = 0;
+	int r;
+
+	do {
+		until_failure = ++n;
+		r = once(&n_made);
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (until_failure <= 0);
+	until_failure = 0;
+	assert_int_equal(r, 0);
+	assert_int_equal(n_made, want);
+	assert_true(n > 20);
+}
+
+static void any_allocation_of_annotate_may_fail(void **state)
+{
+	(void)state;
+	sweep(annotate_once, 2);
+}
+
+static void any_allocation_of_inject_may_fail(void **state)
+{
+	(void)state;
+	sweep(inject_once, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_allocation_of_annotate_may_fail),
+		cmocka_unit_test(any_allocation_of_inject_may_fail),
+	};
+
+	return cmocka_run_group_tests(tests, enter, leave);
+}
