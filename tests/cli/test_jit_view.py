@@ -331,7 +331,7 @@ def test_perf_unwinds_through_code_with_its_tables():
                "-e", "cpu-clock", "-F", "499", "-o", "dwarf.data", JIT, "100",
                FOLDER)
     if done.returncode:
-        raise Skip("perf cannot record stacks")
+        raise Skip("perf cannot record stacks: " + done.stderr[:150])
     inject("dwarf.data", "out.dwarf")
     script = run("perf", "script", "-i", "out.dwarf/data", "-F",
                  "ip,sym").stdout
