@@ -16,6 +16,7 @@ struct options {
 	const char *map;
 	const char *sort;
 	const char *filter;
+	const char *time;
 	uint64_t top;
 	bool histogram;
 	bool json;
@@ -43,6 +44,12 @@ static const struct seam_option options[] = {
 	       "functions with TEXT in their name",
 	       .detail = "With *, ? or [ in it, TEXT is a pattern for the "
 	       "whole name."),
+	OPTION(time, STRING, 0, "time", "A,B",
+	       "calls that begin in this time of the logs",
+	       .detail = "Times count from the first record: in seconds "
+	       "(1.5,2), with a unit (300ms,1s) or in percent (10%,20%). "
+	       "Either may be left out. Calls count with all their time, "
+	       "also with what is behind B."),
 	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all"),
 	OPTION(histogram, FLAG, 0, "histogram", NULL,
 	       "show how each function's times are spread"),
@@ -57,6 +64,7 @@ static const struct seam_option options[] = {
 struct job {
 	const struct options *options;
 	struct seam_trace trace;
+	bool misused;			/* --time is none */
 	struct seam_call_names names;
 	struct seam_account account;
 	struct seam_slow_calls slow;
@@ -82,6 +90,10 @@ static int load(struct job *job, const char *const *paths, size_t n_paths,
 
 	if (!r)
 		r = seam_trace_open(&job->trace, paths, n_paths, err);
+	if (!r && job->options->time) {
+		r = seam_trace_select(&job->trace, job->options->time, err);
+		job->misused = r == -EINVAL;
+	}
 	if (!r)
 		r = seam_account_build(&job->account, &job->trace, &what, err);
 	if (!r && n_slowest)
@@ -148,6 +160,8 @@ static int calls(const struct options *o, enum seam_calls_sort sort,
 	if (!r)
 		r = print(&job, &err);
 	status = r ? seam_command_failed(&err) : settle(&job);
+	if (job.misused)
+		status = SEAM_EXIT_USAGE;
 	seam_slow_calls_fini(&job.slow);
 	seam_account_fini(&job.account);
 	seam_trace_close(&job.trace);

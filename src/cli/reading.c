@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 static int load(struct seam_opened *opened, const struct seam_reading *reading,
-		const char *path)
+		const char *const *paths, size_t n_paths)
 {
 	struct seam_load_options options = {
 		.symfs = reading->symfs.items,
@@ -18,6 +18,7 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 		.no_lines = reading->no_inline,
 		.debuginfod = reading->debuginfod,
 		.map = reading->map,
+		.time = reading->time,
 	};
 	struct seam_err err = { 0 };
 	char shown[200];
@@ -25,13 +26,18 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 
 	if (rc)
 		seam_err_set(&err, rc, "out of memory");
+	else if (n_paths > 1)
+		rc = seam_load_logs(&opened->profile, paths, n_paths, &options,
+				    &err);
 	else
-		rc = seam_load(&opened->profile, path, &options, &err);
+		rc = seam_load(&opened->profile, n_paths ? paths[0] : NULL,
+			       &options, &err);
 	if (!rc)
 		return SEAM_EXIT_DONE;
-	seam_err_add(&err, rc, "cannot read '%s'",
-		     seam_text_copy(shown, sizeof(shown), opened->path,
-				    SEAM_TEXT_TERMINAL));
+	if (n_paths <= 1)
+		seam_err_add(&err, rc, "cannot read '%s'",
+			     seam_text_copy(shown, sizeof(shown), opened->path,
+					    SEAM_TEXT_TERMINAL));
 	return seam_command_failed(&err);
 }
 
@@ -69,16 +75,16 @@ int seam_reading_open(struct seam_opened *opened,
 		      const struct seam_reading *reading, int argc,
 		      char **argv, int first)
 {
-	const char *path = first < argc ? argv[first] : NULL;
+	const char *const *paths = (const char *const *)argv + first;
+	size_t n = (size_t)(argc - first);
 	int status;
 
+	(void)command;
 	*opened = (struct seam_opened) {
-		.path = path ? path : SEAM_LOAD_DEFAULT,
+		.path = n ? paths[0] : SEAM_LOAD_DEFAULT,
+		.more = paths + 1, .n_more = n > 1 ? n - 1 : 0,
 	};
-	if (argc - first > 1)
-		return seam_command_misused(command, "one FILE at a time, "
-					    "not also '%s'", argv[first + 1]);
-	status = load(opened, reading, path);
+	status = load(opened, reading, paths, n);
 	return status ? status : select_part(opened, reading);
 }
 
@@ -109,4 +115,18 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 	for (size_t i = 0; i < profile->notes.n; i++)
 		seam_command_say("%s", seam_profile_text(profile,
 						 profile->notes.items[i]));
+}
+
+enum seam_group seam_reading_group(const char *by)
+{
+	switch (by[0]) {
+	case 't':
+		return SEAM_GROUP_THREAD;
+	case 'p':
+		return SEAM_GROUP_PROCESS;
+	case 'a':
+		return SEAM_GROUP_NONE;
+	default:
+		return SEAM_GROUP_COMM;
+	}
 }

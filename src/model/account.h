@@ -3,7 +3,8 @@
  * account.h - how often each function was called and how long it took
  *
  * Streams over a trace on all cores and keeps no call: for each function a
- * few sums and a histogram.  Counts, sums, minima and maxima are exact.
+ * few sums and a histogram.  Counts, sums, minima and maxima are exact.  A
+ * call counts, whole, when it begins in the trace's range.
  *
  * Estimator: quantiles come from a log-linear histogram, 16 buckets for each
  * power of two; the value given is the middle of its bucket, kept between

@@ -169,6 +169,8 @@ static void end_detailed(void *context, struct seam_calls *calls,
 {
 	struct seam_ledger *l = context;
 
+	if (!seam_time_range_has(&l->range, call->begin_ns))
+		return;
 	count(l, calls, call, end_ns);
 	if (l->options->edges)
 		count_edge(l, calls, call, end_ns);
@@ -185,10 +187,12 @@ static const struct seam_calls_sink detailed_sink = {
 void seam_ledger_count(struct seam_ledger *l, const struct seam_trace *trace,
 		       uint32_t stream)
 {
-	bool detailed = l->options->edges || l->options->n_slowest;
+	bool detailed = l->options->edges || l->options->n_slowest ||
+			!seam_time_range_is_all(&trace->range);
 	struct seam_trace_reader reader;
 
 	l->stream = stream;
+	l->range = trace->range;
 	seam_trace_read(&reader, trace, stream);
 	seam_calls_begin(&l->calls);
 	l->calls.start_ns = seam_trace_start_ns(trace, stream);

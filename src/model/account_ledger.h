@@ -21,6 +21,7 @@ struct seam_ledger {
 	SEAM_ARRAY(struct seam_account_call) slowest;	/* heap, least first */
 	const struct seam_account_options *options;
 	uint32_t stream;
+	struct seam_time_range range;
 	struct seam_xray_problems problems;
 	struct seam_xray_batch batch;
 };

@@ -3,25 +3,28 @@
  * load_xray.h - an XRay log into a profile: its exact call tree
  *
  * A stack of a thread becomes one sample of the event "xray", whose weight
- * is the time that the thread spent in it, measured, not sampled: a report's
- * self and total are exact.  What was repaired is a note, what could not be
+ * is the time that the thread spent in it and whose count the calls that had
+ * it, measured, not sampled: a report's self and total are exact.  What was repaired is a note, what could not be
  * read a loss.
  */
 #ifndef SEAM_LOAD_XRAY_H
 #define SEAM_LOAD_XRAY_H
 
 #include "model/profile.h"
+#include "model/trace.h"
 #include "symbol/symbols.h"
 
 /* Whether @bytes begin as an XRay log of a kind that is read. */
 bool seam_load_xray_is(struct seam_bytes bytes);
 
 /*
- * @map is the instrumented program or its map as YAML; NULL for none, and
- * functions are numbers.  @symbols, where not NULL, adds files and lines.
+ * Fill @profile with what lies in the range of @trace: calls that begin in
+ * it, times as far as they are in it.  @map is the instrumented program or
+ * its map as YAML; NULL for none, and functions are numbers.  @symbols, where
+ * not NULL, adds files and lines.
  */
-int seam_load_xray(struct seam_profile *profile, struct seam_bytes bytes,
-		   const char *map, struct seam_symbols *symbols,
-		   struct seam_err *err);
+int seam_load_xray(struct seam_profile *profile,
+		   const struct seam_trace *trace, const char *map,
+		   struct seam_symbols *symbols, struct seam_err *err);
 
 #endif /* SEAM_LOAD_XRAY_H */

@@ -301,6 +301,7 @@ int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
 
 	*trace = (struct seam_trace) {
 		.logs = calloc(1, sizeof(*trace->logs)), .n_logs = 1,
+		.range = SEAM_ALL_TIME,
 	};
 	if (!trace->logs)
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -330,7 +331,7 @@ int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 
 	*trace = (struct seam_trace) {
 		.logs = calloc(n_paths ? n_paths : 1, sizeof(*trace->logs)),
-		.n_logs = n_paths,
+		.n_logs = n_paths, .range = SEAM_ALL_TIME,
 	};
 	if (!trace->logs)
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -381,6 +382,50 @@ uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
 
 	return seam_ticks_time(&trace->clocks.items[s->clock],
 			       first->first_tsc);
+}
+
+/* When the last record of the stream's last block was written. */
+static uint64_t end_of_stream(const struct seam_trace *trace, size_t stream,
+			      struct seam_xray_batch *batch)
+{
+	struct seam_trace_reader reader;
+	size_t n_shadow;
+
+	seam_trace_read(&reader, trace, stream);
+	reader.next_block = reader.stream->n_blocks - 1;
+	while (seam_trace_next(&reader, batch, &n_shadow))
+		;
+	return reader.last_ns;
+}
+
+int seam_trace_span(const struct seam_trace *trace, uint64_t *start_ns,
+		    uint64_t *end_ns)
+{
+	struct seam_xray_batch *batch = malloc(sizeof(*batch));
+
+	*start_ns = trace->streams.n ? UINT64_MAX : 0;
+	*end_ns = 0;
+	if (!batch)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->streams.n; i++) {
+		uint64_t start = seam_trace_start_ns(trace, i);
+		uint64_t end = end_of_stream(trace, i, batch);
+
+		*start_ns = start < *start_ns ? start : *start_ns;
+		*end_ns = end > *end_ns ? end : *end_ns;
+	}
+	free(batch);
+	return 0;
+}
+
+int seam_trace_select(struct seam_trace *trace, const char *text,
+		      struct seam_err *err)
+{
+	uint64_t start, end;
+
+	if (seam_trace_span(trace, &start, &end))
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return seam_time_range_parse(&trace->range, text, start, end, err);
 }
 
 void seam_trace_read(struct seam_trace_reader *reader,
@@ -440,8 +485,35 @@ static void tell_time(struct seam_trace_reader *reader,
 	reader->shift_ns = shift;
 }
 
-bool seam_trace_next(struct seam_trace_reader *reader,
-		     struct seam_xray_batch *batch, size_t *n_shadow)
+/*
+ * Leave only what lies in the range; arguments go with their entry.  Returns
+ * how many of the first @n_shadow events are left.
+ */
+static size_t cut(struct seam_trace_reader *reader,
+		  struct seam_xray_batch *batch, size_t n_shadow)
+{
+	const struct seam_time_range *range = &reader->trace->range;
+	size_t n = 0, shadows = 0;
+
+	if (seam_time_range_is_all(range))
+		return n_shadow;
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct seam_xray_event event = batch->events[i];
+
+		if (event.kind != SEAM_XRAY_ARGUMENT)
+			reader->keeps = seam_time_range_has(range,
+				seam_ticks_time(reader->clock, event.tsc));
+		if (!reader->keeps)
+			continue;
+		batch->events[n++] = event;
+		shadows += i < n_shadow;
+	}
+	batch->n = n;
+	return shadows;
+}
+
+static bool next_batch(struct seam_trace_reader *reader,
+		       struct seam_xray_batch *batch, size_t *n_shadow)
 {
 	for (;;) {
 		int err;
@@ -456,9 +528,21 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 		if (batch->n > 0)
 			break;
 	}
-	if (!reader->raw)
-		tell_time(reader, batch);
 	*n_shadow = reader->n_shadow < batch->n ? reader->n_shadow : batch->n;
 	reader->n_shadow -= *n_shadow;
+	return true;
+}
+
+bool seam_trace_next(struct seam_trace_reader *reader,
+		     struct seam_xray_batch *batch, size_t *n_shadow)
+{
+	do {
+		if (!next_batch(reader, batch, n_shadow))
+			return false;
+		if (!reader->raw)
+			tell_time(reader, batch);
+		else
+			*n_shadow = cut(reader, batch, *n_shadow);
+	} while (batch->n == 0);
 	return true;
 }

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "model/ticks.h"
+#include "model/time_range.h"
 #include "wire/xray_index.h"
 
 struct seam_trace_log {
@@ -49,6 +50,12 @@ struct seam_trace {
 	SEAM_ARRAY(struct seam_trace_stream) streams;
 	SEAM_ARRAY(struct seam_ticks) clocks;		/* one a frequency */
 	bool in_ticks;			/* a log does not say its frequency */
+	/*
+	 * What is asked for.  A call belongs to it that begins in it.  Those
+	 * who read calls look at it themselves, because a call in it may be
+	 * made by one that is not; raw readers give only what lies in it.
+	 */
+	struct seam_time_range range;
 };
 
 /*
@@ -79,7 +86,8 @@ struct seam_trace_reader {
 	const struct seam_ticks *clock;
 	size_t next_block;
 	bool in_block;
-	bool raw;			/* leave TSCs as they are */
+	bool raw;			/* leave TSCs as they are, cut */
+	bool keeps;			/* the last call or event was kept */
 	uint64_t n_shadow;		/* of this block, still to come */
 	uint64_t last_ns;
 	uint64_t shift_ns;		/* added since the clock stepped back */
@@ -90,6 +98,20 @@ struct seam_trace_reader {
 
 /* The time of a stream's first record. */
 uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream);
+
+/*
+ * The times of the first and the last record of all streams; 0 where there
+ * is none.  Cost: the last block of each stream.  0 or -ENOMEM.
+ */
+int seam_trace_span(const struct seam_trace *trace, uint64_t *start_ns,
+		    uint64_t *end_ns);
+
+/*
+ * Ask for the part @text of the trace's time, as seam_time_range_parse() has
+ * it: -EINVAL when it is none.  Or -ENOMEM.
+ */
+int seam_trace_select(struct seam_trace *trace, const char *text,
+		      struct seam_err *err);
 
 void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream);
