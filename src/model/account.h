@@ -56,6 +56,8 @@ struct seam_account_call {
 
 struct seam_account_options {
 	bool edges;
+	size_t part_blocks;		/* of a thread that is counted in parts
+					 * at once; 0: as its size demands */
 	size_t n_slowest;		/* single calls to keep; 0 to 4096 */
 	/* Which functions those are of; NULL: all. */
 	bool (*wanted)(void *context, uint32_t function);
@@ -72,6 +74,8 @@ struct seam_account {
 	uint64_t repairs[SEAM_N_REPAIRS];
 	struct seam_xray_problems problems;
 	bool in_ticks;			/* "ns" are ticks: no frequency */
+	size_t n_parts;			/* of threads that were divided */
+	size_t n_again;			/* of these, counted a second time */
 };
 
 /* 0, or -ENOMEM.  Cost: about 5 ns a record and core. */

@@ -228,9 +228,12 @@ void seam_calls_repair(struct seam_calls *calls,
 	if (slot == SEAM_NONE)
 		return;
 	if (calls->active[slot] == 0) {
-		if (made_a_tail_call(calls, function))
-			calls->repairs[SEAM_REPAIR_STRAY]++;
-		else
+		bool is_stray = made_a_tail_call(calls, function);
+
+		calls->repairs[SEAM_REPAIR_STRAY] += is_stray;
+		if (sink->outer)
+			sink->outer(context, calls, event, is_stray);
+		else if (!is_stray)
 			end_unseen(calls, function, event->tsc, sink, context);
 		return;
 	}

@@ -91,6 +91,14 @@ struct seam_calls_sink {
 	void (*event)(void *context, struct seam_calls *calls,
 		      const struct seam_xray_batch *batch,
 		      const struct seam_xray_event *event);
+	/*
+	 * For those who read a thread from its middle: the exit @event is of
+	 * no call that is open here, but perhaps of one that is open before.
+	 * @is_stray: it was taken for a stray exit; else nothing was done.
+	 * NULL: these are all events, and the entry is missing.
+	 */
+	void (*outer)(void *context, struct seam_calls *calls,
+		      const struct seam_xray_event *event, bool is_stray);
 };
 
 /* Zeroed is valid.  Begin a thread; what was open of another is dropped. */

@@ -437,7 +437,20 @@ void seam_trace_read(struct seam_trace_reader *reader,
 		.trace = trace, .stream = &trace->streams.items[stream],
 	};
 	reader->clock = &trace->clocks.items[reader->stream->clock];
+	reader->end_block = reader->stream->n_blocks;
 	reader->last_ns = seam_trace_start_ns(trace, stream);
+	reader->first_ns = UINT64_MAX;
+}
+
+void seam_trace_read_part(struct seam_trace_reader *reader,
+			  const struct seam_trace *trace, size_t stream,
+			  size_t first, size_t n, uint64_t last_ns)
+{
+	seam_trace_read(reader, trace, stream);
+	assert(first <= reader->end_block && n <= reader->end_block - first);
+	reader->next_block = first;
+	reader->end_block = first + n;
+	reader->last_ns = last_ns;
 }
 
 static bool open_block(struct seam_trace_reader *reader)
@@ -445,7 +458,7 @@ static bool open_block(struct seam_trace_reader *reader)
 	const struct seam_trace_stream *stream = reader->stream;
 	const struct seam_trace_block *b;
 
-	if (reader->next_block == stream->n_blocks)
+	if (reader->next_block == reader->end_block)
 		return false;
 	b = &reader->trace->blocks.items[stream->first_block +
 					 reader->next_block++];
@@ -480,6 +493,8 @@ static void tell_time(struct seam_trace_reader *reader,
 			reader->n_steps++;
 		}
 		event->tsc = last = ns;
+		if (__builtin_expect(reader->first_ns == UINT64_MAX, 0))
+			reader->first_ns = ns;
 	}
 	reader->last_ns = last;
 	reader->shift_ns = shift;

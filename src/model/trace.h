@@ -84,12 +84,13 @@ struct seam_trace_reader {
 	const struct seam_trace *trace;
 	const struct seam_trace_stream *stream;
 	const struct seam_ticks *clock;
-	size_t next_block;
+	size_t next_block, end_block;	/* of the stream */
 	bool in_block;
 	bool raw;			/* leave TSCs as they are, cut */
 	bool keeps;			/* the last call or event was kept */
 	uint64_t n_shadow;		/* of this block, still to come */
 	uint64_t last_ns;
+	uint64_t first_ns;		/* of the first event; UINT64_MAX */
 	uint64_t shift_ns;		/* added since the clock stepped back */
 	uint64_t n_steps;		/* how often it did */
 	struct seam_xray_block_reader block;
@@ -115,6 +116,14 @@ int seam_trace_select(struct seam_trace *trace, const char *text,
 
 void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream);
+
+/*
+ * Read blocks [@first, @first + @n) of the stream, when the time of its event
+ * before them was @last_ns.
+ */
+void seam_trace_read_part(struct seam_trace_reader *reader,
+			  const struct seam_trace *trace, size_t stream,
+			  size_t first, size_t n, uint64_t last_ns);
 
 /*
  * The next events of the stream, their tsc turned into nanoseconds that
