@@ -50,12 +50,10 @@ static inline void count(struct seam_ledger *l, struct seam_calls *calls,
 	row->count++;
 	row->sum_ns += ns;
 	row->self_ns += ns - call->child_ns;
-	if (calls->active[call->slot] == 0)
-		row->total_ns += ns;
-	if (ns < row->min_ns)
-		row->min_ns = ns;
-	if (ns > row->max_ns)
-		row->max_ns = ns;
+	/* recursion is hard to predict: a mask costs less than a jump */
+	row->total_ns += ns & -(uint64_t)(calls->active[call->slot] == 0);
+	row->min_ns = ns < row->min_ns ? ns : row->min_ns;
+	row->max_ns = ns > row->max_ns ? ns : row->max_ns;
 	octave = row->octave[bucket / SEAM_HISTOGRAM_STEPS];
 	if (__builtin_expect(!octave, 0)) {
 		octave = add_octave(l);
