@@ -54,7 +54,11 @@ static const struct seam_option options[] = {
 	OPTION(histogram, FLAG, 0, "histogram", NULL,
 	       "show how each function's times are spread"),
 	OPTION(stacks, STRING, 0, "stacks", "[N]",
-	       "the N slowest single calls and all they called (5)"),
+	       "the N slowest single calls and all they called (5)",
+	       .detail = "With the arguments of calls, as far as the log "
+	       "has them, and with custom and typed events: how long after "
+	       "the slow call's begin they were, and how their data begins. "
+	       "A tail call's callee stands beside its caller and names it."),
 	OPTION(graph, FLAG, 0, "graph", NULL,
 	       "print who calls whom, for Graphviz"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
@@ -133,9 +137,10 @@ static int settle(const struct job *job)
 		seam_command_say("times are ticks: the log does not say how "
 				 "many make a second");
 	if (job->account.problems.n)
-		seam_command_say("%llu parts of the log could not be read, "
+		seam_command_say("%llu part%s of the log could not be read, "
 				 "%llu bytes",
 				 (unsigned long long)job->account.problems.n,
+				 job->account.problems.n == 1 ? "" : "s",
 				 (unsigned long long)
 				 job->account.problems.lost_bytes);
 	return job->account.in_ticks || job->account.problems.n ?

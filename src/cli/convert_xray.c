@@ -85,8 +85,9 @@ int seam_convert_xray(const char *to, const char *output,
 		seam_command_failed(&err);
 		status = failed;
 	} else if (problems.n || trace.in_ticks) {
-		seam_command_say("%" PRIu64 " parts could not be read, %"
+		seam_command_say("%" PRIu64 " part%s could not be read, %"
 				 PRIu64 " bytes%s", problems.n,
+				 problems.n == 1 ? "" : "s",
 				 problems.lost_bytes, trace.in_ticks ?
 				 "; times are ticks, the log does not say how "
 				 "many make a second" : "");

@@ -237,7 +237,9 @@ static bool made_a_tail_call(const struct seam_calls *calls, uint32_t function)
 static void leave(struct seam_calls *calls, const struct seam_xray_event *event,
 		  const struct seam_calls_sink *sink, void *context)
 {
+	calls->by_tail = event->kind == SEAM_XRAY_TAIL_EXIT;
 	seam_calls_leave(calls, event->tsc, sink, context);
+	calls->by_tail = false;
 	if (event->kind == SEAM_XRAY_TAIL_EXIT)
 		calls->calls[calls->n - 1].tail = event->function + 1;
 }

@@ -79,6 +79,8 @@ struct seam_calls {
 	size_t active_cap;
 	uint64_t start_ns, last_ns;	/* of this thread's events */
 	uint64_t too_deep;		/* entries left out, exits to ignore */
+	bool by_tail;			/* the call that ends does so by a tail
+					 * exit; for a sink's end() */
 	uint64_t repairs[SEAM_N_REPAIRS];
 	/* ids of calls whose entries were missing, innermost first */
 	SEAM_ARRAY(uint32_t) unseen;

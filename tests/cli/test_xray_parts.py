@@ -44,7 +44,7 @@ def block(pid, tid, tsc, life):
         b"\x09" + little(0, 8) + little(tsc // 1000, 7) + \
         b"\x13" + little(pid, 15) + \
         b"\x05" + little(0, 2) + little(tsc, 13)
-    for c in life:
+    for i, c in enumerate(life):
         if c == "+":            # an argument, 99
             body += b"\x0d" + little(99, 15)
         elif c == "*":          # a custom event
@@ -52,11 +52,8 @@ def block(pid, tid, tsc, life):
         elif c == "#":          # a typed event of type 7
             body += b"\x11" + little(4, 4) + little(10, 4) + \
                 little(7, 7) + b"\0\1\2\3"
-        elif c in "!":
-            continue
-        else:
-            tail = life[life.index(c) - 1] == "!" if c.islower() else False
-            action = 2 if tail else c.isupper()
+        elif c != "!":          # "!A" leaves by a tail exit
+            action = 2 if life[i - 1:i] == "!" else c.isupper()
             word = (ord(c.lower()) - 96) << 4 | action << 1
             body += little(word, 4) + little(10, 4)
     return b"\x0f" + little(len(body), 15) + body
@@ -196,7 +193,44 @@ def check_time():
           told.returncode == 2, told)
 
 
+def check_inside():
+    log = write("inside.xray", header() +
+                block(5, 6, 1000, "a+b*B#c++Cc+C!A" "bB") +
+                block(5, 7, 1000, "a" + "b+B" * 6 + "*" * 20 + "A"))
+    text = run("calls", "--stacks=2", log).stdout
+    trees = {re.search("thread ([0-9]+)", t)[1]: t.splitlines()
+             for t in text.split("\n\n")}
+    lines = [line[30:] for line in trees["6"]]
+    check("arguments stand beside their call", lines[2] == "#1(99)" and
+          lines[6] == "  #3(99, 99), (99)", text)
+    check("events stand where they were, with their time", lines[3] ==
+          "  +40 ns typed event 7: 00 01 02 03" and lines[4:6] == [
+              "  #2", "    +20 ns custom event: 68 22 1b 5b 6d"], text)
+    check("no byte of an event reaches the terminal", "\x1b" not in text,
+          repr(text))
+    check("what a slow call went on in by a tail call is told",
+          "it ended in a tail call of #2" in text, text)
+    lines = [line[30:] for line in trees["7"]]
+    check("of many calls the first arguments are shown",
+          "  #2(99), (99), (99), (99), ..." in lines, text)
+    check("of many events the first ones are shown", text.count(
+          "custom event") == 17 and "  ... 4 more" in lines, text)
+    log = write("tail.xray", header() + block(5, 6, 1000, "ab!BcCA"))
+    text = run("calls", "--stacks=1", log).stdout
+    check("a tail call's callee names its caller",
+          "  #3  tail call of #2\n" in text, text)
+    log = write("plain.xray", header() + block(5, 6, 1000, "abBcCA"))
+    check("and no other callee does", "tail" not in
+          run("calls", "--stacks=1", log).stdout)
+    log = write("text.xray", header() + block(5, 6, 1000, "a*A").replace(
+        b'h"\x1b[m', b'h"\\m.'))
+    text = run("calls", "--stacks=1", log).stdout
+    check("text is shown as text", 'custom event: "h\\"\\\\m."\n' in text,
+          text)
+
+
 check_counts()
 check_several()
+check_inside()
 check_time()
 print(f"1..{n}")
