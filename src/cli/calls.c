@@ -133,6 +133,8 @@ static int settle(const struct job *job)
 				  sizeof(doubt)))
 		seam_command_say("'%s' does not fit this log: %s",
 				 job->options->map, doubt);
+	if (job->trace.blocks.n == 0 && job->account.problems.n == 0)
+		seam_command_say("the log is empty: nothing was recorded");
 	if (job->account.in_ticks)
 		seam_command_say("times are ticks: the log does not say how "
 				 "many make a second");

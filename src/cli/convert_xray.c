@@ -59,6 +59,24 @@ static int write_to(const char *path, const struct format *format,
 	return r ? r : closed;
 }
 
+/* What the output cannot say.  Returns the exit status. */
+static int tell(const struct seam_trace *trace,
+		const struct seam_xray_problems *problems)
+{
+	if (trace->blocks.n == 0 && problems->n == 0)
+		seam_command_say("the log is empty: nothing was recorded");
+	if (trace->in_ticks)
+		seam_command_say("times are ticks: the log does not say how "
+				 "many make a second");
+	if (problems->n)
+		seam_command_say("%" PRIu64 " part%s of the log could not be "
+				 "read, %" PRIu64 " bytes", problems->n,
+				 problems->n == 1 ? "" : "s",
+				 problems->lost_bytes);
+	return problems->n || trace->in_ticks ? SEAM_EXIT_LOSSY :
+	       SEAM_EXIT_DONE;
+}
+
 int seam_convert_xray(const char *to, const char *output,
 		      const struct seam_reading *reading,
 		      const char *const *paths, size_t n_paths)
@@ -84,14 +102,8 @@ int seam_convert_xray(const char *to, const char *output,
 	if (r) {
 		seam_command_failed(&err);
 		status = failed;
-	} else if (problems.n || trace.in_ticks) {
-		seam_command_say("%" PRIu64 " part%s could not be read, %"
-				 PRIu64 " bytes%s", problems.n,
-				 problems.n == 1 ? "" : "s",
-				 problems.lost_bytes, trace.in_ticks ?
-				 "; times are ticks, the log does not say how "
-				 "many make a second" : "");
-		status = SEAM_EXIT_LOSSY;
+	} else {
+		status = tell(&trace, &problems);
 	}
 	seam_trace_close(&trace);
 	seam_call_names_fini(&names);

@@ -107,10 +107,18 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 		const struct seam_loss *loss = &profile->losses.items[i];
 		const char *source = seam_profile_text(profile, loss->source);
 
-		seam_command_say("lost %" PRIu64 " records, %" PRIu64
-				 " bytes: %s%s%s%s", loss->records,
-				 loss->bytes, loss->cause, *source ? " (" : "",
-				 source, *source ? ")" : "");
+		char records[40] = "", bytes[40] = "";
+
+		if (loss->records)
+			snprintf(records, sizeof(records), "%" PRIu64
+				 " record%s, ", loss->records,
+				 loss->records == 1 ? "" : "s");
+		if (loss->bytes)
+			snprintf(bytes, sizeof(bytes), "%" PRIu64 " byte%s, ",
+				 loss->bytes, loss->bytes == 1 ? "" : "s");
+		seam_command_say("lost: %s%s%s%s%s%s", records, bytes,
+				 loss->cause, *source ? " (" : "", source,
+				 *source ? ")" : "");
 	}
 	for (size_t i = 0; i < profile->notes.n; i++)
 		seam_command_say("%s", seam_profile_text(profile,

@@ -110,6 +110,8 @@ static int load(struct seam_profile *profile,
 		return load_perf(profile, recording, options, err);
 	if (seam_load_xray_is(bytes))
 		return load_xray(profile, bytes, options, err);
+	if (seam_load_xray_refuses(bytes, err))
+		return -ENOTSUP;
 	return seam_err_set(err, -EBADMSG, bytes.size ?
 			    "not a recording that Seam knows" :
 			    "the file is empty");

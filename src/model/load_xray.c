@@ -220,6 +220,9 @@ static void tell(struct loader *l)
 	if (l->problems.n)
 		seam_profile_lost(l->profile, "block damaged", source, 0,
 				  l->problems.lost_bytes);
+	if (l->trace->blocks.n == 0 && l->problems.n == 0)
+		seam_profile_note(l->profile, "the log is empty: nothing was "
+				  "recorded");
 	if (l->trace->in_ticks)
 		seam_profile_lost(l->profile, "no frequency: times are ticks",
 				  source, 0, 0);
@@ -231,6 +234,20 @@ bool seam_load_xray_is(struct seam_bytes bytes)
 	enum seam_endian endian;
 
 	return seam_xray_header_read(bytes, 0, &header, &endian, NULL) == 0;
+}
+
+bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err)
+{
+	struct seam_xray_header header;
+	enum seam_endian endian;
+	struct seam_err why = { 0 };
+
+	if (seam_xray_header_read(bytes, 0, &header, &endian, &why) !=
+	    -ENOTSUP || header.flags > 3)
+		return false;
+	if (err)
+		*err = why;
+	return true;
 }
 
 int seam_load_xray(struct seam_profile *profile,

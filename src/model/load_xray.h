@@ -18,6 +18,12 @@
 bool seam_load_xray_is(struct seam_bytes bytes);
 
 /*
+ * For bytes that begin as nothing that is read: whether they are an XRay log
+ * all the same, whose version or type is not known; then @err says so.
+ */
+bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err);
+
+/*
  * Fill @profile with what lies in the range of @trace: calls that begin in
  * it, times as far as they are in it.  @map is the instrumented program or
  * its map as YAML; NULL for none, and functions are numbers.  @symbols, where

@@ -97,8 +97,10 @@ void seam_summary_event(const struct seam_report *report,
 			seam_format_count(buf, e->n_samples));
 	fprintf(view->out, " %s%s", e->is_measured ? "call" : "sample",
 		e->n_samples == 1 ? "" : "s");
-	fprintf(view->out, e->unit == SEAM_UNIT_NS ? ", %s" : ", %s events",
-		seam_format_weight(buf, weight, (enum seam_unit)e->unit));
+	fprintf(view->out, ", %s%s",
+		seam_format_weight(buf, weight, (enum seam_unit)e->unit),
+		e->unit == SEAM_UNIT_NS ? "" :
+		e->is_measured ? " ticks" : " events");
 	if (e->n_lost) {
 		seam_view_style(view, SEAM_STYLE_WARN);
 		fprintf(view->out, ", %s lost (%.2f%%)",

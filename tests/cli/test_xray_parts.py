@@ -229,8 +229,95 @@ def check_inside():
           text)
 
 
+def elf(bits, kind, machine, sled=b""):
+    """An ELF file with a section xray_instr_map that holds @sled."""
+    names = b"\0.names\0xray_instr_map\0"
+    if bits == 32:
+        return b"\x7fELF\1\1\1" + bytes(9) + little(kind, 2) + \
+            little(machine, 2) + little(1, 4) + bytes(16) + \
+            little(52, 2) + bytes(10)
+
+    def section(name, kind, offset, size):
+        return little(name, 4) + little(kind, 4) + bytes(16) + \
+            little(offset, 8) + little(size, 8) + bytes(24)
+
+    return b"\x7fELF\2\1\1" + bytes(9) + little(kind, 2) + \
+        little(machine, 2) + little(1, 4) + bytes(16) + \
+        little(64 + len(names) + len(sled), 8) + bytes(4) + \
+        little(64, 2) + bytes(4) + little(64, 2) + little(3, 2) + \
+        little(1, 2) + names + sled + section(0, 0, 0, 0) + \
+        section(1, 3, 64, len(names)) + \
+        section(8, 1, 64 + len(names), len(sled))
+
+
+def check_bad():
+    good = header() + block(5, 6, 1000, "abBA")
+    logs = (
+        ("an empty file", b"", 1, "0 of 32 bytes", "the file is empty"),
+        ("a cut header", good[:31], 1, "31 of 32 bytes", "not a recording"),
+        ("a newer version", little(6, 2) + good[2:], 1,
+         "version=6: those up to 5", "version=6: those up to 5"),
+        ("a newer basic mode", little(4, 2) + little(0, 2) + good[4:], 1,
+         "basic mode with version=4", "basic mode with version=4"),
+        ("profiling mode", good[:2] + little(2, 2) + good[4:], 1,
+         "type=2: basic mode (0)", "type=2: basic mode (0)"),
+        ("text", b"this is some text, not a log\n" * 9, 1,
+         "not an XRay log", "not a recording"),
+        ("zeroes", bytes(4096), 1, "not an XRay log", "not a recording"),
+        ("a log that is cut", good[:-3], 3, "1 part of the log", ""),
+        ("a block that is no block", header() + b"\x55" * 64, 3,
+         "1 part of the log could not be read, 64 bytes", ""),
+        ("no frequency", header(0) + good[32:], 3, "times are ticks", ""),
+    )
+    for name, data, status, calls_say, report_says in logs:
+        path = write("bad.xray", data)
+        bad = []
+        for command in (["calls"], ["convert", "--to", "trace-json"],
+                        ["convert", "--to", "xray-yaml"]):
+            told = run(*command, path)
+            if told.returncode != status or calls_say not in told.stderr:
+                bad.append(told)
+        for command in (["report"], ["convert", "--to", "folded"],
+                        ["flamegraph", "-o", path + ".svg"]):
+            told = run(*command, path)
+            if told.returncode != status or report_says not in told.stderr:
+                bad.append(told)
+            if status == 1 and (told.stderr.count("seam:") != 1 or
+                                told.stderr.count("cannot read '") != 1):
+                bad.append(told)
+        check(f"{name}: status {status}, and why", not bad, bad)
+    path = write("empty.xray", header())
+    bad = []
+    for command in (["calls"], ["report"], ["convert", "--to", "folded"],
+                    ["convert", "--to", "trace-json"],
+                    ["convert", "--to", "xray-yaml"],
+                    ["flamegraph", "-o", path + ".svg"]):
+        told = run(*command, path)
+        if told.returncode or "nothing was recorded" not in \
+                told.stdout + told.stderr:
+            bad.append(told)
+    check("a header alone is a log, empty, and is said to be", not bad, bad)
+    log = write("log.xray", good)
+    sled = bytes(16) + b"\0\1\0" + bytes(13)
+    for name, data, why in (
+            ("of 32 bits", elf(32, 2, 40), "of 32 bits"),
+            ("of an object of another machine", elf(64, 1, 183, sled),
+             "must be linked"),
+            ("whose relocations are not known", elf(64, 3, 8, sled),
+             "relocations of machine=8"),
+            ("of macOS", b"\xcf\xfa\xed\xfe" + bytes(64), "Mach-O"),
+            ("without sleds", elf(64, 2, 62)[:-64] + bytes(64),
+             "-fxray-instrument")):
+        bad = write("map", data)
+        told = run("calls", "--map", bad, log)
+        check(f"a program {name} is refused with the reason",
+              told.returncode == 1 and why in told.stderr and
+              told.stderr.count("cannot read") == 1, told)
+
+
 check_counts()
 check_several()
+check_bad()
 check_inside()
 check_time()
 print(f"1..{n}")
