@@ -319,6 +319,43 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 	return true;
 }
 
+/* What an ancestor has is as of the fork: only this life of it can change. */
+void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
+			 uint64_t time_ns, uint64_t *from_ns, uint64_t *to_ns)
+{
+	const struct seam_jit_process *process;
+	const struct seam_jit_layer *layer;
+	size_t low = 0, high;
+
+	*from_ns = 0;
+	*to_ns = UINT64_MAX;
+	process = seam_jit_code_index(jit) ? NULL :
+		  seam_jit_process_find(jit, pid);
+	if (!process)
+		return;
+	layer = &process->layers[SEAM_JIT_DUMPS];
+	for (high = layer->events.n; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (layer->events.items[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low)
+		*from_ns = layer->events.items[low - 1].time_ns;
+	if (low < layer->events.n)
+		*to_ns = layer->events.items[low].time_ns;
+	for (size_t i = 0; i < process->births.n; i++) {
+		uint64_t born_ns = process->births.items[i].time_ns;
+
+		if (born_ns <= time_ns && born_ns > *from_ns)
+			*from_ns = born_ns;
+		if (born_ns > time_ns && born_ns < *to_ns)
+			*to_ns = born_ns;
+	}
+}
+
 bool seam_jit_code_has(struct seam_jit_code *jit, int32_t pid)
 {
 	struct line_of_descent at;

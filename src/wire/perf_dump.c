@@ -8,11 +8,14 @@
 
 #include "base/text.h"
 #include "wire/perf_stream.h"
+#include "wire/tracepoints.h"
 
 struct dump {
 	FILE *out;
 	const struct seam_perf_data *data;
 	bool json;
+	const struct seam_perf_namer *namer;
+	struct seam_tracepoints *tracepoints;	/* NULL: none are described */
 	uint64_t n_damaged;
 };
 
@@ -120,11 +123,25 @@ static void put_regs(struct line *line, const char *name,
 		seam_json_close(&line->j);
 }
 
+/* RAW of a tracepoint is its fields, if the recording explains them. */
+static void put_raw(struct dump *d, struct line *line,
+		    const struct seam_perf_attr *attr,
+		    const struct seam_perf_sample *s)
+{
+	put_bytes(line, "raw", s->raw);
+	if (attr->type != PERF_TYPE_TRACEPOINT)
+		return;
+	if (line->json)
+		seam_json_open(&line->j, "fields", '{');
+	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw,
+				line->json ? &line->j : NULL, line->out);
+	if (line->json)
+		seam_json_close(&line->j);
+}
+
 static void put_sample_tail(struct line *line, uint64_t has,
 			    const struct seam_perf_sample *s)
 {
-	if (has & PERF_SAMPLE_RAW)
-		put_bytes(line, "raw", s->raw);
 	if (has & PERF_SAMPLE_BRANCH_STACK)
 		put_words(line, "branch_stack", &s->branches);
 	if (has & PERF_SAMPLE_REGS_USER)
@@ -151,7 +168,20 @@ static void put_sample_tail(struct line *line, uint64_t has,
 		put_bytes(line, "aux", s->aux);
 }
 
-static void put_sample(struct line *line, const struct seam_perf_event *event,
+static void put_chain(struct dump *d, struct line *line,
+		      const struct seam_perf_sample *s)
+{
+	if (!d->namer || !line->json) {
+		put_words(line, "callchain", &s->callchain);
+		return;
+	}
+	seam_json_open(&line->j, "callchain", '[');
+	d->namer->chain(d->namer->context, &line->j, s);
+	seam_json_close(&line->j);
+}
+
+static void put_sample(struct dump *d, struct line *line,
+		       const struct seam_perf_event *event,
 		       const struct seam_perf_sample *s)
 {
 	uint64_t has = event->attr.sample_type;
@@ -178,7 +208,11 @@ static void put_sample(struct line *line, const struct seam_perf_event *event,
 	if (has & PERF_SAMPLE_READ)
 		put_words(line, "read", &s->read);
 	if (has & PERF_SAMPLE_CALLCHAIN)
-		put_words(line, "callchain", &s->callchain);
+		put_chain(d, line, s);
+	else if (d->namer)
+		d->namer->chain(d->namer->context, NULL, s);
+	if (has & PERF_SAMPLE_RAW)
+		put_raw(d, line, &event->attr, s);
 	put_sample_tail(line, has, s);
 }
 
@@ -194,7 +228,7 @@ static int dump_sample(struct dump *d, struct line *line,
 	    seam_perf_sample_read(&data->events.items[event].attr,
 				  data->endian, record->payload, &sample))
 		return -EBADMSG;
-	put_sample(line, &data->events.items[event], &sample);
+	put_sample(d, line, &data->events.items[event], &sample);
 	return 0;
 }
 
@@ -359,9 +393,14 @@ static void dump_record(struct dump *d, const struct seam_perf_record *record,
 
 int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 		   struct seam_bytes bytes, uint64_t begin, uint64_t end,
-		   bool json, uint64_t *n_damaged, struct seam_err *err)
+		   bool json, const struct seam_perf_namer *namer,
+		   uint64_t *n_damaged, struct seam_err *err)
 {
-	struct dump d = { .out = out, .data = data, .json = json };
+	struct dump d = {
+		.out = out, .data = data, .json = json, .namer = namer,
+		.tracepoints = seam_tracepoints_new(
+			data->features[SEAM_PERF_TRACING_DATA]),
+	};
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
 	int r;
@@ -371,6 +410,7 @@ int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 	       !ferror(out))
 		dump_record(&d, &record, stream.trailing);
 	seam_perf_stream_fini(&stream);
+	seam_tracepoints_free(d.tracepoints);
 	*n_damaged = d.n_damaged;
 	return r < 0 ? r : 0;
 }

@@ -15,35 +15,7 @@
 #include <cmocka.h>
 
 #include "jit_dump.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static size_t until_failure;	/* 0: none is to come */
-
-static bool fails(void)
-{
-	return until_failure > 0 && --until_failure == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails() ? NULL : __real_realloc(old, size);
-}
+#include "../no_memory.h"
 
 /* Loads out of order, moves, lines that wait, a map, forks. */
 static void make_dump(struct dump *d)
@@ -97,7 +69,7 @@ static void every_allocation_may_fail(void **state)
 	for (size_t n = 1; n < 1000; n++) {
 		int found;
 
-		until_failure = n;
+		until_failure = (long)n;
 		found = use_all(&d);
 		if (until_failure > 0)
 			break;	/* there were not as many allocations */

@@ -9,9 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FREE, TAKEN, WAITED_FOR };	/* low half of the word */
+#include "base/clock.h"
 
-enum { WAIT_NS = 10 * 1000 * 1000, MAX_WAITS = 100 };
+/*
+ * The word: pid << 32 | WAITED_FOR or 0 | tid of the owner, 0: free.  All in
+ * one, so that a handler which interrupts its own thread at any instruction
+ * sees whose turn it is.
+ */
+#define WAITED_FOR UINT32_C(0x80000000)
+
+enum { NAP_NS = 10 * 1000 * 1000, PATIENCE_NS = 1000 * 1000 * 1000 };
 
 /*
  * A page that the kernel empties in a child (Linux 4.14): it holds our pid,
@@ -77,16 +84,15 @@ static uint32_t *state_of(struct seam_turn *turn)
 	return halves + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-static bool try_take(struct seam_turn *turn, uint64_t taken)
+/* Take the turn as @mine, or have what is in its way in *@seen. */
+static bool try_take(struct seam_turn *turn, uint64_t mine, uint64_t *seen)
 {
-	uint64_t seen = atomic_load_explicit(&turn->word,
-					     memory_order_relaxed);
-
+	*seen = atomic_load_explicit(&turn->word, memory_order_relaxed);
 	/* A word of another pid was taken before a fork: nobody has it. */
-	while (seen >> 32 != taken >> 32 || (uint32_t)seen == FREE) {
+	while (*seen >> 32 != mine >> 32 || !(uint32_t)*seen) {
 		/* acquire: pairs with the release in seam_turn_give() */
 		if (atomic_compare_exchange_weak_explicit(
-				&turn->word, &seen, taken,
+				&turn->word, seen, mine,
 				memory_order_acquire, memory_order_relaxed))
 			return true;
 	}
@@ -94,46 +100,45 @@ static bool try_take(struct seam_turn *turn, uint64_t taken)
 }
 
 /* Say that somebody waits, and sleep until the turn may be free. */
-static void wait_a_little(struct seam_turn *turn, uint64_t process)
+static void wait_a_little(struct seam_turn *turn, uint64_t seen)
 {
-	struct timespec timeout = { .tv_nsec = WAIT_NS };
-	uint64_t taken = process | TAKEN;
+	struct timespec timeout = { .tv_nsec = NAP_NS };
+	uint64_t waited_for = seen | WAITED_FOR;
 
-	atomic_compare_exchange_strong(&turn->word, &taken,
-				       process | WAITED_FOR);
-	syscall(SYS_futex, state_of(turn), FUTEX_WAIT_PRIVATE, WAITED_FOR,
-		&timeout, NULL, 0);
+	if (seen == waited_for ||
+	    atomic_compare_exchange_strong(&turn->word, &seen, waited_for))
+		syscall(SYS_futex, state_of(turn), FUTEX_WAIT_PRIVATE,
+			(uint32_t)waited_for, &timeout, NULL, 0);
 }
 
 int seam_turn_take(struct seam_turn *turn)
 {
-	uint64_t process = (uint64_t)(uint32_t)seam_turn_pid() << 32;
-	int32_t tid = seam_turn_tid();
+	uint32_t tid = (uint32_t)seam_turn_tid();
+	uint64_t mine = (uint64_t)(uint32_t)seam_turn_pid() << 32 | tid;
+	uint64_t since = 0;		/* ns, when waiting began; 0: not yet */
+	uint64_t seen;
 
-	for (int i = 0; !try_take(turn, process | (i ? WAITED_FOR : TAKEN));
-	     i++) {
-		/* relaxed: only this thread stores its own id */
-		if (atomic_load_explicit(&turn->owner, memory_order_relaxed) ==
-		    tid)
+	/* Who waited may not be alone in that: keep the mark. */
+	while (!try_take(turn, since ? mine | WAITED_FOR : mine, &seen)) {
+		if (((uint32_t)seen & ~WAITED_FOR) == tid)
 			return -EDEADLK;
-		if (i == MAX_WAITS)
+		/* By the clock: others may go first any number of times. */
+		if (!since)
+			since = seam_clock_ns();
+		else if (seam_clock_ns() - since > PATIENCE_NS)
 			return -EBUSY;
-		wait_a_little(turn, process);
+		wait_a_little(turn, seen);
 	}
-	atomic_store_explicit(&turn->owner, tid, memory_order_relaxed);
 	return 0;
 }
 
 void seam_turn_give(struct seam_turn *turn)
 {
-	uint64_t process = (uint64_t)(uint32_t)seam_turn_pid() << 32;
-	uint64_t was;
-
-	atomic_store_explicit(&turn->owner, 0, memory_order_relaxed);
 	/* release: pairs with the acquire in try_take() */
-	was = atomic_exchange_explicit(&turn->word, process | FREE,
-				       memory_order_release);
-	if ((uint32_t)was == WAITED_FOR)
+	uint64_t was = atomic_exchange_explicit(&turn->word, 0,
+						memory_order_release);
+
+	if ((uint32_t)was & WAITED_FOR)
 		syscall(SYS_futex, state_of(turn), FUTEX_WAKE_PRIVATE, 1, NULL,
 			NULL, 0);
 }

@@ -19,8 +19,7 @@
 
 /* Zeroed: nobody's. */
 struct seam_turn {
-	_Atomic uint64_t word;	/* pid << 32 | state; see turn.c */
-	_Atomic int32_t owner;	/* tid; written by the owner alone */
+	_Atomic uint64_t word;	/* who has it; see turn.c.  Any thread */
 };
 
 /*
