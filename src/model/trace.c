@@ -474,8 +474,9 @@ static bool open_block(struct seam_trace_reader *reader)
  * Ticks to nanoseconds.  When the counter steps back within a thread, time
  * stands still for that step and goes on with the counter from there.
  */
-static void tell_time(struct seam_trace_reader *reader,
-		      struct seam_xray_batch *batch)
+static inline __attribute__((always_inline)) void
+tell_times(struct seam_trace_reader *reader, struct seam_xray_batch *batch,
+	   bool is_wide)
 {
 	const struct seam_ticks clock = *reader->clock;
 	uint64_t last = reader->last_ns, shift = reader->shift_ns;
@@ -486,7 +487,8 @@ static void tell_time(struct seam_trace_reader *reader,
 
 		if (event->kind == SEAM_XRAY_ARGUMENT)
 			continue;
-		ns = seam_ticks_time(&clock, event->tsc) + shift;
+		ns = (is_wide ? seam_ticks_time_wide(&clock, event->tsc) :
+		      seam_ticks_time(&clock, event->tsc)) + shift;
 		if (__builtin_expect(ns < last, 0)) {
 			shift += last - ns;
 			ns = last;
@@ -498,6 +500,15 @@ static void tell_time(struct seam_trace_reader *reader,
 	}
 	reader->last_ns = last;
 	reader->shift_ns = shift;
+}
+
+static void tell_time(struct seam_trace_reader *reader,
+		      struct seam_xray_batch *batch)
+{
+	if (seam_ticks_is_wide(reader->clock))
+		tell_times(reader, batch, true);
+	else
+		tell_times(reader, batch, false);
 }
 
 /*
