@@ -52,10 +52,11 @@ def block(pid, tid, tsc, life):
         elif c == "#":          # a typed event of type 7
             body += b"\x11" + little(4, 4) + little(10, 4) + \
                 little(7, 7) + b"\0\1\2\3"
-        elif c != "!":          # "!A" leaves by a tail exit
+        elif c not in "!0":     # "!A" leaves by a tail exit
             action = 2 if life[i - 1:i] == "!" else c.isupper()
             word = (ord(c.lower()) - 96) << 4 | action << 1
-            body += little(word, 4) + little(10, 4)
+            # "0a" takes no time
+            body += little(word, 4) + little(10 * (life[i - 1:i] != "0"), 4)
     return b"\x0f" + little(len(body), 15) + body
 
 
@@ -94,8 +95,11 @@ def check_counts():
           and "CALLS" in text and "sample" not in text.lower(), text)
     tree = json.loads(run("report", "--tree", "--json", log).stdout)
     node = tree["events"][0]["tree"][0]
-    check("a call that took no time of its own is counted",
+    check("a tree counts calls, too",
           node["total"] == 5 and node["self"] == 1, tree)
+    told = rows(write("quick.xray", header() + block(5, 6, 1000, "a0bB0A")))
+    check("a call that took no time of its own is counted",
+          told == {"#1": (1, 2, 0, 10), "#2": (1, 1, 10, 10)}, told)
     run("flamegraph", "-o", log + ".svg", log)
     svg = open(log + ".svg").read()
     check("a flame graph tells calls", "5 calls" in svg and
@@ -169,6 +173,12 @@ def check_time():
           calls == [("B", "#2"), ("E", None), ("B", "#1"), ("E", None)] and
           [e["args"] for e in events if "args" in e and e["ph"] == "B"] ==
           [{"0": 99}], events)
+    events = json.loads(run("convert", "--to", "trace-json", "--time",
+                            "5ns,15ns", write("args.xray", header() +
+                            block(5, 6, 1000, "ab+BA"))).stdout)
+    check("arguments of a call outside are not another's",
+          [e.get("args") for e in events["traceEvents"] if e["ph"] == "B"] ==
+          [None], events)
     text = run("convert", "--to", "xray-yaml", "--time", "25ns,45ns",
                log).stdout
     check("YAML has the records of the range",
