@@ -33,8 +33,8 @@ static const struct seam_option options[] = {
 	OPTION(to, STRING, 't', "to", "FORMAT", "what to write",
 	       .choices = "folded|" SEAM_CONVERT_XRAY_FORMATS,
 	       .detail = "Folded has a line for each stack: thread name "
-	       "(or what --by says), frames from the root to the leaf, divided by semicolons, and "
-	       "a count. The end of a frame's name is its layer: _[k] for "
+	       "(or what --by says), frames from the root to the leaf, "
+	       "divided by semicolons, and a count. The end of a frame's name is its layer: _[k] for "
 	       "the kernel, _[j] for JIT code, _[g] for a guest, _[i] for "
 	       "an inlined function. "
 	       "The others take XRay logs, one or several of a program, and "
@@ -95,7 +95,8 @@ static int convert(const struct seam_opened *opened, const struct options *o)
 		return seam_command_failed(&err);
 	}
 	return write_to(o->output, format, &opened->selected,
-			seam_reading_group(o->by), o->weight || is_measured(opened));
+			seam_reading_group(o->by),
+			o->weight || is_measured(opened));
 }
 
 static int run(const struct seam_command *self, int argc, char **argv)

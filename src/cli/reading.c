@@ -87,11 +87,14 @@ int seam_reading_open(struct seam_opened *opened,
 	size_t n = (size_t)(argc - first);
 	int status;
 
-	(void)command;
 	*opened = (struct seam_opened) {
 		.path = n ? paths[0] : SEAM_LOAD_DEFAULT,
 		.more = paths + 1, .n_more = n > 1 ? n - 1 : 0,
 	};
+	for (size_t i = 0; n > 1 && i < n; i++)
+		if (strcmp(paths[i], "-") == 0)
+			return seam_command_misused(command, "- is read "
+						    "alone, not with others");
 	status = load(opened, reading, paths, n);
 	return status ? status : select_part(opened, reading);
 }

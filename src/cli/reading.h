@@ -110,8 +110,9 @@ struct seam_opened {
 
 /*
  * Load the recording that the operands argv[first..] name (one; several when
- * they are XRay logs; the default without any) and make the selection.  Returns SEAM_EXIT_DONE, or
- * the status to exit with when it failed, which has been said then.
+ * they are XRay logs; the default without any) and make the selection.
+ * Returns SEAM_EXIT_DONE, or the status to exit with when it failed, which
+ * has been said then.
  * seam_reading_close() is due in both cases.
  */
 int seam_reading_open(struct seam_opened *opened,

@@ -165,7 +165,8 @@ static int divide(struct job *job, uint32_t id)
 		const struct seam_xray_block *block =
 			job->trace->blocks.items[stream->first_block + i].block;
 
-		if (!task || (task->n_bytes >= limit && task->part.n >= least)) {
+		if (!task || (task->n_bytes >= limit &&
+			      task->part.n >= least)) {
 			task = SEAM_ARRAY_PUSH(&job->tasks);
 			if (!task)
 				return -ENOMEM;

@@ -4,8 +4,8 @@
  *
  * A stack of a thread becomes one sample of the event "xray", whose weight
  * is the time that the thread spent in it and whose count the calls that had
- * it, measured, not sampled: a report's self and total are exact.  What was repaired is a note, what could not be
- * read a loss.
+ * it, measured, not sampled: a report's self and total are exact.  What was
+ * repaired is a note, what could not be read a loss.
  */
 #ifndef SEAM_LOAD_XRAY_H
 #define SEAM_LOAD_XRAY_H

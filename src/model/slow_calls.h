@@ -47,7 +47,10 @@ struct seam_slow_calls {
 	size_t n;
 };
 
-/* 0 or -ENOMEM; @trace must outlive @slow.  Cost: a pass over each thread that has one of the calls. */
+/*
+ * 0 or -ENOMEM; @trace must outlive @slow, which borrows its events' data.
+ * Cost: a pass over each thread that has one of the calls.
+ */
 int seam_slow_calls_find(struct seam_slow_calls *slow,
 			 const struct seam_trace *trace,
 			 const struct seam_account *account,
