@@ -13,6 +13,7 @@
 #ifndef SEAM_DRAIN_H
 #define SEAM_DRAIN_H
 
+#include "base/index.h"
 #include "record/sources.h"
 #include "wire/perf_writer.h"
 
@@ -27,9 +28,13 @@ struct seam_drain {
 			    const struct seam_ring_header *record);
 	void *context;
 
-	struct iovec *pieces;
+	struct iovec *pieces;		/* two for each ring, and one */
 	struct seam_ring_span *spans;	/* one for each ring */
+	size_t room;			/* rings that the two are for */
 	uint8_t *scratch;		/* for a record that wraps */
+	struct seam_index ids;		/* of the sources, by id */
+	size_t n_ids;			/* sources that are in it */
+	uint64_t *n_by_event;		/* samples in the file */
 
 	uint64_t n_rounds;
 	uint64_t n_samples;		/* in the file */

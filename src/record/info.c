@@ -76,6 +76,8 @@ void seam_info_features(const struct seam_info *info,
 	struct seam_perf_pmu pmus[MOST_PMUS];
 
 	*f = (struct seam_perf_features) { 0 };
+	seam_perf_features_bytes(f, SEAM_PERF_FEATURE_TRACING_DATA,
+				 info->formats);
 	if (kernel->text_addr)
 		seam_perf_features_build_id(f, "[kernel.kallsyms]",
 			(struct seam_bytes) { kernel->build_id,
@@ -85,6 +87,7 @@ void seam_info_features(const struct seam_info *info,
 	seam_perf_features_cmdline(f, info->words, info->n_words);
 	seam_perf_features_events(f, info->events, info->n_events);
 	seam_perf_features_pmus(f, pmus, seam_machine_pmus(pmus, MOST_PMUS));
+	seam_perf_features_groups(f, info->groups, info->n_groups);
 	if (info->last_ns)
 		seam_perf_features_u64(f, SEAM_PERF_FEATURE_SAMPLE_TIME, times,
 				       2);

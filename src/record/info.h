@@ -17,6 +17,9 @@ struct seam_info {
 	uint64_t first_ns, last_ns;	/* of the samples */
 	uint64_t start_wall_ns;		/* the same moment on both clocks */
 	uint64_t start_ns;
+	struct seam_bytes formats;	/* of tracepoints; see tracepoint.h */
+	const struct seam_perf_group *groups;
+	size_t n_groups;
 };
 
 /* Fill @features; freed by the caller. */

@@ -30,10 +30,10 @@ static const struct perf_event_attr attrs[N_EVENTS] = {
 	{ .type = PERF_TYPE_SOFTWARE, .size = 128, .sample_period = 7 },
 	{ .type = PERF_TYPE_RAW, .size = 128, .config = 0x1234 },
 };
-static const uint64_t first_ids[] = { 11, 12 }, second_ids[] = { 99 };
-static const struct seam_perf_event events[N_EVENTS] = {
-	{ &attrs[0], "cpu-clock", first_ids, 2 },
-	{ &attrs[1], "r1234", second_ids, 1 },
+static uint64_t first_ids[] = { 11, 12 }, second_ids[] = { 99 };
+static struct seam_perf_event events[N_EVENTS] = {
+	{ &attrs[0], "cpu-clock", first_ids, 2, 0 },
+	{ &attrs[1], "r1234", second_ids, 1, 0 },
 };
 
 struct opened {
