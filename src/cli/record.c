@@ -115,7 +115,7 @@ static const struct seam_option options[] = {
 	       .detail = "Rounded up to a power of two of pages. The default "
 	       "is 512K. 'auto' takes what this user may lock, up to 16M."),
 	OPTION(watermark, STRING, 0, "watermark", "BYTES",
-	       "drain a ring when it holds so much (half of it)"),
+	       "drain a ring when it holds so much (a quarter of it)"),
 };
 
 static void say(void *context, bool verbose, const char *text)

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "record/plan.h"
+#include "record/prompt.h"
 #include "record/recording.h"
 #include "record/synth.h"
 #include "record/targets.h"
@@ -91,6 +92,7 @@ static int prepare(struct seam_recording *s, struct seam_err *err)
 	/* From here on nothing is the command's any more. */
 	seam_loop_take_signals();
 	raise_descriptors();
+	seam_prompt_request();
 	if (r == 0)
 		r = seam_plan_open(s, err);
 	return r == 0 ? watch(s, err) : r;

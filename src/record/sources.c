@@ -16,6 +16,8 @@ enum {
 	 */
 	SIDEBAND_BYTES = 128 * 1024,
 	SIDEBAND_WAKEUP_BYTES = SIDEBAND_BYTES / 8,
+	/* Woken at a quarter: three are left to fill until we run. */
+	WAKEUP_PART = 4,
 	MOST_IN_GROUP = 64,
 };
 
@@ -82,10 +84,13 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	if (sideband && s->per_thread) {
 		/* a new thread waits for us to be woken by its first record */
 		attr->wakeup_watermark = 1;
-	} else if (!sideband && s->watermark) {
+	} else if (!sideband) {
+		uint64_t bytes = s->watermark ? s->watermark :
+				 s->ring_bytes / WAKEUP_PART;
+
 		attr->watermark = 1;
-		attr->wakeup_watermark = s->watermark > UINT32_MAX ?
-					 UINT32_MAX : (uint32_t)s->watermark;
+		attr->wakeup_watermark = bytes > UINT32_MAX ? UINT32_MAX :
+					 (uint32_t)bytes;
 	}
 }
 

@@ -64,7 +64,7 @@ struct seam_sources {
 	bool on_exec;			/* sample from the next exec on */
 	bool delayed;			/* only the side-band is enabled */
 	size_t ring_bytes;		/* wanted, a power of two */
-	uint64_t watermark;		/* bytes to a wake-up; 0: half */
+	uint64_t watermark;		/* bytes to a wake-up; 0: a part */
 	const char *filter;		/* of tracepoints; NULL: none */
 
 	SEAM_ARRAY(struct seam_source) list;
