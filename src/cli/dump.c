@@ -2,8 +2,8 @@
 /* dump.c - 'seam dump': every record of a recording, a line each */
 #include <errno.h>
 
-#include "cli/command.h"
-#include "model/load.h"
+#include "cli/dump_symbols.h"
+#include "cli/reading.h"
 #include "model/load_xray.h"
 #include "model/recording.h"
 #include "wire/perf_dump.h"
@@ -11,6 +11,8 @@
 
 struct settings {
 	bool json;
+	bool symbols;
+	struct seam_reading reading;	/* where names come from */
 };
 
 #define OPTION(...) SEAM_OPTION(struct settings, __VA_ARGS__)
@@ -20,11 +22,19 @@ static const struct seam_option options[] = {
 	       .detail = "Members are named as the kernel's ABI names the "
 			 "fields; offset is the record's place in the file "
 			 "and type its name without PERF_RECORD_."),
+	OPTION(symbols, SEAM_OPTION_FLAG, 0, "symbols", NULL,
+	       "with --json: names in the callchains of samples",
+	       .detail = "Each address becomes an object with ip, layer, "
+			 "symbol, module, file and line, as they were at the "
+			 "sample's time; calls inlined at the place are in "
+			 "inlined, innermost first."),
+	SEAM_SYMBOL_OPTIONS(struct settings, reading),
 };
 #undef OPTION
 
 /* The header's data, then that of each further file of the recording. */
 static int dump_perf(const struct seam_recording *recording, bool json,
+		     const struct seam_perf_namer *namer,
 		     uint64_t *n_damaged, struct seam_err *err)
 {
 	struct seam_perf_data data;
@@ -33,30 +43,57 @@ static int dump_perf(const struct seam_recording *recording, bool json,
 
 	if (r == 0) {
 		r = seam_perf_dump(stdout, &data, data.bytes, data.data_begin,
-				   data.data_end, json, &n, err);
+				   data.data_end, json, namer, &n, err);
 		*n_damaged += n;
 	}
 	for (size_t i = 0; r == 0 && i < recording->n_parts; i++) {
 		struct seam_bytes bytes = recording->parts[i].bytes;
 
 		r = seam_perf_dump(stdout, &data, bytes, 0, bytes.size, json,
-				   &n, err);
+				   namer, &n, err);
 		*n_damaged += n;
 	}
 	seam_perf_data_close(&data);
 	return r;
 }
 
-static int dump(const char *path, bool json)
+/* The same with names, from a load of the whole recording. */
+static int dump_named(const struct seam_recording *recording,
+		      const struct settings *settings, uint64_t *n_damaged,
+		      struct seam_err *err)
 {
+	struct seam_load_options load =
+		seam_reading_load_options(&settings->reading);
+	struct seam_profile profile;
+	struct seam_dump_symbols symbols = { .profile = &profile };
+	int r = seam_profile_init(&profile);
+
+	load.all_unknown = true;
+	if (r < 0)
+		return seam_err_set(err, r, "out of memory");
+	r = seam_load(&profile, recording->path, &load, err);
+	if (r == 0)
+		r = dump_perf(recording, true, &(struct seam_perf_namer) {
+			.chain = seam_dump_symbols_chain, .context = &symbols,
+		}, n_damaged, err);
+	seam_profile_fini(&profile);
+	return r;
+}
+
+static int dump(const char *path, const struct settings *settings)
+{
+	bool json = settings->json;
 	struct seam_recording recording;
 	struct seam_err err = { 0 };
 	uint64_t n_damaged = 0;
 	int r = seam_recording_open(&recording, path, &err);
 	int status = SEAM_EXIT_DONE;
+	bool is_perf = r == 0 && seam_perf_data_is(recording.data.bytes);
 
-	if (r == 0 && seam_perf_data_is(recording.data.bytes))
-		r = dump_perf(&recording, json, &n_damaged, &err);
+	if (is_perf && settings->symbols)
+		r = dump_named(&recording, settings, &n_damaged, &err);
+	else if (is_perf)
+		r = dump_perf(&recording, json, NULL, &n_damaged, &err);
 	else if (r == 0 && seam_load_xray_is(recording.data.bytes))
 		r = seam_xray_dump(stdout, recording.data.bytes, json,
 				   &n_damaged, &err);
@@ -91,13 +128,17 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		seam_command_say("dump takes one FILE");
 		return SEAM_EXIT_USAGE;
 	}
-	return dump(first < argc ? argv[first] : NULL, settings.json);
+	if (settings.symbols && !settings.json) {
+		seam_command_say("--symbols goes with --json");
+		return SEAM_EXIT_USAGE;
+	}
+	return dump(first < argc ? argv[first] : NULL, &settings);
 }
 
 const struct seam_command seam_dump_command = {
 	.name = "dump",
 	.summary = "show every record of a recording",
-	.synopsis = "[--json] [FILE]",
+	.synopsis = "[--json [--symbols]] [FILE]",
 	.description =
 		"Writes each record of FILE on a line of its own, in the "
 		"order of the file, with all of its fields and nothing made "

@@ -7,18 +7,26 @@
 
 #include "base/text.h"
 
-static int load(struct seam_opened *opened, const struct seam_reading *reading,
-		const char *path)
+struct seam_load_options
+seam_reading_load_options(const struct seam_reading *reading)
 {
-	struct seam_load_options options = {
+	return (struct seam_load_options) {
 		.symfs = reading->symfs.items,
 		.n_symfs = reading->symfs.n,
+		.jit = reading->jit.items,
+		.n_jit = reading->jit.n,
 		.no_inline = reading->no_inline,
 		/* No view of these shows source lines; inlines come by DWARF. */
 		.no_lines = reading->no_inline,
 		.debuginfod = reading->debuginfod,
 		.map = reading->map,
 	};
+}
+
+static int load(struct seam_opened *opened, const struct seam_reading *reading,
+		const char *path)
+{
+	struct seam_load_options options = seam_reading_load_options(reading);
 	struct seam_err err = { 0 };
 	char shown[200];
 	int rc = seam_profile_init(&opened->profile);

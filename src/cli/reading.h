@@ -20,6 +20,7 @@
 
 struct seam_reading {
 	struct seam_option_list symfs;
+	struct seam_option_list jit;
 	bool no_inline;
 	bool debuginfod;
 	const char *map;
@@ -50,6 +51,10 @@ struct seam_reading {
 		    "count."),						\
 	SEAM_OPTION(type, member.event, SEAM_OPTION_STRING, 0, "event",	\
 		    "NAME", "samples of this event"),			\
+	SEAM_SYMBOL_OPTIONS(type, member)
+
+/* Those of them that say where names come from. */
+#define SEAM_SYMBOL_OPTIONS(type, member)				\
 	{ .kind = SEAM_OPTION_HEADING, .help = "Symbols" },		\
 	SEAM_OPTION(type, member.no_inline, SEAM_OPTION_FLAG, 0,	\
 		    "no-inline", NULL, "leave inlined functions out"),	\
@@ -57,6 +62,12 @@ struct seam_reading {
 		    "symfs", "DIR", "look for binaries under DIR first", \
 		    .detail = "May be given several times. A binary is " \
 		    "only used when its build id is the recorded one."), \
+	SEAM_OPTION(type, member.jit, SEAM_OPTION_STRINGS, 0, "jit",	\
+		    "PATH", "a JIT's dump or map, or a folder of them",	\
+		    .detail = "May be given several times. Without it " \
+		    "jit-PID.dump and perf-PID.map are looked for in "	\
+		    "the recording, beside it, and where the runtime "	\
+		    "wrote them."),					\
 	SEAM_OPTION(type, member.debuginfod, SEAM_OPTION_FLAG, 0,	\
 		    "debuginfod", NULL,					\
 		    "ask debuginfod servers for debug information",	\
@@ -66,6 +77,10 @@ struct seam_reading {
 		    "FILE", "the program that wrote an XRay log",	\
 		    .detail = "Or its instrumentation map as YAML. Without " \
 		    "it the functions of an XRay log are numbers.")
+
+/* The options as a loader takes them; borrows from @reading. */
+struct seam_load_options
+seam_reading_load_options(const struct seam_reading *reading);
 
 /* A recording that is open: its profile, and what is selected of it. */
 struct seam_opened {

@@ -46,6 +46,13 @@ static int load_perf(struct seam_profile *profile,
 			.build_id_size = m->kernel_build_id_size,
 			.text_addr = m->kernel_text_addr,
 		},
+		.jit = {
+			.paths = options->jit, .n_paths = options->n_jit,
+			.bundle = recording->folder,
+			.recording = recording->folder ? NULL :
+				     recording->path,
+		},
+		.all_unknown = options->all_unknown,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};
 	int r;

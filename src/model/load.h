@@ -13,8 +13,11 @@
 struct seam_load_options {
 	const char *const *symfs;	/* roots to look for binaries under */
 	size_t n_symfs;
+	const char *const *jit;		/* dumps and maps, or folders of them */
+	size_t n_jit;
 	bool no_inline;			/* no inlined frames */
 	bool no_lines;			/* no DWARF at all: fastest */
+	bool all_unknown;		/* each unknown caller is a frame */
 	bool debuginfod;		/* ask servers for what is not here */
 	const char *map;		/* an XRay log's program; NULL: none */
 };

@@ -13,8 +13,12 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
 
 #include "base/progress.h"
+#include "model/jit_advice.h"
+#include "model/jit_sources.h"
 #include "model/perf_scan.h"
 #include "model/resolver.h"
 
@@ -29,6 +33,7 @@ struct loader {
 	struct seam_perf_data data;
 	struct seam_tasks tasks;
 	struct seam_resolver resolver;
+	struct seam_jit_sources jit;
 	struct seam_kernel kernel;
 	struct seam_bytes vdso_build_id;
 	uint64_t order;			/* of the next change */
@@ -181,6 +186,7 @@ static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
 		.pid = m->pid, .path = put(l, m->filename),
 	};
 	struct seam_bytes id = build_id_of(l, m, &mapping);
+	int r = 0;
 
 	if (id.size > 0 && id.size <= sizeof(mapping.build_id)) {
 		memcpy(mapping.build_id, id.data, id.size);
@@ -191,6 +197,12 @@ static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
 		.pid = m->pid, .tid = m->tid, .addr = m->addr, .len = m->len,
 		.mapping = seam_resolver_mapping(&l->resolver, &mapping),
 	});
+	if (mapping.kind == SEAM_MAPPING_ANON && m->prot & PROT_EXEC)
+		r = seam_jit_sources_anonymous(&l->jit, m->pid);
+	else if (mapping.kind == SEAM_MAPPING_FILE)
+		r = seam_jit_sources_mapped(&l->jit, m->pid, m->filename);
+	if (r < 0)
+		l->error = r;
 }
 
 static bool take_mapping(struct loader *l, const struct seam_perf_aside *aside)
@@ -217,6 +229,9 @@ static bool take_comm(struct loader *l, const struct seam_perf_aside *aside)
 				  aside->record.payload, l->data.endian,
 				  &comm))
 		return false;
+	if (aside->record.misc & PERF_RECORD_MISC_COMM_EXEC &&
+	    seam_jit_code_exec(l->jit.code, comm.pid, aside->stamp.time))
+		l->error = -ENOMEM;
 	change(l, (struct seam_change) {
 		.kind = aside->record.misc & PERF_RECORD_MISC_COMM_EXEC ?
 			SEAM_CHANGE_EXEC : SEAM_CHANGE_NAME,
@@ -234,6 +249,10 @@ static bool take_task(struct loader *l, const struct seam_perf_aside *aside)
 				  aside->record.payload, l->data.endian,
 				  &task))
 		return false;
+	if (aside->record.type == PERF_RECORD_FORK && task.pid != task.ppid &&
+	    seam_jit_code_fork(l->jit.code, task.ppid, task.pid,
+			       aside->stamp.time))
+		l->error = -ENOMEM;
 	/* Equal ids: a thread that was there when recording began. */
 	if (aside->record.type == PERF_RECORD_FORK && task.pid == task.ppid &&
 	    task.tid == task.ptid)
@@ -415,14 +434,19 @@ static int join(struct loader *l)
 static uint32_t stack_of(struct loader *l, struct seam_callchain *chain,
 			 uint32_t space, uint64_t time_ns)
 {
-	if (chain->space != space || time_ns < chain->from_ns ||
-	    time_ns >= chain->to_ns) {
-		chain->stack = seam_resolver_stack(&l->resolver,
-				l->chains.words.items + chain->first, chain->n,
-				space, time_ns, &chain->from_ns,
-				&chain->to_ns);
-		chain->space = space;
-	}
+	struct seam_resolver_where where = {
+		.pid = chain->pid, .space = space, .time_ns = time_ns,
+	};
+
+	if (chain->space == space && time_ns >= chain->from_ns &&
+	    time_ns < chain->to_ns)
+		return chain->stack;
+	chain->stack = seam_resolver_stack(&l->resolver,
+			l->chains.words.items + chain->first, chain->n,
+			&where);
+	chain->space = space;
+	chain->from_ns = where.from_ns;
+	chain->to_ns = where.to_ns;
 	return chain->stack;
 }
 
@@ -550,6 +574,29 @@ static int scan_file(struct loader *l, struct seam_bytes bytes, uint64_t begin,
 	return seam_perf_scan(&l->data, bytes, begin, end, scans, n);
 }
 
+/* First and last sample, and whether their clock is the one of dumps. */
+static void tell_times(struct loader *l)
+{
+	const struct seam_perf_attr *attr = &l->data.events.items[0].attr;
+
+	l->jit.is_untimed =
+		!seam_perf_attr_has(attr, SEAM_PERF_ATTR_USE_CLOCKID) ||
+		attr->clockid != CLOCK_MONOTONIC;
+	l->jit.first_ns = UINT64_MAX;
+	for (size_t i = 0; i < l->scans.n; i++) {
+		const struct seam_samples *s = &l->scans.items[i].samples;
+
+		for (size_t k = 0; k < s->n; k++) {
+			if (s->time_ns[k] < l->jit.first_ns)
+				l->jit.first_ns = s->time_ns[k];
+			if (s->time_ns[k] > l->jit.last_ns)
+				l->jit.last_ns = s->time_ns[k];
+		}
+	}
+	if (l->jit.first_ns > l->jit.last_ns)
+		l->jit.first_ns = l->jit.last_ns = 0;
+}
+
 static int load(struct loader *l, const struct seam_perf_input *input)
 {
 	int r = scan_file(l, l->data.bytes, l->data.data_begin,
@@ -558,6 +605,7 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 	for (size_t i = 0; r == 0 && i < input->n_parts; i++)
 		r = scan_file(l, input->parts[i].bytes, 0,
 			      input->parts[i].bytes.size);
+	tell_times(l);
 	for (size_t i = 0; r == 0 && i < l->scans.n; i++) {
 		struct seam_perf_scan *scan = &l->scans.items[i];
 
@@ -568,6 +616,10 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 		r = l->error;
 	}
 	tell_losses(l);
+	if (r == 0)
+		r = seam_jit_sources_seal(&l->jit);
+	if (r == 0 && seam_jit_code_count(l->jit.code))
+		l->resolver.jit = l->jit.code;
 	if (r == 0)
 		r = seam_resolver_kernel(&l->resolver, &l->kernel);
 	if (r == 0)
@@ -598,7 +650,11 @@ int seam_load_perf(struct seam_profile *profile,
 	if (r == 0) {
 		r = seam_resolver_init(&l.resolver, profile, symbols,
 				       &l.tasks.spaces);
+		if (r == 0)
+			r = seam_jit_sources_init(&l.jit, profile,
+						  &input->jit);
 		if (r == 0) {
+			l.resolver.all_unknown = input->all_unknown;
 			read_header(&l);
 			r = load(&l, input);
 		}
@@ -606,6 +662,7 @@ int seam_load_perf(struct seam_profile *profile,
 			seam_err_set(err, r, "out of memory");
 	}
 	if (r == 0) {
+		seam_jit_advise(profile);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);
 	}
@@ -615,6 +672,7 @@ int seam_load_perf(struct seam_profile *profile,
 	free(l.build_ids.items);
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
+	seam_jit_sources_fini(&l.jit);
 	seam_tasks_fini(&l.tasks);
 	seam_perf_data_close(&l.data);
 	return r;

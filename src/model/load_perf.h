@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "model/load.h"
+#include "symbol/jit_find.h"
 #include "symbol/symbols.h"
 
 struct seam_perf_input {
@@ -13,6 +14,8 @@ struct seam_perf_input {
 	size_t n_parts;
 	struct seam_kernel kernel;		/* as far as the bundle says */
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
+	struct seam_jit_places jit;		/* where dumps and maps are */
+	bool all_unknown;			/* as in load.h */
 };
 
 /*

@@ -133,12 +133,11 @@ static int add_sample(struct loader *l, const struct seam_call_path *path,
 {
 	struct seam_samples *s = &l->profile->samples;
 
-	if (!seam_samples_reserve(s, 1))
+	if (!seam_samples_reserve(s, 1) ||
+	    !seam_samples_set_weight(s, s->n, path->self_ns))
 		return -ENOMEM;
 	s->time_ns[s->n] = time_ns;
-	s->weight[s->n] = path->self_ns;
 	s->thread[s->n] = thread;
-	s->comm[s->n] = l->profile->threads.items[thread].name;
 	s->stack[s->n] = stack;
 	s->cpu[s->n] = UINT16_MAX;
 	s->event[s->n++] = 0;

@@ -269,6 +269,20 @@ static uint32_t event_of(struct seam_perf_scan *scan,
 	return scan->event;
 }
 
+/*
+ * Room for all samples to come, if they are like the first one: growing
+ * by doubling would touch the same memory several times.
+ */
+static void make_room(struct seam_perf_scan *scan,
+		      const struct seam_perf_record *record)
+{
+	uint64_t size = record->payload.size + SEAM_PERF_HEADER_BYTES;
+
+	/* Without it the columns grow as they must. */
+	(void)seam_samples_reserve(&scan->samples,
+		(size_t)((scan->limit - scan->begin) / size) + 1);
+}
+
 static void take_sample(struct seam_perf_scan *scan,
 			const struct seam_perf_record *record)
 {
@@ -276,6 +290,8 @@ static void take_sample(struct seam_perf_scan *scan,
 	uint32_t event = event_of(scan, record);
 	struct seam_perf_core core;
 
+	if (scan->samples.cap == 0)
+		make_room(scan, record);
 	if (event == SEAM_NONE)
 		scan->n_unknown++;
 	else if (seam_perf_layout_read(&data->events.items[event].layout,

@@ -60,6 +60,7 @@ int seam_recording_open(struct seam_recording *recording, const char *path,
 	*recording = (struct seam_recording) { 0 };
 	if (!path)
 		path = SEAM_LOAD_DEFAULT;
+	recording->path = path;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return open_folder(recording, path, err);
 	return seam_file_open(&recording->data, path, err);

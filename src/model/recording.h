@@ -19,7 +19,8 @@ struct seam_recording {
 	struct seam_file data;
 	struct seam_file parts[SEAM_RECORDING_PARTS];
 	size_t n_parts;
-	const char *folder;		/* borrowed; NULL for a file alone */
+	const char *path;		/* as given; borrowed */
+	const char *folder;		/* the same, NULL for a file alone */
 	struct seam_manifest manifest;	/* zeroed where there is none */
 	struct seam_err bad_manifest;	/* code 0, or why it is not used */
 };

@@ -7,6 +7,8 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "symbol/java_name.h"
+
 /* Functions at one address: itself and the calls inlined into it. */
 #define MAX_INLINED 64
 
@@ -35,8 +37,10 @@ int seam_resolver_init(struct seam_resolver *resolver,
 		.kernel_module = SEAM_NONE,
 		.kernel_path = seam_strings_put(&profile->strings,
 						"[kernel.kallsyms]"),
+		.jit_path = seam_strings_put(&profile->strings, "[jit]"),
 	};
 	if (resolver->kernel_path == SEAM_NONE ||
+	    resolver->jit_path == SEAM_NONE ||
 	    seam_spaces_add(&resolver->kernel) == SEAM_NONE)
 		return -ENOMEM;
 	return seam_resolver_mapping(resolver, &(struct seam_mapping) {
@@ -213,7 +217,6 @@ static int resolve_place(struct seam_resolver *r, struct seam_mapping *m,
 	};
 	int error = 0;
 
-	place->first = r->frames.n;
 	if (n == 0 || !found[n - 1].function) {
 		function.name = made_up_name(r->profile, function.module,
 					     place->pos);
@@ -250,11 +253,13 @@ static uint32_t shared_mapping(struct seam_resolver *r, uint32_t mapping)
 	return module_of(r, m) | UINT32_C(1) << 31;
 }
 
-static const struct seam_place *find_place(struct seam_resolver *r,
-					   uint32_t mapping, uint64_t pos,
-					   bool is_call)
+/*
+ * The place (@key, @pos, @is_call), made if it is new: then *@is_new, and its
+ * frames are still to be added.  NULL when memory ran out.
+ */
+static struct seam_place *place_for(struct seam_resolver *r, uint32_t key,
+				    uint64_t pos, bool is_call, bool *is_new)
 {
-	uint32_t key = shared_mapping(r, mapping);
 	uint64_t hash = seam_hash_add(seam_hash_u64(pos),
 				      (uint64_t)key << 1 | is_call);
 	struct seam_index_probe probe = seam_index_probe(&r->place_index,
@@ -262,6 +267,7 @@ static const struct seam_place *find_place(struct seam_resolver *r,
 	struct seam_place *place;
 	uint32_t id;
 
+	*is_new = false;
 	while ((id = seam_index_next(&r->place_index, &probe)) != SEAM_NONE) {
 		place = &r->places.items[id];
 		if (place->pos == pos && place->mapping == key &&
@@ -271,16 +277,78 @@ static const struct seam_place *find_place(struct seam_resolver *r,
 	place = SEAM_ARRAY_PUSH(&r->places);
 	if (!place)
 		return NULL;
-	*place = (struct seam_place) {
-		.mapping = key, .pos = pos, .is_call = is_call,
-	};
-	if (resolve_place(r, mapping == SEAM_NONE ? NULL :
-			  &r->mappings.items[mapping], place) ||
-	    seam_index_add(&r->place_index, hash,
+	if (seam_index_add(&r->place_index, hash,
 			   (uint32_t)(r->places.n - 1))) {
 		r->places.n--;
 		return NULL;
 	}
+	*is_new = true;
+	*place = (struct seam_place) {
+		.mapping = key, .pos = pos, .is_call = is_call,
+		.first = r->frames.n,
+	};
+	return place;
+}
+
+static const struct seam_place *find_place(struct seam_resolver *r,
+					   uint32_t mapping, uint64_t pos,
+					   bool is_call)
+{
+	bool is_new;
+	struct seam_place *place = place_for(r, shared_mapping(r, mapping),
+					     pos, is_call, &is_new);
+
+	if (is_new && resolve_place(r, mapping == SEAM_NONE ? NULL :
+				    &r->mappings.items[mapping], place))
+		return NULL;
+	return place;
+}
+
+/* -- the code of JITs --------------------------------------------------- */
+
+/* Keys of places: modules have bit 31, pieces of JIT code bit 30. */
+#define JIT_KEY (UINT32_C(1) << 30)
+
+/* A perf map says less than a file does; it has no code bytes. */
+static bool is_from_map(const struct seam_resolver *r,
+			const struct seam_jit_location *at)
+{
+	return seam_jit_code_object(r->jit, at->object)->code.size == 0;
+}
+
+/* How people write the name: agents of the JVM write descriptors. */
+static uint32_t jit_name(struct seam_resolver *r, const char *name)
+{
+	char readable[1024];
+
+	return seam_strings_put(&r->profile->strings,
+		seam_java_name(name, readable, sizeof(readable)) ? readable :
+		name);
+}
+
+static const struct seam_place *
+jit_place(struct seam_resolver *r, const struct seam_jit_location *at,
+	  bool is_call)
+{
+	const struct seam_jit_object *object =
+		seam_jit_code_object(r->jit, at->object);
+	bool is_new;
+	struct seam_place *place = place_for(r, at->object | JIT_KEY,
+					     at->offset, is_call, &is_new);
+
+	if (!is_new)
+		return place;
+	if (add_frame(r, (struct seam_function) {
+			.name = jit_name(r, at->name), .module = r->jit_path,
+			.layer = SEAM_LAYER_JIT, .is_named = true,
+		}, (struct seam_frame) {
+			.file = seam_strings_put(&r->profile->strings,
+						 at->file),
+			.line = at->line,
+			.addr = object->start_addr + at->offset,
+		}))
+		return NULL;
+	place->n = 1;
 	return place;
 }
 
@@ -307,32 +375,45 @@ static enum context context_of(uint64_t marker)
 	return IN_USER;
 }
 
-/* The place of @addr, and the time span narrowed to where it is true. */
-static const struct seam_place *place_at(struct seam_resolver *r,
-					 enum context context, uint64_t addr,
-					 bool is_call, uint32_t space,
-					 uint64_t time_ns, uint64_t *from_ns,
-					 uint64_t *to_ns)
+/* What was mapped at @at; the span of the answer is narrowed to its own. */
+static const struct seam_area *area_at(struct seam_resolver *r,
+				       enum context context, uint64_t at,
+				       struct seam_resolver_where *where)
 {
 	const struct seam_area *area = NULL;
 	uint64_t from = 0, to = UINT64_MAX;
-	uint64_t at = is_call && addr ? addr - 1 : addr;
-	const struct seam_mapping *m;
 
 	if (context == IN_KERNEL)
-		area = seam_spaces_find(&r->kernel, 0, at, time_ns, &from,
-					&to);
+		area = seam_spaces_find(&r->kernel, 0, at, where->time_ns,
+					&from, &to);
 	else if (context == IN_USER)
-		area = seam_spaces_find(r->spaces, space, at, time_ns, &from,
-					&to);
-	if (from > *from_ns)
-		*from_ns = from;
-	if (to < *to_ns)
-		*to_ns = to;
-	if (!area)
+		area = seam_spaces_find(r->spaces, where->space, at,
+					where->time_ns, &from, &to);
+	if (from > where->from_ns)
+		where->from_ns = from;
+	if (to < where->to_ns)
+		where->to_ns = to;
+	return area;
+}
+
+static const struct seam_place *
+place_at(struct seam_resolver *r, enum context context, uint64_t addr,
+	 bool is_call, struct seam_resolver_where *where)
+{
+	uint64_t at = is_call && addr ? addr - 1 : addr;
+	const struct seam_area *area = area_at(r, context, at, where);
+	const struct seam_mapping *m = area ?
+		&r->mappings.items[area->mapping] : NULL;
+	struct seam_jit_location code;
+
+	if (context == IN_USER && r->jit &&
+	    seam_jit_code_find(r->jit, where->pid, at, where->time_ns,
+			       &code) && *code.name &&
+	    (!m || m->kind == SEAM_MAPPING_ANON || !is_from_map(r, &code)))
+		return jit_place(r, &code, is_call);
+	if (!m)
 		return find_place(r, context == IN_KERNEL ? KERNEL_MAPPING :
 				  SEAM_NONE, addr, is_call);
-	m = &r->mappings.items[area->mapping];
 	if (m->kind == SEAM_MAPPING_KERNEL || m->kind == SEAM_MAPPING_ANON ||
 	    m->kind == SEAM_MAPPING_KSYMBOL)
 		return find_place(r, area->mapping, addr, is_call);
@@ -347,7 +428,8 @@ static const struct seam_place *place_at(struct seam_resolver *r,
 static bool goes_on_nowhere(const struct seam_resolver *r,
 			    const struct seam_place *place)
 {
-	return place->mapping == SEAM_NONE && place->n == 1 && r->chain.n &&
+	return !r->all_unknown && place->mapping == SEAM_NONE &&
+	       place->n == 1 && r->chain.n &&
 	       r->chain.items[r->chain.n - 1] == r->frames.items[place->first];
 }
 
@@ -364,15 +446,17 @@ static int push_frames(struct seam_resolver *r, const struct seam_place *place)
 }
 
 uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
-			     size_t n, uint32_t space, uint64_t time_ns,
-			     uint64_t *from_ns, uint64_t *to_ns)
+			     size_t n, struct seam_resolver_where *where)
 {
 	enum context context = IN_USER;
 	bool is_call = false;
 	uint32_t stack = 0;
 
-	*from_ns = 0;
-	*to_ns = UINT64_MAX;
+	where->from_ns = 0;
+	where->to_ns = UINT64_MAX;
+	if (r->jit)
+		seam_jit_code_quiet(r->jit, where->pid, where->time_ns,
+				    &where->from_ns, &where->to_ns);
 	r->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
@@ -383,7 +467,7 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 			continue;
 		}
 		if (push_frames(r, place_at(r, context, chain[i], is_call,
-					    space, time_ns, from_ns, to_ns)))
+					    where)))
 			return SEAM_NONE;
 		is_call = true;
 	}

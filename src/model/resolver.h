@@ -6,6 +6,9 @@
  * (symbol/symbols.h).  Each distinct place in a file is looked up once; each
  * answer carries the time span in which it holds.
  *
+ * The code of JITs (symbol/jit_code.h) comes first, because a runtime may
+ * place it over a file; a perf map counts where no file is mapped.
+ *
  * Return addresses stand behind their call, maybe behind the function: all
  * entries of a chain but the first of each context are looked up one byte
  * earlier.  perf looks them up as they are, and so names the next function
@@ -17,6 +20,7 @@
 #include "model/callchains.h"
 #include "model/profile.h"
 #include "model/spaces.h"
+#include "symbol/jit_code.h"
 #include "symbol/symbols.h"
 
 enum seam_mapping_kind {
@@ -42,10 +46,13 @@ struct seam_mapping {
 struct seam_resolver {
 	struct seam_profile *profile;
 	struct seam_symbols *symbols;
+	struct seam_jit_code *jit;	/* NULL: no JIT's code is known */
 	struct seam_spaces *spaces;	/* of processes */
 	struct seam_spaces kernel;	/* one space: number 0 */
 	uint32_t kernel_module;		/* of symbols */
 	uint32_t kernel_path;		/* string: [kernel.kallsyms] */
+	uint32_t jit_path;		/* string: [jit] */
+	bool all_unknown;		/* a run of unknown callers is not one */
 	SEAM_ARRAY(struct seam_mapping) mappings;
 
 	/* places already resolved */
@@ -73,13 +80,17 @@ uint32_t seam_resolver_mapping(struct seam_resolver *resolver,
 /* How a mapping of this name is to be understood. */
 enum seam_mapping_kind seam_resolver_kind(const char *filename);
 
-/*
- * The stack of @chain in @space at @time, and from when to when that is
- * right.  SEAM_NONE when memory ran out.
- */
+/* Whose chain it is, and when it was seen. */
+struct seam_resolver_where {
+	int32_t pid;
+	uint32_t space;
+	uint64_t time_ns;
+	uint64_t from_ns, to_ns;	/* out: the answer holds in [from, to) */
+};
+
+/* The stack of @chain there; SEAM_NONE when memory ran out. */
 uint32_t seam_resolver_stack(struct seam_resolver *resolver,
-			     const uint64_t *chain, size_t n, uint32_t space,
-			     uint64_t time_ns, uint64_t *from_ns,
-			     uint64_t *to_ns);
+			     const uint64_t *chain, size_t n,
+			     struct seam_resolver_where *where);
 
 #endif /* SEAM_RESOLVER_H */

@@ -158,6 +158,7 @@ void seam_keep_see(struct seam_keep *keep,
 
 	if (!read_mapping(record, &m))
 		return;
+	seam_keep_jit_see(&keep->jit, m.pid, m.path);
 	if (strcmp(m.path, "[vdso]") == 0 && m.addr >= FIRST_64_BIT_ADDR)
 		keep->saw_vdso = true;
 	if (m.path[0] != '/' || m.path[1] == '/' || m.build_id_size == 0)
@@ -277,6 +278,7 @@ static void keep_vdso(struct seam_keep *keep, const struct seam_bundle *bundle)
 void seam_keep_finish(struct seam_keep *keep,
 		      const struct seam_bundle *bundle)
 {
+	seam_keep_jit_finish(&keep->jit, bundle);
 	if (keep->saw_vdso)
 		keep_vdso(keep, bundle);
 	for (size_t i = 0; i < keep->files.n; i++) {
@@ -300,5 +302,6 @@ void seam_keep_fini(struct seam_keep *keep)
 	}
 	free(keep->files.items);
 	seam_index_fini(&keep->index);
+	seam_keep_jit_fini(&keep->jit);
 	*keep = (struct seam_keep) { 0 };
 }

@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/index.h"
 #include "record/bundle.h"
+#include "record/keep_jit.h"
 #include "ring/layout.h"
 
 enum { SEAM_KEEP_BUILD_ID = 20 };
@@ -34,6 +35,7 @@ struct seam_kept {
 struct seam_keep {
 	SEAM_ARRAY(struct seam_kept) files;
 	struct seam_index index;	/* of files, by build id and path */
+	struct seam_keep_jit jit;
 	bool saw_vdso;
 	uint8_t vdso_build_id[SEAM_KEEP_BUILD_ID];
 	size_t vdso_build_id_size;	/* 0: not kept */

@@ -2,18 +2,9 @@
 /*
  * consumer.c - the reading half of the protocol
  *
- *	producer                        consumer
- *
- *	load data_tail                  load data_head
- *	   A  (control dependency)         C  (load-acquire)
- *	store the record                load the record
- *	   B  (store-release)              D  (store-release)
- *	store data_head                 store data_tail
- *
- * C pairs with B: who sees the head sees the records before it.  D pairs
- * with A: who sees the tail may overwrite what lies before it, because its
- * reader is done.  For D the specification names a full barrier; a release
- * is enough, since it orders the loads before it against the store.
+ * The barriers C, D and F of the table at the top of producer.c are here and
+ * in backward.c.  For D the specification names a full barrier; a release is
+ * enough, since it orders the loads before it against the store.
  *
  * Source: "Memory synchronization" in Documentation/userspace-api/
  * perf_ring_buffer.rst, section 2.3.4.
@@ -24,12 +15,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
-		  struct seam_err *err)
+static int map(struct seam_ring *ring, int fd, size_t data_bytes, int prot,
+	       struct seam_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p = mmap(NULL, page + data_bytes, PROT_READ | PROT_WRITE,
-		       MAP_SHARED, fd, 0);
+	void *p = mmap(NULL, page + data_bytes, prot, MAP_SHARED, fd, 0);
 
 	*ring = (struct seam_ring) { 0 };
 	if (p == MAP_FAILED)
@@ -39,6 +29,18 @@ int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
 	seam_ring_attach(ring, p, page, data_bytes);
 	ring->mapped_bytes = page + data_bytes;
 	return 0;
+}
+
+int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
+		  struct seam_err *err)
+{
+	return map(ring, fd, data_bytes, PROT_READ | PROT_WRITE, err);
+}
+
+int seam_ring_map_overwrite(struct seam_ring *ring, int fd,
+			    size_t data_bytes, struct seam_err *err)
+{
+	return map(ring, fd, data_bytes, PROT_READ, err);
 }
 
 void seam_ring_attach(struct seam_ring *ring, void *memory, size_t page_bytes,
@@ -52,7 +54,8 @@ void seam_ring_attach(struct seam_ring *ring, void *memory, size_t page_bytes,
 		.size = data_bytes,
 		/* relaxed: only consumers write it, and we are the one */
 		.tail = atomic_load_explicit(&control->data_tail,
-					     memory_order_relaxed),
+					     memory_order_relaxed) &
+			~UINT64_C(7),
 	};
 }
 
@@ -110,11 +113,18 @@ bool seam_ring_record(const struct seam_ring_span *span, size_t pos,
 		      struct seam_ring_header *header)
 {
 	size_t left = seam_ring_span_bytes(span) - pos;
+	uint64_t word;
 
 	if (left < sizeof(*header))
 		return false;
-	/* Positions are multiples of 8, so a header is in one piece. */
-	memcpy(header, at(span, pos), sizeof(*header));
+	/*
+	 * Positions are multiples of 8, so a header is in one piece.  Loaded
+	 * once: the size that is checked is the size that is used.
+	 * relaxed: it came with the head, by C.
+	 */
+	word = atomic_load_explicit((const _Atomic uint64_t *)(const void *)
+				    at(span, pos), memory_order_relaxed);
+	memcpy(header, &word, sizeof(*header));
 	return header->size >= sizeof(*header) && header->size % 8 == 0 &&
 	       header->size <= left;
 }
@@ -130,6 +140,20 @@ const void *seam_ring_bytes(const struct seam_ring_span *span, size_t pos,
 	memcpy(scratch, span->part[0] + pos, first);
 	memcpy((uint8_t *)scratch + first, span->part[1], size - first);
 	return scratch;
+}
+
+bool seam_ring_copy(const struct seam_ring_span *span, size_t pos,
+		    struct seam_ring_header *header, void *out)
+{
+	const void *in_place;
+
+	if (!seam_ring_record(span, pos, header))
+		return false;
+	in_place = seam_ring_bytes(span, pos, header->size, out);
+	if (in_place != out)
+		memcpy(out, in_place, header->size);
+	memcpy(out, header, sizeof(*header));	/* the one that was checked */
+	return true;
 }
 
 void seam_ring_advance(struct seam_ring *ring,

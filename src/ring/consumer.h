@@ -48,6 +48,14 @@ int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
 		  struct seam_err *err);
 
 /*
+ * The same for an event that overwrites (write_backward): read-only, which
+ * is how the kernel knows.  For seam_ring_snapshot(), see backward.h; there
+ * is no tail to advance.
+ */
+int seam_ring_map_overwrite(struct seam_ring *ring, int fd,
+			    size_t data_bytes, struct seam_err *err);
+
+/*
  * Use the ring in @memory: a control page and @data_bytes of data, a power
  * of two.  The memory must outlive the ring.
  */
@@ -73,6 +81,14 @@ bool seam_ring_record(const struct seam_ring_span *span, size_t pos,
  */
 const void *seam_ring_bytes(const struct seam_ring_span *span, size_t pos,
 			    size_t size, void *scratch);
+
+/*
+ * The record at @pos copied to @out, which has room for 64 KiB, as
+ * seam_ring_record() checked it.  For rings of the traced program: what is
+ * read in place may change between two looks, @out does not.
+ */
+bool seam_ring_copy(const struct seam_ring_span *span, size_t pos,
+		    struct seam_ring_header *header, void *out);
 
 /* Give the span back to the producer. */
 void seam_ring_advance(struct seam_ring *ring,

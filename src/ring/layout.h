@@ -19,9 +19,61 @@
 #include <linux/perf_event.h>
 #include <stdatomic.h>
 
-/* Offsets of positions count from the ring's birth and never go back. */
+/* Why a producer in user space could not deliver a record. */
+enum seam_ring_loss {
+	SEAM_RING_LOST_FULL,	/* the consumer was too slow */
+	SEAM_RING_LOST_BIG,	/* larger than a record, or than the ring */
+	SEAM_RING_LOST_NESTED,	/* too many writers inside one another */
+	SEAM_RING_LOST_PAUSED,	/* the consumer had stopped the output */
+	SEAM_RING_N_LOSSES,
+};
+
+/*
+ * What a producer in user space keeps in the ring itself, so that its signal
+ * handlers, and the recorder after its death, find it: 256 bytes that the
+ * kernel leaves reserved.  Byte offsets from the control page:
+ *
+ *	 512  head	    608  n_begun	    704  aux_head
+ *	 520  wakeup	    616  n_lost[4]	    712  aux_first
+ *	 528  nest	    648  n_lost_untold	    720  aux_restart
+ *	 576  paused	    656  n_bells	    728  aux_n_lost_bytes
+ *	 580  aux_paused			    736  aux_nest, aux_flags
+ *
+ * The owner of the ring writes all of it but the two pause words.  Its
+ * consumer believes none of it: head and aux_head only ever take bytes away
+ * from what it accepts, and counts are shown as the producer's claims.
+ */
+struct seam_ring_state {
+	/* 512: changed by each record */
+	_Atomic uint64_t head;		/* reserved up to here */
+	_Atomic uint64_t wakeup;	/* head when the bell last rang */
+	_Atomic uint32_t nest;		/* writers inside one another */
+	uint8_t unused_0[44];
+	/* 576: the consumer writes, the producer reads */
+	_Atomic uint32_t paused;	/* not 0: refuse records */
+	_Atomic uint32_t aux_paused;	/* not 0: stop the AUX area */
+	uint8_t unused_1[24];
+	/* 608: counts, which never go back */
+	_Atomic uint64_t n_begun;	/* records for which there was room */
+	_Atomic uint64_t n_lost[SEAM_RING_N_LOSSES];
+	_Atomic uint64_t n_lost_untold;	/* not yet in a LOST record */
+	_Atomic uint64_t n_bells;
+	uint8_t unused_2[40];
+	/* 704: the AUX area */
+	_Atomic uint64_t aux_head;	/* reserved up to here */
+	_Atomic uint64_t aux_first;	/* where this owner began */
+	_Atomic uint64_t aux_restart;	/* where the last gap is */
+	_Atomic uint64_t aux_n_lost_bytes;
+	_Atomic uint32_t aux_nest;	/* 1 while there is a writer */
+	_Atomic uint32_t aux_flags;	/* SEAM_RING_AUX_*; aux_producer.h */
+	uint8_t unused_3[24];
+};
+
+/* Positions count from the ring's birth, free-running. */
 struct seam_ring_control {
-	uint8_t producers_own[1024];	/* clock data and self-monitoring */
+	uint8_t kernels_own[512];	/* clock data and self-monitoring */
+	struct seam_ring_state own;	/* of producers in user space */
+	uint8_t unused[256];
 	_Atomic uint64_t data_head;	/* producer writes, consumer reads */
 	_Atomic uint64_t data_tail;	/* consumer writes, producer reads */
 	uint64_t data_offset;		/* of the data, from the control page */
@@ -31,6 +83,13 @@ struct seam_ring_control {
 	uint64_t aux_offset;		/* the consumer sets these two, */
 	uint64_t aux_size;		/* before it maps the area */
 };
+
+_Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
+_Static_assert(offsetof(struct seam_ring_control, own.paused) == 576, "");
+_Static_assert(offsetof(struct seam_ring_control, own.n_begun) == 608, "");
+_Static_assert(offsetof(struct seam_ring_control, own.aux_head) == 704, "");
+_Static_assert(offsetof(struct perf_event_mmap_page, __reserved) <= 512,
+	       "the kernel's page has grown into our bytes");
 
 #define SEAM_RING_SAME_PLACE(member)					\
 	_Static_assert(offsetof(struct seam_ring_control, member) ==	\
@@ -51,10 +110,25 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "both sides need plain atomics");
 struct seam_ring_header {
 	uint32_t type;		/* enum perf_event_type */
 	uint16_t misc;		/* PERF_RECORD_MISC_* */
-	uint16_t size;		/* bytes, header included */
+	uint16_t size;		/* bytes, these 8 included; of 8 */
 };
 
 _Static_assert(sizeof(struct seam_ring_header) ==
 	       sizeof(struct perf_event_header), "a header has 8 bytes");
+
+enum {
+	/* A size has 16 bits, and is a multiple of 8. */
+	SEAM_RING_MOST_RECORD = UINT16_MAX - 7,
+};
+
+/*
+ * Where the tests may hold a thread up, or kill it: between any two steps
+ * that another processor can see.  Nothing outside of the tests.
+ */
+#ifdef SEAM_RING_TEST_POINTS
+void seam_ring_test_point(void);
+#else
+static inline void seam_ring_test_point(void) { }
+#endif
 
 #endif /* SEAM_RING_LAYOUT_H */

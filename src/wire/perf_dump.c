@@ -13,6 +13,7 @@ struct dump {
 	FILE *out;
 	const struct seam_perf_data *data;
 	bool json;
+	const struct seam_perf_namer *namer;
 	uint64_t n_damaged;
 };
 
@@ -151,7 +152,20 @@ static void put_sample_tail(struct line *line, uint64_t has,
 		put_bytes(line, "aux", s->aux);
 }
 
-static void put_sample(struct line *line, const struct seam_perf_event *event,
+static void put_chain(struct dump *d, struct line *line,
+		      const struct seam_perf_sample *s)
+{
+	if (!d->namer || !line->json) {
+		put_words(line, "callchain", &s->callchain);
+		return;
+	}
+	seam_json_open(&line->j, "callchain", '[');
+	d->namer->chain(d->namer->context, &line->j, s);
+	seam_json_close(&line->j);
+}
+
+static void put_sample(struct dump *d, struct line *line,
+		       const struct seam_perf_event *event,
 		       const struct seam_perf_sample *s)
 {
 	uint64_t has = event->attr.sample_type;
@@ -178,7 +192,7 @@ static void put_sample(struct line *line, const struct seam_perf_event *event,
 	if (has & PERF_SAMPLE_READ)
 		put_words(line, "read", &s->read);
 	if (has & PERF_SAMPLE_CALLCHAIN)
-		put_words(line, "callchain", &s->callchain);
+		put_chain(d, line, s);
 	put_sample_tail(line, has, s);
 }
 
@@ -194,7 +208,7 @@ static int dump_sample(struct dump *d, struct line *line,
 	    seam_perf_sample_read(&data->events.items[event].attr,
 				  data->endian, record->payload, &sample))
 		return -EBADMSG;
-	put_sample(line, &data->events.items[event], &sample);
+	put_sample(d, line, &data->events.items[event], &sample);
 	return 0;
 }
 
@@ -359,9 +373,12 @@ static void dump_record(struct dump *d, const struct seam_perf_record *record,
 
 int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 		   struct seam_bytes bytes, uint64_t begin, uint64_t end,
-		   bool json, uint64_t *n_damaged, struct seam_err *err)
+		   bool json, const struct seam_perf_namer *namer,
+		   uint64_t *n_damaged, struct seam_err *err)
 {
-	struct dump d = { .out = out, .data = data, .json = json };
+	struct dump d = {
+		.out = out, .data = data, .json = json, .namer = namer,
+	};
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
 	int r;

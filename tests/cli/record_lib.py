@@ -8,7 +8,11 @@ import subprocess
 import sys
 import tempfile
 
-SEAM = os.path.abspath(sys.argv[1])
+# Everything happens in here.  The program is copied, because the tree may be
+# in a folder that only its owner can enter, and some tests run as nobody.
+FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
+os.chmod(FOLDER, 0o755)
+SEAM = shutil.copy(sys.argv[1], FOLDER)
 NOBODY = 65534
 
 SPIN_C = r"""
@@ -40,8 +44,7 @@ class Tests:
         self.tests = [(name[5:], function)
                       for name, function in functions.items()
                       if name.startswith("test_")]
-        self.folder = tempfile.mkdtemp(prefix="seam-cli-")
-        os.chmod(self.folder, 0o755)
+        self.folder = FOLDER
 
     def run(self):
         os.chdir(self.folder)

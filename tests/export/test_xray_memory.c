@@ -21,35 +21,7 @@
 #include "model/load_xray.h"
 #include "model/slow_calls.h"
 #include "report/calls.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static atomic_int until_failure;	/* at 1 the next allocation fails */
-
-static bool fails(void)
-{
-	return atomic_fetch_sub(&until_failure, 1) == 1;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails() ? NULL : __real_realloc(old, size);
-}
+#include "../no_memory.h"
 
 /* Two sections, the second a fork's; two threads; a missing entry. */
 static void make_log(struct made *m)
@@ -137,14 +109,14 @@ static void each_failed_allocation_is_told(void **state)
 	assert_non_null(out);
 	make_log(&m);
 	for (;; n++) {
-		atomic_store(&until_failure, n);
+		until_failure = n;
 		n_failed += run_all((struct seam_bytes) { m.data, m.size },
 				    out) > 0;
-		if (atomic_load(&until_failure) > 0)
+		if (until_failure > 0)
 			break;
 		assert_true(n < 10000);
 	}
-	atomic_store(&until_failure, 0);
+	until_failure = 0;
 	assert_true(n > 50);
 	assert_true(n_failed > n / 2);
 	fclose(out);

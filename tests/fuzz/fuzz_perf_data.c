@@ -96,7 +96,8 @@ static void use(struct seam_bytes file)
 		scan(&data);
 		seam_perf_data_command(&data, command, sizeof(command));
 		seam_perf_dump(nowhere, &data, data.bytes, data.data_begin,
-			       data.data_end, file.size % 2, &n_damaged,
+			       data.data_end, file.size % 2, NULL,
+			       &n_damaged,
 			       NULL);
 	}
 	seam_perf_data_close(&data);

@@ -1,95 +1,168 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_ring.c - the input is a hostile producer
+ * fuzz_ring.c - any memory as a ring, read fast and read slowly
  *
- * Each step sets the head, from the input, over data that are the input's
- * too; then everything is taken.  Oracle: a slow reference that copies the
- * ring byte by byte and walks the copy must see the same records, and the
- * tail must be where the head was, or where a resync put it.
+ * The input is where the reader begins, a list of heads that come one after
+ * the other, and the data.  Oracle: a second reader that knows only the
+ * rules, byte by byte with a modulo, must find the same records; each look
+ * ends; what is copied is what is there.  The memory is exactly as large as
+ * it must be, so AddressSanitizer sees a step outside.
  */
-#include "ring/consumer.h"
-
 #include <stdlib.h>
 
-enum { PAGE = 4096, BYTES = 4096 };
+#include "base/cursor.h"
+#include "ring/aux.h"
+#include "ring/backward.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
-/* Every byte of every record is read, for AddressSanitizer to see. */
-static volatile uint8_t touched;
+enum { PAGE = 4096, DATA = 256, AREA = 128, MOST_HEADS = 16 };
 
-/* Records in the @n bytes from @tail on, one byte at a time. */
-static size_t count_slowly(const uint8_t *ring, uint64_t tail, uint64_t n)
+static void check(bool holds)
 {
-	static uint8_t copy[BYTES];
-	size_t pos = 0, records = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		copy[i] = ring[(tail + i) % BYTES];
-	while (pos + 8 <= n) {
-		size_t length = copy[pos + 6] | (size_t)copy[pos + 7] << 8;
-
-		if (length < 8 || length % 8 || pos + length > n)
-			break;
-		pos += length;
-		records++;
-	}
-	return records;
+	if (!holds)
+		abort();
 }
 
-static size_t take(struct seam_ring *ring)
+static uint8_t slow_byte(const uint8_t *data, uint64_t pos, uint64_t size)
 {
-	static uint8_t scratch[65536];
+	return data[pos % size];
+}
+
+/* The size of the record at @pos by the rules; 0 when there is none. */
+static uint64_t slow_record(const uint8_t *data, uint64_t pos, uint64_t left)
+{
+	uint64_t size;
+
+	if (left < 8)
+		return 0;
+	size = slow_byte(data, pos + 6, DATA) |
+	       (uint64_t)slow_byte(data, pos + 7, DATA) << 8;
+	return size >= 8 && size % 8 == 0 && size <= left ? size : 0;
+}
+
+static void compare(const uint8_t *data, uint64_t pos, uint64_t left,
+		    const struct seam_ring_span *span, bool is_private)
+{
+	static uint8_t record[UINT16_MAX];
 	struct seam_ring_header header;
-	struct seam_ring_span span;
-	size_t pos = 0, records = 0;
+	size_t at = 0;
+	uint64_t size;
 
-	seam_ring_peek(ring, &span);
-	for (; seam_ring_record(&span, pos, &header); records++) {
-		const uint8_t *p = seam_ring_bytes(&span, pos, header.size,
-						   scratch);
-
-		for (size_t i = 0; i < header.size; i++)
-			touched = p[i];
-		pos += header.size;
+	while ((size = slow_record(data, pos, left)) > 0) {
+		check(seam_ring_copy(span, at, &header, record));
+		check(header.size == size);
+		for (uint64_t i = 0; i < size; i++)
+			check(record[i] == slow_byte(data, pos + i, DATA));
+		at += size;
+		pos += size;
+		left -= size;
 	}
-	seam_ring_advance(ring, &span);
-	return records;
+	check(!seam_ring_record(span, at, &header));
+	if (is_private)
+		check(at == seam_ring_span_bytes(span));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void look_forward(struct seam_ring *ring, uint64_t head)
 {
-	uint8_t *memory = aligned_alloc(PAGE, PAGE + BYTES);
-	struct seam_ring_control *control = (void *)memory;
-	struct seam_ring ring;
+	struct seam_ring_span span;
+	uint64_t tail = ring->tail, n = head - tail;
+	uint64_t n_resyncs = ring->n_resyncs;
 
-	memset(memory, 0, PAGE + BYTES);
-	seam_ring_attach(&ring, memory, PAGE, BYTES);
-	while (size >= 10) {
-		uint64_t tail = ring.tail, n_resyncs = ring.n_resyncs;
-		uint64_t step, head;
-		size_t n = data[8] * 8u, expected;
-
-		memcpy(&step, data, sizeof(step));
-		head = data[9] & 1 ? step : tail + step % (BYTES + 64);
-		data += 10;
-		size -= 10;
-		n = n < size ? n : size;
-		for (size_t i = 0; i < n; i++)
-			memory[PAGE + (tail + i) % BYTES] = data[i];
-		data += n;
-		size -= n;
-		atomic_store(&control->data_head, head);
-		expected = head - tail <= BYTES && (head - tail) % 8 == 0 ?
-			   count_slowly(memory + PAGE, tail, head - tail) : 0;
-		if (take(&ring) != expected)
-			abort();
-		if (ring.tail != head &&
-		    (ring.n_resyncs == n_resyncs || head - ring.tail >= 8))
-			abort();
-		if (atomic_load(&control->data_tail) != ring.tail)
-			abort();
+	check(tail % 8 == 0);
+	if (n > DATA || n % 8) {
+		check(seam_ring_peek(ring, &span) == 0);
+		check(ring->n_resyncs == n_resyncs + 1);
+		check(ring->tail == (head & ~UINT64_C(7)));
+		return;
 	}
+	check(seam_ring_peek(ring, &span) == n);
+	compare(ring->data, tail, n, &span, false);
+	seam_ring_advance(ring, &span);
+	check(ring->tail == head);
+}
+
+static void look_backward(struct seam_ring *ring,
+			  struct seam_ring_snapshot *shot, uint64_t head,
+			  uint64_t reserved)
+{
+	uint64_t moved;
+
+	head &= ~UINT64_C(7);
+	moved = head - reserved;
+	seam_ring_snapshot(ring, shot);
+	compare(ring->data, head, DATA, &shot->span, true);
+	seam_ring_snapshot_own(ring, shot);
+	compare(ring->data, head, moved < DATA ? DATA - moved : 0,
+		&shot->span, true);
+	check(shot->new_bytes <= shot->span.size[0]);
+}
+
+static void look_at_area(struct seam_ring_aux *aux,
+			 struct seam_ring_aux_snapshot *shot, uint64_t head)
+{
+	struct seam_ring_span span;
+	uint64_t pos = aux->tail, n = head - aux->tail;
+
+	check(seam_ring_aux_peek(aux, &span) == (n <= AREA ? n : 0));
+	check(seam_ring_span_bytes(&span) == (n <= AREA ? n : 0));
+	for (int part = 0; part < 2; part++)
+		for (size_t i = 0; i < span.size[part]; i++)
+			check(span.part[part][i] ==
+			      slow_byte(aux->area, pos++, AREA));
+	seam_ring_aux_advance(aux, &span);
+	check(aux->tail == head);
+	for (int own = 0; own < 2; own++) {
+		size_t bytes = own ? seam_ring_aux_snapshot_own(aux, shot) :
+			       seam_ring_aux_snapshot(aux, shot);
+
+		check(bytes <= AREA && bytes == shot->bytes);
+		for (size_t i = 0; i < bytes; i++)
+			check(shot->data[i] == slow_byte(aux->area,
+							 shot->offset + i,
+							 AREA));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
+{
+	struct seam_cursor c = seam_cursor_make(input, size, SEAM_LITTLE);
+	uint8_t *memory = aligned_alloc(8, PAGE + DATA);
+	uint8_t *area = calloc(1, AREA);
+	struct seam_ring_control *control = (void *)memory;
+	struct seam_ring_aux_snapshot aux_shot;
+	struct seam_ring_snapshot shot;
+	struct seam_ring_aux aux;
+	struct seam_ring ring;
+	uint64_t heads[MOST_HEADS];
+	size_t n = seam_cursor_u8(&c) % MOST_HEADS, left;
+
+	memset(memory, 0, PAGE + DATA);
+	control->data_tail = seam_cursor_u64(&c);
+	control->aux_tail = control->data_tail;
+	/* Most heads are near the one before, or little would be read. */
+	for (size_t i = 0; i < n; i++)
+		heads[i] = i % 4 == 3 ? seam_cursor_u64(&c) :
+			   (i ? heads[i - 1] : control->data_tail) +
+			   seam_cursor_u16(&c);
+	left = c.error ? 0 : seam_cursor_left(&c);
+	for (size_t i = 0; i < left && i < DATA; i++)
+		memory[PAGE + i] = area[i % AREA] = input[c.pos + i];
+	seam_ring_attach(&ring, memory, PAGE, DATA);
+	seam_ring_aux_attach(&aux, control, area, AREA);
+	seam_ring_snapshot_init(&shot, DATA, NULL);
+	seam_ring_aux_snapshot_init(&aux_shot, &aux, NULL);
+	for (size_t i = 0; i < n; i++) {
+		control->data_head = control->aux_head = heads[i];
+		control->own.head = control->own.aux_head =
+			heads[n - 1 - i];
+		look_forward(&ring, heads[i]);
+		look_backward(&ring, &shot, heads[i], heads[n - 1 - i]);
+		look_at_area(&aux, &aux_shot, heads[i]);
+	}
+	seam_ring_snapshot_fini(&shot);
+	seam_ring_aux_snapshot_fini(&aux_shot);
+	free(area);
 	free(memory);
 	return 0;
 }

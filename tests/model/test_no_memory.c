@@ -15,35 +15,7 @@
 #include <cmocka.h>
 
 #include "../perf_bytes.h"
-
-static unsigned long countdown;	/* 0: allocations succeed */
-
-static bool fails_now(void)
-{
-	return countdown && --countdown == 0;
-}
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails_now() ? NULL : __real_realloc(p, size);
-}
+#include "../no_memory.h"
 
 /* Something of every kind: names, forks, mappings, chains, losses. */
 static struct bytes a_recording(void)
@@ -97,21 +69,18 @@ static void any_allocation_may_fail(void **state)
 {
 	struct bytes file = a_recording();
 	size_t n_samples = 0;
-	unsigned long n = 0;
+	long n = 0;
 	int r;
 
 	(void)state;
 	do {
-		unsigned long left;
-
-		countdown = ++n;
+		until_failure = ++n;
 		r = load(&file, &n_samples);
-		left = countdown;
-		countdown = 0;
 		assert_true(r == 0 || r == -ENOMEM);
-		if (left)	/* there are fewer than n */
+		if (until_failure > 0)	/* there are fewer than n */
 			break;
 	} while (n < 100000);
+	until_failure = 0;
 	assert_int_equal(r, 0);
 	assert_int_equal(n_samples, 200);
 	assert_true(n > 50);

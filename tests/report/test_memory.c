@@ -17,35 +17,7 @@
 #include "../model/built.h"
 #include "export/folded.h"
 #include "report/report.h"
-
-static long left = -1;	/* allocations until one fails; negative: never */
-
-static bool fails(void)
-{
-	return left >= 0 && left-- == 0;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails() ? NULL : __real_realloc(old, size);
-}
+#include "../no_memory.h"
 
 typedef int viewer(const struct seam_selected *selected, FILE *out);
 
@@ -142,11 +114,11 @@ static void each_failed_allocation_is_told(void **state)
 		int rc;
 
 		do {
-			left = n;
+			until_failure = n + 1;
 			rc = view(&p, viewers[v], out);
 			assert_true(rc == 0 || rc == -ENOMEM);
 		} while (rc && ++n < 1000);
-		left = -1;
+		until_failure = 0;
 		assert_in_range(n, 4, 999);
 	}
 	fclose(out);

@@ -15,35 +15,7 @@
 #include <cmocka.h>
 
 #include "build.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static size_t until_failure;	/* 0: none is to come */
-
-static bool fails(void)
-{
-	return until_failure > 0 && --until_failure == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails() ? NULL : __real_realloc(old, size);
-}
+#include "../no_memory.h"
 
 static const char program[] =
 	"extern int far(int);\n"
@@ -90,7 +62,7 @@ static void every_allocation_may_fail(void **state)
 	whole = resolve_all(paths, 2);
 	assert_true(whole > 0);
 	for (n = 1; n < 10000; n++) {
-		until_failure = n;
+		until_failure = (long)n;
 		assert_true(resolve_all(paths, 2) <= whole);
 		if (until_failure > 0)
 			break;	/* there were not as many allocations */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seam/jitdump.h - tell profilers about code that is made at run time
+ *
+ * A just-in-time compiler calls this when it has made, moved or freed code.
+ * The library writes a JITDUMP file (or a perf map), so that profilers can
+ * name that code, show its source lines and its instructions, and know which
+ * code was at an address at which time:
+ *
+ *	struct seam_jitdump *dump;
+ *	struct seam_jitdump_code code = {
+ *		.name = "add", .bytes = p, .size = n,
+ *	};
+ *
+ *	if (seam_jitdump_open(&dump, NULL))
+ *		dump = NULL;			go on without
+ *	...
+ *	seam_jitdump_load(dump, &code, 1);	before the code can run
+ *	seam_jitdump_move(dump, code.id, new_addr);
+ *	seam_jitdump_unload(dump, code.id);	when its memory is free again
+ *
+ * Every function accepts a dump of NULL and then does nothing, so a JIT needs
+ * no "if profiling" of its own.
+ *
+ * Promises to the program it runs in:
+ *  - Failure changes nothing but a counter: a full disk, a size limit, a
+ *    closed descriptor or a missing folder lose records (seam_jitdump_lost()),
+ *    and the file stays readable.  No signal is raised, SIGXFSZ included.
+ *    errno is as it was.
+ *  - Any thread may call at any time.  Calls for one dump exclude each other
+ *    for the time of a write(2).  A call from a signal handler that interrupted
+ *    another one on the same thread fails with -EDEADLK; one that cannot have
+ *    its turn within a second fails with -EBUSY.
+ *  - A forked child may go on calling.  Its first call makes a dump of its
+ *    own, with all code that was loaded and not unloaded.  A child that never
+ *    calls costs nothing and leaves no file.
+ *  - No memory of malloc is used, no thread is made, no handler installed.
+ *
+ * Memory: 64 KiB for each dump and 32 bytes for each piece of code; names and
+ * code are not kept.
+ *
+ * The file is jit-PID.dump, mode 0600, PID as the process sees itself.  One
+ * page of it stays mapped, executable, until the process ends: that mapping is
+ * what profilers find the file by, so open the dump before any code runs.
+ * Record with "seam record", or "perf record -k mono" and "perf inject --jit".
+ *
+ * Source: JITDUMP specification version 2 and jit-interface.txt (Linux,
+ * tools/perf/Documentation).
+ */
+#ifndef SEAM_JITDUMP_H
+#define SEAM_JITDUMP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SEAM_JITDUMP_PUBLIC __attribute__((visibility("default")))
+
+struct seam_jitdump;		/* an open dump */
+
+enum seam_jitdump_format {
+	/* JITDUMP: names, code, lines, unwinding, times. */
+	SEAM_JITDUMP_FORMAT_DUMP,
+	/*
+	 * perf-PID.map: addresses, sizes and names as text, for tools that
+	 * read nothing else.  Without times, an address that is used again
+	 * is ambiguous.
+	 */
+	SEAM_JITDUMP_FORMAT_MAP,
+};
+
+/* Zeroed is the default. */
+struct seam_jitdump_options {
+	/*
+	 * Where the file is made.  NULL: the first that can be used of
+	 * $JITDUMPDIR, /tmp, $XDG_RUNTIME_DIR, $HOME, the current folder; a
+	 * perf map is always in /tmp, where tools look for it.  A folder on a
+	 * file system mounted noexec cannot be used for a dump.
+	 */
+	const char *folder;
+	enum seam_jitdump_format format;
+	/*
+	 * 0: what a call has to say is in the file when it returns.
+	 * Else records wait in memory until 64 KiB are full, or for
+	 * seam_jitdump_flush() or seam_jitdump_close(): a program that is
+	 * killed, or ends without close, loses what waits.  Nothing else
+	 * writes it out, so flush when compilation pauses.
+	 */
+	int is_buffered;
+};
+
+/* Code from an offset on comes from a line, until the next one's offset. */
+struct seam_jitdump_line {
+	uint64_t offset;		/* bytes from the start of the code */
+	uint32_t line;			/* from 1; 0: no source */
+	uint32_t column;		/* 0: not known */
+	const char *file;		/* NULL: as the line before */
+};
+
+/*
+ * Unwinding tables of one piece of code, with relative addresses: the .eh_frame
+ * as if it began behind the code, aligned to 8, and the .eh_frame_hdr behind
+ * it.  A header of 20 bytes and no frame table says: use the frame pointer.
+ */
+struct seam_jitdump_unwinding {
+	const void *eh_frame;
+	uint64_t eh_frame_size;		/* bytes */
+	const void *eh_frame_hdr;
+	uint64_t eh_frame_hdr_size;	/* bytes */
+	/*
+	 * Bytes of them that are in memory there; or 0.  perf takes that memory
+	 * for part of the function: other code must not be in it.
+	 */
+	uint64_t mapped_size;
+};
+
+struct seam_jitdump_code {
+	const char *name;		/* UTF-8, any length; NULL is "" */
+	const void *bytes;		/* the code, to be copied */
+	uint64_t size;			/* bytes; 0 is allowed */
+	uint64_t addr;			/* where it will run; 0: at bytes */
+	const struct seam_jitdump_line *lines;	/* by offset */
+	size_t n_lines;
+	const struct seam_jitdump_unwinding *unwinding;	/* NULL: none */
+	uint64_t id;			/* out: for move and unload; not 0 */
+};
+
+/*
+ * Make the file and map its marker.  A file of that name which an earlier
+ * process left is removed; one that is in use is not.
+ *
+ * Returns 0 and *@dump, for seam_jitdump_close(); or, with *@dump NULL, -EEXIST
+ * when this process has that file open already (share the one dump), or
+ * -errno of the last folder tried.  @options NULL is the default.
+ */
+SEAM_JITDUMP_PUBLIC
+int seam_jitdump_open(struct seam_jitdump **dump,
+		      const struct seam_jitdump_options *options);
+
+/*
+ * Code was made: @n pieces at @codes, whose ids are set.  Nothing of @codes is
+ * used after the call.  Call it before the code can run; what is sampled
+ * before has no name.
+ *
+ * Returns 0; or -errno when records were lost, those of this call and, if
+ * buffered, earlier ones: -ENOSPC, -EFBIG (limit on file sizes), -EBADF
+ * (somebody closed the descriptor), -EDEADLK, -EBUSY, -ENOMEM.  Ids are valid
+ * all the same, 0 excepted.
+ *
+ * Cost: one write(2) a call, however many pieces, or none if buffered (1.6 us
+ * on ext4), and 0.1 us for a piece of 64 bytes.
+ */
+SEAM_JITDUMP_PUBLIC
+int seam_jitdump_load(struct seam_jitdump *dump,
+		      struct seam_jitdump_code *codes, size_t n);
+
+/*
+ * Code @id is at @new_addr from now on, unchanged.  Returns as above; -ENOENT
+ * when there is no such code (any more), -ENODATA when its load was lost.
+ */
+SEAM_JITDUMP_PUBLIC
+int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,
+		      uint64_t new_addr);
+
+/*
+ * Code @id is gone.  The formats have no record for that; but a child that is
+ * forked later does not inherit it.  Returns 0 or -ENOENT, -EDEADLK, -EBUSY.
+ */
+SEAM_JITDUMP_PUBLIC
+int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id);
+
+/*
+ * Write out what waits.  In a forked child: make the child's dump now, not
+ * with its first load.  Returns as seam_jitdump_load().
+ */
+SEAM_JITDUMP_PUBLIC
+int seam_jitdump_flush(struct seam_jitdump *dump);
+
+/* Pieces of code and moves that are not in the file, so far. */
+SEAM_JITDUMP_PUBLIC
+uint64_t seam_jitdump_lost(const struct seam_jitdump *dump);
+
+/* The file's path, valid until the dump is closed or its process forks. */
+SEAM_JITDUMP_PUBLIC
+const char *seam_jitdump_path(const struct seam_jitdump *dump);
+
+/*
+ * End the dump with a CLOSE record and free it.  The file and the page that
+ * marks it stay: code that was loaded may still run.  No other thread may be
+ * in a call.
+ */
+SEAM_JITDUMP_PUBLIC
+void seam_jitdump_close(struct seam_jitdump *dump);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SEAM_JITDUMP_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_advice.h - how to record a runtime whose code came without names */
+#ifndef SEAM_JIT_ADVICE_H
+#define SEAM_JIT_ADVICE_H
+
+#include "model/profile.h"
+
+/*
+ * Add a note for each process of a known runtime that has samples in JIT code
+ * without a name: the flag that would have given them.
+ */
+void seam_jit_advise(struct seam_profile *profile);
+
+#endif /* SEAM_JIT_ADVICE_H */

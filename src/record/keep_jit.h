@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keep_jit.h - the dumps and maps of recorded JITs, copied into the bundle
+ *
+ * A runtime that maps jit-PID.dump tells of its dump; one that runs code in
+ * memory without a file may have written perf-PID.map.  Both are looked for
+ * through the process's own root folder, which is held from when the process
+ * is first seen, and judged as symbol/jit_find.h says.  They are copied when
+ * the recording ends, because runtimes write to the end: jit/jit-PID.dump and
+ * jit/perf-PID.map, with the PID that the recording has.
+ *
+ * Nothing here fails a recording.
+ */
+#ifndef SEAM_KEEP_JIT_H
+#define SEAM_KEEP_JIT_H
+
+#include "base/array.h"
+#include "record/bundle.h"
+#include "symbol/jit_find.h"
+
+struct seam_keep_runtime {
+	struct seam_jit_owner owner;	/* of owner.pid; its root is held */
+	char *marker;			/* path of the dump; NULL: none seen */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_keep_jit {
+	SEAM_ARRAY(struct seam_keep_runtime) runtimes;
+	uint64_t n_copied;
+	uint64_t n_refused;		/* there, but not to be believed */
+};
+
+/* Process @pid mapped @path with PROT_EXEC. */
+void seam_keep_jit_see(struct seam_keep_jit *jit, int32_t pid,
+		       const char *path);
+
+/* Copy what there is. */
+void seam_keep_jit_finish(struct seam_keep_jit *jit,
+			  const struct seam_bundle *bundle);
+
+void seam_keep_jit_fini(struct seam_keep_jit *jit);
+
+#endif /* SEAM_KEEP_JIT_H */

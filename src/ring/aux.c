@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* aux.c - drain and snapshot; barriers are named as in producer.c */
+#include "ring/aux.h"
+
+#include "ring/bytes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { MOST_TRIES = 4 };
+
+void seam_ring_aux_attach(struct seam_ring_aux *aux,
+			  struct seam_ring_control *control, const void *area,
+			  size_t bytes)
+{
+	/* relaxed: only consumers write it, and we are the one */
+	uint64_t tail = atomic_load_explicit(&control->aux_tail,
+					     memory_order_relaxed);
+
+	*aux = (struct seam_ring_aux) {
+		.control = control, .area = area, .size = bytes,
+		.tail = tail, .first = tail, .last_head = tail,
+	};
+}
+
+int seam_ring_aux_map(struct seam_ring_aux *aux, struct seam_ring *ring,
+		      int fd, size_t bytes, bool overwrite,
+		      struct seam_err *err)
+{
+	int prot = overwrite ? PROT_READ : PROT_READ | PROT_WRITE;
+	/* Behind the data, where the kernel wants it. */
+	uint64_t offset = ring->mapped_bytes;
+	void *p;
+
+	*aux = (struct seam_ring_aux) { 0 };
+	ring->control->aux_offset = offset;
+	ring->control->aux_size = bytes;
+	p = mmap(NULL, bytes, prot, MAP_SHARED, fd, (off_t)offset);
+	if (p == MAP_FAILED)
+		return seam_err_set(err, -errno,
+				    "cannot map an AUX area of %zu KiB: %s",
+				    bytes / 1024, strerror(errno));
+	seam_ring_aux_attach(aux, ring->control, p, bytes);
+	aux->mapped_bytes = bytes;
+	return 0;
+}
+
+void seam_ring_aux_fini(struct seam_ring_aux *aux)
+{
+	if (aux->mapped_bytes)
+		munmap((void *)(uintptr_t)aux->area, aux->mapped_bytes);
+	*aux = (struct seam_ring_aux) { 0 };
+}
+
+static uint64_t head_of(const struct seam_ring_aux *aux)
+{
+	/* acquire: C, pairs with B; the bytes come after.  Loaded once. */
+	return atomic_load_explicit(&aux->control->aux_head,
+				    memory_order_acquire);
+}
+
+static void publish_tail(struct seam_ring_aux *aux, uint64_t pos)
+{
+	aux->tail = pos;
+	/* release: D, pairs with A; our loads of the bytes come before */
+	atomic_store_explicit(&aux->control->aux_tail, pos,
+			      memory_order_release);
+}
+
+size_t seam_ring_aux_peek(struct seam_ring_aux *aux,
+			  struct seam_ring_span *span)
+{
+	uint64_t head, n, at, first;
+
+	*span = (struct seam_ring_span) { .end = aux->tail };
+	if (!aux->control)
+		return 0;
+	head = head_of(aux);
+	n = head - aux->tail;
+	if (n > aux->size) {
+		aux->n_resyncs++;
+		publish_tail(aux, head);
+		span->end = head;
+		return 0;
+	}
+	at = aux->tail & (aux->size - 1);
+	first = n < aux->size - at ? n : aux->size - at;
+	span->part[0] = aux->area + at;
+	span->size[0] = first;
+	span->part[1] = aux->area;
+	span->size[1] = n - first;
+	span->end = head;
+	return n;
+}
+
+void seam_ring_aux_advance(struct seam_ring_aux *aux,
+			   const struct seam_ring_span *span)
+{
+	if (aux->control && span->end != aux->tail)
+		publish_tail(aux, span->end);
+}
+
+int seam_ring_aux_snapshot_init(struct seam_ring_aux_snapshot *shot,
+				const struct seam_ring_aux *aux,
+				struct seam_err *err)
+{
+	*shot = (struct seam_ring_aux_snapshot) {
+		.copy = malloc(aux->size), .room = aux->size,
+	};
+	if (!shot->copy)
+		return seam_err_set(err, -ENOMEM,
+				    "cannot copy an AUX area: out of memory");
+	return 0;
+}
+
+void seam_ring_aux_snapshot_fini(struct seam_ring_aux_snapshot *shot)
+{
+	free(shot->copy);
+	*shot = (struct seam_ring_aux_snapshot) { 0 };
+}
+
+/* Copy the @n bytes that end at @head. */
+static void copy(const struct seam_ring_aux *aux,
+		 struct seam_ring_aux_snapshot *shot, uint64_t head, size_t n)
+{
+	seam_ring_load(aux->area, aux->size - 1, head - n, shot->copy, n);
+	shot->data = shot->copy;
+	shot->bytes = n;
+	shot->offset = head - n;
+	shot->has_gap = false;
+}
+
+static bool is_zero(const uint8_t *p, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+/*
+ * The free-running position of a head that may be a mere offset: add the
+ * rounds that it does not show.
+ */
+static uint64_t unfold(struct seam_ring_aux *aux, uint64_t head)
+{
+	uint64_t rounds = aux->last_head & ~(aux->size - 1);
+	uint64_t at = head & (aux->size - 1);
+
+	if (aux->last_head > rounds + at)
+		rounds += aux->size;	/* it went back, so once round */
+	if (!aux->wrapped && rounds == 0 && head < aux->size &&
+	    !is_zero(aux->area + head, aux->size - head))
+		rounds = aux->size;
+	return rounds + at;
+}
+
+size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
+			      struct seam_ring_aux_snapshot *shot)
+{
+	uint64_t head;
+
+	shot->bytes = 0;
+	if (!aux->control || shot->room < aux->size)
+		return 0;
+	head = head_of(aux);
+	if (head < aux->size)
+		head = unfold(aux, head);
+	else if (aux->last_head > head)
+		aux->n_resyncs++;
+	aux->wrapped = aux->wrapped || head >= aux->size;
+	aux->last_head = head;
+	copy(aux, shot, head, head < aux->size && !aux->wrapped ? head :
+	     aux->size);
+	return shot->bytes;
+}
+
+static void find_gap(const struct seam_ring_aux *aux,
+		     struct seam_ring_aux_snapshot *shot)
+{
+	/* relaxed: a claim that only adds a mark */
+	uint64_t gap = atomic_load_explicit(&aux->control->own.aux_restart,
+					    memory_order_relaxed);
+
+	if (gap == shot->offset || gap - shot->offset >= shot->bytes)
+		return;
+	shot->has_gap = true;
+	shot->gap_offset = gap;
+}
+
+/* Leave out what was written over while we copied.  False: all of it. */
+static bool drop_overwritten(const struct seam_ring_aux *aux,
+			     struct seam_ring_aux_snapshot *shot,
+			     uint64_t head)
+{
+	uint64_t ahead, drop = 0;
+
+	/* F: pairs with E; the copy comes before this load */
+	atomic_thread_fence(memory_order_acquire);
+	/* relaxed: ordered by the fence */
+	ahead = atomic_load_explicit(&aux->control->own.aux_head,
+				     memory_order_relaxed) - head;
+	if (ahead > aux->size)
+		drop = shot->bytes;
+	else if (ahead + shot->bytes > aux->size)
+		drop = ahead + shot->bytes - aux->size;
+	shot->data += drop;
+	shot->bytes -= drop;
+	shot->offset += drop;
+	return shot->bytes > 0;
+}
+
+size_t seam_ring_aux_snapshot_own(struct seam_ring_aux *aux,
+				  struct seam_ring_aux_snapshot *shot)
+{
+	shot->bytes = 0;
+	if (!aux->control || shot->room < aux->size)
+		return 0;
+	for (int i = 0; i < MOST_TRIES; i++) {
+		uint64_t head = head_of(aux);
+		uint64_t n = head - aux->first;
+
+		if (head - aux->last_head > UINT64_MAX / 2) {
+			aux->n_resyncs++;
+			aux->first = head;
+			n = 0;
+		}
+		aux->last_head = head;
+		copy(aux, shot, head, n < aux->size ? n : aux->size);
+		if (drop_overwritten(aux, shot, head) || n == 0)
+			break;
+	}
+	find_gap(aux, shot);
+	return shot->bytes;
+}
+
+void seam_ring_aux_pause(struct seam_ring_aux *aux, bool pause)
+{
+	if (aux->control)
+		/* relaxed: a request; what it changes is ordered by F */
+		atomic_store_explicit(&aux->control->own.aux_paused, pause,
+				      memory_order_relaxed);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bell.h - wake the recorder from inside the traced program
+ *
+ * The bell is an eventfd.  The program does not know of it, so it may close
+ * it (closefrom) and get the same number for a file of its own: before each
+ * ring the descriptor is compared with what it was.  Where it is another,
+ * the bell is silent.  A bell that does not ring costs the recorder time, not
+ * data: it looks at its rings now and then without being called.
+ */
+#ifndef SEAM_RING_BELL_H
+#define SEAM_RING_BELL_H
+
+#include "base/base.h"
+
+#include <sys/types.h>
+
+struct seam_ring_bell {
+	int fd;			/* -1: none */
+	dev_t device;
+	ino_t inode;
+	mode_t mode;
+};
+
+/* Take @fd, which stays the caller's, for a bell; -1 for a silent one. */
+void seam_ring_bell_init(struct seam_ring_bell *bell, int fd);
+
+/*
+ * Add one to the eventfd.  Safe in a signal handler, keeps errno, no point
+ * of cancellation.  False when nobody can have heard.  Cost: two system calls.
+ */
+bool seam_ring_bell_ring(const struct seam_ring_bell *bell);
+
+#endif /* SEAM_RING_BELL_H */

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* link_server.c - listen, meet, part; see link_server.h */
+#include "ring/link_server.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MOST_EVENTS = 64 };
+
+/* Our folder below @parent: made now or before, and nobody else's. */
+static bool make_folder(char *path, size_t room, const char *parent)
+{
+	struct stat st;
+	int n = snprintf(path, room, "%s/seam-%u", parent,
+			 (unsigned)geteuid());
+
+	if (n < 0 || (size_t)n >= room)
+		return false;
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return false;
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid() && (st.st_mode & 077) == 0;
+}
+
+/*
+ * A path that nobody can guess or shadow, in the user's run-time folder or
+ * in /tmp; an abstract name where neither will do.
+ */
+static void choose_address(char *address, size_t room)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	char folder[SEAM_LINK_ADDRESS_BYTES];
+	uint64_t random = 0;
+	int n = -1;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = seam_clock_ns();
+	if ((run && run[0] == '/' &&
+	     make_folder(folder, sizeof(folder), run)) ||
+	    make_folder(folder, sizeof(folder), "/tmp"))
+		n = snprintf(address, room, "%s/%d-%016jx", folder, getpid(),
+			     (uintmax_t)random);
+	if (n < 0 || (size_t)n >= room)
+		snprintf(address, room, "@seam-%d-%016jx", getpid(),
+			 (uintmax_t)random);
+}
+
+static int watch(struct seam_link_server *s, int fd, void *who)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = who };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static int listen_at(struct seam_link_server *s)
+{
+	struct sockaddr_un at;
+	int size = seam_link_sockaddr(s->address, &at);
+
+	if (size < 0)
+		return size;
+	if (bind(s->socket, (struct sockaddr *)&at, (socklen_t)size) ||
+	    listen(s->socket, 64))
+		return -errno;
+	return watch(s, s->socket, NULL);
+}
+
+int seam_link_server_open(struct seam_link_server *s,
+			  const struct seam_ring_shape *shape,
+			  struct seam_err *err)
+{
+	int r;
+
+	*s = (struct seam_link_server) {
+		.socket = -1, .epoll_fd = -1, .bell_fd = -1, .shape = *shape,
+	};
+	if (!seam_ring_shape_is_valid(shape))
+		return seam_err_set(err, -EINVAL, "no rings of such a shape");
+	s->targets = calloc(SEAM_LINK_MOST_TARGETS, sizeof(*s->targets));
+	if (!s->targets)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	s->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+			   SOCK_NONBLOCK, 0);
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->socket < 0 || s->epoll_fd < 0 || s->bell_fd < 0)
+		return seam_err_set(err, -errno,
+				    "cannot make a socket for programs: %s",
+				    strerror(errno));
+	choose_address(s->address, sizeof(s->address));
+	r = listen_at(s);
+	if (r < 0)
+		return seam_err_set(err, r, "cannot listen at '%s': %s",
+				    s->address, strerror(-r));
+	return 0;
+}
+
+static void hang_up(struct seam_link_server *s,
+		    struct seam_link_target *target)
+{
+	if (target->socket < 0)
+		return;
+	/* Closing is not enough: a child of ours may have the socket too. */
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, target->socket, NULL);
+	close(target->socket);
+	target->socket = -1;
+}
+
+static void free_target(struct seam_link_server *s,
+			struct seam_link_target *target)
+{
+	hang_up(s, target);
+	seam_tenants_fini(&target->tenants);
+	seam_ring_memory_fini(&target->memory);
+	if (target->memory_fd >= 0)
+		close(target->memory_fd);
+	free(target);
+}
+
+void seam_link_server_forget(struct seam_link_server *s, size_t i)
+{
+	free_target(s, s->targets[i]);
+	s->n_targets--;
+	memmove(s->targets + i, s->targets + i + 1,
+		(s->n_targets - i) * sizeof(s->targets[0]));
+}
+
+void seam_link_server_close(struct seam_link_server *s)
+{
+	if (!s->targets)
+		return;
+	while (s->n_targets > 0)
+		seam_link_server_forget(s, s->n_targets - 1);
+	free(s->targets);
+	if (s->socket >= 0)
+		close(s->socket);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	if (s->bell_fd >= 0)
+		close(s->bell_fd);
+	if (s->address[0] == '/')
+		unlink(s->address);
+	*s = (struct seam_link_server) { 0 };
+}
+
+static void refuse(struct seam_link_server *s, int socket, const char *why)
+{
+	struct seam_link_refused refused = { .reason = why };
+
+	s->n_refused++;
+	seam_link_send(socket, SEAM_LINK_REFUSED, &refused, NULL, 0, 0);
+}
+
+static struct seam_link_target *make_target(int socket)
+{
+	struct seam_link_target *target = calloc(1, sizeof(*target));
+
+	if (!target)
+		return NULL;
+	target->socket = socket;
+	target->memory_fd = -1;
+	target->since_ns = seam_clock_ns();
+	if (seam_link_peer(socket, &target->pid, &target->uid) == 0)
+		return target;
+	free(target);
+	return NULL;
+}
+
+/* One that waits at the door.  False when there is none. */
+static bool let_in(struct seam_link_server *s)
+{
+	int socket = accept4(s->socket, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct seam_link_target *target;
+
+	if (socket < 0)
+		return false;
+	target = s->n_targets < SEAM_LINK_MOST_TARGETS ?
+		 make_target(socket) : NULL;
+	if (!target) {
+		refuse(s, socket, "too many programs");
+		close(socket);
+		return true;
+	}
+	if (!seam_link_may_meet(target->uid) ||
+	    watch(s, socket, target) < 0) {
+		refuse(s, socket, "another user's recorder");
+		free_target(s, target);
+		return true;
+	}
+	s->targets[s->n_targets++] = target;
+	return true;
+}
+
+static int make_rings(struct seam_link_server *s,
+		      struct seam_link_target *target)
+{
+	int r = seam_ring_memory_create(&target->memory, &s->shape, NULL);
+
+	if (r < 0)
+		return r;
+	target->memory_fd = r;
+	r = seam_tenants_init(&target->tenants, &target->memory,
+			      target->memory_fd, NULL);
+	return r < 0 ? r : seam_tenants_prepare(&target->tenants,
+						SEAM_LINK_FREE_SLOTS, NULL);
+}
+
+static bool meet(struct seam_link_server *s, struct seam_link_target *target,
+		 const struct seam_link_message *m)
+{
+	const struct seam_ring_shape *shape = &s->shape;
+	struct seam_link_welcome welcome = {
+		.n_slots = shape->n_slots, .mode = shape->mode,
+		.data_bytes = shape->data_bytes,
+		.aux_bytes = shape->aux_bytes,
+		.aux_free_running = shape->aux_free_running,
+		.watermark = shape->watermark,
+	};
+	int fds[2];
+
+	if (target->has_met || m->head.version != SEAM_LINK_VERSION) {
+		refuse(s, target->socket, "another version of the agent");
+		return false;
+	}
+	if (make_rings(s, target) < 0) {
+		refuse(s, target->socket, "no memory for rings");
+		return false;
+	}
+	snprintf(target->name, sizeof(target->name), "%s", m->hello.name);
+	fds[0] = target->memory_fd;
+	fds[1] = s->bell_fd;
+	target->has_met = true;
+	return seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome,
+			      fds, 2, 0) == 0;
+}
+
+/* Hear one message.  False when this target has nothing more to say. */
+static bool hear(struct seam_link_server *s, struct seam_link_target *target)
+{
+	struct seam_link_message m;
+	bool stays = true;
+	int r = seam_link_receive(target->socket, &m, 0);
+
+	if (r == -EAGAIN || r == -EINTR)
+		return true;
+	if (r <= 0) {
+		s->n_refused += r < 0;
+		return false;
+	}
+	if (m.head.kind == SEAM_LINK_HELLO) {
+		stays = meet(s, target, &m);
+	} else if (m.head.kind == SEAM_LINK_BYE) {
+		target->said_bye = true;
+		target->bye = m.bye;
+	}
+	seam_link_drop_fds(&m);
+	return stays;
+}
+
+static void forget_strangers(struct seam_link_server *s)
+{
+	uint64_t now = seam_clock_ns();
+
+	for (size_t i = s->n_targets; i-- > 0;) {
+		struct seam_link_target *target = s->targets[i];
+		bool is_late = now - target->since_ns >
+			       SEAM_LINK_HELLO_MS * UINT64_C(1000000);
+
+		if (target->has_met || (target->socket >= 0 && !is_late))
+			continue;
+		s->n_refused += is_late;
+		seam_link_server_forget(s, i);
+	}
+}
+
+static void keep_ready(struct seam_link_server *s)
+{
+	for (size_t i = 0; i < s->n_targets; i++) {
+		struct seam_link_target *target = s->targets[i];
+
+		if (!target->has_met)
+			continue;
+		seam_tenants_look(&target->tenants);
+		/* No memory: threads go without, and are counted. */
+		seam_tenants_prepare(&target->tenants, SEAM_LINK_FREE_SLOTS,
+				     NULL);
+	}
+}
+
+size_t seam_link_server_step(struct seam_link_server *s)
+{
+	struct epoll_event events[MOST_EVENTS];
+	int n = epoll_wait(s->epoll_fd, events, MOST_EVENTS, 0);
+	size_t n_changed = 0;
+	uint64_t rings;
+
+	/* Whoever rings from now on has data that the caller will not see. */
+	(void)!read(s->bell_fd, &rings, sizeof(rings));
+
+	for (int i = 0; i < n; i++) {
+		struct seam_link_target *target = events[i].data.ptr;
+		bool had_met;
+
+		if (!target) {
+			for (int k = 0; k < MOST_EVENTS && let_in(s); k++)
+				;
+			continue;
+		}
+		had_met = target->has_met;
+		if (!hear(s, target)) {
+			hang_up(s, target);
+			n_changed += had_met;
+		}
+		n_changed += target->has_met && !had_met;
+	}
+	forget_strangers(s);
+	keep_ready(s);
+	return n_changed;
+}
+
+bool seam_link_target_is_over(struct seam_link_target *target)
+{
+	struct seam_tenants *t = &target->tenants;
+
+	if (target->socket >= 0)
+		return false;
+	seam_tenants_look(t);
+	seam_tenants_check(t, true);
+	for (uint32_t i = 0; i < t->n_present; i++)
+		if (t->items[i].word)
+			return false;
+	return true;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tenants.h - who has which ring of a memory, as the recorder finds it
+ *
+ *	seam_tenants_look(&t);			now and then, and when told
+ *	for each tenant with a word: drain t.items[i].ring, stamp its records
+ *	    with t.items[i].pid and tid; when it is ending and its ring is
+ *	    empty: seam_tenants_release(&t, i);
+ *	seam_tenants_check(&t);			once a second: who has died
+ *
+ * A slot's word says which thread claims the ring.  That is a claim: the
+ * program could write any number there.  It is proven when that thread
+ * lives, and its process has this very memory mapped, as /proc shows to us;
+ * only the program and its forked children can.  A thread that was gone
+ * before we looked leaves a ring whose owner is unproven.
+ *
+ * The recorder's own word is kept aside: whatever a program does to its
+ * slot later makes the tenant leave, and never become another.
+ *
+ * Threads: one recorder thread.
+ */
+#ifndef SEAM_RING_TENANTS_H
+#define SEAM_RING_TENANTS_H
+
+#include "ring/aux.h"
+#include "ring/memory.h"
+
+#include <sys/types.h>
+
+enum seam_tenant_proof {
+	SEAM_TENANT_PROVEN,
+	SEAM_TENANT_UNPROVEN,	/* gone already, or /proc is shut to us */
+	SEAM_TENANT_FORGED,	/* lives, but has not this memory */
+};
+
+struct seam_tenant {
+	uint64_t word;		/* as first seen; 0: nobody has this ring */
+	bool is_ending;		/* writes no more; drain, then release */
+	bool is_orphan;		/* ending because it is dead */
+	enum seam_tenant_proof proof;
+	uint32_t pid, tid;	/* pid 0 unless proven */
+	uint64_t start_time;	/* of the thread, clock ticks; proc(5) */
+	struct seam_ring ring;
+	struct seam_ring_aux aux;	/* zeroed where there is no area */
+};
+
+/* What a ring's owner says of itself, for loss reports. */
+struct seam_tenant_counts {
+	uint64_t n_begun;	/* delivered + torn by its death */
+	uint64_t n_lost[SEAM_RING_N_LOSSES];
+	uint64_t aux_lost_bytes;
+};
+
+struct seam_tenants {
+	const struct seam_ring_memory *memory;
+	int fd;			/* of the memory, borrowed */
+	dev_t device;
+	ino_t inode;
+	uint32_t n_present;	/* slots that have pages: [0, n_present) */
+	struct seam_tenant *items;	/* one for each slot */
+};
+
+/* Look after @memory, which is @fd.  Both must live as long. */
+int seam_tenants_init(struct seam_tenants *t,
+		      const struct seam_ring_memory *memory, int fd,
+		      struct seam_err *err);
+
+/* Valid on a zeroed struct. */
+void seam_tenants_fini(struct seam_tenants *t);
+
+/*
+ * Give pages to more slots until @n_free are free.  -ENOSPC and the like:
+ * there is no memory; what is free stays so.
+ */
+int seam_tenants_prepare(struct seam_tenants *t, uint32_t n_free,
+			 struct seam_err *err);
+
+/*
+ * Take note of new claims and of closed rings.  Returns how many changed.
+ * Cost: one load a slot; for a new claim the reading of /proc/PID/maps.
+ */
+uint32_t seam_tenants_look(struct seam_tenants *t);
+
+/*
+ * Find tenants that have died, by their start time, or who have the memory
+ * no more (exec), by @maps too, which reads /proc/PID/maps.
+ */
+uint32_t seam_tenants_check(struct seam_tenants *t, bool maps);
+
+/* What the owner of ring @i has counted.  Not trusted. */
+void seam_tenants_counts(const struct seam_tenants *t, uint32_t i,
+			 struct seam_tenant_counts *counts);
+
+/* The ring of an ending tenant is empty: the slot is free for the next. */
+void seam_tenants_release(struct seam_tenants *t, uint32_t i);
+
+#endif /* SEAM_RING_TENANTS_H */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * code_map.h - which range of addresses was in force at an address at a time
+ *
+ * Ranges are placed over one another in the order of time, like paint: at a
+ * place, the newest is seen.  A range whose first byte was painted over is
+ * gone altogether, because nobody can enter that code any more; one that lost
+ * other bytes (a stub inside a larger blob) keeps the rest.
+ *
+ * Built once, from ranges that are all known beforehand, then only asked:
+ *
+ *	seam_code_map_init(&map, ranges, n);
+ *	for each event in the order of time:
+ *		seam_code_map_place(&map, i, time);
+ *	seam_code_map_seal(&map);
+ *	i = seam_code_map_find(&map, addr, time);
+ *
+ * How: addresses become indices of the sorted bounds of all ranges.  A range
+ * that stays unpainted from t0 to t1 is a rectangle; painting over ends
+ * rectangles and begins others, at most two more for each range.  Sealing
+ * hangs each rectangle on the nodes of a segment tree over the indices.
+ * Rectangles on one node all cover its addresses, so they follow each other
+ * in time, and one binary search on each node from leaf to root finds the
+ * answer.  JIT code seldom overlaps: then a rectangle is one leaf.
+ *
+ * Cost: O(n log n) to build with a radix sort as its largest part; a find is
+ * O(log n) nodes, most of them empty.  Memory: about 60 bytes a range.
+ * Threads: after sealing any number may ask.
+ */
+#ifndef SEAM_CODE_MAP_H
+#define SEAM_CODE_MAP_H
+
+#include "base/array.h"
+
+/* @start_addr < @end_addr, or the range is never found. */
+struct seam_code_range {
+	uint64_t start_addr;
+	uint64_t end_addr;
+};
+
+/*
+ * What is seen of a range for some time.  SEAM_NONE: it was painted over at the
+ * time it appeared, so it never was seen.
+ */
+enum { SEAM_CODE_REMOVED = 0x40000000 };
+
+struct seam_code_rect {
+	uint32_t left, right;		/* bounds, right is not in it */
+	uint32_t range;			/* or SEAM_CODE_REMOVED + range */
+	uint64_t from, to;		/* time; to is not in it */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_code_map {
+	uint64_t *bounds;		/* sorted, distinct */
+	size_t n_bounds;
+	struct seam_code_rect *ends;	/* left and right of each range */
+	size_t n_ranges;
+	SEAM_ARRAY(struct seam_code_rect) rects;	/* by time of from */
+
+	/* while it is built */
+	uint32_t *alive;		/* rect that begins at a bound */
+	uint64_t *levels[6];		/* bit i: something alive from i on */
+	unsigned int n_levels;
+
+	/* when it is sealed: rects of node i are in [first[i], first[i+1]) */
+	uint32_t *first;
+	uint32_t *nodes;
+};
+
+/* The map of the @n ranges, none of them placed.  0 or -ENOMEM. */
+int seam_code_map_init(struct seam_code_map *map,
+		       const struct seam_code_range *ranges, size_t n);
+
+/*
+ * From @time on, range @range is seen where it is.  Times do not decrease
+ * from call to call.  0 or -ENOMEM.
+ */
+int seam_code_map_place(struct seam_code_map *map, uint32_t range,
+			uint64_t time);
+
+/*
+ * From @time on it is not, and where it was seen there is nothing: what it
+ * was placed over does not come back.  0 or -ENOMEM.
+ */
+int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
+			 uint64_t time);
+
+/* Whether the first byte of @range is its own now.  Before sealing. */
+bool seam_code_map_is_placed(const struct seam_code_map *map, uint32_t range);
+
+/* End of building.  0 or -ENOMEM. */
+int seam_code_map_seal(struct seam_code_map *map);
+
+/* The range that is seen at @addr at @time, SEAM_NONE where there is none. */
+uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
+			    uint64_t time);
+
+/*
+ * The same, but the last range that was placed over @addr, in force or gone or
+ * removed (then not *@is_there): what it was placed over is gone anyhow.
+ */
+uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
+			   uint64_t time, bool *is_there);
+
+/* Valid on a zeroed map, and again after itself. */
+void seam_code_map_fini(struct seam_code_map *map);
+
+#endif /* SEAM_CODE_MAP_H */

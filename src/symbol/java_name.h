@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * java_name.h - a JVM's method signature as people write it
+ *
+ *	Ljava/util/Arrays;copyOf([BI)[B    java.util.Arrays.copyOf(byte[], int)
+ *
+ * That is how agents of the JVM name compiled methods in dumps and maps.  The
+ * result type is left out: it does not tell methods apart.
+ *
+ * Source: Java Virtual Machine Specification, 4.3 "Descriptors".
+ */
+#ifndef SEAM_JAVA_NAME_H
+#define SEAM_JAVA_NAME_H
+
+#include "base/base.h"
+
+/*
+ * Write what @name reads as into @buf of @cap bytes.  False, and @buf
+ * untouched in meaning, when @name is no signature or does not fit.
+ */
+bool seam_java_name(const char *name, char *buf, size_t cap);
+
+#endif /* SEAM_JAVA_NAME_H */

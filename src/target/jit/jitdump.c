@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* jitdump.c - the public face of the writer; see <seam/jitdump.h> */
+#include <errno.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "target/jit/writer.h"
+
+/*
+ * Take the turn, and have a file that is this process's own.  0 or -errno,
+ * and then the turn is not ours.
+ */
+static int enter(struct seam_jitdump *dump)
+{
+	int r = seam_turn_take(&dump->turn);
+
+	if (!r && dump->pid != seam_turn_pid())
+		seam_writer_inherit(dump);	/* losses are counted in it */
+	return r;
+}
+
+/* Give the turn back; write out first, unless records may wait. */
+static int leave(struct seam_jitdump *dump, int r)
+{
+	if (!dump->is_buffered) {
+		int flushed = seam_writer_flush(dump);
+
+		r = r ? r : flushed;
+	}
+	seam_turn_give(&dump->turn);
+	return r;
+}
+
+int seam_jitdump_open(struct seam_jitdump **out,
+		      const struct seam_jitdump_options *options)
+{
+	static const struct seam_jitdump_options defaults;
+	struct seam_jitdump *dump;
+	int saved_errno = errno, r = -ENOMEM;
+
+	*out = NULL;
+	options = options ? options : &defaults;
+	seam_turn_init();
+	dump = seam_writer_map(sizeof(*dump));
+	if (!dump)
+		goto out;
+	dump->pid = seam_turn_pid();
+	dump->format = options->format;
+	dump->is_buffered = options->is_buffered;
+	dump->buffer.bytes = seam_writer_map(SEAM_WRITER_BUFFER_BYTES);
+	dump->buffer.cap = SEAM_WRITER_BUFFER_BYTES;
+	if (dump->buffer.bytes)
+		r = seam_writer_place(dump, options->folder);
+	if (r)
+		goto fail;
+	seam_writer_commit(dump, seam_writer_put_header(
+			dump, dump->buffer.bytes), 0);
+	r = seam_writer_flush(dump);
+	if (!r) {
+		*out = dump;
+		goto out;
+	}
+	unlink(dump->file.path);
+	close(dump->file.fd);
+fail:
+	seam_writer_unmap(dump->buffer.bytes, dump->buffer.cap);
+	seam_writer_unmap(dump, sizeof(*dump));
+out:
+	errno = saved_errno;
+	return r;
+}
+
+/* Lay one piece out; it may be lost, but it has an id. */
+static int load_one(struct seam_jitdump *dump, struct seam_jitdump_code *code)
+{
+	uint64_t addr = code->addr ? code->addr : (uintptr_t)code->bytes;
+	size_t most = seam_writer_code_bytes(dump, code);
+	struct seam_writer_entry entry = {
+		.addr = addr, .written_addr = addr, .code_size = code->size,
+		.is_there = true,
+	};
+	int error = -EFBIG;
+	uint8_t *to = most ? seam_writer_reserve(dump, most, &error) : NULL;
+
+	entry.pos = dump->file.size + dump->buffer.used;
+	code->id = seam_writer_remember(dump, &entry);
+	if (!to || !code->id)
+		return seam_writer_lose(dump, 1, to ? -ENOMEM : error);
+	/* A map has no line for nothing. */
+	if (dump->format == SEAM_JITDUMP_FORMAT_MAP && !code->size)
+		return 0;
+	most = seam_writer_put_code(dump, to, code, code->id, addr);
+	dump->entries.items[code->id - 1].size = (uint32_t)most;
+	seam_writer_commit(dump, most, 1);
+	return 0;
+}
+
+int seam_jitdump_load(struct seam_jitdump *dump,
+		      struct seam_jitdump_code *codes, size_t n)
+{
+	int saved_errno = errno, r;
+
+	if (!dump)
+		return 0;
+	r = enter(dump);
+	if (r) {
+		for (size_t i = 0; i < n; i++)
+			codes[i].id = 0;
+		r = seam_writer_lose(dump, n, r);
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			int one = load_one(dump, &codes[i]);
+
+			r = r ? r : one;
+		}
+		r = leave(dump, r);
+	}
+	errno = saved_errno;
+	return r;
+}
+
+/* A map has no moves: the line stands there again, with the new address. */
+static int move_line(struct seam_jitdump *dump, struct seam_writer_entry *entry,
+		     uint64_t addr)
+{
+	enum { MORE = 16 };
+	size_t size = entry->size;
+	int error = -ENOENT;
+	uint8_t *to, *line;
+
+	to = seam_writer_reserve(dump, 2 * size + MORE, &error);
+	/* Making room may have lost the very line. */
+	if (!to || !entry->size)
+		return seam_writer_lose(dump, 1, error);
+	line = to + size + MORE;
+	if (!seam_writer_read(&dump->file, &dump->buffer, entry, line))
+		return seam_writer_lose(dump, 1, -EBADF);
+	entry->pos = dump->file.size + dump->buffer.used;
+	entry->size = (uint32_t)seam_writer_adopt_line(to, line, size, addr);
+	entry->written_addr = addr;
+	seam_writer_commit(dump, entry->size, 1);
+	return 0;
+}
+
+static int move_record(struct seam_jitdump *dump,
+		       const struct seam_writer_entry *entry, uint64_t id,
+		       uint64_t addr)
+{
+	int error = 0;
+	uint8_t *to = seam_writer_reserve(dump, SEAM_WRITER_SMALL, &error);
+
+	if (!to)
+		return seam_writer_lose(dump, 1, error);
+	seam_writer_commit(dump, seam_writer_put_move(dump, to, entry, id,
+						      addr), 1);
+	return 0;
+}
+
+static int move_code(struct seam_jitdump *dump, uint64_t id,
+		     uint64_t new_addr)
+{
+	struct seam_writer_entry *entry = seam_writer_entry(dump, id);
+	int r = 0;
+
+	if (!entry)
+		return -ENOENT;
+	/* A move of what no reader has heard of says nothing. */
+	if (entry->size && dump->format == SEAM_JITDUMP_FORMAT_MAP)
+		r = move_line(dump, entry, new_addr);
+	else if (entry->size)
+		r = move_record(dump, entry, id, new_addr);
+	else if (entry->code_size)
+		r = seam_writer_lose(dump, 1, -ENODATA);
+	entry->addr = new_addr;
+	return r;
+}
+
+int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,
+		      uint64_t new_addr)
+{
+	int saved_errno = errno, r;
+
+	if (!dump)
+		return 0;
+	r = enter(dump);
+	if (r)
+		r = seam_writer_lose(dump, 1, r);
+	else
+		r = leave(dump, move_code(dump, id, new_addr));
+	errno = saved_errno;
+	return r;
+}
+
+int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id)
+{
+	struct seam_writer_entry *entry;
+	int saved_errno = errno, r;
+
+	if (!dump)
+		return 0;
+	r = enter(dump);
+	if (!r) {
+		entry = seam_writer_entry(dump, id);
+		if (entry)
+			entry->is_there = false;
+		r = leave(dump, entry ? 0 : -ENOENT);
+	}
+	errno = saved_errno;
+	return r;
+}
+
+int seam_jitdump_flush(struct seam_jitdump *dump)
+{
+	int saved_errno = errno, r;
+
+	if (!dump)
+		return 0;
+	r = enter(dump);
+	if (!r) {
+		r = seam_writer_flush(dump);
+		seam_turn_give(&dump->turn);
+	}
+	errno = saved_errno;
+	return r;
+}
+
+uint64_t seam_jitdump_lost(const struct seam_jitdump *dump)
+{
+	/* relaxed: a counter, nothing is ordered by it */
+	return dump ? atomic_load_explicit(&dump->n_lost,
+					   memory_order_relaxed) : 0;
+}
+
+const char *seam_jitdump_path(const struct seam_jitdump *dump)
+{
+	return dump ? dump->file.path : "";
+}
+
+/* Say CLOSE, if the dump is this process's own. */
+static void finish(struct seam_jitdump *dump)
+{
+	uint8_t *to;
+	int r = 0;
+
+	if (dump->pid != seam_turn_pid() || seam_turn_take(&dump->turn))
+		return;
+	if (dump->format == SEAM_JITDUMP_FORMAT_DUMP) {
+		to = seam_writer_reserve(dump, SEAM_WRITER_SMALL, &r);
+		if (to)
+			seam_writer_commit(dump, seam_writer_put_close(to), 0);
+	}
+	seam_writer_flush(dump);
+	/* Closing would not: the marker holds on to the open file. */
+	if (seam_writer_is_ours(&dump->file))
+		flock(dump->file.fd, LOCK_UN);
+	seam_turn_give(&dump->turn);
+}
+
+void seam_jitdump_close(struct seam_jitdump *dump)
+{
+	int saved_errno = errno;
+
+	if (!dump)
+		return;
+	finish(dump);
+	if (seam_writer_is_ours(&dump->file))
+		close(dump->file.fd);
+	seam_writer_unmap(dump->buffer.bytes, dump->buffer.cap);
+	seam_writer_unmap(dump->entries.items, dump->entries.cap *
+			  sizeof(*dump->entries.items));
+	seam_writer_unmap(dump, sizeof(*dump));
+	errno = saved_errno;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output.c - bytes to the file: whole records, or none of them
+ *
+ * Records stand in the buffer until they are written with one write(2).  If
+ * that fails, whatever part of them reached the file is cut off again, the
+ * buffer is emptied and what was in it is counted.  Room may come back, so
+ * the next call tries again.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/jit/writer.h"
+
+void *seam_writer_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void seam_writer_unmap(void *p, size_t size)
+{
+	if (p)
+		munmap(p, size);
+}
+
+void *seam_writer_grow(void *p, size_t size, size_t bigger)
+{
+	if (!p)
+		return seam_writer_map(bigger);
+	p = mremap(p, size, bigger, MREMAP_MAYMOVE);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)
+{
+	/* relaxed: a counter, nothing is ordered by it */
+	atomic_fetch_add_explicit(&dump->n_lost, n, memory_order_relaxed);
+	return error;
+}
+
+/* A write past the limit raises SIGXFSZ, which would end the program. */
+static bool is_past_limit(uint64_t size)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
+}
+
+/*
+ * Not write(): that is a place where a thread may be cancelled, and then the
+ * turn would never be given back.
+ */
+static int write_all(int fd, const uint8_t *bytes, size_t size)
+{
+	while (size) {
+		long n = syscall(SYS_write, fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int seam_writer_flush(struct seam_jitdump *dump)
+{
+	struct seam_writer_file *file = &dump->file;
+	struct seam_writer_buffer *buffer = &dump->buffer;
+	int r = 0;
+
+	if (!buffer->used)
+		return 0;
+	if (!seam_writer_is_ours(file))
+		r = -EBADF;	/* closed behind our back; it may be anything */
+	else if (is_past_limit(file->size + buffer->used))
+		r = -EFBIG;
+	else
+		r = write_all(file->fd, buffer->bytes, buffer->used);
+	if (!r) {
+		file->size += buffer->used;
+		buffer->used = 0;
+		buffer->n = 0;
+		return 0;
+	}
+	if (r != -EBADF && r != -EFBIG && ftruncate(file->fd,
+						    (off_t)file->size))
+		file->fd = -1;	/* half a record is in it: never add more */
+	seam_writer_forget_waiting(dump);
+	buffer->used = 0;
+	r = seam_writer_lose(dump, buffer->n, r);
+	buffer->n = 0;
+	return r;
+}
+
+uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
+			     int *error)
+{
+	struct seam_writer_buffer *buffer = &dump->buffer;
+	uint8_t *bigger;
+
+	if (size <= buffer->cap - buffer->used)
+		return buffer->bytes + buffer->used;
+	*error = seam_writer_flush(dump);
+	if (*error)
+		return NULL;
+	if (size <= buffer->cap)
+		return buffer->bytes;
+	/* Seldom: code of more than the buffer. */
+	bigger = seam_writer_grow(buffer->bytes, buffer->cap, size);
+	if (!bigger) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	buffer->bytes = bigger;
+	buffer->cap = size;
+	return bigger;
+}
+
+void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n)
+{
+	dump->buffer.n += n;
+	dump->buffer.used += size;
+}

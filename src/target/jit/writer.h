@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * writer.h - what is inside struct seam_jitdump
+ *
+ * place.c makes the file and its marker, output.c gets bytes into it or
+ * counts them as lost, records.c lays records out, live.c knows which code
+ * is there and makes a child's dump of it, jitdump.c is the public face.
+ *
+ * Everything but the turn and the counter belongs to whoever has the turn.
+ * A fork can happen while another thread has it; so what a child looks at is
+ * always changed last: a count after the element, used after the bytes.
+ */
+#ifndef SEAM_TARGET_WRITER_H
+#define SEAM_TARGET_WRITER_H
+
+#include <seam/jitdump.h>
+
+#include "base/base.h"
+#include "target/jit/turn.h"
+
+enum {
+	SEAM_WRITER_BUFFER_BYTES = 64 * 1024,
+	SEAM_WRITER_PATH_BYTES = 4096,
+};
+
+struct seam_writer_identity {
+	uint64_t ino;
+	uint32_t dev_major, dev_minor;
+};
+
+/* A file that is appended to. */
+struct seam_writer_file {
+	int fd;			/* -1: none; nothing can be written */
+	struct seam_writer_identity identity;	/* when we opened it */
+	uint64_t size;		/* bytes that are whole records */
+	void *marker;		/* the mapped page, or NULL */
+	char path[SEAM_WRITER_PATH_BYTES];
+};
+
+/* Bytes on their way to the file: they stand behind its size. */
+struct seam_writer_buffer {
+	uint8_t *bytes;
+	size_t used, cap;
+	uint64_t n;		/* pieces of code and moves in it */
+};
+
+/*
+ * A piece of code, and where its records are.  Without records (lost) nobody
+ * inherits it, but it can be moved and unloaded.
+ */
+struct seam_writer_entry {
+	uint64_t pos;		/* in the file, or behind it in the buffer */
+	uint64_t addr;		/* where it is */
+	uint64_t written_addr;	/* where its records say it is */
+	uint64_t code_size;
+	uint32_t size;		/* bytes of records; 0: none */
+	bool is_there;		/* not unloaded */
+};
+
+/* Entry i is of id i + 1. */
+struct seam_writer_entries {
+	struct seam_writer_entry *items;
+	size_t n, cap;
+};
+
+struct seam_jitdump {
+	struct seam_turn turn;
+	_Atomic uint64_t n_lost;	/* any thread adds and reads */
+	int32_t pid;			/* whose dump this is */
+	enum seam_jitdump_format format;
+	bool is_buffered;
+	struct seam_writer_file file;
+	struct seam_writer_buffer buffer;
+	struct seam_writer_entries entries;
+	char folder[SEAM_WRITER_PATH_BYTES];	/* where the file is */
+};
+
+/* ---- memory, without malloc ---- */
+
+/* @size bytes of zeros in whole pages, or NULL. */
+void *seam_writer_map(size_t size);
+void seam_writer_unmap(void *p, size_t size);
+/* More room for an array of pages; NULL, and all as it was, without memory. */
+void *seam_writer_grow(void *p, size_t size, size_t bigger);
+
+/* ---- place.c ---- */
+
+/*
+ * Make @dump's file in @folder: named, empty, marked.  0, or -errno and no
+ * file; -EEXIST: it is in use.
+ */
+int seam_writer_create(struct seam_jitdump *dump, const char *folder);
+
+/* The same in the first folder that will do; @folder NULL: see jitdump.h. */
+int seam_writer_place(struct seam_jitdump *dump, const char *folder);
+
+/* The descriptor is still what it was when it was opened. */
+bool seam_writer_is_ours(const struct seam_writer_file *file);
+
+/* ---- output.c ---- */
+
+/*
+ * Room for @size bytes behind those that wait, written out or made as needed;
+ * NULL with *@error set.  The bytes count once they are committed.
+ */
+uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
+			     int *error);
+/* They are @n pieces of code or moves. */
+void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n);
+
+/* Write out what waits.  On failure that is lost, and counted. */
+int seam_writer_flush(struct seam_jitdump *dump);
+
+/* Count @n pieces of code or moves as lost.  Returns @error. */
+int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
+
+/* ---- records.c ---- */
+
+/* The most bytes that the records of @code need; 0: no record can hold it. */
+size_t seam_writer_code_bytes(const struct seam_jitdump *dump,
+			      const struct seam_jitdump_code *code);
+
+/* All of these lay records out at @to and return their bytes. */
+size_t seam_writer_put_header(const struct seam_jitdump *dump, uint8_t *to);
+size_t seam_writer_put_code(const struct seam_jitdump *dump, uint8_t *to,
+			    const struct seam_jitdump_code *code, uint64_t id,
+			    uint64_t addr);
+size_t seam_writer_put_move(const struct seam_jitdump *dump, uint8_t *to,
+			    const struct seam_writer_entry *from, uint64_t id,
+			    uint64_t new_addr);
+size_t seam_writer_put_close(uint8_t *to);
+
+enum { SEAM_WRITER_SMALL = 64 };	/* header, move and close fit in it */
+
+/*
+ * Turn the records of a piece of code at @was_addr, of our parent, into ours:
+ * process, time, and the address @addr it has now.  False: they are no records.
+ */
+bool seam_writer_adopt(const struct seam_jitdump *dump, uint8_t *records,
+		       size_t size, uint64_t was_addr, uint64_t addr);
+
+/* A line of a map with another address.  @to has room for @size + 16. */
+size_t seam_writer_adopt_line(uint8_t *to, const uint8_t *line, size_t size,
+			      uint64_t addr);
+
+/* ---- live.c ---- */
+
+/*
+ * Note the code of @size bytes of records at @pos, and give it an id.  0 when
+ * memory ran out.
+ */
+uint64_t seam_writer_remember(struct seam_jitdump *dump,
+			      const struct seam_writer_entry *entry);
+
+/* The entry of @id, or NULL when there is no such code now. */
+struct seam_writer_entry *seam_writer_entry(struct seam_jitdump *dump,
+					    uint64_t id);
+
+/* What waits is lost: a child cannot inherit the code that is in it. */
+void seam_writer_forget_waiting(struct seam_jitdump *dump);
+
+/* The records of @entry into @to, from the file or the buffer. */
+bool seam_writer_read(const struct seam_writer_file *file,
+		      const struct seam_writer_buffer *buffer,
+		      const struct seam_writer_entry *entry, uint8_t *to);
+
+/* In a child: a file of its own, with all code that is there. */
+int seam_writer_inherit(struct seam_jitdump *dump);
+
+#endif /* SEAM_TARGET_WRITER_H */

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""JIT frames of real runtimes: as many as perf finds after 'perf inject'.
+
+For each recording of the corpus that has a dump, the oracle is what perf
+script printed after perf inject --jit had turned the dump into thousands of
+files.  Seam reads the recording and the dump as they are.  Frame by frame: what
+perf resolved, Seam resolves too, to the same name.
+"""
+import collections
+import gzip
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import corpus
+
+SEAM = sys.argv[1]
+# Needs unwinding of stack dumps, which perf has and Seam not yet.
+DWARF = ("cpython313-perfjit-dwarf",)
+# Only the map was kept of this one; there the runtime writes $ before names.
+MAP_ONLY = ("erlang25-jpperf-true",)
+FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \((.*)\)$")
+SAMPLE = re.compile(r".*?\s(-?\d+)/(-?\d+)\s+(\d+)\.(\d{6}):\s")
+
+
+def unpack(folder, into):
+    """The recording and its dumps, in one folder of our own."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".xz":
+            with lzma.open(path) as packed, \
+                    open(os.path.join(into, path.stem), "wb") as out:
+                shutil.copyfileobj(packed, out)
+        elif path.suffix in (".dump", ".map") or path.name == "perf.data":
+            shutil.copy(path, into)
+
+
+def perf_samples(path):
+    """{(tid, microsecond): [[(symbol, is of a jitted file), ...], ...]}"""
+    samples = collections.defaultdict(list)
+    frames = None
+    with gzip.open(path, "rt", errors="replace") as lines:
+        for line in lines:
+            head = SAMPLE.match(line)
+            frame = FRAME.match(line)
+            if head and "PERF_RECORD" not in line:
+                frames = []
+                samples[int(head[2]), int(head[3] + head[4])].append(frames)
+            elif frame and frames is not None:
+                name = re.sub(r"\+0x[0-9a-f]+$", "", frame[2])
+                frames.append((name, "/jitted-" in frame[3]))
+            elif "PERF_RECORD" in line:
+                frames = None
+    return samples
+
+
+def seam_samples(data):
+    done = subprocess.run([SEAM, "dump", "--json", "--symbols", data],
+                          capture_output=True, text=True, errors="replace",
+                          timeout=120)
+    assert done.returncode in (0, 3), done.stderr
+    samples = collections.defaultdict(list)
+    for line in done.stdout.splitlines():
+        record = json.loads(line)
+        if record["type"] == "SAMPLE":
+            samples[record["tid"], record["time"] // 1000].append(
+                [e for e in record.get("callchain", [])
+                 if e["ip"] < 2**64 - 4095])
+    return samples
+
+
+def plain(symbol, folder):
+    """A name of a map as the dump of the same run has it."""
+    if folder.name in MAP_ONLY and symbol:
+        return re.sub(r"-CodeInfoPrologue$", "", symbol.lstrip("$"))
+    return symbol
+
+
+def compare(folder, into):
+    perf = perf_samples(folder / "injected.script.txt.gz")
+    seam = seam_samples(os.path.join(into, "perf.data"))
+    n_perf = n_same = n_seam = 0
+    other = collections.Counter()
+    for key, of_perf in perf.items():
+        for frames, entries in zip(of_perf, seam.get(key, [])):
+            n_seam += sum(e.get("layer") == "jit" and
+                          not e["symbol"].startswith("[") for e in entries)
+            for (name, is_jit), entry in zip(frames, entries):
+                if not is_jit or name == "[unknown]":
+                    continue
+                n_perf += 1
+                symbol = plain(entry.get("symbol"), folder)
+                if entry.get("layer") == "jit" and \
+                        symbol == plain(name, folder):
+                    n_same += 1
+                else:
+                    other[name, entry.get("symbol")] += 1
+    return n_perf, n_same, n_seam, other
+
+
+def main():
+    root = corpus.ROOT / "jit"
+    folders = sorted(p.parent for p in root.glob("*/injected.script.txt.gz")) \
+        if root.exists() else []
+    if not folders:
+        print("1..1\nok 1 - JIT frames as perf inject # SKIP no corpus")
+        return 0
+    failed = 0
+    print(f"1..{len(folders)}")
+    for i, folder in enumerate(folders, 1):
+        with tempfile.TemporaryDirectory(prefix="seam-jit-") as into:
+            unpack(folder, into)
+            if folder.name in DWARF:
+                print(f"ok {i} - {folder.name} # SKIP stack dumps")
+                continue
+            n_perf, n_same, n_seam, other = compare(folder, into)
+        good = n_perf > 0 and n_same == n_perf and n_seam >= n_perf
+        failed |= not good
+        print(f"{'ok' if good else 'not ok'} {i} - {folder.name}: what perf "
+              f"inject resolved, by the same name")
+        print(f"# perf {n_perf} JIT frames, Seam {n_seam}, same {n_same}"
+              + (f"; other: {other.most_common(5)}" if other else ""),
+              flush=True)
+    return failed
+
+
+sys.exit(main())

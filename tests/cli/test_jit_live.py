@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runtimes recorded as they run: JIT frames by name, with no second step.
+
+Each runtime that is installed computes Fibonacci numbers in code that it
+compiled itself.  The function has to show in the jit layer under its own name,
+and in the bundle lies the dump or map that it came from.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SEAM = os.path.abspath(sys.argv[1])
+
+JS = """function fib(n){return n<2?n:fib(n-1)+fib(n-2)}
+let s=0; for(let i=0;i<12;i++) s+=fib(30); console.log(s);"""
+PHP = """<?php
+function fib($n){ return $n<2 ? $n : fib($n-1)+fib($n-2); }
+for($i=0;$i<6;$i++) $s=fib(30); echo $s;"""
+ERL = """-module(w).
+-export([main/0]).
+fib(N) when N < 2 -> N;
+fib(N) -> fib(N-1) + fib(N-2).
+main() -> fib(35), init:stop()."""
+C = """long fib(long n){ return n<2 ? n : fib(n-1)+fib(n-2); }
+int main(void){ return (int)(fib(40) & 1) * 0; }"""
+
+# name: (programs it needs, files, commands before, command, symbol, file)
+RUNTIMES = {
+    "node with a dump": (
+        ["node"], {"w.js": JS}, [],
+        ["node", "--perf-prof", "--interpreted-frames-native-stack", "w.js"],
+        r"^JS:.*fib .*w\.js", r"^jit-\d+\.dump$"),
+    "node with a map": (
+        ["node"], {"w.js": JS}, [],
+        ["node", "--perf-basic-prof", "w.js"],
+        r"^JS:.*fib .*w\.js", r"^perf-\d+\.map$"),
+    "PHP": (
+        ["php"], {"w.php": PHP}, [],
+        ["php", "-d", "opcache.enable_cli=1", "-d", "opcache.enable=1",
+         "-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=function",
+         "-d", "opcache.jit_debug=32",
+         "-d", "opcache.file_update_protection=0", "w.php"],
+        r"fib", r"^jit-\d+\.dump$"),
+    "Erlang": (
+        ["erl", "erlc"], {"w.erl": ERL}, [["erlc", "w.erl"]],
+        ["erl", "+JPperf", "dump", "-noshell", "-s", "w", "main"],
+        r"w:fib/1", r"^jit-\d+\.dump$"),
+    "lli": (
+        ["lli", "clang"], {"w.c": C},
+        [["clang", "-O1", "-g", "-emit-llvm", "-c", "w.c", "-o", "w.bc"]],
+        ["lli", "-jit-kind=mcjit", "w.bc"],
+        r"^fib$", r"^jit-\d+\.dump$"),
+}
+
+
+class Skip(Exception):
+    pass
+
+
+def run(folder, *command):
+    home = dict(os.environ, HOME=folder, JITDUMPDIR=folder)
+    return subprocess.run(command, cwd=folder, env=home, capture_output=True,
+                          text=True, errors="replace", timeout=120)
+
+
+def check(folder, programs, files, before, command, symbol, kept):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f"no {program}")
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w") as out:
+            out.write(text)
+    for step in before:
+        assert run(folder, *step).returncode == 0, step
+    done = run(folder, SEAM, "record", "-g", "-F", "2000", "-o", "r.seam",
+               "--", *command)
+    assert done.returncode == 0, done.stderr
+    jit = os.path.join(folder, "r.seam", "jit")
+    names = os.listdir(jit) if os.path.isdir(jit) else []
+    assert any(re.match(kept, n) for n in names), f"kept: {names}"
+    # Away with what the runtime left: the bundle has to be enough.
+    for name in os.listdir(folder):
+        if name.startswith(("jit-", ".debug")):
+            path = os.path.join(folder, name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    report = run(folder, SEAM, "report", "--json", "r.seam")
+    assert report.returncode == 0, report.stderr
+    report = json.loads(report.stdout)
+    found = sum(row["self"] for row in report["rows"]
+                if row["layer"] == "jit" and re.search(symbol, row["symbol"]))
+    assert found * 4 >= report["samples"], \
+        f"{found} of {report['samples']} samples in {symbol}"
+    return found, report["samples"]
+
+
+def check_reuse(folder):
+    """examples/jit: triangle, moved away; then countdown in its old place."""
+    example = os.path.join(os.path.dirname(SEAM), "examples", "jit", "jit")
+    if not os.path.exists(example):
+        raise Skip("no example")
+    done = run(folder, SEAM, "record", "-g", "-F", "5000", "-o", "r.seam",
+               "--", example, "300", folder)
+    assert done.returncode == 0, done.stderr
+    done = run(folder, SEAM, "dump", "--json", "--symbols", "r.seam")
+    assert done.returncode == 0, done.stderr
+    seen = {}           # (function, page): [times]
+    for line in done.stdout.splitlines():
+        record = json.loads(line)
+        leaf = [e for e in record.get("callchain", []) if "layer" in e][:1]
+        if record["type"] == "SAMPLE" and leaf and leaf[0]["layer"] == "jit":
+            key = leaf[0]["symbol"], leaf[0]["ip"] >> 12
+            seen.setdefault(key, []).append(record["time"])
+            assert leaf[0]["line"] > 0, leaf
+    pages = {}
+    for (symbol, page), times in seen.items():
+        pages.setdefault(page, []).append((min(times), max(times), symbol))
+    shared = [sorted(p) for p in pages.values() if len(p) > 1]
+    assert len(shared) == 1 and len(pages) == 2, pages
+    (_, end, first), (begin, _, second) = shared[0]
+    assert (first, second) == ("triangle", "countdown") and end < begin, shared
+    return sum(map(len, seen.values())), len(seen)
+
+
+def main():
+    failed = 0
+    print(f"1..{len(RUNTIMES) + 1}")
+    with tempfile.TemporaryDirectory(prefix="seam-jit-") as folder:
+        name = "one address is two functions over time"
+        try:
+            print(f"ok {len(RUNTIMES) + 1} - {name}\n# %d samples, %d places"
+                  % check_reuse(folder), flush=True)
+        except Skip as why:
+            print(f"ok {len(RUNTIMES) + 1} - {name} # SKIP {why}")
+        except AssertionError as why:
+            failed = 1
+            print(f"not ok {len(RUNTIMES) + 1} - {name}: {why}", flush=True)
+    for i, (name, what) in enumerate(RUNTIMES.items(), 1):
+        with tempfile.TemporaryDirectory(prefix="seam-jit-") as folder:
+            try:
+                found, n = check(folder, *what)
+                print(f"ok {i} - {name}: its function by name\n"
+                      f"# {found} of {n} samples", flush=True)
+            except Skip as why:
+                print(f"ok {i} - {name} # SKIP {why}", flush=True)
+            except AssertionError as why:
+                failed = 1
+                print(f"not ok {i} - {name}: {why}", flush=True)
+    return failed
+
+
+sys.exit(main())

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* test_inject.c - elfutils reads from the file what was put into it */
+#include "export/inject.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
+
+/* As CPython writes it: 16 bytes behind the start of 11 bytes of code. */
+static const uint8_t frame[] = {
+	0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 0x10, 1, 0x1b,
+	0x0c, 7, 8, 0x90, 1, 0, 0,
+	0x14, 0, 0, 0, 0x1c, 0, 0, 0, 0xd0, 0xff, 0xff, 0xff, 0x0b, 0, 0, 0,
+	0, 0x44, 0x0e, 0x10, 0x46, 0x0e, 8, 0,
+};
+
+static const uint8_t code[64] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xc3 };
+
+static const struct seam_inject_line lines_f[] = {
+	{ .offset = 0, .line = 10, .column = 2, .file = "/src/a.js" },
+	{ .offset = 4, .line = 300, .file = "/src/a.js" },
+	{ .offset = 8, .line = 7, .file = "/src/b.js" },
+	{ .offset = 99, .line = 1, .file = "/src/not.js" },
+};
+
+static const struct seam_inject_line lines_g[] = {
+	{ .offset = 3, .line = 5, .file = "/src/b.js" },
+};
+
+enum { F, EMPTY, G, H, N };
+
+static void make(struct seam_inject_function *functions)
+{
+	functions[F] = (struct seam_inject_function) {
+		.name = "f", .size = 11, .code = { code, 11 },
+		.lines = lines_f, .n_lines = 4,
+		.eh_frame = { frame, sizeof(frame) }, .table_offset = 16,
+	};
+	functions[EMPTY] = (struct seam_inject_function) { .name = "empty" };
+	functions[G] = (struct seam_inject_function) {
+		.name = "g", .size = 64, .code = { code, 64 },
+		.lines = lines_g, .n_lines = 1,
+	};
+	functions[H] = (struct seam_inject_function) {
+		.name = "of a map, without code", .size = 5000,
+		.eh_frame = { frame, 20 }, .table_offset = 16,	/* cut off */
+	};
+}
+
+struct opened {
+	struct seam_inject_function functions[N];
+	struct seam_inject_file file;
+	Elf *elf;
+	Dwarf *dwarf;
+};
+
+static void open_file(struct opened *o)
+{
+	make(o->functions);
+	assert_int_equal(seam_inject_elf(&o->file, o->functions, N, EM_X86_64,
+					 NULL), 0);
+	elf_version(EV_CURRENT);
+	o->elf = elf_memory((char *)o->file.bytes, o->file.n);
+	assert_non_null(o->elf);
+	o->dwarf = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+	assert_non_null(o->dwarf);
+}
+
+static void close_file(struct opened *o)
+{
+	dwarf_end(o->dwarf);
+	elf_end(o->elf);
+	seam_inject_fini(&o->file);
+}
+
+static Elf_Scn *section(Elf *elf, uint32_t type, GElf_Shdr *header)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, header) && header->sh_type == type)
+			return scn;
+	fail_msg("no section of type %u", type);
+	return NULL;
+}
+
+static void symbols_and_code_are_at_their_offsets(void **state)
+{
+	struct opened o;
+	GElf_Shdr header;
+	Elf_Data *data;
+
+	(void)state;
+	open_file(&o);
+	data = elf_getdata(section(o.elf, SHT_SYMTAB, &header), NULL);
+	assert_int_equal(header.sh_size / header.sh_entsize, N + 1);
+	assert_int_equal(o.functions[F].file_offset, 0x80);
+	for (int i = 0; i < N; i++) {
+		const struct seam_inject_function *f = &o.functions[i];
+		GElf_Sym symbol;
+
+		assert_non_null(gelf_getsym(data, i + 1, &symbol));
+		assert_string_equal(elf_strptr(o.elf, header.sh_link,
+					       symbol.st_name), f->name);
+		assert_int_equal(symbol.st_value, f->file_offset);
+		assert_int_equal(symbol.st_size, f->size);
+		assert_int_equal(f->file_offset % 16, 0);
+		if (f->code.size)
+			assert_memory_equal(o.file.bytes + f->file_offset,
+					    f->code.data, f->size);
+	}
+	section(o.elf, SHT_PROGBITS, &header);	/* .text is the first */
+	assert_int_equal(header.sh_addr, header.sh_offset);
+	assert_int_equal(header.sh_offset, 0x80);
+	close_file(&o);
+}
+
+static void expect_line(struct opened *o, uint64_t addr, const char *file,
+			int line)
+{
+	Dwarf_Die unit;
+	Dwarf_Line *row;
+	int n = 0;
+
+	assert_non_null(dwarf_addrdie(o->dwarf, addr, &unit));
+	row = dwarf_getsrc_die(&unit, addr);
+	if (!file) {
+		assert_null(row);
+		return;
+	}
+	assert_non_null(row);
+	assert_int_equal(dwarf_lineno(row, &n), 0);
+	assert_int_equal(n, line);
+	assert_string_equal(dwarf_linesrc(row, NULL, NULL), file);
+}
+
+static void lines_are_those_of_their_function(void **state)
+{
+	struct opened o;
+	uint64_t f, g;
+
+	(void)state;
+	open_file(&o);
+	f = o.functions[F].file_offset;
+	g = o.functions[G].file_offset;
+	expect_line(&o, f, "/src/a.js", 10);
+	expect_line(&o, f + 3, "/src/a.js", 10);
+	expect_line(&o, f + 4, "/src/a.js", 300);
+	expect_line(&o, f + 10, "/src/b.js", 7);
+	expect_line(&o, f + 11, NULL, 0);
+	expect_line(&o, g + 2, NULL, 0);
+	expect_line(&o, g + 63, "/src/b.js", 5);
+	expect_line(&o, o.functions[H].file_offset, NULL, 0);
+	close_file(&o);
+}
+
+static void frames_cover_their_function_and_no_other(void **state)
+{
+	struct opened o;
+	Dwarf_Frame *found = NULL;
+	Dwarf_Addr start, end;
+	Dwarf_CFI *cfi;
+	bool is_signal;
+
+	(void)state;
+	open_file(&o);
+	cfi = dwarf_getcfi_elf(o.elf);
+	assert_non_null(cfi);
+	assert_int_equal(dwarf_cfi_addrframe(cfi, o.functions[F].file_offset +
+					     5, &found), 0);
+	dwarf_frame_info(found, &start, &end, &is_signal);
+	assert_int_equal(start, o.functions[F].file_offset + 4);
+	assert_true(end <= o.functions[F].file_offset + 11);
+	free(found);
+	assert_int_not_equal(dwarf_cfi_addrframe(
+		cfi, o.functions[G].file_offset, &found), 0);
+	assert_int_equal(o.file.n_bad_tables, 1);
+	dwarf_cfi_end(cfi);
+	close_file(&o);
+}
+
+static void damaged_tables_are_left_out(void **state)
+{
+	struct seam_inject_file file;
+
+	(void)state;
+	for (size_t i = 0; i < 8 * sizeof(frame); i++) {
+		struct seam_inject_function functions[N];
+		uint8_t *copy = malloc(sizeof(frame));
+
+		make(functions);
+		memcpy(copy, frame, sizeof(frame));
+		copy[i / 8] ^= (uint8_t)(1u << i % 8);
+		functions[F].eh_frame.data = copy;
+		assert_int_equal(seam_inject_elf(&file, functions, N,
+						 EM_X86_64, NULL), 0);
+		assert_true(file.n_bad_tables <= 2);
+		seam_inject_fini(&file);
+		free(copy);
+	}
+}
+
+static void a_file_of_nothing_is_a_file(void **state)
+{
+	struct seam_inject_function huge = { .name = "x", .size = UINT64_MAX };
+	struct seam_inject_file file;
+	Elf *elf;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(seam_inject_elf(&file, NULL, 0, EM_AARCH64, NULL), 0);
+	elf_version(EV_CURRENT);
+	elf = elf_memory((char *)file.bytes, file.n);
+	assert_int_equal(elf_getshdrnum(elf, &n), 0);
+	assert_true(n > 5);
+	elf_end(elf);
+	seam_inject_fini(&file);
+	assert_int_equal(seam_inject_elf(&file, &huge, 1, EM_X86_64, NULL),
+			 -EOVERFLOW);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(symbols_and_code_are_at_their_offsets),
+		cmocka_unit_test(lines_are_those_of_their_function),
+		cmocka_unit_test(frames_cover_their_function_and_no_other),
+		cmocka_unit_test(damaged_tables_are_left_out),
+		cmocka_unit_test(a_file_of_nothing_is_a_file),
+	};
+
+	return cmocka_run_group_tests_name("inject", tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * target.c - a program as a recorder meets it, for the tests
+ *
+ *	target ADDRESS N [leave|fork|kill|exec]
+ *
+ * Meets the recorder at ADDRESS, writes N numbered records, and then says
+ * good-bye; leaves its work to a forked child that has closed every
+ * descriptor; kills itself; or becomes another program, which waits.
+ * Exit 0, or 1 when something it was promised did not hold.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ring/link_client.h"
+
+static int put_numbers(struct seam_link_client *c, uint64_t first, uint64_t n)
+{
+	struct seam_ring_claim claim;
+
+	if (seam_link_client_claim(c, (uint32_t)syscall(SYS_gettid), &claim))
+		return 1;
+	for (uint64_t i = first; i < first + n; i++)
+		if (seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0, &i,
+				    sizeof(i)))
+			return 1;
+	seam_ring_memory_close(&c->memory, &claim);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct seam_link_client c;
+	struct seam_err err;
+	const char *how = argc > 3 ? argv[3] : "leave";
+	uint64_t n;
+
+	if (argc < 3)
+		return 2;
+	n = strtoull(argv[2], NULL, 10);
+	if (seam_link_client_meet(&c, argv[1], "target", 5000, &err)) {
+		seam_err_print(stderr, "target", &err);
+		return 1;
+	}
+	if (put_numbers(&c, 0, n))
+		return 1;
+	if (!strcmp(how, "fork") && fork() == 0) {
+		for (int fd = 0; fd < 64; fd++)
+			close(fd);
+		_exit(put_numbers(&c, n, n));
+	}
+	if (!strcmp(how, "kill"))
+		raise(SIGKILL);
+	if (!strcmp(how, "exec"))
+		execl("/bin/cat", "cat", (char *)NULL);
+	seam_link_client_fini(&c);
+	return 0;
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/* test_aux.c - the promises of ring/aux.h and ring/aux_producer.h */
+#include "fixture.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static uint8_t record[UINT16_MAX];
+
+/* The byte that a writer of ours puts at a position: never 0. */
+static uint8_t byte_at(uint64_t pos)
+{
+	return (uint8_t)((pos * 0x9e3779b97f4a7c15) >> 56 | 1);
+}
+
+/* One chunk of @n bytes; how many of them were taken. */
+static size_t put_chunk(struct fixture *f, size_t n)
+{
+	struct seam_ring_aux_chunk chunk;
+	uint8_t *bytes = malloc(n + 1);
+	size_t taken;
+
+	assert_int_equal(seam_ring_aux_begin(&f->aux_out, &chunk), 0);
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = byte_at(chunk.pos + i);
+	taken = seam_ring_aux_put(&chunk, bytes, n);
+	seam_ring_aux_end(&chunk, 0);
+	free(bytes);
+	return taken;
+}
+
+static void expect_record(struct fixture *f, uint64_t offset, uint64_t size,
+			  uint64_t flags)
+{
+	assert_int_equal(take_record(f, record), PERF_RECORD_AUX);
+	assert_int_equal(word_at(record, 8), offset);
+	assert_int_equal(word_at(record, 16), size);
+	assert_int_equal(word_at(record, 24), flags);
+}
+
+/* Drain the area, which holds @n bytes from @pos on. */
+static void expect_bytes(struct fixture *f, uint64_t pos, size_t n)
+{
+	struct seam_ring_span span;
+
+	assert_int_equal(seam_ring_aux_peek(&f->aux_in, &span), n);
+	for (int part = 0; part < 2; part++)
+		for (size_t i = 0; i < span.size[part]; i++)
+			assert_int_equal(span.part[part][i], byte_at(pos++));
+	seam_ring_aux_advance(&f->aux_in, &span);
+}
+
+static void drains_what_was_written_byte_for_byte(void **state)
+{
+	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 100,
+					   -UINT64_C(5000) };
+	(void)state;
+	for (size_t s = 0; s < SEAM_ARRAY_SIZE(starts); s++) {
+		uint64_t pos = starts[s];
+		struct fixture f;
+
+		open_fixture(&f, SEAM_RING_FORWARD, starts[s] & ~7ull, false);
+		pos &= ~7ull;
+		for (size_t n = 1; n < 300; n += 7) {
+			assert_int_equal(put_chunk(&f, n), n);
+			assert_int_equal(put_chunk(&f, 3 * n), 3 * n);
+			expect_record(&f, pos, n, 0);
+			expect_record(&f, pos + n, 3 * n, 0);
+			expect_bytes(&f, pos, 4 * n);
+			pos += 4 * n;
+		}
+		close_fixture(&f);
+	}
+}
+
+static void says_truncated_exactly_when_full(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	assert_int_equal(put_chunk(&f, AREA - 10), AREA - 10);
+	expect_record(&f, 0, AREA - 10, 0);
+	assert_int_equal(put_chunk(&f, 10), 10);	/* just fits */
+	expect_record(&f, AREA - 10, 10, 0);
+	assert_int_equal(put_chunk(&f, 1), 0);
+	expect_record(&f, AREA, 0, PERF_AUX_FLAG_TRUNCATED);
+	assert_int_equal(put_chunk(&f, 5), 0);		/* said already */
+	assert_int_equal(take_record(&f, record), 0);
+	assert_int_equal(f.own->aux_n_lost_bytes, 6);
+	expect_bytes(&f, 0, AREA);
+	assert_int_equal(put_chunk(&f, AREA + 3), AREA);
+	expect_record(&f, AREA, AREA, PERF_AUX_FLAG_TRUNCATED);
+	expect_bytes(&f, AREA, AREA);
+	assert_int_equal(put_chunk(&f, 1), 1);
+	expect_record(&f, 2 * AREA, 1, 0);
+	close_fixture(&f);
+}
+
+static void marks_a_collision_and_a_gap_that_the_caller_knows(void **state)
+{
+	struct seam_ring_aux_chunk chunk, second;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	f.aux_out.format = 0x100;
+	assert_int_equal(seam_ring_aux_begin(&f.aux_out, &chunk), 0);
+	assert_int_equal(seam_ring_aux_begin(&f.aux_out, &second), -EBUSY);
+	seam_ring_aux_put(&chunk, "x", 1);
+	seam_ring_aux_end(&chunk, PERF_AUX_FLAG_PARTIAL);
+	expect_record(&f, 0, 1, PERF_AUX_FLAG_COLLISION |
+		      PERF_AUX_FLAG_PARTIAL | 0x100);
+	put_chunk(&f, 1);
+	expect_record(&f, 1, 1, 0x100);
+	put_chunk(&f, 0);	/* nothing to say */
+	assert_int_equal(take_record(&f, record), 0);
+	close_fixture(&f);
+}
+
+static void a_record_that_is_lost_makes_the_next_one_partial(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	while (put_record(&f, 9, 32, 0) == 0)
+		;
+	put_chunk(&f, 100);
+	while (take_record(&f, record))
+		;
+	put_chunk(&f, 100);
+	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
+	expect_record(&f, 100, 100, PERF_AUX_FLAG_PARTIAL);
+	expect_bytes(&f, 0, 200);
+	close_fixture(&f);
+}
+
+static void expect_snapshot(struct fixture *f, uint64_t head, size_t n)
+{
+	struct seam_ring_aux_snapshot shot;
+
+	assert_int_equal(seam_ring_aux_snapshot_init(&shot, &f->aux_in,
+						     NULL), 0);
+	assert_int_equal(seam_ring_aux_snapshot_own(&f->aux_in, &shot), n);
+	assert_int_equal(shot.offset, head - n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(shot.data[i], byte_at(head - n + i));
+	seam_ring_aux_snapshot_fini(&shot);
+}
+
+static void a_snapshot_is_the_last_bytes_up_to_a_whole_area(void **state)
+{
+	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 8,
+					   -UINT64_C(8), -(uint64_t)AREA };
+	static const size_t sizes[] = { 0, 1, AREA - 1, AREA, AREA + 1,
+					2 * AREA, 2 * AREA + 1, 3 * AREA + 7 };
+	(void)state;
+	for (size_t s = 0; s < SEAM_ARRAY_SIZE(starts); s++)
+		for (size_t i = 0; i < SEAM_ARRAY_SIZE(sizes); i++) {
+			size_t n = sizes[i];
+			struct fixture f;
+
+			open_fixture(&f, SEAM_RING_FORWARD, starts[s], true);
+			assert_int_equal(put_chunk(&f, n), n);
+			expect_snapshot(&f, starts[s] + n,
+					n < AREA ? n : AREA);
+			/* the tail is not touched, and nothing is told */
+			assert_int_equal(atomic_load(&f.control->aux_tail),
+					 starts[s]);
+			assert_int_equal(take_record(&f, record), 0);
+			close_fixture(&f);
+		}
+}
+
+static void a_stop_is_told_and_its_gap_is_marked(void **state)
+{
+	struct seam_ring_aux_snapshot shot;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	put_chunk(&f, 1000);
+	seam_ring_aux_stop(&f.aux_out);
+	seam_ring_aux_stop(&f.aux_out);
+	/* as the kernel has it: the offset of the end */
+	expect_record(&f, 1000, 1000, PERF_AUX_FLAG_OVERWRITE);
+	assert_int_equal(take_record(&f, record), 0);
+	assert_int_equal(put_chunk(&f, 50), 0);
+	assert_int_equal(f.own->aux_n_lost_bytes, 50);
+	expect_snapshot(&f, 1000, 1000);
+	seam_ring_aux_start(&f.aux_out);
+	put_chunk(&f, 2000);
+	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
+	seam_ring_aux_snapshot_own(&f.aux_in, &shot);
+	assert_true(shot.has_gap);
+	assert_int_equal(shot.gap_offset, 1000);
+	seam_ring_aux_stop(&f.aux_out);
+	expect_record(&f, 3000, 3000, PERF_AUX_FLAG_OVERWRITE |
+		      PERF_AUX_FLAG_PARTIAL);
+	seam_ring_aux_start(&f.aux_out);
+	put_chunk(&f, AREA);		/* the gap is overwritten */
+	seam_ring_aux_snapshot_own(&f.aux_in, &shot);
+	assert_false(shot.has_gap);
+	seam_ring_aux_stop(&f.aux_out);
+	expect_record(&f, 3000 + AREA, AREA, PERF_AUX_FLAG_OVERWRITE);
+	seam_ring_aux_snapshot_fini(&shot);
+	close_fixture(&f);
+}
+
+static void stops_and_goes_on_as_the_consumer_asks(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	put_chunk(&f, 100);
+	seam_ring_aux_pause(&f.aux_in, true);
+	assert_int_equal(put_chunk(&f, 10), 0);
+	expect_record(&f, 100, 100, PERF_AUX_FLAG_OVERWRITE);
+	expect_snapshot(&f, 100, 100);
+	seam_ring_aux_pause(&f.aux_in, false);
+	assert_int_equal(put_chunk(&f, 10), 10);
+	expect_snapshot(&f, 110, 110);
+	close_fixture(&f);
+}
+
+static void leaves_out_what_is_being_written_over(void **state)
+{
+	struct seam_ring_aux_snapshot shot;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	put_chunk(&f, 2 * AREA);
+	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
+	atomic_store(&f.own->aux_head, 2 * AREA + 1000);
+	memset(f.area, 0xff, 1000);
+	assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot),
+			 AREA - 1000);
+	for (size_t i = 0; i < shot.bytes; i++)
+		assert_int_equal(shot.data[i], byte_at(AREA + 1000 + i));
+	/* reservations that cannot be */
+	atomic_store(&f.own->aux_head, 3 * AREA + 1);
+	assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot), 0);
+	atomic_store(&f.own->aux_head, 5);
+	assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot), 0);
+	seam_ring_aux_snapshot_fini(&shot);
+	close_fixture(&f);
+}
+
+static void shows_nothing_of_an_earlier_owner(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	put_chunk(&f, 3000);
+	expect_snapshot(&f, 3000, 3000);
+	f.aux_in.first = f.aux_in.last_head;
+	put_chunk(&f, 100);
+	expect_snapshot(&f, 3100, 100);
+	close_fixture(&f);
+}
+
+/* A driver such as Intel PT's: its head is an offset in the area. */
+static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
+{
+	static const struct {
+		size_t written;		/* bytes since the start */
+		size_t bytes;		/* that a snapshot must have */
+	} cases[] = {
+		{ 0, 0 }, { 1, 1 }, { AREA - 1, AREA - 1 }, { AREA, AREA },
+		{ AREA + 1, AREA }, { 2 * AREA - 1, AREA },
+		{ 2 * AREA, AREA }, { 3 * AREA + 100, AREA },
+	};
+	struct seam_ring_aux_snapshot shot;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		size_t n = cases[i].written;
+		struct fixture f;
+
+		open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+		put_chunk(&f, n);
+		atomic_store(&f.control->aux_head, n % AREA);
+		seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
+		assert_int_equal(seam_ring_aux_snapshot(&f.aux_in, &shot),
+				 cases[i].bytes);
+		for (size_t k = 0; k < shot.bytes; k++)
+			assert_int_equal(shot.data[k],
+					 byte_at(n - shot.bytes + k));
+		seam_ring_aux_snapshot_fini(&shot);
+		close_fixture(&f);
+	}
+}
+
+static void positions_of_such_a_head_grow_from_snapshot_to_snapshot(
+		void **state)
+{
+	static const size_t heads[] = { 100, 3000, 50, 4000, 3999 };
+	static const uint64_t ends[] = { 100, 3000, AREA + 50, AREA + 4000,
+					 2 * AREA + 3999 };
+	struct seam_ring_aux_snapshot shot;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
+		atomic_store(&f.control->aux_head, heads[i]);
+		seam_ring_aux_snapshot(&f.aux_in, &shot);
+		assert_int_equal(shot.offset + shot.bytes, ends[i]);
+		assert_int_equal(shot.bytes, ends[i] < AREA ? ends[i] : AREA);
+	}
+	seam_ring_aux_snapshot_fini(&shot);
+	close_fixture(&f);
+}
+
+static void survives_heads_that_cannot_be(void **state)
+{
+	static const uint64_t heads[] = { AREA + 1, UINT64_MAX, 1ull << 63 };
+	struct seam_ring_aux_snapshot shot;
+	struct seam_ring_span span;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
+		struct fixture f;
+
+		open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+		atomic_store(&f.control->aux_head, heads[i]);
+		assert_int_equal(seam_ring_aux_peek(&f.aux_in, &span), 0);
+		assert_int_equal(f.aux_in.n_resyncs, 1);
+		atomic_store(&f.control->aux_head, heads[i] + 10);
+		assert_int_equal(seam_ring_aux_peek(&f.aux_in, &span), 10);
+		seam_ring_aux_advance(&f.aux_in, &span);
+		/* backwards */
+		atomic_store(&f.control->aux_head, heads[i]);
+		assert_int_equal(seam_ring_aux_peek(&f.aux_in, &span), 0);
+		assert_int_equal(f.aux_in.n_resyncs, 2);
+
+		seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
+		f.aux_in.last_head = f.aux_in.first = 5000;
+		atomic_store(&f.control->aux_head, 4000);
+		atomic_store(&f.own->aux_head, 4000);
+		assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot),
+				 0);
+		assert_int_equal(f.aux_in.n_resyncs, 3);
+		atomic_store(&f.control->aux_head, 4010);
+		atomic_store(&f.own->aux_head, 4010);
+		assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot),
+				 10);
+		seam_ring_aux_snapshot_fini(&shot);
+		close_fixture(&f);
+	}
+}
+
+/* The two mappings that perf_event_open() would give, of one file. */
+static void maps_an_area_behind_the_ring(void **state)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	struct seam_ring_aux_snapshot shot;
+	struct seam_ring_aux aux;
+	struct seam_ring ring;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PAGE + DATA + AREA), 0);
+	assert_int_equal(pwrite(fd, "bytes", 5, PAGE + DATA), 5);
+	for (int overwrite = 0; overwrite < 2; overwrite++) {
+		assert_int_equal(seam_ring_map(&ring, fd, DATA, NULL), 0);
+		assert_int_equal(seam_ring_aux_map(&aux, &ring, fd, AREA,
+						   overwrite, NULL), 0);
+		assert_int_equal(ring.control->aux_offset, PAGE + DATA);
+		assert_int_equal(ring.control->aux_size, AREA);
+		atomic_store(&ring.control->aux_head, AREA + 5);
+		seam_ring_aux_snapshot_init(&shot, &aux, NULL);
+		assert_int_equal(seam_ring_aux_snapshot(&aux, &shot), AREA);
+		assert_memory_equal(shot.data + AREA - 5, "bytes", 5);
+		seam_ring_aux_snapshot_fini(&shot);
+		seam_ring_aux_fini(&aux);
+		seam_ring_fini(&ring);
+	}
+	close(fd);
+}
+
+static void names_an_event_that_has_no_area(void **state)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS, .exclude_kernel = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+	struct seam_ring_aux aux;
+	struct seam_ring ring;
+	struct seam_err err;
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	assert_int_equal(seam_ring_map(&ring, fd, DATA, NULL), 0);
+	assert_int_equal(seam_ring_aux_map(&aux, &ring, fd, AREA, true,
+					   &err), -EOPNOTSUPP);
+	seam_ring_aux_fini(&aux);
+	seam_ring_fini(&ring);
+	close(fd);
+}
+
+static void a_zeroed_area_is_empty(void **state)
+{
+	struct seam_ring_aux aux = { 0 };
+	struct seam_ring_aux_snapshot shot = { 0 };
+	struct seam_ring_span span;
+
+	(void)state;
+	assert_int_equal(seam_ring_aux_peek(&aux, &span), 0);
+	seam_ring_aux_advance(&aux, &span);
+	assert_int_equal(seam_ring_aux_snapshot(&aux, &shot), 0);
+	assert_int_equal(seam_ring_aux_snapshot_own(&aux, &shot), 0);
+	seam_ring_aux_pause(&aux, true);
+	seam_ring_aux_snapshot_fini(&shot);
+	seam_ring_aux_fini(&aux);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(drains_what_was_written_byte_for_byte),
+		cmocka_unit_test(says_truncated_exactly_when_full),
+		cmocka_unit_test(
+			marks_a_collision_and_a_gap_that_the_caller_knows),
+		cmocka_unit_test(
+			a_record_that_is_lost_makes_the_next_one_partial),
+		cmocka_unit_test(
+			a_snapshot_is_the_last_bytes_up_to_a_whole_area),
+		cmocka_unit_test(a_stop_is_told_and_its_gap_is_marked),
+		cmocka_unit_test(stops_and_goes_on_as_the_consumer_asks),
+		cmocka_unit_test(leaves_out_what_is_being_written_over),
+		cmocka_unit_test(shows_nothing_of_an_earlier_owner),
+		cmocka_unit_test(
+			finds_the_wrap_of_a_head_that_never_passes_the_size),
+		cmocka_unit_test(
+		positions_of_such_a_head_grow_from_snapshot_to_snapshot),
+		cmocka_unit_test(survives_heads_that_cannot_be),
+		cmocka_unit_test(maps_an_area_behind_the_ring),
+		cmocka_unit_test(names_an_event_that_has_no_area),
+		cmocka_unit_test(a_zeroed_area_is_empty),
+	};
+
+	return cmocka_run_group_tests_name("aux", tests, NULL, NULL);
+}

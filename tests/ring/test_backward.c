@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* test_backward.c - the promises of ring/backward.h, and the kernel's ring */
+#include "fixture.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MODE (SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE)
+
+/* Records 0..n-1 of sizes that vary; the number is in the type. */
+static void fill(struct fixture *f, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++)
+		assert_int_equal(put_record(f, 1000 + i, 16 + i % 9 * 8,
+					    (uint8_t)i), 0);
+}
+
+/* The newest must be @last; the others follow without a gap. */
+static size_t check(const struct seam_ring_snapshot *shot, uint32_t last)
+{
+	struct seam_ring_header header;
+	size_t pos = 0, n = 0;
+
+	for (; seam_ring_record(&shot->span, pos, &header); n++) {
+		uint32_t i = last - (uint32_t)n;
+
+		assert_int_equal(header.type, 1000 + i);
+		assert_int_equal(header.size, 16 + i % 9 * 8);
+		for (size_t k = 8; k < header.size; k++)
+			assert_int_equal(shot->copy[pos + k], (uint8_t)i);
+		pos += header.size;
+	}
+	assert_int_equal(pos, shot->span.size[0]);
+	assert_int_equal(n, shot->n_records);
+	return n;
+}
+
+static void holds_every_record_before_the_first_wrap(void **state)
+{
+	static const uint64_t starts[] = { 0, 4096, 72, UINT64_MAX - 7,
+					   UINT64_C(1) << 32 };
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(starts); i++) {
+		struct seam_ring_snapshot shot;
+		struct fixture f;
+
+		open_fixture(&f, MODE, starts[i], false);
+		seam_ring_snapshot_init(&shot, DATA, NULL);
+		assert_int_equal(seam_ring_snapshot(&f.in, &shot), 0);
+		fill(&f, 0, 50);
+		seam_ring_snapshot(&f.in, &shot);
+		assert_int_equal(check(&shot, 49), 50);
+		assert_int_equal(shot.new_bytes, shot.span.size[0]);
+		seam_ring_snapshot_fini(&shot);
+		close_fixture(&f);
+	}
+}
+
+static void ends_at_the_record_that_is_partly_overwritten(void **state)
+{
+	struct seam_ring_snapshot shot;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, MODE, 0, false);
+	seam_ring_snapshot_init(&shot, DATA, NULL);
+	for (uint32_t n = 0; n < 500; n++) {
+		uint64_t bytes = 0;
+		uint32_t whole = 0;
+
+		fill(&f, n, 1);
+		for (uint32_t i = n + 1; i-- > 0; whole++) {
+			bytes += 16 + i % 9 * 8;
+			if (bytes > DATA)
+				break;
+		}
+		seam_ring_snapshot(&f.in, &shot);
+		assert_int_equal(check(&shot, n), whole);
+	}
+	seam_ring_snapshot_fini(&shot);
+	close_fixture(&f);
+}
+
+static void says_how_much_of_it_is_new(void **state)
+{
+	struct seam_ring_snapshot shot;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, MODE, 0, false);
+	seam_ring_snapshot_init(&shot, DATA, NULL);
+	fill(&f, 0, 20);
+	seam_ring_snapshot(&f.in, &shot);
+	seam_ring_snapshot(&f.in, &shot);
+	assert_int_equal(shot.new_bytes, 0);
+	assert_int_equal(check(&shot, 19), 20);
+	fill(&f, 20, 1);
+	seam_ring_snapshot(&f.in, &shot);
+	assert_int_equal(shot.new_bytes, 16 + 20 % 9 * 8);
+	fill(&f, 21, 500);
+	seam_ring_snapshot(&f.in, &shot);
+	assert_int_equal(shot.new_bytes, shot.span.size[0]);
+	seam_ring_snapshot_fini(&shot);
+	close_fixture(&f);
+}
+
+static void leaves_out_what_a_writer_has_reserved(void **state)
+{
+	struct seam_ring_snapshot shot;
+	struct seam_ring_writer w;
+	struct fixture f;
+	size_t n, all;
+
+	(void)state;
+	open_fixture(&f, MODE, 0, false);
+	seam_ring_snapshot_init(&shot, DATA, NULL);
+	fill(&f, 0, 200);
+	all = seam_ring_snapshot_own(&f.in, &shot);
+	seam_ring_begin(&f.out, &w, 9, 0, 1000 - 8);
+	memset(&w.ring->data[w.pos & (DATA - 1)], 0xff, 8);
+	n = seam_ring_snapshot_own(&f.in, &shot);
+	assert_in_range(n, all - 1000 - 80, all - 1000);
+	check(&shot, 199);
+	/* a reservation that cannot be leaves nothing */
+	atomic_store(&f.own->head, 12345678);
+	assert_int_equal(seam_ring_snapshot_own(&f.in, &shot), 0);
+	seam_ring_snapshot_fini(&shot);
+	close_fixture(&f);
+}
+
+static void refuses_records_while_paused_and_tells_later(void **state)
+{
+	uint8_t record[UINT16_MAX];
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	seam_ring_pause(&f.in, true);
+	assert_int_equal(put_record(&f, 9, 64, 1), -EAGAIN);
+	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_PAUSED], 1);
+	seam_ring_pause(&f.in, false);
+	assert_int_equal(put_record(&f, 9, 64, 1), 0);
+	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
+	assert_int_equal(take_record(&f, record), 9);
+	close_fixture(&f);
+}
+
+static void backward_without_overwrite_stops_when_full(void **state)
+{
+	struct seam_ring_snapshot shot;
+	struct fixture f;
+	uint32_t n = 0;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_BACKWARD, 0, false);
+	while (put_record(&f, 1000, 16, 0) == 0)
+		n++;
+	assert_int_equal(n, (DATA - 8) / 16);
+	seam_ring_snapshot_init(&shot, DATA, NULL);
+	seam_ring_snapshot(&f.in, &shot);
+	assert_int_equal(shot.n_records, n);
+	/* the reader has them: it moves the tail down to the head */
+	atomic_store(&f.control->data_tail, f.control->data_head);
+	assert_int_equal(put_record(&f, 1000, 16, 0), 0);
+	seam_ring_snapshot_fini(&shot);
+	close_fixture(&f);
+}
+
+/* The kernel as the producer: page faults of ours. */
+static int open_event(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS, .sample_period = 1,
+		.sample_type = PERF_SAMPLE_ADDR, .write_backward = 1,
+		.exclude_kernel = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1,
+			    PERF_FLAG_FD_CLOEXEC);
+}
+
+static void reads_a_ring_that_the_kernel_overwrites(void **state)
+{
+	size_t size = 400 * PAGE;
+	struct seam_ring_snapshot shot;
+	struct seam_ring_header header;
+	struct seam_ring ring;
+	int fd = open_event();
+	uint8_t *pages;
+	size_t pos = 0, i = 399;
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	assert_int_equal(seam_ring_map_overwrite(&ring, fd, DATA, NULL), 0);
+	seam_ring_snapshot_init(&shot, DATA, NULL);
+	pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(pages, size, MADV_NOHUGEPAGE);
+	for (size_t k = 0; k < 400; k++)
+		((volatile uint8_t *)pages)[k * PAGE] = 1;
+	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1), 0);
+	assert_true(seam_ring_snapshot(&ring, &shot) > DATA - 24);
+	/* Newest first.  Other faults, of a sanitizer's, may be among them. */
+	for (; seam_ring_record(&shot.span, pos, &header);
+	     pos += header.size)
+		if (word_at(shot.copy, pos + 8) == (uintptr_t)pages + i * PAGE)
+			i--;
+	assert_in_range(399 - i, DATA / 16 / 2, DATA / 16);
+	munmap(pages, size);
+	seam_ring_snapshot_fini(&shot);
+	seam_ring_fini(&ring);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(holds_every_record_before_the_first_wrap),
+		cmocka_unit_test(ends_at_the_record_that_is_partly_overwritten),
+		cmocka_unit_test(says_how_much_of_it_is_new),
+		cmocka_unit_test(leaves_out_what_a_writer_has_reserved),
+		cmocka_unit_test(refuses_records_while_paused_and_tells_later),
+		cmocka_unit_test(backward_without_overwrite_stops_when_full),
+		cmocka_unit_test(reads_a_ring_that_the_kernel_overwrites),
+	};
+
+	return cmocka_run_group_tests_name("backward", tests, NULL, NULL);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_link.c - the promises of ring/link*.h, with real programs
+ *
+ *	test_link TARGET
+ */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ring/link_client.h"
+#include "ring/link_server.h"
+
+static const char *target_program;
+
+static const struct seam_ring_shape shape = {
+	.n_slots = 16, .data_bytes = 65536, .aux_bytes = 0,
+};
+
+static void serve(struct seam_link_server *s)
+{
+	struct seam_err err;
+
+	if (seam_link_server_open(s, &shape, &err)) {
+		seam_err_print(stderr, "test_link", &err);
+		fail();
+	}
+}
+
+static pid_t start(const struct seam_link_server *s, const char *n,
+		   const char *how, int stdin_fd)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (stdin_fd >= 0)
+		dup2(stdin_fd, 0);
+	execl(target_program, "target", s->address, n, how, (char *)NULL);
+	_exit(127);
+}
+
+/* One step of the loop of a recorder. */
+static void step(struct seam_link_server *s)
+{
+	struct pollfd p[] = {
+		{ .fd = s->epoll_fd, .events = POLLIN },
+		{ .fd = s->bell_fd, .events = POLLIN },
+	};
+
+	poll(p, 2, 10);
+	seam_link_server_step(s);
+}
+
+struct sums {
+	uint64_t n, sum;
+	uint32_t owners[64];
+	size_t n_owners;
+};
+
+static void drain(struct seam_tenant *tenant, struct sums *sums)
+{
+	static uint8_t record[UINT16_MAX];
+	struct seam_ring_header header;
+	struct seam_ring_span span;
+	size_t pos = 0;
+
+	seam_ring_peek(&tenant->ring, &span);
+	for (; seam_ring_copy(&span, pos, &header, record);
+	     pos += header.size) {
+		sums->n++;
+		sums->sum += word_at(record, 8);
+	}
+	seam_ring_advance(&tenant->ring, &span);
+}
+
+/* Drain all of target 0 until it is over. */
+static void record(struct seam_link_server *s, struct sums *sums)
+{
+	memset(sums, 0, sizeof(*sums));
+	for (;;) {
+		struct seam_tenants *t;
+
+		step(s);
+		if (s->n_targets == 0)
+			continue;
+		t = &s->targets[0]->tenants;
+		if (!s->targets[0]->has_met)
+			continue;
+		for (uint32_t i = 0; i < t->n_present; i++) {
+			struct seam_tenant *tenant = &t->items[i];
+			bool ending = tenant->is_ending;
+
+			if (!tenant->word)
+				continue;
+			drain(tenant, sums);
+			if (!ending)
+				continue;
+			sums->owners[sums->n_owners++ % 64] = tenant->tid;
+			seam_tenants_release(t, i);
+		}
+		if (seam_link_target_is_over(s->targets[0]))
+			return;
+	}
+}
+
+static void delivers_all_records_of_a_program(void **state)
+{
+	struct seam_link_server s;
+	struct sums sums;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	serve(&s);
+	pid = start(&s, "1000", "leave", -1);
+	record(&s, &sums);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(sums.n, 1000);
+	assert_int_equal(sums.sum, 1000 * 999 / 2);
+	assert_int_equal(s.targets[0]->pid, pid);
+	assert_int_equal(s.targets[0]->uid, geteuid());
+	assert_string_equal(s.targets[0]->name, "target");
+	assert_true(s.targets[0]->said_bye);
+	assert_int_equal(s.targets[0]->bye.n_unclaimed, 0);
+	seam_link_server_close(&s);
+}
+
+static void follows_a_child_that_closed_every_descriptor(void **state)
+{
+	struct seam_link_server s;
+	struct sums sums;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	serve(&s);
+	pid = start(&s, "1000", "fork", -1);
+	record(&s, &sums);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	/* the child may still have been about to claim when all was over */
+	for (int i = 0; i < 500 && sums.n < 2000; i++) {
+		struct sums more;
+
+		record(&s, &more);
+		sums.n += more.n;
+		sums.sum += more.sum;
+	}
+	assert_int_equal(sums.n, 2000);
+	assert_int_equal(sums.sum, 2000 * 1999 / 2);
+	seam_link_server_close(&s);
+}
+
+static void delivers_what_a_killed_program_left(void **state)
+{
+	struct seam_link_server s;
+	struct sums sums;
+	pid_t pid;
+
+	(void)state;
+	serve(&s);
+	pid = start(&s, "777", "kill", -1);
+	waitpid(pid, NULL, WNOHANG);
+	/* it waits for the welcome, so we must speak first */
+	record(&s, &sums);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(sums.n, 777);
+	assert_false(s.targets[0]->said_bye);
+	seam_link_server_close(&s);
+}
+
+static void lets_go_of_a_program_that_became_another(void **state)
+{
+	struct seam_link_server s;
+	struct sums sums;
+	int pipes[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	serve(&s);
+	pid = start(&s, "10", "exec", pipes[0]);
+	record(&s, &sums);	/* ends while cat still runs */
+	assert_int_equal(sums.n, 10);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	close(pipes[1]);
+	waitpid(pid, NULL, 0);
+	close(pipes[0]);
+	seam_link_server_close(&s);
+}
+
+static void listens_in_a_folder_of_its_own(void **state)
+{
+	struct seam_link_server s;
+	char folder[SEAM_LINK_ADDRESS_BYTES];
+	struct stat st;
+
+	(void)state;
+	serve(&s);
+	assert_int_equal(s.address[0], '/');
+	snprintf(folder, sizeof(folder), "%s", s.address);
+	*strrchr(folder, '/') = '\0';
+	assert_int_equal(lstat(folder, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	seam_link_server_close(&s);
+	assert_int_equal(access(folder, F_OK), 0);
+}
+
+static void takes_an_abstract_name_where_the_path_is_too_long(void **state)
+{
+	char run[] = "/tmp/seam-test-XXXXXX", longest[200];
+	struct seam_link_server s;
+	struct sockaddr_un at;
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(run));
+	snprintf(longest, sizeof(longest), "%s/%0100d", run, 0);
+	assert_int_equal(mkdir(longest, 0700), 0);
+	setenv("XDG_RUNTIME_DIR", longest, 1);
+	serve(&s);	/* falls back to /tmp, or to a name */
+	assert_int_equal(strncmp(s.address, longest, strlen(longest)) != 0, 1);
+	seam_link_server_close(&s);
+	/* a folder that is not ours alone is not used */
+	setenv("XDG_RUNTIME_DIR", run, 1);
+	snprintf(longest, sizeof(longest), "%s/seam-%u", run, geteuid());
+	assert_int_equal(mkdir(longest, 0755), 0);
+	assert_int_equal(chmod(longest, 0755), 0);
+	serve(&s);
+	assert_int_equal(strncmp(s.address, run, strlen(run)) != 0, 1);
+	seam_link_server_close(&s);
+	assert_int_equal(stat(longest, &st), 0);
+	rmdir(longest);
+	snprintf(longest, sizeof(longest), "%s/%0100d", run, 0);
+	rmdir(longest);
+	rmdir(run);
+	unsetenv("XDG_RUNTIME_DIR");
+
+	assert_int_equal(seam_link_sockaddr("", &at), -ENAMETOOLONG);
+	snprintf(longest, sizeof(longest), "/%0107d", 0);
+	assert_int_equal(seam_link_sockaddr(longest, &at), -ENAMETOOLONG);
+	snprintf(longest, sizeof(longest), "@%0106d", 0);
+	assert_int_equal(seam_link_sockaddr(longest, &at), 2 + 107);
+	assert_int_equal(at.sun_path[0], 0);
+}
+
+/* Connect as a stranger would. */
+static int connect_raw(const struct seam_link_server *s)
+{
+	struct sockaddr_un to;
+	int size = seam_link_sockaddr(s->address, &to);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&to,
+				 (socklen_t)size), 0);
+	return fd;
+}
+
+static uint64_t random_number(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return *seed >> 40;
+}
+
+static size_t count_fds(void)
+{
+	size_t n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void a_hostile_peer_costs_only_itself(void **state)
+{
+	struct seam_link_welcome body = { 0 };
+	uint8_t bytes[4096] = { 0 };
+	struct seam_link_server s;
+	int fds[SEAM_LINK_MOST_FDS] = { 0, 1, 2, 0 };
+	size_t n_fds;
+	uint64_t seed = 1;
+
+	(void)state;
+	serve(&s);
+	n_fds = count_fds();
+	for (int i = 0; i < 300; i++) {
+		int fd = connect_raw(&s);
+
+		for (int k = 0; k < 3; k++) {
+			size_t n = random_number(&seed) %
+				   (i % 2 ? 40 : sizeof(bytes));
+
+			for (size_t b = 0; b < n; b++)
+				bytes[b] = (uint8_t)random_number(&seed);
+			/* half of them begin well */
+			if (i % 4 < 2 && n >= 8)
+				memcpy(bytes, "seam\1\0\1\0", 8);
+			send(fd, bytes, n, MSG_NOSIGNAL);
+			seam_link_send(fd, SEAM_LINK_WELCOME, &body, fds,
+				       SEAM_LINK_MOST_FDS, 0);
+		}
+		seam_link_server_step(&s);
+		seam_link_server_step(&s);
+		close(fd);
+	}
+	while (s.n_targets > 0) {
+		seam_link_server_step(&s);
+		for (size_t i = s.n_targets; i-- > 0;)
+			if (s.targets[i]->has_met && s.targets[i]->socket < 0)
+				seam_link_server_forget(&s, i);
+	}
+	assert_int_equal(count_fds(), n_fds);
+	assert_true(s.n_refused > 100);
+	seam_link_server_close(&s);
+}
+
+static void hears_a_second_hello_as_an_offence(void **state)
+{
+	struct seam_link_hello hello = { .name = "twice" };
+	struct seam_link_server s;
+	struct seam_link_message m;
+	int fd;
+
+	(void)state;
+	serve(&s);
+	fd = connect_raw(&s);
+	assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello, NULL, 0,
+					0), 0);
+	seam_link_server_step(&s);
+	seam_link_server_step(&s);
+	assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
+	assert_int_equal(m.head.kind, SEAM_LINK_WELCOME);
+	assert_int_equal(m.n_fds, 2);
+	seam_link_drop_fds(&m);
+	seam_link_send(fd, SEAM_LINK_HELLO, &hello, NULL, 0, 0);
+	seam_link_server_step(&s);
+	assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
+	assert_int_equal(m.head.kind, SEAM_LINK_REFUSED);
+	assert_int_equal(seam_link_receive(fd, &m, 1000), 0);
+	assert_int_equal(s.targets[0]->socket, -1);
+	close(fd);
+	seam_link_server_close(&s);
+}
+
+static void gives_up_on_a_recorder_that_does_not_answer(void **state)
+{
+	struct seam_link_client c;
+	struct seam_link_server s;
+
+	(void)state;
+	serve(&s);	/* and never steps */
+	assert_int_equal(seam_link_client_meet(&c, s.address, "x", 20, NULL),
+			 -ETIMEDOUT);
+	seam_link_client_fini(&c);
+	seam_link_server_close(&s);
+	assert_true(seam_link_client_meet(&c, "/nowhere/at/all", "x", 20,
+					  NULL) < 0);
+	seam_link_client_fini(&c);
+	assert_true(seam_link_client_meet(&c, "", "x", 20, NULL) < 0);
+	seam_link_client_fini(&c);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(delivers_all_records_of_a_program),
+		cmocka_unit_test(follows_a_child_that_closed_every_descriptor),
+		cmocka_unit_test(delivers_what_a_killed_program_left),
+		cmocka_unit_test(lets_go_of_a_program_that_became_another),
+		cmocka_unit_test(listens_in_a_folder_of_its_own),
+		cmocka_unit_test(
+			takes_an_abstract_name_where_the_path_is_too_long),
+		cmocka_unit_test(a_hostile_peer_costs_only_itself),
+		cmocka_unit_test(hears_a_second_hello_as_an_offence),
+		cmocka_unit_test(gives_up_on_a_recorder_that_does_not_answer),
+	};
+
+	if (argc != 2)
+		return 2;
+	target_program = argv[1];
+	unsetenv("XDG_RUNTIME_DIR");
+	return cmocka_run_group_tests_name("link", tests, NULL, NULL);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* test_memory.c - the promises of ring/memory.h, tenants.h and stamp.h */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ring/proof.h"
+#include "ring/stamp.h"
+#include "ring/tenants.h"
+
+static const struct seam_ring_shape shape = {
+	.n_slots = 6, .data_bytes = DATA, .aux_bytes = AREA,
+	.aux_free_running = 1,
+};
+
+struct house {
+	struct seam_ring_memory memory;
+	struct seam_tenants tenants;
+	int fd;
+};
+
+static void build(struct house *h, uint32_t n_free)
+{
+	h->fd = seam_ring_memory_create(&h->memory, &shape, NULL);
+	assert_true(h->fd >= 0);
+	assert_int_equal(seam_tenants_init(&h->tenants, &h->memory, h->fd,
+					   NULL), 0);
+	assert_int_equal(seam_tenants_prepare(&h->tenants, n_free, NULL), 0);
+}
+
+static void tear_down(struct house *h)
+{
+	seam_tenants_fini(&h->tenants);
+	seam_ring_memory_fini(&h->memory);
+	close(h->fd);
+}
+
+static uint32_t my_tid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+/* Take what is there; the number of records of @type. */
+static size_t drain(struct seam_tenant *tenant, uint32_t type)
+{
+	static uint8_t record[UINT16_MAX];
+	struct seam_ring_header header;
+	struct seam_ring_span span;
+	size_t n = 0, pos = 0;
+
+	seam_ring_peek(&tenant->ring, &span);
+	for (; seam_ring_copy(&span, pos, &header, record);
+	     pos += header.size)
+		n += header.type == type;
+	seam_ring_advance(&tenant->ring, &span);
+	return n;
+}
+
+static void takes_only_shapes_that_it_can_hold(void **state)
+{
+	static const struct seam_ring_shape bad[] = {
+		{ .n_slots = 0, .data_bytes = DATA },
+		{ .n_slots = SEAM_RING_MOST_SLOTS + 1, .data_bytes = DATA },
+		{ .n_slots = 1, .data_bytes = 0 },
+		{ .n_slots = 1, .data_bytes = 2048 },
+		{ .n_slots = 1, .data_bytes = 3 * 4096 },
+		{ .n_slots = 1, .data_bytes = UINT64_C(1) << 31 },
+		{ .n_slots = 1, .data_bytes = DATA, .aux_bytes = 8 },
+		{ .n_slots = 1, .data_bytes = DATA, .mode = 4 },
+		{ .n_slots = 1, .data_bytes = DATA, .watermark = DATA },
+		{ .n_slots = 1, .data_bytes = DATA, .aux_free_running = 2 },
+	};
+	struct seam_ring_memory m;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
+		assert_int_equal(seam_ring_memory_create(&m, &bad[i], NULL),
+				 -EINVAL);
+		assert_int_equal(seam_ring_memory_map(&m, 0, &bad[i], NULL),
+				 -EBADMSG);
+		seam_ring_memory_fini(&m);
+	}
+}
+
+static void maps_nothing_that_could_shrink_under_it(void **state)
+{
+	uint64_t bytes = seam_ring_shape_bytes(&shape);
+	const struct seam_ring_memory_head head = {
+		.magic = SEAM_RING_MEMORY_MAGIC,
+		.version = SEAM_RING_MEMORY_VERSION,
+	};
+	struct seam_ring_shape other = shape;
+	struct seam_ring_memory m;
+	struct house h;
+	int fd = memfd_create("test", MFD_ALLOW_SEALING);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
+			 -EBADMSG);
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL), 0);
+	m.head->magic = 0;
+	seam_ring_memory_fini(&m);
+	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
+			 -EBADMSG);
+	close(fd);
+	fd = open("/dev/zero", O_RDWR);
+	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
+			 -EBADMSG);
+	close(fd);
+	build(&h, 1);
+	other.n_slots++;
+	assert_int_equal(seam_ring_memory_map(&m, h.fd, &other, NULL),
+			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_map(&m, h.fd, &shape, NULL), 0);
+	assert_int_equal(ftruncate(h.fd, 0), -1);
+	assert_int_equal(ftruncate(h.fd, (off_t)bytes * 2), -1);
+	seam_ring_memory_fini(&m);
+	tear_down(&h);
+}
+
+static void gives_each_claim_a_ring_of_its_own(void **state)
+{
+	struct seam_ring_claim claims[7];
+	struct house h;
+
+	(void)state;
+	build(&h, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
+							&claims[i]), 0);
+		assert_int_equal(claims[i].slot, i);
+	}
+	/* none is ready, though there could be more */
+	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
+						&claims[3]), -ENOSPC);
+	assert_int_equal(h.memory.head->n_unclaimed, 1);
+	assert_int_equal(seam_tenants_look(&h.tenants), 3);
+	assert_int_equal(seam_tenants_look(&h.tenants), 0);
+	assert_int_equal(seam_tenants_prepare(&h.tenants, 10, NULL), 0);
+	for (uint32_t i = 3; i < 6; i++)
+		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
+							&claims[i]), 0);
+	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
+						&claims[6]), -ENOSPC);
+	seam_tenants_look(&h.tenants);
+	for (uint32_t i = 0; i < 6; i++) {
+		seam_ring_write(&claims[i].ring, 100 + i, 0, "", 1);
+		assert_int_equal(drain(&h.tenants.items[i], 100 + i), 1);
+	}
+	seam_ring_memory_lose(&h.memory);
+	assert_int_equal(h.memory.head->n_lost, 1);
+	tear_down(&h);
+}
+
+static void frees_a_closed_ring_when_it_is_drained(void **state)
+{
+	struct seam_ring_claim claim, next;
+	struct seam_ring_aux_chunk chunk;
+	struct seam_ring_aux_snapshot shot;
+	struct seam_tenant_counts counts;
+	struct seam_tenant *tenant;
+	struct house h;
+
+	(void)state;
+	build(&h, 1);
+	tenant = &h.tenants.items[0];
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	for (int i = 0; i < 1000; i++)
+		seam_ring_write(&claim.ring, 9, 0, "", 1);
+	seam_ring_aux_begin(&claim.aux, &chunk);
+	seam_ring_aux_put(&chunk, "secret", 6);
+	seam_ring_aux_end(&chunk, 0);
+	seam_ring_memory_close(&h.memory, &claim);
+	assert_int_equal(seam_tenants_look(&h.tenants), 1);
+	assert_true(tenant->is_ending);
+	assert_false(tenant->is_orphan);
+	seam_tenants_counts(&h.tenants, 0, &counts);
+	assert_int_equal(counts.n_begun, drain(tenant, 9));
+	assert_int_equal(counts.n_begun +
+			 counts.n_lost[SEAM_RING_LOST_FULL], 1000);
+	seam_ring_aux_snapshot_init(&shot, &tenant->aux, NULL);
+	assert_int_equal(seam_ring_aux_snapshot_own(&tenant->aux, &shot), 6);
+	seam_tenants_release(&h.tenants, 0);
+	assert_int_equal(seam_tenants_look(&h.tenants), 0);
+
+	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next),
+			 0);
+	assert_true(next.word != claim.word);
+	seam_ring_memory_close(&h.memory, &claim);	/* too late */
+	seam_ring_write(&next.ring, 10, 0, "", 1);
+	seam_tenants_look(&h.tenants);
+	assert_false(tenant->is_ending);
+	seam_tenants_counts(&h.tenants, 0, &counts);
+	assert_int_equal(counts.n_begun, 1);
+	assert_int_equal(counts.n_lost[SEAM_RING_LOST_FULL], 0);
+	assert_int_equal(drain(tenant, 10), 1);
+	assert_int_equal(seam_ring_aux_snapshot_own(&tenant->aux, &shot), 0);
+	seam_ring_aux_snapshot_fini(&shot);
+	tear_down(&h);
+}
+
+/* A child that claims a ring, writes a record, and waits. */
+static pid_t start_child(struct house *h)
+{
+	struct seam_ring_claim claim;
+	int pipes[2];
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (seam_ring_memory_claim(&h->memory, my_tid(), &claim) ||
+		    seam_ring_write(&claim.ring, 9, 0, "", 1) ||
+		    write(pipes[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(pipes[0], &c, 1), 1);
+	close(pipes[0]);
+	close(pipes[1]);
+	return pid;
+}
+
+static void drains_what_a_killed_child_has_left(void **state)
+{
+	struct seam_tenant *tenant;
+	struct house h;
+	pid_t pid;
+
+	(void)state;
+	build(&h, 2);
+	tenant = &h.tenants.items[0];
+	pid = start_child(&h);
+	assert_int_equal(seam_tenants_look(&h.tenants), 1);
+	assert_int_equal(tenant->proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(tenant->pid, pid);
+	assert_int_equal(tenant->tid, pid);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
+	assert_true(tenant->is_orphan);
+	assert_int_equal(drain(tenant, 9), 1);
+	seam_tenants_release(&h.tenants, 0);
+	assert_int_equal(seam_tenants_prepare(&h.tenants, 2, NULL), 0);
+	assert_int_equal(h.tenants.n_present, 2);
+	tear_down(&h);
+}
+
+static void believes_only_threads_that_have_the_memory(void **state)
+{
+	struct seam_ring_claim claim;
+	struct house h;
+	pid_t dead = fork();
+
+	(void)state;
+	if (dead == 0)
+		_exit(0);
+	waitpid(dead, NULL, 0);
+	build(&h, 4);
+	seam_ring_memory_claim(&h.memory, (uint32_t)getppid(), &claim);
+	seam_ring_memory_claim(&h.memory, (uint32_t)dead, &claim);
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	seam_tenants_look(&h.tenants);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_FORGED);
+	assert_int_equal(h.tenants.items[0].pid, 0);
+	assert_true(h.tenants.items[0].is_ending);
+	assert_int_equal(h.tenants.items[1].proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(h.tenants.items[1].pid, 0);
+	assert_int_equal(h.tenants.items[2].proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(h.tenants.items[2].pid, getpid());
+
+	assert_int_equal(seam_thread_has_mapped(my_tid(), h.tenants.device,
+						h.tenants.inode), 1);
+	assert_int_equal(seam_thread_has_mapped(my_tid(), h.tenants.device,
+						h.tenants.inode + 1000000), 0);
+	assert_int_equal(seam_thread_has_mapped(my_tid(),
+						h.tenants.device + 1,
+						h.tenants.inode), 0);
+	assert_int_equal(seam_thread_has_mapped((uint32_t)dead,
+						h.tenants.device,
+						h.tenants.inode), -ENOENT);
+	tear_down(&h);
+}
+
+static void a_thread_id_that_is_used_again_is_another_thread(void **state)
+{
+	struct seam_ring_claim claim;
+	struct house h;
+
+	(void)state;
+	build(&h, 1);
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	seam_tenants_look(&h.tenants);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	h.tenants.items[0].start_time--;	/* as the first one's was */
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	assert_true(h.tenants.items[0].is_orphan);
+	tear_down(&h);
+}
+
+/* Claims a ring when the process's first thread is gone. */
+static void *claim_late(void *arg)
+{
+	struct house *h = arg;
+	struct seam_ring_claim claim;
+
+	/* In proc(5) a first thread that has ended is a zombie. */
+	while (seam_thread_has_mapped((uint32_t)getpid(), h->tenants.device,
+				      h->tenants.inode) == 1)
+		usleep(100);
+	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void believes_a_thread_that_outlived_the_first(void **state)
+{
+	struct house h;
+	pthread_t thread;
+	pid_t pid;
+
+	(void)state;
+	build(&h, 1);
+	pid = fork();
+	if (pid == 0) {
+		pthread_create(&thread, NULL, claim_late, &h);
+		syscall(SYS_exit, 0);	/* this thread alone */
+	}
+	while (seam_tenants_look(&h.tenants) == 0)
+		usleep(100);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(h.tenants.items[0].pid, pid);
+	assert_true(h.tenants.items[0].tid != (uint32_t)pid);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	tear_down(&h);
+}
+
+static void a_tenant_never_becomes_another(void **state)
+{
+	struct seam_ring_claim claim;
+	struct house h;
+
+	(void)state;
+	build(&h, 1);
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	seam_tenants_look(&h.tenants);
+	atomic_store(&h.memory.slots[0].word,
+		     seam_ring_word(SEAM_RING_CLAIMED, 0, 1));
+	assert_int_equal(seam_tenants_look(&h.tenants), 1);
+	assert_true(h.tenants.items[0].is_ending);
+	assert_int_equal(h.tenants.items[0].tid, my_tid());
+	tear_down(&h);
+}
+
+static void stamps_the_owner_on_each_record(void **state)
+{
+	const struct seam_ring_stamp stamp = {
+		.pid = 11, .tid = 12, .sample_at = 24, .trailer_bytes = 16,
+		.trailer_at = 8,
+	};
+	static const struct {
+		uint32_t type, size;
+		int at;			/* of the stamp; 0: refused */
+	} cases[] = {
+		{ PERF_RECORD_SAMPLE, 32, 24 }, { PERF_RECORD_SAMPLE, 24, 0 },
+		{ PERF_RECORD_SAMPLE, 8, 0 }, { PERF_RECORD_LOST, 40, 32 },
+		{ PERF_RECORD_LOST, 24, 0 }, { PERF_RECORD_LOST, 48, 0 },
+		{ PERF_RECORD_AUX, 48, 40 }, { PERF_RECORD_MMAP2, 120, 0 },
+		{ PERF_RECORD_LOST_SAMPLES, 32, 24 }, { 0, 64, 0 },
+		{ PERF_RECORD_COMM, 40, 0 }, { PERF_RECORD_EXIT, 48, 0 },
+		{ 68, 8, 0 }, { UINT32_MAX, 64, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		struct seam_ring_header header = {
+			.type = cases[i].type,
+			.size = (uint16_t)cases[i].size,
+		};
+		uint8_t *bytes = calloc(1, cases[i].size);
+		uint32_t who[2];
+
+		assert_int_equal(seam_ring_stamp(bytes, &header, &stamp),
+				 cases[i].at > 0);
+		if (cases[i].at) {
+			memcpy(who, bytes + cases[i].at, sizeof(who));
+			assert_int_equal(who[0], 11);
+			assert_int_equal(who[1], 12);
+		}
+		free(bytes);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_only_shapes_that_it_can_hold),
+		cmocka_unit_test(maps_nothing_that_could_shrink_under_it),
+		cmocka_unit_test(gives_each_claim_a_ring_of_its_own),
+		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
+		cmocka_unit_test(drains_what_a_killed_child_has_left),
+		cmocka_unit_test(believes_only_threads_that_have_the_memory),
+		cmocka_unit_test(
+			a_thread_id_that_is_used_again_is_another_thread),
+		cmocka_unit_test(believes_a_thread_that_outlived_the_first),
+		cmocka_unit_test(a_tenant_never_becomes_another),
+		cmocka_unit_test(stamps_the_owner_on_each_record),
+	};
+
+	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

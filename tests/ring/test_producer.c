@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* test_producer.c - the promises of ring/producer.h and ring/bell.h */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static uint8_t record[UINT16_MAX];
+
+static void pads_a_payload_with_zeros(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	memset(f.memory + PAGE, 0xff, DATA);
+	for (size_t n = 0; n < 40; n++) {
+		uint8_t bytes[40];
+
+		memset(bytes, 7, sizeof(bytes));
+		assert_int_equal(seam_ring_write(&f.out, 9, 3, bytes, n), 0);
+		assert_int_equal(take_record(&f, record), 9);
+		assert_int_equal(record[4], 3);
+		assert_int_equal(record[6], (8 + n + 7) / 8 * 8);
+		for (size_t i = 8; i < record[6]; i++)
+			assert_int_equal(record[i], i < 8 + n ? 7 : 0);
+	}
+	close_fixture(&f);
+}
+
+static void puts_in_pieces_of_any_size(void **state)
+{
+	struct seam_ring_writer w;
+	struct fixture f;
+	uint8_t bytes[100];
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, DATA - 40, false);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7);
+	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 100), 0);
+	for (size_t i = 0, n = 1; i < 100; i += n, n++)
+		seam_ring_put(&w, bytes + i, n < 100 - i ? n : 100 - i);
+	seam_ring_put(&w, bytes, 100);		/* more than there is room */
+	seam_ring_end(&w);
+	assert_int_equal(take_record(&f, record), 9);
+	assert_memory_equal(record + 8, bytes, 100);
+	assert_int_equal(record[108], 0);
+	close_fixture(&f);
+}
+
+static void refuses_when_full_and_says_so_when_there_is_room(void **state)
+{
+	struct fixture f;
+	int n = 0, lost;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	f.out.id = 77;
+	while (put_record(&f, 9, 64, 1) == 0)
+		n++;
+	/* 8 bytes are left free, as the kernel does. */
+	assert_int_equal(n, (DATA - 8) / 64);
+	for (lost = 1; lost < 5; lost++)
+		assert_int_equal(put_record(&f, 9, 64, 1), -ENOBUFS);
+	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_FULL], lost);
+	assert_int_equal(take_record(&f, record), 9);
+	/* room for the record, but not for the one that goes before it */
+	assert_int_equal(put_record(&f, 9, 104, 2), -ENOBUFS);
+	assert_int_equal(put_record(&f, 9, 96, 2), 0);
+	for (int i = 0; i < n - 1; i++)
+		assert_int_equal(take_record(&f, record), 9);
+	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
+	assert_int_equal(word_at(record, 8), 77);
+	assert_int_equal(word_at(record, 16), lost + 1);
+	assert_int_equal(take_record(&f, record), 9);
+	assert_int_equal(record[8], 2);
+	assert_int_equal(f.own->n_begun, n + 1);
+	assert_int_equal(f.own->n_lost_untold, 0);
+	close_fixture(&f);
+}
+
+static void counts_what_is_too_big_as_such(void **state)
+{
+	struct seam_ring_writer w;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	assert_int_equal(put_record(&f, 9, DATA, 1), -EMSGSIZE);
+	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 65528), -EMSGSIZE);
+	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, SIZE_MAX),
+			 -EMSGSIZE);
+	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_BIG], 3);
+	/* the largest that ever fits does so behind a LOST record */
+	assert_int_equal(put_record(&f, 9, DATA - 32, 1), 0);
+	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
+	assert_int_equal(word_at(record, 16), 3);
+	close_fixture(&f);
+}
+
+static void shows_nested_records_when_the_outermost_ends(void **state)
+{
+	struct seam_ring_writer w[SEAM_RING_MOST_NESTED], more;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	for (uint32_t i = 0; i < SEAM_RING_MOST_NESTED; i++)
+		assert_int_equal(seam_ring_begin(&f.out, &w[i], 100 + i, 0,
+						 8), 0);
+	assert_int_equal(seam_ring_begin(&f.out, &more, 9, 0, 8), -EBUSY);
+	for (uint32_t i = SEAM_RING_MOST_NESTED; i-- > 0;) {
+		assert_int_equal(take_record(&f, record), 0);
+		seam_ring_end(&w[i]);
+	}
+	for (uint32_t i = 0; i < SEAM_RING_MOST_NESTED; i++)
+		assert_int_equal(take_record(&f, record), 100 + i);
+	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_NESTED], 1);
+	close_fixture(&f);
+}
+
+static void publishes_for_those_inside_a_writer_that_failed(void **state)
+{
+	struct seam_ring_writer w;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, DATA / 2), 0);
+	assert_int_equal(put_record(&f, 9, DATA / 2, 0), -ENOBUFS);
+	assert_int_equal(take_record(&f, record), 0);
+	seam_ring_end(&w);
+	assert_int_equal(take_record(&f, record), 9);
+	assert_int_equal(f.own->nest, 0);
+	close_fixture(&f);
+}
+
+static void a_tail_that_cannot_be_makes_it_full(void **state)
+{
+	static const uint64_t tails[] = { 8, DATA, 1 << 30,
+					  UINT64_C(1) << 63, (uint64_t)-DATA };
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tails); i++) {
+		struct fixture f;
+
+		open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+		atomic_store(&f.control->data_tail, tails[i]);
+		assert_int_equal(put_record(&f, 9, 64, 1), -ENOBUFS);
+		close_fixture(&f);
+	}
+}
+
+static void forgets_a_writer_that_was_left(void **state)
+{
+	struct seam_ring_writer w;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	put_record(&f, 8, 64, 1);
+	seam_ring_begin(&f.out, &w, 9, 0, 100);
+	put_record(&f, 10, 64, 1);
+	seam_ring_recover(&f.out);
+	put_record(&f, 11, 64, 1);
+	assert_int_equal(take_record(&f, record), 8);
+	assert_int_equal(take_record(&f, record), 11);
+	assert_int_equal(take_record(&f, record), 0);
+	close_fixture(&f);
+}
+
+static void give_trailer(void *context, uint64_t *words)
+{
+	words[0] = ++*(uint64_t *)context;
+	words[1] = 42;
+}
+
+static void ends_its_own_records_in_the_trailer(void **state)
+{
+	uint64_t n = 0;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	f.out.trailer = give_trailer;
+	f.out.context = &n;
+	f.out.n_trailer = 2;
+	put_record(&f, 9, DATA, 1);
+	put_record(&f, 9, 16, 1);
+	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
+	assert_int_equal(record[6], 8 + 4 * 8);
+	assert_int_equal(word_at(record, 24), 1);
+	assert_int_equal(word_at(record, 32), 42);
+	close_fixture(&f);
+}
+
+static uint64_t read_bell(int fd)
+{
+	uint64_t n = 0;
+
+	return read(fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
+}
+
+static void rings_once_for_each_watermark(void **state)
+{
+	static const enum seam_ring_mode modes[] = {
+		SEAM_RING_FORWARD, SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
+	};
+	int fd = eventfd(0, EFD_NONBLOCK);
+	struct seam_ring_bell bell;
+
+	(void)state;
+	seam_ring_bell_init(&bell, fd);
+	for (size_t m = 0; m < SEAM_ARRAY_SIZE(modes); m++) {
+		struct fixture f;
+
+		open_fixture(&f, modes[m], 0, false);
+		f.out.bell = &bell;
+		f.out.watermark = 128;
+		for (int i = 1; i <= 30; i++) {
+			errno = 4711;
+			put_record(&f, 9, 64, 1);
+			assert_int_equal(errno, 4711);
+			assert_int_equal(read_bell(fd), i % 3 == 0);
+		}
+		assert_int_equal(f.own->n_bells, 10);
+		close_fixture(&f);
+	}
+	close(fd);
+}
+
+static void never_rings_a_file_that_took_the_bells_place(void **state)
+{
+	int fd = eventfd(0, EFD_NONBLOCK), pipes[2];
+	struct seam_ring_bell bell;
+
+	(void)state;
+	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
+	seam_ring_bell_init(&bell, fd);
+	assert_true(seam_ring_bell_ring(&bell));
+	dup2(pipes[1], fd);
+	assert_false(seam_ring_bell_ring(&bell));
+	assert_int_equal(read_bell(pipes[0]), 0);
+	close(fd);
+	errno = 5;
+	assert_false(seam_ring_bell_ring(&bell));
+	assert_int_equal(errno, 5);
+	close(pipes[0]);
+	close(pipes[1]);
+	seam_ring_bell_init(&bell, -1);
+	assert_false(seam_ring_bell_ring(&bell));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pads_a_payload_with_zeros),
+		cmocka_unit_test(puts_in_pieces_of_any_size),
+		cmocka_unit_test(
+			refuses_when_full_and_says_so_when_there_is_room),
+		cmocka_unit_test(counts_what_is_too_big_as_such),
+		cmocka_unit_test(shows_nested_records_when_the_outermost_ends),
+		cmocka_unit_test(
+			publishes_for_those_inside_a_writer_that_failed),
+		cmocka_unit_test(a_tail_that_cannot_be_makes_it_full),
+		cmocka_unit_test(forgets_a_writer_that_was_left),
+		cmocka_unit_test(ends_its_own_records_in_the_trailer),
+		cmocka_unit_test(rings_once_for_each_watermark),
+		cmocka_unit_test(never_rings_a_file_that_took_the_bells_place),
+	};
+
+	return cmocka_run_group_tests_name("producer", tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* test_code_map.c - the map answers as a replay of all that happened does */
+#include "symbol/code_map.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N_BYTES = 48, N_RANGES = 40, N_EVENTS = 60 };
+
+struct event {
+	uint32_t range;
+	uint64_t time;
+	bool is_removed;
+};
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
+/* The slow way: an owner for each byte, all events up to @time. */
+static uint32_t replay(const struct seam_code_range *ranges,
+		       const struct event *events, size_t n, uint64_t addr,
+		       uint64_t time)
+{
+	uint32_t owner[N_BYTES];
+
+	memset(owner, 0xff, sizeof(owner));
+	for (size_t i = 0; i < n && events[i].time <= time; i++) {
+		const struct seam_code_range *r = &ranges[events[i].range];
+
+		for (uint64_t a = r->start_addr; a < r->end_addr; a++) {
+			if (!events[i].is_removed)
+				owner[a] = events[i].range;
+			else if (owner[a] == events[i].range)
+				owner[a] = SEAM_NONE;	/* for good */
+		}
+	}
+	if (addr >= N_BYTES || owner[addr] == SEAM_NONE ||
+	    owner[ranges[owner[addr]].start_addr] != owner[addr])
+		return SEAM_NONE;
+	return owner[addr];
+}
+
+static void random_programs_agree_with_a_replay(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed <= 60; seed++) {
+		struct seam_code_range ranges[N_RANGES];
+		struct event events[N_EVENTS];
+		struct seam_code_map map;
+		uint32_t random = seed;
+		uint64_t time = 0;
+
+		for (size_t i = 0; i < N_RANGES; i++) {
+			ranges[i].start_addr = next_random(&random) % N_BYTES;
+			ranges[i].end_addr = ranges[i].start_addr +
+				next_random(&random) % (1 + seed % 30);
+			if (ranges[i].end_addr > N_BYTES)
+				ranges[i].end_addr = N_BYTES;
+		}
+		assert_int_equal(seam_code_map_init(&map, ranges, N_RANGES), 0);
+		for (size_t i = 0; i < N_EVENTS; i++) {
+			time += next_random(&random) % 3;
+			events[i] = (struct event) {
+				.range = next_random(&random) % N_RANGES,
+				.time = time,
+				.is_removed = next_random(&random) % 4 == 0,
+			};
+			assert_int_equal((events[i].is_removed ?
+					  seam_code_map_remove :
+					  seam_code_map_place)(
+					&map, events[i].range, time), 0);
+		}
+		assert_int_equal(seam_code_map_seal(&map), 0);
+		for (uint64_t t = 0; t <= time + 1; t++)
+			for (uint64_t a = 0; a < N_BYTES + 2; a++)
+				assert_int_equal(
+					seam_code_map_find(&map, a, t),
+					replay(ranges, events, N_EVENTS, a, t));
+		seam_code_map_fini(&map);
+	}
+}
+
+static void a_map_of_nothing_finds_nothing(void **state)
+{
+	struct seam_code_range empty = { 5, 5 };
+	struct seam_code_map map;
+
+	(void)state;
+	assert_int_equal(seam_code_map_init(&map, NULL, 0), 0);
+	assert_int_equal(seam_code_map_seal(&map), 0);
+	assert_int_equal(seam_code_map_find(&map, 5, 5), SEAM_NONE);
+	seam_code_map_fini(&map);
+	assert_int_equal(seam_code_map_init(&map, &empty, 1), 0);
+	assert_int_equal(seam_code_map_place(&map, 0, 1), 0);
+	assert_int_equal(seam_code_map_seal(&map), 0);
+	assert_int_equal(seam_code_map_find(&map, 5, 5), SEAM_NONE);
+	seam_code_map_fini(&map);
+}
+
+static void the_ends_of_the_address_space_are_addresses(void **state)
+{
+	struct seam_code_range all = { 0, UINT64_MAX };
+	struct seam_code_map map;
+
+	(void)state;
+	assert_int_equal(seam_code_map_init(&map, &all, 1), 0);
+	assert_int_equal(seam_code_map_place(&map, 0, 0), 0);
+	assert_true(seam_code_map_is_placed(&map, 0));
+	assert_int_equal(seam_code_map_seal(&map), 0);
+	assert_int_equal(seam_code_map_find(&map, 0, 0), 0);
+	assert_int_equal(seam_code_map_find(&map, UINT64_MAX - 1, ~UINT64_C(1)),
+			 0);
+	assert_int_equal(seam_code_map_find(&map, UINT64_MAX, 1), SEAM_NONE);
+	seam_code_map_fini(&map);
+}
+
+/* One address used again and again must not make looking it up slow. */
+static void an_address_used_often_keeps_all_its_times(void **state)
+{
+	enum { N = 20000 };
+	struct seam_code_range *ranges = calloc(N, sizeof(*ranges));
+	struct seam_code_map map;
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++)
+		ranges[i] = (struct seam_code_range) { 64, 128 + i % 7 };
+	assert_int_equal(seam_code_map_init(&map, ranges, N), 0);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(seam_code_map_place(&map, i, 10 * i), 0);
+	assert_int_equal(seam_code_map_seal(&map), 0);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(seam_code_map_find(&map, 100, 10 * i + 9), i);
+	seam_code_map_fini(&map);
+	free(ranges);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_programs_agree_with_a_replay),
+		cmocka_unit_test(a_map_of_nothing_finds_nothing),
+		cmocka_unit_test(the_ends_of_the_address_space_are_addresses),
+		cmocka_unit_test(an_address_used_often_keeps_all_its_times),
+	};
+
+	return cmocka_run_group_tests_name("code_map", tests, NULL, NULL);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* test_jit_find.c - planted files are not believed, and it is said why */
+#include "symbol/jit_find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "jit_dump.h"
+
+enum { PID = DUMP_PID };
+
+static char folder[64];		/* a new one for each test */
+
+static const char *in(const char *name)
+{
+	static char path[4][256];
+	static int i;
+
+	i = (i + 1) % 4;
+	snprintf(path[i], sizeof(path[i]), "%s/%s", folder, name);
+	return path[i];
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
+	umask(022);
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int drop_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	return system(command);
+}
+
+/* A dump of process 42 with one function. */
+static const char *plant(const char *name)
+{
+	static struct dump d;
+	const char *path = in(name);
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	d.size = 0;
+	put_header(&d);
+	put_load(&d, 10, "f", 0x1000, 16, 1);
+	fwrite(d.bytes, d.size, 1, f);
+	fclose(f);
+	return path;
+}
+
+static struct seam_jit_owner owner(void)
+{
+	return (struct seam_jit_owner) {
+		.pid = PID, .inner_pid = PID, .uid = getuid(), .root = -1,
+	};
+}
+
+static int try_open(const struct seam_jit_owner *who, const char *path,
+		    struct seam_err *err)
+{
+	int fd = seam_jit_open(who, SEAM_JIT_DUMP, path, 1 << 20, err);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static void expect_refusal(const struct seam_jit_owner *who, const char *path,
+			   int code, const char *reason)
+{
+	struct seam_err err = { 0 };
+
+	assert_int_equal(try_open(who, path, &err), code);
+	if (!strstr(err.cause[0], reason))
+		fail_msg("'%s' does not say '%s'", err.cause[0], reason);
+}
+
+static void names_of_markers_are_known(void **state)
+{
+	int32_t pid = 0;
+
+	(void)state;
+	assert_true(seam_jit_marker("/tmp/jit-123.dump", &pid));
+	assert_int_equal(pid, 123);
+	assert_true(seam_jit_marker("jit-124-99.dump", &pid));
+	assert_int_equal(pid, 99);
+	assert_false(seam_jit_marker("/tmp/jit-.dump", &pid));
+	assert_false(seam_jit_marker("/tmp/jit-0.dump", &pid));
+	assert_false(seam_jit_marker("/tmp/jit-12.dump.old", &pid));
+	assert_false(seam_jit_marker("/tmp/jit-12-.dump", &pid));
+	assert_false(seam_jit_marker("/tmp/xjit-12.dump", &pid));
+	assert_false(seam_jit_marker("jit-99999999999.dump", &pid));
+	assert_false(seam_jit_marker("/tmp/jit-12.dump/x", &pid));
+}
+
+static void what_is_as_it_should_be_is_believed(void **state)
+{
+	struct seam_jit_owner who = owner();
+	struct seam_err err;
+
+	(void)state;
+	assert_int_equal(try_open(&who, plant("jit-42.dump"), &err), 0);
+	expect_refusal(&who, in("none"), -ENOENT, "no such file");
+}
+
+static void links_fifos_and_folders_are_refused(void **state)
+{
+	struct seam_jit_owner who = owner();
+
+	(void)state;
+	assert_int_equal(symlink(plant("real"), in("link")), 0);
+	expect_refusal(&who, in("link"), -ELOOP, "symbolic link");
+	assert_int_equal(mkfifo(in("fifo"), 0600), 0);
+	expect_refusal(&who, in("fifo"), -EINVAL, "fifo");
+	assert_int_equal(mkdir(in("dir"), 0700), 0);
+	expect_refusal(&who, in("dir"), -EINVAL, "folder");
+	expect_refusal(&who, "/dev/null", -EINVAL, "device");
+}
+
+static void other_peoples_files_are_refused(void **state)
+{
+	struct seam_jit_owner who = owner();
+	const char *path = plant("jit-42.dump");
+	struct seam_err err;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(chown(path, 1234, 1234), 0);
+	expect_refusal(&who, path, -EPERM, "belongs to user 1234");
+	who.uid = 1234;
+	assert_int_equal(try_open(&who, path, &err), 0);
+	/* root's files will do for any process */
+	assert_int_equal(chown(path, 0, 0), 0);
+	assert_int_equal(try_open(&who, path, &err), 0);
+}
+
+static void files_that_others_may_write_are_refused(void **state)
+{
+	struct seam_jit_owner who = owner();
+	const char *path = plant("jit-42.dump");
+
+	(void)state;
+	assert_int_equal(chmod(path, 0602), 0);
+	expect_refusal(&who, path, -EPERM, "others may write it (mode 0602)");
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(path, 0660) || chown(path, 0, 77), 0);
+	expect_refusal(&who, path, -EPERM, "mode 0660");
+}
+
+static void a_file_older_than_the_process_is_stale(void **state)
+{
+	struct seam_jit_owner who = owner();
+	const char *path = plant("jit-42.dump");
+	struct timespec now;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &now);
+	who.start_ns = (uint64_t)now.tv_sec * 1000000000;
+	assert_int_equal(try_open(&who, path, NULL), 0);
+	who.start_ns += UINT64_C(100000000000);
+	expect_refusal(&who, path, -ESTALE, "before process 42 began");
+}
+
+static void a_dump_of_another_process_is_refused(void **state)
+{
+	struct seam_jit_owner who = owner();
+	const char *path = plant("jit-42.dump");
+	int fd;
+
+	(void)state;
+	who.inner_pid = 43;
+	expect_refusal(&who, path, -ESTALE, "of process 42, not 43");
+	fd = open(path, O_WRONLY | O_TRUNC);
+	assert_int_equal(write(fd, "hello, i am not a dump at all, no, not "
+			       "me", 41), 41);
+	close(fd);
+	expect_refusal(&who, path, -EBADMSG, "no magic number");
+}
+
+static void ten_gigabytes_of_nothing_are_refused(void **state)
+{
+	struct seam_jit_owner who = owner();
+	const char *path = plant("jit-42.dump");
+
+	(void)state;
+	assert_int_equal(truncate(path, INT64_C(10) << 30), 0);
+	expect_refusal(&who, path, -EFBIG, "10737418240 bytes");
+}
+
+static void a_copy_ends_at_the_first_hole(void **state)
+{
+	struct seam_jit_owner who = owner();
+	const char *path = plant("jit-42.dump");
+	int dir = open(folder, O_RDONLY | O_DIRECTORY);
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_int_equal(truncate(path, 900 << 20), 0);
+	fd = seam_jit_open(&who, SEAM_JIT_DUMP, path, 1 << 30, NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(symlink("/etc/passwd", in("copy")), 0);
+	assert_int_equal(seam_jit_copy(fd, dir, "copy", 1 << 30, NULL), 0);
+	assert_int_equal(lstat(in("copy"), &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_true(st.st_size >= 114 && st.st_size <= 1 << 20);
+	/* ... and at the cap. */
+	assert_int_equal(seam_jit_copy(fd, dir, "copy", 50, NULL), 0);
+	assert_int_equal(lstat(in("copy"), &st), 0);
+	assert_int_equal(st.st_size, 50);
+	close(fd);
+	close(dir);
+}
+
+/* A child that waits, in a root of its own if it may. */
+static void the_owner_is_read_from_proc(void **state)
+{
+	struct seam_jit_owner who;
+	struct timespec now;
+	int fds[2], status;
+	pid_t pid;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &now);
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		char c;
+
+		close(fds[1]);
+		_exit(read(fds[0], &c, 1) != 0);
+	}
+	assert_int_equal(seam_jit_owner_read(&who, pid, NULL), 0);
+	assert_int_equal(who.inner_pid, pid);
+	assert_int_equal(who.uid, geteuid());
+	assert_true(who.root >= 0);
+	/* within a minute of now, on the same clock */
+	assert_true(who.start_ns / 1000000000 + 60 > (uint64_t)now.tv_sec);
+	assert_true(who.start_ns / 1000000000 < (uint64_t)now.tv_sec + 60);
+	who.inner_pid = PID;
+	who.start_ns = 0;
+	assert_int_equal(try_open(&who, plant("jit-42.dump"), NULL), 0);
+	seam_jit_owner_fini(&who);
+	close(fds[0]);
+	close(fds[1]);
+	waitpid(pid, &status, 0);
+	assert_int_equal(seam_jit_owner_read(&who, pid, NULL), -ESRCH);
+	assert_int_equal(who.root, -1);
+}
+
+/* A link in the target's file system means a file there, not one of ours. */
+static void links_do_not_lead_out_of_the_targets_root(void **state)
+{
+	struct seam_jit_owner who = owner();
+
+	(void)state;
+	assert_int_equal(mkdir(in("root"), 0700) || mkdir(in("out"), 0700), 0);
+	plant("out/jit-42.dump");
+	assert_int_equal(symlink(in("out"), in("root/var")), 0);
+	who.root = open(in("root"), O_PATH | O_DIRECTORY);
+	if (try_open(&who, "/", NULL) == -ENOSYS)
+		skip();
+	expect_refusal(&who, "/var/jit-42.dump", -ENOENT, "no such file");
+	assert_int_equal(unlink(in("root/var")) || mkdir(in("root/var"), 0700),
+			 0);
+	plant("root/var/jit-42.dump");
+	assert_int_equal(try_open(&who, "/var/jit-42.dump", NULL), 0);
+	assert_int_equal(symlink("jit-42.dump", in("root/var/link")), 0);
+	expect_refusal(&who, "/var/link", -ELOOP, "symbolic link");
+	seam_jit_owner_fini(&who);
+}
+
+static void places_are_searched_in_their_order(void **state)
+{
+	struct seam_jit_owner who = owner();
+	const char *paths[1];
+	struct seam_jit_places places = { .recording = in("perf.data") };
+	const char *recorded = plant("live-jit-42.dump");
+	struct seam_file file;
+	struct seam_err err;
+	char found[256];
+
+	(void)state;
+	who.pid = 1042;		/* in a container it is 42 */
+	places.recording = strdup(places.recording);
+	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP,
+				       "/none/jit-42.dump", &file, found,
+				       sizeof(found), &err), -ENOENT);
+	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP, recorded,
+				       &file, found, sizeof(found), &err), 0);
+	seam_file_close(&file);
+	plant("jit-42.dump");
+	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP,
+				       "/none/jit-42.dump", &file, found,
+				       sizeof(found), &err), 0);
+	assert_string_equal(found, in("jit-42.dump"));
+	assert_true(file.mapped);
+	seam_file_close(&file);
+	mkdir(in("jit"), 0700);
+	plant("jit/jit-1042.dump");
+	places.bundle = folder;
+	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP, NULL,
+				       &file, found, sizeof(found), &err), 0);
+	assert_string_equal(found, in("jit/jit-1042.dump"));
+	seam_file_close(&file);
+	paths[0] = plant("renamed");
+	places.paths = paths;
+	places.n_paths = 1;
+	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP, NULL,
+				       &file, found, sizeof(found), &err), 0);
+	assert_string_equal(found, in("renamed"));
+	seam_file_close(&file);
+	free((void *)(uintptr_t)places.recording);
+}
+
+static void all_refusals_are_told(void **state)
+{
+	struct seam_jit_owner who = owner();
+	struct seam_jit_places places = { .bundle = folder };
+	struct seam_file file;
+	struct seam_err err;
+	char found[256];
+
+	(void)state;
+	mkdir(in("jit"), 0700);
+	mkfifo(in("jit/perf-42.map"), 0600);
+	mkfifo(in("perf-42.map"), 0600);
+	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_MAP,
+				       in("perf-42.map"), &file, found,
+				       sizeof(found), &err), -EINVAL);
+	assert_true(err.n_causes >= 2);
+	assert_non_null(strstr(err.cause[0], "jit/perf-42.map"));
+	assert_non_null(strstr(err.cause[err.n_causes - 1], "fifo"));
+}
+
+int main(void)
+{
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+	const struct CMUnitTest tests[] = {
+		TEST(names_of_markers_are_known),
+		TEST(what_is_as_it_should_be_is_believed),
+		TEST(links_fifos_and_folders_are_refused),
+		TEST(other_peoples_files_are_refused),
+		TEST(files_that_others_may_write_are_refused),
+		TEST(a_file_older_than_the_process_is_stale),
+		TEST(a_dump_of_another_process_is_refused),
+		TEST(ten_gigabytes_of_nothing_are_refused),
+		TEST(a_copy_ends_at_the_first_hole),
+		TEST(the_owner_is_read_from_proc),
+		TEST(links_do_not_lead_out_of_the_targets_root),
+		TEST(places_are_searched_in_their_order),
+		TEST(all_refusals_are_told),
+	};
+
+	return cmocka_run_group_tests_name("jit_find", tests, NULL, NULL);
+}
