@@ -36,6 +36,8 @@ struct options {
 	const char *ring;
 	const char *watermark;
 	uint64_t delay_ms;
+	bool overwrite;
+	const char *snapshot_every;
 	const char *duration;
 	const char *max_size;
 	const char *output;
@@ -104,6 +106,14 @@ static const struct seam_option options[] = {
 	       "milliseconds before the first sample"),
 	OPTION(duration, STRING, 0, "duration", "SECONDS",
 	       "end the recording after so long; COMMAND goes on"),
+	OPTION(overwrite, FLAG, 0, "overwrite", NULL,
+	       "keep the newest samples only, as a flight recorder does",
+	       .detail = "What the rings hold at the end is in the recording. "
+	       "SIGUSR2 to the recorder, 'seam snapshot' or --snapshot-every "
+	       "put what they hold by then into NAME.1.seam, NAME.2.seam, "
+	       "each a recording of its own."),
+	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
+	       "with --overwrite: make a snapshot at intervals"),
 	OPTION(max_size, STRING, 0, "max-size", "SIZE",
 	       "end it when it is so large, such as 100M; COMMAND goes on"),
 	HEADING("Where to"),
@@ -204,7 +214,7 @@ static int parse_bytes(const char *text, const char *what, uint64_t *bytes)
 	return 0;
 }
 
-static int parse_duration(const char *text, uint64_t *ns)
+static int parse_duration(const char *text, const char *what, uint64_t *ns)
 {
 	char *end;
 	double seconds;
@@ -214,7 +224,7 @@ static int parse_duration(const char *text, uint64_t *ns)
 		return 0;
 	seconds = strtod(text, &end);
 	if (end == text || *end || !(seconds > 0 && seconds < 1e9))
-		return usage("--duration takes a number of seconds", text);
+		return usage(what, text);
 	*ns = (uint64_t)(seconds * 1e9);
 	return 0;
 }
@@ -245,6 +255,10 @@ static const char *contradiction(const struct options *o, bool has_command)
 	if (o->per_thread && (o->system_wide ||
 			      (!has_command && !o->pids && !o->tids)))
 		return "--per-thread needs a COMMAND, -p or -t";
+	if (o->per_thread && o->overwrite)
+		return "--overwrite keeps a ring for each CPU";
+	if (o->snapshot_every && !o->overwrite)
+		return "--snapshot-every needs --overwrite";
 	if (o->frequency && o->period)
 		return "-F and -c exclude each other";
 	return NULL;
@@ -269,6 +283,7 @@ static int interpret(const struct options *o, char **command,
 		.cgroups = o->cgroups,
 		.system_wide = o->system_wide,
 		.per_thread = o->per_thread,
+		.overwrite = o->overwrite,
 		.delay_ms = o->delay_ms,
 		.output = o->output,
 		.command = *command ? command : NULL,
@@ -283,7 +298,10 @@ static int interpret(const struct options *o, char **command,
 			&out->watermark) < 0 ||
 	    parse_bytes(o->max_size, "--max-size takes a size such as 100M",
 			&out->max_bytes) < 0 ||
-	    parse_duration(o->duration, &out->duration_ns) < 0)
+	    parse_duration(o->duration, "--duration takes a number of seconds",
+			   &out->duration_ns) < 0 ||
+	    parse_duration(o->snapshot_every, "--snapshot-every takes a number "
+			   "of seconds", &out->snapshot_ns) < 0)
 		return -EINVAL;
 	return parse_ring(o->ring, out);
 }
@@ -459,6 +477,8 @@ const struct seam_command seam_record_command = {
 		"10 seconds\n"
 		"seam record -e 'sched:sched_*' -e cpu-clock -- make\tall "
 		"tracepoints of the scheduler beside samples\n"
+		"seam record --overwrite -p 4711\ta flight recorder; then: "
+		"seam snapshot recording.seam\n"
 		"seam record -e uprobe:/usr/bin/luajit:lua_call -g -- luajit "
 		"x.lua\teach call of a function\n",
 	.options = options,

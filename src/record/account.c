@@ -122,6 +122,7 @@ static struct seam_manifest describe(const struct seam_recording *s,
 	struct seam_manifest m = {
 		.version = "seam " SEAM_VERSION,
 		.complete = complete,
+		.overwrite = s->options->overwrite,
 		.words = s->options->words,
 		.n_words = s->options->n_words,
 		.boot_id = s->kernel.identity.boot_id,

@@ -101,9 +101,9 @@ static void count_sample(struct seam_drain *d,
 		d->last_ns = ns;
 }
 
-static void count_record(struct seam_drain *d, struct seam_source_ring *ring,
-			 const struct seam_ring_span *span, size_t pos,
-			 const struct seam_ring_header *header)
+void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
+		      const struct seam_ring_span *span, size_t pos,
+		      const struct seam_ring_header *header)
 {
 	ring->n_records++;
 	switch (header->type) {
@@ -136,7 +136,7 @@ static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 	size_t pos = 0;
 
 	while (seam_ring_record(span, pos, &header)) {
-		count_record(d, ring, span, pos, &header);
+		seam_drain_count(d, ring, span, pos, &header);
 		pos += header.size;
 	}
 	ring->n_bad_bytes += seam_ring_span_bytes(span) - pos;
@@ -165,7 +165,9 @@ static size_t gather(struct seam_drain *d)
 		struct seam_ring_span *span = &d->spans[i];
 		size_t good, first;
 
-		if (seam_ring_peek(&ring->ring, span) == 0)
+		*span = (struct seam_ring_span) { .end = ring->ring.tail };
+		if (ring->is_backward ||
+		    seam_ring_peek(&ring->ring, span) == 0)
 			continue;
 		good = walk(d, ring, span);
 		first = good < span->size[0] ? good : span->size[0];
@@ -209,7 +211,9 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	int r = 0;
 
 	if (n > 0) {
-		n = add_piece(d, n, (const uint8_t *)&end, sizeof(end));
+		if (!d->sources->overwrite)
+			n = add_piece(d, n, (const uint8_t *)&end,
+				      sizeof(end));
 		r = seam_perf_writer_append(d->writer, d->pieces, n, err);
 		d->n_rounds++;
 	}

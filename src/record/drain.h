@@ -7,6 +7,9 @@
  * batch ends with FINISHED_ROUND: whatever comes later is younger than all
  * that the round before held, so readers may sort and let go up to there.
  *
+ * Rings that run backward are left alone; see flight.h.  There are no ends
+ * of rounds then, because what is older is still to come.
+ *
  * The records are walked only to count them and to show the side-band to
  * whoever wants to see it.
  */
@@ -55,6 +58,11 @@ void seam_drain_fini(struct seam_drain *d);
  * counted in n_unwritten.
  */
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
+
+/* Count a record that came out of @ring in another way than by a round. */
+void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
+		      const struct seam_ring_span *span, size_t pos,
+		      const struct seam_ring_header *header);
 
 /* After a write has failed: empty the rings, counting what is in them. */
 void seam_drain_discard(struct seam_drain *d);

@@ -14,6 +14,7 @@
 #include "record/record.h"
 
 #include "base/clock.h"
+#include "record/flight.h"
 #include "record/plan.h"
 #include "record/prompt.h"
 #include "record/recording.h"
@@ -316,6 +317,8 @@ static int next_wait_ms(const struct seam_recording *s, int wait_ms,
 		  wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
 	if (s->delayed && s->enable_ns < due_ns)
 		due_ns = s->enable_ns;
+	if (s->snapshot_ns < due_ns)
+		due_ns = s->snapshot_ns;
 	if (due_ns <= now_ns)
 		return 0;
 	due_ns = (due_ns - now_ns + SEAM_NS_PER_MS - 1) / SEAM_NS_PER_MS;
@@ -331,6 +334,7 @@ static void set_times(struct seam_recording *s)
 	s->delayed = s->sources.delayed;
 	s->enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
 	s->end_ns = o->duration_ns ? now_ns + o->duration_ns : UINT64_MAX;
+	s->snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns : UINT64_MAX;
 }
 
 /* What is due by the clock or the size.  True when the recording ends. */
@@ -344,6 +348,32 @@ static bool reached_limit(struct seam_recording *s)
 	}
 	return seam_clock_ns() >= s->end_ns ||
 	       (most && s->writer.data_offset + s->writer.data_bytes >= most);
+}
+
+/* A snapshot that fails is told, and the recording goes on. */
+static void snapshot(struct seam_recording *s)
+{
+	struct seam_err err = { 0 };
+
+	if (!s->options->overwrite)
+		seam_recording_note(s, false, "snapshots are made of "
+				    "recordings with --overwrite");
+	else if (seam_flight_snapshot(s, &err) < 0)
+		seam_recording_note(s, false, "%s: %s",
+				    err.cause[err.n_causes - 1],
+				    err.cause[0]);
+}
+
+/* Whether a snapshot is due, by the clock or because somebody @asks. */
+static bool wants_snapshot(struct seam_recording *s, bool asks)
+{
+	uint64_t now_ns = seam_clock_ns();
+
+	if (s->snapshot_ns <= now_ns) {
+		s->snapshot_ns = now_ns + s->options->snapshot_ns;
+		return true;
+	}
+	return asks;
 }
 
 /* True when what @news tells of ends the recording. */
@@ -371,6 +401,8 @@ static int run(struct seam_recording *s, struct seam_err *err)
 		failed = drain(s, err);
 		if (failed < 0)
 			r = failed;
+		if (wants_snapshot(s, news & SEAM_LOOP_SNAPSHOT) && r == 0)
+			snapshot(s);
 		ended |= reached_limit(s);
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
@@ -437,11 +469,7 @@ static int write_losses(struct seam_recording *s, struct seam_err *err)
 	return append(s, &synth, err);
 }
 
-/*
- * What symbols will be looked up in: the kernel's, which a reboot renames,
- * and files that no path leads to.
- */
-static void keep_symbols(struct seam_recording *s)
+void seam_recording_keep_symbols(struct seam_recording *s)
 {
 	struct seam_err err = { 0 };
 
@@ -469,8 +497,8 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
-/* What became of each event, and of the threads. */
-static int list_results(struct seam_recording *s, struct seam_err *err)
+int seam_recording_list_results(struct seam_recording *s,
+				struct seam_err *err)
 {
 	struct seam_record_result *result = s->result;
 
@@ -495,13 +523,15 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 {
 	seam_sources_disable(&s->sources);
 	keep_first(&r, drain(s, r < 0 ? NULL : err));
-	keep_first(&r, list_results(s, r < 0 ? NULL : err));
+	if (s->options->overwrite && !s->result->cut_short)
+		keep_first(&r, seam_flight_append(s, r < 0 ? NULL : err));
+	keep_first(&r, seam_recording_list_results(s, r < 0 ? NULL : err));
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
 	keep_first(&r, seam_recording_write_features(s,
 						     r < 0 ? NULL : err));
 	if (!s->result->cut_short)
-		keep_symbols(s);
+		seam_recording_keep_symbols(s);
 	keep_first(&r, seam_recording_write_manifest(s, true,
 						     r < 0 ? NULL : err));
 	s->result->n_samples = s->drain.n_samples;

@@ -45,6 +45,12 @@ struct seam_record_options {
 	bool per_thread;		/* a ring a thread, not a CPU */
 	char **command;			/* ends with NULL; NULL: none */
 	uint64_t delay_ms;		/* before the first sample */
+	/*
+	 * Keep the newest samples only; a snapshot is made on SIGUSR2, at
+	 * intervals of so many ns (0: none), and at the end.
+	 */
+	bool overwrite;
+	uint64_t snapshot_ns;
 	uint64_t duration_ns;		/* then it ends; 0: no limit */
 	uint64_t max_bytes;		/* of "data"; then it ends; 0: none */
 	const char *const *words;	/* the command line, for the record */

@@ -40,6 +40,8 @@ struct seam_recording {
 	struct seam_follow follow;	/* later threads, one by one */
 	bool delayed;			/* samples are still off */
 	uint64_t enable_ns;		/* until then */
+	uint64_t snapshot_ns;		/* when the next is due, or UINT64_MAX */
+	unsigned int n_snapshots;
 	uint64_t end_ns;		/* when to end; UINT64_MAX: never */
 	struct seam_running_kernel kernel;
 	uint64_t hz;			/* of samples; 0: by period */
@@ -50,6 +52,16 @@ struct seam_recording {
 __attribute__((format(printf, 3, 4)))
 void seam_recording_note(const struct seam_recording *s, bool verbose,
 			 const char *fmt, ...);
+
+/* What became of each event, and of the threads, as far as is known. */
+int seam_recording_list_results(struct seam_recording *s,
+				struct seam_err *err);
+
+/*
+ * Put into the bundle what symbols will be looked up in: the kernel's, which
+ * a reboot renames, and files that no path leads to.
+ */
+void seam_recording_keep_symbols(struct seam_recording *s);
 
 /*
  * Take the space of the next manifest while there is some: a full disk must

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,6 +80,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	attr->inherit = !is_system_wide(s) && (sideband || !s->per_thread) &&
 			event->leader == SEAM_EVENT_ALONE;
 	attr->disabled = !event->read_by_leader;
+	attr->write_backward = s->overwrite && !sideband;
 	attr->enable_on_exec = s->on_exec && !event->read_by_leader &&
 			       (sideband || !s->delayed);
 	if (sideband && s->per_thread) {
@@ -174,7 +176,9 @@ static ssize_t add_ring(struct seam_sources *s, struct place place,
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	*ring = (struct seam_source_ring) {
 		.cpu = place.cpu, .tid = place.tid,
-		.is_sideband = is_sideband, .fd = -1,
+		.is_sideband = is_sideband,
+		.is_backward = s->overwrite && !is_sideband,
+		.fd = -1,
 	};
 	return (ssize_t)s->rings.n - 1;
 }
@@ -270,6 +274,27 @@ static int open_all(struct seam_sources *s, struct seam_err *err)
 	return r;
 }
 
+/*
+ * A mapping that cannot be written is what makes the kernel overwrite: no
+ * reader can keep it from that.  Source: perf_mmap() of Linux.
+ */
+static int map_backward(struct seam_ring *ring, int fd, size_t bytes,
+			struct seam_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p = mmap(NULL, page + bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	*ring = (struct seam_ring) { 0 };
+	if (p == MAP_FAILED)
+		return seam_err_set(err, -errno, "cannot map a ring of %zu "
+				    "KiB: %s", bytes / 1024, strerror(errno));
+	*ring = (struct seam_ring) {
+		.control = p, .data = (const uint8_t *)p + page,
+		.size = bytes, .mapped_bytes = page + bytes,
+	};
+	return 0;
+}
+
 /* Map the rings of one kind that are not mapped, @bytes each. */
 static int map_kind(struct seam_sources *s, bool sideband, size_t bytes,
 		    size_t first, struct seam_err *err)
@@ -281,7 +306,9 @@ static int map_kind(struct seam_sources *s, bool sideband, size_t bytes,
 
 		if (ring->is_sideband != sideband || ring->fd >= 0)
 			continue;
-		r = seam_ring_map(&ring->ring, source->fd, bytes, err);
+		r = ring->is_backward ?
+		    map_backward(&ring->ring, source->fd, bytes, err) :
+		    seam_ring_map(&ring->ring, source->fd, bytes, err);
 		if (r < 0)
 			return r;
 		ring->fd = source->fd;

@@ -45,6 +45,7 @@ struct seam_source_ring {
 	struct seam_ring ring;
 	int cpu, tid;		/* or SEAM_SOURCES_EVERY */
 	bool is_sideband;
+	bool is_backward;	/* keeps the newest, is never drained */
 	int fd;			/* of the source that owns it; -1: none */
 	size_t size_bytes;	/* of its data; stays when it is unmapped */
 	uint64_t n_records;
@@ -61,6 +62,7 @@ struct seam_sources {
 	struct seam_number_list sampled;/* those to sample; none: all */
 	struct seam_number_list tids;	/* or the one SEAM_SOURCES_EVERY */
 	bool per_thread;
+	bool overwrite;			/* rings of samples run backward */
 	bool on_exec;			/* sample from the next exec on */
 	bool delayed;			/* only the side-band is enabled */
 	size_t ring_bytes;		/* wanted, a power of two */

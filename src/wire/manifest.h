@@ -9,6 +9,7 @@
  * that is not there reads as 0, "" or false.
  *
  *	{"schema":"seam.bundle/1","version":"seam 0.1.0","complete":true,
+ *	 "overwrite":false,
  *	 "command":["seam","record","--","make"],
  *	 "host":{"name","release","arch","boot_id"},
  *	 "kernel":{"build_id":"48dc..","text":"0xffffffff81000000"},
@@ -56,6 +57,7 @@ struct seam_manifest_event {
 struct seam_manifest {
 	const char *version;	/* of who wrote it: "seam 0.1.0" */
 	bool complete;		/* the recording was ended, not killed */
+	bool overwrite;		/* it keeps the newest samples only */
 	const char *const *words;	/* the command line */
 	size_t n_words;
 
