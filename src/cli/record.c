@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - 'seam record': options in, one recording, exit status out */
 #include "cli/command.h"
+#include "record/compress.h"
 #include "record/record.h"
 #include "record/targets.h"
 
@@ -33,6 +34,7 @@ struct options {
 	const char *cpus;
 	bool system_wide;
 	bool per_thread;
+	const char *compress;
 	const char *ring;
 	const char *watermark;
 	uint64_t delay_ms;
@@ -120,6 +122,8 @@ static const struct seam_option options[] = {
 	OPTION(output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
 	       .detail = "A recording of that name is moved to NAME.old."),
+	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
+	       "compress the recording, at level 1 to 22 of zstd (1)"),
 	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES",
 	       "size of each ring: pages, bytes such as 512K, or 'auto'",
 	       .detail = "Rounded up to a power of two of pages. The default "
@@ -229,6 +233,21 @@ static int parse_duration(const char *text, const char *what, uint64_t *ns)
 	return 0;
 }
 
+static int parse_level(const char *text, int *level)
+{
+	char *end;
+	long n;
+
+	*level = text ? SEAM_COMPRESS_DEFAULT_LEVEL : 0;
+	if (!text || !*text)
+		return 0;
+	n = strtol(text, &end, 10);
+	if (*end || n < 1 || n > SEAM_COMPRESS_MOST_LEVEL)
+		return usage("-z takes a level from 1 to 22", text);
+	*level = (int)n;
+	return 0;
+}
+
 static int parse_targets(const struct options *o,
 			 struct seam_record_options *out)
 {
@@ -294,6 +313,7 @@ static int interpret(const struct options *o, char **command,
 	}
 	if (parse_targets(o, out) < 0 ||
 	    parse_frequency(o->frequency, &out->frequency_hz) < 0 ||
+	    parse_level(o->compress, &out->compress_level) < 0 ||
 	    parse_bytes(o->watermark, "--watermark takes a size",
 			&out->watermark) < 0 ||
 	    parse_bytes(o->max_size, "--max-size takes a size such as 100M",

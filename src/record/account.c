@@ -55,6 +55,7 @@ int seam_recording_write_features(struct seam_recording *s,
 		.last_ns = s->drain.last_ns,
 		.start_wall_ns = s->start_wall_ns,
 		.start_ns = s->start_ns,
+		.compress = &s->compress,
 	};
 	int r = seam_tracepoint_data(s->events.items, s->events.n, &formats,
 				     &formats_size, err);

@@ -210,7 +210,12 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	size_t n = gather(d);
 	int r = 0;
 
-	if (n > 0) {
+	if (n > 0 && d->compress->stream) {
+		r = seam_compress_batch(d->compress, d->pieces, n, err);
+		n = add_piece(d, 0, d->compress->out.items,
+			      d->compress->out.n);
+	}
+	if (n > 0 && r == 0) {
 		if (!d->sources->overwrite)
 			n = add_piece(d, n, (const uint8_t *)&end,
 				      sizeof(end));

@@ -55,6 +55,21 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 	seam_perf_features_u64(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb, 1);
 }
 
+/* version, kind (zstd), level, ratio, bytes that a record unpacks to */
+static void add_compression(struct seam_perf_features *f,
+			    const struct seam_compress *c)
+{
+	uint32_t values[5] = {
+		1, 1, (uint32_t)c->level,
+		(uint32_t)(c->n_out ? c->n_in / c->n_out : 1),
+		SEAM_COMPRESS_CHUNK_BYTES,
+	};
+
+	if (c->stream)
+		seam_perf_features_u32(f, SEAM_PERF_FEATURE_COMPRESSED,
+				       values, 5);
+}
+
 static void add_clock(struct seam_perf_features *f,
 		      const struct seam_info *info)
 {
@@ -64,6 +79,7 @@ static void add_clock(struct seam_perf_features *f,
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	ns = (uint64_t)resolution.tv_nsec;
 	seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
+	add_compression(f, info->compress);
 	seam_perf_features_clock(f, CLOCK_MONOTONIC, info->start_wall_ns,
 				 info->start_ns);
 }

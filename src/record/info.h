@@ -3,6 +3,7 @@
 #ifndef SEAM_INFO_H
 #define SEAM_INFO_H
 
+#include "record/compress.h"
 #include "record/running.h"
 #include "wire/perf_writer.h"
 
@@ -18,6 +19,7 @@ struct seam_info {
 	uint64_t start_wall_ns;		/* the same moment on both clocks */
 	uint64_t start_ns;
 	struct seam_bytes formats;	/* of tracepoints; see tracepoint.h */
+	const struct seam_compress *compress;
 	const struct seam_perf_group *groups;
 	size_t n_groups;
 };

@@ -237,6 +237,7 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 		r = seam_recording_reserve_manifest(s, err);
 	s->drain.sources = &s->sources;
 	s->drain.writer = &s->writer;
+	s->drain.compress = &s->compress;
 	s->drain.on_sideband = see_sideband;
 	s->drain.context = s;
 	s->follow.sources = &s->sources;
@@ -244,6 +245,9 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->follow.loop = &s->loop;
 	if (r == 0)
 		r = seam_drain_init(&s->drain, err);
+	if (r == 0 && s->options->compress_level)
+		r = seam_compress_init(&s->compress,
+				       s->options->compress_level, err);
 	return r;
 }
 
@@ -545,6 +549,7 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 static void fini(struct seam_recording *s)
 {
 	seam_drain_fini(&s->drain);
+	seam_compress_fini(&s->compress);
 	seam_keep_fini(&s->keep);
 	seam_follow_fini(&s->follow);
 	seam_sources_fini(&s->sources);

@@ -31,6 +31,7 @@ struct seam_record_options {
 	bool switch_events;		/* SWITCH records beside the samples */
 	bool namespaces, cgroups;	/* records of these */
 	bool data_addresses;		/* of what was accessed */
+	int compress_level;		/* of zstd; 0: not compressed */
 	size_t ring_bytes;		/* of each ring; a power of two */
 	bool ring_auto;			/* in its place: as large as can be */
 	uint64_t watermark;		/* bytes in a ring to a wake-up; 0 */

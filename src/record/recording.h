@@ -35,6 +35,7 @@ struct seam_recording {
 	int data;			/* the file; -1: none */
 	int meta;			/* the last manifest's; -1: none */
 	struct seam_perf_writer writer;
+	struct seam_compress compress;
 	struct seam_drain drain;
 	struct seam_keep keep;		/* mapped files */
 	struct seam_follow follow;	/* later threads, one by one */
