@@ -56,6 +56,7 @@ int seam_recording_write_features(struct seam_recording *s,
 		.start_wall_ns = s->start_wall_ns,
 		.start_ns = s->start_ns,
 		.compress = &s->compress,
+		.aux = &s->aux,
 	};
 	int r = seam_tracepoint_data(s->events.items, s->events.n, &formats,
 				     &formats_size, err);

@@ -115,6 +115,11 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		if (header->size >= sizeof(*header) + 16)
 			ring->n_lost += u64_at(span, pos + 16);
 		return;
+	case PERF_RECORD_AUX:
+		if (d->aux)
+			seam_auxtrace_see(d->aux, seam_ring_bytes(span, pos,
+					  header->size, d->scratch));
+		return;
 	case PERF_RECORD_THROTTLE:
 		d->n_throttled++;
 		return;
@@ -193,6 +198,19 @@ static uint64_t count_records(const struct seam_drain *d)
 	return n;
 }
 
+/* What the AUX records of this round tell of, and more. */
+static int drain_aux(struct seam_drain *d, struct seam_err *err)
+{
+	ssize_t r = 0;
+
+	for (size_t i = 0; d->aux && r >= 0 && i < d->sources->rings.n; i++)
+		if (d->sources->rings.items[i].aux.size)
+			r = seam_auxtrace_drain(d->aux,
+						&d->sources->rings.items[i],
+						(uint32_t)i, false, err);
+	return r < 0 ? (int)r : 0;
+}
+
 /* What was drained since there were so many did not come to the file. */
 static void forget(struct seam_drain *d, uint64_t records, uint64_t samples)
 {
@@ -222,6 +240,8 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 		r = seam_perf_writer_append(d->writer, d->pieces, n, err);
 		d->n_rounds++;
 	}
+	if (r == 0)
+		r = drain_aux(d, err);
 	if (r < 0)
 		forget(d, records, samples);
 	release(d);

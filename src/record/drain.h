@@ -17,6 +17,7 @@
 #define SEAM_DRAIN_H
 
 #include "base/index.h"
+#include "record/auxtrace.h"
 #include "record/compress.h"
 #include "record/sources.h"
 #include "wire/perf_writer.h"
@@ -25,6 +26,7 @@ struct seam_drain {
 	struct seam_sources *sources;	/* borrowed */
 	struct seam_perf_writer *writer;	/* borrowed */
 	struct seam_compress *compress;	/* borrowed; may be off */
+	struct seam_auxtrace *aux;	/* borrowed; NULL: areas are left */
 	/*
 	 * Sees each side-band record, in one piece and in the ring's order,
 	 * before it is written.  May be NULL.
@@ -50,7 +52,7 @@ struct seam_drain {
 	uint64_t first_ns, last_ns;	/* of the samples; 0: none yet */
 };
 
-/* The five first members are the caller's.  0 or -ENOMEM. */
+/* The six first members are the caller's.  0 or -ENOMEM. */
 int seam_drain_init(struct seam_drain *d, struct seam_err *err);
 void seam_drain_fini(struct seam_drain *d);
 

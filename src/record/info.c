@@ -104,6 +104,10 @@ void seam_info_features(const struct seam_info *info,
 	seam_perf_features_events(f, info->events, info->n_events);
 	seam_perf_features_pmus(f, pmus, seam_machine_pmus(pmus, MOST_PMUS));
 	seam_perf_features_groups(f, info->groups, info->n_groups);
+	if (info->aux->index.n)
+		seam_perf_features_auxtrace(f,
+					    &info->aux->index.items->offset,
+					    info->aux->index.n);
 	if (info->last_ns)
 		seam_perf_features_u64(f, SEAM_PERF_FEATURE_SAMPLE_TIME, times,
 				       2);

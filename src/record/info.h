@@ -3,6 +3,7 @@
 #ifndef SEAM_INFO_H
 #define SEAM_INFO_H
 
+#include "record/auxtrace.h"
 #include "record/compress.h"
 #include "record/running.h"
 #include "wire/perf_writer.h"
@@ -20,6 +21,7 @@ struct seam_info {
 	uint64_t start_ns;
 	struct seam_bytes formats;	/* of tracepoints; see tracepoint.h */
 	const struct seam_compress *compress;
+	const struct seam_auxtrace *aux;
 	const struct seam_perf_group *groups;
 	size_t n_groups;
 };

@@ -31,6 +31,20 @@ int seam_pmu_type(const char *name)
 	return atoi(text);
 }
 
+/* PMUs that write an AUX area.  Source: drivers of Linux 6.18. */
+bool seam_pmu_writes_aux(const char *pmu)
+{
+	static const char *const names[] = {
+		"intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt",
+		"trbe",
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
+		if (strncmp(pmu, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 static uint64_t *word_of(struct perf_event_attr *attr, const char *format)
 {
 	size_t n = strcspn(format, ":");
@@ -144,27 +158,12 @@ int seam_pmu_event_add(struct seam_event_list *list, const char *text,
 	if (type < 0)
 		return seam_err_set(err, type, "this kernel has no PMU '%s'; "
 				    "see " DEVICES, copy);
+	if (seam_pmu_writes_aux(copy))
+		return seam_err_set(err, -ENOTSUP, "'%s' writes an AUX area, "
+			"which is not recorded from the kernel", copy);
 	event->attr.type = (uint32_t)type;
 	r = set_terms(event, copy, terms, 0, err);
 	if (r == 0 && *modifiers == ':')
 		modifiers++;
 	return r == 0 ? seam_event_modify(event, modifiers, err) : r;
-}
-
-int seam_pmu_cpus(uint32_t type, struct seam_number_list *cpus)
-{
-	struct seam_perf_pmu pmus[128];
-	size_t n = seam_machine_pmus(pmus, SEAM_ARRAY_SIZE(pmus));
-	char text[4096];
-
-	for (size_t i = 0; i < n; i++) {
-		if (pmus[i].type != type)
-			continue;
-		if (!*device_text(pmus[i].name, "", "cpumask", text,
-				  sizeof(text)))
-			device_text(pmus[i].name, "", "cpus", text,
-				    sizeof(text));
-		return seam_machine_list(cpus, text);
-	}
-	return 0;
 }

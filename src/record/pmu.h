@@ -5,7 +5,6 @@
  *	/sys/bus/event_source/devices/PMU/type		attr.type
  *	.../format/TERM		"config:0-7,32-35": the bits that TERM sets
  *	.../events/NAME		terms that stand for "PMU/NAME/"
- *	.../cpumask, cpus	CPUs on which it can be opened
  */
 #ifndef SEAM_PMU_H
 #define SEAM_PMU_H
@@ -15,7 +14,8 @@
 
 /*
  * Append "pmu/term=value,term,name/modifiers".  -ENOENT: no such PMU;
- * -EINVAL: it has no such term or event.
+ * -EINVAL: it has no such term or event; -ENOTSUP: it writes an AUX area,
+ * whose decoders need more than we can tell them of the CPU.
  */
 int seam_pmu_event_add(struct seam_event_list *list, const char *text,
 		       struct seam_err *err);
@@ -31,7 +31,7 @@ int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 /* The number in attr.type of PMU @name; -ENOENT. */
 int seam_pmu_type(const char *name);
 
-/* The CPUs that PMU number @type can be opened on; empty for all. */
-int seam_pmu_cpus(uint32_t type, struct seam_number_list *cpus);
+/* Whether it writes an AUX area and no samples. */
+bool seam_pmu_writes_aux(const char *name);
 
 #endif /* SEAM_PMU_H */

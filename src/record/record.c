@@ -238,6 +238,8 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->drain.sources = &s->sources;
 	s->drain.writer = &s->writer;
 	s->drain.compress = &s->compress;
+	s->drain.aux = &s->aux;
+	s->aux.writer = &s->writer;
 	s->drain.on_sideband = see_sideband;
 	s->drain.context = s;
 	s->follow.sources = &s->sources;
@@ -550,6 +552,7 @@ static void fini(struct seam_recording *s)
 {
 	seam_drain_fini(&s->drain);
 	seam_compress_fini(&s->compress);
+	seam_auxtrace_fini(&s->aux);
 	seam_keep_fini(&s->keep);
 	seam_follow_fini(&s->follow);
 	seam_sources_fini(&s->sources);

@@ -36,6 +36,7 @@ struct seam_recording {
 	int meta;			/* the last manifest's; -1: none */
 	struct seam_perf_writer writer;
 	struct seam_compress compress;
+	struct seam_auxtrace aux;
 	struct seam_drain drain;
 	struct seam_keep keep;		/* mapped files */
 	struct seam_follow follow;	/* later threads, one by one */

@@ -399,8 +399,10 @@ static void enable_one(const struct seam_source *source)
 /* Take back what was opened from source @first and ring @ring on. */
 static void drop(struct seam_sources *s, size_t first, size_t ring)
 {
-	for (size_t i = ring; i < s->rings.n; i++)
+	for (size_t i = ring; i < s->rings.n; i++) {
+		seam_ring_aux_fini(&s->rings.items[i].aux);
 		seam_ring_fini(&s->rings.items[i].ring);
+	}
 	for (size_t i = first; i < s->list.n; i++)
 		close(s->list.items[i].fd);
 	s->list.n = first;

@@ -22,7 +22,7 @@
 #include "base/array.h"
 #include "record/concede.h"
 #include "record/machine.h"
-#include "ring/consumer.h"
+#include "ring/aux.h"
 
 enum {
 	SEAM_SOURCES_EVERY = -1,	/* as a tid or a cpu: all of them */
@@ -47,6 +47,7 @@ struct seam_source_ring {
 	bool is_sideband;
 	bool is_backward;	/* keeps the newest, is never drained */
 	int fd;			/* of the source that owns it; -1: none */
+	struct seam_ring_aux aux;	/* of no bytes: has none */
 	size_t size_bytes;	/* of its data; stays when it is unmapped */
 	uint64_t n_records;
 	uint64_t n_bytes;

@@ -179,6 +179,18 @@ void seam_perf_features_groups(struct seam_perf_features *f,
 	}
 }
 
+void seam_perf_features_auxtrace(struct seam_perf_features *f,
+				 const uint64_t *pairs, size_t n)
+{
+	uint64_t count = n;
+
+	if (n == 0)
+		return;
+	begin(f, SEAM_PERF_FEATURE_AUXTRACE);
+	put(f, &count, sizeof(count));
+	put(f, pairs, n * 2 * sizeof(*pairs));
+}
+
 void seam_perf_features_clock(struct seam_perf_features *f, uint32_t clock,
 			      uint64_t wall_ns, uint64_t clock_ns)
 {

@@ -31,6 +31,7 @@ enum seam_perf_feature {
 	SEAM_PERF_FEATURE_EVENT_DESC = 12,
 	SEAM_PERF_FEATURE_PMU_MAPPINGS = 16,
 	SEAM_PERF_FEATURE_GROUP_DESC = 17,
+	SEAM_PERF_FEATURE_AUXTRACE = 18,
 	SEAM_PERF_FEATURE_SAMPLE_TIME = 21,
 	SEAM_PERF_FEATURE_CLOCKID = 23,
 	SEAM_PERF_FEATURE_COMPRESSED = 27,
@@ -97,6 +98,13 @@ struct seam_perf_group {
 
 void seam_perf_features_groups(struct seam_perf_features *f,
 			       const struct seam_perf_group *groups, size_t n);
+
+/*
+ * The index of @n AUXTRACE records: for each two numbers in @pairs, where it
+ * is in the file and all of its bytes.
+ */
+void seam_perf_features_auxtrace(struct seam_perf_features *f,
+				 const uint64_t *pairs, size_t n);
 
 /* How @clock's time @clock_ns relates to the wall clock's @wall_ns. */
 void seam_perf_features_clock(struct seam_perf_features *f, uint32_t clock,
