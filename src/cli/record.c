@@ -395,7 +395,8 @@ static void summarize(const struct options *o,
 static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
-	bool lossy = r->n_lost || r->n_unwritten || r->cut_short;
+	bool lossy = r->n_lost || r->n_unwritten || r->cut_short ||
+		     r->skipped;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* account.c - what a recording says of itself: its features and manifest */
+/*
+ * account.c - what a recording says of itself: features, manifest, counts;
+ * and what it keeps for those who read it
+ */
 #include "record/recording.h"
 
 #include "record/info.h"
@@ -8,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -216,4 +221,77 @@ int seam_recording_write_manifest(struct seam_recording *s, bool complete,
 	free(by_event);
 	free(events);
 	return r;
+}
+
+void seam_recording_note(const struct seam_recording *s, bool verbose,
+			 const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (!s->options->note)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	s->options->note(s->options->context, verbose, text);
+}
+
+int seam_recording_list_results(struct seam_recording *s,
+				struct seam_err *err)
+{
+	struct seam_record_result *result = s->result;
+
+	result->events = calloc(s->events.n, sizeof(*result->events));
+	if (!result->events)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	result->n_events = s->events.n - 1;
+	for (size_t i = 0; i < s->events.n; i++) {
+		snprintf(result->events[i].name,
+			 sizeof(result->events[i].name), "%s",
+			 s->events.items[i].name);
+		result->events[i].n_samples = s->drain.n_by_event[i];
+	}
+	result->n_late = s->follow.n_late;
+	result->late_ns = s->follow.late_ns;
+	result->longest_late_ns = s->follow.longest_ns;
+	result->n_unseen = s->follow.n_unseen;
+	return 0;
+}
+
+static void keep_kernel(struct seam_recording *s)
+{
+	struct seam_err err = { 0 };
+	int r = seam_kernel_capture(s->bundle.dir, "kernel.sym.zst", &err);
+
+	if (r == 0)
+		return;
+	seam_recording_note(s, false, "the kernel's symbols were not kept: %s",
+			    err.cause[0]);
+	/* who may not see them has lost nothing that could be had */
+	s->result->skipped |= r != -EACCES && r != -EPERM;
+}
+
+void seam_recording_keep_symbols(struct seam_recording *s)
+{
+	if (s->drain.n_kernel_samples)
+		keep_kernel(s);
+	seam_keep_finish(&s->keep, &s->bundle);
+	if (s->keep.n_copied)
+		seam_recording_note(s, true, "%" PRIu64 " files that are gone "
+				    "were kept", s->keep.n_copied);
+	if (s->keep.n_missed)
+		seam_recording_note(s, false, "%" PRIu64 " mapped files were "
+			"gone before they could be kept: their symbols may be "
+			"missing", s->keep.n_missed);
+	if (s->keep.n_failed)
+		seam_recording_note(s, false, "cannot write %" PRIu64
+			" mapped files (the vdso may be one) into the "
+			"recording: their symbols may be missing",
+			s->keep.n_failed);
+	s->result->skipped |= s->keep.n_failed > 0;
+	if (s->keep.n_too_large)
+		seam_recording_note(s, false, "%" PRIu64 " mapped files that "
+			"are gone are too large to be kept",
+			s->keep.n_too_large);
 }

@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -38,20 +37,6 @@ enum {
 	SHORTEST_WAIT_MS = 8,
 	LONGEST_WAIT_MS = 256,
 };
-
-void seam_recording_note(const struct seam_recording *s, bool verbose,
-			 const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	if (!s->options->note)
-		return;
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	s->options->note(s->options->context, verbose, text);
-}
 
 /* --- prepare --- */
 
@@ -475,54 +460,11 @@ static int write_losses(struct seam_recording *s, struct seam_err *err)
 	return append(s, &synth, err);
 }
 
-void seam_recording_keep_symbols(struct seam_recording *s)
-{
-	struct seam_err err = { 0 };
-
-	if (s->drain.n_kernel_samples &&
-	    seam_kernel_capture(s->bundle.dir, "kernel.sym.zst", &err) < 0)
-		seam_recording_note(s, false, "the kernel's symbols were not kept: %s",
-		     err.cause[0]);
-	seam_keep_finish(&s->keep, &s->bundle);
-	if (s->keep.n_copied)
-		seam_recording_note(s, true, "%" PRIu64 " files that are gone were kept",
-		     s->keep.n_copied);
-	if (s->keep.n_missed)
-		seam_recording_note(s, false, "%" PRIu64 " mapped files were gone before "
-		     "they could be kept: their symbols may be missing",
-		     s->keep.n_missed);
-	if (s->keep.n_too_large)
-		seam_recording_note(s, false, "%" PRIu64 " mapped files that are gone are "
-		     "too large to be kept", s->keep.n_too_large);
-}
-
 /* The first failure is the one to tell of; the rest is tried all the same. */
 static void keep_first(int *r, int next)
 {
 	if (*r == 0)
 		*r = next;
-}
-
-int seam_recording_list_results(struct seam_recording *s,
-				struct seam_err *err)
-{
-	struct seam_record_result *result = s->result;
-
-	result->events = calloc(s->events.n, sizeof(*result->events));
-	if (!result->events)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	result->n_events = s->events.n - 1;
-	for (size_t i = 0; i < s->events.n; i++) {
-		snprintf(result->events[i].name,
-			 sizeof(result->events[i].name), "%s",
-			 s->events.items[i].name);
-		result->events[i].n_samples = s->drain.n_by_event[i];
-	}
-	result->n_late = s->follow.n_late;
-	result->late_ns = s->follow.late_ns;
-	result->longest_late_ns = s->follow.longest_ns;
-	result->n_unseen = s->follow.n_unseen;
-	return 0;
 }
 
 static int finish(struct seam_recording *s, int r, struct seam_err *err)

@@ -78,6 +78,7 @@ struct seam_record_result {
 	int wait_status;	/* as from waitpid() */
 	int signal;		/* ended the recording before that; or 0 */
 	bool cut_short;		/* by a failed write; the chain says which */
+	bool skipped;		/* symbols that could have been kept */
 
 	uint64_t n_samples;
 	uint64_t n_lost;	/* for want of ring space */
