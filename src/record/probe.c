@@ -197,7 +197,10 @@ static void check_aux(struct seam_probe *p)
 
 	for (size_t i = 0; i < n; i++)
 		if (seam_pmu_writes_aux(pmus[i].name)) {
-			find(p, SEAM_VERDICT_YES, "%s", pmus[i].name);
+			find(p, SEAM_VERDICT_LIMITED, "%s is there",
+			     pmus[i].name);
+			advise(p, "perf record, whose files seam reads: the "
+			       "kernel's AUX areas are not recorded");
 			return;
 		}
 	find(p, SEAM_VERDICT_NO, "no such PMU");

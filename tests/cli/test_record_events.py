@@ -228,7 +228,7 @@ def test_a_compressed_recording_is_smaller_and_the_same_to_all():
     plain = record("-g", "-F", "20000", "-o", "k.seam", "./spin", "200000000")
     equal(plain.returncode, 0)
     for level in ("-z", "-z9", "--compression-level=22"):
-        result = record(level, "-g", "-F", "20000", "-o", "z.seam", "./spin",
+        result = record(level, "-m", "4M", "-g", "-F", "20000", "-o", "z.seam", "./spin",
                         "200000000")
         told = whole(result, "z.seam")
         equal(perf_samples("z.seam"), told, level)
