@@ -554,6 +554,9 @@ static void tell_losses(struct loader *l)
 	if (l->n_lost_ring > n_events)
 		seam_profile_lost(p, "ring full", put(l, "any event"),
 				  l->n_lost_ring - n_events, 0);
+	if (l->data.n_missing_bytes)
+		seam_profile_lost(p, "file cut", put(l, "data"), 0,
+				  l->data.n_missing_bytes);
 	if (l->data.is_cut)
 		seam_profile_note(p, "the recording was not closed: its writer "
 				  "was killed, or the file is cut");

@@ -98,10 +98,11 @@ static void ring_bell(struct seam_ring_producer *p, uint64_t head)
 {
 	struct seam_ring_state *own = &p->control->own;
 	uint64_t last = seam_local_load(&own->wakeup);
-	uint64_t filled = p->mode & SEAM_RING_BACKWARD ? last - head :
-			  head - last;
+	/* Negative where a handler has published, and rung, after us. */
+	int64_t filled = (int64_t)(p->mode & SEAM_RING_BACKWARD ?
+				   last - head : head - last);
 
-	if (!p->bell || filled <= p->watermark)
+	if (!p->bell || filled <= (int64_t)p->watermark)
 		return;
 	seam_local_store(&own->wakeup, head);
 	if (seam_ring_bell_ring(p->bell))

@@ -21,7 +21,8 @@
  * are passed over, and so are addresses of 0, which say that this user may
  * not see them.
  *
- * Returns how many functions were added, or -ENOMEM.  Sorts the table.
+ * Returns how many functions the text has, or -ENOMEM.  Of several at one
+ * address the table keeps the last.  Sorts the table.
  */
 ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text,
 			     size_t size, bool modules);

@@ -370,6 +370,9 @@ static void place_data(struct seam_perf_data *data, const struct header *h)
 		       h->data_size > size - data->data_begin;
 	data->data_end = data->is_cut ? size :
 			 data->data_begin + h->data_size;
+	if (h->data_size > size - data->data_begin)
+		data->n_missing_bytes = h->data_size -
+					(size - data->data_begin);
 }
 
 static int open_file(struct seam_perf_data *data, struct seam_cursor *c,

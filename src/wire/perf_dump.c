@@ -8,12 +8,14 @@
 
 #include "base/text.h"
 #include "wire/perf_stream.h"
+#include "wire/tracepoints.h"
 
 struct dump {
 	FILE *out;
 	const struct seam_perf_data *data;
 	bool json;
 	const struct seam_perf_namer *namer;
+	struct seam_tracepoints *tracepoints;	/* NULL: none are described */
 	uint64_t n_damaged;
 };
 
@@ -121,11 +123,25 @@ static void put_regs(struct line *line, const char *name,
 		seam_json_close(&line->j);
 }
 
+/* RAW of a tracepoint is its fields, if the recording explains them. */
+static void put_raw(struct dump *d, struct line *line,
+		    const struct seam_perf_attr *attr,
+		    const struct seam_perf_sample *s)
+{
+	put_bytes(line, "raw", s->raw);
+	if (attr->type != PERF_TYPE_TRACEPOINT)
+		return;
+	if (line->json)
+		seam_json_open(&line->j, "fields", '{');
+	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw,
+				line->json ? &line->j : NULL, line->out);
+	if (line->json)
+		seam_json_close(&line->j);
+}
+
 static void put_sample_tail(struct line *line, uint64_t has,
 			    const struct seam_perf_sample *s)
 {
-	if (has & PERF_SAMPLE_RAW)
-		put_bytes(line, "raw", s->raw);
 	if (has & PERF_SAMPLE_BRANCH_STACK)
 		put_words(line, "branch_stack", &s->branches);
 	if (has & PERF_SAMPLE_REGS_USER)
@@ -193,6 +209,10 @@ static void put_sample(struct dump *d, struct line *line,
 		put_words(line, "read", &s->read);
 	if (has & PERF_SAMPLE_CALLCHAIN)
 		put_chain(d, line, s);
+	else if (d->namer)
+		d->namer->chain(d->namer->context, NULL, s);
+	if (has & PERF_SAMPLE_RAW)
+		put_raw(d, line, &event->attr, s);
 	put_sample_tail(line, has, s);
 }
 
@@ -239,6 +259,100 @@ static void put_stamp(struct line *line, const struct seam_perf_attr *attr,
 		put_u64(line, "cpu", stamp->cpu);
 	if (line->json)
 		seam_json_close(&line->j);
+}
+
+/* -- records that end in a list ----------------------------------------- */
+
+struct link_info {
+	uint64_t dev, ino;
+};
+
+#define F(member, text) SEAM_FIELD(struct link_info, member, text)
+static const struct seam_field link_info_fields[] = {
+	F(dev, "device of the namespace"), F(ino, "inode of the namespace"),
+};
+#undef F
+
+struct id_entry {
+	uint64_t id, idx, cpu, tid;
+};
+
+#define F(member, text) SEAM_FIELD(struct id_entry, member, text)
+static const struct seam_field id_entry_fields[] = {
+	F(id, "event on a CPU"), F(idx, "event"), F(cpu, "-1: any"),
+	F(tid, "-1: any"),
+};
+#undef F
+
+/* What the last field of a record is a list of; no fields: of u64. */
+static const struct {
+	uint32_t type;
+	struct seam_record element;
+	size_t bytes;
+} lists[] = {
+	{ PERF_RECORD_NAMESPACES, {
+		.fields = link_info_fields,
+		.n_fields = SEAM_ARRAY_SIZE(link_info_fields) }, 16 },
+	{ SEAM_PERF_ID_INDEX, {
+		.fields = id_entry_fields,
+		.n_fields = SEAM_ARRAY_SIZE(id_entry_fields) }, 32 },
+	{ PERF_RECORD_READ, { 0 }, 8 },
+	{ SEAM_PERF_AUXTRACE_INFO, { 0 }, 8 },
+	{ SEAM_PERF_CALLCHAIN_DEFERRED, { 0 }, 8 },
+};
+
+static void put_list(struct dump *d, struct line *line, const char *name,
+		     const struct seam_record *element, size_t bytes,
+		     struct seam_bytes rest)
+{
+	struct seam_cursor c = seam_cursor_make(rest.data, rest.size,
+						d->data->endian);
+	struct seam_perf_u64s words = { rest.data, rest.size / 8, c.swap };
+	_Alignas(8) uint8_t in[SEAM_PERF_MAX_RECORD];
+
+	if (element->n_fields == 0) {
+		put_words(line, name, &words);
+		return;
+	}
+	if (line->json)
+		seam_json_open(&line->j, name, '[');
+	else
+		fprintf(line->out, " %s=[", name);
+	while (seam_cursor_left(&c) >= bytes) {
+		seam_wire_read(&c, element, in);
+		if (line->json)
+			seam_json_open(&line->j, NULL, '{');
+		put_table(line, element, in);
+		if (line->json)
+			seam_json_close(&line->j);
+		else
+			fputc(';', line->out);
+	}
+	if (line->json)
+		seam_json_close(&line->j);
+	else
+		fputc(']', line->out);
+}
+
+/* All fields of a record; the last may be a list. */
+static void put_record(struct dump *d, struct line *line, uint32_t type,
+		       const struct seam_record *table, const void *in)
+{
+	struct seam_record head = *table;
+	const struct seam_field *last;
+	struct seam_bytes rest;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lists); i++) {
+		if (lists[i].type != type)
+			continue;
+		last = &table->fields[--head.n_fields];
+		memcpy(&rest, (const char *)in + last->offset, sizeof(rest));
+		put_table(line, &head, in);
+		put_list(d, line, last->name, &lists[i].element,
+			 lists[i].bytes, rest);
+		return;
+	}
+	put_table(line, table, in);
 }
 
 /* MMAP2 with a build id in the place of the inode. */
@@ -324,7 +438,7 @@ static int dump_other(struct dump *d, struct line *line,
 	} else {
 		r = seam_perf_record_read(table, payload, data->endian, in);
 		if (r == 0)
-			put_table(line, table, in);
+			put_record(d, line, record->type, table, in);
 	}
 	if (r == 0 && seam_perf_record_is_stamped(record->type))
 		put_stamp(line, attr, &stamp);
@@ -378,6 +492,8 @@ int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 {
 	struct dump d = {
 		.out = out, .data = data, .json = json, .namer = namer,
+		.tracepoints = seam_tracepoints_new(
+			data->features[SEAM_PERF_TRACING_DATA]),
 	};
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
@@ -388,6 +504,7 @@ int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 	       !ferror(out))
 		dump_record(&d, &record, stream.trailing);
 	seam_perf_stream_fini(&stream);
+	seam_tracepoints_free(d.tracepoints);
 	*n_damaged = d.n_damaged;
 	return r < 0 ? r : 0;
 }

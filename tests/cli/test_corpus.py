@@ -8,6 +8,7 @@ read what is whole and say what is not.
 """
 import collections
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,13 +56,30 @@ def check(name, records, path):
         assert report["samples"] >= expected["SAMPLE"], report["samples"]
 
 
+def perf_calls(path):
+    """[(number, first argument or result)] that perf script printed."""
+    return [(int(m[1]), int(m[2], 16)) for m in re.finditer(
+        r"sys_enter: NR (-?\d+) \(([0-9a-f]+),", corpus.script_text(path))]
+
+
+def check_fields(path):
+    done = run("dump", "--json", str(path))
+    calls = []
+    for line in done.stdout.splitlines():
+        record = json.loads(line)
+        if record.get("event") == "raw_syscalls:sys_enter":
+            fields = record["fields"]
+            calls.append((fields["id"], fields["args"][0]))
+    assert calls == perf_calls(path) and calls, len(calls)
+
+
 def main():
     files = corpus.recordings("perf", "perf-ext")
     if not files:
         print("1..1\nok 1 - every perf.data of the corpus # SKIP no corpus")
         return 0
     failed = 0
-    print(f"1..{len(files)}")
+    print(f"1..{len(files) + 1}")
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, records, path) in enumerate(files, 1):
             try:
@@ -71,6 +89,12 @@ def main():
                     subprocess.TimeoutExpired) as why:
                 failed = 1
                 print(f"not ok {i} - {name}: {why}", flush=True)
+    try:
+        check_fields(corpus.ROOT / "perf" / "raw.data")
+        print(f"ok {len(files) + 1} - fields of tracepoints are perf's")
+    except AssertionError as why:
+        failed = 1
+        print(f"not ok {len(files) + 1} - fields of tracepoints: {why}")
     return failed
 
 

@@ -212,6 +212,41 @@ static void counts_by_event_and_says_what_was_lost(void **state)
 	free(b.data);
 }
 
+/* A recording of a big-endian machine, in either mode, reads the same. */
+static void the_other_byte_order_gives_the_same_profile(void **state)
+{
+	static const uint64_t chain[] = {
+		KERNEL, 0xffffffff81000010, USER, 0x401100, 0x401200,
+	};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct bytes b = { .endian = (enum seam_endian)(i & 1) };
+		struct loaded l;
+
+		put_comm(&b, 7, 7, "program", true, 100);
+		put_mmap2(&b, 7, 0x400000, 0x4000, 0x80, "/bin/program", 101);
+		for (uint64_t k = 0; k < 6; k++)
+			put_sample(&b, k < 4 ? TEST_ID_1 : TEST_ID_2, 7,
+				   7 + (int32_t)k % 2, 200 + k, chain, 5);
+		put_lost(&b, TEST_ID_1, 3);
+		load(&l, &b, i & 2);
+		assert_int_equal(l.profile.samples.n, 6);
+		assert_int_equal(l.profile.events.items[0].n_samples, 4);
+		assert_int_equal(seam_profile_n_lost(&l.profile), 3);
+		assert_string_equal(comm_of(&l, 0), "program");
+		assert_string_equal(stack_text(&l, 0),
+			"[kernel.kallsyms+0xffffffff81000010] "
+			"[program+0x1180] [program+0x1280]");
+		assert_int_equal(seam_samples_weight(&l.profile.samples, 5),
+				 250000);
+		assert_int_equal(l.profile.samples.time_ns[5], 205);
+		assert_int_equal(l.profile.samples.cpu[5], 1);
+		unload(&l);
+		free(b.data);
+	}
+}
+
 /* -- scanning in parts -------------------------------------------------- */
 
 static struct bytes many_samples(size_t n)
@@ -340,6 +375,7 @@ int main(void)
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
+		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
 		cmocka_unit_test(many_parts_give_what_one_gives),
 		cmocka_unit_test(damage_stops_all_parts_at_the_same_place),
 		cmocka_unit_test(a_profile_comes_out_of_any_cut),
