@@ -7,6 +7,7 @@
 #include <time.h>
 
 #define SEAM_NS_PER_S UINT64_C(1000000000)
+#define SEAM_NS_PER_MS UINT64_C(1000000)
 
 static inline uint64_t seam_clock_ns(void)
 {

@@ -16,6 +16,7 @@ struct options {
 	const char *map;
 	const char *sort;
 	const char *filter;
+	const char *time;
 	uint64_t top;
 	bool histogram;
 	bool json;
@@ -43,11 +44,21 @@ static const struct seam_option options[] = {
 	       "functions with TEXT in their name",
 	       .detail = "With *, ? or [ in it, TEXT is a pattern for the "
 	       "whole name."),
+	OPTION(time, STRING, 0, "time", "A,B",
+	       "calls that begin in this time of the logs",
+	       .detail = "Times count from the first record: in seconds "
+	       "(1.5,2), with a unit (300ms,1s) or in percent (10%,20%). "
+	       "Either may be left out. Calls count with all their time, "
+	       "also with what is behind B."),
 	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all"),
 	OPTION(histogram, FLAG, 0, "histogram", NULL,
 	       "show how each function's times are spread"),
 	OPTION(stacks, STRING, 0, "stacks", "[N]",
-	       "the N slowest single calls and all they called (5)"),
+	       "the N slowest single calls and all they called (5)",
+	       .detail = "With the arguments of calls, as far as the log "
+	       "has them, and with custom and typed events: how long after "
+	       "the slow call's begin they were, and how their data begins. "
+	       "A tail call's callee stands beside its caller and names it."),
 	OPTION(graph, FLAG, 0, "graph", NULL,
 	       "print who calls whom, for Graphviz"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
@@ -57,6 +68,7 @@ static const struct seam_option options[] = {
 struct job {
 	const struct options *options;
 	struct seam_trace trace;
+	bool misused;			/* --time is none */
 	struct seam_call_names names;
 	struct seam_account account;
 	struct seam_slow_calls slow;
@@ -82,6 +94,10 @@ static int load(struct job *job, const char *const *paths, size_t n_paths,
 
 	if (!r)
 		r = seam_trace_open(&job->trace, paths, n_paths, err);
+	if (!r && job->options->time) {
+		r = seam_trace_select(&job->trace, job->options->time, err);
+		job->misused = r == -EINVAL;
+	}
 	if (!r)
 		r = seam_account_build(&job->account, &job->trace, &what, err);
 	if (!r && n_slowest)
@@ -117,13 +133,16 @@ static int settle(const struct job *job)
 				  sizeof(doubt)))
 		seam_command_say("'%s' does not fit this log: %s",
 				 job->options->map, doubt);
+	if (job->trace.blocks.n == 0 && job->account.problems.n == 0)
+		seam_command_say("the log is empty: nothing was recorded");
 	if (job->account.in_ticks)
 		seam_command_say("times are ticks: the log does not say how "
 				 "many make a second");
 	if (job->account.problems.n)
-		seam_command_say("%llu parts of the log could not be read, "
+		seam_command_say("%llu part%s of the log could not be read, "
 				 "%llu bytes",
 				 (unsigned long long)job->account.problems.n,
+				 job->account.problems.n == 1 ? "" : "s",
 				 (unsigned long long)
 				 job->account.problems.lost_bytes);
 	return job->account.in_ticks || job->account.problems.n ?
@@ -148,6 +167,8 @@ static int calls(const struct options *o, enum seam_calls_sort sort,
 	if (!r)
 		r = print(&job, &err);
 	status = r ? seam_command_failed(&err) : settle(&job);
+	if (job.misused)
+		status = SEAM_EXIT_USAGE;
 	seam_slow_calls_fini(&job.slow);
 	seam_account_fini(&job.account);
 	seam_trace_close(&job.trace);

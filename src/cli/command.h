@@ -75,6 +75,7 @@ extern const struct seam_command *const seam_commands[];
 extern const size_t seam_n_commands;
 
 extern const struct seam_command seam_record_command;
+extern const struct seam_command seam_snapshot_command;
 extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
 extern const struct seam_command seam_calls_command;

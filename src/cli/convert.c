@@ -11,14 +11,15 @@ struct options {
 	struct seam_reading reading;
 	const char *to;
 	const char *output;
+	const char *by;
 	bool weight;
 };
 
 /* A format: one row here, and its name among the choices of --to. */
 static const struct format {
 	const char *name;
-	int (*write)(const struct seam_selected *selected, bool by_weight,
-		     FILE *out);
+	int (*write)(const struct seam_selected *selected,
+		     enum seam_group group, bool by_weight, FILE *out);
 	bool adds_up;		/* has one number for all events */
 } formats[] = {
 	{ "folded", seam_folded_write, true },
@@ -31,9 +32,9 @@ static const struct format {
 static const struct seam_option options[] = {
 	OPTION(to, STRING, 't', "to", "FORMAT", "what to write",
 	       .choices = "folded|" SEAM_CONVERT_XRAY_FORMATS,
-	       .detail = "Folded has a line for each stack: thread name, "
-	       "frames from the root to the leaf, divided by semicolons, and "
-	       "a count. The end of a frame's name is its layer: _[k] for "
+	       .detail = "Folded has a line for each stack: thread name "
+	       "(or what --by says), frames from the root to the leaf, "
+	       "divided by semicolons, and a count. The end of a frame's name is its layer: _[k] for "
 	       "the kernel, _[j] for JIT code, _[g] for a guest, _[i] for "
 	       "an inlined function. "
 	       "The others take XRay logs, one or several of a program, and "
@@ -44,6 +45,7 @@ static const struct seam_option options[] = {
 	       "where to, - for standard output (-)"),
 	OPTION(weight, FLAG, 0, "weight", NULL,
 	       "count weights (nanoseconds, occurrences), not samples"),
+	SEAM_GROUP_OPTION(struct options, by),
 	SEAM_READING_OPTIONS(struct options, reading),
 };
 
@@ -56,7 +58,8 @@ static const struct format *find_format(const char *name)
 }
 
 static int write_to(const char *path, const struct format *format,
-		    const struct seam_selected *selected, bool by_weight)
+		    const struct seam_selected *selected,
+		    enum seam_group group, bool by_weight)
 {
 	struct seam_output output;
 	struct seam_err err = { 0 };
@@ -64,21 +67,19 @@ static int write_to(const char *path, const struct format *format,
 
 	if (rc)
 		return seam_command_failed(&err);
-	rc = format->write(selected, by_weight, output.file);
+	rc = format->write(selected, group, by_weight, output.file);
 	closed = seam_output_close(&output, rc == 0, &err);
 	if (rc)
 		seam_err_set(&err, rc, "cannot convert: %s", strerror(-rc));
 	return rc || closed ? seam_command_failed(&err) : SEAM_EXIT_DONE;
 }
 
-/* Not sampled: a sample stands for a stack, its weight for the time in it. */
+/* Not sampled: what matters is the time in a stack, not how often. */
 static bool is_measured(const struct seam_opened *opened)
 {
 	const struct seam_profile *profile = &opened->profile;
 
-	return profile->events.n == 1 &&
-	       strcmp(seam_profile_text(profile, profile->events.items[0].name),
-		      "xray") == 0;
+	return profile->events.n == 1 && profile->events.items[0].is_measured;
 }
 
 static int convert(const struct seam_opened *opened, const struct options *o)
@@ -94,12 +95,13 @@ static int convert(const struct seam_opened *opened, const struct options *o)
 		return seam_command_failed(&err);
 	}
 	return write_to(o->output, format, &opened->selected,
+			seam_reading_group(o->by),
 			o->weight || is_measured(opened));
 }
 
 static int run(const struct seam_command *self, int argc, char **argv)
 {
-	struct options o = { .output = "-" };
+	struct options o = { .output = "-", .by = "comm" };
 	struct seam_opened opened;
 	int first, status;
 	int rc = seam_command_parse(self, argc, argv, &o, &first);
@@ -111,8 +113,12 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (seam_convert_xray_has(o.to) && first == argc)
 		return seam_command_misused(self, "--to %s needs a FILE",
 					    o.to);
+	if (seam_convert_xray_has(o.to) &&
+	    (o.reading.thread || o.reading.layers || o.reading.event))
+		return seam_command_misused(self, "--to %s writes all threads "
+			"and events of a log; only --time selects", o.to);
 	if (seam_convert_xray_has(o.to))
-		return seam_convert_xray(o.to, o.output, o.reading.map,
+		return seam_convert_xray(o.to, o.output, &o.reading,
 					 (const char *const *)argv + first,
 					 (size_t)(argc - first));
 	status = seam_reading_open(&opened, self, &o.reading, argc, argv,

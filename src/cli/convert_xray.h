@@ -3,7 +3,7 @@
 #ifndef SEAM_CONVERT_XRAY_H
 #define SEAM_CONVERT_XRAY_H
 
-#include "base/base.h"
+#include "cli/reading.h"
 
 /* For the choices of --to. */
 #define SEAM_CONVERT_XRAY_FORMATS "trace-json|xray-yaml|xray"
@@ -13,9 +13,10 @@ bool seam_convert_xray_has(const char *to);
 
 /*
  * Write the XRay logs at @paths as @to, one of the formats, to @output.
- * @map as in seam_call_names_open().  Returns the exit status.
+ * Of @reading, map and time count.  Returns the exit status.
  */
-int seam_convert_xray(const char *to, const char *output, const char *map,
+int seam_convert_xray(const char *to, const char *output,
+		      const struct seam_reading *reading,
 		      const char *const *paths, size_t n_paths);
 
 #endif /* SEAM_CONVERT_XRAY_H */

@@ -9,6 +9,7 @@ struct options {
 	struct seam_reading reading;
 	const char *output;
 	const char *title;
+	const char *by;
 	double min_percent;
 	bool inverted;
 };
@@ -29,6 +30,7 @@ static const struct seam_option options[] = {
 	       .detail = "Without this option they are as many as to leave "
 	       "the 20,000 widest. The picture says how many were left "
 	       "out."),
+	SEAM_GROUP_OPTION(struct options, by),
 	SEAM_READING_OPTIONS(struct options, reading),
 };
 
@@ -38,6 +40,7 @@ static int draw(const struct seam_opened *opened, const struct options *o)
 						opened->profile.command);
 	struct seam_flamegraph graph = {
 		.selected = &opened->selected,
+		.group = seam_reading_group(o->by),
 		.title = o->title ? o->title : *command ? command :
 			 opened->path,
 		.inverted = o->inverted, .min_percent = o->min_percent,
@@ -58,7 +61,7 @@ static int draw(const struct seam_opened *opened, const struct options *o)
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct options o = {
-		.output = "flamegraph.svg", .min_percent = -1,
+		.output = "flamegraph.svg", .min_percent = -1, .by = "comm",
 	};
 	struct seam_opened opened;
 	int first, status;
@@ -84,11 +87,12 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_flamegraph_command = {
 	.name = "flamegraph",
 	.summary = "draw a recording as one interactive SVG",
-	.synopsis = "[options] [FILE]",
+	.synopsis = "[options] [FILE...]",
 	.description =
 		"Draws all stacks of a recording as one picture, in which "
 		"the width of a frame is its share. The file needs no "
-		"network and no other file.\n\n"
+		"network and no other file. Several XRay logs of one program "
+		"make one picture.\n\n"
 		"In a browser, a click or Enter zooms to a frame, Escape "
 		"shows all again, Backspace goes back; the arrows walk from "
 		"frame to frame; / or Ctrl-F searches by regular expression "

@@ -20,11 +20,12 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.no_lines = reading->no_inline,
 		.debuginfod = reading->debuginfod,
 		.map = reading->map,
+		.time = reading->time,
 	};
 }
 
 static int load(struct seam_opened *opened, const struct seam_reading *reading,
-		const char *path)
+		const char *const *paths, size_t n_paths)
 {
 	struct seam_load_options options = seam_reading_load_options(reading);
 	struct seam_err err = { 0 };
@@ -33,13 +34,18 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 
 	if (rc)
 		seam_err_set(&err, rc, "out of memory");
+	else if (n_paths > 1)
+		rc = seam_load_logs(&opened->profile, paths, n_paths, &options,
+				    &err);
 	else
-		rc = seam_load(&opened->profile, path, &options, &err);
+		rc = seam_load(&opened->profile, n_paths ? paths[0] : NULL,
+			       &options, &err);
 	if (!rc)
 		return SEAM_EXIT_DONE;
-	seam_err_add(&err, rc, "cannot read '%s'",
-		     seam_text_copy(shown, sizeof(shown), opened->path,
-				    SEAM_TEXT_TERMINAL));
+	if (n_paths <= 1)
+		seam_err_add(&err, rc, "cannot read '%s'",
+			     seam_text_copy(shown, sizeof(shown), opened->path,
+					    SEAM_TEXT_TERMINAL));
 	return seam_command_failed(&err);
 }
 
@@ -77,16 +83,19 @@ int seam_reading_open(struct seam_opened *opened,
 		      const struct seam_reading *reading, int argc,
 		      char **argv, int first)
 {
-	const char *path = first < argc ? argv[first] : NULL;
+	const char *const *paths = (const char *const *)argv + first;
+	size_t n = (size_t)(argc - first);
 	int status;
 
 	*opened = (struct seam_opened) {
-		.path = path ? path : SEAM_LOAD_DEFAULT,
+		.path = n ? paths[0] : SEAM_LOAD_DEFAULT,
+		.more = paths + 1, .n_more = n > 1 ? n - 1 : 0,
 	};
-	if (argc - first > 1)
-		return seam_command_misused(command, "one FILE at a time, "
-					    "not also '%s'", argv[first + 1]);
-	status = load(opened, reading, path);
+	for (size_t i = 0; n > 1 && i < n; i++)
+		if (strcmp(paths[i], "-") == 0)
+			return seam_command_misused(command, "- is read "
+						    "alone, not with others");
+	status = load(opened, reading, paths, n);
 	return status ? status : select_part(opened, reading);
 }
 
@@ -109,12 +118,34 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 		const struct seam_loss *loss = &profile->losses.items[i];
 		const char *source = seam_profile_text(profile, loss->source);
 
-		seam_command_say("lost %" PRIu64 " records, %" PRIu64
-				 " bytes: %s%s%s%s", loss->records,
-				 loss->bytes, loss->cause, *source ? " (" : "",
-				 source, *source ? ")" : "");
+		char records[40] = "", bytes[40] = "";
+
+		if (loss->records)
+			snprintf(records, sizeof(records), "%" PRIu64
+				 " record%s, ", loss->records,
+				 loss->records == 1 ? "" : "s");
+		if (loss->bytes)
+			snprintf(bytes, sizeof(bytes), "%" PRIu64 " byte%s, ",
+				 loss->bytes, loss->bytes == 1 ? "" : "s");
+		seam_command_say("lost: %s%s%s%s%s%s", records, bytes,
+				 loss->cause, *source ? " (" : "", source,
+				 *source ? ")" : "");
 	}
 	for (size_t i = 0; i < profile->notes.n; i++)
 		seam_command_say("%s", seam_profile_text(profile,
 						 profile->notes.items[i]));
+}
+
+enum seam_group seam_reading_group(const char *by)
+{
+	switch (by[0]) {
+	case 't':
+		return SEAM_GROUP_THREAD;
+	case 'p':
+		return SEAM_GROUP_PROCESS;
+	case 'a':
+		return SEAM_GROUP_NONE;
+	default:
+		return SEAM_GROUP_COMM;
+	}
 }

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "model/load.h"
 #include "model/selection.h"
+#include "model/tally.h"
 
 struct seam_reading {
 	struct seam_option_list symfs;
@@ -37,7 +38,9 @@ struct seam_reading {
 		    .detail = "Times count from its start: in seconds "	\
 		    "(1.5,2), with a unit (300ms,1s) or in percent "	\
 		    "(10%,20%). Either may be left out. A belongs to "	\
-		    "it, B no longer."),				\
+		    "it, B no longer. A call of an XRay log belongs "	\
+		    "to the time in which it begins; reports show its "	\
+		    "time as far as it lies in it."),			\
 	SEAM_OPTION(type, member.thread, SEAM_OPTION_STRING, 0,		\
 		    "thread", "THREAD", "a thread, by number or name",	\
 		    .detail = "A name takes all threads that ended "	\
@@ -78,6 +81,19 @@ struct seam_reading {
 		    .detail = "Or its instrumentation map as YAML. Without " \
 		    "it the functions of an XRay log are numbers.")
 
+/* What the stacks of a picture or a folded file stand on. */
+#define SEAM_GROUP_OPTION(type, member)					\
+	SEAM_OPTION(type, member, SEAM_OPTION_STRING, 0, "by", "WHAT",	\
+		    "what stacks stand on (comm)",			\
+		    .choices = "comm|thread|process|all",		\
+		    .detail = "Comm is the thread's name at the sample: " \
+		    "threads of one name are merged. Thread keeps each "  \
+		    "apart, process merges those of a process, all "	\
+		    "merges all.")
+
+/* A choice of that option as a group. */
+enum seam_group seam_reading_group(const char *by);
+
 /* The options as a loader takes them; borrows from @reading. */
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading);
@@ -85,15 +101,18 @@ seam_reading_load_options(const struct seam_reading *reading);
 /* A recording that is open: its profile, and what is selected of it. */
 struct seam_opened {
 	const char *path;
+	const char *const *more;	/* XRay logs read with it */
+	size_t n_more;
 	struct seam_profile profile;
 	struct seam_selection selection;
 	struct seam_selected selected;
 };
 
 /*
- * Load the recording that the operands argv[first..] name (at most one; the
- * default without any) and make the selection.  Returns SEAM_EXIT_DONE, or
- * the status to exit with when it failed, which has been said then.
+ * Load the recording that the operands argv[first..] name (one; several when
+ * they are XRay logs; the default without any) and make the selection.
+ * Returns SEAM_EXIT_DONE, or the status to exit with when it failed, which
+ * has been said then.
  * seam_reading_close() is due in both cases.
  */
 int seam_reading_open(struct seam_opened *opened,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - 'seam record': options in, one recording, exit status out */
 #include "cli/command.h"
+#include "record/compress.h"
 #include "record/record.h"
+#include "record/targets.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,28 +20,54 @@ enum {
 
 struct options {
 	struct seam_option_list events;
+	const char *filter;
 	const char *frequency;
 	uint64_t period;
 	bool callchains;
 	const char *call_graph;
+	bool data_addresses;
+	bool switch_events;
+	bool namespaces;
+	bool cgroups;
+	const char *pids;
+	const char *tids;
+	const char *cpus;
+	bool system_wide;
+	bool per_thread;
+	const char *compress;
 	const char *ring;
+	const char *watermark;
+	uint64_t delay_ms;
+	bool overwrite;
+	const char *snapshot_every;
+	const char *duration;
+	const char *max_size;
 	const char *output;
-	uint64_t pid;
-	bool quiet;
-	bool verbose;
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
 	SEAM_OPTION(struct options, member, SEAM_OPTION_##kind, letter, name, \
 		    value, help, __VA_ARGS__)
+#define HEADING(text) { .help = (text), .kind = SEAM_OPTION_HEADING }
 
 static const struct seam_option options[] = {
+	HEADING("What to sample"),
 	OPTION(events, STRINGS, 'e', "event", "EVENT",
-	       "what to sample: a name of perf's, or several with commas",
-	       .detail = "Modifiers follow a colon: u (user code only), k "
-	       "(kernel only), p to ppp (precise). rNNN is a raw event of "
-	       "the CPU. Without this option: cycles where the machine has "
-	       "them, else cpu-clock. 'seam doctor' lists the events."),
+	       "an event, or several with commas",
+	       .detail = "A name of perf's, with modifiers behind a colon: u "
+	       "(user code only), k (kernel only), p to ppp (precise). rNNN "
+	       "is a raw event of the CPU. sched:sched_switch is a "
+	       "tracepoint; its name may hold * and ?. {a,b}:S samples the "
+	       "first event of a group and reads all. uprobe:/path:symbol and "
+	       "uprobe:/path:0xoffset probe a function of a file, with "
+	       "%return its return. mem:ADDR[/LEN][:rwx] watches an address. "
+	       "pmu/term=value/ is an event of any PMU of the kernel. Without "
+	       "this option: cycles where the machine has them, else "
+	       "cpu-clock. 'seam doctor' lists the events."),
+	OPTION(filter, STRING, 0, "filter", "EXPR",
+	       "only tracepoints of which this is true, such as 'id == 1'",
+	       .detail = "In the fields of the tracepoint's format; it is "
+	       "applied by the kernel, to all tracepoints of -e."),
 	OPTION(frequency, STRING, 'F', "freq", "HZ",
 	       "samples a second of the event; 'max' is the most allowed",
 	       .detail = "The default is 4000. The most allowed is "
@@ -50,28 +78,70 @@ static const struct seam_option options[] = {
 	       "record call chains, as --call-graph=fp"),
 	OPTION(call_graph, STRING, 0, "call-graph", "HOW",
 	       "how to record call chains", .choices = "fp|none"),
-	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES",
-	       "size of each CPU's ring: pages, or bytes such as 512K or 1M"),
+	OPTION(data_addresses, FLAG, 'd', "data", NULL,
+	       "record the addresses of data that were accessed"),
+	OPTION(switch_events, FLAG, 0, "switch-events", NULL,
+	       "record each time that a thread gets or leaves a CPU"),
+	OPTION(namespaces, FLAG, 0, "namespaces", NULL,
+	       "record the namespaces that threads enter"),
+	OPTION(cgroups, FLAG, 0, "all-cgroups", NULL,
+	       "record the cgroup of each sample"),
+	HEADING("What to watch"),
+	OPTION(pids, STRING, 'p', "pid", "PID",
+	       "processes that run, with all that they start",
+	       .detail = "Several with commas. Until they end, or Ctrl-C."),
+	OPTION(tids, STRING, 't', "tid", "TID",
+	       "threads that run, with all that they start"),
+	OPTION(system_wide, FLAG, 'a', "all-cpus", NULL,
+	       "the whole machine; with a COMMAND, until it ends"),
+	OPTION(cpus, STRING, 'C', "cpu", "CPUS",
+	       "only on these CPUs, such as 0,2-3",
+	       .detail = "Without anything else to watch: all that runs on "
+	       "them."),
+	OPTION(per_thread, FLAG, 0, "per-thread", NULL,
+	       "a ring for each thread in place of each CPU",
+	       .detail = "The kernel does not follow such a thread to those "
+	       "that it starts; they are added when they are heard of, and "
+	       "the time until then is told."),
+	HEADING("When to sample"),
+	OPTION(delay_ms, U64, 'D', "delay", "MS",
+	       "milliseconds before the first sample"),
+	OPTION(duration, STRING, 0, "duration", "SECONDS",
+	       "end the recording after so long; COMMAND goes on"),
+	OPTION(overwrite, FLAG, 0, "overwrite", NULL,
+	       "keep the newest samples only, as a flight recorder does",
+	       .detail = "What the rings hold at the end is in the recording. "
+	       "SIGUSR2 to the recorder, 'seam snapshot' or --snapshot-every "
+	       "put what they hold by then into NAME.1.seam, NAME.2.seam, "
+	       "each a recording of its own."),
+	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
+	       "with --overwrite: make a snapshot at intervals"),
+	OPTION(max_size, STRING, 0, "max-size", "SIZE",
+	       "end it when it is so large, such as 100M; COMMAND goes on"),
+	HEADING("Where to"),
 	OPTION(output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
 	       .detail = "A recording of that name is moved to NAME.old."),
-	OPTION(pid, U64, 'p', "pid", "PID",
-	       "record a process that runs, with all that it starts"),
-	OPTION(quiet, FLAG, 'q', "quiet", NULL, "say nothing but errors"),
-	OPTION(verbose, FLAG, 'v', "verbose", NULL, "say more"),
+	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
+	       "compress the recording, at level 1 to 22 of zstd (1)"),
+	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES",
+	       "size of each ring: pages, bytes such as 512K, or 'auto'",
+	       .detail = "Rounded up to a power of two of pages. The default "
+	       "is 512K. 'auto' takes what this user may lock, up to 16M."),
+	OPTION(watermark, STRING, 0, "watermark", "BYTES",
+	       "drain a ring when it holds so much (a quarter of it)"),
 };
 
 static void say(void *context, bool verbose, const char *text)
 {
-	const struct options *o = context;
-
-	if (!o->quiet && (!verbose || o->verbose))
+	(void)context;
+	if (!verbose || seam_command_verbose())
 		seam_command_say("%s", text);
 }
 
 static int usage(const char *text, const char *value)
 {
-	seam_command_say("%s: '%s'", text, value);
+	seam_command_misused(&seam_record_command, "%s: '%s'", text, value);
 	return -EINVAL;
 }
 
@@ -94,63 +164,166 @@ static int parse_frequency(const char *text, uint64_t *hz)
 	return 0;
 }
 
-/* A number of pages, or of bytes with a unit; a power of two in the end. */
-static int parse_ring(const struct options *o, size_t *bytes)
+/* "4", "512K", "1M", "2G": true, the number, and whether it had a unit. */
+static bool parse_size(const char *text, uint64_t *n, bool *has_unit)
 {
 	static const char units[] = "BKMG";
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const char *unit;
 	char *end;
-	uint64_t n, rounded;
 
-	*bytes = SEAM_RECORD_RING_BYTES;
-	if (!o->ring)
-		return 0;
 	errno = 0;
-	n = strtoull(o->ring, &end, 10);
+	*n = strtoull(text, &end, 10);
 	unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	if (errno || o->ring[0] < '0' || o->ring[0] > '9' || n == 0 ||
-	    (*end && (!unit || end[1])) || n > UINT64_C(1) << 30)
-		return usage("-m takes a number of pages or a size such as "
-			     "512K", o->ring);
-	n = unit ? n << 10 * (unit - units) : n * page;
+	if (errno || text[0] < '0' || text[0] > '9' || *n == 0 ||
+	    (*end && (!unit || end[1])) || *n > UINT64_C(1) << 30)
+		return false;
+	*has_unit = unit;
+	if (unit)
+		*n <<= 10 * (unit - units);
+	return true;
+}
+
+/* A number of pages, or of bytes with a unit; a power of two in the end. */
+static int parse_ring(const char *text, struct seam_record_options *out)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t n, rounded;
+	bool has_unit;
+
+	out->ring_bytes = SEAM_RECORD_RING_BYTES;
+	out->ring_auto = text && strcmp(text, "auto") == 0;
+	if (!text || out->ring_auto)
+		return 0;
+	if (!parse_size(text, &n, &has_unit))
+		return usage("-m takes a number of pages, a size such as "
+			     "512K, or 'auto'", text);
+	if (!has_unit)
+		n *= page;
 	for (rounded = page; rounded < n; rounded *= 2)
 		;
-	if (rounded != n && !o->quiet)
+	if (rounded != n)
 		seam_command_say("rings have a power of two of pages: taking "
 				 "%" PRIu64 " KiB", rounded / 1024);
-	*bytes = rounded;
+	out->ring_bytes = rounded;
 	return 0;
+}
+
+static int parse_bytes(const char *text, const char *what, uint64_t *bytes)
+{
+	bool has_unit;
+
+	*bytes = 0;
+	if (text && !parse_size(text, bytes, &has_unit))
+		return usage(what, text);
+	return 0;
+}
+
+static int parse_duration(const char *text, const char *what, uint64_t *ns)
+{
+	char *end;
+	double seconds;
+
+	*ns = 0;
+	if (!text)
+		return 0;
+	seconds = strtod(text, &end);
+	if (end == text || *end || !(seconds > 0 && seconds < 1e9))
+		return usage(what, text);
+	*ns = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int parse_level(const char *text, int *level)
+{
+	char *end;
+	long n;
+
+	*level = text ? SEAM_COMPRESS_DEFAULT_LEVEL : 0;
+	if (!text || !*text)
+		return 0;
+	n = strtol(text, &end, 10);
+	if (*end || n < 1 || n > SEAM_COMPRESS_MOST_LEVEL)
+		return usage("-z takes a level from 1 to 22", text);
+	*level = (int)n;
+	return 0;
+}
+
+static int parse_targets(const struct options *o,
+			 struct seam_record_options *out)
+{
+	if (o->pids && seam_targets_parse(&out->pids, o->pids) < 0)
+		return usage("-p takes ids of processes", o->pids);
+	if (o->tids && seam_targets_parse(&out->tids, o->tids) < 0)
+		return usage("-t takes ids of threads", o->tids);
+	if (o->cpus && (seam_machine_list(&out->cpus, o->cpus) < 0 ||
+			!out->cpus.n))
+		return usage("-C takes CPUs such as 0,2-3", o->cpus);
+	return 0;
+}
+
+/* What excludes what; NULL when all is well. */
+static const char *contradiction(const struct options *o, bool has_command)
+{
+	if (!has_command && !o->pids && !o->tids && !o->cpus &&
+	    !o->system_wide)
+		return "record a COMMAND, or processes with -p, or all with -a";
+	if (has_command && (o->pids || o->tids))
+		return "record either a COMMAND or what runs (-p, -t)";
+	if (o->system_wide && (o->pids || o->tids))
+		return "-a watches all processes, -p and -t those listed";
+	if (o->per_thread && (o->system_wide ||
+			      (!has_command && !o->pids && !o->tids)))
+		return "--per-thread needs a COMMAND, -p or -t";
+	if (o->per_thread && o->overwrite)
+		return "--overwrite keeps a ring for each CPU";
+	if (o->snapshot_every && !o->overwrite)
+		return "--snapshot-every needs --overwrite";
+	if (o->frequency && o->period)
+		return "-F and -c exclude each other";
+	return NULL;
 }
 
 static int interpret(const struct options *o, char **command,
 		     struct seam_record_options *out)
 {
+	const char *problem = contradiction(o, *command);
+
 	*out = (struct seam_record_options) {
 		.events = o->events.items,
 		.n_events = o->events.n,
+		.filter = o->filter,
 		.period = o->period,
 		.callchains = o->call_graph ?
 			      strcmp(o->call_graph, "fp") == 0 :
 			      o->callchains,
+		.data_addresses = o->data_addresses,
+		.switch_events = o->switch_events,
+		.namespaces = o->namespaces,
+		.cgroups = o->cgroups,
+		.system_wide = o->system_wide,
+		.per_thread = o->per_thread,
+		.overwrite = o->overwrite,
+		.delay_ms = o->delay_ms,
 		.output = o->output,
-		.pid = (int)o->pid,
 		.command = *command ? command : NULL,
 	};
-	if (o->pid > INT32_MAX)
-		return usage("-p takes the id of a process", "too large");
-	if (!out->command == !o->pid) {
-		seam_command_say("record either a COMMAND or a process with "
-				 "-p PID");
+	if (problem) {
+		seam_command_misused(&seam_record_command, "%s", problem);
 		return -EINVAL;
 	}
-	if (o->frequency && o->period) {
-		seam_command_say("-F and -c exclude each other");
+	if (parse_targets(o, out) < 0 ||
+	    parse_frequency(o->frequency, &out->frequency_hz) < 0 ||
+	    parse_level(o->compress, &out->compress_level) < 0 ||
+	    parse_bytes(o->watermark, "--watermark takes a size",
+			&out->watermark) < 0 ||
+	    parse_bytes(o->max_size, "--max-size takes a size such as 100M",
+			&out->max_bytes) < 0 ||
+	    parse_duration(o->duration, "--duration takes a number of seconds",
+			   &out->duration_ns) < 0 ||
+	    parse_duration(o->snapshot_every, "--snapshot-every takes a number "
+			   "of seconds", &out->snapshot_ns) < 0)
 		return -EINVAL;
-	}
-	if (parse_frequency(o->frequency, &out->frequency_hz) < 0)
-		return -EINVAL;
-	return parse_ring(o, &out->ring_bytes);
+	return parse_ring(o->ring, out);
 }
 
 static void print_size(char *buf, size_t cap, uint64_t bytes)
@@ -161,26 +334,54 @@ static void print_size(char *buf, size_t cap, uint64_t bytes)
 		snprintf(buf, cap, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
+/* Which event lost how much, where there are several. */
+static void tell_losses(const struct seam_record_result *r)
+{
+	uint64_t lost = r->n_lost + r->n_unwritten;
+
+	if (!lost)
+		return;
+	seam_command_say("lost %" PRIu64 " records (%.2f %%): %" PRIu64
+		" because rings were full (larger ones: -m), %" PRIu64
+		" because of failed writes", lost,
+		100.0 * (double)lost / (double)(lost + r->n_samples),
+		r->n_lost, r->n_unwritten);
+	for (size_t i = 0; r->n_events > 1 && i < r->n_events; i++) {
+		const struct seam_record_event *event = &r->events[i];
+
+		if (event->n_lost)
+			seam_command_say("  %s: lost %" PRIu64 " (%.2f %%)",
+				event->name, event->n_lost,
+				100.0 * (double)event->n_lost /
+				(double)(event->n_lost + event->n_samples));
+	}
+}
+
+static void tell_late(const struct seam_record_result *r)
+{
+	if (r->n_late)
+		seam_command_say("%" PRIu64 " threads that came later ran "
+			"%.2f ms unseen before they were opened (%.2f ms at "
+			"most)", r->n_late, (double)r->late_ns / 1e6,
+			(double)r->longest_late_ns / 1e6);
+	if (r->n_unseen)
+		seam_command_say("%" PRIu64 " threads ended before they could "
+			"be opened: not sampled", r->n_unseen);
+}
+
 static void summarize(const struct options *o,
 		      const struct seam_record_result *r)
 {
-	uint64_t lost = r->n_lost + r->n_unwritten;
 	char size[32];
 
-	if (o->quiet)
-		return;
 	print_size(size, sizeof(size), r->file_bytes);
 	seam_command_say("%" PRIu64 " samples in %.2f s, %s in '%s'; next: "
 			 "seam report%s%s", r->n_samples,
 			 (double)r->duration_ns / 1e9, size, o->output,
 			 strcmp(o->output, "recording.seam") ? " " : "",
 			 strcmp(o->output, "recording.seam") ? o->output : "");
-	if (lost)
-		seam_command_say("lost %" PRIu64 " records (%.2f %%): %" PRIu64
-			" because rings were full (larger ones: -m), %" PRIu64
-			" because of failed writes", lost,
-			100.0 * (double)lost / (double)(lost + r->n_samples),
-			r->n_lost, r->n_unwritten);
+	tell_losses(r);
+	tell_late(r);
 	if (r->n_throttled)
 		seam_command_say("the kernel held sampling back %" PRIu64
 				 " times (kernel.perf_cpu_time_max_percent)",
@@ -194,7 +395,8 @@ static void summarize(const struct options *o,
 static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
-	bool lossy = r->n_lost || r->n_unwritten || r->cut_short;
+	bool lossy = r->n_lost || r->n_unwritten || r->cut_short ||
+		     r->skipped;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended)
@@ -227,43 +429,58 @@ static int record_words(struct seam_record_options *what, int argc,
 	return r;
 }
 
+/* Returns the exit status. */
+static int record_and_tell(const struct options *o,
+			   struct seam_record_options *what, int argc,
+			   char **argv, struct seam_record_result *result)
+{
+	struct seam_err err = { 0 };
+	int r = record_words(what, argc, argv, result, &err);
+
+	if (result->start_error) {
+		seam_command_failed(&err);
+		return result->start_error == -ENOENT ? EXIT_NOT_FOUND :
+		       EXIT_CANNOT_START;
+	}
+	if (r < 0) {
+		seam_err_add(&err, r, result->cut_short ?
+			     "the recording in '%s' was cut short" :
+			     "cannot record into '%s'", o->output);
+		seam_command_failed(&err);
+		if (!result->cut_short)
+			return SEAM_EXIT_FAILED;
+	}
+	summarize(o, result);
+	return exit_status(what, result);
+}
+
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct options o = { .output = "recording.seam" };
-	struct seam_record_options what;
+	struct seam_record_options what = { 0 };
 	struct seam_record_result result = { 0 };
-	struct seam_err err = { 0 };
 	int first, r;
 
 	r = seam_command_parse(self, argc, argv, &o, &first);
 	if (r != 0)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (interpret(&o, argv + first, &what) < 0)
-		return SEAM_EXIT_USAGE;
-	what.note = say;
-	what.context = &o;
-	r = record_words(&what, argc, argv, &result, &err);
-	if (result.start_error) {
-		seam_command_failed(&err);
-		return result.start_error == -ENOENT ? EXIT_NOT_FOUND :
-		       EXIT_CANNOT_START;
+	if (interpret(&o, argv + first, &what) == 0) {
+		what.note = say;
+		r = record_and_tell(&o, &what, argc, argv, &result);
+	} else {
+		r = SEAM_EXIT_USAGE;
 	}
-	if (r < 0) {
-		seam_err_add(&err, r, result.cut_short ?
-			     "the recording in '%s' was cut short" :
-			     "cannot record into '%s'", o.output);
-		seam_command_failed(&err);
-		if (!result.cut_short)
-			return SEAM_EXIT_FAILED;
-	}
-	summarize(&o, &result);
-	return exit_status(&what, &result);
+	seam_record_result_fini(&result);
+	free(what.pids.items);
+	free(what.tids.items);
+	free(what.cpus.items);
+	return r;
 }
 
 const struct seam_command seam_record_command = {
 	.name = "record",
 	.summary = "record a program",
-	.synopsis = "[options] [--] COMMAND [ARG...]",
+	.synopsis = "[options] [--] [COMMAND [ARG...]]",
 	.description =
 		"Runs COMMAND and takes samples of it and of all that it "
 		"starts, into a folder of standard files: 'data' in it is "
@@ -276,7 +493,15 @@ const struct seam_command seam_record_command = {
 		"seam record -- make\trecord a build\n"
 		"seam record -g -F 10000 -- ./server\twith call chains, "
 		"10000 samples a second\n"
-		"seam record -p 4711\ta process that runs, until Ctrl-C\n",
+		"seam record -p 4711,4712\tprocesses that run, until Ctrl-C\n"
+		"seam record -a -C 0 --duration 10\tall that CPU 0 does in "
+		"10 seconds\n"
+		"seam record -e 'sched:sched_*' -e cpu-clock -- make\tall "
+		"tracepoints of the scheduler beside samples\n"
+		"seam record --overwrite -p 4711\ta flight recorder; then: "
+		"seam snapshot recording.seam\n"
+		"seam record -e uprobe:/usr/bin/luajit:lua_call -g -- luajit "
+		"x.lua\teach call of a function\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.takes_command = true,

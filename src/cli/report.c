@@ -99,6 +99,8 @@ static int report(const struct seam_command *self, const struct options *o,
 		what.profile = &opened.profile;
 		what.selected = &opened.selected;
 		what.path = opened.path;
+		what.more = opened.more;
+		what.n_more = opened.n_more;
 		what.top = o->top != UINT64_MAX ? o->top :
 			   !o->json && isatty(STDOUT_FILENO) ?
 			   TOP_ON_TERMINAL : 0;
@@ -129,13 +131,15 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_report_command = {
 	.name = "report",
 	.summary = "show where the time went",
-	.synopsis = "[options] [FILE]",
+	.synopsis = "[options] [FILE...]",
 	.description =
 		"Shows a recording as a table or as a call tree. FILE is a "
 		"recording of seam, a perf.data file of any origin, or an "
-		"XRay log, whose times are measured and not sampled; "
-		"without it, recording.seam in the current folder; - is "
-		"standard input.\n\n"
+		"XRay log, whose calls are counted and measured, not "
+		"sampled; several XRay logs of one program (its processes, "
+		"its sessions) are one recording. Without FILE, it is "
+		"recording.seam in the current folder; - is standard "
+		"input.\n\n"
 		"Self is what was sampled in a function itself, total what "
 		"was sampled in it and in all that it called; a recursive "
 		"function counts once a stack. Percentages are those of the "

@@ -37,10 +37,9 @@ static const char *suffix(enum seam_layer layer, bool is_inlined)
 	}
 }
 
-/* The id of @name as it is shown, or SEAM_NONE without memory. */
-static uint32_t show(struct names *n, uint32_t name, const char *end)
+/* The id of @text as it is shown, or SEAM_NONE without memory. */
+static uint32_t show(struct names *n, const char *text, const char *end)
 {
-	const char *text = seam_profile_text(n->profile, name);
 	size_t most = strlen(text) * 4 + sizeof("_[k]"), used;
 
 	n->buf.n = 0;
@@ -69,7 +68,8 @@ static int name_frames(struct names *n)
 		uint32_t *id = &of_key[seam_tree_key(frame)];
 
 		if (!*id)
-			*id = show(n, function->name,
+			*id = show(n, seam_profile_text(profile,
+						function->name),
 				   suffix((enum seam_layer)function->layer,
 					  frame->is_inlined));
 		if (*id == SEAM_NONE)
@@ -80,15 +80,18 @@ static int name_frames(struct names *n)
 	return rc;
 }
 
-/* Thread names are shown names from here on, so that equal ones merge. */
-static int name_groups(struct names *n, struct seam_tallies *tallies)
+/* Groups are shown names from here on, so that equal ones merge. */
+static int name_groups(struct names *n, struct seam_tallies *tallies,
+		       enum seam_group by)
 {
 	uint32_t group = SEAM_NONE, id = SEAM_NONE;
+	char buf[SEAM_GROUP_NAME];
 
 	for (size_t i = 0; i < tallies->n; i++) {
 		if (tallies->items[i].group != group) {
 			group = tallies->items[i].group;
-			id = show(n, group, "");
+			id = show(n, seam_group_name(n->profile, by, group,
+						     buf), "");
 		}
 		if (id == SEAM_NONE)
 			return -ENOMEM;
@@ -221,8 +224,8 @@ static int put_lines(struct writer *w)
 	return rc;
 }
 
-int seam_folded_write(const struct seam_selected *selected, bool by_weight,
-		      FILE *out)
+int seam_folded_write(const struct seam_selected *selected,
+		      enum seam_group group, bool by_weight, FILE *out)
 {
 	struct names names = { .profile = selected->profile };
 	struct seam_tallies tallies;
@@ -231,13 +234,12 @@ int seam_folded_write(const struct seam_selected *selected, bool by_weight,
 		.tree = &tree, .names = &names.shown, .by_weight = by_weight,
 		.out = out,
 	};
-	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE,
-				   SEAM_GROUP_COMM);
+	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE, group);
 
 	if (!rc)
 		rc = name_frames(&names);
 	if (!rc)
-		rc = name_groups(&names, &tallies);
+		rc = name_groups(&names, &tallies, group);
 	if (!rc)
 		rc = seam_tree_make(&tree, selected, &tallies, names.of_frame,
 				    true);

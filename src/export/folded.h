@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * folded.h - stacks as lines: "comm;root;...;leaf COUNT"
+ * folded.h - stacks as lines: "group;root;...;leaf COUNT"
  *
  * What flame graph scripts, speedscope and many others read.  One line for
  * each distinct stack, sorted by bytes.  The end of a frame's name tells its
@@ -10,13 +10,14 @@
 #ifndef SEAM_FOLDED_H
 #define SEAM_FOLDED_H
 
-#include "model/selection.h"
+#include "model/tally.h"
 
 /*
- * Write what is selected; COUNT is the number of samples, or their weights
- * added up.  0 or -ENOMEM; errors of the stream are the caller's to check.
+ * Write what is selected, each stack under the name of its @group (equal
+ * names are one).  COUNT is the number of samples, or their weights added
+ * up.  0 or -ENOMEM; errors of the stream are the caller's to check.
  */
-int seam_folded_write(const struct seam_selected *selected, bool by_weight,
-		      FILE *out);
+int seam_folded_write(const struct seam_selected *selected,
+		      enum seam_group group, bool by_weight, FILE *out);
 
 #endif /* SEAM_FOLDED_H */

@@ -30,6 +30,7 @@ struct head {
 struct writer {
 	FILE *out;
 	const struct seam_call_names *names;
+	const struct seam_time_range *range;
 	char *buf;
 	size_t used;
 	SEAM_ARRAY(struct head) heads;	/* by slot, of this stream */
@@ -109,12 +110,17 @@ static void put_time(struct writer *w, uint64_t ns)
 	w->used = (size_t)(p - w->buf);
 }
 
-/* Finish the event before, begin the next. */
-static void next_event(struct writer *w)
+static void close_begin(struct writer *w)
 {
 	if (w->is_begin_open)
 		put_text(w, w->n_arguments ? "}}" : "}");
 	w->is_begin_open = false;
+}
+
+/* Finish the event before, begin the next. */
+static void next_event(struct writer *w)
+{
+	close_begin(w);
 	if (!w->is_first)
 		put_text(w, ",\n");
 	w->is_first = false;
@@ -157,8 +163,12 @@ static void begin_call(void *context, struct seam_calls *calls)
 {
 	const struct seam_call *call = &calls->calls[calls->n - 1];
 	struct writer *w = context;
-	const struct head *head = find_head(w, call);
+	const struct head *head;
 
+	close_begin(w);
+	if (!seam_time_range_has(w->range, call->begin_ns))
+		return;
+	head = find_head(w, call);
 	if (!head) {
 		calls->error = w->error = w->error ? w->error : -ENOMEM;
 		return;
@@ -175,7 +185,8 @@ static void end_call(void *context, struct seam_calls *calls,
 {
 	struct writer *w = context;
 
-	(void)call;
+	if (!seam_time_range_has(w->range, call->begin_ns))
+		return;
 	next_event(w);
 	put(w, w->end_head.text, w->end_head.size);
 	put_time(w, end_ns);
@@ -238,6 +249,8 @@ static void take_event(void *context, struct seam_calls *calls,
 		put_argument(w, event->tsc);
 		return;
 	}
+	if (!seam_time_range_has(w->range, event->tsc))
+		return;
 	payload = &batch->payloads[event->function];
 	if (event->kind == SEAM_XRAY_TYPED)
 		snprintf(text, sizeof(text), "{\"name\":\"typed event %u\"",
@@ -298,6 +311,7 @@ int seam_trace_json(FILE *out, const struct seam_trace *trace,
 {
 	struct writer w = {
 		.out = out, .names = names, .is_first = true,
+		.range = &trace->range,
 		.buf = malloc(BUFFER_BYTES),
 	};
 	struct seam_calls calls = { 0 };

@@ -14,7 +14,8 @@
 #include "model/call_names.h"
 
 /*
- * Write all of @trace.  What could not be read is added to @problems.
+ * Write the calls of @trace that begin in its range, whole, and the events
+ * in it.  What could not be read is added to @problems.
  * 0, -ENOMEM, or the error of writing.  Cost: about 40 ns a record.
  */
 int seam_trace_json(FILE *out, const struct seam_trace *trace,

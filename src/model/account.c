@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * account.c - streams to workers, quantiles from histograms; see account.h
+ * account.c - threads to workers, quantiles from histograms; see account.h
  *
- * A task is a stream.  A worker takes a ledger from the free ones, or makes
- * one, and gives it back: as many ledgers as workers, whatever the number of
- * streams.
+ * A task is a stream, or a part of one that is so long that some worker would
+ * be at it when all others are done.  A worker takes a ledger from the free
+ * ones, or makes one, and gives it back: as many ledgers as workers, whatever
+ * the number of streams.  A part has a ledger of its own, because only when
+ * all before it is known is it known whether it was counted right.
  */
 #include "model/account.h"
 
@@ -15,10 +17,23 @@
 #include "base/workers.h"
 #include "model/account_ledger.h"
 
+enum {
+	PARTS_OF_WORKER = 4,		/* so that none waits for long */
+	MIN_PART_BYTES = 4 << 20,
+};
+
+struct task {
+	struct seam_part part;
+	uint64_t n_bytes;
+	bool is_divided;		/* part is not the whole stream */
+	struct seam_ledger *ledger;	/* then: of it alone */
+};
+
 struct job {
 	const struct seam_trace *trace;
 	const struct seam_account_options *options;
-	const uint32_t *order;		/* streams, the longest first */
+	SEAM_ARRAY(struct task) tasks;	/* by stream, in time */
+	size_t *order;			/* tasks, the longest first */
 	pthread_mutex_t lock;		/* guards all below */
 	struct seam_ledger *free;
 	int error;
@@ -52,14 +67,33 @@ static void give_back(struct job *job, struct seam_ledger *l)
 	pthread_mutex_unlock(&job->lock);
 }
 
-static void work(void *context, size_t task)
+static void count_whole(struct job *job, const struct task *task)
 {
-	struct job *job = context;
 	struct seam_ledger *l = take_ledger(job);
 
 	if (l && !l->calls.error)
-		seam_ledger_count(l, job->trace, job->order[task]);
+		seam_ledger_count(l, job->trace, task->part.stream);
 	give_back(job, l);
+}
+
+static void work(void *context, size_t i)
+{
+	struct job *job = context;
+	struct task *task = &job->tasks.items[job->order[i]];
+
+	if (!task->is_divided) {
+		count_whole(job, task);
+		return;
+	}
+	task->ledger = calloc(1, sizeof(*task->ledger));
+	if (!task->ledger)
+		return;
+	task->ledger->options = job->options;
+	if (task->part.first == 0)
+		seam_ledger_count_part(task->ledger, job->trace, &task->part,
+				       false);
+	else
+		seam_ledger_count_inner(task->ledger, job->trace, &task->part);
 }
 
 static void free_ledgers(struct seam_ledger *list)
@@ -72,42 +106,130 @@ static void free_ledgers(struct seam_ledger *list)
 	}
 }
 
-struct sized {
-	uint64_t n_bytes;
-	uint32_t stream;
-};
-
-static int by_size(const void *a, const void *b)
+static int by_size(const void *a, const void *b, void *tasks)
 {
-	const struct sized *x = a, *y = b;
+	size_t i = *(const size_t *)a, k = *(const size_t *)b;
+	const struct task *x = &((const struct task *)tasks)[i];
+	const struct task *y = &((const struct task *)tasks)[k];
 
 	if (x->n_bytes != y->n_bytes)
 		return x->n_bytes < y->n_bytes ? 1 : -1;
-	return x->stream < y->stream ? -1 : x->stream > y->stream;
+	return i < k ? -1 : i > k;
 }
 
-/* The longest streams first, so that no worker ends long after the others. */
-static uint32_t *order_streams(const struct seam_trace *trace)
+/* The longest tasks first, so that no worker ends long after the others. */
+static int order_tasks(struct job *job)
 {
-	size_t n = trace->streams.n;
-	struct sized *sized = malloc((n + 1) * sizeof(*sized));
-	uint32_t *order = malloc((n + 1) * sizeof(*order));
+	size_t n = job->tasks.n;
 
-	for (size_t i = 0; sized && order && i < n; i++)
-		sized[i] = (struct sized) {
-			.n_bytes = trace->streams.items[i].n_bytes,
-			.stream = (uint32_t)i,
-		};
-	if (sized && order) {
-		qsort(sized, n, sizeof(*sized), by_size);
-		for (size_t i = 0; i < n; i++)
-			order[i] = sized[i].stream;
-	} else {
-		free(order);
-		order = NULL;
+	job->order = malloc((n + 1) * sizeof(*job->order));
+	if (!job->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		job->order[i] = i;
+	qsort_r(job->order, n, sizeof(*job->order), by_size, job->tasks.items);
+	return 0;
+}
+
+/*
+ * Bytes from which on a stream's blocks are another part.  A caller of the
+ * first call in a part is not known in it, which edges need.
+ */
+static uint64_t part_bytes(const struct job *job,
+			   const struct seam_trace_stream *stream)
+{
+	const struct seam_trace *trace = job->trace;
+	uint64_t workers = seam_workers_count(), total = 0, part;
+
+	if (stream->is_fork || job->options->edges)
+		return UINT64_MAX;
+	if (job->options->part_blocks)
+		return 0;
+	for (size_t i = 0; i < trace->streams.n; i++)
+		total += trace->streams.items[i].n_bytes;
+	part = total / (PARTS_OF_WORKER * workers) + 1;
+	if (part < MIN_PART_BYTES)
+		part = MIN_PART_BYTES;
+	/* what is no longer than two parts would not hold up the others */
+	return workers > 1 && stream->n_bytes > 2 * part ? part : UINT64_MAX;
+}
+
+static int divide(struct job *job, uint32_t id)
+{
+	const struct seam_trace_stream *stream = &job->trace->streams.items[id];
+	uint64_t limit = part_bytes(job, stream);
+	size_t least = job->options->part_blocks;
+	struct task *task = NULL;
+
+	for (size_t i = 0; i < stream->n_blocks; i++) {
+		const struct seam_xray_block *block =
+			job->trace->blocks.items[stream->first_block + i].block;
+
+		if (!task || (task->n_bytes >= limit &&
+			      task->part.n >= least)) {
+			task = SEAM_ARRAY_PUSH(&job->tasks);
+			if (!task)
+				return -ENOMEM;
+			*task = (struct task) {
+				.part = { .stream = id, .first = i },
+				.is_divided = limit != UINT64_MAX,
+			};
+		}
+		task->part.n++;
+		task->n_bytes += block->end - block->begin;
 	}
-	free(sized);
-	return order;
+	return 0;
+}
+
+/* Put the parts of one stream together, in order, from task @first on. */
+static size_t join_stream(struct job *job, struct seam_account *account,
+			  size_t first)
+{
+	struct task *tasks = job->tasks.items;
+	struct seam_ledger *whole = tasks[first].ledger;
+	size_t i = first;
+
+	for (; i < job->tasks.n &&
+	     tasks[i].part.stream == tasks[first].part.stream; i++) {
+		struct seam_ledger *l = tasks[i].ledger;
+
+		account->n_parts++;
+		tasks[i].ledger = NULL;
+		if (i == first)
+			continue;
+		if (whole && l && seam_ledger_join(whole, l)) {
+			give_back(job, l);
+			continue;
+		}
+		seam_ledger_free(l);
+		account->n_again++;
+		if (whole && !whole->calls.error)
+			seam_ledger_count_part(whole, job->trace,
+					       &tasks[i].part, true);
+	}
+	if (whole)
+		seam_ledger_end(whole);
+	give_back(job, whole);
+	return i;
+}
+
+static int build(struct job *job, struct seam_account *account)
+{
+	size_t i = 0;
+	int r = 0;
+
+	for (uint32_t s = 0; !r && s < job->trace->streams.n; s++)
+		r = divide(job, s);
+	if (!r)
+		r = order_tasks(job);
+	if (r)
+		return r;
+	seam_workers_run(job->tasks.n, work, job);
+	while (i < job->tasks.n)
+		i = job->tasks.items[i].is_divided ?
+		    join_stream(job, account, i) : i + 1;
+	return job->error ? job->error :
+	       seam_account_merge(account, job->free, job->options->n_slowest);
 }
 
 int seam_account_build(struct seam_account *account,
@@ -117,21 +239,17 @@ int seam_account_build(struct seam_account *account,
 {
 	struct job job = {
 		.trace = trace, .options = options,
-		.order = order_streams(trace),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	int r = -ENOMEM;
+	int r;
 
 	*account = (struct seam_account) { .in_ticks = trace->in_ticks };
 	seam_trace_problems(trace, &account->problems);
 	account->repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(trace);
-	if (job.order) {
-		seam_workers_run(trace->streams.n, work, &job);
-		r = job.error ? job.error :
-		    seam_account_merge(account, job.free, options->n_slowest);
-	}
+	r = build(&job, account);
 	free_ledgers(job.free);
-	free((void *)(uintptr_t)job.order);
+	free(job.tasks.items);
+	free(job.order);
 	if (r) {
 		seam_account_fini(account);
 		return seam_err_set(err, r, "out of memory");

@@ -3,7 +3,8 @@
  * account.h - how often each function was called and how long it took
  *
  * Streams over a trace on all cores and keeps no call: for each function a
- * few sums and a histogram.  Counts, sums, minima and maxima are exact.
+ * few sums and a histogram.  Counts, sums, minima and maxima are exact.  A
+ * call counts, whole, when it begins in the trace's range.
  *
  * Estimator: quantiles come from a log-linear histogram, 16 buckets for each
  * power of two; the value given is the middle of its bucket, kept between
@@ -55,6 +56,8 @@ struct seam_account_call {
 
 struct seam_account_options {
 	bool edges;
+	size_t part_blocks;		/* of a thread that is counted in parts
+					 * at once; 0: as its size demands */
 	size_t n_slowest;		/* single calls to keep; 0 to 4096 */
 	/* Which functions those are of; NULL: all. */
 	bool (*wanted)(void *context, uint32_t function);
@@ -71,6 +74,8 @@ struct seam_account {
 	uint64_t repairs[SEAM_N_REPAIRS];
 	struct seam_xray_problems problems;
 	bool in_ticks;			/* "ns" are ticks: no frequency */
+	size_t n_parts;			/* of threads that were divided */
+	size_t n_again;			/* of these, counted a second time */
 };
 
 /* 0, or -ENOMEM.  Cost: about 5 ns a record and core. */

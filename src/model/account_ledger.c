@@ -50,12 +50,10 @@ static inline void count(struct seam_ledger *l, struct seam_calls *calls,
 	row->count++;
 	row->sum_ns += ns;
 	row->self_ns += ns - call->child_ns;
-	if (calls->active[call->slot] == 0)
-		row->total_ns += ns;
-	if (ns < row->min_ns)
-		row->min_ns = ns;
-	if (ns > row->max_ns)
-		row->max_ns = ns;
+	/* recursion is hard to predict: a mask costs less than a jump */
+	row->total_ns += ns & -(uint64_t)(calls->active[call->slot] == 0);
+	row->min_ns = ns < row->min_ns ? ns : row->min_ns;
+	row->max_ns = ns > row->max_ns ? ns : row->max_ns;
 	octave = row->octave[bucket / SEAM_HISTOGRAM_STEPS];
 	if (__builtin_expect(!octave, 0)) {
 		octave = add_octave(l);
@@ -169,6 +167,8 @@ static void end_detailed(void *context, struct seam_calls *calls,
 {
 	struct seam_ledger *l = context;
 
+	if (!seam_time_range_has(&l->range, call->begin_ns))
+		return;
 	count(l, calls, call, end_ns);
 	if (l->options->edges)
 		count_edge(l, calls, call, end_ns);
@@ -182,17 +182,227 @@ static const struct seam_calls_sink detailed_sink = {
 	.end = end_detailed,
 };
 
+static bool is_detailed(const struct seam_ledger *l)
+{
+	return l->options->edges || l->options->n_slowest ||
+	       !seam_time_range_is_all(&l->range);
+}
+
+static void prepare(struct seam_ledger *l, const struct seam_trace *trace,
+		    uint32_t stream)
+{
+	l->stream = stream;
+	l->range = trace->range;
+	seam_calls_begin(&l->calls);
+	l->calls.start_ns = seam_trace_start_ns(trace, stream);
+}
+
+void seam_ledger_count_part(struct seam_ledger *l,
+			    const struct seam_trace *trace,
+			    const struct seam_part *part, bool goes_on)
+{
+	struct seam_trace_reader reader;
+
+	if (!goes_on) {
+		prepare(l, trace, part->stream);
+		l->calls.last_ns = l->calls.start_ns;
+	}
+	seam_trace_read_part(&reader, trace, part->stream, part->first,
+			     part->n, l->calls.last_ns);
+	if (is_detailed(l))
+		seam_stream_feed_part(&l->calls, &reader, &l->batch,
+				      &detailed_sink, l);
+	else
+		seam_stream_feed_part(&l->calls, &reader, &l->batch,
+				      &plain_sink, l);
+	seam_xray_problems_merge(&l->problems, &reader.problems);
+}
+
+/*
+ * With nothing open here, it is the end of a call from before, if that is the
+ * innermost one there.  With something open, it depends on what is open
+ * before whether this is an exception's doing; that is not decided here.
+ */
+static void keep_outer(void *context, struct seam_calls *calls,
+		       const struct seam_xray_event *event, bool is_stray)
+{
+	struct seam_call *base = &calls->calls[0];
+	struct seam_ledger *l = context;
+	uint32_t slot = seam_calls_slot(calls, event->function);
+	struct seam_outer_exit *exit;
+	uint32_t *closed;
+
+	if (is_stray) {
+		closed = SEAM_ARRAY_PUSH(&l->closed);
+		if (closed)
+			*closed = event->function;
+		else
+			calls->error = -ENOMEM;
+		return;
+	}
+	exit = calls->n == 1 ? SEAM_ARRAY_PUSH(&l->exits) : NULL;
+	if (!exit) {
+		calls->error = calls->n == 1 ? -ENOMEM : -EAGAIN;
+		return;
+	}
+	*exit = (struct seam_outer_exit) {
+		.ns = event->tsc, .child_ns = base->child_ns,
+		.total_ns = slot < l->rows.n ? l->rows.items[slot].total_ns : 0,
+		.function = event->function,
+	};
+	base->child_ns = 0;
+	base->tail = event->kind == SEAM_XRAY_TAIL_EXIT ?
+		     event->function + 1 : 0;
+}
+
+static const struct seam_calls_sink plain_inner_sink = {
+	.end = end_call, .outer = keep_outer,
+};
+
+static const struct seam_calls_sink detailed_inner_sink = {
+	.end = end_detailed, .outer = keep_outer,
+};
+
+void seam_ledger_count_inner(struct seam_ledger *l,
+			     const struct seam_trace *trace,
+			     const struct seam_part *part)
+{
+	struct seam_trace_reader reader;
+
+	prepare(l, trace, part->stream);
+	seam_trace_read_part(&reader, trace, part->stream, part->first,
+			     part->n, 0);
+	if (is_detailed(l))
+		seam_stream_feed_part(&l->calls, &reader, &l->batch,
+				      &detailed_inner_sink, l);
+	else
+		seam_stream_feed_part(&l->calls, &reader, &l->batch,
+				      &plain_inner_sink, l);
+	l->first_ns = reader.first_ns;
+	seam_xray_problems_merge(&l->problems, &reader.problems);
+}
+
+static uint32_t n_open(struct seam_ledger *l, uint32_t function)
+{
+	uint32_t slot = seam_calls_slot(&l->calls, function);
+
+	return slot == SEAM_NONE ? 0 : l->calls.active[slot];
+}
+
+/* Whether @next was right in what it took for granted. */
+static bool can_join(struct seam_ledger *l, const struct seam_ledger *next)
+{
+	const struct seam_calls *calls = &l->calls;
+
+	if (calls->error || next->calls.error || calls->too_deep ||
+	    next->first_ns < calls->last_ns ||
+	    next->exits.n > calls->n - 1 ||
+	    calls->n + next->calls.cap > SEAM_CALLS_MAX_DEPTH)
+		return false;
+	for (size_t i = 0; i < next->exits.n; i++)
+		if (calls->calls[calls->n - 1 - i].function !=
+		    next->exits.items[i].function)
+			return false;
+	for (size_t i = 0; i < next->closed.n; i++)
+		if (n_open(l, next->closed.items[i]))
+			return false;
+	return !calls->error;
+}
+
+/*
+ * Time that @next counted into a function's total while a call of it was open
+ * before: that call's time has it already.
+ */
+static void take_back(struct seam_ledger *next, uint32_t function, uint64_t ns)
+{
+	uint32_t slot = seam_calls_slot(&next->calls, function);
+
+	if (slot < next->rows.n)
+		next->rows.items[slot].total_ns -= ns;
+}
+
+static void leave_one(struct seam_ledger *l, uint64_t ns)
+{
+	if (is_detailed(l))
+		seam_calls_leave(&l->calls, ns, &detailed_sink, l);
+	else
+		seam_calls_leave(&l->calls, ns, &plain_sink, l);
+}
+
+static void end_outer(struct seam_ledger *l, struct seam_ledger *next)
+{
+	for (size_t i = 0; i < next->exits.n; i++) {
+		const struct seam_outer_exit *exit = &next->exits.items[i];
+
+		l->calls.calls[l->calls.n - 1].child_ns += exit->child_ns;
+		leave_one(l, exit->ns);
+		if (n_open(l, exit->function) == 0)
+			take_back(next, exit->function, exit->total_ns);
+	}
+}
+
+/* What is open before and after @next: all its time is theirs. */
+static void put_totals_right(struct seam_ledger *l, struct seam_ledger *next)
+{
+	for (size_t i = 0; i < next->rows.n; i++) {
+		struct seam_account_row *row = &next->rows.items[i];
+
+		if (row->total_ns && n_open(l, row->function))
+			row->total_ns = 0;
+	}
+}
+
+static void open_again(struct seam_ledger *l, const struct seam_calls *next)
+{
+	for (size_t i = 1; i < next->n; i++) {
+		struct seam_call call = next->calls[i];
+
+		if ((l->calls.n == l->calls.cap &&
+		     !seam_calls_grow(&l->calls)))
+			return;
+		call.slot = seam_calls_slot(&l->calls, call.function);
+		if (call.slot == SEAM_NONE)
+			return;
+		l->calls.active[call.slot]++;
+		l->calls.calls[l->calls.n++] = call;
+	}
+}
+
+bool seam_ledger_join(struct seam_ledger *l, struct seam_ledger *next)
+{
+	const struct seam_call *base = &next->calls.calls[0];
+	struct seam_call *top;
+
+	if (!can_join(l, next))
+		return false;
+	end_outer(l, next);
+	put_totals_right(l, next);
+	top = &l->calls.calls[l->calls.n - 1];
+	top->child_ns += base->child_ns;
+	if (base->tail)
+		top->tail = base->tail;
+	open_again(l, &next->calls);
+	if (next->first_ns != UINT64_MAX)
+		l->calls.last_ns = next->calls.last_ns;
+	return true;
+}
+
+void seam_ledger_end(struct seam_ledger *l)
+{
+	while (l->calls.n > 1 && !l->calls.error) {
+		l->calls.repairs[SEAM_REPAIR_UNFINISHED]++;
+		leave_one(l, l->calls.last_ns);
+	}
+}
+
 void seam_ledger_count(struct seam_ledger *l, const struct seam_trace *trace,
 		       uint32_t stream)
 {
-	bool detailed = l->options->edges || l->options->n_slowest;
 	struct seam_trace_reader reader;
 
-	l->stream = stream;
+	prepare(l, trace, stream);
 	seam_trace_read(&reader, trace, stream);
-	seam_calls_begin(&l->calls);
-	l->calls.start_ns = seam_trace_start_ns(trace, stream);
-	if (detailed)
+	if (is_detailed(l))
 		seam_stream_feed(&l->calls, &reader, &l->batch, &detailed_sink,
 				 l);
 	else
@@ -210,5 +420,7 @@ void seam_ledger_free(struct seam_ledger *l)
 	free(l->octaves.items);
 	free(l->edges.items);
 	free(l->slowest.items);
+	free(l->exits.items);
+	free(l->closed.items);
 	free(l);
 }

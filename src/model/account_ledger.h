@@ -11,6 +11,14 @@
 #include "model/account.h"
 #include "model/stream_calls.h"
 
+/* In a part from a thread's middle: the end of a call that was open before. */
+struct seam_outer_exit {
+	uint64_t ns;
+	uint64_t child_ns;	/* in calls that it made in this part */
+	uint64_t total_ns;	/* of its function's row at that time */
+	uint32_t function;
+};
+
 struct seam_ledger {
 	struct seam_ledger *next;	/* owned by account.c */
 	struct seam_calls calls;
@@ -21,14 +29,53 @@ struct seam_ledger {
 	SEAM_ARRAY(struct seam_account_call) slowest;	/* heap, least first */
 	const struct seam_account_options *options;
 	uint32_t stream;
+	struct seam_time_range range;
 	struct seam_xray_problems problems;
+	/* of a part from a thread's middle */
+	SEAM_ARRAY(struct seam_outer_exit) exits;	/* innermost first */
+	SEAM_ARRAY(uint32_t) closed;	/* functions that must not be open */
+					/* before, or it was counted wrong */
+	uint64_t first_ns;		/* of its events; UINT64_MAX: none */
 	struct seam_xray_batch batch;
 };
-
 
 /* Count the calls of @stream.  Failure is in ledger->calls.error. */
 void seam_ledger_count(struct seam_ledger *ledger,
 		       const struct seam_trace *trace, uint32_t stream);
+
+/* Blocks of a stream. */
+struct seam_part {
+	uint32_t stream;
+	size_t first, n;
+};
+
+/*
+ * Count the calls of @part, which is its stream's first, or (@goes_on) the
+ * one behind what @ledger has counted so far.  Calls stay open at the end.
+ */
+void seam_ledger_count_part(struct seam_ledger *ledger,
+			    const struct seam_trace *trace,
+			    const struct seam_part *part, bool goes_on);
+
+/*
+ * Count the calls of @part without knowing what is open where it begins.
+ * Where that cannot be, calls.error is -EAGAIN.
+ */
+void seam_ledger_count_inner(struct seam_ledger *ledger,
+			     const struct seam_trace *trace,
+			     const struct seam_part *part);
+
+/*
+ * Put @next, of the part behind @ledger's, to it: the calls that are open in
+ * @ledger go on in @next and are counted where they end, and what @next has
+ * counted is put right where it had to know of them.  False, and nothing has
+ * changed, when it cannot be: the part must be counted again by
+ * seam_ledger_count_part().  Cost: O(calls open in either).
+ */
+bool seam_ledger_join(struct seam_ledger *ledger, struct seam_ledger *next);
+
+/* End the calls that are still open. */
+void seam_ledger_end(struct seam_ledger *ledger);
 
 void seam_ledger_free(struct seam_ledger *ledger);
 

@@ -47,11 +47,17 @@ uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
 	return add_node(tree, parent, function, hash);
 }
 
+struct pass {
+	struct seam_call_paths *tree;
+	const struct seam_time_range *range;
+};
+
 static void begin_call(void *context, struct seam_calls *calls)
 {
 	struct seam_call *call = &calls->calls[calls->n - 1];
+	struct pass *pass = context;
 
-	call->user = seam_call_paths_child(context, call[-1].user,
+	call->user = seam_call_paths_child(pass->tree, call[-1].user,
 					  call->function);
 	if (call->user == SEAM_NONE) {
 		calls->error = -ENOMEM;
@@ -62,14 +68,20 @@ static void begin_call(void *context, struct seam_calls *calls)
 static void end_call(void *context, struct seam_calls *calls,
 		     const struct seam_call *call, uint64_t end_ns)
 {
-	struct seam_call_paths *tree = context;
-	struct seam_call_path *node = &tree->nodes.items[call->user];
-	uint64_t ns = end_ns - call->begin_ns;
+	struct pass *pass = context;
+	struct seam_call_path *nodes = pass->tree->nodes.items;
+	struct seam_call_path *node = &nodes[call->user];
+	uint64_t ns = seam_time_range_clip(pass->range, call->begin_ns, end_ns);
 
 	(void)calls;
-	node->count++;
+	if (call->user == 0)	/* memory ran out where it began */
+		return;
+	node->count += seam_time_range_has(pass->range, call->begin_ns);
 	node->total_ns += ns;
-	node->self_ns += ns - call->child_ns;
+	/* the callees, which ended before, have taken theirs out */
+	node->self_ns += ns;
+	if (node->parent != 0)
+		nodes[node->parent].self_ns -= ns;
 }
 
 static const struct seam_calls_sink sink = {
@@ -81,9 +93,11 @@ int seam_call_paths_add(struct seam_call_paths *tree,
 		       struct seam_calls *calls,
 		       struct seam_xray_problems *problems)
 {
+	struct pass pass = { .tree = tree, .range = &trace->range };
+
 	if (make_root(tree))
 		return -ENOMEM;
-	return seam_stream_calls(calls, trace, stream, &sink, tree, problems);
+	return seam_stream_calls(calls, trace, stream, &sink, &pass, problems);
 }
 
 void seam_call_paths_fini(struct seam_call_paths *tree)

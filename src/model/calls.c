@@ -45,7 +45,11 @@ static int grow_table(struct seam_call_functions *f)
 		return -ENOMEM;
 	memset(table, 0xff, size * sizeof(*table));
 	for (uint32_t slot = 0; slot < f->n; slot++) {
-		uint32_t at = (f->ids[slot] * UINT32_C(0x9e3779b1)) >>
+		uint32_t at;
+
+		if (f->ids[slot] < SEAM_CALLS_DIRECT)
+			continue;
+		at = (f->ids[slot] * UINT32_C(0x9e3779b1)) >>
 			      (32 - bits);
 
 		while (table[at] != SEAM_NONE)
@@ -79,16 +83,43 @@ static int grow_columns(struct seam_calls *calls)
 	return p ? 0 : -ENOMEM;
 }
 
+/* So that @id, which is small, is below n_direct. */
+static int grow_direct(struct seam_call_functions *f, uint32_t id)
+{
+	uint32_t n = f->n_direct ? f->n_direct : 256;
+	uint32_t *moved;
+
+	while (n <= id)
+		n *= 2;
+	moved = realloc(f->direct, n * sizeof(*moved));
+	if (!moved)
+		return -ENOMEM;
+	memset(moved + f->n_direct, 0xff, (n - f->n_direct) * sizeof(*moved));
+	f->direct = moved;
+	f->n_direct = n;
+	return 0;
+}
+
 uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id)
 {
 	struct seam_call_functions *f = &calls->functions;
+	bool is_small = id < SEAM_CALLS_DIRECT;
 	uint32_t at, mask;
 
 	if (f->n >= SEAM_CALLS_MAX_FUNCTIONS || grow_columns(calls) ||
-	    ((!f->table || 2 * (f->n + 1) > (size_t)1 << f->bits) &&
+	    (is_small && id >= f->n_direct && grow_direct(f, id)) ||
+	    (!is_small && (!f->table ||
+			   2 * (f->n + 1) > (size_t)1 << f->bits) &&
 	     grow_table(f))) {
 		calls->error = -ENOMEM;
 		return SEAM_NONE;
+	}
+	if (is_small) {
+		if (f->direct[id] == SEAM_NONE) {
+			f->ids[f->n] = id;
+			f->direct[id] = (uint32_t)f->n++;
+		}
+		return f->direct[id];
 	}
 	mask = (UINT32_C(1) << f->bits) - 1;
 	at = (id * UINT32_C(0x9e3779b1)) >> (32 - f->bits);
@@ -137,6 +168,7 @@ void seam_calls_fini(struct seam_calls *calls)
 	free(calls->calls);
 	free(calls->functions.ids);
 	free(calls->functions.table);
+	free(calls->functions.direct);
 	free(calls->active);
 	free(calls->unseen.items);
 	*calls = (struct seam_calls) { 0 };
@@ -205,7 +237,9 @@ static bool made_a_tail_call(const struct seam_calls *calls, uint32_t function)
 static void leave(struct seam_calls *calls, const struct seam_xray_event *event,
 		  const struct seam_calls_sink *sink, void *context)
 {
+	calls->by_tail = event->kind == SEAM_XRAY_TAIL_EXIT;
 	seam_calls_leave(calls, event->tsc, sink, context);
+	calls->by_tail = false;
 	if (event->kind == SEAM_XRAY_TAIL_EXIT)
 		calls->calls[calls->n - 1].tail = event->function + 1;
 }
@@ -228,9 +262,12 @@ void seam_calls_repair(struct seam_calls *calls,
 	if (slot == SEAM_NONE)
 		return;
 	if (calls->active[slot] == 0) {
-		if (made_a_tail_call(calls, function))
-			calls->repairs[SEAM_REPAIR_STRAY]++;
-		else
+		bool is_stray = made_a_tail_call(calls, function);
+
+		calls->repairs[SEAM_REPAIR_STRAY] += is_stray;
+		if (sink->outer)
+			sink->outer(context, calls, event, is_stray);
+		else if (!is_stray)
 			end_unseen(calls, function, event->tsc, sink, context);
 		return;
 	}

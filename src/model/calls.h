@@ -44,12 +44,19 @@ const char *seam_repair_text(enum seam_repair repair);
 enum {
 	SEAM_CALLS_MAX_DEPTH = 1 << 20,
 	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
+	SEAM_CALLS_DIRECT = 1 << 16,	/* ids below are small */
 };
 
-/* The functions of a log, numbered 0, 1, 2 ... as they appear ("slots"). */
+/*
+ * The functions of a log, numbered 0, 1, 2 ... as they appear ("slots").
+ * Programs number theirs from 1 on: small ids are looked up without a hash,
+ * which is one load and no jump that a CPU could guess wrong.
+ */
 struct seam_call_functions {
 	uint32_t *ids;			/* by slot: the XRay id */
 	size_t n, cap;
+	uint32_t *direct;		/* slots by id; SEAM_NONE free */
+	uint32_t n_direct;		/* ids below this are not hashed */
 	uint32_t *table;		/* slots by hash of id; SEAM_NONE free */
 	unsigned int bits;		/* of the table's size */
 };
@@ -72,6 +79,8 @@ struct seam_calls {
 	size_t active_cap;
 	uint64_t start_ns, last_ns;	/* of this thread's events */
 	uint64_t too_deep;		/* entries left out, exits to ignore */
+	bool by_tail;			/* the call that ends does so by a tail
+					 * exit; for a sink's end() */
 	uint64_t repairs[SEAM_N_REPAIRS];
 	/* ids of calls whose entries were missing, innermost first */
 	SEAM_ARRAY(uint32_t) unseen;
@@ -91,6 +100,14 @@ struct seam_calls_sink {
 	void (*event)(void *context, struct seam_calls *calls,
 		      const struct seam_xray_batch *batch,
 		      const struct seam_xray_event *event);
+	/*
+	 * For those who read a thread from its middle: the exit @event is of
+	 * no call that is open here, but perhaps of one that is open before.
+	 * @is_stray: it was taken for a stray exit; else nothing was done.
+	 * NULL: these are all events, and the entry is missing.
+	 */
+	void (*outer)(void *context, struct seam_calls *calls,
+		      const struct seam_xray_event *event, bool is_stray);
 };
 
 /* Zeroed is valid.  Begin a thread; what was open of another is dropped. */
@@ -126,7 +143,12 @@ seam_calls_slot(struct seam_calls *calls, uint32_t id)
 	const struct seam_call_functions *f = &calls->functions;
 	uint32_t mask, at;
 
-	if (__builtin_expect(!f->table, 0))
+	if (__builtin_expect(id < f->n_direct, 1)) {
+		at = f->direct[id];
+		return __builtin_expect(at != SEAM_NONE, 1) ? at :
+		       seam_calls_add_function(calls, id);
+	}
+	if (id < SEAM_CALLS_DIRECT || !f->table)
 		return seam_calls_add_function(calls, id);
 	mask = (UINT32_C(1) << f->bits) - 1;
 	at = (id * UINT32_C(0x9e3779b1)) >> (32 - f->bits);
@@ -140,69 +162,91 @@ seam_calls_slot(struct seam_calls *calls, uint32_t id)
 	}
 }
 
-static inline __attribute__((always_inline)) void
-seam_calls_enter(struct seam_calls *calls, uint32_t function, uint64_t ns,
-		 const struct seam_calls_sink *sink, void *context)
+/* Where @n is calls->n.  Returns what it is then. */
+static inline __attribute__((always_inline)) size_t
+seam_calls_enter_at(struct seam_calls *calls, size_t n, uint32_t function,
+		    uint64_t ns, const struct seam_calls_sink *sink,
+		    void *context)
 {
 	uint32_t slot;
 
-	if (__builtin_expect(calls->n == calls->cap, 0) &&
-	    !seam_calls_grow(calls))
-		return;
+	if (__builtin_expect(n == calls->cap, 0) && !seam_calls_grow(calls))
+		return n;
 	slot = seam_calls_slot(calls, function);
 	if (__builtin_expect(slot == SEAM_NONE, 0))
-		return;
-	calls->calls[calls->n++] = (struct seam_call) {
+		return n;
+	calls->calls[n++] = (struct seam_call) {
 		.begin_ns = ns, .function = function, .slot = slot,
 	};
+	calls->n = n;
 	calls->active[slot]++;
 	if (sink->begin)
 		sink->begin(context, calls);
+	return n;
+}
+
+static inline __attribute__((always_inline)) size_t
+seam_calls_leave_at(struct seam_calls *calls, size_t n, uint64_t ns,
+		    const struct seam_calls_sink *sink, void *context)
+{
+	struct seam_call call = calls->calls[--n];
+
+	calls->n = n;
+	calls->calls[n - 1].child_ns += ns - call.begin_ns;
+	calls->active[call.slot]--;
+	sink->end(context, calls, &call, ns);
+	return n;
+}
+
+static inline void
+seam_calls_enter(struct seam_calls *calls, uint32_t function, uint64_t ns,
+		 const struct seam_calls_sink *sink, void *context)
+{
+	seam_calls_enter_at(calls, calls->n, function, ns, sink, context);
 }
 
 /* End the top call at @ns. */
-static inline __attribute__((always_inline)) void
+static inline void
 seam_calls_leave(struct seam_calls *calls, uint64_t ns,
 		 const struct seam_calls_sink *sink, void *context)
 {
-	struct seam_call call = calls->calls[--calls->n];
-
-	calls->calls[calls->n - 1].child_ns += ns - call.begin_ns;
-	calls->active[call.slot]--;
-	sink->end(context, calls, &call, ns);
+	seam_calls_leave_at(calls, calls->n, ns, sink, context);
 }
 
-/* Events [@from, @to) of @batch, whose times are nanoseconds that rise. */
+/*
+ * Events [@from, @to) of @batch, whose times are nanoseconds that rise.
+ *
+ * The depth is kept in a local: what is stored through pointers could be
+ * calls->n for all the compiler knows, and a load behind each store would be
+ * the longest chain of the loop.
+ */
 static inline __attribute__((always_inline)) void
 seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,
 		size_t from, size_t to, const struct seam_calls_sink *sink,
 		void *context)
 {
+	size_t n = calls->n;
+
 	for (size_t i = from; i < to; i++) {
 		const struct seam_xray_event *event = &batch->events[i];
-		struct seam_call *top = &calls->calls[calls->n - 1];
+		struct seam_call *top = &calls->calls[n - 1];
 
-		switch (event->kind) {
-		case SEAM_XRAY_ENTRY:
-		case SEAM_XRAY_ENTRY_ARGS:
-			seam_calls_enter(calls, event->function, event->tsc,
-					 sink, context);
-			break;
-		case SEAM_XRAY_EXIT:
-		case SEAM_XRAY_TAIL_EXIT:
-			if (__builtin_expect(calls->n == 1 ||
-					     calls->too_deep ||
-					     top->function != event->function ||
-					     event->kind != SEAM_XRAY_EXIT, 0))
-				seam_calls_repair(calls, event, sink, context);
-			else
-				seam_calls_leave(calls, event->tsc, sink,
-						 context);
-			break;
-		default:
-			if (sink->event)
-				sink->event(context, calls, batch, event);
-		}
+		/* calls[0] has no function: an exit is never its */
+		if (event->kind == SEAM_XRAY_EXIT &&
+		    __builtin_expect(top->function == event->function &&
+				     !calls->too_deep, 1))
+			n = seam_calls_leave_at(calls, n, event->tsc, sink,
+						context);
+		else if (__builtin_expect(event->kind == SEAM_XRAY_ENTRY ||
+					  event->kind == SEAM_XRAY_ENTRY_ARGS,
+					  1))
+			n = seam_calls_enter_at(calls, n, event->function,
+						event->tsc, sink, context);
+		else if (event->kind <= SEAM_XRAY_TAIL_EXIT) {
+			seam_calls_repair(calls, event, sink, context);
+			n = calls->n;
+		} else if (sink->event)
+			sink->event(context, calls, batch, event);
 	}
 }
 

@@ -70,13 +70,16 @@ static int load_perf(struct seam_profile *profile,
 	return r;
 }
 
-static int load_xray(struct seam_profile *profile,
-		     const struct seam_recording *recording,
-		     const struct seam_load_options *options,
-		     struct seam_err *err)
+static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
+		      const struct seam_load_options *options,
+		      struct seam_err *err)
 {
 	struct seam_symbols *symbols;
 	int r;
+
+	if (options->time &&
+	    seam_trace_select(trace, options->time, NULL) == -ENOMEM)
+		return seam_err_set(err, -ENOMEM, "out of memory");
 
 	symbols = seam_symbols_new(&(struct seam_symbols_options) {
 		.symfs = options->symfs, .n_symfs = options->n_symfs,
@@ -85,9 +88,22 @@ static int load_xray(struct seam_profile *profile,
 	});
 	if (!symbols)
 		return seam_err_set(err, -ENOMEM, "out of memory");
-	r = seam_load_xray(profile, recording->data.bytes, options->map,
-			   symbols, err);
+	r = seam_load_xray(profile, trace, options->map, symbols, err);
 	seam_symbols_free(symbols);
+	return r;
+}
+
+static int load_xray(struct seam_profile *profile, struct seam_bytes bytes,
+		     const struct seam_load_options *options,
+		     struct seam_err *err)
+{
+	struct seam_trace trace;
+	int r = seam_trace_from_bytes(&trace, bytes, err);
+
+	if (!r) {
+		r = load_trace(profile, &trace, options, err);
+		seam_trace_close(&trace);
+	}
 	return r;
 }
 
@@ -100,7 +116,9 @@ static int load(struct seam_profile *profile,
 	if (seam_perf_data_is(bytes))
 		return load_perf(profile, recording, options, err);
 	if (seam_load_xray_is(bytes))
-		return load_xray(profile, recording, options, err);
+		return load_xray(profile, bytes, options, err);
+	if (seam_load_xray_refuses(bytes, err))
+		return -ENOTSUP;
 	return seam_err_set(err, -EBADMSG, bytes.size ?
 			    "not a recording that Seam knows" :
 			    "the file is empty");
@@ -117,5 +135,20 @@ int seam_load(struct seam_profile *profile, const char *path,
 		tell_manifest(profile, &recording);
 	}
 	seam_recording_close(&recording);
+	return r;
+}
+
+int seam_load_logs(struct seam_profile *profile, const char *const *paths,
+		   size_t n_paths, const struct seam_load_options *options,
+		   struct seam_err *err)
+{
+	struct seam_trace trace;
+	int r = seam_trace_open(&trace, paths, n_paths, err);
+
+	if (r)
+		return seam_err_add(err, r, "several files at once can only "
+				    "be XRay logs of one program");
+	r = load_trace(profile, &trace, options, err);
+	seam_trace_close(&trace);
 	return r;
 }

@@ -20,6 +20,11 @@ struct seam_load_options {
 	bool all_unknown;		/* each unknown caller is a frame */
 	bool debuginfod;		/* ask servers for what is not here */
 	const char *map;		/* an XRay log's program; NULL: none */
+	/*
+	 * An XRay log is cut to this while it is read (NULL: all of it), as
+	 * seam_selection_time() takes it; what that refuses cuts nothing.
+	 */
+	const char *time;
 };
 
 /* The recording that commands take when none is named. */
@@ -35,5 +40,13 @@ struct seam_load_options {
  */
 int seam_load(struct seam_profile *profile, const char *path,
 	      const struct seam_load_options *options, struct seam_err *err);
+
+/*
+ * The same for several XRay logs of one program - its processes, its
+ * sessions - on one time line.
+ */
+int seam_load_logs(struct seam_profile *profile, const char *const *paths,
+		   size_t n_paths, const struct seam_load_options *options,
+		   struct seam_err *err);
 
 #endif /* SEAM_LOAD_H */

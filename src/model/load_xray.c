@@ -11,7 +11,7 @@
 
 struct loader {
 	struct seam_profile *profile;
-	struct seam_trace trace;
+	const struct seam_trace *trace;
 	struct seam_call_names names;
 	struct seam_calls calls;	/* scratch, and the repairs */
 	struct seam_xray_problems problems;
@@ -47,7 +47,7 @@ static int load_names(struct loader *l, const char *map,
 		    seam_xray_map_resolve(&l->names.map, resolve, &r))
 			return seam_err_set(err, -ENOMEM, "out of memory");
 	}
-	if (seam_call_names_doubt(&l->names, &l->trace, doubt, sizeof(doubt)))
+	if (seam_call_names_doubt(&l->names, l->trace, doubt, sizeof(doubt)))
 		seam_profile_note(l->profile, "'%s' does not fit this log: %s",
 				  map, doubt);
 	return 0;
@@ -134,14 +134,15 @@ static int add_sample(struct loader *l, const struct seam_call_path *path,
 	struct seam_samples *s = &l->profile->samples;
 
 	if (!seam_samples_reserve(s, 1) ||
-	    !seam_samples_set_weight(s, s->n, path->self_ns))
+	    !seam_samples_set_weight(s, s->n, path->self_ns) ||
+	    !seam_samples_set_count(s, s->n, path->count))
 		return -ENOMEM;
 	s->time_ns[s->n] = time_ns;
 	s->thread[s->n] = thread;
 	s->stack[s->n] = stack;
 	s->cpu[s->n] = UINT16_MAX;
 	s->event[s->n++] = 0;
-	l->profile->events.items[0].n_samples++;
+	l->profile->events.items[0].n_samples += path->count;
 	return 0;
 }
 
@@ -149,11 +150,14 @@ static int add_sample(struct loader *l, const struct seam_call_path *path,
 static int add_paths(struct loader *l, const struct seam_call_paths *paths,
 		     size_t stream)
 {
-	uint32_t thread = find_thread(l, &l->trace.streams.items[stream]);
+	uint32_t thread = find_thread(l, &l->trace->streams.items[stream]);
 	uint32_t *stacks = malloc(paths->nodes.n * sizeof(*stacks));
-	uint64_t time_ns = seam_trace_start_ns(&l->trace, stream);
+	uint64_t time_ns = seam_trace_start_ns(l->trace, stream);
 	int r = stacks && thread != SEAM_NONE ? 0 : -ENOMEM;
 
+	/* a selection of the same time takes all that was cut to it */
+	if (time_ns < l->trace->range.from_ns)
+		time_ns = l->trace->range.from_ns;
 	if (!r)
 		stacks[0] = 0;
 	for (size_t i = 1; !r && i < paths->nodes.n; i++) {
@@ -165,7 +169,7 @@ static int add_paths(struct loader *l, const struct seam_call_paths *paths,
 					   frame);
 		if (stacks[i] == SEAM_NONE)
 			r = -ENOMEM;
-		else if (path->self_ns)
+		else if (path->self_ns || path->count)
 			r = add_sample(l, path, time_ns, thread, stacks[i]);
 	}
 	free(stacks);
@@ -174,18 +178,12 @@ static int add_paths(struct loader *l, const struct seam_call_paths *paths,
 
 static int load_stream(struct loader *l, size_t stream)
 {
-	struct seam_profile *profile = l->profile;
 	struct seam_call_paths paths = { 0 };
-	uint64_t start = seam_trace_start_ns(&l->trace, stream);
-	int r = seam_call_paths_add(&paths, &l->trace, stream, &l->calls,
+	int r = seam_call_paths_add(&paths, l->trace, stream, &l->calls,
 				    &l->problems);
 
 	if (!r)
 		r = add_paths(l, &paths, stream);
-	if (profile->start_ns == 0 || start < profile->start_ns)
-		profile->start_ns = start;
-	if (l->calls.last_ns > profile->end_ns)
-		profile->end_ns = l->calls.last_ns;
 	seam_call_paths_fini(&paths);
 	return r;
 }
@@ -198,7 +196,8 @@ static int add_event(struct loader *l)
 		return -ENOMEM;
 	*event = (struct seam_event) {
 		.name = seam_strings_put(&l->profile->strings, "xray"),
-		.unit = l->trace.in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS,
+		.unit = l->trace->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS,
+		.is_measured = true,
 	};
 	return event->name == SEAM_NONE ? -ENOMEM : 0;
 }
@@ -208,7 +207,7 @@ static void tell(struct loader *l)
 {
 	uint32_t source = seam_strings_put(&l->profile->strings, "xray");
 
-	l->calls.repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(&l->trace);
+	l->calls.repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(l->trace);
 	for (int i = 0; i < SEAM_N_REPAIRS; i++)
 		if (l->calls.repairs[i])
 			seam_profile_note(l->profile, "repaired: %" PRIu64
@@ -221,7 +220,10 @@ static void tell(struct loader *l)
 	if (l->problems.n)
 		seam_profile_lost(l->profile, "block damaged", source, 0,
 				  l->problems.lost_bytes);
-	if (l->trace.in_ticks)
+	if (l->trace->blocks.n == 0 && l->problems.n == 0)
+		seam_profile_note(l->profile, "the log is empty: nothing was "
+				  "recorded");
+	if (l->trace->in_ticks)
 		seam_profile_lost(l->profile, "no frequency: times are ticks",
 				  source, 0, 0);
 }
@@ -234,29 +236,42 @@ bool seam_load_xray_is(struct seam_bytes bytes)
 	return seam_xray_header_read(bytes, 0, &header, &endian, NULL) == 0;
 }
 
-int seam_load_xray(struct seam_profile *profile, struct seam_bytes bytes,
-		   const char *map, struct seam_symbols *symbols,
-		   struct seam_err *err)
+bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err)
 {
-	struct loader l = { .profile = profile };
-	int r = seam_trace_from_bytes(&l.trace, bytes, err);
+	struct seam_xray_header header;
+	enum seam_endian endian;
+	struct seam_err why = { 0 };
 
-	if (!r)
-		r = load_names(&l, map, symbols, err);
+	if (seam_xray_header_read(bytes, 0, &header, &endian, &why) !=
+	    -ENOTSUP || header.flags > 3)
+		return false;
+	if (err)
+		*err = why;
+	return true;
+}
+
+int seam_load_xray(struct seam_profile *profile,
+		   const struct seam_trace *trace, const char *map,
+		   struct seam_symbols *symbols, struct seam_err *err)
+{
+	struct loader l = { .profile = profile, .trace = trace };
+	int r = load_names(&l, map, symbols, err);
+
 	if (!r) {
 		l.module = seam_strings_put(&profile->strings, map ? map : "");
-		r = l.module == SEAM_NONE || add_event(&l) ? -ENOMEM : 0;
-		for (size_t i = 0; !r && i < l.trace.streams.n; i++)
+		r = l.module == SEAM_NONE || add_event(&l) ||
+		    seam_trace_span(trace, &profile->start_ns,
+				    &profile->end_ns) ? -ENOMEM : 0;
+		for (size_t i = 0; !r && i < trace->streams.n; i++)
 			r = load_stream(&l, i);
 		if (r)
 			seam_err_set(err, r, "out of memory");
 	}
 	if (!r) {
-		seam_trace_problems(&l.trace, &l.problems);
+		seam_trace_problems(trace, &l.problems);
 		tell(&l);
 	}
 	seam_calls_fini(&l.calls);
 	seam_call_names_fini(&l.names);
-	seam_trace_close(&l.trace);
 	return r;
 }

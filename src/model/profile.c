@@ -46,7 +46,7 @@ static bool grow(void *column, size_t *cap, size_t need, size_t size)
 bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 {
 	size_t need = s->n + extra;
-	size_t caps[7];
+	size_t caps[8];
 
 	if (need <= s->cap)
 		return true;
@@ -59,7 +59,8 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 	    !grow(&s->event, &caps[4], need, sizeof(*s->event)) ||
 	    (s->weight && !grow(&s->weight, &caps[5], need,
 				sizeof(*s->weight))) ||
-	    (s->comm && !grow(&s->comm, &caps[6], need, sizeof(*s->comm))))
+	    (s->comm && !grow(&s->comm, &caps[6], need, sizeof(*s->comm))) ||
+	    (s->count && !grow(&s->count, &caps[7], need, sizeof(*s->count))))
 		return false;
 	s->cap = caps[0];
 	return true;
@@ -74,6 +75,20 @@ bool seam_samples_split_weight(struct seam_samples *s, size_t i,
 	for (size_t k = 0; k < i; k++)
 		s->weight[k] = s->same_weight;
 	s->weight[i] = weight;
+	return true;
+}
+
+bool seam_samples_set_count(struct seam_samples *s, size_t i, uint64_t count)
+{
+	if (!s->count && count != 1) {
+		s->count = malloc(s->cap * sizeof(*s->count));
+		if (!s->count)
+			return false;
+		for (size_t k = 0; k < i; k++)
+			s->count[k] = 1;
+	}
+	if (s->count)
+		s->count[i] = count;
 	return true;
 }
 
@@ -96,6 +111,7 @@ void seam_samples_fini(struct seam_samples *samples)
 {
 	free(samples->time_ns);
 	free(samples->weight);
+	free(samples->count);
 	free(samples->thread);
 	free(samples->comm);
 	free(samples->stack);
@@ -260,6 +276,24 @@ void seam_profile_note(struct seam_profile *profile, const char *fmt, ...)
 	slot = id == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&profile->notes);
 	if (slot)
 		*slot = id;
+}
+
+uint64_t seam_profile_n_samples(const struct seam_profile *profile)
+{
+	const struct seam_samples *samples = &profile->samples;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < samples->n; i++)
+		n += seam_samples_count(samples, i);
+	return n;
+}
+
+const char *seam_profile_noun(const struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->events.n; i++)
+		if (!profile->events.items[i].is_measured)
+			return "sample";
+	return profile->events.n ? "call" : "sample";
 }
 
 uint64_t seam_profile_n_lost(const struct seam_profile *profile)

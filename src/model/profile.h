@@ -83,14 +83,16 @@ enum seam_unit {
 struct seam_event {
 	uint32_t name;		/* string: "cpu-clock", "sched:sched_switch" */
 	uint8_t unit;		/* enum seam_unit of its samples' weights */
-	uint64_t n_samples;
+	bool is_measured;	/* its samples are calls, and all of them */
+	uint64_t n_samples;	/* their counts added up */
 	uint64_t n_lost;	/* records of this event that were lost */
 };
 
 /*
- * Samples, in the order of their file.  Two columns are there only where
- * they say something: weights that differ, and names that a thread had before
- * its last one; ask for them with seam_samples_weight() and _comm().
+ * Samples, in the order of their file.  Three columns are there only where
+ * they say something: weights that differ, samples that stand for several
+ * (all calls of a stack), and names that a thread had before its last one;
+ * ask for them with seam_samples_weight(), _count() and _comm().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -101,6 +103,7 @@ struct seam_samples {
 	uint16_t *event;
 	uint64_t *weight;	/* NULL: all are same_weight */
 	uint64_t same_weight;
+	uint64_t *count;	/* NULL: each is one */
 	uint32_t *comm;		/* string; NULL: all are their thread's name */
 };
 
@@ -160,6 +163,10 @@ static inline bool seam_samples_set_weight(struct seam_samples *samples,
 static inline bool seam_samples_set_comm(struct seam_profile *profile,
 					 size_t i, uint32_t comm);
 
+/* Set how many sample @i stands for, likewise. */
+bool seam_samples_set_count(struct seam_samples *samples, size_t i,
+			    uint64_t count);
+
 /* The first one that differs: the column is made. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
 			       uint64_t weight);
@@ -186,6 +193,12 @@ void seam_profile_lost(struct seam_profile *profile, const char *cause,
 __attribute__((format(printf, 2, 3)))
 void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
 
+/* All samples of all events: what a report is over. */
+uint64_t seam_profile_n_samples(const struct seam_profile *profile);
+
+/* "sample", or "call" where nothing was sampled. */
+const char *seam_profile_noun(const struct seam_profile *profile);
+
 /* All records lost, by any cause. */
 uint64_t seam_profile_n_lost(const struct seam_profile *profile);
 
@@ -194,6 +207,13 @@ static inline uint64_t seam_samples_weight(const struct seam_samples *samples,
 					   size_t i)
 {
 	return samples->weight ? samples->weight[i] : samples->same_weight;
+}
+
+/* How many samples, or calls, sample @i stands for. */
+static inline uint64_t seam_samples_count(const struct seam_samples *samples,
+					  size_t i)
+{
+	return samples->count ? samples->count[i] : 1;
 }
 
 /* What the thread of sample @i was called then: a string. */

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "model/time_range.h"
 
 void seam_selection_init(struct seam_selection *selection)
 {
@@ -16,82 +16,19 @@ void seam_selection_init(struct seam_selection *selection)
 	};
 }
 
-/* A unit and what one of it is; the empty one is seconds. */
-static bool unit_ns(const char *unit, size_t size, double *ns)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {
-		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 },
-		{ "ns", 1 }, { "m", 60e9 },
-	};
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(units); i++) {
-		if (strlen(units[i].name) == size &&
-		    memcmp(units[i].name, unit, size) == 0) {
-			*ns = units[i].ns;
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
- * One end of a range: @size bytes at @text, as nanoseconds from the start of
- * a recording that takes @length_ns.
- */
-static bool parse_time(const char *text, size_t size, uint64_t length_ns,
-		       uint64_t *from_start_ns)
-{
-	size_t digits = strspn(text, "0123456789.");
-	const char *unit = text + digits;
-	double value, one;
-	char *end;
-
-	if (digits == 0 || digits > size)
-		return false;
-	value = strtod(text, &end);
-	if (end != unit)
-		return false;
-	if (size - digits == 1 && *unit == '%')
-		one = (double)length_ns / 100;
-	else if (!unit_ns(unit, size - digits, &one))
-		return false;
-	value = value * one + 0.5;
-	*from_start_ns = value < 9e18 ? (uint64_t)value : UINT64_MAX;
-	return true;
-}
-
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 int seam_selection_time(struct seam_selection *selection,
 			const struct seam_profile *profile, const char *text,
 			struct seam_err *err)
 {
-	size_t comma = strcspn(text, ",");
-	const char *end = text + comma + (text[comma] == ',');
-	/* One more, so that 100% is behind the last sample. */
-	uint64_t length = profile->end_ns - profile->start_ns + 1;
-	uint64_t a = 0, b = UINT64_MAX;
-	char shown[64];
+	struct seam_time_range range;
+	int rc = seam_time_range_parse(&range, text, profile->start_ns,
+				       profile->end_ns, err);
 
-	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
-	if (text[comma] != ',' ||
-	    (comma && !parse_time(text, comma, length, &a)) ||
-	    (*end && !parse_time(end, strlen(end), length, &b)))
-		return seam_err_set(err, -EINVAL, "cannot select the time "
-			"'%s': not of the form A,B in seconds (1.5,2), with "
-			"units (300ms,1s) or in percent (10%%,20%%)", shown);
-	if (a > b)
-		return seam_err_set(err, -EINVAL, "cannot select the time "
-			"'%s': it ends before it begins", shown);
-	selection->from_ns = add_up(profile->start_ns, a);
-	selection->to_ns = add_up(profile->start_ns, b);
-	return 0;
+	if (!rc) {
+		selection->from_ns = range.from_ns;
+		selection->to_ns = range.to_ns;
+	}
+	return rc;
 }
 
 static bool layer_bit(const char *name, size_t size, unsigned int *bit)
@@ -309,7 +246,10 @@ uint32_t seam_selected_event(const struct seam_selected *selected)
 	if (selected->event != SEAM_NONE)
 		return selected->event;
 	for (uint32_t i = 0; i < profile->events.n; i++) {
-		if (profile->events.items[i].n_samples == 0)
+		const struct seam_event *e = &profile->events.items[i];
+
+		/* a part of a log may have time, but no call's beginning */
+		if (e->n_samples == 0 && !e->is_measured)
 			continue;
 		if (only != SEAM_NONE)
 			return SEAM_NONE;

@@ -27,11 +27,7 @@ struct seam_selection {
 /* All of it. */
 void seam_selection_init(struct seam_selection *selection);
 
-/*
- * "A,B" as times from the start of the recording: seconds ("1.5,2"),
- * with a unit ("300ms,1s"; ns us ms s m), or percent ("10%,20%"); either may
- * be empty.  A counts, B no longer.  -EINVAL with the reason when it is not.
- */
+/* "A,B" as seam_time_range_parse() takes it, in the profile's time. */
 int seam_selection_time(struct seam_selection *selection,
 			const struct seam_profile *profile, const char *text,
 			struct seam_err *err);

@@ -22,14 +22,15 @@ void seam_stream_reopen(struct seam_calls *calls,
 			const struct seam_calls_sink *sink, void *context);
 
 /*
- * All of @reader's stream, from its start.  Inline for the sake of a sink
- * that is a constant; @batch is scratch space.  A caller that cannot go on
- * sets calls->error, which ends the stream.
+ * All that @reader has.  Inline for the sake of a sink that is a constant;
+ * @batch is scratch space.  A caller that cannot go on sets calls->error,
+ * which ends the stream.
  */
 static inline __attribute__((always_inline)) void
-seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
-		 struct seam_xray_batch *batch,
-		 const struct seam_calls_sink *sink, void *context)
+seam_stream_feed_part(struct seam_calls *calls,
+		      struct seam_trace_reader *reader,
+		      struct seam_xray_batch *batch,
+		      const struct seam_calls_sink *sink, void *context)
 {
 	bool follows = false;
 	size_t from;
@@ -50,8 +51,17 @@ seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
 	}
 	if (follows)
 		seam_calls_begin(calls);
-	seam_calls_end(calls, sink, context);
 	calls->repairs[SEAM_REPAIR_CLOCK] += reader->n_steps;
+}
+
+/* The same, to the stream's end, where open calls end. */
+static inline __attribute__((always_inline)) void
+seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
+		 struct seam_xray_batch *batch,
+		 const struct seam_calls_sink *sink, void *context)
+{
+	seam_stream_feed_part(calls, reader, batch, sink, context);
+	seam_calls_end(calls, sink, context);
 }
 
 /*

@@ -9,9 +9,49 @@
 #include "model/tally.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+
+static const char *number_name(const char *name, const char *what,
+			       int32_t number, char buf[SEAM_GROUP_NAME])
+{
+	size_t size = strlen(name), digits;
+	char text[16];
+
+	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32, number);
+	if (size >= digits && strcmp(name + size - digits, text) == 0)
+		return name;
+	snprintf(buf, SEAM_GROUP_NAME, "%.*s%s", SEAM_GROUP_NAME - 17,
+		 *name ? name : what, text);
+	return buf;
+}
+
+const char *seam_group_name(const struct seam_profile *profile,
+			    enum seam_group group, uint32_t id,
+			    char buf[SEAM_GROUP_NAME])
+{
+	const struct seam_process *process;
+	const struct seam_thread *thread;
+
+	switch (group) {
+	case SEAM_GROUP_COMM:
+		return seam_profile_text(profile, id);
+	case SEAM_GROUP_THREAD:
+		thread = &profile->threads.items[id];
+		return number_name(seam_profile_text(profile, thread->name),
+				   "thread", thread->tid, buf);
+	case SEAM_GROUP_PROCESS:
+		process = &profile->processes.items[id];
+		return number_name(seam_profile_text(profile, process->name),
+				   "process", process->pid, buf);
+	case SEAM_GROUP_NONE:
+		break;
+	}
+	return "all";
+}
 
 struct pass {
 	const struct seam_selected *selected;
@@ -74,7 +114,8 @@ static int count(struct pass *p, size_t sample)
 			return -ENOMEM;
 		p->last[stack] = id;
 	}
-	p->tallies->items[id].samples++;
+	p->tallies->items[id].samples +=
+		seam_samples_count(&p->selected->profile->samples, sample);
 	p->tallies->items[id].weight +=
 		seam_samples_weight(&p->selected->profile->samples, sample);
 	return 0;

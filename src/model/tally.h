@@ -18,6 +18,17 @@ enum seam_group {
 	SEAM_GROUP_PROCESS,
 };
 
+enum { SEAM_GROUP_NAME = 256 };
+
+/*
+ * What group @id is called: "name", "name TID", "name PID", or "all" for
+ * SEAM_GROUP_NONE; a name that ends in its number is not given it twice.
+ * Returns the profile's text or @buf.
+ */
+const char *seam_group_name(const struct seam_profile *profile,
+			    enum seam_group group, uint32_t id,
+			    char buf[SEAM_GROUP_NAME]);
+
 struct seam_tally {
 	uint32_t stack;		/* of the selection */
 	uint32_t group;		/* string, thread or process; 0 for none */

@@ -55,4 +55,27 @@ static inline uint64_t seam_ticks_time(const struct seam_ticks *ticks,
 	return ticks->origin_ns + seam_ticks_length(ticks, n_ticks);
 }
 
+/*
+ * The same where the shift is 64 or more, which is so for counters above
+ * 1 GHz: the low half of the product is not looked at.
+ */
+static inline bool seam_ticks_is_wide(const struct seam_ticks *ticks)
+{
+	return ticks->shift >= 64;
+}
+
+static inline uint64_t seam_ticks_time_wide(const struct seam_ticks *ticks,
+					    uint64_t tsc)
+{
+	uint64_t n_ticks = tsc > ticks->origin_tsc ?
+			   tsc - ticks->origin_tsc : 0;
+	__extension__ unsigned __int128 wide = n_ticks;
+
+	if (__builtin_expect(n_ticks >= ticks->exact_below, 0))
+		return ticks->origin_ns + seam_ticks_divide(ticks, n_ticks);
+	wide *= ticks->multiplier;
+	return ticks->origin_ns +
+	       ((uint64_t)(wide >> 64) >> (ticks->shift - 64));
+}
+
 #endif /* SEAM_TICKS_H */

@@ -301,6 +301,7 @@ int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
 
 	*trace = (struct seam_trace) {
 		.logs = calloc(1, sizeof(*trace->logs)), .n_logs = 1,
+		.range = SEAM_ALL_TIME,
 	};
 	if (!trace->logs)
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -330,7 +331,7 @@ int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 
 	*trace = (struct seam_trace) {
 		.logs = calloc(n_paths ? n_paths : 1, sizeof(*trace->logs)),
-		.n_logs = n_paths,
+		.n_logs = n_paths, .range = SEAM_ALL_TIME,
 	};
 	if (!trace->logs)
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -383,6 +384,50 @@ uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
 			       first->first_tsc);
 }
 
+/* When the last record of the stream's last block was written. */
+static uint64_t end_of_stream(const struct seam_trace *trace, size_t stream,
+			      struct seam_xray_batch *batch)
+{
+	struct seam_trace_reader reader;
+	size_t n_shadow;
+
+	seam_trace_read(&reader, trace, stream);
+	reader.next_block = reader.stream->n_blocks - 1;
+	while (seam_trace_next(&reader, batch, &n_shadow))
+		;
+	return reader.last_ns;
+}
+
+int seam_trace_span(const struct seam_trace *trace, uint64_t *start_ns,
+		    uint64_t *end_ns)
+{
+	struct seam_xray_batch *batch = malloc(sizeof(*batch));
+
+	*start_ns = trace->streams.n ? UINT64_MAX : 0;
+	*end_ns = 0;
+	if (!batch)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->streams.n; i++) {
+		uint64_t start = seam_trace_start_ns(trace, i);
+		uint64_t end = end_of_stream(trace, i, batch);
+
+		*start_ns = start < *start_ns ? start : *start_ns;
+		*end_ns = end > *end_ns ? end : *end_ns;
+	}
+	free(batch);
+	return 0;
+}
+
+int seam_trace_select(struct seam_trace *trace, const char *text,
+		      struct seam_err *err)
+{
+	uint64_t start, end;
+
+	if (seam_trace_span(trace, &start, &end))
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return seam_time_range_parse(&trace->range, text, start, end, err);
+}
+
 void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream)
 {
@@ -392,7 +437,20 @@ void seam_trace_read(struct seam_trace_reader *reader,
 		.trace = trace, .stream = &trace->streams.items[stream],
 	};
 	reader->clock = &trace->clocks.items[reader->stream->clock];
+	reader->end_block = reader->stream->n_blocks;
 	reader->last_ns = seam_trace_start_ns(trace, stream);
+	reader->first_ns = UINT64_MAX;
+}
+
+void seam_trace_read_part(struct seam_trace_reader *reader,
+			  const struct seam_trace *trace, size_t stream,
+			  size_t first, size_t n, uint64_t last_ns)
+{
+	seam_trace_read(reader, trace, stream);
+	assert(first <= reader->end_block && n <= reader->end_block - first);
+	reader->next_block = first;
+	reader->end_block = first + n;
+	reader->last_ns = last_ns;
 }
 
 static bool open_block(struct seam_trace_reader *reader)
@@ -400,7 +458,7 @@ static bool open_block(struct seam_trace_reader *reader)
 	const struct seam_trace_stream *stream = reader->stream;
 	const struct seam_trace_block *b;
 
-	if (reader->next_block == stream->n_blocks)
+	if (reader->next_block == reader->end_block)
 		return false;
 	b = &reader->trace->blocks.items[stream->first_block +
 					 reader->next_block++];
@@ -416,8 +474,9 @@ static bool open_block(struct seam_trace_reader *reader)
  * Ticks to nanoseconds.  When the counter steps back within a thread, time
  * stands still for that step and goes on with the counter from there.
  */
-static void tell_time(struct seam_trace_reader *reader,
-		      struct seam_xray_batch *batch)
+static inline __attribute__((always_inline)) void
+tell_times(struct seam_trace_reader *reader, struct seam_xray_batch *batch,
+	   bool is_wide)
 {
 	const struct seam_ticks clock = *reader->clock;
 	uint64_t last = reader->last_ns, shift = reader->shift_ns;
@@ -428,20 +487,59 @@ static void tell_time(struct seam_trace_reader *reader,
 
 		if (event->kind == SEAM_XRAY_ARGUMENT)
 			continue;
-		ns = seam_ticks_time(&clock, event->tsc) + shift;
+		ns = (is_wide ? seam_ticks_time_wide(&clock, event->tsc) :
+		      seam_ticks_time(&clock, event->tsc)) + shift;
 		if (__builtin_expect(ns < last, 0)) {
 			shift += last - ns;
 			ns = last;
 			reader->n_steps++;
 		}
 		event->tsc = last = ns;
+		if (__builtin_expect(reader->first_ns == UINT64_MAX, 0))
+			reader->first_ns = ns;
 	}
 	reader->last_ns = last;
 	reader->shift_ns = shift;
 }
 
-bool seam_trace_next(struct seam_trace_reader *reader,
-		     struct seam_xray_batch *batch, size_t *n_shadow)
+static void tell_time(struct seam_trace_reader *reader,
+		      struct seam_xray_batch *batch)
+{
+	if (seam_ticks_is_wide(reader->clock))
+		tell_times(reader, batch, true);
+	else
+		tell_times(reader, batch, false);
+}
+
+/*
+ * Leave only what lies in the range; arguments go with their entry.  Returns
+ * how many of the first @n_shadow events are left.
+ */
+static size_t cut(struct seam_trace_reader *reader,
+		  struct seam_xray_batch *batch, size_t n_shadow)
+{
+	const struct seam_time_range *range = &reader->trace->range;
+	size_t n = 0, shadows = 0;
+
+	if (seam_time_range_is_all(range))
+		return n_shadow;
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct seam_xray_event event = batch->events[i];
+
+		if (event.kind != SEAM_XRAY_ARGUMENT)
+			reader->keeps = seam_time_range_has(range,
+				seam_ticks_time(reader->clock, event.tsc));
+		if (!reader->keeps)
+			continue;
+		batch->events[n++] = event;
+		shadows += i < n_shadow;
+	}
+	batch->n = n;
+	return shadows;
+}
+
+static bool next_batch(struct seam_trace_reader *reader,
+		       struct seam_xray_batch *batch, size_t *n_shadow)
 {
 	for (;;) {
 		int err;
@@ -456,9 +554,21 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 		if (batch->n > 0)
 			break;
 	}
-	if (!reader->raw)
-		tell_time(reader, batch);
 	*n_shadow = reader->n_shadow < batch->n ? reader->n_shadow : batch->n;
 	reader->n_shadow -= *n_shadow;
+	return true;
+}
+
+bool seam_trace_next(struct seam_trace_reader *reader,
+		     struct seam_xray_batch *batch, size_t *n_shadow)
+{
+	do {
+		if (!next_batch(reader, batch, n_shadow))
+			return false;
+		if (!reader->raw)
+			tell_time(reader, batch);
+		else
+			*n_shadow = cut(reader, batch, *n_shadow);
+	} while (batch->n == 0);
 	return true;
 }

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "model/ticks.h"
+#include "model/time_range.h"
 #include "wire/xray_index.h"
 
 struct seam_trace_log {
@@ -49,6 +50,12 @@ struct seam_trace {
 	SEAM_ARRAY(struct seam_trace_stream) streams;
 	SEAM_ARRAY(struct seam_ticks) clocks;		/* one a frequency */
 	bool in_ticks;			/* a log does not say its frequency */
+	/*
+	 * What is asked for.  A call belongs to it that begins in it.  Those
+	 * who read calls look at it themselves, because a call in it may be
+	 * made by one that is not; raw readers give only what lies in it.
+	 */
+	struct seam_time_range range;
 };
 
 /*
@@ -77,11 +84,13 @@ struct seam_trace_reader {
 	const struct seam_trace *trace;
 	const struct seam_trace_stream *stream;
 	const struct seam_ticks *clock;
-	size_t next_block;
+	size_t next_block, end_block;	/* of the stream */
 	bool in_block;
-	bool raw;			/* leave TSCs as they are */
+	bool raw;			/* leave TSCs as they are, cut */
+	bool keeps;			/* the last call or event was kept */
 	uint64_t n_shadow;		/* of this block, still to come */
 	uint64_t last_ns;
+	uint64_t first_ns;		/* of the first event; UINT64_MAX */
 	uint64_t shift_ns;		/* added since the clock stepped back */
 	uint64_t n_steps;		/* how often it did */
 	struct seam_xray_block_reader block;
@@ -91,8 +100,30 @@ struct seam_trace_reader {
 /* The time of a stream's first record. */
 uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream);
 
+/*
+ * The times of the first and the last record of all streams; 0 where there
+ * is none.  Cost: the last block of each stream.  0 or -ENOMEM.
+ */
+int seam_trace_span(const struct seam_trace *trace, uint64_t *start_ns,
+		    uint64_t *end_ns);
+
+/*
+ * Ask for the part @text of the trace's time, as seam_time_range_parse() has
+ * it: -EINVAL when it is none.  Or -ENOMEM.
+ */
+int seam_trace_select(struct seam_trace *trace, const char *text,
+		      struct seam_err *err);
+
 void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream);
+
+/*
+ * Read blocks [@first, @first + @n) of the stream, when the time of its event
+ * before them was @last_ns.
+ */
+void seam_trace_read_part(struct seam_trace_reader *reader,
+			  const struct seam_trace *trace, size_t stream,
+			  size_t first, size_t n, uint64_t last_ns);
 
 /*
  * The next events of the stream, their tsc turned into nanoseconds that

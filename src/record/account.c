@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* account.c - what a recording says of itself: its features and manifest */
+/*
+ * account.c - what a recording says of itself: features, manifest, counts;
+ * and what it keeps for those who read it
+ */
 #include "record/recording.h"
 
 #include "record/info.h"
+#include "record/tracepoint.h"
 #include "wire/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -17,10 +23,32 @@ enum {
 	MANIFEST_RING_BYTES = 256,
 };
 
+/* Returns how many; there is room for one an event. */
+static size_t list_groups(const struct seam_recording *s,
+			  struct seam_perf_group *groups)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->events.n; i++) {
+		const struct seam_event *event = &s->events.items[i];
+
+		if (event->leader == (int)i)
+			groups[n++] = (struct seam_perf_group) {
+				.leader = (uint32_t)i, .n_members = 1,
+			};
+		else if (event->leader >= 0)
+			groups[n - 1].n_members++;
+	}
+	return n;
+}
+
 int seam_recording_write_features(struct seam_recording *s,
 				  struct seam_err *err)
 {
 	struct seam_perf_features features;
+	struct seam_perf_group *groups = NULL;
+	uint8_t *formats = NULL;
+	size_t formats_size = 0;
 	struct seam_info info = {
 		.kernel = &s->kernel,
 		.events = s->described,
@@ -32,12 +60,25 @@ int seam_recording_write_features(struct seam_recording *s,
 		.last_ns = s->drain.last_ns,
 		.start_wall_ns = s->start_wall_ns,
 		.start_ns = s->start_ns,
+		.compress = &s->compress,
+		.aux = &s->aux,
 	};
-	int r;
+	int r = seam_tracepoint_data(s->events.items, s->events.n, &formats,
+				     &formats_size, err);
 
-	seam_info_features(&info, &features);
-	r = seam_perf_writer_finish(&s->writer, &features, err);
-	seam_perf_features_fini(&features);
+	groups = calloc(s->events.n, sizeof(*groups));
+	if (r == 0 && !groups)
+		r = seam_err_set(err, -ENOMEM, "out of memory");
+	if (r == 0) {
+		info.formats = (struct seam_bytes) { formats, formats_size };
+		info.groups = groups;
+		info.n_groups = list_groups(s, groups);
+		seam_info_features(&info, &features);
+		r = seam_perf_writer_finish(&s->writer, &features, err);
+		seam_perf_features_fini(&features);
+	}
+	free(groups);
+	free(formats);
 	return r;
 }
 
@@ -54,13 +95,14 @@ static size_t list_left_out(const struct seam_recording *s, const char **names)
 static void list_rings(const struct seam_recording *s,
 		       struct seam_manifest_ring *out, uint64_t *n_bad_bytes)
 {
-	for (size_t i = 0; i < s->sources.n_rings; i++) {
-		const struct seam_source_ring *ring = &s->sources.rings[i];
+	for (size_t i = 0; i < s->sources.rings.n; i++) {
+		const struct seam_source_ring *ring = &s->sources.rings.items[i];
 
 		out[i] = (struct seam_manifest_ring) {
-			.cpu = (uint32_t)ring->cpu,
+			.cpu = ring->cpu,
+			.tid = ring->tid,
 			.is_sideband = ring->is_sideband,
-			.size_bytes = ring->ring.size,
+			.size_bytes = ring->size_bytes,
 			.n_records = ring->n_records,
 			.n_bytes = ring->n_bytes,
 			.n_lost = ring->n_lost,
@@ -69,12 +111,25 @@ static void list_rings(const struct seam_recording *s,
 	}
 }
 
+static size_t list_by_event(const struct seam_recording *s,
+			    struct seam_manifest_event *out)
+{
+	for (size_t i = 0; i < s->result->n_events; i++)
+		out[i] = (struct seam_manifest_event) {
+			.name = s->result->events[i].name,
+			.n_samples = s->result->events[i].n_samples,
+			.n_lost = s->result->events[i].n_lost,
+		};
+	return s->result->n_events;
+}
+
 static struct seam_manifest describe(const struct seam_recording *s,
 				     bool complete)
 {
 	struct seam_manifest m = {
 		.version = "seam " SEAM_VERSION,
 		.complete = complete,
+		.overwrite = s->options->overwrite,
 		.words = s->options->words,
 		.n_words = s->options->n_words,
 		.boot_id = s->kernel.identity.boot_id,
@@ -88,7 +143,11 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.n_throttled = s->drain.n_throttled,
 		.n_lost = s->result->n_lost,
 		.n_unwritten = s->drain.n_unwritten,
-		.n_rings = s->sources.n_rings,
+		.n_rings = s->sources.rings.n,
+		.n_late = s->follow.n_late,
+		.late_ns = s->follow.late_ns,
+		.longest_late_ns = s->follow.longest_ns,
+		.n_unseen = s->follow.n_unseen,
 	};
 
 	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
@@ -103,7 +162,7 @@ int seam_recording_reserve_manifest(struct seam_recording *s,
 				    struct seam_err *err)
 {
 	size_t bytes = MANIFEST_BYTES +
-		       MANIFEST_RING_BYTES * s->sources.n_rings;
+		       MANIFEST_RING_BYTES * s->sources.rings.n;
 
 	s->meta = seam_bundle_file(&s->bundle, "meta.json", err);
 	if (s->meta < 0)
@@ -132,14 +191,16 @@ int seam_recording_write_manifest(struct seam_recording *s, bool complete,
 				  struct seam_err *err)
 {
 	struct seam_manifest m = describe(s, complete);
-	struct seam_manifest_ring *rings = calloc(s->sources.n_rings,
+	struct seam_manifest_ring *rings = calloc(s->sources.rings.n,
 						  sizeof(*rings));
+	struct seam_manifest_event *by_event = calloc(s->events.n,
+						      sizeof(*by_event));
 	const char **events = calloc(s->events.n, sizeof(*events));
 	const char *left_out[sizeof(s->sources.left_out) * 8];
 	struct utsname host;
 	int r = -ENOMEM;
 
-	if (rings && events && uname(&host) == 0) {
+	if (rings && events && by_event && uname(&host) == 0) {
 		m.host = host.nodename;
 		m.release = host.release;
 		m.arch = host.machine;
@@ -150,11 +211,87 @@ int seam_recording_write_manifest(struct seam_recording *s, bool complete,
 		m.n_left_out = list_left_out(s, left_out);
 		list_rings(s, rings, &m.n_bad_bytes);
 		m.rings = rings;
+		m.by_event = by_event;
+		m.n_by_event = list_by_event(s, by_event);
 		r = put_manifest(s, &m, err);
 	} else {
 		seam_err_set(err, r, "out of memory");
 	}
 	free(rings);
+	free(by_event);
 	free(events);
 	return r;
+}
+
+void seam_recording_note(const struct seam_recording *s, bool verbose,
+			 const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (!s->options->note)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	s->options->note(s->options->context, verbose, text);
+}
+
+int seam_recording_list_results(struct seam_recording *s,
+				struct seam_err *err)
+{
+	struct seam_record_result *result = s->result;
+
+	result->events = calloc(s->events.n, sizeof(*result->events));
+	if (!result->events)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	result->n_events = s->events.n - 1;
+	for (size_t i = 0; i < s->events.n; i++) {
+		snprintf(result->events[i].name,
+			 sizeof(result->events[i].name), "%s",
+			 s->events.items[i].name);
+		result->events[i].n_samples = s->drain.n_by_event[i];
+	}
+	result->n_late = s->follow.n_late;
+	result->late_ns = s->follow.late_ns;
+	result->longest_late_ns = s->follow.longest_ns;
+	result->n_unseen = s->follow.n_unseen;
+	return 0;
+}
+
+static void keep_kernel(struct seam_recording *s)
+{
+	struct seam_err err = { 0 };
+	int r = seam_kernel_capture(s->bundle.dir, "kernel.sym.zst", &err);
+
+	if (r == 0)
+		return;
+	seam_recording_note(s, false, "the kernel's symbols were not kept: %s",
+			    err.cause[0]);
+	/* who may not see them has lost nothing that could be had */
+	s->result->skipped |= r != -EACCES && r != -EPERM;
+}
+
+void seam_recording_keep_symbols(struct seam_recording *s)
+{
+	if (s->drain.n_kernel_samples)
+		keep_kernel(s);
+	seam_keep_finish(&s->keep, &s->bundle);
+	if (s->keep.n_copied)
+		seam_recording_note(s, true, "%" PRIu64 " files that are gone "
+				    "were kept", s->keep.n_copied);
+	if (s->keep.n_missed)
+		seam_recording_note(s, false, "%" PRIu64 " mapped files were "
+			"gone before they could be kept: their symbols may be "
+			"missing", s->keep.n_missed);
+	if (s->keep.n_failed)
+		seam_recording_note(s, false, "cannot write %" PRIu64
+			" mapped files (the vdso may be one) into the "
+			"recording: their symbols may be missing",
+			s->keep.n_failed);
+	s->result->skipped |= s->keep.n_failed > 0;
+	if (s->keep.n_too_large)
+		seam_recording_note(s, false, "%" PRIu64 " mapped files that "
+			"are gone are too large to be kept",
+			s->keep.n_too_large);
 }

@@ -2,6 +2,7 @@
 /* drain.c - peek at all rings, write once, advance; see drain.h */
 #include "record/drain.h"
 
+#include "base/hash.h"
 #include "wire/perf_record.h"
 
 #include <errno.h>
@@ -15,12 +16,9 @@ enum {
 
 int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 {
-	size_t n = d->sources->n_rings;
-
-	d->spans = calloc(n, sizeof(*d->spans));
-	d->pieces = calloc(2 * n + 1, sizeof(*d->pieces));
 	d->scratch = malloc(MOST_RECORD_BYTES);
-	if (!d->spans || !d->pieces || !d->scratch)
+	d->n_by_event = calloc(d->sources->n_events, sizeof(*d->n_by_event));
+	if (!d->scratch || !d->n_by_event)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -30,7 +28,45 @@ void seam_drain_fini(struct seam_drain *d)
 	free(d->spans);
 	free(d->pieces);
 	free(d->scratch);
+	free(d->n_by_event);
+	seam_index_fini(&d->ids);
 	*d = (struct seam_drain) { 0 };
+}
+
+/* Rings and sources come with the threads.  Returns how many rings to see. */
+static size_t make_room(struct seam_drain *d)
+{
+	size_t n = d->sources->rings.n;
+
+	for (; d->n_ids < d->sources->list.n; d->n_ids++)
+		seam_index_add(&d->ids, seam_hash_u64(
+			       d->sources->list.items[d->n_ids].id),
+			       (uint32_t)d->n_ids);
+	if (n > d->room) {
+		void *spans = realloc(d->spans, 2 * n * sizeof(*d->spans));
+		void *pieces;
+
+		d->spans = spans ? spans : d->spans;
+		pieces = realloc(d->pieces, (4 * n + 1) * sizeof(*d->pieces));
+		d->pieces = pieces ? pieces : d->pieces;
+		/* without memory the later threads wait in their rings */
+		if (spans && pieces)
+			d->room = 2 * n;
+	}
+	return n < d->room ? n : d->room;
+}
+
+/* The event whose records carry @id; the first where nobody knows. */
+static uint32_t event_of(const struct seam_drain *d, uint64_t id)
+{
+	struct seam_index_probe probe =
+		seam_index_probe(&d->ids, seam_hash_u64(id));
+	uint32_t i;
+
+	while ((i = seam_index_next(&d->ids, &probe)) != SEAM_NONE)
+		if (d->sources->list.items[i].id == id)
+			return d->sources->list.items[i].event;
+	return 0;
 }
 
 /* A number in a record; at a multiple of 8, so the ring's end is no matter. */
@@ -49,6 +85,10 @@ static void count_sample(struct seam_drain *d,
 	uint64_t ns;
 
 	d->n_samples++;
+	if (d->sources->n_events <= 2)
+		d->n_by_event[0]++;	/* there is but one that samples */
+	else
+		d->n_by_event[event_of(d, u64_at(span, pos + 8))]++;
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL)
 		d->n_kernel_samples++;
@@ -61,9 +101,9 @@ static void count_sample(struct seam_drain *d,
 		d->last_ns = ns;
 }
 
-static void count_record(struct seam_drain *d, struct seam_source_ring *ring,
-			 const struct seam_ring_span *span, size_t pos,
-			 const struct seam_ring_header *header)
+void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
+		      const struct seam_ring_span *span, size_t pos,
+		      const struct seam_ring_header *header)
 {
 	ring->n_records++;
 	switch (header->type) {
@@ -74,6 +114,11 @@ static void count_record(struct seam_drain *d, struct seam_source_ring *ring,
 		/* the header, u64 id, u64 lost */
 		if (header->size >= sizeof(*header) + 16)
 			ring->n_lost += u64_at(span, pos + 16);
+		return;
+	case PERF_RECORD_AUX:
+		if (d->aux)
+			seam_auxtrace_see(d->aux, seam_ring_bytes(span, pos,
+					  header->size, d->scratch));
 		return;
 	case PERF_RECORD_THROTTLE:
 		d->n_throttled++;
@@ -96,7 +141,7 @@ static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 	size_t pos = 0;
 
 	while (seam_ring_record(span, pos, &header)) {
-		count_record(d, ring, span, pos, &header);
+		seam_drain_count(d, ring, span, pos, &header);
 		pos += header.size;
 	}
 	ring->n_bad_bytes += seam_ring_span_bytes(span) - pos;
@@ -118,14 +163,16 @@ static size_t add_piece(struct seam_drain *d, size_t n, const uint8_t *data,
 /* Look at all rings.  Returns the number of pieces there are to write. */
 static size_t gather(struct seam_drain *d)
 {
-	size_t n = 0;
+	size_t n = 0, n_rings = make_room(d);
 
-	for (size_t i = 0; i < d->sources->n_rings; i++) {
-		struct seam_source_ring *ring = &d->sources->rings[i];
+	for (size_t i = 0; i < n_rings; i++) {
+		struct seam_source_ring *ring = &d->sources->rings.items[i];
 		struct seam_ring_span *span = &d->spans[i];
 		size_t good, first;
 
-		if (seam_ring_peek(&ring->ring, span) == 0)
+		*span = (struct seam_ring_span) { .end = ring->ring.tail };
+		if (ring->is_backward ||
+		    seam_ring_peek(&ring->ring, span) == 0)
 			continue;
 		good = walk(d, ring, span);
 		first = good < span->size[0] ? good : span->size[0];
@@ -137,17 +184,38 @@ static size_t gather(struct seam_drain *d)
 
 static void release(struct seam_drain *d)
 {
-	for (size_t i = 0; i < d->sources->n_rings; i++)
-		seam_ring_advance(&d->sources->rings[i].ring, &d->spans[i]);
+	for (size_t i = 0; i < d->sources->rings.n && i < d->room; i++)
+		seam_ring_advance(&d->sources->rings.items[i].ring,
+				  &d->spans[i]);
 }
 
 static uint64_t count_records(const struct seam_drain *d)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < d->sources->n_rings; i++)
-		n += d->sources->rings[i].n_records;
+	for (size_t i = 0; i < d->sources->rings.n; i++)
+		n += d->sources->rings.items[i].n_records;
 	return n;
+}
+
+/* What the AUX records of this round tell of, and more. */
+static int drain_aux(struct seam_drain *d, struct seam_err *err)
+{
+	ssize_t r = 0;
+
+	for (size_t i = 0; d->aux && r >= 0 && i < d->sources->rings.n; i++)
+		if (d->sources->rings.items[i].aux.size)
+			r = seam_auxtrace_drain(d->aux,
+						&d->sources->rings.items[i],
+						(uint32_t)i, false, err);
+	return r < 0 ? (int)r : 0;
+}
+
+/* What was drained since there were so many did not come to the file. */
+static void forget(struct seam_drain *d, uint64_t records, uint64_t samples)
+{
+	d->n_unwritten += count_records(d) - records;
+	d->n_samples = samples;
 }
 
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
@@ -160,15 +228,22 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	size_t n = gather(d);
 	int r = 0;
 
-	if (n > 0) {
-		n = add_piece(d, n, (const uint8_t *)&end, sizeof(end));
+	if (n > 0 && d->compress->stream) {
+		r = seam_compress_batch(d->compress, d->pieces, n, err);
+		n = add_piece(d, 0, d->compress->out.items,
+			      d->compress->out.n);
+	}
+	if (n > 0 && r == 0) {
+		if (!d->sources->overwrite)
+			n = add_piece(d, n, (const uint8_t *)&end,
+				      sizeof(end));
 		r = seam_perf_writer_append(d->writer, d->pieces, n, err);
 		d->n_rounds++;
 	}
-	if (r < 0) {
-		d->n_unwritten += count_records(d) - records;
-		d->n_samples = samples;
-	}
+	if (r == 0)
+		r = drain_aux(d, err);
+	if (r < 0)
+		forget(d, records, samples);
 	release(d);
 	return r < 0 ? r : (ssize_t)(d->writer->data_bytes - before);
 }
@@ -179,6 +254,5 @@ void seam_drain_discard(struct seam_drain *d)
 
 	gather(d);
 	release(d);
-	d->n_samples = samples;
-	d->n_unwritten += count_records(d) - records;
+	forget(d, records, samples);
 }

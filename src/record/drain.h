@@ -7,18 +7,26 @@
  * batch ends with FINISHED_ROUND: whatever comes later is younger than all
  * that the round before held, so readers may sort and let go up to there.
  *
+ * Rings that run backward are left alone; see flight.h.  There are no ends
+ * of rounds then, because what is older is still to come.
+ *
  * The records are walked only to count them and to show the side-band to
  * whoever wants to see it.
  */
 #ifndef SEAM_DRAIN_H
 #define SEAM_DRAIN_H
 
+#include "base/index.h"
+#include "record/auxtrace.h"
+#include "record/compress.h"
 #include "record/sources.h"
 #include "wire/perf_writer.h"
 
 struct seam_drain {
 	struct seam_sources *sources;	/* borrowed */
 	struct seam_perf_writer *writer;	/* borrowed */
+	struct seam_compress *compress;	/* borrowed; may be off */
+	struct seam_auxtrace *aux;	/* borrowed; NULL: areas are left */
 	/*
 	 * Sees each side-band record, in one piece and in the ring's order,
 	 * before it is written.  May be NULL.
@@ -27,9 +35,13 @@ struct seam_drain {
 			    const struct seam_ring_header *record);
 	void *context;
 
-	struct iovec *pieces;
+	struct iovec *pieces;		/* two for each ring, and one */
 	struct seam_ring_span *spans;	/* one for each ring */
+	size_t room;			/* rings that the two are for */
 	uint8_t *scratch;		/* for a record that wraps */
+	struct seam_index ids;		/* of the sources, by id */
+	size_t n_ids;			/* sources that are in it */
+	uint64_t *n_by_event;		/* samples in the file */
 
 	uint64_t n_rounds;
 	uint64_t n_samples;		/* in the file */
@@ -40,7 +52,7 @@ struct seam_drain {
 	uint64_t first_ns, last_ns;	/* of the samples; 0: none yet */
 };
 
-/* The four first members are the caller's.  0 or -ENOMEM. */
+/* The six first members are the caller's.  0 or -ENOMEM. */
 int seam_drain_init(struct seam_drain *d, struct seam_err *err);
 void seam_drain_fini(struct seam_drain *d);
 
@@ -50,6 +62,11 @@ void seam_drain_fini(struct seam_drain *d);
  * counted in n_unwritten.
  */
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
+
+/* Count a record that came out of @ring in another way than by a round. */
+void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
+		      const struct seam_ring_span *span, size_t pos,
+		      const struct seam_ring_header *header);
 
 /* After a write has failed: empty the rings, counting what is in them. */
 void seam_drain_discard(struct seam_drain *d);

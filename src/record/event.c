@@ -133,38 +133,69 @@ static int set_modifier(struct seam_event *event, char letter)
 	}
 }
 
+int seam_event_modify(struct seam_event *event, const char *modifiers,
+		      struct seam_err *err)
+{
+	char shown[2 * SEAM_EVENT_NAME];
+
+	for (; *modifiers; modifiers++)
+		if (set_modifier(event, *modifiers) < 0)
+			return seam_err_set(err, -EINVAL, "event '%s': "
+				"modifiers are u, k, h, p (up to 3) and P",
+				seam_text_copy(shown, sizeof(shown),
+					       event->name,
+					       SEAM_TEXT_TERMINAL));
+	return 0;
+}
+
+/* The type and number of the event that @name is. */
+static bool identify(const char *name, struct perf_event_attr *attr)
+{
+	const struct named *known = find(name);
+	uint64_t raw;
+
+	if (known) {
+		attr->type = known->type;
+		attr->config = known->config;
+		return true;
+	}
+	if (!parse_raw(name, &raw))
+		return false;
+	attr->type = PERF_TYPE_RAW;
+	attr->config = raw;
+	return true;
+}
+
+bool seam_event_is_named(const char *name, size_t size)
+{
+	struct perf_event_attr attr;
+	char copy[SEAM_EVENT_NAME];
+
+	if (size >= sizeof(copy))
+		return false;
+	memcpy(copy, name, size);
+	copy[size] = '\0';
+	return identify(copy, &attr);
+}
+
 int seam_event_parse(struct seam_event *event, const char *text, size_t size,
 		     struct seam_err *err)
 {
 	char name[SEAM_EVENT_NAME], shown[2 * SEAM_EVENT_NAME];
-	const struct named *known;
+	struct perf_event_attr *attr = &event->attr;
 	char *modifiers;
-	uint64_t raw;
 
-	*event = (struct seam_event) { 0 };
+	*event = (struct seam_event) { .leader = SEAM_EVENT_ALONE };
 	snprintf(event->name, sizeof(event->name), "%.*s", (int)size, text);
 	snprintf(name, sizeof(name), "%s", event->name);
 	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
 	modifiers = strchr(name, ':');
 	if (modifiers)
 		*modifiers++ = '\0';
-	known = find(name);
-	if (size < sizeof(name) && known) {
-		event->attr.type = known->type;
-		event->attr.config = known->config;
-	} else if (size < sizeof(name) && parse_raw(name, &raw)) {
-		event->attr.type = PERF_TYPE_RAW;
-		event->attr.config = raw;
-	} else {
+	if (size >= sizeof(name) || !identify(name, attr))
 		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
 				    "'seam doctor' lists what there is", shown);
-	}
-	event->each_time = known && known->type == PERF_TYPE_SOFTWARE &&
-			   known->config == PERF_COUNT_SW_BPF_OUTPUT;
-	for (; modifiers && *modifiers; modifiers++)
-		if (set_modifier(event, *modifiers) < 0)
-			return seam_err_set(err, -EINVAL, "event '%s': "
-				"modifiers are u, k, h, p (up to 3) and P",
-				shown);
-	return 0;
+	event->each_time = attr->type == PERF_TYPE_SOFTWARE &&
+			   attr->config == PERF_COUNT_SW_BPF_OUTPUT;
+	return modifiers ? seam_event_modify(event, modifiers, err) : 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.h - what can be asked for with -e, by perf's names
+ * event.h - one event that can be asked for with -e, by perf's names
  *
  * A name is one of the table in event.c or "rNNN", a raw event of the CPU in
- * hexadecimal; modifiers follow a colon:
+ * hexadecimal; event_list.h has the kinds that need the machine's help.
+ * Modifiers follow a colon:
  *
  *	u k h	count only in user space, in the kernel, in the hypervisor
  *	p pp ppp P	as precise as that; P: as precise as can be
@@ -19,7 +20,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SEAM_EVENT_NAME = 64 };
+enum {
+	SEAM_EVENT_NAME = 256,
+	SEAM_EVENT_ALONE = -1,	/* leader: of no group */
+};
 
 struct seam_event {
 	char name[SEAM_EVENT_NAME];	/* as it was asked for */
@@ -27,6 +31,8 @@ struct seam_event {
 	struct perf_event_attr attr;
 	bool any_precision;	/* lower precise_ip until it opens */
 	bool each_time;		/* a sample for each occurrence by default */
+	int leader;		/* index of its group's, or SEAM_EVENT_ALONE */
+	bool read_by_leader;	/* counts only; the leader samples */
 };
 
 /*
@@ -35,6 +41,15 @@ struct seam_event {
  */
 int seam_event_parse(struct seam_event *event, const char *text, size_t size,
 		     struct seam_err *err);
+
+/*
+ * Apply modifiers such as "upp".  -EINVAL when one is none.
+ */
+int seam_event_modify(struct seam_event *event, const char *modifiers,
+		      struct seam_err *err);
+
+/* Whether the @size bytes at @name are a name of the table or a raw event. */
+bool seam_event_is_named(const char *name, size_t size);
 
 /* The name of event @i of the table, for lists; NULL behind the last. */
 const char *seam_event_name(size_t i);

@@ -55,6 +55,21 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 	seam_perf_features_u64(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb, 1);
 }
 
+/* version, kind (zstd), level, ratio, bytes that a record unpacks to */
+static void add_compression(struct seam_perf_features *f,
+			    const struct seam_compress *c)
+{
+	uint32_t values[5] = {
+		1, 1, (uint32_t)c->level,
+		(uint32_t)(c->n_out ? c->n_in / c->n_out : 1),
+		SEAM_COMPRESS_CHUNK_BYTES,
+	};
+
+	if (c->stream)
+		seam_perf_features_u32(f, SEAM_PERF_FEATURE_COMPRESSED,
+				       values, 5);
+}
+
 static void add_clock(struct seam_perf_features *f,
 		      const struct seam_info *info)
 {
@@ -64,6 +79,7 @@ static void add_clock(struct seam_perf_features *f,
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	ns = (uint64_t)resolution.tv_nsec;
 	seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
+	add_compression(f, info->compress);
 	seam_perf_features_clock(f, CLOCK_MONOTONIC, info->start_wall_ns,
 				 info->start_ns);
 }
@@ -76,6 +92,8 @@ void seam_info_features(const struct seam_info *info,
 	struct seam_perf_pmu pmus[MOST_PMUS];
 
 	*f = (struct seam_perf_features) { 0 };
+	seam_perf_features_bytes(f, SEAM_PERF_FEATURE_TRACING_DATA,
+				 info->formats);
 	if (kernel->text_addr)
 		seam_perf_features_build_id(f, "[kernel.kallsyms]",
 			(struct seam_bytes) { kernel->build_id,
@@ -85,6 +103,11 @@ void seam_info_features(const struct seam_info *info,
 	seam_perf_features_cmdline(f, info->words, info->n_words);
 	seam_perf_features_events(f, info->events, info->n_events);
 	seam_perf_features_pmus(f, pmus, seam_machine_pmus(pmus, MOST_PMUS));
+	seam_perf_features_groups(f, info->groups, info->n_groups);
+	if (info->aux->index.n)
+		seam_perf_features_auxtrace(f,
+					    &info->aux->index.items->offset,
+					    info->aux->index.n);
 	if (info->last_ns)
 		seam_perf_features_u64(f, SEAM_PERF_FEATURE_SAMPLE_TIME, times,
 				       2);

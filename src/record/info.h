@@ -3,6 +3,8 @@
 #ifndef SEAM_INFO_H
 #define SEAM_INFO_H
 
+#include "record/auxtrace.h"
+#include "record/compress.h"
 #include "record/running.h"
 #include "wire/perf_writer.h"
 
@@ -17,6 +19,11 @@ struct seam_info {
 	uint64_t first_ns, last_ns;	/* of the samples */
 	uint64_t start_wall_ns;		/* the same moment on both clocks */
 	uint64_t start_ns;
+	struct seam_bytes formats;	/* of tracepoints; see tracepoint.h */
+	const struct seam_compress *compress;
+	const struct seam_auxtrace *aux;
+	const struct seam_perf_group *groups;
+	size_t n_groups;
 };
 
 /* Fill @features; freed by the caller. */

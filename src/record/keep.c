@@ -233,14 +233,14 @@ static void copy_one(struct seam_keep *keep, const struct seam_kept *file,
 	to = create_copy(bundle, file->build_id, file->build_id_size);
 	if (to < 0) {
 		/* the same build id under another path is there already */
-		keep->n_missed += errno != EEXIST;
+		keep->n_failed += errno != EEXIST;
 		return;
 	}
 	if (copy_bytes(to, file->fd, (uint64_t)st.st_size)) {
 		keep->n_copied++;
 		keep->n_copied_bytes += (uint64_t)st.st_size;
 	} else {
-		keep->n_missed++;
+		keep->n_failed++;
 	}
 	close(to);
 }
@@ -269,8 +269,11 @@ static void keep_vdso(struct seam_keep *keep, const struct seam_bundle *bundle)
 	fd = keep->vdso_build_id_size && bytes <= VDSO_BYTES ?
 	     create_copy(bundle, keep->vdso_build_id,
 			 keep->vdso_build_id_size) : -1;
-	if (fd < 0 || seam_file_write_at(fd, image, bytes, 0, "vdso", NULL) < 0)
+	if (fd < 0 || seam_file_write_at(fd, image, bytes, 0, "vdso",
+					 NULL) < 0) {
 		keep->vdso_build_id_size = 0;
+		keep->n_failed++;
+	}
 	if (fd >= 0)
 		close(fd);
 }

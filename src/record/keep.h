@@ -44,6 +44,7 @@ struct seam_keep {
 	uint64_t n_copied_bytes;
 	uint64_t n_too_large;	/* beyond what a bundle takes in */
 	uint64_t n_missed;	/* gone before they could be opened */
+	uint64_t n_failed;	/* could not be written */
 };
 
 /* Look at a side-band record, whole and in one piece. */

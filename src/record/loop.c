@@ -2,12 +2,20 @@
 /* loop.c - epoll over perf events, a signalfd and a pidfd; see loop.h */
 #include "record/loop.h"
 
+#include "record/targets.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL	/* Source: linux/pidfd.h of Linux 6.9 */
+#endif
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
@@ -36,10 +44,10 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGUSR2);
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
 		add_unless_ignored(&set, ending[i]);
 	sigprocmask(SIG_BLOCK, &set, &loop->old_mask);
-	loop->process = -1;
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
 	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (loop->epoll < 0 || loop->signals < 0)
@@ -61,14 +69,47 @@ int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err)
 	return add(loop, fd, err);
 }
 
-int seam_loop_add_process(struct seam_loop *loop, int pid,
+static int open_pidfd(int id, bool is_thread)
+{
+	int fd = (int)syscall(SYS_pidfd_open, id, is_thread ? PIDFD_THREAD : 0);
+
+	if (fd < 0 && errno == EINVAL && is_thread)
+		fd = (int)syscall(SYS_pidfd_open, seam_targets_process(id), 0);
+	return fd;
+}
+
+int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 			  struct seam_err *err)
 {
-	loop->process = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (loop->process < 0)
+	int fd = open_pidfd(id, is_thread);
+	int *slot;
+
+	/* it has ended since its events were opened */
+	if (fd < 0 && errno == ESRCH)
+		return 0;
+	if (fd < 0)
 		return seam_err_set(err, -errno, "cannot watch process %d: %s",
-				    pid, strerror(errno));
-	return add(loop, loop->process, err);
+				    id, strerror(errno));
+	slot = SEAM_ARRAY_PUSH(&loop->processes);
+	if (!slot) {
+		close(fd);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	*slot = fd;
+	return add(loop, fd, err);
+}
+
+/* Whether @fd is of a process; if so it has ended and is forgotten. */
+static bool ends_process(struct seam_loop *loop, int fd)
+{
+	for (size_t i = 0; i < loop->processes.n; i++)
+		if (loop->processes.items[i] == fd) {
+			close(fd);
+			loop->processes.items[i] = loop->processes.items[
+				--loop->processes.n];
+			return true;
+		}
+	return false;
 }
 
 static unsigned int read_signals(struct seam_loop *loop,
@@ -78,8 +119,9 @@ static unsigned int read_signals(struct seam_loop *loop,
 	unsigned int news = 0;
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD) {
-			news |= SEAM_LOOP_CHILD;
+		if (info.ssi_signo == SIGCHLD || info.ssi_signo == SIGUSR2) {
+			news |= info.ssi_signo == SIGCHLD ?
+				SEAM_LOOP_CHILD : SEAM_LOOP_SNAPSHOT;
 			continue;
 		}
 		news |= SEAM_LOOP_SIGNAL;
@@ -106,13 +148,13 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			news |= read_signals(loop, out);
 			continue;
 		}
-		if (fd == loop->process)
-			news |= SEAM_LOOP_GONE;
-		else
-			news |= SEAM_LOOP_RINGS;
+		if (ends_process(loop, fd)) {
+			news |= loop->processes.n ? 0 : SEAM_LOOP_GONE;
+			continue;
+		}
+		news |= SEAM_LOOP_RINGS;
 		/* Told once; it would be told for ever. */
-		if (fd == loop->process ||
-		    events[i].events & (EPOLLHUP | EPOLLERR))
+		if (events[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}
 	return news;
@@ -124,7 +166,8 @@ void seam_loop_fini(struct seam_loop *loop)
 		close(loop->epoll);
 	if (loop->signals >= 0)
 		close(loop->signals);
-	if (loop->process >= 0)
-		close(loop->process);
+	for (size_t i = 0; i < loop->processes.n; i++)
+		close(loop->processes.items[i]);
+	free(loop->processes.items);
 	sigprocmask(SIG_SETMASK, &loop->old_mask, NULL);
 }

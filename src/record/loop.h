@@ -9,6 +9,7 @@
 #ifndef SEAM_LOOP_H
 #define SEAM_LOOP_H
 
+#include "base/array.h"
 #include "base/err.h"
 
 #include <signal.h>
@@ -18,7 +19,8 @@ enum seam_loop_news {
 	SEAM_LOOP_RINGS = 1 << 0,	/* there is something to drain */
 	SEAM_LOOP_CHILD = 1 << 1,	/* a child of ours has changed state */
 	SEAM_LOOP_SIGNAL = 1 << 2,	/* somebody wants an end of it */
-	SEAM_LOOP_GONE = 1 << 3,	/* the watched process has ended */
+	SEAM_LOOP_GONE = 1 << 3,	/* all watched processes have ended */
+	SEAM_LOOP_SNAPSHOT = 1 << 4,	/* somebody wants one: SIGUSR2 */
 };
 
 /* A signal that asks for the end. */
@@ -30,7 +32,7 @@ struct seam_loop_signal {
 struct seam_loop {
 	int epoll;
 	int signals;
-	int process;		/* pidfd; -1: none */
+	SEAM_ARRAY(int) processes;	/* pidfds of those still there */
 	sigset_t old_mask;
 };
 
@@ -47,8 +49,11 @@ void seam_loop_take_signals(void);
 /* Wait for perf event @fd too. */
 int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err);
 
-/* Wait for the end of process @pid too, which is not our child. */
-int seam_loop_add_process(struct seam_loop *loop, int pid,
+/*
+ * Wait for the end of process or thread @id too, which is not our child.
+ * Kernels before 6.9 can watch processes only: then that of the thread.
+ */
+int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 			  struct seam_err *err);
 
 /*

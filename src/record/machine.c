@@ -91,33 +91,53 @@ static int by_number(const void *a, const void *b)
 	       (*(const int *)a < *(const int *)b);
 }
 
+/* The names of @folder that are numbers, ascending. */
+static int list_numbers(struct seam_number_list *list, DIR *folder)
+{
+	struct dirent *e;
+
+	while ((e = readdir(folder))) {
+		int *slot;
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		slot = SEAM_ARRAY_PUSH(list);
+		if (!slot)
+			return -ENOMEM;
+		*slot = atoi(e->d_name);
+	}
+	if (list->n)
+		qsort(list->items, list->n, sizeof(*list->items), by_number);
+	return 0;
+}
+
 int seam_machine_threads(struct seam_number_list *tids, int pid,
 			 struct seam_err *err)
 {
 	char path[64];
-	struct dirent *e;
 	DIR *folder;
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	folder = opendir(path);
 	if (!folder)
 		return seam_err_set(err, -ESRCH, "there is no process %d",
 				    pid);
-	while ((e = readdir(folder))) {
-		int *slot;
-
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		slot = SEAM_ARRAY_PUSH(tids);
-		if (!slot) {
-			closedir(folder);
-			return seam_err_set(err, -ENOMEM, "out of memory");
-		}
-		*slot = atoi(e->d_name);
-	}
+	r = list_numbers(tids, folder);
 	closedir(folder);
-	qsort(tids->items, tids->n, sizeof(*tids->items), by_number);
-	return 0;
+	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+int seam_machine_processes(struct seam_number_list *pids)
+{
+	DIR *folder = opendir("/proc");
+	int r;
+
+	if (!folder)
+		return 0;
+	r = list_numbers(pids, folder);
+	closedir(folder);
+	return r;
 }
 
 const char *seam_machine_value(const char *path, const char *key, char *buf,

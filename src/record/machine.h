@@ -37,6 +37,9 @@ int seam_machine_cpus(struct seam_number_list *cpus, struct seam_err *err);
 int seam_machine_threads(struct seam_number_list *tids, int pid,
 			 struct seam_err *err);
 
+/* All processes that there are.  0 or -ENOMEM. */
+int seam_machine_processes(struct seam_number_list *pids);
+
 /* The value of the first line "@key<blank>: value" of @path; "" if none. */
 const char *seam_machine_value(const char *path, const char *key, char *buf,
 			       size_t cap);

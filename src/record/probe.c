@@ -4,6 +4,7 @@
 
 #include "record/event.h"
 #include "record/machine.h"
+#include "record/pmu.h"
 #include "record/record.h"
 #include "ring/consumer.h"
 #include "symbol/kernel.h"
@@ -189,28 +190,17 @@ static void check_branches(struct seam_probe *p)
 		       "a CPU with LBR, BRS or BRBE");
 }
 
-/* PMUs that write an AUX area.  Source: drivers of Linux 6.18. */
-static bool writes_aux(const char *pmu)
-{
-	static const char *const names[] = {
-		"intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt",
-		"trbe",
-	};
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
-		if (strncmp(pmu, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
 static void check_aux(struct seam_probe *p)
 {
 	struct seam_perf_pmu pmus[128];
 	size_t n = seam_machine_pmus(pmus, SEAM_ARRAY_SIZE(pmus));
 
 	for (size_t i = 0; i < n; i++)
-		if (writes_aux(pmus[i].name)) {
-			find(p, SEAM_VERDICT_YES, "%s", pmus[i].name);
+		if (seam_pmu_writes_aux(pmus[i].name)) {
+			find(p, SEAM_VERDICT_LIMITED, "%s is there",
+			     pmus[i].name);
+			advise(p, "perf record, whose files seam reads: the "
+			       "kernel's AUX areas are not recorded");
 			return;
 		}
 	find(p, SEAM_VERDICT_NO, "no such PMU");

@@ -14,12 +14,15 @@
 #include "record/record.h"
 
 #include "base/clock.h"
+#include "record/flight.h"
+#include "record/plan.h"
+#include "record/prompt.h"
 #include "record/recording.h"
 #include "record/synth.h"
+#include "record/targets.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,173 +38,7 @@ enum {
 	LONGEST_WAIT_MS = 256,
 };
 
-__attribute__((format(printf, 3, 4)))
-static void note(const struct seam_recording *s, bool verbose,
-		 const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	if (!s->options->note)
-		return;
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	s->options->note(s->options->context, verbose, text);
-}
-
 /* --- prepare --- */
-
-static int add_event(struct seam_recording *s, const char *text, size_t size,
-		     struct seam_err *err)
-{
-	struct seam_event *event = SEAM_ARRAY_PUSH(&s->events);
-
-	if (!event)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	return seam_event_parse(event, text, size, err);
-}
-
-static int add_list(struct seam_recording *s, const char *list,
-		    struct seam_err *err)
-{
-	int r;
-
-	do {
-		size_t size = strcspn(list, ",");
-
-		r = add_event(s, list, size, err);
-		list += size;
-	} while (r == 0 && *list++ == ',');
-	return r;
-}
-
-static uint64_t frequency(const struct seam_recording *s)
-{
-	uint64_t wanted = s->options->frequency_hz;
-	long most = seam_machine_sysctl("perf_event_max_sample_rate", 100000);
-
-	if (most <= 0 || wanted <= (uint64_t)most)
-		return wanted;
-	if (wanted != UINT64_MAX)
-		note(s, false, "%" PRIu64 " Hz is more than this machine "
-		     "allows: sampling at %ld Hz "
-		     "(kernel.perf_event_max_sample_rate)", wanted, most);
-	return (uint64_t)most;
-}
-
-static void set_rate(const struct seam_recording *s, struct seam_event *event)
-{
-	struct perf_event_attr *attr = &event->attr;
-
-	if (s->options->callchains)
-		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (event->each_time)
-		attr->sample_type |= PERF_SAMPLE_RAW;
-	if (s->options->period || event->each_time) {
-		attr->sample_period = s->options->period ?
-				      s->options->period : 1;
-	} else {
-		attr->freq = 1;
-		attr->sample_freq = s->hz;
-	}
-}
-
-/* @otherwise: what to sample when the user has not said; or NULL. */
-static int list_events(struct seam_recording *s, const char *otherwise,
-		       struct seam_err *err)
-{
-	struct seam_event *sideband;
-	int r = 0;
-
-	s->events.n = 0;
-	for (size_t i = 0; r == 0 && i < s->options->n_events; i++)
-		r = add_list(s, s->options->events[i], err);
-	if (r == 0 && s->options->n_events == 0)
-		r = add_event(s, otherwise, strlen(otherwise), err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < s->events.n; i++)
-		set_rate(s, &s->events.items[i]);
-	sideband = SEAM_ARRAY_PUSH(&s->events);
-	if (!sideband)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	seam_sources_sideband(sideband);
-	return 0;
-}
-
-static int list_threads(struct seam_recording *s, struct seam_err *err)
-{
-	int *slot;
-
-	if (s->options->pid)
-		return seam_machine_threads(&s->sources.tids, s->options->pid,
-					    err);
-	slot = SEAM_ARRAY_PUSH(&s->sources.tids);
-	if (!slot)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	*slot = s->child.pid;
-	return 0;
-}
-
-static int open_sources(struct seam_recording *s, const char *otherwise,
-			struct seam_err *err)
-{
-	int r = list_events(s, otherwise, err);
-
-	if (r < 0)
-		return r;
-	s->sources = (struct seam_sources) {
-		.events = s->events.items,
-		.n_events = s->events.n,
-		.on_exec = !s->options->pid,
-		.ring_bytes = s->options->ring_bytes,
-	};
-	r = seam_machine_cpus(&s->sources.cpus, err);
-	if (r == 0)
-		r = list_threads(s, err);
-	if (r == 0)
-		r = seam_sources_open(&s->sources, err);
-	return r;
-}
-
-/* cycles where the machine has them, else the clock that every one has. */
-static int open_what_there_is(struct seam_recording *s, struct seam_err *err)
-{
-	int r = open_sources(s, "cycles:P", err);
-
-	if (r == -ENOENT && s->options->n_events == 0) {
-		*err = (struct seam_err) { 0 };
-		r = open_sources(s, "cpu-clock", err);
-	}
-	if (r == 0)
-		note(s, true, "sampling '%s'", s->events.items[0].name);
-	return r;
-}
-
-static void tell_what_is_left_out(const struct seam_recording *s)
-{
-	unsigned int out = s->sources.left_out;
-
-	if (out & SEAM_LEFT_OUT_KERNEL)
-		note(s, false, "user code only: samples of the kernel need "
-		     "CAP_PERFMON or 'sysctl kernel.perf_event_paranoid=1' "
-		     "(it is %ld)",
-		     seam_machine_sysctl("perf_event_paranoid", 2));
-	if (out & SEAM_LEFT_OUT_RING_SPACE)
-		note(s, false, "rings of %zu KiB in place of %zu: more needs "
-		     "CAP_IPC_LOCK, 'ulimit -l' or "
-		     "'sysctl kernel.perf_event_mlock_kb' (it is %ld)",
-		     s->sources.ring_bytes / 1024,
-		     s->options->ring_bytes / 1024,
-		     seam_machine_sysctl("perf_event_mlock_kb", 516));
-	if (out & SEAM_LEFT_OUT_BUILD_IDS)
-		note(s, false, "no build ids of mapped files: they need "
-		     "Linux 5.12");
-	if (out & SEAM_LEFT_OUT_LOST_COUNTS)
-		note(s, true, "no exact count of lost records: it needs "
-		     "Linux 6.0");
-}
 
 /* All the descriptors that we may have; the command keeps what it had. */
 static void raise_descriptors(void)
@@ -214,6 +51,23 @@ static void raise_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static int watch(struct seam_recording *s, struct seam_err *err)
+{
+	const struct seam_number_list *pids = &s->options->pids;
+	const struct seam_number_list *tids = &s->options->tids;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->sources.list.n; i++)
+		r = seam_loop_add_ring(&s->loop, s->sources.list.items[i].fd,
+				       err);
+	for (size_t i = 0; r == 0 && i < pids->n; i++)
+		r = seam_loop_add_process(&s->loop, pids->items[i], false,
+					  err);
+	for (size_t i = 0; r == 0 && i < tids->n; i++)
+		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
+	return r;
+}
+
 static int prepare(struct seam_recording *s, struct seam_err *err)
 {
 	int r = seam_loop_init(&s->loop, err);
@@ -224,14 +78,10 @@ static int prepare(struct seam_recording *s, struct seam_err *err)
 	/* From here on nothing is the command's any more. */
 	seam_loop_take_signals();
 	raise_descriptors();
-	s->hz = s->options->period ? 0 : frequency(s);
+	seam_prompt_request();
 	if (r == 0)
-		r = open_what_there_is(s, err);
-	for (size_t i = 0; r == 0 && i < s->sources.n; i++)
-		r = seam_loop_add_ring(&s->loop, s->sources.items[i].fd, err);
-	if (r == 0 && s->options->pid)
-		r = seam_loop_add_process(&s->loop, s->options->pid, err);
-	return r;
+		r = seam_plan_open(s, err);
+	return r == 0 ? watch(s, err) : r;
 }
 
 /* --- begin --- */
@@ -239,25 +89,33 @@ static int prepare(struct seam_recording *s, struct seam_err *err)
 /* Say for each event which ids its records carry. */
 static int describe_events(struct seam_recording *s, struct seam_err *err)
 {
-	size_t n_ids = 0;
+	const struct seam_sources *sources = &s->sources;
+	size_t later = sources->per_thread ? SEAM_SOURCES_MOST_THREADS : 0;
 
 	s->described = calloc(s->events.n, sizeof(*s->described));
-	s->ids = calloc(s->sources.n, sizeof(*s->ids));
-	if (!s->described || !s->ids)
+	if (!s->described)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	for (size_t e = 0; e < s->events.n; e++) {
 		struct seam_perf_event *event = &s->described[e];
 
 		event->attr = &s->events.items[e].attr;
 		event->name = s->events.items[e].name;
-		event->ids = s->ids + n_ids;
-		for (size_t i = 0; i < s->sources.n; i++)
-			if (s->sources.items[i].event == e)
-				s->ids[n_ids + event->n_ids++] =
-					s->sources.items[i].id;
-		n_ids += event->n_ids;
+		event->most_ids = later;
+		event->ids = calloc(sources->list.n + later,
+				    sizeof(*event->ids));
+		if (!event->ids)
+			return seam_err_set(err, -ENOMEM, "out of memory");
+		for (size_t i = 0; i < sources->list.n; i++)
+			if (sources->list.items[i].event == e)
+				event->ids[event->n_ids++] =
+					sources->list.items[i].id;
 	}
 	return 0;
+}
+
+static uint64_t sideband_id(const struct seam_recording *s)
+{
+	return s->described[s->events.n - 1].ids[0];
 }
 
 static int append(struct seam_recording *s, struct seam_synth *synth,
@@ -274,17 +132,41 @@ static int append(struct seam_recording *s, struct seam_synth *synth,
 	return r;
 }
 
+/* Processes that run, of which something may be recorded. */
+static int list_processes(const struct seam_recording *s,
+			  struct seam_number_list *pids)
+{
+	const struct seam_number_list *tids = &s->sources.tids;
+
+	if (s->system_wide)
+		return seam_machine_processes(pids);
+	for (size_t i = 0; !s->child.pid && i < tids->n; i++) {
+		int pid = seam_targets_process(tids->items[i]);
+		bool known = pid == 0;
+
+		for (size_t k = 0; k < pids->n && !known; k++)
+			known = pids->items[k] == pid;
+		if (!known && seam_targets_add(pids, pid) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* What stands before the first event: the kernel, and who is there. */
 static int write_what_stands(struct seam_recording *s, struct seam_err *err)
 {
-	struct seam_synth synth = { .id = s->ids[s->sources.n - 1] };
+	struct seam_synth synth = { .id = sideband_id(s) };
+	struct seam_number_list pids = { 0 };
 	char name[64];
 
 	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
 		seam_synth_kernel(&synth, &s->kernel);
-	if (s->options->pid) {
-		seam_synth_process(&synth, s->options->pid);
-	} else {
+	if (list_processes(s, &pids) < 0)
+		synth.no_memory = true;
+	for (size_t i = 0; i < pids.n; i++)
+		seam_synth_process(&synth, pids.items[i]);
+	free(pids.items);
+	if (s->child.pid) {
 		/* until its exec the command bears our name */
 		seam_machine_text("/proc/self/comm", name, sizeof(name));
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
@@ -295,7 +177,17 @@ static int write_what_stands(struct seam_recording *s, struct seam_err *err)
 
 static void see_sideband(void *context, const struct seam_ring_header *record)
 {
-	seam_keep_see(context, record);
+	struct seam_recording *s = context;
+
+	seam_keep_see(&s->keep, record);
+	if (s->sources.per_thread)
+		seam_follow_see(&s->follow, record);
+}
+
+/* Whether sampling goes on from here, and not from the command's exec. */
+static bool starts_now(const struct seam_recording *s)
+{
+	return s->system_wide || !s->child.pid;
 }
 
 static int begin(struct seam_recording *s, struct seam_err *err)
@@ -316,7 +208,7 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 		r = seam_perf_writer_begin(&s->writer, s->data, "data",
 					   s->described, s->events.n, err);
 	/* Events go into the rings while /proc is read: nothing is missed. */
-	if (r == 0 && s->options->pid)
+	if (r == 0 && starts_now(s))
 		seam_sources_enable(&s->sources);
 	if (r == 0)
 		r = write_what_stands(s, err);
@@ -330,10 +222,19 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 		r = seam_recording_reserve_manifest(s, err);
 	s->drain.sources = &s->sources;
 	s->drain.writer = &s->writer;
+	s->drain.compress = &s->compress;
+	s->drain.aux = &s->aux;
+	s->aux.writer = &s->writer;
 	s->drain.on_sideband = see_sideband;
-	s->drain.context = &s->keep;
+	s->drain.context = s;
+	s->follow.sources = &s->sources;
+	s->follow.writer = &s->writer;
+	s->follow.loop = &s->loop;
 	if (r == 0)
 		r = seam_drain_init(&s->drain, err);
+	if (r == 0 && s->options->compress_level)
+		r = seam_compress_init(&s->compress,
+				       s->options->compress_level, err);
 	return r;
 }
 
@@ -349,6 +250,8 @@ static int drain(struct seam_recording *s, struct seam_err *err)
 	}
 	r = seam_drain_round(&s->drain, err);
 	if (r >= 0)
+		r = seam_follow_act(&s->follow, err);
+	if (r >= 0)
 		return 0;
 	s->result->cut_short = true;
 	seam_sources_disable(&s->sources);
@@ -358,12 +261,19 @@ static int drain(struct seam_recording *s, struct seam_err *err)
 /* True when the command has ended. */
 static bool reap(struct seam_recording *s)
 {
-	int status;
+	int status = 0;
+	pid_t pid;
 
-	if (!s->child.pid || waitpid(s->child.pid, &status, WNOHANG) <= 0)
+	if (!s->child.pid)
 		return false;
+	do
+		pid = waitpid(s->child.pid, &status, WNOHANG);
+	while (pid < 0 && errno == EINTR);
+	if (pid == 0)
+		return false;
+	/* somebody else has had its status: it ended all the same */
 	s->result->command_ended = true;
-	s->result->wait_status = status;
+	s->result->wait_status = pid > 0 ? status : 0;
 	return true;
 }
 
@@ -385,11 +295,84 @@ static bool ends_on_signal(struct seam_recording *s,
 	return !first;
 }
 
-static int next_wait_ms(int wait_ms, bool saw_sideband)
+/*
+ * Where names come in, the next round is soon; but never later than the
+ * next thing that is to be done at its time.
+ */
+static int next_wait_ms(const struct seam_recording *s, int wait_ms,
+			bool saw_sideband)
 {
-	if (saw_sideband)
-		return SHORTEST_WAIT_MS;
-	return wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
+	uint64_t now_ns = seam_clock_ns(), due_ns = s->end_ns;
+
+	wait_ms = saw_sideband ? SHORTEST_WAIT_MS :
+		  wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
+	if (s->delayed && s->enable_ns < due_ns)
+		due_ns = s->enable_ns;
+	if (s->snapshot_ns < due_ns)
+		due_ns = s->snapshot_ns;
+	if (due_ns <= now_ns)
+		return 0;
+	due_ns = (due_ns - now_ns + SEAM_NS_PER_MS - 1) / SEAM_NS_PER_MS;
+	return due_ns < (uint64_t)wait_ms ? (int)due_ns : wait_ms;
+}
+
+/* Set the times that count from now, when the target runs. */
+static void set_times(struct seam_recording *s)
+{
+	const struct seam_record_options *o = s->options;
+	uint64_t now_ns = seam_clock_ns();
+
+	s->delayed = s->sources.delayed;
+	s->enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
+	s->end_ns = o->duration_ns ? now_ns + o->duration_ns : UINT64_MAX;
+	s->snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns : UINT64_MAX;
+}
+
+/* What is due by the clock or the size.  True when the recording ends. */
+static bool reached_limit(struct seam_recording *s)
+{
+	uint64_t most = s->options->max_bytes;
+
+	if (s->delayed && seam_clock_ns() >= s->enable_ns) {
+		s->delayed = s->sources.delayed = false;
+		seam_sources_enable(&s->sources);
+	}
+	return seam_clock_ns() >= s->end_ns ||
+	       (most && s->writer.data_offset + s->writer.data_bytes >= most);
+}
+
+/* A snapshot that fails is told, and the recording goes on. */
+static void snapshot(struct seam_recording *s)
+{
+	struct seam_err err = { 0 };
+
+	if (!s->options->overwrite)
+		seam_recording_note(s, false, "snapshots are made of "
+				    "recordings with --overwrite");
+	else if (seam_flight_snapshot(s, &err) < 0)
+		seam_recording_note(s, false, "%s: %s",
+				    err.cause[err.n_causes - 1],
+				    err.cause[0]);
+}
+
+/* Whether a snapshot is due, by the clock or because somebody @asks. */
+static bool wants_snapshot(struct seam_recording *s, bool asks)
+{
+	uint64_t now_ns = seam_clock_ns();
+
+	if (s->snapshot_ns <= now_ns) {
+		s->snapshot_ns = now_ns + s->options->snapshot_ns;
+		return true;
+	}
+	return asks;
+}
+
+/* True when what @news tells of ends the recording. */
+static bool ends_on(struct seam_recording *s, unsigned int news,
+		    const struct seam_loop_signal *signal)
+{
+	return (news & SEAM_LOOP_CHILD && reap(s)) || news & SEAM_LOOP_GONE ||
+	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
 static int run(struct seam_recording *s, struct seam_err *err)
@@ -399,27 +382,52 @@ static int run(struct seam_recording *s, struct seam_err *err)
 	bool ended = false;
 	int r = 0;
 
+	set_times(s);
 	while (!ended) {
 		unsigned int news = seam_loop_wait(&s->loop, wait_ms, &signal);
 		uint64_t n_sideband = s->drain.n_sideband;
 		int failed;
 
-		if (news & SEAM_LOOP_CHILD && reap(s))
-			ended = true;
-		if (news & SEAM_LOOP_GONE)
-			ended = true;
-		if (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, &signal))
-			ended = true;
+		ended = ends_on(s, news, &signal);
 		failed = drain(s, err);
 		if (failed < 0)
 			r = failed;
-		wait_ms = next_wait_ms(wait_ms,
+		if (wants_snapshot(s, news & SEAM_LOOP_SNAPSHOT) && r == 0)
+			snapshot(s);
+		ended |= reached_limit(s);
+		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}
 	return r;
 }
 
+/*
+ * A limit ended the recording, and not the command: it goes on, and its
+ * status is what we end with.
+ */
+static void wait_for_command(struct seam_recording *s)
+{
+	struct seam_loop_signal signal;
+
+	while (s->child.pid && !s->result->command_ended &&
+	       !s->result->signal) {
+		unsigned int news = seam_loop_wait(&s->loop, -1, &signal);
+
+		if (news & SEAM_LOOP_CHILD && reap(s))
+			return;
+		if (news & SEAM_LOOP_SIGNAL)
+			ends_on_signal(s, &signal);
+	}
+}
+
 /* --- finish --- */
+
+/* LOST records are all there is where the kernel keeps no counts. */
+static void count_told_losses(struct seam_recording *s)
+{
+	for (size_t i = 0; i < s->sources.rings.n; i++)
+		s->result->n_lost += s->sources.rings.items[i].n_lost;
+}
 
 /*
  * Loss is told by a LOST record in front of the next record that fits; what
@@ -430,50 +438,26 @@ static int write_losses(struct seam_recording *s, struct seam_err *err)
 	struct seam_synth synth = { 0 };
 	uint64_t now_ns = seam_clock_ns();
 
-	for (size_t i = 0; i < s->sources.n; i++) {
-		const struct seam_source *source = &s->sources.items[i];
+	for (size_t i = 0; i < s->sources.list.n; i++) {
+		const struct seam_source *source = &s->sources.list.items[i];
 		uint64_t lost = seam_sources_lost(&s->sources, i);
 
 		if (!lost)
 			continue;
 		s->result->n_lost += lost;
+		if (s->result->events)
+			s->result->events[source->event].n_lost += lost;
 		seam_synth_lost(&synth, source->id, (uint32_t)
-				s->sources.rings[source->ring].cpu, now_ns,
-				lost);
+				s->sources.rings.items[source->ring].cpu,
+				now_ns, lost);
 	}
 	if (s->sources.left_out & SEAM_LEFT_OUT_LOST_COUNTS)
-		for (size_t i = 0; i < s->sources.n_rings; i++)
-			s->result->n_lost += s->sources.rings[i].n_lost;
+		count_told_losses(s);
 	if (s->result->cut_short || synth.bytes.n == 0) {
 		seam_synth_fini(&synth);
 		return 0;
 	}
 	return append(s, &synth, err);
-}
-
-/*
- * What symbols will be looked up in: the kernel's, which a reboot renames,
- * and files that no path leads to.
- */
-static void keep_symbols(struct seam_recording *s)
-{
-	struct seam_err err = { 0 };
-
-	if (s->drain.n_kernel_samples &&
-	    seam_kernel_capture(s->bundle.dir, "kernel.sym.zst", &err) < 0)
-		note(s, false, "the kernel's symbols were not kept: %s",
-		     err.cause[0]);
-	seam_keep_finish(&s->keep, &s->bundle);
-	if (s->keep.n_copied)
-		note(s, true, "%" PRIu64 " files that are gone were kept",
-		     s->keep.n_copied);
-	if (s->keep.n_missed)
-		note(s, false, "%" PRIu64 " mapped files were gone before "
-		     "they could be kept: their symbols may be missing",
-		     s->keep.n_missed);
-	if (s->keep.n_too_large)
-		note(s, false, "%" PRIu64 " mapped files that are gone are "
-		     "too large to be kept", s->keep.n_too_large);
 }
 
 /* The first failure is the one to tell of; the rest is tried all the same. */
@@ -487,12 +471,15 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 {
 	seam_sources_disable(&s->sources);
 	keep_first(&r, drain(s, r < 0 ? NULL : err));
+	if (s->options->overwrite && !s->result->cut_short)
+		keep_first(&r, seam_flight_append(s, r < 0 ? NULL : err));
+	keep_first(&r, seam_recording_list_results(s, r < 0 ? NULL : err));
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
 	keep_first(&r, seam_recording_write_features(s,
 						     r < 0 ? NULL : err));
 	if (!s->result->cut_short)
-		keep_symbols(s);
+		seam_recording_keep_symbols(s);
 	keep_first(&r, seam_recording_write_manifest(s, true,
 						     r < 0 ? NULL : err));
 	s->result->n_samples = s->drain.n_samples;
@@ -506,7 +493,10 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 static void fini(struct seam_recording *s)
 {
 	seam_drain_fini(&s->drain);
+	seam_compress_fini(&s->compress);
+	seam_auxtrace_fini(&s->aux);
 	seam_keep_fini(&s->keep);
+	seam_follow_fini(&s->follow);
 	seam_sources_fini(&s->sources);
 	seam_child_close(&s->child);
 	if (s->data >= 0)
@@ -514,9 +504,10 @@ static void fini(struct seam_recording *s)
 	if (s->meta >= 0)
 		close(s->meta);
 	seam_bundle_close(&s->bundle);
+	for (size_t e = 0; s->described && e < s->events.n; e++)
+		free(s->described[e].ids);
 	free(s->described);
-	free(s->ids);
-	free(s->events.items);
+	seam_event_list_fini(&s->events);
 	seam_loop_fini(&s->loop);
 }
 
@@ -534,15 +525,23 @@ int seam_record(const struct seam_record_options *options,
 	if (r == 0)
 		r = begin(&s, err);
 	if (r == 0)
-		tell_what_is_left_out(&s);
+		seam_plan_tell(&s);
 	if (r == 0 && options->command) {
 		r = seam_child_start(&s.child, options->command[0], err);
 		result->start_error = r;
 	}
-	if (r == 0)
+	if (r == 0) {
 		r = finish(&s, run(&s, err), err);
-	else if (s.bundle.dir >= 0)
+		wait_for_command(&s);
+	} else if (s.bundle.dir >= 0) {
 		seam_bundle_remove(&s.bundle);
+	}
 	fini(&s);
 	return r;
+}
+
+void seam_record_result_fini(struct seam_record_result *result)
+{
+	free(result->events);
+	*result = (struct seam_record_result) { 0 };
 }

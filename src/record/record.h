@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "record/machine.h"
 
 enum {
 	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's */
@@ -26,15 +27,45 @@ struct seam_record_options {
 	uint64_t frequency_hz;		/* UINT64_MAX: as high as allowed */
 	uint64_t period;		/* in its place; 0: frequency_hz */
 	bool callchains;		/* by frame pointers */
-	size_t ring_bytes;		/* for each CPU; a power of two */
+	const char *filter;		/* of all tracepoints; NULL: none */
+	bool switch_events;		/* SWITCH records beside the samples */
+	bool namespaces, cgroups;	/* records of these */
+	bool data_addresses;		/* of what was accessed */
+	int compress_level;		/* of zstd; 0: not compressed */
+	size_t ring_bytes;		/* of each ring; a power of two */
+	bool ring_auto;			/* in its place: as large as can be */
+	uint64_t watermark;		/* bytes in a ring to a wake-up; 0 */
 	const char *output;		/* the bundle's folder */
-	int pid;			/* watch this process; 0: a command */
+	/*
+	 * What is watched: a command, processes and threads, or the whole
+	 * machine, then until the command ends if there is one.  CPUs alone
+	 * mean all that runs on them; else they limit what is sampled.
+	 */
+	struct seam_number_list pids, tids, cpus;	/* borrowed */
+	bool system_wide;
+	bool per_thread;		/* a ring a thread, not a CPU */
 	char **command;			/* ends with NULL; NULL: none */
+	uint64_t delay_ms;		/* before the first sample */
+	/*
+	 * Keep the newest samples only; a snapshot is made on SIGUSR2, at
+	 * intervals of so many ns (0: none), and at the end.
+	 */
+	bool overwrite;
+	uint64_t snapshot_ns;
+	uint64_t duration_ns;		/* then it ends; 0: no limit */
+	uint64_t max_bytes;		/* of "data"; then it ends; 0: none */
 	const char *const *words;	/* the command line, for the record */
 	size_t n_words;
 	/* What the user should know, one line each.  May be NULL. */
 	void (*note)(void *context, bool verbose, const char *text);
 	void *context;
+};
+
+/* What became of one event. */
+struct seam_record_event {
+	char name[256];
+	uint64_t n_samples;
+	uint64_t n_lost;
 };
 
 struct seam_record_result {
@@ -47,11 +78,18 @@ struct seam_record_result {
 	int wait_status;	/* as from waitpid() */
 	int signal;		/* ended the recording before that; or 0 */
 	bool cut_short;		/* by a failed write; the chain says which */
+	bool skipped;		/* symbols that could have been kept */
 
 	uint64_t n_samples;
 	uint64_t n_lost;	/* for want of ring space */
 	uint64_t n_unwritten;	/* drained, but not in the file */
 	uint64_t n_throttled;	/* times the kernel held sampling back */
+	/* Those sampled, the side-band behind them; owned, or NULL. */
+	struct seam_record_event *events;
+	size_t n_events;
+	/* A thread at a time: threads that ran before they were opened. */
+	uint64_t n_late, late_ns, longest_late_ns;
+	uint64_t n_unseen;	/* threads that were never opened */
 	uint64_t duration_ns;	/* of the recording */
 	uint64_t file_bytes;	/* of "data" */
 };
@@ -63,5 +101,8 @@ struct seam_record_result {
  */
 int seam_record(const struct seam_record_options *options,
 		struct seam_record_result *result, struct seam_err *err);
+
+/* Valid on a zeroed one. */
+void seam_record_result_fini(struct seam_record_result *result);
 
 #endif /* SEAM_RECORD_H */

@@ -2,8 +2,9 @@
 /*
  * recording.h - all that a recording in progress consists of
  *
- * Shared by record.c, which moves it from one stage to the next, and
- * account.c, which writes down what it says of itself.  Nobody else's.
+ * Shared by record.c, which moves it from one stage to the next, plan.c,
+ * which opens its events, and account.c, which writes down what it says of
+ * itself.  Nobody else's.
  */
 #ifndef SEAM_RECORDING_H
 #define SEAM_RECORDING_H
@@ -12,6 +13,8 @@
 #include "record/bundle.h"
 #include "record/child.h"
 #include "record/drain.h"
+#include "record/event_list.h"
+#include "record/follow.h"
 #include "record/keep.h"
 #include "record/loop.h"
 #include "record/record.h"
@@ -24,20 +27,43 @@ struct seam_recording {
 	struct seam_loop loop;
 	struct seam_child child;
 	struct seam_bundle bundle;
-	SEAM_ARRAY(struct seam_event) events;	/* the side-band's last */
+	struct seam_event_list events;	/* the side-band's last */
+	bool system_wide;
 	struct seam_sources sources;
 	struct seam_perf_event *described;	/* events, with their ids */
-	uint64_t *ids;				/* of all sources, by event */
 
 	int data;			/* the file; -1: none */
 	int meta;			/* the last manifest's; -1: none */
 	struct seam_perf_writer writer;
+	struct seam_compress compress;
+	struct seam_auxtrace aux;
 	struct seam_drain drain;
 	struct seam_keep keep;		/* mapped files */
+	struct seam_follow follow;	/* later threads, one by one */
+	bool delayed;			/* samples are still off */
+	uint64_t enable_ns;		/* until then */
+	uint64_t snapshot_ns;		/* when the next is due, or UINT64_MAX */
+	unsigned int n_snapshots;
+	uint64_t end_ns;		/* when to end; UINT64_MAX: never */
 	struct seam_running_kernel kernel;
 	uint64_t hz;			/* of samples; 0: by period */
 	uint64_t start_ns, start_wall_ns;
 };
+
+/* Tell the user, in one line. */
+__attribute__((format(printf, 3, 4)))
+void seam_recording_note(const struct seam_recording *s, bool verbose,
+			 const char *fmt, ...);
+
+/* What became of each event, and of the threads, as far as is known. */
+int seam_recording_list_results(struct seam_recording *s,
+				struct seam_err *err);
+
+/*
+ * Put into the bundle what symbols will be looked up in: the kernel's, which
+ * a reboot renames, and files that no path leads to.
+ */
+void seam_recording_keep_symbols(struct seam_recording *s);
 
 /*
  * Take the space of the next manifest while there is some: a full disk must

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +17,9 @@ enum {
 	 */
 	SIDEBAND_BYTES = 128 * 1024,
 	SIDEBAND_WAKEUP_BYTES = SIDEBAND_BYTES / 8,
-	RINGS_A_CPU = 2,
+	/* Woken at a quarter: three are left to fill until we run. */
+	WAKEUP_PART = 4,
+	MOST_IN_GROUP = 64,
 };
 
 /* What every record of ours says of itself. */
@@ -25,9 +27,16 @@ enum {
 		     PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
 		     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
+/* Where one thread is watched. */
+struct place {
+	int tid, cpu;
+};
+
 void seam_sources_sideband(struct seam_event *event)
 {
-	*event = (struct seam_event) { .name = "dummy:HG" };
+	*event = (struct seam_event) {
+		.name = "dummy:HG", .leader = SEAM_EVENT_ALONE,
+	};
 	event->attr = (struct perf_event_attr) {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
@@ -45,309 +54,320 @@ void seam_sources_sideband(struct seam_event *event)
 	};
 }
 
-/* What all events have in common; perf wants the formats to be equal. */
-static void complete(struct seam_sources *s, struct perf_event_attr *attr)
+static size_t sideband_event(const struct seam_sources *s)
 {
+	return s->n_events - 1;
+}
+
+static bool is_system_wide(const struct seam_sources *s)
+{
+	return s->tids.n == 1 && s->tids.items[0] == SEAM_SOURCES_EVERY;
+}
+
+/* What all events have in common; perf wants the formats to be equal. */
+static void complete(struct seam_sources *s, struct seam_event *event)
+{
+	struct perf_event_attr *attr = &event->attr;
+	bool sideband = event == &s->events[sideband_event(s)];
+
 	attr->size = PERF_ATTR_SIZE_VER7;
 	attr->sample_type |= SAMPLE_TYPE;
-	attr->read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->sample_id_all = 1;
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
-	attr->inherit = 1;
-	attr->disabled = 1;
-	attr->enable_on_exec = s->on_exec;
-}
+	/* Source: perf_event_open(2): no inherited event reads its group */
+	attr->inherit = !is_system_wide(s) && (sideband || !s->per_thread) &&
+			event->leader == SEAM_EVENT_ALONE;
+	attr->disabled = !event->read_by_leader;
+	attr->write_backward = s->overwrite && !sideband;
+	attr->enable_on_exec = s->on_exec && !event->read_by_leader &&
+			       (sideband || !s->delayed);
+	if (sideband && s->per_thread) {
+		/* a new thread waits for us to be woken by its first record */
+		attr->wakeup_watermark = 1;
+	} else if (!sideband) {
+		uint64_t bytes = s->watermark ? s->watermark :
+				 s->ring_bytes / WAKEUP_PART;
 
-/* One step down: false when it was taken before, or does not apply. */
-
-static bool leave_kernel_out(struct seam_sources *s, struct seam_event *event)
-{
-	/* Who asked for the kernel alone would be left with nothing. */
-	if (event->attr.exclude_kernel || event->attr.exclude_user)
-		return false;
-	for (size_t i = 0; i < s->n_events; i++) {
-		struct perf_event_attr *attr = &s->events[i].attr;
-
-		if (attr->exclude_user)
-			continue;
-		attr->exclude_kernel = 1;
-		attr->exclude_hv = 1;
-		attr->exclude_callchain_kernel = 1;
+		attr->watermark = 1;
+		attr->wakeup_watermark = bytes > UINT32_MAX ? UINT32_MAX :
+					 (uint32_t)bytes;
 	}
-	return true;
 }
 
-static bool lower_precision(struct seam_sources *s, struct seam_event *event)
+/* The leader of @event's group at its place, which was opened last; or -1. */
+static int group_of(const struct seam_sources *s,
+		    const struct seam_event *event)
 {
-	(void)s;
-	if (!event->any_precision || event->attr.precise_ip == 0)
-		return false;
-	event->attr.precise_ip = (event->attr.precise_ip - 1) & 3;
-	return true;
+	for (size_t i = s->list.n; event->read_by_leader && i-- > 0; )
+		if ((int)s->list.items[i].event == event->leader)
+			return s->list.items[i].fd;
+	return -1;
 }
 
-static bool leave_lost_counts_out(struct seam_sources *s,
-				  struct seam_event *event)
-{
-	if (!(event->attr.read_format & PERF_FORMAT_LOST))
-		return false;
-	for (size_t i = 0; i < s->n_events; i++)
-		s->events[i].attr.read_format = PERF_FORMAT_ID;
-	return true;
-}
-
-static bool leave_build_ids_out(struct seam_sources *s,
-				struct seam_event *event)
-{
-	bool had = event->attr.build_id;
-
-	(void)s;
-	event->attr.build_id = 0;
-	return had;
-}
-
-static bool leave_ksymbols_out(struct seam_sources *s,
-			       struct seam_event *event)
-{
-	bool had = event->attr.ksymbol;
-
-	(void)s;
-	event->attr.ksymbol = event->attr.bpf_event = 0;
-	return had;
-}
-
-/* Tried in this order: the newest feature of the kernel first. */
-static const struct step {
-	int code, other_code;	/* what the kernel said */
-	unsigned int left_out;	/* enum seam_left_out */
-	bool (*take)(struct seam_sources *s, struct seam_event *event);
-} steps[] = {
-	{ EACCES, EPERM, SEAM_LEFT_OUT_KERNEL, leave_kernel_out },
-	/* less precise may need fewer rights, or exist where more does not */
-	{ EACCES, EPERM, 0, lower_precision },
-	{ ENOENT, ENODEV, 0, lower_precision },
-	{ EINVAL, EOPNOTSUPP, 0, lower_precision },
-	{ EINVAL, 0, SEAM_LEFT_OUT_LOST_COUNTS, leave_lost_counts_out },
-	{ EINVAL, E2BIG, SEAM_LEFT_OUT_BUILD_IDS, leave_build_ids_out },
-	{ EINVAL, E2BIG, SEAM_LEFT_OUT_KSYMBOLS, leave_ksymbols_out },
-};
-
-const char *seam_left_out_name(int bit_index)
-{
-	static const char *const names[] = {
-		"kernel", "build-ids", "lost-counts", "ksymbols", "ring-space",
-	};
-
-	return (size_t)bit_index < SEAM_ARRAY_SIZE(names) ?
-	       names[bit_index] : NULL;
-}
-
-static bool step_down(struct seam_sources *s, struct seam_event *event,
-		      int code)
-{
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(steps); i++) {
-		const struct step *step = &steps[i];
-
-		if (code != step->code && code != step->other_code)
-			continue;
-		if (step->take(s, event)) {
-			s->left_out |= step->left_out;
-			return true;
-		}
-	}
-	return false;
-}
-
-static int open_one(struct seam_sources *s, struct seam_event *event, int tid,
-		    int cpu)
+static int open_one(struct seam_sources *s, struct seam_event *event,
+		    struct place place)
 {
 	for (;;) {
-		int fd = (int)syscall(SYS_perf_event_open, &event->attr, tid,
-				      cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		int fd = (int)syscall(SYS_perf_event_open, &event->attr,
+				      place.tid, place.cpu,
+				      group_of(s, event),
+				      PERF_FLAG_FD_CLOEXEC);
 
 		if (fd >= 0)
 			return fd;
-		if (errno != EINTR && !step_down(s, event, errno))
+		if (errno != EINTR &&
+		    !seam_concede(s->events, s->n_events, event, errno,
+				  &s->left_out))
 			return -errno;
 	}
 }
 
-static int missing(const struct seam_event *event, struct seam_err *err)
+static int set_filter(const struct seam_sources *s,
+		      const struct seam_source *source, struct seam_err *err)
 {
-	if (event->attr.type == PERF_TYPE_SOFTWARE)
-		return seam_err_set(err, -ENOENT, "this kernel has no event "
-				    "'%s'", event->name);
-	return seam_err_set(err, -ENOENT, "this machine has no event '%s'%s",
-			    event->name, ": use '-e cpu-clock', which needs "
-			    "no hardware");
-}
+	const struct seam_event *event = &s->events[source->event];
 
-int seam_sources_refusal(int code, const struct seam_event *event,
-			 struct seam_err *err)
-{
-	long paranoid = seam_machine_sysctl("perf_event_paranoid", 2);
-	struct rlimit limit = { 0 };
-
-	switch (-code) {
-	case ENOENT:
-	case ENODEV:
-	case EOPNOTSUPP:
-	case ENXIO:
-		return missing(event, err);
-	case EACCES:
-	case EPERM:
-		return seam_err_set(err, code, "no permission for event '%s' "
-			"at kernel.perf_event_paranoid=%ld: it needs "
-			"CAP_PERFMON, or 'sysctl kernel.perf_event_paranoid="
-			"%d'", event->name, paranoid,
-			event->attr.exclude_kernel ? 2 : 1);
-	case EMFILE:
-		getrlimit(RLIMIT_NOFILE, &limit);
-		return seam_err_set(err, code, "event '%s' needs more than "
-			"the %lu descriptors of 'ulimit -n'", event->name,
-			(unsigned long)limit.rlim_cur);
-	default:
-		return seam_err_set(err, code, "perf_event_open of event "
-			"'%s': %s", event->name, strerror(-code));
-	}
-}
-
-static int add_source(struct seam_sources *s, int fd, uint32_t event,
-		      uint32_t ring)
-{
-	struct seam_source *source = SEAM_ARRAY_PUSH(s);
-
-	if (!source) {
-		close(fd);
-		return -ENOMEM;
-	}
-	*source = (struct seam_source) {
-		.fd = fd, .event = event, .ring = ring,
-	};
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
-		return -errno;
-	return 0;
+	if (!s->filter || event->attr.type != PERF_TYPE_TRACEPOINT ||
+	    ioctl(source->fd, PERF_EVENT_IOC_SET_FILTER, s->filter) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "'%s' is no filter for '%s': %s",
+			    s->filter, event->name, strerror(errno));
 }
 
 /*
- * All events of one thread on one CPU, the side-band's first, so that what
- * the kernel refuses shows before anything else is open.  1: the thread or
- * the CPU is gone.
+ * Open event @e at @place.  -ESRCH: the thread is gone; -ENODEV: the CPU,
+ * unless it is the first, where it is the event.
  */
-static int open_events(struct seam_sources *s, int tid, size_t cpu,
-		       struct seam_err *err)
+static int open_source(struct seam_sources *s, size_t e, struct place place,
+		       size_t ring, struct seam_err *err)
 {
-	for (size_t e = s->n_events; e-- > 0; ) {
-		bool sideband = e == s->n_events - 1;
-		uint32_t ring = (uint32_t)(RINGS_A_CPU * cpu + !sideband);
-		int fd = open_one(s, &s->events[e], tid, s->cpus.items[cpu]);
-		int r;
+	int fd = open_one(s, &s->events[e], place);
+	struct seam_source *source;
 
-		if (fd == -ESRCH || (fd == -ENODEV && cpu > 0))
-			return 1;
-		if (fd < 0)
-			return seam_sources_refusal(fd, &s->events[e], err);
-		r = add_source(s, fd, (uint32_t)e, ring);
-		if (r < 0)
-			return seam_err_set(err, r, "event '%s': %s",
-					    s->events[e].name, strerror(-r));
+	if (fd == -ESRCH || (fd == -ENODEV && s->list.n > 0))
+		return fd;
+	if (fd < 0)
+		return seam_concede_refusal(fd, &s->events[e],
+					    is_system_wide(s), err);
+	source = SEAM_ARRAY_PUSH(&s->list);
+	if (!source) {
+		close(fd);
+		return seam_err_set(err, -ENOMEM, "out of memory");
 	}
-	return 0;
+	*source = (struct seam_source) {
+		.fd = fd, .event = (uint32_t)e, .ring = (uint32_t)ring,
+		.tid = place.tid,
+	};
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
+		return seam_err_set(err, -errno, "event '%s': %s",
+				    s->events[e].name, strerror(errno));
+	return set_filter(s, source, err);
+}
+
+/* A ring that nobody owns yet.  Returns its number, or -ENOMEM. */
+static ssize_t add_ring(struct seam_sources *s, struct place place,
+			bool is_sideband, struct seam_err *err)
+{
+	struct seam_source_ring *ring = SEAM_ARRAY_PUSH(&s->rings);
+
+	if (!ring)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	*ring = (struct seam_source_ring) {
+		.cpu = place.cpu, .tid = place.tid,
+		.is_sideband = is_sideband,
+		.is_backward = s->overwrite && !is_sideband,
+		.fd = -1,
+	};
+	return (ssize_t)s->rings.n - 1;
+}
+
+/* All that is sampled, at one place, into one ring. */
+static int open_samples(struct seam_sources *s, struct place place,
+			size_t ring, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t e = 0; r == 0 && e < sideband_event(s); e++)
+		r = open_source(s, e, place, ring, err);
+	return r;
+}
+
+static const struct seam_number_list *sampled(const struct seam_sources *s)
+{
+	return s->sampled.n ? &s->sampled : &s->cpus;
+}
+
+/* The rings of one thread alone, and its events in them. */
+static int open_own_rings(struct seam_sources *s, int tid,
+			  struct seam_err *err)
+{
+	size_t n = s->sampled.n ? s->sampled.n : 1;
+	int r = 0;
+
+	for (size_t c = 0; r == 0 && c < n; c++) {
+		struct place place = { tid, s->sampled.n ?
+			s->sampled.items[c] : SEAM_SOURCES_EVERY };
+		ssize_t ring = add_ring(s, place, false, err);
+
+		r = ring < 0 ? (int)ring :
+		    open_samples(s, place, (size_t)ring, err);
+	}
+	return r;
+}
+
+/*
+ * One thread: the side-band first, so that what the kernel refuses shows
+ * before anything else is open.
+ */
+static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t c = 0; r == 0 && c < s->cpus.n; c++) {
+		struct place place = { tid, s->cpus.items[c] };
+
+		r = open_source(s, sideband_event(s), place, c, err);
+		if (r == -ENODEV)
+			r = 0;	/* the CPU went offline */
+	}
+	if (r == 0 && s->per_thread)
+		return open_own_rings(s, tid, err);
+	for (size_t c = 0; r == 0 && c < sampled(s)->n; c++) {
+		struct place place = { tid, sampled(s)->items[c] };
+
+		r = open_samples(s, place, s->cpus.n + c, err);
+		if (r == -ENODEV)
+			r = 0;
+	}
+	return r;
+}
+
+/* The rings that all threads share, in the order that open_thread() knows. */
+static int add_shared_rings(struct seam_sources *s, struct seam_err *err)
+{
+	ssize_t r = 0;
+
+	for (size_t c = 0; r >= 0 && c < s->cpus.n; c++)
+		r = add_ring(s, (struct place) { SEAM_SOURCES_EVERY,
+			     s->cpus.items[c] }, true, err);
+	for (size_t c = 0; r >= 0 && !s->per_thread && c < sampled(s)->n; c++)
+		r = add_ring(s, (struct place) { SEAM_SOURCES_EVERY,
+			     sampled(s)->items[c] }, false, err);
+	return r < 0 ? (int)r : 0;
 }
 
 static int open_all(struct seam_sources *s, struct seam_err *err)
 {
-	int r;
+	int r = 0;
 
 	for (size_t e = 0; e < s->n_events; e++)
-		complete(s, &s->events[e].attr);
-	for (size_t t = 0; t < s->tids.n; t++)
-		for (size_t c = 0; c < s->cpus.n; c++) {
-			r = open_events(s, s->tids.items[t], c, err);
-			if (r < 0)
-				return r;
-		}
-	if (s->n == 0)
-		return seam_err_set(err, -ESRCH, "the process has ended");
-	return 0;
-}
-
-static int alloc_rings(struct seam_sources *s, struct seam_err *err)
-{
-	s->rings = calloc(s->cpus.n * RINGS_A_CPU, sizeof(*s->rings));
-	if (!s->rings)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	s->n_rings = s->cpus.n * RINGS_A_CPU;
-	for (size_t i = 0; i < s->n_rings; i++) {
-		s->rings[i].cpu = s->cpus.items[i / RINGS_A_CPU];
-		s->rings[i].is_sideband = i % RINGS_A_CPU == 0;
-		s->rings[i].fd = -1;
+		complete(s, &s->events[e]);
+	for (size_t t = 0; r == 0 && t < s->tids.n; t++) {
+		r = open_thread(s, s->tids.items[t], err);
+		if (r == -ESRCH)
+			r = 0;	/* it has ended */
 	}
+	if (r == 0 && s->list.n == 0)
+		return seam_err_set(err, -ESRCH, "the process has ended");
+	return r;
+}
+
+/*
+ * A mapping that cannot be written is what makes the kernel overwrite: no
+ * reader can keep it from that.  Source: perf_mmap() of Linux.
+ */
+static int map_backward(struct seam_ring *ring, int fd, size_t bytes,
+			struct seam_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p = mmap(NULL, page + bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	*ring = (struct seam_ring) { 0 };
+	if (p == MAP_FAILED)
+		return seam_err_set(err, -errno, "cannot map a ring of %zu "
+				    "KiB: %s", bytes / 1024, strerror(errno));
+	*ring = (struct seam_ring) {
+		.control = p, .data = (const uint8_t *)p + page,
+		.size = bytes, .mapped_bytes = page + bytes,
+	};
 	return 0;
 }
 
-/* Map the rings of one kind, @bytes each. */
+/* Map the rings of one kind that are not mapped, @bytes each. */
 static int map_kind(struct seam_sources *s, bool sideband, size_t bytes,
-		    struct seam_err *err)
+		    size_t first, struct seam_err *err)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		struct seam_source_ring *ring = &s->rings[s->items[i].ring];
+	for (size_t i = first; i < s->list.n; i++) {
+		const struct seam_source *source = &s->list.items[i];
+		struct seam_source_ring *ring = &s->rings.items[source->ring];
 		int r;
 
 		if (ring->is_sideband != sideband || ring->fd >= 0)
 			continue;
-		r = seam_ring_map(&ring->ring, s->items[i].fd, bytes, err);
+		r = ring->is_backward ?
+		    map_backward(&ring->ring, source->fd, bytes, err) :
+		    seam_ring_map(&ring->ring, source->fd, bytes, err);
 		if (r < 0)
 			return r;
-		ring->fd = s->items[i].fd;
+		ring->fd = source->fd;
+		ring->size_bytes = bytes;
 	}
 	return 0;
 }
 
-static void unmap_kind(struct seam_sources *s, bool sideband)
+static void unmap_kind(struct seam_sources *s, bool sideband, size_t first)
 {
-	for (size_t i = 0; i < s->n_rings; i++) {
-		if (s->rings[i].is_sideband != sideband)
+	for (size_t i = first; i < s->list.n; i++) {
+		struct seam_source_ring *ring =
+			&s->rings.items[s->list.items[i].ring];
+
+		if (ring->is_sideband != sideband)
 			continue;
-		seam_ring_fini(&s->rings[i].ring);
-		s->rings[i].fd = -1;
+		seam_ring_fini(&ring->ring);
+		ring->fd = -1;
 	}
 }
 
-/* As above, with half the space as often as the user may not lock it all. */
-static int map_what_fits(struct seam_sources *s, bool sideband, size_t bytes,
-			 size_t *got, struct seam_err *err)
+/*
+ * As above, with half the space as often as the user may not lock it all, or
+ * the kernel has none.  Only the rings of sources from @first on.
+ */
+static int map_what_fits(struct seam_sources *s, bool sideband, size_t *bytes,
+			 size_t first, struct seam_err *err)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = *bytes;
 	int r;
 
-	for (*got = bytes; ; *got /= 2) {
-		r = map_kind(s, sideband, *got, err);
-		if (r != -EPERM || *got / 2 < page)
+	for (;; *bytes /= 2) {
+		r = map_kind(s, sideband, *bytes, first, err);
+		if ((r != -EPERM && r != -ENOMEM) || *bytes / 2 < page)
 			break;
-		unmap_kind(s, sideband);
+		unmap_kind(s, sideband, first);
 	}
-	if (*got < bytes)
+	if (*bytes < wanted)
 		s->left_out |= SEAM_LEFT_OUT_RING_SPACE;
 	if (r == -EPERM)
 		return seam_err_add(err, r, "this user may not lock memory "
-			"for one page a CPU: see kernel.perf_event_mlock_kb "
+			"for one page a ring: see kernel.perf_event_mlock_kb "
 			"and 'ulimit -l'");
 	return r;
 }
 
-/* Sources that own no ring write to the one of their CPU. */
-static int share_rings(struct seam_sources *s, struct seam_err *err)
+/* Sources that own no ring write to that of their place. */
+static int share_rings(struct seam_sources *s, size_t first,
+		       struct seam_err *err)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		int owner = s->rings[s->items[i].ring].fd;
+	for (size_t i = first; i < s->list.n; i++) {
+		int fd = s->list.items[i].fd;
+		const struct seam_source_ring *ring =
+			&s->rings.items[s->list.items[i].ring];
 
-		if (s->items[i].fd != owner &&
-		    ioctl(s->items[i].fd, PERF_EVENT_IOC_SET_OUTPUT, owner) < 0)
+		if (fd != ring->fd &&
+		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
 			return seam_err_set(err, -errno, "cannot share the "
-				"ring of cpu %d: %s",
-				s->rings[s->items[i].ring].cpu,
+				"ring of cpu %d: %s", ring->cpu,
 				strerror(errno));
 	}
 	return 0;
@@ -355,61 +375,120 @@ static int share_rings(struct seam_sources *s, struct seam_err *err)
 
 int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 {
-	size_t got;
-	int r = alloc_rings(s, err);
+	size_t sideband_bytes = SIDEBAND_BYTES;
+	int r = add_shared_rings(s, err);
 
 	if (r == 0)
 		r = open_all(s, err);
 	if (r == 0)
-		r = map_what_fits(s, true, SIDEBAND_BYTES, &got, err);
+		r = map_what_fits(s, true, &sideband_bytes, 0, err);
 	if (r == 0)
-		r = map_what_fits(s, false, s->ring_bytes, &s->ring_bytes,
-				  err);
+		r = map_what_fits(s, false, &s->ring_bytes, 0, err);
 	if (r == 0)
-		r = share_rings(s, err);
+		r = share_rings(s, 0, err);
 	if (r < 0)
 		seam_sources_fini(s);
 	return r;
 }
 
-static void control(struct seam_sources *s, unsigned long request)
+static void enable_one(const struct seam_source *source)
 {
-	for (size_t i = 0; i < s->n; i++)
-		ioctl(s->items[i].fd, request, 0);
+	ioctl(source->fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* Take back what was opened from source @first and ring @ring on. */
+static void drop(struct seam_sources *s, size_t first, size_t ring)
+{
+	for (size_t i = ring; i < s->rings.n; i++) {
+		seam_ring_aux_fini(&s->rings.items[i].aux);
+		seam_ring_fini(&s->rings.items[i].ring);
+	}
+	for (size_t i = first; i < s->list.n; i++)
+		close(s->list.items[i].fd);
+	s->list.n = first;
+	s->rings.n = ring;
+}
+
+int seam_sources_add_thread(struct seam_sources *s, int tid,
+			    struct seam_err *err)
+{
+	size_t first = s->list.n, ring = s->rings.n;
+	size_t bytes = s->ring_bytes;
+	int r;
+
+	if (ring >= SEAM_SOURCES_MOST_THREADS)
+		return seam_err_set(err, -EMFILE, "more than %d threads",
+				    SEAM_SOURCES_MOST_THREADS);
+	r = open_own_rings(s, tid, err);
+	if (r == 0)
+		r = map_what_fits(s, false, &bytes, first, err);
+	if (r == 0)
+		r = share_rings(s, first, err);
+	for (size_t i = first; r == 0 && !s->delayed && i < s->list.n; i++)
+		enable_one(&s->list.items[i]);
+	if (r < 0)
+		drop(s, first, ring);
+	return r;
+}
+
+void seam_sources_end_thread(struct seam_sources *s, int tid)
+{
+	for (size_t i = 0; i < s->list.n; i++) {
+		struct seam_source *source = &s->list.items[i];
+		struct seam_source_ring *ring =
+			&s->rings.items[source->ring];
+
+		if (source->tid != tid || ring->is_sideband || source->fd < 0)
+			continue;
+		source->n_lost = seam_sources_lost(s, i);
+		if (ring->fd == source->fd) {
+			seam_ring_fini(&ring->ring);
+			ring->fd = -1;
+		}
+		close(source->fd);
+		source->fd = -1;
+	}
 }
 
 void seam_sources_enable(struct seam_sources *s)
 {
-	control(s, PERF_EVENT_IOC_ENABLE);
+	for (size_t i = 0; i < s->list.n; i++)
+		if (!s->delayed ||
+		    s->list.items[i].event == sideband_event(s))
+			enable_one(&s->list.items[i]);
 }
 
 void seam_sources_disable(struct seam_sources *s)
 {
-	control(s, PERF_EVENT_IOC_DISABLE);
+	for (size_t i = 0; i < s->list.n; i++)
+		ioctl(s->list.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 uint64_t seam_sources_lost(const struct seam_sources *s, size_t i)
 {
-	struct {
-		uint64_t value, id, lost;
-	} counts = { 0 };
-	const struct perf_event_attr *attr = &s->events[s->items[i].event].attr;
+	const struct seam_source *source = &s->list.items[i];
+	const struct perf_event_attr *attr = &s->events[source->event].attr;
+	/* value, id, lost; of a group its size before, the others behind */
+	size_t first = attr->read_format & PERF_FORMAT_GROUP ? 1 : 0;
+	uint64_t counts[1 + 3 * MOST_IN_GROUP];
+	ssize_t n;
 
-	if (!(attr->read_format & PERF_FORMAT_LOST) ||
-	    read(s->items[i].fd, &counts, sizeof(counts)) != sizeof(counts))
+	if (source->fd < 0)
+		return source->n_lost;
+	if (!(attr->read_format & PERF_FORMAT_LOST))
 		return 0;
-	return counts.lost;
+	n = read(source->fd, counts, sizeof(counts));
+	return n < (ssize_t)((first + 3) * sizeof(*counts)) ? 0 :
+	       counts[first + 2];
 }
 
 void seam_sources_fini(struct seam_sources *s)
 {
-	for (size_t i = 0; i < s->n_rings; i++)
-		seam_ring_fini(&s->rings[i].ring);
-	for (size_t i = 0; i < s->n; i++)
-		close(s->items[i].fd);
-	free(s->rings);
-	free(s->items);
+	drop(s, 0, 0);
+	free(s->rings.items);
+	free(s->list.items);
 	free(s->cpus.items);
+	free(s->sampled.items);
 	free(s->tids.items);
 	*s = (struct seam_sources) { 0 };
 }

@@ -2,69 +2,76 @@
 /*
  * sources.h - the perf events of a recording and the rings they write to
  *
- * An event is opened once for each thread to watch and each CPU: a source.
- * All sources of a CPU share two rings: one for samples, and a small one for
- * the side-band (names, mappings, births and deaths), which a flood of
- * samples therefore never costs a record.  The side-band comes from a
- * software event "dummy", the last of the events.
+ * An event is opened for each thread to watch on each CPU: a source.  There
+ * are two kinds of rings, because a flood of samples must not cost a name:
  *
- * What the kernel refuses is given up step by step where a recording makes
- * sense without it, and each step is noted: the kernel's own samples for a
- * user without the right to them, features newer than the kernel, ring
- * space beyond what the user may lock.
+ *	side-band   names, mappings, births and deaths; one small ring for
+ *		    each CPU, on all CPUs, whatever is sampled.  From a
+ *		    software event "dummy", the last of the events, which
+ *		    children always inherit
+ *	samples	    one ring for each CPU that is sampled; or, a thread at a
+ *		    time (per_thread), one for each thread, which the kernel
+ *		    allows only without inheritance: threads that come later
+ *		    are added when the side-band tells of them
+ *
+ * What the kernel refuses is given up where possible; see concede.h.
  */
 #ifndef SEAM_SOURCES_H
 #define SEAM_SOURCES_H
 
-#include "record/event.h"
+#include "base/array.h"
+#include "record/concede.h"
 #include "record/machine.h"
-#include "ring/consumer.h"
+#include "ring/aux.h"
+
+enum {
+	SEAM_SOURCES_EVERY = -1,	/* as a tid or a cpu: all of them */
+	/* Threads that a per-thread recording can meet one after another. */
+	SEAM_SOURCES_MOST_THREADS = 16384,
+};
 
 /* One event on one CPU for one thread. */
 struct seam_source {
-	int fd;
+	int fd;			/* -1: its thread has ended */
 	uint64_t id;		/* what its records carry */
 	uint32_t event;
 	uint32_t ring;
+	int tid;		/* or SEAM_SOURCES_EVERY */
+	uint64_t n_lost;	/* when fd is -1: seam_sources_lost() */
 };
 
 /* One ring, and what came out of it so far. */
 struct seam_source_ring {
 	struct seam_ring ring;
-	int cpu;
+	int cpu, tid;		/* or SEAM_SOURCES_EVERY */
 	bool is_sideband;
-	int fd;			/* of the source that owns it */
+	bool is_backward;	/* keeps the newest, is never drained */
+	int fd;			/* of the source that owns it; -1: none */
+	struct seam_ring_aux aux;	/* of no bytes: has none */
+	size_t size_bytes;	/* of its data; stays when it is unmapped */
 	uint64_t n_records;
 	uint64_t n_bytes;
 	uint64_t n_lost;	/* by the LOST records in it */
 	uint64_t n_bad_bytes;	/* not records at all */
 };
 
-/* Things that a recording can do without; bits of left_out. */
-enum seam_left_out {
-	SEAM_LEFT_OUT_KERNEL = 1 << 0,		/* samples of the kernel */
-	SEAM_LEFT_OUT_BUILD_IDS = 1 << 1,	/* of files, in MMAP2 */
-	SEAM_LEFT_OUT_LOST_COUNTS = 1 << 2,	/* PERF_FORMAT_LOST */
-	SEAM_LEFT_OUT_KSYMBOLS = 1 << 3,	/* names of BPF programs */
-	SEAM_LEFT_OUT_RING_SPACE = 1 << 4,	/* rings are smaller */
-};
-
-/* What each bit is called in the manifest; NULL behind the last. */
-const char *seam_left_out_name(int bit_index);
-
 /* The caller fills the first part, before seam_sources_open(). */
 struct seam_sources {
 	struct seam_event *events;	/* the side-band's last; borrowed */
 	size_t n_events;
-	struct seam_number_list cpus;	/* freed with the sources */
-	struct seam_number_list tids;	/* likewise */
+	struct seam_number_list cpus;	/* online; freed with the sources */
+	struct seam_number_list sampled;/* those to sample; none: all */
+	struct seam_number_list tids;	/* or the one SEAM_SOURCES_EVERY */
+	bool per_thread;
+	bool overwrite;			/* rings of samples run backward */
 	bool on_exec;			/* sample from the next exec on */
+	bool delayed;			/* only the side-band is enabled */
 	size_t ring_bytes;		/* wanted, a power of two */
+	uint64_t watermark;		/* bytes to a wake-up; 0: a part */
+	const char *filter;		/* of tracepoints; NULL: none */
 
-	struct seam_source *items;
-	size_t n, cap;
-	struct seam_source_ring *rings;	/* [2 * cpu], side-band first */
-	size_t n_rings;
+	SEAM_ARRAY(struct seam_source) list;
+	SEAM_ARRAY(struct seam_source_ring) rings;	/* side-band's first */
 	unsigned int left_out;		/* enum seam_left_out */
 };
 
@@ -76,11 +83,28 @@ void seam_sources_sideband(struct seam_event *event);
 
 /*
  * Open everything and map the rings.  On an error nothing stays open.
- * -ENOENT and such: see seam_sources_refusal().
+ * -ESRCH: none of the threads is there; else see seam_concede_refusal().
  */
 int seam_sources_open(struct seam_sources *s, struct seam_err *err);
 
-/* Start and stop.  Not needed at the start with on_exec. */
+/*
+ * A thread of a per-thread recording that came later: open its sources and
+ * start them.  They stand behind the others in the list.  -ESRCH: it has
+ * ended already; -EMFILE: beyond the most threads or descriptors.
+ */
+int seam_sources_add_thread(struct seam_sources *s, int tid,
+			    struct seam_err *err);
+
+/*
+ * A thread has ended, and its rings have been drained: give descriptors and
+ * memory back.  The counts stay.
+ */
+void seam_sources_end_thread(struct seam_sources *s, int tid);
+
+/*
+ * Start and stop.  Not needed at the start with on_exec.  While delayed is
+ * set only the side-band starts.
+ */
 void seam_sources_enable(struct seam_sources *s);
 void seam_sources_disable(struct seam_sources *s);
 
@@ -92,9 +116,5 @@ uint64_t seam_sources_lost(const struct seam_sources *s, size_t i);
 
 /* Valid on zeroed sources, and again after itself. */
 void seam_sources_fini(struct seam_sources *s);
-
-/* Why opening @event gave @code, and what to do about it. */
-int seam_sources_refusal(int code, const struct seam_event *event,
-			 struct seam_err *err);
 
 #endif /* SEAM_SOURCES_H */

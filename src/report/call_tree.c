@@ -121,7 +121,7 @@ int seam_call_tree_make(struct seam_call_tree *tree,
 			 SEAM_GROUP_NONE,
 	};
 	rc = seam_tallies_make(&tallies, report->selected, event, tree->group);
-	if (rc || tallies.samples == 0)
+	if (rc || tallies.samples + tallies.weight == 0)
 		return rc;
 	tree->by_weight = tallies.weight != 0;
 	tree->whole = tree->by_weight ? tallies.weight : tallies.samples;

@@ -54,7 +54,10 @@ int seam_calls_table(const struct seam_calls_report *report,
 		     const struct seam_view *view);
 int seam_calls_json(const struct seam_calls_report *report, FILE *out);
 
-/* The slowest single calls, each with all it called, as indented trees. */
+/*
+ * The slowest single calls, each with all it called, as indented trees; with
+ * arguments and events at their places.
+ */
 void seam_calls_stacks(const struct seam_calls_report *report,
 		       const struct seam_slow_calls *slow,
 		       const struct seam_trace *trace,

@@ -63,6 +63,7 @@ struct picture {
 	const struct seam_profile *profile;
 	FILE *out;
 	struct seam_tree tree;
+	struct seam_strings groups;	/* names that group nodes' keys are */
 	uint64_t *x;		/* by node: where it begins, in weight */
 	bool by_weight;
 	enum seam_unit unit;
@@ -88,8 +89,8 @@ static const char *name_of(const struct picture *p,
 {
 	if (node->depth == 0)
 		return "all";
-	return seam_profile_text(p->profile, node->is_group ? node->key :
-				 function_of(p, node)->name);
+	return node->is_group ? seam_strings_get(&p->groups, node->key) :
+	       seam_profile_text(p->profile, function_of(p, node)->name);
 }
 
 static enum look look_of(const struct picture *p, const struct seam_node *node)
@@ -241,8 +242,8 @@ static void put_amount(const struct picture *p, const char *what,
 	const struct seam_node *root = &p->tree.items[0];
 	char n[SEAM_NUMBER], share[SEAM_NUMBER], w[SEAM_NUMBER];
 
-	fprintf(p->out, "%s%s sample%s, %s", what,
-		seam_format_count(n, samples), samples == 1 ? "" : "s",
+	fprintf(p->out, "%s%s %s%s, %s", what, seam_format_count(n, samples),
+		seam_profile_noun(p->profile), samples == 1 ? "" : "s",
 		seam_format_percent(share, p->by_weight ? weight : samples,
 				    size_of(p, root)));
 	if (p->by_weight)
@@ -384,20 +385,42 @@ static void put_picture(struct picture *p)
 		flamegraph_js);
 }
 
+/* Groups are names from here on, so that equal ones merge. */
+static int name_groups(struct picture *p, struct seam_tallies *tallies)
+{
+	uint32_t group = SEAM_NONE, id = SEAM_NONE;
+	char buf[SEAM_GROUP_NAME];
+
+	for (size_t i = 0; i < tallies->n; i++) {
+		if (i == 0 || tallies->items[i].group != group) {
+			group = tallies->items[i].group;
+			id = seam_strings_put(&p->groups, seam_group_name(
+				p->profile, p->graph->group, group, buf));
+		}
+		if (id == SEAM_NONE)
+			return -ENOMEM;
+		tallies->items[i].group = id;
+	}
+	return 0;
+}
+
 static int make_tree(struct picture *p)
 {
 	const struct seam_selected *selected = p->graph->selected;
 	struct seam_tallies tallies;
 	uint32_t event = seam_selected_event(selected);
 	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE,
-				   SEAM_GROUP_COMM);
+				   p->graph->group);
 
 	if (rc)
 		return rc;
 	p->by_weight = event != SEAM_NONE && tallies.weight != 0;
 	if (p->by_weight)
 		p->unit = (enum seam_unit)p->profile->events.items[event].unit;
-	rc = seam_tree_make(&p->tree, selected, &tallies, NULL, true);
+	rc = name_groups(p, &tallies);
+	if (!rc)
+		rc = seam_tree_make(&p->tree, selected, &tallies, NULL,
+				    p->graph->group != SEAM_GROUP_NONE);
 	free(tallies.items);
 	return rc ? rc : seam_tree_sort(&p->tree, larger_first, p);
 }
@@ -416,6 +439,7 @@ int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out)
 		rc = lay_out(&p);
 	if (!rc)
 		put_picture(&p);
+	seam_strings_fini(&p.groups);
 	free(p.x);
 	free(p.drawn);
 	free(p.tree.items);

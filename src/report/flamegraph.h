@@ -7,17 +7,19 @@
  * walk it by mouse or keyboard (flamegraph.js), and it follows the reader's
  * light or dark scheme (flamegraph.css).
  *
- * Thread names are the first frames above the root.  Callees stand largest
- * first.  A frame is as wide as its weight; where the samples of several
- * events are drawn together, as its number of samples.
+ * Groups (thread names, as a rule) are the first frames above the root.
+ * Callees stand largest first.  A frame is as wide as its weight; where the
+ * samples of several events are drawn together, as its number of samples.
  */
 #ifndef SEAM_FLAMEGRAPH_H
 #define SEAM_FLAMEGRAPH_H
 
-#include "model/selection.h"
+#include "model/tally.h"
 
 struct seam_flamegraph {
 	const struct seam_selected *selected;
+	enum seam_group group;	/* what the first frames stand for; NONE: no */
+				/* such frames, all stacks are merged */
 	const char *title;
 	bool inverted;		/* root at the top: an icicle graph */
 	/*

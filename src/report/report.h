@@ -20,6 +20,8 @@ struct seam_report {
 	const struct seam_profile *profile;
 	const struct seam_selected *selected;
 	const char *path;	/* of the recording, as the user named it */
+	const char *const *more;	/* and of logs read with it */
+	size_t n_more;
 	enum seam_by by;
 	enum seam_sort sort;
 	uint64_t top;		/* rows shown; 0: all */

@@ -20,7 +20,8 @@ bool seam_summary_is_lossy(const struct seam_profile *profile)
 static double percent_lost(const struct seam_profile *profile)
 {
 	uint64_t lost = seam_profile_n_lost(profile);
-	double produced = (double)lost + (double)profile->samples.n;
+	double produced = (double)lost +
+			  (double)seam_profile_n_samples(profile);
 
 	return produced > 0 ? 100 * (double)lost / produced : 0;
 }
@@ -56,20 +57,22 @@ void seam_summary_head(const struct seam_report *report,
 {
 	const struct seam_profile *profile = report->profile;
 	const char *command = seam_profile_text(profile, profile->command);
+	uint64_t n = seam_profile_n_samples(profile);
 	char buf[SEAM_NUMBER];
 
 	seam_view_style(view, SEAM_STYLE_BOLD);
 	seam_view_cell(view, *command ? command : report->path,
 		       view->width, false);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
+	if (report->n_more)
+		fprintf(view->out, " and %zu more", report->n_more);
 	fputc('\n', view->out);
 	if (*command) {
 		seam_text_put(view->out, report->path, SEAM_TEXT_TERMINAL);
 		fputs(": ", view->out);
 	}
-	fprintf(view->out, "%s sample%s",
-		seam_format_count(buf, profile->samples.n),
-		profile->samples.n == 1 ? "" : "s");
+	fprintf(view->out, "%s %s%s", seam_format_count(buf, n),
+		seam_profile_noun(profile), n == 1 ? "" : "s");
 	fprintf(view->out, " over %s, ",
 		seam_format_weight(buf, duration_ns(profile), SEAM_UNIT_NS));
 	put_loss_figure(view, profile);
@@ -92,9 +95,12 @@ void seam_summary_event(const struct seam_report *report,
 	if (samples != e->n_samples)
 		fprintf(view->out, " of %s",
 			seam_format_count(buf, e->n_samples));
-	fprintf(view->out, " sample%s", e->n_samples == 1 ? "" : "s");
-	fprintf(view->out, e->unit == SEAM_UNIT_NS ? ", %s" : ", %s events",
-		seam_format_weight(buf, weight, (enum seam_unit)e->unit));
+	fprintf(view->out, " %s%s", e->is_measured ? "call" : "sample",
+		e->n_samples == 1 ? "" : "s");
+	fprintf(view->out, ", %s%s",
+		seam_format_weight(buf, weight, (enum seam_unit)e->unit),
+		e->unit == SEAM_UNIT_NS ? "" :
+		e->is_measured ? " ticks" : " events");
 	if (e->n_lost) {
 		seam_view_style(view, SEAM_STYLE_WARN);
 		fprintf(view->out, ", %s lost (%.2f%%)",
@@ -163,8 +169,8 @@ const char *seam_summary_line(const struct seam_profile *profile,
 			 lost == 1 ? "" : "s", percent_lost(profile));
 	else if (seam_summary_is_lossy(profile))
 		snprintf(loss, sizeof(loss), "; some data lost");
-	snprintf(buf, cap, "%s sample%s over %s%s",
-		 seam_format_count(n, samples), samples == 1 ? "" : "s",
+	snprintf(buf, cap, "%s %s%s over %s%s", seam_format_count(n, samples),
+		 seam_profile_noun(profile), samples == 1 ? "" : "s",
 		 seam_format_weight(time, duration_ns(profile), SEAM_UNIT_NS),
 		 loss);
 	return buf;
@@ -203,6 +209,12 @@ void seam_summary_json(const struct seam_report *report, struct seam_json *j,
 	const struct seam_profile *profile = report->profile;
 
 	seam_json_string(j, "file", report->path);
+	if (report->n_more) {
+		seam_json_open(j, "more_files", '[');
+		for (size_t i = 0; i < report->n_more; i++)
+			seam_json_string(j, NULL, report->more[i]);
+		seam_json_close(j);
+	}
 	seam_json_string(j, "command",
 			 seam_profile_text(profile, profile->command));
 	seam_json_u64(j, "samples", samples);
@@ -226,6 +238,8 @@ void seam_summary_event_json(const struct seam_report *report,
 	seam_json_string(j, "event", seam_profile_text(report->profile,
 						       e->name));
 	seam_json_string(j, "unit", e->unit == SEAM_UNIT_NS ? "ns" : "count");
+	if (e->is_measured)
+		seam_json_string(j, "counts", "calls");
 	seam_json_u64(j, "samples", samples);
 	seam_json_u64(j, "weight", weight);
 	seam_json_u64(j, "lost", e->n_lost);

@@ -69,7 +69,8 @@ static bool is_shown(const struct seam_report *report, uint32_t event)
 	const struct seam_selected *s = report->selected;
 	const struct seam_event *e = &report->profile->events.items[event];
 
-	return s->event == SEAM_NONE ? e->n_samples || e->n_lost :
+	return s->event == SEAM_NONE ?
+	       e->n_samples || e->n_lost || e->is_measured :
 	       s->event == event;
 }
 

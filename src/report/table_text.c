@@ -23,6 +23,7 @@ struct layout {
 	const struct seam_view *view;
 	const struct seam_rows *table;
 	bool by_weight;
+	bool is_measured;	/* its numbers are calls */
 	size_t bar;		/* columns; 0: none */
 	uint64_t longest;	/* what a whole bar stands for */
 	size_t name;
@@ -110,7 +111,8 @@ static void put_head(const struct layout *l)
 	else
 		fprintf(out, "%8s  %8s", "SHARE",
 			l->table->by == SEAM_BY_THREAD ? "TID" : "PID");
-	fprintf(out, "  %9s  %*s", "SAMPLES", (int)l->bar, "");
+	fprintf(out, "  %9s  %*s", l->is_measured ? "CALLS" : "SAMPLES",
+		(int)l->bar, "");
 	if (l->table->by == SEAM_BY_SYMBOL)
 		fprintf(out, "%-8s%-*s  MODULE", "LAYER", (int)l->name,
 			"SYMBOL");
@@ -210,7 +212,7 @@ static int put_event(const struct seam_report *report,
 	size_t n;
 	int rc = seam_rows_make(&table, report->selected, event, report->by);
 
-	if (rc || table.samples == 0)
+	if (rc || table.samples + table.weight == 0)
 		goto out;
 	by_weight = table.weight != 0;
 	seam_rows_sort(&table, report->sort, by_weight);
@@ -218,6 +220,7 @@ static int put_event(const struct seam_report *report,
 		seam_rows_filter(&table, report->filter);
 	n = report->top && report->top < table.n ? report->top : table.n;
 	l = lay_out(&table, n, view, by_weight);
+	l.is_measured = report->profile->events.items[event].is_measured;
 	seam_summary_event(report, view, event, table.samples, table.weight);
 	put_head(&l);
 	for (size_t i = 0; i < n; i++)
@@ -243,7 +246,8 @@ int seam_report_text(const struct seam_report *report,
 		any |= rc > 0;
 	}
 	if (!any)
-		fputs("\nNo samples are selected.\n", view->out);
+		fprintf(view->out, "\nNo %ss are selected.\n",
+			seam_profile_noun(report->profile));
 	seam_summary_tail(report, view);
 	return 0;
 }

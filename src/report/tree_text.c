@@ -192,7 +192,8 @@ int seam_report_tree_text(const struct seam_report *report,
 		any |= rc > 0;
 	}
 	if (!any)
-		fputs("\nNo samples are selected.\n", view->out);
+		fprintf(view->out, "\nNo %ss are selected.\n",
+			seam_profile_noun(report->profile));
 	seam_summary_tail(report, view);
 	return 0;
 }

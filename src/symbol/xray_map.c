@@ -42,6 +42,33 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* What could be taken for YAML, and is a program of another system. */
+static int refuse(struct seam_bytes bytes, struct seam_err *err)
+{
+	static const struct {
+		const char *magic, *what;
+	} others[] = {
+		{ "\xcf\xfa\xed\xfe", "a Mach-O file" },
+		{ "\xfe\xed\xfa\xcf", "a Mach-O file" },
+		{ "\xce\xfa\xed\xfe", "a Mach-O file" },
+		{ "\xfe\xed\xfa\xce", "a Mach-O file" },
+		{ "\xca\xfe\xba\xbe", "a Mach-O file" },
+		{ "MZ", "a Windows program" },
+		{ "!<ar", "an archive" },
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(others); i++) {
+		size_t n = strlen(others[i].magic);
+
+		if (bytes.size >= n &&
+		    memcmp(bytes.data, others[i].magic, n) == 0)
+			return seam_err_set(err, -ENOTSUP, "%s: maps are read "
+					    "from ELF files of 64 bits and "
+					    "from YAML", others[i].what);
+	}
+	return 0;
+}
+
 int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		       struct seam_err *err)
 {
@@ -50,6 +77,9 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 	*map = (struct seam_xray_map) { 0 };
 	map->from_elf = bytes.size >= 4 &&
 			memcmp(bytes.data, "\177ELF", 4) == 0;
+	r = refuse(bytes, err);
+	if (r)
+		return r;
 	r = map->from_elf ? seam_xray_map_read_elf(map, bytes, err) :
 	    seam_xray_map_read_yaml(map, bytes, err);
 	if (r) {

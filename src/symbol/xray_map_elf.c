@@ -77,6 +77,7 @@ static bool is_relative(const struct image *image, uint64_t type)
 		{ EM_PPC64, R_PPC64_RELATIVE },
 		{ EM_S390, R_390_RELATIVE },
 		{ EM_RISCV, R_RISCV_RELATIVE },
+		{ EM_LOONGARCH, R_LARCH_RELATIVE },
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(types); i++)
@@ -247,6 +248,13 @@ static int add_entry(struct seam_xray_map *map, const struct image *image,
 	if (entry->kind >= SEAM_XRAY_N_SLEDS)
 		return seam_err_set(err, -EBADMSG, "entry at %#zx: kind=%u",
 				    offset, entry->kind);
+	/* no program has a function at 0: it stands in a relocation */
+	if (entry->version < 2 && entry->function == 0 &&
+	    image->header.e_type != ET_REL)
+		return seam_err_set(err, -ENOTSUP, "entry at %#zx: it has no "
+				    "address, and relocations of machine=%u "
+				    "are not known", offset,
+				    image->header.e_machine);
 	if (entry->version == 2)
 		sled.function += base + offsetof(struct entry, function);
 	name = find_name(image, sled.function);
@@ -296,8 +304,13 @@ static int open_image(struct image *image, struct seam_bytes bytes,
 		return seam_err_set(err, -EBADMSG, "not an ELF file: %s",
 				    elf_errmsg(-1));
 	if (gelf_getclass(image->elf) != ELFCLASS64)
-		return seam_err_set(err, -ENOTSUP,
-				    "an ELF file of 32 bits");
+		return seam_err_set(err, -ENOTSUP, "an ELF file of 32 bits: "
+				    "maps of 64-bit programs are read");
+	if (image->header.e_type == ET_REL &&
+	    image->header.e_machine != EM_X86_64)
+		return seam_err_set(err, -ENOTSUP, "an object file of machine="
+				    "%u: it must be linked",
+				    image->header.e_machine);
 	image->endian = image->header.e_ident[EI_DATA] == ELFDATA2MSB ?
 			SEAM_BIG : SEAM_LITTLE;
 	return 0;

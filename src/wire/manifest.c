@@ -50,7 +50,10 @@ static void put_rings(struct seam_json *j, const struct seam_manifest *m)
 		const struct seam_manifest_ring *ring = &m->rings[i];
 
 		seam_json_open(j, NULL, '{');
-		seam_json_u64(j, "cpu", ring->cpu);
+		if (ring->cpu >= 0)
+			seam_json_i64(j, "cpu", ring->cpu);
+		if (ring->tid >= 0)
+			seam_json_i64(j, "tid", ring->tid);
 		seam_json_string(j, "kind", ring->is_sideband ? "sideband" :
 				 "samples");
 		seam_json_u64(j, "bytes", ring->size_bytes);
@@ -81,6 +84,23 @@ static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_u64(j, "not_written", m->n_unwritten);
 	seam_json_u64(j, "damaged_bytes", m->n_bad_bytes);
 	seam_json_close(j);
+	seam_json_open(j, "lost_by_event", '[');
+	for (size_t i = 0; i < m->n_by_event; i++) {
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, "event", m->by_event[i].name);
+		seam_json_u64(j, "samples", m->by_event[i].n_samples);
+		seam_json_u64(j, "lost", m->by_event[i].n_lost);
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+	if (!m->n_late && !m->n_unseen)
+		return;
+	seam_json_open(j, "late", '{');
+	seam_json_u64(j, "threads", m->n_late);
+	seam_json_u64(j, "ns", m->late_ns);
+	seam_json_u64(j, "longest_ns", m->longest_late_ns);
+	seam_json_u64(j, "unseen_threads", m->n_unseen);
+	seam_json_close(j);
 }
 
 static void put_manifest(FILE *out, const struct seam_manifest *m)
@@ -91,6 +111,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	seam_json_string(&j, "schema", SCHEMA);
 	seam_json_string(&j, "version", m->version);
 	seam_json_bool(&j, "complete", m->complete);
+	seam_json_bool(&j, "overwrite", m->overwrite);
 	put_strings(&j, "command", m->words, m->n_words);
 	put_host(&j, m);
 	put_times(&j, m);
@@ -182,9 +203,11 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	const json_t *kernel = json_object_get(root, "kernel");
 	const json_t *start = json_object_get(root, "start");
 	const json_t *lost = json_object_get(root, "lost");
+	const json_t *late = json_object_get(root, "late");
 
 	m->version = string_of(root, "version");
 	m->complete = json_is_true(json_object_get(root, "complete"));
+	m->overwrite = json_is_true(json_object_get(root, "overwrite"));
 	m->words = read_strings(json_object_get(root, "command"),
 				&m->n_words);
 	m->host = string_of(host, "name");
@@ -207,6 +230,10 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->n_lost = u64_of(lost, "ring_full");
 	m->n_unwritten = u64_of(lost, "not_written");
 	m->n_bad_bytes = u64_of(lost, "damaged_bytes");
+	m->n_late = u64_of(late, "threads");
+	m->late_ns = u64_of(late, "ns");
+	m->longest_late_ns = u64_of(late, "longest_ns");
+	m->n_unseen = u64_of(late, "unseen_threads");
 }
 
 int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,

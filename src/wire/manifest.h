@@ -9,6 +9,7 @@
  * that is not there reads as 0, "" or false.
  *
  *	{"schema":"seam.bundle/1","version":"seam 0.1.0","complete":true,
+ *	 "overwrite":false,
  *	 "command":["seam","record","--","make"],
  *	 "host":{"name","release","arch","boot_id"},
  *	 "kernel":{"build_id":"48dc..","text":"0xffffffff81000000"},
@@ -18,8 +19,13 @@
  *	 "events":["cpu-clock","dummy:HG"], "left_out":["kernel"],
  *	 "samples", "throttled",
  *	 "lost":{"ring_full","not_written","damaged_bytes"},
- *	 "rings":[{"cpu","kind":"samples"|"sideband","bytes","records",
+ *	 "lost_by_event":[{"event","samples","lost"}],
+ *	 "late":{"threads","ns","longest_ns","unseen_threads"},
+ *	 "rings":[{"cpu","tid","kind":"samples"|"sideband","bytes","records",
  *	           "drained_bytes","lost"}]}
+ *
+ * A ring has a cpu, a tid, or both.  "late" is of recordings a thread at a
+ * time: threads that ran unseen before their events could be opened.
  *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
  * double to many readers.
@@ -33,7 +39,8 @@
 enum { SEAM_MANIFEST_BUILD_ID = 20 };
 
 struct seam_manifest_ring {
-	uint32_t cpu;
+	int cpu;		/* -1: of one thread on all CPUs */
+	int tid;		/* -1: of all threads */
 	bool is_sideband;
 	uint64_t size_bytes;
 	uint64_t n_records;	/* that came out of it */
@@ -41,9 +48,16 @@ struct seam_manifest_ring {
 	uint64_t n_lost;	/* told by LOST records in it */
 };
 
+struct seam_manifest_event {
+	const char *name;
+	uint64_t n_samples;
+	uint64_t n_lost;
+};
+
 struct seam_manifest {
 	const char *version;	/* of who wrote it: "seam 0.1.0" */
 	bool complete;		/* the recording was ended, not killed */
+	bool overwrite;		/* it keeps the newest samples only */
 	const char *const *words;	/* the command line */
 	size_t n_words;
 
@@ -70,7 +84,11 @@ struct seam_manifest {
 	uint64_t n_lost;	/* for want of ring space */
 	uint64_t n_unwritten;	/* drained, but no file took them */
 	uint64_t n_bad_bytes;	/* in a ring, but no records */
-	const struct seam_manifest_ring *rings;	/* not read back */
+	uint64_t n_late, late_ns, longest_late_ns, n_unseen;
+	/* The rest is not read back. */
+	const struct seam_manifest_event *by_event;
+	size_t n_by_event;
+	const struct seam_manifest_ring *rings;
 	size_t n_rings;
 
 	void *owner;		/* of the strings of one that was read */

@@ -96,6 +96,16 @@ void seam_perf_features_u64(struct seam_perf_features *f,
 	put(f, values, n * sizeof(*values));
 }
 
+void seam_perf_features_bytes(struct seam_perf_features *f,
+			      enum seam_perf_feature bit,
+			      struct seam_bytes bytes)
+{
+	if (bytes.size == 0)
+		return;
+	begin(f, bit);
+	put(f, bytes.data, bytes.size);
+}
+
 void seam_perf_features_build_id(struct seam_perf_features *f,
 				 const char *name, struct seam_bytes id)
 {
@@ -153,6 +163,32 @@ void seam_perf_features_pmus(struct seam_perf_features *f,
 		put_u32(f, pmus[i].type);
 		put_string(f, pmus[i].name);
 	}
+}
+
+void seam_perf_features_groups(struct seam_perf_features *f,
+			       const struct seam_perf_group *groups, size_t n)
+{
+	if (n == 0)
+		return;
+	begin(f, SEAM_PERF_FEATURE_GROUP_DESC);
+	put_u32(f, (uint32_t)n);
+	for (size_t i = 0; i < n; i++) {
+		put_string(f, "{anon}");
+		put_u32(f, groups[i].leader);
+		put_u32(f, groups[i].n_members);
+	}
+}
+
+void seam_perf_features_auxtrace(struct seam_perf_features *f,
+				 const uint64_t *pairs, size_t n)
+{
+	uint64_t count = n;
+
+	if (n == 0)
+		return;
+	begin(f, SEAM_PERF_FEATURE_AUXTRACE);
+	put(f, &count, sizeof(count));
+	put(f, pairs, n * 2 * sizeof(*pairs));
 }
 
 void seam_perf_features_clock(struct seam_perf_features *f, uint32_t clock,

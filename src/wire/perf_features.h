@@ -17,6 +17,7 @@
 #include "base/array.h"
 
 enum seam_perf_feature {
+	SEAM_PERF_FEATURE_TRACING_DATA = 1,
 	SEAM_PERF_FEATURE_BUILD_ID = 2,
 	SEAM_PERF_FEATURE_HOSTNAME = 3,
 	SEAM_PERF_FEATURE_OSRELEASE = 4,
@@ -29,8 +30,11 @@ enum seam_perf_feature {
 	SEAM_PERF_FEATURE_CMDLINE = 11,
 	SEAM_PERF_FEATURE_EVENT_DESC = 12,
 	SEAM_PERF_FEATURE_PMU_MAPPINGS = 16,
+	SEAM_PERF_FEATURE_GROUP_DESC = 17,
+	SEAM_PERF_FEATURE_AUXTRACE = 18,
 	SEAM_PERF_FEATURE_SAMPLE_TIME = 21,
 	SEAM_PERF_FEATURE_CLOCKID = 23,
+	SEAM_PERF_FEATURE_COMPRESSED = 27,
 	SEAM_PERF_FEATURE_CLOCK_DATA = 29,
 	SEAM_PERF_N_FEATURES = 256,
 };
@@ -60,6 +64,11 @@ void seam_perf_features_u64(struct seam_perf_features *f,
 			    enum seam_perf_feature bit, const uint64_t *values,
 			    size_t n);
 
+/* A feature that is made elsewhere.  No bytes add nothing. */
+void seam_perf_features_bytes(struct seam_perf_features *f,
+			      enum seam_perf_feature bit,
+			      struct seam_bytes bytes);
+
 /* The build id of the kernel, which perf calls @name. */
 void seam_perf_features_build_id(struct seam_perf_features *f,
 				 const char *name, struct seam_bytes id);
@@ -81,6 +90,21 @@ struct seam_perf_pmu {
 
 void seam_perf_features_pmus(struct seam_perf_features *f,
 			     const struct seam_perf_pmu *pmus, size_t n);
+
+/* Event @leader and the @n_members - 1 behind it are a group. */
+struct seam_perf_group {
+	uint32_t leader, n_members;
+};
+
+void seam_perf_features_groups(struct seam_perf_features *f,
+			       const struct seam_perf_group *groups, size_t n);
+
+/*
+ * The index of @n AUXTRACE records: for each two numbers in @pairs, where it
+ * is in the file and all of its bytes.
+ */
+void seam_perf_features_auxtrace(struct seam_perf_features *f,
+				 const uint64_t *pairs, size_t n);
 
 /* How @clock's time @clock_ns relates to the wall clock's @wall_ns. */
 void seam_perf_features_clock(struct seam_perf_features *f, uint32_t clock,

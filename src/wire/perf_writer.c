@@ -39,71 +39,94 @@ _Static_assert(sizeof(struct header) == SEAM_PERF_WRITER_HEADER_BYTES,
 _Static_assert(sizeof(struct perf_event_attr) >= SEAM_PERF_WRITER_ATTR_BYTES,
 	       "linux/perf_event.h is older than Linux 5.13");
 
-static int write_ids(struct seam_perf_writer *w, uint64_t offset,
-		     const struct seam_perf_event *events, size_t n,
-		     struct seam_err *err)
+/* Bytes that the ids of an event take in the file. */
+static size_t id_room(const struct seam_perf_event *event)
+{
+	size_t n = event->n_ids > event->most_ids ? event->n_ids :
+		   event->most_ids;
+
+	return n * sizeof(uint64_t);
+}
+
+/* Where the ids of event @e begin; of the one behind the last: their end. */
+static uint64_t ids_offset(const struct seam_perf_writer *w, size_t e)
+{
+	uint64_t offset = SEAM_PERF_WRITER_HEADER_BYTES;
+
+	for (size_t i = 0; i < e; i++)
+		offset += id_room(&w->events[i]);
+	return offset;
+}
+
+static int write_ids(struct seam_perf_writer *w, struct seam_err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		size_t size = events[i].n_ids * sizeof(uint64_t);
-
-		r = seam_file_write_at(w->fd, events[i].ids, size, offset,
-				       w->name, err);
-		offset += size;
-	}
+	for (size_t i = 0; i < w->n_events && r == 0; i++)
+		r = seam_file_write_at(w->fd, w->events[i].ids,
+				       w->events[i].n_ids * sizeof(uint64_t),
+				       ids_offset(w, i), w->name, err);
 	return r;
 }
 
-static int write_attrs(struct seam_perf_writer *w, uint64_t offset,
-		       const struct seam_perf_event *events, size_t n,
-		       struct seam_err *err)
+static int write_attr(struct seam_perf_writer *w, size_t e,
+		      struct seam_err *err)
 {
-	uint64_t ids_offset = SEAM_PERF_WRITER_HEADER_BYTES;
-	int r = 0;
+	struct attr_entry entry = { .ids = {
+		.offset = ids_offset(w, e),
+		.size = w->events[e].n_ids * sizeof(uint64_t),
+	} };
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		struct attr_entry entry = { .ids = {
-			.offset = ids_offset,
-			.size = events[i].n_ids * sizeof(uint64_t),
-		} };
-
-		memcpy(entry.attr, events[i].attr, sizeof(entry.attr));
-		r = seam_file_write_at(w->fd, &entry, sizeof(entry), offset,
-				       w->name, err);
-		ids_offset += entry.ids.size;
-		offset += sizeof(entry);
-	}
-	return r;
+	memcpy(entry.attr, w->events[e].attr, sizeof(entry.attr));
+	return seam_file_write_at(w->fd, &entry, sizeof(entry),
+				  ids_offset(w, w->n_events) +
+				  e * sizeof(entry), w->name, err);
 }
 
 int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
-			   const char *name,
-			   const struct seam_perf_event *events,
+			   const char *name, struct seam_perf_event *events,
 			   size_t n_events, struct seam_err *err)
 {
 	struct header header = {
 		.magic = MAGIC,
 		.size = sizeof(header),
 		.attr_size = sizeof(struct attr_entry),
-		.attrs = { .offset = sizeof(header),
-			   .size = n_events * sizeof(struct attr_entry) },
+		.attrs.size = n_events * sizeof(struct attr_entry),
 	};
 	int r;
 
-	*w = (struct seam_perf_writer) { .fd = fd, .name = name };
-	for (size_t i = 0; i < n_events; i++)
-		header.attrs.offset += events[i].n_ids * sizeof(uint64_t);
+	*w = (struct seam_perf_writer) {
+		.fd = fd, .name = name, .events = events, .n_events = n_events,
+	};
+	header.attrs.offset = ids_offset(w, n_events);
 	w->data_offset = header.attrs.offset + header.attrs.size;
 	header.data.offset = w->data_offset;
-	r = write_ids(w, sizeof(header), events, n_events, err);
-	if (r == 0)
-		r = write_attrs(w, header.attrs.offset, events, n_events, err);
+	r = write_ids(w, err);
+	for (size_t e = 0; r == 0 && e < n_events; e++)
+		r = write_attr(w, e, err);
 	/* The magic comes last: a file without it was never a recording. */
 	if (r == 0)
 		r = seam_file_write_at(fd, &header, sizeof(header), 0, name,
 				       err);
 	return r;
+}
+
+int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t e, uint64_t id,
+			    struct seam_err *err)
+{
+	struct seam_perf_event *event = &w->events[e];
+	int r;
+
+	if (event->n_ids >= event->most_ids)
+		return seam_err_set(err, -ENOSPC, "no room for more than %zu "
+				    "ids in '%s'", event->most_ids, w->name);
+	/* The id first: what the attr tells of is there. */
+	r = seam_file_write_at(w->fd, &id, sizeof(id), ids_offset(w, e) +
+			       event->n_ids * sizeof(id), w->name, err);
+	if (r < 0)
+		return r;
+	event->ids[event->n_ids++] = id;
+	return write_attr(w, e, err);
 }
 
 /* Forget the first @n bytes of the pieces. */

@@ -36,8 +36,10 @@ enum {
 struct seam_perf_event {
 	const struct perf_event_attr *attr;
 	const char *name;		/* "cpu-clock:u" */
-	const uint64_t *ids;		/* what its records carry */
+	uint64_t *ids;			/* what its records carry */
 	size_t n_ids;
+	/* Room for ids that come later, in memory and in the file, or 0. */
+	size_t most_ids;
 };
 
 /* Read freely. */
@@ -46,16 +48,25 @@ struct seam_perf_writer {
 	const char *name;	/* of the file, for messages; borrowed */
 	uint64_t data_offset;		/* bytes from the file's start */
 	uint64_t data_bytes;		/* whole records that are in the file */
+	struct seam_perf_event *events;	/* borrowed */
+	size_t n_events;
 };
 
 /*
  * Write the header and @events at the start of the empty file @fd, which
- * stays the caller's.  0 or -errno.
+ * stays the caller's, as @events do.  0 or -errno.
  */
 int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 			   const char *name,
-			   const struct seam_perf_event *events,
-			   size_t n_events, struct seam_err *err);
+			   struct seam_perf_event *events, size_t n_events,
+			   struct seam_err *err);
+
+/*
+ * From here on records may carry @id too, of event @event.  -ENOSPC when
+ * the event has no room for more.
+ */
+int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t event,
+			    uint64_t id, struct seam_err *err);
 
 /*
  * Append whole records that lie in @n pieces; @pieces is used up.  On an

@@ -75,6 +75,21 @@ static bool is_plausible(const struct seam_xray_header *h)
 	return h->version >= 1 && h->version < 256 && h->log_type < 256;
 }
 
+/* Type 2 is what the runtime's profiling mode writes, which no tool reads. */
+static int refuse(const struct seam_xray_header *h, struct seam_err *err)
+{
+	if (h->log_type == SEAM_XRAY_FDR || h->log_type == SEAM_XRAY_BASIC)
+		return seam_err_set(err, -ENOTSUP, "an XRay log of %s with "
+			"version=%u: those up to %d are read",
+			h->log_type == SEAM_XRAY_FDR ?
+			"the flight data recorder" : "basic mode", h->version,
+			h->log_type == SEAM_XRAY_FDR ? SEAM_XRAY_FDR_VERSION :
+			SEAM_XRAY_BASIC_VERSION);
+	return seam_err_set(err, -ENOTSUP, "an XRay log with type=%u: basic "
+			    "mode (0) and flight data recorder (1) are read",
+			    h->log_type);
+}
+
 int seam_xray_header_read(struct seam_bytes file, size_t offset,
 			  struct seam_xray_header *header,
 			  enum seam_endian *endian, struct seam_err *err)
@@ -94,9 +109,7 @@ int seam_xray_header_read(struct seam_bytes file, size_t offset,
 		if (is_known(header))
 			return 0;
 		if (is_plausible(header))
-			return seam_err_set(err, -ENOTSUP,
-				"cannot read XRay log: type=%u version=%u",
-				header->log_type, header->version);
+			return refuse(header, err);
 	}
 	return seam_err_set(err, -EBADMSG, "not an XRay log");
 }

@@ -222,7 +222,7 @@ def _():
 
 @check("wrong usage is said on stderr, with status 2")
 def _():
-    lines = ("repot", "report --tre", "report a b",
+    lines = ("repot", "report --tre", "report - a",
              "report --by heap", "report --tree --by module", "report --top",
              "report --min-percent=x", "convert x", "convert --to pprof",
              "flamegraph --min-percent 101", "report --layer heap",

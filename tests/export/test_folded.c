@@ -22,7 +22,8 @@ static char *folded_of(const struct seam_profile *p, bool by_weight,
 	if (layers)
 		selection.layers = layers;
 	assert_int_equal(seam_selected_init(&s, p, &selection, NULL), 0);
-	assert_int_equal(seam_folded_write(&s, by_weight, out), 0);
+	assert_int_equal(seam_folded_write(&s, SEAM_GROUP_COMM, by_weight,
+					   out), 0);
 	fclose(out);
 	seam_selected_fini(&s);
 	return text;

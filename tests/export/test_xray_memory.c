@@ -81,21 +81,29 @@ static int show(const struct seam_trace *trace, FILE *out)
 	return failed;
 }
 
-static int run_all(struct seam_bytes bytes, FILE *out)
+static int load(struct seam_trace *trace)
 {
 	struct seam_profile profile;
+	int failed = count_failed(seam_trace_select(trace, "10%,90%", NULL));
+
+	if (count_failed(seam_profile_init(&profile)))
+		return failed + 1;
+	failed += count_failed(seam_load_xray(&profile, trace, NULL, NULL,
+					      NULL));
+	seam_profile_fini(&profile);
+	return failed;
+}
+
+static int run_all(struct seam_bytes bytes, FILE *out)
+{
 	struct seam_trace trace;
 	int failed = count_failed(seam_trace_from_bytes(&trace, bytes, NULL));
 
 	if (!failed) {
 		failed += show(&trace, out);
+		failed += load(&trace);
 		seam_trace_close(&trace);
 	}
-	if (count_failed(seam_profile_init(&profile)))
-		return failed + 1;
-	failed += count_failed(seam_load_xray(&profile, bytes, NULL, NULL,
-					      NULL));
-	seam_profile_fini(&profile);
 	return failed;
 }
 

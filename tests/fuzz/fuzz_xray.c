@@ -174,6 +174,46 @@ out:
 	seam_account_fini(&account);
 }
 
+static const struct seam_account_row *find(const struct seam_account *a,
+					   uint32_t function)
+{
+	for (size_t i = 0; i < a->rows.n; i++)
+		if (a->rows.items[i].function == function)
+			return &a->rows.items[i];
+	return NULL;
+}
+
+static bool same_row(const struct seam_account_row *x,
+		     const struct seam_account_row *y)
+{
+	return y && x->count == y->count && x->sum_ns == y->sum_ns &&
+	       x->self_ns == y->self_ns && x->total_ns == y->total_ns &&
+	       x->min_ns == y->min_ns && x->max_ns == y->max_ns;
+}
+
+/* Divided at every block, a log has the account that it has whole. */
+static void parts_agree(const struct seam_trace *trace)
+{
+	struct seam_account_options options = { .part_blocks = 0 };
+	struct seam_account whole, parts;
+
+	demand(seam_account_build(&whole, trace, &options, NULL) == 0);
+	options.part_blocks = 1;
+	demand(seam_account_build(&parts, trace, &options, NULL) == 0);
+	demand(whole.n_calls == parts.n_calls);
+	demand(whole.problems.n == parts.problems.n);
+	for (int i = 0; i < SEAM_N_REPAIRS; i++)
+		demand(whole.repairs[i] == parts.repairs[i]);
+	for (size_t i = 0; i < whole.rows.n; i++) {
+		const struct seam_account_row *row = &whole.rows.items[i];
+
+		demand(!row->count ||
+		       same_row(row, find(&parts, row->function)));
+	}
+	seam_account_fini(&whole);
+	seam_account_fini(&parts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_bytes bytes = { data, size };
@@ -189,6 +229,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!count_kinds(&trace, n))
 		write_again(&trace, n);
 	add_up(&trace, size);
+	if (trace.blocks.n > 1)
+		parts_agree(&trace);
 	seam_trace_close(&trace);
 	return 0;
 }

@@ -29,7 +29,8 @@ int main(int argc, char **argv)
 	struct seam_selection selection;
 	struct seam_selected selected;
 	struct seam_flamegraph graph = {
-		.selected = &selected, .title = "drawn", .inverted = argc > 1,
+		.selected = &selected, .title = "drawn",
+		.group = SEAM_GROUP_COMM, .inverted = argc > 1,
 		.min_percent = -1,
 	};
 	char line[4096];

@@ -20,6 +20,7 @@ static char *drawn(const struct seam_profile *p, struct seam_flamegraph graph)
 	seam_selection_init(&selection);
 	assert_int_equal(seam_selected_init(&selected, p, &selection, NULL), 0);
 	graph.selected = &selected;
+	graph.group = SEAM_GROUP_COMM;
 	if (!graph.title)
 		graph.title = "test";
 	assert_int_equal(seam_flamegraph_write(&graph, out), 0);

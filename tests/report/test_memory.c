@@ -23,13 +23,14 @@ typedef int viewer(const struct seam_selected *selected, FILE *out);
 
 static int as_folded(const struct seam_selected *selected, FILE *out)
 {
-	return seam_folded_write(selected, false, out);
+	return seam_folded_write(selected, SEAM_GROUP_COMM, false, out);
 }
 
 static int as_picture(const struct seam_selected *selected, FILE *out)
 {
 	struct seam_flamegraph graph = {
 		.selected = selected, .title = "t", .min_percent = -1,
+		.group = SEAM_GROUP_COMM,
 	};
 
 	return seam_flamegraph_write(&graph, out);

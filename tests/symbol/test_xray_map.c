@@ -209,6 +209,10 @@ static void refuses_what_is_no_map_and_says_why(void **state)
 		{ "- { id: 1, kind: { a: b } }\n", -EBADMSG, "entries" },
 		{ "- { id: 1\n", -EBADMSG, "line" },
 		{ "\177ELF", -EBADMSG, "ELF" },
+		{ "\xcf\xfa\xed\xfe\x07", -ENOTSUP, "Mach-O" },
+		{ "\xca\xfe\xba\xbe", -ENOTSUP, "Mach-O" },
+		{ "MZ\x90", -ENOTSUP, "Windows" },
+		{ "!<arch>\n", -ENOTSUP, "archive" },
 	};
 
 	(void)state;

@@ -30,10 +30,10 @@ static const struct perf_event_attr attrs[N_EVENTS] = {
 	{ .type = PERF_TYPE_SOFTWARE, .size = 128, .sample_period = 7 },
 	{ .type = PERF_TYPE_RAW, .size = 128, .config = 0x1234 },
 };
-static const uint64_t first_ids[] = { 11, 12 }, second_ids[] = { 99 };
-static const struct seam_perf_event events[N_EVENTS] = {
-	{ &attrs[0], "cpu-clock", first_ids, 2 },
-	{ &attrs[1], "r1234", second_ids, 1 },
+static uint64_t first_ids[] = { 11, 12 }, second_ids[] = { 99 };
+static struct seam_perf_event events[N_EVENTS] = {
+	{ &attrs[0], "cpu-clock", first_ids, 2, 0 },
+	{ &attrs[1], "r1234", second_ids, 1, 0 },
 };
 
 struct opened {
@@ -195,9 +195,36 @@ static void a_full_disk_leaves_the_last_whole_batch(void **state)
 	fclose(file);
 }
 
+static void ids_that_come_later_go_into_their_room(void **state)
+{
+	static uint64_t ids[3] = { 11 };
+	struct seam_perf_event event = { &attrs[0], "cpu-clock", ids, 1, 3 };
+	struct opened o = { .fd = memfd_create("data", MFD_CLOEXEC) };
+	uint64_t ids_size_at = IDS + 3 * 8 + SEAM_PERF_WRITER_ATTR_BYTES + 8;
+
+	(void)state;
+	assert_int_equal(seam_perf_writer_begin(&o.writer, o.fd, "data",
+						&event, 1, NULL), 0);
+	assert_int_equal(append(&o, "records1", ""), 0);
+	assert_int_equal(u64_at(&o, (off_t)ids_size_at), 8);
+	for (uint64_t id = 12; id <= 13; id++) {
+		assert_int_equal(seam_perf_writer_add_id(&o.writer, 0, id,
+							 NULL), 0);
+		assert_int_equal(u64_at(&o, (off_t)ids_size_at),
+				 8 * (id - 10));
+		assert_int_equal(u64_at(&o, (off_t)(IDS + 8 * (id - 11))),
+				 id);
+	}
+	assert_int_equal(seam_perf_writer_add_id(&o.writer, 0, 14, NULL),
+			 -ENOSPC);
+	assert_int_equal(event.n_ids, 3);
+	close(o.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ids_that_come_later_go_into_their_room),
 		cmocka_unit_test(writes_the_header_of_perf),
 		cmocka_unit_test(keeps_the_size_true_after_each_batch),
 		cmocka_unit_test(writes_more_pieces_than_one_call_takes),

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* follow.c - births and deaths out of the side-band; see follow.h */
+#include "record/follow.h"
+
+#include "base/clock.h"
+#include "base/cursor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void seam_follow_see(struct seam_follow *follow,
+		     const struct seam_ring_header *record)
+{
+	struct seam_cursor c = seam_cursor_make(record, record->size,
+						SEAM_LITTLE);
+	struct seam_thread_news *slot, news;
+
+	if (record->type != PERF_RECORD_FORK &&
+	    record->type != PERF_RECORD_EXIT)
+		return;
+	seam_cursor_skip(&c, sizeof(*record) + 8);	/* pid, ppid */
+	news = (struct seam_thread_news) {
+		.tid = (int32_t)seam_cursor_u32(&c),
+		.died = record->type == PERF_RECORD_EXIT,
+	};
+	seam_cursor_skip(&c, 4);			/* ptid */
+	news.time_ns = seam_cursor_u64(&c);
+	slot = c.error ? NULL : SEAM_ARRAY_PUSH(&follow->news);
+	if (slot)
+		*slot = news;
+	else
+		follow->n_unseen += !news.died;
+}
+
+static void count_late(struct seam_follow *follow, uint64_t from_ns,
+		       uint64_t to_ns)
+{
+	uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
+
+	follow->late_ns += ns;
+	if (ns > follow->longest_ns)
+		follow->longest_ns = ns;
+}
+
+/* The samples of the new sources carry ids that the file must know. */
+static int tell_of(struct seam_follow *follow, size_t first,
+		   struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = first; r == 0 && i < follow->sources->list.n; i++) {
+		const struct seam_source *source =
+			&follow->sources->list.items[i];
+
+		r = seam_perf_writer_add_id(follow->writer, source->event,
+					    source->id, err);
+		if (r == 0)
+			r = seam_loop_add_ring(follow->loop, source->fd, err);
+	}
+	return r;
+}
+
+/* When thread @tid ended, by the news behind @i; 0: not yet. */
+static uint64_t end_of(const struct seam_follow *follow, size_t i, int tid)
+{
+	while (++i < follow->news.n)
+		if (follow->news.items[i].tid == tid &&
+		    follow->news.items[i].died)
+			return follow->news.items[i].time_ns;
+	return 0;
+}
+
+static int open_born(struct seam_follow *follow, size_t i,
+		     struct seam_err *err)
+{
+	struct seam_thread_news born = follow->news.items[i];
+	uint64_t ended_ns = end_of(follow, i, born.tid);
+	size_t first = follow->sources->list.n;
+
+	if (ended_ns || seam_sources_add_thread(follow->sources, born.tid,
+						NULL) < 0) {
+		follow->n_unseen++;
+		if (ended_ns)
+			count_late(follow, born.time_ns, ended_ns);
+		return 0;
+	}
+	follow->n_late++;
+	count_late(follow, born.time_ns, seam_clock_ns());
+	return tell_of(follow, first, err);
+}
+
+int seam_follow_act(struct seam_follow *follow, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follow->news.n; i++) {
+		if (follow->news.items[i].died)
+			seam_sources_end_thread(follow->sources,
+						follow->news.items[i].tid);
+		else
+			r = open_born(follow, i, err);
+	}
+	follow->news.n = 0;
+	return r;
+}
+
+void seam_follow_fini(struct seam_follow *follow)
+{
+	free(follow->news.items);
+	*follow = (struct seam_follow) { 0 };
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * follow.h - threads that come while a per-thread recording goes on
+ *
+ * The kernel does not inherit into rings of threads.  The side-band, which
+ * it does inherit, tells of each birth; the thread's events are opened then.
+ * The time between, in which it ran unseen, is measured; a thread that ended
+ * before it could be opened is counted.
+ */
+#ifndef SEAM_FOLLOW_H
+#define SEAM_FOLLOW_H
+
+#include "base/array.h"
+#include "record/loop.h"
+#include "record/sources.h"
+#include "wire/perf_writer.h"
+
+struct seam_thread_news {
+	int tid;
+	bool died;
+	uint64_t time_ns;
+};
+
+/* The three first members are the caller's. */
+struct seam_follow {
+	struct seam_sources *sources;	/* borrowed, as all of these */
+	struct seam_perf_writer *writer;
+	struct seam_loop *loop;
+
+	SEAM_ARRAY(struct seam_thread_news) news;	/* in their order */
+	uint64_t n_late;	/* threads that ran before they were opened */
+	uint64_t late_ns;	/* all that time; of those unseen, their lives */
+	uint64_t longest_ns;	/* of one thread */
+	uint64_t n_unseen;	/* threads that were never opened */
+};
+
+/* Look at a side-band record, whole and in one piece. */
+void seam_follow_see(struct seam_follow *follow,
+		     const struct seam_ring_header *record);
+
+/*
+ * After the round that has drained what the dead left: open who was born,
+ * close who died.  0, or -errno of a write to the file.
+ */
+int seam_follow_act(struct seam_follow *follow, struct seam_err *err);
+
+void seam_follow_fini(struct seam_follow *follow);
+
+#endif /* SEAM_FOLLOW_H */

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.c - events, threads and CPUs; see plan.h */
+#include "record/plan.h"
+
+#include "record/targets.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+	/* Times that a target's threads are listed until none is new. */
+	MOST_TRIES = 8,
+	/* Of a ring with -m auto, and of all of them, as a part of memory. */
+	MOST_AUTO_BYTES = 16 * 1024 * 1024,
+	AUTO_PART_OF_MEMORY = 32,
+};
+
+static uint64_t frequency(const struct seam_recording *s)
+{
+	uint64_t wanted = s->options->frequency_hz;
+	long most = seam_machine_sysctl("perf_event_max_sample_rate", 100000);
+
+	if (most <= 0 || wanted <= (uint64_t)most)
+		return wanted;
+	if (wanted != UINT64_MAX)
+		seam_recording_note(s, false, "%" PRIu64 " Hz is more than "
+			"this machine allows: sampling at %ld Hz "
+			"(kernel.perf_event_max_sample_rate)", wanted, most);
+	return (uint64_t)most;
+}
+
+/* Whether samples hold bytes of the event's own. */
+static bool has_raw(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_TRACEPOINT ||
+	       (attr->type == PERF_TYPE_SOFTWARE &&
+		attr->config == PERF_COUNT_SW_BPF_OUTPUT);
+}
+
+static void set_rate(const struct seam_recording *s, struct seam_event *event)
+{
+	const struct seam_record_options *o = s->options;
+	struct perf_event_attr *attr = &event->attr;
+
+	if (event->read_by_leader)
+		return;
+	if (o->period || event->each_time) {
+		attr->sample_period = o->period ? o->period : 1;
+	} else {
+		attr->freq = 1;
+		attr->sample_freq = s->hz;
+	}
+}
+
+static void set_contents(const struct seam_recording *s,
+			 struct seam_event *event)
+{
+	const struct seam_record_options *o = s->options;
+	struct perf_event_attr *attr = &event->attr;
+
+	if (o->callchains)
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (has_raw(attr))
+		attr->sample_type |= PERF_SAMPLE_RAW;
+	if (o->data_addresses)
+		attr->sample_type |= PERF_SAMPLE_ADDR;
+	if (o->cgroups)
+		attr->sample_type |= PERF_SAMPLE_CGROUP;
+}
+
+static void set_sideband(const struct seam_recording *s,
+			 struct seam_event *event)
+{
+	const struct seam_record_options *o = s->options;
+
+	event->attr.namespaces = o->namespaces;
+	event->attr.cgroup = o->cgroups;
+	event->attr.mmap_data = o->data_addresses;
+}
+
+/* @otherwise: what to sample when the user has not said; or NULL. */
+static int list_events(struct seam_recording *s, const char *otherwise,
+		       struct seam_err *err)
+{
+	const struct seam_record_options *o = s->options;
+	struct seam_event *sideband;
+	int r = 0;
+
+	seam_event_list_fini(&s->events);
+	for (size_t i = 0; r == 0 && i < o->n_events; i++)
+		r = seam_event_list_add(&s->events, o->events[i], err);
+	if (r == 0 && o->n_events == 0)
+		r = seam_event_list_add(&s->events, otherwise, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->events.n; i++) {
+		set_rate(s, &s->events.items[i]);
+		set_contents(s, &s->events.items[i]);
+	}
+	/*
+	 * Beside the samples: as many as they are, they would cost the
+	 * side-band its names.
+	 */
+	s->events.items[0].attr.context_switch = o->switch_events;
+	sideband = seam_event_list_push(&s->events);
+	if (!sideband)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	seam_sources_sideband(sideband);
+	set_sideband(s, sideband);
+	return 0;
+}
+
+static bool attaches(const struct seam_record_options *o)
+{
+	return o->pids.n || o->tids.n;
+}
+
+static bool is_system_wide(const struct seam_record_options *o)
+{
+	return o->system_wide ||
+	       (o->cpus.n && !o->command && !attaches(o));
+}
+
+static int list_threads(struct seam_recording *s,
+			struct seam_number_list *tids, struct seam_err *err)
+{
+	int *slot;
+
+	if (attaches(s->options))
+		return seam_targets_list(tids, &s->options->pids,
+					 &s->options->tids, err);
+	slot = SEAM_ARRAY_PUSH(tids);
+	if (!slot)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	*slot = s->system_wide ? SEAM_SOURCES_EVERY : s->child.pid;
+	return 0;
+}
+
+/* The CPUs to sample: those of the user that are online. */
+static int list_cpus(struct seam_recording *s, struct seam_err *err)
+{
+	const struct seam_number_list *wanted = &s->options->cpus;
+	int r = seam_machine_cpus(&s->sources.cpus, err);
+
+	for (size_t i = 0; r == 0 && i < wanted->n; i++) {
+		struct seam_number_list one = {
+			.items = &wanted->items[i], .n = 1,
+		};
+		int *slot;
+
+		if (!seam_targets_are_in(&one, &s->sources.cpus))
+			return seam_err_set(err, -ENODEV, "cpu %d is not "
+					    "online", wanted->items[i]);
+		slot = SEAM_ARRAY_PUSH(&s->sources.sampled);
+		if (!slot)
+			return seam_err_set(err, -ENOMEM, "out of memory");
+		*slot = wanted->items[i];
+	}
+	return r;
+}
+
+/* As much as makes sense; what may be locked of it shows when it is. */
+static size_t auto_ring_bytes(size_t n_cpus)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			  (uint64_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = MOST_AUTO_BYTES;
+
+	while (bytes > SEAM_RECORD_RING_BYTES &&
+	       bytes * n_cpus > memory / AUTO_PART_OF_MEMORY)
+		bytes /= 2;
+	return bytes;
+}
+
+static int open_sources(struct seam_recording *s, const char *otherwise,
+			struct seam_err *err)
+{
+	const struct seam_record_options *o = s->options;
+	int r = list_events(s, otherwise, err);
+
+	if (r < 0)
+		return r;
+	s->sources = (struct seam_sources) {
+		.events = s->events.items,
+		.n_events = s->events.n,
+		.per_thread = o->per_thread,
+		.overwrite = o->overwrite,
+		.on_exec = o->command && !s->system_wide,
+		.delayed = o->delay_ms > 0,
+		.ring_bytes = o->ring_bytes,
+		.watermark = o->watermark,
+		.filter = o->filter,
+	};
+	r = list_cpus(s, err);
+	if (r == 0 && o->ring_auto)
+		s->sources.ring_bytes = auto_ring_bytes(s->sources.cpus.n);
+	if (r == 0)
+		r = list_threads(s, &s->sources.tids, err);
+	if (r == 0)
+		r = seam_sources_open(&s->sources, err);
+	if (r < 0)
+		seam_sources_fini(&s->sources);
+	return r;
+}
+
+/*
+ * A thread that came while others were opened has their events by
+ * inheritance, or has none, and cannot be asked.  So all are opened again,
+ * until no thread is new.
+ */
+static int open_until_stable(struct seam_recording *s, const char *otherwise,
+			     struct seam_err *err)
+{
+	for (int i = 0; ; i++) {
+		struct seam_number_list now = { 0 };
+		int r = open_sources(s, otherwise, err);
+		bool stable;
+
+		if (r < 0 || !attaches(s->options))
+			return r;
+		stable = list_threads(s, &now, NULL) == 0 &&
+			 seam_targets_are_in(&now, &s->sources.tids);
+		free(now.items);
+		if (stable)
+			return 0;
+		if (i == MOST_TRIES) {
+			seam_recording_note(s, false, "threads start faster "
+				"than they can be attached to: some of those "
+				"that run are not recorded");
+			return 0;
+		}
+		seam_sources_fini(&s->sources);
+	}
+}
+
+int seam_plan_open(struct seam_recording *s, struct seam_err *err)
+{
+	int r;
+
+	s->system_wide = is_system_wide(s->options);
+	s->hz = s->options->period ? 0 : frequency(s);
+	/* cycles where the machine has them, else the clock all have */
+	r = open_until_stable(s, "cycles:P", err);
+	if (r == -ENOENT && s->options->n_events == 0) {
+		*err = (struct seam_err) { 0 };
+		r = open_until_stable(s, "cpu-clock", err);
+	}
+	if (r == 0)
+		seam_recording_note(s, true, "sampling '%s'",
+				    s->events.items[0].name);
+	return r;
+}
+
+static void tell_of_rings(const struct seam_recording *s)
+{
+	const struct seam_record_options *o = s->options;
+
+	if (o->ring_auto)
+		seam_recording_note(s, false, "rings of %zu KiB%s",
+			s->sources.ring_bytes / 1024,
+			s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE ?
+			", the most that may be locked (CAP_IPC_LOCK, "
+			"'ulimit -l', kernel.perf_event_mlock_kb)" : "");
+	else if (s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE)
+		seam_recording_note(s, false, "rings of %zu KiB in place of "
+			"%zu: more needs CAP_IPC_LOCK, 'ulimit -l' or "
+			"'sysctl kernel.perf_event_mlock_kb' (it is %ld)",
+			s->sources.ring_bytes / 1024, o->ring_bytes / 1024,
+			seam_machine_sysctl("perf_event_mlock_kb", 516));
+}
+
+static void tell_of_groups(const struct seam_recording *s)
+{
+	if (s->system_wide || s->options->per_thread)
+		return;
+	for (size_t i = 0; i < s->events.n; i++)
+		if (s->events.items[i].read_by_leader) {
+			seam_recording_note(s, false, "groups are not "
+				"inherited: threads that start later are "
+				"sampled with --per-thread or -a");
+			return;
+		}
+}
+
+void seam_plan_tell(const struct seam_recording *s)
+{
+	unsigned int out = s->sources.left_out;
+
+	if (out & SEAM_LEFT_OUT_KERNEL)
+		seam_recording_note(s, false, "user code only: samples of the "
+			"kernel need CAP_PERFMON or "
+			"'sysctl kernel.perf_event_paranoid=1' (it is %ld)",
+			seam_machine_sysctl("perf_event_paranoid", 2));
+	if (out & SEAM_LEFT_OUT_BUILD_IDS)
+		seam_recording_note(s, false, "no build ids of mapped files: "
+			"they need Linux 5.12");
+	if (out & SEAM_LEFT_OUT_LOST_COUNTS)
+		seam_recording_note(s, true, "no exact count of lost records: "
+			"it needs Linux 6.0");
+	tell_of_rings(s);
+	tell_of_groups(s);
+}

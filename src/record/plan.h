@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan.h - from the options to open events
+ *
+ * Nothing is on disk yet, so a refusal leaves no trace.
+ */
+#ifndef SEAM_PLAN_H
+#define SEAM_PLAN_H
+
+#include "record/recording.h"
+
+/* Open what the options ask for.  Needs the command to be prepared. */
+int seam_plan_open(struct seam_recording *s, struct seam_err *err);
+
+/* Tell the user what the recording does without. */
+void seam_plan_tell(const struct seam_recording *s);
+
+#endif /* SEAM_PLAN_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* uprobe.c - "uprobe:/path:where"; see uprobe.h */
+#include "record/uprobe.h"
+
+#include "base/text.h"
+#include "record/pmu.h"
+#include "symbol/elf_symbols.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+static const char return_suffix[] = "%return";
+
+/* The offset in the file of address @addr. */
+static int offset_of(const struct seam_elf *file, uint64_t addr,
+		     uint64_t *offset)
+{
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct seam_segment *s = &file->segments.items[i];
+
+		if (s->runs && addr - s->addr < s->size) {
+			*offset = s->offset + (addr - s->addr);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* -ENOENT: no symbol of that name has code in the file. */
+static int find_symbol(const char *path, const char *name, uint64_t *offset,
+		       struct seam_err *err)
+{
+	struct seam_elf file = { 0 };
+	struct seam_symtab table = { 0 };
+	struct seam_arena arena = { 0 };
+	int r = seam_elf_open(&file, path, err), found = -ENOENT;
+
+	if (r < 0)
+		return r;
+	r = seam_elf_symbols(&table, &arena, &file);
+	for (size_t i = 0; r == 0 && found < 0 && i < table.symbols.n; i++) {
+		const struct seam_symbol *s = &table.symbols.items[i];
+
+		if (s->name && strcmp(s->name, name) == 0)
+			found = offset_of(&file, s->start, offset);
+	}
+	seam_symtab_fini(&table);
+	seam_arena_fini(&arena);
+	seam_elf_close(&file);
+	if (r < 0)
+		return seam_err_set(err, r, "out of memory");
+	return found;
+}
+
+static int find_place(struct seam_event *event, const char *path,
+		      const char *place, struct seam_err *err)
+{
+	char *end;
+	uint64_t offset = 0;
+	int r;
+
+	if (strncmp(place, "0x", 2) == 0) {
+		event->attr.probe_offset = strtoull(place, &end, 16);
+		return *end ? seam_err_set(err, -EINVAL, "'%s' is no offset",
+					   place) : 0;
+	}
+	r = find_symbol(path, place, &offset, err);
+	if (r == -ENOENT)
+		return seam_err_set(err, r, "'%s' has no function '%s'", path,
+				    place);
+	event->attr.probe_offset = offset;
+	return r;
+}
+
+/* The path must outlive the attr, which points to it. */
+static int keep_path(struct seam_event_list *list, struct seam_event *event,
+		     const char *path, struct seam_err *err)
+{
+	char **slot = SEAM_ARRAY_PUSH(&list->paths);
+
+	if (!slot)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	*slot = strdup(path);
+	event->attr.uprobe_path = (uintptr_t)*slot;
+	return *slot ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* Cut "%return" off.  True when it was there. */
+static bool cut_return(char *text)
+{
+	size_t n = strlen(text), suffix = strlen(return_suffix);
+
+	if (n < suffix || strcmp(text + n - suffix, return_suffix) != 0)
+		return false;
+	text[n - suffix] = '\0';
+	return true;
+}
+
+int seam_uprobe_add(struct seam_event_list *list, const char *text,
+		    struct seam_err *err)
+{
+	struct seam_event *event = seam_event_list_push(list);
+	char copy[PATH_MAX + SEAM_EVENT_NAME], *place;
+	const char *path = copy + strlen("uprobe:");
+	int type = seam_pmu_type("uprobe"), r;
+
+	if (!event)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	if (type < 0)
+		return seam_err_set(err, type, "this kernel has no uprobes");
+	snprintf(event->name, sizeof(event->name), "%s", text);
+	snprintf(copy, sizeof(copy), "%s", text);
+	if (cut_return(copy)) {
+		char bit[64];
+
+		seam_machine_text("/sys/bus/event_source/devices/uprobe/"
+				  "format/retprobe", bit, sizeof(bit));
+		if (seam_pmu_set_bits(&event->attr, bit, 1) < 0)
+			return seam_err_set(err, -ENOENT, "this kernel cannot "
+					    "probe returns");
+	}
+	place = strrchr(copy, ':');
+	if (*path != '/' || !place || place <= path || !place[1])
+		return seam_err_set(err, -EINVAL, "a probe is written "
+			"uprobe:/path:symbol or uprobe:/path:0xoffset");
+	*place++ = '\0';
+	event->attr.type = (uint32_t)type;
+	event->each_time = true;
+	r = find_place(event, path, place, err);
+	return r == 0 ? keep_path(list, event, path, err) : r;
+}

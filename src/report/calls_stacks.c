@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls_stacks.c - the slowest calls from inside; see calls.h
+ *
+ * A line for each node of a call's tree; arguments stand beside its name,
+ * what else was recorded in it below, before its callees.
+ */
+#include "report/calls.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+
+enum {
+	MARGIN = 30,			/* columns before a function's name */
+	MAX_INDENT = 40,		/* levels; deeper ones stand below */
+	SHOWN_EVENTS = 16,		/* of a node, if it has more */
+	SHOWN_CALLS = 4,		/* of a node, with their arguments */
+	SHOWN_BYTES = 32,		/* of an event */
+};
+
+static enum seam_unit unit_of(const struct seam_calls_report *report)
+{
+	return report->account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
+}
+
+static int indent(int depth)
+{
+	return 2 * (depth < MAX_INDENT ? depth : MAX_INDENT);
+}
+
+static void put_name(FILE *out, const struct seam_calls_report *report,
+		     uint32_t function)
+{
+	char buf[SEAM_CALL_NAME];
+
+	seam_text_put(out, seam_call_name(report->names, function, buf),
+		      SEAM_TEXT_TERMINAL);
+}
+
+/*
+ * Children of each node, the longest first: next[node] is its next sibling,
+ * first[node] its first child.
+ */
+struct family {
+	uint32_t *first, *next;
+};
+
+static int by_total(const void *a, const void *b, void *nodes)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct seam_call_path *node = nodes;
+
+	if (node[x].total_ns != node[y].total_ns)
+		return node[x].total_ns < node[y].total_ns ? -1 : 1;
+	return x < y ? 1 : -1;
+}
+
+static void free_family(struct family *family)
+{
+	free(family->first);
+	free(family->next);
+}
+
+static bool make_family(struct family *family,
+			const struct seam_call_paths *tree)
+{
+	size_t n = tree->nodes.n;
+	uint32_t *order = malloc(n * sizeof(*order));
+
+	family->first = malloc(n * sizeof(*family->first));
+	family->next = malloc(n * sizeof(*family->next));
+	if (!order || !family->first || !family->next) {
+		free(order);
+		free_family(family);
+		return false;
+	}
+	memset(family->first, 0xff, n * sizeof(*family->first));
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	qsort_r(order, n, sizeof(*order), by_total, tree->nodes.items);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t parent = tree->nodes.items[order[i]].parent;
+
+		if (parent == SEAM_NONE)
+			continue;
+		family->next[order[i]] = family->first[parent];
+		family->first[parent] = order[i];
+	}
+	free(order);
+	return true;
+}
+
+/* The events of one node: [*from, result) of @call's. */
+static size_t events_of(const struct seam_slow_call *call, uint32_t node,
+			size_t *from)
+{
+	size_t low = 0, high = call->events.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (call->events.items[middle].node < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*from = low;
+	while (low < call->events.n && call->events.items[low].node == node)
+		low++;
+	return low;
+}
+
+/* "(1, 2)" for a call; "(1), (5), (1), (7), ..." for several. */
+static void put_arguments(FILE *out, const struct seam_slow_call *call,
+			  size_t from, size_t to)
+{
+	const struct seam_slow_event *before = NULL;
+	unsigned int n_calls = 0;
+
+	for (size_t i = from; i < to; i++) {
+		const struct seam_slow_event *e = &call->events.items[i];
+		bool is_next = !before || before->nth_call != e->nth_call;
+
+		if (e->kind != SEAM_XRAY_ARGUMENT)
+			continue;
+		if (is_next && n_calls++ == SHOWN_CALLS) {
+			fputs("), ...", out);
+			return;
+		}
+		fprintf(out, "%s%" PRIu64, !before ? "(" : is_next ? "), (" :
+			", ", e->value);
+		before = e;
+	}
+	if (before)
+		fputc(')', out);
+}
+
+/* As text if it is some, else in hexadecimal; the beginning of it. */
+static void put_data(FILE *out, struct seam_bytes data)
+{
+	size_t n = data.size < SHOWN_BYTES ? data.size : SHOWN_BYTES;
+	bool text = n > 0;
+
+	for (size_t i = 0; i < n; i++)
+		text = text && isprint(data.data[i]);
+	if (text)
+		fputs(" \"", out);
+	for (size_t i = 0; i < n; i++) {
+		if (text)
+			fprintf(out, strchr("\"\\", data.data[i]) ? "\\%c" :
+				"%c", data.data[i]);
+		else
+			fprintf(out, " %02x", data.data[i]);
+	}
+	if (text)
+		fputc('"', out);
+	if (data.size > n)
+		fprintf(out, " ... %zu bytes", data.size);
+}
+
+static void put_events(FILE *out, const struct seam_calls_report *report,
+		       const struct seam_slow_call *call, size_t from,
+		       size_t to, int depth)
+{
+	size_t n = 0, n_hidden = 0;
+	char offset[SEAM_NUMBER];
+
+	for (size_t i = from; i < to; i++) {
+		const struct seam_slow_event *e = &call->events.items[i];
+
+		if (e->kind == SEAM_XRAY_ARGUMENT)
+			continue;
+		if (n++ >= SHOWN_EVENTS) {
+			n_hidden++;
+			continue;
+		}
+		fprintf(out, "%*s+%s ", MARGIN + indent(depth + 1), "",
+			seam_format_weight(offset, e->offset_ns,
+					   unit_of(report)));
+		if (e->kind == SEAM_XRAY_TYPED)
+			fprintf(out, "typed event %u:", e->type);
+		else
+			fputs("custom event:", out);
+		put_data(out, e->data);
+		fputc('\n', out);
+	}
+	if (n_hidden)
+		fprintf(out, "%*s... %zu more\n", MARGIN + indent(depth + 1),
+			"", n_hidden);
+}
+
+static void put_node(FILE *out, const struct seam_calls_report *report,
+		     const struct seam_slow_call *call, uint32_t id, int depth)
+{
+	const struct seam_call_path *node = &call->tree.nodes.items[id];
+	uint32_t tail_of = id < call->tail_of.n ? call->tail_of.items[id] :
+			   SEAM_NONE;
+	char total[SEAM_NUMBER], self[SEAM_NUMBER];
+	enum seam_unit unit = unit_of(report);
+	size_t from, to = events_of(call, id, &from);
+
+	fprintf(out, "%9s %9s %8" PRIu64 "  %*s",
+		seam_format_weight(total, node->total_ns, unit),
+		seam_format_weight(self, node->self_ns, unit), node->count,
+		indent(depth), "");
+	put_name(out, report, node->function);
+	put_arguments(out, call, from, to);
+	if (tail_of != SEAM_NONE) {
+		fputs("  tail call of ", out);
+		put_name(out, report, tail_of);
+	}
+	fputc('\n', out);
+	put_events(out, report, call, from, to, depth);
+}
+
+/* Depth first without recursion: a program's may be deeper than ours. */
+static void put_tree(FILE *out, const struct seam_calls_report *report,
+		     const struct seam_slow_call *call)
+{
+	const struct seam_call_paths *tree = &call->tree;
+	const struct seam_call_path *nodes = tree->nodes.items;
+	struct family family;
+	uint32_t at;
+	int depth = 0;
+
+	if (tree->nodes.n < 2 || !make_family(&family, tree))
+		return;
+	at = family.first[0];
+	while (at != SEAM_NONE) {
+		put_node(out, report, call, at, depth);
+		if (family.first[at] != SEAM_NONE) {
+			at = family.first[at];
+			depth++;
+			continue;
+		}
+		while (at != SEAM_NONE && at != 0 &&
+		       family.next[at] == SEAM_NONE) {
+			at = nodes[at].parent;
+			depth--;
+		}
+		at = at == SEAM_NONE || at == 0 ? SEAM_NONE : family.next[at];
+	}
+	free_family(&family);
+}
+
+/* What the tree cannot show. */
+static void put_rest(FILE *out, const struct seam_calls_report *report,
+		     const struct seam_slow_call *call)
+{
+	if (call->tail_callee != SEAM_NONE) {
+		fputs("it ended in a tail call of ", out);
+		put_name(out, report, call->tail_callee);
+		fputc('\n', out);
+	}
+	if (call->n_events > call->events.n)
+		fprintf(out, "%" PRIu64 " more arguments and events\n",
+			call->n_events - call->events.n);
+}
+
+void seam_calls_stacks(const struct seam_calls_report *report,
+		       const struct seam_slow_calls *slow,
+		       const struct seam_trace *trace,
+		       const struct seam_view *view)
+{
+	for (size_t i = 0; i < slow->n; i++) {
+		const struct seam_slow_call *call = &slow->items[i];
+		const struct seam_trace_stream *stream =
+			&trace->streams.items[call->call.stream];
+		char buf[SEAM_NUMBER];
+
+		seam_view_style(view, SEAM_STYLE_BOLD);
+		fprintf(view->out, "%s%s at %" PRIu64 ".%09" PRIu64
+			" s in thread %" PRId32 " of process %" PRId32 "\n",
+			i ? "\n" : "",
+			seam_format_weight(buf, call->call.end_ns -
+					   call->call.begin_ns,
+					   unit_of(report)),
+			call->call.begin_ns / 1000000000,
+			call->call.begin_ns % 1000000000, stream->tid,
+			stream->pid);
+		seam_view_style(view, SEAM_STYLE_PLAIN);
+		fprintf(view->out, "%9s %9s %8s  function\n", "total", "self",
+			"calls");
+		put_tree(view->out, report, call);
+		put_rest(view->out, report, call);
+	}
+}

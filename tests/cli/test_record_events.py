@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record: the kinds of events, what samples hold, how it is stored"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from record_lib import (SEAM, Skip, Tests, as_nobody, check, end_group, equal,
+                        own_folder_for_nobody, perf, perf_samples, record,
+                        run, samples_told)
+
+TRACEFS = "/sys/kernel/tracing"
+
+CALLS_C = r"""
+#include <stdio.h>
+#include <stdlib.h>
+volatile int watched;
+__attribute__((noinline)) int called(int i) { return i + watched; }
+int main(int c, char **v)
+{
+	int n = atoi(v[1]), sum = 0;
+	if (c > 2) {
+		printf("%p\n", (void *)&watched);
+		fflush(stdout);
+		getchar();
+	}
+	for (int i = 0; i < n; i++) {
+		sum += called(i);
+		watched = i;
+	}
+	return sum == 1;
+}
+"""
+
+
+def manifest(path):
+    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def build_calls():
+    if not os.path.exists("calls"):
+        with open("calls.c", "w", encoding="ascii") as out:
+            out.write(CALLS_C)
+        run("cc", "-O1", "-o", "calls", "calls.c")
+    return os.path.abspath("calls")
+
+
+def dumped(path):
+    text = run(SEAM, "dump", path)
+    equal(text.returncode, 0, text.stderr)
+    return sum(1 for line in text.stdout.splitlines()
+               if line.split()[1:2] == ["SAMPLE"])
+
+
+def whole(result, path):
+    """All went well, and everybody counts the same."""
+    equal(result.returncode, 0, result.stderr)
+    told = samples_told(result)
+    equal(dumped(path), told, "dump:")
+    by_event = manifest(path)["lost_by_event"]
+    equal(sum(e["samples"] for e in by_event), told, "by event:")
+    return told
+
+
+def with_tracefs(test):
+    """Run @test with tracefs, mounted for it where it is not."""
+    if os.geteuid() != 0:
+        raise Skip("tracepoints need root")
+    mounted = not os.path.exists(TRACEFS + "/events")
+    if mounted and run("mount", "-t", "tracefs", "tracefs",
+                       TRACEFS).returncode != 0:
+        raise Skip("cannot mount tracefs")
+    try:
+        return test()
+    finally:
+        if mounted:
+            run("umount", TRACEFS)
+
+
+DD = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000")
+
+
+def test_tracepoints_bring_their_formats_along():
+    result = with_tracefs(lambda: record(
+        "-e", "raw_syscalls:sys_enter,raw_syscalls:sys_exit", "-o", "t.seam",
+        *DD))
+    told = whole(result, "t.seam")
+    check(told > 4000, f"{told} system calls")
+    # by now perf may have nothing but the recording to go by
+    text = perf("script", "-i", "t.seam")
+    equal(len(text.splitlines()), told)
+    check("raw_syscalls:sys_enter: NR 0 (" in text, text[:300])
+    check(re.search(r"sys_exit: NR 1 = 1$", text, re.M), text[:300])
+
+
+def test_a_filter_is_the_kernels():
+    result = with_tracefs(lambda: record(
+        "-e", "raw_syscalls:sys_enter", "--filter", "id == 1", "-o",
+        "f.seam", *DD))
+    told = whole(result, "f.seam")
+    text = perf("script", "-i", "f.seam")
+    equal(text.count("NR 1 ("), told)
+    check(1000 <= told < 1100, f"{told} writes")
+    bad = with_tracefs(lambda: record(
+        "-e", "raw_syscalls:sys_enter", "--filter", "nosuch == 1", "-o",
+        "g.seam", "true"))
+    equal(bad.returncode, 1)
+    check("'nosuch == 1' is no filter for" in bad.stderr, bad.stderr)
+
+
+def test_a_pattern_takes_all_that_match():
+    result = with_tracefs(lambda: record(
+        "-e", "sched:sched_process_*", "-o", "p.seam", "sh", "-c",
+        "true; true | true"))
+    whole(result, "p.seam")
+    names = perf("evlist", "-i", "p.seam").split()
+    check({"sched:sched_process_fork", "sched:sched_process_exit",
+           "sched:sched_process_exec"} <= set(names), f"{names}")
+    text = perf("script", "-i", "p.seam")
+    check("sched:sched_process_exec: filename=" in text, text[:300])
+    bad = with_tracefs(lambda: record("-e", "sched:nosuch_*", "true"))
+    equal(bad.returncode, 1)
+    check("no tracepoint 'sched:nosuch_*'" in bad.stderr, bad.stderr)
+
+
+def test_where_tracefs_is_not_mounted_the_way_is_told():
+    if os.geteuid() != 0:
+        raise Skip("needs a mount namespace")
+    result = run("unshare", "-m", "sh", "-c",
+                 f"umount {TRACEFS} 2>/dev/null; umount /sys/kernel/debug "
+                 f"2>/dev/null; exec {SEAM} record -o n.seam -e "
+                 "sched:sched_switch true")
+    if "cannot" in result.stderr and "unshare" in result.stderr:
+        raise Skip("cannot make a mount namespace")
+    equal(result.returncode, 1, result.stderr)
+    check("mount -t tracefs tracefs" in result.stderr, result.stderr)
+
+
+def test_a_probe_fires_at_each_call_and_each_return():
+    if os.geteuid() != 0:
+        raise Skip("probes need root")
+    path = build_calls()
+    for where in ("called", "called%return"):
+        result = record("-e", f"uprobe:{path}:{where}", "-g", "-o", "u.seam",
+                        path, "500")
+        equal(whole(result, "u.seam"), 500, where)
+        equal(perf_samples("u.seam"), 500, where)
+    bad = record("-e", f"uprobe:{path}:nosuch", "-o", "u.seam", path, "5")
+    equal(bad.returncode, 1)
+    check("has no function 'nosuch'" in bad.stderr, bad.stderr)
+    symbols = run("readelf", "-Ws", path).stdout
+    address = int(re.search(r"([0-9a-f]{16}) .* called$", symbols, re.M)[1],
+                  16)
+    result = record("-e", f"uprobe:{path}:{address:#x}", "-o", "u.seam", path,
+                    "77")
+    equal(whole(result, "u.seam"), 77, "by offset:")
+
+
+def test_a_watched_address_is_seen_at_each_write():
+    path = build_calls()
+    target = subprocess.Popen([path, "300", "wait"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    address = target.stdout.readline().strip()
+    recorder = subprocess.Popen(
+        [SEAM, "record", "-e", f"mem:{address}/4:w", "-o", "b.seam", "-p",
+         str(target.pid)], stderr=subprocess.PIPE, text=True)
+    while not os.path.exists("b.seam/meta.json"):
+        if recorder.poll() is not None:
+            target.kill()
+            raise Skip("no breakpoints here: " + recorder.stderr.read())
+        time.sleep(0.01)
+    target.communicate("go\n")
+    _, text = recorder.communicate(timeout=30)
+    equal(recorder.returncode, 0, text)
+    equal(manifest("b.seam")["samples"], 300)
+    shown = perf("script", "-i", "b.seam", "-F", "addr,sym")
+    check(address[2:] in shown, shown[:200])
+
+
+def test_a_group_is_read_whole_at_each_sample_of_its_first():
+    result = record("-e", "{cpu-clock,page-faults}:S,cs", "-o", "g.seam",
+                    "./spin", "40000000")
+    equal(result.returncode, 0, result.stderr)
+    check("not inherited" in result.stderr, result.stderr)
+    whole(result, "g.seam")
+    check("{cpu-clock,page-faults}" in perf("evlist", "-g", "-i", "g.seam"))
+    text = perf("script", "-i", "g.seam", "-F", "event,period,ip", "-G")
+    check("page-faults:" in text and "cpu-clock:" in text, text[:200])
+    for bad in ("{a", "{cpu-clock}", "{cpu-clock,cs}:u"):
+        equal(record("-e", bad, "-o", "h.seam", "true").returncode, 1, bad)
+
+
+def test_a_pmu_of_the_kernel_is_asked_in_its_own_terms():
+    result = record("-e", "software/config=0/", "-c", "1000000", "-o",
+                    "s.seam", "./spin", "40000000")
+    if "no PMU" in result.stderr:
+        raise Skip("no PMU 'software' in sysfs")
+    whole(result, "s.seam")
+    for bad in ("nosuch/x=1/", "software/nosuch/", "software/config=x/",
+                "../type/"):
+        equal(record("-e", bad, "-o", "h.seam", "true").returncode, 1, bad)
+
+
+def records_of(path, name):
+    return run(SEAM, "dump", path).stdout.count(f" {name} ")
+
+
+def test_switches_namespaces_and_cgroups_are_recorded_when_asked():
+    result = record("--switch-events", "--namespaces", "--all-cgroups", "-d",
+                    "-o", "x.seam", "unshare", "-m", "sh", "-c",
+                    "./spin 20000000; sleep 0.01")
+    if "unshare" in result.stderr:
+        raise Skip("cannot unshare")
+    whole(result, "x.seam")
+    check(records_of("x.seam", "SWITCH") > 2)
+    check(records_of("x.seam", "NAMESPACES") > 0)
+    equal(perf_samples("x.seam"), samples_told(result))
+    record("-q", "-o", "y.seam", "./spin", "1000")
+    equal(records_of("y.seam", "SWITCH"), 0)
+
+
+def test_a_compressed_recording_is_smaller_and_the_same_to_all():
+    plain = record("-g", "-F", "20000", "-o", "k.seam", "./spin", "200000000")
+    equal(plain.returncode, 0)
+    for level in ("-z", "-z9", "--compression-level=22"):
+        result = record(level, "-m", "4M", "-g", "-F", "20000", "-o", "z.seam", "./spin",
+                        "200000000")
+        told = whole(result, "z.seam")
+        equal(perf_samples("z.seam"), told, level)
+        small, large = (os.path.getsize(p + ".seam/data") for p in "zk")
+        check(small < large / 2, f"{level}: {small} of {large} bytes")
+    for bad in ("-z0", "-z23", "-zx"):
+        equal(record(bad, "true").returncode, 2, bad)
+
+
+def test_a_killed_compressed_recording_is_read_to_its_last_batch():
+    process = subprocess.Popen(
+        [SEAM, "record", "-q", "-z", "-g", "-F", "20000", "-m", "4", "-o",
+         "q.seam", "./spin", "10000000000"], start_new_session=True)
+    time.sleep(0.5)
+    end_group(process)
+    result = run(SEAM, "report", "--json", "q.seam")
+    check(result.returncode in (0, 3), result.stderr)
+    check(dumped("q.seam") > 100, "nothing was read")
+
+
+def test_auto_takes_what_may_be_locked_and_says_so():
+    result = record("-m", "auto", "-o", "a.seam", "./spin", "1000")
+    equal(result.returncode, 0, result.stderr)
+    told = re.search(r"rings of (\d+) KiB", result.stderr)
+    check(told, result.stderr)
+    sizes = {r["bytes"] for r in manifest("a.seam")["rings"]
+             if r["kind"] == "samples"}
+    equal(sizes, {int(told[1]) * 1024})
+    folder = own_folder_for_nobody()
+    poor = record("-m", "auto", "-o", os.path.join(folder, "a.seam"),
+                  os.path.abspath("spin"), "1000", preexec_fn=as_nobody)
+    equal(poor.returncode, 0, poor.stderr)
+    check(re.search(r"rings of \d+ KiB", poor.stderr), poor.stderr)
+
+
+def test_loss_is_told_per_event_to_the_record():
+    result = record("-m", "1", "-e", "cpu-clock,page-faults,cs", "-F", "max",
+                    "-g", "-o", "l.seam", "./spin", "300000000")
+    by_event = manifest("l.seam")["lost_by_event"]
+    lost = manifest("l.seam")["lost"]["ring_full"]
+    equal(sum(e["lost"] for e in by_event), lost)
+    if not lost:
+        raise Skip("nothing was lost")
+    for event in by_event:
+        line = f"{event['event']}: lost {event['lost']} "
+        equal(line in result.stderr, event["lost"] > 0, result.stderr)
+
+
+sys.exit(Tests(dict(globals())).run())

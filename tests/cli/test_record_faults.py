@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record: each write fails once, each moment is somebody's last"""
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+from record_lib import (SEAM, Skip, Tests, check, end_group, equal, run)
+
+SAMPLE = 9
+MOST_WRITES = 60
+
+
+def types_of(path):
+    """The types of all records that the header says are there."""
+    with open(os.path.join(path, "data"), "rb") as file:
+        content = file.read()
+    at, size = struct.unpack_from("<QQ", content, 40)
+    end, types = at + size, []
+    check(end <= len(content), "the data are longer than the file")
+    while at < end:
+        kind, _, length = struct.unpack_from("<IHH", content, at)
+        check(length >= 8, f"a record of {length} bytes at {at}")
+        types.append(kind)
+        at += length
+    equal(at, end, "the data end inside a record:")
+    return types
+
+
+def check_readable(path):
+    """Whole batches only; seam reads each sample of them."""
+    if not os.path.exists(os.path.join(path, "data")):
+        return 0
+    n = types_of(path).count(SAMPLE)
+    dump = run(SEAM, "dump", path)
+    check(dump.returncode in (0, 3), dump.stderr)
+    equal(sum(1 for line in dump.stdout.splitlines()
+              if line.split()[1:2] == ["SAMPLE"]), n, path)
+    return n
+
+
+def inject(call, what, n, *flags):
+    """A recording whose @n-th @call does @what; and whether there was one."""
+    trace = f"trace-{call}"
+    result = run("strace", "-o", trace, "-e", f"trace={call}", "-e",
+                 f"inject={call}:{what}:when={n}", SEAM, "record", "-F",
+                 "20000", "-m", "8", "-o", "w.seam", *flags, "./spin",
+                 "5000000")
+    with open(trace, encoding="utf-8", errors="replace") as text:
+        return result, "INJECTED" in text.read()
+
+
+def each_write(error, check_one, calls=("pwritev", "pwrite64", "write",
+                                        "ftruncate")):
+    if run("strace", "-o", "/dev/null", "true").returncode != 0:
+        raise Skip("strace does not work here")
+    seen = 0
+    for call in calls:
+        for n in range(1, MOST_WRITES):
+            shutil.rmtree("w.seam", ignore_errors=True)
+            result, injected = inject(call, f"error={error}", n)
+            if not injected:
+                break
+            seen += 1
+            check_one(f"{error} at {call} {n}", call, result)
+    check(seen > 8, f"only {seen} writes")
+
+
+def failed_and_told(where, call, result):
+    # what ends a recording is told; a pipe to the command may fail it whole
+    check(result.returncode in (1, 3, 126), f"{where}: {result.returncode} "
+          f"{result.stderr}")
+    check("cannot " in result.stderr, f"{where}: {result.stderr}")
+    check(result.returncode != 3 or call in result.stderr or
+          "'meta.json'" in result.stderr or "cannot write" in result.stderr,
+          f"{where}: which call? {result.stderr}")
+    check_readable("w.seam")
+
+
+def test_a_full_disk_at_each_write_is_told_and_leaves_what_was_there():
+    each_write("ENOSPC", failed_and_told, ("pwritev", "pwrite64"))
+
+
+def test_an_io_error_at_each_write_is_told_and_leaves_what_was_there():
+    each_write("EIO", failed_and_told, ("pwritev", "pwrite64"))
+
+
+def test_an_interrupted_write_is_made_again():
+    def nothing_happened(where, _call, result):
+        equal(result.returncode, 0, f"{where}: {result.stderr}")
+        check(check_readable("w.seam") > 0, where)
+
+    each_write("EINTR", nothing_happened, ("pwritev", "pwrite64"))
+
+
+def test_a_command_whose_status_somebody_else_took_has_ended():
+    result, injected = inject("wait4", "error=ECHILD", 1)
+    check(injected, "no wait")
+    equal(result.returncode, 0, result.stderr)
+    check(check_readable("w.seam") > 0)
+
+
+def kill_children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children",
+                  encoding="ascii") as children:
+            for child in children.read().split():
+                os.kill(int(child), signal.SIGKILL)
+    except (FileNotFoundError, ProcessLookupError):
+        pass    # not there yet, or not any more
+
+
+def killed_at_random(times, who):
+    """Kill recorder or target of @times recordings, all at other moments."""
+    dice = random.Random(times)
+    seen = 0
+    for i in range(times):
+        name = f"k{i}.seam"
+        process = subprocess.Popen(
+            [SEAM, "record", "-q", "-F", "20000", "-m", "8", "-o", name,
+             "./spin", "20000000"], start_new_session=True,
+            stderr=subprocess.DEVNULL)
+        time.sleep(dice.random() * 0.05)
+        if who == "recorder":
+            process.kill()
+        else:
+            kill_children(process.pid)
+        process.wait()
+        end_group(process)
+        seen += check_readable(name)
+        shutil.rmtree(name, ignore_errors=True)
+    check(seen > 0, "not one sample in all")
+
+
+def test_a_recorder_killed_at_any_moment_leaves_what_it_has_written():
+    killed_at_random(int(os.environ.get("SEAM_KILLS", "150")), "recorder")
+
+
+def test_a_target_killed_at_any_moment_is_recorded_until_then():
+    killed_at_random(int(os.environ.get("SEAM_KILLS", "50")), "target")
+
+
+sys.exit(Tests(dict(globals())).run())

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record --overwrite and seam snapshot: the newest samples, each whole"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from record_lib import (SEAM, Tests, check, end_group, equal, perf,
+                        perf_samples, record, run)
+
+
+def manifest(path):
+    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def flight(name, *words):
+    """A flight recorder of a program of two threads, until it samples."""
+    process = subprocess.Popen(
+        [SEAM, "record", "--overwrite", "-F", "20000", "-m", "8", "-g", "-o",
+         name, *words, "./spin", "10000000000"],
+        stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not os.path.exists(f"{name}/meta.json"):
+        time.sleep(0.005)
+    time.sleep(0.3)     # for the rings to go round more than once
+    return process
+
+
+def end(process):
+    """By an interrupt to the recorder, which passes it on; what it said."""
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=30)
+    equal(process.returncode, 128 + signal.SIGINT, text)
+    return text
+
+
+def times(path):
+    """Of all samples, seconds, by perf, which sorts them."""
+    text = perf("script", "-i", path, "-F", "time", "-G")
+    return [float(t) for t in re.findall(r"^ *([\d.]+):", text, re.M)]
+
+
+def in_file_order(path):
+    """(cpu, ns) of each sample in the file, by seam dump --json or text."""
+    text = run(SEAM, "dump", path).stdout
+    return [line for line in text.splitlines()
+            if line.split()[1:2] == ["SAMPLE"]]
+
+
+def check_snapshot(path):
+    told = manifest(path)
+    check(told["complete"] and told["overwrite"], f"{told}")
+    equal(perf_samples(path), told["samples"], path)
+    equal(len(in_file_order(path)), told["samples"], path)
+    check(told["samples"] > 20, f"{told['samples']} samples in {path}")
+    names = perf("script", "-i", path, "-F", "comm", "-G").split()
+    equal(set(names), {"spin"})
+    text = perf("report", "-i", path, "--stdio", "--no-children", "-g",
+                "none", "-F", "overhead,sym")
+    check("leaf" in text, text)
+    return times(path)
+
+
+def test_a_snapshot_is_asked_for_by_name_and_by_process():
+    process = flight("n.seam")
+    try:
+        first = run(SEAM, "snapshot", "n.seam")
+        equal(first.returncode, 0, first.stderr)
+        equal(first.stdout.strip(), os.path.abspath("n.1.seam"))
+        second = run(SEAM, "snapshot", str(process.pid))
+        equal(second.stdout.strip(), os.path.abspath("n.2.seam"))
+        end(process)
+    finally:
+        end_group(process)
+    one, two, last = (check_snapshot(f"n{i}.seam") for i in (".1", ".2", ""))
+    check(max(one) < max(two) < max(last), "each holds what is newest")
+    for ring in manifest("n.1.seam")["rings"]:
+        check(ring["drained_bytes"] <= ring["bytes"] == 8 * 4096 or
+              ring["kind"] == "sideband", f"more than it holds: {ring}")
+
+
+def test_a_snapshot_needs_no_other():
+    process = flight("m.seam")
+    try:
+        equal(run(SEAM, "snapshot", "m.seam").returncode, 0)
+    finally:
+        end_group(process)      # killed: only the snapshot is left
+    run("rm", "-r", "m.seam")
+    check_snapshot("m.1.seam")
+
+
+def test_snapshots_come_at_intervals_and_the_last_is_the_recording():
+    result = record("--overwrite", "--snapshot-every", "0.1", "-m", "4",
+                    "-F", "20000", "-o", "i.seam", "./spin", "300000000")
+    equal(result.returncode, 0, result.stderr)
+    made = re.findall(r"snapshot in '(i\.\d+\.seam)'", result.stderr)
+    check(len(made) >= 2, result.stderr)
+    ends = [max(times(path)) for path in made + ["i.seam"]]
+    equal(ends, sorted(ends), "the newest sample of each:")
+
+
+def test_samples_of_a_ring_are_oldest_first():
+    record("-q", "--overwrite", "-m", "8", "-F", "20000", "-C", "0", "-o",
+           "o.seam", "taskset", "-c", "0", "./spin", "100000000")
+    text = run(SEAM, "dump", "--json", "o.seam").stdout
+    stamps = [int(t) for t in re.findall(
+        r'"type": ?"SAMPLE".*?"time": ?"?(\d+)', text, re.S)]
+    if not stamps:      # the text form has it too
+        stamps = [float(t) for line in in_file_order("o.seam")
+                  for t in re.findall(r"time=(\d+)", line)[:1]]
+    check(len(stamps) > 20, text[:200])
+    equal(stamps, sorted(stamps))
+
+
+def test_a_small_recording_keeps_all():
+    faults = ("-e", "page-faults:u", "-c", "1", "./spin", "1000")
+    result = record("--overwrite", "-o", "s.seam", *faults)
+    equal(result.returncode, 0, result.stderr)
+    equal(record("-o", "p.seam", *faults).returncode, 0)
+    kept, all_ = (manifest(p)["samples"] for p in ("s.seam", "p.seam"))
+    check(all_ > 20 and abs(kept - all_) <= all_ // 5, f"{kept} of {all_}")
+
+
+def test_who_does_not_overwrite_is_left_alone():
+    process = subprocess.Popen([SEAM, "record", "-q", "-o", "w.seam",
+                                "./spin", "10000000000"],
+                               start_new_session=True)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        while not os.path.exists("w.seam/meta.json"):
+            time.sleep(0.005)
+        result = run(SEAM, "snapshot", "w.seam")
+        equal(result.returncode, 1)
+        check("--overwrite" in result.stderr, result.stderr)
+        for who in (str(other.pid), "nosuch.seam", "1"):
+            equal(run(SEAM, "snapshot", who).returncode, 1)
+        process.send_signal(signal.SIGUSR2)
+        time.sleep(0.05)
+        check(process.poll() is None and other.poll() is None, "it ended")
+    finally:
+        other.kill()
+        other.wait()
+        end_group(process)
+
+
+def test_a_snapshot_that_cannot_be_made_is_told_and_survived():
+    os.makedirs("full", exist_ok=True)
+    process = flight("full/f.seam")
+    with open("full/f.1.seam", "w", encoding="ascii") as way:
+        way.write("a file of somebody's")
+    try:
+        process.send_signal(signal.SIGUSR2)
+        time.sleep(0.2)
+        text = end(process)
+    finally:
+        end_group(process)
+    check("no snapshot in 'full/f.1.seam'" in text and
+          "not a recording" in text, text)
+    check_snapshot("full/f.seam")
+
+
+sys.exit(Tests(dict(globals())).run())

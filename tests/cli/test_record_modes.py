@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record: who is watched, where and when; which ring a sample is from."""
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+from record_lib import (SEAM, Skip, Tests, as_nobody, check, equal, end_group,
+                        own_folder_for_nobody, perf, perf_samples, record,
+                        run, samples_told)
+
+PINNED_C = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+/* Threads: one a CPU, each says its tid, its CPU and its CPU time. */
+static double seconds;
+static double used(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+static void *run(void *a)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET((int)(long)a, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	while (used() < seconds)
+		;
+	printf("%d %d %f\n", (int)syscall(SYS_gettid), (int)(long)a, used());
+	return a;
+}
+int main(int c, char **v)
+{
+	pthread_t t[64];
+	int n = c > 2 ? atoi(v[2]) : 2;
+	seconds = atof(v[1]);
+	for (long i = 0; i < n; i++)
+		pthread_create(&t[i], 0, run, (void *)(i % 2));
+	for (int i = 0; i < n; i++)
+		pthread_join(t[i], 0);
+	return 0;
+}
+"""
+
+
+def build_pinned():
+    if os.path.exists("pinned"):
+        return
+    if os.cpu_count() < 2:
+        raise Skip("needs two CPUs")
+    with open("pinned.c", "w", encoding="ascii") as out:
+        out.write(PINNED_C)
+    run("cc", "-O1", "-pthread", "-o", "pinned", "pinned.c")
+
+
+def manifest(path):
+    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def samples_of(path):
+    """(tid, cpu) of each sample, by perf."""
+    text = perf("script", "-i", path, "-F", "tid,cpu,ip", "-G")
+    return [(int(tid), int(cpu)) for tid, cpu in
+            re.findall(r"^ *(\d+) \[(\d+)\]", text, re.M)]
+
+
+def dumped(path):
+    text = run(SEAM, "dump", path)
+    equal(text.returncode, 0, text.stderr)
+    return sum(1 for line in text.stdout.splitlines()
+               if line.split()[1:2] == ["SAMPLE"])
+
+
+def threads_told(result):
+    """tid -> (cpu, CPU seconds), from what the program printed."""
+    return {int(tid): (int(cpu), float(used)) for tid, cpu, used in
+            re.findall(r"^(\d+) (\d) ([\d.]+)$", result.stdout, re.M)}
+
+
+HZ = 1000
+
+
+def record_pinned(path, *flags, n=2, seconds="0.3"):
+    build_pinned()
+    result = record("-o", path, "-F", str(HZ), *flags, "./pinned", seconds,
+                    str(n))
+    equal(result.returncode, 0, result.stderr)
+    found = samples_of(path)
+    equal(len(found), samples_told(result), "perf and the summary:")
+    equal(dumped(path), samples_told(result), "dump and the summary:")
+    return threads_told(result), found, result
+
+
+def check_each(threads, found, late=0.0):
+    """Of each thread as many samples as its CPU time is worth."""
+    for tid, (cpu, used) in threads.items():
+        cpus = {c for t, c in found if t == tid}
+        check(cpu in cpus, f"{tid} ran on {cpu}, and not on {cpus}")
+        wrong = sum(1 for t, c in found if t == tid and c != cpu)
+        n = sum(1 for t, c in found if t == tid)
+        # it starts where its parent is, until it has pinned itself
+        check(wrong < 20, f"{wrong} of {n} samples of {tid} elsewhere")
+        wanted = HZ * (used - late)
+        check(0.85 * wanted - 5 <= n <= 1.1 * HZ * used + 5,
+              f"{n} samples of {tid} in {used} s, {late} s late")
+
+
+def rings(path, kind="samples"):
+    return [r for r in manifest(path)["rings"] if r["kind"] == kind]
+
+
+def test_by_default_each_cpu_has_a_ring_and_every_thread_is_in_it():
+    threads, found, _ = record_pinned("d.seam")
+    check_each(threads, found)
+    for ring in rings("d.seam"):
+        check("tid" not in ring and ring["records"] > 0, f"{ring}")
+
+
+def test_per_thread_each_thread_has_a_ring_and_lateness_is_told():
+    threads, found, result = record_pinned("t.seam", "--per-thread")
+    late = manifest("t.seam")["late"]
+    equal(late["threads"], len(threads))
+    check_each(threads, found, late["longest_ns"] / 1e9)
+    by_ring = {ring["tid"]: ring for ring in rings("t.seam")}
+    for tid in threads:
+        n = sum(1 for t, _ in found if t == tid)
+        check("cpu" not in by_ring[tid], f"{by_ring[tid]}")
+        equal(by_ring[tid]["records"], n, f"records in the ring of {tid}:")
+    check("ran" in result.stderr and "unseen" in result.stderr,
+          result.stderr)
+
+
+def test_per_thread_on_one_cpu_sees_that_cpu_only():
+    threads, found, _ = record_pinned("u.seam", "--per-thread", "-C", "1")
+    equal({cpu for _, cpu in found}, {1})
+    tids = {tid for tid, (cpu, _) in threads.items() if cpu == 1}
+    check({tid for tid, _ in found} >= tids, f"{found[:9]}")
+    for ring in rings("u.seam"):
+        check(ring["cpu"] == 1 and ring["tid"] > 0, f"{ring}")
+
+
+def test_many_threads_one_after_another_are_followed_one_by_one():
+    script = "for i in 1 2 3 4 5 6 7 8 9 10; do ./spin 20000000; done"
+    result = record("-o", "m.seam", "--per-thread", "sh", "-c", script)
+    equal(result.returncode, 0, result.stderr)
+    found = samples_of("m.seam")
+    equal(len(found), samples_told(result))
+    check(len({tid for tid, _ in found}) >= 10, "threads are missing")
+    equal({t for t, _ in found} - {r["tid"] for r in rings("m.seam")},
+          set(), "samples from nowhere:")
+
+
+def test_a_list_of_cpus_limits_the_samples_of_a_command():
+    threads, found, _ = record_pinned("c.seam", "-C", "0")
+    equal({cpu for _, cpu in found}, {0})
+    check_each({t: v for t, v in threads.items() if v[0] == 0}, found)
+    equal([ring["cpu"] for ring in rings("c.seam")], [0])
+
+
+def system_wide(path, *flags):
+    if os.geteuid() != 0:
+        raise Skip("needs root to see all processes")
+    threads, found, result = record_pinned(path, *flags)
+    check(set(threads) <= {t for t, _ in found} or "-C" in flags,
+          "threads are missing")
+    # whoever else is sampled has a name, also when it ran before
+    names = perf("script", "-i", path, "-F", "comm", "-G").split("\n")
+    # but for those that were about to end when we looked for their names
+    nameless = sum(1 for name in names if name.strip().startswith(":"))
+    check(nameless <= len(names) // 50, f"{nameless} of {len(names)}")
+    return threads, found, result
+
+
+def test_the_whole_machine_is_seen_while_a_command_runs():
+    threads, found, _ = system_wide("a.seam", "-a")
+    check_each(threads, found)
+
+
+def test_the_whole_machine_on_one_cpu():
+    _, found, _ = system_wide("b.seam", "-a", "-C", "1")
+    equal({cpu for _, cpu in found}, {1})
+
+
+def test_cpus_alone_mean_all_that_runs_on_them_for_so_long():
+    if os.geteuid() != 0:
+        raise Skip("needs root to see all processes")
+    spin = subprocess.Popen(["taskset", "-c", "0", "./spin", "10000000000"])
+    try:
+        result = record("-o", "e.seam", "-C", "0", "--duration", "0.3")
+    finally:
+        spin.kill()
+        spin.wait()
+    equal(result.returncode, 0, result.stderr)
+    found = samples_of("e.seam")
+    equal({cpu for _, cpu in found}, {0})
+    check(spin.pid in {tid for tid, _ in found}, "the process is not there")
+
+
+def test_without_the_right_to_the_machine_the_way_to_it_is_told():
+    folder = own_folder_for_nobody()
+    result = record("-a", "--duration", "1", "-o",
+                    os.path.join(folder, "a.seam"), preexec_fn=as_nobody)
+    equal(result.returncode, 1)
+    check("of all processes" in result.stderr and
+          "perf_event_paranoid=0" in result.stderr, result.stderr)
+
+
+def wait_for_samples(name):
+    for _ in range(1500):
+        path = os.path.join(name, "data")
+        if os.path.exists(path):
+            with open(path, "rb") as data:
+                size, = struct.unpack_from("<Q", data.read(104), 48)
+            if size > 1 << 15:
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"no samples in {name}")
+
+
+def attach(name, *flags):
+    process = subprocess.Popen([SEAM, "record", "-o", name, *flags],
+                               stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    wait_for_samples(name)
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=30)
+    equal(process.returncode, 0, text)
+    return samples_of(name)
+
+
+def tasks(pid):
+    while True:
+        tids = {int(t) for t in os.listdir(f"/proc/{pid}/task")}
+        if len(tids) > 1:
+            return tids
+        time.sleep(0.01)
+
+
+def test_processes_of_a_list_are_attached_with_all_their_threads():
+    spins = [subprocess.Popen(["./spin", "10000000000"]) for _ in range(2)]
+    try:
+        wanted = set().union(*(tasks(spin.pid) for spin in spins))
+        both = ",".join(str(spin.pid) for spin in spins)
+        equal({t for t, _ in attach("l.seam", "-p", both)}, wanted)
+        one = tasks(spins[0].pid)
+        equal({t for t, _ in attach("k.seam", "--per-thread", "-p",
+                                    str(spins[0].pid))}, one)
+        single = max(one)
+        equal({t for t, _ in attach("j.seam", "-t", str(single))}, {single})
+    finally:
+        for spin in spins:
+            spin.kill()
+            spin.wait()
+
+
+def test_a_thread_that_comes_after_the_attachment_is_followed():
+    script = ("import subprocess, sys\nsys.stdin.readline()\n"
+              "subprocess.run(['./spin', '60000000'])\n")
+    for i, flags in enumerate(((), ("--per-thread",))):
+        parent = subprocess.Popen([sys.executable, "-c", script],
+                                  stdin=subprocess.PIPE, text=True)
+        recorder = subprocess.Popen(
+            [SEAM, "record", "-o", f"f{i}.seam", *flags, "-p",
+             str(parent.pid)], stderr=subprocess.PIPE, text=True)
+        while not os.path.exists(f"f{i}.seam/meta.json"):
+            time.sleep(0.01)
+        parent.communicate("go\n")
+        _, text = recorder.communicate(timeout=30)
+        equal(recorder.returncode, 0, text)
+        others = {t for t, _ in samples_of(f"f{i}.seam")} - {parent.pid}
+        check(len(others) >= 2, f"{flags}: only {others}")
+
+
+def test_a_delay_comes_before_the_first_sample():
+    build_pinned()
+    result = record("-o", "w.seam", "-D", "200", "-F", str(HZ), "./pinned",
+                    "0.3", "1")
+    equal(result.returncode, 0, result.stderr)
+    check(perf_samples("w.seam") < 0.3 * HZ, "no delay")
+    check(samples_told(result) > 0)
+    names = perf("script", "-i", "w.seam", "-F", "comm", "-G")
+    equal(set(names.split()), {"pinned"})
+
+
+def test_a_duration_ends_the_recording_and_not_the_command():
+    start = time.monotonic()
+    result = record("-o", "x.seam", "--duration", "0.2", "sh", "-c",
+                    "./spin 400000000; exit 5")
+    equal(result.returncode, 5, result.stderr)
+    check(manifest("x.seam")["duration_ns"] < 0.9e9 *
+          (time.monotonic() - start), "the recording did not end")
+    equal(perf_samples("x.seam"), samples_told(result))
+
+
+def test_a_size_ends_the_recording_and_not_the_command():
+    result = record("-o", "y.seam", "--max-size", "100K", "-F", "20000",
+                    "-m", "4", "sh", "-c", "./spin 300000000; exit 6")
+    equal(result.returncode, 6, result.stderr)
+    size = os.path.getsize("y.seam/data")
+    check(100 << 10 <= size < 200 << 10, f"{size} bytes")
+
+
+def test_usage_errors_of_modes_are_told():
+    for words in (("-a", "-p", "1"), ("--per-thread", "-a"),
+                  ("--per-thread", "-C", "0"), ("-C", "x", "true"),
+                  ("-p", "1,", "-o", "u"), ("-t", "0"), ("-C", ""),
+                  ("--duration", "0", "true"), ("-p", "1", "true"),
+                  ("--max-size", "1X", "true"), ("--watermark", "-1", "true")):
+        result = record(*words)
+        equal(result.returncode, 2, f"{words}: {result.stderr}")
+    equal(record("-C", "4000", "true").returncode, 1)
+    equal(record("-t", "4194300", "-o", "u.seam").returncode, 1)
+
+
+sys.exit(Tests(dict(globals())).run())

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* test_event_list.c - lists, groups, and terms of PMUs */
+#include "record/event_list.h"
+#include "record/pmu.h"
+#include "record/targets.h"
+
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void commas_divide_events_and_braces_make_groups(void **state)
+{
+	struct seam_event_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_event_list_add(&list,
+		"cpu-clock:u,{cycles,cs:k,faults}:S,mem:0x10/8:w", NULL), 0);
+	assert_int_equal(list.n, 5);
+	assert_int_equal(list.items[0].leader, SEAM_EVENT_ALONE);
+	assert_true(list.items[0].attr.exclude_kernel);
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(list.items[i].leader, 1);
+		assert_int_equal(list.items[i].read_by_leader, i > 1);
+	}
+	assert_true(list.items[1].attr.sample_type & PERF_SAMPLE_READ);
+	assert_true(list.items[1].attr.read_format & PERF_FORMAT_GROUP);
+	assert_false(list.items[2].attr.read_format & PERF_FORMAT_GROUP);
+	assert_int_equal(list.items[4].attr.type, PERF_TYPE_BREAKPOINT);
+	assert_int_equal(list.items[4].leader, SEAM_EVENT_ALONE);
+	seam_event_list_fini(&list);
+}
+
+static void what_is_no_list_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", ",", "cs,", ",cs", "{cs,faults}", "{cs,faults}:u", "{cs",
+		"{}:S", "cs:x", "mem:", "mem:zz", "mem:0x10/3", "mem:0x10/16",
+		"mem:0x10:q", "mem:0x10:", "uprobe:", "uprobe:relative:main",
+		"uprobe:/bin/true:", "nosuchpmu/x/", "/", "a/b", "../x/",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
+		struct seam_event_list list = { 0 };
+
+		if (seam_event_list_add(&list, bad[i], NULL) == 0)
+			fail_msg("'%s' was taken", bad[i]);
+		seam_event_list_fini(&list);
+	}
+}
+
+static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t addr, bytes;
+		uint32_t kind;
+	} good[] = {
+		{ "mem:0x1000", 0x1000, 4, HW_BREAKPOINT_RW },
+		{ "mem:4096/8", 4096, 8, HW_BREAKPOINT_RW },
+		{ "mem:0xffff800000000000/1:w", 0xffff800000000000, 1,
+		  HW_BREAKPOINT_W },
+		{ "mem:0x20:rw", 0x20, 4, HW_BREAKPOINT_RW },
+		{ "mem:0x20:x", 0x20, sizeof(long), HW_BREAKPOINT_X },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(good); i++) {
+		struct seam_event_list list = { 0 };
+
+		assert_int_equal(seam_event_list_add(&list, good[i].text,
+						     NULL), 0);
+		assert_int_equal(list.items[0].attr.bp_addr, good[i].addr);
+		assert_int_equal(list.items[0].attr.bp_len, good[i].bytes);
+		assert_int_equal(list.items[0].attr.bp_type, good[i].kind);
+		seam_event_list_fini(&list);
+	}
+}
+
+static void terms_set_the_bits_that_their_format_names(void **state)
+{
+	struct perf_event_attr attr = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_pmu_set_bits(&attr, "config:0-7,32-35", 0xabc),
+			 0);
+	assert_int_equal(attr.config, 0xa000000bc);
+	assert_int_equal(seam_pmu_set_bits(&attr, "config:32-35", 0), 0);
+	assert_int_equal(attr.config, 0xbc);
+	assert_int_equal(seam_pmu_set_bits(&attr, "config1:63", 1), 0);
+	assert_int_equal(attr.config1, UINT64_C(1) << 63);
+	assert_int_equal(seam_pmu_set_bits(&attr, "config2:1", 1), 0);
+	assert_int_equal(attr.config2, 2);
+	assert_int_equal(seam_pmu_set_bits(&attr, "config:0-7", 256),
+			 -EOVERFLOW);
+	assert_int_equal(seam_pmu_set_bits(&attr, "config:64", 1), -EINVAL);
+	assert_int_equal(seam_pmu_set_bits(&attr, "config", 1), -EINVAL);
+	assert_int_equal(seam_pmu_set_bits(&attr, "other:1", 1), -EINVAL);
+}
+
+static void lists_of_targets_are_read_and_compared(void **state)
+{
+	static const char *const bad[] = {
+		"", ",", "1,", ",1", "0", "-1", "1-2", "a", "99999999999",
+	};
+	struct seam_number_list some = { 0 }, all = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_targets_parse(&some, "7,12"), 0);
+	assert_int_equal(seam_targets_parse(&all, "1,7,9,12"), 0);
+	assert_true(seam_targets_are_in(&some, &all));
+	assert_false(seam_targets_are_in(&all, &some));
+	free(some.items);
+	free(all.items);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
+		struct seam_number_list list = { 0 };
+
+		if (seam_targets_parse(&list, bad[i]) == 0)
+			fail_msg("'%s' was taken", bad[i]);
+		free(list.items);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(commas_divide_events_and_braces_make_groups),
+		cmocka_unit_test(what_is_no_list_is_refused),
+		cmocka_unit_test(
+			a_breakpoint_has_an_address_a_length_and_a_kind),
+		cmocka_unit_test(terms_set_the_bits_that_their_format_names),
+		cmocka_unit_test(lists_of_targets_are_read_and_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
