@@ -37,6 +37,7 @@ struct options {
 	const char *compress;
 	const char *ring;
 	const char *watermark;
+	uint64_t realtime;
 	uint64_t delay_ms;
 	bool overwrite;
 	const char *snapshot_every;
@@ -84,7 +85,7 @@ static const struct seam_option options[] = {
 	       "record each time that a thread gets or leaves a CPU"),
 	OPTION(namespaces, FLAG, 0, "namespaces", NULL,
 	       "record the namespaces that threads enter"),
-	OPTION(cgroups, FLAG, 0, "all-cgroups", NULL,
+	OPTION(cgroups, FLAG, 0, "cgroups", NULL,
 	       "record the cgroup of each sample"),
 	HEADING("What to watch"),
 	OPTION(pids, STRING, 'p', "pid", "PID",
@@ -130,6 +131,11 @@ static const struct seam_option options[] = {
 	       "is 512K. 'auto' takes what this user may lock, up to 16M."),
 	OPTION(watermark, STRING, 0, "watermark", "BYTES",
 	       "drain a ring when it holds so much (a quarter of it)"),
+	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",
+	       "drain at this real-time priority (SCHED_FIFO), 1 to 99",
+	       .detail = "For floods on a machine that is busy otherwise. The "
+	       "recorder sleeps between its rounds, and COMMAND does not "
+	       "inherit it. Needs CAP_SYS_NICE."),
 };
 
 static void say(void *context, bool verbose, const char *text)
@@ -278,6 +284,8 @@ static const char *contradiction(const struct options *o, bool has_command)
 		return "--overwrite keeps a ring for each CPU";
 	if (o->snapshot_every && !o->overwrite)
 		return "--snapshot-every needs --overwrite";
+	if (o->realtime > 99)
+		return "-r takes a priority from 1 to 99";
 	if (o->frequency && o->period)
 		return "-F and -c exclude each other";
 	return NULL;
@@ -304,6 +312,7 @@ static int interpret(const struct options *o, char **command,
 		.per_thread = o->per_thread,
 		.overwrite = o->overwrite,
 		.delay_ms = o->delay_ms,
+		.realtime = (int)o->realtime,
 		.output = o->output,
 		.command = *command ? command : NULL,
 	};

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* prompt.c - a short slice; see prompt.h */
+/* prompt.c - a short slice, or real time; see prompt.h */
 #include "record/prompt.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,4 +32,15 @@ void seam_prompt_request(void)
 		return;
 	attr.runtime = SLICE_NS;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+int seam_prompt_realtime(int priority, struct seam_err *err)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "no real-time priority %d: %s%s",
+			    priority, strerror(errno), errno == EPERM ?
+			    " (it needs CAP_SYS_NICE)" : "");
 }

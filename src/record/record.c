@@ -78,7 +78,10 @@ static int prepare(struct seam_recording *s, struct seam_err *err)
 	/* From here on nothing is the command's any more. */
 	seam_loop_take_signals();
 	raise_descriptors();
-	seam_prompt_request();
+	if (!s->options->realtime)
+		seam_prompt_request();
+	else if (r == 0)
+		r = seam_prompt_realtime(s->options->realtime, err);
 	if (r == 0)
 		r = seam_plan_open(s, err);
 	return r == 0 ? watch(s, err) : r;

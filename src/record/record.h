@@ -34,6 +34,7 @@ struct seam_record_options {
 	int compress_level;		/* of zstd; 0: not compressed */
 	size_t ring_bytes;		/* of each ring; a power of two */
 	bool ring_auto;			/* in its place: as large as can be */
+	int realtime;			/* priority of the recorder; 0: none */
 	uint64_t watermark;		/* bytes in a ring to a wake-up; 0 */
 	const char *output;		/* the bundle's folder */
 	/*

@@ -211,7 +211,7 @@ def records_of(path, name):
 
 
 def test_switches_namespaces_and_cgroups_are_recorded_when_asked():
-    result = record("--switch-events", "--namespaces", "--all-cgroups", "-d",
+    result = record("--switch-events", "--namespaces", "--cgroups", "-d",
                     "-o", "x.seam", "unshare", "-m", "sh", "-c",
                     "./spin 20000000; sleep 0.01")
     if "unshare" in result.stderr:
