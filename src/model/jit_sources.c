@@ -93,6 +93,11 @@ static int find(struct seam_jit_sources *sources,
 
 	if (r == 0)
 		return add(sources, owner->pid, kind, &file);
+	/* A map is only likely; a dump was announced by its marker. */
+	if (r == -ENOENT && kind == SEAM_JIT_DUMP)
+		seam_profile_note(sources->profile, "the JIT's dump of process "
+				  "%" PRId32 " is not here: '%s'; --jit says "
+				  "where it is", owner->pid, path);
 	tell(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }
