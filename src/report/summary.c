@@ -157,6 +157,26 @@ void seam_summary_tail(const struct seam_report *report,
 	}
 }
 
+int seam_summary_frame(const struct seam_report *report,
+		       const struct seam_view *view, seam_summary_put_fn *put)
+{
+	bool any = false;
+
+	seam_summary_head(report, view);
+	for (uint32_t e = 0; e < report->profile->events.n; e++) {
+		int rc = put(report, view, e);
+
+		if (rc < 0)
+			return rc;
+		any |= rc > 0;
+	}
+	if (!any)
+		fprintf(view->out, "\nNo %ss are selected.\n",
+			seam_profile_noun(report->profile));
+	seam_summary_tail(report, view);
+	return 0;
+}
+
 const char *seam_summary_line(const struct seam_profile *profile,
 			      uint64_t samples, char *buf, size_t cap)
 {

@@ -23,6 +23,20 @@ void seam_summary_tail(const struct seam_report *report,
 		       const struct seam_view *view);
 
 /*
+ * Writes one event: 1 when it had samples and was written, 0 when it had none,
+ * or a negative errno.
+ */
+typedef int seam_summary_put_fn(const struct seam_report *report,
+				const struct seam_view *view, uint32_t event);
+
+/*
+ * A whole text: the head, each event by @put, the tail.  0, or the first
+ * negative errno of @put.
+ */
+int seam_summary_frame(const struct seam_report *report,
+		       const struct seam_view *view, seam_summary_put_fn *put);
+
+/*
  * "1,234 samples (cpu-clock) over 5.01 s; 3 records lost (0.24 %)", for a
  * subtitle.  Returns @buf.
  */

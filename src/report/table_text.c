@@ -235,19 +235,5 @@ out:
 int seam_report_text(const struct seam_report *report,
 		     const struct seam_view *view)
 {
-	bool any = false;
-
-	seam_summary_head(report, view);
-	for (uint32_t e = 0; e < report->profile->events.n; e++) {
-		int rc = put_event(report, view, e);
-
-		if (rc < 0)
-			return rc;
-		any |= rc > 0;
-	}
-	if (!any)
-		fprintf(view->out, "\nNo %ss are selected.\n",
-			seam_profile_noun(report->profile));
-	seam_summary_tail(report, view);
-	return 0;
+	return seam_summary_frame(report, view, put_event);
 }
