@@ -352,9 +352,10 @@ static void tell_losses(const struct seam_record_result *r)
 		return;
 	seam_command_say("lost %" PRIu64 " records (%.2f %%): %" PRIu64
 		" because rings were full (larger ones: -m), %" PRIu64
-		" because of failed writes", lost,
+		" because of failed writes, %" PRIu64
+		" while snapshots were copied", lost,
 		100.0 * (double)lost / (double)(lost + r->n_samples),
-		r->n_lost, r->n_unwritten);
+		r->n_lost - r->n_paused, r->n_unwritten, r->n_paused);
 	for (size_t i = 0; r->n_events > 1 && i < r->n_events; i++) {
 		const struct seam_record_event *event = &r->events[i];
 

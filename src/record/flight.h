@@ -9,6 +9,9 @@
  * first.  So it needs no other to be read.  The recording's own bundle gets
  * what the rings hold at the end.
  *
+ * The rings are paused while they are copied.  What would have come in those
+ * microseconds is lost, counted and told (n_paused in record.h).
+ *
  * No FINISHED_ROUND is written: samples come later in the file than younger
  * names, so that readers must sort all of it.
  */

@@ -448,6 +448,9 @@ static int write_losses(struct seam_recording *s, struct seam_err *err)
 		if (!lost)
 			continue;
 		s->result->n_lost += lost;
+		/* a ring that overwrites is never full */
+		if (s->sources.rings.items[source->ring].is_backward)
+			s->result->n_paused += lost;
 		if (s->result->events)
 			s->result->events[source->event].n_lost += lost;
 		seam_synth_lost(&synth, source->id, (uint32_t)

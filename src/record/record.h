@@ -82,7 +82,8 @@ struct seam_record_result {
 	bool skipped;		/* symbols that could have been kept */
 
 	uint64_t n_samples;
-	uint64_t n_lost;	/* for want of ring space */
+	uint64_t n_lost;	/* for want of ring space, or paused */
+	uint64_t n_paused;	/* of them: while a snapshot was copied */
 	uint64_t n_unwritten;	/* drained, but not in the file */
 	uint64_t n_throttled;	/* times the kernel held sampling back */
 	/* Those sampled, the side-band behind them; owned, or NULL. */

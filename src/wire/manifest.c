@@ -81,6 +81,7 @@ static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_u64(j, "throttled", m->n_throttled);
 	seam_json_open(j, "lost", '{');
 	seam_json_u64(j, "ring_full", m->n_lost);
+	seam_json_u64(j, "paused", m->n_paused);
 	seam_json_u64(j, "not_written", m->n_unwritten);
 	seam_json_u64(j, "damaged_bytes", m->n_bad_bytes);
 	seam_json_close(j);
@@ -228,6 +229,7 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->n_samples = u64_of(root, "samples");
 	m->n_throttled = u64_of(root, "throttled");
 	m->n_lost = u64_of(lost, "ring_full");
+	m->n_paused = u64_of(lost, "paused");
 	m->n_unwritten = u64_of(lost, "not_written");
 	m->n_bad_bytes = u64_of(lost, "damaged_bytes");
 	m->n_late = u64_of(late, "threads");

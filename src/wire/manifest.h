@@ -18,7 +18,7 @@
  *	 "start":{"wall_ns","monotonic_ns"}, "duration_ns",
  *	 "events":["cpu-clock","dummy:HG"], "left_out":["kernel"],
  *	 "samples", "throttled",
- *	 "lost":{"ring_full","not_written","damaged_bytes"},
+ *	 "lost":{"ring_full","paused","not_written","damaged_bytes"},
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "late":{"threads","ns","longest_ns","unseen_threads"},
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband","bytes","records",
@@ -82,6 +82,7 @@ struct seam_manifest {
 	uint64_t n_samples;
 	uint64_t n_throttled;
 	uint64_t n_lost;	/* for want of ring space */
+	uint64_t n_paused;	/* while a snapshot was copied */
 	uint64_t n_unwritten;	/* drained, but no file took them */
 	uint64_t n_bad_bytes;	/* in a ring, but no records */
 	uint64_t n_late, late_ns, longest_late_ns, n_unseen;

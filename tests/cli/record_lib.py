@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What tests that record need: programs, TAP lines, and perf as the oracle."""
+import json
 import os
 import re
 import shutil
@@ -109,6 +110,14 @@ def perf(*words, silent=True):
     if silent:
         equal(result.stderr, "", f"perf {words} warned:")
     return result.stdout
+
+
+def perf_read(path, *words):
+    """Of a recording, which may itself tell of losses; then perf does too."""
+    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
+        lost = json.load(text)["lost"]
+    return perf(words[0], "-i", path, *words[1:],
+                silent=not any(lost.values()))
 
 
 def perf_samples(path, silent=True):

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Tests, check, end_group, equal, perf,
-                        perf_samples, record, run)
+from record_lib import (SEAM, Tests, check, end_group, equal,
+                        perf_read, record, run)
 
 
 def manifest(path):
@@ -40,7 +40,7 @@ def end(process):
 
 def times(path):
     """Of all samples, seconds, by perf, which sorts them."""
-    text = perf("script", "-i", path, "-F", "time", "-G")
+    text = perf_read(path, "script", "-F", "time", "-G")
     return [float(t) for t in re.findall(r"^ *([\d.]+):", text, re.M)]
 
 
@@ -54,13 +54,14 @@ def in_file_order(path):
 def check_snapshot(path):
     told = manifest(path)
     check(told["complete"] and told["overwrite"], f"{told}")
-    equal(perf_samples(path), told["samples"], path)
+    text = perf_read(path, "script", "-F", "comm,tid,time,event,ip", "-G")
+    equal(len(text.splitlines()), told["samples"], path)
     equal(len(in_file_order(path)), told["samples"], path)
     check(told["samples"] > 20, f"{told['samples']} samples in {path}")
-    names = perf("script", "-i", path, "-F", "comm", "-G").split()
+    names = perf_read(path, "script", "-F", "comm", "-G").split()
     equal(set(names), {"spin"})
-    text = perf("report", "-i", path, "--stdio", "--no-children", "-g",
-                "none", "-F", "overhead,sym")
+    text = perf_read(path, "report", "--stdio", "--no-children", "-g", "none",
+                     "-F", "overhead,sym")
     check("leaf" in text, text)
     return times(path)
 
@@ -94,9 +95,14 @@ def test_a_snapshot_needs_no_other():
 
 
 def test_snapshots_come_at_intervals_and_the_last_is_the_recording():
-    result = record("--overwrite", "--snapshot-every", "0.1", "-m", "4",
+    result = record("--overwrite", "--snapshot-every", "0.05", "-m", "4",
                     "-F", "20000", "-o", "i.seam", "./spin", "300000000")
-    equal(result.returncode, 0, result.stderr)
+    # a sample may come while the rings are paused, for no other reason
+    lost = re.search(r"lost (\d+) records.*, (\d+) while snapshots were copied",
+                     result.stderr)
+    if lost:
+        equal(lost[1], lost[2], result.stderr)
+    equal(result.returncode, 3 if lost else 0, result.stderr)
     made = re.findall(r"snapshot in '(i\.\d+\.seam)'", result.stderr)
     check(len(made) >= 2, result.stderr)
     ends = [max(times(path)) for path in made + ["i.seam"]]

@@ -30,7 +30,8 @@ static const struct seam_manifest full = {
 	.start_wall_ns = 1795168229926639405, .start_ns = 17,
 	.duration_ns = 18, .events = events, .n_events = 2,
 	.left_out = left_out, .n_left_out = 1,
-	.n_samples = 100, .n_throttled = 2, .n_lost = 5, .n_unwritten = 6,
+	.n_samples = 100, .n_throttled = 2, .n_lost = 5, .n_paused = 9,
+	.n_unwritten = 6,
 	.n_bad_bytes = 7, .rings = rings, .n_rings = 1,
 };
 
@@ -76,6 +77,7 @@ static void reads_back_what_it_wrote(void **state)
 	assert_string_equal(m.events[1], "dummy:HG");
 	assert_string_equal(m.left_out[0], "kernel");
 	assert_int_equal(m.n_lost, 5);
+	assert_int_equal(m.n_paused, 9);
 	assert_int_equal(m.n_unwritten, 6);
 	assert_int_equal(m.n_bad_bytes, 7);
 	seam_manifest_fini(&m);
