@@ -11,8 +11,8 @@
 
 enum {
 	AUXTRACE = 18,			/* feature: where its records are */
-	ATTRS_OFFSET_AT = 24,		/* in the header of a file */
-	DATA_SIZE_AT = 48,
+	DATA_SIZE_AT = 48,		/* in the header of a file */
+	HEADER_BYTES = 104,
 	SECTION_BYTES = 16,		/* offset and size */
 	RECORD_BYTES = 65535,		/* the most that 16 bits say */
 };
@@ -273,6 +273,14 @@ static void patch_size(struct writing *w)
 	fseeko(w->out, 0, SEEK_END);
 }
 
+/* Whether what is not moved lies between the header and the data. */
+static bool stays_in_place(const struct seam_perf_data *data)
+{
+	return data->data_begin >= HEADER_BYTES &&
+	       data->described_begin >= HEADER_BYTES &&
+	       data->described_end <= data->data_begin;
+}
+
 int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 		      struct seam_err *err)
 {
@@ -280,10 +288,9 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 	struct writing w = { .what = rewrite, .data = data, .out = out };
 	int r, feature = 0;
 
-	if (!data->is_pipe && get_u64(data, ATTRS_OFFSET_AT) >=
-			      data->data_begin)
-		return seam_err_set(err, -ENOTSUP, "the events are described "
-				    "behind the data");
+	if (!data->is_pipe && !stays_in_place(data))
+		return seam_err_set(err, -ENOTSUP, "the events are not "
+				    "described between header and data");
 	if (data->features[AUXTRACE].size)
 		return seam_err_set(err, -ENOTSUP, "the recording has an "
 				    "index of hardware traces by offset");

@@ -49,8 +49,9 @@ struct seam_perf_rewrite {
  *
  * Returns 0; -ENODATA or -EBADMSG when the walk ended early, and then what is
  * behind has been copied as it stands (where it is not compressed); -ENOTSUP
- * for a file whose events are described behind its data, or that lists the
- * offsets of hardware traces in it; -EIO, -ENOSPC, -ENOMEM.
+ * for a file whose events are not described between its header and its
+ * data, or that lists the offsets of hardware traces in it; -EIO, -ENOSPC,
+ * -ENOMEM.
  */
 int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 		      struct seam_err *err);

@@ -151,15 +151,29 @@ static int add_event(struct seam_perf_data *data,
 	return event->name ? 0 : out_of_memory(err);
 }
 
+/* What is behind the end of the file ends there, as in part(). */
+static void note_described(struct seam_perf_data *data, struct section s)
+{
+	struct seam_bytes bytes = part(data, s);
+
+	if (!bytes.size)
+		return;
+	if (!data->described_end || s.offset < data->described_begin)
+		data->described_begin = s.offset;
+	if (s.offset + bytes.size > data->described_end)
+		data->described_end = s.offset + bytes.size;
+}
+
 /* attr_size of the header is the stride; each attr knows its own size. */
 static int read_attrs(struct seam_perf_data *data, const struct header *h,
 		      struct seam_err *err)
 {
-	struct seam_bytes attrs = part(data, (struct section) {
-		h->attrs_offset, h->attrs_size });
+	struct section all = { h->attrs_offset, h->attrs_size };
+	struct seam_bytes attrs = part(data, all);
 	struct seam_cursor c = seam_cursor_make(attrs.data, attrs.size,
 						data->endian);
 
+	note_described(data, all);
 	if (h->attr_size < SEAM_PERF_ATTR_VER0 + sizeof(struct section) ||
 	    h->attr_size > UINT32_MAX)
 		return seam_err_set(err, -EBADMSG,
@@ -176,6 +190,7 @@ static int read_attrs(struct seam_perf_data *data, const struct header *h,
 		one.pos = one.size - sizeof(struct section);
 		ids.offset = seam_cursor_u64(&one);
 		ids.size = seam_cursor_u64(&one);
+		note_described(data, ids);
 		if (r == 0)
 			r = add_event(data, &attr, err);
 		if (r == 0)

@@ -57,6 +57,8 @@ struct seam_perf_data {
 	bool is_pipe;
 	bool is_cut;			/* ends before its header says */
 	uint64_t data_begin, data_end;	/* offsets of the records */
+	/* What the events' attrs and ids lie in; file mode only. */
+	uint64_t described_begin, described_end;
 	uint64_t n_missing_bytes;	/* of records, as the header says */
 	SEAM_ARRAY(struct seam_perf_event) events;
 	struct seam_bytes features[SEAM_PERF_N_FEATURES];

@@ -236,6 +236,35 @@ static void a_cut_file_is_copied_as_far_as_it_goes(void **state)
 	drop(&made);
 }
 
+static void put_u64_at(struct made *made, size_t at, uint64_t v)
+{
+	memcpy(made->file.data + at, &v, sizeof(v));
+}
+
+/* Records that move would take the attrs or the ids with them. */
+static void events_described_in_the_data_are_refused(void **state)
+{
+	enum { ATTRS_SIZE_AT = 32, ATTRS = 104 + 16, IDS_AT = ATTRS + 128 };
+	static const struct { size_t at; uint64_t value; } damage[] = {
+		{ ATTRS_SIZE_AT, 3 * 144 },	/* one attr too many */
+		{ IDS_AT + 8, 512 },		/* ids run into the data */
+		{ IDS_AT, ATTRS + 2 * 144 },	/* ids are in the data */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(damage) / sizeof(*damage); i++) {
+		struct seam_perf_rewrite what = { 0 };
+		struct made made = make(SEAM_LITTLE);
+
+		put_u64_at(&made, damage[i].at, damage[i].value);
+		if (i == 0)	/* with a type and a size that can be read */
+			memset(made.file.data + ATTRS + 2 * 144, 0, 8);
+		assert_int_equal(rewrite(&made, made.file.size, &what),
+				 -ENOTSUP);
+		drop(&made);
+	}
+}
+
 static void a_flipped_byte_is_survived(void **state)
 {
 	static const struct seam_perf_added added = {
@@ -264,6 +293,7 @@ int main(void)
 		cmocka_unit_test(mappings_come_before_what_is_not_older),
 		cmocka_unit_test(mappings_are_what_was_asked_for),
 		cmocka_unit_test(a_cut_file_is_copied_as_far_as_it_goes),
+		cmocka_unit_test(events_described_in_the_data_are_refused),
 		cmocka_unit_test(a_flipped_byte_is_survived),
 	};
 

@@ -94,10 +94,11 @@ static void check_added(const struct seam_perf_data *data)
 
 	if (rewrite(&what, &copy) == 0 && n >= 0 && !is_packed &&
 	    !data->is_pipe) {
-		if (seam_perf_data_open(&again, (struct seam_bytes) {
-				(uint8_t *)copy.bytes, copy.size }, NULL) == 0)
-			must(count_records(&again, &is_packed) ==
-			     n + (int64_t)what.n_written);
+		must(seam_perf_data_open(&again, (struct seam_bytes) {
+				(uint8_t *)copy.bytes, copy.size }, NULL) == 0);
+		must(again.ids.n == data->ids.n);
+		must(count_records(&again, &is_packed) ==
+		     n + (int64_t)what.n_written);
 		seam_perf_data_close(&again);
 	}
 	free(copy.bytes);
