@@ -40,6 +40,7 @@ struct options {
 	uint64_t realtime;
 	uint64_t delay_ms;
 	bool overwrite;
+	const char *aux_snapshots;
 	const char *snapshot_every;
 	const char *duration;
 	const char *max_size;
@@ -62,7 +63,9 @@ static const struct seam_option options[] = {
 	       "first event of a group and reads all. uprobe:/path:symbol and "
 	       "uprobe:/path:0xoffset probe a function of a file, with "
 	       "%return its return. mem:ADDR[/LEN][:rwx] watches an address. "
-	       "pmu/term=value/ is an event of any PMU of the kernel. Without "
+	       "pmu/term=value/ is an event of any PMU of the kernel; those "
+	       "that write an AUX area (intel_pt, intel_bts, cs_etm, arm_spe, "
+	       "hisi_ptt) are recorded for perf's decoders. Without "
 	       "this option: cycles where the machine has them, else "
 	       "cpu-clock. 'seam doctor' lists the events."),
 	OPTION(filter, STRING, 0, "filter", "EXPR",
@@ -115,8 +118,13 @@ static const struct seam_option options[] = {
 	       "SIGUSR2 to the recorder, 'seam snapshot' or --snapshot-every "
 	       "put what they hold by then into NAME.1.seam, NAME.2.seam, "
 	       "each a recording of its own."),
+	OPTION(aux_snapshots, STRING, 'S', "snapshot", "[BYTES]",
+	       "let AUX areas run free, and keep snapshots of them",
+	       .detail = "At most the newest BYTES of each, such as 256K. A "
+	       "snapshot goes into the recording on SIGUSR2 to the recorder, "
+	       "'seam snapshot' or --snapshot-every, and at the end."),
 	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
-	       "with --overwrite: make a snapshot at intervals"),
+	       "with --overwrite or -S: make a snapshot at intervals"),
 	OPTION(max_size, STRING, 0, "max-size", "SIZE",
 	       "end it when it is so large, such as 100M; COMMAND goes on"),
 	HEADING("Where to"),
@@ -125,10 +133,11 @@ static const struct seam_option options[] = {
 	       .detail = "A recording of that name is moved to NAME.old."),
 	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
 	       "compress the recording, at level 1 to 22 of zstd (1)"),
-	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES",
+	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES[,AUX]",
 	       "size of each ring: pages, bytes such as 512K, or 'auto'",
 	       .detail = "Rounded up to a power of two of pages. The default "
-	       "is 512K. 'auto' takes what this user may lock, up to 16M."),
+	       "is 512K. 'auto' takes what this user may lock, up to 16M. "
+	       "Behind the comma: the size of each AUX area (4M)."),
 	OPTION(watermark, STRING, 0, "watermark", "BYTES",
 	       "drain a ring when it holds so much (a quarter of it)"),
 	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",
@@ -190,16 +199,12 @@ static bool parse_size(const char *text, uint64_t *n, bool *has_unit)
 }
 
 /* A number of pages, or of bytes with a unit; a power of two in the end. */
-static int parse_ring(const char *text, struct seam_record_options *out)
+static int parse_pages(const char *text, const char *what, size_t *bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint64_t n, rounded;
 	bool has_unit;
 
-	out->ring_bytes = SEAM_RECORD_RING_BYTES;
-	out->ring_auto = text && strcmp(text, "auto") == 0;
-	if (!text || out->ring_auto)
-		return 0;
 	if (!parse_size(text, &n, &has_unit))
 		return usage("-m takes a number of pages, a size such as "
 			     "512K, or 'auto'", text);
@@ -208,9 +213,44 @@ static int parse_ring(const char *text, struct seam_record_options *out)
 	for (rounded = page; rounded < n; rounded *= 2)
 		;
 	if (rounded != n)
-		seam_command_say("rings have a power of two of pages: taking "
-				 "%" PRIu64 " KiB", rounded / 1024);
-	out->ring_bytes = rounded;
+		seam_command_say("%s have a power of two of pages: taking "
+				 "%" PRIu64 " KiB", what, rounded / 1024);
+	*bytes = rounded;
+	return 0;
+}
+
+/* "RING", ",AUX" or "RING,AUX". */
+static int parse_ring(const char *text, struct seam_record_options *out)
+{
+	const char *comma = text ? strchr(text, ',') : NULL;
+	char ring[64];
+	int r = 0;
+
+	out->ring_bytes = SEAM_RECORD_RING_BYTES;
+	if (!text)
+		return 0;
+	snprintf(ring, sizeof(ring), "%.*s",
+		 (int)(comma ? comma - text : (ptrdiff_t)strlen(text)), text);
+	out->ring_auto = strcmp(ring, "auto") == 0;
+	if (!out->ring_auto && (*ring || !comma))
+		r = parse_pages(ring, "rings", &out->ring_bytes);
+	if (r == 0 && comma)
+		r = parse_pages(comma + 1, "AUX areas", &out->area_bytes);
+	return r;
+}
+
+static int parse_aux_snapshots(const char *text,
+			       struct seam_record_options *out)
+{
+	bool has_unit;
+
+	out->aux_snapshots = text != NULL;
+	if (text && *text &&
+	    !parse_size(text, &out->aux_snapshot_bytes, &has_unit))
+		return usage("-S takes a size such as 256K", text);
+	if (out->area_bytes && out->aux_snapshot_bytes > out->area_bytes)
+		return usage("-S asks for more than an AUX area of -m holds",
+			     text);
 	return 0;
 }
 
@@ -282,8 +322,8 @@ static const char *contradiction(const struct options *o, bool has_command)
 		return "--per-thread needs a COMMAND, -p or -t";
 	if (o->per_thread && o->overwrite)
 		return "--overwrite keeps a ring for each CPU";
-	if (o->snapshot_every && !o->overwrite)
-		return "--snapshot-every needs --overwrite";
+	if (o->snapshot_every && !o->overwrite && !o->aux_snapshots)
+		return "--snapshot-every needs --overwrite or -S";
 	if (o->realtime > 99)
 		return "-r takes a priority from 1 to 99";
 	if (o->frequency && o->period)
@@ -332,7 +372,9 @@ static int interpret(const struct options *o, char **command,
 	    parse_duration(o->snapshot_every, "--snapshot-every takes a number "
 			   "of seconds", &out->snapshot_ns) < 0)
 		return -EINVAL;
-	return parse_ring(o->ring, out);
+	if (parse_ring(o->ring, out) < 0)
+		return -EINVAL;
+	return parse_aux_snapshots(o->aux_snapshots, out);
 }
 
 static void print_size(char *buf, size_t cap, uint64_t bytes)
@@ -367,9 +409,36 @@ static void tell_losses(const struct seam_record_result *r)
 	}
 }
 
+/* What is in the AUX areas is for perf; what is not in them is loss. */
+static void tell_areas(const struct options *o,
+		       const struct seam_record_result *r)
+{
+	char size[32];
+
+	if (!r->area_event)
+		return;
+	print_size(size, sizeof(size), r->area_bytes);
+	seam_command_say("%s of '%s'; next: perf script --itrace=i1us -i "
+			 "%s/data", size, r->area_event, o->output);
+	if (r->n_truncated)
+		seam_command_say("an AUX area was full %" PRIu64 " times: the "
+				 "trace has gaps (larger areas: -m ,SIZE)",
+				 r->n_truncated);
+	if (r->n_partial)
+		seam_command_say("the trace is not whole in %" PRIu64
+				 " places, says the PMU", r->n_partial);
+	if (r->n_collision)
+		seam_command_say("samples of the PMU collided %" PRIu64
+				 " times: it takes them too often (-c)",
+				 r->n_collision);
+}
+
 static void tell_late(const struct seam_record_result *r)
 {
-	if (r->n_late)
+	if (r->n_late && !r->late_ns)
+		seam_command_say("%" PRIu64 " threads that came later ran "
+			"unseen before they were opened", r->n_late);
+	else if (r->n_late)
 		seam_command_say("%" PRIu64 " threads that came later ran "
 			"%.2f ms unseen before they were opened (%.2f ms at "
 			"most)", r->n_late, (double)r->late_ns / 1e6,
@@ -390,6 +459,7 @@ static void summarize(const struct options *o,
 			 (double)r->duration_ns / 1e9, size, o->output,
 			 strcmp(o->output, "recording.seam") ? " " : "",
 			 strcmp(o->output, "recording.seam") ? o->output : "");
+	tell_areas(o, r);
 	tell_losses(r);
 	tell_late(r);
 	if (r->n_throttled)
@@ -406,7 +476,7 @@ static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
 	bool lossy = r->n_lost || r->n_unwritten || r->cut_short ||
-		     r->skipped;
+		     r->skipped || r->n_truncated;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended)

@@ -5,6 +5,7 @@
  */
 #include "record/recording.h"
 
+#include "record/areas.h"
 #include "record/info.h"
 #include "record/tracepoint.h"
 #include "wire/manifest.h"
@@ -62,6 +63,7 @@ int seam_recording_write_features(struct seam_recording *s,
 		.start_ns = s->start_ns,
 		.compress = &s->compress,
 		.aux = &s->aux,
+		.kernel_clock = seam_areas_are_there(s),
 	};
 	int r = seam_tracepoint_data(s->events.items, s->events.n, &formats,
 				     &formats_size, err);
@@ -101,7 +103,8 @@ static void list_rings(const struct seam_recording *s,
 		out[i] = (struct seam_manifest_ring) {
 			.cpu = ring->cpu,
 			.tid = ring->tid,
-			.is_sideband = ring->is_sideband,
+			.kind = seam_ring_use_name(ring->use),
+			.area_bytes = ring->area_bytes,
 			.size_bytes = ring->size_bytes,
 			.n_records = ring->n_records,
 			.n_bytes = ring->n_bytes,
@@ -143,6 +146,11 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.n_throttled = s->drain.n_throttled,
 		.n_lost = s->result->n_lost - s->result->n_paused,
 		.n_paused = s->result->n_paused,
+		.n_area_bytes = s->aux.n_bytes,
+		.n_truncated = s->aux.n_truncated,
+		.n_partial = s->aux.n_partial,
+		.n_collision = s->aux.n_collision,
+		.kernel_clock = seam_areas_are_there(s),
 		.n_unwritten = s->drain.n_unwritten,
 		.n_rings = s->sources.rings.n,
 		.n_late = s->follow.n_late,
@@ -247,11 +255,14 @@ int seam_recording_list_results(struct seam_recording *s,
 	if (!result->events)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	result->n_events = s->events.n - 1;
+	result->area_event = NULL;
 	for (size_t i = 0; i < s->events.n; i++) {
 		snprintf(result->events[i].name,
 			 sizeof(result->events[i].name), "%s",
 			 s->events.items[i].name);
 		result->events[i].n_samples = s->drain.n_by_event[i];
+		if (s->events.items[i].aux_kind)
+			result->area_event = result->events[i].name;
 	}
 	result->n_late = s->follow.n_late;
 	result->late_ns = s->follow.late_ns;

@@ -20,7 +20,7 @@ struct record {
 
 _Static_assert(sizeof(struct record) == 48, "as in perf's util/event.h");
 
-void seam_auxtrace_see(struct seam_auxtrace *trace,
+uint64_t seam_auxtrace_see(struct seam_auxtrace *trace,
 		       const struct seam_ring_header *record)
 {
 	struct seam_cursor c = seam_cursor_make(record, record->size,
@@ -30,12 +30,13 @@ void seam_auxtrace_see(struct seam_auxtrace *trace,
 	seam_cursor_skip(&c, sizeof(*record) + 16);	/* offset, size */
 	flags = seam_cursor_u64(&c);
 	if (c.error || record->type != PERF_RECORD_AUX)
-		return;
+		return 0;
 	trace->n_records++;
 	trace->n_truncated += !!(flags & PERF_AUX_FLAG_TRUNCATED);
 	trace->n_overwrite += !!(flags & PERF_AUX_FLAG_OVERWRITE);
 	trace->n_partial += !!(flags & PERF_AUX_FLAG_PARTIAL);
 	trace->n_collision += !!(flags & PERF_AUX_FLAG_COLLISION);
+	return flags;
 }
 
 /* @n pieces of @bytes in all, which stood at @offset of the area. */
@@ -71,7 +72,7 @@ static int append(struct seam_auxtrace *trace,
 	*entry = (struct seam_auxtrace_entry) {
 		.offset = trace->writer->data_offset +
 			  trace->writer->data_bytes,
-		.size = sizeof(record) + record.bytes,
+		.size = sizeof(record),
 	};
 	r = seam_perf_writer_append(trace->writer, pieces,
 				    SEAM_ARRAY_SIZE(pieces), err);
@@ -123,12 +124,16 @@ ssize_t seam_auxtrace_snapshot(struct seam_auxtrace *trace,
 		bytes = own ? seam_ring_aux_snapshot_own(&ring->aux, &shot) :
 			seam_ring_aux_snapshot(&ring->aux, &shot);
 	if (bytes) {
+		size_t left_out = trace->most_bytes &&
+				  bytes > trace->most_bytes ?
+				  bytes - trace->most_bytes : 0;
 		struct seam_ring_span span = {
-			.part = { shot.data, shot.data },
-			.size = { shot.bytes, 0 },
+			.part = { shot.data + left_out, shot.data },
+			.size = { bytes -= left_out, 0 },
 		};
 
-		r = append(trace, ring, idx, &span, shot.offset, err);
+		r = append(trace, ring, idx, &span, shot.offset + left_out,
+			   err);
 	}
 	seam_ring_aux_snapshot_fini(&shot);
 	return r < 0 ? r : (ssize_t)bytes;

@@ -15,7 +15,7 @@
 #include "record/sources.h"
 #include "wire/perf_writer.h"
 
-/* Where in the file a record is, and all bytes of it; as the feature has it. */
+/* Where in the file a record is, and its bytes without those of the area. */
 struct seam_auxtrace_entry {
 	uint64_t offset, size;
 };
@@ -25,12 +25,13 @@ struct seam_auxtrace {
 	struct seam_perf_writer *writer;	/* borrowed */
 	SEAM_ARRAY(struct seam_auxtrace_entry) index;
 	uint64_t n_bytes;		/* of the areas, in the file */
+	uint64_t most_bytes;		/* of a snapshot of one area; 0: all */
 	/* AUX records by what they say; a record may say several things. */
 	uint64_t n_records, n_truncated, n_overwrite, n_partial, n_collision;
 };
 
-/* Count AUX record @record, which is in one piece. */
-void seam_auxtrace_see(struct seam_auxtrace *trace,
+/* Count AUX record @record, which is in one piece.  Returns its flags. */
+uint64_t seam_auxtrace_see(struct seam_auxtrace *trace,
 		       const struct seam_ring_header *record);
 
 /*
@@ -43,7 +44,7 @@ ssize_t seam_auxtrace_drain(struct seam_auxtrace *trace,
 			    bool last, struct seam_err *err);
 
 /*
- * Snapshot mode: append the newest bytes of the area.  @own: its writer is
+ * Snapshot mode: append the newest bytes of the area, most_bytes at most.  @own: its writer is
  * in user space and need not have stopped; the kernel's must have.
  */
 ssize_t seam_auxtrace_snapshot(struct seam_auxtrace *trace,

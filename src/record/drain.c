@@ -114,17 +114,21 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		/* the header, u64 id, u64 lost */
 		if (header->size >= sizeof(*header) + 16)
 			ring->n_lost += u64_at(span, pos + 16);
+		/* it may have said that the area was full */
+		ring->is_stopped = true;
 		return;
 	case PERF_RECORD_AUX:
-		if (d->aux)
-			seam_auxtrace_see(d->aux, seam_ring_bytes(span, pos,
-					  header->size, d->scratch));
+		if (d->aux && seam_auxtrace_see(d->aux,
+				seam_ring_bytes(span, pos, header->size,
+						d->scratch)) &
+			      PERF_AUX_FLAG_TRUNCATED)
+			ring->is_stopped = true;
 		return;
 	case PERF_RECORD_THROTTLE:
 		d->n_throttled++;
 		return;
 	}
-	if (!ring->is_sideband)
+	if (ring->use != SEAM_RING_OF_SIDEBAND)
 		return;
 	d->n_sideband++;
 	if (d->on_sideband)
@@ -198,17 +202,32 @@ static uint64_t count_records(const struct seam_drain *d)
 	return n;
 }
 
-/* What the AUX records of this round tell of, and more. */
-static int drain_aux(struct seam_drain *d, struct seam_err *err)
+/*
+ * What the AUX records of this round tell of, and more.  Who found its area
+ * full goes on now that there is room again.
+ */
+static int drain_area(struct seam_drain *d, size_t i, struct seam_err *err)
 {
-	ssize_t r = 0;
+	struct seam_source_ring *ring = &d->sources->rings.items[i];
+	ssize_t r = seam_auxtrace_drain(d->aux, ring, (uint32_t)i, d->is_last,
+					err);
 
-	for (size_t i = 0; d->aux && r >= 0 && i < d->sources->rings.n; i++)
-		if (d->sources->rings.items[i].aux.size)
-			r = seam_auxtrace_drain(d->aux,
-						&d->sources->rings.items[i],
-						(uint32_t)i, false, err);
+	if (ring->is_stopped && !d->is_last)
+		seam_sources_restart(d->sources, (uint32_t)i);
+	ring->is_stopped = false;
 	return r < 0 ? (int)r : 0;
+}
+
+static int drain_areas(struct seam_drain *d, struct seam_err *err)
+{
+	int r = 0;
+
+	if (!d->aux || d->sources->free_running)
+		return 0;
+	for (size_t i = 0; r == 0 && i < d->sources->rings.n; i++)
+		if (d->sources->rings.items[i].aux.size)
+			r = drain_area(d, i, err);
+	return r;
 }
 
 /* What was drained since there were so many did not come to the file. */
@@ -241,7 +260,7 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 		d->n_rounds++;
 	}
 	if (r == 0)
-		r = drain_aux(d, err);
+		r = drain_areas(d, err);
 	if (r < 0)
 		forget(d, records, samples);
 	release(d);

@@ -39,6 +39,7 @@ struct seam_drain {
 	struct seam_ring_span *spans;	/* one for each ring */
 	size_t room;			/* rings that the two are for */
 	uint8_t *scratch;		/* for a record that wraps */
+	bool is_last;			/* nothing comes after the next round */
 	struct seam_index ids;		/* of the sources, by id */
 	size_t n_ids;			/* sources that are in it */
 	uint64_t *n_by_event;		/* samples in the file */

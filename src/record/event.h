@@ -31,6 +31,7 @@ struct seam_event {
 	struct perf_event_attr attr;
 	bool any_precision;	/* lower precise_ip until it opens */
 	bool each_time;		/* a sample for each occurrence by default */
+	int aux_kind;		/* enum seam_aux_kind: whose AUX area; 0: none */
 	int leader;		/* index of its group's, or SEAM_EVENT_ALONE */
 	bool read_by_leader;	/* counts only; the leader samples */
 };

@@ -3,6 +3,7 @@
 #include "record/flight.h"
 
 #include "base/clock.h"
+#include "record/areas.h"
 #include "ring/backward.h"
 #include "wire/perf_record.h"
 
@@ -177,6 +178,8 @@ static int fill(struct seam_recording *shot, const struct seam_recording *s,
 		      s->writer.data_offset + s->writer.data_bytes, err);
 	if (r == 0)
 		r = seam_flight_append(shot, err);
+	if (r == 0 && shot->sources.free_running)
+		r = seam_areas_append(shot, true, err);
 	if (r == 0)
 		r = seam_recording_write_features(shot, err);
 	if (r == 0)
@@ -202,6 +205,10 @@ int seam_flight_snapshot(struct seam_recording *s, struct seam_err *err)
 			 s->n_snapshots + 1);
 	shot.bundle.dir = shot.data = shot.meta = -1;
 	shot.result = &result;
+	shot.aux = (struct seam_auxtrace) {
+		.writer = &shot.writer, .most_bytes = s->aux.most_bytes,
+	};
+	shot.drain.aux = &shot.aux;
 	result.duration_ns = seam_clock_ns() - s->start_ns;
 	shot.drain.n_by_event = calloc(s->events.n,
 				       sizeof(*shot.drain.n_by_event));
@@ -212,6 +219,7 @@ int seam_flight_snapshot(struct seam_recording *s, struct seam_err *err)
 		r = fill(&shot, s, err);
 	free(result.events);
 	free(shot.drain.n_by_event);
+	seam_auxtrace_fini(&shot.aux);
 	if (shot.data >= 0)
 		close(shot.data);
 	if (shot.meta >= 0)

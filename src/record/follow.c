@@ -35,7 +35,8 @@ void seam_follow_see(struct seam_follow *follow,
 static void count_late(struct seam_follow *follow, uint64_t from_ns,
 		       uint64_t to_ns)
 {
-	uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
+	uint64_t ns = to_ns > from_ns && !follow->other_clock ?
+		      to_ns - from_ns : 0;
 
 	follow->late_ns += ns;
 	if (ns > follow->longest_ns)
@@ -89,14 +90,31 @@ static int open_born(struct seam_follow *follow, size_t i,
 	return tell_of(follow, first, err);
 }
 
+/* The last bytes of the thread's areas, and its end. */
+static int close_dead(struct seam_follow *follow, int tid,
+		      struct seam_err *err)
+{
+	struct seam_sources *sources = follow->sources;
+	ssize_t r = 0;
+
+	for (size_t i = 0; !sources->free_running && r >= 0 &&
+			   i < sources->rings.n; i++)
+		if (sources->rings.items[i].tid == tid &&
+		    sources->rings.items[i].aux.size)
+			r = seam_auxtrace_drain(follow->aux,
+						&sources->rings.items[i],
+						(uint32_t)i, true, err);
+	seam_sources_end_thread(sources, tid);
+	return r < 0 ? (int)r : 0;
+}
+
 int seam_follow_act(struct seam_follow *follow, struct seam_err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < follow->news.n; i++) {
 		if (follow->news.items[i].died)
-			seam_sources_end_thread(follow->sources,
-						follow->news.items[i].tid);
+			r = close_dead(follow, follow->news.items[i].tid, err);
 		else
 			r = open_born(follow, i, err);
 	}

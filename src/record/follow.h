@@ -10,6 +10,7 @@
 #ifndef SEAM_FOLLOW_H
 #define SEAM_FOLLOW_H
 
+#include "record/auxtrace.h"
 #include "base/array.h"
 #include "record/loop.h"
 #include "record/sources.h"
@@ -21,11 +22,13 @@ struct seam_thread_news {
 	uint64_t time_ns;
 };
 
-/* The three first members are the caller's. */
+/* The first members are the caller's. */
 struct seam_follow {
 	struct seam_sources *sources;	/* borrowed, as all of these */
 	struct seam_perf_writer *writer;
 	struct seam_loop *loop;
+	struct seam_auxtrace *aux;
+	bool other_clock;	/* of the records: lateness is not known */
 
 	SEAM_ARRAY(struct seam_thread_news) news;	/* in their order */
 	uint64_t n_late;	/* threads that ran before they were opened */

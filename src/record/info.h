@@ -22,6 +22,7 @@ struct seam_info {
 	struct seam_bytes formats;	/* of tracepoints; see tracepoint.h */
 	const struct seam_compress *compress;
 	const struct seam_auxtrace *aux;
+	bool kernel_clock;		/* times are not CLOCK_MONOTONIC's */
 	const struct seam_perf_group *groups;
 	size_t n_groups;
 };

@@ -2,6 +2,8 @@
 /* plan.c - events, threads and CPUs; see plan.h */
 #include "record/plan.h"
 
+#include "record/areas.h"
+#include "record/aux_pmu.h"
 #include "record/targets.h"
 
 #include <errno.h>
@@ -46,6 +48,12 @@ static void set_rate(const struct seam_recording *s, struct seam_event *event)
 
 	if (event->read_by_leader)
 		return;
+	if (event->aux_kind) {
+		/* one has an interval, for the others the period is 1 */
+		if (o->period && event->aux_kind == SEAM_AUX_ARM_SPE)
+			attr->sample_period = o->period;
+		return;
+	}
 	if (o->period || event->each_time) {
 		attr->sample_period = o->period ? o->period : 1;
 	} else {
@@ -60,6 +68,8 @@ static void set_contents(const struct seam_recording *s,
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
 
+	if (event->aux_kind)
+		return;		/* what it holds comes in the area */
 	if (o->callchains)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (has_raw(attr))
@@ -80,6 +90,46 @@ static void set_sideband(const struct seam_recording *s,
 	event->attr.mmap_data = o->data_addresses;
 }
 
+/* Who asks for areas means the PMUs that he names, known to us or not. */
+static void guess_areas(const struct seam_recording *s)
+{
+	const struct seam_record_options *o = s->options;
+
+	for (size_t i = 0; i < s->events.n; i++)
+		if (s->events.items[i].aux_kind)
+			return;
+	if (!o->aux_snapshots && !o->area_bytes)
+		return;
+	for (size_t i = 0; i < s->events.n; i++)
+		if (strchr(s->events.items[i].name, '/') &&
+		    s->events.items[i].attr.type >= PERF_TYPE_MAX)
+			s->events.items[i].aux_kind = SEAM_AUX_UNKNOWN;
+}
+
+/* The file tells of one kind, and so do perf's decoders. */
+static int check_areas(const struct seam_recording *s, struct seam_err *err)
+{
+	const struct seam_record_options *o = s->options;
+	const struct seam_event *first = NULL;
+
+	for (size_t i = 0; i < s->events.n; i++) {
+		const struct seam_event *event = &s->events.items[i];
+
+		if (!event->aux_kind)
+			continue;
+		if (first && first->aux_kind != event->aux_kind)
+			return seam_err_set(err, -EINVAL, "'%s' and '%s' "
+				"write AUX areas of two kinds: a recording "
+				"holds one", first->name, event->name);
+		first = event;
+	}
+	if (!first && (o->aux_snapshots || o->area_bytes))
+		return seam_err_set(err, -EINVAL, "%s: no event with an AUX "
+			"area is recorded, such as 'intel_pt//'",
+			o->aux_snapshots ? "-S" : "-m");
+	return 0;
+}
+
 /* @otherwise: what to sample when the user has not said; or NULL. */
 static int list_events(struct seam_recording *s, const char *otherwise,
 		       struct seam_err *err)
@@ -93,6 +143,9 @@ static int list_events(struct seam_recording *s, const char *otherwise,
 		r = seam_event_list_add(&s->events, o->events[i], err);
 	if (r == 0 && o->n_events == 0)
 		r = seam_event_list_add(&s->events, otherwise, err);
+	guess_areas(s);
+	if (r == 0)
+		r = check_areas(s, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->events.n; i++) {
@@ -174,6 +227,20 @@ static size_t auto_ring_bytes(size_t n_cpus)
 	return bytes;
 }
 
+/* Large enough for the snapshot that is asked for, a power of two. */
+static size_t area_bytes(const struct seam_record_options *o)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (o->area_bytes)
+		return o->area_bytes;
+	if (!o->aux_snapshot_bytes)
+		return SEAM_RECORD_AREA_BYTES;
+	while (bytes < o->aux_snapshot_bytes)
+		bytes *= 2;
+	return bytes;
+}
+
 static int open_sources(struct seam_recording *s, const char *otherwise,
 			struct seam_err *err)
 {
@@ -190,6 +257,9 @@ static int open_sources(struct seam_recording *s, const char *otherwise,
 		.on_exec = o->command && !s->system_wide,
 		.delayed = o->delay_ms > 0,
 		.ring_bytes = o->ring_bytes,
+		.area_bytes = seam_areas_are_there(s) ? area_bytes(o) : 0,
+		.free_running = seam_areas_are_there(s) &&
+				(o->aux_snapshots || o->overwrite),
 		.watermark = o->watermark,
 		.filter = o->filter,
 	};
@@ -271,6 +341,23 @@ static void tell_of_rings(const struct seam_recording *s)
 			seam_machine_sysctl("perf_event_mlock_kb", 516));
 }
 
+static void tell_of_areas(const struct seam_recording *s)
+{
+	const struct seam_record_options *o = s->options;
+	size_t wanted = area_bytes(o), had = s->sources.area_bytes;
+
+	if (!seam_areas_are_there(s))
+		return;
+	if (had < wanted)
+		seam_recording_note(s, false, "AUX areas of %zu KiB in place "
+			"of %zu: more needs CAP_IPC_LOCK, 'ulimit -l' or "
+			"'sysctl kernel.perf_event_mlock_kb'", had / 1024,
+			wanted / 1024);
+	seam_recording_note(s, true, "AUX areas of %zu KiB; times are the "
+			    "kernel's own, so JIT code is not told apart by "
+			    "time", had / 1024);
+}
+
 static void tell_of_groups(const struct seam_recording *s)
 {
 	if (s->system_wide || s->options->per_thread)
@@ -300,5 +387,6 @@ void seam_plan_tell(const struct seam_recording *s)
 		seam_recording_note(s, true, "no exact count of lost records: "
 			"it needs Linux 6.0");
 	tell_of_rings(s);
+	tell_of_areas(s);
 	tell_of_groups(s);
 }

@@ -3,6 +3,7 @@
 #include "record/pmu.h"
 
 #include "base/text.h"
+#include "record/aux_pmu.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,13 +13,40 @@
 
 enum { MOST_NESTED = 2 };	/* a name stands for terms, not for a name */
 
-static const char *device_text(const char *pmu, const char *folder,
-			       const char *name, char *buf, size_t cap)
+const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
+			  size_t cap)
 {
-	char path[PATH_MAX];
+	char whole[PATH_MAX];
 
-	snprintf(path, sizeof(path), DEVICES "/%s/%s%s", pmu, folder, name);
-	return seam_machine_text(path, buf, cap);
+	snprintf(whole, sizeof(whole), DEVICES "/%s/%s", pmu, path);
+	return seam_machine_text(whole, buf, cap);
+}
+
+bool seam_pmu_has(const char *pmu, const char *path)
+{
+	char text[1024];
+
+	return *seam_pmu_text(pmu, path, text, sizeof(text));
+}
+
+uint64_t seam_pmu_number(const char *pmu, const char *path, int base,
+			 uint64_t otherwise)
+{
+	char text[64], *end;
+	uint64_t value;
+
+	value = strtoull(seam_pmu_text(pmu, path, text, sizeof(text)), &end,
+			 base);
+	return end == text ? otherwise : value;
+}
+
+static const char *named_text(const char *pmu, const char *folder,
+			      const char *name, char *buf, size_t cap)
+{
+	char path[SEAM_EVENT_NAME + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return seam_pmu_text(pmu, path, buf, cap);
 }
 
 int seam_pmu_type(const char *name)
@@ -26,23 +54,9 @@ int seam_pmu_type(const char *name)
 	char text[32];
 
 	if (!*name || strchr(name, '/') || name[0] == '.' ||
-	    !*device_text(name, "", "type", text, sizeof(text)))
+	    !*seam_pmu_text(name, "type", text, sizeof(text)))
 		return -ENOENT;
 	return atoi(text);
-}
-
-/* PMUs that write an AUX area.  Source: drivers of Linux 6.18. */
-bool seam_pmu_writes_aux(const char *pmu)
-{
-	static const char *const names[] = {
-		"intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt",
-		"trbe",
-	};
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
-		if (strncmp(pmu, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
 }
 
 static uint64_t *word_of(struct perf_event_attr *attr, const char *format)
@@ -84,6 +98,20 @@ int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 static int set_terms(struct seam_event *event, const char *pmu, char *terms,
 		     int depth, struct seam_err *err);
 
+/* Where a trace unit of CoreSight puts its bytes; the kernel has a hash. */
+static int set_sink(struct seam_event *event, const char *pmu,
+		    const char *sink, struct seam_err *err)
+{
+	char text[64];
+
+	if (!*named_text(pmu, "sinks", sink, text, sizeof(text)))
+		return seam_err_set(err, -EINVAL, "PMU '%s' has no sink '%s'; "
+			"see " DEVICES "/%s/sinks", pmu, sink, pmu);
+	event->attr.config2 = (event->attr.config2 & ~(uint64_t)UINT32_MAX) |
+			      (uint32_t)strtoull(text, NULL, 16);
+	return 0;
+}
+
 /* "term=value", "term" for 1, or a name that stands for terms. */
 static int set_term(struct seam_event *event, const char *pmu, char *term,
 		    int depth, struct seam_err *err)
@@ -99,7 +127,9 @@ static int set_term(struct seam_event *event, const char *pmu, char *term,
 			return seam_err_set(err, -EINVAL, "PMU '%s': '%s' "
 					    "takes a number", pmu, term);
 	}
-	if (*device_text(pmu, "format/", term, text, sizeof(text)))
+	if (term[0] == '@')
+		return set_sink(event, pmu, term + 1, err);
+	if (*named_text(pmu, "format", term, text, sizeof(text)))
 		r = seam_pmu_set_bits(&event->attr, text, v);
 	else if (strcmp(term, "config") == 0)
 		r = seam_pmu_set_bits(&event->attr, "config:0-63", v);
@@ -108,7 +138,7 @@ static int set_term(struct seam_event *event, const char *pmu, char *term,
 	else if (strcmp(term, "config2") == 0)
 		r = seam_pmu_set_bits(&event->attr, "config2:0-63", v);
 	else if (!value && depth < MOST_NESTED &&
-		 *device_text(pmu, "events/", term, text, sizeof(text)))
+		 *named_text(pmu, "events", term, text, sizeof(text)))
 		return set_terms(event, pmu, text, depth + 1, err);
 	else
 		return seam_err_set(err, -EINVAL, "PMU '%s' has no term or "
@@ -138,7 +168,7 @@ int seam_pmu_event_add(struct seam_event_list *list, const char *text,
 		       struct seam_err *err)
 {
 	struct seam_event *event = seam_event_list_push(list);
-	char copy[SEAM_EVENT_NAME], *terms, *modifiers;
+	char copy[SEAM_EVENT_NAME], defaults[256], *terms, *modifiers;
 	int type, r;
 
 	if (!event)
@@ -158,10 +188,12 @@ int seam_pmu_event_add(struct seam_event_list *list, const char *text,
 	if (type < 0)
 		return seam_err_set(err, type, "this kernel has no PMU '%s'; "
 				    "see " DEVICES, copy);
-	if (seam_pmu_writes_aux(copy))
-		return seam_err_set(err, -ENOTSUP, "'%s' writes an AUX area, "
-			"which is not recorded from the kernel", copy);
 	event->attr.type = (uint32_t)type;
+	event->aux_kind = seam_aux_pmu_kind(copy);
+	if (event->aux_kind) {
+		seam_aux_pmu_defaults(event, copy, defaults, sizeof(defaults));
+		set_terms(event, copy, defaults, 0, NULL);
+	}
 	r = set_terms(event, copy, terms, 0, err);
 	if (r == 0 && *modifiers == ':')
 		modifiers++;

@@ -4,7 +4,7 @@
 
 #include "record/event.h"
 #include "record/machine.h"
-#include "record/pmu.h"
+#include "record/aux_pmu.h"
 #include "record/record.h"
 #include "ring/consumer.h"
 #include "symbol/kernel.h"
@@ -196,11 +196,8 @@ static void check_aux(struct seam_probe *p)
 	size_t n = seam_machine_pmus(pmus, SEAM_ARRAY_SIZE(pmus));
 
 	for (size_t i = 0; i < n; i++)
-		if (seam_pmu_writes_aux(pmus[i].name)) {
-			find(p, SEAM_VERDICT_LIMITED, "%s is there",
-			     pmus[i].name);
-			advise(p, "perf record, whose files seam reads: the "
-			       "kernel's AUX areas are not recorded");
+		if (seam_aux_pmu_kind(pmus[i].name)) {
+			find(p, SEAM_VERDICT_YES, "%s", pmus[i].name);
 			return;
 		}
 	find(p, SEAM_VERDICT_NO, "no such PMU");

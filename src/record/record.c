@@ -14,6 +14,7 @@
 #include "record/record.h"
 
 #include "base/clock.h"
+#include "record/areas.h"
 #include "record/flight.h"
 #include "record/plan.h"
 #include "record/prompt.h"
@@ -162,6 +163,8 @@ static int write_what_stands(struct seam_recording *s, struct seam_err *err)
 	struct seam_number_list pids = { 0 };
 	char name[64];
 
+	seam_areas_describe(s, &synth);
+
 	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
 		seam_synth_kernel(&synth, &s->kernel);
 	if (list_processes(s, &pids) < 0)
@@ -228,11 +231,14 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->drain.compress = &s->compress;
 	s->drain.aux = &s->aux;
 	s->aux.writer = &s->writer;
+	s->aux.most_bytes = s->options->aux_snapshot_bytes;
 	s->drain.on_sideband = see_sideband;
 	s->drain.context = s;
 	s->follow.sources = &s->sources;
 	s->follow.writer = &s->writer;
 	s->follow.loop = &s->loop;
+	s->follow.aux = &s->aux;
+	s->follow.other_clock = seam_areas_are_there(s);
 	if (r == 0)
 		r = seam_drain_init(&s->drain, err);
 	if (r == 0 && s->options->compress_level)
@@ -348,11 +354,16 @@ static bool reached_limit(struct seam_recording *s)
 static void snapshot(struct seam_recording *s)
 {
 	struct seam_err err = { 0 };
+	int r = 0;
 
-	if (!s->options->overwrite)
+	if (s->options->overwrite)
+		r = seam_flight_snapshot(s, &err);
+	else if (s->sources.free_running)
+		r = seam_areas_snapshot(s, &err);
+	else
 		seam_recording_note(s, false, "snapshots are made of "
-				    "recordings with --overwrite");
-	else if (seam_flight_snapshot(s, &err) < 0)
+				    "recordings with --overwrite or -S");
+	if (r < 0)
 		seam_recording_note(s, false, "%s: %s",
 				    err.cause[err.n_causes - 1],
 				    err.cause[0]);
@@ -439,7 +450,9 @@ static void count_told_losses(struct seam_recording *s)
 static int write_losses(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_synth synth = { 0 };
-	uint64_t now_ns = seam_clock_ns();
+	/* the kernel's own clock is known by its records alone */
+	uint64_t now_ns = seam_areas_are_there(s) ? s->drain.last_ns :
+			  seam_clock_ns();
 
 	for (size_t i = 0; i < s->sources.list.n; i++) {
 		const struct seam_source *source = &s->sources.list.items[i];
@@ -476,9 +489,13 @@ static void keep_first(int *r, int next)
 static int finish(struct seam_recording *s, int r, struct seam_err *err)
 {
 	seam_sources_disable(&s->sources);
+	s->drain.is_last = true;
 	keep_first(&r, drain(s, r < 0 ? NULL : err));
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_flight_append(s, r < 0 ? NULL : err));
+	if (s->sources.free_running && !s->result->cut_short)
+		keep_first(&r, seam_areas_append(s, false,
+						 r < 0 ? NULL : err));
 	keep_first(&r, seam_recording_list_results(s, r < 0 ? NULL : err));
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
@@ -491,6 +508,10 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 	s->result->n_samples = s->drain.n_samples;
 	s->result->n_unwritten = s->drain.n_unwritten;
 	s->result->n_throttled = s->drain.n_throttled;
+	s->result->area_bytes = s->aux.n_bytes;
+	s->result->n_truncated = s->aux.n_truncated;
+	s->result->n_partial = s->aux.n_partial;
+	s->result->n_collision = s->aux.n_collision;
 	s->result->file_bytes = s->writer.data_offset + s->writer.data_bytes;
 	s->result->cut_short |= r < 0;
 	return r;

@@ -19,6 +19,7 @@
 enum {
 	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's */
 	SEAM_RECORD_RING_BYTES = 512 * 1024,	/* for each CPU, as perf's */
+	SEAM_RECORD_AREA_BYTES = 4 * 1024 * 1024,	/* AUX, as perf's */
 };
 
 struct seam_record_options {
@@ -33,6 +34,7 @@ struct seam_record_options {
 	bool data_addresses;		/* of what was accessed */
 	int compress_level;		/* of zstd; 0: not compressed */
 	size_t ring_bytes;		/* of each ring; a power of two */
+	size_t area_bytes;		/* of each AUX area; 0: the default */
 	bool ring_auto;			/* in its place: as large as can be */
 	int realtime;			/* priority of the recorder; 0: none */
 	uint64_t watermark;		/* bytes in a ring to a wake-up; 0 */
@@ -52,6 +54,8 @@ struct seam_record_options {
 	 * intervals of so many ns (0: none), and at the end.
 	 */
 	bool overwrite;
+	bool aux_snapshots;		/* AUX areas run free; the same then */
+	uint64_t aux_snapshot_bytes;	/* of each area; 0: all of it */
 	uint64_t snapshot_ns;
 	uint64_t duration_ns;		/* then it ends; 0: no limit */
 	uint64_t max_bytes;		/* of "data"; then it ends; 0: none */
@@ -86,6 +90,10 @@ struct seam_record_result {
 	uint64_t n_paused;	/* of them: while a snapshot was copied */
 	uint64_t n_unwritten;	/* drained, but not in the file */
 	uint64_t n_throttled;	/* times the kernel held sampling back */
+	const char *area_event;	/* what wrote AUX areas; in events, or NULL */
+	uint64_t area_bytes;	/* of AUX areas, in the file */
+	/* AUX records that tell of a full area, gaps, or colliding samples. */
+	uint64_t n_truncated, n_partial, n_collision;
 	/* Those sampled, the side-band behind them; owned, or NULL. */
 	struct seam_record_event *events;
 	size_t n_events;

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* sources.c - open, give up what is refused, map; see sources.h */
+/* sources.c - open, and give up what is refused; see sources.h */
 #include "record/sources.h"
+
+#include "record/map_rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-	/*
-	 * 1000 side-band records or so for each CPU; the recorder is woken
-	 * at an eighth of it.
-	 */
-	SIDEBAND_BYTES = 128 * 1024,
-	SIDEBAND_WAKEUP_BYTES = SIDEBAND_BYTES / 8,
+	/* Of a ring of side-band or AUX records; what is left fills till we run. */
+	SIDE_WAKEUP_BYTES = SEAM_SOURCES_SIDE_BYTES / 8,
 	/* Woken at a quarter: three are left to fill until we run. */
 	WAKEUP_PART = 4,
 	MOST_IN_GROUP = 64,
@@ -31,6 +28,17 @@ enum {
 struct place {
 	int tid, cpu;
 };
+
+const char *seam_ring_use_name(enum seam_ring_use use)
+{
+	static const char *const names[] = {
+		[SEAM_RING_OF_SIDEBAND] = "sideband",
+		[SEAM_RING_OF_SAMPLES] = "samples",
+		[SEAM_RING_OF_AREA] = "area",
+	};
+
+	return names[use];
+}
 
 void seam_sources_sideband(struct seam_event *event)
 {
@@ -50,13 +58,33 @@ void seam_sources_sideband(struct seam_event *event)
 		.bpf_event = 1,
 		.build_id = 1,
 		.watermark = 1,
-		.wakeup_watermark = SIDEBAND_WAKEUP_BYTES,
+		.wakeup_watermark = SIDE_WAKEUP_BYTES,
 	};
 }
 
 static size_t sideband_event(const struct seam_sources *s)
 {
 	return s->n_events - 1;
+}
+
+static size_t count_aux(const struct seam_sources *s)
+{
+	size_t n = 0;
+
+	for (size_t e = 0; e < sideband_event(s); e++)
+		n += s->events[e].aux_kind != 0;
+	return n;
+}
+
+static bool has_areas(const struct seam_sources *s)
+{
+	return count_aux(s) > 0;
+}
+
+/* Whether anything is sampled beside what goes into AUX areas. */
+static bool has_samples(const struct seam_sources *s)
+{
+	return sideband_event(s) > count_aux(s);
 }
 
 static bool is_system_wide(const struct seam_sources *s)
@@ -74,18 +102,24 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	attr->sample_type |= SAMPLE_TYPE;
 	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->sample_id_all = 1;
-	attr->use_clockid = 1;
-	attr->clockid = CLOCK_MONOTONIC;
+	/* a decoder gets from the CPU's counter to the kernel's own clock */
+	attr->use_clockid = !has_areas(s);
+	attr->clockid = has_areas(s) ? 0 : CLOCK_MONOTONIC;
 	/* Source: perf_event_open(2): no inherited event reads its group */
 	attr->inherit = !is_system_wide(s) && (sideband || !s->per_thread) &&
 			event->leader == SEAM_EVENT_ALONE;
 	attr->disabled = !event->read_by_leader;
-	attr->write_backward = s->overwrite && !sideband;
+	attr->write_backward = s->overwrite && !sideband && !event->aux_kind;
 	attr->enable_on_exec = s->on_exec && !event->read_by_leader &&
 			       (sideband || !s->delayed);
 	if (sideband && s->per_thread) {
 		/* a new thread waits for us to be woken by its first record */
 		attr->wakeup_watermark = 1;
+	} else if (event->aux_kind) {
+		/* which thread the bytes are of: beside what tells of them */
+		attr->context_switch = 1;
+		attr->watermark = 1;
+		attr->wakeup_watermark = SIDE_WAKEUP_BYTES;
 	} else if (!sideband) {
 		uint64_t bytes = s->watermark ? s->watermark :
 				 s->ring_bytes / WAKEUP_PART;
@@ -168,30 +202,18 @@ static int open_source(struct seam_sources *s, size_t e, struct place place,
 
 /* A ring that nobody owns yet.  Returns its number, or -ENOMEM. */
 static ssize_t add_ring(struct seam_sources *s, struct place place,
-			bool is_sideband, struct seam_err *err)
+			enum seam_ring_use use, struct seam_err *err)
 {
 	struct seam_source_ring *ring = SEAM_ARRAY_PUSH(&s->rings);
 
 	if (!ring)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	*ring = (struct seam_source_ring) {
-		.cpu = place.cpu, .tid = place.tid,
-		.is_sideband = is_sideband,
-		.is_backward = s->overwrite && !is_sideband,
+		.cpu = place.cpu, .tid = place.tid, .use = use,
+		.is_backward = s->overwrite && use == SEAM_RING_OF_SAMPLES,
 		.fd = -1,
 	};
 	return (ssize_t)s->rings.n - 1;
-}
-
-/* All that is sampled, at one place, into one ring. */
-static int open_samples(struct seam_sources *s, struct place place,
-			size_t ring, struct seam_err *err)
-{
-	int r = 0;
-
-	for (size_t e = 0; r == 0 && e < sideband_event(s); e++)
-		r = open_source(s, e, place, ring, err);
-	return r;
 }
 
 static const struct seam_number_list *sampled(const struct seam_sources *s)
@@ -199,21 +221,61 @@ static const struct seam_number_list *sampled(const struct seam_sources *s)
 	return s->sampled.n ? &s->sampled : &s->cpus;
 }
 
+/* The first ring of place number @c; those of a place stand @stride apart. */
+struct ring_row {
+	size_t first, stride;
+};
+
+/*
+ * All that is sampled, at one place: samples into one ring, and what writes
+ * an AUX area into a ring of its own, because its area belongs to it.
+ */
+static int open_samples(struct seam_sources *s, struct place place,
+			struct ring_row row, struct seam_err *err)
+{
+	size_t ring = row.first + (has_samples(s) ? row.stride : 0);
+	int r = 0;
+
+	for (size_t e = 0; r == 0 && e < sideband_event(s); e++) {
+		bool aux = s->events[e].aux_kind;
+
+		r = open_source(s, e, place, aux ? ring : row.first, err);
+		if (aux)
+			ring += row.stride;
+	}
+	return r;
+}
+
+/* The rings of all that is sampled, at the places @tid on each of @cpus. */
+static int add_rings(struct seam_sources *s, int tid,
+		     const struct seam_number_list *cpus, struct seam_err *err)
+{
+	size_t n = count_aux(s) + has_samples(s);
+	ssize_t r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		for (size_t c = 0; r >= 0 && c < cpus->n; c++)
+			r = add_ring(s, (struct place) { tid, cpus->items[c] },
+				     i == 0 && has_samples(s) ?
+				     SEAM_RING_OF_SAMPLES : SEAM_RING_OF_AREA,
+				     err);
+	return r < 0 ? (int)r : 0;
+}
+
 /* The rings of one thread alone, and its events in them. */
 static int open_own_rings(struct seam_sources *s, int tid,
 			  struct seam_err *err)
 {
-	size_t n = s->sampled.n ? s->sampled.n : 1;
-	int r = 0;
+	int every = SEAM_SOURCES_EVERY;
+	const struct seam_number_list any = { .items = &every, .n = 1 };
+	const struct seam_number_list *cpus = s->sampled.n ? &s->sampled :
+					      &any;
+	struct ring_row row = { .first = s->rings.n, .stride = cpus->n };
+	int r = add_rings(s, tid, cpus, err);
 
-	for (size_t c = 0; r == 0 && c < n; c++) {
-		struct place place = { tid, s->sampled.n ?
-			s->sampled.items[c] : SEAM_SOURCES_EVERY };
-		ssize_t ring = add_ring(s, place, false, err);
-
-		r = ring < 0 ? (int)ring :
-		    open_samples(s, place, (size_t)ring, err);
-	}
+	for (size_t c = 0; r == 0 && c < cpus->n; c++, row.first++)
+		r = open_samples(s, (struct place) { tid, cpus->items[c] },
+				 row, err);
 	return r;
 }
 
@@ -236,8 +298,9 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 		return open_own_rings(s, tid, err);
 	for (size_t c = 0; r == 0 && c < sampled(s)->n; c++) {
 		struct place place = { tid, sampled(s)->items[c] };
+		struct ring_row row = { s->cpus.n + c, sampled(s)->n };
 
-		r = open_samples(s, place, s->cpus.n + c, err);
+		r = open_samples(s, place, row, err);
 		if (r == -ENODEV)
 			r = 0;
 	}
@@ -251,11 +314,10 @@ static int add_shared_rings(struct seam_sources *s, struct seam_err *err)
 
 	for (size_t c = 0; r >= 0 && c < s->cpus.n; c++)
 		r = add_ring(s, (struct place) { SEAM_SOURCES_EVERY,
-			     s->cpus.items[c] }, true, err);
-	for (size_t c = 0; r >= 0 && !s->per_thread && c < sampled(s)->n; c++)
-		r = add_ring(s, (struct place) { SEAM_SOURCES_EVERY,
-			     sampled(s)->items[c] }, false, err);
-	return r < 0 ? (int)r : 0;
+			     s->cpus.items[c] }, SEAM_RING_OF_SIDEBAND, err);
+	if (r < 0 || s->per_thread)
+		return r < 0 ? (int)r : 0;
+	return add_rings(s, SEAM_SOURCES_EVERY, sampled(s), err);
 }
 
 static int open_all(struct seam_sources *s, struct seam_err *err)
@@ -274,118 +336,19 @@ static int open_all(struct seam_sources *s, struct seam_err *err)
 	return r;
 }
 
-/*
- * A mapping that cannot be written is what makes the kernel overwrite: no
- * reader can keep it from that.  Source: perf_mmap() of Linux.
- */
-static int map_backward(struct seam_ring *ring, int fd, size_t bytes,
-			struct seam_err *err)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p = mmap(NULL, page + bytes, PROT_READ, MAP_SHARED, fd, 0);
-
-	*ring = (struct seam_ring) { 0 };
-	if (p == MAP_FAILED)
-		return seam_err_set(err, -errno, "cannot map a ring of %zu "
-				    "KiB: %s", bytes / 1024, strerror(errno));
-	*ring = (struct seam_ring) {
-		.control = p, .data = (const uint8_t *)p + page,
-		.size = bytes, .mapped_bytes = page + bytes,
-	};
-	return 0;
-}
-
-/* Map the rings of one kind that are not mapped, @bytes each. */
-static int map_kind(struct seam_sources *s, bool sideband, size_t bytes,
-		    size_t first, struct seam_err *err)
-{
-	for (size_t i = first; i < s->list.n; i++) {
-		const struct seam_source *source = &s->list.items[i];
-		struct seam_source_ring *ring = &s->rings.items[source->ring];
-		int r;
-
-		if (ring->is_sideband != sideband || ring->fd >= 0)
-			continue;
-		r = ring->is_backward ?
-		    map_backward(&ring->ring, source->fd, bytes, err) :
-		    seam_ring_map(&ring->ring, source->fd, bytes, err);
-		if (r < 0)
-			return r;
-		ring->fd = source->fd;
-		ring->size_bytes = bytes;
-	}
-	return 0;
-}
-
-static void unmap_kind(struct seam_sources *s, bool sideband, size_t first)
-{
-	for (size_t i = first; i < s->list.n; i++) {
-		struct seam_source_ring *ring =
-			&s->rings.items[s->list.items[i].ring];
-
-		if (ring->is_sideband != sideband)
-			continue;
-		seam_ring_fini(&ring->ring);
-		ring->fd = -1;
-	}
-}
-
-/*
- * As above, with half the space as often as the user may not lock it all, or
- * the kernel has none.  Only the rings of sources from @first on.
- */
-static int map_what_fits(struct seam_sources *s, bool sideband, size_t *bytes,
-			 size_t first, struct seam_err *err)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = *bytes;
-	int r;
-
-	for (;; *bytes /= 2) {
-		r = map_kind(s, sideband, *bytes, first, err);
-		if ((r != -EPERM && r != -ENOMEM) || *bytes / 2 < page)
-			break;
-		unmap_kind(s, sideband, first);
-	}
-	if (*bytes < wanted)
-		s->left_out |= SEAM_LEFT_OUT_RING_SPACE;
-	if (r == -EPERM)
-		return seam_err_add(err, r, "this user may not lock memory "
-			"for one page a ring: see kernel.perf_event_mlock_kb "
-			"and 'ulimit -l'");
-	return r;
-}
-
-/* Sources that own no ring write to that of their place. */
-static int share_rings(struct seam_sources *s, size_t first,
-		       struct seam_err *err)
-{
-	for (size_t i = first; i < s->list.n; i++) {
-		int fd = s->list.items[i].fd;
-		const struct seam_source_ring *ring =
-			&s->rings.items[s->list.items[i].ring];
-
-		if (fd != ring->fd &&
-		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
-			return seam_err_set(err, -errno, "cannot share the "
-				"ring of cpu %d: %s", ring->cpu,
-				strerror(errno));
-	}
-	return 0;
-}
-
 int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 {
-	size_t sideband_bytes = SIDEBAND_BYTES;
+	struct seam_ring_sizes sizes = {
+		.samples = s->ring_bytes, .area = s->area_bytes,
+	};
 	int r = add_shared_rings(s, err);
 
 	if (r == 0)
 		r = open_all(s, err);
 	if (r == 0)
-		r = map_what_fits(s, true, &sideband_bytes, 0, err);
-	if (r == 0)
-		r = map_what_fits(s, false, &s->ring_bytes, 0, err);
-	if (r == 0)
-		r = share_rings(s, 0, err);
+		r = seam_sources_map(s, 0, &sizes, err);
+	s->ring_bytes = sizes.samples;
+	s->area_bytes = sizes.area;
 	if (r < 0)
 		seam_sources_fini(s);
 	return r;
@@ -413,7 +376,9 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 			    struct seam_err *err)
 {
 	size_t first = s->list.n, ring = s->rings.n;
-	size_t bytes = s->ring_bytes;
+	struct seam_ring_sizes sizes = {
+		.samples = s->ring_bytes, .area = s->area_bytes,
+	};
 	int r;
 
 	if (ring >= SEAM_SOURCES_MOST_THREADS)
@@ -421,9 +386,7 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 				    SEAM_SOURCES_MOST_THREADS);
 	r = open_own_rings(s, tid, err);
 	if (r == 0)
-		r = map_what_fits(s, false, &bytes, first, err);
-	if (r == 0)
-		r = share_rings(s, first, err);
+		r = seam_sources_map(s, first, &sizes, err);
 	for (size_t i = first; r == 0 && !s->delayed && i < s->list.n; i++)
 		enable_one(&s->list.items[i]);
 	if (r < 0)
@@ -438,10 +401,12 @@ void seam_sources_end_thread(struct seam_sources *s, int tid)
 		struct seam_source_ring *ring =
 			&s->rings.items[source->ring];
 
-		if (source->tid != tid || ring->is_sideband || source->fd < 0)
+		if (source->tid != tid || source->fd < 0 ||
+		    ring->use == SEAM_RING_OF_SIDEBAND)
 			continue;
 		source->n_lost = seam_sources_lost(s, i);
 		if (ring->fd == source->fd) {
+			seam_ring_aux_fini(&ring->aux);
 			seam_ring_fini(&ring->ring);
 			ring->fd = -1;
 		}
@@ -456,6 +421,22 @@ void seam_sources_enable(struct seam_sources *s)
 		if (!s->delayed ||
 		    s->list.items[i].event == sideband_event(s))
 			enable_one(&s->list.items[i]);
+}
+
+void seam_sources_restart(struct seam_sources *s, uint32_t ring)
+{
+	for (size_t i = 0; i < s->list.n; i++)
+		if (s->list.items[i].ring == ring && s->list.items[i].fd >= 0)
+			enable_one(&s->list.items[i]);
+}
+
+void seam_sources_hold_areas(struct seam_sources *s, bool hold)
+{
+	for (size_t i = 0; i < s->list.n; i++)
+		if (s->events[s->list.items[i].event].aux_kind)
+			ioctl(s->list.items[i].fd, hold ?
+			      PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE,
+			      0);
 }
 
 void seam_sources_disable(struct seam_sources *s)

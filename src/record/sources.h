@@ -3,7 +3,8 @@
  * sources.h - the perf events of a recording and the rings they write to
  *
  * An event is opened for each thread to watch on each CPU: a source.  There
- * are two kinds of rings, because a flood of samples must not cost a name:
+ * are three kinds of rings, because a flood of samples must not cost a name,
+ * and an AUX area is that of one ring and of one event in it:
  *
  *	side-band   names, mappings, births and deaths; one small ring for
  *		    each CPU, on all CPUs, whatever is sampled.  From a
@@ -13,6 +14,12 @@
  *		    time (per_thread), one for each thread, which the kernel
  *		    allows only without inheritance: threads that come later
  *		    are added when the side-band tells of them
+ *	areas	    the same for each event that writes an AUX area; in the
+ *		    ring are the records that tell of the area, and which
+ *		    thread it was of
+ *
+ * Times are CLOCK_MONOTONIC; with areas they are the kernel's own clock, the
+ * only one that a decoder gets to from the CPU's counter in the area.
  *
  * What the kernel refuses is given up where possible; see concede.h.
  */
@@ -28,6 +35,14 @@ enum {
 	SEAM_SOURCES_EVERY = -1,	/* as a tid or a cpu: all of them */
 	/* Threads that a per-thread recording can meet one after another. */
 	SEAM_SOURCES_MOST_THREADS = 16384,
+	/* Data of a ring of side-band or AUX records: 1000 of them or so. */
+	SEAM_SOURCES_SIDE_BYTES = 128 * 1024,
+};
+
+enum seam_ring_use {
+	SEAM_RING_OF_SIDEBAND,
+	SEAM_RING_OF_SAMPLES,
+	SEAM_RING_OF_AREA,
 };
 
 /* One event on one CPU for one thread. */
@@ -44,11 +59,13 @@ struct seam_source {
 struct seam_source_ring {
 	struct seam_ring ring;
 	int cpu, tid;		/* or SEAM_SOURCES_EVERY */
-	bool is_sideband;
+	enum seam_ring_use use;
 	bool is_backward;	/* keeps the newest, is never drained */
 	int fd;			/* of the source that owns it; -1: none */
 	struct seam_ring_aux aux;	/* of no bytes: has none */
-	size_t size_bytes;	/* of its data; stays when it is unmapped */
+	bool is_stopped;	/* its area was full: to be enabled again */
+	/* Of its data and of its area; they stay when it is unmapped. */
+	size_t size_bytes, area_bytes;
 	uint64_t n_records;
 	uint64_t n_bytes;
 	uint64_t n_lost;	/* by the LOST records in it */
@@ -66,7 +83,9 @@ struct seam_sources {
 	bool overwrite;			/* rings of samples run backward */
 	bool on_exec;			/* sample from the next exec on */
 	bool delayed;			/* only the side-band is enabled */
-	size_t ring_bytes;		/* wanted, a power of two */
+	bool free_running;		/* areas, of which snapshots are taken */
+	size_t ring_bytes;		/* wanted, then had; a power of two */
+	size_t area_bytes;		/* the same for AUX areas */
 	uint64_t watermark;		/* bytes to a wake-up; 0: a part */
 	const char *filter;		/* of tracepoints; NULL: none */
 
@@ -74,6 +93,9 @@ struct seam_sources {
 	SEAM_ARRAY(struct seam_source_ring) rings;	/* side-band's first */
 	unsigned int left_out;		/* enum seam_left_out */
 };
+
+/* "sideband", "samples" or "area". */
+const char *seam_ring_use_name(enum seam_ring_use use);
 
 /*
  * The event of the side-band, with a name of perf's.  @events of a recording
@@ -107,6 +129,12 @@ void seam_sources_end_thread(struct seam_sources *s, int tid);
  */
 void seam_sources_enable(struct seam_sources *s);
 void seam_sources_disable(struct seam_sources *s);
+
+/* The kernel stops what found its area full: go on with ring @ring. */
+void seam_sources_restart(struct seam_sources *s, uint32_t ring);
+
+/* Stop all that writes areas while they are copied, and let it go on. */
+void seam_sources_hold_areas(struct seam_sources *s, bool hold);
 
 /*
  * How many records of source @i were lost for want of space, by the kernel's

@@ -287,6 +287,21 @@ void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 	put_record(synth, &record, sizeof(record), NULL, &trailer);
 }
 
+void seam_synth_words(struct seam_synth *synth, uint32_t type,
+		      const uint64_t *words, size_t n)
+{
+	struct perf_event_header header = {
+		.type = type,
+		.size = (uint16_t)(sizeof(header) + n * sizeof(*words)),
+	};
+
+	/* as many CPUs as a record has no room for are not described */
+	if (n > (UINT16_MAX - sizeof(header)) / sizeof(*words))
+		return;
+	put(synth, &header, sizeof(header));
+	put(synth, words, n * sizeof(*words));
+}
+
 void seam_synth_end(struct seam_synth *synth)
 {
 	struct perf_event_header end = {

@@ -37,6 +37,10 @@ void seam_synth_process(struct seam_synth *synth, int pid);
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 		     uint64_t time_ns, uint64_t lost);
 
+/* A record of a tool's own @type, which has no trailer: @n words. */
+void seam_synth_words(struct seam_synth *synth, uint32_t type,
+		      const uint64_t *words, size_t n);
+
 /* End of the synthesized records (PERF_RECORD_FINISHED_INIT). */
 void seam_synth_end(struct seam_synth *synth);
 

@@ -54,9 +54,10 @@ static void put_rings(struct seam_json *j, const struct seam_manifest *m)
 			seam_json_i64(j, "cpu", ring->cpu);
 		if (ring->tid >= 0)
 			seam_json_i64(j, "tid", ring->tid);
-		seam_json_string(j, "kind", ring->is_sideband ? "sideband" :
-				 "samples");
+		seam_json_string(j, "kind", ring->kind);
 		seam_json_u64(j, "bytes", ring->size_bytes);
+		if (ring->area_bytes)
+			seam_json_u64(j, "area_bytes", ring->area_bytes);
 		seam_json_u64(j, "records", ring->n_records);
 		seam_json_u64(j, "drained_bytes", ring->n_bytes);
 		seam_json_u64(j, "lost", ring->n_lost);
@@ -67,7 +68,8 @@ static void put_rings(struct seam_json *j, const struct seam_manifest *m)
 
 static void put_times(struct seam_json *j, const struct seam_manifest *m)
 {
-	seam_json_string(j, "clock", "CLOCK_MONOTONIC");
+	seam_json_string(j, "clock", m->kernel_clock ? "perf" :
+			 "CLOCK_MONOTONIC");
 	seam_json_open(j, "start", '{');
 	seam_json_u64(j, "wall_ns", m->start_wall_ns);
 	seam_json_u64(j, "monotonic_ns", m->start_ns);
@@ -94,6 +96,14 @@ static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 		seam_json_close(j);
 	}
 	seam_json_close(j);
+	if (m->n_area_bytes) {
+		seam_json_open(j, "areas", '{');
+		seam_json_u64(j, "bytes", m->n_area_bytes);
+		seam_json_u64(j, "truncated", m->n_truncated);
+		seam_json_u64(j, "partial", m->n_partial);
+		seam_json_u64(j, "collision", m->n_collision);
+		seam_json_close(j);
+	}
 	if (!m->n_late && !m->n_unseen)
 		return;
 	seam_json_open(j, "late", '{');

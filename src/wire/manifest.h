@@ -21,10 +21,11 @@
  *	 "lost":{"ring_full","paused","not_written","damaged_bytes"},
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "late":{"threads","ns","longest_ns","unseen_threads"},
- *	 "rings":[{"cpu","tid","kind":"samples"|"sideband","bytes","records",
- *	           "drained_bytes","lost"}]}
+ *	 "areas":{"bytes","truncated","partial","collision"},
+ *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
+ *	           "area_bytes","records","drained_bytes","lost"}]}
  *
- * A ring has a cpu, a tid, or both.  "late" is of recordings a thread at a
+ * The clock is "perf", the kernel's own, where there are AUX areas.  A ring has a cpu, a tid, or both.  "late" is of recordings a thread at a
  * time: threads that ran unseen before their events could be opened.
  *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
@@ -41,8 +42,9 @@ enum { SEAM_MANIFEST_BUILD_ID = 20 };
 struct seam_manifest_ring {
 	int cpu;		/* -1: of one thread on all CPUs */
 	int tid;		/* -1: of all threads */
-	bool is_sideband;
+	const char *kind;	/* "samples", "sideband" or "area" */
 	uint64_t size_bytes;
+	uint64_t area_bytes;	/* of its AUX area; 0: none */
 	uint64_t n_records;	/* that came out of it */
 	uint64_t n_bytes;	/* of those */
 	uint64_t n_lost;	/* told by LOST records in it */
@@ -84,6 +86,9 @@ struct seam_manifest {
 	uint64_t n_lost;	/* for want of ring space */
 	uint64_t n_paused;	/* while a snapshot was copied */
 	uint64_t n_unwritten;	/* drained, but no file took them */
+	bool kernel_clock;	/* times are those of the kernel's own clock */
+	uint64_t n_area_bytes;	/* of AUX areas */
+	uint64_t n_truncated, n_partial, n_collision;	/* AUX records */
 	uint64_t n_bad_bytes;	/* in a ring, but no records */
 	uint64_t n_late, late_ns, longest_late_ns, n_unseen;
 	/* The rest is not read back. */

@@ -135,15 +135,17 @@ static uint64_t check_file(struct pmu *p, uint64_t *first)
 
 	for (size_t i = 0; i < p->trace.index.n; i++) {
 		struct seam_auxtrace_entry entry = p->trace.index.items[i];
-		uint8_t *record = malloc(entry.size);
+		uint8_t *record = malloc(48 + MOST);
 		uint64_t size, offset;
 
-		assert_int_equal(pread(p->fd, record, entry.size,
-				       (off_t)entry.offset), entry.size);
+		/* of the record alone: perf checks it against its header */
+		assert_int_equal(entry.size, 48);
+		assert_true(pread(p->fd, record, 48 + MOST,
+				  (off_t)entry.offset) >= 48);
 		assert_int_equal(u32_at(record), SEAM_PERF_AUXTRACE);
 		size = u64_at(record + 8);
 		offset = u64_at(record + 16);
-		assert_int_equal(entry.size, 48 + size);
+		assert_true(size <= MOST);
 		assert_int_equal(size % 8, 0);
 		assert_int_equal((int)u32_at(record + 36), ring_of(p)->tid);
 		assert_int_equal((int)u32_at(record + 40), ring_of(p)->cpu);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * areas.h - AUX areas in a recording: told of, snapshotted, judged
+ *
+ * Draining them is a part of each round; see drain.h.  With snapshots (-S)
+ * the areas run free, and what they hold is copied when somebody asks, into
+ * the recording's own file, or with --overwrite into the snapshot's bundle.
+ * What writes an area is stopped while it is copied, as the kernel demands:
+ * only then is its head true.
+ */
+#ifndef SEAM_AREAS_H
+#define SEAM_AREAS_H
+
+#include "record/recording.h"
+#include "record/synth.h"
+
+/* Whether anything of the recording writes an area. */
+bool seam_areas_are_there(const struct seam_recording *s);
+
+/*
+ * What perf's decoders must know, as AUXTRACE_INFO and TIME_CONV, to the
+ * records at the head of the file.
+ */
+void seam_areas_describe(const struct seam_recording *s,
+			 struct seam_synth *synth);
+
+/*
+ * Append what the free-running areas hold to the file of @s.  @go_on: let
+ * what writes them go on behind that.  0 or -errno of the write.
+ */
+int seam_areas_append(struct seam_recording *s, bool go_on,
+		      struct seam_err *err);
+
+/* Make a snapshot in the recording's own file, and tell of it. */
+int seam_areas_snapshot(struct seam_recording *s, struct seam_err *err);
+
+#endif /* SEAM_AREAS_H */

@@ -1,0 +1,421 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record of PMUs with an AUX area; the PMU is played, see played_pmu.c"""
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+
+from record_lib import (SEAM, Skip, Tests, check, equal, run)
+
+PLAYED = os.path.abspath(sys.argv[2])
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "../../../shared/corpus/perf-ext")
+AUX, ITRACE_START, INFO, AUXTRACE = 11, 12, 70, 71
+TRUNCATED, OVERWRITE = 1, 2
+
+# What the machine of the corpus' file has; the type is the player's.
+INTEL_PT = {
+    "type": "77", "format/tsc": "config:10", "format/noretcomp": "config:11",
+    "format/mtc": "config:9", "format/mtc_period": "config:14-17",
+    "format/psb_period": "config:24-27", "format/cyc": "config:1",
+    "format/pt": "config:0", "format/branch": "config:13",
+    "caps/mtc": "1", "caps/mtc_periods": "249", "caps/psb_cyc": "1",
+    "caps/psb_periods": "3f", "max_nonturbo_ratio": "12",
+}
+CS_ETM = {
+    "type": "77", "format/contextid": "config:14", "sinks/tmc_etr0": "0x1234",
+    **{f"cpu{cpu}/{name}": value for cpu in range(64) for name, value in {
+        "trcidr/trcidr0": "0x28000ea1", "trcidr/trcidr1": "0x4100f422",
+        "trcidr/trcidr2": "0x20001088", "trcidr/trcidr8": "0x0",
+        "mgmt/trcauthstatus": "0x8c"}.items()},
+}
+ARM_SPE = {"type": "77", "format/ts_enable": "config:0",
+           "caps/min_interval": "256"}
+
+
+def byte_at(pos):
+    return (pos * 0x9e3779b97f4a7c15 & (1 << 64) - 1) >> 56 | 1
+
+
+def bytes_at(pos, n):
+    return bytes(byte_at(pos + i) for i in range(n))
+
+
+def make_sysfs(**pmus):
+    for name, files in pmus.items():
+        for path, text in files.items():
+            path = f"sysfs/{name}/{path}"
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="ascii") as out:
+                out.write(text + "\n")
+
+
+# Until a file is there, and not for ever.
+WAIT = ("i=0; until [ -e {0} ] || [ $i -gt 2000 ]; do sleep 0.01; "
+        "i=$((i+1)); done")
+
+
+def environment(name, **settings):
+    make_sysfs(intel_pt=INTEL_PT, cs_etm=CS_ETM, arm_spe_0=ARM_SPE)
+    settings = {"SYSFS": "sysfs", "GO": f"{name}.go", "DONE": f"{name}.done",
+                "BYTES": 100000, **settings}
+    return {**os.environ, "LD_PRELOAD": PLAYED,
+            **{f"PLAYED_PMU_{key}": str(value)
+               for key, value in settings.items()}}
+
+
+def record(name, *words, command=True, **settings):
+    """Until every area has had its bytes."""
+    script = f": > {name}.go; {WAIT.format(name + '.done')}"
+    return run(SEAM, "record", "-o", name, *words, "--",
+               "sh", "-c", script, env=environment(name, **settings))
+
+
+class Data:
+    """What of a perf.data file matters here, read by hand."""
+
+    def __init__(self, path):
+        with open(os.path.join(path, "data"), "rb") as file:
+            self.bytes = file.read()
+        (_, _, stride, attrs, attrs_size, begin,
+         size) = struct.unpack_from("<8s6Q", self.bytes)
+        self.attrs = [struct.unpack_from("<IIQQQQQ", self.bytes, attrs + at)
+                      for at in range(0, attrs_size, stride)]
+        self.flags = [struct.unpack_from("<Q", self.bytes, attrs + at + 40)[0]
+                      for at in range(0, attrs_size, stride)]
+        self.records = list(self.walk(begin, begin + size))
+
+    def walk(self, pos, end):
+        while pos < end:
+            kind, _, size = struct.unpack_from("<IHH", self.bytes, pos)
+            yield kind, pos + 8, size - 8
+            if kind == AUXTRACE:
+                pos += struct.unpack_from("<Q", self.bytes, pos + 8)[0]
+            pos += size
+        equal(pos, end, "the last record")
+
+    def aux(self):
+        """(offset, size, flags, id) of each AUX record."""
+        for kind, pos, _ in self.records:
+            if kind == AUX:
+                yield (*struct.unpack_from("<3Q", self.bytes, pos),
+                       struct.unpack_from("<Q", self.bytes, pos + 48)[0])
+
+    def areas(self):
+        """{(idx, tid, cpu): [(offset, bytes)]} of the AUXTRACE records."""
+        areas = {}
+        for kind, pos, size in self.records:
+            if kind == AUXTRACE:
+                n, offset, _, idx, tid, cpu = struct.unpack_from(
+                    "<3QIii", self.bytes, pos)
+                areas.setdefault((idx, tid, cpu), []).append(
+                    (offset, self.bytes[pos + size:pos + size + n]))
+        return areas
+
+    def info(self):
+        for kind, pos, size in self.records:
+            if kind == INFO:
+                return struct.unpack_from(f"<{size // 8}Q", self.bytes, pos)
+        return None
+
+
+def check_bytes(chunks, start, total):
+    """Nothing is missing between the chunks; the last may be padded."""
+    pos = start
+    for offset, payload in chunks:
+        equal(offset, pos, "where a chunk begins")
+        n = min(len(payload), start + total - pos)
+        check(payload[:n] == bytes_at(pos, n), f"bytes at {pos}")
+        check(not any(payload[n:]) and len(payload) - n < 8, "padding")
+        pos += n
+    equal(pos, start + total, "where the area ends")
+
+
+def perf_script(path, *words):
+    result = run("perf", "script", "-i", f"{path}/data", *words)
+    equal(result.returncode, 0, result.stderr)
+    equal([line for line in result.stderr.splitlines()
+           if line.startswith("0x") or "corrupt" in line], [])
+    return result.stdout
+
+
+def perf_opens(path):
+    """With its decoder, which goes by the index; returns the dump."""
+    perf_script(path, "--itrace=e")
+    return perf_script(path, "-D")
+
+
+def cpus():
+    return len(os.sched_getaffinity(0))
+
+
+def check_areas(name, n, tids, wanted_cpus, total=100000):
+    areas = Data(name).areas()
+    equal(len(areas), n, f"areas of {name}")
+    equal(sorted({cpu for _, _, cpu in areas}), wanted_cpus)
+    for (_, tid, _), chunks in areas.items():
+        check(tids(tid), f"tid {tid}")
+        check_bytes(chunks, 0, total)
+
+
+def test_areas_of_all_cpus_are_drained_byte_for_byte():
+    result = record("cpus", "-e", "intel_pt//u", "-m", ",16K")
+    equal(result.returncode, 0, result.stderr)
+    check(f"{cpus() * 100000 / 1024:.1f} KiB of 'intel_pt//u'" in
+          result.stderr, result.stderr)
+    check_areas("cpus", cpus(), lambda tid: tid == -1, list(range(cpus())))
+    data = Data("cpus")
+    for _, _, flags, _ in data.aux():
+        equal(flags, 0)
+    equal(sum(size for _, size, _, _ in data.aux()), cpus() * 100000)
+    check("PERF_RECORD_AUXTRACE " in perf_opens("cpus"), "no AUXTRACE")
+
+
+def test_one_cpu_has_one_area():
+    # an odd number, of which the last bytes are written all the same
+    result = record("cpu0", "-e", "intel_pt//", "-m", "8,4", "-a", "-C", "0",
+                    BYTES=99997)
+    equal(result.returncode, 0, result.stderr)
+    check_areas("cpu0", 1, lambda tid: tid == -1, [0], 99997)
+    perf_opens("cpu0")
+
+
+def test_the_whole_machine_has_an_area_a_cpu():
+    result = record("all", "-e", "intel_pt//", "-m", ",16K", "-a")
+    equal(result.returncode, 0, result.stderr)
+    check_areas("all", cpus(), lambda tid: tid == -1, list(range(cpus())))
+    perf_opens("all")
+
+
+def test_a_thread_has_its_own_area():
+    result = record("thread", "-e", "intel_pt//", "-m", ",16K",
+                    "--per-thread")
+    check(result.returncode in (0, 3), result.stderr)
+    areas = Data("thread").areas()
+    check(areas and all(tid > 0 and cpu == -1 for _, tid, cpu in areas),
+          f"{areas.keys()}")
+    first = min(areas)
+    check_bytes(areas[first], 0, 100000)
+    perf_opens("thread")
+
+
+def test_samples_have_a_ring_of_their_own_beside_areas():
+    result = record("beside", "-e", "intel_pt//u", "-e", "cpu-clock", "-m",
+                    ",16K")
+    equal(result.returncode, 0, result.stderr)
+    check_areas("beside", cpus(), lambda tid: tid == -1, list(range(cpus())))
+    with open("beside/meta.json", encoding="ascii") as text:
+        told = json.load(text)
+    kinds = [(ring["kind"], ring.get("area_bytes")) for ring in told["rings"]]
+    equal(kinds, cpus() * [("sideband", None)] + cpus() * [("samples", None)] +
+          cpus() * [("area", 16384)])
+    check(told["samples"] > 0, "no samples")
+    equal(told["clock"], "perf")
+    features = struct.unpack_from("<Q", Data("beside").bytes, 72)[0]
+    equal(features >> 23 & 1, 0, "CLOCKID, which perf would believe")
+    equal(told["areas"], {"bytes": cpus() * 100000, "truncated": 0,
+                          "partial": 0, "collision": 0})
+
+
+def test_what_finds_its_area_full_is_told_and_goes_on():
+    result = record("flood", "-e", "intel_pt//", "-m", ",8K", FLOOD=1)
+    equal(result.returncode, 3, result.stderr)
+    data = Data("flood")
+    full = [(offset + size, sample_id)
+            for offset, size, flags, sample_id in data.aux()
+            if flags & TRUNCATED]
+    check(len(full) >= 100000 // 8192, f"{len(full)} were truncated")
+    check(f"an AUX area was full {len(full)} times" in result.stderr,
+          result.stderr)
+    # full: a whole area lies between the end and what had been drained
+    drained = {0}
+    for chunks in data.areas().values():
+        drained |= {offset + len(payload) for offset, payload in chunks}
+    for end, _ in full:
+        check(any(0 <= end - 8192 - d < 8 for d in drained) or
+              end - 8192 in drained, f"{end} was not full")
+    for chunks in data.areas().values():
+        check_bytes(chunks, 0, 100000)
+    perf_opens("flood")
+
+
+def check_newest(chunk, end, n):
+    equal(chunk[0], end - n, "the snapshot begins")
+    check(chunk[1][:n] == bytes_at(end - n, n), "the newest bytes")
+    check(len(chunk[1]) - n < 8, "padding")
+
+
+def snapshot_of(name, total, head_at=0, area=8192, **settings):
+    """The one that is made at the end."""
+    result = record(name, "-e", "intel_pt//", "-S", "-m", f",{area // 1024}K",
+                    "-C", "0", "-a", BYTES=total, START=head_at, **settings)
+    equal(result.returncode, 0, result.stderr)
+    data = Data(name)
+    equal(list(data.aux()), [], "AUX records of a snapshot")
+    equal(data.info()[9], 1, "snapshot_mode")
+    chunks = [c for chunks in data.areas().values() for c in chunks]
+    perf_opens(name)
+    return chunks
+
+
+def test_snapshots_hold_the_newest_bytes():
+    for total in (1, 8191, 8192, 8193, 100000):
+        (chunk,) = snapshot_of(f"shot{total}", total)
+        check_newest(chunk, total, min(total, 8192))
+
+
+def test_snapshots_are_right_where_the_head_is_an_offset():
+    for total in (8191, 8193):
+        (chunk,) = snapshot_of(f"offset{total}", total, OFFSET=1)
+        check_newest(chunk, total, min(total, 8192))
+
+
+def test_a_snapshot_holds_no_more_than_was_asked_for():
+    result = record("small", "-e", "intel_pt//", "-S3000", "-C", "0", "-a")
+    equal(result.returncode, 0, result.stderr)
+    ((chunk,),) = Data("small").areas().values()
+    check_newest(chunk, 100000, 3000)
+
+
+def live(name, *words, **settings):
+    """A recorder that goes on until NAME.end is there, its areas written."""
+    script = f": > {name}.go; {WAIT.format(name + '.end')}"
+    process = subprocess.Popen(
+        [SEAM, "record", "-o", name, "-e", "intel_pt//", *words, "--", "sh",
+         "-c", script], env=environment(name, **settings),
+        stderr=subprocess.PIPE, text=True)
+    subprocess.run(["sh", "-c", WAIT.format(name + ".done")], check=True)
+    return process
+
+
+def end(process, name):
+    with open(f"{name}.end", "w", encoding="ascii"):
+        pass
+    _, text = process.communicate(timeout=60)
+    equal(process.returncode, 0, text)
+    return text
+
+
+def test_a_snapshot_is_made_when_asked_for():
+    process = live("asked", "-S", "-m", ",8K", "-C", "0", "-a",
+                   AGAIN="asked.again")
+    process.send_signal(signal.SIGUSR2)
+    check("snapshot 1: 8 KiB" in process.stderr.readline(), "no snapshot")
+    subprocess.run(["sh", "-c", WAIT.format("asked.again")], check=True)
+    end(process, "asked")
+    (chunks,) = Data("asked").areas().values()
+    equal(len(chunks), 2, "one when asked, one at the end")
+    check_newest(chunks[0], 100000, 8192)
+    check_newest(chunks[1], 200000, 8192)
+    perf_opens("asked")
+
+
+def test_a_snapshot_of_overwritten_rings_has_its_areas():
+    process = live("flight", "--overwrite", "-e", "cpu-clock", "-m", "8,2")
+    process.send_signal(signal.SIGUSR2)
+    check("flight.1.seam" in process.stderr.readline(), "no snapshot")
+    end(process, "flight")
+    for name in ("flight.1.seam", "flight"):
+        areas = Data(name).areas()
+        equal(len(areas), cpus(), name)
+        for (chunk,) in areas.values():
+            check_newest(chunk, 100000, 8192)
+        perf_opens(name)
+
+
+def test_areas_are_made_smaller_where_the_user_may_not_lock_them():
+    result = record("less", "-e", "intel_pt//u", "-m", ",1M", MOST=65536)
+    equal(result.returncode, 0, result.stderr)
+    check("AUX areas of 64 KiB in place of 1024" in result.stderr,
+          result.stderr)
+    check_areas("less", cpus(), lambda tid: tid == -1, list(range(cpus())))
+
+
+def test_decoders_learn_what_perf_would_have_told_them():
+    """As of the machine that the corpus' Intel PT file is from."""
+    record("info", "-e", "intel_pt//", "-a", BYTES=100)
+    data = Data("info")
+    kind, config = data.attrs[0][0], data.attrs[0][2]
+    equal((kind, hex(config)), (77, "0x300e601"), "tsc,mtc,psb,pt,branch")
+    equal(data.attrs[0][3], 1, "period")
+    info = data.info()
+    equal([hex(word) for word in info[:13]],
+          [hex(word) for word in (1, 77, 0x1f, 0x6aaaaaaa, 0xfffffff86343cb91,
+                                  1, 0x400, 0x800, 3, 0, 1, 0x200, 0x3c000)])
+    equal(info[15:], (2, 12, 0, 0))
+    for flags in data.flags:
+        equal(flags >> 25 & 1, 0, "use_clockid")
+    check(data.flags[0] >> 26 & 1, "context_switch")
+    record("info2", "-e", "intel_pt/tsc=0,mtc=0,psb_period=0/u", BYTES=100)
+    equal(hex(Data("info2").attrs[0][2]), hex(0xe001), "the user's terms")
+    equal(Data("info2").info()[8], 0, "no switches without a clock")
+
+
+def test_coresight_and_spe_are_described():
+    record("etm", "-e", "cs_etm/@tmc_etr0/u", BYTES=100)
+    info = Data("etm").info()
+    equal(info[:4], (3, 1, 77 << 32 | cpus(), 0))
+    unit = (0x4040404040404040, 0, 7, 0x40, 0x10, 0x28000ea1, 0x4100f422,
+            0x20001088, 0, 0x8c)
+    for cpu in range(cpus()):
+        equal(info[4 + 10 * cpu:14 + 10 * cpu],
+              (unit[0], cpu, *unit[2:4], 0x10 + 2 * cpu, *unit[5:]))
+    config2 = struct.unpack_from("<Q", Data("etm").bytes,
+                                 Data("etm").bytes.index(b"\x4d\0\0\0\x80") +
+                                 64)[0]
+    equal(config2, 0x1234, "the sink")
+    record("spe", "-e", "arm_spe_0//", BYTES=100)
+    equal(Data("spe").info(), (4, 77, 1))
+    equal(Data("spe").attrs[0][2:4], (1, 256), "ts_enable, interval")
+
+
+def test_perf_decodes_the_packets_as_those_of_its_own_file():
+    path = f"{CORPUS}/quipper/perf.data.intel_pt-4.14"
+    if not os.path.exists(path):
+        raise Skip("no corpus")
+    os.makedirs("pt", exist_ok=True)
+    with open(path, "rb") as file, open("pt/data", "wb") as out:
+        out.write(file.read())
+    packets = re.compile(r"^\.  [0-9a-f]{8}:  (.*)$", re.M)
+    wanted = max(Data("pt").areas().values(),
+                 key=lambda chunks: len(chunks[0][1]))[0][1]
+    with open("packets", "wb") as out:
+        out.write(wanted)
+    theirs = packets.findall(perf_opens("pt"))
+    # one chunk: perf prints each by itself, and a packet may be cut by it
+    result = record("played", "-e", "intel_pt//", "-C", "0", "-a", "-S", "-m",
+                    ",256K", FILE="packets")
+    equal(result.returncode, 0, result.stderr)
+    ours = packets.findall(perf_opens("played"))
+    check(len(ours) > 10000, f"{len(ours)} packets")
+    # it has one area, the file several
+    check("\n".join(ours) in "\n".join(theirs), "other packets than perf's")
+    # where and when it finds no code is the same: clock and packets are right
+    first = r"trace error type 1 (time [\d.]+) .* (ip 0x\w+) code 5"
+    equal(re.search(first, perf_script("played", "--itrace=e")).groups(),
+          re.search(first, perf_script("pt", "--itrace=e")).groups())
+
+
+def refused(*words):
+    result = run(SEAM, "record", "-o", "no", *words, "--", "true",
+                 env=environment("no"))
+    check(result.returncode in (1, 2), result.stderr)
+    check(not os.path.exists("no"), "something was recorded")
+    return result.stderr
+
+
+def test_what_cannot_be_is_refused_with_the_reason():
+    check("no event with an AUX area" in refused("-S", "-e", "cpu-clock"), "")
+    check("two kinds" in refused("-e", "intel_pt//", "-e", "cs_etm//"), "")
+    check("no sink 'x'" in refused("-e", "cs_etm/@x/"), "")
+    check("more than an AUX area" in
+          refused("-e", "intel_pt//", "-S64K", "-m", ",32K"), "")
+    check("no PMU 'hisi_ptt0'" in refused("-e", "hisi_ptt0//"), "")
+
+
+if __name__ == "__main__":
+    sys.exit(Tests(globals()).run())
