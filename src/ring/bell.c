@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* bell.c - an eventfd that may be gone; see bell.h */
+/* bell.c - a socket that may be gone; see bell.h */
 #include "ring/bell.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@ void seam_ring_bell_init(struct seam_ring_bell *bell, int fd)
 	struct stat st;
 
 	*bell = (struct seam_ring_bell) { .fd = -1 };
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0 || fstat(fd, &st) || !S_ISSOCK(st.st_mode))
 		return;
 	*bell = (struct seam_ring_bell) {
 		.fd = fd, .device = st.st_dev, .inode = st.st_ino,
@@ -30,16 +31,16 @@ static bool is_ours(const struct seam_ring_bell *bell)
 
 bool seam_ring_bell_ring(const struct seam_ring_bell *bell)
 {
-	const uint64_t one = 1;
 	int saved = errno;
 	bool heard;
 
 	if (!bell || bell->fd < 0)
 		return false;
-	/* Not write(): a thread could be cancelled in it. */
+	/* Not send(): a thread could be cancelled in it. */
 	heard = is_ours(bell) &&
-		syscall(SYS_write, bell->fd, &one, sizeof(one)) ==
-			sizeof(one);
+		(syscall(SYS_sendto, bell->fd, "", 0,
+			 MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) == 0 ||
+		 errno == EAGAIN);
 	errno = saved;
 	return heard;
 }

@@ -2,11 +2,16 @@
 /*
  * bell.h - wake the recorder from inside the traced program
  *
- * The bell is an eventfd.  The program does not know of it, so it may close
- * it (closefrom) and get the same number for a file of its own: before each
- * ring the descriptor is compared with what it was.  Where it is another,
+ * The bell is one end of a pair of datagram sockets, each program's its own,
+ * and a ring is an empty datagram.  The program does not know of it, so it may
+ * close it (closefrom) and get the same number for a file of its own: before
+ * each ring the descriptor is compared with what it was.  Where it is another,
  * the bell is silent.  A bell that does not ring costs the recorder time, not
  * data: it looks at its rings now and then without being called.
+ *
+ * Why a socket: each has an inode of its own, where all eventfds share one
+ * and cannot be told apart; and a send says for itself that it must not wait,
+ * whatever somebody has made of the descriptor's flags.
  */
 #ifndef SEAM_RING_BELL_H
 #define SEAM_RING_BELL_H
@@ -22,12 +27,13 @@ struct seam_ring_bell {
 	mode_t mode;
 };
 
-/* Take @fd, which stays the caller's, for a bell; -1 for a silent one. */
+/* Take @fd, which stays the caller's, for a bell; silent if it is no socket. */
 void seam_ring_bell_init(struct seam_ring_bell *bell, int fd);
 
 /*
- * Add one to the eventfd.  Safe in a signal handler, keeps errno, no point
- * of cancellation.  False when nobody can have heard.  Cost: two system calls.
+ * Ring.  Safe in a signal handler, keeps errno, no point of cancellation, no
+ * signal, never waits: a queue that is full says that it was rung already.
+ * False when nobody can have heard.  Cost: two system calls.
  */
 bool seam_ring_bell_ring(const struct seam_ring_bell *bell);
 

@@ -8,7 +8,7 @@
  *	connect, check who listens      accept, check who connects
  *	HELLO  pid, name        ----->
  *	                        <-----  WELCOME  shape of rings
- *	                                  + memfd, eventfd
+ *	                                  + memfd, bell
  *	                        <-----  or REFUSED  reason
  *	...
  *	BYE  counts             ----->  (or the end of the connection)

@@ -7,14 +7,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { MOST_EVENTS = 64 };
+enum {
+	MOST_EVENTS = 64,
+	MOST_RINGS = 1024,		/* taken at once from one bell */
+};
 
 /* Our folder below @parent: made now or before, and nobody else's. */
 static bool make_folder(char *path, size_t room, const char *parent)
@@ -54,11 +56,11 @@ static void choose_address(char *address, size_t room)
 			 (uintmax_t)random);
 }
 
-static int watch(struct seam_link_server *s, int fd, void *who)
+static int watch(int epoll_fd, int fd, void *who)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = who };
 
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
 static int listen_at(struct seam_link_server *s)
@@ -71,7 +73,7 @@ static int listen_at(struct seam_link_server *s)
 	if (bind(s->socket, (struct sockaddr *)&at, (socklen_t)size) ||
 	    listen(s->socket, 64))
 		return -errno;
-	return watch(s, s->socket, NULL);
+	return watch(s->epoll_fd, s->socket, NULL);
 }
 
 int seam_link_server_open(struct seam_link_server *s,
@@ -91,7 +93,7 @@ int seam_link_server_open(struct seam_link_server *s,
 	s->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
 			   SOCK_NONBLOCK, 0);
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	s->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->bell_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->socket < 0 || s->epoll_fd < 0 || s->bell_fd < 0)
 		return seam_err_set(err, -errno,
 				    "cannot make a socket for programs: %s",
@@ -123,6 +125,10 @@ static void free_target(struct seam_link_server *s,
 	seam_ring_memory_fini(&target->memory);
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);
+	if (target->bell_fd >= 0) {
+		epoll_ctl(s->bell_fd, EPOLL_CTL_DEL, target->bell_fd, NULL);
+		close(target->bell_fd);
+	}
 	free(target);
 }
 
@@ -167,7 +173,7 @@ static struct seam_link_target *make_target(int socket)
 	if (!target)
 		return NULL;
 	target->socket = socket;
-	target->memory_fd = -1;
+	target->memory_fd = target->bell_fd = -1;
 	target->since_ns = seam_clock_ns();
 	if (seam_link_peer(socket, &target->pid, &target->uid) == 0)
 		return target;
@@ -192,7 +198,7 @@ static bool let_in(struct seam_link_server *s)
 		return true;
 	}
 	if (!seam_link_may_meet(target->uid) ||
-	    watch(s, socket, target) < 0) {
+	    watch(s->epoll_fd, socket, target) < 0) {
 		refuse(s, socket, "another user's recorder");
 		free_target(s, target);
 		return true;
@@ -215,6 +221,27 @@ static int make_rings(struct seam_link_server *s,
 						SEAM_LINK_FREE_SLOTS, NULL);
 }
 
+/*
+ * A bell of its own for @target.  Returns the end to pass on: with it goes
+ * all that can be done to a socket, flags and queue, and nothing of it may
+ * reach us or another target.  No SOCK_SEQPACKET: when the program ends, that
+ * would be ready for ever.
+ */
+static int make_bell(struct seam_link_server *s,
+		     struct seam_link_target *target)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       ends))
+		return -errno;
+	target->bell_fd = ends[0];
+	if (watch(s->bell_fd, ends[0], target) == 0)
+		return ends[1];
+	close(ends[1]);
+	return -ENOSPC;
+}
+
 static bool meet(struct seam_link_server *s, struct seam_link_target *target,
 		 const struct seam_link_message *m)
 {
@@ -226,22 +253,27 @@ static bool meet(struct seam_link_server *s, struct seam_link_target *target,
 		.aux_free_running = shape->aux_free_running,
 		.watermark = shape->watermark,
 	};
-	int fds[2];
+	int fds[2], r;
 
 	if (target->has_met || m->head.version != SEAM_LINK_VERSION) {
 		refuse(s, target->socket, "another version of the agent");
 		return false;
 	}
-	if (make_rings(s, target) < 0) {
+	r = make_rings(s, target);
+	if (r == 0)
+		r = make_bell(s, target);
+	if (r < 0) {
 		refuse(s, target->socket, "no memory for rings");
 		return false;
 	}
 	snprintf(target->name, sizeof(target->name), "%s", m->hello.name);
 	fds[0] = target->memory_fd;
-	fds[1] = s->bell_fd;
+	fds[1] = r;
 	target->has_met = true;
-	return seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome,
-			      fds, 2, 0) == 0;
+	r = seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome, fds,
+			   2, 0);
+	close(fds[1]);
+	return r == 0;
 }
 
 /* Hear one message.  False when this target has nothing more to say. */
@@ -297,15 +329,34 @@ static void keep_ready(struct seam_link_server *s)
 	}
 }
 
+/*
+ * Take the rings of those who rang: as many as a queue can hold and no more,
+ * because somebody may ring without end.  What is left keeps the bell ready.
+ */
+static void silence_bells(struct seam_link_server *s)
+{
+	struct epoll_event events[MOST_EVENTS];
+	int n = epoll_wait(s->bell_fd, events, MOST_EVENTS, 0);
+	char c;
+
+	for (int i = 0; i < n; i++) {
+		const struct seam_link_target *target = events[i].data.ptr;
+
+		for (int k = 0; k < MOST_RINGS; k++)
+			if (recv(target->bell_fd, &c, sizeof(c),
+				 MSG_DONTWAIT) < 0 && errno == EAGAIN)
+				break;
+	}
+}
+
 size_t seam_link_server_step(struct seam_link_server *s)
 {
 	struct epoll_event events[MOST_EVENTS];
 	int n = epoll_wait(s->epoll_fd, events, MOST_EVENTS, 0);
 	size_t n_changed = 0;
-	uint64_t rings;
 
 	/* Whoever rings from now on has data that the caller will not see. */
-	(void)!read(s->bell_fd, &rings, sizeof(rings));
+	silence_bells(s);
 
 	for (int i = 0; i < n; i++) {
 		struct seam_link_target *target = events[i].data.ptr;

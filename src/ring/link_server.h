@@ -38,13 +38,14 @@ struct seam_link_target {
 	char name[SEAM_LINK_NAME_BYTES];	/* its own word; escape it */
 	struct seam_link_bye bye;	/* where said_bye */
 	int memory_fd;
+	int bell_fd;			/* our end of its bell */
 	struct seam_ring_memory memory;
 	struct seam_tenants tenants;
 };
 
 struct seam_link_server {
 	int socket, epoll_fd;
-	int bell_fd;			/* an eventfd; every target rings it */
+	int bell_fd;			/* an epoll of all targets' bells */
 	struct seam_ring_shape shape;
 	char address[SEAM_LINK_ADDRESS_BYTES];
 	struct seam_link_target **targets;	/* in order of arrival */

@@ -14,7 +14,7 @@
  * ends.  What was not visible when a thread died was never there.
  *
  * Runs inside the traced program: takes no lock and no memory, calls nothing
- * but write(2) and fstat(2) for the bell, keeps errno, waits for nobody.  A
+ * but sendto(2) and fstat(2) for the bell, keeps errno, waits for nobody.  A
  * record that does not fit is counted by its cause, and told to the consumer
  * in a LOST record as soon as there is room for one.
  *

@@ -352,6 +352,96 @@ static void hears_a_second_hello_as_an_offence(void **state)
 	seam_link_server_close(&s);
 }
 
+/* Meet as a stranger would: the connection, and the bell as it came. */
+static int meet_raw(struct seam_link_server *s, int *bell_fd)
+{
+	struct seam_link_hello hello = { .name = "raw" };
+	struct seam_link_message m;
+	int fd = connect_raw(s);
+
+	assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello, NULL, 0,
+					0), 0);
+	seam_link_server_step(s);
+	seam_link_server_step(s);
+	assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
+	assert_int_equal(m.head.kind, SEAM_LINK_WELCOME);
+	assert_int_equal(m.n_fds, 2);
+	close(m.fds[0]);
+	*bell_fd = m.fds[1];
+	return fd;
+}
+
+static bool is_rung(const struct seam_link_server *s)
+{
+	struct pollfd p = { .fd = s->bell_fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void hears_each_bell_once(void **state)
+{
+	struct seam_ring_bell bells[2];
+	struct seam_link_server s;
+	int links[2], fds[2];
+
+	(void)state;
+	serve(&s);
+	for (int i = 0; i < 2; i++) {
+		links[i] = meet_raw(&s, &fds[i]);
+		seam_ring_bell_init(&bells[i], fds[i]);
+	}
+	assert_false(is_rung(&s));
+	for (int i = 0; i < 2; i++) {
+		assert_true(seam_ring_bell_ring(&bells[i]));
+		assert_true(is_rung(&s));
+		seam_link_server_step(&s);
+		assert_false(is_rung(&s));
+	}
+	for (int i = 0; i < 2; i++) {
+		close(links[i]);
+		close(fds[i]);
+	}
+	seam_link_server_step(&s);
+	assert_false(is_rung(&s));
+	seam_link_server_close(&s);
+}
+
+/* What is passed to a program is the program's: its flags, its queue. */
+static void a_bell_in_bad_hands_stops_nobody(void **state)
+{
+	struct sockaddr off = { .sa_family = AF_UNSPEC };
+	struct seam_ring_bell bells[2];
+	struct seam_link_server s;
+	int links[2], fds[2];
+
+	(void)state;
+	serve(&s);
+	for (int i = 0; i < 2; i++) {
+		links[i] = meet_raw(&s, &fds[i]);
+		seam_ring_bell_init(&bells[i], fds[i]);
+		assert_int_equal(fcntl(fds[i], F_SETFL, 0), 0);
+	}
+	alarm(20);		/* hanging is failing */
+	seam_link_server_step(&s);
+	while (send(fds[0], "rubbish", 7, MSG_DONTWAIT) > 0)
+		;
+	assert_true(seam_ring_bell_ring(&bells[1]));
+	seam_link_server_step(&s);
+	assert_false(is_rung(&s));
+	assert_int_equal(connect(fds[0], &off, sizeof(off)), 0);
+	shutdown(fds[0], SHUT_RDWR);
+	seam_link_server_step(&s);
+	assert_false(is_rung(&s));
+	assert_true(seam_ring_bell_ring(&bells[1]));
+	assert_true(is_rung(&s));
+	alarm(0);
+	for (int i = 0; i < 2; i++) {
+		close(links[i]);
+		close(fds[i]);
+	}
+	seam_link_server_close(&s);
+}
+
 static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 {
 	struct seam_link_client c;
@@ -382,6 +472,8 @@ int main(int argc, char **argv)
 			takes_an_abstract_name_where_the_path_is_too_long),
 		cmocka_unit_test(a_hostile_peer_costs_only_itself),
 		cmocka_unit_test(hears_a_second_hello_as_an_offence),
+		cmocka_unit_test(hears_each_bell_once),
+		cmocka_unit_test(a_bell_in_bad_hands_stops_nobody),
 		cmocka_unit_test(gives_up_on_a_recorder_that_does_not_answer),
 	};
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static uint8_t record[UINT16_MAX];
@@ -196,11 +197,22 @@ static void ends_its_own_records_in_the_trailer(void **state)
 	close_fixture(&f);
 }
 
-static uint64_t read_bell(int fd)
+/* A bell as the recorder makes it: [0] is its end, [1] the program's. */
+static void make_bell(int ends[2])
 {
-	uint64_t n = 0;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0,
+				    ends), 0);
+}
 
-	return read(fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
+/* How often the bell was rung. */
+static size_t hear_bell(int fd)
+{
+	size_t n = 0;
+	char c;
+
+	while (recv(fd, &c, sizeof(c), MSG_DONTWAIT) >= 0)
+		n++;
+	return n;
 }
 
 static void rings_once_for_each_watermark(void **state)
@@ -208,11 +220,12 @@ static void rings_once_for_each_watermark(void **state)
 	static const enum seam_ring_mode modes[] = {
 		SEAM_RING_FORWARD, SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
 	};
-	int fd = eventfd(0, EFD_NONBLOCK);
 	struct seam_ring_bell bell;
+	int ends[2];
 
 	(void)state;
-	seam_ring_bell_init(&bell, fd);
+	make_bell(ends);
+	seam_ring_bell_init(&bell, ends[1]);
 	for (size_t m = 0; m < SEAM_ARRAY_SIZE(modes); m++) {
 		struct fixture f;
 
@@ -223,34 +236,79 @@ static void rings_once_for_each_watermark(void **state)
 			errno = 4711;
 			put_record(&f, 9, 64, 1);
 			assert_int_equal(errno, 4711);
-			assert_int_equal(read_bell(fd), i % 3 == 0);
+			assert_int_equal(hear_bell(ends[0]), i % 3 == 0);
 		}
 		assert_int_equal(f.own->n_bells, 10);
 		close_fixture(&f);
 	}
-	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* @fd is the program's own now, and comes to be where the bell was. */
+static void expect_silence(const struct seam_ring_bell *bell, int fd)
+{
+	assert_int_equal(dup2(fd, bell->fd), bell->fd);
+	errno = 5;
+	assert_false(seam_ring_bell_ring(bell));
+	assert_int_equal(errno, 5);
 }
 
 static void never_rings_a_file_that_took_the_bells_place(void **state)
 {
-	int fd = eventfd(0, EFD_NONBLOCK), pipes[2];
+	int ends[2], pipes[2], other[2], counter;
 	struct seam_ring_bell bell;
+	uint64_t n;
 
 	(void)state;
+	make_bell(ends);
+	make_bell(other);
 	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
-	seam_ring_bell_init(&bell, fd);
+	counter = eventfd(0, EFD_NONBLOCK);
+	seam_ring_bell_init(&bell, ends[1]);
 	assert_true(seam_ring_bell_ring(&bell));
-	dup2(pipes[1], fd);
+	assert_int_equal(hear_bell(ends[0]), 1);
+
+	expect_silence(&bell, pipes[1]);
+	expect_silence(&bell, counter);
+	expect_silence(&bell, other[1]);
+	close(bell.fd);
 	assert_false(seam_ring_bell_ring(&bell));
-	assert_int_equal(read_bell(pipes[0]), 0);
-	close(fd);
-	errno = 5;
+	assert_int_equal(read(pipes[0], &n, sizeof(n)), -1);
+	assert_int_equal(read(counter, &n, sizeof(n)), -1);
+	assert_int_equal(hear_bell(other[0]), 0);
+
+	/* What is no socket is no bell: two of a kind could be the same. */
+	seam_ring_bell_init(&bell, counter);
 	assert_false(seam_ring_bell_ring(&bell));
-	assert_int_equal(errno, 5);
-	close(pipes[0]);
-	close(pipes[1]);
 	seam_ring_bell_init(&bell, -1);
 	assert_false(seam_ring_bell_ring(&bell));
+	for (int i = 0; i < 2; i++) {
+		close(pipes[i]);
+		close(other[i]);
+	}
+	close(counter);
+	close(ends[0]);
+}
+
+static void a_bell_that_nobody_hears_never_waits(void **state)
+{
+	struct seam_ring_bell bell;
+	int ends[2];
+
+	(void)state;
+	make_bell(ends);
+	seam_ring_bell_init(&bell, ends[1]);
+	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+	alarm(20);		/* hanging is failing */
+	/* Once is enough to be called: that it is full says it was rung. */
+	for (int i = 0; i < 10000; i++)
+		assert_true(seam_ring_bell_ring(&bell));
+	assert_true(hear_bell(ends[0]) > 0);
+	close(ends[0]);
+	assert_false(seam_ring_bell_ring(&bell));
+	alarm(0);
+	close(ends[1]);
 }
 
 int main(void)
@@ -269,6 +327,7 @@ int main(void)
 		cmocka_unit_test(ends_its_own_records_in_the_trailer),
 		cmocka_unit_test(rings_once_for_each_watermark),
 		cmocka_unit_test(never_rings_a_file_that_took_the_bells_place),
+		cmocka_unit_test(a_bell_that_nobody_hears_never_waits),
 	};
 
 	return cmocka_run_group_tests_name("producer", tests, NULL, NULL);
