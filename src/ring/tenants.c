@@ -2,8 +2,6 @@
 /* tenants.c - claims, proofs, deaths; see tenants.h */
 #include "ring/tenants.h"
 
-#include "ring/proof.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +20,8 @@ int seam_tenants_init(struct seam_tenants *t,
 	t->device = st.st_dev;
 	t->inode = st.st_ino;
 	t->items = calloc(memory->shape.n_slots, sizeof(*t->items));
-	if (!t->items)
+	t->claims = calloc(memory->shape.n_slots, sizeof(*t->claims));
+	if (!t->items || !t->claims)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -30,6 +29,7 @@ int seam_tenants_init(struct seam_tenants *t,
 void seam_tenants_fini(struct seam_tenants *t)
 {
 	free(t->items);
+	free(t->claims);
 	*t = (struct seam_tenants) { 0 };
 }
 
@@ -99,21 +99,33 @@ static bool is_known(const struct seam_tenants *t, uint32_t pid)
 	return false;
 }
 
-static void prove(struct seam_tenants *t, struct seam_tenant *tenant)
+static void set_proven(struct seam_tenant *tenant, uint32_t tid,
+		       const struct seam_thread_identity *id)
+{
+	tenant->proof = SEAM_TENANT_PROVEN;
+	tenant->tid = tid;
+	tenant->pid = id->pid;
+	tenant->start_time = id->start_time;
+}
+
+/*
+ * In our pid namespace.  1: the claimer is proven.  0: another has its name.
+ * -ESRCH: nobody has.  Or another negative errno.
+ */
+static int prove(const struct seam_tenants *t, struct seam_tenant *tenant)
 {
 	struct seam_thread_identity id;
-	int has;
+	int r = seam_thread_identify(tenant->tid, &id);
 
-	tenant->proof = SEAM_TENANT_UNPROVEN;
-	if (seam_thread_identify(tenant->tid, &id) < 0)
-		return;
-	has = is_known(t, id.pid) ? 1 :
-	      seam_thread_has_mapped(tenant->tid, t->device, t->inode);
-	if (has < 0)
-		return;
-	tenant->start_time = id.start_time;
-	tenant->proof = has ? SEAM_TENANT_PROVEN : SEAM_TENANT_FORGED;
-	tenant->pid = has ? id.pid : 0;
+	if (r < 0)
+		return r;
+	r = is_known(t, id.pid)
+		    ? 1
+		    : seam_thread_has_mapped(tenant->tid, t->device, t->inode);
+	if (r == 1)
+		set_proven(tenant, tenant->tid, &id);
+	/* On its way out; or the first of threads that go on. */
+	return r == -ESRCH ? -EAGAIN : r;
 }
 
 static void move_in(struct seam_tenants *t, uint32_t i, uint64_t word)
@@ -123,8 +135,9 @@ static void move_in(struct seam_tenants *t, uint32_t i, uint64_t word)
 	struct seam_ring_control *control =
 		seam_ring_memory_control(t->memory, i);
 
-	*tenant = (struct seam_tenant) {
+	*tenant = (struct seam_tenant){
 		.tid = seam_ring_word_tid(word),
+		.proof = SEAM_TENANT_UNPROVEN,
 	};
 	prove(t, tenant);
 	tenant->word = word;
@@ -152,9 +165,7 @@ static uint32_t look_at_slot(struct seam_tenants *t, uint32_t i)
 	if (state != SEAM_RING_CLAIMED && state != SEAM_RING_CLOSED)
 		return 0;
 	move_in(t, i, word);
-	/* Of a forger nothing is worth waiting for. */
-	tenant->is_ending = state == SEAM_RING_CLOSED ||
-			    tenant->proof == SEAM_TENANT_FORGED;
+	tenant->is_ending = state == SEAM_RING_CLOSED;
 	return 1;
 }
 
@@ -167,34 +178,91 @@ uint32_t seam_tenants_look(struct seam_tenants *t)
 	return n;
 }
 
+/* Of a proven one.  What cannot be known now is not death. */
 static bool is_alive(const struct seam_tenants *t,
 		     const struct seam_tenant *tenant, bool maps)
 {
 	struct seam_thread_identity id;
+	int r = seam_thread_identify(tenant->tid, &id);
 
-	if (seam_thread_identify(tenant->tid, &id) < 0)
-		return false;
-	if (tenant->proof != SEAM_TENANT_PROVEN)
-		return true;		/* whoever that is: not our business */
+	if (r < 0)
+		return r != -ESRCH;
 	return id.start_time == tenant->start_time && id.pid == tenant->pid &&
 	       (!maps ||
 		seam_thread_has_mapped(tenant->tid, t->device, t->inode) != 0);
 }
 
+static void become_orphan(struct seam_tenant *tenant)
+{
+	tenant->is_ending = tenant->is_orphan = true;
+}
+
+/* One that was not proven so far: look again, and then in all of /proc. */
+static void seek(struct seam_tenants *t, struct seam_tenant *tenant,
+		 struct seam_thread_claims *sought)
+{
+	int r = prove(t, tenant);
+
+	tenant->is_sought = r != 1;
+	if (r == 1)
+		return;
+	tenant->proof = r == 0 ? SEAM_TENANT_FORGED : SEAM_TENANT_UNPROVEN;
+	sought->items[sought->n++] = (struct seam_thread_claim){
+		.own_tid = tenant->tid,
+		.found = r == -ESRCH ? 0 : r,
+	};
+}
+
+/* Those whose claims are in @claims: found below, dead, or not to be known. */
+static uint32_t settle(struct seam_tenants *t,
+		       const struct seam_thread_claims *claims)
+{
+	size_t k = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; k < claims->n; i++) {
+		const struct seam_thread_claim *claim = &claims->items[k];
+		struct seam_tenant *tenant = &t->items[i];
+
+		if (!tenant->is_sought)
+			continue;
+		tenant->is_sought = false;
+		k++;
+		if (claim->found == 1)
+			set_proven(tenant, claim->tid, &claim->id);
+		else if (claim->found < 0)
+			tenant->proof = SEAM_TENANT_UNPROVEN;
+		else
+			become_orphan(tenant);
+		n += tenant->is_orphan;
+	}
+	return n;
+}
+
 uint32_t seam_tenants_check(struct seam_tenants *t, bool maps)
 {
+	struct seam_thread_claims sought = {
+		.items = t->claims,
+		.device = t->device,
+		.inode = t->inode,
+	};
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->n_present; i++) {
 		struct seam_tenant *tenant = &t->items[i];
 
-		if (!tenant->word || tenant->is_ending ||
-		    is_alive(t, tenant, maps))
+		if (!tenant->word || tenant->is_ending)
 			continue;
-		tenant->is_ending = tenant->is_orphan = true;
-		n++;
+		if (tenant->proof != SEAM_TENANT_PROVEN) {
+			seek(t, tenant, &sought);
+		} else if (!is_alive(t, tenant, maps)) {
+			become_orphan(tenant);
+			n++;
+		}
 	}
-	return n;
+	if (sought.n)
+		seam_threads_find_below(&sought);
+	return n + settle(t, &sought);
 }
 
 void seam_tenants_counts(const struct seam_tenants *t, uint32_t i,

@@ -14,6 +14,11 @@
  * only the program and its forked children can.  A thread that was gone
  * before we looked leaves a ring whose owner is unproven.
  *
+ * A claim that is not proven keeps its ring while the claimer may live: two
+ * writers in one ring would garble each other's records.  It is looked for
+ * again, under the names that threads have in other pid namespaces too, and
+ * the ring is free when all of /proc has been seen and it was not there.
+ *
  * The recorder's own word is kept aside: whatever a program does to its
  * slot later makes the tenant leave, and never become another.
  *
@@ -24,21 +29,23 @@
 
 #include "ring/aux.h"
 #include "ring/memory.h"
+#include "ring/proof.h"
 
 #include <sys/types.h>
 
 enum seam_tenant_proof {
 	SEAM_TENANT_PROVEN,
-	SEAM_TENANT_UNPROVEN,	/* gone already, or /proc is shut to us */
-	SEAM_TENANT_FORGED,	/* lives, but has not this memory */
+	SEAM_TENANT_UNPROVEN, /* gone already, or /proc is shut to us */
+	SEAM_TENANT_FORGED,   /* the claim stands, and is nobody's */
 };
 
 struct seam_tenant {
 	uint64_t word;		/* as first seen; 0: nobody has this ring */
 	bool is_ending;		/* writes no more; drain, then release */
 	bool is_orphan;		/* ending because it is dead */
+	bool is_sought;         /* within seam_tenants_check() */
 	enum seam_tenant_proof proof;
-	uint32_t pid, tid;	/* pid 0 unless proven */
+	uint32_t pid, tid;      /* ours; not proven: 0, and as claimed */
 	uint64_t start_time;	/* of the thread, clock ticks; proc(5) */
 	struct seam_ring ring;
 	struct seam_ring_aux aux;	/* zeroed where there is no area */
@@ -58,6 +65,7 @@ struct seam_tenants {
 	ino_t inode;
 	uint32_t n_present;	/* slots that have pages: [0, n_present) */
 	struct seam_tenant *items;	/* one for each slot */
+	struct seam_thread_claim *claims; /* as many; to look for */
 };
 
 /* Look after @memory, which is @fd.  Both must live as long. */
@@ -83,7 +91,9 @@ uint32_t seam_tenants_look(struct seam_tenants *t);
 
 /*
  * Find tenants that have died, by their start time, or who have the memory
- * no more (exec), by @maps too, which reads /proc/PID/maps.
+ * no more (exec), by @maps too, which reads /proc/PID/maps.  Those that are
+ * not proven are looked for again, in all of /proc where need be.  Where
+ * /proc cannot be read everybody lives.  Returns how many have died.
  */
 uint32_t seam_tenants_check(struct seam_tenants *t, bool maps);
 

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -274,9 +276,14 @@ static void believes_only_threads_that_have_the_memory(void **state)
 	seam_ring_memory_claim(&h.memory, (uint32_t)dead, &claim);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	seam_tenants_look(&h.tenants);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(h.tenants.items[0].pid, 0);
+	assert_false(h.tenants.items[0].is_ending);
+	assert_int_equal(seam_tenants_check(&h.tenants, false), 2);
 	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_FORGED);
 	assert_int_equal(h.tenants.items[0].pid, 0);
 	assert_true(h.tenants.items[0].is_ending);
+	assert_true(h.tenants.items[1].is_orphan);
 	assert_int_equal(h.tenants.items[1].proof, SEAM_TENANT_UNPROVEN);
 	assert_int_equal(h.tenants.items[1].pid, 0);
 	assert_int_equal(h.tenants.items[2].proof, SEAM_TENANT_PROVEN);
@@ -291,7 +298,162 @@ static void believes_only_threads_that_have_the_memory(void **state)
 						h.tenants.inode), 0);
 	assert_int_equal(seam_thread_has_mapped((uint32_t)dead,
 						h.tenants.device,
-						h.tenants.inode), -ENOENT);
+						h.tenants.inode),
+			 -ESRCH);
+	tear_down(&h);
+}
+
+static pid_t start_short_child(struct house *h, const char *program)
+{
+	struct seam_ring_claim claim;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (seam_ring_memory_claim(&h->memory, my_tid(), &claim) == 0 &&
+	    seam_ring_write(&claim.ring, 9, 0, "", 1) == 0 && program)
+		execl(program, program, (char *)NULL);
+	_exit(0);
+}
+
+static void a_child_that_was_gone_before_we_looked_is_no_forger(void **state)
+{
+	struct seam_tenant *tenant;
+	struct house h;
+	siginfo_t info;
+	pid_t pid;
+
+	(void)state;
+	build(&h, 1);
+	tenant = &h.tenants.items[0];
+	pid = start_short_child(&h, NULL);
+	/* a zombie: its maps can be read, and are empty */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(seam_thread_has_mapped((uint32_t)pid, h.tenants.device,
+						h.tenants.inode),
+			 -ESRCH);
+	assert_int_equal(seam_tenants_look(&h.tenants), 1);
+	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
+	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
+	assert_true(tenant->is_orphan);
+	assert_int_equal(drain(tenant, 9), 1);
+	seam_tenants_release(&h.tenants, 0);
+	waitpid(pid, NULL, 0);
+	tear_down(&h);
+}
+
+static void a_child_that_became_another_program_leaves_its_ring(void **state)
+{
+	struct seam_tenant *tenant;
+	int pipes[2], saved = dup(0);
+	struct house h;
+	pid_t pid;
+
+	(void)state;
+	build(&h, 1);
+	tenant = &h.tenants.items[0];
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	dup2(pipes[0], 0);
+	pid = start_short_child(&h, "/bin/cat");
+	dup2(saved, 0);
+	while (seam_thread_has_mapped((uint32_t)pid, h.tenants.device,
+				      h.tenants.inode) != 0)
+		usleep(100);
+	assert_int_equal(seam_tenants_look(&h.tenants), 1);
+	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
+	assert_false(tenant->is_ending);
+	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
+	assert_true(tenant->is_orphan);
+	assert_int_equal(drain(tenant, 9), 1);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(saved);
+	waitpid(pid, NULL, 0);
+	tear_down(&h);
+}
+
+static void nobody_dies_of_our_want_of_descriptors(void **state)
+{
+	struct seam_tenant *known, *unknown;
+	struct rlimit old, none;
+	struct house h;
+	pid_t pids[2];
+
+	(void)state;
+	build(&h, 2);
+	known = &h.tenants.items[0];
+	unknown = &h.tenants.items[1];
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = old;
+	none.rlim_cur = 0;
+	pids[0] = start_child(&h);
+	seam_tenants_look(&h.tenants);
+	assert_int_equal(known->proof, SEAM_TENANT_PROVEN);
+	pids[1] = start_child(&h);
+
+	setrlimit(RLIMIT_NOFILE, &none);
+	seam_tenants_look(&h.tenants);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_false(known->is_ending);
+	assert_false(unknown->is_ending);
+	assert_int_equal(unknown->proof, SEAM_TENANT_UNPROVEN);
+
+	/* As soon as we can look again we know. */
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	assert_int_equal(unknown->proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(unknown->pid, pids[1]);
+	for (int i = 0; i < 2; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 2);
+	tear_down(&h);
+}
+
+static void finds_a_thread_of_another_pid_namespace(void **state)
+{
+	struct seam_tenant *tenant;
+	struct house h;
+	pid_t outer, inner;
+	int pipes[2];
+
+	(void)state;
+	build(&h, 1);
+	tenant = &h.tenants.items[0];
+	assert_int_equal(pipe(pipes), 0);
+	outer = fork();
+	if (outer == 0) {
+		if (unshare(CLONE_NEWPID))
+			_exit(77);
+		inner = start_child(&h); /* which calls itself 1 */
+		if (write(pipes[1], &inner, sizeof(inner)) != sizeof(inner))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(pipes[1]);
+	if (read(pipes[0], &inner, sizeof(inner)) != sizeof(inner)) {
+		waitpid(outer, NULL, 0);
+		skip(); /* namespaces are not for us */
+	}
+	seam_tenants_look(&h.tenants);
+	assert_int_equal(tenant->tid, 1);
+	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
+	assert_false(tenant->is_ending);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	assert_int_equal(tenant->proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(tenant->pid, inner);
+	assert_int_equal(tenant->tid, inner);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	kill(inner, SIGKILL);
+	while (seam_tenants_check(&h.tenants, true) == 0)
+		usleep(100);
+	assert_int_equal(drain(tenant, 9), 1);
+	kill(outer, SIGKILL);
+	waitpid(outer, NULL, 0);
+	close(pipes[0]);
 	tear_down(&h);
 }
 
@@ -417,6 +579,12 @@ int main(void)
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
 		cmocka_unit_test(drains_what_a_killed_child_has_left),
 		cmocka_unit_test(believes_only_threads_that_have_the_memory),
+		cmocka_unit_test(
+			a_child_that_was_gone_before_we_looked_is_no_forger),
+		cmocka_unit_test(
+			a_child_that_became_another_program_leaves_its_ring),
+		cmocka_unit_test(nobody_dies_of_our_want_of_descriptors),
+		cmocka_unit_test(finds_a_thread_of_another_pid_namespace),
 		cmocka_unit_test(
 			a_thread_id_that_is_used_again_is_another_thread),
 		cmocka_unit_test(believes_a_thread_that_outlived_the_first),
