@@ -491,6 +491,75 @@ static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
 	seam_jitdump_close(dump);
 }
 
+/* The dump in whose memory calls other threads fork; NULL: nobody does. */
+static struct seam_jitdump *forked_dump;
+static int n_forks, n_bad_children;
+
+void *__real_mremap(void *p, size_t size, size_t bigger, int flags);
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags);
+int __real_munmap(void *p, size_t size);
+int __wrap_munmap(void *p, size_t size);
+
+/* As a fork that waited for the memory call of another thread to end. */
+static void fork_here(void)
+{
+	struct seam_jitdump *dump = forked_dump;
+	int status, r;
+	pid_t pid;
+
+	if (!dump)
+		return;
+	pid = fork();
+	if (!pid) {
+		forked_dump = NULL;
+		alarm(20); /* hanging is failing */
+		r = seam_jitdump_flush(dump);
+		_exit(r || seam_jitdump_lost(dump) ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	n_forks++;
+	n_bad_children += status != 0;
+}
+
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags)
+{
+	void *moved = __real_mremap(p, size, bigger, flags);
+
+	fork_here();
+	return moved;
+}
+
+int __wrap_munmap(void *p, size_t size)
+{
+	int r = __real_munmap(p, size);
+
+	fork_here();
+	return r;
+}
+
+static void a_fork_while_memory_grows_is_survived(void **state)
+{
+	size_t size = 3 * SEAM_WRITER_BUFFER_BYTES;
+	uint8_t *large = calloc(1, size);
+	struct seam_jitdump_code code = { .bytes = large, .size = size };
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	n_forks = n_bad_children = 0;
+	forked_dump = dump;
+	/* The array of pieces doubles twice. */
+	for (int i = 0; i < 2100; i++)
+		load(dump, "f", 0x1000);
+	assert_int_equal(n_forks, 2);
+	seam_jitdump_load(dump, &code, 1);
+	forked_dump = NULL;
+	assert_int_equal(n_forks, 3);
+	assert_int_equal(n_bad_children, 0);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	seam_jitdump_close(dump);
+	free(large);
+}
+
 /* ---- trouble ---- */
 
 static void count_loads(const char *path, uint64_t *n)
@@ -755,6 +824,7 @@ int main(void)
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_handler_never_waits_for_its_own_thread),
 		TEST(a_fork_in_the_middle_of_a_call_is_survived),
+		TEST(a_fork_while_memory_grows_is_survived),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
 		TEST(a_stolen_descriptor_is_not_written_to),

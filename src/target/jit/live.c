@@ -23,15 +23,15 @@ uint64_t seam_writer_remember(struct seam_jitdump *dump,
 	if (entries->n == entries->cap) {
 		size_t size = entries->cap * sizeof(*entries->items);
 		size_t cap = entries->cap ? 2 * entries->cap : 1024;
-		void *items = seam_writer_grow(entries->items, size,
-					       cap * sizeof(*entries->items));
 
-		if (!items)
+		if (!seam_writer_grow(&entries->items, size,
+				      cap * sizeof(*entries->items)))
 			return 0;
-		entries->items = items;
 		entries->cap = cap;
 	}
 	entries->items[entries->n] = *entry;
+	/* release: a child that counts the element has it */
+	atomic_thread_fence(memory_order_release);
 	return ++entries->n;
 }
 

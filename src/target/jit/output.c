@@ -8,6 +8,7 @@
  * the next call tries again.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,12 +30,22 @@ void seam_writer_unmap(void *p, size_t size)
 		munmap(p, size);
 }
 
-void *seam_writer_grow(void *p, size_t size, size_t bigger)
+bool seam_writer_grow(void *array, size_t size, size_t bigger)
 {
+	void *p = seam_writer_map(bigger), *old;
+
 	if (!p)
-		return seam_writer_map(bigger);
-	p = mremap(p, size, bigger, MREMAP_MAYMOVE);
-	return p == MAP_FAILED ? NULL : p;
+		return false;
+	memcpy(&old, array, sizeof(old));
+	if (old)
+		memcpy(p, old, size);
+	/* release: whoever is forked with the new one has its bytes */
+	atomic_thread_fence(memory_order_release);
+	memcpy(array, &p, sizeof(p));
+	/* The old one goes when the new one is stored, and not before. */
+	atomic_signal_fence(memory_order_seq_cst);
+	seam_writer_unmap(old, size);
+	return true;
 }
 
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)
@@ -106,7 +117,6 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 			     int *error)
 {
 	struct seam_writer_buffer *buffer = &dump->buffer;
-	uint8_t *bigger;
 
 	if (size <= buffer->cap - buffer->used)
 		return buffer->bytes + buffer->used;
@@ -116,14 +126,12 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 	if (size <= buffer->cap)
 		return buffer->bytes;
 	/* Seldom: code of more than the buffer. */
-	bigger = seam_writer_grow(buffer->bytes, buffer->cap, size);
-	if (!bigger) {
+	if (!seam_writer_grow(&buffer->bytes, buffer->cap, size)) {
 		*error = -ENOMEM;
 		return NULL;
 	}
-	buffer->bytes = bigger;
 	buffer->cap = size;
-	return bigger;
+	return buffer->bytes;
 }
 
 void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n)

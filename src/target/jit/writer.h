@@ -80,8 +80,12 @@ struct seam_jitdump {
 /* @size bytes of zeros in whole pages, or NULL. */
 void *seam_writer_map(size_t size);
 void seam_writer_unmap(void *p, size_t size);
-/* More room for an array of pages; NULL, and all as it was, without memory. */
-void *seam_writer_grow(void *p, size_t size, size_t bigger);
+/*
+ * More room for the array of pages at *@array, which may be NULL.  False, and
+ * all as it was, without memory.  Whoever is forked in the middle of it has
+ * the one or the other: mremap() would leave it with neither for a moment.
+ */
+bool seam_writer_grow(void *array, size_t size, size_t bigger);
 
 /* ---- place.c ---- */
 
