@@ -146,9 +146,9 @@ int seam_jitdump_open(struct seam_jitdump **dump,
  * before has no name.
  *
  * Returns 0; or -errno when records were lost, those of this call and, if
- * buffered, earlier ones: -ENOSPC, -EFBIG (limit on file sizes), -EBADF
- * (somebody closed the descriptor), -EDEADLK, -EBUSY, -ENOMEM.  Ids are valid
- * all the same, 0 excepted.
+ * buffered, earlier ones, or what a child should have inherited: -ENOSPC,
+ * -EFBIG (limit on file sizes), -EBADF (somebody closed the descriptor),
+ * -EDEADLK, -EBUSY, -ENOMEM.  Ids are valid all the same, 0 excepted.
  *
  * Cost: one write(2) a call, however many pieces, or none if buffered (1.6 us
  * on ext4), and 0.1 us for a piece of 64 bytes.

@@ -630,6 +630,72 @@ static void a_limit_on_file_sizes_raises_no_signal(void **state)
 	seam_jitdump_close(dump);
 }
 
+/* In a child that may not write, and then may. */
+static int inherit_in_vain(struct seam_jitdump *dump)
+{
+	struct rlimit old, limit;
+	uint64_t n;
+	int r;
+
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 1000;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	r = seam_jitdump_flush(dump);
+	setrlimit(RLIMIT_FSIZE, &old);
+	if (r != -EFBIG || seam_jitdump_lost(dump) != 3000)
+		return 1;
+	load(dump, "later", 0x7000);
+	count_loads(seam_jitdump_path(dump), &n);
+	return n != 1 || seam_jitdump_lost(dump) != 3000;
+}
+
+static void a_child_counts_what_it_could_not_inherit(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	for (int i = 0; i < 3000; i++)
+		load(dump, "f", 0x1000);
+	in_child(inherit_in_vain, dump);
+	seam_jitdump_close(dump);
+}
+
+static int inherit_half(struct seam_jitdump *dump)
+{
+	struct rlimit old, limit;
+	uint64_t n;
+	int r;
+
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 100 * 1024;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	r = seam_jitdump_flush(dump);
+	setrlimit(RLIMIT_FSIZE, &old);
+	count_loads(seam_jitdump_path(dump), &n);
+	if (r != -EFBIG || !n || n + seam_jitdump_lost(dump) != 2000)
+		return 1;
+	/* Of what is lost there is nothing to move. */
+	for (uint64_t id = 1; id <= 4000; id += 2)
+		n -= seam_jitdump_move(dump, id, 0x9000) == 0;
+	return n != 0;
+}
+
+/* Those that are gone stay where they were in the parent's. */
+static void a_child_knows_what_it_has_inherited(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	for (int i = 0; i < 4000; i++)
+		load(dump, "f", 0x1000);
+	for (uint64_t id = 2; id <= 4000; id += 2)
+		seam_jitdump_unload(dump, id);
+	in_child(inherit_half, dump);
+	seam_jitdump_close(dump);
+}
+
 /* The number of our descriptor may be somebody else's file by now. */
 static void a_stolen_descriptor_is_not_written_to(void **state)
 {
@@ -827,6 +893,8 @@ int main(void)
 		TEST(a_fork_while_memory_grows_is_survived),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
+		TEST(a_child_counts_what_it_could_not_inherit),
+		TEST(a_child_knows_what_it_has_inherited),
 		TEST(a_stolen_descriptor_is_not_written_to),
 		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
 		TEST(the_marker_is_mapped_executable_and_stays),

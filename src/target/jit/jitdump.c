@@ -7,15 +7,17 @@
 #include "target/jit/writer.h"
 
 /*
- * Take the turn, and have a file that is this process's own.  0 or -errno,
- * and then the turn is not ours.
+ * Take the turn, and have a file that is this process's own; *@lost is 0, or
+ * why what it should begin with is not in it.  0 or -errno, and then the turn
+ * is not ours.
  */
-static int enter(struct seam_jitdump *dump)
+static int enter(struct seam_jitdump *dump, int *lost)
 {
 	int r = seam_turn_take(&dump->turn);
 
+	*lost = 0;
 	if (!r && dump->pid != seam_turn_pid())
-		seam_writer_inherit(dump);	/* losses are counted in it */
+		*lost = seam_writer_inherit(dump);
 	return r;
 }
 
@@ -98,16 +100,17 @@ static int load_one(struct seam_jitdump *dump, struct seam_jitdump_code *code)
 int seam_jitdump_load(struct seam_jitdump *dump,
 		      struct seam_jitdump_code *codes, size_t n)
 {
-	int saved_errno = errno, r;
+	int saved_errno = errno, r, lost;
 
 	if (!dump)
 		return 0;
-	r = enter(dump);
+	r = enter(dump, &lost);
 	if (r) {
 		for (size_t i = 0; i < n; i++)
 			codes[i].id = 0;
 		r = seam_writer_lose(dump, n, r);
 	} else {
+		r = lost;
 		for (size_t i = 0; i < n; i++) {
 			int one = load_one(dump, &codes[i]);
 
@@ -178,11 +181,11 @@ static int move_code(struct seam_jitdump *dump, uint64_t id,
 int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,
 		      uint64_t new_addr)
 {
-	int saved_errno = errno, r;
+	int saved_errno = errno, r, lost;
 
 	if (!dump)
 		return 0;
-	r = enter(dump);
+	r = enter(dump, &lost);
 	if (r)
 		r = seam_writer_lose(dump, 1, r);
 	else
@@ -194,11 +197,11 @@ int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,
 int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id)
 {
 	struct seam_writer_entry *entry;
-	int saved_errno = errno, r;
+	int saved_errno = errno, r, lost;
 
 	if (!dump)
 		return 0;
-	r = enter(dump);
+	r = enter(dump, &lost);
 	if (!r) {
 		entry = seam_writer_entry(dump, id);
 		if (entry)
@@ -211,13 +214,14 @@ int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id)
 
 int seam_jitdump_flush(struct seam_jitdump *dump)
 {
-	int saved_errno = errno, r;
+	int saved_errno = errno, r, lost;
 
 	if (!dump)
 		return 0;
-	r = enter(dump);
+	r = enter(dump, &lost);
 	if (!r) {
 		r = seam_writer_flush(dump);
+		r = lost ? lost : r;
 		seam_turn_give(&dump->turn);
 	}
 	errno = saved_errno;

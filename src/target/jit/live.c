@@ -45,18 +45,27 @@ struct seam_writer_entry *seam_writer_entry(struct seam_jitdump *dump,
 	return &entries->items[id - 1];
 }
 
+/* The first of them, whose records are in our file or buffer. */
+static size_t n_own(const struct seam_writer_entries *entries)
+{
+	return entries->is_inheriting ? entries->n_inherited : entries->n;
+}
+
 /*
  * Positions rise with ids, but for lines that were moved; so the search stops
- * at the first entry that was never in the buffer and never moved.
+ * at the first entry that was never in the buffer and never moved.  Of what is
+ * lost the position says nothing, nor do those of a parent.
  */
 void seam_writer_forget_waiting(struct seam_jitdump *dump)
 {
 	struct seam_writer_entries *entries = &dump->entries;
 	bool is_map = dump->format == SEAM_JITDUMP_FORMAT_MAP;
 
-	for (size_t i = entries->n; i; i--) {
+	for (size_t i = n_own(entries); i; i--) {
 		struct seam_writer_entry *entry = &entries->items[i - 1];
 
+		if (!entry->size)
+			continue;
 		if (entry->pos >= dump->file.size)
 			entry->size = 0;
 		else if (!is_map)
@@ -137,21 +146,36 @@ static int inherit_entry(struct seam_jitdump *dump,
 	return 0;
 }
 
-/* @parent NULL: nothing can be had of it. */
-static void inherit_entries(struct seam_jitdump *dump,
-			    const struct parent *parent)
+/*
+ * Of @parent, who had @n_known of them.  @parent NULL: nothing can be had of
+ * it, because of @error.  Returns 0, or the first error that lost something.
+ */
+static int inherit_entries(struct seam_jitdump *dump,
+			   const struct parent *parent, size_t n_known,
+			   int error)
 {
-	for (size_t i = 0; i < dump->entries.n; i++) {
-		struct seam_writer_entry *entry = &dump->entries.items[i];
+	struct seam_writer_entries *entries = &dump->entries;
+	int r, first = 0;
 
+	for (size_t i = 0; i < entries->n; i++) {
+		struct seam_writer_entry *entry = &entries->items[i];
+
+		entries->n_inherited = i;
 		if (!entry->is_there)
 			entry->size = 0;
-		if (!entry->size ||
-		    (parent && !inherit_entry(dump, parent, entry)))
+		if (!entry->size)
+			continue;
+		r = !parent       ? error
+		    : i < n_known ? inherit_entry(dump, parent, entry)
+				  : -ENODATA;
+		if (!r)
 			continue;
 		entry->size = 0;
-		seam_writer_lose(dump, 1, 0);
+		first = first ? first : r;
+		seam_writer_lose(dump, 1, r);
 	}
+	entries->is_inheriting = false;
+	return first;
 }
 
 /* Leave the parent's file alone: what we have of it are copies. */
@@ -184,13 +208,20 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 		.bytes = seam_writer_map(SEAM_WRITER_BUFFER_BYTES),
 		.cap = SEAM_WRITER_BUFFER_BYTES,
 	};
-	int r = -ENOMEM;
+	/* Forked while our parent inherited: the rest is its parent's. */
+	size_t n_known = n_own(&dump->entries);
+	int r, flushed;
 
 	/* Whatever comes of it, nothing more goes to the parent's file. */
 	dump->pid = seam_turn_pid();
+	dump->entries.n_inherited = 0;
+	dump->entries.is_inheriting = true;
+	/* Before file and buffer change: positions are not in these. */
+	atomic_signal_fence(memory_order_seq_cst);
 	if (!parent || !buffer.bytes) {
 		dump->file.fd = -1;
-		inherit_entries(dump, NULL);
+		dump->buffer.used = dump->buffer.n = 0;
+		r = inherit_entries(dump, NULL, 0, -ENOMEM);
 		goto out;
 	}
 	parent->file = dump->file;
@@ -203,9 +234,9 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 		seam_writer_commit(dump, seam_writer_put_header(
 				dump, dump->buffer.bytes), 0);
 	}
-	inherit_entries(dump, r ? NULL : parent);
-	if (!r)
-		r = seam_writer_flush(dump);
+	r = inherit_entries(dump, r ? NULL : parent, n_known, r);
+	flushed = seam_writer_flush(dump);
+	r = r ? r : flushed;
 	leave_parent(parent);
 out:
 	seam_writer_unmap(buffer.bytes, buffer.cap);

@@ -103,13 +103,15 @@ int seam_writer_flush(struct seam_jitdump *dump)
 		buffer->n = 0;
 		return 0;
 	}
-	if (r != -EBADF && r != -EFBIG && ftruncate(file->fd,
-						    (off_t)file->size))
+	if (r != -EBADF && r != -EFBIG &&
+	    ftruncate(file->fd, (off_t)file->size))
 		file->fd = -1;	/* half a record is in it: never add more */
 	seam_writer_forget_waiting(dump);
-	buffer->used = 0;
-	r = seam_writer_lose(dump, buffer->n, r);
-	buffer->n = 0;
+	seam_writer_lose(dump, buffer->n, r);
+	buffer->used = buffer->n = 0;
+	/* Without its header the rest could not be read: it waits again. */
+	if (!file->size && file->fd >= 0 && r != -EBADF)
+		buffer->used = seam_writer_put_header(dump, buffer->bytes);
 	return r;
 }
 

@@ -61,6 +61,9 @@ struct seam_writer_entry {
 struct seam_writer_entries {
 	struct seam_writer_entry *items;
 	size_t n, cap;
+	/* in a child, while it takes them over: so many are done */
+	size_t n_inherited;
+	bool is_inheriting;
 };
 
 struct seam_jitdump {
@@ -168,7 +171,10 @@ bool seam_writer_read(const struct seam_writer_file *file,
 		      const struct seam_writer_buffer *buffer,
 		      const struct seam_writer_entry *entry, uint8_t *to);
 
-/* In a child: a file of its own, with all code that is there. */
+/*
+ * In a child: a file of its own, with all code that is there.  0, or why some
+ * of it was lost, and counted.
+ */
 int seam_writer_inherit(struct seam_jitdump *dump);
 
 #endif /* SEAM_TARGET_WRITER_H */
