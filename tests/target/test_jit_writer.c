@@ -696,6 +696,71 @@ static void a_child_knows_what_it_has_inherited(void **state)
 	seam_jitdump_close(dump);
 }
 
+static bool ftruncate_fails;
+
+int __real_ftruncate64(int fd, off_t size);
+int __wrap_ftruncate64(int fd, off_t size);
+
+int __wrap_ftruncate64(int fd, off_t size)
+{
+	if (!ftruncate_fails)
+		return __real_ftruncate64(fd, size);
+	errno = EIO;
+	return -1;
+}
+
+static void a_file_that_cannot_be_mended_is_let_go(void **state)
+{
+	uint8_t *large = calloc(1, 200 * 1024);
+	struct seam_jitdump_code code = {
+		.bytes = large,
+		.size = 200 * 1024,
+	};
+	struct seam_jitdump *dump;
+	int fd;
+
+	(void)state;
+	if (mount("none", folder, "tmpfs", 0, "size=64k"))
+		skip();
+	dump = open_dump();
+	fd = dump->file.fd;
+	ftruncate_fails = true;
+	assert_int_equal(seam_jitdump_load(dump, &code, 1), -ENOSPC);
+	ftruncate_fails = false;
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(seam_jitdump_load(dump, &code, 1), -EBADF);
+	assert_int_equal(seam_jitdump_lost(dump), 2);
+	seam_jitdump_close(dump);
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+	free(large);
+}
+
+static void an_open_that_fails_leaves_nothing(void **state)
+{
+	struct seam_jitdump_options options = { .folder = folder };
+	struct rlimit old, limit;
+	struct seam_jitdump *dump;
+	char command[256];
+	int before = dup(0);
+
+	(void)state;
+	close(before);
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 10;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_int_equal(seam_jitdump_open(&dump, &options), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_null(dump);
+	snprintf(command, sizeof(command),
+		 "! grep -q '%s' /proc/%d/maps && "
+		 "test $(ls %s | wc -l) = 0",
+		 folder, getpid(), folder);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(dup(0), before);
+	close(before);
+}
+
 /* The number of our descriptor may be somebody else's file by now. */
 static void a_stolen_descriptor_is_not_written_to(void **state)
 {
@@ -895,6 +960,8 @@ int main(void)
 		TEST(a_limit_on_file_sizes_raises_no_signal),
 		TEST(a_child_counts_what_it_could_not_inherit),
 		TEST(a_child_knows_what_it_has_inherited),
+		TEST(a_file_that_cannot_be_mended_is_let_go),
+		TEST(an_open_that_fails_leaves_nothing),
 		TEST(a_stolen_descriptor_is_not_written_to),
 		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
 		TEST(the_marker_is_mapped_executable_and_stays),

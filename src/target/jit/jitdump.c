@@ -62,8 +62,7 @@ int seam_jitdump_open(struct seam_jitdump **out,
 		*out = dump;
 		goto out;
 	}
-	unlink(dump->file.path);
-	close(dump->file.fd);
+	seam_writer_discard(&dump->file);
 fail:
 	seam_writer_unmap(dump->buffer.bytes, dump->buffer.cap);
 	seam_writer_unmap(dump, sizeof(*dump));

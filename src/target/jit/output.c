@@ -104,8 +104,11 @@ int seam_writer_flush(struct seam_jitdump *dump)
 		return 0;
 	}
 	if (r != -EBADF && r != -EFBIG &&
-	    ftruncate(file->fd, (off_t)file->size))
-		file->fd = -1;	/* half a record is in it: never add more */
+	    ftruncate(file->fd, (off_t)file->size)) {
+		/* half a record is in it: never add more */
+		close(file->fd);
+		file->fd = -1;
+	}
 	seam_writer_forget_waiting(dump);
 	seam_writer_lose(dump, buffer->n, r);
 	buffer->used = buffer->n = 0;

@@ -106,6 +106,17 @@ static bool identify(int fd, struct seam_writer_identity *identity)
 	return true;
 }
 
+void seam_writer_discard(struct seam_writer_file *file)
+{
+	unlink(file->path);
+	if (file->marker)
+		munmap(file->marker, (size_t)sysconf(_SC_PAGESIZE));
+	file->marker = NULL;
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}
+
 int seam_writer_create(struct seam_jitdump *dump, const char *folder)
 {
 	struct seam_writer_file *file = &dump->file;
@@ -127,9 +138,7 @@ int seam_writer_create(struct seam_jitdump *dump, const char *folder)
 	else if (dump->format == SEAM_JITDUMP_FORMAT_DUMP)
 		r = map_marker(file);
 	if (r) {
-		unlink(file->path);
-		close(file->fd);
-		file->fd = -1;
+		seam_writer_discard(file);
 		return r;
 	}
 	/* For a child, and longer than the caller's string lives. */

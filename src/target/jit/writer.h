@@ -101,6 +101,9 @@ int seam_writer_create(struct seam_jitdump *dump, const char *folder);
 /* The same in the first folder that will do; @folder NULL: see jitdump.h. */
 int seam_writer_place(struct seam_jitdump *dump, const char *folder);
 
+/* Undo that. */
+void seam_writer_discard(struct seam_writer_file *file);
+
 /* The descriptor is still what it was when it was opened. */
 bool seam_writer_is_ours(const struct seam_writer_file *file);
 
