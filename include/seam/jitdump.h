@@ -36,8 +36,8 @@
  *    calls costs nothing and leaves no file.
  *  - No memory of malloc is used, no thread is made, no handler installed.
  *
- * Memory: 64 KiB for each dump and 32 bytes for each piece of code; names and
- * code are not kept.
+ * Memory: 64 KiB for each dump, and 40 to 80 bytes for each piece of code (an
+ * array that doubles); names and code are not kept.
  *
  * The file is jit-PID.dump, mode 0600, PID as the process sees itself.  One
  * page of it stays mapped, executable, until the process ends: that mapping is

@@ -21,8 +21,12 @@
  *	                       owner is gone           ring is empty
  *
  * Shrinking, growing and further seals are sealed off, so neither side can
- * make the other fault; pages are allocated before a slot is free, so a
- * full tmpfs or cgroup fails the recorder and never the program.
+ * take addresses away from the other; pages are allocated before a slot is
+ * free, so a cgroup that is full fails the recorder and never the program.
+ * What no seal forbids is a hole (FALLOC_FL_PUNCH_HOLE), for a program that
+ * keeps the descriptor: it is zeros, which are garbage like any other, and
+ * whoever touches it next pays for the page.  A memfd has no limit of its
+ * own that this could run into, so that is no fault either.
  *
  * This file is what both sides share, and what the program does.  The
  * recorder's half is tenants.h.

@@ -105,8 +105,10 @@ int seam_ring_write(struct seam_ring_producer *p, uint32_t type,
 		    uint16_t misc, const void *payload, size_t bytes);
 
 /*
- * Forget writers that will never end.  Only where none can be active: in a
- * child after fork(), or for the next owner of a dead thread's ring.
+ * Forget writers that will never end.  Only where none can be active: for the
+ * next owner of a dead thread's ring, or in a child after fork() when the ring
+ * is in private memory.  A ring of the recorder's is shared: there a child
+ * would reset its parent's, so it claims one of its own.
  */
 void seam_ring_recover(struct seam_ring_producer *p);
 
