@@ -120,9 +120,10 @@ static const struct seam_option options[] = {
 	       "each a recording of its own."),
 	OPTION(aux_snapshots, STRING, 'S', "snapshot", "[BYTES]",
 	       "let AUX areas run free, and keep snapshots of them",
-	       .detail = "At most the newest BYTES of each, such as 256K. A "
-	       "snapshot goes into the recording on SIGUSR2 to the recorder, "
-	       "'seam snapshot' or --snapshot-every, and at the end."),
+	       .detail = "At most the newest BYTES of each, such as 256K. "
+	       "SIGUSR2 to the recorder, 'seam snapshot' or --snapshot-every "
+	       "put them into NAME.1.seam, NAME.2.seam, beside all samples "
+	       "until then; the end puts them into the recording."),
 	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
 	       "with --overwrite or -S: make a snapshot at intervals"),
 	OPTION(max_size, STRING, 0, "max-size", "SIZE",

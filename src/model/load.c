@@ -52,6 +52,7 @@ static int load_perf(struct seam_profile *profile,
 			.recording = recording->folder ? NULL :
 				     recording->path,
 		},
+		.n_paused = m->n_paused,
 		.all_unknown = options->all_unknown,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};

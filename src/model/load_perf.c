@@ -38,6 +38,11 @@ struct loader {
 	struct seam_bytes vdso_build_id;
 	uint64_t order;			/* of the next change */
 	uint64_t n_lost_ring;		/* as LOST records say */
+	uint64_t n_paused;		/* of the lost, as its writer says */
+	struct {
+		uint64_t n_bytes;	/* as AUX records say */
+		uint64_t n_truncated, n_partial, n_collision;
+	} aux;
 	uint64_t n_lost_events;		/* as LOST_SAMPLES say */
 	SEAM_ARRAY(struct known_build_id) build_ids;
 	SEAM_ARRAY(struct seam_perf_scan) scans;
@@ -322,6 +327,22 @@ static bool take_lost(struct loader *l, const struct seam_perf_aside *aside)
 	return true;
 }
 
+/* Of a hardware trace: only that it is there, and whether it is whole. */
+static bool take_aux(struct loader *l, const struct seam_perf_aside *aside)
+{
+	struct seam_perf_aux aux;
+
+	if (seam_perf_record_read(seam_perf_record_table(PERF_RECORD_AUX, 0),
+				  aside->record.payload, l->data.endian,
+				  &aux))
+		return false;
+	l->aux.n_bytes += aux.aux_size;
+	l->aux.n_truncated += !!(aux.flags & PERF_AUX_FLAG_TRUNCATED);
+	l->aux.n_partial += !!(aux.flags & PERF_AUX_FLAG_PARTIAL);
+	l->aux.n_collision += !!(aux.flags & PERF_AUX_FLAG_COLLISION);
+	return true;
+}
+
 static bool take_aside(struct loader *l, const struct seam_perf_aside *aside)
 {
 	switch (aside->record.type) {
@@ -338,6 +359,8 @@ static bool take_aside(struct loader *l, const struct seam_perf_aside *aside)
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		return take_lost(l, aside);
+	case PERF_RECORD_AUX:
+		return take_aux(l, aside);
 	case PERF_RECORD_THROTTLE:
 		seam_profile_note(l->profile, "the kernel throttled sampling: "
 				  "there are fewer samples than asked for");
@@ -538,22 +561,54 @@ static void tell_damage(struct loader *l, const struct seam_perf_scan *scan)
 	}
 }
 
+/* A ring that overwrites is never full: first comes what a pause cost. */
+static void tell_lost_event(struct loader *l, const struct seam_event *event,
+			    uint64_t *n_paused)
+{
+	uint64_t paused = event->n_lost < *n_paused ? event->n_lost :
+			  *n_paused;
+
+	*n_paused -= paused;
+	if (paused)
+		seam_profile_lost(l->profile, "paused for a snapshot",
+				  event->name, paused, 0);
+	if (event->n_lost > paused)
+		seam_profile_lost(l->profile, "ring full", event->name,
+				  event->n_lost - paused, 0);
+}
+
+static void tell_aux(struct loader *l)
+{
+	struct seam_profile *p = l->profile;
+
+	if (l->aux.n_bytes)
+		seam_profile_note(p, "there is a hardware trace of %" PRIu64
+			" bytes, which 'perf script --itrace' decodes",
+			l->aux.n_bytes);
+	if (l->aux.n_truncated)
+		seam_profile_note(p, "its area was full %" PRIu64 " times: "
+			"the hardware trace has gaps", l->aux.n_truncated);
+	if (l->aux.n_partial)
+		seam_profile_note(p, "the hardware trace is not whole in %"
+			PRIu64 " places, says the PMU", l->aux.n_partial);
+	if (l->aux.n_collision)
+		seam_profile_note(p, "samples of the hardware trace collided "
+			"%" PRIu64 " times", l->aux.n_collision);
+}
+
 static void tell_losses(struct loader *l)
 {
 	struct seam_profile *p = l->profile;
-	uint64_t n_events = 0;
+	uint64_t n_events = 0, n_paused = l->n_paused;
 
 	for (size_t i = 0; i < p->events.n; i++) {
-		const struct seam_event *event = &p->events.items[i];
-
-		n_events += event->n_lost;
-		if (event->n_lost)
-			seam_profile_lost(p, "ring full", event->name,
-					  event->n_lost, 0);
+		n_events += p->events.items[i].n_lost;
+		tell_lost_event(l, &p->events.items[i], &n_paused);
 	}
 	if (l->n_lost_ring > n_events)
 		seam_profile_lost(p, "ring full", put(l, "any event"),
 				  l->n_lost_ring - n_events, 0);
+	tell_aux(l);
 	if (l->data.n_missing_bytes)
 		seam_profile_lost(p, "file cut", put(l, "data"), 0,
 				  l->data.n_missing_bytes);
@@ -658,6 +713,7 @@ int seam_load_perf(struct seam_profile *profile,
 						  &input->jit);
 		if (r == 0) {
 			l.resolver.all_unknown = input->all_unknown;
+			l.n_paused = input->n_paused;
 			read_header(&l);
 			r = load(&l, input);
 		}

@@ -122,20 +122,6 @@ static uint64_t sideband_id(const struct seam_recording *s)
 	return s->described[s->events.n - 1].ids[0];
 }
 
-static int append(struct seam_recording *s, struct seam_synth *synth,
-		  struct seam_err *err)
-{
-	struct iovec piece = {
-		.iov_base = synth->bytes.items, .iov_len = synth->bytes.n,
-	};
-	int r = synth->no_memory ?
-		seam_err_set(err, -ENOMEM, "out of memory") :
-		seam_perf_writer_append(&s->writer, &piece, 1, err);
-
-	seam_synth_fini(synth);
-	return r;
-}
-
 /* Processes that run, of which something may be recorded. */
 static int list_processes(const struct seam_recording *s,
 			  struct seam_number_list *pids)
@@ -178,7 +164,7 @@ static int write_what_stands(struct seam_recording *s, struct seam_err *err)
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
 	}
 	seam_synth_end(&synth);
-	return append(s, &synth, err);
+	return seam_recording_append(s, &synth, err);
 }
 
 static void see_sideband(void *context, const struct seam_ring_header *record)
@@ -354,16 +340,11 @@ static bool reached_limit(struct seam_recording *s)
 static void snapshot(struct seam_recording *s)
 {
 	struct seam_err err = { 0 };
-	int r = 0;
 
-	if (s->options->overwrite)
-		r = seam_flight_snapshot(s, &err);
-	else if (s->sources.free_running)
-		r = seam_areas_snapshot(s, &err);
-	else
+	if (!s->options->overwrite && !s->sources.free_running)
 		seam_recording_note(s, false, "snapshots are made of "
 				    "recordings with --overwrite or -S");
-	if (r < 0)
+	else if (seam_flight_snapshot(s, &err) < 0)
 		seam_recording_note(s, false, "%s: %s",
 				    err.cause[err.n_causes - 1],
 				    err.cause[0]);
@@ -389,11 +370,18 @@ static bool ends_on(struct seam_recording *s, unsigned int news,
 	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
+/* All that was to be watched has ended while its events were opened. */
+static bool is_over(const struct seam_recording *s)
+{
+	return (s->options->pids.n || s->options->tids.n) &&
+	       s->loop.processes.n == 0;
+}
+
 static int run(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
-	bool ended = false;
+	bool ended = is_over(s);
 	int r = 0;
 
 	set_times(s);
@@ -436,49 +424,6 @@ static void wait_for_command(struct seam_recording *s)
 
 /* --- finish --- */
 
-/* LOST records are all there is where the kernel keeps no counts. */
-static void count_told_losses(struct seam_recording *s)
-{
-	for (size_t i = 0; i < s->sources.rings.n; i++)
-		s->result->n_lost += s->sources.rings.items[i].n_lost;
-}
-
-/*
- * Loss is told by a LOST record in front of the next record that fits; what
- * no record follows is only in the kernel's counts, which are exact.
- */
-static int write_losses(struct seam_recording *s, struct seam_err *err)
-{
-	struct seam_synth synth = { 0 };
-	/* the kernel's own clock is known by its records alone */
-	uint64_t now_ns = seam_areas_are_there(s) ? s->drain.last_ns :
-			  seam_clock_ns();
-
-	for (size_t i = 0; i < s->sources.list.n; i++) {
-		const struct seam_source *source = &s->sources.list.items[i];
-		uint64_t lost = seam_sources_lost(&s->sources, i);
-
-		if (!lost)
-			continue;
-		s->result->n_lost += lost;
-		/* a ring that overwrites is never full */
-		if (s->sources.rings.items[source->ring].is_backward)
-			s->result->n_paused += lost;
-		if (s->result->events)
-			s->result->events[source->event].n_lost += lost;
-		seam_synth_lost(&synth, source->id, (uint32_t)
-				s->sources.rings.items[source->ring].cpu,
-				now_ns, lost);
-	}
-	if (s->sources.left_out & SEAM_LEFT_OUT_LOST_COUNTS)
-		count_told_losses(s);
-	if (s->result->cut_short || synth.bytes.n == 0) {
-		seam_synth_fini(&synth);
-		return 0;
-	}
-	return append(s, &synth, err);
-}
-
 /* The first failure is the one to tell of; the rest is tried all the same. */
 static void keep_first(int *r, int next)
 {
@@ -494,18 +439,17 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_flight_append(s, r < 0 ? NULL : err));
 	if (s->sources.free_running && !s->result->cut_short)
-		keep_first(&r, seam_areas_append(s, false,
-						 r < 0 ? NULL : err));
+		keep_first(&r, seam_areas_append(s, r < 0 ? NULL : err));
 	keep_first(&r, seam_recording_list_results(s, r < 0 ? NULL : err));
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
-	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
+	keep_first(&r, seam_recording_write_losses(s, r < 0 ? NULL : err));
 	keep_first(&r, seam_recording_write_features(s,
 						     r < 0 ? NULL : err));
 	if (!s->result->cut_short)
 		seam_recording_keep_symbols(s);
 	keep_first(&r, seam_recording_write_manifest(s, true,
 						     r < 0 ? NULL : err));
-	s->result->n_samples = s->drain.n_samples;
+	s->result->n_samples = s->drain.in_file.n_samples;
 	s->result->n_unwritten = s->drain.n_unwritten;
 	s->result->n_throttled = s->drain.n_throttled;
 	s->result->area_bytes = s->aux.n_bytes;
@@ -558,6 +502,7 @@ int seam_record(const struct seam_record_options *options,
 		result->start_error = r;
 	}
 	if (r == 0) {
+		seam_bundle_settle(&s.bundle);
 		r = finish(&s, run(&s, err), err);
 		wait_for_command(&s);
 	} else if (s.bundle.dir >= 0) {

@@ -123,6 +123,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	seam_json_string(&j, "version", m->version);
 	seam_json_bool(&j, "complete", m->complete);
 	seam_json_bool(&j, "overwrite", m->overwrite);
+	seam_json_bool(&j, "snapshots", m->snapshots);
 	put_strings(&j, "command", m->words, m->n_words);
 	put_host(&j, m);
 	put_times(&j, m);
@@ -219,6 +220,7 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->version = string_of(root, "version");
 	m->complete = json_is_true(json_object_get(root, "complete"));
 	m->overwrite = json_is_true(json_object_get(root, "overwrite"));
+	m->snapshots = json_is_true(json_object_get(root, "snapshots"));
 	m->words = read_strings(json_object_get(root, "command"),
 				&m->n_words);
 	m->host = string_of(host, "name");

@@ -9,7 +9,7 @@
  * that is not there reads as 0, "" or false.
  *
  *	{"schema":"seam.bundle/1","version":"seam 0.1.0","complete":true,
- *	 "overwrite":false,
+ *	 "overwrite":false,"snapshots":false,
  *	 "command":["seam","record","--","make"],
  *	 "host":{"name","release","arch","boot_id"},
  *	 "kernel":{"build_id":"48dc..","text":"0xffffffff81000000"},
@@ -60,6 +60,7 @@ struct seam_manifest {
 	const char *version;	/* of who wrote it: "seam 0.1.0" */
 	bool complete;		/* the recording was ended, not killed */
 	bool overwrite;		/* it keeps the newest samples only */
+	bool snapshots;		/* its recorder makes them when asked */
 	const char *const *words;	/* the command line */
 	size_t n_words;
 

@@ -303,15 +303,14 @@ def end(process, name):
 def test_a_snapshot_is_made_when_asked_for():
     process = live("asked", "-S", "-m", ",8K", "-C", "0", "-a",
                    AGAIN="asked.again")
-    process.send_signal(signal.SIGUSR2)
-    check("snapshot 1: 8 KiB" in process.stderr.readline(), "no snapshot")
+    asked = run(SEAM, "snapshot", "asked")
+    equal(asked.stdout.strip(), os.path.abspath("asked.1.seam"), asked.stderr)
     subprocess.run(["sh", "-c", WAIT.format("asked.again")], check=True)
     end(process, "asked")
-    (chunks,) = Data("asked").areas().values()
-    equal(len(chunks), 2, "one when asked, one at the end")
-    check_newest(chunks[0], 100000, 8192)
-    check_newest(chunks[1], 200000, 8192)
-    perf_opens("asked")
+    for name, total in (("asked.1.seam", 100000), ("asked", 200000)):
+        ((chunk,),) = Data(name).areas().values()
+        check_newest(chunk, total, 8192)
+        perf_opens(name)
 
 
 def test_a_snapshot_of_overwritten_rings_has_its_areas():

@@ -3,6 +3,7 @@
 """seam record: each write fails once, each moment is somebody's last"""
 import os
 import random
+import resource
 import shutil
 import signal
 import struct
@@ -103,6 +104,77 @@ def test_a_command_whose_status_somebody_else_took_has_ended():
     check(injected, "no wait")
     equal(result.returncode, 0, result.stderr)
     check(check_readable("w.seam") > 0)
+
+
+def test_a_process_that_ends_while_it_is_attached_to_ends_the_recording():
+    target = subprocess.Popen(["./spin", "10000000000"])
+    try:
+        result = run("strace", "-f", "-o", "/dev/null", "-e",
+                     "inject=pidfd_open:error=ESRCH", SEAM, "record", "-o",
+                     "gone.seam", "-p", str(target.pid), timeout=60)
+    finally:
+        target.kill()
+        target.wait()
+    equal(result.returncode, 0, result.stderr)
+
+
+def limit_files(bytes_):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+    return limit
+
+
+def test_half_a_file_is_not_kept():
+    with open("large.c", "w", encoding="ascii") as out:
+        out.write("#include <unistd.h>\n"
+                  "char large[2 << 20] = { 1 };\n"
+                  "int main(int n, char **words)\n"
+                  "{ unlink(words[0]); for (volatile int i = 0; "
+                  "i < 100000000; i++) ; return n - 1; }\n")
+    run("cc", "-o", "large", "large.c", "-Wl,--build-id")
+    result = run(SEAM, "record", "-o", "half.seam", "./large",
+                 preexec_fn=limit_files(1 << 20))
+    equal(result.returncode, 3, result.stderr)
+    check("cannot write 1 mapped files" in result.stderr, result.stderr)
+    kept = os.listdir("half.seam/elf")
+    sizes = [os.path.getsize(f"half.seam/elf/{name}") for name in kept]
+    check(all(size < 100000 for size in sizes), f"{dict(zip(kept, sizes))}")
+
+
+def test_a_map_that_is_not_believed_is_named():
+    with open("jit.c", "w", encoding="ascii") as out:
+        out.write("""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+	/* xor eax,eax; l: inc eax; cmp eax,200000000; jne l; ret */
+	static const unsigned char code[] = { 0x31, 0xc0, 0xff, 0xc0, 0x3d,
+		0x00, 0xc2, 0xeb, 0x0b, 0x75, 0xf7, 0xc3 };
+	unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	FILE *map;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	fprintf(map, "%lx %zx jitted\\n", (long)p, sizeof(code));
+	fclose(map);
+	chmod(path, 0666);
+	memcpy(p, code, sizeof(code));
+	((void (*)(void))p)();
+	puts(path);
+	return 0;
+}
+""")
+    run("cc", "-o", "jit", "jit.c")
+    result = run(SEAM, "record", "-o", "map.seam", "./jit")
+    os.remove(result.stdout.strip())
+    check("1 dumps or maps of JITs were not believed" in result.stderr,
+          result.stderr)
+    check(not os.path.exists("map.seam/jit"), "it was kept")
 
 
 def kill_children(pid):
