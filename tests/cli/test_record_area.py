@@ -399,6 +399,21 @@ def test_perf_decodes_the_packets_as_those_of_its_own_file():
           re.search(first, perf_script("pt", "--itrace=e")).groups())
 
 
+def test_a_rewritten_file_is_decoded_as_before():
+    path = f"{CORPUS}/quipper/perf.data.intel_pt-4.14"
+    if not os.path.exists(path):
+        raise Skip("no corpus")
+    equal(run(SEAM, "inject", path, "-o", "again").returncode, 0)
+    os.makedirs("before", exist_ok=True)
+    with open(path, "rb") as file, open("before/data", "wb") as out:
+        out.write(file.read())
+    before = perf_script("before", "--itrace=e")
+    check(before.count("instruction trace error") > 100, before[:500])
+    equal(perf_script("again", "--itrace=e"), before)
+    equal(perf_script("again", "--itrace=i100ns"),
+          perf_script("before", "--itrace=i100ns"))
+
+
 def refused(*words):
     result = run(SEAM, "record", "-o", "no", *words, "--", "true",
                  env=environment("no"))
