@@ -155,9 +155,14 @@ static int write_what_stands(struct seam_recording *s, struct seam_err *err)
 		seam_synth_kernel(&synth, &s->kernel);
 	if (list_processes(s, &pids) < 0)
 		synth.no_memory = true;
-	for (size_t i = 0; i < pids.n; i++)
+	for (size_t i = 0; i < pids.n; i++) {
 		seam_synth_process(&synth, pids.items[i]);
+		if (s->options->namespaces)
+			seam_synth_namespaces(&synth, pids.items[i]);
+	}
 	free(pids.items);
+	if (s->options->cgroups)
+		seam_synth_cgroups(&synth);
 	if (s->child.pid) {
 		/* until its exec the command bears our name */
 		seam_machine_text("/proc/self/comm", name, sizeof(name));
