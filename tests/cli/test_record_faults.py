@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: each write fails once, each moment is somebody's last"""
+import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -11,9 +13,11 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, check, end_group, equal, run)
+from record_lib import (SEAM, Skip, Tests, check, end_group, equal,
+                        perf_samples, run)
 
 SAMPLE = 9
+SHORT_WRITES = os.path.abspath(sys.argv[2])
 MOST_WRITES = 60
 
 
@@ -97,6 +101,23 @@ def test_an_interrupted_write_is_made_again():
         check(check_readable("w.seam") > 0, where)
 
     each_write("EINTR", nothing_happened, ("pwritev", "pwrite64"))
+
+
+def test_a_write_that_takes_few_bytes_is_gone_on_with():
+    for most, flags in (("1", ("-F", "500")), ("997", ("-F", "20000")),
+                        ("997", ("-z", "-F", "20000")),
+                        ("4096", ("--overwrite", "--snapshot-every", "0.05"))):
+        result = run(SEAM, "record", "-o", "s.seam", "-m", "8", *flags,
+                     "./spin", "20000000", env={
+                         **os.environ, "LD_PRELOAD": SHORT_WRITES,
+                         "SHORT_WRITES": most})
+        check(result.returncode in (0, 3), f"{most}: {result.stderr}")
+        check("cannot" not in result.stderr, result.stderr)
+        told = int(re.search(r"(\d+) samples", result.stderr)[1])
+        check(told > 0, result.stderr)
+        equal(perf_samples("s.seam", silent=False), told, most)
+        with open("s.seam/meta.json", encoding="utf-8") as text:
+            check(json.load(text)["complete"], "the manifest")
 
 
 def test_a_command_whose_status_somebody_else_took_has_ended():
