@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
 os.chmod(FOLDER, 0o755)
 SEAM = shutil.copy(sys.argv[1], FOLDER)
 NOBODY = 65534
+SAMPLE = 9      # PERF_RECORD_SAMPLE
 
 SPIN_C = r"""
 #include <pthread.h>
@@ -104,6 +106,32 @@ def samples_told(result):
     return int(match[1])
 
 
+def manifest(path):
+    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def data_of(path):
+    """The file, and offset and size of the data by its header."""
+    with open(os.path.join(path, "data"), "rb") as file:
+        content = file.read()
+    return (content, *struct.unpack_from("<QQ", content, 40))
+
+
+def types_of(path):
+    """The types of all records that the header says are there."""
+    content, at, size = data_of(path)
+    end, types = at + size, []
+    check(end <= len(content), "the data are longer than the file")
+    while at < end:
+        kind, _, length = struct.unpack_from("<IHH", content, at)
+        check(length >= 8, f"a record of {length} bytes at {at}")
+        types.append(kind)
+        at += length
+    equal(at, end, "the data end inside a record:")
+    return types
+
+
 def perf(*words, silent=True):
     result = run("perf", *words)
     equal(result.returncode, 0, f"perf {words}: {result.stderr}")
@@ -114,8 +142,7 @@ def perf(*words, silent=True):
 
 def perf_read(path, *words):
     """Of a recording, which may itself tell of losses; then perf does too."""
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        lost = json.load(text)["lost"]
+    lost = manifest(path)["lost"]
     return perf(words[0], "-i", path, *words[1:],
                 silent=not any(lost.values()))
 

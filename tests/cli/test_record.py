@@ -6,19 +6,14 @@ import os
 import pty
 import resource
 import signal
-import struct
 import subprocess
 import sys
 import time
 
-from record_lib import (NOBODY, SEAM, Skip, Tests, as_nobody, check, equal,
-                        end_group, own_folder_for_nobody, perf, perf_samples,
-                        record, run, samples_told)
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
+from record_lib import (NOBODY, SAMPLE, SEAM, Skip, Tests, as_nobody, check,
+                        data_of, end_group, equal, manifest,
+                        own_folder_for_nobody, perf, perf_samples, record,
+                        run, samples_told, types_of)
 
 
 def opens_in_perf_with_the_same_samples(*words):
@@ -83,28 +78,7 @@ def test_reads_its_own_recording_to_the_last_record():
     equal(n, told)
 
 
-def data_of(path):
-    """The offset and size of the data by the header, and the file."""
-    with open(os.path.join(path, "data"), "rb") as file:
-        content = file.read()
-    offset, size = struct.unpack_from("<QQ", content, 40)
-    return content, offset, size
-
-
-def types_of(path):
-    content, at, size = data_of(path)
-    end, types = at + size, []
-    check(end <= len(content), "the data are longer than the file")
-    while at < end:
-        kind, _, length = struct.unpack_from("<IHH", content, at)
-        check(length >= 8, f"a record of {length} bytes at {at}")
-        types.append(kind)
-        at += length
-    equal(at, end, "the data end inside a record:")
-    return types
-
-
-SAMPLE, FINISHED_ROUND, FINISHED_INIT = 9, 68, 82
+FINISHED_ROUND, FINISHED_INIT = 68, 82
 
 
 def check_killed(path):

@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: the kinds of events, what samples hold, how it is stored"""
-import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 
 from record_lib import (SEAM, Skip, Tests, as_nobody, check, end_group, equal,
-                        own_folder_for_nobody, perf, perf_samples, record,
-                        run, samples_told)
+                        manifest, own_folder_for_nobody, perf, perf_samples,
+                        record, run, samples_told)
 
 TRACEFS = "/sys/kernel/tracing"
 
@@ -35,11 +33,6 @@ int main(int c, char **v)
 	return sum == 1;
 }
 """
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
 
 
 def build_calls():

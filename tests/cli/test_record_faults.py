@@ -5,31 +5,14 @@ import os
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, check, end_group, equal, run)
+from record_lib import (SAMPLE, SEAM, Skip, Tests, check, end_group, equal, run,
+                        types_of)
 
-SAMPLE = 9
 MOST_WRITES = 60
-
-
-def types_of(path):
-    """The types of all records that the header says are there."""
-    with open(os.path.join(path, "data"), "rb") as file:
-        content = file.read()
-    at, size = struct.unpack_from("<QQ", content, 40)
-    end, types = at + size, []
-    check(end <= len(content), "the data are longer than the file")
-    while at < end:
-        kind, _, length = struct.unpack_from("<IHH", content, at)
-        check(length >= 8, f"a record of {length} bytes at {at}")
-        types.append(kind)
-        at += length
-    equal(at, end, "the data end inside a record:")
-    return types
 
 
 def check_readable(path):

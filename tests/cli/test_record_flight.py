@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record --overwrite and seam snapshot: the newest samples, each whole"""
-import json
 import os
 import re
 import signal
@@ -9,13 +8,8 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Tests, check, end_group, equal,
+from record_lib import (SEAM, Tests, check, end_group, equal, manifest,
                         perf_read, record, run)
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
 
 
 def flight(name, *words):

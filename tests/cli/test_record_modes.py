@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: who is watched, where and when; which ring a sample is from."""
-import json
 import os
 import re
 import signal
@@ -10,9 +9,9 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, as_nobody, check, equal, end_group,
-                        own_folder_for_nobody, perf, perf_samples, record,
-                        run, samples_told)
+from record_lib import (SEAM, Skip, Tests, as_nobody, check, equal,
+                        manifest, own_folder_for_nobody, perf, perf_samples,
+                        record, run, samples_told)
 
 PINNED_C = r"""
 #define _GNU_SOURCE
@@ -64,11 +63,6 @@ def build_pinned():
     with open("pinned.c", "w", encoding="ascii") as out:
         out.write(PINNED_C)
     run("cc", "-O1", "-pthread", "-o", "pinned", "pinned.c")
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
 
 
 def samples_of(path):
