@@ -22,7 +22,8 @@ def opens_in_perf_with_the_same_samples(*words):
     told = samples_told(result)
     check(told > 0, "no samples")
     equal(perf_samples("a.seam"), told, "samples in perf script:")
-    check("dummy" not in perf("report", "-i", "a.seam", "--stdio"))
+    # the event alone: functions have the word in their names too
+    check("of event 'dummy" not in perf("report", "-i", "a.seam", "--stdio"))
     equal(manifest("a.seam")["samples"], told)
     check(manifest("a.seam")["complete"])
     return told
@@ -78,7 +79,14 @@ def test_reads_its_own_recording_to_the_last_record():
     equal(n, told)
 
 
-FINISHED_ROUND, FINISHED_INIT = 68, 82
+LOST, FINISHED_ROUND, FINISHED_INIT = 2, 68, 82
+
+# A sample each time round: 1.6 MiB of them, however fast the machine is.  A
+# ring alone holds more than the small disks below, so late draining fills
+# them too.
+FAULTS = ("-e", "page-faults", "-c", "1", "--", sys.executable, "-c",
+          "import mmap\npage = mmap.mmap(-1, 4096)\nfor i in range(20000):\n"
+          "    page[0] = 1\n    page.madvise(mmap.MADV_DONTNEED)")
 
 
 def check_killed(path):
@@ -88,7 +96,9 @@ def check_killed(path):
     types = types_of(path)
     check(types[-1] in (FINISHED_ROUND, FINISHED_INIT),
           f"the last record has type {types[-1]}")
-    equal(perf_samples(path), types.count(SAMPLE), "samples:")
+    # of a ring that was full perf tells, and rightly
+    equal(perf_samples(path, silent=LOST not in types), types.count(SAMPLE),
+          "samples:")
     return types.count(SAMPLE)
 
 
@@ -183,8 +193,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_command():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 
-    result = record("-g", "-F", "20000", "-m", "16", "-o", "f.seam",
-                    "./spin", "100000000", preexec_fn=limit)
+    result = record("-o", "f.seam", *FAULTS, preexec_fn=limit)
     equal(result.returncode, 3, result.stderr)
     check("pwritev at offset" in result.stderr and
           "File too large" in result.stderr and "cut short" in result.stderr,
@@ -200,8 +209,7 @@ def test_a_full_tmpfs_leaves_what_fitted():
                                 "none", "small").returncode != 0:
         raise Skip("cannot mount a tmpfs")
     try:
-        result = record("-g", "-F", "20000", "-o", "small/a.seam", "./spin",
-                        "100000000")
+        result = record("-o", "small/a.seam", *FAULTS)
         equal(result.returncode, 3, result.stderr)
         check("No space left on device" in result.stderr, result.stderr)
         equal(check_killed("small/a.seam"), samples_told(result))
