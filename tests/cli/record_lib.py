@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+import tap
+from tap import Skip
+
 # Everything happens in here.  The program is copied, because the tree may be
 # in a folder that only its owner can enter, and some tests run as nobody.
 FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
@@ -40,38 +43,14 @@ int main(int c, char **v)
 """
 
 
-class Tests:
-    """Runs functions test_*, each the promise in its name, as TAP."""
-
-    def __init__(self, functions):
-        self.tests = [(name[5:], function)
-                      for name, function in functions.items()
-                      if name.startswith("test_")]
-        self.folder = FOLDER
-
-    def run(self):
-        os.chdir(self.folder)
-        build_spin()
-        print(f"1..{len(self.tests)}")
-        failed = 0
-        for i, (name, test) in enumerate(self.tests, 1):
-            try:
-                test()
-                print(f"ok {i} - {name}", flush=True)
-            except Skip as reason:
-                print(f"ok {i} - {name} # SKIP {reason}", flush=True)
-            except Exception as problem:  # a test that dies has failed
-                failed += 1
-                for line in str(problem).splitlines() or [""]:
-                    print(f"# {type(problem).__name__}: {line}")
-                print(f"not ok {i} - {name}", flush=True)
-        os.chdir("/")
-        shutil.rmtree(self.folder, ignore_errors=True)
-        return 1 if failed else 0
-
-
-class Skip(Exception):
-    pass
+def run_tests(functions):
+    """All test_* of a script's globals(), in a folder that goes with them."""
+    os.chdir(FOLDER)
+    build_spin()
+    status = tap.run(tap.promises(functions))
+    os.chdir("/")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    return status
 
 
 def build_spin():

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 
-from record_lib import (NOBODY, SAMPLE, SEAM, Skip, Tests, as_nobody, check,
-                        data_of, end_group, equal, manifest,
-                        own_folder_for_nobody, perf, perf_samples, record,
-                        run, samples_told, types_of)
+from record_lib import (NOBODY, SAMPLE, SEAM, as_nobody, check, data_of,
+                        end_group, equal, manifest, own_folder_for_nobody,
+                        perf, perf_samples, record, run, run_tests,
+                        samples_told, types_of)
+from tap import Skip
 
 
 def opens_in_perf_with_the_same_samples(*words):
@@ -473,4 +474,4 @@ def test_the_doctor_says_what_would_help():
                   poor["kernel-samples"]["needs"], f"{poor}")
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, as_nobody, check, end_group, equal,
-                        manifest, own_folder_for_nobody, perf, perf_samples,
-                        record, run, samples_told)
+from record_lib import (SEAM, as_nobody, check, end_group, equal, manifest,
+                        own_folder_for_nobody, perf, perf_samples, record, run,
+                        run_tests, samples_told)
+from tap import Skip
 
 TRACEFS = "/sys/kernel/tracing"
 
@@ -270,4 +271,4 @@ def test_loss_is_told_per_event_to_the_record():
         equal(line in result.stderr, event["lost"] > 0, result.stderr)
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

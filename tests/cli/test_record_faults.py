@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SAMPLE, SEAM, Skip, Tests, check, end_group, equal, run,
+from record_lib import (SAMPLE, SEAM, check, end_group, equal, run, run_tests,
                         types_of)
+from tap import Skip
 
 MOST_WRITES = 60
 
@@ -128,4 +129,4 @@ def test_a_target_killed_at_any_moment_is_recorded_until_then():
     killed_at_random(int(os.environ.get("SEAM_KILLS", "50")), "target")
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

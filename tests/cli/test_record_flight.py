@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Tests, check, end_group, equal, manifest,
-                        perf_read, record, run)
+from record_lib import (SEAM, check, end_group, equal, manifest, perf_read,
+                        record, run, run_tests)
 
 
 def flight(name, *words):
@@ -163,4 +163,4 @@ def test_a_snapshot_that_cannot_be_made_is_told_and_survived():
     check_snapshot("full/f.seam")
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

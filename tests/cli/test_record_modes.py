@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, as_nobody, check, equal,
-                        manifest, own_folder_for_nobody, perf, perf_samples,
-                        record, run, samples_told)
+from record_lib import (SEAM, as_nobody, check, equal, manifest,
+                        own_folder_for_nobody, perf, perf_samples, record, run,
+                        run_tests, samples_told)
+from tap import Skip
 
 PINNED_C = r"""
 #define _GNU_SOURCE
@@ -332,4 +333,4 @@ def test_usage_errors_of_modes_are_told():
     equal(record("-t", "4194300", "-o", "u.seam").returncode, 1)
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

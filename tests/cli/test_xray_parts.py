@@ -13,16 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+from tap import check, end
+
 seam = sys.argv[1]
-n = 0
-
-
-def check(name, ok, why=""):
-    global n
-    n += 1
-    print(f"{'ok' if ok else 'not ok'} {n} - {name}")
-    if not ok:
-        print(f"# {str(why)[:2000]}")
 
 
 def run(*args):
@@ -330,4 +323,4 @@ check_several()
 check_bad()
 check_inside()
 check_time()
-print(f"1..{n}")
+sys.exit(end())
