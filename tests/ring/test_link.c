@@ -112,19 +112,28 @@ static void record(struct seam_link_server *s, struct sums *sums)
 	}
 }
 
+/* A program that ends well as @how says; 1000 records a process. */
+static pid_t serve_one(struct seam_link_server *s, const char *how,
+		       struct sums *sums)
+{
+	int status;
+	pid_t pid;
+
+	serve(s);
+	pid = start(s, "1000", how, -1);
+	record(s, sums);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	return pid;
+}
+
 static void delivers_all_records_of_a_program(void **state)
 {
 	struct seam_link_server s;
 	struct sums sums;
-	int status;
-	pid_t pid;
+	pid_t pid = serve_one(&s, "leave", &sums);
 
 	(void)state;
-	serve(&s);
-	pid = start(&s, "1000", "leave", -1);
-	record(&s, &sums);
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
 	assert_int_equal(sums.n, 1000);
 	assert_int_equal(sums.sum, 1000 * 999 / 2);
 	assert_int_equal(s.targets[0]->pid, pid);
@@ -139,15 +148,9 @@ static void follows_a_child_that_closed_every_descriptor(void **state)
 {
 	struct seam_link_server s;
 	struct sums sums;
-	int status;
-	pid_t pid;
 
 	(void)state;
-	serve(&s);
-	pid = start(&s, "1000", "fork", -1);
-	record(&s, &sums);
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
+	serve_one(&s, "fork", &sums);
 	/* the child may still have been about to claim when all was over */
 	for (int i = 0; i < 500 && sums.n < 2000; i++) {
 		struct sums more;

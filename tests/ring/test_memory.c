@@ -295,15 +295,22 @@ static void believes_only_threads_that_have_the_memory(void **state)
 	tear_down(&h);
 }
 
-static void a_thread_id_that_is_used_again_is_another_thread(void **state)
+/* A house of one ring, which this thread claims. */
+static void move_in(struct house *h)
 {
 	struct seam_ring_claim claim;
+
+	build(h, 1);
+	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
+	seam_tenants_look(&h->tenants);
+}
+
+static void a_thread_id_that_is_used_again_is_another_thread(void **state)
+{
 	struct house h;
 
 	(void)state;
-	build(&h, 1);
-	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_tenants_look(&h.tenants);
+	move_in(&h);
 	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
 	h.tenants.items[0].start_time--;	/* as the first one's was */
 	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
@@ -354,13 +361,10 @@ static void believes_a_thread_that_outlived_the_first(void **state)
 
 static void a_tenant_never_becomes_another(void **state)
 {
-	struct seam_ring_claim claim;
 	struct house h;
 
 	(void)state;
-	build(&h, 1);
-	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_tenants_look(&h.tenants);
+	move_in(&h);
 	atomic_store(&h.memory.slots[0].word,
 		     seam_ring_word(SEAM_RING_CLAIMED, 0, 1));
 	assert_int_equal(seam_tenants_look(&h.tenants), 1);

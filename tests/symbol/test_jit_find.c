@@ -15,11 +15,10 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "jit_dump.h"
 
 enum { PID = DUMP_PID };
-
-static char folder[64];		/* a new one for each test */
 
 static const char *in(const char *name)
 {
@@ -29,23 +28,6 @@ static const char *in(const char *name)
 	i = (i + 1) % 4;
 	snprintf(path[i], sizeof(path[i]), "%s/%s", folder, name);
 	return path[i];
-}
-
-static int make_folder(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
-	umask(022);
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return system(command);
 }
 
 /* A dump of process 42 with one function. */
@@ -372,5 +354,6 @@ int main(void)
 		TEST(all_refusals_are_told),
 	};
 
+	umask(022);
 	return cmocka_run_group_tests_name("jit_find", tests, NULL, NULL);
 }

@@ -20,28 +20,12 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "folder.h"
 #include "target/jit/writer.h"
 #include "wire/jitdump.h"
 #include "wire/perf_map.h"
 
-static char folder[64];
 static const uint8_t bytes[] = { 0x31, 0xc0, 0xc3, 0x90, 0x90 };
-
-static int make_folder(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return system(command);
-}
 
 static struct seam_jitdump *open_as(enum seam_jitdump_format format,
 				    int is_buffered)
