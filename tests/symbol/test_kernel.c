@@ -422,11 +422,43 @@ static void the_cache_is_used_only_when_it_is_the_users_alone(void **state)
 	assert_false(is_kept(&now));
 	build_run("chmod 0700 .cache/seam");
 	assert_true(is_kept(&now));
+	/* It belongs to somebody else. */
+	if (geteuid() == 0) {
+		build_run("chown 65534 .cache/seam");
+		assert_false(is_kept(&now));
+		build_run("chown 0 .cache/seam");
+		assert_true(is_kept(&now));
+	}
 	build_run("mv .cache/seam .cache/real && ln -s real .cache/seam");
 	assert_false(is_kept(&now));
 	build_run("rm .cache/seam && mkdir -m 700 .cache/seam && "
 		  "ln -s ../real/kernel.sym.zst .cache/seam/kernel.sym.zst");
 	assert_false(is_kept(&now));
+}
+
+static void the_cache_is_where_the_user_says(void **state)
+{
+	struct seam_kernel_identity now;
+	int dir;
+
+	(void)state;
+	seam_kernel_identify(&now, NULL);
+	build_run("rm -rf .cache run3 && mkdir run3");
+	dir = open("run3", O_RDONLY | O_DIRECTORY);
+	setenv("XDG_CACHE_HOME", build_path("mine"), 1);
+	assert_int_equal(seam_kernel_capture(dir, "a", NULL), 0);
+	assert_true(is_kept(&now));
+	build_run("test ! -e .cache");
+	build_run("test \"$(stat -c %%a mine/seam)\" = 700");
+	build_run("test \"$(stat -c %%a mine/seam/*)\" = 600");
+	/*
+	 * Source: XDG Base Directory Specification 0.8, "Basics": relative
+	 * paths are to be ignored.
+	 */
+	setenv("XDG_CACHE_HOME", "mine", 1);
+	assert_false(is_kept(&now));
+	unsetenv("XDG_CACHE_HOME");
+	close(dir);
 }
 
 int main(void)
@@ -457,6 +489,8 @@ int main(void)
 		BUILD_TEST_IF(addresses_are_shown() && seam_kernel_modules(),
 			the_cache_is_used_only_when_it_is_the_users_alone,
 			"kptr_restrict"),
+		BUILD_TEST_IF(addresses_are_shown() && seam_kernel_modules(),
+			the_cache_is_where_the_user_says, "kptr_restrict"),
 	};
 
 	return cmocka_run_group_tests_name("kernel", tests, build_enter,
