@@ -450,6 +450,9 @@ def test_loss_is_counted_to_the_record_and_told():
     check(f"# Total Lost Samples: {lost}\n" in text, text[:300])
     in_rings = sum(r["lost"] for r in manifest("l.seam")["rings"])
     check(in_rings <= lost, f"{in_rings} of {lost}")
+    records = map(json.loads, run(SEAM, "dump", "--json",
+                                  "l.seam").stdout.splitlines())
+    equal(in_rings, sum(r["lost"] for r in records if r["type"] == "LOST"))
     equal(perf_samples("l.seam", silent=False), samples_told(result))
 
 
