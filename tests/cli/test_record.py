@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record, on real programs; perf is the oracle of what it wrote."""
+import collections
 import json
 import os
 import pty
@@ -59,6 +60,11 @@ def test_perf_opens_a_recording_of_several_events():
         "--call-graph", "fp", "./spin")
     text = perf("evlist", "-i", "a.seam")
     equal(text.split(), ["cpu-clock:u", "page-faults", "cs", "dummy:HG"])
+    counted = collections.Counter(perf("script", "-i", "a.seam", "-F",
+                                       "event").split())
+    equal({f"{e['event']}:": e["samples"]
+           for e in manifest("a.seam")["lost_by_event"] if e["samples"]},
+          counted)
 
 
 def test_perf_knows_the_machine_of_the_recording():
