@@ -104,6 +104,27 @@ static void an_address_means_what_was_there_at_its_time(void **state)
 	free(b.data);
 }
 
+/* As what stood before the recording: all of it has one time. */
+static void of_one_time_the_later_record_holds(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100, 0x411100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_mmap2(&b, 7, 0x410000, 0x4000, 0, "/bin/cleared", 100);
+	put_comm(&b, 7, 7, "early", false, 100);
+	put_comm(&b, 7, 7, "late", true, 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/covered", 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0x1000, "/bin/seen", 100);
+	put_sample(&b, TEST_ID_1, 7, 7, 150, chain, 3);
+	load(&l, &b, false);
+	assert_string_equal(comm_of(&l, 0), "late");
+	assert_string_equal(stack_text(&l, 0), "[seen+0x2100] [unknown]");
+	unload(&l);
+	free(b.data);
+}
+
 static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	void **state)
 {
@@ -371,6 +392,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_means_what_was_there_at_its_time),
+		cmocka_unit_test(of_one_time_the_later_record_holds),
 		cmocka_unit_test(
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
