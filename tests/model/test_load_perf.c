@@ -163,6 +163,33 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	free(b.data);
 }
 
+/* Its EXIT was lost: the FORK alone tells that pid 8 is somebody else. */
+static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_comm(&b, 7, 7, "parent", true, 10);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
+	put_comm(&b, 8, 8, "old", true, 20);
+	put_mmap2(&b, 8, 0x400000, 0x4000, 0x1000, "/bin/old", 21);
+	put_sample(&b, TEST_ID_1, 8, 8, 30, chain, 2);
+	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 40);
+	put_sample(&b, TEST_ID_1, 8, 8, 50, chain, 2);
+	load(&l, &b, false);
+
+	assert_string_equal(comm_of(&l, 0), "old");
+	assert_string_equal(stack_text(&l, 0), "[old+0x2100]");
+	assert_string_equal(comm_of(&l, 1), "parent");
+	assert_string_equal(stack_text(&l, 1), "[parent+0x1100]");
+	assert_int_equal(l.profile.processes.items[l.profile.threads.items[
+		l.profile.samples.thread[0]].process].end_ns, 40);
+	unload(&l);
+	free(b.data);
+}
+
 static void layers_follow_the_context_of_an_address(void **state)
 {
 	static const uint64_t chain[] = {
@@ -395,6 +422,8 @@ int main(void)
 		cmocka_unit_test(of_one_time_the_later_record_holds),
 		cmocka_unit_test(
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
+		cmocka_unit_test(
+			a_pid_is_used_again_though_nobody_saw_its_end),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
