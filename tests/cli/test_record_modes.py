@@ -129,6 +129,8 @@ def test_per_thread_each_thread_has_a_ring_and_lateness_is_told():
     threads, found, result = record_pinned("t.seam", "--per-thread")
     late = manifest("t.seam")["late"]
     equal(late["threads"], len(threads))
+    check(late["ns"] / len(threads) <= late["longest_ns"] <= late["ns"],
+          f"{late}")
     check_each(threads, found, late["longest_ns"] / 1e9)
     by_ring = {ring["tid"]: ring for ring in rings("t.seam")}
     for tid in threads:

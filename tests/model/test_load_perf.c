@@ -130,6 +130,8 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	struct bytes b = { .endian = SEAM_LITTLE };
+	const struct seam_process *process;
+	const struct seam_thread *thread;
 	struct loaded l;
 
 	(void)state;
@@ -157,8 +159,12 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	assert_string_equal(stack_text(&l, 2), "[parent+0x1100]");
 	assert_int_not_equal(l.profile.samples.thread[0],
 			     l.profile.samples.thread[1]);
-	assert_int_equal(l.profile.processes.items[l.profile.threads.items[
-		l.profile.samples.thread[2]].process].pid, 7);
+	thread = &l.profile.threads.items[l.profile.samples.thread[2]];
+	process = &l.profile.processes.items[thread->process];
+	assert_int_equal(process->pid, 7);
+	/* that of its first thread, whatever the others are called */
+	assert_string_equal(seam_profile_text(&l.profile, process->name),
+			    "parent");
 	unload(&l);
 	free(b.data);
 }

@@ -234,6 +234,9 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 		}
 }
 
+/* Whether the last load() has found a module's function. */
+static bool has_module;
+
 /* Load from bundle "b", which holds the file above. */
 static int load(const struct seam_kernel *kernel, struct seam_err *err)
 {
@@ -252,6 +255,7 @@ static int load(const struct seam_kernel *kernel, struct seam_err *err)
 	if (!r)
 		assert_string_equal(name_at(&symbols.table,
 					    0xffffffff81000100), "do_one");
+	has_module = !r && seam_symtab_find(&symbols.table, 0xffffffffc0000000);
 	seam_kernel_close(&symbols);
 	return r;
 }
@@ -266,6 +270,7 @@ static void only_symbols_of_the_recorded_kernel_are_used(void **state)
 
 	(void)state;
 	assert_int_equal(load(&right, &err), 0);
+	assert_true(has_module);
 	/* Moved by KASLR: the same build, another address. */
 	wrong = right;
 	wrong.text_addr += 0x200000;
@@ -282,6 +287,10 @@ static void only_symbols_of_the_recorded_kernel_are_used(void **state)
 	wrong = right;
 	wrong.boot_id = NULL;
 	assert_int_equal(load(&wrong, &err), 0);
+	/* Then its modules may be anywhere. */
+	wrong.boot_id = "11111111-89ab-cdef-0123-456789abcdef";
+	assert_int_equal(load(&wrong, &err), 0);
+	assert_false(has_module);
 }
 
 static void a_damaged_file_is_a_reason_and_not_a_fallback(void **state)

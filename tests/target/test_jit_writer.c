@@ -21,6 +21,7 @@
 
 #include "base/file.h"
 #include "folder.h"
+#include "target/jit/turn.h"
 #include "target/jit/writer.h"
 #include "wire/jitdump.h"
 #include "wire/perf_map.h"
@@ -246,6 +247,33 @@ static int close_everything_and_call(struct seam_jitdump *dump)
 	return call_once(dump);
 }
 
+static int call_once_more(struct seam_jitdump *dump)
+{
+	load(dump, "own", 0x7000);
+	return seam_jitdump_flush(dump);
+}
+
+/* Somebody else's file has the name of the parent's by now. */
+static int replace_and_call(struct seam_jitdump *dump)
+{
+	char path[sizeof(dump->file.path)], aside[sizeof(path) + 8];
+	char command[5 * sizeof(path)];
+
+	memcpy(path, dump->file.path, sizeof(path));
+	snprintf(aside, sizeof(aside), "%s.aside", path);
+	snprintf(command, sizeof(command),
+		 "mv '%s' '%s'; "
+		 "tr a-z A-Z <'%s' >'%s'",
+		 path, aside, aside, path);
+	if (system(command))
+		return 1;
+	for (int fd = 3; fd < 100; fd++)
+		close(fd);
+	load(dump, "own", 0x7000);
+	snprintf(command, sizeof(command), "mv '%s' '%s'", aside, path);
+	return seam_jitdump_lost(dump) != 1 || system(command);
+}
+
 static void find_child_file(char *path, size_t cap)
 {
 	char command[256];
@@ -339,6 +367,22 @@ static void a_daemon_that_closed_all_inherits_too(void **state)
 	expect_inherited(close_everything_and_call, 0);
 }
 
+static void a_file_in_the_place_of_the_parents_is_not_read(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	char path[256];
+	struct reading r;
+
+	(void)state;
+	load(dump, "parents", 0x1000);
+	in_child(replace_and_call, dump);
+	find_child_file(path, sizeof(path));
+	read_path(&r, path);
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
 static int do_nothing(struct seam_jitdump *dump)
 {
 	return seam_jitdump_path(dump) == NULL;
@@ -360,6 +404,24 @@ static void a_child_that_makes_no_code_leaves_no_file(void **state)
 /* ---- threads and signals ---- */
 
 enum { N_THREADS = 4, N_CALLS = 500 };
+
+static void *take_and_end(void *context)
+{
+	seam_turn_take(context);
+	return NULL;
+}
+
+static void a_turn_whose_owner_has_ended_is_given_up(void **state)
+{
+	struct seam_turn turn = { 0 };
+	pthread_t thread;
+
+	(void)state;
+	seam_turn_init();
+	pthread_create(&thread, NULL, take_and_end, &turn);
+	pthread_join(thread, NULL);
+	assert_int_equal(seam_turn_take(&turn), -EBUSY);
+}
 
 static void *load_many(void *context)
 {
@@ -542,6 +604,32 @@ static void a_limit_on_file_sizes_raises_no_signal(void **state)
 	count_loads(seam_jitdump_path(dump), &n);
 	assert_true(n > 50 && seam_jitdump_lost(dump) > 50);
 	assert_int_equal(n + seam_jitdump_lost(dump), 400);
+	seam_jitdump_close(dump);
+}
+
+/* A child must not take what came later for what was lost. */
+static void a_child_inherits_nothing_that_was_lost(void **state)
+{
+	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
+	struct rlimit old, none;
+	char path[256];
+	struct reading r;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &old);
+	none = old;
+	none.rlim_cur = 1;
+	load(dump, "lost", 0x1000);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_true(seam_jitdump_flush(dump) < 0);
+	setrlimit(RLIMIT_FSIZE, &old);
+	load(dump, "kept", 0x2000);
+	in_child(call_once_more, dump);
+	find_child_file(path, sizeof(path));
+	read_path(&r, path);
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "kept");
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
+	read_end(&r);
 	seam_jitdump_close(dump);
 }
 
@@ -735,12 +823,15 @@ int main(void)
 		TEST(a_child_writes_a_dump_of_its_own),
 		TEST(a_child_inherits_what_still_waits),
 		TEST(a_daemon_that_closed_all_inherits_too),
+		TEST(a_file_in_the_place_of_the_parents_is_not_read),
 		TEST(a_child_that_makes_no_code_leaves_no_file),
+		TEST(a_turn_whose_owner_has_ended_is_given_up),
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_handler_never_waits_for_its_own_thread),
 		TEST(a_fork_in_the_middle_of_a_call_is_survived),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
+		TEST(a_child_inherits_nothing_that_was_lost),
 		TEST(a_stolen_descriptor_is_not_written_to),
 		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
 		TEST(the_marker_is_mapped_executable_and_stays),
