@@ -247,6 +247,13 @@ static int close_everything_and_call(struct seam_jitdump *dump)
 	return call_once(dump);
 }
 
+/* The test's own handler would go on testing in the child. */
+static int call_in_a_crash(struct seam_jitdump *dump)
+{
+	signal(SIGSEGV, SIG_DFL);
+	return call_once(dump);
+}
+
 static int call_once_more(struct seam_jitdump *dump)
 {
 	load(dump, "own", 0x7000);
@@ -504,6 +511,62 @@ static void a_handler_never_waits_for_its_own_thread(void **state)
 		next(&r, SEAM_JITDUMP_LOAD);
 	read_end(&r);
 	seam_jitdump_close(handler_dump);
+}
+
+/*
+ * Another thread may fork at any moment.  The growing table of code is met
+ * where its memory changes: all calls of Seam's go through these.
+ */
+void *__real_mremap(void *p, size_t size, size_t bigger, int flags, ...);
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...);
+int __real_munmap(void *p, size_t size);
+int __wrap_munmap(void *p, size_t size);
+
+static struct seam_jitdump *forked_dump;
+static int n_forked;
+
+static void fork_here(void)
+{
+	struct seam_jitdump *dump = forked_dump;
+
+	if (!dump)
+		return;
+	forked_dump = NULL;
+	n_forked++;
+	in_child(call_in_a_crash, dump);
+	forked_dump = dump;
+}
+
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...)
+{
+	p = __real_mremap(p, size, bigger, flags);
+	fork_here();
+	return p;
+}
+
+int __wrap_munmap(void *p, size_t size)
+{
+	int r;
+
+	fork_here();
+	r = __real_munmap(p, size);
+	fork_here();
+	return r;
+}
+
+static void a_child_born_while_memory_grows_has_all_code(void **state)
+{
+	enum { MORE_THAN_A_TABLE = 2100 };
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	forked_dump = dump;
+	for (int i = 0; i < MORE_THAN_A_TABLE; i++)
+		load(dump, "f", 0x1000);
+	forked_dump = NULL;
+	assert_true(n_forked > 0);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	seam_jitdump_close(dump);
 }
 
 static volatile bool is_over;
@@ -828,6 +891,7 @@ int main(void)
 		TEST(a_turn_whose_owner_has_ended_is_given_up),
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_handler_never_waits_for_its_own_thread),
+		TEST(a_child_born_while_memory_grows_has_all_code),
 		TEST(a_fork_in_the_middle_of_a_call_is_survived),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
