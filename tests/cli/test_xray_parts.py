@@ -318,7 +318,28 @@ def check_bad():
               told.stderr.count("cannot read") == 1, told)
 
 
+def check_table():
+    path = write("table.xray", header() + block(1, 2, 1000000, "bBaAbcCBdD"))
+    ids = [line.split()[-1] for line in
+           run("calls", "--sort", "id", path).stdout.splitlines()[1:]]
+    check("rows can stand in the order of their ids",
+          ids == ["#1", "#2", "#3", "#4"], ids)
+    bars = re.findall(r"(\d+) ns - +(\d+) ns +(\d+)",
+                      run("calls", "--histogram", "--filter", "#2",
+                          path).stdout)
+    check("bars stand for the calls between their powers of two",
+          bars == [("0", "16", "1"), ("16", "32", "1")], bars)
+    damage = b"\x0f" + little(32, 15) + b"\x55" * 32
+    path = write("bad.xray", header() + b"".join(
+        block(1, 2 + i, 1000000, "aA") + damage for i in range(40)))
+    told = run("calls", path).stdout
+    check("of many damages the first are told, and what all of them cost",
+          told.count("unknown record") < 40 and
+          "lost: 1,920 bytes in all, in 40 places" in told, told)
+
+
 check_counts()
+check_table()
 check_several()
 check_bad()
 check_inside()
