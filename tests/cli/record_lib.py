@@ -19,7 +19,7 @@ FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
 os.chmod(FOLDER, 0o755)
 SEAM = shutil.copy(sys.argv[1], FOLDER)
 NOBODY = 65534
-SAMPLE = 9      # PERF_RECORD_SAMPLE
+LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13   # PERF_RECORD_*
 
 SPIN_C = r"""
 #include <pthread.h>
@@ -111,6 +111,10 @@ def types_of(path):
     return types
 
 
+def tells_loss(path):
+    return not {LOST, LOST_SAMPLES}.isdisjoint(types_of(path))
+
+
 def perf(*words, silent=True):
     result = run("perf", *words)
     equal(result.returncode, 0, f"perf {words}: {result.stderr}")
@@ -121,9 +125,8 @@ def perf(*words, silent=True):
 
 def perf_read(path, *words):
     """Of a recording, which may itself tell of losses; then perf does too."""
-    lost = manifest(path)["lost"]
-    return perf(words[0], "-i", path, *words[1:],
-                silent=not any(lost.values()))
+    silent = not any(manifest(path)["lost"].values()) and not tells_loss(path)
+    return perf(words[0], "-i", path, *words[1:], silent=silent)
 
 
 def perf_samples(path, silent=True):
