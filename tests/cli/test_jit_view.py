@@ -349,6 +349,18 @@ def test_what_has_no_jit_is_copied_byte_for_byte():
     seam("inject", path, status=2)
 
 
+def test_inject_hands_over_what_is_whole_of_a_cut_recording():
+    with open(record() + "/data", "rb") as whole:
+        data = whole.read()
+    offset, size = struct.unpack_from("<QQ", data, 40)
+    with open("cut.data", "wb") as cut:
+        cut.write(data[:offset + size - 20])
+    done = seam("inject", "-o", "cut.out", "cut.data", status=3)
+    assert "cannot inject all of 'cut.data'" in done.stderr, done.stderr
+    written = seam("dump", "cut.out/data", status=3).stdout
+    assert written.count(" SAMPLE ") > 0
+
+
 def test_a_bundle_may_be_injected_into_itself():
     path = build_hot()
     shutil.copytree(path, "self.seam")

@@ -328,7 +328,8 @@ def test_usage_errors_of_modes_are_told():
                   ("--per-thread", "-C", "0"), ("-C", "x", "true"),
                   ("-p", "1,", "-o", "u"), ("-t", "0"), ("-C", ""),
                   ("--duration", "0", "true"), ("-p", "1", "true"),
-                  ("--max-size", "1X", "true"), ("--watermark", "-1", "true")):
+                  ("--max-size", "1X", "true"), ("--watermark", "-1", "true"),
+                  ("--per-thread", "--overwrite", "true")):
         result = record(*words)
         equal(result.returncode, 2, f"{words}: {result.stderr}")
     equal(record("-C", "4000", "true").returncode, 1)
