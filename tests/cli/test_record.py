@@ -338,29 +338,6 @@ def test_an_interrupt_from_the_terminal_ends_command_and_recording():
     equal(perf_samples("c.seam"), manifest("c.seam")["samples"])
 
 
-COUNT_INTERRUPTS = """
-import signal, sys, time
-seen = []
-signal.signal(signal.SIGINT, lambda *_: seen.append(1))
-while not seen:
-    pass
-time.sleep(0.5)     # for another one, of which there must be none
-sys.exit(40 + len(seen))
-"""
-
-
-def test_an_interrupt_from_the_terminal_comes_once():
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(SEAM, [SEAM, "record", "-F", "2000", "-o", "o.seam",
-                        sys.executable, "-c", COUNT_INTERRUPTS])
-    wait_for_samples("o.seam", 1000)    # it handles interrupts by now
-    os.write(terminal, b"\x03")
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    equal(os.waitstatus_to_exitcode(status), 41)
-
-
 def start_long_one(name, *command):
     """Record into @name, which no test before has used, until it is going."""
     process = subprocess.Popen([SEAM, "record", "-o", name, *command],
