@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "model/build_ids.h"
+#include "model/module_name.h"
 #include "symbol/java_name.h"
 #include "symbol/jit_placements.h"
 
@@ -23,20 +24,12 @@ enum { MAX_CODE_BYTES = 64 << 20 };
 
 /* -- which functions ---------------------------------------------------- */
 
-/* "/usr/lib/libc.so.6" is libc.so.6, "[vdso]" is vdso: as in made up names. */
 static bool is_called(const char *path, const char *name)
 {
-	const char *slash = strrchr(path, '/');
-	size_t n;
+	size_t size;
+	const char *module = seam_module_name(path, &size);
 
-	if (path[0] == '[')
-		path++;
-	else if (slash && slash[1])
-		path = slash + 1;
-	n = strlen(path);
-	if (n && path[n - 1] == ']')
-		n--;
-	return strlen(name) == n && memcmp(path, name, n) == 0;
+	return strlen(name) == size && memcmp(module, name, size) == 0;
 }
 
 static void parse_window(struct seam_annotating *a)

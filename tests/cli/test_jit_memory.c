@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/inject_code.h"
+#include "folder.h"
 #include "model/annotation.h"
 #include "model/load.h"
 #include "no_memory.h"
@@ -25,8 +26,7 @@
 
 enum { PID = 7 };
 
-static char folder[] = "/tmp/seam-jit-memory-XXXXXX";
-static char recording[64], dump[64];
+static char recording[96], dump[96];
 
 static void write_bytes(const char *path, const struct bytes *b)
 {
@@ -63,8 +63,7 @@ static int enter(void **state)
 	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x5002 };
 	struct bytes b = { .endian = SEAM_LITTLE }, file;
 
-	(void)state;
-	if (!mkdtemp(folder))
+	if (make_folder(state))
 		return -1;
 	snprintf(recording, sizeof(recording), "%s/perf.data", folder);
 	snprintf(dump, sizeof(dump), "%s/jit-%d.dump", folder, PID);
@@ -79,15 +78,6 @@ static int enter(void **state)
 	free(b.data);
 	free(file.data);
 	return 0;
-}
-
-static int leave(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r '%s'", folder);
-	return system(command);
 }
 
 static struct seam_jit_places places_of(void)
@@ -196,5 +186,5 @@ int main(void)
 		cmocka_unit_test(any_allocation_of_inject_may_fail),
 	};
 
-	return cmocka_run_group_tests(tests, enter, leave);
+	return cmocka_run_group_tests(tests, enter, drop_folder);
 }

@@ -20,6 +20,8 @@ import sys
 import tempfile
 
 import corpus
+import tap
+from tap import Skip
 
 SEAM, JIT = map(os.path.abspath, sys.argv[1:3])
 FOLDER = tempfile.mkdtemp(prefix="seam-jit-view-")
@@ -32,10 +34,6 @@ __attribute__((noinline)) int hot(int n)
 { int s = 0; for (int i = 0; i < n; i++) s += in(i); return s; }
 int main(void) { return hot(6000000) == 3; }
 """
-
-
-class Skip(Exception):
-    pass
 
 
 def run(*command):
@@ -351,6 +349,18 @@ def test_what_has_no_jit_is_copied_byte_for_byte():
     seam("inject", path, status=2)
 
 
+def test_inject_hands_over_what_is_whole_of_a_cut_recording():
+    with open(record() + "/data", "rb") as whole:
+        data = whole.read()
+    offset, size = struct.unpack_from("<QQ", data, 40)
+    with open("cut.data", "wb") as cut:
+        cut.write(data[:offset + size - 20])
+    done = seam("inject", "-o", "cut.out", "cut.data", status=3)
+    assert "cannot inject all of 'cut.data'" in done.stderr, done.stderr
+    written = seam("dump", "cut.out/data", status=3).stdout
+    assert written.count(" SAMPLE ") > 0
+
+
 def test_a_bundle_may_be_injected_into_itself():
     path = build_hot()
     shutil.copytree(path, "self.seam")
@@ -529,29 +539,14 @@ def compare(theirs, script, name):
 
 
 def main():
-    tests = [(name[5:].replace("_", " "), function)
-             for name, function in globals().items()
-             if name.startswith("test_")]
-    failed = 0
     os.environ["HOME"] = FOLDER
     os.environ.pop("COLUMNS", None)
     here = pathlib.Path.cwd()
     os.chdir(FOLDER)
-    print(f"1..{len(tests)}")
-    for i, (name, test) in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {i} - {name}", flush=True)
-        except Skip as reason:
-            print(f"ok {i} - {name} # SKIP {reason}", flush=True)
-        except Exception as problem:  # a test that dies has failed
-            failed += 1
-            for line in str(problem).splitlines() or [""]:
-                print(f"# {type(problem).__name__}: {line[:600]}")
-            print(f"not ok {i} - {name}", flush=True)
+    status = tap.run(tap.promises(globals()))
     os.chdir(here)
     shutil.rmtree(FOLDER, ignore_errors=True)
-    return bool(failed)
+    return status
 
 
 sys.exit(main())

@@ -9,7 +9,8 @@ import struct
 import subprocess
 import sys
 
-from record_lib import (SEAM, Skip, Tests, check, equal, run)
+from record_lib import SEAM, check, equal, run, run_tests
+from tap import Skip
 
 PLAYED = os.path.abspath(sys.argv[2])
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -431,5 +432,4 @@ def test_what_cannot_be_is_refused_with_the_reason():
     check("no PMU 'hisi_ptt0'" in refused("-e", "hisi_ptt0//"), "")
 
 
-if __name__ == "__main__":
-    sys.exit(Tests(globals()).run())
+sys.exit(run_tests(globals()))

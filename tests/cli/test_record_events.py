@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: the kinds of events, what samples hold, how it is stored"""
-import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, as_nobody, check, end_group, equal,
-                        own_folder_for_nobody, perf, perf_samples, record,
-                        run, samples_told)
+from record_lib import (SEAM, as_nobody, check, end_group, equal, manifest,
+                        own_folder_for_nobody, perf, perf_samples, record, run,
+                        run_tests, samples_told)
+from tap import Skip
 
 TRACEFS = "/sys/kernel/tracing"
 
@@ -35,11 +34,6 @@ int main(int c, char **v)
 	return sum == 1;
 }
 """
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
 
 
 def build_calls():
@@ -321,4 +315,4 @@ def test_loss_is_told_per_event_to_the_record():
         equal(line in result.stderr, event["lost"] > 0, result.stderr)
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

@@ -8,33 +8,16 @@ import re
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, check, end_group, equal,
-                        perf_samples, run)
+from record_lib import (SAMPLE, SEAM, check, end_group, equal, perf_samples,
+                        run, run_tests, types_of)
+from tap import Skip
 
-SAMPLE = 9
 SHORT_WRITES = os.path.abspath(sys.argv[2])
 MOST_WRITES = 60
-
-
-def types_of(path):
-    """The types of all records that the header says are there."""
-    with open(os.path.join(path, "data"), "rb") as file:
-        content = file.read()
-    at, size = struct.unpack_from("<QQ", content, 40)
-    end, types = at + size, []
-    check(end <= len(content), "the data are longer than the file")
-    while at < end:
-        kind, _, length = struct.unpack_from("<IHH", content, at)
-        check(length >= 8, f"a record of {length} bytes at {at}")
-        types.append(kind)
-        at += length
-    equal(at, end, "the data end inside a record:")
-    return types
 
 
 def check_readable(path):
@@ -238,4 +221,4 @@ def test_a_target_killed_at_any_moment_is_recorded_until_then():
     killed_at_random(int(os.environ.get("SEAM_KILLS", "50")), "target")
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record --overwrite and seam snapshot: the newest samples, each whole"""
-import json
 import os
 import re
 import signal
@@ -9,13 +8,8 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Tests, check, end_group, equal,
-                        perf_read, record, run)
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
+from record_lib import (SEAM, check, end_group, equal, manifest, perf_read,
+                        record, run, run_tests)
 
 
 def flight(name, *words):
@@ -211,4 +205,4 @@ def test_a_snapshot_that_cannot_be_made_is_told_and_survived():
     check_snapshot("full/f.seam")
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

@@ -9,8 +9,8 @@
  */
 #include <stdlib.h>
 
+#include "account_row.h"
 #include "export/xray_log.h"
-#include "model/account.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -174,15 +174,6 @@ out:
 	seam_account_fini(&account);
 }
 
-static const struct seam_account_row *find(const struct seam_account *a,
-					   uint32_t function)
-{
-	for (size_t i = 0; i < a->rows.n; i++)
-		if (a->rows.items[i].function == function)
-			return &a->rows.items[i];
-	return NULL;
-}
-
 static bool same_row(const struct seam_account_row *x,
 		     const struct seam_account_row *y)
 {
@@ -208,7 +199,7 @@ static void parts_agree(const struct seam_trace *trace)
 		const struct seam_account_row *row = &whole.rows.items[i];
 
 		demand(!row->count ||
-		       same_row(row, find(&parts, row->function)));
+		       same_row(row, account_row(&parts, row->function)));
 	}
 	seam_account_fini(&whole);
 	seam_account_fini(&parts);

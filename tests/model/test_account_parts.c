@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../wire/xray_made.h"
-#include "model/account.h"
+#include "account_row.h"
 
 enum { N_FUNCTIONS = 9, MAX_DEPTH = 40 };
 
@@ -98,21 +98,12 @@ static void make(struct life *l, uint64_t seed, unsigned int n_blocks,
 	}
 }
 
-static const struct seam_account_row *find(const struct seam_account *a,
-					   uint32_t function)
-{
-	for (size_t i = 0; i < a->rows.n; i++)
-		if (a->rows.items[i].function == function)
-			return &a->rows.items[i];
-	return NULL;
-}
-
 static void assert_same_rows(const struct seam_account *a,
 			     const struct seam_account *b)
 {
 	for (size_t i = 0; i < a->rows.n; i++) {
 		const struct seam_account_row *x = &a->rows.items[i];
-		const struct seam_account_row *y = find(b, x->function);
+		const struct seam_account_row *y = account_row(b, x->function);
 
 		if (!x->count)
 			continue;

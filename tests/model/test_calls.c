@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../wire/xray_made.h"
-#include "model/account.h"
+#include "account_row.h"
 #include "model/call_paths.h"
 #include "model/slow_calls.h"
 #include "model/spans.h"
@@ -83,12 +83,10 @@ static void close_played(struct played *p)
 static const struct seam_account_row *row(const struct played *p, char name)
 {
 	static const struct seam_account_row none;
+	const struct seam_account_row *row =
+		account_row(&p->account, (uint32_t)(name - 'a' + 1));
 
-	for (size_t i = 0; i < p->account.rows.n; i++)
-		if (p->account.rows.items[i].function ==
-		    (uint32_t)(name - 'a' + 1))
-			return &p->account.rows.items[i];
-	return &none;
+	return row ? row : &none;
 }
 
 static uint64_t n_repairs(const struct played *p)

@@ -104,11 +104,34 @@ static void an_address_means_what_was_there_at_its_time(void **state)
 	free(b.data);
 }
 
+/* As what stood before the recording: all of it has one time. */
+static void of_one_time_the_later_record_holds(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100, 0x411100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_mmap2(&b, 7, 0x410000, 0x4000, 0, "/bin/cleared", 100);
+	put_comm(&b, 7, 7, "early", false, 100);
+	put_comm(&b, 7, 7, "late", true, 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/covered", 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0x1000, "/bin/seen", 100);
+	put_sample(&b, TEST_ID_1, 7, 7, 150, chain, 3);
+	load(&l, &b, false);
+	assert_string_equal(comm_of(&l, 0), "late");
+	assert_string_equal(stack_text(&l, 0), "[seen+0x2100] [unknown]");
+	unload(&l);
+	free(b.data);
+}
+
 static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	struct bytes b = { .endian = SEAM_LITTLE };
+	const struct seam_process *process;
+	const struct seam_thread *thread;
 	struct loaded l;
 
 	(void)state;
@@ -136,8 +159,39 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	assert_string_equal(stack_text(&l, 2), "[parent+0x1100]");
 	assert_int_not_equal(l.profile.samples.thread[0],
 			     l.profile.samples.thread[1]);
+	thread = &l.profile.threads.items[l.profile.samples.thread[2]];
+	process = &l.profile.processes.items[thread->process];
+	assert_int_equal(process->pid, 7);
+	/* that of its first thread, whatever the others are called */
+	assert_string_equal(seam_profile_text(&l.profile, process->name),
+			    "parent");
+	unload(&l);
+	free(b.data);
+}
+
+/* Its EXIT was lost: the FORK alone tells that pid 8 is somebody else. */
+static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_comm(&b, 7, 7, "parent", true, 10);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
+	put_comm(&b, 8, 8, "old", true, 20);
+	put_mmap2(&b, 8, 0x400000, 0x4000, 0x1000, "/bin/old", 21);
+	put_sample(&b, TEST_ID_1, 8, 8, 30, chain, 2);
+	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 40);
+	put_sample(&b, TEST_ID_1, 8, 8, 50, chain, 2);
+	load(&l, &b, false);
+
+	assert_string_equal(comm_of(&l, 0), "old");
+	assert_string_equal(stack_text(&l, 0), "[old+0x2100]");
+	assert_string_equal(comm_of(&l, 1), "parent");
+	assert_string_equal(stack_text(&l, 1), "[parent+0x1100]");
 	assert_int_equal(l.profile.processes.items[l.profile.threads.items[
-		l.profile.samples.thread[2]].process].pid, 7);
+		l.profile.samples.thread[0]].process].end_ns, 40);
 	unload(&l);
 	free(b.data);
 }
@@ -371,8 +425,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_means_what_was_there_at_its_time),
+		cmocka_unit_test(of_one_time_the_later_record_holds),
 		cmocka_unit_test(
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
+		cmocka_unit_test(
+			a_pid_is_used_again_though_nobody_saw_its_end),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),

@@ -90,8 +90,10 @@ static int load_one(struct seam_jitdump *dump, struct seam_jitdump_code *code)
 	if (dump->format == SEAM_JITDUMP_FORMAT_MAP && !code->size)
 		return 0;
 	most = seam_writer_put_code(dump, to, code, code->id, addr);
-	dump->entries.items[code->id - 1].size = (uint32_t)most;
 	seam_writer_commit(dump, most, 1);
+	seam_writer_may_fork();
+	/* From here on a child can have it. */
+	dump->entries.items[code->id - 1].size = (uint32_t)most;
 	return 0;
 }
 
@@ -127,6 +129,7 @@ static int move_line(struct seam_jitdump *dump, struct seam_writer_entry *entry,
 	size_t size = entry->size;
 	int error = -ENOENT;
 	uint8_t *to, *line;
+	uint64_t pos;
 
 	to = seam_writer_reserve(dump, 2 * size + MORE, &error);
 	/* Making room may have lost the very line. */
@@ -135,10 +138,13 @@ static int move_line(struct seam_jitdump *dump, struct seam_writer_entry *entry,
 	line = to + size + MORE;
 	if (!seam_writer_read(&dump->file, &dump->buffer, entry, line))
 		return seam_writer_lose(dump, 1, -EBADF);
-	entry->pos = dump->file.size + dump->buffer.used;
-	entry->size = (uint32_t)seam_writer_adopt_line(to, line, size, addr);
+	pos = dump->file.size + dump->buffer.used;
+	size = seam_writer_adopt_line(to, line, size, addr);
+	seam_writer_commit(dump, size, 1);
+	seam_writer_may_fork();
+	entry->pos = pos;
+	entry->size = (uint32_t)size;
 	entry->written_addr = addr;
-	seam_writer_commit(dump, entry->size, 1);
 	return 0;
 }
 

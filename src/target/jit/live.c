@@ -25,11 +25,14 @@ uint64_t seam_writer_remember(struct seam_jitdump *dump,
 		size_t cap = entries->cap ? 2 * entries->cap : 1024;
 		void *items = seam_writer_grow(entries->items, size,
 					       cap * sizeof(*entries->items));
+		void *old = entries->items;
 
 		if (!items)
 			return 0;
 		entries->items = items;
+		seam_writer_may_fork();
 		entries->cap = cap;
+		seam_writer_unmap(old, size);
 	}
 	entries->items[entries->n] = *entry;
 	return ++entries->n;

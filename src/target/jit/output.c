@@ -29,12 +29,14 @@ void seam_writer_unmap(void *p, size_t size)
 		munmap(p, size);
 }
 
-void *seam_writer_grow(void *p, size_t size, size_t bigger)
+/* Not mremap(): a child born behind it would have a pointer to nothing. */
+void *seam_writer_grow(const void *p, size_t size, size_t bigger)
 {
-	if (!p)
-		return seam_writer_map(bigger);
-	p = mremap(p, size, bigger, MREMAP_MAYMOVE);
-	return p == MAP_FAILED ? NULL : p;
+	void *grown = seam_writer_map(bigger);
+
+	if (grown && size)
+		memcpy(grown, p, size);
+	return grown;
 }
 
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)
@@ -88,6 +90,7 @@ int seam_writer_flush(struct seam_jitdump *dump)
 		r = write_all(file->fd, buffer->bytes, buffer->used);
 	if (!r) {
 		file->size += buffer->used;
+		seam_writer_may_fork();
 		buffer->used = 0;
 		buffer->n = 0;
 		return 0;
@@ -105,7 +108,7 @@ int seam_writer_flush(struct seam_jitdump *dump)
 uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 			     int *error)
 {
-	struct seam_writer_buffer *buffer = &dump->buffer;
+	struct seam_writer_buffer *buffer = &dump->buffer, old = *buffer;
 	uint8_t *bigger;
 
 	if (size <= buffer->cap - buffer->used)
@@ -115,14 +118,16 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 		return NULL;
 	if (size <= buffer->cap)
 		return buffer->bytes;
-	/* Seldom: code of more than the buffer. */
-	bigger = seam_writer_grow(buffer->bytes, buffer->cap, size);
+	/* Seldom: code of more than the buffer, in which nothing waits. */
+	bigger = seam_writer_map(size);
 	if (!bigger) {
 		*error = -ENOMEM;
 		return NULL;
 	}
 	buffer->bytes = bigger;
+	seam_writer_may_fork();
 	buffer->cap = size;
+	seam_writer_unmap(old.bytes, old.cap);
 	return bigger;
 }
 

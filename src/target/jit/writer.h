@@ -80,8 +80,21 @@ struct seam_jitdump {
 /* @size bytes of zeros in whole pages, or NULL. */
 void *seam_writer_map(size_t size);
 void seam_writer_unmap(void *p, size_t size);
-/* More room for an array of pages; NULL, and all as it was, without memory. */
-void *seam_writer_grow(void *p, size_t size, size_t bigger);
+/*
+ * A copy of an array of pages, with more room; NULL without memory.  The old
+ * one is the caller's to unmap once nothing leads to it any more.
+ */
+void *seam_writer_grow(const void *p, size_t size, size_t bigger);
+
+/*
+ * Another thread may fork at any instruction, and the child goes on with what
+ * memory holds then: what comes before this is there before what comes after.
+ */
+static inline void seam_writer_may_fork(void)
+{
+	/* release: pairs with the copy of memory that fork() is */
+	atomic_thread_fence(memory_order_release);
+}
 
 /* ---- place.c ---- */
 
