@@ -28,6 +28,13 @@ struct known_build_id {
 	uint8_t size;
 };
 
+/* Code of the kernel that came, or went. */
+struct kernel_change {
+	uint64_t time_ns, order;
+	uint64_t begin, end;
+	uint32_t mapping;		/* SEAM_NONE: went */
+};
+
 struct loader {
 	struct seam_profile *profile;
 	struct seam_perf_data data;
@@ -40,6 +47,7 @@ struct loader {
 	uint64_t n_lost_ring;		/* as LOST records say */
 	uint64_t n_lost_events;		/* as LOST_SAMPLES say */
 	SEAM_ARRAY(struct known_build_id) build_ids;
+	SEAM_ARRAY(struct kernel_change) kernel_changes;
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
 	int error;			/* 0 or -ENOMEM */
@@ -138,7 +146,10 @@ static void change(struct loader *l, struct seam_change c)
 		l->error = -ENOMEM;
 }
 
-/* MMAP of pid -1: the kernel's text, or one of its modules. */
+/*
+ * MMAP of pid -1: the kernel's text, or one of its modules.  They are true
+ * from the start, whenever they are told; KSYMBOLs then lie over them.
+ */
 static void add_kernel_mapping(struct loader *l,
 			       const struct seam_perf_mapping *m)
 {
@@ -271,25 +282,31 @@ static bool take_task(struct loader *l, const struct seam_perf_aside *aside)
 static bool take_ksymbol(struct loader *l, const struct seam_perf_aside *aside)
 {
 	struct seam_perf_ksymbol symbol;
-	uint64_t time_ns = aside->stamp.time;
-	uint32_t mapping;
-	int r;
+	struct kernel_change *c;
 
 	if (seam_perf_record_read(
 		    seam_perf_record_table(PERF_RECORD_KSYMBOL, 0),
 		    aside->record.payload, l->data.endian, &symbol))
 		return false;
-	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
-		.kind = SEAM_MAPPING_KSYMBOL, .pid = -1,
-		.path = l->resolver.kernel_path,
-		.function = put(l, symbol.name),
-	});
-	r = symbol.flags & KSYMBOL_GONE ?
-	    seam_spaces_unmap(&l->resolver.kernel, 0, time_ns, symbol.addr,
-			      symbol.addr + symbol.len) :
-	    seam_spaces_map(&l->resolver.kernel, 0, time_ns, symbol.addr,
-			    symbol.addr + symbol.len, mapping);
-	if (r < 0 || mapping == SEAM_NONE)
+	c = SEAM_ARRAY_PUSH(&l->kernel_changes);
+	if (!c) {
+		l->error = -ENOMEM;
+		return true;
+	}
+	*c = (struct kernel_change) {
+		.time_ns = aside->stamp.time, .order = l->order++,
+		.begin = symbol.addr, .end = symbol.addr + symbol.len,
+		.mapping = SEAM_NONE,
+	};
+	if (symbol.flags & KSYMBOL_GONE)
+		return true;
+	c->mapping = seam_resolver_mapping(&l->resolver,
+		&(struct seam_mapping) {
+			.kind = SEAM_MAPPING_KSYMBOL, .pid = -1,
+			.path = l->resolver.kernel_path,
+			.function = put(l, symbol.name),
+		});
+	if (c->mapping == SEAM_NONE)
 		l->error = -ENOMEM;
 	return true;
 }
@@ -600,6 +617,36 @@ static void tell_times(struct loader *l)
 		l->jit.first_ns = l->jit.last_ns = 0;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct kernel_change *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Rings of several CPUs are not in order: sort first, then replay. */
+static int seal_kernel(struct loader *l)
+{
+	struct seam_spaces *kernel = &l->resolver.kernel;
+	int r = 0;
+
+	if (l->kernel_changes.n)
+		qsort(l->kernel_changes.items, l->kernel_changes.n,
+		      sizeof(*l->kernel_changes.items), by_time);
+	for (size_t i = 0; r == 0 && i < l->kernel_changes.n; i++) {
+		const struct kernel_change *c = &l->kernel_changes.items[i];
+
+		r = c->mapping == SEAM_NONE ?
+		    seam_spaces_unmap(kernel, 0, c->time_ns, c->begin,
+				      c->end) :
+		    seam_spaces_map(kernel, 0, c->time_ns, c->begin, c->end,
+				    c->mapping);
+	}
+	return r ? r : seam_spaces_seal(kernel);
+}
+
 static int load(struct loader *l, const struct seam_perf_input *input)
 {
 	int r = scan_file(l, l->data.bytes, l->data.data_begin,
@@ -632,7 +679,7 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 	if (r == 0)
 		name_the_nameless(l->profile);
 	if (r == 0)
-		r = seam_spaces_seal(&l->resolver.kernel);
+		r = seal_kernel(l);
 	if (r == 0)
 		r = resolve_samples(l);
 	return r;
@@ -673,6 +720,7 @@ int seam_load_perf(struct seam_profile *profile,
 		seam_perf_scan_fini(&l.scans.items[i]);
 	free(l.scans.items);
 	free(l.build_ids.items);
+	free(l.kernel_changes.items);
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
 	seam_jit_sources_fini(&l.jit);

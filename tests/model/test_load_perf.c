@@ -142,6 +142,56 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	free(b.data);
 }
 
+static void put_ksymbol(struct bytes *b, uint64_t addr, uint32_t len,
+			const char *name, bool gone, uint64_t time)
+{
+	size_t at = begin_record(b, PERF_RECORD_KSYMBOL, 0);
+
+	put_u64(b, addr);
+	put_u32(b, len);
+	put_u16(b, PERF_RECORD_KSYMBOL_TYPE_BPF);
+	put_u16(b, gone);
+	put_name(b, name);
+	put_stamp(b, 0, 0, time);
+	end_record(b, at);
+}
+
+/* Rings of several CPUs: records of the kernel's code come in any order. */
+static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
+{
+	static const uint64_t chain[] = { KERNEL, 0xffffffffc0100010 };
+	static const uint8_t orders[][3] = {
+		{ 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 },
+	};
+
+	(void)state;
+	for (size_t o = 0; o < SEAM_ARRAY_SIZE(orders); o++) {
+		struct bytes b = { .endian = SEAM_LITTLE };
+		struct loaded l;
+
+		for (size_t i = 0; i < 3; i++) {
+			unsigned int k = orders[o][i];
+
+			put_ksymbol(&b, 0xffffffffc0100000, 0x1000,
+				    k ? "new" : "old", k == 1, 100 + 100 * k);
+		}
+		/* Told last, true from the start, and no symbol's end. */
+		put_mmap2(&b, -1, 0xffffffff81000000, 0x70000000, 0,
+			  "[kernel.kallsyms]_text", 0);
+		for (uint64_t i = 0; i < 4; i++)
+			put_sample(&b, TEST_ID_1, 7, 7, 50 + 100 * i, chain, 2);
+		load(&l, &b, false);
+		assert_string_equal(stack_text(&l, 0),
+				    "[kernel.kallsyms+0xffffffffc0100010]");
+		assert_string_equal(stack_text(&l, 1), "old");
+		assert_string_equal(stack_text(&l, 2),
+				    "[kernel.kallsyms+0xffffffffc0100010]");
+		assert_string_equal(stack_text(&l, 3), "new");
+		unload(&l);
+		free(b.data);
+	}
+}
+
 static void layers_follow_the_context_of_an_address(void **state)
 {
 	static const uint64_t chain[] = {
@@ -373,6 +423,8 @@ int main(void)
 		cmocka_unit_test(an_address_means_what_was_there_at_its_time),
 		cmocka_unit_test(
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
+		cmocka_unit_test(
+			kernel_code_comes_and_goes_in_the_order_of_time),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
