@@ -178,29 +178,64 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 	}
 }
 
-/* Register of the instruction pointer; Source: asm/perf_regs.h, x86. */
-#define REG_IP 8
+#if defined(__x86_64__)
+#define OWN_ARCH "x86_64"
+#elif defined(__aarch64__)
+#define OWN_ARCH "aarch64"
+#else
+#define OWN_ARCH ""
+#endif
+
+/*
+ * The register of the instruction pointer on the machine that was recorded,
+ * or -1.  A file that does not say, because its writer was killed, is taken
+ * for one of this machine, as in perf.
+ *
+ * Source: arch/.../include/uapi/asm/perf_regs.h.
+ */
+static int ip_register(const struct seam_perf_data *data)
+{
+	static const struct { const char *begin; int ip; } machines[] = {
+		{ "x86_64", 8 }, { "i386", 8 }, { "i486", 8 }, { "i586", 8 },
+		{ "i686", 8 }, { "aarch64", 32 }, { "arm", 15 },
+		{ "riscv", 0 }, { "loongarch", 0 }, { "ppc", 32 },
+		{ "s390", 33 }, { "mips", 0 },
+	};
+	const char *arch = seam_perf_data_string(data, SEAM_PERF_ARCH);
+
+	if (!arch)
+		arch = OWN_ARCH;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(machines); i++)
+		if (strncmp(arch, machines[i].begin,
+			    strlen(machines[i].begin)) == 0)
+			return machines[i].ip;
+	return -1;
+}
 
 /* The user's instruction pointer at the sample, or 0. */
-static uint64_t user_ip(const struct seam_perf_regs *regs)
+static uint64_t user_ip(const struct seam_perf_data *data,
+			const struct seam_perf_regs *regs)
 {
-	uint64_t below = (UINT64_C(1) << REG_IP) - 1;
+	int ip = regs->abi ? ip_register(data) : -1;
+	uint64_t below;
 
-	if (regs->abi == 0 || !(regs->mask >> REG_IP & 1))
+	if (ip < 0 || !(regs->mask >> ip & 1))
 		return 0;
+	below = regs->mask & ((UINT64_C(1) << ip) - 1);
 	return seam_perf_u64(&regs->values,
-			     (size_t)__builtin_popcountll(regs->mask & below));
+			     (size_t)__builtin_popcountll(below));
 }
 
 /*
  * A recording with stack dumps has the kernel's half of the chain only; the
  * user's leaf is in the registers.
  */
-static size_t copy_chain(const struct seam_perf_sample *sample, uint64_t *to)
+static size_t copy_chain(const struct seam_perf_data *data,
+			 const struct seam_perf_sample *sample, uint64_t *to)
 {
 	size_t n = 0;
 	bool has_user = false;
-	uint64_t ip = user_ip(&sample->user_regs);
+	uint64_t ip = user_ip(data, &sample->user_regs);
 
 	for (; n < sample->callchain.n; n++) {
 		to[n] = seam_perf_u64(&sample->callchain, n);
@@ -235,7 +270,7 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		.id = sample.id, .ip = sample.ip, .time = sample.time,
 		.period = sample.period, .pid = sample.pid, .tid = sample.tid,
 		.cpu = sample.cpu, .chain = (const uint8_t *)chain,
-		.n_chain = copy_chain(&sample, chain),
+		.n_chain = copy_chain(scan->data, &sample, chain),
 	};
 	scan->n_stacks_dumped += sample.user_stack.size > 0;
 	if (attr->sample_type & PERF_SAMPLE_READ)

@@ -22,20 +22,26 @@ struct loaded {
 	struct seam_profile profile;
 };
 
-static void load(struct loaded *l, const struct bytes *data, bool pipe)
+/* Takes the file. */
+static void load_file(struct loaded *l, struct bytes made)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
 	struct seam_file file = { 0 };
 	struct seam_err err = { 0 };
 
-	l->file = pipe ? make_pipe(data) : make_file(data);
+	l->file = made;
 	file.bytes = (struct seam_bytes) { l->file.data, l->file.size };
 	assert_int_equal(seam_profile_init(&l->profile), 0);
 	assert_int_equal(seam_load_perf(&l->profile,
 		&(struct seam_perf_input) { .data = &file }, symbols, &err),
 		0);
 	seam_symbols_free(symbols);
+}
+
+static void load(struct loaded *l, const struct bytes *data, bool pipe)
+{
+	load_file(l, pipe ? make_pipe(data) : make_file(data));
 }
 
 static void unload(struct loaded *l)
@@ -226,6 +232,60 @@ static void layers_follow_the_context_of_an_address(void **state)
 	assert_string_equal(comm_of(&l, 0), ":7");
 	unload(&l);
 	free(b.data);
+}
+
+/* A file of machine @arch whose samples end in registers 0 to 32. */
+static struct bytes make_file_with_registers(const struct bytes *data,
+					     const char *arch)
+{
+	struct bytes file = make_file(data);
+	uint8_t *name = memmem(file.data, file.size, "testhost", 9);
+
+	set_n(&file, 72, 1 << SEAM_PERF_ARCH | 1 << SEAM_PERF_EVENT_DESC, 8);
+	memcpy(name, arch, strlen(arch) + 1);
+	for (size_t i = 0; i < 2; i++) {
+		size_t attr = 120 + i * 144;
+
+		set_n(&file, attr + 24,
+		      TEST_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER, 8);
+		set_n(&file, attr + 80, UINT64_C(0x1ffffffff), 8);
+	}
+	return file;
+}
+
+/* Which register it is depends on the machine that was recorded. */
+static void the_users_leaf_is_in_the_machines_own_register(void **state)
+{
+	static const uint64_t chain[] = { KERNEL, 0xffffffff81000010 };
+	static const struct { const char *arch, *leaf; } machines[] = {
+		{ "x86_64", " [user+0x8000]" }, { "i686", " [user+0x8000]" },
+		{ "aarch64", " [user+0x20000]" },
+		{ "armv7l", " [user+0xf000]" }, { "riscv64", " [user+0x0]" },
+		{ "mystery", "" },
+	};
+
+	(void)state;
+	for (size_t m = 0; m < SEAM_ARRAY_SIZE(machines); m++) {
+		struct bytes b = { .endian = SEAM_LITTLE };
+		struct loaded l;
+		char want[100];
+		size_t at;
+
+		put_mmap2(&b, 7, 0x1000, 0x40000, 0, "/bin/user", 1);
+		at = b.size;
+		put_sample(&b, TEST_ID_1, 7, 7, 5, chain, 2);
+		put_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+		for (uint64_t i = 0; i <= 32; i++)
+			put_u64(&b, 0x1000 + i * 0x1000);
+		end_record(&b, at);
+		load_file(&l, make_file_with_registers(&b, machines[m].arch));
+		snprintf(want, sizeof(want),
+			 "[kernel.kallsyms+0xffffffff81000010]%s",
+			 machines[m].leaf);
+		assert_string_equal(stack_text(&l, 0), want);
+		unload(&l);
+		free(b.data);
+	}
 }
 
 static void counts_by_event_and_says_what_was_lost(void **state)
@@ -426,6 +486,8 @@ int main(void)
 		cmocka_unit_test(
 			kernel_code_comes_and_goes_in_the_order_of_time),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
+		cmocka_unit_test(
+			the_users_leaf_is_in_the_machines_own_register),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
 		cmocka_unit_test(many_parts_give_what_one_gives),
