@@ -22,6 +22,7 @@ enum seam_text_form {
 	SEAM_TEXT_JSON,		/* inside a JSON string, quotes not included */
 	SEAM_TEXT_XML,		/* inside XML text or a quoted attribute */
 	SEAM_TEXT_FOLDED,	/* as terminal; ';' becomes ':' */
+	SEAM_TEXT_DOT,		/* inside a quoted record label of Graphviz */
 };
 
 /* Write @text in @form to @out. */
