@@ -83,8 +83,15 @@ static int add_events(struct loader *l, struct seam_err *err)
 
 static bool is_kernel_name(const char *filename)
 {
-	return strncmp(filename, "[kernel.kallsyms]", 17) == 0 ||
-	       strncmp(filename, "[guest.kernel.kallsyms", 22) == 0;
+	return strncmp(filename, "[kernel.kallsyms]", 17) == 0;
+}
+
+/* Of a virtual machine: its kernel, and its files, are not this machine's. */
+static bool is_of_guest(uint16_t misc)
+{
+	misc &= PERF_RECORD_MISC_CPUMODE_MASK;
+	return misc == PERF_RECORD_MISC_GUEST_KERNEL ||
+	       misc == PERF_RECORD_MISC_GUEST_USER;
 }
 
 static bool take_build_id(void *context, const struct seam_perf_build_id *id)
@@ -92,6 +99,8 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 	struct loader *l = context;
 	struct known_build_id *slot;
 
+	if (is_of_guest(id->misc))
+		return true;
 	if (is_kernel_name(id->filename)) {
 		l->kernel.build_id = id->build_id;
 		l->kernel.build_id_size = id->build_id_size;
@@ -223,6 +232,8 @@ static bool take_mapping(struct loader *l, const struct seam_perf_aside *aside)
 	if (seam_perf_mapping_read(aside->record.type, aside->record.misc,
 				   aside->record.payload, l->data.endian, &m))
 		return false;
+	if (is_of_guest(aside->record.misc))
+		return true;
 	if (m.len > UINT64_MAX - m.addr)
 		m.len = UINT64_MAX - m.addr;
 	if (m.pid == -1)

@@ -234,15 +234,29 @@ static void layers_follow_the_context_of_an_address(void **state)
 	free(b.data);
 }
 
+/* A file with the feature @bit, of @feature's bytes, in place of HOSTNAME. */
+static struct bytes make_file_with(const struct bytes *data, int bit,
+				   const struct bytes *feature)
+{
+	struct bytes file = make_file(data);
+	size_t table = 120 + 2 * 144 + data->size, at = file.size;
+
+	put(&file, feature->data, feature->size);
+	set_n(&file, 72, UINT64_C(1) << bit | 1 << SEAM_PERF_EVENT_DESC, 8);
+	set_n(&file, table, at, 8);
+	set_n(&file, table + 8, feature->size, 8);
+	return file;
+}
+
 /* A file of machine @arch whose samples end in registers 0 to 32. */
 static struct bytes make_file_with_registers(const struct bytes *data,
 					     const char *arch)
 {
-	struct bytes file = make_file(data);
-	uint8_t *name = memmem(file.data, file.size, "testhost", 9);
+	struct bytes feature = { .endian = SEAM_LITTLE }, file;
 
-	set_n(&file, 72, 1 << SEAM_PERF_ARCH | 1 << SEAM_PERF_EVENT_DESC, 8);
-	memcpy(name, arch, strlen(arch) + 1);
+	put_feature_string(&feature, arch);
+	file = make_file_with(data, SEAM_PERF_ARCH, &feature);
+	free(feature.data);
 	for (size_t i = 0; i < 2; i++) {
 		size_t attr = 120 + i * 144;
 
@@ -286,6 +300,78 @@ static void the_users_leaf_is_in_the_machines_own_register(void **state)
 		unload(&l);
 		free(b.data);
 	}
+}
+
+static void put_build_id(struct bytes *b, uint16_t misc, int32_t pid,
+			 const char *name, uint8_t id)
+{
+	size_t at = begin_record(b, SEAM_PERF_HEADER_BUILD_ID, misc);
+
+	put_u32(b, (uint32_t)pid);
+	for (size_t i = 0; i < 20; i++)
+		put_n(b, id, 1);
+	put_u32(b, 20);
+	put_name(b, name);
+	end_record(b, at);
+}
+
+static void put_kernel_mmap(struct bytes *b, uint16_t misc, const char *name,
+			    uint64_t addr, uint64_t text)
+{
+	size_t at = begin_record(b, PERF_RECORD_MMAP, misc);
+
+	put_u32(b, UINT32_MAX);
+	put_u32(b, 0);
+	put_u64(b, addr);
+	put_u64(b, 0x1000000);
+	put_u64(b, text);
+	put_name(b, name);
+	put_stamp(b, -1, 0, 0);
+	end_record(b, at);
+}
+
+/* A recording of a host may tell of its guests, whose kernels are others. */
+static void a_guests_kernel_is_not_the_hosts(void **state)
+{
+	static const uint64_t chain[] = { KERNEL, 0xffffffff81000010 };
+	static const uint8_t host_id[20] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+					     1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct bytes ids = { .endian = SEAM_LITTLE };
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
+	struct seam_file file = { 0 };
+	struct loaded l;
+
+	(void)state;
+	put_build_id(&ids, PERF_RECORD_MISC_KERNEL, -1, "[kernel.kallsyms]",
+		     1);
+	put_build_id(&ids, PERF_RECORD_MISC_GUEST_KERNEL, 700,
+		     "[guest.kernel.kallsyms.700]", 2);
+	put_build_id(&ids, PERF_RECORD_MISC_GUEST_KERNEL, 701,
+		     "[kernel.kallsyms]", 3);
+	put_kernel_mmap(&b, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]_text",
+			0xffffffff81000000, 0xffffffff81000000);
+	put_kernel_mmap(&b, PERF_RECORD_MISC_GUEST_KERNEL,
+			"[guest.kernel.kallsyms]_text", 0xffffffff81000000,
+			0xffffffff82000000);
+	put_sample(&b, TEST_ID_1, 7, 7, 5, chain, 2);
+	l.file = make_file_with(&b, SEAM_PERF_BUILD_ID, &ids);
+	file.bytes = (struct seam_bytes) { l.file.data, l.file.size };
+	assert_int_equal(seam_profile_init(&l.profile), 0);
+	assert_int_equal(seam_load_perf(&l.profile,
+		&(struct seam_perf_input) { .data = &file }, symbols, NULL),
+		0);
+	/* The first module that was asked for: known already if it is this. */
+	assert_int_equal(seam_symbols_kernel(symbols, &(struct seam_kernel) {
+		.build_id = host_id, .build_id_size = 20,
+		.text_addr = 0xffffffff81000000 }), 0);
+	assert_string_equal(stack_text(&l, 0),
+			    "[kernel.kallsyms+0xffffffff81000010]");
+	seam_symbols_free(symbols);
+	unload(&l);
+	free(ids.data);
+	free(b.data);
 }
 
 static void counts_by_event_and_says_what_was_lost(void **state)
@@ -488,6 +574,7 @@ int main(void)
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
 		cmocka_unit_test(
 			the_users_leaf_is_in_the_machines_own_register),
+		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
 		cmocka_unit_test(many_parts_give_what_one_gives),
