@@ -64,8 +64,15 @@ static uint32_t put(struct loader *l, const char *text)
 
 /* -- the header --------------------------------------------------------- */
 
+/* A sample has 16 bits for its event. */
+#define MAX_EVENTS (UINT16_MAX + 1)
+
 static int add_events(struct loader *l, struct seam_err *err)
 {
+	if (l->data.events.n > MAX_EVENTS)
+		return seam_err_set(err, -EOVERFLOW, "%zu events, of which %d "
+				    "can be told apart", l->data.events.n,
+				    MAX_EVENTS);
 	for (size_t i = 0; i < l->data.events.n; i++) {
 		const struct seam_perf_event *from = &l->data.events.items[i];
 		struct seam_event *to = SEAM_ARRAY_PUSH(&l->profile->events);

@@ -563,6 +563,51 @@ static void a_profile_comes_out_of_any_cut(void **state)
 	free(file.data);
 }
 
+/* A sample names its event in 16 bits. */
+static void more_events_than_a_sample_can_name_are_refused(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+
+	(void)state;
+	for (uint64_t n = 65536; n <= 65537; n++) {
+		struct bytes b = { .endian = SEAM_LITTLE }, empty = b;
+		struct seam_symbols *symbols = seam_symbols_new(
+			&(struct seam_symbols_options) { 0 });
+		struct seam_file file = { 0 };
+		struct seam_err err = { 0 };
+		struct loaded l;
+		int r;
+
+		/* Behind the two that are there. */
+		b = make_pipe(&empty);
+		for (uint64_t i = 2; i < n; i++) {
+			size_t at = begin_record(&b, SEAM_PERF_HEADER_ATTR, 0);
+
+			put_attr(&b, PERF_COUNT_SW_DUMMY, TEST_SAMPLE_TYPE);
+			put_u64(&b, 0x10000 + i);
+			end_record(&b, at);
+		}
+		put_sample(&b, 0x10000 + n - 1, 7, 7, 5, chain, 2);
+		file.bytes = (struct seam_bytes) { b.data, b.size };
+		l.file = b;
+		assert_int_equal(seam_profile_init(&l.profile), 0);
+		r = seam_load_perf(&l.profile, &(struct seam_perf_input) {
+			.data = &file }, symbols, &err);
+		if (n == 65536) {
+			assert_int_equal(r, 0);
+			assert_int_equal(l.profile.samples.event[0], 65535);
+		} else {
+			assert_int_equal(r, -EOVERFLOW);
+			assert_int_equal(err.n_causes, 1);
+			assert_string_equal(err.cause[0],
+				"65537 events, of which 65536 can be told "
+				"apart");
+		}
+		seam_symbols_free(symbols);
+		unload(&l);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +625,8 @@ int main(void)
 		cmocka_unit_test(many_parts_give_what_one_gives),
 		cmocka_unit_test(damage_stops_all_parts_at_the_same_place),
 		cmocka_unit_test(a_profile_comes_out_of_any_cut),
+		cmocka_unit_test(
+			more_events_than_a_sample_can_name_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("load_perf", tests, NULL, NULL);
