@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/progress.h"
 #include "base/workers.h"
 #include "wire/perf_stream.h"
@@ -122,26 +123,47 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 
 /* -- samples that the layout declines ----------------------------------- */
 
-/* How much the counter @id moved on since it was seen last. */
+/* What the counter @id showed last, 0 when it is new; NULL: no memory. */
+static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
+{
+	uint64_t hash = seam_hash_u64(id);
+	struct seam_index_probe probe = seam_index_probe(&scan->last_index,
+							 hash);
+	struct seam_perf_last *last;
+	uint32_t at;
+
+	while ((at = seam_index_next(&scan->last_index, &probe)) != SEAM_NONE)
+		if (scan->last.items[at].id == id)
+			return &scan->last.items[at];
+	last = SEAM_ARRAY_PUSH(&scan->last);
+	if (!last)
+		return NULL;
+	if (seam_index_add(&scan->last_index, hash,
+			   (uint32_t)(scan->last.n - 1))) {
+		scan->last.n--;
+		return NULL;
+	}
+	*last = (struct seam_perf_last) { .id = id };
+	return last;
+}
+
+/*
+ * How much the counter @id moved on since it was seen last.  In a recording
+ * of one event any id means that event: there may be as many as samples.
+ */
 static uint64_t moved_on(struct seam_perf_scan *scan, uint64_t id,
 			 uint64_t value)
 {
-	struct seam_perf_last *last;
+	struct seam_perf_last *last = last_of(scan, id);
 	uint64_t by;
 
-	for (size_t i = 0; i < scan->last.n; i++) {
-		last = &scan->last.items[i];
-		if (last->id == id) {
-			by = value - last->value;
-			last->value = value;
-			return by;
-		}
+	if (!last) {
+		scan->error = -ENOMEM;
+		return 0;
 	}
-	/* Ids come from the file's header: their number is bounded by it. */
-	last = SEAM_ARRAY_PUSH(&scan->last);
-	if (last)
-		*last = (struct seam_perf_last) { id, value };
-	return value;
+	by = value - last->value;
+	last->value = value;
+	return by;
 }
 
 /*
@@ -589,5 +611,6 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	seam_arena_fini(&scan->arena);
 	free(scan->asides.items);
 	free(scan->last.items);
+	seam_index_fini(&scan->last_index);
 	*scan = (struct seam_perf_scan) { 0 };
 }

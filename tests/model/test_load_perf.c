@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../perf_bytes.h"
+#include "base/hash.h"
 #include "model/perf_scan.h"
 
 struct loaded {
@@ -443,6 +444,48 @@ static void the_other_byte_order_gives_the_same_profile(void **state)
 	}
 }
 
+/* With one event any id is its: as many counters as there are samples. */
+static void any_number_of_counters_is_told_apart(void **state)
+{
+	enum { N = 3000 };
+	struct bytes b = { .endian = SEAM_LITTLE }, file;
+	struct seam_perf_data d;
+	struct seam_perf_scan scan;
+	size_t n_looks = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * N; i++)
+		put_read_sample(&b, 5 + i % N, i < N ? 1 + i : 10001 + i, i);
+	file = make_file(&b);
+	make_read_event(&file);
+	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
+		file.data, file.size }, NULL), 0);
+	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
+					&scan, 1), 0);
+	assert_int_equal(scan.samples.n, 2 * N);
+	for (size_t i = 0; i < 2 * N; i++)
+		assert_int_equal(seam_samples_weight(&scan.samples, i),
+				 i < N ? 1 + i : 10000 + N);
+	/* Each was found without a look at many others. */
+	assert_int_equal(scan.last_index.n, N);
+	for (uint64_t id = 5; id < 5 + N; id++) {
+		struct seam_index_probe probe = seam_index_probe(
+			&scan.last_index, seam_hash_u64(id));
+		uint32_t at;
+
+		do {
+			at = seam_index_next(&scan.last_index, &probe);
+			assert_int_not_equal(at, SEAM_NONE);
+			n_looks++;
+		} while (at != id - 5);
+	}
+	assert_true(n_looks < 2 * N);
+	seam_perf_scan_fini(&scan);
+	seam_perf_data_close(&d);
+	free(b.data);
+	free(file.data);
+}
+
 /* -- scanning in parts -------------------------------------------------- */
 
 static struct bytes many_samples(size_t n)
@@ -622,6 +665,7 @@ int main(void)
 		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
+		cmocka_unit_test(any_number_of_counters_is_told_apart),
 		cmocka_unit_test(many_parts_give_what_one_gives),
 		cmocka_unit_test(damage_stops_all_parts_at_the_same_place),
 		cmocka_unit_test(a_profile_comes_out_of_any_cut),
