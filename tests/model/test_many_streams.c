@@ -107,11 +107,44 @@ static void threads_are_told_apart_however_many(void **state)
 	made_free(&m);
 }
 
+/* Each has a clock to be tied, which looks at all blocks. */
+static void more_clocks_than_machines_have_are_refused(void **state)
+{
+	(void)state;
+	for (uint64_t n = 64; n <= 65; n++) {
+		struct made m = { 0 };
+		struct seam_trace trace;
+		struct seam_err err = { 0 };
+		int r;
+
+		for (uint64_t i = 0; i < 3 * n; i++) {
+			made_header(&m, 5, SEAM_XRAY_FDR, SEAM_LITTLE,
+				    1000000000 + i % n, 0);
+			made_block(&m, 1, 1 + (int32_t)i, 10, 0, 1000);
+			made_call(&m, SEAM_XRAY_ENTRY, 1, 10);
+			made_end(&m, 0, 0);
+		}
+		r = seam_trace_from_bytes(&trace, (struct seam_bytes) {
+				m.data, m.size }, &err);
+		if (n == 64) {
+			assert_int_equal(r, 0);
+			assert_int_equal(trace.clocks.n, 64);
+			assert_int_equal(trace.streams.n, 3 * 64);
+		} else {
+			assert_int_equal(r, -ENOTSUP);
+			assert_non_null(strstr(err.cause[0], "64"));
+		}
+		seam_trace_close(&trace);
+		made_free(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_is_divided_once_not_for_each_thread),
 		cmocka_unit_test(threads_are_told_apart_however_many),
+		cmocka_unit_test(more_clocks_than_machines_have_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("many_streams", tests, NULL, NULL);
