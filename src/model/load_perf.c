@@ -28,6 +28,13 @@ struct known_build_id {
 	uint8_t size;
 };
 
+/* Code of the kernel that came, or went. */
+struct kernel_change {
+	uint64_t time_ns, order;
+	uint64_t begin, end;
+	uint32_t mapping;		/* SEAM_NONE: went */
+};
+
 struct loader {
 	struct seam_profile *profile;
 	struct seam_perf_data data;
@@ -45,6 +52,7 @@ struct loader {
 	} aux;
 	uint64_t n_lost_events;		/* as LOST_SAMPLES say */
 	SEAM_ARRAY(struct known_build_id) build_ids;
+	SEAM_ARRAY(struct kernel_change) kernel_changes;
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
 	int error;			/* 0 or -ENOMEM */
@@ -61,8 +69,15 @@ static uint32_t put(struct loader *l, const char *text)
 
 /* -- the header --------------------------------------------------------- */
 
+/* A sample has 16 bits for its event. */
+#define MAX_EVENTS (UINT16_MAX + 1)
+
 static int add_events(struct loader *l, struct seam_err *err)
 {
+	if (l->data.events.n > MAX_EVENTS)
+		return seam_err_set(err, -EOVERFLOW, "%zu events, of which %d "
+				    "can be told apart", l->data.events.n,
+				    MAX_EVENTS);
 	for (size_t i = 0; i < l->data.events.n; i++) {
 		const struct seam_perf_event *from = &l->data.events.items[i];
 		struct seam_event *to = SEAM_ARRAY_PUSH(&l->profile->events);
@@ -80,8 +95,15 @@ static int add_events(struct loader *l, struct seam_err *err)
 
 static bool is_kernel_name(const char *filename)
 {
-	return strncmp(filename, "[kernel.kallsyms]", 17) == 0 ||
-	       strncmp(filename, "[guest.kernel.kallsyms", 22) == 0;
+	return strncmp(filename, "[kernel.kallsyms]", 17) == 0;
+}
+
+/* Of a virtual machine: its kernel, and its files, are not this machine's. */
+static bool is_of_guest(uint16_t misc)
+{
+	misc &= PERF_RECORD_MISC_CPUMODE_MASK;
+	return misc == PERF_RECORD_MISC_GUEST_KERNEL ||
+	       misc == PERF_RECORD_MISC_GUEST_USER;
 }
 
 static bool take_build_id(void *context, const struct seam_perf_build_id *id)
@@ -89,6 +111,8 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 	struct loader *l = context;
 	struct known_build_id *slot;
 
+	if (is_of_guest(id->misc))
+		return true;
 	if (is_kernel_name(id->filename)) {
 		l->kernel.build_id = id->build_id;
 		l->kernel.build_id_size = id->build_id_size;
@@ -143,7 +167,10 @@ static void change(struct loader *l, struct seam_change c)
 		l->error = -ENOMEM;
 }
 
-/* MMAP of pid -1: the kernel's text, or one of its modules. */
+/*
+ * MMAP of pid -1: the kernel's text, or one of its modules.  They are true
+ * from the start, whenever they are told; KSYMBOLs then lie over them.
+ */
 static void add_kernel_mapping(struct loader *l,
 			       const struct seam_perf_mapping *m)
 {
@@ -217,6 +244,8 @@ static bool take_mapping(struct loader *l, const struct seam_perf_aside *aside)
 	if (seam_perf_mapping_read(aside->record.type, aside->record.misc,
 				   aside->record.payload, l->data.endian, &m))
 		return false;
+	if (is_of_guest(aside->record.misc))
+		return true;
 	if (m.len > UINT64_MAX - m.addr)
 		m.len = UINT64_MAX - m.addr;
 	if (m.pid == -1)
@@ -276,25 +305,31 @@ static bool take_task(struct loader *l, const struct seam_perf_aside *aside)
 static bool take_ksymbol(struct loader *l, const struct seam_perf_aside *aside)
 {
 	struct seam_perf_ksymbol symbol;
-	uint64_t time_ns = aside->stamp.time;
-	uint32_t mapping;
-	int r;
+	struct kernel_change *c;
 
 	if (seam_perf_record_read(
 		    seam_perf_record_table(PERF_RECORD_KSYMBOL, 0),
 		    aside->record.payload, l->data.endian, &symbol))
 		return false;
-	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
-		.kind = SEAM_MAPPING_KSYMBOL, .pid = -1,
-		.path = l->resolver.kernel_path,
-		.function = put(l, symbol.name),
-	});
-	r = symbol.flags & KSYMBOL_GONE ?
-	    seam_spaces_unmap(&l->resolver.kernel, 0, time_ns, symbol.addr,
-			      symbol.addr + symbol.len) :
-	    seam_spaces_map(&l->resolver.kernel, 0, time_ns, symbol.addr,
-			    symbol.addr + symbol.len, mapping);
-	if (r < 0 || mapping == SEAM_NONE)
+	c = SEAM_ARRAY_PUSH(&l->kernel_changes);
+	if (!c) {
+		l->error = -ENOMEM;
+		return true;
+	}
+	*c = (struct kernel_change) {
+		.time_ns = aside->stamp.time, .order = l->order++,
+		.begin = symbol.addr, .end = symbol.addr + symbol.len,
+		.mapping = SEAM_NONE,
+	};
+	if (symbol.flags & KSYMBOL_GONE)
+		return true;
+	c->mapping = seam_resolver_mapping(&l->resolver,
+		&(struct seam_mapping) {
+			.kind = SEAM_MAPPING_KSYMBOL, .pid = -1,
+			.path = l->resolver.kernel_path,
+			.function = put(l, symbol.name),
+		});
+	if (c->mapping == SEAM_NONE)
 		l->error = -ENOMEM;
 	return true;
 }
@@ -655,6 +690,36 @@ static void tell_times(struct loader *l)
 		l->jit.first_ns = l->jit.last_ns = 0;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct kernel_change *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Rings of several CPUs are not in order: sort first, then replay. */
+static int seal_kernel(struct loader *l)
+{
+	struct seam_spaces *kernel = &l->resolver.kernel;
+	int r = 0;
+
+	if (l->kernel_changes.n)
+		qsort(l->kernel_changes.items, l->kernel_changes.n,
+		      sizeof(*l->kernel_changes.items), by_time);
+	for (size_t i = 0; r == 0 && i < l->kernel_changes.n; i++) {
+		const struct kernel_change *c = &l->kernel_changes.items[i];
+
+		r = c->mapping == SEAM_NONE ?
+		    seam_spaces_unmap(kernel, 0, c->time_ns, c->begin,
+				      c->end) :
+		    seam_spaces_map(kernel, 0, c->time_ns, c->begin, c->end,
+				    c->mapping);
+	}
+	return r ? r : seam_spaces_seal(kernel);
+}
+
 static int load(struct loader *l, const struct seam_perf_input *input)
 {
 	int r = scan_file(l, l->data.bytes, l->data.data_begin,
@@ -687,7 +752,7 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 	if (r == 0)
 		name_the_nameless(l->profile);
 	if (r == 0)
-		r = seam_spaces_seal(&l->resolver.kernel);
+		r = seal_kernel(l);
 	if (r == 0)
 		r = resolve_samples(l);
 	return r;
@@ -729,6 +794,7 @@ int seam_load_perf(struct seam_profile *profile,
 		seam_perf_scan_fini(&l.scans.items[i]);
 	free(l.scans.items);
 	free(l.build_ids.items);
+	free(l.kernel_changes.items);
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
 	seam_jit_sources_fini(&l.jit);

@@ -405,8 +405,8 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 	if (m->kind == SEAM_MAPPING_KERNEL || m->kind == SEAM_MAPPING_ANON ||
 	    m->kind == SEAM_MAPPING_KSYMBOL)
 		return find_place(r, area->mapping, addr, is_call);
-	return find_place(r, area->mapping, addr - area->begin +
-			  area->begin_pos + m->pgoff, is_call);
+	return find_place(r, area->mapping, addr - area->begin + m->pgoff,
+			  is_call);
 }
 
 /*

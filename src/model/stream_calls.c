@@ -21,7 +21,11 @@ void seam_stream_follow(struct seam_calls *calls,
 	memcpy(repairs, calls->repairs, sizeof(repairs));
 	seam_calls_feed(calls, batch, 0, n, &no_sink, NULL);
 	memcpy(calls->repairs, repairs, sizeof(repairs));
-	calls->last_ns = batch->events[n - 1].tsc;
+	/* An argument has its value where others have their time. */
+	while (n > 0 && batch->events[n - 1].kind == SEAM_XRAY_ARGUMENT)
+		n--;
+	if (n > 0)
+		calls->last_ns = batch->events[n - 1].tsc;
 }
 
 void seam_stream_reopen(struct seam_calls *calls,

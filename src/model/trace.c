@@ -6,6 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/*
+ * Logs that are shown together are of one machine, or of a few; each clock
+ * is tied in a pass over all blocks.
+ */
+#define MAX_CLOCKS 64
+
 /* Wall times further than this from the others' median are damage. */
 #define MAX_TIE_NS INT64_C(1000000000)
 
@@ -81,6 +87,8 @@ static int find_clock(struct seam_trace *trace, uint64_t hz, uint32_t *id)
 	for (*id = 0; *id < trace->clocks.n; ++*id)
 		if (trace->clocks.items[*id].frequency_hz == hz)
 			return 0;
+	if (trace->clocks.n == MAX_CLOCKS)
+		return -ENOTSUP;
 	ticks = SEAM_ARRAY_PUSH(&trace->clocks);
 	if (!ticks)
 		return -ENOMEM;
@@ -96,6 +104,8 @@ static int find_streams(struct seam_trace *trace)
 	for (size_t i = 0; i < trace->blocks.n; i++) {
 		struct seam_trace_block *b = &trace->blocks.items[i];
 
+		int r;
+
 		if (!stream || by_owner(b - 1, b)) {
 			stream = SEAM_ARRAY_PUSH(&trace->streams);
 			if (!stream)
@@ -105,10 +115,10 @@ static int find_streams(struct seam_trace *trace)
 				.pid = b->block->pid, .tid = b->block->tid,
 				.first_block = i,
 			};
-			if (find_clock(trace, section_of(trace, b)->
-				       header.cycle_frequency,
-				       &stream->clock))
-				return -ENOMEM;
+			r = find_clock(trace, section_of(trace, b)->
+				       header.cycle_frequency, &stream->clock);
+			if (r)
+				return r;
 		}
 		b->stream = (uint32_t)(trace->streams.n - 1);
 		stream->n_blocks++;
@@ -291,6 +301,9 @@ static int arrange(struct seam_trace *trace, struct seam_err *err)
 		r = tie_clock(trace, i);
 	if (!r && has_two_sections(trace))
 		r = find_shadows(trace);
+	if (r == -ENOTSUP)
+		return seam_err_set(err, r, "logs of more than %d frequencies",
+				    MAX_CLOCKS);
 	return r ? seam_err_set(err, r, "out of memory") : 0;
 }
 

@@ -338,8 +338,22 @@ def check_table():
           "lost: 1,920 bytes in all, in 40 places" in told, told)
 
 
+def check_names():
+    log = write("names.xray", header() + block(5, 6, 1000, "abBA"))
+    names = write("names.yaml", "\n".join(
+        f'- {{ id: {i}, address: 0x{i}, function: 0x{i}, kind: function-enter,'
+        f' always-instrument: true, function-name: "{name}" }}'
+        for i, name in ((1, '\\x9b31mP{\\"'), (2, "\\u202Eex\\x7F")))
+        .encode() + b"\n")
+    told = run("calls", "--graph", "--map", names, log)
+    check("a graph's names are harmless and to be read", told.returncode == 0
+          and r'label="{\\x9b31mP\{\"|' in told.stdout and
+          r'label="{\\u202eex\\x7f|' in told.stdout, told)
+
+
 check_counts()
 check_table()
+check_names()
 check_several()
 check_bad()
 check_inside()

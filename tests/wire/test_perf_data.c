@@ -450,6 +450,27 @@ static void an_attr_of_any_age_reads(void **state)
 	}
 }
 
+/* Each event could claim the whole file for its ids: events by bytes. */
+static void ids_that_overlap_are_refused(void **state)
+{
+	struct bytes file = make(SEAM_LITTLE, false);
+	struct seam_perf_data data;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		set_n(&file, 120 + i * 144 + 128, 0, 8);
+		set_n(&file, 120 + i * 144 + 136, UINT64_MAX, 8);
+	}
+	assert_int_equal(seam_perf_data_open(&data, (struct seam_bytes) {
+		file.data, file.size }, &err), -EBADMSG);
+	assert_non_null(strstr(err.cause[0], "overlap"));
+	/* No more was read than there is. */
+	assert_true(data.ids.n <= file.size / 8);
+	seam_perf_data_close(&data);
+	free(file.data);
+}
+
 static void what_is_not_perf_data_is_refused(void **state)
 {
 	static const char *const others[] = { "", "P", "PERFILE", "\x7f""ELF",
@@ -483,6 +504,7 @@ int main(void)
 		cmocka_unit_test(
 			a_packed_record_may_be_longer_than_its_size_says),
 		cmocka_unit_test(an_attr_of_any_age_reads),
+		cmocka_unit_test(ids_that_overlap_are_refused),
 		cmocka_unit_test(what_is_not_perf_data_is_refused),
 	};
 
