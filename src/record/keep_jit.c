@@ -61,16 +61,20 @@ static void copy(struct seam_keep_jit *jit,
 		 enum seam_jit_kind kind, const char *path, int folder)
 {
 	char name[32];
-	int fd = seam_jit_open(&runtime->owner, kind, path,
-			       SEAM_JIT_MAX_BYTES, NULL);
+	int fd;
 
+	snprintf(name, sizeof(name), kind == SEAM_JIT_DUMP ?
+		 "jit-%" PRId32 ".dump" : "perf-%" PRId32 ".map",
+		 runtime->owner.pid);
+	/* What the process streamed itself is not to be replaced. */
+	if (faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return;
+	fd = seam_jit_open(&runtime->owner, kind, path, SEAM_JIT_MAX_BYTES,
+			   NULL);
 	if (fd < 0) {
 		jit->n_refused += fd != -ENOENT;
 		return;
 	}
-	snprintf(name, sizeof(name), kind == SEAM_JIT_DUMP ?
-		 "jit-%" PRId32 ".dump" : "perf-%" PRId32 ".map",
-		 runtime->owner.pid);
 	jit->n_copied += seam_jit_copy(fd, folder, name, SEAM_JIT_MAX_BYTES,
 				       NULL) == 0;
 	close(fd);

@@ -33,6 +33,7 @@ struct seam_record_options {
 	bool data_addresses;		/* of what was accessed */
 	int compress_level;		/* of zstd; 0: not compressed */
 	size_t ring_bytes;		/* of each ring; a power of two */
+	size_t jit_ring_bytes;		/* of each JIT that streams; as above */
 	bool ring_auto;			/* in its place: as large as can be */
 	int realtime;			/* priority of the recorder; 0: none */
 	uint64_t watermark;		/* bytes in a ring to a wake-up; 0 */
@@ -86,6 +87,8 @@ struct seam_record_result {
 	uint64_t n_paused;	/* of them: while a snapshot was copied */
 	uint64_t n_unwritten;	/* drained, but not in the file */
 	uint64_t n_throttled;	/* times the kernel held sampling back */
+	uint64_t n_jit;		/* pieces of code and moves, streamed */
+	uint64_t n_jit_lost;	/* those that did not come through */
 	/* Those sampled, the side-band behind them; owned, or NULL. */
 	struct seam_record_event *events;
 	size_t n_events;

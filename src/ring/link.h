@@ -40,6 +40,9 @@ enum {
 	SEAM_LINK_NAME_BYTES = 64,
 };
 
+/* Where a program finds the address of its recorder. */
+#define SEAM_LINK_VARIABLE "SEAM_LINK"
+
 #define SEAM_LINK_MAGIC UINT32_C(0x6d616573)	/* "seam" */
 
 /* A receiver ignores kinds that it does not know. */

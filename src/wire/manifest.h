@@ -21,10 +21,13 @@
  *	 "lost":{"ring_full","paused","not_written","damaged_bytes"},
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "late":{"threads","ns","longest_ns","unseen_threads"},
+ *	 "jit":{"streams","records","lost","refused_groups","refused_rings"},
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband","bytes","records",
  *	           "drained_bytes","lost"}]}
  *
- * A ring has a cpu, a tid, or both.  "late" is of recordings a thread at a
+ * A ring has a cpu, a tid, or both.  "jit" is of JITs that streamed their
+ * code into the recording: records are pieces of code and moves, and as many
+ * as were offered are in it or lost.  "late" is of recordings a thread at a
  * time: threads that ran unseen before their events could be opened.
  *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
@@ -86,6 +89,11 @@ struct seam_manifest {
 	uint64_t n_unwritten;	/* drained, but no file took them */
 	uint64_t n_bad_bytes;	/* in a ring, but no records */
 	uint64_t n_late, late_ns, longest_late_ns, n_unseen;
+	uint64_t n_jit_streams;	/* 0: none, and the others are 0 too */
+	uint64_t n_jit;		/* pieces of code and moves, written */
+	uint64_t n_jit_lost;	/* and not: no room, no memory, killed */
+	uint64_t n_jit_bad;	/* groups that no writer makes */
+	uint64_t n_jit_unproven;	/* rings that were nobody's */
 	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;
