@@ -8,6 +8,7 @@
  * the next call tries again.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,18 +30,28 @@ void seam_writer_unmap(void *p, size_t size)
 		munmap(p, size);
 }
 
-void *seam_writer_grow(void *p, size_t size, size_t bigger)
+bool seam_writer_grow(void *array, size_t size, size_t bigger)
 {
+	void *p = seam_writer_map(bigger), *old;
+
 	if (!p)
-		return seam_writer_map(bigger);
-	p = mremap(p, size, bigger, MREMAP_MAYMOVE);
-	return p == MAP_FAILED ? NULL : p;
+		return false;
+	memcpy(&old, array, sizeof(old));
+	if (old)
+		memcpy(p, old, size);
+	memcpy(array, &p, sizeof(p));
+	/* Unmapped after the compiler has stored the new one, too. */
+	__asm__ volatile("" : : : "memory");
+	seam_writer_unmap(old, size);
+	return true;
 }
 
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)
 {
-	/* relaxed: a counter, nothing is ordered by it */
+	/* relaxed: counters, nothing is ordered by them */
 	atomic_fetch_add_explicit(&dump->n_lost, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&dump->stream.n_offered, n,
+				  memory_order_relaxed);
 	return error;
 }
 
@@ -78,6 +89,8 @@ int seam_writer_flush(struct seam_jitdump *dump)
 	struct seam_writer_buffer *buffer = &dump->buffer;
 	int r = 0;
 
+	if (dump->stream.is_on)
+		return seam_stream_publish(dump);
 	if (!buffer->used)
 		return 0;
 	if (!seam_writer_is_ours(file))
@@ -106,8 +119,9 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 			     int *error)
 {
 	struct seam_writer_buffer *buffer = &dump->buffer;
-	uint8_t *bigger;
 
+	if (dump->stream.is_on)
+		return seam_stream_reserve(dump, size, error);
 	if (size <= buffer->cap - buffer->used)
 		return buffer->bytes + buffer->used;
 	*error = seam_writer_flush(dump);
@@ -116,18 +130,19 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 	if (size <= buffer->cap)
 		return buffer->bytes;
 	/* Seldom: code of more than the buffer. */
-	bigger = seam_writer_grow(buffer->bytes, buffer->cap, size);
-	if (!bigger) {
+	if (!seam_writer_grow(&buffer->bytes, buffer->cap, size)) {
 		*error = -ENOMEM;
 		return NULL;
 	}
-	buffer->bytes = bigger;
 	buffer->cap = size;
-	return bigger;
+	return buffer->bytes;
 }
 
 void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n)
 {
 	dump->buffer.n += n;
+	/* relaxed: a counter */
+	atomic_fetch_add_explicit(&dump->stream.n_offered, n,
+				  memory_order_relaxed);
 	dump->buffer.used += size;
 }
