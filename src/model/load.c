@@ -25,9 +25,16 @@ static void tell_manifest(struct seam_profile *profile,
 	if (m->n_unwritten)
 		seam_profile_lost(profile, "not written", name,
 				  m->n_unwritten, 0);
-	if (m->n_jit_lost)
-		seam_profile_lost(profile, "JIT code not received", name,
-				  m->n_jit_lost, 0);
+	/* Names and no samples: not to be counted among those. */
+	if (m->n_jit_lost) {
+		seam_profile_lost(profile, "JIT code not received", name, 0,
+				  0);
+		seam_profile_note(profile, "%" PRIu64 " of %" PRIu64
+				  " pieces of code that JITs told of did not "
+				  "reach the recording; a larger --jit-ring "
+				  "may help", m->n_jit_lost,
+				  m->n_jit_lost + m->n_jit);
+	}
 	if (m->n_jit_bad || m->n_jit_unproven)
 		seam_profile_note(profile, "JIT code that was not believed: %"
 				  PRIu64 " records, %" PRIu64 " streams",
