@@ -210,8 +210,8 @@ SEAM_JITDUMP_PUBLIC
 uint64_t seam_jitdump_lost(const struct seam_jitdump *dump);
 
 /*
- * The file's path, valid until the dump is closed or its process forks; "" where
- * a recorder takes the records.
+ * The file's path, valid until the dump is closed or its process forks; ""
+ * where a recorder takes the records.
  */
 SEAM_JITDUMP_PUBLIC
 const char *seam_jitdump_path(const struct seam_jitdump *dump);

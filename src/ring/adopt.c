@@ -47,7 +47,8 @@ static uint64_t ring_bytes(const struct seam_ring_shape *shape)
 
 uint64_t seam_ring_shape_bytes(const struct seam_ring_shape *shape)
 {
-	return seam_ring_shape_rings_at(shape) + shape->n_slots * ring_bytes(shape);
+	return seam_ring_shape_rings_at(shape) +
+	       shape->n_slots * ring_bytes(shape);
 }
 
 int seam_ring_memory_attach(struct seam_ring_memory *m, int fd,

@@ -24,8 +24,9 @@ bool seam_ring_bell_is_whole(const struct seam_ring_bell *bell)
 {
 	struct stat st;
 
-	return bell->fd >= 0 && fstat(bell->fd, &st) == 0 && st.st_dev == bell->device &&
-	       st.st_ino == bell->inode && st.st_mode == bell->mode;
+	return bell->fd >= 0 && fstat(bell->fd, &st) == 0 &&
+	       st.st_dev == bell->device && st.st_ino == bell->inode &&
+	       st.st_mode == bell->mode;
 }
 
 bool seam_ring_bell_ring(const struct seam_ring_bell *bell)

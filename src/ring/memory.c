@@ -40,7 +40,8 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
 	*m = (struct seam_ring_memory) { 0 };
 	if (!seam_ring_shape_is_valid(shape))
 		return seam_err_set(err, -EINVAL, "no rings of such a shape");
-	fd = make_file(seam_ring_shape_bytes(shape), seam_ring_shape_rings_at(shape));
+	fd = make_file(seam_ring_shape_bytes(shape),
+		       seam_ring_shape_rings_at(shape));
 	if (fd < 0)
 		return seam_err_set(err, fd, "cannot make memory for rings: "
 				    "%s", strerror(-fd));

@@ -13,7 +13,9 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -289,6 +291,25 @@ def test_perf_reads_what_inject_wrote_with_seams_own_names():
         os.listdir("r.seam") + [n for n in os.listdir("out.seam")
                                 if n.startswith("jitted-")])
     assert seam("report", "out.seam").stdout
+
+
+def test_an_inject_that_fails_leaves_no_folder():
+    path = record()
+    before = sorted(os.listdir("."))
+    # At each size of file that is allowed, another one does not fit.
+    for limit in (1, 100, 1000, 3000):
+        done = subprocess.run(
+            [SEAM, "inject", "-o", "failed", path], capture_output=True,
+            text=True, check=False, preexec_fn=lambda: (
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+        assert done.returncode == 1, (limit, done.stderr)
+        assert sorted(os.listdir(".")) == before, limit
+    # Nor does it touch one that was there.
+    os.mkdir("there")
+    open("there/mine", "w", encoding="ascii").close()
+    done = run(SEAM, "inject", "-o", "there", path)
+    assert done.returncode == 1 and os.listdir("there") == ["mine"]
 
 
 def test_perf_has_the_lines_and_annotates():
