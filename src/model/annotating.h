@@ -12,6 +12,7 @@
 #include "base/index.h"
 #include "model/annotation.h"
 #include "model/jit_recorded.h"
+#include "symbol/jit_placements.h"
 
 /* Shown before and behind a lone address. */
 enum { SEAM_WINDOW_BYTES = 64 };
@@ -47,6 +48,7 @@ struct seam_annotating {
 	struct seam_symbols *symbols;
 	struct seam_jit_recorded jit;
 	int32_t *object_pid;		/* of JIT code, by object */
+	struct seam_jit_placements placements;
 	bool *wanted;			/* by function */
 	uint32_t *hit_of;		/* by frame: its only hit, + 1 */
 	SEAM_ARRAY(uint32_t) objects;	/* of JIT code, of the name */

@@ -244,6 +244,53 @@ def test_annotate_shows_a_window_around_a_nameless_address():
     assert body["size"] == 128
 
 
+def leaf_ips(path, pid, start, size):
+    """How many samples of @pid were interrupted in a range, as recorded."""
+    n = 0
+    for line in seam("dump", "--json", path).stdout.splitlines():
+        row = json.loads(line)
+        n += row["type"] == "SAMPLE" and row["pid"] == pid and \
+            start <= row["ip"] < start + size
+    return n
+
+
+def test_annotate_says_where_moved_code_was_sampled():
+    path = record()
+    body, = as_json("annotate", "--json", "triangle", path)["functions"]
+    first, second = body["places"]
+    assert first["addr"] == body["addr"] != second["addr"]
+    assert first["since_ns"] == body["loaded_ns"] < second["since_ns"]
+    assert first["samples"] + second["samples"] == body["samples"]
+    # Nothing else is ever at the second place; countdown comes to the first.
+    assert second["samples"] == leaf_ips(path, second["pid"], second["addr"],
+                                         body["size"])
+    text = seam("annotate", "triangle", path).stdout
+    assert f"{second['addr']:x}" in text and ", moved\n" in text
+    assert "object 1 of" not in text
+    assert " since " not in seam("annotate", "countdown", path).stdout
+
+
+def test_annotate_tells_code_objects_of_one_name_apart():
+    done = run(SEAM, "record", "-o", "two.seam", "--", "sh", "-c",
+               f"{JIT} 100; {JIT} 100")
+    assert done.returncode in (0, 3), done.stderr
+    bodies = as_json("annotate", "--json", "countdown",
+                     "two.seam")["functions"]
+    assert len(bodies) == 2
+    pids = {b["places"][0]["pid"] for b in bodies}
+    assert len(pids) == 2
+    for body in bodies:
+        place, = body["places"]
+        assert place["samples"] == body["samples"] > 0
+        # Only this function was there from then on.
+        assert place["addr"] == body["addr"]
+    text = seam("annotate", "countdown", "two.seam").stdout
+    for i, body in enumerate(bodies, 1):
+        assert f"object {i} of 2" in text
+        assert re.search(rf" {i} +{body['addr']:x} +{body['size']} .*process "
+                         rf"{body['places'][0]['pid']}\n", text), text[:900]
+
+
 # -- inject ------------------------------------------------------------------
 
 def perf_frames(path):
