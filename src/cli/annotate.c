@@ -157,9 +157,11 @@ const struct seam_command seam_annotate_command = {
 		"each has.\n\n"
 		"The code of a JIT is what its dump has, as it was at the "
 		"time of the samples; that of programs and libraries comes "
-		"from the file with the recorded build id. An address without "
-		"a symbol, '[module+0x1234]', is shown with what is around "
-		"it.\n\n"
+		"from the file with the recorded build id; the kernel's from a "
+		"vmlinux with its build id (below /usr/lib/debug, /boot or "
+		"--symfs), or from /proc/kcore while it runs. An address "
+		"without a symbol, '[module+0x1234]', is shown with what is "
+		"around it.\n\n"
 		"The exit status is 1 where no code can be shown, and 3 where "
 		"some of it cannot.",
 	.examples =

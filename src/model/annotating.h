@@ -56,12 +56,16 @@ struct seam_annotating {
 	SEAM_ARRAY(struct seam_place_hit) hits;
 	struct seam_index hit_index;
 	SEAM_ARRAY(struct seam_known_module) modules;
+	uint32_t kernel;		/* module, + 1; 0: not asked for yet */
 	struct {			/* of "[module+0x1234]" */
 		char module[256];
 		uint64_t pos;
 		bool is_asked;
 	} window;
 };
+
+/* The recorded kernel as symbols know it; SEAM_NONE: no memory. */
+uint32_t seam_annotating_kernel(struct seam_annotating *a);
 
 /* A copy that lives as long as the annotation; NULL: no memory. */
 const char *seam_annotating_text(struct seam_annotating *a, const char *text);

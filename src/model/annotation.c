@@ -324,13 +324,13 @@ static const char *problem_of(struct seam_annotating *a, uint32_t module)
 	       "its file is not known";
 }
 
-/* The body at @addr of a file, and where in it that is. */
+/* The body at @addr of a module, and where in it that is. */
 static uint32_t file_body(struct seam_annotating *a,
-			  const struct seam_function *f, uint64_t addr,
-			  uint64_t *offset)
+			  const struct seam_function *f, uint32_t module,
+			  uint64_t addr, uint64_t *offset)
 {
-	uint32_t module = module_of(a, f->module), body;
 	struct seam_extent extent;
+	uint32_t body;
 
 	*offset = 0;
 	if (module == SEAM_NONE)
@@ -412,12 +412,13 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 		offset = at->addr - seam_jit_code_object(
 				a->jit.sources.code, object)->start_addr;
 	} else if (f->layer == SEAM_LAYER_NATIVE) {
-		body = file_body(a, f, at->addr, &offset);
+		body = file_body(a, f, module_of(a, f->module), at->addr,
+				 &offset);
+	} else if (f->layer == SEAM_LAYER_KERNEL) {
+		body = file_body(a, f, seam_annotating_kernel(a), at->addr,
+				 &offset);
 	} else {
-		body = bare_body(a, f, SEAM_NONE,
-				 f->layer == SEAM_LAYER_KERNEL ?
-				 "the kernel's code is not in the recording" :
-				 "its code is in no dump");
+		body = bare_body(a, f, SEAM_NONE, "its code is in no dump");
 	}
 	hit = hit_at(a, body, offset);
 	if (hit && n_candidates <= 1)

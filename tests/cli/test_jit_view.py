@@ -291,6 +291,68 @@ def test_annotate_tells_code_objects_of_one_name_apart():
                          rf"{body['places'][0]['pid']}\n", text), text[:900]
 
 
+# -- annotate, the kernel ----------------------------------------------------
+
+def kernel_recording():
+    """A recording, the kernel's identity, its hottest function and where."""
+    if not os.path.exists("k.seam"):
+        done = run(SEAM, "record", "-F", "10000", "-o", "k.seam", "--", "sh",
+                   "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; "
+                   "i=$((i+1)); done")
+        assert done.returncode in (0, 3), done.stderr
+    with open("k.seam/meta.json", encoding="utf-8") as text:
+        kernel = json.load(text)["kernel"]
+    rows = as_json("report", "--json", "--layer", "kernel", "k.seam")["rows"]
+    rows = [r for r in rows if not r["symbol"].startswith("[") and
+            r["module"] == "[kernel.kallsyms]"]
+    if not rows or not kernel["build_id"] or kernel["text"] == "0x0":
+        raise Skip("the kernel may not be recorded")
+    with open("/proc/kallsyms", encoding="ascii") as lines:
+        places = {f[2]: int(f[0], 16) for f in map(str.split, lines)}
+    addr, text = places[rows[0]["symbol"]], int(kernel["text"], 16)
+    if not text <= addr < text + (64 << 20):
+        raise Skip("the hottest function is no part of vmlinux")
+    return kernel, rows[0], addr, addr - text
+
+
+def make_vmlinux(folder, build_id, offset):
+    """A function and traps around it, linked where no kernel ever runs."""
+    os.makedirs(folder, exist_ok=True)
+    with open("vmlinux.s", "w", encoding="ascii") as out:
+        out.write(f".globl _text\n_text: .org {offset}, 0xcc\n"
+                  "push %rbp\n.fill 65536, 1, 0x90\n")
+    subprocess.run(["cc", "-nostdlib", "-static", "-o", f"{folder}/vmlinux",
+                    f"-Wl,--build-id=0x{build_id},-Ttext=0x40000000,-e,0",
+                    "vmlinux.s"], check=True)
+
+
+def test_annotate_shows_the_kernels_code_from_its_vmlinux():
+    kernel, row, addr, offset = kernel_recording()
+    make_vmlinux("debug", kernel["build_id"], offset)
+    done = seam("annotate", "--json", "--symfs", "debug", row["symbol"],
+                "k.seam")
+    body, = json.loads(done.stdout)["functions"]
+    assert "problem" not in body, body["problem"]
+    assert body["addr"] == addr
+    assert body["instructions"][0]["text"] == "push rbp"
+    assert {i["text"] for i in body["instructions"][1:]} == {"nop"}
+    assert sum(i["samples"] for i in body["instructions"]) == \
+        body["samples"] == row["self"] > 0
+
+
+def test_annotate_says_why_there_is_no_code_of_the_kernel():
+    kernel, row, _, offset = kernel_recording()
+    make_vmlinux("wrong", "00" * 20, offset)
+    done = run(SEAM, "annotate", "--symfs", "wrong", row["symbol"], "k.seam")
+    if done.returncode == 0:
+        raise Skip("this machine has the kernel's code")
+    assert done.returncode == 1
+    for words in ("no machine code: ", "build id " + kernel["build_id"][:12],
+                  "'wrong/vmlinux' is of another kernel", "debug package",
+                  "--symfs", "/proc/kcore"):
+        assert words in done.stdout, (words, done.stdout)
+
+
 # -- inject ------------------------------------------------------------------
 
 def perf_frames(path):
