@@ -111,11 +111,9 @@ def test_all_that_was_loaded_is_there_in_order():
 def test_what_a_killed_program_told_is_there():
     told, counts, _ = stream("kill", 3000, status=128 + signal.SIGKILL)
     pid = told[0][0]
-    loads = names(dump_of("s.seam", pid))
-    equal(loads, [f"f_{pid}_{i}" for i in range(len(loads))])
-    equal(counts["records"], len(loads))
-    equal(counts["records"] + counts["lost"], 3000)
-    check(len(loads) > 2000, "a ring of 1 MiB holds more than that")
+    # The ring holds all of them, so none depends on who is faster.
+    equal(names(dump_of("s.seam", pid)), [f"f_{pid}_{i}" for i in range(3000)])
+    equal((counts["records"], counts["lost"]), (3000, 0))
 
 
 def test_a_flood_through_a_tiny_ring_is_counted_exactly():
