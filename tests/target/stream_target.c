@@ -6,6 +6,9 @@
  *
  *	load N		load N functions and close
  *	kill N		load N functions and die
+ *	flood N		load N and close, while the recorder, our parent, is
+ *			stopped
+ *	flood-kill N	the same, and die in place of closing
  *	fork N		load N, unload the first, move the second; a child
  *			that closed all descriptors loads one and exits
  *	many N		N children, each of which loads one and exits at once
@@ -94,6 +97,18 @@ static void run_fork(struct seam_jitdump *dump, uint64_t n)
 		_exit(0);
 	}
 	wait(NULL);
+}
+
+/* Nobody has emptied the ring, so it is full. */
+static void run_flood(struct seam_jitdump *dump, int is_killed)
+{
+	tell(dump);
+	if (!is_killed)
+		seam_jitdump_close(dump);
+	kill(getppid(), SIGCONT);
+	if (is_killed)
+		raise(SIGKILL);
+	exit(0);
 }
 
 static void run_many(struct seam_jitdump *dump, uint64_t n)
@@ -205,6 +220,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	dump = open_dump();
+	if (!strncmp(mode, "flood", 5))
+		kill(getppid(), SIGSTOP);
 	if (!strcmp(mode, "fork"))
 		run_fork(dump, n);
 	else if (!strcmp(mode, "many"))
@@ -219,6 +236,8 @@ int main(int argc, char **argv)
 		load_all(dump, n);
 	if (!strcmp(mode, "load") || !strcmp(mode, "kill"))
 		tell(dump);
+	if (!strncmp(mode, "flood", 5))
+		run_flood(dump, !strcmp(mode, "flood-kill"));
 	if (!strcmp(mode, "hold")) {
 		tell(dump);
 		(void)!getchar();
