@@ -159,6 +159,11 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.late_ns = s->follow.late_ns,
 		.longest_late_ns = s->follow.longest_ns,
 		.n_unseen = s->follow.n_unseen,
+		.n_jit_streams = s->link.dumps.n_streams,
+		.n_jit = s->result->n_jit,
+		.n_jit_lost = s->result->n_jit_lost,
+		.n_jit_bad = s->link.dumps.n_bad,
+		.n_jit_unproven = s->link.n_unproven,
 	};
 
 	memcpy(m.kernel_build_id, s->kernel.identity.build_id,

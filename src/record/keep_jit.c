@@ -70,9 +70,16 @@ static void copy(struct seam_keep_jit *jit,
 {
 	struct seam_err err = { 0 };
 	char name[32];
-	int fd = seam_jit_open(&runtime->owner, kind, path,
-			       SEAM_JIT_MAX_BYTES, &err);
+	int fd;
 
+	snprintf(name, sizeof(name), kind == SEAM_JIT_DUMP ?
+		 "jit-%" PRId32 ".dump" : "perf-%" PRId32 ".map",
+		 runtime->owner.pid);
+	/* What the process streamed itself is not to be replaced. */
+	if (faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return;
+	fd = seam_jit_open(&runtime->owner, kind, path, SEAM_JIT_MAX_BYTES,
+			   &err);
 	if (fd == -ENOENT)
 		return;
 	if (fd < 0) {
@@ -80,9 +87,6 @@ static void copy(struct seam_keep_jit *jit,
 		keep_first(jit, &err);
 		return;
 	}
-	snprintf(name, sizeof(name), kind == SEAM_JIT_DUMP ?
-		 "jit-%" PRId32 ".dump" : "perf-%" PRId32 ".map",
-		 runtime->owner.pid);
 	if (seam_jit_copy(fd, folder, name, SEAM_JIT_MAX_BYTES, &err) == 0) {
 		jit->n_copied++;
 	} else {

@@ -69,13 +69,39 @@ static int watch(struct seam_recording *s, struct seam_err *err)
 	return r;
 }
 
+static int watch_link(struct seam_recording *s, struct seam_err *err)
+{
+	int r = 0;
+
+	if (s->link.is_open)
+		r = seam_loop_add_ring(&s->loop, s->link.server.epoll_fd, err);
+	if (s->link.is_open && r == 0)
+		r = seam_loop_add_ring(&s->loop, s->link.server.bell_fd, err);
+	return r;
+}
+
+/* The command, with the address of our link in its environment. */
+static int prepare_command(struct seam_recording *s, struct seam_err *err)
+{
+	struct seam_err why = { 0 };
+	int r;
+
+	seam_record_link_open(&s->link, s->options->jit_ring_bytes, &why);
+	if (!s->link.is_open)
+		seam_recording_note(s, true, "JITs write files: %s",
+				    why.cause[0]);
+	r = seam_child_prepare(&s->child, s->options->command,
+			       &s->loop.old_mask, err);
+	seam_record_link_forked(&s->link);
+	return r == 0 ? watch_link(s, err) : r;
+}
+
 static int prepare(struct seam_recording *s, struct seam_err *err)
 {
 	int r = seam_loop_init(&s->loop, err);
 
 	if (r == 0 && s->options->command)
-		r = seam_child_prepare(&s->child, s->options->command,
-				       &s->loop.old_mask, err);
+		r = prepare_command(s, err);
 	/* From here on nothing is the command's any more. */
 	seam_loop_take_signals();
 	raise_descriptors();
@@ -177,6 +203,7 @@ static void see_sideband(void *context, const struct seam_ring_header *record)
 	struct seam_recording *s = context;
 
 	seam_keep_see(&s->keep, record);
+	seam_record_link_see(&s->link, record);
 	if (s->sources.per_thread)
 		seam_follow_see(&s->follow, record);
 }
@@ -225,6 +252,9 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->aux.most_bytes = s->options->aux_snapshot_bytes;
 	s->drain.on_sideband = see_sideband;
 	s->drain.context = s;
+	s->link.bundle = &s->bundle;
+	s->link.writer = &s->writer;
+	s->link.sideband_id = sideband_id(s);
 	s->follow.sources = &s->sources;
 	s->follow.writer = &s->writer;
 	s->follow.loop = &s->loop;
@@ -246,11 +276,13 @@ static int drain(struct seam_recording *s, struct seam_err *err)
 
 	if (s->result->cut_short) {
 		seam_drain_discard(&s->drain);
+		seam_record_link_finish(&s->link);
 		return 0;
 	}
 	r = seam_drain_round(&s->drain, err);
 	if (r >= 0)
 		r = seam_follow_act(&s->follow, err);
+	seam_record_link_round(&s->link);
 	if (r >= 0)
 		return 0;
 	s->result->cut_short = true;
@@ -436,11 +468,22 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
+static void finish_link(struct seam_recording *s)
+{
+	seam_record_link_finish(&s->link);
+	s->result->n_jit = s->link.dumps.n_written;
+	s->result->n_jit_lost = seam_record_link_lost(&s->link);
+	if (s->link.n_unproven)
+		seam_recording_note(s, false, "%" PRIu64 " JITs could not be "
+			"told who they are: not read", s->link.n_unproven);
+}
+
 static int finish(struct seam_recording *s, int r, struct seam_err *err)
 {
 	seam_sources_disable(&s->sources);
 	s->drain.is_last = true;
 	keep_first(&r, drain(s, r < 0 ? NULL : err));
+	finish_link(s);
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_flight_append(s, r < 0 ? NULL : err));
 	if (s->sources.free_running && !s->result->cut_short)
@@ -472,6 +515,7 @@ static void fini(struct seam_recording *s)
 	seam_compress_fini(&s->compress);
 	seam_auxtrace_fini(&s->aux);
 	seam_keep_fini(&s->keep);
+	seam_record_link_fini(&s->link);
 	seam_follow_fini(&s->follow);
 	seam_sources_fini(&s->sources);
 	seam_child_close(&s->child);

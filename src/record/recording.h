@@ -16,6 +16,7 @@
 #include "record/event_list.h"
 #include "record/follow.h"
 #include "record/keep.h"
+#include "record/link.h"
 #include "record/loop.h"
 #include "record/record.h"
 #include "record/running.h"
@@ -40,6 +41,7 @@ struct seam_recording {
 	struct seam_auxtrace aux;
 	struct seam_drain drain;
 	struct seam_keep keep;		/* mapped files */
+	struct seam_record_link link;	/* JITs that tell us */
 	struct seam_follow follow;	/* later threads, one by one */
 	bool delayed;			/* samples are still off */
 	uint64_t enable_ns;		/* until then */

@@ -263,6 +263,22 @@ void seam_synth_process(struct seam_synth *synth, int pid)
 		fclose(maps);
 }
 
+void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
+		       uint64_t time_ns)
+{
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, pid);
+	struct mmap2 record = {
+		.header.type = PERF_RECORD_MMAP2,
+		.header.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
+		.bytes = 1, .prot = PROT_READ | PROT_EXEC,
+		.flags = MAP_PRIVATE,
+	};
+
+	trailer.time_ns = time_ns;
+	seam_synth_put(synth, &record, sizeof(record), path, &trailer);
+}
+
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 		     uint64_t time_ns, uint64_t lost)
 {

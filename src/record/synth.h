@@ -48,6 +48,13 @@ void seam_synth_namespaces(struct seam_synth *synth, int pid);
  */
 void seam_synth_cgroups(struct seam_synth *synth);
 
+/*
+ * Process @pid has a jitdump at @path, as the mapping of its marker would say;
+ * of no bytes but one, at 0, where nothing can be.
+ */
+void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
+		       uint64_t time_ns);
+
 /* @lost records of event @id, which were never written, on @cpu. */
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 		     uint64_t time_ns, uint64_t lost);

@@ -62,16 +62,16 @@ int seam_thread_has_mapped(uint32_t tid, dev_t device, ino_t inode)
 	unsigned long number;
 	char *line = NULL;
 	size_t room = 0;
-	int found = 0;
+	bool found = false, is_empty = true;
 
 	if (!f)
 		return -errno;
-	while (!found && getline(&line, &room, f) > 0)
+	for (; !found && getline(&line, &room, f) > 0; is_empty = false)
 		found = sscanf(line, "%*x-%*x %*s %*x %x:%x %lu", &dev_major,
 			       &dev_minor, &number) == 3 &&
 			dev_major == major(device) &&
 			dev_minor == minor(device) && number == inode;
 	free(line);
 	fclose(f);
-	return found;
+	return is_empty ? -ENOENT : found;
 }

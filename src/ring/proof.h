@@ -20,8 +20,8 @@ int seam_thread_identify(uint32_t tid, struct seam_thread_identity *out);
 
 /*
  * Whether thread @tid has mapped the file @device, @inode: 1, 0, or a
- * negative errno when it cannot be known.  Reads all of /proc/TID/maps: the
- * process's own would be empty once its first thread has ended.
+ * negative errno when it cannot be known.  Reads all of /proc/TID/maps, which
+ * is empty once that thread has ended and waits to be reaped: -ENOENT then.
  */
 int seam_thread_has_mapped(uint32_t tid, dev_t device, ino_t inode);
 

@@ -127,8 +127,13 @@ static int inject_once(size_t *n_functions)
 	struct seam_profile notes;
 	struct seam_recording opened = { 0 };
 	struct seam_perf_data data = { 0 };
-	int out = open(folder, O_RDONLY | O_DIRECTORY);
-	int r = seam_profile_init(&notes);
+	char path[4200];
+	struct seam_made out;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/out", folder);
+	assert_int_equal(seam_made_begin(&out, path, NULL), 0);
+	r = seam_profile_init(&notes);
 
 	if (r == 0)
 		r = seam_recording_open(&opened, recording, NULL);
@@ -138,14 +143,15 @@ static int inject_once(size_t *n_functions)
 		r = seam_jit_recorded_read(&code.recorded, &data, NULL, 0,
 					   &places, &notes);
 	if (r == 0)
-		r = seam_inject_code_make(&code, out, folder, 62, NULL);
+		r = seam_inject_code_make(&code, &out, path, 62, NULL);
 	*n_functions = code.functions.n;
 	seam_inject_code_fini(&code);
 	seam_perf_data_close(&data);
 	seam_recording_close(&opened);
 	seam_profile_fini(&notes);
-	unlinkat(out, "jitted-7.so", 0);
-	close(out);
+	/* All of it goes, whatever came of it. */
+	seam_made_undo(&out);
+	assert_int_equal(access(path, F_OK), -1);
 	return r;
 }
 

@@ -442,6 +442,30 @@ static void hears_a_second_hello_as_an_offence(void **state)
 	seam_link_server_close(&s);
 }
 
+/* The program reads by hand what the recorder writes by a table. */
+static void a_program_learns_every_number_of_the_shape(void **state)
+{
+	static const struct seam_ring_shape odd = {
+		.n_slots = 3, .mode = SEAM_RING_OVERWRITE, .data_bytes = 8192,
+		.aux_bytes = 16384, .aux_free_running = 1, .watermark = 5,
+	};
+	struct seam_link_server s;
+	struct seam_link_client c;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(seam_link_server_open(&s, &odd, NULL), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(seam_link_client_meet(&c, s.address, "x", 5000) != 0 ||
+		      memcmp(&c.memory.shape, &odd, sizeof(odd)) != 0);
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		step(&s);
+	assert_int_equal(status, 0);
+	seam_link_server_close(&s);
+}
+
 static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 {
 	struct seam_link_client c;
@@ -449,14 +473,13 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 
 	(void)state;
 	serve(&s);	/* and never steps */
-	assert_int_equal(seam_link_client_meet(&c, s.address, "x", 20, NULL),
+	assert_int_equal(seam_link_client_meet(&c, s.address, "x", 20),
 			 -ETIMEDOUT);
 	seam_link_client_fini(&c);
 	seam_link_server_close(&s);
-	assert_true(seam_link_client_meet(&c, "/nowhere/at/all", "x", 20,
-					  NULL) < 0);
+	assert_true(seam_link_client_meet(&c, "/nowhere/at/all", "x", 20) < 0);
 	seam_link_client_fini(&c);
-	assert_true(seam_link_client_meet(&c, "", "x", 20, NULL) < 0);
+	assert_true(seam_link_client_meet(&c, "", "x", 20) < 0);
 	seam_link_client_fini(&c);
 }
 
@@ -478,6 +501,7 @@ int main(int argc, char **argv)
 				 : skipped,
 		  NULL, NULL, NULL },
 		cmocka_unit_test(hears_a_second_hello_as_an_offence),
+		cmocka_unit_test(a_program_learns_every_number_of_the_shape),
 		cmocka_unit_test(gives_up_on_a_recorder_that_does_not_answer),
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* jitdump.c - the public face of the writer; see <seam/jitdump.h> */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -22,13 +23,27 @@ static int enter(struct seam_jitdump *dump)
 /* Give the turn back; write out first, unless records may wait. */
 static int leave(struct seam_jitdump *dump, int r)
 {
-	if (!dump->is_buffered) {
+	if (!dump->is_buffered || dump->stream.is_on) {
 		int flushed = seam_writer_flush(dump);
 
 		r = r ? r : flushed;
 	}
 	seam_turn_give(&dump->turn);
 	return r;
+}
+
+/*
+ * Whether a recorder takes it.  Who names a folder wants the file, and a map
+ * has no times to stream.
+ */
+static bool is_streamed(struct seam_jitdump *dump,
+			const struct seam_jitdump_options *options)
+{
+	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
+
+	return address && *address && !options->folder &&
+	       options->format == SEAM_JITDUMP_FORMAT_DUMP &&
+	       !seam_stream_open(dump, address);
 }
 
 int seam_jitdump_open(struct seam_jitdump **out,
@@ -50,7 +65,8 @@ int seam_jitdump_open(struct seam_jitdump **out,
 	dump->buffer.bytes = seam_writer_map(SEAM_WRITER_BUFFER_BYTES);
 	dump->buffer.cap = SEAM_WRITER_BUFFER_BYTES;
 	if (dump->buffer.bytes)
-		r = seam_writer_place(dump, options->folder);
+		r = is_streamed(dump, options) ? 0 :
+		    seam_writer_place(dump, options->folder);
 	if (r)
 		goto fail;
 	seam_writer_commit(dump, seam_writer_put_header(
@@ -224,6 +240,8 @@ int seam_jitdump_flush(struct seam_jitdump *dump)
 	r = enter(dump);
 	if (!r) {
 		r = seam_writer_flush(dump);
+		if (!r && seam_stream_waits(dump))
+			r = -ENOBUFS;
 		seam_turn_give(&dump->turn);
 	}
 	errno = saved_errno;
@@ -269,6 +287,7 @@ void seam_jitdump_close(struct seam_jitdump *dump)
 	if (!dump)
 		return;
 	finish(dump);
+	seam_stream_close(dump);
 	if (seam_writer_is_ours(&dump->file))
 		close(dump->file.fd);
 	seam_writer_unmap(dump->buffer.bytes, dump->buffer.cap);

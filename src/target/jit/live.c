@@ -23,16 +23,11 @@ uint64_t seam_writer_remember(struct seam_jitdump *dump,
 	if (entries->n == entries->cap) {
 		size_t size = entries->cap * sizeof(*entries->items);
 		size_t cap = entries->cap ? 2 * entries->cap : 1024;
-		void *items = seam_writer_grow(entries->items, size,
-					       cap * sizeof(*entries->items));
-		void *old = entries->items;
 
-		if (!items)
+		if (!seam_writer_grow(&entries->items, size,
+				      cap * sizeof(*entries->items)))
 			return 0;
-		entries->items = items;
-		seam_writer_may_fork();
 		entries->cap = cap;
-		seam_writer_unmap(old, size);
 	}
 	entries->items[entries->n] = *entry;
 	return ++entries->n;
@@ -180,6 +175,23 @@ static void reopen(struct seam_writer_file *file)
 	}
 }
 
+/* The child's own place for records: a file, or a ring to come. */
+static int make_own(struct seam_jitdump *dump, struct parent *parent)
+{
+	int r = 0;
+
+	if (dump->stream.is_on) {
+		seam_stream_fork(dump);
+	} else {
+		reopen(&parent->file);
+		r = seam_writer_create(dump, dump->folder);
+	}
+	if (!r)
+		seam_writer_commit(dump, seam_writer_put_header(
+				dump, dump->buffer.bytes), 0);
+	return r;
+}
+
 int seam_writer_inherit(struct seam_jitdump *dump)
 {
 	struct parent *parent = seam_writer_map(sizeof(*parent));
@@ -187,12 +199,14 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 		.bytes = seam_writer_map(SEAM_WRITER_BUFFER_BYTES),
 		.cap = SEAM_WRITER_BUFFER_BYTES,
 	};
+	bool is_torn = dump->stream.is_moving;
 	int r = -ENOMEM;
 
-	/* Whatever comes of it, nothing more goes to the parent's file. */
+	/* Whatever comes of it, nothing more goes to the parent's dump. */
 	dump->pid = seam_turn_pid();
 	if (!parent || !buffer.bytes) {
 		dump->file.fd = -1;
+		dump->stream.is_over = true;
 		inherit_entries(dump, NULL);
 		goto out;
 	}
@@ -200,13 +214,11 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 	parent->buffer = dump->buffer;
 	dump->buffer = buffer;
 	buffer.bytes = NULL;
-	reopen(&parent->file);
-	r = seam_writer_create(dump, dump->folder);
-	if (!r) {
-		seam_writer_commit(dump, seam_writer_put_header(
-				dump, dump->buffer.bytes), 0);
-	}
-	inherit_entries(dump, r ? NULL : parent);
+	/* Positions are the parent's until each is ours. */
+	dump->stream.is_moving = true;
+	r = make_own(dump, parent);
+	inherit_entries(dump, r || is_torn ? NULL : parent);
+	dump->stream.is_moving = false;
 	if (!r)
 		r = seam_writer_flush(dump);
 	leave_parent(parent);

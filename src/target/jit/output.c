@@ -8,6 +8,7 @@
  * the next call tries again.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,20 +30,27 @@ void seam_writer_unmap(void *p, size_t size)
 		munmap(p, size);
 }
 
-/* Not mremap(): a child born behind it would have a pointer to nothing. */
-void *seam_writer_grow(const void *p, size_t size, size_t bigger)
+bool seam_writer_grow(void *array, size_t size, size_t bigger)
 {
-	void *grown = seam_writer_map(bigger);
+	void *p = seam_writer_map(bigger), *old;
 
-	if (grown && size)
-		memcpy(grown, p, size);
-	return grown;
+	if (!p)
+		return false;
+	memcpy(&old, array, sizeof(old));
+	if (old)
+		memcpy(p, old, size);
+	memcpy(array, &p, sizeof(p));
+	seam_writer_may_fork();
+	seam_writer_unmap(old, size);
+	return true;
 }
 
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)
 {
-	/* relaxed: a counter, nothing is ordered by it */
+	/* relaxed: counters, nothing is ordered by them */
 	atomic_fetch_add_explicit(&dump->n_lost, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&dump->stream.n_offered, n,
+				  memory_order_relaxed);
 	return error;
 }
 
@@ -80,6 +88,8 @@ int seam_writer_flush(struct seam_jitdump *dump)
 	struct seam_writer_buffer *buffer = &dump->buffer;
 	int r = 0;
 
+	if (dump->stream.is_on)
+		return seam_stream_publish(dump);
 	if (!buffer->used)
 		return 0;
 	if (!seam_writer_is_ours(file))
@@ -108,9 +118,10 @@ int seam_writer_flush(struct seam_jitdump *dump)
 uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 			     int *error)
 {
-	struct seam_writer_buffer *buffer = &dump->buffer, old = *buffer;
-	uint8_t *bigger;
+	struct seam_writer_buffer *buffer = &dump->buffer;
 
+	if (dump->stream.is_on)
+		return seam_stream_reserve(dump, size, error);
 	if (size <= buffer->cap - buffer->used)
 		return buffer->bytes + buffer->used;
 	*error = seam_writer_flush(dump);
@@ -118,21 +129,20 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 		return NULL;
 	if (size <= buffer->cap)
 		return buffer->bytes;
-	/* Seldom: code of more than the buffer, in which nothing waits. */
-	bigger = seam_writer_map(size);
-	if (!bigger) {
+	/* Seldom: code of more than the buffer. */
+	if (!seam_writer_grow(&buffer->bytes, buffer->cap, size)) {
 		*error = -ENOMEM;
 		return NULL;
 	}
-	buffer->bytes = bigger;
-	seam_writer_may_fork();
 	buffer->cap = size;
-	seam_writer_unmap(old.bytes, old.cap);
-	return bigger;
+	return buffer->bytes;
 }
 
 void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n)
 {
 	dump->buffer.n += n;
+	/* relaxed: a counter */
+	atomic_fetch_add_explicit(&dump->stream.n_offered, n,
+				  memory_order_relaxed);
 	dump->buffer.used += size;
 }
