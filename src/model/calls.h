@@ -45,7 +45,7 @@ const char *seam_repair_text(enum seam_repair repair);
 enum {
 	SEAM_CALLS_MAX_DEPTH = 1 << 20,
 	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
-	SEAM_CALLS_SMALL = 1 << 16,	/* ids below are small */
+	SEAM_CALLS_SMALL = 1 << 18,	/* ids below are small */
 };
 
 /*
