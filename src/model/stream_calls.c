@@ -48,6 +48,27 @@ void seam_stream_reopen(struct seam_calls *calls,
 	free(open);
 }
 
+void seam_stream_run(struct seam_calls *calls,
+		     struct seam_trace_reader *reader,
+		     const struct seam_calls_sink *sink, void *context)
+{
+	struct seam_ended_calls ended;
+	struct seam_trace_run run;
+	size_t n;
+
+	do {
+		if (calls->error || !seam_trace_run(reader, &run))
+			return;
+		n = seam_calls_run(calls, &run, &ended);
+		if (n == 0)
+			return;
+		seam_trace_run_take(reader, &run, n);
+		calls->last_ns = reader->last_ns;
+		if (ended.n)
+			sink->ended(context, calls, &ended);
+	} while (n == run.wire.n);
+}
+
 /* What is open before the stream's first event, innermost first. */
 static void find_unseen(struct seam_calls *calls,
 			const struct seam_trace *trace, size_t stream,
