@@ -2,6 +2,8 @@
 /* calls.c - growth and the repairs; the hot path is in calls.h */
 #include "model/calls.h"
 
+#include "base/hash.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -34,9 +36,10 @@ const char *seam_repair_text(enum seam_repair repair)
 	return repairs[repair].text;
 }
 
+/* With a key, or a log could have ids that all begin at one place. */
 static uint32_t hash_id(uint32_t id, unsigned int bits)
 {
-	return (id * UINT32_C(0x9e3779b1)) >> (32 - bits);
+	return (uint32_t)(seam_hash_u64(id) >> (64 - bits));
 }
 
 /* Where @id is in the table, or the free place where it is to be. */

@@ -16,6 +16,7 @@
 #include "../wire/xray_made.h"
 #include "base/workers.h"
 #include "model/account.h"
+#include "model/calls.h"
 #include "model/load_xray.h"
 
 static size_t n_asked;
@@ -139,12 +140,52 @@ static void more_clocks_than_machines_have_are_refused(void **state)
 	}
 }
 
+/* The longest row of places that are taken. */
+static uint32_t longest_row(const struct seam_call_functions *f)
+{
+	uint32_t longest = 0, row = 0;
+
+	for (uint32_t at = 0; at < UINT32_C(1) << f->bits; at++) {
+		row = f->table[at] == SEAM_NONE ? 0 : row + 1;
+		longest = row > longest ? row : longest;
+	}
+	return longest;
+}
+
+/*
+ * Ids whose products with the golden ratio, a usual multiplier, are small:
+ * by those they would stand in one row.
+ */
+static void functions_are_found_whatever_their_ids(void **state)
+{
+	enum { N = 20000 };
+	struct seam_calls calls = { 0 };
+	uint32_t id = 0, inverse = UINT32_C(0x9e3779b1);
+	uint32_t ids[N];
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		inverse *= 2 - inverse * UINT32_C(0x9e3779b1);
+	seam_calls_begin(&calls);
+	for (uint32_t n = 0; n < N; id += inverse)
+		if (id >= SEAM_CALLS_SMALL)
+			ids[n++] = id;
+	for (uint32_t n = 0; n < N; n++)
+		seam_calls_slot(&calls, ids[n]);
+	for (uint32_t n = 0; n < N; n++)
+		assert_int_equal(seam_calls_function(&calls,
+				 seam_calls_slot(&calls, ids[n])), ids[n]);
+	assert_true(longest_row(&calls.functions) < N / 10);
+	seam_calls_fini(&calls);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_is_divided_once_not_for_each_thread),
 		cmocka_unit_test(threads_are_told_apart_however_many),
 		cmocka_unit_test(more_clocks_than_machines_have_are_refused),
+		cmocka_unit_test(functions_are_found_whatever_their_ids),
 	};
 
 	return cmocka_run_group_tests_name("many_streams", tests, NULL, NULL);
