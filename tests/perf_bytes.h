@@ -211,6 +211,37 @@ static inline void put_sample(struct bytes *b, uint64_t id, int32_t pid,
 	end_record(b, at);
 }
 
+/*
+ * A sample of events that have PERF_SAMPLE_READ as well: the counter @id
+ * shows @value.
+ */
+static inline void put_read_sample(struct bytes *b, uint64_t id,
+				   uint64_t value, uint64_t time)
+{
+	size_t at = begin_record(b, PERF_RECORD_SAMPLE,
+				 PERF_RECORD_MISC_USER);
+
+	put_u64(b, TEST_ID_1);
+	put_u64(b, 0x401000);
+	put_u32(b, 7);
+	put_u32(b, 7);
+	put_u64(b, time);
+	put_u32(b, 1);
+	put_u32(b, 0);
+	put_u64(b, 250000);
+	put_u64(b, value);
+	put_u64(b, id);
+	put_u64(b, 0);
+	end_record(b, at);
+}
+
+/* Of a file of make_file(): one event only, with PERF_SAMPLE_READ as well. */
+static inline void make_read_event(struct bytes *file)
+{
+	set_n(file, 32, 144, 8);
+	set_n(file, 120 + 24, TEST_SAMPLE_TYPE | PERF_SAMPLE_READ, 8);
+}
+
 /* string of a feature: u32 length padded to 64, bytes. */
 static inline void put_feature_string(struct bytes *b, const char *text)
 {

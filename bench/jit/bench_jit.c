@@ -3,6 +3,7 @@
  * bench_jit.c - CPU time to write and to read code of a JIT
  *
  *	bench_jit write N FOLDER	a dump of N functions of 64 bytes
+ *	bench_jit stream N		the same to the Seam that records it
  *	bench_jit read FILE		index it, find every function once
  *
  * Prints "NAME VALUE UNIT" lines.  CPU time of this thread, not wall time: the
@@ -10,6 +11,7 @@
  */
 #include <seam/jitdump.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,18 +61,24 @@ static void write_as(const char *name, const char *folder,
 	};
 	struct seam_jitdump *dump;
 	uint64_t start;
+	int r;
 
 	if (seam_jitdump_open(&dump, &options)) {
 		fprintf(stderr, "bench_jit: cannot make a dump in %s\n",
-			folder);
+			folder ? folder : "a ring");
 		exit(1);
 	}
 	start = cpu_ns();
 	for (size_t i = 0; i < n; i += n_a_call)
 		seam_jitdump_load(dump, codes + i, n_a_call);
-	seam_jitdump_flush(dump);
+	r = seam_jitdump_flush(dump);
 	printf("%s %.0f ns/function\n", name,
 	       (double)(cpu_ns() - start) / (double)n);
+	/* Not part of it: until the recorder has taken all. */
+	while (r == -ENOBUFS) {
+		usleep(1000);
+		r = seam_jitdump_flush(dump);
+	}
 	seam_jitdump_close(dump);
 }
 
@@ -82,6 +90,19 @@ static int write_dumps(size_t n, const char *folder)
 	write_as("write_buffered", folder, codes, n, 1, 1);
 	write_as("write_at_once", folder, codes, n, n, 0);
 	printf("dump %s/jit-%d.dump file\n", folder, getpid());
+	return 0;
+}
+
+static int stream(size_t n)
+{
+	struct seam_jitdump_code *codes = make_codes(n);
+
+	if (!getenv("SEAM_LINK")) {
+		fprintf(stderr, "bench_jit: nobody records\n");
+		return 1;
+	}
+	write_as("write_streamed", NULL, codes, n, 1, 0);
+	write_as("write_streamed_at_once", NULL, codes, n, n, 0);
 	return 0;
 }
 
@@ -128,8 +149,11 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "write") == 0)
 		return write_dumps(strtoul(argv[2], NULL, 10), argv[3]);
+	if (argc == 3 && strcmp(argv[1], "stream") == 0)
+		return stream(strtoul(argv[2], NULL, 10));
 	if (argc == 3 && strcmp(argv[1], "read") == 0)
 		return read_dump(argv[2]);
-	fprintf(stderr, "usage: bench_jit write N FOLDER | read FILE\n");
+	fprintf(stderr, "usage: bench_jit write N FOLDER | stream N | "
+		"read FILE\n");
 	return 2;
 }

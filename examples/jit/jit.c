@@ -271,7 +271,8 @@ int main(int argc, char **argv)
 	run(cache, rounds / 30 + 1, swallow);
 	seam_jitdump_unload(dump, id);
 
-	printf("dump: %s\n", seam_jitdump_path(dump));
+	printf("dump: %s\n", *seam_jitdump_path(dump) ?
+	       seam_jitdump_path(dump) : "streamed to the recorder");
 	seam_jitdump_close(dump);
 	return 0;
 }

@@ -3,9 +3,9 @@
  * seam/jitdump.h - tell profilers about code that is made at run time
  *
  * A just-in-time compiler calls this when it has made, moved or freed code.
- * The library writes a JITDUMP file (or a perf map), so that profilers can
- * name that code, show its source lines and its instructions, and know which
- * code was at an address at which time:
+ * The library writes a JITDUMP file (or a perf map), or tells a Seam that is
+ * recording, so that profilers can name that code, show its source lines and
+ * its instructions, and know which code was at an address at which time:
  *
  *	struct seam_jitdump *dump;
  *	struct seam_jitdump_code code = {
@@ -37,7 +37,27 @@
  *  - No memory of malloc is used, no thread is made, no handler installed.
  *
  * Memory: 64 KiB for each dump, and 40 to 80 bytes for each piece of code (an
- * array that doubles); names and code are not kept.
+ * array that doubles); names and code are not kept in memory where there is a
+ * file.
+ *
+ * Streaming: under "seam record" no file is made.  seam_jitdump_open() finds
+ * the recorder by the environment variable SEAM_LINK, and records go into a
+ * ring in memory that both share; what was put there survives the program's
+ * SIGKILL.  Anything that is in the way (no such variable, nobody listens,
+ * another user does, another pid namespace, no answer within a second) means
+ * a file as always; so do options.folder and a perf map.
+ *  - A ring that is full never makes a call wait.  Records stay in this
+ *    process's memory, and go with its next calls in their order and with their
+ *    own times.  What still waits when the process ends or closes the dump is
+ *    lost, and the recording says how many: loaded = recorded + lost, exactly.
+ *    Beyond 64 MiB that wait, further records are lost at once (-ENOBUFS).
+ *  - Records of code that is there stay in memory, for children to inherit;
+ *    unloaded code is let go of.  So a JIT that never unloads keeps as many
+ *    bytes as the file would have.
+ *  - When the recording ends before the program, calls return -EPIPE, count
+ *    as lost, and cost next to nothing.
+ *  - The process has one more descriptor, close-on-exec, and does without it
+ *    if it is closed.  SEAM_LINK means nothing to any other program.
  *
  * The file is jit-PID.dump, mode 0600, PID as the process sees itself.  One
  * page of it stays mapped, executable, until the process ends: that mapping is
@@ -75,10 +95,11 @@ enum seam_jitdump_format {
 /* Zeroed is the default. */
 struct seam_jitdump_options {
 	/*
-	 * Where the file is made.  NULL: the first that can be used of
-	 * $JITDUMPDIR, /tmp, $XDG_RUNTIME_DIR, $HOME, the current folder; a
-	 * perf map is always in /tmp, where tools look for it.  A folder on a
-	 * file system mounted noexec cannot be used for a dump.
+	 * Where the file is made.  NULL: nowhere, where a recording Seam takes
+	 * the records; else in the first that can be used of $JITDUMPDIR, /tmp,
+	 * $XDG_RUNTIME_DIR, $HOME, the current folder; a perf map is always in
+	 * /tmp, where tools look for it.  A folder on a file system mounted
+	 * noexec cannot be used for a dump.
 	 */
 	const char *folder;
 	enum seam_jitdump_format format;
@@ -87,7 +108,8 @@ struct seam_jitdump_options {
 	 * Else records wait in memory until 64 KiB are full, or for
 	 * seam_jitdump_flush() or seam_jitdump_close(): a program that is
 	 * killed, or ends without close, loses what waits.  Nothing else
-	 * writes it out, so flush when compilation pauses.
+	 * writes it out, so flush when compilation pauses.  A stream is
+	 * never buffered.
 	 */
 	int is_buffered;
 };
@@ -147,11 +169,13 @@ int seam_jitdump_open(struct seam_jitdump **dump,
  *
  * Returns 0; or -errno when records were lost, those of this call and, if
  * buffered, earlier ones, or what a child should have inherited: -ENOSPC,
- * -EFBIG (limit on file sizes), -EBADF (somebody closed the descriptor),
- * -EDEADLK, -EBUSY, -ENOMEM.  Ids are valid all the same, 0 excepted.
+ * -EFBIG (limit on file sizes), -EBADF (somebody closed the descriptor), -EPIPE
+ * (the recording has ended), -EDEADLK, -EBUSY, -ENOMEM.  Ids are valid all the
+ * same, 0 excepted.
  *
  * Cost: one write(2) a call, however many pieces, or none if buffered (1.6 us
- * on ext4), and 0.1 us for a piece of 64 bytes.
+ * on ext4), and 0.1 us for a piece of 64 bytes; streamed, no system call and
+ * 0.2 us.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_load(struct seam_jitdump *dump,
@@ -174,16 +198,23 @@ int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id);
 
 /*
  * Write out what waits.  In a forked child: make the child's dump now, not
- * with its first load.  Returns as seam_jitdump_load().
+ * with its first load.  Returns as seam_jitdump_load(); -ENOBUFS where the
+ * recorder's ring is full and records still wait.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_flush(struct seam_jitdump *dump);
 
-/* Pieces of code and moves that are not in the file, so far. */
+/*
+ * Pieces of code and moves that are not in the file, so far; of a stream, those
+ * that wait for room are not among them.
+ */
 SEAM_JITDUMP_PUBLIC
 uint64_t seam_jitdump_lost(const struct seam_jitdump *dump);
 
-/* The file's path, valid until the dump is closed or its process forks. */
+/*
+ * The file's path, valid until the dump is closed or its process forks; ""
+ * where a recorder takes the records.
+ */
 SEAM_JITDUMP_PUBLIC
 const char *seam_jitdump_path(const struct seam_jitdump *dump);
 

@@ -49,6 +49,11 @@ static const char *replacement(unsigned char c, enum seam_text_form form)
 		       c == '\'' ? "&#39;" : NULL;
 	case SEAM_TEXT_FOLDED:
 		return c == ';' ? ":" : NULL;
+	case SEAM_TEXT_DOT:
+		return c == '"' ? "\\\"" : c == '\\' ? "\\\\" :
+		       c == '{' ? "\\{" : c == '}' ? "\\}" :
+		       c == '<' ? "\\<" : c == '>' ? "\\>" :
+		       c == '|' ? "\\|" : NULL;
 	case SEAM_TEXT_TERMINAL:
 		break;
 	}
@@ -59,12 +64,13 @@ static const char *replacement(unsigned char c, enum seam_text_form form)
 static void spell(char *buf, size_t cap, uint32_t code,
 		  enum seam_text_form form)
 {
-	if (form == SEAM_TEXT_JSON)
-		snprintf(buf, cap, "\\u%04x", code);
-	else if (code > 0xff)
-		snprintf(buf, cap, "\\u%04x", code);
+	/* A backslash that is to be seen is two in DOT. */
+	const char *backslash = form == SEAM_TEXT_DOT ? "\\\\" : "\\";
+
+	if (form == SEAM_TEXT_JSON || code > 0xff)
+		snprintf(buf, cap, "%su%04x", backslash, code);
 	else
-		snprintf(buf, cap, "\\x%02x", code);
+		snprintf(buf, cap, "%sx%02x", backslash, code);
 }
 
 /*

@@ -22,7 +22,18 @@ enum seam_text_form {
 	SEAM_TEXT_JSON,		/* inside a JSON string, quotes not included */
 	SEAM_TEXT_XML,		/* inside XML text or a quoted attribute */
 	SEAM_TEXT_FOLDED,	/* as terminal; ';' becomes ':' */
+	SEAM_TEXT_DOT,		/* inside a quoted record label of Graphviz */
 };
+
+/*
+ * Whether a byte of which no encoding is known can be shown as it is.  Not
+ * isprint(): in a locale of one byte a character that says yes above 0x7f,
+ * and the output is UTF-8 in any locale.
+ */
+static inline bool seam_text_is_printable(uint8_t byte)
+{
+	return byte >= 0x20 && byte < 0x7f;
+}
 
 /* Write @text in @form to @out. */
 void seam_text_put(FILE *out, const char *text, enum seam_text_form form);

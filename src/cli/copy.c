@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ enum {
 struct target {
 	dev_t dev;
 	ino_t ino;
+	struct seam_made *made;
+	char below[PATH_MAX];		/* "": the top; else ends in '/' */
 };
 
 static int fail(struct seam_err *err, const char *verb, const char *name)
@@ -54,8 +57,16 @@ static int copy_bytes(int from, int to, const char *name,
 	return r;
 }
 
+static int note(struct target *target, const char *name, struct seam_err *err)
+{
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", target->below, name);
+	return seam_made_note(target->made, path, err);
+}
+
 static int copy_file(int in, int folder, const char *name,
-		     struct seam_err *err)
+		     struct target *target, struct seam_err *err)
 {
 	int out = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			 0600);
@@ -63,20 +74,48 @@ static int copy_file(int in, int folder, const char *name,
 
 	if (out < 0)
 		return fail(err, "create", name);
-	r = copy_bytes(in, out, name, err);
+	r = note(target, name, err);
+	if (r == 0)
+		r = copy_bytes(in, out, name, err);
 	if (close(out) && r == 0)
 		r = fail(err, "write", name);
 	return r;
 }
 
 static int copy_all(int from, int to, const char *but, int depth,
-		    const struct target *target, struct seam_err *err);
+		    struct target *target, struct seam_err *err);
+
+/* The folder @name of @to, made, and what is in @in.  Takes @in. */
+static int copy_below(int in, int to, const char *name, int depth,
+		      struct target *target, struct seam_err *err)
+{
+	size_t n = strlen(target->below);
+	int out, r;
+
+	if (mkdirat(to, name, 0700)) {
+		r = fail(err, "make folder", name);
+		close(in);
+		return r;
+	}
+	r = note(target, name, err);
+	out = r ? -1 : openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (out < 0) {
+		r = r ? r : fail(err, "open", name);
+		close(in);
+		return r;
+	}
+	snprintf(target->below + n, sizeof(target->below) - n, "%s/", name);
+	r = copy_all(in, out, NULL, depth + 1, target, err);
+	target->below[n] = '\0';
+	close(out);
+	return r;
+}
 
 /* Anything but a file or a folder is passed over. */
 static int copy_one(int from, int to, const char *name, int depth,
-		    const struct target *target, struct seam_err *err)
+		    struct target *target, struct seam_err *err)
 {
-	int in = openat(from, name, READ_FLAGS), out;
+	int in = openat(from, name, READ_FLAGS);
 	struct stat st = { 0 };
 	int r = 0;
 
@@ -86,27 +125,18 @@ static int copy_one(int from, int to, const char *name, int depth,
 	if (fstat(in, &st))
 		r = fail(err, "read", name);
 	else if (S_ISREG(st.st_mode))
-		r = copy_file(in, to, name, err);
+		r = copy_file(in, to, name, target, err);
 	if (!S_ISDIR(st.st_mode) || depth >= MAX_DEPTH ||
 	    (st.st_dev == target->dev && st.st_ino == target->ino)) {
 		close(in);
 		return r;
 	}
-	out = mkdirat(to, name, 0700) ? -1 :
-	      openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (out < 0) {
-		r = fail(err, "make folder", name);
-		close(in);
-		return r;
-	}
-	r = copy_all(in, out, NULL, depth + 1, target, err);
-	close(out);
-	return r;
+	return copy_below(in, to, name, depth, target, err);
 }
 
 /* Takes @from. */
 static int copy_all(int from, int to, const char *but, int depth,
-		    const struct target *target, struct seam_err *err)
+		    struct target *target, struct seam_err *err)
 {
 	DIR *dir = fdopendir(from);
 	struct dirent *entry;
@@ -128,19 +158,20 @@ static int copy_all(int from, int to, const char *but, int depth,
 	return r;
 }
 
-int seam_copy_folder(const char *from, int to, const char *but,
+int seam_copy_folder(const char *from, struct seam_made *to, const char *but,
 		     struct seam_err *err)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct target target;
+	struct target target = { .made = to };
 	struct stat st;
 
 	if (fd < 0)
 		return fail(err, "open", from);
-	if (fstat(to, &st)) {
+	if (fstat(to->folder, &st)) {
 		close(fd);
 		return fail(err, "read", "the new folder");
 	}
-	target = (struct target) { st.st_dev, st.st_ino };
-	return copy_all(fd, to, but, 0, &target, err);
+	target.dev = st.st_dev;
+	target.ino = st.st_ino;
+	return copy_all(fd, to->folder, but, 0, &target, err);
 }

@@ -3,15 +3,14 @@
 #ifndef SEAM_COPY_H
 #define SEAM_COPY_H
 
-#include "base/base.h"
-#include "base/err.h"
+#include "cli/made.h"
 
 /*
  * Copy the regular files of folder @from and of its folders into the folder
- * that is open as @to, but not the file @but at the top.  Links are not
- * followed and not copied.  0 or -errno.
+ * that @to makes, but not the file @but at the top.  Links are not followed
+ * and not copied.  0 or -errno.
  */
-int seam_copy_folder(const char *from, int to, const char *but,
+int seam_copy_folder(const char *from, struct seam_made *to, const char *but,
 		     struct seam_err *err);
 
 #endif /* SEAM_COPY_H */

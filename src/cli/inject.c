@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -43,7 +42,7 @@ struct injection {
 	struct seam_perf_data data;
 	struct seam_profile notes;	/* and nothing else */
 	struct seam_inject_code code;
-	int folder;			/* of the output */
+	struct seam_made made;		/* the output */
 	char *folder_path;		/* absolute */
 	bool is_damaged;
 };
@@ -51,13 +50,12 @@ struct injection {
 static int open_output(struct injection *in, struct seam_err *err)
 {
 	const char *path = in->settings->output;
+	int r = seam_made_begin(&in->made, path, err);
 
-	if (mkdir(path, 0700))
-		return seam_err_set(err, -errno, "cannot make folder '%s': %s",
-				    path, strerror(errno));
-	in->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0)
+		return r;
 	in->folder_path = realpath(path, NULL);
-	if (in->folder < 0 || !in->folder_path)
+	if (!in->folder_path)
 		return seam_err_set(err, -errno, "cannot open '%s': %s", path,
 				    strerror(errno));
 	return 0;
@@ -82,16 +80,20 @@ static int read_code(struct injection *in, struct seam_err *err)
 static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
 		      struct seam_err *err)
 {
-	int fd = openat(in->folder, "data", O_WRONLY | O_CREAT | O_EXCL |
+	int fd = openat(in->made.folder, "data", O_WRONLY | O_CREAT | O_EXCL |
 			O_CLOEXEC, 0600);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	FILE *out;
 	int r;
 
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot create 'data': %s",
+				    strerror(errno));
+	r = seam_made_note(&in->made, "data", err);
+	out = r ? NULL : fdopen(fd, "w");
 	if (!out) {
-		r = seam_err_set(err, -errno, "cannot create 'data': %s",
-				 strerror(errno));
-		if (fd >= 0)
-			close(fd);
+		r = r ? r : seam_err_set(err, -errno, "cannot open 'data': %s",
+					 strerror(errno));
+		close(fd);
 		return r;
 	}
 	r = seam_perf_rewrite(rewrite, out, err);
@@ -138,11 +140,11 @@ static int make(struct injection *in, struct seam_err *err)
 	if (r == 0)
 		r = open_output(in, err);
 	if (r == 0)
-		r = seam_inject_code_make(&in->code, in->folder,
+		r = seam_inject_code_make(&in->code, &in->made,
 			in->folder_path,
 			seam_jit_recorded_machine(&in->data), err);
 	if (r == 0 && in->recording.folder)
-		r = seam_copy_folder(in->recording.folder, in->folder, "data",
+		r = seam_copy_folder(in->recording.folder, &in->made, "data",
 				     err);
 	if (r < 0)
 		return r;
@@ -158,7 +160,7 @@ static int make(struct injection *in, struct seam_err *err)
 static int inject(const char *path, const struct settings *settings)
 {
 	struct injection in = {
-		.settings = settings, .path = path, .folder = -1,
+		.settings = settings, .path = path,
 	};
 	struct seam_err err = { 0 };
 	char shown[200];
@@ -179,14 +181,15 @@ static int inject(const char *path, const struct settings *settings)
 		status = seam_command_failed(&err);
 		if (in.is_damaged)
 			status = SEAM_EXIT_LOSSY;
+		else
+			seam_made_undo(&in.made);
 	}
 	seam_inject_code_fini(&in.code);
 	seam_profile_fini(&in.notes);
 	seam_perf_data_close(&in.data);
 	seam_recording_close(&in.recording);
 	free(in.folder_path);
-	if (in.folder >= 0)
-		close(in.folder);
+	seam_made_fini(&in.made);
 	return status;
 }
 

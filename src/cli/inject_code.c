@@ -62,19 +62,22 @@ static int add_function(struct seam_inject_code *code, uint32_t object)
 
 /* -- files -------------------------------------------------------------- */
 
-static int write_file(struct seam_inject_process *process, int folder,
+static int write_file(struct seam_inject_process *process,
+		      struct seam_made *made,
 		      const struct seam_inject_file *elf, struct seam_err *err)
 {
 	const char *name = strrchr(process->path, '/') + 1;
-	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			0600);
+	int fd = openat(made->folder, name, O_WRONLY | O_CREAT | O_EXCL |
+			O_CLOEXEC, 0600);
 	struct stat st = { 0 };
 	int r;
 
 	if (fd < 0)
 		return seam_err_set(err, -errno, "cannot create '%s': %s",
 				    name, strerror(errno));
-	r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
+	r = seam_made_note(made, name, err);
+	if (r == 0)
+		r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
 	if (r == 0 && fstat(fd, &st))
 		r = seam_err_set(err, -errno, "cannot read '%s': %s", name,
 				 strerror(errno));
@@ -88,15 +91,16 @@ static int write_file(struct seam_inject_process *process, int folder,
 }
 
 static int make_file(struct seam_inject_code *code,
-		     struct seam_inject_process *process, int folder,
-		     uint32_t elf_machine, struct seam_err *err)
+		     struct seam_inject_process *process,
+		     struct seam_made *made, uint32_t elf_machine,
+		     struct seam_err *err)
 {
 	struct seam_inject_file elf;
 	int r = seam_inject_elf(&elf, code->functions.items + process->first,
 				process->n, elf_machine, err);
 
 	if (r == 0)
-		r = write_file(process, folder, &elf, err);
+		r = write_file(process, made, &elf, err);
 	code->n_bad_tables += elf.n_bad_tables;
 	seam_inject_fini(&elf);
 	return r;
@@ -285,9 +289,9 @@ static int make_mappings(struct seam_inject_code *code, struct seam_err *err)
 	return 0;
 }
 
-int seam_inject_code_make(struct seam_inject_code *code, int folder,
-			  const char *path, uint32_t elf_machine,
-			  struct seam_err *err)
+int seam_inject_code_make(struct seam_inject_code *code,
+			  struct seam_made *made, const char *path,
+			  uint32_t elf_machine, struct seam_err *err)
 {
 	size_t n = seam_jit_code_count(code->recorded.sources.code);
 	int r = 0;
@@ -304,7 +308,7 @@ int seam_inject_code_make(struct seam_inject_code *code, int folder,
 		struct seam_inject_process *p = &code->processes.items[i];
 
 		seal_ranges(code, p);
-		r = make_file(code, p, folder,
+		r = make_file(code, p, made,
 			      machine_of(code, p->pid, elf_machine), err);
 	}
 	return r ? r : make_mappings(code, err);

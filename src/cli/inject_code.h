@@ -7,6 +7,7 @@
 #define SEAM_INJECT_CODE_H
 
 #include "base/arena.h"
+#include "cli/made.h"
 #include "export/inject.h"
 #include "export/perf_rewrite.h"
 #include "model/jit_recorded.h"
@@ -42,13 +43,13 @@ struct seam_inject_code {
 };
 
 /*
- * Make the files of all code in code->recorded in folder @folder, whose
+ * Make the files of all code in code->recorded in the folder @made, whose
  * absolute path is @path, and the mappings.  @elf_machine is for dumps that do
  * not say theirs.  0 or -errno.
  */
-int seam_inject_code_make(struct seam_inject_code *code, int folder,
-			  const char *path, uint32_t elf_machine,
-			  struct seam_err *err);
+int seam_inject_code_make(struct seam_inject_code *code,
+			  struct seam_made *made, const char *path,
+			  uint32_t elf_machine, struct seam_err *err);
 
 void seam_inject_code_fini(struct seam_inject_code *code);
 

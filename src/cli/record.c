@@ -2,6 +2,7 @@
 /* record.c - 'seam record': options in, one recording, exit status out */
 #include "cli/command.h"
 #include "record/compress.h"
+#include "record/link.h"
 #include "record/record.h"
 #include "record/targets.h"
 
@@ -16,6 +17,7 @@ enum {
 	EXIT_CANNOT_START = 126,
 	EXIT_NOT_FOUND = 127,
 	EXIT_SIGNAL = 128,
+	MOST_JIT_RING = 1 << 30,	/* bytes */
 };
 
 struct options {
@@ -36,6 +38,7 @@ struct options {
 	bool per_thread;
 	const char *compress;
 	const char *ring;
+	const char *jit_ring;
 	const char *watermark;
 	uint64_t realtime;
 	uint64_t delay_ms;
@@ -120,9 +123,10 @@ static const struct seam_option options[] = {
 	       "each a recording of its own."),
 	OPTION(aux_snapshots, STRING, 'S', "snapshot", "[BYTES]",
 	       "let AUX areas run free, and keep snapshots of them",
-	       .detail = "At most the newest BYTES of each, such as 256K. A "
-	       "snapshot goes into the recording on SIGUSR2 to the recorder, "
-	       "'seam snapshot' or --snapshot-every, and at the end."),
+	       .detail = "At most the newest BYTES of each, such as 256K. "
+	       "SIGUSR2 to the recorder, 'seam snapshot' or --snapshot-every "
+	       "put them into NAME.1.seam, NAME.2.seam, beside all samples "
+	       "until then; the end puts them into the recording."),
 	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
 	       "with --overwrite or -S: make a snapshot at intervals"),
 	OPTION(max_size, STRING, 0, "max-size", "SIZE",
@@ -138,6 +142,13 @@ static const struct seam_option options[] = {
 	       .detail = "Rounded up to a power of two of pages. The default "
 	       "is 512K. 'auto' takes what this user may lock, up to 16M. "
 	       "Behind the comma: the size of each AUX area (4M)."),
+	OPTION(jit_ring, STRING, 0, "jit-ring", "SIZE",
+	       "ring of each process whose JIT streams its code (1M)",
+	       .detail = "Programs linked with libseam-jitdump write the code "
+	       "that they make into a ring of the recorder and not to a file, "
+	       "as long as COMMAND passes SEAM_LINK on. What finds a full ring "
+	       "waits in the program's memory for its next call; what still "
+	       "waits when the program ends is lost, and counted."),
 	OPTION(watermark, STRING, 0, "watermark", "BYTES",
 	       "drain a ring when it holds so much (a quarter of it)"),
 	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",
@@ -198,24 +209,30 @@ static bool parse_size(const char *text, uint64_t *n, bool *has_unit)
 	return true;
 }
 
+static size_t round_ring(uint64_t bytes, const char *what)
+{
+	uint64_t rounded = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (rounded < bytes)
+		rounded *= 2;
+	if (rounded != bytes)
+		seam_command_say("%s have a power of two of pages: taking "
+				 "%" PRIu64 " KiB", what, rounded / 1024);
+	return rounded;
+}
+
 /* A number of pages, or of bytes with a unit; a power of two in the end. */
 static int parse_pages(const char *text, const char *what, size_t *bytes)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint64_t n, rounded;
+	uint64_t n;
 	bool has_unit;
 
 	if (!parse_size(text, &n, &has_unit))
 		return usage("-m takes a number of pages, a size such as "
 			     "512K, or 'auto'", text);
 	if (!has_unit)
-		n *= page;
-	for (rounded = page; rounded < n; rounded *= 2)
-		;
-	if (rounded != n)
-		seam_command_say("%s have a power of two of pages: taking "
-				 "%" PRIu64 " KiB", what, rounded / 1024);
-	*bytes = rounded;
+		n *= (uint64_t)sysconf(_SC_PAGESIZE);
+	*bytes = round_ring(n, what);
 	return 0;
 }
 
@@ -251,6 +268,21 @@ static int parse_aux_snapshots(const char *text,
 	if (out->area_bytes && out->aux_snapshot_bytes > out->area_bytes)
 		return usage("-S asks for more than an AUX area of -m holds",
 			     text);
+	return 0;
+}
+
+static int parse_jit_ring(const char *text, struct seam_record_options *out)
+{
+	uint64_t n;
+	bool has_unit;
+
+	out->jit_ring_bytes = SEAM_RECORD_JIT_RING_BYTES;
+	if (!text)
+		return 0;
+	if (!parse_size(text, &n, &has_unit) || n > MOST_JIT_RING)
+		return usage("--jit-ring takes a size such as 1M, up to 1G",
+			     text);
+	out->jit_ring_bytes = round_ring(n, "rings of JITs");
 	return 0;
 }
 
@@ -372,7 +404,8 @@ static int interpret(const struct options *o, char **command,
 	    parse_duration(o->snapshot_every, "--snapshot-every takes a number "
 			   "of seconds", &out->snapshot_ns) < 0)
 		return -EINVAL;
-	if (parse_ring(o->ring, out) < 0)
+	if (parse_ring(o->ring, out) < 0 ||
+	    parse_jit_ring(o->jit_ring, out) < 0)
 		return -EINVAL;
 	return parse_aux_snapshots(o->aux_snapshots, out);
 }
@@ -433,6 +466,15 @@ static void tell_areas(const struct options *o,
 				 r->n_collision);
 }
 
+static void tell_jit(const struct seam_record_result *r)
+{
+	if (r->n_jit_lost)
+		seam_command_say("lost %" PRIu64 " of %" PRIu64 " pieces of "
+			"code that JITs told of: no room in their rings when "
+			"they ended (larger ones: --jit-ring)", r->n_jit_lost,
+			r->n_jit_lost + r->n_jit);
+}
+
 static void tell_late(const struct seam_record_result *r)
 {
 	if (r->n_late && !r->late_ns)
@@ -461,6 +503,7 @@ static void summarize(const struct options *o,
 			 strcmp(o->output, "recording.seam") ? o->output : "");
 	tell_areas(o, r);
 	tell_losses(r);
+	tell_jit(r);
 	tell_late(r);
 	if (r->n_throttled)
 		seam_command_say("the kernel held sampling back %" PRIu64
@@ -476,7 +519,7 @@ static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
 	bool lossy = r->n_lost || r->n_unwritten || r->cut_short ||
-		     r->skipped || r->n_truncated;
+		     r->skipped || r->n_truncated || r->n_jit_lost;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended)

@@ -31,8 +31,8 @@ const struct seam_command seam_snapshot_command = {
 	.summary = "have a flight recorder write what it holds",
 	.synopsis = "[PID|NAME.seam]",
 	.description =
-		"Asks 'seam record --overwrite' for a snapshot: by the id of "
-		"the recorder's process, or by its recording "
+		"Asks 'seam record' with --overwrite or -S for a snapshot: by "
+		"the id of the recorder's process, or by its recording "
 		"(recording.seam). Waits until it is whole and prints its "
 		"name. The recording goes on.",
 	.examples =

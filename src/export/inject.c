@@ -140,9 +140,9 @@ static void put_build_id(struct building *b)
 	uint64_t id[3];
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(id); i++) {
-		id[i] = seam_hash_bytes(b->out.data.items, b->out.data.n, i);
-		id[i] = seam_hash_bytes(b->parts[STRTAB].data.items,
-					b->parts[STRTAB].data.n, id[i]);
+		id[i] = seam_hash_stable(b->out.data.items, b->out.data.n, i);
+		id[i] = seam_hash_stable(b->parts[STRTAB].data.items,
+					 b->parts[STRTAB].data.n, id[i]);
 	}
 	seam_inject_u32(note, sizeof("GNU"));
 	seam_inject_u32(note, BUILD_ID_BYTES);

@@ -17,12 +17,19 @@ enum {
 	RECORD_BYTES = 65535,		/* the most that 16 bits say */
 };
 
+/* Where a record with bytes of a hardware trace was, and is; from the start. */
+struct moved {
+	uint64_t from, to;
+};
+
 struct writing {
 	struct seam_perf_rewrite *what;
 	const struct seam_perf_data *data;
 	FILE *out;
 	size_t next;		/* of what is added */
 	uint64_t data_bytes;	/* written */
+	SEAM_ARRAY(struct moved) traces;	/* in the file's order */
+	bool no_memory;
 };
 
 static void put_u64(const struct seam_perf_data *data, uint8_t *to, uint64_t v)
@@ -184,6 +191,24 @@ static bool is_left_out(struct writing *w,
 	       w->what->leaves_out(w->what->context, &m, time_ns);
 }
 
+static void note_trace(struct writing *w, const struct seam_perf_record *record)
+{
+	struct moved *slot;
+
+	if (record->type != SEAM_PERF_AUXTRACE)
+		return;
+	slot = SEAM_ARRAY_PUSH(&w->traces);
+	if (slot)
+		*slot = (struct moved) {
+			.from = (uint64_t)(record->payload.data -
+					   w->data->bytes.data) -
+				SEAM_PERF_HEADER_BYTES,
+			.to = w->data->data_begin + w->data_bytes,
+		};
+	else
+		w->no_memory = true;
+}
+
 static void put_record(struct writing *w,
 		       const struct seam_perf_record *record,
 		       struct seam_bytes trailing)
@@ -197,6 +222,7 @@ static void put_record(struct writing *w,
 		w->what->n_left_out++;
 		return;
 	}
+	note_trace(w, record);
 	put_header(w, record->type, record->misc, record->payload.size);
 	put_bytes(w, record->payload.data, record->payload.size);
 	put_bytes(w, trailing.data, trailing.size);
@@ -232,6 +258,39 @@ static int put_records(struct writing *w, struct seam_err *err)
 
 /* -- the header and what is behind the data ------------------------------ */
 
+static int by_from(const void *key, const void *entry)
+{
+	const uint64_t *from = key;
+	const struct moved *moved = entry;
+
+	return *from < moved->from ? -1 : *from > moved->from;
+}
+
+/*
+ * The index of hardware traces: a count, then offset and size of each record.
+ * @rest: a copy of what is behind the data.
+ */
+static void move_index(struct writing *w, uint8_t *rest)
+{
+	const struct seam_perf_data *data = w->data;
+	struct seam_bytes index = data->features[AUXTRACE];
+	uint64_t at = index.size ? (uint64_t)(index.data - data->bytes.data) :
+		      0;
+
+	if (at < data->data_end || !w->traces.n)
+		return;
+	for (uint64_t i = 8; i + SECTION_BYTES <= index.size;
+	     i += SECTION_BYTES) {
+		uint64_t from = get_u64(data, at + i);
+		const struct moved *moved = bsearch(&from, w->traces.items,
+				w->traces.n, sizeof(*moved), by_from);
+
+		if (moved)
+			put_u64(data, rest + (at - data->data_end) + i,
+				moved->to);
+	}
+}
+
 /*
  * Sections of features stand in a table right behind the data; their bytes
  * behind that.
@@ -258,6 +317,7 @@ static int put_features(struct writing *w, struct seam_err *err)
 			table_end = offset;
 		put_u64(data, rest + (at - end), offset + shift);
 	}
+	move_index(w, rest);
 	fwrite(rest, 1, (size_t)(size - end), w->out);
 	free(rest);
 	return 0;
@@ -291,9 +351,6 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 	if (!data->is_pipe && !stays_in_place(data))
 		return seam_err_set(err, -ENOTSUP, "the events are not "
 				    "described between header and data");
-	if (data->features[AUXTRACE].size)
-		return seam_err_set(err, -ENOTSUP, "the recording has an "
-				    "index of hardware traces by offset");
 	rewrite->n_written = rewrite->n_left_out = 0;
 	fwrite(data->bytes.data, 1, (size_t)data->data_begin, out);
 	r = put_records(&w, err);
@@ -301,6 +358,9 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 		feature = put_features(&w, err);
 	if (!data->is_pipe)
 		patch_size(&w);
+	free(w.traces.items);
+	if (w.no_memory)
+		return seam_err_set(err, -ENOMEM, "out of memory");
 	if (fflush(out) || ferror(out))
 		return seam_err_set(err, errno ? -errno : -EIO,
 				    "cannot write: %s", strerror(errno));

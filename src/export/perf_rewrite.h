@@ -3,8 +3,9 @@
  * perf_rewrite.h - a perf.data file with mappings added and left out
  *
  * Everything else is copied byte for byte: attrs, records in their order,
- * features, which are moved behind the longer data.  Compressed records are
- * unpacked, because something comes between them.
+ * features, which are moved behind the longer data; only the index of
+ * hardware traces is put right.  Compressed records are unpacked, because
+ * something comes between them.
  *
  * Where a record goes: perf sorts what it read by time whenever a round
  * of its rings is finished.  A mapping is put before the first record that is
@@ -50,8 +51,7 @@ struct seam_perf_rewrite {
  * Returns 0; -ENODATA or -EBADMSG when the walk ended early, and then what is
  * behind has been copied as it stands (where it is not compressed); -ENOTSUP
  * for a file whose events are not described between its header and its
- * data, or that lists the offsets of hardware traces in it; -EIO, -ENOSPC,
- * -ENOMEM.
+ * data; -EIO, -ENOSPC, -ENOMEM.
  */
 int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 		      struct seam_err *err);

@@ -8,7 +8,6 @@
  */
 #include "export/trace_json.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -210,7 +209,7 @@ static void put_argument(struct writer *w, uint64_t value)
 static bool is_text(struct seam_bytes data)
 {
 	for (size_t i = 0; i < data.size; i++)
-		if (!isprint(data.data[i]))
+		if (!seam_text_is_printable(data.data[i]))
 			return false;
 	return true;
 }

@@ -6,10 +6,11 @@
  */
 #include "export/xray_yaml.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "base/text.h"
 
 struct lane {
 	struct seam_trace_reader reader;
@@ -69,7 +70,7 @@ static void put_scalar(FILE *out, const uint8_t *data, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		if (data[i] == '"' || data[i] == '\\')
 			fprintf(out, "\\%c", data[i]);
-		else if (isprint(data[i]))
+		else if (seam_text_is_printable(data[i]))
 			fputc(data[i], out);
 		else
 			fprintf(out, "\\x%02x", data[i]);

@@ -32,6 +32,7 @@ struct task {
 struct job {
 	const struct seam_trace *trace;
 	const struct seam_account_options *options;
+	uint64_t part_bytes;		/* of a stream that is divided */
 	SEAM_ARRAY(struct task) tasks;	/* by stream, in time */
 	size_t *order;			/* tasks, the longest first */
 	pthread_mutex_t lock;		/* guards all below */
@@ -131,6 +132,19 @@ static int order_tasks(struct job *job)
 	return 0;
 }
 
+/* Bytes from which on it pays to divide a stream; not with one worker. */
+static uint64_t find_part_bytes(const struct seam_trace *trace)
+{
+	uint64_t workers = seam_workers_count(), total = 0, part;
+
+	for (size_t i = 0; i < trace->streams.n; i++)
+		total += trace->streams.items[i].n_bytes;
+	part = total / (PARTS_OF_WORKER * workers) + 1;
+	if (part < MIN_PART_BYTES)
+		part = MIN_PART_BYTES;
+	return workers > 1 ? part : UINT64_MAX;
+}
+
 /*
  * Bytes from which on a stream's blocks are another part.  A caller of the
  * first call in a part is not known in it, which edges need.
@@ -138,20 +152,14 @@ static int order_tasks(struct job *job)
 static uint64_t part_bytes(const struct job *job,
 			   const struct seam_trace_stream *stream)
 {
-	const struct seam_trace *trace = job->trace;
-	uint64_t workers = seam_workers_count(), total = 0, part;
+	uint64_t part = job->part_bytes;
 
 	if (stream->is_fork || job->options->edges)
 		return UINT64_MAX;
 	if (job->options->part_blocks)
 		return 0;
-	for (size_t i = 0; i < trace->streams.n; i++)
-		total += trace->streams.items[i].n_bytes;
-	part = total / (PARTS_OF_WORKER * workers) + 1;
-	if (part < MIN_PART_BYTES)
-		part = MIN_PART_BYTES;
 	/* what is no longer than two parts would not hold up the others */
-	return workers > 1 && stream->n_bytes > 2 * part ? part : UINT64_MAX;
+	return stream->n_bytes / 2 > part ? part : UINT64_MAX;
 }
 
 static int divide(struct job *job, uint32_t id)
@@ -218,6 +226,7 @@ static int build(struct job *job, struct seam_account *account)
 	size_t i = 0;
 	int r = 0;
 
+	job->part_bytes = find_part_bytes(job->trace);
 	for (uint32_t s = 0; !r && s < job->trace->streams.n; s++)
 		r = divide(job, s);
 	if (!r)

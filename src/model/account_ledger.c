@@ -7,70 +7,151 @@
 
 #include "base/hash.h"
 
-static int grow_rows(struct seam_ledger *l)
+/* As many slots as the calls have. */
+static int grow_slots(struct seam_ledger *l)
 {
-	while (l->rows.n < l->calls.functions.n) {
-		struct seam_account_row *row = SEAM_ARRAY_PUSH(&l->rows);
+	size_t n = l->calls.n_slots;
+	uint32_t *row_of;
 
-		if (!row)
-			return -ENOMEM;
-		*row = (struct seam_account_row) {
-			.function = l->calls.functions.ids[l->rows.n - 1],
-			.min_ns = UINT64_MAX,
-		};
-	}
+	if (n == l->n_slots)
+		return 0;
+	row_of = realloc(l->row_of, n * sizeof(*row_of));
+	if (!row_of)
+		return -ENOMEM;
+	memset(row_of + l->n_slots, 0, (n - l->n_slots) * sizeof(*row_of));
+	l->row_of = row_of;
+	l->n_slots = n;
 	return 0;
 }
 
-static uint32_t add_octave(struct seam_ledger *l)
+static int add_row(struct seam_ledger *l, uint32_t slot)
 {
-	struct seam_octave *octave = SEAM_ARRAY_PUSH(&l->octaves);
+	struct seam_ledger_row *row;
 
-	if (!octave) {
-		l->calls.error = -ENOMEM;
-		return 0;
-	}
-	*octave = (struct seam_octave) { 0 };
-	return (uint32_t)l->octaves.n;
+	/* row 0 is nobody's, so that 0 in row_of can say so */
+	do {
+		row = SEAM_ARRAY_PUSH(&l->rows);
+		if (!row)
+			return -ENOMEM;
+		*row = (struct seam_ledger_row) {
+			.function = seam_calls_function(&l->calls, slot),
+			.min_ns = UINT64_MAX,
+		};
+	} while (l->rows.n == 1);
+	l->row_of[slot] = (uint32_t)l->rows.n - 1;
+	return 0;
 }
 
-static inline void count(struct seam_ledger *l, struct seam_calls *calls,
-			 const struct seam_call *call, uint64_t end_ns)
+/* The row of @function, if it has one. */
+static struct seam_ledger_row *known_row(struct seam_ledger *l,
+					 uint32_t function)
 {
-	uint64_t ns = end_ns - call->begin_ns;
-	unsigned int bucket = seam_histogram_bucket(ns);
-	struct seam_account_row *row;
-	uint32_t octave;
+	uint32_t slot = seam_calls_slot(&l->calls, function);
 
-	if (__builtin_expect(call->slot >= l->rows.n, 0) && grow_rows(l)) {
+	return slot < l->n_slots && l->row_of[slot] ?
+	       &l->rows.items[l->row_of[slot]] : NULL;
+}
+
+static int add_octave(struct seam_ledger *l, uint32_t *id)
+{
+	do {	/* octave 0 is nobody's, likewise */
+		struct seam_octave *octave = SEAM_ARRAY_PUSH(&l->octaves);
+
+		if (!octave)
+			return -ENOMEM;
+		*octave = (struct seam_octave) { 0 };
+	} while (l->octaves.n == 1);
+	*id = (uint32_t)l->octaves.n - 1;
+	return 0;
+}
+
+/* One more call in @row and in the part @octave of its histogram. */
+static inline void count(struct seam_ledger_row *row,
+			 struct seam_octave *octave,
+			 const struct seam_ended_call *call,
+			 unsigned int bucket)
+{
+	/* recursion is hard to predict: an index costs less than a jump */
+	row->sum_ns[call->n_open == 0] += call->ns;
+	row->child_ns += call->child_ns;
+	octave->n[bucket % SEAM_HISTOGRAM_STEPS]++;
+	if (__builtin_expect(call->ns < row->min_ns, 0))
+		row->min_ns = call->ns;
+	if (__builtin_expect(call->ns > row->max_ns, 0))
+		row->max_ns = call->ns;
+}
+
+/* A call of which neither need be there yet. */
+static void count_one(struct seam_ledger *l,
+		      const struct seam_ended_call *call)
+{
+	unsigned int bucket = seam_histogram_bucket(call->ns);
+	struct seam_ledger_row *row;
+	uint32_t *octave;
+
+	if (!l->row_of[call->slot] && add_row(l, (uint32_t)call->slot))
+		goto fail;
+	row = &l->rows.items[l->row_of[call->slot]];
+	octave = &row->octave[bucket / SEAM_HISTOGRAM_STEPS];
+	if (!*octave && add_octave(l, octave))
+		goto fail;
+	count(row, &l->octaves.items[*octave], call, bucket);
+	return;
+fail:
+	l->calls.error = -ENOMEM;
+}
+
+static void count_ended(void *context, struct seam_calls *calls,
+			const struct seam_ended_calls *ended)
+{
+	const struct seam_ended_call *call = ended->items;
+	const struct seam_ended_call *end = call + ended->n;
+	struct seam_ledger *l = context;
+	struct seam_octave *octaves = l->octaves.items;
+	struct seam_ledger_row *rows = l->rows.items;
+	const uint32_t *row_of;
+
+	if (grow_slots(l)) {
 		calls->error = -ENOMEM;
 		return;
 	}
-	row = &l->rows.items[call->slot];
-	row->count++;
-	row->sum_ns += ns;
-	row->self_ns += ns - call->child_ns;
-	/* recursion is hard to predict: a mask costs less than a jump */
-	row->total_ns += ns & -(uint64_t)(calls->active[call->slot] == 0);
-	row->min_ns = ns < row->min_ns ? ns : row->min_ns;
-	row->max_ns = ns > row->max_ns ? ns : row->max_ns;
-	octave = row->octave[bucket / SEAM_HISTOGRAM_STEPS];
-	if (__builtin_expect(!octave, 0)) {
-		octave = add_octave(l);
-		row->octave[bucket / SEAM_HISTOGRAM_STEPS] = octave;
-		if (!octave)
-			return;
+	l->n_in_runs += ended->n;
+	row_of = l->row_of;
+	for (; call < end; call++) {
+		unsigned int bucket = seam_histogram_bucket(call->ns);
+		uint32_t row = row_of[call->slot], octave;
+
+		octave = row ? rows[row].octave[bucket / SEAM_HISTOGRAM_STEPS] :
+			       0;
+		if (__builtin_expect(octave, 1)) {
+			count(&rows[row], &octaves[octave], call, bucket);
+		} else {
+			count_one(l, call);
+			octaves = l->octaves.items;
+			rows = l->rows.items;
+		}
 	}
-	l->octaves.items[octave - 1].n[bucket % SEAM_HISTOGRAM_STEPS]++;
 }
 
 static void end_call(void *context, struct seam_calls *calls,
 		     const struct seam_call *call, uint64_t end_ns)
 {
-	count(context, calls, call, end_ns);
+	uint64_t ns = end_ns - call->begin_ns;
+	struct seam_ledger *l = context;
+
+	if (grow_slots(l))
+		calls->error = -ENOMEM;
+	else
+		count_one(l, &(struct seam_ended_call) {
+			.ns = ns, .child_ns = call->child_ns,
+			.slot = call->slot,
+			.n_open = calls->active[call->slot],
+		});
 }
 
-static const struct seam_calls_sink plain_sink = { .end = end_call };
+static const struct seam_calls_sink plain_sink = {
+	.end = end_call, .ended = count_ended,
+};
 
 static void count_edge(struct seam_ledger *l, struct seam_calls *calls,
 		       const struct seam_call *call, uint64_t end_ns)
@@ -169,7 +250,7 @@ static void end_detailed(void *context, struct seam_calls *calls,
 
 	if (!seam_time_range_has(&l->range, call->begin_ns))
 		return;
-	count(l, calls, call, end_ns);
+	end_call(l, calls, call, end_ns);
 	if (l->options->edges)
 		count_edge(l, calls, call, end_ns);
 	keep_slowest(l, &(struct seam_account_call) {
@@ -228,7 +309,7 @@ static void keep_outer(void *context, struct seam_calls *calls,
 {
 	struct seam_call *base = &calls->calls[0];
 	struct seam_ledger *l = context;
-	uint32_t slot = seam_calls_slot(calls, event->function);
+	const struct seam_ledger_row *row = known_row(l, event->function);
 	struct seam_outer_exit *exit;
 	uint32_t *closed;
 
@@ -247,7 +328,7 @@ static void keep_outer(void *context, struct seam_calls *calls,
 	}
 	*exit = (struct seam_outer_exit) {
 		.ns = event->tsc, .child_ns = base->child_ns,
-		.total_ns = slot < l->rows.n ? l->rows.items[slot].total_ns : 0,
+		.total_ns = row ? row->sum_ns[1] : 0,
 		.function = event->function,
 	};
 	base->child_ns = 0;
@@ -256,7 +337,7 @@ static void keep_outer(void *context, struct seam_calls *calls,
 }
 
 static const struct seam_calls_sink plain_inner_sink = {
-	.end = end_call, .outer = keep_outer,
+	.end = end_call, .outer = keep_outer, .ended = count_ended,
 };
 
 static const struct seam_calls_sink detailed_inner_sink = {
@@ -309,16 +390,23 @@ static bool can_join(struct seam_ledger *l, const struct seam_ledger *next)
 	return !calls->error;
 }
 
+/* @ns of @row were taken for those of outermost calls. */
+static void call_recursive(struct seam_ledger_row *row, uint64_t ns)
+{
+	row->sum_ns[0] += ns;
+	row->sum_ns[1] -= ns;
+}
+
 /*
  * Time that @next counted into a function's total while a call of it was open
  * before: that call's time has it already.
  */
 static void take_back(struct seam_ledger *next, uint32_t function, uint64_t ns)
 {
-	uint32_t slot = seam_calls_slot(&next->calls, function);
+	struct seam_ledger_row *row = known_row(next, function);
 
-	if (slot < next->rows.n)
-		next->rows.items[slot].total_ns -= ns;
+	if (row)
+		call_recursive(row, ns);
 }
 
 static void leave_one(struct seam_ledger *l, uint64_t ns)
@@ -344,11 +432,11 @@ static void end_outer(struct seam_ledger *l, struct seam_ledger *next)
 /* What is open before and after @next: all its time is theirs. */
 static void put_totals_right(struct seam_ledger *l, struct seam_ledger *next)
 {
-	for (size_t i = 0; i < next->rows.n; i++) {
-		struct seam_account_row *row = &next->rows.items[i];
+	for (size_t i = 1; i < next->rows.n; i++) {
+		struct seam_ledger_row *row = &next->rows.items[i];
 
-		if (row->total_ns && n_open(l, row->function))
-			row->total_ns = 0;
+		if (row->sum_ns[1] && n_open(l, row->function))
+			call_recursive(row, row->sum_ns[1]);
 	}
 }
 
@@ -417,6 +505,7 @@ void seam_ledger_free(struct seam_ledger *l)
 	seam_calls_fini(&l->calls);
 	seam_index_fini(&l->edge_index);
 	free(l->rows.items);
+	free(l->row_of);
 	free(l->octaves.items);
 	free(l->edges.items);
 	free(l->slowest.items);

@@ -15,16 +15,32 @@
 struct seam_outer_exit {
 	uint64_t ns;
 	uint64_t child_ns;	/* in calls that it made in this part */
-	uint64_t total_ns;	/* of its function's row at that time */
+	uint64_t total_ns;	/* its function's sum_ns[1] at that time */
 	uint32_t function;
+};
+
+/*
+ * What is added up for a function, as little as will do: a call touches two
+ * sums and a bucket.  The number of calls is in the buckets.
+ */
+struct seam_ledger_row {
+	uint64_t sum_ns[2];		/* of recursive, of outermost calls */
+	uint64_t child_ns;
+	uint64_t min_ns, max_ns;
+	uint32_t function;		/* XRay id */
+	/* as in struct seam_account_row */
+	uint32_t octave[SEAM_HISTOGRAM_OCTAVES];
 };
 
 struct seam_ledger {
 	struct seam_ledger *next;	/* owned by account.c */
 	struct seam_calls calls;
-	SEAM_ARRAY(struct seam_account_row) rows;	/* by slot */
+	SEAM_ARRAY(struct seam_ledger_row) rows;
+	uint32_t *row_of;		/* by slot: row + 1; 0: none yet */
+	size_t n_slots;			/* that row_of has room for */
 	SEAM_ARRAY(struct seam_octave) octaves;
 	SEAM_ARRAY(struct seam_account_edge) edges;
+	uint64_t n_in_runs;
 	struct seam_index edge_index;
 	SEAM_ARRAY(struct seam_account_call) slowest;	/* heap, least first */
 	const struct seam_account_options *options;

@@ -5,16 +5,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 /* Add @from, whose octaves are in @octaves, to @into, whose are ours. */
 static int merge_row(struct seam_account *account,
 		     struct seam_account_row *into,
-		     const struct seam_account_row *from,
+		     const struct seam_ledger_row *from,
 		     const struct seam_octave *octaves)
 {
-	into->count += from->count;
-	into->sum_ns += from->sum_ns;
-	into->total_ns += from->total_ns;
-	into->self_ns += from->self_ns;
+	into->sum_ns += from->sum_ns[0] + from->sum_ns[1];
+	into->total_ns += from->sum_ns[1];
+	into->self_ns += from->sum_ns[0] + from->sum_ns[1] - from->child_ns;
 	if (from->min_ns < into->min_ns)
 		into->min_ns = from->min_ns;
 	if (from->max_ns > into->max_ns)
@@ -32,40 +33,54 @@ static int merge_row(struct seam_account *account,
 			into->octave[o] = (uint32_t)account->octaves.n;
 		}
 		octave = &account->octaves.items[into->octave[o] - 1];
-		for (size_t i = 0; i < SEAM_HISTOGRAM_STEPS; i++)
-			octave->n[i] += octaves[from->octave[o] - 1].n[i];
+		for (size_t i = 0; i < SEAM_HISTOGRAM_STEPS; i++) {
+			uint64_t n = octaves[from->octave[o]].n[i];
+
+			octave->n[i] += n;
+			into->count += n;
+			account->n_calls += n;
+		}
 	}
 	return 0;
 }
 
-/* Rows of all ledgers, the equal functions' added up; @calls numbers them. */
-static int merge_ledger(struct seam_account *account, struct seam_calls *calls,
+/* The row of @function, new if need be; NULL: out of memory. */
+static struct seam_account_row *find_row(struct seam_account *account,
+					 struct seam_index *index,
+					 uint32_t function)
+{
+	uint64_t hash = seam_hash_u64(function);
+	struct seam_index_probe probe = seam_index_probe(index, hash);
+	struct seam_account_row *row;
+	uint32_t id;
+
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
+		if (account->rows.items[id].function == function)
+			return &account->rows.items[id];
+	row = SEAM_ARRAY_PUSH(&account->rows);
+	if (!row || seam_index_add(index, hash, (uint32_t)account->rows.n - 1))
+		return NULL;
+	*row = (struct seam_account_row) {
+		.function = function, .min_ns = UINT64_MAX,
+	};
+	return row;
+}
+
+/* Rows of all ledgers, the equal functions' added up. */
+static int merge_ledger(struct seam_account *account, struct seam_index *index,
 			const struct seam_ledger *l)
 {
-	for (size_t i = 0; i < l->rows.n; i++) {
-		const struct seam_account_row *from = &l->rows.items[i];
-		uint32_t slot = seam_calls_slot(calls, from->function);
+	for (size_t i = 1; i < l->rows.n; i++) {
+		const struct seam_ledger_row *from = &l->rows.items[i];
+		struct seam_account_row *row = find_row(account, index,
+							from->function);
 
-		if (slot == SEAM_NONE)
+		if (!row || merge_row(account, row, from, l->octaves.items))
 			return -ENOMEM;
-		if (slot == account->rows.n) {
-			struct seam_account_row *row =
-				SEAM_ARRAY_PUSH(&account->rows);
-
-			if (!row)
-				return -ENOMEM;
-			*row = (struct seam_account_row) {
-				.function = from->function,
-				.min_ns = UINT64_MAX,
-			};
-		}
-		if (merge_row(account, &account->rows.items[slot], from,
-			      l->octaves.items))
-			return -ENOMEM;
-		account->n_calls += from->count;
 	}
 	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
 		account->repairs[i] += l->calls.repairs[i];
+	account->n_in_runs += l->n_in_runs;
 	seam_xray_problems_merge(&account->problems, &l->problems);
 	return 0;
 }
@@ -139,15 +154,15 @@ static void fold_edges(struct seam_account *account)
 int seam_account_merge(struct seam_account *account,
 		       const struct seam_ledger *ledgers, size_t n_slowest)
 {
-	struct seam_calls numbers = { 0 };
+	struct seam_index index = { 0 };
 	int err = 0;
 
 	for (const struct seam_ledger *l = ledgers; !err && l; l = l->next) {
-		err = merge_ledger(account, &numbers, l);
+		err = merge_ledger(account, &index, l);
 		if (!err)
 			err = merge_details(account, l);
 	}
-	seam_calls_fini(&numbers);
+	seam_index_fini(&index);
 	if (err)
 		return err;
 	fold_edges(account);

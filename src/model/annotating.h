@@ -12,6 +12,7 @@
 #include "base/index.h"
 #include "model/annotation.h"
 #include "model/jit_recorded.h"
+#include "symbol/jit_placements.h"
 
 /* Shown before and behind a lone address. */
 enum { SEAM_WINDOW_BYTES = 64 };
@@ -47,6 +48,7 @@ struct seam_annotating {
 	struct seam_symbols *symbols;
 	struct seam_jit_recorded jit;
 	int32_t *object_pid;		/* of JIT code, by object */
+	struct seam_jit_placements placements;
 	bool *wanted;			/* by function */
 	uint32_t *hit_of;		/* by frame: its only hit, + 1 */
 	SEAM_ARRAY(uint32_t) objects;	/* of JIT code, of the name */
@@ -54,12 +56,16 @@ struct seam_annotating {
 	SEAM_ARRAY(struct seam_place_hit) hits;
 	struct seam_index hit_index;
 	SEAM_ARRAY(struct seam_known_module) modules;
+	uint32_t kernel;		/* module, + 1; 0: not asked for yet */
 	struct {			/* of "[module+0x1234]" */
 		char module[256];
 		uint64_t pos;
 		bool is_asked;
 	} window;
 };
+
+/* The recorded kernel as symbols know it; SEAM_NONE: no memory. */
+uint32_t seam_annotating_kernel(struct seam_annotating *a);
 
 /* A copy that lives as long as the annotation; NULL: no memory. */
 const char *seam_annotating_text(struct seam_annotating *a, const char *text);

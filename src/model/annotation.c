@@ -15,28 +15,20 @@
 
 #include "base/hash.h"
 #include "model/build_ids.h"
+#include "model/module_name.h"
 #include "symbol/java_name.h"
-#include "symbol/jit_placements.h"
 
 /* Larger functions are not believed. */
 enum { MAX_CODE_BYTES = 64 << 20 };
 
 /* -- which functions ---------------------------------------------------- */
 
-/* "/usr/lib/libc.so.6" is libc.so.6, "[vdso]" is vdso: as in made up names. */
 static bool is_called(const char *path, const char *name)
 {
-	const char *slash = strrchr(path, '/');
-	size_t n;
+	size_t size;
+	const char *module = seam_module_name(path, &size);
 
-	if (path[0] == '[')
-		path++;
-	else if (slash && slash[1])
-		path = slash + 1;
-	n = strlen(path);
-	if (n && path[n - 1] == ']')
-		n--;
-	return strlen(name) == n && memcmp(path, name, n) == 0;
+	return strlen(name) == size && memcmp(module, name, size) == 0;
 }
 
 static void parse_window(struct seam_annotating *a)
@@ -110,18 +102,17 @@ static bool is_object_called(const struct seam_jit_object *object,
 static int keep_objects(struct seam_annotating *a, const char *name)
 {
 	struct seam_jit_code *jit = a->jit.sources.code;
-	struct seam_jit_placements placements = { 0 };
+	const struct seam_jit_placements *placements = &a->placements;
 	size_t n = seam_jit_code_count(jit);
-	int r = seam_jit_placements_read(&placements, jit);
+	int r = seam_jit_placements_read(&a->placements, jit);
 
 	a->object_pid = calloc(n + 1, sizeof(*a->object_pid));
 	if (!a->object_pid)
 		r = -ENOMEM;
-	for (size_t i = 0; r == 0 && i < placements.list.n; i++)
-		if (placements.list.items[i].object != SEAM_NONE)
-			a->object_pid[placements.list.items[i].object] =
-				placements.list.items[i].pid;
-	free(placements.list.items);
+	for (size_t i = 0; r == 0 && i < placements->list.n; i++)
+		if (placements->list.items[i].object != SEAM_NONE)
+			a->object_pid[placements->list.items[i].object] =
+				placements->list.items[i].pid;
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		uint32_t *slot;
 
@@ -224,6 +215,28 @@ static uint32_t find_body(const struct seam_annotating *a, uint32_t module,
 	return SEAM_NONE;
 }
 
+/* Where the whole of a piece of code was.  False: no memory. */
+static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
+		       uint32_t object)
+{
+	for (size_t i = 0; i < a->placements.list.n; i++) {
+		const struct seam_jit_placement *p =
+			&a->placements.list.items[i];
+		struct seam_annotated_place *slot;
+
+		if (p->object != object || p->offset != 0)
+			continue;
+		slot = SEAM_ARRAY_PUSH(&body->places);
+		if (!slot)
+			return false;
+		*slot = (struct seam_annotated_place) {
+			.pid = p->pid, .addr = p->start_addr,
+			.since_ns = p->time_ns,
+		};
+	}
+	return true;
+}
+
 static uint32_t jit_body(struct seam_annotating *a,
 			 const struct seam_function *f, uint32_t object)
 {
@@ -233,7 +246,7 @@ static uint32_t jit_body(struct seam_annotating *a,
 
 	if (body != SEAM_NONE)
 		return body;
-	return add_body(a, (struct seam_annotated) {
+	body = add_body(a, (struct seam_annotated) {
 		.symbol = seam_profile_text(a->profile, f->name),
 		.module = seam_profile_text(a->profile, f->module),
 		.layer = f->layer, .addr = o->start_addr,
@@ -250,6 +263,9 @@ static uint32_t jit_body(struct seam_annotating *a,
 			.is_big_endian = o->endian == SEAM_BIG,
 		},
 	});
+	return body != SEAM_NONE &&
+	       add_places(a, &a->to->bodies.items[body], object) ? body :
+	       SEAM_NONE;
 }
 
 /* The module of symbols for a path of the profile. */
@@ -301,13 +317,13 @@ static const char *problem_of(struct seam_annotating *a, uint32_t module)
 	       "its file is not known";
 }
 
-/* The body at @addr of a file, and where in it that is. */
+/* The body at @addr of a module, and where in it that is. */
 static uint32_t file_body(struct seam_annotating *a,
-			  const struct seam_function *f, uint64_t addr,
-			  uint64_t *offset)
+			  const struct seam_function *f, uint32_t module,
+			  uint64_t addr, uint64_t *offset)
 {
-	uint32_t module = module_of(a, f->module), body;
 	struct seam_extent extent;
+	uint32_t body;
 
 	*offset = 0;
 	if (module == SEAM_NONE)
@@ -389,17 +405,45 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 		offset = at->addr - seam_jit_code_object(
 				a->jit.sources.code, object)->start_addr;
 	} else if (f->layer == SEAM_LAYER_NATIVE) {
-		body = file_body(a, f, at->addr, &offset);
+		body = file_body(a, f, module_of(a, f->module), at->addr,
+				 &offset);
+	} else if (f->layer == SEAM_LAYER_KERNEL) {
+		body = file_body(a, f, seam_annotating_kernel(a), at->addr,
+				 &offset);
 	} else {
-		body = bare_body(a, f, SEAM_NONE,
-				 f->layer == SEAM_LAYER_KERNEL ?
-				 "the kernel's code is not in the recording" :
-				 "its code is in no dump");
+		body = bare_body(a, f, SEAM_NONE, "its code is in no dump");
 	}
 	hit = hit_at(a, body, offset);
 	if (hit && n_candidates <= 1)
 		a->hit_of[frame] = (uint32_t)(hit - a->hits.items) + 1;
 	return hit;
+}
+
+/* The last place by then: of the process, or of whom it was forked from. */
+static void count_place(struct seam_annotating *a,
+			struct seam_annotated *body, size_t i)
+{
+	const struct seam_profile *p = a->profile;
+	int32_t pid = p->processes.items[p->threads.items[
+			p->samples.thread[i]].process].pid;
+	uint64_t time_ns = p->samples.time_ns[i];
+	struct seam_annotated_place *best = NULL;
+
+	for (size_t k = 0; k < body->places.n; k++) {
+		struct seam_annotated_place *place = &body->places.items[k];
+		bool is_own = place->pid == pid;
+
+		if (best && (place->since_ns > time_ns ||
+			     (best->pid == pid && !is_own)))
+			continue;
+		if (!best || (is_own && best->pid != pid) ||
+		    place->since_ns >= best->since_ns)
+			best = place;
+	}
+	if (!best)
+		return;
+	best->samples++;
+	best->weight += seam_samples_weight(&p->samples, i);
 }
 
 static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
@@ -413,6 +457,7 @@ static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
 	hit->stamp = i + 1;
 	hit->samples++;
 	hit->weight += seam_samples_weight(&a->profile->samples, i);
+	count_place(a, &a->to->bodies.items[hit->body], i);
 	return 0;
 }
 
@@ -527,6 +572,7 @@ int seam_annotate(struct seam_annotation *annotation,
 	seam_symbols_free(a.symbols);
 	seam_perf_data_close(&a.data);
 	free(a.object_pid);
+	free(a.placements.list.items);
 	free(a.wanted);
 	free(a.hit_of);
 	free(a.objects.items);
@@ -539,8 +585,10 @@ int seam_annotate(struct seam_annotation *annotation,
 
 void seam_annotation_fini(struct seam_annotation *annotation)
 {
-	for (size_t i = 0; i < annotation->bodies.n; i++)
+	for (size_t i = 0; i < annotation->bodies.n; i++) {
 		free(annotation->bodies.items[i].instructions.items);
+		free(annotation->bodies.items[i].places.items);
+	}
 	free(annotation->bodies.items);
 	seam_arena_fini(&annotation->arena);
 	*annotation = (struct seam_annotation) { 0 };

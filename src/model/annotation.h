@@ -30,6 +30,15 @@ struct seam_annotated_instruction {
 	uint64_t samples, weight;
 };
 
+/* Code of a JIT is somewhere from a time on, until it is moved. */
+struct seam_annotated_place {
+	int32_t pid;
+	uint64_t addr;
+	uint64_t since_ns;	/* 0: not known */
+	uint64_t samples, weight;	/* there, and since then */
+};
+
+/* A code object: one piece of code, wherever it was. */
 struct seam_annotated {
 	const char *symbol;
 	const char *module;	/* path of its file; "[jit]" */
@@ -43,6 +52,8 @@ struct seam_annotated {
 	uint64_t n_outside;
 	const char *problem;	/* why there is no code; NULL */
 	SEAM_ARRAY(struct seam_annotated_instruction) instructions;
+	/* Of JIT code, each process's by time; of other code none. */
+	SEAM_ARRAY(struct seam_annotated_place) places;
 };
 
 /* Zeroed is valid and empty. */

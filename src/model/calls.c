@@ -2,6 +2,8 @@
 /* calls.c - growth and the repairs; the hot path is in calls.h */
 #include "model/calls.h"
 
+#include "base/hash.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +36,23 @@ const char *seam_repair_text(enum seam_repair repair)
 	return repairs[repair].text;
 }
 
+/* With a key, or a log could have ids that all begin at one place. */
+static uint32_t hash_id(uint32_t id, unsigned int bits)
+{
+	return (uint32_t)(seam_hash_u64(id) >> (64 - bits));
+}
+
+/* Where @id is in the table, or the free place where it is to be. */
+static uint32_t find_place(const struct seam_call_functions *f, uint32_t id)
+{
+	uint32_t mask = (UINT32_C(1) << f->bits) - 1;
+	uint32_t at = hash_id(id, f->bits);
+
+	while (f->table[at] != SEAM_NONE && f->ids[f->table[at]] != id)
+		at = (at + 1) & mask;
+	return at;
+}
+
 /* A table of twice the size, or the first one. */
 static int grow_table(struct seam_call_functions *f)
 {
@@ -44,109 +63,102 @@ static int grow_table(struct seam_call_functions *f)
 	if (!table)
 		return -ENOMEM;
 	memset(table, 0xff, size * sizeof(*table));
-	for (uint32_t slot = 0; slot < f->n; slot++) {
-		uint32_t at;
-
-		if (f->ids[slot] < SEAM_CALLS_DIRECT)
-			continue;
-		at = (f->ids[slot] * UINT32_C(0x9e3779b1)) >>
-			      (32 - bits);
-
-		while (table[at] != SEAM_NONE)
-			at = (at + 1) & (uint32_t)(size - 1);
-		table[at] = slot;
-	}
 	free(f->table);
 	f->table = table;
 	f->bits = bits;
+	for (uint32_t i = 0; i < f->n; i++)
+		table[find_place(f, f->ids[i])] = i;
 	return 0;
 }
 
-static int grow_columns(struct seam_calls *calls)
+/* Room for what is known of functions in slots below @need. */
+static int grow_slots(struct seam_calls *calls, size_t need)
+{
+	size_t n = calls->n_slots ? calls->n_slots : (size_t)1 << FIRST_BITS;
+	uint32_t *active;
+
+	while (n < need)
+		n *= 2;
+	if (n == calls->n_slots)
+		return 0;
+	active = realloc(calls->active, n * sizeof(*active));
+	if (!active)
+		return -ENOMEM;
+	memset(active + calls->n_slots, 0,
+	       (n - calls->n_slots) * sizeof(*active));
+	calls->active = active;
+	calls->n_slots = n;
+	calls->functions.n_small = n < SEAM_CALLS_SMALL ? (uint32_t)n :
+				   SEAM_CALLS_SMALL;
+	return 0;
+}
+
+/* The slot of a large id. */
+static uint32_t hashed_slot(struct seam_calls *calls, uint32_t id)
 {
 	struct seam_call_functions *f = &calls->functions;
-	void *p = seam_array_reserve(f->ids, &f->cap, f->n + 1,
-				     sizeof(*f->ids));
+	uint32_t at, *slot;
 
-	if (p)
-		f->ids = p;
-	if (p && f->cap > calls->active_cap) {
-		p = realloc(calls->active, f->cap * sizeof(*calls->active));
-		if (p) {
-			calls->active = p;
-			memset(calls->active + calls->active_cap, 0,
-			       (f->cap - calls->active_cap) *
-			       sizeof(*calls->active));
-			calls->active_cap = f->cap;
-		}
+	if (f->table) {
+		at = f->table[find_place(f, id)];
+		if (at != SEAM_NONE)
+			return SEAM_CALLS_SMALL + at;
 	}
-	return p ? 0 : -ENOMEM;
-}
-
-/* So that @id, which is small, is below n_direct. */
-static int grow_direct(struct seam_call_functions *f, uint32_t id)
-{
-	uint32_t n = f->n_direct ? f->n_direct : 256;
-	uint32_t *moved;
-
-	while (n <= id)
-		n *= 2;
-	moved = realloc(f->direct, n * sizeof(*moved));
-	if (!moved)
-		return -ENOMEM;
-	memset(moved + f->n_direct, 0xff, (n - f->n_direct) * sizeof(*moved));
-	f->direct = moved;
-	f->n_direct = n;
-	return 0;
+	if (f->n >= SEAM_CALLS_MAX_FUNCTIONS ||
+	    grow_slots(calls, SEAM_CALLS_SMALL + f->n + 1) ||
+	    ((!f->table || 2 * (f->n + 1) > (size_t)1 << f->bits) &&
+	     grow_table(f)))
+		return SEAM_NONE;
+	slot = seam_array_reserve(f->ids, &f->cap, f->n + 1, sizeof(*f->ids));
+	if (!slot)
+		return SEAM_NONE;
+	f->ids = slot;
+	f->table[find_place(f, id)] = (uint32_t)f->n;
+	f->ids[f->n] = id;
+	return SEAM_CALLS_SMALL + (uint32_t)f->n++;
 }
 
 uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id)
 {
-	struct seam_call_functions *f = &calls->functions;
-	bool is_small = id < SEAM_CALLS_DIRECT;
-	uint32_t at, mask;
+	uint32_t slot = id;
 
-	if (f->n >= SEAM_CALLS_MAX_FUNCTIONS || grow_columns(calls) ||
-	    (is_small && id >= f->n_direct && grow_direct(f, id)) ||
-	    (!is_small && (!f->table ||
-			   2 * (f->n + 1) > (size_t)1 << f->bits) &&
-	     grow_table(f))) {
+	if (id >= SEAM_CALLS_SMALL)
+		slot = hashed_slot(calls, id);
+	else if (grow_slots(calls, (size_t)id + 1))
+		slot = SEAM_NONE;
+	if (slot == SEAM_NONE)
 		calls->error = -ENOMEM;
-		return SEAM_NONE;
-	}
-	if (is_small) {
-		if (f->direct[id] == SEAM_NONE) {
-			f->ids[f->n] = id;
-			f->direct[id] = (uint32_t)f->n++;
-		}
-		return f->direct[id];
-	}
-	mask = (UINT32_C(1) << f->bits) - 1;
-	at = (id * UINT32_C(0x9e3779b1)) >> (32 - f->bits);
-	while (f->table[at] != SEAM_NONE)
-		at = (at + 1) & mask;
-	f->table[at] = (uint32_t)f->n;
-	f->ids[f->n] = id;
-	return (uint32_t)f->n++;
+	return slot;
 }
 
-bool seam_calls_grow(struct seam_calls *calls)
+bool seam_calls_reserve(struct seam_calls *calls, size_t n)
 {
+	size_t cap = calls->cap;
 	void *p;
 
-	if (calls->n >= SEAM_CALLS_MAX_DEPTH) {
-		calls->too_deep++;
-		calls->repairs[SEAM_REPAIR_DEPTH]++;
+	if (n <= cap - calls->n)
+		return true;
+	if (n > SEAM_CALLS_MAX_DEPTH - calls->n)
 		return false;
-	}
-	p = seam_array_reserve(calls->calls, &calls->cap, calls->n + 1,
+	p = seam_array_reserve(calls->calls, &calls->cap, calls->n + n,
 			       sizeof(*calls->calls));
 	if (!p) {
 		calls->error = -ENOMEM;
 		return false;
 	}
 	calls->calls = p;
+	memset(calls->calls + cap, 0, (calls->cap - cap) *
+	       sizeof(*calls->calls));
 	return true;
+}
+
+bool seam_calls_grow(struct seam_calls *calls)
+{
+	if (calls->n < SEAM_CALLS_MAX_DEPTH)
+		return seam_calls_reserve(calls, 1);
+	calls->too_deep++;
+	calls->repairs[SEAM_REPAIR_DEPTH]++;
+	return false;
 }
 
 void seam_calls_begin(struct seam_calls *calls)
@@ -168,7 +180,6 @@ void seam_calls_fini(struct seam_calls *calls)
 	free(calls->calls);
 	free(calls->functions.ids);
 	free(calls->functions.table);
-	free(calls->functions.direct);
 	free(calls->active);
 	free(calls->unseen.items);
 	*calls = (struct seam_calls) { 0 };

@@ -18,6 +18,7 @@
  *
  * The hot path is inline and the sink's functions are known at compile time
  * where the sink is a constant: accounting costs no call through a pointer.
+ * calls_run.h is a shorter way through records that are as they should be.
  *
  * Threads: one object belongs to one thread at a time.
  */
@@ -44,28 +45,27 @@ const char *seam_repair_text(enum seam_repair repair);
 enum {
 	SEAM_CALLS_MAX_DEPTH = 1 << 20,
 	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
-	SEAM_CALLS_DIRECT = 1 << 16,	/* ids below are small */
+	SEAM_CALLS_SMALL = 1 << 18,	/* ids below are small */
 };
 
 /*
- * The functions of a log, numbered 0, 1, 2 ... as they appear ("slots").
- * Programs number theirs from 1 on: small ids are looked up without a hash,
- * which is one load and no jump that a CPU could guess wrong.
+ * The slots of functions, by which arrays about them are indexed.  Programs
+ * number theirs from 1 on: small ids are slots themselves, which needs no
+ * look at memory.  Those above are hashed; their slots follow.
  */
 struct seam_call_functions {
-	uint32_t *ids;			/* by slot: the XRay id */
+	uint32_t n_small;		/* ids below this have room in arrays */
+	uint32_t *ids;			/* of large ones, as they appeared */
 	size_t n, cap;
-	uint32_t *direct;		/* slots by id; SEAM_NONE free */
-	uint32_t n_direct;		/* ids below this are not hashed */
-	uint32_t *table;		/* slots by hash of id; SEAM_NONE free */
+	uint32_t *table;		/* index into ids by hash; SEAM_NONE */
 	unsigned int bits;		/* of the table's size */
 };
 
 struct seam_call {
 	uint64_t begin_ns;
-	uint64_t child_ns;		/* in calls that it made, so far */
 	uint32_t function;		/* XRay id */
 	uint32_t slot;
+	uint64_t child_ns;		/* in calls that it made, so far */
 	uint32_t user;			/* the sink's own */
 	uint32_t tail;			/* last callee that ended by a tail exit */
 };
@@ -76,7 +76,7 @@ struct seam_calls {
 	size_t n, cap;			/* n >= 1 once begun */
 	struct seam_call_functions functions;
 	uint32_t *active;		/* by slot: calls open now */
-	size_t active_cap;
+	size_t n_slots;			/* that active has room for */
 	uint64_t start_ns, last_ns;	/* of this thread's events */
 	uint64_t too_deep;		/* entries left out, exits to ignore */
 	bool by_tail;			/* the call that ends does so by a tail
@@ -85,6 +85,21 @@ struct seam_calls {
 	/* ids of calls whose entries were missing, innermost first */
 	SEAM_ARRAY(uint32_t) unseen;
 	int error;			/* 0 or -ENOMEM; then nothing counts */
+};
+
+/* A call that has ended, as far as those who add calls up want to know it. */
+struct seam_ended_call {
+	uint64_t ns;
+	uint64_t child_ns;		/* in calls that it made */
+	uint64_t slot;
+	uint64_t n_open;		/* calls of the function still open */
+};
+
+enum { SEAM_ENDED_CALLS = 256 };
+
+struct seam_ended_calls {
+	size_t n;
+	struct seam_ended_call items[SEAM_ENDED_CALLS];
 };
 
 struct seam_calls_sink {
@@ -108,6 +123,13 @@ struct seam_calls_sink {
 	 */
 	void (*outer)(void *context, struct seam_calls *calls,
 		      const struct seam_xray_event *event, bool is_stray);
+	/*
+	 * For those who want no more of a call than struct seam_ended_call:
+	 * @ended calls instead of one end() for each, wherever the log allows
+	 * it.  NULL: end() for all.
+	 */
+	void (*ended)(void *context, struct seam_calls *calls,
+		      const struct seam_ended_calls *ended);
 };
 
 /* Zeroed is valid.  Begin a thread; what was open of another is dropped. */
@@ -129,7 +151,13 @@ void seam_calls_end(struct seam_calls *calls,
 /* The slot of function @id, new if need be; SEAM_NONE when that failed. */
 uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id);
 
-/* Room for one more call.  False when it is too deep or memory ran out. */
+/*
+ * Room for @n more calls, zeroed where there were none yet.  False when there
+ * could be too deep ones among them, or memory ran out (calls->error).
+ */
+bool seam_calls_reserve(struct seam_calls *calls, size_t n);
+
+/* The same for one; when it is too deep, it is counted as left out. */
 bool seam_calls_grow(struct seam_calls *calls);
 
 /* An exit that is not the top call's. */
@@ -140,26 +168,16 @@ void seam_calls_repair(struct seam_calls *calls,
 static inline uint32_t
 seam_calls_slot(struct seam_calls *calls, uint32_t id)
 {
-	const struct seam_call_functions *f = &calls->functions;
-	uint32_t mask, at;
+	return __builtin_expect(id < calls->functions.n_small, 1) ? id :
+	       seam_calls_add_function(calls, id);
+}
 
-	if (__builtin_expect(id < f->n_direct, 1)) {
-		at = f->direct[id];
-		return __builtin_expect(at != SEAM_NONE, 1) ? at :
-		       seam_calls_add_function(calls, id);
-	}
-	if (id < SEAM_CALLS_DIRECT || !f->table)
-		return seam_calls_add_function(calls, id);
-	mask = (UINT32_C(1) << f->bits) - 1;
-	at = (id * UINT32_C(0x9e3779b1)) >> (32 - f->bits);
-	for (;; at = (at + 1) & mask) {
-		uint32_t slot = f->table[at];
-
-		if (slot == SEAM_NONE)
-			return seam_calls_add_function(calls, id);
-		if (f->ids[slot] == id)
-			return slot;
-	}
+/* The id of the function in @slot. */
+static inline uint32_t
+seam_calls_function(const struct seam_calls *calls, uint32_t slot)
+{
+	return slot < SEAM_CALLS_SMALL ? slot :
+	       calls->functions.ids[slot - SEAM_CALLS_SMALL];
 }
 
 /* Where @n is calls->n.  Returns what it is then. */

@@ -3,6 +3,7 @@
 #include "model/load.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "model/load_perf.h"
 #include "model/load_xray.h"
@@ -24,6 +25,20 @@ static void tell_manifest(struct seam_profile *profile,
 	if (m->n_unwritten)
 		seam_profile_lost(profile, "not written", name,
 				  m->n_unwritten, 0);
+	/* Names and no samples: not to be counted among those. */
+	if (m->n_jit_lost) {
+		seam_profile_lost(profile, "JIT code not received", name, 0,
+				  0);
+		seam_profile_note(profile, "%" PRIu64 " of %" PRIu64
+				  " pieces of code that JITs told of did not "
+				  "reach the recording; a larger --jit-ring "
+				  "may help", m->n_jit_lost,
+				  m->n_jit_lost + m->n_jit);
+	}
+	if (m->n_jit_bad || m->n_jit_unproven)
+		seam_profile_note(profile, "JIT code that was not believed: %"
+				  PRIu64 " records, %" PRIu64 " streams",
+				  m->n_jit_bad, m->n_jit_unproven);
 	if (m->n_bad_bytes)
 		seam_profile_lost(profile, "damaged in the ring", name, 0,
 				  m->n_bad_bytes);
@@ -52,6 +67,7 @@ static int load_perf(struct seam_profile *profile,
 			.recording = recording->folder ? NULL :
 				     recording->path,
 		},
+		.n_paused = m->n_paused,
 		.all_unknown = options->all_unknown,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};

@@ -28,6 +28,13 @@ struct known_build_id {
 	uint8_t size;
 };
 
+/* Code of the kernel that came, or went. */
+struct kernel_change {
+	uint64_t time_ns, order;
+	uint64_t begin, end;
+	uint32_t mapping;		/* SEAM_NONE: went */
+};
+
 struct loader {
 	struct seam_profile *profile;
 	struct seam_perf_data data;
@@ -38,8 +45,14 @@ struct loader {
 	struct seam_bytes vdso_build_id;
 	uint64_t order;			/* of the next change */
 	uint64_t n_lost_ring;		/* as LOST records say */
+	uint64_t n_paused;		/* of the lost, as its writer says */
+	struct {
+		uint64_t n_bytes;	/* as AUX records say */
+		uint64_t n_truncated, n_partial, n_collision;
+	} aux;
 	uint64_t n_lost_events;		/* as LOST_SAMPLES say */
 	SEAM_ARRAY(struct known_build_id) build_ids;
+	SEAM_ARRAY(struct kernel_change) kernel_changes;
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
 	int error;			/* 0 or -ENOMEM */
@@ -56,8 +69,15 @@ static uint32_t put(struct loader *l, const char *text)
 
 /* -- the header --------------------------------------------------------- */
 
+/* A sample has 16 bits for its event. */
+#define MAX_EVENTS (UINT16_MAX + 1)
+
 static int add_events(struct loader *l, struct seam_err *err)
 {
+	if (l->data.events.n > MAX_EVENTS)
+		return seam_err_set(err, -EOVERFLOW, "%zu events, of which %d "
+				    "can be told apart", l->data.events.n,
+				    MAX_EVENTS);
 	for (size_t i = 0; i < l->data.events.n; i++) {
 		const struct seam_perf_event *from = &l->data.events.items[i];
 		struct seam_event *to = SEAM_ARRAY_PUSH(&l->profile->events);
@@ -75,8 +95,15 @@ static int add_events(struct loader *l, struct seam_err *err)
 
 static bool is_kernel_name(const char *filename)
 {
-	return strncmp(filename, "[kernel.kallsyms]", 17) == 0 ||
-	       strncmp(filename, "[guest.kernel.kallsyms", 22) == 0;
+	return strncmp(filename, "[kernel.kallsyms]", 17) == 0;
+}
+
+/* Of a virtual machine: its kernel, and its files, are not this machine's. */
+static bool is_of_guest(uint16_t misc)
+{
+	misc &= PERF_RECORD_MISC_CPUMODE_MASK;
+	return misc == PERF_RECORD_MISC_GUEST_KERNEL ||
+	       misc == PERF_RECORD_MISC_GUEST_USER;
 }
 
 static bool take_build_id(void *context, const struct seam_perf_build_id *id)
@@ -84,6 +111,8 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 	struct loader *l = context;
 	struct known_build_id *slot;
 
+	if (is_of_guest(id->misc))
+		return true;
 	if (is_kernel_name(id->filename)) {
 		l->kernel.build_id = id->build_id;
 		l->kernel.build_id_size = id->build_id_size;
@@ -138,7 +167,10 @@ static void change(struct loader *l, struct seam_change c)
 		l->error = -ENOMEM;
 }
 
-/* MMAP of pid -1: the kernel's text, or one of its modules. */
+/*
+ * MMAP of pid -1: the kernel's text, or one of its modules.  They are true
+ * from the start, whenever they are told; KSYMBOLs then lie over them.
+ */
 static void add_kernel_mapping(struct loader *l,
 			       const struct seam_perf_mapping *m)
 {
@@ -212,6 +244,8 @@ static bool take_mapping(struct loader *l, const struct seam_perf_aside *aside)
 	if (seam_perf_mapping_read(aside->record.type, aside->record.misc,
 				   aside->record.payload, l->data.endian, &m))
 		return false;
+	if (is_of_guest(aside->record.misc))
+		return true;
 	if (m.len > UINT64_MAX - m.addr)
 		m.len = UINT64_MAX - m.addr;
 	if (m.pid == -1)
@@ -271,25 +305,31 @@ static bool take_task(struct loader *l, const struct seam_perf_aside *aside)
 static bool take_ksymbol(struct loader *l, const struct seam_perf_aside *aside)
 {
 	struct seam_perf_ksymbol symbol;
-	uint64_t time_ns = aside->stamp.time;
-	uint32_t mapping;
-	int r;
+	struct kernel_change *c;
 
 	if (seam_perf_record_read(
 		    seam_perf_record_table(PERF_RECORD_KSYMBOL, 0),
 		    aside->record.payload, l->data.endian, &symbol))
 		return false;
-	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
-		.kind = SEAM_MAPPING_KSYMBOL, .pid = -1,
-		.path = l->resolver.kernel_path,
-		.function = put(l, symbol.name),
-	});
-	r = symbol.flags & KSYMBOL_GONE ?
-	    seam_spaces_unmap(&l->resolver.kernel, 0, time_ns, symbol.addr,
-			      symbol.addr + symbol.len) :
-	    seam_spaces_map(&l->resolver.kernel, 0, time_ns, symbol.addr,
-			    symbol.addr + symbol.len, mapping);
-	if (r < 0 || mapping == SEAM_NONE)
+	c = SEAM_ARRAY_PUSH(&l->kernel_changes);
+	if (!c) {
+		l->error = -ENOMEM;
+		return true;
+	}
+	*c = (struct kernel_change) {
+		.time_ns = aside->stamp.time, .order = l->order++,
+		.begin = symbol.addr, .end = symbol.addr + symbol.len,
+		.mapping = SEAM_NONE,
+	};
+	if (symbol.flags & KSYMBOL_GONE)
+		return true;
+	c->mapping = seam_resolver_mapping(&l->resolver,
+		&(struct seam_mapping) {
+			.kind = SEAM_MAPPING_KSYMBOL, .pid = -1,
+			.path = l->resolver.kernel_path,
+			.function = put(l, symbol.name),
+		});
+	if (c->mapping == SEAM_NONE)
 		l->error = -ENOMEM;
 	return true;
 }
@@ -322,6 +362,22 @@ static bool take_lost(struct loader *l, const struct seam_perf_aside *aside)
 	return true;
 }
 
+/* Of a hardware trace: only that it is there, and whether it is whole. */
+static bool take_aux(struct loader *l, const struct seam_perf_aside *aside)
+{
+	struct seam_perf_aux aux;
+
+	if (seam_perf_record_read(seam_perf_record_table(PERF_RECORD_AUX, 0),
+				  aside->record.payload, l->data.endian,
+				  &aux))
+		return false;
+	l->aux.n_bytes += aux.aux_size;
+	l->aux.n_truncated += !!(aux.flags & PERF_AUX_FLAG_TRUNCATED);
+	l->aux.n_partial += !!(aux.flags & PERF_AUX_FLAG_PARTIAL);
+	l->aux.n_collision += !!(aux.flags & PERF_AUX_FLAG_COLLISION);
+	return true;
+}
+
 static bool take_aside(struct loader *l, const struct seam_perf_aside *aside)
 {
 	switch (aside->record.type) {
@@ -338,6 +394,8 @@ static bool take_aside(struct loader *l, const struct seam_perf_aside *aside)
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		return take_lost(l, aside);
+	case PERF_RECORD_AUX:
+		return take_aux(l, aside);
 	case PERF_RECORD_THROTTLE:
 		seam_profile_note(l->profile, "the kernel throttled sampling: "
 				  "there are fewer samples than asked for");
@@ -538,22 +596,54 @@ static void tell_damage(struct loader *l, const struct seam_perf_scan *scan)
 	}
 }
 
+/* A ring that overwrites is never full: first comes what a pause cost. */
+static void tell_lost_event(struct loader *l, const struct seam_event *event,
+			    uint64_t *n_paused)
+{
+	uint64_t paused = event->n_lost < *n_paused ? event->n_lost :
+			  *n_paused;
+
+	*n_paused -= paused;
+	if (paused)
+		seam_profile_lost(l->profile, "paused for a snapshot",
+				  event->name, paused, 0);
+	if (event->n_lost > paused)
+		seam_profile_lost(l->profile, "ring full", event->name,
+				  event->n_lost - paused, 0);
+}
+
+static void tell_aux(struct loader *l)
+{
+	struct seam_profile *p = l->profile;
+
+	if (l->aux.n_bytes)
+		seam_profile_note(p, "there is a hardware trace of %" PRIu64
+			" bytes, which 'perf script --itrace' decodes",
+			l->aux.n_bytes);
+	if (l->aux.n_truncated)
+		seam_profile_note(p, "its area was full %" PRIu64 " times: "
+			"the hardware trace has gaps", l->aux.n_truncated);
+	if (l->aux.n_partial)
+		seam_profile_note(p, "the hardware trace is not whole in %"
+			PRIu64 " places, says the PMU", l->aux.n_partial);
+	if (l->aux.n_collision)
+		seam_profile_note(p, "samples of the hardware trace collided "
+			"%" PRIu64 " times", l->aux.n_collision);
+}
+
 static void tell_losses(struct loader *l)
 {
 	struct seam_profile *p = l->profile;
-	uint64_t n_events = 0;
+	uint64_t n_events = 0, n_paused = l->n_paused;
 
 	for (size_t i = 0; i < p->events.n; i++) {
-		const struct seam_event *event = &p->events.items[i];
-
-		n_events += event->n_lost;
-		if (event->n_lost)
-			seam_profile_lost(p, "ring full", event->name,
-					  event->n_lost, 0);
+		n_events += p->events.items[i].n_lost;
+		tell_lost_event(l, &p->events.items[i], &n_paused);
 	}
 	if (l->n_lost_ring > n_events)
 		seam_profile_lost(p, "ring full", put(l, "any event"),
 				  l->n_lost_ring - n_events, 0);
+	tell_aux(l);
 	if (l->data.n_missing_bytes)
 		seam_profile_lost(p, "file cut", put(l, "data"), 0,
 				  l->data.n_missing_bytes);
@@ -600,6 +690,36 @@ static void tell_times(struct loader *l)
 		l->jit.first_ns = l->jit.last_ns = 0;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct kernel_change *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Rings of several CPUs are not in order: sort first, then replay. */
+static int seal_kernel(struct loader *l)
+{
+	struct seam_spaces *kernel = &l->resolver.kernel;
+	int r = 0;
+
+	if (l->kernel_changes.n)
+		qsort(l->kernel_changes.items, l->kernel_changes.n,
+		      sizeof(*l->kernel_changes.items), by_time);
+	for (size_t i = 0; r == 0 && i < l->kernel_changes.n; i++) {
+		const struct kernel_change *c = &l->kernel_changes.items[i];
+
+		r = c->mapping == SEAM_NONE ?
+		    seam_spaces_unmap(kernel, 0, c->time_ns, c->begin,
+				      c->end) :
+		    seam_spaces_map(kernel, 0, c->time_ns, c->begin, c->end,
+				    c->mapping);
+	}
+	return r ? r : seam_spaces_seal(kernel);
+}
+
 static int load(struct loader *l, const struct seam_perf_input *input)
 {
 	int r = scan_file(l, l->data.bytes, l->data.data_begin,
@@ -632,7 +752,7 @@ static int load(struct loader *l, const struct seam_perf_input *input)
 	if (r == 0)
 		name_the_nameless(l->profile);
 	if (r == 0)
-		r = seam_spaces_seal(&l->resolver.kernel);
+		r = seal_kernel(l);
 	if (r == 0)
 		r = resolve_samples(l);
 	return r;
@@ -658,6 +778,7 @@ int seam_load_perf(struct seam_profile *profile,
 						  &input->jit);
 		if (r == 0) {
 			l.resolver.all_unknown = input->all_unknown;
+			l.n_paused = input->n_paused;
 			read_header(&l);
 			r = load(&l, input);
 		}
@@ -673,6 +794,7 @@ int seam_load_perf(struct seam_profile *profile,
 		seam_perf_scan_fini(&l.scans.items[i]);
 	free(l.scans.items);
 	free(l.build_ids.items);
+	free(l.kernel_changes.items);
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
 	seam_jit_sources_fini(&l.jit);

@@ -16,6 +16,7 @@ struct seam_perf_input {
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_jit_places jit;		/* where dumps and maps are */
 	bool all_unknown;			/* as in load.h */
+	uint64_t n_paused;	/* of the lost: while a snapshot was copied */
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include "model/call_names.h"
 #include "model/call_paths.h"
+#include "symbol/latest.h"
 
 struct loader {
 	struct seam_profile *profile;
@@ -15,6 +16,8 @@ struct loader {
 	struct seam_call_names names;
 	struct seam_calls calls;	/* scratch, and the repairs */
 	struct seam_xray_problems problems;
+	struct seam_latest processes;	/* by pid and whether it is a fork */
+	struct seam_latest threads;	/* by process and tid */
 	uint32_t module;		/* string: the map's path */
 };
 
@@ -53,25 +56,25 @@ static int load_names(struct loader *l, const char *map,
 	return 0;
 }
 
-static uint32_t find_process(struct seam_profile *profile, int32_t pid,
-			     bool is_fork)
+static uint32_t find_process(struct loader *l, int32_t pid, bool is_fork)
 {
-	uint32_t name = seam_strings_put(&profile->strings,
-					 is_fork ? "forked" : "");
+	struct seam_profile *profile = l->profile;
+	uint32_t *known = seam_latest_find(&l->processes, (uint32_t)pid,
+					   is_fork);
+	uint32_t name, id = (uint32_t)profile->processes.n;
 	struct seam_process *process;
 
-	for (uint32_t i = 0; i < profile->processes.n; i++)
-		if (profile->processes.items[i].pid == pid &&
-		    profile->processes.items[i].name == name)
-			return i;
-	process = name == SEAM_NONE ? NULL :
-		  SEAM_ARRAY_PUSH(&profile->processes);
-	if (!process)
+	if (known)
+		return *known;
+	name = seam_strings_put(&profile->strings, is_fork ? "forked" : "");
+	process = SEAM_ARRAY_PUSH(&profile->processes);
+	if (name == SEAM_NONE || !process)
 		return SEAM_NONE;
 	*process = (struct seam_process) {
 		.pid = pid, .name = name, .end_ns = UINT64_MAX,
 	};
-	return (uint32_t)(profile->processes.n - 1);
+	return seam_latest_put(&l->processes, (uint32_t)pid, is_fork, id) ?
+	       SEAM_NONE : id;
 }
 
 /* Sessions of one thread are one thread; a forked child's is another. */
@@ -79,28 +82,27 @@ static uint32_t find_thread(struct loader *l,
 			    const struct seam_trace_stream *stream)
 {
 	struct seam_profile *profile = l->profile;
+	uint32_t process = find_process(l, stream->pid, stream->is_fork);
+	uint32_t *known = seam_latest_find(&l->threads, process,
+					   (uint32_t)stream->tid);
+	uint32_t name, id = (uint32_t)profile->threads.n;
 	struct seam_thread *thread;
-	uint32_t name, process;
 	char text[32];
 
+	if (process == SEAM_NONE || known)
+		return known ? *known : SEAM_NONE;
 	snprintf(text, sizeof(text), "%s %" PRId32, stream->is_fork ?
 		 "forked from" : "thread", stream->tid);
 	name = seam_strings_put(&profile->strings, text);
-	process = find_process(profile, stream->pid, stream->is_fork);
-	if (name == SEAM_NONE || process == SEAM_NONE)
-		return SEAM_NONE;
-	for (uint32_t i = 0; i < profile->threads.n; i++)
-		if (profile->threads.items[i].process == process &&
-		    profile->threads.items[i].tid == stream->tid)
-			return i;
 	thread = SEAM_ARRAY_PUSH(&profile->threads);
-	if (!thread)
+	if (name == SEAM_NONE || !thread)
 		return SEAM_NONE;
 	*thread = (struct seam_thread) {
 		.process = process, .tid = stream->tid, .name = name,
 		.end_ns = UINT64_MAX,
 	};
-	return (uint32_t)(profile->threads.n - 1);
+	return seam_latest_put(&l->threads, process, (uint32_t)stream->tid,
+			       id) ? SEAM_NONE : id;
 }
 
 static uint32_t add_frame(struct loader *l, uint32_t id)
@@ -273,5 +275,7 @@ int seam_load_xray(struct seam_profile *profile,
 	}
 	seam_calls_fini(&l.calls);
 	seam_call_names_fini(&l.names);
+	seam_latest_fini(&l.processes);
+	seam_latest_fini(&l.threads);
 	return r;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/progress.h"
 #include "base/workers.h"
 #include "wire/perf_stream.h"
@@ -122,26 +123,47 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 
 /* -- samples that the layout declines ----------------------------------- */
 
-/* How much the counter @id moved on since it was seen last. */
+/* What the counter @id showed last, 0 when it is new; NULL: no memory. */
+static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
+{
+	uint64_t hash = seam_hash_u64(id);
+	struct seam_index_probe probe = seam_index_probe(&scan->last_index,
+							 hash);
+	struct seam_perf_last *last;
+	uint32_t at;
+
+	while ((at = seam_index_next(&scan->last_index, &probe)) != SEAM_NONE)
+		if (scan->last.items[at].id == id)
+			return &scan->last.items[at];
+	last = SEAM_ARRAY_PUSH(&scan->last);
+	if (!last)
+		return NULL;
+	if (seam_index_add(&scan->last_index, hash,
+			   (uint32_t)(scan->last.n - 1))) {
+		scan->last.n--;
+		return NULL;
+	}
+	*last = (struct seam_perf_last) { .id = id };
+	return last;
+}
+
+/*
+ * How much the counter @id moved on since it was seen last.  In a recording
+ * of one event any id means that event: there may be as many as samples.
+ */
 static uint64_t moved_on(struct seam_perf_scan *scan, uint64_t id,
 			 uint64_t value)
 {
-	struct seam_perf_last *last;
+	struct seam_perf_last *last = last_of(scan, id);
 	uint64_t by;
 
-	for (size_t i = 0; i < scan->last.n; i++) {
-		last = &scan->last.items[i];
-		if (last->id == id) {
-			by = value - last->value;
-			last->value = value;
-			return by;
-		}
+	if (!last) {
+		scan->error = -ENOMEM;
+		return 0;
 	}
-	/* Ids come from the file's header: their number is bounded by it. */
-	last = SEAM_ARRAY_PUSH(&scan->last);
-	if (last)
-		*last = (struct seam_perf_last) { id, value };
-	return value;
+	by = value - last->value;
+	last->value = value;
+	return by;
 }
 
 /*
@@ -178,29 +200,64 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 	}
 }
 
-/* Register of the instruction pointer; Source: asm/perf_regs.h, x86. */
-#define REG_IP 8
+#if defined(__x86_64__)
+#define OWN_ARCH "x86_64"
+#elif defined(__aarch64__)
+#define OWN_ARCH "aarch64"
+#else
+#define OWN_ARCH ""
+#endif
+
+/*
+ * The register of the instruction pointer on the machine that was recorded,
+ * or -1.  A file that does not say, because its writer was killed, is taken
+ * for one of this machine, as in perf.
+ *
+ * Source: arch/.../include/uapi/asm/perf_regs.h.
+ */
+static int ip_register(const struct seam_perf_data *data)
+{
+	static const struct { const char *begin; int ip; } machines[] = {
+		{ "x86_64", 8 }, { "i386", 8 }, { "i486", 8 }, { "i586", 8 },
+		{ "i686", 8 }, { "aarch64", 32 }, { "arm", 15 },
+		{ "riscv", 0 }, { "loongarch", 0 }, { "ppc", 32 },
+		{ "s390", 33 }, { "mips", 0 },
+	};
+	const char *arch = seam_perf_data_string(data, SEAM_PERF_ARCH);
+
+	if (!arch)
+		arch = OWN_ARCH;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(machines); i++)
+		if (strncmp(arch, machines[i].begin,
+			    strlen(machines[i].begin)) == 0)
+			return machines[i].ip;
+	return -1;
+}
 
 /* The user's instruction pointer at the sample, or 0. */
-static uint64_t user_ip(const struct seam_perf_regs *regs)
+static uint64_t user_ip(const struct seam_perf_data *data,
+			const struct seam_perf_regs *regs)
 {
-	uint64_t below = (UINT64_C(1) << REG_IP) - 1;
+	int ip = regs->abi ? ip_register(data) : -1;
+	uint64_t below;
 
-	if (regs->abi == 0 || !(regs->mask >> REG_IP & 1))
+	if (ip < 0 || !(regs->mask >> ip & 1))
 		return 0;
+	below = regs->mask & ((UINT64_C(1) << ip) - 1);
 	return seam_perf_u64(&regs->values,
-			     (size_t)__builtin_popcountll(regs->mask & below));
+			     (size_t)__builtin_popcountll(below));
 }
 
 /*
  * A recording with stack dumps has the kernel's half of the chain only; the
  * user's leaf is in the registers.
  */
-static size_t copy_chain(const struct seam_perf_sample *sample, uint64_t *to)
+static size_t copy_chain(const struct seam_perf_data *data,
+			 const struct seam_perf_sample *sample, uint64_t *to)
 {
 	size_t n = 0;
 	bool has_user = false;
-	uint64_t ip = user_ip(&sample->user_regs);
+	uint64_t ip = user_ip(data, &sample->user_regs);
 
 	for (; n < sample->callchain.n; n++) {
 		to[n] = seam_perf_u64(&sample->callchain, n);
@@ -235,7 +292,7 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		.id = sample.id, .ip = sample.ip, .time = sample.time,
 		.period = sample.period, .pid = sample.pid, .tid = sample.tid,
 		.cpu = sample.cpu, .chain = (const uint8_t *)chain,
-		.n_chain = copy_chain(&sample, chain),
+		.n_chain = copy_chain(scan->data, &sample, chain),
 	};
 	scan->n_stacks_dumped += sample.user_stack.size > 0;
 	if (attr->sample_type & PERF_SAMPLE_READ)
@@ -554,5 +611,6 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	seam_arena_fini(&scan->arena);
 	free(scan->asides.items);
 	free(scan->last.items);
+	seam_index_fini(&scan->last_index);
 	*scan = (struct seam_perf_scan) { 0 };
 }

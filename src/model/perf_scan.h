@@ -54,7 +54,8 @@ struct seam_perf_scan {
 	uint64_t n_stacks_dumped;		/* with a copy of the user stack */
 	int error;				/* 0, -ENOMEM, or why it stopped */
 	struct seam_err why;
-	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values, by id */
+	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values */
+	struct seam_index last_index;		/* hash of an id -> last */
 };
 
 /*

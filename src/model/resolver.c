@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "model/module_name.h"
 #include "symbol/java_name.h"
 
 /* Functions at one address: itself and the calls inlined into it. */
@@ -121,23 +122,6 @@ static enum seam_layer layer_of(const struct seam_mapping *mapping)
 	return SEAM_LAYER_NATIVE;
 }
 
-/* "/usr/lib/libc.so.6" is libc.so.6, "[vdso]" is vdso, "//anon" is anon. */
-static const char *short_name(const char *path, char *buf, size_t cap)
-{
-	const char *slash = strrchr(path, '/');
-	size_t n;
-
-	if (path[0] == '[')
-		path++;
-	else if (slash && slash[1])
-		path = slash + 1;
-	n = strlen(path);
-	if (n && path[n - 1] == ']')
-		n--;
-	snprintf(buf, cap, "%.*s", (int)(n < cap ? n : cap - 1), path);
-	return buf;
-}
-
 /*
  * The name of an address without a symbol.  Where nothing is mapped, as when
  * a frame pointer was not one, the address says nothing: all are one.
@@ -145,12 +129,16 @@ static const char *short_name(const char *path, char *buf, size_t cap)
 static uint32_t made_up_name(struct seam_profile *profile, uint32_t path,
 			     uint64_t pos)
 {
-	char module[256], name[300] = "[unknown]";
+	char name[300] = "[unknown]";
+	const char *module;
+	size_t size;
 
-	if (path)
-		snprintf(name, sizeof(name), "[%s+0x%" PRIx64 "]",
-			 short_name(seam_profile_text(profile, path), module,
-				    sizeof(module)), pos);
+	if (path) {
+		module = seam_module_name(seam_profile_text(profile, path),
+					  &size);
+		snprintf(name, sizeof(name), "[%.*s+0x%" PRIx64 "]",
+			 (int)size, module, pos);
+	}
 	return seam_strings_put(&profile->strings, name);
 }
 
@@ -417,8 +405,8 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 	if (m->kind == SEAM_MAPPING_KERNEL || m->kind == SEAM_MAPPING_ANON ||
 	    m->kind == SEAM_MAPPING_KSYMBOL)
 		return find_place(r, area->mapping, addr, is_call);
-	return find_place(r, area->mapping, addr - area->begin +
-			  area->begin_pos + m->pgoff, is_call);
+	return find_place(r, area->mapping, addr - area->begin + m->pgoff,
+			  is_call);
 }
 
 /*

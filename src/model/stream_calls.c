@@ -21,7 +21,11 @@ void seam_stream_follow(struct seam_calls *calls,
 	memcpy(repairs, calls->repairs, sizeof(repairs));
 	seam_calls_feed(calls, batch, 0, n, &no_sink, NULL);
 	memcpy(calls->repairs, repairs, sizeof(repairs));
-	calls->last_ns = batch->events[n - 1].tsc;
+	/* An argument has its value where others have their time. */
+	while (n > 0 && batch->events[n - 1].kind == SEAM_XRAY_ARGUMENT)
+		n--;
+	if (n > 0)
+		calls->last_ns = batch->events[n - 1].tsc;
 }
 
 void seam_stream_reopen(struct seam_calls *calls,
@@ -42,6 +46,27 @@ void seam_stream_reopen(struct seam_calls *calls,
 	for (size_t i = 0; i < n && !calls->error; i++)
 		seam_calls_preset(calls, open[i], ns, sink, context);
 	free(open);
+}
+
+void seam_stream_run(struct seam_calls *calls,
+		     struct seam_trace_reader *reader,
+		     const struct seam_calls_sink *sink, void *context)
+{
+	struct seam_ended_calls ended;
+	struct seam_trace_run run;
+	size_t n;
+
+	do {
+		if (calls->error || !seam_trace_run(reader, &run))
+			return;
+		n = seam_calls_run(calls, &run, &ended);
+		if (n == 0)
+			return;
+		seam_trace_run_take(reader, &run, n);
+		calls->last_ns = reader->last_ns;
+		if (ended.n)
+			sink->ended(context, calls, &ended);
+	} while (n == run.wire.n);
 }
 
 /* What is open before the stream's first event, innermost first. */

@@ -10,7 +10,7 @@
 #ifndef SEAM_STREAM_CALLS_H
 #define SEAM_STREAM_CALLS_H
 
-#include "model/calls.h"
+#include "model/calls_run.h"
 #include "model/trace.h"
 
 /* The calls of shadow events [0, @n): followed, not told to any sink. */
@@ -20,6 +20,11 @@ void seam_stream_follow(struct seam_calls *calls,
 /* Begin what is open anew, at the last followed event. */
 void seam_stream_reopen(struct seam_calls *calls,
 			const struct seam_calls_sink *sink, void *context);
+
+/* What can be taken in runs, for a sink that has ended(). */
+void seam_stream_run(struct seam_calls *calls,
+		     struct seam_trace_reader *reader,
+		     const struct seam_calls_sink *sink, void *context);
 
 /*
  * All that @reader has.  Inline for the sake of a sink that is a constant;
@@ -35,7 +40,11 @@ seam_stream_feed_part(struct seam_calls *calls,
 	bool follows = false;
 	size_t from;
 
-	while (!calls->error && seam_trace_next(reader, batch, &from)) {
+	for (;;) {
+		if (sink->ended && !follows)
+			seam_stream_run(calls, reader, sink, context);
+		if (calls->error || !seam_trace_next(reader, batch, &from))
+			break;
 		if (from) {
 			seam_stream_follow(calls, batch, from);
 			follows = true;

@@ -247,7 +247,8 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 				life->thread].process].end_ns = c->time_ns;
 		return 0;
 	case SEAM_CHANGE_EXEC:
-		seam_spaces_clear(&tasks->spaces, life->space, c->time_ns);
+		if (seam_spaces_clear(&tasks->spaces, life->space, c->time_ns))
+			return -ENOMEM;
 		return add_name(tasks, profile, life->thread, c->time_ns,
 				c->name);
 	case SEAM_CHANGE_NAME:

@@ -11,7 +11,7 @@
 __extension__ typedef unsigned __int128 u128;
 
 #define GIGA		UINT32_C(1000000000)
-#define MAX_SHIFT	96	/* 2^96 * 10^9 < 2^128 */
+#define MAX_SHIFT	64	/* the upper half of a product */
 
 static uint64_t gcd(uint64_t a, uint64_t b)
 {

@@ -33,16 +33,29 @@ void seam_ticks_init(struct seam_ticks *ticks, uint64_t frequency_hz);
 /* The exact floor for any number of ticks; cost: a division of 128 bits. */
 uint64_t seam_ticks_divide(const struct seam_ticks *ticks, uint64_t n_ticks);
 
+/* Whether the shift is 64, which is so for counters above 1 GHz. */
+static inline bool seam_ticks_is_wide(const struct seam_ticks *ticks)
+{
+	return ticks->shift == 64;
+}
+
+/* The length of @n_ticks below exact_below; @is_wide may be false. */
+static inline __attribute__((always_inline)) uint64_t
+seam_ticks_scale(const struct seam_ticks *ticks, uint64_t n_ticks, bool is_wide)
+{
+	__extension__ unsigned __int128 wide = n_ticks;
+
+	wide *= ticks->multiplier;
+	return (uint64_t)(wide >> (is_wide ? 64 : ticks->shift));
+}
+
 /* Ticks as a length of time. */
 static inline uint64_t seam_ticks_length(const struct seam_ticks *ticks,
 					 uint64_t n_ticks)
 {
-	__extension__ unsigned __int128 wide;
-
 	if (__builtin_expect(n_ticks >= ticks->exact_below, 0))
 		return seam_ticks_divide(ticks, n_ticks);
-	wide = n_ticks;
-	return (uint64_t)(wide * ticks->multiplier >> ticks->shift);
+	return seam_ticks_scale(ticks, n_ticks, false);
 }
 
 /* When the counter stood at @tsc; before the origin is at the origin. */
@@ -53,29 +66,6 @@ static inline uint64_t seam_ticks_time(const struct seam_ticks *ticks,
 			   tsc - ticks->origin_tsc : 0;
 
 	return ticks->origin_ns + seam_ticks_length(ticks, n_ticks);
-}
-
-/*
- * The same where the shift is 64 or more, which is so for counters above
- * 1 GHz: the low half of the product is not looked at.
- */
-static inline bool seam_ticks_is_wide(const struct seam_ticks *ticks)
-{
-	return ticks->shift >= 64;
-}
-
-static inline uint64_t seam_ticks_time_wide(const struct seam_ticks *ticks,
-					    uint64_t tsc)
-{
-	uint64_t n_ticks = tsc > ticks->origin_tsc ?
-			   tsc - ticks->origin_tsc : 0;
-	__extension__ unsigned __int128 wide = n_ticks;
-
-	if (__builtin_expect(n_ticks >= ticks->exact_below, 0))
-		return ticks->origin_ns + seam_ticks_divide(ticks, n_ticks);
-	wide *= ticks->multiplier;
-	return ticks->origin_ns +
-	       ((uint64_t)(wide >> 64) >> (ticks->shift - 64));
 }
 
 #endif /* SEAM_TICKS_H */

@@ -6,6 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/*
+ * Logs that are shown together are of one machine, or of a few; each clock
+ * is tied in a pass over all blocks.
+ */
+#define MAX_CLOCKS 64
+
 /* Wall times further than this from the others' median are damage. */
 #define MAX_TIE_NS INT64_C(1000000000)
 
@@ -81,6 +87,8 @@ static int find_clock(struct seam_trace *trace, uint64_t hz, uint32_t *id)
 	for (*id = 0; *id < trace->clocks.n; ++*id)
 		if (trace->clocks.items[*id].frequency_hz == hz)
 			return 0;
+	if (trace->clocks.n == MAX_CLOCKS)
+		return -ENOTSUP;
 	ticks = SEAM_ARRAY_PUSH(&trace->clocks);
 	if (!ticks)
 		return -ENOMEM;
@@ -96,6 +104,8 @@ static int find_streams(struct seam_trace *trace)
 	for (size_t i = 0; i < trace->blocks.n; i++) {
 		struct seam_trace_block *b = &trace->blocks.items[i];
 
+		int r;
+
 		if (!stream || by_owner(b - 1, b)) {
 			stream = SEAM_ARRAY_PUSH(&trace->streams);
 			if (!stream)
@@ -105,10 +115,10 @@ static int find_streams(struct seam_trace *trace)
 				.pid = b->block->pid, .tid = b->block->tid,
 				.first_block = i,
 			};
-			if (find_clock(trace, section_of(trace, b)->
-				       header.cycle_frequency,
-				       &stream->clock))
-				return -ENOMEM;
+			r = find_clock(trace, section_of(trace, b)->
+				       header.cycle_frequency, &stream->clock);
+			if (r)
+				return r;
 		}
 		b->stream = (uint32_t)(trace->streams.n - 1);
 		stream->n_blocks++;
@@ -291,6 +301,9 @@ static int arrange(struct seam_trace *trace, struct seam_err *err)
 		r = tie_clock(trace, i);
 	if (!r && has_two_sections(trace))
 		r = find_shadows(trace);
+	if (r == -ENOTSUP)
+		return seam_err_set(err, r, "logs of more than %d frequencies",
+				    MAX_CLOCKS);
 	return r ? seam_err_set(err, r, "out of memory") : 0;
 }
 
@@ -464,6 +477,8 @@ static bool open_block(struct seam_trace_reader *reader)
 					 reader->next_block++];
 	seam_xray_block_open(&reader->block,
 			     &reader->trace->logs[b->log].index, b->block);
+	if (reader->takes_runs)
+		seam_xray_short_batches(&reader->block.fdr);
 	reader->n_shadow = b->n_shadow;
 	reader->in_block = true;
 	reader->shift_ns = 0;
@@ -474,9 +489,8 @@ static bool open_block(struct seam_trace_reader *reader)
  * Ticks to nanoseconds.  When the counter steps back within a thread, time
  * stands still for that step and goes on with the counter from there.
  */
-static inline __attribute__((always_inline)) void
-tell_times(struct seam_trace_reader *reader, struct seam_xray_batch *batch,
-	   bool is_wide)
+static void tell_times(struct seam_trace_reader *reader,
+		       struct seam_xray_batch *batch)
 {
 	const struct seam_ticks clock = *reader->clock;
 	uint64_t last = reader->last_ns, shift = reader->shift_ns;
@@ -487,8 +501,7 @@ tell_times(struct seam_trace_reader *reader, struct seam_xray_batch *batch,
 
 		if (event->kind == SEAM_XRAY_ARGUMENT)
 			continue;
-		ns = (is_wide ? seam_ticks_time_wide(&clock, event->tsc) :
-		      seam_ticks_time(&clock, event->tsc)) + shift;
+		ns = seam_ticks_time(&clock, event->tsc) + shift;
 		if (__builtin_expect(ns < last, 0)) {
 			shift += last - ns;
 			ns = last;
@@ -500,15 +513,6 @@ tell_times(struct seam_trace_reader *reader, struct seam_xray_batch *batch,
 	}
 	reader->last_ns = last;
 	reader->shift_ns = shift;
-}
-
-static void tell_time(struct seam_trace_reader *reader,
-		      struct seam_xray_batch *batch)
-{
-	if (seam_ticks_is_wide(reader->clock))
-		tell_times(reader, batch, true);
-	else
-		tell_times(reader, batch, false);
 }
 
 /*
@@ -566,9 +570,49 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 		if (!next_batch(reader, batch, n_shadow))
 			return false;
 		if (!reader->raw)
-			tell_time(reader, batch);
+			tell_times(reader, batch);
 		else
 			*n_shadow = cut(reader, batch, *n_shadow);
 	} while (batch->n == 0);
 	return true;
+}
+
+bool seam_trace_run(struct seam_trace_reader *reader,
+		    struct seam_trace_run *run)
+{
+	const struct seam_ticks *clock = reader->clock;
+	uint64_t ticks, most;
+
+	reader->takes_runs = true;
+	if ((!reader->in_block && !open_block(reader)) || reader->n_shadow ||
+	    !seam_xray_run(&reader->block.fdr, &run->wire))
+		return false;
+	if (run->wire.n > SEAM_TRACE_RUN)
+		run->wire.n = SEAM_TRACE_RUN;
+	most = (uint64_t)run->wire.n << 32;	/* what the deltas may add */
+	if (run->wire.tsc < clock->origin_tsc ||
+	    run->wire.tsc > UINT64_MAX - most ||
+	    run->wire.tsc + most - clock->origin_tsc >= clock->exact_below ||
+	    reader->shift_ns >= SEAM_TICKS_MAX_NS)
+		return false;
+	ticks = run->wire.tsc - clock->origin_tsc;
+	run->clock = clock;
+	run->ticks = ticks;
+	run->origin_ns = clock->origin_ns + reader->shift_ns;
+	return seam_ticks_scale(clock, ticks, false) + run->origin_ns >=
+	       reader->last_ns;
+}
+
+void seam_trace_run_take(struct seam_trace_reader *reader,
+			 const struct seam_trace_run *run, size_t n)
+{
+	const struct seam_ticks *clock = run->clock;
+
+	/* a block's first event comes in the batch with its preamble */
+	assert(reader->first_ns != UINT64_MAX);
+
+	reader->last_ns = run->origin_ns +
+			  seam_ticks_scale(clock, run->ticks, false);
+	seam_xray_run_take(&reader->block.fdr, &run->wire, n,
+			   clock->origin_tsc + run->ticks);
 }

@@ -86,6 +86,7 @@ struct seam_trace_reader {
 	const struct seam_ticks *clock;
 	size_t next_block, end_block;	/* of the stream */
 	bool in_block;
+	bool takes_runs;		/* seam_trace_run() has been asked */
 	bool raw;			/* leave TSCs as they are, cut */
 	bool keeps;			/* the last call or event was kept */
 	uint64_t n_shadow;		/* of this block, still to come */
@@ -133,5 +134,33 @@ void seam_trace_read_part(struct seam_trace_reader *reader,
  */
 bool seam_trace_next(struct seam_trace_reader *reader,
 		     struct seam_xray_batch *batch, size_t *n_shadow);
+
+/*
+ * Function records as they lie in the file, whose times are so well-behaved
+ * that each is
+ *
+ *	origin_ns + seam_ticks_scale(clock, ticks + deltas so far)
+ *
+ * which is what seam_trace_next() would give: no division, no step back.
+ */
+struct seam_trace_run {
+	struct seam_xray_run wire;	/* at most SEAM_TRACE_RUN records */
+	const struct seam_ticks *clock;
+	uint64_t ticks;			/* of what came before */
+	uint64_t origin_ns;
+};
+
+enum { SEAM_TRACE_RUN = 256 };
+
+/* The run that the stream goes on with; false: seam_trace_next() must. */
+bool seam_trace_run(struct seam_trace_reader *reader,
+		    struct seam_trace_run *run);
+
+/*
+ * Go on behind the first @n > 0 records of @run, which were all Entry or Exit;
+ * run->ticks is now the last one's.
+ */
+void seam_trace_run_take(struct seam_trace_reader *reader,
+			 const struct seam_trace_run *run, size_t n);
 
 #endif /* SEAM_TRACE_H */

@@ -5,6 +5,7 @@
  */
 #include "record/recording.h"
 
+#include "base/clock.h"
 #include "record/areas.h"
 #include "record/info.h"
 #include "record/tracepoint.h"
@@ -57,8 +58,8 @@ int seam_recording_write_features(struct seam_recording *s,
 		.words = s->options->words,
 		.n_words = s->options->n_words,
 		.n_cpus = (uint32_t)s->sources.cpus.n,
-		.first_ns = s->drain.first_ns,
-		.last_ns = s->drain.last_ns,
+		.first_ns = s->drain.in_file.first_ns,
+		.last_ns = s->drain.in_file.last_ns,
 		.start_wall_ns = s->start_wall_ns,
 		.start_ns = s->start_ns,
 		.compress = &s->compress,
@@ -133,6 +134,7 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.version = "seam " SEAM_VERSION,
 		.complete = complete,
 		.overwrite = s->options->overwrite,
+		.snapshots = s->options->overwrite || s->sources.free_running,
 		.words = s->options->words,
 		.n_words = s->options->n_words,
 		.boot_id = s->kernel.identity.boot_id,
@@ -142,7 +144,7 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.start_ns = s->start_ns,
 		.duration_ns = s->result->duration_ns,
 		.n_events = s->events.n,
-		.n_samples = s->drain.n_samples,
+		.n_samples = s->drain.in_file.n_samples,
 		.n_throttled = s->drain.n_throttled,
 		.n_lost = s->result->n_lost - s->result->n_paused,
 		.n_paused = s->result->n_paused,
@@ -157,6 +159,11 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.late_ns = s->follow.late_ns,
 		.longest_late_ns = s->follow.longest_ns,
 		.n_unseen = s->follow.n_unseen,
+		.n_jit_streams = s->link.dumps.n_streams,
+		.n_jit = s->result->n_jit,
+		.n_jit_lost = s->result->n_jit_lost,
+		.n_jit_bad = s->link.dumps.n_bad,
+		.n_jit_unproven = s->link.n_unproven,
 	};
 
 	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
@@ -246,6 +253,63 @@ void seam_recording_note(const struct seam_recording *s, bool verbose,
 	s->options->note(s->options->context, verbose, text);
 }
 
+int seam_recording_append(struct seam_recording *s, struct seam_synth *synth,
+			  struct seam_err *err)
+{
+	struct iovec piece = {
+		.iov_base = synth->bytes.items, .iov_len = synth->bytes.n,
+	};
+	int r = synth->no_memory ?
+		seam_err_set(err, -ENOMEM, "out of memory") :
+		seam_perf_writer_append(&s->writer, &piece, 1, err);
+
+	seam_synth_fini(synth);
+	return r;
+}
+
+/* LOST records are all there is where the kernel keeps no counts. */
+static void count_told_losses(struct seam_recording *s)
+{
+	for (size_t i = 0; i < s->sources.rings.n; i++)
+		s->result->n_lost += s->sources.rings.items[i].n_lost;
+}
+
+/*
+ * Loss is told by a LOST record in front of the next record that fits; what
+ * no record follows is only in the kernel's counts, which are exact.
+ */
+int seam_recording_write_losses(struct seam_recording *s, struct seam_err *err)
+{
+	struct seam_synth synth = { 0 };
+	/* the kernel's own clock is known by its records alone */
+	uint64_t now_ns = seam_areas_are_there(s) ? s->drain.in_file.last_ns :
+			  seam_clock_ns();
+
+	for (size_t i = 0; i < s->sources.list.n; i++) {
+		const struct seam_source *source = &s->sources.list.items[i];
+		uint64_t lost = seam_sources_lost(&s->sources, i);
+
+		if (!lost)
+			continue;
+		s->result->n_lost += lost;
+		/* a ring that overwrites is never full */
+		if (s->sources.rings.items[source->ring].is_backward)
+			s->result->n_paused += lost;
+		if (s->result->events)
+			s->result->events[source->event].n_lost += lost;
+		seam_synth_lost(&synth, source->id, (uint32_t)
+				s->sources.rings.items[source->ring].cpu,
+				now_ns, lost);
+	}
+	if (s->sources.left_out & SEAM_LEFT_OUT_LOST_COUNTS)
+		count_told_losses(s);
+	if (s->result->cut_short || synth.bytes.n == 0) {
+		seam_synth_fini(&synth);
+		return 0;
+	}
+	return seam_recording_append(s, &synth, err);
+}
+
 int seam_recording_list_results(struct seam_recording *s,
 				struct seam_err *err)
 {
@@ -284,9 +348,28 @@ static void keep_kernel(struct seam_recording *s)
 	s->result->skipped |= r != -EACCES && r != -EPERM;
 }
 
+static void tell_of_jit(struct seam_recording *s)
+{
+	const struct seam_keep_jit *jit = &s->keep.jit;
+
+	if (jit->n_refused)
+		seam_recording_note(s, false, "%" PRIu64 " dumps or maps of "
+			"JITs were not believed, so not kept: %s",
+			jit->n_refused, jit->why.cause[0]);
+	if (jit->n_failed)
+		seam_recording_note(s, false, "%" PRIu64 " dumps or maps of "
+			"JITs could not be kept: %s", jit->n_failed,
+			jit->why.cause[0]);
+	if (jit->n_too_many)
+		seam_recording_note(s, false, "there were more processes with "
+			"JIT code than can be kept: of some, names may be "
+			"missing");
+	s->result->skipped |= jit->n_failed > 0;
+}
+
 void seam_recording_keep_symbols(struct seam_recording *s)
 {
-	if (s->drain.n_kernel_samples)
+	if (s->drain.in_file.n_kernel_samples)
 		keep_kernel(s);
 	seam_keep_finish(&s->keep, &s->bundle);
 	if (s->keep.n_copied)
@@ -302,6 +385,7 @@ void seam_recording_keep_symbols(struct seam_recording *s)
 			"recording: their symbols may be missing",
 			s->keep.n_failed);
 	s->result->skipped |= s->keep.n_failed > 0;
+	tell_of_jit(s);
 	if (s->keep.n_too_large)
 		seam_recording_note(s, false, "%" PRIu64 " mapped files that "
 			"are gone are too large to be kept",

@@ -5,7 +5,6 @@
 #include "record/aux_pmu.h"
 #include "wire/perf_record.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 static const struct seam_event *first_event(const struct seam_recording *s)
@@ -69,8 +68,7 @@ void seam_areas_describe(const struct seam_recording *s,
 	free(words.list.items);
 }
 
-int seam_areas_append(struct seam_recording *s, bool go_on,
-		      struct seam_err *err)
+int seam_areas_append(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_sources *sources = &s->sources;
 	ssize_t r = 0;
@@ -81,20 +79,5 @@ int seam_areas_append(struct seam_recording *s, bool go_on,
 			r = seam_auxtrace_snapshot(&s->aux,
 						   &sources->rings.items[i],
 						   (uint32_t)i, false, err);
-	if (go_on)
-		seam_sources_hold_areas(sources, false);
 	return r < 0 ? (int)r : 0;
-}
-
-int seam_areas_snapshot(struct seam_recording *s, struct seam_err *err)
-{
-	uint64_t before = s->aux.n_bytes;
-	int r = seam_areas_append(s, true, err);
-
-	if (r < 0)
-		return seam_err_add(err, r, "no snapshot of the AUX areas");
-	s->n_snapshots++;
-	seam_recording_note(s, false, "snapshot %u: %" PRIu64 " KiB of AUX "
-		"areas", s->n_snapshots, (s->aux.n_bytes - before) / 1024);
-	return 0;
 }

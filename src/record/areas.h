@@ -3,9 +3,8 @@
  * areas.h - AUX areas in a recording: told of, snapshotted, judged
  *
  * Draining them is a part of each round; see drain.h.  With snapshots (-S)
- * the areas run free, and what they hold is copied when somebody asks, into
- * the recording's own file, or with --overwrite into the snapshot's bundle.
- * What writes an area is stopped while it is copied, as the kernel demands:
+ * the areas run free, and what they hold is copied into each snapshot, and at
+ * the end into the recording's own file; see flight.h.  What writes an area is stopped while it is copied, as the kernel demands:
  * only then is its head true.
  */
 #ifndef SEAM_AREAS_H
@@ -25,13 +24,9 @@ void seam_areas_describe(const struct seam_recording *s,
 			 struct seam_synth *synth);
 
 /*
- * Append what the free-running areas hold to the file of @s.  @go_on: let
- * what writes them go on behind that.  0 or -errno of the write.
+ * Append what the free-running areas hold to the file of @s.  What writes
+ * them is stopped behind that.  0 or -errno of the write.
  */
-int seam_areas_append(struct seam_recording *s, bool go_on,
-		      struct seam_err *err);
-
-/* Make a snapshot in the recording's own file, and tell of it. */
-int seam_areas_snapshot(struct seam_recording *s, struct seam_err *err);
+int seam_areas_append(struct seam_recording *s, struct seam_err *err);
 
 #endif /* SEAM_AREAS_H */

@@ -93,7 +93,7 @@ static int find_recorder(const char *who, char folder[PATH_MAX])
 }
 
 /* What the manifest in @folder says; false when there is none to read. */
-static bool read_manifest(const char *folder, bool *complete, bool *overwrite)
+static bool read_manifest(const char *folder, bool *complete, bool *snapshots)
 {
 	struct seam_manifest m = { 0 };
 	struct seam_file file = { 0 };
@@ -105,7 +105,7 @@ static bool read_manifest(const char *folder, bool *complete, bool *overwrite)
 			    NULL) == 0 &&
 	     seam_manifest_read(&m, file.bytes, NULL) == 0;
 	*complete = m.complete;
-	*overwrite = m.overwrite;
+	*snapshots = m.snapshots;
 	seam_manifest_fini(&m);
 	seam_file_close(&file);
 	return ok;
@@ -141,13 +141,13 @@ static int remember(struct known *known, const char *folder)
 static bool find_new(const struct known *known, const char *folder,
 		     char *path, size_t cap)
 {
-	bool complete, overwrite;
+	bool complete, snapshots;
 
 	for (size_t i = 0; i < known->inodes.n; i++) {
 		ino_t inode = inode_of(folder, (unsigned int)i + 1, path, cap);
 
 		if (inode && inode != known->inodes.items[i] &&
-		    read_manifest(path, &complete, &overwrite) && complete)
+		    read_manifest(path, &complete, &snapshots) && complete)
 			return true;
 	}
 	return false;
@@ -171,15 +171,15 @@ int seam_ask_snapshot(const char *who, char *path, size_t cap,
 {
 	struct known known = { 0 };
 	char folder[PATH_MAX];
-	bool complete, overwrite;
+	bool complete, snapshots;
 	int pid = find_recorder(who, folder), r;
 
 	if (!pid)
 		return seam_err_set(err, -ESRCH, "no recorder of ours that "
 				    "runs is '%s'", who);
-	if (!read_manifest(folder, &complete, &overwrite) || !overwrite)
+	if (!read_manifest(folder, &complete, &snapshots) || !snapshots)
 		return seam_err_set(err, -EINVAL, "the recorder of '%s' was "
-				    "not started with --overwrite", folder);
+				    "not started with --overwrite or -S", folder);
 	r = remember(&known, folder);
 	if (r < 0)
 		seam_err_set(err, r, "out of memory");

@@ -16,7 +16,7 @@
 /*
  * Ask the recorder with process id @who, or the one that writes the
  * recording @who, and wait for the snapshot; its path comes into @path.
- * -ESRCH: no such recorder; -EINVAL: it does not overwrite; -ETIMEDOUT:
+ * -ESRCH: no such recorder; -EINVAL: it makes none; -ETIMEDOUT:
  * nothing came in 30 s.
  */
 int seam_ask_snapshot(const char *who, char *path, size_t cap,

@@ -174,40 +174,113 @@ static int remove_bundle(const char *path, struct seam_err *err)
 	return 0;
 }
 
-static const char *old_path(const struct seam_bundle *bundle, char *buf,
-			    size_t cap)
+/* PATH.old or PATH.older. */
+struct aside {
+	char path[sizeof(((struct seam_bundle *)NULL)->path) + 8];
+};
+
+static struct aside aside(const struct seam_bundle *bundle, const char *suffix)
 {
-	snprintf(buf, cap, "%s.old", bundle->path);
-	return buf;
+	struct aside a;
+
+	snprintf(a.path, sizeof(a.path), "%s.%s", bundle->path, suffix);
+	return a;
 }
 
-/* Give the bundle that is there, if there is one, its other name. */
-static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
+static int move(const char *from, const char *to, struct seam_err *err)
 {
-	char old[sizeof(bundle->path) + 4];
-	int dir = open_old(bundle->path, err);
-	int r;
+	if (rename(from, to) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "cannot rename '%s' to '%s': %s",
+			    from, to, strerror(errno));
+}
+
+/* 1: there is a bundle at @path; 0: nothing is. */
+static int look(const char *path, struct seam_err *err)
+{
+	int dir = open_old(path, err);
 
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
 	close(dir);
-	r = remove_bundle(old_path(bundle, old, sizeof(old)), err);
-	if (r == 0 && rename(bundle->path, old) < 0)
-		r = seam_err_set(err, -errno, "cannot rename '%s' to '%s': %s",
-				 bundle->path, old, strerror(errno));
+	return 1;
+}
+
+static void move_back(struct seam_bundle *bundle)
+{
+	struct aside old = aside(bundle, "old");
+
+	if (bundle->moved)
+		rename(old.path, bundle->path);
+	if (bundle->moved_old)
+		rename(aside(bundle, "older").path, old.path);
+	bundle->moved = bundle->moved_old = false;
+}
+
+/* Give the bundles that are there, if there are, their other names. */
+static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
+{
+	struct aside old = aside(bundle, "old");
+	struct aside older = aside(bundle, "older");
+	int r = look(bundle->path, err);
+
+	if (r <= 0)
+		return r;
+	r = look(old.path, err);
+	if (r > 0) {
+		/* of a recorder that was killed before it had settled */
+		r = remove_bundle(older.path, err);
+		if (r == 0)
+			r = move(old.path, older.path, err);
+		bundle->moved_old = r == 0;
+	}
+	if (r == 0)
+		r = move(bundle->path, old.path, err);
 	bundle->moved = r == 0;
+	if (r < 0)
+		move_back(bundle);
 	return r;
+}
+
+/* The folder that was just made, and not one that was put in its place. */
+static int open_made(const struct seam_bundle *bundle)
+{
+	int dir = open(bundle->path, OPEN_FOLDER);
+	struct stat st;
+
+	if (dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+	    !(st.st_mode & 077))
+		return dir;
+	if (dir < 0)
+		return -errno;
+	close(dir);
+	return -EACCES;
+}
+
+static int make(struct seam_bundle *bundle, struct seam_err *err)
+{
+	char shown[256];
+
+	quoted(shown, sizeof(shown), bundle->path);
+	if (mkdir(bundle->path, 0700) < 0)
+		return seam_err_set(err, -errno, "cannot create folder "
+				    "'%s': %s", shown, strerror(errno));
+	bundle->dir = open_made(bundle);
+	if (bundle->dir >= 0)
+		return 0;
+	rmdir(bundle->path);
+	return seam_err_set(err, bundle->dir, "cannot open folder '%s': %s",
+			    shown, strerror(-bundle->dir));
 }
 
 int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 		       struct seam_err *err)
 {
 	size_t length = strlen(path);
-	char shown[256];
 	int r;
 
 	bundle->dir = -1;
-	bundle->moved = false;
+	bundle->moved = bundle->moved_old = false;
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	if (length == 0 || length >= sizeof(bundle->path))
@@ -216,18 +289,22 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 				    sizeof(bundle->path) - 1);
 	memcpy(bundle->path, path, length);
 	bundle->path[length] = '\0';
-	quoted(shown, sizeof(shown), bundle->path);
 	r = move_aside(bundle, err);
 	if (r < 0)
 		return r;
-	if (mkdir(bundle->path, 0700) < 0)
-		return seam_err_set(err, -errno, "cannot create folder "
-				    "'%s': %s", shown, strerror(errno));
-	bundle->dir = open(bundle->path, OPEN_FOLDER);
-	if (bundle->dir < 0)
-		return seam_err_set(err, -errno, "cannot open folder '%s': %s",
-				    shown, strerror(errno));
-	return 0;
+	r = make(bundle, err);
+	if (r == 0)
+		return 0;
+	bundle->dir = -1;
+	move_back(bundle);
+	return r;
+}
+
+void seam_bundle_settle(struct seam_bundle *bundle)
+{
+	if (bundle->moved_old)
+		remove_bundle(aside(bundle, "older").path, NULL);
+	bundle->moved_old = false;
 }
 
 static void part_name(char *buf, size_t cap, const char *name)
@@ -290,10 +367,8 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 
 void seam_bundle_remove(struct seam_bundle *bundle)
 {
-	char old[sizeof(bundle->path) + 4];
-
-	if (remove_bundle(bundle->path, NULL) == 0 && bundle->moved)
-		rename(old_path(bundle, old, sizeof(old)), bundle->path);
+	if (remove_bundle(bundle->path, NULL) == 0)
+		move_back(bundle);
 	seam_bundle_close(bundle);
 }
 

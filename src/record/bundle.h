@@ -3,9 +3,10 @@
  * bundle.h - the folder that a recording is, as its writer sees it
  *
  * A bundle is made anew for each recording, mode 0700, and never reused.
- * All access goes through its descriptor, links are never followed, and
- * files are created exclusively, so nobody who can write beside the bundle
- * can lead us elsewhere.
+ * All access goes through its descriptor, which is checked to be of a folder
+ * that only its owner can enter; links are never followed, and files are
+ * created exclusively.  So nobody who can write beside the bundle can lead us
+ * elsewhere.
  *
  * A file is written under NAME.part and gets its name when it is whole (for
  * "data": when it opens in perf), by seam_bundle_publish().
@@ -19,16 +20,20 @@
 struct seam_bundle {
 	int dir;		/* of the bundle; -1: none */
 	bool moved;		/* there is one before it, now PATH.old */
+	bool moved_old;		/* and one before that, now PATH.older */
 	char path[4096];	/* as the user named it, for messages */
 };
 
 /*
- * Make the folder @path.  A recording of that name becomes @path.old; one
- * that had that name is removed.  Anything else that is in the way is left
- * alone: -EEXIST.
+ * Make the folder @path.  A recording of that name becomes @path.old, and one
+ * that had that name @path.older, until seam_bundle_settle().  Anything else
+ * that is in the way is left alone: -EEXIST.  On an error nothing has changed.
  */
 int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 		       struct seam_err *err);
+
+/* The recording has come to something: @path.older is removed. */
+void seam_bundle_settle(struct seam_bundle *bundle);
 
 /* Create @name.part, mode 0600.  Returns a descriptor or -errno. */
 int seam_bundle_file(const struct seam_bundle *bundle, const char *name,
@@ -45,7 +50,7 @@ void seam_bundle_drop(const struct seam_bundle *bundle, const char *name);
 int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		       struct seam_err *err);
 
-/* Remove a recording that came to nothing; the one before is back then. */
+/* Remove a recording that came to nothing; those before are back then. */
 void seam_bundle_remove(struct seam_bundle *bundle);
 
 /* The files stay. */

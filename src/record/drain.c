@@ -18,7 +18,9 @@ int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 {
 	d->scratch = malloc(MOST_RECORD_BYTES);
 	d->n_by_event = calloc(d->sources->n_events, sizeof(*d->n_by_event));
-	if (!d->scratch || !d->n_by_event)
+	d->n_by_event_before = calloc(d->sources->n_events,
+				      sizeof(*d->n_by_event_before));
+	if (!d->scratch || !d->n_by_event || !d->n_by_event_before)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -29,6 +31,7 @@ void seam_drain_fini(struct seam_drain *d)
 	free(d->pieces);
 	free(d->scratch);
 	free(d->n_by_event);
+	free(d->n_by_event_before);
 	seam_index_fini(&d->ids);
 	*d = (struct seam_drain) { 0 };
 }
@@ -84,21 +87,21 @@ static void count_sample(struct seam_drain *d,
 {
 	uint64_t ns;
 
-	d->n_samples++;
+	d->in_file.n_samples++;
 	if (d->sources->n_events <= 2)
 		d->n_by_event[0]++;	/* there is but one that samples */
 	else
 		d->n_by_event[event_of(d, u64_at(span, pos + 8))]++;
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL)
-		d->n_kernel_samples++;
+		d->in_file.n_kernel_samples++;
 	if (header->size < SAMPLE_TIME_POS + sizeof(ns))
 		return;
 	ns = u64_at(span, pos + SAMPLE_TIME_POS);
-	if (d->first_ns == 0 || ns < d->first_ns)
-		d->first_ns = ns;
-	if (ns > d->last_ns)
-		d->last_ns = ns;
+	if (d->in_file.first_ns == 0 || ns < d->in_file.first_ns)
+		d->in_file.first_ns = ns;
+	if (ns > d->in_file.last_ns)
+		d->in_file.last_ns = ns;
 }
 
 void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
@@ -230,11 +233,26 @@ static int drain_areas(struct seam_drain *d, struct seam_err *err)
 	return r;
 }
 
-/* What was drained since there were so many did not come to the file. */
-static void forget(struct seam_drain *d, uint64_t records, uint64_t samples)
+/* How things stood before a round. */
+struct mark {
+	uint64_t n_records;
+	struct seam_drain_counts in_file;
+};
+
+static struct mark mark(struct seam_drain *d)
 {
-	d->n_unwritten += count_records(d) - records;
-	d->n_samples = samples;
+	memcpy(d->n_by_event_before, d->n_by_event,
+	       d->sources->n_events * sizeof(*d->n_by_event));
+	return (struct mark) { count_records(d), d->in_file };
+}
+
+/* What was drained since then did not come to the file. */
+static void forget(struct seam_drain *d, const struct mark *since)
+{
+	d->n_unwritten += count_records(d) - since->n_records;
+	d->in_file = since->in_file;
+	memcpy(d->n_by_event, d->n_by_event_before,
+	       d->sources->n_events * sizeof(*d->n_by_event));
 }
 
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
@@ -243,7 +261,7 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 		.type = SEAM_PERF_FINISHED_ROUND, .size = sizeof(end),
 	};
 	uint64_t before = d->writer->data_bytes;
-	uint64_t records = count_records(d), samples = d->n_samples;
+	struct mark since = mark(d);
 	size_t n = gather(d);
 	int r = 0;
 
@@ -259,19 +277,19 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 		r = seam_perf_writer_append(d->writer, d->pieces, n, err);
 		d->n_rounds++;
 	}
-	if (r == 0)
-		r = drain_areas(d, err);
 	if (r < 0)
-		forget(d, records, samples);
+		forget(d, &since);
+	else
+		r = drain_areas(d, err);
 	release(d);
 	return r < 0 ? r : (ssize_t)(d->writer->data_bytes - before);
 }
 
 void seam_drain_discard(struct seam_drain *d)
 {
-	uint64_t records = count_records(d), samples = d->n_samples;
+	struct mark since = mark(d);
 
 	gather(d);
 	release(d);
-	forget(d, records, samples);
+	forget(d, &since);
 }

@@ -43,14 +43,18 @@ struct seam_drain {
 	struct seam_index ids;		/* of the sources, by id */
 	size_t n_ids;			/* sources that are in it */
 	uint64_t *n_by_event;		/* samples in the file */
+	/* The same before this round; for when no file takes it. */
+	uint64_t *n_by_event_before;
 
 	uint64_t n_rounds;
-	uint64_t n_samples;		/* in the file */
 	uint64_t n_sideband;		/* names, mappings, births and deaths */
-	uint64_t n_kernel_samples;	/* taken while the kernel ran */
 	uint64_t n_throttled;		/* THROTTLE records */
 	uint64_t n_unwritten;		/* records that no file took */
-	uint64_t first_ns, last_ns;	/* of the samples; 0: none yet */
+	struct seam_drain_counts {	/* of what is in the file */
+		uint64_t n_samples;
+		uint64_t n_kernel_samples;	/* while the kernel ran */
+		uint64_t first_ns, last_ns;	/* of samples; 0: none yet */
+	} in_file;
 };
 
 /* The six first members are the caller's.  0 or -ENOMEM. */

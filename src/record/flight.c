@@ -178,16 +178,20 @@ static int fill(struct seam_recording *shot, const struct seam_recording *s,
 		      s->writer.data_offset + s->writer.data_bytes, err);
 	if (r == 0)
 		r = seam_flight_append(shot, err);
-	if (r == 0 && shot->sources.free_running)
-		r = seam_areas_append(shot, true, err);
+	if (r == 0 && shot->sources.free_running) {
+		r = seam_areas_append(shot, err);
+		seam_sources_hold_areas(&shot->sources, false);
+	}
+	if (r == 0)
+		r = seam_recording_list_results(shot, err);
+	if (r == 0)
+		r = seam_recording_write_losses(shot, err);
 	if (r == 0)
 		r = seam_recording_write_features(shot, err);
 	if (r == 0)
 		r = seam_bundle_publish(&shot->bundle, "data", err);
-	if (r == 0) {
+	if (r == 0)
 		seam_recording_keep_symbols(shot);
-		r = seam_recording_list_results(shot, err);
-	}
 	if (r == 0)
 		r = seam_recording_reserve_manifest(shot, err);
 	return r == 0 ? seam_recording_write_manifest(shot, true, err) : r;
@@ -229,6 +233,7 @@ int seam_flight_snapshot(struct seam_recording *s, struct seam_err *err)
 			seam_bundle_remove(&shot.bundle);
 		return seam_err_add(err, r, "no snapshot in '%s'", name);
 	}
+	seam_bundle_settle(&shot.bundle);
 	seam_bundle_close(&shot.bundle);
 	s->n_snapshots++;
 	seam_recording_note(s, false, "snapshot in '%s'", name);

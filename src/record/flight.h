@@ -9,6 +9,9 @@
  * first.  So it needs no other to be read.  The recording's own bundle gets
  * what the rings hold at the end.
  *
+ * AUX areas that run free (-S) are in a snapshot likewise; without
+ * --overwrite it has all samples until then beside them.
+ *
  * The rings are paused while they are copied.  What would have come in those
  * microseconds is lost, counted and told (n_paused in record.h).
  *

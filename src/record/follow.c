@@ -61,6 +61,16 @@ static int tell_of(struct seam_follow *follow, size_t first,
 	return r;
 }
 
+/* Each ring's news are in order, those of several are not. */
+static int by_time(const void *a, const void *b)
+{
+	const struct seam_thread_news *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->died - y->died;	/* born, and dead at once */
+}
+
 /* When thread @tid ended, by the news behind @i; 0: not yet. */
 static uint64_t end_of(const struct seam_follow *follow, size_t i, int tid)
 {
@@ -112,6 +122,9 @@ int seam_follow_act(struct seam_follow *follow, struct seam_err *err)
 {
 	int r = 0;
 
+	if (follow->news.n)
+		qsort(follow->news.items, follow->news.n,
+		      sizeof(*follow->news.items), by_time);
 	for (size_t i = 0; r == 0 && i < follow->news.n; i++) {
 		if (follow->news.items[i].died)
 			r = close_dead(follow, follow->news.items[i].tid, err);

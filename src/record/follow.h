@@ -30,7 +30,7 @@ struct seam_follow {
 	struct seam_auxtrace *aux;
 	bool other_clock;	/* of the records: lateness is not known */
 
-	SEAM_ARRAY(struct seam_thread_news) news;	/* in their order */
+	SEAM_ARRAY(struct seam_thread_news) news;	/* of this round */
 	uint64_t n_late;	/* threads that ran before they were opened */
 	uint64_t late_ns;	/* all that time; of those unseen, their lives */
 	uint64_t longest_ns;	/* of one thread */

@@ -76,12 +76,13 @@ static void add_clock(struct seam_perf_features *f,
 	struct timespec resolution = { 0 };
 	uint64_t ns;
 
-	add_compression(f, info->compress);
-	if (info->kernel_clock)
-		return;
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	ns = (uint64_t)resolution.tv_nsec;
-	seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
+	if (!info->kernel_clock)
+		seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
+	add_compression(f, info->compress);	/* in the order of the bits */
+	if (info->kernel_clock)
+		return;
 	seam_perf_features_clock(f, CLOCK_MONOTONIC, info->start_wall_ns,
 				 info->start_ns);
 }

@@ -201,6 +201,19 @@ static int create_copy(const struct seam_bundle *bundle, const uint8_t *id,
 	return fd;
 }
 
+static void remove_copy(const struct seam_bundle *bundle, const uint8_t *id,
+			size_t id_size)
+{
+	char name[2 * SEAM_KEEP_BUILD_ID + 1];
+	int dir = seam_bundle_folder(bundle, "elf", NULL);
+
+	if (dir < 0)
+		return;
+	seam_build_id_text(name, id, id_size);
+	unlinkat(dir, name, 0);
+	close(dir);
+}
+
 static bool copy_bytes(int to, int from, uint64_t bytes)
 {
 	off_t offset = 0;
@@ -223,8 +236,10 @@ static void copy_one(struct seam_keep *keep, const struct seam_kept *file,
 	struct stat st;
 	int to;
 
-	if (fstat(file->fd, &st) < 0)
+	if (fstat(file->fd, &st) < 0) {
+		keep->n_failed++;
 		return;
+	}
 	if ((uint64_t)st.st_size > MOST_FILE_BYTES ||
 	    keep->n_copied_bytes + (uint64_t)st.st_size > MOST_ALL_BYTES) {
 		keep->n_too_large++;
@@ -240,6 +255,8 @@ static void copy_one(struct seam_keep *keep, const struct seam_kept *file,
 		keep->n_copied++;
 		keep->n_copied_bytes += (uint64_t)st.st_size;
 	} else {
+		/* half a file would pass for the whole, and take space */
+		remove_copy(bundle, file->build_id, file->build_id_size);
 		keep->n_failed++;
 	}
 	close(to);
@@ -271,6 +288,9 @@ static void keep_vdso(struct seam_keep *keep, const struct seam_bundle *bundle)
 			 keep->vdso_build_id_size) : -1;
 	if (fd < 0 || seam_file_write_at(fd, image, bytes, 0, "vdso",
 					 NULL) < 0) {
+		if (fd >= 0)
+			remove_copy(bundle, keep->vdso_build_id,
+				    keep->vdso_build_id_size);
 		keep->vdso_build_id_size = 0;
 		keep->n_failed++;
 	}

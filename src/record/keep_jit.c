@@ -30,8 +30,10 @@ static struct seam_keep_runtime *runtime_of(struct seam_keep_jit *jit,
 			return &jit->runtimes.items[i];
 	runtime = jit->runtimes.n < MAX_RUNTIMES ?
 		  SEAM_ARRAY_PUSH(&jit->runtimes) : NULL;
-	if (!runtime)
+	if (!runtime) {
+		jit->n_too_many++;
 		return NULL;
+	}
 	*runtime = (struct seam_keep_runtime) { 0 };
 	/* A process that has ended is looked for in our own root. */
 	seam_jit_owner_read(&runtime->owner, pid, NULL);
@@ -56,23 +58,41 @@ void seam_keep_jit_see(struct seam_keep_jit *jit, int32_t pid,
 	runtime->marker = strdup(path);
 }
 
+static void keep_first(struct seam_keep_jit *jit, const struct seam_err *err)
+{
+	if (!jit->why.n_causes)
+		jit->why = *err;
+}
+
 static void copy(struct seam_keep_jit *jit,
 		 const struct seam_keep_runtime *runtime,
 		 enum seam_jit_kind kind, const char *path, int folder)
 {
+	struct seam_err err = { 0 };
 	char name[32];
-	int fd = seam_jit_open(&runtime->owner, kind, path,
-			       SEAM_JIT_MAX_BYTES, NULL);
+	int fd;
 
-	if (fd < 0) {
-		jit->n_refused += fd != -ENOENT;
-		return;
-	}
 	snprintf(name, sizeof(name), kind == SEAM_JIT_DUMP ?
 		 "jit-%" PRId32 ".dump" : "perf-%" PRId32 ".map",
 		 runtime->owner.pid);
-	jit->n_copied += seam_jit_copy(fd, folder, name, SEAM_JIT_MAX_BYTES,
-				       NULL) == 0;
+	/* What the process streamed itself is not to be replaced. */
+	if (faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return;
+	fd = seam_jit_open(&runtime->owner, kind, path, SEAM_JIT_MAX_BYTES,
+			   &err);
+	if (fd == -ENOENT)
+		return;
+	if (fd < 0) {
+		jit->n_refused++;
+		keep_first(jit, &err);
+		return;
+	}
+	if (seam_jit_copy(fd, folder, name, SEAM_JIT_MAX_BYTES, &err) == 0) {
+		jit->n_copied++;
+	} else {
+		jit->n_failed++;
+		keep_first(jit, &err);
+	}
 	close(fd);
 }
 
@@ -80,9 +100,10 @@ void seam_keep_jit_finish(struct seam_keep_jit *jit,
 			  const struct seam_bundle *bundle)
 {
 	int folder = jit->runtimes.n ?
-		     seam_bundle_folder(bundle, "jit", NULL) : -1;
+		     seam_bundle_folder(bundle, "jit", &jit->why) : -1;
 	char map[64];
 
+	jit->n_failed += jit->runtimes.n && folder < 0;
 	if (folder < 0)
 		return;
 	for (size_t i = 0; i < jit->runtimes.n; i++) {

@@ -28,6 +28,9 @@ struct seam_keep_jit {
 	SEAM_ARRAY(struct seam_keep_runtime) runtimes;
 	uint64_t n_copied;
 	uint64_t n_refused;		/* there, but not to be believed */
+	uint64_t n_failed;		/* could not be written */
+	uint64_t n_too_many;		/* runtimes beyond the most */
+	struct seam_err why;		/* the first of these */
 };
 
 /* Process @pid mapped @path with PROT_EXEC. */

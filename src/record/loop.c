@@ -73,8 +73,12 @@ static int open_pidfd(int id, bool is_thread)
 {
 	int fd = (int)syscall(SYS_pidfd_open, id, is_thread ? PIDFD_THREAD : 0);
 
-	if (fd < 0 && errno == EINVAL && is_thread)
-		fd = (int)syscall(SYS_pidfd_open, seam_targets_process(id), 0);
+	if (fd < 0 && errno == EINVAL && is_thread) {
+		int pid = seam_targets_process(id);
+
+		errno = ESRCH;
+		fd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	}
 	return fd;
 }
 

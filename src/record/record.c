@@ -69,13 +69,39 @@ static int watch(struct seam_recording *s, struct seam_err *err)
 	return r;
 }
 
+static int watch_link(struct seam_recording *s, struct seam_err *err)
+{
+	int r = 0;
+
+	if (s->link.is_open)
+		r = seam_loop_add_ring(&s->loop, s->link.server.epoll_fd, err);
+	if (s->link.is_open && r == 0)
+		r = seam_loop_add_ring(&s->loop, s->link.server.bell_fd, err);
+	return r;
+}
+
+/* The command, with the address of our link in its environment. */
+static int prepare_command(struct seam_recording *s, struct seam_err *err)
+{
+	struct seam_err why = { 0 };
+	int r;
+
+	seam_record_link_open(&s->link, s->options->jit_ring_bytes, &why);
+	if (!s->link.is_open)
+		seam_recording_note(s, true, "JITs write files: %s",
+				    why.cause[0]);
+	r = seam_child_prepare(&s->child, s->options->command,
+			       &s->loop.old_mask, err);
+	seam_record_link_forked(&s->link);
+	return r == 0 ? watch_link(s, err) : r;
+}
+
 static int prepare(struct seam_recording *s, struct seam_err *err)
 {
 	int r = seam_loop_init(&s->loop, err);
 
 	if (r == 0 && s->options->command)
-		r = seam_child_prepare(&s->child, s->options->command,
-				       &s->loop.old_mask, err);
+		r = prepare_command(s, err);
 	/* From here on nothing is the command's any more. */
 	seam_loop_take_signals();
 	raise_descriptors();
@@ -122,20 +148,6 @@ static uint64_t sideband_id(const struct seam_recording *s)
 	return s->described[s->events.n - 1].ids[0];
 }
 
-static int append(struct seam_recording *s, struct seam_synth *synth,
-		  struct seam_err *err)
-{
-	struct iovec piece = {
-		.iov_base = synth->bytes.items, .iov_len = synth->bytes.n,
-	};
-	int r = synth->no_memory ?
-		seam_err_set(err, -ENOMEM, "out of memory") :
-		seam_perf_writer_append(&s->writer, &piece, 1, err);
-
-	seam_synth_fini(synth);
-	return r;
-}
-
 /* Processes that run, of which something may be recorded. */
 static int list_processes(const struct seam_recording *s,
 			  struct seam_number_list *pids)
@@ -169,16 +181,21 @@ static int write_what_stands(struct seam_recording *s, struct seam_err *err)
 		seam_synth_kernel(&synth, &s->kernel);
 	if (list_processes(s, &pids) < 0)
 		synth.no_memory = true;
-	for (size_t i = 0; i < pids.n; i++)
+	for (size_t i = 0; i < pids.n; i++) {
 		seam_synth_process(&synth, pids.items[i]);
+		if (s->options->namespaces)
+			seam_synth_namespaces(&synth, pids.items[i]);
+	}
 	free(pids.items);
+	if (s->options->cgroups)
+		seam_synth_cgroups(&synth);
 	if (s->child.pid) {
 		/* until its exec the command bears our name */
 		seam_machine_text("/proc/self/comm", name, sizeof(name));
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
 	}
 	seam_synth_end(&synth);
-	return append(s, &synth, err);
+	return seam_recording_append(s, &synth, err);
 }
 
 static void see_sideband(void *context, const struct seam_ring_header *record)
@@ -186,6 +203,7 @@ static void see_sideband(void *context, const struct seam_ring_header *record)
 	struct seam_recording *s = context;
 
 	seam_keep_see(&s->keep, record);
+	seam_record_link_see(&s->link, record);
 	if (s->sources.per_thread)
 		seam_follow_see(&s->follow, record);
 }
@@ -234,6 +252,9 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->aux.most_bytes = s->options->aux_snapshot_bytes;
 	s->drain.on_sideband = see_sideband;
 	s->drain.context = s;
+	s->link.bundle = &s->bundle;
+	s->link.writer = &s->writer;
+	s->link.sideband_id = sideband_id(s);
 	s->follow.sources = &s->sources;
 	s->follow.writer = &s->writer;
 	s->follow.loop = &s->loop;
@@ -255,11 +276,13 @@ static int drain(struct seam_recording *s, struct seam_err *err)
 
 	if (s->result->cut_short) {
 		seam_drain_discard(&s->drain);
+		seam_record_link_finish(&s->link);
 		return 0;
 	}
 	r = seam_drain_round(&s->drain, err);
 	if (r >= 0)
 		r = seam_follow_act(&s->follow, err);
+	seam_record_link_round(&s->link);
 	if (r >= 0)
 		return 0;
 	s->result->cut_short = true;
@@ -354,16 +377,11 @@ static bool reached_limit(struct seam_recording *s)
 static void snapshot(struct seam_recording *s)
 {
 	struct seam_err err = { 0 };
-	int r = 0;
 
-	if (s->options->overwrite)
-		r = seam_flight_snapshot(s, &err);
-	else if (s->sources.free_running)
-		r = seam_areas_snapshot(s, &err);
-	else
+	if (!s->options->overwrite && !s->sources.free_running)
 		seam_recording_note(s, false, "snapshots are made of "
 				    "recordings with --overwrite or -S");
-	if (r < 0)
+	else if (seam_flight_snapshot(s, &err) < 0)
 		seam_recording_note(s, false, "%s: %s",
 				    err.cause[err.n_causes - 1],
 				    err.cause[0]);
@@ -389,11 +407,18 @@ static bool ends_on(struct seam_recording *s, unsigned int news,
 	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
+/* All that was to be watched has ended while its events were opened. */
+static bool is_over(const struct seam_recording *s)
+{
+	return (s->options->pids.n || s->options->tids.n) &&
+	       s->loop.processes.n == 0;
+}
+
 static int run(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
-	bool ended = false;
+	bool ended = is_over(s);
 	int r = 0;
 
 	set_times(s);
@@ -436,49 +461,6 @@ static void wait_for_command(struct seam_recording *s)
 
 /* --- finish --- */
 
-/* LOST records are all there is where the kernel keeps no counts. */
-static void count_told_losses(struct seam_recording *s)
-{
-	for (size_t i = 0; i < s->sources.rings.n; i++)
-		s->result->n_lost += s->sources.rings.items[i].n_lost;
-}
-
-/*
- * Loss is told by a LOST record in front of the next record that fits; what
- * no record follows is only in the kernel's counts, which are exact.
- */
-static int write_losses(struct seam_recording *s, struct seam_err *err)
-{
-	struct seam_synth synth = { 0 };
-	/* the kernel's own clock is known by its records alone */
-	uint64_t now_ns = seam_areas_are_there(s) ? s->drain.last_ns :
-			  seam_clock_ns();
-
-	for (size_t i = 0; i < s->sources.list.n; i++) {
-		const struct seam_source *source = &s->sources.list.items[i];
-		uint64_t lost = seam_sources_lost(&s->sources, i);
-
-		if (!lost)
-			continue;
-		s->result->n_lost += lost;
-		/* a ring that overwrites is never full */
-		if (s->sources.rings.items[source->ring].is_backward)
-			s->result->n_paused += lost;
-		if (s->result->events)
-			s->result->events[source->event].n_lost += lost;
-		seam_synth_lost(&synth, source->id, (uint32_t)
-				s->sources.rings.items[source->ring].cpu,
-				now_ns, lost);
-	}
-	if (s->sources.left_out & SEAM_LEFT_OUT_LOST_COUNTS)
-		count_told_losses(s);
-	if (s->result->cut_short || synth.bytes.n == 0) {
-		seam_synth_fini(&synth);
-		return 0;
-	}
-	return append(s, &synth, err);
-}
-
 /* The first failure is the one to tell of; the rest is tried all the same. */
 static void keep_first(int *r, int next)
 {
@@ -486,26 +468,36 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
+static void finish_link(struct seam_recording *s)
+{
+	seam_record_link_finish(&s->link);
+	s->result->n_jit = s->link.dumps.n_written;
+	s->result->n_jit_lost = seam_record_link_lost(&s->link);
+	if (s->link.n_unproven)
+		seam_recording_note(s, false, "%" PRIu64 " JITs could not be "
+			"told who they are: not read", s->link.n_unproven);
+}
+
 static int finish(struct seam_recording *s, int r, struct seam_err *err)
 {
 	seam_sources_disable(&s->sources);
 	s->drain.is_last = true;
 	keep_first(&r, drain(s, r < 0 ? NULL : err));
+	finish_link(s);
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_flight_append(s, r < 0 ? NULL : err));
 	if (s->sources.free_running && !s->result->cut_short)
-		keep_first(&r, seam_areas_append(s, false,
-						 r < 0 ? NULL : err));
+		keep_first(&r, seam_areas_append(s, r < 0 ? NULL : err));
 	keep_first(&r, seam_recording_list_results(s, r < 0 ? NULL : err));
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
-	keep_first(&r, write_losses(s, r < 0 ? NULL : err));
+	keep_first(&r, seam_recording_write_losses(s, r < 0 ? NULL : err));
 	keep_first(&r, seam_recording_write_features(s,
 						     r < 0 ? NULL : err));
 	if (!s->result->cut_short)
 		seam_recording_keep_symbols(s);
 	keep_first(&r, seam_recording_write_manifest(s, true,
 						     r < 0 ? NULL : err));
-	s->result->n_samples = s->drain.n_samples;
+	s->result->n_samples = s->drain.in_file.n_samples;
 	s->result->n_unwritten = s->drain.n_unwritten;
 	s->result->n_throttled = s->drain.n_throttled;
 	s->result->area_bytes = s->aux.n_bytes;
@@ -523,6 +515,7 @@ static void fini(struct seam_recording *s)
 	seam_compress_fini(&s->compress);
 	seam_auxtrace_fini(&s->aux);
 	seam_keep_fini(&s->keep);
+	seam_record_link_fini(&s->link);
 	seam_follow_fini(&s->follow);
 	seam_sources_fini(&s->sources);
 	seam_child_close(&s->child);
@@ -558,6 +551,7 @@ int seam_record(const struct seam_record_options *options,
 		result->start_error = r;
 	}
 	if (r == 0) {
+		seam_bundle_settle(&s.bundle);
 		r = finish(&s, run(&s, err), err);
 		wait_for_command(&s);
 	} else if (s.bundle.dir >= 0) {

@@ -35,6 +35,7 @@ struct seam_record_options {
 	int compress_level;		/* of zstd; 0: not compressed */
 	size_t ring_bytes;		/* of each ring; a power of two */
 	size_t area_bytes;		/* of each AUX area; 0: the default */
+	size_t jit_ring_bytes;		/* of each JIT that streams; as above */
 	bool ring_auto;			/* in its place: as large as can be */
 	int realtime;			/* priority of the recorder; 0: none */
 	uint64_t watermark;		/* bytes in a ring to a wake-up; 0 */
@@ -94,6 +95,8 @@ struct seam_record_result {
 	uint64_t area_bytes;	/* of AUX areas, in the file */
 	/* AUX records that tell of a full area, gaps, or colliding samples. */
 	uint64_t n_truncated, n_partial, n_collision;
+	uint64_t n_jit;		/* pieces of code and moves, streamed */
+	uint64_t n_jit_lost;	/* those that did not come through */
 	/* Those sampled, the side-band behind them; owned, or NULL. */
 	struct seam_record_event *events;
 	size_t n_events;

@@ -16,9 +16,11 @@
 #include "record/event_list.h"
 #include "record/follow.h"
 #include "record/keep.h"
+#include "record/link.h"
 #include "record/loop.h"
 #include "record/record.h"
 #include "record/running.h"
+#include "record/synth.h"
 
 struct seam_recording {
 	const struct seam_record_options *options;
@@ -39,6 +41,7 @@ struct seam_recording {
 	struct seam_auxtrace aux;
 	struct seam_drain drain;
 	struct seam_keep keep;		/* mapped files */
+	struct seam_record_link link;	/* JITs that tell us */
 	struct seam_follow follow;	/* later threads, one by one */
 	bool delayed;			/* samples are still off */
 	uint64_t enable_ns;		/* until then */
@@ -57,6 +60,18 @@ void seam_recording_note(const struct seam_recording *s, bool verbose,
 
 /* What became of each event, and of the threads, as far as is known. */
 int seam_recording_list_results(struct seam_recording *s,
+				struct seam_err *err);
+
+/* Append @synth to the file, and free it. */
+int seam_recording_append(struct seam_recording *s, struct seam_synth *synth,
+			  struct seam_err *err);
+
+/*
+ * Count what was lost until now, and write it behind the records: what no
+ * record has followed is only in the kernel's counts.  After the results
+ * have been listed, at most once a file.
+ */
+int seam_recording_write_losses(struct seam_recording *s,
 				struct seam_err *err);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* synth.c - records made from /proc; see synth.h */
-#include "record/synth.h"
+#include "record/synth_parts.h"
 
 #include "record/elf_id.h"
 #include "record/machine.h"
@@ -16,17 +16,8 @@
 #include <unistd.h>
 
 enum {
-	NAME_BYTES = 4096,	/* a path, its NUL and padding included */
 	BUILD_ID_BYTES = 20,
 	KERNEL_PID = -1,	/* in the records of kernel mappings */
-};
-
-/* The trailer of our sample_type; see SAMPLE_TYPE in sources.c. */
-struct trailer {
-	uint32_t pid, tid;
-	uint64_t time_ns;
-	uint32_t cpu, reserved;
-	uint64_t id;
 };
 
 /* PERF_RECORD_MMAP2 up to its name, with a build id. */
@@ -68,16 +59,19 @@ static void put(struct seam_synth *synth, const void *data, size_t size)
 	synth->bytes.n += size;
 }
 
-/*
- * One record: @fixed, whose header gets its size here, the name if there is
- * one, the trailer.
- */
-static void put_record(struct seam_synth *synth, void *fixed,
-		       size_t fixed_size, const char *name,
-		       const struct trailer *trailer)
+struct seam_synth_trailer seam_synth_stamp(const struct seam_synth *synth,
+					   int pid, int tid)
+{
+	return (struct seam_synth_trailer) {
+		.pid = (uint32_t)pid, .tid = (uint32_t)tid, .id = synth->id,
+	};
+}
+
+void seam_synth_put(struct seam_synth *synth, void *fixed, size_t fixed_size,
+		    const char *name, const struct seam_synth_trailer *trailer)
 {
 	struct perf_event_header *header = fixed;
-	char padded[NAME_BYTES] = { 0 };
+	char padded[SEAM_SYNTH_NAME] = { 0 };
 	size_t name_size = 0, size;
 
 	if (name) {
@@ -96,23 +90,16 @@ static void put_record(struct seam_synth *synth, void *fixed,
 	put(synth, trailer, sizeof(*trailer));
 }
 
-static struct trailer stamp(const struct seam_synth *synth, int pid, int tid)
-{
-	return (struct trailer) {
-		.pid = (uint32_t)pid, .tid = (uint32_t)tid, .id = synth->id,
-	};
-}
-
 static void put_mmap(struct seam_synth *synth, struct mmap2 *record,
 		     const char *name)
 {
-	struct trailer trailer = stamp(synth, (int)record->pid,
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, (int)record->pid,
 				       (int)record->tid);
 
 	record->header.type = PERF_RECORD_MMAP2;
 	if (record->build_id_size)
 		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
-	put_record(synth, record, sizeof(*record), name, &trailer);
+	seam_synth_put(synth, record, sizeof(*record), name, &trailer);
 }
 
 static void kernel_mmap(struct seam_synth *synth, uint64_t addr,
@@ -181,14 +168,14 @@ void seam_synth_kernel(struct seam_synth *synth,
 void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 		     const char *name)
 {
-	struct trailer trailer = stamp(synth, pid, tid);
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, tid);
 	struct comm record = {
 		.header.type = PERF_RECORD_COMM,
 		.pid = (uint32_t)pid,
 		.tid = (uint32_t)tid,
 	};
 
-	put_record(synth, &record, sizeof(record), name, &trailer);
+	seam_synth_put(synth, &record, sizeof(record), name, &trailer);
 }
 
 static void put_threads(struct seam_synth *synth, int pid)
@@ -215,7 +202,7 @@ static void put_threads(struct seam_synth *synth, int pid)
 static size_t mapped_build_id(int pid, uint64_t from, uint64_t to,
 			      const char *name, uint8_t *id)
 {
-	char path[NAME_BYTES + 32];
+	char path[SEAM_SYNTH_NAME + 32];
 	size_t size;
 	int fd;
 
@@ -262,7 +249,7 @@ static void put_mapping(struct seam_synth *synth, int pid, const char *line)
 
 void seam_synth_process(struct seam_synth *synth, int pid)
 {
-	char path[64], line[NAME_BYTES + 128];
+	char path[64], line[SEAM_SYNTH_NAME + 128];
 	FILE *maps;
 
 	put_threads(synth, pid);
@@ -276,15 +263,31 @@ void seam_synth_process(struct seam_synth *synth, int pid)
 		fclose(maps);
 }
 
+void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
+		       uint64_t time_ns)
+{
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, pid);
+	struct mmap2 record = {
+		.header.type = PERF_RECORD_MMAP2,
+		.header.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
+		.bytes = 1, .prot = PROT_READ | PROT_EXEC,
+		.flags = MAP_PRIVATE,
+	};
+
+	trailer.time_ns = time_ns;
+	seam_synth_put(synth, &record, sizeof(record), path, &trailer);
+}
+
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 		     uint64_t time_ns, uint64_t lost)
 {
-	struct trailer trailer = { .time_ns = time_ns, .cpu = cpu, .id = id };
+	struct seam_synth_trailer trailer = { .time_ns = time_ns, .cpu = cpu, .id = id };
 	struct lost record = {
 		.header.type = PERF_RECORD_LOST_SAMPLES, .n = lost,
 	};
 
-	put_record(synth, &record, sizeof(record), NULL, &trailer);
+	seam_synth_put(synth, &record, sizeof(record), NULL, &trailer);
 }
 
 void seam_synth_words(struct seam_synth *synth, uint32_t type,

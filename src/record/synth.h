@@ -13,6 +13,11 @@
 #include "base/err.h"
 #include "record/running.h"
 
+enum {
+	SEAM_SYNTH_MOST_CGROUPS = 65536,
+	SEAM_SYNTH_NAME = 4096,	/* a path, its NUL and padding included */
+};
+
 /* Records one behind the other.  Zeroed is empty. */
 struct seam_synth {
 	SEAM_ARRAY(uint8_t) bytes;
@@ -32,6 +37,23 @@ void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 
 /* A process as it is now: its threads' names, its executable mappings. */
 void seam_synth_process(struct seam_synth *synth, int pid);
+
+/* The namespaces that each thread of process @pid is in now. */
+void seam_synth_namespaces(struct seam_synth *synth, int pid);
+
+/*
+ * The cgroups that there are, by the numbers that samples have: of the
+ * hierarchy of perf_event, which is the second version's where no other has
+ * it.  As many as SEAM_SYNTH_MOST_CGROUPS.
+ */
+void seam_synth_cgroups(struct seam_synth *synth);
+
+/*
+ * Process @pid has a jitdump at @path, as the mapping of its marker would say;
+ * of no bytes but one, at 0, where nothing can be.
+ */
+void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
+		       uint64_t time_ns);
 
 /* @lost records of event @id, which were never written, on @cpu. */
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "report/annotate_objects.h"
 #include "report/summary.h"
 
 enum {
@@ -42,6 +43,10 @@ static void put_head(const struct seam_annotate_view *a,
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	fputs("  ", view->out);
 	seam_text_put(view->out, base_name(body->module), SEAM_TEXT_TERMINAL);
+	if (all->bodies.n > 1)
+		fprintf(view->out, "  object %zu of %zu",
+			(size_t)(body - all->bodies.items) + 1,
+			all->bodies.n);
 	fprintf(view->out, "  %s samples, %s, %s of all",
 		seam_format_count(samples, body->samples),
 		seam_format_weight(weight, body->weight, unit_of(a)),
@@ -148,6 +153,7 @@ void seam_annotate_text(const struct seam_annotate_view *annotate,
 	if (annotate->report->profile->events.n)
 		seam_summary_event(annotate->report, view, all->event,
 				   all->samples, all->weight);
+	seam_annotate_objects(annotate, view);
 	for (size_t i = 0; i < all->bodies.n; i++)
 		put_body(annotate, view, &all->bodies.items[i]);
 	seam_summary_tail(annotate->report, view);
@@ -191,6 +197,7 @@ static void put_json_body(const struct seam_annotate_view *a,
 	seam_json_u64(j, "weight", body->weight);
 	if (body->n_outside)
 		seam_json_u64(j, "samples_outside", body->n_outside);
+	seam_annotate_places_json(j, body);
 	if (body->problem)
 		seam_json_string(j, "problem", body->problem);
 	seam_json_open(j, "instructions", '[');

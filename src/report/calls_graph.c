@@ -12,17 +12,6 @@ static enum seam_unit unit_of(const struct seam_calls_report *report)
 	return report->account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
 }
 
-/* Inside a DOT string, and inside a record label's braces. */
-static void put_dot(FILE *out, const char *name)
-{
-	for (const char *p = name; *p; p++) {
-		if (strchr("\"\\{}<>|", *p))
-			fputc('\\', out);
-		if ((unsigned char)*p >= 0x20)
-			fputc(*p, out);
-	}
-}
-
 static void put_vertex(FILE *out, const struct seam_calls_report *report,
 		       const struct seam_account_row *row)
 {
@@ -30,7 +19,8 @@ static void put_vertex(FILE *out, const struct seam_calls_report *report,
 	enum seam_unit unit = unit_of(report);
 
 	fprintf(out, "F%" PRIu32 " [label=\"{", row->function);
-	put_dot(out, seam_call_name(report->names, row->function, name));
+	seam_text_put(out, seam_call_name(report->names, row->function, name),
+		      SEAM_TEXT_DOT);
 	fprintf(out, "|%" PRIu64 " calls|sum %s|self %s}\"];\n", row->count,
 		seam_format_weight(sum, row->sum_ns, unit),
 		seam_format_weight(self, row->self_ns, unit));

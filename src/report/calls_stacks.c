@@ -7,7 +7,6 @@
  */
 #include "report/calls.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -145,7 +144,7 @@ static void put_data(FILE *out, struct seam_bytes data)
 	bool text = n > 0;
 
 	for (size_t i = 0; i < n; i++)
-		text = text && isprint(data.data[i]);
+		text = text && seam_text_is_printable(data.data[i]);
 	if (text)
 		fputs(" \"", out);
 	for (size_t i = 0; i < n; i++) {

@@ -285,7 +285,7 @@ static void put_frame(const struct picture *p, uint32_t id)
 	uint32_t y = TOP + row * ROW;
 	enum look look = look_of(p, node);
 	unsigned int shade = look == LOOK_GROUP ? node->depth % 2 :
-		(unsigned int)(seam_hash_bytes(name, strlen(name), 0) % SHADES);
+		(unsigned int)(seam_hash_stable(name, strlen(name), 0) % SHADES);
 
 	fprintf(p->out, "<g class=\"f %c%u\" role=\"treeitem\" "
 		"aria-level=\"%u\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64

@@ -71,7 +71,7 @@ static void publish_tail(struct seam_ring_aux *aux, uint64_t pos)
 size_t seam_ring_aux_peek(struct seam_ring_aux *aux,
 			  struct seam_ring_span *span)
 {
-	uint64_t head, n, at, first;
+	uint64_t head, n;
 
 	*span = (struct seam_ring_span) { .end = aux->tail };
 	if (!aux->control)
@@ -84,13 +84,7 @@ size_t seam_ring_aux_peek(struct seam_ring_aux *aux,
 		span->end = head;
 		return 0;
 	}
-	at = aux->tail & (aux->size - 1);
-	first = n < aux->size - at ? n : aux->size - at;
-	span->part[0] = aux->area + at;
-	span->size[0] = first;
-	span->part[1] = aux->area;
-	span->size[1] = n - first;
-	span->end = head;
+	*span = seam_ring_span_make(aux->area, aux->size, aux->tail, head);
 	return n;
 }
 

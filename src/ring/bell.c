@@ -21,12 +21,13 @@ void seam_ring_bell_init(struct seam_ring_bell *bell, int fd)
 	};
 }
 
-static bool is_ours(const struct seam_ring_bell *bell)
+bool seam_ring_bell_is_whole(const struct seam_ring_bell *bell)
 {
 	struct stat st;
 
-	return fstat(bell->fd, &st) == 0 && st.st_dev == bell->device &&
-	       st.st_ino == bell->inode && st.st_mode == bell->mode;
+	return bell->fd >= 0 && fstat(bell->fd, &st) == 0 &&
+	       st.st_dev == bell->device && st.st_ino == bell->inode &&
+	       st.st_mode == bell->mode;
 }
 
 bool seam_ring_bell_ring(const struct seam_ring_bell *bell)
@@ -37,7 +38,7 @@ bool seam_ring_bell_ring(const struct seam_ring_bell *bell)
 	if (!bell || bell->fd < 0)
 		return false;
 	/* Not send(): a thread could be cancelled in it. */
-	heard = is_ours(bell) &&
+	heard = seam_ring_bell_is_whole(bell) &&
 		(syscall(SYS_sendto, bell->fd, "", 0,
 			 MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) == 0 ||
 		 errno == EAGAIN);

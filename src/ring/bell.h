@@ -37,4 +37,7 @@ void seam_ring_bell_init(struct seam_ring_bell *bell, int fd);
  */
 bool seam_ring_bell_ring(const struct seam_ring_bell *bell);
 
+/* The descriptor is still what it was when it was taken. */
+bool seam_ring_bell_is_whole(const struct seam_ring_bell *bell);
+
 #endif /* SEAM_RING_BELL_H */

@@ -77,7 +77,7 @@ static void publish_tail(struct seam_ring *ring, uint64_t pos)
 
 size_t seam_ring_peek(struct seam_ring *ring, struct seam_ring_span *span)
 {
-	uint64_t head, n, at, first;
+	uint64_t head, n;
 
 	*span = (struct seam_ring_span) { .end = ring->tail };
 	if (!ring->control)
@@ -93,13 +93,7 @@ size_t seam_ring_peek(struct seam_ring *ring, struct seam_ring_span *span)
 		span->end = ring->tail;
 		return 0;
 	}
-	at = ring->tail & (ring->size - 1);
-	first = n < ring->size - at ? n : ring->size - at;
-	span->part[0] = ring->data + at;
-	span->size[0] = first;
-	span->part[1] = ring->data;
-	span->size[1] = n - first;
-	span->end = head;
+	*span = seam_ring_span_make(ring->data, ring->size, ring->tail, head);
 	return n;
 }
 

@@ -94,6 +94,21 @@ bool seam_ring_copy(const struct seam_ring_span *span, size_t pos,
 void seam_ring_advance(struct seam_ring *ring,
 		       const struct seam_ring_span *span);
 
+/* What is between two positions of @data, whose @size is a power of two. */
+static inline struct seam_ring_span
+seam_ring_span_make(const uint8_t *data, uint64_t size, uint64_t tail,
+		    uint64_t head)
+{
+	uint64_t at = tail & (size - 1), n = head - tail;
+	uint64_t first = n < size - at ? n : size - at;
+
+	return (struct seam_ring_span) {
+		.part = { data + at, data },
+		.size = { first, n - first },
+		.end = head,
+	};
+}
+
 static inline size_t seam_ring_span_bytes(const struct seam_ring_span *span)
 {
 	return span->size[0] + span->size[1];

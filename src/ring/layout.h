@@ -37,7 +37,7 @@ enum seam_ring_loss {
  *	 520  wakeup	    616  n_lost[4]	    712  aux_first
  *	 528  nest	    648  n_lost_untold	    720  aux_restart
  *	 576  paused	    656  n_bells	    728  aux_n_lost_bytes
- *	 580  aux_paused			    736  aux_nest, aux_flags
+ *	 580  aux_paused    664  n_offered	    736  aux_nest, aux_flags
  *
  * The owner of the ring writes all of it but the two pause words.  Its
  * consumer believes none of it: head and aux_head only ever take bytes away
@@ -58,7 +58,9 @@ struct seam_ring_state {
 	_Atomic uint64_t n_lost[SEAM_RING_N_LOSSES];
 	_Atomic uint64_t n_lost_untold;	/* not yet in a LOST record */
 	_Atomic uint64_t n_bells;
-	uint8_t unused_2[40];
+	/* things to tell so far, where they are not records one by one */
+	_Atomic uint64_t n_offered;
+	uint8_t unused_2[32];
 	/* 704: the AUX area */
 	_Atomic uint64_t aux_head;	/* reserved up to here */
 	_Atomic uint64_t aux_first;	/* where this owner began */
@@ -87,6 +89,7 @@ struct seam_ring_control {
 _Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
 _Static_assert(offsetof(struct seam_ring_control, own.paused) == 576, "");
 _Static_assert(offsetof(struct seam_ring_control, own.n_begun) == 608, "");
+_Static_assert(offsetof(struct seam_ring_control, own.n_offered) == 664, "");
 _Static_assert(offsetof(struct seam_ring_control, own.aux_head) == 704, "");
 _Static_assert(offsetof(struct perf_event_mmap_page, __reserved) <= 512,
 	       "the kernel's page has grown into our bytes");

@@ -40,6 +40,9 @@ enum {
 	SEAM_LINK_NAME_BYTES = 64,
 };
 
+/* Where a program finds the address of its recorder. */
+#define SEAM_LINK_VARIABLE "SEAM_LINK"
+
 #define SEAM_LINK_MAGIC UINT32_C(0x6d616573)	/* "seam" */
 
 /* A receiver ignores kinds that it does not know. */
@@ -65,6 +68,7 @@ struct seam_link_hello {
 struct seam_link_welcome {
 	uint32_t n_slots, mode, aux_free_running, watermark;
 	uint64_t data_bytes, aux_bytes;
+	uint32_t pid;		/* of the program, by the kernel's word */
 };
 
 struct seam_link_refused {
@@ -107,6 +111,15 @@ int seam_link_send(int socket, enum seam_link_kind kind, const void *body,
  */
 int seam_link_receive(int socket, struct seam_link_message *m,
 		      int timeout_ms);
+
+/*
+ * The same with a message as bytes, laid out or not yet read: for the traced
+ * program, which has no tables.  The receiver's result is their number.
+ */
+int seam_link_send_bytes(int socket, const void *bytes, size_t n,
+			 const int *fds, size_t n_fds, int timeout_ms);
+int seam_link_receive_bytes(int socket, struct seam_link_message *m,
+			    int timeout_ms);
 
 /* Close the descriptors that came with @m. */
 void seam_link_drop_fds(struct seam_link_message *m);

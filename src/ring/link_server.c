@@ -84,6 +84,7 @@ int seam_link_server_open(struct seam_link_server *s,
 
 	*s = (struct seam_link_server) {
 		.socket = -1, .epoll_fd = -1, .bell_fd = -1, .shape = *shape,
+		.n_free_slots = SEAM_LINK_FREE_SLOTS,
 	};
 	if (!seam_ring_shape_is_valid(shape))
 		return seam_err_set(err, -EINVAL, "no rings of such a shape");
@@ -218,7 +219,7 @@ static int make_rings(struct seam_link_server *s,
 	r = seam_tenants_init(&target->tenants, &target->memory,
 			      target->memory_fd, NULL);
 	return r < 0 ? r : seam_tenants_prepare(&target->tenants,
-						SEAM_LINK_FREE_SLOTS, NULL);
+						s->n_free_slots, NULL);
 }
 
 /*
@@ -252,6 +253,7 @@ static bool meet(struct seam_link_server *s, struct seam_link_target *target,
 		.aux_bytes = shape->aux_bytes,
 		.aux_free_running = shape->aux_free_running,
 		.watermark = shape->watermark,
+		.pid = (uint32_t)target->pid,
 	};
 	int fds[2], r;
 
@@ -324,8 +326,7 @@ static void keep_ready(struct seam_link_server *s)
 			continue;
 		seam_tenants_look(&target->tenants);
 		/* No memory: threads go without, and are counted. */
-		seam_tenants_prepare(&target->tenants, SEAM_LINK_FREE_SLOTS,
-				     NULL);
+		seam_tenants_prepare(&target->tenants, s->n_free_slots, NULL);
 	}
 }
 

@@ -25,7 +25,7 @@
 enum {
 	SEAM_LINK_MOST_TARGETS = 1024,
 	SEAM_LINK_HELLO_MS = 1000,	/* to say hello in */
-	SEAM_LINK_FREE_SLOTS = 4,	/* kept ready in each memory */
+	SEAM_LINK_FREE_SLOTS = 4,	/* kept ready, unless told otherwise */
 };
 
 struct seam_link_target {
@@ -47,6 +47,7 @@ struct seam_link_server {
 	int socket, epoll_fd;
 	int bell_fd;			/* an epoll of all targets' bells */
 	struct seam_ring_shape shape;
+	uint32_t n_free_slots;		/* kept ready in each memory */
 	char address[SEAM_LINK_ADDRESS_BYTES];
 	struct seam_link_target **targets;	/* in order of arrival */
 	size_t n_targets;

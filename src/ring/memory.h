@@ -37,10 +37,14 @@
 #include "base/err.h"
 #include "ring/aux_producer.h"
 
+#include <fcntl.h>
+
 enum {
 	SEAM_RING_MEMORY_VERSION = 1,
 	SEAM_RING_PAGE = 4096,		/* of the layout, on any machine */
 	SEAM_RING_MOST_SLOTS = 4096,
+	/* Nobody resizes it, or unseals it.  Source: fcntl(2) */
+	SEAM_RING_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 };
 
 #define SEAM_RING_MEMORY_MAGIC UINT64_C(0x676e69726d616573)	/* "seamring" */
@@ -119,8 +123,13 @@ static inline uint64_t seam_ring_word(enum seam_ring_slot_state state,
 /* Whether the numbers are ones that this file allows. */
 bool seam_ring_shape_is_valid(const struct seam_ring_shape *shape);
 
-/* Bytes of a memory of valid shape. */
+/* Bytes of a memory of valid shape, and those before its first ring. */
 uint64_t seam_ring_shape_bytes(const struct seam_ring_shape *shape);
+uint64_t seam_ring_shape_rings_at(const struct seam_ring_shape *shape);
+
+/* Map @fd, of a valid @shape, without a look at what is in it. */
+int seam_ring_memory_attach(struct seam_ring_memory *m, int fd,
+			    const struct seam_ring_shape *shape);
 
 /*
  * Make a memory, all slots absent.  Returns its descriptor, the caller's;
@@ -138,6 +147,10 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
 int seam_ring_memory_map(struct seam_ring_memory *m, int fd,
 			 const struct seam_ring_shape *shape,
 			 struct seam_err *err);
+
+/* The same without words, for the traced program. */
+int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
+			   const struct seam_ring_shape *shape);
 
 /* Valid on a zeroed struct. */
 void seam_ring_memory_fini(struct seam_ring_memory *m);
@@ -160,5 +173,14 @@ void seam_ring_memory_close(struct seam_ring_memory *m,
 
 /* A record that a thread without a ring could not write. */
 void seam_ring_memory_lose(struct seam_ring_memory *m);
+
+/* Whether the ring is still the claimer's, and not taken from it. */
+static inline bool seam_ring_memory_is_held(const struct seam_ring_memory *m,
+					    const struct seam_ring_claim *c)
+{
+	/* relaxed: a hint; who is too late writes what nobody reads */
+	return atomic_load_explicit(&m->slots[c->slot].word,
+				    memory_order_relaxed) == c->word;
+}
 
 #endif /* SEAM_RING_MEMORY_H */

@@ -159,6 +159,25 @@ static bool has_room(const struct seam_ring_producer *p, uint64_t head,
 	return used <= p->size - 8 && size <= p->size - 8 - used;
 }
 
+size_t seam_ring_room(const struct seam_ring_producer *p)
+{
+	uint64_t head = seam_local_load(&p->control->own.head), tail, used;
+	/* What seam_ring_begin() wants beside the payload, at its worst. */
+	uint64_t beside = sizeof(struct seam_ring_header) + lost_bytes(p) + 8;
+	uint64_t most = SEAM_RING_MOST_RECORD - sizeof(struct seam_ring_header);
+
+	/* acquire: A, as in has_room() */
+	tail = atomic_load_explicit(&p->control->data_tail,
+				    memory_order_acquire);
+	used = p->mode & SEAM_RING_BACKWARD ? tail - head : head - tail;
+	if (p->mode & SEAM_RING_OVERWRITE)
+		used = 0;
+	if (used > p->size || p->size - used < beside)
+		return 0;
+	used = p->size - used - beside;
+	return (size_t)(used < most ? used : most) & ~(size_t)7;
+}
+
 /* Take @size bytes; their first position.  Handlers may do so in between. */
 static int reserve(struct seam_ring_producer *p, uint64_t size, uint64_t *pos)
 {

@@ -80,6 +80,12 @@ void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
 			     enum seam_ring_mode mode);
 
 /*
+ * Bytes of payload that a record which is begun now could have: rounded down
+ * to 8, 0 to what any record may have.  Another's write may make it less.
+ */
+size_t seam_ring_room(const struct seam_ring_producer *p);
+
+/*
  * Begin a record with a payload of @bytes, which is filled up with zeros to
  * a multiple of 8.  Returns 0, or why there is no record:
  *

@@ -274,6 +274,8 @@ void seam_tenants_counts(const struct seam_tenants *t, uint32_t i,
 	/* relaxed, all: each count by itself */
 	counts->n_begun = atomic_load_explicit(&own->n_begun,
 					       memory_order_relaxed);
+	counts->n_offered = atomic_load_explicit(&own->n_offered,
+						 memory_order_relaxed);
 	for (int k = 0; k < SEAM_RING_N_LOSSES; k++)
 		counts->n_lost[k] = atomic_load_explicit(&own->n_lost[k],
 							 memory_order_relaxed);

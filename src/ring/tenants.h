@@ -49,11 +49,13 @@ struct seam_tenant {
 	uint64_t start_time;	/* of the thread, clock ticks; proc(5) */
 	struct seam_ring ring;
 	struct seam_ring_aux aux;	/* zeroed where there is no area */
+	void *drainer;		/* of whoever drains it; NULL at first */
 };
 
 /* What a ring's owner says of itself, for loss reports. */
 struct seam_tenant_counts {
 	uint64_t n_begun;	/* delivered + torn by its death */
+	uint64_t n_offered;	/* things to tell; 0 where it counts none */
 	uint64_t n_lost[SEAM_RING_N_LOSSES];
 	uint64_t aux_lost_bytes;
 };

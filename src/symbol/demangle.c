@@ -48,7 +48,7 @@ static const char *suffix(const char *name)
  * Leaving the printers by longjmp() loses nothing: given a callback, they
  * keep all of their state on the stack.
  */
-static bool print(struct output *output, const char *name)
+static bool print(struct output *output, const char *name, int options)
 {
 	output->size = 0;
 	if (setjmp(output->full))
@@ -56,7 +56,7 @@ static bool print(struct output *output, const char *name)
 	if (rust_demangle_callback(name, DMGL_NO_OPTS, append, output))
 		return true;
 	output->size = 0;
-	if (!cplus_demangle_v3_callback(name, DMGL_NO_OPTS, append, output))
+	if (!cplus_demangle_v3_callback(name, options, append, output))
 		return false;
 	append(suffix(name), strlen(suffix(name)), output);
 	return true;
@@ -73,7 +73,8 @@ static const char *demangle_d(struct seam_arena *arena, const char *name)
 	return copy ? copy : name;
 }
 
-const char *seam_demangle(struct seam_arena *arena, const char *name)
+static const char *demangle(struct seam_arena *arena, const char *name,
+			    int options)
 {
 	struct output output;
 	const char *copy = NULL;
@@ -82,7 +83,18 @@ const char *seam_demangle(struct seam_arena *arena, const char *name)
 		return name;
 	if (name[1] == 'D')
 		return demangle_d(arena, name);
-	if (print(&output, name) && output.size > 0)
+	if (print(&output, name, options) && output.size > 0)
 		copy = seam_arena_text(arena, output.text, output.size);
 	return copy ? copy : name;
+}
+
+const char *seam_demangle(struct seam_arena *arena, const char *name)
+{
+	return demangle(arena, name, DMGL_NO_OPTS);
+}
+
+const char *seam_demangle_with_parameters(struct seam_arena *arena,
+					  const char *name)
+{
+	return demangle(arena, name, DMGL_PARAMS | DMGL_ANSI);
 }

@@ -28,4 +28,8 @@ bool seam_is_mangled(const char *name);
  */
 const char *seam_demangle(struct seam_arena *arena, const char *name);
 
+/* The same with the parameters of a C++ function, as llvm-xray prints it. */
+const char *seam_demangle_with_parameters(struct seam_arena *arena,
+					  const char *name);
+
 #endif /* SEAM_DEMANGLE_H */

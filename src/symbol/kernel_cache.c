@@ -27,7 +27,7 @@
  */
 static uint64_t hash_modules(const char *text, size_t size)
 {
-	uint64_t hash = SEAM_HASH_K1;
+	uint64_t hash = 0;
 	size_t start = 0;
 	int field = 0;
 
@@ -35,7 +35,8 @@ static uint64_t hash_modules(const char *text, size_t size)
 		if (text[i] != ' ' && text[i] != '\n')
 			continue;
 		if (field != 2 && field != 3 && field != 4)
-			hash = seam_hash_bytes(text + start, i - start, hash);
+			hash = seam_hash_stable(text + start, i - start,
+						hash);
 		field = text[i] == '\n' ? 0 : field + 1;
 		start = i + 1;
 	}
@@ -51,7 +52,8 @@ static bool hash_bpf(uint64_t *hash)
 		if (syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr,
 			    sizeof(attr)))
 			return errno == ENOENT || errno == ENOSYS;
-		*hash = seam_hash_add(*hash, attr.next_id);
+		*hash = seam_hash_stable(&attr.next_id,
+					 sizeof(attr.next_id), *hash);
 		attr.start_id = attr.next_id;
 	}
 	return false;

@@ -21,6 +21,7 @@
 #include "symbol/elf_symbols.h"
 #include "symbol/find.h"
 #include "symbol/kernel.h"
+#include "symbol/kernel_code.h"
 #include "symbol/symtab.h"
 
 struct module {
@@ -374,6 +375,21 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t id,
 	       resolve_file(module, addr, out, cap);
 }
 
+/* Symbols of the kernel have no size: each ends where the next begins. */
+static bool kernel_extent(struct module *module, uint64_t addr,
+			  struct seam_extent *out)
+{
+	const struct seam_symtab *table = &module->kernel_symbols.table;
+	const struct seam_symbol *symbol = seam_symtab_find(table, addr);
+
+	*out = (struct seam_extent) { .offset = addr, .addr = addr };
+	if (!symbol)
+		return !module->problem[0];
+	out->addr = out->offset = symbol->start;
+	out->size = seam_symtab_end(table, symbol) - symbol->start;
+	return true;
+}
+
 bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t id,
 			 uint64_t offset, struct seam_extent *out)
 {
@@ -381,11 +397,13 @@ bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t id,
 	struct module *module;
 	uint64_t addr;
 
-	if (id >= symbols->modules.n || symbols->modules.items[id]->is_kernel)
+	if (id >= symbols->modules.n)
 		return false;
 	module = symbols->modules.items[id];
 	if (!module->opened)
 		open_module(symbols, module);
+	if (module->is_kernel)
+		return kernel_extent(module, offset, out);
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return false;
 	*out = (struct seam_extent) { .offset = offset, .addr = addr };
@@ -425,9 +443,12 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 	struct seam_elf file;
 	int r;
 
-	if (id >= symbols->modules.n || symbols->modules.items[id]->is_kernel)
-		return seam_err_set(err, -ENOTSUP, "the kernel's code is not "
-				    "in a file");
+	if (id >= symbols->modules.n)
+		return seam_err_set(err, -EINVAL, "there is no such module");
+	if (symbols->modules.items[id]->is_kernel)
+		return seam_kernel_code(&symbols->options,
+					&symbols->modules.items[id]->kernel,
+					offset, buf, size, machine, err);
 	r = seam_find_module(&file, &symbols->options,
 			     &symbols->modules.items[id]->file, err);
 	if (r < 0)

@@ -97,7 +97,7 @@ struct seam_extent {
 /*
  * The extent of the function at @addr of a file; where there is no symbol its
  * size is 0, and its place that of @addr.  False when nothing is mapped from
- * there.
+ * there.  Of a kernel's, offset and addr are both its address.
  */
 bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t module,
 			 uint64_t addr, struct seam_extent *out);
@@ -112,7 +112,8 @@ struct seam_machine {
 /*
  * Read @size bytes at @offset of a module's file, which is found and judged
  * anew, into @buf.  0, or -errno with the reason: there is no such file, it is
- * another one, it is cut; -ENOTSUP for the kernel.
+ * another one, it is cut.  For the kernel, where its code may be found and
+ * what would help is in symbol/kernel_code.h.
  */
 int seam_symbols_code(struct seam_symbols *symbols, uint32_t module,
 		      uint64_t offset, uint8_t *buf, size_t size,

@@ -9,9 +9,9 @@
 
 #include <errno.h>
 #include <gelf.h>
-#include <libiberty/demangle.h>
 #include <stdlib.h>
 
+#include "symbol/demangle.h"
 #include "wire/wire.h"
 
 enum { SLED_BYTES = 32 };
@@ -44,6 +44,7 @@ static const struct seam_record entry_record = {
 struct symbol {
 	uint64_t addr;
 	const char *name;
+	bool is_readable;		/* name is a string of the map */
 };
 
 struct image {
@@ -204,14 +205,37 @@ static int load_sections(struct image *image, size_t map_index)
 	return 0;
 }
 
-static const char *find_name(const struct image *image, uint64_t addr)
+static struct symbol *find_symbol(const struct image *image, uint64_t addr)
 {
 	struct symbol key = { .addr = addr };
-	const struct symbol *found = image->symbols.n ?
+
+	return image->symbols.n ?
 		bsearch(&key, image->symbols.items, image->symbols.n,
 			sizeof(key), by_addr) : NULL;
+}
 
-	return found ? found->name : NULL;
+/*
+ * The name for people of the function at @addr, NULL where there is none; a
+ * function has many sleds, and is asked for once.  0 or -ENOMEM.
+ */
+static int name_at(struct seam_xray_map *map, const struct image *image,
+		   uint64_t addr, const char **name)
+{
+	struct symbol *symbol = find_symbol(image, addr);
+
+	if (symbol && !symbol->is_readable) {
+		struct seam_arena arena = { 0 };
+		uint32_t id = seam_strings_put(&map->strings,
+			seam_demangle_with_parameters(&arena, symbol->name));
+
+		seam_arena_fini(&arena);
+		if (id == SEAM_NONE)
+			return -ENOMEM;
+		symbol->name = seam_strings_get(&map->strings, id);
+		symbol->is_readable = true;
+	}
+	*name = symbol ? symbol->name : NULL;
+	return 0;
 }
 
 static uint64_t to_file_offset(const struct image *image, uint64_t addr)
@@ -238,8 +262,6 @@ static int add_entry(struct seam_xray_map *map, const struct image *image,
 	struct seam_xray_sled sled = {
 		.function = entry->function, .kind = entry->kind,
 	};
-	const char *name;
-	char *demangled;
 	int r;
 
 	if (entry->version > 2)
@@ -257,12 +279,9 @@ static int add_entry(struct seam_xray_map *map, const struct image *image,
 				    image->header.e_machine);
 	if (entry->version == 2)
 		sled.function += base + offsetof(struct entry, function);
-	name = find_name(image, sled.function);
-	demangled = name ? cplus_demangle(name, DMGL_AUTO | DMGL_PARAMS |
-					  DMGL_ANSI) : NULL;
-	sled.name = demangled ? demangled : name;
-	r = seam_xray_map_add(map, &sled);
-	free(demangled);
+	r = name_at(map, image, sled.function, &sled.name);
+	if (!r)
+		r = seam_xray_map_add(map, &sled);
 	if (r)
 		return seam_err_set(err, r, "out of memory");
 	map->functions.items[map->functions.n - 1].file_offset =

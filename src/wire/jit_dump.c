@@ -9,14 +9,8 @@
 
 #include "base/text.h"
 #include "wire/jitdump.h"
+#include "wire/line.h"
 #include "wire/perf_map.h"
-
-/* One line that is being written. */
-struct line {
-	FILE *out;
-	enum seam_jit_dump_form form;
-	struct seam_json j;
-};
 
 struct dump {
 	struct seam_jitdump_reader reader;
@@ -28,98 +22,38 @@ struct dump {
 
 /* -- one line ----------------------------------------------------------- */
 
-static bool is_json(const struct line *line)
+static struct seam_line begin_line(FILE *out, enum seam_jit_dump_form form,
+				   uint64_t offset, const char *type)
 {
-	return line->form == SEAM_JIT_DUMP_JSON;
+	return seam_line_begin(out, form == SEAM_JIT_DUMP_JSON, offset, type,
+			       0);
 }
 
-static struct line begin_line(FILE *out, enum seam_jit_dump_form form,
-			      uint64_t offset, const char *type)
+static void put_bytes(const struct dump *d, struct seam_line *line,
+		      const char *name, struct seam_bytes bytes)
 {
-	struct line line = {
-		.out = out, .form = form, .j = seam_json_make(out, false),
-	};
-
-	if (is_json(&line)) {
-		seam_json_open(&line.j, NULL, '{');
-		seam_json_u64(&line.j, "offset", offset);
-		seam_json_string(&line.j, "type", type);
-	} else {
-		fprintf(out, "%#10" PRIx64 " %s", offset, type);
-	}
-	return line;
-}
-
-static void end_line(struct line *line)
-{
-	if (is_json(line))
-		seam_json_close(&line->j);
+	if (d->form == SEAM_JIT_DUMP_TEXT)
+		seam_line_size(line, name, bytes);
 	else
-		fputc('\n', line->out);
+		seam_line_bytes(line, name, bytes);
 }
 
-static void put_number(struct line *line, const char *name, uint64_t v)
-{
-	if (is_json(line))
-		seam_json_u64(&line->j, name, v);
-	else
-		fprintf(line->out, " %s=%#" PRIx64, name, v);
-}
-
-static void put_mark(struct line *line, const char *name, const char *text)
-{
-	if (is_json(line))
-		seam_json_bool(&line->j, name, true);
-	else
-		fprintf(line->out, " %s", text);
-}
-
-static void put_string(struct line *line, const char *name, const char *v)
-{
-	if (is_json(line)) {
-		seam_json_string(&line->j, name, v);
-		return;
-	}
-	fprintf(line->out, " %s=\"", name);
-	seam_text_put(line->out, v, SEAM_TEXT_TERMINAL);
-	fputc('"', line->out);
-}
-
-static void put_bytes(struct line *line, const char *name,
-		      struct seam_bytes bytes)
-{
-	if (is_json(line)) {
-		seam_json_hex(&line->j, name, bytes);
-		return;
-	}
-	if (line->form == SEAM_JIT_DUMP_TEXT) {
-		fprintf(line->out, " %s=[%zu bytes]", name, bytes.size);
-		return;
-	}
-	fprintf(line->out, " %s=", name);
-	for (size_t i = 0; i < bytes.size; i++)
-		fprintf(line->out, "%02x", bytes.data[i]);
-}
-
-/* All fields but the last, which is bytes that mean something. */
-static void put_fields(struct line *line, const struct seam_record *table,
+/* All fields but the last @n_left_out, which are bytes that mean something. */
+static void put_fields(struct seam_line *line, const struct seam_record *table,
 		       const void *in, size_t n_left_out)
 {
 	struct seam_record shown = *table;
 
 	shown.n_fields -= n_left_out;
-	if (is_json(line))
-		seam_wire_json(&line->j, &shown, in);
-	else
-		seam_wire_fields(line->out, &shown, in);
+	seam_line_record(line, &shown, in);
 }
 
 /* -- records ------------------------------------------------------------ */
 
-static void put_entry(struct line *line,
+static void put_entry(struct seam_line *line,
 		      const struct seam_jitdump_debug_entry *entry)
 {
-	if (is_json(line)) {
+	if (line->is_json) {
 		seam_json_open(&line->j, NULL, '{');
 		seam_wire_json(&line->j, &seam_jitdump_debug_entry_table,
 			       entry);
@@ -133,7 +67,7 @@ static void put_entry(struct line *line,
 }
 
 /* True when the entries are not what the record says. */
-static bool put_entries(struct line *line, enum seam_endian endian,
+static bool put_entries(struct seam_line *line, enum seam_endian endian,
 			const struct seam_jitdump_debug_info *info)
 {
 	struct seam_jitdump_lines lines = seam_jitdump_lines_make(info,
@@ -141,23 +75,17 @@ static bool put_entries(struct line *line, enum seam_endian endian,
 	struct seam_jitdump_debug_entry entry;
 	bool is_first = true;
 
-	if (is_json(line))
-		seam_json_open(&line->j, "entries", '[');
-	else
-		fputs(" entries=[", line->out);
+	seam_line_open_list(line, "entries");
 	for (; seam_jitdump_line(&lines, &entry); is_first = false) {
-		if (!is_first && !is_json(line))
+		if (!is_first && !line->is_json)
 			fputs(", ", line->out);
 		put_entry(line, &entry);
 	}
-	if (is_json(line))
-		seam_json_close(&line->j);
-	else
-		fputc(']', line->out);
+	seam_line_close_list(line);
 	if (lines.is_cut)
-		put_mark(line, "cut", "CUT");
+		seam_line_mark(line, "cut", "CUT");
 	if (lines.is_stepped)
-		put_mark(line, "stepped", "STEPPED");
+		seam_line_mark(line, "stepped", "STEPPED");
 	return lines.is_cut || lines.is_stepped;
 }
 
@@ -182,25 +110,17 @@ static int64_t take_encoded(struct seam_cursor *c, uint8_t encoding)
 	return 0;
 }
 
-static void put_signed(struct line *line, const char *name, int64_t v)
-{
-	if (is_json(line))
-		seam_json_i64(&line->j, name, v);
-	else
-		fprintf(line->out, " %s=%" PRId64, name, v);
-}
-
-static void put_encoded(struct line *line, const char *name,
+static void put_encoded(struct seam_line *line, const char *name,
 			struct seam_cursor *c, uint8_t encoding)
 {
 	int64_t v = encoding == DW_EH_PE_omit ? 0 : take_encoded(c, encoding);
 
 	if (encoding != DW_EH_PE_omit && !c->error)
-		put_signed(line, name, v);
+		seam_line_i64(line, name, v);
 }
 
 /* Which end of the tables has the header: see wire/jitdump.h. */
-static void put_frame_header(struct line *line, enum seam_endian endian,
+static void put_frame_header(struct seam_line *line, enum seam_endian endian,
 			     const struct seam_jitdump_unwinding_info *info)
 {
 	struct seam_bytes all = info->unwinding_data;
@@ -217,17 +137,17 @@ static void put_frame_header(struct line *line, enum seam_endian endian,
 	ptr_enc = seam_cursor_u8(&c);
 	count_enc = seam_cursor_u8(&c);
 	table_enc = seam_cursor_u8(&c);
-	if (is_json(line))
+	if (line->is_json)
 		seam_json_open(&line->j, "eh_frame_hdr", '{');
 	else
 		fputs(" eh_frame_hdr={", line->out);
-	put_number(line, "version", version);
-	put_number(line, "eh_frame_ptr_enc", ptr_enc);
-	put_number(line, "fde_count_enc", count_enc);
-	put_number(line, "table_enc", table_enc);
+	seam_line_hex(line, "version", version);
+	seam_line_hex(line, "eh_frame_ptr_enc", ptr_enc);
+	seam_line_hex(line, "fde_count_enc", count_enc);
+	seam_line_hex(line, "table_enc", table_enc);
 	put_encoded(line, "eh_frame_ptr", &c, ptr_enc);
 	put_encoded(line, "fde_count", &c, count_enc);
-	if (is_json(line))
+	if (line->is_json)
 		seam_json_close(&line->j);
 	else
 		fputs(" }", line->out);
@@ -256,14 +176,14 @@ static void dump_record(struct dump *d,
 			const struct seam_jitdump_record *record)
 {
 	char name[32];
-	struct line line = begin_line(d->out, d->form, record->pos,
-				      type_name(name, record->prefix.id));
+	struct seam_line line = begin_line(d->out, d->form, record->pos,
+					   type_name(name, record->prefix.id));
 	const struct seam_record *table = seam_jitdump_table(record->id);
 
 	switch (record->id) {
 	case SEAM_JITDUMP_LOAD:
 		put_fields(&line, table, &record->load, 1);
-		put_bytes(&line, "code", record->load.code);
+		put_bytes(d, &line, "code", record->load.code);
 		break;
 	case SEAM_JITDUMP_DEBUG_INFO:
 		put_fields(&line, table, &record->debug_info, 1);
@@ -274,19 +194,20 @@ static void dump_record(struct dump *d,
 		put_fields(&line, table, &record->unwinding_info, 1);
 		put_frame_header(&line, d->reader.endian,
 				 &record->unwinding_info);
-		put_bytes(&line, "unwinding_data",
+		put_bytes(d, &line, "unwinding_data",
 			  record->unwinding_info.unwinding_data);
 		break;
 	case SEAM_JITDUMP_UNKNOWN:
 		put_fields(&line, table, &record->prefix, 0);
-		put_bytes(&line, "data", payload_of(d, record->pos,
-						record->prefix.total_size));
+		put_bytes(
+			d, &line, "data",
+			payload_of(d, record->pos, record->prefix.total_size));
 		break;
 	default:
 		put_fields(&line, table, &record->prefix, 0);
 		break;
 	}
-	end_line(&line);
+	seam_line_end(&line);
 }
 
 /*
@@ -299,7 +220,7 @@ static void dump_damaged(struct dump *d, size_t pos, size_t end)
 		struct seam_cursor c = seam_cursor_make(d->bytes.data + pos,
 				end - pos, d->reader.endian);
 		struct seam_jitdump_prefix prefix;
-		struct line line;
+		struct seam_line line;
 		char name[32];
 
 		if (seam_wire_read(&c, &seam_jitdump_prefix_table, &prefix) ||
@@ -309,10 +230,10 @@ static void dump_damaged(struct dump *d, size_t pos, size_t end)
 		line = begin_line(d->out, d->form, pos,
 				  type_name(name, prefix.id));
 		put_fields(&line, &seam_jitdump_prefix_table, &prefix, 0);
-		put_bytes(&line, "data", payload_of(d, pos,
-						    prefix.total_size));
-		put_mark(&line, "damaged", "DAMAGED");
-		end_line(&line);
+		put_bytes(d, &line, "data",
+			  payload_of(d, pos, prefix.total_size));
+		seam_line_mark(&line, "damaged", "DAMAGED");
+		seam_line_end(&line);
 		d->n_damaged++;
 		pos += prefix.total_size;
 	}
@@ -350,7 +271,7 @@ int seam_jit_dump(FILE *out, struct seam_bytes bytes,
 {
 	struct dump d = { .bytes = bytes, .out = out, .form = form };
 	struct seam_jitdump_record record;
-	struct line line;
+	struct seam_line line;
 	size_t pos, end;
 	int r = seam_jitdump_begin(&d.reader, bytes, err);
 
@@ -359,7 +280,7 @@ int seam_jit_dump(FILE *out, struct seam_bytes bytes,
 		return r;
 	line = begin_line(out, form, 0, "header");
 	put_fields(&line, &seam_jitdump_header_table, &d.reader.header, 0);
-	end_line(&line);
+	seam_line_end(&line);
 	pos = d.reader.cursor.pos;
 	while (seam_jitdump_next(&d.reader, &record) && !ferror(out)) {
 		dump_damaged(&d, pos, record.pos);
@@ -413,15 +334,15 @@ static void dump_entry(FILE *out, enum seam_jit_dump_form form,
 	const uint8_t *text = entry->name.data;
 	char *name = strndup((const char *)text, entry->name.size);
 	size_t pos = (size_t)(text - bytes.data);
-	struct line line;
+	struct seam_line line;
 
 	while (pos && bytes.data[pos - 1] != '\n')
 		pos--;
 	line = begin_line(out, form, pos, "entry");
-	put_number(&line, "start", entry->start_addr);
-	put_number(&line, "size", entry->size);
-	put_string(&line, "name", name ? name : "");
-	end_line(&line);
+	seam_line_hex(&line, "start", entry->start_addr);
+	seam_line_hex(&line, "size", entry->size);
+	seam_line_string(&line, "name", name ? name : "");
+	seam_line_end(&line);
 	free(name);
 }
 

@@ -77,6 +77,19 @@ static void put_times(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_u64(j, "duration_ns", m->duration_ns);
 }
 
+static void put_jit(struct seam_json *j, const struct seam_manifest *m)
+{
+	if (!m->n_jit_streams && !m->n_jit_lost && !m->n_jit_unproven)
+		return;
+	seam_json_open(j, "jit", '{');
+	seam_json_u64(j, "streams", m->n_jit_streams);
+	seam_json_u64(j, "records", m->n_jit);
+	seam_json_u64(j, "lost", m->n_jit_lost);
+	seam_json_u64(j, "refused_groups", m->n_jit_bad);
+	seam_json_u64(j, "refused_rings", m->n_jit_unproven);
+	seam_json_close(j);
+}
+
 static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 {
 	seam_json_u64(j, "samples", m->n_samples);
@@ -104,6 +117,7 @@ static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 		seam_json_u64(j, "collision", m->n_collision);
 		seam_json_close(j);
 	}
+	put_jit(j, m);
 	if (!m->n_late && !m->n_unseen)
 		return;
 	seam_json_open(j, "late", '{');
@@ -123,6 +137,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	seam_json_string(&j, "version", m->version);
 	seam_json_bool(&j, "complete", m->complete);
 	seam_json_bool(&j, "overwrite", m->overwrite);
+	seam_json_bool(&j, "snapshots", m->snapshots);
 	put_strings(&j, "command", m->words, m->n_words);
 	put_host(&j, m);
 	put_times(&j, m);
@@ -215,10 +230,12 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	const json_t *start = json_object_get(root, "start");
 	const json_t *lost = json_object_get(root, "lost");
 	const json_t *late = json_object_get(root, "late");
+	const json_t *jit = json_object_get(root, "jit");
 
 	m->version = string_of(root, "version");
 	m->complete = json_is_true(json_object_get(root, "complete"));
 	m->overwrite = json_is_true(json_object_get(root, "overwrite"));
+	m->snapshots = json_is_true(json_object_get(root, "snapshots"));
 	m->words = read_strings(json_object_get(root, "command"),
 				&m->n_words);
 	m->host = string_of(host, "name");
@@ -246,6 +263,11 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->late_ns = u64_of(late, "ns");
 	m->longest_late_ns = u64_of(late, "longest_ns");
 	m->n_unseen = u64_of(late, "unseen_threads");
+	m->n_jit_streams = u64_of(jit, "streams");
+	m->n_jit = u64_of(jit, "records");
+	m->n_jit_lost = u64_of(jit, "lost");
+	m->n_jit_bad = u64_of(jit, "refused_groups");
+	m->n_jit_unproven = u64_of(jit, "refused_rings");
 }
 
 int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,

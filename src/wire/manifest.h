@@ -9,7 +9,7 @@
  * that is not there reads as 0, "" or false.
  *
  *	{"schema":"seam.bundle/1","version":"seam 0.1.0","complete":true,
- *	 "overwrite":false,
+ *	 "overwrite":false,"snapshots":false,
  *	 "command":["seam","record","--","make"],
  *	 "host":{"name","release","arch","boot_id"},
  *	 "kernel":{"build_id":"48dc..","text":"0xffffffff81000000"},
@@ -22,10 +22,14 @@
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "late":{"threads","ns","longest_ns","unseen_threads"},
  *	 "areas":{"bytes","truncated","partial","collision"},
+ *	 "jit":{"streams","records","lost","refused_groups","refused_rings"},
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
  *	           "area_bytes","records","drained_bytes","lost"}]}
  *
- * The clock is "perf", the kernel's own, where there are AUX areas.  A ring has a cpu, a tid, or both.  "late" is of recordings a thread at a
+ * The clock is "perf", the kernel's own, where there are AUX areas.  A ring
+ * has a cpu, a tid, or both.  "jit" is of JITs that streamed their code into
+ * the recording: records are pieces of code and moves, and as many as were
+ * offered are in it or lost.  "late" is of recordings a thread at a
  * time: threads that ran unseen before their events could be opened.
  *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
@@ -60,6 +64,7 @@ struct seam_manifest {
 	const char *version;	/* of who wrote it: "seam 0.1.0" */
 	bool complete;		/* the recording was ended, not killed */
 	bool overwrite;		/* it keeps the newest samples only */
+	bool snapshots;		/* its recorder makes them when asked */
 	const char *const *words;	/* the command line */
 	size_t n_words;
 
@@ -91,6 +96,11 @@ struct seam_manifest {
 	uint64_t n_truncated, n_partial, n_collision;	/* AUX records */
 	uint64_t n_bad_bytes;	/* in a ring, but no records */
 	uint64_t n_late, late_ns, longest_late_ns, n_unseen;
+	uint64_t n_jit_streams;	/* 0: none, and the others are 0 too */
+	uint64_t n_jit;		/* pieces of code and moves, written */
+	uint64_t n_jit_lost;	/* and not: no room, no memory, killed */
+	uint64_t n_jit_bad;	/* groups that no writer makes */
+	uint64_t n_jit_unproven;	/* rings that were nobody's */
 	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;

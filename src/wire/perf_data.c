@@ -164,6 +164,35 @@ static void note_described(struct seam_perf_data *data, struct section s)
 		data->described_end = s.offset + bytes.size;
 }
 
+/*
+ * An attr, and where its ids lie, in the last 16 bytes of the stride.  *@left
+ * is how much of the file no event's ids have taken: without that, each event
+ * could have all of it read once more.
+ */
+static int read_attr(struct seam_perf_data *data, struct seam_cursor *c,
+		     uint64_t *left, struct seam_err *err)
+{
+	struct seam_perf_attr attr;
+	struct section s;
+	struct seam_bytes ids;
+	int r = seam_perf_attr_read(c, data->endian, &attr, err);
+
+	c->pos = c->size - sizeof(struct section);
+	s.offset = seam_cursor_u64(c);
+	s.size = seam_cursor_u64(c);
+	note_described(data, s);
+	if (r == 0)
+		r = add_event(data, &attr, err);
+	if (r < 0)
+		return r;
+	ids = part(data, s);
+	if (ids.size > *left)
+		return seam_err_set(err, -EBADMSG,
+				    "ids of the events overlap");
+	*left -= ids.size;
+	return add_ids(data, ids, (uint32_t)(data->events.n - 1), err);
+}
+
 /* attr_size of the header is the stride; each attr knows its own size. */
 static int read_attrs(struct seam_perf_data *data, const struct header *h,
 		      struct seam_err *err)
@@ -172,6 +201,7 @@ static int read_attrs(struct seam_perf_data *data, const struct header *h,
 	struct seam_bytes attrs = part(data, all);
 	struct seam_cursor c = seam_cursor_make(attrs.data, attrs.size,
 						data->endian);
+	uint64_t left = data->bytes.size;
 
 	note_described(data, all);
 	if (h->attr_size < SEAM_PERF_ATTR_VER0 + sizeof(struct section) ||
@@ -182,20 +212,8 @@ static int read_attrs(struct seam_perf_data *data, const struct header *h,
 	while (seam_cursor_left(&c) >= h->attr_size) {
 		struct seam_cursor one = seam_cursor_split(&c,
 						(size_t)h->attr_size);
-		struct seam_perf_attr attr;
-		struct section ids;
-		int r = seam_perf_attr_read(&one, data->endian, &attr, err);
+		int r = read_attr(data, &one, &left, err);
 
-		/* The ids' section is the last 16 bytes of the stride. */
-		one.pos = one.size - sizeof(struct section);
-		ids.offset = seam_cursor_u64(&one);
-		ids.size = seam_cursor_u64(&one);
-		note_described(data, ids);
-		if (r == 0)
-			r = add_event(data, &attr, err);
-		if (r == 0)
-			r = add_ids(data, part(data, ids),
-				    (uint32_t)(data->events.n - 1), err);
 		if (r < 0)
 			return seam_err_add(err, r, "event %zu of the header",
 					    data->events.n);

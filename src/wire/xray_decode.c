@@ -6,6 +6,9 @@
 #define NOT_PLAIN_LITTLE	UINT64_C(0x9)
 #define NOT_PLAIN_BIG		UINT64_C(0xc0000000)
 
+/* Events that are read one by one between two runs. */
+#define SHORT_BATCH 16
+
 /*
  * The word of a function record in the low half, its delta in the high one.
  */
@@ -50,6 +53,15 @@ take_functions(const uint8_t *p, size_t n, uint64_t *tsc, uint16_t cpu,
 	return i;
 }
 
+/* @n function records have been read, the last one of @kind. */
+static void skip_functions(struct seam_xray_reader *r, size_t n,
+			   unsigned int kind)
+{
+	r->state = kind == SEAM_XRAY_EXIT || kind == SEAM_XRAY_TAIL_EXIT ?
+		   SEAM_XRAY_AT_EXIT : SEAM_XRAY_AT_ENTRY;
+	seam_cursor_skip(&r->c, n * SEAM_XRAY_FUNCTION_BYTES);
+}
+
 static size_t take_run(struct seam_xray_reader *r,
 		       struct seam_xray_event *out, size_t cap)
 {
@@ -65,14 +77,8 @@ static size_t take_run(struct seam_xray_reader *r,
 	else
 		n = take_functions(p, n, &r->tsc, r->cpu, out, r->c.swap,
 				   true);
-	if (n > 0) {
-		uint8_t kind = out[n - 1].kind;
-
-		r->state = kind == SEAM_XRAY_EXIT ||
-			   kind == SEAM_XRAY_TAIL_EXIT ?
-			   SEAM_XRAY_AT_EXIT : SEAM_XRAY_AT_ENTRY;
-		seam_cursor_skip(&r->c, n * SEAM_XRAY_FUNCTION_BYTES);
-	}
+	if (n > 0)
+		skip_functions(r, n, out[n - 1].kind);
 	return n;
 }
 
@@ -131,15 +137,15 @@ static bool in_body(const struct seam_xray_reader *r)
 int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
 {
 	batch->n = batch->n_payloads = 0;
-	while (batch->n < SEAM_XRAY_BATCH &&
+	while (batch->n < r->most &&
 	       batch->n_payloads < SEAM_XRAY_PAYLOADS) {
 		struct seam_xray_record record;
 		int got;
 
 		if (in_body(r))
 			batch->n += take_run(r, batch->events + batch->n,
-					     SEAM_XRAY_BATCH - batch->n);
-		if (batch->n == SEAM_XRAY_BATCH)
+					     r->most - batch->n);
+		if (batch->n == r->most)
 			break;
 		got = seam_xray_next(r, &record);
 		if (got <= 0)
@@ -147,4 +153,29 @@ int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
 		add_record(batch, r, &record);
 	}
 	return 0;
+}
+
+void seam_xray_short_batches(struct seam_xray_reader *r)
+{
+	if (!r->c.swap && r->format->endian == SEAM_LITTLE)
+		r->most = SHORT_BATCH;
+}
+
+bool seam_xray_run(struct seam_xray_reader *r, struct seam_xray_run *run)
+{
+	if (r->c.swap || r->format->endian != SEAM_LITTLE)
+		return false;
+	*run = (struct seam_xray_run) {
+		.records = r->c.base + r->c.pos,
+		.n = seam_cursor_left(&r->c) / SEAM_XRAY_FUNCTION_BYTES,
+		.tsc = r->tsc,
+	};
+	return run->n > 0 && in_body(r);
+}
+
+void seam_xray_run_take(struct seam_xray_reader *r,
+			const struct seam_xray_run *run, size_t n, uint64_t tsc)
+{
+	skip_functions(r, n, seam_xray_run_record(run, n - 1) >> 1 & 7);
+	r->tsc = tsc;
 }

@@ -200,7 +200,7 @@ void seam_xray_reader_init(struct seam_xray_reader *reader,
 	*reader = (struct seam_xray_reader) {
 		.format = format,
 		.c = seam_cursor_make(file.data, end, format->endian),
-		.cut = cut,
+		.cut = cut, .most = SEAM_XRAY_BATCH,
 	};
 	seam_cursor_skip(&reader->c, begin);
 }

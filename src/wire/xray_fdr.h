@@ -130,6 +130,7 @@ struct seam_xray_reader {
 	uint64_t tsc;			/* base of the next delta */
 	uint16_t cpu;
 	bool cut;			/* the file ends before the block does */
+	uint16_t most;			/* events that a batch is given */
 	struct seam_xray_problem problem;
 };
 

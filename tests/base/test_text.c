@@ -55,6 +55,11 @@ static void each_form_guards_its_own_syntax(void **state)
 	assert_string_equal(shown("\xef\xbf\xbe\xef\xbf\xbf", SEAM_TEXT_XML),
 			    "\\ufffe\\uffff");
 	assert_string_equal(shown("a;b\nc", SEAM_TEXT_FOLDED), "a:b\\x0ac");
+	assert_string_equal(shown("a\"\\{|}<b> λ", SEAM_TEXT_DOT),
+			    "a\\\"\\\\\\{\\|\\}\\<b\\> λ");
+	assert_string_equal(shown("\n\x7f\xc2\x9b\xe2\x80\xae\xff",
+				  SEAM_TEXT_DOT),
+			    "\\\\x0a\\\\x7f\\\\x9b\\\\u202e\\\\xff");
 }
 
 static void a_copy_is_cut_between_characters(void **state)

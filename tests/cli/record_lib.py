@@ -5,9 +5,13 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+
+import tap
+from tap import Skip
 
 # Everything happens in here.  The program is copied, because the tree may be
 # in a folder that only its owner can enter, and some tests run as nobody.
@@ -15,6 +19,7 @@ FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
 os.chmod(FOLDER, 0o755)
 SEAM = shutil.copy(sys.argv[1], FOLDER)
 NOBODY = 65534
+LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13   # PERF_RECORD_*
 
 SPIN_C = r"""
 #include <pthread.h>
@@ -38,38 +43,14 @@ int main(int c, char **v)
 """
 
 
-class Tests:
-    """Runs functions test_*, each the promise in its name, as TAP."""
-
-    def __init__(self, functions):
-        self.tests = [(name[5:], function)
-                      for name, function in functions.items()
-                      if name.startswith("test_")]
-        self.folder = FOLDER
-
-    def run(self):
-        os.chdir(self.folder)
-        build_spin()
-        print(f"1..{len(self.tests)}")
-        failed = 0
-        for i, (name, test) in enumerate(self.tests, 1):
-            try:
-                test()
-                print(f"ok {i} - {name}", flush=True)
-            except Skip as reason:
-                print(f"ok {i} - {name} # SKIP {reason}", flush=True)
-            except Exception as problem:  # a test that dies has failed
-                failed += 1
-                for line in str(problem).splitlines() or [""]:
-                    print(f"# {type(problem).__name__}: {line}")
-                print(f"not ok {i} - {name}", flush=True)
-        os.chdir("/")
-        shutil.rmtree(self.folder, ignore_errors=True)
-        return 1 if failed else 0
-
-
-class Skip(Exception):
-    pass
+def run_tests(functions):
+    """All test_* of a script's globals(), in a folder that goes with them."""
+    os.chdir(FOLDER)
+    build_spin()
+    status = tap.run(tap.promises(functions))
+    os.chdir("/")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    return status
 
 
 def build_spin():
@@ -104,6 +85,36 @@ def samples_told(result):
     return int(match[1])
 
 
+def manifest(path):
+    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def data_of(path):
+    """The file, and offset and size of the data by its header."""
+    with open(os.path.join(path, "data"), "rb") as file:
+        content = file.read()
+    return (content, *struct.unpack_from("<QQ", content, 40))
+
+
+def types_of(path):
+    """The types of all records that the header says are there."""
+    content, at, size = data_of(path)
+    end, types = at + size, []
+    check(end <= len(content), "the data are longer than the file")
+    while at < end:
+        kind, _, length = struct.unpack_from("<IHH", content, at)
+        check(length >= 8, f"a record of {length} bytes at {at}")
+        types.append(kind)
+        at += length
+    equal(at, end, "the data end inside a record:")
+    return types
+
+
+def tells_loss(path):
+    return not {LOST, LOST_SAMPLES}.isdisjoint(types_of(path))
+
+
 def perf(*words, silent=True):
     result = run("perf", *words)
     equal(result.returncode, 0, f"perf {words}: {result.stderr}")
@@ -114,10 +125,8 @@ def perf(*words, silent=True):
 
 def perf_read(path, *words):
     """Of a recording, which may itself tell of losses; then perf does too."""
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        lost = json.load(text)["lost"]
-    return perf(words[0], "-i", path, *words[1:],
-                silent=not any(lost.values()))
+    silent = not any(manifest(path)["lost"].values()) and not tells_loss(path)
+    return perf(words[0], "-i", path, *words[1:], silent=silent)
 
 
 def perf_samples(path, silent=True):

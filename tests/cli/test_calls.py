@@ -13,23 +13,10 @@ import subprocess
 import sys
 import tempfile
 
+from tap import check, end, skip
+
 seam = sys.argv[1]
 corpus = os.path.join(os.environ.get("SEAM_CORPUS", ""), "xray")
-n = 0
-
-
-def check(name, ok, why=""):
-    global n
-    n += 1
-    print(f"{'ok' if ok else 'not ok'} {n} - {name}")
-    if not ok:
-        print(f"# {why}")
-
-
-def skip(name):
-    global n
-    n += 1
-    print(f"ok {n} - {name} # SKIP no corpus")
 
 
 def run(*args):
@@ -198,4 +185,4 @@ check_counts()
 check_oracle()
 check_graph()
 check_made()
-print(f"1..{n}")
+sys.exit(end())

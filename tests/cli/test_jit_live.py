@@ -14,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 
+import tap
+from tap import Skip
+
 SEAM = os.path.abspath(sys.argv[1])
 
 JS = """function fib(n){return n<2?n:fib(n-1)+fib(n-2)}
@@ -58,10 +61,6 @@ RUNTIMES = {
 }
 
 
-class Skip(Exception):
-    pass
-
-
 def run(folder, *command):
     home = dict(os.environ, HOME=folder, JITDUMPDIR=folder)
     return subprocess.run(command, cwd=folder, env=home, capture_output=True,
@@ -95,7 +94,7 @@ def check(folder, programs, files, before, command, symbol, kept):
                 if row["layer"] == "jit" and re.search(symbol, row["symbol"]))
     assert found * 4 >= report["samples"], \
         f"{found} of {report['samples']} samples in {symbol}"
-    return found, report["samples"]
+    print(f"# {found} of {report['samples']} samples")
 
 
 def check_reuse(folder):
@@ -123,34 +122,17 @@ def check_reuse(folder):
     assert len(shared) == 1 and len(pages) == 2, pages
     (_, end, first), (begin, _, second) = shared[0]
     assert (first, second) == ("triangle", "countdown") and end < begin, shared
-    return sum(map(len, seen.values())), len(seen)
+    print(f"# {sum(map(len, seen.values()))} samples, {len(seen)} places")
 
 
-def main():
-    failed = 0
-    print(f"1..{len(RUNTIMES) + 1}")
-    for i, (name, what) in enumerate(RUNTIMES.items(), 1):
+def in_folder(function, *what):
+    def test():
         with tempfile.TemporaryDirectory(prefix="seam-jit-") as folder:
-            try:
-                found, n = check(folder, *what)
-                print(f"ok {i} - {name}: its function by name\n"
-                      f"# {found} of {n} samples", flush=True)
-            except Skip as why:
-                print(f"ok {i} - {name} # SKIP {why}", flush=True)
-            except AssertionError as why:
-                failed = 1
-                print(f"not ok {i} - {name}: {why}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="seam-jit-") as folder:
-        name = "one address is two functions over time"
-        try:
-            print(f"ok {len(RUNTIMES) + 1} - {name}\n# %d samples, %d places"
-                  % check_reuse(folder), flush=True)
-        except Skip as why:
-            print(f"ok {len(RUNTIMES) + 1} - {name} # SKIP {why}")
-        except AssertionError as why:
-            failed = 1
-            print(f"not ok {len(RUNTIMES) + 1} - {name}: {why}", flush=True)
-    return failed
+            function(folder, *what)
+    return test
 
 
-sys.exit(main())
+sys.exit(tap.run(
+    [(f"{name}: its function by name", in_folder(check, *what))
+     for name, what in RUNTIMES.items()] +
+    [("one address is two functions over time", in_folder(check_reuse))]))

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/inject_code.h"
+#include "folder.h"
 #include "model/annotation.h"
 #include "model/load.h"
 #include "no_memory.h"
@@ -25,8 +26,7 @@
 
 enum { PID = 7 };
 
-static char folder[] = "/tmp/seam-jit-memory-XXXXXX";
-static char recording[64], dump[64];
+static char recording[96], dump[96];
 
 static void write_bytes(const char *path, const struct bytes *b)
 {
@@ -63,8 +63,7 @@ static int enter(void **state)
 	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x5002 };
 	struct bytes b = { .endian = SEAM_LITTLE }, file;
 
-	(void)state;
-	if (!mkdtemp(folder))
+	if (make_folder(state))
 		return -1;
 	snprintf(recording, sizeof(recording), "%s/perf.data", folder);
 	snprintf(dump, sizeof(dump), "%s/jit-%d.dump", folder, PID);
@@ -79,15 +78,6 @@ static int enter(void **state)
 	free(b.data);
 	free(file.data);
 	return 0;
-}
-
-static int leave(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r '%s'", folder);
-	return system(command);
 }
 
 static struct seam_jit_places places_of(void)
@@ -137,8 +127,13 @@ static int inject_once(size_t *n_functions)
 	struct seam_profile notes;
 	struct seam_recording opened = { 0 };
 	struct seam_perf_data data = { 0 };
-	int out = open(folder, O_RDONLY | O_DIRECTORY);
-	int r = seam_profile_init(&notes);
+	char path[4200];
+	struct seam_made out;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/out", folder);
+	assert_int_equal(seam_made_begin(&out, path, NULL), 0);
+	r = seam_profile_init(&notes);
 
 	if (r == 0)
 		r = seam_recording_open(&opened, recording, NULL);
@@ -148,14 +143,15 @@ static int inject_once(size_t *n_functions)
 		r = seam_jit_recorded_read(&code.recorded, &data, NULL, 0,
 					   &places, &notes);
 	if (r == 0)
-		r = seam_inject_code_make(&code, out, folder, 62, NULL);
+		r = seam_inject_code_make(&code, &out, path, 62, NULL);
 	*n_functions = code.functions.n;
 	seam_inject_code_fini(&code);
 	seam_perf_data_close(&data);
 	seam_recording_close(&opened);
 	seam_profile_fini(&notes);
-	unlinkat(out, "jitted-7.so", 0);
-	close(out);
+	/* All of it goes, whatever came of it. */
+	seam_made_undo(&out);
+	assert_int_equal(access(path, F_OK), -1);
 	return r;
 }
 
@@ -196,5 +192,5 @@ int main(void)
 		cmocka_unit_test(any_allocation_of_inject_may_fail),
 	};
 
-	return cmocka_run_group_tests(tests, enter, leave);
+	return cmocka_run_group_tests(tests, enter, drop_folder);
 }

@@ -13,13 +13,17 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 
 import corpus
+import tap
+from tap import Skip
 
 SEAM, JIT = map(os.path.abspath, sys.argv[1:3])
 FOLDER = tempfile.mkdtemp(prefix="seam-jit-view-")
@@ -32,10 +36,6 @@ __attribute__((noinline)) int hot(int n)
 { int s = 0; for (int i = 0; i < n; i++) s += in(i); return s; }
 int main(void) { return hot(6000000) == 3; }
 """
-
-
-class Skip(Exception):
-    pass
 
 
 def run(*command):
@@ -242,6 +242,115 @@ def test_annotate_shows_a_window_around_a_nameless_address():
     assert body["size"] == 128
 
 
+def leaf_ips(path, pid, start, size):
+    """How many samples of @pid were interrupted in a range, as recorded."""
+    n = 0
+    for line in seam("dump", "--json", path).stdout.splitlines():
+        row = json.loads(line)
+        n += row["type"] == "SAMPLE" and row["pid"] == pid and \
+            start <= row["ip"] < start + size
+    return n
+
+
+def test_annotate_says_where_moved_code_was_sampled():
+    path = record()
+    body, = as_json("annotate", "--json", "triangle", path)["functions"]
+    first, second = body["places"]
+    assert first["addr"] == body["addr"] != second["addr"]
+    assert first["since_ns"] == body["loaded_ns"] < second["since_ns"]
+    assert first["samples"] + second["samples"] == body["samples"]
+    # Nothing else is ever at the second place; countdown comes to the first.
+    assert second["samples"] == leaf_ips(path, second["pid"], second["addr"],
+                                         body["size"])
+    text = seam("annotate", "triangle", path).stdout
+    assert f"{second['addr']:x}" in text and ", moved\n" in text
+    assert "object 1 of" not in text
+    assert " since " not in seam("annotate", "countdown", path).stdout
+
+
+def test_annotate_tells_code_objects_of_one_name_apart():
+    done = run(SEAM, "record", "-o", "two.seam", "--", "sh", "-c",
+               f"{JIT} 100; {JIT} 100")
+    assert done.returncode in (0, 3), done.stderr
+    bodies = as_json("annotate", "--json", "countdown",
+                     "two.seam")["functions"]
+    assert len(bodies) == 2
+    pids = {b["places"][0]["pid"] for b in bodies}
+    assert len(pids) == 2
+    for body in bodies:
+        place, = body["places"]
+        assert place["samples"] == body["samples"] > 0
+        # Only this function was there from then on.
+        assert place["addr"] == body["addr"]
+    text = seam("annotate", "countdown", "two.seam").stdout
+    for i, body in enumerate(bodies, 1):
+        assert f"object {i} of 2" in text
+        assert re.search(rf" {i} +{body['addr']:x} +{body['size']} .*process "
+                         rf"{body['places'][0]['pid']}\n", text), text[:900]
+
+
+# -- annotate, the kernel ----------------------------------------------------
+
+def kernel_recording():
+    """A recording, the kernel's identity, its hottest function and where."""
+    if not os.path.exists("k.seam"):
+        done = run(SEAM, "record", "-F", "10000", "-o", "k.seam", "--", "sh",
+                   "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; "
+                   "i=$((i+1)); done")
+        assert done.returncode in (0, 3), done.stderr
+    with open("k.seam/meta.json", encoding="utf-8") as text:
+        kernel = json.load(text)["kernel"]
+    rows = as_json("report", "--json", "--layer", "kernel", "k.seam")["rows"]
+    rows = [r for r in rows if not r["symbol"].startswith("[") and
+            r["module"] == "[kernel.kallsyms]"]
+    if not rows or not kernel["build_id"] or kernel["text"] == "0x0":
+        raise Skip("the kernel may not be recorded")
+    with open("/proc/kallsyms", encoding="ascii") as lines:
+        places = {f[2]: int(f[0], 16) for f in map(str.split, lines)}
+    addr, text = places[rows[0]["symbol"]], int(kernel["text"], 16)
+    if not text <= addr < text + (64 << 20):
+        raise Skip("the hottest function is no part of vmlinux")
+    return kernel, rows[0], addr, addr - text
+
+
+def make_vmlinux(folder, build_id, offset):
+    """A function and traps around it, linked where no kernel ever runs."""
+    os.makedirs(folder, exist_ok=True)
+    with open("vmlinux.s", "w", encoding="ascii") as out:
+        out.write(f".globl _text\n_text: .org {offset}, 0xcc\n"
+                  "push %rbp\n.fill 65536, 1, 0x90\n")
+    subprocess.run(["cc", "-nostdlib", "-static", "-o", f"{folder}/vmlinux",
+                    f"-Wl,--build-id=0x{build_id},-Ttext=0x40000000,-e,0",
+                    "vmlinux.s"], check=True)
+
+
+def test_annotate_shows_the_kernels_code_from_its_vmlinux():
+    kernel, row, addr, offset = kernel_recording()
+    make_vmlinux("debug", kernel["build_id"], offset)
+    done = seam("annotate", "--json", "--symfs", "debug", row["symbol"],
+                "k.seam")
+    body, = json.loads(done.stdout)["functions"]
+    assert "problem" not in body, body["problem"]
+    assert body["addr"] == addr
+    assert body["instructions"][0]["text"] == "push rbp"
+    assert {i["text"] for i in body["instructions"][1:]} == {"nop"}
+    assert sum(i["samples"] for i in body["instructions"]) == \
+        body["samples"] == row["self"] > 0
+
+
+def test_annotate_says_why_there_is_no_code_of_the_kernel():
+    kernel, row, _, offset = kernel_recording()
+    make_vmlinux("wrong", "00" * 20, offset)
+    done = run(SEAM, "annotate", "--symfs", "wrong", row["symbol"], "k.seam")
+    if done.returncode == 0:
+        raise Skip("this machine has the kernel's code")
+    assert done.returncode == 1
+    for words in ("no machine code: ", "build id " + kernel["build_id"][:12],
+                  "'wrong/vmlinux' is of another kernel", "debug package",
+                  "--symfs", "/proc/kcore"):
+        assert words in done.stdout, (words, done.stdout)
+
+
 # -- inject ------------------------------------------------------------------
 
 def perf_frames(path):
@@ -289,6 +398,25 @@ def test_perf_reads_what_inject_wrote_with_seams_own_names():
         os.listdir("r.seam") + [n for n in os.listdir("out.seam")
                                 if n.startswith("jitted-")])
     assert seam("report", "out.seam").stdout
+
+
+def test_an_inject_that_fails_leaves_no_folder():
+    path = record()
+    before = sorted(os.listdir("."))
+    # At each size of file that is allowed, another one does not fit.
+    for limit in (1, 100, 1000, 3000):
+        done = subprocess.run(
+            [SEAM, "inject", "-o", "failed", path], capture_output=True,
+            text=True, check=False, preexec_fn=lambda: (
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+        assert done.returncode == 1, (limit, done.stderr)
+        assert sorted(os.listdir(".")) == before, limit
+    # Nor does it touch one that was there.
+    os.mkdir("there")
+    open("there/mine", "w", encoding="ascii").close()
+    done = run(SEAM, "inject", "-o", "there", path)
+    assert done.returncode == 1 and os.listdir("there") == ["mine"]
 
 
 def test_perf_has_the_lines_and_annotates():
@@ -349,6 +477,18 @@ def test_what_has_no_jit_is_copied_byte_for_byte():
         open(path + "/data", "rb").read()
     seam("inject", "-o", "same.seam", path, status=1)
     seam("inject", path, status=2)
+
+
+def test_inject_hands_over_what_is_whole_of_a_cut_recording():
+    with open(record() + "/data", "rb") as whole:
+        data = whole.read()
+    offset, size = struct.unpack_from("<QQ", data, 40)
+    with open("cut.data", "wb") as cut:
+        cut.write(data[:offset + size - 20])
+    done = seam("inject", "-o", "cut.out", "cut.data", status=3)
+    assert "cannot inject all of 'cut.data'" in done.stderr, done.stderr
+    written = seam("dump", "cut.out/data", status=3).stdout
+    assert written.count(" SAMPLE ") > 0
 
 
 def test_a_bundle_may_be_injected_into_itself():
@@ -529,29 +669,14 @@ def compare(theirs, script, name):
 
 
 def main():
-    tests = [(name[5:].replace("_", " "), function)
-             for name, function in globals().items()
-             if name.startswith("test_")]
-    failed = 0
     os.environ["HOME"] = FOLDER
     os.environ.pop("COLUMNS", None)
     here = pathlib.Path.cwd()
     os.chdir(FOLDER)
-    print(f"1..{len(tests)}")
-    for i, (name, test) in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {i} - {name}", flush=True)
-        except Skip as reason:
-            print(f"ok {i} - {name} # SKIP {reason}", flush=True)
-        except Exception as problem:  # a test that dies has failed
-            failed += 1
-            for line in str(problem).splitlines() or [""]:
-                print(f"# {type(problem).__name__}: {line[:600]}")
-            print(f"not ok {i} - {name}", flush=True)
+    status = tap.run(tap.promises(globals()))
     os.chdir(here)
     shutil.rmtree(FOLDER, ignore_errors=True)
-    return bool(failed)
+    return status
 
 
 sys.exit(main())

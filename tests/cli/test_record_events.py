@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: the kinds of events, what samples hold, how it is stored"""
-import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, as_nobody, check, end_group, equal,
-                        own_folder_for_nobody, perf, perf_samples, record,
-                        run, samples_told)
+from record_lib import (SEAM, as_nobody, check, end_group, equal, manifest,
+                        own_folder_for_nobody, perf, perf_samples, record, run,
+                        run_tests, samples_told)
+from tap import Skip
 
 TRACEFS = "/sys/kernel/tracing"
 
@@ -35,11 +34,6 @@ int main(int c, char **v)
 	return sum == 1;
 }
 """
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
 
 
 def build_calls():
@@ -224,6 +218,50 @@ def test_switches_namespaces_and_cgroups_are_recorded_when_asked():
     equal(records_of("y.seam", "SWITCH"), 0)
 
 
+def hierarchy():
+    """Where the cgroups are that samples have the numbers of."""
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        rows = [line.split() for line in mounts]
+    own = [row[1] for row in rows
+           if row[2] == "cgroup" and "perf_event" in row[3].split(",")]
+    return (own + [row[1] for row in rows if row[2] == "cgroup2"] + [None])[0]
+
+
+def test_namespaces_and_cgroups_that_stand_are_told():
+    root = hierarchy()
+    group = root and os.path.join(root, f"seam-test-{os.getpid()}")
+    try:
+        os.mkdir(group or "/nowhere/x")
+    except OSError as problem:
+        raise Skip(f"no cgroup to be made: {problem}")
+    target = subprocess.Popen(["./spin", "10000000000"])
+    try:
+        with open(f"{group}/cgroup.procs", "w", encoding="ascii") as out:
+            out.write(str(target.pid))
+        number = os.stat(group).st_ino
+        inode = os.stat(f"/proc/{target.pid}/ns/net").st_ino
+        result = record("--namespaces", "--cgroups", "-o", "st.seam", "-p",
+                        str(target.pid), "--duration", "0.1")
+        equal(result.returncode, 0, result.stderr)
+    finally:
+        target.kill()
+        target.wait()
+        os.rmdir(group)
+    text = run(SEAM, "dump", "st.seam").stdout
+    at_start = re.findall(r"NAMESPACES .*pid=(\d+) tid=(\d+) .*?ino=(0x\w+)",
+                          text)
+    equal({pid for pid, _, _ in at_start}, {str(target.pid)})
+    equal(len(at_start), 2, "threads")
+    equal({int(ino, 16) for _, _, ino in at_start}, {inode})
+    told = dict(re.findall(r"CGROUP .*id=(0x\w+) path=\"([^\"]*)\"", text))
+    equal(told[hex(number)], "/" + os.path.basename(group))
+    equal(told["0x1"], "/")
+    sampled = set(re.findall(r" SAMPLE .* cgroup=(\d+)", text))
+    equal(sampled, {str(number)}, "of the samples")
+    perf("script", "-i", "st.seam", "--show-namespace-events",
+         "--show-cgroup-events")
+
+
 def test_a_compressed_recording_is_smaller_and_the_same_to_all():
     plain = record("-g", "-F", "20000", "-o", "k.seam", "./spin", "200000000")
     equal(plain.returncode, 0)
@@ -277,4 +315,4 @@ def test_loss_is_told_per_event_to_the_record():
         equal(line in result.stderr, event["lost"] > 0, result.stderr)
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

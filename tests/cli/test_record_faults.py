@@ -1,35 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: each write fails once, each moment is somebody's last"""
+import json
 import os
 import random
+import re
+import resource
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, check, end_group, equal, run)
+from record_lib import (SAMPLE, SEAM, check, end_group, equal, perf_samples,
+                        run, run_tests, types_of)
+from tap import Skip
 
-SAMPLE = 9
+SHORT_WRITES = os.path.abspath(sys.argv[2])
 MOST_WRITES = 60
-
-
-def types_of(path):
-    """The types of all records that the header says are there."""
-    with open(os.path.join(path, "data"), "rb") as file:
-        content = file.read()
-    at, size = struct.unpack_from("<QQ", content, 40)
-    end, types = at + size, []
-    check(end <= len(content), "the data are longer than the file")
-    while at < end:
-        kind, _, length = struct.unpack_from("<IHH", content, at)
-        check(length >= 8, f"a record of {length} bytes at {at}")
-        types.append(kind)
-        at += length
-    equal(at, end, "the data end inside a record:")
-    return types
 
 
 def check_readable(path):
@@ -98,11 +86,99 @@ def test_an_interrupted_write_is_made_again():
     each_write("EINTR", nothing_happened, ("pwritev", "pwrite64"))
 
 
+def test_a_write_that_takes_few_bytes_is_gone_on_with():
+    for most, flags in (("1", ("-F", "500")), ("997", ("-F", "20000")),
+                        ("997", ("-z", "-F", "20000")),
+                        ("4096", ("--overwrite", "--snapshot-every", "0.05"))):
+        result = run(SEAM, "record", "-o", "s.seam", "-m", "8", *flags,
+                     "./spin", "20000000", env={
+                         **os.environ, "LD_PRELOAD": SHORT_WRITES,
+                         "SHORT_WRITES": most})
+        check(result.returncode in (0, 3), f"{most}: {result.stderr}")
+        check("cannot" not in result.stderr, result.stderr)
+        told = int(re.search(r"(\d+) samples", result.stderr)[1])
+        check(told > 0, result.stderr)
+        equal(perf_samples("s.seam", silent=False), told, most)
+        with open("s.seam/meta.json", encoding="utf-8") as text:
+            check(json.load(text)["complete"], "the manifest")
+
+
 def test_a_command_whose_status_somebody_else_took_has_ended():
     result, injected = inject("wait4", "error=ECHILD", 1)
     check(injected, "no wait")
     equal(result.returncode, 0, result.stderr)
     check(check_readable("w.seam") > 0)
+
+
+def test_a_process_that_ends_while_it_is_attached_to_ends_the_recording():
+    target = subprocess.Popen(["./spin", "10000000000"])
+    try:
+        result = run("strace", "-f", "-o", "/dev/null", "-e",
+                     "inject=pidfd_open:error=ESRCH", SEAM, "record", "-o",
+                     "gone.seam", "-p", str(target.pid), timeout=60)
+    finally:
+        target.kill()
+        target.wait()
+    equal(result.returncode, 0, result.stderr)
+
+
+def limit_files(bytes_):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+    return limit
+
+
+def test_half_a_file_is_not_kept():
+    with open("large.c", "w", encoding="ascii") as out:
+        out.write("#include <unistd.h>\n"
+                  "char large[2 << 20] = { 1 };\n"
+                  "int main(int n, char **words)\n"
+                  "{ unlink(words[0]); for (volatile int i = 0; "
+                  "i < 100000000; i++) ; return n - 1; }\n")
+    run("cc", "-o", "large", "large.c", "-Wl,--build-id")
+    result = run(SEAM, "record", "-o", "half.seam", "./large",
+                 preexec_fn=limit_files(1 << 20))
+    equal(result.returncode, 3, result.stderr)
+    check("cannot write 1 mapped files" in result.stderr, result.stderr)
+    kept = os.listdir("half.seam/elf")
+    sizes = [os.path.getsize(f"half.seam/elf/{name}") for name in kept]
+    check(all(size < 100000 for size in sizes), f"{dict(zip(kept, sizes))}")
+
+
+def test_a_map_that_is_not_believed_is_named():
+    with open("jit.c", "w", encoding="ascii") as out:
+        out.write("""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+	/* xor eax,eax; l: inc eax; cmp eax,200000000; jne l; ret */
+	static const unsigned char code[] = { 0x31, 0xc0, 0xff, 0xc0, 0x3d,
+		0x00, 0xc2, 0xeb, 0x0b, 0x75, 0xf7, 0xc3 };
+	unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	FILE *map;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	fprintf(map, "%lx %zx jitted\\n", (long)p, sizeof(code));
+	fclose(map);
+	chmod(path, 0666);
+	memcpy(p, code, sizeof(code));
+	((void (*)(void))p)();
+	puts(path);
+	return 0;
+}
+""")
+    run("cc", "-o", "jit", "jit.c")
+    result = run(SEAM, "record", "-o", "map.seam", "./jit")
+    os.remove(result.stdout.strip())
+    check("1 dumps or maps of JITs were not believed" in result.stderr,
+          result.stderr)
+    check(not os.path.exists("map.seam/jit"), "it was kept")
 
 
 def kill_children(pid):
@@ -145,4 +221,4 @@ def test_a_target_killed_at_any_moment_is_recorded_until_then():
     killed_at_random(int(os.environ.get("SEAM_KILLS", "50")), "target")
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

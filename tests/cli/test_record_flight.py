@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record --overwrite and seam snapshot: the newest samples, each whole"""
-import json
 import os
 import re
 import signal
@@ -9,13 +8,8 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Tests, check, end_group, equal,
-                        perf_read, record, run)
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
+from record_lib import (SEAM, check, end_group, equal, manifest, perf_read,
+                        record, run, run_tests)
 
 
 def flight(name, *words):
@@ -104,9 +98,51 @@ def test_snapshots_come_at_intervals_and_the_last_is_the_recording():
         equal(lost[1], lost[2], result.stderr)
     equal(result.returncode, 3 if lost else 0, result.stderr)
     made = re.findall(r"snapshot in '(i\.\d+\.seam)'", result.stderr)
+    check_paused(made + ["i.seam"])
     check(len(made) >= 2, result.stderr)
     ends = [max(times(path)) for path in made + ["i.seam"]]
     equal(ends, sorted(ends), "the newest sample of each:")
+
+
+TOUCH_C = r"""
+#include <sys/mman.h>
+int main(void)
+{
+	char *p = mmap(0, 1 << 22, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 500; i++) {
+		for (int at = 0; at < 1 << 22; at += 4096)
+			p[at] = 1;
+		madvise(p, 1 << 22, MADV_DONTNEED);
+	}
+	return 0;
+}
+"""
+
+
+def test_each_snapshot_tells_what_making_snapshots_has_cost():
+    with open("touch.c", "w", encoding="ascii") as out:
+        out.write(TOUCH_C)
+    equal(run("cc", "-o", "touch", "touch.c").returncode, 0)
+    result = record("--overwrite", "--snapshot-every", "0.02", "-m", "64",
+                    "-e", "page-faults", "-c", "1", "-o", "t.seam", "./touch")
+    made = re.findall(r"snapshot in '(t\.\d+\.seam)'", result.stderr)
+    check_paused(made + ["t.seam"])
+    check(manifest(made[-1])["lost"]["paused"] > 0, "the last one of many")
+
+
+def check_paused(paths):
+    """Each tells of what was lost until then, and why; never of less."""
+    paused = [manifest(path)["lost"]["paused"] for path in paths]
+    equal(paused, sorted(paused))
+    for path in paths:
+        told = manifest(path)
+        # FORMAT_LOST counts what LOST records in its rings tell of, and more
+        equal(told["lost"]["ring_full"], 0, path)
+        report = run(SEAM, "report", path).stdout
+        check("ring full" not in report, report[:500])
+        equal("paused for a snapshot" in report, told["lost"]["paused"] > 0,
+              report[:500])
 
 
 def test_samples_of_a_ring_are_oldest_first():
@@ -169,4 +205,4 @@ def test_a_snapshot_that_cannot_be_made_is_told_and_survived():
     check_snapshot("full/f.seam")
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: who is watched, where and when; which ring a sample is from."""
-import json
 import os
 import re
 import signal
@@ -10,9 +9,10 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, Tests, as_nobody, check, equal, end_group,
-                        own_folder_for_nobody, perf, perf_samples, record,
-                        run, samples_told)
+from record_lib import (SEAM, as_nobody, check, equal, manifest,
+                        own_folder_for_nobody, perf, perf_samples, record, run,
+                        run_tests, samples_told)
+from tap import Skip
 
 PINNED_C = r"""
 #define _GNU_SOURCE
@@ -64,11 +64,6 @@ def build_pinned():
     with open("pinned.c", "w", encoding="ascii") as out:
         out.write(PINNED_C)
     run("cc", "-O1", "-pthread", "-o", "pinned", "pinned.c")
-
-
-def manifest(path):
-    with open(os.path.join(path, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
 
 
 def samples_of(path):
@@ -134,6 +129,8 @@ def test_per_thread_each_thread_has_a_ring_and_lateness_is_told():
     threads, found, result = record_pinned("t.seam", "--per-thread")
     late = manifest("t.seam")["late"]
     equal(late["threads"], len(threads))
+    check(late["ns"] / len(threads) <= late["longest_ns"] <= late["ns"],
+          f"{late}")
     check_each(threads, found, late["longest_ns"] / 1e9)
     by_ring = {ring["tid"]: ring for ring in rings("t.seam")}
     for tid in threads:
@@ -331,11 +328,12 @@ def test_usage_errors_of_modes_are_told():
                   ("--per-thread", "-C", "0"), ("-C", "x", "true"),
                   ("-p", "1,", "-o", "u"), ("-t", "0"), ("-C", ""),
                   ("--duration", "0", "true"), ("-p", "1", "true"),
-                  ("--max-size", "1X", "true"), ("--watermark", "-1", "true")):
+                  ("--max-size", "1X", "true"), ("--watermark", "-1", "true"),
+                  ("--per-thread", "--overwrite", "true")):
         result = record(*words)
         equal(result.returncode, 2, f"{words}: {result.stderr}")
     equal(record("-C", "4000", "true").returncode, 1)
     equal(record("-t", "4194300", "-o", "u.seam").returncode, 1)
 
 
-sys.exit(Tests(dict(globals())).run())
+sys.exit(run_tests(globals()))

@@ -15,27 +15,14 @@ import subprocess
 import sys
 import tempfile
 
+from tap import check, end, skip
+
 seam = sys.argv[1]
 corpus = os.path.join(os.environ.get("SEAM_CORPUS", ""), "xray")
-n = 0
 binaries = {"fdr-multi.0": "multi", "fdr-fork.1": "forkt", "fdr-fork": "forkt",
             "fdr-single-O0": "single_O0", "fdr-single-fnidx": "single_fnidx",
             "fdr-single-nopie": "single_nopie",
             "fdr-events-typed": "events_typed"}
-
-
-def check(name, ok, why=""):
-    global n
-    n += 1
-    print(f"{'ok' if ok else 'not ok'} {n} - {name}")
-    if not ok:
-        print(f"# {str(why)[:2000]}")
-
-
-def skip(name, why="no corpus"):
-    global n
-    n += 1
-    print(f"ok {n} - {name} # SKIP {why}")
 
 
 def run(*args):
@@ -234,4 +221,4 @@ else:
         check_llvm_reads(folder)
         check_account_of_llvm(folder)
         check_report()
-print(f"1..{n}")
+sys.exit(end())

@@ -13,16 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+from tap import check, end
+
 seam = sys.argv[1]
-n = 0
-
-
-def check(name, ok, why=""):
-    global n
-    n += 1
-    print(f"{'ok' if ok else 'not ok'} {n} - {name}")
-    if not ok:
-        print(f"# {str(why)[:2000]}")
 
 
 def run(*args):
@@ -325,9 +318,44 @@ def check_bad():
               told.stderr.count("cannot read") == 1, told)
 
 
+def check_table():
+    path = write("table.xray", header() + block(1, 2, 1000000, "bBaAbcCBdD"))
+    ids = [line.split()[-1] for line in
+           run("calls", "--sort", "id", path).stdout.splitlines()[1:]]
+    check("rows can stand in the order of their ids",
+          ids == ["#1", "#2", "#3", "#4"], ids)
+    bars = re.findall(r"(\d+) ns - +(\d+) ns +(\d+)",
+                      run("calls", "--histogram", "--filter", "#2",
+                          path).stdout)
+    check("bars stand for the calls between their powers of two",
+          bars == [("0", "16", "1"), ("16", "32", "1")], bars)
+    damage = b"\x0f" + little(32, 15) + b"\x55" * 32
+    path = write("bad.xray", header() + b"".join(
+        block(1, 2 + i, 1000000, "aA") + damage for i in range(40)))
+    told = run("calls", path).stdout
+    check("of many damages the first are told, and what all of them cost",
+          told.count("unknown record") < 40 and
+          "lost: 1,920 bytes in all, in 40 places" in told, told)
+
+
+def check_names():
+    log = write("names.xray", header() + block(5, 6, 1000, "abBA"))
+    names = write("names.yaml", "\n".join(
+        f'- {{ id: {i}, address: 0x{i}, function: 0x{i}, kind: function-enter,'
+        f' always-instrument: true, function-name: "{name}" }}'
+        for i, name in ((1, '\\x9b31mP{\\"'), (2, "\\u202Eex\\x7F")))
+        .encode() + b"\n")
+    told = run("calls", "--graph", "--map", names, log)
+    check("a graph's names are harmless and to be read", told.returncode == 0
+          and r'label="{\\x9b31mP\{\"|' in told.stdout and
+          r'label="{\\u202eex\\x7f|' in told.stdout, told)
+
+
 check_counts()
+check_table()
+check_names()
 check_several()
 check_bad()
 check_inside()
 check_time()
-print(f"1..{n}")
+sys.exit(end())

@@ -226,9 +226,41 @@ static void a_file_of_nothing_is_a_file(void **state)
 			 -EOVERFLOW);
 }
 
+/* The 20 bytes behind the note's head and "GNU". */
+static const void *build_id(Elf *elf)
+{
+	GElf_Shdr header;
+
+	return (const char *)elf_getdata(section(elf, SHT_NOTE, &header),
+					 NULL)->d_buf + 16;
+}
+
+/* perf keeps files by build id: one of the same code may have other names. */
+static void other_names_make_another_build_id(void **state)
+{
+	struct opened a, b;
+
+	(void)state;
+	open_file(&a);
+	make(b.functions);
+	b.functions[G].name = "h";
+	assert_int_equal(seam_inject_elf(&b.file, b.functions, N, EM_X86_64,
+					 NULL), 0);
+	b.elf = elf_memory((char *)b.file.bytes, b.file.n);
+	assert_memory_not_equal(build_id(a.elf), build_id(b.elf), 20);
+	elf_end(b.elf);
+	seam_inject_fini(&b.file);
+	/* and equal files are one */
+	open_file(&b);
+	assert_memory_equal(build_id(a.elf), build_id(b.elf), 20);
+	close_file(&b);
+	close_file(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_names_make_another_build_id),
 		cmocka_unit_test(symbols_and_code_are_at_their_offsets),
 		cmocka_unit_test(lines_are_those_of_their_function),
 		cmocka_unit_test(frames_cover_their_function_and_no_other),

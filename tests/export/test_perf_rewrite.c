@@ -236,6 +236,65 @@ static void a_cut_file_is_copied_as_far_as_it_goes(void **state)
 	drop(&made);
 }
 
+/* 16 bytes of an area, and in place of EVENT_DESC the index of them. */
+static struct made make_traced(enum seam_endian endian)
+{
+	enum { FEATURES_AT = 72, DATA = 104 + 16 + 2 * 144, AUXTRACE = 18 };
+	struct bytes records = { .endian = endian };
+	struct made made = { 0 };
+	size_t trace, table, index;
+
+	put_sample(&records, TEST_ID_1, 7, 7, 200, chain, 2);
+	trace = begin_record(&records, SEAM_PERF_AUXTRACE, 0);
+	put_u64(&records, 16);
+	for (int i = 0; i < 4; i++)
+		put_u64(&records, 0);
+	end_record(&records, trace);
+	put(&records, "0123456789abcdef", 16);
+	put_sample(&records, TEST_ID_1, 7, 7, 300, chain, 2);
+	made.file = make_file(&records);
+	table = DATA + records.size;
+	index = made.file.size;
+	put_u64(&made.file, 1);
+	put_u64(&made.file, DATA + trace);
+	put_u64(&made.file, 48);
+	set_n(&made.file, FEATURES_AT,
+	      1 << SEAM_PERF_HOSTNAME | 1 << AUXTRACE, 8);
+	set_n(&made.file, table + 16, index, 8);
+	set_n(&made.file, table + 24, 24, 8);
+	free(records.data);
+	return made;
+}
+
+static void the_index_of_traces_leads_to_them_all_the_same(void **state)
+{
+	static const struct seam_perf_added added = {
+		.time_ns = 1, .pid = 7, .addr = 1, .len = 1, .filename = "a",
+	};
+
+	(void)state;
+	for (int endian = SEAM_LITTLE; endian <= SEAM_BIG; endian++) {
+		struct seam_perf_rewrite what = {
+			.added = &added, .n_added = 1,
+		};
+		struct made made = make_traced((enum seam_endian)endian);
+		struct seam_cursor index, record;
+
+		assert_int_equal(rewrite(&made, made.file.size, &what), 0);
+		assert_int_equal(what.n_written, 1);
+		index = seam_cursor_make(made.out + made.out_size - 16, 16,
+					 (enum seam_endian)endian);
+		record = seam_cursor_make(made.out, made.out_size,
+					  (enum seam_endian)endian);
+		seam_cursor_skip(&record, (size_t)seam_cursor_u64(&index));
+		assert_int_equal(seam_cursor_u32(&record), SEAM_PERF_AUXTRACE);
+		seam_cursor_skip(&record, 44);
+		assert_memory_equal(seam_cursor_bytes(&record, 16),
+				    "0123456789abcdef", 16);
+		drop(&made);
+	}
+}
+
 static void put_u64_at(struct made *made, size_t at, uint64_t v)
 {
 	memcpy(made->file.data + at, &v, sizeof(v));
@@ -293,6 +352,7 @@ int main(void)
 		cmocka_unit_test(mappings_come_before_what_is_not_older),
 		cmocka_unit_test(mappings_are_what_was_asked_for),
 		cmocka_unit_test(a_cut_file_is_copied_as_far_as_it_goes),
+		cmocka_unit_test(the_index_of_traces_leads_to_them_all_the_same),
 		cmocka_unit_test(events_described_in_the_data_are_refused),
 		cmocka_unit_test(a_flipped_byte_is_survived),
 	};

@@ -5,12 +5,13 @@
  * Oracles: every byte of the file is in a header, in a block or counted as
  * lost; the fast way through a block gives what the table reader gives; a
  * log written again by our writer has as many events of each kind; calls
- * that were opened were closed, and self times add up to the roots' times.
+ * that were opened were closed, and self times add up to the roots' times;
+ * whole and in parts, in runs and one by one, a log has the same account.
  */
 #include <stdlib.h>
 
+#include "account_row.h"
 #include "export/xray_log.h"
-#include "model/account.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -174,15 +175,6 @@ out:
 	seam_account_fini(&account);
 }
 
-static const struct seam_account_row *find(const struct seam_account *a,
-					   uint32_t function)
-{
-	for (size_t i = 0; i < a->rows.n; i++)
-		if (a->rows.items[i].function == function)
-			return &a->rows.items[i];
-	return NULL;
-}
-
 static bool same_row(const struct seam_account_row *x,
 		     const struct seam_account_row *y)
 {
@@ -191,27 +183,48 @@ static bool same_row(const struct seam_account_row *x,
 	       x->min_ns == y->min_ns && x->max_ns == y->max_ns;
 }
 
-/* Divided at every block, a log has the account that it has whole. */
-static void parts_agree(const struct seam_trace *trace)
+static void demand_same(const struct seam_account *x,
+			const struct seam_account *y)
 {
-	struct seam_account_options options = { .part_blocks = 0 };
-	struct seam_account whole, parts;
-
-	demand(seam_account_build(&whole, trace, &options, NULL) == 0);
-	options.part_blocks = 1;
-	demand(seam_account_build(&parts, trace, &options, NULL) == 0);
-	demand(whole.n_calls == parts.n_calls);
-	demand(whole.problems.n == parts.problems.n);
+	demand(x->n_calls == y->n_calls);
+	demand(x->rows.n == y->rows.n);
+	demand(x->problems.n == y->problems.n);
+	demand(x->problems.lost_bytes == y->problems.lost_bytes);
 	for (int i = 0; i < SEAM_N_REPAIRS; i++)
-		demand(whole.repairs[i] == parts.repairs[i]);
-	for (size_t i = 0; i < whole.rows.n; i++) {
-		const struct seam_account_row *row = &whole.rows.items[i];
+		demand(x->repairs[i] == y->repairs[i]);
+	for (size_t i = 0; i < x->rows.n; i++) {
+		const struct seam_account_row *row = &x->rows.items[i];
+		const struct seam_account_row *other =
+			account_row(y, row->function);
 
-		demand(!row->count ||
-		       same_row(row, find(&parts, row->function)));
+		demand(same_row(row, other));
+		for (int q = 0; q <= 20; q++)
+			demand(seam_account_quantile(x, row, q / 20.0) ==
+			       seam_account_quantile(y, other, q / 20.0));
 	}
-	seam_account_fini(&whole);
-	seam_account_fini(&parts);
+}
+
+/*
+ * Divided at every block, a log has the account that it has whole; and who
+ * asks for the slowest call, for which all are taken one by one, has that of
+ * those who do not.
+ */
+static void ways_agree(const struct seam_trace *trace)
+{
+	static const struct seam_account_options ways[] = {
+		{ .n_slowest = 0 }, { .n_slowest = 1 },
+		{ .part_blocks = 1 }, { .n_slowest = 1, .part_blocks = 1 },
+	};
+	struct seam_account first, other;
+
+	demand(seam_account_build(&first, trace, &ways[0], NULL) == 0);
+	for (size_t i = 1; i < SEAM_ARRAY_SIZE(ways); i++) {
+		demand(seam_account_build(&other, trace, &ways[i], NULL) == 0);
+		demand(!ways[i].n_slowest || other.n_in_runs == 0);
+		demand_same(&first, &other);
+		seam_account_fini(&other);
+	}
+	seam_account_fini(&first);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -229,8 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!count_kinds(&trace, n))
 		write_again(&trace, n);
 	add_up(&trace, size);
-	if (trace.blocks.n > 1)
-		parts_agree(&trace);
+	ways_agree(&trace);
 	seam_trace_close(&trace);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../wire/xray_made.h"
-#include "model/account.h"
+#include "account_row.h"
 #include "model/call_paths.h"
 #include "model/slow_calls.h"
 #include "model/spans.h"
@@ -83,12 +83,10 @@ static void close_played(struct played *p)
 static const struct seam_account_row *row(const struct played *p, char name)
 {
 	static const struct seam_account_row none;
+	const struct seam_account_row *row =
+		account_row(&p->account, (uint32_t)(name - 'a' + 1));
 
-	for (size_t i = 0; i < p->account.rows.n; i++)
-		if (p->account.rows.items[i].function ==
-		    (uint32_t)(name - 'a' + 1))
-			return &p->account.rows.items[i];
-	return &none;
+	return row ? row : &none;
 }
 
 static uint64_t n_repairs(const struct played *p)
@@ -390,6 +388,32 @@ static void counts_what_a_forked_child_repeats_once(void **state)
 	close_played(&p);
 }
 
+/* An argument has a value where other events have their time. */
+static void takes_no_argument_for_the_time_of_a_fork(void **state)
+{
+	struct played p = { 0 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE,
+			    1000000000, 0);
+		made_block(&p.made, 1, 2, 10, 0, 1000);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 1, 10);
+		made_call(&p.made, SEAM_XRAY_ENTRY_ARGS, 2, 10);
+		made_record(&p.made, &(struct seam_xray_record) {
+			.state = SEAM_XRAY_AT_ARGUMENT,
+			.argument.argument = INT64_MAX });
+		made_call(&p.made, SEAM_XRAY_EXIT, 2, i ? 30 : 10);
+		made_call(&p.made, SEAM_XRAY_EXIT, 1, 10);
+		made_end(&p.made, 0, 0);
+	}
+	account_made(&p);
+	assert_int_equal(row(&p, 'a')->count, 2);
+	assert_int_equal(row(&p, 'a')->sum_ns, 30 + 40);
+	assert_int_equal(row(&p, 'b')->sum_ns, 10 + 30);
+	close_played(&p);
+}
+
 static void shares_nothing_that_follows_what_is_not_shared(void **state)
 {
 	struct played p = { 0 };
@@ -545,6 +569,7 @@ int main(void)
 		cmocka_unit_test(a_migration_changes_nothing),
 		cmocka_unit_test(says_when_times_are_ticks),
 		cmocka_unit_test(counts_what_a_forked_child_repeats_once),
+		cmocka_unit_test(takes_no_argument_for_the_time_of_a_fork),
 		cmocka_unit_test(
 			shares_nothing_that_follows_what_is_not_shared),
 		cmocka_unit_test(keeps_quantiles_within_their_error),

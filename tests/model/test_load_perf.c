@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../perf_bytes.h"
+#include "base/hash.h"
 #include "model/perf_scan.h"
 
 struct loaded {
@@ -22,20 +23,26 @@ struct loaded {
 	struct seam_profile profile;
 };
 
-static void load(struct loaded *l, const struct bytes *data, bool pipe)
+/* Takes the file. */
+static void load_file(struct loaded *l, struct bytes made)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
 	struct seam_file file = { 0 };
 	struct seam_err err = { 0 };
 
-	l->file = pipe ? make_pipe(data) : make_file(data);
+	l->file = made;
 	file.bytes = (struct seam_bytes) { l->file.data, l->file.size };
 	assert_int_equal(seam_profile_init(&l->profile), 0);
 	assert_int_equal(seam_load_perf(&l->profile,
 		&(struct seam_perf_input) { .data = &file }, symbols, &err),
 		0);
 	seam_symbols_free(symbols);
+}
+
+static void load(struct loaded *l, const struct bytes *data, bool pipe)
+{
+	load_file(l, pipe ? make_pipe(data) : make_file(data));
 }
 
 static void unload(struct loaded *l)
@@ -104,11 +111,34 @@ static void an_address_means_what_was_there_at_its_time(void **state)
 	free(b.data);
 }
 
+/* As what stood before the recording: all of it has one time. */
+static void of_one_time_the_later_record_holds(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100, 0x411100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_mmap2(&b, 7, 0x410000, 0x4000, 0, "/bin/cleared", 100);
+	put_comm(&b, 7, 7, "early", false, 100);
+	put_comm(&b, 7, 7, "late", true, 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/covered", 100);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0x1000, "/bin/seen", 100);
+	put_sample(&b, TEST_ID_1, 7, 7, 150, chain, 3);
+	load(&l, &b, false);
+	assert_string_equal(comm_of(&l, 0), "late");
+	assert_string_equal(stack_text(&l, 0), "[seen+0x2100] [unknown]");
+	unload(&l);
+	free(b.data);
+}
+
 static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	struct bytes b = { .endian = SEAM_LITTLE };
+	const struct seam_process *process;
+	const struct seam_thread *thread;
 	struct loaded l;
 
 	(void)state;
@@ -136,10 +166,91 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	assert_string_equal(stack_text(&l, 2), "[parent+0x1100]");
 	assert_int_not_equal(l.profile.samples.thread[0],
 			     l.profile.samples.thread[1]);
-	assert_int_equal(l.profile.processes.items[l.profile.threads.items[
-		l.profile.samples.thread[2]].process].pid, 7);
+	thread = &l.profile.threads.items[l.profile.samples.thread[2]];
+	process = &l.profile.processes.items[thread->process];
+	assert_int_equal(process->pid, 7);
+	/* that of its first thread, whatever the others are called */
+	assert_string_equal(seam_profile_text(&l.profile, process->name),
+			    "parent");
 	unload(&l);
 	free(b.data);
+}
+
+/* Its EXIT was lost: the FORK alone tells that pid 8 is somebody else. */
+static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_comm(&b, 7, 7, "parent", true, 10);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
+	put_comm(&b, 8, 8, "old", true, 20);
+	put_mmap2(&b, 8, 0x400000, 0x4000, 0x1000, "/bin/old", 21);
+	put_sample(&b, TEST_ID_1, 8, 8, 30, chain, 2);
+	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 40);
+	put_sample(&b, TEST_ID_1, 8, 8, 50, chain, 2);
+	load(&l, &b, false);
+
+	assert_string_equal(comm_of(&l, 0), "old");
+	assert_string_equal(stack_text(&l, 0), "[old+0x2100]");
+	assert_string_equal(comm_of(&l, 1), "parent");
+	assert_string_equal(stack_text(&l, 1), "[parent+0x1100]");
+	assert_int_equal(l.profile.processes.items[l.profile.threads.items[
+		l.profile.samples.thread[0]].process].end_ns, 40);
+	unload(&l);
+	free(b.data);
+}
+
+static void put_ksymbol(struct bytes *b, uint64_t addr, uint32_t len,
+			const char *name, bool gone, uint64_t time)
+{
+	size_t at = begin_record(b, PERF_RECORD_KSYMBOL, 0);
+
+	put_u64(b, addr);
+	put_u32(b, len);
+	put_u16(b, PERF_RECORD_KSYMBOL_TYPE_BPF);
+	put_u16(b, gone);
+	put_name(b, name);
+	put_stamp(b, 0, 0, time);
+	end_record(b, at);
+}
+
+/* Rings of several CPUs: records of the kernel's code come in any order. */
+static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
+{
+	static const uint64_t chain[] = { KERNEL, 0xffffffffc0100010 };
+	static const uint8_t orders[][3] = {
+		{ 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 },
+	};
+
+	(void)state;
+	for (size_t o = 0; o < SEAM_ARRAY_SIZE(orders); o++) {
+		struct bytes b = { .endian = SEAM_LITTLE };
+		struct loaded l;
+
+		for (size_t i = 0; i < 3; i++) {
+			unsigned int k = orders[o][i];
+
+			put_ksymbol(&b, 0xffffffffc0100000, 0x1000,
+				    k ? "new" : "old", k == 1, 100 + 100 * k);
+		}
+		/* Told last, true from the start, and no symbol's end. */
+		put_mmap2(&b, -1, 0xffffffff81000000, 0x70000000, 0,
+			  "[kernel.kallsyms]_text", 0);
+		for (uint64_t i = 0; i < 4; i++)
+			put_sample(&b, TEST_ID_1, 7, 7, 50 + 100 * i, chain, 2);
+		load(&l, &b, false);
+		assert_string_equal(stack_text(&l, 0),
+				    "[kernel.kallsyms+0xffffffffc0100010]");
+		assert_string_equal(stack_text(&l, 1), "old");
+		assert_string_equal(stack_text(&l, 2),
+				    "[kernel.kallsyms+0xffffffffc0100010]");
+		assert_string_equal(stack_text(&l, 3), "new");
+		unload(&l);
+		free(b.data);
+	}
 }
 
 static void layers_follow_the_context_of_an_address(void **state)
@@ -175,6 +286,146 @@ static void layers_follow_the_context_of_an_address(void **state)
 	/* No COMM at all: called by its number, as perf does. */
 	assert_string_equal(comm_of(&l, 0), ":7");
 	unload(&l);
+	free(b.data);
+}
+
+/* A file with the feature @bit, of @feature's bytes, in place of HOSTNAME. */
+static struct bytes make_file_with(const struct bytes *data, int bit,
+				   const struct bytes *feature)
+{
+	struct bytes file = make_file(data);
+	size_t table = 120 + 2 * 144 + data->size, at = file.size;
+
+	put(&file, feature->data, feature->size);
+	set_n(&file, 72, UINT64_C(1) << bit | 1 << SEAM_PERF_EVENT_DESC, 8);
+	set_n(&file, table, at, 8);
+	set_n(&file, table + 8, feature->size, 8);
+	return file;
+}
+
+/* A file of machine @arch whose samples end in registers 0 to 32. */
+static struct bytes make_file_with_registers(const struct bytes *data,
+					     const char *arch)
+{
+	struct bytes feature = { .endian = SEAM_LITTLE }, file;
+
+	put_feature_string(&feature, arch);
+	file = make_file_with(data, SEAM_PERF_ARCH, &feature);
+	free(feature.data);
+	for (size_t i = 0; i < 2; i++) {
+		size_t attr = 120 + i * 144;
+
+		set_n(&file, attr + 24,
+		      TEST_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER, 8);
+		set_n(&file, attr + 80, UINT64_C(0x1ffffffff), 8);
+	}
+	return file;
+}
+
+/* Which register it is depends on the machine that was recorded. */
+static void the_users_leaf_is_in_the_machines_own_register(void **state)
+{
+	static const uint64_t chain[] = { KERNEL, 0xffffffff81000010 };
+	static const struct { const char *arch, *leaf; } machines[] = {
+		{ "x86_64", " [user+0x8000]" }, { "i686", " [user+0x8000]" },
+		{ "aarch64", " [user+0x20000]" },
+		{ "armv7l", " [user+0xf000]" }, { "riscv64", " [user+0x0]" },
+		{ "mystery", "" },
+	};
+
+	(void)state;
+	for (size_t m = 0; m < SEAM_ARRAY_SIZE(machines); m++) {
+		struct bytes b = { .endian = SEAM_LITTLE };
+		struct loaded l;
+		char want[100];
+		size_t at;
+
+		put_mmap2(&b, 7, 0x1000, 0x40000, 0, "/bin/user", 1);
+		at = b.size;
+		put_sample(&b, TEST_ID_1, 7, 7, 5, chain, 2);
+		put_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+		for (uint64_t i = 0; i <= 32; i++)
+			put_u64(&b, 0x1000 + i * 0x1000);
+		end_record(&b, at);
+		load_file(&l, make_file_with_registers(&b, machines[m].arch));
+		snprintf(want, sizeof(want),
+			 "[kernel.kallsyms+0xffffffff81000010]%s",
+			 machines[m].leaf);
+		assert_string_equal(stack_text(&l, 0), want);
+		unload(&l);
+		free(b.data);
+	}
+}
+
+static void put_build_id(struct bytes *b, uint16_t misc, int32_t pid,
+			 const char *name, uint8_t id)
+{
+	size_t at = begin_record(b, SEAM_PERF_HEADER_BUILD_ID, misc);
+
+	put_u32(b, (uint32_t)pid);
+	for (size_t i = 0; i < 20; i++)
+		put_n(b, id, 1);
+	put_u32(b, 20);
+	put_name(b, name);
+	end_record(b, at);
+}
+
+static void put_kernel_mmap(struct bytes *b, uint16_t misc, const char *name,
+			    uint64_t addr, uint64_t text)
+{
+	size_t at = begin_record(b, PERF_RECORD_MMAP, misc);
+
+	put_u32(b, UINT32_MAX);
+	put_u32(b, 0);
+	put_u64(b, addr);
+	put_u64(b, 0x1000000);
+	put_u64(b, text);
+	put_name(b, name);
+	put_stamp(b, -1, 0, 0);
+	end_record(b, at);
+}
+
+/* A recording of a host may tell of its guests, whose kernels are others. */
+static void a_guests_kernel_is_not_the_hosts(void **state)
+{
+	static const uint64_t chain[] = { KERNEL, 0xffffffff81000010 };
+	static const uint8_t host_id[20] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+					     1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct bytes ids = { .endian = SEAM_LITTLE };
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
+	struct seam_file file = { 0 };
+	struct loaded l;
+
+	(void)state;
+	put_build_id(&ids, PERF_RECORD_MISC_KERNEL, -1, "[kernel.kallsyms]",
+		     1);
+	put_build_id(&ids, PERF_RECORD_MISC_GUEST_KERNEL, 700,
+		     "[guest.kernel.kallsyms.700]", 2);
+	put_build_id(&ids, PERF_RECORD_MISC_GUEST_KERNEL, 701,
+		     "[kernel.kallsyms]", 3);
+	put_kernel_mmap(&b, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]_text",
+			0xffffffff81000000, 0xffffffff81000000);
+	put_kernel_mmap(&b, PERF_RECORD_MISC_GUEST_KERNEL,
+			"[guest.kernel.kallsyms]_text", 0xffffffff81000000,
+			0xffffffff82000000);
+	put_sample(&b, TEST_ID_1, 7, 7, 5, chain, 2);
+	l.file = make_file_with(&b, SEAM_PERF_BUILD_ID, &ids);
+	file.bytes = (struct seam_bytes) { l.file.data, l.file.size };
+	assert_int_equal(seam_profile_init(&l.profile), 0);
+	assert_int_equal(seam_load_perf(&l.profile,
+		&(struct seam_perf_input) { .data = &file }, symbols, NULL),
+		0);
+	/* The first module that was asked for: known already if it is this. */
+	assert_int_equal(seam_symbols_kernel(symbols, &(struct seam_kernel) {
+		.build_id = host_id, .build_id_size = 20,
+		.text_addr = 0xffffffff81000000 }), 0);
+	assert_string_equal(stack_text(&l, 0),
+			    "[kernel.kallsyms+0xffffffff81000010]");
+	seam_symbols_free(symbols);
+	unload(&l);
+	free(ids.data);
 	free(b.data);
 }
 
@@ -245,6 +496,48 @@ static void the_other_byte_order_gives_the_same_profile(void **state)
 		unload(&l);
 		free(b.data);
 	}
+}
+
+/* With one event any id is its: as many counters as there are samples. */
+static void any_number_of_counters_is_told_apart(void **state)
+{
+	enum { N = 3000 };
+	struct bytes b = { .endian = SEAM_LITTLE }, file;
+	struct seam_perf_data d;
+	struct seam_perf_scan scan;
+	size_t n_looks = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * N; i++)
+		put_read_sample(&b, 5 + i % N, i < N ? 1 + i : 10001 + i, i);
+	file = make_file(&b);
+	make_read_event(&file);
+	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
+		file.data, file.size }, NULL), 0);
+	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
+					&scan, 1), 0);
+	assert_int_equal(scan.samples.n, 2 * N);
+	for (size_t i = 0; i < 2 * N; i++)
+		assert_int_equal(seam_samples_weight(&scan.samples, i),
+				 i < N ? 1 + i : 10000 + N);
+	/* Each was found without a look at many others. */
+	assert_int_equal(scan.last_index.n, N);
+	for (uint64_t id = 5; id < 5 + N; id++) {
+		struct seam_index_probe probe = seam_index_probe(
+			&scan.last_index, seam_hash_u64(id));
+		uint32_t at;
+
+		do {
+			at = seam_index_next(&scan.last_index, &probe);
+			assert_int_not_equal(at, SEAM_NONE);
+			n_looks++;
+		} while (at != id - 5);
+	}
+	assert_true(n_looks < 2 * N);
+	seam_perf_scan_fini(&scan);
+	seam_perf_data_close(&d);
+	free(b.data);
+	free(file.data);
 }
 
 /* -- scanning in parts -------------------------------------------------- */
@@ -367,18 +660,74 @@ static void a_profile_comes_out_of_any_cut(void **state)
 	free(file.data);
 }
 
+/* A sample names its event in 16 bits. */
+static void more_events_than_a_sample_can_name_are_refused(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+
+	(void)state;
+	for (uint64_t n = 65536; n <= 65537; n++) {
+		struct bytes b = { .endian = SEAM_LITTLE }, empty = b;
+		struct seam_symbols *symbols = seam_symbols_new(
+			&(struct seam_symbols_options) { 0 });
+		struct seam_file file = { 0 };
+		struct seam_err err = { 0 };
+		struct loaded l;
+		int r;
+
+		/* Behind the two that are there. */
+		b = make_pipe(&empty);
+		for (uint64_t i = 2; i < n; i++) {
+			size_t at = begin_record(&b, SEAM_PERF_HEADER_ATTR, 0);
+
+			put_attr(&b, PERF_COUNT_SW_DUMMY, TEST_SAMPLE_TYPE);
+			put_u64(&b, 0x10000 + i);
+			end_record(&b, at);
+		}
+		put_sample(&b, 0x10000 + n - 1, 7, 7, 5, chain, 2);
+		file.bytes = (struct seam_bytes) { b.data, b.size };
+		l.file = b;
+		assert_int_equal(seam_profile_init(&l.profile), 0);
+		r = seam_load_perf(&l.profile, &(struct seam_perf_input) {
+			.data = &file }, symbols, &err);
+		if (n == 65536) {
+			assert_int_equal(r, 0);
+			assert_int_equal(l.profile.samples.event[0], 65535);
+		} else {
+			assert_int_equal(r, -EOVERFLOW);
+			assert_int_equal(err.n_causes, 1);
+			assert_string_equal(err.cause[0],
+				"65537 events, of which 65536 can be told "
+				"apart");
+		}
+		seam_symbols_free(symbols);
+		unload(&l);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_means_what_was_there_at_its_time),
+		cmocka_unit_test(of_one_time_the_later_record_holds),
 		cmocka_unit_test(
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
+		cmocka_unit_test(
+			a_pid_is_used_again_though_nobody_saw_its_end),
+		cmocka_unit_test(
+			kernel_code_comes_and_goes_in_the_order_of_time),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
+		cmocka_unit_test(
+			the_users_leaf_is_in_the_machines_own_register),
+		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
+		cmocka_unit_test(any_number_of_counters_is_told_apart),
 		cmocka_unit_test(many_parts_give_what_one_gives),
 		cmocka_unit_test(damage_stops_all_parts_at_the_same_place),
 		cmocka_unit_test(a_profile_comes_out_of_any_cut),
+		cmocka_unit_test(
+			more_events_than_a_sample_can_name_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("load_perf", tests, NULL, NULL);

@@ -42,7 +42,25 @@ static struct bytes a_recording(void)
 	return file;
 }
 
-static int load(const struct bytes *bytes, size_t *n_samples)
+/* Samples that count by the difference to the one before. */
+static struct bytes a_recording_of_counters(void)
+{
+	struct bytes b = { .endian = SEAM_LITTLE }, file;
+
+	for (uint64_t i = 0; i < 400; i++)
+		put_read_sample(&b, 5 + i % 200, 1000 + i, i);
+	file = make_file(&b);
+	make_read_event(&file);
+	free(b.data);
+	return file;
+}
+
+struct got {
+	size_t n_samples;
+	uint64_t weight;
+};
+
+static int load(const struct bytes *bytes, struct got *got)
 {
 	struct seam_file file = { .bytes = { bytes->data, bytes->size } };
 	struct seam_symbols *symbols = NULL;
@@ -58,33 +76,47 @@ static int load(const struct bytes *bytes, size_t *n_samples)
 			&err) : -ENOMEM;
 		if (r < 0 && symbols)
 			assert_true(err.n_causes > 0);
-		*n_samples = profile.samples.n;
+		*got = (struct got) { .n_samples = profile.samples.n };
+		for (size_t i = 0; i < profile.samples.n; i++)
+			got->weight += seam_samples_weight(&profile.samples,
+							   i);
 		seam_symbols_free(symbols);
 		seam_profile_fini(&profile);
 	}
 	return r;
 }
 
-static void any_allocation_may_fail(void **state)
+/* Try each; what comes out in spite of it must be all of @want. */
+static void fail_each(struct bytes file, struct got want)
 {
-	struct bytes file = a_recording();
-	size_t n_samples = 0;
+	struct got got = { 0 };
 	long n = 0;
 	int r;
 
-	(void)state;
 	do {
 		until_failure = ++n;
-		r = load(&file, &n_samples);
+		r = load(&file, &got);
 		assert_true(r == 0 || r == -ENOMEM);
+		if (r == 0) {
+			assert_int_equal(got.n_samples, want.n_samples);
+			assert_int_equal(got.weight, want.weight);
+		}
 		if (until_failure > 0)	/* there are fewer than n */
 			break;
 	} while (n < 100000);
 	until_failure = 0;
 	assert_int_equal(r, 0);
-	assert_int_equal(n_samples, 200);
 	assert_true(n > 50);
 	free(file.data);
+}
+
+static void any_allocation_may_fail(void **state)
+{
+	(void)state;
+	fail_each(a_recording(), (struct got) { 200, 200 * 250000 });
+	/* 200 counters that show 1000 to 1199, then 200 more each. */
+	fail_each(a_recording_of_counters(), (struct got) {
+		400, 200 * 1000 + 200 * 199 / 2 + 200 * 200 });
 }
 
 int main(void)

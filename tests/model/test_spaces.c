@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
+#define SPACES 6
 #define ADDRS 48
-#define TIMES 40
+#define TIMES 30
 #define NOTHING UINT32_MAX
 
 static uint64_t random_state = 7;
@@ -24,18 +25,19 @@ static uint32_t pick(uint32_t n)
 
 /* truth[space][time][addr]: the mapping there and how far into it. */
 struct truth {
-	uint32_t mapping[2][TIMES + 1][ADDRS];
-	uint64_t pos[2][TIMES + 1][ADDRS];
+	uint32_t mapping[SPACES][TIMES + 1][ADDRS];
+	uint64_t pos[SPACES][TIMES + 1][ADDRS];
+	uint32_t next;			/* mapping */
 };
 
 static void change_at_random(struct seam_spaces *spaces, struct truth *truth,
 			     uint32_t space, uint32_t time)
 {
 	uint32_t begin = pick(ADDRS), end = begin + pick(ADDRS - begin);
-	uint32_t mapping = time * 10 + space, what = pick(10);
+	uint32_t mapping = truth->next++, what = pick(10);
 
 	if (what == 0) {
-		seam_spaces_clear(spaces, space, time);
+		assert_int_equal(seam_spaces_clear(spaces, space, time), 0);
 		for (size_t a = 0; a < ADDRS; a++)
 			truth->mapping[space][time][a] = NOTHING;
 		return;
@@ -66,7 +68,7 @@ static void check(const struct seam_spaces *spaces, const struct truth *truth,
 	} else {
 		assert_non_null(area);
 		assert_int_equal(area->mapping, expect);
-		assert_int_equal(addr - area->begin + area->begin_pos,
+		assert_int_equal(addr - area->begin,
 				 truth->pos[space][time][addr]);
 	}
 	/* The answer holds for the whole span that came with it. */
@@ -74,7 +76,39 @@ static void check(const struct seam_spaces *spaces, const struct truth *truth,
 		assert_int_equal(truth->mapping[space][t][addr], expect);
 }
 
-/* Space 1 is forked from space 0 in the middle. */
+/* What is true of @to at @time is what is true of @from at @then. */
+static void repeat(struct truth *truth, uint32_t to, uint32_t time,
+		   uint32_t from, uint32_t then)
+{
+	memcpy(truth->mapping[to][time], truth->mapping[from][then],
+	       sizeof(truth->mapping[to][time]));
+	memcpy(truth->pos[to][time], truth->pos[from][then],
+	       sizeof(truth->pos[to][time]));
+}
+
+/*
+ * One time: up to three changes of each space, and forks between them, whose
+ * parents go on changing at that same time.
+ */
+static void live(struct seam_spaces *spaces, struct truth *truth,
+		 uint32_t time, uint32_t *n_living)
+{
+	for (uint32_t s = 0; s < SPACES; s++)
+		repeat(truth, s, time, s, time - 1);
+	for (uint32_t i = pick(3 * SPACES); i > 0; i--) {
+		uint32_t space = pick(*n_living);
+
+		change_at_random(spaces, truth, space, time);
+		if (*n_living == SPACES || pick(12))
+			continue;
+		assert_int_equal(seam_spaces_copy(spaces, *n_living, space,
+						  time), 0);
+		repeat(truth, *n_living, time, space, time);
+		++*n_living;
+	}
+}
+
+/* Spaces are forked from others, which are forked from others. */
 static void finds_what_a_slow_replay_finds(void **state)
 {
 	static struct truth truth;
@@ -82,34 +116,16 @@ static void finds_what_a_slow_replay_finds(void **state)
 	(void)state;
 	for (int round = 0; round < 300; round++) {
 		struct seam_spaces spaces = { 0 };
-		uint32_t fork = 1 + pick(TIMES - 1);
+		uint32_t n_living = 1;
 
-		seam_spaces_add(&spaces);
-		seam_spaces_add(&spaces);
-		memset(truth.mapping, 0xff, sizeof(truth.mapping));
-		for (uint32_t t = 1; t <= TIMES; t++) {
-			for (size_t s = 0; s < 2; s++) {
-				memcpy(truth.mapping[s][t],
-				       truth.mapping[s][t - 1],
-				       sizeof(truth.mapping[s][t]));
-				memcpy(truth.pos[s][t], truth.pos[s][t - 1],
-				       sizeof(truth.pos[s][t]));
-			}
-			change_at_random(&spaces, &truth, 0, t);
-			if (t == fork) {
-				assert_int_equal(seam_spaces_copy(&spaces, 1,
-								  0, t), 0);
-				memcpy(truth.mapping[1][t],
-				       truth.mapping[0][t],
-				       sizeof(truth.mapping[1][t]));
-				memcpy(truth.pos[1][t], truth.pos[0][t],
-				       sizeof(truth.pos[1][t]));
-			} else if (t > fork) {
-				change_at_random(&spaces, &truth, 1, t);
-			}
-		}
+		memset(&truth, 0xff, sizeof(truth));
+		truth.next = 0;
+		for (uint32_t s = 0; s < SPACES; s++)
+			seam_spaces_add(&spaces);
+		for (uint32_t t = 1; t <= TIMES; t++)
+			live(&spaces, &truth, t, &n_living);
 		assert_int_equal(seam_spaces_seal(&spaces), 0);
-		for (uint32_t s = 0; s < 2; s++)
+		for (uint32_t s = 0; s < SPACES; s++)
 			for (uint32_t t = 0; t <= TIMES; t++)
 				for (uint32_t a = 0; a < ADDRS; a++)
 					check(&spaces, &truth, s, t, a);
@@ -117,10 +133,155 @@ static void finds_what_a_slow_replay_finds(void **state)
 	}
 }
 
+/* -- what it takes ------------------------------------------------------ */
+
+static size_t n_bytes;	/* asked for since it was last 0 */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	n_bytes += size;
+	return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	n_bytes += n * size;
+	return __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	n_bytes += size;
+	return __real_realloc(old, size);
+}
+
+/* All of it, while it was built, took no more than @most bytes. */
+static void seal_within(struct seam_spaces *spaces, size_t most)
+{
+	assert_int_equal(seam_spaces_seal(spaces), 0);
+	assert_true(n_bytes <= most);
+}
+
+static void assert_at(const struct seam_spaces *spaces, uint32_t space,
+		      uint64_t addr, uint64_t time_ns, uint32_t mapping)
+{
+	uint64_t from, to;
+	const struct seam_area *area = seam_spaces_find(spaces, space, addr,
+							time_ns, &from, &to);
+
+	if (mapping == NOTHING)
+		assert_null(area);
+	else
+		assert_non_null(area);
+	if (area)
+		assert_int_equal(area->mapping, mapping);
+	assert_true(from <= time_ns && time_ns < to);
+}
+
+/* However many forks of however large a space: each is a fork. */
+static void a_fork_copies_nothing(void **state)
+{
+	enum { MAPS = 3000, FORKS = 3000 };
+	struct seam_spaces spaces = { 0 };
+
+	(void)state;
+	n_bytes = 0;
+	seam_spaces_add(&spaces);
+	for (uint32_t i = 0; i < MAPS; i++)
+		assert_int_equal(seam_spaces_map(&spaces, 0, i, 16 * i,
+						 16 * i + 8, i), 0);
+	for (uint32_t i = 1; i <= FORKS; i++) {
+		seam_spaces_add(&spaces);
+		assert_int_equal(seam_spaces_copy(&spaces, i, 0, MAPS + i), 0);
+	}
+	seal_within(&spaces, 1000 * (MAPS + FORKS));
+	assert_at(&spaces, FORKS, 16 * 7, 2 * MAPS, 7);
+	assert_at(&spaces, FORKS, 16 * 7 + 8, 2 * MAPS, NOTHING);
+	seam_spaces_fini(&spaces);
+}
+
+/* Each the child of the one before, with a mapping more. */
+static void a_chain_of_forks_is_as_deep_as_it_likes(void **state)
+{
+	enum { FORKS = 20000 };
+	struct seam_spaces spaces = { 0 };
+
+	(void)state;
+	n_bytes = 0;
+	seam_spaces_add(&spaces);
+	for (uint32_t i = 0; i < FORKS; i++) {
+		assert_int_equal(seam_spaces_map(&spaces, i, 2 * i, 16 * i,
+						 16 * i + 8, i), 0);
+		assert_int_equal(seam_spaces_add(&spaces), i + 1);
+		assert_int_equal(seam_spaces_copy(&spaces, i + 1, i, 2 * i + 1),
+				 0);
+	}
+	seal_within(&spaces, 2000 * FORKS);
+	for (uint32_t i = 0; i < FORKS; i++) {
+		assert_at(&spaces, FORKS, 16 * i, 2 * FORKS, i);
+		assert_at(&spaces, i, 16 * (i / 2), 2 * FORKS, i / 2);
+		assert_at(&spaces, i, 16 * (i + 1), 2 * FORKS, NOTHING);
+	}
+	seam_spaces_fini(&spaces);
+}
+
+/*
+ * Where a hundred thousand were, one after the other: what is asked of one
+ * time has no look at the others.
+ */
+static void the_dead_are_not_in_the_way(void **state)
+{
+	enum { MAPS = 100000 };
+	struct seam_spaces spaces = { 0 };
+
+	(void)state;
+	n_bytes = 0;
+	seam_spaces_add(&spaces);
+	for (uint32_t i = 0; i < MAPS; i++)
+		assert_int_equal(seam_spaces_map(&spaces, 0, 10 * i,
+						 1000 + i % 3, 2000, i), 0);
+	seal_within(&spaces, (size_t)2000 * MAPS);
+	for (uint32_t i = 0; i < MAPS; i++)
+		assert_at(&spaces, 0, 1500, 10 * i + 5, i);
+	/* At most a mark for each of the three nodes that it hangs on. */
+	assert_true(spaces.marks.n <= 3 * (size_t)MAPS);
+	seam_spaces_fini(&spaces);
+}
+
+/* Downwards, so that each comes before all others. */
+static void the_living_are_not_in_the_way(void **state)
+{
+	enum { MAPS = 100000 };
+	struct seam_spaces spaces = { 0 };
+
+	(void)state;
+	n_bytes = 0;
+	seam_spaces_add(&spaces);
+	for (uint32_t i = 0; i < MAPS; i++)
+		assert_int_equal(seam_spaces_map(&spaces, 0, i,
+						 16 * (MAPS - i),
+						 16 * (MAPS - i) + 16, i), 0);
+	seal_within(&spaces, (size_t)2000 * MAPS);
+	for (uint32_t i = 0; i < MAPS; i++)
+		assert_at(&spaces, 0, 16 * (MAPS - i) + 15, MAPS, i);
+	seam_spaces_fini(&spaces);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_a_slow_replay_finds),
+		cmocka_unit_test(a_fork_copies_nothing),
+		cmocka_unit_test(a_chain_of_forks_is_as_deep_as_it_likes),
+		cmocka_unit_test(the_dead_are_not_in_the_way),
+		cmocka_unit_test(the_living_are_not_in_the_way),
 	};
 
 	return cmocka_run_group_tests_name("spaces", tests, NULL, NULL);

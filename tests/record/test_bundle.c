@@ -12,22 +12,11 @@
 
 #include <cmocka.h>
 
-static char root[] = "/tmp/seam-bundle-XXXXXX";
+#include "folder.h"
 
 static int enter(void **state)
 {
-	(void)state;
-	memcpy(root + sizeof(root) - 7, "XXXXXX", 6);
-	return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", root);
-	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+	return make_folder(state) || chdir(folder);
 }
 
 static void make(const char *name, const char *content)
@@ -174,7 +163,8 @@ static void a_recording_that_came_to_nothing_leaves_no_trace(void **state)
 	assert_int_equal(access("a.old", F_OK), -1);
 }
 
-#define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+#define IN_A_FOLDER(test)                                                      \
+	cmocka_unit_test_setup_teardown(test, enter, drop_folder)
 
 int main(void)
 {

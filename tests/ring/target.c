@@ -33,15 +33,16 @@ static int put_numbers(struct seam_link_client *c, uint64_t first, uint64_t n)
 int main(int argc, char **argv)
 {
 	struct seam_link_client c;
-	struct seam_err err;
 	const char *how = argc > 3 ? argv[3] : "leave";
 	uint64_t n;
+	int r;
 
 	if (argc < 3)
 		return 2;
 	n = strtoull(argv[2], NULL, 10);
-	if (seam_link_client_meet(&c, argv[1], "target", 5000, &err)) {
-		seam_err_print(stderr, "target", &err);
+	r = seam_link_client_meet(&c, argv[1], "target", 5000);
+	if (r) {
+		fprintf(stderr, "target: no recorder: %s\n", strerror(-r));
 		return 1;
 	}
 	if (put_numbers(&c, 0, n))

@@ -19,6 +19,8 @@
 #include "ring/link_client.h"
 #include "ring/link_server.h"
 
+enum { STRANGER = 65534, OTHER_STRANGER = 65533 };
+
 static const char *target_program;
 
 static const struct seam_ring_shape shape = {
@@ -112,19 +114,28 @@ static void record(struct seam_link_server *s, struct sums *sums)
 	}
 }
 
+/* A program that ends well as @how says; 1000 records a process. */
+static pid_t serve_one(struct seam_link_server *s, const char *how,
+		       struct sums *sums)
+{
+	int status;
+	pid_t pid;
+
+	serve(s);
+	pid = start(s, "1000", how, -1);
+	record(s, sums);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	return pid;
+}
+
 static void delivers_all_records_of_a_program(void **state)
 {
 	struct seam_link_server s;
 	struct sums sums;
-	int status;
-	pid_t pid;
+	pid_t pid = serve_one(&s, "leave", &sums);
 
 	(void)state;
-	serve(&s);
-	pid = start(&s, "1000", "leave", -1);
-	record(&s, &sums);
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
 	assert_int_equal(sums.n, 1000);
 	assert_int_equal(sums.sum, 1000 * 999 / 2);
 	assert_int_equal(s.targets[0]->pid, pid);
@@ -139,15 +150,9 @@ static void follows_a_child_that_closed_every_descriptor(void **state)
 {
 	struct seam_link_server s;
 	struct sums sums;
-	int status;
-	pid_t pid;
 
 	(void)state;
-	serve(&s);
-	pid = start(&s, "1000", "fork", -1);
-	record(&s, &sums);
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
+	serve_one(&s, "fork", &sums);
 	/* the child may still have been about to claim when all was over */
 	for (int i = 0; i < 500 && sums.n < 2000; i++) {
 		struct sums more;
@@ -240,6 +245,14 @@ static void takes_an_abstract_name_where_the_path_is_too_long(void **state)
 	assert_int_equal(strncmp(s.address, run, strlen(run)) != 0, 1);
 	seam_link_server_close(&s);
 	assert_int_equal(stat(longest, &st), 0);
+	/* nor one of another user, who could put another socket there */
+	if (geteuid() == 0) {
+		assert_int_equal(chmod(longest, 0700), 0);
+		assert_int_equal(chown(longest, STRANGER, STRANGER), 0);
+		serve(&s);
+		assert_int_equal(strncmp(s.address, run, strlen(run)) != 0, 1);
+		seam_link_server_close(&s);
+	}
 	rmdir(longest);
 	snprintf(longest, sizeof(longest), "%s/%0100d", run, 0);
 	rmdir(longest);
@@ -322,6 +335,83 @@ static void a_hostile_peer_costs_only_itself(void **state)
 	assert_int_equal(count_fds(), n_fds);
 	assert_true(s.n_refused > 100);
 	seam_link_server_close(&s);
+}
+
+static void who_does_not_say_hello_is_counted_and_forgotten(void **state)
+{
+	struct seam_link_server s;
+	int fd;
+
+	(void)state;
+	serve(&s);
+	fd = connect_raw(&s);
+	seam_link_server_step(&s);
+	assert_int_equal(s.n_targets, 1);
+	assert_int_equal(s.n_refused, 0);
+	s.targets[0]->since_ns -= (SEAM_LINK_HELLO_MS + 1) * UINT64_C(1000000);
+	seam_link_server_step(&s);
+	assert_int_equal(s.n_targets, 0);
+	assert_int_equal(s.n_refused, 1);
+	close(fd);
+	seam_link_server_close(&s);
+}
+
+/* Serve as STRANGER; a byte to @out when there is somewhere to connect to. */
+static int serve_a_stranger(int out)
+{
+	struct seam_link_server s;
+
+	umask(0); /* anybody may connect: it is not the mode that refuses */
+	if (setgid(STRANGER) || setuid(STRANGER))
+		return 1;
+	serve(&s);
+	(void)!write(out, s.address, sizeof(s.address));
+	while (s.n_refused == 0)
+		step(&s);
+	seam_link_server_close(&s);
+	return 0;
+}
+
+static void a_program_of_another_user_is_refused(void **state)
+{
+	char address[SEAM_LINK_ADDRESS_BYTES], path[64];
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct seam_link_message m;
+	int pipes[2], door, fd, status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(serve_a_stranger(pipes[1]));
+	assert_int_equal(read(pipes[0], address, sizeof(address)),
+			 sizeof(address));
+	/* through its folder as root, to its door as somebody else */
+	door = open(address, O_PATH | O_CLOEXEC);
+	assert_true(door >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", door);
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(seteuid(OTHER_STRANGER), 0);
+	status = connect(fd, (struct sockaddr *)&to, sizeof(to));
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
+	assert_int_equal(m.head.kind, SEAM_LINK_REFUSED);
+	assert_non_null(strstr(m.refused.reason, "another user"));
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	close(door);
+	close(fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void skipped(void **state)
+{
+	(void)state;
+	skip();
 }
 
 static void hears_a_second_hello_as_an_offence(void **state)
@@ -442,6 +532,30 @@ static void a_bell_in_bad_hands_stops_nobody(void **state)
 	seam_link_server_close(&s);
 }
 
+/* The program reads by hand what the recorder writes by a table. */
+static void a_program_learns_every_number_of_the_shape(void **state)
+{
+	static const struct seam_ring_shape odd = {
+		.n_slots = 3, .mode = SEAM_RING_OVERWRITE, .data_bytes = 8192,
+		.aux_bytes = 16384, .aux_free_running = 1, .watermark = 5,
+	};
+	struct seam_link_server s;
+	struct seam_link_client c;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(seam_link_server_open(&s, &odd, NULL), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(seam_link_client_meet(&c, s.address, "x", 5000) != 0 ||
+		      memcmp(&c.memory.shape, &odd, sizeof(odd)) != 0);
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		step(&s);
+	assert_int_equal(status, 0);
+	seam_link_server_close(&s);
+}
+
 static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 {
 	struct seam_link_client c;
@@ -449,14 +563,13 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 
 	(void)state;
 	serve(&s);	/* and never steps */
-	assert_int_equal(seam_link_client_meet(&c, s.address, "x", 20, NULL),
+	assert_int_equal(seam_link_client_meet(&c, s.address, "x", 20),
 			 -ETIMEDOUT);
 	seam_link_client_fini(&c);
 	seam_link_server_close(&s);
-	assert_true(seam_link_client_meet(&c, "/nowhere/at/all", "x", 20,
-					  NULL) < 0);
+	assert_true(seam_link_client_meet(&c, "/nowhere/at/all", "x", 20) < 0);
 	seam_link_client_fini(&c);
-	assert_true(seam_link_client_meet(&c, "", "x", 20, NULL) < 0);
+	assert_true(seam_link_client_meet(&c, "", "x", 20) < 0);
 	seam_link_client_fini(&c);
 }
 
@@ -471,9 +584,16 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			takes_an_abstract_name_where_the_path_is_too_long),
 		cmocka_unit_test(a_hostile_peer_costs_only_itself),
+		cmocka_unit_test(
+			who_does_not_say_hello_is_counted_and_forgotten),
+		{ "a_program_of_another_user_is_refused",
+		  geteuid() == 0 ? a_program_of_another_user_is_refused
+				 : skipped,
+		  NULL, NULL, NULL },
 		cmocka_unit_test(hears_a_second_hello_as_an_offence),
 		cmocka_unit_test(hears_each_bell_once),
 		cmocka_unit_test(a_bell_in_bad_hands_stops_nobody),
+		cmocka_unit_test(a_program_learns_every_number_of_the_shape),
 		cmocka_unit_test(gives_up_on_a_recorder_that_does_not_answer),
 	};
 

@@ -457,19 +457,79 @@ static void finds_a_thread_of_another_pid_namespace(void **state)
 	tear_down(&h);
 }
 
+/* A house of one ring, which this thread claims. */
+static void move_in(struct house *h)
+{
+	struct seam_ring_claim claim;
+
+	build(h, 1);
+	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
+	seam_tenants_look(&h->tenants);
+}
+
 static void a_thread_id_that_is_used_again_is_another_thread(void **state)
+{
+	struct house h;
+
+	(void)state;
+	move_in(&h);
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	h.tenants.items[0].start_time--;	/* as the first one's was */
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	assert_true(h.tenants.items[0].is_orphan);
+	tear_down(&h);
+	/* begun in the same tick, but in another process */
+	move_in(&h);
+	h.tenants.items[0].pid++;
+	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	tear_down(&h);
+}
+
+static void what_a_process_proved_ends_with_its_tenancy(void **state)
 {
 	struct seam_ring_claim claim;
 	struct house h;
 
 	(void)state;
-	build(&h, 1);
+	build(&h, 2);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	seam_tenants_look(&h.tenants);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
-	h.tenants.items[0].start_time--;	/* as the first one's was */
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
-	assert_true(h.tenants.items[0].is_orphan);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_PROVEN);
+	/* it has become another program, without the memory */
+	seam_ring_memory_close(&h.memory, &claim);
+	seam_tenants_look(&h.tenants);
+	h.tenants.inode += 1000000;
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	seam_tenants_look(&h.tenants);
+	assert_int_equal(h.tenants.items[1].proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
+	assert_int_equal(h.tenants.items[1].proof, SEAM_TENANT_FORGED);
+	tear_down(&h);
+}
+
+static void lost_bytes_of_an_aux_area_are_told(void **state)
+{
+	static uint8_t bytes[65536];
+	struct seam_tenant_counts counts;
+	struct seam_ring_claim claim;
+	struct seam_ring_shape small = shape;
+	struct house h = { 0 };
+	struct seam_ring_aux_chunk chunk;
+
+	(void)state;
+	small.aux_free_running = 0;
+	h.fd = seam_ring_memory_create(&h.memory, &small, NULL);
+	assert_int_equal(seam_tenants_init(&h.tenants, &h.memory, h.fd, NULL),
+			 0);
+	assert_int_equal(seam_tenants_prepare(&h.tenants, 1, NULL), 0);
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	seam_tenants_look(&h.tenants);
+	seam_ring_aux_begin(&claim.aux, &chunk);
+	seam_ring_aux_put(&chunk, bytes, sizeof(bytes));
+	seam_ring_aux_end(&chunk, 0);
+	seam_tenants_counts(&h.tenants, 0, &counts);
+	assert_int_equal(counts.aux_lost_bytes,
+			 sizeof(bytes) - shape.aux_bytes);
 	tear_down(&h);
 }
 
@@ -516,13 +576,10 @@ static void believes_a_thread_that_outlived_the_first(void **state)
 
 static void a_tenant_never_becomes_another(void **state)
 {
-	struct seam_ring_claim claim;
 	struct house h;
 
 	(void)state;
-	build(&h, 1);
-	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_tenants_look(&h.tenants);
+	move_in(&h);
 	atomic_store(&h.memory.slots[0].word,
 		     seam_ring_word(SEAM_RING_CLAIMED, 0, 1));
 	assert_int_equal(seam_tenants_look(&h.tenants), 1);
@@ -587,6 +644,8 @@ int main(void)
 		cmocka_unit_test(finds_a_thread_of_another_pid_namespace),
 		cmocka_unit_test(
 			a_thread_id_that_is_used_again_is_another_thread),
+		cmocka_unit_test(what_a_process_proved_ends_with_its_tenancy),
+		cmocka_unit_test(lost_bytes_of_an_aux_area_are_told),
 		cmocka_unit_test(believes_a_thread_that_outlived_the_first),
 		cmocka_unit_test(a_tenant_never_becomes_another),
 		cmocka_unit_test(stamps_the_owner_on_each_record),

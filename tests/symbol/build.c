@@ -12,18 +12,15 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "symbol/elf_file.h"
-
-static char folder[64];
 
 int build_enter(void **state)
 {
 	const char *home = getenv("HOME");
 	char rustup[PATH_MAX];
 
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
-	if (!mkdtemp(folder) || chdir(folder))
+	if (make_folder(state) || chdir(folder))
 		return -1;
 	/* rustup looks for its compilers below HOME. */
 	snprintf(rustup, sizeof(rustup), "%s/.rustup", home ? home : "");
@@ -38,11 +35,7 @@ int build_enter(void **state)
 
 int build_leave(void **state)
 {
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return chdir("/") || system(command);
+	return drop_folder(state);
 }
 
 const char *build_folder(void)

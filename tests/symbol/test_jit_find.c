@@ -15,11 +15,10 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "jit_dump.h"
 
 enum { PID = DUMP_PID };
-
-static char folder[64];		/* a new one for each test */
 
 static const char *in(const char *name)
 {
@@ -29,23 +28,6 @@ static const char *in(const char *name)
 	i = (i + 1) % 4;
 	snprintf(path[i], sizeof(path[i]), "%s/%s", folder, name);
 	return path[i];
-}
-
-static int make_folder(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
-	umask(022);
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return system(command);
 }
 
 /* A dump of process 42 with one function. */
@@ -169,6 +151,7 @@ static void a_file_older_than_the_process_is_stale(void **state)
 {
 	struct seam_jit_owner who = owner();
 	const char *path = plant("jit-42.dump");
+	const struct timespec times[2] = { { 1000, 0 }, { 1000, 0 } };
 	struct timespec now;
 
 	(void)state;
@@ -176,6 +159,12 @@ static void a_file_older_than_the_process_is_stale(void **state)
 	who.start_ns = (uint64_t)now.tv_sec * 1000000000;
 	assert_int_equal(try_open(&who, path, NULL), 0);
 	who.start_ns += UINT64_C(100000000000);
+	expect_refusal(&who, path, -ESTALE, "before process 42 began");
+	/* The kernel tells both times in ticks: a little earlier is not. */
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	who.start_ns = UINT64_C(1000020000000);
+	assert_int_equal(try_open(&who, path, NULL), 0);
+	who.start_ns = UINT64_C(1000040000000);
 	expect_refusal(&who, path, -ESTALE, "before process 42 began");
 }
 
@@ -372,5 +361,6 @@ int main(void)
 		TEST(all_refusals_are_told),
 	};
 
+	umask(022);
 	return cmocka_run_group_tests_name("jit_find", tests, NULL, NULL);
 }

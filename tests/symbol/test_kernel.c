@@ -234,6 +234,9 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 		}
 }
 
+/* Whether the last load() has found a module's function. */
+static bool has_module;
+
 /* Load from bundle "b", which holds the file above. */
 static int load(const struct seam_kernel *kernel, struct seam_err *err)
 {
@@ -252,6 +255,7 @@ static int load(const struct seam_kernel *kernel, struct seam_err *err)
 	if (!r)
 		assert_string_equal(name_at(&symbols.table,
 					    0xffffffff81000100), "do_one");
+	has_module = !r && seam_symtab_find(&symbols.table, 0xffffffffc0000000);
 	seam_kernel_close(&symbols);
 	return r;
 }
@@ -266,6 +270,7 @@ static void only_symbols_of_the_recorded_kernel_are_used(void **state)
 
 	(void)state;
 	assert_int_equal(load(&right, &err), 0);
+	assert_true(has_module);
 	/* Moved by KASLR: the same build, another address. */
 	wrong = right;
 	wrong.text_addr += 0x200000;
@@ -282,6 +287,10 @@ static void only_symbols_of_the_recorded_kernel_are_used(void **state)
 	wrong = right;
 	wrong.boot_id = NULL;
 	assert_int_equal(load(&wrong, &err), 0);
+	/* Then its modules may be anywhere. */
+	wrong.boot_id = "11111111-89ab-cdef-0123-456789abcdef";
+	assert_int_equal(load(&wrong, &err), 0);
+	assert_false(has_module);
 }
 
 static void a_damaged_file_is_a_reason_and_not_a_fallback(void **state)
@@ -422,11 +431,43 @@ static void the_cache_is_used_only_when_it_is_the_users_alone(void **state)
 	assert_false(is_kept(&now));
 	build_run("chmod 0700 .cache/seam");
 	assert_true(is_kept(&now));
+	/* It belongs to somebody else. */
+	if (geteuid() == 0) {
+		build_run("chown 65534 .cache/seam");
+		assert_false(is_kept(&now));
+		build_run("chown 0 .cache/seam");
+		assert_true(is_kept(&now));
+	}
 	build_run("mv .cache/seam .cache/real && ln -s real .cache/seam");
 	assert_false(is_kept(&now));
 	build_run("rm .cache/seam && mkdir -m 700 .cache/seam && "
 		  "ln -s ../real/kernel.sym.zst .cache/seam/kernel.sym.zst");
 	assert_false(is_kept(&now));
+}
+
+static void the_cache_is_where_the_user_says(void **state)
+{
+	struct seam_kernel_identity now;
+	int dir;
+
+	(void)state;
+	seam_kernel_identify(&now, NULL);
+	build_run("rm -rf .cache run3 && mkdir run3");
+	dir = open("run3", O_RDONLY | O_DIRECTORY);
+	setenv("XDG_CACHE_HOME", build_path("mine"), 1);
+	assert_int_equal(seam_kernel_capture(dir, "a", NULL), 0);
+	assert_true(is_kept(&now));
+	build_run("test ! -e .cache");
+	build_run("test \"$(stat -c %%a mine/seam)\" = 700");
+	build_run("test \"$(stat -c %%a mine/seam/*)\" = 600");
+	/*
+	 * Source: XDG Base Directory Specification 0.8, "Basics": relative
+	 * paths are to be ignored.
+	 */
+	setenv("XDG_CACHE_HOME", "mine", 1);
+	assert_false(is_kept(&now));
+	unsetenv("XDG_CACHE_HOME");
+	close(dir);
 }
 
 int main(void)
@@ -457,6 +498,8 @@ int main(void)
 		BUILD_TEST_IF(addresses_are_shown() && seam_kernel_modules(),
 			the_cache_is_used_only_when_it_is_the_users_alone,
 			"kptr_restrict"),
+		BUILD_TEST_IF(addresses_are_shown() && seam_kernel_modules(),
+			the_cache_is_where_the_user_says, "kptr_restrict"),
 	};
 
 	return cmocka_run_group_tests_name("kernel", tests, build_enter,

@@ -24,6 +24,20 @@ int xray_alpha(int x);
 int xray_beta(int x);
 int xray_gamma(int x);
 
+/* Some of a few hundred bytes print gigabytes; this one 200 KB. */
+#define BOMB "_Z1fI1aIiiE" \
+	"S0_IS1_S1_ES0_IS2_S2_ES0_IS3_S3_ES0_IS4_S4_E" \
+	"S0_IS5_S5_ES0_IS6_S6_ES0_IS7_S7_ES0_IS8_S8_E" \
+	"S0_IS9_S9_ES0_ISA_SA_ES0_ISB_SB_ES0_ISC_SC_E" \
+	"S0_ISD_SD_ES0_ISE_SE_E" \
+	"Evv"
+#define WITH_PARAMETERS "_Z5deltaiPKc"
+
+int xray_bomb(int x) __asm__(BOMB);
+int xray_delta(int x) __asm__(WITH_PARAMETERS);
+
+__attribute__((noinline)) int xray_bomb(int x) { return x + 4; }
+__attribute__((noinline)) int xray_delta(int x) { return x + 5; }
 __attribute__((noinline)) int xray_alpha(int x) { return x + 1; }
 __attribute__((noinline)) int xray_beta(int x) { return x + 2; }
 __attribute__((noinline)) int xray_gamma(int x) { return x + 3; }
@@ -46,6 +60,9 @@ __asm__(".pushsection xray_instr_map, \"aw\", @progbits\n"
 	RELATIVE("xray_gamma", 5)
 	/* the map does not sort: the same function again is another id */
 	RELATIVE("xray_alpha", 0)
+	RELATIVE(BOMB, 0)
+	RELATIVE(BOMB, 1)
+	RELATIVE(WITH_PARAMETERS, 0)
 	".popsection\n");
 
 static void assert_is_ours(const struct seam_xray_map *map)
@@ -56,11 +73,12 @@ static void assert_is_ours(const struct seam_xray_map *map)
 	} want[] = {
 		{ "xray_alpha", 0x03 }, { "xray_beta", 0x0c },
 		{ "xray_gamma", 0x33 }, { "xray_alpha", 0x01 },
+		{ BOMB, 0x03 }, { "delta(int, char const*)", 0x01 },
 	};
 
-	assert_int_equal(map->n_sleds, 9);
-	assert_int_equal(map->functions.n, 4);
-	for (uint32_t id = 1; id <= 4; id++) {
+	assert_int_equal(map->n_sleds, 12);
+	assert_int_equal(map->functions.n, 6);
+	for (uint32_t id = 1; id <= 6; id++) {
 		const struct seam_xray_mapped *f = seam_xray_map_find(map, id);
 
 		assert_non_null(f);
@@ -70,7 +88,7 @@ static void assert_is_ours(const struct seam_xray_map *map)
 		assert_true(f->file_offset > 0);
 	}
 	assert_null(seam_xray_map_find(map, 0));
-	assert_null(seam_xray_map_name(map, 5));
+	assert_null(seam_xray_map_name(map, 7));
 }
 
 static void reads_every_version_from_a_pie(void **state)
@@ -79,7 +97,7 @@ static void reads_every_version_from_a_pie(void **state)
 	struct seam_err err = { 0 };
 
 	(void)state;
-	assert_int_equal(xray_alpha(xray_beta(xray_gamma(1))), 7);
+	assert_int_equal(xray_alpha(xray_beta(xray_gamma(xray_bomb(xray_delta(1))))), 16);
 	assert_int_equal(seam_xray_map_open(&map, "/proc/self/exe", &err), 0);
 	assert_is_ours(&map);
 	seam_xray_map_fini(&map);

@@ -20,28 +20,13 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "folder.h"
+#include "target/jit/turn.h"
 #include "target/jit/writer.h"
 #include "wire/jitdump.h"
 #include "wire/perf_map.h"
 
-static char folder[64];
 static const uint8_t bytes[] = { 0x31, 0xc0, 0xc3, 0x90, 0x90 };
-
-static int make_folder(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return system(command);
-}
 
 static struct seam_jitdump *open_as(enum seam_jitdump_format format,
 				    int is_buffered)
@@ -262,6 +247,40 @@ static int close_everything_and_call(struct seam_jitdump *dump)
 	return call_once(dump);
 }
 
+/* The test's own handler would go on testing in the child. */
+static int call_in_a_crash(struct seam_jitdump *dump)
+{
+	signal(SIGSEGV, SIG_DFL);
+	return call_once(dump);
+}
+
+static int call_once_more(struct seam_jitdump *dump)
+{
+	load(dump, "own", 0x7000);
+	return seam_jitdump_flush(dump);
+}
+
+/* Somebody else's file has the name of the parent's by now. */
+static int replace_and_call(struct seam_jitdump *dump)
+{
+	char path[sizeof(dump->file.path)], aside[sizeof(path) + 8];
+	char command[5 * sizeof(path)];
+
+	memcpy(path, dump->file.path, sizeof(path));
+	snprintf(aside, sizeof(aside), "%s.aside", path);
+	snprintf(command, sizeof(command),
+		 "mv '%s' '%s'; "
+		 "tr a-z A-Z <'%s' >'%s'",
+		 path, aside, aside, path);
+	if (system(command))
+		return 1;
+	for (int fd = 3; fd < 100; fd++)
+		close(fd);
+	load(dump, "own", 0x7000);
+	snprintf(command, sizeof(command), "mv '%s' '%s'", aside, path);
+	return seam_jitdump_lost(dump) != 1 || system(command);
+}
+
 static void find_child_file(char *path, size_t cap)
 {
 	char command[256];
@@ -355,6 +374,22 @@ static void a_daemon_that_closed_all_inherits_too(void **state)
 	expect_inherited(close_everything_and_call, 0);
 }
 
+static void a_file_in_the_place_of_the_parents_is_not_read(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	char path[256];
+	struct reading r;
+
+	(void)state;
+	load(dump, "parents", 0x1000);
+	in_child(replace_and_call, dump);
+	find_child_file(path, sizeof(path));
+	read_path(&r, path);
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
 static int do_nothing(struct seam_jitdump *dump)
 {
 	return seam_jitdump_path(dump) == NULL;
@@ -376,6 +411,24 @@ static void a_child_that_makes_no_code_leaves_no_file(void **state)
 /* ---- threads and signals ---- */
 
 enum { N_THREADS = 4, N_CALLS = 500 };
+
+static void *take_and_end(void *context)
+{
+	seam_turn_take(context);
+	return NULL;
+}
+
+static void a_turn_whose_owner_has_ended_is_given_up(void **state)
+{
+	struct seam_turn turn = { 0 };
+	pthread_t thread;
+
+	(void)state;
+	seam_turn_init();
+	pthread_create(&thread, NULL, take_and_end, &turn);
+	pthread_join(thread, NULL);
+	assert_int_equal(seam_turn_take(&turn), -EBUSY);
+}
 
 static void *load_many(void *context)
 {
@@ -460,6 +513,62 @@ static void a_handler_never_waits_for_its_own_thread(void **state)
 	seam_jitdump_close(handler_dump);
 }
 
+/*
+ * Another thread may fork at any moment.  The growing table of code is met
+ * where its memory changes: all calls of Seam's go through these.
+ */
+void *__real_mremap(void *p, size_t size, size_t bigger, int flags, ...);
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...);
+int __real_munmap(void *p, size_t size);
+int __wrap_munmap(void *p, size_t size);
+
+static struct seam_jitdump *forked_dump;
+static int n_forked;
+
+static void fork_here(void)
+{
+	struct seam_jitdump *dump = forked_dump;
+
+	if (!dump)
+		return;
+	forked_dump = NULL;
+	n_forked++;
+	in_child(call_in_a_crash, dump);
+	forked_dump = dump;
+}
+
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...)
+{
+	p = __real_mremap(p, size, bigger, flags);
+	fork_here();
+	return p;
+}
+
+int __wrap_munmap(void *p, size_t size)
+{
+	int r;
+
+	fork_here();
+	r = __real_munmap(p, size);
+	fork_here();
+	return r;
+}
+
+static void a_child_born_while_memory_grows_has_all_code(void **state)
+{
+	enum { MORE_THAN_A_TABLE = 2100 };
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	forked_dump = dump;
+	for (int i = 0; i < MORE_THAN_A_TABLE; i++)
+		load(dump, "f", 0x1000);
+	forked_dump = NULL;
+	assert_true(n_forked > 0);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	seam_jitdump_close(dump);
+}
+
 static volatile bool is_over;
 
 static void *load_until_over(void *context)
@@ -489,75 +598,6 @@ static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
 	pthread_join(thread, NULL);
 	assert_int_equal(seam_jitdump_lost(dump), 0);
 	seam_jitdump_close(dump);
-}
-
-/* The dump in whose memory calls other threads fork; NULL: nobody does. */
-static struct seam_jitdump *forked_dump;
-static int n_forks, n_bad_children;
-
-void *__real_mremap(void *p, size_t size, size_t bigger, int flags);
-void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags);
-int __real_munmap(void *p, size_t size);
-int __wrap_munmap(void *p, size_t size);
-
-/* As a fork that waited for the memory call of another thread to end. */
-static void fork_here(void)
-{
-	struct seam_jitdump *dump = forked_dump;
-	int status, r;
-	pid_t pid;
-
-	if (!dump)
-		return;
-	pid = fork();
-	if (!pid) {
-		forked_dump = NULL;
-		alarm(20); /* hanging is failing */
-		r = seam_jitdump_flush(dump);
-		_exit(r || seam_jitdump_lost(dump) ? 1 : 0);
-	}
-	waitpid(pid, &status, 0);
-	n_forks++;
-	n_bad_children += status != 0;
-}
-
-void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags)
-{
-	void *moved = __real_mremap(p, size, bigger, flags);
-
-	fork_here();
-	return moved;
-}
-
-int __wrap_munmap(void *p, size_t size)
-{
-	int r = __real_munmap(p, size);
-
-	fork_here();
-	return r;
-}
-
-static void a_fork_while_memory_grows_is_survived(void **state)
-{
-	size_t size = 3 * SEAM_WRITER_BUFFER_BYTES;
-	uint8_t *large = calloc(1, size);
-	struct seam_jitdump_code code = { .bytes = large, .size = size };
-	struct seam_jitdump *dump = open_dump();
-
-	(void)state;
-	n_forks = n_bad_children = 0;
-	forked_dump = dump;
-	/* The array of pieces doubles twice. */
-	for (int i = 0; i < 2100; i++)
-		load(dump, "f", 0x1000);
-	assert_int_equal(n_forks, 2);
-	seam_jitdump_load(dump, &code, 1);
-	forked_dump = NULL;
-	assert_int_equal(n_forks, 3);
-	assert_int_equal(n_bad_children, 0);
-	assert_int_equal(seam_jitdump_lost(dump), 0);
-	seam_jitdump_close(dump);
-	free(large);
 }
 
 /* ---- trouble ---- */
@@ -761,6 +801,32 @@ static void an_open_that_fails_leaves_nothing(void **state)
 	close(before);
 }
 
+/* A child must not take what came later for what was lost. */
+static void a_child_inherits_nothing_that_was_lost(void **state)
+{
+	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
+	struct rlimit old, none;
+	char path[256];
+	struct reading r;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &old);
+	none = old;
+	none.rlim_cur = 1;
+	load(dump, "lost", 0x1000);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_true(seam_jitdump_flush(dump) < 0);
+	setrlimit(RLIMIT_FSIZE, &old);
+	load(dump, "kept", 0x2000);
+	in_child(call_once_more, dump);
+	find_child_file(path, sizeof(path));
+	read_path(&r, path);
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "kept");
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
 /* The number of our descriptor may be somebody else's file by now. */
 static void a_stolen_descriptor_is_not_written_to(void **state)
 {
@@ -951,17 +1017,20 @@ int main(void)
 		TEST(a_child_writes_a_dump_of_its_own),
 		TEST(a_child_inherits_what_still_waits),
 		TEST(a_daemon_that_closed_all_inherits_too),
+		TEST(a_file_in_the_place_of_the_parents_is_not_read),
 		TEST(a_child_that_makes_no_code_leaves_no_file),
+		TEST(a_turn_whose_owner_has_ended_is_given_up),
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_handler_never_waits_for_its_own_thread),
+		TEST(a_child_born_while_memory_grows_has_all_code),
 		TEST(a_fork_in_the_middle_of_a_call_is_survived),
-		TEST(a_fork_while_memory_grows_is_survived),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
 		TEST(a_child_counts_what_it_could_not_inherit),
 		TEST(a_child_knows_what_it_has_inherited),
 		TEST(a_file_that_cannot_be_mended_is_let_go),
 		TEST(an_open_that_fails_leaves_nothing),
+		TEST(a_child_inherits_nothing_that_was_lost),
 		TEST(a_stolen_descriptor_is_not_written_to),
 		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
 		TEST(the_marker_is_mapped_executable_and_stays),

@@ -331,6 +331,7 @@ static void trace_data_comes_with_its_record(void **state)
 	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL), 1);
 	assert_int_equal(record.type, PERF_RECORD_COMM);
 	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL), 0);
+	seam_perf_stream_fini(&stream);
 
 	/* A trace longer than the file. */
 	set_n(&b, 8, UINT64_MAX - 3, 8);
@@ -339,6 +340,80 @@ static void trace_data_comes_with_its_record(void **state)
 	assert_int_equal(seam_perf_stream_next(&stream, &record, NULL),
 			 -ENODATA);
 	free(b.data);
+}
+
+/* Formats of tracepoints stand behind their record, padded to 8. */
+static void formats_of_any_size_are_passed_over(void **state)
+{
+	(void)state;
+	for (uint64_t size = 1; size <= 16; size++) {
+		struct bytes b = { .endian = SEAM_LITTLE };
+		struct seam_perf_stream stream;
+		struct seam_perf_record record;
+		size_t at = begin_record(&b, SEAM_PERF_HEADER_TRACING_DATA, 0);
+
+		put_u32(&b, size);
+		end_record(&b, at);
+		put(&b, "formats, formats", (size + 7) / 8 * 8);
+		put_comm(&b, 1, 1, "next", false, 1);
+		seam_perf_stream_init(&stream, (struct seam_bytes) {
+				b.data, b.size }, SEAM_LITTLE, 0, b.size,
+				false);
+		assert_int_equal(seam_perf_stream_next(&stream, &record,
+						       NULL), 1);
+		assert_int_equal(seam_perf_stream_next(&stream, &record,
+						       NULL), 1);
+		assert_int_equal(record.type, PERF_RECORD_COMM);
+		assert_int_equal(seam_perf_stream_next(&stream, &record,
+						       NULL), 0);
+		seam_perf_stream_fini(&stream);
+		free(b.data);
+	}
+}
+
+/* perf 6.16 counts in 16 bits what is in a COMPRESSED2: 64 KiB and more. */
+static void a_packed_record_may_be_longer_than_its_size_says(void **state)
+{
+	enum { N = 20, BYTES = 4000 };
+
+	(void)state;
+	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+		struct bytes plain = { .endian = (enum seam_endian)e };
+		struct bytes b = { .endian = (enum seam_endian)e };
+		size_t room = ZSTD_compressBound(N * (BYTES + 8)), size, at;
+		uint8_t *packed = malloc(room);
+		struct seam_perf_stream stream;
+		struct seam_perf_record record;
+		uint64_t random = 1;
+		int n = 0;
+
+		for (int i = 0; i < N; i++) {
+			at = begin_record(&plain, 9999, 0);
+			for (int k = 0; k < BYTES / 8; k++)
+				put_u64(&plain, random = random *
+					6364136223846793005u + 1);
+			end_record(&plain, at);
+		}
+		size = ZSTD_compress(packed, room, plain.data, plain.size, 1);
+		assert_false(ZSTD_isError(size));
+		assert_true(size > UINT16_MAX + 8);
+		at = begin_record(&b, SEAM_PERF_COMPRESSED2, 0);
+		put_u64(&b, size);
+		put(&b, packed, size);
+		set_n(&b, at + 6, (b.size - at) & UINT16_MAX, 2);
+		put_comm(&b, 1, 1, "next", false, 1);
+		seam_perf_stream_init(&stream, (struct seam_bytes) {
+				b.data, b.size }, b.endian, 0, b.size, false);
+		while (seam_perf_stream_next(&stream, &record, NULL) > 0)
+			n += record.type == 9999 &&
+			     record.payload.size == BYTES;
+		assert_int_equal(n, N);
+		assert_int_equal(record.type, PERF_RECORD_COMM);
+		seam_perf_stream_fini(&stream);
+		free(packed);
+		free(plain.data);
+		free(b.data);
+	}
 }
 
 static void an_attr_of_any_age_reads(void **state)
@@ -375,6 +450,27 @@ static void an_attr_of_any_age_reads(void **state)
 	}
 }
 
+/* Each event could claim the whole file for its ids: events by bytes. */
+static void ids_that_overlap_are_refused(void **state)
+{
+	struct bytes file = make(SEAM_LITTLE, false);
+	struct seam_perf_data data;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		set_n(&file, 120 + i * 144 + 128, 0, 8);
+		set_n(&file, 120 + i * 144 + 136, UINT64_MAX, 8);
+	}
+	assert_int_equal(seam_perf_data_open(&data, (struct seam_bytes) {
+		file.data, file.size }, &err), -EBADMSG);
+	assert_non_null(strstr(err.cause[0], "overlap"));
+	/* No more was read than there is. */
+	assert_true(data.ids.n <= file.size / 8);
+	seam_perf_data_close(&data);
+	free(file.data);
+}
+
 static void what_is_not_perf_data_is_refused(void **state)
 {
 	static const char *const others[] = { "", "P", "PERFILE", "\x7f""ELF",
@@ -404,7 +500,11 @@ int main(void)
 		cmocka_unit_test(packed_records_read_as_plain_ones),
 		cmocka_unit_test(a_cut_packed_stream_says_so),
 		cmocka_unit_test(trace_data_comes_with_its_record),
+		cmocka_unit_test(formats_of_any_size_are_passed_over),
+		cmocka_unit_test(
+			a_packed_record_may_be_longer_than_its_size_says),
 		cmocka_unit_test(an_attr_of_any_age_reads),
+		cmocka_unit_test(ids_that_overlap_are_refused),
 		cmocka_unit_test(what_is_not_perf_data_is_refused),
 	};
 

@@ -186,6 +186,42 @@ static void reads_everything_in_both_byte_orders(void **state)
 	}
 }
 
+/* Where the ids are is what tells events apart: all orders of fields. */
+static void the_id_is_found_before_the_rest_is_read(void **state)
+{
+	static const uint64_t bits[] = {
+		PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+		PERF_SAMPLE_ADDR, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
+		PERF_SAMPLE_IDENTIFIER,
+	};
+
+	(void)state;
+	for (unsigned int mask = 0; mask < 1 << SEAM_ARRAY_SIZE(bits);
+	     mask++) {
+		struct bytes b = { .endian = mask % 3 ? SEAM_LITTLE :
+						       SEAM_BIG };
+		struct seam_perf_attr attr = {
+			.sample_type = PERF_SAMPLE_ID,
+		};
+		struct seam_perf_sample sample;
+		struct seam_bytes payload;
+
+		for (size_t i = 0; i < SEAM_ARRAY_SIZE(bits); i++)
+			if (mask >> i & 1)
+				attr.sample_type |= bits[i];
+		if (attr.sample_type & PERF_SAMPLE_IDENTIFIER)
+			attr.sample_type &= ~(uint64_t)PERF_SAMPLE_ID;
+		for (uint64_t i = 0; i < SEAM_ARRAY_SIZE(bits) + 1; i++)
+			put_u64(&b, 100 + i);
+		payload = (struct seam_bytes) { b.data, b.size };
+		assert_int_equal(seam_perf_sample_read(&attr, b.endian,
+						       payload, &sample), 0);
+		assert_int_equal(seam_perf_sample_peek_id(&attr, b.endian,
+							  payload), sample.id);
+		free(b.data);
+	}
+}
+
 /* Counts that are lies: 2^32, 2^61 and more entries. */
 static void a_count_that_cannot_fit_is_refused(void **state)
 {
@@ -228,6 +264,7 @@ int main(void)
 		cmocka_unit_test(the_fast_reader_agrees_with_the_whole_one),
 		cmocka_unit_test(declines_what_it_is_not_made_for),
 		cmocka_unit_test(reads_everything_in_both_byte_orders),
+		cmocka_unit_test(the_id_is_found_before_the_rest_is_read),
 		cmocka_unit_test(a_count_that_cannot_fit_is_refused),
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* jitdump.c - the public face of the writer; see <seam/jitdump.h> */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -24,13 +25,27 @@ static int enter(struct seam_jitdump *dump, int *lost)
 /* Give the turn back; write out first, unless records may wait. */
 static int leave(struct seam_jitdump *dump, int r)
 {
-	if (!dump->is_buffered) {
+	if (!dump->is_buffered || dump->stream.is_on) {
 		int flushed = seam_writer_flush(dump);
 
 		r = r ? r : flushed;
 	}
 	seam_turn_give(&dump->turn);
 	return r;
+}
+
+/*
+ * Whether a recorder takes it.  Who names a folder wants the file, and a map
+ * has no times to stream.
+ */
+static bool is_streamed(struct seam_jitdump *dump,
+			const struct seam_jitdump_options *options)
+{
+	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
+
+	return address && *address && !options->folder &&
+	       options->format == SEAM_JITDUMP_FORMAT_DUMP &&
+	       !seam_stream_open(dump, address);
 }
 
 int seam_jitdump_open(struct seam_jitdump **out,
@@ -52,7 +67,8 @@ int seam_jitdump_open(struct seam_jitdump **out,
 	dump->buffer.bytes = seam_writer_map(SEAM_WRITER_BUFFER_BYTES);
 	dump->buffer.cap = SEAM_WRITER_BUFFER_BYTES;
 	if (dump->buffer.bytes)
-		r = seam_writer_place(dump, options->folder);
+		r = is_streamed(dump, options) ? 0 :
+		    seam_writer_place(dump, options->folder);
 	if (r)
 		goto fail;
 	seam_writer_commit(dump, seam_writer_put_header(
@@ -91,8 +107,10 @@ static int load_one(struct seam_jitdump *dump, struct seam_jitdump_code *code)
 	if (dump->format == SEAM_JITDUMP_FORMAT_MAP && !code->size)
 		return 0;
 	most = seam_writer_put_code(dump, to, code, code->id, addr);
-	dump->entries.items[code->id - 1].size = (uint32_t)most;
 	seam_writer_commit(dump, most, 1);
+	seam_writer_may_fork();
+	/* From here on a child can have it. */
+	dump->entries.items[code->id - 1].size = (uint32_t)most;
 	return 0;
 }
 
@@ -129,6 +147,7 @@ static int move_line(struct seam_jitdump *dump, struct seam_writer_entry *entry,
 	size_t size = entry->size;
 	int error = -ENOENT;
 	uint8_t *to, *line;
+	uint64_t pos;
 
 	to = seam_writer_reserve(dump, 2 * size + MORE, &error);
 	/* Making room may have lost the very line. */
@@ -137,10 +156,13 @@ static int move_line(struct seam_jitdump *dump, struct seam_writer_entry *entry,
 	line = to + size + MORE;
 	if (!seam_writer_read(&dump->file, &dump->buffer, entry, line))
 		return seam_writer_lose(dump, 1, -EBADF);
-	entry->pos = dump->file.size + dump->buffer.used;
-	entry->size = (uint32_t)seam_writer_adopt_line(to, line, size, addr);
+	pos = dump->file.size + dump->buffer.used;
+	size = seam_writer_adopt_line(to, line, size, addr);
+	seam_writer_commit(dump, size, 1);
+	seam_writer_may_fork();
+	entry->pos = pos;
+	entry->size = (uint32_t)size;
 	entry->written_addr = addr;
-	seam_writer_commit(dump, entry->size, 1);
 	return 0;
 }
 
@@ -220,6 +242,8 @@ int seam_jitdump_flush(struct seam_jitdump *dump)
 	r = enter(dump, &lost);
 	if (!r) {
 		r = seam_writer_flush(dump);
+		if (!r && seam_stream_waits(dump))
+			r = -ENOBUFS;
 		r = lost ? lost : r;
 		seam_turn_give(&dump->turn);
 	}
@@ -266,6 +290,7 @@ void seam_jitdump_close(struct seam_jitdump *dump)
 	if (!dump)
 		return;
 	finish(dump);
+	seam_stream_close(dump);
 	if (seam_writer_is_ours(&dump->file))
 		close(dump->file.fd);
 	seam_writer_unmap(dump->buffer.bytes, dump->buffer.cap);

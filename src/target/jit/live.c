@@ -30,8 +30,7 @@ uint64_t seam_writer_remember(struct seam_jitdump *dump,
 		entries->cap = cap;
 	}
 	entries->items[entries->n] = *entry;
-	/* release: a child that counts the element has it */
-	atomic_thread_fence(memory_order_release);
+	seam_writer_may_fork();
 	return ++entries->n;
 }
 
@@ -201,6 +200,23 @@ static void reopen(struct seam_writer_file *file)
 	}
 }
 
+/* The child's own place for records: a file, or a ring to come. */
+static int make_own(struct seam_jitdump *dump, struct parent *parent)
+{
+	int r = 0;
+
+	if (dump->stream.is_on) {
+		seam_stream_fork(dump);
+	} else {
+		reopen(&parent->file);
+		r = seam_writer_create(dump, dump->folder);
+	}
+	if (!r)
+		seam_writer_commit(dump, seam_writer_put_header(
+				dump, dump->buffer.bytes), 0);
+	return r;
+}
+
 int seam_writer_inherit(struct seam_jitdump *dump)
 {
 	struct parent *parent = seam_writer_map(sizeof(*parent));
@@ -209,18 +225,19 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 		.cap = SEAM_WRITER_BUFFER_BYTES,
 	};
 	/* Forked while our parent inherited: the rest is its parent's. */
-	size_t n_known = n_own(&dump->entries);
+	size_t n_known = dump->stream.is_moving ? 0 : n_own(&dump->entries);
 	int r, flushed;
 
-	/* Whatever comes of it, nothing more goes to the parent's file. */
+	/* Whatever comes of it, nothing more goes to the parent's dump. */
 	dump->pid = seam_turn_pid();
 	dump->entries.n_inherited = 0;
 	dump->entries.is_inheriting = true;
 	/* Before file and buffer change: positions are not in these. */
-	atomic_signal_fence(memory_order_seq_cst);
+	seam_writer_may_fork();
 	if (!parent || !buffer.bytes) {
 		dump->file.fd = -1;
 		dump->buffer.used = dump->buffer.n = 0;
+		dump->stream.is_over = true;
 		r = inherit_entries(dump, NULL, 0, -ENOMEM);
 		goto out;
 	}
@@ -228,13 +245,11 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 	parent->buffer = dump->buffer;
 	dump->buffer = buffer;
 	buffer.bytes = NULL;
-	reopen(&parent->file);
-	r = seam_writer_create(dump, dump->folder);
-	if (!r) {
-		seam_writer_commit(dump, seam_writer_put_header(
-				dump, dump->buffer.bytes), 0);
-	}
+	/* Positions are the parent's until each is ours. */
+	dump->stream.is_moving = true;
+	r = make_own(dump, parent);
 	r = inherit_entries(dump, r ? NULL : parent, n_known, r);
+	dump->stream.is_moving = false;
 	flushed = seam_writer_flush(dump);
 	r = r ? r : flushed;
 	leave_parent(parent);

@@ -39,19 +39,19 @@ bool seam_writer_grow(void *array, size_t size, size_t bigger)
 	memcpy(&old, array, sizeof(old));
 	if (old)
 		memcpy(p, old, size);
-	/* release: whoever is forked with the new one has its bytes */
-	atomic_thread_fence(memory_order_release);
+	seam_writer_may_fork();
 	memcpy(array, &p, sizeof(p));
-	/* The old one goes when the new one is stored, and not before. */
-	atomic_signal_fence(memory_order_seq_cst);
+	seam_writer_may_fork();
 	seam_writer_unmap(old, size);
 	return true;
 }
 
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)
 {
-	/* relaxed: a counter, nothing is ordered by it */
+	/* relaxed: counters, nothing is ordered by them */
 	atomic_fetch_add_explicit(&dump->n_lost, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&dump->stream.n_offered, n,
+				  memory_order_relaxed);
 	return error;
 }
 
@@ -89,6 +89,8 @@ int seam_writer_flush(struct seam_jitdump *dump)
 	struct seam_writer_buffer *buffer = &dump->buffer;
 	int r = 0;
 
+	if (dump->stream.is_on)
+		return seam_stream_publish(dump);
 	if (!buffer->used)
 		return 0;
 	if (!seam_writer_is_ours(file))
@@ -99,6 +101,7 @@ int seam_writer_flush(struct seam_jitdump *dump)
 		r = write_all(file->fd, buffer->bytes, buffer->used);
 	if (!r) {
 		file->size += buffer->used;
+		seam_writer_may_fork();
 		buffer->used = 0;
 		buffer->n = 0;
 		return 0;
@@ -123,6 +126,8 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 {
 	struct seam_writer_buffer *buffer = &dump->buffer;
 
+	if (dump->stream.is_on)
+		return seam_stream_reserve(dump, size, error);
 	if (size <= buffer->cap - buffer->used)
 		return buffer->bytes + buffer->used;
 	*error = seam_writer_flush(dump);
@@ -142,5 +147,8 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n)
 {
 	dump->buffer.n += n;
+	/* relaxed: a counter */
+	atomic_fetch_add_explicit(&dump->stream.n_offered, n,
+				  memory_order_relaxed);
 	dump->buffer.used += size;
 }

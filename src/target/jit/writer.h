@@ -3,8 +3,9 @@
  * writer.h - what is inside struct seam_jitdump
  *
  * place.c makes the file and its marker, output.c gets bytes into it or
- * counts them as lost, records.c lays records out, live.c knows which code
- * is there and makes a child's dump of it, jitdump.c is the public face.
+ * counts them as lost, stream.c gets them to a recorder instead, records.c
+ * lays records out, live.c knows which code is there and makes a child's dump
+ * of it, jitdump.c is the public face.
  *
  * Everything but the turn and the counter belongs to whoever has the turn.
  * A fork can happen while another thread has it; so what a child looks at is
@@ -16,6 +17,7 @@
 #include <seam/jitdump.h>
 
 #include "base/base.h"
+#include "target/jit/stream.h"
 #include "target/jit/turn.h"
 
 enum {
@@ -37,7 +39,10 @@ struct seam_writer_file {
 	char path[SEAM_WRITER_PATH_BYTES];
 };
 
-/* Bytes on their way to the file: they stand behind its size. */
+/*
+ * Bytes on their way to the file: they stand behind its size.  Of a stream,
+ * all that is kept: there is no file, and its size is 0.
+ */
 struct seam_writer_buffer {
 	uint8_t *bytes;
 	size_t used, cap;
@@ -75,6 +80,7 @@ struct seam_jitdump {
 	struct seam_writer_file file;
 	struct seam_writer_buffer buffer;
 	struct seam_writer_entries entries;
+	struct seam_writer_stream stream;
 	char folder[SEAM_WRITER_PATH_BYTES];	/* where the file is */
 };
 
@@ -83,10 +89,21 @@ struct seam_jitdump {
 /* @size bytes of zeros in whole pages, or NULL. */
 void *seam_writer_map(size_t size);
 void seam_writer_unmap(void *p, size_t size);
+
 /*
- * More room for the array of pages at *@array, which may be NULL.  False, and
- * all as it was, without memory.  Whoever is forked in the middle of it has
- * the one or the other: mremap() would leave it with neither for a moment.
+ * Another thread may fork at any instruction, and the child goes on with what
+ * memory holds then: what comes before this is there before what comes after.
+ */
+static inline void seam_writer_may_fork(void)
+{
+	/* release: pairs with the copy of memory that fork() is */
+	atomic_thread_fence(memory_order_release);
+}
+
+/*
+ * More room for the array of pages at *@array, which may be NULL.  False, and all
+ * as it was, without memory.  Whoever is forked in the middle of it has the
+ * one or the other: mremap() would leave it with neither for a moment.
  */
 bool seam_writer_grow(void *array, size_t size, size_t bigger);
 

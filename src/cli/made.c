@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* made.c - names of what was made, removed from the last on; see made.h */
+#include "cli/made.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int seam_made_begin(struct seam_made *made, const char *path,
+		    struct seam_err *err)
+{
+	*made = (struct seam_made) { 0 };
+	if (mkdir(path, 0700))
+		return seam_err_set(err, -errno, "cannot make folder '%s': %s",
+				    path, strerror(errno));
+	made->path = path;
+	made->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (made->folder < 0)
+		return seam_err_set(err, -errno, "cannot open '%s': %s", path,
+				    strerror(errno));
+	return 0;
+}
+
+/* It is a folder where it cannot be a file. */
+static void remove_one(const struct seam_made *made, const char *name)
+{
+	if (unlinkat(made->folder, name, 0) && errno == EISDIR)
+		unlinkat(made->folder, name, AT_REMOVEDIR);
+}
+
+int seam_made_note(struct seam_made *made, const char *name,
+		   struct seam_err *err)
+{
+	char **slot = SEAM_ARRAY_PUSH(&made->names);
+
+	if (slot && (*slot = strdup(name)) != NULL)
+		return 0;
+	made->names.n -= slot != NULL;
+	remove_one(made, name);
+	return seam_err_set(err, -ENOMEM, "out of memory");
+}
+
+void seam_made_undo(struct seam_made *made)
+{
+	if (!made->path)
+		return;
+	for (size_t i = made->names.n; i-- > 0;)
+		remove_one(made, made->names.items[i]);
+	rmdir(made->path);
+	seam_made_fini(made);
+}
+
+void seam_made_fini(struct seam_made *made)
+{
+	if (made->path && made->folder >= 0)
+		close(made->folder);
+	for (size_t i = 0; i < made->names.n; i++)
+		free(made->names.items[i]);
+	free(made->names.items);
+	*made = (struct seam_made) { 0 };
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * link.h - programs that stream what their JITs make into the recording
+ *
+ * The recorder listens at a socket whose address the command finds in its
+ * environment (SEAM_LINK).  A program that was linked with libseam-jitdump
+ * meets it there, gets rings, and writes into them what it would else write
+ * to a file; in each round the rings are emptied into the bundle's jit/.
+ * ring/link_server.h and ring/tenants.h say how they meet and who is who.
+ *
+ * Whose a ring is: the process's that connected, by the kernel's word; or a
+ * process's that was forked from it, as FORK records tell; or one that /proc
+ * shows to have the memory.  A ring that is nobody's is not read.
+ *
+ * Nothing here fails a recording.  Threads: one.
+ */
+#ifndef SEAM_RECORD_LINK_H
+#define SEAM_RECORD_LINK_H
+
+#include "record/bundle.h"
+#include "record/jit_stream.h"
+#include "ring/link_server.h"
+#include "wire/perf_writer.h"
+
+enum { SEAM_RECORD_JIT_RING_BYTES = 1 << 20 };
+
+struct seam_record_link {
+	bool is_open;			/* somebody may come */
+	struct seam_link_server server;
+	struct seam_jit_dumps dumps;
+	uint32_t *parents;		/* of processes, by pid; 0: not told */
+	SEAM_ARRAY(uint32_t) children;	/* who was forked, latest last */
+	uint64_t checked_ns;		/* when the dead were looked for */
+	uint8_t *record;		/* room for one */
+
+	/* The caller's, set before the first round. */
+	const struct seam_bundle *bundle;
+	struct seam_perf_writer *writer;
+	uint64_t sideband_id;
+
+	uint64_t n_unproven;		/* rings that were nobody's */
+	uint64_t n_unringed;		/* pieces of those without a ring */
+};
+
+/*
+ * Listen, with @ring_bytes for each process, and put the address into our
+ * environment: fork the command, then seam_record_link_forked().  Where that
+ * cannot be done programs write files, and @why (may be NULL) says it.
+ */
+void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
+			   struct seam_err *why);
+void seam_record_link_forked(struct seam_record_link *link);
+
+/* Look at a side-band record, before the round after it. */
+void seam_record_link_see(struct seam_record_link *link,
+			  const struct seam_ring_header *record);
+
+/* Meet, empty, part.  After each round of the kernel's rings. */
+void seam_record_link_round(struct seam_record_link *link);
+
+/*
+ * The last round: shut the door, stop the rings, take what is in them.  The
+ * counts are final then.  Again is harmless.
+ */
+void seam_record_link_finish(struct seam_record_link *link);
+
+/* Pieces of code that were told of and did not reach the recording. */
+uint64_t seam_record_link_lost(const struct seam_record_link *link);
+
+/* Valid on a zeroed one. */
+void seam_record_link_fini(struct seam_record_link *link);
+
+#endif /* SEAM_RECORD_LINK_H */

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* test_jit_stream.c - what a stream may say, and what becomes of it */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/jit_stream.h"
+#include "ring/layout.h"
+
+enum { PID = 4711, ADDR = 0x1000, MOST = 512 };
+
+static char folder[64];
+static struct seam_jit_dumps dumps;
+static uint64_t since_ns;
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	dumps = (struct seam_jit_dumps) {
+		.folder = open(folder, O_DIRECTORY | O_CLOEXEC),
+	};
+	since_ns = seam_clock_ns();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	seam_jit_dumps_fini(&dumps);
+	close(dumps.folder);
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	return system(command);
+}
+
+/* ---- groups ---- */
+
+static uint8_t *put(uint8_t *to, uint64_t v, size_t size)
+{
+	memcpy(to, &v, size);
+	return to + size;
+}
+
+/* A load with a line before it; the bytes it takes. */
+static size_t make_group(uint8_t *to, uint64_t time_ns, uint64_t id)
+{
+	uint8_t *p = to;
+
+	p = put(p, SEAM_JITDUMP_DEBUG_INFO, 4);
+	p = put(p, 32 + 16 + 2, 4);
+	p = put(p, time_ns, 8);
+	p = put(p, ADDR, 8);
+	p = put(p, 1, 8);
+	p = put(p, ADDR, 8);
+	p = put(p, 7, 4);
+	p = put(p, 0, 4);
+	p = put(p, 'c', 2);
+	p = put(p, SEAM_JITDUMP_LOAD, 4);
+	p = put(p, 56 + 2 + 3, 4);
+	p = put(p, time_ns, 8);
+	p = put(p, 1, 4);
+	p = put(p, 1, 4);
+	p = put(p, ADDR, 8);
+	p = put(p, ADDR, 8);
+	p = put(p, 3, 8);
+	p = put(p, id, 8);
+	p = put(p, 'f', 2);
+	p = put(p, 0xc3c031, 3);
+	return (size_t)(p - to);
+}
+
+/* One chunk, in a record that is exactly as long as it may be. */
+static void give(struct seam_jit_stream *stream, uint32_t flags,
+		 const uint8_t *bytes, size_t size)
+{
+	struct seam_ring_header header = {
+		.type = PERF_RECORD_SAMPLE,
+		.size = (uint16_t)((16 + size + 7) & ~(size_t)7),
+	};
+	struct seam_jit_chunk chunk = { flags, (uint32_t)size };
+	uint8_t *record = calloc(1, header.size);
+
+	memcpy(record, &header, sizeof(header));
+	memcpy(record + 8, &chunk, sizeof(chunk));
+	if (size)
+		memcpy(record + 16, bytes, size);
+	seam_jit_stream_take(stream, record, header.size);
+	free(record);
+}
+
+static void give_group(struct seam_jit_stream *stream, const uint8_t *bytes,
+		       size_t size)
+{
+	give(stream, SEAM_JIT_CHUNK_FIRST | SEAM_JIT_CHUNK_LAST, bytes, size);
+}
+
+static struct seam_jit_stream begin(void)
+{
+	struct seam_jit_stream stream;
+
+	assert_int_equal(seam_jit_stream_begin(&stream, &dumps, PID, since_ns),
+			 0);
+	return stream;
+}
+
+/* ---- the dump ---- */
+
+/* The last load and how many; the file is as specified, whatever came. */
+static size_t read_back(struct seam_jitdump_load *last)
+{
+	struct seam_jitdump_reader reader;
+	struct seam_jitdump_record record;
+	struct seam_file file;
+	char path[128];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, PID);
+	assert_int_equal(seam_file_open(&file, path, NULL), 0);
+	assert_int_equal(seam_jitdump_begin(&reader, file.bytes, NULL), 0);
+	assert_int_equal(reader.header.pid, PID);
+	while (seam_jitdump_next(&reader, &record)) {
+		assert_in_range(record.prefix.timestamp, since_ns,
+				seam_clock_ns());
+		if (record.id != SEAM_JITDUMP_LOAD)
+			continue;
+		assert_int_equal(record.load.pid, PID);
+		*last = record.load;
+		last->name = NULL;
+		n++;
+	}
+	for (int i = 0; i < SEAM_JITDUMP_N_NOTES; i++)
+		assert_int_equal(reader.n_notes[i], 0);
+	assert_int_equal(reader.tail_bytes, 0);
+	seam_file_close(&file);
+	return n;
+}
+
+static void a_group_is_one_however_it_is_cut(void **state)
+{
+	struct seam_jit_stream stream = begin();
+	struct seam_jitdump_load load;
+	uint8_t group[MOST];
+	size_t size = make_group(group, since_ns, 5);
+
+	(void)state;
+	for (size_t cut = 0; cut <= size; cut++) {
+		give(&stream, SEAM_JIT_CHUNK_FIRST, group, cut);
+		give(&stream, 0, group, 0);
+		give(&stream, SEAM_JIT_CHUNK_LAST, group + cut, size - cut);
+	}
+	assert_int_equal(stream.n_taken, size + 1);
+	seam_jit_stream_end(&stream, size + 3);
+	seam_jit_dumps_write(&dumps);
+	assert_int_equal(read_back(&load), size + 1);
+	assert_int_equal(load.code_index, 5);
+	assert_int_equal(dumps.n_bad, 0);
+	assert_int_equal(dumps.n_offered - dumps.n_taken, 2);
+	assert_int_equal(dumps.n_group_bytes, 0);
+}
+
+static void a_group_that_ends_early_is_dropped(void **state)
+{
+	struct seam_jit_stream stream = begin();
+	struct seam_jitdump_load load;
+	uint8_t group[MOST];
+	size_t size = make_group(group, since_ns, 5);
+
+	(void)state;
+	for (size_t n = 1; n < size; n++) {
+		uint8_t *cut = malloc(n);
+
+		memcpy(cut, group, n);
+		give_group(&stream, cut, n);
+		free(cut);
+	}
+	/* Its first is missing, its last never comes: neither is one. */
+	give(&stream, SEAM_JIT_CHUNK_LAST, group, size);
+	give(&stream, SEAM_JIT_CHUNK_FIRST, group, size);
+	assert_int_equal(dumps.n_bad, size - 1);
+	seam_jit_stream_end(&stream, 0);
+	seam_jit_dumps_write(&dumps);
+	assert_int_equal(dumps.n_bad, size - 1);
+	assert_int_equal(read_back(&load), 0);
+}
+
+static void no_byte_makes_a_dump_that_is_not_clean(void **state)
+{
+	static const uint8_t values[] = { 0, 1, 2, 3, 4, 0x7f, 0x80, 0xff };
+	struct seam_jit_stream stream = begin();
+	struct seam_jitdump_load load;
+	uint8_t group[MOST];
+	size_t size = make_group(group, since_ns, 5);
+	uint64_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		for (size_t k = 0; k < sizeof(values); k++, n++) {
+			make_group(group, since_ns, 5);
+			group[i] = values[k];
+			give_group(&stream, group, size);
+		}
+	assert_int_equal(stream.n_taken + dumps.n_bad, n);
+	assert_true(dumps.n_bad > n / 4 && stream.n_taken > n / 4);
+	n = stream.n_taken;
+	seam_jit_stream_end(&stream, n);
+	seam_jit_dumps_write(&dumps);
+	assert_int_equal(read_back(&load), n);
+}
+
+static void two_groups_in_one_are_none(void **state)
+{
+	struct seam_jit_stream stream = begin();
+	uint8_t group[2 * MOST];
+	size_t size = make_group(group, since_ns, 5);
+
+	(void)state;
+	size += make_group(group + size, since_ns, 6);
+	give_group(&stream, group, size);
+	assert_int_equal(dumps.n_bad, 1);
+	assert_int_equal(stream.n_taken, 0);
+	seam_jit_stream_end(&stream, 0);
+}
+
+static void times_and_threads_are_bounded(void **state)
+{
+	struct seam_jit_stream stream = begin();
+	struct seam_jitdump_load load;
+	uint8_t group[MOST];
+
+	(void)state;
+	/* read_back() looks at the times */
+	give_group(&stream, group, make_group(group, 0, 1));
+	give_group(&stream, group, make_group(group, UINT64_MAX, 1));
+	seam_jit_stream_end(&stream, 2);
+	seam_jit_dumps_write(&dumps);
+	assert_int_equal(read_back(&load), 2);
+	assert_int_equal(load.tid, PID);	/* 1 is no thread of ours */
+}
+
+static void streams_of_one_process_keep_their_ids_apart(void **state)
+{
+	struct seam_jit_stream first = begin(), second = begin();
+	struct seam_jitdump_load load;
+	uint8_t group[MOST];
+
+	(void)state;
+	give_group(&first, group, make_group(group, since_ns, 5));
+	give_group(&second, group,
+		   make_group(group, since_ns, UINT64_MAX << 40 | 5));
+	seam_jit_stream_end(&first, 1);
+	seam_jit_stream_end(&second, 1);
+	seam_jit_dumps_write(&dumps);
+	assert_int_equal(read_back(&load), 2);
+	assert_int_equal(load.code_index, UINT64_C(1) << 32 | 5);
+	assert_int_equal(dumps.n_streams, 2);
+}
+
+static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
+{
+	struct rlimit all, little = { .rlim_cur = 1000 };
+	struct seam_jit_stream stream = begin();
+	struct seam_jitdump_load load;
+	uint8_t group[MOST];
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &all);
+	little.rlim_max = all.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &little);
+	for (int i = 0; i < 20; i++) {
+		give_group(&stream, group, make_group(group, since_ns, 5));
+		seam_jit_dumps_write(&dumps);
+	}
+	setrlimit(RLIMIT_FSIZE, &all);
+	assert_true(dumps.n_unwritten > 5 && dumps.n_written > 5);
+	assert_int_equal(dumps.n_unwritten + dumps.n_written, 20);
+	assert_int_equal(read_back(&load), dumps.n_written);
+	give_group(&stream, group, make_group(group, since_ns, 5));
+	seam_jit_stream_end(&stream, 21);
+	seam_jit_dumps_write(&dumps);
+	assert_int_equal(read_back(&load), dumps.n_written);
+	assert_int_equal(dumps.n_unwritten + dumps.n_written, 21);
+}
+
+static void a_group_without_end_is_given_up(void **state)
+{
+	struct seam_jit_stream stream = begin();
+	uint8_t *bytes = calloc(1, 60000);
+	size_t n = 0;
+
+	(void)state;
+	give(&stream, SEAM_JIT_CHUNK_FIRST, bytes, 60000);
+	while (dumps.n_bad == 0) {
+		assert_true(n++ < SEAM_JIT_MOST_GROUP / 60000 + 1);
+		give(&stream, 0, bytes, 60000);
+	}
+	assert_int_equal(dumps.n_group_bytes, 0);
+	seam_jit_stream_end(&stream, 0);
+	free(bytes);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_group_is_one_however_it_is_cut),
+		TEST(a_group_that_ends_early_is_dropped),
+		TEST(no_byte_makes_a_dump_that_is_not_clean),
+		TEST(two_groups_in_one_are_none),
+		TEST(times_and_threads_are_bounded),
+		TEST(streams_of_one_process_keep_their_ids_apart),
+		TEST(a_full_disk_loses_whole_groups_and_counts_them),
+		TEST(a_group_without_end_is_given_up),
+	};
+
+	return cmocka_run_group_tests_name("jit_stream", tests, NULL, NULL);
+}

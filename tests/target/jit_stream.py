@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""JITs that stream their code into a recording: jit_stream.py SEAM JIT TARGET
+
+What a program with libseam-jitdump says under 'seam record' is in the
+recording's jit/ as ordinary jitdumps, whatever becomes of the program, and
+the program makes no file.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
+from record_lib import (SEAM, check, equal, perf, record, run,  # noqa: E402
+                        run_tests)
+
+JIT, TARGET = (os.path.abspath(path) for path in sys.argv[2:4])
+TELLS = re.compile(r"pid (\d+) offered (\d+) lost (\d+) path (.*)")
+
+
+def manifest(name):
+    with open(os.path.join(name, "meta.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def records(path):
+    """All records of a jitdump; it must be whole and as specified."""
+    result = run(SEAM, "dump", "--json", path)
+    equal(result.returncode, 0, result.stderr)
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    check(not any(line.get("damaged") or line["type"] == "note"
+                  for line in lines), f"not clean: {path}")
+    return lines
+
+
+def names(path):
+    return [line["name"] for line in records(path)
+            if line["type"] == "JIT_CODE_LOAD"]
+
+
+def dump_of(name, pid):
+    return os.path.join(name, "jit", f"jit-{pid}.dump")
+
+
+def stream(mode, n, *options, name="s.seam", status=0, environment=None):
+    """Record the target; what it said, and the manifest's word."""
+    env = dict(os.environ, **(environment or {}))
+    result = record(*options, "-o", name, "--", TARGET, mode, str(n), env=env)
+    if status is None:          # depends on who is faster
+        check(result.returncode in (0, 3), result.stderr)
+    else:
+        equal(result.returncode, status, result.stderr)
+    told = [(int(m[1]), int(m[2]), int(m[3]), m[4])
+            for m in TELLS.finditer(result.stdout)]
+    return told, manifest(name).get("jit"), result
+
+
+def no_file_of(pid):
+    for folder in ("/tmp", os.environ.get("HOME", "/"), "."):
+        path = os.path.join(folder, f"jit-{pid}.dump")
+        check(not os.path.exists(path), f"{path} was made")
+
+
+def test_the_example_is_named_and_makes_no_file():
+    result = record("-o", "e.seam", "--", JIT, "100")
+    equal(result.returncode, 0, result.stderr)
+    check("dump: streamed to the recorder" in result.stdout, result.stdout)
+    files = os.listdir("e.seam/jit")
+    equal(len(files), 1)
+    no_file_of(int(re.search(r"\d+", files[0])[0]))
+    report = run(SEAM, "report", "e.seam").stdout
+    for name in ("triangle", "countdown"):
+        check(re.search(rf"jit +{name} +\[jit\]", report), report)
+    check("[unknown]" not in report, report)
+    annotated = run(SEAM, "annotate", "countdown", "e.seam")
+    check("countdown.bf" in annotated.stdout, annotated.stdout +
+          annotated.stderr)
+
+
+def test_the_target_opens_no_file_for_writing():
+    result = run("strace", "-f", "-e", "trace=open,openat,creat", "-o",
+                 "calls", SEAM, "record", "-o", "t.seam", "--", TARGET,
+                 "load", "10")
+    equal(result.returncode, 0, result.stderr)
+    pid = TELLS.search(result.stdout)[1]
+    with open("calls", encoding="utf-8", errors="replace") as lines:
+        wrote = [line for line in lines if line.startswith(pid + " ") and
+                 re.search("O_WRONLY|O_RDWR|O_CREAT|creat", line)]
+    equal(wrote, [])
+
+
+def test_plain_perf_reads_what_was_streamed():
+    record("-o", "p.seam", "--", JIT, "100")
+    perf("inject", "--jit", "-i", "p.seam/data", "-o", "p.data")
+    text = perf("script", "-i", "p.data", "-F", "ip,sym", silent=False)
+    for name in ("triangle", "countdown"):
+        check(name in text, "perf does not see " + name)
+
+
+def test_all_that_was_loaded_is_there_in_order():
+    told, counts, _ = stream("load", 5000)
+    pid, offered, lost, path = told[0]
+    equal((offered, lost, path), (5000, 0, ""))
+    equal(names(dump_of("s.seam", pid)), [f"f_{pid}_{i}" for i in range(5000)])
+    equal(counts, {"streams": 1, "records": 5000, "lost": 0,
+                   "refused_groups": 0, "refused_rings": 0})
+
+
+def test_what_a_killed_program_told_is_there():
+    told, counts, _ = stream("kill", 3000, status=128 + signal.SIGKILL)
+    pid = told[0][0]
+    # The ring holds all of them, so none depends on who is faster.
+    equal(names(dump_of("s.seam", pid)), [f"f_{pid}_{i}" for i in range(3000)])
+    equal((counts["records"], counts["lost"]), (3000, 0))
+
+
+def test_a_flood_through_a_tiny_ring_is_counted_exactly():
+    for mode, ending in ("flood", 3), ("flood-kill", 128 + signal.SIGKILL):
+        name = mode + ".seam"
+        told, counts, result = stream(mode, 50000, "--jit-ring", "4K",
+                                      name=name, status=ending)
+        pid = told[0][0]
+        loads = names(dump_of(name, pid))
+        # 4 KiB of records of some 150 bytes.
+        check(15 < counts["records"] < 40, counts)
+        equal(counts["records"] + counts["lost"], 50000)
+        equal(len(loads), counts["records"])
+        # In order, and the end is missing: nothing was lost in between.
+        equal(loads, [f"f_{pid}_{i}" for i in range(len(loads))])
+        check(f"lost {counts['lost']} of 50000 pieces of code" in
+              result.stderr, result.stderr)
+        report = run(SEAM, "report", name)
+        equal(report.returncode, 3, report.stdout)
+        check(f"{counts['lost']} of 50000 pieces of code" in
+              report.stdout + report.stderr, report.stdout + report.stderr)
+
+
+def test_a_child_has_a_stream_of_its_own_with_the_live_code():
+    told, counts, _ = stream("fork", 100)
+    (parent, parent_n, _, _), (child, child_n, _, path) = told
+    equal(path, "")
+    own = names(dump_of("s.seam", parent))
+    equal(len(own), 102)
+    loads = [r for r in records(dump_of("s.seam", child))
+             if r["type"] == "JIT_CODE_LOAD"]
+    equal([r["name"] for r in loads],
+          [f"moved_{parent}_1001"] +
+          [f"f_{parent}_{i}" for i in range(100)] + [f"child_{child}_2000"])
+    equal(loads[0]["code_addr"], 0x900000)
+    equal({r["pid"] for r in loads}, {child})
+    equal(counts["records"], parent_n + child_n)
+    equal(counts["lost"], 0)
+
+
+def children_of(told):
+    """The children's functions in the recording; they said nothing."""
+    parent = told[0][0]
+    return sorted(int(name.rsplit("_", 1)[1])
+                  for file in os.listdir("s.seam/jit")
+                  for name in names(f"s.seam/jit/{file}")
+                  if file != f"jit-{parent}.dump")
+
+
+def test_children_that_end_at_once_are_believed():
+    told, counts, _ = stream("many", 3)     # as many rings are ready
+    equal(children_of(told), [0, 1, 2])
+    equal((counts["records"], counts["lost"]), (3, 0))
+
+
+def test_children_without_a_ring_are_counted():
+    name = "f.seam"
+    result = record("-o", name, "--", TARGET, "many", "40")
+    check(result.returncode in (0, 3), result.stderr)
+    counts = manifest(name)["jit"]
+    equal(counts["records"] + counts["lost"], 40)
+    equal(counts["refused_rings"], 0)
+
+
+def test_a_process_that_becomes_another_keeps_one_dump():
+    for mode in "exec", "reopen":
+        told, counts, _ = stream(mode, 10)
+        loads = [r for r in records(dump_of("s.seam", told[0][0]))
+                 if r["type"] == "JIT_CODE_LOAD"]
+        equal(len(loads), 20, mode)
+        equal(len({r["code_index"] for r in loads}), 20, mode)
+        equal((counts["streams"], counts["records"]), (2, 20), mode)
+
+
+def test_code_that_is_freed_does_not_fill_memory():
+    # 200,000 functions are 40 MB of records; the limit is on all the memory.
+    result = record("-o", "c.seam", "--", "sh", "-c",
+                    f"ulimit -v 300000; {TARGET} churn 200000")
+    counts = manifest("c.seam")["jit"]
+    told = TELLS.search(result.stdout)
+    check(told, result.stdout + result.stderr)
+    equal(counts["records"] + counts["lost"], 200000)
+    equal(told[3], "0")
+
+
+def test_live_code_is_found_among_freed_code():
+    told, counts, _ = stream("keep", 300, status=None)
+    child = told[-1][0]
+    loads = names(dump_of("s.seam", child))
+    equal(loads, [f"live_{told[0][0]}_{i}" for i in range(300)] +
+          [f"child_{child}_0"])
+    equal(counts["records"] + counts["lost"], told[0][1] + 301)
+
+
+def test_a_function_larger_than_the_ring_comes_in_parts():
+    size = 3 << 20
+    told, counts, _ = stream("big", size, "--jit-ring", "64K")
+    loads = [r for r in records(dump_of("s.seam", told[0][0]))
+             if r["type"] == "JIT_CODE_LOAD"]
+    equal([r["name"] for r in loads], ["big", "small"])
+    equal(bytes.fromhex(loads[0]["code"]),
+          bytes(i * 7 % 251 for i in range(size)))
+    equal((counts["records"], counts["lost"]), (2, 0))
+
+
+def test_nobody_is_harmed_by_a_hostile_program():
+    script = f"{TARGET} hostile 5000; {TARGET} load 10"
+    result = record("-o", "h.seam", "--", "sh", "-c", script)
+    check(result.returncode in (0, 3), result.stderr)
+    liar = int(re.search(r"hostile (\d+)", result.stdout)[1])
+    pid = int(TELLS.search(result.stdout)[1])
+    equal(len(names(dump_of("h.seam", pid))), 10)
+    lies = dump_of("h.seam", liar)
+    if os.path.exists(lies):
+        lines = records(lies)
+        start = manifest("h.seam")["start"]["monotonic_ns"]
+        for line in lines[1:]:
+            check(line.get("pid", liar) == liar, line)
+            check(start <= line["timestamp"] < start + 120 * 10**9, line)
+    check(manifest("h.seam")["jit"]["refused_groups"] > 0)
+    equal(run(SEAM, "report", "h.seam").returncode, result.returncode)
+
+
+def test_a_file_is_written_where_nobody_listens():
+    for link in ("/nowhere/at/all", "@nobody", "x" * 300, ""):
+        result = run(TARGET, "load", "10", env=dict(
+            os.environ, SEAM_LINK=link, JITDUMPDIR=os.getcwd()))
+        equal(result.returncode, 0, result.stderr)
+        path = TELLS.search(result.stdout)[4]
+        equal(len(names(path)), 10, link)
+        os.unlink(path)
+
+
+def test_who_names_a_folder_gets_a_file():
+    os.mkdir("named")
+    result = record("-o", "n.seam", "--", JIT, "10", "named")
+    check("dump: named/jit-" in result.stdout, result.stdout)
+    equal(len(os.listdir("named")), 1)
+    equal(len(os.listdir("n.seam/jit")), 1)
+
+
+def test_other_programs_do_not_notice():
+    plain = run("sh", "-c", "ls /proc/self/fd | wc -l").stdout
+    result = record("-o", "o.seam", "--", "sh", "-c",
+                    "ls /proc/self/fd | wc -l; echo $SEAM_LINK")
+    equal(result.returncode, 0, result.stderr)
+    fds, link = result.stdout.splitlines()
+    equal(fds, plain.strip())
+    check(link.startswith(("/", "@")), link)
+    check(not os.path.exists(link), "the socket is left behind")
+    check("jit" not in manifest("o.seam"))
+
+
+def test_a_program_goes_on_when_its_recorder_is_killed():
+    recorder = subprocess.Popen(
+        [SEAM, "record", "-o", "k.seam", "--", TARGET, "hold", "1000"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True)
+    first = TELLS.match(recorder.stdout.readline())
+    recorder.kill()
+    recorder.wait()
+    recorder.stdin.write("go on\n")
+    recorder.stdin.close()
+    second = TELLS.match(recorder.stdout.readline())
+    recorder.stdout.close()
+    check(first and second and second[2] == "2000", "it did not go on")
+
+
+def end_without_waiting(recorder):
+    """The first signal is for the command, a second one ends us at once."""
+    while recorder.poll() is None:
+        recorder.send_signal(signal.SIGINT)
+        try:
+            recorder.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def test_a_program_that_outlives_the_recording_loses_and_says_so():
+    recorder = subprocess.Popen(
+        [SEAM, "record", "-o", "m.seam", "--", "sh", "-c",
+         f"trap '' INT; exec {TARGET} hold 1000"], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    first = TELLS.match(recorder.stdout.readline())
+    end_without_waiting(recorder)
+    recorder.stdin.write("go on\n")
+    recorder.stdin.close()
+    second = TELLS.match(recorder.stdout.readline())
+    recorder.stdout.close()
+    check(first and second, "it did not go on")
+    equal((first[3], second[3], second[4]), ("0", "1000", ""))
+    equal(manifest("m.seam")["jit"]["records"], 1000)
+
+
+sys.exit(run_tests(globals()))
