@@ -4,9 +4,8 @@
  *
  * A bundle is made anew for each recording, mode 0700, and never reused.
  * All access goes through its descriptor, which is checked to be of a folder
- * that only its owner can enter; links are never followed, and files are
- * created exclusively.  So nobody who can write beside the bundle can lead us
- * elsewhere.
+ * of ours; links are never followed, and files are created exclusively.  So
+ * nobody who can write beside the bundle can lead us elsewhere.
  *
  * A file is written under NAME.part and gets its name when it is whole (for
  * "data": when it opens in perf), by seam_bundle_publish().

@@ -281,8 +281,9 @@ static void drain_all(struct seam_record_link *link, bool is_last)
 
 void seam_record_link_round(struct seam_record_link *link)
 {
-	if (!link->is_open)
+	if (!link->is_open || (!link->has_news && !link->server.n_targets))
 		return;
+	link->has_news = false;
 	seam_link_server_step(&link->server);
 	drain_all(link, false);
 	look_for_dead(link);

@@ -26,6 +26,7 @@ enum { SEAM_RECORD_JIT_RING_BYTES = 1 << 20 };
 
 struct seam_record_link {
 	bool is_open;			/* somebody may come */
+	bool has_news;			/* and wants something of us */
 	struct seam_link_server server;
 	struct seam_jit_dumps dumps;
 	uint32_t *parents;		/* of processes, by pid; 0: not told */
@@ -55,7 +56,10 @@ void seam_record_link_forked(struct seam_record_link *link);
 void seam_record_link_see(struct seam_record_link *link,
 			  const struct seam_ring_header *record);
 
-/* Meet, empty, part.  After each round of the kernel's rings. */
+/*
+ * Meet, empty, part.  After each round of the kernel's rings; costs nothing
+ * while there is no program.
+ */
 void seam_record_link_round(struct seam_record_link *link);
 
 /*

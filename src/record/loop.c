@@ -42,6 +42,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 {
 	sigset_t set;
 
+	loop->links[0] = loop->links[1] = -1;
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
@@ -67,6 +68,15 @@ void seam_loop_take_signals(void)
 int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err)
 {
 	return add(loop, fd, err);
+}
+
+int seam_loop_add_link(struct seam_loop *loop, const int fds[2],
+		       struct seam_err *err)
+{
+	int r = add(loop, fds[0], err);
+
+	memcpy(loop->links, fds, sizeof(loop->links));
+	return r == 0 ? add(loop, fds[1], err) : r;
 }
 
 static int open_pidfd(int id, bool is_thread)
@@ -154,6 +164,10 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 		}
 		if (ends_process(loop, fd)) {
 			news |= loop->processes.n ? 0 : SEAM_LOOP_GONE;
+			continue;
+		}
+		if (fd == loop->links[0] || fd == loop->links[1]) {
+			news |= SEAM_LOOP_LINK;
 			continue;
 		}
 		news |= SEAM_LOOP_RINGS;

@@ -21,6 +21,7 @@ enum seam_loop_news {
 	SEAM_LOOP_SIGNAL = 1 << 2,	/* somebody wants an end of it */
 	SEAM_LOOP_GONE = 1 << 3,	/* all watched processes have ended */
 	SEAM_LOOP_SNAPSHOT = 1 << 4,	/* somebody wants one: SIGUSR2 */
+	SEAM_LOOP_LINK = 1 << 5,	/* a program comes, speaks or rings */
 };
 
 /* A signal that asks for the end. */
@@ -32,6 +33,7 @@ struct seam_loop_signal {
 struct seam_loop {
 	int epoll;
 	int signals;
+	int links[2];			/* of the programs' end; -1: none */
 	SEAM_ARRAY(int) processes;	/* pidfds of those still there */
 	sigset_t old_mask;
 };
@@ -48,6 +50,10 @@ void seam_loop_take_signals(void);
 
 /* Wait for perf event @fd too. */
 int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err);
+
+/* Wait for programs that have a link to us; the two of a link_server. */
+int seam_loop_add_link(struct seam_loop *loop, const int fds[2],
+		       struct seam_err *err);
 
 /*
  * Wait for the end of process or thread @id too, which is not our child.

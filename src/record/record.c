@@ -71,13 +71,11 @@ static int watch(struct seam_recording *s, struct seam_err *err)
 
 static int watch_link(struct seam_recording *s, struct seam_err *err)
 {
-	int r = 0;
+	const int fds[2] = {
+		s->link.server.epoll_fd, s->link.server.bell_fd,
+	};
 
-	if (s->link.is_open)
-		r = seam_loop_add_ring(&s->loop, s->link.server.epoll_fd, err);
-	if (s->link.is_open && r == 0)
-		r = seam_loop_add_ring(&s->loop, s->link.server.bell_fd, err);
-	return r;
+	return s->link.is_open ? seam_loop_add_link(&s->loop, fds, err) : 0;
 }
 
 /* The command, with the address of our link in its environment. */
@@ -428,6 +426,7 @@ static int run(struct seam_recording *s, struct seam_err *err)
 		int failed;
 
 		ended = ends_on(s, news, &signal);
+		s->link.has_news |= (news & SEAM_LOOP_LINK) != 0;
 		failed = drain(s, err);
 		if (failed < 0)
 			r = failed;
