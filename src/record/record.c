@@ -550,8 +550,9 @@ int seam_record(const struct seam_record_options *options,
 		result->start_error = r;
 	}
 	if (r == 0) {
-		seam_bundle_settle(&s.bundle);
 		r = finish(&s, run(&s, err), err);
+		/* not before: a large file takes its time to go */
+		seam_bundle_settle(&s.bundle);
 		wait_for_command(&s);
 	} else if (s.bundle.dir >= 0) {
 		seam_bundle_remove(&s.bundle);
