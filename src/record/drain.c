@@ -12,6 +12,8 @@ enum {
 	/* IDENTIFIER, IP and TID come before TIME; see SAMPLE_TYPE. */
 	SAMPLE_TIME_POS = sizeof(struct seam_ring_header) + 3 * 8,
 	MOST_RECORD_BYTES = UINT16_MAX + 1,
+	/* A ring that holds so much has woken us; see WAKEUP_PART. */
+	FULL_PART = 5,
 };
 
 int seam_drain_init(struct seam_drain *d, struct seam_err *err)
@@ -170,8 +172,9 @@ static size_t add_piece(struct seam_drain *d, size_t n, const uint8_t *data,
 /* Look at all rings.  Returns the number of pieces there are to write. */
 static size_t gather(struct seam_drain *d)
 {
-	size_t n = 0, n_rings = make_room(d);
+	size_t n = 0, n_rings = make_room(d), most = 0;
 
+	d->fullest_cpu = -1;
 	for (size_t i = 0; i < n_rings; i++) {
 		struct seam_source_ring *ring = &d->sources->rings.items[i];
 		struct seam_ring_span *span = &d->spans[i];
@@ -182,6 +185,10 @@ static size_t gather(struct seam_drain *d)
 		    seam_ring_peek(&ring->ring, span) == 0)
 			continue;
 		good = walk(d, ring, span);
+		if (good > ring->size_bytes / FULL_PART && good > most) {
+			most = good;
+			d->fullest_cpu = ring->cpu;
+		}
 		first = good < span->size[0] ? good : span->size[0];
 		n = add_piece(d, n, span->part[0], first);
 		n = add_piece(d, n, span->part[1], good - first);

@@ -46,6 +46,9 @@ struct seam_drain {
 	/* The same before this round; for when no file takes it. */
 	uint64_t *n_by_event_before;
 
+	/* Of the fullest ring, if it held what wakes us; or -1. */
+	int fullest_cpu;
+
 	uint64_t n_rounds;
 	uint64_t n_sideband;		/* names, mappings, births and deaths */
 	uint64_t n_throttled;		/* THROTTLE records */

@@ -17,7 +17,6 @@
 #include "record/areas.h"
 #include "record/flight.h"
 #include "record/plan.h"
-#include "record/prompt.h"
 #include "record/recording.h"
 #include "record/synth.h"
 #include "record/targets.h"
@@ -37,6 +36,8 @@
 enum {
 	SHORTEST_WAIT_MS = 8,
 	LONGEST_WAIT_MS = 256,
+	/* From one full ring to the next; three times that, and it is lost. */
+	FLOOD_NS = 20 * 1000 * 1000,
 };
 
 /* --- prepare --- */
@@ -405,6 +406,25 @@ static bool ends_on(struct seam_recording *s, unsigned int news,
 	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
+/*
+ * There while a ring fills again and again in no time; home again when none
+ * has woken us for a while.
+ */
+static void go_where_the_flood_is(struct seam_recording *s, unsigned int news)
+{
+	uint64_t now_ns;
+
+	if (s->drain.fullest_cpu < 0) {
+		if (!(news & SEAM_LOOP_RINGS))
+			seam_prompt_move(&s->prompt, -1);
+		return;
+	}
+	now_ns = seam_clock_ns();
+	if (now_ns - s->full_ns < FLOOD_NS)
+		seam_prompt_move(&s->prompt, s->drain.fullest_cpu);
+	s->full_ns = now_ns;
+}
+
 /* All that was to be watched has ended while its events were opened. */
 static bool is_over(const struct seam_recording *s)
 {
@@ -428,6 +448,7 @@ static int run(struct seam_recording *s, struct seam_err *err)
 		ended = ends_on(s, news, &signal);
 		s->link.has_news |= (news & SEAM_LOOP_LINK) != 0;
 		failed = drain(s, err);
+		go_where_the_flood_is(s, news);
 		if (failed < 0)
 			r = failed;
 		if (wants_snapshot(s, news & SEAM_LOOP_SNAPSHOT) && r == 0)

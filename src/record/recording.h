@@ -18,6 +18,7 @@
 #include "record/keep.h"
 #include "record/link.h"
 #include "record/loop.h"
+#include "record/prompt.h"
 #include "record/record.h"
 #include "record/running.h"
 #include "record/synth.h"
@@ -40,6 +41,8 @@ struct seam_recording {
 	struct seam_compress compress;
 	struct seam_auxtrace aux;
 	struct seam_drain drain;
+	struct seam_prompt prompt;	/* where we run */
+	uint64_t full_ns;		/* when a ring was full last */
 	struct seam_keep keep;		/* mapped files */
 	struct seam_record_link link;	/* JITs that tell us */
 	struct seam_follow follow;	/* later threads, one by one */
