@@ -213,12 +213,15 @@ def killed_at_random(times, who):
     check(seen > 0, "not one sample in all")
 
 
+KILLS = int(os.environ.get("SEAM_KILLS", "1000"))
+
+
 def test_a_recorder_killed_at_any_moment_leaves_what_it_has_written():
-    killed_at_random(int(os.environ.get("SEAM_KILLS", "150")), "recorder")
+    killed_at_random(KILLS * 3 // 4, "recorder")
 
 
 def test_a_target_killed_at_any_moment_is_recorded_until_then():
-    killed_at_random(int(os.environ.get("SEAM_KILLS", "50")), "target")
+    killed_at_random(KILLS // 4, "target")
 
 
 sys.exit(run_tests(globals()))
