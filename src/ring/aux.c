@@ -159,6 +159,8 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 	if (!aux->control || shot->room < aux->size)
 		return 0;
 	head = head_of(aux);
+	/* positions count from its birth: who was so far has been round */
+	aux->wrapped = aux->wrapped || aux->last_head >= aux->size;
 	if (head < aux->size)
 		head = unfold(aux, head);
 	else if (aux->last_head > head)

@@ -155,13 +155,13 @@ static const uint8_t *file_bytes(uint64_t *size)
 	return bytes;
 }
 
-static void fill(struct played *e, uint64_t n)
+static void fill(struct played *e, uint64_t from, uint64_t n)
 {
 	uint64_t size;
 	const uint8_t *bytes = file_bytes(&size);
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t pos = e->head + i;
+		uint64_t pos = from + i;
 
 		e->area[pos & (e->area_size - 1)] =
 			bytes ? bytes[pos % size] : byte_at(pos);
@@ -191,7 +191,7 @@ static void write_chunk(struct played *e, uint64_t n, bool flood)
 		n = room;
 		flags = PERF_AUX_FLAG_TRUNCATED;
 	}
-	fill(e, n);
+	fill(e, e->head, n);
 	e->head += n;
 	e->written += n;
 	if (!e->free_running)
@@ -342,6 +342,9 @@ static void *map_area(struct played *e, size_t length, int prot, off_t offset)
 	theirs = map_memory(&e->area, length, prot);
 	e->area_size = length;
 	e->free_running = !(prot & PROT_WRITE);
+	/* who has come so far has been round already */
+	if (e->free_running && e->head >= length)
+		fill(e, e->head - length, length);
 	if (e->runs)
 		start(e);
 	return theirs;
