@@ -4,8 +4,9 @@
  *
  * Draining them is a part of each round; see drain.h.  With snapshots (-S)
  * the areas run free, and what they hold is copied into each snapshot, and at
- * the end into the recording's own file; see flight.h.  What writes an area is stopped while it is copied, as the kernel demands:
- * only then is its head true.
+ * the end into the recording's own file; see flight.h.  What writes an area
+ * is stopped while it is copied, as the kernel demands: only then is its head
+ * true.
  */
 #ifndef SEAM_AREAS_H
 #define SEAM_AREAS_H

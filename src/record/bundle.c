@@ -242,6 +242,29 @@ static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
 	return r;
 }
 
+/*
+ * Whether it is ours.  Where all files have one owner, whoever makes them, a
+ * file that we make has the folder's.
+ */
+static bool is_ours(int dir, const struct stat *folder)
+{
+	static const char name[] = "owner.part";
+	struct stat st;
+	bool same;
+	int fd;
+
+	if (folder->st_uid == geteuid())
+		return true;
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	same = fstat(fd, &st) == 0 && st.st_uid == folder->st_uid;
+	close(fd);
+	unlinkat(dir, name, 0);
+	return same;
+}
+
 /* The folder that was just made, and not one that was put in its place. */
 static int open_made(const struct seam_bundle *bundle)
 {
@@ -249,7 +272,7 @@ static int open_made(const struct seam_bundle *bundle)
 	struct stat st;
 
 	/* not its mode: some file systems have none */
-	if (dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid())
+	if (dir >= 0 && fstat(dir, &st) == 0 && is_ours(dir, &st))
 		return dir;
 	if (dir < 0)
 		return -errno;

@@ -164,6 +164,20 @@ static int copy_file(int to, int from, uint64_t bytes, struct seam_err *err)
 	return 0;
 }
 
+/* Of the areas of threads that have ended, which the copied file holds. */
+static bool copy_index(struct seam_auxtrace *to,
+		       const struct seam_auxtrace *from)
+{
+	for (size_t i = 0; i < from->index.n; i++) {
+		struct seam_auxtrace_entry *slot = SEAM_ARRAY_PUSH(&to->index);
+
+		if (!slot)
+			return false;
+		*slot = from->index.items[i];
+	}
+	return true;
+}
+
 /* The bundle's files, of which "data" gets its name when it is whole. */
 static int fill(struct seam_recording *shot, const struct seam_recording *s,
 		struct seam_err *err)
@@ -191,6 +205,8 @@ static int fill(struct seam_recording *shot, const struct seam_recording *s,
 	if (r == 0)
 		r = seam_bundle_publish(&shot->bundle, "data", err);
 	if (r == 0)
+		r = seam_record_link_copy(&shot->link, &shot->bundle, err);
+	if (r == 0)
 		seam_recording_keep_symbols(shot);
 	if (r == 0)
 		r = seam_recording_reserve_manifest(shot, err);
@@ -211,12 +227,13 @@ int seam_flight_snapshot(struct seam_recording *s, struct seam_err *err)
 	shot.result = &result;
 	shot.aux = (struct seam_auxtrace) {
 		.writer = &shot.writer, .most_bytes = s->aux.most_bytes,
+		.n_bytes = s->aux.n_bytes,
 	};
 	shot.drain.aux = &shot.aux;
 	result.duration_ns = seam_clock_ns() - s->start_ns;
 	shot.drain.n_by_event = calloc(s->events.n,
 				       sizeof(*shot.drain.n_by_event));
-	r = shot.drain.n_by_event ?
+	r = shot.drain.n_by_event && copy_index(&shot.aux, &s->aux) ?
 	    seam_bundle_create(&shot.bundle, name, err) :
 	    seam_err_set(err, -ENOMEM, "out of memory");
 	if (r == 0)

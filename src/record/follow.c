@@ -107,13 +107,19 @@ static int close_dead(struct seam_follow *follow, int tid,
 	struct seam_sources *sources = follow->sources;
 	ssize_t r = 0;
 
-	for (size_t i = 0; !sources->free_running && r >= 0 &&
-			   i < sources->rings.n; i++)
-		if (sources->rings.items[i].tid == tid &&
-		    sources->rings.items[i].aux.size)
-			r = seam_auxtrace_drain(follow->aux,
-						&sources->rings.items[i],
-						(uint32_t)i, true, err);
+	if (sources->area_bytes)
+		seam_sources_stop_thread(sources, tid);
+	for (size_t i = 0; r >= 0 && i < sources->rings.n; i++) {
+		struct seam_source_ring *ring = &sources->rings.items[i];
+
+		if (ring->tid != tid || !ring->aux.size)
+			continue;
+		r = sources->free_running ?
+		    seam_auxtrace_snapshot(follow->aux, ring, (uint32_t)i,
+					   false, err) :
+		    seam_auxtrace_drain(follow->aux, ring, (uint32_t)i, true,
+					err);
+	}
 	seam_sources_end_thread(sources, tid);
 	return r < 0 ? (int)r : 0;
 }

@@ -83,7 +83,7 @@ static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
 	}
 	put_header(file);
 	snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", pid);
-	file->fd = openat(dumps->folder, name, O_WRONLY | O_CREAT | O_EXCL |
+	file->fd = openat(dumps->folder, name, O_RDWR | O_CREAT | O_EXCL |
 			  O_NOFOLLOW | O_CLOEXEC, 0600);
 	return 0;
 }
@@ -135,6 +135,46 @@ void seam_jit_dumps_write(struct seam_jit_dumps *dumps)
 {
 	for (size_t i = 0; i < dumps->files.n; i++)
 		write_file(dumps, &dumps->files.items[i]);
+}
+
+static int copy_one(const struct seam_jit_dump_file *file, int folder,
+		    struct seam_err *err)
+{
+	off_t in = 0, out = 0;
+	char name[32];
+	int to;
+
+	snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", file->pid);
+	to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	while (to >= 0 && (uint64_t)in < file->n_bytes) {
+		ssize_t n = copy_file_range(file->fd, &in, to, &out,
+				(size_t)(file->n_bytes - (uint64_t)in), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			errno = n < 0 ? errno : EIO;
+			close(to);
+			to = -1;
+		}
+	}
+	if (to < 0)
+		return seam_err_set(err, -errno, "cannot copy '%s': %s", name,
+				    strerror(errno));
+	close(to);
+	return 0;
+}
+
+int seam_jit_dumps_copy(const struct seam_jit_dumps *dumps, int folder,
+			struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < dumps->files.n; i++)
+		if (dumps->files.items[i].fd >= 0)
+			r = copy_one(&dumps->files.items[i], folder, err);
+	return r;
 }
 
 void seam_jit_dumps_fini(struct seam_jit_dumps *dumps)

@@ -22,6 +22,7 @@
 #define SEAM_JIT_STREAM_H
 
 #include "base/array.h"
+#include "base/err.h"
 #include "ring/jit_chunk.h"
 #include "wire/jitdump.h"
 
@@ -75,6 +76,10 @@ void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered);
 
 /* Write what was taken.  Failures are counted, and tried again. */
 void seam_jit_dumps_write(struct seam_jit_dumps *dumps);
+
+/* Put copies of all files as they are now into @folder.  0 or -errno. */
+int seam_jit_dumps_copy(const struct seam_jit_dumps *dumps, int folder,
+			struct seam_err *err);
 
 /* Close all files. */
 void seam_jit_dumps_fini(struct seam_jit_dumps *dumps);

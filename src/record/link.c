@@ -323,6 +323,22 @@ void seam_record_link_finish(struct seam_record_link *link)
 	link->is_open = false;
 }
 
+int seam_record_link_copy(struct seam_record_link *link,
+			  const struct seam_bundle *bundle,
+			  struct seam_err *err)
+{
+	int folder, r;
+
+	if (!link->dumps.files.n)
+		return 0;
+	folder = seam_bundle_folder(bundle, "jit", err);
+	r = folder < 0 ? folder :
+	    seam_jit_dumps_copy(&link->dumps, folder, err);
+	if (folder >= 0)
+		close(folder);
+	return r;
+}
+
 uint64_t seam_record_link_lost(const struct seam_record_link *link)
 {
 	const struct seam_jit_dumps *d = &link->dumps;

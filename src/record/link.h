@@ -68,6 +68,14 @@ void seam_record_link_round(struct seam_record_link *link);
  */
 void seam_record_link_finish(struct seam_record_link *link);
 
+/*
+ * Copy what has been streamed by now into the jit/ of another bundle, a
+ * snapshot's.  0 or -errno.
+ */
+int seam_record_link_copy(struct seam_record_link *link,
+			  const struct seam_bundle *bundle,
+			  struct seam_err *err);
+
 /* Pieces of code that were told of and did not reach the recording. */
 uint64_t seam_record_link_lost(const struct seam_record_link *link);
 

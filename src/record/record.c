@@ -354,6 +354,7 @@ static void set_times(struct seam_recording *s)
 	uint64_t now_ns = seam_clock_ns();
 
 	s->delayed = s->sources.delayed;
+	s->sources.is_sampling = !s->delayed;
 	s->enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
 	s->end_ns = o->duration_ns ? now_ns + o->duration_ns : UINT64_MAX;
 	s->snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns : UINT64_MAX;
@@ -366,6 +367,7 @@ static bool reached_limit(struct seam_recording *s)
 
 	if (s->delayed && seam_clock_ns() >= s->enable_ns) {
 		s->delayed = s->sources.delayed = false;
+		s->sources.is_sampling = true;
 		seam_sources_enable(&s->sources);
 	}
 	return seam_clock_ns() >= s->end_ns ||

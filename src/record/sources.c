@@ -430,10 +430,22 @@ void seam_sources_restart(struct seam_sources *s, uint32_t ring)
 			enable_one(&s->list.items[i]);
 }
 
+void seam_sources_stop_thread(struct seam_sources *s, int tid)
+{
+	for (size_t i = 0; i < s->list.n; i++) {
+		const struct seam_source *source = &s->list.items[i];
+
+		if (source->tid == tid && source->fd >= 0 &&
+		    s->rings.items[source->ring].use != SEAM_RING_OF_SIDEBAND)
+			ioctl(source->fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
 void seam_sources_hold_areas(struct seam_sources *s, bool hold)
 {
-	for (size_t i = 0; i < s->list.n; i++)
-		if (s->events[s->list.items[i].event].aux_kind)
+	for (size_t i = 0; (hold || s->is_sampling) && i < s->list.n; i++)
+		if (s->events[s->list.items[i].event].aux_kind &&
+		    s->list.items[i].fd >= 0)
 			ioctl(s->list.items[i].fd, hold ?
 			      PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE,
 			      0);
@@ -441,6 +453,7 @@ void seam_sources_hold_areas(struct seam_sources *s, bool hold)
 
 void seam_sources_disable(struct seam_sources *s)
 {
+	s->is_sampling = false;
 	for (size_t i = 0; i < s->list.n; i++)
 		ioctl(s->list.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }

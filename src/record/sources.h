@@ -83,6 +83,7 @@ struct seam_sources {
 	bool overwrite;			/* rings of samples run backward */
 	bool on_exec;			/* sample from the next exec on */
 	bool delayed;			/* only the side-band is enabled */
+	bool is_sampling;		/* the rest is; the caller's to say */
 	bool free_running;		/* areas, of which snapshots are taken */
 	size_t ring_bytes;		/* wanted, then had; a power of two */
 	size_t area_bytes;		/* the same for AUX areas */
@@ -130,10 +131,16 @@ void seam_sources_end_thread(struct seam_sources *s, int tid);
 void seam_sources_enable(struct seam_sources *s);
 void seam_sources_disable(struct seam_sources *s);
 
+/* Stop what thread @tid alone has; its areas' heads are true then. */
+void seam_sources_stop_thread(struct seam_sources *s, int tid);
+
 /* The kernel stops what found its area full: go on with ring @ring. */
 void seam_sources_restart(struct seam_sources *s, uint32_t ring);
 
-/* Stop all that writes areas while they are copied, and let it go on. */
+/*
+ * Stop all that writes areas while they are copied, and let it go on if it
+ * was sampling.
+ */
 void seam_sources_hold_areas(struct seam_sources *s, bool hold);
 
 /*

@@ -340,6 +340,30 @@ def test_a_snapshot_of_overwritten_rings_has_its_areas():
         perf_opens(name)
 
 
+def test_a_thread_that_has_ended_leaves_its_snapshot():
+    result = record("ended", "-e", "intel_pt//", "-S", "-m", ",8K",
+                    "--per-thread")
+    check(result.returncode in (0, 3), result.stderr)
+    areas = Data("ended").areas()
+    first = min(areas)
+    check_newest(areas[first][-1], 100000, 8192)
+    perf_opens("ended")
+
+
+def test_a_snapshot_does_not_begin_what_is_delayed():
+    process = subprocess.Popen(
+        [SEAM, "record", "-o", "late", "-e", "intel_pt//", "-S", "-m", ",8K",
+         "--delay", "60000", "--", "sh", "-c",
+         f": > late.go; {WAIT.format('late.end')}"],
+        env=environment("late"), stderr=subprocess.PIPE, text=True)
+    subprocess.run(["sh", "-c", WAIT.format("late.go")], check=True)
+    equal(run(SEAM, "snapshot", "late").returncode, 0)
+    equal(run(SEAM, "snapshot", "late").returncode, 0)
+    end(process, "late")
+    for name in ("late.1.seam", "late.2.seam", "late"):
+        equal(Data(name).areas(), {}, name)
+
+
 def test_areas_are_made_smaller_where_the_user_may_not_lock_them():
     result = record("less", "-e", "intel_pt//u", "-m", ",1M", MOST=65536)
     equal(result.returncode, 0, result.stderr)
