@@ -196,6 +196,7 @@ static int fill(struct seam_recording *shot, const struct seam_recording *s,
 		r = seam_areas_append(shot, err);
 		seam_sources_hold_areas(&shot->sources, false);
 	}
+	shot->result->n_jit = s->link.dumps.n_written;
 	if (r == 0)
 		r = seam_recording_list_results(shot, err);
 	if (r == 0)

@@ -283,6 +283,20 @@ def test_a_program_goes_on_when_its_recorder_is_killed():
     check(first and second and second[2] == "2000", "it did not go on")
 
 
+def test_a_snapshot_has_what_was_streamed_until_then():
+    recorder = subprocess.Popen(
+        [SEAM, "record", "--overwrite", "-o", "o.seam", "--", TARGET, "hold",
+         "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True)
+    pid = TELLS.match(recorder.stdout.readline())[1]
+    equal(run(SEAM, "snapshot", "o.seam").returncode, 0)
+    recorder.communicate("go on\n", timeout=60)
+    equal(names(dump_of("o.1.seam", pid)),
+          [f"f_{pid}_{i}" for i in range(1000)])
+    equal(manifest("o.1.seam")["jit"]["records"], 1000)
+    equal(len(names(dump_of("o.seam", pid))), 2000)
+
+
 def end_without_waiting(recorder):
     """The first signal is for the command, a second one ends us at once."""
     while recorder.poll() is None:
