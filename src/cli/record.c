@@ -130,7 +130,8 @@ static const struct seam_option options[] = {
 	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
 	       "with --overwrite or -S: make a snapshot at intervals"),
 	OPTION(max_size, STRING, 0, "max-size", "SIZE",
-	       "end it when it is so large, such as 100M; COMMAND goes on"),
+	       "end it when its data is so large, such as 100M; COMMAND goes "
+	       "on"),
 	HEADING("Where to"),
 	OPTION(output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
@@ -490,17 +491,26 @@ static void tell_late(const struct seam_record_result *r)
 			"be opened: not sampled", r->n_unseen);
 }
 
-static void summarize(const struct options *o,
+static void summarize(const struct options *o, bool has_command,
 		      const struct seam_record_result *r)
 {
+	bool is_usual = strcmp(o->output, "recording.seam") == 0 &&
+			!r->was_moved;
 	char size[32];
 
 	print_size(size, sizeof(size), r->file_bytes);
-	seam_command_say("%" PRIu64 " samples in %.2f s, %s in '%s'; next: "
-			 "seam report%s%s", r->n_samples,
+	seam_command_say("%" PRIu64 " samples in %.2f s, %s of data in '%s%s'; "
+			 "next: seam report%s%s%s", r->n_samples,
 			 (double)r->duration_ns / 1e9, size, o->output,
-			 strcmp(o->output, "recording.seam") ? " " : "",
-			 strcmp(o->output, "recording.seam") ? o->output : "");
+			 r->was_moved ? ".old" : "",
+			 is_usual ? "" : " ", is_usual ? "" : o->output,
+			 r->was_moved ? ".old" : "");
+	if (r->was_moved)
+		seam_command_say("a later recording has the name '%s' now",
+				 o->output);
+	if (r->limit)
+		seam_command_say("%s ended the recording%s", r->limit,
+				 has_command ? "; COMMAND went on" : "");
 	tell_areas(o, r);
 	tell_losses(r);
 	tell_jit(r);
@@ -573,7 +583,7 @@ static int record_and_tell(const struct options *o,
 		if (!result->cut_short)
 			return SEAM_EXIT_FAILED;
 	}
-	summarize(o, result);
+	summarize(o, what->command != NULL, result);
 	return exit_status(what, result);
 }
 

@@ -22,6 +22,12 @@ static void tell_manifest(struct seam_profile *profile,
 				  recording->bad_manifest.cause[0]);
 	for (size_t i = 0; i < m->n_left_out; i++)
 		seam_profile_note(profile, "left out: %s", m->left_out[i]);
+	if (m->owner && !m->complete) {
+		seam_profile_note(profile, "the recording was not ended: its "
+			"recorder was killed, or still runs");
+		seam_profile_lost(profile, "what the rings held at the end",
+				  name, 0, 0);
+	}
 	if (m->n_unwritten)
 		seam_profile_lost(profile, "not written", name,
 				  m->n_unwritten, 0);

@@ -323,6 +323,15 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 	return r;
 }
 
+bool seam_bundle_has_its_name(const struct seam_bundle *bundle)
+{
+	struct stat ours, theirs;
+
+	return fstat(bundle->dir, &ours) < 0 ||
+	       (stat(bundle->path, &theirs) == 0 &&
+		ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev);
+}
+
 void seam_bundle_settle(struct seam_bundle *bundle)
 {
 	if (bundle->moved_old)

@@ -49,6 +49,9 @@ void seam_bundle_drop(const struct seam_bundle *bundle, const char *name);
 int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		       struct seam_err *err);
 
+/* False: a later recording of that name has moved this one aside. */
+bool seam_bundle_has_its_name(const struct seam_bundle *bundle);
+
 /* Remove a recording that came to nothing; those before are back then. */
 void seam_bundle_remove(struct seam_bundle *bundle);
 

@@ -370,8 +370,11 @@ static bool reached_limit(struct seam_recording *s)
 		s->sources.is_sampling = true;
 		seam_sources_enable(&s->sources);
 	}
-	return seam_clock_ns() >= s->end_ns ||
-	       (most && s->writer.data_offset + s->writer.data_bytes >= most);
+	if (seam_clock_ns() >= s->end_ns)
+		s->result->limit = "--duration";
+	else if (most && s->writer.data_offset + s->writer.data_bytes >= most)
+		s->result->limit = "--max-size";
+	return s->result->limit != NULL;
 }
 
 /* A snapshot that fails is told, and the recording goes on. */
@@ -522,6 +525,7 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 	s->result->n_samples = s->drain.in_file.n_samples;
 	s->result->n_unwritten = s->drain.n_unwritten;
 	s->result->n_throttled = s->drain.n_throttled;
+	s->result->was_moved = !seam_bundle_has_its_name(&s->bundle);
 	s->result->area_bytes = s->aux.n_bytes;
 	s->result->n_truncated = s->aux.n_truncated;
 	s->result->n_partial = s->aux.n_partial;

@@ -85,6 +85,8 @@ struct seam_record_result {
 	int signal;		/* ended the recording before that; or 0 */
 	bool cut_short;		/* by a failed write; the chain says which */
 	bool skipped;		/* symbols that could have been kept */
+	const char *limit;	/* the option that ended it; NULL: none did */
+	bool was_moved;		/* a later recording took its name */
 
 	uint64_t n_samples;
 	uint64_t n_lost;	/* for want of ring space, or paused */

@@ -242,6 +242,42 @@ def test_a_full_tmpfs_leaves_what_fitted():
         run("umount", "small")
 
 
+def test_who_ended_the_recording_is_told():
+    for option, value in (("--duration", "0.05"), ("--max-size", "1K")):
+        result = record(option, value, "-o", "l.seam", "--", "./spin",
+                        "100000000")
+        check(f"{option} ended the recording; COMMAND went on" in
+              result.stderr, result.stderr)
+    check("ended the recording" not in
+          record("-o", "l.seam", "./spin", "1000").stderr)
+
+
+def test_a_recording_that_was_not_ended_says_so():
+    process = subprocess.Popen([SEAM, "record", "-q", "-o", "u.seam",
+                                "./spin", "10000000000"],
+                               start_new_session=True)
+    while not os.path.exists("u.seam/meta.json"):
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    end_group(process)
+    report = run(SEAM, "report", "u.seam")
+    equal(report.returncode, 3, report.stdout)
+    check("nothing lost" not in report.stdout and
+          "its recorder was killed, or still runs" in report.stdout,
+          report.stdout)
+
+
+def test_a_recording_whose_name_was_taken_is_found_again():
+    first = subprocess.Popen([SEAM, "record", "-o", "t.seam", "sleep", "1"],
+                             stderr=subprocess.PIPE, text=True)
+    while not os.path.exists("t.seam/meta.json"):
+        time.sleep(0.005)
+    record("-o", "t.seam", "true")
+    _, text = first.communicate(timeout=30)
+    check("in 't.seam.old'; next: seam report t.seam.old" in text, text)
+
+
 def test_a_failed_write_anywhere_is_named_and_survived():
     if run("strace", "-o", "/dev/null", "true").returncode != 0:
         raise Skip("strace does not work here")
