@@ -209,6 +209,23 @@ def test_live_code_is_found_among_freed_code():
     equal(counts["records"] + counts["lost"], told[0][1] + 301)
 
 
+def test_a_child_without_memory_leaves_its_parent_alone():
+    told, counts, _ = stream("poor", 100, status=3)
+    pid, offered, lost, _ = told[0]
+    equal((offered, lost), (101, 0))
+    equal(names(dump_of("s.seam", pid)),
+          [f"first_{pid}_0"] + [f"f_{pid}_{i}" for i in range(100)])
+    # The child lost what it had of its parent, and its own.
+    equal((counts["records"], counts["lost"]), (101, 2))
+
+
+def test_who_was_robbed_of_its_ring_is_counted():
+    told, counts, _ = stream("robbed", 100, status=3)
+    equal(told[0][1:3], (200, 100))
+    equal(len(names(dump_of("s.seam", told[0][0]))), 100)
+    equal((counts["records"], counts["lost"]), (100, 100))
+
+
 def test_a_function_larger_than_the_ring_comes_in_parts():
     size = 3 << 20
     told, counts, _ = stream("big", size, "--jit-ring", "64K")

@@ -17,6 +17,9 @@
  *	churn N		load and unload N, in all more than fits anywhere
  *	keep N		load N, and more than that is freed again among them;
  *			a child loads one
+ *	poor N		load one; a child without memory loads one and closes;
+ *			load N
+ *	robbed N	load N, find the ring closed, load N
  *	big N		load one of N bytes and a small one, and see them off
  *	hold N		load N, say so, wait for a line, load N more
  *	hostile N	get a ring, and fill it with rubbish N times
@@ -31,11 +34,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ring/jit_chunk.h"
 #include "ring/link_client.h"
+#include "target/jit/writer.h"
 
 static uint64_t n_offered;
 
@@ -149,6 +154,32 @@ static void run_keep(struct seam_jitdump *dump, uint64_t n)
 	wait(NULL);
 }
 
+static void run_poor(struct seam_jitdump *dump, uint64_t n)
+{
+	struct rlimit none = { 0 };
+
+	load(dump, "first", 0);
+	if (fork() == 0) {
+		setrlimit(RLIMIT_AS, &none);
+		load(dump, "child", 0);
+		seam_jitdump_close(dump);
+		_exit(0);
+	}
+	wait(NULL);
+	load_all(dump, n);
+	tell(dump);
+}
+
+/* Whoever has the memory can do that. */
+static void run_robbed(struct seam_jitdump *dump, uint64_t n)
+{
+	load_all(dump, n);
+	seam_ring_memory_close(&dump->stream.client.memory,
+			       &dump->stream.claim);
+	load_all(dump, n);
+	tell(dump);
+}
+
 static void run_big(struct seam_jitdump *dump, uint64_t n)
 {
 	uint8_t *bytes = malloc(n);
@@ -230,6 +261,10 @@ int main(int argc, char **argv)
 		run_churn(dump, n);
 	else if (!strcmp(mode, "keep"))
 		run_keep(dump, n);
+	else if (!strcmp(mode, "poor"))
+		run_poor(dump, n);
+	else if (!strcmp(mode, "robbed"))
+		run_robbed(dump, n);
 	else if (!strcmp(mode, "big"))
 		run_big(dump, n);
 	else
