@@ -25,6 +25,8 @@ enum {
 
 enum {
 	MOST_PENDING = 1 << 20,		/* bytes; then they are written */
+	LEAST_GROUP = 512,
+	MOST_KEPT = 64 << 10,		/* for the next; more is given back */
 	MOST_GROUP_BYTES = 256 << 20,	/* of all unfinished groups */
 	CHUNK_AT = 8,			/* in a record, behind its header */
 };
@@ -116,6 +118,18 @@ static int append(struct seam_jit_dump_file *file)
 	return 0;
 }
 
+/* Files stay until the end: one large piece is not to. */
+static void shrink(struct seam_jit_dump_file *file)
+{
+	uint8_t *kept = file->pending.cap > MOST_KEPT ?
+			realloc(file->pending.items, MOST_KEPT) : NULL;
+
+	if (!kept)
+		return;
+	file->pending.items = kept;
+	file->pending.cap = MOST_KEPT;
+}
+
 static void write_file(struct seam_jit_dumps *dumps,
 		       struct seam_jit_dump_file *file)
 {
@@ -126,6 +140,7 @@ static void write_file(struct seam_jit_dumps *dumps,
 	else
 		dumps->n_written += file->n_pending;
 	file->pending.n = file->n_pending = 0;
+	shrink(file);
 	/* Whatever comes first must be a header. */
 	if (file->n_bytes == 0)
 		put_header(file);
@@ -292,26 +307,46 @@ static void take_group(struct seam_jit_stream *stream)
 		write_file(dumps, file);
 }
 
+static void free_group(struct seam_jit_stream *stream)
+{
+	stream->dumps->n_group_bytes -= stream->group.cap;
+	free(stream->group.items);
+	stream->group.items = NULL;
+	stream->group.cap = 0;
+}
+
 static void drop_group(struct seam_jit_stream *stream)
 {
 	stream->dumps->n_bad += stream->is_in_group;
-	stream->dumps->n_group_bytes -= stream->group.n;
 	stream->group.n = 0;
 	stream->is_in_group = false;
+	if (stream->group.cap > MOST_KEPT)
+		free_group(stream);
+}
+
+/* Growth doubles, and what counts is what is held. */
+static bool make_room(struct seam_jit_stream *stream, size_t size)
+{
+	struct seam_jit_dumps *dumps = stream->dumps;
+	size_t had = stream->group.cap, cap = had ? had : LEAST_GROUP;
+
+	while (cap < stream->group.n + size)
+		cap *= 2;
+	if (dumps->n_group_bytes + cap - had > MOST_GROUP_BYTES ||
+	    !SEAM_ARRAY_RESERVE(&stream->group, cap - stream->group.n))
+		return false;
+	dumps->n_group_bytes += stream->group.cap - had;
+	return true;
 }
 
 static bool add_bytes(struct seam_jit_stream *stream, const uint8_t *bytes,
 		      size_t size)
 {
-	struct seam_jit_dumps *dumps = stream->dumps;
-
 	if (size > SEAM_JIT_MOST_GROUP - stream->group.n ||
-	    size > MOST_GROUP_BYTES - dumps->n_group_bytes ||
-	    !SEAM_ARRAY_RESERVE(&stream->group, size))
+	    !make_room(stream, size))
 		return false;
 	memcpy(stream->group.items + stream->group.n, bytes, size);
 	stream->group.n += size;
-	dumps->n_group_bytes += size;
 	return true;
 }
 
@@ -378,6 +413,6 @@ void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered)
 	/* Its own word, of which we know better where it is too small. */
 	dumps->n_offered += n_offered > stream->n_taken ? n_offered :
 			    stream->n_taken;
-	free(stream->group.items);
+	free_group(stream);
 	*stream = (struct seam_jit_stream) { 0 };
 }

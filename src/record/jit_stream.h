@@ -39,7 +39,7 @@ struct seam_jit_dump_file {
 struct seam_jit_dumps {
 	int folder;			/* of the bundle; borrowed */
 	SEAM_ARRAY(struct seam_jit_dump_file) files;
-	uint64_t n_group_bytes;		/* held for unfinished groups */
+	uint64_t n_group_bytes;		/* held for groups, used or not */
 
 	uint64_t n_streams;
 	uint64_t n_written;		/* pieces of code and moves, in files */
