@@ -226,6 +226,23 @@ def test_who_was_robbed_of_its_ring_is_counted():
     equal((counts["records"], counts["lost"]), (100, 100))
 
 
+def test_a_file_beside_a_stream_is_kept_too():
+    told, counts, _ = stream("beside", 3)
+    pid, path = told[0][0], told[1][3]
+    equal(names(dump_of("s.seam", pid)), ["streamed"])
+    equal(names(f"s.seam/jit/jit-{pid}-{pid}.dump"), ["filed"])
+    equal((counts["records"], counts["lost"]), (1, 0))
+    os.unlink(path)
+    if os.uname().machine not in ("x86_64", "aarch64"):
+        return
+    report = run(SEAM, "report", "s.seam")
+    equal(report.returncode, 0, report.stdout)
+    for name in "streamed", "filed":
+        equal(len(re.findall(rf"{name} +\[jit\]", report.stdout)), 1,
+              report.stdout)
+    check("[anon" not in report.stdout, report.stdout)
+
+
 def test_a_function_larger_than_the_ring_comes_in_parts():
     size = 3 << 20
     told, counts, _ = stream("big", size, "--jit-ring", "64K")
