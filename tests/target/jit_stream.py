@@ -170,6 +170,18 @@ def test_children_that_end_at_once_are_believed():
     equal((counts["records"], counts["lost"]), (3, 0))
 
 
+def test_the_rings_of_programs_that_ended_are_let_go():
+    # Each one that comes wakes the recorder, which then sees who has ended.
+    script = (f"for i in $(seq 60); do {TARGET} load 10; done; "
+              "ls -l /proc/$PPID/fd | grep memfd:seam-rings | wc -l")
+    result = record("-o", "l.seam", "--", "sh", "-c", script)
+    equal(result.returncode, 0, result.stderr)
+    n = int(result.stdout.splitlines()[-1])
+    check(n <= 10, f"{n} of 60 programs that ended still have their rings")
+    counts = manifest("l.seam")["jit"]
+    equal((counts["streams"], counts["records"], counts["lost"]), (60, 600, 0))
+
+
 def test_children_without_a_ring_are_counted():
     name = "f.seam"
     result = record("-o", name, "--", TARGET, "many", "40")
