@@ -87,10 +87,15 @@ static int find(struct seam_jit_sources *sources,
 {
 	struct seam_err err = { 0 };
 	struct seam_file file;
-	char found[4096];
+	char found[4096] = "=";		/* no path begins with it */
 	int r = seam_jit_find(&sources->places, owner, kind, path, &file,
-			      found, sizeof(found), &err);
+			      found + 1, sizeof(found) - 1, &err);
 
+	/* Two of one process may lead to the same file. */
+	if (r == 0 && !is_new(sources, owner->pid, found)) {
+		seam_file_close(&file);
+		return 0;
+	}
 	if (r == 0)
 		return add(sources, owner->pid, kind, &file);
 	/* A map is only likely; a dump was announced by its marker. */
@@ -98,6 +103,27 @@ static int find(struct seam_jit_sources *sources,
 		seam_profile_note(sources->profile, "the JIT's dump of process "
 				  "%" PRId32 " is not here: '%s'; --jit says "
 				  "where it is", owner->pid, path);
+	tell(sources, owner->pid, r, &err);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The file of a process that streamed a dump too. */
+static int find_second(struct seam_jit_sources *sources,
+		       const struct seam_jit_owner *owner)
+{
+	struct seam_jit_places places = sources->places;
+	struct seam_err err = { 0 };
+	struct seam_file file;
+	char found[4096];
+	int r;
+
+	if (!places.bundle || !is_new(sources, owner->pid, "second"))
+		return 0;
+	places.is_second = true;
+	r = seam_jit_find(&places, owner, SEAM_JIT_DUMP, NULL, &file, found,
+			  sizeof(found), &err);
+	if (r == 0)
+		return add(sources, owner->pid, SEAM_JIT_DUMP, &file);
 	tell(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }
@@ -115,11 +141,13 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 			    const char *path)
 {
 	struct seam_jit_owner owner = owner_of(pid, 0);
+	int r;
 
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
 	    !is_new(sources, pid, path))
 		return 0;
-	return find(sources, &owner, SEAM_JIT_DUMP, path);
+	r = find(sources, &owner, SEAM_JIT_DUMP, path);
+	return r ? r : find_second(sources, &owner);
 }
 
 int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid)

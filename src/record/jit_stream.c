@@ -25,6 +25,8 @@ enum {
 
 enum {
 	MOST_PENDING = 1 << 20,		/* bytes; then they are written */
+	LEAST_GROUP = 512,
+	MOST_KEPT = 64 << 10,		/* for the next; more is given back */
 	MOST_GROUP_BYTES = 256 << 20,	/* of all unfinished groups */
 	CHUNK_AT = 8,			/* in a record, behind its header */
 };
@@ -48,6 +50,11 @@ static uint32_t own_machine(void)
 	if (fd >= 0)
 		close(fd);
 	return machine;
+}
+
+static struct seam_jit_group *group_of(struct seam_jit_stream *stream)
+{
+	return &stream->dumps->groups.items[stream->group];
 }
 
 static void put_header(struct seam_jit_dump_file *file)
@@ -116,6 +123,18 @@ static int append(struct seam_jit_dump_file *file)
 	return 0;
 }
 
+/* Files stay until the end: one large piece is not to. */
+static void shrink(struct seam_jit_dump_file *file)
+{
+	uint8_t *kept = file->pending.cap > MOST_KEPT ?
+			realloc(file->pending.items, MOST_KEPT) : NULL;
+
+	if (!kept)
+		return;
+	file->pending.items = kept;
+	file->pending.cap = MOST_KEPT;
+}
+
 static void write_file(struct seam_jit_dumps *dumps,
 		       struct seam_jit_dump_file *file)
 {
@@ -126,6 +145,7 @@ static void write_file(struct seam_jit_dumps *dumps,
 	else
 		dumps->n_written += file->n_pending;
 	file->pending.n = file->n_pending = 0;
+	shrink(file);
 	/* Whatever comes first must be a header. */
 	if (file->n_bytes == 0)
 		put_header(file);
@@ -184,9 +204,14 @@ void seam_jit_dumps_fini(struct seam_jit_dumps *dumps)
 			close(dumps->files.items[i].fd);
 		free(dumps->files.items[i].pending.items);
 	}
+	for (size_t i = 0; i < dumps->groups.n; i++)
+		free(dumps->groups.items[i].bytes.items);
 	free(dumps->files.items);
+	free(dumps->groups.items);
 	dumps->files.items = NULL;
 	dumps->files.n = dumps->files.cap = 0;
+	dumps->groups.items = NULL;
+	dumps->groups.n = dumps->groups.cap = 0;
 }
 
 /* ---- groups ---- */
@@ -304,8 +329,8 @@ static void take_group(struct seam_jit_stream *stream)
 {
 	struct seam_jit_dumps *dumps = stream->dumps;
 	struct seam_jit_dump_file *file = file_of(stream);
-	uint8_t *bytes = stream->group.items;
-	size_t size = stream->group.n;
+	uint8_t *bytes = group_of(stream)->bytes.items;
+	size_t size = group_of(stream)->bytes.n;
 	uint64_t n;
 
 	if (size == SEAM_JITDUMP_HEADER_BYTES &&
@@ -332,32 +357,81 @@ static void take_group(struct seam_jit_stream *stream)
 		write_file(dumps, file);
 }
 
-static void drop_group(struct seam_jit_stream *stream)
+static void free_group(struct seam_jit_dumps *dumps,
+		       struct seam_jit_group *group)
 {
-	stream->dumps->n_bad += stream->is_in_group;
-	stream->dumps->n_group_bytes -= stream->group.n;
-	stream->group.n = 0;
-	stream->is_in_group = false;
+	dumps->n_group_bytes -= group->bytes.cap;
+	free(group->bytes.items);
+	group->bytes.items = NULL;
+	group->bytes.n = group->bytes.cap = 0;
 }
 
-static bool add_bytes(struct seam_jit_stream *stream, const uint8_t *bytes,
+static void drop_group(struct seam_jit_dumps *dumps,
+		       struct seam_jit_group *group)
+{
+	dumps->n_bad += group->is_begun;
+	group->is_begun = false;
+	group->bytes.n = 0;
+	if (group->bytes.cap > MOST_KEPT)
+		free_group(dumps, group);
+}
+
+/* The one that holds most; none is larger than @least: NULL. */
+static struct seam_jit_group *largest_group(struct seam_jit_dumps *dumps,
+					    size_t least)
+{
+	struct seam_jit_group *largest = NULL;
+
+	for (size_t i = 0; i < dumps->groups.n; i++) {
+		struct seam_jit_group *group = &dumps->groups.items[i];
+
+		if (group->bytes.cap > least) {
+			least = group->bytes.cap;
+			largest = group;
+		}
+	}
+	return largest;
+}
+
+/* Growth doubles, and what counts is what is held. */
+static bool make_room(struct seam_jit_dumps *dumps,
+		      struct seam_jit_group *group, size_t size)
+{
+	size_t had = group->bytes.cap, cap = had ? had : LEAST_GROUP;
+
+	while (cap < group->bytes.n + size)
+		cap *= 2;
+	while (dumps->n_group_bytes + cap - had > MOST_GROUP_BYTES) {
+		struct seam_jit_group *other = largest_group(dumps, had);
+
+		if (!other)
+			return false;	/* it is the largest itself */
+		drop_group(dumps, other);
+		free_group(dumps, other);
+	}
+	if (!SEAM_ARRAY_RESERVE(&group->bytes, cap - group->bytes.n))
+		return false;
+	dumps->n_group_bytes += group->bytes.cap - had;
+	return true;
+}
+
+static bool add_bytes(struct seam_jit_dumps *dumps,
+		      struct seam_jit_group *group, const uint8_t *bytes,
 		      size_t size)
 {
-	struct seam_jit_dumps *dumps = stream->dumps;
-
-	if (size > SEAM_JIT_MOST_GROUP - stream->group.n ||
-	    size > MOST_GROUP_BYTES - dumps->n_group_bytes ||
-	    !SEAM_ARRAY_RESERVE(&stream->group, size))
+	if (size > SEAM_JIT_MOST_GROUP - group->bytes.n ||
+	    !make_room(dumps, group, size))
 		return false;
-	memcpy(stream->group.items + stream->group.n, bytes, size);
-	stream->group.n += size;
-	dumps->n_group_bytes += size;
+	memcpy(group->bytes.items + group->bytes.n, bytes, size);
+	group->bytes.n += size;
 	return true;
 }
 
 void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 			  size_t size)
 {
+	struct seam_jit_dumps *dumps = stream->dumps;
+	struct seam_jit_group *group = group_of(stream);
 	struct seam_jit_chunk chunk;
 	size_t room;
 
@@ -367,38 +441,60 @@ void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 	room = size - CHUNK_AT - sizeof(chunk);
 	memcpy(&chunk, record + CHUNK_AT, sizeof(chunk));
 	if (chunk.flags & SEAM_JIT_CHUNK_FIRST) {
-		drop_group(stream);
-		stream->is_in_group = true;
+		drop_group(dumps, group);
+		group->is_begun = true;
 	}
-	if (!stream->is_in_group)
+	if (!group->is_begun)
 		return;			/* its beginning was dropped */
 	if (chunk.size > room ||
-	    !add_bytes(stream, record + CHUNK_AT + sizeof(chunk), chunk.size)) {
-		drop_group(stream);
+	    !add_bytes(dumps, group, record + CHUNK_AT + sizeof(chunk),
+		       chunk.size)) {
+		drop_group(dumps, group);
 		return;
 	}
 	if (!(chunk.flags & SEAM_JIT_CHUNK_LAST))
 		return;
-	if (stream->group.n)
+	if (group->bytes.n)
 		take_group(stream);
-	stream->is_in_group = false;
-	drop_group(stream);
+	group->is_begun = false;
+	drop_group(dumps, group);
 }
 
 /* ---- streams ---- */
+
+/* A number that no stream has. */
+static int find_group(struct seam_jit_dumps *dumps, size_t *at)
+{
+	struct seam_jit_group *group;
+
+	for (*at = 0; *at < dumps->groups.n; ++*at)
+		if (!dumps->groups.items[*at].is_taken)
+			break;
+	if (*at == dumps->groups.n) {
+		group = SEAM_ARRAY_PUSH(&dumps->groups);
+		if (!group)
+			return -ENOMEM;
+	}
+	dumps->groups.items[*at] = (struct seam_jit_group) {
+		.is_taken = true,
+	};
+	return 0;
+}
 
 int seam_jit_stream_begin(struct seam_jit_stream *stream,
 			  struct seam_jit_dumps *dumps, uint32_t pid,
 			  uint64_t since_ns)
 {
-	size_t at;
+	size_t at, group;
 	int r = make_file(dumps, pid, &at);
 
+	if (r == 0)
+		r = find_group(dumps, &group);
 	if (r < 0)
 		return r;
 	*stream = (struct seam_jit_stream) {
-		.dumps = dumps, .file = at, .pid = pid, .tid = pid,
-		.since_ns = since_ns,
+		.dumps = dumps, .file = at, .group = group, .pid = pid,
+		.tid = pid, .since_ns = since_ns,
 		.id_base = (uint64_t)dumps->files.items[at].n_streams++ <<
 			   ID_BITS,
 	};
@@ -409,15 +505,17 @@ int seam_jit_stream_begin(struct seam_jit_stream *stream,
 void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered)
 {
 	struct seam_jit_dumps *dumps = stream->dumps;
+	struct seam_jit_group *group;
 
 	if (!dumps)
 		return;
-	stream->is_in_group = false;	/* it died there: not a bad one */
-	drop_group(stream);
+	group = group_of(stream);
+	group->is_begun = false;	/* it died there: not a bad one */
+	free_group(dumps, group);
+	group->is_taken = false;
 	dumps->n_taken += stream->n_taken;
 	/* Its own word, of which we know better where it is too small. */
 	dumps->n_offered += n_offered > stream->n_taken ? n_offered :
 			    stream->n_taken;
-	free(stream->group.items);
 	*stream = (struct seam_jit_stream) { 0 };
 }

@@ -14,7 +14,10 @@
  * Nothing of a stream is believed.  A group that is not exactly what the
  * writer makes is dropped and counted; process, thread, ids and times are
  * written over or bounded.  A stream that lies spoils the names of its own
- * process and of nobody else's.
+ * process.  What it can take from others is room: unfinished groups may have
+ * 256 MiB in all, and where that is full the largest goes, whoever's it is.
+ * Among n streams nobody loses a piece of code of less than
+ * 128 MiB / (n + 1) that way, and each that is lost is counted.
  *
  * Threads: one.
  */
@@ -37,10 +40,18 @@ struct seam_jit_dump_file {
 	uint64_t n_pending;		/* pieces of code and moves in it */
 };
 
+/* A group as far as it has come, of the stream that has this number. */
+struct seam_jit_group {
+	SEAM_ARRAY(uint8_t) bytes;
+	bool is_begun;
+	bool is_taken;			/* by a stream */
+};
+
 struct seam_jit_dumps {
 	int folder;			/* of the bundle; borrowed */
 	SEAM_ARRAY(struct seam_jit_dump_file) files;
-	uint64_t n_group_bytes;		/* held for unfinished groups */
+	SEAM_ARRAY(struct seam_jit_group) groups;
+	uint64_t n_group_bytes;		/* held for groups, used or not */
 
 	uint64_t n_streams;
 	uint64_t n_written;		/* pieces of code and moves, in files */
@@ -57,8 +68,7 @@ struct seam_jit_stream {
 	uint32_t pid, tid;		/* tid: the last that was proven */
 	uint64_t since_ns;		/* no time is before it */
 	uint64_t id_base;
-	SEAM_ARRAY(uint8_t) group;	/* as far as it has come */
-	bool is_in_group;
+	size_t group;			/* of dumps->groups */
 	uint64_t n_taken;		/* pieces of code and moves */
 };
 

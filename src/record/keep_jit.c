@@ -69,15 +69,18 @@ static void copy(struct seam_keep_jit *jit,
 		 enum seam_jit_kind kind, const char *path, int folder)
 {
 	struct seam_err err = { 0 };
-	char name[32];
+	char name[48];
 	int fd;
 
 	snprintf(name, sizeof(name), kind == SEAM_JIT_DUMP ?
 		 "jit-%" PRId32 ".dump" : "perf-%" PRId32 ".map",
 		 runtime->owner.pid);
-	/* What the process streamed itself is not to be replaced. */
-	if (faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return;
+	/* What the process streamed has that name: this is its second. */
+	if (kind == SEAM_JIT_DUMP &&
+	    faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		snprintf(name, sizeof(name),
+			 "jit-%" PRId32 "-%" PRId32 ".dump",
+			 runtime->owner.pid, runtime->owner.pid);
 	fd = seam_jit_open(&runtime->owner, kind, path, SEAM_JIT_MAX_BYTES,
 			   &err);
 	if (fd == -ENOENT)

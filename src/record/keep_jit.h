@@ -7,7 +7,8 @@
  * through the process's own root folder, which is held from when the process
  * is first seen, and judged as symbol/jit_find.h says.  They are copied when
  * the recording ends, because runtimes write to the end: jit/jit-PID.dump and
- * jit/perf-PID.map, with the PID that the recording has.
+ * jit/perf-PID.map, with the PID that the recording has; jit/jit-PID-PID.dump
+ * where the process streamed another into jit/jit-PID.dump.
  *
  * Nothing here fails a recording.
  */

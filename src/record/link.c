@@ -14,7 +14,10 @@
 
 enum {
 	MOST_PROCESSES = 128,	/* of one program at a time; it and its forks */
-	FREE_RINGS = 4,		/* kept ready: each has all its memory */
+	FREE_RINGS = 4,		/* kept ready, while there is much room */
+	MOST_RING_BYTES = 256 << 20,	/* of all programs; or so many rings: */
+	LEAST_MOST_RINGS = 8,
+	N_LOOKS = 2,		/* rounds: who says EXIT is not gone yet */
 	MOST_CHILDREN = 65536,	/* remembered; the oldest are forgotten */
 	MOST_PIDS = 1 << 22,	/* Source: PID_MAX_LIMIT, linux/threads.h */
 	RECORD_BYTES = UINT16_MAX + 1,
@@ -41,6 +44,9 @@ void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
 		return;
 	}
 	link->server.n_free_slots = FREE_RINGS;
+	link->server.most_bytes = LEAST_MOST_RINGS * (uint64_t)ring_bytes;
+	if (link->server.most_bytes < MOST_RING_BYTES)
+		link->server.most_bytes = MOST_RING_BYTES;
 	link->is_open = true;
 	link->dumps.folder = -1;
 }
@@ -62,19 +68,23 @@ static bool descends(const struct seam_record_link *link, uint32_t pid,
 	return pid == from;
 }
 
-void seam_record_link_see(struct seam_record_link *link,
-			  const struct seam_ring_header *record)
+/* Its target may be over with it. */
+static void see_end(struct seam_record_link *link, uint32_t pid)
 {
-	struct { uint32_t pid, ppid; } task;
+	for (size_t i = 0; i < link->server.n_targets; i++) {
+		struct seam_link_target *target = link->server.targets[i];
+
+		if (descends(link, pid, (uint32_t)target->pid))
+			target->n_looks = N_LOOKS;
+	}
+}
+
+static void see_fork(struct seam_record_link *link, uint32_t pid,
+		     uint32_t parent)
+{
 	uint32_t *child;
 
-	if (!link->is_open || record->type != PERF_RECORD_FORK ||
-	    record->size < sizeof(*record) + sizeof(task))
-		return;
-	memcpy(&task, record + 1, sizeof(task));
-	if (task.pid == task.ppid || task.pid >= MOST_PIDS)
-		return;			/* a thread */
-	link->parents[task.pid] = task.ppid;
+	link->parents[pid] = parent;
 	if (link->children.n == MOST_CHILDREN) {
 		link->children.n /= 2;
 		memmove(link->children.items,
@@ -83,7 +93,25 @@ void seam_record_link_see(struct seam_record_link *link,
 	}
 	child = SEAM_ARRAY_PUSH(&link->children);
 	if (child)
-		*child = task.pid;
+		*child = pid;
+}
+
+void seam_record_link_see(struct seam_record_link *link,
+			  const struct seam_ring_header *record)
+{
+	struct { uint32_t pid, ppid, tid, ptid; } task;
+
+	if (!link->is_open || (record->type != PERF_RECORD_FORK &&
+			       record->type != PERF_RECORD_EXIT) ||
+	    record->size < sizeof(*record) + sizeof(task))
+		return;
+	memcpy(&task, record + 1, sizeof(task));
+	if (task.pid != task.tid || task.pid >= MOST_PIDS)
+		return;			/* a thread */
+	if (record->type == PERF_RECORD_FORK)
+		see_fork(link, task.pid, task.ppid);
+	else
+		see_end(link, task.pid);
 }
 
 /* The process that has the ring; 0 while it is not known. */
@@ -216,6 +244,40 @@ static void count_unringed(struct seam_record_link *link,
 						 memory_order_relaxed);
 }
 
+static void let_go_if_over(struct seam_record_link *link, size_t i)
+{
+	struct seam_link_target *target = link->server.targets[i];
+
+	if (!is_over(link, target))
+		return;
+	count_unringed(link, target);
+	seam_link_server_forget(&link->server, i);
+}
+
+/* Before the rings are emptied: those of the dead for the last time. */
+static void look_at_ended(struct seam_record_link *link)
+{
+	for (size_t i = 0; i < link->server.n_targets; i++) {
+		struct seam_link_target *target = link->server.targets[i];
+
+		if (target->has_met && target->n_looks)
+			seam_tenants_check(&target->tenants, true);
+	}
+}
+
+/* And behind that.  Their memory is large, and others come. */
+static void let_go_of_ended(struct seam_record_link *link)
+{
+	for (size_t i = link->server.n_targets; i-- > 0;) {
+		struct seam_link_target *target = link->server.targets[i];
+
+		if (!target->has_met || !target->n_looks)
+			continue;
+		target->n_looks--;
+		let_go_if_over(link, i);
+	}
+}
+
 /* Once a second: it reads files of /proc. */
 static void look_for_dead(struct seam_record_link *link)
 {
@@ -231,10 +293,7 @@ static void look_for_dead(struct seam_record_link *link)
 		if (!target->has_met)
 			continue;
 		seam_tenants_check(&target->tenants, false);
-		if (!is_over(link, target))
-			continue;
-		count_unringed(link, target);
-		seam_link_server_forget(server, i);
+		let_go_if_over(link, i);
 	}
 }
 
@@ -285,7 +344,9 @@ void seam_record_link_round(struct seam_record_link *link)
 		return;
 	link->has_news = false;
 	seam_link_server_step(&link->server);
+	look_at_ended(link);
 	drain_all(link, false);
+	let_go_of_ended(link);
 	look_for_dead(link);
 }
 

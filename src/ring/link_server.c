@@ -85,6 +85,7 @@ int seam_link_server_open(struct seam_link_server *s,
 	*s = (struct seam_link_server) {
 		.socket = -1, .epoll_fd = -1, .bell_fd = -1, .shape = *shape,
 		.n_free_slots = SEAM_LINK_FREE_SLOTS,
+		.most_bytes = UINT64_MAX,
 	};
 	if (!seam_ring_shape_is_valid(shape))
 		return seam_err_set(err, -EINVAL, "no rings of such a shape");
@@ -208,18 +209,40 @@ static bool let_in(struct seam_link_server *s)
 	return true;
 }
 
+static uint64_t bytes_of(const struct seam_link_target *target)
+{
+	return target->tenants.n_present * target->memory.ring_bytes;
+}
+
+static uint64_t bytes_of_all(const struct seam_link_server *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->n_targets; i++)
+		bytes += bytes_of(s->targets[i]);
+	return bytes;
+}
+
+/* The free rings of one target, where all rings have @bytes. */
+static uint32_t n_to_keep(const struct seam_link_server *s, uint64_t bytes)
+{
+	return bytes < s->most_bytes / 4 ? s->n_free_slots :
+	       bytes < s->most_bytes ? 1 : 0;
+}
+
 static int make_rings(struct seam_link_server *s,
 		      struct seam_link_target *target)
 {
-	int r = seam_ring_memory_create(&target->memory, &s->shape, NULL);
+	uint32_t n = n_to_keep(s, bytes_of_all(s));
+	int r = n ? seam_ring_memory_create(&target->memory, &s->shape, NULL) :
+		-ENOSPC;
 
 	if (r < 0)
 		return r;
 	target->memory_fd = r;
 	r = seam_tenants_init(&target->tenants, &target->memory,
 			      target->memory_fd, NULL);
-	return r < 0 ? r : seam_tenants_prepare(&target->tenants,
-						s->n_free_slots, NULL);
+	return r < 0 ? r : seam_tenants_prepare(&target->tenants, n, NULL);
 }
 
 /*
@@ -319,6 +342,8 @@ static void forget_strangers(struct seam_link_server *s)
 
 static void keep_ready(struct seam_link_server *s)
 {
+	uint64_t bytes = bytes_of_all(s), had;
+
 	for (size_t i = 0; i < s->n_targets; i++) {
 		struct seam_link_target *target = s->targets[i];
 
@@ -326,7 +351,10 @@ static void keep_ready(struct seam_link_server *s)
 			continue;
 		seam_tenants_look(&target->tenants);
 		/* No memory: threads go without, and are counted. */
-		seam_tenants_prepare(&target->tenants, s->n_free_slots, NULL);
+		had = bytes_of(target);
+		seam_tenants_prepare(&target->tenants, n_to_keep(s, bytes),
+				     NULL);
+		bytes += bytes_of(target) - had;
 	}
 }
 

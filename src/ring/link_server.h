@@ -14,6 +14,10 @@
  * memory, and what a killed program left is still to be read.  The caller
  * ends it with seam_link_server_forget().
  *
+ * Rings have all their memory before anybody claims them.  From a quarter of
+ * @most_bytes on one is kept ready for each target, and when all is taken
+ * none: children go without, and whoever comes is refused.
+ *
  * Threads: one.  No call blocks.
  */
 #ifndef SEAM_RING_LINK_SERVER_H
@@ -41,6 +45,7 @@ struct seam_link_target {
 	int bell_fd;			/* our end of its bell */
 	struct seam_ring_memory memory;
 	struct seam_tenants tenants;
+	uint32_t n_looks;		/* the caller's; 0 at first */
 };
 
 struct seam_link_server {
@@ -48,6 +53,7 @@ struct seam_link_server {
 	int bell_fd;			/* an epoll of all targets' bells */
 	struct seam_ring_shape shape;
 	uint32_t n_free_slots;		/* kept ready in each memory */
+	uint64_t most_bytes;		/* that all rings may have */
 	char address[SEAM_LINK_ADDRESS_BYTES];
 	struct seam_link_target **targets;	/* in order of arrival */
 	size_t n_targets;

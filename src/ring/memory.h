@@ -23,6 +23,8 @@
  * Shrinking, growing and further seals are sealed off, so neither side can
  * take addresses away from the other; pages are allocated before a slot is
  * free, so a cgroup that is full fails the recorder and never the program.
+ * All of them are charged to the recorder, used or not, until it lets go of
+ * the memory; link_server.h says how many it keeps ready.
  * What no seal forbids is a hole (FALLOC_FL_PUNCH_HOLE), for a program that
  * keeps the descriptor: it is zeros, which are garbage like any other, and
  * whoever touches it next pays for the page.  A memfd has no limit of its

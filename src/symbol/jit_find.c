@@ -483,6 +483,11 @@ static void make_names(struct search *s, const char *path)
 	int32_t inner = s->owner->inner_pid ? s->owner->inner_pid :
 			s->owner->pid;
 
+	if (s->places->is_second) {
+		snprintf(s->names[0], NAME_BYTES, "jit-%d-%d.dump",
+			 s->owner->pid, s->owner->pid);
+		return;
+	}
 	/* A bundle numbers processes as the recording does. */
 	snprintf(s->names[0], NAME_BYTES, format, s->owner->pid);
 	if (inner != s->owner->pid)
@@ -503,11 +508,14 @@ static int search_all(struct search *s, const char *path, bool *is_live)
 	const struct seam_jit_places *p = s->places;
 	int fd = -1;
 
-	for (size_t i = 0; fd < 0 && i < p->n_paths; i++)
+	for (size_t i = 0; fd < 0 && i < p->n_paths && !p->is_second; i++)
 		fd = try_named(s, p->paths[i]);
 	if (fd < 0 && p->bundle)
 		fd = try_folder(s, p->bundle, strlen(p->bundle), "/jit/",
 				TRUST_FOLDER);
+	*is_live = false;
+	if (p->is_second)
+		return fd;
 	if (fd < 0 && p->recording)
 		fd = try_folder(s, p->recording,
 				(size_t)(base_name(p->recording) -

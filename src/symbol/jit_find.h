@@ -91,6 +91,8 @@ struct seam_jit_places {
 	const char *bundle;		/* a folder: in its jit/ */
 	const char *recording;		/* a file: beside it */
 	bool no_recorded_path;		/* not where the runtime wrote it */
+	/* In the bundle alone: the file of one that streamed a dump too. */
+	bool is_second;
 	uint64_t max_bytes;		/* 0: SEAM_JIT_MAX_BYTES */
 };
 

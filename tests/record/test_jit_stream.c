@@ -312,6 +312,100 @@ static void a_group_without_end_is_given_up(void **state)
 	free(bytes);
 }
 
+/* A load of @code_size bytes, of the heap. */
+static uint8_t *make_large(size_t code_size, size_t *size)
+{
+	uint8_t *group, *p;
+
+	*size = 56 + 2 + code_size;
+	p = group = calloc(1, *size);
+	p = put(p, SEAM_JITDUMP_LOAD, 4);
+	p = put(p, *size, 4);
+	p = put(p, since_ns, 8);
+	p = put(p, 1, 4);
+	p = put(p, 1, 4);
+	p = put(p, ADDR, 8);
+	p = put(p, ADDR, 8);
+	p = put(p, code_size, 8);
+	p = put(p, 5, 8);
+	put(p, 'f', 2);
+	return group;
+}
+
+static void give_in_parts(struct seam_jit_stream *stream, uint8_t *bytes,
+			  size_t size, uint32_t last)
+{
+	enum { PART = 60000 };
+
+	for (size_t at = 0; at < size; at += PART) {
+		bool is_last = size - at <= PART;
+
+		give(stream, (at ? 0 : SEAM_JIT_CHUNK_FIRST) |
+		     (is_last ? last : 0), bytes + at,
+		     is_last ? size - at : PART);
+	}
+}
+
+static size_t held_by(const struct seam_jit_stream *stream)
+{
+	return dumps.groups.items[stream->group].bytes.cap;
+}
+
+static void the_memory_of_a_large_piece_is_given_back(void **state)
+{
+	enum { LITTLE = 64 << 10 };
+	struct seam_jit_stream stream = begin();
+	struct seam_jitdump_load load;
+	size_t size;
+	uint8_t *group = make_large(5 << 20, &size);
+
+	(void)state;
+	give_in_parts(&stream, group, size, 0);
+	/* What is held counts, not what is used of it. */
+	assert_true(dumps.n_group_bytes >= held_by(&stream));
+	give_in_parts(&stream, group, size, SEAM_JIT_CHUNK_LAST);
+	seam_jit_dumps_write(&dumps);
+	assert_true(held_by(&stream) <= LITTLE);
+	assert_int_equal(dumps.n_group_bytes, held_by(&stream));
+	assert_true(dumps.files.items[0].pending.cap <= LITTLE);
+	assert_int_equal(read_back(&load), 1);
+	assert_int_equal(dumps.n_bad, 1);	/* that it began again */
+	seam_jit_stream_end(&stream, 1);
+	assert_int_equal(dumps.n_group_bytes, 0);
+	free(group);
+}
+
+static void who_never_ends_a_group_takes_nobodys_names(void **state)
+{
+	enum { N_LIARS = 12 };
+	struct seam_jit_stream liars[N_LIARS], honest = begin();
+	struct seam_jitdump_load load;
+	uint8_t *lie = calloc(1, SEAM_JIT_MOST_GROUP), small[MOST], *large;
+	size_t small_size = make_group(small, since_ns, 5), large_size;
+
+	(void)state;
+	assert_non_null(lie);
+	large = make_large(8 << 20, &large_size);
+	for (int i = 0; i < N_LIARS; i++) {
+		liars[i] = begin();
+		give_in_parts(&liars[i], lie, SEAM_JIT_MOST_GROUP, 0);
+		assert_true(dumps.n_group_bytes <= 256 << 20);
+	}
+	give_group(&honest, small, small_size);
+	give_in_parts(&honest, large, large_size, SEAM_JIT_CHUNK_LAST);
+	assert_int_equal(honest.n_taken, 2);
+	assert_in_range(dumps.n_bad, 1, N_LIARS);
+	for (int i = 0; i < N_LIARS; i++)
+		seam_jit_stream_end(&liars[i], 1);
+	seam_jit_stream_end(&honest, 2);
+	assert_int_equal(dumps.n_group_bytes, 0);
+	seam_jit_dumps_write(&dumps);
+	assert_int_equal(read_back(&load), 2);
+	assert_int_equal(dumps.n_offered - dumps.n_taken, N_LIARS);
+	free(large);
+	free(lie);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -324,6 +418,8 @@ int main(void)
 		TEST(streams_of_one_process_keep_their_ids_apart),
 		TEST(a_full_disk_loses_whole_groups_and_counts_them),
 		TEST(a_group_without_end_is_given_up),
+		TEST(the_memory_of_a_large_piece_is_given_back),
+		TEST(who_never_ends_a_group_takes_nobodys_names),
 	};
 
 	return cmocka_run_group_tests_name("jit_stream", tests, NULL, NULL);

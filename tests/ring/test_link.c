@@ -461,6 +461,57 @@ static int meet_raw(struct seam_link_server *s, int *bell_fd)
 	return fd;
 }
 
+/* The kind of the answer to a hello that goes with @socket. */
+static uint16_t ask(struct seam_link_server *s, int *socket)
+{
+	struct seam_link_hello hello = { .name = "raw" };
+	struct seam_link_message m;
+
+	*socket = connect_raw(s);
+	assert_int_equal(seam_link_send(*socket, SEAM_LINK_HELLO, &hello, NULL,
+					0, 0), 0);
+	seam_link_server_step(s);
+	seam_link_server_step(s);
+	assert_int_equal(seam_link_receive(*socket, &m, 1000), 1);
+	seam_link_drop_fds(&m);
+	return m.head.kind;
+}
+
+static void all_rings_have_no_more_than_they_may(void **state)
+{
+	enum { MOST = 8 };
+	struct seam_link_server s;
+	uint64_t ring_bytes = 0;
+	size_t n = 0, n_rings = 0;
+	int fds[MOST + 1];
+
+	(void)state;
+	serve(&s);
+	while (n <= MOST) {
+		uint16_t kind = ask(&s, &fds[n++]);
+
+		if (kind != SEAM_LINK_WELCOME) {
+			assert_int_equal(kind, SEAM_LINK_REFUSED);
+			break;
+		}
+		ring_bytes = s.targets[0]->memory.ring_bytes;
+		s.most_bytes = MOST * ring_bytes;
+	}
+	for (size_t i = 0; i < s.n_targets; i++)
+		n_rings += s.targets[i]->tenants.n_present;
+	assert_int_equal(n_rings, MOST);
+	/* The first has what is kept ready, the others one. */
+	assert_int_equal(s.n_targets, 1 + MOST - SEAM_LINK_FREE_SLOTS);
+	assert_int_equal(s.n_refused, 1);
+	close(fds[--n]);
+	/* Who goes makes room. */
+	seam_link_server_forget(&s, 0);
+	assert_int_equal(ask(&s, &fds[n++]), SEAM_LINK_WELCOME);
+	while (n > 0)
+		close(fds[--n]);
+	seam_link_server_close(&s);
+}
+
 static bool is_rung(const struct seam_link_server *s)
 {
 	struct pollfd p = { .fd = s->bell_fd, .events = POLLIN };
@@ -591,6 +642,7 @@ int main(int argc, char **argv)
 				 : skipped,
 		  NULL, NULL, NULL },
 		cmocka_unit_test(hears_a_second_hello_as_an_offence),
+		cmocka_unit_test(all_rings_have_no_more_than_they_may),
 		cmocka_unit_test(hears_each_bell_once),
 		cmocka_unit_test(a_bell_in_bad_hands_stops_nobody),
 		cmocka_unit_test(a_program_learns_every_number_of_the_shape),

@@ -170,6 +170,18 @@ def test_children_that_end_at_once_are_believed():
     equal((counts["records"], counts["lost"]), (3, 0))
 
 
+def test_the_rings_of_programs_that_ended_are_let_go():
+    # Each one that comes wakes the recorder, which then sees who has ended.
+    script = (f"for i in $(seq 60); do {TARGET} load 10; done; "
+              "ls -l /proc/$PPID/fd | grep memfd:seam-rings | wc -l")
+    result = record("-o", "l.seam", "--", "sh", "-c", script)
+    equal(result.returncode, 0, result.stderr)
+    n = int(result.stdout.splitlines()[-1])
+    check(n <= 10, f"{n} of 60 programs that ended still have their rings")
+    counts = manifest("l.seam")["jit"]
+    equal((counts["streams"], counts["records"], counts["lost"]), (60, 600, 0))
+
+
 def test_children_without_a_ring_are_counted():
     name = "f.seam"
     result = record("-o", name, "--", TARGET, "many", "40")
@@ -207,6 +219,40 @@ def test_live_code_is_found_among_freed_code():
     equal(loads, [f"live_{told[0][0]}_{i}" for i in range(300)] +
           [f"child_{child}_0"])
     equal(counts["records"] + counts["lost"], told[0][1] + 301)
+
+
+def test_a_child_without_memory_leaves_its_parent_alone():
+    told, counts, _ = stream("poor", 100, status=3)
+    pid, offered, lost, _ = told[0]
+    equal((offered, lost), (101, 0))
+    equal(names(dump_of("s.seam", pid)),
+          [f"first_{pid}_0"] + [f"f_{pid}_{i}" for i in range(100)])
+    # The child lost what it had of its parent, and its own.
+    equal((counts["records"], counts["lost"]), (101, 2))
+
+
+def test_who_was_robbed_of_its_ring_is_counted():
+    told, counts, _ = stream("robbed", 100, status=3)
+    equal(told[0][1:3], (200, 100))
+    equal(len(names(dump_of("s.seam", told[0][0]))), 100)
+    equal((counts["records"], counts["lost"]), (100, 100))
+
+
+def test_a_file_beside_a_stream_is_kept_too():
+    told, counts, _ = stream("beside", 3)
+    pid, path = told[0][0], told[1][3]
+    equal(names(dump_of("s.seam", pid)), ["streamed"])
+    equal(names(f"s.seam/jit/jit-{pid}-{pid}.dump"), ["filed"])
+    equal((counts["records"], counts["lost"]), (1, 0))
+    os.unlink(path)
+    if os.uname().machine not in ("x86_64", "aarch64"):
+        return
+    report = run(SEAM, "report", "s.seam")
+    equal(report.returncode, 0, report.stdout)
+    for name in "streamed", "filed":
+        equal(len(re.findall(rf"{name} +\[jit\]", report.stdout)), 1,
+              report.stdout)
+    check("[anon" not in report.stdout, report.stdout)
 
 
 def test_a_function_larger_than_the_ring_comes_in_parts():

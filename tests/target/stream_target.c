@@ -17,6 +17,11 @@
  *	churn N		load and unload N, in all more than fits anywhere
  *	keep N		load N, and more than that is freed again among them;
  *			a child loads one
+ *	poor N		load one; a child without memory loads one and closes;
+ *			load N
+ *	robbed N	load N, find the ring closed, load N
+ *	beside N	run "streamed" N times, and "filed", which is in a dump
+ *			of its own in the folder where we are
  *	big N		load one of N bytes and a small one, and see them off
  *	hold N		load N, say so, wait for a line, load N more
  *	hostile N	get a ring, and fill it with rubbish N times
@@ -31,11 +36,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ring/jit_chunk.h"
 #include "ring/link_client.h"
+#include "target/jit/writer.h"
 
 static uint64_t n_offered;
 
@@ -149,6 +157,80 @@ static void run_keep(struct seam_jitdump *dump, uint64_t n)
 	wait(NULL);
 }
 
+static void run_poor(struct seam_jitdump *dump, uint64_t n)
+{
+	struct rlimit none = { 0 };
+
+	load(dump, "first", 0);
+	if (fork() == 0) {
+		setrlimit(RLIMIT_AS, &none);
+		load(dump, "child", 0);
+		seam_jitdump_close(dump);
+		_exit(0);
+	}
+	wait(NULL);
+	load_all(dump, n);
+	tell(dump);
+}
+
+/* Whoever has the memory can do that. */
+static void run_robbed(struct seam_jitdump *dump, uint64_t n)
+{
+	load_all(dump, n);
+	seam_ring_memory_close(&dump->stream.client.memory,
+			       &dump->stream.claim);
+	load_all(dump, n);
+	tell(dump);
+}
+
+/* Count down from some 10^8; nothing on other machines. */
+#if defined(__x86_64__)
+static const uint8_t countdown[] = {
+	0xb9, 0, 0, 0, 8, 0xff, 0xc9, 0x75, 0xfc, 0xc3,
+};
+#elif defined(__aarch64__)
+static const uint32_t countdown[] = {
+	0x52a10000, 0x71000400, 0x54ffffe1, 0xd65f03c0,
+};
+#else
+static const uint8_t countdown[1];
+#endif
+
+/* Load countdown as @name at @page, and run it @n times. */
+static void run_code(struct seam_jitdump *dump, const char *name,
+		     uint8_t *page, uint64_t n)
+{
+	struct seam_jitdump_code code = {
+		.name = name, .bytes = page, .size = sizeof(countdown),
+	};
+	void (*run)(void);
+
+	memcpy(page, countdown, sizeof(countdown));
+	__builtin___clear_cache((char *)page, (char *)page +
+				sizeof(countdown));
+	memcpy(&run, &page, sizeof(page));
+	seam_jitdump_load(dump, &code, 1);
+	while (sizeof(countdown) > 1 && n--)
+		run();
+}
+
+static void run_beside(struct seam_jitdump *dump, uint64_t n)
+{
+	struct seam_jitdump_options here = { .folder = "." };
+	struct seam_jitdump *second;
+	uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED || seam_jitdump_open(&second, &here))
+		exit(1);
+	run_code(dump, "streamed", pages, n);
+	run_code(second, "filed", pages + 4096, n);
+	n_offered = 1;
+	tell(dump);
+	tell(second);
+	seam_jitdump_close(second);
+}
+
 static void run_big(struct seam_jitdump *dump, uint64_t n)
 {
 	uint8_t *bytes = malloc(n);
@@ -230,6 +312,12 @@ int main(int argc, char **argv)
 		run_churn(dump, n);
 	else if (!strcmp(mode, "keep"))
 		run_keep(dump, n);
+	else if (!strcmp(mode, "poor"))
+		run_poor(dump, n);
+	else if (!strcmp(mode, "robbed"))
+		run_robbed(dump, n);
+	else if (!strcmp(mode, "beside"))
+		run_beside(dump, n);
 	else if (!strcmp(mode, "big"))
 		run_big(dump, n);
 	else

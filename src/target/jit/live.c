@@ -237,6 +237,7 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 	if (!parent || !buffer.bytes) {
 		dump->file.fd = -1;
 		dump->buffer.used = dump->buffer.n = 0;
+		seam_stream_fork(dump);
 		dump->stream.is_over = true;
 		r = inherit_entries(dump, NULL, 0, -ENOMEM);
 		goto out;

@@ -20,13 +20,12 @@ static int claim_ring(struct seam_jitdump *dump)
 				       &s->claim);
 
 	s->has_ring = r == 0;
-	if (r == 0 && s->n_unringed)
+	if (r == 0 && s->n_told)
 		/* relaxed: a count */
 		atomic_fetch_sub_explicit(&s->client.memory.head->n_lost,
-					  s->n_unringed,
-					  memory_order_relaxed);
+					  s->n_told, memory_order_relaxed);
 	if (r == 0)
-		s->n_unringed = 0;
+		s->n_told = 0;
 	return r;
 }
 
@@ -262,37 +261,46 @@ static void tell_offered(struct seam_writer_stream *s)
 		/* relaxed: a count, which one at a time writes */
 		atomic_store_explicit(&s->claim.ring.control->own.n_offered, n,
 				      memory_order_relaxed);
-	} else if (n > s->n_unringed) {
+	} else if (n > s->n_told) {
 		/* relaxed: a count */
-		atomic_fetch_add_explicit(&m->head->n_lost, n - s->n_unringed,
+		atomic_fetch_add_explicit(&m->head->n_lost, n - s->n_told,
 					  memory_order_relaxed);
-		s->n_unringed = n;
 	}
+	s->n_told = n;
 }
 
-/* The recorder stopped our ring, or gave it to another. */
-static bool is_shut(const struct seam_writer_stream *s)
+/* The recorder stopped our ring: the recording ends. */
+static bool is_stopped(const struct seam_writer_stream *s)
 {
-	const struct seam_ring_state *own = &s->claim.ring.control->own;
-
 	/* relaxed: pausing is a request; see ring/backward.h */
-	return !seam_ring_memory_is_held(&s->client.memory, &s->claim) ||
-	       atomic_load_explicit(&own->paused, memory_order_relaxed);
+	return atomic_load_explicit(&s->claim.ring.control->own.paused,
+				    memory_order_relaxed);
 }
 
 int seam_stream_publish(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
 
-	if (s->is_over)
+	if (s->is_over) {
+		/* Who has no ring while others record loses, and says so. */
+		if (!s->has_ring)
+			tell_offered(s);
 		return 0;
+	}
 	if (!s->has_ring) {
 		claim_ring(dump);
 		/* Others are to find one too: wake who makes them. */
 		seam_ring_bell_ring(&s->client.bell);
 	}
-	if (s->has_ring && is_shut(s))
+	if (s->has_ring && is_stopped(s))
 		return end_stream(dump);
+	/* Somebody closed it, or it is another's. */
+	if (s->has_ring &&
+	    !seam_ring_memory_is_held(&s->client.memory, &s->claim)) {
+		s->has_ring = false;
+		tell_offered(s);
+		return end_stream(dump);
+	}
 	tell_offered(s);
 	if (s->has_ring)
 		put_groups(dump);
@@ -305,7 +313,7 @@ void seam_stream_fork(struct seam_jitdump *dump)
 
 	s->has_ring = false;
 	s->sent = s->part = 0;
-	s->n_unringed = 0;
+	s->n_told = 0;
 	atomic_store_explicit(&s->n_offered, 0, memory_order_relaxed);
 }
 

@@ -24,8 +24,8 @@ enum {
 
 struct seam_writer_stream {
 	bool is_on;		/* this dump is a stream, not a file */
-	bool is_over;		/* nobody listens any more */
-	bool has_ring;
+	bool is_over;		/* nothing more is written */
+	bool has_ring;		/* it may be stopped */
 	/*
 	 * Entries and buffer do not agree for the moment: a child that is
 	 * forked now cannot inherit, and nothing may be moved.
@@ -33,9 +33,9 @@ struct seam_writer_stream {
 	volatile bool is_moving;
 	size_t sent;		/* bytes of whole groups in the ring */
 	size_t part;		/* and of the group behind them */
-	uint64_t n_unringed;	/* told as lost, for want of a ring */
 	/* Pieces and moves so far.  Any thread adds. */
 	_Atomic uint64_t n_offered;
+	uint64_t n_told;	/* of them: in the ring, or as lost without */
 	struct seam_link_client client;
 	struct seam_ring_claim claim;
 };
