@@ -8,6 +8,9 @@
 /* Walks are bounded by this many times the file, whatever it holds. */
 #define WALK_BUDGET 4
 
+/* A length beyond this is damage, and does not tell what is missing. */
+#define MAX_BLOCK_BYTES (UINT64_C(1) << 40)
+
 /* A block of version 1 is at least NewBuffer, WallClockTime, NewCPUId. */
 #define MIN_BLOCK_BYTES (3 * SEAM_XRAY_METADATA_BYTES)
 
@@ -135,14 +138,16 @@ static size_t find_boundary(const struct builder *b, size_t from)
 	return b->file.size;
 }
 
-/* @problem costs the bytes [@begin, @end). */
+/* @problem costs the bytes [@begin, @end), also where the file lacks them. */
 static void add_problem(struct builder *b,
 			const struct seam_xray_problem *problem, size_t begin,
-			size_t end)
+			uint64_t end)
 {
 	struct seam_xray_problem p = *problem;
 
 	p.lost_bytes = end - begin;
+	if (end > b->file.size)
+		b->index->missing_bytes += end - b->file.size;
 	seam_xray_problems_add(&b->index->problems, &p);
 }
 
@@ -216,6 +221,23 @@ static uint64_t wall_ns(const struct seam_xray_wall *wall)
 }
 
 /*
+ * What the file lacks of the bytes [@begin, @end) of a block.  None has more
+ * than a buffer: a length beyond that is damaged, unless the header is.
+ */
+static uint64_t find_missing(const struct builder *b, uint64_t begin,
+			     uint64_t end)
+{
+	uint64_t most = b->section->header.buffer_size, size = b->file.size;
+
+	if (end <= size)
+		return 0;
+	if (most >= MIN_BLOCK_BYTES && most >= size - begin &&
+	    most < end - begin)
+		end = begin + most;
+	return end - begin > MAX_BLOCK_BYTES ? 0 : end - size;
+}
+
+/*
  * Read up to the first NewCPUId into @block.  *@extents_end is where the
  * block should end.  0, or the reader's problem.
  */
@@ -233,6 +255,8 @@ static int read_preamble(const struct builder *b,
 						   record.extents.size,
 						   extents_end))
 				*extents_end = UINT64_MAX;
+			reader->missing_bytes = find_missing(b, reader->c.pos,
+							     *extents_end);
 			break;
 		case SEAM_XRAY_AT_BUFFER:
 			block->tid = record.buffer.thread_id;
@@ -269,12 +293,17 @@ static size_t add_block(struct builder *b, size_t at)
 			       size > UINT64_MAX - at ? UINT64_MAX : at + size;
 	struct seam_xray_block *slot;
 	struct seam_xray_reader reader;
+	int err;
 
 	seam_xray_reader_init(&reader, format, b->file, at, b->file.size, true);
-	if (read_preamble(b, &reader, &block, &extents_end) < 0) {
+	if (format->version == 1)
+		reader.missing_bytes = find_missing(b, at, extents_end);
+	err = read_preamble(b, &reader, &block, &extents_end);
+	if (err < 0) {
 		size_t end = find_boundary(b, reader.c.pos + 1);
 
-		add_problem(b, &reader.problem, at, end);
+		add_problem(b, &reader.problem, at, err == -ENODATA ?
+			    end + reader.missing_bytes : end);
 		return end;
 	}
 	block.end = extents_end < b->file.size ? extents_end : b->file.size;
@@ -288,7 +317,10 @@ static size_t add_block(struct builder *b, size_t at)
 		if (block.end < reader.c.pos)
 			block.end = reader.c.pos;
 		block.cut = block.cut && block.end == b->file.size;
-		if (!block.cut && block.end != extents_end)
+		block.missing_bytes = block.cut ? reader.missing_bytes : 0;
+		/* of version 1, the file may lack what was unused */
+		if (block.end != extents_end && !block.missing_bytes &&
+		    (!block.cut || format->version > 1))
 			b->index->n_extents++;
 	}
 	slot = SEAM_ARRAY_PUSH(&b->index->blocks);
@@ -469,6 +501,7 @@ void seam_xray_block_open(struct seam_xray_block_reader *reader,
 	reader->offset = block->begin;
 	seam_xray_reader_init(&reader->fdr, &section->format, index->file,
 			      block->begin, block->end, block->cut);
+	reader->fdr.missing_bytes = block->missing_bytes;
 }
 
 static bool is_basic(const struct seam_xray_block_reader *reader)
