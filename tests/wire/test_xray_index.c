@@ -402,6 +402,34 @@ static void does_not_miss_more_than_a_buffer_holds(void **state)
 	}
 }
 
+/* The last block is as long as it says, or as its EndOfBuffer does. */
+static void does_without_the_size_of_a_buffer(void **state)
+{
+	struct seam_xray_index index;
+	struct made m = { 0 };
+	size_t begin;
+
+	(void)state;
+	made_header(&m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1, 1);
+	made_extents(&m, 200);
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 0);
+	assert_int_equal(index.problems.lost_bytes, 16 + 200);
+	seam_xray_index_fini(&index);
+	made_free(&m);
+	made_header(&m, 1, SEAM_XRAY_FDR, SEAM_LITTLE, 1, 0);
+	begin = m.size;
+	made_block(&m, 1, 2, 1000000, 0, 1000);
+	made_call(&m, SEAM_XRAY_ENTRY, 1, 2);
+	made_end(&m, 0, begin);
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 1);
+	assert_int_equal(index.problems.n, 0);
+	assert_int_equal(index.n_extents, 0);
+	seam_xray_index_fini(&index);
+	made_free(&m);
+}
+
 /* One flipped byte costs one block at most. */
 static void loses_one_block_at_most_to_a_flipped_byte(void **state)
 {
@@ -543,6 +571,7 @@ int main(void)
 		cmocka_unit_test(reads_logs_that_were_concatenated),
 		cmocka_unit_test(tells_what_is_missing_wherever_a_log_ends),
 		cmocka_unit_test(does_not_miss_more_than_a_buffer_holds),
+		cmocka_unit_test(does_without_the_size_of_a_buffer),
 		cmocka_unit_test(loses_one_block_at_most_to_a_flipped_byte),
 		cmocka_unit_test(reads_runs_of_basic_mode),
 		cmocka_unit_test(refuses_what_is_no_record_of_basic_mode),
