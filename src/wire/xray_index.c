@@ -108,10 +108,10 @@ static bool is_boundary(const struct builder *b, size_t at)
 }
 
 /*
- * The next block or header at or behind @from, or the end of the file.  A
- * preamble that is cut holds nothing, and is too easily found.
+ * The next block at or behind @from, or the end of the file.  A preamble that
+ * is cut holds nothing, and is too easily found.
  */
-static size_t find_boundary(const struct builder *b, size_t from)
+static size_t find_block(const struct builder *b, size_t from)
 {
 	const struct seam_xray_format *format = &b->section->format;
 	int kind = seam_xray_state_kind(format->version == 1 ?
@@ -130,9 +130,38 @@ static size_t find_boundary(const struct builder *b, size_t from)
 		if (b->file.size - at < MIN_BLOCK_BYTES)
 			break;
 		if (is_block(b, format, at))
-			return at >= from + SEAM_XRAY_HEADER_BYTES &&
-			       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
-			       at - SEAM_XRAY_HEADER_BYTES : at;
+			return at;
+		at++;
+	}
+	return b->file.size;
+}
+
+/* The next block or header at or behind @from, or the end of the file. */
+static size_t find_boundary(const struct builder *b, size_t from)
+{
+	size_t at = find_block(b, from);
+
+	return at < b->file.size && at >= from + SEAM_XRAY_HEADER_BYTES &&
+	       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
+	       at - SEAM_XRAY_HEADER_BYTES : at;
+}
+
+/*
+ * The first header in [@from, @to] that has a block behind it, or the end of
+ * the file.  A walk may have taken one for records.
+ */
+static size_t find_header(const struct builder *b, size_t from, size_t to)
+{
+	size_t at = from;
+
+	while (at <= to) {
+		size_t block = find_block(b, at + SEAM_XRAY_HEADER_BYTES);
+
+		if (block == b->file.size)
+			break;
+		at = block - SEAM_XRAY_HEADER_BYTES;
+		if (at <= to && is_header(b, at))
+			return at;
 		at++;
 	}
 	return b->file.size;
@@ -190,7 +219,7 @@ static bool is_padding(const struct builder *b, size_t at)
 static size_t find_end(struct builder *b, struct seam_xray_reader reader,
 		       size_t extents_end)
 {
-	size_t size = b->file.size;
+	size_t size = b->file.size, body = reader.c.pos, header;
 	size_t limit = extents_end < size ? extents_end : size;
 	bool clean = false;
 	int err;
@@ -198,12 +227,20 @@ static size_t find_end(struct builder *b, struct seam_xray_reader reader,
 	if (limit >= reader.c.pos) {
 		err = walk(b, &reader, limit);
 		clean = err == 0;
+		header = find_header(b, body, err == -ENODATA && limit == size ?
+				     size : reader.c.pos);
+		if (header < size)
+			return header;
 		if (err == -EBADMSG)
 			return find_boundary(b, reader.c.pos);
 		if (limit == size || (clean && is_padding(b, limit)))
 			return limit;
 	}
 	err = walk(b, &reader, size);
+	/* the last record may have it in what would be its data */
+	header = find_header(b, body, err == -ENODATA ? size : reader.c.pos);
+	if (header < size)
+		return header;
 	if (err == 0 || err == -ENODATA)
 		return size;
 	if (clean && !is_boundary(b, reader.c.pos))
@@ -221,13 +258,14 @@ static uint64_t wall_ns(const struct seam_xray_wall *wall)
 }
 
 /*
- * What the file lacks of the bytes [@begin, @end) of a block.  None has more
- * than a buffer: a length beyond that is damaged, unless the header is.
+ * What a log that ends at @size lacks of the bytes [@begin, @end) of a block.
+ * None has more than a buffer: a length beyond that is damaged, unless the
+ * header is.
  */
 static uint64_t find_missing(const struct builder *b, uint64_t begin,
-			     uint64_t end)
+			     uint64_t end, uint64_t size)
 {
-	uint64_t most = b->section->header.buffer_size, size = b->file.size;
+	uint64_t most = b->section->header.buffer_size;
 
 	if (end <= size)
 		return 0;
@@ -256,7 +294,7 @@ static int read_preamble(const struct builder *b,
 						   extents_end))
 				*extents_end = UINT64_MAX;
 			reader->missing_bytes = find_missing(b, reader->c.pos,
-							     *extents_end);
+				*extents_end, b->file.size);
 			break;
 		case SEAM_XRAY_AT_BUFFER:
 			block->tid = record.buffer.thread_id;
@@ -281,6 +319,20 @@ static int read_preamble(const struct builder *b,
 	return got;
 }
 
+/* Whether the log, or the file, ends inside @block, whose end was shown. */
+static void find_cut(const struct builder *b, struct seam_xray_block *block,
+		     uint64_t extents_end)
+{
+	size_t preamble = b->section->format.version == 1 ? 0 :
+			  SEAM_XRAY_METADATA_BYTES;
+
+	block->cut = extents_end > block->end &&
+		     (block->end == b->file.size || is_header(b, block->end));
+	if (block->cut)
+		block->missing_bytes = find_missing(b, block->begin + preamble,
+						    extents_end, block->end);
+}
+
 /* Take the block at @at.  Returns where to go on, or 0 for no memory. */
 static size_t add_block(struct builder *b, size_t at)
 {
@@ -297,7 +349,8 @@ static size_t add_block(struct builder *b, size_t at)
 
 	seam_xray_reader_init(&reader, format, b->file, at, b->file.size, true);
 	if (format->version == 1)
-		reader.missing_bytes = find_missing(b, at, extents_end);
+		reader.missing_bytes = find_missing(b, at, extents_end,
+						    b->file.size);
 	err = read_preamble(b, &reader, &block, &extents_end);
 	if (err < 0) {
 		size_t end = find_boundary(b, reader.c.pos + 1);
@@ -316,8 +369,7 @@ static size_t add_block(struct builder *b, size_t at)
 			    block.end;
 		if (block.end < reader.c.pos)
 			block.end = reader.c.pos;
-		block.cut = block.cut && block.end == b->file.size;
-		block.missing_bytes = block.cut ? reader.missing_bytes : 0;
+		find_cut(b, &block, extents_end);
 		/* of version 1, the file may lack what was unused */
 		if (block.end != extents_end && !block.missing_bytes &&
 		    (!block.cut || format->version > 1))

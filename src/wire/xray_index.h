@@ -34,7 +34,7 @@ struct seam_xray_block {
 	int32_t pid;			/* 0 where the version has none */
 	int32_t tid;
 	uint32_t section;
-	bool cut;			/* the file ends before the block does */
+	bool cut;			/* the log ends before the block does */
 	bool is_empty;			/* a preamble and nothing else */
 };
 

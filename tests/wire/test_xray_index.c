@@ -347,6 +347,47 @@ static void tells_what_is_missing_wherever_a_log_ends(void **state)
 	}
 }
 
+/*
+ * A log that is cut inside the records of a block, and one behind it.  A length
+ * that ends where a block or header of that one begins would be believed.
+ */
+static void tells_of_a_cut_in_front_of_another_log(void **state)
+{
+	(void)state;
+	for (unsigned int version = 1; version <= 5; version++) {
+		for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+			struct marks m = { 0 };
+			size_t size;
+
+			make_marks(&m, version, (enum seam_endian)e);
+			size = version == 1 ? m.bodies[1] + 16 :
+			       m.ends[1] - 250;
+			for (; size < m.ends[1] - SEAM_XRAY_HEADER_BYTES;
+			     size++) {
+				struct seam_xray_index index;
+				struct made both = { 0 };
+				size_t want = 0;
+
+				for (size_t i = 0; i < m.n; i++)
+					if (m.records[i].end <= size)
+						want += m.records[i].n_events;
+				made_put(&both, m.made.data, size);
+				make_log(&both, version, (enum seam_endian)e);
+				assert_int_equal(count_all((struct seam_bytes) {
+					both.data, both.size }, &index),
+					want + 60);
+				assert_int_equal(index.sections.n, 2);
+				assert_int_equal(index.problems.n,
+						 size < m.used[1]);
+				assert_int_equal(index.n_extents, 0);
+				seam_xray_index_fini(&index);
+				made_free(&both);
+			}
+			made_free(&m.made);
+		}
+	}
+}
+
 /* The last block's extents say @extents.  What is told to be lost. */
 static uint64_t lost_to(uint64_t extents, uint64_t buffer_size,
 			uint64_t *n_extents)
@@ -570,6 +611,7 @@ int main(void)
 		cmocka_unit_test(skips_rubbish_between_blocks),
 		cmocka_unit_test(reads_logs_that_were_concatenated),
 		cmocka_unit_test(tells_what_is_missing_wherever_a_log_ends),
+		cmocka_unit_test(tells_of_a_cut_in_front_of_another_log),
 		cmocka_unit_test(does_not_miss_more_than_a_buffer_holds),
 		cmocka_unit_test(does_without_the_size_of_a_buffer),
 		cmocka_unit_test(loses_one_block_at_most_to_a_flipped_byte),
