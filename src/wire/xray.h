@@ -84,7 +84,8 @@ struct seam_xray_batch {
 struct seam_xray_problem {
 	int code;		/* -EBADMSG, or -ENODATA where the file ends */
 	uint64_t offset;	/* of the record, in the file */
-	uint64_t lost_bytes;	/* of the block, from there on */
+	uint64_t lost_bytes;	/* of the block, from there on; where the file
+				 * ends, what is missing too */
 	char text[96];		/* "NewBuffer may not follow Function" */
 };
 

@@ -56,18 +56,15 @@ static void dump_record(FILE *out, const struct seam_xray_format *format,
 static uint64_t dump_block(FILE *out, const struct seam_xray_index *index,
 			   const struct seam_xray_block *block, bool json)
 {
-	const struct seam_xray_format *format =
-		&index->sections.items[block->section].format;
-	struct seam_xray_reader reader;
+	struct seam_xray_block_reader reader;
 	struct seam_xray_record record;
 	int got;
 
-	seam_xray_reader_init(&reader, format, index->file, block->begin,
-			      block->end, block->cut);
-	while ((got = seam_xray_next(&reader, &record)) > 0)
-		dump_record(out, format, &record, json);
+	seam_xray_block_open(&reader, index, block);
+	while ((got = seam_xray_next(&reader.fdr, &record)) > 0)
+		dump_record(out, reader.fdr.format, &record, json);
 	if (got < 0)
-		dump_problem(out, &reader.problem, json);
+		dump_problem(out, &reader.fdr.problem, json);
 	return got < 0;
 }
 

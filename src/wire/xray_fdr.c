@@ -213,7 +213,7 @@ static int fail(struct seam_xray_reader *r, int code, size_t offset,
 
 	r->problem.code = code;
 	r->problem.offset = offset;
-	r->problem.lost_bytes = r->c.size - offset;
+	r->problem.lost_bytes = r->c.size - offset + r->missing_bytes;
 	va_start(args, fmt);
 	vsnprintf(r->problem.text, sizeof(r->problem.text), fmt, args);
 	va_end(args);
@@ -225,8 +225,8 @@ static int fail_short(struct seam_xray_reader *r, size_t offset,
 		      const char *what)
 {
 	if (r->cut)
-		return fail(r, -ENODATA, offset, "the file ends inside %s",
-			    what);
+		return fail(r, -ENODATA, offset,
+			    "the file ends inside a block, in %s", what);
 	return fail(r, -EBADMSG, offset, "%s crosses the end of its block",
 		    what);
 }
@@ -338,13 +338,19 @@ static int read_body(struct seam_xray_reader *r,
 
 static int at_end(struct seam_xray_reader *r)
 {
+	/* what is missing behind EndOfBuffer was unused */
+	bool is_whole = r->missing_bytes == 0 ||
+			r->state == SEAM_XRAY_AT_END_OF_BUFFER;
+
 	if (r->state == SEAM_XRAY_AT_END ||
-	    seam_xray_may_follow(r->format, r->state, SEAM_XRAY_AT_END)) {
+	    (is_whole &&
+	     seam_xray_may_follow(r->format, r->state, SEAM_XRAY_AT_END))) {
 		r->state = SEAM_XRAY_AT_END;
 		return 0;
 	}
 	if (r->cut)
-		return fail(r, -ENODATA, r->c.pos, "the file ends after %s",
+		return fail(r, -ENODATA, r->c.pos,
+			    "the file ends inside a block, after %s",
 			    states[r->state].name);
 	return fail(r, -EBADMSG, r->c.pos, "end of block may not follow %s",
 		    states[r->state].name);

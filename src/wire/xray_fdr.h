@@ -130,6 +130,7 @@ struct seam_xray_reader {
 	uint64_t tsc;			/* base of the next delta */
 	uint16_t cpu;
 	bool cut;			/* the file ends before the block does */
+	uint64_t missing_bytes;		/* of the block, where that is known */
 	uint16_t most;			/* events that a batch is given */
 	struct seam_xray_problem problem;
 };
@@ -137,7 +138,8 @@ struct seam_xray_reader {
 /*
  * Read the block at [@begin, @end) of @file, both within it.  @cut says that
  * the block should be longer, so that its end is -ENODATA and no fault of
- * the grammar.
+ * the grammar.  Who knows by how much sets reader->missing_bytes: these count
+ * as lost, also behind a record that a block may end with.
  */
 void seam_xray_reader_init(struct seam_xray_reader *reader,
 			   const struct seam_xray_format *format,

@@ -8,6 +8,9 @@
 /* Walks are bounded by this many times the file, whatever it holds. */
 #define WALK_BUDGET 4
 
+/* A length beyond this is damage, and does not tell what is missing. */
+#define MAX_BLOCK_BYTES (UINT64_C(1) << 40)
+
 /* A block of version 1 is at least NewBuffer, WallClockTime, NewCPUId. */
 #define MIN_BLOCK_BYTES (3 * SEAM_XRAY_METADATA_BYTES)
 
@@ -105,10 +108,10 @@ static bool is_boundary(const struct builder *b, size_t at)
 }
 
 /*
- * The next block or header at or behind @from, or the end of the file.  A
- * preamble that is cut holds nothing, and is too easily found.
+ * The next block at or behind @from, or the end of the file.  A preamble that
+ * is cut holds nothing, and is too easily found.
  */
-static size_t find_boundary(const struct builder *b, size_t from)
+static size_t find_block(const struct builder *b, size_t from)
 {
 	const struct seam_xray_format *format = &b->section->format;
 	int kind = seam_xray_state_kind(format->version == 1 ?
@@ -127,22 +130,53 @@ static size_t find_boundary(const struct builder *b, size_t from)
 		if (b->file.size - at < MIN_BLOCK_BYTES)
 			break;
 		if (is_block(b, format, at))
-			return at >= from + SEAM_XRAY_HEADER_BYTES &&
-			       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
-			       at - SEAM_XRAY_HEADER_BYTES : at;
+			return at;
 		at++;
 	}
 	return b->file.size;
 }
 
-/* @problem costs the bytes [@begin, @end). */
+/* The next block or header at or behind @from, or the end of the file. */
+static size_t find_boundary(const struct builder *b, size_t from)
+{
+	size_t at = find_block(b, from);
+
+	return at < b->file.size && at >= from + SEAM_XRAY_HEADER_BYTES &&
+	       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
+	       at - SEAM_XRAY_HEADER_BYTES : at;
+}
+
+/*
+ * The first header in [@from, @to] that has a block behind it, or the end of
+ * the file.  A walk may have taken one for records.
+ */
+static size_t find_header(const struct builder *b, size_t from, size_t to)
+{
+	size_t at = from;
+
+	while (at <= to) {
+		size_t block = find_block(b, at + SEAM_XRAY_HEADER_BYTES);
+
+		if (block == b->file.size)
+			break;
+		at = block - SEAM_XRAY_HEADER_BYTES;
+		if (at <= to && is_header(b, at))
+			return at;
+		at++;
+	}
+	return b->file.size;
+}
+
+/* @problem costs the bytes [@begin, @end), also where the file lacks them. */
 static void add_problem(struct builder *b,
 			const struct seam_xray_problem *problem, size_t begin,
-			size_t end)
+			uint64_t end)
 {
 	struct seam_xray_problem p = *problem;
 
 	p.lost_bytes = end - begin;
+	if (end > b->file.size)
+		b->index->missing_bytes += end - b->file.size;
 	seam_xray_problems_add(&b->index->problems, &p);
 }
 
@@ -185,7 +219,7 @@ static bool is_padding(const struct builder *b, size_t at)
 static size_t find_end(struct builder *b, struct seam_xray_reader reader,
 		       size_t extents_end)
 {
-	size_t size = b->file.size;
+	size_t size = b->file.size, body = reader.c.pos, header;
 	size_t limit = extents_end < size ? extents_end : size;
 	bool clean = false;
 	int err;
@@ -193,12 +227,20 @@ static size_t find_end(struct builder *b, struct seam_xray_reader reader,
 	if (limit >= reader.c.pos) {
 		err = walk(b, &reader, limit);
 		clean = err == 0;
+		header = find_header(b, body, err == -ENODATA && limit == size ?
+				     size : reader.c.pos);
+		if (header < size)
+			return header;
 		if (err == -EBADMSG)
 			return find_boundary(b, reader.c.pos);
 		if (limit == size || (clean && is_padding(b, limit)))
 			return limit;
 	}
 	err = walk(b, &reader, size);
+	/* the last record may have it in what would be its data */
+	header = find_header(b, body, err == -ENODATA ? size : reader.c.pos);
+	if (header < size)
+		return header;
 	if (err == 0 || err == -ENODATA)
 		return size;
 	if (clean && !is_boundary(b, reader.c.pos))
@@ -213,6 +255,24 @@ static uint64_t wall_ns(const struct seam_xray_wall *wall)
 		return 0;
 	return (uint64_t)wall->seconds * UINT64_C(1000000000) +
 	       (uint64_t)wall->microseconds * 1000;
+}
+
+/*
+ * What a log that ends at @size lacks of the bytes [@begin, @end) of a block.
+ * None has more than a buffer: a length beyond that is damaged, unless the
+ * header is.
+ */
+static uint64_t find_missing(const struct builder *b, uint64_t begin,
+			     uint64_t end, uint64_t size)
+{
+	uint64_t most = b->section->header.buffer_size;
+
+	if (end <= size)
+		return 0;
+	if (most >= MIN_BLOCK_BYTES && most >= size - begin &&
+	    most < end - begin)
+		end = begin + most;
+	return end - begin > MAX_BLOCK_BYTES ? 0 : end - size;
 }
 
 /*
@@ -233,6 +293,8 @@ static int read_preamble(const struct builder *b,
 						   record.extents.size,
 						   extents_end))
 				*extents_end = UINT64_MAX;
+			reader->missing_bytes = find_missing(b, reader->c.pos,
+				*extents_end, b->file.size);
 			break;
 		case SEAM_XRAY_AT_BUFFER:
 			block->tid = record.buffer.thread_id;
@@ -257,6 +319,20 @@ static int read_preamble(const struct builder *b,
 	return got;
 }
 
+/* Whether the log, or the file, ends inside @block, whose end was shown. */
+static void find_cut(const struct builder *b, struct seam_xray_block *block,
+		     uint64_t extents_end)
+{
+	size_t preamble = b->section->format.version == 1 ? 0 :
+			  SEAM_XRAY_METADATA_BYTES;
+
+	block->cut = extents_end > block->end &&
+		     (block->end == b->file.size || is_header(b, block->end));
+	if (block->cut)
+		block->missing_bytes = find_missing(b, block->begin + preamble,
+						    extents_end, block->end);
+}
+
 /* Take the block at @at.  Returns where to go on, or 0 for no memory. */
 static size_t add_block(struct builder *b, size_t at)
 {
@@ -269,12 +345,18 @@ static size_t add_block(struct builder *b, size_t at)
 			       size > UINT64_MAX - at ? UINT64_MAX : at + size;
 	struct seam_xray_block *slot;
 	struct seam_xray_reader reader;
+	int err;
 
 	seam_xray_reader_init(&reader, format, b->file, at, b->file.size, true);
-	if (read_preamble(b, &reader, &block, &extents_end) < 0) {
+	if (format->version == 1)
+		reader.missing_bytes = find_missing(b, at, extents_end,
+						    b->file.size);
+	err = read_preamble(b, &reader, &block, &extents_end);
+	if (err < 0) {
 		size_t end = find_boundary(b, reader.c.pos + 1);
 
-		add_problem(b, &reader.problem, at, end);
+		add_problem(b, &reader.problem, at, err == -ENODATA ?
+			    end + reader.missing_bytes : end);
 		return end;
 	}
 	block.end = extents_end < b->file.size ? extents_end : b->file.size;
@@ -287,8 +369,10 @@ static size_t add_block(struct builder *b, size_t at)
 			    block.end;
 		if (block.end < reader.c.pos)
 			block.end = reader.c.pos;
-		block.cut = block.cut && block.end == b->file.size;
-		if (!block.cut && block.end != extents_end)
+		find_cut(b, &block, extents_end);
+		/* of version 1, the file may lack what was unused */
+		if (block.end != extents_end && !block.missing_bytes &&
+		    (!block.cut || format->version > 1))
 			b->index->n_extents++;
 	}
 	slot = SEAM_ARRAY_PUSH(&b->index->blocks);
@@ -469,6 +553,7 @@ void seam_xray_block_open(struct seam_xray_block_reader *reader,
 	reader->offset = block->begin;
 	seam_xray_reader_init(&reader->fdr, &section->format, index->file,
 			      block->begin, block->end, block->cut);
+	reader->fdr.missing_bytes = block->missing_bytes;
 }
 
 static bool is_basic(const struct seam_xray_block_reader *reader)

@@ -8,7 +8,9 @@
  * A block's end is where its extents say, if the file ends or goes on with a
  * block there.  Where it does not - extents that a writer counted too short,
  * a damaged length, a file cut off - the records are walked to the end that
- * they show themselves.  Several logs in one file are sections.
+ * they show themselves.  Where that is the file's end, what the length says is
+ * behind it is missing, and who reads the block is told.  Several logs in one
+ * file are sections.
  */
 #ifndef SEAM_XRAY_INDEX_H
 #define SEAM_XRAY_INDEX_H
@@ -28,10 +30,11 @@ struct seam_xray_block {
 	uint64_t begin, end;		/* in the file, preamble included */
 	uint64_t wall_ns;		/* CLOCK_MONOTONIC; 0 in basic mode */
 	uint64_t first_tsc;
+	uint64_t missing_bytes;		/* of one that is cut, if known */
 	int32_t pid;			/* 0 where the version has none */
 	int32_t tid;
 	uint32_t section;
-	bool cut;			/* the file ends before the block does */
+	bool cut;			/* the log ends before the block does */
 	bool is_empty;			/* a preamble and nothing else */
 };
 
@@ -41,6 +44,7 @@ struct seam_xray_index {
 	SEAM_ARRAY(struct seam_xray_section) sections;
 	SEAM_ARRAY(struct seam_xray_block) blocks;	/* in file order */
 	struct seam_xray_problems problems;
+	uint64_t missing_bytes;		/* lost ones that the file lacks */
 	uint64_t n_extents;		/* blocks whose extents were wrong */
 };
 

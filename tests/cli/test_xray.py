@@ -210,6 +210,49 @@ def check_report():
     check(name, not bad, bad)
 
 
+def check_cut(folder):
+    name = "every command tells of a log that is cut where a record ends"
+    bad = []
+    path = os.path.join(folder, "cut.xray")
+    with open(f"{corpus}/rec/fdr-mt.xray", "rb") as log:
+        data = log.read()
+    at, ends = 32, []
+    while at < len(data):
+        at += 16 + int.from_bytes(data[at + 1:at + 9], "little")
+        ends.append(at)
+    for size in (99000, 100000, 100001, 200000, 284000, ends[5], len(data)):
+        with open(path, "wb") as out:
+            out.write(data[:size])
+        want = 0 if size in ends else 3
+        told = {args: run(*args, path) for args in (
+            ("report",), ("calls",), ("dump",),
+            ("flamegraph", "-o", path + ".svg"),
+            ("convert", "--to", "folded"), ("convert", "--to", "trace-json"),
+            ("convert", "--to", "xray-yaml"),
+            ("convert", "--to", "xray", "-o", path + ".again"))}
+        for args, got in told.items():
+            if got.returncode != want:
+                bad.append((size, args, got.returncode))
+        for args in ("report",), ("calls",), ("dump",):
+            if ("ends inside a block" in told[args].stdout) != (want == 3):
+                bad.append((size, args, "text"))
+        lost = json.loads(run("calls", "--json", path).stdout)["lost"]
+        whole = size - size % 8
+        if lost["bytes"] != (min(e for e in ends if e >= size) - whole
+                             if want else 0):
+            bad.append((size, lost))
+    check(name, not bad, bad)
+
+
+def check_whole():
+    name = "no trace of the corpus is called cut"
+    bad = []
+    for trace, path, _ in traces():
+        if "the file ends" in run("calls", path).stdout:
+            bad.append(trace)
+    check(name, not bad, bad)
+
+
 if not os.path.exists(corpus):
     skip("XRay logs of the corpus agree with llvm-xray")
 else:
@@ -221,4 +264,6 @@ else:
         check_llvm_reads(folder)
         check_account_of_llvm(folder)
         check_report()
+        check_cut(folder)
+        check_whole()
 sys.exit(end())

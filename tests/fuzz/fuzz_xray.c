@@ -22,7 +22,7 @@ enum { N_KINDS = SEAM_XRAY_TYPED + 1 };
 
 static void cover_every_byte(const struct seam_xray_index *index, size_t size)
 {
-	uint64_t covered = index->problems.lost_bytes +
+	uint64_t covered = index->problems.lost_bytes - index->missing_bytes +
 			   index->sections.n * SEAM_XRAY_HEADER_BYTES;
 	uint64_t end = 0;
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -241,34 +242,233 @@ static void reads_logs_that_were_concatenated(void **state)
 	made_free(&m);
 }
 
-/* What is whole stands; at most one problem says what is not. */
-static void keeps_what_is_whole_wherever_a_log_ends(void **state)
+enum { MAX_MARKS = 128 };
+
+/* Where the records and the blocks of a log end. */
+struct marks {
+	struct made made;
+	size_t n;
+	struct { size_t end; unsigned int n_events; } records[MAX_MARKS];
+	size_t begins[3], bodies[3], used[3], ends[3];	/* of the blocks */
+};
+
+static void mark(struct marks *m, unsigned int n_events)
+{
+	assert_true(m->n < MAX_MARKS);
+	m->records[m->n].end = m->made.size;
+	m->records[m->n++].n_events = n_events;
+}
+
+/* Three blocks with records of every size. */
+static void make_marks(struct marks *m, unsigned int version,
+		       enum seam_endian endian)
+{
+	struct made *made = &m->made;
+
+	made_header(made, (uint16_t)version, SEAM_XRAY_FDR, endian, 1000000000,
+		    V1_BUFFER);
+	for (unsigned int b = 0; b < 3; b++) {
+		struct seam_xray_record event = {
+			.state = version == 1 ? SEAM_XRAY_AT_CUSTOM :
+						SEAM_XRAY_AT_TYPED,
+			.data = { (const uint8_t *)"1234567", 7 },
+		};
+
+		m->begins[b] = made->size;
+		made_block(made, 100, 100, 1000000 * (b + 1), 0, 1000);
+		m->bodies[b] = made->size;
+		mark(m, 0);
+		for (unsigned int i = 0; i < 5; i++) {
+			made_call(made, SEAM_XRAY_ENTRY_ARGS, 1, 2);
+			mark(m, 1);
+			made_record(made, &(struct seam_xray_record) {
+				.state = SEAM_XRAY_AT_ARGUMENT });
+			mark(m, 1);
+			made_record(made, &event);
+			mark(m, 1);
+			made_call(made, SEAM_XRAY_EXIT, 1, 3);
+			mark(m, 1);
+		}
+		made_end(made, V1_BUFFER, m->begins[b]);
+		m->ends[b] = made->size;
+		m->used[b] = version == 1 ?
+			m->bodies[b] + 5 * (8 + 16 + 23 + 8) + 16 : made->size;
+	}
+}
+
+/* What a log that ends at @size must give: no more, no less. */
+static void check_cut(const struct marks *m, size_t size)
+{
+	struct seam_bytes bytes = made_bytes(&m->made, size);
+	struct seam_xray_index index;
+	size_t n = count_all(bytes, &index), want = 0, whole = 0, b = 0;
+	bool known_length = m->made.format.version == 1;
+
+	while (b < 2 && size > m->ends[b])
+		b++;
+	for (size_t i = 0; i < m->n && m->records[i].end <= size; i++) {
+		want += m->records[i].n_events;
+		whole = m->records[i].end;
+	}
+	if (whole < m->bodies[b])
+		whole = m->begins[b];
+	assert_int_equal(n, want);
+	assert_int_equal(index.n_extents, 0);
+	if (size <= m->begins[b] || size >= m->used[b]) {
+		assert_int_equal(index.problems.n, 0);
+	} else {
+		if (size >= m->begins[b] + SEAM_XRAY_METADATA_BYTES)
+			known_length = true;
+		assert_int_equal(index.problems.n, 1);
+		assert_int_equal(index.problems.items[0].code, -ENODATA);
+		assert_non_null(strstr(index.problems.items[0].text,
+				       "the file ends inside a block, "));
+		assert_int_equal(index.problems.lost_bytes,
+				 (known_length ? m->ends[b] : size) - whole);
+	}
+	seam_xray_index_fini(&index);
+	free((void *)(uintptr_t)bytes.data);
+}
+
+/* What is whole stands, and all that is missing of a block is told. */
+static void tells_what_is_missing_wherever_a_log_ends(void **state)
 {
 	(void)state;
-	for (unsigned int version = 1; version <= 5; version += 2) {
-		struct made m = { 0 };
-		size_t last = 0;
+	for (unsigned int version = 1; version <= 5; version++) {
+		for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+			struct marks m = { 0 };
 
-		make_log(&m, version, SEAM_LITTLE);
-		for (size_t size = SEAM_XRAY_HEADER_BYTES; size <= m.size;
-		     size++) {
-			struct seam_bytes bytes = made_bytes(&m, size);
-			struct seam_xray_index index;
-			size_t n = count_all(bytes, &index);
-
-			assert_true(n >= last && n <= last + 1);
-			assert_true(index.problems.n <= 1);
-			assert_true(index.problems.lost_bytes <= 80);
-			if (index.problems.n)
-				assert_int_equal(index.problems.items[0].code,
-						 -ENODATA);
-			last = n;
-			seam_xray_index_fini(&index);
-			free((void *)(uintptr_t)bytes.data);
+			make_marks(&m, version, (enum seam_endian)e);
+			for (size_t size = SEAM_XRAY_HEADER_BYTES;
+			     size <= m.made.size; size++)
+				check_cut(&m, size);
+			made_free(&m.made);
 		}
-		assert_int_equal(last, 60);
-		made_free(&m);
 	}
+}
+
+/*
+ * A log that is cut inside the records of a block, and one behind it.  A length
+ * that ends where a block or header of that one begins would be believed.
+ */
+static void tells_of_a_cut_in_front_of_another_log(void **state)
+{
+	(void)state;
+	for (unsigned int version = 1; version <= 5; version++) {
+		for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
+			struct marks m = { 0 };
+			size_t size;
+
+			make_marks(&m, version, (enum seam_endian)e);
+			size = version == 1 ? m.bodies[1] + 16 :
+			       m.ends[1] - 250;
+			for (; size < m.ends[1] - SEAM_XRAY_HEADER_BYTES;
+			     size++) {
+				struct seam_xray_index index;
+				struct made both = { 0 };
+				size_t want = 0;
+
+				for (size_t i = 0; i < m.n; i++)
+					if (m.records[i].end <= size)
+						want += m.records[i].n_events;
+				made_put(&both, m.made.data, size);
+				make_log(&both, version, (enum seam_endian)e);
+				assert_int_equal(count_all((struct seam_bytes) {
+					both.data, both.size }, &index),
+					want + 60);
+				assert_int_equal(index.sections.n, 2);
+				assert_int_equal(index.problems.n,
+						 size < m.used[1]);
+				assert_int_equal(index.n_extents, 0);
+				seam_xray_index_fini(&index);
+				made_free(&both);
+			}
+			made_free(&m.made);
+		}
+	}
+}
+
+/* The last block's extents say @extents.  What is told to be lost. */
+static uint64_t lost_to(uint64_t extents, uint64_t buffer_size,
+			uint64_t *n_extents)
+{
+	struct seam_xray_index index;
+	struct made m = { 0 };
+	uint64_t lost;
+
+	made_header(&m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1, buffer_size);
+	made_block(&m, 1, 2, 1000000, 0, 1000);
+	for (unsigned int i = 0; i < 10; i++)
+		made_call(&m, SEAM_XRAY_ENTRY, 1, 2);
+	made_end_with(&m, extents);
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 10);
+	lost = index.problems.lost_bytes;
+	assert_true((lost > 0) == (index.problems.n > 0));
+	*n_extents = index.n_extents;
+	seam_xray_index_fini(&index);
+	made_free(&m);
+	return lost;
+}
+
+/* A damaged length is one that no buffer has. */
+static void does_not_miss_more_than_a_buffer_holds(void **state)
+{
+	enum { HAS = 4 * 16 + 10 * 8 };
+	static const struct {
+		uint64_t extents, buffer_size, lost, n_extents;
+	} cases[] = {
+		{ HAS, 4096, 0, 0 },
+		{ HAS - 8, 4096, 0, 1 },
+		{ HAS + 8, 4096, 8, 0 },
+		{ 4096, 4096, 4096 - HAS, 0 },
+		{ UINT64_MAX, 4096, 4096 - HAS, 0 },
+		{ UINT64_C(1) << 63, 4096, 4096 - HAS, 0 },
+		{ HAS + 8, HAS, 0, 1 },			/* all it can have */
+		{ HAS + 8, 64, 8, 0 },			/* a wrong header */
+		{ HAS + 8, 0, 8, 0 },
+		{ HAS + 8, UINT64_MAX, 8, 0 },
+		{ UINT64_MAX, 0, 0, 1 },
+		{ UINT64_MAX, UINT64_MAX, 0, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		uint64_t n;
+
+		assert_int_equal(lost_to(cases[i].extents,
+					 cases[i].buffer_size, &n),
+				 cases[i].lost);
+		assert_int_equal(n, cases[i].n_extents);
+	}
+}
+
+/* The last block is as long as it says, or as its EndOfBuffer does. */
+static void does_without_the_size_of_a_buffer(void **state)
+{
+	struct seam_xray_index index;
+	struct made m = { 0 };
+	size_t begin;
+
+	(void)state;
+	made_header(&m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1, 1);
+	made_extents(&m, 200);
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 0);
+	assert_int_equal(index.problems.lost_bytes, 16 + 200);
+	seam_xray_index_fini(&index);
+	made_free(&m);
+	made_header(&m, 1, SEAM_XRAY_FDR, SEAM_LITTLE, 1, 0);
+	begin = m.size;
+	made_block(&m, 1, 2, 1000000, 0, 1000);
+	made_call(&m, SEAM_XRAY_ENTRY, 1, 2);
+	made_end(&m, 0, begin);
+	assert_int_equal(count_all((struct seam_bytes) { m.data, m.size },
+				   &index), 1);
+	assert_int_equal(index.problems.n, 0);
+	assert_int_equal(index.n_extents, 0);
+	seam_xray_index_fini(&index);
+	made_free(&m);
 }
 
 /* One flipped byte costs one block at most. */
@@ -410,7 +610,10 @@ int main(void)
 		cmocka_unit_test(names_what_is_wrong_with_a_preamble),
 		cmocka_unit_test(skips_rubbish_between_blocks),
 		cmocka_unit_test(reads_logs_that_were_concatenated),
-		cmocka_unit_test(keeps_what_is_whole_wherever_a_log_ends),
+		cmocka_unit_test(tells_what_is_missing_wherever_a_log_ends),
+		cmocka_unit_test(tells_of_a_cut_in_front_of_another_log),
+		cmocka_unit_test(does_not_miss_more_than_a_buffer_holds),
+		cmocka_unit_test(does_without_the_size_of_a_buffer),
 		cmocka_unit_test(loses_one_block_at_most_to_a_flipped_byte),
 		cmocka_unit_test(reads_runs_of_basic_mode),
 		cmocka_unit_test(refuses_what_is_no_record_of_basic_mode),
