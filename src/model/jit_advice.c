@@ -19,7 +19,8 @@ static const struct {
 	{ "erts_", "erl +JPperf true" },
 	{ "php", "php -d opcache.enable_cli=1 -d opcache.jit_debug=0x20" },
 	{ "python3", "python3 -X perf (3.12), -X perf_jit (3.13)" },
-	{ "java", "java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit" },
+	{ "java", "java -XX:+UnlockDiagnosticVMOptions "
+	  "-XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit" },
 	{ "dotnet", "DOTNET_PerfMapEnabled=1 dotnet" },
 	{ "mono", "mono --jitmap" },
 	{ "lli", "lli -jit-kind=mcjit, built with LLVM_USE_PERF" },
