@@ -133,6 +133,8 @@ static void check_system(struct seam_probe *p)
 
 static void check_kernel_names(struct seam_probe *p)
 {
+	long hidden = seam_machine_sysctl("kptr_restrict", 0);
+	long paranoid = seam_machine_sysctl("perf_event_paranoid", 2);
 	struct seam_kernel_identity kernel = { 0 };
 
 	seam_kernel_identify(&kernel, NULL);
@@ -141,10 +143,15 @@ static void check_kernel_names(struct seam_probe *p)
 		return;
 	}
 	find(p, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
-	     "(kernel.kptr_restrict=%ld)",
-	     seam_machine_sysctl("kptr_restrict", 0));
-	advise(p, "sysctl kernel.kptr_restrict=0 "
-	       "kernel.perf_event_paranoid=1, or CAP_SYSLOG");
+	     "(kernel.kptr_restrict=%ld, kernel.perf_event_paranoid=%ld)",
+	     hidden, paranoid);
+	if (hidden <= 0 && paranoid <= 1)
+		advise(p, "CAP_SYSLOG");
+	else
+		advise(p, "sysctl%s%s%s",
+		       hidden > 0 ? " kernel.kptr_restrict=0" : "",
+		       paranoid > 1 ? " kernel.perf_event_paranoid=1" : "",
+		       hidden > 1 ? "" : ", or CAP_SYSLOG");
 }
 
 /* A feature of the CPU or of its driver. */

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+static const char prefix[] = "uprobe:";
 static const char return_suffix[] = "%return";
 
 /* The offset in the file of address @addr. */
@@ -97,12 +98,17 @@ static bool cut_return(char *text)
 	return true;
 }
 
+bool seam_uprobe_is(const struct seam_event *event)
+{
+	return strncmp(event->name, prefix, strlen(prefix)) == 0;
+}
+
 int seam_uprobe_add(struct seam_event_list *list, const char *text,
 		    struct seam_err *err)
 {
 	struct seam_event *event = seam_event_list_push(list);
 	char copy[PATH_MAX + SEAM_EVENT_NAME], *place;
-	const char *path = copy + strlen("uprobe:");
+	const char *path = copy + strlen(prefix);
 	int type = seam_pmu_type("uprobe"), r;
 
 	if (!event)

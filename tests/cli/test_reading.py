@@ -201,6 +201,7 @@ def _():
     event = run("report", "--event", "nonsense", have["recording"])
     thread = run("report", "--thread", "nobody", have["recording"])
     return (event.returncode == 1 and "the recording has" in event.stderr and
+            "dummy" not in event.stderr and
             thread.returncode == 1 and "nobody" in thread.stderr)
 
 
