@@ -39,6 +39,10 @@ static void put_head(const struct seam_annotate_view *a,
 
 	fputc('\n', view->out);
 	seam_view_style(view, SEAM_STYLE_LAYER + body->layer);
+	if (a->symbol[0] != '[' && strcmp(a->symbol, body->symbol) != 0) {
+		seam_text_put(view->out, a->symbol, SEAM_TEXT_TERMINAL);
+		fputs(", inlined in ", view->out);
+	}
 	seam_text_put(view->out, body->symbol, SEAM_TEXT_TERMINAL);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	fputs("  ", view->out);
