@@ -166,16 +166,19 @@ static int inject(const char *path, const struct settings *settings)
 	char shown[200];
 	int r = seam_recording_open(&in.recording, path, &err);
 	int status = SEAM_EXIT_DONE;
+	bool is_begun;
 
 	if (r == 0 && seam_profile_init(&in.notes))
 		r = seam_err_set(&err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
 					&err);
+	is_begun = r == 0;
 	if (r == 0)
 		r = make(&in, &err);
 	if (r < 0) {
-		seam_err_add(&err, r, "cannot inject all of '%s'",
+		seam_err_add(&err, r, is_begun ? "cannot inject all of '%s'" :
+			     "cannot read '%s'",
 			     seam_text_copy(shown, sizeof(shown), path,
 					    SEAM_TEXT_TERMINAL));
 		status = seam_command_failed(&err);

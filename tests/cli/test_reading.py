@@ -221,6 +221,36 @@ def _():
             and "No such file" in done.stderr)
 
 
+@check("where an XRay log belongs, a sampled recording is told by name",
+       "recording")
+def _():
+    name = have["recording"]
+    data = os.path.join(name, "data")
+    for words in (["calls", name], ["calls", data],
+                  ["convert", "--to=trace-json", name],
+                  ["report", name, name], ["flamegraph", name, data]):
+        done = run(*words)
+        if (done.returncode != 1 or done.stdout or
+                f"cannot read '{name}" not in done.stderr or
+                "is a sampled recording, not an XRay log" not in done.stderr or
+                f"'seam report {name}" not in done.stderr):
+            return f"{words}: {done.stderr}"
+    done = run("calls", have["folder"])
+    return "Is a directory" in done.stderr or done.stderr
+
+
+@check("what was not there at all was not half done")
+def _():
+    for words in (["dump"], ["dump", "--json", "--symbols"],
+                  ["inject", "-o", "/nonexistent/b"]):
+        done = run(*words, "/nonexistent/a")
+        if (done.returncode != 1 or "No such file" not in done.stderr or
+                "seam: cannot read '/nonexistent/a'\n" not in done.stderr):
+            return f"{words}: {done.stderr}"
+    done = run("dump", "/dev/null")
+    return done.returncode == 1 and " all of" not in done.stderr
+
+
 @check("wrong usage is said on stderr, with status 2")
 def _():
     lines = ("repot", "report --tre", "report - a",
