@@ -623,8 +623,8 @@ const struct seam_command seam_record_command = {
 		"tracepoints of the scheduler beside samples\n"
 		"seam record --overwrite -p 4711\ta flight recorder; then: "
 		"seam snapshot recording.seam\n"
-		"seam record -e uprobe:/usr/bin/luajit:lua_call -g -- luajit "
-		"x.lua\teach call of a function\n",
+		"seam record -e uprobe:/bin/bash:xmalloc -g -- bash -c ls"
+		"\teach call of a function\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.takes_command = true,

@@ -171,7 +171,9 @@ int seam_summary_frame(const struct seam_report *report,
 		any |= rc > 0;
 	}
 	if (!any)
-		fprintf(view->out, "\nNo %ss are selected.\n",
+		fprintf(view->out, seam_profile_n_samples(report->profile) ?
+			"\nNo %ss are selected.\n" :
+			"\nThe recording has no %ss.\n",
 			seam_profile_noun(report->profile));
 	seam_summary_tail(report, view);
 	return 0;

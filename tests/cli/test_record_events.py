@@ -155,6 +155,48 @@ def test_a_probe_fires_at_each_call_and_each_return():
     equal(whole(result, "u.seam"), 77, "by offset:")
 
 
+def test_how_a_probe_is_written_is_told():
+    path = os.path.abspath(build_calls())
+    name = os.path.relpath(path)
+    for event, wanted in (
+            (f"uprobe:./{name}:called",
+             f"the path of a probe is absolute: 'uprobe:{path}:called'"),
+            (f"uprobe:{name}:called%return",
+             f"the path of a probe is absolute: 'uprobe:{path}:called"
+             "%return'"),
+            ("uprobe:./nope:x", "'./nope': No such file"),
+            ("uprobe:/nope:x", "'/nope': No such file"),
+            ("uprobe:/:x", "'/': not a regular file"),
+            (f"uprobe:{path}", "written uprobe:/path:symbol"),
+            (f"uretprobe:{path}:called", f"'uprobe:{path}:called%return'"),
+            ("kprobe:do_exit", "only of files: uprobe:/path:symbol"),
+            ("kretprobe:do_exit", "only of files: uprobe:/path:symbol")):
+        result = record("-e", event, "-o", "u.seam", "true")
+        equal(result.returncode, 1, event)
+        told = result.stderr.replace("\n  caused by: ", ": ")
+        check(wanted in told, f"{event}: {told}")
+
+
+def test_the_probe_that_the_help_shows_is_hit():
+    if os.geteuid() != 0:
+        raise Skip("probes need root")
+    shown = run(SEAM, "record", "--help").stdout
+    words = re.search(r"record -e (uprobe:(/\S+?):\S+)", shown)
+    if not os.path.exists(words[2]):
+        raise Skip(f"no {words[2]}")
+    result = record("-e", words[1], "-o", "u.seam", words[2], "-c", "true")
+    check(whole(result, "u.seam") > 0, result.stderr)
+
+
+def test_without_samples_the_report_names_no_selection():
+    result = record("-e", "alignment-faults:u", "-o", "n.seam", "true")
+    equal((result.returncode, samples_told(result)), (0, 0), result.stderr)
+    for words in ([], ["--tree"]):
+        shown = run(SEAM, "report", *words, "n.seam").stdout
+        check("The recording has no samples." in shown and
+              "selected" not in shown, shown)
+
+
 def test_a_watched_address_is_seen_at_each_write():
     path = build_calls()
     target = subprocess.Popen([path, "300", "wait"], stdin=subprocess.PIPE,
