@@ -140,6 +140,7 @@ static int dump(const char *path, const struct settings *settings)
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct settings settings = { 0 };
+	struct seam_err err = { 0 };
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
@@ -153,6 +154,9 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		seam_command_say("--symbols goes with --json");
 		return SEAM_EXIT_USAGE;
 	}
+	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
+			       &err))
+		return seam_command_failed(&err);
 	return dump(first < argc ? argv[first] : NULL, &settings);
 }
 

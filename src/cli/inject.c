@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/copy.h"
 #include "cli/inject_code.h"
+#include "cli/reading.h"
 #include "model/load.h"
 #include "model/recording.h"
 
@@ -199,6 +200,7 @@ static int inject(const char *path, const struct settings *settings)
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct settings settings = { 0 };
+	struct seam_err err = { 0 };
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
@@ -209,6 +211,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 					    "not also '%s'", argv[first + 1]);
 	if (!settings.output)
 		return seam_command_misused(self, "-o DIR says where to write");
+	if (seam_reading_check(NULL, &settings.jit, &err))
+		return seam_command_failed(&err);
 	return inject(first < argc ? argv[first] : SEAM_LOAD_DEFAULT,
 		      &settings);
 }

@@ -80,7 +80,8 @@ static const struct seam_option options[] = {
 	       .detail = "The default is 4000. The most allowed is "
 	       "kernel.perf_event_max_sample_rate."),
 	OPTION(period, U64, 'c', "count", "PERIOD",
-	       "a sample each PERIOD events, in place of a frequency"),
+	       "a sample each PERIOD events, in place of a frequency",
+	       .least = 1),
 	OPTION(callchains, FLAG, 'g', NULL, NULL,
 	       "record call chains, as --call-graph=fp"),
 	OPTION(call_graph, STRING, 0, "call-graph", "HOW",

@@ -48,7 +48,8 @@ static bool is_nameless(const struct seam_profile *profile, uint32_t stack)
 	return function->layer == SEAM_LAYER_JIT && !function->is_named;
 }
 
-void seam_jit_advise(struct seam_profile *profile)
+void seam_jit_advise(struct seam_profile *profile,
+		     const struct seam_jit_sources *sources)
 {
 	const struct seam_samples *s = &profile->samples;
 	uint64_t *n = calloc(profile->processes.n + 1, sizeof(*n));
@@ -63,7 +64,8 @@ void seam_jit_advise(struct seam_profile *profile)
 					profile->processes.items[i].name);
 		const char *how = n[i] ? advice_for(name) : NULL;
 
-		if (how)
+		if (how && !seam_jit_sources_lack(sources, profile->
+						  processes.items[i].pid))
 			seam_profile_note(profile, "code compiled by '%s' has "
 					  "no names; record it with: %s",
 					  name, how);

@@ -239,6 +239,25 @@ def _():
     return "Is a directory" in done.stderr or done.stderr
 
 
+@check("a --jit or --symfs that is not there fails", "recording")
+def _():
+    name = have["recording"]
+    for command in (["report"], ["flamegraph", "-o", "/dev/null"],
+                    ["annotate", "main"], ["convert", "--to=folded"],
+                    ["dump", "--json", "--symbols"],
+                    ["inject", "-o", os.path.join(have["folder"], "i")]):
+        for option in ("--jit", "--symfs"):
+            if command[0] == "inject" and option == "--symfs":
+                continue
+            done = run(*command, option, "/nonexistent", name)
+            if (done.returncode != 1 or done.stdout or
+                    f"seam: cannot use {option} '/nonexistent'\n  caused by: "
+                    "No such file or directory\n" != done.stderr):
+                return f"{command} {option}: {done.stderr}"
+    done = run("report", "--symfs", os.path.join(name, "data"), name)
+    return "Not a directory" in done.stderr or done.stderr
+
+
 @check("what was not there at all was not half done")
 def _():
     for words in (["dump"], ["dump", "--json", "--symbols"],
@@ -255,7 +274,7 @@ def _():
 def _():
     lines = ("repot", "report --tre", "report - a",
              "report --by heap", "report --tree --by module", "report --top",
-             "report --min-percent=x", "convert x", "convert --to pprof",
+             "report --min-percent=x", "record -c 0 true", "convert x", "convert --to pprof",
              "flamegraph --min-percent 101", "report --layer heap",
              "help nothing", "")
     for line in lines:
