@@ -108,6 +108,9 @@ static void say_result(const struct injection *in,
 		       const struct seam_perf_rewrite *rewrite)
 {
 	const struct seam_inject_code *code = &in->code;
+	size_t n_functions = code->functions.n;
+	size_t n_processes = code->processes.n;
+	size_t n_files = code->recorded.sources.files.n;
 
 	if (code->recorded.sources.is_untimed)
 		seam_command_say("the recording was not made with the clock "
@@ -123,10 +126,12 @@ static void say_result(const struct injection *in,
 	if (code->functions.n == 0)
 		seam_command_say("no JIT code was found; --jit says where its "
 				 "dumps and maps are");
-	seam_command_say("%zu functions of %zu processes, from %zu files; %"
-			 PRIu64 " mappings added, %" PRIu64 " left out",
-			 code->functions.n, code->processes.n,
-			 code->recorded.sources.files.n, rewrite->n_written,
+	seam_command_say("%zu function%s of %zu process%s, from %zu file%s; %"
+			 PRIu64 " mapping%s added, %" PRIu64 " left out",
+			 n_functions, n_functions == 1 ? "" : "s",
+			 n_processes, n_processes == 1 ? "" : "es",
+			 n_files, n_files == 1 ? "" : "s",
+			 rewrite->n_written, rewrite->n_written == 1 ? "" : "s",
 			 rewrite->n_left_out);
 }
 

@@ -100,7 +100,8 @@ void seam_summary_event(const struct seam_report *report,
 	fprintf(view->out, ", %s%s",
 		seam_format_weight(buf, weight, (enum seam_unit)e->unit),
 		e->unit == SEAM_UNIT_NS ? "" :
-		e->is_measured ? " ticks" : " events");
+		e->is_measured ? weight == 1 ? " tick" : " ticks" :
+		weight == 1 ? " event" : " events");
 	if (e->n_lost) {
 		seam_view_style(view, SEAM_STYLE_WARN);
 		fprintf(view->out, ", %s lost (%.2f%%)",
@@ -110,6 +111,15 @@ void seam_summary_event(const struct seam_report *report,
 		seam_view_style(view, SEAM_STYLE_PLAIN);
 	}
 	fputc('\n', view->out);
+}
+
+void seam_summary_unmatched(const struct seam_report *report,
+			    const struct seam_view *view)
+{
+	fputs("Nothing here has '", view->out);
+	seam_text_put(view->out, report->filter ? report->filter : "",
+		      SEAM_TEXT_TERMINAL);
+	fputs("' in its name\n", view->out);
 }
 
 static void put_loss(const struct seam_profile *profile,
@@ -128,8 +138,9 @@ static void put_loss(const struct seam_profile *profile,
 			seam_format_count(buf, loss->records),
 			loss->records == 1 ? "" : "s");
 	if (loss->bytes)
-		fprintf(view->out, "%s bytes, ",
-			seam_format_count(buf, loss->bytes));
+		fprintf(view->out, "%s byte%s, ",
+			seam_format_count(buf, loss->bytes),
+			loss->bytes == 1 ? "" : "s");
 	seam_text_put(view->out, loss->cause, SEAM_TEXT_TERMINAL);
 	if (*source) {
 		fputs(" (", view->out);

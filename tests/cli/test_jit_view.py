@@ -391,7 +391,7 @@ def seam_frames(path):
 
 def inject(path, out):
     done = seam("inject", "-o", out, path)
-    assert "functions of 1 processes" in done.stderr, done.stderr
+    assert "functions of 1 process," in done.stderr, done.stderr
 
 
 def test_perf_reads_what_inject_wrote_with_seams_own_names():
@@ -446,6 +446,11 @@ def test_perf_has_the_lines_and_annotates():
     done = run("perf", "annotate", "--stdio", "-i", "out.seam", "countdown")
     if shutil.which("objdump"):
         assert done.returncode == 0 and "push" in done.stdout, done.stderr
+
+
+def test_what_was_injected_is_counted():
+    told = seam("inject", "-o", "out.counted", record()).stderr
+    assert "2 functions of 1 process, from 1 file; " in told, told
 
 
 def test_a_perf_data_file_is_injected_as_well():

@@ -98,6 +98,24 @@ def _():
                 for row in report("--filter", word.upper())["rows"]))
 
 
+@check("a filter that nothing passes is said, and no bare head", "recording")
+def _():
+    for words in ([], ["--tree"], ["--by", "thread"], ["--by", "module"]):
+        done = run("report", *words, "--filter", "no such", have["recording"])
+        if (done.returncode or "'no such'" not in done.stdout or
+                "SAMPLES" in done.stdout or "CALLS" in done.stdout):
+            return f"{words}: {done.stdout}"
+    return True
+
+
+@check("every module has a name", "recording")
+def _():
+    text = run("report", "--by", "module", have["recording"]).stdout
+    return (all(row["module"]
+                for row in report("--by", "module")["rows"]) and
+            not re.search(r"^ .*% +[\d,]+ *$", text, re.M)) or text
+
+
 @check("piped text has no colour unless it is asked for", "recording")
 def _():
     name = have["recording"]
