@@ -46,7 +46,7 @@ static void print(const struct seam_annotation *annotation,
 {
 	struct seam_report report = {
 		.profile = &opened->profile, .selected = &opened->selected,
-		.path = opened->path,
+		.path = opened->path, .details = seam_command_verbose(),
 	};
 	struct seam_source_text sources = { .symfs = &settings->reading.symfs };
 	struct seam_annotate_view what = {

@@ -120,6 +120,10 @@ static void say_result(const struct injection *in,
 	for (size_t i = 0; i < in->notes.notes.n; i++)
 		seam_command_say("%s", seam_profile_text(&in->notes,
 						in->notes.notes.items[i]));
+	for (size_t i = 0; seam_command_verbose() && i < in->notes.details.n;
+	     i++)
+		seam_command_say("%s", seam_profile_text(&in->notes,
+						in->notes.details.items[i]));
 	if (code->n_bad_tables)
 		seam_command_say("%" PRIu64 " unwinding tables could not be "
 				 "taken over", code->n_bad_tables);

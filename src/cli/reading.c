@@ -168,6 +168,10 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 	for (size_t i = 0; i < profile->notes.n; i++)
 		seam_command_say("%s", seam_profile_text(profile,
 						 profile->notes.items[i]));
+	for (size_t i = 0; seam_command_verbose() && i < profile->details.n;
+	     i++)
+		seam_command_say("%s", seam_profile_text(profile,
+						 profile->details.items[i]));
 }
 
 enum seam_group seam_reading_group(const char *by)

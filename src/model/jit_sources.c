@@ -156,9 +156,12 @@ int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid)
 static void note(void *context, int32_t pid, const char *text, uint64_t count)
 {
 	struct seam_profile *profile = context;
+	void (*put)(struct seam_profile *, const char *, ...) =
+		seam_jit_code_is_settled(text) ? seam_profile_detail :
+		seam_profile_note;
 	char shown[200];
 
-	seam_profile_note(profile, "JIT code of process %" PRId32 ": %s: %"
+	put(profile, "JIT code of process %" PRId32 ": %s: %"
 			  PRIu64, pid, seam_text_copy(shown, sizeof(shown),
 			  text, SEAM_TEXT_TERMINAL), count);
 }

@@ -150,22 +150,29 @@ static void put_loss(const struct seam_profile *profile,
 	fputc('\n', view->out);
 }
 
+static void put_note(const struct seam_profile *profile,
+		     const struct seam_view *view, uint32_t note)
+{
+	fputs("note: ", view->out);
+	seam_text_put(view->out, seam_profile_text(profile, note),
+		      SEAM_TEXT_TERMINAL);
+	fputc('\n', view->out);
+}
+
 void seam_summary_tail(const struct seam_report *report,
 		       const struct seam_view *view)
 {
 	const struct seam_profile *profile = report->profile;
+	size_t n_details = report->details ? profile->details.n : 0;
 
-	if (profile->losses.n + profile->notes.n)
+	if (profile->losses.n + profile->notes.n + n_details)
 		fputc('\n', view->out);
 	for (size_t i = 0; i < profile->losses.n; i++)
 		put_loss(profile, view, &profile->losses.items[i]);
-	for (size_t i = 0; i < profile->notes.n; i++) {
-		fputs("note: ", view->out);
-		seam_text_put(view->out, seam_profile_text(profile,
-					 profile->notes.items[i]),
-			      SEAM_TEXT_TERMINAL);
-		fputc('\n', view->out);
-	}
+	for (size_t i = 0; i < profile->notes.n; i++)
+		put_note(profile, view, profile->notes.items[i]);
+	for (size_t i = 0; i < n_details; i++)
+		put_note(profile, view, profile->details.items[i]);
 }
 
 int seam_summary_frame(const struct seam_report *report,
@@ -259,6 +266,10 @@ void seam_summary_json(const struct seam_report *report, struct seam_json *j,
 		seam_json_string(j, NULL,
 				 seam_profile_text(profile,
 						   profile->notes.items[i]));
+	for (size_t i = 0; i < profile->details.n; i++)
+		seam_json_string(j, NULL,
+				 seam_profile_text(profile,
+						   profile->details.items[i]));
 	seam_json_close(j);
 }
 

@@ -100,6 +100,11 @@ def check(folder, programs, files, before, command, symbol, kept):
                 if row["layer"] == "jit" and re.search(symbol, row["symbol"]))
     assert found * 4 >= report["samples"], \
         f"{found} of {report['samples']} samples in {symbol}"
+    shown = run(folder, SEAM, "report", "r.seam").stdout
+    assert "put right" not in shown, shown
+    curious = run(folder, SEAM, "report", "-v", "r.seam").stdout
+    assert ("0x40 bytes off" in curious) == \
+        any("0x40 bytes off" in note for note in report["notes"]), curious
     print(f"# {found} of {report['samples']} samples")
 
 
