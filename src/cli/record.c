@@ -419,19 +419,30 @@ static void print_size(char *buf, size_t cap, uint64_t bytes)
 		snprintf(buf, cap, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
+static void add_cause(char *why, size_t cap, uint64_t n, const char *cause)
+{
+	size_t used = strlen(why);
+
+	if (n)
+		snprintf(why + used, cap - used, "%s%" PRIu64 " %s",
+			 used ? ", " : "", n, cause);
+}
+
 /* Which event lost how much, where there are several. */
 static void tell_losses(const struct seam_record_result *r)
 {
 	uint64_t lost = r->n_lost + r->n_unwritten;
+	char why[200] = "";
 
 	if (!lost)
 		return;
-	seam_command_say("lost %" PRIu64 " records (%.2f %%): %" PRIu64
-		" because rings were full (larger ones: -m), %" PRIu64
-		" because of failed writes, %" PRIu64
-		" while snapshots were copied", lost,
-		100.0 * (double)lost / (double)(lost + r->n_samples),
-		r->n_lost - r->n_paused, r->n_unwritten, r->n_paused);
+	add_cause(why, sizeof(why), r->n_lost - r->n_paused,
+		  "because rings were full (larger ones: -m)");
+	add_cause(why, sizeof(why), r->n_unwritten, "because of failed writes");
+	add_cause(why, sizeof(why), r->n_paused, "while snapshots were copied");
+	seam_command_say("lost %" PRIu64 " record%s (%.2f %%): %s", lost,
+		lost == 1 ? "" : "s",
+		100.0 * (double)lost / (double)(lost + r->n_samples), why);
 	for (size_t i = 0; r->n_events > 1 && i < r->n_events; i++) {
 		const struct seam_record_event *event = &r->events[i];
 

@@ -2,6 +2,7 @@
 /* probe.c - one function a check, and the table of them; see probe.h */
 #include "record/probe.h"
 
+#include "base/text.h"
 #include "record/event.h"
 #include "record/machine.h"
 #include "record/aux_pmu.h"
@@ -291,14 +292,15 @@ static void check_ring_space(struct seam_probe *p)
 	struct seam_number_list cpus = { 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t bytes = SEAM_RECORD_RING_BYTES;
+	char size[SEAM_TEXT_SIZE];
 
 	seam_machine_cpus(&cpus, NULL);
 	while (bytes > page && !map_all(&cpus, bytes))
 		bytes /= 2;
 	find(p, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
 	     bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
-	     "rings of %zu KiB on %zu CPUs (kernel.perf_event_mlock_kb=%ld)",
-	     bytes / 1024, cpus.n,
+	     "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
+	     seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
 	     seam_machine_sysctl("perf_event_mlock_kb", 516));
 	if (p->verdict != SEAM_VERDICT_YES)
 		advise(p, "sysctl kernel.perf_event_mlock_kb=%d, a higher "

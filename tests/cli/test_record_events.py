@@ -332,21 +332,26 @@ def test_a_killed_compressed_recording_is_read_to_its_last_batch():
 def test_auto_takes_what_may_be_locked_and_says_so():
     result = record("-m", "auto", "-o", "a.seam", "./spin", "1000")
     equal(result.returncode, 0, result.stderr)
-    told = re.search(r"rings of (\d+) KiB", result.stderr)
+    told = re.search(r"rings of (\d+) ([KM])iB", result.stderr)
     check(told, result.stderr)
+    told_bytes = int(told[1]) << (20 if told[2] == "M" else 10)
+    check(told[2] == "M" or told_bytes % (1 << 20), told[0])
     sizes = {r["bytes"] for r in manifest("a.seam")["rings"]
              if r["kind"] == "samples"}
-    equal(sizes, {int(told[1]) * 1024})
+    equal(sizes, {told_bytes})
     folder = own_folder_for_nobody()
     poor = record("-m", "auto", "-o", os.path.join(folder, "a.seam"),
                   os.path.abspath("spin"), "1000", preexec_fn=as_nobody)
     equal(poor.returncode, 0, poor.stderr)
-    check(re.search(r"rings of \d+ KiB", poor.stderr), poor.stderr)
+    check(re.search(r"rings of \d+ [KM]iB", poor.stderr), poor.stderr)
 
 
 def test_loss_is_told_per_event_to_the_record():
     result = record("-m", "1", "-e", "cpu-clock,page-faults,cs", "-F", "max",
                     "-g", "-o", "l.seam", "./spin", "300000000")
+    check(re.search(r"lost \d+ records \([\d.]+ %\): \d+ because rings were "
+                    r"full \(larger ones: -m\)$", result.stderr, re.M),
+          result.stderr)
     by_event = manifest("l.seam")["lost_by_event"]
     lost = manifest("l.seam")["lost"]["ring_full"]
     equal(sum(e["lost"] for e in by_event), lost)
