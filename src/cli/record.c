@@ -505,14 +505,16 @@ static void tell_late(const struct seam_record_result *r)
 static void summarize(const struct options *o,
 		      const struct seam_record_result *r)
 {
+	bool is_named = strcmp(o->output, "recording.seam") != 0;
 	char size[32];
 
 	print_size(size, sizeof(size), r->file_bytes);
-	seam_command_say("%" PRIu64 " samples in %.2f s, %s in '%s'; next: "
-			 "seam report%s%s", r->n_samples,
+	seam_command_say("%" PRIu64 " sample%s in %.2f s, %s in '%s'%s%s%s",
+			 r->n_samples, r->n_samples == 1 ? "" : "s",
 			 (double)r->duration_ns / 1e9, size, o->output,
-			 strcmp(o->output, "recording.seam") ? " " : "",
-			 strcmp(o->output, "recording.seam") ? o->output : "");
+			 r->n_samples ? "; next: seam report" : "",
+			 r->n_samples && is_named ? " " : "",
+			 r->n_samples && is_named ? o->output : "");
 	tell_areas(o, r);
 	tell_losses(r);
 	tell_jit(r);

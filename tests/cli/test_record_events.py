@@ -144,6 +144,9 @@ def test_a_probe_fires_at_each_call_and_each_return():
                         path, "500")
         equal(whole(result, "u.seam"), 500, where)
         equal(perf_samples("u.seam"), 500, where)
+    once = record("-e", f"uprobe:{path}:main", "-o", "u.seam", path, "5")
+    check("seam: 1 sample in " in once.stderr and
+          "; next: seam report u.seam" in once.stderr, once.stderr)
     bad = record("-e", f"uprobe:{path}:nosuch", "-o", "u.seam", path, "5")
     equal(bad.returncode, 1)
     check("has no function 'nosuch'" in bad.stderr, bad.stderr)
@@ -191,6 +194,7 @@ def test_the_probe_that_the_help_shows_is_hit():
 def test_without_samples_the_report_names_no_selection():
     result = record("-e", "alignment-faults:u", "-o", "n.seam", "true")
     equal((result.returncode, samples_told(result)), (0, 0), result.stderr)
+    check("next:" not in result.stderr, result.stderr)
     for words in ([], ["--tree"]):
         shown = run(SEAM, "report", *words, "n.seam").stdout
         check("The recording has no samples." in shown and
