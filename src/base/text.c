@@ -2,6 +2,8 @@
 /* text.c - one pass over a string, a character at a time; see text.h */
 #include "base/text.h"
 
+#include <inttypes.h>
+
 #include <string.h>
 
 /* Decode one UTF-8 character; 0 when the bytes are not one (RFC 3629). */
@@ -123,5 +125,15 @@ const char *seam_text_copy(char *buf, size_t cap, const char *text,
 		pos += n;
 	}
 	buf[pos] = '\0';
+	return buf;
+}
+
+const char *seam_text_size(char buf[SEAM_TEXT_SIZE], uint64_t bytes)
+{
+	uint64_t mib = bytes >> 20;
+	bool whole = mib && mib << 20 == bytes;
+
+	snprintf(buf, SEAM_TEXT_SIZE, "%" PRIu64 " %s",
+		 whole ? mib : bytes >> 10, whole ? "MiB" : "KiB");
 	return buf;
 }

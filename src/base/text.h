@@ -45,4 +45,9 @@ void seam_text_put(FILE *out, const char *text, enum seam_text_form form);
 const char *seam_text_copy(char *buf, size_t cap, const char *text,
 			   enum seam_text_form form);
 
+enum { SEAM_TEXT_SIZE = 32 };
+
+/* @bytes, which are whole KiB, for people: "516 KiB", "16 MiB". */
+const char *seam_text_size(char buf[SEAM_TEXT_SIZE], uint64_t bytes);
+
 #endif /* SEAM_TEXT_H */

@@ -140,11 +140,13 @@ static int settle(const struct job *job)
 				 "many make a second");
 	if (job->account.problems.n)
 		seam_command_say("%llu part%s of the log could not be read, "
-				 "%llu bytes",
+				 "%llu byte%s",
 				 (unsigned long long)job->account.problems.n,
 				 job->account.problems.n == 1 ? "" : "s",
 				 (unsigned long long)
-				 job->account.problems.lost_bytes);
+				 job->account.problems.lost_bytes,
+				 job->account.problems.lost_bytes == 1 ? "" :
+				 "s");
 	return job->account.in_ticks || job->account.problems.n ?
 	       SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
 }

@@ -209,6 +209,10 @@ static int store_u64(const struct parser *p, const struct seam_option *option,
 	if (errno)
 		return MISUSED(p, "option '%s': %s is too large",
 			       shown(option, name), value);
+	if (*member < option->least)
+		return MISUSED(p, "option '%s' takes a number from %llu, not "
+			       "'%s'", shown(option, name),
+			       (unsigned long long)option->least, value);
 	return 0;
 }
 

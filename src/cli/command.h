@@ -46,6 +46,7 @@ struct seam_option {
 	const char *help;	/* one sentence, lower case, no full stop */
 	const char *detail;	/* more, for the man page only; NULL */
 	enum seam_option_kind kind;
+	uint64_t least;		/* of a U64 */
 	size_t offset;		/* of the member in the command's struct */
 };
 

@@ -70,9 +70,10 @@ static int tell(const struct seam_trace *trace,
 				 "many make a second");
 	if (problems->n)
 		seam_command_say("%" PRIu64 " part%s of the log could not be "
-				 "read, %" PRIu64 " bytes", problems->n,
+				 "read, %" PRIu64 " byte%s", problems->n,
 				 problems->n == 1 ? "" : "s",
-				 problems->lost_bytes);
+				 problems->lost_bytes,
+				 problems->lost_bytes == 1 ? "" : "s");
 	return problems->n || trace->in_ticks ? SEAM_EXIT_LOSSY :
 	       SEAM_EXIT_DONE;
 }

@@ -115,14 +115,16 @@ static int dump(const char *path, const struct settings *settings)
 	struct seam_err err = { 0 };
 	uint64_t n_damaged = 0;
 	int r = seam_recording_open(&recording, path, &err);
+	bool is_begun = r == 0;
 	int status = SEAM_EXIT_DONE;
 
 	if (r == 0)
 		r = dump_bytes(&recording, settings, &n_damaged, &err);
 	seam_recording_close(&recording);
 	if (r < 0) {
-		seam_err_add(&err, r, "cannot show all of '%s'", path ? path :
-			     SEAM_LOAD_DEFAULT);
+		seam_err_add(&err, r, is_begun && r != -ENOTSUP ?
+			     "cannot show all of '%s'" : "cannot read '%s'",
+			     path ? path : SEAM_LOAD_DEFAULT);
 		status = seam_command_failed(&err);
 		/* Cut or damaged: what was whole has been shown. */
 		if (r == -ENODATA || r == -EBADMSG)
@@ -138,6 +140,7 @@ static int dump(const char *path, const struct settings *settings)
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct settings settings = { 0 };
+	struct seam_err err = { 0 };
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
@@ -151,6 +154,9 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		seam_command_say("--symbols goes with --json");
 		return SEAM_EXIT_USAGE;
 	}
+	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
+			       &err))
+		return seam_command_failed(&err);
 	return dump(first < argc ? argv[first] : NULL, &settings);
 }
 

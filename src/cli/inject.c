@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/copy.h"
 #include "cli/inject_code.h"
+#include "cli/reading.h"
 #include "model/load.h"
 #include "model/recording.h"
 
@@ -107,6 +108,9 @@ static void say_result(const struct injection *in,
 		       const struct seam_perf_rewrite *rewrite)
 {
 	const struct seam_inject_code *code = &in->code;
+	size_t n_functions = code->functions.n;
+	size_t n_processes = code->processes.n;
+	size_t n_files = code->recorded.sources.files.n;
 
 	if (code->recorded.sources.is_untimed)
 		seam_command_say("the recording was not made with the clock "
@@ -116,16 +120,22 @@ static void say_result(const struct injection *in,
 	for (size_t i = 0; i < in->notes.notes.n; i++)
 		seam_command_say("%s", seam_profile_text(&in->notes,
 						in->notes.notes.items[i]));
+	for (size_t i = 0; seam_command_verbose() && i < in->notes.details.n;
+	     i++)
+		seam_command_say("%s", seam_profile_text(&in->notes,
+						in->notes.details.items[i]));
 	if (code->n_bad_tables)
 		seam_command_say("%" PRIu64 " unwinding tables could not be "
 				 "taken over", code->n_bad_tables);
 	if (code->functions.n == 0)
 		seam_command_say("no JIT code was found; --jit says where its "
 				 "dumps and maps are");
-	seam_command_say("%zu functions of %zu processes, from %zu files; %"
-			 PRIu64 " mappings added, %" PRIu64 " left out",
-			 code->functions.n, code->processes.n,
-			 code->recorded.sources.files.n, rewrite->n_written,
+	seam_command_say("%zu function%s of %zu process%s, from %zu file%s; %"
+			 PRIu64 " mapping%s added, %" PRIu64 " left out",
+			 n_functions, n_functions == 1 ? "" : "s",
+			 n_processes, n_processes == 1 ? "" : "es",
+			 n_files, n_files == 1 ? "" : "s",
+			 rewrite->n_written, rewrite->n_written == 1 ? "" : "s",
 			 rewrite->n_left_out);
 }
 
@@ -166,16 +176,19 @@ static int inject(const char *path, const struct settings *settings)
 	char shown[200];
 	int r = seam_recording_open(&in.recording, path, &err);
 	int status = SEAM_EXIT_DONE;
+	bool is_begun;
 
 	if (r == 0 && seam_profile_init(&in.notes))
 		r = seam_err_set(&err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
 					&err);
+	is_begun = r == 0;
 	if (r == 0)
 		r = make(&in, &err);
 	if (r < 0) {
-		seam_err_add(&err, r, "cannot inject all of '%s'",
+		seam_err_add(&err, r, is_begun ? "cannot inject all of '%s'" :
+			     "cannot read '%s'",
 			     seam_text_copy(shown, sizeof(shown), path,
 					    SEAM_TEXT_TERMINAL));
 		status = seam_command_failed(&err);
@@ -196,6 +209,7 @@ static int inject(const char *path, const struct settings *settings)
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct settings settings = { 0 };
+	struct seam_err err = { 0 };
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
@@ -206,6 +220,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 					    "not also '%s'", argv[first + 1]);
 	if (!settings.output)
 		return seam_command_misused(self, "-o DIR says where to write");
+	if (seam_reading_check(NULL, &settings.jit, &err))
+		return seam_command_failed(&err);
 	return inject(first < argc ? argv[first] : SEAM_LOAD_DEFAULT,
 		      &settings);
 }

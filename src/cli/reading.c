@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 
@@ -22,6 +23,36 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.map = reading->map,
 		.time = reading->time,
 	};
+}
+
+static int check_paths(const struct seam_option_list *list, const char *option,
+		       bool folders, struct seam_err *err)
+{
+	char shown[200];
+	struct stat st;
+
+	for (size_t i = 0; list && i < list->n; i++) {
+		int code = stat(list->items[i], &st) ? errno :
+			   folders && !S_ISDIR(st.st_mode) ? ENOTDIR : 0;
+
+		if (!code)
+			continue;
+		seam_err_set(err, -code, "%s", strerror(code));
+		return seam_err_add(err, -code, "cannot use %s '%s'", option,
+				    seam_text_copy(shown, sizeof(shown),
+						   list->items[i],
+						   SEAM_TEXT_TERMINAL));
+	}
+	return 0;
+}
+
+int seam_reading_check(const struct seam_option_list *symfs,
+		       const struct seam_option_list *jit,
+		       struct seam_err *err)
+{
+	int r = check_paths(symfs, "--symfs", true, err);
+
+	return r ? r : check_paths(jit, "--jit", false, err);
 }
 
 static int load(struct seam_opened *opened, const struct seam_reading *reading,
@@ -85,6 +116,7 @@ int seam_reading_open(struct seam_opened *opened,
 {
 	const char *const *paths = (const char *const *)argv + first;
 	size_t n = (size_t)(argc - first);
+	struct seam_err err = { 0 };
 	int status;
 
 	*opened = (struct seam_opened) {
@@ -95,6 +127,8 @@ int seam_reading_open(struct seam_opened *opened,
 		if (strcmp(paths[i], "-") == 0)
 			return seam_command_misused(command, "- is read "
 						    "alone, not with others");
+	if (seam_reading_check(&reading->symfs, &reading->jit, &err))
+		return seam_command_failed(&err);
 	status = load(opened, reading, paths, n);
 	return status ? status : select_part(opened, reading);
 }
@@ -134,6 +168,10 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 	for (size_t i = 0; i < profile->notes.n; i++)
 		seam_command_say("%s", seam_profile_text(profile,
 						 profile->notes.items[i]));
+	for (size_t i = 0; seam_command_verbose() && i < profile->details.n;
+	     i++)
+		seam_command_say("%s", seam_profile_text(profile,
+						 profile->details.items[i]));
 }
 
 enum seam_group seam_reading_group(const char *by)

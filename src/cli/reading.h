@@ -94,6 +94,14 @@ struct seam_reading {
 /* A choice of that option as a group. */
 enum seam_group seam_reading_group(const char *by);
 
+/*
+ * Whether what was given with --symfs and --jit is there: somebody who names
+ * a place wants what is in it.  Either may be NULL.  0, or as stat(2).
+ */
+int seam_reading_check(const struct seam_option_list *symfs,
+		       const struct seam_option_list *jit,
+		       struct seam_err *err);
+
 /* The options as a loader takes them; borrows from @reading. */
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,7 +81,8 @@ static const struct seam_option options[] = {
 	       .detail = "The default is 4000. The most allowed is "
 	       "kernel.perf_event_max_sample_rate."),
 	OPTION(period, U64, 'c', "count", "PERIOD",
-	       "a sample each PERIOD events, in place of a frequency"),
+	       "a sample each PERIOD events, in place of a frequency",
+	       .least = 1),
 	OPTION(callchains, FLAG, 'g', NULL, NULL,
 	       "record call chains, as --call-graph=fp"),
 	OPTION(call_graph, STRING, 0, "call-graph", "HOW",
@@ -419,19 +421,30 @@ static void print_size(char *buf, size_t cap, uint64_t bytes)
 		snprintf(buf, cap, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
+static void add_cause(char *why, size_t cap, uint64_t n, const char *cause)
+{
+	size_t used = strlen(why);
+
+	if (n)
+		snprintf(why + used, cap - used, "%s%" PRIu64 " %s",
+			 used ? ", " : "", n, cause);
+}
+
 /* Which event lost how much, where there are several. */
 static void tell_losses(const struct seam_record_result *r)
 {
 	uint64_t lost = r->n_lost + r->n_unwritten;
+	char why[200] = "";
 
 	if (!lost)
 		return;
-	seam_command_say("lost %" PRIu64 " records (%.2f %%): %" PRIu64
-		" because rings were full (larger ones: -m), %" PRIu64
-		" because of failed writes, %" PRIu64
-		" while snapshots were copied", lost,
-		100.0 * (double)lost / (double)(lost + r->n_samples),
-		r->n_lost - r->n_paused, r->n_unwritten, r->n_paused);
+	add_cause(why, sizeof(why), r->n_lost - r->n_paused,
+		  "because rings were full (larger ones: -m)");
+	add_cause(why, sizeof(why), r->n_unwritten, "because of failed writes");
+	add_cause(why, sizeof(why), r->n_paused, "while snapshots were copied");
+	seam_command_say("lost %" PRIu64 " record%s (%.2f %%): %s", lost,
+		lost == 1 ? "" : "s",
+		100.0 * (double)lost / (double)(lost + r->n_samples), why);
 	for (size_t i = 0; r->n_events > 1 && i < r->n_events; i++) {
 		const struct seam_record_event *event = &r->events[i];
 
@@ -494,17 +507,20 @@ static void tell_late(const struct seam_record_result *r)
 static void summarize(const struct options *o, bool has_command,
 		      const struct seam_record_result *r)
 {
-	bool is_usual = strcmp(o->output, "recording.seam") == 0 &&
-			!r->was_moved;
-	char size[32];
+	const char *moved = r->was_moved ? ".old" : "";
+	bool is_named = r->was_moved ||
+			strcmp(o->output, "recording.seam") != 0;
+	char size[32], next[PATH_MAX + 64] = "";
 
 	print_size(size, sizeof(size), r->file_bytes);
-	seam_command_say("%" PRIu64 " samples in %.2f s, %s of data in '%s%s'; "
-			 "next: seam report%s%s%s", r->n_samples,
-			 (double)r->duration_ns / 1e9, size, o->output,
-			 r->was_moved ? ".old" : "",
-			 is_usual ? "" : " ", is_usual ? "" : o->output,
-			 r->was_moved ? ".old" : "");
+	if (r->n_samples)
+		snprintf(next, sizeof(next), "; next: seam report%s%s%s",
+			 is_named ? " " : "", is_named ? o->output : "",
+			 is_named ? moved : "");
+	seam_command_say("%" PRIu64 " sample%s in %.2f s, %s of data in '%s%s'%s",
+			 r->n_samples, r->n_samples == 1 ? "" : "s",
+			 (double)r->duration_ns / 1e9, size, o->output, moved,
+			 next);
 	if (r->was_moved)
 		seam_command_say("a later recording has the name '%s' now",
 				 o->output);
@@ -633,8 +649,8 @@ const struct seam_command seam_record_command = {
 		"tracepoints of the scheduler beside samples\n"
 		"seam record --overwrite -p 4711\ta flight recorder; then: "
 		"seam snapshot recording.seam\n"
-		"seam record -e uprobe:/usr/bin/luajit:lua_call -g -- luajit "
-		"x.lua\teach call of a function\n",
+		"seam record -e uprobe:/bin/bash:xmalloc -g -- bash -c ls"
+		"\teach call of a function\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.takes_command = true,

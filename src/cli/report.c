@@ -84,6 +84,7 @@ static int report(const struct seam_command *self, const struct options *o,
 		.by = by_of(o->by),
 		.sort = o->sort[0] == 's' ? SEAM_SORT_SELF : SEAM_SORT_TOTAL,
 		.filter = o->filter,
+		.details = seam_command_verbose(),
 		.min_percent = o->min_percent,
 	};
 	struct seam_err err = { 0 };

@@ -19,7 +19,8 @@ static const struct {
 	{ "erts_", "erl +JPperf true" },
 	{ "php", "php -d opcache.enable_cli=1 -d opcache.jit_debug=0x20" },
 	{ "python3", "python3 -X perf (3.12), -X perf_jit (3.13)" },
-	{ "java", "java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit" },
+	{ "java", "java -XX:+UnlockDiagnosticVMOptions "
+	  "-XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit" },
 	{ "dotnet", "DOTNET_PerfMapEnabled=1 dotnet" },
 	{ "mono", "mono --jitmap" },
 	{ "lli", "lli -jit-kind=mcjit, built with LLVM_USE_PERF" },
@@ -47,7 +48,8 @@ static bool is_nameless(const struct seam_profile *profile, uint32_t stack)
 	return function->layer == SEAM_LAYER_JIT && !function->is_named;
 }
 
-void seam_jit_advise(struct seam_profile *profile)
+void seam_jit_advise(struct seam_profile *profile,
+		     const struct seam_jit_sources *sources)
 {
 	const struct seam_samples *s = &profile->samples;
 	uint64_t *n = calloc(profile->processes.n + 1, sizeof(*n));
@@ -62,7 +64,8 @@ void seam_jit_advise(struct seam_profile *profile)
 					profile->processes.items[i].name);
 		const char *how = n[i] ? advice_for(name) : NULL;
 
-		if (how)
+		if (how && !seam_jit_sources_lack(sources, profile->
+						  processes.items[i].pid))
 			seam_profile_note(profile, "code compiled by '%s' has "
 					  "no names; record it with: %s",
 					  name, how);

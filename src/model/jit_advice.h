@@ -3,12 +3,14 @@
 #ifndef SEAM_JIT_ADVICE_H
 #define SEAM_JIT_ADVICE_H
 
-#include "model/profile.h"
+#include "model/jit_sources.h"
 
 /*
  * Add a note for each process of a known runtime that has samples in JIT code
- * without a name: the flag that would have given them.
+ * without a name: the flag that would have given them.  Who announced a dump,
+ * says @sources, had it.
  */
-void seam_jit_advise(struct seam_profile *profile);
+void seam_jit_advise(struct seam_profile *profile,
+		     const struct seam_jit_sources *sources);
 
 #endif /* SEAM_JIT_ADVICE_H */

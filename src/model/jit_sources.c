@@ -26,6 +26,7 @@ void seam_jit_sources_fini(struct seam_jit_sources *sources)
 		seam_file_close(&sources->files.items[i]);
 	free(sources->files.items);
 	seam_strings_fini(&sources->tried);
+	free(sources->absent.items);
 	*sources = (struct seam_jit_sources) { 0 };
 }
 
@@ -81,6 +82,29 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	return r == -ENOMEM || r == 0 ? -ENOMEM : 0;
 }
 
+static int lack(struct seam_jit_sources *sources, int32_t pid,
+		const char *path)
+{
+	int32_t *slot = SEAM_ARRAY_PUSH(&sources->absent);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = pid;
+	seam_profile_note(sources->profile, "the JIT's dump of process %"
+			  PRId32 " is not here: '%s'; --jit says where it is",
+			  pid, path);
+	return 0;
+}
+
+bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
+			   int32_t pid)
+{
+	for (size_t i = 0; i < sources->absent.n; i++)
+		if (sources->absent.items[i] == pid)
+			return true;
+	return false;
+}
+
 static int find(struct seam_jit_sources *sources,
 		const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		const char *path)
@@ -100,9 +124,7 @@ static int find(struct seam_jit_sources *sources,
 		return add(sources, owner->pid, kind, &file);
 	/* A map is only likely; a dump was announced by its marker. */
 	if (r == -ENOENT && kind == SEAM_JIT_DUMP)
-		seam_profile_note(sources->profile, "the JIT's dump of process "
-				  "%" PRId32 " is not here: '%s'; --jit says "
-				  "where it is", owner->pid, path);
+		return lack(sources, owner->pid, path);
 	tell(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }
@@ -162,9 +184,12 @@ int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid)
 static void note(void *context, int32_t pid, const char *text, uint64_t count)
 {
 	struct seam_profile *profile = context;
+	void (*put)(struct seam_profile *, const char *, ...) =
+		seam_jit_code_is_settled(text) ? seam_profile_detail :
+		seam_profile_note;
 	char shown[200];
 
-	seam_profile_note(profile, "JIT code of process %" PRId32 ": %s: %"
+	put(profile, "JIT code of process %" PRId32 ": %s: %"
 			  PRIu64, pid, seam_text_copy(shown, sizeof(shown),
 			  text, SEAM_TEXT_TERMINAL), count);
 }

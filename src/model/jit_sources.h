@@ -25,6 +25,7 @@ struct seam_jit_sources {
 	bool is_untimed;		/* its clock is not CLOCK_MONOTONIC */
 	SEAM_ARRAY(struct seam_file) files;	/* the code borrows them */
 	struct seam_strings tried;	/* "pid path": each once */
+	SEAM_ARRAY(int32_t) absent;	/* whose dump is not here */
 };
 
 /* @places and @profile must outlive it.  0 or -ENOMEM. */
@@ -42,6 +43,10 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 
 /* Process @pid ran code in memory without a file: add its map if it has one. */
 int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid);
+
+/* Whether @pid announced a dump that was not found. */
+bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
+			   int32_t pid);
 
 /* All has been added: notes of what had to be bent.  0 or -ENOMEM. */
 int seam_jit_sources_seal(struct seam_jit_sources *sources);

@@ -786,7 +786,7 @@ int seam_load_perf(struct seam_profile *profile,
 			seam_err_set(err, r, "out of memory");
 	}
 	if (r == 0) {
-		seam_jit_advise(profile);
+		seam_jit_advise(profile, &l.jit);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);
 	}

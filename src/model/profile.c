@@ -140,6 +140,7 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->stacks.items);
 	free(profile->losses.items);
 	free(profile->notes.items);
+	free(profile->details.items);
 	seam_samples_fini(&profile->samples);
 	free_spans(&profile->spans);
 	seam_index_fini(&profile->function_index);
@@ -260,20 +261,49 @@ void seam_profile_lost(struct seam_profile *profile, const char *cause,
 		};
 }
 
-void seam_profile_note(struct seam_profile *profile, const char *fmt, ...)
+static uint32_t put_text(struct seam_profile *profile, const char *fmt,
+			 va_list args)
 {
 	char text[SEAM_ERR_TEXT];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	return seam_strings_put(&profile->strings, text);
+}
+
+static bool holds(const uint32_t *ids, size_t n, uint32_t id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+void seam_profile_note(struct seam_profile *profile, const char *fmt, ...)
+{
 	uint32_t id, *slot;
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	id = put_text(profile, fmt, args);
 	va_end(args);
-	id = seam_strings_put(&profile->strings, text);
-	for (size_t i = 0; i < profile->notes.n; i++)
-		if (profile->notes.items[i] == id)
-			return;
-	slot = id == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&profile->notes);
+	slot = id == SEAM_NONE ||
+	       holds(profile->notes.items, profile->notes.n, id) ? NULL :
+	       SEAM_ARRAY_PUSH(&profile->notes);
+	if (slot)
+		*slot = id;
+}
+
+void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...)
+{
+	uint32_t id, *slot;
+	va_list args;
+
+	va_start(args, fmt);
+	id = put_text(profile, fmt, args);
+	va_end(args);
+	slot = id == SEAM_NONE ||
+	       holds(profile->details.items, profile->details.n, id) ? NULL :
+	       SEAM_ARRAY_PUSH(&profile->details);
 	if (slot)
 		*slot = id;
 }

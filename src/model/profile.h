@@ -135,6 +135,7 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_stack) stacks;
 	SEAM_ARRAY(struct seam_loss) losses;
 	SEAM_ARRAY(uint32_t) notes;	/* strings: what a reader should know */
+	SEAM_ARRAY(uint32_t) details;	/* ... and what only the curious ask */
 	struct seam_samples samples;
 	struct seam_spans spans;
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
@@ -192,6 +193,10 @@ void seam_profile_lost(struct seam_profile *profile, const char *cause,
 /* A note for the person who reads, once for each distinct text. */
 __attribute__((format(printf, 2, 3)))
 void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
+
+/* The same for who asks for more (--verbose), and for programs. */
+__attribute__((format(printf, 2, 3)))
+void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...);
 
 /* All samples of all events: what a report is over. */
 uint64_t seam_profile_n_samples(const struct seam_profile *profile);

@@ -83,6 +83,9 @@ static int find_event(struct seam_selected *s, const char *name,
 			s->event = i;
 			return 0;
 		}
+		/* it counts nothing: there for what is mapped and started */
+		if (strncmp(text, "dummy:", strlen("dummy:")) == 0)
+			continue;
 		seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
 		snprintf(known + used, sizeof(known) - used, "%s%s",
 			 used ? ", " : "", shown);

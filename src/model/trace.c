@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/recording.h"
+#include "wire/perf_data.h"
+
 /*
  * Logs that are shown together are of one machine, or of a few; each clock
  * is tied in a pass over all blocks.
@@ -326,13 +329,30 @@ int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
 	return r;
 }
 
+/* A folder or a file of samples; @r is what opening it as a log gave. */
+static bool is_sampled(const struct seam_trace_log *log, int r)
+{
+	struct seam_recording recording;
+	bool is;
+
+	if (r != -EISDIR)
+		return r == 0 && seam_perf_data_is(log->file.bytes);
+	is = seam_recording_open(&recording, log->path, NULL) == 0 &&
+	     seam_perf_data_is(recording.data.bytes);
+	seam_recording_close(&recording);
+	return is;
+}
+
 static int open_log(struct seam_trace_log *log, const char *path,
 		    struct seam_err *err)
 {
 	int r = seam_file_open(&log->file, path, err);
 
 	log->path = path;
-	if (!r)
+	if (is_sampled(log, r))
+		r = seam_err_set(err, -ENOTSUP, "it is a sampled recording, "
+				 "not an XRay log: use 'seam report %s'", path);
+	else if (!r)
 		r = seam_xray_index_build(&log->index, log->file.bytes, err);
 	return r ? seam_err_add(err, r, "cannot read '%s'", path) : 0;
 }

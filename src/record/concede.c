@@ -2,11 +2,15 @@
 /* concede.c - the steps, and what to say when none is left; see concede.h */
 #include "record/concede.h"
 
-#include "base/base.h"
-#include "record/machine.h"
+#include "base/text.h"
+#include "record/targets.h"
+#include "record/uprobe.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* What was refused, and all that is asked for with it. */
 struct refused {
@@ -119,30 +123,109 @@ bool seam_concede(struct seam_event *events, size_t n,
 	return false;
 }
 
+/* What the kernel refused, in the user's words. */
+static const char *wanted(const struct seam_event *event, char *buf,
+			  size_t cap)
+{
+	char name[2 * SEAM_EVENT_NAME];
+
+	if (strcmp(event->name, SEAM_EVENT_SIDEBAND) == 0)
+		return "records";
+	snprintf(buf, cap, "event '%s'",
+		 seam_text_copy(name, sizeof(name), event->name,
+				SEAM_TEXT_TERMINAL));
+	return buf;
+}
+
 static int missing(const struct seam_event *event, struct seam_err *err)
 {
+	char what[3 * SEAM_EVENT_NAME];
+
 	if (event->attr.type == PERF_TYPE_SOFTWARE)
-		return seam_err_set(err, -ENOENT, "this kernel has no event "
-				    "'%s'", event->name);
-	return seam_err_set(err, -ENOENT, "this machine has no event '%s'%s",
-			    event->name, ": use '-e cpu-clock', which needs "
-			    "no hardware");
+		return seam_err_set(err, -ENOENT, "this kernel has no %s",
+				    wanted(event, what, sizeof(what)));
+	return seam_err_set(err, -ENOENT, "this machine has no %s: use '-e "
+			    "cpu-clock', which needs no hardware",
+			    wanted(event, what, sizeof(what)));
+}
+
+/*
+ * Whether the kernel lets us look into thread @tid.  Its links in /proc have
+ * the condition that perf_event_open() has.
+ * Source: perf_event_open(2), PTRACE_MODE_READ_REALCREDS; proc(5).
+ */
+static bool may_look_into(int tid)
+{
+	char path[64], target[2];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
+	return readlink(path, target, sizeof(target)) >= 0 ||
+	       (errno != EACCES && errno != EPERM);
+}
+
+/* Thread @tid is not ours to watch. */
+static int forbidden_process(int code, int tid, struct seam_err *err)
+{
+	char path[64], text[64];
+	int process = seam_targets_process(tid);
+	struct passwd *owner;
+	uid_t uid;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	uid = (uid_t)strtoul(seam_machine_value(path, "Uid", text,
+						sizeof(text)), NULL, 10);
+	if (uid == getuid())
+		return seam_err_set(err, code, "process %d has rights that "
+			"you have not: to watch it needs CAP_PERFMON or "
+			"CAP_SYS_PTRACE", process);
+	owner = getpwuid(uid);
+	if (owner)
+		snprintf(text, sizeof(text), "'%.50s'", owner->pw_name);
+	else
+		snprintf(text, sizeof(text), "%u", uid);
+	return seam_err_set(err, code, "process %d belongs to user %s: to "
+		"watch it, be that user, or have CAP_PERFMON or "
+		"CAP_SYS_PTRACE", process, text);
 }
 
 /* The level of paranoia at which anybody may have the event. */
-static int harmless_level(const struct seam_event *event, bool system_wide)
+static int harmless_level(const struct seam_event *event, int tid)
 {
 	if (event->attr.type == PERF_TYPE_TRACEPOINT)
 		return -1;
-	if (system_wide)
+	if (tid < 0)
 		return 0;
 	return event->attr.exclude_kernel ? 2 : 1;
 }
 
-int seam_concede_refusal(int code, const struct seam_event *event,
-			 bool system_wide, struct seam_err *err)
+static int forbidden(int code, const struct seam_event *event, int tid,
+		     struct seam_err *err)
 {
 	long paranoid = seam_machine_sysctl("perf_event_paranoid", 2);
+	int level = harmless_level(event, tid);
+	char what[3 * SEAM_EVENT_NAME];
+
+	if (tid > 0 && !may_look_into(tid))
+		return forbidden_process(code, tid, err);
+	if (seam_uprobe_is(event))
+		return seam_err_set(err, code, "no permission for %s: probes "
+			"need CAP_PERFMON", wanted(event, what, sizeof(what)));
+	if (paranoid > level)
+		return seam_err_set(err, code, "no permission for %s%s at "
+			"kernel.perf_event_paranoid=%ld: it needs CAP_PERFMON, "
+			"or 'sysctl kernel.perf_event_paranoid=%d'",
+			wanted(event, what, sizeof(what)),
+			tid < 0 ? " of all processes" : "", paranoid, level);
+	return seam_err_set(err, code, "no permission for %s, though "
+		"kernel.perf_event_paranoid=%ld: it needs a seccomp profile "
+		"(of the container?) that allows perf_event_open, or "
+		"CAP_PERFMON", wanted(event, what, sizeof(what)), paranoid);
+}
+
+int seam_concede_refusal(int code, const struct seam_event *event, int tid,
+			 struct seam_err *err)
+{
+	char what[3 * SEAM_EVENT_NAME];
 	struct rlimit limit = { 0 };
 
 	switch (-code) {
@@ -153,19 +236,16 @@ int seam_concede_refusal(int code, const struct seam_event *event,
 		return missing(event, err);
 	case EACCES:
 	case EPERM:
-		return seam_err_set(err, code, "no permission for event '%s' "
-			"%sat kernel.perf_event_paranoid=%ld: it needs "
-			"CAP_PERFMON, or 'sysctl kernel.perf_event_paranoid="
-			"%d'", event->name,
-			system_wide ? "of all processes " : "", paranoid,
-			harmless_level(event, system_wide));
+		return forbidden(code, event, tid, err);
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &limit);
-		return seam_err_set(err, code, "event '%s' needs more than "
-			"the %lu descriptors of 'ulimit -n'", event->name,
+		return seam_err_set(err, code, "%s needs more than "
+			"the %lu descriptors of 'ulimit -n'",
+			wanted(event, what, sizeof(what)),
 			(unsigned long)limit.rlim_cur);
 	default:
-		return seam_err_set(err, code, "perf_event_open of event "
-			"'%s': %s", event->name, strerror(-code));
+		return seam_err_set(err, code, "perf_event_open of %s: %s",
+				    wanted(event, what, sizeof(what)),
+				    strerror(-code));
 	}
 }

@@ -31,8 +31,11 @@ const char *seam_left_out_name(int bit_index);
 bool seam_concede(struct seam_event *events, size_t n,
 		  struct seam_event *event, int code, unsigned int *left_out);
 
-/* Why opening @event gave @code, and what to do about it.  Returns @code. */
-int seam_concede_refusal(int code, const struct seam_event *event,
-			 bool system_wide, struct seam_err *err);
+/*
+ * Why opening @event of thread @tid, or of all of them (-1), gave @code, and
+ * what to do about it.  Returns @code.
+ */
+int seam_concede_refusal(int code, const struct seam_event *event, int tid,
+			 struct seam_err *err);
 
 #endif /* SEAM_CONCEDE_H */

@@ -25,6 +25,9 @@ enum {
 	SEAM_EVENT_ALONE = -1,	/* leader: of no group */
 };
 
+/* Of no count: what tells of mappings and threads.  Nobody asked for it. */
+#define SEAM_EVENT_SIDEBAND "dummy:HG"
+
 struct seam_event {
 	char name[SEAM_EVENT_NAME];	/* as it was asked for */
 	/* type, config, exclude_*, precise_ip; the rest is the recorder's */

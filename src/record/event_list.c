@@ -49,6 +49,14 @@ static int add_one(struct seam_event_list *list, const char *text,
 {
 	const char *colon = strchr(text, ':');
 
+	if (begins_with(text, "uretprobe:"))
+		return seam_err_set(err, -EINVAL, "the return of a function "
+				    "is written 'uprobe:%s%%return'",
+				    strchr(text, ':') + 1);
+	if (begins_with(text, "kprobe:") || begins_with(text, "kretprobe:"))
+		return seam_err_set(err, -ENOTSUP, "there are no probes of "
+			"the kernel's functions, only of files: "
+			"uprobe:/path:symbol");
 	if (begins_with(text, "uprobe:"))
 		return seam_uprobe_add(list, text, err);
 	if (begins_with(text, "mem:"))
@@ -69,7 +77,9 @@ static size_t item_length(const char *text)
 	/* commas divide the terms of a PMU's event too */
 	for (; text[n] && (text[n] != ',' || in_slashes); n++)
 		if (text[n] == '/' && text[0] != '{' &&
-		    !begins_with(text, "uprobe:") && !begins_with(text, "mem:"))
+		    !begins_with(text, "uprobe:") &&
+		    !begins_with(text, "uretprobe:") &&
+		    !begins_with(text, "mem:"))
 			in_slashes = !in_slashes;
 	return n;
 }

@@ -2,6 +2,7 @@
 /* plan.c - events, threads and CPUs; see plan.h */
 #include "record/plan.h"
 
+#include "base/text.h"
 #include "record/areas.h"
 #include "record/aux_pmu.h"
 #include "record/targets.h"
@@ -326,18 +327,19 @@ int seam_plan_open(struct seam_recording *s, struct seam_err *err)
 static void tell_of_rings(const struct seam_recording *s)
 {
 	const struct seam_record_options *o = s->options;
+	char had[SEAM_TEXT_SIZE], wanted[SEAM_TEXT_SIZE];
 
+	seam_text_size(had, s->sources.ring_bytes);
 	if (o->ring_auto)
-		seam_recording_note(s, false, "rings of %zu KiB%s",
-			s->sources.ring_bytes / 1024,
+		seam_recording_note(s, false, "rings of %s%s", had,
 			s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE ?
 			", the most that may be locked (CAP_IPC_LOCK, "
 			"'ulimit -l', kernel.perf_event_mlock_kb)" : "");
 	else if (s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE)
-		seam_recording_note(s, false, "rings of %zu KiB in place of "
-			"%zu: more needs CAP_IPC_LOCK, 'ulimit -l' or "
+		seam_recording_note(s, false, "rings of %s in place of "
+			"%s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
 			"'sysctl kernel.perf_event_mlock_kb' (it is %ld)",
-			s->sources.ring_bytes / 1024, o->ring_bytes / 1024,
+			had, seam_text_size(wanted, o->ring_bytes),
 			seam_machine_sysctl("perf_event_mlock_kb", 516));
 }
 
@@ -345,17 +347,19 @@ static void tell_of_areas(const struct seam_recording *s)
 {
 	const struct seam_record_options *o = s->options;
 	size_t wanted = area_bytes(o), had = s->sources.area_bytes;
+	char areas[SEAM_TEXT_SIZE], asked[SEAM_TEXT_SIZE];
 
 	if (!seam_areas_are_there(s))
 		return;
 	if (had < wanted)
-		seam_recording_note(s, false, "AUX areas of %zu KiB in place "
-			"of %zu: more needs CAP_IPC_LOCK, 'ulimit -l' or "
-			"'sysctl kernel.perf_event_mlock_kb'", had / 1024,
-			wanted / 1024);
-	seam_recording_note(s, true, "AUX areas of %zu KiB; times are the "
+		seam_recording_note(s, false, "AUX areas of %s in place "
+			"of %s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
+			"'sysctl kernel.perf_event_mlock_kb'",
+			seam_text_size(areas, had),
+			seam_text_size(asked, wanted));
+	seam_recording_note(s, true, "AUX areas of %s; times are the "
 			    "kernel's own, so JIT code is not told apart by "
-			    "time", had / 1024);
+			    "time", seam_text_size(areas, had));
 }
 
 static void tell_of_groups(const struct seam_recording *s)

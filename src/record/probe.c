@@ -2,6 +2,7 @@
 /* probe.c - one function a check, and the table of them; see probe.h */
 #include "record/probe.h"
 
+#include "base/text.h"
 #include "record/event.h"
 #include "record/machine.h"
 #include "record/aux_pmu.h"
@@ -133,6 +134,8 @@ static void check_system(struct seam_probe *p)
 
 static void check_kernel_names(struct seam_probe *p)
 {
+	long hidden = seam_machine_sysctl("kptr_restrict", 0);
+	long paranoid = seam_machine_sysctl("perf_event_paranoid", 2);
 	struct seam_kernel_identity kernel = { 0 };
 
 	seam_kernel_identify(&kernel, NULL);
@@ -141,10 +144,15 @@ static void check_kernel_names(struct seam_probe *p)
 		return;
 	}
 	find(p, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
-	     "(kernel.kptr_restrict=%ld)",
-	     seam_machine_sysctl("kptr_restrict", 0));
-	advise(p, "sysctl kernel.kptr_restrict=0 "
-	       "kernel.perf_event_paranoid=1, or CAP_SYSLOG");
+	     "(kernel.kptr_restrict=%ld, kernel.perf_event_paranoid=%ld)",
+	     hidden, paranoid);
+	if (hidden <= 0 && paranoid <= 1)
+		advise(p, "CAP_SYSLOG");
+	else
+		advise(p, "sysctl%s%s%s",
+		       hidden > 0 ? " kernel.kptr_restrict=0" : "",
+		       paranoid > 1 ? " kernel.perf_event_paranoid=1" : "",
+		       hidden > 1 ? "" : ", or CAP_SYSLOG");
 }
 
 /* A feature of the CPU or of its driver. */
@@ -284,14 +292,15 @@ static void check_ring_space(struct seam_probe *p)
 	struct seam_number_list cpus = { 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t bytes = SEAM_RECORD_RING_BYTES;
+	char size[SEAM_TEXT_SIZE];
 
 	seam_machine_cpus(&cpus, NULL);
 	while (bytes > page && !map_all(&cpus, bytes))
 		bytes /= 2;
 	find(p, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
 	     bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
-	     "rings of %zu KiB on %zu CPUs (kernel.perf_event_mlock_kb=%ld)",
-	     bytes / 1024, cpus.n,
+	     "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
+	     seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
 	     seam_machine_sysctl("perf_event_mlock_kb", 516));
 	if (p->verdict != SEAM_VERDICT_YES)
 		advise(p, "sysctl kernel.perf_event_mlock_kb=%d, a higher "

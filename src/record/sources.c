@@ -43,7 +43,7 @@ const char *seam_ring_use_name(enum seam_ring_use use)
 void seam_sources_sideband(struct seam_event *event)
 {
 	*event = (struct seam_event) {
-		.name = "dummy:HG", .leader = SEAM_EVENT_ALONE,
+		.name = SEAM_EVENT_SIDEBAND, .leader = SEAM_EVENT_ALONE,
 	};
 	event->attr = (struct perf_event_attr) {
 		.type = PERF_TYPE_SOFTWARE,
@@ -183,8 +183,8 @@ static int open_source(struct seam_sources *s, size_t e, struct place place,
 	if (fd == -ESRCH || (fd == -ENODEV && s->list.n > 0))
 		return fd;
 	if (fd < 0)
-		return seam_concede_refusal(fd, &s->events[e],
-					    is_system_wide(s), err);
+		return seam_concede_refusal(fd, &s->events[e], place.tid,
+					    err);
 	source = SEAM_ARRAY_PUSH(&s->list);
 	if (!source) {
 		close(fd);

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+static const char prefix[] = "uprobe:";
 static const char return_suffix[] = "%return";
 
 /* The offset in the file of address @addr. */
@@ -27,7 +28,6 @@ static int offset_of(const struct seam_elf *file, uint64_t addr,
 	return -ENOENT;
 }
 
-/* -ENOENT: no symbol of that name has code in the file. */
 static int find_symbol(const char *path, const char *name, uint64_t *offset,
 		       struct seam_err *err)
 {
@@ -37,7 +37,7 @@ static int find_symbol(const char *path, const char *name, uint64_t *offset,
 	int r = seam_elf_open(&file, path, err), found = -ENOENT;
 
 	if (r < 0)
-		return r;
+		return seam_err_add(err, r, "cannot read '%s'", path);
 	r = seam_elf_symbols(&table, &arena, &file);
 	for (size_t i = 0; r == 0 && found < 0 && i < table.symbols.n; i++) {
 		const struct seam_symbol *s = &table.symbols.items[i];
@@ -50,7 +50,9 @@ static int find_symbol(const char *path, const char *name, uint64_t *offset,
 	seam_elf_close(&file);
 	if (r < 0)
 		return seam_err_set(err, r, "out of memory");
-	return found;
+	return found == 0 ? 0 :
+	       seam_err_set(err, found, "'%s' has no function '%s'", path,
+			    name);
 }
 
 static int find_place(struct seam_event *event, const char *path,
@@ -66,9 +68,6 @@ static int find_place(struct seam_event *event, const char *path,
 					   place) : 0;
 	}
 	r = find_symbol(path, place, &offset, err);
-	if (r == -ENOENT)
-		return seam_err_set(err, r, "'%s' has no function '%s'", path,
-				    place);
 	event->attr.probe_offset = offset;
 	return r;
 }
@@ -86,6 +85,23 @@ static int keep_path(struct seam_event_list *list, struct seam_event *event,
 	return *slot ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
 }
 
+/* The kernel takes paths from the root; say which one is meant. */
+static int not_absolute(const char *path, const char *place, bool returns,
+			struct seam_err *err)
+{
+	char *whole = realpath(path, NULL);
+	int r;
+
+	if (!whole)
+		return seam_err_set(err, -errno, "cannot read '%s': %s", path,
+				    strerror(errno));
+	r = seam_err_set(err, -EINVAL, "the path of a probe is absolute: "
+			 "'%s%s:%s%s'", prefix, whole, place,
+			 returns ? return_suffix : "");
+	free(whole);
+	return r;
+}
+
 /* Cut "%return" off.  True when it was there. */
 static bool cut_return(char *text)
 {
@@ -97,13 +113,19 @@ static bool cut_return(char *text)
 	return true;
 }
 
+bool seam_uprobe_is(const struct seam_event *event)
+{
+	return strncmp(event->name, prefix, strlen(prefix)) == 0;
+}
+
 int seam_uprobe_add(struct seam_event_list *list, const char *text,
 		    struct seam_err *err)
 {
 	struct seam_event *event = seam_event_list_push(list);
 	char copy[PATH_MAX + SEAM_EVENT_NAME], *place;
-	const char *path = copy + strlen("uprobe:");
+	const char *path = copy + strlen(prefix);
 	int type = seam_pmu_type("uprobe"), r;
+	bool returns;
 
 	if (!event)
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -111,7 +133,8 @@ int seam_uprobe_add(struct seam_event_list *list, const char *text,
 		return seam_err_set(err, type, "this kernel has no uprobes");
 	snprintf(event->name, sizeof(event->name), "%s", text);
 	snprintf(copy, sizeof(copy), "%s", text);
-	if (cut_return(copy)) {
+	returns = cut_return(copy);
+	if (returns) {
 		char bit[64];
 
 		seam_machine_text("/sys/bus/event_source/devices/uprobe/"
@@ -121,10 +144,12 @@ int seam_uprobe_add(struct seam_event_list *list, const char *text,
 					    "probe returns");
 	}
 	place = strrchr(copy, ':');
-	if (*path != '/' || !place || place <= path || !place[1])
+	if (!place || place <= path || !place[1])
 		return seam_err_set(err, -EINVAL, "a probe is written "
 			"uprobe:/path:symbol or uprobe:/path:0xoffset");
 	*place++ = '\0';
+	if (*path != '/')
+		return not_absolute(path, place, returns, err);
 	event->attr.type = (uint32_t)type;
 	event->each_time = true;
 	r = find_place(event, path, place, err);

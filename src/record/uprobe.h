@@ -13,4 +13,7 @@
 int seam_uprobe_add(struct seam_event_list *list, const char *text,
 		    struct seam_err *err);
 
+/* Whether seam_uprobe_add() made @event. */
+bool seam_uprobe_is(const struct seam_event *event);
+
 #endif /* SEAM_UPROBE_H */

@@ -39,6 +39,10 @@ static void put_head(const struct seam_annotate_view *a,
 
 	fputc('\n', view->out);
 	seam_view_style(view, SEAM_STYLE_LAYER + body->layer);
+	if (a->symbol[0] != '[' && strcmp(a->symbol, body->symbol) != 0) {
+		seam_text_put(view->out, a->symbol, SEAM_TEXT_TERMINAL);
+		fputs(", inlined in ", view->out);
+	}
 	seam_text_put(view->out, body->symbol, SEAM_TEXT_TERMINAL);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	fputs("  ", view->out);
@@ -47,8 +51,9 @@ static void put_head(const struct seam_annotate_view *a,
 		fprintf(view->out, "  object %zu of %zu",
 			(size_t)(body - all->bodies.items) + 1,
 			all->bodies.n);
-	fprintf(view->out, "  %s samples, %s, %s of all",
+	fprintf(view->out, "  %s sample%s, %s, %s of all",
 		seam_format_count(samples, body->samples),
+		body->samples == 1 ? "" : "s",
 		seam_format_weight(weight, body->weight, unit_of(a)),
 		seam_format_percent(part, body->weight, all->weight));
 	if (body->loaded_ns)
@@ -61,8 +66,9 @@ static void put_head(const struct seam_annotate_view *a,
 		fputc('\n', view->out);
 	}
 	if (body->n_outside && !body->problem)
-		fprintf(view->out, "  %s samples are in no instruction\n",
-			seam_format_count(samples, body->n_outside));
+		fprintf(view->out, "  %s sample%s in no instruction\n",
+			seam_format_count(samples, body->n_outside),
+			body->n_outside == 1 ? " is" : "s are");
 }
 
 /* "triangle.bf:3", and the line itself where the file is at hand. */

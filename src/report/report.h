@@ -26,6 +26,7 @@ struct seam_report {
 	enum seam_sort sort;
 	uint64_t top;		/* rows shown; 0: all */
 	const char *filter;	/* NULL: all */
+	bool details;		/* beside the notes, in text */
 	double min_percent;	/* of the event; smaller nodes of a tree */
 				/* are left out */
 };

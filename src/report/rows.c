@@ -192,6 +192,8 @@ const char *seam_row_name(const struct seam_rows *table,
 		string = profile->threads.items[row->id].name;
 	else if (table->by == SEAM_BY_PROCESS)
 		string = profile->processes.items[row->id].name;
+	else if (!*seam_profile_text(profile, string))
+		return "[unknown]";
 	return seam_profile_text(profile, string);
 }
 

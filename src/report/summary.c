@@ -100,7 +100,8 @@ void seam_summary_event(const struct seam_report *report,
 	fprintf(view->out, ", %s%s",
 		seam_format_weight(buf, weight, (enum seam_unit)e->unit),
 		e->unit == SEAM_UNIT_NS ? "" :
-		e->is_measured ? " ticks" : " events");
+		e->is_measured ? weight == 1 ? " tick" : " ticks" :
+		weight == 1 ? " event" : " events");
 	if (e->n_lost) {
 		seam_view_style(view, SEAM_STYLE_WARN);
 		fprintf(view->out, ", %s lost (%.2f%%)",
@@ -110,6 +111,15 @@ void seam_summary_event(const struct seam_report *report,
 		seam_view_style(view, SEAM_STYLE_PLAIN);
 	}
 	fputc('\n', view->out);
+}
+
+void seam_summary_unmatched(const struct seam_report *report,
+			    const struct seam_view *view)
+{
+	fputs("Nothing here has '", view->out);
+	seam_text_put(view->out, report->filter ? report->filter : "",
+		      SEAM_TEXT_TERMINAL);
+	fputs("' in its name\n", view->out);
 }
 
 static void put_loss(const struct seam_profile *profile,
@@ -128,8 +138,9 @@ static void put_loss(const struct seam_profile *profile,
 			seam_format_count(buf, loss->records),
 			loss->records == 1 ? "" : "s");
 	if (loss->bytes)
-		fprintf(view->out, "%s bytes, ",
-			seam_format_count(buf, loss->bytes));
+		fprintf(view->out, "%s byte%s, ",
+			seam_format_count(buf, loss->bytes),
+			loss->bytes == 1 ? "" : "s");
 	seam_text_put(view->out, loss->cause, SEAM_TEXT_TERMINAL);
 	if (*source) {
 		fputs(" (", view->out);
@@ -139,22 +150,29 @@ static void put_loss(const struct seam_profile *profile,
 	fputc('\n', view->out);
 }
 
+static void put_note(const struct seam_profile *profile,
+		     const struct seam_view *view, uint32_t note)
+{
+	fputs("note: ", view->out);
+	seam_text_put(view->out, seam_profile_text(profile, note),
+		      SEAM_TEXT_TERMINAL);
+	fputc('\n', view->out);
+}
+
 void seam_summary_tail(const struct seam_report *report,
 		       const struct seam_view *view)
 {
 	const struct seam_profile *profile = report->profile;
+	size_t n_details = report->details ? profile->details.n : 0;
 
-	if (profile->losses.n + profile->notes.n)
+	if (profile->losses.n + profile->notes.n + n_details)
 		fputc('\n', view->out);
 	for (size_t i = 0; i < profile->losses.n; i++)
 		put_loss(profile, view, &profile->losses.items[i]);
-	for (size_t i = 0; i < profile->notes.n; i++) {
-		fputs("note: ", view->out);
-		seam_text_put(view->out, seam_profile_text(profile,
-					 profile->notes.items[i]),
-			      SEAM_TEXT_TERMINAL);
-		fputc('\n', view->out);
-	}
+	for (size_t i = 0; i < profile->notes.n; i++)
+		put_note(profile, view, profile->notes.items[i]);
+	for (size_t i = 0; i < n_details; i++)
+		put_note(profile, view, profile->details.items[i]);
 }
 
 int seam_summary_frame(const struct seam_report *report,
@@ -171,7 +189,9 @@ int seam_summary_frame(const struct seam_report *report,
 		any |= rc > 0;
 	}
 	if (!any)
-		fprintf(view->out, "\nNo %ss are selected.\n",
+		fprintf(view->out, seam_profile_n_samples(report->profile) ?
+			"\nNo %ss are selected.\n" :
+			"\nThe recording has no %ss.\n",
 			seam_profile_noun(report->profile));
 	seam_summary_tail(report, view);
 	return 0;
@@ -246,6 +266,10 @@ void seam_summary_json(const struct seam_report *report, struct seam_json *j,
 		seam_json_string(j, NULL,
 				 seam_profile_text(profile,
 						   profile->notes.items[i]));
+	for (size_t i = 0; i < profile->details.n; i++)
+		seam_json_string(j, NULL,
+				 seam_profile_text(profile,
+						   profile->details.items[i]));
 	seam_json_close(j);
 }
 

@@ -18,6 +18,10 @@ void seam_summary_event(const struct seam_report *report,
 			const struct seam_view *view, uint32_t event,
 			uint64_t samples, uint64_t weight);
 
+/* What stands in place of rows where --filter took all. */
+void seam_summary_unmatched(const struct seam_report *report,
+			    const struct seam_view *view);
+
 /* The last lines: losses by cause, notes.  Nothing when there are none. */
 void seam_summary_tail(const struct seam_report *report,
 		       const struct seam_view *view);

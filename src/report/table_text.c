@@ -222,7 +222,10 @@ static int put_event(const struct seam_report *report,
 	l = lay_out(&table, n, view, by_weight);
 	l.is_measured = report->profile->events.items[event].is_measured;
 	seam_summary_event(report, view, event, table.samples, table.weight);
-	put_head(&l);
+	if (table.n)
+		put_head(&l);
+	else
+		seam_summary_unmatched(report, view);
 	for (size_t i = 0; i < n; i++)
 		put_row(&l, &table.items[i]);
 	put_rest(&l, n);

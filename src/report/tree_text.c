@@ -148,6 +148,10 @@ static int put_tree(struct drawing *d)
 	const struct seam_tree *tree = &d->tree->tree;
 	int rc = 0;
 
+	if (d->report->filter && d->tree->n_hidden + 1 == tree->n) {
+		seam_summary_unmatched(d->report, d->view);
+		goto foot;
+	}
 	seam_view_style(d->view, SEAM_STYLE_DIM);
 	fprintf(d->view->out, "%8s  %8s  CALLS\n", "TOTAL", "SELF");
 	seam_view_style(d->view, SEAM_STYLE_PLAIN);
@@ -155,6 +159,7 @@ static int put_tree(struct drawing *d)
 	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))
 		rc = put_node(d, &tree->items[i]);
 	put_stackless(d);
+foot:
 	put_foot(d);
 	free(d->rails.items);
 	free(d->steps.items);

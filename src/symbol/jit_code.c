@@ -419,6 +419,11 @@ static void say_all(const uint64_t *counts, size_t n,
 			say(context, pid, texts[i], counts[i]);
 }
 
+bool seam_jit_code_is_settled(const char *text)
+{
+	return text == note_texts[SEAM_JIT_SHIFTED];
+}
+
 void seam_jit_code_notes(const struct seam_jit_code *jit,
 			 void (*say)(void *context, int32_t pid,
 				     const char *text, uint64_t count),

@@ -178,4 +178,7 @@ void seam_jit_code_notes(const struct seam_jit_code *jit,
 				     const char *text, uint64_t count),
 			 void *context);
 
+/* Whether @text of such a note tells of what was put right, at no loss. */
+bool seam_jit_code_is_settled(const char *text);
+
 #endif /* SEAM_JIT_CODE_H */

@@ -80,7 +80,7 @@ def record(*words, **options):
 
 
 def samples_told(result):
-    match = re.search(r"seam: (\d+) samples", result.stderr)
+    match = re.search(r"seam: (\d+) samples? in", result.stderr)
     check(match, f"no summary in: {result.stderr}")
     return int(match[1])
 

@@ -103,6 +103,14 @@ def compare(folder, into):
     return n_perf, n_same, n_seam, other
 
 
+def advises_none(folder):
+    """A dump that was announced and is not here: no flag would help."""
+    shown = subprocess.run([SEAM, "report", folder / "perf.data"],
+                           stdout=subprocess.PIPE, text=True, check=False)
+    return "--jit says where it is" in shown.stdout and \
+        "record it with" not in shown.stdout
+
+
 def main():
     root = corpus.ROOT / "jit"
     folders = sorted(p.parent for p in root.glob("*/injected.script.txt.gz")) \
@@ -111,7 +119,7 @@ def main():
         print("1..1\nok 1 - JIT frames as perf inject # SKIP no corpus")
         return 0
     failed = 0
-    print(f"1..{len(folders)}")
+    print(f"1..{len(folders) + 1}")
     for i, folder in enumerate(folders, 1):
         with tempfile.TemporaryDirectory(prefix="seam-jit-") as into:
             unpack(folder, into)
@@ -126,6 +134,10 @@ def main():
         print(f"# perf {n_perf} JIT frames, Seam {n_seam}, same {n_same}"
               + (f"; other: {other.most_common(5)}" if other else ""),
               flush=True)
+    good = advises_none(root / "erlang25-jpperf-dump")
+    failed |= not good
+    print(f"{'ok' if good else 'not ok'} {len(folders) + 1} - who announced a "
+          "dump is not told to make one")
     return failed
 
 

@@ -29,6 +29,12 @@ ERL = """-module(w).
 fib(N) when N < 2 -> N;
 fib(N) -> fib(N-1) + fib(N-2).
 main() -> fib(35), init:stop()."""
+JAVA = """class Spin {
+static int x;
+static int f(int n) { int s = 0; for (int i = 0; i < n; i++) s ^= i*31 + x;
+    return s; }
+public static void main(String[] a) { long t = System.nanoTime();
+    while (System.nanoTime() - t < 1000000000L) x += f(10000); } }"""
 C = """long fib(long n){ return n<2 ? n : fib(n-1)+fib(n-2); }
 int main(void){ return (int)(fib(40) & 1) * 0; }"""
 
@@ -94,6 +100,11 @@ def check(folder, programs, files, before, command, symbol, kept):
                 if row["layer"] == "jit" and re.search(symbol, row["symbol"]))
     assert found * 4 >= report["samples"], \
         f"{found} of {report['samples']} samples in {symbol}"
+    shown = run(folder, SEAM, "report", "r.seam").stdout
+    assert "put right" not in shown, shown
+    curious = run(folder, SEAM, "report", "-v", "r.seam").stdout
+    assert ("0x40 bytes off" in curious) == \
+        any("0x40 bytes off" in note for note in report["notes"]), curious
     print(f"# {found} of {report['samples']} samples")
 
 
@@ -125,6 +136,26 @@ def check_reuse(folder):
     print(f"# {sum(map(len, seen.values()))} samples, {len(seen)} places")
 
 
+def check_java_advice(folder):
+    """What a report says of code without names, done, gives it its names."""
+    for program in "java", "javac":
+        if not shutil.which(program):
+            raise Skip(f"no {program}")
+    with open(os.path.join(folder, "Spin.java"), "w") as out:
+        out.write(JAVA)
+    assert run(folder, "javac", "Spin.java").returncode == 0
+    done = run(folder, SEAM, "record", "-o", "r.seam", "java", "Spin")
+    assert done.returncode == 0, done.stderr
+    report = run(folder, SEAM, "report", "r.seam").stdout
+    advice = re.search("has no names; record it with: (java .*)", report)
+    assert advice, report
+    done = run(folder, SEAM, "record", "-o", "r.seam", *advice[1].split(),
+               "Spin")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = run(folder, SEAM, "report", "r.seam").stdout
+    assert "Spin" in report and "has no names" not in report, report
+
+
 def in_folder(function, *what):
     def test():
         with tempfile.TemporaryDirectory(prefix="seam-jit-") as folder:
@@ -135,4 +166,6 @@ def in_folder(function, *what):
 sys.exit(tap.run(
     [(f"{name}: its function by name", in_folder(check, *what))
      for name, what in RUNTIMES.items()] +
-    [("one address is two functions over time", in_folder(check_reuse))]))
+    [("java: its function by name, as a report advises",
+      in_folder(check_java_advice)),
+     ("one address is two functions over time", in_folder(check_reuse))]))

@@ -185,7 +185,13 @@ def test_annotate_shows_text_for_people():
 def test_annotate_says_what_it_cannot_show():
     path = record()
     done = seam("annotate", "no_such_function", path, status=1)
-    assert "no sample" in done.stderr
+    assert "no function of that name" in done.stderr
+    assert "--total" not in done.stderr and "mean" not in done.stderr
+    for word in "ountdow", "cuontdown":     # a part of it; a slip
+        done = seam("annotate", word, path, status=1)
+        assert "did you mean 'countdown'?" in done.stderr, done.stderr
+    done = seam("annotate", "main", path, status=1)
+    assert "--total" in done.stderr, done.stderr
     seam("annotate", status=2)
     body = as_json("annotate", "--json", "--total", "run",
                    path)["functions"][0]
@@ -224,6 +230,8 @@ def test_annotate_of_c_counts_each_address_as_perf_does():
     inlined = as_json("annotate", "--json", "in", path)["functions"]
     assert [f["symbol"] for f in inlined] == ["hot"]
     assert 0 < inlined[0]["samples"] <= body["samples"]
+    assert "\nin, inlined in hot  hot  " in seam("annotate", "in", path).stdout
+    assert "\nhot  hot  " in seam("annotate", "hot", path).stdout
     assert "volatile int x" in seam("annotate", "hot", path).stdout
 
 
@@ -383,7 +391,7 @@ def seam_frames(path):
 
 def inject(path, out):
     done = seam("inject", "-o", out, path)
-    assert "functions of 1 processes" in done.stderr, done.stderr
+    assert "functions of 1 process," in done.stderr, done.stderr
 
 
 def test_perf_reads_what_inject_wrote_with_seams_own_names():
@@ -438,6 +446,11 @@ def test_perf_has_the_lines_and_annotates():
     done = run("perf", "annotate", "--stdio", "-i", "out.seam", "countdown")
     if shutil.which("objdump"):
         assert done.returncode == 0 and "push" in done.stdout, done.stderr
+
+
+def test_what_was_injected_is_counted():
+    told = seam("inject", "-o", "out.counted", record()).stderr
+    assert "2 functions of 1 process, from 1 file; " in told, told
 
 
 def test_a_perf_data_file_is_injected_as_well():

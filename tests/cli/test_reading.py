@@ -98,6 +98,24 @@ def _():
                 for row in report("--filter", word.upper())["rows"]))
 
 
+@check("a filter that nothing passes is said, and no bare head", "recording")
+def _():
+    for words in ([], ["--tree"], ["--by", "thread"], ["--by", "module"]):
+        done = run("report", *words, "--filter", "no such", have["recording"])
+        if (done.returncode or "'no such'" not in done.stdout or
+                "SAMPLES" in done.stdout or "CALLS" in done.stdout):
+            return f"{words}: {done.stdout}"
+    return True
+
+
+@check("every module has a name", "recording")
+def _():
+    text = run("report", "--by", "module", have["recording"]).stdout
+    return (all(row["module"]
+                for row in report("--by", "module")["rows"]) and
+            not re.search(r"^ .*% +[\d,]+ *$", text, re.M)) or text
+
+
 @check("piped text has no colour unless it is asked for", "recording")
 def _():
     name = have["recording"]
@@ -201,6 +219,7 @@ def _():
     event = run("report", "--event", "nonsense", have["recording"])
     thread = run("report", "--thread", "nobody", have["recording"])
     return (event.returncode == 1 and "the recording has" in event.stderr and
+            "dummy" not in event.stderr and
             thread.returncode == 1 and "nobody" in thread.stderr)
 
 
@@ -220,11 +239,60 @@ def _():
             and "No such file" in done.stderr)
 
 
+@check("where an XRay log belongs, a sampled recording is told by name",
+       "recording")
+def _():
+    name = have["recording"]
+    data = os.path.join(name, "data")
+    for words in (["calls", name], ["calls", data],
+                  ["convert", "--to=trace-json", name],
+                  ["report", name, name], ["flamegraph", name, data]):
+        done = run(*words)
+        if (done.returncode != 1 or done.stdout or
+                f"cannot read '{name}" not in done.stderr or
+                "is a sampled recording, not an XRay log" not in done.stderr or
+                f"'seam report {name}" not in done.stderr):
+            return f"{words}: {done.stderr}"
+    done = run("calls", have["folder"])
+    return "Is a directory" in done.stderr or done.stderr
+
+
+@check("a --jit or --symfs that is not there fails", "recording")
+def _():
+    name = have["recording"]
+    for command in (["report"], ["flamegraph", "-o", "/dev/null"],
+                    ["annotate", "main"], ["convert", "--to=folded"],
+                    ["dump", "--json", "--symbols"],
+                    ["inject", "-o", os.path.join(have["folder"], "i")]):
+        for option in ("--jit", "--symfs"):
+            if command[0] == "inject" and option == "--symfs":
+                continue
+            done = run(*command, option, "/nonexistent", name)
+            if (done.returncode != 1 or done.stdout or
+                    f"seam: cannot use {option} '/nonexistent'\n  caused by: "
+                    "No such file or directory\n" != done.stderr):
+                return f"{command} {option}: {done.stderr}"
+    done = run("report", "--symfs", os.path.join(name, "data"), name)
+    return "Not a directory" in done.stderr or done.stderr
+
+
+@check("what was not there at all was not half done")
+def _():
+    for words in (["dump"], ["dump", "--json", "--symbols"],
+                  ["inject", "-o", "/nonexistent/b"]):
+        done = run(*words, "/nonexistent/a")
+        if (done.returncode != 1 or "No such file" not in done.stderr or
+                "seam: cannot read '/nonexistent/a'\n" not in done.stderr):
+            return f"{words}: {done.stderr}"
+    done = run("dump", "/dev/null")
+    return done.returncode == 1 and " all of" not in done.stderr
+
+
 @check("wrong usage is said on stderr, with status 2")
 def _():
     lines = ("repot", "report --tre", "report - a",
              "report --by heap", "report --tree --by module", "report --top",
-             "report --min-percent=x", "convert x", "convert --to pprof",
+             "report --min-percent=x", "record -c 0 true", "convert x", "convert --to pprof",
              "flamegraph --min-percent 101", "report --layer heap",
              "help nothing", "")
     for line in lines:

@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -515,6 +516,38 @@ def test_loss_is_counted_to_the_record_and_told():
     equal(perf_samples("l.seam", silent=False), samples_told(result))
 
 
+def check_no_sysctl_that_holds(text):
+    for name, value in re.findall(r"kernel\.(\w+)=(-?\d+)", text):
+        with open(f"/proc/sys/kernel/{name}", encoding="ascii") as now:
+            check(int(now.read()) > int(value), f"it is so already: {text}")
+
+
+def refused(*words):
+    """What a user without rights is told."""
+    path = os.path.join(own_folder_for_nobody(), "a.seam")
+    result = record("-o", path, *words, preexec_fn=as_nobody)
+    equal(result.returncode, 1, result.stderr)
+    check("dummy" not in result.stderr, result.stderr)
+    for advised in re.findall("'sysctl [^']*'", result.stderr):
+        check_no_sysctl_that_holds(advised)
+    return result.stderr
+
+
+def test_whose_process_it_is_is_why_it_is_refused():
+    for option, number in ("-p", os.getpid()), ("-t", os.getpid()), ("-p", 1):
+        told = refused(option, str(number))
+        check(f"process {number} belongs to user 'root'" in told and
+              "CAP_PERFMON or CAP_SYS_PTRACE" in told and
+              "sysctl" not in told, told)
+
+
+def test_rights_that_no_sysctl_gives_are_told():
+    told = refused("-e", f"uprobe:{os.path.abspath('spin')}:leaf", "./spin")
+    check("CAP_PERFMON" in told and "sysctl" not in told, told)
+    refused("-a")
+    refused("-e", "cpu-clock:k", "./spin")
+
+
 def test_the_doctor_says_what_would_help():
     result = run(SEAM, "doctor", "--json")
     equal((result.returncode, result.stderr), (0, ""))
@@ -526,11 +559,15 @@ def test_the_doctor_says_what_would_help():
         check(one["verdict"] in ("yes", "limited", "no"), f"{one}")
         check(one["verdict"] == "yes" or one["needs"], f"{one}")
     check(run(SEAM, "doctor").stdout.count("\n") > len(checks))
+    for one in checks.values():
+        check_no_sysctl_that_holds(one["needs"])
     if os.geteuid() == 0:
         poor = json.loads(run(SEAM, "doctor", "--json",
                               preexec_fn=as_nobody).stdout)
         equal(poor["uid"], NOBODY)
         poor = {c["check"]: c for c in poor["checks"]}
+        for one in poor.values():
+            check_no_sysctl_that_holds(one["needs"])
         if poor["kernel-samples"]["verdict"] == "no":
             check("perf_event_paranoid=1" in
                   poor["kernel-samples"]["needs"], f"{poor}")

@@ -144,6 +144,9 @@ def test_a_probe_fires_at_each_call_and_each_return():
                         path, "500")
         equal(whole(result, "u.seam"), 500, where)
         equal(perf_samples("u.seam"), 500, where)
+    once = record("-e", f"uprobe:{path}:main", "-o", "u.seam", path, "5")
+    check("seam: 1 sample in " in once.stderr and
+          "; next: seam report u.seam" in once.stderr, once.stderr)
     bad = record("-e", f"uprobe:{path}:nosuch", "-o", "u.seam", path, "5")
     equal(bad.returncode, 1)
     check("has no function 'nosuch'" in bad.stderr, bad.stderr)
@@ -153,6 +156,49 @@ def test_a_probe_fires_at_each_call_and_each_return():
     result = record("-e", f"uprobe:{path}:{address:#x}", "-o", "u.seam", path,
                     "77")
     equal(whole(result, "u.seam"), 77, "by offset:")
+
+
+def test_how_a_probe_is_written_is_told():
+    path = os.path.abspath(build_calls())
+    name = os.path.relpath(path)
+    for event, wanted in (
+            (f"uprobe:./{name}:called",
+             f"the path of a probe is absolute: 'uprobe:{path}:called'"),
+            (f"uprobe:{name}:called%return",
+             f"the path of a probe is absolute: 'uprobe:{path}:called"
+             "%return'"),
+            ("uprobe:./nope:x", "'./nope': No such file"),
+            ("uprobe:/nope:x", "'/nope': No such file"),
+            ("uprobe:/:x", "'/': not a regular file"),
+            (f"uprobe:{path}", "written uprobe:/path:symbol"),
+            (f"uretprobe:{path}:called", f"'uprobe:{path}:called%return'"),
+            ("kprobe:do_exit", "only of files: uprobe:/path:symbol"),
+            ("kretprobe:do_exit", "only of files: uprobe:/path:symbol")):
+        result = record("-e", event, "-o", "u.seam", "true")
+        equal(result.returncode, 1, event)
+        told = result.stderr.replace("\n  caused by: ", ": ")
+        check(wanted in told, f"{event}: {told}")
+
+
+def test_the_probe_that_the_help_shows_is_hit():
+    if os.geteuid() != 0:
+        raise Skip("probes need root")
+    shown = run(SEAM, "record", "--help").stdout
+    words = re.search(r"record -e (uprobe:(/\S+?):\S+)", shown)
+    if not os.path.exists(words[2]):
+        raise Skip(f"no {words[2]}")
+    result = record("-e", words[1], "-o", "u.seam", words[2], "-c", "true")
+    check(whole(result, "u.seam") > 0, result.stderr)
+
+
+def test_without_samples_the_report_names_no_selection():
+    result = record("-e", "alignment-faults:u", "-o", "n.seam", "true")
+    equal((result.returncode, samples_told(result)), (0, 0), result.stderr)
+    check("next:" not in result.stderr, result.stderr)
+    for words in ([], ["--tree"]):
+        shown = run(SEAM, "report", *words, "n.seam").stdout
+        check("The recording has no samples." in shown and
+              "selected" not in shown, shown)
 
 
 def test_a_watched_address_is_seen_at_each_write():
@@ -290,21 +336,26 @@ def test_a_killed_compressed_recording_is_read_to_its_last_batch():
 def test_auto_takes_what_may_be_locked_and_says_so():
     result = record("-m", "auto", "-o", "a.seam", "./spin", "1000")
     equal(result.returncode, 0, result.stderr)
-    told = re.search(r"rings of (\d+) KiB", result.stderr)
+    told = re.search(r"rings of (\d+) ([KM])iB", result.stderr)
     check(told, result.stderr)
+    told_bytes = int(told[1]) << (20 if told[2] == "M" else 10)
+    check(told[2] == "M" or told_bytes % (1 << 20), told[0])
     sizes = {r["bytes"] for r in manifest("a.seam")["rings"]
              if r["kind"] == "samples"}
-    equal(sizes, {int(told[1]) * 1024})
+    equal(sizes, {told_bytes})
     folder = own_folder_for_nobody()
     poor = record("-m", "auto", "-o", os.path.join(folder, "a.seam"),
                   os.path.abspath("spin"), "1000", preexec_fn=as_nobody)
     equal(poor.returncode, 0, poor.stderr)
-    check(re.search(r"rings of \d+ KiB", poor.stderr), poor.stderr)
+    check(re.search(r"rings of \d+ [KM]iB", poor.stderr), poor.stderr)
 
 
 def test_loss_is_told_per_event_to_the_record():
     result = record("-m", "1", "-e", "cpu-clock,page-faults,cs", "-F", "max",
                     "-g", "-o", "l.seam", "./spin", "300000000")
+    check(re.search(r"lost \d+ records \([\d.]+ %\): \d+ because rings were "
+                    r"full \(larger ones: -m\)$", result.stderr, re.M),
+          result.stderr)
     by_event = manifest("l.seam")["lost_by_event"]
     lost = manifest("l.seam")["lost"]["ring_full"]
     equal(sum(e["lost"] for e in by_event), lost)

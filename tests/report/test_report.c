@@ -254,17 +254,31 @@ static void events_are_shown_one_after_another(void **state)
 	seam_profile_fini(&p);
 }
 
-static void nothing_selected_is_said(void **state)
+static void one_is_not_many(void **state)
+{
+	struct seam_profile p = built();
+	char *text;
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 0, "app", "main;fault_[k]",
+		.event = "page-faults", .weight = 1 });
+	text = printed(&p, by_symbol, piped, seam_report_text);
+	assert_non_null(strstr(text, "page-faults: 1 sample, 1 event\n"));
+	free(text);
+	seam_profile_fini(&p);
+}
+
+static void no_samples_are_said(void **state)
 {
 	struct seam_profile p = built();
 	char *text = printed(&p, by_symbol, piped, seam_report_text);
 
 	(void)state;
 	assert_non_null(strstr(text, "0 samples over 0 ns"));
-	assert_non_null(strstr(text, "No samples are selected.\n"));
+	assert_non_null(strstr(text, "The recording has no samples.\n"));
 	free(text);
 	text = printed(&p, by_symbol, piped, seam_report_tree_text);
-	assert_non_null(strstr(text, "No samples are selected.\n"));
+	assert_non_null(strstr(text, "The recording has no samples.\n"));
 	free(text);
 	seam_profile_fini(&p);
 }
@@ -554,7 +568,8 @@ int main(void)
 		cmocka_unit_test(no_name_acts_on_a_terminal),
 		cmocka_unit_test(losses_and_notes_are_always_shown),
 		cmocka_unit_test(events_are_shown_one_after_another),
-		cmocka_unit_test(nothing_selected_is_said),
+		cmocka_unit_test(one_is_not_many),
+		cmocka_unit_test(no_samples_are_said),
 		cmocka_unit_test(colour_and_bars_are_for_terminals_only),
 		cmocka_unit_test(a_tree_steps_right_only_where_calls_part),
 		cmocka_unit_test(small_nodes_of_a_tree_are_cut_and_counted),
