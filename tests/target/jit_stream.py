@@ -343,6 +343,15 @@ def test_a_snapshot_has_what_was_streamed_until_then():
     equal(len(names(dump_of("o.seam", pid))), 2000)
 
 
+def test_a_program_that_spoils_what_waits_comes_to_its_end():
+    told, counts, _ = stream("flood-spoilt", 5000, "--jit-ring", "4K",
+                             name="sp.seam", status=3)
+    pid, offered, _, _ = told[0]
+    loads = names(dump_of("sp.seam", pid))
+    equal(counts["records"] + counts["lost"], offered)
+    equal(loads, [f"f_{pid}_{i}" for i in range(len(loads))])
+
+
 def end_without_waiting(recorder):
     """The first signal is for the command, a second one ends us at once."""
     while recorder.poll() is None:

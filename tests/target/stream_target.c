@@ -9,6 +9,7 @@
  *	flood N		load N and close, while the recorder, our parent, is
  *			stopped
  *	flood-kill N	the same, and die in place of closing
+ *	flood-spoilt N	write over what waits, and load one more
  *	fork N		load N, unload the first, move the second; a child
  *			that closed all descriptors loads one and exits
  *	many N		N children, each of which loads one and exits at once
@@ -43,6 +44,7 @@
 
 #include "ring/jit_chunk.h"
 #include "ring/link_client.h"
+#include "target/jit/writer.h"
 #include "target/jit/writer.h"
 
 static uint64_t n_offered;
@@ -116,6 +118,19 @@ static void run_flood(struct seam_jitdump *dump, int is_killed)
 	kill(getppid(), SIGCONT);
 	if (is_killed)
 		raise(SIGKILL);
+	exit(0);
+}
+
+/* A program that has written over what waits, and goes on. */
+static void run_spoilt(struct seam_jitdump *dump)
+{
+	struct seam_writer_buffer *b = &dump->buffer;
+
+	memset(b->bytes + dump->stream.sent, 0, b->used - dump->stream.sent);
+	load(dump, "late", 1);
+	tell(dump);
+	kill(getppid(), SIGCONT);
+	seam_jitdump_close(dump);
 	exit(0);
 }
 
@@ -324,6 +339,8 @@ int main(int argc, char **argv)
 		load_all(dump, n);
 	if (!strcmp(mode, "load") || !strcmp(mode, "kill"))
 		tell(dump);
+	if (!strcmp(mode, "flood-spoilt"))
+		run_spoilt(dump);
 	if (!strncmp(mode, "flood", 5))
 		run_flood(dump, !strcmp(mode, "flood-kill"));
 	if (!strcmp(mode, "hold")) {

@@ -169,18 +169,30 @@ static uint32_t u32_at(const uint8_t *p)
 	return v;
 }
 
-/* The bytes of the group at @p, which we laid out ourselves. */
-static size_t group_bytes(const uint8_t *p, uint64_t *n)
+/*
+ * The bytes of the group at @p, of which there are @most.  We laid it out
+ * ourselves; but the program may have written over it, and must not find
+ * itself in a loop for that.  0: it has.
+ */
+static size_t group_bytes(const uint8_t *p, size_t most, uint64_t *n)
 {
 	size_t size = 0;
-	uint32_t id;
+	uint32_t id, bytes;
 
 	*n = 0;
+	if (most < SEAM_JITDUMP_PREFIX_BYTES)
+		return 0;
 	if (u32_at(p) == SEAM_JITDUMP_MAGIC)
-		return SEAM_JITDUMP_HEADER_BYTES;
+		return most < SEAM_JITDUMP_HEADER_BYTES ? 0 :
+		       SEAM_JITDUMP_HEADER_BYTES;
 	do {
+		if (most - size < SEAM_JITDUMP_PREFIX_BYTES)
+			return 0;
 		id = u32_at(p + size);
-		size += u32_at(p + size + 4);
+		bytes = u32_at(p + size + 4);
+		if (bytes < SEAM_JITDUMP_PREFIX_BYTES || bytes > most - size)
+			return 0;
+		size += bytes;
 	} while (id == SEAM_JITDUMP_DEBUG_INFO ||
 		 id == SEAM_JITDUMP_UNWINDING_INFO);
 	*n = id != SEAM_JITDUMP_CLOSE;
@@ -213,27 +225,7 @@ static bool put_chunk(struct seam_writer_stream *s, const uint8_t *group,
 	return true;
 }
 
-/* As many whole groups as there is room for, and of the next a part. */
-static void put_groups(struct seam_jitdump *dump)
-{
-	struct seam_writer_stream *s = &dump->stream;
-	struct seam_writer_buffer *b = &dump->buffer;
-
-	while (s->sent < b->used) {
-		const uint8_t *group = b->bytes + s->sent;
-		uint64_t n;
-		size_t size = group_bytes(group, &n);
-
-		while (s->part < size)
-			if (!put_chunk(s, group, size))
-				return;
-		s->sent += size;
-		s->part = 0;
-		b->n -= n;
-	}
-}
-
-/* Nobody listens: let go of everything. */
+/* Nobody listens, or nothing that makes sense is left: let go of it all. */
 static int end_stream(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
@@ -247,6 +239,29 @@ static int end_stream(struct seam_jitdump *dump)
 	/* They were offered already. */
 	atomic_fetch_add_explicit(&dump->n_lost, n, memory_order_relaxed);
 	return n ? -EPIPE : 0;
+}
+
+/* As many whole groups as there is room for, and of the next a part. */
+static int put_groups(struct seam_jitdump *dump)
+{
+	struct seam_writer_stream *s = &dump->stream;
+	struct seam_writer_buffer *b = &dump->buffer;
+
+	while (s->sent < b->used) {
+		const uint8_t *group = b->bytes + s->sent;
+		uint64_t n;
+		size_t size = group_bytes(group, b->used - s->sent, &n);
+
+		if (!size)
+			return end_stream(dump);
+		while (s->part < size)
+			if (!put_chunk(s, group, size))
+				return 0;
+		s->sent += size;
+		s->part = 0;
+		b->n -= n;
+	}
+	return 0;
 }
 
 /* For the recorder, who finds it there even after our death. */
@@ -302,9 +317,7 @@ int seam_stream_publish(struct seam_jitdump *dump)
 		return end_stream(dump);
 	}
 	tell_offered(s);
-	if (s->has_ring)
-		put_groups(dump);
-	return 0;
+	return s->has_ring ? put_groups(dump) : 0;
 }
 
 void seam_stream_fork(struct seam_jitdump *dump)
