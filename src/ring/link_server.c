@@ -76,6 +76,19 @@ static int listen_at(struct seam_link_server *s)
 	return watch(s->epoll_fd, s->socket, NULL);
 }
 
+/*
+ * Nobody has to pass us a descriptor, and to close one may take as long as its
+ * sender likes (SO_LINGER).  Kernels before 6.16 cannot refuse them.
+ * Source: SO_PASSRIGHTS, asm-generic/socket.h of Linux 6.16.
+ */
+static void take_no_rights(int socket)
+{
+	enum { PASSRIGHTS = 83 };
+	const int no = 0;
+
+	setsockopt(socket, SOL_SOCKET, PASSRIGHTS, &no, sizeof(no));
+}
+
 int seam_link_server_open(struct seam_link_server *s,
 			  const struct seam_ring_shape *shape,
 			  struct seam_err *err)
@@ -101,6 +114,7 @@ int seam_link_server_open(struct seam_link_server *s,
 				    "cannot make a socket for programs: %s",
 				    strerror(errno));
 	choose_address(s->address, sizeof(s->address));
+	take_no_rights(s->socket);	/* nor those that wait at the door */
 	r = listen_at(s);
 	if (r < 0)
 		return seam_err_set(err, r, "cannot listen at '%s': %s",
@@ -192,6 +206,7 @@ static bool let_in(struct seam_link_server *s)
 
 	if (socket < 0)
 		return false;
+	take_no_rights(socket);
 	target = s->n_targets < SEAM_LINK_MOST_TARGETS ?
 		 make_target(socket) : NULL;
 	if (!target) {
@@ -259,6 +274,7 @@ static int make_bell(struct seam_link_server *s,
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		       ends))
 		return -errno;
+	take_no_rights(ends[0]);
 	target->bell_fd = ends[0];
 	if (watch(s->bell_fd, ends[0], target) == 0)
 		return ends[1];

@@ -414,6 +414,35 @@ static void skipped(void **state)
 	skip();
 }
 
+/* What is passed, its receiver has to close, and a sender can make that slow. */
+static void takes_no_descriptors(void **state)
+{
+	enum { PASSRIGHTS = 83 };
+	const int no = 0;
+	struct seam_link_server s;
+	int fd, pair[2];
+	bool can;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	can = setsockopt(pair[0], SOL_SOCKET, PASSRIGHTS, &no,
+			 sizeof(no)) == 0;
+	serve(&s);
+	fd = connect_raw(&s);
+	/* at the door, and behind it */
+	for (int i = 0; can && i < 2; i++) {
+		assert_int_equal(seam_link_send_bytes(fd, "x", 1, &pair[0], 1,
+						      0), -EPERM);
+		seam_link_server_step(&s);
+	}
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+	seam_link_server_close(&s);
+	if (!can)
+		skip();
+}
+
 static void hears_a_second_hello_as_an_offence(void **state)
 {
 	struct seam_link_hello hello = { .name = "twice" };
@@ -641,6 +670,7 @@ int main(int argc, char **argv)
 		  geteuid() == 0 ? a_program_of_another_user_is_refused
 				 : skipped,
 		  NULL, NULL, NULL },
+		cmocka_unit_test(takes_no_descriptors),
 		cmocka_unit_test(hears_a_second_hello_as_an_offence),
 		cmocka_unit_test(all_rings_have_no_more_than_they_may),
 		cmocka_unit_test(hears_each_bell_once),
