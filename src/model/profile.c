@@ -270,42 +270,34 @@ static uint32_t put_text(struct seam_profile *profile, const char *fmt,
 	return seam_strings_put(&profile->strings, text);
 }
 
-static bool holds(const uint32_t *ids, size_t n, uint32_t id)
+static void add_once(struct seam_lines *lines, uint32_t id)
 {
-	for (size_t i = 0; i < n; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
+	uint32_t *slot;
+
+	for (size_t i = 0; i < lines->n; i++)
+		if (lines->items[i] == id)
+			return;
+	slot = id == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(lines);
+	if (slot)
+		*slot = id;
 }
 
 void seam_profile_note(struct seam_profile *profile, const char *fmt, ...)
 {
-	uint32_t id, *slot;
 	va_list args;
 
 	va_start(args, fmt);
-	id = put_text(profile, fmt, args);
+	add_once(&profile->notes, put_text(profile, fmt, args));
 	va_end(args);
-	slot = id == SEAM_NONE ||
-	       holds(profile->notes.items, profile->notes.n, id) ? NULL :
-	       SEAM_ARRAY_PUSH(&profile->notes);
-	if (slot)
-		*slot = id;
 }
 
 void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...)
 {
-	uint32_t id, *slot;
 	va_list args;
 
 	va_start(args, fmt);
-	id = put_text(profile, fmt, args);
+	add_once(&profile->details, put_text(profile, fmt, args));
 	va_end(args);
-	slot = id == SEAM_NONE ||
-	       holds(profile->details.items, profile->details.n, id) ? NULL :
-	       SEAM_ARRAY_PUSH(&profile->details);
-	if (slot)
-		*slot = id;
 }
 
 uint64_t seam_profile_n_samples(const struct seam_profile *profile)

@@ -125,6 +125,12 @@ struct seam_loss {
 	uint64_t bytes;		/* of a file that could not be read; or 0 */
 };
 
+/* Strings, each once. */
+struct seam_lines {
+	uint32_t *items;
+	size_t n, cap;
+};
+
 struct seam_profile {
 	struct seam_strings strings;
 	SEAM_ARRAY(struct seam_process) processes;
@@ -134,8 +140,8 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_frame) frames;
 	SEAM_ARRAY(struct seam_stack) stacks;
 	SEAM_ARRAY(struct seam_loss) losses;
-	SEAM_ARRAY(uint32_t) notes;	/* strings: what a reader should know */
-	SEAM_ARRAY(uint32_t) details;	/* ... and what only the curious ask */
+	struct seam_lines notes;	/* what a reader should know */
+	struct seam_lines details;	/* ... and what only the curious ask */
 	struct seam_samples samples;
 	struct seam_spans spans;
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
