@@ -19,78 +19,10 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "folder.h"
 #include "target/jit/turn.h"
-#include "target/jit/writer.h"
-#include "wire/jitdump.h"
 #include "wire/perf_map.h"
 
-static const uint8_t bytes[] = { 0x31, 0xc0, 0xc3, 0x90, 0x90 };
-
-static struct seam_jitdump *open_as(enum seam_jitdump_format format,
-				    int is_buffered)
-{
-	struct seam_jitdump_options options = {
-		.folder = folder, .format = format,
-		.is_buffered = is_buffered,
-	};
-	struct seam_jitdump *dump;
-
-	assert_int_equal(seam_jitdump_open(&dump, &options), 0);
-	return dump;
-}
-
-static struct seam_jitdump *open_dump(void)
-{
-	return open_as(SEAM_JITDUMP_FORMAT_DUMP, 0);
-}
-
-static uint64_t load(struct seam_jitdump *dump, const char *name, uint64_t addr)
-{
-	struct seam_jitdump_code code = {
-		.name = name, .bytes = bytes, .size = sizeof(bytes),
-		.addr = addr,
-	};
-
-	seam_jitdump_load(dump, &code, 1);
-	return code.id;
-}
-
-/* ---- reading back ---- */
-
-struct reading {
-	struct seam_file file;
-	struct seam_jitdump_reader reader;
-};
-
-static void read_path(struct reading *r, const char *path)
-{
-	assert_int_equal(seam_file_open(&r->file, path, NULL), 0);
-	assert_int_equal(seam_jitdump_begin(&r->reader, r->file.bytes, NULL),
-			 0);
-}
-
-static struct seam_jitdump_record next(struct reading *r,
-				       enum seam_jitdump_id id)
-{
-	struct seam_jitdump_record record;
-
-	assert_true(seam_jitdump_next(&r->reader, &record));
-	assert_int_equal(record.id, id);
-	return record;
-}
-
-/* No record is left, none was bad and none is cut. */
-static void read_end(struct reading *r)
-{
-	struct seam_jitdump_record record;
-
-	assert_false(seam_jitdump_next(&r->reader, &record));
-	for (int n = 0; n < SEAM_JITDUMP_N_NOTES; n++)
-		assert_int_equal(r->reader.n_notes[n], 0);
-	seam_file_close(&r->file);
-}
+#include "jit_written.h"
 
 static void what_is_loaded_is_read_back(void **state)
 {
@@ -219,195 +151,6 @@ static void moves_close_and_unload(void **state)
 	read_end(&r);
 }
 
-/* ---- children ---- */
-
-/* Run @work in a child and expect it to return 0. */
-static void in_child(int (*work)(struct seam_jitdump *dump),
-		     struct seam_jitdump *dump)
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(work(dump));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-static int call_once(struct seam_jitdump *dump)
-{
-	load(dump, "own", 0x7000);
-	return seam_jitdump_lost(dump) != 0;
-}
-
-static int close_everything_and_call(struct seam_jitdump *dump)
-{
-	for (int fd = 3; fd < 100; fd++)
-		close(fd);
-	return call_once(dump);
-}
-
-/* The test's own handler would go on testing in the child. */
-static int call_in_a_crash(struct seam_jitdump *dump)
-{
-	signal(SIGSEGV, SIG_DFL);
-	return call_once(dump);
-}
-
-static int call_once_more(struct seam_jitdump *dump)
-{
-	load(dump, "own", 0x7000);
-	return seam_jitdump_flush(dump);
-}
-
-/* Somebody else's file has the name of the parent's by now. */
-static int replace_and_call(struct seam_jitdump *dump)
-{
-	char path[sizeof(dump->file.path)], aside[sizeof(path) + 8];
-	char command[5 * sizeof(path)];
-
-	memcpy(path, dump->file.path, sizeof(path));
-	snprintf(aside, sizeof(aside), "%s.aside", path);
-	snprintf(command, sizeof(command),
-		 "mv '%s' '%s'; "
-		 "tr a-z A-Z <'%s' >'%s'",
-		 path, aside, aside, path);
-	if (system(command))
-		return 1;
-	for (int fd = 3; fd < 100; fd++)
-		close(fd);
-	load(dump, "own", 0x7000);
-	snprintf(command, sizeof(command), "mv '%s' '%s'", aside, path);
-	return seam_jitdump_lost(dump) != 1 || system(command);
-}
-
-static void find_child_file(char *path, size_t cap)
-{
-	char command[256];
-	FILE *list;
-
-	snprintf(command, sizeof(command), "ls %s/* | grep -v -e '-%d\\.'",
-		 folder, getpid());
-	list = popen(command, "r");
-	assert_non_null(list);
-	assert_non_null(fgets(path, (int)cap, list));
-	path[strcspn(path, "\n")] = '\0';
-	pclose(list);
-}
-
-static void expect_inherited(int (*work)(struct seam_jitdump *),
-			     int is_buffered)
-{
-	static const struct seam_jitdump_line line = {
-		.offset = 2, .line = 5, .file = "x.lua" };
-	struct seam_jitdump_code f = {
-		.name = "f", .bytes = bytes, .size = 5, .addr = 0x1000,
-		.lines = &line, .n_lines = 1,
-	};
-	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP,
-					    is_buffered);
-	struct seam_jitdump_debug_entry entry;
-	struct seam_jitdump_lines lines;
-	struct seam_jitdump_record rec;
-	uint64_t gone;
-	char path[256];
-	struct reading r;
-
-	assert_int_equal(seam_jitdump_load(dump, &f, 1), 0);
-	gone = load(dump, "gone", 0x2000);
-	load(dump, "stays", 0x4000);
-	assert_int_equal(seam_jitdump_unload(dump, gone), 0);
-	assert_int_equal(seam_jitdump_move(dump, f.id, 0x3000), 0);
-	in_child(work, dump);
-
-	find_child_file(path, sizeof(path));
-	read_path(&r, path);
-	assert_int_not_equal(r.reader.header.pid, getpid());
-	rec = next(&r, SEAM_JITDUMP_DEBUG_INFO);
-	assert_int_equal(rec.debug_info.code_addr, 0x3000);
-	lines = seam_jitdump_lines_make(&rec.debug_info, r.reader.endian);
-	assert_true(seam_jitdump_line(&lines, &entry));
-	assert_int_equal(entry.code_addr, 0x3002);
-	rec = next(&r, SEAM_JITDUMP_LOAD);
-	assert_string_equal(rec.load.name, "f");
-	assert_int_equal(rec.load.code_addr, 0x3000);
-	assert_int_equal(rec.load.pid, r.reader.header.pid);
-	assert_int_equal(rec.load.code_index, f.id);
-	rec = next(&r, SEAM_JITDUMP_LOAD);
-	assert_string_equal(rec.load.name, "stays");
-	if (!is_buffered) {
-		rec = next(&r, SEAM_JITDUMP_LOAD);
-		assert_string_equal(rec.load.name, "own");
-		assert_true(rec.load.code_index > gone + 1);
-	}
-	read_end(&r);
-
-	/* The parent's is as it was, and goes on. */
-	load(dump, "later", 0x5000);
-	assert_int_equal(seam_jitdump_flush(dump), 0);
-	read_path(&r, seam_jitdump_path(dump));
-	next(&r, SEAM_JITDUMP_DEBUG_INFO);
-	for (int i = 0; i < 3; i++)
-		next(&r, SEAM_JITDUMP_LOAD);
-	next(&r, SEAM_JITDUMP_MOVE);
-	rec = next(&r, SEAM_JITDUMP_LOAD);
-	assert_string_equal(rec.load.name, "later");
-	read_end(&r);
-	seam_jitdump_close(dump);
-}
-
-static void a_child_writes_a_dump_of_its_own(void **state)
-{
-	(void)state;
-	expect_inherited(call_once, 0);
-}
-
-static void a_child_inherits_what_still_waits(void **state)
-{
-	(void)state;
-	expect_inherited(seam_jitdump_flush, 1);
-}
-
-static void a_daemon_that_closed_all_inherits_too(void **state)
-{
-	(void)state;
-	expect_inherited(close_everything_and_call, 0);
-}
-
-static void a_file_in_the_place_of_the_parents_is_not_read(void **state)
-{
-	struct seam_jitdump *dump = open_dump();
-	char path[256];
-	struct reading r;
-
-	(void)state;
-	load(dump, "parents", 0x1000);
-	in_child(replace_and_call, dump);
-	find_child_file(path, sizeof(path));
-	read_path(&r, path);
-	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
-	read_end(&r);
-	seam_jitdump_close(dump);
-}
-
-static int do_nothing(struct seam_jitdump *dump)
-{
-	return seam_jitdump_path(dump) == NULL;
-}
-
-static void a_child_that_makes_no_code_leaves_no_file(void **state)
-{
-	struct seam_jitdump *dump = open_dump();
-	char command[128];
-
-	(void)state;
-	in_child(do_nothing, dump);
-	snprintf(command, sizeof(command), "test $(ls %s | wc -l) = 1",
-		 folder);
-	assert_int_equal(system(command), 0);
-	seam_jitdump_close(dump);
-}
-
 /* ---- threads and signals ---- */
 
 enum { N_THREADS = 4, N_CALLS = 500 };
@@ -513,106 +256,7 @@ static void a_handler_never_waits_for_its_own_thread(void **state)
 	seam_jitdump_close(handler_dump);
 }
 
-/*
- * Another thread may fork at any moment.  The growing table of code is met
- * where its memory changes: all calls of Seam's go through these.
- */
-void *__real_mremap(void *p, size_t size, size_t bigger, int flags, ...);
-void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...);
-int __real_munmap(void *p, size_t size);
-int __wrap_munmap(void *p, size_t size);
-
-static struct seam_jitdump *forked_dump;
-static int n_forked;
-
-static void fork_here(void)
-{
-	struct seam_jitdump *dump = forked_dump;
-
-	if (!dump)
-		return;
-	forked_dump = NULL;
-	n_forked++;
-	in_child(call_in_a_crash, dump);
-	forked_dump = dump;
-}
-
-void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...)
-{
-	p = __real_mremap(p, size, bigger, flags);
-	fork_here();
-	return p;
-}
-
-int __wrap_munmap(void *p, size_t size)
-{
-	int r;
-
-	fork_here();
-	r = __real_munmap(p, size);
-	fork_here();
-	return r;
-}
-
-static void a_child_born_while_memory_grows_has_all_code(void **state)
-{
-	enum { MORE_THAN_A_TABLE = 2100 };
-	struct seam_jitdump *dump = open_dump();
-
-	(void)state;
-	forked_dump = dump;
-	for (int i = 0; i < MORE_THAN_A_TABLE; i++)
-		load(dump, "f", 0x1000);
-	forked_dump = NULL;
-	assert_true(n_forked > 0);
-	assert_int_equal(seam_jitdump_lost(dump), 0);
-	seam_jitdump_close(dump);
-}
-
-static volatile bool is_over;
-
-static void *load_until_over(void *context)
-{
-	while (!is_over)
-		load(context, "busy", 0x1000);
-	return NULL;
-}
-
-static int alarm_and_call(struct seam_jitdump *dump)
-{
-	alarm(20);		/* hanging is failing */
-	return call_once(dump);
-}
-
-static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
-{
-	struct seam_jitdump *dump = open_dump();
-	pthread_t thread;
-
-	(void)state;
-	is_over = false;
-	pthread_create(&thread, NULL, load_until_over, dump);
-	for (int i = 0; i < 20; i++)
-		in_child(alarm_and_call, dump);
-	is_over = true;
-	pthread_join(thread, NULL);
-	assert_int_equal(seam_jitdump_lost(dump), 0);
-	seam_jitdump_close(dump);
-}
-
 /* ---- trouble ---- */
-
-static void count_loads(const char *path, uint64_t *n)
-{
-	struct seam_jitdump_record rec;
-	struct reading r;
-
-	read_path(&r, path);
-	for (*n = 0; seam_jitdump_next(&r.reader, &rec); )
-		*n += rec.id == SEAM_JITDUMP_LOAD;
-	assert_int_equal(r.reader.tail_bytes, 0);
-	seam_file_close(&r.file);
-}
 
 static void a_full_disk_costs_records_and_nothing_else(void **state)
 {
@@ -667,72 +311,6 @@ static void a_limit_on_file_sizes_raises_no_signal(void **state)
 	count_loads(seam_jitdump_path(dump), &n);
 	assert_true(n > 50 && seam_jitdump_lost(dump) > 50);
 	assert_int_equal(n + seam_jitdump_lost(dump), 400);
-	seam_jitdump_close(dump);
-}
-
-/* In a child that may not write, and then may. */
-static int inherit_in_vain(struct seam_jitdump *dump)
-{
-	struct rlimit old, limit;
-	uint64_t n;
-	int r;
-
-	getrlimit(RLIMIT_FSIZE, &old);
-	limit = old;
-	limit.rlim_cur = 1000;
-	setrlimit(RLIMIT_FSIZE, &limit);
-	r = seam_jitdump_flush(dump);
-	setrlimit(RLIMIT_FSIZE, &old);
-	if (r != -EFBIG || seam_jitdump_lost(dump) != 3000)
-		return 1;
-	load(dump, "later", 0x7000);
-	count_loads(seam_jitdump_path(dump), &n);
-	return n != 1 || seam_jitdump_lost(dump) != 3000;
-}
-
-static void a_child_counts_what_it_could_not_inherit(void **state)
-{
-	struct seam_jitdump *dump = open_dump();
-
-	(void)state;
-	for (int i = 0; i < 3000; i++)
-		load(dump, "f", 0x1000);
-	in_child(inherit_in_vain, dump);
-	seam_jitdump_close(dump);
-}
-
-static int inherit_half(struct seam_jitdump *dump)
-{
-	struct rlimit old, limit;
-	uint64_t n;
-	int r;
-
-	getrlimit(RLIMIT_FSIZE, &old);
-	limit = old;
-	limit.rlim_cur = 100 * 1024;
-	setrlimit(RLIMIT_FSIZE, &limit);
-	r = seam_jitdump_flush(dump);
-	setrlimit(RLIMIT_FSIZE, &old);
-	count_loads(seam_jitdump_path(dump), &n);
-	if (r != -EFBIG || !n || n + seam_jitdump_lost(dump) != 2000)
-		return 1;
-	/* Of what is lost there is nothing to move. */
-	for (uint64_t id = 1; id <= 4000; id += 2)
-		n -= seam_jitdump_move(dump, id, 0x9000) == 0;
-	return n != 0;
-}
-
-/* Those that are gone stay where they were in the parent's. */
-static void a_child_knows_what_it_has_inherited(void **state)
-{
-	struct seam_jitdump *dump = open_dump();
-
-	(void)state;
-	for (int i = 0; i < 4000; i++)
-		load(dump, "f", 0x1000);
-	for (uint64_t id = 2; id <= 4000; id += 2)
-		seam_jitdump_unload(dump, id);
-	in_child(inherit_half, dump);
 	seam_jitdump_close(dump);
 }
 
@@ -799,32 +377,6 @@ static void an_open_that_fails_leaves_nothing(void **state)
 	assert_int_equal(system(command), 0);
 	assert_int_equal(dup(0), before);
 	close(before);
-}
-
-/* A child must not take what came later for what was lost. */
-static void a_child_inherits_nothing_that_was_lost(void **state)
-{
-	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
-	struct rlimit old, none;
-	char path[256];
-	struct reading r;
-
-	(void)state;
-	getrlimit(RLIMIT_FSIZE, &old);
-	none = old;
-	none.rlim_cur = 1;
-	load(dump, "lost", 0x1000);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-	assert_true(seam_jitdump_flush(dump) < 0);
-	setrlimit(RLIMIT_FSIZE, &old);
-	load(dump, "kept", 0x2000);
-	in_child(call_once_more, dump);
-	find_child_file(path, sizeof(path));
-	read_path(&r, path);
-	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "kept");
-	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
-	read_end(&r);
-	seam_jitdump_close(dump);
 }
 
 /* The number of our descriptor may be somebody else's file by now. */
@@ -1014,23 +566,13 @@ int main(void)
 		TEST(what_is_loaded_is_read_back),
 		TEST(the_layout_by_hand_is_that_of_the_tables),
 		TEST(moves_close_and_unload),
-		TEST(a_child_writes_a_dump_of_its_own),
-		TEST(a_child_inherits_what_still_waits),
-		TEST(a_daemon_that_closed_all_inherits_too),
-		TEST(a_file_in_the_place_of_the_parents_is_not_read),
-		TEST(a_child_that_makes_no_code_leaves_no_file),
 		TEST(a_turn_whose_owner_has_ended_is_given_up),
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_handler_never_waits_for_its_own_thread),
-		TEST(a_child_born_while_memory_grows_has_all_code),
-		TEST(a_fork_in_the_middle_of_a_call_is_survived),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
-		TEST(a_child_counts_what_it_could_not_inherit),
-		TEST(a_child_knows_what_it_has_inherited),
 		TEST(a_file_that_cannot_be_mended_is_let_go),
 		TEST(an_open_that_fails_leaves_nothing),
-		TEST(a_child_inherits_nothing_that_was_lost),
 		TEST(a_stolen_descriptor_is_not_written_to),
 		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
 		TEST(the_marker_is_mapped_executable_and_stays),

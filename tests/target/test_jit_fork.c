@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* test_jit_fork.c - a child has a dump of its own, and the live code in it */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "jit_written.h"
+
+static int close_everything_and_call(struct seam_jitdump *dump)
+{
+	for (int fd = 3; fd < 100; fd++)
+		close(fd);
+	return call_once(dump);
+}
+
+/* The test's own handler would go on testing in the child. */
+static int call_in_a_crash(struct seam_jitdump *dump)
+{
+	signal(SIGSEGV, SIG_DFL);
+	return call_once(dump);
+}
+
+static int call_once_more(struct seam_jitdump *dump)
+{
+	load(dump, "own", 0x7000);
+	return seam_jitdump_flush(dump);
+}
+
+/* Somebody else's file has the name of the parent's by now. */
+static int replace_and_call(struct seam_jitdump *dump)
+{
+	char path[sizeof(dump->file.path)], aside[sizeof(path) + 8];
+	char command[5 * sizeof(path)];
+
+	memcpy(path, dump->file.path, sizeof(path));
+	snprintf(aside, sizeof(aside), "%s.aside", path);
+	snprintf(command, sizeof(command),
+		 "mv '%s' '%s'; "
+		 "tr a-z A-Z <'%s' >'%s'",
+		 path, aside, aside, path);
+	if (system(command))
+		return 1;
+	for (int fd = 3; fd < 100; fd++)
+		close(fd);
+	load(dump, "own", 0x7000);
+	snprintf(command, sizeof(command), "mv '%s' '%s'", aside, path);
+	return seam_jitdump_lost(dump) != 1 || system(command);
+}
+
+static void expect_inherited(int (*work)(struct seam_jitdump *),
+			     int is_buffered)
+{
+	static const struct seam_jitdump_line line = {
+		.offset = 2, .line = 5, .file = "x.lua" };
+	struct seam_jitdump_code f = {
+		.name = "f", .bytes = bytes, .size = 5, .addr = 0x1000,
+		.lines = &line, .n_lines = 1,
+	};
+	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP,
+					    is_buffered);
+	struct seam_jitdump_debug_entry entry;
+	struct seam_jitdump_lines lines;
+	struct seam_jitdump_record rec;
+	uint64_t gone;
+	char path[256];
+	struct reading r;
+
+	assert_int_equal(seam_jitdump_load(dump, &f, 1), 0);
+	gone = load(dump, "gone", 0x2000);
+	load(dump, "stays", 0x4000);
+	assert_int_equal(seam_jitdump_unload(dump, gone), 0);
+	assert_int_equal(seam_jitdump_move(dump, f.id, 0x3000), 0);
+	in_child(work, dump);
+
+	find_child_file(path, sizeof(path));
+	read_path(&r, path);
+	assert_int_not_equal(r.reader.header.pid, getpid());
+	rec = next(&r, SEAM_JITDUMP_DEBUG_INFO);
+	assert_int_equal(rec.debug_info.code_addr, 0x3000);
+	lines = seam_jitdump_lines_make(&rec.debug_info, r.reader.endian);
+	assert_true(seam_jitdump_line(&lines, &entry));
+	assert_int_equal(entry.code_addr, 0x3002);
+	rec = next(&r, SEAM_JITDUMP_LOAD);
+	assert_string_equal(rec.load.name, "f");
+	assert_int_equal(rec.load.code_addr, 0x3000);
+	assert_int_equal(rec.load.pid, r.reader.header.pid);
+	assert_int_equal(rec.load.code_index, f.id);
+	rec = next(&r, SEAM_JITDUMP_LOAD);
+	assert_string_equal(rec.load.name, "stays");
+	if (!is_buffered) {
+		rec = next(&r, SEAM_JITDUMP_LOAD);
+		assert_string_equal(rec.load.name, "own");
+		assert_true(rec.load.code_index > gone + 1);
+	}
+	read_end(&r);
+
+	/* The parent's is as it was, and goes on. */
+	load(dump, "later", 0x5000);
+	assert_int_equal(seam_jitdump_flush(dump), 0);
+	read_path(&r, seam_jitdump_path(dump));
+	next(&r, SEAM_JITDUMP_DEBUG_INFO);
+	for (int i = 0; i < 3; i++)
+		next(&r, SEAM_JITDUMP_LOAD);
+	next(&r, SEAM_JITDUMP_MOVE);
+	rec = next(&r, SEAM_JITDUMP_LOAD);
+	assert_string_equal(rec.load.name, "later");
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
+static void a_child_writes_a_dump_of_its_own(void **state)
+{
+	(void)state;
+	expect_inherited(call_once, 0);
+}
+
+static void a_child_inherits_what_still_waits(void **state)
+{
+	(void)state;
+	expect_inherited(seam_jitdump_flush, 1);
+}
+
+static void a_daemon_that_closed_all_inherits_too(void **state)
+{
+	(void)state;
+	expect_inherited(close_everything_and_call, 0);
+}
+
+static void a_file_in_the_place_of_the_parents_is_not_read(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	char path[256];
+	struct reading r;
+
+	(void)state;
+	load(dump, "parents", 0x1000);
+	in_child(replace_and_call, dump);
+	find_child_file(path, sizeof(path));
+	read_path(&r, path);
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
+static int do_nothing(struct seam_jitdump *dump)
+{
+	return seam_jitdump_path(dump) == NULL;
+}
+
+static void a_child_that_makes_no_code_leaves_no_file(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	char command[128];
+
+	(void)state;
+	in_child(do_nothing, dump);
+	snprintf(command, sizeof(command), "test $(ls %s | wc -l) = 1",
+		 folder);
+	assert_int_equal(system(command), 0);
+	seam_jitdump_close(dump);
+}
+
+/* ---- at any moment ---- */
+
+/*
+ * Another thread may fork at any moment.  The growing table of code is met
+ * where its memory changes: all calls of Seam's go through these.
+ */
+void *__real_mremap(void *p, size_t size, size_t bigger, int flags, ...);
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...);
+int __real_munmap(void *p, size_t size);
+int __wrap_munmap(void *p, size_t size);
+
+static struct seam_jitdump *forked_dump;
+static int n_forked;
+
+static void fork_here(void)
+{
+	struct seam_jitdump *dump = forked_dump;
+
+	if (!dump)
+		return;
+	forked_dump = NULL;
+	n_forked++;
+	in_child(call_in_a_crash, dump);
+	forked_dump = dump;
+}
+
+void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...)
+{
+	p = __real_mremap(p, size, bigger, flags);
+	fork_here();
+	return p;
+}
+
+int __wrap_munmap(void *p, size_t size)
+{
+	int r;
+
+	fork_here();
+	r = __real_munmap(p, size);
+	fork_here();
+	return r;
+}
+
+static void a_child_born_while_memory_grows_has_all_code(void **state)
+{
+	enum { MORE_THAN_A_TABLE = 2100 };
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	forked_dump = dump;
+	for (int i = 0; i < MORE_THAN_A_TABLE; i++)
+		load(dump, "f", 0x1000);
+	forked_dump = NULL;
+	assert_true(n_forked > 0);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	seam_jitdump_close(dump);
+}
+
+static volatile bool is_over;
+
+static void *load_until_over(void *context)
+{
+	while (!is_over)
+		load(context, "busy", 0x1000);
+	return NULL;
+}
+
+static int alarm_and_call(struct seam_jitdump *dump)
+{
+	alarm(20);		/* hanging is failing */
+	return call_once(dump);
+}
+
+static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	pthread_t thread;
+
+	(void)state;
+	is_over = false;
+	pthread_create(&thread, NULL, load_until_over, dump);
+	for (int i = 0; i < 20; i++)
+		in_child(alarm_and_call, dump);
+	is_over = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	seam_jitdump_close(dump);
+}
+
+/* ---- what cannot be inherited ---- */
+
+/* In a child that may not write, and then may. */
+static int inherit_in_vain(struct seam_jitdump *dump)
+{
+	struct rlimit old, limit;
+	uint64_t n;
+	int r;
+
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 1000;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	r = seam_jitdump_flush(dump);
+	setrlimit(RLIMIT_FSIZE, &old);
+	if (r != -EFBIG || seam_jitdump_lost(dump) != 3000)
+		return 1;
+	load(dump, "later", 0x7000);
+	count_loads(seam_jitdump_path(dump), &n);
+	return n != 1 || seam_jitdump_lost(dump) != 3000;
+}
+
+static void a_child_counts_what_it_could_not_inherit(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	for (int i = 0; i < 3000; i++)
+		load(dump, "f", 0x1000);
+	in_child(inherit_in_vain, dump);
+	seam_jitdump_close(dump);
+}
+
+static int inherit_half(struct seam_jitdump *dump)
+{
+	struct rlimit old, limit;
+	uint64_t n;
+	int r;
+
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 100 * 1024;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	r = seam_jitdump_flush(dump);
+	setrlimit(RLIMIT_FSIZE, &old);
+	count_loads(seam_jitdump_path(dump), &n);
+	if (r != -EFBIG || !n || n + seam_jitdump_lost(dump) != 2000)
+		return 1;
+	/* Of what is lost there is nothing to move. */
+	for (uint64_t id = 1; id <= 4000; id += 2)
+		n -= seam_jitdump_move(dump, id, 0x9000) == 0;
+	return n != 0;
+}
+
+/* Those that are gone stay where they were in the parent's. */
+static void a_child_knows_what_it_has_inherited(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	for (int i = 0; i < 4000; i++)
+		load(dump, "f", 0x1000);
+	for (uint64_t id = 2; id <= 4000; id += 2)
+		seam_jitdump_unload(dump, id);
+	in_child(inherit_half, dump);
+	seam_jitdump_close(dump);
+}
+
+/* A child must not take what came later for what was lost. */
+static void a_child_inherits_nothing_that_was_lost(void **state)
+{
+	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
+	struct rlimit old, none;
+	char path[256];
+	struct reading r;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &old);
+	none = old;
+	none.rlim_cur = 1;
+	load(dump, "lost", 0x1000);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_true(seam_jitdump_flush(dump) < 0);
+	setrlimit(RLIMIT_FSIZE, &old);
+	load(dump, "kept", 0x2000);
+	in_child(call_once_more, dump);
+	find_child_file(path, sizeof(path));
+	read_path(&r, path);
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "kept");
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
+int main(void)
+{
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+	const struct CMUnitTest tests[] = {
+		TEST(a_child_writes_a_dump_of_its_own),
+		TEST(a_child_inherits_what_still_waits),
+		TEST(a_daemon_that_closed_all_inherits_too),
+		TEST(a_file_in_the_place_of_the_parents_is_not_read),
+		TEST(a_child_that_makes_no_code_leaves_no_file),
+		TEST(a_child_born_while_memory_grows_has_all_code),
+		TEST(a_fork_in_the_middle_of_a_call_is_survived),
+		TEST(a_child_counts_what_it_could_not_inherit),
+		TEST(a_child_knows_what_it_has_inherited),
+		TEST(a_child_inherits_nothing_that_was_lost),
+	};
+
+	return cmocka_run_group_tests_name("jit_fork", tests, NULL, NULL);
+}
