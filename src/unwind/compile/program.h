@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.h - the instructions of an FDE, run into rows
+ *
+ * Call frame instructions are a program that builds a table: each row holds
+ * from an address up to the next row's.  One run gives all rows of a
+ * function, or the one row for an address.
+ *
+ * The work is linear in the bytes of the program; nothing that is untrusted
+ * sizes a loop or an allocation.
+ *
+ * Source: DWARF 5, 6.4.2 "Call Frame Instructions" and 7.24; for the GNU
+ * extensions LSB Core 5.0, 10.5.2.
+ */
+#ifndef SEAM_UNWIND_PROGRAM_H
+#define SEAM_UNWIND_PROGRAM_H
+
+#include "unwind/rules.h"
+#include "wire/eh_frame.h"
+
+/* Called with each row and the address from which it holds.  0 goes on. */
+typedef int (*seam_unwind_row_fn)(void *context, uint64_t start,
+				  const struct seam_unwind_row *row);
+
+/*
+ * Run the program of @fde and call @on_row for every row of it, ascending;
+ * rows of no instruction are left out.  Expressions go to @rules.
+ *
+ * Returns 0; -EBADMSG or -ENOTSUP where the program breaks the format (rows
+ * that were handed on before are right); -EOVERFLOW, -ENOMEM; or what @on_row
+ * returned.
+ */
+int seam_unwind_program_rows(const struct seam_eh_frame *frame,
+			     const struct seam_eh_fde *fde,
+			     struct seam_unwind_rules *rules,
+			     seam_unwind_row_fn on_row, void *context);
+
+/*
+ * The row that holds at @addr, which is in [start, end) of @fde.
+ * Returns as above.
+ */
+int seam_unwind_program_row_at(const struct seam_eh_frame *frame,
+			       const struct seam_eh_fde *fde, uint64_t addr,
+			       struct seam_unwind_rules *rules,
+			       struct seam_unwind_row *row);
+
+#endif /* SEAM_UNWIND_PROGRAM_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - compile a whole file's call frame information; see table.h */
+#include "unwind/compile/table.h"
+
+#include "unwind/compile/program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Where an FDE is, while all are put in order. */
+struct place {
+	uint64_t start;
+	size_t offset;		/* in the section */
+};
+
+struct places {
+	SEAM_ARRAY(struct place) list;
+	uint64_t end;		/* first address behind all */
+	bool is_sorted;
+};
+
+struct building {
+	struct seam_unwind_table *table;
+	size_t cap_starts, cap_ids;
+	uint64_t limit;		/* where the next FDE starts */
+};
+
+static int list_fdes(const struct seam_eh_frame *frame, struct places *places,
+		     uint64_t *n_bad)
+{
+	struct seam_eh_fde fde = { 0 };
+	size_t offset = 0, next;
+	int r;
+
+	places->is_sorted = true;
+	for (; (r = seam_eh_frame_entry(frame, offset, &fde, &next,
+					n_bad)) >= 0; offset = next) {
+		size_t n = places->list.n;
+		struct place *place = r ? SEAM_ARRAY_PUSH(&places->list) : NULL;
+
+		if (r == 0)
+			continue;
+		if (!place)
+			return -ENOMEM;
+		*place = (struct place) { fde.start, offset };
+		if (n && places->list.items[n - 1].start > fde.start)
+			places->is_sorted = false;
+		if (fde.end > places->end)
+			places->end = fde.end;
+	}
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct place *one = a, *other = b;
+
+	if (one->start != other->start)
+		return one->start < other->start ? -1 : 1;
+	return one->offset < other->offset ? -1 : one->offset > other->offset;
+}
+
+/* One more row; the same rules as before need none. */
+static int push(struct building *b, uint64_t start, uint16_t id)
+{
+	struct seam_unwind_table *t = b->table;
+	uint32_t *starts;
+	uint16_t *ids;
+
+	if (t->n && t->ids[t->n - 1] == id)
+		return 0;
+	starts = seam_array_reserve(t->starts, &b->cap_starts, t->n + 1,
+				    sizeof(*starts));
+	if (!starts)
+		return -ENOMEM;
+	t->starts = starts;
+	ids = seam_array_reserve(t->ids, &b->cap_ids, t->n + 1, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	t->ids = ids;
+	starts[t->n] = (uint32_t)(start - t->base_addr);
+	ids[t->n++] = id;
+	return 0;
+}
+
+static int push_row(void *context, uint64_t start,
+		    const struct seam_unwind_row *row)
+{
+	struct building *b = context;
+	int id;
+
+	if (start >= b->limit)
+		return 0;
+	id = seam_unwind_rules_intern(&b->table->rules, row);
+	return id < 0 ? id : push(b, start, (uint16_t)id);
+}
+
+/* The rows of one FDE; after them nothing is known until the next. */
+static int compile(struct building *b, const struct seam_eh_frame *frame,
+		   const struct seam_eh_fde *fde)
+{
+	uint64_t n_rows = b->table->n;
+	int r = seam_unwind_program_rows(frame, fde, &b->table->rules,
+					 push_row, b);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		/* which of its rows are right is not known */
+		b->table->n = n_rows;
+		b->table->n_bad++;
+		r = push(b, fde->start, SEAM_UNWIND_BAD_CFI);
+	}
+	if (r == 0 && fde->end < b->limit)
+		r = push(b, fde->end, SEAM_UNWIND_NO_CFI);
+	return r;
+}
+
+static int compile_all(struct building *b, const struct seam_eh_frame *frame,
+		       const struct places *places)
+{
+	const struct place *list = places->list.items;
+	struct seam_eh_fde fde = { 0 };
+	uint64_t n_bad = 0;
+	size_t next;
+
+	b->table->base_addr = list[0].start;
+	if (places->end - list[0].start > UINT32_MAX)
+		return -ENOTSUP;
+	for (size_t i = 0; i < places->list.n; i++) {
+		int r;
+
+		b->limit = i + 1 < places->list.n ? list[i + 1].start :
+						    UINT64_MAX;
+		if (b->limit == list[i].start)
+			continue;
+		r = seam_eh_frame_entry(frame, list[i].offset, &fde, &next,
+					&n_bad) == 1 ?
+		    compile(b, frame, &fde) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int seam_unwind_table_build(struct seam_unwind_table *table,
+			    const struct seam_eh_frame *frame)
+{
+	struct building b = { .table = table };
+	struct places places = { 0 };
+	int r;
+
+	*table = (struct seam_unwind_table) { 0 };
+	r = list_fdes(frame, &places, &table->n_bad);
+	if (r == 0 && !places.is_sorted)
+		qsort(places.list.items, places.list.n,
+		      sizeof(*places.list.items), by_start);
+	if (r == 0 && places.list.n)
+		r = compile_all(&b, frame, &places);
+	free(places.list.items);
+	if (r < 0)
+		seam_unwind_table_fini(table);
+	return r;
+}
+
+uint16_t seam_unwind_table_find(const struct seam_unwind_table *table,
+				uint64_t addr)
+{
+	const uint32_t *starts = table->starts;
+	size_t n = table->n;
+	uint32_t wanted;
+
+	if (n == 0 || addr < table->base_addr)
+		return SEAM_UNWIND_NO_CFI;
+	wanted = addr - table->base_addr > UINT32_MAX ? UINT32_MAX :
+		 (uint32_t)(addr - table->base_addr);
+	/* the last start at or before it; the first is 0, so there is one */
+	while (n > 1) {
+		size_t half = n / 2;
+
+		starts += starts[half] <= wanted ? half : 0;
+		n -= half;
+	}
+	return table->ids[starts - table->starts];
+}
+
+size_t seam_unwind_table_bytes(const struct seam_unwind_table *table)
+{
+	const struct seam_unwind_rules *rules = &table->rules;
+
+	return table->n * (sizeof(*table->starts) + sizeof(*table->ids)) +
+	       rules->rules.n * sizeof(*rules->rules.items) +
+	       rules->saved.n * sizeof(*rules->saved.items) +
+	       rules->expressions.n;
+}
+
+void seam_unwind_table_fini(struct seam_unwind_table *table)
+{
+	free(table->starts);
+	free(table->ids);
+	seam_unwind_rules_fini(&table->rules);
+	*table = (struct seam_unwind_table) { 0 };
+}

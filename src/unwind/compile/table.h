@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.h - all unwinding rules of a file, sorted by address
+ *
+ * Two arrays: addresses, and the ids of the rules that hold from there; a
+ * look-up is one binary search over the addresses alone.  6 bytes a row: for
+ * libc, node and libLLVM 0.8 to 1.1 times the size of their .eh_frame.
+ *
+ * Where FDEs overlap, which no linker makes, the one that starts later wins
+ * from its start on.  Between FDEs the rule is SEAM_UNWIND_NO_CFI; an FDE
+ * that breaks the format has SEAM_UNWIND_BAD_CFI from where it does.
+ *
+ * Threads: built by one, then read by any number; a look-up allocates
+ * nothing and may run in a signal handler.
+ */
+#ifndef SEAM_UNWIND_TABLE_H
+#define SEAM_UNWIND_TABLE_H
+
+#include "unwind/rules.h"
+#include "wire/eh_frame.h"
+
+/* Zeroed is valid and empty. */
+struct seam_unwind_table {
+	uint64_t base_addr;	/* what the addresses below count from */
+	uint32_t *starts;	/* ascending */
+	uint16_t *ids;		/* of struct seam_unwind_rules */
+	size_t n;
+	struct seam_unwind_rules rules;
+	uint64_t n_bad;		/* FDEs left out, wholly or from a row on */
+};
+
+/*
+ * Compile all of @frame.  0, -ENOMEM, or -ENOTSUP where the code of the file
+ * spreads over more than 4 GiB.  On failure the table is empty.
+ * Cost: linear in the bytes of @frame, and a sort of its FDEs.
+ */
+int seam_unwind_table_build(struct seam_unwind_table *table,
+			    const struct seam_eh_frame *frame);
+
+/* The id of the rules at @addr. */
+uint16_t seam_unwind_table_find(const struct seam_unwind_table *table,
+				uint64_t addr);
+
+/* What the table takes, in bytes. */
+size_t seam_unwind_table_bytes(const struct seam_unwind_table *table);
+
+void seam_unwind_table_fini(struct seam_unwind_table *table);
+
+#endif /* SEAM_UNWIND_TABLE_H */

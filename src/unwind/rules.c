@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* rules.c - sets of unwinding rules, each held once; see rules.h */
+#include "unwind/rules.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The places of the ids that every file has stay empty. */
+static int add_fixed_rules(struct seam_unwind_rules *rules)
+{
+	if (rules->rules.n)
+		return 0;
+	if (!SEAM_ARRAY_RESERVE(&rules->rules, SEAM_UNWIND_BAD_CFI + 1))
+		return -ENOMEM;
+	for (int id = 0; id <= SEAM_UNWIND_BAD_CFI; id++)
+		rules->rules.items[rules->rules.n++] =
+			(struct seam_unwind_rule) { 0 };
+	return 0;
+}
+
+/* @row without what is SAME; room for all columns has been made. */
+static struct seam_unwind_rule pack(struct seam_unwind_rules *rules,
+				    const struct seam_unwind_row *row)
+{
+	struct seam_unwind_rule rule = {
+		.cfa_value = row->cfa_value,
+		.cfa_how = row->cfa_how,
+		.cfa_column = row->cfa_column,
+		.is_signal_frame = row->is_signal_frame,
+		.first_saved = (uint32_t)rules->saved.n,
+	};
+	struct seam_unwind_saved *saved =
+		rules->saved.items + rules->saved.n;
+
+	for (uint8_t i = 0; i < SEAM_UNWIND_COLUMNS; i++)
+		if (row->how[i] != SEAM_UNWIND_SAME)
+			saved[rule.n_saved++] =
+				(struct seam_unwind_saved) {
+					.value = row->value[i], .column = i,
+					.how = row->how[i] };
+	return rule;
+}
+
+static uint64_t hash_of(const struct seam_unwind_rules *rules,
+			const struct seam_unwind_rule *rule)
+{
+	uint64_t head[2] = {
+		(uint32_t)rule->cfa_value,
+		(uint64_t)rule->cfa_how << 16 |
+		(uint64_t)rule->cfa_column << 8 | rule->is_signal_frame,
+	};
+
+	return seam_hash_bytes(rules->saved.items + rule->first_saved,
+			       rule->n_saved * sizeof(*rules->saved.items),
+			       seam_hash_bytes(head, sizeof(head), 0));
+}
+
+static bool is_equal(const struct seam_unwind_rules *rules,
+		     const struct seam_unwind_rule *a,
+		     const struct seam_unwind_rule *b)
+{
+	const struct seam_unwind_saved *saved = rules->saved.items;
+
+	return a->cfa_value == b->cfa_value && a->cfa_how == b->cfa_how &&
+	       a->cfa_column == b->cfa_column &&
+	       a->is_signal_frame == b->is_signal_frame &&
+	       a->n_saved == b->n_saved &&
+	       memcmp(saved + a->first_saved, saved + b->first_saved,
+		      a->n_saved * sizeof(*saved)) == 0;
+}
+
+int seam_unwind_rules_intern(struct seam_unwind_rules *rules,
+			     const struct seam_unwind_row *row)
+{
+	struct seam_index_probe probe;
+	struct seam_unwind_rule rule;
+	uint64_t hash;
+	uint32_t id;
+
+	if (add_fixed_rules(rules) < 0 ||
+	    !SEAM_ARRAY_RESERVE(&rules->saved, SEAM_UNWIND_COLUMNS) ||
+	    !SEAM_ARRAY_RESERVE(&rules->rules, 1))
+		return -ENOMEM;
+	rule = pack(rules, row);
+	hash = hash_of(rules, &rule);
+	probe = seam_index_probe(&rules->rule_index, hash);
+	while ((id = seam_index_next(&rules->rule_index, &probe)) != SEAM_NONE)
+		if (is_equal(rules, &rules->rules.items[id], &rule))
+			return (int)id;
+	if (rules->rules.n == SEAM_UNWIND_MAX_RULES)
+		return -EOVERFLOW;
+	id = (uint32_t)rules->rules.n;
+	if (seam_index_add(&rules->rule_index, hash, id) < 0)
+		return -ENOMEM;
+	rules->rules.items[rules->rules.n++] = rule;
+	rules->saved.n += rule.n_saved;
+	return (int)id;
+}
+
+struct seam_bytes
+seam_unwind_rules_borrow_expression(const struct seam_unwind_rules *rules,
+				    int32_t id)
+{
+	const uint8_t *at = rules->expressions.items + id;
+	uint16_t size;
+
+	memcpy(&size, at, sizeof(size));
+	return (struct seam_bytes) { at + sizeof(size), size };
+}
+
+int seam_unwind_rules_expression(struct seam_unwind_rules *rules,
+				 struct seam_bytes expression)
+{
+	uint64_t hash = seam_hash_bytes(expression.data, expression.size, 0);
+	struct seam_index_probe probe =
+		seam_index_probe(&rules->expression_index, hash);
+	uint16_t size = (uint16_t)expression.size;
+	uint8_t *at;
+	uint32_t id;
+
+	while ((id = seam_index_next(&rules->expression_index, &probe)) !=
+	       SEAM_NONE) {
+		struct seam_bytes other = seam_unwind_rules_borrow_expression(
+			rules, (int32_t)id);
+
+		if (other.size == expression.size &&
+		    memcmp(other.data, expression.data, other.size) == 0)
+			return (int)id;
+	}
+	if (expression.size > UINT16_MAX ||
+	    rules->expressions.n > INT32_MAX / 2)
+		return -EOVERFLOW;
+	id = (uint32_t)rules->expressions.n;
+	if (!SEAM_ARRAY_RESERVE(&rules->expressions, sizeof(size) + size) ||
+	    seam_index_add(&rules->expression_index, hash, id) < 0)
+		return -ENOMEM;
+	at = rules->expressions.items + id;
+	memcpy(at, &size, sizeof(size));
+	memcpy(at + sizeof(size), expression.data, size);
+	rules->expressions.n += sizeof(size) + size;
+	return (int)id;
+}
+
+void seam_unwind_rules_fini(struct seam_unwind_rules *rules)
+{
+	free(rules->rules.items);
+	free(rules->saved.items);
+	free(rules->expressions.items);
+	seam_index_fini(&rules->rule_index);
+	seam_index_fini(&rules->expression_index);
+	*rules = (struct seam_unwind_rules) { 0 };
+}

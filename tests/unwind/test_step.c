@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_step.c - steps by rules lead where libgcc's unwinder leads
+ *
+ * The program unwinds itself: from a signal handler's context, and from
+ * functions that save registers, align their stack, or call through the PLT.
+ * _Unwind_Backtrace() is the oracle.
+ */
+#include "unwind/compile/table.h"
+#include "unwind/step/expression.h"
+#include "unwind/step/step.h"
+
+#include <link.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#include <unwind.h>
+
+#include <cmocka.h>
+
+#include "elf_frames.h"
+
+enum { MAX_FRAMES = 4096, MAX_MODULES = 16 };
+
+/* --- the modules of this process --- */
+
+static struct module {
+	uint64_t bias, start, end;
+	struct elf_frames file;
+	struct seam_unwind_table table;
+} modules[MAX_MODULES];
+static size_t n_modules;
+
+static int add_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const char *path = info->dlpi_name[0] ? info->dlpi_name :
+						"/proc/self/exe";
+	struct module *m = &modules[n_modules];
+
+	(void)size;
+	(void)context;
+	if (n_modules == MAX_MODULES || !elf_frames_open(&m->file, path))
+		return 0;	/* the vdso */
+	m->bias = info->dlpi_addr;
+	m->start = UINT64_MAX;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (m->bias + p->p_vaddr < m->start)
+			m->start = m->bias + p->p_vaddr;
+		if (m->bias + p->p_vaddr + p->p_memsz > m->end)
+			m->end = m->bias + p->p_vaddr + p->p_memsz;
+	}
+	assert_int_equal(seam_unwind_table_build(&m->table, &m->file.frame), 0);
+	n_modules++;
+	return 0;
+}
+
+static int load_modules(void **state)
+{
+	(void)state;
+	dl_iterate_phdr(add_module, NULL);
+	return n_modules == 0;
+}
+
+static int unload_modules(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < n_modules; i++) {
+		seam_unwind_table_fini(&modules[i].table);
+		elf_frames_close(&modules[i].file);
+	}
+	return 0;
+}
+
+static const struct module *module_at(uint64_t addr)
+{
+	for (size_t i = 0; i < n_modules; i++)
+		if (addr >= modules[i].start && addr < modules[i].end)
+			return &modules[i];
+	return NULL;
+}
+
+/* --- our stack and libgcc's --- */
+
+struct stack {
+	uint64_t pc[MAX_FRAMES];
+	size_t n;
+	enum seam_unwind_end end;
+};
+
+static bool read_own(void *context, uint64_t addr, uint64_t *word)
+{
+	(void)context;
+	memcpy(word, (const void *)(uintptr_t)addr, sizeof(*word));
+	return true;
+}
+
+static void walk(struct seam_unwind_registers *regs, struct stack *stack)
+{
+	const struct seam_unwind_memory memory = { .read = read_own };
+	uint64_t before = 0;
+
+	stack->n = 0;
+	do {
+		uint64_t pc = regs->value[SEAM_X86_64_RIP];
+		const struct module *m = module_at(pc);
+		uint16_t id;
+
+		stack->pc[stack->n++] = pc;
+		if (!m) {
+			stack->end = SEAM_UNWIND_WITHOUT_CFI;
+			return;
+		}
+		id = seam_unwind_table_find(&m->table, pc - before - m->bias);
+		/* a signal may interrupt the first instruction */
+		before = id <= SEAM_UNWIND_BAD_CFI ||
+			 !m->table.rules.rules.items[id].is_signal_frame;
+		stack->end = seam_unwind_step(&m->table.rules, id, &memory,
+					      regs);
+	} while (stack->end == SEAM_UNWIND_CALLER && stack->n < MAX_FRAMES);
+}
+
+/* ucontext's order of registers, by column. */
+static void take_registers(const ucontext_t *context,
+			   struct seam_unwind_registers *regs)
+{
+	static const int order[SEAM_X86_64_COLUMNS] = {
+		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP,
+		REG_RSP, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13,
+		REG_R14, REG_R15, REG_RIP,
+	};
+
+	for (int i = 0; i < SEAM_X86_64_COLUMNS; i++)
+		regs->value[i] =
+			(uint64_t)context->uc_mcontext.gregs[order[i]];
+	regs->known = (UINT64_C(1) << SEAM_X86_64_COLUMNS) - 1;
+}
+
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context,
+				     void *of)
+{
+	struct stack *stack = of;
+	uint64_t pc = _Unwind_GetIP(context);
+
+	if (pc == 0 || stack->n == MAX_FRAMES)
+		return _URC_END_OF_STACK;
+	stack->pc[stack->n++] = pc;
+	return _URC_NO_REASON;
+}
+
+static struct stack ours, theirs;
+
+/* From here up; the first frames differ by where each began. */
+__attribute__((noinline)) static void compare_from_here(void)
+{
+	struct seam_unwind_registers regs = { 0 };
+	ucontext_t context;
+
+	theirs.n = 0;
+	_Unwind_Backtrace(add_frame, &theirs);
+	getcontext(&context);
+	take_registers(&context, &regs);
+	walk(&regs, &ours);
+	assert_int_equal(ours.end, SEAM_UNWIND_ROOT);
+	assert_int_equal(ours.n, theirs.n);
+	for (size_t i = 1; i < ours.n; i++)
+		assert_int_equal(ours.pc[i], theirs.pc[i]);
+}
+
+/* --- functions of all kinds --- */
+
+static volatile int sink;
+
+__attribute__((noinline)) static void deep(int n)
+{
+	if (n > 0)
+		deep(n - 1);
+	else
+		compare_from_here();
+	sink++;
+}
+
+static void recursion_of_3000_frames(void **state)
+{
+	(void)state;
+	deep(3000);
+	assert_true(ours.n > 3000);
+}
+
+/* gcc finds its way back by r10 and an expression here. */
+__attribute__((noinline)) static void aligned(int n)
+{
+	_Alignas(128) volatile char room[256];
+	volatile char *more = __builtin_alloca((size_t)n + 16);
+
+	room[n] = more[n] = 1;
+	compare_from_here();
+	sink += room[n] + more[n];
+}
+
+static void a_stack_that_is_aligned_and_of_variable_size(void **state)
+{
+	(void)state;
+	for (int n = 1; n < 100; n += 7)
+		aligned(n);
+}
+
+static int compare_in_callback(const void *a, const void *b)
+{
+	compare_from_here();
+	return *(const int *)a - *(const int *)b;
+}
+
+static void a_library_that_calls_back(void **state)
+{
+	int numbers[4] = { 3, 1, 2, 0 };
+
+	(void)state;
+	qsort(numbers, 4, sizeof(numbers[0]), compare_in_callback);
+	assert_int_equal(numbers[0], 0);
+}
+
+static void compare_in_handler(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	(void)context;
+	compare_from_here();
+}
+
+static void raise_in(int flags)
+{
+	static char alternate[65536];
+	struct sigaction action = { .sa_flags = SA_SIGINFO | flags };
+	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+
+	action.sa_sigaction = compare_in_handler;
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	signal(SIGUSR1, SIG_DFL);
+}
+
+static void through_a_signal_handler(void **state)
+{
+	(void)state;
+	raise_in(0);
+	assert_true(ours.n > 5);
+}
+
+static void through_a_handler_on_its_own_stack(void **state)
+{
+	(void)state;
+	raise_in(SA_ONSTACK);
+	assert_true(ours.n > 5);
+}
+
+/* --- each instruction that runs --- */
+
+static struct stack at_trap;
+static uint64_t n_traps, n_wrong, first_wrong;
+static size_t n_above;
+static struct { uint64_t start, end; } stepper;	/* step_through() */
+
+/* Wherever a thread is stopped, the callers of what it runs are the same. */
+static void on_trap(int signal, siginfo_t *info, void *context)
+{
+	struct seam_unwind_registers regs = { 0 };
+
+	(void)signal;
+	(void)info;
+	take_registers(context, &regs);
+	if (regs.value[SEAM_X86_64_RIP] - stepper.start <
+	    stepper.end - stepper.start)
+		return;		/* its pushfq has no CFI */
+	n_traps++;
+	walk(&regs, &at_trap);
+	if (at_trap.end == SEAM_UNWIND_ROOT && at_trap.n >= n_above &&
+	    memcmp(at_trap.pc + at_trap.n - n_above, ours.pc + ours.n - n_above,
+		   n_above * sizeof(ours.pc[0])) == 0)
+		return;
+	if (n_wrong++ == 0)
+		first_wrong = at_trap.pc[0];
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Prologues, epilogues, the PLT, and libc's code written by hand. */
+__attribute__((noinline)) static size_t work(void)
+{
+	int numbers[20] = { 5, 3, 9, 1 };
+	char text[200], other[200];
+	double d;
+
+	qsort(numbers, 20, sizeof(numbers[0]), compare);
+	snprintf(text, sizeof(text), "%d %s %.3f", numbers[3], "text", 2.5);
+	memset(other, 'x', sizeof(other) - 1);
+	memcpy(other, text, strlen(text));
+	other[sizeof(other) - 1] = 0;
+	d = strtod(strchr(text, '.'), NULL);
+	return strlen(other) + (size_t)d + (size_t)strcmp(text, other);
+}
+
+__attribute__((noinline)) static void step_through(void)
+{
+	compare_from_here();		/* the truth, from here up */
+	n_above = ours.n - 2;		/* without these two frames */
+	__asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "cc",
+			 "memory");
+	sink = (int)work();
+	__asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "cc",
+			 "memory");
+}
+
+static void every_instruction_has_the_same_callers(void **state)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO };
+
+	const struct module *m =
+		module_at((uint64_t)(uintptr_t)step_through);
+	struct seam_eh_fde fde = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_eh_frame_find(&m->file.frame,
+		(uint64_t)(uintptr_t)step_through - m->bias, &fde), 1);
+	stepper.start = fde.start + m->bias;
+	stepper.end = fde.end + m->bias;
+	action.sa_sigaction = on_trap;
+	sigaction(SIGTRAP, &action, NULL);
+	step_through();
+	signal(SIGTRAP, SIG_DFL);
+	assert_true(n_traps > 1000);
+	if (n_wrong)
+		print_message("# %lu of %lu wrong, first at %lx\n", n_wrong,
+			      n_traps, first_wrong);
+	assert_int_equal(n_wrong, 0);
+}
+
+/* --- what must not be followed --- */
+
+static void a_frame_that_does_not_grow_ends_the_stack(void **state)
+{
+	struct seam_unwind_row row = {
+		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
+		.cfa_column = SEAM_X86_64_RSP,
+		.how[SEAM_X86_64_RIP] = SEAM_UNWIND_AT_CFA,
+	};
+	struct seam_unwind_registers regs = {
+		.known = UINT64_MAX, .value[SEAM_X86_64_RSP] = 0x1000,
+	};
+	const struct seam_unwind_memory memory = { .stack_addr = 0x1000 };
+	struct seam_unwind_rules rules = { 0 };
+	int id = seam_unwind_rules_intern(&rules, &row);
+
+	(void)state;
+	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory,
+					  &regs), SEAM_UNWIND_NO_PROGRESS);
+	row.cfa_value = 16;
+	id = seam_unwind_rules_intern(&rules, &row);
+	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory,
+					  &regs), SEAM_UNWIND_UNREADABLE);
+	assert_int_equal(regs.value[SEAM_X86_64_RSP], 0x1000);
+	assert_int_equal(seam_unwind_step(&rules, SEAM_UNWIND_NO_CFI, &memory,
+					  &regs), SEAM_UNWIND_WITHOUT_CFI);
+	seam_unwind_rules_fini(&rules);
+}
+
+static enum seam_unwind_end evaluate(const char *operations, size_t size,
+				     uint64_t *value)
+{
+	static const struct seam_unwind_memory memory;
+	const struct seam_unwind_registers regs = {
+		.known = UINT64_C(1) << SEAM_X86_64_RSP,
+		.value[SEAM_X86_64_RSP] = 100,
+	};
+
+	return seam_unwind_evaluate((struct seam_bytes) {
+		(const uint8_t *)operations, size }, NULL, &memory, &regs,
+		value);
+}
+
+#define EVALUATE(text, value) evaluate(text, sizeof(text) - 1, value)
+
+static void operations_are_bounded_and_right(void **state)
+{
+	uint64_t value;
+
+	(void)state;
+	/* breg7 -4; lit8; mul; const1u 3; minus */
+	assert_int_equal(EVALUATE("\x77\x7c\x38\x1e\x08\x03\x1c", &value),
+			 SEAM_UNWIND_CALLER);
+	assert_int_equal(value, 96 * 8 - 3);
+	/* lit1; lit2; lit3; rot: 3 becomes third; minus: 1 - 2 */
+	assert_int_equal(EVALUATE("\x31\x32\x33\x17\x1c", &value),
+			 SEAM_UNWIND_CALLER);
+	assert_int_equal(value, UINT64_MAX);
+	/* skip to itself */
+	assert_int_equal(EVALUATE("\x2f\xfd\xff", &value),
+			 SEAM_UNWIND_BROKEN_CFI);
+	/* skip out of the block; pop of nothing; half a constant; breg3 */
+	assert_int_equal(EVALUATE("\x2f\x10\x00", &value),
+			 SEAM_UNWIND_BROKEN_CFI);
+	assert_int_equal(EVALUATE("\x13", &value), SEAM_UNWIND_BROKEN_CFI);
+	assert_int_equal(EVALUATE("\x0c\x01", &value), SEAM_UNWIND_BROKEN_CFI);
+	assert_int_equal(EVALUATE("\x73\x00", &value),
+			 SEAM_UNWIND_UNKNOWN_REGISTER);
+	/* division by zero; nothing left */
+	assert_int_equal(EVALUATE("\x31\x30\x1b", &value),
+			 SEAM_UNWIND_BROKEN_CFI);
+	assert_int_equal(EVALUATE("", &value), SEAM_UNWIND_BROKEN_CFI);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recursion_of_3000_frames),
+		cmocka_unit_test(a_stack_that_is_aligned_and_of_variable_size),
+		cmocka_unit_test(a_library_that_calls_back),
+		cmocka_unit_test(through_a_signal_handler),
+		cmocka_unit_test(through_a_handler_on_its_own_stack),
+		cmocka_unit_test(every_instruction_has_the_same_callers),
+		cmocka_unit_test(a_frame_that_does_not_grow_ends_the_stack),
+		cmocka_unit_test(operations_are_bounded_and_right),
+	};
+
+	return cmocka_run_group_tests(tests, load_modules, unload_modules);
+}
