@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_corpus.h - real dumps for tests, where the optional corpus is there */
+/* jit_corpus.h - the dumps of real runtimes, for tests */
 #ifndef SEAM_TESTS_JIT_CORPUS_H
 #define SEAM_TESTS_JIT_CORPUS_H
 
@@ -10,7 +10,7 @@
 
 /*
  * All bytes of $SEAM_CORPUS/jit/@name, unpacked where it ends in .xz or .gz.
- * False when the corpus or the tool to unpack it is not there.
+ * False when it is not there, or cannot be unpacked.
  */
 static inline bool jit_corpus_read(const char *name, struct seam_file *file)
 {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Recordings of other tools, unpacked where they are packed.
 
-The corpus is optional: SEAM_CORPUS names its folder.
+SEAM_CORPUS names their folder: tests/corpus as the build unpacked it, or a
+larger one of the same layout.
 """
 import gzip
 import lzma
@@ -9,7 +10,7 @@ import os
 import pathlib
 import re
 
-ROOT = pathlib.Path(os.environ.get("SEAM_CORPUS", "/nowhere"))
+ROOT = pathlib.Path(os.environ["SEAM_CORPUS"])
 BESIDE = re.compile(r"\.(txt|gz|err|c|bin|md|buildids|pb_data)$")
 
 

@@ -53,7 +53,8 @@ def check(name, records, path):
     assert report["schema"] == "seam.report/1"
     assert sum(row["self"] for row in report["rows"]) == report["samples"]
     if "SAMPLE" in expected:
-        assert report["samples"] >= expected["SAMPLE"], report["samples"]
+        assert report["samples"] == expected["SAMPLE"] or gave_up and \
+            report["samples"] > expected["SAMPLE"], report["samples"]
 
 
 def perf_calls(path):
@@ -75,10 +76,7 @@ def check_fields(path):
 
 def main():
     files = corpus.recordings("perf", "perf-ext")
-    if not files:
-        print("1..1\nok 1 - every perf.data of the corpus # SKIP no corpus")
-        return 0
-    failed = 0
+    failed = not files
     print(f"1..{len(files) + 1}")
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, records, path) in enumerate(files, 1):

@@ -8,7 +8,6 @@ where it is installed, is the oracle for names, lines and counts.
 Usage: test_jit_view.py SEAM JIT.  Prints TAP.
 """
 import collections
-import gzip
 import json
 import os
 import pathlib
@@ -21,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 
-import corpus
 import tap
 from tap import Skip
 
@@ -128,20 +126,6 @@ def test_dump_escapes_hostile_names():
     row = json.loads(seam("dump", "--json", "perf-7.map",
                           status=3).stdout.splitlines()[0])
     assert row["name"] == "\x1b[2Jname"
-
-
-def test_dump_reads_every_dump_of_the_corpus():
-    paths = sorted((corpus.ROOT / "jit").rglob("jit-*.dump*"))
-    if not paths:
-        raise Skip("no corpus")
-    for path in paths:
-        name = corpus.unpacked(path, FOLDER)
-        kinds = collections.Counter()
-        done = run(SEAM, "dump", "--json", name)
-        assert done.returncode in (0, 3), (path, done.stderr)
-        for line in done.stdout.splitlines():
-            kinds[json.loads(line)["type"]] += 1
-        assert kinds["JIT_CODE_LOAD"] > 0, path
 
 
 # -- annotate ----------------------------------------------------------------
@@ -511,20 +495,6 @@ def test_a_bundle_may_be_injected_into_itself():
     assert sorted(os.listdir("self.seam/out")) == sorted(os.listdir(path))
 
 
-def corpus_frames(path):
-    samples, frames = [], None
-    with gzip.open(path, "rt", errors="replace") as lines:
-        for line in lines:
-            frame = re.match(r"\s+[0-9a-f]+ (.*) \((.*)\)$", line)
-            if frame and frames is not None:
-                name = re.sub(r"\+0x[0-9a-f]+$", "", frame[1])
-                frames.append(name if "/jitted-" in frame[2] else None)
-            elif re.search(r"\d+\.\d+:", line) and "PERF_RECORD" not in line:
-                frames = []
-                samples.append(frames)
-    return samples
-
-
 # -- made recordings ---------------------------------------------------------
 
 PID = 4242
@@ -638,47 +608,6 @@ def test_a_line_of_a_map_inside_another_leaves_the_rest_of_it():
         made.sample(addr, 40)
     assert symbols_by_perf(made.write(), "ip,sym,symoff") == [
         "outer+0x1", "inner+0x1", "outer+0xa0"]
-
-
-# Another libpython than the recorded one ends perf's unwinding early; and of
-# the other only the map was kept, where names begin with $.
-NOT_COMPARABLE = ("cpython313-perfjit-dwarf", "erlang25-jpperf-true")
-
-
-def test_perf_finds_in_the_corpus_what_it_finds_after_its_own_inject():
-    oracles = sorted((corpus.ROOT / "jit").glob("*/injected.script.txt.gz"))
-    if not oracles or not HAS_PERF:
-        raise Skip("no corpus or no perf")
-    for oracle in oracles:
-        name = oracle.parent.name
-        if name in NOT_COMPARABLE:
-            continue
-        os.mkdir(name)
-        for path in oracle.parent.iterdir():
-            if path.suffix == ".xz":
-                corpus.unpacked(path, name)
-            elif path.suffix in (".dump", ".map") or path.name == "perf.data":
-                shutil.copy(path, name)
-        seam("inject", "-o", name + "/out", name + "/perf.data")
-        ours = run("perf", "script", "-i", name + "/out/data", "-F",
-                   "comm,tid,time,ip,sym,dso")
-        n = compare(corpus_frames(oracle), ours.stdout, name)
-        print(f"# {name}: {n} frames of JIT code")
-        shutil.rmtree(name)
-
-
-def compare(theirs, script, name):
-    with gzip.open(name + "/ours.gz", "wt") as out:
-        out.write(script)
-    ours = corpus_frames(name + "/ours.gz")
-    assert len(ours) == len(theirs), (name, len(ours), len(theirs))
-    n = 0
-    for a, b in zip(theirs, ours):
-        assert len(a) == len(b), (name, a, b)
-        for x, y in zip(a, b):
-            assert x is None or x == y, (name, x, y)
-            n += y is not None
-    return n
 
 
 def main():

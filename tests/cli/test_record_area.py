@@ -3,155 +3,25 @@
 """seam record of PMUs with an AUX area; the PMU is played, see played_pmu.c"""
 import json
 import os
-import re
 import signal
 import struct
 import subprocess
 import sys
 
+from area_lib import Data, TRUNCATED, WAIT, bytes_at, check_bytes, environment, \
+    perf_opens, record
 from record_lib import SEAM, check, equal, run, run_tests
-from tap import Skip
-
-PLAYED = os.path.abspath(sys.argv[2])
-CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                      "../../../shared/corpus/perf-ext")
-AUX, ITRACE_START, INFO, AUXTRACE = 11, 12, 70, 71
-TRUNCATED, OVERWRITE = 1, 2
-
-# What the machine of the corpus' file has; the type is the player's.
-INTEL_PT = {
-    "type": "77", "format/tsc": "config:10", "format/noretcomp": "config:11",
-    "format/mtc": "config:9", "format/mtc_period": "config:14-17",
-    "format/psb_period": "config:24-27", "format/cyc": "config:1",
-    "format/pt": "config:0", "format/branch": "config:13",
-    "caps/mtc": "1", "caps/mtc_periods": "249", "caps/psb_cyc": "1",
-    "caps/psb_periods": "3f", "max_nonturbo_ratio": "12",
-}
-CS_ETM = {
-    "type": "77", "format/contextid": "config:14", "sinks/tmc_etr0": "0x1234",
-    **{f"cpu{cpu}/{name}": value for cpu in range(64) for name, value in {
-        "trcidr/trcidr0": "0x28000ea1", "trcidr/trcidr1": "0x4100f422",
-        "trcidr/trcidr2": "0x20001088", "trcidr/trcidr8": "0x0",
-        "mgmt/trcauthstatus": "0x8c"}.items()},
-}
-ARM_SPE = {"type": "77", "format/ts_enable": "config:0",
-           "caps/min_interval": "256"}
 
 
-def byte_at(pos):
-    return (pos * 0x9e3779b97f4a7c15 & (1 << 64) - 1) >> 56 | 1
-
-
-def bytes_at(pos, n):
-    return bytes(byte_at(pos + i) for i in range(n))
-
-
-def make_sysfs(**pmus):
-    for name, files in pmus.items():
-        for path, text in files.items():
-            path = f"sysfs/{name}/{path}"
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="ascii") as out:
-                out.write(text + "\n")
-
-
-# Until a file is there, and not for ever.
-WAIT = ("i=0; until [ -e {0} ] || [ $i -gt 2000 ]; do sleep 0.01; "
-        "i=$((i+1)); done")
-
-
-def environment(name, **settings):
-    make_sysfs(intel_pt=INTEL_PT, cs_etm=CS_ETM, arm_spe_0=ARM_SPE)
-    settings = {"SYSFS": "sysfs", "GO": f"{name}.go", "DONE": f"{name}.done",
-                "BYTES": 100000, **settings}
-    return {**os.environ, "LD_PRELOAD": PLAYED,
-            **{f"PLAYED_PMU_{key}": str(value)
-               for key, value in settings.items()}}
-
-
-def record(name, *words, command=True, **settings):
-    """Until every area has had its bytes."""
-    script = f": > {name}.go; {WAIT.format(name + '.done')}"
-    return run(SEAM, "record", "-o", name, *words, "--",
-               "sh", "-c", script, env=environment(name, **settings))
-
-
-class Data:
-    """What of a perf.data file matters here, read by hand."""
-
-    def __init__(self, path):
-        with open(os.path.join(path, "data"), "rb") as file:
-            self.bytes = file.read()
-        (_, _, stride, attrs, attrs_size, begin,
-         size) = struct.unpack_from("<8s6Q", self.bytes)
-        self.attrs = [struct.unpack_from("<IIQQQQQ", self.bytes, attrs + at)
-                      for at in range(0, attrs_size, stride)]
-        self.flags = [struct.unpack_from("<Q", self.bytes, attrs + at + 40)[0]
-                      for at in range(0, attrs_size, stride)]
-        self.records = list(self.walk(begin, begin + size))
-
-    def walk(self, pos, end):
-        while pos < end:
-            kind, _, size = struct.unpack_from("<IHH", self.bytes, pos)
-            yield kind, pos + 8, size - 8
-            if kind == AUXTRACE:
-                pos += struct.unpack_from("<Q", self.bytes, pos + 8)[0]
-            pos += size
-        equal(pos, end, "the last record")
-
-    def aux(self):
-        """(offset, size, flags, id) of each AUX record."""
-        for kind, pos, _ in self.records:
-            if kind == AUX:
-                yield (*struct.unpack_from("<3Q", self.bytes, pos),
-                       struct.unpack_from("<Q", self.bytes, pos + 48)[0])
-
-    def areas(self):
-        """{(idx, tid, cpu): [(offset, bytes)]} of the AUXTRACE records."""
-        areas = {}
-        for kind, pos, size in self.records:
-            if kind == AUXTRACE:
-                n, offset, _, idx, tid, cpu = struct.unpack_from(
-                    "<3QIii", self.bytes, pos)
-                areas.setdefault((idx, tid, cpu), []).append(
-                    (offset, self.bytes[pos + size:pos + size + n]))
-        return areas
-
-    def info(self):
-        for kind, pos, size in self.records:
-            if kind == INFO:
-                return struct.unpack_from(f"<{size // 8}Q", self.bytes, pos)
-        return None
-
-
-def check_bytes(chunks, start, total):
-    """Nothing is missing between the chunks; the last may be padded."""
-    pos = start
-    for offset, payload in chunks:
-        equal(offset, pos % 2 ** 64, "where a chunk begins")
-        n = min(len(payload), start + total - pos)
-        check(payload[:n] == bytes_at(pos, n), f"bytes at {pos}")
-        check(not any(payload[n:]) and len(payload) - n < 8, "padding")
-        pos += n
-    equal(pos, start + total, "where the area ends")
-
-
-def perf_script(path, *words):
-    result = run("perf", "script", "-i", f"{path}/data", *words)
-    equal(result.returncode, 0, result.stderr)
-    equal([line for line in result.stderr.splitlines()
-           if line.startswith("0x") or "corrupt" in line], [])
-    return result.stdout
-
-
-def perf_opens(path):
-    """With its decoder, which goes by the index; returns the dump."""
-    perf_script(path, "--itrace=e")
-    return perf_script(path, "-D")
+def online():
+    """The CPUs that are recorded, whichever this test itself may run on."""
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as text:
+        ranges = [part.split("-") for part in text.read().split(",")]
+    return [cpu for r in ranges for cpu in range(int(r[0]), int(r[-1]) + 1)]
 
 
 def cpus():
-    return len(os.sched_getaffinity(0))
+    return len(online())
 
 
 def check_areas(name, n, tids, wanted_cpus, total=100000):
@@ -168,7 +38,7 @@ def test_areas_of_all_cpus_are_drained_byte_for_byte():
     equal(result.returncode, 0, result.stderr)
     check(f"{cpus() * 100000 / 1024:.1f} KiB of 'intel_pt//u'" in
           result.stderr, result.stderr)
-    check_areas("cpus", cpus(), lambda tid: tid == -1, list(range(cpus())))
+    check_areas("cpus", cpus(), lambda tid: tid == -1, online())
     data = Data("cpus")
     for _, _, flags, _ in data.aux():
         equal(flags, 0)
@@ -188,7 +58,7 @@ def test_one_cpu_has_one_area():
 def test_the_whole_machine_has_an_area_a_cpu():
     result = record("all", "-e", "intel_pt//", "-m", ",16K", "-a")
     equal(result.returncode, 0, result.stderr)
-    check_areas("all", cpus(), lambda tid: tid == -1, list(range(cpus())))
+    check_areas("all", cpus(), lambda tid: tid == -1, online())
     perf_opens("all")
 
 
@@ -208,7 +78,7 @@ def test_samples_have_a_ring_of_their_own_beside_areas():
     result = record("beside", "-e", "intel_pt//u", "-e", "cpu-clock", "-m",
                     ",16K")
     equal(result.returncode, 0, result.stderr)
-    check_areas("beside", cpus(), lambda tid: tid == -1, list(range(cpus())))
+    check_areas("beside", cpus(), lambda tid: tid == -1, online())
     with open("beside/meta.json", encoding="ascii") as text:
         told = json.load(text)
     kinds = [(ring["kind"], ring.get("area_bytes")) for ring in told["rings"]]
@@ -372,7 +242,7 @@ def test_areas_are_made_smaller_where_the_user_may_not_lock_them():
     equal(result.returncode, 0, result.stderr)
     check("AUX areas of 64 KiB in place of 1 MiB" in result.stderr,
           result.stderr)
-    check_areas("less", cpus(), lambda tid: tid == -1, list(range(cpus())))
+    check_areas("less", cpus(), lambda tid: tid == -1, online())
 
 
 def test_decoders_learn_what_perf_would_have_told_them():
@@ -401,8 +271,8 @@ def test_coresight_and_spe_are_described():
     equal(info[:4], (3, 1, 77 << 32 | cpus(), 0))
     unit = (0x4040404040404040, 0, 7, 0x40, 0x10, 0x28000ea1, 0x4100f422,
             0x20001088, 0, 0x8c)
-    for cpu in range(cpus()):
-        equal(info[4 + 10 * cpu:14 + 10 * cpu],
+    for i, cpu in enumerate(online()):
+        equal(info[4 + 10 * i:14 + 10 * i],
               (unit[0], cpu, *unit[2:4], 0x10 + 2 * cpu, *unit[5:]))
     config2 = struct.unpack_from("<Q", Data("etm").bytes,
                                  Data("etm").bytes.index(b"\x4d\0\0\0\x80") +
@@ -411,48 +281,6 @@ def test_coresight_and_spe_are_described():
     record("spe", "-e", "arm_spe_0//", BYTES=100)
     equal(Data("spe").info(), (4, 77, 1))
     equal(Data("spe").attrs[0][2:4], (1, 256), "ts_enable, interval")
-
-
-def test_perf_decodes_the_packets_as_those_of_its_own_file():
-    path = f"{CORPUS}/quipper/perf.data.intel_pt-4.14"
-    if not os.path.exists(path):
-        raise Skip("no corpus")
-    os.makedirs("pt", exist_ok=True)
-    with open(path, "rb") as file, open("pt/data", "wb") as out:
-        out.write(file.read())
-    packets = re.compile(r"^\.  [0-9a-f]{8}:  (.*)$", re.M)
-    wanted = max(Data("pt").areas().values(),
-                 key=lambda chunks: len(chunks[0][1]))[0][1]
-    with open("packets", "wb") as out:
-        out.write(wanted)
-    theirs = packets.findall(perf_opens("pt"))
-    # one chunk: perf prints each by itself, and a packet may be cut by it
-    result = record("played", "-e", "intel_pt//", "-C", "0", "-a", "-S", "-m",
-                    ",256K", FILE="packets")
-    equal(result.returncode, 0, result.stderr)
-    ours = packets.findall(perf_opens("played"))
-    check(len(ours) > 10000, f"{len(ours)} packets")
-    # it has one area, the file several
-    check("\n".join(ours) in "\n".join(theirs), "other packets than perf's")
-    # where and when it finds no code is the same: clock and packets are right
-    first = r"trace error type 1 (time [\d.]+) .* (ip 0x\w+) code 5"
-    equal(re.search(first, perf_script("played", "--itrace=e")).groups(),
-          re.search(first, perf_script("pt", "--itrace=e")).groups())
-
-
-def test_a_rewritten_file_is_decoded_as_before():
-    path = f"{CORPUS}/quipper/perf.data.intel_pt-4.14"
-    if not os.path.exists(path):
-        raise Skip("no corpus")
-    equal(run(SEAM, "inject", path, "-o", "again").returncode, 0)
-    os.makedirs("before", exist_ok=True)
-    with open(path, "rb") as file, open("before/data", "wb") as out:
-        out.write(file.read())
-    before = perf_script("before", "--itrace=e")
-    check(before.count("instruction trace error") > 100, before[:500])
-    equal(perf_script("again", "--itrace=e"), before)
-    equal(perf_script("again", "--itrace=i100ns"),
-          perf_script("before", "--itrace=i100ns"))
 
 
 def refused(*words):

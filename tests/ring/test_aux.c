@@ -398,8 +398,11 @@ static void names_an_event_that_has_no_area(void **state)
 	struct seam_err err;
 
 	(void)state;
-	if (fd < 0)
-		skip();
+	if (fd < 0) { /* as in a sandbox, where there is nothing to map */
+		assert_true(errno == EACCES || errno == EPERM ||
+			    errno == ENOSYS);
+		return;
+	}
 	assert_int_equal(seam_ring_map(&ring, fd, DATA, NULL), 0);
 	assert_int_equal(seam_ring_aux_map(&aux, &ring, fd, AREA, true,
 					   &err), -EOPNOTSUPP);

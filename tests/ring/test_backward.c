@@ -194,8 +194,11 @@ static void reads_a_ring_that_the_kernel_overwrites(void **state)
 	size_t pos = 0, i = 399;
 
 	(void)state;
-	if (fd < 0)
-		skip();
+	if (fd < 0) { /* as in a sandbox, where there is nothing to map */
+		assert_true(errno == EACCES || errno == EPERM ||
+			    errno == ENOSYS);
+		return;
+	}
 	assert_int_equal(seam_ring_map_overwrite(&ring, fd, DATA, NULL), 0);
 	seam_ring_snapshot_init(&shot, DATA, NULL);
 	pages = mmap(NULL, size, PROT_READ | PROT_WRITE,

