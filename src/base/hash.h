@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hash.h - mixing bits for tables that live in memory only
+ * hash.h - hashes for tables that live in memory only
  *
- * Names, addresses and ids come from whoever made a recording, and one that
- * makes all of them fall on one place would turn every look-up into a search.
- * So each process has a key of its own: what collides here does not collide
- * there.  What is written or drawn must not depend on it: seam_hash_stable().
+ * Names, addresses and ids come from the author of a recording, and a set of
+ * them with one hash would turn every look-up into a search.  So hashes
+ * depend on a random key of the process, and no set of inputs chosen before
+ * the key is known collides more often than chance, which is proved or well
+ * examined for both functions in use:
  *
- * The idea is the folded multiply: 64 x 64 -> 128 bits, both halves xored.
- * One multiplication takes in 16 bytes, so a callchain of 22 addresses
- * costs about 12 of them.  A product with 0 forgets the other operand; so
- * the key is in both.
+ *   strings, numbers   SipHash-1-3, a pseudo-random function.  Source:
+ *                      Aumasson, Bernstein, "SipHash: a fast short-input
+ *                      PRF", INDOCRYPT 2012; with 1 and 3 rounds as in the
+ *                      tables of Rust, Ruby and Python
+ *   callchains         NH, then SipHash-1-3 of its 128 bits: two chains
+ *                      collide in NH with a probability of at most 2^-64.
+ *                      Source: Black et al., "UMAC: Fast and Secure Message
+ *                      Authentication", CRYPTO 1999, theorem 4.2
+ *
+ * Products of the data with itself (folded multiplication, as in wyhash)
+ * have no such bound: equal lanes cancel one another under any key.
+ *
+ * What is written or drawn must not depend on the key: seam_hash_stable().
  */
 #ifndef SEAM_HASH_H
 #define SEAM_HASH_H
@@ -19,30 +29,96 @@
 
 #include <string.h>
 
+enum {
+	SEAM_HASH_WORDS = 254,	/* of a callchain that NH takes in */
+};
+
 struct seam_hash_key {
-	uint64_t a, b;
+	uint64_t v[4];		/* SipHash's state before the first word */
+	/* NH's: two for the header, one for each word */
+	uint64_t words[2 + SEAM_HASH_WORDS];
 };
 
 /* This process's; made before main(), then only read. */
 extern struct seam_hash_key seam_hash_key;
 
-static inline uint64_t seam_hash_fold(uint64_t a, uint64_t b)
-{
-	__extension__ unsigned __int128 wide = (unsigned __int128)a * b;
+/* Make @key from 128 random bits. */
+void seam_hash_key_init(struct seam_hash_key *key, uint64_t k0, uint64_t k1);
 
-	return (uint64_t)wide ^ (uint64_t)(wide >> 64);
+/* -- SipHash-1-3 -------------------------------------------------------- */
+
+struct seam_sip {
+	uint64_t v0, v1, v2, v3;
+};
+
+static inline struct seam_sip seam_sip_begin(const struct seam_hash_key *key)
+{
+	return (struct seam_sip) { key->v[0], key->v[1], key->v[2], key->v[3] };
 }
+
+static inline uint64_t seam_sip_rotate(uint64_t v, unsigned int by)
+{
+	return v << by | v >> (64 - by);
+}
+
+static inline void seam_sip_round(struct seam_sip *s)
+{
+	s->v0 += s->v1;
+	s->v2 += s->v3;
+	s->v1 = seam_sip_rotate(s->v1, 13) ^ s->v0;
+	s->v3 = seam_sip_rotate(s->v3, 16) ^ s->v2;
+	s->v0 = seam_sip_rotate(s->v0, 32);
+	s->v2 += s->v1;
+	s->v0 += s->v3;
+	s->v1 = seam_sip_rotate(s->v1, 17) ^ s->v2;
+	s->v3 = seam_sip_rotate(s->v3, 21) ^ s->v0;
+	s->v2 = seam_sip_rotate(s->v2, 32);
+}
+
+static inline void seam_sip_word(struct seam_sip *s, uint64_t word)
+{
+	s->v3 ^= word;
+	seam_sip_round(s);
+	s->v0 ^= word;
+}
+
+/* @last: the bytes after the last whole word, and the size in the top byte. */
+static inline uint64_t seam_sip_end(struct seam_sip *s, uint64_t last)
+{
+	seam_sip_word(s, last);
+	s->v2 ^= 0xff;
+	seam_sip_round(s);
+	seam_sip_round(s);
+	seam_sip_round(s);
+	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+}
+
+/* -- what tables use ---------------------------------------------------- */
 
 static inline uint64_t seam_hash_u64(uint64_t v)
 {
-	return seam_hash_fold(v ^ seam_hash_key.a, seam_hash_key.b);
+	struct seam_sip s = seam_sip_begin(&seam_hash_key);
+
+	seam_sip_word(&s, v);
+	return seam_sip_end(&s, UINT64_C(8) << 56);
 }
 
-/* Add one value to a running hash. */
+/* Two values; or one more value for a running hash. */
 static inline uint64_t seam_hash_add(uint64_t hash, uint64_t v)
 {
-	return seam_hash_fold(hash ^ v ^ seam_hash_key.a, seam_hash_key.b);
+	struct seam_sip s = seam_sip_begin(&seam_hash_key);
+
+	seam_sip_word(&s, hash);
+	seam_sip_word(&s, v);
+	return seam_sip_end(&s, UINT64_C(16) << 56);
 }
+
+/* SipHash-1-3 of @size bytes, any alignment, under @key. */
+uint64_t seam_hash_sip(const struct seam_hash_key *key, const void *data,
+		       size_t size);
+
+/* Any bytes.  @seed: another part of what is hashed, 0 when there is none. */
+uint64_t seam_hash_bytes(const void *data, size_t size, uint64_t seed);
 
 static inline uint64_t seam_hash_word(const uint8_t *p)
 {
@@ -52,50 +128,64 @@ static inline uint64_t seam_hash_word(const uint8_t *p)
 	return v;
 }
 
+/* -- callchains --------------------------------------------------------- */
+
+__extension__ typedef unsigned __int128 seam_u128;
+
+static inline seam_u128 seam_hash_product(uint64_t a, uint64_t b)
+{
+	return (seam_u128)a * b;
+}
+
 /*
- * Any bytes, any alignment.  Long runs go through four lanes that do not
- * wait for each other's multiplication.
+ * The sum of (w0 + k0) * (w1 + k1) over pairs of words, mod 2^128.  The
+ * first pair is (n, seed), so chains of several lengths differ there; an odd
+ * word has a 0 beside it.  Two messages that differ in a pair are equal for
+ * one in 2^64 of that pair's keys, whatever the other pairs are.
  */
-static inline uint64_t seam_hash_by(struct seam_hash_key key, const void *data,
-				    size_t size, uint64_t seed)
+static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
+				     const void *words, size_t n,
+				     uint64_t seed)
 {
-	const uint8_t *p = data;
-	uint64_t hash = seed ^ (size * key.b);
-	uint64_t lanes[4] = { hash, ~hash, hash << 1, hash >> 1 };
-	uint64_t a = 0, b = 0;
+	const uint64_t *k = key->words;
+	const uint8_t *p = words;
+	seam_u128 sum = seam_hash_product(n + k[0], seed + k[1]);
 
-	if (size >= 64) {
-		for (; size >= 64; size -= 64, p += 64)
-			for (size_t i = 0; i < 4; i++)
-				lanes[i] = seam_hash_fold(
-					lanes[i] ^ key.a ^
-					seam_hash_word(p + 16 * i),
-					key.b ^
-					seam_hash_word(p + 16 * i + 8));
-		hash = seam_hash_fold(lanes[0] ^ lanes[1], key.a) ^
-		       seam_hash_fold(lanes[2] ^ lanes[3], key.b);
-	}
-	for (; size >= 16; size -= 16, p += 16)
-		hash = seam_hash_fold(hash ^ key.a ^ seam_hash_word(p),
-				      key.b ^ seam_hash_word(p + 8));
-	if (size > 8) {
-		memcpy(&a, p, 8);
-		memcpy(&b, p + 8, size - 8);
-	} else if (size) {
-		memcpy(&a, p, size);
-	}
-	return seam_hash_fold(hash ^ a ^ key.a, b ^ key.b);
-}
-
-static inline uint64_t seam_hash_bytes(const void *data, size_t size,
-				       uint64_t seed)
-{
-	return seam_hash_by(seam_hash_key, data, size, seed);
+	for (k += 2; n >= 2; n -= 2, k += 2, p += 16)
+		sum += seam_hash_product(seam_hash_word(p) + k[0],
+					 seam_hash_word(p + 8) + k[1]);
+	if (n)
+		sum += seam_hash_product(seam_hash_word(p) + k[0], k[1]);
+	return sum;
 }
 
 /*
- * The same in every process: for what is kept or drawn.  Whoever made the
- * bytes can make others that have the same.
+ * What to tell @n words, any alignment, and @seed from others by.  For a
+ * table: seam_hash_u128() of it.  Products do not depend on one another: 22
+ * addresses cost about 30 cycles.  Words beyond SEAM_HASH_WORDS go through
+ * SipHash into the seed.
+ */
+static inline seam_u128 seam_hash_words(const void *words, size_t n,
+					uint64_t seed)
+{
+	size_t most = SEAM_HASH_WORDS;
+
+	if (__builtin_expect(n > most, 0)) {
+		seed = seam_hash_bytes((const uint8_t *)words + 8 * most,
+				       8 * (n - most), seed);
+		n = most;
+	}
+	return seam_hash_nh(&seam_hash_key, words, n, seed);
+}
+
+static inline uint64_t seam_hash_u128(seam_u128 v)
+{
+	return seam_hash_add((uint64_t)v, (uint64_t)(v >> 64));
+}
+
+/*
+ * The same in every process: for what is kept or drawn.  Other bytes with
+ * the same hash are easy to make.
  */
 uint64_t seam_hash_stable(const void *data, size_t size, uint64_t seed);
 

@@ -361,7 +361,7 @@ static uint32_t file_body(struct seam_annotating *a,
 static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
 				     uint64_t offset)
 {
-	uint64_t hash = seam_hash_add(seam_hash_u64(offset), body);
+	uint64_t hash = seam_hash_add(offset, body);
 	struct seam_index_probe probe = seam_index_probe(&a->hit_index, hash);
 	struct seam_place_hit *hit;
 	uint32_t id;

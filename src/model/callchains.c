@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-uint32_t seam_callchains_add_new(struct seam_callchains *chains, int32_t pid,
-				 const void *words, size_t n, uint64_t hash)
+static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
+			const void *words, size_t n, uint64_t hash)
 {
 	struct seam_callchain *chain = SEAM_ARRAY_PUSH(&chains->items);
 	uint32_t id = (uint32_t)(chains->items.n - 1);
@@ -27,10 +27,38 @@ uint32_t seam_callchains_add_new(struct seam_callchains *chains, int32_t pid,
 	return id;
 }
 
+/* Places that were not used yet name chain 0: a comparison that fails. */
+static bool make_recent(struct seam_callchains *chains)
+{
+	if (!chains->recent)
+		chains->recent = calloc(SEAM_CALLCHAINS_RECENT,
+					sizeof(*chains->recent));
+	return chains->recent != NULL;
+}
+
+uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
+			      const void *words, size_t n, seam_u128 sum)
+{
+	uint64_t hash = seam_hash_u128(sum);
+	struct seam_index_probe probe = seam_index_probe(&chains->index, hash);
+	uint32_t id;
+
+	while ((id = seam_index_next(&chains->index, &probe)) != SEAM_NONE)
+		if (seam_callchains_is(chains, id, pid, words, n))
+			break;
+	if (id == SEAM_NONE)
+		id = add_new(chains, pid, words, n, hash);
+	if (id != SEAM_NONE && make_recent(chains))
+		*seam_callchains_recent(chains, sum) =
+			(struct seam_callchain_recent) { .sum = sum, .id = id };
+	return id;
+}
+
 void seam_callchains_fini(struct seam_callchains *chains)
 {
 	free(chains->items.items);
 	free(chains->words.items);
+	free(chains->recent);
 	seam_index_fini(&chains->index);
 	*chains = (struct seam_callchains) { 0 };
 }

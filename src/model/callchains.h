@@ -31,38 +31,63 @@ struct seam_callchain {
 	uint64_t from_ns, to_ns;
 };
 
+/*
+ * Programs run in few chains most of the time: the last one of each place
+ * is found without the keyed hash that the index needs.
+ */
+struct seam_callchain_recent {
+	seam_u128 sum;		/* seam_hash_words() */
+	uint32_t id;
+};
+
+enum { SEAM_CALLCHAINS_RECENT = 512 };
+
 struct seam_callchains {
 	SEAM_ARRAY(struct seam_callchain) items;
 	SEAM_ARRAY(uint64_t) words;
 	struct seam_index index;
+	struct seam_callchain_recent *recent;	/* NULL before the first */
 };
 
-/* The id of a chain that was not there; see seam_callchains_add(). */
-uint32_t seam_callchains_add_new(struct seam_callchains *chains, int32_t pid,
-				 const void *words, size_t n, uint64_t hash);
+static inline bool seam_callchains_is(const struct seam_callchains *chains,
+				      uint32_t id, int32_t pid,
+				      const void *words, size_t n)
+{
+	const struct seam_callchain *chain = &chains->items.items[id];
+
+	return chain->n == n && chain->pid == pid &&
+	       memcmp(chains->words.items + chain->first, words, 8 * n) == 0;
+}
+
+static inline struct seam_callchain_recent *
+seam_callchains_recent(const struct seam_callchains *chains, seam_u128 sum)
+{
+	return &chains->recent[(sum >> 64) % SEAM_CALLCHAINS_RECENT];
+}
+
+/* As seam_callchains_add(), for a chain that is not a recent one. */
+uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
+			      const void *words, size_t n, seam_u128 sum);
 
 /*
  * The id of the chain of @n words at @words (any alignment) in process
  * @pid; SEAM_NONE when memory ran out.  Cost: a hash of the words, a probe,
- * a comparison; some 40 ns for 22 words that are in the cache.
+ * a comparison; some 30 ns for 22 words that are in the cache.
  */
 static inline uint32_t seam_callchains_add(struct seam_callchains *chains,
 					   int32_t pid, const void *words,
 					   size_t n)
 {
-	uint64_t hash = seam_hash_bytes(words, 8 * n, (uint32_t)pid);
-	struct seam_index_probe probe = seam_index_probe(&chains->index, hash);
-	uint32_t id;
+	seam_u128 sum = seam_hash_words(words, n, (uint32_t)pid);
+	const struct seam_callchain_recent *recent;
 
-	while ((id = seam_index_next(&chains->index, &probe)) != SEAM_NONE) {
-		const struct seam_callchain *chain = &chains->items.items[id];
-
-		if (chain->n == n && chain->pid == pid &&
-		    memcmp(chains->words.items + chain->first, words,
-			   8 * n) == 0)
-			return id;
+	if (chains->recent) {
+		recent = seam_callchains_recent(chains, sum);
+		if (recent->sum == sum &&
+		    seam_callchains_is(chains, recent->id, pid, words, n))
+			return recent->id;
 	}
-	return seam_callchains_add_new(chains, pid, words, n, hash);
+	return seam_callchains_find(chains, pid, words, n, sum);
 }
 
 void seam_callchains_fini(struct seam_callchains *chains);

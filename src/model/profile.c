@@ -159,7 +159,7 @@ static bool same_function(const struct seam_function *a,
 uint32_t seam_profile_function(struct seam_profile *profile,
 			       const struct seam_function *function)
 {
-	uint64_t hash = seam_hash_add(seam_hash_u64(function->name),
+	uint64_t hash = seam_hash_add(function->name,
 				      (uint64_t)function->module << 8 |
 				      function->layer);
 	struct seam_index *index = &profile->function_index;
@@ -192,7 +192,7 @@ static bool same_frame(const struct seam_frame *a, const struct seam_frame *b)
 uint32_t seam_profile_frame(struct seam_profile *profile,
 			    const struct seam_frame *frame)
 {
-	uint64_t hash = seam_hash_add(seam_hash_add(seam_hash_u64(frame->addr),
+	uint64_t hash = seam_hash_add(seam_hash_add(frame->addr,
 			(uint64_t)frame->function << 32 | frame->line),
 			(uint64_t)frame->file << 1 | frame->is_inlined);
 	struct seam_index *index = &profile->frame_index;

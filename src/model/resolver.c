@@ -248,8 +248,7 @@ static uint32_t shared_mapping(struct seam_resolver *r, uint32_t mapping)
 static struct seam_place *place_for(struct seam_resolver *r, uint32_t key,
 				    uint64_t pos, bool is_call, bool *is_new)
 {
-	uint64_t hash = seam_hash_add(seam_hash_u64(pos),
-				      (uint64_t)key << 1 | is_call);
+	uint64_t hash = seam_hash_add(pos, (uint64_t)key << 1 | is_call);
 	struct seam_index_probe probe = seam_index_probe(&r->place_index,
 							 hash);
 	struct seam_place *place;

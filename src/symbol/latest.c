@@ -9,7 +9,7 @@
 
 static uint64_t hash(uint64_t a, uint64_t b)
 {
-	return seam_hash_add(seam_hash_u64(a), b);
+	return seam_hash_add(a, b);
 }
 
 uint32_t *seam_latest_find(struct seam_latest *latest, uint64_t a, uint64_t b)

@@ -98,63 +98,6 @@ static void an_index_survives_equal_hashes(void **state)
 	seam_index_fini(&index);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-static void assert_distinct(uint64_t *hashes, size_t n)
-{
-	qsort(hashes, n, sizeof(*hashes), by_value);
-	for (size_t i = 1; i < n; i++)
-		assert_true(hashes[i] != hashes[i - 1]);
-}
-
-/*
- * The constants can be read in the source: with them, one operand of each
- * multiplication could be made 0, whatever the other is.
- */
-static void what_is_made_to_collide_does_not(void **state)
-{
-	enum { N = 1000 };
-	const uint64_t k0 = UINT64_C(0x243f6a8885a308d3);
-	const uint64_t k1 = UINT64_C(0x13198a2e03707345);
-	static const size_t sizes[] = { 16, 40, 200 };
-	uint64_t hashes[N], words[25] = { 0 };
-
-	(void)state;
-	for (size_t s = 0; s < SEAM_ARRAY_SIZE(sizes); s++) {
-		uint64_t hash = sizes[s] * k1;
-
-		for (uint64_t i = 0; i < N; i++) {
-			words[0] = hash ^ k0;
-			words[1] = i;
-			hashes[i] = seam_hash_bytes(words, sizes[s], 0);
-		}
-		assert_distinct(hashes, N);
-	}
-	for (uint64_t i = 0; i < N; i++)
-		hashes[i] = seam_hash_add(seam_hash_u64(i),
-					  seam_hash_fold(i ^ k0, k1) ^ k0);
-	assert_distinct(hashes, N);
-}
-
-/* Kept in files and seen in pictures. */
-static void a_stable_hash_is_the_same_in_every_process(void **state)
-{
-	uint64_t words[25];
-
-	(void)state;
-	for (uint64_t i = 0; i < SEAM_ARRAY_SIZE(words); i++)
-		words[i] = i * UINT64_C(0x0123456789abcdef);
-	assert_true(seam_hash_stable("seam", 4, 0) ==
-		    UINT64_C(0xee70fa2d330fe8d0));
-	assert_true(seam_hash_stable(words, sizeof(words), 7) ==
-		    UINT64_C(0x9fe6d02b03d31ef0));
-}
-
 static void a_string_has_one_id(void **state)
 {
 	struct seam_strings strings = { 0 };
@@ -195,8 +138,6 @@ int main(void)
 		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory),
 		cmocka_unit_test(an_index_finds_every_id_it_was_given),
 		cmocka_unit_test(an_index_survives_equal_hashes),
-		cmocka_unit_test(what_is_made_to_collide_does_not),
-		cmocka_unit_test(a_stable_hash_is_the_same_in_every_process),
 		cmocka_unit_test(a_string_has_one_id),
 		cmocka_unit_test(a_string_ends_at_its_size_or_its_first_nul),
 	};
