@@ -224,6 +224,46 @@ static void finds_callers_that_began_before_the_log(void **state)
 	close_played(&p);
 }
 
+/* Nothing of c is open; b's own exit shows that b was all the time. */
+static void ignores_an_exit_of_no_open_call(void **state)
+{
+	static const char *const lives[] = {
+		"aCA", "abCBA", "abCdDBA", "aCbBA", "ab|C|BA", "a|C|bBA",
+		"abABA", "abAdDBA", "ab|A|BA",
+	};
+	struct played p;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lives); i++) {
+		open_played(&p, lives[i]);
+		assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
+		assert_int_equal(n_repairs(&p), 1);
+		assert_int_equal(row(&p, 'a')->count, 1);
+		assert_int_equal(row(&p, 'c')->count, 0);
+		close_played(&p);
+	}
+	open_played(&p, "abCBACB");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
+	assert_int_equal(n_repairs(&p), 3);
+	assert_paths(&p, "b1 bc1 bca1 bcab1");
+	close_played(&p);
+}
+
+/* Nothing that is open has an exit later: all of it ended there. */
+static void ends_what_is_open_with_a_call_from_before_the_log(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abCdDD");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 0);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_EXIT], 2);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
+	assert_int_equal(n_repairs(&p), 4);
+	close_played(&p);
+}
+
 static void ends_open_calls_with_the_log(void **state)
 {
 	struct played p;
@@ -618,6 +658,9 @@ int main(void)
 			ignores_the_exit_behind_a_tail_exit_that_was_not_taken),
 		cmocka_unit_test(ends_calls_that_an_exception_left),
 		cmocka_unit_test(finds_callers_that_began_before_the_log),
+		cmocka_unit_test(ignores_an_exit_of_no_open_call),
+		cmocka_unit_test(
+			ends_what_is_open_with_a_call_from_before_the_log),
 		cmocka_unit_test(ends_open_calls_with_the_log),
 		cmocka_unit_test(follows_calls_over_blocks),
 		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
