@@ -79,7 +79,7 @@ struct seam_reading {
 		    "ask debuginfod servers for debug information",	\
 		    .detail = "They are those in DEBUGINFOD_URLS. "	\
 		    "Without this option only the local cache is read."),	\
-	SEAM_OPTION(type, member.map, SEAM_OPTION_STRING, 0, "map",	\
+	SEAM_OPTION(type, member.map, SEAM_OPTION_STRING, 'm', "map",	\
 		    "FILE", "the program that wrote an XRay log",	\
 		    .detail = "Or its instrumentation map as YAML. Without " \
 		    "it the functions of an XRay log are numbers.")
