@@ -20,9 +20,8 @@ static const struct format {
 	const char *name;
 	int (*write)(const struct seam_selected *selected,
 		     enum seam_group group, bool by_weight, FILE *out);
-	bool adds_up;		/* has one number for all events */
 } formats[] = {
-	{ "folded", seam_folded_write, true },
+	{ "folded", seam_folded_write },
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
@@ -77,24 +76,16 @@ static int write_to(const char *path, const struct format *format,
 /* Not sampled: what matters is the time in a stack, not how often. */
 static bool is_measured(const struct seam_opened *opened)
 {
-	const struct seam_profile *profile = &opened->profile;
+	uint32_t event = seam_selected_event(&opened->selected);
 
-	return profile->events.n == 1 && profile->events.items[0].is_measured;
+	return event != SEAM_NONE &&
+	       opened->profile.events.items[event].is_measured;
 }
 
-static int convert(const struct seam_opened *opened, const struct options *o)
+static int convert(struct seam_opened *opened, const struct options *o)
 {
-	const struct format *format = find_format(o->to);
-	bool several = seam_selected_event(&opened->selected) == SEAM_NONE &&
-		       opened->profile.samples.n > 0;
-	struct seam_err err = { 0 };
-
-	if (several && o->weight && format->adds_up) {
-		seam_err_set(&err, -EINVAL, "cannot add up the weights of "
-			     "several events: choose one with --event");
-		return seam_command_failed(&err);
-	}
-	return write_to(o->output, format, &opened->selected,
+	seam_reading_take_one_event(opened);
+	return write_to(o->output, find_format(o->to), &opened->selected,
 			seam_reading_group(o->by),
 			o->weight || is_measured(opened));
 }

@@ -34,7 +34,7 @@ static const struct seam_option options[] = {
 	SEAM_READING_OPTIONS(struct options, reading),
 };
 
-static int draw(const struct seam_opened *opened, const struct options *o)
+static int draw(struct seam_opened *opened, const struct options *o)
 {
 	const char *command = seam_profile_text(&opened->profile,
 						opened->profile.command);
@@ -47,8 +47,10 @@ static int draw(const struct seam_opened *opened, const struct options *o)
 	};
 	struct seam_output output;
 	struct seam_err err = { 0 };
-	int rc = seam_output_open(&output, o->output, &err), closed;
+	int rc, closed;
 
+	seam_reading_take_one_event(opened);
+	rc = seam_output_open(&output, o->output, &err);
 	if (rc)
 		return seam_command_failed(&err);
 	rc = seam_flamegraph_write(&graph, output.file);

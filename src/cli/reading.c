@@ -133,6 +133,56 @@ int seam_reading_open(struct seam_opened *opened,
 	return status ? status : select_part(opened, reading);
 }
 
+static bool has_samples(const struct seam_event *event)
+{
+	return event->n_samples || event->is_measured;
+}
+
+/* " 'a', 'b'", cut where @cap ends; at least 8 bytes. */
+static void name_others(const struct seam_profile *profile, uint32_t taken,
+			char *out, size_t cap)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < profile->events.n; i++) {
+		char name[100];
+
+		if (i == taken || !has_samples(&profile->events.items[i]))
+			continue;
+		seam_text_copy(name, sizeof(name), seam_profile_text(profile,
+			       profile->events.items[i].name),
+			       SEAM_TEXT_TERMINAL);
+		if (used + strlen(name) + 12 > cap) {
+			snprintf(out + used, cap - used, ", ...");
+			return;
+		}
+		used += (size_t)snprintf(out + used, cap - used, "%s'%s'",
+					 used ? ", " : "", name);
+	}
+}
+
+void seam_reading_take_one_event(struct seam_opened *opened)
+{
+	const struct seam_profile *profile = &opened->profile;
+	char name[100], others[300] = "";
+	uint32_t first = 0;
+
+	if (seam_selected_event(&opened->selected) != SEAM_NONE)
+		return;
+	while (first < profile->events.n &&
+	       !has_samples(&profile->events.items[first]))
+		first++;
+	if (first == profile->events.n)
+		return;
+	opened->selected.event = first;
+	name_others(profile, first, others, sizeof(others));
+	seam_command_say("of several events this is '%s'; --event takes "
+			 "another: %s",
+			 seam_text_copy(name, sizeof(name), seam_profile_text(
+				profile, profile->events.items[first].name),
+				SEAM_TEXT_TERMINAL), others);
+}
+
 void seam_reading_close(struct seam_opened *opened)
 {
 	seam_selected_fini(&opened->selected);

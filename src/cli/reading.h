@@ -53,7 +53,10 @@ struct seam_reading {
 		    "stacks; a sample with no frame left does not "	\
 		    "count."),						\
 	SEAM_OPTION(type, member.event, SEAM_OPTION_STRING, 0, "event",	\
-		    "NAME", "samples of this event"),			\
+		    "NAME", "samples of this event",			\
+		    .detail = "Without it, reports show the events one "	\
+		    "after another; a picture or a folded file has the "	\
+		    "first that has samples, and the others are named."),	\
 	SEAM_SYMBOL_OPTIONS(type, member)
 
 /* Those of them that say where names come from. */
@@ -76,7 +79,7 @@ struct seam_reading {
 		    "ask debuginfod servers for debug information",	\
 		    .detail = "They are those in DEBUGINFOD_URLS. "	\
 		    "Without this option only the local cache is read."),	\
-	SEAM_OPTION(type, member.map, SEAM_OPTION_STRING, 0, "map",	\
+	SEAM_OPTION(type, member.map, SEAM_OPTION_STRING, 'm', "map",	\
 		    "FILE", "the program that wrote an XRay log",	\
 		    .detail = "Or its instrumentation map as YAML. Without " \
 		    "it the functions of an XRay log are numbers.")
@@ -131,6 +134,13 @@ void seam_reading_close(struct seam_opened *opened);
 
 /* SEAM_EXIT_LOSSY when the recording lost or skipped anything, else DONE. */
 int seam_reading_status(const struct seam_opened *opened);
+
+/*
+ * For outputs that have one number a stack: where the samples are of several
+ * events, whose numbers must not be added up, select the first that has any,
+ * and say so on stderr, with the others' names.
+ */
+void seam_reading_take_one_event(struct seam_opened *opened);
 
 /* For outputs that cannot say it themselves: losses and notes on stderr. */
 void seam_reading_say_losses(const struct seam_opened *opened);

@@ -92,8 +92,11 @@ static const char *kind_name(unsigned int kind)
 	return names[kind];
 }
 
-/* The arguments behind the entry just taken; they have no time of their own. */
-static void put_arguments(FILE *out, struct lane *lane)
+/*
+ * The arguments behind the entry just taken; they have no time of their own.
+ * Returns whether there are any.
+ */
+static bool put_arguments(FILE *out, struct lane *lane)
 {
 	bool have = false;
 
@@ -105,15 +108,18 @@ static void put_arguments(FILE *out, struct lane *lane)
 	}
 	if (have)
 		fputs(" ]", out);
+	return have;
 }
 
 static void put_name(FILE *out, const struct seam_call_names *names,
 		     uint32_t function)
 {
-	const char *name = seam_xray_map_name(&names->map, function);
+	char buf[SEAM_CALL_NAME];
+	const char *name = seam_call_name(names, function, buf);
 
 	fprintf(out, "func-id: %" PRIu32 ", function: ", function);
-	if (name)
+	/* llvm-xray has the bare number where there is no map */
+	if (seam_xray_map_find(&names->map, function))
 		put_scalar(out, (const uint8_t *)name, strlen(name));
 	else
 		fprintf(out, "'%" PRIu32 "'", function);
@@ -134,8 +140,9 @@ static void put_record(FILE *out, const struct seam_call_names *names,
 		return;
 	fputs("  - { type: 0, ", out);
 	put_name(out, names, lane->function);
-	if (event.kind <= SEAM_XRAY_ENTRY_ARGS)
-		put_arguments(out, lane);
+	/* a flight data recorder's own records do not say it of an entry */
+	if (event.kind <= SEAM_XRAY_ENTRY_ARGS && put_arguments(out, lane))
+		event.kind = SEAM_XRAY_ENTRY_ARGS;
 	fprintf(out, ", cpu: %u, thread: %" PRId32 ", process: %" PRId32
 		", kind: %s, tsc: %" PRIu64 ", data: ", event.cpu, stream->tid,
 		stream->pid, kind_name(event.kind), event.tsc);

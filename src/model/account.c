@@ -275,13 +275,39 @@ void seam_account_fini(struct seam_account *account)
 	*account = (struct seam_account) { 0 };
 }
 
+/*
+ * The nearest rank, ceil(@fraction * @count), of 1 to @count.  The product is
+ * rounded: 0.07 * 100 is a little more than 7, and of rank 7 all the same.
+ */
+static uint64_t nearest_rank(uint64_t count, double fraction)
+{
+	double product = fraction * (double)count;
+	uint64_t rank = product < 0 ? 0 : product >= (double)count ? count :
+			(uint64_t)product;
+
+	if ((double)rank < product * (1 - 0x1p-50))
+		rank++;
+	return rank == 0 ? 1 : rank > count ? count : rank;
+}
+
+static uint64_t clamp(uint64_t ns, const struct seam_account_row *row)
+{
+	return ns < row->min_ns ? row->min_ns :
+	       ns > row->max_ns ? row->max_ns : ns;
+}
+
 uint64_t seam_account_quantile(const struct seam_account *account,
 			       const struct seam_account_row *row,
 			       double fraction)
 {
-	uint64_t rank = (uint64_t)(fraction * (double)(row->count - 1));
-	uint64_t seen = 0;
+	uint64_t rank = nearest_rank(row->count, fraction), seen = 0;
 
+	if (rank == 1)
+		return row->min_ns;
+	if (rank == row->count)
+		return row->max_ns;
+	if (row->count == 3)
+		return clamp(row->sum_ns - row->min_ns - row->max_ns, row);
 	for (unsigned int o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
 		const struct seam_octave *octave = row->octave[o] ?
 			&account->octaves.items[row->octave[o] - 1] : NULL;
@@ -289,15 +315,12 @@ uint64_t seam_account_quantile(const struct seam_account *account,
 		for (unsigned int i = 0; octave && i < SEAM_HISTOGRAM_STEPS;
 		     i++) {
 			unsigned int bucket = o * SEAM_HISTOGRAM_STEPS + i;
-			uint64_t least = seam_histogram_least(bucket), middle;
+			uint64_t least = seam_histogram_least(bucket);
 
 			seen += octave->n[i];
-			if (seen <= rank)
-				continue;
-			middle = o <= 1 ? least :
-				 least + (UINT64_C(1) << (o - 2));
-			return middle < row->min_ns ? row->min_ns :
-			       middle > row->max_ns ? row->max_ns : middle;
+			if (seen >= rank)
+				return clamp(o <= 1 ? least : least +
+					(UINT64_C(1) << (o - 2)), row);
 		}
 	}
 	return row->max_ns;

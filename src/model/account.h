@@ -6,8 +6,11 @@
  * few sums and a histogram.  Counts, sums, minima and maxima are exact.  A
  * call counts, whole, when it begins in the trace's range.
  *
- * Estimator: quantiles come from a log-linear histogram, 16 buckets for each
- * power of two; the value given is the middle of its bucket, kept between
+ * Estimator: a quantile is the call of the nearest rank, ceil(fraction * n):
+ * the p99 of two calls is the slower one.  The rank is exact, and so are the
+ * durations of the first and the last rank, hence of all where there are three
+ * calls or fewer.  The others come from a log-linear histogram, 16 buckets for
+ * each power of two; the value given is the middle of its bucket, kept between
  * minimum and maximum, so it is off by at most 1/32 of the true one, and the
  * bucket's width is 1/16.
  */
@@ -86,7 +89,10 @@ int seam_account_build(struct seam_account *account,
 		       struct seam_err *err);
 void seam_account_fini(struct seam_account *account);
 
-/* The duration that @fraction of the calls did not exceed. */
+/*
+ * The duration that at least @fraction of the calls did not exceed: that of
+ * the call of rank ceil(@fraction * count), the shortest being of rank 1.
+ */
 uint64_t seam_account_quantile(const struct seam_account *account,
 			       const struct seam_account_row *row,
 			       double fraction);

@@ -20,11 +20,15 @@ void seam_call_names_fini(struct seam_call_names *names)
 const char *seam_call_name(const struct seam_call_names *names,
 			   uint32_t function, char buf[SEAM_CALL_NAME])
 {
-	const char *name = seam_xray_map_name(&names->map, function);
+	const struct seam_xray_mapped *f = seam_xray_map_find(&names->map,
+							      function);
 
-	if (name)
-		return name;
-	snprintf(buf, SEAM_CALL_NAME, "#%" PRIu32, function);
+	if (f && f->name)
+		return seam_strings_get(&names->map.strings, f->name);
+	if (f && f->addr)
+		snprintf(buf, SEAM_CALL_NAME, "%#" PRIx64, f->addr);
+	else
+		snprintf(buf, SEAM_CALL_NAME, "#%" PRIu32, function);
 	return buf;
 }
 
@@ -49,7 +53,7 @@ static bool contradicts(const struct seam_call_names *names,
 			size_t cap)
 {
 	const struct seam_xray_mapped *f;
-	const char *name;
+	char name[SEAM_CALL_NAME];
 
 	if (event->kind > SEAM_XRAY_ENTRY_ARGS)
 		return false;
@@ -62,11 +66,10 @@ static bool contradicts(const struct seam_call_names *names,
 	}
 	if (f->kinds & sleds_of(event->kind))
 		return false;
-	name = seam_xray_map_name(&names->map, event->function);
 	snprintf(buf, cap, "the log has %s of function %" PRIu32
 		 "; the map's '%.80s' cannot do that",
 		 seam_xray_action_name(event->kind), event->function,
-		 name ? name : "");
+		 seam_call_name(names, event->function, name));
 	return true;
 }
 

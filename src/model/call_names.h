@@ -2,8 +2,8 @@
 /*
  * call_names.h - what the functions of an XRay log are called
  *
- * From an instrumentation map, if there is one; a function that it does not
- * know is "#7".  A log does not say which program wrote it, so a map can be
+ * From an instrumentation map, if there is one; a function that it has no name
+ * for is its address, "0x401136", and one that it does not know is "#7".  A log does not say which program wrote it, so a map can be
  * another program's: what contradicts the log is found and said.
  */
 #ifndef SEAM_CALL_NAMES_H
@@ -12,7 +12,7 @@
 #include "model/trace.h"
 #include "symbol/xray_map.h"
 
-enum { SEAM_CALL_NAME = 16 };
+enum { SEAM_CALL_NAME = 24 };
 
 /* Zeroed is valid: no map, all functions are numbers. */
 struct seam_call_names {

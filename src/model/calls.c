@@ -18,7 +18,7 @@ static const struct {
 	[SEAM_REPAIR_ENTRY] = { "missing_entry",
 		"calls that began before the log" },
 	[SEAM_REPAIR_STRAY] = { "stray_exit",
-		"exits behind a tail exit of the same call" },
+		"exits of no call that was open" },
 	[SEAM_REPAIR_UNFINISHED] = { "unfinished",
 		"calls that were open at the end" },
 	[SEAM_REPAIR_DEPTH] = { "too_deep", "calls too deep to be kept" },
@@ -169,6 +169,7 @@ void seam_calls_begin(struct seam_calls *calls)
 	calls->start_ns = calls->last_ns = 0;
 	calls->too_deep = 0;
 	calls->unseen.n = 0;
+	calls->has_looked = false;
 	if (calls->cap || seam_calls_grow(calls))
 		calls->calls[calls->n++] = (struct seam_call) {
 			.function = SEAM_NONE, .slot = SEAM_NONE,
@@ -182,6 +183,8 @@ void seam_calls_fini(struct seam_calls *calls)
 	free(calls->functions.table);
 	free(calls->active);
 	free(calls->unseen.items);
+	free(calls->not_stray.items);
+	free(calls->strays.items);
 	*calls = (struct seam_calls) { 0 };
 }
 
@@ -255,6 +258,107 @@ static void leave(struct seam_calls *calls, const struct seam_xray_event *event,
 		calls->calls[calls->n - 1].tail = event->function + 1;
 }
 
+int seam_odd_exit_compare(const void *a, const void *b)
+{
+	const struct seam_odd_exit *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
+/* Whether an open call's own exit comes after @event, of none of them. */
+static bool is_followed(struct seam_calls *calls,
+			const struct seam_xray_event *event)
+{
+	struct seam_odd_exit exit = { event->tsc, event->function };
+
+	if (calls->n <= 1 || !calls->ahead)
+		return false;
+	if (!calls->has_looked) {
+		int r = calls->ahead->find(calls, event);
+
+		if (r)
+			calls->error = r;
+		calls->has_looked = !r;
+	}
+	return calls->not_stray.n == 0 ||
+	       !bsearch(&exit, calls->not_stray.items, calls->not_stray.n,
+			sizeof(exit), seam_odd_exit_compare);
+}
+
+static void ignore_stray(struct seam_calls *calls,
+			 const struct seam_xray_event *event)
+{
+	struct seam_odd_exit *exit;
+
+	calls->repairs[SEAM_REPAIR_STRAY]++;
+	if (!calls->keeps_strays)
+		return;
+	exit = SEAM_ARRAY_PUSH(&calls->strays);
+	if (exit)
+		*exit = (struct seam_odd_exit) { event->tsc, event->function };
+	else
+		calls->error = -ENOMEM;
+}
+
+/*
+ * Whether a first pass has found @event to be stray.  In the second, what was
+ * open before the log is open, perhaps with a call of the same function.
+ */
+static bool was_stray(struct seam_calls *calls,
+		      const struct seam_xray_event *event)
+{
+	const struct seam_odd_exit *next;
+
+	if (calls->keeps_strays || calls->next_stray >= calls->strays.n)
+		return false;
+	next = &calls->strays.items[calls->next_stray];
+	if (next->ns != event->tsc || next->function != event->function)
+		return false;
+	calls->next_stray++;
+	return true;
+}
+
+/* An exit of no open call. */
+static void repair_unknown(struct seam_calls *calls,
+			   const struct seam_xray_event *event,
+			   const struct seam_calls_sink *sink, void *context)
+{
+	bool is_stray = made_a_tail_call(calls, event->function);
+
+	if (!is_stray && !sink->outer)
+		is_stray = is_followed(calls, event);
+	if (calls->error)
+		return;
+	if (is_stray)
+		ignore_stray(calls, event);
+	if (sink->outer)
+		sink->outer(context, calls, event, is_stray);
+	else if (!is_stray)
+		end_unseen(calls, event->function, event->tsc, sink, context);
+}
+
+/*
+ * Whether the exit @event of a call under the top one comes before its time:
+ * the top call's own exit follows, and no call of that function is open
+ * under the one that would have ended, which it could be of.
+ */
+static bool is_early(struct seam_calls *calls,
+		     const struct seam_xray_event *event)
+{
+	const struct seam_call *top = &calls->calls[calls->n - 1];
+	size_t i = calls->n - 1, lowest = calls->n > 64 ? calls->n - 64 : 1;
+	uint32_t above = 0;
+
+	if (!calls->ahead)
+		return false;
+	for (; i >= lowest && calls->calls[i].function != event->function; i--)
+		above += calls->calls[i].function == top->function;
+	return i >= lowest && above == calls->active[top->slot] &&
+	       calls->ahead->next(calls, event) == top->function;
+}
+
 void seam_calls_repair(struct seam_calls *calls,
 		       const struct seam_xray_event *event,
 		       const struct seam_calls_sink *sink, void *context)
@@ -269,17 +373,23 @@ void seam_calls_repair(struct seam_calls *calls,
 		leave(calls, event, sink, context);	/* a tail exit */
 		return;
 	}
+	if (was_stray(calls, event)) {
+		ignore_stray(calls, event);
+		return;
+	}
 	slot = seam_calls_slot(calls, function);
 	if (slot == SEAM_NONE)
 		return;
 	if (calls->active[slot] == 0) {
-		bool is_stray = made_a_tail_call(calls, function);
-
-		calls->repairs[SEAM_REPAIR_STRAY] += is_stray;
+		repair_unknown(calls, event, sink, context);
+		return;
+	}
+	if (is_early(calls, event)) {
+		/* from a thread's middle, not all that is open is known */
 		if (sink->outer)
-			sink->outer(context, calls, event, is_stray);
-		else if (!is_stray)
-			end_unseen(calls, function, event->tsc, sink, context);
+			calls->error = -EAGAIN;
+		else
+			ignore_stray(calls, event);
 		return;
 	}
 	while (calls->calls[calls->n - 1].function != function) {

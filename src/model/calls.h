@@ -9,8 +9,11 @@
  *                   end where the exit of a caller shows that they have
  *   entry missing   the exit of a call that began before the log does (a
  *                   flight recorder's ring): it began at the log's start
- *   stray exit      an exit of a function that has already made a tail call:
- *                   the jump was conditional and not taken; ignored
+ *   stray exit      an exit of no open call where an open call's own exit is
+ *                   still to come, or of an outer one where the innermost's
+ *                   own exit follows (stray_exits.h), or of a function that
+ *                   has already made a tail call, when the jump was
+ *                   conditional and not taken; ignored
  *   unfinished      calls open at the end of the log end there
  *
  * A tail exit ends its function's call; the callee that it jumps to is then
@@ -26,6 +29,8 @@
 #define SEAM_CALLS_H
 
 #include "wire/xray.h"
+
+struct seam_trace_reader;
 
 enum seam_repair {
 	SEAM_REPAIR_EXIT,		/* exit missing */
@@ -70,6 +75,30 @@ struct seam_call {
 	uint32_t tail;			/* last callee that ended by a tail exit */
 };
 
+/* Which exit of a thread: when, and of what. */
+struct seam_odd_exit {
+	uint64_t ns;
+	uint32_t function;		/* XRay id */
+};
+
+struct seam_calls;
+
+/* How to look at what comes after @event, of the batch that is fed. */
+struct seam_calls_ahead {
+	/*
+	 * @event is an exit of no open call: leave in not_stray which such
+	 * exits from there on are no stray ones, sorted.  0 or -ENOMEM.
+	 */
+	int (*find)(struct seam_calls *calls,
+		    const struct seam_xray_event *event);
+	/*
+	 * The function of the next exit that ends no call begun after @event;
+	 * SEAM_NONE: there is none nearby.
+	 */
+	uint32_t (*next)(struct seam_calls *calls,
+			 const struct seam_xray_event *event);
+};
+
 struct seam_calls {
 	/* calls[0] is not a call but the thread: all roots are its callees */
 	struct seam_call *calls;
@@ -84,6 +113,16 @@ struct seam_calls {
 	uint64_t repairs[SEAM_N_REPAIRS];
 	/* ids of calls whose entries were missing, innermost first */
 	SEAM_ARRAY(uint32_t) unseen;
+	/* NULL: nothing is known of what comes */
+	const struct seam_calls_ahead *ahead;
+	struct seam_trace_reader *reader;	/* for ahead */
+	const struct seam_xray_batch *batch;	/* what it was fed last */
+	SEAM_ARRAY(struct seam_odd_exit) not_stray;
+	bool has_looked;
+	/* stray exits in their order: kept by a first pass for a second one */
+	SEAM_ARRAY(struct seam_odd_exit) strays;
+	bool keeps_strays;		/* this pass is the first */
+	size_t next_stray;		/* of the second */
 	int error;			/* 0 or -ENOMEM; then nothing counts */
 };
 
@@ -159,6 +198,9 @@ bool seam_calls_reserve(struct seam_calls *calls, size_t n);
 
 /* The same for one; when it is too deep, it is counted as left out. */
 bool seam_calls_grow(struct seam_calls *calls);
+
+/* For qsort() and bsearch(): by time, then by function. */
+int seam_odd_exit_compare(const void *a, const void *b);
 
 /* An exit that is not the top call's. */
 void seam_calls_repair(struct seam_calls *calls,

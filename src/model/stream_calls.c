@@ -69,7 +69,8 @@ void seam_stream_run(struct seam_calls *calls,
 	} while (n == run.wire.n);
 }
 
-/* What is open before the stream's first event, innermost first. */
+/* What is open before the stream's first event, innermost first, and which
+ * exits are stray. */
 static void find_unseen(struct seam_calls *calls,
 			const struct seam_trace *trace, size_t stream,
 			struct seam_xray_batch *batch)
@@ -80,8 +81,11 @@ static void find_unseen(struct seam_calls *calls,
 	memcpy(repairs, calls->repairs, sizeof(repairs));
 	seam_calls_begin(calls);
 	calls->start_ns = seam_trace_start_ns(trace, stream);
+	calls->strays.n = calls->next_stray = 0;
+	calls->keeps_strays = true;
 	seam_trace_read(&reader, trace, stream);
 	seam_stream_feed(calls, &reader, batch, &no_sink, NULL);
+	calls->keeps_strays = false;
 	memcpy(calls->repairs, repairs, sizeof(repairs));
 }
 
@@ -119,6 +123,7 @@ int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 	seam_trace_read(&reader, trace, stream);
 	if (!calls->error)
 		seam_stream_feed(calls, &reader, batch, sink, context);
+	calls->strays.n = 0;
 	seam_xray_problems_merge(problems, &reader.problems);
 	free(batch);
 	return calls->error;

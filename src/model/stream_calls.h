@@ -11,6 +11,7 @@
 #define SEAM_STREAM_CALLS_H
 
 #include "model/calls_run.h"
+#include "model/stray_exits.h"
 #include "model/trace.h"
 
 /* The calls of shadow events [0, @n): followed, not told to any sink. */
@@ -40,6 +41,9 @@ seam_stream_feed_part(struct seam_calls *calls,
 	bool follows = false;
 	size_t from;
 
+	calls->ahead = &seam_stray_exits;
+	calls->reader = reader;
+	calls->batch = batch;
 	for (;;) {
 		if (sink->ended && !follows)
 			seam_stream_run(calls, reader, sink, context);
@@ -60,6 +64,9 @@ seam_stream_feed_part(struct seam_calls *calls,
 	}
 	if (follows)
 		seam_calls_begin(calls);
+	calls->ahead = NULL;
+	calls->reader = NULL;
+	calls->batch = NULL;
 	calls->repairs[SEAM_REPAIR_CLOCK] += reader->n_steps;
 }
 

@@ -8,8 +8,7 @@
  * light or dark scheme (flamegraph.css).
  *
  * Groups (thread names, as a rule) are the first frames above the root.
- * Callees stand largest first.  A frame is as wide as its weight; where the
- * samples of several events are drawn together, as its number of samples.
+ * Callees stand largest first.  A frame is as wide as its weight.
  */
 #ifndef SEAM_FLAMEGRAPH_H
 #define SEAM_FLAMEGRAPH_H

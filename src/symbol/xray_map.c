@@ -75,6 +75,9 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 	int r;
 
 	*map = (struct seam_xray_map) { 0 };
+	/* libyaml takes no empty text */
+	if (bytes.size == 0)
+		return seam_err_set(err, -ENODATA, "it is empty");
 	map->from_elf = bytes.size >= 4 &&
 			memcmp(bytes.data, "\177ELF", 4) == 0;
 	r = refuse(bytes, err);

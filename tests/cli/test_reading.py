@@ -205,6 +205,35 @@ def _():
             len(parsed["lost"]["causes"]) > 0)
 
 
+@check("several events are never added up: the first is taken, and said",
+       "recording")
+def _():
+    name = os.path.join(have["folder"], "two.seam")
+    made = run("record", "-q", "-e", "cpu-clock,page-faults", "-o", name,
+               "--", "sh", "-c", WORK)
+    events = {e["event"]: e for e in json.loads(
+        run("report", "--json", name).stdout)["events"]}
+    if made.returncode or len(events) != 2:
+        return f"{made.stderr} {list(events)}"
+    for member, flags in (("samples", []), ("weight", ["--weight"])):
+        first, second = (sum(int(line.rsplit(" ", 1)[1])
+                             for line in done.stdout.splitlines())
+                         for done in (run("convert", "--to=folded", *flags,
+                                          *event, name)
+                                      for event in ([], ["--event",
+                                                         "page-faults"])))
+        if (first, second) != (events["cpu-clock"][member],
+                               events["page-faults"][member]):
+            return f"{member}: {first} {second}"
+    for words in (["convert", "--to=folded"], ["flamegraph", "-o", "-"]):
+        said = run(*words, name).stderr
+        quiet = run(*words, "--event=page-faults", name).stderr
+        if ("'cpu-clock'; --event takes another: 'page-faults'" not in said or
+                len(said.splitlines()) != 1 or quiet):
+            return f"{words}: {said} {quiet}"
+    return True
+
+
 @check("a time that is none is wrong usage", "recording")
 def _():
     done = run("report", "--time=5", have["recording"])

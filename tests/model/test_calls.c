@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -220,6 +221,46 @@ static void finds_callers_that_began_before_the_log(void **state)
 	assert_int_equal(row(&p, 'c')->sum_ns, 30);
 	assert_int_equal(row(&p, 'c')->self_ns, 20);
 	assert_paths(&p, "b1 bc1 bcd1 bd1");
+	close_played(&p);
+}
+
+/* Nothing of c is open; b's own exit shows that b was all the time. */
+static void ignores_an_exit_of_no_open_call(void **state)
+{
+	static const char *const lives[] = {
+		"aCA", "abCBA", "abCdDBA", "aCbBA", "ab|C|BA", "a|C|bBA",
+		"abABA", "abAdDBA", "ab|A|BA",
+	};
+	struct played p;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lives); i++) {
+		open_played(&p, lives[i]);
+		assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
+		assert_int_equal(n_repairs(&p), 1);
+		assert_int_equal(row(&p, 'a')->count, 1);
+		assert_int_equal(row(&p, 'c')->count, 0);
+		close_played(&p);
+	}
+	open_played(&p, "abCBACB");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
+	assert_int_equal(n_repairs(&p), 3);
+	assert_paths(&p, "b1 bc1 bca1 bcab1");
+	close_played(&p);
+}
+
+/* Nothing that is open has an exit later: all of it ended there. */
+static void ends_what_is_open_with_a_call_from_before_the_log(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abCdDD");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 0);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_EXIT], 2);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
+	assert_int_equal(n_repairs(&p), 4);
 	close_played(&p);
 }
 
@@ -482,6 +523,62 @@ static void gives_quantiles_of_the_calls(void **state)
 	close_played(&p);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* @n calls whose durations are random, of all magnitudes. */
+static void record_calls(struct made *m, unsigned int n, uint64_t *ns)
+{
+	uint32_t random = 1 + n;
+
+	made_header(m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	made_block(m, 1, 2, 10, 0, 1000);
+	for (unsigned int i = 0; i < n; i++) {
+		random = random * 1664525 + 1013904223;
+		ns[i] = (random >> 8) >> (random & 15);
+		made_call(m, SEAM_XRAY_ENTRY, 1, 1);
+		made_call(m, SEAM_XRAY_EXIT, 1, (uint32_t)ns[i]);
+	}
+	made_end(m, 0, 0);
+	qsort(ns, n, sizeof(*ns), by_value);
+}
+
+/* Hundredths, so that the rank is found without a fraction. */
+static void a_quantile_is_the_call_of_the_nearest_rank(void **state)
+{
+	static const unsigned int hundredths[] = { 1, 7, 50, 90, 99, 100 };
+	uint64_t ns[200];
+
+	(void)state;
+	for (unsigned int n = 1; n <= SEAM_ARRAY_SIZE(ns); n++) {
+		struct seam_account_row one;
+		struct played p = { 0 };
+
+		record_calls(&p.made, n, ns);
+		account_made(&p);
+		one = *row(&p, 'a');
+		for (size_t i = 0; i < SEAM_ARRAY_SIZE(hundredths); i++) {
+			unsigned int q = hundredths[i];
+			unsigned int rank = (q * n + 99) / 100;
+			uint64_t want = ns[rank - 1];
+			uint64_t got = seam_account_quantile(&p.account, &one,
+							     q / 100.0);
+
+			if (n <= 3 || rank == 1 || rank == n)
+				assert_int_equal(got, want);
+			assert_int_equal(seam_histogram_bucket(got),
+					 seam_histogram_bucket(want));
+			assert_true(32 * (got > want ? got - want : want - got)
+				    <= want);
+		}
+		close_played(&p);
+	}
+}
+
 static void shows_the_slowest_calls_from_inside(void **state)
 {
 	struct seam_slow_calls slow;
@@ -561,6 +658,9 @@ int main(void)
 			ignores_the_exit_behind_a_tail_exit_that_was_not_taken),
 		cmocka_unit_test(ends_calls_that_an_exception_left),
 		cmocka_unit_test(finds_callers_that_began_before_the_log),
+		cmocka_unit_test(ignores_an_exit_of_no_open_call),
+		cmocka_unit_test(
+			ends_what_is_open_with_a_call_from_before_the_log),
 		cmocka_unit_test(ends_open_calls_with_the_log),
 		cmocka_unit_test(follows_calls_over_blocks),
 		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
@@ -574,6 +674,7 @@ int main(void)
 			shares_nothing_that_follows_what_is_not_shared),
 		cmocka_unit_test(keeps_quantiles_within_their_error),
 		cmocka_unit_test(gives_quantiles_of_the_calls),
+		cmocka_unit_test(a_quantile_is_the_call_of_the_nearest_rank),
 		cmocka_unit_test(shows_the_slowest_calls_from_inside),
 		cmocka_unit_test(keeps_each_call_as_a_span),
 		cmocka_unit_test(counts_edges_from_caller_to_callee),
