@@ -31,6 +31,10 @@
  *    for the time of a write(2).  A call from a signal handler that interrupted
  *    another one on the same thread fails with -EDEADLK; one that cannot have
  *    its turn within a second fails with -EBUSY.
+ *  - A thread may die in a call, or be thrown out of it.  After a death the
+ *    next call goes on where the last whole record ends.  A thread that lives
+ *    and never returns to its call makes one other wait for a second; from
+ *    then on calls fail at once (-EBUSY) until it does.
  *  - A forked child may go on calling.  Its first call makes a dump of its
  *    own, with all code that was loaded and not unloaded.  A child that never
  *    calls costs nothing and leaves no file.

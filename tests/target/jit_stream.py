@@ -238,6 +238,17 @@ def test_who_was_robbed_of_its_ring_is_counted():
     equal((counts["records"], counts["lost"]), (100, 100))
 
 
+def test_a_thread_that_dies_in_a_call_costs_its_stream_nothing():
+    told, counts, _ = stream("dead", 300)
+    pid, offered, lost, _ = told[0]
+    equal((offered, lost), (600, 0))
+    # What was there is told once more, in the ring that came after.
+    equal((counts["streams"], counts["lost"]), (2, 0))
+    loads = names(dump_of("s.seam", pid))
+    equal(set(loads), {f"f_{pid}_{i}" for i in range(300)})
+    equal(loads[-300:], [f"f_{pid}_{i}" for i in range(300)])
+
+
 def test_a_file_beside_a_stream_is_kept_too():
     told, counts, _ = stream("beside", 3)
     pid, path = told[0][0], told[1][3]

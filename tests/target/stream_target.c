@@ -23,6 +23,7 @@
  *	robbed N	load N, find the ring closed, load N
  *	beside N	run "streamed" N times, and "filed", which is in a dump
  *			of its own in the folder where we are
+ *	dead N		load N; a thread dies in a call; load N
  *	big N		load one of N bytes and a small one, and see them off
  *	hold N		load N, say so, wait for a line, load N more
  *	hostile N	get a ring, and fill it with rubbish N times
@@ -32,6 +33,7 @@
 #include <seam/jitdump.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -246,6 +248,29 @@ static void run_beside(struct seam_jitdump *dump, uint64_t n)
 	seam_jitdump_close(second);
 }
 
+/* The thread has begun a record in the ring, and ends. */
+static void *die_in_a_call(void *context)
+{
+	struct seam_jitdump *dump = context;
+	struct seam_ring_writer w;
+
+	seam_turn_take(&dump->turn);
+	seam_ring_begin(&dump->stream.claim.ring, &w, PERF_RECORD_SAMPLE, 0,
+			256);
+	return NULL;
+}
+
+static void run_dead(struct seam_jitdump *dump, uint64_t n)
+{
+	pthread_t thread;
+
+	load_all(dump, n);
+	pthread_create(&thread, NULL, die_in_a_call, dump);
+	pthread_join(thread, NULL);
+	load_all(dump, n);
+	tell(dump);
+}
+
 static void run_big(struct seam_jitdump *dump, uint64_t n)
 {
 	uint8_t *bytes = malloc(n);
@@ -333,6 +358,8 @@ int main(int argc, char **argv)
 		run_robbed(dump, n);
 	else if (!strcmp(mode, "beside"))
 		run_beside(dump, n);
+	else if (!strcmp(mode, "dead"))
+		run_dead(dump, n);
 	else if (!strcmp(mode, "big"))
 		run_big(dump, n);
 	else

@@ -8,18 +8,22 @@
 #include "target/jit/writer.h"
 
 /*
- * Take the turn, and have a file that is this process's own; *@lost is 0, or
- * why what it should begin with is not in it.  0 or -errno, and then the turn
- * is not ours.
+ * Take the turn, and have a file that is this process's own and whole; *@lost
+ * is 0, or why what it should begin with is not in it.  0 or -errno, and then
+ * the turn is not ours.
  */
 static int enter(struct seam_jitdump *dump, int *lost)
 {
 	int r = seam_turn_take(&dump->turn);
 
 	*lost = 0;
-	if (!r && dump->pid != seam_turn_pid())
+	if (r < 0)
+		return r;
+	if (dump->pid != seam_turn_pid())
 		*lost = seam_writer_inherit(dump);
-	return r;
+	else if (r == SEAM_TURN_ABANDONED)
+		*lost = seam_writer_repair(dump);
+	return 0;
 }
 
 /* Give the turn back; write out first, unless records may wait. */
@@ -269,8 +273,11 @@ static void finish(struct seam_jitdump *dump)
 	uint8_t *to;
 	int r = 0;
 
-	if (dump->pid != seam_turn_pid() || seam_turn_take(&dump->turn))
+	if (dump->pid != seam_turn_pid())
 		return;
+	/* No other thread is in a call: who has the turn never gives it. */
+	if (seam_turn_seize(&dump->turn) == SEAM_TURN_ABANDONED)
+		seam_writer_repair(dump);
 	if (dump->format == SEAM_JITDUMP_FORMAT_DUMP) {
 		to = seam_writer_reserve(dump, SEAM_WRITER_SMALL, &r);
 		if (to)

@@ -66,13 +66,20 @@ static bool is_past_limit(uint64_t size)
 
 /*
  * Not write(): that is a place where a thread may be cancelled, and then the
- * turn would never be given back.
+ * turn would never be given back.  The limit is looked at before each call: a
+ * write that was cut by one that has just been set is followed by the signal.
  */
-static int write_all(int fd, const uint8_t *bytes, size_t size)
+static int write_all(const struct seam_writer_file *file,
+		     const uint8_t *bytes, size_t size)
 {
-	while (size) {
-		long n = syscall(SYS_write, fd, bytes, size);
+	uint64_t end = file->size + size;
 
+	while (size) {
+		long n = is_past_limit(end) ? -EFBIG :
+			 syscall(SYS_write, file->fd, bytes, size);
+
+		if (n == -EFBIG)
+			return -EFBIG;
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -81,6 +88,15 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+void seam_writer_cut(struct seam_writer_file *file)
+{
+	if (!seam_writer_is_ours(file) ||
+	    !ftruncate(file->fd, (off_t)file->size))
+		return;
+	close(file->fd);
+	file->fd = -1;
 }
 
 int seam_writer_flush(struct seam_jitdump *dump)
@@ -95,23 +111,17 @@ int seam_writer_flush(struct seam_jitdump *dump)
 		return 0;
 	if (!seam_writer_is_ours(file))
 		r = -EBADF;	/* closed behind our back; it may be anything */
-	else if (is_past_limit(file->size + buffer->used))
-		r = -EFBIG;
 	else
-		r = write_all(file->fd, buffer->bytes, buffer->used);
+		r = write_all(file, buffer->bytes, buffer->used);
 	if (!r) {
 		file->size += buffer->used;
 		seam_writer_may_fork();
 		buffer->used = 0;
 		buffer->n = 0;
+		buffer->pos = file->size;
 		return 0;
 	}
-	if (r != -EBADF && r != -EFBIG &&
-	    ftruncate(file->fd, (off_t)file->size)) {
-		/* half a record is in it: never add more */
-		close(file->fd);
-		file->fd = -1;
-	}
+	seam_writer_cut(file);
 	seam_writer_forget_waiting(dump);
 	seam_writer_lose(dump, buffer->n, r);
 	buffer->used = buffer->n = 0;

@@ -330,6 +330,24 @@ void seam_stream_fork(struct seam_jitdump *dump)
 	atomic_store_explicit(&s->n_offered, 0, memory_order_relaxed);
 }
 
+void seam_stream_leave(struct seam_jitdump *dump)
+{
+	struct seam_writer_stream *s = &dump->stream;
+	struct seam_ring_state *own;
+	uint64_t n;
+
+	if (!s->has_ring)
+		return;
+	/* What waits goes through the next ring, and counts there. */
+	own = &s->claim.ring.control->own;
+	/* relaxed, all: counts */
+	n = atomic_load_explicit(&s->n_offered, memory_order_relaxed);
+	n = n > dump->buffer.n ? n - dump->buffer.n : 0;
+	atomic_store_explicit(&own->n_offered, n, memory_order_relaxed);
+	seam_ring_memory_close(&s->client.memory, &s->claim);
+	s->has_ring = false;
+}
+
 void seam_stream_close(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;

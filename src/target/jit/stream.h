@@ -54,6 +54,9 @@ int seam_stream_publish(struct seam_jitdump *dump);
 /* Whether records stand in memory that found no room. */
 bool seam_stream_waits(const struct seam_jitdump *dump);
 
+/* Leave the ring to the recorder; ours comes with the next. */
+void seam_stream_leave(struct seam_jitdump *dump);
+
 /* In a child: leave the parent's ring alone; ours comes with the next. */
 void seam_stream_fork(struct seam_jitdump *dump);
 

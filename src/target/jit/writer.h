@@ -5,7 +5,8 @@
  * place.c makes the file and its marker, output.c gets bytes into it or
  * counts them as lost, stream.c gets them to a recorder instead, records.c
  * lays records out, live.c knows which code is there and makes a child's dump
- * of it, jitdump.c is the public face.
+ * of it, repair.c puts in order what a thread that died left, jitdump.c is the
+ * public face.
  *
  * Everything but the turn and the counter belongs to whoever has the turn.
  * A fork can happen while another thread has it; so what a child looks at is
@@ -47,6 +48,7 @@ struct seam_writer_buffer {
 	uint8_t *bytes;
 	size_t used, cap;
 	uint64_t n;		/* pieces of code and moves in it */
+	uint64_t pos;		/* in the file, of its first byte */
 };
 
 /*
@@ -138,6 +140,12 @@ void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n);
 /* Write out what waits.  On failure that is lost, and counted. */
 int seam_writer_flush(struct seam_jitdump *dump);
 
+/*
+ * Cut off what is in the file after its last whole record.  Where that fails
+ * the file is let go: nothing more is added to it.
+ */
+void seam_writer_cut(struct seam_writer_file *file);
+
 /* Count @n pieces of code or moves as lost.  Returns @error. */
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
 
@@ -196,5 +204,13 @@ bool seam_writer_read(const struct seam_writer_file *file,
  * of it was lost, and counted.
  */
 int seam_writer_inherit(struct seam_jitdump *dump);
+
+/* ---- repair.c ---- */
+
+/*
+ * After a call that stopped in the middle, because its thread died: @dump can
+ * be written to again.  0, or why some of it was lost, and counted.
+ */
+int seam_writer_repair(struct seam_jitdump *dump);
 
 #endif /* SEAM_TARGET_WRITER_H */

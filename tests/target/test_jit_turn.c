@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* test_jit_turn.c - threads that die in a call, or never come back to it */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "target/jit/turn.h"
+
+#include "jit_written.h"
+
+enum { N_CALLS = 1000, MAX_SECONDS = 60 };
+
+static void in_a_thread(void *(*work)(void *context), void *context)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, work, context), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void *take_and_end(void *context)
+{
+	seam_turn_take(context);
+	return NULL;
+}
+
+static void the_turn_of_a_dead_thread_is_taken_over(void **state)
+{
+	struct seam_turn turn = { 0 };
+
+	(void)state;
+	seam_turn_init();
+	in_a_thread(take_and_end, &turn);
+	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_ABANDONED);
+	seam_turn_give(&turn);
+	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_FREE);
+	assert_int_equal(seam_turn_take(&turn), -EDEADLK);
+}
+
+/* A tid is used again: its new thread is not the one that has the turn. */
+static void a_thread_with_the_tid_of_a_dead_one_is_another(void **state)
+{
+	struct seam_turn turn = { 0 };
+
+	(void)state;
+	seam_turn_init();
+	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_FREE);
+	turn.word ^= UINT64_C(1) << 30;		/* of the serial */
+	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_ABANDONED);
+}
+
+/* In the middle of its write: half a record is in the file. */
+static void *die_in_a_write(void *context)
+{
+	struct seam_jitdump *dump = context;
+
+	seam_turn_take(&dump->turn);
+	assert_int_equal(write(dump->file.fd, "half a record", 13), 13);
+	return NULL;
+}
+
+/* The file has grown, and its buffer was not emptied any more. */
+static void *die_after_a_write(void *context)
+{
+	struct seam_jitdump *dump = context;
+	struct seam_writer_buffer *b = &dump->buffer;
+	struct seam_jitdump_code code = {
+		.name = "last", .bytes = bytes, .size = sizeof(bytes),
+	};
+
+	seam_turn_take(&dump->turn);
+	b->used = seam_writer_put_code(dump, b->bytes, &code, 77, 0x9000);
+	b->n = 1;
+	assert_int_equal(write(dump->file.fd, b->bytes, b->used), b->used);
+	dump->file.size += b->used;
+	return NULL;
+}
+
+static void expect_all_recorded(void *(*die)(void *), uint64_t n_more)
+{
+	struct seam_jitdump *dump = open_dump();
+	uint64_t n;
+
+	load(dump, "first", 0x1000);
+	in_a_thread(die, dump);
+	for (int i = 0; i < N_CALLS; i++)
+		load(dump, "later", 0x2000);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	count_loads(seam_jitdump_path(dump), &n);
+	assert_int_equal(n, 1 + n_more + N_CALLS);
+	seam_jitdump_close(dump);
+}
+
+static void a_thread_that_dies_in_a_call_costs_no_record(void **state)
+{
+	(void)state;
+	expect_all_recorded(die_in_a_write, 0);
+	expect_all_recorded(die_after_a_write, 1);
+}
+
+/* ---- owners that live ---- */
+
+struct thrown_out {
+	struct seam_jitdump *dump;
+	sem_t has_it, shall_give, gave;
+};
+
+/* As after a jump out of the call: the thread lives, and does not give. */
+static void *take_and_live(void *context)
+{
+	struct thrown_out *t = context;
+
+	seam_turn_take(&t->dump->turn);
+	sem_post(&t->has_it);
+	sem_wait(&t->shall_give);
+	seam_turn_give(&t->dump->turn);
+	sem_post(&t->gave);
+	return NULL;
+}
+
+static void begin_thrown_out(struct thrown_out *t, pthread_t *thread)
+{
+	t->dump = open_dump();
+	sem_init(&t->has_it, 0, 0);
+	sem_init(&t->shall_give, 0, 0);
+	sem_init(&t->gave, 0, 0);
+	load(t->dump, "before", 0x1000);
+	pthread_create(thread, NULL, take_and_live, t);
+	sem_wait(&t->has_it);
+}
+
+static void *load_all(void *context)
+{
+	for (int i = 0; i < N_CALLS; i++)
+		load(context, "lost", 0x2000);
+	return NULL;
+}
+
+/* It inherits the count of what the parent lost. */
+static int load_in_child(struct seam_jitdump *dump)
+{
+	uint64_t lost = seam_jitdump_lost(dump);
+
+	load(dump, "own", 0x7000);
+	return seam_jitdump_lost(dump) != lost;
+}
+
+static void nobody_waits_after_one_has_waited_in_vain(void **state)
+{
+	struct thrown_out t;
+	pthread_t owner, others[3];
+	uint64_t n, since;
+
+	(void)state;
+	begin_thrown_out(&t, &owner);
+	since = seam_clock_ns();
+	for (int i = 0; i < 3; i++)
+		pthread_create(&others[i], NULL, load_all, t.dump);
+	for (int i = 0; i < 3; i++)
+		pthread_join(others[i], NULL);
+	/* One second for all of them; where each call waits, 1,000. */
+	assert_true(seam_clock_ns() - since < MAX_SECONDS * SEAM_NS_PER_S);
+	assert_int_equal(seam_jitdump_lost(t.dump), 3 * N_CALLS);
+	/* A child has nothing of it. */
+	in_child(load_in_child, t.dump);
+
+	sem_post(&t.shall_give);
+	sem_wait(&t.gave);
+	load(t.dump, "after", 0x3000);
+	assert_int_equal(seam_jitdump_lost(t.dump), 3 * N_CALLS);
+	count_loads(seam_jitdump_path(t.dump), &n);
+	assert_int_equal(n, 2);
+	pthread_join(owner, NULL);
+	seam_jitdump_close(t.dump);
+}
+
+static void what_waits_is_written_when_a_caller_was_thrown_out(void **state)
+{
+	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
+	char path[SEAM_WRITER_PATH_BYTES];
+	struct reading r;
+
+	(void)state;
+	load(dump, "buffered", 0x1000);
+	assert_int_equal(seam_turn_take(&dump->turn), SEAM_TURN_FREE);
+	load(dump, "lost", 0x2000);
+	assert_int_equal(seam_jitdump_lost(dump), 1);
+	memcpy(path, seam_jitdump_path(dump), sizeof(path));
+	seam_jitdump_close(dump);
+	read_path(&r, path);
+	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "buffered");
+	next(&r, SEAM_JITDUMP_CLOSE);
+	read_end(&r);
+}
+
+/* ---- the first thread of a process, which stays as a zombie ---- */
+
+static struct seam_jitdump *orphaned;
+static pthread_t first;
+
+static void *load_after_first(void *context)
+{
+	(void)context;
+	pthread_join(first, NULL);
+	for (int i = 0; i < N_CALLS; i++)
+		load(orphaned, "later", 0x2000);
+	_exit(seam_jitdump_lost(orphaned) != 0);
+}
+
+static int end_first_thread(struct seam_jitdump *dump)
+{
+	pthread_t thread;
+
+	orphaned = dump;
+	first = pthread_self();
+	load(dump, "child's", 0x1000);
+	seam_turn_take(&dump->turn);
+	pthread_create(&thread, NULL, load_after_first, NULL);
+	pthread_exit(NULL);
+}
+
+static void the_turn_of_a_zombie_is_taken_over_too(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+
+	(void)state;
+	in_child(end_first_thread, dump);
+	seam_jitdump_close(dump);
+}
+
+int main(void)
+{
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+	const struct CMUnitTest tests[] = {
+		TEST(the_turn_of_a_dead_thread_is_taken_over),
+		TEST(a_thread_with_the_tid_of_a_dead_one_is_another),
+		TEST(a_thread_that_dies_in_a_call_costs_no_record),
+		TEST(nobody_waits_after_one_has_waited_in_vain),
+		TEST(what_waits_is_written_when_a_caller_was_thrown_out),
+		TEST(the_turn_of_a_zombie_is_taken_over_too),
+	};
+
+	return cmocka_run_group_tests_name("jit_turn", tests, NULL, NULL);
+}
