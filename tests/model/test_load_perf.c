@@ -253,6 +253,75 @@ static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
 	}
 }
 
+#define MISC_KERNEL PERF_RECORD_MISC_KERNEL
+#define MISC_USER PERF_RECORD_MISC_USER
+
+/* The walk of the stack begins where the interrupt was, some way behind. */
+static void the_leaf_is_where_the_sample_was(void **state)
+{
+	static const uint64_t k = 0xffffffff81000000;
+	static const struct {
+		uint16_t misc;
+		uint64_t ip;
+		size_t n;
+		uint64_t chain[5];
+		const char *stack;
+		enum seam_layer layer;
+	} cases[] = {
+		{ MISC_USER, 0x401100, 3, { USER, 0x401180, 0x401200 },
+		  "[prog+0x1100] [prog+0x1200]", SEAM_LAYER_NATIVE },
+		{ MISC_USER, 0x401100, 2, { 0x401180, 0x401200 },
+		  "[prog+0x1100] [prog+0x1200]", SEAM_LAYER_NATIVE },
+		{ MISC_KERNEL, k + 0x100, 5, { KERNEL, k + 0x180, k + 0x200,
+		  USER, 0x401200 },
+		  "[kernel.kallsyms+0xffffffff81000100] "
+		  "[kernel.kallsyms+0xffffffff81000200] [prog+0x1200]",
+		  SEAM_LAYER_KERNEL },
+		/* It entered the kernel before the interrupt came. */
+		{ MISC_USER, 0x401100, 5, { KERNEL, k + 0x180, USER, 0x401180,
+		  0x401200 },
+		  "[prog+0x1100] [prog+0x1200]", SEAM_LAYER_NATIVE },
+		{ MISC_USER, 0x401100, 2, { KERNEL, k + 0x180 },
+		  "[prog+0x1100]", SEAM_LAYER_NATIVE },
+		/* It left the kernel, or its part of the chain was excluded. */
+		{ MISC_KERNEL, k + 0x100, 3, { USER, 0x401180, 0x401200 },
+		  "[kernel.kallsyms+0xffffffff81000100] [prog+0x1180] "
+		  "[prog+0x1200]", SEAM_LAYER_KERNEL },
+		/* Segments without an address. */
+		{ MISC_KERNEL, k + 0x100, 4, { KERNEL, USER, 0x401180,
+		  0x401200 },
+		  "[kernel.kallsyms+0xffffffff81000100] [prog+0x1180] "
+		  "[prog+0x1200]", SEAM_LAYER_KERNEL },
+		{ MISC_USER, 0x401100, 1, { USER }, "[prog+0x1100]",
+		  SEAM_LAYER_NATIVE },
+		/* No address was recorded. */
+		{ MISC_USER, 0, 3, { USER, 0x401180, 0x401200 },
+		  "[prog+0x1180] [prog+0x1200]", SEAM_LAYER_NATIVE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * SEAM_ARRAY_SIZE(cases); i++) {
+		struct bytes b = { .endian = i % 2 ? SEAM_BIG : SEAM_LITTLE };
+		const struct seam_profile *p;
+		struct loaded l;
+
+		put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/prog", 1);
+		put_mmap2(&b, -1, k, 0x70000000, 0, "[kernel.kallsyms]_text",
+			  0);
+		put_sample_at(&b, TEST_ID_1, 7, 7, 50, cases[i / 2].misc,
+			      cases[i / 2].ip, cases[i / 2].chain,
+			      cases[i / 2].n);
+		load(&l, &b, false);
+		p = &l.profile;
+		assert_string_equal(stack_text(&l, 0), cases[i / 2].stack);
+		assert_int_equal(p->functions.items[p->frames.items[
+			p->stacks.items[p->samples.stack[0]].frame].function]
+			.layer, cases[i / 2].layer);
+		unload(&l);
+		free(b.data);
+	}
+}
+
 static void layers_follow_the_context_of_an_address(void **state)
 {
 	static const uint64_t chain[] = {
@@ -716,6 +785,7 @@ int main(void)
 			a_pid_is_used_again_though_nobody_saw_its_end),
 		cmocka_unit_test(
 			kernel_code_comes_and_goes_in_the_order_of_time),
+		cmocka_unit_test(the_leaf_is_where_the_sample_was),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
 		cmocka_unit_test(
 			the_users_leaf_is_in_the_machines_own_register),
