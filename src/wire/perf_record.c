@@ -536,8 +536,14 @@ int seam_perf_record_read(const struct seam_record *table,
 /* Offset of the build id in the payload of an MMAP2 that has one. */
 #define BUILD_ID_POS 36
 
-/* All PROT_* bits of any architecture, and those of growing stacks. */
-#define PROT_BITS (UINT32_C(0xff) | 0x03000000)
+/* Offset of what prot and flags were put before, and of prot now. */
+#define OLD_NAME_POS 56
+
+/* simpleperf's mark, in prot.  Source: its map_flags::PROT_JIT_SYMFILE_MAP. */
+#define PROT_JIT_SYMFILE 0x4000
+
+/* All PROT_* bits of any architecture, those of growing stacks, that mark. */
+#define PROT_BITS (UINT32_C(0xff) | 0x03000000 | PROT_JIT_SYMFILE)
 
 /*
  * Where the name begins in place of the protection, its letters have bits that
@@ -547,8 +553,9 @@ static bool is_old_mmap2(struct seam_bytes payload, enum seam_endian endian)
 {
 	struct seam_perf_mmap2 new;
 
-	return seam_perf_record_read(&mmap2_record, payload, endian, &new) ||
-	       new.prot & ~PROT_BITS;
+	if (seam_perf_record_read(&mmap2_record, payload, endian, &new))
+		return true;
+	return new.prot & ~PROT_BITS && payload.data[OLD_NAME_POS] >= ' ';
 }
 
 const struct seam_record *
@@ -589,6 +596,7 @@ static int read_mmap2(struct seam_bytes payload, enum seam_endian endian,
 	*out = (struct seam_perf_mapping) {
 		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
 		.pgoff = m.pgoff, .prot = m.prot, .filename = m.filename,
+		.is_jit_symfile = m.prot & PROT_JIT_SYMFILE,
 		.maj = m.maj, .min = m.min, .ino = m.ino,
 	};
 	return 0;

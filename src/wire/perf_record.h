@@ -193,6 +193,11 @@ struct seam_perf_mapping {
 	size_t build_id_size;		/* at most 20 */
 	uint32_t prot;			/* PROT_*; PROT_EXEC where not recorded */
 	const char *filename;		/* borrowed from @payload */
+	/*
+	 * Code that a JIT wrote, by simpleperf: @filename has its symbols, by
+	 * their addresses in memory.
+	 */
+	bool is_jit_symfile;
 	uint32_t maj, min;		/* of the device; 0 when not recorded */
 	uint64_t ino;			/* 0 when not recorded */
 };

@@ -449,6 +449,27 @@ static void a_mapping_of_a_kernel_before_3_16_reads(void **state)
 	}
 }
 
+/* 0x4000 in the protection is simpleperf's, and no letter of a name. */
+static void code_that_simpleperf_saw_a_jit_write_is_marked(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct bytes b = { .endian = i ? SEAM_BIG : SEAM_LITTLE };
+		struct seam_perf_mapping m;
+
+		put_old_mmap2(&b, "");
+		b.size -= 8;
+		put_u32(&b, 0x4004);
+		put_u32(&b, 2);
+		put_name(&b, "jit_app_cache:0-784");
+		m = read_mapping(&b, 0);
+		assert_string_equal(m.filename, "jit_app_cache:0-784");
+		assert_int_equal(m.prot, 0x4004);
+		assert_true(m.is_jit_symfile);
+		free(b.data);
+	}
+}
+
 static void formats_of_any_size_are_passed_over(void **state)
 {
 	(void)state;
@@ -610,6 +631,8 @@ int main(void)
 		cmocka_unit_test(formats_in_the_record_are_not_behind_it),
 		cmocka_unit_test(a_record_of_simpleperf_has_a_size_of_32_bits),
 		cmocka_unit_test(a_mapping_of_a_kernel_before_3_16_reads),
+		cmocka_unit_test(
+			code_that_simpleperf_saw_a_jit_write_is_marked),
 		cmocka_unit_test(
 			a_packed_record_may_be_longer_than_its_size_says),
 		cmocka_unit_test(an_attr_of_any_age_reads),
