@@ -190,15 +190,15 @@ static inline void put_lost(struct bytes *b, uint64_t id, uint64_t n)
 	end_record(b, at);
 }
 
-static inline void put_sample(struct bytes *b, uint64_t id, int32_t pid,
-			      int32_t tid, uint64_t time,
-			      const uint64_t *chain, size_t n)
+/* A sample at @ip, of the context that @misc says, and its callchain. */
+static inline void put_sample_at(struct bytes *b, uint64_t id, int32_t pid,
+				 int32_t tid, uint64_t time, uint16_t misc,
+				 uint64_t ip, const uint64_t *chain, size_t n)
 {
-	size_t at = begin_record(b, PERF_RECORD_SAMPLE,
-				 PERF_RECORD_MISC_USER);
+	size_t at = begin_record(b, PERF_RECORD_SAMPLE, misc);
 
 	put_u64(b, id);
-	put_u64(b, n > 1 ? chain[1] : 0);
+	put_u64(b, ip);
 	put_u32(b, (uint32_t)pid);
 	put_u32(b, (uint32_t)tid);
 	put_u64(b, time);
@@ -209,6 +209,17 @@ static inline void put_sample(struct bytes *b, uint64_t id, int32_t pid,
 	for (size_t i = 0; i < n; i++)
 		put_u64(b, chain[i]);
 	end_record(b, at);
+}
+
+/* The same at the first address of its callchain. */
+static inline void put_sample(struct bytes *b, uint64_t id, int32_t pid,
+			      int32_t tid, uint64_t time,
+			      const uint64_t *chain, size_t n)
+{
+	bool has_marker = n > 0 && chain[0] >= (uint64_t)PERF_CONTEXT_MAX;
+
+	put_sample_at(b, id, pid, tid, time, PERF_RECORD_MISC_USER,
+		      n > has_marker ? chain[has_marker] : 0, chain, n);
 }
 
 /*

@@ -59,9 +59,12 @@ static void put_bytes(struct writing *w, const void *bytes, size_t size)
 static void put_header(struct writing *w, uint32_t type, uint16_t misc,
 		       size_t payload)
 {
+	size_t size = SEAM_PERF_HEADER_BYTES + payload;
 	struct seam_perf_header header = {
-		.type = type, .misc = misc,
-		.size = (uint16_t)(SEAM_PERF_HEADER_BYTES + payload),
+		.type = type, .size = (uint16_t)size,
+		/* See perf_stream.h: a size of 32 bits. */
+		.misc = type < SEAM_PERF_FIRST_SIMPLEPERF ? misc :
+			(uint16_t)(size >> 16),
 	};
 	uint8_t bytes[SEAM_PERF_HEADER_BYTES];
 

@@ -2,6 +2,7 @@
 /* callchains.c - chains that are new; see callchains.h */
 #include "model/callchains.h"
 
+#include <linux/perf_event.h>
 #include <stdlib.h>
 
 static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
@@ -52,6 +53,47 @@ uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
 		*seam_callchains_recent(chains, sum) =
 			(struct seam_callchain_recent) { .sum = sum, .id = id };
 	return id;
+}
+
+static bool is_marker(uint64_t word)
+{
+	return word >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* Room for @by more words at the start of @n. */
+static size_t shift(uint64_t *words, size_t n, size_t by)
+{
+	memmove(words + by, words, n * sizeof(*words));
+	return n + by;
+}
+
+/* Only the segment of context @marker, or that marker alone. */
+static size_t cut_to(uint64_t *words, size_t n, uint64_t marker)
+{
+	size_t at = 0;
+
+	while (at < n && words[at] != marker)
+		at++;
+	memmove(words, words + at, (n - at) * sizeof(*words));
+	words[0] = marker;
+	return at < n ? n - at : 1;
+}
+
+size_t seam_callchain_set_leaf(uint64_t *words, size_t n, uint64_t marker,
+			       uint64_t ip)
+{
+	if (words[0] != marker && marker == (uint64_t)PERF_CONTEXT_USER &&
+	    words[0] == (uint64_t)PERF_CONTEXT_KERNEL)
+		n = cut_to(words, n, marker);
+	if (words[0] != marker) {
+		n = shift(words, n, 2);
+		words[0] = marker;
+	} else if (n < 2 || is_marker(words[1])) {
+		n = shift(words, n, 1);
+		words[0] = marker;
+	}
+	words[1] = ip;
+	return n;
 }
 
 void seam_callchains_fini(struct seam_callchains *chains)

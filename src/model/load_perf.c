@@ -41,6 +41,7 @@ struct loader {
 	struct seam_tasks tasks;
 	struct seam_resolver resolver;
 	struct seam_jit_sources jit;
+	struct seam_embedded embedded;
 	struct seam_kernel kernel;
 	struct seam_bytes vdso_build_id;
 	uint64_t order;			/* of the next change */
@@ -106,12 +107,20 @@ static bool is_of_guest(uint16_t misc)
 	       misc == PERF_RECORD_MISC_GUEST_USER;
 }
 
+/* As simpleperf writes where a file has none. */
+static bool is_zero(const uint8_t *id, size_t size)
+{
+	while (size > 0 && id[size - 1] == 0)
+		size--;
+	return size == 0;
+}
+
 static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 {
 	struct loader *l = context;
 	struct known_build_id *slot;
 
-	if (is_of_guest(id->misc))
+	if (is_of_guest(id->misc) || is_zero(id->build_id, id->build_id_size))
 		return true;
 	if (is_kernel_name(id->filename)) {
 		l->kernel.build_id = id->build_id;
@@ -151,6 +160,10 @@ static void read_header(struct loader *l)
 	char command[512];
 
 	seam_perf_data_build_ids(&l->data, take_build_id, l);
+	if (seam_embedded_read(&l->embedded, &l->data, &l->profile->strings))
+		l->error = -ENOMEM;
+	if (l->embedded.files.n)
+		l->resolver.embedded = &l->embedded;
 	if (l->build_ids.n)
 		qsort(l->build_ids.items, l->build_ids.n,
 		      sizeof(*l->build_ids.items), by_path);
@@ -184,7 +197,7 @@ static void add_kernel_mapping(struct loader *l,
 		l->kernel.build_id_size = m->build_id_size;
 	}
 	mapping = seam_resolver_mapping(&l->resolver, &(struct seam_mapping) {
-		.kind = SEAM_MAPPING_KERNEL, .pid = -1,
+		.kind = SEAM_MAPPING_KERNEL, .pid = -1, .start_addr = m->addr,
 		.path = is_core ? l->resolver.kernel_path :
 			put(l, m->filename),
 	});
@@ -215,11 +228,13 @@ static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
 {
 	struct seam_mapping mapping = {
 		.kind = seam_resolver_kind(m->filename), .pgoff = m->pgoff,
-		.pid = m->pid, .path = put(l, m->filename),
+		.start_addr = m->addr, .pid = m->pid, .path = put(l, m->filename),
 	};
 	struct seam_bytes id = build_id_of(l, m, &mapping);
 	int r = 0;
 
+	if (m->is_jit_symfile)
+		mapping.kind = SEAM_MAPPING_ANON;
 	if (id.size > 0 && id.size <= sizeof(mapping.build_id)) {
 		memcpy(mapping.build_id, id.data, id.size);
 		mapping.build_id_size = (uint8_t)id.size;
@@ -798,6 +813,7 @@ int seam_load_perf(struct seam_profile *profile,
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
 	seam_jit_sources_fini(&l.jit);
+	seam_embedded_fini(&l.embedded);
 	seam_tasks_fini(&l.tasks);
 	seam_perf_data_close(&l.data);
 	return r;

@@ -43,27 +43,35 @@ static uint64_t marker_of(uint16_t misc)
 	return (uint64_t)PERF_CONTEXT_USER;
 }
 
-static bool begins_with_marker(const struct seam_perf_core *core)
+static uint64_t word(const struct seam_perf_core *core, size_t i)
 {
-	uint64_t first;
+	uint64_t value = 0;
 
-	memcpy(&first, core->chain, sizeof(first));
-	return first >= (uint64_t)PERF_CONTEXT_MAX;
+	if (i < core->n_chain)
+		memcpy(&value, core->chain + 8 * i, sizeof(value));
+	return value;
 }
 
-/* Some kernels write no marker before the first address. */
-static uint32_t add_with_marker(struct seam_perf_scan *scan, uint16_t misc,
-				const struct seam_perf_core *core)
+/*
+ * A chain as all others are: it begins with a marker, which some kernels left
+ * out, and its first address is the sample's.
+ */
+static uint32_t add_mended(struct seam_perf_scan *scan, uint16_t misc,
+			   const struct seam_perf_core *core)
 {
-	uint64_t *words = malloc(8 * (core->n_chain + 1));
+	bool has_marker = word(core, 0) >= (uint64_t)PERF_CONTEXT_MAX;
+	uint64_t *words = malloc(8 * (core->n_chain + 3));
+	uint64_t marker = marker_of(misc);
+	size_t n = core->n_chain + !has_marker;
 	uint32_t id;
 
 	if (!words)
 		return SEAM_NONE;
-	words[0] = marker_of(misc);
-	memcpy(words + 1, core->chain, 8 * core->n_chain);
-	id = seam_callchains_add(&scan->chains, core->pid, words,
-				 core->n_chain + 1);
+	words[0] = marker;
+	memcpy(words + !has_marker, core->chain, 8 * core->n_chain);
+	if (core->ip && (n < 2 || words[1] != core->ip))
+		n = seam_callchain_set_leaf(words, n, marker, core->ip);
+	id = seam_callchains_add(&scan->chains, core->pid, words, n);
 	free(words);
 	return id;
 }
@@ -75,8 +83,9 @@ static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
 
 	if (core->n_chain == 0)
 		return seam_callchains_add(&scan->chains, core->pid, words, 2);
-	if (!begins_with_marker(core))
-		return add_with_marker(scan, misc, core);
+	if (word(core, 0) < (uint64_t)PERF_CONTEXT_MAX ||
+	    (core->ip && word(core, 1) != core->ip))
+		return add_mended(scan, misc, core);
 	return seam_callchains_add(&scan->chains, core->pid, core->chain,
 				   core->n_chain);
 }

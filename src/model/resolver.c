@@ -173,12 +173,47 @@ static uint32_t module_of(struct seam_resolver *r, struct seam_mapping *m)
 	return m->module;
 }
 
+/* What the recording itself has.  @pos as in struct seam_place. */
+static size_t ask_embedded(struct seam_resolver *r,
+			   const struct seam_mapping *m, uint64_t pos,
+			   struct seam_location *out)
+{
+	bool is_addr = m->kind == SEAM_MAPPING_ANON ||
+		       m->kind == SEAM_MAPPING_KERNEL;
+	const char *name = !r->embedded ? NULL :
+		seam_embedded_find(r->embedded, &(struct seam_embedded_query) {
+			.path = m->path, .pgoff = m->pgoff,
+			.start_addr = m->start_addr,
+			.is_jit = m->kind == SEAM_MAPPING_ANON,
+			.addr = is_addr ? pos : pos - m->pgoff + m->start_addr,
+		});
+
+	out[0] = (struct seam_location) { .function = name };
+	return name != NULL;
+}
+
+/* What the mapped file says. */
+static size_t ask_file(struct seam_resolver *r, struct seam_mapping *m,
+		       uint64_t pos, struct seam_location *out, size_t cap)
+{
+	uint32_t module = m->kind == SEAM_MAPPING_ANON ? SEAM_NONE :
+			  module_of(r, m);
+	size_t n = module == SEAM_NONE ? 0 :
+		   seam_symbols_resolve(r->symbols, module, pos, out, cap);
+
+	return n > 0 && out[n - 1].function ? n : 0;
+}
+
+/*
+ * A file that is proven by its build id says more (lines, inlined calls) than
+ * the recording's own tables; one that only has the path says less.
+ */
 static size_t ask_symbols(struct seam_resolver *r, struct seam_mapping *m,
 			  uint64_t pos, struct seam_location *out, size_t cap)
 {
-	uint32_t module;
+	size_t n;
 
-	if (!m || m->kind == SEAM_MAPPING_ANON)
+	if (!m)
 		return 0;
 	if (m->kind == SEAM_MAPPING_KSYMBOL) {
 		out[0] = (struct seam_location) {
@@ -186,9 +221,11 @@ static size_t ask_symbols(struct seam_resolver *r, struct seam_mapping *m,
 		};
 		return 1;
 	}
-	module = module_of(r, m);
-	return module == SEAM_NONE ? 0 :
-	       seam_symbols_resolve(r->symbols, module, pos, out, cap);
+	n = r->embedded && m->build_id_size == 0 ? ask_embedded(r, m, pos, out) :
+	    0;
+	if (n == 0)
+		n = ask_file(r, m, pos, out, cap);
+	return n > 0 || !r->embedded ? n : ask_embedded(r, m, pos, out);
 }
 
 /* Look a place up and append its frames. */
@@ -236,7 +273,8 @@ static uint32_t shared_mapping(struct seam_resolver *r, uint32_t mapping)
 	if (mapping == SEAM_NONE)
 		return SEAM_NONE;
 	m = &r->mappings.items[mapping];
-	if (m->kind == SEAM_MAPPING_KSYMBOL || m->kind == SEAM_MAPPING_ANON)
+	if (m->kind == SEAM_MAPPING_KSYMBOL || m->kind == SEAM_MAPPING_ANON ||
+	    (r->embedded && seam_embedded_by_addr(r->embedded, m->path)))
 		return mapping;
 	return module_of(r, m) | UINT32_C(1) << 31;
 }

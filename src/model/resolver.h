@@ -18,6 +18,7 @@
 #define SEAM_RESOLVER_H
 
 #include "model/callchains.h"
+#include "model/embedded.h"
 #include "model/profile.h"
 #include "model/spaces.h"
 #include "symbol/jit_code.h"
@@ -37,6 +38,7 @@ struct seam_mapping {
 	uint32_t path;		/* string: as shown in reports */
 	uint32_t function;	/* string: the name of a KSYMBOL */
 	uint64_t pgoff;		/* bytes of the file before the mapping */
+	uint64_t start_addr;	/* of the mapping */
 	int32_t pid;
 	uint8_t build_id[20];
 	uint8_t build_id_size;	/* 0: not recorded */
@@ -47,6 +49,7 @@ struct seam_resolver {
 	struct seam_profile *profile;
 	struct seam_symbols *symbols;
 	struct seam_jit_code *jit;	/* NULL: no JIT's code is known */
+	struct seam_embedded *embedded;	/* NULL: the recording has no tables */
 	struct seam_spaces *spaces;	/* of processes */
 	struct seam_spaces kernel;	/* one space: number 0 */
 	uint32_t kernel_module;		/* of symbols */

@@ -11,9 +11,6 @@
 
 #include <elfutils/libdwelf.h>
 
-/* The shortest build id that a linker makes (lld --build-id=fast). */
-#define SHORTEST_ID 8
-
 int seam_elf_open_fd(const char *path, struct seam_err *err)
 {
 	char link[32];
@@ -199,7 +196,7 @@ bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size)
 {
 	size_t n = file->build_id_size;
 
-	if (n < SHORTEST_ID || n > size || memcmp(file->build_id, id, n) != 0)
+	if (n == 0 || n > size || memcmp(file->build_id, id, n) != 0)
 		return false;
 	for (size_t i = n; i < size; i++)
 		if (id[i] != 0)

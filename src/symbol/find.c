@@ -33,15 +33,20 @@ struct search {
 	struct seam_err *why;
 };
 
-/* Old recordings pad ids of 16 bytes (MD5) or 8 (lld) with zeros to 20. */
+/*
+ * Old recordings, and those of simpleperf, pad ids with zeros to 20 bytes:
+ * MD5 has 16, lld's fast hash 8, a number given to the linker any.
+ */
 static size_t without_padding(const uint8_t *id, size_t size)
 {
-	static const uint8_t zeros[12];
+	static const uint8_t zeros[4];
 
-	if (!id || size != 20)
+	if (!id || size != SEAM_BUILD_ID_MAX)
 		return size;
-	return memcmp(id + 8, zeros, 12) == 0 ? 8 :
-	       memcmp(id + 16, zeros, 4) == 0 ? 16 : size;
+	while (size > sizeof(zeros) &&
+	       memcmp(id + size - sizeof(zeros), zeros, sizeof(zeros)) == 0)
+		size -= sizeof(zeros);
+	return size;
 }
 
 static struct search search_for(struct seam_elf *found,

@@ -349,6 +349,8 @@ static int dump_other(struct dump *d, struct seam_line *line,
 	    record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
 		r = dump_mapping(d, line, record, payload);
 	} else {
+		table = seam_perf_record_table_of(record->type, record->misc,
+						  payload, data->endian);
 		r = seam_perf_record_read(table, payload, data->endian, in);
 		if (r == 0)
 			put_record(d, line, record->type, table, in);

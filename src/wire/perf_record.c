@@ -63,6 +63,22 @@ static const struct seam_field mmap2_fields[] = {
 #undef F
 static TABLE(mmap2, "MMAP2", KERNEL);
 
+#define F(member, text) SEAM_FIELD(struct seam_perf_mmap2_old, member, text)
+static const struct seam_field mmap2_old_fields[] = {
+	F(pid, "process"),
+	F(tid, "thread"),
+	F(addr, "first address"),
+	F(len, "bytes"),
+	F(pgoff, "offset in the file, bytes"),
+	F(maj, "device, major"),
+	F(min, "device, minor"),
+	F(ino, "inode"),
+	F(ino_generation, "inode generation"),
+	F(filename, "path, or [vdso], //anon"),
+};
+#undef F
+static TABLE(mmap2_old, "MMAP2", KERNEL);
+
 #define F(member, text)							\
 	SEAM_FIELD(struct seam_perf_mmap2_build_id, member, text)
 static const struct seam_field mmap2_build_id_fields[] = {
@@ -520,48 +536,121 @@ int seam_perf_record_read(const struct seam_record *table,
 /* Offset of the build id in the payload of an MMAP2 that has one. */
 #define BUILD_ID_POS 36
 
+/* Offset of what prot and flags were put before, and of prot now. */
+#define OLD_NAME_POS 56
+
+/* simpleperf's mark, in prot.  Source: its map_flags::PROT_JIT_SYMFILE_MAP. */
+#define PROT_JIT_SYMFILE 0x4000
+
+/* All PROT_* bits of any architecture, those of growing stacks, that mark. */
+#define PROT_BITS (UINT32_C(0xff) | 0x03000000 | PROT_JIT_SYMFILE)
+
+/*
+ * Where the name begins in place of the protection, its letters have bits that
+ * no protection has; an empty one leaves no room for a name after the flags.
+ */
+static bool is_old_mmap2(struct seam_bytes payload, enum seam_endian endian)
+{
+	struct seam_perf_mmap2 new;
+
+	if (seam_perf_record_read(&mmap2_record, payload, endian, &new))
+		return true;
+	return new.prot & ~PROT_BITS && payload.data[OLD_NAME_POS] >= ' ';
+}
+
+const struct seam_record *
+seam_perf_record_table_of(uint32_t type, uint16_t misc,
+			  struct seam_bytes payload, enum seam_endian endian)
+{
+	const struct seam_record *table = seam_perf_record_table(type, misc);
+
+	return table == &mmap2_record && is_old_mmap2(payload, endian) ?
+	       &mmap2_old_record : table;
+}
+
+static int read_mmap(uint16_t misc, struct seam_bytes payload,
+		     enum seam_endian endian, struct seam_perf_mapping *out)
+{
+	struct seam_perf_mmap m;
+
+	if (seam_perf_record_read(&mmap_record, payload, endian, &m))
+		return -EBADMSG;
+	*out = (struct seam_perf_mapping) {
+		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
+		.pgoff = m.pgoff,
+		/* MMAP has no protection; bit 13 marks data. */
+		.prot = misc & PERF_RECORD_MISC_MMAP_DATA ?
+			PROT_READ : PROT_READ | PROT_EXEC,
+		.filename = m.filename,
+	};
+	return 0;
+}
+
+static int read_mmap2(struct seam_bytes payload, enum seam_endian endian,
+		      struct seam_perf_mapping *out)
+{
+	struct seam_perf_mmap2 m;
+
+	if (seam_perf_record_read(&mmap2_record, payload, endian, &m))
+		return -EBADMSG;
+	*out = (struct seam_perf_mapping) {
+		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
+		.pgoff = m.pgoff, .prot = m.prot, .filename = m.filename,
+		.is_jit_symfile = m.prot & PROT_JIT_SYMFILE,
+		.maj = m.maj, .min = m.min, .ino = m.ino,
+	};
+	return 0;
+}
+
+static int read_old_mmap2(uint16_t misc, struct seam_bytes payload,
+			  enum seam_endian endian,
+			  struct seam_perf_mapping *out)
+{
+	struct seam_perf_mmap2_old m;
+
+	if (seam_perf_record_read(&mmap2_old_record, payload, endian, &m))
+		return -EBADMSG;
+	*out = (struct seam_perf_mapping) {
+		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
+		.pgoff = m.pgoff, .filename = m.filename,
+		.prot = misc & PERF_RECORD_MISC_MMAP_DATA ?
+			PROT_READ : PROT_READ | PROT_EXEC,
+		.maj = m.maj, .min = m.min, .ino = m.ino,
+	};
+	return 0;
+}
+
+static int read_mmap2_build_id(struct seam_bytes payload,
+			       enum seam_endian endian,
+			       struct seam_perf_mapping *out)
+{
+	struct seam_perf_mmap2_build_id m;
+
+	if (seam_perf_record_read(&mmap2_build_id_record, payload, endian, &m))
+		return -EBADMSG;
+	*out = (struct seam_perf_mapping) {
+		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
+		.pgoff = m.pgoff, .prot = m.prot, .filename = m.filename,
+	};
+	if (m.build_id_size > 0 && m.build_id_size <= 20) {
+		out->build_id = payload.data + BUILD_ID_POS;
+		out->build_id_size = m.build_id_size;
+	}
+	return 0;
+}
+
 int seam_perf_mapping_read(uint32_t type, uint16_t misc,
 			   struct seam_bytes payload, enum seam_endian endian,
 			   struct seam_perf_mapping *out)
 {
-	const struct seam_record *table = seam_perf_record_table(type, misc);
-	struct seam_perf_mmap old;
-	struct seam_perf_mmap2 new;
-	struct seam_perf_mmap2_build_id with_id;
+	const struct seam_record *table =
+		seam_perf_record_table_of(type, misc, payload, endian);
 
-	if (table == &mmap_record) {
-		if (seam_perf_record_read(table, payload, endian, &old))
-			return -EBADMSG;
-		*out = (struct seam_perf_mapping) {
-			.pid = old.pid, .tid = old.tid, .addr = old.addr,
-			.len = old.len, .pgoff = old.pgoff,
-			/* MMAP has no protection; bit 13 marks data. */
-			.prot = misc & PERF_RECORD_MISC_MMAP_DATA ?
-				PROT_READ : PROT_READ | PROT_EXEC,
-			.filename = old.filename,
-		};
-		return 0;
-	}
-	if (table == &mmap2_record) {
-		if (seam_perf_record_read(table, payload, endian, &new))
-			return -EBADMSG;
-		*out = (struct seam_perf_mapping) {
-			.pid = new.pid, .tid = new.tid, .addr = new.addr,
-			.len = new.len, .pgoff = new.pgoff, .prot = new.prot,
-			.filename = new.filename,
-		};
-		return 0;
-	}
-	if (seam_perf_record_read(table, payload, endian, &with_id))
-		return -EBADMSG;
-	*out = (struct seam_perf_mapping) {
-		.pid = with_id.pid, .tid = with_id.tid, .addr = with_id.addr,
-		.len = with_id.len, .pgoff = with_id.pgoff,
-		.prot = with_id.prot, .filename = with_id.filename,
-	};
-	if (with_id.build_id_size > 0 && with_id.build_id_size <= 20) {
-		out->build_id = payload.data + BUILD_ID_POS;
-		out->build_id_size = with_id.build_id_size;
-	}
-	return 0;
+	if (table == &mmap_record)
+		return read_mmap(misc, payload, endian, out);
+	if (table == &mmap2_record)
+		return read_mmap2(payload, endian, out);
+	if (table == &mmap2_old_record)
+		return read_old_mmap2(misc, payload, endian, out);
+	return read_mmap2_build_id(payload, endian, out);
 }

@@ -82,6 +82,18 @@ struct seam_perf_mmap2 {
 	const char *filename;
 };
 
+/*
+ * Of kernels before 3.16, Android's 3.10 among them.
+ * Source: Linux commit f972eb63b100, which added prot and flags.
+ */
+struct seam_perf_mmap2_old {
+	int32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	const char *filename;
+};
+
 /* MMAP2 with misc bit 14: the build id in place of the inode. */
 struct seam_perf_mmap2_build_id {
 	int32_t pid, tid;
@@ -142,6 +154,14 @@ const char *seam_perf_record_name(uint32_t type);
 /* The table of a type, or NULL for SAMPLE and for unknown types. */
 const struct seam_record *seam_perf_record_table(uint32_t type, uint16_t misc);
 
+/*
+ * The table of the record with this @payload, its trailer taken off: as above,
+ * where the layout does not depend on the age of the kernel that wrote it.
+ */
+const struct seam_record *
+seam_perf_record_table_of(uint32_t type, uint16_t misc,
+			  struct seam_bytes payload, enum seam_endian endian);
+
 /* Whether a record of @type ends in the trailer of sample_id_all. */
 bool seam_perf_record_is_stamped(uint32_t type);
 
@@ -171,8 +191,15 @@ struct seam_perf_mapping {
 	uint64_t addr, len, pgoff;
 	const uint8_t *build_id;	/* NULL when not recorded */
 	size_t build_id_size;		/* at most 20 */
-	uint32_t prot;			/* PROT_*; PROT_EXEC for MMAP */
+	uint32_t prot;			/* PROT_*; PROT_EXEC where not recorded */
 	const char *filename;		/* borrowed from @payload */
+	/*
+	 * Code that a JIT wrote, by simpleperf: @filename has its symbols, by
+	 * their addresses in memory.
+	 */
+	bool is_jit_symfile;
+	uint32_t maj, min;		/* of the device; 0 when not recorded */
+	uint64_t ino;			/* 0 when not recorded */
 };
 
 /*

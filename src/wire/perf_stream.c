@@ -61,6 +61,21 @@ static struct seam_perf_header read_header(const uint8_t *p, bool swap)
 	return h;
 }
 
+/*
+ * Records of simpleperf have the upper half of their size in place of misc.
+ * Source: system/extras/simpleperf/record.h, simpleperf_record_header.
+ */
+static uint64_t size_of(struct seam_perf_header h)
+{
+	return h.type < SEAM_PERF_FIRST_SIMPLEPERF ? h.size :
+	       (uint64_t)h.misc << 16 | h.size;
+}
+
+static uint16_t misc_of(struct seam_perf_header h)
+{
+	return h.type < SEAM_PERF_FIRST_SIMPLEPERF ? h.misc : 0;
+}
+
 static struct seam_perf_unpacked *unpacked_new(void)
 {
 	struct seam_perf_unpacked *u = calloc(1, sizeof(*u));
@@ -152,6 +167,7 @@ static int next_unpacked(struct seam_perf_stream *stream,
 {
 	struct seam_perf_unpacked *u = stream->unpacked;
 	struct seam_perf_header h;
+	uint64_t size;
 	size_t left;
 
 	if (!u)
@@ -160,18 +176,19 @@ static int next_unpacked(struct seam_perf_stream *stream,
 	if (left < SEAM_PERF_HEADER_BYTES)
 		return 0;
 	h = read_header(u->buf + u->pos, stream->swap);
-	if (h.size < SEAM_PERF_HEADER_BYTES)
+	size = size_of(h);
+	if (size < SEAM_PERF_HEADER_BYTES)
 		return seam_err_set(err, -EBADMSG,
-			"record of size=%u in the compressed data at byte %"
-			PRIu64, h.size, u->offset);
-	if (h.size > left)
+			"record of size=%" PRIu64 " in the compressed data at "
+			"byte %" PRIu64, size, u->offset);
+	if (size > left)
 		return 0;
 	*record = (struct seam_perf_record) {
-		.type = h.type, .misc = h.misc, .offset = u->offset,
+		.type = h.type, .misc = misc_of(h), .offset = u->offset,
 		.payload = { u->buf + u->pos + SEAM_PERF_HEADER_BYTES,
-			     (size_t)h.size - SEAM_PERF_HEADER_BYTES },
+			     (size_t)size - SEAM_PERF_HEADER_BYTES },
 	};
-	u->pos += h.size;
+	u->pos += (size_t)size;
 	return 1;
 }
 
@@ -186,7 +203,7 @@ static uint64_t record_bytes(const struct seam_perf_stream *stream,
 	uint64_t packed;
 
 	if (h.type != SEAM_PERF_COMPRESSED2 || left < 16)
-		return h.size;
+		return size_of(h);
 	memcpy(&packed, p + SEAM_PERF_HEADER_BYTES, sizeof(packed));
 	if (stream->swap)
 		packed = __builtin_bswap64(packed);
@@ -194,6 +211,17 @@ static uint64_t record_bytes(const struct seam_perf_stream *stream,
 		return h.size;
 	return ((16 + packed + 7) & ~UINT64_C(7)) > h.size ? 16 + packed :
 		h.size;
+}
+
+/*
+ * The formats follow a record of perf, whose payload is their size, padded to
+ * 8 or not; simpleperf has them in the record.
+ */
+static uint64_t format_bytes(struct seam_cursor *c, size_t payload_bytes)
+{
+	uint64_t size = seam_cursor_u32(c);
+
+	return payload_bytes > sizeof(uint64_t) ? 0 : (size + 7) & ~UINT64_C(7);
 }
 
 /* Bytes that the record carries behind itself, outside of its size. */
@@ -207,7 +235,7 @@ static uint64_t trailing_bytes(const struct seam_perf_stream *stream,
 	if (record->type == SEAM_PERF_AUXTRACE)
 		return seam_cursor_u64(&c);
 	if (record->type == SEAM_PERF_HEADER_TRACING_DATA)
-		return ((uint64_t)seam_cursor_u32(&c) + 7) & ~UINT64_C(7);
+		return format_bytes(&c, record->payload.size);
 	return 0;
 }
 
@@ -226,14 +254,14 @@ static int take_plain(struct seam_perf_stream *stream,
 	size = record_bytes(stream, p, left, h);
 	if (size < SEAM_PERF_HEADER_BYTES)
 		return seam_err_set(err, -EBADMSG,
-			"record at byte %" PRIu64 ": size=%u of type=%" PRIu32
-			" is below 8", stream->pos, h.size, h.type);
+			"record at byte %" PRIu64 ": size=%" PRIu64 " of type=%"
+			PRIu32 " is below 8", stream->pos, size, h.type);
 	if (size > left)
 		return seam_err_set(err, -ENODATA,
 			"record at byte %" PRIu64 ": size=%" PRIu64
 			", %" PRIu64 " bytes left", stream->pos, size, left);
 	*record = (struct seam_perf_record) {
-		.type = h.type, .misc = h.misc, .offset = stream->pos,
+		.type = h.type, .misc = misc_of(h), .offset = stream->pos,
 		.payload = { p + SEAM_PERF_HEADER_BYTES,
 			     (size_t)size - SEAM_PERF_HEADER_BYTES },
 	};

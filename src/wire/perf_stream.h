@@ -5,7 +5,8 @@
  * Walks a range of a recording and unpacks what is compressed on the way
  * (COMPRESSED and COMPRESSED2 hold one zstd stream, in which records may
  * straddle the pieces).  Bytes that some records carry behind themselves
- * (AUXTRACE, TRACING_DATA) come with their record.
+ * (AUXTRACE, TRACING_DATA) come with their record.  Records of simpleperf
+ * may be larger than 64 KiB: they have no misc, but a size of 32 bits.
  *
  * Progress: each record moves the position by at least 8 bytes; a header
  * that says less ends the walk, because no next record can be found.

@@ -138,6 +138,7 @@ static void ids_padded_with_zeros_are_those_without(void **state)
 	(void)state;
 	check_padded("md5", 16);
 	check_padded("0x0123456789abcdef", 8);
+	check_padded("0x01020304", 4);
 }
 
 static void the_bundle_has_what_is_gone_from_disk(void **state)

@@ -343,6 +343,133 @@ static void trace_data_comes_with_its_record(void **state)
 }
 
 /* Formats of tracepoints stand behind their record, padded to 8. */
+/* Records of @b one after the other, as types; how many. */
+static size_t types_of(const struct bytes *b, uint32_t *types, size_t most)
+{
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	size_t n = 0;
+
+	seam_perf_stream_init(&stream, (struct seam_bytes) { b->data, b->size },
+			      b->endian, 0, b->size, false);
+	while (n < most &&
+	       seam_perf_stream_next(&stream, &record, NULL) > 0)
+		types[n++] = record.type;
+	seam_perf_stream_fini(&stream);
+	return n;
+}
+
+/* simpleperf pads them to 64, in the record. */
+static void formats_in_the_record_are_not_behind_it(void **state)
+{
+	(void)state;
+	for (uint64_t size = 1; size <= 96; size++) {
+		struct bytes b = { .endian = SEAM_LITTLE };
+		size_t at = begin_record(&b, SEAM_PERF_HEADER_TRACING_DATA, 0);
+		uint32_t types[4];
+
+		put_u32(&b, size);
+		for (uint64_t i = 0; i < (size + 63) / 64 * 64; i++)
+			put(&b, "f", 1);
+		put_n(&b, 0, 4);
+		end_record(&b, at);
+		put_comm(&b, 1, 1, "next", false, 1);
+		put_comm(&b, 1, 1, "last", false, 1);
+		assert_int_equal(types_of(&b, types, 4), 3);
+		assert_int_equal(types[1], PERF_RECORD_COMM);
+		free(b.data);
+	}
+}
+
+static void a_record_of_simpleperf_has_a_size_of_32_bits(void **state)
+{
+	static const uint8_t zeros[70000];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct bytes b = { .endian = i ? SEAM_BIG : SEAM_LITTLE };
+		uint32_t types[4];
+
+		put_u32(&b, SEAM_PERF_FIRST_SIMPLEPERF + 1);
+		put_u16(&b, (sizeof(zeros) + 8) >> 16);
+		put_u16(&b, (sizeof(zeros) + 8) & 0xffff);
+		put(&b, zeros, sizeof(zeros));
+		put_comm(&b, 1, 1, "next", false, 1);
+		assert_int_equal(types_of(&b, types, 4), 2);
+		assert_int_equal(types[1], PERF_RECORD_COMM);
+		free(b.data);
+	}
+}
+
+/* The trailer of put_stamp() is not part of it here. */
+static struct seam_perf_mapping read_mapping(const struct bytes *b,
+					     uint16_t misc)
+{
+	struct seam_perf_mapping m;
+
+	assert_int_equal(seam_perf_mapping_read(PERF_RECORD_MMAP2, misc,
+		(struct seam_bytes) { b->data, b->size }, b->endian, &m), 0);
+	return m;
+}
+
+static void put_old_mmap2(struct bytes *b, const char *name)
+{
+	put_u32(b, 7);
+	put_u32(b, 8);
+	put_u64(b, 0x400000);
+	put_u64(b, 0x1000);
+	put_u64(b, 0x2000);
+	put_u32(b, 8);
+	put_u32(b, 1);
+	put_u64(b, 4711);
+	put_u64(b, 0);
+	put_name(b, name);
+}
+
+static void a_mapping_of_a_kernel_before_3_16_reads(void **state)
+{
+	static const char *const names[] = {
+		"/system/lib/libc.so", "//anon", "[vdso]", "/a", "", "[stack]",
+		"anon_inode:x",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * SEAM_ARRAY_SIZE(names); i++) {
+		struct bytes b = { .endian = i % 2 ? SEAM_BIG : SEAM_LITTLE };
+		struct seam_perf_mapping m;
+
+		put_old_mmap2(&b, names[i / 2]);
+		m = read_mapping(&b, 0);
+		assert_string_equal(m.filename, names[i / 2]);
+		assert_int_equal(m.prot, 5);
+		assert_int_equal(m.pgoff, 0x2000);
+		m = read_mapping(&b, PERF_RECORD_MISC_MMAP_DATA);
+		assert_int_equal(m.prot, 1);
+		free(b.data);
+	}
+}
+
+/* 0x4000 in the protection is simpleperf's, and no letter of a name. */
+static void code_that_simpleperf_saw_a_jit_write_is_marked(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct bytes b = { .endian = i ? SEAM_BIG : SEAM_LITTLE };
+		struct seam_perf_mapping m;
+
+		put_old_mmap2(&b, "");
+		b.size -= 8;
+		put_u32(&b, 0x4004);
+		put_u32(&b, 2);
+		put_name(&b, "jit_app_cache:0-784");
+		m = read_mapping(&b, 0);
+		assert_string_equal(m.filename, "jit_app_cache:0-784");
+		assert_int_equal(m.prot, 0x4004);
+		assert_true(m.is_jit_symfile);
+		free(b.data);
+	}
+}
+
 static void formats_of_any_size_are_passed_over(void **state)
 {
 	(void)state;
@@ -501,6 +628,11 @@ int main(void)
 		cmocka_unit_test(a_cut_packed_stream_says_so),
 		cmocka_unit_test(trace_data_comes_with_its_record),
 		cmocka_unit_test(formats_of_any_size_are_passed_over),
+		cmocka_unit_test(formats_in_the_record_are_not_behind_it),
+		cmocka_unit_test(a_record_of_simpleperf_has_a_size_of_32_bits),
+		cmocka_unit_test(a_mapping_of_a_kernel_before_3_16_reads),
+		cmocka_unit_test(
+			code_that_simpleperf_saw_a_jit_write_is_marked),
 		cmocka_unit_test(
 			a_packed_record_may_be_longer_than_its_size_says),
 		cmocka_unit_test(an_attr_of_any_age_reads),
