@@ -137,23 +137,19 @@ static bool read_text(int process, const char *name, char *buf, size_t cap)
 	return n > 0;
 }
 
-int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
-			struct seam_err *err)
+int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
+			   int32_t pid, struct seam_err *err)
 {
-	char path[NAME_BYTES], text[STATUS_BYTES];
+	char text[STATUS_BYTES];
 	int64_t inner = pid, uid = -1;
 	uint64_t ticks = 0;
-	int process, r = -ESRCH;
+	int r = -ESRCH;
 
 	*owner = (struct seam_jit_owner) {
 		.pid = pid, .uid = (uid_t)-1, .root = -1,
 	};
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (process < 0)
-		goto out;
 	/* All through one descriptor: it is one process, or none any more. */
-	if (!read_text(process, "stat", text, sizeof(text)) ||
+	if (process < 0 || !read_text(process, "stat", text, sizeof(text)) ||
 	    !start_ticks(text, &ticks) ||
 	    !read_text(process, "status", text, sizeof(text)) ||
 	    !last_number(text, "\nUid:", &uid))
@@ -170,10 +166,22 @@ int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
 	owner->start_ns = utc_of_ticks(ticks);
 	r = 0;
 out:
-	if (process >= 0)
-		close(process);
 	return r ? seam_err_set(err, r, "cannot read process %d: %s", pid,
 				strerror(-r)) : 0;
+}
+
+int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
+			struct seam_err *err)
+{
+	char path[NAME_BYTES];
+	int process, r;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = seam_jit_owner_read_at(owner, process, pid, err);
+	if (process >= 0)
+		close(process);
+	return r;
 }
 
 void seam_jit_owner_fini(struct seam_jit_owner *owner)

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_target_file.c - a program cannot have its recorder read, or wait for,
+ * what it names
+ *
+ * Each test is a program (a child, another user's where we are root) and what
+ * it has put at a path.  Those that need root pass without a check elsewhere:
+ * an ordinary user's recorder has no rights that its programs lack.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "record/target_file.h"
+
+enum { OTHER = 65533 };		/* a user of whom nothing else is known */
+
+struct program {
+	pid_t pid;
+	int in;			/* closed: it ends */
+	uint64_t mapped;	/* where, of a page */
+};
+
+/* What the program does before it waits for its end. */
+static char path[4096], path2[4096];
+
+static void nothing(void) { }
+static void become_other(void)
+{
+	if (setgroups(0, NULL) || setgid(OTHER) || setuid(OTHER) ||
+	    prctl(PR_SET_DUMPABLE, 1))
+		_exit(9);
+}
+
+static void *map_path(void)
+{
+	int fd = open(path, O_RDONLY);
+
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+}
+
+static struct program start(void (*first)(void), void *(*map)(void))
+{
+	int in[2], out[2];
+	struct program p;
+
+	assert_int_equal(pipe(in) | pipe(out), 0);
+	p.pid = fork();
+	if (p.pid == 0) {
+		char byte;
+
+		close(in[1]);
+		first();
+		p.mapped = map ? (uint64_t)(uintptr_t)map() : 0;
+		if (write(out[1], &p.mapped, sizeof(p.mapped)) < 0 ||
+		    read(in[0], &byte, 1) < 0)
+			_exit(8);
+		_exit(0);
+	}
+	close(in[0]);
+	close(out[1]);
+	assert_int_equal(read(out[0], &p.mapped, sizeof(p.mapped)),
+			 sizeof(p.mapped));
+	close(out[0]);
+	p.in = in[1];
+	return p;
+}
+
+static void end(struct program *p)
+{
+	close(p->in);
+	assert_int_equal(waitpid(p->pid, NULL, 0), p->pid);
+}
+
+/* The text of @name in the test's folder, made with @mode; its full name. */
+static void put(char *full, const char *name, const char *text, mode_t mode)
+{
+	FILE *out;
+
+	snprintf(full, 4096, "%s/%s", folder, name);
+	out = fopen(full, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+	assert_int_equal(chmod(full, mode), 0);
+}
+
+static void is_text(int fd, const char *text)
+{
+	char buf[64] = "";
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, buf, sizeof(buf) - 1) >= 0);
+	assert_string_equal(buf, text);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	close(fd);
+}
+
+static int open_of(const struct program *p, const char *name)
+{
+	struct seam_target target;
+	struct seam_err err = { 0 };
+	int fd;
+
+	assert_int_equal(seam_target_open(&target, p->pid, &err), 0);
+	fd = seam_target_open_path(&target, name, &err);
+	assert_true(fd >= 0 || err.n_causes == 1);
+	seam_target_close(&target);
+	return fd;
+}
+
+static int open_mapping_of(const struct program *p)
+{
+	struct seam_target target;
+	int fd;
+
+	assert_int_equal(seam_target_open(&target, p->pid, NULL), 0);
+	fd = seam_target_open_mapping(&target, p->mapped, p->mapped + 4096,
+				      NULL);
+	seam_target_close(&target);
+	return fd;
+}
+
+static void a_file_of_the_process_is_opened(void **state)
+{
+	struct program p;
+
+	(void)state;
+	put(path, "own", "text", 0600);
+	p = start(nothing, NULL);
+	is_text(open_of(&p, path), "text");
+	assert_int_equal(open_of(&p, "/no/such/file"), -ENOENT);
+	assert_int_equal(open_of(&p, "relative"), -ENOENT);
+	end(&p);
+}
+
+static void only_regular_files_are_opened(void **state)
+{
+	struct program p = start(nothing, NULL);
+	char name[4200];
+
+	(void)state;
+	put(path, "real", "text", 0600);
+	snprintf(name, sizeof(name), "%s.link", path);
+	assert_int_equal(symlink(path, name), 0);
+	assert_int_equal(open_of(&p, name), -ELOOP);
+	snprintf(name, sizeof(name), "%s.fifo", path);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	assert_int_equal(open_of(&p, name), -EINVAL);
+	assert_int_equal(open_of(&p, "/dev/null"), -EINVAL);
+	assert_int_equal(open_of(&p, "/tmp"), -EINVAL);
+	snprintf(name, sizeof(name), "/proc/%d/pagemap", p.pid);
+	assert_int_equal(open_of(&p, name), -EPERM);
+	assert_int_equal(open_of(&p, "/proc/self/root/etc/passwd"), -ELOOP);
+	end(&p);
+}
+
+/* By the file that is mapped: another opening would keep the lease away. */
+static void *map_with_lease(void)
+{
+	int fd = open(path, O_RDWR);
+
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK))
+		_exit(9);
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+}
+
+static void a_lease_is_not_waited_for(void **state)
+{
+	struct program p;
+
+	(void)state;
+	put(path, "leased", "text", 0600);
+	p = start(nothing, map_with_lease);
+	assert_int_equal(open_of(&p, path), -EAGAIN);
+	if (geteuid() == 0)
+		assert_int_equal(open_mapping_of(&p), -EAGAIN);
+	end(&p);
+}
+
+static void what_its_user_may_not_read_is_not_read_for_it(void **state)
+{
+	struct program p;
+	char name[4200];
+
+	(void)state;
+	if (geteuid())
+		return;
+	p = start(become_other, NULL);
+	put(path, "secret", "secret", 0600);
+	assert_int_equal(open_of(&p, path), -EACCES);
+	assert_int_equal(chmod(path, 0644), 0);
+	is_text(open_of(&p, path), "secret");
+	/* readable, in a folder that only root may enter */
+	snprintf(name, sizeof(name), "%s.d", path);
+	assert_int_equal(mkdir(name, 0700), 0);
+	snprintf(name, sizeof(name), "%s.d/file", path);
+	assert_int_equal(rename(path, name), 0);
+	assert_int_equal(open_of(&p, name), -EACCES);
+	assert_int_equal(geteuid(), 0);
+	assert_int_equal(open(name, O_RDONLY | O_CLOEXEC) < 0, 0);
+	end(&p);
+}
+
+static void a_program_that_may_be_run_but_not_read_is_not_read(void **state)
+{
+	struct program p;
+
+	(void)state;
+	if (geteuid())
+		return;
+	put(path, "run_only", "text", 0644);
+	p = start(become_other, map_path);
+	assert_int_equal(chmod(path, 0711), 0);
+	assert_int_equal(open_mapping_of(&p), -EACCES);
+	assert_int_equal(chmod(path, 0755), 0);
+	is_text(open_mapping_of(&p), "text");
+	end(&p);
+}
+
+static void bind(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE,
+					  NULL) ||
+	    mount(path2, path, NULL, MS_BIND, NULL))
+		_exit(9);
+}
+
+static void what_is_mounted_on_a_file_is_not_opened(void **state)
+{
+	struct program p;
+
+	(void)state;
+	if (geteuid())
+		return;
+	put(path, "below", "below", 0644);
+	put(path2, "above", "above", 0644);
+	p = start(bind, NULL);
+	assert_int_equal(open_of(&p, path), -EXDEV);
+	is_text(open_of(&p, path2), "above");
+	end(&p);
+}
+
+static void mount_folder(void)
+{
+	int fd;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE,
+					  NULL) ||
+	    mount("none", "/mnt", "tmpfs", 0, NULL))
+		_exit(9);
+	fd = open("/mnt/inside", O_CREAT | O_WRONLY, 0600);
+	if (write(fd, "inside", 6) != 6)
+		_exit(9);
+	close(fd);
+}
+
+static void a_file_system_of_its_own_is_read(void **state)
+{
+	struct program p;
+
+	(void)state;
+	if (geteuid())
+		return;
+	p = start(mount_folder, NULL);
+	is_text(open_of(&p, "/mnt/inside"), "inside");
+	end(&p);
+}
+
+static void a_mapping_is_opened_whatever_its_path_leads_to(void **state)
+{
+	struct program p;
+
+	(void)state;
+	if (geteuid())
+		return;
+	put(path, "mapped", "before", 0644);
+	p = start(nothing, map_path);
+	assert_int_equal(unlink(path), 0);
+	put(path, "mapped", "after", 0644);
+	is_text(open_mapping_of(&p), "before");
+	is_text(open_of(&p, path), "after");
+	end(&p);
+}
+
+static void a_program_is_opened_after_it_was_deleted(void **state)
+{
+	struct program p = start(nothing, NULL);
+	struct seam_target target;
+	char magic[5] = "";
+	int fd;
+
+	(void)state;
+	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
+	fd = seam_target_open_exe(&target, NULL);
+	assert_int_equal(read(fd, magic, 4), 4);
+	assert_string_equal(magic, "\177ELF");
+	close(fd);
+	seam_target_close(&target);
+	end(&p);
+}
+
+static void a_number_that_was_used_again_is_another_process(void **state)
+{
+	struct program p = start(nothing, NULL);
+	struct seam_target target;
+
+	(void)state;
+	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
+	end(&p);
+	assert_int_equal(seam_target_open_exe(&target, NULL), -ESRCH);
+	seam_target_close(&target);
+}
+
+static void of_a_process_that_ended_only_public_files_are_opened(void **state)
+{
+	struct program p = start(nothing, NULL);
+	struct seam_target target;
+
+	(void)state;
+	end(&p);
+	assert_int_equal(seam_target_open(&target, p.pid, NULL), -ESRCH);
+	put(path, "private", "text", 0600);
+	if (geteuid() == 0)
+		assert_true(seam_target_open_path(&target, path, NULL) < 0);
+	put(path, "public", "text", 0644);
+	is_text(seam_target_open_path(&target, path, NULL), "text");
+	assert_int_equal(seam_target_open_exe(&target, NULL), -ESRCH);
+	seam_target_close(&target);
+}
+
+static int make_public_folder(void **state)
+{
+	return make_folder(state) || chmod(folder, 0755);
+}
+
+#define TEST(f) \
+	cmocka_unit_test_setup_teardown(f, make_public_folder, drop_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_file_of_the_process_is_opened),
+		TEST(only_regular_files_are_opened),
+		TEST(a_lease_is_not_waited_for),
+		TEST(what_its_user_may_not_read_is_not_read_for_it),
+		TEST(a_program_that_may_be_run_but_not_read_is_not_read),
+		TEST(what_is_mounted_on_a_file_is_not_opened),
+		TEST(a_file_system_of_its_own_is_read),
+		TEST(a_mapping_is_opened_whatever_its_path_leads_to),
+		TEST(a_program_is_opened_after_it_was_deleted),
+		TEST(a_number_that_was_used_again_is_another_process),
+		TEST(of_a_process_that_ended_only_public_files_are_opened),
+	};
+
+	return cmocka_run_group_tests_name("target_file", tests, NULL, NULL);
+}
