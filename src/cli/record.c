@@ -37,6 +37,7 @@ struct options {
 	const char *cpus;
 	bool system_wide;
 	bool per_thread;
+	bool no_inherit;
 	const char *compress;
 	const char *ring;
 	const char *jit_ring;
@@ -61,12 +62,15 @@ static const struct seam_option options[] = {
 	OPTION(events, STRINGS, 'e', "event", "EVENT",
 	       "an event, or several with commas",
 	       .detail = "A name of perf's, with modifiers behind a colon: u "
-	       "(user code only), k (kernel only), p to ppp (precise). rNNN "
+	       "(user code only), k (kernel only), p to ppp (precise), G and H "
+	       "(guests of KVM, the host), I (not idle), D (pinned). rNNN "
 	       "is a raw event of the CPU. sched:sched_switch is a "
-	       "tracepoint; its name may hold * and ?. {a,b}:S samples the "
-	       "first event of a group and reads all. uprobe:/path:symbol and "
+	       "tracepoint; its name may hold * and ?. {a,b} is a group, counted "
+	       "together; {a,b}:S samples its first event and reads all. "
+	       "event/period=N,freq=HZ,name=TEXT,call-graph=fp,max-stack=N,"
+	       "no-inherit/u has terms of its own. uprobe:/path:symbol and "
 	       "uprobe:/path:0xoffset probe a function of a file, with "
-	       "%return its return. mem:ADDR[/LEN][:rwx] watches an address. "
+	       "%return its return. mem:ADDR[/LEN][:rwx[:u]] watches an address. "
 	       "pmu/term=value/ is an event of any PMU of the kernel; those "
 	       "that write an AUX area (intel_pt, intel_bts, cs_etm, arm_spe, "
 	       "hisi_ptt) are recorded for perf's decoders. Without "
@@ -106,12 +110,16 @@ static const struct seam_option options[] = {
 	OPTION(cpus, STRING, 'C', "cpu", "CPUS",
 	       "only on these CPUs, such as 0,2-3",
 	       .detail = "Without anything else to watch: all that runs on "
-	       "them."),
+	       "them. With a COMMAND, -p or -t: what these do there. perf "
+	       "samples all that runs on the CPUs until COMMAND ends; that "
+	       "is -a -C CPUS here."),
 	OPTION(per_thread, FLAG, 0, "per-thread", NULL,
 	       "a ring for each thread in place of each CPU",
 	       .detail = "The kernel does not follow such a thread to those "
 	       "that it starts; they are added when they are heard of, and "
 	       "the time until then is told."),
+	OPTION(no_inherit, FLAG, 'i', "no-inherit", NULL,
+	       "only what is named, not the threads that it starts"),
 	HEADING("When to sample"),
 	OPTION(delay_ms, U64, 'D', "delay", "MS",
 	       "milliseconds before the first sample"),
@@ -345,6 +353,8 @@ static int parse_targets(const struct options *o,
 /* What excludes what; NULL when all is well. */
 static const char *contradiction(const struct options *o, bool has_command)
 {
+	if (strcmp(o->output, "-") == 0)
+		return "a recording is a folder: -o takes its name, and not -";
 	if (!has_command && !o->pids && !o->tids && !o->cpus &&
 	    !o->system_wide)
 		return "record a COMMAND, or processes with -p, or all with -a";
@@ -385,6 +395,7 @@ static int interpret(const struct options *o, char **command,
 		.cgroups = o->cgroups,
 		.system_wide = o->system_wide,
 		.per_thread = o->per_thread,
+		.no_inherit = o->no_inherit,
 		.overwrite = o->overwrite,
 		.delay_ms = o->delay_ms,
 		.realtime = (int)o->realtime,
@@ -512,12 +523,12 @@ static void summarize(const struct options *o, bool has_command,
 			strcmp(o->output, "recording.seam") != 0;
 	char size[32], next[PATH_MAX + 64] = "";
 
-	print_size(size, sizeof(size), r->file_bytes);
+	print_size(size, sizeof(size), r->bundle_bytes);
 	if (r->n_samples)
 		snprintf(next, sizeof(next), "; next: seam report%s%s%s",
 			 is_named ? " " : "", is_named ? o->output : "",
 			 is_named ? moved : "");
-	seam_command_say("%" PRIu64 " sample%s in %.2f s, %s of data in '%s%s'%s",
+	seam_command_say("%" PRIu64 " sample%s in %.2f s, %s in '%s%s'%s",
 			 r->n_samples, r->n_samples == 1 ? "" : "s",
 			 (double)r->duration_ns / 1e9, size, o->output, moved,
 			 next);

@@ -338,7 +338,7 @@ int seam_recording_list_results(struct seam_recording *s,
 static void keep_kernel(struct seam_recording *s)
 {
 	struct seam_err err = { 0 };
-	int r = seam_kernel_capture(s->bundle.dir, "kernel.sym.zst", &err);
+	int r = seam_keep_kernel(s->kernel_copy, s->bundle.dir, &err);
 
 	if (r == 0)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* breakpoint.c - "mem:ADDR[/LEN][:rwx]"; see breakpoint.h */
+/* breakpoint.c - "mem:ADDR[/LEN][:rwx[:u]]"; see breakpoint.h */
 #include "record/breakpoint.h"
 
 #include "base/text.h"
@@ -14,15 +14,15 @@ static int malformed(const char *text, struct seam_err *err)
 
 	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
 	return seam_err_set(err, -EINVAL, "a breakpoint is written "
-			    "mem:ADDR[/LEN][:rwx], and not '%s'", shown);
+			    "mem:ADDR[/LEN][:rwx[:u]], and not '%s'", shown);
 }
 
-/* The letters behind the address.  0: one of them is none. */
+/* The letters behind the address, up to a colon.  0: one of them is none. */
 static uint32_t access_of(const char *letters)
 {
 	uint32_t type = 0;
 
-	for (; *letters; letters++)
+	for (; *letters && *letters != ':'; letters++)
 		switch (*letters) {
 		case 'r': type |= HW_BREAKPOINT_R; break;
 		case 'w': type |= HW_BREAKPOINT_W; break;
@@ -54,6 +54,11 @@ int seam_breakpoint_add(struct seam_event_list *list, const char *text,
 		event->attr.bp_len = strtoull(end + 1, &end, 10);
 	if (*end == ':') {
 		event->attr.bp_type = access_of(end + 1);
+		end += 1 + strcspn(end + 1, ":");
+	}
+	if (*end == ':' && end[1]) {
+		if (seam_event_modify(event, end + 1, err) < 0)
+			return -EINVAL;
 		end += strlen(end);
 	}
 	/* Source: perf_event_open(2): the length of a breakpoint on code */

@@ -49,6 +49,12 @@ void seam_bundle_drop(const struct seam_bundle *bundle, const char *name);
 int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		       struct seam_err *err);
 
+/*
+ * The sizes of the files in it added up, those of folders in it included;
+ * what cannot be read counts as nothing.
+ */
+uint64_t seam_bundle_bytes(const struct seam_bundle *bundle);
+
 /* False: a later recording of that name has moved this one aside. */
 bool seam_bundle_has_its_name(const struct seam_bundle *bundle);
 

@@ -110,6 +110,17 @@ static int set_modifier(struct seam_event *event, char letter)
 {
 	struct perf_event_attr *attr = &event->attr;
 
+	/*
+	 * As perf 6.1 has it: guests of KVM count where modifiers are given,
+	 * but not with u or p.
+	 */
+	if (strchr("up", letter) && !event->names_kvm)
+		attr->exclude_guest = 1;
+	/* As of u, k and h: the first of G and H excludes both. */
+	if (strchr("GH", letter) && !event->names_kvm) {
+		event->names_kvm = true;
+		attr->exclude_guest = attr->exclude_host = 1;
+	}
 	/* The first of u, k and h excludes all; each takes one back. */
 	if (strchr("ukh", letter) && !attr->exclude_user &&
 	    !attr->exclude_kernel && !attr->exclude_hv)
@@ -119,6 +130,10 @@ static int set_modifier(struct seam_event *event, char letter)
 	case 'u': attr->exclude_user = 0; return 0;
 	case 'k': attr->exclude_kernel = 0; return 0;
 	case 'h': attr->exclude_hv = 0; return 0;
+	case 'G': attr->exclude_guest = 0; return 0;
+	case 'H': attr->exclude_host = 0; return 0;
+	case 'I': attr->exclude_idle = 1; return 0;
+	case 'D': attr->pinned = 1; return 0;
 	case 'p':
 		if (attr->precise_ip == MOST_PRECISE)
 			return -EINVAL;
@@ -138,10 +153,13 @@ int seam_event_modify(struct seam_event *event, const char *modifiers,
 {
 	char shown[2 * SEAM_EVENT_NAME];
 
+	if (*modifiers && !event->names_kvm)
+		event->attr.exclude_guest = 0;
 	for (; *modifiers; modifiers++)
 		if (set_modifier(event, *modifiers) < 0)
 			return seam_err_set(err, -EINVAL, "event '%s': "
-				"modifiers are u, k, h, p (up to 3) and P",
+				"modifiers are u, k, h, G, H, I, D, p "
+				"(up to 3) and P",
 				seam_text_copy(shown, sizeof(shown),
 					       event->name,
 					       SEAM_TEXT_TERMINAL));
@@ -178,6 +196,13 @@ bool seam_event_is_named(const char *name, size_t size)
 	return identify(copy, &attr);
 }
 
+void seam_event_init(struct seam_event *event)
+{
+	*event = (struct seam_event) {
+		.leader = SEAM_EVENT_ALONE, .attr.exclude_guest = 1,
+	};
+}
+
 int seam_event_parse(struct seam_event *event, const char *text, size_t size,
 		     struct seam_err *err)
 {
@@ -185,7 +210,7 @@ int seam_event_parse(struct seam_event *event, const char *text, size_t size,
 	struct perf_event_attr *attr = &event->attr;
 	char *modifiers;
 
-	*event = (struct seam_event) { .leader = SEAM_EVENT_ALONE };
+	seam_event_init(event);
 	snprintf(event->name, sizeof(event->name), "%.*s", (int)size, text);
 	snprintf(name, sizeof(name), "%s", event->name);
 	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);

@@ -7,6 +7,8 @@
  * Modifiers follow a colon:
  *
  *	u k h	count only in user space, in the kernel, in the hypervisor
+ *	G H	count in guests of KVM, in the host
+ *	I D	not while idle; pinned to the CPU
  *	p pp ppp P	as precise as that; P: as precise as can be
  *
  * Source: perf-list(1) of Linux 6.1, "EVENT MODIFIERS".
@@ -19,6 +21,7 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	SEAM_EVENT_NAME = 256,
@@ -28,16 +31,33 @@ enum {
 /* Of no count: what tells of mappings and threads.  Nobody asked for it. */
 #define SEAM_EVENT_SIDEBAND "dummy:HG"
 
+/* Whether an event has call chains of its own mind. */
+enum seam_event_callchains {
+	SEAM_EVENT_AS_ALL,		/* as the recording has them */
+	SEAM_EVENT_CALLCHAINS,
+	SEAM_EVENT_NO_CALLCHAINS,
+};
+
 struct seam_event {
 	char name[SEAM_EVENT_NAME];	/* as it was asked for */
 	/* type, config, exclude_*, precise_ip; the rest is the recorder's */
 	struct perf_event_attr attr;
 	bool any_precision;	/* lower precise_ip until it opens */
 	bool each_time;		/* a sample for each occurrence by default */
+	bool names_kvm;		/* G or H was given */
+	bool is_pmu;		/* written pmu/terms/ */
+	bool is_uprobe;
+	bool no_inherit;	/* not into the children of its threads */
+	uint64_t period;	/* of its own; 0: the recording's */
+	uint64_t frequency_hz;	/* likewise */
+	enum seam_event_callchains callchains;
 	int aux_kind;		/* enum seam_aux_kind: whose AUX area; 0: none */
 	int leader;		/* index of its group's, or SEAM_EVENT_ALONE */
-	bool read_by_leader;	/* counts only; the leader samples */
+	bool read_by_leader;	/* {a,b}:S: counts; the leader samples */
 };
+
+/* No event yet: of no group, not counting in guests of KVM, as perf's. */
+void seam_event_init(struct seam_event *event);
 
 /*
  * Read one event from the first @size bytes of @text.  -EINVAL when there

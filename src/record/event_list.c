@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "record/breakpoint.h"
+#include "record/event_term.h"
 #include "record/pmu.h"
 #include "record/tracepoint.h"
 #include "record/uprobe.h"
@@ -16,7 +17,7 @@ struct seam_event *seam_event_list_push(struct seam_event_list *list)
 	struct seam_event *event = SEAM_ARRAY_PUSH(list);
 
 	if (event)
-		*event = (struct seam_event) { .leader = SEAM_EVENT_ALONE };
+		seam_event_init(event);
 	return event;
 }
 
@@ -44,10 +45,51 @@ static int add_named(struct seam_event_list *list, const char *text,
 	return seam_event_parse(event, text, strlen(text), err);
 }
 
+/* Whether the @size bytes at @text are an event that has no slashes. */
+static bool is_plain(const char *text, size_t size)
+{
+	const char *colon = memchr(text, ':', size);
+
+	return seam_event_is_named(text, size) ||
+	       (colon && !seam_event_is_named(text, (size_t)(colon - text)));
+}
+
+static int add_one(struct seam_event_list *list, const char *text,
+		   struct seam_err *err);
+
+/* "event/terms/modifiers": the event without its terms, and they for it. */
+static int add_with_terms(struct seam_event_list *list, const char *text,
+			  struct seam_err *err)
+{
+	char base[2 * SEAM_EVENT_NAME], *terms, *modifiers;
+	size_t first = list->n, n = strcspn(text, "/");
+	int r;
+
+	modifiers = strrchr(text + n, '/');
+	if (modifiers == text + n || strlen(text) >= SEAM_EVENT_NAME)
+		return seam_err_set(err, -EINVAL, "terms of an event are "
+				    "written event/terms/");
+	snprintf(base, sizeof(base), "%.*s%s%s", (int)n, text, modifiers[1] &&
+		 modifiers[1] != ':' ? ":" : "", modifiers + 1);
+	r = add_one(list, base, err);
+	if (r == 0 && list->n == first + 1)
+		snprintf(list->items[first].name, SEAM_EVENT_NAME, "%s", text);
+	terms = r == 0 ? strndup(text + n + 1,
+				 (size_t)(modifiers - text) - n - 1) : NULL;
+	if (r == 0 && !terms)
+		r = seam_err_set(err, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = seam_event_terms_set(&list->items[first], list->n - first,
+					 terms, err);
+	free(terms);
+	return r;
+}
+
 static int add_one(struct seam_event_list *list, const char *text,
 		   struct seam_err *err)
 {
 	const char *colon = strchr(text, ':');
+	size_t n = strcspn(text, "/");
 
 	if (begins_with(text, "uretprobe:"))
 		return seam_err_set(err, -EINVAL, "the return of a function "
@@ -61,7 +103,9 @@ static int add_one(struct seam_event_list *list, const char *text,
 		return seam_uprobe_add(list, text, err);
 	if (begins_with(text, "mem:"))
 		return seam_breakpoint_add(list, text, err);
-	if (strchr(text, '/'))
+	if (text[n] && is_plain(text, n))
+		return add_with_terms(list, text, err);
+	if (text[n])
 		return seam_pmu_event_add(list, text, err);
 	if (colon && !seam_event_is_named(text, (size_t)(colon - text)))
 		return seam_tracepoint_add(list, text, err);
@@ -102,20 +146,53 @@ static int add_items(struct seam_event_list *list, const char *text,
 	return r;
 }
 
-/* The first samples, and a sample holds the counts of all. */
-static void lead(struct seam_event_list *list, size_t first)
+/*
+ * They are counted together.  With S only the first samples, and a sample
+ * holds the counts of all.
+ */
+static void lead(struct seam_event_list *list, size_t first, bool reads)
 {
 	struct seam_event *leader = &list->items[first];
 
-	leader->attr.sample_type |= PERF_SAMPLE_READ;
-	leader->attr.read_format |= PERF_FORMAT_GROUP;
+	if (reads) {
+		leader->attr.sample_type |= PERF_SAMPLE_READ;
+		leader->attr.read_format |= PERF_FORMAT_GROUP;
+	}
 	for (size_t i = first; i < list->n; i++) {
 		list->items[i].leader = (int)first;
-		list->items[i].read_by_leader = i > first;
+		list->items[i].read_by_leader = reads && i > first;
 	}
 }
 
-/* "{a,b}:S", of which @size bytes are text. */
+/* What follows the brace, "" or ":uS", on each event from @first. */
+static int finish_group(struct seam_event_list *list, size_t first,
+			const char *suffix, struct seam_err *err)
+{
+	char modifiers[32];
+	size_t n = 0;
+	bool reads = false;
+	int r = 0;
+
+	for (const char *c = suffix + (*suffix == ':'); *c; c++) {
+		reads |= *c == 'S';
+		if (*c != 'S' && n + 1 < sizeof(modifiers))
+			modifiers[n++] = *c;
+	}
+	modifiers[n] = '\0';
+	for (size_t i = first; r == 0 && i < list->n; i++) {
+		struct seam_event *event = &list->items[i];
+		unsigned int no_guest = event->attr.exclude_guest;
+
+		r = seam_event_modify(event, modifiers, err);
+		if (!event->names_kvm)
+			event->attr.exclude_guest = no_guest & 1;
+	}
+	if (r == 0)
+		lead(list, first, reads);
+	return r;
+}
+
+/* "{a,b}", "{a,b}:uS", of which @size bytes are text. */
 static int add_group(struct seam_event_list *list, const char *text,
 		     size_t size, struct seam_err *err)
 {
@@ -124,18 +201,16 @@ static int add_group(struct seam_event_list *list, const char *text,
 	char *inside;
 	int r;
 
-	if (!end || size - (size_t)(end - text) != 3 ||
-	    memcmp(end, "}:S", 3) != 0)
+	if (!end || (end[1] && (end[1] != ':' || !end[2])) ||
+	    size - (size_t)(end - text) > 32)
 		return seam_err_set(err, -EINVAL, "a group of events is "
-				    "written {a,b}:S");
+				    "written {a,b}, {a,b}:u or {a,b}:S");
 	inside = strndup(text + 1, (size_t)(end - text) - 1);
 	if (!inside)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = add_items(list, inside, err);
 	free(inside);
-	if (r == 0)
-		lead(list, first);
-	return r;
+	return r == 0 ? finish_group(list, first, end + 1, err) : r;
 }
 
 /* Bytes of a group, or of the items before the next. */

@@ -4,10 +4,12 @@
  *
  *	cycles:u,page-faults		names of perf's; see event.h
  *	sched:sched_switch		a tracepoint; the name may hold * and ?
+ *	{cycles,instructions}		a group, counted together
  *	{cycles,instructions}:S		the first samples, all are read then
+ *	cycles/period=1000,name=x/u	terms of its own; see event_term.h
  *	uprobe:/usr/bin/x:main		a function of a file, by symbol ...
  *	uprobe:/usr/bin/x:0x1130%return	... or offset in the file; its return
- *	mem:0x601020/4:rw		an address that is read or written
+ *	mem:0x601020/4:rw:u		an address that is read or written
  *	intel_pt/tsc=1,cyc=0/u		any PMU of the kernel, by its own terms
  *
  * Tracepoints are found in tracefs, PMUs in /sys/bus/event_source/devices.

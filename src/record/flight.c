@@ -234,6 +234,10 @@ int seam_flight_snapshot(struct seam_recording *s, struct seam_err *err)
 	result.duration_ns = seam_clock_ns() - s->start_ns;
 	shot.drain.n_by_event = calloc(s->events.n,
 				       sizeof(*shot.drain.n_by_event));
+	/* what was drained by now is in the file that is copied */
+	if (shot.drain.n_by_event)
+		memcpy(shot.drain.n_by_event, s->drain.n_by_event,
+		       s->events.n * sizeof(*shot.drain.n_by_event));
 	r = shot.drain.n_by_event && copy_index(&shot.aux, &s->aux) ?
 	    seam_bundle_create(&shot.bundle, name, err) :
 	    seam_err_set(err, -ENOMEM, "out of memory");

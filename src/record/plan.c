@@ -20,9 +20,8 @@ enum {
 	AUTO_PART_OF_MEMORY = 32,
 };
 
-static uint64_t frequency(const struct seam_recording *s)
+static uint64_t frequency(const struct seam_recording *s, uint64_t wanted)
 {
-	uint64_t wanted = s->options->frequency_hz;
 	long most = seam_machine_sysctl("perf_event_max_sample_rate", 100000);
 
 	if (most <= 0 || wanted <= (uint64_t)most)
@@ -55,8 +54,12 @@ static void set_rate(const struct seam_recording *s, struct seam_event *event)
 			attr->sample_period = o->period;
 		return;
 	}
-	if (o->period || event->each_time) {
-		attr->sample_period = o->period ? o->period : 1;
+	if (event->frequency_hz) {
+		attr->freq = 1;
+		attr->sample_freq = frequency(s, event->frequency_hz);
+	} else if (event->period || o->period || event->each_time) {
+		attr->sample_period = event->period ? event->period :
+				      o->period ? o->period : 1;
 	} else {
 		attr->freq = 1;
 		attr->sample_freq = s->hz;
@@ -71,12 +74,14 @@ static void set_contents(const struct seam_recording *s,
 
 	if (event->aux_kind)
 		return;		/* what it holds comes in the area */
-	if (o->callchains)
+	if (event->callchains == SEAM_EVENT_AS_ALL ? o->callchains :
+	    event->callchains == SEAM_EVENT_CALLCHAINS)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (has_raw(attr))
 		attr->sample_type |= PERF_SAMPLE_RAW;
 	if (o->data_addresses)
-		attr->sample_type |= PERF_SAMPLE_ADDR;
+		attr->sample_type |= PERF_SAMPLE_ADDR |
+				     PERF_SAMPLE_DATA_SRC;
 	if (o->cgroups)
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
 }
@@ -102,7 +107,7 @@ static void guess_areas(const struct seam_recording *s)
 	if (!o->aux_snapshots && !o->area_bytes)
 		return;
 	for (size_t i = 0; i < s->events.n; i++)
-		if (strchr(s->events.items[i].name, '/') &&
+		if (s->events.items[i].is_pmu &&
 		    s->events.items[i].attr.type >= PERF_TYPE_MAX)
 			s->events.items[i].aux_kind = SEAM_AUX_UNKNOWN;
 }
@@ -263,6 +268,7 @@ static int open_sources(struct seam_recording *s, const char *otherwise,
 				(o->aux_snapshots || o->overwrite),
 		.watermark = o->watermark,
 		.filter = o->filter,
+		.no_inherit = o->no_inherit,
 	};
 	r = list_cpus(s, err);
 	if (r == 0 && o->ring_auto)
@@ -311,7 +317,7 @@ int seam_plan_open(struct seam_recording *s, struct seam_err *err)
 	int r;
 
 	s->system_wide = is_system_wide(s->options);
-	s->hz = s->options->period ? 0 : frequency(s);
+	s->hz = s->options->period ? 0 : frequency(s, s->options->frequency_hz);
 	/* cycles where the machine has them, else the clock all have */
 	r = open_until_stable(s, "cycles:P", err);
 	if (r == -ENOENT && s->options->n_events == 0) {

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "record/aux_pmu.h"
+#include "record/event_term.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -120,8 +121,12 @@ static int set_term(struct seam_event *event, const char *pmu, char *term,
 	uint64_t v = 1;
 	int r;
 
-	if (value) {
+	if (value)
 		*value++ = '\0';
+	if (seam_event_term_is(term) &&
+	    !*named_text(pmu, "format", term, text, sizeof(text)))
+		return seam_event_term_set(event, term, value, err);
+	if (value) {
 		v = strtoull(value, &end, 0);
 		if (end == value || *end)
 			return seam_err_set(err, -EINVAL, "PMU '%s': '%s' "
@@ -189,12 +194,15 @@ int seam_pmu_event_add(struct seam_event_list *list, const char *text,
 		return seam_err_set(err, type, "this kernel has no PMU '%s'; "
 				    "see " DEVICES, copy);
 	event->attr.type = (uint32_t)type;
+	event->is_pmu = true;
 	event->aux_kind = seam_aux_pmu_kind(copy);
 	if (event->aux_kind) {
 		seam_aux_pmu_defaults(event, copy, defaults, sizeof(defaults));
 		set_terms(event, copy, defaults, 0, NULL);
 	}
 	r = set_terms(event, copy, terms, 0, err);
+	if (r == 0)
+		r = seam_event_terms_check(event, err);
 	if (r == 0 && *modifiers == ':')
 		modifiers++;
 	return r == 0 ? seam_event_modify(event, modifiers, err) : r;

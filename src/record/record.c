@@ -203,7 +203,7 @@ static void see_sideband(void *context, const struct seam_ring_header *record)
 
 	seam_keep_see(&s->keep, record);
 	seam_record_link_see(&s->link, record);
-	if (s->sources.per_thread)
+	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_follow_see(&s->follow, record);
 }
 
@@ -530,7 +530,7 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 	s->result->n_truncated = s->aux.n_truncated;
 	s->result->n_partial = s->aux.n_partial;
 	s->result->n_collision = s->aux.n_collision;
-	s->result->file_bytes = s->writer.data_offset + s->writer.data_bytes;
+	s->result->bundle_bytes = seam_bundle_bytes(&s->bundle);
 	s->result->cut_short |= r < 0;
 	return r;
 }
@@ -560,7 +560,9 @@ static void fini(struct seam_recording *s)
 int seam_record(const struct seam_record_options *options,
 		struct seam_record_result *result, struct seam_err *err)
 {
+	struct seam_keep_kernel kernel_copy = { 0 };
 	struct seam_recording s = {
+		.kernel_copy = &kernel_copy,
 		.options = options, .result = result, .data = -1, .meta = -1,
 		.bundle.dir = -1, .child = { .go = -1, .failure = -1 },
 	};
@@ -585,6 +587,7 @@ int seam_record(const struct seam_record_options *options,
 		seam_bundle_remove(&s.bundle);
 	}
 	fini(&s);
+	seam_keep_kernel_fini(&kernel_copy);
 	return r;
 }
 

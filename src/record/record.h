@@ -47,6 +47,7 @@ struct seam_record_options {
 	 */
 	struct seam_number_list pids, tids, cpus;	/* borrowed */
 	bool system_wide;
+	bool no_inherit;		/* without what they start */
 	bool per_thread;		/* a ring a thread, not a CPU */
 	char **command;			/* ends with NULL; NULL: none */
 	uint64_t delay_ms;		/* before the first sample */
@@ -106,7 +107,7 @@ struct seam_record_result {
 	uint64_t n_late, late_ns, longest_late_ns;
 	uint64_t n_unseen;	/* threads that were never opened */
 	uint64_t duration_ns;	/* of the recording */
-	uint64_t file_bytes;	/* of "data" */
+	uint64_t bundle_bytes;	/* of all files in it */
 };
 
 /*

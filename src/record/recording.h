@@ -16,6 +16,7 @@
 #include "record/event_list.h"
 #include "record/follow.h"
 #include "record/keep.h"
+#include "record/keep_kernel.h"
 #include "record/link.h"
 #include "record/loop.h"
 #include "record/prompt.h"
@@ -43,6 +44,7 @@ struct seam_recording {
 	struct seam_drain drain;
 	struct seam_prompt prompt;	/* where we run */
 	uint64_t full_ns;		/* when a ring was full last */
+	struct seam_keep_kernel *kernel_copy;	/* snapshots share it */
 	struct seam_keep keep;		/* mapped files */
 	struct seam_record_link link;	/* JITs that tell us */
 	struct seam_follow follow;	/* later threads, one by one */

@@ -92,6 +92,13 @@ static bool is_system_wide(const struct seam_sources *s)
 	return s->tids.n == 1 && s->tids.items[0] == SEAM_SOURCES_EVERY;
 }
 
+/* Of a group, but not its leader, which starts and stops it. */
+static bool is_member(const struct seam_sources *s,
+		      const struct seam_event *event)
+{
+	return event->leader >= 0 && event != &s->events[event->leader];
+}
+
 /* What all events have in common; perf wants the formats to be equal. */
 static void complete(struct seam_sources *s, struct seam_event *event)
 {
@@ -107,10 +114,12 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	attr->clockid = has_areas(s) ? 0 : CLOCK_MONOTONIC;
 	/* Source: perf_event_open(2): no inherited event reads its group */
 	attr->inherit = !is_system_wide(s) && (sideband || !s->per_thread) &&
-			event->leader == SEAM_EVENT_ALONE;
-	attr->disabled = !event->read_by_leader;
+			!event->read_by_leader && !event->no_inherit &&
+			!s->no_inherit &&
+			!(attr->read_format & PERF_FORMAT_GROUP);
+	attr->disabled = !is_member(s, event);
 	attr->write_backward = s->overwrite && !sideband && !event->aux_kind;
-	attr->enable_on_exec = s->on_exec && !event->read_by_leader &&
+	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
 			       (sideband || !s->delayed);
 	if (sideband && s->per_thread) {
 		/* a new thread waits for us to be woken by its first record */
@@ -134,7 +143,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 static int group_of(const struct seam_sources *s,
 		    const struct seam_event *event)
 {
-	for (size_t i = s->list.n; event->read_by_leader && i-- > 0; )
+	for (size_t i = s->list.n; is_member(s, event) && i-- > 0; )
 		if ((int)s->list.items[i].event == event->leader)
 			return s->list.items[i].fd;
 	return -1;

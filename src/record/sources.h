@@ -84,6 +84,7 @@ struct seam_sources {
 	bool on_exec;			/* sample from the next exec on */
 	bool delayed;			/* only the side-band is enabled */
 	bool is_sampling;		/* the rest is; the caller's to say */
+	bool no_inherit;		/* no children of those watched */
 	bool free_running;		/* areas, of which snapshots are taken */
 	size_t ring_bytes;		/* wanted, then had; a power of two */
 	size_t area_bytes;		/* the same for AUX areas */

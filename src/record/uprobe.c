@@ -85,21 +85,25 @@ static int keep_path(struct seam_event_list *list, struct seam_event *event,
 	return *slot ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
 }
 
-/* The kernel takes paths from the root; say which one is meant. */
-static int not_absolute(const char *path, const char *place, bool returns,
-			struct seam_err *err)
+/* The kernel takes paths from the root; ours may be relative. */
+static int make_absolute(const char *path, char whole[PATH_MAX],
+			 struct seam_err *err)
 {
-	char *whole = realpath(path, NULL);
-	int r;
+	char shown[2 * SEAM_EVENT_NAME];
 
-	if (!whole)
-		return seam_err_set(err, -errno, "cannot read '%s': %s", path,
-				    strerror(errno));
-	r = seam_err_set(err, -EINVAL, "the path of a probe is absolute: "
-			 "'%s%s:%s%s'", prefix, whole, place,
-			 returns ? return_suffix : "");
-	free(whole);
-	return r;
+	size_t n = strlen(path);
+
+	if (*path == '/' && n < PATH_MAX) {
+		memcpy(whole, path, n + 1);
+		return 0;
+	}
+	errno = *path == '/' ? ENAMETOOLONG : 0;
+	if (!errno && realpath(path, whole))
+		return 0;
+	return seam_err_set(err, -errno, "cannot read '%s': %s",
+			    seam_text_copy(shown, sizeof(shown), path,
+					   SEAM_TEXT_TERMINAL),
+			    strerror(errno));
 }
 
 /* Cut "%return" off.  True when it was there. */
@@ -115,14 +119,14 @@ static bool cut_return(char *text)
 
 bool seam_uprobe_is(const struct seam_event *event)
 {
-	return strncmp(event->name, prefix, strlen(prefix)) == 0;
+	return event->is_uprobe;
 }
 
 int seam_uprobe_add(struct seam_event_list *list, const char *text,
 		    struct seam_err *err)
 {
 	struct seam_event *event = seam_event_list_push(list);
-	char copy[PATH_MAX + SEAM_EVENT_NAME], *place;
+	char copy[PATH_MAX + SEAM_EVENT_NAME], whole[PATH_MAX], *place;
 	const char *path = copy + strlen(prefix);
 	int type = seam_pmu_type("uprobe"), r;
 	bool returns;
@@ -148,10 +152,11 @@ int seam_uprobe_add(struct seam_event_list *list, const char *text,
 		return seam_err_set(err, -EINVAL, "a probe is written "
 			"uprobe:/path:symbol or uprobe:/path:0xoffset");
 	*place++ = '\0';
-	if (*path != '/')
-		return not_absolute(path, place, returns, err);
+	r = make_absolute(path, whole, err);
+	if (r < 0)
+		return r;
 	event->attr.type = (uint32_t)type;
-	event->each_time = true;
-	r = find_place(event, path, place, err);
-	return r == 0 ? keep_path(list, event, path, err) : r;
+	event->is_uprobe = event->each_time = true;
+	r = find_place(event, whole, place, err);
+	return r == 0 ? keep_path(list, event, whole, err) : r;
 }

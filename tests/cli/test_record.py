@@ -190,11 +190,21 @@ def test_usage_errors_are_told_and_start_nothing():
     for words in ((), ("-F", "x", "touch", "t"), ("-m", "0", "touch", "t"),
                   ("-p", "1", "touch", "t"), ("--nosuch", "touch", "t"),
                   ("-F", "9", "-c", "9", "touch", "t"),
+                  ("-o", "-", "touch", "t"), ("-o-", "touch", "t"),
                   ("--call-graph", "lbr", "touch", "t")):
         result = record("-o", "u.seam", *words)
         equal(result.returncode, 2, f"{words}: {result.stderr}")
         check(result.stderr.startswith("seam"), result.stderr)
     check(not os.path.exists("t") and not os.path.exists("u.seam"))
+
+
+def test_the_size_told_is_that_of_the_folder():
+    result = record("-g", "-o", "size.seam", "./spin", "100000000")
+    told = re.search(r"s, ([\d.]+) (KiB|MiB) in 'size.seam'", result.stderr)
+    check(told, result.stderr)
+    size = sum(os.path.getsize(os.path.join(folder, name))
+               for folder, _, names in os.walk("size.seam") for name in names)
+    equal(told[1], f"{size / {'KiB': 1024, 'MiB': 1 << 20}[told[2]]:.1f}")
 
 
 def test_an_event_that_is_not_there_is_named_with_a_way_out():

@@ -200,6 +200,20 @@ def test_a_snapshot_is_made_when_asked_for():
         perf_opens(name)
 
 
+def test_a_snapshot_beside_samples_says_how_many_of_each_event():
+    process = live("beside", "-S", "-e", "cpu-clock,page-faults", "-m",
+                   "8,2")
+    process.send_signal(signal.SIGUSR2)
+    check("beside.1.seam" in process.stderr.readline(), "no snapshot")
+    end(process, "beside")
+    for name in ("beside.1.seam", "beside"):
+        with open(f"{name}/meta.json", encoding="utf-8") as text:
+            told = json.load(text)
+        by_event = {e["event"]: e["samples"] for e in told["lost_by_event"]}
+        equal(sum(by_event.values()), told["samples"], name)
+        check(by_event["page-faults"] > 0, f"{name}: {by_event}")
+
+
 def test_a_snapshot_of_overwritten_rings_has_its_areas():
     process = live("flight", "--overwrite", "-e", "cpu-clock", "-m", "8,2")
     process.send_signal(signal.SIGUSR2)

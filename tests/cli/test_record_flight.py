@@ -3,6 +3,7 @@
 """seam record --overwrite and seam snapshot: the newest samples, each whole"""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,6 +104,26 @@ def test_snapshots_come_at_intervals_and_the_last_is_the_recording():
     check(len(made) >= 2, result.stderr)
     ends = [max(times(path)) for path in made + ["i.seam"]]
     equal(ends, sorted(ends), "the newest sample of each:")
+
+
+def test_the_kernels_symbols_are_one_file_for_all_snapshots():
+    result = record("--overwrite", "--snapshot-every", "0.05", "-m", "4",
+                    "-F", "20000", "-o", "k.seam", "dd", "if=/dev/zero",
+                    "of=/dev/null", "bs=1", "count=600000")
+    made = re.findall(r"snapshot in '(k\.\d+\.seam)'", result.stderr)
+    check(len(made) >= 2, result.stderr)
+    paths = [f"{path}/kernel.sym.zst" for path in made + ["k.seam"]]
+    paths = [path for path in paths if os.path.exists(path)]
+    if not paths:
+        raise Skip("may not see the kernel's symbols")
+    equal(len({os.stat(path).st_ino for path in paths}), 1, f"{paths}")
+    # each is whole without the others
+    shutil.rmtree("k.seam")
+    for path in made[1:]:
+        shutil.rmtree(path)
+    os.rename(made[0], "elsewhere.seam")
+    check(os.path.getsize("elsewhere.seam/kernel.sym.zst") > 1000)
+    check(run(SEAM, "report", "elsewhere.seam").returncode in (0, 3))
 
 
 TOUCH_C = r"""

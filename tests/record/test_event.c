@@ -63,6 +63,29 @@ static void modifiers_choose_where_to_count(void **state)
 	assert_int_equal(event.attr.precise_ip, 3);
 }
 
+/* As 'perf record -vv' of Linux 6.1 shows the attr of each. */
+static void guests_of_kvm_count_where_perf_counts_them(void **state)
+{
+	static const struct { const char *text; int no_guest, no_host; }
+	some[] = {
+		{ "cycles", 1, 0 }, { "cpu-clock:u", 1, 0 }, { "r1a8", 1, 0 },
+		{ "cycles:p", 1, 0 }, { "cycles:k", 0, 0 },
+		{ "cycles:I", 0, 0 }, { "cycles:G", 0, 1 },
+		{ "cycles:H", 1, 0 }, { "dummy:HG", 0, 0 },
+		{ "cycles:GH", 0, 0 }, { "cpu-clock:uH", 1, 0 },
+	};
+	struct seam_event event;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		assert_int_equal(parse(&event, some[i].text), 0);
+		assert_int_equal(event.attr.exclude_guest, some[i].no_guest);
+		assert_int_equal(event.attr.exclude_host, some[i].no_host);
+	}
+	assert_int_equal(parse(&event, "cpu-clock:ID"), 0);
+	assert_true(event.attr.exclude_idle && event.attr.pinned);
+}
+
 static void refuses_what_is_no_event(void **state)
 {
 	static const char *const bad[] = {
@@ -114,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_the_names_of_perf),
 		cmocka_unit_test(modifiers_choose_where_to_count),
+		cmocka_unit_test(guests_of_kvm_count_where_perf_counts_them),
 		cmocka_unit_test(refuses_what_is_no_event),
 		cmocka_unit_test(refuses_a_name_that_it_could_not_keep),
 		cmocka_unit_test(reads_no_further_than_it_is_told),

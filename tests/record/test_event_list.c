@@ -8,7 +8,10 @@
 #include <linux/hw_breakpoint.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -37,10 +40,15 @@ static void commas_divide_events_and_braces_make_groups(void **state)
 static void what_is_no_list_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", ",", "cs,", ",cs", "{cs,faults}", "{cs,faults}:u", "{cs",
+		"", ",", "cs,", ",cs", "{cs,faults}:x", "{cs,faults}u", "{cs",
 		"{}:S", "cs:x", "mem:", "mem:zz", "mem:0x10/3", "mem:0x10/16",
-		"mem:0x10:q", "mem:0x10:", "uprobe:", "uprobe:relative:main",
+		"mem:0x10:q", "mem:0x10:", "mem:0x10:rw:q", "mem:0x10:rw:", "uprobe:", "uprobe:relative:main",
 		"uprobe:/bin/true:", "nosuchpmu/x/", "/", "a/b", "../x/",
+		"cs/", "cs/period=0/", "cs/period=x/", "cs/period/",
+		"cs/freq=/", "cs/name=/", "cs/call-graph=maybe/",
+		"cs/call-graph=dwarf/", "cs/nosuch=1/", "cs/period=1/x",
+		"cs/period=1,freq=2/", "cs/max-stack=70000/",
+		"software/config=1,nosuch=1/",
 	};
 
 	(void)state;
@@ -66,6 +74,7 @@ static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
 		  HW_BREAKPOINT_W },
 		{ "mem:0x20:rw", 0x20, 4, HW_BREAKPOINT_RW },
 		{ "mem:0x20:x", 0x20, sizeof(long), HW_BREAKPOINT_X },
+		{ "mem:0x20/8:rw:uk", 0x20, 8, HW_BREAKPOINT_RW },
 	};
 
 	(void)state;
@@ -79,6 +88,83 @@ static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
 		assert_int_equal(list.items[0].attr.bp_type, good[i].kind);
 		seam_event_list_fini(&list);
 	}
+}
+
+static void groups_without_s_sample_each_of_their_events(void **state)
+{
+	struct seam_event_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_event_list_add(&list,
+		"{cpu-clock,faults}:u,{cs,faults}", NULL), 0);
+	assert_int_equal(list.n, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(list.items[i].leader, i & ~1u);
+		assert_false(list.items[i].read_by_leader);
+		assert_int_equal(list.items[i].attr.exclude_kernel, i < 2);
+		assert_false(list.items[i].attr.sample_type &
+			     PERF_SAMPLE_READ);
+	}
+	seam_event_list_fini(&list);
+	assert_int_equal(seam_event_list_add(&list, "{cs,faults}:uS", NULL),
+			 0);
+	assert_true(list.items[1].read_by_leader);
+	assert_true(list.items[1].attr.exclude_kernel);
+	seam_event_list_fini(&list);
+}
+
+static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
+{
+	static const char *const each[] = {
+		"cpu-clock/%s/u", "software/config=0,%s/u", "{cs/%s/u,cs}",
+		"r1a8/%s/:u",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
+		struct seam_event_list list = { 0 };
+		const struct seam_event *event;
+		char text[200];
+
+		snprintf(text, sizeof(text), each[i], "period=0x10,name=my-n,"
+			 "call-graph=fp,max-stack=9,no-inherit");
+		assert_int_equal(seam_event_list_add(&list, text, NULL), 0);
+		event = list.items;
+		assert_string_equal(event->name, "my-n");
+		assert_int_equal(event->period, 16);
+		assert_int_equal(event->callchains, SEAM_EVENT_CALLCHAINS);
+		assert_int_equal(event->attr.sample_max_stack, 9);
+		assert_true(event->attr.exclude_kernel);
+		assert_true(event->no_inherit);
+		seam_event_list_fini(&list);
+		snprintf(text, sizeof(text), each[i], "freq=99,call-graph=no");
+		assert_int_equal(seam_event_list_add(&list, text, NULL), 0);
+		assert_int_equal(list.items->frequency_hz, 99);
+		assert_int_equal(list.items->callchains,
+				 SEAM_EVENT_NO_CALLCHAINS);
+		seam_event_list_fini(&list);
+	}
+}
+
+static void a_relative_path_of_a_probe_is_made_absolute(void **state)
+{
+	struct seam_event_list list = { 0 };
+	struct seam_err err = { 0 };
+	char here[4096];
+
+	(void)state;
+	if (seam_pmu_type("uprobe") < 0)
+		skip();
+	assert_non_null(getcwd(here, sizeof(here)));
+	assert_int_equal(chdir("/bin"), 0);
+	assert_int_equal(seam_event_list_add(&list, "uprobe:true:0x1000",
+					     &err), 0);
+	assert_string_equal((const char *)(uintptr_t)
+			    list.items[0].attr.uprobe_path,
+			    list.paths.items[0]);
+	assert_int_equal(list.paths.items[0][0], '/');
+	assert_int_equal(chdir(here), 0);
+	seam_event_list_fini(&list);
 }
 
 static void terms_set_the_bits_that_their_format_names(void **state)
@@ -132,6 +218,11 @@ int main(void)
 		cmocka_unit_test(what_is_no_list_is_refused),
 		cmocka_unit_test(
 			a_breakpoint_has_an_address_a_length_and_a_kind),
+		cmocka_unit_test(
+			groups_without_s_sample_each_of_their_events),
+		cmocka_unit_test(
+			any_event_takes_a_rate_a_name_and_call_chains),
+		cmocka_unit_test(a_relative_path_of_a_probe_is_made_absolute),
 		cmocka_unit_test(terms_set_the_bits_that_their_format_names),
 		cmocka_unit_test(lists_of_targets_are_read_and_compared),
 	};
