@@ -54,7 +54,7 @@ static const struct seam_field load_fields[] = {
 #define F(member, text) SEAM_FIELD(struct seam_jitdump_move, member, text)
 static const struct seam_field move_fields[] = {
 	F(id, "1"),
-	F(total_size, "72"),
+	F(total_size, "64"),
 	F(timestamp, "ns, when the code was moved"),
 	F(pid, "process, as it sees itself"),
 	F(tid, "thread that moved it"),
