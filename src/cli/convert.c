@@ -68,7 +68,11 @@ static int write_to(const char *path, const struct format *format,
 		return seam_command_failed(&err);
 	rc = format->write(selected, group, by_weight, output.file);
 	closed = seam_output_close(&output, rc == 0, &err);
-	if (rc)
+	if (rc == -EFBIG)
+		seam_err_set(&err, rc, "cannot convert: the lines are more "
+			     "than 4 GiB; choose a part with --time, --thread "
+			     "or --layer");
+	else if (rc)
 		seam_err_set(&err, rc, "cannot convert: %s", strerror(-rc));
 	return rc || closed ? seam_command_failed(&err) : SEAM_EXIT_DONE;
 }

@@ -111,6 +111,7 @@ struct writer {
 	const struct seam_strings *names;
 	bool by_weight;
 	FILE *out;
+	uint64_t n_bytes;		/* written */
 	SEAM_ARRAY(struct item) todo;	/* the next one last */
 	SEAM_ARRAY(const char *) path;
 };
@@ -201,10 +202,13 @@ static int put_line(struct writer *w, uint32_t node)
 		*slot = name_of(w, n);
 	}
 	for (size_t i = w->path.n; i-- > 0;) {
+		w->n_bytes += strlen(w->path.items[i]) + 1;
 		fputs(w->path.items[i], w->out);
 		if (i)
 			fputc(';', w->out);
 	}
+	if (w->n_bytes > SEAM_FOLDED_MAX_BYTES)
+		return -EFBIG;
 	fprintf(w->out, " %" PRIu64 "\n", count_of(w, node));
 	return 0;
 }
@@ -213,7 +217,7 @@ static int put_lines(struct writer *w)
 {
 	int rc = w->tree->n ? push_children(w, 0) : 0;
 
-	while (!rc && w->todo.n) {
+	while (!rc && w->todo.n && !ferror(w->out)) {
 		struct item item = w->todo.items[--w->todo.n];
 
 		rc = item.is_line ? put_line(w, item.node) :

@@ -15,8 +15,13 @@
 /*
  * Write what is selected, each stack under the name of its @group (equal
  * names are one).  COUNT is the number of samples, or their weights added
- * up.  0 or -ENOMEM; errors of the stream are the caller's to check.
+ * up.  0, -ENOMEM, or -EFBIG after SEAM_FOLDED_MAX_BYTES: a line has all
+ * frames of its stack, so that a log of a few megabytes, of one call inside of
+ * another, would fill any disk.  Errors of the stream are the caller's to
+ * check; writing ends with the first.
  */
+#define SEAM_FOLDED_MAX_BYTES (UINT64_C(4) << 30)
+
 int seam_folded_write(const struct seam_selected *selected,
 		      enum seam_group group, bool by_weight, FILE *out);
 

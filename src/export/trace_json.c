@@ -320,9 +320,12 @@ int seam_trace_json(FILE *out, const struct seam_trace *trace,
 	put_text(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (size_t i = 0; !w.error && i < trace->streams.n; i++) {
 		begin_stream(&w, &trace->streams.items[i]);
-		if (!w.error && seam_stream_calls(&calls, trace, i, &sink, &w,
-						  problems) && !w.error)
-			w.error = -ENOMEM;
+		if (!w.error) {
+			int r = seam_stream_calls(&calls, trace, i, &sink, &w,
+						  problems);
+
+			w.error = w.error ? w.error : r;
+		}
 		end_stream(&w);
 		/* heads are by slot: a new stream, new numbers */
 		seam_calls_fini(&calls);
@@ -332,6 +335,8 @@ int seam_trace_json(FILE *out, const struct seam_trace *trace,
 	free(w.buf);
 	free(w.heads.items);
 	free(w.end_head.text);
+	if (w.error == -EOVERFLOW)
+		return seam_calls_failed(w.error, err);
 	if (w.error)
 		return seam_err_set(err, w.error, "cannot write trace: %s",
 				    strerror(-w.error));

@@ -60,7 +60,7 @@ static void give_back(struct job *job, struct seam_ledger *l)
 {
 	pthread_mutex_lock(&job->lock);
 	if (!l || l->calls.error)
-		job->error = -ENOMEM;
+		job->error = l ? l->calls.error : -ENOMEM;
 	if (l) {
 		l->next = job->free;
 		job->free = l;
@@ -261,7 +261,7 @@ int seam_account_build(struct seam_account *account,
 	free(job.order);
 	if (r) {
 		seam_account_fini(account);
-		return seam_err_set(err, r, "out of memory");
+		return seam_calls_failed(r, err);
 	}
 	return 0;
 }

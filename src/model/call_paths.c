@@ -28,24 +28,40 @@ static int make_root(struct seam_call_paths *tree)
 			seam_hash_u64(UINT64_MAX)) == SEAM_NONE ? -ENOMEM : 0;
 }
 
-uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
-			      uint32_t function)
+static uint64_t hash_of(uint32_t parent, uint32_t function)
 {
-	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | function);
-	struct seam_index_probe probe;
+	return seam_hash_u64((uint64_t)parent << 32 | function);
+}
+
+static uint32_t find_child(const struct seam_call_paths *tree, uint32_t parent,
+			   uint32_t function)
+{
+	struct seam_index_probe probe =
+		seam_index_probe(&tree->index, hash_of(parent, function));
 	uint32_t id;
 
-	if (make_root(tree))
-		return SEAM_NONE;
-	probe = seam_index_probe(&tree->index, hash);
 	while ((id = seam_index_next(&tree->index, &probe)) != SEAM_NONE) {
 		const struct seam_call_path *node = &tree->nodes.items[id];
 
 		if (node->parent == parent && node->function == function)
-			return id;
+			break;
 	}
-	return add_node(tree, parent, function, hash);
+	return id;
 }
+
+uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
+			      uint32_t function)
+{
+	uint32_t id;
+
+	if (make_root(tree))
+		return SEAM_NONE;
+	id = find_child(tree, parent, function);
+	return id != SEAM_NONE ? id :
+	       add_node(tree, parent, function, hash_of(parent, function));
+}
+
+#define LEFT_OUT SEAM_NONE	/* user of a call that is not in the tree */
 
 struct pass {
 	struct seam_call_paths *tree;
@@ -57,6 +73,17 @@ static void begin_call(void *context, struct seam_calls *calls)
 	struct seam_call *call = &calls->calls[calls->n - 1];
 	struct pass *pass = context;
 
+	if (call[-1].user == LEFT_OUT) {
+		call->user = LEFT_OUT;
+		return;
+	}
+	if (pass->tree->max && pass->tree->nodes.n > pass->tree->max) {
+		call->user = find_child(pass->tree, call[-1].user,
+					call->function);
+		if (call->user == SEAM_NONE)
+			call->user = LEFT_OUT;
+		return;
+	}
 	call->user = seam_call_paths_child(pass->tree, call[-1].user,
 					  call->function);
 	if (call->user == SEAM_NONE) {
@@ -69,13 +96,17 @@ static void end_call(void *context, struct seam_calls *calls,
 		     const struct seam_call *call, uint64_t end_ns)
 {
 	struct pass *pass = context;
-	struct seam_call_path *nodes = pass->tree->nodes.items;
-	struct seam_call_path *node = &nodes[call->user];
+	struct seam_call_path *nodes = pass->tree->nodes.items, *node;
 	uint64_t ns = seam_time_range_clip(pass->range, call->begin_ns, end_ns);
 
 	(void)calls;
 	if (call->user == 0)	/* memory ran out where it began */
 		return;
+	if (call->user == LEFT_OUT) {
+		pass->tree->n_left_out++;
+		return;
+	}
+	node = &nodes[call->user];
 	node->count += seam_time_range_has(pass->range, call->begin_ns);
 	node->total_ns += ns;
 	/* the callees, which ended before, have taken theirs out */

@@ -5,6 +5,10 @@
  * A node is a function as called along one path.  Its time is the sum of
  * the calls that took this path, so that a flame graph's widths are measured
  * and not sampled.  Size: the program's distinct stacks, not its calls.
+ *
+ * A log can be made whose every call is a stack of its own, at 8 bytes a call;
+ * the number of nodes therefore has a limit.  A call whose stack would be one
+ * more is not in the tree: its time stays with the call that made it.
  */
 #ifndef SEAM_CALL_PATHS_H
 #define SEAM_CALL_PATHS_H
@@ -20,10 +24,14 @@ struct seam_call_path {
 	uint64_t self_ns;	/* without */
 };
 
+enum { SEAM_CALL_PATHS_MAX = 1 << 21 };	/* of a whole log */
+
 /* Zeroed is valid; node 0 is above all roots; parents come first. */
 struct seam_call_paths {
 	SEAM_ARRAY(struct seam_call_path) nodes;
 	struct seam_index index;
+	size_t max;		/* nodes, node 0 apart; 0: no limit */
+	uint64_t n_left_out;	/* calls that the limit kept out */
 };
 
 /*

@@ -31,6 +31,14 @@ const char *seam_repair_name(enum seam_repair repair)
 	return repairs[repair].name;
 }
 
+int seam_calls_failed(int error, struct seam_err *err)
+{
+	return error == -EOVERFLOW ?
+	       seam_err_set(err, error, "the log has more than %d functions",
+			    SEAM_CALLS_MAX_FUNCTIONS) :
+	       seam_err_set(err, error, "out of memory");
+}
+
 const char *seam_repair_text(enum seam_repair repair)
 {
 	return repairs[repair].text;
@@ -104,8 +112,11 @@ static uint32_t hashed_slot(struct seam_calls *calls, uint32_t id)
 		if (at != SEAM_NONE)
 			return SEAM_CALLS_SMALL + at;
 	}
-	if (f->n >= SEAM_CALLS_MAX_FUNCTIONS ||
-	    grow_slots(calls, SEAM_CALLS_SMALL + f->n + 1) ||
+	if (f->n >= SEAM_CALLS_MAX_FUNCTIONS) {
+		calls->error = -EOVERFLOW;
+		return SEAM_NONE;
+	}
+	if (grow_slots(calls, SEAM_CALLS_SMALL + f->n + 1) ||
 	    ((!f->table || 2 * (f->n + 1) > (size_t)1 << f->bits) &&
 	     grow_table(f)))
 		return SEAM_NONE;
@@ -126,7 +137,7 @@ uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id)
 		slot = hashed_slot(calls, id);
 	else if (grow_slots(calls, (size_t)id + 1))
 		slot = SEAM_NONE;
-	if (slot == SEAM_NONE)
+	if (slot == SEAM_NONE && !calls->error)
 		calls->error = -ENOMEM;
 	return slot;
 }

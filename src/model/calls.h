@@ -47,6 +47,9 @@ enum seam_repair {
 const char *seam_repair_name(enum seam_repair repair);
 const char *seam_repair_text(enum seam_repair repair);
 
+/* What struct seam_calls' error is, in @err.  Returns @error. */
+int seam_calls_failed(int error, struct seam_err *err);
+
 enum {
 	SEAM_CALLS_MAX_DEPTH = 1 << 20,
 	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
@@ -123,7 +126,8 @@ struct seam_calls {
 	SEAM_ARRAY(struct seam_odd_exit) strays;
 	bool keeps_strays;		/* this pass is the first */
 	size_t next_stray;		/* of the second */
-	int error;			/* 0 or -ENOMEM; then nothing counts */
+	int error;			/* 0, -ENOMEM, or -EOVERFLOW: too many
+					 * functions; then nothing counts */
 };
 
 /* A call that has ended, as far as those who add calls up want to know it. */

@@ -15,6 +15,7 @@ struct loader {
 	const struct seam_trace *trace;
 	struct seam_call_names names;
 	struct seam_calls calls;	/* scratch, and the repairs */
+	uint64_t n_left_out;		/* calls of stacks over the limit */
 	struct seam_xray_problems problems;
 	struct seam_latest processes;	/* by pid and whether it is a fork */
 	struct seam_latest threads;	/* by process and tid */
@@ -180,9 +181,14 @@ static int add_paths(struct loader *l, const struct seam_call_paths *paths,
 
 static int load_stream(struct loader *l, size_t stream)
 {
-	struct seam_call_paths paths = { 0 };
+	size_t n = l->profile->stacks.n;
+	struct seam_call_paths paths = {
+		.max = n < SEAM_CALL_PATHS_MAX ? SEAM_CALL_PATHS_MAX - n : 1,
+	};
 	int r = seam_call_paths_add(&paths, l->trace, stream, &l->calls,
 				    &l->problems);
+
+	l->n_left_out += paths.n_left_out;
 
 	if (!r)
 		r = add_paths(l, &paths, stream);
@@ -222,6 +228,10 @@ static void tell(struct loader *l)
 	if (l->problems.n)
 		seam_profile_lost(l->profile, "block damaged", source, 0,
 				  l->problems.lost_bytes);
+	if (l->n_left_out)
+		seam_profile_lost(l->profile, "calls of more than 2,097,152 "
+				  "different stacks, counted to their callers",
+				  source, l->n_left_out, 0);
 	if (l->trace->blocks.n == 0 && l->problems.n == 0)
 		seam_profile_note(l->profile, "the log is empty: nothing was "
 				  "recorded");
@@ -267,7 +277,7 @@ int seam_load_xray(struct seam_profile *profile,
 		for (size_t i = 0; !r && i < trace->streams.n; i++)
 			r = load_stream(&l, i);
 		if (r)
-			seam_err_set(err, r, "out of memory");
+			seam_calls_failed(r, err);
 	}
 	if (!r) {
 		seam_trace_problems(trace, &l.problems);

@@ -217,7 +217,7 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 			      sizeof(*slow->items[i].events.items), by_node);
 	if (r) {
 		seam_slow_calls_fini(slow);
-		return seam_err_set(err, r, "out of memory");
+		return seam_calls_failed(r, err);
 	}
 	return 0;
 }

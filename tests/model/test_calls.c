@@ -628,6 +628,35 @@ static void keeps_each_call_as_a_span(void **state)
 	close_played(&p);
 }
 
+/* Which paths they are depends on the order; what they add up to does not. */
+static void a_limit_of_stacks_leaves_their_time_with_the_callers(void **state)
+{
+	struct seam_xray_problems problems = { 0 };
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abcdDCBeEbcCBAaccCCA");
+	for (size_t max = 1; max <= 8; max++) {
+		struct seam_call_paths paths = { .max = max };
+		struct seam_calls calls = { 0 };
+		uint64_t self = 0, count = 0;
+
+		assert_int_equal(seam_call_paths_add(&paths, &p.trace, 0,
+						     &calls, &problems), 0);
+		assert_true(paths.nodes.n <= max + 1);
+		for (size_t i = 1; i < paths.nodes.n; i++) {
+			self += paths.nodes.items[i].self_ns;
+			count += paths.nodes.items[i].count;
+		}
+		assert_int_equal(self, row(&p, 'a')->sum_ns);
+		assert_int_equal(count + paths.n_left_out, p.account.n_calls);
+		assert_true((paths.n_left_out == 0) == (max >= 7));
+		seam_calls_fini(&calls);
+		seam_call_paths_fini(&paths);
+	}
+	close_played(&p);
+}
+
 static void counts_edges_from_caller_to_callee(void **state)
 {
 	struct played p;
@@ -677,6 +706,8 @@ int main(void)
 		cmocka_unit_test(a_quantile_is_the_call_of_the_nearest_rank),
 		cmocka_unit_test(shows_the_slowest_calls_from_inside),
 		cmocka_unit_test(keeps_each_call_as_a_span),
+		cmocka_unit_test(
+			a_limit_of_stacks_leaves_their_time_with_the_callers),
 		cmocka_unit_test(counts_edges_from_caller_to_callee),
 	};
 
