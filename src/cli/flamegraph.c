@@ -2,6 +2,8 @@
 /* flamegraph.c - 'seam flamegraph': one SVG of a recording */
 #include "report/flamegraph.h"
 
+#include <errno.h>
+
 #include "cli/output.h"
 #include "cli/reading.h"
 
@@ -29,7 +31,8 @@ static const struct seam_option options[] = {
 	       "leave narrower frames out of the file (0.01)",
 	       .detail = "Without this option they are as many as to leave "
 	       "the 20,000 widest. The picture says how many were left "
-	       "out."),
+	       "out, and has a dashed frame in their place. A page larger "
+	       "than 50 MB is refused."),
 	SEAM_GROUP_OPTION(struct options, by),
 	SEAM_READING_OPTIONS(struct options, reading),
 };
@@ -55,7 +58,13 @@ static int draw(struct seam_opened *opened, const struct options *o)
 		return seam_command_failed(&err);
 	rc = seam_flamegraph_write(&graph, output.file);
 	closed = seam_output_close(&output, rc == 0, &err);
-	if (rc)
+	if (rc == -EFBIG)
+		seam_err_set(&err, rc, "cannot draw: the page would be larger "
+			     "than 50 MB; a larger --min-percent makes it "
+			     "smaller (%g leaves out what nobody can see)",
+			     o->min_percent < 0.01 ? 0.01 :
+			     10 * o->min_percent);
+	else if (rc)
 		seam_err_set(&err, rc, "cannot draw: %s", strerror(-rc));
 	return rc || closed ? seam_command_failed(&err) : SEAM_EXIT_DONE;
 }
@@ -102,7 +111,7 @@ const struct seam_command seam_flamegraph_command = {
 		"the search, so that a view can be passed on.\n\n"
 		"Colours are layers: blue native code, light blue what is "
 		"inlined in it, orange the kernel, green JIT code, purple a "
-		"guest's functions.",
+		"guest's functions, yellow what has no name.",
 	.examples =
 		"seam flamegraph\tflamegraph.svg of the last recording\n"
 		"seam flamegraph -i --layer native,jit -o app.svg app.seam\t"

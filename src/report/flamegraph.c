@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -42,6 +43,7 @@ enum look {
 	LOOK_KERNEL,
 	LOOK_JIT,
 	LOOK_GUEST,
+	LOOK_UNKNOWN,
 	LOOK_GROUP,
 	N_LOOKS,
 };
@@ -55,7 +57,15 @@ static const struct {
 	[LOOK_KERNEL] = { 'k', "kernel" },
 	[LOOK_JIT] = { 'j', "jit" },
 	[LOOK_GUEST] = { 'g', "guest" },
+	[LOOK_UNKNOWN] = { 'u', "unknown" },
 	[LOOK_GROUP] = { 'a', "thread" },
+};
+
+/* Callees that are not drawn, together: they are no self time. */
+struct rest {
+	uint64_t x;		/* as in struct picture */
+	uint64_t samples, weight;
+	size_t n;
 };
 
 struct picture {
@@ -69,6 +79,7 @@ struct picture {
 	enum seam_unit unit;
 	bool *drawn;		/* by node; never without its caller */
 	size_t n_small;		/* frames that are not */
+	struct rest *rest;	/* by node: its callees that are not */
 	uint32_t rows;
 	bool used[N_LOOKS];
 };
@@ -97,6 +108,9 @@ static enum look look_of(const struct picture *p, const struct seam_node *node)
 {
 	if (node->is_group)
 		return LOOK_GROUP;
+	/* where nothing was mapped; what has a module has that for a name */
+	if (strcmp(name_of(p, node), "[unknown]") == 0)
+		return LOOK_UNKNOWN;
 	switch ((enum seam_layer)function_of(p, node)->layer) {
 	case SEAM_LAYER_KERNEL:
 		return LOOK_KERNEL;
@@ -170,30 +184,53 @@ static int choose_frames(struct picture *p)
 	return bound_frames(p);
 }
 
+/* Drawn callees of node @id stand first, then the others, then its own time. */
+static void place_callees(struct picture *p, uint32_t id)
+{
+	const struct seam_node *nodes = p->tree.items;
+	struct rest *rest = &p->rest[id];
+	uint64_t x = p->x[id];
+
+	for (uint32_t c = nodes[id].first_child; c != SEAM_NONE;
+	     c = nodes[c].next_sibling) {
+		if (p->drawn[c]) {
+			p->x[c] = x;
+			x += size_of(p, &nodes[c]);
+			continue;
+		}
+		rest->samples += nodes[c].samples;
+		rest->weight += nodes[c].weight;
+		rest->n++;
+	}
+	rest->x = x;
+}
+
+static uint64_t size_of_rest(const struct picture *p, uint32_t id)
+{
+	return p->by_weight ? p->rest[id].weight : p->rest[id].samples;
+}
+
 /* Where each frame begins, which are drawn, and what the legend needs. */
 static int lay_out(struct picture *p)
 {
 	const struct seam_node *nodes = p->tree.items;
-	uint32_t next;
 
 	p->x = calloc(p->tree.n, sizeof(*p->x));
-	if (!p->x)
+	p->rest = calloc(p->tree.n, sizeof(*p->rest));
+	if (!p->x || !p->rest)
 		return -ENOMEM;
-	for (uint32_t i = 0; i != SEAM_NONE; i = next) {
-		uint64_t x = p->x[i];
+	for (uint32_t i = 0; i != SEAM_NONE;
+	     i = seam_tree_next(&p->tree, i, true)) {
+		uint32_t row = nodes[i].depth;
 
-		for (uint32_t c = nodes[i].first_child; c != SEAM_NONE;
-		     c = nodes[c].next_sibling) {
-			p->x[c] = x;
-			x += size_of(p, &nodes[c]);
-		}
-		next = seam_tree_next(&p->tree, i, true);
 		if (!p->drawn[i]) {
 			p->n_small++;
 			continue;
 		}
-		if (nodes[i].depth >= p->rows)
-			p->rows = nodes[i].depth + 1;
+		place_callees(p, i);
+		row += size_of_rest(p, i) != 0;
+		if (row >= p->rows)
+			p->rows = row + 1;
 		p->used[look_of(p, &nodes[i])] = true;
 	}
 	return 0;
@@ -272,17 +309,52 @@ static void put_title(const struct picture *p, const struct seam_node *node)
 	fputs("</title>", p->out);
 }
 
+/* Of the picture without its script: @size in the weight of all. */
+static double pixels(const struct picture *p, uint64_t size)
+{
+	return (WIDTH - 2 * MARGIN) * (double)size /
+	       (double)size_of(p, &p->tree.items[0]);
+}
+
+static uint32_t row_y(const struct picture *p, uint32_t depth)
+{
+	return TOP + ROW * (p->graph->inverted ? depth : p->rows - 1 - depth);
+}
+
+static void put_rect(const struct picture *p, double x, uint32_t y,
+		     double width)
+{
+	fprintf(p->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" "
+		"height=\"%d\" rx=\"2\"/>", x, y,
+		width - GAP > 0.3 ? width - GAP : 0.3, ROW - 1);
+}
+
+/* In the place of callees that are too narrow: not its caller's own time. */
+static void put_rest(const struct picture *p, uint32_t id)
+{
+	const struct rest *rest = &p->rest[id];
+	uint64_t size = size_of_rest(p, id);
+	char n[SEAM_NUMBER];
+
+	if (!size)
+		return;
+	fprintf(p->out, "<g class=\"rest\" data-w=\"%" PRIu64 "\"><title>"
+		"%s narrow frame%s, not drawn\n", size,
+		seam_format_count(n, rest->n), rest->n == 1 ? "" : "s");
+	put_amount(p, "total ", rest->samples, rest->weight);
+	fputs("</title>", p->out);
+	put_rect(p, MARGIN + pixels(p, rest->x),
+		 row_y(p, p->tree.items[id].depth + 1), pixels(p, size));
+	fputs("</g>\n", p->out);
+}
+
 static void put_frame(const struct picture *p, uint32_t id)
 {
 	const struct seam_node *node = &p->tree.items[id];
 	const char *name = name_of(p, node);
-	double whole = (double)size_of(p, &p->tree.items[0]);
-	double room = WIDTH - 2 * MARGIN;
-	double x = MARGIN + (id ? room * (double)p->x[id] / whole : 0);
-	double width = id ? room * (double)size_of(p, node) / whole : room;
-	uint32_t row = p->graph->inverted ? node->depth :
-		       p->rows - 1 - node->depth;
-	uint32_t y = TOP + row * ROW;
+	double x = MARGIN + (id ? pixels(p, p->x[id]) : 0);
+	double width = id ? pixels(p, size_of(p, node)) : WIDTH - 2 * MARGIN;
+	uint32_t y = row_y(p, node->depth);
 	enum look look = look_of(p, node);
 	unsigned int shade = look == LOOK_GROUP ? node->depth % 2 :
 		(unsigned int)(seam_hash_stable(name, strlen(name), 0) % SHADES);
@@ -292,9 +364,7 @@ static void put_frame(const struct picture *p, uint32_t id)
 		"\">", looks[look].letter, shade, node->depth + 1, p->x[id],
 		size_of(p, node));
 	put_title(p, node);
-	fprintf(p->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" "
-		"height=\"%d\" rx=\"2\"/>", x, y,
-		width - GAP > 0.3 ? width - GAP : 0.3, ROW - 1);
+	put_rect(p, x, y, width);
 	if (width >= least_text_width) {
 		fprintf(p->out, "<text x=\"%.2f\" y=\"%u\">", x + 4,
 			y + ROW - 6);
@@ -303,6 +373,7 @@ static void put_frame(const struct picture *p, uint32_t id)
 		fputs("</text>", p->out);
 	}
 	fputs("</g>\n", p->out);
+	put_rest(p, id);
 }
 
 static void put_legend(const struct picture *p)
@@ -367,7 +438,7 @@ static void put_head(const struct picture *p, uint32_t height)
 		TOP - 9);
 }
 
-static void put_picture(struct picture *p)
+static void put_picture(const struct picture *p)
 {
 	uint32_t height = TOP + p->rows * ROW + MARGIN;
 
@@ -383,6 +454,28 @@ static void put_picture(struct picture *p)
 	}
 	fprintf(p->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
 		flamegraph_js);
+}
+
+static ssize_t count_bytes(void *context, const char *data, size_t size)
+{
+	(void)data;
+	*(uint64_t *)context += size;
+	return (ssize_t)size;
+}
+
+/* How large the page is.  0 or -ENOMEM. */
+static int measure_page(const struct picture *p, uint64_t *n_bytes)
+{
+	static const cookie_io_functions_t counter = { .write = count_bytes };
+	struct picture again = *p;
+
+	*n_bytes = 0;
+	again.out = fopencookie(n_bytes, "w", counter);
+	if (!again.out)
+		return -ENOMEM;
+	put_picture(&again);
+	fclose(again.out);
+	return 0;
 }
 
 /* Groups are names from here on, so that equal ones merge. */
@@ -431,6 +524,7 @@ int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out)
 		.graph = graph, .profile = graph->selected->profile,
 		.out = out,
 	};
+	uint64_t n_bytes;
 	int rc = make_tree(&p);
 
 	if (!rc)
@@ -438,7 +532,12 @@ int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out)
 	if (!rc)
 		rc = lay_out(&p);
 	if (!rc)
+		rc = measure_page(&p, &n_bytes);
+	if (!rc && n_bytes > SEAM_FLAMEGRAPH_MAX_BYTES)
+		rc = -EFBIG;
+	if (!rc)
 		put_picture(&p);
+	free(p.rest);
 	seam_strings_fini(&p.groups);
 	free(p.x);
 	free(p.drawn);

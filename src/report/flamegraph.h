@@ -23,15 +23,25 @@ struct seam_flamegraph {
 	bool inverted;		/* root at the top: an icicle graph */
 	/*
 	 * Narrower frames are not in the file; the subtitle says how many
-	 * they are.  Negative: 0.01, or what keeps the file to the
+	 * they are, and one dashed frame stands in the place of those that
+	 * one frame has called.  Negative: 0.01, or what keeps the file to the
 	 * SEAM_FLAMEGRAPH_FRAMES widest.
 	 */
 	double min_percent;
 };
 
-enum { SEAM_FLAMEGRAPH_FRAMES = 20000 };
+enum {
+	SEAM_FLAMEGRAPH_FRAMES = 20000,
+	/* browsers take long for more, or fail */
+	SEAM_FLAMEGRAPH_MAX_BYTES = 50 * 1000 * 1000,
+};
 
-/* 0 or -ENOMEM; errors of the stream are the caller's to check. */
+/*
+ * 0, -ENOMEM, or -EFBIG, with nothing written, where the page would be larger
+ * than SEAM_FLAMEGRAPH_MAX_BYTES: a larger min_percent makes it smaller.
+ * Cost: the page is made twice, first to know its size.
+ * Errors of the stream are the caller's to check.
+ */
 int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out);
 
 #endif /* SEAM_FLAMEGRAPH_H */

@@ -5,7 +5,8 @@
  * The picture is complete without this script.  With it, frames are laid out
  * anew for the window, and for the frame that is zoomed to.  The state is in
  * the address (#zoom=FRAME&search=REGEX), so that the browser's back button
- * works and a view can be passed on.
+ * works and a view can be passed on.  Where the address cannot be changed (a
+ * sandboxed page, too many changes a second), the view changes all the same.
  *
  * Frames stand in the document depth-first, root first.  All names are read
  * from text nodes and written to text nodes; nothing is made from markup.
@@ -22,6 +23,8 @@ const page = svg.getElementById("page");
 const number = (element, name) => Number(element.getAttribute("data-" + name));
 const MARGIN = number(root, "margin");
 const TOP = number(root, "top");
+const NARROW = 900;		/* pixels: the tools get a row of their own */
+const TOOLS_ROW = 40;
 const ROW = number(root, "row");
 const inverted = number(root, "inverted") === 1;
 const GAP = 0.7;		/* pixels between neighbours */
@@ -49,7 +52,9 @@ function makeHtml(name, attributes, parent) {
  * The frames, tied to their parents and children.  The list is copied first:
  * a live one is searched from its start after each change of the document.
  */
-const frames = [...root.children].map((element, id) => {
+const elements = [...root.children];
+const frames = elements.filter((e) => !e.classList.contains("rest"))
+.map((element, id) => {
 	const title = element.querySelector("title");
 	const lines = title.textContent.split("\n");
 
@@ -68,6 +73,8 @@ const frames = [...root.children].map((element, id) => {
 		lines: lines,
 		parent: null,
 		children: [],
+		rest: null,		/* what stands for callees left out */
+		restSize: 0,		/* those that are not in the file */
 		shown: true,
 		pixels: 0,
 	};
@@ -85,9 +92,20 @@ for (const frame of frames) {
 	frame.element.frame = frame;
 }
 
+/* The rest of a frame's callees follows it. */
+elements.forEach((element, i) => {
+	if (!element.classList.contains("rest"))
+		return;
+	const frame = elements[i - 1].frame;
+
+	frame.rest = element;
+	frame.restSize = number(element, "w");
+});
+
 let zoomed = frames[0];
 let pattern = null;
 let width = 0;
+let top = TOP;			/* of the first row */
 
 /* A monospaced font: one character tells the width of all. */
 function characterWidth() {
@@ -129,8 +147,9 @@ function place(frame) {
 		MARGIN + (frame.x - zoomed.x) *
 		(width - 2 * MARGIN) / zoomed.size;
 	const row = inverted ? frame.depth : rows - 1 - frame.depth;
-	const y = TOP + row * ROW;
+	const y = top + row * ROW;
 
+	frame.left = x;
 	frame.rect.setAttribute("x", x.toFixed(2));
 	frame.rect.setAttribute("y", y);
 	frame.rect.setAttribute("width",
@@ -139,6 +158,40 @@ function place(frame) {
 	frame.text.setAttribute("y", y + ROW - 6);
 	frame.text.textContent = fit(frame.lines[0], frame.pixels);
 	frame.element.classList.toggle("above", above);
+}
+
+/* How wide the callees are that are not in the file, or not shown now. */
+function restOf(frame) {
+	if (frame.depth < zoomed.depth || !frame.shown)
+		return 0;
+	return frame.children.reduce((sum, child) => child.shown ? sum :
+		sum + child.pixels, frame.pixels * frame.restSize /
+		(frame.size || 1));
+}
+
+/* One frame in their place, behind those that are shown. */
+function placeRest(frame, pixels) {
+	if (pixels < 2 * GAP) {
+		if (frame.rest)
+			frame.rest.style.display = "none";
+		return;
+	}
+	if (!frame.rest) {
+		frame.rest = make("g", { class: "rest" }, root);
+		make("title", {}, frame.rest).textContent =
+			"narrow frames; zoom in to see them";
+		make("rect", { height: ROW - 1, rx: 2 }, frame.rest);
+	}
+	const depth = frame.depth + 1;
+	const rect = frame.rest.querySelector("rect");
+	const x = frame.children.reduce((end, child) => child.shown ?
+		end + child.pixels : end, frame.left);
+
+	frame.rest.style.display = "";
+	rect.setAttribute("x", x.toFixed(2));
+	rect.setAttribute("y", top + ROW *
+		(inverted ? depth : rows - 1 - depth));
+	rect.setAttribute("width", (pixels - GAP).toFixed(2));
 }
 
 /* The picture is as high as what is shown of it. */
@@ -151,13 +204,20 @@ function layOut() {
 		if (frame.shown)
 			rows = Math.max(rows, frame.depth + 1);
 	}
-	const height = TOP + rows * ROW + MARGIN;
+	const rests = frames.map(restOf);
+
+	for (const frame of frames)
+		if (rests[frame.id] >= 2 * GAP)
+			rows = Math.max(rows, frame.depth + 2);
+	const height = top + rows * ROW + MARGIN;
 
 	svg.setAttribute("height", height);
 	page.setAttribute("height", Math.max(height, window.innerHeight));
 	for (const frame of frames)
 		if (frame.shown)
 			place(frame);
+	for (const frame of frames)
+		placeRest(frame, rests[frame.id]);
 }
 
 /* The tools above the frames. */
@@ -174,13 +234,41 @@ const reset = makeHtml("button", { type: "button", title: "Escape" }, bar);
 back.textContent = "← Back";
 reset.textContent = "Reset";
 
+/* @text cut to @room pixels; the whole of it is there for those who hover. */
+function shorten(element, text, room) {
+	element.textContent = text;
+	const length = element.getComputedTextLength();
+
+	if (length <= room)
+		return;
+	element.textContent = text.slice(0,
+		Math.max(1, Math.floor(text.length * room / length) - 2)) + "…";
+	make("title", {}, element).textContent = text;
+}
+
+const title = head.querySelector(".title");
+const subtitle = head.querySelector(".sub");
+const words = [svg.querySelector("title").textContent, subtitle.textContent];
+
+/* A scroll bar is no part of the page. */
 function measure() {
-	width = Math.max(window.innerWidth || 1200, 480);
+	width = Math.max(document.documentElement.clientWidth ||
+		window.innerWidth || 1200, 320);
+	const narrow = width < NARROW;
+	const room = width - 2 * MARGIN;
+	const tools = narrow ? room : Math.min(580, room);
+
+	top = TOP + (narrow ? TOOLS_ROW : 0);
+	svg.classList.toggle("narrow", narrow);
 	svg.removeAttribute("viewBox");
 	svg.setAttribute("width", width);
-	const tools = Math.min(580, width - 2 * MARGIN);
-
+	head.querySelector(".band").setAttribute("height", top - 8);
+	head.querySelector(".rule").setAttribute("d",
+		"M0 " + (top - 9) + ".5H10000");
+	shorten(title, words[0], room);
+	shorten(subtitle, words[1], room);
 	holder.setAttribute("x", width - MARGIN - tools);
+	holder.setAttribute("y", narrow ? TOP - 10 : 40);
 	holder.setAttribute("width", tools);
 }
 
@@ -210,40 +298,58 @@ function mark() {
 		matched += frame.size;
 		until = frame.x + frame.size;
 	}
-	result.textContent = pattern === null ? "" : hits === 0 ? "no match" :
-		(100 * matched / (zoomed.size || 1)).toFixed(2) + " % matched";
+	result.textContent = pattern === null ? "" :
+		(wrong ? "bad regex, taken as text: " : "") +
+		(hits === 0 ? "no match" :
+		(100 * matched / (zoomed.size || 1)).toFixed(2) + " % matched");
+	result.title = wrong;
 }
 
+let wrong = "";			/* why the search is no regular expression */
+
 function compile(text) {
-	search.classList.remove("wrong");
+	wrong = "";
 	if (text === "")
 		return null;
 	try {
 		return new RegExp(text, "i");
 	} catch (error) {
-		search.classList.add("wrong");
+		wrong = error.message;
 		return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
 			"i");
 	}
 }
 
-/* The address is the state: read it, and draw. */
-function follow() {
-	const words = new URLSearchParams(window.location.hash.slice(1));
-	const text = words.get("search") || "";
+/* How many steps of ours "back" can undo. */
+function stepsBack() {
+	return window.history.state && window.history.state.step || 0;
+}
 
-	zoomed = frames[Number(words.get("zoom"))] || frames[0];
+function show(zoom, text) {
+	zoomed = zoom;
 	if (search.value !== text)
 		search.value = text;
 	pattern = compile(text);
+	search.classList.toggle("wrong", wrong !== "");
+	search.setAttribute("aria-invalid", String(wrong !== ""));
 	layOut();
 	mark();
+	back.disabled = stepsBack() === 0;
 	reset.disabled = zoomed === frames[0] && pattern === null;
+}
+
+/* The address as somebody has passed it on, or as it was before. */
+function follow() {
+	const words = new URLSearchParams(window.location.hash.slice(1));
+
+	show(frames[Number(words.get("zoom"))] || frames[0],
+		words.get("search") || "");
 }
 
 /* A new zoom is a step that "back" undoes; a search is not. */
 function go(zoom, text, isStep) {
 	const words = new URLSearchParams();
+	const steps = stepsBack();
 
 	if (zoom.id)
 		words.set("zoom", zoom.id);
@@ -251,13 +357,34 @@ function go(zoom, text, isStep) {
 		words.set("search", text);
 	const hash = "#" + words.toString();
 
-	if (hash === (window.location.hash || "#"))
-		return;
-	if (isStep)
-		window.history.pushState(null, "", hash);
-	else
-		window.history.replaceState(null, "", hash);
-	follow();
+	try {
+		if (hash === (window.location.hash || "#"))
+			;	/* it is there already */
+		else if (isStep)
+			window.history.pushState({ step: steps + 1 }, "", hash);
+		else
+			window.history.replaceState({ step: steps }, "", hash);
+	} catch (error) {
+		/* the view does not depend on the address */
+	}
+	show(zoom, text);
+}
+
+/* All of the picture, and where it begins: its root. */
+function goHome() {
+	hideTip();
+	search.blur();
+	go(frames[0], "", true);
+	window.scrollTo(0, inverted ? 0 : svg.getBoundingClientRect().height);
+}
+
+/*
+ * Whoever opens a picture that is taller than the window wants to see its
+ * root.  A headless browser takes a picture of the document's first screen
+ * and leaves white what has not been scrolled to it.
+ */
+function isWatched() {
+	return !/Headless/.test(window.navigator.userAgent);
 }
 
 /* What is said of a frame beside the pointer. */
@@ -359,7 +486,7 @@ const keys = {
 	Home: () => choose(frames[0]),
 	Enter: () => go(current, search.value, true),
 	" ": () => go(current, search.value, true),
-	Backspace: () => window.history.back(),
+	Backspace: () => stepsBack() && window.history.back(),
 	"/": () => search.select(),
 };
 
@@ -371,9 +498,7 @@ document.addEventListener("keydown", (event) => {
 		search.focus();
 		search.select();
 	} else if (event.key === "Escape") {
-		hideTip();
-		search.blur();
-		go(frames[0], "", true);
+		goHome();
 	} else if (typing && event.key === "Enter") {
 		choose(frames.find((frame) => frame.shown &&
 			frame.element.classList.contains("hit")));
@@ -393,7 +518,7 @@ document.addEventListener("keydown", (event) => {
 });
 search.addEventListener("input", () => go(zoomed, search.value, false));
 back.addEventListener("click", () => window.history.back());
-reset.addEventListener("click", () => go(frames[0], "", true));
+reset.addEventListener("click", goHome);
 window.addEventListener("popstate", follow);
 window.addEventListener("hashchange", follow);
 window.addEventListener("scroll", stick, { passive: true });
@@ -406,7 +531,13 @@ svg.appendChild(head);
 svg.appendChild(float);
 measure();
 follow();
-if (!inverted)
-	window.scrollTo(0, document.documentElement.scrollHeight || 1e6);
+/* the picture may have brought a scroll bar, which takes its width */
+if (document.documentElement.clientWidth &&
+    document.documentElement.clientWidth !== width) {
+	measure();
+	layOut();
+}
+if (!inverted && isWatched())
+	window.scrollTo(0, svg.getBoundingClientRect().height);
 stick();
 })();

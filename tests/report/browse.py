@@ -101,6 +101,38 @@ async function use() {
 	seen.pwned = window.pwned === undefined;
 	seen.image = document.getElementById("i").naturalWidth;
 
+	/* 600 pixels: the search is in sight and takes what is typed */
+	const frame = document.getElementById("f");
+	const place = (e) => e.getBoundingClientRect();
+	let sized = event(w, "resize");
+	frame.width = 600;
+	await sized;
+	seen.search = place(input).toJSON();
+	seen.reset = place([...d.querySelectorAll("button")][1]).toJSON();
+	seen.legend = place([...d.querySelectorAll(".key")].pop()).bottom;
+	seen.first = Math.min(...frames.map((f) =>
+		place(f.querySelector("rect")).top));
+	seen.overflow = d.documentElement.scrollWidth;
+	sized = event(w, "resize");
+	frame.width = 1280;
+	await sized;
+
+	/* too many steps a second: the browser takes no more of them */
+	const push = w.history.pushState;
+	for (const broken of [() => {}, () => { throw new Error("denied"); }]) {
+		called("parse").querySelector("rect").dispatchEvent(
+			new w.MouseEvent("click", { bubbles: true }));
+		w.history.pushState = broken;
+		press("Escape");
+		seen.stuck = (seen.stuck || "") + " " + Math.round(wide("parse"));
+		called("parse").querySelector("rect").dispatchEvent(
+			new w.MouseEvent("click", { bubbles: true }));
+		seen.stuck += " " + Math.round(wide("parse"));
+		[...d.querySelectorAll("button")][1].click();
+		seen.stuck += " " + Math.round(wide("parse"));
+		w.history.pushState = push;
+	}
+
 	const gone = event(w, "hashchange");
 	w.location.hash = "#zoom=99999&search=%5B";
 	await gone;
@@ -135,8 +167,16 @@ CHECKS = [
      and s["search ^fib$"] == "40.00 % matched"
      and s["search main|fib"] == "100.00 % matched"
      and s["search nothing"] == "no match"),
-    ("a broken expression is searched for as text",
-     lambda s: s["search ("] == "10.00 % matched"),
+    ("a broken expression is said to be one, and searched for as text",
+     lambda s: s["search ("] == "bad regex, taken as text: 10.00 % matched"),
+    ("at 600 pixels the search has room of its own",
+     lambda s: s["search"]["left"] >= 0 and s["search"]["width"] >= 200
+     and s["reset"]["right"] <= 600 and s["overflow"] <= 600
+     and s["search"]["top"] >= s["legend"]
+     and s["search"]["bottom"] <= s["first"]),
+    ("Escape and Reset bring the view back where the address stays",
+     lambda s: s["stuck"].split() == ["502", "1255", "502"] * 2
+     or s["stuck"].split() == ["502", "1256", "502"] * 2),
     ("a search is in the address",
      lambda s: s["searchHash"] == "#search=nothing"),
     ("Escape clears search and zoom",

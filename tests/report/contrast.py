@@ -9,7 +9,7 @@ import itertools
 import re
 import sys
 
-LAYERS = "nikjga"
+LAYERS = "nikjgau"
 # Linear RGB as somebody without one kind of cone sees it.
 BLIND = {
     "protanopia": ((0.11238, 0.88762, 0.0), (0.11238, 0.88762, 0.0),
@@ -56,7 +56,7 @@ def distance(a, b, kind):
 
 
 def colours(css):
-    fills = dict(re.findall(r"\.([nikjga]\d) \{ fill: (#[0-9a-f]{6})", css))
+    fills = dict(re.findall(r"\.([nikjgau]\d) \{ fill: (#[0-9a-f]{6})", css))
     fills["text"] = re.search(r"^text.*?fill: (#[0-9a-f]{6})", css,
                               re.M | re.S)[1]
     return fills
@@ -73,7 +73,7 @@ def main():
         worst = min((contrast(label, fill), name)
                     for name, fill in fills.items())
         number += 1
-        print(f"{'ok' if len(fills) == 18 and worst[0] >= 4.5 else 'not ok'} "
+        print(f"{'ok' if len(fills) == 21 and worst[0] >= 4.5 else 'not ok'} "
               f"{number} - labels read well in the {scheme} scheme")
         print(f"# least contrast: {worst}")
         near = min((distance(fills[a + "0"], fills[b + "0"], kind), a + b,

@@ -2,6 +2,7 @@
 /* test_flamegraph.c - the still picture: widths, order, hostile names */
 #include "report/flamegraph.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -213,6 +214,101 @@ static void what_is_too_narrow_is_counted(void **state)
 }
 
 /* 8,000 equal stacks of three: more frames than a file may have. */
+/* What main has called and is not drawn is not its own time. */
+static void a_filler_is_where_narrow_frames_were_left_out(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+	const char *at;
+
+	(void)state;
+	for (unsigned int i = 0; i < 60; i++)
+		built_add(&p, i, "app", "main;wide");
+	for (unsigned int i = 0; i < 30; i++) {
+		char stack[32];
+
+		snprintf(stack, sizeof(stack), "main;n%u", i);
+		built_add(&p, 100 + i, "app", stack);
+	}
+	for (unsigned int i = 0; i < 10; i++)
+		built_add(&p, 200 + i, "app", "main");
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 5 });
+	at = strstr(svg, "<g class=\"rest\" data-w=");
+	assert_non_null(at);
+	assert_non_null(strstr(at, "<title>30 narrow frames, not drawn\n"
+			       "total 30 samples, 30.00%"));
+	/* it begins where the wide one ends: at 60 % of 1176 */
+	assert_non_null(strstr(at, "<rect x=\"717.60\""));
+	assert_null(strstr(at + 20, "<g class=\"rest\""));
+	free(svg);
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0 });
+	assert_null(strstr(svg, "<g class=\"rest\""));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+/* Before a byte of it is written. */
+static void a_page_over_50_mb_is_refused(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection selection;
+	struct seam_selected selected;
+	struct seam_flamegraph graph = {
+		.selected = &selected, .title = "large",
+		.group = SEAM_GROUP_COMM, .min_percent = 0,
+	};
+	char stack[2048];
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	memset(stack, '&', sizeof(stack));
+	for (unsigned int i = 0; i < 5100; i++) {
+		snprintf(stack + 1990, sizeof(stack) - 1990, "%05u", i);
+		memcpy(stack, stack + 1990, 5);
+		built_add(&p, i, "app", stack);
+	}
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
+	assert_int_equal(seam_flamegraph_write(&graph, out), 0);
+	fflush(out);
+	assert_in_range(size, 5000 * 5100, SEAM_FLAMEGRAPH_MAX_BYTES);
+	for (unsigned int i = 5100; i < 10500; i++) {
+		snprintf(stack + 1990, sizeof(stack) - 1990, "%05u", i);
+		memcpy(stack, stack + 1990, 5);
+		built_add(&p, i, "app", stack);
+	}
+	rewind(out);
+	fflush(out);
+	seam_selected_fini(&selected);
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
+	assert_int_equal(seam_flamegraph_write(&graph, out), -EFBIG);
+	assert_int_equal(ftell(out), 0);
+	fclose(out);
+	free(text);
+	seam_selected_fini(&selected);
+	seam_profile_fini(&p);
+}
+
+/* Not that of a module's code without a name: that has its layer. */
+static void the_unknown_has_a_colour_of_its_own(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	built_add(&p, 1, "app", "main;[unknown];[app+0x12]");
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0 });
+	assert_non_null(strstr(frame(svg, "[unknown]"), "class=\"f u"));
+	assert_non_null(strstr(frame(svg, "[app+0x12]"), "class=\"f n"));
+	assert_non_null(strstr(svg, ">unknown</text>"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
 static void a_picture_has_a_bounded_number_of_frames(void **state)
 {
 	struct seam_profile p = built();
@@ -288,6 +384,9 @@ int main(void)
 		cmocka_unit_test(no_name_becomes_markup),
 		cmocka_unit_test(a_name_of_64_kib_is_cut_at_a_character),
 		cmocka_unit_test(what_is_too_narrow_is_counted),
+		cmocka_unit_test(a_filler_is_where_narrow_frames_were_left_out),
+		cmocka_unit_test(a_page_over_50_mb_is_refused),
+		cmocka_unit_test(the_unknown_has_a_colour_of_its_own),
 		cmocka_unit_test(a_picture_has_a_bounded_number_of_frames),
 		cmocka_unit_test(loss_is_in_the_picture),
 		cmocka_unit_test(several_events_are_drawn_by_samples),
