@@ -53,7 +53,12 @@ int seam_calls_failed(int error, struct seam_err *err);
 enum {
 	SEAM_CALLS_MAX_DEPTH = 1 << 20,
 	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+	/* arrays of megabytes, made anew for each input, are all of its time */
+	SEAM_CALLS_SMALL = 1 << 8,
+#else
 	SEAM_CALLS_SMALL = 1 << 18,	/* ids below are small */
+#endif
 };
 
 /*
