@@ -214,7 +214,7 @@ static void refuses_what_is_no_map_and_says_why(void **state)
 		int code;
 		const char *why;
 	} wrong[] = {
-		{ "", -ENODATA, "no entries" },
+		{ "", -ENODATA, "it is empty" },
 		{ "---\n[]\n", -ENODATA, "no entries" },
 		{ "hello\n", -EBADMSG, "no list" },
 		{ "- { id: 1 }\n", -EBADMSG, "without" },
