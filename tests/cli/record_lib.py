@@ -79,6 +79,14 @@ def record(*words, **options):
     return run(SEAM, "record", *words, **options)
 
 
+def starved(command):
+    """A shell command that runs while its recorder stands still.
+
+    However fast the machine is, a ring of a page is full then.
+    """
+    return "sh", "-c", f"kill -STOP $PPID; {command}; kill -CONT $PPID"
+
+
 def samples_told(result):
     match = re.search(r"seam: (\d+) samples? in", result.stderr)
     check(match, f"no summary in: {result.stderr}")

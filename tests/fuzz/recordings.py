@@ -231,7 +231,9 @@ def main():
     options.add_argument("--keep", action="store_true")
     o = options.parse_args()
     found = bases(o.corpus)
-    seam = os.path.abspath(o.seam)
+    os.makedirs(o.folder, exist_ok=True)
+    # one that stays the same, whatever is built meanwhile
+    seam = shutil.copy(o.seam, os.path.abspath(o.folder))
     statuses, n_findings = collections.Counter(), 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for ended, finding in pool.map(
