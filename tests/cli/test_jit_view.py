@@ -298,11 +298,13 @@ def kernel_recording():
     if os.geteuid() and not rows:
         return None     # a user's recording, which has none of the kernel
     assert rows and kernel["build_id"] and kernel["text"] != "0x0", kernel
+    text = int(kernel["text"], 16)
     with open("/proc/kallsyms", encoding="ascii") as lines:
         places = {f[2]: int(f[0], 16) for f in map(str.split, lines)}
-    addr, text = places[rows[0]["symbol"]], int(kernel["text"], 16)
-    if not text <= addr < text + (64 << 20):
-        raise Skip("the hottest function is no part of vmlinux")
+    # of vmlinux itself, not of a module
+    rows = [r for r in rows
+            if text <= places.get(r["symbol"], 0) < text + (64 << 20)]
+    addr = places[rows[0]["symbol"]]
     return kernel, rows[0], addr, addr - text
 
 
@@ -353,7 +355,7 @@ def test_annotate_says_why_there_is_no_code_of_the_kernel():
     make_vmlinux("wrong", "00" * 20, offset)
     done = run(SEAM, "annotate", "--symfs", "wrong", row["symbol"], "k.seam")
     if done.returncode == 0:
-        raise Skip("this machine has the kernel's code")
+        return          # this machine has the kernel's code
     assert done.returncode == 1
     for words in ("no machine code: ", "build id " + kernel["build_id"][:12],
                   "'wrong/vmlinux' is of another kernel", "debug package",
