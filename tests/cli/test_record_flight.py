@@ -132,7 +132,7 @@ int main(void)
 {
 	char *p = mmap(0, 1 << 22, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 100; i++) {
 		for (int at = 0; at < 1 << 22; at += 4096)
 			p[at] = 1;
 		madvise(p, 1 << 22, MADV_DONTNEED);
