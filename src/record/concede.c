@@ -216,6 +216,9 @@ static int forbidden(int code, const struct seam_event *event, int tid,
 			"or 'sysctl kernel.perf_event_paranoid=%d'",
 			wanted(event, what, sizeof(what)),
 			tid < 0 ? " of all processes" : "", paranoid, level);
+	if (event->attr.namespaces)
+		return seam_err_set(err, code, "no permission for records of "
+			"namespaces (--namespaces): they need CAP_PERFMON");
 	return seam_err_set(err, code, "no permission for %s, though "
 		"kernel.perf_event_paranoid=%ld: it needs a seccomp profile "
 		"(of the container?) that allows perf_event_open, or "

@@ -11,13 +11,13 @@ import sys
 import tempfile
 
 import tap
-from tap import Skip
 
 # Everything happens in here.  The program is copied, because the tree may be
 # in a folder that only its owner can enter, and some tests run as nobody.
 FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
 os.chmod(FOLDER, 0o755)
 SEAM = shutil.copy(sys.argv[1], FOLDER)
+IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13   # PERF_RECORD_*
 
@@ -79,6 +79,14 @@ def record(*words, **options):
     return run(SEAM, "record", *words, **options)
 
 
+def starved(command):
+    """A shell command that runs while its recorder stands still.
+
+    However fast the machine is, a ring of a page is full then.
+    """
+    return "sh", "-c", f"kill -STOP $PPID; {command}; kill -CONT $PPID"
+
+
 def samples_told(result):
     match = re.search(r"seam: (\d+) samples? in", result.stderr)
     check(match, f"no summary in: {result.stderr}")
@@ -137,17 +145,53 @@ def perf_samples(path, silent=True):
 
 
 def as_nobody():
+    """As a user without rights, which a user already is."""
+    if not IS_ROOT:
+        return
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)
 
 
 def own_folder_for_nobody():
-    if os.geteuid() != 0:
-        raise Skip("needs root to become somebody else")
     path = tempfile.mkdtemp(dir=".", prefix="nobody-")
-    os.chown(path, NOBODY, NOBODY)
+    if IS_ROOT:
+        os.chown(path, NOBODY, NOBODY)
     return path
+
+
+def check_no_sysctl_that_holds(text):
+    for name, value in re.findall(r"kernel\.(\w+)=(-?\d+)", text):
+        with open(f"/proc/sys/kernel/{name}", encoding="ascii") as now:
+            check(int(now.read()) > int(value), f"it is so already: {text}")
+
+
+def refused(*words):
+    """What a user without rights is told; nothing is left."""
+    folder = own_folder_for_nobody()
+    result = record("-o", os.path.join(folder, "a.seam"), *words,
+                    preexec_fn=as_nobody)
+    equal(result.returncode, 1, result.stderr)
+    equal(os.listdir(folder), [], "left behind:")
+    check("dummy" not in result.stderr, result.stderr)
+    for advised in re.findall("'sysctl [^']*'", result.stderr):
+        check_no_sysctl_that_holds(advised)
+    return result.stderr
+
+
+def private_mounts(folder_name):
+    """A new folder, and the words that run 'sh -c' where its mounts show.
+
+    (None, ()) where a user may not have such a place.  A chroot has no mount
+    at its root to make private, but its /dev is one.
+    """
+    for words, base in (
+            (("unshare", "-m"), "."), (("unshare", "-rm"), "."),
+            (("unshare", "-m", "--propagation", "unchanged", "sh", "-c",
+              'mount --make-rprivate /dev && exec "$@"', "-"), "/dev/shm")):
+        if run(*words, "true").returncode == 0:
+            return tempfile.mkdtemp(dir=base, prefix=folder_name), words
+    return None, ()
 
 
 def end_group(process):

@@ -9,9 +9,8 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, check, end_group, equal, manifest, perf_read,
-                        record, run, run_tests)
-from tap import Skip
+from record_lib import (IS_ROOT, SEAM, check, end_group, equal, manifest,
+                        perf_read, record, run, run_tests)
 
 
 def flight(name, *words):
@@ -114,8 +113,9 @@ def test_the_kernels_symbols_are_one_file_for_all_snapshots():
     check(len(made) >= 2, result.stderr)
     paths = [f"{path}/kernel.sym.zst" for path in made + ["k.seam"]]
     paths = [path for path in paths if os.path.exists(path)]
-    if not paths:
-        raise Skip("may not see the kernel's symbols")
+    if not IS_ROOT and "kernel" in manifest("k.seam")["left_out"]:
+        equal(paths, [], "of a user who may not see the kernel:")
+        return
     equal(len({os.stat(path).st_ino for path in paths}), 1, f"{paths}")
     # each is whole without the others
     shutil.rmtree("k.seam")
@@ -132,7 +132,7 @@ int main(void)
 {
 	char *p = mmap(0, 1 << 22, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 100; i++) {
 		for (int at = 0; at < 1 << 22; at += 4096)
 			p[at] = 1;
 		madvise(p, 1 << 22, MADV_DONTNEED);
@@ -150,8 +150,6 @@ def test_each_snapshot_tells_what_making_snapshots_has_cost():
                     "-e", "page-faults", "-c", "1", "-o", "t.seam", "./touch")
     made = re.findall(r"snapshot in '(t\.\d+\.seam)'", result.stderr)
     check_paused(made + ["t.seam"])
-    if manifest("t.seam")["lost"]["paused"] == 0:
-        raise Skip("no fault came while a snapshot was copied")
 
 
 def check_paused(paths):

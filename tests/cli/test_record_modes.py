@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: who is watched, where and when; which ring a sample is from."""
+import json
 import os
 import re
 import signal
@@ -9,9 +10,9 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, as_nobody, check, equal, manifest,
-                        own_folder_for_nobody, perf, perf_samples, record, run,
-                        run_tests, samples_told)
+from record_lib import (IS_ROOT, SEAM, as_nobody, check, equal, manifest,
+                        own_folder_for_nobody, perf, perf_samples, record,
+                        refused, run, run_tests, samples_told)
 from tap import Skip
 
 PINNED_C = r"""
@@ -38,7 +39,8 @@ static void *run(void *a)
 	CPU_SET((int)(long)a, &set);
 	sched_setaffinity(0, sizeof(set), &set);
 	while (used() < seconds)
-		;
+		for (volatile int i = 0; i < 20000; i++)
+			;
 	printf("%d %d %f\n", (int)syscall(SYS_gettid), (int)(long)a, used());
 	return a;
 }
@@ -100,7 +102,7 @@ def record_pinned(path, *flags, n=2, seconds="0.3"):
     return threads_told(result), found, result
 
 
-def check_each(threads, found, late=0.0):
+def check_each(threads, found, late=0.0, slack=0.1):
     """Of each thread as many samples as its CPU time is worth."""
     for tid, (cpu, used) in threads.items():
         cpus = {c for t, c in found if t == tid}
@@ -110,7 +112,8 @@ def check_each(threads, found, late=0.0):
         # it starts where its parent is, until it has pinned itself
         check(wrong < 20, f"{wrong} of {n} samples of {tid} elsewhere")
         wanted = HZ * (used - late)
-        check(0.85 * wanted - 5 <= n <= 1.1 * HZ * used + 5,
+        check((0.95 - slack) * wanted - 5 <= n <=
+              (1 + slack) * HZ * used + 5,
               f"{n} samples of {tid} in {used} s, {late} s late")
 
 
@@ -169,8 +172,6 @@ def test_a_list_of_cpus_limits_the_samples_of_a_command():
 
 
 def system_wide(path, *flags):
-    if os.geteuid() != 0:
-        raise Skip("needs root to see all processes")
     threads, found, result = record_pinned(path, *flags)
     check(set(threads) <= {t for t, _ in found} or "-C" in flags,
           "threads are missing")
@@ -182,19 +183,33 @@ def system_wide(path, *flags):
     return threads, found, result
 
 
+def may_see_the_machine(*words):
+    """True for root.  A user is told what is missing instead."""
+    if not IS_ROOT:
+        told = refused(*words)
+        check("of all processes" in told and "CAP_PERFMON" in told, told)
+    return IS_ROOT
+
+
 def test_the_whole_machine_is_seen_while_a_command_runs():
+    if not may_see_the_machine("-a", "true"):
+        return
     threads, found, _ = system_wide("a.seam", "-a")
-    check_each(threads, found)
+    # A CPU's timer goes off while a thread runs, or just before it does: where
+    # others take turns with it, each turn counts a sample more or less.
+    check_each(threads, found, slack=0.3)
 
 
 def test_the_whole_machine_on_one_cpu():
+    if not may_see_the_machine("-a", "-C", "1", "true"):
+        return
     _, found, _ = system_wide("b.seam", "-a", "-C", "1")
     equal({cpu for _, cpu in found}, {1})
 
 
 def test_cpus_alone_mean_all_that_runs_on_them_for_so_long():
-    if os.geteuid() != 0:
-        raise Skip("needs root to see all processes")
+    if not may_see_the_machine("-C", "0", "--duration", "0.3"):
+        return
     spin = subprocess.Popen(["taskset", "-c", "0", "./spin", "10000000000"])
     try:
         result = record("-o", "e.seam", "-C", "0", "--duration", "0.3")
@@ -284,11 +299,16 @@ def test_a_thread_that_comes_after_the_attachment_is_followed():
 
 def test_a_delay_comes_before_the_first_sample():
     build_pinned()
+    start_ns = time.monotonic_ns()
     result = record("-o", "w.seam", "-D", "200", "-F", str(HZ), "./pinned",
                     "0.3", "1")
     equal(result.returncode, 0, result.stderr)
-    check(perf_samples("w.seam") < 0.3 * HZ, "no delay")
     check(samples_told(result) > 0)
+    # by the clock, because the CPU time of 200 ms may be none
+    rows = map(json.loads, run(SEAM, "dump", "--json",
+                               "w.seam").stdout.splitlines())
+    first_ns = min(r["time"] for r in rows if r["type"] == "SAMPLE")
+    check(first_ns - start_ns >= 200e6, f"{(first_ns - start_ns) / 1e6} ms")
     names = perf("script", "-i", "w.seam", "-F", "comm", "-G")
     equal(set(names.split()), {"pinned"})
 
@@ -311,11 +331,10 @@ def test_a_size_ends_the_recording_and_not_the_command():
 
 
 def test_real_time_is_the_recorders_alone():
-    if os.geteuid() != 0:
-        raise Skip("needs CAP_SYS_NICE")
     result = record("-q", "-r", "5", "-o", "r.seam", sys.executable, "-c",
                     "import os; print(os.sched_getscheduler(0))")
-    equal((result.returncode, result.stdout), (0, "0\n"), result.stderr)
+    if IS_ROOT:
+        equal((result.returncode, result.stdout), (0, "0\n"), result.stderr)
     folder = own_folder_for_nobody()
     poor = record("-r", "5", "-o", os.path.join(folder, "r.seam"), "true",
                   preexec_fn=as_nobody)

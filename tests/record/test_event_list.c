@@ -153,10 +153,14 @@ static void a_relative_path_of_a_probe_is_made_absolute(void **state)
 	char here[4096];
 
 	(void)state;
-	if (seam_pmu_type("uprobe") < 0)
-		skip();
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_int_equal(chdir("/bin"), 0);
+	if (seam_pmu_type("uprobe") < 0) { /* a kernel that has no probes */
+		assert_true(seam_event_list_add(&list, "uprobe:true:0x1000",
+						&err) < 0);
+		assert_int_equal(chdir(here), 0);
+		return;
+	}
 	assert_int_equal(seam_event_list_add(&list, "uprobe:true:0x1000",
 					     &err), 0);
 	assert_string_equal((const char *)(uintptr_t)

@@ -438,6 +438,8 @@ static void finds_a_thread_of_another_pid_namespace(void **state)
 	if (read(pipes[0], &inner, sizeof(inner)) != sizeof(inner)) {
 		waitpid(outer, &status, 0);
 		assert_int_equal(WEXITSTATUS(status), 77);
+		close(pipes[0]);
+		tear_down(&h);
 		return; /* no namespaces, so nobody is misled by them */
 	}
 	seam_tenants_look(&h.tenants);

@@ -323,7 +323,7 @@ static void rust_names_and_inlines_are_read(void **state)
 	(void)state;
 	build_write("p.rs",
 		"#[inline(always)] fn leaf(x: u64) -> u64 {\n"
-		"	std::hint::black_box(x) * 3\n"
+		"	unsafe { std::ptr::read_volatile(&x) * 3 }\n"
 		"}\n"
 		"#[inline(never)] pub fn outer(x: u64) -> u64 {\n"
 		"	leaf(x) + leaf(x + 1)\n"

@@ -244,19 +244,20 @@ static void a_handler_never_waits_for_its_own_thread(void **state)
 static struct rlimit no_limit;
 
 /*
- * From now on there is room for @bytes only: in a small file system over the
- * folder, or, where that takes a right that this user has not, by a limit.
+ * From now on there is room for @size_bytes only, in a small file system over the
+ * folder; or, where that takes a right that this user has not, for half as
+ * many in each file.
  * Returns the error of a write that does not fit.
  */
-static int leave_room_for(rlim_t bytes)
+static int leave_room_for(rlim_t size_bytes)
 {
 	struct rlimit limit;
 	char size[32];
 
 	getrlimit(RLIMIT_FSIZE, &no_limit);
 	limit = no_limit;
-	limit.rlim_cur = bytes;
-	snprintf(size, sizeof(size), "size=%lu", (unsigned long)bytes);
+	limit.rlim_cur = size_bytes / 2;
+	snprintf(size, sizeof(size), "size=%lu", (unsigned long)size_bytes);
 	if (mount("none", folder, "tmpfs", 0, size) == 0)
 		return -ENOSPC;
 	assert_int_equal(errno, EPERM);
