@@ -12,7 +12,8 @@
  * Return addresses stand behind their call, maybe behind the function: all
  * entries of a chain but the first of each context are looked up one byte
  * earlier.  perf looks them up as they are, and so names the next function
- * where a call is the last instruction.
+ * where a call is the last instruction.  A signal's trampoline, and what comes
+ * after it, was not called and is looked up as it is.
  */
 #ifndef SEAM_RESOLVER_H
 #define SEAM_RESOLVER_H

@@ -95,12 +95,20 @@ struct seam_extent {
 };
 
 /*
- * The extent of the function at @addr of a file; where there is no symbol its
- * size is 0, and its place that of @addr.  False when nothing is mapped from
+ * The extent of the function at @addr of a file: of its symbol, or where it
+ * has none as bounds.h has it.  Where neither knows a function its size is 0,
+ * and its place that of @addr.  False when nothing is mapped from
  * there.  Of a kernel's, offset and addr are both its address.
  */
 bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t module,
 			 uint64_t addr, struct seam_extent *out);
+
+/*
+ * Whether @addr of a file is where the kernel lets a signal handler return to,
+ * and no return address: the caller is not the code before it.
+ */
+bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t module,
+				uint64_t addr);
 
 /* What instructions are for. */
 struct seam_machine {
