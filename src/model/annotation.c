@@ -307,16 +307,14 @@ static uint32_t module_of(struct seam_annotating *a, uint32_t path)
 	const char *text = seam_profile_text(a->profile, path);
 	struct seam_build_id id;
 	struct seam_known_module *slot;
+	struct seam_module file;
 	uint32_t module;
 
 	for (size_t i = 0; i < a->modules.n; i++)
 		if (a->modules.items[i].path == path)
 			return a->modules.items[i].module;
-	id = seam_build_id_of(a->recording, &a->data, text);
-	module = seam_symbols_module(a->symbols, &(struct seam_module) {
-		.path = text, .build_id = id.size ? id.id : NULL,
-		.build_id_size = id.size,
-	});
+	file = seam_module_of(a->recording, &a->data, text, &id);
+	module = seam_symbols_module(a->symbols, &file);
 	slot = module == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&a->modules);
 	if (!slot)
 		return SEAM_NONE;

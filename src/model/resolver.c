@@ -69,6 +69,21 @@ int seam_resolver_kernel(struct seam_resolver *resolver,
 	return resolver->kernel_module == SEAM_NONE ? -ENOMEM : 0;
 }
 
+/* The symbols module of a mapping, asked for the first time or not. */
+static uint32_t module_of(struct seam_resolver *r, struct seam_mapping *m)
+{
+	if (m->kind == SEAM_MAPPING_KERNEL)
+		return r->kernel_module;
+	if (m->module == SEAM_NONE) {
+		m->demand.path = seam_profile_text(r->profile, m->path);
+		m->demand.build_id = m->build_id_size ? m->build_id : NULL;
+		m->demand.build_id_size = m->build_id_size;
+		m->demand.pid = m->pid;
+		m->module = seam_symbols_module(r->symbols, &m->demand);
+	}
+	return m->module;
+}
+
 uint32_t seam_resolver_mapping(struct seam_resolver *resolver,
 			       const struct seam_mapping *mapping)
 {
@@ -78,6 +93,10 @@ uint32_t seam_resolver_mapping(struct seam_resolver *resolver,
 		return SEAM_NONE;
 	*slot = *mapping;
 	slot->module = SEAM_NONE;
+	/* Of several times of one file the earliest counts: before it opens. */
+	if (slot->demand.evidence == SEAM_EVIDENCE_INODE &&
+	    slot->build_id_size == 0)
+		module_of(resolver, slot);
 	return (uint32_t)(resolver->mappings.n - 1);
 }
 
@@ -155,23 +174,6 @@ static int add_frame(struct seam_resolver *r, struct seam_function function,
 		return -ENOMEM;
 	*slot = seam_profile_frame(r->profile, &frame);
 	return *slot == SEAM_NONE ? -ENOMEM : 0;
-}
-
-/* The symbols module of a mapping, asked for the first time or not. */
-static uint32_t module_of(struct seam_resolver *r, struct seam_mapping *m)
-{
-	if (m->kind == SEAM_MAPPING_KERNEL)
-		return r->kernel_module;
-	if (m->module == SEAM_NONE)
-		m->module = seam_symbols_module(r->symbols,
-			&(struct seam_module) {
-				.path = seam_profile_text(r->profile, m->path),
-				.build_id = m->build_id_size ? m->build_id :
-					    NULL,
-				.build_id_size = m->build_id_size,
-				.pid = m->pid,
-			});
-	return m->module;
 }
 
 /* What the recording itself has.  @pos as in struct seam_place. */

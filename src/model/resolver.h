@@ -43,6 +43,7 @@ struct seam_mapping {
 	int32_t pid;
 	uint8_t build_id[20];
 	uint8_t build_id_size;	/* 0: not recorded */
+	struct seam_module demand;	/* what tells it where it has none */
 	uint32_t module;	/* of symbols; SEAM_NONE until asked for */
 };
 

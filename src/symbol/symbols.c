@@ -29,6 +29,7 @@
 struct module {
 	bool is_kernel;
 	bool opened;
+	int missing;			/* see seam_symbols_missing() */
 	struct seam_module file;	/* a copy */
 	struct seam_kernel kernel;	/* a copy */
 	struct seam_arena arena;	/* names in answers */
@@ -144,34 +145,59 @@ static bool same_id(const uint8_t *a, size_t a_size, const uint8_t *b,
 
 static bool is_file(const struct module *module, const struct seam_module *file)
 {
-	return !module->is_kernel && !strcmp(module->file.path, file->path) &&
-	       same_id(module->file.build_id, module->file.build_id_size,
-		       file->build_id, file->build_id_size);
+	const struct seam_module *have = &module->file;
+
+	return !module->is_kernel && !strcmp(have->path, file->path) &&
+	       have->evidence == file->evidence && have->ino == file->ino &&
+	       have->ino_generation == file->ino_generation &&
+	       same_id(have->build_id, have->build_id_size, file->build_id,
+		       file->build_id_size);
+}
+
+/* The module that equals @want, or SEAM_NONE. */
+static uint32_t find_module(struct seam_symbols *symbols,
+			    const struct seam_module *want, uint64_t hash)
+{
+	struct seam_index_probe probe = seam_index_probe(&symbols->index, hash);
+	uint32_t id;
+
+	while ((id = seam_index_next(&symbols->index, &probe)) != SEAM_NONE) {
+		struct module *module = symbols->modules.items[id];
+
+		if (!is_file(module, want))
+			continue;
+		if (want->mapped_ns < module->file.mapped_ns)
+			module->file.mapped_ns = want->mapped_ns;
+		break;
+	}
+	return id;
 }
 
 uint32_t seam_symbols_module(struct seam_symbols *symbols,
 			     const struct seam_module *file)
 {
 	struct seam_module want = *file;
-	struct seam_index_probe probe;
 	struct module *module;
 	uint64_t hash;
 	uint32_t id;
 
 	if (!want.build_id || want.build_id_size > SEAM_BUILD_ID_MAX)
 		want.build_id_size = want.build_id ? SEAM_BUILD_ID_MAX : 0;
+	if (want.build_id_size > 0)	/* which says it all */
+		want.evidence = SEAM_EVIDENCE_PATH;
+	if (want.evidence != SEAM_EVIDENCE_INODE)
+		want.ino = want.ino_generation = want.mapped_ns = 0;
 	hash = seam_hash_bytes(want.path, strlen(want.path), 0);
 	if (want.build_id_size > 0)
 		hash = seam_hash_bytes(want.build_id, want.build_id_size,
 				       hash);
-	probe = seam_index_probe(&symbols->index, hash);
-	while ((id = seam_index_next(&symbols->index, &probe)) != SEAM_NONE)
-		if (is_file(symbols->modules.items[id], &want))
-			return id;
+	id = find_module(symbols, &want, hash);
+	if (id != SEAM_NONE)
+		return id;
 	module = calloc(1, sizeof(*module));
 	if (!module)
 		return SEAM_NONE;
-	module->file.pid = want.pid;
+	module->file = want;
 	if (!keep(symbols, &module->file.path, want.path) ||
 	    !keep_id(symbols, &module->file.build_id,
 		     &module->file.build_id_size, want.build_id,
@@ -289,7 +315,9 @@ static void open_file(struct seam_symbols *symbols, struct module *module)
 	struct seam_elf file, debug;
 	bool whole, has_debug;
 
-	if (seam_find_module(&file, options, &module->file, &why)) {
+	module->missing = seam_find_module(&file, options, &module->file,
+					   &why);
+	if (module->missing) {
 		set_problem(module, &why);
 		return;
 	}
@@ -586,6 +614,12 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 	r = read_code(&file, offset, buf, size, err);
 	seam_elf_close(&file);
 	return r;
+}
+
+int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t id)
+{
+	return id < symbols->modules.n ? symbols->modules.items[id]->missing :
+	       0;
 }
 
 const char *seam_symbols_problem(const struct seam_symbols *symbols,
