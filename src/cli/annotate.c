@@ -181,6 +181,8 @@ static int show(const struct seam_opened *opened,
 				  &how, &err);
 	if (r == 0 && annotation.bodies.n == 0)
 		r = explain(&opened->profile, symbol, settings->total, &err);
+	/* Why code or a name may be missing, before the missing of it. */
+	seam_reading_say_losses(opened);
 	if (r == 0) {
 		print(&annotation, opened, settings, symbol);
 		status = status_of(&annotation, status);

@@ -49,6 +49,7 @@ struct seam_annotating {
 	struct seam_jit_recorded jit;
 	int32_t *object_pid;		/* of JIT code, by object */
 	struct seam_jit_placements placements;
+	const char *symbol;		/* that is asked for, as the profile has it */
 	bool *wanted;			/* by function */
 	uint32_t *hit_of;		/* by frame: its only hit, + 1 */
 	SEAM_ARRAY(uint32_t) objects;	/* of JIT code, of the name */
@@ -59,6 +60,7 @@ struct seam_annotating {
 	uint32_t kernel;		/* module, + 1; 0: not asked for yet */
 	struct {			/* of "[module+0x1234]" */
 		char module[256];
+		char function[300];	/* that it is in, by its bounds */
 		uint64_t pos;
 		bool is_asked;
 	} window;

@@ -11,6 +11,7 @@
 #include "model/annotating.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -33,7 +34,7 @@ static bool is_called(const char *path, const char *name)
 
 static void parse_window(struct seam_annotating *a)
 {
-	const char *symbol = a->options->symbol;
+	const char *symbol = a->symbol;
 	size_t size = strlen(symbol);
 	const char *plus = strrchr(symbol, '+');
 	char *end;
@@ -58,12 +59,44 @@ static bool is_near(const struct seam_annotating *a, uint64_t pos)
 	return pos >= low && pos - low < 2 * SEAM_WINDOW_BYTES;
 }
 
+static uint32_t module_of(struct seam_annotating *a, uint32_t path);
+
+/*
+ * The address that is asked for may be in a function of which only the bounds
+ * are known: then it is the function that is meant, by the name that the
+ * profile has for it.
+ */
+static void widen_window(struct seam_annotating *a)
+{
+	const struct seam_profile *p = a->profile;
+	struct seam_extent extent = { 0 };
+
+	for (size_t i = 0; i < p->functions.n && !extent.size; i++) {
+		const struct seam_function *f = &p->functions.items[i];
+
+		if (!f->is_named && f->layer == SEAM_LAYER_NATIVE &&
+		    is_called(seam_profile_text(p, f->module),
+			      a->window.module) &&
+		    !seam_symbols_extent(a->symbols, module_of(a, f->module),
+					 a->window.pos, &extent))
+			return;
+	}
+	if (!extent.size)
+		return;
+	snprintf(a->window.function, sizeof(a->window.function),
+		 "[%s+0x%" PRIx64 "]", a->window.module, extent.offset);
+	a->symbol = a->window.function;
+	a->window.is_asked = false;
+}
+
 /* By name; a window takes nameless addresses of its module, by place. */
 static int choose_functions(struct seam_annotating *a)
 {
 	const struct seam_profile *p = a->profile;
 
 	parse_window(a);
+	if (a->window.is_asked)
+		widen_window(a);
 	a->wanted = calloc(p->functions.n + 1, sizeof(*a->wanted));
 	if (!a->wanted)
 		return -ENOMEM;
@@ -74,7 +107,7 @@ static int choose_functions(struct seam_annotating *a)
 				seam_profile_text(p, f->module),
 				a->window.module) :
 			strcmp(seam_profile_text(p, f->name),
-			       a->options->symbol) == 0;
+			       a->symbol) == 0;
 	}
 	return 0;
 }
@@ -274,16 +307,14 @@ static uint32_t module_of(struct seam_annotating *a, uint32_t path)
 	const char *text = seam_profile_text(a->profile, path);
 	struct seam_build_id id;
 	struct seam_known_module *slot;
+	struct seam_module file;
 	uint32_t module;
 
 	for (size_t i = 0; i < a->modules.n; i++)
 		if (a->modules.items[i].path == path)
 			return a->modules.items[i].module;
-	id = seam_build_id_of(a->recording, &a->data, text);
-	module = seam_symbols_module(a->symbols, &(struct seam_module) {
-		.path = text, .build_id = id.size ? id.id : NULL,
-		.build_id_size = id.size,
-	});
+	file = seam_module_of(a->recording, &a->data, text, &id);
+	module = seam_symbols_module(a->symbols, &file);
 	slot = module == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&a->modules);
 	if (!slot)
 		return SEAM_NONE;
@@ -345,7 +376,7 @@ static uint32_t file_body(struct seam_annotating *a,
 	body = find_body(a, module, extent.offset, SEAM_NONE);
 	return body != SEAM_NONE ? body : add_body(a,
 		(struct seam_annotated) {
-			.symbol = a->window.is_asked ? a->options->symbol :
+			.symbol = a->window.is_asked ? a->symbol :
 				  seam_profile_text(a->profile, f->name),
 			.module = seam_profile_text(a->profile, f->module),
 			.layer = f->layer, .addr = extent.addr,
@@ -537,11 +568,12 @@ static int count(struct seam_annotating *a)
 
 static int annotate(struct seam_annotating *a)
 {
-	int r = choose_functions(a);
+	int r;
 
 	a->symbols = seam_symbols_new(&a->options->symbols);
 	if (!a->symbols)
 		return -ENOMEM;
+	r = choose_functions(a);
 	if (r == 0)
 		r = read_jit(a);
 	if (r == 0)
@@ -558,7 +590,7 @@ int seam_annotate(struct seam_annotation *annotation,
 	struct seam_annotating a = {
 		.to = annotation, .selected = selected,
 		.profile = selected->profile, .recording = recording,
-		.options = options,
+		.options = options, .symbol = options->symbol,
 	};
 	int r = seam_perf_data_open(&a.data, recording->data.bytes, err);
 

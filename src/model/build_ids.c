@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 
+#include "model/origin.h"
 #include "model/resolver.h"
 #include "wire/perf_stream.h"
 
@@ -11,14 +12,34 @@ struct search {
 	const struct seam_perf_data *data;
 	const char *path;
 	struct seam_build_id found;
+	const struct seam_origin *origin;	/* NULL: a build id alone */
+	struct seam_module demand;	/* of the first mapping without one */
 };
 
 static void take(struct search *s, const uint8_t *id, size_t size)
 {
-	if (size == 0 || size > sizeof(s->found.id))
+	static const uint8_t none[sizeof(s->found.id)];
+
+	if (size == 0 || size > sizeof(s->found.id) ||
+	    memcmp(id, none, size) == 0)
 		return;
 	memcpy(s->found.id, id, size);
 	s->found.size = size;
+}
+
+/* Of several times of one file the earliest counts, as in a profile. */
+static void take_demand(struct search *s, const struct seam_perf_mapping *m,
+			uint64_t time_ns)
+{
+	struct seam_module demand = { 0 };
+
+	if (!s->origin || seam_resolver_kind(s->path) != SEAM_MAPPING_FILE)
+		return;
+	seam_origin_demand(s->origin, m, time_ns, &demand);
+	if (s->demand.evidence == SEAM_EVIDENCE_PATH ||
+	    (s->demand.ino == demand.ino &&
+	     demand.mapped_ns < s->demand.mapped_ns))
+		s->demand = demand;
 }
 
 static void take_record(struct search *s, const struct seam_perf_record *record)
@@ -28,8 +49,8 @@ static void take_record(struct search *s, const struct seam_perf_record *record)
 	struct seam_perf_mapping m;
 	struct seam_perf_stamp stamp;
 
-	if (record->type != PERF_RECORD_MMAP2 ||
-	    !(record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+	if (record->type != PERF_RECORD_MMAP2 &&
+	    record->type != PERF_RECORD_MMAP)
 		return;
 	attr = &s->data->events.items[seam_perf_data_stamped(s->data,
 							     payload)].attr;
@@ -37,8 +58,12 @@ static void take_record(struct search *s, const struct seam_perf_record *record)
 	    seam_perf_mapping_read(record->type, record->misc, payload,
 				   s->data->endian, &m))
 		return;
-	if (m.build_id && strcmp(m.filename, s->path) == 0)
+	if (strcmp(m.filename, s->path) != 0)
+		return;
+	if (m.build_id)
 		take(s, m.build_id, m.build_id_size);
+	else
+		take_demand(s, &m, stamp.time);
 }
 
 static void walk(struct search *s, struct seam_bytes bytes, uint64_t begin,
@@ -65,20 +90,42 @@ static bool take_listed(void *context, const struct seam_perf_build_id *id)
 	return false;
 }
 
+static void search(struct search *s, const struct seam_recording *recording)
+{
+	const struct seam_manifest *m = &recording->manifest;
+
+	walk(s, s->data->bytes, s->data->data_begin, s->data->data_end);
+	for (size_t i = 0; i < recording->n_parts; i++)
+		walk(s, recording->parts[i].bytes, 0,
+		     recording->parts[i].bytes.size);
+	if (!s->found.size)
+		seam_perf_data_build_ids(s->data, take_listed, s);
+	if (!s->found.size && seam_resolver_kind(s->path) == SEAM_MAPPING_VDSO)
+		take(s, m->vdso_build_id, m->vdso_build_id_size);
+}
+
 struct seam_build_id seam_build_id_of(const struct seam_recording *recording,
 				      const struct seam_perf_data *data,
 				      const char *path)
 {
-	const struct seam_manifest *m = &recording->manifest;
 	struct search s = { .data = data, .path = path };
 
-	walk(&s, data->bytes, data->data_begin, data->data_end);
-	for (size_t i = 0; i < recording->n_parts; i++)
-		walk(&s, recording->parts[i].bytes, 0,
-		     recording->parts[i].bytes.size);
-	if (!s.found.size)
-		seam_perf_data_build_ids(data, take_listed, &s);
-	if (!s.found.size && seam_resolver_kind(path) == SEAM_MAPPING_VDSO)
-		take(&s, m->vdso_build_id, m->vdso_build_id_size);
+	search(&s, recording);
 	return s.found;
+}
+
+struct seam_module seam_module_of(const struct seam_recording *recording,
+				  const struct seam_perf_data *data,
+				  const char *path, struct seam_build_id *id)
+{
+	struct seam_origin origin = seam_origin_of(data, &recording->manifest,
+						   recording->written_ns);
+	struct search s = { .data = data, .path = path, .origin = &origin };
+
+	search(&s, recording);
+	*id = s.found;
+	s.demand.path = path;
+	s.demand.build_id = id->size ? id->id : NULL;
+	s.demand.build_id_size = id->size;
+	return s.demand;
 }

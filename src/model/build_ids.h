@@ -5,12 +5,21 @@
 
 #include "base/file.h"
 #include "model/recording.h"
+#include "symbol/symbols.h"
 #include "wire/perf_data.h"
 
 struct seam_build_id {
 	uint8_t id[20];
 	size_t size;		/* bytes; 0: not recorded */
 };
+
+/*
+ * The file of @path: its build id, which goes to @id and is borrowed from
+ * there, or what is demanded of a file without one.  Cost: as below.
+ */
+struct seam_module seam_module_of(const struct seam_recording *recording,
+				  const struct seam_perf_data *data,
+				  const char *path, struct seam_build_id *id);
 
 /*
  * The build id of @path: what a mapping record says, else the header of @data,

@@ -74,6 +74,7 @@ static int load_perf(struct seam_profile *profile,
 				     recording->path,
 		},
 		.n_paused = m->n_paused,
+		.manifest = m, .written_ns = recording->written_ns,
 		.all_unknown = options->all_unknown,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};

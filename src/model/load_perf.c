@@ -19,6 +19,8 @@
 #include "base/progress.h"
 #include "model/jit_advice.h"
 #include "model/jit_sources.h"
+#include "model/missing.h"
+#include "model/origin.h"
 #include "model/perf_scan.h"
 #include "model/resolver.h"
 
@@ -43,6 +45,7 @@ struct loader {
 	struct seam_jit_sources jit;
 	struct seam_embedded embedded;
 	struct seam_kernel kernel;
+	struct seam_origin origin;
 	struct seam_bytes vdso_build_id;
 	uint64_t order;			/* of the next change */
 	uint64_t n_lost_ring;		/* as LOST records say */
@@ -155,10 +158,12 @@ static const struct known_build_id *find_build_id(const struct loader *l,
 		       by_path);
 }
 
-static void read_header(struct loader *l)
+static void read_header(struct loader *l, const struct seam_perf_input *input)
 {
 	char command[512];
 
+	l->origin = seam_origin_of(&l->data, input->manifest,
+				   input->written_ns);
 	seam_perf_data_build_ids(&l->data, take_build_id, l);
 	if (seam_embedded_read(&l->embedded, &l->data, &l->profile->strings))
 		l->error = -ENOMEM;
@@ -235,6 +240,9 @@ static void add_mapping(struct loader *l, const struct seam_perf_aside *aside,
 
 	if (m->is_jit_symfile)
 		mapping.kind = SEAM_MAPPING_ANON;
+	if (mapping.kind == SEAM_MAPPING_FILE)
+		seam_origin_demand(&l->origin, m, aside->stamp.time,
+				   &mapping.demand);
 	if (id.size > 0 && id.size <= sizeof(mapping.build_id)) {
 		memcpy(mapping.build_id, id.data, id.size);
 		mapping.build_id_size = (uint8_t)id.size;
@@ -794,13 +802,15 @@ int seam_load_perf(struct seam_profile *profile,
 		if (r == 0) {
 			l.resolver.all_unknown = input->all_unknown;
 			l.n_paused = input->n_paused;
-			read_header(&l);
+			read_header(&l, input);
 			r = load(&l, input);
 		}
 		if (r < 0)
 			seam_err_set(err, r, "out of memory");
 	}
 	if (r == 0) {
+		seam_missing_tell(&l.resolver,
+				  l.origin.machine == SEAM_ORIGIN_HERE);
 		seam_jit_advise(profile, &l.jit);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);

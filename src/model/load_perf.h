@@ -7,6 +7,7 @@
 #include "model/load.h"
 #include "symbol/jit_find.h"
 #include "symbol/symbols.h"
+#include "wire/manifest.h"
 
 struct seam_perf_input {
 	const struct seam_file *data;		/* header and records */
@@ -16,6 +17,8 @@ struct seam_perf_input {
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_jit_places jit;		/* where dumps and maps are */
 	bool all_unknown;			/* as in load.h */
+	const struct seam_manifest *manifest;	/* NULL, or zeroed: none */
+	uint64_t written_ns;	/* UTC of the last change of data */
 	uint64_t n_paused;	/* of the lost: while a snapshot was copied */
 };
 

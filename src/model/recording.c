@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "model/load.h"
 
@@ -52,18 +53,39 @@ static int open_folder(struct seam_recording *recording, const char *folder,
 	return 0;
 }
 
+/* Standard input is written now. */
+static void note_time(struct seam_recording *recording)
+{
+	char data[PATH_MAX];
+	struct timespec at;
+	struct stat st;
+
+	snprintf(data, sizeof(data), "%s%s", recording->path,
+		 recording->folder ? "/data" : "");
+	if (strcmp(recording->path, "-") != 0 && stat(data, &st) == 0)
+		at = st.st_mtim;
+	else
+		clock_gettime(CLOCK_REALTIME, &at);
+	recording->written_ns = (uint64_t)at.tv_sec * 1000000000 +
+				(uint64_t)at.tv_nsec;
+}
+
 int seam_recording_open(struct seam_recording *recording, const char *path,
 			struct seam_err *err)
 {
 	struct stat st;
+	int r;
 
 	*recording = (struct seam_recording) { 0 };
 	if (!path)
 		path = SEAM_LOAD_DEFAULT;
 	recording->path = path;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return open_folder(recording, path, err);
-	return seam_file_open(&recording->data, path, err);
+		r = open_folder(recording, path, err);
+	else
+		r = seam_file_open(&recording->data, path, err);
+	note_time(recording);
+	return r;
 }
 
 void seam_recording_close(struct seam_recording *recording)

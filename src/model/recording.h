@@ -22,6 +22,7 @@ struct seam_recording {
 	const char *path;		/* as given; borrowed */
 	const char *folder;		/* the same, NULL for a file alone */
 	struct seam_manifest manifest;	/* zeroed where there is none */
+	uint64_t written_ns;		/* UTC of the last change of data */
 	struct seam_err bad_manifest;	/* code 0, or why it is not used */
 };
 

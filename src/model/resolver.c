@@ -23,6 +23,7 @@
 struct seam_place {
 	uint32_t mapping;	/* the first one of its module; SEAM_NONE */
 	bool is_call;		/* a return address: looked up a byte earlier */
+	bool is_trampoline;	/* of a signal: not a return address after all */
 	uint64_t pos;		/* in the file; an address for the kernel */
 	size_t first;		/* in frames */
 	uint32_t n;
@@ -68,6 +69,21 @@ int seam_resolver_kernel(struct seam_resolver *resolver,
 	return resolver->kernel_module == SEAM_NONE ? -ENOMEM : 0;
 }
 
+/* The symbols module of a mapping, asked for the first time or not. */
+static uint32_t module_of(struct seam_resolver *r, struct seam_mapping *m)
+{
+	if (m->kind == SEAM_MAPPING_KERNEL)
+		return r->kernel_module;
+	if (m->module == SEAM_NONE) {
+		m->demand.path = seam_profile_text(r->profile, m->path);
+		m->demand.build_id = m->build_id_size ? m->build_id : NULL;
+		m->demand.build_id_size = m->build_id_size;
+		m->demand.pid = m->pid;
+		m->module = seam_symbols_module(r->symbols, &m->demand);
+	}
+	return m->module;
+}
+
 uint32_t seam_resolver_mapping(struct seam_resolver *resolver,
 			       const struct seam_mapping *mapping)
 {
@@ -77,6 +93,10 @@ uint32_t seam_resolver_mapping(struct seam_resolver *resolver,
 		return SEAM_NONE;
 	*slot = *mapping;
 	slot->module = SEAM_NONE;
+	/* Of several times of one file the earliest counts: before it opens. */
+	if (slot->demand.evidence == SEAM_EVIDENCE_INODE &&
+	    slot->build_id_size == 0)
+		module_of(resolver, slot);
 	return (uint32_t)(resolver->mappings.n - 1);
 }
 
@@ -156,23 +176,6 @@ static int add_frame(struct seam_resolver *r, struct seam_function function,
 	return *slot == SEAM_NONE ? -ENOMEM : 0;
 }
 
-/* The symbols module of a mapping, asked for the first time or not. */
-static uint32_t module_of(struct seam_resolver *r, struct seam_mapping *m)
-{
-	if (m->kind == SEAM_MAPPING_KERNEL)
-		return r->kernel_module;
-	if (m->module == SEAM_NONE)
-		m->module = seam_symbols_module(r->symbols,
-			&(struct seam_module) {
-				.path = seam_profile_text(r->profile, m->path),
-				.build_id = m->build_id_size ? m->build_id :
-					    NULL,
-				.build_id_size = m->build_id_size,
-				.pid = m->pid,
-			});
-	return m->module;
-}
-
 /* What the recording itself has.  @pos as in struct seam_place. */
 static size_t ask_embedded(struct seam_resolver *r,
 			   const struct seam_mapping *m, uint64_t pos,
@@ -228,14 +231,64 @@ static size_t ask_symbols(struct seam_resolver *r, struct seam_mapping *m,
 	return n > 0 || !r->embedded ? n : ask_embedded(r, m, pos, out);
 }
 
+static bool is_file(const struct seam_mapping *m)
+{
+	return m && (m->kind == SEAM_MAPPING_FILE ||
+		     m->kind == SEAM_MAPPING_VDSO);
+}
+
+/* Where a place is looked up: at the call, if it is a return address. */
+static uint64_t lookup_pos(struct seam_resolver *r, struct seam_mapping *m,
+			   struct seam_place *place)
+{
+	if (!place->is_call || place->pos == 0)
+		return place->pos;
+	place->is_trampoline = is_file(m) && module_of(r, m) != SEAM_NONE &&
+		seam_symbols_is_trampoline(r->symbols, m->module, place->pos);
+	return place->is_trampoline ? place->pos : place->pos - 1;
+}
+
+/*
+ * A place without a symbol: *@pos becomes where its function begins, if that
+ * is known.
+ */
+static bool find_start(struct seam_resolver *r, struct seam_mapping *m,
+		       uint64_t *pos)
+{
+	uint32_t module = is_file(m) ? module_of(r, m) : SEAM_NONE;
+	struct seam_extent extent;
+
+	if (module == SEAM_NONE ||
+	    !seam_symbols_extent(r->symbols, module, *pos, &extent) ||
+	    extent.size == 0)
+		return false;
+	*pos = extent.offset;
+	return true;
+}
+
+/* The frame of a place without a symbol. */
+static int add_nameless(struct seam_resolver *r, struct seam_mapping *m,
+			const struct seam_place *place, uint64_t pos,
+			struct seam_function function)
+{
+	uint64_t start = pos, shown = place->pos;
+
+	if (find_start(r, m, &start))
+		shown = start;
+	else
+		pos = place->pos;
+	function.name = made_up_name(r->profile, function.module, shown);
+	return add_frame(r, function, (struct seam_frame) {
+		.addr = m ? pos : 0 });
+}
+
 /* Look a place up and append its frames. */
 static int resolve_place(struct seam_resolver *r, struct seam_mapping *m,
 			 struct seam_place *place)
 {
 	struct seam_location found[MAX_INLINED];
 	struct seam_strings *strings = &r->profile->strings;
-	uint64_t pos = place->is_call && place->pos ? place->pos - 1 :
-		       place->pos;
+	uint64_t pos = lookup_pos(r, m, place);
 	size_t n = ask_symbols(r, m, pos, found, MAX_INLINED);
 	struct seam_function function = {
 		.module = m ? m->path : 0, .layer = (uint8_t)layer_of(m),
@@ -243,10 +296,7 @@ static int resolve_place(struct seam_resolver *r, struct seam_mapping *m,
 	int error = 0;
 
 	if (n == 0 || !found[n - 1].function) {
-		function.name = made_up_name(r->profile, function.module,
-					     place->pos);
-		error = add_frame(r, function, (struct seam_frame) {
-			.addr = m ? place->pos : 0 });
+		error = add_nameless(r, m, place, pos, function);
 		n = 0;
 	}
 	for (size_t i = 0; error == 0 && i < n; i++) {
@@ -427,9 +477,13 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 {
 	uint64_t at = is_call && addr ? addr - 1 : addr;
 	const struct seam_area *area = area_at(r, context, at, where);
-	const struct seam_mapping *m = area ?
-		&r->mappings.items[area->mapping] : NULL;
+	const struct seam_mapping *m;
 	struct seam_jit_location code;
+
+	/* No call is in front of a mapping: a trampoline may begin one. */
+	if (!area && is_call)
+		area = area_at(r, context, addr, where);
+	m = area ? &r->mappings.items[area->mapping] : NULL;
 
 	if (context == IN_USER && r->jit &&
 	    seam_jit_code_find(r->jit, where->pid, at, where->time_ns,
@@ -474,6 +528,7 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 			     size_t n, struct seam_resolver_where *where)
 {
 	enum context context = IN_USER;
+	const struct seam_place *place;
 	bool is_call = false;
 	uint32_t stack = 0;
 
@@ -491,10 +546,11 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 				i++;
 			continue;
 		}
-		if (push_frames(r, place_at(r, context, chain[i], is_call,
-					    where)))
+		place = place_at(r, context, chain[i], is_call, where);
+		if (push_frames(r, place))
 			return SEAM_NONE;
-		is_call = true;
+		/* What was interrupted by a signal did not call. */
+		is_call = !place->is_trampoline;
 	}
 	for (size_t i = r->chain.n; i-- > 0 && stack != SEAM_NONE;)
 		stack = seam_profile_stack(r->profile, stack,

@@ -12,7 +12,8 @@
  * Return addresses stand behind their call, maybe behind the function: all
  * entries of a chain but the first of each context are looked up one byte
  * earlier.  perf looks them up as they are, and so names the next function
- * where a call is the last instruction.
+ * where a call is the last instruction.  A signal's trampoline, and what comes
+ * after it, was not called and is looked up as it is.
  */
 #ifndef SEAM_RESOLVER_H
 #define SEAM_RESOLVER_H
@@ -42,6 +43,7 @@ struct seam_mapping {
 	int32_t pid;
 	uint8_t build_id[20];
 	uint8_t build_id_size;	/* 0: not recorded */
+	struct seam_module demand;	/* what tells it where it has none */
 	uint32_t module;	/* of symbols; SEAM_NONE until asked for */
 };
 

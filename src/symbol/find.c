@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
@@ -30,6 +33,7 @@ struct search {
 	const uint8_t *id;		/* NULL: none is known */
 	size_t id_size;
 	char id_text[ID_TEXT];		/* "" when none is known */
+	bool is_stale;			/* another file is at the path */
 	struct seam_err *why;
 };
 
@@ -75,6 +79,7 @@ static bool prove(struct search *s)
 
 	if (!s->id || seam_elf_is(s->found, s->id, s->id_size))
 		return true;
+	s->is_stale = true;
 	if (s->found->build_id_size == 0)
 		seam_err_set(s->why, -ESTALE, "the file has no build id, "
 			     "the recording has %s", s->id_text);
@@ -155,27 +160,97 @@ static bool try_perf_cache(struct search *s, const char *kind)
 		   s->id_text + 2, kind);
 }
 
-/* Under each symfs root, then as it is. */
-static bool try_mapped(struct search *s, const char *path, int size)
+/* The inode's generation, where the file system has one that can be asked. */
+static bool get_generation(int fd, uint32_t *generation)
 {
-	for (size_t i = 0; i < s->options->n_symfs; i++)
-		if (try(s, "%s/%.*s", s->options->symfs[i], size, path))
-			return true;
-	return try(s, "%.*s", size, path);
+	int value;
+
+	if (ioctl(fd, FS_IOC_GETVERSION, &value) < 0)
+		return false;
+	*generation = (uint32_t)value;
+	return true;
 }
 
-static bool try_path(struct search *s, const char *path)
+static uint64_t later_of(const struct timespec *a, const struct timespec *b)
 {
-	size_t size = strlen(path), cut = strlen(DELETED);
+	uint64_t a_ns = (uint64_t)a->tv_sec * 1000000000 + (uint64_t)a->tv_nsec;
+	uint64_t b_ns = (uint64_t)b->tv_sec * 1000000000 + (uint64_t)b->tv_nsec;
 
-	if (path[0] != '/' || path[1] == '/' || size > PATH_MAX)
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+/* Why the open file at the path of @module is another one; NULL: it is not. */
+static const char *difference(const struct seam_elf *file,
+			      const struct seam_module *module)
+{
+	uint32_t generation;
+	struct stat st;
+
+	if (module->evidence != SEAM_EVIDENCE_INODE)
+		return NULL;
+	if (fstat(file->fd, &st) < 0)
+		return "the file cannot be examined";
+	if (module->ino && module->ino != st.st_ino)
+		return "another file is in its place";
+	if (module->ino_generation && get_generation(file->fd, &generation) &&
+	    generation != (uint32_t)module->ino_generation)
+		return "another file is in its place";
+	if (module->mapped_ns &&
+	    later_of(&st.st_mtim, &st.st_ctim) > module->mapped_ns)
+		return "the file was changed after it was mapped";
+	return NULL;
+}
+
+/* As it is: without a build id, inode and times have to say that it is it. */
+static bool try_here(struct search *s, const struct seam_module *module,
+		     int size)
+{
+	const char *why;
+
+	if (!s->id && module->evidence == SEAM_EVIDENCE_NONE) {
+		seam_err_set(s->why, -EXDEV, "recorded on another machine, "
+			     "without a build id");
 		return false;
-	if (try_mapped(s, path, (int)size))
+	}
+	if (!try(s, "%.*s", size, module->path))
+		return false;
+	why = s->id ? NULL : difference(s->found, module);
+	if (!why)
 		return true;
+	s->is_stale = true;
+	seam_err_set(s->why, -ESTALE, "%s", why);
+	seam_elf_close(s->found);
+	return false;
+}
+
+/* Under each symfs root, then as it is. */
+static bool try_mapped(struct search *s, const struct seam_module *module,
+		       int size)
+{
+	for (size_t i = 0; i < s->options->n_symfs; i++)
+		if (try(s, "%s/%.*s", s->options->symfs[i], size,
+			module->path))
+			return true;
+	return try_here(s, module, size);
+}
+
+static bool try_path(struct search *s, const struct seam_module *module)
+{
+	size_t size = strlen(module->path), cut = strlen(DELETED);
+
+	if (module->path[0] != '/' || module->path[1] == '/' ||
+	    size > PATH_MAX)
+		return false;
+	if (try_mapped(s, module, (int)size))
+		return true;
+	if (size <= cut || strcmp(module->path + size - cut, DELETED) != 0)
+		return false;
 	/* Something else may be at the path now: only a build id can tell. */
-	return s->id && size > cut &&
-	       strcmp(path + size - cut, DELETED) == 0 &&
-	       try_mapped(s, path, (int)(size - cut));
+	if (s->id)
+		return try_mapped(s, module, (int)(size - cut));
+	s->is_stale = true;
+	seam_err_set(s->why, -ESTALE, "the file was deleted");
+	return false;
 }
 
 /* This process has a vdso too; with the same build id it is the same. */
@@ -210,22 +285,25 @@ int seam_find_module(struct seam_elf *found,
 {
 	struct search s = search_for(found, options, module->build_id,
 				     module->build_id_size, why);
+	bool is_stale;
 
 	seam_err_set(why, -ENOENT, module->path[0] == '/' ?
 		     "file not found" : "not a file");
 	if (s.id && options->bundle &&
 	    try(&s, "%s/elf/%s", options->bundle, s.id_text))
 		return 0;
-	if (try_path(&s, module->path))
+	s.is_stale = false;
+	if (try_path(&s, module))
 		return 0;
+	is_stale = s.is_stale;
 	if (!s.id)
-		return why ? why->code : -ENOENT;
+		return is_stale ? -ESTALE : why ? why->code : -ENOENT;
 	if (strcmp(module->path, "[vdso]") == 0 && try_own_vdso(&s))
 		return 0;
 	if (try_perf_cache(&s, "elf") || try_perf_cache(&s, "vdso") ||
 	    try_debuginfod_cache(&s, "executable") || !try_servers(&s, false))
 		return 0;
-	return why ? why->code : -ENOENT;
+	return is_stale ? -ESTALE : why ? why->code : -ENOENT;
 }
 
 /* The CRC of .gnu_debuglink covers the whole file. */

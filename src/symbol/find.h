@@ -3,8 +3,11 @@
  * find.h - the file of a module, and the file with its debug information
  *
  * A module is known by its build id.  Where one was recorded, a file that
- * carries another, or none, is not the module, wherever it lies.  Places, in
- * order:
+ * carries another, or none, is not the module, wherever it lies.  Where none
+ * was, the file at the path is, if it has the recorded inode and did not change
+ * after it was mapped: neither its bytes nor, as a file that was put there
+ * under the same inode, its names and mode (ctime).  Below a SYMFS, which a
+ * user named, it is taken as it is.  Places, in order:
  *
  *	BUNDLE/elf/ID			kept by the recorder
  *	SYMFS/path, path		as mapped
@@ -23,8 +26,9 @@
 #include "symbol/symbols.h"
 
 /*
- * Open the file of @module.  0; or a negative errno, and @why says what was
- * nearest to it: "build id is 12ab.., the recording has 98fe..".
+ * Open the file of @module.  0; or a negative errno, -ESTALE when there is
+ * another file at its path, and @why says what was nearest to it: "build id is
+ * 12ab.., the recording has 98fe..".
  */
 int seam_find_module(struct seam_elf *found,
 		     const struct seam_symbols_options *options,

@@ -17,16 +17,19 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "symbol/bounds.h"
 #include "symbol/dwarf.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/find.h"
 #include "symbol/kernel.h"
 #include "symbol/kernel_code.h"
 #include "symbol/symtab.h"
+#include "symbol/trampoline.h"
 
 struct module {
 	bool is_kernel;
 	bool opened;
+	int missing;			/* see seam_symbols_missing() */
 	struct seam_module file;	/* a copy */
 	struct seam_kernel kernel;	/* a copy */
 	struct seam_arena arena;	/* names in answers */
@@ -34,6 +37,8 @@ struct module {
 	struct seam_segments segments;
 	struct seam_symtab table;
 	struct seam_dwarf *dwarf;	/* NULL: none */
+	struct seam_bounds bounds;
+	bool has_bounds;		/* they were read, if there are any */
 	struct seam_kernel_symbols kernel_symbols;
 };
 
@@ -97,6 +102,7 @@ static void free_module(struct module *module)
 {
 	seam_dwarf_close(module->dwarf);
 	seam_symtab_fini(&module->table);
+	seam_bounds_fini(&module->bounds);
 	seam_kernel_close(&module->kernel_symbols);
 	free(module->segments.items);
 	seam_arena_fini(&module->arena);
@@ -139,34 +145,59 @@ static bool same_id(const uint8_t *a, size_t a_size, const uint8_t *b,
 
 static bool is_file(const struct module *module, const struct seam_module *file)
 {
-	return !module->is_kernel && !strcmp(module->file.path, file->path) &&
-	       same_id(module->file.build_id, module->file.build_id_size,
-		       file->build_id, file->build_id_size);
+	const struct seam_module *have = &module->file;
+
+	return !module->is_kernel && !strcmp(have->path, file->path) &&
+	       have->evidence == file->evidence && have->ino == file->ino &&
+	       have->ino_generation == file->ino_generation &&
+	       same_id(have->build_id, have->build_id_size, file->build_id,
+		       file->build_id_size);
+}
+
+/* The module that equals @want, or SEAM_NONE. */
+static uint32_t find_module(struct seam_symbols *symbols,
+			    const struct seam_module *want, uint64_t hash)
+{
+	struct seam_index_probe probe = seam_index_probe(&symbols->index, hash);
+	uint32_t id;
+
+	while ((id = seam_index_next(&symbols->index, &probe)) != SEAM_NONE) {
+		struct module *module = symbols->modules.items[id];
+
+		if (!is_file(module, want))
+			continue;
+		if (want->mapped_ns < module->file.mapped_ns)
+			module->file.mapped_ns = want->mapped_ns;
+		break;
+	}
+	return id;
 }
 
 uint32_t seam_symbols_module(struct seam_symbols *symbols,
 			     const struct seam_module *file)
 {
 	struct seam_module want = *file;
-	struct seam_index_probe probe;
 	struct module *module;
 	uint64_t hash;
 	uint32_t id;
 
 	if (!want.build_id || want.build_id_size > SEAM_BUILD_ID_MAX)
 		want.build_id_size = want.build_id ? SEAM_BUILD_ID_MAX : 0;
+	if (want.build_id_size > 0)	/* which says it all */
+		want.evidence = SEAM_EVIDENCE_PATH;
+	if (want.evidence != SEAM_EVIDENCE_INODE)
+		want.ino = want.ino_generation = want.mapped_ns = 0;
 	hash = seam_hash_bytes(want.path, strlen(want.path), 0);
 	if (want.build_id_size > 0)
 		hash = seam_hash_bytes(want.build_id, want.build_id_size,
 				       hash);
-	probe = seam_index_probe(&symbols->index, hash);
-	while ((id = seam_index_next(&symbols->index, &probe)) != SEAM_NONE)
-		if (is_file(symbols->modules.items[id], &want))
-			return id;
+	id = find_module(symbols, &want, hash);
+	if (id != SEAM_NONE)
+		return id;
 	module = calloc(1, sizeof(*module));
 	if (!module)
 		return SEAM_NONE;
-	module->file.pid = want.pid;
+	module->file = want;
 	if (!keep(symbols, &module->file.path, want.path) ||
 	    !keep_id(symbols, &module->file.build_id,
 		     &module->file.build_id_size, want.build_id,
@@ -284,7 +315,9 @@ static void open_file(struct seam_symbols *symbols, struct module *module)
 	struct seam_elf file, debug;
 	bool whole, has_debug;
 
-	if (seam_find_module(&file, options, &module->file, &why)) {
+	module->missing = seam_find_module(&file, options, &module->file,
+					   &why);
+	if (module->missing) {
 		set_problem(module, &why);
 		return;
 	}
@@ -335,11 +368,66 @@ static size_t resolve_kernel(struct module *module, uint64_t addr,
 }
 
 /*
+ * The function at @addr where symbols do not say.  Its file is opened again,
+ * when the first address without a symbol comes: most files have none.
+ */
+static const struct seam_bound *bound_at(struct seam_symbols *symbols,
+					 struct module *module, uint64_t addr)
+{
+	struct seam_err why = { 0 };
+	struct seam_elf file;
+
+	if (!module->has_bounds &&
+	    !seam_find_module(&file, &symbols->options, &module->file, &why)) {
+		/* Without memory there are fewer of them. */
+		(void)seam_bounds_read(&module->bounds, &file);
+		seam_elf_close(&file);
+	}
+	module->has_bounds = true;
+	return seam_bounds_find(&module->bounds, addr);
+}
+
+/*
+ * The symbol of the function at @addr.  One without a size reaches up to the
+ * next; where functions between were stripped, it ends before the first.
+ */
+static const struct seam_symbol *symbol_at(struct seam_symbols *symbols,
+					   struct module *module, uint64_t addr)
+{
+	const struct seam_symbol *symbol = seam_symtab_find(&module->table,
+							    addr);
+	const struct seam_bound *bound;
+
+	if (!symbol || symbol->end > symbol->start)
+		return symbol;
+	bound = bound_at(symbols, module, addr);
+	return bound && bound->start > symbol->start ? NULL : symbol;
+}
+
+/* Without a symbol: only some tables have names. */
+static size_t resolve_bound(struct seam_symbols *symbols,
+			    struct module *module, uint64_t addr,
+			    struct seam_location *out, size_t n)
+{
+	const struct seam_bound *bound = bound_at(symbols, module, addr);
+	const char *name = bound ? seam_bounds_name(&module->bounds, bound) :
+			   NULL;
+
+	if (!name)
+		return n;
+	if (n == 0)
+		out[n++] = (struct seam_location) { 0 };
+	out[n - 1].function = name;
+	return n;
+}
+
+/*
  * DWARF knows the calls, but the linker knows the function's real name; unless
  * the symbol has no size, and reaches here only because none follows it.
  */
-static size_t resolve_file(struct module *module, uint64_t offset,
-			   struct seam_location *out, size_t cap)
+static size_t resolve_file(struct seam_symbols *symbols, struct module *module,
+			   uint64_t offset, struct seam_location *out,
+			   size_t cap)
 {
 	const struct seam_symbol *symbol;
 	uint64_t addr;
@@ -350,9 +438,12 @@ static size_t resolve_file(struct module *module, uint64_t offset,
 	n = module->dwarf ?
 	    seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
 	symbol = seam_symtab_find(&module->table, addr);
-	if (!symbol || (n > 0 && out[n - 1].function &&
-			symbol->end <= symbol->start))
+	if (n > 0 && out[n - 1].function &&
+	    (!symbol || symbol->end <= symbol->start))
 		return n;
+	symbol = symbol_at(symbols, module, addr);
+	if (!symbol)
+		return resolve_bound(symbols, module, addr, out, n);
 	if (n == 0)
 		out[n++] = (struct seam_location) { 0 };
 	out[n - 1].function = seam_symtab_name(&module->table, addr,
@@ -372,7 +463,7 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t id,
 	if (!module->opened)
 		open_module(symbols, module);
 	return module->is_kernel ? resolve_kernel(module, addr, out) :
-	       resolve_file(module, addr, out, cap);
+	       resolve_file(symbols, module, addr, out, cap);
 }
 
 /* Symbols of the kernel have no size: each ends where the next begins. */
@@ -390,12 +481,31 @@ static bool kernel_extent(struct module *module, uint64_t addr,
 	return true;
 }
 
+/* The function at @addr: the extent of its symbol, or of what bounds it. */
+static bool function_at(struct seam_symbols *symbols, struct module *module,
+			uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	const struct seam_symbol *symbol = symbol_at(symbols, module, addr);
+	const struct seam_bound *bound;
+
+	if (symbol) {
+		*start = symbol->start;
+		*end = seam_symtab_end(&module->table, symbol);
+		return true;
+	}
+	bound = bound_at(symbols, module, addr);
+	if (!bound)
+		return false;
+	*start = bound->start;
+	*end = bound->end;
+	return true;
+}
+
 bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t id,
 			 uint64_t offset, struct seam_extent *out)
 {
-	const struct seam_symbol *symbol;
 	struct module *module;
-	uint64_t addr;
+	uint64_t addr, start, end;
 
 	if (id >= symbols->modules.n)
 		return false;
@@ -407,13 +517,55 @@ bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t id,
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return false;
 	*out = (struct seam_extent) { .offset = offset, .addr = addr };
-	symbol = seam_symtab_find(&module->table, addr);
-	if (!symbol || addr - symbol->start > offset)
+	if (!function_at(symbols, module, addr, &start, &end) ||
+	    addr - start > offset)
 		return true;
-	out->addr = symbol->start;
-	out->offset = offset - (addr - symbol->start);
-	out->size = seam_symtab_end(&module->table, symbol) - symbol->start;
+	out->addr = start;
+	out->offset = offset - (addr - start);
+	out->size = end - start;
 	return true;
+}
+
+/*
+ * Whether a function begins at @addr that the kernel returns to.  Its entry in
+ * .eh_frame begins a byte earlier, because unwinders look there.
+ */
+static bool is_trampoline(struct seam_symbols *symbols, struct module *module,
+			  uint64_t addr)
+{
+	const struct seam_symbol *symbol = seam_symtab_find(&module->table,
+							    addr);
+	const struct seam_bound *bound;
+	const char *name;
+
+	if (symbol && symbol->start == addr)
+		return seam_trampoline_is_name(symbol->name);
+	bound = bound_at(symbols, module, addr);
+	if (!bound || (bound->start != addr && bound->start + 1 != addr))
+		return false;
+	name = seam_bounds_name(&module->bounds, bound);
+	return bound->is_signal_frame || (name && seam_trampoline_is_name(name));
+}
+
+bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t id,
+				uint64_t offset)
+{
+	const struct seam_symbol *before;
+	struct module *module;
+	uint64_t addr;
+
+	if (id >= symbols->modules.n)
+		return false;
+	module = symbols->modules.items[id];
+	if (!module->opened)
+		open_module(symbols, module);
+	if (module->is_kernel || offset == 0 ||
+	    !seam_segments_addr(&module->segments, offset, &addr))
+		return false;
+	/* Nearly all return addresses are in the middle of a function. */
+	before = addr ? seam_symtab_find(&module->table, addr - 1) : NULL;
+	return (!before || seam_symtab_end(&module->table, before) <= addr) &&
+	       is_trampoline(symbols, module, addr);
 }
 
 /* Bytes of memory, or of the file. */
@@ -462,6 +614,12 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 	r = read_code(&file, offset, buf, size, err);
 	seam_elf_close(&file);
 	return r;
+}
+
+int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t id)
+{
+	return id < symbols->modules.n ? symbols->modules.items[id]->missing :
+	       0;
 }
 
 const char *seam_symbols_problem(const struct seam_symbols *symbols,

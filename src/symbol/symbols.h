@@ -32,12 +32,22 @@ struct seam_symbols_options {
 	bool debuginfod;	/* ask servers; otherwise only the local cache */
 };
 
+/* What tells the mapped file from another where no build id was recorded. */
+enum seam_evidence {
+	SEAM_EVIDENCE_PATH,	/* its path alone: a user named it */
+	SEAM_EVIDENCE_INODE,	/* recorded here: inode and times, see below */
+	SEAM_EVIDENCE_NONE,	/* recorded elsewhere: no file here is it */
+};
+
 /* What a recording knows of a mapped file. */
 struct seam_module {
 	const char *path;	/* "/usr/lib/libc.so.6", "[vdso]", "//anon" */
 	const uint8_t *build_id;/* NULL when not recorded */
 	size_t build_id_size;	/* at most 20 */
 	int32_t pid;		/* of a process that mapped it; for notes */
+	enum seam_evidence evidence;	/* of one without a build id */
+	uint64_t ino, ino_generation;	/* 0: not recorded */
+	uint64_t mapped_ns;	/* UTC; changed later, it is another; 0: not known */
 };
 
 /*
@@ -67,8 +77,9 @@ struct seam_symbols *seam_symbols_new(const struct seam_symbols_options *options
 void seam_symbols_free(struct seam_symbols *symbols);
 
 /*
- * The number of a module, the same for equal path and build id.  Everything
- * pointed to is copied.  SEAM_NONE when memory ran out.
+ * The number of a module, the same for equal path, build id and inode; of
+ * several times the earliest counts.  Everything pointed to is copied.
+ * SEAM_NONE when memory ran out.
  */
 uint32_t seam_symbols_module(struct seam_symbols *symbols,
 			     const struct seam_module *module);
@@ -95,12 +106,20 @@ struct seam_extent {
 };
 
 /*
- * The extent of the function at @addr of a file; where there is no symbol its
- * size is 0, and its place that of @addr.  False when nothing is mapped from
+ * The extent of the function at @addr of a file: of its symbol, or where it
+ * has none as bounds.h has it.  Where neither knows a function its size is 0,
+ * and its place that of @addr.  False when nothing is mapped from
  * there.  Of a kernel's, offset and addr are both its address.
  */
 bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t module,
 			 uint64_t addr, struct seam_extent *out);
+
+/*
+ * Whether @addr of a file is where the kernel lets a signal handler return to,
+ * and no return address: the caller is not the code before it.
+ */
+bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t module,
+				uint64_t addr);
 
 /* What instructions are for. */
 struct seam_machine {
@@ -118,6 +137,13 @@ struct seam_machine {
 int seam_symbols_code(struct seam_symbols *symbols, uint32_t module,
 		      uint64_t offset, uint8_t *buf, size_t size,
 		      struct seam_machine *machine, struct seam_err *err);
+
+/*
+ * 0 when the file of a module was found, or was never asked for; -ESTALE when
+ * there is another one in its place, -EXDEV when it was recorded on another
+ * machine and cannot be told from others, or why it could not be opened.
+ */
+int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t module);
 
 /*
  * Why a module has no symbols ("file not found", "build id is 12ab.., the

@@ -598,6 +598,7 @@ static int read_mmap2(struct seam_bytes payload, enum seam_endian endian,
 		.pgoff = m.pgoff, .prot = m.prot, .filename = m.filename,
 		.is_jit_symfile = m.prot & PROT_JIT_SYMFILE,
 		.maj = m.maj, .min = m.min, .ino = m.ino,
+		.ino_generation = m.ino_generation,
 	};
 	return 0;
 }
@@ -616,6 +617,7 @@ static int read_old_mmap2(uint16_t misc, struct seam_bytes payload,
 		.prot = misc & PERF_RECORD_MISC_MMAP_DATA ?
 			PROT_READ : PROT_READ | PROT_EXEC,
 		.maj = m.maj, .min = m.min, .ino = m.ino,
+		.ino_generation = m.ino_generation,
 	};
 	return 0;
 }

@@ -199,7 +199,7 @@ struct seam_perf_mapping {
 	 */
 	bool is_jit_symfile;
 	uint32_t maj, min;		/* of the device; 0 when not recorded */
-	uint64_t ino;			/* 0 when not recorded */
+	uint64_t ino, ino_generation;	/* 0 when not recorded */
 };
 
 /*

@@ -50,7 +50,7 @@ def perf_leaves(bundle):
     for line in done.stdout.splitlines():
         match = re.match(r"\s*(\d+)\s*;\[(.)\]\s+(.*?)\s*$", line)
         if match:
-            name = re.sub(r"^0x0*([0-9a-f]+)$", r"+0x\1", match[3])
+            name = re.sub(r"^0x[0-9a-f]+$", "+0x", match[3])
             leaves[name] += int(match[1])
     return leaves
 
@@ -60,7 +60,8 @@ def seam_leaves(bundle):
     assert done.returncode == 0, done.stderr
     leaves = collections.Counter()
     for row in json.loads(done.stdout)["rows"]:
-        name = re.sub(r"^\[.*(\+0x[0-9a-f]+)\]$", r"\1", row["symbol"])
+        # perf has a row for each address, Seam one for each function.
+        name = re.sub(r"^\[.*\+0x[0-9a-f]+\]$", "+0x", row["symbol"])
         leaves[name] += row["self"]
     return leaves
 

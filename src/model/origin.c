@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* origin.c - machine and clock of a recording; see origin.h */
+#include "model/origin.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+
+#include "base/file.h"
+
+/*
+ * Clocks drift apart by 500 ppm at most (NTP's limit).  A file that was
+ * changed less than this after it was mapped is not noticed.
+ */
+#define DRIFT_DIVISOR 2000
+#define CLOCK_STEP_NS 1000000u
+
+static bool is_this_boot(const char *boot_id)
+{
+	struct seam_file file = { 0 };
+	size_t size = strlen(boot_id);
+	bool same;
+
+	if (size == 0 ||
+	    seam_file_read(&file, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
+			   256, NULL))
+		return false;
+	same = file.bytes.size >= size &&
+	       memcmp(file.bytes.data, boot_id, size) == 0;
+	seam_file_close(&file);
+	return same;
+}
+
+static enum seam_origin_machine
+find_machine(const struct seam_perf_data *data,
+	     const struct seam_manifest *manifest)
+{
+	const char *host = manifest ? manifest->host : NULL;
+	struct utsname own;
+
+	if (manifest && manifest->boot_id && is_this_boot(manifest->boot_id))
+		return SEAM_ORIGIN_HERE;
+	if (!host || !*host)
+		host = seam_perf_data_string(data, SEAM_PERF_HOSTNAME);
+	if (!host || !*host || uname(&own) < 0)
+		return SEAM_ORIGIN_UNKNOWN;
+	return strcmp(host, own.nodename) == 0 ? SEAM_ORIGIN_HERE :
+	       SEAM_ORIGIN_ELSEWHERE;
+}
+
+/* As the bundle says it, or the feature that perf writes with -k. */
+static void find_clock(struct seam_origin *origin,
+		       const struct seam_perf_data *data,
+		       const struct seam_manifest *manifest)
+{
+	struct seam_bytes bytes = data->features[SEAM_PERF_CLOCK_DATA];
+	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
+						data->endian);
+
+	if (manifest && manifest->start_wall_ns && !manifest->kernel_clock) {
+		origin->wall_ns = manifest->start_wall_ns;
+		origin->clock_ns = manifest->start_ns;
+		origin->has_clock = true;
+		return;
+	}
+	seam_cursor_skip(&c, 8);	/* version, clock */
+	origin->wall_ns = seam_cursor_u64(&c);
+	origin->clock_ns = seam_cursor_u64(&c);
+	origin->has_clock = !c.error;
+}
+
+struct seam_origin seam_origin_of(const struct seam_perf_data *data,
+				  const struct seam_manifest *manifest,
+				  uint64_t written_ns)
+{
+	struct seam_origin origin = {
+		.machine = find_machine(data, manifest), .end_ns = written_ns,
+	};
+
+	find_clock(&origin, data, manifest);
+	return origin;
+}
+
+/* @time_ns as UTC, or the end where that is earlier or nothing else known. */
+static uint64_t to_utc(const struct seam_origin *origin, uint64_t time_ns)
+{
+	uint64_t behind = time_ns - origin->clock_ns, utc;
+
+	if (!origin->has_clock || time_ns < origin->clock_ns)
+		return origin->end_ns;
+	utc = origin->wall_ns + behind + behind / DRIFT_DIVISOR +
+	      CLOCK_STEP_NS;
+	return origin->end_ns && utc > origin->end_ns ? origin->end_ns : utc;
+}
+
+void seam_origin_demand(const struct seam_origin *origin,
+			const struct seam_perf_mapping *m, uint64_t time_ns,
+			struct seam_module *module)
+{
+	bool is_known = origin->machine == SEAM_ORIGIN_HERE ||
+			(origin->machine == SEAM_ORIGIN_UNKNOWN && m->ino);
+
+	module->evidence = is_known ? SEAM_EVIDENCE_INODE :
+			   SEAM_EVIDENCE_NONE;
+	module->ino = m->ino;
+	module->ino_generation = m->ino_generation;
+	module->mapped_ns = to_utc(origin, time_ns);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_missing.c - a file that changed after it was recorded gives no names
+ *
+ * Programs are built, their mapping is recorded by hand, and then they are
+ * replaced in each of the ways in which that happens.
+ */
+#include "model/load_perf.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../perf_bytes.h"
+#include "../symbol/build.h"
+
+static const char program[] =
+	"int hot(int x) { return x * 3; }\n"
+	"int main(int argc, char **argv) { (void)argv; return hot(argc); }\n";
+
+static void build(const char *id, const char *name)
+{
+	build_write("p.c", program);
+	build_run("gcc -O1 -Wl,--build-id=%s -o %s p.c", id, name);
+}
+
+static int enter(void **state)
+{
+	return build_enter(state);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+struct recorded {
+	struct bytes file;
+	uint64_t written_ns;
+};
+
+/*
+ * One sample in hot() of program @name, as it is now.  Of this machine, for
+ * all that the file says, or of one called testhost.
+ */
+static struct recorded record(const char *name, const char *mapped,
+			      bool is_elsewhere)
+{
+	uint64_t offset = build_offset(name, build_symbol(name, "hot"));
+	uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x400000 + offset };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct recorded r;
+	struct stat st;
+	size_t at;
+
+	assert_int_equal(stat(build_path(name), &st), 0);
+	at = begin_record(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+	put_u32(&b, 7);
+	put_u32(&b, 7);
+	put_u64(&b, 0x400000);
+	put_u64(&b, 0x10000);
+	put_u64(&b, 0);
+	put_u32(&b, 8);
+	put_u32(&b, 1);
+	put_u64(&b, st.st_ino);
+	put_u64(&b, 0);
+	put_u32(&b, 5);
+	put_u32(&b, 2);
+	put_name(&b, mapped);
+	put_stamp(&b, 7, 7, 10);
+	end_record(&b, at);
+	put_sample(&b, TEST_ID_1, 7, 7, 20, chain, 2);
+	r.file = is_elsewhere ? make_file(&b) : make_pipe(&b);
+	free(b.data);
+	/* Files have the time of the last tick. */
+	usleep(20000);
+	r.written_ns = now_ns();
+	usleep(20000);
+	return r;
+}
+
+struct result {
+	char name[256];		/* of the leaf */
+	char notes[1024];
+};
+
+static struct result load(const struct recorded *r, const char *symfs)
+{
+	const char *roots[] = { symfs };
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) {
+			.symfs = roots, .n_symfs = symfs != NULL });
+	struct seam_file file = {
+		.bytes = { r->file.data, r->file.size } };
+	struct seam_err err = { 0 };
+	struct result result = { 0 };
+	struct seam_profile p;
+
+	assert_int_equal(seam_profile_init(&p), 0);
+	assert_int_equal(seam_load_perf(&p, &(struct seam_perf_input) {
+		.data = &file, .written_ns = r->written_ns,
+	}, symbols, &err), 0);
+	seam_symbols_free(symbols);
+	snprintf(result.name, sizeof(result.name), "%s",
+		 seam_profile_text(&p, p.functions.items[p.frames.items[
+			p.stacks.items[p.samples.stack[0]].frame].function]
+			.name));
+	for (size_t i = 0; i < p.notes.n; i++) {
+		size_t n = strlen(result.notes);
+
+		snprintf(result.notes + n, sizeof(result.notes) - n, "%s\n",
+			 seam_profile_text(&p, p.notes.items[i]));
+	}
+	seam_profile_fini(&p);
+	return result;
+}
+
+static void check_changed(const struct recorded *r)
+{
+	struct result result = load(r, NULL);
+
+	assert_int_equal(result.name[0], '[');
+	assert_non_null(strstr(result.notes, "1 sample without names: "));
+	assert_non_null(strstr(result.notes, " has changed since"));
+}
+
+static void an_unchanged_file_without_a_build_id_has_names(void **state)
+{
+	struct recorded r;
+	struct result result;
+
+	(void)state;
+	build("none", "same");
+	r = record("same", build_path("same"), false);
+	result = load(&r, NULL);
+	assert_string_equal(result.name, "hot");
+	assert_null(strstr(result.notes, "without names"));
+	free(r.file.data);
+}
+
+static void a_replaced_file_has_none_and_that_is_noted(void **state)
+{
+	static const char *const ways[] = {
+		"cp w w.new && mv w.new w",	/* another inode */
+		"mv w w.old && cp -p w.old w",	/* with its old time */
+		"cp w w.new && cat w.new > w",	/* the same, written anew */
+		/* ... which hides that it was */
+		"cp -p w w.new && cp -p w.new w && touch -r w.new w",
+		"touch -d '2001-01-01' w",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ways); i++) {
+		struct recorded r;
+
+		build("none", "w");
+		r = record("w", build_path("w"), false);
+		assert_string_equal(load(&r, NULL).name, "hot");
+		build_run("%s", ways[i]);
+		check_changed(&r);
+		free(r.file.data);
+		build_run("rm -f w*");
+	}
+}
+
+static void a_deleted_file_has_none(void **state)
+{
+	char mapped[4096];
+	struct recorded r;
+
+	(void)state;
+	build("none", "d");
+	snprintf(mapped, sizeof(mapped), "%s (deleted)", build_path("d"));
+	r = record("d", mapped, false);
+	check_changed(&r);
+	free(r.file.data);
+}
+
+/* Inodes and times of another machine mean nothing here. */
+static void a_file_of_another_machine_is_not_taken_from_here(void **state)
+{
+	struct recorded r;
+	struct result result;
+
+	(void)state;
+	build("none", "e");
+	r = record("e", build_path("e"), true);
+	result = load(&r, NULL);
+	assert_int_equal(result.name[0], '[');
+	assert_non_null(strstr(result.notes, "was recorded on another "
+			       "machine"));
+	/* Where its user says that it is. */
+	build_run("mkdir -p root$(dirname '%s') && cp e root'%s'",
+		  build_path("e"), build_path("e"));
+	assert_string_equal(load(&r, build_path("root")).name, "hot");
+	free(r.file.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			an_unchanged_file_without_a_build_id_has_names),
+		cmocka_unit_test(a_replaced_file_has_none_and_that_is_noted),
+		cmocka_unit_test(a_deleted_file_has_none),
+		cmocka_unit_test(
+			a_file_of_another_machine_is_not_taken_from_here),
+	};
+
+	return cmocka_run_group_tests_name("missing", tests, enter,
+					   build_leave);
+}
