@@ -251,6 +251,7 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->aux.most_bytes = s->options->aux_snapshot_bytes;
 	s->drain.on_sideband = see_sideband;
 	s->drain.context = s;
+	s->keep.jit.bundle = &s->bundle;
 	s->link.bundle = &s->bundle;
 	s->link.writer = &s->writer;
 	s->link.sideband_id = sideband_id(s);

@@ -16,11 +16,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "wire/jitdump.h"
+#include "wire/perf_map_times.h"
 
 enum {
 	PATH_BYTES = 4096,
 	NAME_BYTES = 64,
 	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
+	MAX_TIMES_BYTES = 256 << 20,	/* a mark a millisecond for an hour */
 	/*
 	 * File times come from a clock that is read once a tick, process
 	 * starts are rounded down to 1/100 s: a file made at once may look
@@ -569,4 +571,22 @@ int seam_jit_find(const struct seam_jit_places *places,
 	    seam_file_open(file, proc, err);
 	close(fd);
 	return r;
+}
+
+void seam_jit_find_times(const char *path, struct seam_file *times)
+{
+	char beside[PATH_BYTES];
+	struct stat map, st;
+	int fd;
+
+	*times = (struct seam_file) { 0 };
+	snprintf(beside, sizeof(beside), "%s%s", path,
+		 SEAM_PERF_MAP_TIMES_SUFFIX);
+	fd = open(beside, OPEN_FLAGS | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (stat(path, &map) == 0 && fstat(fd, &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_uid == map.st_uid)
+		seam_file_read_fd(times, fd, MAX_TIMES_BYTES, NULL);
+	close(fd);
 }

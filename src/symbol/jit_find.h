@@ -113,4 +113,11 @@ int seam_jit_find(const struct seam_jit_places *places,
 		  const char *path, struct seam_file *file, char *found,
 		  size_t found_cap, struct seam_err *err);
 
+/*
+ * The index of when the lines of the map at @path were written, which a
+ * recorder puts beside it (wire/perf_map_times.h).  @times is empty where there
+ * is none, or where it is not of the owner of the map.
+ */
+void seam_jit_find_times(const char *path, struct seam_file *times);
+
 #endif /* SEAM_JIT_FIND_H */
