@@ -311,6 +311,7 @@ static bool meet(struct seam_link_server *s, struct seam_link_target *target,
 	fds[0] = target->memory_fd;
 	fds[1] = r;
 	target->has_met = true;
+	target->met_ns = seam_clock_ns();
 	r = seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome, fds,
 			   2, 0);
 	close(fds[1]);

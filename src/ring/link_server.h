@@ -39,6 +39,8 @@ struct seam_link_target {
 	bool has_met;			/* said hello and got its memory */
 	bool said_bye;
 	uint64_t since_ns;		/* connected; the one clock */
+	uint64_t met_ns;		/* got its memory: nobody had it before */
+	uint64_t over_ns;		/* the caller's; 0 at first */
 	char name[SEAM_LINK_NAME_BYTES];	/* its own word; escape it */
 	struct seam_link_bye bye;	/* where said_bye */
 	int memory_fd;

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, Skip, check, end_group, equal, record, run,
-                        run_tests)
+from record_lib import (FOLDER, SEAM, Skip, check, end_group, equal, record,
+                        run, run_tests)
 
 # reuse N MS [late]: N names for MS of CPU time each, at one address.  late:
 # all names are written at the end.  A line on stdin (with "wait") begins it.
@@ -77,9 +77,11 @@ SLACK_NS = 30_000_000   # of an edge: file times are of ticks, machines stall
 
 
 def build():
-    with open("reuse.c", "w", encoding="ascii") as out:
+    source = os.path.join(FOLDER, "reuse.c")
+    with open(source, "w", encoding="ascii") as out:
         out.write(REUSE_C)
-    subprocess.run(["cc", "-O1", "-o", "reuse", "reuse.c"], check=True)
+    subprocess.run(["cc", "-O1", "-o", os.path.join(FOLDER, "reuse"), source],
+                   check=True)
 
 
 def report(name, *options):
@@ -112,7 +114,6 @@ def expect_truth(name, stdout, n):
 
 
 def test_an_address_used_again_has_the_name_of_its_time():
-    build()
     result = record("-o", "r.seam", "--", "./reuse", "5", "120")
     equal(result.returncode, 0, result.stderr)
     expect_truth("r.seam", result.stdout, 5)
@@ -274,4 +275,5 @@ while (Date.now() < until) {
 
 
 if __name__ == "__main__":
+    build()
     sys.exit(run_tests(globals()))
