@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "record/map_copy.h"
+#include "record/target_file.h"
 #include "symbol/jit_find.h"
 #include "wire/perf_map_times.h"
 
@@ -32,11 +33,11 @@ enum {
 /* The thread's alone, but for what is atomic. */
 struct followed {
 	int32_t pid;
-	bool is_known;			/* owner was read */
+	bool is_held;			/* the process was looked for */
 	bool is_ready;			/* inotify names it */
 	bool has_failed;
 	int watch;			/* of inotify; -1: none */
-	struct seam_jit_owner owner;
+	struct seam_target target;
 	struct seam_map_copy copy;
 	uint64_t try_ns, step_ns;	/* when to open it, and then again */
 	struct seam_err refusal;	/* the last; code 0: none */
@@ -132,24 +133,34 @@ static void copy_more(struct seam_map_follow *f, struct followed *item)
 			      memory_order_relaxed);
 }
 
-/* The map under its name: for the first time, or another than before. */
-static void find_map(struct seam_map_follow *f, struct followed *item)
+/* With the rights of the process's user, and checked.  -ENOENT: none. */
+static int open_map(struct followed *item)
 {
+	const struct seam_jit_owner *owner = &item->target.owner;
+	struct seam_err *why = &item->refusal;
 	char path[64];
 	int fd;
 
-	if (!item->is_known)
-		seam_jit_owner_read(&item->owner, item->pid, NULL);
-	item->is_known = true;
+	if (!item->is_held)
+		seam_target_open(&item->target, item->pid, NULL);
+	item->is_held = true;
+	*why = (struct seam_err) { 0 };
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRId32 ".map",
-		 item->owner.inner_pid ? item->owner.inner_pid : item->pid);
-	fd = seam_jit_open(&item->owner, SEAM_JIT_MAP, path,
-			   SEAM_JIT_MAX_BYTES, &item->refusal);
-	if (fd < 0) {
-		if (fd == -ENOENT)
-			item->refusal = (struct seam_err) { 0 };
+		 owner->inner_pid ? owner->inner_pid : item->pid);
+	fd = seam_target_open_path(&item->target, path, why);
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		*why = (struct seam_err) { 0 };
+	return fd < 0 ? fd : seam_jit_check(owner, SEAM_JIT_MAP, path, fd,
+					    SEAM_JIT_MAX_BYTES, why);
+}
+
+/* The map under its name: for the first time, or another than before. */
+static void find_map(struct seam_map_follow *f, struct followed *item)
+{
+	int fd = open_map(item);
+
+	if (fd < 0)
 		return;
-	}
 	if (!seam_map_copy_is_other(&item->copy, fd)) {
 		close(fd);
 		return;
@@ -305,9 +316,10 @@ bool seam_map_follow_add(struct seam_map_follow *f, int32_t pid)
 		return false;
 	item = &f->items[f->n_items];
 	*item = (struct followed) {
-		.pid = pid, .watch = -1, .owner.root = -1,
-		.step_ns = FIRST_TRY_NS,
+		.pid = pid, .watch = -1, .step_ns = FIRST_TRY_NS,
 	};
+	seam_target_init(&item->target);
+	item->target.owner.pid = pid;
 	seam_map_copy_init(&item->copy, SEAM_MAP_FOLLOW_MAX_BYTES);
 	pthread_mutex_lock(&f->lock);
 	f->n_items++;
@@ -420,8 +432,7 @@ void seam_map_follow_free(struct seam_map_follow *f)
 		return;		/* the thread may come back to it */
 	for (size_t i = 0; i < f->n_items; i++) {
 		seam_map_copy_close(&f->items[i].copy);
-		if (f->items[i].is_known)
-			seam_jit_owner_fini(&f->items[i].owner);
+		seam_target_close(&f->items[i].target);
 	}
 	drop(f);
 }

@@ -33,7 +33,8 @@ enum {
 
 /* What to check, besides that it is a regular file of bearable size. */
 enum trust {
-	TRUST_NAME,		/* found by its name alone: everything */
+	TRUST_PROCESS,		/* named by a process: everything */
+	TRUST_NAME,		/* found by its name alone: the same */
 	TRUST_FOLDER,		/* owner */
 	TRUST_USER,		/* nothing */
 };
@@ -235,7 +236,7 @@ static int check_owner(const struct candidate *c, const struct stat *st,
 {
 	uid_t wanted = c->owner->uid == (uid_t)-1 ? geteuid() : c->owner->uid;
 
-	if (st->st_uid == wanted || !st->st_uid ||
+	if (st->st_uid == wanted || (!st->st_uid && c->trust != TRUST_PROCESS) ||
 	    (c->also != (uid_t)-1 && st->st_uid == c->also))
 		return 0;
 	return refuse(c, -EPERM, err, "it belongs to user %u, the process to "
@@ -283,9 +284,9 @@ static int check_file(const struct candidate *c, int fd, struct seam_err *err)
 			      c->max_bytes);
 	if (c->trust <= TRUST_FOLDER)
 		r = check_owner(c, &st, err);
-	if (!r && c->trust == TRUST_NAME)
+	if (!r && c->trust <= TRUST_NAME)
 		r = check_mode(c, &st, err);
-	if (!r && c->trust == TRUST_NAME)
+	if (!r && c->trust <= TRUST_NAME)
 		r = check_age(c, &st, err);
 	return r;
 }
@@ -357,6 +358,20 @@ int seam_jit_open(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		*err = (struct seam_err) { 0 };
 	fd = judge(&c, open_in_root(owner->root, path), err);
 	return fd == -ENOENT ? seam_err_set(err, fd, "no such file") : fd;
+}
+
+int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
+		   const char *path, int fd, uint64_t max_bytes,
+		   struct seam_err *err)
+{
+	struct candidate c = {
+		.owner = owner, .kind = kind, .trust = TRUST_PROCESS,
+		.max_bytes = max_bytes, .also = (uid_t)-1, .path = path,
+	};
+
+	if (err)
+		*err = (struct seam_err) { 0 };
+	return judge(&c, fd, err);
 }
 
 /* ---- copying ---- */
