@@ -46,9 +46,17 @@ void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
 	link->record = malloc(RECORD_BYTES);
 	/* As many pages of it as there are processes. */
 	link->latest = calloc(MOST_PIDS, sizeof(*link->latest));
-	if (!link->record || !link->latest ||
-	    seam_link_server_open(&link->server, &shape, why) < 0 ||
-	    setenv(SEAM_LINK_VARIABLE, link->server.address, 1)) {
+	if (!link->record || !link->latest) {
+		seam_err_set(why, -ENOMEM, "out of memory");
+		return;
+	}
+	if (seam_link_server_open(&link->server, &shape, why) < 0) {
+		seam_link_server_close(&link->server);
+		return;
+	}
+	if (setenv(SEAM_LINK_VARIABLE, link->server.address, 1)) {
+		seam_err_set(why, -errno, "cannot set " SEAM_LINK_VARIABLE
+			     ": %s", strerror(errno));
 		seam_link_server_close(&link->server);
 		return;
 	}
@@ -545,6 +553,8 @@ void seam_record_link_finish(struct seam_record_link *link)
 			/* Those that are free now, for children to come. */
 			stop_rings(server->targets[i]);
 		}
+	link->n_failed = server->n_failed;
+	link->why = server->why;
 	seam_link_server_close(server);
 	seam_jit_dumps_fini(&link->dumps);
 	link->is_open = false;

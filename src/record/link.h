@@ -58,6 +58,8 @@ struct seam_record_link {
 	struct seam_perf_writer *writer;
 	uint64_t sideband_id;
 
+	uint64_t n_failed;		/* programs that we had no ring for */
+	struct seam_err why;		/* the first of these */
 	uint64_t n_unproven;		/* rings that were nobody's */
 	uint64_t n_unringed;		/* pieces of those without a ring */
 };

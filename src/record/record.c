@@ -510,6 +510,10 @@ static void finish_link(struct seam_recording *s)
 	seam_record_link_finish(&s->link);
 	s->result->n_jit = s->link.dumps.n_written;
 	s->result->n_jit_lost = seam_record_link_lost(&s->link);
+	if (s->link.n_failed)
+		seam_recording_note(s, false, "%" PRIu64 " programs with a "
+			"JIT got no ring and write files: %s",
+			s->link.n_failed, s->link.why.cause[0]);
 	if (s->link.n_unproven)
 		seam_recording_note(s, false, "%" PRIu64 " JITs could not be "
 			"told who they are: not read", s->link.n_unproven);

@@ -60,6 +60,9 @@ struct seam_link_server {
 	struct seam_link_target **targets;	/* in order of arrival */
 	size_t n_targets;
 	uint64_t n_refused;		/* not let in, or cut off */
+	int spare_fd;			/* to let one in and refuse it with */
+	uint64_t n_failed;		/* of the refused, for want of ours */
+	struct seam_err why;		/* the first of these */
 };
 
 /* Listen for targets that shall get rings of @shape. */
