@@ -495,8 +495,9 @@ static void tell_jit(const struct seam_record_result *r)
 {
 	if (r->n_jit_lost)
 		seam_command_say("lost %" PRIu64 " of %" PRIu64 " pieces of "
-			"code that JITs told of: no room in their rings when "
-			"they ended (larger ones: --jit-ring)", r->n_jit_lost,
+			"code, as the JITs count them: no room in their rings "
+			"when they ended (larger ones: --jit-ring)",
+			r->n_jit_lost,
 			r->n_jit_lost + r->n_jit);
 }
 

@@ -2,6 +2,7 @@
 /* jit_advice.c - runtimes and the flags that make them tell; jit_advice.h */
 #include "model/jit_advice.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /*
@@ -48,12 +49,40 @@ static bool is_nameless(const struct seam_profile *profile, uint32_t stack)
 	return function->layer == SEAM_LAYER_JIT && !function->is_named;
 }
 
+static bool is_ambiguous(const struct seam_profile *profile, uint32_t stack)
+{
+	return profile->functions.items[profile->frames.items[
+		profile->stacks.items[stack].frame].function].is_ambiguous;
+}
+
+/* Samples with a function that may be another, wherever it is in the stack. */
+static void tell_of_reuse(struct seam_profile *profile)
+{
+	const struct seam_samples *s = &profile->samples;
+	bool *has = calloc(profile->stacks.n + 1, sizeof(*has));
+	uint64_t n = 0;
+
+	/* A stack comes after its parent. */
+	for (size_t i = 1; has && i < profile->stacks.n; i++)
+		has[i] = has[profile->stacks.items[i].parent] ||
+			 is_ambiguous(profile, (uint32_t)i);
+	for (size_t i = 0; has && i < s->n; i++)
+		n += has[s->stack[i]];
+	if (n)
+		seam_profile_note(profile, "%" PRIu64 " samples at addresses "
+				  "that a perf map names more than once, "
+				  "without times: the last name is shown, "
+				  "marked [address reused]", n);
+	free(has);
+}
+
 void seam_jit_advise(struct seam_profile *profile,
 		     const struct seam_jit_sources *sources)
 {
 	const struct seam_samples *s = &profile->samples;
 	uint64_t *n = calloc(profile->processes.n + 1, sizeof(*n));
 
+	tell_of_reuse(profile);
 	if (!n)
 		return;
 	for (size_t i = 0; i < s->n; i++)

@@ -54,16 +54,31 @@ static void tell(struct seam_jit_sources *sources, int32_t pid, int why,
 				  pid, err->cause[i]);
 }
 
+/* A map with the times of its lines, where they are of this recording. */
+static int add_map(struct seam_jit_sources *sources, int32_t pid,
+		   const char *path, struct seam_bytes bytes,
+		   struct seam_err *err)
+{
+	struct seam_file times = { 0 };
+	int r;
+
+	if (!sources->is_untimed)
+		seam_jit_find_times(path, &times);
+	r = seam_jit_code_add_map(sources->code, pid, bytes, times.bytes, err);
+	seam_file_close(&times);
+	return r;
+}
+
 static int add(struct seam_jit_sources *sources, int32_t pid,
-	       enum seam_jit_kind kind, struct seam_file *file)
+	       enum seam_jit_kind kind, const char *path,
+	       struct seam_file *file)
 {
 	struct seam_err err = { 0 };
 	struct seam_file *slot;
 	int r;
 
 	if (kind == SEAM_JIT_MAP)
-		r = seam_jit_code_add_map(sources->code, pid, file->bytes,
-					  &err);
+		r = add_map(sources, pid, path, file->bytes, &err);
 	else
 		r = seam_jit_code_add_dump(sources->code, file->bytes,
 			&(struct seam_jit_dump_options) {
@@ -121,7 +136,7 @@ static int find(struct seam_jit_sources *sources,
 		return 0;
 	}
 	if (r == 0)
-		return add(sources, owner->pid, kind, &file);
+		return add(sources, owner->pid, kind, found + 1, &file);
 	/* A map is only likely; a dump was announced by its marker. */
 	if (r == -ENOENT && kind == SEAM_JIT_DUMP)
 		return lack(sources, owner->pid, path);
@@ -145,7 +160,7 @@ static int find_second(struct seam_jit_sources *sources,
 	r = seam_jit_find(&places, owner, SEAM_JIT_DUMP, NULL, &file, found,
 			  sizeof(found), &err);
 	if (r == 0)
-		return add(sources, owner->pid, SEAM_JIT_DUMP, &file);
+		return add(sources, owner->pid, SEAM_JIT_DUMP, found, &file);
 	tell(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }

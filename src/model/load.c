@@ -36,9 +36,9 @@ static void tell_manifest(struct seam_profile *profile,
 		seam_profile_lost(profile, "JIT code not received", name, 0,
 				  0);
 		seam_profile_note(profile, "%" PRIu64 " of %" PRIu64
-				  " pieces of code that JITs told of did not "
-				  "reach the recording; a larger --jit-ring "
-				  "may help", m->n_jit_lost,
+				  " pieces of code, as the JITs count them, "
+				  "did not reach the recording; a larger "
+				  "--jit-ring may help", m->n_jit_lost,
 				  m->n_jit_lost + m->n_jit);
 	}
 	if (m->n_jit_bad || m->n_jit_unproven)

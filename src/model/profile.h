@@ -42,6 +42,8 @@ struct seam_function {
 	uint32_t module;	/* string: path of the file, "[kernel.kallsyms]" */
 	uint8_t layer;		/* enum seam_layer */
 	bool is_named;		/* false: the name was made from the address */
+	/* JIT: other code may have been at its address when it was sampled */
+	bool is_ambiguous;
 };
 
 /* A place in a function.  Equal places are one frame. */

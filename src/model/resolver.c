@@ -384,6 +384,9 @@ static const struct seam_place *find_place(struct seam_resolver *r,
 /* Keys of places: modules have bit 31, pieces of JIT code bit 30. */
 #define JIT_KEY (UINT32_C(1) << 30)
 
+/* And of the offset in a piece of JIT code, which is smaller. */
+#define AMBIGUOUS (UINT64_C(1) << 63)
+
 /* A perf map says less than a file does; it has no code bytes. */
 static bool is_from_map(const struct seam_resolver *r,
 			const struct seam_jit_location *at)
@@ -391,14 +394,24 @@ static bool is_from_map(const struct seam_resolver *r,
 	return seam_jit_code_object(r->jit, at->object)->code.size == 0;
 }
 
-/* How people write the name: agents of the JVM write descriptors. */
-static uint32_t jit_name(struct seam_resolver *r, const char *name)
+/*
+ * How people write the name: agents of the JVM write descriptors.  One that may
+ * not be the right one is marked, and so a row of its own.
+ */
+static uint32_t jit_name(struct seam_resolver *r,
+			 const struct seam_jit_location *at)
 {
-	char readable[1024];
+	static const char mark[] = " [address reused]";
+	char readable[1024], marked[sizeof(readable) + sizeof(mark)];
+	const char *name = at->name;
 
-	return seam_strings_put(&r->profile->strings,
-		seam_java_name(name, readable, sizeof(readable)) ? readable :
-		name);
+	if (seam_java_name(name, readable, sizeof(readable)))
+		name = readable;
+	if (at->is_ambiguous) {
+		snprintf(marked, sizeof(marked), "%.1000s%s", name, mark);
+		name = marked;
+	}
+	return seam_strings_put(&r->profile->strings, name);
 }
 
 static const struct seam_place *
@@ -409,13 +422,15 @@ jit_place(struct seam_resolver *r, const struct seam_jit_location *at,
 		seam_jit_code_object(r->jit, at->object);
 	bool is_new;
 	struct seam_place *place = place_for(r, at->object | JIT_KEY,
-					     at->offset, is_call, &is_new);
+					     at->offset | (at->is_ambiguous ?
+					     AMBIGUOUS : 0), is_call, &is_new);
 
 	if (!is_new)
 		return place;
 	if (add_frame(r, (struct seam_function) {
-			.name = jit_name(r, at->name), .module = r->jit_path,
+			.name = jit_name(r, at), .module = r->jit_path,
 			.layer = SEAM_LAYER_JIT, .is_named = true,
+			.is_ambiguous = at->is_ambiguous,
 		}, (struct seam_frame) {
 			.file = seam_strings_put(&r->profile->strings,
 						 at->file),

@@ -261,6 +261,8 @@ static void stamp(struct seam_jit_stream *stream, uint8_t *record,
 
 	time = time > now ? now : time < stream->since_ns ? stream->since_ns :
 	       time;
+	if (stream->until_ns && time > stream->until_ns)
+		time = stream->until_ns;
 	memcpy(record + AT_TIME, &time, sizeof(time));
 	if (id != SEAM_JITDUMP_LOAD && id != SEAM_JITDUMP_MOVE)
 		return;

@@ -67,6 +67,7 @@ struct seam_jit_stream {
 	size_t file;			/* of dumps->files */
 	uint32_t pid, tid;		/* tid: the last that was proven */
 	uint64_t since_ns;		/* no time is before it */
+	uint64_t until_ns;		/* nor after it; 0: it has no end */
 	uint64_t id_base;
 	size_t group;			/* of dumps->groups */
 	uint64_t n_taken;		/* pieces of code and moves */

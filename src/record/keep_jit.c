@@ -35,6 +35,10 @@ static struct seam_keep_runtime *runtime_of(struct seam_keep_jit *jit,
 		return NULL;
 	}
 	*runtime = (struct seam_keep_runtime) { 0 };
+	if (!jit->maps && jit->bundle)
+		jit->maps = seam_map_follow_start(jit->bundle);
+	if (jit->maps)
+		seam_map_follow_add(jit->maps, pid);
 	/* A process that has ended is looked for in our own root. */
 	seam_jit_owner_read(&runtime->owner, pid, NULL);
 	return runtime;
@@ -99,6 +103,34 @@ static void copy(struct seam_keep_jit *jit,
 	close(fd);
 }
 
+/* A snapshot gets copies of what was followed so far. */
+static void finish_maps(struct seam_keep_jit *jit, int folder)
+{
+	const struct seam_map_follow_result *result = &jit->map_result;
+	struct seam_err err = { 0 };
+
+	if (!jit->maps)
+		return;
+	if (!jit->is_snapshot) {
+		seam_map_follow_finish(jit->maps, &jit->map_result);
+		jit->n_copied += result->n_copied;
+		jit->n_refused += result->n_refused;
+		jit->n_failed += result->n_failed + result->n_cut +
+				 result->is_stuck;
+		err = result->why;
+	} else if (seam_map_follow_copy(jit->maps, folder, &err)) {
+		jit->n_failed++;
+	} else {
+		jit->n_copied += seam_map_follow_bytes(jit->maps) > 0;
+	}
+	if (err.n_causes)
+		keep_first(jit, &err);
+	else if (result->is_stuck || result->n_cut)
+		seam_err_set(&jit->why, -EIO, result->is_stuck ?
+			     "a perf map could not be read in time" :
+			     "a perf map is larger than is kept");
+}
+
 void seam_keep_jit_finish(struct seam_keep_jit *jit,
 			  const struct seam_bundle *bundle)
 {
@@ -114,11 +146,14 @@ void seam_keep_jit_finish(struct seam_keep_jit *jit,
 
 		if (r->marker)
 			copy(jit, r, SEAM_JIT_DUMP, r->marker, folder);
+		if (jit->maps)
+			continue;
 		snprintf(map, sizeof(map), "/tmp/perf-%" PRId32 ".map",
 			 r->owner.inner_pid ? r->owner.inner_pid :
 			 r->owner.pid);
 		copy(jit, r, SEAM_JIT_MAP, map, folder);
 	}
+	finish_maps(jit, folder);
 	close(folder);
 	/* Most programs with anonymous code have neither. */
 	if (jit->n_copied == 0)
@@ -132,5 +167,6 @@ void seam_keep_jit_fini(struct seam_keep_jit *jit)
 		free(jit->runtimes.items[i].marker);
 	}
 	free(jit->runtimes.items);
+	seam_map_follow_free(jit->maps);
 	*jit = (struct seam_keep_jit) { 0 };
 }

@@ -5,10 +5,11 @@
  * A runtime that maps jit-PID.dump tells of its dump; one that runs code in
  * memory without a file may have written perf-PID.map.  Both are looked for
  * through the process's own root folder, which is held from when the process
- * is first seen, and judged as symbol/jit_find.h says.  They are copied when
- * the recording ends, because runtimes write to the end: jit/jit-PID.dump and
- * jit/perf-PID.map, with the PID that the recording has; jit/jit-PID-PID.dump
- * where the process streamed another into jit/jit-PID.dump.
+ * is first seen, and judged as symbol/jit_find.h says.  Maps are followed
+ * while they are written (map_follow.h).  Dumps are copied when the recording
+ * ends, because runtimes write to the end: jit/jit-PID.dump, with the PID that
+ * the recording has; jit/jit-PID-PID.dump where the process streamed another
+ * into jit/jit-PID.dump.
  *
  * Nothing here fails a recording.
  */
@@ -17,6 +18,7 @@
 
 #include "base/array.h"
 #include "record/bundle.h"
+#include "record/map_follow.h"
 #include "symbol/jit_find.h"
 
 struct seam_keep_runtime {
@@ -27,6 +29,11 @@ struct seam_keep_runtime {
 /* Zeroed is valid and empty. */
 struct seam_keep_jit {
 	SEAM_ARRAY(struct seam_keep_runtime) runtimes;
+	/* The caller's; NULL: maps are not followed, but copied at the end. */
+	const struct seam_bundle *bundle;
+	struct seam_map_follow *maps;	/* begun with the first runtime */
+	struct seam_map_follow_result map_result;
+	bool is_snapshot;		/* maps go on after _finish() */
 	uint64_t n_copied;
 	uint64_t n_refused;		/* there, but not to be believed */
 	uint64_t n_failed;		/* could not be written */

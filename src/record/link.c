@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "record/synth.h"
+#include "record/synth_parts.h"
 #include "ring/proof.h"
 
 enum {
@@ -20,7 +21,15 @@ enum {
 	N_LOOKS = 2,		/* rounds: who says EXIT is not gone yet */
 	MOST_CHILDREN = 65536,	/* remembered; the oldest are forgotten */
 	MOST_PIDS = 1 << 22,	/* Source: PID_MAX_LIMIT, linux/threads.h */
+	/* No program tells of a piece of code in less: it takes five times that. */
+	PIECE_NS = 20,
 	RECORD_BYTES = UINT16_MAX + 1,
+};
+
+/* What reads one ring: the tenant's drainer. */
+struct ring_reader {
+	struct seam_jit_stream stream;
+	SEAM_ARRAY(uint8_t) held;	/* whole records, for the next round */
 };
 
 void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
@@ -36,10 +45,18 @@ void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
 	unsetenv(SEAM_LINK_VARIABLE);
 	link->record = malloc(RECORD_BYTES);
 	/* As many pages of it as there are processes. */
-	link->parents = calloc(MOST_PIDS, sizeof(*link->parents));
-	if (!link->record || !link->parents ||
-	    seam_link_server_open(&link->server, &shape, why) < 0 ||
-	    setenv(SEAM_LINK_VARIABLE, link->server.address, 1)) {
+	link->latest = calloc(MOST_PIDS, sizeof(*link->latest));
+	if (!link->record || !link->latest) {
+		seam_err_set(why, -ENOMEM, "out of memory");
+		return;
+	}
+	if (seam_link_server_open(&link->server, &shape, why) < 0) {
+		seam_link_server_close(&link->server);
+		return;
+	}
+	if (setenv(SEAM_LINK_VARIABLE, link->server.address, 1)) {
+		seam_err_set(why, -errno, "cannot set " SEAM_LINK_VARIABLE
+			     ": %s", strerror(errno));
 		seam_link_server_close(&link->server);
 		return;
 	}
@@ -59,12 +76,24 @@ void seam_record_link_forked(struct seam_record_link *link)
 
 /* ---- who is it ---- */
 
+static struct seam_record_child *child_of(const struct seam_record_link *link,
+					   uint32_t pid)
+{
+	uint32_t number = pid < MOST_PIDS ? link->latest[pid] : 0;
+
+	return number > link->first_child ?
+	       &link->children.items[number - link->first_child - 1] : NULL;
+}
+
 static bool descends(const struct seam_record_link *link, uint32_t pid,
 		     uint32_t from)
 {
 	/* Pids are used again, so what was told may be a circle. */
-	for (int i = 0; i < MOST_PROCESSES && pid && pid != from; i++)
-		pid = pid < MOST_PIDS ? link->parents[pid] : 0;
+	for (int i = 0; i < MOST_PROCESSES && pid && pid != from; i++) {
+		const struct seam_record_child *child = child_of(link, pid);
+
+		pid = child ? child->parent : 0;
+	}
 	return pid == from;
 }
 
@@ -79,78 +108,207 @@ static void see_end(struct seam_record_link *link, uint32_t pid)
 	}
 }
 
-static void see_fork(struct seam_record_link *link, uint32_t pid,
-		     uint32_t parent)
+/* From @time_ns on process @pid is another, or another program. */
+static void end_life(struct seam_record_link *link, uint32_t pid,
+		     uint64_t time_ns)
 {
-	uint32_t *child;
+	for (size_t i = 0; i < link->server.n_targets; i++) {
+		struct seam_link_target *target = link->server.targets[i];
+		struct seam_tenants *t = &target->tenants;
 
-	link->parents[pid] = parent;
-	if (link->children.n == MOST_CHILDREN) {
-		link->children.n /= 2;
-		memmove(link->children.items,
-			link->children.items + link->children.n,
-			link->children.n * sizeof(*link->children.items));
+		if (!target->has_met || time_ns <= target->met_ns)
+			continue;
+		if ((uint32_t)target->pid == pid && !target->over_ns)
+			target->over_ns = time_ns - 1;
+		for (uint32_t k = 0; k < t->n_present; k++) {
+			struct ring_reader *reader = t->items[k].drainer;
+
+			if (reader && reader->stream.pid == pid &&
+			    !reader->stream.until_ns)
+				reader->stream.until_ns = time_ns - 1;
+		}
 	}
+}
+
+static void forget_oldest(struct seam_record_link *link)
+{
+	size_t n = link->children.n / 2;
+
+	link->children.n -= n;
+	link->first_child += (uint32_t)n;
+	memmove(link->children.items, link->children.items + n,
+		link->children.n * sizeof(*link->children.items));
+}
+
+static void see_fork(struct seam_record_link *link, uint32_t pid,
+		     uint32_t parent, uint64_t time_ns)
+{
+	struct seam_record_child *child;
+
+	end_life(link, pid, time_ns);
+	if (link->children.n == MOST_CHILDREN)
+		forget_oldest(link);
 	child = SEAM_ARRAY_PUSH(&link->children);
-	if (child)
-		*child = pid;
+	if (!child)
+		return;
+	*child = (struct seam_record_child) {
+		.pid = pid, .parent = parent, .fork_ns = time_ns,
+	};
+	link->latest[pid] = link->first_child + (uint32_t)link->children.n;
+}
+
+static void see_exec(struct seam_record_link *link, uint32_t pid,
+		     uint64_t time_ns)
+{
+	struct seam_record_child *child = child_of(link, pid);
+
+	end_life(link, pid, time_ns);
+	if (child && !child->exec_ns)
+		child->exec_ns = time_ns;
+}
+
+/* The time of a record out of what is at its end, as we have it recorded. */
+static uint64_t time_of(const struct seam_record_link *link,
+			const struct seam_ring_header *record)
+{
+	struct seam_synth_trailer trailer;
+
+	/* A little late: what was seen since counts as from before. */
+	if (link->other_clock)
+		return seam_clock_ns();
+	memcpy(&trailer, (const uint8_t *)record + record->size -
+	       sizeof(trailer), sizeof(trailer));
+	return trailer.time_ns;
 }
 
 void seam_record_link_see(struct seam_record_link *link,
 			  const struct seam_ring_header *record)
 {
-	struct { uint32_t pid, ppid, tid, ptid; } task;
+	struct { uint32_t pid, ppid, tid, ptid; } task = { 0 };
+	struct { uint32_t pid, tid; } comm;
+	bool is_exec = record->type == PERF_RECORD_COMM &&
+		       record->misc & PERF_RECORD_MISC_COMM_EXEC;
 
-	if (!link->is_open || (record->type != PERF_RECORD_FORK &&
-			       record->type != PERF_RECORD_EXIT) ||
-	    record->size < sizeof(*record) + sizeof(task))
+	if (!link->is_open || record->size < sizeof(*record) + sizeof(task) +
+	    sizeof(struct seam_synth_trailer))
+		return;
+	if (is_exec) {
+		memcpy(&comm, record + 1, sizeof(comm));
+		see_exec(link, comm.pid, time_of(link, record));
+	}
+	if (record->type != PERF_RECORD_FORK &&
+	    record->type != PERF_RECORD_EXIT)
 		return;
 	memcpy(&task, record + 1, sizeof(task));
 	if (task.pid != task.tid || task.pid >= MOST_PIDS)
 		return;			/* a thread */
 	if (record->type == PERF_RECORD_FORK)
-		see_fork(link, task.pid, task.ppid);
+		see_fork(link, task.pid, task.ppid, time_of(link, record));
 	else
 		see_end(link, task.pid);
 }
 
-/* The process that has the ring; 0 while it is not known. */
+/*
+ * Whether process @pid was forked from @target's when that had the memory, and
+ * had it until *@until_ns (0: to now) by that.
+ */
+static bool inherits(const struct seam_record_link *link,
+		     const struct seam_link_target *target, uint32_t pid,
+		     uint64_t *until_ns)
+{
+	const struct seam_record_child *child = child_of(link, pid), *parent;
+
+	*until_ns = child && child->exec_ns ? child->exec_ns - 1 : 0;
+	for (int i = 0; child && i < MOST_PROCESSES; i++, child = parent) {
+		if (child->fork_ns <= target->met_ns)
+			return false;
+		if (child->parent == (uint32_t)target->pid)
+			return !target->over_ns ||
+			       child->fork_ns <= target->over_ns;
+		parent = child_of(link, child->parent);
+		if (parent && parent->exec_ns &&
+		    child->fork_ns >= parent->exec_ns)
+			return false;
+	}
+	return false;
+}
+
+/*
+ * The process that has the ring, and until when (0: now); 0 while it is not
+ * known.  That a living process does not have the memory outweighs who it
+ * descends from, unless it had the memory until an exec.
+ */
 static uint32_t owner_of(const struct seam_record_link *link,
 			 const struct seam_link_target *target,
-			 const struct seam_tenant *tenant)
+			 const struct seam_tenant *tenant, uint64_t *until_ns)
 {
-	if (tenant->tid == (uint32_t)target->pid)
-		return tenant->tid;
-	if (tenant->proof == SEAM_TENANT_PROVEN)
-		return tenant->pid;
-	return descends(link, tenant->tid, (uint32_t)target->pid) ?
-	       tenant->tid : 0;
+	bool is_proven = tenant->proof == SEAM_TENANT_PROVEN, had_it;
+	uint32_t pid = is_proven ? tenant->pid : tenant->tid;
+
+	*until_ns = target->over_ns;
+	had_it = pid == (uint32_t)target->pid ||
+		 inherits(link, target, pid, until_ns);
+	if (is_proven && !had_it)
+		*until_ns = 0;
+	if (tenant->proof == SEAM_TENANT_FORGED && !*until_ns)
+		had_it = false;
+	return is_proven || had_it ? pid : 0;
 }
 
 /* ---- rings ---- */
 
-static struct seam_jit_stream *stream_of(struct seam_record_link *link,
-					 struct seam_link_target *target,
-					 struct seam_tenant *tenant)
+static struct ring_reader *reader_of(struct seam_record_link *link,
+				     struct seam_link_target *target,
+				     struct seam_tenant *tenant)
 {
-	struct seam_jit_stream *stream = tenant->drainer;
+	struct ring_reader *reader = tenant->drainer;
+	uint64_t until_ns;
 	uint32_t pid;
 
-	if (stream)
-		return stream;
-	pid = owner_of(link, target, tenant);
+	if (reader)
+		return reader;
+	pid = owner_of(link, target, tenant, &until_ns);
 	if (!pid)
 		return NULL;
 	if (link->dumps.folder < 0)
 		link->dumps.folder = seam_bundle_folder(link->bundle, "jit",
 							NULL);
-	stream = calloc(1, sizeof(*stream));
-	if (!stream || seam_jit_stream_begin(stream, &link->dumps, pid,
-					     target->since_ns)) {
-		free(stream);
+	reader = calloc(1, sizeof(*reader));
+	if (!reader || seam_jit_stream_begin(&reader->stream, &link->dumps,
+					     pid, target->since_ns)) {
+		free(reader);
 		return NULL;
 	}
-	return tenant->drainer = stream;
+	reader->stream.until_ns = until_ns;
+	return tenant->drainer = reader;
+}
+
+/* What the round before has copied; the side-band until then is known now. */
+static void use_held(struct ring_reader *reader)
+{
+	struct seam_ring_header header;
+
+	for (size_t pos = 0; pos < reader->held.n; pos += header.size) {
+		uint8_t *record = reader->held.items + pos;
+
+		memcpy(&header, record, sizeof(header));
+		seam_jit_stream_take(&reader->stream, record, header.size);
+	}
+	free(reader->held.items);
+	reader->held.items = NULL;
+	reader->held.n = reader->held.cap = 0;
+}
+
+static void hold(struct seam_record_link *link, struct ring_reader *reader,
+		 const struct seam_ring_header *header)
+{
+	if (!SEAM_ARRAY_RESERVE(&reader->held, header->size)) {
+		link->dumps.n_bad++;
+		return;
+	}
+	memcpy(reader->held.items + reader->held.n, link->record,
+	       header->size);
+	reader->held.n += header->size;
 }
 
 static void drain(struct seam_record_link *link, struct seam_tenant *tenant)
@@ -159,29 +317,41 @@ static void drain(struct seam_record_link *link, struct seam_tenant *tenant)
 	struct seam_ring_span span;
 	size_t pos = 0;
 
+	use_held(tenant->drainer);
 	seam_ring_peek(&tenant->ring, &span);
 	while (seam_ring_copy(&span, pos, &header, link->record)) {
-		seam_jit_stream_take(tenant->drainer, link->record,
-				     header.size);
+		hold(link, tenant->drainer, &header);
 		pos += header.size;
 	}
 	link->dumps.n_bad += pos != seam_ring_span_bytes(&span);
 	seam_ring_advance(&tenant->ring, &span);
 }
 
+/* The most that a program of @target can have told of. */
+static uint64_t limit_claim(const struct seam_link_target *target, uint64_t n)
+{
+	uint64_t most = (seam_clock_ns() - target->since_ns) / PIECE_NS;
+
+	return n < most ? n : most;
+}
+
 static void part(struct seam_record_link *link,
 		 struct seam_link_target *target, uint32_t i)
 {
 	struct seam_tenant *tenant = &target->tenants.items[i];
+	struct ring_reader *reader = tenant->drainer;
 	struct seam_tenant_counts counts;
+	uint64_t n_offered;
 
 	seam_tenants_counts(&target->tenants, i, &counts);
-	if (tenant->drainer) {
-		seam_jit_stream_end(tenant->drainer, counts.n_offered);
-		free(tenant->drainer);
+	n_offered = limit_claim(target, counts.n_offered);
+	if (reader) {
+		seam_jit_stream_end(&reader->stream, n_offered);
+		free(reader->held.items);
+		free(reader);
 	} else {
 		link->n_unproven++;
-		link->dumps.n_offered += counts.n_offered;
+		link->dumps.n_offered += n_offered;
 	}
 	seam_tenants_release(&target->tenants, i);
 }
@@ -195,14 +365,18 @@ static void drain_target(struct seam_record_link *link,
 	for (uint32_t i = 0; i < t->n_present; i++) {
 		/* Before we look: what it wrote last is seen then. */
 		bool is_ending = t->items[i].is_ending;
+		struct ring_reader *reader;
 
 		if (!t->items[i].word)
 			continue;
-		if (stream_of(link, target, &t->items[i]))
+		reader = reader_of(link, target, &t->items[i]);
+		if (reader)
 			drain(link, &t->items[i]);
 		else if (!is_last)
 			continue;
-		if (is_ending || is_last)
+		if (reader && is_last)
+			use_held(reader);
+		if (is_last || (is_ending && !reader->held.n))
 			part(link, target, i);
 	}
 }
@@ -227,7 +401,7 @@ static bool is_over(const struct seam_record_link *link,
 	    is_running(target, (uint32_t)target->pid))
 		return false;
 	for (size_t i = 0; i < link->children.n; i++) {
-		uint32_t child = link->children.items[i];
+		uint32_t child = link->children.items[i].pid;
 
 		if (descends(link, child, (uint32_t)target->pid) &&
 		    is_running(target, child))
@@ -240,8 +414,8 @@ static void count_unringed(struct seam_record_link *link,
 			   const struct seam_link_target *target)
 {
 	/* relaxed: a count */
-	link->n_unringed += atomic_load_explicit(&target->memory.head->n_lost,
-						 memory_order_relaxed);
+	link->n_unringed += limit_claim(target, atomic_load_explicit(
+			&target->memory.head->n_lost, memory_order_relaxed));
 }
 
 static void let_go_if_over(struct seam_record_link *link, size_t i)
@@ -379,6 +553,8 @@ void seam_record_link_finish(struct seam_record_link *link)
 			/* Those that are free now, for children to come. */
 			stop_rings(server->targets[i]);
 		}
+	link->n_failed = server->n_failed;
+	link->why = server->why;
 	seam_link_server_close(server);
 	seam_jit_dumps_fini(&link->dumps);
 	link->is_open = false;
@@ -414,7 +590,7 @@ void seam_record_link_fini(struct seam_record_link *link)
 	if (link->dumps.folder > 0)
 		close(link->dumps.folder);
 	free(link->children.items);
-	free(link->parents);
+	free(link->latest);
 	free(link->record);
 	*link = (struct seam_record_link) { 0 };
 }

@@ -8,9 +8,20 @@
  * to a file; in each round the rings are emptied into the bundle's jit/.
  * ring/link_server.h and ring/tenants.h say how they meet and who is who.
  *
- * Whose a ring is: the process's that connected, by the kernel's word; or a
- * process's that was forked from it, as FORK records tell; or one that /proc
- * shows to have the memory.  A ring that is nobody's is not read.
+ * Whose a ring is:
+ *
+ *  - the process's that has the memory mapped, as /proc shows;
+ *  - of one that has ended, or that /proc does not show us: the process's that
+ *    connected, by the kernel's word; or one's that was forked from it after
+ *    it got the memory, with no exec on the way, as FORK and COMM records tell.
+ *
+ * An exec ends that: what a ring has after it counts as from before it, when
+ * the process was still the one that had the memory.  So that the exec is known
+ * by then, what is in a ring is copied in one round and used in the next, after
+ * the side-band.  A ring that is nobody's is not read.
+ *
+ * What a program says that it lost is bounded by what a program can make in
+ * the time that it was there.
  *
  * Nothing here fails a recording.  Threads: one.
  */
@@ -24,13 +35,21 @@
 
 enum { SEAM_RECORD_JIT_RING_BYTES = 1 << 20 };
 
+/* A process that was forked, in the time that it was one program. */
+struct seam_record_child {
+	uint32_t pid, parent;
+	uint64_t fork_ns, exec_ns;	/* exec_ns 0: none so far */
+};
+
 struct seam_record_link {
 	bool is_open;			/* somebody may come */
 	bool has_news;			/* and wants something of us */
 	struct seam_link_server server;
 	struct seam_jit_dumps dumps;
-	uint32_t *parents;		/* of processes, by pid; 0: not told */
-	SEAM_ARRAY(uint32_t) children;	/* who was forked, latest last */
+	SEAM_ARRAY(struct seam_record_child) children;	/* latest last */
+	uint32_t first_child;		/* number of the first in there */
+	uint32_t *latest;		/* child by pid: its number; 0: none */
+	bool other_clock;		/* of the records; the caller's */
 	uint64_t checked_ns;		/* when the dead were looked for */
 	uint8_t *record;		/* room for one */
 
@@ -39,6 +58,8 @@ struct seam_record_link {
 	struct seam_perf_writer *writer;
 	uint64_t sideband_id;
 
+	uint64_t n_failed;		/* programs that we had no ring for */
+	struct seam_err why;		/* the first of these */
 	uint64_t n_unproven;		/* rings that were nobody's */
 	uint64_t n_unringed;		/* pieces of those without a ring */
 };

@@ -251,9 +251,11 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->aux.most_bytes = s->options->aux_snapshot_bytes;
 	s->drain.on_sideband = see_sideband;
 	s->drain.context = s;
+	s->keep.jit.bundle = &s->bundle;
 	s->link.bundle = &s->bundle;
 	s->link.writer = &s->writer;
 	s->link.sideband_id = sideband_id(s);
+	s->link.other_clock = seam_areas_are_there(s);
 	s->follow.sources = &s->sources;
 	s->follow.writer = &s->writer;
 	s->follow.loop = &s->loop;
@@ -437,6 +439,16 @@ static bool is_over(const struct seam_recording *s)
 	       s->loop.processes.n == 0;
 }
 
+/* What JITs told of is used a round after it came: record/link.h. */
+static int take_snapshot(struct seam_recording *s, struct seam_err *err)
+{
+	int r = s->link.server.n_targets ? drain(s, err) : 0;
+
+	if (r == 0)
+		snapshot(s);
+	return r;
+}
+
 static int run(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_loop_signal signal;
@@ -457,7 +469,7 @@ static int run(struct seam_recording *s, struct seam_err *err)
 		if (failed < 0)
 			r = failed;
 		if (wants_snapshot(s, news & SEAM_LOOP_SNAPSHOT) && r == 0)
-			snapshot(s);
+			r = take_snapshot(s, err);
 		ended |= reached_limit(s);
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
@@ -498,6 +510,10 @@ static void finish_link(struct seam_recording *s)
 	seam_record_link_finish(&s->link);
 	s->result->n_jit = s->link.dumps.n_written;
 	s->result->n_jit_lost = seam_record_link_lost(&s->link);
+	if (s->link.n_failed)
+		seam_recording_note(s, false, "%" PRIu64 " programs with a "
+			"JIT got no ring and write files: %s",
+			s->link.n_failed, s->link.why.cause[0]);
 	if (s->link.n_unproven)
 		seam_recording_note(s, false, "%" PRIu64 " JITs could not be "
 			"told who they are: not read", s->link.n_unproven);

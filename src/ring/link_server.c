@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -89,6 +90,29 @@ static void take_no_rights(int socket)
 	setsockopt(socket, SOL_SOCKET, PASSRIGHTS, &no, sizeof(no));
 }
 
+/* A descriptor to give up when there are no more. */
+static void take_spare(struct seam_link_server *s)
+{
+	s->spare_fd = fcntl(s->socket, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Each failure is told with its own cause: what comes after may succeed. */
+static int make_descriptors(struct seam_link_server *s)
+{
+	s->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+			   SOCK_NONBLOCK, 0);
+	if (s->socket < 0)
+		return -errno;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return -errno;
+	s->bell_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->bell_fd < 0)
+		return -errno;
+	take_spare(s);
+	return 0;
+}
+
 int seam_link_server_open(struct seam_link_server *s,
 			  const struct seam_ring_shape *shape,
 			  struct seam_err *err)
@@ -96,7 +120,8 @@ int seam_link_server_open(struct seam_link_server *s,
 	int r;
 
 	*s = (struct seam_link_server) {
-		.socket = -1, .epoll_fd = -1, .bell_fd = -1, .shape = *shape,
+		.socket = -1, .epoll_fd = -1, .bell_fd = -1, .spare_fd = -1,
+		.shape = *shape,
 		.n_free_slots = SEAM_LINK_FREE_SLOTS,
 		.most_bytes = UINT64_MAX,
 	};
@@ -105,14 +130,11 @@ int seam_link_server_open(struct seam_link_server *s,
 	s->targets = calloc(SEAM_LINK_MOST_TARGETS, sizeof(*s->targets));
 	if (!s->targets)
 		return seam_err_set(err, -ENOMEM, "out of memory");
-	s->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
-			   SOCK_NONBLOCK, 0);
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	s->bell_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->socket < 0 || s->epoll_fd < 0 || s->bell_fd < 0)
-		return seam_err_set(err, -errno,
+	r = make_descriptors(s);
+	if (r < 0)
+		return seam_err_set(err, r,
 				    "cannot make a socket for programs: %s",
-				    strerror(errno));
+				    strerror(-r));
 	choose_address(s->address, sizeof(s->address));
 	take_no_rights(s->socket);	/* nor those that wait at the door */
 	r = listen_at(s);
@@ -169,9 +191,25 @@ void seam_link_server_close(struct seam_link_server *s)
 		close(s->epoll_fd);
 	if (s->bell_fd >= 0)
 		close(s->bell_fd);
+	if (s->spare_fd >= 0)
+		close(s->spare_fd);
 	if (s->address[0] == '/')
 		unlink(s->address);
 	*s = (struct seam_link_server) { 0 };
+}
+
+/*
+ * Before it is closed: a hello that was not read would reset the connection,
+ * and with it what it was told.
+ */
+static void discard_messages(int socket)
+{
+	enum { MAX_DISCARDED = 4 };
+	char c;
+
+	for (int i = 0; i < MAX_DISCARDED; i++)
+		if (recv(socket, &c, sizeof(c), MSG_DONTWAIT) <= 0)
+			break;
 }
 
 static void refuse(struct seam_link_server *s, int socket, const char *why)
@@ -179,22 +217,62 @@ static void refuse(struct seam_link_server *s, int socket, const char *why)
 	struct seam_link_refused refused = { .reason = why };
 
 	s->n_refused++;
+	discard_messages(socket);
 	seam_link_send(socket, SEAM_LINK_REFUSED, &refused, NULL, 0, 0);
 }
 
-static struct seam_link_target *make_target(int socket)
+/* The recorder itself could not, @error: that is told to its user too. */
+static void fail(struct seam_link_server *s, int socket, const char *what,
+		 int error)
+{
+	char why[SEAM_LINK_MOST_BYTES / 2];
+
+	snprintf(why, sizeof(why), "%s: %s", what, strerror(-error));
+	if (s->n_failed++ == 0)
+		seam_err_set(&s->why, error, "%s", why);
+	if (socket >= 0)
+		refuse(s, socket, why);
+	else
+		s->n_refused++;
+}
+
+static int make_target(int socket, struct seam_link_target **made)
 {
 	struct seam_link_target *target = calloc(1, sizeof(*target));
+	int r;
 
 	if (!target)
-		return NULL;
+		return -ENOMEM;
 	target->socket = socket;
 	target->memory_fd = target->bell_fd = -1;
 	target->since_ns = seam_clock_ns();
-	if (seam_link_peer(socket, &target->pid, &target->uid) == 0)
-		return target;
-	free(target);
-	return NULL;
+	r = seam_link_peer(socket, &target->pid, &target->uid);
+	if (r < 0) {
+		free(target);
+		return r;
+	}
+	*made = target;
+	return 0;
+}
+
+/*
+ * All descriptors are in use.  A connection that stays in the queue would keep
+ * the socket ready for ever, so it is taken with the spare one and closed.
+ */
+static bool turn_away(struct seam_link_server *s, int error)
+{
+	int socket;
+
+	if (s->spare_fd < 0)
+		return false;
+	close(s->spare_fd);
+	socket = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (socket >= 0) {
+		fail(s, socket, "cannot accept a connection", error);
+		close(socket);
+	}
+	take_spare(s);
+	return socket >= 0;
 }
 
 /* One that waits at the door.  False when there is none. */
@@ -202,25 +280,35 @@ static bool let_in(struct seam_link_server *s)
 {
 	int socket = accept4(s->socket, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct seam_link_target *target;
+	struct seam_link_target *target = NULL;
+	int r;
 
 	if (socket < 0)
-		return false;
+		return (errno == EMFILE || errno == ENFILE) &&
+		       turn_away(s, -errno);
 	take_no_rights(socket);
-	target = s->n_targets < SEAM_LINK_MOST_TARGETS ?
-		 make_target(socket) : NULL;
-	if (!target) {
+	if (s->n_targets == SEAM_LINK_MOST_TARGETS) {
 		refuse(s, socket, "too many programs");
 		close(socket);
 		return true;
 	}
-	if (!seam_link_may_meet(target->uid) ||
-	    watch(s->epoll_fd, socket, target) < 0) {
+	r = make_target(socket, &target);
+	if (r == 0 && !seam_link_may_meet(target->uid)) {
 		refuse(s, socket, "another user's recorder");
 		free_target(s, target);
 		return true;
 	}
-	s->targets[s->n_targets++] = target;
+	if (r == 0)
+		r = watch(s->epoll_fd, socket, target);
+	if (r == 0) {
+		s->targets[s->n_targets++] = target;
+		return true;
+	}
+	fail(s, socket, "cannot take a connection", r);
+	if (target)
+		free_target(s, target);
+	else
+		close(socket);
 	return true;
 }
 
@@ -249,8 +337,9 @@ static int make_rings(struct seam_link_server *s,
 		      struct seam_link_target *target)
 {
 	uint32_t n = n_to_keep(s, bytes_of_all(s));
+	/* No system call here gives that: it is our own limit. */
 	int r = n ? seam_ring_memory_create(&target->memory, &s->shape, NULL) :
-		-ENOSPC;
+		-EDQUOT;
 
 	if (r < 0)
 		return r;
@@ -269,17 +358,18 @@ static int make_rings(struct seam_link_server *s,
 static int make_bell(struct seam_link_server *s,
 		     struct seam_link_target *target)
 {
-	int ends[2];
+	int ends[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		       ends))
 		return -errno;
 	take_no_rights(ends[0]);
 	target->bell_fd = ends[0];
-	if (watch(s->bell_fd, ends[0], target) == 0)
+	r = watch(s->bell_fd, ends[0], target);
+	if (r == 0)
 		return ends[1];
 	close(ends[1]);
-	return -ENOSPC;
+	return r;
 }
 
 static bool meet(struct seam_link_server *s, struct seam_link_target *target,
@@ -297,20 +387,27 @@ static bool meet(struct seam_link_server *s, struct seam_link_target *target,
 	int fds[2], r;
 
 	if (target->has_met || m->head.version != SEAM_LINK_VERSION) {
-		refuse(s, target->socket, "another version of the agent");
+		refuse(s, target->socket, target->has_met ? "a second hello" :
+		       "another version of the agent");
 		return false;
 	}
 	r = make_rings(s, target);
 	if (r == 0)
 		r = make_bell(s, target);
+	if (r == -EDQUOT) {
+		refuse(s, target->socket, "the rings of other programs have "
+		       "all the memory that rings may have");
+		return false;
+	}
 	if (r < 0) {
-		refuse(s, target->socket, "no memory for rings");
+		fail(s, target->socket, "cannot make rings", r);
 		return false;
 	}
 	snprintf(target->name, sizeof(target->name), "%s", m->hello.name);
 	fds[0] = target->memory_fd;
 	fds[1] = r;
 	target->has_met = true;
+	target->met_ns = seam_clock_ns();
 	r = seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome, fds,
 			   2, 0);
 	close(fds[1]);

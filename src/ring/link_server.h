@@ -39,6 +39,8 @@ struct seam_link_target {
 	bool has_met;			/* said hello and got its memory */
 	bool said_bye;
 	uint64_t since_ns;		/* connected; the one clock */
+	uint64_t met_ns;		/* got its memory: nobody had it before */
+	uint64_t over_ns;		/* the caller's; 0 at first */
 	char name[SEAM_LINK_NAME_BYTES];	/* its own word; escape it */
 	struct seam_link_bye bye;	/* where said_bye */
 	int memory_fd;
@@ -58,6 +60,9 @@ struct seam_link_server {
 	struct seam_link_target **targets;	/* in order of arrival */
 	size_t n_targets;
 	uint64_t n_refused;		/* not let in, or cut off */
+	int spare_fd;			/* to let one in and refuse it with */
+	uint64_t n_failed;		/* of the refused, for want of ours */
+	struct seam_err why;		/* the first of these */
 };
 
 /* Listen for targets that shall get rings of @shape. */

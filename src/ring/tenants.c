@@ -89,16 +89,6 @@ int seam_tenants_prepare(struct seam_tenants *t, uint32_t n_free,
 	return 0;
 }
 
-/* Another thread of a process whose mapping was seen need not prove it. */
-static bool is_known(const struct seam_tenants *t, uint32_t pid)
-{
-	for (uint32_t i = 0; i < t->n_present; i++)
-		if (t->items[i].word && !t->items[i].is_ending &&
-		    t->items[i].pid == pid)
-			return true;
-	return false;
-}
-
 static void set_proven(struct seam_tenant *tenant, uint32_t tid,
 		       const struct seam_thread_identity *id)
 {
@@ -110,18 +100,22 @@ static void set_proven(struct seam_tenant *tenant, uint32_t tid,
 
 /*
  * In our pid namespace.  1: the claimer is proven.  0: another has its name.
- * -ESRCH: nobody has.  Or another negative errno.
+ * -ESRCH: nobody has.  Or another negative errno.  That another thread of its
+ * process was proven says nothing: there may have been an exec since.
  */
 static int prove(const struct seam_tenants *t, struct seam_tenant *tenant)
 {
-	struct seam_thread_identity id;
+	struct seam_thread_identity id, after;
 	int r = seam_thread_identify(tenant->tid, &id);
 
 	if (r < 0)
 		return r;
-	r = is_known(t, id.pid)
-		    ? 1
-		    : seam_thread_has_mapped(tenant->tid, t->device, t->inode);
+	r = seam_thread_has_mapped(tenant->tid, t->device, t->inode);
+	/* The mapping is that of the thread which was identified. */
+	if (r == 1 && (seam_thread_identify(tenant->tid, &after) < 0 ||
+		       after.start_time != id.start_time ||
+		       after.pid != id.pid))
+		r = -EAGAIN;
 	if (r == 1)
 		set_proven(tenant, tenant->tid, &id);
 	/* On its way out; or the first of threads that go on. */

@@ -352,6 +352,58 @@ uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
 	return is_there ? range : SEAM_NONE;
 }
 
+uint32_t seam_code_map_below(const struct seam_code_map *map, uint32_t range,
+			     uint32_t *at)
+{
+	uint32_t left = map->ends[range].left;
+	uint32_t end = *at == SEAM_NONE ? map->ends[range].right : *at;
+	const struct seam_code_rect *rect;
+
+	if (end <= left)
+		return SEAM_NONE;
+	*at = bit_before(map, end - 1);
+	if (*at == SEAM_NONE)
+		return SEAM_NONE;
+	rect = &map->rects.items[map->alive[*at]];
+	return rect->right > left ? rect->range : SEAM_NONE;
+}
+
+/* The first rect of one node that begins after @time, or NULL. */
+static const struct seam_code_rect *
+next_at_node(const struct seam_code_map *map, size_t node, uint64_t time)
+{
+	size_t low = map->first[node], high = map->first[node + 1];
+	size_t end = high;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (map->rects.items[map->nodes[middle]].from <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < end ? &map->rects.items[map->nodes[low]] : NULL;
+}
+
+uint32_t seam_code_map_next(const struct seam_code_map *map, uint64_t addr,
+			    uint64_t time)
+{
+	size_t bound = map->nodes ? bound_of(map, addr) : 0;
+	const struct seam_code_rect *first = NULL;
+
+	for (size_t node = bound ? bound - 1 + map->n_bounds : 0; node;
+	     node /= 2) {
+		const struct seam_code_rect *rect =
+			next_at_node(map, node, time);
+
+		if (rect && (!first || rect->from < first->from))
+			first = rect;
+	}
+	return first && first->range < SEAM_CODE_REMOVED ? first->range :
+	       SEAM_NONE;
+}
+
 void seam_code_map_fini(struct seam_code_map *map)
 {
 	drop_building(map);

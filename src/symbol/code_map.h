@@ -103,6 +103,22 @@ uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
 uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
 			   uint64_t time, bool *is_there);
 
+/*
+ * The first range that is seen anew at @addr after @time, SEAM_NONE when there
+ * is none: one that is placed, or what another has just left of one.  After
+ * sealing.
+ */
+uint32_t seam_code_map_next(const struct seam_code_map *map, uint64_t addr,
+			    uint64_t time);
+
+/*
+ * What is seen now where @range will be placed: one range with each call, from
+ * right to left, then SEAM_NONE.  *@at is SEAM_NONE at first.  Before sealing,
+ * in a map from which nothing is removed.
+ */
+uint32_t seam_code_map_below(const struct seam_code_map *map, uint32_t range,
+			     uint32_t *at);
+
 /* Valid on a zeroed map, and again after itself. */
 void seam_code_map_fini(struct seam_code_map *map);
 

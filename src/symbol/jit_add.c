@@ -7,6 +7,7 @@
 
 #include "symbol/latest.h"
 #include "wire/perf_map.h"
+#include "wire/perf_map_times.h"
 
 /* The state of one walk over a dump. */
 struct adding {
@@ -307,9 +308,39 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 	return 0;
 }
 
+/* When the lines of a map were written, as the reader comes to them. */
+struct map_times {
+	struct seam_perf_map_times reader;
+	struct seam_perf_map_mark mark, next;
+	bool has_next;
+};
+
+static struct map_times begin_times(struct seam_bytes bytes)
+{
+	struct map_times t = {
+		.reader = seam_perf_map_times_begin(bytes),
+		.mark = { .to_ns = UINT64_MAX },
+	};
+
+	t.has_next = seam_perf_map_times_next(&t.reader, &t.next);
+	return t;
+}
+
+/* The mark of the line that begins at @pos; calls come in order. */
+static const struct seam_perf_map_mark *mark_at(struct map_times *t,
+						uint64_t pos)
+{
+	while (t->has_next && t->next.offset <= pos) {
+		t->mark = t->next;
+		t->has_next = seam_perf_map_times_next(&t->reader, &t->next);
+	}
+	return &t->mark;
+}
+
 static int add_map_entry(struct seam_jit_code *jit,
 			 struct seam_jit_process *process, uint32_t source,
-			 const struct seam_perf_map_entry *entry)
+			 const struct seam_perf_map_entry *entry,
+			 const struct seam_perf_map_mark *mark)
 {
 	struct seam_jit_object *object = SEAM_ARRAY_PUSH(&jit->objects);
 	char *name = seam_arena_text(&jit->arena,
@@ -321,17 +352,21 @@ static int add_map_entry(struct seam_jit_code *jit,
 	*object = (struct seam_jit_object) {
 		.name = name, .start_addr = entry->start_addr,
 		.size = entry->size, .dump = source, .debug = SEAM_NONE,
-		.lines = SEAM_NONE,
+		.lines = SEAM_NONE, .loaded_ns = mark->from_ns,
+		.known_ns = mark->to_ns,
 	};
 	return add_event(process, SEAM_JIT_MAPS, (struct seam_jit_event) {
+		.time_ns = mark->from_ns,
 		.object = (uint32_t)jit->objects.n - 1,
 		.move = SEAM_NONE, .start_addr = entry->start_addr,
 	});
 }
 
 int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
-			  struct seam_bytes bytes, struct seam_err *err)
+			  struct seam_bytes bytes, struct seam_bytes times,
+			  struct seam_err *err)
 {
+	struct map_times marks = begin_times(times);
 	struct seam_perf_map_reader reader = seam_perf_map_begin(bytes);
 	struct seam_jit_process *process = seam_jit_process_make(jit, pid);
 	struct seam_jit_source *source = SEAM_ARRAY_PUSH(&jit->sources);
@@ -342,9 +377,11 @@ int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
 		*source = (struct seam_jit_source) { .pid = pid };
 	while (!r && seam_perf_map_next(&reader, &entry))
 		r = add_map_entry(jit, process, (uint32_t)jit->sources.n - 1,
-				  &entry);
+				  &entry, mark_at(&marks, (uint64_t)(
+				  entry.line - bytes.data)));
 	if (r)
 		return seam_err_set(err, r, "out of memory");
 	source->notes[SEAM_JIT_BAD_LINES] = reader.n_bad;
+	source->notes[SEAM_JIT_BAD_TIMES] = marks.reader.n_bad;
 	return 0;
 }

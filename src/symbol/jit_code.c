@@ -16,6 +16,7 @@ static const char *const note_texts[SEAM_JIT_N_NOTES] = {
 	[SEAM_JIT_SHIFTED] =
 		"functions whose source lines were 0x40 bytes off, put right",
 	[SEAM_JIT_BAD_LINES] = "lines of the perf map that cannot be read",
+	[SEAM_JIT_BAD_TIMES] = "times of the perf map that cannot be read",
 };
 
 static const char *const move_note_texts[SEAM_JIT_N_MOVE_NOTES] = {
@@ -210,7 +211,8 @@ static bool ascend(struct line_of_descent *at)
 
 /*
  * The last event that covers @addr in this life of the process, NULL: none.  It
- * may be gone (then not *@is_there).  Maps have no times: always this life.
+ * may be gone (then not *@is_there).  A line of a map without a time is of
+ * every life.
  */
 static const struct seam_jit_event *
 top_here(const struct line_of_descent *at, int l, uint64_t addr,
@@ -234,6 +236,37 @@ top_here(const struct line_of_descent *at, int l, uint64_t addr,
 	return event;
 }
 
+/* When the life of the process that @at is in ends. */
+static uint64_t life_end_ns(const struct line_of_descent *at)
+{
+	const struct seam_jit_process *p = at->process;
+	size_t next = at->birth ? (size_t)(at->birth - p->births.items) + 1 : 0;
+
+	return next < p->births.n ? p->births.items[next].time_ns :
+	       UINT64_MAX;
+}
+
+/*
+ * The first line that a map will have for @addr, where none came before: a
+ * runtime may write it long after it made the code.  NULL: there is none.
+ */
+static const struct seam_jit_event *
+line_to_come(const struct line_of_descent *at, uint64_t addr)
+{
+	const struct seam_jit_layer *layer;
+	const struct seam_jit_event *event;
+	uint32_t i;
+
+	if (!at->process)
+		return NULL;
+	layer = &at->process->layers[SEAM_JIT_MAPS];
+	i = seam_code_map_next(&layer->map, addr, at->time_ns);
+	event = i == SEAM_NONE ? NULL : &layer->events.items[i];
+	/* What is left of a line of a life before is seen again, too. */
+	return event && event->time_ns > at->time_ns &&
+	       event->time_ns < life_end_ns(at) ? event : NULL;
+}
+
 /*
  * The event in force at @addr, here or in an ancestor, who is *@n_heirs up.
  * What was here and is gone is not looked for above: it was written over.
@@ -254,6 +287,13 @@ static const struct seam_jit_event *find_event(struct line_of_descent at,
 			return mapped;
 		if (dumped)
 			return NULL;
+		/* What comes after a fork is not the child's. */
+		if (!mapped && !*n_heirs)
+			mapped = line_to_come(&at, addr);
+		else
+			mapped = NULL;
+		if (mapped)
+			return mapped;
 		++*n_heirs;
 	} while (ascend(&at));
 	return NULL;
@@ -313,10 +353,45 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 		.name = jit->objects.items[event->object].name,
 		.start_addr = event->start_addr,
 		.offset = addr - event->start_addr,
+		.is_ambiguous =
+			jit->objects.items[event->object].is_reused &&
+			time_ns < jit->objects.items[event->object].known_ns,
 		.file = "",
 	};
 	fill_line(jit, location);
 	return true;
+}
+
+/* A time of an event of one layer at which an answer may change. */
+static uint64_t change_ns(const struct seam_jit_code *jit,
+			  const struct seam_jit_event *event, bool is_known)
+{
+	return is_known ? jit->objects.items[event->object].known_ns :
+	       event->time_ns;
+}
+
+/* Narrow the span around @time_ns to that between two changes of @layer. */
+static void narrow(const struct seam_jit_code *jit,
+		   const struct seam_jit_layer *layer, bool is_known,
+		   uint64_t time_ns, uint64_t *from_ns, uint64_t *to_ns)
+{
+	const struct seam_jit_event *events = layer->events.items;
+	size_t low = 0, high = layer->events.n;
+	uint64_t ns;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (change_ns(jit, &events[middle], is_known) <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	ns = low ? change_ns(jit, &events[low - 1], is_known) : 0;
+	*from_ns = ns > *from_ns ? ns : *from_ns;
+	ns = low < layer->events.n ? change_ns(jit, &events[low], is_known) :
+	     UINT64_MAX;
+	*to_ns = ns < *to_ns ? ns : *to_ns;
 }
 
 /* What an ancestor has is as of the fork: only this life of it can change. */
@@ -324,8 +399,6 @@ void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
 			 uint64_t time_ns, uint64_t *from_ns, uint64_t *to_ns)
 {
 	const struct seam_jit_process *process;
-	const struct seam_jit_layer *layer;
-	size_t low = 0, high;
 
 	*from_ns = 0;
 	*to_ns = UINT64_MAX;
@@ -333,19 +406,13 @@ void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
 		  seam_jit_process_find(jit, pid);
 	if (!process)
 		return;
-	layer = &process->layers[SEAM_JIT_DUMPS];
-	for (high = layer->events.n; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (layer->events.items[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low)
-		*from_ns = layer->events.items[low - 1].time_ns;
-	if (low < layer->events.n)
-		*to_ns = layer->events.items[low].time_ns;
+	narrow(jit, &process->layers[SEAM_JIT_DUMPS], false, time_ns, from_ns,
+	       to_ns);
+	narrow(jit, &process->layers[SEAM_JIT_MAPS], false, time_ns, from_ns,
+	       to_ns);
+	/* Those of a map rise with its lines. */
+	narrow(jit, &process->layers[SEAM_JIT_MAPS], true, time_ns, from_ns,
+	       to_ns);
 	for (size_t i = 0; i < process->births.n; i++) {
 		uint64_t born_ns = process->births.items[i].time_ns;
 

@@ -18,8 +18,12 @@
  *    until its first byte is somebody else's, or until it is moved away;
  *  - a child has its parent's code as of the fork, and then its own;
  *  - an exec ends all code of a process;
- *  - perf maps have no times: they answer where no dump does, at any time,
- *    and of two lines for one address the later one is right;
+ *  - perf maps answer where no dump does.  Their lines have times where a
+ *    recorder followed the map (wire/perf_map_times.h): a line is in force
+ *    from its time until another covers its first byte; before that only
+ *    where no line came earlier in this life of the process, because many
+ *    runtimes write late.  Without times a line is right at any time, and of
+ *    two for one address the later one; that it is ambiguous is said;
  *  - CLOSE ends nothing: what was compiled is still run.
  *
  * Debug information belongs to the load with its address (LLVM's jitlink
@@ -71,6 +75,12 @@ struct seam_jit_object {
 	uint64_t size;		/* bytes */
 	struct seam_bytes code;	/* size 0 where the bytes are not known */
 	uint64_t loaded_ns;	/* 0 when not known */
+	/*
+	 * Of a map: until then, the line before in the file may be the right
+	 * one where @is_reused.  UINT64_MAX without times; 0: of a dump.
+	 */
+	uint64_t known_ns;
+	bool is_reused;		/* written at once with another of its place */
 	uint64_t code_index;
 	struct seam_jit_unwinding unwinding;
 	int32_t tid;		/* that compiled, in its own pid namespace */
@@ -87,6 +97,7 @@ struct seam_jit_location {
 	const char *name;
 	uint64_t start_addr;	/* where the code was at the time */
 	uint64_t offset;	/* of the address asked for, in the code */
+	bool is_ambiguous;	/* other code may have been there then */
 	const char *file;	/* "" when not known */
 	uint32_t line;		/* 0 when not known */
 	uint32_t column;
@@ -125,9 +136,14 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 			   const struct seam_jit_dump_options *options,
 			   struct seam_err *err);
 
-/* Add the perf map @bytes of process @pid.  0 or -ENOMEM. */
+/*
+ * Add the perf map @bytes of process @pid.  @times is the index of when its
+ * lines were written (wire/perf_map_times.h); size 0: there is none, or the
+ * recording has another clock.  0 or -ENOMEM.
+ */
 int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
-			  struct seam_bytes bytes, struct seam_err *err);
+			  struct seam_bytes bytes, struct seam_bytes times,
+			  struct seam_err *err);
 
 /* @child was forked from @parent; @pid became another program.  0, -ENOMEM. */
 int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent,

@@ -6,8 +6,8 @@
  * it was put, when), kept for each process.  jit_play.c sorts the events of a
  * process by time and plays them into its code map, one range an event; moves
  * are tied to their loads there, because which load is meant depends on the
- * order.  jit_code.c answers.  Maps have no times and are a layer of their
- * own below the dumps.
+ * order.  jit_code.c answers.  Maps are a layer of their own below the dumps;
+ * without times, all their events are of time 0.
  *
  * Nothing else includes this.
  */
@@ -30,6 +30,7 @@ enum seam_jit_note {
 	SEAM_JIT_TOO_NEW,
 	SEAM_JIT_SHIFTED,
 	SEAM_JIT_BAD_LINES,
+	SEAM_JIT_BAD_TIMES,
 	SEAM_JIT_N_NOTES,
 };
 

@@ -16,11 +16,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "wire/jitdump.h"
+#include "wire/perf_map_times.h"
 
 enum {
 	PATH_BYTES = 4096,
 	NAME_BYTES = 64,
 	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
+	MAX_TIMES_BYTES = 256 << 20,	/* a mark a millisecond for an hour */
 	/*
 	 * File times come from a clock that is read once a tick, process
 	 * starts are rounded down to 1/100 s: a file made at once may look
@@ -31,7 +33,8 @@ enum {
 
 /* What to check, besides that it is a regular file of bearable size. */
 enum trust {
-	TRUST_NAME,		/* found by its name alone: everything */
+	TRUST_PROCESS,		/* named by a process: everything */
+	TRUST_NAME,		/* found by its name alone: the same */
 	TRUST_FOLDER,		/* owner */
 	TRUST_USER,		/* nothing */
 };
@@ -233,7 +236,7 @@ static int check_owner(const struct candidate *c, const struct stat *st,
 {
 	uid_t wanted = c->owner->uid == (uid_t)-1 ? geteuid() : c->owner->uid;
 
-	if (st->st_uid == wanted || !st->st_uid ||
+	if (st->st_uid == wanted || (!st->st_uid && c->trust != TRUST_PROCESS) ||
 	    (c->also != (uid_t)-1 && st->st_uid == c->also))
 		return 0;
 	return refuse(c, -EPERM, err, "it belongs to user %u, the process to "
@@ -281,9 +284,9 @@ static int check_file(const struct candidate *c, int fd, struct seam_err *err)
 			      c->max_bytes);
 	if (c->trust <= TRUST_FOLDER)
 		r = check_owner(c, &st, err);
-	if (!r && c->trust == TRUST_NAME)
+	if (!r && c->trust <= TRUST_NAME)
 		r = check_mode(c, &st, err);
-	if (!r && c->trust == TRUST_NAME)
+	if (!r && c->trust <= TRUST_NAME)
 		r = check_age(c, &st, err);
 	return r;
 }
@@ -355,6 +358,20 @@ int seam_jit_open(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		*err = (struct seam_err) { 0 };
 	fd = judge(&c, open_in_root(owner->root, path), err);
 	return fd == -ENOENT ? seam_err_set(err, fd, "no such file") : fd;
+}
+
+int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
+		   const char *path, int fd, uint64_t max_bytes,
+		   struct seam_err *err)
+{
+	struct candidate c = {
+		.owner = owner, .kind = kind, .trust = TRUST_PROCESS,
+		.max_bytes = max_bytes, .also = (uid_t)-1, .path = path,
+	};
+
+	if (err)
+		*err = (struct seam_err) { 0 };
+	return judge(&c, fd, err);
 }
 
 /* ---- copying ---- */
@@ -569,4 +586,22 @@ int seam_jit_find(const struct seam_jit_places *places,
 	    seam_file_open(file, proc, err);
 	close(fd);
 	return r;
+}
+
+void seam_jit_find_times(const char *path, struct seam_file *times)
+{
+	char beside[PATH_BYTES];
+	struct stat map, st;
+	int fd;
+
+	*times = (struct seam_file) { 0 };
+	snprintf(beside, sizeof(beside), "%s%s", path,
+		 SEAM_PERF_MAP_TIMES_SUFFIX);
+	fd = open(beside, OPEN_FLAGS | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (stat(path, &map) == 0 && fstat(fd, &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_uid == map.st_uid)
+		seam_file_read_fd(times, fd, MAX_TIMES_BYTES, NULL);
+	close(fd);
 }

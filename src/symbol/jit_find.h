@@ -80,6 +80,17 @@ int seam_jit_open(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		  const char *path, uint64_t max_bytes, struct seam_err *err);
 
 /*
+ * Check @fd, a file that process @owner named @path, as opened for it.  It must
+ * be its user's own, not even root's, and a dump must begin as one, with the
+ * owner's inner pid.  Takes @fd, and gives it back if it can be trusted; else
+ * -errno: -EINVAL (no regular file), -EPERM (owner or mode), -ESTALE (too old,
+ * or of another process), -EFBIG.
+ */
+int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
+		   const char *path, int fd, uint64_t max_bytes,
+		   struct seam_err *err);
+
+/*
  * Copy what seam_jit_open() gave to file @name in @folder, made anew with mode
  * 0600; an older one of the name is replaced.  Ends at the first hole:
  * neither format has zeros in it, so there is no data behind.  Returns 0 or
@@ -112,5 +123,12 @@ int seam_jit_find(const struct seam_jit_places *places,
 		  const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		  const char *path, struct seam_file *file, char *found,
 		  size_t found_cap, struct seam_err *err);
+
+/*
+ * The index of when the lines of the map at @path were written, which a
+ * recorder puts beside it (wire/perf_map_times.h).  @times is empty where there
+ * is none, or where it is not of the owner of the map.
+ */
+void seam_jit_find_times(const char *path, struct seam_file *times);
 
 #endif /* SEAM_JIT_FIND_H */

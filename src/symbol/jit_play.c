@@ -125,6 +125,31 @@ static int play_move(struct playing *p, uint32_t i)
 	return seam_code_map_place(&p->layer->map, i, event->time_ns);
 }
 
+/*
+ * Two lines of a map for one place that were written at the same time, as far
+ * as is known: which of them a sample met cannot be told.  One function that
+ * is told twice is no such case.
+ */
+static void judge_reuse(struct playing *p, uint32_t i)
+{
+	struct seam_jit_event *events = p->layer->events.items;
+	struct seam_jit_object *objects = p->jit->objects.items;
+	struct seam_jit_object *object = &objects[events[i].object];
+	uint32_t at = SEAM_NONE, below;
+
+	while (!object->is_reused &&
+	       (below = seam_code_map_below(&p->layer->map, i, &at)) !=
+	       SEAM_NONE) {
+		const struct seam_jit_object *other =
+			&objects[events[below].object];
+
+		object->is_reused = events[below].time_ns ==
+				    events[i].time_ns &&
+				    (other->is_reused ||
+				     strcmp(other->name, object->name) != 0);
+	}
+}
+
 static int play_load(struct playing *p, uint32_t i)
 {
 	const struct seam_jit_event *event = &p->layer->events.items[i];
@@ -142,6 +167,8 @@ static int play_load(struct playing *p, uint32_t i)
 		    remember(p, i, event->object))
 			return -ENOMEM;
 	}
+	if (object->known_ns)
+		judge_reuse(p, i);
 	return seam_code_map_place(&p->layer->map, i, event->time_ns);
 }
 

@@ -21,6 +21,12 @@ static void put_strings(struct seam_json *j, const char *key,
 	seam_json_close(j);
 }
 
+/* Readers have 63 bits, and one number beyond would cost them all. */
+static void put_u64(struct seam_json *j, const char *key, uint64_t value)
+{
+	seam_json_u64(j, key, value < INT64_MAX ? value : INT64_MAX);
+}
+
 static void put_host(struct seam_json *j, const struct seam_manifest *m)
 {
 	char addr[32];
@@ -55,12 +61,12 @@ static void put_rings(struct seam_json *j, const struct seam_manifest *m)
 		if (ring->tid >= 0)
 			seam_json_i64(j, "tid", ring->tid);
 		seam_json_string(j, "kind", ring->kind);
-		seam_json_u64(j, "bytes", ring->size_bytes);
+		put_u64(j, "bytes", ring->size_bytes);
 		if (ring->area_bytes)
-			seam_json_u64(j, "area_bytes", ring->area_bytes);
-		seam_json_u64(j, "records", ring->n_records);
-		seam_json_u64(j, "drained_bytes", ring->n_bytes);
-		seam_json_u64(j, "lost", ring->n_lost);
+			put_u64(j, "area_bytes", ring->area_bytes);
+		put_u64(j, "records", ring->n_records);
+		put_u64(j, "drained_bytes", ring->n_bytes);
+		put_u64(j, "lost", ring->n_lost);
 		seam_json_close(j);
 	}
 	seam_json_close(j);
@@ -71,10 +77,10 @@ static void put_times(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_string(j, "clock", m->kernel_clock ? "perf" :
 			 "CLOCK_MONOTONIC");
 	seam_json_open(j, "start", '{');
-	seam_json_u64(j, "wall_ns", m->start_wall_ns);
-	seam_json_u64(j, "monotonic_ns", m->start_ns);
+	put_u64(j, "wall_ns", m->start_wall_ns);
+	put_u64(j, "monotonic_ns", m->start_ns);
 	seam_json_close(j);
-	seam_json_u64(j, "duration_ns", m->duration_ns);
+	put_u64(j, "duration_ns", m->duration_ns);
 }
 
 static void put_jit(struct seam_json *j, const struct seam_manifest *m)
@@ -82,49 +88,50 @@ static void put_jit(struct seam_json *j, const struct seam_manifest *m)
 	if (!m->n_jit_streams && !m->n_jit_lost && !m->n_jit_unproven)
 		return;
 	seam_json_open(j, "jit", '{');
-	seam_json_u64(j, "streams", m->n_jit_streams);
-	seam_json_u64(j, "records", m->n_jit);
-	seam_json_u64(j, "lost", m->n_jit_lost);
-	seam_json_u64(j, "refused_groups", m->n_jit_bad);
-	seam_json_u64(j, "refused_rings", m->n_jit_unproven);
+	put_u64(j, "streams", m->n_jit_streams);
+	put_u64(j, "records", m->n_jit);
+	put_u64(j, "lost", m->n_jit_lost);
+	put_u64(j, "refused_groups", m->n_jit_bad);
+	put_u64(j, "refused_rings", m->n_jit_unproven);
 	seam_json_close(j);
 }
 
 static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 {
-	seam_json_u64(j, "samples", m->n_samples);
-	seam_json_u64(j, "throttled", m->n_throttled);
+	put_u64(j, "samples", m->n_samples);
+	put_u64(j, "throttled", m->n_throttled);
 	seam_json_open(j, "lost", '{');
-	seam_json_u64(j, "ring_full", m->n_lost);
-	seam_json_u64(j, "paused", m->n_paused);
-	seam_json_u64(j, "not_written", m->n_unwritten);
-	seam_json_u64(j, "damaged_bytes", m->n_bad_bytes);
+	put_u64(j, "ring_full", m->n_lost);
+	put_u64(j, "paused", m->n_paused);
+	put_u64(j, "not_written", m->n_unwritten);
+	put_u64(j, "damaged_bytes", m->n_bad_bytes);
 	seam_json_close(j);
 	seam_json_open(j, "lost_by_event", '[');
 	for (size_t i = 0; i < m->n_by_event; i++) {
 		seam_json_open(j, NULL, '{');
 		seam_json_string(j, "event", m->by_event[i].name);
-		seam_json_u64(j, "samples", m->by_event[i].n_samples);
-		seam_json_u64(j, "lost", m->by_event[i].n_lost);
+		put_u64(j, "samples", m->by_event[i].n_samples);
+		put_u64(j, "lost", m->by_event[i].n_lost);
 		seam_json_close(j);
 	}
 	seam_json_close(j);
-	if (m->n_area_bytes) {
+	if (m->n_area_bytes || m->n_truncated || m->n_partial ||
+	    m->n_collision) {
 		seam_json_open(j, "areas", '{');
-		seam_json_u64(j, "bytes", m->n_area_bytes);
-		seam_json_u64(j, "truncated", m->n_truncated);
-		seam_json_u64(j, "partial", m->n_partial);
-		seam_json_u64(j, "collision", m->n_collision);
+		put_u64(j, "bytes", m->n_area_bytes);
+		put_u64(j, "truncated", m->n_truncated);
+		put_u64(j, "partial", m->n_partial);
+		put_u64(j, "collision", m->n_collision);
 		seam_json_close(j);
 	}
 	put_jit(j, m);
 	if (!m->n_late && !m->n_unseen)
 		return;
 	seam_json_open(j, "late", '{');
-	seam_json_u64(j, "threads", m->n_late);
-	seam_json_u64(j, "ns", m->late_ns);
-	seam_json_u64(j, "longest_ns", m->longest_late_ns);
-	seam_json_u64(j, "unseen_threads", m->n_unseen);
+	put_u64(j, "threads", m->n_late);
+	put_u64(j, "ns", m->late_ns);
+	put_u64(j, "longest_ns", m->longest_late_ns);
+	put_u64(j, "unseen_threads", m->n_unseen);
 	seam_json_close(j);
 }
 
@@ -231,6 +238,7 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	const json_t *lost = json_object_get(root, "lost");
 	const json_t *late = json_object_get(root, "late");
 	const json_t *jit = json_object_get(root, "jit");
+	const json_t *areas = json_object_get(root, "areas");
 
 	m->version = string_of(root, "version");
 	m->complete = json_is_true(json_object_get(root, "complete"));
@@ -259,6 +267,11 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->n_paused = u64_of(lost, "paused");
 	m->n_unwritten = u64_of(lost, "not_written");
 	m->n_bad_bytes = u64_of(lost, "damaged_bytes");
+	m->kernel_clock = strcmp(string_of(root, "clock"), "perf") == 0;
+	m->n_area_bytes = u64_of(areas, "bytes");
+	m->n_truncated = u64_of(areas, "truncated");
+	m->n_partial = u64_of(areas, "partial");
+	m->n_collision = u64_of(areas, "collision");
 	m->n_late = u64_of(late, "threads");
 	m->late_ns = u64_of(late, "ns");
 	m->longest_late_ns = u64_of(late, "longest_ns");

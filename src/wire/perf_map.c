@@ -82,6 +82,7 @@ bool seam_perf_map_next(struct seam_perf_map_reader *reader,
 	struct seam_bytes line;
 
 	while (take_line(reader, &line)) {
+		entry->line = line.data;
 		if (read_line(line, entry)) {
 			reader->n_entries++;
 			return true;

@@ -23,6 +23,7 @@ struct seam_perf_map_entry {
 	uint64_t start_addr;
 	uint64_t size;			/* bytes; not 0 */
 	struct seam_bytes name;		/* borrowed; no NUL, no line end */
+	const uint8_t *line;		/* where its line begins */
 };
 
 struct seam_perf_map_reader {

@@ -6,6 +6,7 @@
  * every line is an entry, bad or empty.
  */
 #include "wire/perf_map.h"
+#include "wire/perf_map_times.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,6 +33,29 @@ static void check_again(const struct seam_perf_map_entry *entry)
 	free(line);
 }
 
+/* The same bytes as an index: each mark moves on, and reads as it is put. */
+static void check_times(struct seam_bytes bytes)
+{
+	struct seam_perf_map_times times = seam_perf_map_times_begin(bytes);
+	struct seam_perf_map_mark mark, again, last = { 0 };
+	char line[SEAM_PERF_MAP_MARK_BYTES];
+
+	while (seam_perf_map_times_next(&times, &mark)) {
+		size_t n = seam_perf_map_mark_put(line, &mark);
+		struct seam_perf_map_times one = seam_perf_map_times_begin(
+			(struct seam_bytes) { (const uint8_t *)line, n });
+
+		if (mark.offset < last.offset || mark.from_ns < last.from_ns ||
+		    mark.from_ns > mark.to_ns ||
+		    !seam_perf_map_times_next(&one, &again) ||
+		    memcmp(&mark, &again, sizeof(mark)) != 0)
+			abort();
+		last = mark;
+	}
+	if (times.pos != bytes.size)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_perf_map_reader reader = seam_perf_map_begin(
@@ -48,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (entry.name.size < SEAM_PERF_MAP_LINE_BYTES - 100)
 			check_again(&entry);
 	}
+	check_times((struct seam_bytes) { data, size });
 	if (reader.pos != size || reader.n_entries + reader.n_bad > n_lines)
 		abort();
 	return 0;

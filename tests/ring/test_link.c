@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -549,6 +550,76 @@ static void all_rings_have_no_more_than_they_may(void **state)
 	seam_link_server_close(&s);
 }
 
+/* From now on there are @n descriptors more, and then none. */
+static struct rlimit limit_descriptors(rlim_t n)
+{
+	int next = dup(0);
+	struct rlimit old, limit;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &old);
+	limit = old;
+	limit.rlim_cur = (rlim_t)next + n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return old;
+}
+
+static void a_server_that_cannot_be_opened_says_why(void **state)
+{
+	(void)state;
+	for (rlim_t n = 0; n < 3; n++) {
+		struct rlimit old = limit_descriptors(n);
+		struct seam_link_server s;
+		struct seam_err err = { 0 };
+
+		assert_int_equal(seam_link_server_open(&s, &shape, &err),
+				 -EMFILE);
+		assert_non_null(strstr(err.cause[0], strerror(EMFILE)));
+		seam_link_server_close(&s);
+		setrlimit(RLIMIT_NOFILE, &old);
+	}
+}
+
+/* What the program is told, with @n descriptors for the recorder. */
+static void expect_refusal(rlim_t n, const char *why)
+{
+	struct seam_link_hello hello = { .name = "raw" };
+	struct seam_link_message m;
+	struct seam_link_server s;
+	struct rlimit old;
+	struct pollfd p;
+	int fd;
+
+	serve(&s);
+	fd = connect_raw(&s);
+	assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello, NULL, 0,
+					0), 0);
+	old = limit_descriptors(n);
+	for (int i = 0; i < 3; i++)
+		seam_link_server_step(&s);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
+	assert_int_equal(m.head.kind, SEAM_LINK_REFUSED);
+	assert_string_equal(m.refused.reason, why);
+	assert_int_equal(s.n_failed, 1);
+	assert_string_equal(s.why.cause[0], why);
+	assert_int_equal(s.why.code, -EMFILE);
+	/* Nothing is left that would wake the recorder again and again. */
+	p = (struct pollfd) { .fd = s.epoll_fd, .events = POLLIN };
+	assert_int_equal(poll(&p, 1, 0), 0);
+	close(fd);
+	seam_link_server_close(&s);
+}
+
+static void who_is_refused_for_want_of_ours_is_told_what_of(void **state)
+{
+	(void)state;
+	expect_refusal(0, "cannot accept a connection: Too many open files");
+	expect_refusal(1, "cannot make rings: Too many open files");
+	/* The memory, one end of the bell, and not the other. */
+	expect_refusal(3, "cannot make rings: Too many open files");
+}
+
 static bool is_rung(const struct seam_link_server *s)
 {
 	struct pollfd p = { .fd = s->bell_fd, .events = POLLIN };
@@ -678,6 +749,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(takes_no_descriptors),
 		cmocka_unit_test(hears_a_second_hello_as_an_offence),
 		cmocka_unit_test(all_rings_have_no_more_than_they_may),
+		cmocka_unit_test(a_server_that_cannot_be_opened_says_why),
+		cmocka_unit_test(
+			who_is_refused_for_want_of_ours_is_told_what_of),
 		cmocka_unit_test(hears_each_bell_once),
 		cmocka_unit_test(a_bell_in_bad_hands_stops_nobody),
 		cmocka_unit_test(a_program_learns_every_number_of_the_shape),

@@ -104,6 +104,51 @@ static void a_map_of_nothing_finds_nothing(void **state)
 	seam_code_map_fini(&map);
 }
 
+static void what_comes_next_at_an_address_is_found(void **state)
+{
+	static const struct seam_code_range ranges[] = {
+		{ 10, 20 }, { 14, 16 }, { 10, 12 }, { 30, 40 },
+	};
+	struct seam_code_map map;
+
+	(void)state;
+	assert_int_equal(seam_code_map_init(&map, ranges, 4), 0);
+	assert_int_equal(seam_code_map_place(&map, 0, 5), 0);
+	assert_int_equal(seam_code_map_place(&map, 1, 8), 0);
+	assert_int_equal(seam_code_map_place(&map, 2, 9), 0);
+	assert_int_equal(seam_code_map_seal(&map), 0);
+	assert_int_equal(seam_code_map_next(&map, 15, 0), 0);
+	assert_int_equal(seam_code_map_next(&map, 15, 5), 1);
+	assert_int_equal(seam_code_map_next(&map, 15, 8), SEAM_NONE);
+	/* What the range in its middle left of the first is seen anew. */
+	assert_int_equal(seam_code_map_next(&map, 11, 7), 0);
+	assert_int_equal(seam_code_map_next(&map, 11, 8), 2);
+	assert_int_equal(seam_code_map_next(&map, 9, 0), SEAM_NONE);
+	assert_int_equal(seam_code_map_next(&map, 20, 0), SEAM_NONE);
+	assert_int_equal(seam_code_map_next(&map, 35, 0), SEAM_NONE);
+	seam_code_map_fini(&map);
+}
+
+static void what_is_below_a_range_is_listed_from_the_right(void **state)
+{
+	static const struct seam_code_range ranges[] = {
+		{ 0, 10 }, { 12, 20 }, { 30, 40 }, { 5, 30 }, { 10, 12 },
+	};
+	uint32_t at = SEAM_NONE;
+	struct seam_code_map map;
+
+	(void)state;
+	assert_int_equal(seam_code_map_init(&map, ranges, 5), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(seam_code_map_place(&map, i, 1), 0);
+	assert_int_equal(seam_code_map_below(&map, 3, &at), 1);
+	assert_int_equal(seam_code_map_below(&map, 3, &at), 0);
+	assert_int_equal(seam_code_map_below(&map, 3, &at), SEAM_NONE);
+	at = SEAM_NONE;
+	assert_int_equal(seam_code_map_below(&map, 4, &at), SEAM_NONE);
+	seam_code_map_fini(&map);
+}
+
 static void the_ends_of_the_address_space_are_addresses(void **state)
 {
 	struct seam_code_range all = { 0, UINT64_MAX };
@@ -147,6 +192,8 @@ int main(void)
 		cmocka_unit_test(random_programs_agree_with_a_replay),
 		cmocka_unit_test(a_map_of_nothing_finds_nothing),
 		cmocka_unit_test(the_ends_of_the_address_space_are_addresses),
+		cmocka_unit_test(what_comes_next_at_an_address_is_found),
+		cmocka_unit_test(what_is_below_a_range_is_listed_from_the_right),
 		cmocka_unit_test(an_address_used_often_keeps_all_its_times),
 	};
 

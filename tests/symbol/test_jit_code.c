@@ -330,13 +330,94 @@ static void a_map_answers_where_the_dump_does_not(void **state)
 	jit = load(&d);
 	assert_int_equal(seam_jit_code_add_map(jit, DUMP_PID,
 		(struct seam_bytes) { (const uint8_t *)map, strlen(map) },
-		NULL), 0);
+		(struct seam_bytes) { 0 }, NULL), 0);
 	assert_string_equal(at(jit, DUMP_PID, 0x1000, 9), "mapped");
 	assert_string_equal(at(jit, DUMP_PID, 0x1000, 10), "dumped");
 	assert_string_equal(at(jit, DUMP_PID, 0x2000, 0), "only here");
 	assert_string_equal(at(jit, DUMP_PID, 0x3001, 99), "new line");
 	assert_int_equal(notes(jit, "lines of the perf map that cannot be "
 			       "read"), 1);
+	seam_jit_code_free(jit);
+}
+
+static void add_map(struct seam_jit_code *jit, const char *map,
+		    const char *times)
+{
+	assert_int_equal(seam_jit_code_add_map(jit, DUMP_PID,
+		(struct seam_bytes) { (const uint8_t *)map, strlen(map) },
+		(struct seam_bytes) { (const uint8_t *)times, strlen(times) },
+		NULL), 0);
+}
+
+static bool is_ambiguous(struct seam_jit_code *jit, uint64_t addr,
+			 uint64_t time_ns)
+{
+	struct seam_jit_location l;
+
+	assert_true(seam_jit_code_find(jit, DUMP_PID, addr, time_ns, &l));
+	return l.is_ambiguous;
+}
+
+static void a_map_with_times_names_what_was_there_then(void **state)
+{
+	/* Lines of 12 bytes. */
+	static const char map[] = "1000 20 one\n" "2000 20 oth\n"
+				  "1010 20 two\n" "1000 40 end\n";
+	struct seam_jit_code *jit = seam_jit_code_new();
+	uint64_t from, to;
+
+	(void)state;
+	add_map(jit, map, "0 100 110\n24 200 210\n36 300 310\n");
+	assert_string_equal(at(jit, DUMP_PID, 0x1000, 150), "one");
+	assert_string_equal(at(jit, DUMP_PID, 0x1010, 199), "one");
+	assert_string_equal(at(jit, DUMP_PID, 0x1010, 200), "two");
+	assert_string_equal(at(jit, DUMP_PID, 0x100f, 250), "one");
+	assert_string_equal(at(jit, DUMP_PID, 0x1010, 300), "end");
+	assert_string_equal(at(jit, DUMP_PID, 0x2000, 900), "oth");
+	/* Written late: nothing else was said of these places. */
+	assert_string_equal(at(jit, DUMP_PID, 0x1000, 50), "one");
+	assert_string_equal(at(jit, DUMP_PID, 0x1020, 150), "two");
+	assert_string_equal(at(jit, DUMP_PID, 0x1030, 150), "end");
+	assert_false(is_ambiguous(jit, 0x1010, 150));
+	seam_jit_code_quiet(jit, DUMP_PID, 250, &from, &to);
+	assert_int_equal(from, 210);
+	assert_int_equal(to, 300);
+	/* Another program of the process has none of it. */
+	seam_jit_code_exec(jit, DUMP_PID, 320);
+	seam_jit_code_exec(jit, DUMP_PID, 90);
+	add_map(jit, "2008 8 mid\n", "0 500 510\n");
+	assert_string_equal(at(jit, DUMP_PID, 0x1000, 400), "");
+	assert_string_equal(at(jit, DUMP_PID, 0x2000, 400), "");
+	assert_string_equal(at(jit, DUMP_PID, 0x2008, 400), "mid");
+	assert_string_equal(at(jit, DUMP_PID, 0x1000, 310), "end");
+	assert_string_equal(at(jit, DUMP_PID, 0x1000, 95), "one");
+	assert_string_equal(at(jit, DUMP_PID, 0x1000, 80), "");
+	seam_jit_code_free(jit);
+}
+
+static void an_address_that_a_map_names_twice_is_ambiguous(void **state)
+{
+	static const char map[] = "1000 20 one\n" "1010 20 two\n"
+				  "2000 20 oth\n" "3000 20 sam\n"
+				  "3000 20 sam\n" "1010 08 new\n";
+	struct seam_jit_code *jit = seam_jit_code_new();
+
+	(void)state;
+	add_map(jit, map, "");
+	assert_string_equal(at(jit, DUMP_PID, 0x1010, 5), "new");
+	assert_true(is_ambiguous(jit, 0x1010, 5));
+	assert_false(is_ambiguous(jit, 0x2000, 5));
+	assert_false(is_ambiguous(jit, 0x3000, 5));
+	seam_jit_code_free(jit);
+
+	/* With times: until those two lines were there. */
+	jit = seam_jit_code_new();
+	add_map(jit, map, "0 100 110\n60 200 210\n");
+	assert_true(is_ambiguous(jit, 0x1010, 50));
+	assert_true(is_ambiguous(jit, 0x1010, 105));
+	assert_false(is_ambiguous(jit, 0x1010, 110));
+	assert_string_equal(at(jit, DUMP_PID, 0x1010, 200), "new");
+	assert_false(is_ambiguous(jit, 0x1010, 200));
 	seam_jit_code_free(jit);
 }
 
@@ -753,6 +834,8 @@ int main(void)
 		cmocka_unit_test(forks_in_a_circle_end),
 		cmocka_unit_test(another_process_in_the_dump_has_its_own_code),
 		cmocka_unit_test(a_map_answers_where_the_dump_does_not),
+		cmocka_unit_test(a_map_with_times_names_what_was_there_then),
+		cmocka_unit_test(an_address_that_a_map_names_twice_is_ambiguous),
 		cmocka_unit_test(lines_belong_to_the_code_at_their_address),
 		cmocka_unit_test(lines_outside_of_the_code_are_cut_off),
 		cmocka_unit_test(

@@ -33,6 +33,11 @@ static const struct seam_manifest full = {
 	.n_samples = 100, .n_throttled = 2, .n_lost = 5, .n_paused = 9,
 	.n_unwritten = 6,
 	.n_bad_bytes = 7, .rings = rings, .n_rings = 1,
+	.overwrite = true, .snapshots = true, .kernel_clock = true,
+	.n_area_bytes = 21, .n_truncated = 22, .n_partial = 23,
+	.n_collision = 24, .n_late = 25, .late_ns = 26, .longest_late_ns = 27,
+	.n_unseen = 28, .n_jit_streams = 29, .n_jit = 30, .n_jit_lost = 31,
+	.n_jit_bad = 32, .n_jit_unproven = 33,
 };
 
 /* The file's bytes, on the heap and no byte longer. */
@@ -81,6 +86,48 @@ static void reads_back_what_it_wrote(void **state)
 	assert_int_equal(m.n_unwritten, 6);
 	assert_int_equal(m.n_bad_bytes, 7);
 	seam_manifest_fini(&m);
+}
+
+/*
+ * All that is documented as read back: written again, it is the same file.
+ * What is not is left out here.
+ */
+static void every_member_that_is_read_back_is_as_it_was(void **state)
+{
+	struct seam_manifest once = full, again;
+	struct seam_bytes first, second;
+
+	(void)state;
+	once.by_event = NULL;
+	once.n_by_event = 0;
+	once.rings = NULL;
+	once.n_rings = 0;
+	first = written(&once);
+	assert_int_equal(seam_manifest_read(&again, first, NULL), 0);
+	second = written(&again);
+	assert_int_equal(second.size, first.size);
+	assert_memory_equal(second.data, first.data, first.size);
+	seam_manifest_fini(&again);
+	release(first);
+	release(second);
+}
+
+/* A count may be anything; it must not cost the others. */
+static void a_count_beyond_all_bounds_is_read_as_the_largest(void **state)
+{
+	struct seam_manifest huge = full, again;
+	struct seam_bytes json;
+
+	(void)state;
+	huge.n_jit_lost = UINT64_MAX;
+	huge.n_lost = (uint64_t)INT64_MAX + 1;
+	json = written(&huge);
+	assert_int_equal(seam_manifest_read(&again, json, NULL), 0);
+	assert_true(again.n_jit_lost == INT64_MAX);
+	assert_true(again.n_lost == INT64_MAX);
+	assert_int_equal(again.n_samples, 100);
+	seam_manifest_fini(&again);
+	release(json);
 }
 
 static void refuses_a_file_cut_at_any_byte(void **state)
@@ -177,6 +224,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_back_what_it_wrote),
+		cmocka_unit_test(every_member_that_is_read_back_is_as_it_was),
+		cmocka_unit_test(
+			a_count_beyond_all_bounds_is_read_as_the_largest),
 		cmocka_unit_test(refuses_a_file_cut_at_any_byte),
 		cmocka_unit_test(survives_any_flipped_byte),
 		cmocka_unit_test(takes_what_is_missing_or_odd_as_nothing),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_map.c - lines of a map are read, others are counted */
 #include "wire/perf_map.h"
+#include "wire/perf_map_times.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,6 +139,69 @@ static void real_maps_have_no_bad_line(void **state)
 	}
 }
 
+static struct seam_perf_map_times begin_times(const char *text, size_t size)
+{
+	return seam_perf_map_times_begin((struct seam_bytes) {
+		(const uint8_t *)text, size });
+}
+
+static void times_are_read_as_they_were_laid_out(void **state)
+{
+	const struct seam_perf_map_mark marks[] = {
+		{ 0, 0, 5 }, { 17, 6, UINT64_MAX - 1 },
+		{ UINT64_MAX, UINT64_MAX, UINT64_MAX },
+	};
+	char text[3 * SEAM_PERF_MAP_MARK_BYTES];
+	struct seam_perf_map_times t;
+	struct seam_perf_map_mark m;
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		n += seam_perf_map_mark_put(text + n, &marks[i]);
+	t = begin_times(text, n);
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(seam_perf_map_times_next(&t, &m));
+		assert_memory_equal(&m, &marks[i], sizeof(m));
+	}
+	assert_false(seam_perf_map_times_next(&t, &m));
+	assert_int_equal(t.n_bad, 0);
+}
+
+static void times_that_cannot_be_are_counted(void **state)
+{
+	static const char text[] =
+		"# OFFSET FROM TO\n0 1 2\n\n"
+		"x\n1 2\n1 2 3 4\n1 3 2\n-1 2 3\n1 2 18446744073709551616\n"
+		"10 5 6\n"
+		"9 6 7\n"		/* before the last */
+		"11 5 5\n"
+		"12 4 8\n"		/* raised */
+		"13 9 9";		/* cut */
+	struct seam_perf_map_times t = begin_times(text, strlen(text));
+	struct seam_perf_map_mark m;
+
+	(void)state;
+	assert_true(seam_perf_map_times_next(&t, &m));
+	assert_true(seam_perf_map_times_next(&t, &m));
+	assert_int_equal(m.offset, 10);
+	assert_true(seam_perf_map_times_next(&t, &m));
+	assert_int_equal(m.offset, 12);
+	assert_int_equal(m.from_ns, 5);
+	assert_int_equal(m.to_ns, 8);
+	assert_false(seam_perf_map_times_next(&t, &m));
+	assert_int_equal(t.n_bad, 8);
+	for (size_t n = 0; n < strlen(text); n++) {
+		char *cut = malloc(n + 1);
+
+		memcpy(cut, text, n);
+		t = begin_times(cut, n);
+		while (seam_perf_map_times_next(&t, &m))
+			assert_true(m.from_ns <= m.to_ns);
+		free(cut);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +210,8 @@ int main(void)
 		cmocka_unit_test(a_line_too_long_is_no_name),
 		cmocka_unit_test(every_cut_and_every_flip_ends),
 		cmocka_unit_test(real_maps_have_no_bad_line),
+		cmocka_unit_test(times_are_read_as_they_were_laid_out),
+		cmocka_unit_test(times_that_cannot_be_are_counted),
 	};
 
 	return cmocka_run_group_tests_name("perf_map", tests, NULL, NULL);
