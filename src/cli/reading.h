@@ -29,6 +29,8 @@ struct seam_reading {
 	const char *thread;
 	const char *layers;
 	const char *event;
+	const char *callers_of;		/* of report only */
+	const char *callees_of;
 };
 
 #define SEAM_READING_OPTIONS(type, member)				\

@@ -27,10 +27,23 @@ struct options {
 static const struct seam_option options[] = {
 	OPTION(tree, FLAG, 't', "tree", NULL, "show the call tree, callers "
 	       "first"),
-	OPTION(by, STRING, 0, "by", "WHAT", "what a row stands for (symbol)",
-	       .choices = "symbol|thread|process|module",
-	       .detail = "With --tree, thread and process make a tree for "
-	       "each of them."),
+	OPTION(reading.callers_of, STRING, 0, "callers", "SYMBOL",
+	       "who calls SYMBOL: a tree from it outward",
+	       .detail = "Of the samples with SYMBOL on their stack; the name "
+	       "is one that the report shows. A percentage is the share of "
+	       "these samples. Of a recursive function it is the innermost "
+	       "call."),
+	OPTION(reading.callees_of, STRING, 0, "callees", "SYMBOL",
+	       "what SYMBOL calls: a tree that begins with it",
+	       .detail = "Likewise; of a recursive function, the outermost "
+	       "call."),
+	OPTION(by, SET, 0, "by", "WHAT", "what a row stands for (symbol)",
+	       .choices = "symbol|module|line|comm|thread|process|cpu",
+	       .detail = "With several, such as comm,symbol, a row is what "
+	       "all of them have in common. Comm is the thread's name at the "
+	       "sample: equal names are one row. Line is a line of the source; "
+	       "a function without lines is one row. With --tree, comm, "
+	       "thread, process and cpu make a tree for each of them."),
 	OPTION(sort, STRING, 0, "sort", "COLUMN", "largest first, by (self)",
 	       .choices = "self|total"),
 	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all",
@@ -52,19 +65,6 @@ static const struct seam_option options[] = {
 	SEAM_READING_OPTIONS(struct options, reading),
 };
 
-static enum seam_by by_of(const char *name)
-{
-	static const enum seam_by all[] = {
-		SEAM_BY_SYMBOL, SEAM_BY_MODULE, SEAM_BY_THREAD,
-		SEAM_BY_PROCESS,
-	};
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++)
-		if (strcmp(seam_by_name(all[i]), name) == 0)
-			return all[i];
-	return SEAM_BY_SYMBOL;
-}
-
 static int print(const struct seam_report *report, const struct options *o)
 {
 	struct seam_view view;
@@ -77,11 +77,19 @@ static int print(const struct seam_report *report, const struct options *o)
 	       seam_report_text(report, &view);
 }
 
+/* A tree stands on one of these. */
+static bool makes_trees(uint32_t by)
+{
+	return by == SEAM_BY_SYMBOL || by == SEAM_BY_COMM ||
+	       by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS ||
+	       by == SEAM_BY_CPU;
+}
+
 static int report(const struct seam_command *self, const struct options *o,
 		  int argc, char **argv, int first)
 {
 	struct seam_report what = {
-		.by = by_of(o->by),
+		.by = SEAM_BY_SYMBOL,
 		.sort = o->sort[0] == 's' ? SEAM_SORT_SELF : SEAM_SORT_TOTAL,
 		.filter = o->filter,
 		.details = seam_command_verbose(),
@@ -91,9 +99,15 @@ static int report(const struct seam_command *self, const struct options *o,
 	struct seam_opened opened;
 	int status;
 
-	if (o->tree && what.by == SEAM_BY_MODULE)
-		return seam_command_misused(self,
-			"there is no --tree by module");
+	if (seam_by_parse(o->by, &what.by) < 0)
+		return seam_command_misused(self, "--by takes up to four "
+			"keys, each once, and not '%s'", o->by);
+	if (o->tree && !makes_trees(what.by))
+		return seam_command_misused(self, "there is no --tree by %s",
+					    o->by);
+	if (o->reading.callers_of && o->reading.callees_of)
+		return seam_command_misused(self, "--callers and --callees "
+					    "exclude each other");
 	status = seam_reading_open(&opened, self, &o->reading, argc, argv,
 				   first);
 	if (status == SEAM_EXIT_DONE) {
@@ -126,6 +140,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	o.tree |= o.reading.callers_of || o.reading.callees_of;
 	return report(self, &o, argc, argv, first);
 }
 
@@ -152,6 +167,8 @@ const struct seam_command seam_report_command = {
 		"seam report\tthe last recording, by function\n"
 		"seam report --tree --time 1,2\tcalls in its second second\n"
 		"seam report --by thread\twhich threads were busy\n"
+		"seam report --by comm,symbol\tthe functions of each program\n"
+		"seam report --callers malloc\twho allocates\n"
 		"seam report --layer native,jit --filter alloc\t"
 		"allocation, without the kernel below it\n"
 		"seam report --json | jq -r '.rows[].symbol'\t"

@@ -64,6 +64,30 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 	return 3 * d->rails.n + 1;
 }
 
+/* " (4711)" of a thread or process; a CPU's own; a name has none. */
+static void put_number(const struct drawing *d, const struct seam_node *node)
+{
+	const struct seam_profile *profile = d->report->profile;
+	FILE *out = d->view->out;
+
+	switch (d->tree->group) {
+	case SEAM_GROUP_THREAD:
+		fprintf(out, " (%d)", profile->threads.items[node->key].tid);
+		return;
+	case SEAM_GROUP_PROCESS:
+		fprintf(out, " (%d)", profile->processes.items[node->key].pid);
+		return;
+	case SEAM_GROUP_CPU:
+		if (node->key == UINT16_MAX)
+			fputs(" unknown", out);
+		else
+			fprintf(out, " %u", node->key);
+		return;
+	default:
+		return;
+	}
+}
+
 static void put_name(const struct drawing *d, const struct seam_node *node,
 		     size_t used)
 {
@@ -71,23 +95,19 @@ static void put_name(const struct drawing *d, const struct seam_node *node,
 	const struct seam_view *view = d->view;
 	size_t left = view->width > FIGURES + used + 16 ?
 		      view->width - FIGURES - used : 16;
-	int32_t number;
 
 	if (node->is_group) {
-		number = d->tree->group == SEAM_GROUP_THREAD ?
-			 profile->threads.items[node->key].tid :
-			 profile->processes.items[node->key].pid;
 		seam_view_style(view, SEAM_STYLE_BOLD);
 		seam_view_cell(view, seam_call_tree_name(d->tree, profile,
 							 node),
-			       left - 12, false);
-		fprintf(view->out, " (%d)", number);
+			       left - 12);
+		put_number(d, node);
 	} else {
 		seam_view_style(view, SEAM_STYLE_LAYER +
 				profile->functions.items[node->key >> 1].layer);
 		seam_view_cell(view, seam_call_tree_name(d->tree, profile,
 							 node),
-			       node->key & 1 ? left - 10 : left, false);
+			       node->key & 1 ? left - 10 : left);
 	}
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	if (!node->is_group && (node->key & 1)) {
@@ -146,6 +166,7 @@ static void put_foot(const struct drawing *d)
 static int put_tree(struct drawing *d)
 {
 	const struct seam_tree *tree = &d->tree->tree;
+	bool is_turned = d->report->selected->turned != SEAM_NONE;
 	int rc = 0;
 
 	if (d->report->filter && d->tree->n_hidden + 1 == tree->n) {
@@ -153,7 +174,9 @@ static int put_tree(struct drawing *d)
 		goto foot;
 	}
 	seam_view_style(d->view, SEAM_STYLE_DIM);
-	fprintf(d->view->out, "%8s  %8s  CALLS\n", "TOTAL", "SELF");
+	/* turned round, a stack ends where the thread began */
+	fprintf(d->view->out, "%8s  %8s  %s\n", "TOTAL",
+		is_turned ? "BEGINS" : "SELF", is_turned ? "CALLERS" : "CALLS");
 	seam_view_style(d->view, SEAM_STYLE_PLAIN);
 	for (uint32_t i = seam_tree_next(tree, 0, true);
 	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))

@@ -66,7 +66,36 @@ def _():
 def _():
     return all(sum(row["self"] for row in r["rows"]) == r["samples"]
                for r in (report("--by", by) for by in
-                         ("symbol", "module", "thread", "process")))
+                         ("symbol", "module", "thread", "process", "comm",
+                          "cpu", "line", "comm,symbol", "cpu,comm,module")))
+
+
+@check("--callers and --callees are trees of the same samples", "recording")
+def _():
+    rows = report("--layer", "native")["rows"]
+    for row in [r for r in rows if r["total"] > r["self"]][:3] + rows[:1]:
+        name = row["symbol"]
+        same = sum(r["total"] for r in rows if r["symbol"] == name)
+        for option in ("--callers", "--callees"):
+            tree = report(option, name, "--min-percent=0")
+            roots = tree["events"][0]["tree"]
+            if not (tree["samples"] == sum(r["total"] for r in roots) and
+                    row["total"] <= tree["samples"] <= same and
+                    {r["symbol"] for r in roots} == {name} and
+                    tree[option[2:] + "_of"] == name):
+                return f"{option} {name}: {tree}"
+    missing = run("report", "--callers", "no such", have["recording"])
+    return missing.returncode == 1 and "none of that name" in missing.stderr
+
+
+@check("a time after the end says how long the recording is", "recording")
+def _():
+    for words in (["report"], ["flamegraph", "-o", "/dev/null"],
+                  ["convert", "--to", "folded"]):
+        done = run(*words, "--time", "1000,", have["recording"])
+        if not re.search(r"the recording is [\d.]+ m?s long", done.stderr):
+            return f"{words}: {done.stderr}"
+    return True
 
 
 @check("two halves of the time are the whole", "recording")
