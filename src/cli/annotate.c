@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/like.h"
+#include "cli/pager.h"
 #include "cli/reading.h"
 #include "cli/source_text.h"
 #include "model/recording.h"
@@ -17,6 +18,7 @@ struct settings {
 	bool total;
 	bool no_source;
 	bool hot;
+	bool stdio;	/* of perf: there is nothing else */
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
@@ -35,12 +37,15 @@ static const struct seam_option options[] = {
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.annotate/1. Members may be added "
 	       "under the same schema, and none is taken away."),
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text, as ever"),
+	SEAM_INPUT_OPTION(struct settings, reading),
 	SEAM_READING_OPTIONS(struct settings, reading),
 };
 
 static void print(const struct seam_annotation *annotation,
 		  const struct seam_opened *opened,
-		  const struct settings *settings, const char *symbol)
+		  const struct settings *settings, const char *symbol,
+		  int status)
 {
 	struct seam_report report = {
 		.profile = &opened->profile, .selected = &opened->selected,
@@ -53,13 +58,14 @@ static void print(const struct seam_annotation *annotation,
 		.only_hot = settings->hot, .source = seam_source_text_line,
 		.context = &sources,
 	};
-	struct seam_view view;
+	struct seam_view view = seam_view_make(stdout,
+					seam_command_colors(STDOUT_FILENO));
 
+	seam_pager_start(status);
 	if (settings->json) {
 		seam_annotate_json(&what, stdout);
 		return;
 	}
-	view = seam_view_make(stdout, seam_command_colors(STDOUT_FILENO));
 	seam_annotate_text(&what, &view);
 	seam_source_text_fini(&sources);
 }
@@ -136,8 +142,8 @@ static int show(const struct seam_opened *opened,
 	if (r == 0 && annotation.bodies.n == 0)
 		r = explain(&opened->profile, symbol, settings->total, &err);
 	if (r == 0) {
-		print(&annotation, opened, settings, symbol);
 		status = status_of(&annotation, status);
+		print(&annotation, opened, settings, symbol, status);
 	} else {
 		seam_err_add(&err, r, "cannot annotate '%s'",
 			     seam_text_copy(shown, sizeof(shown), symbol,

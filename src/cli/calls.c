@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/pager.h"
 
 enum {
 	DEFAULT_STACKS = 5,
@@ -113,6 +114,8 @@ static int print(const struct job *job, struct seam_err *err)
 	const struct options *o = job->options;
 	int r = 0;
 
+	seam_pager_start(job->account.in_ticks || job->account.problems.n ?
+			 SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
 	if (o->graph)
 		seam_calls_graph(&job->report, stdout);
 	else if (o->stacks)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "cli/dump_symbols.h"
+#include "cli/pager.h"
 #include "cli/reading.h"
 #include "model/load_xray.h"
 #include "model/recording.h"
@@ -118,6 +119,8 @@ static int dump(const char *path, const struct settings *settings)
 	bool is_begun = r == 0;
 	int status = SEAM_EXIT_DONE;
 
+	if (r == 0)
+		seam_pager_start(SEAM_EXIT_DONE);
 	if (r == 0)
 		r = dump_bytes(&recording, settings, &n_damaged, &err);
 	seam_recording_close(&recording);

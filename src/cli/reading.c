@@ -156,6 +156,15 @@ int seam_reading_open(struct seam_opened *opened,
 	struct seam_err err = { 0 };
 	int status;
 
+	if (reading->input) {
+		if (n) {
+			*opened = (struct seam_opened) { 0 };
+			return seam_command_misused(command, "-i and FILE "
+						    "name two recordings");
+		}
+		paths = &reading->input;
+		n = 1;
+	}
 	*opened = (struct seam_opened) {
 		.path = n ? paths[0] : SEAM_LOAD_DEFAULT,
 		.more = paths + 1, .n_more = n > 1 ? n - 1 : 0,

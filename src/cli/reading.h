@@ -29,6 +29,7 @@ struct seam_reading {
 	const char *thread;
 	const char *layers;
 	const char *event;
+	const char *input;	/* -i: in place of the operand */
 	const char *callers_of;		/* of report only */
 	const char *callees_of;
 };
@@ -60,6 +61,11 @@ struct seam_reading {
 		    "after another; a picture or a folded file has the "	\
 		    "first that has samples, and the others are named."),	\
 	SEAM_SYMBOL_OPTIONS(type, member)
+
+/* Named as an option, as perf has it. */
+#define SEAM_INPUT_OPTION(type, member)					\
+	SEAM_OPTION(type, member.input, SEAM_OPTION_STRING, 'i',	\
+		    "input", "FILE", "the recording, in place of FILE")
 
 /* Those of them that say where names come from. */
 #define SEAM_SYMBOL_OPTIONS(type, member)				\

@@ -157,7 +157,7 @@ static const struct known_build_id *find_build_id(const struct loader *l,
 
 static void read_header(struct loader *l)
 {
-	char command[512];
+	char command[4096];
 
 	seam_perf_data_build_ids(&l->data, take_build_id, l);
 	if (seam_embedded_read(&l->embedded, &l->data, &l->profile->strings))

@@ -6,7 +6,9 @@ A short recording is made first.
 """
 import json
 import os
+import pty
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -428,6 +430,113 @@ def _():
             completed("seam", "report", "--by", "t") == ["thread"] and
             completed("seam", "report", "--by", "=", "m") == ["module"] and
             completed("seam", "help", "flame") == ["flamegraph"])
+
+
+def on_terminal(*words, **environment):
+    """Status and output with a terminal for standard output and error."""
+    master, slave = pty.openpty()
+    env = {k: v for k, v in os.environ.items()
+           if k not in ("SEAM_PAGER", "PAGER", "LESS")}
+    env.update({"TERM": "xterm", "NO_COLOR": "1", **environment})
+    with subprocess.Popen([SEAM, *words], stdin=subprocess.DEVNULL,
+                          stdout=slave, stderr=slave, env=env) as process:
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:     # the last of the terminal's users has gone
+                break
+            if not piece:
+                break
+            text += piece
+    os.close(master)
+    return process.returncode, text.decode(errors="replace")
+
+
+@check("long text on a terminal goes through the pager", "recording")
+def _():
+    name, mark = have["recording"], "sed s/^/P:/"
+    for words, env, paged in (
+            (("report", name), {"SEAM_PAGER": mark}, True),
+            (("report", name), {"PAGER": mark}, True),
+            (("report", name), {"PAGER": mark, "SEAM_PAGER": ""}, False),
+            (("report", name), {"SEAM_PAGER": "cat"}, False),
+            (("report", "--no-pager", name), {"SEAM_PAGER": mark}, False),
+            (("report", name), {"SEAM_PAGER": mark, "TERM": "dumb"}, False),
+            (("dump", name), {"SEAM_PAGER": mark}, True),
+            (("help", "record"), {"SEAM_PAGER": mark}, True),
+            (("report", "--help"), {"SEAM_PAGER": mark}, True),
+            (("report", "/nonexistent"), {"SEAM_PAGER": mark}, False)):
+        status, text = on_terminal(*words, **env)
+        if (status != (words[-1] == "/nonexistent") or
+                ("P:" in text) != paged or len(text) < 20):
+            return f"{words} {env}: {status} {text[:200]}"
+    return "P:" not in run("report", name, env={
+        **os.environ, "SEAM_PAGER": mark}).stdout
+
+
+@check("the pager leaves the status, also when it is left early", "recording")
+def _():
+    cut = os.path.join(have["folder"], "cut.data")
+    with open(os.path.join(have["recording"], "data"), "rb") as file:
+        content = file.read()
+    with open(cut, "wb") as file:
+        file.write(content[:len(content) * 3 // 4])
+    wanted = run("report", cut).returncode
+    for pager in ("sed s/^/P:/", "head -n 1", "true", "false"):
+        status, _ = on_terminal("report", "--top", "0", cut,
+                                SEAM_PAGER=pager)
+        if status != wanted:
+            return f"{pager}: {status}, not {wanted}"
+    return wanted == 3
+
+
+@check("a pager that is not there costs no text", "recording")
+def _():
+    status, text = on_terminal("report", have["recording"],
+                               SEAM_PAGER="/no/such/pager -x")
+    return (status == 0 and "SELF" in text and
+            "cannot run the pager '/no/such/pager -x': not found" in text)
+
+
+@check("the head quotes the command as a shell does")
+def _():
+    name = os.path.join(have["folder"], "quoted.seam")
+    words = ["sh", "-c", "exit 0", "", "it's", "$HOME", "a=b", "x y"]
+    if run("record", "-q", "-o", name, "--", *words).returncode:
+        return "cannot record"
+    told = json.loads(run("report", "--json", name).stdout)["command"]
+    return shlex.split(told)[-len(words):] == words or told
+
+
+@check("what perf's users type works, or is answered in one line",
+       "recording")
+def _():
+    name = have["recording"]
+    for words, same in (
+            (["-i", name], [name]), (["--stdio", name], [name]),
+            (["--children", name], ["--sort", "total", name]),
+            (["--no-children", name], [name]),
+            (["-s", "comm,dso,sym", name], ["--by", "comm,module,symbol",
+                                            name]),
+            (["--sort", "srcline", name], ["--by", "line", name])):
+        ours, theirs = run("report", *words), run("report", *same)
+        if ours.returncode or ours.stdout != theirs.stdout:
+            return f"{words}: {ours.stderr}"
+    for words, wanted in (
+            (["script"], "seam dump"), (["list"], "seam doctor"),
+            (["top"], "seam record -a"), (["stat"], "perf stat"),
+            (["archive"], "copy it"), (["report", "-F", "overhead"], "--by"),
+            (["report", "-n", "--stdio"], "always shown"),
+            (["report", "-g", "caller"], "--tree"),
+            (["report", "--percent-limit", "1"], "--min-percent"),
+            (["record", "-b", "true"], "perf record")):
+        done = run(*words)
+        first = done.stderr.splitlines()[0]
+        if done.returncode != 2 or wanted not in first:
+            return f"{words}: {done.returncode} {done.stderr}"
+    return True
 
 
 @check("--version says it")
