@@ -19,6 +19,7 @@
 #include "base/progress.h"
 #include "model/jit_advice.h"
 #include "model/jit_sources.h"
+#include "model/stack_advice.h"
 #include "model/perf_scan.h"
 #include "model/resolver.h"
 
@@ -667,6 +668,28 @@ static void tell_losses(struct loader *l)
 				  "was killed, or the file is cut");
 }
 
+/* Whether stacks are there, and reach their threads' beginnings. */
+static void advise_stacks(struct loader *l)
+{
+	bool has_chains = false, has_samples = false;
+
+	for (size_t i = 0; i < l->scans.n; i++)
+		if (l->scans.items[i].n_stacks_dumped)
+			return;
+	for (size_t i = 0; i < l->data.events.n; i++) {
+		const struct seam_perf_attr *attr = &l->data.events.items[i]
+						    .attr;
+
+		if (!l->profile->events.items[i].n_samples)
+			continue;
+		/* a tracepoint may be all that was asked for */
+		has_samples |= attr->type != PERF_TYPE_TRACEPOINT;
+		has_chains |= (attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
+	}
+	if (has_chains || has_samples)
+		seam_stack_advise(l->profile, has_chains);
+}
+
 /* -- all of it ---------------------------------------------------------- */
 
 static int scan_file(struct loader *l, struct seam_bytes bytes, uint64_t begin,
@@ -802,6 +825,7 @@ int seam_load_perf(struct seam_profile *profile,
 	}
 	if (r == 0) {
 		seam_jit_advise(profile, &l.jit);
+		advise_stacks(&l);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);
 	}
