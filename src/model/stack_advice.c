@@ -107,7 +107,7 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: "
 			"code without frame pointers is on them "
 			"(-fno-omit-frame-pointer keeps them)",
-			(n_cut * 100 + n_user / 2) / n_user);
+			n_cut * 100 / n_user);
 }
 
 void seam_stack_advise(struct seam_profile *profile, bool has_chains)
