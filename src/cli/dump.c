@@ -34,6 +34,7 @@ static const struct seam_option options[] = {
 			 "symbol, module, file and line, as they were at the "
 			 "sample's time; calls inlined at the place are in "
 			 "inlined, innermost first."),
+	SEAM_INPUT_OPTION(struct settings, reading),
 	SEAM_SYMBOL_OPTIONS(struct settings, reading),
 };
 #undef OPTION
@@ -160,7 +161,11 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
 			       &err))
 		return seam_command_failed(&err);
-	return dump(first < argc ? argv[first] : NULL, &settings);
+	if (settings.reading.input && first < argc)
+		return seam_command_misused(self, "-i and FILE name two "
+					    "recordings");
+	return dump(first < argc ? argv[first] : settings.reading.input,
+		    &settings);
 }
 
 const struct seam_command seam_dump_command = {

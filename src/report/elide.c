@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <wchar.h>
 
+#include "base/text.h"
+
 enum {
 	MOST_ROUNDS = 10,
 	FEWEST = 4,		/* columns that hold an ellipsis at all */
@@ -36,6 +38,23 @@ static size_t step(const char *text, size_t *columns)
 	width = code < 0x80 ? 1 : wcwidth((wchar_t)code);
 	*columns = width < 0 ? 1 : (size_t)width;
 	return n;
+}
+
+const char *seam_elide_escape(struct seam_arena *arena, const char *text)
+{
+	char few[512], *buf = few;
+	size_t cap = 6 * strlen(text) + 1;	/* one byte becomes six */
+	const char *copy = NULL;
+
+	if (cap > sizeof(few))
+		buf = malloc(cap);
+	if (buf) {
+		seam_text_copy(buf, cap, text, SEAM_TEXT_TERMINAL);
+		copy = seam_arena_text(arena, buf, strlen(buf));
+	}
+	if (buf != few)
+		free(buf);
+	return copy;
 }
 
 size_t seam_elide_columns(const char *text)

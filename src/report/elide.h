@@ -15,6 +15,9 @@
 
 #include "base/arena.h"
 
+/* @text as a terminal may have it; see base/text.h.  NULL: no memory. */
+const char *seam_elide_escape(struct seam_arena *arena, const char *text);
+
 /* Columns that the UTF-8 @text takes. */
 size_t seam_elide_columns(const char *text);
 

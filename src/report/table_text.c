@@ -7,9 +7,7 @@
  * gives way first, then the names share what there is.
  */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "base/text.h"
 #include "report/elide.h"
 #include "report/report.h"
 #include "report/summary.h"
@@ -47,7 +45,6 @@ struct layout {
 	struct column columns[MOST_COLUMNS];
 	size_t n_columns;
 	struct seam_arena arena;
-	SEAM_ARRAY(char) scratch;
 };
 
 static size_t larger(size_t a, size_t b)
@@ -120,19 +117,6 @@ static const char *text_of(const struct layout *l, const struct column *c,
 	return buf;
 }
 
-/* @text, escaped, in the arena; one byte becomes six at most. */
-static const char *escape(struct layout *l, const char *text)
-{
-	size_t cap = 6 * strlen(text) + 1;
-
-	l->scratch.n = 0;
-	if (!SEAM_ARRAY_RESERVE(&l->scratch, cap))
-		return NULL;
-	seam_text_copy(l->scratch.items, cap, text, SEAM_TEXT_TERMINAL);
-	return seam_arena_text(&l->arena, l->scratch.items,
-			       strlen(l->scratch.items));
-}
-
 static int fill_column(struct layout *l, struct column *c)
 {
 	char buf[SEAM_ROW_TEXT];
@@ -145,8 +129,8 @@ static int fill_column(struct layout *l, struct column *c)
 	if (!c->texts)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->n; i++) {
-		c->texts[i] = escape(l, text_of(l, c, &l->table->items[i],
-						buf));
+		c->texts[i] = seam_elide_escape(&l->arena,
+				text_of(l, c, &l->table->items[i], buf));
 		if (!c->texts[i])
 			return -ENOMEM;
 	}
@@ -385,7 +369,6 @@ static int put_event(const struct seam_report *report,
 	l.n = report->top && report->top < table.n ? report->top : table.n;
 	rc = put_table(report, &l, event);
 out:
-	free(l.scratch.items);
 	seam_arena_fini(&l.arena);
 	seam_rows_fini(&table);
 	return rc;

@@ -122,15 +122,12 @@ const char *seam_format_percent(char buf[SEAM_NUMBER], uint64_t part,
 void seam_view_cell(const struct seam_view *view, const char *text,
 		    size_t columns)
 {
-	size_t cap = 6 * strlen(text) + 1;	/* one byte becomes six */
 	struct seam_arena arena = { 0 };
-	char *shown = view->width ? seam_arena_alloc(&arena, cap) : NULL;
-	const char *cut = NULL;
+	const char *shown = view->width ? seam_elide_escape(&arena, text) :
+			    NULL;
+	const char *cut = shown ? seam_elide(&arena, shown, columns,
+					     view->unicode) : NULL;
 
-	if (shown)
-		cut = seam_elide(&arena, seam_text_copy(shown, cap, text,
-							SEAM_TEXT_TERMINAL),
-				 columns, view->unicode);
 	if (cut)
 		fputs(cut, view->out);
 	else

@@ -226,6 +226,50 @@ static void no_two_rows_of_a_terminal_read_alike(void **state)
 	seam_profile_fini(&p);
 }
 
+static void no_two_callees_of_a_tree_read_alike(void **state)
+{
+	static char text[30][300];
+	struct seam_profile p = built();
+	struct seam_selection selection;
+	struct seam_selected selected;
+	struct seam_view view = { .width = 80, .unicode = true };
+	struct seam_report report = {
+		.profile = &p, .selected = &selected, .path = "a",
+	};
+	char *all, *rest;
+	size_t size, n = 0;
+
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		char stack[300];
+
+		snprintf(stack, sizeof(stack), "main;run;a::very::long::common"
+			 "::prefix::of::all::%d::and::an::end::of::all::that"
+			 "::is::long%s", i, i % 4 ? "" : "_[i]");
+		built_add(&p, (uint64_t)i + 1, "app", stack);
+	}
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
+	view.out = open_memstream(&all, &size);
+	assert_int_equal(seam_report_tree_text(&report, &view), 0);
+	fclose(view.out);
+	for (char *line = strtok_r(all, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		assert_true(seam_elide_columns(line) <= 80);
+		if (strstr(line, "a::very"))
+			snprintf(text[n++], sizeof(text[0]), "%s",
+				 strstr(line, "a::very"));
+	}
+	assert_int_equal(n, 30);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(text[i], text[k]);
+	free(all);
+	seam_selected_fini(&selected);
+	seam_profile_fini(&p);
+}
+
 static void the_bar_gives_way_before_a_name(void **state)
 {
 	/* 31 of figures, 8 of the layer, 2 + 6 of the module: 33 are left */
@@ -262,6 +306,7 @@ int main(void)
 		cmocka_unit_test(names_of_an_adversary_stay_distinct),
 		cmocka_unit_test(paths_have_as_many_folders_as_keep_them_apart),
 		cmocka_unit_test(no_two_rows_of_a_terminal_read_alike),
+		cmocka_unit_test(no_two_callees_of_a_tree_read_alike),
 		cmocka_unit_test(the_bar_gives_way_before_a_name),
 	};
 
