@@ -18,8 +18,8 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.jit = reading->jit.items,
 		.n_jit = reading->jit.n,
 		.no_inline = reading->no_inline,
-		/* No view of these shows source lines; inlines come by DWARF. */
-		.no_lines = reading->no_inline,
+		/* Few views show source lines; inlines come by DWARF too. */
+		.no_lines = reading->no_inline && !reading->lines,
 		.debuginfod = reading->debuginfod,
 		.map = reading->map,
 		.time = reading->time,
@@ -81,13 +81,12 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 	return seam_command_failed(&err);
 }
 
-/* Nothing is in the time that was asked for. */
-static void say_length(const struct seam_opened *opened, const char *time)
+void seam_reading_say_length(const char *time, uint64_t start_ns,
+			     uint64_t end_ns)
 {
-	const struct seam_profile *profile = &opened->profile;
-	double ms = (double)(profile->end_ns - profile->start_ns) / 1e6;
+	double ms = (double)(end_ns - start_ns) / 1e6;
 
-	if (profile->end_ns >= profile->start_ns)
+	if (end_ns >= start_ns)
 		seam_command_say("--time %s begins after the end: the "
 				 "recording is %.*f %s long", time,
 				 ms < 1000 ? 1 : 2, ms < 1000 ? ms : ms / 1000,
@@ -138,7 +137,9 @@ static int select_part(struct seam_opened *opened,
 		return SEAM_EXIT_USAGE;
 	}
 	if (selection->from_ns > opened->profile.end_ns)
-		say_length(opened, reading->time);
+		seam_reading_say_length(reading->time,
+					opened->profile.start_ns,
+					opened->profile.end_ns);
 	rc = seam_selected_init(&opened->selected, &opened->profile, selection,
 				&err);
 	if (rc == -ENOENT)

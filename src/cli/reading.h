@@ -32,6 +32,7 @@ struct seam_reading {
 	const char *input;	/* -i: in place of the operand */
 	const char *callers_of;		/* of report only */
 	const char *callees_of;
+	bool lines;		/* source lines are shown */
 };
 
 #define SEAM_READING_OPTIONS(type, member)				\
@@ -139,6 +140,10 @@ int seam_reading_open(struct seam_opened *opened,
 		      const struct seam_reading *reading, int argc,
 		      char **argv, int first);
 void seam_reading_close(struct seam_opened *opened);
+
+/* A line: --time @time begins after the end of what is so long. */
+void seam_reading_say_length(const char *time, uint64_t start_ns,
+			     uint64_t end_ns);
 
 /* SEAM_EXIT_LOSSY when the recording lost or skipped anything, else DONE. */
 int seam_reading_status(const struct seam_opened *opened);

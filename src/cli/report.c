@@ -178,7 +178,7 @@ static bool is_number_of_samples(int argc, char **argv)
 	return false;
 }
 
-static int report(const struct seam_command *self, const struct options *o,
+static int report(const struct seam_command *self, struct options *o,
 		  int argc, char **argv, int first)
 {
 	struct seam_report what = {
@@ -192,6 +192,7 @@ static int report(const struct seam_command *self, const struct options *o,
 
 	if (interpret(self, o, &what))
 		return SEAM_EXIT_USAGE;
+	o->reading.lines = seam_by_has(what.by, SEAM_BY_LINE);
 	status = seam_reading_open(&opened, self, &o->reading, argc, argv,
 				   first);
 	if (status == SEAM_EXIT_DONE) {

@@ -97,6 +97,11 @@ def _():
         done = run(*words, "--time", "1000,", have["recording"])
         if not re.search(r"the recording is [\d.]+ m?s long", done.stderr):
             return f"{words}: {done.stderr}"
+    log = os.path.join(os.environ.get("SEAM_CORPUS", "/nonexistent"),
+                       "xray/rec/basic-mt.xray")
+    if os.path.exists(log):
+        done = run("calls", "--time", "1000,", log)
+        return "the recording is " in done.stderr or done.stderr
     return True
 
 
@@ -260,7 +265,7 @@ def _():
         said = run(*words, name).stderr
         quiet = run(*words, "--event=page-faults", name).stderr
         if ("'cpu-clock'; --event takes another: 'page-faults'" not in said or
-                len(said.splitlines()) != 1 or quiet):
+                said.count("takes another") != 1 or "another" in quiet):
             return f"{words}: {said} {quiet}"
     return True
 
