@@ -104,9 +104,8 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 		n_cut += !is_whole(profile, r);
 	}
 	if (n_user >= FEWEST_SAMPLES && n_cut * 100 >= n_user * WORTH_A_NOTE)
-		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: "
-			"code without frame pointers is on them "
-			"(-fno-omit-frame-pointer keeps them)",
+		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: no "
+			"frame pointers (-fno-omit-frame-pointer)",
 			n_cut * 100 / n_user);
 }
 

@@ -74,8 +74,8 @@ static void stacks_that_end_before_are_counted(void **state)
 	add_times(&p, "qsort_compare;read_[k]", 10);
 	add_times(&p, "kthread_[k]", 900);
 	seam_stack_advise(&p, true);
-	check_notes(&p, "40 % of stacks are cut: code without frame pointers "
-		    "is on them (-fno-omit-frame-pointer keeps them)");
+	check_notes(&p, "40 % of stacks are cut: no frame pointers "
+		    "(-fno-omit-frame-pointer)");
 	p = built();
 	add_times(&p, "_start;main;f", 95);
 	add_times(&p, "f", 5);
