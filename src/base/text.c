@@ -128,6 +128,32 @@ const char *seam_text_copy(char *buf, size_t cap, const char *text,
 	return buf;
 }
 
+static void add(char *buf, size_t cap, size_t *n, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++, ++*n)
+		if (*n + 1 < cap)
+			buf[*n] = text[i];
+}
+
+size_t seam_text_quote(char *buf, size_t cap, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	bool quoted = !*word || word[strspn(word, plain)];
+	size_t n = 0;
+
+	add(buf, cap, &n, "'", quoted);
+	for (; *word; word++)
+		if (*word == '\'')
+			add(buf, cap, &n, "'\\''", 4);
+		else
+			add(buf, cap, &n, word, 1);
+	add(buf, cap, &n, "'", quoted);
+	if (cap)
+		buf[n < cap ? n : cap - 1] = '\0';
+	return n;
+}
+
 const char *seam_text_size(char buf[SEAM_TEXT_SIZE], uint64_t bytes)
 {
 	uint64_t mib = bytes >> 20;

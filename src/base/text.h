@@ -45,6 +45,13 @@ void seam_text_put(FILE *out, const char *text, enum seam_text_form form);
 const char *seam_text_copy(char *buf, size_t cap, const char *text,
 			   enum seam_text_form form);
 
+/*
+ * @word as a shell reads it back: in single quotes where it has anything but
+ * letters, digits and _@%+=:,./-  Always NUL-terminated; returns how many
+ * bytes the whole would take, as snprintf().
+ */
+size_t seam_text_quote(char *buf, size_t cap, const char *word);
+
 enum { SEAM_TEXT_SIZE = 32 };
 
 /* @bytes, which are whole KiB, for people: "516 KiB", "16 MiB". */

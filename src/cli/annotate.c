@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* annotate.c - 'seam annotate': machine code with the samples on it */
-#include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/nearest.h"
+#include "cli/like.h"
+#include "cli/pager.h"
 #include "cli/reading.h"
 #include "cli/source_text.h"
 #include "model/recording.h"
@@ -19,6 +18,7 @@ struct settings {
 	bool total;
 	bool no_source;
 	bool hot;
+	bool stdio;	/* of perf: there is nothing else */
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
@@ -37,12 +37,15 @@ static const struct seam_option options[] = {
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.annotate/1. Members may be added "
 	       "under the same schema, and none is taken away."),
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text, as ever"),
+	SEAM_INPUT_OPTION(struct settings, reading),
 	SEAM_READING_OPTIONS(struct settings, reading),
 };
 
 static void print(const struct seam_annotation *annotation,
 		  const struct seam_opened *opened,
-		  const struct settings *settings, const char *symbol)
+		  const struct settings *settings, const char *symbol,
+		  int status)
 {
 	struct seam_report report = {
 		.profile = &opened->profile, .selected = &opened->selected,
@@ -55,13 +58,14 @@ static void print(const struct seam_annotation *annotation,
 		.only_hot = settings->hot, .source = seam_source_text_line,
 		.context = &sources,
 	};
-	struct seam_view view;
+	struct seam_view view = seam_view_make(stdout,
+					seam_command_colors(STDOUT_FILENO));
 
+	seam_pager_start(status);
 	if (settings->json) {
 		seam_annotate_json(&what, stdout);
 		return;
 	}
-	view = seam_view_make(stdout, seam_command_colors(STDOUT_FILENO));
 	seam_annotate_text(&what, &view);
 	seam_source_text_fini(&sources);
 }
@@ -78,53 +82,9 @@ static int status_of(const struct seam_annotation *annotation, int status)
 	return n_bare ? SEAM_EXIT_LOSSY : status;
 }
 
-/* How well @name answers who asked for @word; more is better, 0 not. */
-static int likeness(const char *word, const char *name)
-{
-	struct seam_nearest nearest = { 0 };
-	const char *at = strcasestr(name, word);
-	size_t n = strlen(word);
-
-	if (at && n > 1)
-		return (at == name || !isalnum((unsigned char)at[-1])) &&
-		       !isalnum((unsigned char)at[n]) ? 3 : 2;
-	seam_nearest_try(&nearest, word, name);
-	return nearest.name != NULL;
-}
-
 static const char *name_of(const struct seam_profile *profile, size_t i)
 {
 	return seam_profile_text(profile, profile->functions.items[i].name);
-}
-
-/* The likeliest, of equals the one with the most samples; NULL: none. */
-static const char *find_like(const struct seam_profile *profile,
-			     const char *word)
-{
-	const struct seam_samples *s = &profile->samples;
-	uint64_t *n = calloc(profile->functions.n + 1, sizeof(*n));
-	const char *best = NULL;
-	uint64_t most = 0;
-	int best_likeness = 0;
-
-	for (size_t i = 0; n && i < s->n; i++)
-		if (s->stack[i])
-			n[profile->frames.items[profile->stacks.items[
-				s->stack[i]].frame].function]++;
-	for (size_t i = 0; n && i < profile->functions.n; i++) {
-		const char *name = name_of(profile, i);
-		int like = profile->functions.items[i].is_named ?
-			   likeness(word, name) : 0;
-
-		if (!like || like < best_likeness ||
-		    (best && like == best_likeness && n[i] <= most))
-			continue;
-		best = name;
-		best_likeness = like;
-		most = n[i];
-	}
-	free(n);
-	return best;
 }
 
 /* Why nothing is in @symbol: there is no such function, or no sample. */
@@ -141,7 +101,7 @@ static int explain(const struct seam_profile *profile, const char *symbol,
 				"the functions that it called");
 	if (symbol[0] == '[')
 		return seam_err_set(err, -ENOENT, "no sample is near it");
-	like = find_like(profile, symbol);
+	like = seam_like_function(profile, symbol);
 	if (!like)
 		return seam_err_set(err, -ENOENT, "the recording has no "
 				    "function of that name");
@@ -184,8 +144,8 @@ static int show(const struct seam_opened *opened,
 	/* Why code or a name may be missing, before the missing of it. */
 	seam_reading_say_losses(opened);
 	if (r == 0) {
-		print(&annotation, opened, settings, symbol);
 		status = status_of(&annotation, status);
+		print(&annotation, opened, settings, symbol, status);
 	} else {
 		seam_err_add(&err, r, "cannot annotate '%s'",
 			     seam_text_copy(shown, sizeof(shown), symbol,

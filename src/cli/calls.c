@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/pager.h"
+#include "cli/reading.h"
 
 enum {
 	DEFAULT_STACKS = 5,
@@ -82,6 +84,15 @@ static bool is_wanted(void *context, uint32_t function)
 	return seam_calls_selects(report, function);
 }
 
+static void check_time(const struct job *job)
+{
+	uint64_t start_ns, end_ns;
+
+	if (seam_trace_span(&job->trace, &start_ns, &end_ns) == 0 &&
+	    job->trace.range.from_ns > end_ns)
+		seam_reading_say_length(job->options->time, start_ns, end_ns);
+}
+
 static int load(struct job *job, const char *const *paths, size_t n_paths,
 		size_t n_slowest, struct seam_err *err)
 {
@@ -97,6 +108,8 @@ static int load(struct job *job, const char *const *paths, size_t n_paths,
 	if (!r && job->options->time) {
 		r = seam_trace_select(&job->trace, job->options->time, err);
 		job->misused = r == -EINVAL;
+		if (!r)
+			check_time(job);
 	}
 	if (!r)
 		r = seam_account_build(&job->account, &job->trace, &what, err);
@@ -113,6 +126,8 @@ static int print(const struct job *job, struct seam_err *err)
 	const struct options *o = job->options;
 	int r = 0;
 
+	seam_pager_start(job->account.in_ticks || job->account.problems.n ?
+			 SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
 	if (o->graph)
 		seam_calls_graph(&job->report, stdout);
 	else if (o->stacks)

@@ -16,14 +16,17 @@
 
 #include "base/progress.h"
 #include "base/text.h"
+#include "cli/foreign.h"
 #include "cli/help.h"
 #include "cli/nearest.h"
+#include "cli/pager.h"
 
 /* Set by the parser before anything runs, read afterwards. */
 static struct common {
 	bool help;
 	bool quiet;
 	bool verbose;
+	bool no_pager;
 	const char *color;
 } common;
 
@@ -34,6 +37,10 @@ static const struct seam_option common_options[] = {
 		    "say nothing on standard error but errors"),
 	SEAM_OPTION(struct common, verbose, SEAM_OPTION_FLAG, 'v', "verbose",
 		    NULL, "say more on standard error"),
+	SEAM_OPTION(struct common, no_pager, SEAM_OPTION_FLAG, 0, "no-pager",
+		    NULL, "no pager for long text on a terminal",
+		    .detail = "The pager is SEAM_PAGER in the environment, "
+		    "else PAGER, else less; cat means none."),
 	SEAM_OPTION(struct common, color, SEAM_OPTION_STRING, 0, "color",
 		    "WHEN", "colour the output (auto)",
 		    .choices = "auto|always|never",
@@ -140,9 +147,15 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 {
 	const struct seam_command *command = p->command;
 	struct seam_nearest near = { 0 };
-	char word[64];
+	const char *instead;
+	char word[64], whole[66];
 
 	snprintf(word, sizeof(word), "%.*s", (int)size, name);
+	snprintf(whole, sizeof(whole), "--%s", word);
+	instead = seam_foreign_option(command->name, whole);
+	if (instead)
+		return MISUSED(p, "there is no option '%s': %s", whole,
+			       instead);
 	for (size_t i = 0; i < command->n_options; i++)
 		if (command->options[i].name)
 			seam_nearest_try(&near, word,
@@ -153,6 +166,17 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 		return MISUSED(p, "unknown option '--%s'; "
 			       "did you mean '--%s'?", word, near.name);
 	return MISUSED(p, "unknown option '--%s'", word);
+}
+
+static int unknown_letter(const struct parser *p, char letter)
+{
+	char word[3] = { '-', letter, '\0' };
+	const char *instead = seam_foreign_option(p->command->name, word);
+
+	if (instead)
+		return MISUSED(p, "there is no option '%s': %s", word,
+			       instead);
+	return MISUSED(p, "unknown option '%s'", word);
 }
 
 /* True when @size bytes at @word are one of "a|b|c". */
@@ -313,7 +337,7 @@ static int parse_letters(struct parser *p)
 		int rc = 0;
 
 		if (!m.option)
-			return MISUSED(p, "unknown option '-%c'", *c);
+			return unknown_letter(p, *c);
 		if (!m.option->value || !*value)
 			rc = next_value(p, m.option, &value);
 		if (!rc)
@@ -384,6 +408,7 @@ int seam_command_parse(const struct seam_command *command, int argc,
 		seam_progress_silence();
 	if (!common.help)
 		return 0;
+	seam_pager_start(SEAM_EXIT_DONE);
 	seam_help_print(stdout, command);
 	return 1;
 }
@@ -417,6 +442,11 @@ void seam_command_say(const char *fmt, ...)
 bool seam_command_verbose(void)
 {
 	return common.verbose;
+}
+
+bool seam_command_pages(void)
+{
+	return !common.no_pager;
 }
 
 bool seam_command_colors(int fd)

@@ -124,6 +124,9 @@ void seam_command_say(const char *fmt, ...);
 /* Whether --verbose was given: say what is only of use to the curious. */
 bool seam_command_verbose(void);
 
+/* Whether long text on a terminal may go through a pager. */
+bool seam_command_pages(void);
+
 /* Whether to colour what goes to @fd (--color, NO_COLOR, a terminal). */
 bool seam_command_colors(int fd);
 

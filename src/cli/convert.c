@@ -45,6 +45,7 @@ static const struct seam_option options[] = {
 	OPTION(weight, FLAG, 0, "weight", NULL,
 	       "count weights (nanoseconds, occurrences), not samples"),
 	SEAM_GROUP_OPTION(struct options, by),
+	SEAM_INPUT_OPTION(struct options, reading),
 	SEAM_READING_OPTIONS(struct options, reading),
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "cli/dump_symbols.h"
+#include "cli/pager.h"
 #include "cli/reading.h"
 #include "model/load_xray.h"
 #include "model/recording.h"
@@ -33,6 +34,7 @@ static const struct seam_option options[] = {
 			 "symbol, module, file and line, as they were at the "
 			 "sample's time; calls inlined at the place are in "
 			 "inlined, innermost first."),
+	SEAM_INPUT_OPTION(struct settings, reading),
 	SEAM_SYMBOL_OPTIONS(struct settings, reading),
 };
 #undef OPTION
@@ -119,6 +121,8 @@ static int dump(const char *path, const struct settings *settings)
 	int status = SEAM_EXIT_DONE;
 
 	if (r == 0)
+		seam_pager_start(SEAM_EXIT_DONE);
+	if (r == 0)
 		r = dump_bytes(&recording, settings, &n_damaged, &err);
 	seam_recording_close(&recording);
 	if (r < 0) {
@@ -157,7 +161,11 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
 			       &err))
 		return seam_command_failed(&err);
-	return dump(first < argc ? argv[first] : NULL, &settings);
+	if (settings.reading.input && first < argc)
+		return seam_command_misused(self, "-i and FILE name two "
+					    "recordings");
+	return dump(first < argc ? argv[first] : settings.reading.input,
+		    &settings);
 }
 
 const struct seam_command seam_dump_command = {

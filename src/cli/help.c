@@ -3,7 +3,9 @@
 #include "cli/help.h"
 
 #include "base/text.h"
+#include "cli/foreign.h"
 #include "cli/nearest.h"
+#include "cli/pager.h"
 
 enum {
 	WIDTH = 80,
@@ -149,8 +151,14 @@ const struct seam_command *seam_command_find(const char *name)
 int seam_command_unknown(const char *name)
 {
 	struct seam_nearest near = { 0 };
+	const char *instead = seam_foreign_command(name);
 	char safe[128];
 
+	if (instead) {
+		fprintf(stderr, "seam: there is no command '%s': %s\n",
+			name, instead);
+		return SEAM_EXIT_USAGE;
+	}
 	for (size_t i = 0; i < seam_n_commands; i++)
 		seam_nearest_try(&near, name, seam_commands[i]->name);
 	fprintf(stderr, "seam: there is no command '%s'%s%s%s\n"
@@ -192,6 +200,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		if (!command)
 			return seam_command_unknown(argv[first]);
 	}
+	if (!options.completion)
+		seam_pager_start(SEAM_EXIT_DONE);
 	if (options.completion)
 		seam_completion_print(stdout, options.completion);
 	else if (options.man)

@@ -16,6 +16,7 @@
 
 struct settings {
 	const char *output;
+	const char *input;
 	struct seam_option_list jit;
 };
 
@@ -26,6 +27,8 @@ static const struct seam_option options[] = {
 	       .detail = "DIR/data is the recording, DIR/jitted-PID.so the "
 	       "code of a process. The recording names them by their "
 	       "absolute path: DIR stays where it is."),
+	OPTION(input, SEAM_OPTION_STRING, 'i', "input", "FILE",
+	       "the recording, in place of FILE"),
 	OPTION(jit, SEAM_OPTION_STRINGS, 0, "jit", "PATH",
 	       "a jitdump or perf map, or a folder of them",
 	       .detail = "May be given several times. What is named is "
@@ -222,8 +225,11 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		return seam_command_misused(self, "-o DIR says where to write");
 	if (seam_reading_check(NULL, &settings.jit, &err))
 		return seam_command_failed(&err);
-	return inject(first < argc ? argv[first] : SEAM_LOAD_DEFAULT,
-		      &settings);
+	if (settings.input && first < argc)
+		return seam_command_misused(self, "-i and FILE name two "
+					    "recordings");
+	return inject(first < argc ? argv[first] : settings.input ?
+		      settings.input : SEAM_LOAD_DEFAULT, &settings);
 }
 
 const struct seam_command seam_inject_command = {

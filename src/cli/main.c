@@ -13,6 +13,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/pager.h"
 
 const struct seam_command *const seam_commands[] = {
 	&seam_record_command,
@@ -33,7 +34,7 @@ const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);
 static void leave_quietly(int signal)
 {
 	(void)signal;
-	_exit(SEAM_EXIT_DONE);
+	_exit(seam_pager_left());
 }
 
 static void carry_on(int signal)
@@ -65,7 +66,9 @@ static int finish(int status)
 
 	errno = 0;
 	failed = fflush(stdout) != 0 || ferror(stdout);
-	if (!failed || errno == EPIPE)
+	failed &= errno != EPIPE;
+	seam_pager_finish();
+	if (!failed)
 		return status;
 	fprintf(stderr, "seam: cannot write standard output: %s\n",
 		errno ? strerror(errno) : "write error");

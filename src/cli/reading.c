@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "cli/like.h"
 
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)
@@ -17,8 +18,8 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.jit = reading->jit.items,
 		.n_jit = reading->jit.n,
 		.no_inline = reading->no_inline,
-		/* No view of these shows source lines; inlines come by DWARF. */
-		.no_lines = reading->no_inline,
+		/* Few views show source lines; inlines come by DWARF too. */
+		.no_lines = reading->no_inline && !reading->lines,
 		.debuginfod = reading->debuginfod,
 		.map = reading->map,
 		.time = reading->time,
@@ -80,6 +81,35 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 	return seam_command_failed(&err);
 }
 
+void seam_reading_say_length(const char *time, uint64_t start_ns,
+			     uint64_t end_ns)
+{
+	double ms = (double)(end_ns - start_ns) / 1e6;
+
+	if (end_ns >= start_ns)
+		seam_command_say("--time %s begins after the end: the "
+				 "recording is %.*f %s long", time,
+				 ms < 1000 ? 1 : 2, ms < 1000 ? ms : ms / 1000,
+				 ms < 1000 ? "ms" : "s");
+}
+
+/* The function that was meant, behind the word of the failure. */
+static void suggest(const struct seam_opened *opened,
+		    const struct seam_reading *reading, struct seam_err *err)
+{
+	const char *word = reading->callers_of ? reading->callers_of :
+			   reading->callees_of;
+	const char *like = seam_like_function(&opened->profile, word);
+	size_t used = strlen(err->cause[0]);
+	char shown[200];
+
+	if (like)
+		snprintf(err->cause[0] + used, SEAM_ERR_TEXT - used,
+			 "; did you mean '%s'?",
+			 seam_text_copy(shown, sizeof(shown), like,
+					SEAM_TEXT_TERMINAL));
+}
+
 /*
  * A word that is not a time is wrong usage; a thread that is not in the
  * recording is a failure.
@@ -94,6 +124,8 @@ static int select_part(struct seam_opened *opened,
 	seam_selection_init(selection);
 	selection->thread = reading->thread;
 	selection->event = reading->event;
+	selection->callers_of = reading->callers_of;
+	selection->callees_of = reading->callees_of;
 	selection->no_inline = reading->no_inline;
 	if (reading->layers)
 		rc = seam_selection_layers(selection, reading->layers, &err);
@@ -104,8 +136,14 @@ static int select_part(struct seam_opened *opened,
 		seam_command_failed(&err);
 		return SEAM_EXIT_USAGE;
 	}
+	if (selection->from_ns > opened->profile.end_ns)
+		seam_reading_say_length(reading->time,
+					opened->profile.start_ns,
+					opened->profile.end_ns);
 	rc = seam_selected_init(&opened->selected, &opened->profile, selection,
 				&err);
+	if (rc == -ENOENT)
+		suggest(opened, reading, &err);
 	return rc ? seam_command_failed(&err) : SEAM_EXIT_DONE;
 }
 
@@ -119,6 +157,15 @@ int seam_reading_open(struct seam_opened *opened,
 	struct seam_err err = { 0 };
 	int status;
 
+	if (reading->input) {
+		if (n) {
+			*opened = (struct seam_opened) { 0 };
+			return seam_command_misused(command, "-i and FILE "
+						    "name two recordings");
+		}
+		paths = &reading->input;
+		n = 1;
+	}
 	*opened = (struct seam_opened) {
 		.path = n ? paths[0] : SEAM_LOAD_DEFAULT,
 		.more = paths + 1, .n_more = n > 1 ? n - 1 : 0,

@@ -29,6 +29,10 @@ struct seam_reading {
 	const char *thread;
 	const char *layers;
 	const char *event;
+	const char *input;	/* -i: in place of the operand */
+	const char *callers_of;		/* of report only */
+	const char *callees_of;
+	bool lines;		/* source lines are shown */
 };
 
 #define SEAM_READING_OPTIONS(type, member)				\
@@ -58,6 +62,11 @@ struct seam_reading {
 		    "after another; a picture or a folded file has the "	\
 		    "first that has samples, and the others are named."),	\
 	SEAM_SYMBOL_OPTIONS(type, member)
+
+/* Named as an option, as perf has it. */
+#define SEAM_INPUT_OPTION(type, member)					\
+	SEAM_OPTION(type, member.input, SEAM_OPTION_STRING, 'i',	\
+		    "input", "FILE", "the recording, in place of FILE")
 
 /* Those of them that say where names come from. */
 #define SEAM_SYMBOL_OPTIONS(type, member)				\
@@ -131,6 +140,10 @@ int seam_reading_open(struct seam_opened *opened,
 		      const struct seam_reading *reading, int argc,
 		      char **argv, int first);
 void seam_reading_close(struct seam_opened *opened);
+
+/* A line: --time @time begins after the end of what is so long. */
+void seam_reading_say_length(const char *time, uint64_t start_ns,
+			     uint64_t end_ns);
 
 /* SEAM_EXIT_LOSSY when the recording lost or skipped anything, else DONE. */
 int seam_reading_status(const struct seam_opened *opened);

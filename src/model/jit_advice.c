@@ -19,7 +19,7 @@ static const struct {
 	{ "beam.smp", "erl +JPperf true" },
 	{ "erts_", "erl +JPperf true" },
 	{ "php", "php -d opcache.enable_cli=1 -d opcache.jit_debug=0x20" },
-	{ "python3", "python3 -X perf (3.12), -X perf_jit (3.13)" },
+	{ "ruby", "ruby --yjit --yjit-perf (3.3 and later)" },
 	{ "java", "java -XX:+UnlockDiagnosticVMOptions "
 	  "-XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit" },
 	{ "dotnet", "DOTNET_PerfMapEnabled=1 dotnet" },
@@ -38,15 +38,104 @@ static const char *advice_for(const char *name)
 	return NULL;
 }
 
-static bool is_nameless(const struct seam_profile *profile, uint32_t stack)
-{
-	const struct seam_function *function;
+/* Samples of one process. */
+struct count {
+	uint64_t n;
+	uint64_t n_jit;		/* in JIT code */
+	uint64_t n_nameless;	/* ... without a name */
+	uint64_t n_python;	/* in Python's interpreter */
+	int minor;		/* of Python 3.MINOR */
+	bool has_names;		/* some JIT code was told of */
+};
 
+/* "python3.11", "libpython3.12.so.1.0": 11, 12; else 0. */
+static int python_minor(const char *module)
+{
+	const char *slash = strrchr(module, '/');
+	const char *at = slash ? slash + 1 : module;
+
+	if (strncmp(at, "lib", strlen("lib")) == 0)
+		at += strlen("lib");
+	if (strncmp(at, "python3.", strlen("python3.")) != 0)
+		return 0;
+	return atoi(at + strlen("python3."));
+}
+
+static void count_sample(const struct seam_profile *profile, uint32_t stack,
+			 struct count *c)
+{
+	const struct seam_function *f;
+	int minor;
+
+	c->n++;
 	if (stack == 0)
-		return false;
-	function = &profile->functions.items[profile->frames.items[
+		return;
+	f = &profile->functions.items[profile->frames.items[
 		profile->stacks.items[stack].frame].function];
-	return function->layer == SEAM_LAYER_JIT && !function->is_named;
+	if (f->layer == SEAM_LAYER_JIT) {
+		c->n_jit++;
+		c->n_nameless += !f->is_named;
+		c->has_names |= f->is_named;
+		return;
+	}
+	minor = f->layer == SEAM_LAYER_NATIVE ? python_minor(
+		seam_profile_text(profile, f->module)) : 0;
+	c->n_python += minor != 0;
+	c->minor = minor ? minor : c->minor;
+}
+
+/* Its trampolines are in stacks, and seldom what a sample hits. */
+static bool has_python_names(const struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (strncmp(seam_profile_text(profile, profile->functions
+				.items[i].name), "py::", 4) == 0)
+			return true;
+	return false;
+}
+
+/* Source: What's New in Python 3.12, "perf profiler"; python(1). */
+static void advise_python(struct seam_profile *profile, const struct count *c)
+{
+	/* a fifth of its samples: the interpreter is what matters */
+	if (c->n_python * 5 < c->n || c->n_python < 10 ||
+	    has_python_names(profile))
+		return;
+	if (c->minor >= 12)
+		seam_profile_note(profile, "Python's functions have names "
+				  "with: -g and python3 -X perf");
+	else
+		seam_profile_note(profile, "Python 3.%d cannot tell the names "
+				  "of its functions; 3.12 and later can: "
+				  "python3 -X perf", c->minor);
+}
+
+static void advise(struct seam_profile *profile,
+		   const struct seam_jit_sources *sources, uint32_t process,
+		   const struct count *c)
+{
+	const struct seam_process *p = &profile->processes.items[process];
+	const char *name = seam_profile_text(profile, p->name);
+	bool announced = seam_jit_sources_announced(sources, p->pid);
+
+	advise_python(profile, c);
+	if (!c->n_nameless || seam_jit_sources_lack(sources, p->pid))
+		return;
+	if (!announced && !c->has_names) {
+		if (advice_for(name))
+			seam_profile_note(profile, "code compiled by '%s' has "
+					  "no names; record it with: %s",
+					  name, advice_for(name));
+		return;
+	}
+	/* a twentieth: of some code no runtime tells */
+	if (c->n_nameless * 20 >= c->n_jit)
+		seam_profile_note(profile, "the %s of '%s' (process %" PRId32
+			") has no names for %" PRIu64 " %% of its samples in "
+			"JIT code%s", announced ? "JIT's dump" : "perf map",
+			name, p->pid, c->n_nameless * 100 / c->n_jit,
+			p->end_ns == UINT64_MAX ? ": it had not written all "
+			"of it when the recording ended" : "");
 }
 
 static bool is_ambiguous(const struct seam_profile *profile, uint32_t stack)
@@ -80,24 +169,17 @@ void seam_jit_advise(struct seam_profile *profile,
 		     const struct seam_jit_sources *sources)
 {
 	const struct seam_samples *s = &profile->samples;
-	uint64_t *n = calloc(profile->processes.n + 1, sizeof(*n));
+	struct count *counts = calloc(profile->processes.n + 1,
+				      sizeof(*counts));
 
 	tell_of_reuse(profile);
-	if (!n)
+	if (!counts)
 		return;
 	for (size_t i = 0; i < s->n; i++)
-		n[profile->threads.items[s->thread[i]].process] +=
-			is_nameless(profile, s->stack[i]);
-	for (size_t i = 0; i < profile->processes.n; i++) {
-		const char *name = seam_profile_text(profile,
-					profile->processes.items[i].name);
-		const char *how = n[i] ? advice_for(name) : NULL;
-
-		if (how && !seam_jit_sources_lack(sources, profile->
-						  processes.items[i].pid))
-			seam_profile_note(profile, "code compiled by '%s' has "
-					  "no names; record it with: %s",
-					  name, how);
-	}
-	free(n);
+		count_sample(profile, s->stack[i],
+			     &counts[profile->threads.items[s->thread[i]]
+				     .process]);
+	for (size_t i = 0; i < profile->processes.n; i++)
+		advise(profile, sources, (uint32_t)i, &counts[i]);
+	free(counts);
 }

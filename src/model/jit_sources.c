@@ -26,6 +26,7 @@ void seam_jit_sources_fini(struct seam_jit_sources *sources)
 		seam_file_close(&sources->files.items[i]);
 	free(sources->files.items);
 	seam_strings_fini(&sources->tried);
+	free(sources->announced.items);
 	free(sources->absent.items);
 	*sources = (struct seam_jit_sources) { 0 };
 }
@@ -120,6 +121,15 @@ bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
 	return false;
 }
 
+bool seam_jit_sources_announced(const struct seam_jit_sources *sources,
+				int32_t pid)
+{
+	for (size_t i = 0; i < sources->announced.n; i++)
+		if (sources->announced.items[i] == pid)
+			return true;
+	return false;
+}
+
 static int find(struct seam_jit_sources *sources,
 		const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		const char *path)
@@ -180,9 +190,15 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 	struct seam_jit_owner owner = owner_of(pid, 0);
 	int r;
 
+	int32_t *slot;
+
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
 	    !is_new(sources, pid, path))
 		return 0;
+	slot = SEAM_ARRAY_PUSH(&sources->announced);
+	if (!slot)
+		return -ENOMEM;
+	*slot = pid;
 	r = find(sources, &owner, SEAM_JIT_DUMP, path);
 	return r ? r : find_second(sources, &owner);
 }

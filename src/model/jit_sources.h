@@ -25,6 +25,7 @@ struct seam_jit_sources {
 	bool is_untimed;		/* its clock is not CLOCK_MONOTONIC */
 	SEAM_ARRAY(struct seam_file) files;	/* the code borrows them */
 	struct seam_strings tried;	/* "pid path": each once */
+	SEAM_ARRAY(int32_t) announced;	/* who mapped a dump's marker */
 	SEAM_ARRAY(int32_t) absent;	/* whose dump is not here */
 };
 
@@ -47,6 +48,10 @@ int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid);
 /* Whether @pid announced a dump that was not found. */
 bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
 			   int32_t pid);
+
+/* Whether @pid announced a dump, found or not. */
+bool seam_jit_sources_announced(const struct seam_jit_sources *sources,
+				int32_t pid);
 
 /* All has been added: notes of what had to be bent.  0 or -ENOMEM. */
 int seam_jit_sources_seal(struct seam_jit_sources *sources);

@@ -23,6 +23,7 @@
 #include "model/origin.h"
 #include "model/perf_scan.h"
 #include "model/resolver.h"
+#include "model/stack_advice.h"
 
 struct known_build_id {
 	uint32_t path;			/* string */
@@ -160,7 +161,7 @@ static const struct known_build_id *find_build_id(const struct loader *l,
 
 static void read_header(struct loader *l, const struct seam_perf_input *input)
 {
-	char command[512];
+	char command[4096];
 
 	l->origin = seam_origin_of(&l->data, input->manifest,
 				   input->written_ns);
@@ -675,6 +676,28 @@ static void tell_losses(struct loader *l)
 				  "was killed, or the file is cut");
 }
 
+/* Whether stacks are there, and reach their threads' beginnings. */
+static void advise_stacks(struct loader *l)
+{
+	bool has_chains = false, has_samples = false;
+
+	for (size_t i = 0; i < l->scans.n; i++)
+		if (l->scans.items[i].n_stacks_dumped)
+			return;
+	for (size_t i = 0; i < l->data.events.n; i++) {
+		const struct seam_perf_attr *attr = &l->data.events.items[i]
+						    .attr;
+
+		if (!l->profile->events.items[i].n_samples)
+			continue;
+		/* a tracepoint may be all that was asked for */
+		has_samples |= attr->type != PERF_TYPE_TRACEPOINT;
+		has_chains |= (attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
+	}
+	if (has_chains || has_samples)
+		seam_stack_advise(l->profile, has_chains);
+}
+
 /* -- all of it ---------------------------------------------------------- */
 
 static int scan_file(struct loader *l, struct seam_bytes bytes, uint64_t begin,
@@ -812,6 +835,7 @@ int seam_load_perf(struct seam_profile *profile,
 		seam_missing_tell(&l.resolver,
 				  l.origin.machine == SEAM_ORIGIN_HERE);
 		seam_jit_advise(profile, &l.jit);
+		advise_stacks(&l);
 		find_time_range(profile, l.data.events.items[0]
 				.attr.sample_type & PERF_SAMPLE_TIME);
 	}

@@ -140,6 +140,23 @@ static int find_thread(struct seam_selected *s, const char *word,
 					   SEAM_TEXT_TERMINAL));
 }
 
+/* The string of function @word; -ENOENT: there is none of that name. */
+static int find_function(const struct seam_profile *profile, const char *word,
+			 uint32_t *name, struct seam_err *err)
+{
+	char shown[200];
+
+	*name = seam_strings_find(&profile->strings, word);
+	for (size_t i = 0; *name != SEAM_NONE && i < profile->functions.n; i++)
+		if (profile->functions.items[i].name == *name)
+			return 0;
+	*name = SEAM_NONE;
+	return seam_err_set(err, -ENOENT, "cannot select the function '%s': "
+			    "the recording has none of that name",
+			    seam_text_copy(shown, sizeof(shown), word,
+					   SEAM_TEXT_TERMINAL));
+}
+
 /* A node of the selection's own stacks, as seam_profile_stack() does it. */
 static uint32_t own_stack(struct seam_selected *s, struct seam_index *index,
 			  uint32_t parent, uint32_t frame)
@@ -171,6 +188,45 @@ static bool stays(const struct seam_profile *profile, uint32_t frame_id,
 	       !(selection->no_inline && frame->is_inlined);
 }
 
+static bool is_function(const struct seam_profile *profile, uint32_t frame,
+			uint32_t name)
+{
+	return profile->functions.items[profile->frames.items[frame]
+					.function].name == name;
+}
+
+/* From the function outward: the frames of @stack, the other way round. */
+static uint32_t turned_round(struct seam_selected *s, struct seam_index *index,
+			     const struct seam_selection *selection,
+			     uint32_t stack)
+{
+	const struct seam_stack *stacks = s->profile->stacks.items;
+	uint32_t own = 0;
+
+	for (; stack && own != SEAM_NONE; stack = stacks[stack].parent)
+		if (stays(s->profile, stacks[stack].frame, selection))
+			own = own_stack(s, index, own, stacks[stack].frame);
+	return own;
+}
+
+/* What is left of stack @i, whose parent is mapped; 0: nothing. */
+static uint32_t map_stack(struct seam_selected *s, struct seam_index *index,
+			  const struct seam_selection *selection, size_t i)
+{
+	const struct seam_stack *stack = &s->profile->stacks.items[i];
+	uint32_t parent = s->map[stack->parent];
+
+	if (!stays(s->profile, stack->frame, selection))
+		return parent;
+	if (s->turned != SEAM_NONE)
+		return is_function(s->profile, stack->frame, s->turned) ?
+		       turned_round(s, index, selection, (uint32_t)i) : parent;
+	if (s->begins != SEAM_NONE && !parent &&
+	    !is_function(s->profile, stack->frame, s->begins))
+		return 0;
+	return own_stack(s, index, parent, stack->frame);
+}
+
 /* Parents come before their children, so one pass in order does it. */
 static int map_stacks(struct seam_selected *s, struct seam_index *index,
 		      const struct seam_selection *selection)
@@ -183,11 +239,7 @@ static int map_stacks(struct seam_selected *s, struct seam_index *index,
 		return -ENOMEM;
 	*root = profile->stacks.items[0];
 	for (size_t i = 1; i < profile->stacks.n; i++) {
-		const struct seam_stack *stack = &profile->stacks.items[i];
-		uint32_t parent = s->map[stack->parent];
-
-		s->map[i] = stays(profile, stack->frame, selection) ?
-			    own_stack(s, index, parent, stack->frame) : parent;
+		s->map[i] = map_stack(s, index, selection, i);
 		if (s->map[i] == SEAM_NONE)
 			return -ENOMEM;
 	}
@@ -204,7 +256,8 @@ static int leave_frames_out(struct seam_selected *s,
 	int rc = map_stacks(s, &index, selection);
 
 	seam_index_fini(&index);
-	s->skips_empty = selection->layers != SEAM_ALL_LAYERS;
+	s->skips_empty = selection->layers != SEAM_ALL_LAYERS ||
+			 s->turned != SEAM_NONE || s->begins != SEAM_NONE;
 	return rc ? seam_err_set(err, rc, "out of memory") : 0;
 }
 
@@ -219,13 +272,21 @@ int seam_selected_init(struct seam_selected *selected,
 		.profile = profile,
 		.from_ns = selection->from_ns, .to_ns = selection->to_ns,
 		.comm = SEAM_NONE, .event = SEAM_NONE,
+		.turned = SEAM_NONE, .begins = SEAM_NONE,
 		.stacks = profile->stacks.items, .n_stacks = profile->stacks.n,
 	};
 	if (selection->event)
 		rc = find_event(selected, selection->event, err);
 	if (!rc && selection->thread)
 		rc = find_thread(selected, selection->thread, err);
-	if (!rc && (selection->no_inline ||
+	if (!rc && selection->callers_of)
+		rc = find_function(profile, selection->callers_of,
+				   &selected->turned, err);
+	if (!rc && selection->callees_of)
+		rc = find_function(profile, selection->callees_of,
+				   &selected->begins, err);
+	if (!rc && (selection->no_inline || selection->callers_of ||
+		    selection->callees_of ||
 		    selection->layers != SEAM_ALL_LAYERS))
 		rc = leave_frames_out(selected, selection, err);
 	if (rc)

@@ -22,6 +22,13 @@ struct seam_selection {
 	const char *event;	/* event name; NULL: all */
 	unsigned int layers;	/* bit 1 << layer; other frames are left out */
 	bool no_inline;		/* leave inlined frames out */
+	/*
+	 * Samples with this function on their stack alone, by its exact name:
+	 * the stack is turned round, from the innermost call of it outward;
+	 * or it begins at the outermost call.  At most one of them; or NULL.
+	 */
+	const char *callers_of;
+	const char *callees_of;
 };
 
 /* All of it. */
@@ -43,6 +50,8 @@ struct seam_selected {
 	bool *threads;		/* by thread: it counts; NULL: all do */
 	uint32_t comm;		/* string: samples of that name count as well */
 	uint32_t event;		/* the one that counts; SEAM_NONE: all do */
+	uint32_t turned;	/* string: callers_of; or SEAM_NONE */
+	uint32_t begins;	/* string: callees_of; or SEAM_NONE */
 	/* What the samples' stacks are now: the profile's, or own. */
 	const struct seam_stack *stacks;
 	size_t n_stacks;

@@ -47,6 +47,10 @@ const char *seam_group_name(const struct seam_profile *profile,
 		process = &profile->processes.items[id];
 		return number_name(seam_profile_text(profile, process->name),
 				   "process", process->pid, buf);
+	case SEAM_GROUP_CPU:
+		snprintf(buf, SEAM_GROUP_NAME, id == UINT16_MAX ?
+			 "CPU unknown" : "CPU %" PRIu32, id);
+		return buf;
 	case SEAM_GROUP_NONE:
 		break;
 	}
@@ -57,16 +61,17 @@ struct pass {
 	const struct seam_selected *selected;
 	struct seam_tallies *tallies;
 	enum seam_group group;
+	struct seam_groups *groups;	/* in its place; or NULL */
 	uint32_t *last;		/* by stack: its last tally; SEAM_NONE */
 	struct seam_index index;/* by (group, stack); no entry for GROUP_NONE */
 };
 
-static uint32_t group_of(const struct pass *p, size_t sample)
+static uint32_t id_of(const struct seam_profile *profile, size_t sample,
+		      enum seam_group group)
 {
-	const struct seam_profile *profile = p->selected->profile;
 	uint32_t thread = profile->samples.thread[sample];
 
-	switch (p->group) {
+	switch (group) {
 	case SEAM_GROUP_NONE:
 		break;
 	case SEAM_GROUP_COMM:
@@ -75,8 +80,42 @@ static uint32_t group_of(const struct pass *p, size_t sample)
 		return thread;
 	case SEAM_GROUP_PROCESS:
 		return profile->threads.items[thread].process;
+	case SEAM_GROUP_CPU:
+		return profile->samples.cpu[sample];
 	}
 	return 0;
+}
+
+/* The index of @ids, added if new; SEAM_NONE when memory ran out. */
+static uint32_t intern(struct seam_groups *groups,
+		       const struct seam_group_ids *ids)
+{
+	uint64_t hash = seam_hash_bytes(ids, sizeof(*ids), 0);
+	struct seam_index_probe probe = seam_index_probe(&groups->index, hash);
+	struct seam_group_ids *slot;
+	uint32_t id;
+
+	while ((id = seam_index_next(&groups->index, &probe)) != SEAM_NONE)
+		if (memcmp(&groups->items[id], ids, sizeof(*ids)) == 0)
+			return id;
+	id = (uint32_t)groups->n;
+	slot = SEAM_ARRAY_PUSH(groups);
+	if (!slot || seam_index_add(&groups->index, hash, id))
+		return SEAM_NONE;
+	*slot = *ids;
+	return id;
+}
+
+static uint32_t group_of(const struct pass *p, size_t sample)
+{
+	const struct seam_profile *profile = p->selected->profile;
+	struct seam_group_ids ids = { 0 };
+
+	if (!p->groups)
+		return id_of(profile, sample, p->group);
+	for (size_t i = 0; i < p->groups->n_kinds; i++)
+		ids.items[i] = id_of(profile, sample, p->groups->kinds[i]);
+	return intern(p->groups, &ids);
 }
 
 static uint32_t find(struct pass *p, uint32_t stack, uint32_t group)
@@ -107,6 +146,9 @@ static int count(struct pass *p, size_t sample)
 	uint32_t stack = seam_selected_stack(p->selected, sample);
 	uint32_t group = group_of(p, sample);
 	uint32_t id = p->last[stack];
+
+	if (group == SEAM_NONE)
+		return -ENOMEM;
 
 	if (id == SEAM_NONE || p->tallies->items[id].group != group) {
 		id = find(p, stack, group);
@@ -144,13 +186,11 @@ static int by_group_and_stack(const void *a, const void *b)
 	return (x->stack > y->stack) - (x->stack < y->stack);
 }
 
-int seam_tallies_make(struct seam_tallies *tallies,
-		      const struct seam_selected *selected, uint32_t event,
-		      enum seam_group group)
+static int make(struct pass *pass, uint32_t event)
 {
-	struct pass p = {
-		.selected = selected, .tallies = tallies, .group = group,
-	};
+	const struct seam_selected *selected = pass->selected;
+	struct seam_tallies *tallies = pass->tallies;
+	struct pass p = *pass;
 	int rc;
 
 	*tallies = (struct seam_tallies) { 0 };
@@ -174,4 +214,35 @@ int seam_tallies_make(struct seam_tallies *tallies,
 		tallies->weight += tallies->items[i].weight;
 	}
 	return 0;
+}
+
+int seam_tallies_make(struct seam_tallies *tallies,
+		      const struct seam_selected *selected, uint32_t event,
+		      enum seam_group group)
+{
+	struct pass p = {
+		.selected = selected, .tallies = tallies, .group = group,
+	};
+
+	return make(&p, event);
+}
+
+int seam_tallies_make_by(struct seam_tallies *tallies,
+			 struct seam_groups *groups,
+			 const struct seam_selected *selected, uint32_t event)
+{
+	struct pass p = {
+		.selected = selected, .tallies = tallies, .groups = groups,
+		.group = SEAM_GROUP_COMM,	/* of any kind but none */
+	};
+
+	return make(&p, event);
+}
+
+void seam_groups_fini(struct seam_groups *groups)
+{
+	free(groups->items);
+	seam_index_fini(&groups->index);
+	groups->items = NULL;
+	groups->n = groups->cap = 0;
 }

@@ -16,6 +16,7 @@ enum seam_group {
 	SEAM_GROUP_COMM,	/* string: the thread's name at the sample */
 	SEAM_GROUP_THREAD,
 	SEAM_GROUP_PROCESS,
+	SEAM_GROUP_CPU,		/* UINT16_MAX: not known */
 };
 
 enum { SEAM_GROUP_NAME = 256 };
@@ -28,6 +29,24 @@ enum { SEAM_GROUP_NAME = 256 };
 const char *seam_group_name(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id,
 			    char buf[SEAM_GROUP_NAME]);
+
+enum { SEAM_GROUP_KINDS = 4 };
+
+/* One id for each kind that samples are kept apart by, in their order. */
+struct seam_group_ids {
+	uint32_t items[SEAM_GROUP_KINDS];
+};
+
+/* Several kinds at once: a tally's group is an index into this. */
+struct seam_groups {
+	enum seam_group kinds[SEAM_GROUP_KINDS];
+	size_t n_kinds;
+	struct seam_group_ids *items;
+	size_t n, cap;
+	struct seam_index index;
+};
+
+void seam_groups_fini(struct seam_groups *groups);
 
 struct seam_tally {
 	uint32_t stack;		/* of the selection */
@@ -52,5 +71,13 @@ struct seam_tallies {
 int seam_tallies_make(struct seam_tallies *tallies,
 		      const struct seam_selected *selected, uint32_t event,
 		      enum seam_group group);
+
+/*
+ * The same for several kinds: @groups has kinds and n_kinds set and is
+ * zeroed otherwise.  seam_groups_fini() is due in any case.
+ */
+int seam_tallies_make_by(struct seam_tallies *tallies,
+			 struct seam_groups *groups,
+			 const struct seam_selected *selected, uint32_t event);
 
 #endif /* SEAM_TALLY_H */

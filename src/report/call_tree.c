@@ -20,6 +20,10 @@ const char *seam_call_tree_name(const struct seam_call_tree *tree,
 		string = profile->functions.items[node->key >> 1].name;
 	else if (tree->group == SEAM_GROUP_THREAD)
 		string = profile->threads.items[node->key].name;
+	else if (tree->group == SEAM_GROUP_COMM)
+		string = node->key;
+	else if (tree->group == SEAM_GROUP_CPU)
+		return "CPU";
 	else
 		string = profile->processes.items[node->key].name;
 	return seam_profile_text(profile, string);
@@ -108,6 +112,22 @@ static int hide_small(struct seam_call_tree *tree,
 	return 0;
 }
 
+static enum seam_group group_of(const struct seam_report *report)
+{
+	switch (seam_by_key(report->by, 0)) {
+	case SEAM_BY_COMM:
+		return SEAM_GROUP_COMM;
+	case SEAM_BY_THREAD:
+		return SEAM_GROUP_THREAD;
+	case SEAM_BY_PROCESS:
+		return SEAM_GROUP_PROCESS;
+	case SEAM_BY_CPU:
+		return SEAM_GROUP_CPU;
+	default:
+		return SEAM_GROUP_NONE;
+	}
+}
+
 int seam_call_tree_make(struct seam_call_tree *tree,
 			const struct seam_report *report, uint32_t event)
 {
@@ -116,9 +136,7 @@ int seam_call_tree_make(struct seam_call_tree *tree,
 	int rc;
 
 	*tree = (struct seam_call_tree) {
-		.group = report->by == SEAM_BY_THREAD ? SEAM_GROUP_THREAD :
-			 report->by == SEAM_BY_PROCESS ? SEAM_GROUP_PROCESS :
-			 SEAM_GROUP_NONE,
+		.group = group_of(report),
 	};
 	rc = seam_tallies_make(&tallies, report->selected, event, tree->group);
 	if (rc || tallies.samples + tallies.weight == 0)

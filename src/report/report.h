@@ -22,7 +22,7 @@ struct seam_report {
 	const char *path;	/* of the recording, as the user named it */
 	const char *const *more;	/* and of logs read with it */
 	size_t n_more;
-	enum seam_by by;
+	uint32_t by;		/* keys; see rows.h */
 	enum seam_sort sort;
 	uint64_t top;		/* rows shown; 0: all */
 	const char *filter;	/* NULL: all */
@@ -43,8 +43,8 @@ int seam_report_text(const struct seam_report *report,
 int seam_report_json(const struct seam_report *report, FILE *out);
 
 /*
- * The call tree, top-down.  By thread or process, each is a root; else all
- * are merged.
+ * The call tree, top-down.  By comm, thread, process or CPU, each is a root;
+ * else all are merged.
  */
 int seam_report_tree_text(const struct seam_report *report,
 			  const struct seam_view *view);

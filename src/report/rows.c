@@ -2,129 +2,199 @@
 /*
  * rows.c - rows from tallies; the contract is in rows.h
  *
- * Totals come from one walk of the call tree that counts, for each row, how
- * many of its functions are open above: a node adds to the total of its row
- * only where it is the outermost.
+ * Each frame of the profile gets the number of its code: frames that are
+ * one function, or one module, have the same.  Totals come from one walk of
+ * the call tree that counts, for each row, how many of its frames are open
+ * above: a node adds to the total of its row only where it is the outermost.
  */
 #include "report/rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "model/tree.h"
 
-const char *seam_by_name(enum seam_by by)
-{
-	static const char *const names[] = {
-		[SEAM_BY_SYMBOL] = "symbol", [SEAM_BY_MODULE] = "module",
-		[SEAM_BY_THREAD] = "thread", [SEAM_BY_PROCESS] = "process",
-	};
-
-	return names[by];
-}
-
-static struct seam_row *add_row(struct seam_rows *table, uint32_t id)
+static struct seam_row *add_row(struct seam_rows *table, uint32_t code,
+				uint32_t group)
 {
 	struct seam_row *row = SEAM_ARRAY_PUSH(table);
 
 	if (row)
-		*row = (struct seam_row) { .id = id };
+		*row = (struct seam_row) { .code = code, .group = group };
 	return row;
 }
 
-/* State of the walk: which row an id has, and the path to the current node. */
+static struct seam_row_code code_of(const struct seam_rows *table,
+				    const struct seam_frame *frame)
+{
+	uint32_t by = table->by;
+	bool lines = seam_by_has(by, SEAM_BY_LINE);
+	bool has_line = lines && frame->file && frame->line;
+	bool symbols = seam_by_has(by, SEAM_BY_SYMBOL) ||
+		       (lines && !has_line);
+
+	return (struct seam_row_code) {
+		.function = symbols ? frame->function : SEAM_NONE,
+		.module = seam_by_has(by, SEAM_BY_MODULE) ?
+			  table->profile->functions.items[frame->function]
+			  .module : SEAM_NONE,
+		.file = has_line ? frame->file : 0,
+		.line = has_line ? frame->line : 0,
+	};
+}
+
+/* The number of @code, added if new; SEAM_NONE when memory ran out. */
+static uint32_t intern(struct seam_rows *table, struct seam_index *index,
+		       const struct seam_row_code *code)
+{
+	uint64_t hash = seam_hash_bytes(code, sizeof(*code), 0);
+	struct seam_index_probe probe = seam_index_probe(index, hash);
+	struct seam_row_code *slot;
+	uint32_t id;
+
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
+		if (memcmp(&table->codes.items[id], code, sizeof(*code)) == 0)
+			return id;
+	id = (uint32_t)table->codes.n;
+	slot = SEAM_ARRAY_PUSH(&table->codes);
+	if (!slot || seam_index_add(index, hash, id))
+		return SEAM_NONE;
+	*slot = *code;
+	return id;
+}
+
+/* The code of each frame of the profile; NULL when memory ran out. */
+static uint32_t *number_frames(struct seam_rows *table)
+{
+	const struct seam_profile *profile = table->profile;
+	uint32_t *keys = malloc((profile->frames.n + 1) * sizeof(*keys));
+	struct seam_index index = { 0 };
+	bool failed = !keys;
+
+	for (size_t i = 0; i < profile->frames.n && !failed; i++) {
+		struct seam_row_code code =
+			code_of(table, &profile->frames.items[i]);
+
+		keys[i] = intern(table, &index, &code);
+		failed = keys[i] == SEAM_NONE;
+	}
+	seam_index_fini(&index);
+	if (!failed)
+		return keys;
+	free(keys);
+	return NULL;
+}
+
+/* State of the walk: which row a code has, and the path to the node. */
 struct walk {
 	struct seam_rows *table;
 	const struct seam_tree *tree;
-	uint32_t *row_of;	/* by function or string */
-	uint32_t *open;		/* by row: nodes of it on the path */
-	SEAM_ARRAY(uint32_t) path;	/* rows, by depth - 1 */
+	uint32_t group;		/* below whose node we are */
+	struct {
+		uint32_t row, group;
+	} *row_of;		/* by code; of that group only */
+	SEAM_ARRAY(uint32_t) open;	/* by row: nodes of it on the path */
+	SEAM_ARRAY(uint32_t) path;	/* rows, by depth */
 };
 
-static uint32_t row_id(const struct walk *w, const struct seam_node *node)
+static uint32_t row_of(struct walk *w, uint32_t code)
 {
-	uint32_t function = node->key >> 1;
+	uint32_t *slot;
 
-	return w->table->by == SEAM_BY_SYMBOL ? function :
-	       w->table->profile->functions.items[function].module;
+	if (w->row_of[code].row != SEAM_NONE &&
+	    w->row_of[code].group == w->group)
+		return w->row_of[code].row;
+	slot = SEAM_ARRAY_PUSH(&w->open);
+	if (!slot || !add_row(w->table, code, w->group))
+		return SEAM_NONE;
+	*slot = 0;
+	w->row_of[code].row = (uint32_t)(w->table->n - 1);
+	w->row_of[code].group = w->group;
+	return w->row_of[code].row;
 }
 
-static uint32_t row_of(struct walk *w, const struct seam_node *node)
+/* Samples without any stack have a row of their own: nothing is dropped. */
+static int add_stackless(struct walk *w, const struct seam_node *node)
 {
-	uint32_t id = row_id(w, node);
+	struct seam_row *row;
+	uint32_t *slot;
 
-	if (w->row_of[id] == SEAM_NONE && add_row(w->table, id))
-		w->row_of[id] = (uint32_t)(w->table->n - 1);
-	return w->row_of[id];
+	if (!node->self_samples && !node->self_weight)
+		return 0;
+	slot = SEAM_ARRAY_PUSH(&w->open);
+	row = slot ? add_row(w->table, SEAM_NONE, w->group) : NULL;
+	if (!row)
+		return -ENOMEM;
+	*slot = 0;
+	row->self_samples = row->samples = node->self_samples;
+	row->self_weight = row->weight = node->self_weight;
+	return 0;
+}
+
+static void leave(struct walk *w, size_t depth)
+{
+	while (w->path.n > depth)
+		w->open.items[w->path.items[--w->path.n]]--;
 }
 
 static int visit(struct walk *w, const struct seam_node *node)
 {
-	uint32_t r = row_of(w, node);
-	uint32_t *slot;
+	size_t above = w->table->groups.n_kinds ? 2 : 1;
+	uint32_t *slot, r;
 
-	while (w->path.n >= node->depth)
-		w->open[w->path.items[--w->path.n]]--;
+	if (node->is_group) {
+		leave(w, 0);
+		w->group = node->key;
+		return add_stackless(w, node);
+	}
+	leave(w, node->depth - above);
+	r = row_of(w, node->key);
 	slot = r == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&w->path);
 	if (!slot)
 		return -ENOMEM;
 	*slot = r;
 	w->table->items[r].self_samples += node->self_samples;
 	w->table->items[r].self_weight += node->self_weight;
-	if (w->open[r]++ == 0) {
+	if (w->open.items[r]++ == 0) {
 		w->table->items[r].samples += node->samples;
 		w->table->items[r].weight += node->weight;
 	}
 	return 0;
 }
 
-static int walk_tree(struct walk *w, size_t n_ids)
+static int walk_tree(struct walk *w)
 {
+	size_t n_codes = w->table->codes.n + 1;
 	int rc = 0;
 
-	w->row_of = malloc(n_ids * sizeof(*w->row_of));
-	w->open = calloc(n_ids, sizeof(*w->open));
-	if (!w->row_of || !w->open)
+	w->row_of = malloc(n_codes * sizeof(*w->row_of));
+	if (!w->row_of)
 		return -ENOMEM;
-	memset(w->row_of, 0xff, n_ids * sizeof(*w->row_of));
+	memset(w->row_of, 0xff, n_codes * sizeof(*w->row_of));
+	if (!w->table->groups.n_kinds)
+		rc = add_stackless(w, &w->tree->items[0]);
 	for (uint32_t i = seam_tree_next(w->tree, 0, true);
 	     i != SEAM_NONE && !rc; i = seam_tree_next(w->tree, i, true))
 		rc = visit(w, &w->tree->items[i]);
 	return rc;
 }
 
-/* Samples without any stack have a row of their own: nothing is dropped. */
-static int add_stackless(struct seam_rows *table, const struct seam_node *root)
-{
-	struct seam_row *row;
-
-	if (!root->self_samples)
-		return 0;
-	row = add_row(table, SEAM_NONE);
-	if (!row)
-		return -ENOMEM;
-	row->self_samples = row->samples = root->self_samples;
-	row->self_weight = row->weight = root->self_weight;
-	return 0;
-}
-
 static int from_tree(struct seam_rows *table,
 		     const struct seam_selected *selected,
 		     const struct seam_tallies *tallies)
 {
-	const struct seam_profile *profile = selected->profile;
+	uint32_t *keys = number_frames(table);
 	struct seam_tree tree = { 0 };
 	struct walk w = { .table = table, .tree = &tree };
-	size_t n_ids = table->by == SEAM_BY_SYMBOL ? profile->functions.n :
-		       profile->strings.texts.n;
-	int rc = seam_tree_make(&tree, selected, tallies, NULL, false);
+	int rc = keys ? seam_tree_make(&tree, selected, tallies, keys,
+				       table->groups.n_kinds) : -ENOMEM;
 
+	free(keys);
 	if (!rc)
-		rc = walk_tree(&w, n_ids + 1);
-	if (!rc)
-		rc = add_stackless(table, &tree.items[0]);
+		rc = walk_tree(&w);
 	free(w.row_of);
-	free(w.open);
+	free(w.open.items);
 	free(w.path.items);
 	free(tree.items);
 	return rc;
@@ -139,8 +209,8 @@ static int from_groups(struct seam_rows *table,
 	for (size_t i = 0; i < tallies->n; i++) {
 		const struct seam_tally *tally = &tallies->items[i];
 
-		if (!row || row->id != tally->group)
-			row = add_row(table, tally->group);
+		if (!row || row->group != tally->group)
+			row = add_row(table, SEAM_NONE, tally->group);
 		if (!row)
 			return -ENOMEM;
 		row->self_samples = row->samples += tally->samples;
@@ -149,71 +219,58 @@ static int from_groups(struct seam_rows *table,
 	return 0;
 }
 
+/* The keys that are not of code, in their order. */
+static void list_groups(struct seam_rows *table)
+{
+	static const enum seam_group kinds[] = {
+		[SEAM_BY_COMM] = SEAM_GROUP_COMM,
+		[SEAM_BY_THREAD] = SEAM_GROUP_THREAD,
+		[SEAM_BY_PROCESS] = SEAM_GROUP_PROCESS,
+		[SEAM_BY_CPU] = SEAM_GROUP_CPU,
+	};
+
+	for (size_t i = 0; seam_by_key(table->by, i); i++) {
+		enum seam_by key = seam_by_key(table->by, i);
+
+		if (key > SEAM_BY_LINE && key <= SEAM_BY_CPU)
+			table->groups.kinds[table->groups.n_kinds++] =
+				kinds[key];
+	}
+}
+
 int seam_rows_make(struct seam_rows *table,
 		    const struct seam_selected *selected, uint32_t event,
-		    enum seam_by by)
+		    uint32_t by)
 {
-	enum seam_group group = by == SEAM_BY_THREAD ? SEAM_GROUP_THREAD :
-				by == SEAM_BY_PROCESS ? SEAM_GROUP_PROCESS :
-				SEAM_GROUP_NONE;
 	struct seam_tallies tallies;
-	int rc = seam_tallies_make(&tallies, selected, event, group);
+	int rc;
 
 	*table = (struct seam_rows) {
-		.profile = selected->profile, .by = by,
+		.profile = selected->profile, .by = by ? by : SEAM_BY_SYMBOL,
 	};
-	if (rc)
-		return rc;
-	table->samples = tallies.samples;
-	table->weight = tallies.weight;
-	rc = group == SEAM_GROUP_NONE ?
-	     from_tree(table, selected, &tallies) :
-	     from_groups(table, &tallies);
-	free(tallies.items);
-	if (rc) {
-		free(table->items);
-		table->items = NULL;
-		table->n = table->cap = 0;
+	list_groups(table);
+	rc = table->groups.n_kinds ?
+	     seam_tallies_make_by(&tallies, &table->groups, selected, event) :
+	     seam_tallies_make(&tallies, selected, event, SEAM_GROUP_NONE);
+	if (!rc) {
+		table->samples = tallies.samples;
+		table->weight = tallies.weight;
+		rc = seam_by_is_code(table->by) ?
+		     from_tree(table, selected, &tallies) :
+		     from_groups(table, &tallies);
+		free(tallies.items);
 	}
+	if (rc)
+		seam_rows_fini(table);
 	return rc;
 }
 
-const char *seam_row_name(const struct seam_rows *table,
-			  const struct seam_row *row)
+void seam_rows_fini(struct seam_rows *table)
 {
-	const struct seam_profile *profile = table->profile;
-	uint32_t string = row->id;
-
-	if (row->id == SEAM_NONE)
-		return "[no stack]";
-	if (table->by == SEAM_BY_SYMBOL)
-		string = profile->functions.items[row->id].name;
-	else if (table->by == SEAM_BY_THREAD)
-		string = profile->threads.items[row->id].name;
-	else if (table->by == SEAM_BY_PROCESS)
-		string = profile->processes.items[row->id].name;
-	else if (!*seam_profile_text(profile, string))
-		return "[unknown]";
-	return seam_profile_text(profile, string);
-}
-
-const char *seam_row_module(const struct seam_rows *table,
-			    const struct seam_row *row)
-{
-	const struct seam_profile *profile = table->profile;
-
-	if (table->by != SEAM_BY_SYMBOL || row->id == SEAM_NONE)
-		return "";
-	return seam_profile_text(profile,
-				 profile->functions.items[row->id].module);
-}
-
-enum seam_layer seam_row_layer(const struct seam_rows *table,
-			       const struct seam_row *row)
-{
-	if (table->by != SEAM_BY_SYMBOL || row->id == SEAM_NONE)
-		return SEAM_N_LAYERS;
-	return (enum seam_layer)table->profile->functions.items[row->id].layer;
+	free(table->items);
+	free(table->codes.items);
+	seam_groups_fini(&table->groups);
+	*table = (struct seam_rows) { 0 };
 }
 
 struct order {
@@ -225,6 +282,28 @@ struct order {
 static int descending(uint64_t a, uint64_t b)
 {
 	return (a < b) - (a > b);
+}
+
+static int compare_keys(const struct seam_rows *table,
+			const struct seam_row *a, const struct seam_row *b)
+{
+	char x[SEAM_ROW_TEXT], y[SEAM_ROW_TEXT];
+	int rc = 0;
+
+	for (size_t i = 0; seam_by_key(table->by, i) && !rc; i++) {
+		enum seam_by key = seam_by_key(table->by, i);
+
+		if (key == SEAM_BY_CPU)
+			rc = -descending(seam_row_id(table, a, key),
+					 seam_row_id(table, b, key));
+		else
+			rc = strcmp(seam_row_text(table, a, key, x),
+				    seam_row_text(table, b, key, y));
+	}
+	if (!rc)
+		rc = strcmp(seam_row_module(table, a),
+			    seam_row_module(table, b));
+	return rc;
 }
 
 static int compare_rows(const void *x, const void *y, void *context)
@@ -241,12 +320,10 @@ static int compare_rows(const void *x, const void *y, void *context)
 	if (!rc)
 		rc = order->sort == SEAM_SORT_SELF ? total : self;
 	if (!rc)
-		rc = strcmp(seam_row_name(order->table, a),
-			    seam_row_name(order->table, b));
+		rc = compare_keys(order->table, a, b);
 	if (!rc)
-		rc = strcmp(seam_row_module(order->table, a),
-			    seam_row_module(order->table, b));
-	return rc ? rc : (a->id > b->id) - (a->id < b->id);
+		rc = (a->code > b->code) - (a->code < b->code);
+	return rc ? rc : (a->group > b->group) - (a->group < b->group);
 }
 
 void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
@@ -259,16 +336,24 @@ void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 			compare_rows, &order);
 }
 
+static bool matches(const struct seam_rows *table, const struct seam_row *row,
+		    const char *text)
+{
+	char buf[SEAM_ROW_TEXT];
+
+	for (size_t i = 0; seam_by_key(table->by, i); i++)
+		if (strcasestr(seam_row_text(table, row,
+				seam_by_key(table->by, i), buf), text))
+			return true;
+	return strcasestr(seam_row_module(table, row), text);
+}
+
 void seam_rows_filter(struct seam_rows *table, const char *text)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < table->n; i++) {
-		const struct seam_row *row = &table->items[i];
-
-		if (strcasestr(seam_row_name(table, row), text) ||
-		    strcasestr(seam_row_module(table, row), text))
-			table->items[kept++] = *row;
-	}
+	for (size_t i = 0; i < table->n; i++)
+		if (matches(table, &table->items[i], text))
+			table->items[kept++] = table->items[i];
 	table->n = kept;
 }

@@ -1,34 +1,86 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rows.h - rows with self and total: by symbol, module, thread or process
+ * rows.h - rows with self and total, by one key or by several
  *
  * Self is what ended in the row's functions, total what had one of them
- * anywhere on its stack; a recursive function counts once a stack.  A thread
- * or process has no callers: its self and total are equal.
+ * anywhere on its stack; a recursive function counts once a stack.  A row by
+ * thread, process, comm or CPU alone has no callers: its self and total are
+ * equal.  By several keys, such as comm and symbol, a row is what all of
+ * them have in common.
  */
 #ifndef SEAM_ROWS_H
 #define SEAM_ROWS_H
 
 #include "model/tally.h"
 
+/* What a row stands for.  Those up to LINE are of code, the rest of samples. */
 enum seam_by {
-	SEAM_BY_SYMBOL,
+	SEAM_BY_SYMBOL = 1,
 	SEAM_BY_MODULE,
+	SEAM_BY_LINE,		/* of the source; functions without lines stay */
+	SEAM_BY_COMM,		/* the thread's name at the sample */
 	SEAM_BY_THREAD,
 	SEAM_BY_PROCESS,
+	SEAM_BY_CPU,
 };
 
-/* "symbol", "module", "thread", "process". */
+enum { SEAM_MOST_KEYS = 4 };
+
+/* "symbol", "module", ...; NULL for what is none. */
 const char *seam_by_name(enum seam_by by);
+
+/*
+ * Several keys in one number, four bits each, the first one lowest; one key
+ * is its own number.  seam_by_key() gives key @i, 0 behind the last.
+ */
+static inline enum seam_by seam_by_key(uint32_t by, size_t i)
+{
+	return (enum seam_by)(i < SEAM_MOST_KEYS ? by >> 4 * i & 0xf : 0);
+}
+
+static inline bool seam_by_has(uint32_t by, enum seam_by key)
+{
+	for (size_t i = 0; seam_by_key(by, i); i++)
+		if (seam_by_key(by, i) == key)
+			return true;
+	return false;
+}
+
+/* Whether rows are of code: they have callers then. */
+static inline bool seam_by_is_code(uint32_t by)
+{
+	return seam_by_has(by, SEAM_BY_SYMBOL) ||
+	       seam_by_has(by, SEAM_BY_MODULE) ||
+	       seam_by_has(by, SEAM_BY_LINE);
+}
+
+/*
+ * "comm,symbol" as such a number.  -EINVAL: not of up to four names of
+ * keys, each once.
+ */
+int seam_by_parse(const char *text, uint32_t *by);
+
+/* The names with commas, into @buf; returns it. */
+enum { SEAM_BY_NAMES = 64 };
+const char *seam_by_names(uint32_t by, char buf[SEAM_BY_NAMES]);
 
 enum seam_sort {
 	SEAM_SORT_SELF,
 	SEAM_SORT_TOTAL,
 };
 
+/* What a row's code has in common; SEAM_NONE for what is no key. */
+struct seam_row_code {
+	uint32_t function;
+	uint32_t module;	/* string */
+	uint32_t file;		/* string; 0: the function has no lines */
+	uint32_t line;
+};
+
 struct seam_row {
-	uint32_t id;		/* function, string, thread or process; */
-				/* SEAM_NONE: samples without any stack */
+	uint32_t code;		/* of the table's codes; SEAM_NONE: samples */
+				/* without any stack, or no key of code */
+	uint32_t group;		/* of the table's groups */
 	uint64_t self_samples;
 	uint64_t self_weight;
 	uint64_t samples;	/* total */
@@ -37,16 +89,22 @@ struct seam_row {
 
 struct seam_rows {
 	const struct seam_profile *profile;
-	enum seam_by by;
+	uint32_t by;
 	struct seam_row *items;
 	size_t n, cap;
+	struct {
+		struct seam_row_code *items;
+		size_t n, cap;
+	} codes;
+	struct seam_groups groups;
 	uint64_t samples, weight;	/* of all, filtered or not */
 };
 
-/* Zeroed @table; free(items) ends it.  0 or -ENOMEM. */
+/* seam_rows_fini() is due in any case.  0 or -ENOMEM. */
 int seam_rows_make(struct seam_rows *table,
 		    const struct seam_selected *selected, uint32_t event,
-		    enum seam_by by);
+		    uint32_t by);
+void seam_rows_fini(struct seam_rows *table);
 
 /*
  * Largest first, by weights or by numbers of samples; equal ones by their
@@ -55,18 +113,36 @@ int seam_rows_make(struct seam_rows *table,
 void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 		     bool by_weight);
 
-/* Keep the rows whose name or module has @text in it, in any case. */
+/* Keep the rows of which a key or the module has @text in it, in any case. */
 void seam_rows_filter(struct seam_rows *table, const char *text);
 
-/* The row's name: symbol, module path, thread or process name. */
+/* Whether the row is samples without any stack. */
+bool seam_row_is_stackless(const struct seam_rows *table,
+			   const struct seam_row *row);
+
+/* The id of a thread, process, comm (string) or CPU of @row. */
+uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
+		     enum seam_by key);
+
+enum { SEAM_ROW_TEXT = 4096 };
+
+/*
+ * What the row has for @key: a symbol, a module's path, "file:line", a name,
+ * a CPU's number.  The profile's text, or @buf.
+ */
+const char *seam_row_text(const struct seam_rows *table,
+			  const struct seam_row *row, enum seam_by key,
+			  char buf[SEAM_ROW_TEXT]);
+
+/* By the first key alone, where it needs no buffer; for tests and JSON. */
 const char *seam_row_name(const struct seam_rows *table,
 			  const struct seam_row *row);
 
-/* The module of a row by symbol; "" for others. */
+/* The module of a row that has a function; "" for others. */
 const char *seam_row_module(const struct seam_rows *table,
 			    const struct seam_row *row);
 
-/* The layer of a row by symbol; SEAM_N_LAYERS for others. */
+/* The layer of a row that has a function; SEAM_N_LAYERS for others. */
 enum seam_layer seam_row_layer(const struct seam_rows *table,
 			       const struct seam_row *row);
 

@@ -62,7 +62,7 @@ void seam_summary_head(const struct seam_report *report,
 
 	seam_view_style(view, SEAM_STYLE_BOLD);
 	seam_view_cell(view, *command ? command : report->path,
-		       view->width, false);
+		       view->width);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	if (report->n_more)
 		fprintf(view->out, " and %zu more", report->n_more);

@@ -5,36 +5,77 @@
 #include "report/report.h"
 #include "report/summary.h"
 
-static void put_identity(const struct seam_rows *table,
-			 const struct seam_row *row, struct seam_json *j)
+/* Members that two keys have in common are put by one of them. */
+static void put_code(const struct seam_rows *table, const struct seam_row *row,
+		     enum seam_by key, struct seam_json *j)
+{
+	bool with_symbol = seam_by_has(table->by, SEAM_BY_SYMBOL);
+	const struct seam_row_code *code = row->code == SEAM_NONE ? NULL :
+					   &table->codes.items[row->code];
+	char buf[SEAM_ROW_TEXT];
+
+	if (key == SEAM_BY_LINE) {
+		seam_json_string(j, "file", seam_profile_text(table->profile,
+						code ? code->file : 0));
+		seam_json_u64(j, "line", code ? code->line : 0);
+		if (with_symbol || (code && code->file))
+			return;		/* else the function is all we know */
+		key = SEAM_BY_SYMBOL;
+	}
+	if (key == SEAM_BY_MODULE) {
+		seam_json_string(j, "module",
+				 seam_row_text(table, row, key, buf));
+		return;
+	}
+	seam_json_string(j, "layer",
+			 seam_layer_name(seam_row_layer(table, row)));
+	seam_json_string(j, "symbol", seam_row_text(table, row, key, buf));
+	if (!seam_by_has(table->by, SEAM_BY_MODULE))
+		seam_json_string(j, "module", seam_row_module(table, row));
+}
+
+static void put_task(const struct seam_rows *table, const struct seam_row *row,
+		     enum seam_by key, struct seam_json *j)
 {
 	const struct seam_profile *profile = table->profile;
-	const char *name = seam_row_name(table, row);
+	uint32_t id = seam_row_id(table, row, key);
 	const struct seam_process *process;
-	uint32_t id = row->id;
+	char buf[SEAM_ROW_TEXT];
 
-	switch (table->by) {
-	case SEAM_BY_SYMBOL:
-		seam_json_string(j, "layer",
-				 seam_layer_name(seam_row_layer(table, row)));
-		seam_json_string(j, "symbol", name);
-		seam_json_string(j, "module", seam_row_module(table, row));
+	if (key == SEAM_BY_CPU) {
+		seam_json_i64(j, "cpu", id == UINT16_MAX ? -1 : (int64_t)id);
 		return;
-	case SEAM_BY_MODULE:
-		seam_json_string(j, "module", name);
+	}
+	if (key == SEAM_BY_COMM) {
+		seam_json_string(j, "comm",
+				 seam_row_text(table, row, key, buf));
 		return;
-	case SEAM_BY_THREAD:
-		seam_json_string(j, "thread", name);
+	}
+	if (key == SEAM_BY_THREAD) {
+		seam_json_string(j, "thread",
+				 seam_row_text(table, row, key, buf));
 		seam_json_i64(j, "tid", profile->threads.items[id].tid);
 		id = profile->threads.items[id].process;
-		break;
-	case SEAM_BY_PROCESS:
-		break;
+		if (seam_by_has(table->by, SEAM_BY_PROCESS))
+			return;
 	}
 	process = &profile->processes.items[id];
 	seam_json_string(j, "process",
 			 seam_profile_text(profile, process->name));
 	seam_json_i64(j, "pid", process->pid);
+}
+
+static void put_identity(const struct seam_rows *table,
+			 const struct seam_row *row, struct seam_json *j)
+{
+	for (size_t i = 0; seam_by_key(table->by, i); i++) {
+		enum seam_by key = seam_by_key(table->by, i);
+
+		if (key <= SEAM_BY_LINE)
+			put_code(table, row, key, j);
+		else
+			put_task(table, row, key, j);
+	}
 }
 
 /* Weights of several events count different things and have no sum. */
@@ -87,7 +128,7 @@ static int put_event(const struct seam_report *report, struct seam_json *j,
 	if (with_rows)
 		put_rows(report, &table, j, true);
 	seam_json_close(j);
-	free(table.items);
+	seam_rows_fini(&table);
 	return 0;
 }
 
@@ -110,16 +151,17 @@ int seam_report_json(const struct seam_report *report, FILE *out)
 	struct seam_rows all = { 0 };
 	bool several = seam_selected_event(report->selected) == SEAM_NONE;
 	int rc = seam_rows_make(&all, report->selected, SEAM_NONE, report->by);
+	char names[SEAM_BY_NAMES];
 
 	if (rc)
 		return rc;
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", "seam.report/1");
 	seam_summary_json(report, &j, all.samples);
-	seam_json_string(&j, "by", seam_by_name(report->by));
+	seam_json_string(&j, "by", seam_by_names(all.by, names));
 	put_rows(report, &all, &j, !several);
 	rc = put_events(report, &j, several);
 	seam_json_close(&j);
-	free(all.items);
+	seam_rows_fini(&all);
 	return rc;
 }

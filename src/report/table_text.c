@@ -3,67 +3,53 @@
  * table_text.c - rows as aligned text
  *
  * The figures come first because they are what is read down; names come
- * last because they vary.  A bar stands beside them where there is room.
+ * last because they vary.  On a terminal a line fits its width: the bar
+ * gives way first, then the names share what there is.
  */
-#include <stdlib.h>
+#include <errno.h>
 
+#include "report/elide.h"
 #include "report/report.h"
 #include "report/summary.h"
 
 enum {
 	FIGURES = 31,		/* columns of self, total, samples and gaps */
+	GAP = 2,
 	BAR = 10,
+	SMALLEST_BAR = 4,
 	LAYER = 8,
-	MODULE_MOST = 28,	/* columns of a module's name */
-	SYMBOL_MOST = 72,	/* where nothing is cut: beyond, no padding */
-	ROOMY = 100,		/* width from which a bar is drawn */
+	TEXT_MOST = 72,		/* where nothing is cut: beyond, no padding */
+	MODULE_MOST = 28,
+	MOST_COLUMNS = SEAM_MOST_KEYS + 1,
+};
+
+/* A column of names: a key's, or the module beside a symbol. */
+struct column {
+	enum seam_by key;
+	bool has_layer;		/* in front of it */
+	const char *heading;
+	const char **texts;	/* by row, escaped, as they are shown */
+	size_t width;
+	size_t part;		/* of the room, where it is tight */
 };
 
 struct layout {
 	const struct seam_view *view;
 	const struct seam_rows *table;
+	size_t n;		/* rows shown */
 	bool by_weight;
 	bool is_measured;	/* its numbers are calls */
+	enum seam_by number;	/* thread, process: their number; 0: none */
 	size_t bar;		/* columns; 0: none */
 	uint64_t longest;	/* what a whole bar stands for */
-	size_t name;
-	size_t module;		/* 0: the rows have none */
+	struct column columns[MOST_COLUMNS];
+	size_t n_columns;
+	struct seam_arena arena;
 };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 static size_t larger(size_t a, size_t b)
 {
 	return a > b ? a : b;
-}
-
-static bool is_by_code(const struct seam_rows *table)
-{
-	return table->by == SEAM_BY_SYMBOL || table->by == SEAM_BY_MODULE;
-}
-
-/* Names share what the figures leave; modules get a third if it is tight. */
-static void fit(struct layout *l)
-{
-	size_t room = l->view->width - FIGURES - l->bar;
-	size_t third;
-
-	if (!l->module) {
-		l->name = room;
-		return;
-	}
-	room -= LAYER + 2;
-	if (l->name + l->module <= room)
-		return;
-	third = larger(room / 3, 6);
-	if (l->module > third)
-		l->module = l->name + third < room ? room - l->name : third;
-	l->name = room - l->module;
 }
 
 static uint64_t self_of(const struct layout *l, const struct seam_row *row)
@@ -71,34 +57,176 @@ static uint64_t self_of(const struct layout *l, const struct seam_row *row)
 	return l->by_weight ? row->self_weight : row->self_samples;
 }
 
-static struct layout lay_out(const struct seam_rows *table, size_t n,
-			     const struct seam_view *view, bool by_weight)
+static void add_column(struct layout *l, enum seam_by key, const char *heading)
 {
-	struct layout l = {
-		.view = view, .table = table, .by_weight = by_weight,
-		.name = 6,
+	struct column *c = &l->columns[l->n_columns++];
+
+	*c = (struct column) {
+		.key = key, .heading = heading, .width = strlen(heading),
+		.has_layer = key == SEAM_BY_SYMBOL,
+		.part = key == SEAM_BY_SYMBOL || key == SEAM_BY_LINE ? 2 : 1,
 	};
-	size_t most = view->width ? view->width : SYMBOL_MOST;
+}
 
-	if (view->unicode && view->width >= ROOMY)
-		l.bar = BAR + 2;
-	if (table->by == SEAM_BY_SYMBOL)
-		l.module = 6;
-	for (size_t i = 0; i < n; i++) {
-		const struct seam_row *row = &table->items[i];
+static void list_columns(struct layout *l)
+{
+	static const char *const headings[] = {
+		[SEAM_BY_SYMBOL] = "SYMBOL", [SEAM_BY_MODULE] = "MODULE",
+		[SEAM_BY_LINE] = "LINE", [SEAM_BY_COMM] = "COMM",
+		[SEAM_BY_THREAD] = "THREAD", [SEAM_BY_PROCESS] = "PROCESS",
+		[SEAM_BY_CPU] = "CPU",
+	};
+	uint32_t by = l->table->by;
 
-		if (self_of(&l, row) > l.longest)
-			l.longest = self_of(&l, row);
-		l.name = larger(l.name, seam_view_columns(
-				seam_row_name(table, row), most));
-		if (l.module)
-			l.module = larger(l.module, seam_view_columns(
-				base_name(seam_row_module(table, row)),
-				MODULE_MOST));
+	for (size_t i = 0; seam_by_key(by, i); i++)
+		add_column(l, seam_by_key(by, i),
+			   headings[seam_by_key(by, i)]);
+	if (seam_by_has(by, SEAM_BY_SYMBOL) && !seam_by_has(by, SEAM_BY_MODULE))
+		add_column(l, SEAM_BY_MODULE, "MODULE");
+	if (by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS)
+		l->number = (enum seam_by)by;
+}
+
+static int32_t number_of(const struct seam_rows *table,
+			 const struct seam_row *row, enum seam_by key)
+{
+	const struct seam_profile *profile = table->profile;
+	uint32_t id = seam_row_id(table, row, key);
+
+	return key == SEAM_BY_THREAD ? profile->threads.items[id].tid :
+	       profile->processes.items[id].pid;
+}
+
+/* What @row has in column @c, not yet escaped. */
+static const char *text_of(const struct layout *l, const struct column *c,
+			   const struct seam_row *row,
+			   char buf[SEAM_ROW_TEXT])
+{
+	bool has_number = c->key == SEAM_BY_THREAD || c->key == SEAM_BY_PROCESS;
+	const char *text;
+
+	if (c->key == SEAM_BY_MODULE &&
+	    !seam_by_has(l->table->by, SEAM_BY_MODULE))
+		return seam_row_module(l->table, row);
+	text = seam_row_text(l->table, row, c->key, buf);
+	if (l->number || !has_number)
+		return text;
+	/* threads of one name are told apart by their numbers */
+	snprintf(buf, SEAM_ROW_TEXT, "%.*s %d", SEAM_ROW_TEXT - 16, text,
+		 number_of(l->table, row, c->key));
+	return buf;
+}
+
+static int fill_column(struct layout *l, struct column *c)
+{
+	char buf[SEAM_ROW_TEXT];
+	size_t most = !l->view->width ? TEXT_MOST : SIZE_MAX;
+	int rc = 0;
+
+	if (!l->view->width && c->key == SEAM_BY_MODULE && l->n_columns > 1)
+		most = MODULE_MOST;
+	c->texts = seam_arena_alloc(&l->arena, (l->n + 1) * sizeof(*c->texts));
+	if (!c->texts)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->n; i++) {
+		c->texts[i] = seam_elide_escape(&l->arena,
+				text_of(l, c, &l->table->items[i], buf));
+		if (!c->texts[i])
+			return -ENOMEM;
 	}
-	if (view->width)
-		fit(&l);
-	return l;
+	if (c->key == SEAM_BY_MODULE && l->n_columns > 1)
+		rc = seam_elide_paths(&l->arena, c->texts, l->n);
+	for (size_t i = 0; i < l->n; i++) {
+		size_t columns = seam_elide_columns(c->texts[i]);
+
+		c->width = larger(c->width, columns < most ? columns : most);
+	}
+	return rc;
+}
+
+/* What all columns take, with the gaps between and layers. */
+static size_t taken(const struct layout *l)
+{
+	size_t sum = (l->n_columns - 1) * GAP;
+
+	for (size_t i = 0; i < l->n_columns; i++)
+		sum += l->columns[i].width + (l->columns[i].has_layer ? LAYER :
+					      0);
+	return sum;
+}
+
+/*
+ * Those that need less than their part of the room keep what they need; the
+ * others share what is left by their parts.
+ */
+static void share(struct layout *l, size_t room)
+{
+	bool fixed[MOST_COLUMNS] = { 0 };
+	bool again = true;
+	size_t parts = 0;
+
+	for (size_t i = 0; i < l->n_columns; i++)
+		parts += l->columns[i].part;
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < l->n_columns; i++) {
+			struct column *c = &l->columns[i];
+
+			if (fixed[i] || c->width * parts > room * c->part)
+				continue;
+			fixed[i] = again = true;
+			room -= c->width;
+			parts -= c->part;
+		}
+	}
+	for (size_t i = 0; i < l->n_columns; i++)
+		if (!fixed[i]) {
+			size_t width = room * l->columns[i].part / parts;
+
+			room -= width;
+			parts -= l->columns[i].part;
+			l->columns[i].width = width;
+		}
+}
+
+static int fit(struct layout *l)
+{
+	size_t room = l->view->width - FIGURES, need = taken(l), names = room;
+	int rc = 0;
+
+	if (need <= room) {
+		l->bar = room - need;
+		l->bar = !l->view->unicode ||
+			 l->bar < SMALLEST_BAR + GAP ? 0 :
+			 l->bar < BAR + GAP ? l->bar : BAR + GAP;
+		return 0;
+	}
+	for (size_t i = 0; i < l->n_columns; i++)
+		names -= (size_t)(l->columns[i].has_layer ? LAYER : 0) +
+			 (size_t)(i ? GAP : 0);
+	share(l, names);
+	for (size_t i = 0; i < l->n_columns && !rc; i++)
+		rc = seam_elide_all(&l->arena, l->columns[i].texts, l->n,
+				    l->columns[i].width, l->view->unicode);
+	return rc;
+}
+
+static int lay_out(struct layout *l)
+{
+	int rc = 0;
+
+	list_columns(l);
+	for (size_t i = 0; i < l->n; i++)
+		l->longest = larger(l->longest,
+				    self_of(l, &l->table->items[i]));
+	for (size_t i = 0; i < l->n_columns && !rc; i++)
+		rc = fill_column(l, &l->columns[i]);
+	return rc || !l->view->width ? rc : fit(l);
+}
+
+static void pad(const struct layout *l, size_t from, size_t to)
+{
+	fprintf(l->view->out, "%*s", from < to ? (int)(to - from) : 0, "");
 }
 
 static void put_head(const struct layout *l)
@@ -106,31 +234,24 @@ static void put_head(const struct layout *l)
 	FILE *out = l->view->out;
 
 	seam_view_style(l->view, SEAM_STYLE_DIM);
-	if (is_by_code(l->table))
+	if (seam_by_is_code(l->table->by))
 		fprintf(out, "%8s  %8s", "SELF", "TOTAL");
 	else
 		fprintf(out, "%8s  %8s", "SHARE",
-			l->table->by == SEAM_BY_THREAD ? "TID" : "PID");
+			l->number == SEAM_BY_THREAD ? "TID" :
+			l->number == SEAM_BY_PROCESS ? "PID" : "");
 	fprintf(out, "  %9s  %*s", l->is_measured ? "CALLS" : "SAMPLES",
 		(int)l->bar, "");
-	if (l->table->by == SEAM_BY_SYMBOL)
-		fprintf(out, "%-8s%-*s  MODULE", "LAYER", (int)l->name,
-			"SYMBOL");
-	else
-		fputs(l->table->by == SEAM_BY_MODULE ? "MODULE" :
-		      l->table->by == SEAM_BY_THREAD ? "THREAD" : "PROCESS",
-		      out);
+	for (size_t i = 0; i < l->n_columns; i++) {
+		const struct column *c = &l->columns[i];
+
+		fprintf(out, "%s%s%s", i ? "  " : "", c->has_layer ?
+			"LAYER   " : "", c->heading);
+		if (i + 1 < l->n_columns)
+			pad(l, strlen(c->heading), c->width);
+	}
 	seam_view_style(l->view, SEAM_STYLE_PLAIN);
 	fputc('\n', out);
-}
-
-static int32_t number_of(const struct layout *l, const struct seam_row *row)
-{
-	const struct seam_profile *profile = l->table->profile;
-
-	return l->table->by == SEAM_BY_THREAD ?
-	       profile->threads.items[row->id].tid :
-	       profile->processes.items[row->id].pid;
 }
 
 static void put_figures(const struct layout *l, const struct seam_row *row)
@@ -139,99 +260,117 @@ static void put_figures(const struct layout *l, const struct seam_row *row)
 	uint64_t whole = l->by_weight ? t->weight : t->samples;
 	uint64_t self = self_of(l, row);
 	uint64_t total = l->by_weight ? row->weight : row->samples;
-	bool code = is_by_code(t);
-	char a[SEAM_NUMBER], b[SEAM_NUMBER], c[SEAM_NUMBER];
+	enum seam_layer layer = seam_row_layer(t, row);
+	char a[SEAM_NUMBER], b[SEAM_NUMBER] = "", c[SEAM_NUMBER];
 
-	if (code)
+	if (seam_by_is_code(t->by))
 		seam_format_percent(b, total, whole);
-	else
-		snprintf(b, sizeof(b), "%d", number_of(l, row));
+	else if (l->number)
+		snprintf(b, sizeof(b), "%d", number_of(t, row, l->number));
 	fprintf(l->view->out, "%8s  %8s  %9s  ",
 		seam_format_percent(a, self, whole), b,
 		seam_format_count(c, row->self_samples));
 	if (!l->bar)
 		return;
-	seam_view_style(l->view, row->id == SEAM_NONE ? SEAM_STYLE_DIM :
-			SEAM_STYLE_LAYER +
-			(t->by == SEAM_BY_SYMBOL ? seam_row_layer(t, row) :
-			 SEAM_LAYER_NATIVE));
-	seam_view_bar(l->view, self, l->longest, BAR);
+	seam_view_style(l->view, seam_row_is_stackless(t, row) ?
+			SEAM_STYLE_DIM : SEAM_STYLE_LAYER +
+			(layer == SEAM_N_LAYERS ? SEAM_LAYER_NATIVE : layer));
+	seam_view_bar(l->view, self, l->longest, l->bar - GAP);
 	seam_view_style(l->view, SEAM_STYLE_PLAIN);
 	fputs("  ", l->view->out);
 }
 
-static void put_row(const struct layout *l, const struct seam_row *row)
+static void put_layer(const struct layout *l, const struct seam_row *row)
 {
 	enum seam_layer layer = seam_row_layer(l->table, row);
 
+	seam_view_style(l->view, SEAM_STYLE_LAYER + layer);
+	fprintf(l->view->out, "%-8s", layer == SEAM_N_LAYERS ? "-" :
+		seam_layer_name(layer));
+	seam_view_style(l->view, SEAM_STYLE_PLAIN);
+}
+
+static void put_row(const struct layout *l, size_t i)
+{
+	const struct seam_row *row = &l->table->items[i];
+
 	put_figures(l, row);
-	if (l->module) {
-		seam_view_style(l->view, SEAM_STYLE_LAYER + layer);
-		fprintf(l->view->out, "%-8s", layer == SEAM_N_LAYERS ? "-" :
-			seam_layer_name(layer));
-		seam_view_style(l->view, SEAM_STYLE_PLAIN);
-	}
-	seam_view_cell(l->view, seam_row_name(l->table, row), l->name,
-		       l->module != 0);
-	if (l->module) {
-		fputs("  ", l->view->out);
-		seam_view_style(l->view, SEAM_STYLE_DIM);
-		seam_view_cell(l->view,
-			       base_name(seam_row_module(l->table, row)),
-			       l->module, false);
-		seam_view_style(l->view, SEAM_STYLE_PLAIN);
+	for (size_t k = 0; k < l->n_columns; k++) {
+		const struct column *c = &l->columns[k];
+		bool is_dim = c->key == SEAM_BY_MODULE && l->n_columns > 1;
+
+		if (k)
+			fputs("  ", l->view->out);
+		if (c->has_layer)
+			put_layer(l, row);
+		if (is_dim)
+			seam_view_style(l->view, SEAM_STYLE_DIM);
+		fputs(c->texts[i], l->view->out);
+		if (is_dim)
+			seam_view_style(l->view, SEAM_STYLE_PLAIN);
+		if (k + 1 < l->n_columns)
+			pad(l, seam_elide_columns(c->texts[i]), c->width);
 	}
 	fputc('\n', l->view->out);
 }
 
 /* What --top hides, with its share, so that the sum is always there. */
-static void put_rest(const struct layout *l, size_t n)
+static void put_rest(const struct layout *l)
 {
 	const struct seam_rows *t = l->table;
 	char a[SEAM_NUMBER], b[SEAM_NUMBER];
 	uint64_t rest = 0;
 
-	if (n == t->n)
+	if (l->n == t->n)
 		return;
-	for (size_t i = n; i < t->n; i++)
+	for (size_t i = l->n; i < t->n; i++)
 		rest += self_of(l, &t->items[i]);
 	seam_view_style(l->view, SEAM_STYLE_DIM);
 	fprintf(l->view->out, "%8s  in %s more row%s; --top 0 shows all\n",
 		seam_format_percent(a, rest, l->by_weight ? t->weight :
 				    t->samples),
-		seam_format_count(b, t->n - n), t->n - n == 1 ? "" : "s");
+		seam_format_count(b, t->n - l->n), t->n - l->n == 1 ? "" : "s");
 	seam_view_style(l->view, SEAM_STYLE_PLAIN);
+}
+
+static int put_table(const struct seam_report *report, struct layout *l,
+		     uint32_t event)
+{
+	int rc = lay_out(l);
+
+	if (rc)
+		return rc;
+	seam_summary_event(report, l->view, event, l->table->samples,
+			   l->table->weight);
+	if (l->table->n)
+		put_head(l);
+	else
+		seam_summary_unmatched(report, l->view);
+	for (size_t i = 0; i < l->n; i++)
+		put_row(l, i);
+	put_rest(l);
+	return 1;
 }
 
 static int put_event(const struct seam_report *report,
 		     const struct seam_view *view, uint32_t event)
 {
 	struct seam_rows table = { 0 };
-	struct layout l;
-	bool by_weight;
-	size_t n;
+	struct layout l = { .view = view, .table = &table };
 	int rc = seam_rows_make(&table, report->selected, event, report->by);
 
 	if (rc || table.samples + table.weight == 0)
 		goto out;
-	by_weight = table.weight != 0;
-	seam_rows_sort(&table, report->sort, by_weight);
+	l.by_weight = table.weight != 0;
+	l.is_measured = report->profile->events.items[event].is_measured;
+	seam_rows_sort(&table, report->sort, l.by_weight);
 	if (report->filter)
 		seam_rows_filter(&table, report->filter);
-	n = report->top && report->top < table.n ? report->top : table.n;
-	l = lay_out(&table, n, view, by_weight);
-	l.is_measured = report->profile->events.items[event].is_measured;
-	seam_summary_event(report, view, event, table.samples, table.weight);
-	if (table.n)
-		put_head(&l);
-	else
-		seam_summary_unmatched(report, view);
-	for (size_t i = 0; i < n; i++)
-		put_row(&l, &table.items[i]);
-	put_rest(&l, n);
-	rc = 1;
+	l.n = report->top && report->top < table.n ? report->top : table.n;
+	rc = put_table(report, &l, event);
 out:
-	free(table.items);
+	seam_arena_fini(&l.arena);
+	seam_rows_fini(&table);
 	return rc;
 }
 

@@ -23,6 +23,14 @@ static void put_group(const struct seam_profile *profile,
 {
 	const struct seam_process *process;
 
+	if (group == SEAM_GROUP_COMM) {
+		seam_json_string(j, "comm", seam_profile_text(profile, id));
+		return;
+	}
+	if (group == SEAM_GROUP_CPU) {
+		seam_json_i64(j, "cpu", id == UINT16_MAX ? -1 : (int64_t)id);
+		return;
+	}
 	if (group == SEAM_GROUP_THREAD) {
 		const struct seam_thread *thread = &profile->threads.items[id];
 
@@ -108,6 +116,8 @@ static int put_event(const struct seam_report *report, struct seam_json *j,
 
 int seam_report_tree_json(const struct seam_report *report, FILE *out)
 {
+	const struct seam_selected *s = report->selected;
+	char names[SEAM_BY_NAMES];
 	struct seam_json j = seam_json_make(out, false);
 	struct seam_tallies all;
 	int rc = seam_tallies_make(&all, report->selected, SEAM_NONE,
@@ -119,7 +129,14 @@ int seam_report_tree_json(const struct seam_report *report, FILE *out)
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", "seam.tree/1");
 	seam_summary_json(report, &j, all.samples);
-	seam_json_string(&j, "by", seam_by_name(report->by));
+	seam_json_string(&j, "by", seam_by_names(report->by ? report->by :
+						  SEAM_BY_SYMBOL, names));
+	if (s->turned != SEAM_NONE)
+		seam_json_string(&j, "callers_of",
+				 seam_profile_text(s->profile, s->turned));
+	if (s->begins != SEAM_NONE)
+		seam_json_string(&j, "callees_of",
+				 seam_profile_text(s->profile, s->begins));
 	seam_json_open(&j, "events", '[');
 	for (uint32_t e = 0; e < report->profile->events.n && !rc; e++)
 		rc = put_event(report, &j, e);

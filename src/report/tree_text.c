@@ -9,10 +9,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "report/call_tree.h"
+#include "report/elide.h"
 #include "report/summary.h"
 
-enum { FIGURES = 20 };	/* columns of total, self and gaps */
+enum {
+	FIGURES = 20,		/* columns of total, self and gaps */
+	LEAST = 26,		/* of a name and what follows it */
+	NUMBER = 12,		/* " (4194304)" */
+	INLINED = 10,		/* " (inlined)" */
+};
 
 /* The lines to the left of a node: one for each branch above it. */
 struct drawing {
@@ -21,6 +28,8 @@ struct drawing {
 	const struct seam_call_tree *tree;
 	SEAM_ARRAY(bool) rails;		/* true: siblings follow below */
 	SEAM_ARRAY(uint32_t) steps;	/* rails of the path, by depth - 1 */
+	const char **shown;	/* names by node, on a terminal; or NULL */
+	struct seam_arena arena;
 };
 
 static const char *rail(const struct drawing *d, bool open)
@@ -64,33 +73,95 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 	return 3 * d->rails.n + 1;
 }
 
-static void put_name(const struct drawing *d, const struct seam_node *node,
-		     size_t used)
+/* " (4711)" of a thread or process; a CPU's own; a name has none. */
+static void put_number(const struct drawing *d, const struct seam_node *node)
+{
+	const struct seam_profile *profile = d->report->profile;
+	FILE *out = d->view->out;
+
+	switch (d->tree->group) {
+	case SEAM_GROUP_THREAD:
+		fprintf(out, " (%d)", profile->threads.items[node->key].tid);
+		return;
+	case SEAM_GROUP_PROCESS:
+		fprintf(out, " (%d)", profile->processes.items[node->key].pid);
+		return;
+	case SEAM_GROUP_CPU:
+		if (node->key == UINT16_MAX)
+			fputs(" unknown", out);
+		else
+			fprintf(out, " %u", node->key);
+		return;
+	default:
+		return;
+	}
+}
+
+static const char *name_of(const struct drawing *d,
+			   const struct seam_node *node)
+{
+	return seam_call_tree_name(d->tree, d->report->profile, node);
+}
+
+static bool is_inlined(const struct seam_node *node)
+{
+	return !node->is_group && node->key & 1;
+}
+
+/*
+ * The names of the children of @parent, cut so that no two read alike; they
+ * begin in the same column, with @left to the right of it.
+ */
+static int fit_children(struct drawing *d, const struct seam_node *parent,
+			size_t left)
+{
+	const struct seam_node *nodes = d->tree->tree.items;
+	SEAM_ARRAY(const char *) texts = { 0 };
+	size_t suffix = nodes[parent->first_child].is_group ? NUMBER : 0;
+	int rc = 0;
+
+	for (uint32_t c = parent->first_child; c != SEAM_NONE && !rc;
+	     c = nodes[c].next_sibling) {
+		const char *text = seam_elide_escape(&d->arena,
+						     name_of(d, &nodes[c]));
+		const char **slot = SEAM_ARRAY_PUSH(&texts);
+
+		if (is_inlined(&nodes[c]) && !suffix)
+			suffix = INLINED;
+		if (!text || !slot)
+			rc = -ENOMEM;
+		else
+			*slot = text;
+	}
+	if (!rc)
+		rc = seam_elide_all(&d->arena, texts.items, texts.n,
+				    left - suffix, d->view->unicode);
+	texts.n = 0;
+	for (uint32_t c = parent->first_child; c != SEAM_NONE && !rc;
+	     c = nodes[c].next_sibling)
+		d->shown[c] = texts.items[texts.n++];
+	free(texts.items);
+	return rc;
+}
+
+static void put_name(const struct drawing *d, const struct seam_node *node)
 {
 	const struct seam_profile *profile = d->report->profile;
 	const struct seam_view *view = d->view;
-	size_t left = view->width > FIGURES + used + 16 ?
-		      view->width - FIGURES - used : 16;
-	int32_t number;
 
-	if (node->is_group) {
-		number = d->tree->group == SEAM_GROUP_THREAD ?
-			 profile->threads.items[node->key].tid :
-			 profile->processes.items[node->key].pid;
+	if (node->is_group)
 		seam_view_style(view, SEAM_STYLE_BOLD);
-		seam_view_cell(view, seam_call_tree_name(d->tree, profile,
-							 node),
-			       left - 12, false);
-		fprintf(view->out, " (%d)", number);
-	} else {
+	else
 		seam_view_style(view, SEAM_STYLE_LAYER +
 				profile->functions.items[node->key >> 1].layer);
-		seam_view_cell(view, seam_call_tree_name(d->tree, profile,
-							 node),
-			       node->key & 1 ? left - 10 : left, false);
-	}
+	if (d->shown)
+		fputs(d->shown[node - d->tree->tree.items], view->out);
+	else
+		seam_text_put(view->out, name_of(d, node), SEAM_TEXT_TERMINAL);
+	if (node->is_group)
+		put_number(d, node);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
-	if (!node->is_group && (node->key & 1)) {
+	if (is_inlined(node)) {
 		seam_view_style(view, SEAM_STYLE_DIM);
 		fputs(" (inlined)", view->out);
 		seam_view_style(view, SEAM_STYLE_PLAIN);
@@ -98,10 +169,18 @@ static void put_name(const struct drawing *d, const struct seam_node *node,
 	fputc('\n', view->out);
 }
 
+/* What a line has for names, where the rails take @used columns. */
+static size_t room_for_name(const struct seam_view *view, size_t used)
+{
+	return view->width > FIGURES + used + LEAST ?
+	       view->width - FIGURES - used : LEAST;
+}
+
 static int put_node(struct drawing *d, const struct seam_node *node)
 {
 	bool by_weight = d->tree->by_weight;
 	char total[SEAM_NUMBER], self[SEAM_NUMBER];
+	const struct seam_node *parent;
 	size_t used;
 
 	fprintf(d->view->out, "%8s  %8s  ",
@@ -112,7 +191,15 @@ static int put_node(struct drawing *d, const struct seam_node *node)
 	used = put_rails(d, node);
 	if (!used)
 		return -ENOMEM;
-	put_name(d, node, used - 1);
+	parent = &d->tree->tree.items[node->parent];
+	if (d->shown && &d->tree->tree.items[parent->first_child] == node) {
+		int rc = fit_children(d, parent,
+				      room_for_name(d->view, used - 1));
+
+		if (rc)
+			return rc;
+	}
+	put_name(d, node);
 	return 0;
 }
 
@@ -146,6 +233,7 @@ static void put_foot(const struct drawing *d)
 static int put_tree(struct drawing *d)
 {
 	const struct seam_tree *tree = &d->tree->tree;
+	bool is_turned = d->report->selected->turned != SEAM_NONE;
 	int rc = 0;
 
 	if (d->report->filter && d->tree->n_hidden + 1 == tree->n) {
@@ -153,7 +241,9 @@ static int put_tree(struct drawing *d)
 		goto foot;
 	}
 	seam_view_style(d->view, SEAM_STYLE_DIM);
-	fprintf(d->view->out, "%8s  %8s  CALLS\n", "TOTAL", "SELF");
+	/* turned round, a stack ends where the thread began */
+	fprintf(d->view->out, "%8s  %8s  %s\n", "TOTAL",
+		is_turned ? "BEGINS" : "SELF", is_turned ? "CALLERS" : "CALLS");
 	seam_view_style(d->view, SEAM_STYLE_PLAIN);
 	for (uint32_t i = seam_tree_next(tree, 0, true);
 	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))
@@ -176,9 +266,18 @@ static int put_event(const struct seam_report *report,
 
 	if (rc || tree.tree.n == 0)
 		return rc;
+	if (view->width) {
+		d.shown = calloc(tree.tree.n, sizeof(*d.shown));
+		if (!d.shown) {
+			seam_call_tree_fini(&tree);
+			return -ENOMEM;
+		}
+	}
 	seam_summary_event(report, view, event, tree.tree.items[0].samples,
 			   tree.tree.items[0].weight);
 	rc = put_tree(&d);
+	free(d.shown);
+	seam_arena_fini(&d.arena);
 	seam_call_tree_fini(&tree);
 	return rc ? rc : 1;
 }

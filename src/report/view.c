@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "report/elide.h"
 
 enum {
 	NARROWEST = 60,		/* narrower terminals wrap */
-	CELL_BYTES = 1024,	/* of an escaped name in a cell */
 };
 
 static unsigned int terminal_width(FILE *out)
@@ -119,77 +119,20 @@ const char *seam_format_percent(char buf[SEAM_NUMBER], uint64_t part,
 	return buf;
 }
 
-static bool begins_character(char c)
-{
-	return ((unsigned char)c & 0xc0) != 0x80;
-}
-
-static size_t count_characters(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += begins_character(*text);
-	return n;
-}
-
-size_t seam_view_columns(const char *text, size_t most)
-{
-	char shown[CELL_BYTES];
-	size_t n;
-
-	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
-	n = count_characters(shown);
-	return n < most ? n : most;
-}
-
-/* Put the first @n characters of UTF-8. */
-static void put_characters(FILE *out, const char *text, size_t n)
-{
-	for (; *text; text++) {
-		if (begins_character(*text) && n-- == 0)
-			return;
-		fputc(*text, out);
-	}
-}
-
-static size_t put_cut(const struct seam_view *view, const char *text,
-		      size_t columns)
-{
-	char shown[CELL_BYTES];
-	size_t n;
-
-	if (columns < 2)
-		return 0;
-	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
-	n = count_characters(shown);
-	if (n <= columns) {
-		fputs(shown, view->out);
-		return n;
-	}
-	if (view->unicode) {
-		put_characters(view->out, shown, columns - 1);
-		fputs("…", view->out);
-	} else {
-		put_characters(view->out, shown, columns - 2);
-		fputs("..", view->out);
-	}
-	return columns;
-}
-
 void seam_view_cell(const struct seam_view *view, const char *text,
-		    size_t columns, bool filled)
+		    size_t columns)
 {
-	size_t used;
+	struct seam_arena arena = { 0 };
+	const char *shown = view->width ? seam_elide_escape(&arena, text) :
+			    NULL;
+	const char *cut = shown ? seam_elide(&arena, shown, columns,
+					     view->unicode) : NULL;
 
-	if (view->width) {
-		used = put_cut(view, text, columns);
-	} else {
+	if (cut)
+		fputs(cut, view->out);
+	else
 		seam_text_put(view->out, text, SEAM_TEXT_TERMINAL);
-		used = seam_view_columns(text, columns);
-	}
-	if (filled)
-		fprintf(view->out, "%*s", (int)(columns - used), "");
+	seam_arena_fini(&arena);
 }
 
 void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,

@@ -42,16 +42,12 @@ const char *seam_format_weight(char buf[SEAM_NUMBER], uint64_t weight,
 const char *seam_format_percent(char buf[SEAM_NUMBER], uint64_t part,
 				uint64_t whole);
 
-/* Columns that @text takes once escaped; no more than @most is looked at. */
-size_t seam_view_columns(const char *text, size_t most);
-
 /*
- * @text, escaped, in a cell of @columns: filled with spaces, or cut with an
- * ellipsis.  In a view without a width it is never cut.  The last cell of a
- * line is not @filled.
+ * @text, escaped, in at most @columns: cut in its middle where it takes more.
+ * In a view without a width it is never cut.
  */
 void seam_view_cell(const struct seam_view *view, const char *text,
-		    size_t columns, bool filled);
+		    size_t columns);
 
 /* A bar of @columns cells, @part of @whole of it drawn, in eighths. */
 void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "wire/perf_stream.h"
 
 #define MAGIC2 "PERFILE2"
@@ -274,13 +275,14 @@ const char *seam_perf_data_command(const struct seam_perf_data *data,
 	buf[0] = '\0';
 	while (n-- > 0 && pos < cap - 1) {
 		const char *word = take_string(&c);
-		int r;
+		size_t size;
 
 		if (!word)
 			break;
-		r = snprintf(buf + pos, cap - pos, "%s%s", pos ? " " : "",
-			     word);
-		pos += (size_t)r < cap - pos ? (size_t)r : cap - pos - 1;
+		if (pos)
+			buf[pos++] = ' ';
+		size = seam_text_quote(buf + pos, cap - pos, word);
+		pos += size < cap - pos ? size : cap - pos - 1;
 	}
 	return buf;
 }

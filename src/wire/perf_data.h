@@ -100,8 +100,8 @@ const char *seam_perf_data_string(const struct seam_perf_data *data,
 				  enum seam_perf_feature feature);
 
 /*
- * The words of CMDLINE joined by spaces into @buf, cut where they do not
- * fit.  Returns @buf; empty when the file does not say.
+ * The words of CMDLINE into @buf as a shell reads them back, cut where they
+ * do not fit.  Returns @buf; empty when the file does not say.
  */
 const char *seam_perf_data_command(const struct seam_perf_data *data,
 				   char *buf, size_t cap);

@@ -105,6 +105,29 @@ static void json_places_commas_and_brackets(void **state)
 	free(text);
 }
 
+static void a_word_is_quoted_as_a_shell_reads_it(void **state)
+{
+	static const struct { const char *word, *quoted; } each[] = {
+		{ "plain-1.2/x_y:@%+=,", "plain-1.2/x_y:@%+=," },
+		{ "", "''" }, { "a b", "'a b'" }, { "$HOME", "'$HOME'" },
+		{ "it's", "'it'\\''s'" }, { "*", "'*'" },
+		{ "\xc3\xa4", "'\xc3\xa4'" }, { "'", "''\\'''" },
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
+		size_t n = strlen(each[i].quoted);
+
+		assert_int_equal(seam_text_quote(text, sizeof(text),
+						 each[i].word), n);
+		assert_string_equal(text, each[i].quoted);
+		assert_int_equal(seam_text_quote(text, 2, each[i].word), n);
+		assert_int_equal(strlen(text), 1);
+		assert_int_equal(seam_text_quote(NULL, 0, each[i].word), n);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +136,7 @@ int main(void)
 			honest_utf8_stays_and_broken_utf8_is_spelled_out),
 		cmocka_unit_test(each_form_guards_its_own_syntax),
 		cmocka_unit_test(a_copy_is_cut_between_characters),
+		cmocka_unit_test(a_word_is_quoted_as_a_shell_reads_it),
 		cmocka_unit_test(json_places_commas_and_brackets),
 	};
 

@@ -169,6 +169,9 @@ def test_a_list_of_cpus_limits_the_samples_of_a_command():
     equal({cpu for _, cpu in found}, {0})
     check_each({t: v for t, v in threads.items() if v[0] == 0}, found)
     equal([ring["cpu"] for ring in rings("c.seam")], [0])
+    # perf samples all that runs there; the help says so, and how
+    told = " ".join(run(SEAM, "help", "--man", "record").stdout.split())
+    check("that is \\-a \\-C CPUS here" in told, told[:100])
 
 
 def system_wide(path, *flags):

@@ -189,6 +189,56 @@ static void a_sample_without_a_frame_of_the_layers_does_not_count(void **state)
 	seam_profile_fini(&p);
 }
 
+/* The frames of sample @i, outermost first, by spaces. */
+static void check_stack(const struct seam_selected *s, size_t i,
+			const char *expected)
+{
+	uint32_t stack = seam_selected_stack(s, i);
+	char text[300] = "";
+
+	for (; stack; stack = s->stacks[stack].parent) {
+		char copy[100];
+
+		snprintf(copy, sizeof(copy), "%s", text);
+		snprintf(text, sizeof(text), "%s%s%s", seam_profile_text(
+			s->profile, s->profile->functions.items[
+			s->profile->frames.items[s->stacks[stack].frame]
+			.function].name), *copy ? " " : "", copy);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void callers_are_turned_round_and_callees_begin_with_it(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_selection selection;
+	struct seam_selected s;
+
+	(void)state;
+	built_add(&p, 1, "app", "main;f;g;f;h");
+	built_add(&p, 2, "app", "main;h");
+	built_add(&p, 3, "app", "main;f;k_[k]");
+	seam_selection_init(&selection);
+	selection.callers_of = "f";
+	assert_int_equal(seam_selected_init(&s, &p, &selection, NULL), 0);
+	check_stack(&s, 0, "f g f main");
+	check_stack(&s, 2, "f main");
+	assert_false(seam_selected_has(&s, 1));
+	seam_selected_fini(&s);
+	selection.callers_of = NULL;
+	selection.callees_of = "f";
+	selection.layers = 1 << SEAM_LAYER_NATIVE;
+	assert_int_equal(seam_selected_init(&s, &p, &selection, NULL), 0);
+	check_stack(&s, 0, "f g f h");
+	check_stack(&s, 2, "f");
+	assert_false(seam_selected_has(&s, 1));
+	seam_selected_fini(&s);
+	selection.callees_of = "nosuch";
+	assert_int_equal(seam_selected_init(&s, &p, &selection, NULL),
+			 -ENOENT);
+	seam_profile_fini(&p);
+}
+
 static void a_thread_is_a_number_or_any_name_it_had(void **state)
 {
 	struct seam_profile p = built();
@@ -256,6 +306,8 @@ int main(void)
 		cmocka_unit_test(stacks_that_become_equal_become_one),
 		cmocka_unit_test(
 		    a_sample_without_a_frame_of_the_layers_does_not_count),
+		cmocka_unit_test(
+			callers_are_turned_round_and_callees_begin_with_it),
 		cmocka_unit_test(a_thread_is_a_number_or_any_name_it_had),
 		cmocka_unit_test(
 		    an_event_that_is_not_there_is_told_with_those_that_are),

@@ -2,6 +2,7 @@
 /* test_rows.c - what self and total are, and in which order rows stand */
 #include "report/rows.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -10,7 +11,7 @@
 #include "../model/built.h"
 
 static struct seam_rows table_of(const struct seam_profile *p,
-				  enum seam_by by, unsigned int layers)
+				  uint32_t by, unsigned int layers)
 {
 	struct seam_selection selection;
 	struct seam_selected s;
@@ -40,12 +41,11 @@ static const char *shown(struct seam_rows *table)
 			"%s%s %d/%d", i ? " " : "", seam_row_name(table, row),
 			(int)row->self_samples, (int)row->samples);
 	}
-	free(table->items);
-	table->items = NULL;
+	seam_rows_fini(table);
 	return text;
 }
 
-static void check(struct seam_profile *p, enum seam_by by, const char *expected)
+static void check(struct seam_profile *p, uint32_t by, const char *expected)
 {
 	struct seam_rows table = table_of(p, by, 0);
 
@@ -222,7 +222,7 @@ static void totals_equal_a_slow_count(void **state)
 		assert_int_equal(table.items[i].samples,
 				 total[name[1] - '0']);
 	}
-	free(table.items);
+	seam_rows_fini(&table);
 	seam_profile_fini(&p);
 }
 
@@ -234,9 +234,113 @@ static void an_empty_profile_has_no_row(void **state)
 	check(&p, SEAM_BY_SYMBOL, "");
 }
 
+static uint32_t keys(const char *text)
+{
+	uint32_t by;
+
+	assert_int_equal(seam_by_parse(text, &by), 0);
+	return by;
+}
+
+/* "a|b self/total" of each row by @text, its keys with bars between. */
+static void check_keys(struct seam_profile *p, const char *text,
+		       const char *expected)
+{
+	struct seam_rows table = table_of(p, keys(text), 0);
+	char buf[SEAM_ROW_TEXT], all[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < table.n; i++) {
+		const struct seam_row *row = &table.items[i];
+
+		for (size_t k = 0; seam_by_key(table.by, k); k++)
+			used += (size_t)snprintf(all + used, sizeof(all) - used,
+				"%s%s", k ? "|" : i ? " " : "",
+				seam_row_text(&table, row,
+					      seam_by_key(table.by, k), buf));
+		used += (size_t)snprintf(all + used, sizeof(all) - used,
+			" %d/%d", (int)row->self_samples, (int)row->samples);
+	}
+	assert_string_equal(all, expected);
+	seam_rows_fini(&table);
+}
+
+static void several_keys_make_a_row_of_what_they_have_in_common(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_put(&p, (struct built_sample) { 1, "a", "main;f;f", .tid = 1 });
+	built_put(&p, (struct built_sample) { 2, "a", "main;g", .tid = 2 });
+	built_put(&p, (struct built_sample) { 3, "b", "main;f", .tid = 3 });
+	built_put(&p, (struct built_sample) { 4, "b", "", .tid = 3 });
+	check_keys(&p, "comm", "a 2/2 b 2/2");
+	check_keys(&p, "comm,symbol", "a|f 1/1 a|g 1/1 b|[no stack] 1/1 "
+		   "b|f 1/1 a|main 0/2 b|main 0/1");
+	check_keys(&p, "symbol,comm", "[no stack]|b 1/1 f|a 1/1 f|b 1/1 "
+		   "g|a 1/1 main|a 0/2 main|b 0/1");
+	check_keys(&p, "module,thread", "/usr/bin/app|a 1/1 /usr/bin/app|a 1/1"
+		   " /usr/bin/app|b 1/1 [no stack]|b 1/1");
+	seam_profile_fini(&p);
+}
+
+static void a_line_is_a_row_and_so_is_a_function_without(void **state)
+{
+	struct seam_profile p = built();
+	uint32_t file = built_string(&p, "/src/a.c");
+
+	(void)state;
+	built_add(&p, 1, "a", "f;g");
+	built_add(&p, 2, "a", "f;h");
+	/* f is in line 7, h in the same; g has none */
+	for (size_t i = 0; i < p.frames.n; i++) {
+		const char *name = seam_profile_text(&p, p.functions.items[
+			p.frames.items[i].function].name);
+
+		p.frames.items[i].file = *name == 'g' ? 0 : file;
+		p.frames.items[i].line = *name == 'g' ? 0 : 7;
+	}
+	check_keys(&p, "line", "/src/a.c:7 1/2 g 1/1");
+	check_keys(&p, "line,symbol", "-|g 1/1 /src/a.c:7|h 1/1 "
+		   "/src/a.c:7|f 0/2");
+	seam_profile_fini(&p);
+}
+
+static void a_cpu_is_a_row_in_the_order_of_numbers(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++)
+		built_add(&p, i, "a", "f");
+	p.samples.cpu[0] = 10;
+	p.samples.cpu[1] = 2;
+	p.samples.cpu[2] = UINT16_MAX;
+	check_keys(&p, "cpu", "2 1/1 10 1/1 unknown 1/1");
+	seam_profile_fini(&p);
+}
+
+static void what_is_no_list_of_keys_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", ",", "comm,", ",comm", "comm,comm", "commx", "com",
+		"symbol,module,comm,cpu,line",
+	};
+	uint32_t by;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++)
+		assert_int_equal(seam_by_parse(bad[i], &by), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			several_keys_make_a_row_of_what_they_have_in_common),
+		cmocka_unit_test(a_line_is_a_row_and_so_is_a_function_without),
+		cmocka_unit_test(a_cpu_is_a_row_in_the_order_of_numbers),
+		cmocka_unit_test(what_is_no_list_of_keys_is_refused),
 		cmocka_unit_test(self_is_the_leaf_and_total_all_above_it),
 		cmocka_unit_test(a_recursive_function_counts_once_a_stack),
 		cmocka_unit_test(inlined_or_not_is_one_row),

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* pager.c - a child that shows what we print; see pager.h */
+#include "cli/pager.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+/* One a process; set before the pager starts, so that a handler may read. */
+static struct {
+	pid_t pid;		/* 0: none runs */
+	int status;		/* to exit with where it is left early */
+	int saved[2];		/* what 1 and 2 were */
+} pager = { .saved = { -1, -1 } };
+
+/* Whether @file can be run, by its path or by PATH. */
+static bool is_there(const char *file, size_t size)
+{
+	const char *path = getenv("PATH");
+	char name[PATH_MAX];
+
+	if (memchr(file, '/', size)) {
+		snprintf(name, sizeof(name), "%.*s", (int)size, file);
+		return access(name, X_OK) == 0;
+	}
+	for (; path && *path; path += strspn(path, ":")) {
+		int n = (int)strcspn(path, ":");
+
+		snprintf(name, sizeof(name), "%.*s/%.*s", n, path, (int)size,
+			 file);
+		if (access(name, X_OK) == 0)
+			return true;
+		path += n;
+	}
+	return false;
+}
+
+/* What to run, or NULL. */
+static const char *choose(void)
+{
+	const char *term = getenv("TERM"), *name = getenv("SEAM_PAGER");
+	size_t size;
+
+	if (!seam_command_pages() || !isatty(STDOUT_FILENO) || !term ||
+	    strcmp(term, "dumb") == 0)
+		return NULL;
+	if (!name)
+		name = getenv("PAGER");
+	if (!name)
+		return is_there("less", strlen("less")) ? "less" : NULL;
+	if (!*name || strcmp(name, "cat") == 0)
+		return NULL;
+	/* a shell finds out the rest; a plain name can be looked for */
+	size = strcspn(name, " ");
+	if (name[strcspn(name, "$`'\"\\|&;()<>=~*?")] || is_there(name, size))
+		return name;
+	seam_command_say("cannot run the pager '%s': not found", name);
+	return NULL;
+}
+
+static void run(const char *command, const int ends[2])
+{
+	dup2(ends[0], STDIN_FILENO);
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+/* What is written from here goes into the pipe. */
+static void redirect(int fd, int to)
+{
+	pager.saved[fd - 1] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (pager.saved[fd - 1] >= 0)
+		dup2(to, fd);
+}
+
+void seam_pager_start(int status)
+{
+	const char *command = pager.pid ? NULL : choose();
+	int ends[2];
+	pid_t pid;
+
+	if (!command || pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		run(command, ends);
+	close(ends[0]);
+	if (pid > 0) {
+		pager.status = status;
+		pager.pid = pid;
+		redirect(STDOUT_FILENO, ends[1]);
+		if (isatty(STDERR_FILENO))
+			redirect(STDERR_FILENO, ends[1]);
+		/* the terminal's keys are for the pager */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+	}
+	close(ends[1]);
+}
+
+/* Close the pipe, so that the pager sees the end, and wait for it. */
+static void end(void)
+{
+	for (int i = 0; i < 2; i++) {
+		if (pager.saved[i] >= 0)
+			dup2(pager.saved[i], i + 1);
+	}
+	while (waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	pager.pid = 0;
+}
+
+void seam_pager_finish(void)
+{
+	if (!pager.pid)
+		return;
+	fflush(stdout);
+	fflush(stderr);
+	end();
+}
+
+int seam_pager_left(void)
+{
+	if (!pager.pid)
+		return SEAM_EXIT_DONE;
+	end();
+	return pager.status;
+}

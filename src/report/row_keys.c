@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* row_keys.c - keys by name, and what a row has for each; see rows.h */
+#include "report/rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *const names[] = {
+	[SEAM_BY_SYMBOL] = "symbol", [SEAM_BY_MODULE] = "module",
+	[SEAM_BY_LINE] = "line", [SEAM_BY_COMM] = "comm",
+	[SEAM_BY_THREAD] = "thread", [SEAM_BY_PROCESS] = "process",
+	[SEAM_BY_CPU] = "cpu",
+};
+
+const char *seam_by_name(enum seam_by by)
+{
+	return by < SEAM_ARRAY_SIZE(names) ? names[by] : NULL;
+}
+
+static uint32_t find(const char *text, size_t size)
+{
+	for (uint32_t i = SEAM_BY_SYMBOL; i < SEAM_ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == size &&
+		    memcmp(names[i], text, size) == 0)
+			return i;
+	return 0;
+}
+
+int seam_by_parse(const char *text, uint32_t *by)
+{
+	*by = 0;
+	for (size_t i = 0; i < SEAM_MOST_KEYS; i++) {
+		size_t n = strcspn(text, ",");
+		uint32_t key = find(text, n);
+
+		if (!key || seam_by_has(*by, (enum seam_by)key))
+			return -EINVAL;
+		*by |= key << 4 * i;
+		if (!text[n])
+			return 0;
+		text += n + 1;
+	}
+	return -EINVAL;
+}
+
+const char *seam_by_names(uint32_t by, char buf[SEAM_BY_NAMES])
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; seam_by_key(by, i); i++)
+		used += (size_t)snprintf(buf + used, SEAM_BY_NAMES - used,
+					 "%s%s", i ? "," : "",
+					 seam_by_name(seam_by_key(by, i)));
+	return buf;
+}
+
+bool seam_row_is_stackless(const struct seam_rows *table,
+			   const struct seam_row *row)
+{
+	return row->code == SEAM_NONE && seam_by_is_code(table->by);
+}
+
+uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
+		     enum seam_by key)
+{
+	size_t at = 0;
+
+	/* of samples: in the order of the keys that are not of code */
+	for (size_t i = 0; seam_by_key(table->by, i) != key; i++)
+		at += seam_by_key(table->by, i) > SEAM_BY_LINE;
+	return table->groups.items[row->group].items[at];
+}
+
+static const struct seam_row_code *code_of(const struct seam_rows *table,
+					   const struct seam_row *row)
+{
+	return row->code == SEAM_NONE ? NULL : &table->codes.items[row->code];
+}
+
+static const struct seam_function *function_of(const struct seam_rows *table,
+					       const struct seam_row *row)
+{
+	const struct seam_row_code *code = code_of(table, row);
+
+	return code && code->function != SEAM_NONE ?
+	       &table->profile->functions.items[code->function] : NULL;
+}
+
+static const char *line_text(const struct seam_rows *table,
+			     const struct seam_row_code *code, char *buf)
+{
+	const struct seam_profile *profile = table->profile;
+
+	if (!code->file && seam_by_has(table->by, SEAM_BY_SYMBOL))
+		return "-";	/* the symbol stands beside it */
+	if (!code->file)
+		return seam_profile_text(profile, profile->functions.items[
+						  code->function].name);
+	snprintf(buf, SEAM_ROW_TEXT, "%.*s:%" PRIu32, SEAM_ROW_TEXT - 16,
+		 seam_profile_text(profile, code->file), code->line);
+	return buf;
+}
+
+static const char *code_text(const struct seam_rows *table,
+			     const struct seam_row *row, enum seam_by key,
+			     char *buf)
+{
+	const struct seam_profile *profile = table->profile;
+	const struct seam_row_code *code = code_of(table, row);
+	const char *text;
+
+	if (!code)
+		return "[no stack]";
+	if (key == SEAM_BY_LINE)
+		return line_text(table, code, buf);
+	if (key == SEAM_BY_SYMBOL)
+		return seam_profile_text(profile, profile->functions.items[
+						  code->function].name);
+	text = seam_profile_text(profile, code->module);
+	return *text ? text : "[unknown]";
+}
+
+const char *seam_row_text(const struct seam_rows *table,
+			  const struct seam_row *row, enum seam_by key,
+			  char buf[SEAM_ROW_TEXT])
+{
+	const struct seam_profile *profile = table->profile;
+	uint32_t id;
+
+	if (key <= SEAM_BY_LINE)
+		return code_text(table, row, key, buf);
+	id = seam_row_id(table, row, key);
+	switch (key) {
+	case SEAM_BY_THREAD:
+		return seam_profile_text(profile,
+					 profile->threads.items[id].name);
+	case SEAM_BY_PROCESS:
+		return seam_profile_text(profile,
+					 profile->processes.items[id].name);
+	case SEAM_BY_CPU:
+		snprintf(buf, SEAM_ROW_TEXT, id == UINT16_MAX ? "unknown" :
+			 "%" PRIu32, id);
+		return buf;
+	default:
+		return seam_profile_text(profile, id);
+	}
+}
+
+const char *seam_row_name(const struct seam_rows *table,
+			  const struct seam_row *row)
+{
+	static const char none[] = "";
+	char buf[SEAM_ROW_TEXT];
+	const char *text = seam_row_text(table, row,
+					 seam_by_key(table->by, 0), buf);
+
+	return text == buf ? none : text;
+}
+
+const char *seam_row_module(const struct seam_rows *table,
+			    const struct seam_row *row)
+{
+	const struct seam_function *function = function_of(table, row);
+
+	return function ? seam_profile_text(table->profile,
+					    function->module) : "";
+}
+
+enum seam_layer seam_row_layer(const struct seam_rows *table,
+			       const struct seam_row *row)
+{
+	const struct seam_function *function = function_of(table, row);
+
+	return function ? (enum seam_layer)function->layer : SEAM_N_LAYERS;
+}

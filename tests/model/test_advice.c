@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* test_advice.c - one line where a recording could have told more */
+#include "model/jit_advice.h"
+#include "model/stack_advice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "built.h"
+
+static void add_times(struct seam_profile *p, const char *stack, int n)
+{
+	for (int i = 0; i < n; i++)
+		built_add(p, (uint64_t)i + 1, "app", stack);
+}
+
+/* The notes joined by bars; "" for none. */
+static void check_notes(struct seam_profile *p, const char *expected)
+{
+	char text[1000] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < p->notes.n; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+			"%s%s", i ? "|" : "",
+			seam_profile_text(p, p->notes.items[i]));
+	assert_string_equal(text, expected);
+	seam_profile_fini(p);
+}
+
+static void stacks_that_were_not_recorded_are_told(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	seam_stack_advise(&p, false);
+	check_notes(&p, "");
+	p = built();
+	add_times(&p, "f", 1);
+	seam_stack_advise(&p, false);
+	check_notes(&p, "stacks were not recorded, so each total is a self: "
+		    "-g records them");
+}
+
+static void stacks_that_reach_their_beginning_are_whole(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	add_times(&p, "_start;__libc_start_main;main;f", 100);
+	add_times(&p, "__libc_start_call_main@/lib/libc.so.6;main;f", 100);
+	add_times(&p, "[libc.so.6+0x271ca]@/lib/libc.so.6;main;f", 100);
+	add_times(&p, "__clone3;start_thread;f;read_[k]", 100);
+	add_times(&p, "runtime.goexit.abi0@/bin/go;main.main@/bin/go", 100);
+	/* threads of the kernel, and what it does before a program runs */
+	add_times(&p, "kthread_[k];worker_[k]", 300);
+	add_times(&p, "", 300);
+	seam_stack_advise(&p, true);
+	check_notes(&p, "");
+}
+
+static void stacks_that_end_before_are_counted(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	add_times(&p, "_start;main;f", 60);
+	add_times(&p, "f", 20);
+	/* the C library is no beginning where it stands alone */
+	add_times(&p, "malloc@/lib/libc.so.6", 10);
+	add_times(&p, "qsort_compare;read_[k]", 10);
+	add_times(&p, "kthread_[k]", 900);
+	seam_stack_advise(&p, true);
+	check_notes(&p, "40 % of stacks are cut: no frame pointers "
+		    "(-fno-omit-frame-pointer)");
+	p = built();
+	add_times(&p, "_start;main;f", 95);
+	add_times(&p, "f", 5);
+	seam_stack_advise(&p, true);
+	check_notes(&p, "");
+	/* too few to tell a share of */
+	p = built();
+	add_times(&p, "f", 5);
+	seam_stack_advise(&p, true);
+	check_notes(&p, "");
+}
+
+static struct seam_profile of_process(const char *comm, const char *stack)
+{
+	struct seam_profile p = built();
+
+	for (int i = 0; i < 50; i++)
+		built_put(&p, (struct built_sample) {
+			.time_ns = (uint64_t)i + 1, .comm = comm,
+			.stack = stack, .tid = 7, .pid = 7,
+		});
+	return p;
+}
+
+/* All that is in JIT code loses its name. */
+static void forget_names(struct seam_profile *p)
+{
+	for (size_t i = 0; i < p->functions.n; i++)
+		if (p->functions.items[i].layer == SEAM_LAYER_JIT)
+			p->functions.items[i].is_named = false;
+}
+
+static void python_names_its_functions_from_3_12_on(void **state)
+{
+	struct seam_jit_sources none = { 0 };
+	struct seam_profile p;
+
+	(void)state;
+	p = of_process("app", "_PyEval@/usr/bin/python3.11");
+	seam_jit_advise(&p, &none);
+	check_notes(&p, "Python 3.11 cannot tell the names of its functions; "
+		    "3.12 and later can: python3 -X perf");
+	p = of_process("app", "_PyEval@/usr/lib/libpython3.12.so.1.0");
+	seam_jit_advise(&p, &none);
+	check_notes(&p, "Python's functions have names with: -g and python3 "
+		    "-X perf");
+	/* the option was in use */
+	p = of_process("app", "py::f:/a.py_[j];_PyEval@/usr/bin/python3.13");
+	seam_jit_advise(&p, &none);
+	check_notes(&p, "");
+	/* a library of Python's in another program is not its interpreter */
+	p = of_process("app", "main");
+	built_add(&p, 99, "app", "f@/usr/bin/python3.11");
+	seam_jit_advise(&p, &none);
+	check_notes(&p, "");
+}
+
+static void a_runtime_without_names_is_told_its_flag(void **state)
+{
+	static const struct { const char *comm, *flag; } each[] = {
+		{ "node", "node --perf-prof" }, { "php8.2", "opcache.jit_debug" },
+		{ "ruby", "--yjit-perf (3.3 and later)" },
+		{ "beam.smp", "+JPperf true" },
+	};
+	struct seam_jit_sources none = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
+		struct seam_profile p = of_process(each[i].comm, "main;x_[j]");
+
+		forget_names(&p);
+		seam_jit_advise(&p, &none);
+		assert_int_equal(p.notes.n, 1);
+		assert_non_null(strstr(seam_profile_text(&p, p.notes.items[0]),
+				       each[i].flag));
+		seam_profile_fini(&p);
+	}
+}
+
+static void no_flag_is_advised_that_is_in_use(void **state)
+{
+	struct seam_jit_sources announced = { 0 };
+	struct seam_profile p = of_process("node", "main;x_[j]");
+
+	(void)state;
+	*SEAM_ARRAY_PUSH(&announced.announced) = 7;
+	forget_names(&p);
+	seam_jit_advise(&p, &announced);
+	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "
+		    "100 % of its samples in JIT code: it had not written all "
+		    "of it when the recording ended");
+	/* it has ended, so what it had to say is there */
+	p = of_process("node", "main;x_[j]");
+	p.processes.items[0].end_ns = 100;
+	forget_names(&p);
+	seam_jit_advise(&p, &announced);
+	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "
+		    "100 % of its samples in JIT code");
+	free(announced.announced.items);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_that_were_not_recorded_are_told),
+		cmocka_unit_test(stacks_that_reach_their_beginning_are_whole),
+		cmocka_unit_test(stacks_that_end_before_are_counted),
+		cmocka_unit_test(python_names_its_functions_from_3_12_on),
+		cmocka_unit_test(a_runtime_without_names_is_told_its_flag),
+		cmocka_unit_test(no_flag_is_advised_that_is_in_use),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
