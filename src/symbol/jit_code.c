@@ -210,6 +210,18 @@ static bool ascend(struct line_of_descent *at)
 }
 
 /*
+ * When @event was at the latest.  A line of a map that may have been written
+ * on either side of an exec is the new program's: that has just made its map.
+ */
+static uint64_t latest_ns(const struct seam_jit_code *jit,
+			  const struct seam_jit_event *event)
+{
+	uint64_t known_ns = jit->objects.items[event->object].known_ns;
+
+	return known_ns > event->time_ns ? known_ns : event->time_ns;
+}
+
+/*
  * The last event that covers @addr in this life of the process, NULL: none.  It
  * may be gone (then not *@is_there).  A line of a map without a time is of
  * every life.
@@ -229,7 +241,7 @@ top_here(const struct line_of_descent *at, int l, uint64_t addr,
 	i = seam_code_map_top(&layer->map, addr, at->time_ns, is_there);
 	event = i == SEAM_NONE ? NULL : &layer->events.items[i];
 	if (!event || (at->birth && event->time_ns &&
-		       event->time_ns < at->birth->time_ns)) {
+		       latest_ns(at->jit, event) < at->birth->time_ns)) {
 		*is_there = false;
 		return NULL;
 	}

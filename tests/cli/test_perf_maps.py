@@ -14,8 +14,9 @@ import subprocess
 import sys
 import time
 
-from record_lib import (FOLDER, SEAM, Skip, check, end_group, equal, record,
+from record_lib import (FOLDER, SEAM, check, end_group, equal, record,
                         run, run_tests)
+from tap import Skip
 
 # reuse N MS [late]: N names for MS of CPU time each, at one address.  late:
 # all names are written at the end; mute: none is.  A line on stdin (with

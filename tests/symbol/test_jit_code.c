@@ -392,6 +392,9 @@ static void a_map_with_times_names_what_was_there_then(void **state)
 	assert_string_equal(at(jit, DUMP_PID, 0x1000, 310), "end");
 	assert_string_equal(at(jit, DUMP_PID, 0x1000, 95), "one");
 	assert_string_equal(at(jit, DUMP_PID, 0x1000, 80), "");
+	/* One that was written about then is the new program's. */
+	seam_jit_code_exec(jit, DUMP_PID, 105);
+	assert_string_equal(at(jit, DUMP_PID, 0x1000, 106), "one");
 	seam_jit_code_free(jit);
 }
 
