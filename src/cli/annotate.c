@@ -196,8 +196,10 @@ const struct seam_command seam_annotate_command = {
 		"from the file with the recorded build id; the kernel's from a "
 		"vmlinux with its build id (below /usr/lib/debug, /boot or "
 		"--symfs), or from /proc/kcore while it runs. An address "
-		"without a symbol, '[module+0x1234]', is shown with what is "
-		"around it.\n\n"
+		"without a symbol, '[module+0x1234]', stands for the function "
+		"that it is in, where the file says where that begins, else it "
+		"is shown with what is around it. A file that has changed "
+		"since it was recorded is not shown.\n\n"
 		"The exit status is 1 where no code can be shown, and 3 where "
 		"some of it cannot.",
 	.examples =

@@ -32,6 +32,12 @@ def dump_counts(path):
 
 def check(name, records, path):
     counts, done = dump_counts(path)
+    walk = corpus.walked(path)
+    if walk is not None:
+        assert sum(counts.values()) == sum(walk.values()), \
+            f"{sum(counts.values())} records of {sum(walk.values())}"
+        for kind, name in ((9, "SAMPLE"), (10, "MMAP2"), (1, "MMAP")):
+            assert counts[name] == walk[kind], f"{name}: {walk[kind]}"
     assert done.returncode in (0, 3), done.stderr
     if done.returncode == 3:
         assert done.stderr.strip(), "exit 3 without a word"
