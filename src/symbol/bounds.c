@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/fde.h"
+#include "wire/eh_frame.h"
 
 static enum seam_endian endian_of(const struct seam_elf *file)
 {
@@ -66,19 +66,22 @@ static uint8_t *segment_from(const struct seam_elf *file, uint64_t addr,
 	return NULL;
 }
 
-static int add_fdes(struct seam_bounds *bounds, struct seam_fde_reader reader)
+static int add_fdes(struct seam_bounds *bounds,
+		    const struct seam_eh_frame *frame)
 {
-	struct seam_fde fde;
-	int r = 0;
+	struct seam_eh_fde fde = { 0 };
+	size_t offset = 0, next;
+	uint64_t n_bad = 0;
+	int r = 0, is_fde;
 
-	while (!r && seam_fde_next(&reader, &fde))
+	for (; !r && (is_fde = seam_eh_frame_entry(frame, offset, &fde, &next,
+						   &n_bad)) >= 0; offset = next)
 		/* What the linker left out of the file is at 0. */
-		if (fde.start_addr != 0)
+		if (is_fde && fde.start != 0)
 			r = add(bounds, (struct seam_bound) {
-				.start = fde.start_addr,
-				.end = fde.start_addr + fde.size,
+				.start = fde.start, .end = fde.end,
 				.go = SEAM_NONE,
-				.is_signal_frame = fde.is_signal_frame,
+				.is_signal_frame = fde.cie.is_signal_frame,
 			});
 	return r;
 }
@@ -99,9 +102,8 @@ static bool find_header(const struct seam_elf *file, GElf_Phdr *header)
 /* By the header that programs themselves use. */
 static int read_by_header(struct seam_bounds *bounds,
 			  const struct seam_elf *file,
-			  struct seam_fde_reader reader)
+			  struct seam_eh_frame frame)
 {
-	struct seam_bytes header_bytes;
 	GElf_Phdr header;
 	uint8_t *copy;
 	bool found;
@@ -109,15 +111,16 @@ static int read_by_header(struct seam_bounds *bounds,
 
 	if (!find_header(file, &header))
 		return 0;
-	copy = segment_from(file, header.p_vaddr, &header_bytes);
-	found = copy && seam_fde_find(header_bytes, header.p_vaddr,
-				      reader.endian, reader.addr_bytes,
-				      &reader.addr);
+	copy = segment_from(file, header.p_vaddr, &frame.header);
+	frame.header_addr = header.p_vaddr;
+	found = copy && seam_eh_frame_addr(&frame, &frame.entries_addr);
 	free(copy);
+	frame.header = (struct seam_bytes) { 0 };
 	if (!found)
 		return 0;
-	copy = segment_from(file, reader.addr, &reader.bytes);
-	r = copy ? add_fdes(bounds, reader) : 0;
+	copy = segment_from(file, frame.entries_addr, &frame.entries);
+	frame.ends_at_terminator = true;
+	r = copy ? add_fdes(bounds, &frame) : 0;
 	free(copy);
 	return r;
 }
@@ -125,17 +128,17 @@ static int read_by_header(struct seam_bounds *bounds,
 static int read_eh_frame(struct seam_bounds *bounds,
 			 const struct seam_elf *file)
 {
-	struct seam_fde_reader reader = {
+	struct seam_eh_frame frame = {
 		.endian = endian_of(file),
-		.addr_bytes = gelf_getclass(file->elf) == ELFCLASS32 ? 4 : 8,
+		.address_bytes = gelf_getclass(file->elf) == ELFCLASS32 ? 4 : 8,
 	};
 	GElf_Shdr header;
 
-	reader.bytes = bytes_of(seam_elf_section(file, ".eh_frame", &header));
-	if (!reader.bytes.size)
-		return read_by_header(bounds, file, reader);
-	reader.addr = header.sh_addr;
-	return add_fdes(bounds, reader);
+	frame.entries = bytes_of(seam_elf_section(file, ".eh_frame", &header));
+	if (!frame.entries.size)
+		return read_by_header(bounds, file, frame);
+	frame.entries_addr = header.sh_addr;
+	return add_fdes(bounds, &frame);
 }
 
 /* -- .gopclntab --------------------------------------------------------- */

@@ -8,6 +8,7 @@ enum {
 	LENGTH_IS_64 = 0xffffffff,
 	HEADER_VERSION = 1,
 	/* Formats.  Source: LSB Core 5.0, table 10-1. */
+	INDIRECT = 0x80,	/* a bit: the address of the address */
 	ULEB128 = 0x01, UDATA2 = 0x02, UDATA4 = 0x03, UDATA8 = 0x04,
 	SLEB128 = 0x09, SDATA2 = 0x0a, SDATA8 = 0x0c,
 	/* Bytes of a row in the table of contents: two of SDATA4. */
@@ -50,6 +51,8 @@ uint64_t seam_eh_address(struct seam_cursor *c, uint8_t encoding,
 	uint64_t value = stored(c, encoding & SEAM_EH_PE_FORMAT,
 				address_bytes);
 
+	if (encoding & INDIRECT)
+		seam_cursor_fail(c, -ENOTSUP, c->pos);
 	switch (encoding & SEAM_EH_PE_BASE) {
 	case SEAM_EH_PE_ABSPTR:
 		break;
@@ -111,6 +114,15 @@ static bool is_cie(const struct seam_eh_frame *frame, const struct entry *e)
 	return e->id == (frame->is_debug_frame ? UINT64_MAX : 0);
 }
 
+/* An address that is of no interest, behind its encoding. */
+static void skip_address(struct seam_cursor *c, uint8_t address_bytes)
+{
+	uint8_t encoding = seam_cursor_u8(c);
+
+	if (encoding != SEAM_EH_PE_OMIT)
+		stored(c, encoding & SEAM_EH_PE_FORMAT, address_bytes);
+}
+
 /*
  * What the letters of an augmentation stand for.  An unknown one ends the
  * reading: what comes after it cannot be told, but "z" says where it ends.
@@ -127,14 +139,13 @@ static void read_augmentation(struct seam_cursor *data, const char *letters,
 			seam_cursor_skip(data, 1);
 			break;
 		case 'P':
-			/* where its bytes begin does not matter: only skipped */
-			stored(data, seam_cursor_u8(data) & SEAM_EH_PE_FORMAT,
-			       cie->address_bytes);
+			skip_address(data, cie->address_bytes);
 			break;
 		case 'S':
 			cie->is_signal_frame = true;
 			break;
 		case 'B':		/* arm64: pointers are signed by key B */
+		case 'G':		/* arm64: the stack is tagged */
 			break;
 		default:
 			return;
@@ -151,7 +162,7 @@ static int read_cie(const struct seam_eh_frame *frame, size_t offset,
 	uint8_t version;
 
 	if (read_entry(frame, offset, &e) < 0 || e.is_empty || e.c.error ||
-	    !is_cie(frame, &e))
+	    e.c.size > SEAM_EH_MAX_CIE || !is_cie(frame, &e))
 		return -EBADMSG;
 	*cie = (struct seam_eh_cie) {
 		.offset = offset, .address_bytes = frame->address_bytes,
@@ -205,7 +216,7 @@ static int read_fde(const struct seam_eh_frame *frame, struct entry *e,
 	uint64_t body_addr = frame->entries_addr + e->body_offset;
 	uint64_t range;
 
-	if (at == SIZE_MAX)
+	if (at == SIZE_MAX || e->c.size > SEAM_EH_MAX_FDE)
 		return -EBADMSG;
 	if ((!cie->instructions.data || cie->offset != at) &&
 	    read_cie(frame, at, &fde->cie) < 0) {
@@ -236,6 +247,8 @@ int seam_eh_frame_entry(const struct seam_eh_frame *frame, size_t offset,
 
 	if (offset >= frame->entries.size ||
 	    read_entry(frame, offset, &e) < 0)
+		return -ENODATA;
+	if (e.is_empty && frame->ends_at_terminator)
 		return -ENODATA;
 	*next = e.next;
 	if (e.is_empty || (!e.c.error && is_cie(frame, &e)))
@@ -327,4 +340,19 @@ int seam_eh_frame_find(const struct seam_eh_frame *frame, uint64_t addr,
 	    read_fde(frame, &e, fde) < 0)
 		return -EBADMSG;
 	return addr >= fde->start && addr < fde->end;
+}
+
+bool seam_eh_frame_addr(const struct seam_eh_frame *frame, uint64_t *addr)
+{
+	struct seam_cursor c = seam_cursor_make(frame->header.data,
+						frame->header.size,
+						frame->endian);
+	uint8_t version = seam_cursor_u8(&c), encoding = seam_cursor_u8(&c);
+
+	seam_cursor_skip(&c, 2);	/* encodings of count and table */
+	if (version != HEADER_VERSION || encoding == SEAM_EH_PE_OMIT)
+		return false;
+	*addr = seam_eh_address(&c, encoding, frame->address_bytes,
+				frame->header_addr, frame->header_addr);
+	return !c.error;
 }

@@ -17,7 +17,9 @@
  *
  * Addresses are those of the file, as its program headers have them.  Bytes
  * are untrusted: an entry that breaks the format costs itself, and only a
- * length that leads out of the section ends a walk.
+ * length that leads out of the section ends a walk.  An FDE may name any CIE
+ * and is run for any address, so both have a size that no compiler comes
+ * near: the cost of an entry does not depend on what it points to.
  *
  * Ownership: everything handed out points into the caller's bytes.
  * Threads: nothing is shared; a section may be read by any number.
@@ -41,6 +43,12 @@ enum {
 	SEAM_EH_PE_OMIT = 0xff,
 };
 
+/* Largest found: CIE 60 bytes; FDE 33,680, in a librustc_driver. */
+enum {
+	SEAM_EH_MAX_CIE = 1024,
+	SEAM_EH_MAX_FDE = 256 * 1024,
+};
+
 /* A file's section of entries, and its table of contents where it has one. */
 struct seam_eh_frame {
 	struct seam_bytes entries;	/* .eh_frame or .debug_frame */
@@ -50,6 +58,8 @@ struct seam_eh_frame {
 	enum seam_endian endian;
 	uint8_t address_bytes;		/* 4 or 8 */
 	bool is_debug_frame;
+	/* entries may be followed by something else: they end with a zero */
+	bool ends_at_terminator;
 };
 
 /* What a CIE says of all its FDEs. */
@@ -99,6 +109,9 @@ int seam_eh_frame_entry(const struct seam_eh_frame *frame, size_t offset,
  */
 int seam_eh_frame_find(const struct seam_eh_frame *frame, uint64_t addr,
 		       struct seam_eh_fde *fde);
+
+/* The address of .eh_frame as frame->header has it; false: it has none. */
+bool seam_eh_frame_addr(const struct seam_eh_frame *frame, uint64_t *addr);
 
 /*
  * The address that stands at @c, stored by @encoding; @addr is that of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_bounds.c - the promises of bounds.h, fde.h and gopclntab.h
+ * test_bounds.c - the promises of bounds.h and gopclntab.h
  *
  * Real code is built and stripped; the symbols that it had are the oracle.
  */
@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "../perf_bytes.h"
-#include "symbol/fde.h"
 
 #include "build.h"
 
@@ -234,200 +233,6 @@ static void a_trampoline_is_known_by_its_frame_or_its_name(void **state)
 	seam_symbols_free(s);
 }
 
-/* -- .eh_frame by hand -------------------------------------------------- */
-
-struct made_frame {
-	const char *augmentation;
-	uint8_t encoding;
-	uint8_t version;
-	bool is_64, is_big;
-};
-
-static void begin_entry(struct bytes *b, bool is_64, size_t *at)
-{
-	if (is_64)
-		put_u32(b, UINT32_MAX);
-	*at = b->size;
-	put_n(b, 0, is_64 ? 8 : 4);
-}
-
-static void end_entry(struct bytes *b, bool is_64, size_t at)
-{
-	set_n(b, at, b->size - at - (is_64 ? 8 : 4), is_64 ? 8 : 4);
-}
-
-static void put_cie(struct bytes *b, const struct made_frame *f)
-{
-	size_t at;
-
-	begin_entry(b, f->is_64, &at);
-	put_n(b, 0, f->is_64 ? 8 : 4);
-	put_n(b, f->version, 1);
-	put(b, f->augmentation, strlen(f->augmentation) + 1);
-	if (f->version == 4)
-		put_u16(b, 8);
-	put_n(b, 1, 1);
-	put_n(b, 0x78, 1);
-	put_n(b, 16, 1);
-	if (f->augmentation[0])
-		put_n(b, strlen(f->augmentation) + 4, 1);
-	for (const char *c = f->augmentation; *c; c++) {
-		if (*c == 'R' || *c == 'L')
-			put_n(b, f->encoding, 1);
-		if (*c == 'P') {
-			put_n(b, 3, 1);
-			put_u32(b, 0x1234);
-		}
-	}
-	end_entry(b, f->is_64, at);
-}
-
-#define FRAME_ADDR 0x10000
-#define CODE_ADDR 0x4000
-
-/* Two functions of 0x20 bytes that have the CIE before them. */
-static struct bytes make_frame(const struct made_frame *f)
-{
-	static const size_t sizes[] = { 8, 0, 2, 4, 8 };
-	struct bytes b = { .endian = f->is_big ? SEAM_BIG : SEAM_LITTLE };
-	size_t n = sizes[f->encoding & 7], at;
-
-	put_cie(&b, f);
-	for (uint64_t i = 0; i < 2; i++) {
-		uint64_t start = CODE_ADDR + 0x20 * i;
-
-		begin_entry(&b, f->is_64, &at);
-		put_n(&b, b.size, f->is_64 ? 8 : 4);
-		if (f->encoding & 0x10)
-			start -= FRAME_ADDR + b.size;
-		put_n(&b, start, n);
-		put_n(&b, 0x20, n);
-		put_n(&b, 0, 1);
-		end_entry(&b, f->is_64, at);
-	}
-	put_u32(&b, 0);
-	put_u32(&b, 0x12345678);	/* behind the terminator: not read */
-	return b;
-}
-
-static struct seam_fde_reader reader_of(struct seam_bytes bytes,
-					enum seam_endian endian)
-{
-	return (struct seam_fde_reader) {
-		.bytes = bytes, .endian = endian, .addr = FRAME_ADDR,
-		.addr_bytes = 8,
-	};
-}
-
-static const struct made_frame frames[] = {
-	{ "zR", 0x1b, 1, false, false }, { "zPLR", 0x1b, 1, false, false },
-	{ "zRS", 0x1b, 1, false, false }, { "", 0, 1, false, false },
-	{ "zR", 0x03, 3, false, true }, { "zR", 0x1c, 4, true, false },
-	{ "zRB", 0x10, 1, true, true }, { "zRG", 0x02, 1, false, false },
-};
-
-static void every_form_of_an_entry_reads(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
-		struct bytes b = make_frame(&frames[i]);
-		struct seam_fde_reader r = reader_of((struct seam_bytes) {
-			b.data, b.size }, b.endian);
-		struct seam_fde fde;
-
-		for (uint64_t k = 0; k < 2; k++) {
-			assert_true(seam_fde_next(&r, &fde));
-			assert_int_equal(fde.start_addr, CODE_ADDR + 0x20 * k);
-			assert_int_equal(fde.size, 0x20);
-			assert_int_equal(fde.is_signal_frame,
-				strchr(frames[i].augmentation, 'S') != NULL);
-		}
-		assert_false(seam_fde_next(&r, &fde));
-		assert_int_equal(r.n_bad, 0);
-		free(b.data);
-	}
-}
-
-/* How many are read of @bytes; it ends. */
-static size_t count_fdes(struct seam_bytes bytes, enum seam_endian endian)
-{
-	struct seam_fde_reader r = reader_of(bytes, endian);
-	struct seam_fde fde;
-	size_t n = 0, last = 0;
-
-	while (seam_fde_next(&r, &fde)) {
-		assert_true(r.pos >= last + 4 && r.pos <= bytes.size);
-		last = r.pos;
-		n++;
-	}
-	return n;
-}
-
-static void a_cut_frame_keeps_what_is_before_the_cut(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
-		struct bytes b = make_frame(&frames[i]);
-		size_t last = 0;
-
-		for (size_t size = 0; size <= b.size; size++) {
-			struct seam_bytes cut = exact(b.data, size);
-			size_t n = count_fdes(cut, b.endian);
-
-			assert_true(n >= last && n <= 2);
-			last = n;
-			free_exact(cut);
-		}
-		assert_int_equal(last, 2);
-		free(b.data);
-	}
-}
-
-static void every_flipped_bit_of_a_frame_ends(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
-		struct bytes b = make_frame(&frames[i]);
-
-		for (size_t bit = 0; bit < 8 * b.size; bit++) {
-			struct seam_bytes copy = exact(b.data, b.size);
-
-			((uint8_t *)(uintptr_t)copy.data)[bit / 8] ^=
-				(uint8_t)(1 << bit % 8);
-			assert_true(count_fdes(copy, b.endian) <= b.size / 8);
-			free_exact(copy);
-		}
-		free(b.data);
-	}
-}
-
-/* Each entry names another CIE, whose augmentation has no end. */
-static void an_augmentation_without_end_costs_nothing(void **state)
-{
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct seam_fde_reader r;
-	struct seam_fde fde;
-	size_t at;
-
-	(void)state;
-	begin_entry(&b, false, &at);
-	put_u32(&b, 0);
-	put_n(&b, 1, 1);
-	for (int i = 0; i < 1 << 20; i++)
-		put_n(&b, 'B', 1);
-	end_entry(&b, false, at);
-	for (int i = 0; i < 1 << 14; i++) {
-		begin_entry(&b, false, &at);
-		put_u32(&b, b.size);
-		put_u64(&b, 0);
-		end_entry(&b, false, at);
-	}
-	r = reader_of((struct seam_bytes) { b.data, b.size }, SEAM_LITTLE);
-	assert_false(seam_fde_next(&r, &fde));
-	assert_int_equal(r.n_bad, 1 << 14);
-	free(b.data);
-}
-
 /* -- .gopclntab by hand ------------------------------------------------- */
 
 static const char *const go_names[] = {
@@ -596,10 +401,6 @@ int main(void)
 			a_label_ends_where_a_stripped_function_begins),
 		cmocka_unit_test(
 			a_trampoline_is_known_by_its_frame_or_its_name),
-		cmocka_unit_test(every_form_of_an_entry_reads),
-		cmocka_unit_test(a_cut_frame_keeps_what_is_before_the_cut),
-		cmocka_unit_test(every_flipped_bit_of_a_frame_ends),
-		cmocka_unit_test(an_augmentation_without_end_costs_nothing),
 		cmocka_unit_test(a_go_table_of_every_version_has_names),
 		cmocka_unit_test(every_cut_and_every_flip_of_a_go_table_ends),
 		cmocka_unit_test(a_stripped_go_program_has_names),
