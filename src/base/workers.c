@@ -2,8 +2,9 @@
 /* workers.c - threads that take task numbers from one counter */
 #include "base/workers.h"
 
+#include "base/cpu_mask.h"
+
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #define MAX_WORKERS 64
@@ -21,11 +22,12 @@ struct crew {
 
 unsigned int seam_workers_count(void)
 {
-	cpu_set_t set;
+	struct seam_cpu_mask mask = { 0 };
 	int n = 1;
 
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		n = CPU_COUNT(&set);
+	if (seam_cpu_mask_get(&mask) == 0)
+		n = CPU_COUNT_S(mask.bytes, mask.set);
+	seam_cpu_mask_fini(&mask);
 	return n < 1 ? 1 : n > MAX_WORKERS ? MAX_WORKERS : (unsigned int)n;
 }
 

@@ -3,11 +3,17 @@
  * main.c - pick a command and run it
  *
  * Standard output may be a pipe whose reader leaves early, or a file on a
- * full disk.  The first is no error, the second always is; both are settled
- * here, so that a command just prints.
+ * full disk; so may standard error, and either may be closed from the start.
+ * All of that is settled here, so that a command just prints.  A status that
+ * is returned is true: output that its reader did not want to the end ends
+ * the command by SIGPIPE, as git's and perf's (141 to a shell); output that
+ * could not be written makes it 1; and messages that nobody reads change
+ * nothing.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -30,11 +36,37 @@ const struct seam_command *const seam_commands[] = {
 };
 const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);
 
-/* The reader of our output (a pager, head) has seen enough. */
-static void leave_quietly(int signal)
+/* Whether the reader of our output (a pager, head) has seen enough. */
+static bool has_left(int fd)
 {
+	struct pollfd p = { .fd = fd };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+static void end_by_closed_pipe(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	raise(SIGPIPE);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	_exit(128 + SIGPIPE);	/* not reached */
+}
+
+/* Only what was to be printed ends with its reader, not what tells of it. */
+static void see_closed_pipe(int signal)
+{
+	int code = errno;
+
 	(void)signal;
-	_exit(seam_pager_left());
+	if (has_left(STDOUT_FILENO) && seam_pager_runs())
+		_exit(seam_pager_left());
+	if (has_left(STDOUT_FILENO))
+		end_by_closed_pipe();
+	errno = code;
 }
 
 static void carry_on(int signal)
@@ -44,30 +76,52 @@ static void carry_on(int signal)
 
 /*
  * A handler and not SIG_IGN, because the program that 'record' starts would
- * inherit that; and what our caller ignores stays ignored for the same
+ * inherit that; and what its caller ignores stays ignored for the same
  * reason.  A command that runs a program must outlive a closed pipe.
  */
-static void settle_closed_pipes(const struct seam_command *command)
+static void settle_closed_pipes(bool takes_command)
 {
 	struct sigaction action = {
-		.sa_handler = command->takes_command ? carry_on : leave_quietly,
+		.sa_handler = takes_command ? carry_on : see_closed_pipe,
 		.sa_flags = SA_RESTART,
 	};
 	struct sigaction old;
 
-	if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+	if (sigaction(SIGPIPE, NULL, &old) == 0 &&
+	    (old.sa_handler != SIG_IGN || !takes_command))
 		sigaction(SIGPIPE, &action, NULL);
+}
+
+/*
+ * A closed 0, 1 or 2 would be given to the next file that is opened, and what
+ * is printed would go into that.  Reading 0 and writing 1 fail as before;
+ * a program that is started finds them closed.
+ */
+static void settle_closed_files(void)
+{
+	static const int modes[] = { O_WRONLY, O_RDONLY, O_WRONLY };
+
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", modes[fd] | O_CLOEXEC);
 }
 
 /* What was printed has to arrive: @status, or 1 when it did not. */
 static int finish(int status)
 {
 	bool failed;
+	int failed_code;
 
 	errno = 0;
 	failed = fflush(stdout) != 0 || ferror(stdout);
-	failed &= errno != EPIPE;
+	if (failed && (errno == EPIPE || has_left(STDOUT_FILENO))) {
+		if (seam_pager_runs())
+			return seam_pager_left();
+		end_by_closed_pipe();
+	}
+	failed_code = errno;
 	seam_pager_finish();
+	errno = failed_code;
 	if (!failed)
 		return status;
 	fprintf(stderr, "seam: cannot write standard output: %s\n",
@@ -77,8 +131,10 @@ static int finish(int status)
 
 static int run(int argc, char **argv)
 {
-	const struct seam_command *command;
+	const struct seam_command *command = argc < 2 ? NULL :
+					     seam_command_find(argv[1]);
 
+	settle_closed_pipes(command && command->takes_command);
 	if (argc < 2) {
 		seam_help_overview(stderr);
 		return SEAM_EXIT_USAGE;
@@ -91,15 +147,14 @@ static int run(int argc, char **argv)
 		seam_help_overview(stdout);
 		return SEAM_EXIT_DONE;
 	}
-	command = seam_command_find(argv[1]);
 	if (!command)
 		return seam_command_unknown(argv[1]);
-	settle_closed_pipes(command);
 	return command->run(command, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)
 {
+	settle_closed_files();
 	setlocale(LC_CTYPE, "");
 	return finish(run(argc, argv));
 }

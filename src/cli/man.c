@@ -176,6 +176,8 @@ static void put_exit_status(FILE *out, bool takes_command)
 	      ".It 1\nFailed, or a gate was exceeded.\n"
 	      ".It 2\nUsed in a wrong way.\n"
 	      ".It 3\nDone, but data was lost or skipped.\n"
+	      ".It 141\nThe reader of the output left early "
+	      "(SIGPIPE, as a shell tells it).\n"
 	      ".El\n", out);
 }
 

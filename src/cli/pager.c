@@ -129,6 +129,11 @@ void seam_pager_finish(void)
 	end();
 }
 
+bool seam_pager_runs(void)
+{
+	return pager.pid != 0;
+}
+
 int seam_pager_left(void)
 {
 	if (!pager.pid)

@@ -13,6 +13,8 @@
 #ifndef SEAM_PAGER_H
 #define SEAM_PAGER_H
 
+#include <stdbool.h>
+
 /*
  * Send standard output to the pager from here, and standard error where it
  * is a terminal.  @status is what to exit with where the user leaves the
@@ -22,6 +24,9 @@ void seam_pager_start(int status);
 
 /* Flush, and wait until the user has left the pager; again does nothing. */
 void seam_pager_finish(void);
+
+/* Whether there is one.  May be called by a signal handler. */
+bool seam_pager_runs(void);
 
 /*
  * The reader of standard output has gone: wait for the pager, and give the

@@ -145,7 +145,10 @@ static const struct seam_option options[] = {
 	HEADING("Where to"),
 	OPTION(output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
-	       .detail = "A recording of that name is moved to NAME.old."),
+	       .detail = "A recording of that name is moved to NAME.old, and "
+	       "the one that had that name is removed in the end. Nothing "
+	       "else is ever replaced: only a folder with a 'meta.json' of "
+	       "Seam's and no file of anybody's own."),
 	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
 	       "compress the recording, at level 1 to 22 of zstd (1)"),
 	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES[,AUX]",
@@ -516,26 +519,62 @@ static void tell_late(const struct seam_record_result *r)
 			"be opened: not sampled", r->n_unseen);
 }
 
+/* What ran and should have been recorded. */
+static void tell_not_recorded(const struct seam_record_result *r)
+{
+	if (r->n_refused)
+		seam_command_say("%" PRIu64 " thread%s not sampled: cannot "
+			"open the events: %s%s", r->n_refused,
+			r->n_refused == 1 ? " was" : "s were", r->refusal,
+			strcmp(r->refusal, strerror(EMFILE)) == 0 ?
+			" ('ulimit -n')" : "");
+	if (r->n_stopped)
+		seam_command_say("%" PRIu64 " program%s with another user's "
+			"rights, such as '%s': the kernel stopped the events; "
+			"-a records it", r->n_stopped,
+			r->n_stopped == 1 ? " ran" : "s ran", r->stopped);
+	if (r->n_cpus_back)
+		seam_command_say("%u CPU%s, such as cpu %d, went offline and "
+			"came back: not recorded from then on, for up to "
+			"%.2f s", r->n_cpus_back,
+			r->n_cpus_back == 1 ? "" : "s", r->first_cpu,
+			(double)r->cpu_ns / 1e9);
+	if (r->n_cpus_new)
+		seam_command_say("%u CPU%s, such as cpu %d, came online after "
+			"the start: not recorded", r->n_cpus_new,
+			r->n_cpus_new == 1 ? "" : "s", r->first_cpu);
+}
+
+/* The path that leads from here to where the recording was moved. */
+static const char *shown_place(const struct seam_record_result *r)
+{
+	char here[PATH_MAX];
+	size_t n;
+
+	if (!getcwd(here, sizeof(here)))
+		return r->place;
+	n = strlen(here);
+	return strncmp(r->place, here, n) == 0 && r->place[n] == '/' ?
+	       r->place + n + 1 : r->place;
+}
+
 static void summarize(const struct options *o, bool has_command,
 		      const struct seam_record_result *r)
 {
-	const char *moved = r->was_moved ? ".old" : "";
-	bool is_named = r->was_moved ||
-			strcmp(o->output, "recording.seam") != 0;
+	const char *place = r->was_moved ? shown_place(r) : o->output;
+	bool is_named = strcmp(place, "recording.seam") != 0;
 	char size[32], next[PATH_MAX + 64] = "";
 
 	print_size(size, sizeof(size), r->bundle_bytes);
 	if (r->n_samples)
-		snprintf(next, sizeof(next), "; next: seam report%s%s%s",
-			 is_named ? " " : "", is_named ? o->output : "",
-			 is_named ? moved : "");
-	seam_command_say("%" PRIu64 " sample%s in %.2f s, %s in '%s%s'%s",
-			 r->n_samples, r->n_samples == 1 ? "" : "s",
-			 (double)r->duration_ns / 1e9, size, o->output, moved,
-			 next);
+		snprintf(next, sizeof(next), "; next: seam report%s%s",
+			 is_named ? " " : "", is_named ? place : "");
+	if (!r->was_removed)
+		seam_command_say("%" PRIu64 " sample%s in %.2f s, %s in '%s'%s",
+			r->n_samples, r->n_samples == 1 ? "" : "s",
+			(double)r->duration_ns / 1e9, size, place, next);
 	if (r->was_moved)
-		seam_command_say("a later recording has the name '%s' now",
-				 o->output);
+		seam_command_say("it was moved there while it was recorded");
 	if (r->limit)
 		seam_command_say("%s ended the recording%s", r->limit,
 				 has_command ? "; COMMAND went on" : "");
@@ -543,6 +582,7 @@ static void summarize(const struct options *o, bool has_command,
 	tell_losses(r);
 	tell_jit(r);
 	tell_late(r);
+	tell_not_recorded(r);
 	if (r->n_throttled)
 		seam_command_say("the kernel held sampling back %" PRIu64
 				 " times (kernel.perf_cpu_time_max_percent)",
@@ -557,7 +597,9 @@ static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
 	bool lossy = r->n_lost || r->n_unwritten || r->cut_short ||
-		     r->skipped || r->n_truncated || r->n_jit_lost;
+		     r->skipped || r->n_truncated || r->n_jit_lost ||
+		     r->n_refused || r->n_stopped || r->n_cpus_back ||
+		     r->n_cpus_new;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended)
@@ -649,7 +691,11 @@ const struct seam_command seam_record_command = {
 		"The exit status is COMMAND's own; 3 where COMMAND returned "
 		"0 and data was lost; 126 or 127 where it could not be "
 		"started. An interrupt from the terminal is COMMAND's; the "
-		"recording ends with it, and a second one does not wait.",
+		"recording ends with it, and a second one does not wait. "
+		"SIGINT and SIGTERM end a recording even where they were "
+		"ignored when it was started, as a shell does with what a "
+		"script puts into the background; SIGHUP (nohup) and SIGQUIT "
+		"stay ignored then.",
 	.examples =
 		"seam record -- make\trecord a build\n"
 		"seam record -g -F 10000 -- ./server\twith call chains, "

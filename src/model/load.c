@@ -10,6 +10,44 @@
 #include "model/recording.h"
 #include "wire/perf_data.h"
 
+/*
+ * What ran and should have been recorded.  How many samples it would have had
+ * nobody knows, so none are counted.
+ */
+static void tell_not_recorded(struct seam_profile *profile,
+			      const struct seam_manifest *m, uint32_t name)
+{
+	if (m->n_refused) {
+		seam_profile_lost(profile, "threads not sampled", name, 0, 0);
+		seam_profile_note(profile, "%" PRIu64 " threads were not "
+			"sampled: their events could not be opened",
+			m->n_refused);
+	}
+	if (m->n_stopped) {
+		seam_profile_lost(profile, "programs with another user's "
+				  "rights", name, 0, 0);
+		seam_profile_note(profile, "%" PRIu64 " programs run with "
+			"another user's rights (setuid): the kernel stopped "
+			"their events", m->n_stopped);
+	}
+	if (m->n_cpus_back) {
+		seam_profile_lost(profile, "CPUs that went offline", name, 0,
+				  0);
+		seam_profile_note(profile, "%" PRIu64 " CPUs went offline "
+			"and came back: not recorded from then on, for up to "
+			"%.2f s", m->n_cpus_back, (double)m->cpu_ns / 1e9);
+	}
+	if (m->n_cpus_new) {
+		seam_profile_lost(profile, "CPUs that came online", name, 0,
+				  0);
+		seam_profile_note(profile, "%" PRIu64 " CPUs came online "
+			"after the start: not recorded", m->n_cpus_new);
+	}
+	if (m->n_unseen)
+		seam_profile_note(profile, "%" PRIu64 " threads ended before "
+			"they could be opened: not sampled", m->n_unseen);
+}
+
 /* What the bundle says beyond its data file. */
 static void tell_manifest(struct seam_profile *profile,
 			  const struct seam_recording *recording)
@@ -45,6 +83,7 @@ static void tell_manifest(struct seam_profile *profile,
 		seam_profile_note(profile, "JIT code that was not believed: %"
 				  PRIu64 " records, %" PRIu64 " streams",
 				  m->n_jit_bad, m->n_jit_unproven);
+	tell_not_recorded(profile, m, name);
 	if (m->n_bad_bytes)
 		seam_profile_lost(profile, "damaged in the ring", name, 0,
 				  m->n_bad_bytes);

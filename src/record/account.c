@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "record/areas.h"
 #include "record/info.h"
-#include "record/tracepoint.h"
 #include "wire/manifest.h"
 
 #include <errno.h>
@@ -48,9 +47,7 @@ int seam_recording_write_features(struct seam_recording *s,
 				  struct seam_err *err)
 {
 	struct seam_perf_features features;
-	struct seam_perf_group *groups = NULL;
-	uint8_t *formats = NULL;
-	size_t formats_size = 0;
+	struct seam_perf_group *groups = calloc(s->events.n, sizeof(*groups));
 	struct seam_info info = {
 		.kernel = &s->kernel,
 		.events = s->described,
@@ -66,22 +63,16 @@ int seam_recording_write_features(struct seam_recording *s,
 		.aux = &s->aux,
 		.kernel_clock = seam_areas_are_there(s),
 	};
-	int r = seam_tracepoint_data(s->events.items, s->events.n, &formats,
-				     &formats_size, err);
+	int r;
 
-	groups = calloc(s->events.n, sizeof(*groups));
-	if (r == 0 && !groups)
-		r = seam_err_set(err, -ENOMEM, "out of memory");
-	if (r == 0) {
-		info.formats = (struct seam_bytes) { formats, formats_size };
-		info.groups = groups;
-		info.n_groups = list_groups(s, groups);
-		seam_info_features(&info, &features);
-		r = seam_perf_writer_finish(&s->writer, &features, err);
-		seam_perf_features_fini(&features);
-	}
+	if (!groups)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	info.groups = groups;
+	info.n_groups = list_groups(s, groups);
+	seam_info_features(&info, &features);
+	r = seam_perf_writer_finish(&s->writer, &features, err);
+	seam_perf_features_fini(&features);
 	free(groups);
-	free(formats);
 	return r;
 }
 
@@ -159,6 +150,11 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.late_ns = s->follow.late_ns,
 		.longest_late_ns = s->follow.longest_ns,
 		.n_unseen = s->follow.n_unseen,
+		.n_refused = s->follow.n_refused,
+		.n_stopped = s->stopped.n_programs,
+		.n_cpus_back = s->hotplug.n_back,
+		.cpu_ns = s->hotplug.longest_ns,
+		.n_cpus_new = s->hotplug.n_new,
 		.n_jit_streams = s->link.dumps.n_streams,
 		.n_jit = s->result->n_jit,
 		.n_jit_lost = s->result->n_jit_lost,
@@ -332,6 +328,11 @@ int seam_recording_list_results(struct seam_recording *s,
 	result->late_ns = s->follow.late_ns;
 	result->longest_late_ns = s->follow.longest_ns;
 	result->n_unseen = s->follow.n_unseen;
+	result->n_refused = s->follow.n_refused;
+	if (s->follow.n_refused)
+		snprintf(result->refusal, sizeof(result->refusal), "%.*s",
+			 (int)sizeof(result->refusal) - 1,
+			 s->follow.refusal.cause[0]);
 	return 0;
 }
 

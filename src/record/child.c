@@ -42,11 +42,15 @@ int seam_child_prepare(struct seam_child *child, char **argv,
 
 	*child = (struct seam_child) { .go = -1, .failure = -1 };
 	if (pipe2(go, O_CLOEXEC) < 0)
-		return seam_err_set(err, -errno, "pipe: %s", strerror(errno));
+		return seam_err_set(err, -errno, "cannot start the command: "
+				    "pipe: %s", strerror(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
+		int code = errno;
+
 		close(go[0]);
 		close(go[1]);
-		return seam_err_set(err, -errno, "pipe: %s", strerror(errno));
+		return seam_err_set(err, -code, "cannot start the command: "
+				    "pipe: %s", strerror(code));
 	}
 	pid = fork();
 	if (pid == 0) {

@@ -38,10 +38,13 @@ void seam_drain_fini(struct seam_drain *d)
 	*d = (struct seam_drain) { 0 };
 }
 
-/* Rings and sources come with the threads.  Returns how many rings to see. */
+/*
+ * Rings and sources come with the threads, and rings go with them.  Returns
+ * how many to see, the first of those that are mapped.
+ */
 static size_t make_room(struct seam_drain *d)
 {
-	size_t n = d->sources->rings.n;
+	size_t n = d->sources->live.n;
 
 	for (; d->n_ids < d->sources->list.n; d->n_ids++)
 		seam_index_add(&d->ids, seam_hash_u64(
@@ -111,6 +114,7 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_header *header)
 {
 	ring->n_records++;
+	d->n_records++;
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
 		count_sample(d, span, pos, header);
@@ -169,6 +173,11 @@ static size_t add_piece(struct seam_drain *d, size_t n, const uint8_t *data,
 	return n + 1;
 }
 
+static struct seam_source_ring *live_ring(const struct seam_drain *d, size_t i)
+{
+	return &d->sources->rings.items[d->sources->live.items[i]];
+}
+
 /* Look at all rings.  Returns the number of pieces there are to write. */
 static size_t gather(struct seam_drain *d)
 {
@@ -176,7 +185,7 @@ static size_t gather(struct seam_drain *d)
 
 	d->fullest_cpu = -1;
 	for (size_t i = 0; i < n_rings; i++) {
-		struct seam_source_ring *ring = &d->sources->rings.items[i];
+		struct seam_source_ring *ring = live_ring(d, i);
 		struct seam_ring_span *span = &d->spans[i];
 		size_t good, first;
 
@@ -198,32 +207,21 @@ static size_t gather(struct seam_drain *d)
 
 static void release(struct seam_drain *d)
 {
-	for (size_t i = 0; i < d->sources->rings.n && i < d->room; i++)
-		seam_ring_advance(&d->sources->rings.items[i].ring,
-				  &d->spans[i]);
-}
-
-static uint64_t count_records(const struct seam_drain *d)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < d->sources->rings.n; i++)
-		n += d->sources->rings.items[i].n_records;
-	return n;
+	for (size_t i = 0; i < d->sources->live.n && i < d->room; i++)
+		seam_ring_advance(&live_ring(d, i)->ring, &d->spans[i]);
 }
 
 /*
  * What the AUX records of this round tell of, and more.  Who found its area
  * full goes on now that there is room again.
  */
-static int drain_area(struct seam_drain *d, size_t i, struct seam_err *err)
+static int drain_area(struct seam_drain *d, uint32_t i, struct seam_err *err)
 {
 	struct seam_source_ring *ring = &d->sources->rings.items[i];
-	ssize_t r = seam_auxtrace_drain(d->aux, ring, (uint32_t)i, d->is_last,
-					err);
+	ssize_t r = seam_auxtrace_drain(d->aux, ring, i, d->is_last, err);
 
 	if (ring->is_stopped && !d->is_last)
-		seam_sources_restart(d->sources, (uint32_t)i);
+		seam_sources_restart(d->sources, i);
 	ring->is_stopped = false;
 	return r < 0 ? (int)r : 0;
 }
@@ -234,9 +232,9 @@ static int drain_areas(struct seam_drain *d, struct seam_err *err)
 
 	if (!d->aux || d->sources->free_running)
 		return 0;
-	for (size_t i = 0; r == 0 && i < d->sources->rings.n; i++)
-		if (d->sources->rings.items[i].aux.size)
-			r = drain_area(d, i, err);
+	for (size_t i = 0; r == 0 && i < d->sources->live.n; i++)
+		if (live_ring(d, i)->aux.size)
+			r = drain_area(d, d->sources->live.items[i], err);
 	return r;
 }
 
@@ -250,13 +248,13 @@ static struct mark mark(struct seam_drain *d)
 {
 	memcpy(d->n_by_event_before, d->n_by_event,
 	       d->sources->n_events * sizeof(*d->n_by_event));
-	return (struct mark) { count_records(d), d->in_file };
+	return (struct mark) { d->n_records, d->in_file };
 }
 
 /* What was drained since then did not come to the file. */
 static void forget(struct seam_drain *d, const struct mark *since)
 {
-	d->n_unwritten += count_records(d) - since->n_records;
+	d->n_unwritten += d->n_records - since->n_records;
 	d->in_file = since->in_file;
 	memcpy(d->n_by_event, d->n_by_event_before,
 	       d->sources->n_events * sizeof(*d->n_by_event));

@@ -35,8 +35,8 @@ struct seam_drain {
 			    const struct seam_ring_header *record);
 	void *context;
 
-	struct iovec *pieces;		/* two for each ring, and one */
-	struct seam_ring_span *spans;	/* one for each ring */
+	struct iovec *pieces;		/* two for each live ring, and one */
+	struct seam_ring_span *spans;	/* one for each live ring */
 	size_t room;			/* rings that the two are for */
 	uint8_t *scratch;		/* for a record that wraps */
 	bool is_last;			/* nothing comes after the next round */
@@ -50,6 +50,7 @@ struct seam_drain {
 	int fullest_cpu;
 
 	uint64_t n_rounds;
+	uint64_t n_records;		/* drained, of all kinds */
 	uint64_t n_sideband;		/* names, mappings, births and deaths */
 	uint64_t n_throttled;		/* THROTTLE records */
 	uint64_t n_unwritten;		/* records that no file took */

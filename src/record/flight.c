@@ -188,8 +188,8 @@ static int fill(struct seam_recording *shot, const struct seam_recording *s,
 	if (shot->data < 0)
 		return shot->data;
 	shot->writer.fd = shot->data;
-	r = copy_file(shot->data, s->data,
-		      s->writer.data_offset + s->writer.data_bytes, err);
+	r = copy_file(shot->data, s->data, seam_perf_writer_end(&s->writer),
+		      err);
 	if (r == 0)
 		r = seam_flight_append(shot, err);
 	if (r == 0 && shot->sources.free_running) {
@@ -211,7 +211,9 @@ static int fill(struct seam_recording *shot, const struct seam_recording *s,
 		seam_recording_keep_symbols(shot);
 	if (r == 0)
 		r = seam_recording_reserve_manifest(shot, err);
-	return r == 0 ? seam_recording_write_manifest(shot, true, err) : r;
+	if (r == 0)
+		r = seam_recording_write_manifest(shot, true, err);
+	return r == 0 ? seam_bundle_place(&shot->bundle, err) : r;
 }
 
 int seam_flight_snapshot(struct seam_recording *s, struct seam_err *err)

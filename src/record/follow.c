@@ -4,9 +4,17 @@
 
 #include "base/clock.h"
 #include "base/cursor.h"
+#include "base/hash.h"
+#include "base/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+static void refuse(struct seam_follow *follow, int code, const char *why)
+{
+	if (follow->n_refused++ == 0)
+		seam_err_set(&follow->refusal, code, "%s", why);
+}
 
 void seam_follow_see(struct seam_follow *follow,
 		     const struct seam_ring_header *record)
@@ -25,11 +33,13 @@ void seam_follow_see(struct seam_follow *follow,
 	};
 	seam_cursor_skip(&c, 4);			/* ptid */
 	news.time_ns = seam_cursor_u64(&c);
-	slot = c.error ? NULL : SEAM_ARRAY_PUSH(&follow->news);
+	if (c.error)
+		return;
+	slot = SEAM_ARRAY_PUSH(&follow->news);
 	if (slot)
 		*slot = news;
-	else
-		follow->n_unseen += !news.died;
+	else if (!news.died)
+		refuse(follow, -ENOMEM, "out of memory");
 }
 
 static void count_late(struct seam_follow *follow, uint64_t from_ns,
@@ -61,6 +71,21 @@ static int tell_of(struct seam_follow *follow, size_t first,
 	return r;
 }
 
+/* Whether the file has room for the ids of the sources from @first on. */
+static bool has_room(const struct seam_follow *follow, size_t first)
+{
+	for (size_t i = first; i < follow->sources->list.n; i++) {
+		const struct seam_perf_event *event = &follow->writer->events[
+			follow->sources->list.items[i].event];
+
+		/* of each event there are no more than all of these */
+		if (event->n_ids + (follow->sources->list.n - first) >
+		    event->most_ids)
+			return false;
+	}
+	return true;
+}
+
 /* Each ring's news are in order, those of several are not. */
 static int by_time(const void *a, const void *b)
 {
@@ -71,28 +96,57 @@ static int by_time(const void *a, const void *b)
 	return x->died - y->died;	/* born, and dead at once */
 }
 
-/* When thread @tid ended, by the news behind @i; 0: not yet. */
-static uint64_t end_of(const struct seam_follow *follow, size_t i, int tid)
+/*
+ * Say of each thread that was born in this round when it ended, if it did:
+ * from the last of the news to the first, with the end of each id at hand.
+ */
+static void match_ends(struct seam_follow *follow)
 {
-	while (++i < follow->news.n)
-		if (follow->news.items[i].tid == tid &&
-		    follow->news.items[i].died)
-			return follow->news.items[i].time_ns;
-	return 0;
+	struct seam_index ends = { 0 };
+
+	for (size_t i = follow->news.n; i-- > 0; ) {
+		struct seam_thread_news *news = &follow->news.items[i];
+		uint64_t hash = seam_hash_u64((uint32_t)news->tid);
+		struct seam_index_probe probe = seam_index_probe(&ends, hash);
+		uint32_t id, first = SEAM_NONE;
+
+		while ((id = seam_index_next(&ends, &probe)) != SEAM_NONE)
+			if (follow->news.items[id].tid == news->tid &&
+			    id < first)
+				first = id;
+		if (news->died)
+			seam_index_add(&ends, hash, (uint32_t)i);
+		else if (first != SEAM_NONE)
+			news->ended_ns = follow->news.items[first].time_ns;
+	}
+	seam_index_fini(&ends);
 }
 
 static int open_born(struct seam_follow *follow, size_t i,
 		     struct seam_err *err)
 {
 	struct seam_thread_news born = follow->news.items[i];
-	uint64_t ended_ns = end_of(follow, i, born.tid);
 	size_t first = follow->sources->list.n;
+	struct seam_err why = { 0 };
+	int r;
 
-	if (ended_ns || seam_sources_add_thread(follow->sources, born.tid,
-						NULL) < 0) {
+	if (born.ended_ns) {
 		follow->n_unseen++;
-		if (ended_ns)
-			count_late(follow, born.time_ns, ended_ns);
+		count_late(follow, born.time_ns, born.ended_ns);
+		return 0;
+	}
+	r = seam_sources_add_thread(follow->sources, born.tid, &why);
+	if (r == -ESRCH) {
+		follow->n_unseen++;
+		return 0;
+	}
+	if (r == 0 && !has_room(follow, first)) {
+		seam_sources_end_thread(follow->sources, born.tid);
+		r = seam_err_set(&why, -EMFILE, "the recording has no room "
+				 "for its ids");
+	}
+	if (r < 0) {
+		refuse(follow, r, why.cause[0]);
 		return 0;
 	}
 	follow->n_late++;
@@ -105,20 +159,23 @@ static int close_dead(struct seam_follow *follow, int tid,
 		      struct seam_err *err)
 {
 	struct seam_sources *sources = follow->sources;
+	const struct seam_source_thread *thread =
+		seam_sources_thread(sources, tid);
 	ssize_t r = 0;
 
+	if (!thread)
+		return 0;
 	if (sources->area_bytes)
 		seam_sources_stop_thread(sources, tid);
-	for (size_t i = 0; r >= 0 && i < sources->rings.n; i++) {
+	for (uint32_t k = 0; r >= 0 && k < thread->n_rings; k++) {
+		uint32_t i = thread->first_ring + k;
 		struct seam_source_ring *ring = &sources->rings.items[i];
 
-		if (ring->tid != tid || !ring->aux.size)
+		if (!ring->aux.size)
 			continue;
 		r = sources->free_running ?
-		    seam_auxtrace_snapshot(follow->aux, ring, (uint32_t)i,
-					   false, err) :
-		    seam_auxtrace_drain(follow->aux, ring, (uint32_t)i, true,
-					err);
+		    seam_auxtrace_snapshot(follow->aux, ring, i, false, err) :
+		    seam_auxtrace_drain(follow->aux, ring, i, true, err);
 	}
 	seam_sources_end_thread(sources, tid);
 	return r < 0 ? (int)r : 0;
@@ -131,6 +188,7 @@ int seam_follow_act(struct seam_follow *follow, struct seam_err *err)
 	if (follow->news.n)
 		qsort(follow->news.items, follow->news.n,
 		      sizeof(*follow->news.items), by_time);
+	match_ends(follow);
 	for (size_t i = 0; r == 0 && i < follow->news.n; i++) {
 		if (follow->news.items[i].died)
 			r = close_dead(follow, follow->news.items[i].tid, err);

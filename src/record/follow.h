@@ -5,7 +5,7 @@
  * The kernel does not inherit into rings of threads.  The side-band, which
  * it does inherit, tells of each birth; the thread's events are opened then.
  * The time between, in which it ran unseen, is measured; a thread that ended
- * before it could be opened is counted.
+ * before it could be opened is counted, and so is one that could not be.
  */
 #ifndef SEAM_FOLLOW_H
 #define SEAM_FOLLOW_H
@@ -20,6 +20,7 @@ struct seam_thread_news {
 	int tid;
 	bool died;
 	uint64_t time_ns;
+	uint64_t ended_ns;	/* of one that was born: in this round; or 0 */
 };
 
 /* The first members are the caller's. */
@@ -34,7 +35,9 @@ struct seam_follow {
 	uint64_t n_late;	/* threads that ran before they were opened */
 	uint64_t late_ns;	/* all that time; of those unseen, their lives */
 	uint64_t longest_ns;	/* of one thread */
-	uint64_t n_unseen;	/* threads that were never opened */
+	uint64_t n_unseen;	/* threads that ended before they were opened */
+	uint64_t n_refused;	/* those that could not be opened, and why */
+	struct seam_err refusal;	/* of the first */
 };
 
 /* Look at a side-band record, whole and in one piece. */

@@ -95,8 +95,6 @@ void seam_info_features(const struct seam_info *info,
 	struct seam_perf_pmu pmus[MOST_PMUS];
 
 	*f = (struct seam_perf_features) { 0 };
-	seam_perf_features_bytes(f, SEAM_PERF_FEATURE_TRACING_DATA,
-				 info->formats);
 	if (kernel->text_addr)
 		seam_perf_features_build_id(f, "[kernel.kallsyms]",
 			(struct seam_bytes) { kernel->build_id,

@@ -19,7 +19,6 @@ struct seam_info {
 	uint64_t first_ns, last_ns;	/* of the samples */
 	uint64_t start_wall_ns;		/* the same moment on both clocks */
 	uint64_t start_ns;
-	struct seam_bytes formats;	/* of tracepoints; see tracepoint.h */
 	const struct seam_compress *compress;
 	const struct seam_auxtrace *aux;
 	bool kernel_clock;		/* times are not CLOCK_MONOTONIC's */

@@ -17,15 +17,26 @@
 #define PIDFD_THREAD O_EXCL	/* Source: linux/pidfd.h of Linux 6.9 */
 #endif
 
-static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+/*
+ * What ends a recording.  A shell without job control starts what it puts into
+ * the background with SIGINT and SIGQUIT ignored; perf takes SIGINT even so,
+ * and SIGTERM, because whoever sends one to this process means it.  Ignored
+ * SIGHUP is nohup, and SIGQUIT of the terminal's keys is for the foreground.
+ */
+static const struct {
+	int number;
+	bool even_if_ignored;
+} ending[] = {
+	{ SIGINT, true }, { SIGTERM, true }, { SIGHUP, false },
+	{ SIGQUIT, false },
+};
 
-static void add_unless_ignored(sigset_t *set, int number)
+static bool is_ignored(int number)
 {
 	struct sigaction action;
 
-	if (sigaction(number, NULL, &action) == 0 &&
-	    action.sa_handler != SIG_IGN)
-		sigaddset(set, number);
+	return sigaction(number, NULL, &action) == 0 &&
+	       action.sa_handler == SIG_IGN;
 }
 
 static int add(struct seam_loop *loop, int fd, struct seam_err *err)
@@ -33,8 +44,8 @@ static int add(struct seam_loop *loop, int fd, struct seam_err *err)
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
-		return seam_err_set(err, -errno, "epoll_ctl: %s",
-				    strerror(errno));
+		return seam_err_set(err, -errno, "cannot wait for events: "
+				    "epoll_ctl: %s", strerror(errno));
 	return 0;
 }
 
@@ -47,7 +58,9 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		add_unless_ignored(&set, ending[i]);
+		if (ending[i].even_if_ignored ||
+		    !is_ignored(ending[i].number))
+			sigaddset(&set, ending[i].number);
 	sigprocmask(SIG_BLOCK, &set, &loop->old_mask);
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
 	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -142,6 +155,8 @@ static unsigned int read_signals(struct seam_loop *loop,
 		*out = (struct seam_loop_signal) {
 			.number = (int)info.ssi_signo,
 			.from_terminal = info.ssi_code == SI_KERNEL,
+			/* so the command inherited that */
+			.was_ignored = is_ignored((int)info.ssi_signo),
 		};
 	}
 	return news;

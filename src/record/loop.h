@@ -3,8 +3,9 @@
  * loop.h - wait for rings, for the command and for signals in one place
  *
  * Signals that end a recording arrive as data here, so nothing is ever cut
- * short by one.  A signal that was ignored when we were started (nohup,
- * background jobs) stays ignored.
+ * short by one: SIGINT and SIGTERM even where they were ignored when we were
+ * started, as in a background job of a script; SIGHUP (nohup) and SIGQUIT
+ * stay ignored then.
  */
 #ifndef SEAM_LOOP_H
 #define SEAM_LOOP_H
@@ -28,6 +29,7 @@ enum seam_loop_news {
 struct seam_loop_signal {
 	int number;
 	bool from_terminal;	/* the command has got it too */
+	bool was_ignored;	/* when we were started: by the command too */
 };
 
 struct seam_loop {

@@ -120,6 +120,9 @@ int seam_machine_threads(struct seam_number_list *tids, int pid,
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	folder = opendir(path);
+	if (!folder && errno != ENOENT && errno != ESRCH)
+		return seam_err_set(err, -errno, "cannot list '%s': %s", path,
+				    strerror(errno));
 	if (!folder)
 		return seam_err_set(err, -ESRCH, "there is no process %d",
 				    pid);

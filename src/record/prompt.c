@@ -3,7 +3,6 @@
 #include "record/prompt.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -44,26 +43,34 @@ void seam_prompt_request(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+static void move_home(struct seam_prompt *p)
+{
+	if (p->is_moved)
+		sched_setaffinity(0, p->usual.bytes, p->usual.set);
+	p->is_moved = false;
+}
+
 void seam_prompt_move(struct seam_prompt *p, int cpu)
 {
-	cpu_set_t one;
-
-	if (cpu < 0 && p->is_moved) {
-		sched_setaffinity(0, sizeof(p->usual), &p->usual);
-		p->is_moved = false;
+	if (cpu < 0)
+		move_home(p);
+	if (cpu < 0 || (p->is_moved && p->cpu == cpu))
+		return;
+	if (!p->is_moved) {
+		/* the user may have changed it since */
+		seam_cpu_mask_fini(&p->usual);
+		if (seam_cpu_mask_get(&p->usual) < 0)
+			return;
 	}
-	if (cpu < 0 || cpu >= CPU_SETSIZE || (p->is_moved && p->cpu == cpu))
+	if (!CPU_ISSET_S((size_t)cpu, p->usual.bytes, p->usual.set))
 		return;
-	if (!p->is_moved &&
-	    sched_getaffinity(0, sizeof(p->usual), &p->usual) < 0)
-		return;
-	if (!CPU_ISSET((size_t)cpu, &p->usual))
-		return;
-	CPU_ZERO(&one);
-	CPU_SET((size_t)cpu, &one);
-	p->is_moved = sched_setaffinity(0, sizeof(one), &one) == 0 ||
-		      p->is_moved;
+	p->is_moved = seam_cpu_mask_set_one(cpu) == 0 || p->is_moved;
 	p->cpu = cpu;
+}
+
+void seam_prompt_fini(struct seam_prompt *p)
+{
+	seam_cpu_mask_fini(&p->usual);
 }
 
 int seam_prompt_realtime(int priority, struct seam_err *err)

@@ -3,10 +3,8 @@
 #ifndef SEAM_PROMPT_H
 #define SEAM_PROMPT_H
 
+#include "base/cpu_mask.h"
 #include "base/err.h"
-
-#include <sched.h>
-#include <stdbool.h>
 
 /*
  * Ask for short slices of time, which needs no right: a thread that asks for
@@ -30,7 +28,7 @@ int seam_prompt_realtime(int priority, struct seam_err *err);
 struct seam_prompt {
 	bool is_moved;
 	int cpu;		/* it was moved to */
-	cpu_set_t usual;	/* where it ran before */
+	struct seam_cpu_mask usual;	/* where it ran before */
 };
 
 /*
@@ -41,5 +39,8 @@ struct seam_prompt {
  * machine takes longer than a ring does to fill.  Refusals are ignored.
  */
 void seam_prompt_move(struct seam_prompt *prompt, int cpu);
+
+/* Valid on a zeroed one. */
+void seam_prompt_fini(struct seam_prompt *prompt);
 
 #endif /* SEAM_PROMPT_H */

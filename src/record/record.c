@@ -20,11 +20,13 @@
 #include "record/recording.h"
 #include "record/synth.h"
 #include "record/targets.h"
+#include "record/tracepoint.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +207,8 @@ static void see_sideband(void *context, const struct seam_ring_header *record)
 	seam_record_link_see(&s->link, record);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_follow_see(&s->follow, record);
+	if (!s->system_wide)
+		seam_stopped_see(&s->stopped, record);
 }
 
 /* Whether sampling goes on from here, and not from the command's exec. */
@@ -213,36 +217,58 @@ static bool starts_now(const struct seam_recording *s)
 	return s->system_wide || !s->child.pid;
 }
 
-static int begin(struct seam_recording *s, struct seam_err *err)
+static void take_time(struct seam_recording *s)
 {
 	struct timespec wall;
-	int r = seam_bundle_create(&s->bundle, s->options->output, err);
 
-	if (r < 0)
-		return r;
-	seam_running_read(&s->kernel);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	s->start_wall_ns = (uint64_t)wall.tv_sec * SEAM_NS_PER_S +
 			   (uint64_t)wall.tv_nsec;
 	s->start_ns = seam_clock_ns();
-	s->data = seam_bundle_file(&s->bundle, "data", err);
-	r = s->data < 0 ? s->data : describe_events(s, err);
+}
+
+/* What tracepoints' samples hold: no reader knows without. */
+static int write_formats(struct seam_recording *s, struct seam_err *err)
+{
+	uint8_t *formats;
+	size_t size;
+	int r = seam_tracepoint_data(s->events.items, s->events.n, &formats,
+				     &size, err);
+
 	if (r == 0)
-		r = seam_perf_writer_begin(&s->writer, s->data, "data",
-					   s->described, s->events.n, err);
+		r = seam_perf_writer_formats(&s->writer, (struct seam_bytes) {
+					     formats, size }, err);
+	free(formats);
+	return r;
+}
+
+/* "data", up to its first record of an event. */
+static int begin_data(struct seam_recording *s, struct seam_err *err)
+{
+	int r = describe_events(s, err);
+
+	if (r < 0)
+		return r;
+	s->data = seam_bundle_file(&s->bundle, "data", err);
+	if (s->data < 0)
+		return s->data;
+	r = seam_perf_writer_begin(&s->writer, s->data, "data", s->described,
+				   s->events.n, err);
+	if (r == 0)
+		r = write_formats(s, err);
 	/* Events go into the rings while /proc is read: nothing is missed. */
 	if (r == 0 && starts_now(s))
 		seam_sources_enable(&s->sources);
 	if (r == 0)
 		r = write_what_stands(s, err);
-	if (r == 0)
-		r = seam_bundle_publish(&s->bundle, "data", err);
-	if (r == 0)
-		r = seam_recording_reserve_manifest(s, err);
-	if (r == 0)
-		r = seam_recording_write_manifest(s, false, err);
-	if (r == 0)
-		r = seam_recording_reserve_manifest(s, err);
+	return r == 0 ? seam_bundle_publish(&s->bundle, "data", err) : r;
+}
+
+/* What is drained, and who is shown it. */
+static int begin_drain(struct seam_recording *s, struct seam_err *err)
+{
+	int r;
+
 	s->drain.sources = &s->sources;
 	s->drain.writer = &s->writer;
 	s->drain.compress = &s->compress;
@@ -261,15 +287,69 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 	s->follow.loop = &s->loop;
 	s->follow.aux = &s->aux;
 	s->follow.other_clock = seam_areas_are_there(s);
-	if (r == 0)
-		r = seam_drain_init(&s->drain, err);
+	r = seam_drain_init(&s->drain, err);
 	if (r == 0 && s->options->compress_level)
 		r = seam_compress_init(&s->compress,
 				       s->options->compress_level, err);
 	return r;
 }
 
+/* The bundle gets its name when all that can fail early has not. */
+static int begin(struct seam_recording *s, struct seam_err *err)
+{
+	int r = seam_bundle_create(&s->bundle, s->options->output, err);
+
+	if (r < 0)
+		return r;
+	seam_running_read(&s->kernel);
+	take_time(s);
+	r = begin_data(s, err);
+	if (r == 0)
+		r = seam_recording_reserve_manifest(s, err);
+	if (r == 0)
+		r = seam_recording_write_manifest(s, false, err);
+	if (r == 0)
+		r = seam_recording_reserve_manifest(s, err);
+	if (r == 0)
+		r = begin_drain(s, err);
+	return r == 0 ? seam_bundle_place(&s->bundle, err) : r;
+}
+
 /* --- run --- */
+
+/*
+ * Somebody else has cut the file, a program that was to start a log anew
+ * perhaps.  What is left is kept, and the rest counts as not written.
+ */
+static void salvage(struct seam_recording *s)
+{
+	struct seam_perf_writer_left left;
+	int r = seam_perf_writer_salvage(&s->writer, &left, NULL);
+
+	if (r == -ENODATA && ftruncate(s->data, 0) == 0 &&
+	    seam_perf_writer_begin(&s->writer, s->data, "data", s->described,
+				   s->events.n, NULL) == 0 &&
+	    write_formats(s, NULL) == 0)
+		write_what_stands(s, NULL);
+	s->drain.n_unwritten = s->drain.n_records < left.n_records ? 0 :
+			       s->drain.n_records - left.n_records;
+	s->drain.in_file = (struct seam_drain_counts) {
+		.n_samples = left.n_samples,
+	};
+	memset(s->drain.n_by_event, 0,
+	       s->events.n * sizeof(*s->drain.n_by_event));
+	if (s->events.n <= 2)
+		s->drain.n_by_event[0] = left.n_samples;
+}
+
+/* Nothing is written any more, but what there is ends as it should. */
+static void cut_short(struct seam_recording *s)
+{
+	s->result->cut_short = true;
+	seam_sources_disable(&s->sources);
+	if (s->writer.was_cut)
+		salvage(s);
+}
 
 static int drain(struct seam_recording *s, struct seam_err *err)
 {
@@ -283,11 +363,11 @@ static int drain(struct seam_recording *s, struct seam_err *err)
 	r = seam_drain_round(&s->drain, err);
 	if (r >= 0)
 		r = seam_follow_act(&s->follow, err);
+	seam_stopped_round(&s->stopped, s->drain.is_last);
 	seam_record_link_round(&s->link);
 	if (r >= 0)
 		return 0;
-	s->result->cut_short = true;
-	seam_sources_disable(&s->sources);
+	cut_short(s);
 	return (int)r;
 }
 
@@ -313,7 +393,8 @@ static bool reap(struct seam_recording *s)
 /*
  * True when the signal ends the recording.  The first one is for the
  * command, which has got it from the terminal or gets it from us, and the
- * recording ends with it; a second one does not wait any longer.
+ * recording ends with it; a second one does not wait any longer.  A command
+ * that was started with the signal ignored would not end by it.
  */
 static bool ends_on_signal(struct seam_recording *s,
 			   const struct seam_loop_signal *signal)
@@ -325,7 +406,7 @@ static bool ends_on_signal(struct seam_recording *s,
 		return true;
 	if (!signal->from_terminal)
 		kill(s->child.pid, signal->number);
-	return !first;
+	return !first || signal->was_ignored;
 }
 
 /*
@@ -519,9 +600,52 @@ static void finish_link(struct seam_recording *s)
 			"told who they are: not read", s->link.n_unproven);
 }
 
-static int finish(struct seam_recording *s, int r, struct seam_err *err)
+/* Whether there is still a recording to be finished. */
+static int check_place(struct seam_recording *s, struct seam_err *err)
 {
-	seam_sources_disable(&s->sources);
+	struct seam_record_result *result = s->result;
+	enum seam_bundle_place place = seam_bundle_find(&s->bundle,
+							result->place,
+							sizeof(result->place));
+	struct stat st;
+
+	result->was_moved = place == SEAM_BUNDLE_MOVED;
+	result->was_removed = place == SEAM_BUNDLE_REMOVED ||
+			      (fstat(s->data, &st) == 0 && st.st_nlink == 0);
+	if (!result->was_removed)
+		return 0;
+	result->cut_short = true;
+	s->drain.n_unwritten = s->drain.n_records;
+	s->drain.in_file = (struct seam_drain_counts) { 0 };
+	return seam_err_set(err, -ENOENT, "'%s' was removed while it was "
+			    "written", place == SEAM_BUNDLE_REMOVED ?
+			    s->bundle.path : "data");
+}
+
+/* What is counted while the recording goes on. */
+static void take_counts(struct seam_recording *s)
+{
+	struct seam_record_result *result = s->result;
+
+	result->n_samples = s->drain.in_file.n_samples;
+	result->n_unwritten = s->drain.n_unwritten;
+	result->n_throttled = s->drain.n_throttled;
+	result->area_bytes = s->aux.n_bytes;
+	result->n_truncated = s->aux.n_truncated;
+	result->n_partial = s->aux.n_partial;
+	result->n_collision = s->aux.n_collision;
+	result->bundle_bytes = seam_bundle_bytes(&s->bundle);
+	result->n_stopped = s->stopped.n_programs;
+	memcpy(result->stopped, s->stopped.first, sizeof(result->stopped));
+	result->n_cpus_back = s->hotplug.n_back;
+	result->n_cpus_new = s->hotplug.n_new;
+	result->first_cpu = s->hotplug.first;
+	result->cpu_ns = s->hotplug.longest_ns;
+}
+
+/* The last records, and what no record tells of. */
+static int finish_data(struct seam_recording *s, int r, struct seam_err *err)
+{
 	s->drain.is_last = true;
 	keep_first(&r, drain(s, r < 0 ? NULL : err));
 	finish_link(s);
@@ -532,21 +656,26 @@ static int finish(struct seam_recording *s, int r, struct seam_err *err)
 	keep_first(&r, seam_recording_list_results(s, r < 0 ? NULL : err));
 	s->result->duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, seam_recording_write_losses(s, r < 0 ? NULL : err));
-	keep_first(&r, seam_recording_write_features(s,
-						     r < 0 ? NULL : err));
+	if (s->writer.was_cut)
+		cut_short(s);
+	return r;
+}
+
+static int finish(struct seam_recording *s, int r, struct seam_err *err)
+{
+	seam_sources_disable(&s->sources);
+	seam_hotplug_look(&s->hotplug, &s->sources);
+	r = finish_data(s, r, err);
+	keep_first(&r, check_place(s, r < 0 ? NULL : err));
+	if (!s->result->was_removed)
+		keep_first(&r, seam_recording_write_features(s, r < 0 ? NULL :
+							     err));
 	if (!s->result->cut_short)
 		seam_recording_keep_symbols(s);
-	keep_first(&r, seam_recording_write_manifest(s, true,
-						     r < 0 ? NULL : err));
-	s->result->n_samples = s->drain.in_file.n_samples;
-	s->result->n_unwritten = s->drain.n_unwritten;
-	s->result->n_throttled = s->drain.n_throttled;
-	s->result->was_moved = !seam_bundle_has_its_name(&s->bundle);
-	s->result->area_bytes = s->aux.n_bytes;
-	s->result->n_truncated = s->aux.n_truncated;
-	s->result->n_partial = s->aux.n_partial;
-	s->result->n_collision = s->aux.n_collision;
-	s->result->bundle_bytes = seam_bundle_bytes(&s->bundle);
+	if (!s->result->was_removed)
+		keep_first(&r, seam_recording_write_manifest(s, true, r < 0 ?
+							     NULL : err));
+	take_counts(s);
 	s->result->cut_short |= r < 0;
 	return r;
 }
@@ -559,6 +688,8 @@ static void fini(struct seam_recording *s)
 	seam_keep_fini(&s->keep);
 	seam_record_link_fini(&s->link);
 	seam_follow_fini(&s->follow);
+	seam_stopped_fini(&s->stopped);
+	seam_prompt_fini(&s->prompt);
 	seam_sources_fini(&s->sources);
 	seam_child_close(&s->child);
 	if (s->data >= 0)

@@ -87,7 +87,9 @@ struct seam_record_result {
 	bool cut_short;		/* by a failed write; the chain says which */
 	bool skipped;		/* symbols that could have been kept */
 	const char *limit;	/* the option that ended it; NULL: none did */
-	bool was_moved;		/* a later recording took its name */
+	bool was_moved;		/* a later recording took its name, or a user */
+	char place[4096];	/* where it is then */
+	bool was_removed;	/* while it was written: nothing is left */
 
 	uint64_t n_samples;
 	uint64_t n_lost;	/* for want of ring space, or paused */
@@ -105,7 +107,16 @@ struct seam_record_result {
 	size_t n_events;
 	/* A thread at a time: threads that ran before they were opened. */
 	uint64_t n_late, late_ns, longest_late_ns;
-	uint64_t n_unseen;	/* threads that were never opened */
+	uint64_t n_unseen;	/* threads that ended before they were opened */
+	uint64_t n_refused;	/* those that could not be opened, and why */
+	char refusal[256];
+	/* Programs whose events the kernel stopped; one of their names. */
+	uint64_t n_stopped;
+	char stopped[16];
+	/* CPUs that went offline and came back, and that came later. */
+	unsigned int n_cpus_back, n_cpus_new;
+	int first_cpu;		/* one of them */
+	uint64_t cpu_ns;	/* of one, from when it went to the end */
 	uint64_t duration_ns;	/* of the recording */
 	uint64_t bundle_bytes;	/* of all files in it */
 };

@@ -15,6 +15,7 @@
 #include "record/drain.h"
 #include "record/event_list.h"
 #include "record/follow.h"
+#include "record/hotplug.h"
 #include "record/keep.h"
 #include "record/keep_kernel.h"
 #include "record/link.h"
@@ -22,6 +23,7 @@
 #include "record/prompt.h"
 #include "record/record.h"
 #include "record/running.h"
+#include "record/stopped.h"
 #include "record/synth.h"
 
 struct seam_recording {
@@ -48,6 +50,8 @@ struct seam_recording {
 	struct seam_keep keep;		/* mapped files */
 	struct seam_record_link link;	/* JITs that tell us */
 	struct seam_follow follow;	/* later threads, one by one */
+	struct seam_stopped stopped;	/* programs that the kernel hides */
+	struct seam_hotplug hotplug;	/* CPUs that went or came */
 	bool delayed;			/* samples are still off */
 	uint64_t enable_ns;		/* until then */
 	uint64_t snapshot_ns;		/* when the next is due, or UINT64_MAX */

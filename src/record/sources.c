@@ -2,11 +2,14 @@
 /* sources.c - open, and give up what is refused; see sources.h */
 #include "record/sources.h"
 
+#include "base/clock.h"
+#include "base/hash.h"
 #include "record/map_rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +20,7 @@ enum {
 	/* Woken at a quarter: three are left to fill until we run. */
 	WAKEUP_PART = 4,
 	MOST_IN_GROUP = 64,
+	MAX_COUNTS = 1 + 3 * MOST_IN_GROUP,	/* that a read() gives */
 };
 
 /* What every record of ours says of itself. */
@@ -149,14 +153,26 @@ static int group_of(const struct seam_sources *s,
 	return -1;
 }
 
-static int open_one(struct seam_sources *s, struct seam_event *event,
-		    struct place place)
+/* Whether source or event @e counts the time that a CPU was there. */
+static bool counts_time(const struct seam_sources *s, size_t e)
 {
+	return is_system_wide(s) && e == sideband_event(s);
+}
+
+static int open_one(struct seam_sources *s, size_t e, struct place place)
+{
+	struct seam_event *event = &s->events[e];
+
 	for (;;) {
-		int fd = (int)syscall(SYS_perf_event_open, &event->attr,
-				      place.tid, place.cpu,
-				      group_of(s, event),
-				      PERF_FLAG_FD_CLOEXEC);
+		/* perf wants the formats in the file to be equal */
+		struct perf_event_attr attr = event->attr;
+		int fd;
+
+		if (counts_time(s, e))
+			attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED;
+		fd = (int)syscall(SYS_perf_event_open, &attr, place.tid,
+				  place.cpu, group_of(s, event),
+				  PERF_FLAG_FD_CLOEXEC);
 
 		if (fd >= 0)
 			return fd;
@@ -186,7 +202,7 @@ static int set_filter(const struct seam_sources *s,
 static int open_source(struct seam_sources *s, size_t e, struct place place,
 		       size_t ring, struct seam_err *err)
 {
-	int fd = open_one(s, &s->events[e], place);
+	int fd = open_one(s, e, place);
 	struct seam_source *source;
 
 	if (fd == -ESRCH || (fd == -ENODEV && s->list.n > 0))
@@ -271,8 +287,24 @@ static int add_rings(struct seam_sources *s, int tid,
 	return r < 0 ? (int)r : 0;
 }
 
-/* The rings of one thread alone, and its events in them. */
+/* Have it found by its id.  An index forgets nothing, so this comes last. */
+static int remember_thread(struct seam_sources *s,
+			   const struct seam_source_thread *thread,
+			   struct seam_err *err)
+{
+	uint32_t id = (uint32_t)s->threads.n;
+
+	if (!SEAM_ARRAY_RESERVE(&s->threads, 1) ||
+	    seam_index_add(&s->by_tid, seam_hash_u64((uint32_t)thread->tid),
+			   id) < 0)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	s->threads.items[s->threads.n++] = *thread;
+	return 0;
+}
+
+/* The rings of one thread alone, and its events in them; which are @thread. */
 static int open_own_rings(struct seam_sources *s, int tid,
+			  struct seam_source_thread *thread,
 			  struct seam_err *err)
 {
 	int every = SEAM_SOURCES_EVERY;
@@ -282,9 +314,15 @@ static int open_own_rings(struct seam_sources *s, int tid,
 	struct ring_row row = { .first = s->rings.n, .stride = cpus->n };
 	int r = add_rings(s, tid, cpus, err);
 
+	*thread = (struct seam_source_thread) {
+		.tid = tid, .first_source = (uint32_t)s->list.n,
+		.first_ring = (uint32_t)row.first,
+	};
 	for (size_t c = 0; r == 0 && c < cpus->n; c++, row.first++)
 		r = open_samples(s, (struct place) { tid, cpus->items[c] },
 				 row, err);
+	thread->n_sources = (uint32_t)s->list.n - thread->first_source;
+	thread->n_rings = (uint32_t)s->rings.n - thread->first_ring;
 	return r;
 }
 
@@ -294,6 +332,7 @@ static int open_own_rings(struct seam_sources *s, int tid,
  */
 static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 {
+	struct seam_source_thread thread;
 	int r = 0;
 
 	for (size_t c = 0; r == 0 && c < s->cpus.n; c++) {
@@ -303,8 +342,10 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 		if (r == -ENODEV)
 			r = 0;	/* the CPU went offline */
 	}
-	if (r == 0 && s->per_thread)
-		return open_own_rings(s, tid, err);
+	if (r == 0 && s->per_thread) {
+		r = open_own_rings(s, tid, &thread, err);
+		return r == 0 ? remember_thread(s, &thread, err) : r;
+	}
 	for (size_t c = 0; r == 0 && c < sampled(s)->n; c++) {
 		struct place place = { tid, sampled(s)->items[c] };
 		struct ring_row row = { s->cpus.n + c, sampled(s)->n };
@@ -345,6 +386,16 @@ static int open_all(struct seam_sources *s, struct seam_err *err)
 	return r;
 }
 
+/* Rings from @first on are mapped. */
+static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
+{
+	if (!SEAM_ARRAY_RESERVE(&s->live, s->rings.n - first))
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = first; i < s->rings.n; i++)
+		s->live.items[s->live.n++] = (uint32_t)i;
+	return 0;
+}
+
 int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 {
 	struct seam_ring_sizes sizes = {
@@ -356,6 +407,8 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 		r = open_all(s, err);
 	if (r == 0)
 		r = seam_sources_map(s, 0, &sizes, err);
+	if (r == 0)
+		r = add_live(s, 0, err);
 	s->ring_bytes = sizes.samples;
 	s->area_bytes = sizes.area;
 	if (r < 0)
@@ -363,9 +416,20 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 	return r;
 }
 
-static void enable_one(const struct seam_source *source)
+static void enable_one(struct seam_source *source)
 {
+	if (source->fd < 0)
+		return;
 	ioctl(source->fd, PERF_EVENT_IOC_ENABLE, 0);
+	source->from_ns = seam_clock_ns();
+}
+
+static void disable_one(struct seam_source *source)
+{
+	if (source->fd < 0)
+		return;
+	source->until_ns = seam_clock_ns();
+	ioctl(source->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 /* Take back what was opened from source @first and ring @ring on. */
@@ -376,52 +440,57 @@ static void drop(struct seam_sources *s, size_t first, size_t ring)
 		seam_ring_fini(&s->rings.items[i].ring);
 	}
 	for (size_t i = first; i < s->list.n; i++)
-		close(s->list.items[i].fd);
+		if (s->list.items[i].fd >= 0)
+			close(s->list.items[i].fd);
 	s->list.n = first;
 	s->rings.n = ring;
+}
+
+/*
+ * What is opened besides (files of the bundle, snapshots, programs that
+ * connect) must not fail because threads took all descriptors.
+ */
+static int leave_spare_fds(const struct seam_sources *s, struct seam_err *err)
+{
+	struct rlimit limit;
+	rlim_t last = s->list.n ? (rlim_t)s->list.items[s->list.n - 1].fd : 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+	    last + SEAM_SOURCES_SPARE_FDS < limit.rlim_cur)
+		return 0;
+	return seam_err_set(err, -EMFILE, "%s", strerror(EMFILE));
 }
 
 int seam_sources_add_thread(struct seam_sources *s, int tid,
 			    struct seam_err *err)
 {
-	size_t first = s->list.n, ring = s->rings.n;
+	size_t first = s->list.n, ring = s->rings.n, threads = s->threads.n;
+	struct seam_source_thread thread;
 	struct seam_ring_sizes sizes = {
 		.samples = s->ring_bytes, .area = s->area_bytes,
 	};
 	int r;
 
-	if (ring >= SEAM_SOURCES_MOST_THREADS)
-		return seam_err_set(err, -EMFILE, "more than %d threads",
-				    SEAM_SOURCES_MOST_THREADS);
-	r = open_own_rings(s, tid, err);
+	if (s->threads.n >= SEAM_SOURCES_MOST_THREADS)
+		return seam_err_set(err, -EMFILE, "a recording has room for "
+				    "%d threads", SEAM_SOURCES_MOST_THREADS);
+	r = open_own_rings(s, tid, &thread, err);
+	if (r == 0)
+		r = leave_spare_fds(s, err);
 	if (r == 0)
 		r = seam_sources_map(s, first, &sizes, err);
+	if (r == 0)
+		r = remember_thread(s, &thread, err);
+	if (r == 0)
+		r = add_live(s, ring, err);
 	for (size_t i = first; r == 0 && !s->delayed && i < s->list.n; i++)
 		enable_one(&s->list.items[i]);
-	if (r < 0)
-		drop(s, first, ring);
+	if (r == 0)
+		return 0;
+	if (s->threads.n > threads)
+		s->threads.items[threads].has_ended = true;
+	drop(s, first, ring);
 	return r;
-}
-
-void seam_sources_end_thread(struct seam_sources *s, int tid)
-{
-	for (size_t i = 0; i < s->list.n; i++) {
-		struct seam_source *source = &s->list.items[i];
-		struct seam_source_ring *ring =
-			&s->rings.items[source->ring];
-
-		if (source->tid != tid || source->fd < 0 ||
-		    ring->use == SEAM_RING_OF_SIDEBAND)
-			continue;
-		source->n_lost = seam_sources_lost(s, i);
-		if (ring->fd == source->fd) {
-			seam_ring_aux_fini(&ring->aux);
-			seam_ring_fini(&ring->ring);
-			ring->fd = -1;
-		}
-		close(source->fd);
-		source->fd = -1;
-	}
 }
 
 void seam_sources_enable(struct seam_sources *s)
@@ -434,20 +503,16 @@ void seam_sources_enable(struct seam_sources *s)
 
 void seam_sources_restart(struct seam_sources *s, uint32_t ring)
 {
-	for (size_t i = 0; i < s->list.n; i++)
-		if (s->list.items[i].ring == ring && s->list.items[i].fd >= 0)
+	const struct seam_source_ring *of = &s->rings.items[ring];
+	const struct seam_source_thread *thread =
+		of->tid == SEAM_SOURCES_EVERY ? NULL :
+		seam_sources_thread(s, of->tid);
+	size_t i = thread ? thread->first_source : 0;
+	size_t end = thread ? i + thread->n_sources : s->list.n;
+
+	for (; i < end; i++)
+		if (s->list.items[i].ring == ring)
 			enable_one(&s->list.items[i]);
-}
-
-void seam_sources_stop_thread(struct seam_sources *s, int tid)
-{
-	for (size_t i = 0; i < s->list.n; i++) {
-		const struct seam_source *source = &s->list.items[i];
-
-		if (source->tid == tid && source->fd >= 0 &&
-		    s->rings.items[source->ring].use != SEAM_RING_OF_SIDEBAND)
-			ioctl(source->fd, PERF_EVENT_IOC_DISABLE, 0);
-	}
 }
 
 void seam_sources_hold_areas(struct seam_sources *s, bool hold)
@@ -464,25 +529,51 @@ void seam_sources_disable(struct seam_sources *s)
 {
 	s->is_sampling = false;
 	for (size_t i = 0; i < s->list.n; i++)
-		ioctl(s->list.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		disable_one(&s->list.items[i]);
+}
+
+/*
+ * What read() gives of source @i: of a group its size before the rest, then
+ * value, time, id, lost of its leader.  Where "lost" is; *@n words were read.
+ */
+static size_t read_counts(const struct seam_sources *s, size_t i,
+			  uint64_t counts[MAX_COUNTS], size_t *n)
+{
+	const struct seam_source *source = &s->list.items[i];
+	const struct perf_event_attr *attr = &s->events[source->event].attr;
+	ssize_t bytes = source->fd < 0 ? -1 :
+			read(source->fd, counts, MAX_COUNTS * sizeof(*counts));
+
+	*n = bytes < 0 ? 0 : (size_t)bytes / sizeof(*counts);
+	return 2 + (size_t)((attr->read_format & PERF_FORMAT_GROUP) != 0) +
+	       (size_t)counts_time(s, source->event);
 }
 
 uint64_t seam_sources_lost(const struct seam_sources *s, size_t i)
 {
 	const struct seam_source *source = &s->list.items[i];
-	const struct perf_event_attr *attr = &s->events[source->event].attr;
-	/* value, id, lost; of a group its size before, the others behind */
-	size_t first = attr->read_format & PERF_FORMAT_GROUP ? 1 : 0;
-	uint64_t counts[1 + 3 * MOST_IN_GROUP];
-	ssize_t n;
+	uint64_t counts[MAX_COUNTS];
+	size_t n, at;
 
 	if (source->fd < 0)
 		return source->n_lost;
-	if (!(attr->read_format & PERF_FORMAT_LOST))
+	if (!(s->events[source->event].attr.read_format & PERF_FORMAT_LOST))
 		return 0;
-	n = read(source->fd, counts, sizeof(counts));
-	return n < (ssize_t)((first + 3) * sizeof(*counts)) ? 0 :
-	       counts[first + 2];
+	at = read_counts(s, i, counts, &n);
+	return at < n ? counts[at] : 0;
+}
+
+bool seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
+			     uint64_t *ns)
+{
+	uint64_t counts[MAX_COUNTS];
+	size_t n;
+
+	if (!counts_time(s, s->list.items[i].event))
+		return false;
+	read_counts(s, i, counts, &n);
+	*ns = n > 1 ? counts[1] : 0;
+	return n > 1;
 }
 
 void seam_sources_fini(struct seam_sources *s)
@@ -490,6 +581,9 @@ void seam_sources_fini(struct seam_sources *s)
 	drop(s, 0, 0);
 	free(s->rings.items);
 	free(s->list.items);
+	free(s->threads.items);
+	free(s->live.items);
+	seam_index_fini(&s->by_tid);
 	free(s->cpus.items);
 	free(s->sampled.items);
 	free(s->tids.items);

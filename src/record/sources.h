@@ -27,6 +27,7 @@
 #define SEAM_SOURCES_H
 
 #include "base/array.h"
+#include "base/index.h"
 #include "record/concede.h"
 #include "record/machine.h"
 #include "ring/aux.h"
@@ -35,6 +36,8 @@ enum {
 	SEAM_SOURCES_EVERY = -1,	/* as a tid or a cpu: all of them */
 	/* Threads that a per-thread recording can meet one after another. */
 	SEAM_SOURCES_MOST_THREADS = 16384,
+	/* Descriptors that threads leave for what is opened besides. */
+	SEAM_SOURCES_SPARE_FDS = 64,
 	/* Data of a ring of side-band or AUX records: 1000 of them or so. */
 	SEAM_SOURCES_SIDE_BYTES = 128 * 1024,
 };
@@ -53,6 +56,16 @@ struct seam_source {
 	uint32_t ring;
 	int tid;		/* or SEAM_SOURCES_EVERY */
 	uint64_t n_lost;	/* when fd is -1: seam_sources_lost() */
+	/* Of all that runs on a CPU, by our clock: it was enabled that long. */
+	uint64_t from_ns, until_ns;
+};
+
+/* One thread that has rings of its own: its sources and rings, in a row. */
+struct seam_source_thread {
+	int tid;
+	bool has_ended;
+	uint32_t first_source, n_sources;
+	uint32_t first_ring, n_rings;
 };
 
 /* One ring, and what came out of it so far. */
@@ -93,6 +106,9 @@ struct seam_sources {
 
 	SEAM_ARRAY(struct seam_source) list;
 	SEAM_ARRAY(struct seam_source_ring) rings;	/* side-band's first */
+	SEAM_ARRAY(struct seam_source_thread) threads;
+	struct seam_index by_tid;	/* of threads; of the ended ones too */
+	SEAM_ARRAY(uint32_t) live;	/* rings that are mapped */
 	unsigned int left_out;		/* enum seam_left_out */
 };
 
@@ -132,6 +148,10 @@ void seam_sources_end_thread(struct seam_sources *s, int tid);
 void seam_sources_enable(struct seam_sources *s);
 void seam_sources_disable(struct seam_sources *s);
 
+/* Thread @tid, of which events are open; or NULL.  Valid until the next. */
+struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
+					       int tid);
+
 /* Stop what thread @tid alone has; its areas' heads are true then. */
 void seam_sources_stop_thread(struct seam_sources *s, int tid);
 
@@ -149,6 +169,14 @@ void seam_sources_hold_areas(struct seam_sources *s, bool hold);
  * own count (exact, LOST records included); 0 where it keeps none.
  */
 uint64_t seam_sources_lost(const struct seam_sources *s, size_t i);
+
+/*
+ * How long source @i, of all that runs on a CPU, was enabled by the kernel's
+ * own count: its time ends for good when the CPU goes offline.  False where
+ * the kernel does not say.
+ */
+bool seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
+			     uint64_t *ns);
 
 /* Valid on zeroed sources, and again after itself. */
 void seam_sources_fini(struct seam_sources *s);

@@ -32,13 +32,14 @@ static int not_readable(struct seam_err *err)
 {
 	int code = access(events_folder(), R_OK | X_OK) < 0 ? errno : 0;
 
+	/* any other failure is that of who reads it then */
+	if (code != ENOENT && code != EACCES && code != EPERM)
+		return 0;
 	if (code == ENOENT)
 		return seam_err_set(err, -ENODEV, "tracefs is not mounted: "
 			"'mount -t tracefs tracefs /sys/kernel/tracing'");
-	if (code)
-		return seam_err_set(err, -code, "tracefs is not readable: "
-			"'mount -o remount,mode=755 /sys/kernel/tracing'");
-	return 0;
+	return seam_err_set(err, -code, "tracefs is not readable: "
+		"'mount -o remount,mode=755 /sys/kernel/tracing'");
 }
 
 static int add_tracepoint(struct seam_event_list *list, const char *system,
@@ -50,11 +51,18 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 
 	if (!event)
 		return seam_err_set(err, -ENOMEM, "out of memory");
-	snprintf(event->name, sizeof(event->name), "%s:%s", system, name);
+	if ((size_t)snprintf(event->name, sizeof(event->name), "%s:%s", system,
+			     name) >= sizeof(event->name))
+		return seam_err_set(err, -ENAMETOOLONG, "the name of tracepoint "
+				    "'%s:%s' is too long", system, name);
 	snprintf(path, sizeof(path), "%s/%s/%s/id", events_folder(), system,
 		 name);
+	errno = 0;
 	if (!*seam_machine_text(path, text, sizeof(text)))
-		return seam_err_set(err, -ENOENT, "there is no tracepoint "
+		return errno && errno != ENOENT ?
+		       seam_err_set(err, -errno, "cannot read '%s': %s", path,
+				    strerror(errno)) :
+		       seam_err_set(err, -ENOENT, "there is no tracepoint "
 				    "'%s'", event->name);
 	event->attr.type = PERF_TYPE_TRACEPOINT;
 	event->attr.config = strtoull(text, NULL, 10);
@@ -62,27 +70,41 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 	return seam_event_modify(event, modifiers, err);
 }
 
-/* What of the folder @path matches @pattern; freed by free_names(). */
-static int list_matches(const char *path, const char *pattern, char ***names)
+/* Those that match, of what scandir() gave; the others are freed. */
+static int keep_matches(struct dirent **entries, int n, const char *pattern)
 {
-	struct dirent **entries;
-	int n = scandir(path, &entries, NULL, alphasort), kept = 0;
+	int kept = 0;
 
-	*names = n < 0 ? NULL : calloc((size_t)n + 1, sizeof(**names));
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
-		if (*names && name[0] != '.' && entries[i]->d_type == DT_DIR &&
+		if (name[0] != '.' && entries[i]->d_type == DT_DIR &&
 		    fnmatch(pattern, name, 0) == 0)
-			(*names)[kept++] = strdup(name);
-		free(entries[i]);
+			entries[kept++] = entries[i];
+		else
+			free(entries[i]);
 	}
-	if (n >= 0)
-		free(entries);
 	return kept;
 }
 
-static void free_names(char **names, int n)
+/*
+ * What of the folder @path matches @pattern: how many, freed by
+ * free_names(), or -errno.  A folder that is not there has none.
+ */
+static int list_matches(const char *path, const char *pattern,
+			struct dirent ***names, struct seam_err *err)
+{
+	int n = scandir(path, names, NULL, alphasort), code = errno;
+
+	if (n >= 0)
+		return keep_matches(*names, n, pattern);
+	*names = NULL;
+	return code == ENOENT ? 0 :
+	       seam_err_set(err, -code, "cannot list '%s': %s", path,
+			    strerror(code));
+}
+
+static void free_names(struct dirent **names, int n)
 {
 	for (int i = 0; i < n; i++)
 		free(names[i]);
@@ -93,32 +115,31 @@ static int add_matches(struct seam_event_list *list, const char *system,
 		       const char *pattern, const char *modifiers,
 		       struct seam_err *err)
 {
-	char path[PATH_MAX], **names;
-	int n, r = 0;
+	struct dirent **names;
+	char path[PATH_MAX];
+	int n, r;
 
 	snprintf(path, sizeof(path), "%s/%s", events_folder(), system);
-	n = list_matches(path, pattern, &names);
-	for (int i = 0; r == 0 && i < n; i++)
-		if (names[i])
-			r = add_tracepoint(list, system, names[i], modifiers,
-					   err);
+	r = n = list_matches(path, pattern, &names, err);
+	for (int i = 0; r >= 0 && i < n; i++)
+		r = add_tracepoint(list, system, names[i]->d_name, modifiers,
+				   err);
 	free_names(names, n);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int add_systems(struct seam_event_list *list, const char *system,
 		       const char *pattern, const char *modifiers,
 		       struct seam_err *err)
 {
-	char **systems;
-	int n = list_matches(events_folder(), system, &systems), r = 0;
+	struct dirent **systems;
+	int n = list_matches(events_folder(), system, &systems, err), r = n;
 
-	for (int i = 0; r == 0 && i < n; i++)
-		if (systems[i])
-			r = add_matches(list, systems[i], pattern, modifiers,
-					err);
+	for (int i = 0; r >= 0 && i < n; i++)
+		r = add_matches(list, systems[i]->d_name, pattern, modifiers,
+				err);
 	free_names(systems, n);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int seam_tracepoint_add(struct seam_event_list *list, const char *text,
@@ -148,13 +169,16 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 
 struct blob {
 	SEAM_ARRAY(uint8_t) bytes;
-	bool failed;		/* no memory */
+	int code;		/* 0, or the -errno of what failed first */
+	struct seam_err *err;
 };
 
 static void put(struct blob *blob, const void *data, size_t size)
 {
+	if (size == 0 || blob->code)
+		return;
 	if (!SEAM_ARRAY_RESERVE(&blob->bytes, size)) {
-		blob->failed = true;
+		blob->code = seam_err_set(blob->err, -ENOMEM, "out of memory");
 		return;
 	}
 	memcpy(blob->bytes.items + blob->bytes.n, data, size);
@@ -175,11 +199,20 @@ static void put_u64(struct blob *blob, uint64_t v)
 static void put_file(struct blob *blob, const char *name)
 {
 	struct seam_file file = { 0 };
+	struct seam_err why = { 0 };
 	char path[PATH_MAX];
+	int r;
 
+	if (blob->code)
+		return;
 	snprintf(path, sizeof(path), "%s/%s", events_folder(), name);
-	if (seam_file_read(&file, AT_FDCWD, path, MOST_FORMAT_BYTES, NULL) < 0)
-		file = (struct seam_file) { 0 };
+	r = seam_file_read(&file, AT_FDCWD, path, MOST_FORMAT_BYTES, &why);
+	if (r < 0) {
+		/* without it no reader knows what the samples hold */
+		blob->code = seam_err_set(blob->err, r, "cannot read '%s': %s",
+					  path, why.cause[0]);
+		return;
+	}
 	put_u64(blob, file.bytes.size);
 	put(blob, file.bytes.data, file.bytes.size);
 	seam_file_close(&file);
@@ -269,7 +302,7 @@ static void put_head(struct blob *blob)
 int seam_tracepoint_data(const struct seam_event *events, size_t n,
 			 uint8_t **data, size_t *size, struct seam_err *err)
 {
-	struct blob blob = { 0 };
+	struct blob blob = { .err = err };
 	uint32_t n_systems = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -286,10 +319,11 @@ int seam_tracepoint_data(const struct seam_event *events, size_t n,
 	put_u32(&blob, 0);	/* kallsyms, which the recording has */
 	put_u32(&blob, 0);	/* formats of trace_printk() */
 	put_u64(&blob, 0);	/* names of threads, likewise */
+	if (blob.code) {
+		free(blob.bytes.items);
+		return blob.code;
+	}
 	*data = blob.bytes.items;
 	*size = blob.bytes.n;
-	if (!blob.failed)
-		return 0;
-	free(blob.bytes.items);
-	return seam_err_set(err, -ENOMEM, "out of memory");
+	return 0;
 }

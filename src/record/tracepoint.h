@@ -21,7 +21,8 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 
 /*
  * What perf.data calls TRACING_DATA, for the tracepoints among @events.
- * *@data is freed by the caller; *@size is 0 when there is none.
+ * *@data is freed by the caller; *@size is 0 when there is none.  -errno: a
+ * format cannot be read, and @data is NULL.
  * Source: trace_event-info.c in tools/perf/util of Linux 6.1, version 0.6
  * of trace-cmd's format.
  */

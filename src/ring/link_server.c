@@ -74,7 +74,7 @@ static int listen_at(struct seam_link_server *s)
 	if (bind(s->socket, (struct sockaddr *)&at, (socklen_t)size) ||
 	    listen(s->socket, 64))
 		return -errno;
-	return watch(s->epoll_fd, s->socket, NULL);
+	return 0;
 }
 
 /*
@@ -136,11 +136,16 @@ int seam_link_server_open(struct seam_link_server *s,
 				    "cannot make a socket for programs: %s",
 				    strerror(-r));
 	choose_address(s->address, sizeof(s->address));
+	seam_link_remove_stale(s->address);
 	take_no_rights(s->socket);	/* nor those that wait at the door */
 	r = listen_at(s);
 	if (r < 0)
 		return seam_err_set(err, r, "cannot listen at '%s': %s",
 				    s->address, strerror(-r));
+	r = watch(s->epoll_fd, s->socket, NULL);
+	if (r < 0)
+		return seam_err_set(err, r, "cannot wait for programs: %s",
+				    strerror(-r));
 	return 0;
 }
 

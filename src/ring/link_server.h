@@ -65,6 +65,12 @@ struct seam_link_server {
 	struct seam_err why;		/* the first of these */
 };
 
+/*
+ * Remove the sockets of recorders that were killed from the folder that
+ * @address is in.  Cost: one look at the folder.
+ */
+void seam_link_remove_stale(const char *address);
+
 /* Listen for targets that shall get rings of @shape. */
 int seam_link_server_open(struct seam_link_server *s,
 			  const struct seam_ring_shape *shape,

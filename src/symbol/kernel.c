@@ -85,8 +85,12 @@ static int read_text_addr(struct seam_kernel_identity *identity,
 	int fd = open(KALLSYMS, O_RDONLY | O_CLOEXEC);
 	char *text = fd < 0 ? NULL : malloc(MOST);
 	size_t size = 0, from = 0;
-	ssize_t n;
+	ssize_t n = 0;
+	int code = errno;
 
+	if (fd < 0 && code != ENOENT && code != EACCES && code != EPERM)
+		return seam_err_set(err, -code, "cannot open " KALLSYMS ": %s",
+				    strerror(code));
 	if (fd >= 0 && !text) {
 		close(fd);
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -102,10 +106,12 @@ static int read_text_addr(struct seam_kernel_identity *identity,
 			from = (size_t)((char *)memchr(text + from, '\n',
 						       size - from) - text) + 1;
 	}
+	code = errno;
 	free(text);
 	if (fd >= 0)
 		close(fd);
-	return 0;
+	return n >= 0 ? 0 : seam_err_set(err, -code, "cannot read " KALLSYMS
+					 ": %s", strerror(code));
 }
 
 int seam_kernel_identify(struct seam_kernel_identity *identity,

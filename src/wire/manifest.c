@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SCHEMA "seam.bundle/1"
+#define SCHEMA_FAMILY "seam.bundle/"
+#define SCHEMA SCHEMA_FAMILY "1"
 
 static void put_strings(struct seam_json *j, const char *key,
 			const char *const *items, size_t n)
@@ -96,6 +97,21 @@ static void put_jit(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_close(j);
 }
 
+static void put_not_recorded(struct seam_json *j,
+			     const struct seam_manifest *m)
+{
+	if (!m->n_refused && !m->n_stopped && !m->n_cpus_back &&
+	    !m->n_cpus_new)
+		return;
+	seam_json_open(j, "not_recorded", '{');
+	seam_json_u64(j, "threads", m->n_refused);
+	seam_json_u64(j, "programs", m->n_stopped);
+	seam_json_u64(j, "cpus", m->n_cpus_back);
+	seam_json_u64(j, "cpu_ns", m->cpu_ns);
+	seam_json_u64(j, "new_cpus", m->n_cpus_new);
+	seam_json_close(j);
+}
+
 static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 {
 	put_u64(j, "samples", m->n_samples);
@@ -125,6 +141,7 @@ static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 		seam_json_close(j);
 	}
 	put_jit(j, m);
+	put_not_recorded(j, m);
 	if (!m->n_late && !m->n_unseen)
 		return;
 	seam_json_open(j, "late", '{');
@@ -239,6 +256,7 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	const json_t *late = json_object_get(root, "late");
 	const json_t *jit = json_object_get(root, "jit");
 	const json_t *areas = json_object_get(root, "areas");
+	const json_t *missing = json_object_get(root, "not_recorded");
 
 	m->version = string_of(root, "version");
 	m->complete = json_is_true(json_object_get(root, "complete"));
@@ -276,6 +294,11 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->late_ns = u64_of(late, "ns");
 	m->longest_late_ns = u64_of(late, "longest_ns");
 	m->n_unseen = u64_of(late, "unseen_threads");
+	m->n_refused = u64_of(missing, "threads");
+	m->n_stopped = u64_of(missing, "programs");
+	m->n_cpus_back = u64_of(missing, "cpus");
+	m->cpu_ns = u64_of(missing, "cpu_ns");
+	m->n_cpus_new = u64_of(missing, "new_cpus");
 	m->n_jit_streams = u64_of(jit, "streams");
 	m->n_jit = u64_of(jit, "records");
 	m->n_jit_lost = u64_of(jit, "lost");
@@ -283,17 +306,46 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->n_jit_unproven = u64_of(jit, "refused_rings");
 }
 
-int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
-		       struct seam_err *err)
+/* NULL with -EBADMSG or -ENOMEM in *@code. */
+static json_t *parse(struct seam_bytes json, int *code, struct seam_err *err)
 {
 	json_error_t problem;
 	json_t *root = json_loadb((const char *)json.data, json.size, 0,
 				  &problem);
 
+	if (root)
+		return root;
+	*code = json_error_code(&problem) == json_error_out_of_memory ?
+		seam_err_set(err, -ENOMEM, "out of memory") :
+		seam_err_set(err, -EBADMSG, "not JSON: line %d: %s",
+			     problem.line, problem.text);
+	return NULL;
+}
+
+int seam_manifest_check(struct seam_bytes json, struct seam_err *err)
+{
+	int r = 0;
+	json_t *root = parse(json, &r, err);
+
+	if (!root)
+		return r;
+	if (strncmp(string_of(root, "schema"), SCHEMA_FAMILY,
+		    strlen(SCHEMA_FAMILY)) != 0)
+		r = seam_err_set(err, -EBADMSG, "its schema is not '"
+				 SCHEMA_FAMILY "...'");
+	json_decref(root);
+	return r;
+}
+
+int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
+		       struct seam_err *err)
+{
+	int r = 0;
+	json_t *root = parse(json, &r, err);
+
 	*m = (struct seam_manifest) { 0 };
 	if (!root)
-		return seam_err_set(err, -EBADMSG, "not JSON: line %d: %s",
-				    problem.line, problem.text);
+		return r;
 	if (strcmp(string_of(root, "schema"), SCHEMA) != 0) {
 		json_decref(root);
 		return seam_err_set(err, -ENOTSUP, "its schema is not '"

@@ -21,6 +21,7 @@
  *	 "lost":{"ring_full","paused","not_written","damaged_bytes"},
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "late":{"threads","ns","longest_ns","unseen_threads"},
+ *	 "not_recorded":{"threads","programs","cpus","cpu_ns","new_cpus"},
  *	 "areas":{"bytes","truncated","partial","collision"},
  *	 "jit":{"streams","records","lost","refused_groups","refused_rings"},
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
@@ -31,6 +32,10 @@
  * the recording: records are pieces of code and moves, and as many as were
  * offered are in it or lost.  "late" is of recordings a thread at a
  * time: threads that ran unseen before their events could be opened.
+ * "not_recorded" is what ran and should have been: threads whose events could
+ * not be opened, programs whose events the kernel stopped because they run
+ * with another user's rights, CPUs that went offline and came back (cpu_ns:
+ * from then to the end, of one of them), and CPUs that came later.
  *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
  * double to many readers.
@@ -96,6 +101,10 @@ struct seam_manifest {
 	uint64_t n_truncated, n_partial, n_collision;	/* AUX records */
 	uint64_t n_bad_bytes;	/* in a ring, but no records */
 	uint64_t n_late, late_ns, longest_late_ns, n_unseen;
+	uint64_t n_refused;	/* threads whose events were not to be had */
+	uint64_t n_stopped;	/* programs with another user's rights */
+	uint64_t n_cpus_back, cpu_ns;	/* went offline and came back */
+	uint64_t n_cpus_new;	/* came after the start */
 	uint64_t n_jit_streams;	/* 0: none, and the others are 0 too */
 	uint64_t n_jit;		/* pieces of code and moves, written */
 	uint64_t n_jit_lost;	/* and not: no room, no memory, killed */
@@ -113,6 +122,12 @@ struct seam_manifest {
 /* Make it all that @fd, a file that stays open, holds.  0 or -errno. */
 int seam_manifest_write(int fd, const struct seam_manifest *manifest,
 			struct seam_err *err);
+
+/*
+ * Whether it is one, of any version: 0, -EBADMSG when it is something else,
+ * or -ENOMEM.
+ */
+int seam_manifest_check(struct seam_bytes json, struct seam_err *err);
 
 /*
  * Read one; freed by seam_manifest_fini().  -EBADMSG: not JSON; -ENOTSUP:

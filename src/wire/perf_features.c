@@ -96,16 +96,6 @@ void seam_perf_features_u64(struct seam_perf_features *f,
 	put(f, values, n * sizeof(*values));
 }
 
-void seam_perf_features_bytes(struct seam_perf_features *f,
-			      enum seam_perf_feature bit,
-			      struct seam_bytes bytes)
-{
-	if (bytes.size == 0)
-		return;
-	begin(f, bit);
-	put(f, bytes.data, bytes.size);
-}
-
 void seam_perf_features_build_id(struct seam_perf_features *f,
 				 const char *name, struct seam_bytes id)
 {

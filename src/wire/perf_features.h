@@ -64,11 +64,6 @@ void seam_perf_features_u64(struct seam_perf_features *f,
 			    enum seam_perf_feature bit, const uint64_t *values,
 			    size_t n);
 
-/* A feature that is made elsewhere.  No bytes add nothing. */
-void seam_perf_features_bytes(struct seam_perf_features *f,
-			      enum seam_perf_feature bit,
-			      struct seam_bytes bytes);
-
 /* The build id of the kernel, which perf calls @name. */
 void seam_perf_features_build_id(struct seam_perf_features *f,
 				 const char *name, struct seam_bytes id);

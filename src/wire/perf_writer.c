@@ -8,10 +8,13 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* "PERFILE2" as a number of the writing machine's byte order. */
 #define MAGIC UINT64_C(0x32454c4946524550)
+
+enum { WINDOW_BYTES = 64 * 1024 };	/* of the file, read at once */
 
 struct section {
 	uint64_t offset;	/* from the file's start */
@@ -167,14 +170,120 @@ static int write_pieces(struct seam_perf_writer *w, struct iovec *pieces,
 	return 0;
 }
 
+/* The table of features behind the data while it grows: the formats. */
+static struct section formats_of(const struct seam_perf_writer *w)
+{
+	return (struct section) { w->formats_offset, w->formats_bytes };
+}
+
+static size_t table_bytes(const struct seam_perf_writer *w)
+{
+	return w->formats_bytes ? sizeof(struct section) : 0;
+}
+
+static int write_table(struct seam_perf_writer *w, uint64_t offset,
+		       struct seam_err *err)
+{
+	struct section formats = formats_of(w);
+
+	return seam_file_write_at(w->fd, &formats, table_bytes(w), offset,
+				  w->name, err);
+}
+
+uint64_t seam_perf_writer_end(const struct seam_perf_writer *w)
+{
+	return w->data_offset + w->data_bytes + table_bytes(w);
+}
+
 /* After failure @r: give the space of half a batch back.  Returns @r. */
 static int cut_behind_data(struct seam_perf_writer *w, int r,
 			   struct seam_err *err)
 {
-	if (ftruncate(w->fd, (off_t)(w->data_offset + w->data_bytes)) < 0)
+	write_table(w, w->data_offset + w->data_bytes, NULL);
+	if (ftruncate(w->fd, (off_t)seam_perf_writer_end(w)) < 0)
 		return seam_err_add(err, r, "cannot cut '%s' after that: %s",
 				    w->name, strerror(errno));
 	return r;
+}
+
+int seam_perf_writer_formats(struct seam_perf_writer *w,
+			     struct seam_bytes formats, struct seam_err *err)
+{
+	/* the header's end, from the data's place on: in one write */
+	struct {
+		struct section data, event_types;
+		uint64_t features[SEAM_PERF_N_FEATURES / 64];
+	} end = { .features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_TRACING_DATA };
+	int r;
+
+	if (formats.size == 0)
+		return 0;
+	w->formats_offset = w->data_offset;
+	w->formats_bytes = formats.size;
+	w->data_offset = (w->formats_offset + formats.size + 7) & ~UINT64_C(7);
+	end.data.offset = w->data_offset;
+	r = seam_file_write_at(w->fd, formats.data, formats.size,
+			       w->formats_offset, w->name, err);
+	if (r == 0)
+		r = write_table(w, w->data_offset, err);
+	if (r == 0)
+		r = seam_file_write_at(w->fd, &end, sizeof(end),
+				       offsetof(struct header, data), w->name,
+				       err);
+	return r;
+}
+
+/* Take the first bytes out of the pieces: as many as a table has. */
+static size_t take_head(struct iovec **pieces, size_t *n, uint8_t *head,
+			size_t size)
+{
+	size_t taken = 0;
+
+	while (*n && taken < size) {
+		size_t part = (*pieces)->iov_len < size - taken ?
+			      (*pieces)->iov_len : size - taken;
+
+		memcpy(head + taken, (*pieces)->iov_base, part);
+		taken += part;
+		consume(pieces, n, part);
+	}
+	return taken;
+}
+
+/*
+ * A batch at *@offset, and the table behind it: from where the table before
+ * it ends, so that this stays true until all the rest is there.
+ */
+static int write_batch(struct seam_perf_writer *w, struct iovec *pieces,
+		       size_t n, uint64_t *offset, struct seam_err *err)
+{
+	uint8_t head[sizeof(struct section)];
+	uint64_t begin = *offset;
+	size_t size;
+	int r;
+
+	consume(&pieces, &n, 0);
+	size = take_head(&pieces, &n, head, table_bytes(w));
+	*offset += size;
+	r = write_pieces(w, pieces, n, offset, err);
+	if (r == 0)
+		r = write_table(w, *offset, err);
+	return r < 0 ? r : seam_file_write_at(w->fd, head, size, begin,
+					      w->name, err);
+}
+
+/* A hole where records were would be read as records. */
+static int check_size(struct seam_perf_writer *w, struct seam_err *err)
+{
+	uint64_t end = seam_perf_writer_end(w);
+	struct stat st;
+
+	if (fstat(w->fd, &st) < 0 || (uint64_t)st.st_size >= end)
+		return 0;
+	w->was_cut = true;
+	return seam_err_set(err, -EIO, "'%s' was cut from %" PRIu64 " to %"
+			    PRIu64 " bytes by another process", w->name, end,
+			    (uint64_t)st.st_size);
 }
 
 int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
@@ -182,8 +291,11 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 {
 	uint64_t offset = w->data_offset + w->data_bytes;
 	uint64_t data_bytes;
-	int r = write_pieces(w, pieces, n, &offset, err);
+	int r = check_size(w, err);
 
+	if (r < 0)
+		return r;
+	r = write_batch(w, pieces, n, &offset, err);
 	if (r < 0)
 		return cut_behind_data(w, r, err);
 	data_bytes = offset - w->data_offset;
@@ -196,33 +308,78 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 	return 0;
 }
 
-static size_t count_bits(const struct seam_perf_features *f)
+/* The bytes of whole records from @pos to @end of the file. */
+static uint64_t walk(const struct seam_perf_writer *w, uint64_t pos,
+		     uint64_t end, struct seam_perf_writer_left *left)
 {
-	size_t n = 0;
+	static uint8_t window[WINDOW_BYTES];
+	uint64_t begin = pos, at = 0;
+	ssize_t n = 0;
 
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(f->bits); i++)
-		n += (size_t)__builtin_popcountll(f->bits[i]);
-	return n;
+	for (;;) {
+		struct perf_event_header header;
+
+		if (pos < at || pos + sizeof(header) > at + (uint64_t)n) {
+			at = pos;
+			n = pread(w->fd, window, sizeof(window), (off_t)at);
+			if (n < (ssize_t)sizeof(header))
+				break;
+		}
+		memcpy(&header, window + (pos - at), sizeof(header));
+		if (header.size < sizeof(header) || pos + header.size > end)
+			break;
+		pos += header.size;
+		left->n_records++;
+		left->n_samples += header.type == PERF_RECORD_SAMPLE;
+	}
+	return pos - begin;
 }
 
-/* A section for each set bit, ascending; returns how many. */
-static size_t list_sections(const struct seam_perf_features *f,
+int seam_perf_writer_salvage(struct seam_perf_writer *w,
+			     struct seam_perf_writer_left *left,
+			     struct seam_err *err)
+{
+	struct stat st;
+	uint64_t size, end = w->data_offset + w->data_bytes;
+
+	*left = (struct seam_perf_writer_left) { 0 };
+	if (fstat(w->fd, &st) < 0)
+		return seam_err_set(err, -errno, "cannot read '%s': %s",
+				    w->name, strerror(errno));
+	size = (uint64_t)st.st_size < end ? (uint64_t)st.st_size : end;
+	if (size < w->data_offset)
+		return -ENODATA;
+	w->data_bytes = walk(w, w->data_offset, size, left);
+	w->was_cut = false;
+	cut_behind_data(w, 0, NULL);
+	return seam_file_write_at(w->fd, &w->data_bytes, sizeof(w->data_bytes),
+				  offsetof(struct header, data.size), w->name,
+				  err);
+}
+
+/*
+ * A section for each feature, ascending, the formats before them: how many.
+ * @payloads is where the features' bytes will be.
+ */
+static size_t list_sections(const struct seam_perf_writer *w,
+			    const struct seam_perf_features *f,
 			    uint64_t payloads, struct section *sections)
 {
+	struct section *last = NULL;
 	size_t n = 0;
 
+	if (w->formats_bytes)
+		sections[n++] = formats_of(w);
 	for (size_t bit = 0; bit < SEAM_PERF_N_FEATURES; bit++) {
 		if (!(f->bits[bit / 64] >> bit % 64 & 1))
 			continue;
 		sections[n].offset = payloads + f->start[bit];
-		if (n > 0)
-			sections[n - 1].size = sections[n].offset -
-					       sections[n - 1].offset;
-		n++;
+		if (last)
+			last->size = sections[n].offset - last->offset;
+		last = &sections[n++];
 	}
-	if (n > 0)
-		sections[n - 1].size = payloads + f->bytes.n -
-				       sections[n - 1].offset;
+	if (last)
+		last->size = payloads + f->bytes.n - last->offset;
 	return n;
 }
 
@@ -232,19 +389,27 @@ int seam_perf_writer_finish(struct seam_perf_writer *w,
 {
 	struct section sections[SEAM_PERF_N_FEATURES];
 	uint64_t end = w->data_offset + w->data_bytes;
-	uint64_t payloads = end + count_bits(f) * sizeof(sections[0]);
-	size_t n = list_sections(f, payloads, sections);
-	int r = f->no_memory ? seam_err_set(err, -ENOMEM, "out of memory") : 0;
+	uint64_t bits[SEAM_PERF_N_FEATURES / 64], payloads;
+	size_t n = list_sections(w, f, 0, sections);
+	int r = f->no_memory ? seam_err_set(err, -ENOMEM, "out of memory") :
+		check_size(w, err);
 
+	if (w->was_cut)
+		return r;
+	payloads = end + n * sizeof(sections[0]);
+	list_sections(w, f, payloads, sections);
+	memcpy(bits, f->bits, sizeof(bits));
+	if (w->formats_bytes)
+		bits[0] |= UINT64_C(1) << SEAM_PERF_FEATURE_TRACING_DATA;
+	if (r == 0)
+		r = seam_file_write_at(w->fd, f->bytes.items, f->bytes.n,
+				       payloads, w->name, err);
 	if (r == 0)
 		r = seam_file_write_at(w->fd, sections,
 				       n * sizeof(sections[0]), end, w->name,
 				       err);
 	if (r == 0)
-		r = seam_file_write_at(w->fd, f->bytes.items, f->bytes.n,
-				       payloads, w->name, err);
-	if (r == 0)
-		r = seam_file_write_at(w->fd, f->bits, sizeof(f->bits),
+		r = seam_file_write_at(w->fd, bits, sizeof(bits),
 				       offsetof(struct header, features),
 				       w->name, err);
 	return r < 0 ? cut_behind_data(w, r, err) : 0;

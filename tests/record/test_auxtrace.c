@@ -60,6 +60,7 @@ static void open_pmu(struct pmu *p, int cpu, int tid, uint64_t start,
 	*ring = (struct seam_source_ring) {
 		.cpu = cpu, .tid = tid, .fd = -1,
 	};
+	*SEAM_ARRAY_PUSH(&p->sources.live) = 0;
 	seam_ring_attach(&ring->ring, p->memory, PAGE, DATA);
 	seam_ring_aux_attach(&ring->aux, control, p->area, AREA);
 	p->sources.events = p->events;

@@ -19,6 +19,16 @@ static int enter(void **state)
 	return make_folder(state) || chdir(folder);
 }
 
+static void put_manifest(const struct seam_bundle *bundle, const char *text)
+{
+	int fd = seam_bundle_file(bundle, "meta.json", NULL);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(seam_bundle_publish(bundle, "meta.json", NULL), 0);
+}
+
 static void make(const char *name, const char *content)
 {
 	struct seam_bundle bundle;
@@ -32,6 +42,9 @@ static void make(const char *name, const char *content)
 	close(fd);
 	assert_int_equal(seam_bundle_publish(&bundle, "data", NULL), 0);
 	close(seam_bundle_folder(&bundle, "elf", NULL));
+	put_manifest(&bundle, "{\"schema\":\"seam.bundle/1\"}");
+	assert_int_equal(seam_bundle_place(&bundle, NULL), 0);
+	seam_bundle_settle(&bundle);
 	seam_bundle_close(&bundle);
 }
 
@@ -69,11 +82,27 @@ static void keeps_the_one_before_as_old(void **state)
 	assert_true(holds("a.seam.old/data", "2"));
 }
 
-static void refuses(const char *name)
+static void refuses_with(const char *name, int code, const char *why)
 {
+	struct seam_err err = { 0 };
 	struct seam_bundle bundle;
 
-	assert_int_equal(seam_bundle_create(&bundle, name, NULL), -EEXIST);
+	assert_int_equal(seam_bundle_create(&bundle, name, &err), code);
+	assert_non_null(strstr(err.cause[0], why));
+}
+
+static void refuses(const char *name)
+{
+	refuses_with(name, -EEXIST, "not a recording of yours");
+}
+
+static void put(const char *path, const char *content)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(content, file);
+	fclose(file);
 }
 
 static void leaves_alone_what_is_no_bundle(void **state)
@@ -101,9 +130,10 @@ static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
 	assert_int_equal(mkdir("a/elf/deep", 0700), 0);
 	refuses("a");
 	assert_int_equal(rmdir("a/elf/deep"), 0);
-	assert_int_equal(symlink("/etc/passwd", "a/meta.json"), 0);
+	assert_int_equal(rename("a/meta.json", "m"), 0);
+	assert_int_equal(symlink("../m", "a/meta.json"), 0);
 	refuses("a");
-	assert_int_equal(unlink("a/meta.json"), 0);
+	assert_int_equal(rename("m", "a/meta.json"), 0);
 	assert_int_equal(mkdir("a/other", 0700), 0);
 	refuses("a");
 	assert_int_equal(rmdir("a/other"), 0);
@@ -114,7 +144,94 @@ static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
 	close(open("a/xray", O_CREAT | O_WRONLY, 0600));
 	refuses("a");
 	assert_int_equal(unlink("a/xray"), 0);
+	put("a/elf/notes.txt", "mine");
+	refuses_with("a", -EEXIST, "it holds 'elf/notes.txt'");
+	assert_int_equal(unlink("a/elf/notes.txt"), 0);
+	put("a/elf/0123abcd", "");
 	make("a", "2");
+}
+
+static void a_folder_with_a_file_called_data_is_not_a_recording(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("a", 0700), 0);
+	refuses_with("a", -EEXIST, "it has no 'meta.json'");
+	put("a/data", "of a thesis");
+	refuses_with("a", -EEXIST, "it has no 'meta.json'");
+	put("a/meta.json", "{\"title\":\"of a thesis\"}");
+	refuses_with("a", -EEXIST, "its 'meta.json' is not Seam's");
+	put("a/meta.json", "[]");
+	refuses("a");
+	put("a/meta.json", "");
+	refuses("a");
+	assert_true(holds("a/data", "of a thesis"));
+	/* of a version that is still to come */
+	put("a/meta.json", "{\"schema\":\"seam.bundle/7\"}");
+	make("a", "1");
+	assert_true(holds("a.old/data", "of a thesis"));
+}
+
+static void what_keeps_us_from_looking_is_the_cause(void **state)
+{
+	char name[300];
+
+	(void)state;
+	put("file", "");
+	refuses_with("file/a", -ENOTDIR, "Not a directory");
+	assert_int_equal(symlink("loop", "loop"), 0);
+	refuses_with("loop/a", -ELOOP, "Too many levels");
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	refuses_with(name, -ENAMETOOLONG, "File name too long");
+	refuses_with("nowhere/a", -ENOENT, "No such file");
+}
+
+static void nothing_has_changed_until_a_recording_is_placed(void **state)
+{
+	struct seam_bundle bundle;
+
+	(void)state;
+	make("a", "1");
+	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
+	close(seam_bundle_file(&bundle, "data", NULL));
+	assert_true(holds("a/data", "1"));
+	assert_int_equal(access("a.old", F_OK), -1);
+	seam_bundle_remove(&bundle);
+	assert_int_equal(access(bundle.made, F_OK), -1);
+}
+
+static void what_was_put_in_the_way_meanwhile_is_left_alone(void **state)
+{
+	struct seam_bundle bundle;
+
+	(void)state;
+	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
+	assert_int_equal(mkdir("a", 0700), 0);
+	put("a/letter", "mine");
+	assert_int_equal(seam_bundle_place(&bundle, NULL), -EEXIST);
+	seam_bundle_remove(&bundle);
+	assert_true(holds("a/letter", "mine"));
+}
+
+static void knows_where_it_was_moved_and_that_it_was_removed(void **state)
+{
+	struct seam_bundle bundle;
+	char where[4096];
+
+	(void)state;
+	make("a", "1");
+	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
+	assert_int_equal(seam_bundle_place(&bundle, NULL), 0);
+	assert_int_equal(seam_bundle_find(&bundle, where, sizeof(where)),
+			 SEAM_BUNDLE_IN_PLACE);
+	assert_int_equal(rename("a", "a.old2"), 0);
+	assert_int_equal(seam_bundle_find(&bundle, where, sizeof(where)),
+			 SEAM_BUNDLE_MOVED);
+	assert_non_null(strstr(where, "/a.old2"));
+	assert_int_equal(rmdir("a.old2"), 0);
+	assert_int_equal(seam_bundle_find(&bundle, where, sizeof(where)),
+			 SEAM_BUNDLE_REMOVED);
+	seam_bundle_close(&bundle);
 }
 
 static void removes_no_old_one_that_is_no_bundle(void **state)
@@ -122,8 +239,9 @@ static void removes_no_old_one_that_is_no_bundle(void **state)
 	(void)state;
 	make("a", "1");
 	assert_int_equal(mkdir("a.old", 0700), 0);
-	assert_int_equal(mkdir("a.old/thesis", 0700), 0);
+	put("a.old/data", "of a thesis");
 	refuses("a");
+	assert_true(holds("a.old/data", "of a thesis"));
 	assert_true(holds("a/data", "1"));
 }
 
@@ -156,6 +274,7 @@ static void does_not_write_where_something_was_planted(void **state)
 
 	(void)state;
 	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
+	assert_int_equal(seam_bundle_place(&bundle, NULL), 0);
 	assert_int_equal(symlink("/tmp/planted", "a/data.part"), 0);
 	assert_int_equal(seam_bundle_file(&bundle, "data", NULL), -EEXIST);
 	assert_int_equal(symlink("/tmp", "a/elf"), 0);
@@ -171,6 +290,10 @@ static void a_recording_that_came_to_nothing_leaves_no_trace(void **state)
 	make("a", "1");
 	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
 	close(seam_bundle_file(&bundle, "data", NULL));
+	assert_int_equal(seam_bundle_place(&bundle, NULL), 0);
+	assert_true(holds("a.old/data", "1"));
+	close(seam_bundle_folder(&bundle, "jit", NULL));
+	put("a/jit/jit-1.dump", "");
 	seam_bundle_remove(&bundle);
 	assert_true(holds("a/data", "1"));
 	assert_int_equal(access("a.old", F_OK), -1);
@@ -190,6 +313,11 @@ int main(void)
 		IN_A_FOLDER(leaves_a_bundle_of_another_user_alone),
 		IN_A_FOLDER(does_not_write_where_something_was_planted),
 		IN_A_FOLDER(a_recording_that_came_to_nothing_leaves_no_trace),
+		IN_A_FOLDER(a_folder_with_a_file_called_data_is_not_a_recording),
+		IN_A_FOLDER(what_keeps_us_from_looking_is_the_cause),
+		IN_A_FOLDER(nothing_has_changed_until_a_recording_is_placed),
+		IN_A_FOLDER(what_was_put_in_the_way_meanwhile_is_left_alone),
+		IN_A_FOLDER(knows_where_it_was_moved_and_that_it_was_removed),
 	};
 
 	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);

@@ -221,6 +221,122 @@ static void ids_that_come_later_go_into_their_room(void **state)
 	close(o.fd);
 }
 
+/* Whether the table of features behind the data is that of the formats. */
+static bool has_formats(const struct opened *o, const char *formats)
+{
+	uint64_t data = u64_at(o, 40), end = data + u64_at(o, DATA_SIZE_AT);
+	char got[64] = "";
+
+	return u64_at(o, FLAGS_AT) & 2 &&
+	       u64_at(o, (off_t)end + 8) == strlen(formats) &&
+	       pread(o->fd, got, strlen(formats),
+		     (off_t)u64_at(o, (off_t)end)) == (ssize_t)strlen(formats) &&
+	       strcmp(got, formats) == 0;
+}
+
+static void put_formats(struct opened *o, const char *text)
+{
+	struct seam_bytes formats = { (const uint8_t *)text, strlen(text) };
+
+	assert_int_equal(seam_perf_writer_formats(&o->writer, formats, NULL),
+			 0);
+}
+
+static void formats_of_tracepoints_are_found_after_each_batch(void **state)
+{
+	static const char formats[] = "format of sched_switch";
+	struct seam_perf_features f = { 0 };
+	struct opened o;
+	char got[64];
+
+	(void)state;
+	begin(&o);
+	put_formats(&o, formats);
+	assert_true(has_formats(&o, formats));
+	assert_int_equal(u64_at(&o, 40) % 8, 0);
+	/* in pieces that end before, at and behind the table's end */
+	assert_int_equal(append(&o, "aaaaaaaa", ""), 0);
+	assert_true(has_formats(&o, formats));
+	assert_int_equal(append(&o, "bbbbbbbb", "cccccccc"), 0);
+	assert_true(has_formats(&o, formats));
+	assert_int_equal(append(&o, "ddd", "dddddeeeeeeeeffffffff"), 0);
+	assert_true(has_formats(&o, formats));
+	assert_int_equal(pread(o.fd, got, 48, (off_t)u64_at(&o, 40)), 48);
+	assert_memory_equal(got, "aaaaaaaabbbbbbbbccccccccdddddddd"
+			    "eeeeeeeeffffffff", 48);
+	seam_perf_features_string(&f, SEAM_PERF_FEATURE_HOSTNAME, "vm");
+	assert_int_equal(seam_perf_writer_finish(&o.writer, &f, NULL), 0);
+	assert_int_equal(u64_at(&o, FLAGS_AT), 1 << 1 | 1 << 3);
+	assert_true(has_formats(&o, formats));
+	seam_perf_features_fini(&f);
+	close(o.fd);
+}
+
+/* The disk is full at each of its bytes. */
+static void formats_of_tracepoints_outlast_a_full_disk(void **state)
+{
+	static const char batch[] = "bbbbbbbbccccccccdddddddd";
+	struct rlimit limit, tight;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	for (size_t room = 0; room < strlen(batch) + 16; room++) {
+		struct opened o;
+
+		begin(&o);
+		put_formats(&o, "format");
+		assert_int_equal(append(&o, "aaaaaaaa", ""), 0);
+		tight = limit;
+		tight.rlim_cur = seam_perf_writer_end(&o.writer) - 16 + room;
+		setrlimit(RLIMIT_FSIZE, &tight);
+		assert_int_equal(append(&o, batch, ""), -EFBIG);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		assert_int_equal(u64_at(&o, DATA_SIZE_AT), 8);
+		assert_true(has_formats(&o, "format"));
+		close(o.fd);
+	}
+}
+
+static void record(struct opened *o, uint32_t type, uint16_t size)
+{
+	uint8_t bytes[64] = { 0 };
+	struct perf_event_header header = { .type = type, .size = size };
+	struct iovec piece = { bytes, size };
+
+	memcpy(bytes, &header, sizeof(header));
+	assert_int_equal(seam_perf_writer_append(&o->writer, &piece, 1, NULL),
+			 0);
+}
+
+static void a_file_that_was_cut_ends_with_its_last_whole_record(void **state)
+{
+	struct seam_perf_writer_left left;
+	struct seam_err err = { 0 };
+	struct opened o;
+
+	(void)state;
+	begin(&o);
+	put_formats(&o, "format");
+	record(&o, PERF_RECORD_COMM, 16);
+	record(&o, PERF_RECORD_SAMPLE, 24);
+	record(&o, PERF_RECORD_SAMPLE, 24);
+	assert_int_equal(ftruncate(o.fd, (off_t)o.writer.data_offset + 50), 0);
+	assert_int_equal(append(&o, "aaaaaaaa", ""), -EIO);
+	assert_true(o.writer.was_cut);
+	assert_int_equal(seam_perf_writer_salvage(&o.writer, &left, &err), 0);
+	assert_int_equal(left.n_records, 2);
+	assert_int_equal(left.n_samples, 1);
+	assert_int_equal(u64_at(&o, DATA_SIZE_AT), 40);
+	assert_true(has_formats(&o, "format"));
+	record(&o, PERF_RECORD_SAMPLE, 24);
+	assert_int_equal(ftruncate(o.fd, 0), 0);
+	assert_int_equal(append(&o, "aaaaaaaa", ""), -EIO);
+	assert_int_equal(seam_perf_writer_salvage(&o.writer, &left, &err),
+			 -ENODATA);
+	close(o.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +346,11 @@ int main(void)
 		cmocka_unit_test(writes_more_pieces_than_one_call_takes),
 		cmocka_unit_test(lists_features_by_ascending_bit),
 		cmocka_unit_test(a_full_disk_leaves_the_last_whole_batch),
+		cmocka_unit_test(
+			formats_of_tracepoints_are_found_after_each_batch),
+		cmocka_unit_test(formats_of_tracepoints_outlast_a_full_disk),
+		cmocka_unit_test(
+			a_file_that_was_cut_ends_with_its_last_whole_record),
 	};
 
 	return cmocka_run_group_tests_name("perf_writer", tests, NULL, NULL);

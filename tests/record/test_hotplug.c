@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hotplug.c - whose time is missing, by the kernel's own count */
+#include "record/hotplug.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 4 };
+
+#define SECOND UINT64_C(1000000000)
+
+/* What the kernel says: how long each was enabled, which CPUs are there. */
+static uint64_t enabled_ns[N];
+static int online[8];
+static size_t n_online;
+
+bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
+				    uint64_t *ns);
+int __wrap_seam_machine_cpus(struct seam_number_list *cpus,
+			     struct seam_err *err);
+
+bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
+				    uint64_t *ns)
+{
+	(void)s;
+	*ns = enabled_ns[i];
+	return true;
+}
+
+int __wrap_seam_machine_cpus(struct seam_number_list *cpus,
+			     struct seam_err *err)
+{
+	(void)err;
+	for (size_t i = 0; i < n_online; i++)
+		*SEAM_ARRAY_PUSH(cpus) = online[i];
+	return 0;
+}
+
+/* Ten seconds of all CPUs, each enabled and disabled a little later. */
+static struct seam_hotplug look(uint64_t late_ns)
+{
+	struct seam_sources s = { 0 };
+	struct seam_hotplug h;
+
+	for (int i = 0; i < N; i++) {
+		*SEAM_ARRAY_PUSH(&s.cpus) = i;
+		*SEAM_ARRAY_PUSH(&s.rings) = (struct seam_source_ring) {
+			.cpu = i, .fd = -1,
+		};
+		*SEAM_ARRAY_PUSH(&s.list) = (struct seam_source) {
+			.fd = -1, .ring = (uint32_t)i,
+			.from_ns = SECOND + (uint64_t)i * late_ns,
+			.until_ns = 11 * SECOND,
+		};
+	}
+	seam_hotplug_look(&h, &s);
+	s.list.n = s.rings.n = 0;
+	seam_sources_fini(&s);
+	return h;
+}
+
+static void set_online(size_t n)
+{
+	n_online = n;
+	for (size_t i = 0; i < n; i++)
+		online[i] = (int)i;
+	for (size_t i = 0; i < N; i++)
+		enabled_ns[i] = 10 * SECOND;
+}
+
+static void all_were_there(void **state)
+{
+	struct seam_hotplug h;
+
+	(void)state;
+	set_online(N);
+	h = look(0);
+	assert_int_equal(h.n_back + h.n_away + h.n_new, 0);
+	/* the kernel's clock is slower than ours, on all of them */
+	for (size_t i = 0; i < N; i++)
+		enabled_ns[i] -= SECOND / 100;
+	h = look(0);
+	assert_int_equal(h.n_back + h.n_away + h.n_new, 0);
+	/* 40 ms from one to the next: a virtual machine was not running */
+	set_online(N);
+	for (size_t i = 0; i < N; i++)
+		enabled_ns[i] -= i * SECOND / 25;
+	h = look(SECOND / 25);
+	assert_int_equal(h.n_back + h.n_away + h.n_new, 0);
+}
+
+static void one_that_came_back_is_lost_from_when_it_went(void **state)
+{
+	struct seam_hotplug h;
+
+	(void)state;
+	set_online(N);
+	enabled_ns[2] = 4 * SECOND;
+	enabled_ns[3] = 10 * SECOND - SECOND / 100;
+	h = look(0);
+	assert_int_equal(h.n_back, 2);
+	assert_int_equal(h.first, 2);
+	assert_int_equal(h.longest_ns, 6 * SECOND);
+	assert_int_equal(h.n_away, 0);
+}
+
+static void one_that_stayed_away_had_nothing_to_lose(void **state)
+{
+	struct seam_hotplug h;
+
+	(void)state;
+	set_online(N - 1);
+	enabled_ns[3] = 4 * SECOND;
+	h = look(0);
+	assert_int_equal(h.n_back, 0);
+	assert_int_equal(h.n_away, 1);
+}
+
+static void one_that_is_new_has_no_events(void **state)
+{
+	struct seam_hotplug h;
+
+	(void)state;
+	set_online(N + 2);
+	h = look(0);
+	assert_int_equal(h.n_new, 2);
+	assert_int_equal(h.first, N);
+	assert_int_equal(h.n_back, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_were_there),
+		cmocka_unit_test(one_that_came_back_is_lost_from_when_it_went),
+		cmocka_unit_test(one_that_stayed_away_had_nothing_to_lose),
+		cmocka_unit_test(one_that_is_new_has_no_events),
+	};
+
+	return cmocka_run_group_tests_name("hotplug", tests, NULL, NULL);
+}

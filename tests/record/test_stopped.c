@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* test_stopped.c - an exec() that nothing followed, in any order of rings */
+#include "record/stopped.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <linux/perf_event.h>
+
+/* Behind each record; see SAMPLE_TYPE. */
+struct trailer {
+	uint32_t pid, tid;
+	uint64_t ns;
+	uint32_t cpu, zero;
+	uint64_t id;
+};
+
+struct record {
+	struct seam_ring_header header;
+	uint32_t pid, tid;		/* EXIT: pid, parent's pid */
+	union {
+		struct {
+			char text[16];
+			struct trailer trailer;
+		} name;
+		struct {
+			uint32_t tid, parent_tid;
+			uint64_t ns;
+			struct trailer trailer;
+		} end;
+	};
+};
+
+static void see(struct seam_stopped *s, uint32_t type, uint32_t pid,
+		uint64_t ns)
+{
+	struct record r = {
+		.header = { .type = type, .size = sizeof(r) },
+		.pid = pid, .tid = pid,
+		.name = { "su", { .ns = ns } },
+	};
+
+	if (type == PERF_RECORD_COMM)
+		r.header.misc = PERF_RECORD_MISC_COMM_EXEC;
+	if (type == PERF_RECORD_EXIT) {
+		r.tid = 1;
+		r.end.tid = pid;
+		r.end.ns = ns;
+		r.end.trailer.ns = ns;
+	}
+	seam_stopped_see(s, &r.header);
+}
+
+enum { EXEC = PERF_RECORD_COMM, MAP = PERF_RECORD_MMAP2,
+       END = PERF_RECORD_EXIT };
+
+static void counts(struct seam_stopped *s, uint64_t n)
+{
+	seam_stopped_round(s, false);
+	seam_stopped_round(s, false);
+	assert_int_equal(s->n_programs, n);
+	seam_stopped_fini(s);
+}
+
+static void an_end_right_after_exec_is_counted(void **state)
+{
+	struct seam_stopped s = { 0 };
+
+	(void)state;
+	see(&s, EXEC, 7, 100);
+	see(&s, MAP, 7, 110);
+	see(&s, EXEC, 7, 200);
+	see(&s, END, 7, 210);
+	seam_stopped_round(&s, true);
+	assert_string_equal(s.first, "su");
+	counts(&s, 1);
+}
+
+static void programs_that_ran_are_not(void **state)
+{
+	struct seam_stopped s = { 0 };
+
+	(void)state;
+	see(&s, EXEC, 7, 100);
+	see(&s, MAP, 7, 110);
+	see(&s, END, 7, 900);
+	see(&s, END, 8, 900);		/* a fork without exec() */
+	see(&s, MAP, 9, 100);
+	see(&s, END, 9, 900);
+	counts(&s, 0);
+}
+
+static void the_rings_may_be_read_in_any_order(void **state)
+{
+	struct seam_stopped s = { 0 };
+
+	(void)state;
+	/* mapped on a CPU whose ring is read before that of the exec */
+	see(&s, MAP, 7, 110);
+	see(&s, EXEC, 7, 100);
+	see(&s, END, 7, 900);
+	/* its end is seen, and the mapping a round later */
+	see(&s, END, 8, 900);
+	see(&s, EXEC, 8, 100);
+	seam_stopped_round(&s, false);
+	see(&s, MAP, 8, 110);
+	counts(&s, 0);
+	/* stopped, and its end is read first */
+	see(&s, END, 9, 900);
+	seam_stopped_round(&s, false);
+	see(&s, EXEC, 9, 899);
+	counts(&s, 1);
+}
+
+static void a_process_with_the_same_number_is_another(void **state)
+{
+	struct seam_stopped s = { 0 };
+
+	(void)state;
+	see(&s, EXEC, 7, 100);
+	see(&s, END, 7, 101);
+	seam_stopped_round(&s, false);
+	see(&s, END, 7 + (1 << 16), 200);
+	counts(&s, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_end_right_after_exec_is_counted),
+		cmocka_unit_test(programs_that_ran_are_not),
+		cmocka_unit_test(the_rings_may_be_read_in_any_order),
+		cmocka_unit_test(a_process_with_the_same_number_is_another),
+	};
+
+	return cmocka_run_group_tests_name("stopped", tests, NULL, NULL);
+}
