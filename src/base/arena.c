@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define ALIGN 16
 #define BLOCK_BYTES (64 * 1024)
 
@@ -22,8 +24,10 @@ static int grow(struct seam_arena *arena, size_t size)
 	if (want > SIZE_MAX - sizeof(*block))
 		return -1;
 	block = calloc(1, sizeof(*block) + want);
-	if (!block)
+	if (!block) {
+		seam_memory_refused();
 		return -1;
+	}
 	block->size = want;
 	block->older = arena->blocks;
 	arena->blocks = block;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/memory.h"
+
 /* A page of the second size, where there are two (x86-64, arm64). */
 #define HUGE_BYTES ((uintptr_t)2 << 20)
 
@@ -42,7 +44,7 @@ void *seam_array_reserve(void *items, size_t *cap, size_t need, size_t size)
 		return NULL;
 	moved = realloc(items, want * size);
 	if (!moved)
-		return NULL;
+		return seam_memory_refused();
 	*cap = want;
 	if (want * size >= 2 * HUGE_BYTES)
 		prefer_huge_pages(moved, want * size);

@@ -7,9 +7,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "base/guard.h"
+
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 int seam_file_read_fd(struct seam_file *file, int fd, size_t max_bytes,
 		      struct seam_err *err)
@@ -64,7 +70,88 @@ static int map(struct seam_file *file, int fd, size_t size,
 				    size, strerror(errno));
 	file->bytes = (struct seam_bytes) { p, size };
 	file->mapped = true;
+	seam_guard_add(file->bytes);
 	return 0;
+}
+
+/* What is neither a file nor something to read from to an end. */
+static const char *kind_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return strerror(EISDIR);
+	case S_IFIFO:
+		return "it is a FIFO, not a regular file";
+	case S_IFSOCK:
+		return "it is a socket, not a regular file";
+	case S_IFCHR:
+	case S_IFBLK:
+		return "it is a device, not a regular file";
+	default:
+		return "not a regular file";
+	}
+}
+
+static int refuse(mode_t mode, struct seam_err *err)
+{
+	return seam_err_set(err, S_ISDIR(mode) ? -EISDIR : -EINVAL, "%s",
+			    kind_of(mode));
+}
+
+/* One without a name, as of a shell's <(command): nobody can keep it shut. */
+static bool is_pipe(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	return S_ISFIFO(st->st_mode) && fstatfs(fd, &fs) == 0 &&
+	       fs.f_type == PIPEFS_MAGIC;
+}
+
+/*
+ * Looked at before it is opened: a device may act when it is, and a socket
+ * cannot be.
+ */
+static int open_fd(int dir, const char *path, int flags, bool or_pipe,
+		   struct seam_err *err)
+{
+	int fd, looked = openat(dir, path, O_PATH | O_CLOEXEC | flags);
+	char link[32];
+	struct stat st;
+	int r;
+
+	if (looked < 0 || fstat(looked, &st) < 0) {
+		r = seam_err_set(err, -errno, "%s", strerror(errno));
+	} else if (S_ISLNK(st.st_mode)) {
+		r = seam_err_set(err, -ELOOP, "%s", strerror(ELOOP));
+	} else if (!S_ISREG(st.st_mode) &&
+		   !(or_pipe && is_pipe(looked, &st))) {
+		r = refuse(st.st_mode, err);
+	} else {
+		/* The same file again, now to read, whatever @path says. */
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", looked);
+		fd = open(link, OPEN_FLAGS);
+		r = fd >= 0 ? fd :
+		    seam_err_set(err, -errno, "%s", strerror(errno));
+	}
+	if (looked >= 0)
+		close(looked);
+	return r;
+}
+
+int seam_file_open_fd(int dir, const char *path, int flags,
+		      struct seam_err *err)
+{
+	return open_fd(dir, path, flags, false, err);
+}
+
+/* A pipe whose writer thinks is waited for. */
+static int read_pipe(struct seam_file *file, int fd, struct seam_err *err)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && flags & O_NONBLOCK)
+		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	return seam_file_read_fd(file, fd, SIZE_MAX, err);
 }
 
 int seam_file_open(struct seam_file *file, const char *path,
@@ -72,20 +159,22 @@ int seam_file_open(struct seam_file *file, const char *path,
 {
 	bool standard_input = strcmp(path, "-") == 0;
 	int fd = standard_input ? dup(STDIN_FILENO) :
-		 open(path, O_RDONLY | O_CLOEXEC);
+		 open_fd(AT_FDCWD, path, 0, true, err);
 	struct stat st;
 	int r;
 
 	*file = (struct seam_file) { 0 };
-	if (fd < 0 || fstat(fd, &st) < 0) {
+	if (fd < 0 && !standard_input)
+		return fd;
+	if (fd < 0 || fstat(fd, &st) < 0)
 		r = seam_err_set(err, -errno, "%s", strerror(errno));
-	} else if (S_ISDIR(st.st_mode)) {
-		r = seam_err_set(err, -EISDIR, "%s", strerror(EISDIR));
-	} else if (S_ISREG(st.st_mode)) {
+	else if (S_ISREG(st.st_mode))
 		r = map(file, fd, (size_t)st.st_size, err);
-	} else {
-		r = seam_file_read_fd(file, fd, SIZE_MAX, err);
-	}
+	else if (S_ISFIFO(st.st_mode) ||
+		 (standard_input && S_ISSOCK(st.st_mode)))
+		r = read_pipe(file, fd, err);
+	else
+		r = refuse(st.st_mode, err);
 	if (fd >= 0)
 		close(fd);
 	return r;
@@ -94,18 +183,17 @@ int seam_file_open(struct seam_file *file, const char *path,
 int seam_file_read(struct seam_file *file, int dir, const char *path,
 		   size_t max_bytes, struct seam_err *err)
 {
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
-			O_NONBLOCK | O_NOCTTY);
+	int fd = seam_file_open_fd(dir, path, O_NOFOLLOW, err);
 	struct stat st;
 	int r;
 
 	*file = (struct seam_file) { 0 };
 	if (fd < 0)
-		return seam_err_set(err, -errno, "%s", strerror(errno));
+		return fd;
 	if (fstat(fd, &st) < 0)
 		r = seam_err_set(err, -errno, "%s", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		r = seam_err_set(err, -EINVAL, "not a regular file");
+		r = refuse(st.st_mode, err);
 	else
 		r = seam_file_read_fd(file, fd, max_bytes, err);
 	close(fd);
@@ -126,10 +214,12 @@ void seam_file_prepare(struct seam_bytes bytes)
 
 void seam_file_close(struct seam_file *file)
 {
-	if (file->mapped)
+	if (file->mapped) {
+		seam_guard_remove(file->bytes);
 		munmap((void *)(uintptr_t)file->bytes.data, file->bytes.size);
-	else
+	} else {
 		free((void *)(uintptr_t)file->bytes.data);
+	}
 	*file = (struct seam_file) { 0 };
 }
 

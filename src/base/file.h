@@ -2,9 +2,13 @@
 /*
  * file.h - whole files: mapped to read, written until done
  *
- * A mapped file that another process shortens raises SIGBUS in its reader.
- * Files that others may still change are therefore read into memory
- * (seam_file_read), and only recordings that the user named are mapped.
+ * A mapped file that another process shortens raises SIGBUS in its reader;
+ * base/guard.h has what is done then.  Files that others may still change are
+ * read into memory (seam_file_read), and only recordings that the user named
+ * are mapped.
+ *
+ * Nothing but a regular file is opened by its name: a FIFO would hold the
+ * caller up, a device may act or never end.
  */
 #ifndef SEAM_FILE_H
 #define SEAM_FILE_H
@@ -20,11 +24,20 @@ struct seam_file {
 
 /*
  * Open @path, "-" for standard input, and have all of its bytes.  A regular
- * file is mapped; a pipe is read to its end.  Returns 0, or -errno with the
- * reason in @err; a folder gives -EISDIR.
+ * file is mapped; standard input and a pipe of the shell's, <(command), are
+ * read to their end.  Returns 0, or -errno with the reason in @err: a folder
+ * gives -EISDIR, a FIFO, a socket or a device -EINVAL.
  */
 int seam_file_open(struct seam_file *file, const char *path,
 		   struct seam_err *err);
+
+/*
+ * Open the regular file @path to read, relative to @dir (AT_FDCWD for the
+ * current folder), @flags 0 or O_NOFOLLOW.  A descriptor of the caller's, or
+ * -errno as above.
+ */
+int seam_file_open_fd(int dir, const char *path, int flags,
+		      struct seam_err *err);
 
 /*
  * Read at most @max_bytes of the regular file @path, relative to folder @dir

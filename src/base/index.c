@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define MIN_SLOTS 64
 
 static void place(struct seam_index *index, struct seam_index_slot slot)
@@ -26,8 +28,10 @@ static int grow(struct seam_index *index)
 	if (n_slots > SIZE_MAX / sizeof(*slots))
 		return -ENOMEM;
 	slots = malloc(n_slots * sizeof(*slots));
-	if (!slots)
+	if (!slots) {
+		seam_memory_refused();
 		return -ENOMEM;
+	}
 	memset(slots, 0xff, n_slots * sizeof(*slots));
 	index->slots = slots;
 	index->mask = n_slots - 1;

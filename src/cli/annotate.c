@@ -211,5 +211,6 @@ const struct seam_command seam_annotate_command = {
 		"for scripts\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
 	.run = run,
 };

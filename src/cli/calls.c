@@ -262,5 +262,6 @@ const struct seam_command seam_calls_command = {
 		"who calls whom\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
 	.run = run,
 };

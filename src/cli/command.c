@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/foreign.h"
@@ -28,6 +29,7 @@ static struct common {
 	bool verbose;
 	bool no_pager;
 	const char *color;
+	uint64_t max_memory;	/* bytes; 0: not given */
 } common;
 
 static const struct seam_option common_options[] = {
@@ -46,7 +48,27 @@ static const struct seam_option common_options[] = {
 		    .choices = "auto|always|never",
 		    .detail = "With auto there is colour on a terminal, unless "
 		    "NO_COLOR is set in the environment or TERM is dumb."),
+	SEAM_OPTION(struct common, max_memory, SEAM_OPTION_SIZE, 0,
+		    "max-memory", "SIZE",
+		    "fail rather than take more memory than SIZE",
+		    .detail = "With a unit: 512M, 2G. Without it three "
+		    "quarters of the machine's memory; a lower limit on data "
+		    "of the shell's (ulimit -d) stays. Files that are mapped "
+		    "do not count. Binaries are read by a process of their "
+		    "own that may take as much again. A file that expands has "
+		    "a limit besides: compressed records may unpack to 256 "
+		    "MiB and 200 times their size, the kernel's symbols to 1 "
+		    "MiB and 32 times, the debug sections of a binary to 256 "
+		    "MiB and 16 times the binary."),
 };
+
+/* Whether @command has @option, one of the above. */
+static bool has_common(const struct seam_command *command,
+		       const struct seam_option *option)
+{
+	return command->reads ||
+	       option->offset != offsetof(struct common, max_memory);
+}
 
 struct parser {
 	const struct seam_command *command;
@@ -119,7 +141,8 @@ seam_command_common(const struct seam_command *command, size_t i)
 	for (size_t k = 0; k < SEAM_ARRAY_SIZE(common_options); k++) {
 		const struct seam_option *option = &common_options[k];
 
-		if (!find_in(command->options, command->n_options, 0,
+		if (has_common(command, option) &&
+		    !find_in(command->options, command->n_options, 0,
 			     option->name, strlen(option->name)) && i-- == 0)
 			return option;
 	}
@@ -139,6 +162,8 @@ static struct match find(const struct parser *p, char letter, const char *name,
 				   SEAM_ARRAY_SIZE(common_options), letter,
 				   name, size);
 		m.into = &common;
+		if (m.option && !has_common(p->command, m.option))
+			m.option = NULL;
 	}
 	return m;
 }
@@ -161,7 +186,8 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 			seam_nearest_try(&near, word,
 					 command->options[i].name);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options); i++)
-		seam_nearest_try(&near, word, common_options[i].name);
+		if (has_common(command, &common_options[i]))
+			seam_nearest_try(&near, word, common_options[i].name);
 	if (near.name)
 		return MISUSED(p, "unknown option '--%s'; "
 			       "did you mean '--%s'?", word, near.name);
@@ -240,6 +266,25 @@ static int store_u64(const struct parser *p, const struct seam_option *option,
 	return 0;
 }
 
+/* "65536", "64K", "512M", "2G"; not 0. */
+static int store_size(const struct parser *p, const struct seam_option *option,
+		      const char *value, uint64_t *member)
+{
+	static const char units[] = "BKMGT";
+	size_t n = strspn(value, "0123456789");
+	const char *unit = value[n] ? strchr(units, value[n] & ~0x20) : units;
+	char name[64];
+
+	errno = 0;
+	*member = strtoull(value, NULL, 10);
+	if (n == 0 || errno || !unit || (value[n] && value[n + 1]) ||
+	    *member == 0 || *member > UINT64_MAX >> 10 * (unit - units))
+		return MISUSED(p, "option '%s' takes a size such as 512M or "
+			       "2G, not '%s'", shown(option, name), value);
+	*member <<= 10 * (unit - units);
+	return 0;
+}
+
 /* Digits with a point or without; no sign, no exponent, no "nan". */
 static int store_percent(const struct parser *p,
 			 const struct seam_option *option, const char *value,
@@ -278,6 +323,8 @@ static int store(const struct parser *p, struct match m, const char *value)
 		return rc;
 	if (option->kind == SEAM_OPTION_U64)
 		return store_u64(p, option, value, member);
+	if (option->kind == SEAM_OPTION_SIZE)
+		return store_size(p, option, value, member);
 	if (option->kind == SEAM_OPTION_PERCENT)
 		return store_percent(p, option, value, member);
 	if (option->kind != SEAM_OPTION_STRINGS) {
@@ -406,6 +453,8 @@ int seam_command_parse(const struct seam_command *command, int argc,
 		return rc;
 	if (common.quiet)
 		seam_progress_silence();
+	if (command->reads)
+		seam_memory_limit(common.max_memory);
 	if (!common.help)
 		return 0;
 	seam_pager_start(SEAM_EXIT_DONE);
@@ -421,6 +470,8 @@ int seam_command_failed(const struct seam_err *err)
 		seam_text_copy(safe.cause[i], SEAM_ERR_TEXT, err->cause[i],
 			       SEAM_TEXT_TERMINAL);
 	seam_err_print(stderr, "seam", &safe);
+	if (err->code == -ENOMEM)
+		seam_memory_refused();
 	return SEAM_EXIT_FAILED;
 }
 

@@ -25,6 +25,7 @@ enum seam_option_kind {
 	SEAM_OPTION_STRING,	/* const char * */
 	SEAM_OPTION_STRINGS,	/* struct seam_option_list: may be repeated */
 	SEAM_OPTION_U64,	/* uint64_t */
+	SEAM_OPTION_SIZE,	/* uint64_t, bytes: 64K, 512M, 2G */
 	SEAM_OPTION_PERCENT,	/* double, 0 to 100 */
 	SEAM_OPTION_SET,	/* const char *: some of choices, by commas */
 	SEAM_OPTION_HEADING,	/* no option: a heading in help and man page */
@@ -65,6 +66,8 @@ struct seam_command {
 	const char *examples;	/* "command line\ttext\n" lines */
 	const struct seam_option *options;
 	size_t n_options;
+	/* It reads recordings: it has --max-memory. */
+	bool reads;
 	/* Words behind the options belong to a COMMAND: stop at the first. */
 	bool takes_command;
 	/* Returns the exit status.  argv[0] is the command's name. */
@@ -88,8 +91,9 @@ extern const struct seam_command seam_doctor_command;
 extern const struct seam_command seam_help_command;
 
 /*
- * The options that every command has: --help, --quiet, --color, ...  Number
- * @i of those that @command has not replaced by its own; NULL at the end.
+ * The options that every command has: --help, --quiet, --color, ...; and
+ * --max-memory, which those have that read recordings.  Number @i of those
+ * that @command has not replaced by its own; NULL at the end.
  */
 const struct seam_option *
 seam_command_common(const struct seam_command *command, size_t i);

@@ -145,5 +145,6 @@ const struct seam_command seam_convert_command = {
 		"\tevery call, for ui.perfetto.dev\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
 	.run = run,
 };

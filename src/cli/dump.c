@@ -190,5 +190,6 @@ const struct seam_command seam_dump_command = {
 		"'select(.type==\"MMAP2\")'\tall mappings as JSON\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
 	.run = run,
 };

@@ -118,5 +118,6 @@ const struct seam_command seam_flamegraph_command = {
 		"an icicle graph without the kernel\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
 	.run = run,
 };

@@ -254,5 +254,6 @@ const struct seam_command seam_inject_command = {
 		"with dumps that are in a folder\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
 	.run = run,
 };

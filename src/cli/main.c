@@ -12,11 +12,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/guard.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/pager.h"
@@ -106,6 +109,24 @@ static void settle_closed_files(void)
 			open("/dev/null", modes[fd] | O_CLOEXEC);
 }
 
+/* What nobody could say at its place. @status, or what it becomes. */
+static int say_troubles(int status)
+{
+	unsigned int n_cut = seam_guard_tripped();
+
+	if (n_cut)
+		fprintf(stderr, "seam: %u file%s shrank or could not be read "
+			"on while in use: the rest was taken for zeros\n",
+			n_cut, n_cut == 1 ? "" : "s");
+	if (seam_memory_ran_out())
+		fprintf(stderr, "seam: memory ran out: %" PRIu64 " MiB may be "
+			"taken (--max-memory)%s\n", seam_memory_limited() >> 20,
+			status == SEAM_EXIT_DONE ?
+			"; what was shown is not all" : "");
+	return status == SEAM_EXIT_DONE && (n_cut || seam_memory_ran_out()) ?
+	       SEAM_EXIT_LOSSY : status;
+}
+
 /* What was printed has to arrive: @status, or 1 when it did not. */
 static int finish(int status)
 {
@@ -156,5 +177,6 @@ int main(int argc, char **argv)
 {
 	settle_closed_files();
 	setlocale(LC_CTYPE, "");
-	return finish(run(argc, argv));
+	seam_guard_install();
+	return finish(say_troubles(run(argc, argv)));
 }

@@ -263,5 +263,6 @@ const struct seam_command seam_report_command = {
 		"for scripts\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
 	.run = run,
 };

@@ -44,9 +44,12 @@ static int open_folder(struct seam_recording *recording, const char *folder,
 	while (recording->n_parts < SEAM_RECORDING_PARTS) {
 		snprintf(path, sizeof(path), "%s/data.%zu", folder,
 			 recording->n_parts);
-		if (seam_file_open(&recording->parts[recording->n_parts],
-				   path, NULL))
+		r = seam_file_open(&recording->parts[recording->n_parts],
+				   path, err);
+		if (r == -ENOENT)
 			break;
+		if (r < 0)
+			return seam_err_add(err, r, "cannot open '%s'", path);
 		recording->n_parts++;
 	}
 	read_manifest(recording);

@@ -96,7 +96,8 @@ static bool set_alt(struct seam_dwarf *d,
 	if (seam_find_alt(&d->alt_file, options, &d->file, name, id,
 			  (size_t)size))
 		return false;
-	d->alt = dwarf_begin_elf(d->alt_file.elf, DWARF_C_READ, NULL);
+	d->alt = seam_elf_unpacks_well(&d->alt_file, NULL) ?
+		 dwarf_begin_elf(d->alt_file.elf, DWARF_C_READ, NULL) : NULL;
 	seam_elf_release_fd(&d->alt_file);
 	if (!d->alt || !strings_end(&d->alt_file))
 		return false;
@@ -126,6 +127,10 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 	 * and those compressed to a tenth at most.
 	 */
 	d->fuel = 64 * d->file.size + 4096;
+	if (!seam_elf_unpacks_well(&d->file, err)) {
+		seam_dwarf_close(d);
+		return -EFBIG;
+	}
 	d->dwarf = dwarf_begin_elf(d->file.elf, DWARF_C_READ, NULL);
 	if (!d->dwarf) {
 		seam_dwarf_close(d);

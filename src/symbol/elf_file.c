@@ -2,8 +2,10 @@
 /* elf_file.c - libelf with checks around it; the contract is in elf_file.h */
 #include "symbol/elf_file.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,29 +13,21 @@
 
 #include <elfutils/libdwelf.h>
 
+#include "base/file.h"
+
+/*
+ * What compressed sections of a file may unpack to.  DWARF packs to a third,
+ * some of its sections to a tenth.
+ */
+#define UNPACKED_FREE ((uint64_t)256 << 20)
+#define MAX_RATIO 16
+
 int seam_elf_open_fd(const char *path, struct seam_err *err)
 {
-	char link[32];
-	struct stat st;
-	int fd, looked = open(path, O_PATH | O_CLOEXEC);
+	int fd = seam_file_open_fd(AT_FDCWD, path, 0, err);
 
-	if (looked < 0 || fstat(looked, &st) < 0) {
-		fd = -errno;
-	} else if (!S_ISREG(st.st_mode)) {
-		close(looked);
-		return seam_err_set(err, -EINVAL, "not a regular file");
-	} else {
-		/* The same file again, now to read, whatever @path says. */
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", looked);
-		fd = open(link, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			fd = -errno;
-	}
-	if (looked >= 0)
-		close(looked);
-	if (fd < 0)
-		seam_err_set(err, fd, "%s", strerror(-fd));
-	return fd;
+	return fd == -EISDIR ?
+	       seam_err_set(err, -EINVAL, "not a regular file") : fd;
 }
 
 static int add_segments(struct seam_elf *file)
@@ -190,6 +184,47 @@ Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 			return section;
 	}
 	return NULL;
+}
+
+/* What @section, whose header is @header, says that it unpacks to, or 0. */
+static uint64_t unpacked_bytes(Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data;
+	GElf_Chdr packed;
+	uint64_t size;
+
+	if (header->sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(section, &packed) ? packed.ch_size : 0;
+	/* Before ELF had them: ".zdebug_*" and "ZLIB", the size big endian. */
+	data = header->sh_type == SHT_PROGBITS &&
+	       !(header->sh_flags & SHF_ALLOC) ? elf_rawdata(section, NULL) :
+	       NULL;
+	if (!data || !data->d_buf || data->d_size < 12 ||
+	    memcmp(data->d_buf, "ZLIB", 4) != 0)
+		return 0;
+	memcpy(&size, (const char *)data->d_buf + 4, sizeof(size));
+	return be64toh(size);
+}
+
+bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err)
+{
+	uint64_t limit = UNPACKED_FREE + MAX_RATIO * file->size, sum = 0;
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(file->elf, section))) {
+		GElf_Shdr header;
+		uint64_t size = gelf_getshdr(section, &header) ?
+				unpacked_bytes(section, &header) : 0;
+
+		if (size > limit - sum) {
+			seam_err_set(err, -EFBIG, "its debug sections would "
+				     "unpack to over %" PRIu64 " MiB",
+				     limit >> 20);
+			return false;
+		}
+		sum += size;
+	}
+	return true;
 }
 
 bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size)

@@ -83,6 +83,13 @@ Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 			  GElf_Shdr *header);
 
 /*
+ * Whether the compressed sections of @file may be unpacked: they say that
+ * they unpack to no more than 256 MiB and 16 times the file's size, all
+ * together.  The reason is in @err otherwise.
+ */
+bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err);
+
+/*
  * Whether @id, as recorded, is the build id of @file.  Recordings of old
  * kernels pad ids with zeros to 20 bytes.
  */

@@ -13,7 +13,14 @@
 
 #define SKIPPABLE 0x184d2a50u
 #define HEADER_MAX 4096
+
+/*
+ * What kernel.sym.zst may unpack to: a kernel's list has 10 to 20 MB and
+ * packs to a seventh.
+ */
 #define TEXT_MAX ((size_t)256 << 20)
+#define TEXT_FREE ((size_t)1 << 20)
+#define MAX_RATIO 32
 #define MAGIC_KEY "seam-kernel-symbols"
 
 /* Level 1: a quarter more bytes than level 3 in half of its time. */
@@ -191,6 +198,10 @@ int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
 	    n > TEXT_MAX)
 		return seam_err_set(err, -EBADMSG,
 				    "the compressed text has no sane size");
+	if (n > TEXT_FREE + MAX_RATIO * (uint64_t)file->packed.size)
+		return seam_err_set(err, -EBADMSG, "the compressed text would "
+				    "unpack to over %d times its size",
+				    MAX_RATIO);
 	*text = malloc((size_t)n + 1);
 	if (!*text)
 		return seam_err_set(err, -ENOMEM, "out of memory");

@@ -17,6 +17,7 @@ struct seam_perf_unpacked {
 	size_t size, cap;	/* bytes held, room */
 	size_t pos;		/* next header */
 	uint64_t offset;	/* of the packed record they came from */
+	uint64_t n_packed, n_unpacked;	/* bytes of all records so far */
 };
 
 /*
@@ -24,6 +25,14 @@ struct seam_perf_unpacked {
  * a time (COMPRESSED feature, mmap_len); 64 KiB of zstd could claim 2 GiB.
  */
 #define MAX_UNPACKED ((size_t)256 << 20)
+
+/*
+ * All of them together: this much, and MAX_RATIO times what is packed.  perf
+ * record -z packs samples to a third to a fortieth; a program of one stack,
+ * to a hundredth.
+ */
+#define UNPACKED_FREE ((uint64_t)256 << 20)
+#define MAX_RATIO 200
 
 void seam_perf_stream_init(struct seam_perf_stream *stream,
 			   struct seam_bytes bytes, enum seam_endian endian,
@@ -117,6 +126,11 @@ static bool make_room(struct seam_perf_unpacked *u)
 	return true;
 }
 
+static bool is_too_much(const struct seam_perf_unpacked *u)
+{
+	return u->n_unpacked > UNPACKED_FREE + MAX_RATIO * u->n_packed;
+}
+
 static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
 		  struct seam_err *err)
 {
@@ -130,22 +144,31 @@ static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	compact(u);
 	u->offset = stream->pos;
+	u->n_packed += packed.size;
 	/* zstd may hold output back when the buffer is full: ask again. */
 	while (in.pos < in.size || more) {
 		ZSTD_outBuffer out;
 		size_t r;
 
 		if (!make_room(u))
-			return seam_err_set(err, -ENOMEM,
-				"compressed record unpacks to over %zu bytes",
-				u->size);
+			return u->cap > MAX_UNPACKED / 2 ?
+			       seam_err_set(err, -EBADMSG, "compressed record "
+				"at byte %" PRIu64 " unpacks to over %zu MiB",
+				u->offset, MAX_UNPACKED >> 20) :
+			       seam_err_set(err, -ENOMEM, "out of memory");
 		out = (ZSTD_outBuffer) { u->buf, u->cap, u->size };
 		r = ZSTD_decompressStream(u->zstd, &out, &in);
 		if (ZSTD_isError(r))
 			return seam_err_set(err, -EBADMSG, "zstd: %s",
 					    ZSTD_getErrorName(r));
 		more = out.pos == out.size;
+		u->n_unpacked += out.pos - u->size;
 		u->size = out.pos;
+		if (is_too_much(u))
+			return seam_err_set(err, -EBADMSG,
+				"compressed records up to byte %" PRIu64
+				" unpack to over %d times their size",
+				u->offset, MAX_RATIO);
 	}
 	return 0;
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guard.h - a mapped file that shrinks while it is read
+ *
+ * Reading a mapping beyond the end of its file raises SIGBUS, as does a disk
+ * that cannot be read.  The handler maps zeros over the rest of that
+ * mapping, and the reader goes on: each of our readers takes zeros, like any
+ * other bytes, without harm.  What was read is then not what the file held,
+ * so the program has to ask seam_guard_tripped() in the end, say so, and not
+ * exit as if all was well.
+ *
+ * A handler for the whole process, and not a jump out of each reader: the
+ * faults may be in any thread, with locks held and memory half built.
+ *
+ * System calls that are given such memory fail with EFAULT and raise
+ * nothing.
+ */
+#ifndef SEAM_GUARD_H
+#define SEAM_GUARD_H
+
+#include "base/base.h"
+
+/*
+ * Handle SIGBUS from here on.  For a program's main(), once; a SIGBUS that
+ * is not about a guarded mapping ends the process as without it.
+ */
+void seam_guard_install(void);
+
+/*
+ * @mapped, which begins at a page, may trip from now on; before munmap() it
+ * is removed.  Any thread.  When too many are guarded already (4096),
+ * nothing is done.
+ */
+void seam_guard_add(struct seam_bytes mapped);
+void seam_guard_remove(struct seam_bytes mapped);
+
+/* How many mappings had pages that could not be read. */
+unsigned int seam_guard_tripped(void);
+
+#endif /* SEAM_GUARD_H */
