@@ -128,6 +128,7 @@ static int show(const struct seam_opened *opened,
 			.symfs = reading->symfs.items,
 			.n_symfs = reading->symfs.n,
 			.debuginfod = reading->debuginfod,
+			.isolated = true,
 		},
 	};
 	int status = seam_reading_status(opened);

@@ -21,6 +21,7 @@ seam_reading_load_options(const struct seam_reading *reading)
 		/* Few views show source lines; inlines come by DWARF too. */
 		.no_lines = reading->no_inline && !reading->lines,
 		.debuginfod = reading->debuginfod,
+		.isolated = true,
 		.map = reading->map,
 		.time = reading->time,
 	};

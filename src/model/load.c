@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "model/load_perf.h"
 #include "model/load_xray.h"
 #include "model/recording.h"
@@ -89,6 +90,25 @@ static void tell_manifest(struct seam_profile *profile,
 				  m->n_bad_bytes);
 }
 
+/* Files that cost the process which read them its life, one line each. */
+static void tell_readers(struct seam_profile *profile,
+			 const struct seam_symbols *symbols)
+{
+	const char *without = seam_symbols_unprotected(symbols);
+	char shown[256];
+
+	for (uint32_t i = 0; i < seam_symbols_n_modules(symbols); i++)
+		if (seam_symbols_lost(symbols, i))
+			seam_profile_note(profile, "no names of '%s': %s",
+				seam_text_copy(shown, sizeof(shown),
+					       seam_symbols_path(symbols, i),
+					       SEAM_TEXT_TERMINAL),
+				seam_symbols_lost(symbols, i));
+	if (without)
+		seam_profile_detail(profile, "the process that reads binaries "
+				    "could not be limited in: %s", without);
+}
+
 static int load_perf(struct seam_profile *profile,
 		     const struct seam_recording *recording,
 		     const struct seam_load_options *options,
@@ -124,10 +144,12 @@ static int load_perf(struct seam_profile *profile,
 		.n_symfs = options->n_symfs, .no_inline = options->no_inline,
 		.no_lines = options->no_lines,
 		.debuginfod = options->debuginfod,
+		.isolated = options->isolated,
 	});
 	if (!symbols)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = seam_load_perf(profile, &input, symbols, err);
+	tell_readers(profile, symbols);
 	seam_symbols_free(symbols);
 	return r;
 }
@@ -147,10 +169,12 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 		.symfs = options->symfs, .n_symfs = options->n_symfs,
 		.no_inline = true, .no_lines = options->no_lines,
 		.debuginfod = options->debuginfod,
+		.isolated = options->isolated,
 	});
 	if (!symbols)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = seam_load_xray(profile, trace, options->map, symbols, err);
+	tell_readers(profile, symbols);
 	seam_symbols_free(symbols);
 	return r;
 }

@@ -19,6 +19,7 @@ struct seam_load_options {
 	bool no_lines;			/* no DWARF at all: fastest */
 	bool all_unknown;		/* each unknown caller is a frame */
 	bool debuginfod;		/* ask servers for what is not here */
+	bool isolated;			/* see struct seam_symbols_options */
 	const char *map;		/* an XRay log's program; NULL: none */
 	/*
 	 * An XRay log is cut to this while it is read (NULL: all of it), as

@@ -23,6 +23,8 @@
 #include "symbol/find.h"
 #include "symbol/kernel.h"
 #include "symbol/kernel_code.h"
+#include "symbol/remote.h"
+#include "symbol/symbols_inside.h"
 #include "symbol/symtab.h"
 #include "symbol/trampoline.h"
 
@@ -39,6 +41,7 @@ struct module {
 	struct seam_dwarf *dwarf;	/* NULL: none */
 	struct seam_bounds bounds;
 	bool has_bounds;		/* they were read, if there are any */
+	struct seam_remote_module remote;	/* where it is isolated */
 	struct seam_kernel_symbols kernel_symbols;
 };
 
@@ -48,6 +51,7 @@ struct seam_symbols {
 	/* Pointers: a module stays where it is while others are added. */
 	SEAM_ARRAY(struct module *) modules;
 	struct seam_index index;	/* of modules, by path and build id */
+	struct seam_remote *remote;	/* NULL: files are read here */
 };
 
 /* A copy of a string that may be NULL; false when memory ran out. */
@@ -92,8 +96,14 @@ seam_symbols_new(const struct seam_symbols_options *options)
 {
 	struct seam_symbols *symbols = calloc(1, sizeof(*symbols));
 
-	if (!symbols || keep_options(symbols, options))
-		return symbols;
+	if (!symbols)
+		return NULL;
+	if (keep_options(symbols, options)) {
+		if (options->isolated)
+			symbols->remote = seam_remote_new(&symbols->options);
+		if (!options->isolated || symbols->remote)
+			return symbols;
+	}
 	seam_symbols_free(symbols);
 	return NULL;
 }
@@ -116,6 +126,7 @@ void seam_symbols_free(struct seam_symbols *symbols)
 	for (size_t i = 0; i < symbols->modules.n; i++)
 		free_module(symbols->modules.items[i]);
 	free(symbols->modules.items);
+	seam_remote_free(symbols->remote);
 	seam_index_fini(&symbols->index);
 	seam_arena_fini(&symbols->arena);
 	free(symbols);
@@ -347,7 +358,12 @@ static void open_module(struct seam_symbols *symbols, struct module *module)
 	struct seam_err err = { 0 };
 
 	module->opened = true;
-	if (!module->is_kernel)
+	module->remote.file = &module->file;
+	if (!module->is_kernel && symbols->remote)
+		seam_remote_open(symbols->remote, &module->remote,
+				 &module->table, &module->arena,
+				 &module->segments, module->problem);
+	else if (!module->is_kernel)
 		open_file(symbols, module);
 	else if (seam_kernel_load(&module->kernel_symbols,
 				  symbols->options.bundle, &module->kernel,
@@ -365,6 +381,17 @@ static size_t resolve_kernel(struct module *module, uint64_t addr,
 		return 0;
 	*out = (struct seam_location) { .function = name };
 	return 1;
+}
+
+static size_t resolve_dwarf(struct seam_symbols *symbols,
+			    struct module *module, uint64_t addr,
+			    struct seam_location *out, size_t cap)
+{
+	if (symbols->remote)
+		return seam_remote_resolve(symbols->remote, &module->remote,
+					   addr, out, cap, module->problem);
+	return module->dwarf ?
+	       seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
 }
 
 /*
@@ -435,8 +462,7 @@ static size_t resolve_file(struct seam_symbols *symbols, struct module *module,
 
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return 0;
-	n = module->dwarf ?
-	    seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
+	n = resolve_dwarf(symbols, module, addr, out, cap);
 	symbol = seam_symtab_find(&module->table, addr);
 	if (n > 0 && out[n - 1].function &&
 	    (!symbol || symbol->end <= symbol->start))
@@ -601,6 +627,13 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 		return seam_kernel_code(&symbols->options,
 					&symbols->modules.items[id]->kernel,
 					offset, buf, size, machine, err);
+	if (symbols->remote) {
+		struct module *module = symbols->modules.items[id];
+
+		module->remote.file = &module->file;
+		return seam_remote_code(symbols->remote, &module->remote,
+					offset, buf, size, machine, err);
+	}
 	r = seam_find_module(&file, &symbols->options,
 			     &symbols->modules.items[id]->file, err);
 	if (r < 0)
@@ -633,4 +666,45 @@ const char *seam_symbols_problem(const struct seam_symbols *symbols,
 	if (module->problem[0])
 		return module->problem;
 	return module->dwarf ? seam_dwarf_problem(module->dwarf) : NULL;
+}
+
+void seam_symbols_look_inside(struct seam_symbols *symbols, uint32_t id,
+			      struct seam_symbols_inside *inside)
+{
+	struct module *module;
+
+	if (id >= symbols->modules.n)
+		return;
+	module = symbols->modules.items[id];
+	if (!module->opened)
+		open_module(symbols, module);
+	*inside = (struct seam_symbols_inside) {
+		.table = &module->table, .segments = &module->segments,
+		.dwarf = module->dwarf,
+		.problem = seam_symbols_problem(symbols, id),
+	};
+}
+
+const char *seam_symbols_lost(const struct seam_symbols *symbols, uint32_t id)
+{
+	return id < symbols->modules.n &&
+	       symbols->modules.items[id]->remote.lost[0] ?
+	       symbols->modules.items[id]->remote.lost : NULL;
+}
+
+const char *seam_symbols_unprotected(const struct seam_symbols *symbols)
+{
+	return symbols->remote ? seam_remote_missing(symbols->remote) : NULL;
+}
+
+size_t seam_symbols_n_modules(const struct seam_symbols *symbols)
+{
+	return symbols->modules.n;
+}
+
+const char *seam_symbols_path(const struct seam_symbols *symbols, uint32_t id)
+{
+	return id < symbols->modules.n &&
+	       !symbols->modules.items[id]->is_kernel ?
+	       symbols->modules.items[id]->file.path : NULL;
 }

@@ -30,6 +30,12 @@ struct seam_symbols_options {
 	bool no_inline;		/* no inlined frames */
 	bool no_lines;		/* no source lines and no inlined frames: fast */
 	bool debuginfod;	/* ask servers; otherwise only the local cache */
+	/*
+	 * Files are read by a child without rights (sandbox.h), which is
+	 * started at once.  Then one thread at a time for all modules, and
+	 * none other running when symbols are made.
+	 */
+	bool isolated;
 };
 
 /* What tells the mapped file from another where no build id was recorded. */
@@ -152,5 +158,18 @@ int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t module);
  */
 const char *seam_symbols_problem(const struct seam_symbols *symbols,
 				 uint32_t module);
+
+/*
+ * Of an isolated object: why the process that read @module died, NULL when it
+ * did not; and what protection that process is without, NULL when none.
+ */
+const char *seam_symbols_lost(const struct seam_symbols *symbols,
+			      uint32_t module);
+const char *seam_symbols_unprotected(const struct seam_symbols *symbols);
+
+/* The number of modules, and the path of one; NULL for a kernel. */
+size_t seam_symbols_n_modules(const struct seam_symbols *symbols);
+const char *seam_symbols_path(const struct seam_symbols *symbols,
+			      uint32_t module);
 
 #endif /* SEAM_SYMBOLS_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbols_inside.h - the tables of a module, for the process that reads it
+ *
+ * remote_serve.c hands them over; nobody else needs more than symbols.h.
+ */
+#ifndef SEAM_SYMBOLS_INSIDE_H
+#define SEAM_SYMBOLS_INSIDE_H
+
+#include "symbol/dwarf.h"
+#include "symbol/elf_file.h"
+#include "symbol/symbols.h"
+#include "symbol/symtab.h"
+
+struct seam_symbols_inside {
+	const struct seam_symtab *table;
+	const struct seam_segments *segments;
+	struct seam_dwarf *dwarf;	/* NULL: none */
+	const char *problem;		/* NULL: none */
+};
+
+/* Borrowed; the module is read if it was not.  An @id of nobody: nothing. */
+void seam_symbols_look_inside(struct seam_symbols *symbols, uint32_t id,
+			      struct seam_symbols_inside *inside);
+
+#endif /* SEAM_SYMBOLS_INSIDE_H */

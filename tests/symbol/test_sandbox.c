@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_sandbox.c - files are read by a process that can do nothing else
+ *
+ * dwarf_begin_elf() goes through the test: for the file "evil" it does what a
+ * file could make it do.  The child is a fork, so it does that too.
+ */
+#include "symbol/sandbox.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <elfutils/libdw.h>
+
+#include "build.h"
+#include "symbol/symbols.h"
+
+static const char program[] =
+	"static inline __attribute__((always_inline)) int in(int x) {\n"
+	"	return x * x + 1; }\n"
+	"int __attribute__((noinline)) work(int x) { return in(x) * 3; }\n"
+	"int main(int argc, char **argv) { return work(argc); }\n";
+
+enum { EVIL_BYTES = 77777 };	/* the size by which the file is known */
+
+static void (*evil)(void);
+static char folder[4096];
+
+Dwarf *__real_dwarf_begin_elf(Elf *elf, Dwarf_Cmd cmd, Elf_Scn *group);
+Dwarf *__wrap_dwarf_begin_elf(Elf *elf, Dwarf_Cmd cmd, Elf_Scn *group);
+
+Dwarf *__wrap_dwarf_begin_elf(Elf *elf, Dwarf_Cmd cmd, Elf_Scn *group)
+{
+	size_t size = 0;
+
+	elf_rawfile(elf, &size);
+	if (evil && size == EVIL_BYTES)
+		evil();
+	return __real_dwarf_begin_elf(elf, cmd, group);
+}
+
+static int enter(void **state)
+{
+	if (build_enter(state))
+		return -1;
+	build_write("p.c", program);
+	build_run("gcc -O1 -g -o good p.c && gcc -O1 -g -o other p.c && "
+		  "strip -s -o bare good");
+	build_run("cp good evil && truncate -s 77777 evil");
+	return getcwd(folder, sizeof(folder)) ? 0 : -1;
+}
+
+/* -- asking ------------------------------------------------------------- */
+
+static struct seam_symbols *begin(void)
+{
+	static const struct seam_symbols_options options = {
+		.isolated = true,
+	};
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+
+	assert_non_null(symbols);
+	return symbols;
+}
+
+static uint32_t module_of(struct seam_symbols *symbols, const char *name)
+{
+	char path[5000];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return seam_symbols_module(symbols, &(struct seam_module) {
+		.path = path,
+	});
+}
+
+/* Every place of the file; how many have a name, and how many an inlined. */
+static void ask_all(struct seam_symbols *symbols, uint32_t module,
+		    size_t *n_named, size_t *n_inlined)
+{
+	*n_named = *n_inlined = 0;
+	for (uint64_t offset = 0x1000; offset < 0x1400; offset++) {
+		struct seam_location at[8];
+		size_t n = seam_symbols_resolve(symbols, module, offset, at,
+						8);
+
+		*n_named += n > 0 && at[n - 1].function;
+		*n_inlined += n > 1;
+	}
+}
+
+static void assert_reads(struct seam_symbols *symbols, const char *name)
+{
+	size_t n_named, n_inlined;
+
+	ask_all(symbols, module_of(symbols, name), &n_named, &n_inlined);
+	assert_true(n_named > 50);
+	assert_true(n_inlined > 0);
+}
+
+/* The process that this one has started last. */
+static pid_t child(void)
+{
+	char path[64];
+	FILE *in;
+	int pid = 0, next;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+		 (int)gettid());
+	in = fopen(path, "re");
+	assert_non_null(in);
+	while (fscanf(in, "%d", &next) == 1)
+		pid = next;
+	fclose(in);
+	return pid;
+}
+
+/* -- the same answers --------------------------------------------------- */
+
+static void answers_are_those_of_reading_it_here(void **state)
+{
+	static const struct seam_symbols_options here = { 0 };
+	struct seam_symbols *a = begin(), *b = seam_symbols_new(&here);
+	static const char *const names[] = { "good", "bare", "none", "p.c" };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
+		uint32_t in_a = module_of(a, names[i]);
+		uint32_t in_b = module_of(b, names[i]);
+		uint8_t code_a[64] = { 0 }, code_b[64] = { 0 };
+		struct seam_machine m_a = { 0 }, m_b = { 0 };
+		struct seam_err err_a = { 0 }, err_b = { 0 };
+
+		for (uint64_t pos = 0; pos < 0x1800; pos++) {
+			struct seam_location x[8], y[8];
+			size_t n = seam_symbols_resolve(a, in_a, pos, x, 8);
+
+			assert_int_equal(n, seam_symbols_resolve(b, in_b, pos,
+								 y, 8));
+			for (size_t k = 0; k < n; k++) {
+				assert_string_equal(
+					x[k].function ? x[k].function : "-",
+					y[k].function ? y[k].function : "-");
+				assert_string_equal(x[k].file ? x[k].file : "-",
+						    y[k].file ? y[k].file : "-");
+				assert_int_equal(x[k].line, y[k].line);
+				assert_int_equal(x[k].is_inlined,
+						 y[k].is_inlined);
+			}
+		}
+		assert_int_equal(seam_symbols_code(a, in_a, 0x1000, code_a, 64,
+						   &m_a, &err_a),
+				 seam_symbols_code(b, in_b, 0x1000, code_b, 64,
+						   &m_b, &err_b));
+		assert_memory_equal(code_a, code_b, 64);
+		assert_int_equal(m_a.elf_machine, m_b.elf_machine);
+		assert_int_equal(m_a.is_64, m_b.is_64);
+		assert_int_equal(!seam_symbols_problem(a, in_a),
+				 !seam_symbols_problem(b, in_b));
+		if (seam_symbols_problem(a, in_a))
+			assert_string_equal(seam_symbols_problem(a, in_a),
+					    seam_symbols_problem(b, in_b));
+	}
+	seam_symbols_free(a);
+	seam_symbols_free(b);
+}
+
+/* -- deaths ------------------------------------------------------------- */
+
+static void crash(void)
+{
+	raise(SIGSEGV);
+	abort();
+}
+
+static void loop(void)
+{
+	for (volatile unsigned int i = 0;; i++)
+		;
+}
+
+static void lie(void)
+{
+	static const char words[] = "kind\377\377\377\377and no answer";
+
+	if (send(3, words, sizeof(words), MSG_NOSIGNAL) < 0)
+		_exit(9);
+}
+
+static void leave(void)
+{
+	_exit(7);
+}
+
+static const struct {
+	void (*evil)(void);
+	const char *why;
+} deaths[] = {
+	{ crash, "signal" },
+	{ leave, "status 7" },
+	{ loop, "took more than 1 seconds" },
+	{ lie, "no sane answer" },
+};
+
+/* Before, between and after other files. */
+static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
+{
+	(void)state;
+	seam_sandbox_cpu_s = 1;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(deaths); i++) {
+		struct seam_symbols *symbols = begin();
+		size_t n_named, n_inlined;
+		uint32_t m;
+
+		evil = deaths[i].evil;
+		/* the child that runs was forked before it turned evil */
+		kill(child(), SIGKILL);
+		module_of(symbols, "none");
+		ask_all(symbols, 0, &n_named, &n_inlined);
+		assert_reads(symbols, "good");
+		m = module_of(symbols, "evil");
+		ask_all(symbols, m, &n_named, &n_inlined);
+		assert_int_equal(n_inlined, 0);
+		assert_non_null(seam_symbols_lost(symbols, m));
+		if (!strstr(seam_symbols_lost(symbols, m), deaths[i].why))
+			fail_msg("%s: %s", deaths[i].why,
+				 seam_symbols_lost(symbols, m));
+		assert_string_equal(seam_symbols_problem(symbols, m),
+				    seam_symbols_lost(symbols, m));
+		assert_reads(symbols, "good");
+		assert_reads(symbols, "other");
+		seam_symbols_free(symbols);
+		evil = NULL;
+	}
+	seam_sandbox_cpu_s = 60;
+}
+
+static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
+{
+	enum { K = 24 };
+
+	(void)state;
+	for (size_t k = 0; k < K; k++) {
+		struct seam_symbols *symbols = begin();
+		uint32_t good = module_of(symbols, "good");
+		uint32_t other = module_of(symbols, "other");
+		struct seam_location at[8];
+		size_t n_named, n_inlined;
+		pid_t first = child();
+
+		for (size_t i = 0; i < K; i++) {
+			if (i == k)
+				kill(child(), SIGKILL);
+			seam_symbols_resolve(symbols, i % 2 ? good : other,
+					     0x1000 + 10 * i, at, 8);
+		}
+		assert_int_not_equal(first, child());
+		/* one of the two was being asked about */
+		assert_true(!seam_symbols_lost(symbols, good) ||
+			    !seam_symbols_lost(symbols, other));
+		ask_all(symbols, seam_symbols_lost(symbols, good) ? other :
+			good, &n_named, &n_inlined);
+		assert_true(n_named > 50);
+		assert_true(n_inlined > 0);
+		seam_symbols_free(symbols);
+		assert_int_equal(child(), 0);
+	}
+}
+
+/* -- rights ------------------------------------------------------------- */
+
+/* What a process that was taken over would try; each should fail. */
+static void try_everything(struct seam_channel *channel, void *context)
+{
+	uint32_t done = 0;
+	void *p;
+
+	(void)context;
+	done |= open("/etc/passwd", O_RDONLY) >= 0 ? 1 : 0;
+	done |= open("/tmp/seam-sandbox", O_RDWR | O_CREAT, 0600) >= 0 ? 2 : 0;
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	done |= p != MAP_FAILED ? 4 : 0;
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	done |= p != MAP_FAILED && !mprotect(p, 4096, PROT_READ | PROT_EXEC) ?
+		8 : 0;
+	done |= getuid() == 0 || geteuid() == 0 ? 16 : 0;
+	seam_channel_put_u32(channel, done);
+	seam_channel_send(channel, 1, -1);
+}
+
+static void a_reader_can_open_and_execute_nothing(void **state)
+{
+	struct seam_sandbox sandbox;
+	struct seam_message answer;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_sandbox_start(&sandbox, try_everything, NULL,
+					    &err), 0);
+	if (seam_sandbox_missing(&sandbox))
+		print_message("# without: %s\n",
+			      seam_sandbox_missing(&sandbox));
+	else {
+		assert_int_equal(seam_channel_receive(&sandbox.channel,
+						      &answer), 0);
+		assert_int_equal(seam_cursor_u32(&answer.body), 0);
+	}
+	seam_sandbox_end(&sandbox, NULL, 0);
+}
+
+static void start_a_program(struct seam_channel *channel, void *context)
+{
+	pid_t pid = fork();
+
+	(void)context;
+	seam_channel_put_u32(channel, pid >= 0);
+	seam_channel_send(channel, 1, -1);
+}
+
+static void connect_out(struct seam_channel *channel, void *context)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)context;
+	seam_channel_put_u32(channel, fd >= 0);
+	seam_channel_send(channel, 1, -1);
+}
+
+static void kill_its_parent(struct seam_channel *channel, void *context)
+{
+	int r = kill(*(pid_t *)context, 0);
+
+	seam_channel_put_u32(channel, r == 0);
+	seam_channel_send(channel, 1, -1);
+}
+
+/* It ends, or (where a sanitizer needs the process) is refused. */
+static void a_reader_that_tries_more_ends(void **state)
+{
+	seam_sandbox_work *const works[] = {
+		start_a_program, connect_out, kill_its_parent,
+	};
+	pid_t self = getpid();
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(works); i++) {
+		struct seam_sandbox sandbox;
+		struct seam_message answer;
+		struct seam_err err = { 0 };
+
+		assert_int_equal(seam_sandbox_start(&sandbox, works[i], &self,
+						    &err), 0);
+		if (!(sandbox.refused & SEAM_SANDBOX_SECCOMP) &&
+		    seam_channel_receive(&sandbox.channel, &answer) == 0)
+			assert_int_equal(seam_cursor_u32(&answer.body), 0);
+		seam_sandbox_end(&sandbox, NULL, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_are_those_of_reading_it_here),
+		cmocka_unit_test(
+			a_file_that_kills_its_reader_costs_its_own_names_only),
+		cmocka_unit_test(
+			a_reader_that_is_killed_is_replaced_at_any_point),
+		cmocka_unit_test(a_reader_can_open_and_execute_nothing),
+		cmocka_unit_test(a_reader_that_tries_more_ends),
+	};
+
+	return cmocka_run_group_tests_name("sandbox", tests, enter,
+					   build_leave);
+}
