@@ -538,6 +538,8 @@ static int resolve_samples(struct loader *l)
 	struct seam_who who = { .key = SEAM_NONE };
 	struct seam_progress progress;
 
+	if (seam_symbols_expects(l->resolver.symbols))
+		seam_expected_make(&l->resolver.expected, &l->chains);
 	seam_progress_begin(&progress, "resolving", s->n);
 	for (size_t i = 0; i < s->n; i++) {
 		if (!seam_who_holds(&who, s->thread[i], s->time_ns[i]))

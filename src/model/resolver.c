@@ -53,6 +53,7 @@ int seam_resolver_init(struct seam_resolver *resolver,
 void seam_resolver_fini(struct seam_resolver *resolver)
 {
 	seam_spaces_fini(&resolver->kernel);
+	seam_expected_fini(&resolver->expected);
 	free(resolver->mappings.items);
 	free(resolver->places.items);
 	free(resolver->frames.items);
@@ -486,6 +487,21 @@ static const struct seam_area *area_at(struct seam_resolver *r,
 	return area;
 }
 
+/* Before the first question about a file, all that will be asked. */
+static void tell_file(struct seam_resolver *r, const struct seam_area *area)
+{
+	struct seam_mapping *m = &r->mappings.items[area->mapping];
+	uint32_t module;
+
+	if (m->is_told || r->expected.addrs.n == 0)
+		return;
+	m->is_told = true;
+	module = module_of(r, m);
+	if (module != SEAM_NONE)
+		seam_expected_tell(&r->expected, r->symbols, module,
+				   area->begin, area->end, m->pgoff);
+}
+
 static const struct seam_place *
 place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 	 bool is_call, struct seam_resolver_where *where)
@@ -511,6 +527,7 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 	if (m->kind == SEAM_MAPPING_KERNEL || m->kind == SEAM_MAPPING_ANON ||
 	    m->kind == SEAM_MAPPING_KSYMBOL)
 		return find_place(r, area->mapping, addr, is_call);
+	tell_file(r, area);
 	return find_place(r, area->mapping, addr - area->begin + m->pgoff,
 			  is_call);
 }

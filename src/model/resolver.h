@@ -20,6 +20,7 @@
 
 #include "model/callchains.h"
 #include "model/embedded.h"
+#include "model/expected.h"
 #include "model/profile.h"
 #include "model/spaces.h"
 #include "symbol/jit_code.h"
@@ -45,6 +46,7 @@ struct seam_mapping {
 	uint8_t build_id_size;	/* 0: not recorded */
 	struct seam_module demand;	/* what tells it where it has none */
 	uint32_t module;	/* of symbols; SEAM_NONE until asked for */
+	bool is_told;		/* what will be asked of it: expected.h */
 };
 
 struct seam_resolver {
@@ -58,6 +60,7 @@ struct seam_resolver {
 	uint32_t kernel_path;		/* string: [kernel.kallsyms] */
 	uint32_t jit_path;		/* string: [jit] */
 	bool all_unknown;		/* a run of unknown callers is not one */
+	struct seam_expected expected;	/* may be empty */
 	SEAM_ARRAY(struct seam_mapping) mappings;
 
 	/* places already resolved */

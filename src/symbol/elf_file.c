@@ -191,23 +191,36 @@ Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 	return NULL;
 }
 
-/* What @section, whose header is @header, says that it unpacks to, or 0. */
-static uint64_t unpacked_bytes(Elf_Scn *section, const GElf_Shdr *header)
+/* 12 bytes at @offset; false when they are not there. */
+static bool read_start(const struct seam_elf *file, uint64_t offset,
+		       uint8_t bytes[12])
 {
-	Elf_Data *data;
+	if (file->size < 12 || offset > file->size - 12)
+		return false;
+	if (file->fd >= 0)
+		return pread(file->fd, bytes, 12, (off_t)offset) == 12;
+	if (!file->image)
+		return false;
+	memcpy(bytes, (const uint8_t *)file->image + offset, 12);
+	return true;
+}
+
+/* What @section, whose header is @header, says that it unpacks to, or 0. */
+static uint64_t unpacked_bytes(const struct seam_elf *file, Elf_Scn *section,
+			       const GElf_Shdr *header)
+{
+	uint8_t start[12];
 	GElf_Chdr packed;
 	uint64_t size;
 
 	if (header->sh_flags & SHF_COMPRESSED)
 		return gelf_getchdr(section, &packed) ? packed.ch_size : 0;
 	/* Before ELF had them: ".zdebug_*" and "ZLIB", the size big endian. */
-	data = header->sh_type == SHT_PROGBITS &&
-	       !(header->sh_flags & SHF_ALLOC) ? elf_rawdata(section, NULL) :
-	       NULL;
-	if (!data || !data->d_buf || data->d_size < 12 ||
-	    memcmp(data->d_buf, "ZLIB", 4) != 0)
+	if (header->sh_type != SHT_PROGBITS || header->sh_flags & SHF_ALLOC ||
+	    !read_start(file, header->sh_offset, start) ||
+	    memcmp(start, "ZLIB", 4) != 0)
 		return 0;
-	memcpy(&size, (const char *)data->d_buf + 4, sizeof(size));
+	memcpy(&size, start + 4, sizeof(size));
 	return be64toh(size);
 }
 
@@ -219,7 +232,7 @@ bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err)
 	while ((section = elf_nextscn(file->elf, section))) {
 		GElf_Shdr header;
 		uint64_t size = gelf_getshdr(section, &header) ?
-				unpacked_bytes(section, &header) : 0;
+				unpacked_bytes(file, section, &header) : 0;
 
 		if (size > limit - sum) {
 			seam_err_set(err, -EFBIG, "its debug sections would "

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "symbol/broker.h"
 #include "symbol/debuginfod.h"
@@ -292,15 +293,34 @@ static const char *keep(struct seam_remote *remote, const char *text,
 	return id == SEAM_NONE ? NULL : seam_strings_get(&remote->strings, id);
 }
 
-static size_t take_locations(struct seam_remote *remote,
-			     struct seam_cursor *body,
-			     struct seam_location *out, size_t cap)
+void seam_remote_expect(struct seam_remote_module *module, uint64_t offset)
+{
+	uint64_t *slot = SEAM_ARRAY_PUSH(&module->expected);
+
+	if (slot)
+		*slot = offset;
+}
+
+void seam_remote_forget(struct seam_remote_module *module)
+{
+	free(module->expected.items);
+	free(module->answers.items);
+	free(module->locations.items);
+	seam_index_fini(&module->index);
+}
+
+/* The locations of one address, to the end of those that are kept. */
+static int take_locations(struct seam_remote *remote,
+			  struct seam_remote_module *module,
+			  struct seam_cursor *body, size_t cap)
 {
 	size_t n = seam_cursor_count(body, seam_cursor_u64(body), 8);
 
 	if (n > cap)
-		seam_cursor_fail(body, -EBADMSG, 0);
-	for (size_t i = 0; i < n && !body->error; i++) {
+		return -EBADMSG;
+	if (n && !SEAM_ARRAY_RESERVE(&module->locations, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
 		uint32_t line = seam_cursor_u32(body);
 		uint32_t flags = seam_cursor_u32(body);
 		const char *function = seam_cursor_cstr(body);
@@ -308,44 +328,126 @@ static size_t take_locations(struct seam_remote *remote,
 
 		if (body->error)
 			break;
-		out[i] = (struct seam_location) {
-			.function = keep(remote, function, flags & 2),
-			.file = keep(remote, file, flags & 4),
-			.line = line, .is_inlined = flags & 1,
-		};
+		module->locations.items[module->locations.n++] =
+			(struct seam_location) {
+				.function = keep(remote, function, flags & 2),
+				.file = keep(remote, file, flags & 4),
+				.line = line, .is_inlined = flags & 1,
+			};
 	}
-	return body->error ? 0 : n;
+	return body->error;
+}
+
+static int take_answer(struct seam_remote *remote,
+		       struct seam_remote_module *module, uint64_t addr,
+		       struct seam_cursor *body, size_t cap)
+{
+	struct seam_remote_answer *answer = SEAM_ARRAY_PUSH(&module->answers);
+	size_t first = module->locations.n;
+	int r;
+
+	if (!answer)
+		return -ENOMEM;
+	*answer = (struct seam_remote_answer) {
+		.addr = addr, .first = first, .cap = cap,
+	};
+	r = take_locations(remote, module, body, cap);
+	answer->n = module->locations.n - first;
+	return r ? r : seam_index_add(&module->index, seam_hash_add(addr, cap),
+				      (uint32_t)(module->answers.n - 1));
+}
+
+static const struct seam_remote_answer *
+find_answer(const struct seam_remote_module *module, uint64_t addr, size_t cap)
+{
+	struct seam_index_probe probe = seam_index_probe(&module->index,
+						seam_hash_add(addr, cap));
+	uint32_t id;
+
+	while ((id = seam_index_next(&module->index, &probe)) != SEAM_NONE)
+		if (module->answers.items[id].addr == addr &&
+		    module->answers.items[id].cap == cap)
+			return &module->answers.items[id];
+	return NULL;
+}
+
+/* @addr and some of what is expected, into @batch; how many. */
+static size_t fill_batch(struct seam_remote_module *module, uint64_t addr,
+			 const struct seam_segments *segments,
+			 uint64_t batch[SEAM_REMOTE_BATCH])
+{
+	size_t n = 0;
+
+	batch[n++] = addr;
+	while (module->expected.n > 0 && n < SEAM_REMOTE_BATCH) {
+		uint64_t offset = module->expected.items[--module->expected.n];
+
+		if (seam_segments_addr(segments, offset, &batch[n]) &&
+		    batch[n] != addr)
+			n++;
+	}
+	return n;
+}
+
+static int ask_batch(struct seam_remote *remote,
+		     struct seam_remote_module *module, const uint64_t *batch,
+		     size_t n, size_t cap, char *problem)
+{
+	struct seam_channel *channel = &remote->sandbox.channel;
+	struct seam_message answer;
+	const char *text;
+	int r;
+
+	seam_channel_put_u32(channel, module->id);
+	seam_channel_put_u32(channel, (uint32_t)cap);
+	seam_channel_put(channel, batch, n * sizeof(*batch));
+	r = ask(remote, SEAM_REMOTE_RESOLVE, &answer);
+	for (size_t i = 0; !r && i < n; i++)
+		r = take_answer(remote, module, batch[i], &answer.body, cap);
+	text = r ? "" : seam_cursor_cstr(&answer.body);
+	if (!r && answer.body.error)
+		return -EBADMSG;
+	if (!problem[0])
+		snprintf(problem, SEAM_ERR_TEXT, "%s", text);
+	return r;
 }
 
 size_t seam_remote_resolve(struct seam_remote *remote,
 			   struct seam_remote_module *module, uint64_t addr,
+			   const struct seam_segments *segments,
 			   struct seam_location *out, size_t cap,
 			   char *problem)
 {
-	struct seam_channel *channel = &remote->sandbox.channel;
-	struct seam_message answer;
+	const struct seam_remote_answer *known;
+	uint64_t batch[SEAM_REMOTE_BATCH];
+	struct seam_message told;
 	size_t n;
 	int r;
 
-	if (!module->has_dwarf ||
-	    tell_module(remote, module, &answer, NULL))
+	if (!module->has_dwarf)
 		return 0;
-	seam_channel_put_u32(channel, module->id);
-	seam_channel_put_u32(channel, (uint32_t)(cap < SEAM_REMOTE_LOCATIONS ?
-						 cap : SEAM_REMOTE_LOCATIONS));
-	seam_channel_put_u64(channel, addr);
-	r = ask(remote, SEAM_REMOTE_RESOLVE, &answer);
-	if (!r) {
-		n = take_locations(remote, &answer.body, out, cap);
-		if (!problem[0] && !answer.body.error)
-			snprintf(problem, SEAM_ERR_TEXT, "%s",
-				 seam_cursor_cstr(&answer.body));
-		if (!answer.body.error)
-			return n;
+	if (cap > SEAM_REMOTE_LOCATIONS)
+		cap = SEAM_REMOTE_LOCATIONS;
+	known = find_answer(module, addr, cap);
+	if (!known) {
+		if (tell_module(remote, module, &told, NULL))
+			return 0;
+		n = fill_batch(module, addr, segments, batch);
+		r = ask_batch(remote, module, batch, n, cap, problem);
+		if (r) {
+			/* half of a batch would be names by chance */
+			lose(remote, module, r, NULL);
+			snprintf(problem, SEAM_ERR_TEXT, "%s", module->lost);
+			return 0;
+		}
+		known = find_answer(module, addr, cap);
 	}
-	lose(remote, module, r ? r : -EBADMSG, NULL);
-	snprintf(problem, SEAM_ERR_TEXT, "%s", module->lost);
-	return 0;
+	if (!known)
+		return 0;
+	if (known->n)
+		memcpy(out, module->locations.items + known->first,
+		       known->n * sizeof(*out));
+	return known->n;
 }
 
 int seam_remote_code(struct seam_remote *remote,

@@ -14,11 +14,18 @@
 #ifndef SEAM_REMOTE_H
 #define SEAM_REMOTE_H
 
+#include "base/index.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbols.h"
 #include "symbol/symtab.h"
 
 struct seam_remote;
+
+struct seam_remote_answer {
+	uint64_t addr;
+	size_t first, n;		/* of locations */
+	size_t cap;			/* it was asked for with */
+};
 
 /* What is known of a module here.  Zeroed: not asked yet. */
 struct seam_remote_module {
@@ -27,6 +34,11 @@ struct seam_remote_module {
 	uint32_t id;		/* its number there */
 	bool has_dwarf;
 	char lost[160];		/* why its reader died; "": it did not */
+	SEAM_ARRAY(uint64_t) expected;	/* offsets, not asked for yet */
+	/* answers that came before they were asked for */
+	SEAM_ARRAY(struct seam_remote_answer) answers;
+	SEAM_ARRAY(struct seam_location) locations;
+	struct seam_index index;	/* of answers, by address */
 };
 
 /*
@@ -47,13 +59,21 @@ void seam_remote_open(struct seam_remote *remote,
 		      struct seam_symtab *table, struct seam_arena *arena,
 		      struct seam_segments *segments, char *problem);
 
+/* @offset of the file will be asked for. */
+void seam_remote_expect(struct seam_remote_module *module, uint64_t offset);
+
+/* Free what @module holds. */
+void seam_remote_forget(struct seam_remote_module *module);
+
 /*
- * As seam_dwarf_resolve() of @module; what was found missing on the way, or
- * that the child died, into @problem if that is "".  Cost: two messages,
- * some 10 us.
+ * As seam_dwarf_resolve() of @module, which is mapped as @segments say; what
+ * was found missing on the way, or that the child died, into @problem if that
+ * is "".  Cost: two messages, some 20 us, which a thousand expected addresses
+ * share.
  */
 size_t seam_remote_resolve(struct seam_remote *remote,
 			   struct seam_remote_module *module, uint64_t addr,
+			   const struct seam_segments *segments,
 			   struct seam_location *out, size_t cap,
 			   char *problem);
 
@@ -85,7 +105,10 @@ struct seam_remote_symbol {
 	uint32_t flags, name;
 };
 
-enum { SEAM_REMOTE_LOCATIONS = 256 };	/* at most, in an answer */
+enum {
+	SEAM_REMOTE_LOCATIONS = 256,	/* at most, of an address */
+	SEAM_REMOTE_BATCH = 1024,	/* addresses of a question, at most */
+};
 
 /* Answer until the parent closes.  @context: struct seam_symbols_options. */
 void seam_remote_serve(struct seam_channel *channel, void *context);

@@ -112,20 +112,11 @@ static void answer_module(struct seam_symbols *symbols,
 	put_table(inside.table);
 }
 
-static void answer_resolve(struct seam_symbols *symbols,
-			   struct seam_cursor *body)
+static void put_locations(struct seam_dwarf *dwarf, uint64_t addr, size_t cap)
 {
 	struct seam_location at[SEAM_REMOTE_LOCATIONS];
-	uint32_t id = seam_cursor_u32(body);
-	size_t cap = seam_cursor_u32(body), n = 0;
-	uint64_t addr = seam_cursor_u64(body);
-	struct seam_symbols_inside inside = { 0 };
+	size_t n = dwarf ? seam_dwarf_resolve(dwarf, addr, at, cap) : 0;
 
-	if (cap > SEAM_ARRAY_SIZE(at))
-		cap = SEAM_ARRAY_SIZE(at);
-	seam_symbols_look_inside(symbols, id, &inside);
-	if (inside.dwarf)
-		n = seam_dwarf_resolve(inside.dwarf, addr, at, cap);
 	seam_channel_put_u64(parent, n);
 	for (size_t i = 0; i < n; i++) {
 		seam_channel_put_u32(parent, at[i].line);
@@ -135,6 +126,20 @@ static void answer_resolve(struct seam_symbols *symbols,
 		seam_channel_put_text(parent, at[i].function);
 		seam_channel_put_text(parent, at[i].file);
 	}
+}
+
+static void answer_resolve(struct seam_symbols *symbols,
+			   struct seam_cursor *body)
+{
+	uint32_t id = seam_cursor_u32(body);
+	size_t cap = seam_cursor_u32(body);
+	struct seam_symbols_inside inside = { 0 };
+
+	if (cap > SEAM_REMOTE_LOCATIONS)
+		cap = SEAM_REMOTE_LOCATIONS;
+	seam_symbols_look_inside(symbols, id, &inside);
+	while (!body->error && seam_cursor_left(body) >= 8)
+		put_locations(inside.dwarf, seam_cursor_u64(body), cap);
 	/* reading a unit may find what is missing */
 	seam_channel_put_text(parent, seam_symbols_problem(symbols, id));
 }

@@ -116,6 +116,7 @@ static void free_module(struct module *module)
 	seam_kernel_close(&module->kernel_symbols);
 	free(module->segments.items);
 	seam_arena_fini(&module->arena);
+	seam_remote_forget(&module->remote);
 	free(module);
 }
 
@@ -389,7 +390,8 @@ static size_t resolve_dwarf(struct seam_symbols *symbols,
 {
 	if (symbols->remote)
 		return seam_remote_resolve(symbols->remote, &module->remote,
-					   addr, out, cap, module->problem);
+					   addr, &module->segments, out, cap,
+					   module->problem);
 	return module->dwarf ?
 	       seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
 }
@@ -666,6 +668,18 @@ const char *seam_symbols_problem(const struct seam_symbols *symbols,
 	if (module->problem[0])
 		return module->problem;
 	return module->dwarf ? seam_dwarf_problem(module->dwarf) : NULL;
+}
+
+void seam_symbols_expect(struct seam_symbols *symbols, uint32_t id,
+			 uint64_t addr)
+{
+	if (symbols->remote && id < symbols->modules.n)
+		seam_remote_expect(&symbols->modules.items[id]->remote, addr);
+}
+
+bool seam_symbols_expects(const struct seam_symbols *symbols)
+{
+	return symbols->remote;
 }
 
 void seam_symbols_look_inside(struct seam_symbols *symbols, uint32_t id,

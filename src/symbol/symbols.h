@@ -104,6 +104,15 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t module,
 			    uint64_t addr, struct seam_location *out,
 			    size_t cap);
 
+/*
+ * Of an isolated object: @addr of @module will be asked for with the largest
+ * @cap that is in use.  Answers to all that is expected come with the answer
+ * to the first; for others the call does nothing.
+ */
+void seam_symbols_expect(struct seam_symbols *symbols, uint32_t module,
+			 uint64_t addr);
+bool seam_symbols_expects(const struct seam_symbols *symbols);
+
 /* Where a function's machine code is. */
 struct seam_extent {
 	uint64_t offset;	/* of its first byte in the file */

@@ -29,7 +29,7 @@ static const char program[] =
 	"int __attribute__((noinline)) work(int x) { return in(x) * 3; }\n"
 	"int main(int argc, char **argv) { return work(argc); }\n";
 
-enum { EVIL_BYTES = 77777 };	/* the size by which the file is known */
+enum { MARK = 15 };	/* the byte of e_ident by which "evil" is known */
 
 static void (*evil)(void);
 static char folder[4096];
@@ -39,10 +39,9 @@ Dwarf *__wrap_dwarf_begin_elf(Elf *elf, Dwarf_Cmd cmd, Elf_Scn *group);
 
 Dwarf *__wrap_dwarf_begin_elf(Elf *elf, Dwarf_Cmd cmd, Elf_Scn *group)
 {
-	size_t size = 0;
+	const char *ident = elf_getident(elf, NULL);
 
-	elf_rawfile(elf, &size);
-	if (evil && size == EVIL_BYTES)
+	if (evil && ident && ident[MARK] == 'E')
 		evil();
 	return __real_dwarf_begin_elf(elf, cmd, group);
 }
@@ -54,7 +53,8 @@ static int enter(void **state)
 	build_write("p.c", program);
 	build_run("gcc -O1 -g -o good p.c && gcc -O1 -g -o other p.c && "
 		  "strip -s -o bare good");
-	build_run("cp good evil && truncate -s 77777 evil");
+	build_run("cp good evil && printf E | "
+		  "dd of=evil bs=1 seek=15 conv=notrunc status=none");
 	return getcwd(folder, sizeof(folder)) ? 0 : -1;
 }
 
