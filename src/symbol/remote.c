@@ -100,7 +100,24 @@ static bool is_elf(int fd)
 	       memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-static int send_file(struct seam_remote *remote, int fd, struct seam_err *err)
+/*
+ * Where @path cannot be because a folder before it is not there: what is
+ * missing, for the child not to ask again.  "" when all folders are.
+ */
+static const char *missing_folder(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); path[0] && slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (access(path, F_OK) && errno == ENOENT)
+			return path;
+		*slash = '/';
+	}
+	return "";
+}
+
+static int send_file(struct seam_remote *remote, int fd, struct seam_err *err,
+		     const char *missing)
 {
 	int r;
 
@@ -109,6 +126,7 @@ static int send_file(struct seam_remote *remote, int fd, struct seam_err *err)
 		fd = seam_err_set(err, -EBADMSG, "not an ELF file");
 	}
 	seam_channel_put_err(&remote->sandbox.channel, err);
+	seam_channel_put_text(&remote->sandbox.channel, missing);
 	r = seam_channel_send(&remote->sandbox.channel, SEAM_REMOTE_FILE, fd);
 	if (fd >= 0)
 		close(fd);
@@ -119,10 +137,15 @@ static int give_file(struct seam_remote *remote, struct seam_message *question)
 {
 	const char *path = seam_cursor_cstr(&question->body);
 	struct seam_err err = { 0 };
+	char copy[PATH_MAX];
+	int fd;
 
-	if (question->body.error)
+	if (question->body.error || strlen(path) >= sizeof(copy))
 		return -EBADMSG;
-	return send_file(remote, seam_elf_open_fd(path, &err), &err);
+	fd = seam_elf_open_fd(path, &err);
+	snprintf(copy, sizeof(copy), "%s", path);
+	return send_file(remote, fd, &err,
+			 fd == -ENOENT ? missing_folder(copy) : "");
 }
 
 static int give_download(struct seam_remote *remote,
@@ -137,7 +160,7 @@ static int give_download(struct seam_remote *remote,
 	    size == 0 || size > SEAM_BUILD_ID_MAX)
 		return -EBADMSG;
 	return send_file(remote, seam_debuginfod_open(debug, id, size, &err),
-			 &err);
+			 &err, "");
 }
 
 /* -- questions ---------------------------------------------------------- */
@@ -224,21 +247,21 @@ static int take_segments(struct seam_cursor *body,
 	return 0;
 }
 
-/* The rest of @body is names, each with its NUL; the last byte is one. */
-static int take_table(struct seam_cursor *body, struct seam_symtab *table,
-		      struct seam_arena *arena)
+/* The rest of @body is names, each with its NUL; they stay there. */
+static int take_table(struct seam_cursor *body, struct seam_symtab *table)
 {
 	size_t n = seam_cursor_count(body, seam_cursor_u64(body),
 				     sizeof(struct seam_remote_symbol));
 	const uint8_t *from = seam_cursor_bytes(body, n *
 					sizeof(struct seam_remote_symbol));
 	size_t size = seam_cursor_left(body);
-	const char *names = seam_arena_text(arena, (const char *)body->base +
-					    body->pos, size);
+	const char *names = (const char *)body->base + body->pos;
 
 	if (body->error)
 		return body->error;
-	if (!names || (n && !SEAM_ARRAY_RESERVE(&table->symbols, n)))
+	if (n && (size == 0 || names[size - 1] != '\0'))
+		return -EBADMSG;
+	if (n && !SEAM_ARRAY_RESERVE(&table->symbols, n))
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++, from += sizeof(struct
 						      seam_remote_symbol)) {
@@ -259,7 +282,7 @@ static int take_table(struct seam_cursor *body, struct seam_symtab *table,
 
 void seam_remote_open(struct seam_remote *remote,
 		      struct seam_remote_module *module,
-		      struct seam_symtab *table, struct seam_arena *arena,
+		      struct seam_symtab *table,
 		      struct seam_segments *segments, char *problem)
 {
 	struct seam_message answer;
@@ -273,7 +296,9 @@ void seam_remote_open(struct seam_remote *remote,
 			 answer.body.error ? "" : text);
 		r = take_segments(&answer.body, segments);
 		if (!r)
-			r = take_table(&answer.body, table, arena);
+			r = take_table(&answer.body, table);
+		module->bytes = seam_channel_take_message(
+			&remote->sandbox.channel);
 		if (r == -ENOMEM)
 			seam_err_set(&err, r, "out of memory");
 		else if (r)
@@ -303,6 +328,7 @@ void seam_remote_expect(struct seam_remote_module *module, uint64_t offset)
 
 void seam_remote_forget(struct seam_remote_module *module)
 {
+	free(module->bytes);
 	free(module->expected.items);
 	free(module->answers.items);
 	free(module->locations.items);

@@ -33,6 +33,7 @@ struct seam_remote_module {
 	unsigned int child;	/* which child knows it; 0: none */
 	uint32_t id;		/* its number there */
 	bool has_dwarf;
+	void *bytes;		/* the answer that names of symbols are in */
 	char lost[160];		/* why its reader died; "": it did not */
 	SEAM_ARRAY(uint64_t) expected;	/* offsets, not asked for yet */
 	/* answers that came before they were asked for */
@@ -50,13 +51,13 @@ struct seam_remote *seam_remote_new(const struct seam_symbols_options *options);
 void seam_remote_free(struct seam_remote *remote);
 
 /*
- * Read @module: symbols, sorted, into @table, names into @arena, where the
- * file is mapped into @segments; what went wrong into @problem, which has
+ * Read @module: symbols, sorted, into @table, their names in @module, where
+ * the file is mapped into @segments; what went wrong into @problem, which has
  * SEAM_ERR_TEXT bytes.
  */
 void seam_remote_open(struct seam_remote *remote,
 		      struct seam_remote_module *module,
-		      struct seam_symtab *table, struct seam_arena *arena,
+		      struct seam_symtab *table,
 		      struct seam_segments *segments, char *problem);
 
 /* @offset of the file will be asked for. */

@@ -14,10 +14,41 @@
 /* More than the largest function has. */
 #define MAX_CODE ((size_t)64 << 20)
 
+enum { MAX_MISSING = 16 };
+
 /* The process has one; the broker's functions have no context. */
 static struct seam_channel *parent;
 
 /* -- files, from the parent --------------------------------------------- */
+
+/* Folders that are not there, of the last few. */
+static struct {
+	char *paths[MAX_MISSING];
+	unsigned int n;
+} missing;
+
+static void note_missing(const char *folder)
+{
+	char **slot = &missing.paths[missing.n % MAX_MISSING];
+
+	if (!*folder)
+		return;
+	free(*slot);
+	*slot = strdup(folder);
+	missing.n++;
+}
+
+static bool is_below_missing(const char *path)
+{
+	for (unsigned int i = 0; i < MAX_MISSING; i++) {
+		const char *folder = missing.paths[i];
+		size_t n = folder ? strlen(folder) : 0;
+
+		if (folder && strncmp(path, folder, n) == 0 && path[n] == '/')
+			return true;
+	}
+	return false;
+}
 
 static int receive_file(struct seam_err *err)
 {
@@ -31,6 +62,8 @@ static int receive_file(struct seam_err *err)
 		r = seam_channel_take_err(&answer.body, err);
 	else
 		seam_err_set(err, r, "%s", strerror(-r));
+	if (r == -ENOENT)
+		note_missing(seam_cursor_cstr(&answer.body));
 	if (r == 0 && answer.fd < 0)
 		r = seam_err_set(err, -EIO, "no file came");
 	if (r && answer.fd >= 0)
@@ -40,6 +73,8 @@ static int receive_file(struct seam_err *err)
 
 static int open_file(const char *path, struct seam_err *err)
 {
+	if (is_below_missing(path))
+		return seam_err_set(err, -ENOENT, "%s", strerror(ENOENT));
 	seam_channel_put_text(parent, path);
 	if (seam_channel_send(parent, SEAM_REMOTE_FILE, -1))
 		_exit(0);
@@ -62,6 +97,11 @@ static const struct seam_broker broker = {
 
 /* -- answers ------------------------------------------------------------ */
 
+static size_t size_of(const char *text)
+{
+	return text ? strlen(text) + 1 : 1;
+}
+
 static void put_segments(const struct seam_segments *segments)
 {
 	seam_channel_put_u64(parent, segments->n);
@@ -83,10 +123,23 @@ static void put_table(const struct seam_symtab *table)
 		};
 
 		seam_channel_put(parent, &symbol, sizeof(symbol));
-		names += strlen(s->name ? s->name : "") + 1;
+		names += size_of(s->name);
 	}
 	for (size_t i = 0; i < n; i++)
 		seam_channel_put_text(parent, table->symbols.items[i].name);
+}
+
+/* Of the whole answer, as put by answer_module(). */
+static size_t module_bytes(const struct seam_symbols_inside *inside)
+{
+	const struct seam_symtab *table = inside->table;
+	size_t n = 4 + 4 + size_of(inside->problem) + 8 +
+		   inside->segments->n * sizeof(*inside->segments->items) + 8 +
+		   table->symbols.n * sizeof(struct seam_remote_symbol);
+
+	for (size_t i = 0; i < table->symbols.n; i++)
+		n += size_of(table->symbols.items[i].name);
+	return n;
 }
 
 static void answer_module(struct seam_symbols *symbols,
@@ -103,6 +156,9 @@ static void answer_module(struct seam_symbols *symbols,
 	id = body->error ? SEAM_NONE : seam_symbols_module(symbols, &file);
 	if (id != SEAM_NONE)
 		seam_symbols_look_inside(symbols, id, &inside);
+	if (id != SEAM_NONE)
+		seam_channel_stream(parent, SEAM_REMOTE_DONE,
+				    module_bytes(&inside));
 	seam_channel_put_u32(parent, id);
 	seam_channel_put_u32(parent, inside.dwarf != NULL);
 	seam_channel_put_text(parent, inside.problem);

@@ -362,8 +362,8 @@ static void open_module(struct seam_symbols *symbols, struct module *module)
 	module->remote.file = &module->file;
 	if (!module->is_kernel && symbols->remote)
 		seam_remote_open(symbols->remote, &module->remote,
-				 &module->table, &module->arena,
-				 &module->segments, module->problem);
+				 &module->table, &module->segments,
+				 module->problem);
 	else if (!module->is_kernel)
 		open_file(symbols, module);
 	else if (seam_kernel_load(&module->kernel_symbols,
