@@ -5,10 +5,12 @@
 #include "base/text.h"
 #include "record/pmu.h"
 #include "symbol/elf_symbols.h"
+#include "symbol/sandbox.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char prefix[] = "uprobe:";
 static const char return_suffix[] = "%return";
@@ -28,30 +30,78 @@ static int offset_of(const struct seam_elf *file, uint64_t addr,
 	return -ENOENT;
 }
 
-static int find_symbol(const char *path, const char *name, uint64_t *offset,
-		       struct seam_err *err)
+/* What the file that comes over @channel says of @context, a name. */
+static void look_up(struct seam_channel *channel, void *context)
 {
-	struct seam_elf file = { 0 };
+	const char *name = context;
+	struct seam_elf file = { .fd = -1 };
 	struct seam_symtab table = { 0 };
 	struct seam_arena arena = { 0 };
-	int r = seam_elf_open(&file, path, err), found = -ENOENT;
+	struct seam_message sent;
+	struct seam_err err = { 0 };
+	uint64_t offset = 0;
+	int r = seam_channel_receive(channel, &sent), found = -ENOENT;
 
-	if (r < 0)
-		return seam_err_add(err, r, "cannot read '%s'", path);
-	r = seam_elf_symbols(&table, &arena, &file);
-	for (size_t i = 0; r == 0 && found < 0 && i < table.symbols.n; i++) {
+	if (!r)
+		r = seam_elf_open_at(&file, sent.fd, "", &err);
+	if (!r && seam_elf_symbols(&table, &arena, &file))
+		r = seam_err_set(&err, -ENOMEM, "out of memory");
+	for (size_t i = 0; !r && found < 0 && i < table.symbols.n; i++) {
 		const struct seam_symbol *s = &table.symbols.items[i];
 
 		if (s->name && strcmp(s->name, name) == 0)
-			found = offset_of(&file, s->start, offset);
+			found = offset_of(&file, s->start, &offset);
 	}
-	seam_symtab_fini(&table);
-	seam_arena_fini(&arena);
-	seam_elf_close(&file);
+	seam_channel_put_err(channel, &err);
+	seam_channel_put_u32(channel, found == 0);
+	seam_channel_put_u64(channel, offset);
+	seam_channel_send(channel, 0, -1);
+}
+
+/* Takes @fd.  0 and whether the name was found, or -errno. */
+static int ask(int fd, const char *name, bool *found, uint64_t *offset,
+	       struct seam_err *err)
+{
+	struct seam_sandbox reader;
+	struct seam_message answer;
+	char why[100];
+	int r = seam_sandbox_start(&reader, look_up, (void *)(uintptr_t)name,
+				   err);
+
+	if (r == 0) {
+		r = seam_channel_send(&reader.channel, 0, fd);
+		if (!r)
+			r = seam_channel_receive(&reader.channel, &answer);
+		if (r) {
+			seam_sandbox_end(&reader, why, sizeof(why));
+			seam_err_set(err, r, "the process that read it %s",
+				     why);
+		} else {
+			r = seam_channel_take_err(&answer.body, err);
+			*found = seam_cursor_u32(&answer.body);
+			*offset = seam_cursor_u64(&answer.body);
+		}
+		seam_sandbox_end(&reader, NULL, 0);
+	}
+	close(fd);
+	return r;
+}
+
+/*
+ * The one file that a recorder has to read symbols of, and a recorder with
+ * uprobes is root's: a process without rights does that (sandbox.h).
+ */
+static int find_symbol(const char *path, const char *name, uint64_t *offset,
+		       struct seam_err *err)
+{
+	int fd = seam_elf_open_fd(path, err);
+	bool found = false;
+	int r = fd < 0 ? fd : ask(fd, name, &found, offset, err);
+
 	if (r < 0)
-		return seam_err_set(err, r, "out of memory");
-	return found == 0 ? 0 :
-	       seam_err_set(err, found, "'%s' has no function '%s'", path,
+		return seam_err_add(err, r, "cannot read '%s'", path);
+	return found ? 0 :
+	       seam_err_set(err, -ENOENT, "'%s' has no function '%s'", path,
 			    name);
 }
 

@@ -399,7 +399,7 @@ find_answer(const struct seam_remote_module *module, uint64_t addr, size_t cap)
 
 /* @addr and some of what is expected, into @batch; how many. */
 static size_t fill_batch(struct seam_remote_module *module, uint64_t addr,
-			 const struct seam_segments *segments,
+			 const struct seam_segments *segments, size_t cap,
 			 uint64_t batch[SEAM_REMOTE_BATCH])
 {
 	size_t n = 0;
@@ -408,8 +408,9 @@ static size_t fill_batch(struct seam_remote_module *module, uint64_t addr,
 	while (module->expected.n > 0 && n < SEAM_REMOTE_BATCH) {
 		uint64_t offset = module->expected.items[--module->expected.n];
 
+		/* other processes have the same file at the same place */
 		if (seam_segments_addr(segments, offset, &batch[n]) &&
-		    batch[n] != addr)
+		    batch[n] != addr && !find_answer(module, batch[n], cap))
 			n++;
 	}
 	return n;
@@ -458,7 +459,7 @@ size_t seam_remote_resolve(struct seam_remote *remote,
 	if (!known) {
 		if (tell_module(remote, module, &told, NULL))
 			return 0;
-		n = fill_batch(module, addr, segments, batch);
+		n = fill_batch(module, addr, segments, cap, batch);
 		r = ask_batch(remote, module, batch, n, cap, problem);
 		if (r) {
 			/* half of a batch would be names by chance */

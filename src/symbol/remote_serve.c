@@ -109,37 +109,55 @@ static void put_segments(const struct seam_segments *segments)
 			 segments->n * sizeof(*segments->items));
 }
 
-/* All symbols, then all names. */
-static void put_table(const struct seam_symtab *table)
+/*
+ * Where the name of each symbol ends, when all stand one after the other: a
+ * pass over a hundred thousand names costs more than keeping that.  NULL
+ * when memory ran out.
+ */
+static uint32_t *name_ends(const struct seam_symtab *table)
 {
-	size_t n = table->symbols.n, names = 0;
+	size_t n = table->symbols.n;
+	uint32_t *ends = malloc((n + 1) * sizeof(*ends));
+	uint32_t end = 0;
+
+	for (size_t i = 0; ends && i < n; i++)
+		ends[i] = end += (uint32_t)size_of(table->symbols.items[i]
+						   .name);
+	return ends;
+}
+
+/* All symbols, then all names. */
+static void put_table(const struct seam_symtab *table, const uint32_t *ends)
+{
+	size_t n = table->symbols.n;
 
 	seam_channel_put_u64(parent, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct seam_symbol *s = &table->symbols.items[i];
 		struct seam_remote_symbol symbol = {
 			.start = s->start, .end = s->end, .limit = s->limit,
-			.flags = s->flags, .name = (uint32_t)names,
+			.flags = s->flags, .name = i ? ends[i - 1] : 0,
 		};
 
 		seam_channel_put(parent, &symbol, sizeof(symbol));
-		names += size_of(s->name);
 	}
-	for (size_t i = 0; i < n; i++)
-		seam_channel_put_text(parent, table->symbols.items[i].name);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = table->symbols.items[i].name;
+
+		seam_channel_put(parent, name ? name : "",
+				 ends[i] - (i ? ends[i - 1] : 0));
+	}
 }
 
 /* Of the whole answer, as put by answer_module(). */
-static size_t module_bytes(const struct seam_symbols_inside *inside)
+static size_t module_bytes(const struct seam_symbols_inside *inside,
+			   const uint32_t *ends)
 {
-	const struct seam_symtab *table = inside->table;
-	size_t n = 4 + 4 + size_of(inside->problem) + 8 +
-		   inside->segments->n * sizeof(*inside->segments->items) + 8 +
-		   table->symbols.n * sizeof(struct seam_remote_symbol);
+	size_t n = inside->table->symbols.n;
 
-	for (size_t i = 0; i < table->symbols.n; i++)
-		n += size_of(table->symbols.items[i].name);
-	return n;
+	return 4 + 4 + size_of(inside->problem) + 8 +
+	       inside->segments->n * sizeof(*inside->segments->items) + 8 +
+	       n * sizeof(struct seam_remote_symbol) + (n ? ends[n - 1] : 0);
 }
 
 static void answer_module(struct seam_symbols *symbols,
@@ -147,6 +165,7 @@ static void answer_module(struct seam_symbols *symbols,
 {
 	struct seam_module file = { .pid = (int32_t)seam_cursor_u32(body) };
 	struct seam_symbols_inside inside = { .problem = "out of memory" };
+	uint32_t *ends = NULL;
 	uint32_t id;
 
 	file.build_id_size = seam_cursor_u32(body);
@@ -154,18 +173,23 @@ static void answer_module(struct seam_symbols *symbols,
 			seam_cursor_bytes(body, file.build_id_size) : NULL;
 	file.path = seam_cursor_cstr(body);
 	id = body->error ? SEAM_NONE : seam_symbols_module(symbols, &file);
-	if (id != SEAM_NONE)
+	if (id != SEAM_NONE) {
 		seam_symbols_look_inside(symbols, id, &inside);
-	if (id != SEAM_NONE)
+		ends = name_ends(inside.table);
+	}
+	if (ends)
 		seam_channel_stream(parent, SEAM_REMOTE_DONE,
-				    module_bytes(&inside));
+				    module_bytes(&inside, ends));
+	else
+		id = SEAM_NONE;
 	seam_channel_put_u32(parent, id);
 	seam_channel_put_u32(parent, inside.dwarf != NULL);
 	seam_channel_put_text(parent, inside.problem);
 	if (id == SEAM_NONE)
 		return;
 	put_segments(inside.segments);
-	put_table(inside.table);
+	put_table(inside.table, ends);
+	free(ends);
 }
 
 static void put_locations(struct seam_dwarf *dwarf, uint64_t addr, size_t cap)
