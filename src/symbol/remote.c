@@ -200,6 +200,7 @@ static int tell_module(struct seam_remote *remote,
 {
 	struct seam_channel *channel = &remote->sandbox.channel;
 	const struct seam_module *file = module->file;
+	uint32_t missing;
 	int r;
 
 	*answer = (struct seam_message) { .fd = -1 };
@@ -209,6 +210,10 @@ static int tell_module(struct seam_remote *remote,
 	if (r || module->child == remote->n_children)
 		return r;
 	seam_channel_put_u32(channel, (uint32_t)file->pid);
+	seam_channel_put_u32(channel, file->evidence);
+	seam_channel_put_u64(channel, file->ino);
+	seam_channel_put_u64(channel, file->ino_generation);
+	seam_channel_put_u64(channel, file->mapped_ns);
 	seam_channel_put_u32(channel, (uint32_t)file->build_id_size);
 	seam_channel_put(channel, file->build_id, file->build_id_size);
 	seam_channel_put_text(channel, file->path);
@@ -217,6 +222,8 @@ static int tell_module(struct seam_remote *remote,
 		return lose(remote, module, r, err);
 	module->id = seam_cursor_u32(&answer->body);
 	module->has_dwarf = seam_cursor_u32(&answer->body);
+	missing = seam_cursor_u32(&answer->body);
+	module->missing = missing < 4096 ? -(int)missing : -EIO;
 	if (answer->body.error)
 		return lose(remote, module, -EBADMSG, err);
 	module->child = remote->n_children;
@@ -475,6 +482,73 @@ size_t seam_remote_resolve(struct seam_remote *remote,
 		memcpy(out, module->locations.items + known->first,
 		       known->n * sizeof(*out));
 	return known->n;
+}
+
+static int take_bounds(struct seam_cursor *body, struct seam_bounds *bounds)
+{
+	size_t n = seam_cursor_count(body, seam_cursor_u64(body), 24);
+
+	if (n && !SEAM_ARRAY_RESERVE(&bounds->items, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct seam_bound *bound = &bounds->items.items[i];
+
+		bound->start = seam_cursor_u64(body);
+		bound->end = seam_cursor_u64(body);
+		bound->go = seam_cursor_u32(body);
+		bound->is_signal_frame = seam_cursor_u32(body);
+		bounds->items.n++;
+		if (seam_intervals_add(&bounds->intervals, bound->start,
+				       bound->end, (uint32_t)i))
+			return -ENOMEM;
+	}
+	return body->error;
+}
+
+/* Go's table is parsed here: by a cursor of ours, and no library. */
+static int take_go(struct seam_cursor *body, struct seam_bounds *bounds)
+{
+	enum seam_endian endian = seam_cursor_u32(body) ? SEAM_BIG :
+				  SEAM_LITTLE;
+	uint64_t text_addr = seam_cursor_u64(body);
+	size_t size = seam_cursor_left(body);
+	const uint8_t *bytes = seam_cursor_bytes(body, size);
+
+	if (body->error || size == 0)
+		return body->error;
+	bounds->go_bytes = malloc(size);
+	if (!bounds->go_bytes)
+		return -ENOMEM;
+	memcpy(bounds->go_bytes, bytes, size);
+	if (seam_gopclntab_open(&bounds->go, (struct seam_bytes) {
+			bounds->go_bytes, size }, endian))
+		bounds->go.text_addr = text_addr;
+	return 0;
+}
+
+int seam_remote_bounds(struct seam_remote *remote,
+		       struct seam_remote_module *module,
+		       struct seam_bounds *bounds)
+{
+	struct seam_message answer;
+	int r = tell_module(remote, module, &answer, NULL);
+
+	if (r)
+		return 0;
+	seam_channel_put_u32(&remote->sandbox.channel, module->id);
+	r = ask(remote, SEAM_REMOTE_BOUNDS, &answer);
+	if (!r)
+		r = take_bounds(&answer.body, bounds);
+	if (!r)
+		r = take_go(&answer.body, bounds);
+	if (!r)
+		r = seam_intervals_cut(&bounds->intervals);
+	if (r) {
+		seam_bounds_fini(bounds);
+		if (r != -ENOMEM)
+			lose(remote, module, r, NULL);
+	}
+	return r == -ENOMEM ? r : 0;
 }
 
 int seam_remote_code(struct seam_remote *remote,

@@ -15,6 +15,7 @@
 #define SEAM_REMOTE_H
 
 #include "base/index.h"
+#include "symbol/bounds.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbols.h"
 #include "symbol/symtab.h"
@@ -33,6 +34,7 @@ struct seam_remote_module {
 	unsigned int child;	/* which child knows it; 0: none */
 	uint32_t id;		/* its number there */
 	bool has_dwarf;
+	int missing;		/* see seam_symbols_missing() */
 	void *bytes;		/* the answer that names of symbols are in */
 	char lost[160];		/* why its reader died; "": it did not */
 	SEAM_ARRAY(uint64_t) expected;	/* offsets, not asked for yet */
@@ -78,6 +80,11 @@ size_t seam_remote_resolve(struct seam_remote *remote,
 			   struct seam_location *out, size_t cap,
 			   char *problem);
 
+/* Fill @bounds as seam_bounds_read() of @module's file.  0 or -ENOMEM. */
+int seam_remote_bounds(struct seam_remote *remote,
+		       struct seam_remote_module *module,
+		       struct seam_bounds *bounds);
+
 /* As seam_symbols_code(). */
 int seam_remote_code(struct seam_remote *remote,
 		     struct seam_remote_module *module, uint64_t offset,
@@ -93,6 +100,7 @@ enum seam_remote_kind {
 	SEAM_REMOTE_MODULE = 1,	/* -> DONE: id, dwarf, problem, tables */
 	SEAM_REMOTE_RESOLVE,	/* -> DONE: locations */
 	SEAM_REMOTE_CODE,	/* -> DONE: error, machine, bytes */
+	SEAM_REMOTE_BOUNDS,	/* -> DONE: bounds, Go's table */
 	SEAM_REMOTE_DONE,
 	SEAM_REMOTE_FILE,	/* from the child -> FILE with a descriptor */
 	SEAM_REMOTE_DOWNLOAD,	/* the same for a file of a server's */

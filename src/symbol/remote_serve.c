@@ -155,7 +155,7 @@ static size_t module_bytes(const struct seam_symbols_inside *inside,
 {
 	size_t n = inside->table->symbols.n;
 
-	return 4 + 4 + size_of(inside->problem) + 8 +
+	return 4 + 4 + 4 + size_of(inside->problem) + 8 +
 	       inside->segments->n * sizeof(*inside->segments->items) + 8 +
 	       n * sizeof(struct seam_remote_symbol) + (n ? ends[n - 1] : 0);
 }
@@ -163,11 +163,16 @@ static size_t module_bytes(const struct seam_symbols_inside *inside,
 static void answer_module(struct seam_symbols *symbols,
 			  struct seam_cursor *body)
 {
-	struct seam_module file = { .pid = (int32_t)seam_cursor_u32(body) };
+	struct seam_module file = { 0 };
 	struct seam_symbols_inside inside = { .problem = "out of memory" };
 	uint32_t *ends = NULL;
 	uint32_t id;
 
+	file.pid = (int32_t)seam_cursor_u32(body);
+	file.evidence = (enum seam_evidence)seam_cursor_u32(body);
+	file.ino = seam_cursor_u64(body);
+	file.ino_generation = seam_cursor_u64(body);
+	file.mapped_ns = seam_cursor_u64(body);
 	file.build_id_size = seam_cursor_u32(body);
 	file.build_id = file.build_id_size ?
 			seam_cursor_bytes(body, file.build_id_size) : NULL;
@@ -184,6 +189,8 @@ static void answer_module(struct seam_symbols *symbols,
 		id = SEAM_NONE;
 	seam_channel_put_u32(parent, id);
 	seam_channel_put_u32(parent, inside.dwarf != NULL);
+	seam_channel_put_u32(parent, (uint32_t)-seam_symbols_missing(symbols,
+								     id));
 	seam_channel_put_text(parent, inside.problem);
 	if (id == SEAM_NONE)
 		return;
@@ -224,6 +231,35 @@ static void answer_resolve(struct seam_symbols *symbols,
 	seam_channel_put_text(parent, seam_symbols_problem(symbols, id));
 }
 
+static void put_bounds(const struct seam_bounds *bounds)
+{
+	seam_channel_put_u64(parent, bounds->items.n);
+	for (size_t i = 0; i < bounds->items.n; i++) {
+		const struct seam_bound *bound = &bounds->items.items[i];
+
+		seam_channel_put_u64(parent, bound->start);
+		seam_channel_put_u64(parent, bound->end);
+		seam_channel_put_u32(parent, bound->go);
+		seam_channel_put_u32(parent, bound->is_signal_frame);
+	}
+	seam_channel_put_u32(parent, bounds->go.endian);
+	seam_channel_put_u64(parent, bounds->go.text_addr);
+	if (bounds->go_bytes)
+		seam_channel_put(parent, bounds->go_bytes,
+				 bounds->go.bytes.size);
+}
+
+static void answer_bounds(struct seam_symbols *symbols,
+			  struct seam_cursor *body)
+{
+	struct seam_symbols_inside inside = { 0 };
+	static const struct seam_bounds none;
+
+	seam_symbols_look_inside(symbols, seam_cursor_u32(body), &inside);
+	put_bounds(inside.table ? seam_symbols_bounds(symbols, inside.id) :
+		   &none);
+}
+
 static void answer_code(struct seam_symbols *symbols, struct seam_cursor *body)
 {
 	uint32_t id = seam_cursor_u32(body);
@@ -255,6 +291,9 @@ static void answer(struct seam_symbols *symbols, struct seam_message *question)
 		break;
 	case SEAM_REMOTE_RESOLVE:
 		answer_resolve(symbols, &question->body);
+		break;
+	case SEAM_REMOTE_BOUNDS:
+		answer_bounds(symbols, &question->body);
 		break;
 	case SEAM_REMOTE_CODE:
 		answer_code(symbols, &question->body);

@@ -13,6 +13,7 @@
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -76,6 +77,16 @@ enum { ALL_CPU_S = 3600 };
 	RETURN(SECCOMP_RET_ALLOW),					\
 	LOAD(nr)
 
+/* A file's generation, by which find.c tells it from one of its inode. */
+#define ALLOW_GETVERSION						\
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),		\
+	LOAD(args[1]),							\
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)FS_IOC_GETVERSION,\
+		 1, 0),							\
+	RETURN(SECCOMP_RET_ERRNO | EACCES),				\
+	RETURN(SECCOMP_RET_ALLOW),					\
+	LOAD(nr)
+
 static const struct sock_filter filter[] = {
 	LOAD(arch),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
@@ -85,6 +96,7 @@ static const struct sock_filter filter[] = {
 	ALLOW(read), ALLOW(pread64), ALLOW(lseek), ALLOW(close), ALLOW(fstat),
 	ALLOW(recvfrom), ALLOW(recvmsg), ALLOW(sendto), ALLOW(sendmsg),
 	ALLOW(fcntl), ALLOW(write), ALLOW_FSTAT,
+	ALLOW_GETVERSION,
 	/* memory */
 	ALLOW_DATA(mmap), ALLOW_DATA(mprotect),
 	ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(brk),
@@ -94,7 +106,7 @@ static const struct sock_filter filter[] = {
 	ALLOW(clock_gettime), ALLOW(sched_yield), ALLOW(pipe2),
 	/* what libraries try, and do without */
 	FAIL(openat), FAIL(readlinkat), FAIL(faccessat),
-	FAIL(getcwd), FAIL(ioctl), FAIL(prlimit64), FAIL(uname),
+	FAIL(getcwd), FAIL(prlimit64), FAIL(uname),
 	FAIL(sysinfo), FAIL(sched_getaffinity),
 #ifdef SYS_open
 	FAIL(open), FAIL(stat), FAIL(lstat), FAIL(readlink), FAIL(access),

@@ -360,11 +360,12 @@ static void open_module(struct seam_symbols *symbols, struct module *module)
 
 	module->opened = true;
 	module->remote.file = &module->file;
-	if (!module->is_kernel && symbols->remote)
+	if (!module->is_kernel && symbols->remote) {
 		seam_remote_open(symbols->remote, &module->remote,
 				 &module->table, &module->segments,
 				 module->problem);
-	else if (!module->is_kernel)
+		module->missing = module->remote.missing;
+	} else if (!module->is_kernel)
 		open_file(symbols, module);
 	else if (seam_kernel_load(&module->kernel_symbols,
 				  symbols->options.bundle, &module->kernel,
@@ -400,19 +401,28 @@ static size_t resolve_dwarf(struct seam_symbols *symbols,
  * The function at @addr where symbols do not say.  Its file is opened again,
  * when the first address without a symbol comes: most files have none.
  */
-static const struct seam_bound *bound_at(struct seam_symbols *symbols,
-					 struct module *module, uint64_t addr)
+static void read_bounds(struct seam_symbols *symbols, struct module *module)
 {
 	struct seam_err why = { 0 };
 	struct seam_elf file;
 
-	if (!module->has_bounds &&
-	    !seam_find_module(&file, &symbols->options, &module->file, &why)) {
-		/* Without memory there are fewer of them. */
+	module->has_bounds = true;
+	/* Without memory there are fewer of them. */
+	if (symbols->remote) {
+		(void)seam_remote_bounds(symbols->remote, &module->remote,
+					 &module->bounds);
+	} else if (!seam_find_module(&file, &symbols->options, &module->file,
+				     &why)) {
 		(void)seam_bounds_read(&module->bounds, &file);
 		seam_elf_close(&file);
 	}
-	module->has_bounds = true;
+}
+
+static const struct seam_bound *bound_at(struct seam_symbols *symbols,
+					 struct module *module, uint64_t addr)
+{
+	if (!module->has_bounds)
+		read_bounds(symbols, module);
 	return seam_bounds_find(&module->bounds, addr);
 }
 
@@ -693,10 +703,21 @@ void seam_symbols_look_inside(struct seam_symbols *symbols, uint32_t id,
 	if (!module->opened)
 		open_module(symbols, module);
 	*inside = (struct seam_symbols_inside) {
+		.id = id,
 		.table = &module->table, .segments = &module->segments,
 		.dwarf = module->dwarf,
 		.problem = seam_symbols_problem(symbols, id),
 	};
+}
+
+const struct seam_bounds *seam_symbols_bounds(struct seam_symbols *symbols,
+					      uint32_t id)
+{
+	struct module *module = symbols->modules.items[id];
+
+	if (!module->has_bounds)
+		read_bounds(symbols, module);
+	return &module->bounds;
 }
 
 const char *seam_symbols_lost(const struct seam_symbols *symbols, uint32_t id)

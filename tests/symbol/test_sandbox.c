@@ -141,7 +141,15 @@ static void answers_are_those_of_reading_it_here(void **state)
 		for (uint64_t pos = 0; pos < 0x1800; pos++) {
 			struct seam_location x[8], y[8];
 			size_t n = seam_symbols_resolve(a, in_a, pos, x, 8);
+			struct seam_extent e_a = { 0 }, e_b = { 0 };
 
+			assert_int_equal(
+				seam_symbols_extent(a, in_a, pos, &e_a),
+				seam_symbols_extent(b, in_b, pos, &e_b));
+			assert_memory_equal(&e_a, &e_b, sizeof(e_a));
+			assert_int_equal(
+				seam_symbols_is_trampoline(a, in_a, pos),
+				seam_symbols_is_trampoline(b, in_b, pos));
 			assert_int_equal(n, seam_symbols_resolve(b, in_b, pos,
 								 y, 8));
 			for (size_t k = 0; k < n; k++) {
@@ -160,6 +168,8 @@ static void answers_are_those_of_reading_it_here(void **state)
 				 seam_symbols_code(b, in_b, 0x1000, code_b, 64,
 						   &m_b, &err_b));
 		assert_memory_equal(code_a, code_b, 64);
+		assert_int_equal(seam_symbols_missing(a, in_a),
+				 seam_symbols_missing(b, in_b));
 		assert_int_equal(m_a.elf_machine, m_b.elf_machine);
 		assert_int_equal(m_a.is_64, m_b.is_64);
 		assert_int_equal(!seam_symbols_problem(a, in_a),
