@@ -25,7 +25,8 @@ int seam_elf_open_fd(const char *path, struct seam_err *err)
 	} else {
 		/* The same file again, now to read, whatever @path says. */
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", looked);
-		fd = open(link, O_RDONLY | O_CLOEXEC);
+		fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
+			  O_NOCTTY);
 		if (fd < 0)
 			fd = -errno;
 	}
