@@ -25,7 +25,7 @@
 #include "base/err.h"
 
 enum {
-	SEAM_HELPER_MAX_STUCK = 4,
+	SEAM_HELPER_MAX_STUCK = 16,
 	SEAM_HELPER_MAX_JOBS = 4096,	/* that wait */
 };
 
@@ -50,7 +50,7 @@ struct seam_helper_job {
 	bool is_stuck;
 };
 
-#define SEAM_HELPER_LIMIT_NS UINT64_C(1000000000)
+#define SEAM_HELPER_LIMIT_NS UINT64_C(500000000)
 
 struct seam_helper;
 

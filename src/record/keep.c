@@ -232,7 +232,16 @@ static void copy_files(struct seam_keep *keep,
 {
 	if (budget > SEAM_KEEP_MAX_BYTES)
 		budget = SEAM_KEEP_MAX_BYTES;
+	if (!keep->helper) {
+		counts->n_stuck += keep->files.n;
+		return;
+	}
+	if (has_time && keep->files.n && seam_keep_file_look(keep) == 0)
+		has_time = wait_for_jobs(keep, ending);
 	for (size_t i = 0; i < keep->files.n; i++) {
+		if (keep->files.items[i].is_there &&
+		    !keep->files.items[i].is_hit)
+			continue;
 		if (!has_time) {
 			counts->n_interrupted++;
 			continue;

@@ -47,6 +47,7 @@ struct seam_kept {
 	int fd;			/* -1: not open */
 	int code;		/* why: 0 not yet, or -errno */
 	bool is_hit;		/* samples are in it */
+	bool is_there;		/* its path led to it when that was looked at */
 	uint8_t build_id[SEAM_KEEP_BUILD_ID];
 	uint8_t build_id_size;
 	uint64_t lost_bytes;	/* its size, if its path led elsewhere */

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 /* A copy has this name until it is whole: half a file passes for no file. */
-static const char part[] = "kept.part";
+static const char part[] = SEAM_BUNDLE_PART;
 
 /* A disk may make a copy wait for longer than it takes to open a file. */
-#define COPY_LIMIT_NS (5 * SEAM_HELPER_LIMIT_NS)
+#define COPY_LIMIT_NS (10 * SEAM_HELPER_LIMIT_NS)
 enum { CHUNK = 4 << 20 };
 
 /* What both jobs know of a file. */
@@ -149,6 +149,74 @@ int seam_keep_file_open(struct seam_keep *keep,
 	o->what.build_id_size = m->build_id_size;
 	memcpy(o->what.path, m->path, length);
 	return seam_helper_submit(keep->helper, &o->job);
+}
+
+/* ---- look ---- */
+
+struct look_job {
+	struct seam_helper_job job;
+	size_t n;
+	struct look {
+		struct what *what;
+		bool is_there;
+	} files[];
+};
+
+static void look_run(struct seam_helper_job *job)
+{
+	struct look_job *l = (struct look_job *)job;
+
+	for (size_t i = 0; i < l->n; i++) {
+		l->files[i].is_there = is_at_its_path(l->files[i].what);
+		seam_helper_progress(job);
+	}
+}
+
+static void look_done(struct seam_helper_job *job, void *context)
+{
+	struct look_job *l = (struct look_job *)job;
+	struct seam_keep *keep = context;
+
+	for (size_t i = 0; i < l->n; i++)
+		keep->files.items[i].is_there = l->files[i].is_there;
+}
+
+static void look_free(struct seam_helper_job *job)
+{
+	struct look_job *l = (struct look_job *)job;
+
+	for (size_t i = 0; i < l->n; i++)
+		free(l->files[i].what);
+	free(l);
+}
+
+int seam_keep_file_look(struct seam_keep *keep)
+{
+	struct look_job *l = calloc(1, sizeof(*l) +
+				       keep->files.n * sizeof(*l->files));
+
+	if (!l)
+		return -ENOMEM;
+	l->job = (struct seam_helper_job) {
+		.run = look_run, .done = look_done, .free = look_free,
+		.context = keep,
+	};
+	for (; l->n < keep->files.n; l->n++) {
+		struct seam_kept *file = &keep->files.items[l->n];
+		size_t length = strlen(file->path) + 1;
+		struct what *what = calloc(1, sizeof(*what) + length);
+
+		if (!what) {
+			look_free(&l->job);
+			return -ENOMEM;
+		}
+		memcpy(what->build_id, file->build_id, file->build_id_size);
+		what->build_id_size = file->build_id_size;
+		memcpy(what->path, file->path, length);
+		l->files[l->n].what = what;
+		file->is_there = false;
+	}
+	return seam_helper_submit(keep->helper, &l->job);
 }
 
 /* ---- copy ---- */

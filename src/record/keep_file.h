@@ -17,6 +17,12 @@ int seam_keep_file_open(struct seam_keep *keep,
 			const struct seam_keep_mapping *m, uint32_t file);
 
 /*
+ * Look which files are where their paths say, in one job; the result, in
+ * is_there, comes as above.
+ */
+int seam_keep_file_look(struct seam_keep *keep);
+
+/*
  * Copy it into the bundle if its path does not lead to it, or it was hit;
  * counted in @counts.  As above.
  */

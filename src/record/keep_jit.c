@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char part[] = "kept.part";
+static const char part[] = SEAM_BUNDLE_PART;
 
 /* A copy of half a gigabyte takes its time, and does not say how far it is. */
-#define COPY_LIMIT_NS (15 * SEAM_HELPER_LIMIT_NS)
+#define COPY_LIMIT_NS (30 * SEAM_HELPER_LIMIT_NS)
 
 static bool is_anonymous(const char *path)
 {
