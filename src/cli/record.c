@@ -49,6 +49,7 @@ struct options {
 	const char *snapshot_every;
 	const char *duration;
 	const char *max_size;
+	bool keep_files;
 	const char *output;
 };
 
@@ -101,7 +102,7 @@ static const struct seam_option options[] = {
 	       "record the cgroup of each sample"),
 	HEADING("What to watch"),
 	OPTION(pids, STRING, 'p', "pid", "PID",
-	       "processes that run, with all that they start",
+	       "processes that run, with all that they started and start",
 	       .detail = "Several with commas. Until they end, or Ctrl-C."),
 	OPTION(tids, STRING, 't', "tid", "TID",
 	       "threads that run, with all that they start"),
@@ -140,8 +141,11 @@ static const struct seam_option options[] = {
 	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
 	       "with --overwrite or -S: make a snapshot at intervals"),
 	OPTION(max_size, STRING, 0, "max-size", "SIZE",
-	       "end it when its data is so large, such as 100M; COMMAND goes "
-	       "on"),
+	       "end it when its files are so large, such as 100M; COMMAND "
+	       "goes on",
+	       .detail = "Data, jit/ and elf/ together. At most a quarter is "
+	       "left free for files that will be copied at the end; those "
+	       "that do not fit are left out, and counted."),
 	HEADING("Where to"),
 	OPTION(output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
@@ -149,6 +153,12 @@ static const struct seam_option options[] = {
 	       "the one that had that name is removed in the end. Nothing "
 	       "else is ever replaced: only a folder with a 'meta.json' of "
 	       "Seam's and no file of anybody's own."),
+	OPTION(keep_files, FLAG, 0, "keep-files", NULL,
+	       "copy the programs and libraries that samples are in",
+	       .detail = "Into elf/ of the recording, by build id: it can be "
+	       "read on another machine then, and after they have changed. "
+	       "Files that are gone or cannot be seen from here are copied "
+	       "in any case."),
 	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
 	       "compress the recording, at level 1 to 22 of zstd (1)"),
 	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES[,AUX]",
@@ -400,6 +410,7 @@ static int interpret(const struct options *o, char **command,
 		.per_thread = o->per_thread,
 		.no_inherit = o->no_inherit,
 		.overwrite = o->overwrite,
+		.keep_files = o->keep_files,
 		.delay_ms = o->delay_ms,
 		.realtime = (int)o->realtime,
 		.output = o->output,
@@ -695,7 +706,20 @@ const struct seam_command seam_record_command = {
 		"SIGINT and SIGTERM end a recording even where they were "
 		"ignored when it was started, as a shell does with what a "
 		"script puts into the background; SIGHUP (nohup) and SIGQUIT "
-		"stay ignored then.",
+		"stay ignored then.\n\n"
+		"Files that a later reader could not find are copied into "
+		"the recording: programs and libraries that were deleted or "
+		"replaced, or that only a container sees (elf/), and what "
+		"JITs left in jit-PID.dump and perf-PID.map (jit/). They are "
+		"opened with the rights of the user whose program names "
+		"them. Limits: 256 MiB a file and 1 GiB in elf/; 512 MiB a "
+		"file and 2 GiB in jit/; 8192 mapped files (1024 of a "
+		"process, 16 paths of one file) with 8 MiB of paths; 512 "
+		"processes with JIT code; 4 MiB of mappings of a process "
+		"that ran before, 256 MiB of all; 60 seconds at the end. "
+		"What is beyond them is left out and counted by cause, in "
+		"the summary and under \"kept\" in meta.json. A signal ends "
+		"the copying.",
 	.examples =
 		"seam record -- make\trecord a build\n"
 		"seam record -g -F 10000 -- ./server\twith call chains, "

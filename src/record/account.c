@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * account.c - what a recording says of itself: features, manifest, counts;
- * and what it keeps for those who read it
- */
+/* account.c - what a recording says of itself: features, manifest, counts */
 #include "record/recording.h"
 
 #include "base/clock.h"
 #include "record/areas.h"
 #include "record/info.h"
+#include "record/kept.h"
 #include "wire/manifest.h"
 
 #include <errno.h>
@@ -160,12 +158,13 @@ static struct seam_manifest describe(const struct seam_recording *s,
 		.n_jit_lost = s->result->n_jit_lost,
 		.n_jit_bad = s->link.dumps.n_bad,
 		.n_jit_unproven = s->link.n_unproven,
+		.kept = seam_kept_manifest(&s->kept),
 	};
 
 	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
 	       sizeof(m.kernel_build_id));
-	m.vdso_build_id_size = s->keep.vdso_build_id_size;
-	memcpy(m.vdso_build_id, s->keep.vdso_build_id,
+	m.vdso_build_id_size = s->keep->vdso_build_id_size;
+	memcpy(m.vdso_build_id, s->keep->vdso_build_id,
 	       sizeof(m.vdso_build_id));
 	return m;
 }
@@ -247,6 +246,21 @@ void seam_recording_note(const struct seam_recording *s, bool verbose,
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	s->options->note(s->options->context, verbose, text);
+}
+
+uint64_t seam_recording_bytes(const struct seam_recording *s)
+{
+	uint64_t bytes = s->writer.data_offset + s->writer.data_bytes;
+
+	for (size_t i = 0; i < s->link.dumps.files.n; i++)
+		bytes += s->link.dumps.files.items[i].n_bytes +
+			 s->link.dumps.files.items[i].pending.n;
+	return bytes;
+}
+
+uint64_t seam_recording_sideband_id(const struct seam_recording *s)
+{
+	return s->described[s->events.n - 1].ids[0];
 }
 
 int seam_recording_append(struct seam_recording *s, struct seam_synth *synth,
@@ -334,61 +348,4 @@ int seam_recording_list_results(struct seam_recording *s,
 			 (int)sizeof(result->refusal) - 1,
 			 s->follow.refusal.cause[0]);
 	return 0;
-}
-
-static void keep_kernel(struct seam_recording *s)
-{
-	struct seam_err err = { 0 };
-	int r = seam_keep_kernel(s->kernel_copy, s->bundle.dir, &err);
-
-	if (r == 0)
-		return;
-	seam_recording_note(s, false, "the kernel's symbols were not kept: %s",
-			    err.cause[0]);
-	/* who may not see them has lost nothing that could be had */
-	s->result->skipped |= r != -EACCES && r != -EPERM;
-}
-
-static void tell_of_jit(struct seam_recording *s)
-{
-	const struct seam_keep_jit *jit = &s->keep.jit;
-
-	if (jit->n_refused)
-		seam_recording_note(s, false, "%" PRIu64 " dumps or maps of "
-			"JITs were not believed, so not kept: %s",
-			jit->n_refused, jit->why.cause[0]);
-	if (jit->n_failed)
-		seam_recording_note(s, false, "%" PRIu64 " dumps or maps of "
-			"JITs could not be kept: %s", jit->n_failed,
-			jit->why.cause[0]);
-	if (jit->n_too_many)
-		seam_recording_note(s, false, "there were more processes with "
-			"JIT code than can be kept: of some, names may be "
-			"missing");
-	s->result->skipped |= jit->n_failed > 0;
-}
-
-void seam_recording_keep_symbols(struct seam_recording *s)
-{
-	if (s->drain.in_file.n_kernel_samples)
-		keep_kernel(s);
-	seam_keep_finish(&s->keep, &s->bundle);
-	if (s->keep.n_copied)
-		seam_recording_note(s, true, "%" PRIu64 " files that are gone "
-				    "were kept", s->keep.n_copied);
-	if (s->keep.n_missed)
-		seam_recording_note(s, false, "%" PRIu64 " mapped files were "
-			"gone before they could be kept: their symbols may be "
-			"missing", s->keep.n_missed);
-	if (s->keep.n_failed)
-		seam_recording_note(s, false, "cannot write %" PRIu64
-			" mapped files (the vdso may be one) into the "
-			"recording: their symbols may be missing",
-			s->keep.n_failed);
-	s->result->skipped |= s->keep.n_failed > 0;
-	tell_of_jit(s);
-	if (s->keep.n_too_large)
-		seam_recording_note(s, false, "%" PRIu64 " mapped files that "
-			"are gone are too large to be kept",
-			s->keep.n_too_large);
 }

@@ -28,19 +28,28 @@ static bool ends_with(const char *name, const char *suffix)
 	return n > end && strcmp(name + n - end, suffix) == 0;
 }
 
+/* What a recorder that was killed while it copied has left. */
+static bool is_part(const char *name)
+{
+	return strcmp(name, SEAM_BUNDLE_PART) == 0;
+}
+
 /* elf/BUILDID */
 static bool is_kept_file(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n >= 2 && strspn(name, "0123456789abcdef") == n;
+	return is_part(name) ||
+	       (n >= 2 && strspn(name, "0123456789abcdef") == n);
 }
 
-/* jit/jit-PID.dump, jit/perf-PID.map */
+/* jit/jit-PID.dump, jit/perf-PID.map and its jit/perf-PID.map.times */
 static bool is_jit_file(const char *name)
 {
-	return (strncmp(name, "jit-", 4) == 0 && ends_with(name, ".dump")) ||
-	       (strncmp(name, "perf-", 5) == 0 && ends_with(name, ".map"));
+	return is_part(name) ||
+	       (strncmp(name, "jit-", 4) == 0 && ends_with(name, ".dump")) ||
+	       (strncmp(name, "perf-", 5) == 0 &&
+		(ends_with(name, ".map") || ends_with(name, ".map.times")));
 }
 
 /* xray/PID.xray */

@@ -24,6 +24,9 @@
 #include "base/base.h"
 #include "base/err.h"
 
+/* A file of elf/ or jit/ has this name until it is whole. */
+#define SEAM_BUNDLE_PART "kept.part"
+
 struct seam_bundle {
 	int dir;		/* of the bundle; -1: none */
 	bool placed;		/* it has its name */

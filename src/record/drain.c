@@ -118,6 +118,11 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
 		count_sample(d, span, pos, header);
+		if (d->on_sample)
+			d->on_sample(d->context,
+				     event_of(d, u64_at(span, pos + 8)),
+				     seam_ring_bytes(span, pos, header->size,
+						     d->scratch));
 		return;
 	case PERF_RECORD_LOST:
 		/* the header, u64 id, u64 lost */
@@ -276,7 +281,7 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 			      d->compress->out.n);
 	}
 	if (n > 0 && r == 0) {
-		if (!d->sources->overwrite)
+		if (!d->sources->overwrite && !d->no_ends)
 			n = add_piece(d, n, (const uint8_t *)&end,
 				      sizeof(end));
 		r = seam_perf_writer_append(d->writer, d->pieces, n, err);

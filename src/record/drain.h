@@ -33,6 +33,9 @@ struct seam_drain {
 	 */
 	void (*on_sideband)(void *context,
 			    const struct seam_ring_header *record);
+	/* The same for samples, with the number of their event. */
+	void (*on_sample)(void *context, uint32_t event,
+			  const struct seam_ring_header *record);
 	void *context;
 
 	struct iovec *pieces;		/* two for each live ring, and one */
@@ -40,6 +43,7 @@ struct seam_drain {
 	size_t room;			/* rings that the two are for */
 	uint8_t *scratch;		/* for a record that wraps */
 	bool is_last;			/* nothing comes after the next round */
+	bool no_ends;			/* of rounds: older records will come */
 	struct seam_index ids;		/* of the sources, by id */
 	size_t n_ids;			/* sources that are in it */
 	uint64_t *n_by_event;		/* samples in the file */
@@ -61,7 +65,7 @@ struct seam_drain {
 	} in_file;
 };
 
-/* The six first members are the caller's.  0 or -ENOMEM. */
+/* The seven first members are the caller's.  0 or -ENOMEM. */
 int seam_drain_init(struct seam_drain *d, struct seam_err *err);
 void seam_drain_fini(struct seam_drain *d);
 

@@ -20,22 +20,24 @@ enum {
 };
 
 struct segments {
+	uint64_t base;		/* of the file, in what is read */
 	bool is_64;
 	uint64_t offset;	/* in the file */
 	uint16_t entry_bytes;
 	uint16_t n;
 };
 
-static bool read_header(int fd, struct segments *out)
+static bool read_header(int fd, uint64_t base, struct segments *out)
 {
 	uint8_t bytes[64];
-	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+	ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)base);
 	struct seam_cursor c = seam_cursor_make(bytes, n > 0 ? (size_t)n : 0,
 						SEAM_LITTLE);
 	const uint8_t *ident = seam_cursor_bytes(&c, EI_NIDENT);
 
 	if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return false;
+	out->base = base;
 	out->is_64 = ident[EI_CLASS] == ELFCLASS64;
 	c.pos = out->is_64 ? PHOFF_POS_64 : PHOFF_POS_32;
 	out->offset = out->is_64 ? seam_cursor_u64(&c) : seam_cursor_u32(&c);
@@ -53,7 +55,7 @@ static bool read_segment(int fd, const struct segments *segments, size_t i,
 {
 	uint8_t bytes[sizeof(Elf64_Phdr)];
 	ssize_t n = pread(fd, bytes, segments->entry_bytes,
-			  (off_t)(segments->offset +
+			  (off_t)(segments->base + segments->offset +
 				  i * segments->entry_bytes));
 	struct seam_cursor c = seam_cursor_make(bytes, n > 0 ? (size_t)n : 0,
 						SEAM_LITTLE);
@@ -98,10 +100,15 @@ size_t seam_elf_id_in_notes(struct seam_bytes notes, uint8_t id[20])
 
 size_t seam_elf_id_read(int fd, uint8_t id[20])
 {
+	return seam_elf_id_read_at(fd, 0, id);
+}
+
+size_t seam_elf_id_read_at(int fd, uint64_t base, uint8_t id[20])
+{
 	uint8_t notes[MOST_NOTE_BYTES];
 	struct segments segments;
 
-	if (!read_header(fd, &segments))
+	if (!read_header(fd, base, &segments))
 		return 0;
 	for (size_t i = 0; i < segments.n; i++) {
 		uint64_t offset, size;
@@ -111,7 +118,7 @@ size_t seam_elf_id_read(int fd, uint8_t id[20])
 		if (!read_segment(fd, &segments, i, &offset, &size))
 			continue;
 		n = pread(fd, notes, size < sizeof(notes) ? (size_t)size :
-			  sizeof(notes), (off_t)offset);
+			  sizeof(notes), (off_t)(base + offset));
 		if (n <= 0)
 			continue;
 		found = seam_elf_id_in_notes(

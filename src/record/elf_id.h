@@ -12,6 +12,9 @@
  */
 size_t seam_elf_id_read(int fd, uint8_t id[20]);
 
+/* The same of a file that is mapped at @base of the memory open at @fd. */
+size_t seam_elf_id_read_at(int fd, uint64_t base, uint8_t id[20]);
+
 /* The same in @notes, the bytes of a note section or segment. */
 size_t seam_elf_id_in_notes(struct seam_bytes notes, uint8_t id[20]);
 

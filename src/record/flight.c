@@ -226,7 +226,7 @@ int seam_flight_snapshot(struct seam_recording *s, struct seam_err *err)
 
 	seam_flight_name(name, sizeof(name), s->options->output,
 			 s->n_snapshots + 1);
-	shot.keep.jit.is_snapshot = true;
+	shot.is_snapshot = true;
 	shot.bundle.dir = shot.data = shot.meta = -1;
 	shot.result = &result;
 	shot.aux = (struct seam_auxtrace) {

@@ -1,46 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* keep.c - hold mapped files, copy those that were lost; see keep.h */
+/* keep.c - remember mapped files, have them held and copied; see keep.h */
 #include "record/keep.h"
 
 #include "base/cursor.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "record/elf_id.h"
-#include "symbol/elf_file.h"
+#include "record/keep_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-	MOST_HELD = 512,	/* descriptors */
 	VDSO_BYTES = 64 * 1024,	/* no vdso is larger */
+	WAIT_MS = 50,		/* between two looks whether a job hangs */
 };
 
-#define MOST_FILE_BYTES (UINT64_C(256) << 20)
-#define MOST_ALL_BYTES (UINT64_C(1) << 30)
 /* A vdso below this belongs to a 32-bit process and is not ours. */
 #define FIRST_64_BIT_ADDR (UINT64_C(1) << 32)
 
-/* An executable mapping of a file, out of PERF_RECORD_MMAP2. */
-struct mapping {
-	int32_t pid;
-	uint64_t addr, bytes;
-	const uint8_t *build_id;
-	size_t build_id_size;
-	const char *path;
-};
-
-static bool read_mapping(const struct seam_ring_header *record,
-			 struct mapping *m)
+bool seam_keep_read_mapping(const struct seam_ring_header *record,
+			    struct seam_keep_mapping *m)
 {
 	struct seam_cursor c = seam_cursor_make(record, record->size,
 						SEAM_LITTLE);
@@ -68,208 +51,140 @@ static bool read_mapping(const struct seam_ring_header *record,
 	return !c.error && prot & PROT_EXEC;
 }
 
-static uint64_t hash_of(const struct mapping *m)
+static uint64_t hash_of(const uint8_t *build_id, size_t size)
 {
-	return seam_hash_bytes(m->path, strlen(m->path),
-			       seam_hash_bytes(m->build_id,
-					       m->build_id_size, 0));
+	return seam_hash_bytes(build_id, size, 0);
 }
 
-static bool is_known(const struct seam_keep *keep, const struct mapping *m,
-		     uint64_t hash)
+/* Files with that build id, each under another path, are counted too. */
+static struct seam_kept *find(struct seam_keep *keep, const char *path,
+			      const uint8_t *id, size_t size, size_t *n)
 {
-	struct seam_index_probe probe = seam_index_probe(&keep->index, hash);
-	uint32_t id;
+	struct seam_index_probe probe =
+		seam_index_probe(&keep->index, hash_of(id, size));
+	uint32_t i;
 
-	while ((id = seam_index_next(&keep->index, &probe)) != SEAM_NONE) {
-		const struct seam_kept *file = &keep->files.items[id];
+	*n = 0;
+	while ((i = seam_index_next(&keep->index, &probe)) != SEAM_NONE) {
+		struct seam_kept *file = &keep->files.items[i];
 
-		if (file->build_id_size == m->build_id_size &&
-		    memcmp(file->build_id, m->build_id,
-			   m->build_id_size) == 0 &&
-		    strcmp(file->path, m->path) == 0)
-			return true;
+		if (file->build_id_size != size ||
+		    memcmp(file->build_id, id, size) != 0)
+			continue;
+		if (strcmp(file->path, path) == 0)
+			return file;
+		++*n;
 	}
-	return false;
+	return NULL;
 }
 
-static bool has_build_id(int fd, const uint8_t *id, size_t size)
+struct seam_kept *seam_keep_find(struct seam_keep *keep, const char *path,
+				 const uint8_t *build_id, size_t size)
 {
-	uint8_t found[SEAM_KEEP_BUILD_ID];
+	size_t n;
 
-	return seam_elf_id_read(fd, found) == size &&
-	       memcmp(found, id, size) == 0;
+	return find(keep, path, build_id, size, &n);
 }
 
-/* A regular file that carries the mapping's build id; or -1. */
-static int open_if_it_is(const char *path, const uint8_t *id, size_t id_size)
+/* Whether there is room, in general and for this process; takes it if so. */
+static bool has_room(struct seam_keep *keep, const struct seam_keep_mapping *m,
+		     size_t n_same)
 {
-	int fd = seam_elf_open_fd(path, NULL);
+	uint16_t *n = &keep->of_process[(uint32_t)m->pid %
+					SEAM_KEEP_N_COUNTERS];
+	size_t length = strlen(m->path) + 1;
 
-	if (fd < 0 || has_build_id(fd, id, id_size))
-		return fd < 0 ? -1 : fd;
-	close(fd);
-	return -1;
+	if (n_same >= SEAM_KEEP_MAX_PATHS || *n >= SEAM_KEEP_MAX_OF_PROCESS ||
+	    keep->files.n >= SEAM_KEEP_MAX_FILES ||
+	    keep->n_name_bytes + length > SEAM_KEEP_MAX_NAME_BYTES)
+		return false;
+	++*n;
+	keep->n_name_bytes += length;
+	return true;
 }
 
-/* By the ways that are open to us, the target's own view first. */
-static int open_mapped(const struct mapping *m)
+static bool has_helper(struct seam_keep *keep)
 {
-	char ways[4][PATH_MAX + 64];
-	int fd = -1;
-
-	snprintf(ways[0], sizeof(ways[0]), "/proc/%d/root%s", m->pid, m->path);
-	snprintf(ways[1], sizeof(ways[1]),
-		 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->addr,
-		 m->addr + m->bytes);
-	snprintf(ways[2], sizeof(ways[2]), "/proc/%d/exe", m->pid);
-	snprintf(ways[3], sizeof(ways[3]), "%s", m->path);
-	for (size_t i = 0; fd < 0 && i < SEAM_ARRAY_SIZE(ways); i++)
-		fd = open_if_it_is(ways[i], m->build_id, m->build_id_size);
-	return fd;
+	if (!keep->helper)
+		keep->helper = seam_helper_new(NULL);
+	return keep->helper;
 }
 
-static void hold(struct seam_keep *keep, const struct mapping *m,
-		 uint64_t hash)
+static void hold(struct seam_keep *keep, const struct seam_keep_mapping *m)
 {
-	uint32_t id = (uint32_t)keep->files.n;
+	uint32_t i = (uint32_t)keep->files.n;
 	char *path = strdup(m->path);
 	struct seam_kept *file;
 
 	if (!path || !SEAM_ARRAY_RESERVE(&keep->files, 1) ||
-	    seam_index_add(&keep->index, hash, id) < 0) {
+	    seam_index_add(&keep->index,
+			   hash_of(m->build_id, m->build_id_size), i) < 0) {
 		free(path);
+		keep->n_too_many++;
 		return;
 	}
 	file = &keep->files.items[keep->files.n++];
 	*file = (struct seam_kept) {
-		.fd = id < MOST_HELD ? open_mapped(m) : -1,
-		.build_id_size = (uint8_t)m->build_id_size,
+		.fd = -1, .build_id_size = (uint8_t)m->build_id_size,
 		.path = path,
 	};
 	memcpy(file->build_id, m->build_id, m->build_id_size);
+	if (keep->n_held >= SEAM_KEEP_MAX_HELD || !has_helper(keep)) {
+		file->code = -ENOENT;
+		return;
+	}
+	keep->n_held++;
+	if (seam_keep_file_open(keep, m, i) < 0) {
+		file->code = -ETIMEDOUT;
+		keep->n_held--;
+	}
 }
 
 void seam_keep_see(struct seam_keep *keep,
 		   const struct seam_ring_header *record)
 {
-	struct mapping m;
-	uint64_t hash;
+	struct seam_keep_mapping m;
+	size_t n_same;
 
-	if (!read_mapping(record, &m))
+	if (!seam_keep_read_mapping(record, &m))
 		return;
-	seam_keep_jit_see(&keep->jit, m.pid, m.path);
+	if (seam_keep_jit_is_runtime(m.path) && has_helper(keep))
+		seam_keep_jit_see(&keep->jit, keep->helper, m.pid, m.path);
 	if (strcmp(m.path, "[vdso]") == 0 && m.addr >= FIRST_64_BIT_ADDR)
 		keep->saw_vdso = true;
 	if (m.path[0] != '/' || m.path[1] == '/' || m.build_id_size == 0)
 		return;		/* not a file, or none that can be told */
-	hash = hash_of(&m);
-	if (!is_known(keep, &m, hash))
-		hold(keep, &m, hash);
-}
-
-/* Whether a reader who goes by the path finds this very content. */
-static bool is_at_its_path(const struct seam_kept *file)
-{
-	struct stat held, there;
-	int fd;
-
-	if (file->fd >= 0 && fstat(file->fd, &held) == 0 &&
-	    stat(file->path, &there) == 0 && held.st_dev == there.st_dev &&
-	    held.st_ino == there.st_ino)
-		return true;
-	fd = open_if_it_is(file->path, file->build_id, file->build_id_size);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-/* A new file elf/@id; or -1. */
-static int create_copy(const struct seam_bundle *bundle, const uint8_t *id,
-		       size_t id_size)
-{
-	char name[2 * SEAM_KEEP_BUILD_ID + 1];
-	int dir = seam_bundle_folder(bundle, "elf", NULL);
-	int fd;
-
-	if (dir < 0)
-		return -1;
-	seam_build_id_text(name, id, id_size);
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
-		    O_CLOEXEC, 0600);
-	close(dir);
-	return fd;
-}
-
-static void remove_copy(const struct seam_bundle *bundle, const uint8_t *id,
-			size_t id_size)
-{
-	char name[2 * SEAM_KEEP_BUILD_ID + 1];
-	int dir = seam_bundle_folder(bundle, "elf", NULL);
-
-	if (dir < 0)
+	if (find(keep, m.path, m.build_id, m.build_id_size, &n_same))
 		return;
-	seam_build_id_text(name, id, id_size);
-	unlinkat(dir, name, 0);
-	close(dir);
+	if (has_room(keep, &m, n_same))
+		hold(keep, &m);
+	else
+		keep->n_too_many++;
 }
 
-static bool copy_bytes(int to, int from, uint64_t bytes)
+void seam_keep_round(struct seam_keep *keep)
 {
-	off_t offset = 0;
-
-	while ((uint64_t)offset < bytes) {
-		ssize_t n = sendfile(to, from, &offset,
-				     (size_t)(bytes - (uint64_t)offset));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-	}
-	return true;
+	if (keep->helper)
+		seam_helper_collect(keep->helper);
 }
 
-static void copy_one(struct seam_keep *keep, const struct seam_kept *file,
-		     const struct seam_bundle *bundle)
+uint64_t seam_keep_reserved_bytes(const struct seam_keep *keep, uint64_t most)
 {
-	struct stat st;
-	int to;
+	uint64_t bytes = 0;
 
-	if (fstat(file->fd, &st) < 0) {
-		keep->n_failed++;
-		return;
-	}
-	if ((uint64_t)st.st_size > MOST_FILE_BYTES ||
-	    keep->n_copied_bytes + (uint64_t)st.st_size > MOST_ALL_BYTES) {
-		keep->n_too_large++;
-		return;
-	}
-	to = create_copy(bundle, file->build_id, file->build_id_size);
-	if (to < 0) {
-		/* the same build id under another path is there already */
-		keep->n_failed += errno != EEXIST;
-		return;
-	}
-	if (copy_bytes(to, file->fd, (uint64_t)st.st_size)) {
-		keep->n_copied++;
-		keep->n_copied_bytes += (uint64_t)st.st_size;
-	} else {
-		/* half a file would pass for the whole, and take space */
-		remove_copy(bundle, file->build_id, file->build_id_size);
-		keep->n_failed++;
-	}
-	close(to);
+	for (size_t i = 0; bytes < most && i < keep->files.n; i++)
+		bytes += keep->files.items[i].lost_bytes;
+	return bytes < most ? bytes : most;
 }
 
 /* Our own vdso: the kernel gives all 64-bit processes the same. */
-static void keep_vdso(struct seam_keep *keep, const struct seam_bundle *bundle)
+static void keep_vdso(struct seam_keep *keep, const struct seam_bundle *bundle,
+		      struct seam_keep_counts *counts)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	const ElfW(Ehdr) *header = (const void *)image;
 	const ElfW(Phdr) *segments;
 	size_t bytes;
-	int fd;
 
 	if (!image)
 		return;
@@ -283,41 +198,93 @@ static void keep_vdso(struct seam_keep *keep, const struct seam_bundle *bundle)
 				keep->vdso_build_id);
 	bytes = header->e_shoff + (size_t)header->e_shnum *
 				  header->e_shentsize;
-	fd = keep->vdso_build_id_size && bytes <= VDSO_BYTES ?
-	     create_copy(bundle, keep->vdso_build_id,
-			 keep->vdso_build_id_size) : -1;
-	if (fd < 0 || seam_file_write_at(fd, image, bytes, 0, "vdso",
-					 NULL) < 0) {
-		if (fd >= 0)
-			remove_copy(bundle, keep->vdso_build_id,
-				    keep->vdso_build_id_size);
-		keep->vdso_build_id_size = 0;
-		keep->n_failed++;
+	if (keep->vdso_build_id_size && bytes <= VDSO_BYTES &&
+	    seam_keep_file_put(bundle, keep->vdso_build_id,
+			       keep->vdso_build_id_size, image, bytes) == 0)
+		return;
+	keep->vdso_build_id_size = 0;
+	counts->n_failed++;
+}
+
+/* Until all jobs have ended.  False: there is no more time. */
+static bool wait_for_jobs(struct seam_keep *keep,
+			  const struct seam_keep_ending *ending)
+{
+	int fd = seam_helper_fd(keep->helper, true);
+	bool has_time = true;
+
+	while (has_time && seam_helper_collect(keep->helper))
+		has_time = ending->wait(ending->context, fd, WAIT_MS);
+	if (!has_time)
+		seam_helper_abandon(keep->helper);
+	seam_helper_fd(keep->helper, false);
+	return has_time;
+}
+
+static uint64_t left(uint64_t budget, uint64_t taken)
+{
+	return taken < budget ? budget - taken : 0;
+}
+
+static void copy_files(struct seam_keep *keep,
+		       const struct seam_keep_ending *ending, uint64_t budget,
+		       bool has_time, struct seam_keep_counts *counts)
+{
+	if (budget > SEAM_KEEP_MAX_BYTES)
+		budget = SEAM_KEEP_MAX_BYTES;
+	if (!keep->helper) {
+		counts->n_stuck += keep->files.n;
+		return;
 	}
-	if (fd >= 0)
-		close(fd);
+	if (has_time && keep->files.n && seam_keep_file_look(keep) == 0)
+		has_time = wait_for_jobs(keep, ending);
+	for (size_t i = 0; i < keep->files.n; i++) {
+		if (keep->files.items[i].is_there &&
+		    !keep->files.items[i].is_hit)
+			continue;
+		if (!has_time) {
+			counts->n_interrupted++;
+			continue;
+		}
+		if (seam_keep_file_copy(keep, (uint32_t)i, ending->bundle,
+					left(budget, counts->n_bytes),
+					counts) < 0)
+			counts->n_stuck++;
+		else
+			has_time = wait_for_jobs(keep, ending);
+	}
+	if (!has_time || counts->n_stuck)
+		seam_keep_file_drop(ending->bundle);
 }
 
 void seam_keep_finish(struct seam_keep *keep,
-		      const struct seam_bundle *bundle)
+		      const struct seam_keep_ending *ending,
+		      struct seam_keep_counts *counts)
 {
-	seam_keep_jit_finish(&keep->jit, bundle);
-	if (keep->saw_vdso)
-		keep_vdso(keep, bundle);
-	for (size_t i = 0; i < keep->files.n; i++) {
-		const struct seam_kept *file = &keep->files.items[i];
+	bool has_time = !keep->helper || wait_for_jobs(keep, ending);
+	uint64_t budget = ending->budget_bytes;
 
-		if (is_at_its_path(file))
-			continue;
-		if (file->fd >= 0)
-			copy_one(keep, file, bundle);
-		else
-			keep->n_missed++;
+	*counts = (struct seam_keep_counts) { .n_too_many = keep->n_too_many };
+	if (keep->saw_vdso)
+		keep_vdso(keep, ending->bundle, counts);
+	seam_keep_jit_begin(&keep->jit, ending->bundle, &counts->jit);
+	for (size_t i = 0; i < keep->jit.runtimes.n; i++) {
+		if (!has_time)
+			counts->jit.n_interrupted++;
+		else if (seam_keep_jit_copy(&keep->jit, keep->helper, i,
+				left(budget, counts->jit.n_bytes),
+				&counts->jit) == 0)
+			has_time = wait_for_jobs(keep, ending);
 	}
+	seam_keep_jit_end(&keep->jit, ending->bundle, ending->is_snapshot,
+			  &counts->jit);
+	copy_files(keep, ending, left(budget, counts->jit.n_bytes), has_time,
+		   counts);
 }
 
 void seam_keep_fini(struct seam_keep *keep)
 {
+	seam_helper_free(keep->helper);
 	for (size_t i = 0; i < keep->files.n; i++) {
 		if (keep->files.items[i].fd >= 0)
 			close(keep->files.items[i].fd);

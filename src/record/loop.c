@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -191,6 +192,18 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}
 	return news;
+}
+
+unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
+				int timeout_ms, struct seam_loop_signal *out)
+{
+	struct pollfd fds[] = {
+		{ .fd = loop->signals, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
+
+	return poll(fds, 2, timeout_ms) > 0 && fds[0].revents ?
+	       read_signals(loop, out) : 0;
 }
 
 void seam_loop_fini(struct seam_loop *loop)

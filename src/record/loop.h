@@ -71,6 +71,14 @@ int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			    struct seam_loop_signal *signal);
 
+/*
+ * The same for signals and children alone, and until @fd is readable: nothing
+ * else is looked at.  A wish for a snapshot is dropped.
+ */
+unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
+				int timeout_ms,
+				struct seam_loop_signal *signal);
+
 /* Give the signals back.  Valid after a failed init. */
 void seam_loop_fini(struct seam_loop *loop);
 

@@ -189,7 +189,8 @@ static int list_threads(struct seam_recording *s,
 
 	if (attaches(s->options))
 		return seam_targets_list(tids, &s->options->pids,
-					 &s->options->tids, err);
+					 &s->options->tids,
+					 !s->options->no_inherit, err);
 	slot = SEAM_ARRAY_PUSH(tids);
 	if (!slot)
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -381,6 +382,23 @@ static void tell_of_groups(const struct seam_recording *s)
 		}
 }
 
+/* Those that were named, and those that came with them. */
+static void tell_of_children(const struct seam_recording *s)
+{
+	const struct seam_number_list *tids = &s->sources.tids;
+	size_t n = 0;
+
+	for (size_t i = 0; s->options->pids.n && i < tids->n; i++)
+		n += seam_targets_process(tids->items[i]) == tids->items[i];
+	/* named threads may be processes too; those are not many */
+	if (n > s->options->pids.n + s->options->tids.n)
+		seam_recording_note(s, false, "recording %zu process%s and "
+			"the %zu that %s started (-t: a thread alone)",
+			s->options->pids.n, s->options->pids.n == 1 ? "" :
+			"es", n - s->options->pids.n, s->options->pids.n == 1 ?
+			"it has" : "they have");
+}
+
 void seam_plan_tell(const struct seam_recording *s)
 {
 	unsigned int out = s->sources.left_out;
@@ -396,6 +414,7 @@ void seam_plan_tell(const struct seam_recording *s)
 	if (out & SEAM_LEFT_OUT_LOST_COUNTS)
 		seam_recording_note(s, true, "no exact count of lost records: "
 			"it needs Linux 6.0");
+	tell_of_children(s);
 	tell_of_rings(s);
 	tell_of_areas(s);
 	tell_of_groups(s);

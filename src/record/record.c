@@ -15,11 +15,10 @@
 
 #include "base/clock.h"
 #include "record/areas.h"
+#include "record/existing.h"
 #include "record/flight.h"
 #include "record/plan.h"
 #include "record/recording.h"
-#include "record/synth.h"
-#include "record/targets.h"
 #include "record/tracepoint.h"
 
 #include <errno.h>
@@ -40,7 +39,13 @@ enum {
 	LONGEST_WAIT_MS = 256,
 	/* From one full ring to the next; three times that, and it is lost. */
 	FLOOD_NS = 20 * 1000 * 1000,
+	/* Of --max-size, at most this part is left for kept files. */
+	KEPT_PART = 4,
 };
+
+/* How long files may be copied, in a snapshot and at the end. */
+#define SNAPSHOT_KEEP_NS (2 * SEAM_NS_PER_S)
+#define END_KEEP_NS (60 * SEAM_NS_PER_S)
 
 /* --- prepare --- */
 
@@ -144,66 +149,11 @@ static int describe_events(struct seam_recording *s, struct seam_err *err)
 	return 0;
 }
 
-static uint64_t sideband_id(const struct seam_recording *s)
-{
-	return s->described[s->events.n - 1].ids[0];
-}
-
-/* Processes that run, of which something may be recorded. */
-static int list_processes(const struct seam_recording *s,
-			  struct seam_number_list *pids)
-{
-	const struct seam_number_list *tids = &s->sources.tids;
-
-	if (s->system_wide)
-		return seam_machine_processes(pids);
-	for (size_t i = 0; !s->child.pid && i < tids->n; i++) {
-		int pid = seam_targets_process(tids->items[i]);
-		bool known = pid == 0;
-
-		for (size_t k = 0; k < pids->n && !known; k++)
-			known = pids->items[k] == pid;
-		if (!known && seam_targets_add(pids, pid) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* What stands before the first event: the kernel, and who is there. */
-static int write_what_stands(struct seam_recording *s, struct seam_err *err)
-{
-	struct seam_synth synth = { .id = sideband_id(s) };
-	struct seam_number_list pids = { 0 };
-	char name[64];
-
-	seam_areas_describe(s, &synth);
-
-	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
-		seam_synth_kernel(&synth, &s->kernel);
-	if (list_processes(s, &pids) < 0)
-		synth.no_memory = true;
-	for (size_t i = 0; i < pids.n; i++) {
-		seam_synth_process(&synth, pids.items[i]);
-		if (s->options->namespaces)
-			seam_synth_namespaces(&synth, pids.items[i]);
-	}
-	free(pids.items);
-	if (s->options->cgroups)
-		seam_synth_cgroups(&synth);
-	if (s->child.pid) {
-		/* until its exec the command bears our name */
-		seam_machine_text("/proc/self/comm", name, sizeof(name));
-		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
-	}
-	seam_synth_end(&synth);
-	return seam_recording_append(s, &synth, err);
-}
-
 static void see_sideband(void *context, const struct seam_ring_header *record)
 {
 	struct seam_recording *s = context;
 
-	seam_keep_see(&s->keep, record);
+	seam_existing_see(s, record);
 	seam_record_link_see(&s->link, record);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_follow_see(&s->follow, record);
@@ -211,10 +161,49 @@ static void see_sideband(void *context, const struct seam_ring_header *record)
 		seam_stopped_see(&s->stopped, record);
 }
 
+static void see_sample(void *context, uint32_t event,
+		       const struct seam_ring_header *record)
+{
+	struct seam_recording *s = context;
+
+	seam_keep_hits_sample(&s->hits, &s->events.items[event].attr, record);
+}
+
 /* Whether sampling goes on from here, and not from the command's exec. */
 static bool starts_now(const struct seam_recording *s)
 {
 	return s->system_wide || !s->child.pid;
+}
+
+/* What is drained, and what it is shown to. */
+static int begin_drain(struct seam_recording *s, struct seam_err *err)
+{
+	int r;
+
+	s->drain.sources = &s->sources;
+	s->drain.writer = &s->writer;
+	s->drain.compress = &s->compress;
+	s->drain.aux = &s->aux;
+	s->aux.writer = &s->writer;
+	s->aux.most_bytes = s->options->aux_snapshot_bytes;
+	s->drain.on_sideband = see_sideband;
+	s->drain.on_sample = s->options->keep_files ? see_sample : NULL;
+	s->drain.context = s;
+	s->keep->jit.bundle = &s->bundle;
+	s->link.bundle = &s->bundle;
+	s->link.writer = &s->writer;
+	s->link.sideband_id = seam_recording_sideband_id(s);
+	s->link.other_clock = seam_areas_are_there(s);
+	s->follow.sources = &s->sources;
+	s->follow.writer = &s->writer;
+	s->follow.loop = &s->loop;
+	s->follow.aux = &s->aux;
+	s->follow.other_clock = seam_areas_are_there(s);
+	r = seam_drain_init(&s->drain, err);
+	if (r == 0 && s->options->compress_level)
+		r = seam_compress_init(&s->compress,
+				       s->options->compress_level, err);
+	return r;
 }
 
 static void take_time(struct seam_recording *s)
@@ -256,42 +245,14 @@ static int begin_data(struct seam_recording *s, struct seam_err *err)
 				   s->events.n, err);
 	if (r == 0)
 		r = write_formats(s, err);
+	if (r == 0)
+		r = begin_drain(s, err);
 	/* Events go into the rings while /proc is read: nothing is missed. */
 	if (r == 0 && starts_now(s))
 		seam_sources_enable(&s->sources);
 	if (r == 0)
-		r = write_what_stands(s, err);
+		r = seam_existing_write(s, err);
 	return r == 0 ? seam_bundle_publish(&s->bundle, "data", err) : r;
-}
-
-/* What is drained, and who is shown it. */
-static int begin_drain(struct seam_recording *s, struct seam_err *err)
-{
-	int r;
-
-	s->drain.sources = &s->sources;
-	s->drain.writer = &s->writer;
-	s->drain.compress = &s->compress;
-	s->drain.aux = &s->aux;
-	s->aux.writer = &s->writer;
-	s->aux.most_bytes = s->options->aux_snapshot_bytes;
-	s->drain.on_sideband = see_sideband;
-	s->drain.context = s;
-	s->keep.jit.bundle = &s->bundle;
-	s->link.bundle = &s->bundle;
-	s->link.writer = &s->writer;
-	s->link.sideband_id = sideband_id(s);
-	s->link.other_clock = seam_areas_are_there(s);
-	s->follow.sources = &s->sources;
-	s->follow.writer = &s->writer;
-	s->follow.loop = &s->loop;
-	s->follow.aux = &s->aux;
-	s->follow.other_clock = seam_areas_are_there(s);
-	r = seam_drain_init(&s->drain, err);
-	if (r == 0 && s->options->compress_level)
-		r = seam_compress_init(&s->compress,
-				       s->options->compress_level, err);
-	return r;
 }
 
 /* The bundle gets its name when all that can fail early has not. */
@@ -310,8 +271,6 @@ static int begin(struct seam_recording *s, struct seam_err *err)
 		r = seam_recording_write_manifest(s, false, err);
 	if (r == 0)
 		r = seam_recording_reserve_manifest(s, err);
-	if (r == 0)
-		r = begin_drain(s, err);
 	return r == 0 ? seam_bundle_place(&s->bundle, err) : r;
 }
 
@@ -330,7 +289,7 @@ static void salvage(struct seam_recording *s)
 	    seam_perf_writer_begin(&s->writer, s->data, "data", s->described,
 				   s->events.n, NULL) == 0 &&
 	    write_formats(s, NULL) == 0)
-		write_what_stands(s, NULL);
+		seam_existing_write(s, NULL);
 	s->drain.n_unwritten = s->drain.n_records < left.n_records ? 0 :
 			       s->drain.n_records - left.n_records;
 	s->drain.in_file = (struct seam_drain_counts) {
@@ -351,7 +310,7 @@ static void cut_short(struct seam_recording *s)
 		salvage(s);
 }
 
-static int drain(struct seam_recording *s, struct seam_err *err)
+int seam_recording_drain(struct seam_recording *s, struct seam_err *err)
 {
 	ssize_t r;
 
@@ -365,6 +324,7 @@ static int drain(struct seam_recording *s, struct seam_err *err)
 		r = seam_follow_act(&s->follow, err);
 	seam_stopped_round(&s->stopped, s->drain.is_last);
 	seam_record_link_round(&s->link);
+	seam_keep_round(s->keep);
 	if (r >= 0)
 		return 0;
 	cut_short(s);
@@ -410,6 +370,28 @@ static bool ends_on_signal(struct seam_recording *s,
 }
 
 /*
+ * While files are read: see recording.h.  The child's end and a signal are
+ * dealt with as in the loop, which sees that they came.
+ */
+static bool wait_for_files(void *context, int fd, int timeout_ms)
+{
+	struct seam_recording *s = context;
+	struct seam_loop_signal signal;
+	unsigned int news = seam_loop_wait_for(&s->loop, fd, timeout_ms,
+					       &signal);
+
+	if (news & SEAM_LOOP_CHILD && !s->result->command_ended && reap(s))
+		s->must_end = true;
+	if (!(news & SEAM_LOOP_SIGNAL))
+		return seam_clock_ns() < s->wait_end_ns;
+	if (s->result->command_ended)
+		s->result->signal = signal.number;
+	else if (ends_on_signal(s, &signal))
+		s->must_end = true;
+	return false;
+}
+
+/*
  * Where names come in, the next round is soon; but never later than the
  * next thing that is to be done at its time.
  */
@@ -448,6 +430,7 @@ static bool reached_limit(struct seam_recording *s)
 {
 	uint64_t most = s->options->max_bytes;
 
+	most -= seam_keep_reserved_bytes(s->keep, most / KEPT_PART);
 	if (s->delayed && seam_clock_ns() >= s->enable_ns) {
 		s->delayed = s->sources.delayed = false;
 		s->sources.is_sampling = true;
@@ -455,7 +438,8 @@ static bool reached_limit(struct seam_recording *s)
 	}
 	if (seam_clock_ns() >= s->end_ns)
 		s->result->limit = "--duration";
-	else if (most && s->writer.data_offset + s->writer.data_bytes >= most)
+	else if (most && seam_recording_bytes(s) +
+			 seam_keep_jit_map_bytes(&s->keep->jit) >= most)
 		s->result->limit = "--max-size";
 	return s->result->limit != NULL;
 }
@@ -465,6 +449,7 @@ static void snapshot(struct seam_recording *s)
 {
 	struct seam_err err = { 0 };
 
+	s->wait_end_ns = seam_clock_ns() + SNAPSHOT_KEEP_NS;
 	if (!s->options->overwrite && !s->sources.free_running)
 		seam_recording_note(s, false, "snapshots are made of "
 				    "recordings with --overwrite or -S");
@@ -523,7 +508,7 @@ static bool is_over(const struct seam_recording *s)
 /* What JITs told of is used a round after it came: record/link.h. */
 static int take_snapshot(struct seam_recording *s, struct seam_err *err)
 {
-	int r = s->link.server.n_targets ? drain(s, err) : 0;
+	int r = s->link.server.n_targets ? seam_recording_drain(s, err) : 0;
 
 	if (r == 0)
 		snapshot(s);
@@ -534,7 +519,7 @@ static int run(struct seam_recording *s, struct seam_err *err)
 {
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
-	bool ended = is_over(s);
+	bool ended = is_over(s) || s->must_end;
 	int r = 0;
 
 	set_times(s);
@@ -545,13 +530,13 @@ static int run(struct seam_recording *s, struct seam_err *err)
 
 		ended = ends_on(s, news, &signal);
 		s->link.has_news |= (news & SEAM_LOOP_LINK) != 0;
-		failed = drain(s, err);
+		failed = seam_recording_drain(s, err);
 		go_where_the_flood_is(s, news);
 		if (failed < 0)
 			r = failed;
 		if (wants_snapshot(s, news & SEAM_LOOP_SNAPSHOT) && r == 0)
 			r = take_snapshot(s, err);
-		ended |= reached_limit(s);
+		ended |= reached_limit(s) || s->must_end;
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}
@@ -647,7 +632,8 @@ static void take_counts(struct seam_recording *s)
 static int finish_data(struct seam_recording *s, int r, struct seam_err *err)
 {
 	s->drain.is_last = true;
-	keep_first(&r, drain(s, r < 0 ? NULL : err));
+	s->wait_end_ns = seam_clock_ns() + END_KEEP_NS;
+	keep_first(&r, seam_recording_drain(s, r < 0 ? NULL : err));
 	finish_link(s);
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_flight_append(s, r < 0 ? NULL : err));
@@ -685,7 +671,8 @@ static void fini(struct seam_recording *s)
 	seam_drain_fini(&s->drain);
 	seam_compress_fini(&s->compress);
 	seam_auxtrace_fini(&s->aux);
-	seam_keep_fini(&s->keep);
+	seam_keep_fini(s->keep);
+	seam_keep_hits_fini(&s->hits);
 	seam_record_link_fini(&s->link);
 	seam_follow_fini(&s->follow);
 	seam_stopped_fini(&s->stopped);
@@ -708,8 +695,11 @@ int seam_record(const struct seam_record_options *options,
 		struct seam_record_result *result, struct seam_err *err)
 {
 	struct seam_keep_kernel kernel_copy = { 0 };
+	struct seam_keep keep = { 0 };
 	struct seam_recording s = {
 		.kernel_copy = &kernel_copy,
+		.keep = &keep, .wait = wait_for_files, .wait_context = &s,
+		.wait_end_ns = seam_clock_ns() + END_KEEP_NS,
 		.options = options, .result = result, .data = -1, .meta = -1,
 		.bundle.dir = -1, .child = { .go = -1, .failure = -1 },
 	};

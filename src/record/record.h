@@ -60,7 +60,8 @@ struct seam_record_options {
 	uint64_t aux_snapshot_bytes;	/* of each area; 0: all of it */
 	uint64_t snapshot_ns;
 	uint64_t duration_ns;		/* then it ends; 0: no limit */
-	uint64_t max_bytes;		/* of "data"; then it ends; 0: none */
+	uint64_t max_bytes;		/* of its files; then it ends; 0: none */
+	bool keep_files;		/* copy those that samples are in */
 	const char *const *words;	/* the command line, for the record */
 	size_t n_words;
 	/* What the user should know, one line each.  May be NULL. */

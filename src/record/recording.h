@@ -16,7 +16,7 @@
 #include "record/event_list.h"
 #include "record/follow.h"
 #include "record/hotplug.h"
-#include "record/keep.h"
+#include "record/keep_hits.h"
 #include "record/keep_kernel.h"
 #include "record/link.h"
 #include "record/loop.h"
@@ -47,7 +47,18 @@ struct seam_recording {
 	struct seam_prompt prompt;	/* where we run */
 	uint64_t full_ns;		/* when a ring was full last */
 	struct seam_keep_kernel *kernel_copy;	/* snapshots share it */
-	struct seam_keep keep;		/* mapped files */
+	struct seam_keep *keep;		/* mapped files; also snapshots' */
+	struct seam_keep_counts kept;	/* in this bundle */
+	struct seam_keep_hits hits;	/* with --keep-files */
+	/*
+	 * Wait until @fd is readable, or @timeout_ms, and read signals.  False:
+	 * one of them, or the time, wants an end of it.
+	 */
+	bool (*wait)(void *context, int fd, int timeout_ms);
+	void *wait_context;
+	uint64_t wait_end_ns;		/* when there is no more time */
+	bool is_snapshot;		/* of another that goes on */
+	bool must_end;			/* a signal came while we waited */
 	struct seam_record_link link;	/* JITs that tell us */
 	struct seam_follow follow;	/* later threads, one by one */
 	struct seam_stopped stopped;	/* programs that the kernel hides */
@@ -66,6 +77,15 @@ struct seam_recording {
 __attribute__((format(printf, 3, 4)))
 void seam_recording_note(const struct seam_recording *s, bool verbose,
 			 const char *fmt, ...);
+
+/* One round of draining; 0 or -errno, and then it is cut short. */
+int seam_recording_drain(struct seam_recording *s, struct seam_err *err);
+
+/* What the recording takes by now: data, and what JITs have streamed. */
+uint64_t seam_recording_bytes(const struct seam_recording *s);
+
+/* The id that synthesized records carry. */
+uint64_t seam_recording_sideband_id(const struct seam_recording *s);
 
 /* What became of each event, and of the threads, as far as is known. */
 int seam_recording_list_results(struct seam_recording *s,

@@ -4,15 +4,16 @@
 
 #include "record/elf_id.h"
 #include "record/machine.h"
-#include "symbol/elf_file.h"
+#include "record/target_file.h"
 #include "wire/perf_record.h"
 
-#include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -195,72 +196,122 @@ static void put_threads(struct seam_synth *synth, int pid)
 	free(tids.items);
 }
 
-/*
- * The file that is mapped, by the mapping itself, so that neither a later
- * file of that name nor another mount namespace misleads us.
- */
-static size_t mapped_build_id(int pid, uint64_t from, uint64_t to,
-			      const char *name, uint8_t *id)
-{
-	char path[SEAM_SYNTH_NAME + 32];
-	size_t size;
-	int fd;
+/* A line of /proc/PID/maps. */
+struct area {
+	uint64_t from, to, offset;
+	char rights[5];
+	uint64_t inode;
+	const char *name;
+};
 
-	snprintf(path, sizeof(path),
-		 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, from, to);
-	fd = seam_elf_open_fd(path, NULL);
-	if (fd < 0) {
-		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
-		fd = seam_elf_open_fd(path, NULL);
-	}
-	if (fd < 0)
-		return 0;
-	size = seam_elf_id_read(fd, id);
+/* What is known while the areas of one process are read, in their order. */
+struct reading {
+	struct seam_synth *synth;
+	struct seam_target target;
+	int memory;		/* of the process; -1: not for us */
+	uint64_t inode, base;	/* of the file whose begin was seen last */
+};
+
+/* The file itself, or the one at its path if it is the same still. */
+static int open_area(const struct reading *r, const struct area *area)
+{
+	int fd = seam_target_open_mapping(&r->target, area->from, area->to,
+					  NULL);
+	struct stat st;
+
+	if (fd >= 0)
+		return fd;
+	fd = seam_target_open_path(&r->target, area->name, NULL);
+	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == area->inode))
+		return fd;
 	close(fd);
+	return -ENOENT;
+}
+
+/*
+ * Of the file that is mapped, so that neither a later file of that name nor
+ * another mount namespace misleads us: where it cannot be had, of the memory
+ * that it was mapped to.
+ */
+static size_t build_id_of(const struct reading *r, const struct area *area,
+			  uint8_t *id)
+{
+	int fd = open_area(r, area);
+	size_t size = fd < 0 ? 0 : seam_elf_id_read(fd, id);
+
+	if (fd >= 0)
+		close(fd);
+	else if (r->memory >= 0 && r->inode == area->inode)
+		size = seam_elf_id_read_at(r->memory, r->base, id);
 	return size;
 }
 
-/* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
-static void put_mapping(struct seam_synth *synth, int pid, const char *line)
+static void put_area(struct reading *r, const struct area *area)
 {
-	uint64_t from, to, offset;
-	char rights[5];
-	int name_at = 0;
+	int pid = r->target.owner.pid;
 	struct mmap2 record = {
 		.header.misc = PERF_RECORD_MISC_USER,
 		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
 		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
+		.addr = area->from, .bytes = area->to - area->from,
+		.file_offset = area->offset,
 	};
-	const char *name;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64
-		   " %*s %*s %n", &from, &to, rights, &offset, &name_at) < 4 ||
-	    rights[2] != 'x' || name_at == 0)
+	if (r->synth->bytes.n > SEAM_SYNTH_MAX_PROCESS_BYTES) {
+		r->synth->n_left_out++;
 		return;
-	name = line + name_at;
-	record.addr = from;
-	record.bytes = to - from;
-	record.file_offset = offset;
-	if (name[0] == '/')
-		record.build_id_size = (uint8_t)mapped_build_id(
-			pid, from, to, name, record.build_id);
-	put_mmap(synth, &record, name[0] ? name : "//anon");
+	}
+	if (area->name[0] == '/' && area->inode)
+		record.build_id_size = (uint8_t)build_id_of(r, area,
+							    record.build_id);
+	put_mmap(r->synth, &record, area->name[0] ? area->name : "//anon");
+}
+
+/* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
+static void see_line(struct reading *r, const char *line)
+{
+	struct area area = { 0 };
+	int name_at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64
+		   " %n", &area.from, &area.to, area.rights, &area.offset,
+		   &area.inode, &name_at) < 5 || name_at == 0)
+		return;
+	area.name = line + name_at;
+	if (area.offset == 0 && area.inode) {
+		r->inode = area.inode;
+		r->base = area.from;
+	}
+	if (area.rights[2] == 'x')
+		put_area(r, &area);
 }
 
 void seam_synth_process(struct seam_synth *synth, int pid)
 {
-	char path[64], line[SEAM_SYNTH_NAME + 128];
+	struct reading r = { .synth = synth, .memory = -1 };
+	char line[SEAM_SYNTH_NAME + 128];
+	int fd;
 	FILE *maps;
 
 	put_threads(synth, pid);
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
+	seam_target_open(&r.target, pid, NULL);
+	fd = r.target.process < 0 ? -1 :
+	     openat(r.target.process, "maps", O_RDONLY | O_CLOEXEC);
+	maps = fd < 0 ? NULL : fdopen(fd, "re");
+	if (fd >= 0)
+		r.memory = openat(r.target.process, "mem",
+				  O_RDONLY | O_CLOEXEC);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		line[strcspn(line, "\n")] = '\0';
-		put_mapping(synth, pid, line);
+		see_line(&r, line);
 	}
 	if (maps)
 		fclose(maps);
+	else if (fd >= 0)
+		close(fd);
+	if (r.memory >= 0)
+		close(r.memory);
+	seam_target_close(&r.target);
 }
 
 void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,

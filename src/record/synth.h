@@ -16,6 +16,8 @@
 enum {
 	SEAM_SYNTH_MOST_CGROUPS = 65536,
 	SEAM_SYNTH_NAME = 4096,	/* a path, its NUL and padding included */
+	/* Of one process: 20,000 mappings with usual names. */
+	SEAM_SYNTH_MAX_PROCESS_BYTES = 4 << 20,
 };
 
 /* Records one behind the other.  Zeroed is empty. */
@@ -23,6 +25,7 @@ struct seam_synth {
 	SEAM_ARRAY(uint8_t) bytes;
 	uint64_t id;		/* of the event they are said to come from */
 	bool no_memory;		/* something is missing for want of it */
+	uint64_t n_left_out;	/* mappings beyond the most of a process */
 };
 
 void seam_synth_fini(struct seam_synth *synth);
@@ -35,7 +38,11 @@ void seam_synth_kernel(struct seam_synth *synth,
 void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 		     const char *name);
 
-/* A process as it is now: its threads' names, its executable mappings. */
+/*
+ * A process as it is now: its threads' names, its executable mappings, with
+ * the build ids of their files.  Opens those, as target_file.h says: may
+ * block, so not for the thread that drains.
+ */
 void seam_synth_process(struct seam_synth *synth, int pid);
 
 /* The namespaces that each thread of process @pid is in now. */

@@ -103,7 +103,7 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 	if (r == 0 && !read_status(target))
 		r = seam_err_set(err, -ESRCH, "cannot read process %" PRId32
 				 ": %s", pid, strerror(ESRCH));
-	if (r == -ESRCH || r == -ENOENT)
+	if (r < 0)
 		take_our_root(target, pid);
 	return r == -ENOENT ? -ESRCH : r;
 }

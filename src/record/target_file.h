@@ -48,9 +48,9 @@ struct seam_target {
 };
 
 /*
- * Hold process @pid.  Returns 0, or -ESRCH when it has ended: then @target can
- * be used all the same, but opens only files in our own root that everybody
- * may read.  -EACCES: it is not ours to look into.  seam_target_close() is
+ * Hold process @pid.  Returns 0, or -ESRCH when it has ended, -EACCES when it
+ * is not ours to look into: then @target can be used all the same, but opens
+ * only files in our own root that everybody may read.  seam_target_close() is
  * valid after each of them.
  */
 int seam_target_open(struct seam_target *target, int32_t pid,

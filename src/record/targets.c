@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int seam_targets_add(struct seam_number_list *list, int id)
 {
@@ -62,15 +63,86 @@ int seam_targets_process(int tid)
 	return atoi(seam_machine_value(path, "Tgid", text, sizeof(text)));
 }
 
-int seam_targets_list(struct seam_number_list *out,
-		      const struct seam_number_list *pids,
-		      const struct seam_number_list *tids,
-		      struct seam_err *err)
+/* The process that started @pid; 0: it has ended, or none did. */
+static int parent_of(int pid)
+{
+	char path[64], text[512];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	/* its name, in parentheses, may hold anything */
+	end = strrchr(seam_machine_text(path, text, sizeof(text)), ')');
+	return end && end[1] && end[2] && end[3] ? atoi(end + 4) : 0;
+}
+
+static bool has(const struct seam_number_list *list, int id)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i] == id)
+			return true;
+	return false;
+}
+
+/* One generation: those of @all, with @parents, that started in @pids. */
+static int add_children(struct seam_number_list *pids,
+			const struct seam_number_list *all,
+			const struct seam_number_list *parents)
+{
+	int self = getpid(), r = 0;
+
+	for (size_t i = 0; r == 0 && i < all->n; i++)
+		if (parents->items[i] > 0 && all->items[i] != self &&
+		    has(pids, parents->items[i]) && !has(pids, all->items[i]))
+			r = seam_targets_add(pids, all->items[i]);
+	return r;
+}
+
+int seam_targets_descend(struct seam_number_list *pids)
+{
+	struct seam_number_list all = { 0 }, parents = { 0 };
+	size_t before = 0;
+	int r = seam_machine_processes(&all);
+
+	for (size_t i = 0; r == 0 && i < all.n; i++)
+		r = seam_targets_add(&parents, parent_of(all.items[i]));
+	while (r == 0 && pids->n != before) {
+		before = pids->n;
+		r = add_children(pids, &all, &parents);
+	}
+	free(all.items);
+	free(parents.items);
+	return r;
+}
+
+/* A copy of @pids, with their @children. */
+static int copy_pids(struct seam_number_list *out,
+		     const struct seam_number_list *pids, bool children,
+		     struct seam_err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < pids->n; i++)
-		r = seam_machine_threads(out, pids->items[i], err);
+		r = seam_targets_add(out, pids->items[i]);
+	if (r == 0 && pids->n && children)
+		r = seam_targets_descend(out);
+	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+int seam_targets_list(struct seam_number_list *out,
+		      const struct seam_number_list *pids,
+		      const struct seam_number_list *tids, bool children,
+		      struct seam_err *err)
+{
+	struct seam_number_list all = { 0 };
+	int r = copy_pids(&all, pids, children, err);
+
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		r = seam_machine_threads(out, all.items[i],
+					 i < pids->n ? err : NULL);
+		if (r == -ESRCH && i >= pids->n)
+			r = 0;		/* a child that has ended since */
+	}
+	free(all.items);
 	for (size_t i = 0; r == 0 && i < tids->n; i++) {
 		if (!seam_targets_process(tids->items[i]))
 			return seam_err_set(err, -ESRCH, "there is no thread "

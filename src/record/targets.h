@@ -9,13 +9,19 @@
 int seam_targets_parse(struct seam_number_list *ids, const char *text);
 
 /*
- * All threads that the processes @pids have now, and the threads @tids, each
- * once, in @out.  -ESRCH names the first that is not there.
+ * All threads that the processes @pids, and with @children those that they have
+ * started, have now, and the threads @tids, each once, in @out.  -ESRCH names the first that is not there.
  */
 int seam_targets_list(struct seam_number_list *out,
 		      const struct seam_number_list *pids,
-		      const struct seam_number_list *tids,
+		      const struct seam_number_list *tids, bool children,
 		      struct seam_err *err);
+
+/*
+ * Add to processes @pids those that they have started, and those of these,
+ * but not ourselves.  0 or -ENOMEM.
+ */
+int seam_targets_descend(struct seam_number_list *pids);
 
 /* 0 or -ENOMEM. */
 int seam_targets_add(struct seam_number_list *list, int id);

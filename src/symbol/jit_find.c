@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -328,37 +326,6 @@ static int judge(const struct candidate *c, int fd, struct seam_err *err)
 }
 
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
-
-/*
- * A link on the way must not lead out of the target's root: resolved there by
- * the kernel (5.6).  An older one has only our own root to offer.
- */
-static int open_in_root(int root, const char *path)
-{
-	struct open_how how = {
-		.flags = OPEN_FLAGS | O_NOFOLLOW,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-
-	if (root < 0)
-		return open(path, OPEN_FLAGS | O_NOFOLLOW);
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-}
-
-int seam_jit_open(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
-		  const char *path, uint64_t max_bytes, struct seam_err *err)
-{
-	struct candidate c = {
-		.owner = owner, .kind = kind, .trust = TRUST_NAME,
-		.max_bytes = max_bytes, .also = (uid_t)-1, .path = path,
-	};
-	int fd;
-
-	if (err)
-		*err = (struct seam_err) { 0 };
-	fd = judge(&c, open_in_root(owner->root, path), err);
-	return fd == -ENOENT ? seam_err_set(err, fd, "no such file") : fd;
-}
 
 int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		   const char *path, int fd, uint64_t max_bytes,

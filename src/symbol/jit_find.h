@@ -71,15 +71,6 @@ int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
 void seam_jit_owner_fini(struct seam_jit_owner *owner);
 
 /*
- * Open @path of @owner, in its root, if it can be believed.  A dump must also
- * begin as one, with the owner's inner pid.  Returns a descriptor at offset 0
- * or -errno: -ENOENT, -ELOOP (a link), -EINVAL (no regular file), -EPERM (owner
- * or mode), -ESTALE (too old, or of another process), -EFBIG.
- */
-int seam_jit_open(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
-		  const char *path, uint64_t max_bytes, struct seam_err *err);
-
-/*
  * Check @fd, a file that process @owner named @path, as opened for it.  It must
  * be its user's own, not even root's, and a dump must begin as one, with the
  * owner's inner pid.  Takes @fd, and gives it back if it can be trusted; else
@@ -91,7 +82,7 @@ int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		   struct seam_err *err);
 
 /*
- * Copy what seam_jit_open() gave to file @name in @folder, made anew with mode
+ * Copy what seam_jit_check() gave to file @name in @folder, made anew with mode
  * 0600; an older one of the name is replaced.  Ends at the first hole:
  * neither format has zeros in it, so there is no data behind.  Returns 0 or
  * -errno, and then no file is left.

@@ -112,6 +112,34 @@ static void put_not_recorded(struct seam_json *j,
 	seam_json_close(j);
 }
 
+/* The members of "kept": written and read by this. */
+static const struct {
+	const char *name;
+	size_t at;
+} kept_members[] = {
+#define KEPT(name, member) { name, offsetof(struct seam_manifest_kept, member) }
+	KEPT("files", n_files), KEPT("file_bytes", n_file_bytes),
+	KEPT("dumps", n_dumps), KEPT("dump_bytes", n_dump_bytes),
+	KEPT("missed", n_missed), KEPT("refused", n_refused),
+	KEPT("leased", n_leased), KEPT("stuck", n_stuck),
+	KEPT("too_large", n_too_large), KEPT("too_many", n_too_many),
+	KEPT("not_written", n_unwritten), KEPT("interrupted", n_interrupted),
+#undef KEPT
+};
+
+static void put_kept(struct seam_json *j, const struct seam_manifest_kept *kept)
+{
+	static const struct seam_manifest_kept none;
+
+	if (memcmp(kept, &none, sizeof(none)) == 0)
+		return;
+	seam_json_open(j, "kept", '{');
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kept_members); i++)
+		seam_json_u64(j, kept_members[i].name, *(const uint64_t *)
+			      ((const char *)kept + kept_members[i].at));
+	seam_json_close(j);
+}
+
 static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 {
 	put_u64(j, "samples", m->n_samples);
@@ -142,6 +170,7 @@ static void put_counts(struct seam_json *j, const struct seam_manifest *m)
 	}
 	put_jit(j, m);
 	put_not_recorded(j, m);
+	put_kept(j, &m->kept);
 	if (!m->n_late && !m->n_unseen)
 		return;
 	seam_json_open(j, "late", '{');
@@ -247,6 +276,13 @@ static const char *const *read_strings(const json_t *array, size_t *n)
 	return items;
 }
 
+static void read_kept(struct seam_manifest_kept *kept, const json_t *from)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kept_members); i++)
+		*(uint64_t *)((char *)kept + kept_members[i].at) =
+			u64_of(from, kept_members[i].name);
+}
+
 static void read_members(struct seam_manifest *m, const json_t *root)
 {
 	const json_t *host = json_object_get(root, "host");
@@ -304,6 +340,7 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	m->n_jit_lost = u64_of(jit, "lost");
 	m->n_jit_bad = u64_of(jit, "refused_groups");
 	m->n_jit_unproven = u64_of(jit, "refused_rings");
+	read_kept(&m->kept, json_object_get(root, "kept"));
 }
 
 /* NULL with -EBADMSG or -ENOMEM in *@code. */

@@ -24,6 +24,9 @@
  *	 "not_recorded":{"threads","programs","cpus","cpu_ns","new_cpus"},
  *	 "areas":{"bytes","truncated","partial","collision"},
  *	 "jit":{"streams","records","lost","refused_groups","refused_rings"},
+ *	 "kept":{"files","file_bytes","dumps","dump_bytes","missed","refused",
+ *	         "leased","stuck","too_large","too_many","not_written",
+ *	         "interrupted"},
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
  *	           "area_bytes","records","drained_bytes","lost"}]}
  *
@@ -36,6 +39,11 @@
  * not be opened, programs whose events the kernel stopped because they run
  * with another user's rights, CPUs that went offline and came back (cpu_ns:
  * from then to the end, of one of them), and CPUs that came later.
+ *
+ * "kept" is what was copied to elf/ and jit/ (dumps and maps), and what was
+ * not, by cause: gone before it could be opened; not for its program's user to
+ * read, or not to be trusted; under a lease; not read in time; beyond a limit
+ * of size or number; not written; left when a signal ended the ending.
  *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
  * double to many readers.
@@ -63,6 +71,14 @@ struct seam_manifest_event {
 	const char *name;
 	uint64_t n_samples;
 	uint64_t n_lost;
+};
+
+/* Files beside the data, and those that were left out, by cause. */
+struct seam_manifest_kept {
+	uint64_t n_files, n_file_bytes;
+	uint64_t n_dumps, n_dump_bytes;
+	uint64_t n_missed, n_refused, n_leased, n_stuck;
+	uint64_t n_too_large, n_too_many, n_unwritten, n_interrupted;
 };
 
 struct seam_manifest {
@@ -110,6 +126,7 @@ struct seam_manifest {
 	uint64_t n_jit_lost;	/* and not: no room, no memory, killed */
 	uint64_t n_jit_bad;	/* groups that no writer makes */
 	uint64_t n_jit_unproven;	/* rings that were nobody's */
+	struct seam_manifest_kept kept;
 	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;

@@ -7,7 +7,6 @@
  * it has put at a path.  Those that need root pass without a check elsewhere:
  * an ordinary user's recorder has no rights that its programs lack.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -276,6 +275,37 @@ static void mount_folder(void)
 	close(fd);
 }
 
+static void change_root(void)
+{
+	if (chroot(folder) || chdir("/"))
+		_exit(9);
+}
+
+/* A link in the target's file system means a file there, not one of ours. */
+static void links_do_not_lead_out_of_the_targets_root(void **state)
+{
+	struct program p;
+	char name[4200];
+
+	(void)state;
+	if (geteuid())
+		return;
+	put(path, "outside", "outside", 0644);
+	snprintf(name, sizeof(name), "%s/dir", folder);
+	assert_int_equal(mkdir(name, 0755), 0);
+	put(path, "dir/inside", "inside", 0644);
+	snprintf(name, sizeof(name), "%s/up", folder);
+	assert_int_equal(symlink("../../../../..", name), 0);
+	snprintf(name, sizeof(name), "%s/to", folder);
+	assert_int_equal(symlink("/dir", name), 0);
+	p = start(change_root, NULL);
+	is_text(open_of(&p, "/to/inside"), "inside");
+	is_text(open_of(&p, "/up/dir/inside"), "inside");
+	snprintf(name, sizeof(name), "/up%s/outside", folder);
+	assert_int_equal(open_of(&p, name), -ENOENT);
+	end(&p);
+}
+
 static void a_file_system_of_its_own_is_read(void **state)
 {
 	struct program p;
@@ -367,6 +397,7 @@ int main(void)
 		TEST(what_its_user_may_not_read_is_not_read_for_it),
 		TEST(a_program_that_may_be_run_but_not_read_is_not_read),
 		TEST(what_is_mounted_on_a_file_is_not_opened),
+		TEST(links_do_not_lead_out_of_the_targets_root),
 		TEST(a_file_system_of_its_own_is_read),
 		TEST(a_mapping_is_opened_whatever_its_path_leads_to),
 		TEST(a_program_is_opened_after_it_was_deleted),

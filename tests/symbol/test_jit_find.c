@@ -56,7 +56,9 @@ static struct seam_jit_owner owner(void)
 static int try_open(const struct seam_jit_owner *who, const char *path,
 		    struct seam_err *err)
 {
-	int fd = seam_jit_open(who, SEAM_JIT_DUMP, path, 1 << 20, err);
+	int fd = seam_jit_check(who, SEAM_JIT_DUMP, path, open(path, O_RDONLY |
+				O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC), 1 << 20,
+				err);
 
 	if (fd >= 0)
 		close(fd);
@@ -98,7 +100,7 @@ static void what_is_as_it_should_be_is_believed(void **state)
 
 	(void)state;
 	assert_int_equal(try_open(&who, plant("jit-42.dump"), &err), 0);
-	expect_refusal(&who, in("none"), -ENOENT, "no such file");
+	assert_int_equal(try_open(&who, in("none"), &err), -ENOENT);
 }
 
 static void links_fifos_and_folders_are_refused(void **state)
@@ -131,9 +133,9 @@ static void other_peoples_files_are_refused(void **state)
 	expect_refusal(&who, path, -EPERM, "belongs to user 1234");
 	who.uid = 1234;
 	assert_int_equal(try_open(&who, path, &err), 0);
-	/* root's files will do for any process */
+	/* not even root's: a user can have them mounted there */
 	assert_int_equal(chown(path, 0, 0), 0);
-	assert_int_equal(try_open(&who, path, &err), 0);
+	expect_refusal(&who, path, -EPERM, "belongs to user 0");
 }
 
 static void files_that_others_may_write_are_refused(void **state)
@@ -210,7 +212,8 @@ static void a_copy_ends_at_the_first_hole(void **state)
 
 	(void)state;
 	assert_int_equal(truncate(path, 900 << 20), 0);
-	fd = seam_jit_open(&who, SEAM_JIT_DUMP, path, 1 << 30, NULL);
+	fd = seam_jit_check(&who, SEAM_JIT_DUMP, path,
+			    open(path, O_RDONLY | O_CLOEXEC), 1 << 30, NULL);
 	assert_true(fd >= 0);
 	assert_int_equal(symlink("/etc/passwd", in("copy")), 0);
 	assert_int_equal(seam_jit_copy(fd, dir, "copy", 1 << 30, NULL), 0);
@@ -260,29 +263,6 @@ static void the_owner_is_read_from_proc(void **state)
 	waitpid(pid, &status, 0);
 	assert_int_equal(seam_jit_owner_read(&who, pid, NULL), -ESRCH);
 	assert_int_equal(who.root, -1);
-}
-
-/* A link in the target's file system means a file there, not one of ours. */
-static void links_do_not_lead_out_of_the_targets_root(void **state)
-{
-	struct seam_jit_owner who = owner();
-
-	(void)state;
-	assert_int_equal(mkdir(in("root"), 0700) || mkdir(in("out"), 0700), 0);
-	plant("out/jit-42.dump");
-	assert_int_equal(symlink(in("out"), in("root/var")), 0);
-	who.root = open(in("root"), O_PATH | O_DIRECTORY);
-	/* Linux before 5.6 cannot open below a root, and nothing is opened. */
-	if (try_open(&who, "/", NULL) == -ENOSYS)
-		return;
-	expect_refusal(&who, "/var/jit-42.dump", -ENOENT, "no such file");
-	assert_int_equal(unlink(in("root/var")) || mkdir(in("root/var"), 0700),
-			 0);
-	plant("root/var/jit-42.dump");
-	assert_int_equal(try_open(&who, "/var/jit-42.dump", NULL), 0);
-	assert_int_equal(symlink("jit-42.dump", in("root/var/link")), 0);
-	expect_refusal(&who, "/var/link", -ELOOP, "symbolic link");
-	seam_jit_owner_fini(&who);
 }
 
 static void places_are_searched_in_their_order(void **state)
@@ -363,7 +343,6 @@ int main(void)
 		TEST(ten_gigabytes_of_nothing_are_refused),
 		TEST(a_copy_ends_at_the_first_hole),
 		TEST(the_owner_is_read_from_proc),
-		TEST(links_do_not_lead_out_of_the_targets_root),
 		TEST(places_are_searched_in_their_order),
 		TEST(all_refusals_are_told),
 	};

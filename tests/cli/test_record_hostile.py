@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record as root beside a hostile program: what it reads, waits, takes.
+
+Each program is another user's, and tries to have the recorder read what that
+user may not, stand still, or fill its disk or memory.
+"""
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+from record_lib import (SEAM, as_nobody, check, end_group, equal, manifest,
+                        own_folder_for_nobody, record, run, run_tests)
+from tap import Skip
+
+HANGING_FILE = os.path.abspath(sys.argv[2])
+
+# In a user namespace of its own it mounts words[1], or its own page map, on
+# its perf map, and runs code in memory without a file.
+BIND_C = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	if (write(fd, text, strlen(text)) < 0)
+		perror(path);
+	close(fd);
+}
+int main(int n, char **words)
+{
+	char map[64], from[64], line[64];
+	unsigned int uid = getuid(), gid = getgid();
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		return 77;
+	put("/proc/self/setgroups", "deny");
+	sprintf(line, "0 %u 1", uid);
+	put("/proc/self/uid_map", line);
+	sprintf(line, "0 %u 1", gid);
+	put("/proc/self/gid_map", line);
+	sprintf(map, "/tmp/perf-%d.map", getpid());
+	close(open(map, O_CREAT | O_RDWR, 0600));
+	sprintf(from, "/proc/%d/pagemap", getpid());
+	if (mount(n > 1 ? words[1] : from, map, 0, MS_BIND, 0))
+		return 77;
+	char *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	code[0] = '\xc3';
+	puts("runs");
+	fflush(stdout);
+	alarm(30);
+	for (;;)
+		((void (*)(void))code)();
+}
+"""
+
+# Maps the library words[1], does words[2] to it (l: takes a lease, s: puts a
+# link to words[3] in its place, r: gives it another name again and again) and
+# runs for words[4] seconds.
+MAPS_C = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+int main(int n, char **words)
+{
+	int fd = open(words[1], O_RDWR);
+	double end = now() + atof(words[4]);
+	char from[4096], to[4096], folder[3000];
+	mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	signal(SIGIO, SIG_IGN);
+	if (words[2][0] == 'l' && fcntl(fd, F_SETLEASE, F_WRLCK))
+		return 77;
+	if (words[2][0] == 's' && (unlink(words[1]) ||
+				   symlink(words[3], words[1])))
+		return 77;
+	strcpy(from, words[1]);
+	strcpy(folder, ".");
+	for (int i = 0; words[2][0] == 'r' && i < 12; i++) {
+		memset(folder + strlen(folder) + 1, 0, 201);
+		memset(folder + strlen(folder), 'd', 200);
+		folder[(i + 1) * 201] = '/';
+		folder[(i + 1) * 201 + 1] = 0;
+		mkdir(folder, 0700);
+	}
+	for (long i = 0; now() < end; i++) {
+		if (words[2][0] != 'r')
+			continue;
+		snprintf(to, sizeof(to), "%sf%ld", folder, i);
+		rename(from, to);
+		strcpy(from, to);
+		close(fd);
+		fd = open(to, O_RDONLY);
+		munmap(mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+			    0), 4096);
+	}
+	if (words[2][0] == 's')
+		unlink(words[1]);
+	return 0;
+}
+"""
+
+
+def build(folder, name, text):
+    with open(f"{name}.c", "w", encoding="ascii") as out:
+        out.write(text)
+    equal(run("cc", "-O1", "-w", "-o", f"{folder}/{name}",
+              f"{name}.c").returncode, 0)
+
+
+def library(folder, name):
+    """One with a build id of its own; root's if it has no @folder."""
+    path = os.path.abspath(f"{folder}/{name}")
+    with open("l.c", "w", encoding="ascii") as out:
+        out.write(f'const char who[] = "{name}";\n')
+    equal(run("cc", "-shared", "-fPIC", "-Wl,--build-id", "-o", path,
+              "l.c").returncode, 0)
+    os.chmod(path, 0o755)
+    os.chown(path, 65534, 65534)
+    note = run("readelf", "-n", path).stdout
+    return path, re.search(r"Build ID: (\w+)", note)[1]
+
+
+def record_of_nobody(path, *words, **options):
+    """Root records, nobody runs.  @words may begin with options and '--'."""
+    at = words.index("--") if "--" in words else -1
+    own, words = words[:max(at, 0)], words[at + 1:]
+    return record("-o", path, *own, "setpriv", "--reuid=65534", "--regid=65534",
+                  "--clear-groups", *words, **options)
+
+
+def told(path):
+    return manifest(path).get("kept", {})
+
+
+def all_bytes(path):
+    return sum(os.path.getsize(os.path.join(at, name))
+               for at, _, names in os.walk(path) for name in names)
+
+
+def bind(*words):
+    folder = own_folder_for_nobody()
+    build(folder, "bind", BIND_C)
+    program = subprocess.Popen([f"{folder}/bind", *words], text=True,
+                               stdout=subprocess.PIPE, preexec_fn=as_nobody)
+    if not program.stdout.readline():
+        raise Skip("user namespaces are not to be had")
+    result = record("-o", "b.seam", "-p", str(program.pid), "--duration",
+                    "0.3")
+    program.kill()
+    program.wait()
+    os.remove(f"/tmp/perf-{program.pid}.map")
+    equal(result.returncode, 0, result.stderr)
+    check("were not believed, so not kept" in result.stderr, result.stderr)
+    check(not os.path.exists("b.seam/jit"), "it was kept")
+    equal(told("b.seam")["refused"], 1)
+
+
+def test_a_file_that_was_mounted_on_a_perf_map_is_not_read():
+    with open("secret", "w", encoding="ascii") as out:
+        out.write("1000 10 secret\n")
+    os.chmod("secret", 0o644)
+    bind(os.path.abspath("secret"))
+
+
+def test_a_page_map_in_the_place_of_a_perf_map_takes_no_space():
+    bind()
+    check(all_bytes("b.seam") < 4 << 20, f"{all_bytes('b.seam')} bytes")
+
+
+def test_a_link_in_the_place_of_a_mapped_file_is_not_followed():
+    folder = own_folder_for_nobody()
+    build(folder, "maps", MAPS_C)
+    secret, secret_id = library(".", "secret.so")
+    os.chown(secret, 0, 0)
+    os.chmod(secret, 0o600)
+    # it claims the build id of a file that it may not read
+    path, own_id = library(folder, "lib.so")
+    with open(path, "rb") as file:
+        content = file.read()
+    with open(path, "wb") as file:
+        file.write(content.replace(bytes.fromhex(own_id),
+                                   bytes.fromhex(secret_id)))
+    result = record_of_nobody("s.seam", f"{folder}/maps", path, "s", secret,
+                              "0.3")
+    equal(result.returncode, 0, result.stderr)
+    kept = f"s.seam/elf/{secret_id}"
+    if os.path.exists(kept):
+        with open(kept, "rb") as file:
+            check(b"secret.so" not in file.read(), "the secret was kept")
+
+
+def test_a_lease_does_not_stop_the_drain():
+    folder = own_folder_for_nobody()
+    build(folder, "maps", MAPS_C)
+    path, _ = library(folder, "leased.so")
+    result = record_of_nobody("l.seam", "--duration", "0.5", "--",
+                              f"{folder}/maps", path, "l", "-", "3")
+    check(manifest("l.seam")["duration_ns"] < 2e9, "it waited for the lease")
+    equal(result.returncode, 0, result.stderr)
+    check(sum(manifest("l.seam")["lost"].values()) == 0, result.stderr)
+
+
+def test_a_file_that_many_names_lead_to_takes_little_memory():
+    folder = own_folder_for_nobody()
+    build(folder, "maps", MAPS_C)
+    path, _ = library(folder, "renamed.so")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    result = record_of_nobody(os.path.abspath("r.seam"),
+                              os.path.abspath(f"{folder}/maps"), path, "r",
+                              "-", "2", cwd=folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    check(result.returncode in (0, 3), result.stderr)
+    check(max(before, after) < 100 << 10, f"{after} KiB at most")
+    check(told("r.seam")["too_many"] > 100, result.stderr)
+
+
+def start_beside_a_file_that_hangs(since):
+    """The recorder of a program whose mapped file can't be opened."""
+    folder = own_folder_for_nobody()
+    build(folder, "maps", MAPS_C)
+    path, _ = library(folder, "stuck.so")
+    environment = dict(os.environ, LD_PRELOAD=HANGING_FILE, HANG="stuck.so",
+                       HANG_SINCE=since)
+    return subprocess.Popen(
+        [SEAM, "record", "-o", "h.seam", "env", "-u", "LD_PRELOAD",
+         "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+         os.path.abspath(f"{folder}/maps"), path, "-", "-", "1"],
+        env=environment, stderr=subprocess.PIPE, text=True,
+        start_new_session=True)
+
+
+def test_a_file_that_hangs_stops_neither_the_drain_nor_the_end():
+    process = start_beside_a_file_that_hangs("/")
+    begin = time.monotonic()
+    text = process.communicate(timeout=60)[1]
+    check(time.monotonic() - begin < 20, text)
+    check(process.returncode in (0, 3), text)
+    check("could not be read in time" in text, text)
+    check(manifest("h.seam")["complete"], text)
+    equal(sum(manifest("h.seam")["lost"].values()), 0, text)
+    equal(told("h.seam")["stuck"], 1)
+
+
+def test_a_signal_ends_an_ending_that_hangs():
+    process = start_beside_a_file_that_hangs("since")
+    while not os.path.exists("h.seam/meta.json"):
+        time.sleep(0.01)
+    time.sleep(0.3)
+    with open("since", "w", encoding="ascii"):
+        pass
+    # the first one ends program and recording, the next one the ending
+    begin = time.monotonic()
+    while process.poll() is None and time.monotonic() - begin < 30:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    text = process.communicate(timeout=30)[1]
+    os.remove("since")
+    end_group(process)
+    check(time.monotonic() - begin < 5, text)
+    check("because a signal" in text or "in time" in text, text)
+    check(manifest("h.seam")["complete"], text)
+
+
+sys.exit(run_tests(globals()))

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* test_helper.c - a call that hangs holds up nobody, and is counted */
+#include "record/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct log {
+	char done[64];
+	size_t n_done;
+	uint64_t given_up[SEAM_HELPER_MAX_JOBS + 16];
+	size_t n_given_up;
+};
+
+/* Says its letter, or reads from a pipe first, which may take for ever. */
+struct call {
+	struct seam_helper_job job;
+	int waits_for;		/* -1: nothing */
+	char letter;
+};
+
+static int n_freed;
+
+static void run(struct seam_helper_job *job)
+{
+	struct call *call = (struct call *)job;
+	char byte;
+
+	if (call->waits_for >= 0)
+		assert_true(read(call->waits_for, &byte, 1) <= 1);
+}
+
+static void done(struct seam_helper_job *job, void *context)
+{
+	struct log *log = context;
+
+	log->done[log->n_done++] = ((struct call *)job)->letter;
+}
+
+static void given_up(void *context, uint64_t tag)
+{
+	struct log *log = context;
+
+	log->given_up[log->n_given_up++] = tag;
+}
+
+static void free_call(struct seam_helper_job *job)
+{
+	__atomic_add_fetch(&n_freed, 1, __ATOMIC_SEQ_CST);
+	free(job);
+}
+
+static int submit(struct seam_helper *helper, struct log *log, char letter,
+		  int waits_for)
+{
+	struct call *call = calloc(1, sizeof(*call));
+
+	assert_non_null(call);
+	call->job = (struct seam_helper_job) {
+		.run = run, .done = done, .given_up = given_up,
+		.free = free_call, .context = log,
+		.tag = (uint64_t)letter, .limit_ns = 20 * 1000 * 1000,
+	};
+	call->letter = letter;
+	call->waits_for = waits_for;
+	return seam_helper_submit(helper, &call->job);
+}
+
+static void wait_for_all(struct seam_helper *helper)
+{
+	struct pollfd fd = {
+		.fd = seam_helper_fd(helper, true), .events = POLLIN,
+	};
+
+	while (seam_helper_collect(helper))
+		poll(&fd, 1, 5);
+}
+
+static void jobs_are_done_in_their_order(void **state)
+{
+	struct seam_helper *helper = seam_helper_new(NULL);
+	struct log log = { 0 };
+
+	(void)state;
+	for (char c = 'a'; c <= 'z'; c++)
+		assert_int_equal(submit(helper, &log, c, -1), 0);
+	wait_for_all(helper);
+	assert_string_equal(log.done, "abcdefghijklmnopqrstuvwxyz");
+	assert_int_equal(log.n_given_up, 0);
+	seam_helper_free(helper);
+}
+
+static void one_that_hangs_is_given_up_and_the_next_is_done(void **state)
+{
+	struct seam_helper *helper = seam_helper_new(NULL);
+	struct log log = { 0 };
+	int never[2];
+
+	(void)state;
+	assert_int_equal(pipe(never), 0);
+	submit(helper, &log, 'a', -1);
+	submit(helper, &log, 'x', never[0]);
+	submit(helper, &log, 'b', -1);
+	wait_for_all(helper);
+	assert_string_equal(log.done, "ab");
+	assert_int_equal(log.n_given_up, 1);
+	assert_int_equal(log.given_up[0], 'x');
+	/* it ends after all, when nobody waits for it any more */
+	n_freed = 0;
+	seam_helper_free(helper);
+	close(never[1]);
+	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) == 0)
+		poll(NULL, 0, 1);
+	close(never[0]);
+}
+
+static void after_so_many_that_hang_the_rest_is_given_up(void **state)
+{
+	struct seam_helper *helper = seam_helper_new(NULL);
+	struct log log = { 0 };
+	int never[2];
+
+	(void)state;
+	assert_int_equal(pipe(never), 0);
+	for (int i = 0; i <= SEAM_HELPER_MAX_STUCK; i++)
+		submit(helper, &log, 'x', never[0]);
+	wait_for_all(helper);
+	assert_int_equal(log.n_given_up, SEAM_HELPER_MAX_STUCK + 1);
+	assert_int_equal(submit(helper, &log, 'a', -1), -EAGAIN);
+	n_freed = 0;
+	seam_helper_free(helper);
+	close(never[1]);
+	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) <
+	       SEAM_HELPER_MAX_STUCK)
+		poll(NULL, 0, 1);
+	close(never[0]);
+}
+
+static void no_more_than_so_many_wait(void **state)
+{
+	struct seam_helper *helper = seam_helper_new(NULL);
+	struct log log = { 0 };
+	int never[2], n = 0;
+
+	(void)state;
+	assert_int_equal(pipe(never), 0);
+	while (submit(helper, &log, 'x', never[0]) == 0)
+		n++;
+	assert_true(n == SEAM_HELPER_MAX_JOBS ||
+		    n == SEAM_HELPER_MAX_JOBS + 1);
+	seam_helper_abandon(helper);
+	assert_int_equal(log.n_given_up, n);
+	assert_false(seam_helper_collect(helper));
+	seam_helper_free(helper);
+	close(never[1]);
+	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) < n)
+		poll(NULL, 0, 1);
+	close(never[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(jobs_are_done_in_their_order),
+		cmocka_unit_test(
+			one_that_hangs_is_given_up_and_the_next_is_done),
+		cmocka_unit_test(after_so_many_that_hang_the_rest_is_given_up),
+		cmocka_unit_test(no_more_than_so_many_wait),
+	};
+
+	return cmocka_run_group_tests_name("helper", tests, NULL, NULL);
+}
