@@ -219,18 +219,32 @@ def test_annotate_of_c_counts_each_address_as_perf_does():
     assert "volatile int x" in seam("annotate", "hot", path).stdout
 
 
-def test_annotate_shows_a_window_around_a_nameless_address():
+def record_bare(*changes):
+    """[bare+...] that was hit most in the stripped program, and its row."""
     build_hot()
     shutil.copy("hot", "bare")
-    run("strip", "bare")
+    run("strip", *changes, "bare")
     seam("record", "-q", "-F", "999", "-o", "bare.seam", "--", "./bare",
          status=run("./bare").returncode)
     rows = as_json("report", "--json", "bare.seam")["rows"]
-    name = next(r["symbol"] for r in rows if r["symbol"].startswith("[bare+"))
-    at = int(name[6:-1], 16)
-    body = as_json("annotate", "--json", name, "bare.seam")["functions"][0]
-    here = [i for i in body["instructions"] if i["addr"] == at]
-    assert here and here[0]["samples"] > 0, (name, body)
+    row = next(r for r in rows if r["symbol"].startswith("[bare+"))
+    body, = as_json("annotate", "--json", row["symbol"],
+                    "bare.seam")["functions"]
+    at = int(row["symbol"][6:-1], 16)
+    here = next(i for i in body["instructions"] if i["addr"] == at)
+    return row, body, at, here
+
+
+def test_annotate_shows_the_function_of_stripped_code():
+    row, body, at, _ = record_bare()
+    assert body["addr"] == at, (at, body)
+    assert body["samples"] == row["self"]
+    assert any(i["text"].startswith("ret") for i in body["instructions"])
+
+
+def test_annotate_shows_a_window_around_an_address_of_no_function():
+    _, body, _, here = record_bare("-R", ".eh_frame", "-R", ".eh_frame_hdr")
+    assert here["samples"] > 0, body
     assert body["size"] == 128
 
 

@@ -209,12 +209,13 @@ def test_a_snapshot_is_made_when_asked_for():
 
 
 def test_a_snapshot_beside_samples_says_how_many_of_each_event():
-    process = live("beside", "-S", "-e", "cpu-clock,page-faults", "-m",
+    process = live("counted", "-S", "-e", "cpu-clock,page-faults", "-m",
                    "8,2")
     process.send_signal(signal.SIGUSR2)
-    check("beside.1.seam" in process.stderr.readline(), "no snapshot")
-    end(process, "beside")
-    for name in ("beside.1.seam", "beside"):
+    line = process.stderr.readline()
+    check("counted.1.seam" in line, line)
+    end(process, "counted")
+    for name in ("counted.1.seam", "counted"):
         with open(f"{name}/meta.json", encoding="utf-8") as text:
             told = json.load(text)
         by_event = {e["event"]: e["samples"] for e in told["lost_by_event"]}
