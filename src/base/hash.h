@@ -151,6 +151,7 @@ static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
 	const uint8_t *p = words;
 	seam_u128 sum = seam_hash_product(n + k[0], seed + k[1]);
 
+#pragma GCC unroll 4
 	for (k += 2; n >= 2; n -= 2, k += 2, p += 16)
 		sum += seam_hash_product(seam_hash_word(p) + k[0],
 					 seam_hash_word(p + 8) + k[1]);

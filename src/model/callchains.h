@@ -40,7 +40,7 @@ struct seam_callchain_recent {
 	uint32_t id;
 };
 
-enum { SEAM_CALLCHAINS_RECENT = 512 };
+enum { SEAM_CALLCHAINS_RECENT = 2048 };
 
 struct seam_callchains {
 	SEAM_ARRAY(struct seam_callchain) items;

@@ -61,27 +61,41 @@ static int python_minor(const char *module)
 	return atoi(at + strlen("python3."));
 }
 
-static void count_sample(const struct seam_profile *profile, uint32_t stack,
-			 struct count *c)
+/* Python's version by function: samples are many, functions few. */
+static int *python_minors(const struct seam_profile *profile)
+{
+	int *minors = calloc(profile->functions.n + 1, sizeof(*minors));
+
+	for (size_t i = 0; minors && i < profile->functions.n; i++) {
+		const struct seam_function *f = &profile->functions.items[i];
+
+		if (f->layer == SEAM_LAYER_NATIVE)
+			minors[i] = python_minor(
+				seam_profile_text(profile, f->module));
+	}
+	return minors;
+}
+
+static void count_sample(const struct seam_profile *profile,
+			 const int *minors, uint32_t stack, struct count *c)
 {
 	const struct seam_function *f;
-	int minor;
+	uint32_t function;
 
 	c->n++;
 	if (stack == 0)
 		return;
-	f = &profile->functions.items[profile->frames.items[
-		profile->stacks.items[stack].frame].function];
+	function = profile->frames.items[
+		profile->stacks.items[stack].frame].function;
+	f = &profile->functions.items[function];
 	if (f->layer == SEAM_LAYER_JIT) {
 		c->n_jit++;
 		c->n_nameless += !f->is_named;
 		c->has_names |= f->is_named;
 		return;
 	}
-	minor = f->layer == SEAM_LAYER_NATIVE ? python_minor(
-		seam_profile_text(profile, f->module)) : 0;
-	c->n_python += minor != 0;
-	c->minor = minor ? minor : c->minor;
+	c->n_python += minors[function] != 0;
+	c->minor = minors[function] ? minors[function] : c->minor;
 }
 
 /* Its trampolines are in stacks, and seldom what a sample hits. */
@@ -148,9 +162,14 @@ static bool is_ambiguous(const struct seam_profile *profile, uint32_t stack)
 static void tell_of_reuse(struct seam_profile *profile)
 {
 	const struct seam_samples *s = &profile->samples;
-	bool *has = calloc(profile->stacks.n + 1, sizeof(*has));
+	bool *has, any = false;
 	uint64_t n = 0;
 
+	for (size_t i = 0; i < profile->functions.n; i++)
+		any |= profile->functions.items[i].is_ambiguous;
+	if (!any)
+		return;
+	has = calloc(profile->stacks.n + 1, sizeof(*has));
 	/* A stack comes after its parent. */
 	for (size_t i = 1; has && i < profile->stacks.n; i++)
 		has[i] = has[profile->stacks.items[i].parent] ||
@@ -171,15 +190,15 @@ void seam_jit_advise(struct seam_profile *profile,
 	const struct seam_samples *s = &profile->samples;
 	struct count *counts = calloc(profile->processes.n + 1,
 				      sizeof(*counts));
+	int *minors = python_minors(profile);
 
 	tell_of_reuse(profile);
-	if (!counts)
-		return;
-	for (size_t i = 0; i < s->n; i++)
-		count_sample(profile, s->stack[i],
+	for (size_t i = 0; counts && minors && i < s->n; i++)
+		count_sample(profile, minors, s->stack[i],
 			     &counts[profile->threads.items[s->thread[i]]
 				     .process]);
-	for (size_t i = 0; i < profile->processes.n; i++)
+	for (size_t i = 0; counts && minors && i < profile->processes.n; i++)
 		advise(profile, sources, (uint32_t)i, &counts[i]);
 	free(counts);
+	free(minors);
 }

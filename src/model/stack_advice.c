@@ -17,6 +17,7 @@ struct reach {
 	uint32_t outermost;	/* frame; SEAM_NONE: none of user code */
 	uint32_t n_user;	/* frames of user code */
 	uint32_t n;
+	bool is_whole;		/* it reaches the program's entry */
 };
 
 static bool begins_with(const char *text, const char *prefix)
@@ -86,6 +87,8 @@ static struct reach *measure(const struct seam_profile *profile)
 		reach[i].n_user += is_user;
 		if (is_user && reach[i].outermost == SEAM_NONE)
 			reach[i].outermost = stack->frame;
+		reach[i].is_whole = reach[i].outermost != SEAM_NONE &&
+				    is_whole(profile, &reach[i]);
 	}
 	return reach;
 }
@@ -101,7 +104,7 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 		if (r->outermost == SEAM_NONE)
 			continue;
 		n_user++;
-		n_cut += !is_whole(profile, r);
+		n_cut += !r->is_whole;
 	}
 	if (n_user >= FEWEST_SAMPLES && n_cut * 100 >= n_user * WORTH_A_NOTE)
 		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: no "
