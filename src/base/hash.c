@@ -64,6 +64,14 @@ uint64_t seam_hash_bytes(const void *data, size_t size, uint64_t seed)
 	return sip_bytes(&s, data, size, size + 8);
 }
 
+seam_u128 seam_hash_long(const void *words, size_t n, uint64_t seed)
+{
+	const uint8_t *rest = (const uint8_t *)words + 8 * SEAM_HASH_WORDS;
+
+	seed = seam_hash_bytes(rest, 8 * (n - SEAM_HASH_WORDS), seed);
+	return seam_hash_nh(&seam_hash_key, words, SEAM_HASH_WORDS, seed);
+}
+
 /* -- without a key ------------------------------------------------------ */
 
 /* Odd constants with about half of their bits set: digits of pi. */

@@ -160,6 +160,9 @@ static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
 	return sum;
 }
 
+/* As seam_hash_words(), for more than SEAM_HASH_WORDS. */
+seam_u128 seam_hash_long(const void *words, size_t n, uint64_t seed);
+
 /*
  * What to tell @n words, any alignment, and @seed from others by.  For a
  * table: seam_hash_u128() of it.  Products do not depend on one another: 22
@@ -169,13 +172,8 @@ static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
 static inline seam_u128 seam_hash_words(const void *words, size_t n,
 					uint64_t seed)
 {
-	size_t most = SEAM_HASH_WORDS;
-
-	if (__builtin_expect(n > most, 0)) {
-		seed = seam_hash_bytes((const uint8_t *)words + 8 * most,
-				       8 * (n - most), seed);
-		n = most;
-	}
+	if (__builtin_expect(n > SEAM_HASH_WORDS, 0))
+		return seam_hash_long(words, n, seed);
 	return seam_hash_nh(&seam_hash_key, words, n, seed);
 }
 

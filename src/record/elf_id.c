@@ -25,6 +25,8 @@ struct segments {
 	uint64_t offset;	/* in the file */
 	uint16_t entry_bytes;
 	uint16_t n;
+	uint8_t table[MOST_SEGMENTS * sizeof(Elf64_Phdr)];
+	size_t table_bytes;
 };
 
 static bool read_header(int fd, uint64_t base, struct segments *out)
@@ -49,18 +51,26 @@ static bool read_header(int fd, uint64_t base, struct segments *out)
 				    sizeof(Elf32_Phdr));
 }
 
+static void read_table(int fd, struct segments *segments)
+{
+	ssize_t n = pread(fd, segments->table,
+			  (size_t)segments->n * segments->entry_bytes,
+			  (off_t)(segments->base + segments->offset));
+
+	segments->table_bytes = n > 0 ? (size_t)n : 0;
+}
+
 /* The place of a segment's bytes; false when it holds no notes. */
-static bool read_segment(int fd, const struct segments *segments, size_t i,
+static bool read_segment(const struct segments *segments, size_t i,
 			 uint64_t *offset, uint64_t *size)
 {
-	uint8_t bytes[sizeof(Elf64_Phdr)];
-	ssize_t n = pread(fd, bytes, segments->entry_bytes,
-			  (off_t)(segments->base + segments->offset +
-				  i * segments->entry_bytes));
-	struct seam_cursor c = seam_cursor_make(bytes, n > 0 ? (size_t)n : 0,
+	struct seam_cursor c = seam_cursor_make(segments->table,
+						segments->table_bytes,
 						SEAM_LITTLE);
-	uint32_t type = seam_cursor_u32(&c);
+	uint32_t type;
 
+	seam_cursor_skip(&c, i * segments->entry_bytes);
+	type = seam_cursor_u32(&c);
 	if (segments->is_64) {
 		seam_cursor_skip(&c, 4);	/* p_flags */
 		*offset = seam_cursor_u64(&c);
@@ -110,12 +120,13 @@ size_t seam_elf_id_read_at(int fd, uint64_t base, uint8_t id[20])
 
 	if (!read_header(fd, base, &segments))
 		return 0;
+	read_table(fd, &segments);
 	for (size_t i = 0; i < segments.n; i++) {
 		uint64_t offset, size;
 		ssize_t n;
 		size_t found;
 
-		if (!read_segment(fd, &segments, i, &offset, &size))
+		if (!read_segment(&segments, i, &offset, &size))
 			continue;
 		n = pread(fd, notes, size < sizeof(notes) ? (size_t)size :
 			  sizeof(notes), (off_t)(base + offset));

@@ -26,32 +26,30 @@ static void add_host(struct seam_perf_features *f)
 	seam_perf_features_string(f, SEAM_PERF_FEATURE_ARCH, host.machine);
 }
 
-static const char *cpu_value(const char *key, char *buf, size_t cap)
-{
-	return seam_machine_value("/proc/cpuinfo", key, buf, cap);
-}
-
 static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 {
 	/* In the order in which perf writes them: available, online. */
 	uint32_t n[2] = { (uint32_t)sysconf(_SC_NPROCESSORS_CONF), n_online };
-	char value[5][128], cpuid[768];
+	enum { NAME, VENDOR, FAMILY, MODEL, STEPPING, N_VALUES };
+	struct seam_machine_value cpu[N_VALUES] = {
+		[NAME].key = "model name", [VENDOR].key = "vendor_id",
+		[FAMILY].key = "cpu family", [MODEL].key = "model",
+		[STEPPING].key = "stepping",
+	};
+	char text[4 * sizeof(cpu[0].text)];
 	uint64_t kb;
 
+	seam_machine_values("/proc/cpuinfo", cpu, N_VALUES);
 	seam_perf_features_u32(f, SEAM_PERF_FEATURE_NRCPUS, n, 2);
 	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
-				  cpu_value("model name", value[0],
-					    sizeof(value[0])));
+				  cpu[NAME].text);
 	/* perf's form of it on x86: vendor,family,model,stepping */
-	if (*cpu_value("vendor_id", value[1], sizeof(value[1]))) {
-		snprintf(cpuid, sizeof(cpuid), "%s,%s,%s,%s", value[1],
-			 cpu_value("cpu family", value[2], sizeof(value[2])),
-			 cpu_value("model", value[3], sizeof(value[3])),
-			 cpu_value("stepping", value[4], sizeof(value[4])));
-		seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUID, cpuid);
-	}
-	kb = strtoull(seam_machine_value("/proc/meminfo", "MemTotal", value[0],
-					 sizeof(value[0])), NULL, 10);
+	snprintf(text, sizeof(text), "%s,%s,%s,%s", cpu[VENDOR].text,
+		 cpu[FAMILY].text, cpu[MODEL].text, cpu[STEPPING].text);
+	if (cpu[VENDOR].text[0])
+		seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUID, text);
+	kb = strtoull(seam_machine_value("/proc/meminfo", "MemTotal", text,
+					 sizeof(text)), NULL, 10);
 	seam_perf_features_u64(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb, 1);
 }
 

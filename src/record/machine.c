@@ -143,25 +143,50 @@ int seam_machine_processes(struct seam_number_list *pids)
 	return r;
 }
 
-const char *seam_machine_value(const char *path, const char *key, char *buf,
-			       size_t cap)
+/* What stands after "@key<blank>: " in @line; NULL where it is another. */
+static const char *value_in(const char *line, const char *key)
+{
+	size_t n = strlen(key);
+	const char *colon = strchr(line, ':');
+
+	if (strncmp(line, key, n) != 0 || !colon ||
+	    strspn(line + n, " \t") != (size_t)(colon - line) - n)
+		return NULL;
+	return colon + 1 + strspn(colon + 1, " \t");
+}
+
+void seam_machine_values(const char *path, struct seam_machine_value *values,
+			 size_t n)
 {
 	FILE *in = fopen(path, "re");
 	char line[1024];
+	size_t found = 0;
 
-	buf[0] = '\0';
-	while (in && !buf[0] && fgets(line, sizeof(line), in)) {
-		size_t n = strlen(key);
-		const char *colon = strchr(line, ':');
+	for (size_t i = 0; i < n; i++)
+		values[i].text[0] = '\0';
+	while (in && found < n && fgets(line, sizeof(line), in)) {
+		for (size_t i = 0; i < n; i++) {
+			const char *text = values[i].text[0] ? NULL :
+					   value_in(line, values[i].key);
 
-		if (strncmp(line, key, n) != 0 || !colon ||
-		    strspn(line + n, " \t") != (size_t)(colon - line) - n)
-			continue;
-		colon += 1 + strspn(colon + 1, " \t");
-		snprintf(buf, cap, "%.*s", (int)strcspn(colon, "\n"), colon);
+			if (!text)
+				continue;
+			snprintf(values[i].text, sizeof(values[i].text),
+				 "%.*s", (int)strcspn(text, "\n"), text);
+			found++;
+		}
 	}
 	if (in)
 		fclose(in);
+}
+
+const char *seam_machine_value(const char *path, const char *key, char *buf,
+			       size_t cap)
+{
+	struct seam_machine_value value = { .key = key };
+
+	seam_machine_values(path, &value, 1);
+	snprintf(buf, cap, "%s", value.text);
 	return buf;
 }
 

@@ -40,6 +40,19 @@ int seam_machine_threads(struct seam_number_list *tids, int pid,
 /* All processes that there are.  0 or -ENOMEM. */
 int seam_machine_processes(struct seam_number_list *pids);
 
+/* A line "@key<blank>: @text". */
+struct seam_machine_value {
+	const char *key;
+	char text[128];
+};
+
+/*
+ * The values of the first line of @path for each key, "" if there is none; in
+ * one pass, because the kernel works /proc/cpuinfo out anew for each reader.
+ */
+void seam_machine_values(const char *path, struct seam_machine_value *values,
+			 size_t n);
+
 /* The value of the first line "@key<blank>: value" of @path; "" if none. */
 const char *seam_machine_value(const char *path, const char *key, char *buf,
 			       size_t cap);
