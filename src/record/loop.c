@@ -206,12 +206,27 @@ unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
 	       read_signals(loop, out) : 0;
 }
 
+/*
+ * timeout(1) sends a signal to its child and then to its process group, and
+ * impatient people press ^C twice: the second one must not end us once the
+ * first has been obeyed, before the summary is printed.
+ */
+static void drop_pending_signals(struct seam_loop *loop)
+{
+	struct signalfd_siginfo info;
+
+	while (read(loop->signals, &info, sizeof(info)) == sizeof(info))
+		;
+}
+
 void seam_loop_fini(struct seam_loop *loop)
 {
 	if (loop->epoll >= 0)
 		close(loop->epoll);
-	if (loop->signals >= 0)
+	if (loop->signals >= 0) {
+		drop_pending_signals(loop);
 		close(loop->signals);
+	}
 	for (size_t i = 0; i < loop->processes.n; i++)
 		close(loop->processes.items[i]);
 	free(loop->processes.items);

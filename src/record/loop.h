@@ -79,7 +79,10 @@ unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
 				int timeout_ms,
 				struct seam_loop_signal *signal);
 
-/* Give the signals back.  Valid after a failed init. */
+/*
+ * Give the signals back; those that came since the last wait are dropped.
+ * Valid after a failed init.
+ */
 void seam_loop_fini(struct seam_loop *loop);
 
 #endif /* SEAM_LOOP_H */

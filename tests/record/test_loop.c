@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* test_loop.c - signals arrive as data, and none of them as a signal later */
+#include "record/loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* What is done in a child of its own, whose end is looked at. */
+static int status_of(int (*act)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(act());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int end_by_signal_and_then_get_another(void)
+{
+	struct seam_loop loop = { 0 };
+	struct seam_loop_signal signal;
+	struct seam_err err = { 0 };
+
+	if (seam_loop_init(&loop, &err) < 0)
+		return 10;
+	kill(getpid(), SIGTERM);
+	if (!(seam_loop_wait(&loop, -1, &signal) & SEAM_LOOP_SIGNAL) ||
+	    signal.number != SIGTERM)
+		return 11;
+	kill(getpid(), SIGTERM);
+	kill(getpid(), SIGINT);
+	seam_loop_fini(&loop);
+	return 12;
+}
+
+static void a_second_signal_does_not_kill_what_obeyed_the_first(void **state)
+{
+	int status = status_of(end_by_signal_and_then_get_another);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 12);
+}
+
+static int get_a_signal_afterwards(void)
+{
+	struct seam_loop loop = { 0 };
+	struct seam_err err = { 0 };
+
+	if (seam_loop_init(&loop, &err) < 0)
+		return 10;
+	seam_loop_fini(&loop);
+	kill(getpid(), SIGTERM);
+	return 12;
+}
+
+static void a_signal_that_comes_later_does_what_it_did_before(void **state)
+{
+	int status = status_of(get_a_signal_afterwards);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_second_signal_does_not_kill_what_obeyed_the_first),
+		cmocka_unit_test(
+			a_signal_that_comes_later_does_what_it_did_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
