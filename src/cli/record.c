@@ -103,7 +103,9 @@ static const struct seam_option options[] = {
 	HEADING("What to watch"),
 	OPTION(pids, STRING, 'p', "pid", "PID",
 	       "processes that run, with all that they started and start",
-	       .detail = "Several with commas. Until they end, or Ctrl-C."),
+	       .detail = "Several with commas. Until they end, or Ctrl-C; with a "
+	       "COMMAND such as 'sleep 10', until it ends: it is not recorded "
+	       "then."),
 	OPTION(tids, STRING, 't', "tid", "TID",
 	       "threads that run, with all that they start"),
 	OPTION(system_wide, FLAG, 'a', "all-cpus", NULL,
@@ -371,8 +373,6 @@ static const char *contradiction(const struct options *o, bool has_command)
 	if (!has_command && !o->pids && !o->tids && !o->cpus &&
 	    !o->system_wide)
 		return "record a COMMAND, or processes with -p, or all with -a";
-	if (has_command && (o->pids || o->tids))
-		return "record either a COMMAND or what runs (-p, -t)";
 	if (o->system_wide && (o->pids || o->tids))
 		return "-a watches all processes, -p and -t those listed";
 	if (o->per_thread && (o->system_wide ||
@@ -613,9 +613,9 @@ static int exit_status(const struct seam_record_options *what,
 		     r->n_cpus_new;
 	int status = SEAM_EXIT_DONE;
 
-	if (what->command && !r->command_ended)
+	if (what->command && !r->command_ended && !r->stopped_command)
 		status = EXIT_SIGNAL + r->signal;
-	else if (r->command_ended)
+	else if (r->command_ended && !r->stopped_command)
 		status = WIFSIGNALED(r->wait_status) ?
 			 EXIT_SIGNAL + WTERMSIG(r->wait_status) :
 			 WEXITSTATUS(r->wait_status);
@@ -725,6 +725,7 @@ const struct seam_command seam_record_command = {
 		"seam record -g -F 10000 -- ./server\twith call chains, "
 		"10000 samples a second\n"
 		"seam record -p 4711,4712\tprocesses that run, until Ctrl-C\n"
+		"seam record -p 4711 -- sleep 10\tthe same for 10 seconds\n"
 		"seam record -a -C 0 --duration 10\tall that CPU 0 does in "
 		"10 seconds\n"
 		"seam record -e 'sched:sched_*' -e cpu-clock -- make\tall "

@@ -3,6 +3,7 @@
 #include "record/existing.h"
 
 #include "record/areas.h"
+#include "record/plan.h"
 #include "record/synth.h"
 #include "record/targets.h"
 
@@ -177,7 +178,9 @@ static int list_processes(const struct seam_recording *s,
 
 	if (s->system_wide)
 		return seam_machine_processes(pids);
-	for (size_t i = 0; !s->child.pid && i < tids->n; i++) {
+	if (seam_plan_follows_command(s))
+		return 0;
+	for (size_t i = 0; i < tids->n; i++) {
 		int pid = seam_targets_process(tids->items[i]);
 		bool known = pid == 0;
 
@@ -205,7 +208,7 @@ int seam_existing_write(struct seam_recording *s, struct seam_err *err)
 		synth.no_memory = true;
 	if (s->options->cgroups)
 		seam_synth_cgroups(&synth);
-	if (s->child.pid) {
+	if (s->child.pid && (s->system_wide || seam_plan_follows_command(s))) {
 		/* until its exec the command bears our name */
 		seam_machine_text("/proc/self/comm", name, sizeof(name));
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);

@@ -182,6 +182,12 @@ static bool is_system_wide(const struct seam_record_options *o)
 	       (o->cpus.n && !o->command && !attaches(o));
 }
 
+bool seam_plan_follows_command(const struct seam_recording *s)
+{
+	return s->options->command && !s->system_wide &&
+	       !attaches(s->options);
+}
+
 static int list_threads(struct seam_recording *s,
 			struct seam_number_list *tids, struct seam_err *err)
 {
@@ -261,7 +267,7 @@ static int open_sources(struct seam_recording *s, const char *otherwise,
 		.n_events = s->events.n,
 		.per_thread = o->per_thread,
 		.overwrite = o->overwrite,
-		.on_exec = o->command && !s->system_wide,
+		.on_exec = seam_plan_follows_command(s),
 		.delayed = o->delay_ms > 0,
 		.ring_bytes = o->ring_bytes,
 		.area_bytes = seam_areas_are_there(s) ? area_bytes(o) : 0,

@@ -172,7 +172,7 @@ static void see_sample(void *context, uint32_t event,
 /* Whether sampling goes on from here, and not from the command's exec. */
 static bool starts_now(const struct seam_recording *s)
 {
-	return s->system_wide || !s->child.pid;
+	return !seam_plan_follows_command(s);
 }
 
 /* What is drained, and what it is shown to. */
@@ -545,12 +545,19 @@ static int run(struct seam_recording *s, struct seam_err *err)
 
 /*
  * A limit ended the recording, and not the command: it goes on, and its
- * status is what we end with.
+ * status is what we end with.  But a command beside -p or -t only says how
+ * long to record: where those have ended first it is of no use any more.
  */
 static void wait_for_command(struct seam_recording *s)
 {
 	struct seam_loop_signal signal;
 
+	if (s->child.pid && !s->result->command_ended && !s->result->limit &&
+	    !s->result->signal && !s->system_wide &&
+	    !seam_plan_follows_command(s)) {
+		s->result->stopped_command = true;
+		kill(s->child.pid, SIGTERM);
+	}
 	while (s->child.pid && !s->result->command_ended &&
 	       !s->result->signal) {
 		unsigned int news = seam_loop_wait(&s->loop, -1, &signal);

@@ -84,6 +84,7 @@ struct seam_record_result {
 	int start_error;
 	bool command_ended;	/* wait_status tells how */
 	int wait_status;	/* as from waitpid() */
+	bool stopped_command;	/* by us, because -p's processes ended */
 	int signal;		/* ended the recording before that; or 0 */
 	bool cut_short;		/* by a failed write; the chain says which */
 	bool skipped;		/* symbols that could have been kept */

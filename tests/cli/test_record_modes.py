@@ -282,6 +282,34 @@ def test_processes_of_a_list_are_attached_with_all_their_threads():
             spin.wait()
 
 
+def test_a_command_beside_a_process_says_how_long_and_is_not_recorded():
+    for i, flags in enumerate((("-p",), ("--per-thread", "-p"), ("-t",))):
+        spin = subprocess.Popen(["./spin", "10000000000"])
+        try:
+            wanted = tasks(spin.pid)
+            watched = max(wanted) if flags == ("-t",) else spin.pid
+            result = record("-o", f"h{i}.seam", *flags, str(watched), "--",
+                            "./spin", "100000000", timeout=60)
+            equal(result.returncode, 0, result.stderr)
+            check(spin.poll() is None, "the process was ended")
+            found = {t for t, _ in samples_of(f"h{i}.seam")}
+        finally:
+            spin.kill()
+            spin.wait()
+        check(found and found <= wanted, f"{flags}: {found} of {wanted}")
+    result = record("-o", "h.seam", "-p", str(os.getpid()), "sh", "-c",
+                    "exit 5")
+    equal(result.returncode, 5, result.stderr)
+
+
+def test_a_process_that_ends_ends_the_command_beside_it():
+    spin = subprocess.Popen(["./spin", "200000000"])
+    result = record("-o", "e.seam", "-p", str(spin.pid), "sleep", "1000",
+                    timeout=60)
+    spin.wait()
+    equal(result.returncode, 0, result.stderr)
+
+
 def test_a_thread_that_comes_after_the_attachment_is_followed():
     script = ("import subprocess, sys\nsys.stdin.readline()\n"
               "subprocess.run(['./spin', '60000000'])\n")
@@ -349,7 +377,7 @@ def test_usage_errors_of_modes_are_told():
     for words in (("-a", "-p", "1"), ("--per-thread", "-a"),
                   ("--per-thread", "-C", "0"), ("-C", "x", "true"),
                   ("-p", "1,", "-o", "u"), ("-t", "0"), ("-C", ""),
-                  ("--duration", "0", "true"), ("-p", "1", "true"),
+                  ("--duration", "0", "true"),
                   ("--max-size", "1X", "true"), ("--watermark", "-1", "true"),
                   ("--per-thread", "--overwrite", "true")):
         result = record(*words)
