@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "wire/perf_stream.h"
+#include "wire/tracepoints.h"
 
 #define MAGIC2 "PERFILE2"
 #define MAGIC1 "PERFFILE"
@@ -320,7 +321,7 @@ void seam_perf_data_build_ids(const struct seam_perf_data *data,
 	seam_perf_stream_fini(&stream);
 }
 
-/* EVENT_DESC is the only place that has the events' names in file mode. */
+/* EVENT_DESC has the events' names in file mode. */
 static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
 {
 	struct seam_bytes bytes = data->features[SEAM_PERF_EVENT_DESC];
@@ -351,6 +352,54 @@ static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
 		data->events.items[i].name = name;
 	}
 	return 0;
+}
+
+/* Whether nothing but the event's number has named it so far. */
+static bool is_numbered_tracepoint(const struct seam_perf_event *event)
+{
+	char number[64];
+
+	return event->attr.type == PERF_TYPE_TRACEPOINT &&
+	       strcmp(event->name, seam_perf_attr_name(&event->attr, number,
+						       sizeof(number))) == 0;
+}
+
+/*
+ * A recorder that was killed has written no EVENT_DESC, but the formats of its
+ * tracepoints, which name them by id.  Without memory they keep their numbers.
+ */
+static void name_tracepoints(struct seam_perf_data *data)
+{
+	struct seam_tracepoints *known = NULL;
+	char buf[256];
+
+	for (size_t i = 0; i < data->events.n; i++) {
+		struct seam_perf_event *event = &data->events.items[i];
+		const char *name;
+
+		if (!is_numbered_tracepoint(event))
+			continue;
+		if (!known)
+			known = seam_tracepoints_new(
+				data->features[SEAM_PERF_TRACING_DATA]);
+		if (!known)
+			return;
+		name = seam_tracepoints_name(known, event->attr.config, buf,
+					     sizeof(buf));
+		name = name ? seam_arena_text(&data->arena, name,
+					      strlen(name)) : NULL;
+		event->name = name ? name : event->name;
+	}
+	seam_tracepoints_free(known);
+}
+
+static int name_events(struct seam_perf_data *data, struct seam_err *err)
+{
+	int r = read_event_names(data, err);
+
+	if (r == 0)
+		name_tracepoints(data);
+	return r;
 }
 
 /* -- file mode ---------------------------------------------------------- */
@@ -427,7 +476,7 @@ static int open_file(struct seam_perf_data *data, struct seam_cursor *c,
 	place_data(data, &h);
 	if (!data->is_cut)
 		read_features(data, &h);
-	return read_event_names(data, err);
+	return name_events(data, err);
 }
 
 /* -- pipe mode ---------------------------------------------------------- */
@@ -511,7 +560,7 @@ static int open_pipe(struct seam_perf_data *data, struct seam_err *err)
 		}
 	}
 	seam_perf_stream_fini(&stream);
-	return r < 0 ? r : read_event_names(data, err);
+	return r < 0 ? r : name_events(data, err);
 }
 
 /* -- both --------------------------------------------------------------- */

@@ -2,6 +2,8 @@
 /* test_tracepoints.c - formats and fields, whole, cut and damaged */
 #include "wire/tracepoints.h"
 
+#include "wire/perf_data.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -158,12 +160,56 @@ static void a_damaged_description_does_no_harm(void **state)
 	free(raw.data);
 }
 
+/* A stream with tracepoint @id, and formats but no name of it. */
+static struct bytes make_stream(enum seam_endian endian, uint64_t id)
+{
+	struct bytes b = { .endian = endian }, blob = make_blob(endian);
+	size_t at;
+
+	put_u64(&b, UINT64_C(0x32454c4946524550));	/* PERFILE2 */
+	put_u64(&b, 16);
+	at = begin_record(&b, SEAM_PERF_HEADER_ATTR, 0);
+	put_attr(&b, id, PERF_SAMPLE_IDENTIFIER);
+	set_n(&b, at + 8, PERF_TYPE_TRACEPOINT, 4);
+	put_u64(&b, TEST_ID_1);
+	end_record(&b, at);
+	while (blob.size % 8)
+		put_n(&blob, 0, 1);
+	at = begin_record(&b, SEAM_PERF_HEADER_TRACING_DATA, 0);
+	put_u32(&b, (uint32_t)blob.size);
+	end_record(&b, at);
+	set_n(&b, at + 6, 12, 2);
+	b.size = at + 12;
+	put(&b, blob.data, blob.size);
+	free(blob.data);
+	return b;
+}
+
+static void names_an_event_that_nothing_else_names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct bytes b = make_stream((enum seam_endian)(i & 1),
+					     i < 2 ? 77 : 78);
+		struct seam_perf_data data;
+
+		assert_int_equal(seam_perf_data_open(&data,
+			(struct seam_bytes) { b.data, b.size }, NULL), 0);
+		assert_int_equal(data.events.n, 1);
+		assert_string_equal(data.events.items[0].name,
+				    i < 2 ? "files:opened" : "tracepoint:78");
+		seam_perf_data_close(&data);
+		free(b.data);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_read_in_both_byte_orders),
 		cmocka_unit_test(cut_raw_bytes_leave_fields_out),
 		cmocka_unit_test(a_damaged_description_does_no_harm),
+		cmocka_unit_test(names_an_event_that_nothing_else_names),
 	};
 
 	return cmocka_run_group_tests_name("tracepoints", tests, NULL, NULL);
