@@ -241,6 +241,20 @@ static int check_choice(const struct parser *p,
 	}
 }
 
+/*
+ * A number is missing or none, at the letter @option: what somebody meant who
+ * knows that letter from perf, or NULL.
+ */
+static const char *meant_in_perf(const struct parser *p,
+				 const struct seam_option *option)
+{
+	const char letter[3] = { '-', option->letter, '\0' };
+
+	return option->letter && p->argv[p->at][1] != '-' &&
+	       option->kind == SEAM_OPTION_U64 ?
+	       seam_foreign_option(p->command->name, letter) : NULL;
+}
+
 /* Digits, or 0x and hexadecimal ones; no sign, no space. */
 static int store_u64(const struct parser *p, const struct seam_option *option,
 		     const char *value, uint64_t *member)
@@ -252,7 +266,9 @@ static int store_u64(const struct parser *p, const struct seam_option *option,
 	char name[64];
 
 	if (n == 0 || digits[n])
-		return MISUSED(p, "option '%s' takes a number, not '%s'",
+		return meant_in_perf(p, option) ?
+		       MISUSED(p, "%s", meant_in_perf(p, option)) :
+		       MISUSED(p, "option '%s' takes a number, not '%s'",
 			       shown(option, name), value);
 	errno = 0;
 	*member = strtoull(digits, NULL, hex ? 16 : 10);
@@ -348,6 +364,8 @@ static int next_value(struct parser *p, const struct seam_option *option,
 	*value = NULL;
 	if (!option->value || option->value[0] == '[')
 		return 0;
+	if (p->at + 1 >= p->argc && meant_in_perf(p, option))
+		return MISUSED(p, "%s", meant_in_perf(p, option));
 	if (p->at + 1 >= p->argc)
 		return MISUSED(p, "option '%s' needs a value: %s",
 			       shown(option, name), option->choices ?

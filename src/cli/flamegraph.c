@@ -23,7 +23,7 @@ struct options {
 static const struct seam_option options[] = {
 	OPTION(output, STRING, 'o', "output", "FILE",
 	       "where to, - for standard output (flamegraph.svg)"),
-	OPTION(inverted, FLAG, 'i', "inverted", NULL,
+	OPTION(inverted, FLAG, 0, "inverted", NULL,
 	       "put the root at the top: an icicle graph"),
 	OPTION(title, STRING, 0, "title", "TEXT",
 	       "title of the picture (the recorded command)"),
@@ -34,6 +34,7 @@ static const struct seam_option options[] = {
 	       "out, and has a dashed frame in their place. A page larger "
 	       "than 50 MB is refused."),
 	SEAM_GROUP_OPTION(struct options, by),
+	SEAM_INPUT_OPTION(struct options, reading),
 	SEAM_READING_OPTIONS(struct options, reading),
 };
 

@@ -31,6 +31,8 @@ static const struct {
 	const char *option;
 	const char *instead;
 } options[] = {
+	{ "report", "-n", "-n takes the number of rows; the number of samples "
+	  "is always shown" },
 	{ "report", "-F", "columns are fixed; --by chooses what a row is" },
 	{ "report", "--fields", "columns are fixed; --by chooses what a row "
 	  "is" },

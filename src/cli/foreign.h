@@ -13,7 +13,8 @@ const char *seam_foreign_command(const char *name);
 
 /*
  * What to use in place of @option ("-F", "--fields") of perf's command
- * @command; NULL: it has none that is known.
+ * @command; NULL: it has none that is known.  For an option that Seam has
+ * with a number and perf without, what it takes here.
  */
 const char *seam_foreign_option(const char *command, const char *option);
 

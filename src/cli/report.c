@@ -168,16 +168,6 @@ static int interpret(const struct seam_command *self, const struct options *o,
 	return 0;
 }
 
-/* perf's -n takes no number: -n as the last word, or before an option. */
-static bool is_number_of_samples(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "-n") == 0 &&
-		    (!argv[i + 1] || argv[i + 1][0] == '-'))
-			return true;
-	return false;
-}
-
 static int report(const struct seam_command *self, struct options *o,
 		  int argc, char **argv, int first)
 {
@@ -222,9 +212,6 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	};
 	int first, rc;
 
-	if (is_number_of_samples(argc, argv))
-		return seam_command_misused(self, "-n takes the number of "
-			"rows; the number of samples is always shown");
 	rc = seam_command_parse(self, argc, argv, &o, &first);
 	if (rc)
 		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
