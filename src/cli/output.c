@@ -13,12 +13,56 @@
 static int fail(const struct seam_output *output, const char *verb,
 		struct seam_err *err)
 {
-	int code = errno ? -errno : -EIO;
+	int code = output->code ? -output->code : errno ? -errno : -EIO;
 	char shown[200];
 
 	seam_text_copy(shown, sizeof(shown), output->path, SEAM_TEXT_TERMINAL);
 	return seam_err_set(err, code, "cannot %s '%s': %s", verb, shown,
 			    strerror(-code));
+}
+
+/*
+ * stdio remembers that a write failed and not why, and by the time that it is
+ * asked the cause is gone; so the first cause is kept here.
+ */
+static ssize_t put(void *cookie, const char *data, size_t size)
+{
+	struct seam_output *output = cookie;
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = write(output->fd, data + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			output->code = output->code ? output->code : errno;
+			break;
+		}
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static int shut(void *cookie)
+{
+	struct seam_output *output = cookie;
+
+	if (close(output->fd) == 0)
+		return 0;
+	output->code = output->code ? output->code : errno;
+	return -1;
+}
+
+/* @fd is the output's from here on, and closed when this fails. */
+static void open_stream(struct seam_output *output, int fd)
+{
+	const cookie_io_functions_t calls = { .write = put, .close = shut };
+
+	output->fd = fd;
+	output->file = fd < 0 ? NULL : fopencookie(output, "w", calls);
+	if (fd >= 0 && !output->file)
+		close(fd);
 }
 
 /* Whether to write beside @path and rename: a new or a regular file. */
@@ -55,8 +99,8 @@ static int open_beside(struct seam_output *output)
 		return -1;
 	}
 	if (fchmod(fd, usual_mode()) == 0)
-		output->file = fdopen(fd, "w");
-	if (!output->file)
+		open_stream(output, fd);
+	else
 		close(fd);
 	return output->file ? 0 : -1;
 }
@@ -69,7 +113,8 @@ int seam_output_open(struct seam_output *output, const char *path,
 	if (strcmp(path, "-") == 0)
 		output->file = stdout;
 	else if (!is_replaceable(path))
-		output->file = fopen(path, "we");
+		open_stream(output, open(path, O_WRONLY | O_CREAT | O_TRUNC |
+					 O_CLOEXEC, 0666));
 	else
 		open_beside(output);
 	if (output->file)

@@ -12,8 +12,11 @@
 #include "base/base.h"
 #include "base/err.h"
 
+/* Not to be copied while it is open. */
 struct seam_output {
 	FILE *file;
+	int fd;			/* of the file, unless that is stdout */
+	int code;		/* errno of the first write that failed, or 0 */
 	const char *path;	/* borrowed */
 	char *temporary;	/* where it is for now; NULL: in its place */
 };

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -206,7 +207,21 @@ def _():
     full = run("convert", "--to=folded", "-o", "/dev/full",
                have["recording"])
     return (done.returncode == 1 and "/nonexistent/x.svg" in done.stderr and
-            full.returncode == 1 and "No space left" in full.stderr)
+            full.returncode == 1 and "No space left" in full.stderr or
+            f"{done} {full}")
+
+
+@check("a write that fails in the middle keeps its cause", "recording")
+def _():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    name = os.path.join(have["folder"], "large.svg")
+    done = subprocess.run([SEAM, "flamegraph", "-o", name, have["recording"]],
+                          stderr=subprocess.PIPE, text=True, check=False,
+                          preexec_fn=limit)
+    return (done.returncode == 1 and "File too large" in done.stderr and
+            not os.path.exists(name) or done)
 
 
 @check("a full standard output is said, with status 1", "recording")
