@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "record/bundle_left.h"
 #include "wire/manifest.h"
 
 #include <dirent.h>
@@ -235,7 +236,7 @@ static int check_manifest(int dir, const char *path, struct seam_err *err)
 	return r < 0 ? cannot("read 'meta.json' of", path, -r, err) : 0;
 }
 
-static int check_bundle(int dir, const char *path, struct seam_err *err)
+int seam_bundle_check(int dir, const char *path, struct seam_err *err)
 {
 	struct visit visit = { .one = check_entry };
 	struct stat st;
@@ -270,7 +271,7 @@ static int open_old(const char *path, struct seam_err *err)
 		return refuse(path, "it is not a folder", "", err);
 	if (dir < 0)
 		return cannot("open", path, code, err);
-	r = check_bundle(dir, path, err);
+	r = seam_bundle_check(dir, path, err);
 	if (r == 0)
 		return dir;
 	close(dir);
@@ -426,8 +427,10 @@ static int make(struct seam_bundle *bundle, struct seam_err *err)
 	if (r < 0)
 		return cannot("create folder", bundle->path, -r, err);
 	bundle->dir = open_made(bundle);
-	if (bundle->dir >= 0)
+	if (bundle->dir >= 0) {
+		seam_bundle_claim(bundle->dir);
 		return 0;
+	}
 	r = bundle->dir;
 	bundle->dir = -1;
 	rmdir(bundle->made);
@@ -461,6 +464,8 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 		r = look(bundle->path, err);
 	if (r > 0)
 		r = look(aside(bundle, "old").path, err);
+	if (r >= 0)
+		seam_bundle_clear_left(bundle->path);
 	return r < 0 ? r : make(bundle, err);
 }
 
@@ -572,7 +577,7 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 }
 
 /* Of a bundle of our own: by name, which no want of memory can fail. */
-static void empty(int dir)
+void seam_bundle_empty(int dir)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
 		struct visit visit = { .one = remove_entry };
@@ -588,7 +593,7 @@ void seam_bundle_remove(struct seam_bundle *bundle)
 		bundle->placed = false;
 	if (!bundle->placed)
 		move_back(bundle);
-	empty(bundle->dir);
+	seam_bundle_empty(bundle->dir);
 	rmdir(bundle->placed ? bundle->path : bundle->made);
 	seam_bundle_close(bundle);
 }
