@@ -191,7 +191,7 @@ def test_a_command_that_cannot_start_leaves_the_one_before_that_too():
 
 def test_usage_errors_are_told_and_start_nothing():
     for words in ((), ("-F", "x", "touch", "t"), ("-m", "0", "touch", "t"),
-                  ("-p", "1", "touch", "t"), ("--nosuch", "touch", "t"),
+                  ("-a", "-p", "1", "touch", "t"), ("--nosuch", "touch", "t"),
                   ("-F", "9", "-c", "9", "touch", "t"),
                   ("-o", "-", "touch", "t"), ("-o-", "touch", "t"),
                   ("--call-graph", "lbr", "touch", "t")):
