@@ -37,7 +37,7 @@ static const struct seam_option options[] = {
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.annotate/1. Members may be added "
 	       "under the same schema, and none is taken away."),
-	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text, as ever"),
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text: nothing else is printed"),
 	SEAM_INPUT_OPTION(struct settings, reading),
 	SEAM_READING_OPTIONS(struct settings, reading),
 };

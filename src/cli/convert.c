@@ -135,7 +135,7 @@ const struct seam_command seam_convert_command = {
 	.synopsis = "--to FORMAT [options] [FILE...]",
 	.description =
 		"Reads what 'seam report' reads and writes it for another "
-		"tool. The file comes to be only when it is complete.",
+		"tool. The file appears only when it is complete.",
 	.examples =
 		"seam convert --to folded -o app.folded\t"
 		"stacks for flame graph scripts and speedscope\n"

@@ -96,7 +96,7 @@ struct seam_reading {
 /* What the stacks of a picture or a folded file stand on. */
 #define SEAM_GROUP_OPTION(type, member)					\
 	SEAM_OPTION(type, member, SEAM_OPTION_STRING, 0, "by", "WHAT",	\
-		    "what stacks stand on (comm)",			\
+		    "the root frame of each stack (comm)",		\
 		    .choices = "comm|thread|process|all",		\
 		    .detail = "Comm is the thread's name at the sample: " \
 		    "threads of one name are merged. Thread keeps each "  \

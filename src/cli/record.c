@@ -372,7 +372,8 @@ static const char *contradiction(const struct options *o, bool has_command)
 		return "a recording is a folder: -o takes its name, and not -";
 	if (!has_command && !o->pids && !o->tids && !o->cpus &&
 	    !o->system_wide)
-		return "record a COMMAND, or processes with -p, or all with -a";
+		return "nothing to record: give a COMMAND, processes (-p) or "
+		       "the whole machine (-a)";
 	if (o->system_wide && (o->pids || o->tids))
 		return "-a watches all processes, -p and -t those listed";
 	if (o->per_thread && (o->system_wide ||
@@ -595,8 +596,8 @@ static void summarize(const struct options *o, bool has_command,
 	tell_late(r);
 	tell_not_recorded(r);
 	if (r->n_throttled)
-		seam_command_say("the kernel held sampling back %" PRIu64
-				 " times (kernel.perf_cpu_time_max_percent)",
+		seam_command_say("sampling was throttled %" PRIu64 " times "
+				 "(kernel.perf_cpu_time_max_percent)",
 				 r->n_throttled);
 }
 

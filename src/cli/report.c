@@ -71,7 +71,7 @@ static const struct seam_option options[] = {
 	SEAM_INPUT_OPTION(struct options, reading),
 	SEAM_READING_OPTIONS(struct options, reading),
 	{ .kind = SEAM_OPTION_HEADING, .help = "As perf report has them" },
-	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text, as ever"),
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text: nothing else is printed"),
 	OPTION(children, FLAG, 0, "children", NULL, "as --sort total"),
 	OPTION(no_children, FLAG, 0, "no-children", NULL, "as --sort self"),
 };

@@ -175,8 +175,8 @@ int seam_ask_snapshot(const char *who, char *path, size_t cap,
 	int pid = find_recorder(who, folder), r;
 
 	if (!pid)
-		return seam_err_set(err, -ESRCH, "no recorder of ours that "
-				    "runs is '%s'", who);
+		return seam_err_set(err, -ESRCH, "no running seam "
+				    "recorder matches '%s'", who);
 	if (!read_manifest(folder, &complete, &snapshots) || !snapshots)
 		return seam_err_set(err, -EINVAL, "the recorder of '%s' was "
 				    "not started with --overwrite or -S", folder);

@@ -371,7 +371,7 @@ static void tell_of_areas(const struct seam_recording *s)
 			seam_text_size(areas, had),
 			seam_text_size(asked, wanted));
 	seam_recording_note(s, true, "AUX areas of %s; times are the "
-			    "kernel's own, so JIT code is not told apart by "
+			    "kernel's own, so JIT code is not resolved by "
 			    "time", seam_text_size(areas, had));
 }
 

@@ -588,8 +588,8 @@ static void finish_link(struct seam_recording *s)
 			"JIT got no ring and write files: %s",
 			s->link.n_failed, s->link.why.cause[0]);
 	if (s->link.n_unproven)
-		seam_recording_note(s, false, "%" PRIu64 " JITs could not be "
-			"told who they are: not read", s->link.n_unproven);
+		seam_recording_note(s, false, "%" PRIu64 " JIT streams "
+			"ignored: owning process not verified", s->link.n_unproven);
 }
 
 /* Whether there is still a recording to be finished. */
