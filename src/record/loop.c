@@ -2,6 +2,7 @@
 /* loop.c - epoll over perf events, a signalfd and a pidfd; see loop.h */
 #include "record/loop.h"
 
+#include "base/clock.h"
 #include "record/targets.h"
 
 #include <errno.h>
@@ -31,6 +32,9 @@ static const struct {
 	{ SIGINT, true }, { SIGTERM, true }, { SIGHUP, false },
 	{ SIGQUIT, false },
 };
+
+/* Within this a second signal of the same sender says nothing new. */
+enum { REPEAT_NS = 100000000 };
 
 static bool is_ignored(int number)
 {
@@ -140,6 +144,25 @@ static bool ends_process(struct seam_loop *loop, int fd)
 	return false;
 }
 
+/*
+ * timeout(1) sends a signal to its child and then to its process group: that
+ * is one request and not somebody who cannot wait any longer.
+ */
+static bool is_repeated(struct seam_loop *loop,
+			const struct signalfd_siginfo *info)
+{
+	uint64_t now_ns = seam_clock_ns();
+	bool is = info->ssi_code == SI_USER &&
+		  loop->last_number == (int)info->ssi_signo &&
+		  loop->last_pid == info->ssi_pid &&
+		  now_ns - loop->last_ns < REPEAT_NS;
+
+	loop->last_number = (int)info->ssi_signo;
+	loop->last_pid = info->ssi_pid;
+	loop->last_ns = now_ns;
+	return is;
+}
+
 static unsigned int read_signals(struct seam_loop *loop,
 				 struct seam_loop_signal *out)
 {
@@ -152,6 +175,8 @@ static unsigned int read_signals(struct seam_loop *loop,
 				SEAM_LOOP_CHILD : SEAM_LOOP_SNAPSHOT;
 			continue;
 		}
+		if (is_repeated(loop, &info))
+			continue;
 		news |= SEAM_LOOP_SIGNAL;
 		*out = (struct seam_loop_signal) {
 			.number = (int)info.ssi_signo,

@@ -38,6 +38,10 @@ struct seam_loop {
 	int links[2];			/* of the programs' end; -1: none */
 	SEAM_ARRAY(int) processes;	/* pidfds of those still there */
 	sigset_t old_mask;
+	/* The signal that came last: see is_repeated() in loop.c. */
+	int last_number;
+	uint32_t last_pid;
+	uint64_t last_ns;
 };
 
 /* Block the signals from here on; @loop->old_mask is what was before. */

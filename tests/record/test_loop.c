@@ -2,6 +2,8 @@
 /* test_loop.c - signals arrive as data, and none of them as a signal later */
 #include "record/loop.h"
 
+#include "base/clock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -49,6 +51,38 @@ static void a_second_signal_does_not_kill_what_obeyed_the_first(void **state)
 	assert_int_equal(WEXITSTATUS(status), 12);
 }
 
+/* 12: one request; 13: two.  Both signals came within 50 ms. */
+static int get_a_signal_twice(void)
+{
+	for (;;) {
+		struct seam_loop loop = { 0 };
+		struct seam_loop_signal signal;
+		struct seam_err err = { 0 };
+		uint64_t start_ns = seam_clock_ns();
+		bool again;
+
+		if (seam_loop_init(&loop, &err) < 0)
+			return 10;
+		kill(getpid(), SIGTERM);
+		if (!(seam_loop_wait(&loop, -1, &signal) & SEAM_LOOP_SIGNAL))
+			return 11;
+		kill(getpid(), SIGTERM);
+		again = seam_loop_wait(&loop, -1, &signal) & SEAM_LOOP_SIGNAL;
+		seam_loop_fini(&loop);
+		if (seam_clock_ns() - start_ns < 50000000)
+			return again ? 13 : 12;
+	}
+}
+
+static void a_signal_to_us_and_to_our_group_is_one_request(void **state)
+{
+	int status = status_of(get_a_signal_twice);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 12);
+}
+
 static int get_a_signal_afterwards(void)
 {
 	struct seam_loop loop = { 0 };
@@ -75,6 +109,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_second_signal_does_not_kill_what_obeyed_the_first),
+		cmocka_unit_test(
+			a_signal_to_us_and_to_our_group_is_one_request),
 		cmocka_unit_test(
 			a_signal_that_comes_later_does_what_it_did_before),
 	};
