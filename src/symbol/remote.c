@@ -20,7 +20,7 @@ enum { MAX_FILES = 4096 };
 
 /* -- the child ---------------------------------------------------------- */
 
-static int start(struct seam_remote *remote, struct seam_err *err)
+int seam_remote_start(struct seam_remote *remote, struct seam_err *err)
 {
 	if (remote->sandbox.pid)
 		return 0;
@@ -40,7 +40,7 @@ struct seam_remote *seam_remote_new(const struct seam_symbols_options *options)
 		return NULL;
 	remote->options = options;
 	remote->sandbox.channel.fd = -1;
-	start(remote, NULL);
+	seam_remote_start(remote, NULL);
 	remote->refused = remote->sandbox.refused;
 	return remote;
 }
@@ -61,8 +61,8 @@ const char *seam_remote_missing(const struct seam_remote *remote)
 	});
 }
 
-int seam_remote_lose(struct seam_remote *remote, struct seam_remote_module *module,
-		int r, struct seam_err *err)
+int seam_remote_lose(struct seam_remote *remote, char *lost, int r,
+		     struct seam_err *err)
 {
 	char why[100] = "could not be heard: out of memory";
 
@@ -73,9 +73,8 @@ int seam_remote_lose(struct seam_remote *remote, struct seam_remote_module *modu
 	} else {
 		seam_sandbox_end(&remote->sandbox, why, sizeof(why));
 	}
-	snprintf(module->lost, sizeof(module->lost), "the process that read "
-		 "it %s", why);
-	return seam_err_set(err, -EIO, "%s", module->lost);
+	snprintf(lost, SEAM_REMOTE_LOST, "the process that read it %s", why);
+	return seam_err_set(err, -EIO, "%s", lost);
 }
 
 /* -- files for it ------------------------------------------------------- */
@@ -190,7 +189,7 @@ int seam_remote_tell(struct seam_remote *remote,
 	*answer = (struct seam_message) { .fd = -1 };
 	if (module->lost[0])
 		return seam_err_set(err, -EIO, "%s", module->lost);
-	r = start(remote, err);
+	r = seam_remote_start(remote, err);
 	if (r || module->child == remote->n_children)
 		return r;
 	seam_channel_put_u32(channel, (uint32_t)file->pid);
@@ -203,13 +202,13 @@ int seam_remote_tell(struct seam_remote *remote,
 	seam_channel_put_text(channel, file->path);
 	r = seam_remote_ask(remote, SEAM_REMOTE_MODULE, answer);
 	if (r)
-		return seam_remote_lose(remote, module, r, err);
+		return seam_remote_lose(remote, module->lost, r, err);
 	module->id = seam_cursor_u32(&answer->body);
 	module->is_readable = seam_cursor_u32(&answer->body);
 	missing = seam_cursor_u32(&answer->body);
 	module->missing = missing < 4096 ? -(int)missing : -EIO;
 	if (answer->body.error)
-		return seam_remote_lose(remote, module, -EBADMSG, err);
+		return seam_remote_lose(remote, module->lost, -EBADMSG, err);
 	module->child = remote->n_children;
 	return 0;
 }
@@ -225,43 +224,6 @@ void seam_remote_open(struct seam_remote *remote,
 	if (!r)
 		text = seam_cursor_cstr(&answer.body);
 	if (!r && answer.body.error)
-		r = seam_remote_lose(remote, module, -EBADMSG, &err);
+		r = seam_remote_lose(remote, module->lost, -EBADMSG, &err);
 	snprintf(problem, SEAM_ERR_TEXT, "%s", r ? err.cause[0] : text);
-}
-
-int seam_remote_code(struct seam_remote *remote,
-		     struct seam_remote_module *module, uint64_t offset,
-		     uint8_t *buf, size_t size, struct seam_machine *machine,
-		     struct seam_err *err)
-{
-	struct seam_channel *channel = &remote->sandbox.channel;
-	struct seam_message answer;
-	uint32_t machine_number, flags;
-	const uint8_t *bytes = NULL;
-	int r = seam_remote_tell(remote, module, &answer, err);
-
-	if (r)
-		return r;
-	seam_channel_put_u32(channel, module->id);
-	seam_channel_put_u64(channel, offset);
-	seam_channel_put_u64(channel, size);
-	r = seam_remote_ask(remote, SEAM_REMOTE_CODE, &answer);
-	if (r)
-		return seam_remote_lose(remote, module, r, err);
-	r = seam_channel_take_err(&answer.body, err);
-	machine_number = seam_cursor_u32(&answer.body);
-	flags = seam_cursor_u32(&answer.body);
-	if (r && !answer.body.error)
-		return r;
-	if (!answer.body.error) {
-		*machine = (struct seam_machine) {
-			.elf_machine = machine_number,
-			.is_64 = flags & 1, .is_big_endian = flags & 2,
-		};
-		bytes = seam_cursor_bytes(&answer.body, size);
-	}
-	if (answer.body.error)
-		return seam_remote_lose(remote, module, -EBADMSG, err);
-	memcpy(buf, bytes, size);
-	return 0;
 }

@@ -16,10 +16,15 @@
 #define SEAM_REMOTE_H
 
 #include "base/array.h"
+#include "base/cursor.h"
 #include "base/index.h"
+#include "symbol/disassembly.h"
+#include "symbol/kernel_file_code.h"
 #include "symbol/symbols.h"
 
 struct seam_remote;
+
+enum { SEAM_REMOTE_LOST = 160 };
 
 /* What the child said of a place. */
 struct seam_remote_answer {
@@ -40,7 +45,7 @@ struct seam_remote_module {
 	uint32_t cap;		/* the largest asked for */
 	bool is_readable;	/* it has code, and perhaps names */
 	int missing;		/* see seam_symbols_missing() */
-	char lost[160];		/* why its reader died; "": it did not */
+	char lost[SEAM_REMOTE_LOST];	/* why its reader died; "": it did not */
 	SEAM_ARRAY(uint64_t) expected;	/* offsets, not asked for yet */
 	SEAM_ARRAY(struct seam_remote_answer) answers;
 	SEAM_ARRAY(struct seam_location) locations;
@@ -92,6 +97,18 @@ int seam_remote_code(struct seam_remote *remote,
 		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err);
 
+/* As seam_symbols_disassemble(). */
+int seam_remote_disassemble(struct seam_remote *remote,
+			    const struct seam_code_block *code,
+			    seam_instruction_add *add, void *context,
+			    struct seam_err *err);
+
+/* As seam_kernel_file_code(). */
+int seam_remote_kernel_code(struct seam_remote *remote,
+			    const struct seam_kernel_file_query *query,
+			    uint8_t *buf, struct seam_kernel_file_answer *out,
+			    struct seam_err *err);
+
 /* What protection the child is without; NULL: none. */
 const char *seam_remote_missing(const struct seam_remote *remote);
 
@@ -102,12 +119,20 @@ enum seam_remote_kind {
 	SEAM_REMOTE_RESOLVE,	/* -> DONE: an answer for each offset */
 	SEAM_REMOTE_EXTENT,	/* -> DONE: an extent */
 	SEAM_REMOTE_CODE,	/* -> DONE: error, machine, bytes */
+	SEAM_REMOTE_DISASSEMBLE,/* -> DONE: instructions, error */
+	SEAM_REMOTE_KERNEL_CODE,/* -> DONE: error, answer, bytes */
 	SEAM_REMOTE_DONE,
 	SEAM_REMOTE_FILE,	/* from the child -> FILE with a descriptor */
 	SEAM_REMOTE_DOWNLOAD,	/* the same for a file of a server's */
 };
 
 struct seam_channel;
+
+/* For messages. */
+void seam_remote_put_machine(struct seam_channel *channel,
+			     const struct seam_machine *machine);
+void seam_remote_take_machine(struct seam_cursor *body,
+			      struct seam_machine *machine);
 
 /* Of the answer for an offset. */
 enum seam_remote_flag {
@@ -126,6 +151,7 @@ enum seam_remote_location_flag {
 enum {
 	SEAM_REMOTE_LOCATIONS = 256,	/* at most, of an offset */
 	SEAM_REMOTE_BATCH = 1024,	/* offsets of a question, at most */
+	SEAM_REMOTE_PATHS = 1024,	/* of a kernel's files, at most */
 };
 
 /* Answer until the parent closes.  @context: struct seam_symbols_options. */

@@ -17,6 +17,9 @@ struct seam_remote {
 	struct seam_strings strings;	/* in answers */
 };
 
+/* Have a child.  0 or -errno. */
+int seam_remote_start(struct seam_remote *remote, struct seam_err *err);
+
 /*
  * A child that knows @module.  *@answer is what it said when it was told of
  * it just now; its body is empty when it knew already.
@@ -30,11 +33,10 @@ int seam_remote_ask(struct seam_remote *remote, enum seam_remote_kind kind,
 		    struct seam_message *answer);
 
 /*
- * The child died, or what it says makes no sense, while it was asked about
- * @module: end it.  -EIO, with the reason.
+ * The child died, or what it says makes no sense: end it.  -EIO, with the
+ * reason, which goes into @lost too, of SEAM_REMOTE_LOST bytes.
  */
-int seam_remote_lose(struct seam_remote *remote,
-		     struct seam_remote_module *module, int r,
+int seam_remote_lose(struct seam_remote *remote, char *lost, int r,
 		     struct seam_err *err);
 
 #endif /* SEAM_REMOTE_ASK_H */

@@ -177,7 +177,7 @@ static bool is_reachable(struct seam_remote *remote,
 static void give_up(struct seam_remote *remote,
 		    struct seam_remote_module *module, int r, char *problem)
 {
-	seam_remote_lose(remote, module, r, NULL);
+	seam_remote_lose(remote, module->lost, r, NULL);
 	snprintf(problem, SEAM_ERR_TEXT, "%s", module->lost);
 }
 

@@ -211,11 +211,91 @@ static void answer_code(struct seam_symbols *symbols, struct seam_cursor *body)
 				    &err))
 		err.code = 0;	/* what was tried before is in it */
 	seam_channel_put_err(parent, &err);
-	seam_channel_put_u32(parent, machine.elf_machine);
-	seam_channel_put_u32(parent, machine.is_64 |
-			     (machine.is_big_endian ? 2u : 0));
+	seam_remote_put_machine(parent, &machine);
 	if (!err.code)
 		seam_channel_put(parent, code, size);
+	free(code);
+}
+
+/* -- instructions, and kernels' files ----------------------------------- */
+
+static int put_instruction(void *context,
+			   const struct seam_instruction *instruction)
+{
+	const struct seam_code_block *code = context;
+
+	/* where the first one begins, then how long each is */
+	if (parent->out.n == 0) {
+		seam_channel_put_err(parent, &(struct seam_err) { 0 });
+		seam_channel_put_u32(parent, (uint32_t)(instruction->addr -
+							code->addr));
+	}
+	seam_channel_put_u32(parent, (uint32_t)instruction->size);
+	seam_channel_put_text(parent, instruction->text);
+	return 0;
+}
+
+static void answer_disassemble(struct seam_cursor *body)
+{
+	struct seam_code_block code = { 0 };
+	struct seam_err err = { 0 };
+
+	seam_remote_take_machine(body, &code.machine);
+	code.addr = seam_cursor_u64(body);
+	code.middle = seam_cursor_u64(body);
+	code.bytes.size = seam_cursor_left(body);
+	code.bytes.data = seam_cursor_bytes(body, code.bytes.size);
+	if (body->error)
+		seam_err_set(&err, -EINVAL, "not a question");
+	else
+		seam_disassembly_walk(&code, put_instruction, &code, &err);
+	if (parent->out.n == 0) {
+		seam_channel_put_err(parent, &err);
+		seam_channel_put_u32(parent, 0);
+	}
+}
+
+static size_t take_paths(struct seam_cursor *body,
+			 const char *paths[SEAM_REMOTE_PATHS])
+{
+	size_t n = 0;
+
+	while (n < SEAM_REMOTE_PATHS && seam_cursor_left(body) > 0) {
+		paths[n] = seam_cursor_cstr(body);
+		if (body->error)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static void answer_kernel_code(struct seam_cursor *body)
+{
+	struct seam_kernel kernel = { .text_addr = seam_cursor_u64(body) };
+	const char *paths[SEAM_REMOTE_PATHS];
+	struct seam_kernel_file_query query = {
+		.kernel = &kernel, .paths = paths,
+		.addr = seam_cursor_u64(body),
+	};
+	struct seam_kernel_file_answer found = { 0 };
+	struct seam_err err = { 0 };
+	uint8_t *code;
+
+	query.size = seam_cursor_u64(body);
+	kernel.build_id_size = seam_cursor_u32(body);
+	kernel.build_id = seam_cursor_bytes(body, kernel.build_id_size);
+	query.n_paths = take_paths(body, paths);
+	code = query.size <= MAX_CODE ? malloc(query.size + 1) : NULL;
+	if (!code)
+		seam_err_set(&err, -ENOMEM, "out of memory");
+	else
+		seam_kernel_file_code(&query, code, &found, &err);
+	seam_channel_put_err(parent, &err);
+	seam_remote_put_machine(parent, &found.machine);
+	seam_channel_put_u32(parent, found.is_found);
+	seam_channel_put_text(parent, found.other);
+	if (!err.code)
+		seam_channel_put(parent, code, query.size);
 	free(code);
 }
 
@@ -233,6 +313,12 @@ static void answer(struct seam_symbols *symbols, struct seam_message *question)
 		break;
 	case SEAM_REMOTE_CODE:
 		answer_code(symbols, &question->body);
+		break;
+	case SEAM_REMOTE_DISASSEMBLE:
+		answer_disassemble(&question->body);
+		break;
+	case SEAM_REMOTE_KERNEL_CODE:
+		answer_kernel_code(&question->body);
 		break;
 	}
 }

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "symbol/bounds.h"
+#include "symbol/disassembly.h"
 #include "symbol/dwarf.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/find.h"
@@ -633,6 +634,7 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 		return seam_err_set(err, -EINVAL, "there is no such module");
 	if (symbols->modules.items[id]->is_kernel)
 		return seam_kernel_code(&symbols->options,
+					symbols->remote,
 					&symbols->modules.items[id]->kernel,
 					offset, buf, size, machine, err);
 	if (symbols->remote) {
@@ -655,6 +657,17 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 	r = read_code(&file, offset, buf, size, err);
 	seam_elf_close(&file);
 	return r;
+}
+
+int seam_symbols_disassemble(struct seam_symbols *symbols,
+			     const struct seam_code_block *code,
+			     seam_instruction_add *add, void *context,
+			     struct seam_err *err)
+{
+	return symbols->remote ?
+	       seam_remote_disassemble(symbols->remote, code, add, context,
+				       err) :
+	       seam_disassembly_walk(code, add, context, err);
 }
 
 int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t id)
