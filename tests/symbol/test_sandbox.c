@@ -236,6 +236,34 @@ static const struct seam_code_block block = {
 	.bytes = { instructions, sizeof(instructions) }, .addr = 0x1000,
 };
 
+/* A file is opened again for those without a name, amid an answer. */
+static void expected_places_come_with_the_first(void **state)
+{
+	static const struct seam_symbols_options here = { 0 };
+	struct seam_symbols *a = begin(), *b = seam_symbols_new(&here);
+	uint32_t in_a = module_of(a, "good"), in_b = module_of(b, "good");
+	struct seam_location x[8], y[8];
+	enum { N = 0x400 };	/* of headers: without a name */
+
+	(void)state;
+	for (uint64_t pos = 0; pos < N; pos++)
+		seam_symbols_expect(a, in_a, pos);
+	assert_int_equal(seam_symbols_resolve(a, in_a, build_offset("good",
+		build_symbol("good", "main")), x, 8), 1);
+	assert_string_equal(x[0].function, "main");
+	for (uint64_t pos = 0; pos < N; pos++) {
+		size_t n = seam_symbols_resolve(a, in_a, pos, x, 8);
+
+		assert_int_equal(n, seam_symbols_resolve(b, in_b, pos, y, 8));
+		if (n && x[n - 1].function)
+			assert_string_equal(x[n - 1].function,
+					    y[n - 1].function);
+	}
+	assert_null(seam_symbols_lost(a, in_a));
+	seam_symbols_free(a);
+	seam_symbols_free(b);
+}
+
 static void instructions_are_those_of_decoding_them_here(void **state)
 {
 	static const struct seam_symbols_options here = { 0 };
@@ -540,6 +568,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_are_those_of_reading_it_here),
+		cmocka_unit_test(expected_places_come_with_the_first),
 		cmocka_unit_test(instructions_are_those_of_decoding_them_here),
 		cmocka_unit_test(a_kernels_code_is_that_of_reading_it_here),
 		cmocka_unit_test(
