@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_code.c - places of vmlinux files, and /proc/kcore; see kernel_code.h */
+/* kernel_code.c - where vmlinux files are, /proc/kcore; see kernel_code.h */
 #include "symbol/kernel_code.h"
 
 #include <elf.h>

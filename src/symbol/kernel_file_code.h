@@ -11,7 +11,7 @@
 #include "symbol/symbols.h"
 
 struct seam_kernel_file_query {
-	const struct seam_kernel *kernel;	/* with build id and text_addr */
+	const struct seam_kernel *kernel;	/* has build id, text_addr */
 	const char *const *paths;		/* to try, in this order */
 	size_t n_paths;
 	uint64_t addr;				/* of the recorded kernel */

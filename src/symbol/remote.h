@@ -45,7 +45,7 @@ struct seam_remote_module {
 	uint32_t cap;		/* the largest asked for */
 	bool is_readable;	/* it has code, and perhaps names */
 	int missing;		/* see seam_symbols_missing() */
-	char lost[SEAM_REMOTE_LOST];	/* why its reader died; "": it did not */
+	char lost[SEAM_REMOTE_LOST];	/* why its reader died; "": not */
 	SEAM_ARRAY(uint64_t) expected;	/* offsets, not asked for yet */
 	SEAM_ARRAY(struct seam_remote_answer) answers;
 	SEAM_ARRAY(struct seam_location) locations;
