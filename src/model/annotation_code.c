@@ -37,57 +37,48 @@ static int bring_code(struct seam_annotating *a, struct seam_annotated *body,
 	return r == -ENOMEM || (r < 0 && !body->problem) ? -ENOMEM : 0;
 }
 
-/*
- * Where to begin in a window so that an instruction begins at its middle: code
- * before it has no mark of where instructions do.
- */
-static size_t window_start(struct seam_disassembly *d,
-			   const struct seam_annotated *body, size_t middle)
+struct decoding {
+	struct seam_annotating *a;
+	struct seam_annotated *body;
+};
+
+static int add_instruction(void *context, const struct seam_instruction *one)
 {
-	struct seam_instruction one;
+	struct decoding *to = context;
+	struct seam_annotated_instruction *slot =
+		SEAM_ARRAY_PUSH(&to->body->instructions);
 
-	for (size_t start = 0; start < middle; start++) {
-		size_t at = start;
-
-		while (at < middle) {
-			seam_disassembly_next(d, (struct seam_bytes) {
-				body->code + at, (size_t)body->size - at,
-			}, at, &one);
-			at += one.size;
-		}
-		if (at == middle)
-			return start;
-	}
-	return middle;
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct seam_annotated_instruction) {
+		.offset = one->addr - to->body->addr,
+		.size = (uint32_t)one->size,
+		.text = seam_annotating_text(to->a, one->text),
+	};
+	return slot->text ? 0 : -ENOMEM;
 }
 
 static int decode(struct seam_annotating *a, struct seam_annotated *body,
-		  struct seam_disassembly *d)
+		  const struct seam_machine *machine)
 {
-	struct seam_instruction one;
-	size_t at = 0;
+	struct decoding to = { a, body };
+	struct seam_code_block code = {
+		.machine = *machine, .addr = body->addr,
+		.bytes = { body->code, (size_t)body->size },
+	};
+	struct seam_err why = { 0 };
+	int r;
 
 	/* The address that was asked for has as much code behind it. */
 	if (a->window.is_asked && body->size > SEAM_WINDOW_BYTES)
-		at = window_start(d, body, (size_t)body->size -
-				  SEAM_WINDOW_BYTES);
-	for (; at < body->size; at += one.size) {
-		struct seam_annotated_instruction *slot =
-			SEAM_ARRAY_PUSH(&body->instructions);
-
-		seam_disassembly_next(d, (struct seam_bytes) {
-			body->code + at, (size_t)body->size - at,
-		}, body->addr + at, &one);
-		if (!slot)
-			return -ENOMEM;
-		*slot = (struct seam_annotated_instruction) {
-			.offset = at, .size = (uint32_t)one.size,
-			.text = seam_annotating_text(a, one.text),
-		};
-		if (!slot->text)
-			return -ENOMEM;
-	}
-	return 0;
+		code.middle = (size_t)body->size - SEAM_WINDOW_BYTES;
+	r = seam_symbols_disassemble(a->symbols, &code, add_instruction, &to,
+				     &why);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	body->instructions.n = 0;
+	body->problem = seam_annotating_text(a, why.cause[0]);
+	return body->problem ? 0 : -ENOMEM;
 }
 
 /* Lines of JIT code hold from one row to the next. */
@@ -118,6 +109,10 @@ static int put_file_lines(struct seam_annotating *a,
 {
 	const char *last = NULL, *copied = NULL;
 
+	for (size_t i = 0; i < body->instructions.n; i++)
+		seam_symbols_expect(a->symbols, source->module,
+				    source->offset +
+				    body->instructions.items[i].offset);
 	for (size_t i = 0; i < body->instructions.n; i++) {
 		struct seam_annotated_instruction *at =
 			&body->instructions.items[i];
@@ -173,23 +168,15 @@ static int make_body(struct seam_annotating *a, uint32_t i)
 {
 	struct seam_annotated *body = &a->to->bodies.items[i];
 	struct seam_code_source *source = &a->sources.items[i];
-	struct seam_disassembly *d;
-	struct seam_err why = { 0 };
 	int r = bring_code(a, body, source);
 
+	if (r == 0 && !body->problem)
+		r = decode(a, body, &source->machine);
 	if (r < 0 || body->problem)
 		return r;
-	r = seam_disassembly_open(&d, &source->machine, &why);
-	if (r == -ENOTSUP) {
-		body->problem = seam_annotating_text(a, why.cause[0]);
-		return body->problem ? 0 : -ENOMEM;
-	}
-	if (r == 0)
-		r = decode(a, body, d);
-	seam_disassembly_close(d);
-	if (r == 0 && source->object != SEAM_NONE)
+	if (source->object != SEAM_NONE)
 		put_jit_lines(a, body, source->object);
-	else if (r == 0)
+	else
 		r = put_file_lines(a, body, source);
 	return r;
 }

@@ -47,6 +47,10 @@ static int load_names(struct loader *l, const char *map,
 		return rc;
 	if (symbols && l->names.map.from_elf) {
 		r.module = seam_symbols_module(symbols, &module);
+		for (size_t i = 0; r.module != SEAM_NONE &&
+		     i < l->names.map.functions.n; i++)
+			seam_symbols_expect(symbols, r.module,
+				l->names.map.functions.items[i].file_offset);
 		if (r.module == SEAM_NONE ||
 		    seam_xray_map_resolve(&l->names.map, resolve, &r))
 			return seam_err_set(err, -ENOMEM, "out of memory");

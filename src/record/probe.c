@@ -9,6 +9,7 @@
 #include "record/record.h"
 #include "ring/consumer.h"
 #include "symbol/kernel.h"
+#include "symbol/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -340,6 +341,37 @@ static void check_descriptors(struct seam_probe *p)
 	free(cpus.items);
 }
 
+static void say_hello(struct seam_channel *channel, void *context)
+{
+	(void)context;
+	seam_channel_send(channel, 0, -1);
+}
+
+/* By starting one, and having it send something. */
+static void check_isolation(struct seam_probe *p)
+{
+	struct seam_sandbox sandbox;
+	struct seam_message hello;
+	struct seam_err err = { 0 };
+	const char *missing;
+	int r = seam_sandbox_start(&sandbox, say_hello, NULL, &err);
+
+	if (!r && seam_channel_receive(&sandbox.channel, &hello))
+		r = seam_err_set(&err, -EIO, "it does not answer");
+	missing = seam_sandbox_missing(&sandbox);
+	find(p, r ? SEAM_VERDICT_NO : missing ? SEAM_VERDICT_LIMITED :
+	     SEAM_VERDICT_YES, "%s%s", missing ? "without limits on: " : "",
+	     r ? err.cause[0] : missing ? missing :
+	     "system calls, memory and user are limited");
+	if (r)
+		advise(p, "the right to fork; without, reports have no names "
+		       "of files");
+	else if (missing)
+		advise(p, "a kernel and a container that allow seccomp, "
+		       "setresuid and setrlimit");
+	seam_sandbox_end(&sandbox, NULL, 0);
+}
+
 /* The first decides whether anything works. */
 static const struct check {
 	const char *key, *title;
@@ -359,6 +391,7 @@ static const struct check {
 	{ "ring-space", "ring space", check_ring_space },
 	{ "sample-rate", "sample rate", check_rate },
 	{ "descriptors", "descriptors", check_descriptors },
+	{ "isolation", "ELF files read without rights", check_isolation },
 };
 
 const char *seam_verdict_name(enum seam_verdict verdict)

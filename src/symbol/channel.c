@@ -7,11 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The symbols of the largest programs have some 200 MB. */
+/* Of a function's code as instructions: more than any function has. */
 #define MAX_MESSAGE ((size_t)1 << 30)
-
-/* As much of a streamed message as is sent at once. */
-#define STREAM_BYTES ((size_t)64 << 10)
 
 struct header {
 	uint32_t kind, size;
@@ -39,30 +36,6 @@ static int send_all(int fd, const uint8_t *p, size_t size)
 	return 0;
 }
 
-/* What was put so far; no more than was announced. */
-static void flush_stream(struct seam_channel *channel)
-{
-	size_t n = channel->out.n;
-
-	if (n > channel->left ||
-	    send_all(channel->fd, channel->out.items, n))
-		channel->is_broken = true;
-	channel->left -= n <= channel->left ? n : channel->left;
-	channel->out.n = 0;
-}
-
-void seam_channel_stream(struct seam_channel *channel, uint32_t kind,
-			 size_t size)
-{
-	struct header header = { kind, (uint32_t)size };
-
-	channel->is_streamed = true;
-	channel->left = size;
-	if (size > MAX_MESSAGE || send_all(channel->fd,
-			(const uint8_t *)&header, sizeof(header)))
-		channel->is_broken = true;
-}
-
 void seam_channel_put(struct seam_channel *channel, const void *data,
 		      size_t size)
 {
@@ -74,8 +47,6 @@ void seam_channel_put(struct seam_channel *channel, const void *data,
 	}
 	memcpy(channel->out.items + channel->out.n, data, size);
 	channel->out.n += size;
-	if (channel->is_streamed && channel->out.n >= STREAM_BYTES)
-		flush_stream(channel);
 }
 
 void seam_channel_put_u32(struct seam_channel *channel, uint32_t v)
@@ -122,12 +93,6 @@ int seam_channel_send(struct seam_channel *channel, uint32_t kind, int fd)
 	size_t size = channel->out.n;
 	int r;
 
-	if (channel->is_streamed) {
-		flush_stream(channel);
-		channel->is_streamed = false;
-		/* less than was announced cannot be made good */
-		return channel->is_broken || channel->left ? -EPIPE : 0;
-	}
 	channel->out.n = 0;
 	if (channel->is_broken || size > MAX_MESSAGE) {
 		channel->is_broken = false;
@@ -241,15 +206,6 @@ int seam_channel_receive(struct seam_channel *channel,
 	message->kind = header.kind;
 	message->body = seam_cursor_make(channel->in, header.size, HOST);
 	return 0;
-}
-
-void *seam_channel_take_message(struct seam_channel *channel)
-{
-	void *bytes = channel->in;
-
-	channel->in = NULL;
-	channel->in_cap = 0;
-	return bytes;
 }
 
 void seam_channel_put_err(struct seam_channel *channel,

@@ -20,8 +20,6 @@
 struct seam_channel {
 	int fd;				/* a stream socket, owned */
 	SEAM_ARRAY(uint8_t) out;	/* the message being made */
-	size_t left;			/* of a streamed message; else 0 */
-	bool is_streamed;
 	uint8_t *in;			/* the message received last */
 	size_t in_cap;
 	bool is_broken;			/* memory ran out while it was made */
@@ -56,19 +54,6 @@ int seam_channel_send(struct seam_channel *channel, uint32_t kind, int fd);
 /* Wait for the next message.  0; -EPIPE; -ETIMEDOUT; -EBADMSG; -ENOMEM. */
 int seam_channel_receive(struct seam_channel *channel,
 			 struct seam_message *message);
-
-/*
- * The bytes of the message received last, which @message->body points to, as
- * memory of malloc() that is the caller's now.
- */
-void *seam_channel_take_message(struct seam_channel *channel);
-
-/*
- * A message of @size bytes that need not fit in memory here: what is put from
- * here on goes out by and by, and seam_channel_send() sends the rest.
- */
-void seam_channel_stream(struct seam_channel *channel, uint32_t kind,
-			 size_t size);
 
 /* An error as the rest of a message, and back: the code, or 0. */
 void seam_channel_put_err(struct seam_channel *channel,

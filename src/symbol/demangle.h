@@ -8,7 +8,8 @@
  *
  * A mangled name is a small program for a printer; some of a few hundred
  * bytes print gigabytes.  What would be longer than SEAM_DEMANGLE_MAX stays
- * mangled.
+ * mangled; libiberty's own limit on recursion is in force.  Names of files are
+ * demangled by the process without rights that reads them (sandbox.h).
  *
  * Threads: no shared state.
  */

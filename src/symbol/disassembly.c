@@ -117,3 +117,51 @@ void seam_disassembly_next(struct seam_disassembly *d, struct seam_bytes code,
 		 d->instruction->mnemonic, *d->instruction->op_str ? " " : "",
 		 d->instruction->op_str);
 }
+
+static struct seam_bytes from(const struct seam_code_block *code, size_t at)
+{
+	return (struct seam_bytes) {
+		code->bytes.data + at, code->bytes.size - at,
+	};
+}
+
+/*
+ * Where to begin so that an instruction begins at the middle: code before it
+ * has no mark of where instructions do.
+ */
+static size_t find_start(struct seam_disassembly *d,
+			 const struct seam_code_block *code)
+{
+	struct seam_instruction one;
+	size_t middle = code->middle <= code->bytes.size ? code->middle : 0;
+
+	for (size_t start = 0; start < middle; start++) {
+		size_t at = start;
+
+		while (at < middle) {
+			seam_disassembly_next(d, from(code, at), at, &one);
+			at += one.size;
+		}
+		if (at == middle)
+			return start;
+	}
+	return middle;
+}
+
+int seam_disassembly_walk(const struct seam_code_block *code,
+			  seam_instruction_add *add, void *context,
+			  struct seam_err *err)
+{
+	struct seam_disassembly *d;
+	struct seam_instruction one;
+	int r = seam_disassembly_open(&d, &code->machine, err);
+	size_t at = r ? 0 : find_start(d, code);
+
+	for (; !r && at < code->bytes.size; at += one.size) {
+		seam_disassembly_next(d, from(code, at), code->addr + at,
+				      &one);
+		r = add(context, &one);
+	}
+	seam_disassembly_close(d);
+	return r;
+}

@@ -35,4 +35,37 @@ void seam_disassembly_next(struct seam_disassembly *disassembly,
 			   struct seam_bytes code, uint64_t addr,
 			   struct seam_instruction *out);
 
+/* Code to decode. */
+struct seam_code_block {
+	struct seam_machine machine;
+	struct seam_bytes bytes;
+	uint64_t addr;			/* of the first byte */
+	/*
+	 * Not 0: an instruction begins at that byte, and what is before it
+	 * need not begin with one.
+	 */
+	size_t middle;
+};
+
+/* Takes an instruction; 0 to go on. */
+typedef int seam_instruction_add(void *context,
+				 const struct seam_instruction *instruction);
+
+/*
+ * Give all instructions of @code to @add, in order.  As
+ * seam_disassembly_open(), or what @add returned.
+ */
+int seam_disassembly_walk(const struct seam_code_block *code,
+			  seam_instruction_add *add, void *context,
+			  struct seam_err *err);
+
+/*
+ * The same, in the process without rights where @symbols is isolated: -EIO
+ * when that died of the code.
+ */
+int seam_symbols_disassemble(struct seam_symbols *symbols,
+			     const struct seam_code_block *code,
+			     seam_instruction_add *add, void *context,
+			     struct seam_err *err);
+
 #endif /* SEAM_DISASSEMBLY_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_code.c - vmlinux files and /proc/kcore; see kernel_code.h */
+/* kernel_code.c - where vmlinux files are, /proc/kcore; see kernel_code.h */
 #include "symbol/kernel_code.h"
 
 #include <elf.h>
@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+#include "base/array.h"
 #include "symbol/elf_file.h"
 #include "symbol/kernel.h"
+#include "symbol/kernel_file_code.h"
+#include "symbol/remote.h"
 
 #define KCORE "/proc/kcore"
 
@@ -20,124 +24,72 @@ static const char *const places[] = {
 	"usr/lib/debug/lib/modules/*/vmlinux", "lib/modules/*/build/vmlinux",
 };
 
-/* What is looked for, and what was found instead. */
+/* Paths to try, in this order. */
 struct search {
 	const struct seam_symbols_options *options;
 	const struct seam_kernel *kernel;
-	struct seam_elf *found;
-	char other[256];		/* a file of another kernel */
+	struct seam_arena arena;
+	SEAM_ARRAY(const char *) paths;
 };
 
-/* ---- a file ---- */
+/* ---- files ---- */
 
-/* Debug information alone has sections of code without bytes. */
-static bool has_code(const struct seam_elf *file)
+/* Without memory there is one place less. */
+static void add_path(struct search *s, const char *path)
 {
-	GElf_Shdr text;
+	const char *copy = seam_arena_text(&s->arena, path, strlen(path));
+	const char **slot = copy ? SEAM_ARRAY_PUSH(&s->paths) : NULL;
 
-	return seam_elf_section(file, ".text", &text) &&
-	       text.sh_type == SHT_PROGBITS;
+	if (slot)
+		*slot = copy;
 }
 
-static bool try_file(struct search *s, const char *path)
+static void add_all(struct search *s, const char *pattern)
 {
-	if (seam_elf_open(s->found, path, NULL))
-		return false;
-	if (seam_elf_is(s->found, s->kernel->build_id,
-			s->kernel->build_id_size) && has_code(s->found))
-		return true;
-	snprintf(s->other, sizeof(s->other), "'%.120s' is %s", path,
-		 has_code(s->found) ? "of another kernel" :
-		 "debug information without code");
-	seam_elf_close(s->found);
-	return false;
-}
-
-static bool try_all(struct search *s, const char *pattern)
-{
-	bool is_found = false;
 	glob_t files;
 
 	if (glob(pattern, 0, NULL, &files) == 0)
-		for (size_t i = 0; i < files.gl_pathc && !is_found; i++)
-			is_found = try_file(s, files.gl_pathv[i]);
+		for (size_t i = 0; i < files.gl_pathc; i++)
+			add_path(s, files.gl_pathv[i]);
 	globfree(&files);
-	return is_found;
 }
 
-static bool try_below(struct search *s, const char *root)
+static void add_below(struct search *s, const char *root)
 {
 	char path[4096], id[2 * SEAM_BUILD_ID_MAX + 1];
-	bool is_found = false;
 
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(places) && !is_found; i++) {
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(places); i++) {
 		snprintf(path, sizeof(path), "%s/%s", root, places[i]);
-		is_found = try_all(s, path);
+		add_all(s, path);
 	}
-	if (is_found)
-		return true;
 	seam_build_id_text(id, s->kernel->build_id, s->kernel->build_id_size);
 	snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/%.2s/%s.debug",
 		 root, id, id + 2);
-	return try_file(s, path);
+	add_path(s, path);
 }
 
 /* The roots are names and not patterns; but who writes a * means one. */
-static bool find_file(struct search *s)
+static void list_files(struct search *s)
 {
 	char path[4096];
 
 	for (size_t i = 0; i < s->options->n_symfs; i++) {
 		snprintf(path, sizeof(path), "%s/vmlinux*",
 			 s->options->symfs[i]);
-		if (try_all(s, path) || try_below(s, s->options->symfs[i]))
-			return true;
+		add_all(s, path);
+		add_below(s, s->options->symfs[i]);
 	}
-	return try_below(s, "");
+	add_below(s, "");
 }
 
-/* The address of _text in the file: the start of what runs, if not named. */
-static uint64_t text_of(const struct seam_elf *file)
+static int read_file(struct seam_remote *remote,
+		     const struct seam_kernel_file_query *query, uint8_t *buf,
+		     struct seam_kernel_file_answer *answer,
+		     struct seam_err *err)
 {
-	GElf_Shdr header;
-	Elf_Scn *section = seam_elf_section(file, ".symtab", &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-	GElf_Sym symbol;
-
-	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-		const char *name = elf_strptr(file->elf, header.sh_link,
-					      symbol.st_name);
-
-		if (name && strcmp(name, "_text") == 0)
-			return symbol.st_value;
-	}
-	for (size_t i = 0; i < file->segments.n; i++)
-		if (file->segments.items[i].runs)
-			return file->segments.items[i].addr;
-	return 0;
-}
-
-static int read_file(const struct search *s, uint64_t addr, uint8_t *buf,
-		     size_t size, struct seam_err *err)
-{
-	const struct seam_elf *file = s->found;
-	uint64_t at = addr - s->kernel->text_addr + text_of(file);
-
-	for (size_t i = 0; i < file->segments.n; i++) {
-		const struct seam_segment *segment = &file->segments.items[i];
-
-		if (at < segment->addr || at - segment->addr > segment->size ||
-		    size > segment->size - (at - segment->addr))
-			continue;
-		if (pread(file->fd, buf, size, (off_t)(segment->offset + at -
-			  segment->addr)) == (ssize_t)size)
-			return 0;
-		return seam_err_set(err, -ENODATA, "the kernel's file '%s' is "
-				    "cut", file->path);
-	}
-	return seam_err_set(err, -ENOENT, "it is not in the kernel's file, but "
-			    "in a module or made at run time; " KCORE
-			    " has that for root, until the next boot");
+	return remote ? seam_remote_kernel_code(remote, query, buf, answer,
+						err) :
+	       seam_kernel_file_code(query, buf, answer, err);
 }
 
 /* ---- memory ---- */
@@ -207,52 +159,54 @@ static void tell_core(char *text, size_t room, bool is_running,
 		snprintf(text, room, " (%.120s)", core->cause[0]);
 }
 
-static int give_up(const struct search *s, bool is_running,
-		   const struct seam_err *core, struct seam_err *err)
+static int give_up(const struct seam_kernel *kernel, const char *other,
+		   bool is_running, const struct seam_err *core,
+		   struct seam_err *err)
 {
 	char id[2 * SEAM_BUILD_ID_MAX + 1] = "not recorded", memory[128];
 
-	if (s->kernel->build_id_size)
-		seam_build_id_text(id, s->kernel->build_id,
-				   s->kernel->build_id_size);
+	if (kernel->build_id_size)
+		seam_build_id_text(id, kernel->build_id, kernel->build_id_size);
 	tell_core(memory, sizeof(memory), is_running, core);
 	return seam_err_set(err, -ENOENT, "the kernel's code was not found "
 		"(build id %.12s)%s%s; install its debug package (Debian: "
 		"linux-image-RELEASE-dbg), or name a folder that has its "
-		"vmlinux by --symfs%s", id, s->other[0] ? "; " : "", s->other,
+		"vmlinux by --symfs%s", id, other[0] ? "; " : "", other,
 		memory);
 }
 
 int seam_kernel_code(const struct seam_symbols_options *options,
+		     struct seam_remote *remote,
 		     const struct seam_kernel *kernel, uint64_t addr,
 		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err)
 {
-	struct seam_elf found = { 0 };
-	struct search s = {
-		.options = options, .kernel = kernel, .found = &found,
-	};
+	struct search s = { .options = options, .kernel = kernel };
+	struct seam_kernel_file_answer answer = { 0 };
 	struct seam_err core = { 0 }, file = { 0 };
 	bool runs;
 	int r = -ENOENT;
 
-	if (kernel->build_id_size && kernel->text_addr && find_file(&s)) {
-		*machine = (struct seam_machine) {
-			.elf_machine = (uint32_t)found.machine,
-			.is_64 = gelf_getclass(found.elf) == ELFCLASS64,
-			.is_big_endian = elf_getident(found.elf, NULL)
-					 [EI_DATA] == ELFDATA2MSB,
-		};
-		r = read_file(&s, addr, buf, size, &file);
-		seam_elf_close(&found);
+	if (kernel->build_id_size && kernel->text_addr) {
+		list_files(&s);
+		r = read_file(remote, &(struct seam_kernel_file_query) {
+				.kernel = kernel, .paths = s.paths.items,
+				.n_paths = s.paths.n, .addr = addr,
+				.size = size,
+			}, buf, &answer, &file);
+		free(s.paths.items);
+		seam_arena_fini(&s.arena);
 	}
-	if (r == 0)
+	if (r == 0) {
+		*machine = answer.machine;
 		return 0;
+	}
 	runs = is_running(kernel);
 	if (runs &&
 	    seam_kernel_core_read(KCORE, addr, buf, size, machine,
 				  &core) == 0)
 		return 0;
-	return file.code ? seam_err_set(err, r, "%s", file.cause[0]) :
-	       give_up(&s, runs, &core, err);
+	return answer.is_found || r == -EIO ?
+	       seam_err_set(err, r, "%s", file.cause[0]) :
+	       give_up(kernel, answer.other, runs, &core, err);
 }

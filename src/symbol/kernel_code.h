@@ -19,11 +19,15 @@
 
 #include "symbol/symbols.h"
 
+struct seam_remote;
+
 /*
- * Read @size bytes of code at @addr of kernel @kernel into @buf.  0, or -errno,
- * and @err has all that was tried, and what would help.
+ * Read @size bytes of code at @addr of kernel @kernel into @buf; by @remote,
+ * if that is not NULL, what is in files.  0, or -errno, and @err has all that
+ * was tried, and what would help.
  */
 int seam_kernel_code(const struct seam_symbols_options *options,
+		     struct seam_remote *remote,
 		     const struct seam_kernel *kernel, uint64_t addr,
 		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err);

@@ -8,7 +8,6 @@
 
 #include "symbol/broker.h"
 #include "symbol/channel.h"
-#include "symbol/dwarf.h"
 #include "symbol/symbols_inside.h"
 
 /* More than the largest function has. */
@@ -18,6 +17,9 @@ enum { MAX_MISSING = 16 };
 
 /* The process has one; the broker's functions have no context. */
 static struct seam_channel *parent;
+
+/* The same socket: files are asked for while an answer is being made. */
+static struct seam_channel files;
 
 /* -- files, from the parent --------------------------------------------- */
 
@@ -53,7 +55,7 @@ static bool is_below_missing(const char *path)
 static int receive_file(struct seam_err *err)
 {
 	struct seam_message answer;
-	int r = seam_channel_receive(parent, &answer);
+	int r = seam_channel_receive(&files, &answer);
 
 	/* without its parent it has nothing to do */
 	if (r == -EPIPE)
@@ -75,8 +77,8 @@ static int open_file(const char *path, struct seam_err *err)
 {
 	if (is_below_missing(path))
 		return seam_err_set(err, -ENOENT, "%s", strerror(ENOENT));
-	seam_channel_put_text(parent, path);
-	if (seam_channel_send(parent, SEAM_REMOTE_FILE, -1))
+	seam_channel_put_text(&files, path);
+	if (seam_channel_send(&files, SEAM_REMOTE_FILE, -1))
 		_exit(0);
 	return receive_file(err);
 }
@@ -84,9 +86,9 @@ static int open_file(const char *path, struct seam_err *err)
 static int download(bool debug, const uint8_t *id, size_t id_size,
 		    struct seam_err *err)
 {
-	seam_channel_put_u32(parent, debug);
-	seam_channel_put(parent, id, id_size);
-	if (seam_channel_send(parent, SEAM_REMOTE_DOWNLOAD, -1))
+	seam_channel_put_u32(&files, debug);
+	seam_channel_put(&files, id, id_size);
+	if (seam_channel_send(&files, SEAM_REMOTE_DOWNLOAD, -1))
 		_exit(0);
 	return receive_file(err);
 }
@@ -97,75 +99,12 @@ static const struct seam_broker broker = {
 
 /* -- answers ------------------------------------------------------------ */
 
-static size_t size_of(const char *text)
-{
-	return text ? strlen(text) + 1 : 1;
-}
-
-static void put_segments(const struct seam_segments *segments)
-{
-	seam_channel_put_u64(parent, segments->n);
-	seam_channel_put(parent, segments->items,
-			 segments->n * sizeof(*segments->items));
-}
-
-/*
- * Where the name of each symbol ends, when all stand one after the other: a
- * pass over a hundred thousand names costs more than keeping that.  NULL
- * when memory ran out.
- */
-static uint32_t *name_ends(const struct seam_symtab *table)
-{
-	size_t n = table->symbols.n;
-	uint32_t *ends = malloc((n + 1) * sizeof(*ends));
-	uint32_t end = 0;
-
-	for (size_t i = 0; ends && i < n; i++)
-		ends[i] = end += (uint32_t)size_of(table->symbols.items[i]
-						   .name);
-	return ends;
-}
-
-/* All symbols, then all names. */
-static void put_table(const struct seam_symtab *table, const uint32_t *ends)
-{
-	size_t n = table->symbols.n;
-
-	seam_channel_put_u64(parent, n);
-	for (size_t i = 0; i < n; i++) {
-		const struct seam_symbol *s = &table->symbols.items[i];
-		struct seam_remote_symbol symbol = {
-			.start = s->start, .end = s->end, .limit = s->limit,
-			.flags = s->flags, .name = i ? ends[i - 1] : 0,
-		};
-
-		seam_channel_put(parent, &symbol, sizeof(symbol));
-	}
-	for (size_t i = 0; i < n; i++) {
-		const char *name = table->symbols.items[i].name;
-
-		seam_channel_put(parent, name ? name : "",
-				 ends[i] - (i ? ends[i - 1] : 0));
-	}
-}
-
-/* Of the whole answer, as put by answer_module(). */
-static size_t module_bytes(const struct seam_symbols_inside *inside,
-			   const uint32_t *ends)
-{
-	size_t n = inside->table->symbols.n;
-
-	return 4 + 4 + 4 + size_of(inside->problem) + 8 +
-	       inside->segments->n * sizeof(*inside->segments->items) + 8 +
-	       n * sizeof(struct seam_remote_symbol) + (n ? ends[n - 1] : 0);
-}
-
 static void answer_module(struct seam_symbols *symbols,
 			  struct seam_cursor *body)
 {
 	struct seam_module file = { 0 };
-	struct seam_symbols_inside inside = { .problem = "out of memory" };
-	uint32_t *ends = NULL;
+	const char *problem;
+	bool is_readable = false;
 	uint32_t id;
 
 	file.pid = (int32_t)seam_cursor_u32(body);
@@ -178,41 +117,57 @@ static void answer_module(struct seam_symbols *symbols,
 			seam_cursor_bytes(body, file.build_id_size) : NULL;
 	file.path = seam_cursor_cstr(body);
 	id = body->error ? SEAM_NONE : seam_symbols_module(symbols, &file);
-	if (id != SEAM_NONE) {
-		seam_symbols_look_inside(symbols, id, &inside);
-		ends = name_ends(inside.table);
-	}
-	if (ends)
-		seam_channel_stream(parent, SEAM_REMOTE_DONE,
-				    module_bytes(&inside, ends));
-	else
-		id = SEAM_NONE;
+	if (id != SEAM_NONE)
+		is_readable = seam_symbols_read(symbols, id);
+	problem = id == SEAM_NONE ? "out of memory" :
+		  seam_symbols_problem(symbols, id);
 	seam_channel_put_u32(parent, id);
-	seam_channel_put_u32(parent, inside.dwarf != NULL);
+	seam_channel_put_u32(parent, is_readable);
 	seam_channel_put_u32(parent, (uint32_t)-seam_symbols_missing(symbols,
 								     id));
-	seam_channel_put_text(parent, inside.problem);
-	if (id == SEAM_NONE)
-		return;
-	put_segments(inside.segments);
-	put_table(inside.table, ends);
-	free(ends);
+	seam_channel_put_text(parent, problem);
 }
 
-static void put_locations(struct seam_dwarf *dwarf, uint64_t addr, size_t cap)
+static void put_location(const struct seam_location *at)
+{
+	seam_channel_put_u32(parent, at->line);
+	seam_channel_put_u32(parent,
+			     (at->is_inlined ? SEAM_REMOTE_INLINED : 0) |
+			     (at->function ? SEAM_REMOTE_NAMED : 0) |
+			     (at->file ? SEAM_REMOTE_HAS_FILE : 0));
+	seam_channel_put_text(parent, at->function);
+	seam_channel_put_text(parent, at->file);
+}
+
+static void put_extent(const struct seam_extent *extent)
+{
+	seam_channel_put_u64(parent, extent->offset);
+	seam_channel_put_u64(parent, extent->addr);
+	seam_channel_put_u64(parent, extent->size);
+}
+
+/* A place without a name is shown by where its function begins. */
+static void put_place(struct seam_symbols *symbols, uint32_t id,
+		      uint64_t offset, size_t cap)
 {
 	struct seam_location at[SEAM_REMOTE_LOCATIONS];
-	size_t n = dwarf ? seam_dwarf_resolve(dwarf, addr, at, cap) : 0;
+	struct seam_extent extent = { 0 };
+	size_t n = seam_symbols_resolve(symbols, id, offset, at, cap);
+	uint32_t flags = 0;
 
-	seam_channel_put_u64(parent, n);
-	for (size_t i = 0; i < n; i++) {
-		seam_channel_put_u32(parent, at[i].line);
-		seam_channel_put_u32(parent, at[i].is_inlined |
-				     (at[i].function ? 2u : 0) |
-				     (at[i].file ? 4u : 0));
-		seam_channel_put_text(parent, at[i].function);
-		seam_channel_put_text(parent, at[i].file);
+	if (n == 0 || !at[n - 1].function) {
+		flags |= SEAM_REMOTE_HAS_EXTENT;
+		if (seam_symbols_extent(symbols, id, offset, &extent))
+			flags |= SEAM_REMOTE_MAPPED;
 	}
+	if (seam_symbols_is_trampoline(symbols, id, offset + 1))
+		flags |= SEAM_REMOTE_BEFORE_TRAMPOLINE;
+	seam_channel_put_u32(parent, flags);
+	seam_channel_put_u32(parent, (uint32_t)n);
+	if (flags & SEAM_REMOTE_HAS_EXTENT)
+		put_extent(&extent);
+	for (size_t i = 0; i < n; i++)
+		put_location(&at[i]);
 }
 
 static void answer_resolve(struct seam_symbols *symbols,
@@ -220,44 +175,25 @@ static void answer_resolve(struct seam_symbols *symbols,
 {
 	uint32_t id = seam_cursor_u32(body);
 	size_t cap = seam_cursor_u32(body);
-	struct seam_symbols_inside inside = { 0 };
 
 	if (cap > SEAM_REMOTE_LOCATIONS)
 		cap = SEAM_REMOTE_LOCATIONS;
-	seam_symbols_look_inside(symbols, id, &inside);
 	while (!body->error && seam_cursor_left(body) >= 8)
-		put_locations(inside.dwarf, seam_cursor_u64(body), cap);
+		put_place(symbols, id, seam_cursor_u64(body), cap);
 	/* reading a unit may find what is missing */
 	seam_channel_put_text(parent, seam_symbols_problem(symbols, id));
 }
 
-static void put_bounds(const struct seam_bounds *bounds)
-{
-	seam_channel_put_u64(parent, bounds->items.n);
-	for (size_t i = 0; i < bounds->items.n; i++) {
-		const struct seam_bound *bound = &bounds->items.items[i];
-
-		seam_channel_put_u64(parent, bound->start);
-		seam_channel_put_u64(parent, bound->end);
-		seam_channel_put_u32(parent, bound->go);
-		seam_channel_put_u32(parent, bound->is_signal_frame);
-	}
-	seam_channel_put_u32(parent, bounds->go.endian);
-	seam_channel_put_u64(parent, bounds->go.text_addr);
-	if (bounds->go_bytes)
-		seam_channel_put(parent, bounds->go_bytes,
-				 bounds->go.bytes.size);
-}
-
-static void answer_bounds(struct seam_symbols *symbols,
+static void answer_extent(struct seam_symbols *symbols,
 			  struct seam_cursor *body)
 {
-	struct seam_symbols_inside inside = { 0 };
-	static const struct seam_bounds none;
+	struct seam_extent extent = { 0 };
+	uint32_t id = seam_cursor_u32(body);
+	uint64_t offset = seam_cursor_u64(body);
 
-	seam_symbols_look_inside(symbols, seam_cursor_u32(body), &inside);
-	put_bounds(inside.table ? seam_symbols_bounds(symbols, inside.id) :
-		   &none);
+	seam_channel_put_u32(parent, seam_symbols_extent(symbols, id, offset,
+							 &extent));
+	put_extent(&extent);
 }
 
 static void answer_code(struct seam_symbols *symbols, struct seam_cursor *body)
@@ -275,11 +211,91 @@ static void answer_code(struct seam_symbols *symbols, struct seam_cursor *body)
 				    &err))
 		err.code = 0;	/* what was tried before is in it */
 	seam_channel_put_err(parent, &err);
-	seam_channel_put_u32(parent, machine.elf_machine);
-	seam_channel_put_u32(parent, machine.is_64 |
-			     (machine.is_big_endian ? 2u : 0));
+	seam_remote_put_machine(parent, &machine);
 	if (!err.code)
 		seam_channel_put(parent, code, size);
+	free(code);
+}
+
+/* -- instructions, and kernels' files ----------------------------------- */
+
+static int put_instruction(void *context,
+			   const struct seam_instruction *instruction)
+{
+	const struct seam_code_block *code = context;
+
+	/* where the first one begins, then how long each is */
+	if (parent->out.n == 0) {
+		seam_channel_put_err(parent, &(struct seam_err) { 0 });
+		seam_channel_put_u32(parent, (uint32_t)(instruction->addr -
+							code->addr));
+	}
+	seam_channel_put_u32(parent, (uint32_t)instruction->size);
+	seam_channel_put_text(parent, instruction->text);
+	return 0;
+}
+
+static void answer_disassemble(struct seam_cursor *body)
+{
+	struct seam_code_block code = { 0 };
+	struct seam_err err = { 0 };
+
+	seam_remote_take_machine(body, &code.machine);
+	code.addr = seam_cursor_u64(body);
+	code.middle = seam_cursor_u64(body);
+	code.bytes.size = seam_cursor_left(body);
+	code.bytes.data = seam_cursor_bytes(body, code.bytes.size);
+	if (body->error)
+		seam_err_set(&err, -EINVAL, "not a question");
+	else
+		seam_disassembly_walk(&code, put_instruction, &code, &err);
+	if (parent->out.n == 0) {
+		seam_channel_put_err(parent, &err);
+		seam_channel_put_u32(parent, 0);
+	}
+}
+
+static size_t take_paths(struct seam_cursor *body,
+			 const char *paths[SEAM_REMOTE_PATHS])
+{
+	size_t n = 0;
+
+	while (n < SEAM_REMOTE_PATHS && seam_cursor_left(body) > 0) {
+		paths[n] = seam_cursor_cstr(body);
+		if (body->error)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static void answer_kernel_code(struct seam_cursor *body)
+{
+	struct seam_kernel kernel = { .text_addr = seam_cursor_u64(body) };
+	const char *paths[SEAM_REMOTE_PATHS];
+	struct seam_kernel_file_query query = {
+		.kernel = &kernel, .paths = paths,
+		.addr = seam_cursor_u64(body),
+	};
+	struct seam_kernel_file_answer found = { 0 };
+	struct seam_err err = { 0 };
+	uint8_t *code;
+
+	query.size = seam_cursor_u64(body);
+	kernel.build_id_size = seam_cursor_u32(body);
+	kernel.build_id = seam_cursor_bytes(body, kernel.build_id_size);
+	query.n_paths = take_paths(body, paths);
+	code = query.size <= MAX_CODE ? malloc(query.size + 1) : NULL;
+	if (!code)
+		seam_err_set(&err, -ENOMEM, "out of memory");
+	else
+		seam_kernel_file_code(&query, code, &found, &err);
+	seam_channel_put_err(parent, &err);
+	seam_remote_put_machine(parent, &found.machine);
+	seam_channel_put_u32(parent, found.is_found);
+	seam_channel_put_text(parent, found.other);
+	if (!err.code)
+		seam_channel_put(parent, code, query.size);
 	free(code);
 }
 
@@ -292,11 +308,17 @@ static void answer(struct seam_symbols *symbols, struct seam_message *question)
 	case SEAM_REMOTE_RESOLVE:
 		answer_resolve(symbols, &question->body);
 		break;
-	case SEAM_REMOTE_BOUNDS:
-		answer_bounds(symbols, &question->body);
+	case SEAM_REMOTE_EXTENT:
+		answer_extent(symbols, &question->body);
 		break;
 	case SEAM_REMOTE_CODE:
 		answer_code(symbols, &question->body);
+		break;
+	case SEAM_REMOTE_DISASSEMBLE:
+		answer_disassemble(&question->body);
+		break;
+	case SEAM_REMOTE_KERNEL_CODE:
+		answer_kernel_code(&question->body);
 		break;
 	}
 }
@@ -313,6 +335,7 @@ void seam_remote_serve(struct seam_channel *channel, void *context)
 	if (!symbols)
 		return;
 	parent = channel;
+	files = (struct seam_channel) { .fd = channel->fd };
 	seam_broker = &broker;
 	while (seam_channel_receive(channel, &question) == 0) {
 		if (question.fd >= 0)

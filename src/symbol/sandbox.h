@@ -2,8 +2,8 @@
 /*
  * sandbox.h - a process without rights, for what reads files of strangers
  *
- * libelf, libdw and capstone parse what the author of a program wrote, and
- * have had their share of defects.  So they run in a child that can do
+ * libelf, libdw, capstone, libyaml and the demangler parse what the author of
+ * a program wrote, and have had their share of defects.  So they run in a child that can do
  * nothing with what it may be made to do: it has no descriptor but a socket
  * to its parent, cannot open, connect, execute, fork or signal
  * (seccomp, no_new_privs), has no more memory than --max-memory allows once

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "symbol/bounds.h"
+#include "symbol/disassembly.h"
 #include "symbol/dwarf.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/find.h"
@@ -362,7 +363,6 @@ static void open_module(struct seam_symbols *symbols, struct module *module)
 	module->remote.file = &module->file;
 	if (!module->is_kernel && symbols->remote) {
 		seam_remote_open(symbols->remote, &module->remote,
-				 &module->table, &module->segments,
 				 module->problem);
 		module->missing = module->remote.missing;
 	} else if (!module->is_kernel)
@@ -385,18 +385,6 @@ static size_t resolve_kernel(struct module *module, uint64_t addr,
 	return 1;
 }
 
-static size_t resolve_dwarf(struct seam_symbols *symbols,
-			    struct module *module, uint64_t addr,
-			    struct seam_location *out, size_t cap)
-{
-	if (symbols->remote)
-		return seam_remote_resolve(symbols->remote, &module->remote,
-					   addr, &module->segments, out, cap,
-					   module->problem);
-	return module->dwarf ?
-	       seam_dwarf_resolve(module->dwarf, addr, out, cap) : 0;
-}
-
 /*
  * The function at @addr where symbols do not say.  Its file is opened again,
  * when the first address without a symbol comes: most files have none.
@@ -408,11 +396,8 @@ static void read_bounds(struct seam_symbols *symbols, struct module *module)
 
 	module->has_bounds = true;
 	/* Without memory there are fewer of them. */
-	if (symbols->remote) {
-		(void)seam_remote_bounds(symbols->remote, &module->remote,
-					 &module->bounds);
-	} else if (!seam_find_module(&file, &symbols->options, &module->file,
-				     &why)) {
+	if (!seam_find_module(&file, &symbols->options, &module->file,
+			      &why)) {
 		(void)seam_bounds_read(&module->bounds, &file);
 		seam_elf_close(&file);
 	}
@@ -474,7 +459,8 @@ static size_t resolve_file(struct seam_symbols *symbols, struct module *module,
 
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return 0;
-	n = resolve_dwarf(symbols, module, addr, out, cap);
+	n = module->dwarf ? seam_dwarf_resolve(module->dwarf, addr, out, cap) :
+	    0;
 	symbol = seam_symtab_find(&module->table, addr);
 	if (n > 0 && out[n - 1].function &&
 	    (!symbol || symbol->end <= symbol->start))
@@ -500,8 +486,12 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t id,
 	module = symbols->modules.items[id];
 	if (!module->opened)
 		open_module(symbols, module);
-	return module->is_kernel ? resolve_kernel(module, addr, out) :
-	       resolve_file(symbols, module, addr, out, cap);
+	if (module->is_kernel)
+		return resolve_kernel(module, addr, out);
+	if (symbols->remote)
+		return seam_remote_resolve(symbols->remote, &module->remote,
+					   addr, out, cap, module->problem);
+	return resolve_file(symbols, module, addr, out, cap);
 }
 
 /* Symbols of the kernel have no size: each ends where the next begins. */
@@ -552,6 +542,9 @@ bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t id,
 		open_module(symbols, module);
 	if (module->is_kernel)
 		return kernel_extent(module, offset, out);
+	if (symbols->remote)
+		return seam_remote_extent(symbols->remote, &module->remote,
+					  offset, out, module->problem);
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return false;
 	*out = (struct seam_extent) { .offset = offset, .addr = addr };
@@ -597,6 +590,10 @@ bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t id,
 	module = symbols->modules.items[id];
 	if (!module->opened)
 		open_module(symbols, module);
+	if (symbols->remote && !module->is_kernel)
+		return seam_remote_is_trampoline(symbols->remote,
+						 &module->remote, offset,
+						 module->problem);
 	if (module->is_kernel || offset == 0 ||
 	    !seam_segments_addr(&module->segments, offset, &addr))
 		return false;
@@ -637,6 +634,7 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 		return seam_err_set(err, -EINVAL, "there is no such module");
 	if (symbols->modules.items[id]->is_kernel)
 		return seam_kernel_code(&symbols->options,
+					symbols->remote,
 					&symbols->modules.items[id]->kernel,
 					offset, buf, size, machine, err);
 	if (symbols->remote) {
@@ -659,6 +657,17 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 	r = read_code(&file, offset, buf, size, err);
 	seam_elf_close(&file);
 	return r;
+}
+
+int seam_symbols_disassemble(struct seam_symbols *symbols,
+			     const struct seam_code_block *code,
+			     seam_instruction_add *add, void *context,
+			     struct seam_err *err)
+{
+	return symbols->remote ?
+	       seam_remote_disassemble(symbols->remote, code, add, context,
+				       err) :
+	       seam_disassembly_walk(code, add, context, err);
 }
 
 int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t id)
@@ -692,32 +701,13 @@ bool seam_symbols_expects(const struct seam_symbols *symbols)
 	return symbols->remote;
 }
 
-void seam_symbols_look_inside(struct seam_symbols *symbols, uint32_t id,
-			      struct seam_symbols_inside *inside)
-{
-	struct module *module;
-
-	if (id >= symbols->modules.n)
-		return;
-	module = symbols->modules.items[id];
-	if (!module->opened)
-		open_module(symbols, module);
-	*inside = (struct seam_symbols_inside) {
-		.id = id,
-		.table = &module->table, .segments = &module->segments,
-		.dwarf = module->dwarf,
-		.problem = seam_symbols_problem(symbols, id),
-	};
-}
-
-const struct seam_bounds *seam_symbols_bounds(struct seam_symbols *symbols,
-					      uint32_t id)
+bool seam_symbols_read(struct seam_symbols *symbols, uint32_t id)
 {
 	struct module *module = symbols->modules.items[id];
 
-	if (!module->has_bounds)
-		read_bounds(symbols, module);
-	return &module->bounds;
+	if (!module->opened)
+		open_module(symbols, module);
+	return module->segments.n > 0;
 }
 
 const char *seam_symbols_lost(const struct seam_symbols *symbols, uint32_t id)

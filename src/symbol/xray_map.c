@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-
 int seam_xray_map_add(struct seam_xray_map *map,
 		      const struct seam_xray_sled *sled)
 {
@@ -93,21 +91,6 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		qsort(map->functions.items, map->functions.n,
 		      sizeof(*map->functions.items), by_id);
 	return 0;
-}
-
-int seam_xray_map_open(struct seam_xray_map *map, const char *path,
-		       struct seam_err *err)
-{
-	struct seam_file file;
-	int r = seam_file_open(&file, path, err);
-
-	*map = (struct seam_xray_map) { 0 };
-	if (!r)
-		r = seam_xray_map_read(map, file.bytes, err);
-	seam_file_close(&file);
-	return r ? seam_err_add(err, r,
-				"cannot read instrumentation map '%s'", path) :
-		   0;
 }
 
 void seam_xray_map_fini(struct seam_xray_map *map)

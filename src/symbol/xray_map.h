@@ -52,12 +52,13 @@ struct seam_xray_map {
 /*
  * Read the map in @path: an ELF file of 64 bits, linked or not, or YAML.
  * -ENODATA when the file has no map, -ENOTSUP for a kind of file or version
- * that is not read, -EBADMSG for damage.
+ * that is not read, -EBADMSG for damage, -EIO when the process without rights
+ * that reads it (sandbox.h) died.  Not to be called while other threads run.
  */
 int seam_xray_map_open(struct seam_xray_map *map, const char *path,
 		       struct seam_err *err);
 
-/* The same from memory; -EBADMSG when it is neither. */
+/* The same from memory, in this process; -EBADMSG when it is neither. */
 int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		       struct seam_err *err);
 

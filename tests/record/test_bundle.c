@@ -352,7 +352,7 @@ static void what_a_killed_recorder_left_is_removed(void **state)
 
 static void what_may_not_have_been_left_stays(void **state)
 {
-	char names[5][64], path[96];
+	char names[5][64], path[384];
 	int fd;
 
 	(void)state;

@@ -146,6 +146,80 @@ static void dwarf_that_repeats_itself_ends(void **state)
 	seam_symbols_free(symbols);
 }
 
+/* The linker would unpack it: the flag is set after that. */
+static void set_compressed(const char *path)
+{
+	Elf64_Ehdr e;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &e, sizeof(e), 0), sizeof(e));
+	for (unsigned int i = 0; i < e.e_shnum; i++) {
+		off_t at = (off_t)(e.e_shoff + i * sizeof(Elf64_Shdr));
+		Elf64_Shdr header;
+		uint32_t type = 0;
+
+		assert_int_equal(pread(fd, &header, sizeof(header), at),
+				 sizeof(header));
+		if (header.sh_size != 88 ||
+		    pread(fd, &type, 4, (off_t)header.sh_offset) != 4 ||
+		    type != ELFCOMPRESS_ZLIB)
+			continue;
+		header.sh_flags |= SHF_COMPRESSED;
+		assert_int_equal(pwrite(fd, &header, sizeof(header), at),
+				 sizeof(header));
+	}
+	close(fd);
+}
+
+/*
+ * A section that says in @header what it unpacks to, 64 bytes after that; in
+ * the form of today, or in the one before ELF had it.
+ */
+static void assert_packed(const char *name, const char *header, bool is_read)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_module module = { .path = build_path("packed") };
+	struct seam_location at[4];
+	const char *problem;
+	char text[1000];
+	uint32_t m;
+
+	snprintf(text, sizeof(text),
+		 ".globl _start\n.text\n_start: .fill 64, 1, 0x90\n"
+		 ".size _start, 64\n.type _start, @function\n"
+		 ".section .debug_info,\"\",@progbits\n.fill 16\n"
+		 ".section %s,\"\",@progbits\n%s\n.fill 64, 1, 1\n", name,
+		 header);
+	build_write("packed.s", text);
+	build_run("gcc -nostdlib -static -o packed packed.s && "
+		  "sed -i s/[.]xdebug_str/.zdebug_str/ packed");
+	set_compressed("packed");
+	m = seam_symbols_module(symbols, &module);
+	assert_int_equal(seam_symbols_resolve(symbols, m, build_offset("packed",
+		build_symbol("packed", "_start")), at, 4), 1);
+	assert_string_equal(at[0].function, "_start");
+	problem = seam_symbols_problem(symbols, m);
+	assert_int_equal(problem && strstr(problem, "would unpack to over"),
+			 !is_read);
+	seam_symbols_free(symbols);
+}
+
+static void sections_that_unpack_to_gigabytes_are_not_unpacked(void **state)
+{
+	(void)state;
+	assert_packed(".debug_str",
+		      ".long 1, 0\n.quad 0x40000000, 1", false);
+	assert_packed(".debug_str",
+		      ".long 1, 0\n.quad 0xffffffffffffffff, 1", false);
+	assert_packed(".xdebug_str",
+		      ".ascii \"ZLIB\"\n.byte 0, 0, 0, 0, 0x40, 0, 0, 0",
+		      false);
+	assert_packed(".debug_str",
+		      ".long 1, 0\n.quad 0x4000, 1", true);
+}
+
 /*
  * A 32-bit file of the other byte order, by libelf: one function symbol in
  * a section that runs.
@@ -241,6 +315,8 @@ int main(void)
 		cmocka_unit_test(a_flipped_bit_does_no_harm_anywhere),
 		cmocka_unit_test(no_address_outside_the_file_has_a_name),
 		cmocka_unit_test(dwarf_that_repeats_itself_ends),
+		cmocka_unit_test(
+			sections_that_unpack_to_gigabytes_are_not_unpacked),
 		cmocka_unit_test(other_sizes_and_byte_orders_are_read),
 	};
 

@@ -7,6 +7,7 @@
  */
 #include "symbol/sandbox.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,11 +18,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <capstone/capstone.h>
 #include <cmocka.h>
+#include <elf.h>
 #include <elfutils/libdw.h>
 
 #include "build.h"
+#include "symbol/disassembly.h"
 #include "symbol/symbols.h"
+#include "symbol/xray_map.h"
 
 static const char program[] =
 	"static inline __attribute__((always_inline)) int in(int x) {\n"
@@ -44,6 +49,30 @@ Dwarf *__wrap_dwarf_begin_elf(Elf *elf, Dwarf_Cmd cmd, Elf_Scn *group)
 	if (evil && ident && ident[MARK] == 'E')
 		evil();
 	return __real_dwarf_begin_elf(elf, cmd, group);
+}
+
+static void (*evil_code)(void);
+
+cs_err __real_cs_open(cs_arch arch, cs_mode mode, csh *handle);
+cs_err __wrap_cs_open(cs_arch arch, cs_mode mode, csh *handle);
+
+cs_err __wrap_cs_open(cs_arch arch, cs_mode mode, csh *handle)
+{
+	if (evil_code)
+		evil_code();
+	return __real_cs_open(arch, mode, handle);
+}
+
+static void (*evil_map)(void);
+
+Elf *__real_elf_memory(char *image, size_t size);
+Elf *__wrap_elf_memory(char *image, size_t size);
+
+Elf *__wrap_elf_memory(char *image, size_t size)
+{
+	if (evil_map)
+		evil_map();
+	return __real_elf_memory(image, size);
 }
 
 static int enter(void **state)
@@ -182,6 +211,125 @@ static void answers_are_those_of_reading_it_here(void **state)
 	seam_symbols_free(b);
 }
 
+struct listing {
+	size_t n, bytes;
+	char text[64][64];
+};
+
+static int list(void *context, const struct seam_instruction *one)
+{
+	struct listing *to = context;
+
+	to->bytes += one->size;
+	snprintf(to->text[to->n++ % 64], 64, "%lx %.40s", (long)one->addr,
+		 one->text);
+	return 0;
+}
+
+/* push rbp; mov rbp, rsp; no instruction; ret; half of one */
+static const uint8_t instructions[] = {
+	0x55, 0x48, 0x89, 0xe5, 0x06, 0xc3, 0x48, 0x89,
+};
+
+static const struct seam_code_block block = {
+	.machine = { .elf_machine = EM_X86_64, .is_64 = true },
+	.bytes = { instructions, sizeof(instructions) }, .addr = 0x1000,
+};
+
+/* A file is opened again for those without a name, amid an answer. */
+static void expected_places_come_with_the_first(void **state)
+{
+	static const struct seam_symbols_options here = { 0 };
+	struct seam_symbols *a = begin(), *b = seam_symbols_new(&here);
+	uint32_t in_a = module_of(a, "good"), in_b = module_of(b, "good");
+	struct seam_location x[8], y[8];
+	enum { N = 0x400 };	/* of headers: without a name */
+
+	(void)state;
+	for (uint64_t pos = 0; pos < N; pos++)
+		seam_symbols_expect(a, in_a, pos);
+	assert_int_equal(seam_symbols_resolve(a, in_a, build_offset("good",
+		build_symbol("good", "main")), x, 8), 1);
+	assert_string_equal(x[0].function, "main");
+	for (uint64_t pos = 0; pos < N; pos++) {
+		size_t n = seam_symbols_resolve(a, in_a, pos, x, 8);
+
+		assert_int_equal(n, seam_symbols_resolve(b, in_b, pos, y, 8));
+		if (n && x[n - 1].function)
+			assert_string_equal(x[n - 1].function,
+					    y[n - 1].function);
+	}
+	assert_null(seam_symbols_lost(a, in_a));
+	seam_symbols_free(a);
+	seam_symbols_free(b);
+}
+
+static void instructions_are_those_of_decoding_them_here(void **state)
+{
+	static const struct seam_symbols_options here = { 0 };
+	struct seam_symbols *a = begin(), *b = seam_symbols_new(&here);
+	struct seam_code_block code = block;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	for (size_t middle = 0; middle <= sizeof(instructions); middle++) {
+		struct listing x = { 0 }, y = { 0 };
+
+		code.middle = middle;
+		assert_int_equal(seam_symbols_disassemble(a, &code, list, &x,
+							  &err), 0);
+		assert_int_equal(seam_symbols_disassemble(b, &code, list, &y,
+							  &err), 0);
+		assert_true(x.n > 0);
+		assert_memory_equal(&x, &y, sizeof(x));
+	}
+	code.machine.elf_machine = EM_VAX;
+	assert_int_equal(seam_symbols_disassemble(a, &code, list, NULL, &err),
+			 -ENOTSUP);
+	assert_non_null(strstr(err.cause[0], "machine 75"));
+	seam_symbols_free(a);
+	seam_symbols_free(b);
+}
+
+static void a_kernels_code_is_that_of_reading_it_here(void **state)
+{
+	static const uint8_t id[] = { 0x12, 0x34, 0x56, 0x78 };
+	const char *root = build_path("k");
+	struct seam_symbols_options options = {
+		.symfs = &root, .n_symfs = 1,
+	};
+	struct seam_kernel kernel = {
+		.build_id = id, .build_id_size = sizeof(id),
+		.text_addr = 0xffffffff81000000,
+	};
+
+	(void)state;
+	build_write("k.s", ".globl _start, _text\n.text\n_text: _start:\n"
+		    ".byte 1, 2, 3, 4, 5, 6, 7, 8\n");
+	build_run("mkdir -p k && gcc -nostdlib -static "
+		  "-Wl,--build-id=0x12345678 -o k/vmlinux k.s");
+	for (int isolated = 0; isolated < 2; isolated++) {
+		struct seam_symbols *symbols;
+		struct seam_machine machine = { 0 };
+		struct seam_err err = { 0 };
+		uint8_t code[4] = { 0 };
+		uint32_t m;
+
+		options.isolated = isolated;
+		symbols = seam_symbols_new(&options);
+		m = seam_symbols_kernel(symbols, &kernel);
+		assert_int_equal(seam_symbols_code(symbols, m,
+			kernel.text_addr + 2, code, 4, &machine, &err), 0);
+		assert_memory_equal(code, "\3\4\5\6", 4);
+		assert_true(machine.elf_machine && machine.is_64);
+		assert_int_equal(seam_symbols_code(symbols, m,
+			kernel.text_addr + (1 << 20), code, 4, &machine,
+			&err), -ENOENT);
+		assert_non_null(strstr(err.cause[0], "made at run time"));
+		seam_symbols_free(symbols);
+	}
+}
+
 /* -- deaths ------------------------------------------------------------- */
 
 static void crash(void)
@@ -250,6 +398,46 @@ static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
 		evil = NULL;
 	}
 	seam_sandbox_cpu_s = 60;
+}
+
+static void code_that_kills_its_decoder_costs_its_listing_only(void **state)
+{
+	struct seam_symbols *symbols = begin();
+	struct listing listing = { 0 };
+	struct seam_err err = { 0 };
+
+	(void)state;
+	evil_code = crash;
+	kill(child(), SIGKILL);
+	/* the first is told of a death that was not its doing */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(seam_symbols_disassemble(symbols, &block,
+					list, &listing, &err), -EIO);
+	assert_non_null(strstr(err.cause[err.n_causes - 1],
+			       "the process that read it"));
+	evil_code = NULL;
+	assert_reads(symbols, "good");
+	assert_int_equal(seam_symbols_disassemble(symbols, &block, list,
+						  &listing, &err), 0);
+	assert_int_equal(listing.bytes, sizeof(instructions));
+	seam_symbols_free(symbols);
+}
+
+static void a_map_that_kills_its_reader_is_an_error(void **state)
+{
+	struct seam_xray_map map;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	evil_map = crash;
+	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
+			 -EIO);
+	assert_non_null(strstr(err.cause[0], "the process that read it "
+			       "was killed by signal"));
+	evil_map = NULL;
+	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
+			 -ENODATA);
+	assert_int_equal(child(), 0);
 }
 
 static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
@@ -380,6 +568,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_are_those_of_reading_it_here),
+		cmocka_unit_test(expected_places_come_with_the_first),
+		cmocka_unit_test(instructions_are_those_of_decoding_them_here),
+		cmocka_unit_test(a_kernels_code_is_that_of_reading_it_here),
+		cmocka_unit_test(
+			code_that_kills_its_decoder_costs_its_listing_only),
+		cmocka_unit_test(a_map_that_kills_its_reader_is_an_error),
 		cmocka_unit_test(
 			a_file_that_kills_its_reader_costs_its_own_names_only),
 		cmocka_unit_test(
