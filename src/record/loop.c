@@ -152,15 +152,17 @@ static bool is_repeated(struct seam_loop *loop,
 			const struct signalfd_siginfo *info)
 {
 	uint64_t now_ns = seam_clock_ns();
-	bool is = info->ssi_code == SI_USER &&
-		  loop->last_number == (int)info->ssi_signo &&
-		  loop->last_pid == info->ssi_pid &&
-		  now_ns - loop->last_ns < REPEAT_NS;
 
+	if (info->ssi_code == SI_USER &&
+	    loop->last_number == (int)info->ssi_signo &&
+	    loop->last_pid == info->ssi_pid &&
+	    now_ns - loop->last_ns < REPEAT_NS)
+		return true;
+	/* of those that count: one that comes again and again is heard */
 	loop->last_number = (int)info->ssi_signo;
 	loop->last_pid = info->ssi_pid;
 	loop->last_ns = now_ns;
-	return is;
+	return false;
 }
 
 static unsigned int read_signals(struct seam_loop *loop,
