@@ -14,6 +14,18 @@
 #include <stdio.h>	/* both must be seen before their calls are poisoned */
 #include <string.h>
 
+/* Whether AddressSanitizer is in the program, which changes what it may map. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SEAM_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SEAM_IS_SANITIZED 1
+#endif
+#endif
+#ifndef SEAM_IS_SANITIZED
+#define SEAM_IS_SANITIZED 0
+#endif
+
 #define SEAM_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* An id that stands for "none"; ids are indices and never reach it. */

@@ -27,17 +27,6 @@ enum { NOBODY = 65534 };
 
 enum { ALL_CPU_S = 3600 };
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
-
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -112,7 +101,7 @@ static const struct sock_filter filter[] = {
 	FAIL(open), FAIL(stat), FAIL(lstat), FAIL(readlink), FAIL(access),
 	ALLOW(pipe),
 #endif
-#if IS_SANITIZED
+#if SEAM_IS_SANITIZED
 	ALLOW(sigaltstack), ALLOW(rt_sigaction), ALLOW(tgkill),
 	RETURN(SECCOMP_RET_ERRNO | EPERM),
 #else
@@ -172,7 +161,7 @@ static bool set_limits(uint64_t memory_bytes)
 	/* For all files; for one the parent has a limit of its own. */
 	all &= limit(RLIMIT_CPU, ALL_CPU_S);
 	/* A sanitizer reserves terabytes. */
-	if (!IS_SANITIZED && before && memory_bytes < UINT64_MAX - before)
+	if (!SEAM_IS_SANITIZED && before && memory_bytes < UINT64_MAX - before)
 		all &= limit(RLIMIT_AS, before + memory_bytes);
 	return all;
 }
