@@ -105,7 +105,7 @@ void seam_child_close(struct seam_child *child)
 	if (child->failure >= 0)
 		close(child->failure);
 	/* One that was never started ends now that its pipe is closed. */
-	if (child->pid > 0 && !child->started)
-		waitpid(child->pid, NULL, 0);
+	if (child->pid > 0)
+		waitpid(child->pid, NULL, child->started ? WNOHANG : 0);
 	*child = (struct seam_child) { .go = -1, .failure = -1 };
 }

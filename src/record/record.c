@@ -331,22 +331,34 @@ int seam_recording_drain(struct seam_recording *s, struct seam_err *err)
 	return (int)r;
 }
 
-/* True when the command has ended. */
-static bool reap(struct seam_recording *s)
+/* As waitpid() would have it. */
+static int wait_status_of(const siginfo_t *info)
 {
-	int status = 0;
-	pid_t pid;
+	return info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) :
+	       info->si_status |
+	       (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
+/*
+ * True when the command has ended.  It stays a zombie to the end of the
+ * recording: /proc says whose it was, and so whose rights its files need.
+ */
+static bool see_end(struct seam_recording *s)
+{
+	siginfo_t info = { 0 };
+	int r;
 
 	if (!s->child.pid)
 		return false;
 	do
-		pid = waitpid(s->child.pid, &status, WNOHANG);
-	while (pid < 0 && errno == EINTR);
-	if (pid == 0)
+		r = waitid(P_PID, (id_t)s->child.pid, &info,
+			   WEXITED | WNOHANG | WNOWAIT);
+	while (r < 0 && errno == EINTR);
+	if (r == 0 && info.si_pid == 0)
 		return false;
 	/* somebody else has had its status: it ended all the same */
 	s->result->command_ended = true;
-	s->result->wait_status = pid > 0 ? status : 0;
+	s->result->wait_status = r == 0 ? wait_status_of(&info) : 0;
 	return true;
 }
 
@@ -380,7 +392,7 @@ static bool wait_for_files(void *context, int fd, int timeout_ms)
 	unsigned int news = seam_loop_wait_for(&s->loop, fd, timeout_ms,
 					       &signal);
 
-	if (news & SEAM_LOOP_CHILD && !s->result->command_ended && reap(s))
+	if (news & SEAM_LOOP_CHILD && !s->result->command_ended && see_end(s))
 		s->must_end = true;
 	if (!(news & SEAM_LOOP_SIGNAL))
 		return seam_clock_ns() < s->wait_end_ns;
@@ -475,7 +487,7 @@ static bool wants_snapshot(struct seam_recording *s, bool asks)
 static bool ends_on(struct seam_recording *s, unsigned int news,
 		    const struct seam_loop_signal *signal)
 {
-	return (news & SEAM_LOOP_CHILD && reap(s)) || news & SEAM_LOOP_GONE ||
+	return (news & SEAM_LOOP_CHILD && see_end(s)) || news & SEAM_LOOP_GONE ||
 	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
@@ -562,7 +574,7 @@ static void wait_for_command(struct seam_recording *s)
 	       !s->result->signal) {
 		unsigned int news = seam_loop_wait(&s->loop, -1, &signal);
 
-		if (news & SEAM_LOOP_CHILD && reap(s))
+		if (news & SEAM_LOOP_CHILD && see_end(s))
 			return;
 		if (news & SEAM_LOOP_SIGNAL)
 			ends_on_signal(s, &signal);

@@ -100,6 +100,12 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 	snprintf(path, sizeof(path), "/proc/%" PRId32, pid);
 	target->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = seam_jit_owner_read_at(&target->owner, target->process, pid, err);
+	if (r == -ENOENT && target->owner.uid != (uid_t)-1) {
+		/* a zombie: known whose it was, and searched for in our root */
+		target->owner.root = open("/", O_PATH | O_DIRECTORY |
+					  O_CLOEXEC);
+		r = target->owner.root < 0 ? -errno : 0;
+	}
 	if (r == 0 && !read_status(target))
 		r = seam_err_set(err, -ESRCH, "cannot read process %" PRId32
 				 ": %s", pid, strerror(ESRCH));

@@ -156,16 +156,12 @@ int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
 	    !last_number(text, "\nUid:", &uid))
 		goto out;
 	last_number(text, "\nNSpid:", &inner);
-	owner->root = openat(process, "root",
-			     O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (owner->root < 0) {
-		r = -errno;
-		goto out;
-	}
 	owner->inner_pid = (int32_t)inner;
 	owner->uid = (uid_t)uid;
 	owner->start_ns = utc_of_ticks(ticks);
-	r = 0;
+	owner->root = openat(process, "root",
+			     O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = owner->root < 0 ? -errno : 0;
 out:
 	return r ? seam_err_set(err, r, "cannot read process %d: %s", pid,
 				strerror(-r)) : 0;

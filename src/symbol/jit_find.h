@@ -65,7 +65,10 @@ struct seam_jit_owner {
 int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
 			struct seam_err *err);
 
-/* The same of the process whose folder in /proc is open as @process. */
+/*
+ * The same of the process whose folder in /proc is open as @process.  Of a
+ * zombie, -ENOENT: it has no root any more, but all else is known.
+ */
 int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
 			   int32_t pid, struct seam_err *err);
 void seam_jit_owner_fini(struct seam_jit_owner *owner);

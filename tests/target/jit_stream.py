@@ -8,6 +8,7 @@ the program makes no file.
 """
 import json
 import os
+import shutil
 import re
 import signal
 import subprocess
@@ -311,6 +312,12 @@ def test_who_names_a_folder_gets_a_file():
     check("dump: named/jit-" in result.stdout, result.stdout)
     equal(len(os.listdir("named")), 1)
     equal(len(os.listdir("n.seam/jit")), 1)
+    # it has ended before the recorder looks at its file, now and then
+    for _ in range(8):
+        shutil.rmtree("named")
+        os.mkdir("named")
+        record("-q", "-o", "n.seam", "--", JIT, "10", "named")
+        equal(len(os.listdir("n.seam/jit")), 1)
 
 
 def test_other_programs_do_not_notice():
