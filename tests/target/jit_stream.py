@@ -8,8 +8,8 @@ the program makes no file.
 """
 import json
 import os
-import shutil
 import re
+import shutil
 import signal
 import subprocess
 import sys
