@@ -139,8 +139,11 @@ int seam_call_tree_make(struct seam_call_tree *tree,
 		.group = group_of(report),
 	};
 	rc = seam_tallies_make(&tallies, report->selected, event, tree->group);
-	if (rc || tallies.samples + tallies.weight == 0)
+	/* not their sum: a file may have weights that make it wrap to 0 */
+	if (rc || (!tallies.samples && !tallies.weight)) {
+		free(tallies.items);
 		return rc;
+	}
 	tree->by_weight = tallies.weight != 0;
 	tree->whole = tree->by_weight ? tallies.weight : tallies.samples;
 	rc = seam_tree_make(&tree->tree, report->selected, &tallies, NULL,

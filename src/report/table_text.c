@@ -359,7 +359,7 @@ static int put_event(const struct seam_report *report,
 	struct layout l = { .view = view, .table = &table };
 	int rc = seam_rows_make(&table, report->selected, event, report->by);
 
-	if (rc || table.samples + table.weight == 0)
+	if (rc || (!table.samples && !table.weight))
 		goto out;
 	l.by_weight = table.weight != 0;
 	l.is_measured = report->profile->events.items[event].is_measured;
