@@ -242,6 +242,10 @@ static int check_mode(const struct candidate *c, const struct stat *st,
 {
 	bool own_group = st->st_gid == (gid_t)st->st_uid;
 
+	/* anybody may give another's file a name (fs.protected_hardlinks) */
+	if (st->st_nlink > 1)
+		return refuse(c, -EPERM, err, "it has %lu names (hard "
+			      "links)", (unsigned long)st->st_nlink);
 	if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !own_group))
 		return refuse(c, -EPERM, err, "others may write it (mode "
 			      "%04o)", (unsigned int)st->st_mode & 07777);

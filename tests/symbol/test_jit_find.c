@@ -103,6 +103,20 @@ static void what_is_as_it_should_be_is_believed(void **state)
 	assert_int_equal(try_open(&who, in("none"), &err), -ENOENT);
 }
 
+static void another_name_of_a_file_is_refused(void **state)
+{
+	struct seam_jit_owner who = owner();
+	char old[256], new[256];
+
+	(void)state;
+	snprintf(old, sizeof(old), "%s", plant("jit-43.dump"));
+	snprintf(new, sizeof(new), "%s", in("jit-44.dump"));
+	assert_int_equal(link(old, new), 0);
+	expect_refusal(&who, new, -EPERM, "hard links");
+	assert_int_equal(unlink(new), 0);
+	assert_int_equal(unlink(old), 0);
+}
+
 static void links_fifos_and_folders_are_refused(void **state)
 {
 	struct seam_jit_owner who = owner();
@@ -335,10 +349,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(names_of_markers_are_known),
 		TEST(what_is_as_it_should_be_is_believed),
-		TEST(links_fifos_and_folders_are_refused),
 		TEST(other_peoples_files_are_refused),
 		TEST(files_that_others_may_write_are_refused),
 		TEST(a_file_older_than_the_process_is_stale),
+		TEST(another_name_of_a_file_is_refused),
+		TEST(links_fifos_and_folders_are_refused),
 		TEST(a_dump_of_another_process_is_refused),
 		TEST(ten_gigabytes_of_nothing_are_refused),
 		TEST(a_copy_ends_at_the_first_hole),
