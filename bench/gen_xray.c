@@ -11,7 +11,7 @@
  * 64 KiB are interleaved as a ring would leave them.  The same arguments
  * give the same bytes on every machine.
  */
-#include "wire/xray_write.h"
+#include "wire/xray/xray_write.h"
 
 #include <stdlib.h>
 

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "wire/perf_data.h"
-#include "wire/perf_stream.h"
+#include "wire/perf/perf_data.h"
+#include "wire/perf/perf_stream.h"
 
 static void die(const struct seam_err *err)
 {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "ring/aux_producer.h"
 #include "ring/consumer.h"
+#include "ring/producer/aux_producer.h"
 
-enum { PAGE = 4096, DATA = 1 << 18, RECORDS = 500000, MOST_ROUNDS = 1001 };
+enum { PAGE = 4096, DATA = 1 << 18, RECORDS = 500000, MAX_ROUNDS = 1001 };
 
 static uint8_t *memory;
 static struct seam_ring_producer out;
@@ -186,10 +186,10 @@ int main(int argc, char **argv)
 		{ "drain in place, 72-byte records", "MB/s", drain_in_place },
 		{ "drain by copy, 72-byte records", "MB/s", drain_copies },
 	};
-	static double values[MOST_ROUNDS];
+	static double values[MAX_ROUNDS];
 	int n = argc > 1 ? atoi(argv[1]) : 15;
 
-	if (n < 1 || n > MOST_ROUNDS)
+	if (n < 1 || n > MAX_ROUNDS)
 		return 2;
 	memory = aligned_alloc(PAGE, PAGE + DATA);
 	if (!memory)

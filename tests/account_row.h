@@ -3,7 +3,7 @@
 #ifndef SEAM_TEST_ACCOUNT_ROW_H
 #define SEAM_TEST_ACCOUNT_ROW_H
 
-#include "model/account.h"
+#include "model/xray/account.h"
 
 /* NULL: nothing. */
 static inline const struct seam_account_row *

@@ -3,7 +3,7 @@
 #ifndef SEAM_TESTS_JIT_DUMP_H
 #define SEAM_TESTS_JIT_DUMP_H
 
-#include "wire/jitdump.h"
+#include "wire/jit/jitdump.h"
 
 #include <stdlib.h>
 

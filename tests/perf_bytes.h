@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "wire/perf_attr.h"
-#include "wire/perf_data.h"
+#include "wire/perf/perf_attr.h"
+#include "wire/perf/perf_data.h"
 
 struct bytes {
 	uint8_t *data;
@@ -270,7 +270,7 @@ static inline void put_feature_string(struct bytes *b, const char *text)
 static inline struct bytes make_file(const struct bytes *data)
 {
 	struct bytes b = { .endian = data->endian };
-	uint64_t flags = 1 << SEAM_PERF_HOSTNAME | 1 << SEAM_PERF_EVENT_DESC;
+	uint64_t flags = 1 << SEAM_PERF_FEATURE_HOSTNAME | 1 << SEAM_PERF_FEATURE_EVENT_DESC;
 	size_t attrs_at, table_at, at;
 
 	put(&b, b.endian == SEAM_LITTLE ? "PERFILE2" : "2ELIFREP", 8);

@@ -8,7 +8,7 @@
 #define SEAM_TESTS_SIMPLEPERF_BYTES_H
 
 #include "perf_bytes.h"
-#include "wire/simpleperf.h"
+#include "wire/perf/simpleperf.h"
 
 struct made_symbol {
 	uint64_t vaddr;

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "symbol/jit_code.h"
+#include "symbol/jit/jit_code.h"
 
 enum { CODE_BYTES = 64, NAME_BYTES = 64 };
 
@@ -108,7 +108,7 @@ static int stream(size_t n)
 
 static int read_dump(const char *path)
 {
-	struct seam_jit_dump_options options = { .pid = 1 };
+	struct seam_jit_code_options options = { .pid = 1 };
 	struct seam_jit_code *jit = seam_jit_code_new();
 	struct seam_jit_location location;
 	struct seam_err err = { 0 };

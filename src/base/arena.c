@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory_limit.h"
 
 #define ALIGN 16
 #define BLOCK_BYTES (64 * 1024)

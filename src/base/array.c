@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/memory.h"
+#include "base/memory_limit.h"
 
 /* A page of the second size, where there are two (x86-64, arm64). */
 #define HUGE_BYTES ((uintptr_t)2 << 20)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/memory_limit.h"
 
 #define MIN_SLOTS 64
 

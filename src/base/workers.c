@@ -9,7 +9,7 @@
 
 #define MAX_WORKERS 64
 
-struct crew {
+struct pool {
 	void (*work)(void *context, size_t task);
 	void *context;
 	size_t n_tasks;
@@ -33,7 +33,7 @@ unsigned int seam_workers_count(void)
 
 static void *run(void *arg)
 {
-	struct crew *crew = arg;
+	struct pool *crew = arg;
 	size_t task;
 
 	while ((task = atomic_fetch_add_explicit(&crew->next, 1,
@@ -46,7 +46,7 @@ static void *run(void *arg)
 void seam_workers_run(size_t n_tasks, void (*work)(void *context, size_t task),
 		      void *context)
 {
-	struct crew crew = {
+	struct pool crew = {
 		.work = work, .context = context, .n_tasks = n_tasks,
 	};
 	pthread_t threads[MAX_WORKERS];

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "cli/commands/help.h"
 #include "cli/foreign.h"
-#include "cli/help.h"
 #include "cli/nearest.h"
 #include "cli/pager.h"
 

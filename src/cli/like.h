@@ -3,7 +3,7 @@
 #ifndef SEAM_LIKE_H
 #define SEAM_LIKE_H
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 /*
  * The function whose name is most like @word; of equals the one with the

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/guard.h"
-#include "base/memory.h"
+#include "base/memory_limit.h"
 #include "cli/command.h"
-#include "cli/help.h"
+#include "cli/commands/help.h"
 #include "cli/pager.h"
 
 const struct seam_command *const seam_commands[] = {

@@ -2,7 +2,7 @@
 /* nearest.c - edit distance over short words; the contract is in nearest.h */
 #include "cli/nearest.h"
 
-enum { MOST = 32 };
+enum { MAX = 32 };
 
 static size_t least(size_t a, size_t b)
 {
@@ -15,7 +15,7 @@ static size_t least(size_t a, size_t b)
  */
 static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-	size_t row[MOST + 1][MOST + 1];
+	size_t row[MAX + 1][MAX + 1];
 
 	for (size_t j = 0; j <= n_b; j++)
 		row[0][j] = j;
@@ -42,7 +42,7 @@ void seam_nearest_try(struct seam_nearest *best, const char *word,
 	size_t n_word = strlen(word), n_name = strlen(name);
 	size_t edits;
 
-	if (n_word >= MOST || n_name >= MOST)
+	if (n_word >= MAX || n_name >= MAX)
 		return;
 	edits = distance(word, n_word, name, n_name);
 	if (edits > (n_word < 3 ? 1 : n_word / 3))

@@ -181,7 +181,7 @@ int seam_reading_open(struct seam_opened *opened,
 	return status ? status : select_part(opened, reading);
 }
 
-static bool has_samples(const struct seam_event *event)
+static bool has_samples(const struct seam_profile_event *event)
 {
 	return event->n_samples || event->is_measured;
 }

@@ -16,8 +16,8 @@
 
 #include "cli/command.h"
 #include "model/load.h"
-#include "model/selection.h"
-#include "model/tally.h"
+#include "model/profile/selection.h"
+#include "model/profile/tally.h"
 
 struct seam_reading {
 	struct seam_option_list symfs;

@@ -6,10 +6,10 @@
 #include <inttypes.h>
 
 #include "base/text.h"
-#include "model/load_perf.h"
-#include "model/load_xray.h"
-#include "model/recording.h"
-#include "wire/perf_data.h"
+#include "model/input.h"
+#include "model/perf/load_perf.h"
+#include "model/xray/load_xray.h"
+#include "wire/perf/perf_data.h"
 
 /*
  * What ran and should have been recorded.  How many samples it would have had
@@ -51,7 +51,7 @@ static void tell_not_recorded(struct seam_profile *profile,
 
 /* What the bundle says beyond its data file. */
 static void tell_manifest(struct seam_profile *profile,
-			  const struct seam_recording *recording)
+			  const struct seam_input *recording)
 {
 	const struct seam_manifest *m = &recording->manifest;
 	uint32_t name = seam_strings_put(&profile->strings, "recording");
@@ -110,7 +110,7 @@ static void tell_readers(struct seam_profile *profile,
 }
 
 static int load_perf(struct seam_profile *profile,
-		     const struct seam_recording *recording,
+		     const struct seam_input *recording,
 		     const struct seam_load_options *options,
 		     struct seam_err *err)
 {
@@ -194,7 +194,7 @@ static int load_xray(struct seam_profile *profile, struct seam_bytes bytes,
 }
 
 static int load(struct seam_profile *profile,
-		const struct seam_recording *recording,
+		const struct seam_input *recording,
 		const struct seam_load_options *options, struct seam_err *err)
 {
 	struct seam_bytes bytes = recording->data.bytes;
@@ -213,14 +213,14 @@ static int load(struct seam_profile *profile,
 int seam_load(struct seam_profile *profile, const char *path,
 	      const struct seam_load_options *options, struct seam_err *err)
 {
-	struct seam_recording recording;
-	int r = seam_recording_open(&recording, path, err);
+	struct seam_input recording;
+	int r = seam_input_open(&recording, path, err);
 
 	if (r == 0) {
 		r = load(profile, &recording, options, err);
 		tell_manifest(profile, &recording);
 	}
-	seam_recording_close(&recording);
+	seam_input_close(&recording);
 	return r;
 }
 

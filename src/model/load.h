@@ -8,7 +8,7 @@
 #ifndef SEAM_LOAD_H
 #define SEAM_LOAD_H
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 struct seam_load_options {
 	const char *const *symfs;	/* roots to look for binaries under */

@@ -40,7 +40,7 @@ find_machine(const struct seam_perf_data *data,
 	if (manifest && manifest->boot_id && is_this_boot(manifest->boot_id))
 		return SEAM_ORIGIN_HERE;
 	if (!host || !*host)
-		host = seam_perf_data_string(data, SEAM_PERF_HOSTNAME);
+		host = seam_perf_data_string(data, SEAM_PERF_FEATURE_HOSTNAME);
 	if (!host || !*host || uname(&own) < 0)
 		return SEAM_ORIGIN_UNKNOWN;
 	return strcmp(host, own.nodename) == 0 ? SEAM_ORIGIN_HERE :
@@ -52,7 +52,7 @@ static void find_clock(struct seam_origin *origin,
 		       const struct seam_perf_data *data,
 		       const struct seam_manifest *manifest)
 {
-	struct seam_bytes bytes = data->features[SEAM_PERF_CLOCK_DATA];
+	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_CLOCK_DATA];
 	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
 						data->endian);
 

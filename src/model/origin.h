@@ -11,7 +11,7 @@
 
 #include "symbol/symbols.h"
 #include "wire/manifest.h"
-#include "wire/perf_data.h"
+#include "wire/perf/perf_data.h"
 
 enum seam_origin_machine {
 	SEAM_ORIGIN_HERE,

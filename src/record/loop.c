@@ -3,7 +3,7 @@
 #include "record/loop.h"
 
 #include "base/clock.h"
-#include "record/targets.h"
+#include "record/proc/targets.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 #include "record/plan.h"
 
 #include "base/text.h"
-#include "record/areas.h"
-#include "record/aux_pmu.h"
-#include "record/targets.h"
+#include "record/events/aux_pmu.h"
+#include "record/perf/aux_buffers.h"
+#include "record/proc/targets.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,20 +14,20 @@
 
 enum {
 	/* Times that a target's threads are listed until none is new. */
-	MOST_TRIES = 8,
+	MAX_TRIES = 8,
 	/* Of a ring with -m auto, and of all of them, as a part of memory. */
-	MOST_AUTO_BYTES = 16 * 1024 * 1024,
+	MAX_AUTO_BYTES = 16 * 1024 * 1024,
 	AUTO_PART_OF_MEMORY = 32,
 };
 
-static uint64_t frequency(const struct seam_recording *s, uint64_t wanted)
+static uint64_t frequency(const struct seam_session *s, uint64_t wanted)
 {
-	long most = seam_machine_sysctl("perf_event_max_sample_rate", 100000);
+	long most = seam_procfs_sysctl("perf_event_max_sample_rate", 100000);
 
 	if (most <= 0 || wanted <= (uint64_t)most)
 		return wanted;
 	if (wanted != UINT64_MAX)
-		seam_recording_note(s, false, "%" PRIu64 " Hz is more than "
+		seam_session_note(s, false, "%" PRIu64 " Hz is more than "
 			"this machine allows: sampling at %ld Hz "
 			"(kernel.perf_event_max_sample_rate)", wanted, most);
 	return (uint64_t)most;
@@ -41,7 +41,7 @@ static bool has_raw(const struct perf_event_attr *attr)
 		attr->config == PERF_COUNT_SW_BPF_OUTPUT);
 }
 
-static void set_rate(const struct seam_recording *s, struct seam_event *event)
+static void set_rate(const struct seam_session *s, struct seam_event *event)
 {
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
@@ -66,7 +66,7 @@ static void set_rate(const struct seam_recording *s, struct seam_event *event)
 	}
 }
 
-static void set_contents(const struct seam_recording *s,
+static void set_contents(const struct seam_session *s,
 			 struct seam_event *event)
 {
 	const struct seam_record_options *o = s->options;
@@ -86,7 +86,7 @@ static void set_contents(const struct seam_recording *s,
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
 }
 
-static void set_sideband(const struct seam_recording *s,
+static void set_sideband(const struct seam_session *s,
 			 struct seam_event *event)
 {
 	const struct seam_record_options *o = s->options;
@@ -97,7 +97,7 @@ static void set_sideband(const struct seam_recording *s,
 }
 
 /* Who asks for areas means the PMUs that he names, known to us or not. */
-static void guess_areas(const struct seam_recording *s)
+static void guess_areas(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
 
@@ -113,7 +113,7 @@ static void guess_areas(const struct seam_recording *s)
 }
 
 /* The file tells of one kind, and so do perf's decoders. */
-static int check_areas(const struct seam_recording *s, struct seam_err *err)
+static int check_areas(const struct seam_session *s, struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
 	const struct seam_event *first = NULL;
@@ -137,7 +137,7 @@ static int check_areas(const struct seam_recording *s, struct seam_err *err)
 }
 
 /* @otherwise: what to sample when the user has not said; or NULL. */
-static int list_events(struct seam_recording *s, const char *otherwise,
+static int list_events(struct seam_session *s, const char *otherwise,
 		       struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
@@ -182,13 +182,13 @@ static bool is_system_wide(const struct seam_record_options *o)
 	       (o->cpus.n && !o->command && !attaches(o));
 }
 
-bool seam_plan_follows_command(const struct seam_recording *s)
+bool seam_plan_follows_command(const struct seam_session *s)
 {
 	return s->options->command && !s->system_wide &&
 	       !attaches(s->options);
 }
 
-static int list_threads(struct seam_recording *s,
+static int list_threads(struct seam_session *s,
 			struct seam_number_list *tids, struct seam_err *err)
 {
 	int *slot;
@@ -205,10 +205,10 @@ static int list_threads(struct seam_recording *s,
 }
 
 /* The CPUs to sample: those of the user that are online. */
-static int list_cpus(struct seam_recording *s, struct seam_err *err)
+static int list_cpus(struct seam_session *s, struct seam_err *err)
 {
 	const struct seam_number_list *wanted = &s->options->cpus;
-	int r = seam_machine_cpus(&s->sources.cpus, err);
+	int r = seam_procfs_cpus(&s->sources.cpus, err);
 
 	for (size_t i = 0; r == 0 && i < wanted->n; i++) {
 		struct seam_number_list one = {
@@ -232,7 +232,7 @@ static size_t auto_ring_bytes(size_t n_cpus)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 			  (uint64_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = MOST_AUTO_BYTES;
+	size_t bytes = MAX_AUTO_BYTES;
 
 	while (bytes > SEAM_RECORD_RING_BYTES &&
 	       bytes * n_cpus > memory / AUTO_PART_OF_MEMORY)
@@ -254,7 +254,7 @@ static size_t area_bytes(const struct seam_record_options *o)
 	return bytes;
 }
 
-static int open_sources(struct seam_recording *s, const char *otherwise,
+static int open_sources(struct seam_session *s, const char *otherwise,
 			struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
@@ -270,8 +270,8 @@ static int open_sources(struct seam_recording *s, const char *otherwise,
 		.on_exec = seam_plan_follows_command(s),
 		.delayed = o->delay_ms > 0,
 		.ring_bytes = o->ring_bytes,
-		.area_bytes = seam_areas_are_there(s) ? area_bytes(o) : 0,
-		.free_running = seam_areas_are_there(s) &&
+		.area_bytes = seam_aux_buffers_are_there(s) ? area_bytes(o) : 0,
+		.free_running = seam_aux_buffers_are_there(s) &&
 				(o->aux_snapshots || o->overwrite),
 		.watermark = o->watermark,
 		.filter = o->filter,
@@ -294,7 +294,7 @@ static int open_sources(struct seam_recording *s, const char *otherwise,
  * inheritance, or has none, and cannot be asked.  So all are opened again,
  * until no thread is new.
  */
-static int open_until_stable(struct seam_recording *s, const char *otherwise,
+static int open_until_stable(struct seam_session *s, const char *otherwise,
 			     struct seam_err *err)
 {
 	for (int i = 0; ; i++) {
@@ -309,8 +309,8 @@ static int open_until_stable(struct seam_recording *s, const char *otherwise,
 		free(now.items);
 		if (stable)
 			return 0;
-		if (i == MOST_TRIES) {
-			seam_recording_note(s, false, "threads start faster "
+		if (i == MAX_TRIES) {
+			seam_session_note(s, false, "threads start faster "
 				"than they can be attached to: some of those "
 				"that run are not recorded");
 			return 0;
@@ -319,7 +319,7 @@ static int open_until_stable(struct seam_recording *s, const char *otherwise,
 	}
 }
 
-int seam_plan_open(struct seam_recording *s, struct seam_err *err)
+int seam_plan_open(struct seam_session *s, struct seam_err *err)
 {
 	int r;
 
@@ -332,56 +332,56 @@ int seam_plan_open(struct seam_recording *s, struct seam_err *err)
 		r = open_until_stable(s, "cpu-clock", err);
 	}
 	if (r == 0)
-		seam_recording_note(s, true, "sampling '%s'",
+		seam_session_note(s, true, "sampling '%s'",
 				    s->events.items[0].name);
 	return r;
 }
 
-static void tell_of_rings(const struct seam_recording *s)
+static void tell_of_rings(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
 	char had[SEAM_TEXT_SIZE], wanted[SEAM_TEXT_SIZE];
 
 	seam_text_size(had, s->sources.ring_bytes);
 	if (o->ring_auto)
-		seam_recording_note(s, false, "rings of %s%s", had,
+		seam_session_note(s, false, "rings of %s%s", had,
 			s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE ?
 			", the most that may be locked (CAP_IPC_LOCK, "
 			"'ulimit -l', kernel.perf_event_mlock_kb)" : "");
 	else if (s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE)
-		seam_recording_note(s, false, "rings of %s in place of "
+		seam_session_note(s, false, "rings of %s in place of "
 			"%s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
 			"'sysctl kernel.perf_event_mlock_kb' (it is %ld)",
 			had, seam_text_size(wanted, o->ring_bytes),
-			seam_machine_sysctl("perf_event_mlock_kb", 516));
+			seam_procfs_sysctl("perf_event_mlock_kb", 516));
 }
 
-static void tell_of_areas(const struct seam_recording *s)
+static void tell_of_areas(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
 	size_t wanted = area_bytes(o), had = s->sources.area_bytes;
 	char areas[SEAM_TEXT_SIZE], asked[SEAM_TEXT_SIZE];
 
-	if (!seam_areas_are_there(s))
+	if (!seam_aux_buffers_are_there(s))
 		return;
 	if (had < wanted)
-		seam_recording_note(s, false, "AUX areas of %s in place "
+		seam_session_note(s, false, "AUX areas of %s in place "
 			"of %s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
 			"'sysctl kernel.perf_event_mlock_kb'",
 			seam_text_size(areas, had),
 			seam_text_size(asked, wanted));
-	seam_recording_note(s, true, "AUX areas of %s; times are the "
+	seam_session_note(s, true, "AUX areas of %s; times are the "
 			    "kernel's own, so JIT code is not resolved by "
 			    "time", seam_text_size(areas, had));
 }
 
-static void tell_of_groups(const struct seam_recording *s)
+static void tell_of_groups(const struct seam_session *s)
 {
 	if (s->system_wide || s->options->per_thread)
 		return;
 	for (size_t i = 0; i < s->events.n; i++)
 		if (s->events.items[i].read_by_leader) {
-			seam_recording_note(s, false, "groups are not "
+			seam_session_note(s, false, "groups are not "
 				"inherited: threads that start later are "
 				"sampled with --per-thread or -a");
 			return;
@@ -389,7 +389,7 @@ static void tell_of_groups(const struct seam_recording *s)
 }
 
 /* Those that were named, and those that came with them. */
-static void tell_of_children(const struct seam_recording *s)
+static void tell_of_children(const struct seam_session *s)
 {
 	const struct seam_number_list *tids = &s->sources.tids;
 	size_t n = 0;
@@ -398,27 +398,27 @@ static void tell_of_children(const struct seam_recording *s)
 		n += seam_targets_process(tids->items[i]) == tids->items[i];
 	/* named threads may be processes too; those are not many */
 	if (n > s->options->pids.n + s->options->tids.n)
-		seam_recording_note(s, false, "recording %zu process%s and "
+		seam_session_note(s, false, "recording %zu process%s and "
 			"the %zu that %s started (-t: a thread alone)",
 			s->options->pids.n, s->options->pids.n == 1 ? "" :
 			"es", n - s->options->pids.n, s->options->pids.n == 1 ?
 			"it has" : "they have");
 }
 
-void seam_plan_tell(const struct seam_recording *s)
+void seam_plan_tell(const struct seam_session *s)
 {
 	unsigned int out = s->sources.left_out;
 
 	if (out & SEAM_LEFT_OUT_KERNEL)
-		seam_recording_note(s, false, "user code only: samples of the "
+		seam_session_note(s, false, "user code only: samples of the "
 			"kernel need CAP_PERFMON or "
 			"'sysctl kernel.perf_event_paranoid=1' (it is %ld)",
-			seam_machine_sysctl("perf_event_paranoid", 2));
+			seam_procfs_sysctl("perf_event_paranoid", 2));
 	if (out & SEAM_LEFT_OUT_BUILD_IDS)
-		seam_recording_note(s, false, "no build ids of mapped files: "
+		seam_session_note(s, false, "no build ids of mapped files: "
 			"they need Linux 5.12");
 	if (out & SEAM_LEFT_OUT_LOST_COUNTS)
-		seam_recording_note(s, true, "no exact count of lost records: "
+		seam_session_note(s, true, "no exact count of lost records: "
 			"it needs Linux 6.0");
 	tell_of_children(s);
 	tell_of_rings(s);

@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "record/machine.h"
+#include "record/proc/procfs.h"
 
 enum {
 	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's */

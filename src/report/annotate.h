@@ -8,7 +8,7 @@
 #ifndef SEAM_ANNOTATE_H
 #define SEAM_ANNOTATE_H
 
-#include "model/annotation.h"
+#include "model/annotate/annotation.h"
 #include "report/report.h"
 
 struct seam_annotate_view {

@@ -38,12 +38,12 @@ static uint64_t weight_of_all(const struct seam_annotation *all)
 }
 
 /* What is the same of an object and of one of its places. */
-struct line {
+struct object_line {
 	size_t object;
 	uint64_t addr, size, samples, weight, of_weight;
 };
 
-static void put_line(const struct seam_view *view, const struct line *line)
+static void put_line(const struct seam_view *view, const struct object_line *line)
 {
 	char part[SEAM_NUMBER], samples[SEAM_NUMBER];
 
@@ -67,7 +67,7 @@ static void put_since(const struct seam_annotate_view *a,
 
 static void put_places(const struct seam_annotate_view *a,
 		       const struct seam_view *view,
-		       const struct seam_annotated *body, struct line line)
+		       const struct seam_annotated *body, struct object_line line)
 {
 	for (size_t i = 0; i < body->places.n; i++) {
 		const struct seam_annotated_place *p = &body->places.items[i];
@@ -89,7 +89,7 @@ static void put_object(const struct seam_annotate_view *a,
 		       uint64_t of_weight)
 {
 	const struct seam_annotated *body = &a->annotation->bodies.items[i];
-	struct line line = {
+	struct object_line line = {
 		.object = i + 1, .addr = body->addr, .size = body->size,
 		.samples = body->samples, .weight = body->weight,
 		.of_weight = of_weight,

@@ -29,7 +29,7 @@ const char *seam_call_tree_name(const struct seam_call_tree *tree,
 	return seam_profile_text(profile, string);
 }
 
-struct order {
+struct node_order {
 	const struct seam_call_tree *tree;
 	const struct seam_profile *profile;
 };
@@ -43,7 +43,7 @@ static uint64_t measure(const struct seam_call_tree *tree,
 static int by_size(const struct seam_node *a, const struct seam_node *b,
 		   void *context)
 {
-	const struct order *order = context;
+	const struct node_order *order = context;
 	uint64_t x = measure(order->tree, a), y = measure(order->tree, b);
 	int rc = (x < y) - (x > y);
 
@@ -131,7 +131,7 @@ static enum seam_group group_of(const struct seam_report *report)
 int seam_call_tree_make(struct seam_call_tree *tree,
 			const struct seam_report *report, uint32_t event)
 {
-	struct order order = { tree, report->profile };
+	struct node_order order = { tree, report->profile };
 	struct seam_tallies tallies;
 	int rc;
 

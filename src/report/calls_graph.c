@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* calls_graph.c - all calls as a graph; see calls.h */
-#include "report/calls.h"
+#include "report/calls_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

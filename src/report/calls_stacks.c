@@ -5,7 +5,7 @@
  * A line for each node of a call's tree; arguments stand beside its name,
  * what else was recorded in it below, before its callees.
  */
-#include "report/calls.h"
+#include "report/calls_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

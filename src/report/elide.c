@@ -4,7 +4,7 @@
  *
  * Both kinds of names are made distinct in the same way: each distinct text
  * is shortened, those that read alike are shortened less or elsewhere, and
- * so on.  What is alike after MOST_ROUNDS is left whole.
+ * so on.  What is alike after MAX_ROUNDS is left whole.
  */
 #include "report/elide.h"
 
@@ -15,7 +15,7 @@
 #include "base/text.h"
 
 enum {
-	MOST_ROUNDS = 10,
+	MAX_ROUNDS = 10,
 	FEWEST = 4,		/* columns that hold an ellipsis at all */
 	CONTEXT = 2,		/* bytes shown before a difference */
 };
@@ -175,7 +175,7 @@ static const char *cut_around(const struct cutter *c, const char *text,
 }
 
 /* A distinct text and how it is shown. */
-struct item {
+struct elided_name {
 	const char *whole;
 	const char *shown;
 	bool is_alike;		/* shorten it again */
@@ -184,10 +184,10 @@ struct item {
 };
 
 typedef const char *shorten_fn(const struct cutter *c,
-			       const struct item *item);
+			       const struct elided_name *item);
 
 static const char *shorten_name(const struct cutter *c,
-				const struct item *item)
+				const struct elided_name *item)
 {
 	return item->level ? cut_around(c, item->whole, item->differs) :
 	       cut_middle(c, item->whole);
@@ -195,7 +195,7 @@ static const char *shorten_name(const struct cutter *c,
 
 /* The last level + 1 parts of a path. */
 static const char *shorten_path(const struct cutter *c,
-				const struct item *item)
+				const struct elided_name *item)
 {
 	const char *at = item->whole + strlen(item->whole);
 	unsigned int slashes = 0;
@@ -208,14 +208,14 @@ static const char *shorten_path(const struct cutter *c,
 
 static int by_whole(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct elided_name *x = a, *y = b;
 
 	return strcmp(x->whole, y->whole);
 }
 
 static int by_shown(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct elided_name *x = a, *y = b;
 	int rc = strcmp(x->shown, y->shown);
 
 	return rc ? rc : strcmp(x->whole, y->whole);
@@ -235,7 +235,7 @@ static size_t common(const char *a, const char *b)
  * their text, so that the first and the last of a run have the least in
  * common.  True when there were any.
  */
-static bool mark_alike(struct item *items, size_t n, bool give_up)
+static bool mark_alike(struct elided_name *items, size_t n, bool give_up)
 {
 	bool any = false;
 
@@ -260,7 +260,7 @@ static bool mark_alike(struct item *items, size_t n, bool give_up)
 	return any;
 }
 
-static int shorten_all(const struct cutter *c, struct item *items, size_t n,
+static int shorten_all(const struct cutter *c, struct elided_name *items, size_t n,
 		       shorten_fn *shorten)
 {
 	for (unsigned int round = 0; ; round++) {
@@ -273,8 +273,8 @@ static int shorten_all(const struct cutter *c, struct item *items, size_t n,
 				return -ENOMEM;
 		}
 		qsort(items, n, sizeof(*items), by_shown);
-		if (!mark_alike(items, n, round == MOST_ROUNDS) ||
-		    round == MOST_ROUNDS)
+		if (!mark_alike(items, n, round == MAX_ROUNDS) ||
+		    round == MAX_ROUNDS)
 			return 0;
 	}
 }
@@ -282,7 +282,7 @@ static int shorten_all(const struct cutter *c, struct item *items, size_t n,
 static int make_distinct(const struct cutter *c, const char **texts, size_t n,
 			 shorten_fn *shorten)
 {
-	struct item *items = calloc(n + 1, sizeof(*items));
+	struct elided_name *items = calloc(n + 1, sizeof(*items));
 	size_t n_items = 0;
 	int rc;
 
@@ -298,7 +298,7 @@ static int make_distinct(const struct cutter *c, const char **texts, size_t n,
 	rc = shorten_all(c, items, n_items, shorten);
 	qsort(items, n_items, sizeof(*items), by_whole);
 	for (size_t i = 0; i < n && !rc; i++) {
-		struct item key = { .whole = texts[i] }, *found;
+		struct elided_name key = { .whole = texts[i] }, *found;
 
 		found = bsearch(&key, items, n_items, sizeof(key), by_whole);
 		texts[i] = found->shown;

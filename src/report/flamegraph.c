@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "model/tree.h"
+#include "model/profile/tree.h"
 #include "report/flamegraph_css.h"
 #include "report/flamegraph_js.h"
 #include "report/summary.h"
@@ -37,7 +37,7 @@ static const double least_text_width = 3 * 6.95 + 7;
 #define LEAST_PERCENT 0.01	/* of the whole: narrower is not seen */
 
 /* Colours: a letter for CSS, a word for the legend. */
-enum look {
+enum frame_look {
 	LOOK_NATIVE,
 	LOOK_INLINED,
 	LOOK_KERNEL,
@@ -104,7 +104,7 @@ static const char *name_of(const struct picture *p,
 	       seam_profile_text(p->profile, function_of(p, node)->name);
 }
 
-static enum look look_of(const struct picture *p, const struct seam_node *node)
+static enum frame_look look_of(const struct picture *p, const struct seam_node *node)
 {
 	if (node->is_group)
 		return LOOK_GROUP;
@@ -355,7 +355,7 @@ static void put_frame(const struct picture *p, uint32_t id)
 	double x = MARGIN + (id ? pixels(p, p->x[id]) : 0);
 	double width = id ? pixels(p, size_of(p, node)) : WIDTH - 2 * MARGIN;
 	uint32_t y = row_y(p, node->depth);
-	enum look look = look_of(p, node);
+	enum frame_look look = look_of(p, node);
 	unsigned int shade = look == LOOK_GROUP ? node->depth % 2 :
 		(unsigned int)(seam_hash_stable(name, strlen(name), 0) % SHADES);
 

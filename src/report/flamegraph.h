@@ -13,7 +13,7 @@
 #ifndef SEAM_FLAMEGRAPH_H
 #define SEAM_FLAMEGRAPH_H
 
-#include "model/tally.h"
+#include "model/profile/tally.h"
 
 struct seam_flamegraph {
 	const struct seam_selected *selected;

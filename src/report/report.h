@@ -12,7 +12,7 @@
 #ifndef SEAM_REPORT_H
 #define SEAM_REPORT_H
 
-#include "model/tree.h"
+#include "model/profile/tree.h"
 #include "report/rows.h"
 #include "report/view.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "model/tree.h"
+#include "model/profile/tree.h"
 
 static struct seam_row *add_row(struct seam_rows *table, uint32_t code,
 				uint32_t group)
@@ -87,7 +87,7 @@ static uint32_t *number_frames(struct seam_rows *table)
 }
 
 /* State of the walk: which row a code has, and the path to the node. */
-struct walk {
+struct row_walk {
 	struct seam_rows *table;
 	const struct seam_tree *tree;
 	uint32_t group;		/* below whose node we are */
@@ -98,7 +98,7 @@ struct walk {
 	SEAM_ARRAY(uint32_t) path;	/* rows, by depth */
 };
 
-static uint32_t row_of(struct walk *w, uint32_t code)
+static uint32_t row_of(struct row_walk *w, uint32_t code)
 {
 	uint32_t *slot;
 
@@ -115,7 +115,7 @@ static uint32_t row_of(struct walk *w, uint32_t code)
 }
 
 /* Samples without any stack have a row of their own: nothing is dropped. */
-static int add_stackless(struct walk *w, const struct seam_node *node)
+static int add_stackless(struct row_walk *w, const struct seam_node *node)
 {
 	struct seam_row *row;
 	uint32_t *slot;
@@ -132,13 +132,13 @@ static int add_stackless(struct walk *w, const struct seam_node *node)
 	return 0;
 }
 
-static void leave(struct walk *w, size_t depth)
+static void leave(struct row_walk *w, size_t depth)
 {
 	while (w->path.n > depth)
 		w->open.items[w->path.items[--w->path.n]]--;
 }
 
-static int visit(struct walk *w, const struct seam_node *node)
+static int visit(struct row_walk *w, const struct seam_node *node)
 {
 	size_t above = w->table->groups.n_kinds ? 2 : 1;
 	uint32_t *slot, r;
@@ -163,7 +163,7 @@ static int visit(struct walk *w, const struct seam_node *node)
 	return 0;
 }
 
-static int walk_tree(struct walk *w)
+static int walk_tree(struct row_walk *w)
 {
 	size_t n_codes = w->table->codes.n + 1;
 	int rc = 0;
@@ -186,7 +186,7 @@ static int from_tree(struct seam_rows *table,
 {
 	uint32_t *keys = number_frames(table);
 	struct seam_tree tree = { 0 };
-	struct walk w = { .table = table, .tree = &tree };
+	struct row_walk w = { .table = table, .tree = &tree };
 	int rc = keys ? seam_tree_make(&tree, selected, tallies, keys,
 				       table->groups.n_kinds) : -ENOMEM;
 
@@ -273,7 +273,7 @@ void seam_rows_fini(struct seam_rows *table)
 	*table = (struct seam_rows) { 0 };
 }
 
-struct order {
+struct row_order {
 	const struct seam_rows *table;
 	enum seam_sort sort;
 	bool by_weight;
@@ -308,7 +308,7 @@ static int compare_keys(const struct seam_rows *table,
 
 static int compare_rows(const void *x, const void *y, void *context)
 {
-	const struct order *order = context;
+	const struct row_order *order = context;
 	const struct seam_row *a = x, *b = y;
 	int self = order->by_weight ?
 		   descending(a->self_weight, b->self_weight) :
@@ -329,7 +329,7 @@ static int compare_rows(const void *x, const void *y, void *context)
 void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 		     bool by_weight)
 {
-	struct order order = { table, sort, by_weight };
+	struct row_order order = { table, sort, by_weight };
 
 	if (table->n)
 		qsort_r(table->items, table->n, sizeof(*table->items),

@@ -11,7 +11,7 @@
 #ifndef SEAM_ROWS_H
 #define SEAM_ROWS_H
 
-#include "model/tally.h"
+#include "model/profile/tally.h"
 
 /* What a row stands for.  Those up to LINE are of code, the rest of samples. */
 enum seam_by {

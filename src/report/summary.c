@@ -83,7 +83,7 @@ void seam_summary_event(const struct seam_report *report,
 			const struct seam_view *view, uint32_t event,
 			uint64_t samples, uint64_t weight)
 {
-	const struct seam_event *e = &report->profile->events.items[event];
+	const struct seam_profile_event *e = &report->profile->events.items[event];
 	char buf[SEAM_NUMBER];
 
 	fputc('\n', view->out);
@@ -277,7 +277,7 @@ void seam_summary_event_json(const struct seam_report *report,
 			     struct seam_json *j, uint32_t event,
 			     uint64_t samples, uint64_t weight)
 {
-	const struct seam_event *e = &report->profile->events.items[event];
+	const struct seam_profile_event *e = &report->profile->events.items[event];
 
 	seam_json_string(j, "event", seam_profile_text(report->profile,
 						       e->name));

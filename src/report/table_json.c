@@ -108,7 +108,7 @@ static void put_rows(const struct seam_report *report, struct seam_rows *table,
 static bool is_shown(const struct seam_report *report, uint32_t event)
 {
 	const struct seam_selected *s = report->selected;
-	const struct seam_event *e = &report->profile->events.items[event];
+	const struct seam_profile_event *e = &report->profile->events.items[event];
 
 	return s->event == SEAM_NONE ?
 	       e->n_samples || e->n_lost || e->is_measured :

@@ -20,7 +20,7 @@ enum {
 	LAYER = 8,
 	TEXT_MOST = 72,		/* where nothing is cut: beyond, no padding */
 	MODULE_MOST = 28,
-	MOST_COLUMNS = SEAM_MOST_KEYS + 1,
+	MAX_COLUMNS = SEAM_MOST_KEYS + 1,
 };
 
 /* A column of names: a key's, or the module beside a symbol. */
@@ -33,7 +33,7 @@ struct column {
 	size_t part;		/* of the room, where it is tight */
 };
 
-struct layout {
+struct table_layout {
 	const struct seam_view *view;
 	const struct seam_rows *table;
 	size_t n;		/* rows shown */
@@ -42,7 +42,7 @@ struct layout {
 	enum seam_by number;	/* thread, process: their number; 0: none */
 	size_t bar;		/* columns; 0: none */
 	uint64_t longest;	/* what a whole bar stands for */
-	struct column columns[MOST_COLUMNS];
+	struct column columns[MAX_COLUMNS];
 	size_t n_columns;
 	struct seam_arena arena;
 };
@@ -52,12 +52,12 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static uint64_t self_of(const struct layout *l, const struct seam_row *row)
+static uint64_t self_of(const struct table_layout *l, const struct seam_row *row)
 {
 	return l->by_weight ? row->self_weight : row->self_samples;
 }
 
-static void add_column(struct layout *l, enum seam_by key, const char *heading)
+static void add_column(struct table_layout *l, enum seam_by key, const char *heading)
 {
 	struct column *c = &l->columns[l->n_columns++];
 
@@ -68,7 +68,7 @@ static void add_column(struct layout *l, enum seam_by key, const char *heading)
 	};
 }
 
-static void list_columns(struct layout *l)
+static void list_columns(struct table_layout *l)
 {
 	static const char *const headings[] = {
 		[SEAM_BY_SYMBOL] = "SYMBOL", [SEAM_BY_MODULE] = "MODULE",
@@ -98,7 +98,7 @@ static int32_t number_of(const struct seam_rows *table,
 }
 
 /* What @row has in column @c, not yet escaped. */
-static const char *text_of(const struct layout *l, const struct column *c,
+static const char *text_of(const struct table_layout *l, const struct column *c,
 			   const struct seam_row *row,
 			   char buf[SEAM_ROW_TEXT])
 {
@@ -117,7 +117,7 @@ static const char *text_of(const struct layout *l, const struct column *c,
 	return buf;
 }
 
-static int fill_column(struct layout *l, struct column *c)
+static int fill_column(struct table_layout *l, struct column *c)
 {
 	char buf[SEAM_ROW_TEXT];
 	size_t most = !l->view->width ? TEXT_MOST : SIZE_MAX;
@@ -145,7 +145,7 @@ static int fill_column(struct layout *l, struct column *c)
 }
 
 /* What all columns take, with the gaps between and layers. */
-static size_t taken(const struct layout *l)
+static size_t taken(const struct table_layout *l)
 {
 	size_t sum = (l->n_columns - 1) * GAP;
 
@@ -159,9 +159,9 @@ static size_t taken(const struct layout *l)
  * Those that need less than their part of the room keep what they need; the
  * others share what is left by their parts.
  */
-static void share(struct layout *l, size_t room)
+static void share(struct table_layout *l, size_t room)
 {
-	bool fixed[MOST_COLUMNS] = { 0 };
+	bool fixed[MAX_COLUMNS] = { 0 };
 	bool again = true;
 	size_t parts = 0;
 
@@ -189,7 +189,7 @@ static void share(struct layout *l, size_t room)
 		}
 }
 
-static int fit(struct layout *l)
+static int fit(struct table_layout *l)
 {
 	size_t room = l->view->width - FIGURES, need = taken(l), names = room;
 	int rc = 0;
@@ -211,7 +211,7 @@ static int fit(struct layout *l)
 	return rc;
 }
 
-static int lay_out(struct layout *l)
+static int lay_out(struct table_layout *l)
 {
 	int rc = 0;
 
@@ -224,12 +224,12 @@ static int lay_out(struct layout *l)
 	return rc || !l->view->width ? rc : fit(l);
 }
 
-static void pad(const struct layout *l, size_t from, size_t to)
+static void pad(const struct table_layout *l, size_t from, size_t to)
 {
 	fprintf(l->view->out, "%*s", from < to ? (int)(to - from) : 0, "");
 }
 
-static void put_head(const struct layout *l)
+static void put_head(const struct table_layout *l)
 {
 	FILE *out = l->view->out;
 
@@ -254,7 +254,7 @@ static void put_head(const struct layout *l)
 	fputc('\n', out);
 }
 
-static void put_figures(const struct layout *l, const struct seam_row *row)
+static void put_figures(const struct table_layout *l, const struct seam_row *row)
 {
 	const struct seam_rows *t = l->table;
 	uint64_t whole = l->by_weight ? t->weight : t->samples;
@@ -280,7 +280,7 @@ static void put_figures(const struct layout *l, const struct seam_row *row)
 	fputs("  ", l->view->out);
 }
 
-static void put_layer(const struct layout *l, const struct seam_row *row)
+static void put_layer(const struct table_layout *l, const struct seam_row *row)
 {
 	enum seam_layer layer = seam_row_layer(l->table, row);
 
@@ -290,7 +290,7 @@ static void put_layer(const struct layout *l, const struct seam_row *row)
 	seam_view_style(l->view, SEAM_STYLE_PLAIN);
 }
 
-static void put_row(const struct layout *l, size_t i)
+static void put_row(const struct table_layout *l, size_t i)
 {
 	const struct seam_row *row = &l->table->items[i];
 
@@ -315,7 +315,7 @@ static void put_row(const struct layout *l, size_t i)
 }
 
 /* What --top hides, with its share, so that the sum is always there. */
-static void put_rest(const struct layout *l)
+static void put_rest(const struct table_layout *l)
 {
 	const struct seam_rows *t = l->table;
 	char a[SEAM_NUMBER], b[SEAM_NUMBER];
@@ -333,7 +333,7 @@ static void put_rest(const struct layout *l)
 	seam_view_style(l->view, SEAM_STYLE_PLAIN);
 }
 
-static int put_table(const struct seam_report *report, struct layout *l,
+static int put_table(const struct seam_report *report, struct table_layout *l,
 		     uint32_t event)
 {
 	int rc = lay_out(l);
@@ -356,7 +356,7 @@ static int put_event(const struct seam_report *report,
 		     const struct seam_view *view, uint32_t event)
 {
 	struct seam_rows table = { 0 };
-	struct layout l = { .view = view, .table = &table };
+	struct table_layout l = { .view = view, .table = &table };
 	int rc = seam_rows_make(&table, report->selected, event, report->by);
 
 	if (rc || (!table.samples && !table.weight))

@@ -8,7 +8,7 @@
 #ifndef SEAM_VIEW_H
 #define SEAM_VIEW_H
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 struct seam_view {
 	FILE *out;

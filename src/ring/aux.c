@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { MOST_TRIES = 4 };
+enum { MAX_TRIES = 4 };
 
 void seam_ring_aux_attach(struct seam_ring_aux *aux,
 			  struct seam_ring_control *control, const void *area,
@@ -213,7 +213,7 @@ size_t seam_ring_aux_snapshot_own(struct seam_ring_aux *aux,
 	shot->bytes = 0;
 	if (!aux->control || shot->room < aux->size)
 		return 0;
-	for (int i = 0; i < MOST_TRIES; i++) {
+	for (int i = 0; i < MAX_TRIES; i++) {
 		uint64_t head = head_of(aux);
 		uint64_t n = head - aux->first;
 

@@ -137,7 +137,7 @@ bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t module,
 				uint64_t addr);
 
 /* What instructions are for. */
-struct seam_machine {
+struct seam_procfs {
 	uint32_t elf_machine;	/* EM_X86_64, ... */
 	bool is_64;
 	bool is_big_endian;
@@ -147,11 +147,11 @@ struct seam_machine {
  * Read @size bytes at @offset of a module's file, which is found and judged
  * anew, into @buf.  0, or -errno with the reason: there is no such file, it is
  * another one, it is cut.  For the kernel, where its code may be found and
- * what would help is in symbol/kernel_code.h.
+ * what would help is in symbol/kernel/kernel_code.h.
  */
 int seam_symbols_code(struct seam_symbols *symbols, uint32_t module,
 		      uint64_t offset, uint8_t *buf, size_t size,
-		      struct seam_machine *machine, struct seam_err *err);
+		      struct seam_procfs *machine, struct seam_err *err);
 
 /*
  * 0 when the file of a module was found, or was never asked for; -ESTALE when

@@ -71,7 +71,7 @@ uint64_t seam_eh_address(struct seam_cursor *c, uint8_t encoding,
 /* --- entries --- */
 
 /* An entry's body as a window; its id says what it is. */
-struct entry {
+struct cfi_entry {
 	struct seam_cursor c;
 	size_t body_offset;	/* in the section, of @c's first byte */
 	size_t next;		/* offset in the section */
@@ -81,7 +81,7 @@ struct entry {
 };
 
 static int read_entry(const struct seam_eh_frame *frame, size_t offset,
-		      struct entry *e)
+		      struct cfi_entry *e)
 {
 	struct seam_cursor c = seam_cursor_make(frame->entries.data,
 						frame->entries.size,
@@ -94,7 +94,7 @@ static int read_entry(const struct seam_eh_frame *frame, size_t offset,
 	is_64 = length == LENGTH_IS_64;
 	if (is_64)
 		length = seam_cursor_u64(&c);
-	*e = (struct entry) { .body_offset = c.pos };
+	*e = (struct cfi_entry) { .body_offset = c.pos };
 	if (c.error || length > seam_cursor_left(&c))
 		return -ENODATA;
 	e->c = seam_cursor_split(&c, (size_t)length);
@@ -109,7 +109,7 @@ static int read_entry(const struct seam_eh_frame *frame, size_t offset,
 	return 0;
 }
 
-static bool is_cie(const struct seam_eh_frame *frame, const struct entry *e)
+static bool is_cie(const struct seam_eh_frame *frame, const struct cfi_entry *e)
 {
 	return e->id == (frame->is_debug_frame ? UINT64_MAX : 0);
 }
@@ -158,7 +158,7 @@ static int read_cie(const struct seam_eh_frame *frame, size_t offset,
 {
 	struct seam_cursor data;
 	const char *letters;
-	struct entry e;
+	struct cfi_entry e;
 	uint8_t version;
 
 	if (read_entry(frame, offset, &e) < 0 || e.is_empty || e.c.error ||
@@ -201,14 +201,14 @@ static int read_cie(const struct seam_eh_frame *frame, size_t offset,
 
 /* Where the CIE of an FDE begins, or SIZE_MAX. */
 static size_t cie_offset(const struct seam_eh_frame *frame,
-			 const struct entry *e)
+			 const struct cfi_entry *e)
 {
 	if (frame->is_debug_frame)
 		return e->id < frame->entries.size ? (size_t)e->id : SIZE_MAX;
 	return e->id <= e->id_offset ? e->id_offset - (size_t)e->id : SIZE_MAX;
 }
 
-static int read_fde(const struct seam_eh_frame *frame, struct entry *e,
+static int read_fde(const struct seam_eh_frame *frame, struct cfi_entry *e,
 		    struct seam_eh_fde *fde)
 {
 	size_t at = cie_offset(frame, e);
@@ -243,7 +243,7 @@ int seam_eh_frame_entry(const struct seam_eh_frame *frame, size_t offset,
 			struct seam_eh_fde *fde, size_t *next,
 			uint64_t *n_bad)
 {
-	struct entry e;
+	struct cfi_entry e;
 
 	if (offset >= frame->entries.size ||
 	    read_entry(frame, offset, &e) < 0)
@@ -322,7 +322,7 @@ int seam_eh_frame_find(const struct seam_eh_frame *frame, uint64_t addr,
 {
 	struct contents contents;
 	uint64_t entry_addr;
-	struct entry e;
+	struct cfi_entry e;
 	size_t row;
 	int r = read_contents(frame, &contents);
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/help.h"
+#include "cli/commands/help.h"
 #include "cli/nearest.h"
 
 struct options {

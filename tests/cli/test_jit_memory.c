@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/inject_code.h"
+#include "cli/commands/inject_code.h"
 #include "folder.h"
-#include "model/annotation.h"
+#include "model/annotate/annotation.h"
 #include "model/load.h"
 #include "no_memory.h"
 #include "perf_bytes.h"
@@ -37,7 +37,7 @@ static void write_bytes(const char *path, const struct bytes *b)
 	assert_int_equal(fclose(out), 0);
 }
 
-/* Source: wire/jitdump.h, its tables. */
+/* Source: wire/jit/jitdump.h, its tables. */
 static void write_dump(void)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -96,7 +96,7 @@ static int annotate_once(size_t *n_instructions)
 	struct seam_selection selection;
 	struct seam_selected selected = { 0 };
 	struct seam_annotation annotation = { 0 };
-	struct seam_recording opened = { 0 };
+	struct seam_input opened = { 0 };
 	int r = seam_profile_init(&profile);
 
 	seam_selection_init(&selection);
@@ -105,7 +105,7 @@ static int annotate_once(size_t *n_instructions)
 	if (r == 0)
 		r = seam_selected_init(&selected, &profile, &selection, NULL);
 	if (r == 0) {
-		r = seam_recording_open(&opened, recording, NULL);
+		r = seam_input_open(&opened, recording, NULL);
 		if (r == 0)
 			r = seam_annotate(&annotation, &selected, &opened,
 					  &how, NULL);
@@ -115,7 +115,7 @@ static int annotate_once(size_t *n_instructions)
 		seam_annotation_fini(&annotation);
 		seam_selected_fini(&selected);
 	}
-	seam_recording_close(&opened);
+	seam_input_close(&opened);
 	seam_profile_fini(&profile);
 	return r;
 }
@@ -125,7 +125,7 @@ static int inject_once(size_t *n_functions)
 	struct seam_jit_places places = places_of();
 	struct seam_inject_code code = { 0 };
 	struct seam_profile notes;
-	struct seam_recording opened = { 0 };
+	struct seam_input opened = { 0 };
 	struct seam_perf_data data = { 0 };
 	char path[4200];
 	struct seam_made out;
@@ -136,7 +136,7 @@ static int inject_once(size_t *n_functions)
 	r = seam_profile_init(&notes);
 
 	if (r == 0)
-		r = seam_recording_open(&opened, recording, NULL);
+		r = seam_input_open(&opened, recording, NULL);
 	if (r == 0)
 		r = seam_perf_data_open(&data, opened.data.bytes, NULL);
 	if (r == 0)
@@ -147,7 +147,7 @@ static int inject_once(size_t *n_functions)
 	*n_functions = code.functions.n;
 	seam_inject_code_fini(&code);
 	seam_perf_data_close(&data);
-	seam_recording_close(&opened);
+	seam_input_close(&opened);
 	seam_profile_fini(&notes);
 	/* All of it goes, whatever came of it. */
 	seam_made_undo(&out);

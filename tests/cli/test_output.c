@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_output.c - what a command writes arrives, or the cause is told */
-#include "cli/output.h"
+#include "cli/output_file.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -264,7 +264,7 @@ def test_a_snapshot_does_not_begin_what_is_delayed():
 
 
 def test_areas_are_made_smaller_where_the_user_may_not_lock_them():
-    result = record("less", "-e", "intel_pt//u", "-m", ",1M", MOST=65536)
+    result = record("less", "-e", "intel_pt//u", "-m", ",1M", MAX=65536)
     equal(result.returncode, 0, result.stderr)
     check("AUX areas of 64 KiB in place of 1 MiB" in result.stderr,
           result.stderr)

@@ -17,7 +17,7 @@ from record_lib import (SAMPLE, SEAM, check, end_group, equal, perf_samples,
 from tap import Skip
 
 SHORT_WRITES = os.path.abspath(sys.argv[2])
-MOST_WRITES = 60
+MAX_WRITES = 60
 
 
 def check_readable(path):
@@ -49,7 +49,7 @@ def each_write(error, check_one, calls=("pwritev", "pwrite64", "write",
         raise Skip("strace does not work here")
     seen = 0
     for call in calls:
-        for n in range(1, MOST_WRITES):
+        for n in range(1, MAX_WRITES):
             shutil.rmtree("w.seam", ignore_errors=True)
             result, injected = inject(call, f"error={error}", n)
             if not injected:

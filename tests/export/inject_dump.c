@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "export/inject.h"
-#include "symbol/jit_code.h"
+#include "export/inject/inject.h"
+#include "symbol/jit/jit_code.h"
 
 static struct seam_inject_function convert(struct seam_jit_code *jit,
 					   uint32_t i)
@@ -35,7 +35,7 @@ static struct seam_inject_function convert(struct seam_jit_code *jit,
 
 int main(int argc, char **argv)
 {
-	struct seam_jit_dump_options options = { .pid = 1 };
+	struct seam_jit_code_options options = { .pid = 1 };
 	struct seam_jit_code *jit = seam_jit_code_new();
 	struct seam_inject_function *functions;
 	struct seam_inject_file elf;

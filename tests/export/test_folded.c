@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_folded.c - lines of folded stacks: counts, order, hostile names */
-#include "export/folded.h"
+#include "export/stacks/folded.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_inject.c - elfutils reads from the file what was put into it */
-#include "export/inject.h"
+#include "export/inject/inject.h"
 
 #include <errno.h>
 #include <setjmp.h>

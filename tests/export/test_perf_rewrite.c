@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_perf_rewrite.c - promises of export/perf_rewrite.h on made files */
+/* test_perf_rewrite.c - promises of export/inject/perf_rewrite.h on made files */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "export/perf_rewrite.h"
+#include "export/inject/perf_rewrite.h"
 #include "perf_bytes.h"
-#include "wire/perf_stream.h"
+#include "wire/perf/perf_stream.h"
 
 /* The file of a few records, and what is written of it. */
 struct made {
@@ -89,7 +89,7 @@ static void describe(const struct made *made, char *text, size_t cap)
 	assert_int_equal(seam_perf_data_open(&data, (struct seam_bytes) {
 			made->out, made->out_size }, NULL), 0);
 	assert_false(data.is_cut);
-	assert_string_equal(seam_perf_data_string(&data, SEAM_PERF_HOSTNAME),
+	assert_string_equal(seam_perf_data_string(&data, SEAM_PERF_FEATURE_HOSTNAME),
 			    "testhost");
 	seam_perf_stream_init(&stream, data.bytes, data.endian,
 			      data.data_begin, data.data_end, false);
@@ -259,7 +259,7 @@ static struct made make_traced(enum seam_endian endian)
 	put_u64(&made.file, DATA + trace);
 	put_u64(&made.file, 48);
 	set_n(&made.file, FEATURES_AT,
-	      1 << SEAM_PERF_HOSTNAME | 1 << AUXTRACE, 8);
+	      1 << SEAM_PERF_FEATURE_HOSTNAME | 1 << AUXTRACE, 8);
 	set_n(&made.file, table + 16, index, 8);
 	set_n(&made.file, table + 24, 24, 8);
 	free(records.data);

@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "../wire/xray_made.h"
-#include "export/trace_json.h"
-#include "export/xray_yaml.h"
-#include "model/slow_calls.h"
-#include "report/calls.h"
+#include "export/xray/trace_json.h"
+#include "export/xray/xray_yaml.h"
+#include "model/xray/slow_calls.h"
+#include "report/calls_table.h"
 
 const unsigned short **__ctype_b_loc(void)
 {

@@ -14,14 +14,14 @@
 
 #include <cmocka.h>
 
-#include "../wire/xray_made.h"
-#include "export/trace_json.h"
-#include "export/xray_log.h"
-#include "export/xray_yaml.h"
-#include "model/load_xray.h"
-#include "model/slow_calls.h"
-#include "report/calls.h"
 #include "../no_memory.h"
+#include "../wire/xray_made.h"
+#include "export/xray/trace_json.h"
+#include "export/xray/xray_log.h"
+#include "export/xray/xray_yaml.h"
+#include "model/xray/load_xray.h"
+#include "model/xray/slow_calls.h"
+#include "report/calls_table.h"
 
 /* Two sections, the second a fork's; two threads; a missing entry. */
 static void make_log(struct made *m)

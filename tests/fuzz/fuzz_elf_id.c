@@ -4,7 +4,7 @@
  *
  * Oracle: a build id that is found stands in the file, behind "GNU\0".
  */
-#include "record/elf_id.h"
+#include "symbol/elf/elf_id.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

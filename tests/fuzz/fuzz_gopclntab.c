@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "symbol/gopclntab.h"
+#include "symbol/elf/gopclntab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -6,7 +6,7 @@
  * copied at a fork and emptied at an exec; both must agree for all addresses
  * and times.
  */
-#include "symbol/jit_code.h"
+#include "symbol/jit/jit_code.h"
 
 #include <stdlib.h>
 
@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		at[i + 1] = p.now;
 	}
 	for (int i = 0; i < N_PROCESSES; i++) {
-		struct seam_jit_dump_options options = { .pid = i + 1 };
+		struct seam_jit_code_options options = { .pid = i + 1 };
 
 		if (seam_jit_code_add_dump(p.jit, dump_bytes(&p.dumps[i]),
 					   &options, NULL))

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
-#include "record/jit_stream.h"
+#include "record/services/jit_stream.h"
 #include "ring/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

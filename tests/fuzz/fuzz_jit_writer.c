@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "target/jit/writer.h"
-#include "wire/jitdump.h"
+#include "wire/jit/jitdump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
  * were read, written again from their tables, read as the same; code that is
  * found at an address covers it, with lines that lie in it.
  */
-#include "symbol/jit_code.h"
-#include "wire/jitdump.h"
+#include "symbol/jit/jit_code.h"
+#include "wire/jit/jitdump.h"
 
 #include <stdlib.h>
 
@@ -81,7 +81,7 @@ static void check_object(struct seam_jit_code *jit, uint32_t i)
 
 static void check_code(struct seam_bytes bytes)
 {
-	struct seam_jit_dump_options options = { .pid = 1 };
+	struct seam_jit_code_options options = { .pid = 1 };
 	struct seam_jit_code *jit = seam_jit_code_new();
 
 	must(!seam_jit_code_add_dump(jit, bytes, &options, NULL));

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "../perf_bytes.h"
-#include "model/perf_scan.h"
-#include "wire/perf_dump.h"
-#include "wire/perf_stream.h"
+#include "model/perf/perf_scan.h"
+#include "wire/perf/perf_dump.h"
+#include "wire/perf/perf_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

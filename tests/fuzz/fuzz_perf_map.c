@@ -5,8 +5,8 @@
  * Oracle: what was read, written in the plain form, reads as the same, and
  * every line is an entry, bad or empty.
  */
-#include "wire/perf_map.h"
-#include "wire/perf_map_times.h"
+#include "wire/jit/perf_map.h"
+#include "wire/jit/perf_map_times.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

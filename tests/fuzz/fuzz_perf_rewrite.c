@@ -6,8 +6,8 @@
  * records are all whole comes out byte for byte; what is added is in the
  * copy, and the copy reads as many records as the file and those.
  */
-#include "export/perf_rewrite.h"
-#include "wire/perf_stream.h"
+#include "export/inject/perf_rewrite.h"
+#include "wire/perf/perf_stream.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

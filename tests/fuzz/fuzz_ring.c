@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
-enum { PAGE = 4096, DATA = 256, AREA = 128, MOST_HEADS = 16 };
+enum { PAGE = 4096, DATA = 256, AREA = 128, MAX_HEADS = 16 };
 
 static void check(bool holds)
 {
@@ -134,8 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	struct seam_ring_snapshot shot;
 	struct seam_ring_aux aux;
 	struct seam_ring ring;
-	uint64_t heads[MOST_HEADS];
-	size_t n = seam_cursor_u8(&c) % MOST_HEADS, left;
+	uint64_t heads[MAX_HEADS];
+	size_t n = seam_cursor_u8(&c) % MAX_HEADS, left;
 
 	memset(memory, 0, PAGE + DATA);
 	control->data_tail = seam_cursor_u64(&c);

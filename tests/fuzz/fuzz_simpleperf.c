@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "wire/simpleperf.h"
+#include "wire/perf/simpleperf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "account_row.h"
-#include "export/xray_log.h"
+#include "export/xray/xray_log.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

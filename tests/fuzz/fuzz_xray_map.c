@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "symbol/xray_map.h"
+#include "symbol/xray/xray_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

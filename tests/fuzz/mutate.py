@@ -15,7 +15,7 @@ WORDS = (0, 1, 2, 7, 8, 0x7f, 0xff, 0x1000, 0xfff8, 0xffff, 1 << 24,
 NAMES = (b"\x1b]0;own\x07", b"\xe2\x80\xae\xc2\x9b2J", b"<script>&\"'",
          b"\xff\xfe\x80", b"a;b c 7", b"../../../etc/passwd", b"%s%n%s",
          b"\r\n\t\x00")
-MOST_PARTS = 20000
+MAX_PARTS = 20000
 
 
 def word(r, old=0):
@@ -55,7 +55,7 @@ def change_name(r, data, begin, end):
 def parts_of(data, at, end, size_of):
     """(begin, end) of each part; @size_of tells its size, or 0 for none."""
     parts = []
-    while at < end and len(parts) < MOST_PARTS:
+    while at < end and len(parts) < MAX_PARTS:
         size = size_of(data, at)
         if size <= 0 or at + size > end:
             break

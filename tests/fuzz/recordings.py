@@ -28,7 +28,7 @@ from xml.parsers import expat
 
 import mutate
 
-SECONDS, MOST_BYTES, LARGEST_BASE = 30, 1 << 30, 300 << 10
+SECONDS, MAX_BYTES, LARGEST_BASE = 30, 1 << 30, 300 << 10
 FINDING = re.compile(rb"AddressSanitizer|runtime error:|LeakSanitizer|"
                      rb"Assertion|UndefinedBehavior")
 # C0 but for newline and tab, DEL, C1, and what turns the direction of text.
@@ -165,7 +165,7 @@ def run(seam, words, folder):
                 raise Finding(f"did not end in {20 * SECONDS} s")
             time.sleep(0.005)
     process.returncode = os.waitstatus_to_exitcode(status)
-    require(usage.ru_maxrss << 10 <= MOST_BYTES,
+    require(usage.ru_maxrss << 10 <= MAX_BYTES,
             f"took {usage.ru_maxrss >> 10} MiB")
     with open(out, "rb") as to, open(err, "rb") as told:
         return process.returncode, to.read(), told.read()

@@ -15,7 +15,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 struct built_sample {
 	uint64_t time_ns;
@@ -132,7 +132,7 @@ static inline uint16_t built_event(struct seam_profile *p, const char *name)
 		if (p->events.items[i].name == id)
 			break;
 	if (i == p->events.n)
-		*SEAM_ARRAY_PUSH(&p->events) = (struct seam_event) {
+		*SEAM_ARRAY_PUSH(&p->events) = (struct seam_profile_event) {
 			.name = id, .unit = unit,
 		};
 	p->events.items[i].n_samples++;

@@ -4,7 +4,7 @@
  *
  * Spin explores interleavings of single steps, so reordering is made
  * explicit: the producer's stores wait in a buffer that drains in any order,
- * and loads may be done early.  Each barrier of src/ring/producer.c is a
+ * and loads may be done early.  Each barrier of src/ring/producer/producer.c is a
  * switch that forbids one of these; with any one off an assertion fails.
  *
  *	A	producer: tail load before data stores

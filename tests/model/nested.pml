@@ -6,7 +6,7 @@
  * interrupt both.  Who interrupts runs to its end before the other goes on;
  * all run on one processor, so its own order is what the compiler makes of
  * it.  The steps are those of seam_ring_begin() and leave() in
- * src/ring/producer.c; the switches are what holds them together:
+ * src/ring/producer/producer.c; the switches are what holds them together:
  *
  *	CAS	reserve by compare-and-swap, not by load and store
  *	ENTER	nest is raised before the reservation

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_advice.c - one line where a recording could have told more */
-#include "model/jit_advice.h"
-#include "model/stack_advice.h"
+#include "model/jit/jit_advice.h"
+#include "model/perf/stack_advice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,9 +10,9 @@
 
 #include "../wire/xray_made.h"
 #include "account_row.h"
-#include "model/call_paths.h"
-#include "model/slow_calls.h"
-#include "model/spans.h"
+#include "model/xray/call_paths.h"
+#include "model/xray/slow_calls.h"
+#include "model/xray/spans.h"
 
 /*
  * A thread's life as text: "a" enters function a, "A" leaves it, "!a" leaves

@@ -6,7 +6,7 @@
  * not exist: an address shows as [module+0x...], which tells the module and
  * the offset that it was resolved to.
  */
-#include "model/load_perf.h"
+#include "model/perf/load_perf.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "../simpleperf_bytes.h"
 #include "base/hash.h"
-#include "model/perf_scan.h"
+#include "model/perf/perf_scan.h"
 
 struct loaded {
 	struct bytes file;
@@ -423,7 +423,7 @@ static struct bytes make_file_with(const struct bytes *data, int bit,
 	size_t table = 120 + 2 * 144 + data->size, at = file.size;
 
 	put(&file, feature->data, feature->size);
-	set_n(&file, 72, UINT64_C(1) << bit | 1 << SEAM_PERF_EVENT_DESC, 8);
+	set_n(&file, 72, UINT64_C(1) << bit | 1 << SEAM_PERF_FEATURE_EVENT_DESC, 8);
 	set_n(&file, table, at, 8);
 	set_n(&file, table + 8, feature->size, 8);
 	return file;
@@ -436,7 +436,7 @@ static struct bytes make_file_with_registers(const struct bytes *data,
 	struct bytes feature = { .endian = SEAM_LITTLE }, file;
 
 	put_feature_string(&feature, arch);
-	file = make_file_with(data, SEAM_PERF_ARCH, &feature);
+	file = make_file_with(data, SEAM_PERF_FEATURE_ARCH, &feature);
 	free(feature.data);
 	for (size_t i = 0; i < 2; i++) {
 		size_t attr = 120 + i * 144;
@@ -537,7 +537,7 @@ static void a_guests_kernel_is_not_the_hosts(void **state)
 			"[guest.kernel.kallsyms]_text", 0xffffffff81000000,
 			0xffffffff82000000);
 	put_sample(&b, TEST_ID_1, 7, 7, 5, chain, 2);
-	l.file = make_file_with(&b, SEAM_PERF_BUILD_ID, &ids);
+	l.file = make_file_with(&b, SEAM_PERF_FEATURE_BUILD_ID, &ids);
 	file.bytes = (struct seam_bytes) { l.file.data, l.file.size };
 	assert_int_equal(seam_profile_init(&l.profile), 0);
 	assert_int_equal(seam_load_perf(&l.profile,

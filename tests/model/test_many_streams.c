@@ -15,9 +15,9 @@
 
 #include "../wire/xray_made.h"
 #include "base/workers.h"
-#include "model/account.h"
-#include "model/calls.h"
-#include "model/load_xray.h"
+#include "model/xray/account.h"
+#include "model/xray/calls.h"
+#include "model/xray/load_xray.h"
 
 static size_t n_asked;
 

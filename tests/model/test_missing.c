@@ -5,7 +5,7 @@
  * Programs are built, their mapping is recorded by hand, and then they are
  * replaced in each of the ways in which that happens.
  */
-#include "model/load_perf.h"
+#include "model/perf/load_perf.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
  * n = 1, 2, ... until a load gets through.  Each time the load must say
  * -ENOMEM, or do without; LeakSanitizer sees what was forgotten.
  */
-#include "model/load_perf.h"
+#include "model/perf/load_perf.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "../perf_bytes.h"
 #include "../no_memory.h"
+#include "../perf_bytes.h"
 
 /* Something of every kind: names, forks, mappings, chains, losses. */
 static struct bytes a_recording(void)

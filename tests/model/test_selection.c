@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_selection.c - what counts, and what is left of its stack */
-#include "model/selection.h"
+#include "model/profile/selection.h"
 
 #include <errno.h>
 #include <setjmp.h>

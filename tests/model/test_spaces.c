@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_spaces.c - address spaces against a slow replay of every byte */
-#include "model/spaces.h"
+#include "model/perf/spaces.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static void check(const struct seam_spaces *spaces, const struct truth *truth,
 		  uint32_t space, uint32_t time, uint32_t addr)
 {
 	uint64_t from, to;
-	const struct seam_area *area = seam_spaces_find(spaces, space, addr,
+	const struct seam_aux_buffer *area = seam_spaces_find(spaces, space, addr,
 							time, &from, &to);
 	uint32_t expect = truth->mapping[space][time][addr];
 
@@ -173,7 +173,7 @@ static void assert_at(const struct seam_spaces *spaces, uint32_t space,
 		      uint64_t addr, uint64_t time_ns, uint32_t mapping)
 {
 	uint64_t from, to;
-	const struct seam_area *area = seam_spaces_find(spaces, space, addr,
+	const struct seam_aux_buffer *area = seam_spaces_find(spaces, space, addr,
 							time_ns, &from, &to);
 
 	if (mapping == NOTHING)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ticks.c - the promises of ticks.h */
-#include "model/ticks.h"
+#include "model/xray/ticks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tree.c - samples counted by stack, stacks merged into call trees */
-#include "model/tree.h"
+#include "model/profile/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -39,7 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TYPE = 77, MOST = 256, CHUNK = 1000, MOST_WAITS = 20000 };
+enum { TYPE = 77, MAX = 256, CHUNK = 1000, MAX_WAITS = 20000 };
 
 #define DEVICES "/sys/bus/event_source/devices/"
 
@@ -66,7 +66,7 @@ struct trailer {
 	uint64_t id;
 };
 
-static struct played events[MOST];
+static struct played events[MAX];
 static volatile int n_events, n_areas, n_done;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -206,7 +206,7 @@ static void wait_for_go(void)
 {
 	const char *go = getenv("PLAYED_PMU_GO");
 
-	for (int i = 0; go && access(go, F_OK) && i < MOST_WAITS; i++)
+	for (int i = 0; go && access(go, F_OK) && i < MAX_WAITS; i++)
 		usleep(1000);
 }
 
@@ -215,7 +215,7 @@ static void write_all(struct played *e, uint64_t total)
 {
 	bool flood = getenv("PLAYED_PMU_FLOOD");
 
-	for (int i = 0; e->written < total && i < MOST_WAITS; i++) {
+	for (int i = 0; e->written < total && i < MAX_WAITS; i++) {
 		uint64_t left = total - e->written;
 
 		pthread_mutex_lock(&lock);
@@ -248,7 +248,7 @@ static void *play(void *arg)
 		tell("PLAYED_PMU_DONE");
 	if (!getenv("PLAYED_PMU_AGAIN"))
 		return NULL;
-	for (int i = 0; e->n_starts < 2 && i < MOST_WAITS; i++)
+	for (int i = 0; e->n_starts < 2 && i < MAX_WAITS; i++)
 		usleep(500);
 	write_all(e, 2 * total);
 	tell("PLAYED_PMU_AGAIN");
@@ -274,7 +274,7 @@ static int open_event(const struct perf_event_attr *attr, int tid, int cpu)
 	struct played *e = &events[n_events];
 
 	/* Decoders know no other clock than the kernel's own. */
-	if (n_events == MOST || attr->use_clockid || attr->write_backward) {
+	if (n_events == MAX || attr->use_clockid || attr->write_backward) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_auxtrace.c - AUX areas into a file, with a PMU in user space */
-#include "record/auxtrace.h"
+#include "record/perf/auxtrace.h"
 
-#include "record/drain.h"
-#include "ring/aux_producer.h"
-#include "wire/perf_record.h"
+#include "record/perf/drain.h"
+#include "ring/producer/aux_producer.h"
+#include "wire/perf/perf_record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { PAGE = 4096, DATA = 8192, AREA = 4096, MOST = 1 << 20 };
+enum { PAGE = 4096, DATA = 8192, AREA = 4096, MAX = 1 << 20 };
 
 /* Both ends: a PMU that is played, and a recording of it. */
 struct pmu {
@@ -29,7 +29,7 @@ struct pmu {
 	struct seam_drain drain;
 	struct perf_event_attr attr;
 	uint64_t id;
-	struct seam_perf_event described;
+	struct seam_perf_written_event described;
 	int fd;
 };
 
@@ -66,7 +66,7 @@ static void open_pmu(struct pmu *p, int cpu, int tid, uint64_t start,
 	p->sources.events = p->events;
 	p->sources.n_events = 2;
 	p->attr.size = PERF_ATTR_SIZE_VER7;
-	p->described = (struct seam_perf_event) {
+	p->described = (struct seam_perf_written_event) {
 		.attr = &p->attr, .name = "pmu//", .ids = &p->id, .n_ids = 1,
 	};
 	p->fd = memfd_create("data", MFD_CLOEXEC);
@@ -136,17 +136,17 @@ static uint64_t check_file(struct pmu *p, uint64_t *first)
 
 	for (size_t i = 0; i < p->trace.index.n; i++) {
 		struct seam_auxtrace_entry entry = p->trace.index.items[i];
-		uint8_t *record = malloc(48 + MOST);
+		uint8_t *record = malloc(48 + MAX);
 		uint64_t size, offset;
 
 		/* of the record alone: perf checks it against its header */
 		assert_int_equal(entry.size, 48);
-		assert_true(pread(p->fd, record, 48 + MOST,
+		assert_true(pread(p->fd, record, 48 + MAX,
 				  (off_t)entry.offset) >= 48);
 		assert_int_equal(u32_at(record), SEAM_PERF_AUXTRACE);
 		size = u64_at(record + 8);
 		offset = u64_at(record + 16);
-		assert_true(size <= MOST);
+		assert_true(size <= MAX);
 		assert_int_equal(size % 8, 0);
 		assert_int_equal((int)u32_at(record + 36), ring_of(p)->tid);
 		assert_int_equal((int)u32_at(record + 40), ring_of(p)->cpu);

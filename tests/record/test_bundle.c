@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_bundle.c - folders made, moved aside, and left alone */
-#include "record/bundle.h"
+#include "record/bundle/bundle.h"
 
 #include <errno.h>
 #include <fcntl.h>

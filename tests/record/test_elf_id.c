@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_elf_id.c - build ids of ELF files, whole, cut and damaged */
-#include "record/elf_id.h"
+#include "symbol/elf/elf_id.h"
 
 #include <elf.h>
 #include <setjmp.h>

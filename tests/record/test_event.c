@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_event.c - names and modifiers of events */
-#include "record/event.h"
+#include "record/events/event.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_event_list.c - lists, groups, and terms of PMUs */
-#include "record/event_list.h"
-#include "record/pmu.h"
-#include "record/targets.h"
+#include "record/events/event_list.h"
+#include "record/events/pmu.h"
+#include "record/proc/targets.h"
 
 #include <errno.h>
 #include <linux/hw_breakpoint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_helper.c - a call that hangs holds up nobody, and is counted */
-#include "record/helper.h"
+#include "record/proc/helper.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hotplug.c - whose time is missing, by the kernel's own count */
-#include "record/hotplug.h"
+#include "record/perf/hotplug.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static size_t n_online;
 
 bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 				    uint64_t *ns);
-int __wrap_seam_machine_cpus(struct seam_number_list *cpus,
+int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
 			     struct seam_err *err);
 
 bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
@@ -31,7 +31,7 @@ bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 	return true;
 }
 
-int __wrap_seam_machine_cpus(struct seam_number_list *cpus,
+int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
 			     struct seam_err *err)
 {
 	(void)err;

@@ -13,10 +13,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/jit_stream.h"
+#include "record/services/jit_stream.h"
 #include "ring/layout.h"
 
-enum { PID = 4711, ADDR = 0x1000, MOST = 512 };
+enum { PID = 4711, ADDR = 0x1000, MAX = 512 };
 
 static char folder[64];
 static struct seam_jit_dumps dumps;
@@ -152,7 +152,7 @@ static void a_group_is_one_however_it_is_cut(void **state)
 {
 	struct seam_jit_stream stream = begin();
 	struct seam_jitdump_load load;
-	uint8_t group[MOST];
+	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
 
 	(void)state;
@@ -175,7 +175,7 @@ static void a_group_that_ends_early_is_dropped(void **state)
 {
 	struct seam_jit_stream stream = begin();
 	struct seam_jitdump_load load;
-	uint8_t group[MOST];
+	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
 
 	(void)state;
@@ -201,7 +201,7 @@ static void no_byte_makes_a_dump_that_is_not_clean(void **state)
 	static const uint8_t values[] = { 0, 1, 2, 3, 4, 0x7f, 0x80, 0xff };
 	struct seam_jit_stream stream = begin();
 	struct seam_jitdump_load load;
-	uint8_t group[MOST];
+	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
 	uint64_t n = 0;
 
@@ -223,7 +223,7 @@ static void no_byte_makes_a_dump_that_is_not_clean(void **state)
 static void two_groups_in_one_are_none(void **state)
 {
 	struct seam_jit_stream stream = begin();
-	uint8_t group[2 * MOST];
+	uint8_t group[2 * MAX];
 	size_t size = make_group(group, since_ns, 5);
 
 	(void)state;
@@ -238,7 +238,7 @@ static void times_and_threads_are_bounded(void **state)
 {
 	struct seam_jit_stream stream = begin();
 	struct seam_jitdump_load load;
-	uint8_t group[MOST];
+	uint8_t group[MAX];
 
 	(void)state;
 	/* read_back() looks at the times */
@@ -254,7 +254,7 @@ static void streams_of_one_process_keep_their_ids_apart(void **state)
 {
 	struct seam_jit_stream first = begin(), second = begin();
 	struct seam_jitdump_load load;
-	uint8_t group[MOST];
+	uint8_t group[MAX];
 
 	(void)state;
 	give_group(&first, group, make_group(group, since_ns, 5));
@@ -273,7 +273,7 @@ static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
 	struct rlimit all, little = { .rlim_cur = 1000 };
 	struct seam_jit_stream stream = begin();
 	struct seam_jitdump_load load;
-	uint8_t group[MOST];
+	uint8_t group[MAX];
 
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
@@ -380,7 +380,7 @@ static void who_never_ends_a_group_takes_nobodys_names(void **state)
 	enum { N_LIARS = 12 };
 	struct seam_jit_stream liars[N_LIARS], honest = begin();
 	struct seam_jitdump_load load;
-	uint8_t *lie = calloc(1, SEAM_JIT_MOST_GROUP), small[MOST], *large;
+	uint8_t *lie = calloc(1, SEAM_JIT_MOST_GROUP), small[MAX], *large;
 	size_t small_size = make_group(small, since_ns, 5), large_size;
 
 	(void)state;

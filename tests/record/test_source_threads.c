@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_source_threads.c - threads that end leave nothing to go round over */
-#include "record/sources.h"
+#include "record/perf/sources.h"
 
 #include "base/hash.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_stopped.c - an exec() that nothing followed, in any order of rings */
-#include "record/stopped.h"
+#include "record/perf/stopped.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -30,7 +30,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "record/target_file.h"
+#include "record/proc/target_file.h"
 
 enum { OTHER = 65533 };		/* a user of whom nothing else is known */
 

@@ -13,7 +13,7 @@
 
 #include "../model/built.h"
 
-enum { MOST_NAMES = 400 };
+enum { MAX_NAMES = 400 };
 
 static void check_cut(const char *text, size_t columns, const char *expected)
 {
@@ -53,7 +53,7 @@ static void check_distinct(const char **names, size_t n)
 {
 	for (size_t columns = 12; columns < 60; columns += 3) {
 		struct seam_arena arena = { 0 };
-		const char *shown[MOST_NAMES];
+		const char *shown[MAX_NAMES];
 		size_t n_long = 0;
 
 		memcpy(shown, names, n * sizeof(*shown));
@@ -94,8 +94,8 @@ static void distinct_names_stay_distinct_in_any_width(void **state)
 		"漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字%d漢字漢字漢字漢字漢字%d漢字漢字漢字",
 		"x…y…%d…z…%d",
 	};
-	static char text[MOST_NAMES][300];
-	const char *names[MOST_NAMES];
+	static char text[MAX_NAMES][300];
+	const char *names[MAX_NAMES];
 	size_t n = 0;
 
 	(void)state;
@@ -112,13 +112,13 @@ static void distinct_names_stay_distinct_in_any_width(void **state)
 
 static void names_of_an_adversary_stay_distinct(void **state)
 {
-	static char text[MOST_NAMES][300];
-	const char *names[MOST_NAMES];
+	static char text[MAX_NAMES][300];
+	const char *names[MAX_NAMES];
 	unsigned int seed = 1;
 
 	(void)state;
 	/* two letters, so that pieces are alike wherever they are cut */
-	for (size_t i = 0; i < MOST_NAMES; i++) {
+	for (size_t i = 0; i < MAX_NAMES; i++) {
 		size_t size = 20 + (size_t)(rand_r(&seed) % 250);
 
 		for (size_t k = 0; k < size; k++)
@@ -126,7 +126,7 @@ static void names_of_an_adversary_stay_distinct(void **state)
 		text[i][size] = '\0';
 		names[i] = text[i];
 	}
-	for (size_t i = 0; i < MOST_NAMES; i++) {
+	for (size_t i = 0; i < MAX_NAMES; i++) {
 		struct seam_arena arena = { 0 };
 		size_t width = 12 + i % 40;
 
@@ -136,12 +136,12 @@ static void names_of_an_adversary_stay_distinct(void **state)
 	}
 	for (size_t columns = 12; columns < 60; columns += 9) {
 		struct seam_arena arena = { 0 };
-		const char *shown[MOST_NAMES];
+		const char *shown[MAX_NAMES];
 
 		memcpy(shown, names, sizeof(shown));
-		assert_int_equal(seam_elide_all(&arena, shown, MOST_NAMES,
+		assert_int_equal(seam_elide_all(&arena, shown, MAX_NAMES,
 						columns, true), 0);
-		for (size_t i = 0; i < MOST_NAMES; i++)
+		for (size_t i = 0; i < MAX_NAMES; i++)
 			for (size_t k = 0; k < i; k++)
 				assert_false(strcmp(shown[i], shown[k]) == 0 &&
 					     strcmp(names[i], names[k]) != 0);

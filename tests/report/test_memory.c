@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "../model/built.h"
-#include "export/folded.h"
-#include "report/report.h"
 #include "../no_memory.h"
+#include "export/stacks/folded.h"
+#include "report/report.h"
 
 typedef int viewer(const struct seam_selected *selected, FILE *out);
 

@@ -19,8 +19,8 @@
 
 #include "base/clock.h"
 #include "ring/backward.h"
-#include "ring/stamp.h"
-#include "ring/tenants.h"
+#include "ring/link/owners.h"
+#include "ring/link/set_owner.h"
 
 static const struct seam_ring_shape shape = {
 	.n_slots = 4, .data_bytes = 8192, .aux_bytes = 4096,
@@ -142,7 +142,7 @@ static struct {
 } seen;
 
 /* What a recorder would write to its file. */
-static void keep(const struct seam_tenant *tenant, uint8_t *record,
+static void keep(const struct seam_owner *tenant, uint8_t *record,
 		 const struct seam_ring_header *header)
 {
 	struct seam_ring_stamp stamp = {
@@ -154,7 +154,7 @@ static void keep(const struct seam_tenant *tenant, uint8_t *record,
 
 	memcpy(&size, record + 6, sizeof(size));
 	seen.n_torn += size != header->size;
-	if (tenant->proof != SEAM_TENANT_PROVEN ||
+	if (tenant->proof != SEAM_OWNER_PROVEN ||
 	    !seam_ring_stamp(record, header, &stamp)) {
 		seen.n_refused++;
 		return;
@@ -166,7 +166,7 @@ static void keep(const struct seam_tenant *tenant, uint8_t *record,
 	seen.n_foreign += who[0] != tenant->pid || who[1] != tenant->tid;
 }
 
-static void drain(struct seam_tenant *tenant)
+static void drain(struct seam_owner *tenant)
 {
 	uint8_t *record = malloc(UINT16_MAX);	/* ASan watches its end */
 	struct seam_ring_header header;
@@ -183,7 +183,7 @@ static void drain(struct seam_tenant *tenant)
 
 static volatile uint8_t sink;	/* so that bytes are really read */
 
-static void look_at_area(struct seam_tenant *tenant)
+static void look_at_area(struct seam_owner *tenant)
 {
 	struct seam_ring_aux_snapshot shot;
 	struct seam_ring_span span;
@@ -204,7 +204,7 @@ static void look_at_area(struct seam_tenant *tenant)
 	seen.n_snapshots++;
 }
 
-static void look_back(struct seam_tenant *tenant)
+static void look_back(struct seam_owner *tenant)
 {
 	struct seam_ring_snapshot shot;
 	struct seam_ring_header header;
@@ -218,24 +218,24 @@ static void look_back(struct seam_tenant *tenant)
 }
 
 /* All rings once.  Some tenants are asked to leave, or none would come. */
-static void serve(struct seam_tenants *t)
+static void serve(struct seam_owners *t)
 {
-	struct seam_tenant_counts counts;
+	struct seam_owner_counts counts;
 
-	seen.n_tenants += seam_tenants_look(t);
+	seen.n_tenants += seam_owners_look(t);
 	if (seen.n_rounds % 64 == 0)
-		seam_tenants_check(t, seen.n_rounds % 1024 == 0);
+		seam_owners_check(t, seen.n_rounds % 1024 == 0);
 	for (uint32_t i = 0; i < t->n_present; i++) {
-		struct seam_tenant *tenant = &t->items[i];
+		struct seam_owner *tenant = &t->items[i];
 
 		if (!tenant->word)
 			continue;
 		drain(tenant);
 		look_at_area(tenant);
 		look_back(tenant);
-		seam_tenants_counts(t, i, &counts);
+		seam_owners_counts(t, i, &counts);
 		if (tenant->is_ending)
-			seam_tenants_release(t, i);
+			seam_owners_release(t, i);
 	}
 	seen.n_rounds++;
 }
@@ -245,13 +245,13 @@ int main(int argc, char **argv)
 	uint64_t end = seam_clock_ns() + SEAM_NS_PER_S *
 		       (argc > 1 ? strtoull(argv[1], NULL, 10) : 5);
 	struct seam_ring_memory m;
-	struct seam_tenants t;
+	struct seam_owners t;
 	int fd = seam_ring_memory_create(&m, &shape, NULL);
 	bool holds;
 	pid_t pid;
 
-	if (fd < 0 || seam_tenants_init(&t, &m, fd, NULL) ||
-	    seam_tenants_prepare(&t, shape.n_slots, NULL))
+	if (fd < 0 || seam_owners_init(&t, &m, fd, NULL) ||
+	    seam_owners_prepare(&t, shape.n_slots, NULL))
 		return 1;
 	pid = fork();
 	if (pid == 0)
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	seam_tenants_fini(&t);
+	seam_owners_fini(&t);
 	seam_ring_memory_fini(&m);
 	close(fd);
 	holds = seen.n_foreign == 0 && seen.n_torn == 0;

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "ring/aux.h"
-#include "ring/aux_producer.h"
 #include "ring/backward.h"
+#include "ring/producer/aux_producer.h"
 
 enum { PAGE = 4096, DATA = 4096, AREA = 4096 };
 

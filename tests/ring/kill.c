@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 #include "ring/aux.h"
-#include "ring/aux_producer.h"
+#include "ring/producer/aux_producer.h"
 #include "test_points.h"
 
 enum {
-	PAGE = 4096, DATA = 65536, AREA = 4096, MOST_NUMBER = 500,
+	PAGE = 4096, DATA = 65536, AREA = 4096, MAX_NUMBER = 500,
 	/* A record, and one nested in it at each of its test points. */
-	MOST_TORN = 16,
+	MAX_TORN = 16,
 };
 
 /* Shared with the child. */
@@ -88,7 +88,7 @@ static void produce(uint64_t steps_to_live)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	points_to_live = steps_to_live;
 	on_point = nest;
-	for (uint64_t n = 0; steps_to_live == 0 || n < MOST_NUMBER; n++) {
+	for (uint64_t n = 0; steps_to_live == 0 || n < MAX_NUMBER; n++) {
 		put_number(TYPE_OUTER, n);
 		atomic_store(&stage->n_finished, n + 1);
 		put_bytes();
@@ -178,7 +178,7 @@ static bool try_once(uint64_t *x)
 	if (seen.n_bad == 0 && seen.n_outer + lost >= finished &&
 	    (lost > 0 || seen.n_outer <= finished + 1) &&
 	    control->own.n_begun >= seen.n_all &&
-	    control->own.n_begun - seen.n_all <= MOST_TORN)
+	    control->own.n_begun - seen.n_all <= MAX_TORN)
 		return true;
 	printf("# %ju steps: %ju bad; %ju finished, %ju delivered, %ju lost; "
 	       "%ju begun, %ju delivered\n", (uintmax_t)steps,

@@ -20,8 +20,8 @@
 #include "test_points.h"
 #endif
 #include "ring/aux.h"
-#include "ring/aux_producer.h"
 #include "ring/backward.h"
+#include "ring/producer/aux_producer.h"
 
 enum { PAGE = 4096, DATA = 16384, AREA = 8192 };
 

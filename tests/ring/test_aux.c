@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_aux.c - the promises of ring/aux.h and ring/aux_producer.h */
+/* test_aux.c - the promises of ring/aux.h and ring/producer/aux_producer.h */
 #include "fixture.h"
 
 #include <errno.h>

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ring/link_client.h"
-#include "ring/link_server.h"
+#include "ring/link/link_client.h"
+#include "ring/link/link_server.h"
 
 enum { STRANGER = 65534, OTHER_STRANGER = 65533 };
 
@@ -69,7 +69,7 @@ struct sums {
 	size_t n_owners;
 };
 
-static void drain(struct seam_tenant *tenant, struct sums *sums)
+static void drain(struct seam_owner *tenant, struct sums *sums)
 {
 	static uint8_t record[UINT16_MAX];
 	struct seam_ring_header header;
@@ -90,7 +90,7 @@ static void record(struct seam_link_server *s, struct sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
 	for (;;) {
-		struct seam_tenants *t;
+		struct seam_owners *t;
 
 		step(s);
 		if (s->n_targets == 0)
@@ -99,7 +99,7 @@ static void record(struct seam_link_server *s, struct sums *sums)
 		if (!s->targets[0]->has_met)
 			continue;
 		for (uint32_t i = 0; i < t->n_present; i++) {
-			struct seam_tenant *tenant = &t->items[i];
+			struct seam_owner *tenant = &t->items[i];
 			bool ending = tenant->is_ending;
 
 			if (!tenant->word)
@@ -108,7 +108,7 @@ static void record(struct seam_link_server *s, struct sums *sums)
 			if (!ending)
 				continue;
 			sums->owners[sums->n_owners++ % 64] = tenant->tid;
-			seam_tenants_release(t, i);
+			seam_owners_release(t, i);
 		}
 		if (seam_link_target_is_over(s->targets[0]))
 			return;
@@ -517,15 +517,15 @@ static uint16_t ask(struct seam_link_server *s, int *socket)
 
 static void all_rings_have_no_more_than_they_may(void **state)
 {
-	enum { MOST = 8 };
+	enum { MAX = 8 };
 	struct seam_link_server s;
 	uint64_t ring_bytes = 0;
 	size_t n = 0, n_rings = 0;
-	int fds[MOST + 1];
+	int fds[MAX + 1];
 
 	(void)state;
 	serve(&s);
-	while (n <= MOST) {
+	while (n <= MAX) {
 		uint16_t kind = ask(&s, &fds[n++]);
 
 		if (kind != SEAM_LINK_WELCOME) {
@@ -533,13 +533,13 @@ static void all_rings_have_no_more_than_they_may(void **state)
 			break;
 		}
 		ring_bytes = s.targets[0]->memory.ring_bytes;
-		s.most_bytes = MOST * ring_bytes;
+		s.most_bytes = MAX * ring_bytes;
 	}
 	for (size_t i = 0; i < s.n_targets; i++)
 		n_rings += s.targets[i]->tenants.n_present;
-	assert_int_equal(n_rings, MOST);
+	assert_int_equal(n_rings, MAX);
 	/* The first has what is kept ready, the others one. */
-	assert_int_equal(s.n_targets, 1 + MOST - SEAM_LINK_FREE_SLOTS);
+	assert_int_equal(s.n_targets, 1 + MAX - SEAM_LINK_FREE_SLOTS);
 	assert_int_equal(s.n_refused, 1);
 	close(fds[--n]);
 	/* Who goes makes room. */

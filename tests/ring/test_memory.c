@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_memory.c - the promises of ring/memory.h, tenants.h and stamp.h */
+/* test_memory.c - the promises of ring/ring_memory.h, owners.h and set_owner.h */
 #include "fixture.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ring/proof.h"
-#include "ring/stamp.h"
-#include "ring/tenants.h"
+#include "ring/link/owners.h"
+#include "ring/link/proof.h"
+#include "ring/link/set_owner.h"
 
 static const struct seam_ring_shape shape = {
 	.n_slots = 6, .data_bytes = DATA, .aux_bytes = AREA,
@@ -24,7 +24,7 @@ static const struct seam_ring_shape shape = {
 
 struct house {
 	struct seam_ring_memory memory;
-	struct seam_tenants tenants;
+	struct seam_owners tenants;
 	int fd;
 };
 
@@ -32,14 +32,14 @@ static void build(struct house *h, uint32_t n_free)
 {
 	h->fd = seam_ring_memory_create(&h->memory, &shape, NULL);
 	assert_true(h->fd >= 0);
-	assert_int_equal(seam_tenants_init(&h->tenants, &h->memory, h->fd,
+	assert_int_equal(seam_owners_init(&h->tenants, &h->memory, h->fd,
 					   NULL), 0);
-	assert_int_equal(seam_tenants_prepare(&h->tenants, n_free, NULL), 0);
+	assert_int_equal(seam_owners_prepare(&h->tenants, n_free, NULL), 0);
 }
 
 static void tear_down(struct house *h)
 {
-	seam_tenants_fini(&h->tenants);
+	seam_owners_fini(&h->tenants);
 	seam_ring_memory_fini(&h->memory);
 	close(h->fd);
 }
@@ -50,7 +50,7 @@ static uint32_t my_tid(void)
 }
 
 /* Take what is there; the number of records of @type. */
-static size_t drain(struct seam_tenant *tenant, uint32_t type)
+static size_t drain(struct seam_owner *tenant, uint32_t type)
 {
 	static uint8_t record[UINT16_MAX];
 	struct seam_ring_header header;
@@ -146,15 +146,15 @@ static void gives_each_claim_a_ring_of_its_own(void **state)
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 						&claims[3]), -ENOSPC);
 	assert_int_equal(h.memory.head->n_unclaimed, 1);
-	assert_int_equal(seam_tenants_look(&h.tenants), 3);
-	assert_int_equal(seam_tenants_look(&h.tenants), 0);
-	assert_int_equal(seam_tenants_prepare(&h.tenants, 10, NULL), 0);
+	assert_int_equal(seam_owners_look(&h.tenants), 3);
+	assert_int_equal(seam_owners_look(&h.tenants), 0);
+	assert_int_equal(seam_owners_prepare(&h.tenants, 10, NULL), 0);
 	for (uint32_t i = 3; i < 6; i++)
 		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 							&claims[i]), 0);
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 						&claims[6]), -ENOSPC);
-	seam_tenants_look(&h.tenants);
+	seam_owners_look(&h.tenants);
 	for (uint32_t i = 0; i < 6; i++) {
 		seam_ring_write(&claims[i].ring, 100 + i, 0, "", 1);
 		assert_int_equal(drain(&h.tenants.items[i], 100 + i), 1);
@@ -169,8 +169,8 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	struct seam_ring_claim claim, next;
 	struct seam_ring_aux_chunk chunk;
 	struct seam_ring_aux_snapshot shot;
-	struct seam_tenant_counts counts;
-	struct seam_tenant *tenant;
+	struct seam_owner_counts counts;
+	struct seam_owner *tenant;
 	struct house h;
 
 	(void)state;
@@ -183,26 +183,26 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	seam_ring_aux_put(&chunk, "secret", 6);
 	seam_ring_aux_end(&chunk, 0);
 	seam_ring_memory_close(&h.memory, &claim);
-	assert_int_equal(seam_tenants_look(&h.tenants), 1);
+	assert_int_equal(seam_owners_look(&h.tenants), 1);
 	assert_true(tenant->is_ending);
 	assert_false(tenant->is_orphan);
-	seam_tenants_counts(&h.tenants, 0, &counts);
+	seam_owners_counts(&h.tenants, 0, &counts);
 	assert_int_equal(counts.n_begun, drain(tenant, 9));
 	assert_int_equal(counts.n_begun +
 			 counts.n_lost[SEAM_RING_LOST_FULL], 1000);
 	seam_ring_aux_snapshot_init(&shot, &tenant->aux, NULL);
 	assert_int_equal(seam_ring_aux_snapshot_own(&tenant->aux, &shot), 6);
-	seam_tenants_release(&h.tenants, 0);
-	assert_int_equal(seam_tenants_look(&h.tenants), 0);
+	seam_owners_release(&h.tenants, 0);
+	assert_int_equal(seam_owners_look(&h.tenants), 0);
 
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next),
 			 0);
 	assert_true(next.word != claim.word);
 	seam_ring_memory_close(&h.memory, &claim);	/* too late */
 	seam_ring_write(&next.ring, 10, 0, "", 1);
-	seam_tenants_look(&h.tenants);
+	seam_owners_look(&h.tenants);
 	assert_false(tenant->is_ending);
-	seam_tenants_counts(&h.tenants, 0, &counts);
+	seam_owners_counts(&h.tenants, 0, &counts);
 	assert_int_equal(counts.n_begun, 1);
 	assert_int_equal(counts.n_lost[SEAM_RING_LOST_FULL], 0);
 	assert_int_equal(drain(tenant, 10), 1);
@@ -237,7 +237,7 @@ static pid_t start_child(struct house *h)
 
 static void drains_what_a_killed_child_has_left(void **state)
 {
-	struct seam_tenant *tenant;
+	struct seam_owner *tenant;
 	struct house h;
 	pid_t pid;
 
@@ -245,18 +245,18 @@ static void drains_what_a_killed_child_has_left(void **state)
 	build(&h, 2);
 	tenant = &h.tenants.items[0];
 	pid = start_child(&h);
-	assert_int_equal(seam_tenants_look(&h.tenants), 1);
-	assert_int_equal(tenant->proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(seam_owners_look(&h.tenants), 1);
+	assert_int_equal(tenant->proof, SEAM_OWNER_PROVEN);
 	assert_int_equal(tenant->pid, pid);
 	assert_int_equal(tenant->tid, pid);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
+	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
 	assert_true(tenant->is_orphan);
 	assert_int_equal(drain(tenant, 9), 1);
-	seam_tenants_release(&h.tenants, 0);
-	assert_int_equal(seam_tenants_prepare(&h.tenants, 2, NULL), 0);
+	seam_owners_release(&h.tenants, 0);
+	assert_int_equal(seam_owners_prepare(&h.tenants, 2, NULL), 0);
 	assert_int_equal(h.tenants.n_present, 2);
 	tear_down(&h);
 }
@@ -275,18 +275,18 @@ static void believes_only_threads_that_have_the_memory(void **state)
 	seam_ring_memory_claim(&h.memory, (uint32_t)getppid(), &claim);
 	seam_ring_memory_claim(&h.memory, (uint32_t)dead, &claim);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_tenants_look(&h.tenants);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_UNPROVEN);
+	seam_owners_look(&h.tenants);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_UNPROVEN);
 	assert_int_equal(h.tenants.items[0].pid, 0);
 	assert_false(h.tenants.items[0].is_ending);
-	assert_int_equal(seam_tenants_check(&h.tenants, false), 2);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_FORGED);
+	assert_int_equal(seam_owners_check(&h.tenants, false), 2);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_FORGED);
 	assert_int_equal(h.tenants.items[0].pid, 0);
 	assert_true(h.tenants.items[0].is_ending);
 	assert_true(h.tenants.items[1].is_orphan);
-	assert_int_equal(h.tenants.items[1].proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(h.tenants.items[1].proof, SEAM_OWNER_UNPROVEN);
 	assert_int_equal(h.tenants.items[1].pid, 0);
-	assert_int_equal(h.tenants.items[2].proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(h.tenants.items[2].proof, SEAM_OWNER_PROVEN);
 	assert_int_equal(h.tenants.items[2].pid, getpid());
 
 	assert_int_equal(seam_thread_has_mapped(my_tid(), h.tenants.device,
@@ -318,7 +318,7 @@ static pid_t start_short_child(struct house *h, const char *program)
 
 static void a_child_that_was_gone_before_we_looked_is_no_forger(void **state)
 {
-	struct seam_tenant *tenant;
+	struct seam_owner *tenant;
 	struct house h;
 	siginfo_t info;
 	pid_t pid;
@@ -332,20 +332,20 @@ static void a_child_that_was_gone_before_we_looked_is_no_forger(void **state)
 	assert_int_equal(seam_thread_has_mapped((uint32_t)pid, h.tenants.device,
 						h.tenants.inode),
 			 -ESRCH);
-	assert_int_equal(seam_tenants_look(&h.tenants), 1);
-	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
-	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
-	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(seam_owners_look(&h.tenants), 1);
+	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
+	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
+	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
 	assert_true(tenant->is_orphan);
 	assert_int_equal(drain(tenant, 9), 1);
-	seam_tenants_release(&h.tenants, 0);
+	seam_owners_release(&h.tenants, 0);
 	waitpid(pid, NULL, 0);
 	tear_down(&h);
 }
 
 static void a_child_that_became_another_program_leaves_its_ring(void **state)
 {
-	struct seam_tenant *tenant;
+	struct seam_owner *tenant;
 	int pipes[2], saved = dup(0);
 	struct house h;
 	pid_t pid;
@@ -360,10 +360,10 @@ static void a_child_that_became_another_program_leaves_its_ring(void **state)
 	while (seam_thread_has_mapped((uint32_t)pid, h.tenants.device,
 				      h.tenants.inode) != 0)
 		usleep(100);
-	assert_int_equal(seam_tenants_look(&h.tenants), 1);
-	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(seam_owners_look(&h.tenants), 1);
+	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
 	assert_false(tenant->is_ending);
-	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
+	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
 	assert_true(tenant->is_orphan);
 	assert_int_equal(drain(tenant, 9), 1);
 	close(pipes[0]);
@@ -375,7 +375,7 @@ static void a_child_that_became_another_program_leaves_its_ring(void **state)
 
 static void nobody_dies_of_our_want_of_descriptors(void **state)
 {
-	struct seam_tenant *known, *unknown;
+	struct seam_owner *known, *unknown;
 	struct rlimit old, none;
 	struct house h;
 	pid_t pids[2];
@@ -388,33 +388,33 @@ static void nobody_dies_of_our_want_of_descriptors(void **state)
 	none = old;
 	none.rlim_cur = 0;
 	pids[0] = start_child(&h);
-	seam_tenants_look(&h.tenants);
-	assert_int_equal(known->proof, SEAM_TENANT_PROVEN);
+	seam_owners_look(&h.tenants);
+	assert_int_equal(known->proof, SEAM_OWNER_PROVEN);
 	pids[1] = start_child(&h);
 
 	setrlimit(RLIMIT_NOFILE, &none);
-	seam_tenants_look(&h.tenants);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	seam_owners_look(&h.tenants);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_false(known->is_ending);
 	assert_false(unknown->is_ending);
-	assert_int_equal(unknown->proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(unknown->proof, SEAM_OWNER_UNPROVEN);
 
 	/* As soon as we can look again we know. */
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
-	assert_int_equal(unknown->proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
+	assert_int_equal(unknown->proof, SEAM_OWNER_PROVEN);
 	assert_int_equal(unknown->pid, pids[1]);
 	for (int i = 0; i < 2; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 2);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 2);
 	tear_down(&h);
 }
 
 static void finds_a_thread_of_another_pid_namespace(void **state)
 {
-	struct seam_tenant *tenant;
+	struct seam_owner *tenant;
 	struct house h;
 	pid_t outer, inner;
 	int pipes[2], status;
@@ -442,17 +442,17 @@ static void finds_a_thread_of_another_pid_namespace(void **state)
 		tear_down(&h);
 		return; /* no namespaces, so nobody is misled by them */
 	}
-	seam_tenants_look(&h.tenants);
+	seam_owners_look(&h.tenants);
 	assert_int_equal(tenant->tid, 1);
-	assert_int_equal(tenant->proof, SEAM_TENANT_UNPROVEN);
+	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
 	assert_false(tenant->is_ending);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
-	assert_int_equal(tenant->proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
+	assert_int_equal(tenant->proof, SEAM_OWNER_PROVEN);
 	assert_int_equal(tenant->pid, inner);
 	assert_int_equal(tenant->tid, inner);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
 	kill(inner, SIGKILL);
-	while (seam_tenants_check(&h.tenants, true) == 0)
+	while (seam_owners_check(&h.tenants, true) == 0)
 		usleep(100);
 	assert_int_equal(drain(tenant, 9), 1);
 	kill(outer, SIGKILL);
@@ -468,7 +468,7 @@ static void move_in(struct house *h)
 
 	build(h, 1);
 	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
-	seam_tenants_look(&h->tenants);
+	seam_owners_look(&h->tenants);
 }
 
 static void a_thread_id_that_is_used_again_is_another_thread(void **state)
@@ -477,15 +477,15 @@ static void a_thread_id_that_is_used_again_is_another_thread(void **state)
 
 	(void)state;
 	move_in(&h);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
 	h.tenants.items[0].start_time--;	/* as the first one's was */
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 1);
 	assert_true(h.tenants.items[0].is_orphan);
 	tear_down(&h);
 	/* begun in the same tick, but in another process */
 	move_in(&h);
 	h.tenants.items[0].pid++;
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 1);
 	tear_down(&h);
 }
 
@@ -497,24 +497,24 @@ static void what_a_process_proved_ends_with_its_tenancy(void **state)
 	(void)state;
 	build(&h, 2);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_tenants_look(&h.tenants);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_PROVEN);
+	seam_owners_look(&h.tenants);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_PROVEN);
 	/* it has become another program, without the memory */
 	seam_ring_memory_close(&h.memory, &claim);
-	seam_tenants_look(&h.tenants);
+	seam_owners_look(&h.tenants);
 	h.tenants.inode += 1000000;
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_tenants_look(&h.tenants);
-	assert_int_equal(h.tenants.items[1].proof, SEAM_TENANT_UNPROVEN);
-	assert_int_equal(seam_tenants_check(&h.tenants, false), 1);
-	assert_int_equal(h.tenants.items[1].proof, SEAM_TENANT_FORGED);
+	seam_owners_look(&h.tenants);
+	assert_int_equal(h.tenants.items[1].proof, SEAM_OWNER_UNPROVEN);
+	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
+	assert_int_equal(h.tenants.items[1].proof, SEAM_OWNER_FORGED);
 	tear_down(&h);
 }
 
 static void lost_bytes_of_an_aux_area_are_told(void **state)
 {
 	static uint8_t bytes[65536];
-	struct seam_tenant_counts counts;
+	struct seam_owner_counts counts;
 	struct seam_ring_claim claim;
 	struct seam_ring_shape small = shape;
 	struct house h = { 0 };
@@ -523,15 +523,15 @@ static void lost_bytes_of_an_aux_area_are_told(void **state)
 	(void)state;
 	small.aux_free_running = 0;
 	h.fd = seam_ring_memory_create(&h.memory, &small, NULL);
-	assert_int_equal(seam_tenants_init(&h.tenants, &h.memory, h.fd, NULL),
+	assert_int_equal(seam_owners_init(&h.tenants, &h.memory, h.fd, NULL),
 			 0);
-	assert_int_equal(seam_tenants_prepare(&h.tenants, 1, NULL), 0);
+	assert_int_equal(seam_owners_prepare(&h.tenants, 1, NULL), 0);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_tenants_look(&h.tenants);
+	seam_owners_look(&h.tenants);
 	seam_ring_aux_begin(&claim.aux, &chunk);
 	seam_ring_aux_put(&chunk, bytes, sizeof(bytes));
 	seam_ring_aux_end(&chunk, 0);
-	seam_tenants_counts(&h.tenants, 0, &counts);
+	seam_owners_counts(&h.tenants, 0, &counts);
 	assert_int_equal(counts.aux_lost_bytes,
 			 sizeof(bytes) - shape.aux_bytes);
 	tear_down(&h);
@@ -566,15 +566,15 @@ static void believes_a_thread_that_outlived_the_first(void **state)
 		pthread_create(&thread, NULL, claim_late, &h);
 		syscall(SYS_exit, 0);	/* this thread alone */
 	}
-	while (seam_tenants_look(&h.tenants) == 0)
+	while (seam_owners_look(&h.tenants) == 0)
 		usleep(100);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_TENANT_PROVEN);
+	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_PROVEN);
 	assert_int_equal(h.tenants.items[0].pid, pid);
 	assert_true(h.tenants.items[0].tid != (uint32_t)pid);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 0);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(seam_tenants_check(&h.tenants, true), 1);
+	assert_int_equal(seam_owners_check(&h.tenants, true), 1);
 	tear_down(&h);
 }
 
@@ -586,7 +586,7 @@ static void a_tenant_never_becomes_another(void **state)
 	move_in(&h);
 	atomic_store(&h.memory.slots[0].word,
 		     seam_ring_word(SEAM_RING_CLAIMED, 0, 1));
-	assert_int_equal(seam_tenants_look(&h.tenants), 1);
+	assert_int_equal(seam_owners_look(&h.tenants), 1);
 	assert_true(h.tenants.items[0].is_ending);
 	assert_int_equal(h.tenants.items[0].tid, my_tid());
 	tear_down(&h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_producer.c - the promises of ring/producer.h and ring/bell.h */
+/* test_producer.c - the promises of ring/producer/producer.h and ring/link/wakeup.h */
 #include "fixture.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 
 int build_enter(void **state)
 {

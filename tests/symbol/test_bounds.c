@@ -4,7 +4,7 @@
  *
  * Real code is built and stripped; the symbols that it had are the oracle.
  */
-#include "symbol/bounds.h"
+#include "symbol/elf/bounds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_code_map.c - the map answers as a replay of all that happened does */
-#include "symbol/code_map.h"
+#include "symbol/jit/code_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "build.h"
 #include "probe.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 
 static const char program[] =
 	"extern int far(int);\n"

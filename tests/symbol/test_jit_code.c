@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jit_code.c - each sample gets the function that was there then */
-#include "symbol/jit_code.h"
+#include "symbol/jit/jit_code.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static const char *at(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 static struct seam_jit_code *load(const struct dump *d)
 {
 	struct seam_jit_code *jit = seam_jit_code_new();
-	struct seam_jit_dump_options options = { .pid = DUMP_PID };
+	struct seam_jit_code_options options = { .pid = DUMP_PID };
 
 	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(d), &options,
 						NULL), 0);
@@ -189,7 +189,7 @@ static void twins_are_told_apart_by_where_they_are(void **state)
 static void a_child_has_its_parents_code_as_of_the_fork(void **state)
 {
 	enum { CHILD = 50, GRANDCHILD = 51 };
-	struct seam_jit_dump_options options = { .pid = CHILD };
+	struct seam_jit_code_options options = { .pid = CHILD };
 	static struct dump parent, child;
 	struct seam_jit_code *jit;
 
@@ -233,7 +233,7 @@ static void a_child_has_its_parents_code_as_of_the_fork(void **state)
 static void what_a_child_wrote_over_does_not_come_back(void **state)
 {
 	enum { CHILD = 1050 };
-	struct seam_jit_dump_options options = { .pid = CHILD };
+	struct seam_jit_code_options options = { .pid = CHILD };
 	static struct dump parent, child;
 	struct seam_jit_code *jit;
 
@@ -294,7 +294,7 @@ static void forks_in_a_circle_end(void **state)
 static void another_process_in_the_dump_has_its_own_code(void **state)
 {
 	static struct dump d;
-	struct seam_jit_dump_options options = { .pid = 1042 };
+	struct seam_jit_code_options options = { .pid = 1042 };
 	struct seam_jit_code *jit;
 	size_t load_pos;
 
@@ -591,7 +591,7 @@ static bool halve(void *context, uint64_t count, uint64_t *ns)
 
 /* The same dump, with @flags, under @options. */
 static struct seam_jit_code *clocked(uint8_t flags, uint8_t more_flags,
-				     struct seam_jit_dump_options options)
+				     struct seam_jit_code_options options)
 {
 	static struct dump d;
 	struct seam_jit_code *jit = seam_jit_code_new();
@@ -619,7 +619,7 @@ static void expect_clock(struct seam_jit_code *jit, uint64_t time,
 
 static void clocks_are_converted_or_not_believed(void **state)
 {
-	typedef struct seam_jit_dump_options o;
+	typedef struct seam_jit_code_options o;
 
 	(void)state;
 	expect_clock(clocked(0, 0, (o) { 0 }), 2500, "f", 0);
@@ -762,7 +762,7 @@ static void real_dumps_have_lines_where_their_code_is(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < SEAM_ARRAY_SIZE(known); k++) {
-		struct seam_jit_dump_options options = { .pid = 1 };
+		struct seam_jit_code_options options = { .pid = 1 };
 		struct seam_jit_code *jit = seam_jit_code_new();
 		struct seam_file file;
 
@@ -799,7 +799,7 @@ static bool is_text(const char *s)
 
 static void every_file_name_of_v8_is_recovered(void **state)
 {
-	struct seam_jit_dump_options options = { .pid = 1 };
+	struct seam_jit_code_options options = { .pid = 1 };
 	struct seam_jit_code *jit = seam_jit_code_new();
 	struct seam_file file;
 

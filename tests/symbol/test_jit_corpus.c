@@ -6,7 +6,7 @@
  * "IP SYMBOL+OFFSET (.../jitted-PID-INDEX.so)", with IP relative to a file
  * whose code begins at 0x80: so the load with that index gives the address.
  */
-#include "symbol/jit_code.h"
+#include "symbol/jit/jit_code.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "jit_corpus.h"
-#include "symbol/java_name.h"
-#include "wire/jitdump.h"
+#include "symbol/jit/java_name.h"
+#include "wire/jit/jitdump.h"
 
 enum { TEXT_OFFSET = 0x80, MAX_DUMPS = 4, MAX_INDEX = 20000 };
 
@@ -52,7 +52,7 @@ struct dumps {
 
 static bool add(struct dumps *d, size_t i, const char *name)
 {
-	struct seam_jit_dump_options options = { 0 };
+	struct seam_jit_code_options options = { 0 };
 	struct seam_jitdump_reader reader;
 	struct seam_jitdump_record record;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jit_find.c - planted files are not believed, and it is said why */
-#include "symbol/jit_find.h"
+#include "symbol/jit/jit_find.h"
 
 #include <errno.h>
 #include <fcntl.h>

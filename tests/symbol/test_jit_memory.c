@@ -5,7 +5,7 @@
  * Linked with --wrap.  Then adding or indexing says so, nothing is found that
  * is not there, and nothing leaks.
  */
-#include "symbol/jit_code.h"
+#include "symbol/jit/jit_code.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "jit_dump.h"
 #include "../no_memory.h"
+#include "jit_dump.h"
 
 /* Loads out of order, moves, lines that wait, a map, forks. */
 static void make_dump(struct dump *d)
@@ -36,7 +36,7 @@ static void make_dump(struct dump *d)
 static int use_all(const struct dump *d)
 {
 	static const char map[] = "20000 10 mapped\n20000 20 again\n";
-	struct seam_jit_dump_options options = { .pid = DUMP_PID };
+	struct seam_jit_code_options options = { .pid = DUMP_PID };
 	struct seam_jit_code *jit = seam_jit_code_new();
 	struct seam_jit_location l;
 	int n = 0;

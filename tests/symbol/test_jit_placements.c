@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "jit_dump.h"
-#include "symbol/jit_placements.h"
+#include "symbol/jit/jit_placements.h"
 
 enum { ADDRESSES = 64, TIMES = 40, BASE = 0x1000 };
 
@@ -94,7 +94,7 @@ static void played_in_order_they_give_what_a_look_up_gives(void **state)
 
 		put_random(d);
 		assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(d),
-			&(struct seam_jit_dump_options) { .pid = 1 }, NULL),
+			&(struct seam_jit_code_options) { .pid = 1 }, NULL),
 			0);
 		assert_int_equal(seam_jit_placements_read(&placements, jit),
 				 0);

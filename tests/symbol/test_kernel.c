@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kernel.c - a kernel's symbols kept, refused, and read again */
-#include "symbol/kernel.h"
+#include "symbol/kernel/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 
 #include "base/file.h"
 #include "build.h"
-#include "symbol/kallsyms.h"
-#include "symbol/kernel_cache.h"
-#include "symbol/kernel_file.h"
+#include "symbol/kernel/kallsyms.h"
+#include "symbol/kernel/kernel_cache.h"
+#include "symbol/kernel/kernel_file.h"
 
 static const char kallsyms[] =
 	"0000000000000000 A fixed_percpu_data\n"

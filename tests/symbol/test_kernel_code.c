@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/kernel_code.h"
+#include "symbol/kernel/kernel_code.h"
 
 enum { N = 2, CODE_AT = 4096 };
 
@@ -67,7 +67,7 @@ static int tear_down(void **state)
 
 static int read_at(uint64_t addr, uint8_t *buf, size_t size)
 {
-	struct seam_machine machine;
+	struct seam_procfs machine;
 	int r = seam_kernel_core_read(path, addr, buf, size, &machine, NULL);
 
 	if (r == 0)

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "build.h"
 #include "../no_memory.h"
+#include "build.h"
 
 static const char program[] =
 	"extern int far(int);\n"

@@ -12,7 +12,7 @@
 
 #include "base/workers.h"
 #include "build.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 
 static const char program[] =
 	"#include <stdlib.h>\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_symtab.c - sizes, labels, aliases, and names for people */
-#include "symbol/symtab.h"
+#include "symbol/elf/symtab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

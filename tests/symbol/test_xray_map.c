@@ -6,7 +6,7 @@
  * and 2 and all kinds; being position-independent, it has the first two only
  * in its relocations.
  */
-#include "symbol/xray_map.h"
+#include "symbol/xray/xray_map.h"
 
 #include <errno.h>
 #include <gelf.h>

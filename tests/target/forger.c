@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/jit_chunk.h"
-#include "ring/link_client.h"
-#include "wire/jitdump.h"
+#include "ring/link/jit_chunk.h"
+#include "ring/link/link_client.h"
+#include "wire/jit/jitdump.h"
 
 #define PAGE_ADDR UINT64_C(0x700000000000)
 

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "folder.h"
 #include "target/jit/writer.h"
-#include "wire/jitdump.h"
+#include "wire/jit/jitdump.h"
 
 static const uint8_t bytes[] = { 0x31, 0xc0, 0xc3, 0x90, 0x90 };
 

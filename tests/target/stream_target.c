@@ -44,8 +44,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ring/jit_chunk.h"
-#include "ring/link_client.h"
+#include "ring/link/jit_chunk.h"
+#include "ring/link/link_client.h"
 #include "target/jit/writer.h"
 #include "target/jit/writer.h"
 

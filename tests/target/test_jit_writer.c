@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "target/jit/turn.h"
-#include "wire/perf_map.h"
+#include "wire/jit/perf_map.h"
 
 #include "jit_written.h"
 

@@ -17,12 +17,12 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "ring/jit_chunk.h"
 #include "ring/layout.h"
-#include "wire/jitdump.h"
-#include "wire/perf_map.h"
-#include "wire/xray_basic.h"
-#include "wire/xray_fdr.h"
+#include "ring/link/jit_chunk.h"
+#include "wire/jit/jitdump.h"
+#include "wire/jit/perf_map.h"
+#include "wire/xray/xray_basic.h"
+#include "wire/xray/xray_fdr.h"
 
 static const char *root;
 

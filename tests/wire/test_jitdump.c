@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jitdump.c - a dump is read as right as its bytes allow */
-#include "wire/jitdump.h"
+#include "wire/jit/jitdump.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_data.c - the promises of perf_data.h and perf_stream.h */
-#include "wire/perf_stream.h"
+#include "wire/perf/perf_stream.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -92,7 +92,7 @@ static void reads_events_in_both_byte_orders_and_modes(void **state)
 		assert_int_equal(n, pipe ? N_RECORDS + 4 : N_RECORDS);
 		if (!pipe)
 			assert_string_equal(seam_perf_data_string(&data,
-				SEAM_PERF_HOSTNAME), "testhost");
+				SEAM_PERF_FEATURE_HOSTNAME), "testhost");
 		seam_perf_data_close(&data);
 		free(file.data);
 	}

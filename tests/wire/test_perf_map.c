@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_map.c - lines of a map are read, others are counted */
-#include "wire/perf_map.h"
-#include "wire/perf_map_times.h"
+#include "wire/jit/perf_map.h"
+#include "wire/jit/perf_map_times.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_sample.c - two readers of a sample, held against each other */
-#include "wire/perf_sample.h"
+#include "wire/perf/perf_sample.h"
 
 #include <errno.h>
 #include <setjmp.h>

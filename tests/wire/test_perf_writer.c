@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_writer.c - the bytes of a file, and what failures leave of it */
-#include "wire/perf_writer.h"
+#include "wire/perf/perf_writer.h"
 
 #include "base/cursor.h"
 #include "base/file.h"
@@ -31,7 +31,7 @@ static const struct perf_event_attr attrs[N_EVENTS] = {
 	{ .type = PERF_TYPE_RAW, .size = 128, .config = 0x1234 },
 };
 static uint64_t first_ids[] = { 11, 12 }, second_ids[] = { 99 };
-static struct seam_perf_event events[N_EVENTS] = {
+static struct seam_perf_written_event events[N_EVENTS] = {
 	{ &attrs[0], "cpu-clock", first_ids, 2, 0 },
 	{ &attrs[1], "r1234", second_ids, 1, 0 },
 };
@@ -198,7 +198,7 @@ static void a_full_disk_leaves_the_last_whole_batch(void **state)
 static void ids_that_come_later_go_into_their_room(void **state)
 {
 	static uint64_t ids[3] = { 11 };
-	struct seam_perf_event event = { &attrs[0], "cpu-clock", ids, 1, 3 };
+	struct seam_perf_written_event event = { &attrs[0], "cpu-clock", ids, 1, 3 };
 	struct opened o = { .fd = memfd_create("data", MFD_CLOEXEC) };
 	uint64_t ids_size_at = IDS + 3 * 8 + SEAM_PERF_WRITER_ATTR_BYTES + 8;
 

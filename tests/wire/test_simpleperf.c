@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_simpleperf.c - the promises of simpleperf.h */
-#include "wire/simpleperf.h"
+#include "wire/perf/simpleperf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tracepoints.c - formats and fields, whole, cut and damaged */
-#include "wire/tracepoints.h"
+#include "wire/perf/tracepoints.h"
 
-#include "wire/perf_data.h"
+#include "wire/perf/perf_data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

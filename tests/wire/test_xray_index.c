@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "wire/xray_write.h"
+#include "wire/xray/xray_write.h"
 #include "xray_made.h"
 
 enum { V1_BUFFER = 512 };

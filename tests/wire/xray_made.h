@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "wire/xray_index.h"
+#include "wire/xray/xray_index.h"
 
 struct made {
 	struct seam_xray_format format;

@@ -3,7 +3,7 @@
  * records.c - the layout of records, written by hand
  *
  * These run for every function that a JIT makes, so they store fields where
- * they go instead of walking the tables of wire/jitdump.c.  A test holds both
+ * they go instead of walking the tables of wire/jit/jitdump.c.  A test holds both
  * against each other.  Byte order is the machine's own.
  *
  * What writers got wrong before is kept right here: the header is all zeros
@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "target/jit/writer.h"
-#include "wire/jitdump.h"
+#include "wire/jit/jitdump.h"
 
 enum { LOAD_BYTES = 56, DEBUG_BYTES = 32, ENTRY_BYTES = 16, UNWIND_BYTES = 40,
        MOVE_BYTES = 64 };

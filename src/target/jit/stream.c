@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <sys/prctl.h>
 
-#include "ring/jit_chunk.h"
+#include "ring/link/jit_chunk.h"
 #include "target/jit/writer.h"
-#include "wire/jitdump.h"
+#include "wire/jit/jitdump.h"
 
 /* A chunk that brings less than this waits for more room, unless it is all. */
 enum { LEAST_CHUNK = 512 };

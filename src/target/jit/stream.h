@@ -7,13 +7,13 @@
  * of that goes into the ring as there is room for.  Nobody waits: a full ring
  * means that records stay behind @sent until the next call.
  *
- * Groups and chunks are those of ring/jit_chunk.h.  The dump's turn makes the
+ * Groups and chunks are those of ring/link/jit_chunk.h.  The dump's turn makes the
  * ring's writers one after the other.
  */
 #ifndef SEAM_TARGET_STREAM_H
 #define SEAM_TARGET_STREAM_H
 
-#include "ring/link_client.h"
+#include "ring/link/link_client.h"
 
 struct seam_jitdump;
 

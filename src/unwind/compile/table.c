@@ -8,18 +8,18 @@
 #include <stdlib.h>
 
 /* Where an FDE is, while all are put in order. */
-struct place {
+struct pc_place {
 	uint64_t start;
 	size_t offset;		/* in the section */
 };
 
 struct places {
-	SEAM_ARRAY(struct place) list;
+	SEAM_ARRAY(struct pc_place) list;
 	uint64_t end;		/* first address behind all */
 	bool is_sorted;
 };
 
-struct building {
+struct table_building {
 	struct seam_unwind_table *table;
 	size_t cap_starts, cap_ids;
 	uint64_t limit;		/* where the next FDE starts */
@@ -36,13 +36,13 @@ static int list_fdes(const struct seam_eh_frame *frame, struct places *places,
 	for (; (r = seam_eh_frame_entry(frame, offset, &fde, &next,
 					n_bad)) >= 0; offset = next) {
 		size_t n = places->list.n;
-		struct place *place = r ? SEAM_ARRAY_PUSH(&places->list) : NULL;
+		struct pc_place *place = r ? SEAM_ARRAY_PUSH(&places->list) : NULL;
 
 		if (r == 0)
 			continue;
 		if (!place)
 			return -ENOMEM;
-		*place = (struct place) { fde.start, offset };
+		*place = (struct pc_place) { fde.start, offset };
 		if (n && places->list.items[n - 1].start > fde.start)
 			places->is_sorted = false;
 		if (fde.end > places->end)
@@ -53,7 +53,7 @@ static int list_fdes(const struct seam_eh_frame *frame, struct places *places,
 
 static int by_start(const void *a, const void *b)
 {
-	const struct place *one = a, *other = b;
+	const struct pc_place *one = a, *other = b;
 
 	if (one->start != other->start)
 		return one->start < other->start ? -1 : 1;
@@ -61,7 +61,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* One more row; the same rules as before need none. */
-static int push(struct building *b, uint64_t start, uint16_t id)
+static int push(struct table_building *b, uint64_t start, uint16_t id)
 {
 	struct seam_unwind_table *t = b->table;
 	uint32_t *starts;
@@ -86,7 +86,7 @@ static int push(struct building *b, uint64_t start, uint16_t id)
 static int push_row(void *context, uint64_t start,
 		    const struct seam_unwind_row *row)
 {
-	struct building *b = context;
+	struct table_building *b = context;
 	int id;
 
 	if (start >= b->limit)
@@ -96,7 +96,7 @@ static int push_row(void *context, uint64_t start,
 }
 
 /* The rows of one FDE; after them nothing is known until the next. */
-static int compile(struct building *b, const struct seam_eh_frame *frame,
+static int compile(struct table_building *b, const struct seam_eh_frame *frame,
 		   const struct seam_eh_fde *fde)
 {
 	uint64_t n_rows = b->table->n;
@@ -116,10 +116,10 @@ static int compile(struct building *b, const struct seam_eh_frame *frame,
 	return r;
 }
 
-static int compile_all(struct building *b, const struct seam_eh_frame *frame,
+static int compile_all(struct table_building *b, const struct seam_eh_frame *frame,
 		       const struct places *places)
 {
-	const struct place *list = places->list.items;
+	const struct pc_place *list = places->list.items;
 	struct seam_eh_fde fde = { 0 };
 	uint64_t n_bad = 0;
 	size_t next;
@@ -146,7 +146,7 @@ static int compile_all(struct building *b, const struct seam_eh_frame *frame,
 int seam_unwind_table_build(struct seam_unwind_table *table,
 			    const struct seam_eh_frame *frame)
 {
-	struct building b = { .table = table };
+	struct table_building b = { .table = table };
 	struct places places = { 0 };
 	int r;
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c - RLIMIT_DATA, and a flag; see memory.h */
+#include "base/memory_limit.h"
+
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Any thread writes, the printer reads; orders nothing else. */
+static atomic_bool ran_out;
+
+static uint64_t most_of_the_machine(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+	long size = sysconf(_SC_PAGESIZE);
+
+	if (pages <= 0 || size <= 0)
+		return UINT64_MAX;
+	return (uint64_t)pages * (uint64_t)size / 4 * 3;
+}
+
+void seam_memory_limit(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	if (bytes == 0)
+		bytes = most_of_the_machine();
+	/* AddressSanitizer reserves terabytes, which count as data */
+	if (SEAM_IS_SANITIZED || getrlimit(RLIMIT_DATA, &limit) ||
+	    bytes >= limit.rlim_cur)
+		return;
+	limit.rlim_cur = bytes;
+	setrlimit(RLIMIT_DATA, &limit);
+}
+
+uint64_t seam_memory_limited(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+void *seam_memory_refused(void)
+{
+	atomic_store_explicit(&ran_out, true, memory_order_relaxed);
+	return NULL;
+}
+
+bool seam_memory_ran_out(void)
+{
+	return atomic_load_explicit(&ran_out, memory_order_relaxed);
+}

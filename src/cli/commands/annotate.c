@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* annotate.c - 'seam annotate': machine code with the samples on it */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/like.h"
+#include "cli/pager.h"
+#include "cli/reading.h"
+#include "cli/source_text.h"
+#include "model/input.h"
+#include "report/annotate.h"
+#include "symbol/jit/jit_find.h"
+
+struct annotate_options {
+	struct seam_reading reading;
+	bool json;
+	bool total;
+	bool no_source;
+	bool hot;
+	bool stdio;	/* of perf: there is nothing else */
+};
+
+#define OPTION(member, kind, letter, name, value, help, ...) \
+	SEAM_OPTION(struct annotate_options, member, SEAM_OPTION_##kind, letter, \
+		    name, value, help, __VA_ARGS__)
+
+static const struct seam_option options[] = {
+	OPTION(total, FLAG, 0, "total", NULL, "count calls that go out too",
+	       .detail = "A sample then counts where the function was "
+	       "interrupted and where it was waiting for a function that it "
+	       "called, once an instruction."),
+	OPTION(hot, FLAG, 0, "hot", NULL,
+	       "only instructions that have samples"),
+	OPTION(no_source, FLAG, 0, "no-source", NULL,
+	       "no source lines between"),
+	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
+	       .detail = "The schema is seam.annotate/1. Members may be added "
+	       "under the same schema, and none is taken away."),
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text: nothing else is printed"),
+	SEAM_INPUT_OPTION(struct annotate_options, reading),
+	SEAM_READING_OPTIONS(struct annotate_options, reading),
+};
+
+static void print(const struct seam_annotation *annotation,
+		  const struct seam_opened *opened,
+		  const struct annotate_options *settings, const char *symbol,
+		  int status)
+{
+	struct seam_report report = {
+		.profile = &opened->profile, .selected = &opened->selected,
+		.path = opened->path, .details = seam_command_verbose(),
+	};
+	struct seam_source_text sources = { .symfs = &settings->reading.symfs };
+	struct seam_annotate_view what = {
+		.report = &report, .annotation = annotation,
+		.symbol = symbol, .no_source = settings->no_source,
+		.only_hot = settings->hot, .source = seam_source_text_line,
+		.context = &sources,
+	};
+	struct seam_view view = seam_view_make(stdout,
+					seam_command_colors(STDOUT_FILENO));
+
+	seam_pager_start(status);
+	if (settings->json) {
+		seam_annotate_json(&what, stdout);
+		return;
+	}
+	seam_annotate_text(&what, &view);
+	seam_source_text_fini(&sources);
+}
+
+/* Code is asked for, so no code at all is a failure; some is a part. */
+static int status_of(const struct seam_annotation *annotation, int status)
+{
+	size_t n_bare = 0;
+
+	for (size_t i = 0; i < annotation->bodies.n; i++)
+		n_bare += annotation->bodies.items[i].problem != NULL;
+	if (annotation->bodies.n == n_bare)
+		return SEAM_EXIT_FAILED;
+	return n_bare ? SEAM_EXIT_LOSSY : status;
+}
+
+static const char *name_of(const struct seam_profile *profile, size_t i)
+{
+	return seam_profile_text(profile, profile->functions.items[i].name);
+}
+
+/* Why nothing is in @symbol: there is no such function, or no sample. */
+static int explain(const struct seam_profile *profile, const char *symbol,
+		   bool total, struct seam_err *err)
+{
+	const char *like;
+	char shown[300];
+
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (strcmp(name_of(profile, i), symbol) == 0)
+			return seam_err_set(err, -ENOENT, "no sample is in "
+				"it%s", total ? "" : " itself; --total counts "
+				"the functions that it called");
+	if (symbol[0] == '[')
+		return seam_err_set(err, -ENOENT, "no sample is near it");
+	like = seam_like_function(profile, symbol);
+	if (!like)
+		return seam_err_set(err, -ENOENT, "the recording has no "
+				    "function of that name");
+	return seam_err_set(err, -ENOENT, "the recording has no function of "
+			    "that name; did you mean '%s'?",
+			    seam_text_copy(shown, sizeof(shown), like,
+					   SEAM_TEXT_TERMINAL));
+}
+
+static int show(const struct seam_opened *opened,
+		const struct annotate_options *settings, const char *symbol)
+{
+	const struct seam_reading *reading = &settings->reading;
+	struct seam_annotation annotation = { 0 };
+	struct seam_input recording;
+	struct seam_err err = { 0 };
+	struct seam_jit_places places = {
+		.paths = reading->jit.items, .n_paths = reading->jit.n,
+	};
+	struct seam_annotation_options how = {
+		.symbol = symbol, .with_callers = settings->total,
+		.places = &places,
+		.symbols = {
+			.symfs = reading->symfs.items,
+			.n_symfs = reading->symfs.n,
+			.debuginfod = reading->debuginfod,
+			.isolated = true,
+		},
+	};
+	int status = seam_reading_status(opened);
+	char shown[200];
+	int r = seam_input_open(&recording, opened->path, &err);
+
+	places.bundle = how.symbols.bundle = recording.folder;
+	places.recording = recording.folder ? NULL : recording.path;
+	if (r == 0)
+		r = seam_annotate(&annotation, &opened->selected, &recording,
+				  &how, &err);
+	if (r == 0 && annotation.bodies.n == 0)
+		r = explain(&opened->profile, symbol, settings->total, &err);
+	/* Why code or a name may be missing, before the missing of it. */
+	seam_reading_say_losses(opened);
+	if (r == 0) {
+		status = status_of(&annotation, status);
+		print(&annotation, opened, settings, symbol, status);
+	} else {
+		seam_err_add(&err, r, "cannot annotate '%s'",
+			     seam_text_copy(shown, sizeof(shown), symbol,
+					    SEAM_TEXT_TERMINAL));
+		status = seam_command_failed(&err);
+	}
+	seam_annotation_fini(&annotation);
+	seam_input_close(&recording);
+	return status;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct annotate_options settings = { 0 };
+	struct seam_opened opened;
+	int first, status;
+	int r = seam_command_parse(self, argc, argv, &settings, &first);
+
+	if (r)
+		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (first >= argc)
+		return seam_command_misused(self, "which function? name a "
+					    "SYMBOL");
+	status = seam_reading_open(&opened, self, &settings.reading, argc,
+				   argv, first + 1);
+	if (status == SEAM_EXIT_DONE)
+		status = show(&opened, &settings, argv[first]);
+	seam_reading_close(&opened);
+	return status;
+}
+
+const struct seam_command seam_annotate_command = {
+	.name = "annotate",
+	.summary = "show a function's machine code with its samples",
+	.synopsis = "[options] SYMBOL [FILE]",
+	.description =
+		"Shows the instructions of function SYMBOL, each with the "
+		"samples that hit it and their share of the function, and the "
+		"source lines between. SYMBOL is a name as seam report has it; "
+		"an inlined function is shown where it stands in others. Of "
+		"several functions of the name, and of code that was compiled "
+		"several times, the hottest comes first; a table above says "
+		"which code objects there are, where each was (code of a JIT "
+		"is moved) and since when, and which share of the samples "
+		"each has.\n\n"
+		"The code of a JIT is what its dump has, as it was at the "
+		"time of the samples; that of programs and libraries comes "
+		"from the file with the recorded build id; the kernel's from a "
+		"vmlinux with its build id (below /usr/lib/debug, /boot or "
+		"--symfs), or from /proc/kcore while it runs. An address "
+		"without a symbol, '[module+0x1234]', stands for the function "
+		"that it is in, where the file says where that begins, else it "
+		"is shown with what is around it. A file that has changed "
+		"since it was recorded is not shown.\n\n"
+		"The exit status is 1 where no code can be shown, and 3 where "
+		"some of it cannot.",
+	.examples =
+		"seam annotate main\tthe last recording\n"
+		"seam annotate --hot --total parse perf.data\t"
+		"only where time went, calls included\n"
+		"seam annotate '[libfoo.so+0x1234]'\ta place without a name\n"
+		"seam annotate --json f | jq '.functions[0].samples'\t"
+		"for scripts\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
+	.run = run,
+};

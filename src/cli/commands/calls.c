@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.c - 'seam calls': exact counts and times of function calls */
+#include "report/calls_table.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/pager.h"
+#include "cli/reading.h"
+
+enum {
+	DEFAULT_STACKS = 5,
+	MAX_STACKS = 4096,
+};
+
+struct calls_options {
+	const char *map;
+	const char *sort;
+	const char *filter;
+	const char *time;
+	uint64_t top;
+	bool histogram;
+	bool json;
+	bool graph;
+	const char *stacks;
+};
+
+#define OPTION(member, kind, letter, name, value, help, ...) \
+	SEAM_OPTION(struct calls_options, member, SEAM_OPTION_##kind, letter, name, \
+		    value, help, __VA_ARGS__)
+
+static const struct seam_option options[] = {
+	OPTION(map, STRING, 'm', "map", "FILE",
+	       "the instrumented program, or its map as YAML",
+	       .detail = "A log has numbers for functions; the program's "
+	       "section xray_instr_map, or what 'llvm-xray extract' makes of "
+	       "it, has their places. A map that contradicts the log is "
+	       "used, and said to."),
+	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (sum)",
+	       .choices = SEAM_CALLS_SORTS,
+	       .detail = "Names and ids rise, all else falls. Sum adds up "
+	       "all calls; total, which is in --json, counts recursive ones "
+	       "once."),
+	OPTION(filter, STRING, 0, "filter", "TEXT",
+	       "functions with TEXT in their name",
+	       .detail = "With *, ? or [ in it, TEXT is a pattern for the "
+	       "whole name."),
+	OPTION(time, STRING, 0, "time", "A,B",
+	       "calls that begin in this time of the logs",
+	       .detail = "Times count from the first record: in seconds "
+	       "(1.5,2), with a unit (300ms,1s) or in percent (10%,20%). "
+	       "Either may be left out. Calls count with all their time, "
+	       "also with what is behind B."),
+	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all"),
+	OPTION(histogram, FLAG, 0, "histogram", NULL,
+	       "show how each function's times are spread"),
+	OPTION(stacks, STRING, 0, "stacks", "[N]",
+	       "the N slowest single calls and all they called (5)",
+	       .detail = "With the arguments of calls, as far as the log "
+	       "has them, and with custom and typed events: how long after "
+	       "the slow call's begin they were, and how their data begins. "
+	       "A tail call's callee stands beside its caller and names it."),
+	OPTION(graph, FLAG, 0, "graph", NULL,
+	       "print who calls whom, for Graphviz"),
+	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
+	       .detail = "The schema is seam.calls/1."),
+};
+
+struct calls_job {
+	const struct calls_options *options;
+	struct seam_trace trace;
+	bool misused;			/* --time is none */
+	struct seam_call_names names;
+	struct seam_account account;
+	struct seam_slow_calls slow;
+	struct seam_calls_report report;
+};
+
+static bool is_wanted(void *context, uint32_t function)
+{
+	const struct seam_calls_report *report = context;
+
+	return seam_calls_selects(report, function);
+}
+
+static void check_time(const struct calls_job *job)
+{
+	uint64_t start_ns, end_ns;
+
+	if (seam_trace_span(&job->trace, &start_ns, &end_ns) == 0 &&
+	    job->trace.range.from_ns > end_ns)
+		seam_reading_say_length(job->options->time, start_ns, end_ns);
+}
+
+static int load(struct calls_job *job, const char *const *paths, size_t n_paths,
+		size_t n_slowest, struct seam_err *err)
+{
+	struct seam_account_options what = {
+		.edges = job->options->graph, .n_slowest = n_slowest,
+		.wanted = job->options->filter ? is_wanted : NULL,
+		.context = &job->report,
+	};
+	int r = seam_call_names_open(&job->names, job->options->map, err);
+
+	if (!r)
+		r = seam_trace_open(&job->trace, paths, n_paths, err);
+	if (!r && job->options->time) {
+		r = seam_trace_select(&job->trace, job->options->time, err);
+		job->misused = r == -EINVAL;
+		if (!r)
+			check_time(job);
+	}
+	if (!r)
+		r = seam_account_build(&job->account, &job->trace, &what, err);
+	if (!r && n_slowest)
+		r = seam_slow_calls_find(&job->slow, &job->trace,
+					 &job->account, err);
+	return r;
+}
+
+static int print(const struct calls_job *job, struct seam_err *err)
+{
+	bool color = seam_command_colors(STDOUT_FILENO);
+	struct seam_view view = seam_view_make(stdout, color);
+	const struct calls_options *o = job->options;
+	int r = 0;
+
+	seam_pager_start(job->account.in_ticks || job->account.problems.n ?
+			 SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
+	if (o->graph)
+		seam_calls_graph(&job->report, stdout);
+	else if (o->stacks)
+		seam_calls_stacks(&job->report, &job->slow, &job->trace, &view);
+	else if (o->json)
+		r = seam_calls_json(&job->report, stdout);
+	else
+		r = seam_calls_table(&job->report, &view);
+	return r ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+/* What stdout cannot say in every form. */
+static int settle(const struct calls_job *job)
+{
+	char doubt[256];
+
+	if (seam_call_names_doubt(&job->names, &job->trace, doubt,
+				  sizeof(doubt)))
+		seam_command_say("'%s' does not fit this log: %s",
+				 job->options->map, doubt);
+	if (job->trace.blocks.n == 0 && job->account.problems.n == 0)
+		seam_command_say("the log is empty: nothing was recorded");
+	if (job->account.in_ticks)
+		seam_command_say("times are ticks: the log does not say how "
+				 "many make a second");
+	if (job->account.problems.n)
+		seam_command_say("%llu part%s of the log could not be read, "
+				 "%llu byte%s",
+				 (unsigned long long)job->account.problems.n,
+				 job->account.problems.n == 1 ? "" : "s",
+				 (unsigned long long)
+				 job->account.problems.lost_bytes,
+				 job->account.problems.lost_bytes == 1 ? "" :
+				 "s");
+	return job->account.in_ticks || job->account.problems.n ?
+	       SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
+}
+
+static int calls(const struct calls_options *o, enum seam_calls_sort sort,
+		 const char *const *paths, size_t n_paths, size_t n_slowest)
+{
+	struct calls_job job = {
+		.options = o,
+		.report = { .sort = sort, .filter = o->filter,
+			    .limit = (size_t)o->top,
+			    .histograms = o->histogram },
+	};
+	struct seam_err err = { 0 };
+	int r, status;
+
+	job.report.account = &job.account;
+	job.report.names = &job.names;
+	r = load(&job, paths, n_paths, n_slowest, &err);
+	if (!r)
+		r = print(&job, &err);
+	status = r ? seam_command_failed(&err) : settle(&job);
+	if (job.misused)
+		status = SEAM_EXIT_USAGE;
+	seam_slow_calls_fini(&job.slow);
+	seam_account_fini(&job.account);
+	seam_trace_close(&job.trace);
+	seam_call_names_fini(&job.names);
+	return status;
+}
+
+/* How many single calls to show; 0 for another view. */
+static int parse_stacks(const struct seam_command *self, const char *text,
+			size_t *n)
+{
+	unsigned long long value = 0;
+	const char *p = text;
+
+	*n = text ? DEFAULT_STACKS : 0;
+	if (!text || !*text)
+		return 0;
+	for (; *p >= '0' && *p <= '9' && value <= MAX_STACKS; p++)
+		value = value * 10 + (unsigned long long)(*p - '0');
+	if (*p || value == 0 || value > MAX_STACKS)
+		return seam_command_misused(self, "option '--stacks' takes a "
+			"number from 1 to %d, not '%s'", MAX_STACKS, text);
+	*n = (size_t)value;
+	return 0;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct calls_options o = { .sort = "sum" };
+	enum seam_calls_sort sort = SEAM_CALLS_BY_SUM;
+	size_t n_slowest;
+	int first, status;
+	int rc = seam_command_parse(self, argc, argv, &o, &first);
+
+	if (rc)
+		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (first == argc)
+		return seam_command_misused(self, "FILE is missing");
+	if (o.graph + o.json + (o.stacks != NULL) > 1)
+		return seam_command_misused(self, "choose one of --graph, "
+					    "--json and --stacks");
+	status = parse_stacks(self, o.stacks, &n_slowest);
+	if (status)
+		return status;
+	seam_calls_sort_find(o.sort, &sort);
+	return calls(&o, sort, (const char *const *)argv + first,
+		     (size_t)(argc - first), n_slowest);
+}
+
+const struct seam_command seam_calls_command = {
+	.name = "calls",
+	.summary = "count and time every call of an XRay log",
+	.synopsis = "[options] FILE...",
+	.description =
+		"Reads XRay logs (flight data recorder of versions 1 to 5, "
+		"basic mode of versions 1 to 3) and shows for each function "
+		"how often it was called and how long its calls took. "
+		"Several logs of one program are put on one time line.\n\n"
+		"Counts, sums, minima and maxima are exact. A percentile is "
+		"the call of the nearest rank (p99 of two calls is the slower "
+		"one), from a histogram whose buckets are a sixteenth of "
+		"their value wide. Calls whose entry or exit is missing are "
+		"repaired, and each repair is counted. Self is the time "
+		"without the instrumented functions that were called.\n\n"
+		"The exit status is 3 when a part of a log could not be "
+		"read, or when it does not say its clock's frequency.",
+	.examples =
+		"seam calls --map ./app app.xray\tall functions by time\n"
+		"seam calls --sort p99 --filter 'net_*' --histogram app.xray\t"
+		"where the slow ones are\n"
+		"seam calls --map ./app --stacks=3 --filter handle app.xray\t"
+		"the 3 slowest requests, from inside\n"
+		"seam calls --map ./app --graph app.xray | dot -Tsvg\t"
+		"who calls whom\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
+	.run = run,
+};

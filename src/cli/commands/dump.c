@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* dump.c - 'seam dump': every record of a recording, a line each */
+#include <errno.h>
+
+#include "cli/commands/dump_symbols.h"
+#include "cli/pager.h"
+#include "cli/reading.h"
+#include "model/input.h"
+#include "model/xray/load_xray.h"
+#include "wire/jit/jitdump_text.h"
+#include "wire/perf/perf_dump.h"
+#include "wire/xray/xray_dump.h"
+
+struct dump_options {
+	bool json;
+	bool code;
+	bool symbols;
+	struct seam_reading reading;	/* where names come from */
+};
+
+#define OPTION(...) SEAM_OPTION(struct dump_options, __VA_ARGS__)
+static const struct seam_option options[] = {
+	OPTION(json, SEAM_OPTION_FLAG, 0, "json", NULL,
+	       "one JSON object a line",
+	       .detail = "Members are named as the kernel's ABI names the "
+			 "fields; offset is the record's place in the file "
+			 "and type its name without PERF_RECORD_."),
+	OPTION(code, SEAM_OPTION_FLAG, 0, "code", NULL,
+	       "the machine code of a jitdump as hex",
+	       .detail = "And its unwinding tables. JSON always has them."),
+	OPTION(symbols, SEAM_OPTION_FLAG, 0, "symbols", NULL,
+	       "with --json: names in the callchains of samples",
+	       .detail = "Each address becomes an object with ip, layer, "
+			 "symbol, module, file and line, as they were at the "
+			 "sample's time; calls inlined at the place are in "
+			 "inlined, innermost first."),
+	SEAM_INPUT_OPTION(struct dump_options, reading),
+	SEAM_SYMBOL_OPTIONS(struct dump_options, reading),
+};
+#undef OPTION
+
+/* The header's data, then that of each further file of the recording. */
+static int dump_perf(const struct seam_input *recording, bool json,
+		     const struct seam_perf_namer *namer,
+		     uint64_t *n_damaged, struct seam_err *err)
+{
+	struct seam_perf_data data;
+	uint64_t n = 0;
+	int r = seam_perf_data_open(&data, recording->data.bytes, err);
+
+	if (r == 0) {
+		r = seam_perf_dump(stdout, &data, data.bytes, data.data_begin,
+				   data.data_end, json, namer, &n, err);
+		*n_damaged += n;
+	}
+	for (size_t i = 0; r == 0 && i < recording->n_parts; i++) {
+		struct seam_bytes bytes = recording->parts[i].bytes;
+
+		r = seam_perf_dump(stdout, &data, bytes, 0, bytes.size, json,
+				   namer, &n, err);
+		*n_damaged += n;
+	}
+	seam_perf_data_close(&data);
+	return r;
+}
+
+/* The same with names, from a load of the whole recording. */
+static int dump_named(const struct seam_input *recording,
+		      const struct dump_options *settings, uint64_t *n_damaged,
+		      struct seam_err *err)
+{
+	struct seam_load_options load =
+		seam_reading_load_options(&settings->reading);
+	struct seam_profile profile;
+	struct seam_dump_symbols symbols = { .profile = &profile };
+	int r = seam_profile_init(&profile);
+
+	load.all_unknown = true;
+	if (r < 0)
+		return seam_err_set(err, r, "out of memory");
+	r = seam_load(&profile, recording->path, &load, err);
+	if (r == 0)
+		r = dump_perf(recording, true, &(struct seam_perf_namer) {
+			.chain = seam_dump_symbols_chain, .context = &symbols,
+		}, n_damaged, err);
+	seam_profile_fini(&profile);
+	return r;
+}
+
+/* The bytes say what it is; a perf map has none that do. */
+static int dump_bytes(const struct seam_input *recording,
+		      const struct dump_options *settings, uint64_t *n_damaged,
+		      struct seam_err *err)
+{
+	struct seam_bytes bytes = recording->data.bytes;
+	enum seam_jitdump_text_form form = settings->json ? SEAM_JIT_DUMP_JSON :
+		settings->code ? SEAM_JIT_DUMP_TEXT_CODE : SEAM_JIT_DUMP_TEXT;
+
+	if (seam_perf_data_is(bytes))
+		return settings->symbols ?
+		       dump_named(recording, settings, n_damaged, err) :
+		       dump_perf(recording, settings->json, NULL, n_damaged,
+				 err);
+	if (seam_load_xray_is(bytes))
+		return seam_xray_dump(stdout, bytes, settings->json,
+				      n_damaged, err);
+	if (seam_jitdump_text_is(bytes))
+		return seam_jitdump_text(stdout, bytes, form, n_damaged, err);
+	if (seam_jitdump_text_is_map(recording->path, bytes))
+		return seam_jitdump_text_map(stdout, bytes, form, n_damaged);
+	return seam_err_set(err, -ENOTSUP, "not a recording that Seam knows");
+}
+
+static int dump(const char *path, const struct dump_options *settings)
+{
+	struct seam_input recording;
+	struct seam_err err = { 0 };
+	uint64_t n_damaged = 0;
+	int r = seam_input_open(&recording, path, &err);
+	bool is_begun = r == 0;
+	int status = SEAM_EXIT_DONE;
+
+	if (r == 0)
+		seam_pager_start(SEAM_EXIT_DONE);
+	if (r == 0)
+		r = dump_bytes(&recording, settings, &n_damaged, &err);
+	seam_input_close(&recording);
+	if (r < 0) {
+		seam_err_add(&err, r, is_begun && r != -ENOTSUP ?
+			     "cannot show all of '%s'" : "cannot read '%s'",
+			     path ? path : SEAM_LOAD_DEFAULT);
+		status = seam_command_failed(&err);
+		/* Cut or damaged: what was whole has been shown. */
+		if (r == -ENODATA || r == -EBADMSG)
+			status = SEAM_EXIT_LOSSY;
+	} else if (n_damaged) {
+		seam_command_say("%llu records do not hold what their type "
+				 "says", (unsigned long long)n_damaged);
+		status = SEAM_EXIT_LOSSY;
+	}
+	return status;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct dump_options settings = { 0 };
+	struct seam_err err = { 0 };
+	int first;
+	int r = seam_command_parse(self, argc, argv, &settings, &first);
+
+	if (r)
+		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (argc - first > 1) {
+		seam_command_say("dump takes one FILE");
+		return SEAM_EXIT_USAGE;
+	}
+	if (settings.symbols && !settings.json) {
+		seam_command_say("--symbols goes with --json");
+		return SEAM_EXIT_USAGE;
+	}
+	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
+			       &err))
+		return seam_command_failed(&err);
+	if (settings.reading.input && first < argc)
+		return seam_command_misused(self, "-i and FILE name two "
+					    "recordings");
+	return dump(first < argc ? argv[first] : settings.reading.input,
+		    &settings);
+}
+
+const struct seam_command seam_dump_command = {
+	.name = "dump",
+	.summary = "show every record of a recording",
+	.synopsis = "[--json [--symbols]] [--code] [FILE]",
+	.description =
+		"Writes each record of FILE on a line of its own, in the "
+		"order of the file, with all of its fields and nothing made "
+		"of them.  FILE is a bundle, a perf.data file of any age, "
+		"byte order or kind (file, pipe, compressed, folder), an "
+		"XRay log, a jitdump or a perf-PID.map; without FILE the "
+		"last recording, recording.seam."
+		"\n\n"
+		"Of a file that is cut or damaged, everything up to there is "
+		"shown and the exit status is 3. What a jitdump has that "
+		"is not as specified but can be read is noted behind the "
+		"records, in lines that begin with #.",
+	.examples =
+		"seam dump | head\tthe first records of the last recording\n"
+		"seam dump --json perf.data | jq -c "
+		"'select(.type==\"MMAP2\")'\tall mappings as JSON\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
+	.run = run,
+};

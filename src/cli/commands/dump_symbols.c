@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* dump_symbols.c - a stack laid beside its addresses; see dump_symbols.h */
+#include "cli/commands/dump_symbols.h"
+
+#include <linux/perf_event.h>
+
+/*
+ * The stack of this record, SEAM_NONE when the loader skipped it.  A record
+ * with counter values may have become several samples, or none.
+ */
+static uint32_t stack_of(struct seam_dump_symbols *d,
+			 const struct seam_perf_sample *sample)
+{
+	const struct seam_samples *s = &d->profile->samples;
+	uint32_t stack = SEAM_NONE;
+
+	while (d->next < s->n && s->time_ns[d->next] == sample->time &&
+	       d->profile->threads.items[s->thread[d->next]].tid ==
+	       sample->tid) {
+		stack = s->stack[d->next++];
+		if (sample->read.n == 0)
+			break;
+	}
+	return stack;
+}
+
+static const struct seam_frame *frame_of(const struct seam_profile *profile,
+					 uint32_t stack)
+{
+	return &profile->frames.items[profile->stacks.items[stack].frame];
+}
+
+static void put_place(const struct seam_profile *profile, struct seam_json *j,
+		      const struct seam_frame *frame)
+{
+	const struct seam_function *function =
+		&profile->functions.items[frame->function];
+
+	seam_json_string(j, "layer",
+			 seam_layer_name((enum seam_layer)function->layer));
+	seam_json_string(j, "symbol", seam_profile_text(profile,
+							function->name));
+	seam_json_string(j, "module", seam_profile_text(profile,
+							function->module));
+	seam_json_string(j, "file", frame->file ?
+			 seam_profile_text(profile, frame->file) : NULL);
+	seam_json_u64(j, "line", frame->line);
+}
+
+/* One address: the function it is in, and the calls inlined into that. */
+static uint32_t put_entry(const struct seam_profile *profile,
+			  struct seam_json *j, uint32_t stack)
+{
+	uint32_t outer = stack;
+
+	while (outer && frame_of(profile, outer)->is_inlined)
+		outer = profile->stacks.items[outer].parent;
+	if (!outer)
+		return 0;
+	put_place(profile, j, frame_of(profile, outer));
+	if (outer != stack) {
+		seam_json_open(j, "inlined", '[');
+		for (; stack != outer;
+		     stack = profile->stacks.items[stack].parent) {
+			seam_json_open(j, NULL, '{');
+			put_place(profile, j, frame_of(profile, stack));
+			seam_json_close(j);
+		}
+		seam_json_close(j);
+	}
+	return profile->stacks.items[outer].parent;
+}
+
+void seam_dump_symbols_chain(void *context, struct seam_json *j,
+			     const struct seam_perf_sample *sample)
+{
+	struct seam_dump_symbols *d = context;
+	uint32_t stack = stack_of(d, sample);
+
+	for (size_t i = 0; j && i < sample->callchain.n; i++) {
+		uint64_t ip = seam_perf_u64(&sample->callchain, i);
+
+		seam_json_open(j, NULL, '{');
+		seam_json_u64(j, "ip", ip);
+		if (ip < (uint64_t)PERF_CONTEXT_MAX && stack != SEAM_NONE &&
+		    stack != 0)
+			stack = put_entry(d->profile, j, stack);
+		seam_json_close(j);
+	}
+}

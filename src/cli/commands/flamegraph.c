@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* flamegraph.c - 'seam flamegraph': one SVG of a recording */
+#include "report/flamegraph.h"
+
+#include <errno.h>
+
+#include "cli/output_file.h"
+#include "cli/reading.h"
+
+struct flamegraph_options {
+	struct seam_reading reading;
+	const char *output;
+	const char *title;
+	const char *by;
+	double min_percent;
+	bool inverted;
+};
+
+#define OPTION(member, kind, letter, name, value, help, ...) \
+	SEAM_OPTION(struct flamegraph_options, member, SEAM_OPTION_##kind, letter, name, \
+		    value, help, __VA_ARGS__)
+
+static const struct seam_option options[] = {
+	OPTION(output, STRING, 'o', "output", "FILE",
+	       "where to, - for standard output (flamegraph.svg)"),
+	OPTION(inverted, FLAG, 0, "inverted", NULL,
+	       "put the root at the top: an icicle graph"),
+	OPTION(title, STRING, 0, "title", "TEXT",
+	       "title of the picture (the recorded command)"),
+	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
+	       "leave narrower frames out of the file (0.01)",
+	       .detail = "Without this option they are as many as to leave "
+	       "the 20,000 widest. The picture says how many were left "
+	       "out, and has a dashed frame in their place. A page larger "
+	       "than 50 MB is refused."),
+	SEAM_GROUP_OPTION(struct flamegraph_options, by),
+	SEAM_INPUT_OPTION(struct flamegraph_options, reading),
+	SEAM_READING_OPTIONS(struct flamegraph_options, reading),
+};
+
+static int draw(struct seam_opened *opened, const struct flamegraph_options *o)
+{
+	const char *command = seam_profile_text(&opened->profile,
+						opened->profile.command);
+	struct seam_flamegraph graph = {
+		.selected = &opened->selected,
+		.group = seam_reading_group(o->by),
+		.title = o->title ? o->title : *command ? command :
+			 opened->path,
+		.inverted = o->inverted, .min_percent = o->min_percent,
+	};
+	struct seam_output output;
+	struct seam_err err = { 0 };
+	int rc, closed;
+
+	seam_reading_take_one_event(opened);
+	rc = seam_output_open(&output, o->output, &err);
+	if (rc)
+		return seam_command_failed(&err);
+	rc = seam_flamegraph_write(&graph, output.file);
+	closed = seam_output_close(&output, rc == 0, &err);
+	if (rc == -EFBIG)
+		seam_err_set(&err, rc, "cannot draw: the page would be larger "
+			     "than 50 MB; a larger --min-percent makes it "
+			     "smaller (%g leaves out what nobody can see)",
+			     o->min_percent < 0.01 ? 0.01 :
+			     10 * o->min_percent);
+	else if (rc)
+		seam_err_set(&err, rc, "cannot draw: %s", strerror(-rc));
+	return rc || closed ? seam_command_failed(&err) : SEAM_EXIT_DONE;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct flamegraph_options o = {
+		.output = "flamegraph.svg", .min_percent = -1, .by = "comm",
+	};
+	struct seam_opened opened;
+	int first, status;
+	int rc = seam_command_parse(self, argc, argv, &o, &first);
+
+	if (rc)
+		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	status = seam_reading_open(&opened, self, &o.reading, argc, argv,
+				   first);
+	if (status == SEAM_EXIT_DONE)
+		status = draw(&opened, &o);
+	if (status == SEAM_EXIT_DONE) {
+		seam_reading_say_losses(&opened);
+		if (strcmp(o.output, "-") != 0)
+			seam_command_say("wrote '%s'; open it in a browser",
+					 o.output);
+		status = seam_reading_status(&opened);
+	}
+	seam_reading_close(&opened);
+	return status;
+}
+
+const struct seam_command seam_flamegraph_command = {
+	.name = "flamegraph",
+	.summary = "draw a recording as one interactive SVG",
+	.synopsis = "[options] [FILE...]",
+	.description =
+		"Draws all stacks of a recording as one picture, in which "
+		"the width of a frame is its share. The file needs no "
+		"network and no other file. Several XRay logs of one program "
+		"make one picture.\n\n"
+		"In a browser, a click or Enter zooms to a frame, Escape "
+		"shows all again, Backspace goes back; the arrows walk from "
+		"frame to frame; / or Ctrl-F searches by regular expression "
+		"and shows the matched share. The address holds the zoom and "
+		"the search, so that a view can be passed on.\n\n"
+		"Colours are layers: blue native code, light blue what is "
+		"inlined in it, orange the kernel, green JIT code, purple a "
+		"guest's functions, yellow what has no name.",
+	.examples =
+		"seam flamegraph\tflamegraph.svg of the last recording\n"
+		"seam flamegraph -i --layer native,jit -o app.svg app.seam\t"
+		"an icicle graph without the kernel\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
+	.run = run,
+};

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* help.c - help from the tables, and the command that shows it */
+#include "cli/commands/help.h"
+
+#include "base/text.h"
+#include "cli/foreign.h"
+#include "cli/nearest.h"
+#include "cli/pager.h"
+
+enum {
+	WIDTH = 80,
+	HELP_COLUMN = 28,	/* where the text of an option begins */
+};
+
+void seam_help_wrap(FILE *out, const char *text, int indent, int column)
+{
+	bool begun = false;
+
+	while (*text) {
+		int n = (int)strcspn(text, " \n");
+
+		if (begun && column + 1 + n > WIDTH) {
+			fprintf(out, "\n%*s", indent, "");
+			column = indent;
+			begun = false;
+		}
+		if (n) {
+			column += fprintf(out, "%s%.*s", begun ? " " : "", n,
+					  text);
+			begun = true;
+		}
+		text += n + (text[n] != '\0');
+	}
+	fputc('\n', out);
+}
+
+/* "  -F, --freq=HZ"; returns the columns used. */
+static int print_usage(FILE *out, const struct seam_option *option)
+{
+	const char *value = option->value;
+	int column;
+
+	column = option->letter ? fprintf(out, "  -%c", option->letter) :
+		 fprintf(out, "    ");
+	if (option->name)
+		column += fprintf(out, "%s--%s", option->letter ? ", " : "  ",
+				  option->name);
+	if (!value)
+		return column;
+	if (value[0] == '[')	/* "[BYTES]" is shown as "[=BYTES]" */
+		return column + fprintf(out, "[=%s", value + 1);
+	return column + fprintf(out, "%c%s", option->name ? '=' : ' ', value);
+}
+
+static void print_option(FILE *out, const struct seam_option *option)
+{
+	char text[512];
+	int column;
+
+	if (option->kind == SEAM_OPTION_HEADING) {
+		fprintf(out, "\n%s:\n", option->help);
+		return;
+	}
+	column = print_usage(out, option);
+	if (column + 2 > HELP_COLUMN) {
+		fputc('\n', out);
+		column = 0;
+	}
+	fprintf(out, "%*s", HELP_COLUMN - column, "");
+	snprintf(text, sizeof(text), "%s%s%s", option->help,
+		 option->choices ? ": " : "",
+		 option->choices ? option->choices : "");
+	seam_help_wrap(out, text, HELP_COLUMN, HELP_COLUMN);
+}
+
+static void print_options(FILE *out, const struct seam_command *command)
+{
+	const struct seam_option *option = command->options;
+	size_t n = command->n_options;
+
+	if (n && option->kind != SEAM_OPTION_HEADING)
+		fprintf(out, "\nOptions:\n");
+	for (size_t i = 0; i < n; i++)
+		print_option(out, &option[i]);
+	fprintf(out, "\nGeneral:\n");
+	for (size_t i = 0; (option = seam_command_common(command, i)); i++)
+		print_option(out, option);
+}
+
+/* Paragraphs are divided by blank lines; each is filled anew. */
+static void print_paragraphs(FILE *out, const char *text)
+{
+	while (text && *text) {
+		const char *end = strstr(text, "\n\n");
+		size_t n = end ? (size_t)(end - text) : strlen(text);
+		char paragraph[2048];
+
+		snprintf(paragraph, sizeof(paragraph), "%.*s", (int)n, text);
+		fputc('\n', out);
+		seam_help_wrap(out, paragraph, 0, 0);
+		text = end ? end + 2 : NULL;
+	}
+}
+
+/* Lines of "command line\ttext". */
+static void print_examples(FILE *out, const char *line)
+{
+	if (line && *line)
+		fprintf(out, "\nExamples:\n");
+	while (line && *line) {
+		size_t n = strcspn(line, "\n");
+		size_t tab = strcspn(line, "\t\n");
+
+		fprintf(out, "  %.*s\n", (int)tab, line);
+		if (tab < n)
+			fprintf(out, "      %.*s\n", (int)(n - tab - 1),
+				line + tab + 1);
+		line += n + (line[n] == '\n');
+	}
+}
+
+void seam_help_print(FILE *out, const struct seam_command *command)
+{
+	fprintf(out, "seam %s - %s\n\nusage: seam %s %s\n", command->name,
+		command->summary, command->name, command->synopsis);
+	print_paragraphs(out, command->description);
+	print_options(out, command);
+	print_examples(out, command->examples);
+}
+
+void seam_help_overview(FILE *out)
+{
+	fprintf(out, "seam - profile every layer of a program on one clock\n\n"
+		"usage: seam COMMAND [options] [ARG...]\n"
+		"       seam --help | --version\n\nCommands:\n");
+	for (size_t i = 0; i < seam_n_commands; i++)
+		fprintf(out, "  %-12s%s\n", seam_commands[i]->name,
+			seam_commands[i]->summary);
+	fprintf(out, "\n'seam COMMAND --help' lists the options of a command;"
+		"\n'seam help --man COMMAND' prints its manual page.\n");
+}
+
+const struct seam_command *seam_command_find(const char *name)
+{
+	for (size_t i = 0; i < seam_n_commands; i++)
+		if (strcmp(seam_commands[i]->name, name) == 0)
+			return seam_commands[i];
+	return NULL;
+}
+
+int seam_command_unknown(const char *name)
+{
+	struct seam_nearest near = { 0 };
+	const char *instead = seam_foreign_command(name);
+	char safe[128];
+
+	if (instead) {
+		fprintf(stderr, "seam: there is no command '%s': %s\n",
+			name, instead);
+		return SEAM_EXIT_USAGE;
+	}
+	for (size_t i = 0; i < seam_n_commands; i++)
+		seam_nearest_try(&near, name, seam_commands[i]->name);
+	fprintf(stderr, "seam: there is no command '%s'%s%s%s\n"
+		"'seam --help' lists the commands.\n",
+		seam_text_copy(safe, sizeof(safe), name, SEAM_TEXT_TERMINAL),
+		near.name ? "; did you mean '" : "",
+		near.name ? near.name : "", near.name ? "'?" : "");
+	return SEAM_EXIT_USAGE;
+}
+
+struct help_options {
+	bool man;
+	const char *completion;
+};
+
+static const struct seam_option help_options[] = {
+	SEAM_OPTION(struct help_options, man, SEAM_OPTION_FLAG, 0, "man", NULL,
+		    "print the manual page, in mdoc",
+		    .detail = "Without a COMMAND it is the page of seam "
+		    "itself."),
+	SEAM_OPTION(struct help_options, completion, SEAM_OPTION_STRING, 0,
+		    "completion", "SHELL", "print the completion script",
+		    .choices = "bash|zsh|fish"),
+};
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct help_options options = { 0 };
+	const struct seam_command *command = NULL;
+	int first;
+	int rc = seam_command_parse(self, argc, argv, &options, &first);
+
+	if (rc)
+		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (argc - first > 1)
+		return seam_command_misused(self, "one COMMAND at a time");
+	if (first < argc) {
+		command = seam_command_find(argv[first]);
+		if (!command)
+			return seam_command_unknown(argv[first]);
+	}
+	if (!options.completion)
+		seam_pager_start(SEAM_EXIT_DONE);
+	if (options.completion)
+		seam_completion_print(stdout, options.completion);
+	else if (options.man)
+		seam_man_print(stdout, command);
+	else if (command)
+		seam_help_print(stdout, command);
+	else
+		seam_help_overview(stdout);
+	return SEAM_EXIT_DONE;
+}
+
+const struct seam_command seam_help_command = {
+	.name = "help",
+	.summary = "show help, manual pages and shell completion",
+	.synopsis = "[options] [COMMAND]",
+	.description = "Shows what a command does and which options it has. "
+		"The same tables make the manual pages and the completion "
+		"scripts of three shells.",
+	.examples =
+		"seam help report\tthe options of seam report\n"
+		"seam help --man report | man -l -\tits manual page\n"
+		"source <(seam help --completion bash)\t"
+		"complete commands and options in this shell\n",
+	.options = help_options,
+	.n_options = SEAM_ARRAY_SIZE(help_options),
+	.run = run,
+};

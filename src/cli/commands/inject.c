@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* inject.c - 'seam inject': a recording with its JIT code, for plain perf */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/commands/inject_code.h"
+#include "cli/copy.h"
+#include "cli/reading.h"
+#include "model/input.h"
+#include "model/load.h"
+
+struct inject_options {
+	const char *output;
+	const char *input;
+	struct seam_option_list jit;
+};
+
+#define OPTION(...) SEAM_OPTION(struct inject_options, __VA_ARGS__)
+static const struct seam_option options[] = {
+	OPTION(output, SEAM_OPTION_STRING, 'o', "output", "DIR",
+	       "write to folder DIR, which is made",
+	       .detail = "DIR/data is the recording, DIR/jitted-PID.so the "
+	       "code of a process. The recording names them by their "
+	       "absolute path: DIR stays where it is."),
+	OPTION(input, SEAM_OPTION_STRING, 'i', "input", "FILE",
+	       "the recording, in place of FILE"),
+	OPTION(jit, SEAM_OPTION_STRINGS, 0, "jit", "PATH",
+	       "a jitdump or perf map, or a folder of them",
+	       .detail = "May be given several times. What is named is "
+	       "looked at first; then the bundle, the recording's folder, and "
+	       "where the runtime wrote it."),
+};
+#undef OPTION
+
+/* -- one recording ------------------------------------------------------ */
+
+struct injection {
+	const struct inject_options *settings;
+	const char *path;		/* of the recording */
+	struct seam_input recording;
+	struct seam_perf_data data;
+	struct seam_profile notes;	/* and nothing else */
+	struct seam_inject_code code;
+	struct seam_made made;		/* the output */
+	char *folder_path;		/* absolute */
+	bool is_damaged;
+};
+
+static int open_output(struct injection *in, struct seam_err *err)
+{
+	const char *path = in->settings->output;
+	int r = seam_made_begin(&in->made, path, err);
+
+	if (r < 0)
+		return r;
+	in->folder_path = realpath(path, NULL);
+	if (!in->folder_path)
+		return seam_err_set(err, -errno, "cannot open '%s': %s", path,
+				    strerror(errno));
+	return 0;
+}
+
+static int read_code(struct injection *in, struct seam_err *err)
+{
+	struct seam_jit_places places = {
+		.paths = in->settings->jit.items,
+		.n_paths = in->settings->jit.n,
+		.bundle = in->recording.folder,
+		.recording = in->recording.folder ? NULL : in->path,
+	};
+
+	return seam_jit_recorded_read(&in->code.recorded, &in->data,
+				      in->recording.parts,
+				      in->recording.n_parts, &places,
+				      &in->notes) ?
+	       seam_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
+		      struct seam_err *err)
+{
+	int fd = openat(in->made.folder, "data", O_WRONLY | O_CREAT | O_EXCL |
+			O_CLOEXEC, 0600);
+	FILE *out;
+	int r;
+
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot create 'data': %s",
+				    strerror(errno));
+	r = seam_made_note(&in->made, "data", err);
+	out = r ? NULL : fdopen(fd, "w");
+	if (!out) {
+		r = r ? r : seam_err_set(err, -errno, "cannot open 'data': %s",
+					 strerror(errno));
+		close(fd);
+		return r;
+	}
+	r = seam_perf_rewrite(rewrite, out, err);
+	if (fclose(out) && r == 0)
+		r = seam_err_set(err, -errno, "cannot write 'data': %s",
+				 strerror(errno));
+	return r;
+}
+
+static void say_result(const struct injection *in,
+		       const struct seam_perf_rewrite *rewrite)
+{
+	const struct seam_inject_code *code = &in->code;
+	size_t n_functions = code->functions.n;
+	size_t n_processes = code->processes.n;
+	size_t n_files = code->recorded.sources.files.n;
+
+	if (code->recorded.sources.is_untimed)
+		seam_command_say("the recording was not made with the clock "
+				 "of the dumps (perf record -k mono): an "
+				 "address that was used twice has the code "
+				 "that came last");
+	for (size_t i = 0; i < in->notes.notes.n; i++)
+		seam_command_say("%s", seam_profile_text(&in->notes,
+						in->notes.notes.items[i]));
+	for (size_t i = 0; seam_command_verbose() && i < in->notes.details.n;
+	     i++)
+		seam_command_say("%s", seam_profile_text(&in->notes,
+						in->notes.details.items[i]));
+	if (code->n_bad_tables)
+		seam_command_say("%" PRIu64 " unwinding tables could not be "
+				 "taken over", code->n_bad_tables);
+	if (code->functions.n == 0)
+		seam_command_say("no JIT code was found; --jit says where its "
+				 "dumps and maps are");
+	seam_command_say("%zu function%s of %zu process%s, from %zu file%s; %"
+			 PRIu64 " mapping%s added, %" PRIu64 " left out",
+			 n_functions, n_functions == 1 ? "" : "s",
+			 n_processes, n_processes == 1 ? "" : "es",
+			 n_files, n_files == 1 ? "" : "s",
+			 rewrite->n_written, rewrite->n_written == 1 ? "" : "s",
+			 rewrite->n_left_out);
+}
+
+static int make(struct injection *in, struct seam_err *err)
+{
+	struct seam_perf_rewrite rewrite = {
+		.data = &in->data, .context = &in->code,
+		.leaves_out = seam_inject_code_is_hidden_by,
+	};
+	int r = read_code(in, err);
+
+	if (r == 0)
+		r = open_output(in, err);
+	if (r == 0)
+		r = seam_inject_code_make(&in->code, &in->made,
+			in->folder_path,
+			seam_jit_recorded_machine(&in->data), err);
+	if (r == 0 && in->recording.folder)
+		r = seam_copy_folder(in->recording.folder, &in->made, "data",
+				     err);
+	if (r < 0)
+		return r;
+	rewrite.added = in->code.added.items;
+	rewrite.n_added = in->code.added.n;
+	r = write_data(in, &rewrite, err);
+	in->is_damaged = r == -ENODATA || r == -EBADMSG;
+	if (r == 0 || in->is_damaged)
+		say_result(in, &rewrite);
+	return r;
+}
+
+static int inject(const char *path, const struct inject_options *settings)
+{
+	struct injection in = {
+		.settings = settings, .path = path,
+	};
+	struct seam_err err = { 0 };
+	char shown[200];
+	int r = seam_input_open(&in.recording, path, &err);
+	int status = SEAM_EXIT_DONE;
+	bool is_begun;
+
+	if (r == 0 && seam_profile_init(&in.notes))
+		r = seam_err_set(&err, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
+					&err);
+	is_begun = r == 0;
+	if (r == 0)
+		r = make(&in, &err);
+	if (r < 0) {
+		seam_err_add(&err, r, is_begun ? "cannot inject all of '%s'" :
+			     "cannot read '%s'",
+			     seam_text_copy(shown, sizeof(shown), path,
+					    SEAM_TEXT_TERMINAL));
+		status = seam_command_failed(&err);
+		if (in.is_damaged)
+			status = SEAM_EXIT_LOSSY;
+		else
+			seam_made_undo(&in.made);
+	}
+	seam_inject_code_fini(&in.code);
+	seam_profile_fini(&in.notes);
+	seam_perf_data_close(&in.data);
+	seam_input_close(&in.recording);
+	free(in.folder_path);
+	seam_made_fini(&in.made);
+	return status;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct inject_options settings = { 0 };
+	struct seam_err err = { 0 };
+	int first;
+	int r = seam_command_parse(self, argc, argv, &settings, &first);
+
+	if (r)
+		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (argc - first > 1)
+		return seam_command_misused(self, "one FILE at a time, "
+					    "not also '%s'", argv[first + 1]);
+	if (!settings.output)
+		return seam_command_misused(self, "-o DIR says where to write");
+	if (seam_reading_check(NULL, &settings.jit, &err))
+		return seam_command_failed(&err);
+	if (settings.input && first < argc)
+		return seam_command_misused(self, "-i and FILE name two "
+					    "recordings");
+	return inject(first < argc ? argv[first] : settings.input ?
+		      settings.input : SEAM_LOAD_DEFAULT, &settings);
+}
+
+const struct seam_command seam_inject_command = {
+	.name = "inject",
+	.summary = "hand a recording with JIT code to perf",
+	.synopsis = "[options] -o DIR [FILE]",
+	.description =
+		"Makes a recording that plain perf shows with the names, "
+		"source lines and machine code of just-in-time compilers. Seam's own "
+		"commands need none of this.\n\n"
+		"FILE is a recording of seam or a perf.data file; its jitdumps "
+		"and perf maps are found as for seam report. The code of a "
+		"process becomes one ELF file with a symbol for each function, "
+		"and the recording is copied with mappings of its parts added "
+		"at the times when they were true. Mappings of memory without "
+		"a file that would hide them are left out. All else stays as "
+		"it is, byte for byte.",
+	.examples =
+		"seam inject -o for-perf\tthe last recording\n"
+		"perf report -i for-perf\tas perf shows it\n"
+		"seam inject -o out --jit dumps perf.data\t"
+		"with dumps that are in a folder\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
+	.run = run,
+};

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* inject_code.c - objects to files, placements to mappings; inject_code.h */
+#include "cli/commands/inject_code.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "model/perf/resolver.h"
+
+enum { MAX_ANCESTORS = 64 };	/* a chain of forks could be a circle */
+
+/* -- functions ---------------------------------------------------------- */
+
+static int convert_lines(struct seam_inject_code *code, uint32_t object,
+			 struct seam_inject_function *function)
+{
+	struct seam_jit_code *jit = code->recorded.sources.code;
+	const struct seam_jit_line *rows;
+	size_t n = seam_jit_code_lines(jit, object, &rows);
+	uint64_t start = seam_jit_code_object(jit, object)->start_addr;
+	struct seam_inject_line *lines;
+
+	if (n == 0)
+		return 0;
+	lines = seam_arena_alloc(&code->arena, n * sizeof(*lines));
+	if (!lines)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		lines[i] = (struct seam_inject_line) {
+			.offset = rows[i].addr - start, .line = rows[i].line,
+			.column = rows[i].column, .file = rows[i].file,
+		};
+	function->lines = lines;
+	function->n_lines = n;
+	return 0;
+}
+
+static int add_function(struct seam_inject_code *code, uint32_t object)
+{
+	const struct seam_jit_object *o =
+		seam_jit_code_object(code->recorded.sources.code, object);
+	struct seam_inject_function *f;
+
+	if (code->function_of[object] != SEAM_NONE)
+		return 0;
+	f = SEAM_ARRAY_PUSH(&code->functions);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct seam_inject_function) {
+		.name = o->name, .size = o->size, .code = o->code,
+		.eh_frame = o->unwinding.eh_frame,
+		.table_offset = o->unwinding.table_offset,
+	};
+	code->function_of[object] = (uint32_t)(code->functions.n - 1);
+	return convert_lines(code, object, f);
+}
+
+/* -- files -------------------------------------------------------------- */
+
+static int write_file(struct seam_inject_process *process,
+		      struct seam_made *made,
+		      const struct seam_inject_file *elf, struct seam_err *err)
+{
+	const char *name = strrchr(process->path, '/') + 1;
+	int fd = openat(made->folder, name, O_WRONLY | O_CREAT | O_EXCL |
+			O_CLOEXEC, 0600);
+	struct stat st = { 0 };
+	int r;
+
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot create '%s': %s",
+				    name, strerror(errno));
+	r = seam_made_note(made, name, err);
+	if (r == 0)
+		r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
+	if (r == 0 && fstat(fd, &st))
+		r = seam_err_set(err, -errno, "cannot read '%s': %s", name,
+				 strerror(errno));
+	if (close(fd) && r == 0)
+		r = seam_err_set(err, -errno, "cannot write '%s': %s", name,
+				 strerror(errno));
+	process->maj = major(st.st_dev);
+	process->min = minor(st.st_dev);
+	process->ino = st.st_ino;
+	return r;
+}
+
+static int make_file(struct seam_inject_code *code,
+		     struct seam_inject_process *process,
+		     struct seam_made *made, uint32_t elf_machine,
+		     struct seam_err *err)
+{
+	struct seam_inject_file elf;
+	int r = seam_inject_elf(&elf, code->functions.items + process->first,
+				process->n, elf_machine, err);
+
+	if (r == 0)
+		r = write_file(process, made, &elf, err);
+	code->n_bad_tables += elf.n_bad_tables;
+	seam_inject_fini(&elf);
+	return r;
+}
+
+static struct seam_inject_process *find_process(struct seam_inject_code *code,
+						int32_t pid)
+{
+	for (size_t i = 0; i < code->processes.n; i++)
+		if (code->processes.items[i].pid == pid)
+			return &code->processes.items[i];
+	return NULL;
+}
+
+/* -- ranges ------------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct seam_inject_range *x = a, *y = b;
+
+	return x->start_addr < y->start_addr ? -1 :
+	       x->start_addr > y->start_addr;
+}
+
+static void seal_ranges(struct seam_inject_code *code,
+			const struct seam_inject_process *process)
+{
+	struct seam_inject_range *r = code->ranges.items +
+				      process->first_range;
+	uint64_t reach = 0;
+
+	qsort(r, process->n_ranges, sizeof(*r), by_address);
+	for (size_t i = 0; i < process->n_ranges; i++) {
+		if (r[i].end_addr > reach)
+			reach = r[i].end_addr;
+		r[i].reach = reach;
+	}
+}
+
+/* Backwards from the last range that begins before @end. */
+static bool overlaps(const struct seam_inject_code *code,
+		     const struct seam_inject_process *process,
+		     uint64_t begin, uint64_t end, uint64_t time_ns)
+{
+	const struct seam_inject_range *r = code->ranges.items +
+					    process->first_range;
+	size_t low = 0, high = process->n_ranges;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r[middle].start_addr < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0 && r[low].reach > begin)
+		if (r[low].end_addr > begin && r[low].time_ns <= time_ns)
+			return true;
+	return false;
+}
+
+bool seam_inject_code_is_hidden_by(void *context,
+				   const struct seam_perf_mapping *mapping,
+				   uint64_t time_ns)
+{
+	struct seam_inject_code *code = context;
+	int32_t pid = mapping->pid;
+
+	if (seam_resolver_kind(mapping->filename) != SEAM_MAPPING_ANON)
+		return false;
+	for (int i = 0; pid >= 0 && i < MAX_ANCESTORS; i++) {
+		const struct seam_inject_process *process =
+			find_process(code, pid);
+
+		if (process && overlaps(code, process, mapping->addr,
+					mapping->addr + mapping->len, time_ns))
+			return true;
+		pid = seam_jit_recorded_parent(&code->recorded, pid);
+	}
+	return false;
+}
+
+/* -- all ---------------------------------------------------------------- */
+
+static struct seam_inject_process *add_process(struct seam_inject_code *code,
+					       int32_t pid, const char *folder)
+{
+	struct seam_inject_process *p = SEAM_ARRAY_PUSH(&code->processes);
+	char *path = NULL;
+	int n = asprintf(&path, "%s/jitted-%" PRId32 ".so", folder, pid);
+
+	if (p)
+		*p = (struct seam_inject_process) {
+			.pid = pid, .first = code->functions.n,
+			.first_range = code->ranges.n,
+			.path = n < 0 ? NULL : seam_arena_text(&code->arena,
+							path, (size_t)n),
+		};
+	if (n >= 0)
+		free(path);
+	return p && p->path ? p : NULL;
+}
+
+/* Placements come process by process. */
+static int take_placements(struct seam_inject_code *code, const char *folder)
+{
+	struct seam_inject_process *process = NULL;
+
+	for (size_t i = 0; i < code->placements.list.n; i++) {
+		const struct seam_jit_placement *p =
+			&code->placements.list.items[i];
+		struct seam_inject_range *range = SEAM_ARRAY_PUSH(
+							&code->ranges);
+
+		if (!range)
+			return -ENOMEM;
+		if (!process || process->pid != p->pid) {
+			code->ranges.n--;
+			process = add_process(code, p->pid, folder);
+			range = SEAM_ARRAY_PUSH(&code->ranges);
+		}
+		if (!process || !range || (p->object != SEAM_NONE &&
+					   add_function(code, p->object)))
+			return -ENOMEM;
+		*range = (struct seam_inject_range) {
+			p->start_addr, p->start_addr + p->size, p->time_ns, 0,
+		};
+		process->n = code->functions.n - process->first;
+		process->n_ranges = code->ranges.n - process->first_range;
+	}
+	return 0;
+}
+
+static void add_mapping(struct seam_inject_code *code,
+			const struct seam_jit_placement *p)
+{
+	const struct seam_inject_process *process = find_process(code, p->pid);
+	struct seam_perf_added *slot = SEAM_ARRAY_PUSH(&code->added);
+
+	*slot = (struct seam_perf_added) {
+		.time_ns = p->time_ns, .pid = p->pid, .addr = p->start_addr,
+		.len = p->size, .filename = "//anon",
+	};
+	if (p->object == SEAM_NONE)
+		return;
+	slot->pgoff = p->offset + code->functions.items[
+			code->function_of[p->object]].file_offset;
+	slot->filename = process->path;
+	slot->maj = process->maj;
+	slot->min = process->min;
+	slot->ino = process->ino;
+}
+
+/* The machine that a process's dump names; maps name none. */
+static uint32_t machine_of(const struct seam_inject_code *code, int32_t pid,
+			   uint32_t otherwise)
+{
+	for (size_t i = 0; i < code->placements.list.n; i++) {
+		const struct seam_jit_placement *p =
+			&code->placements.list.items[i];
+		uint32_t machine = p->pid != pid || p->object == SEAM_NONE ?
+			0 : seam_jit_code_object(code->recorded.sources.code,
+						 p->object)->elf_machine;
+
+		if (machine)
+			return machine;
+	}
+	return otherwise;
+}
+
+static int out_of_memory(struct seam_err *err)
+{
+	return seam_err_set(err, -ENOMEM, "out of memory");
+}
+
+static int make_mappings(struct seam_inject_code *code, struct seam_err *err)
+{
+	size_t n = code->placements.list.n;
+
+	if (seam_jit_placements_sort(&code->placements) ||
+	    !SEAM_ARRAY_RESERVE(&code->added, n + 1))
+		return out_of_memory(err);
+	for (size_t i = 0; i < n; i++)
+		add_mapping(code, &code->placements.list.items[i]);
+	return 0;
+}
+
+int seam_inject_code_make(struct seam_inject_code *code,
+			  struct seam_made *made, const char *path,
+			  uint32_t elf_machine, struct seam_err *err)
+{
+	size_t n = seam_jit_code_count(code->recorded.sources.code);
+	int r = 0;
+
+	code->function_of = malloc((n + 1) * sizeof(*code->function_of));
+	if (!code->function_of)
+		return out_of_memory(err);
+	memset(code->function_of, 0xff, n * sizeof(*code->function_of));
+	if (seam_jit_placements_read(&code->placements,
+				     code->recorded.sources.code) ||
+	    take_placements(code, path))
+		return out_of_memory(err);
+	for (size_t i = 0; r == 0 && i < code->processes.n; i++) {
+		struct seam_inject_process *p = &code->processes.items[i];
+
+		seal_ranges(code, p);
+		r = make_file(code, p, made,
+			      machine_of(code, p->pid, elf_machine), err);
+	}
+	return r ? r : make_mappings(code, err);
+}
+
+void seam_inject_code_fini(struct seam_inject_code *code)
+{
+	free(code->placements.list.items);
+	free(code->functions.items);
+	free(code->processes.items);
+	free(code->ranges.items);
+	free(code->added.items);
+	free(code->function_of);
+	seam_arena_fini(&code->arena);
+	seam_jit_recorded_fini(&code->recorded);
+}

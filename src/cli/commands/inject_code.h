@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inject_code.h - 'seam inject': the JIT code of a recording as files and as
+ * the mappings that say when they were where
+ */
+#ifndef SEAM_INJECT_CODE_H
+#define SEAM_INJECT_CODE_H
+
+#include "base/arena.h"
+#include "cli/made.h"
+#include "export/inject/inject.h"
+#include "export/inject/perf_rewrite.h"
+#include "model/jit/jit_recorded.h"
+#include "symbol/jit/jit_placements.h"
+
+/* The file of one process. */
+struct seam_inject_process {
+	int32_t pid;
+	const char *path;		/* absolute */
+	uint32_t maj, min;
+	uint64_t ino;
+	size_t first, n;		/* of the functions */
+	size_t first_range, n_ranges;
+};
+
+/* Where code was, by process and address: what must not be mapped over. */
+struct seam_inject_range {
+	uint64_t start_addr, end_addr, time_ns;
+	uint64_t reach;		/* highest end of this and all before */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_inject_code {
+	struct seam_jit_recorded recorded;
+	struct seam_jit_placements placements;
+	struct seam_arena arena;
+	SEAM_ARRAY(struct seam_inject_function) functions;
+	SEAM_ARRAY(struct seam_inject_process) processes;
+	SEAM_ARRAY(struct seam_inject_range) ranges;
+	SEAM_ARRAY(struct seam_perf_added) added;	/* by time */
+	uint32_t *function_of;		/* by object; SEAM_NONE: in no file */
+	uint64_t n_bad_tables;
+};
+
+/*
+ * Make the files of all code in code->recorded in the folder @made, whose
+ * absolute path is @path, and the mappings.  @elf_machine is for dumps that do
+ * not say theirs.  0 or -errno.
+ */
+int seam_inject_code_make(struct seam_inject_code *code,
+			  struct seam_made *made, const char *path,
+			  uint32_t elf_machine, struct seam_err *err);
+
+void seam_inject_code_fini(struct seam_inject_code *code);
+
+/*
+ * Whether @mapping is memory without a file over code that is there already:
+ * a runtime that makes its memory writable and runnable again, while perf
+ * would take the code for gone.  @context is the code.
+ */
+bool seam_inject_code_is_hidden_by(void *context,
+				   const struct seam_perf_mapping *mapping,
+				   uint64_t time_ns);
+
+#endif /* SEAM_INJECT_CODE_H */

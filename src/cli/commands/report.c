@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - 'seam report': tables and call trees */
+#include "report/report.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "cli/pager.h"
+#include "cli/reading.h"
+
+enum { TOP_ON_TERMINAL = 40 };	/* rows */
+
+struct report_options {
+	struct seam_reading reading;
+	bool tree;
+	bool json;
+	const char *by;
+	const char *sort;
+	uint64_t top;
+	const char *filter;
+	double min_percent;
+	bool stdio;
+	bool children;
+	bool no_children;
+};
+
+#define OPTION(member, kind, letter, name, value, help, ...) \
+	SEAM_OPTION(struct report_options, member, SEAM_OPTION_##kind, letter, name, \
+		    value, help, __VA_ARGS__)
+
+static const struct seam_option options[] = {
+	OPTION(tree, FLAG, 't', "tree", NULL, "show the call tree, callers "
+	       "first"),
+	OPTION(reading.callers_of, STRING, 0, "callers", "SYMBOL",
+	       "who calls SYMBOL: a tree from it outward",
+	       .detail = "Of the samples with SYMBOL on their stack; the name "
+	       "is one that the report shows. A percentage is the share of "
+	       "these samples. Of a recursive function it is the innermost "
+	       "call."),
+	OPTION(reading.callees_of, STRING, 0, "callees", "SYMBOL",
+	       "what SYMBOL calls: a tree that begins with it",
+	       .detail = "Likewise; of a recursive function, the outermost "
+	       "call."),
+	OPTION(by, SET, 0, "by", "WHAT", "what a row stands for (symbol)",
+	       .choices = "symbol|module|line|comm|thread|process|cpu",
+	       .detail = "With several, such as comm,symbol, a row is what "
+	       "all of them have in common. Comm is the thread's name at the "
+	       "sample: equal names are one row. Line is a line of the source; "
+	       "a function without lines is one row. With --tree, comm, "
+	       "thread, process and cpu make a tree for each of them."),
+	OPTION(sort, SET, 's', "sort", "COLUMN", "largest first, by (self)",
+	       .choices = "self|total|comm|pid|tid|dso|sym|symbol|srcline|cpu",
+	       .detail = "Keys of perf's, such as comm,dso,sym, choose what a "
+	       "row stands for, as --by comm,module,symbol does."),
+	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all",
+	       .detail = "The default is 40 on a terminal and all rows "
+	       "elsewhere. The share of what is left out is shown."),
+	OPTION(filter, STRING, 0, "filter", "TEXT",
+	       "rows with TEXT in their symbol or module",
+	       .detail = "Upper and lower case are the same. Percentages "
+	       "stay those of the whole. In a tree, what matches is shown "
+	       "with all its callers and callees."),
+	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
+	       "smallest node of a tree (0.5)"),
+	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
+	       .detail = "The schema is seam.report/1, with --tree "
+	       "seam.tree/1. Self and total are numbers of samples there; "
+	       "members may be added under the same schema, and none is "
+	       "taken away. No row is left out unless --top or --filter is "
+	       "given."),
+	SEAM_INPUT_OPTION(struct report_options, reading),
+	SEAM_READING_OPTIONS(struct report_options, reading),
+	{ .kind = SEAM_OPTION_HEADING, .help = "As perf report has them" },
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text: nothing else is printed"),
+	OPTION(children, FLAG, 0, "children", NULL, "as --sort total"),
+	OPTION(no_children, FLAG, 0, "no-children", NULL, "as --sort self"),
+};
+
+static int print(const struct seam_report *report, const struct report_options *o,
+		 int status)
+{
+	struct seam_view view = seam_view_make(stdout,
+					seam_command_colors(STDOUT_FILENO));
+
+	seam_pager_start(status);
+	if (o->json)
+		return o->tree ? seam_report_tree_json(report, stdout) :
+		       seam_report_json(report, stdout);
+	return o->tree ? seam_report_tree_text(report, &view) :
+	       seam_report_text(report, &view);
+}
+
+/* A tree stands on one of these. */
+static bool makes_trees(uint32_t by)
+{
+	return by == SEAM_BY_SYMBOL || by == SEAM_BY_COMM ||
+	       by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS ||
+	       by == SEAM_BY_CPU;
+}
+
+/* "comm,dso,sym" as --by has them.  False: not perf's keys. */
+static bool keys_of_perf(const char *text, char by[64])
+{
+	static const struct { const char *perf, *name; } keys[] = {
+		{ "comm", "comm" }, { "pid", "process" }, { "tid", "thread" },
+		{ "dso", "module" }, { "sym", "symbol" },
+		{ "symbol", "symbol" }, { "srcline", "line" },
+		{ "cpu", "cpu" },
+	};
+	size_t used = 0;
+
+	for (by[0] = '\0'; *text; text += *text == ',') {
+		size_t n = strcspn(text, ","), i = 0;
+
+		while (i < SEAM_ARRAY_SIZE(keys) &&
+		       (strlen(keys[i].perf) != n ||
+			memcmp(keys[i].perf, text, n) != 0))
+			i++;
+		if (i == SEAM_ARRAY_SIZE(keys) || used > 40)
+			return false;
+		used += (size_t)snprintf(by + used, 64 - used, "%s%s",
+					 used ? "," : "", keys[i].name);
+		text += n;
+	}
+	return true;
+}
+
+/* --sort, and what perf has for it.  Usage is 2, said. */
+static int interpret_sort(const struct seam_command *self,
+			  const struct report_options *o, struct seam_report *what)
+{
+	char by[64];
+
+	what->sort = o->children ? SEAM_SORT_TOTAL : SEAM_SORT_SELF;
+	if (o->children && o->no_children)
+		return seam_command_misused(self, "--children and "
+			"--no-children exclude each other");
+	if (seam_by_parse(o->by ? o->by : "symbol", &what->by) < 0)
+		return seam_command_misused(self, "--by takes up to four "
+			"keys, each once, and not '%s'", o->by);
+	if (!o->sort || strcmp(o->sort, "self") == 0)
+		return 0;
+	if (strcmp(o->sort, "total") == 0) {
+		what->sort = SEAM_SORT_TOTAL;
+		return 0;
+	}
+	if (o->by || !keys_of_perf(o->sort, by) ||
+	    seam_by_parse(by, &what->by) < 0)
+		return seam_command_misused(self, "--sort takes self or "
+			"total; --by has the keys, and not '%s'", o->sort);
+	return 0;
+}
+
+static int interpret(const struct seam_command *self, const struct report_options *o,
+		     struct seam_report *what)
+{
+	char names[SEAM_BY_NAMES];
+	int status = interpret_sort(self, o, what);
+
+	if (status)
+		return status;
+	if (o->tree && !makes_trees(what->by))
+		return seam_command_misused(self, "there is no --tree by %s",
+					    seam_by_names(what->by, names));
+	if (o->reading.callers_of && o->reading.callees_of)
+		return seam_command_misused(self, "--callers and --callees "
+					    "exclude each other");
+	return 0;
+}
+
+static int report(const struct seam_command *self, struct report_options *o,
+		  int argc, char **argv, int first)
+{
+	struct seam_report what = {
+		.filter = o->filter,
+		.details = seam_command_verbose(),
+		.min_percent = o->min_percent,
+	};
+	struct seam_err err = { 0 };
+	struct seam_opened opened;
+	int status;
+
+	if (interpret(self, o, &what))
+		return SEAM_EXIT_USAGE;
+	o->reading.lines = seam_by_has(what.by, SEAM_BY_LINE);
+	status = seam_reading_open(&opened, self, &o->reading, argc, argv,
+				   first);
+	if (status == SEAM_EXIT_DONE) {
+		what.profile = &opened.profile;
+		what.selected = &opened.selected;
+		what.path = opened.path;
+		what.more = opened.more;
+		what.n_more = opened.n_more;
+		what.top = o->top != UINT64_MAX ? o->top :
+			   !o->json && isatty(STDOUT_FILENO) ?
+			   TOP_ON_TERMINAL : 0;
+		status = seam_reading_status(&opened);
+		if (print(&what, o, status)) {
+			seam_err_set(&err, -ENOMEM, "out of memory");
+			status = seam_command_failed(&err);
+		}
+	}
+	seam_reading_close(&opened);
+	return status;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct report_options o = {
+		.min_percent = 0.5,
+		.top = UINT64_MAX,
+	};
+	int first, rc;
+
+	rc = seam_command_parse(self, argc, argv, &o, &first);
+	if (rc)
+		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	o.tree |= o.reading.callers_of || o.reading.callees_of;
+	return report(self, &o, argc, argv, first);
+}
+
+const struct seam_command seam_report_command = {
+	.name = "report",
+	.summary = "show where the time went",
+	.synopsis = "[options] [FILE...]",
+	.description =
+		"Shows a recording as a table or as a call tree. FILE is a "
+		"recording of seam, a perf.data file of any origin, or an "
+		"XRay log, whose calls are counted and measured, not "
+		"sampled; several XRay logs of one program (its processes, "
+		"its sessions) are one recording. Without FILE, it is "
+		"recording.seam in the current folder; - is standard "
+		"input.\n\n"
+		"Self is what was sampled in a function itself, total what "
+		"was sampled in it and in all that it called; a recursive "
+		"function counts once a stack. Percentages are those of the "
+		"event's weight: time for a clock, occurrences for others. "
+		"Events are shown one after another.\n\n"
+		"What was lost is shown in every form, and the exit status "
+		"is 3 then.",
+	.examples =
+		"seam report\tthe last recording, by function\n"
+		"seam report --tree --time 1,2\tcalls in its second second\n"
+		"seam report --by thread\twhich threads were busy\n"
+		"seam report --by comm,symbol\tthe functions of each program\n"
+		"seam report --callers malloc\twho allocates\n"
+		"seam report --layer native,jit --filter alloc\t"
+		"allocation, without the kernel below it\n"
+		"seam report --json | jq -r '.rows[].symbol'\t"
+		"for scripts\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
+	.run = run,
+};

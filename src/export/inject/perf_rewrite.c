@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_rewrite.c - one walk, one copy; see perf_rewrite.h */
+#include "export/inject/perf_rewrite.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "wire/perf/perf_stream.h"
+
+enum {
+	AUXTRACE = 18,			/* feature: where its records are */
+	DATA_SIZE_AT = 48,		/* in the header of a file */
+	HEADER_BYTES = 104,
+	SECTION_BYTES = 16,		/* offset and size */
+	RECORD_BYTES = 65535,		/* the most that 16 bits say */
+};
+
+/* Where a record with bytes of a hardware trace was, and is; from the start. */
+struct moved {
+	uint64_t from, to;
+};
+
+struct writing {
+	struct seam_perf_rewrite *what;
+	const struct seam_perf_data *data;
+	FILE *out;
+	size_t next;		/* of what is added */
+	uint64_t data_bytes;	/* written */
+	SEAM_ARRAY(struct moved) traces;	/* in the file's order */
+	bool no_memory;
+};
+
+static void put_u64(const struct seam_perf_data *data, uint8_t *to, uint64_t v)
+{
+	for (size_t i = 0; i < 8; i++)
+		to[data->endian == SEAM_LITTLE ? i : 7 - i] =
+			(uint8_t)(v >> 8 * i);
+}
+
+static uint64_t get_u64(const struct seam_perf_data *data, uint64_t pos)
+{
+	struct seam_cursor c = seam_cursor_make(data->bytes.data,
+						data->bytes.size,
+						data->endian);
+
+	seam_cursor_skip(&c, (size_t)pos);
+	return seam_cursor_u64(&c);
+}
+
+static void put_bytes(struct writing *w, const void *bytes, size_t size)
+{
+	if (size)
+		fwrite(bytes, 1, size, w->out);
+	w->data_bytes += size;
+}
+
+static void put_header(struct writing *w, uint32_t type, uint16_t misc,
+		       size_t payload)
+{
+	size_t size = SEAM_PERF_HEADER_BYTES + payload;
+	struct seam_perf_header header = {
+		.type = type, .size = (uint16_t)size,
+		/* See perf_stream.h: a size of 32 bits. */
+		.misc = type < SEAM_PERF_FIRST_SIMPLEPERF ? misc :
+			(uint16_t)(size >> 16),
+	};
+	uint8_t bytes[SEAM_PERF_HEADER_BYTES];
+
+	seam_wire_write(&seam_perf_header_record, &header, w->data->endian,
+			bytes, sizeof(bytes));
+	put_bytes(w, bytes, sizeof(bytes));
+}
+
+/* -- what is added ------------------------------------------------------ */
+
+/* An id of the first event, which has to describe the trailer. */
+static uint64_t first_id(const struct seam_perf_data *data)
+{
+	for (size_t i = 0; i < data->ids.n; i++)
+		if (data->ids.items[i].event == 0)
+			return data->ids.items[i].id;
+	return 0;
+}
+
+/* Source: linux/perf_event.h, struct sample_id. */
+static size_t put_stamp(const struct seam_perf_data *data, uint8_t *to,
+			const struct seam_perf_added *m)
+{
+	uint64_t has = data->events.items[0].attr.sample_type;
+	uint64_t id = first_id(data);
+	uint32_t pid = (uint32_t)m->pid;
+	size_t n = 0;
+
+	if (!seam_perf_attr_has(&data->events.items[0].attr,
+				SEAM_PERF_ATTR_SAMPLE_ID_ALL))
+		return 0;
+	if (has & PERF_SAMPLE_TID)
+		/* Two equal halves: right in either byte order. */
+		put_u64(data, to + 8 * n++, (uint64_t)pid << 32 | pid);
+	if (has & PERF_SAMPLE_TIME)
+		put_u64(data, to + 8 * n++, m->time_ns);
+	if (has & PERF_SAMPLE_ID)
+		put_u64(data, to + 8 * n++, id);
+	if (has & PERF_SAMPLE_STREAM_ID)
+		put_u64(data, to + 8 * n++, id);
+	if (has & PERF_SAMPLE_CPU)
+		put_u64(data, to + 8 * n++, 0);
+	if (has & PERF_SAMPLE_IDENTIFIER)
+		put_u64(data, to + 8 * n++, id);
+	return 8 * n;
+}
+
+static void put_added(struct writing *w, const struct seam_perf_added *m)
+{
+	struct seam_perf_mmap2 record = {
+		.pid = m->pid, .tid = m->pid, .addr = m->addr, .len = m->len,
+		.pgoff = m->pgoff, .maj = m->maj, .min = m->min,
+		.ino = m->ino, .prot = PROT_READ | PROT_EXEC,
+		.flags = MAP_PRIVATE, .filename = m->filename,
+	};
+	uint8_t bytes[RECORD_BYTES] = { 0 };
+	size_t n = seam_wire_write(seam_perf_record_table(PERF_RECORD_MMAP2,
+							  0),
+				   &record, w->data->endian, bytes,
+				   sizeof(bytes));
+
+	n = (n + 7) / 8 * 8;
+	if (n > sizeof(bytes) - 128)	/* a path that no kernel takes */
+		return;
+	n += put_stamp(w->data, bytes + n, m);
+	put_header(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, n);
+	put_bytes(w, bytes, n);
+	w->what->n_written++;
+}
+
+/* All that has to be before a record of @time. */
+static void put_due(struct writing *w, uint64_t time_ns)
+{
+	const struct seam_perf_rewrite *what = w->what;
+
+	while (w->next < what->n_added &&
+	       what->added[w->next].time_ns <= time_ns)
+		put_added(w, &what->added[w->next++]);
+}
+
+/* -- what is copied ----------------------------------------------------- */
+
+/* When a record is of; false for those without a time. */
+static bool time_of(const struct seam_perf_data *data,
+		    const struct seam_perf_record *record,
+		    struct seam_bytes *payload, uint64_t *time_ns)
+{
+	const struct seam_perf_attr *attr = &data->events.items[0].attr;
+	struct seam_perf_stamp stamp = { 0 };
+	struct seam_perf_sample sample;
+	uint32_t event;
+
+	if (!(attr->sample_type & PERF_SAMPLE_TIME))
+		return false;
+	if (record->type == PERF_RECORD_SAMPLE) {
+		event = seam_perf_data_event(data, seam_perf_sample_peek_id(
+				attr, data->endian, *payload));
+		if (event == SEAM_NONE)
+			return false;
+		seam_perf_sample_read(&data->events.items[event].attr,
+				      data->endian, *payload, &sample);
+		*time_ns = sample.time;
+		return sample.time != 0;
+	}
+	if (!seam_perf_record_is_stamped(record->type))
+		return false;
+	attr = &data->events.items[seam_perf_data_stamped(data,
+							  *payload)].attr;
+	if (seam_perf_stamp_read(attr, data->endian, payload, &stamp))
+		return false;
+	*time_ns = stamp.time;
+	/* Time 0: was there before; perf does not queue it. */
+	return stamp.time != 0;
+}
+
+static bool is_left_out(struct writing *w,
+			const struct seam_perf_record *record,
+			struct seam_bytes payload, uint64_t time_ns)
+{
+	struct seam_perf_mapping m;
+
+	return w->what->leaves_out &&
+	       (record->type == PERF_RECORD_MMAP ||
+		record->type == PERF_RECORD_MMAP2) &&
+	       seam_perf_mapping_read(record->type, record->misc, payload,
+				      w->data->endian, &m) == 0 &&
+	       w->what->leaves_out(w->what->context, &m, time_ns);
+}
+
+static void note_trace(struct writing *w, const struct seam_perf_record *record)
+{
+	struct moved *slot;
+
+	if (record->type != SEAM_PERF_AUXTRACE)
+		return;
+	slot = SEAM_ARRAY_PUSH(&w->traces);
+	if (slot)
+		*slot = (struct moved) {
+			.from = (uint64_t)(record->payload.data -
+					   w->data->bytes.data) -
+				SEAM_PERF_HEADER_BYTES,
+			.to = w->data->data_begin + w->data_bytes,
+		};
+	else
+		w->no_memory = true;
+}
+
+static void put_record(struct writing *w,
+		       const struct seam_perf_record *record,
+		       struct seam_bytes trailing)
+{
+	struct seam_bytes payload = record->payload;
+	uint64_t time_ns = 0;
+
+	if (time_of(w->data, record, &payload, &time_ns))
+		put_due(w, time_ns);
+	if (is_left_out(w, record, payload, time_ns)) {
+		w->what->n_left_out++;
+		return;
+	}
+	note_trace(w, record);
+	put_header(w, record->type, record->misc, record->payload.size);
+	put_bytes(w, record->payload.data, record->payload.size);
+	put_bytes(w, trailing.data, trailing.size);
+}
+
+/* Without times, everything is there from the first sample on. */
+static bool has_times(const struct seam_perf_data *data)
+{
+	return data->events.items[0].attr.sample_type & PERF_SAMPLE_TIME;
+}
+
+static int put_records(struct writing *w, struct seam_err *err)
+{
+	const struct seam_perf_data *data = w->data;
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	int r;
+
+	seam_perf_stream_init(&stream, data->bytes, data->endian,
+			      data->data_begin, data->data_end, false);
+	while ((r = seam_perf_stream_next(&stream, &record, err)) > 0 &&
+	       !ferror(w->out)) {
+		if (!has_times(data) && record.type == PERF_RECORD_SAMPLE)
+			put_due(w, UINT64_MAX);
+		put_record(w, &record, stream.trailing);
+	}
+	if (r < 0 && !stream.unpacked && stream.pos < data->data_end)
+		put_bytes(w, data->bytes.data + stream.pos,
+			  (size_t)(data->data_end - stream.pos));
+	seam_perf_stream_fini(&stream);
+	return r;
+}
+
+/* -- the header and what is behind the data ------------------------------ */
+
+static int by_from(const void *key, const void *entry)
+{
+	const uint64_t *from = key;
+	const struct moved *moved = entry;
+
+	return *from < moved->from ? -1 : *from > moved->from;
+}
+
+/*
+ * The index of hardware traces: a count, then offset and size of each record.
+ * @rest: a copy of what is behind the data.
+ */
+static void move_index(struct writing *w, uint8_t *rest)
+{
+	const struct seam_perf_data *data = w->data;
+	struct seam_bytes index = data->features[AUXTRACE];
+	uint64_t at = index.size ? (uint64_t)(index.data - data->bytes.data) :
+		      0;
+
+	if (at < data->data_end || !w->traces.n)
+		return;
+	for (uint64_t i = 8; i + SECTION_BYTES <= index.size;
+	     i += SECTION_BYTES) {
+		uint64_t from = get_u64(data, at + i);
+		const struct moved *moved = bsearch(&from, w->traces.items,
+				w->traces.n, sizeof(*moved), by_from);
+
+		if (moved)
+			put_u64(data, rest + (at - data->data_end) + i,
+				moved->to);
+	}
+}
+
+/*
+ * Sections of features stand in a table right behind the data; their bytes
+ * behind that.
+ */
+static int put_features(struct writing *w, struct seam_err *err)
+{
+	const struct seam_perf_data *data = w->data;
+	uint64_t end = data->data_end, size = data->bytes.size;
+	uint64_t shift = data->data_begin + w->data_bytes - end;
+	uint8_t *rest = malloc((size_t)(size - end) + 1);
+	uint64_t table_end = size;
+
+	if (!rest)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	memcpy(rest, data->bytes.data + end, (size_t)(size - end));
+	/* The first section that is read begins where the table ends. */
+	for (uint64_t at = end; at + SECTION_BYTES <= table_end;
+	     at += SECTION_BYTES) {
+		uint64_t offset = get_u64(data, at);
+
+		if (offset < end)
+			continue;
+		if (offset < table_end)
+			table_end = offset;
+		put_u64(data, rest + (at - end), offset + shift);
+	}
+	move_index(w, rest);
+	fwrite(rest, 1, (size_t)(size - end), w->out);
+	free(rest);
+	return 0;
+}
+
+static void patch_size(struct writing *w)
+{
+	uint8_t bytes[8];
+
+	put_u64(w->data, bytes, w->data_bytes);
+	if (fseeko(w->out, DATA_SIZE_AT, SEEK_SET) == 0)
+		fwrite(bytes, 1, sizeof(bytes), w->out);
+	fseeko(w->out, 0, SEEK_END);
+}
+
+/* Whether what is not moved lies between the header and the data. */
+static bool stays_in_place(const struct seam_perf_data *data)
+{
+	return data->data_begin >= HEADER_BYTES &&
+	       data->described_begin >= HEADER_BYTES &&
+	       data->described_end <= data->data_begin;
+}
+
+int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
+		      struct seam_err *err)
+{
+	const struct seam_perf_data *data = rewrite->data;
+	struct writing w = { .what = rewrite, .data = data, .out = out };
+	int r, feature = 0;
+
+	if (!data->is_pipe && !stays_in_place(data))
+		return seam_err_set(err, -ENOTSUP, "the events are not "
+				    "described between header and data");
+	rewrite->n_written = rewrite->n_left_out = 0;
+	fwrite(data->bytes.data, 1, (size_t)data->data_begin, out);
+	r = put_records(&w, err);
+	if (!data->is_pipe && !data->is_cut)
+		feature = put_features(&w, err);
+	if (!data->is_pipe)
+		patch_size(&w);
+	free(w.traces.items);
+	if (w.no_memory)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	if (fflush(out) || ferror(out))
+		return seam_err_set(err, errno ? -errno : -EIO,
+				    "cannot write: %s", strerror(errno));
+	return feature ? feature : r;
+}

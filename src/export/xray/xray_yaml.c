@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_yaml.c - a merge of all threads by TSC; see xray_yaml.h
+ *
+ * The lanes, one a thread, are a heap by the TSC of their next event.
+ */
+#include "export/xray/xray_yaml.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+
+struct lane {
+	struct seam_trace_reader reader;
+	struct seam_xray_batch *batch;
+	size_t at;			/* next event of the batch */
+	uint32_t function;		/* the last one entered or left */
+	size_t order;			/* for equal TSCs */
+};
+
+static uint64_t tsc_of(const struct lane *lane)
+{
+	return lane->batch->events[lane->at].tsc;
+}
+
+static bool is_before(const struct lane *x, const struct lane *y)
+{
+	return tsc_of(x) != tsc_of(y) ? tsc_of(x) < tsc_of(y) :
+					x->order < y->order;
+}
+
+/* More events in @lane; skips what a forked child has from its parent. */
+static bool fill(struct lane *lane)
+{
+	size_t n_shadow;
+
+	while (lane->at >= lane->batch->n) {
+		if (!seam_trace_next(&lane->reader, lane->batch, &n_shadow))
+			return false;
+		lane->at = n_shadow;
+	}
+	return true;
+}
+
+static void sift(struct lane **heap, size_t n, size_t at)
+{
+	for (;;) {
+		size_t child = 2 * at + 1;
+		struct lane *moved = heap[at];
+
+		if (child + 1 < n && is_before(heap[child + 1], heap[child]))
+			child++;
+		if (child >= n || !is_before(heap[child], moved))
+			return;
+		heap[at] = heap[child];
+		heap[child] = moved;
+		at = child;
+	}
+}
+
+/*
+ * A double-quoted scalar; \xNN is a character to YAML and a byte to
+ * llvm-xray's reader below 0x80, which is as far as they agree.
+ */
+static void put_scalar(FILE *out, const uint8_t *data, size_t size)
+{
+	fputc('"', out);
+	for (size_t i = 0; i < size; i++) {
+		if (data[i] == '"' || data[i] == '\\')
+			fprintf(out, "\\%c", data[i]);
+		else if (seam_text_is_printable(data[i]))
+			fputc(data[i], out);
+		else
+			fprintf(out, "\\x%02x", data[i]);
+	}
+	fputc('"', out);
+}
+
+static const char *kind_name(unsigned int kind)
+{
+	static const char *const names[] = {
+		[SEAM_XRAY_ENTRY] = "function-enter",
+		[SEAM_XRAY_EXIT] = "function-exit",
+		[SEAM_XRAY_TAIL_EXIT] = "function-tail-exit",
+		[SEAM_XRAY_ENTRY_ARGS] = "function-enter-arg",
+		[SEAM_XRAY_CUSTOM] = "custom-event",
+		[SEAM_XRAY_TYPED] = "typed-event",
+	};
+
+	return names[kind];
+}
+
+/*
+ * The arguments behind the entry just taken; they have no time of their own.
+ * Returns whether there are any.
+ */
+static bool put_arguments(FILE *out, struct lane *lane)
+{
+	bool have = false;
+
+	while (fill(lane) &&
+	       lane->batch->events[lane->at].kind == SEAM_XRAY_ARGUMENT) {
+		fprintf(out, "%s%" PRIu64, have ? ", " : ", args: [ ",
+			lane->batch->events[lane->at++].tsc);
+		have = true;
+	}
+	if (have)
+		fputs(" ]", out);
+	return have;
+}
+
+static void put_name(FILE *out, const struct seam_call_names *names,
+		     uint32_t function)
+{
+	char buf[SEAM_CALL_NAME];
+	const char *name = seam_call_name(names, function, buf);
+
+	fprintf(out, "func-id: %" PRIu32 ", function: ", function);
+	/* llvm-xray has the bare number where there is no map */
+	if (seam_xray_map_find(&names->map, function))
+		put_scalar(out, (const uint8_t *)name, strlen(name));
+	else
+		fprintf(out, "'%" PRIu32 "'", function);
+}
+
+static void put_record(FILE *out, const struct seam_call_names *names,
+		       struct lane *lane)
+{
+	const struct seam_trace_stream *stream = lane->reader.stream;
+	struct seam_xray_event event = lane->batch->events[lane->at++];
+	struct seam_bytes data = { 0 };
+
+	if (event.kind <= SEAM_XRAY_ENTRY_ARGS)
+		lane->function = event.function;
+	else if (event.kind != SEAM_XRAY_ARGUMENT)
+		data = lane->batch->payloads[event.function].data;
+	else
+		return;
+	fputs("  - { type: 0, ", out);
+	put_name(out, names, lane->function);
+	/* a flight data recorder's own records do not say it of an entry */
+	if (event.kind <= SEAM_XRAY_ENTRY_ARGS && put_arguments(out, lane))
+		event.kind = SEAM_XRAY_ENTRY_ARGS;
+	fprintf(out, ", cpu: %u, thread: %" PRId32 ", process: %" PRId32
+		", kind: %s, tsc: %" PRIu64 ", data: ", event.cpu, stream->tid,
+		stream->pid, kind_name(event.kind), event.tsc);
+	put_scalar(out, data.data, data.size);
+	fputs(" }\n", out);
+}
+
+static void put_header(FILE *out, const struct seam_trace *trace)
+{
+	const struct seam_xray_header *header =
+		&trace->logs[0].index.sections.items[0].header;
+
+	fprintf(out, "---\nheader:\n  version: 1\n  type: 0\n"
+		"  constant-tsc: %s\n  nonstop-tsc: %s\n"
+		"  cycle-frequency: %" PRIu64 "\nrecords:\n",
+		header->flags & 1 ? "true" : "false",
+		header->flags & 2 ? "true" : "false",
+		header->cycle_frequency);
+}
+
+static void merge(FILE *out, const struct seam_call_names *names,
+		  struct lane **heap, size_t n)
+{
+	for (size_t i = n / 2; i-- > 0; )
+		sift(heap, n, i);
+	while (n > 0 && !ferror(out)) {
+		put_record(out, names, heap[0]);
+		if (!fill(heap[0]))
+			heap[0] = heap[--n];
+		if (n > 1)
+			sift(heap, n, 0);
+	}
+}
+
+static size_t open_lanes(struct lane *lanes, struct lane **heap,
+			 const struct seam_trace *trace, int *error)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < trace->streams.n; i++) {
+		struct lane *lane = &lanes[i];
+
+		lane->batch = malloc(sizeof(*lane->batch));
+		if (!lane->batch) {
+			*error = -ENOMEM;
+			return 0;
+		}
+		lane->batch->n = 0;
+		lane->order = i;
+		seam_trace_read(&lane->reader, trace, i);
+		lane->reader.raw = true;
+		if (fill(lane))
+			heap[n++] = lane;
+	}
+	return n;
+}
+
+int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
+		   const struct seam_call_names *names,
+		   struct seam_xray_problems *problems, struct seam_err *err)
+{
+	size_t n = trace->streams.n;
+	struct lane *lanes = calloc(n + 1, sizeof(*lanes));
+	struct lane **heap = calloc(n + 1, sizeof(*heap));
+	int error = lanes && heap ? 0 : -ENOMEM;
+
+	if (!error)
+		n = open_lanes(lanes, heap, trace, &error);
+	if (!error) {
+		put_header(out, trace);
+		merge(out, names, heap, n);
+		fputs("...\n", out);
+		error = ferror(out) ? -EIO : 0;
+	}
+	for (size_t i = 0; lanes && i < trace->streams.n; i++) {
+		seam_xray_problems_merge(problems, &lanes[i].reader.problems);
+		free(lanes[i].batch);
+	}
+	free(lanes);
+	free(heap);
+	return error ? seam_err_set(err, error, "cannot write YAML: %s",
+				    strerror(-error)) : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_yaml.h - an XRay log as the YAML that llvm-xray reads again
+ *
+ * Records of all threads in the order of their TSC, with the TSCs of the log.
+ * The header says version 1, because llvm-xray refuses to read what it
+ * writes itself for newer logs.
+ */
+#ifndef SEAM_XRAY_YAML_H
+#define SEAM_XRAY_YAML_H
+
+#include "model/xray/call_names.h"
+
+/* As seam_trace_json(). */
+int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
+		   const struct seam_call_names *names,
+		   struct seam_xray_problems *problems, struct seam_err *err);
+
+#endif /* SEAM_XRAY_YAML_H */

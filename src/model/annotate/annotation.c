@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * annotation.c - samples to places, places to bodies, bodies to instructions
+ *
+ * 1. Count: for each frame of the profile that stands for a place in the
+ *    function, its samples.  Code of a JIT is counted for each piece of code,
+ *    because one frame may mean several over time.
+ * 2. Find the body that each place is in, and where in it.
+ * 3. Bring each body's code, decode it, and put counts and lines to it.
+ */
+#include "model/annotate/annotation_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "model/perf/build_ids.h"
+#include "model/profile/module_name.h"
+#include "symbol/jit/java_name.h"
+
+/* Larger functions are not believed. */
+enum { MAX_CODE_BYTES = 64 << 20 };
+
+/* -- which functions ---------------------------------------------------- */
+
+static bool is_called(const char *path, const char *name)
+{
+	size_t size;
+	const char *module = seam_module_name(path, &size);
+
+	return strlen(name) == size && memcmp(module, name, size) == 0;
+}
+
+static void parse_window(struct seam_annotating *a)
+{
+	const char *symbol = a->symbol;
+	size_t size = strlen(symbol);
+	const char *plus = strrchr(symbol, '+');
+	char *end;
+	size_t n;
+
+	if (symbol[0] != '[' || !plus || symbol[size - 1] != ']')
+		return;
+	n = (size_t)(plus - symbol) - 1;
+	a->window.pos = strtoull(plus + 1, &end, 16);
+	if (end != symbol + size - 1 || end == plus + 1 ||
+	    n >= sizeof(a->window.module))
+		return;
+	memcpy(a->window.module, symbol + 1, n);
+	a->window.is_asked = true;
+}
+
+static bool is_near(const struct seam_annotating *a, uint64_t pos)
+{
+	uint64_t low = a->window.pos < SEAM_WINDOW_BYTES ? 0 :
+		       a->window.pos - SEAM_WINDOW_BYTES;
+
+	return pos >= low && pos - low < 2 * SEAM_WINDOW_BYTES;
+}
+
+static uint32_t module_of(struct seam_annotating *a, uint32_t path);
+
+/*
+ * The address that is asked for may be in a function of which only the bounds
+ * are known: then it is the function that is meant, by the name that the
+ * profile has for it.
+ */
+static void widen_window(struct seam_annotating *a)
+{
+	const struct seam_profile *p = a->profile;
+	struct seam_extent extent = { 0 };
+
+	for (size_t i = 0; i < p->functions.n && !extent.size; i++) {
+		const struct seam_function *f = &p->functions.items[i];
+
+		if (!f->is_named && f->layer == SEAM_LAYER_NATIVE &&
+		    is_called(seam_profile_text(p, f->module),
+			      a->window.module) &&
+		    !seam_symbols_extent(a->symbols, module_of(a, f->module),
+					 a->window.pos, &extent))
+			return;
+	}
+	if (!extent.size)
+		return;
+	snprintf(a->window.function, sizeof(a->window.function),
+		 "[%s+0x%" PRIx64 "]", a->window.module, extent.offset);
+	a->symbol = a->window.function;
+	a->window.is_asked = false;
+}
+
+/* By name; a window takes nameless addresses of its module, by place. */
+static int choose_functions(struct seam_annotating *a)
+{
+	const struct seam_profile *p = a->profile;
+
+	parse_window(a);
+	if (a->window.is_asked)
+		widen_window(a);
+	a->wanted = calloc(p->functions.n + 1, sizeof(*a->wanted));
+	if (!a->wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->functions.n; i++) {
+		const struct seam_function *f = &p->functions.items[i];
+
+		a->wanted[i] = a->window.is_asked ? !f->is_named && is_called(
+				seam_profile_text(p, f->module),
+				a->window.module) :
+			strcmp(seam_profile_text(p, f->name),
+			       a->symbol) == 0;
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct seam_annotating *a,
+		      const struct seam_frame *frame)
+{
+	return a->wanted[frame->function] &&
+	       (!a->window.is_asked || is_near(a, frame->addr));
+}
+
+/* -- code of JITs ------------------------------------------------------- */
+
+/* The name that the profile has for it. */
+static bool is_object_called(const struct seam_jit_object *object,
+			     const char *name)
+{
+	char readable[1024];
+
+	return strcmp(object->name, name) == 0 ||
+	       (seam_java_name(object->name, readable, sizeof(readable)) &&
+		strcmp(readable, name) == 0);
+}
+
+static int keep_objects(struct seam_annotating *a, const char *name)
+{
+	struct seam_jit_code *jit = a->jit.sources.code;
+	const struct seam_jit_placements *placements = &a->placements;
+	size_t n = seam_jit_code_count(jit);
+	int r = seam_jit_placements_read(&a->placements, jit);
+
+	a->object_pid = calloc(n + 1, sizeof(*a->object_pid));
+	if (!a->object_pid)
+		r = -ENOMEM;
+	for (size_t i = 0; r == 0 && i < placements->list.n; i++)
+		if (placements->list.items[i].object != SEAM_NONE)
+			a->object_pid[placements->list.items[i].object] =
+				placements->list.items[i].pid;
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		uint32_t *slot;
+
+		if (!is_object_called(seam_jit_code_object(jit, i), name))
+			continue;
+		slot = SEAM_ARRAY_PUSH(&a->objects);
+		if (!slot)
+			r = -ENOMEM;
+		else
+			*slot = i;
+	}
+	return r;
+}
+
+/* The dumps, if the profile has code of a JIT that is asked for. */
+static int read_jit(struct seam_annotating *a)
+{
+	const struct seam_profile *p = a->profile;
+	struct seam_profile notes;	/* the loader has said them already */
+	const char *name = NULL;
+	int r;
+
+	for (size_t i = 0; i < p->frames.n && !name; i++) {
+		const struct seam_function *f = &p->functions.items[
+			p->frames.items[i].function];
+
+		if (is_wanted(a, &p->frames.items[i]) &&
+		    f->layer == SEAM_LAYER_JIT && f->is_named)
+			name = seam_profile_text(p, f->name);
+	}
+	if (!name)
+		return 0;
+	r = seam_profile_init(&notes);
+	if (r == 0)
+		r = seam_jit_recorded_read(&a->jit, &a->data,
+					   a->recording->parts,
+					   a->recording->n_parts,
+					   a->options->places, &notes);
+	if (r == 0)
+		r = keep_objects(a, name);
+	seam_profile_fini(&notes);
+	return r;
+}
+
+/*
+ * The object that holds @addr (as loaded): of several the one of the process,
+ * then the last that was loaded by then.
+ */
+static uint32_t object_at(const struct seam_annotating *a, uint64_t addr,
+			  int32_t pid, uint64_t time_ns, size_t *n_candidates)
+{
+	uint32_t best = SEAM_NONE;
+	uint64_t best_rank = 0;
+
+	*n_candidates = 0;
+	for (size_t i = 0; i < a->objects.n; i++) {
+		uint32_t id = a->objects.items[i];
+		const struct seam_jit_object *o =
+			seam_jit_code_object(a->jit.sources.code, id);
+		uint64_t rank;
+
+		if (addr < o->start_addr || addr - o->start_addr >= o->size)
+			continue;
+		++*n_candidates;
+		rank = o->loaded_ns <= time_ns ? o->loaded_ns >> 1 | 1 : 0;
+		if (a->object_pid[id] == pid)
+			rank |= UINT64_C(1) << 63;
+		if (best == SEAM_NONE || rank >= best_rank) {
+			best = id;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+/* -- bodies ------------------------------------------------------------- */
+
+static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
+			 struct seam_code_source source)
+{
+	/* Both or none: a body that is not filled must not stay. */
+	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
+	    !SEAM_ARRAY_RESERVE(&a->sources, 1))
+		return SEAM_NONE;
+	a->to->bodies.items[a->to->bodies.n++] = body;
+	a->sources.items[a->sources.n++] = source;
+	return (uint32_t)a->to->bodies.n - 1;
+}
+
+static uint32_t find_body(const struct seam_annotating *a, uint32_t module,
+			  uint64_t offset, uint32_t object)
+{
+	for (uint32_t i = 0; i < a->sources.n; i++) {
+		const struct seam_code_source *s = &a->sources.items[i];
+
+		if (s->module == module && s->offset == offset &&
+		    s->object == object)
+			return i;
+	}
+	return SEAM_NONE;
+}
+
+/* Where the whole of a piece of code was.  False: no memory. */
+static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
+		       uint32_t object)
+{
+	for (size_t i = 0; i < a->placements.list.n; i++) {
+		const struct seam_jit_placement *p =
+			&a->placements.list.items[i];
+		struct seam_annotated_place *slot;
+
+		if (p->object != object || p->offset != 0)
+			continue;
+		slot = SEAM_ARRAY_PUSH(&body->places);
+		if (!slot)
+			return false;
+		*slot = (struct seam_annotated_place) {
+			.pid = p->pid, .addr = p->start_addr,
+			.since_ns = p->time_ns,
+		};
+	}
+	return true;
+}
+
+static uint32_t jit_body(struct seam_annotating *a,
+			 const struct seam_function *f, uint32_t object)
+{
+	const struct seam_jit_object *o =
+		seam_jit_code_object(a->jit.sources.code, object);
+	uint32_t body = find_body(a, SEAM_NONE, 0, object);
+
+	if (body != SEAM_NONE)
+		return body;
+	body = add_body(a, (struct seam_annotated) {
+		.symbol = seam_profile_text(a->profile, f->name),
+		.module = seam_profile_text(a->profile, f->module),
+		.layer = f->layer, .addr = o->start_addr,
+		.size = o->code.size, .code = o->code.data,
+		.loaded_ns = o->loaded_ns,
+		.problem = o->code.size ? NULL :
+			   "a perf map has no machine code",
+	}, (struct seam_code_source) {
+		.module = SEAM_NONE, .object = object,
+		.machine = {
+			.elf_machine = o->elf_machine ? o->elf_machine :
+				seam_jit_recorded_machine(&a->data),
+			.is_64 = true,
+			.is_big_endian = o->endian == SEAM_BIG,
+		},
+	});
+	return body != SEAM_NONE &&
+	       add_places(a, &a->to->bodies.items[body], object) ? body :
+	       SEAM_NONE;
+}
+
+/* The module of symbols for a path of the profile. */
+static uint32_t module_of(struct seam_annotating *a, uint32_t path)
+{
+	const char *text = seam_profile_text(a->profile, path);
+	struct seam_build_id id;
+	struct seam_known_module *slot;
+	struct seam_module file;
+	uint32_t module;
+
+	for (size_t i = 0; i < a->modules.n; i++)
+		if (a->modules.items[i].path == path)
+			return a->modules.items[i].module;
+	file = seam_module_of(a->recording, &a->data, text, &id);
+	module = seam_symbols_module(a->symbols, &file);
+	slot = module == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&a->modules);
+	if (!slot)
+		return SEAM_NONE;
+	*slot = (struct seam_known_module) { path, module };
+	return module;
+}
+
+/* A function without code: its samples are counted all the same. */
+static uint32_t bare_body(struct seam_annotating *a,
+			  const struct seam_function *f, uint32_t module,
+			  const char *problem)
+{
+	uint32_t body = find_body(a, module, f->name, SEAM_NONE);
+
+	return body != SEAM_NONE ? body : add_body(a,
+		(struct seam_annotated) {
+			.symbol = seam_profile_text(a->profile, f->name),
+			.module = seam_profile_text(a->profile, f->module),
+			.layer = f->layer, .problem = problem,
+		}, (struct seam_code_source) {
+			.module = module, .offset = f->name,
+			.object = SEAM_NONE,
+		});
+}
+
+static const char *problem_of(struct seam_annotating *a, uint32_t module)
+{
+	const char *problem = seam_symbols_problem(a->symbols, module);
+
+	return problem ? seam_annotating_text(a, problem) :
+	       "its file is not known";
+}
+
+/* The body at @addr of a module, and where in it that is. */
+static uint32_t file_body(struct seam_annotating *a,
+			  const struct seam_function *f, uint32_t module,
+			  uint64_t addr, uint64_t *offset)
+{
+	struct seam_extent extent;
+	uint32_t body;
+
+	*offset = 0;
+	if (module == SEAM_NONE)
+		return SEAM_NONE;
+	if (!seam_symbols_extent(a->symbols, module, addr, &extent))
+		return bare_body(a, f, module, problem_of(a, module));
+	if (a->window.is_asked) {
+		uint64_t before = a->window.pos < SEAM_WINDOW_BYTES ?
+				  a->window.pos : SEAM_WINDOW_BYTES;
+
+		extent.addr = extent.addr - extent.offset + a->window.pos -
+			      before;
+		extent.offset = a->window.pos - before;
+		extent.size = before + SEAM_WINDOW_BYTES;
+	}
+	if (extent.size == 0 || extent.size > MAX_CODE_BYTES)
+		return bare_body(a, f, module, "its end is not known");
+	*offset = addr - extent.offset;
+	body = find_body(a, module, extent.offset, SEAM_NONE);
+	return body != SEAM_NONE ? body : add_body(a,
+		(struct seam_annotated) {
+			.symbol = a->window.is_asked ? a->symbol :
+				  seam_profile_text(a->profile, f->name),
+			.module = seam_profile_text(a->profile, f->module),
+			.layer = f->layer, .addr = extent.addr,
+			.size = extent.size,
+		}, (struct seam_code_source) {
+			.module = module, .offset = extent.offset,
+			.object = SEAM_NONE,
+		});
+}
+
+/* -- counting ----------------------------------------------------------- */
+
+static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
+				     uint64_t offset)
+{
+	uint64_t hash = seam_hash_add(offset, body);
+	struct seam_index_probe probe = seam_index_probe(&a->hit_index, hash);
+	struct seam_place_hit *hit;
+	uint32_t id;
+
+	while ((id = seam_index_next(&a->hit_index, &probe)) != SEAM_NONE) {
+		hit = &a->hits.items[id];
+		if (hit->body == body && hit->offset == offset)
+			return hit;
+	}
+	if (body == SEAM_NONE || !SEAM_ARRAY_RESERVE(&a->hits, 1) ||
+	    seam_index_add(&a->hit_index, hash, (uint32_t)a->hits.n))
+		return NULL;
+	hit = &a->hits.items[a->hits.n++];
+	*hit = (struct seam_place_hit) { .body = body, .offset = offset };
+	return hit;
+}
+
+/*
+ * The hit of @frame, a real function's, in sample @i.  NULL: no memory.  What
+ * cannot change from sample to sample is kept by frame.
+ */
+static struct seam_place_hit *find_hit(struct seam_annotating *a,
+				       uint32_t frame, size_t i)
+{
+	const struct seam_profile *p = a->profile;
+	const struct seam_frame *at = &p->frames.items[frame];
+	const struct seam_function *f = &p->functions.items[at->function];
+	uint64_t offset = 0;
+	size_t n_candidates = 0;
+	uint32_t body, object = SEAM_NONE;
+	struct seam_place_hit *hit;
+
+	if (a->hit_of[frame])
+		return &a->hits.items[a->hit_of[frame] - 1];
+	if (f->layer == SEAM_LAYER_JIT && f->is_named)
+		object = object_at(a, at->addr, p->processes.items[
+				p->threads.items[p->samples.thread[i]].process]
+				.pid, p->samples.time_ns[i], &n_candidates);
+	if (object != SEAM_NONE) {
+		body = jit_body(a, f, object);
+		offset = at->addr - seam_jit_code_object(
+				a->jit.sources.code, object)->start_addr;
+	} else if (f->layer == SEAM_LAYER_NATIVE) {
+		body = file_body(a, f, module_of(a, f->module), at->addr,
+				 &offset);
+	} else if (f->layer == SEAM_LAYER_KERNEL) {
+		body = file_body(a, f, seam_annotating_kernel(a), at->addr,
+				 &offset);
+	} else {
+		body = bare_body(a, f, SEAM_NONE, "its code is in no dump");
+	}
+	hit = hit_at(a, body, offset);
+	if (hit && n_candidates <= 1)
+		a->hit_of[frame] = (uint32_t)(hit - a->hits.items) + 1;
+	return hit;
+}
+
+/* The last place by then: of the process, or of whom it was forked from. */
+static void count_place(struct seam_annotating *a,
+			struct seam_annotated *body, size_t i)
+{
+	const struct seam_profile *p = a->profile;
+	int32_t pid = p->processes.items[p->threads.items[
+			p->samples.thread[i]].process].pid;
+	uint64_t time_ns = p->samples.time_ns[i];
+	struct seam_annotated_place *best = NULL;
+
+	for (size_t k = 0; k < body->places.n; k++) {
+		struct seam_annotated_place *place = &body->places.items[k];
+		bool is_own = place->pid == pid;
+
+		if (best && (place->since_ns > time_ns ||
+			     (best->pid == pid && !is_own)))
+			continue;
+		if (!best || (is_own && best->pid != pid) ||
+		    place->since_ns >= best->since_ns)
+			best = place;
+	}
+	if (!best)
+		return;
+	best->samples++;
+	best->weight += seam_samples_weight(&p->samples, i);
+}
+
+static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
+{
+	struct seam_place_hit *hit = find_hit(a, frame, i);
+
+	if (!hit)
+		return -ENOMEM;
+	if (hit->stamp == i + 1)
+		return 0;
+	hit->stamp = i + 1;
+	hit->samples++;
+	hit->weight += seam_samples_weight(&a->profile->samples, i);
+	count_place(a, &a->to->bodies.items[hit->body], i);
+	return 0;
+}
+
+/*
+ * From the leaf up, place by place: inlined frames and the real function that
+ * holds them.  A place counts if any of its frames is wanted.
+ */
+static int count_sample(struct seam_annotating *a, size_t i)
+{
+	uint32_t stack = seam_selected_stack(a->selected, i);
+	bool is_here = false;
+	int r = 0;
+
+	while (stack != 0 && r == 0) {
+		const struct seam_stack *s = &a->selected->stacks[stack];
+		const struct seam_frame *frame =
+			&a->profile->frames.items[s->frame];
+
+		is_here |= is_wanted(a, frame);
+		stack = s->parent;
+		if (frame->is_inlined)
+			continue;
+		if (is_here)
+			r = count_hit(a, s->frame, i);
+		if (!a->options->with_callers)
+			break;
+		is_here = false;
+	}
+	return r;
+}
+
+/* Samples of which event: the one selected, or the one with the most. */
+static uint32_t choose_event(const struct seam_annotating *a)
+{
+	uint32_t event = seam_selected_event(a->selected);
+	uint64_t most = 0;
+
+	if (event != SEAM_NONE)
+		return event;
+	event = 0;
+	for (uint32_t i = 0; i < a->profile->events.n; i++) {
+		if (a->profile->events.items[i].n_samples <= most)
+			continue;
+		most = a->profile->events.items[i].n_samples;
+		event = i;
+	}
+	return event;
+}
+
+static int count(struct seam_annotating *a)
+{
+	const struct seam_samples *s = &a->profile->samples;
+	int r = 0;
+
+	a->hit_of = calloc(a->profile->frames.n + 1, sizeof(*a->hit_of));
+	if (!a->hit_of)
+		return -ENOMEM;
+	a->to->event = choose_event(a);
+	for (size_t i = 0; i < s->n && r == 0; i++) {
+		if (s->event[i] != a->to->event ||
+		    !seam_selected_has(a->selected, i))
+			continue;
+		a->to->samples++;
+		a->to->weight += seam_samples_weight(s, i);
+		r = count_sample(a, i);
+	}
+	for (size_t i = 0; i < a->hits.n; i++) {
+		const struct seam_place_hit *hit = &a->hits.items[i];
+
+		a->to->bodies.items[hit->body].samples += hit->samples;
+		a->to->bodies.items[hit->body].weight += hit->weight;
+	}
+	return r;
+}
+
+/* -- all ---------------------------------------------------------------- */
+
+static int annotate(struct seam_annotating *a)
+{
+	int r;
+
+	a->symbols = seam_symbols_new(&a->options->symbols);
+	if (!a->symbols)
+		return -ENOMEM;
+	r = choose_functions(a);
+	if (r == 0)
+		r = read_jit(a);
+	if (r == 0)
+		r = count(a);
+	return r ? r : seam_annotating_bodies(a);
+}
+
+int seam_annotate(struct seam_annotation *annotation,
+		  const struct seam_selected *selected,
+		  const struct seam_input *recording,
+		  const struct seam_annotation_options *options,
+		  struct seam_err *err)
+{
+	struct seam_annotating a = {
+		.to = annotation, .selected = selected,
+		.profile = selected->profile, .recording = recording,
+		.options = options, .symbol = options->symbol,
+	};
+	int r = seam_perf_data_open(&a.data, recording->data.bytes, err);
+
+	*annotation = (struct seam_annotation) { 0 };
+	if (r == 0) {
+		r = annotate(&a);
+		if (r < 0)
+			seam_err_set(err, r, "out of memory");
+	}
+	seam_jit_recorded_fini(&a.jit);
+	seam_symbols_free(a.symbols);
+	seam_perf_data_close(&a.data);
+	free(a.object_pid);
+	free(a.placements.list.items);
+	free(a.wanted);
+	free(a.hit_of);
+	free(a.objects.items);
+	free(a.sources.items);
+	free(a.hits.items);
+	free(a.modules.items);
+	seam_index_fini(&a.hit_index);
+	return r;
+}
+
+void seam_annotation_fini(struct seam_annotation *annotation)
+{
+	for (size_t i = 0; i < annotation->bodies.n; i++) {
+		free(annotation->bodies.items[i].instructions.items);
+		free(annotation->bodies.items[i].places.items);
+	}
+	free(annotation->bodies.items);
+	seam_arena_fini(&annotation->arena);
+	*annotation = (struct seam_annotation) { 0 };
+}

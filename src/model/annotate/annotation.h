@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * annotation.h - the machine code of a function with the samples on it
+ *
+ * A profile says which places of a function were sampled; this brings the
+ * code: from the file with the recorded build id for native functions, from
+ * the dump for those of a JIT, each piece of code as it was at its samples'
+ * time.  One name may stand for several pieces (static functions, a method
+ * compiled again); each is a body of its own.
+ *
+ * A sample counts at the instruction that was interrupted; with totals also
+ * where calls went out of the function, once a sample each.
+ *
+ * Threads: one at a time.
+ */
+#ifndef SEAM_ANNOTATION_H
+#define SEAM_ANNOTATION_H
+
+#include "base/arena.h"
+#include "model/input.h"
+#include "model/profile/selection.h"
+#include "symbol/symbols.h"
+
+struct seam_annotated_instruction {
+	uint64_t offset;	/* bytes from the start of the code */
+	uint32_t size;
+	uint32_t line;		/* 0: not known */
+	const char *file;	/* NULL: not known */
+	const char *text;	/* "mov rax, rbx" */
+	uint64_t samples, weight;
+};
+
+/* Code of a JIT is somewhere from a time on, until it is moved. */
+struct seam_annotated_place {
+	int32_t pid;
+	uint64_t addr;
+	uint64_t since_ns;	/* 0: not known */
+	uint64_t samples, weight;	/* there, and since then */
+};
+
+/* A code object: one piece of code, wherever it was. */
+struct seam_annotated {
+	const char *symbol;
+	const char *module;	/* path of its file; "[jit]" */
+	uint8_t layer;
+	uint64_t addr;		/* as symbols call it; where it was loaded */
+	uint64_t size;		/* bytes; 0 where there is no code */
+	const uint8_t *code;
+	uint64_t loaded_ns;	/* of JIT code; 0 when not known */
+	uint64_t samples, weight;
+	/* Samples at addresses that are no part of the code, as cut code. */
+	uint64_t n_outside;
+	const char *problem;	/* why there is no code; NULL */
+	SEAM_ARRAY(struct seam_annotated_instruction) instructions;
+	/* Of JIT code, each process's by time; of other code none. */
+	SEAM_ARRAY(struct seam_annotated_place) places;
+};
+
+/* Zeroed is valid and empty. */
+struct seam_annotation {
+	SEAM_ARRAY(struct seam_annotated) bodies;	/* hottest first */
+	uint32_t event;		/* of the profile; whose samples these are */
+	uint64_t samples, weight;	/* of all that is selected of it */
+	struct seam_arena arena;	/* texts and code */
+};
+
+struct seam_annotation_options {
+	/* A function's name, or "[module+0x1234]": a window around that. */
+	const char *symbol;
+	bool with_callers;	/* totals: calls that go out count too */
+	struct seam_symbols_options symbols;
+	struct seam_jit_places *places;		/* of dumps */
+};
+
+/*
+ * Annotate a function of the profile that @selected is of, which was loaded
+ * from @recording.
+ *
+ * Returns 0, also when no sample is in such a function (no bodies then), or
+ * code could not be had (problem); -ENOMEM, or what seam_perf_data_open()
+ * says: only perf.data has samples.
+ */
+int seam_annotate(struct seam_annotation *annotation,
+		  const struct seam_selected *selected,
+		  const struct seam_input *recording,
+		  const struct seam_annotation_options *options,
+		  struct seam_err *err);
+
+void seam_annotation_fini(struct seam_annotation *annotation);
+
+#endif /* SEAM_ANNOTATION_H */

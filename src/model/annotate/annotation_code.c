@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* annotation_code.c - bodies to instructions with counts; annotation_parts.h */
+#include "model/annotate/annotation_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbol/disassembly.h"
+
+enum { MAX_INLINED = 64 };
+
+const char *seam_annotating_text(struct seam_annotating *a, const char *text)
+{
+	return seam_arena_text(&a->to->arena, text, strlen(text));
+}
+
+static int bring_code(struct seam_annotating *a, struct seam_annotated *body,
+		      struct seam_code_source *source)
+{
+	struct seam_err why = { 0 };
+	uint8_t *code;
+	int r;
+
+	if (body->problem || body->code)
+		return 0;
+	code = seam_arena_alloc(&a->to->arena, (size_t)body->size + 1);
+	if (!code)
+		return -ENOMEM;
+	r = seam_symbols_code(a->symbols, source->module, source->offset, code,
+			      (size_t)body->size, &source->machine, &why);
+	body->code = code;
+	if (r < 0) {
+		body->size = 0;
+		body->problem = seam_annotating_text(a,
+					why.cause[why.n_causes - 1]);
+	}
+	return r == -ENOMEM || (r < 0 && !body->problem) ? -ENOMEM : 0;
+}
+
+struct decoding {
+	struct seam_annotating *a;
+	struct seam_annotated *body;
+};
+
+static int add_instruction(void *context, const struct seam_instruction *one)
+{
+	struct decoding *to = context;
+	struct seam_annotated_instruction *slot =
+		SEAM_ARRAY_PUSH(&to->body->instructions);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct seam_annotated_instruction) {
+		.offset = one->addr - to->body->addr,
+		.size = (uint32_t)one->size,
+		.text = seam_annotating_text(to->a, one->text),
+	};
+	return slot->text ? 0 : -ENOMEM;
+}
+
+static int decode(struct seam_annotating *a, struct seam_annotated *body,
+		  const struct seam_procfs *machine)
+{
+	struct decoding to = { a, body };
+	struct seam_code_block code = {
+		.machine = *machine, .addr = body->addr,
+		.bytes = { body->code, (size_t)body->size },
+	};
+	struct seam_err why = { 0 };
+	int r;
+
+	/* The address that was asked for has as much code behind it. */
+	if (a->window.is_asked && body->size > SEAM_WINDOW_BYTES)
+		code.middle = (size_t)body->size - SEAM_WINDOW_BYTES;
+	r = seam_symbols_disassemble(a->symbols, &code, add_instruction, &to,
+				     &why);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	body->instructions.n = 0;
+	body->problem = seam_annotating_text(a, why.cause[0]);
+	return body->problem ? 0 : -ENOMEM;
+}
+
+/* Lines of JIT code hold from one row to the next. */
+static void put_jit_lines(struct seam_annotating *a,
+			  struct seam_annotated *body, uint32_t object)
+{
+	const struct seam_jit_line *rows;
+	size_t n = seam_jit_code_lines(a->jit.sources.code, object, &rows);
+	size_t row = 0;
+
+	for (size_t i = 0; i < body->instructions.n; i++) {
+		struct seam_annotated_instruction *at =
+			&body->instructions.items[i];
+
+		while (row < n && rows[row].addr <= body->addr + at->offset)
+			row++;
+		if (row == 0 || rows[row - 1].line == 0)
+			continue;
+		at->line = rows[row - 1].line;
+		at->file = rows[row - 1].file;
+	}
+}
+
+/* The innermost line; its strings live as long as the symbols: copied. */
+static int put_file_lines(struct seam_annotating *a,
+			  struct seam_annotated *body,
+			  const struct seam_code_source *source)
+{
+	const char *last = NULL, *copied = NULL;
+
+	for (size_t i = 0; i < body->instructions.n; i++)
+		seam_symbols_expect(a->symbols, source->module,
+				    source->offset +
+				    body->instructions.items[i].offset);
+	for (size_t i = 0; i < body->instructions.n; i++) {
+		struct seam_annotated_instruction *at =
+			&body->instructions.items[i];
+		struct seam_location found[MAX_INLINED];
+		size_t n = seam_symbols_resolve(a->symbols, source->module,
+						source->offset + at->offset,
+						found, MAX_INLINED);
+
+		if (n == 0 || !found[0].file || found[0].line == 0)
+			continue;
+		if (!last || strcmp(last, found[0].file)) {
+			last = found[0].file;
+			copied = seam_annotating_text(a, last);
+			if (!copied)
+				return -ENOMEM;
+		}
+		at->file = copied;
+		at->line = found[0].line;
+	}
+	return 0;
+}
+
+/* To the instruction that holds the place, not only to its first byte. */
+static void put_hits(struct seam_annotating *a)
+{
+	for (size_t i = 0; i < a->hits.n; i++) {
+		const struct seam_place_hit *hit = &a->hits.items[i];
+		struct seam_annotated *body =
+			&a->to->bodies.items[hit->body];
+		size_t low = 0, high = body->instructions.n;
+		struct seam_annotated_instruction *at;
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (body->instructions.items[middle].offset <=
+			    hit->offset)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		at = low ? &body->instructions.items[low - 1] : NULL;
+		if (!at || hit->offset - at->offset >= at->size) {
+			body->n_outside += hit->samples;
+			continue;
+		}
+		at->samples += hit->samples;
+		at->weight += hit->weight;
+	}
+}
+
+static int make_body(struct seam_annotating *a, uint32_t i)
+{
+	struct seam_annotated *body = &a->to->bodies.items[i];
+	struct seam_code_source *source = &a->sources.items[i];
+	int r = bring_code(a, body, source);
+
+	if (r == 0 && !body->problem)
+		r = decode(a, body, &source->machine);
+	if (r < 0 || body->problem)
+		return r;
+	if (source->object != SEAM_NONE)
+		put_jit_lines(a, body, source->object);
+	else
+		r = put_file_lines(a, body, source);
+	return r;
+}
+
+/* What stays must not borrow from what this run had open. */
+static int keep_body(struct seam_annotating *a, struct seam_annotated *body)
+{
+	const char *last = NULL, *copied = NULL;
+	uint8_t *code = seam_arena_alloc(&a->to->arena,
+					 (size_t)body->size + 1);
+
+	if (!code)
+		return -ENOMEM;
+	if (body->size)
+		memcpy(code, body->code, (size_t)body->size);
+	body->code = code;
+	for (size_t i = 0; i < body->instructions.n; i++) {
+		struct seam_annotated_instruction *at =
+			&body->instructions.items[i];
+
+		if (!at->file)
+			continue;
+		if (last != at->file) {
+			last = at->file;
+			copied = seam_annotating_text(a, last);
+			if (!copied)
+				return -ENOMEM;
+		}
+		at->file = copied;
+	}
+	return 0;
+}
+
+static int hotter(const void *a, const void *b)
+{
+	const struct seam_annotated *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+int seam_annotating_bodies(struct seam_annotating *a)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
+		r = make_body(a, i);
+	if (r == 0)
+		put_hits(a);
+	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
+		if (a->sources.items[i].object != SEAM_NONE)
+			r = keep_body(a, &a->to->bodies.items[i]);
+	if (r == 0 && a->to->bodies.n)
+		qsort(a->to->bodies.items, a->to->bodies.n,
+		      sizeof(*a->to->bodies.items), hotter);
+	return r;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_advice.c - runtimes and the flags that make them tell; jit_advice.h */
+#include "model/jit/jit_advice.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * By the name of the process, as its thread or its file has it.
+ * Source: the runtimes' own manuals; tried with those in Debian 12.
+ */
+static const struct {
+	const char *name;	/* what the name begins with */
+	const char *how;
+} runtimes[] = {
+	{ "node", "node --perf-prof --interpreted-frames-native-stack" },
+	{ "deno", "deno run --v8-flags=--perf-prof" },
+	{ "bun", "BUN_JSC_useJITDump=1 bun" },
+	{ "beam.smp", "erl +JPperf true" },
+	{ "erts_", "erl +JPperf true" },
+	{ "php", "php -d opcache.enable_cli=1 -d opcache.jit_debug=0x20" },
+	{ "ruby", "ruby --yjit --yjit-perf (3.3 and later)" },
+	{ "java", "java -XX:+UnlockDiagnosticVMOptions "
+	  "-XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit" },
+	{ "dotnet", "DOTNET_PerfMapEnabled=1 dotnet" },
+	{ "mono", "mono --jitmap" },
+	{ "lli", "lli -jit-kind=mcjit, built with LLVM_USE_PERF" },
+	{ "postgres", "jit_profiling_support=on in postgresql.conf" },
+	{ "julia", "ENABLE_JITPROFILING=1 julia" },
+};
+
+static const char *advice_for(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(runtimes); i++)
+		if (strncmp(name, runtimes[i].name,
+			    strlen(runtimes[i].name)) == 0)
+			return runtimes[i].how;
+	return NULL;
+}
+
+/* Samples of one process. */
+struct count {
+	uint64_t n;
+	uint64_t n_jit;		/* in JIT code */
+	uint64_t n_nameless;	/* ... without a name */
+	uint64_t n_python;	/* in Python's interpreter */
+	int minor;		/* of Python 3.MINOR */
+	bool has_names;		/* some JIT code was told of */
+};
+
+/* "python3.11", "libpython3.12.so.1.0": 11, 12; else 0. */
+static int python_minor(const char *module)
+{
+	const char *slash = strrchr(module, '/');
+	const char *at = slash ? slash + 1 : module;
+
+	if (strncmp(at, "lib", strlen("lib")) == 0)
+		at += strlen("lib");
+	if (strncmp(at, "python3.", strlen("python3.")) != 0)
+		return 0;
+	return atoi(at + strlen("python3."));
+}
+
+/* Python's version by function: samples are many, functions few. */
+static int *python_minors(const struct seam_profile *profile)
+{
+	int *minors = calloc(profile->functions.n + 1, sizeof(*minors));
+
+	for (size_t i = 0; minors && i < profile->functions.n; i++) {
+		const struct seam_function *f = &profile->functions.items[i];
+
+		if (f->layer == SEAM_LAYER_NATIVE)
+			minors[i] = python_minor(
+				seam_profile_text(profile, f->module));
+	}
+	return minors;
+}
+
+static void count_sample(const struct seam_profile *profile,
+			 const int *minors, uint32_t stack, struct count *c)
+{
+	const struct seam_function *f;
+	uint32_t function;
+
+	c->n++;
+	if (stack == 0)
+		return;
+	function = profile->frames.items[
+		profile->stacks.items[stack].frame].function;
+	f = &profile->functions.items[function];
+	if (f->layer == SEAM_LAYER_JIT) {
+		c->n_jit++;
+		c->n_nameless += !f->is_named;
+		c->has_names |= f->is_named;
+		return;
+	}
+	c->n_python += minors[function] != 0;
+	c->minor = minors[function] ? minors[function] : c->minor;
+}
+
+/* Its trampolines are in stacks, and seldom what a sample hits. */
+static bool has_python_names(const struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (strncmp(seam_profile_text(profile, profile->functions
+				.items[i].name), "py::", 4) == 0)
+			return true;
+	return false;
+}
+
+/* Source: What's New in Python 3.12, "perf profiler"; python(1). */
+static void advise_python(struct seam_profile *profile, const struct count *c)
+{
+	/* a fifth of its samples: the interpreter is what matters */
+	if (c->n_python * 5 < c->n || c->n_python < 10 ||
+	    has_python_names(profile))
+		return;
+	if (c->minor >= 12)
+		seam_profile_note(profile, "Python's functions have names "
+				  "with: -g and python3 -X perf");
+	else
+		seam_profile_note(profile, "Python 3.%d cannot tell the names "
+				  "of its functions; 3.12 and later can: "
+				  "python3 -X perf", c->minor);
+}
+
+static void advise(struct seam_profile *profile,
+		   const struct seam_jit_sources *sources, uint32_t process,
+		   const struct count *c)
+{
+	const struct seam_process *p = &profile->processes.items[process];
+	const char *name = seam_profile_text(profile, p->name);
+	bool announced = seam_jit_sources_announced(sources, p->pid);
+
+	advise_python(profile, c);
+	if (!c->n_nameless || seam_jit_sources_lack(sources, p->pid))
+		return;
+	if (!announced && !c->has_names) {
+		if (advice_for(name))
+			seam_profile_note(profile, "code compiled by '%s' has "
+					  "no names; record it with: %s",
+					  name, advice_for(name));
+		return;
+	}
+	/* a twentieth: of some code no runtime tells */
+	if (c->n_nameless * 20 >= c->n_jit)
+		seam_profile_note(profile, "the %s of '%s' (process %" PRId32
+			") has no names for %" PRIu64 " %% of its samples in "
+			"JIT code%s", announced ? "JIT's dump" : "perf map",
+			name, p->pid, c->n_nameless * 100 / c->n_jit,
+			p->end_ns == UINT64_MAX ? ": it had not written all "
+			"of it when the recording ended" : "");
+}
+
+static bool is_ambiguous(const struct seam_profile *profile, uint32_t stack)
+{
+	return profile->functions.items[profile->frames.items[
+		profile->stacks.items[stack].frame].function].is_ambiguous;
+}
+
+/* Samples with a function that may be another, wherever it is in the stack. */
+static void tell_of_reuse(struct seam_profile *profile)
+{
+	const struct seam_samples *s = &profile->samples;
+	bool *has, any = false;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->functions.n; i++)
+		any |= profile->functions.items[i].is_ambiguous;
+	if (!any)
+		return;
+	has = calloc(profile->stacks.n + 1, sizeof(*has));
+	/* A stack comes after its parent. */
+	for (size_t i = 1; has && i < profile->stacks.n; i++)
+		has[i] = has[profile->stacks.items[i].parent] ||
+			 is_ambiguous(profile, (uint32_t)i);
+	for (size_t i = 0; has && i < s->n; i++)
+		n += has[s->stack[i]];
+	if (n)
+		seam_profile_note(profile, "%" PRIu64 " samples at addresses "
+				  "that a perf map names more than once, "
+				  "without times: the last name is shown, "
+				  "marked [address reused]", n);
+	free(has);
+}
+
+void seam_jit_advise(struct seam_profile *profile,
+		     const struct seam_jit_sources *sources)
+{
+	const struct seam_samples *s = &profile->samples;
+	struct count *counts = calloc(profile->processes.n + 1,
+				      sizeof(*counts));
+	int *minors = python_minors(profile);
+
+	tell_of_reuse(profile);
+	for (size_t i = 0; counts && minors && i < s->n; i++)
+		count_sample(profile, minors, s->stack[i],
+			     &counts[profile->threads.items[s->thread[i]]
+				     .process]);
+	for (size_t i = 0; counts && minors && i < profile->processes.n; i++)
+		advise(profile, sources, (uint32_t)i, &counts[i]);
+	free(counts);
+	free(minors);
+}

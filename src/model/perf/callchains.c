@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* callchains.c - chains that are new; see callchains.h */
+#include "model/perf/callchains.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
+			const void *words, size_t n, uint64_t hash)
+{
+	struct seam_callchain *chain = SEAM_ARRAY_PUSH(&chains->items);
+	uint32_t id = (uint32_t)(chains->items.n - 1);
+
+	if (!chain)
+		return SEAM_NONE;
+	if (id == SEAM_NONE || !SEAM_ARRAY_RESERVE(&chains->words, n) ||
+	    seam_index_add(&chains->index, hash, id)) {
+		chains->items.n--;
+		return SEAM_NONE;
+	}
+	*chain = (struct seam_callchain) {
+		.first = chains->words.n, .n = (uint32_t)n, .pid = pid,
+		.space = SEAM_NONE,
+	};
+	if (n)
+		memcpy(chains->words.items + chains->words.n, words, 8 * n);
+	chains->words.n += n;
+	return id;
+}
+
+/* Places that were not used yet name chain 0: a comparison that fails. */
+static bool make_recent(struct seam_callchains *chains)
+{
+	if (!chains->recent)
+		chains->recent = calloc(SEAM_CALLCHAINS_RECENT,
+					sizeof(*chains->recent));
+	return chains->recent != NULL;
+}
+
+uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
+			      const void *words, size_t n, seam_u128 sum)
+{
+	uint64_t hash = seam_hash_u128(sum);
+	struct seam_index_probe probe = seam_index_probe(&chains->index, hash);
+	uint32_t id;
+
+	while ((id = seam_index_next(&chains->index, &probe)) != SEAM_NONE)
+		if (seam_callchains_is(chains, id, pid, words, n))
+			break;
+	if (id == SEAM_NONE)
+		id = add_new(chains, pid, words, n, hash);
+	if (id != SEAM_NONE && make_recent(chains))
+		*seam_callchains_recent(chains, sum) =
+			(struct seam_callchain_recent) { .sum = sum, .id = id };
+	return id;
+}
+
+static bool is_marker(uint64_t word)
+{
+	return word >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* Room for @by more words at the start of @n. */
+static size_t shift(uint64_t *words, size_t n, size_t by)
+{
+	memmove(words + by, words, n * sizeof(*words));
+	return n + by;
+}
+
+/* Only the segment of context @marker, or that marker alone. */
+static size_t cut_to(uint64_t *words, size_t n, uint64_t marker)
+{
+	size_t at = 0;
+
+	while (at < n && words[at] != marker)
+		at++;
+	memmove(words, words + at, (n - at) * sizeof(*words));
+	words[0] = marker;
+	return at < n ? n - at : 1;
+}
+
+size_t seam_callchain_set_leaf(uint64_t *words, size_t n, uint64_t marker,
+			       uint64_t ip)
+{
+	if (words[0] != marker && marker == (uint64_t)PERF_CONTEXT_USER &&
+	    words[0] == (uint64_t)PERF_CONTEXT_KERNEL)
+		n = cut_to(words, n, marker);
+	if (words[0] != marker) {
+		n = shift(words, n, 2);
+		words[0] = marker;
+	} else if (n < 2 || is_marker(words[1])) {
+		n = shift(words, n, 1);
+		words[0] = marker;
+	}
+	words[1] = ip;
+	return n;
+}
+
+void seam_callchains_fini(struct seam_callchains *chains)
+{
+	free(chains->items.items);
+	free(chains->words.items);
+	free(chains->recent);
+	seam_index_fini(&chains->index);
+	*chains = (struct seam_callchains) { 0 };
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* expected.c - all addresses, sorted; the contract is in expected.h */
+#include "model/perf/expected.h"
+
+#include <stdlib.h>
+
+#include "symbol/radix.h"
+
+#define MAX_WORDS ((size_t)4 << 20)
+
+/* Kernel addresses and the markers between parts are in the upper half. */
+static bool is_user(uint64_t word)
+{
+	return word >> 63 == 0;
+}
+
+/* The first of each part is where it ran; the others are calls. */
+static size_t collect(const struct seam_callchains *chains,
+		      struct seam_radix_item *items)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < chains->items.n; i++) {
+		const struct seam_callchain *chain = &chains->items.items[i];
+		const uint64_t *words = chains->words.items + chain->first;
+
+		for (uint32_t k = 0; k < chain->n; k++) {
+			bool is_call = k > 0 && is_user(words[k - 1]);
+
+			if (is_user(words[k]) && words[k] > 0)
+				items[n++].key = words[k] - is_call;
+		}
+	}
+	return n;
+}
+
+void seam_expected_make(struct seam_expected *expected,
+			const struct seam_callchains *chains)
+{
+	size_t n = chains->words.n;
+	struct seam_radix_item *items = n && n <= MAX_WORDS ?
+		calloc(n, sizeof(*items)) : NULL;
+
+	if (!items)
+		return;
+	n = collect(chains, items);
+	if (n && !seam_radix_sort(items, n) &&
+	    SEAM_ARRAY_RESERVE(&expected->addrs, n))
+		for (size_t i = 0; i < n; i++)
+			if (i == 0 || items[i].key != items[i - 1].key)
+				expected->addrs.items[expected->addrs.n++] =
+					items[i].key;
+	free(items);
+}
+
+/* The first address from @at on. */
+static size_t find(const struct seam_expected *expected, uint64_t at)
+{
+	size_t low = 0, high = expected->addrs.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (expected->addrs.items[middle] < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void seam_expected_tell(const struct seam_expected *expected,
+			struct seam_symbols *symbols, uint32_t module,
+			uint64_t begin, uint64_t end, uint64_t pgoff)
+{
+	for (size_t i = find(expected, begin);
+	     i < expected->addrs.n && expected->addrs.items[i] < end; i++)
+		seam_symbols_expect(symbols, module,
+				    expected->addrs.items[i] - begin + pgoff);
+}
+
+void seam_expected_fini(struct seam_expected *expected)
+{
+	free(expected->addrs.items);
+	*expected = (struct seam_expected) { 0 };
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * expected.h - what a recording will ask of a file, told to it before
+ *
+ * Files are read by another process, and a question costs a message there
+ * and one back.  All addresses of a recording are known before the first is
+ * resolved; those that lie in a mapping go to its file with the first
+ * question.  Which process had what mapped there is not looked at: an
+ * address too many costs a look-up, and nothing else.
+ */
+#ifndef SEAM_EXPECTED_H
+#define SEAM_EXPECTED_H
+
+#include "model/perf/callchains.h"
+#include "symbol/symbols.h"
+
+/* Zeroed is valid and empty. */
+struct seam_expected {
+	SEAM_ARRAY(uint64_t) addrs;	/* sorted, each once */
+};
+
+/*
+ * The user addresses of @chains, as they are looked up: those that were
+ * called from, one byte before.  None when there are more than 4 million or
+ * memory runs out, which costs time only.
+ */
+void seam_expected_make(struct seam_expected *expected,
+			const struct seam_callchains *chains);
+
+/* Tell @module of what is in [@begin, @end), where its byte @pgoff begins. */
+void seam_expected_tell(const struct seam_expected *expected,
+			struct seam_symbols *symbols, uint32_t module,
+			uint64_t begin, uint64_t end, uint64_t pgoff);
+
+void seam_expected_fini(struct seam_expected *expected);
+
+#endif /* SEAM_EXPECTED_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* load_perf.h - a perf.data file into a profile; load.h is for others */
+#ifndef SEAM_LOAD_PERF_H
+#define SEAM_LOAD_PERF_H
+
+#include "base/file.h"
+#include "model/load.h"
+#include "symbol/jit/jit_find.h"
+#include "symbol/symbols.h"
+#include "wire/manifest.h"
+
+struct seam_perf_input {
+	const struct seam_file *data;		/* header and records */
+	const struct seam_file *parts;		/* more records, or NULL */
+	size_t n_parts;
+	struct seam_kernel kernel;		/* as far as the bundle says */
+	struct seam_bytes vdso_build_id;	/* the kernel records none */
+	struct seam_jit_places jit;		/* where dumps and maps are */
+	bool all_unknown;			/* as in load.h */
+	const struct seam_manifest *manifest;	/* NULL, or zeroed: none */
+	uint64_t written_ns;	/* UTC of the last change of data */
+	uint64_t n_paused;	/* of the lost: while a snapshot was copied */
+};
+
+/*
+ * Fill @profile from @input; names come from @symbols.  As seam_load():
+ * damage is noted and counted, only what cannot be read at all is an error.
+ */
+int seam_load_perf(struct seam_profile *profile,
+		   const struct seam_perf_input *input,
+		   struct seam_symbols *symbols, struct seam_err *err);
+
+#endif /* SEAM_LOAD_PERF_H */

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* missing.c - nameless samples by file; the contract is in missing.h */
+#include "model/perf/missing.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Files with a note of their own; the others share one. */
+enum { MAX_NOTES = 8 };
+
+struct missing_file {
+	uint32_t path;		/* string */
+	int why;		/* as seam_symbols_missing() says */
+	uint64_t n_leaf;	/* samples in it */
+	uint64_t n_callers;	/* samples that only were called from it */
+};
+
+struct missing {
+	const struct seam_resolver *resolver;
+	struct seam_profile *profile;
+	SEAM_ARRAY(struct missing_file) files;
+	uint32_t *by_path;	/* string -> of files, + 1; 0: not missing */
+	uint32_t *by_stack;	/* the one nearest to its leaf, + 1 */
+};
+
+static const char *reason(int why)
+{
+	switch (why) {
+	case -ESTALE:
+		return "has changed since";
+	case -EXDEV:
+		return "has no build id and was recorded on another machine";
+	case -ENOENT:
+		return "is gone";
+	}
+	return NULL;
+}
+
+static bool collect(struct missing *m, bool is_here)
+{
+	const struct seam_resolver *r = m->resolver;
+
+	for (size_t i = 0; i < r->mappings.n; i++) {
+		const struct seam_mapping *mapping = &r->mappings.items[i];
+		struct missing_file *slot;
+		int why = mapping->kind == SEAM_MAPPING_FILE &&
+			  mapping->module != SEAM_NONE ?
+			  seam_symbols_missing(r->symbols, mapping->module) : 0;
+
+		if (!reason(why) || (why == -ENOENT && !is_here) ||
+		    m->by_path[mapping->path])
+			continue;
+		slot = SEAM_ARRAY_PUSH(&m->files);
+		if (!slot)
+			return false;
+		*slot = (struct missing_file) { mapping->path, why, 0, 0 };
+		m->by_path[mapping->path] = (uint32_t)m->files.n;
+	}
+	return true;
+}
+
+/* The missing file that the leaf of @stack is in, + 1, or 0. */
+static uint32_t leaf_file(const struct missing *m, uint32_t stack)
+{
+	const struct seam_profile *p = m->profile;
+	const struct seam_function *f;
+
+	if (stack == 0)
+		return 0;
+	f = &p->functions.items[p->frames.items[p->stacks.items[stack].frame]
+				.function];
+	return f->is_named || f->layer != SEAM_LAYER_NATIVE ? 0 :
+	       m->by_path[f->module];
+}
+
+/* A parent's number is less than its children's. */
+static void mark_stacks(struct missing *m)
+{
+	const struct seam_profile *p = m->profile;
+
+	for (uint32_t i = 1; i < p->stacks.n; i++) {
+		uint32_t file = leaf_file(m, i);
+
+		m->by_stack[i] = file ? file :
+				 m->by_stack[p->stacks.items[i].parent];
+	}
+}
+
+static void count(struct missing *m)
+{
+	const struct seam_samples *s = &m->profile->samples;
+
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t file = m->by_stack[s->stack[i]];
+
+		if (!file)
+			continue;
+		if (leaf_file(m, s->stack[i]))
+			m->files.items[file - 1].n_leaf++;
+		else
+			m->files.items[file - 1].n_callers++;
+	}
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct missing_file *x = a, *y = b;
+
+	if (x->n_leaf != y->n_leaf)
+		return x->n_leaf > y->n_leaf ? -1 : 1;
+	if (x->n_callers != y->n_callers)
+		return x->n_callers > y->n_callers ? -1 : 1;
+	return x->path < y->path ? -1 : x->path > y->path;
+}
+
+static void note(const struct missing *m, const struct missing_file *file)
+{
+	uint64_t n = file->n_leaf ? file->n_leaf : file->n_callers;
+
+	if (n)
+		seam_profile_note(m->profile, "%" PRIu64 " sample%s without "
+			"names%s: %s %s", n, n == 1 ? "" : "s",
+			file->n_leaf ? "" : " of callers",
+			seam_profile_text(m->profile, file->path),
+			reason(file->why));
+}
+
+static void note_all(struct missing *m)
+{
+	uint64_t n_rest = 0;
+
+	qsort(m->files.items, m->files.n, sizeof(*m->files.items),
+	      most_first);
+	for (size_t i = 0; i < m->files.n; i++) {
+		if (i < MAX_NOTES)
+			note(m, &m->files.items[i]);
+		else
+			n_rest += m->files.items[i].n_leaf;
+	}
+	if (n_rest)
+		seam_profile_note(m->profile, "%" PRIu64 " samples without "
+				  "names: %zu more files have changed since, or "
+				  "are not here", n_rest,
+				  m->files.n - MAX_NOTES);
+}
+
+void seam_missing_tell(const struct seam_resolver *resolver, bool is_here)
+{
+	struct missing m = {
+		.resolver = resolver, .profile = resolver->profile,
+	};
+
+	m.by_path = calloc(m.profile->strings.texts.n + 1,
+			   sizeof(*m.by_path));
+	if (m.by_path && collect(&m, is_here) && m.files.n)
+		m.by_stack = calloc(m.profile->stacks.n + 1,
+				    sizeof(*m.by_stack));
+	if (m.by_stack) {
+		mark_stacks(&m);
+		count(&m);
+		note_all(&m);
+	}
+	free(m.by_stack);
+	free(m.by_path);
+	free(m.files.items);
+}

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_scan.c - records to columns, on all cores; see perf_scan.h */
+#include "model/perf/perf_scan.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/progress.h"
+#include "base/workers.h"
+#include "wire/perf/perf_stream.h"
+
+/* A part smaller than this is not worth a thread. */
+#define MIN_PART_BYTES ((uint64_t)4 << 20)
+
+/* How much of the file is mapped in one go. */
+#define WINDOW_BYTES ((uint64_t)2 << 20)
+
+/* How many records in a row must look right to begin at a place. */
+#define RECORDS_TO_TRUST 32
+
+/* What a counter showed last: READ samples count the difference. */
+struct seam_perf_last {
+	uint64_t id, value;
+};
+
+/* -- one sample --------------------------------------------------------- */
+
+/* The marker for a chain that does not begin with one. */
+static uint64_t marker_of(uint16_t misc)
+{
+	switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
+	case PERF_RECORD_MISC_KERNEL:
+	case PERF_RECORD_MISC_HYPERVISOR:
+		return (uint64_t)PERF_CONTEXT_KERNEL;
+	case PERF_RECORD_MISC_GUEST_KERNEL:
+		return (uint64_t)PERF_CONTEXT_GUEST_KERNEL;
+	case PERF_RECORD_MISC_GUEST_USER:
+		return (uint64_t)PERF_CONTEXT_GUEST_USER;
+	}
+	return (uint64_t)PERF_CONTEXT_USER;
+}
+
+static uint64_t word(const struct seam_perf_core *core, size_t i)
+{
+	uint64_t value = 0;
+
+	if (i < core->n_chain)
+		memcpy(&value, core->chain + 8 * i, sizeof(value));
+	return value;
+}
+
+/*
+ * A chain as all others are: it begins with a marker, which some kernels left
+ * out, and its first address is the sample's.
+ */
+static uint32_t add_mended(struct seam_perf_scan *scan, uint16_t misc,
+			   const struct seam_perf_core *core)
+{
+	bool has_marker = word(core, 0) >= (uint64_t)PERF_CONTEXT_MAX;
+	uint64_t *words = malloc(8 * (core->n_chain + 3));
+	uint64_t marker = marker_of(misc);
+	size_t n = core->n_chain + !has_marker;
+	uint32_t id;
+
+	if (!words)
+		return SEAM_NONE;
+	words[0] = marker;
+	memcpy(words + !has_marker, core->chain, 8 * core->n_chain);
+	if (core->ip && (n < 2 || words[1] != core->ip))
+		n = seam_callchain_set_leaf(words, n, marker, core->ip);
+	id = seam_callchains_add(&scan->chains, core->pid, words, n);
+	free(words);
+	return id;
+}
+
+static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
+			  const struct seam_perf_core *core)
+{
+	uint64_t words[2] = { marker_of(misc), core->ip };
+
+	if (core->n_chain == 0)
+		return seam_callchains_add(&scan->chains, core->pid, words, 2);
+	if (word(core, 0) < (uint64_t)PERF_CONTEXT_MAX ||
+	    (core->ip && word(core, 1) != core->ip))
+		return add_mended(scan, misc, core);
+	return seam_callchains_add(&scan->chains, core->pid, core->chain,
+				   core->n_chain);
+}
+
+static uint32_t key_of(struct seam_perf_scan *scan, int32_t pid, int32_t tid)
+{
+	if (tid == 0 || tid != scan->tid || pid != scan->pid) {
+		scan->key = seam_tasks_key(&scan->tasks, pid, tid);
+		scan->pid = pid;
+		scan->tid = tid;
+	}
+	return scan->key;
+}
+
+static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
+		       uint32_t event, const struct seam_perf_core *core)
+{
+	const struct seam_perf_attr *attr =
+		&scan->data->events.items[event].attr;
+	struct seam_samples *s = &scan->samples;
+	uint32_t chain = add_chain(scan, misc, core);
+	uint32_t key = key_of(scan, core->pid, core->tid);
+	uint64_t weight = core->period;
+
+	if (!(attr->sample_type & PERF_SAMPLE_PERIOD) && weight == 0)
+		weight = seam_perf_attr_has(attr, SEAM_PERF_ATTR_FREQ) ||
+			 attr->sample_period == 0 ? 1 : attr->sample_period;
+	if (chain == SEAM_NONE || key == SEAM_NONE ||
+	    !seam_samples_reserve(s, 1) ||
+	    !seam_samples_set_weight(s, s->n, weight)) {
+		scan->error = -ENOMEM;
+		return;
+	}
+	/* Without times, the order of the file is the order of events. */
+	s->time_ns[s->n] = attr->sample_type & PERF_SAMPLE_TIME ? core->time :
+			   scan->n_records;
+	s->thread[s->n] = key;
+	s->stack[s->n] = chain;
+	s->cpu[s->n] = core->cpu < UINT16_MAX ? (uint16_t)core->cpu :
+		       UINT16_MAX;
+	s->event[s->n] = (uint16_t)event;
+	scan->now = s->time_ns[s->n++];
+}
+
+/* -- samples that the layout declines ----------------------------------- */
+
+/* What the counter @id showed last, 0 when it is new; NULL: no memory. */
+static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
+{
+	uint64_t hash = seam_hash_u64(id);
+	struct seam_index_probe probe = seam_index_probe(&scan->last_index,
+							 hash);
+	struct seam_perf_last *last;
+	uint32_t at;
+
+	while ((at = seam_index_next(&scan->last_index, &probe)) != SEAM_NONE)
+		if (scan->last.items[at].id == id)
+			return &scan->last.items[at];
+	last = SEAM_ARRAY_PUSH(&scan->last);
+	if (!last)
+		return NULL;
+	if (seam_index_add(&scan->last_index, hash,
+			   (uint32_t)(scan->last.n - 1))) {
+		scan->last.n--;
+		return NULL;
+	}
+	*last = (struct seam_perf_last) { .id = id };
+	return last;
+}
+
+/*
+ * How much the counter @id moved on since it was seen last.  In a recording
+ * of one event any id means that event: there may be as many as samples.
+ */
+static uint64_t moved_on(struct seam_perf_scan *scan, uint64_t id,
+			 uint64_t value)
+{
+	struct seam_perf_last *last = last_of(scan, id);
+	uint64_t by;
+
+	if (!last) {
+		scan->error = -ENOMEM;
+		return 0;
+	}
+	by = value - last->value;
+	last->value = value;
+	return by;
+}
+
+/*
+ * A sample that carries the values of counters stands for a sample of each
+ * that moved, with the difference as its weight; as perf has it.
+ */
+static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
+			    uint32_t event, struct seam_perf_core *core,
+			    const struct seam_perf_u64s *read)
+{
+	uint64_t format = scan->data->events.items[event].attr.read_format;
+	bool is_group = format & PERF_FORMAT_GROUP;
+	size_t at = is_group ? 1 : 0;
+	size_t each = (size_t)(1 + !!(format & PERF_FORMAT_ID) +
+			       !!(format & PERF_FORMAT_LOST));
+	size_t times = (size_t)(!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+				!!(format & PERF_FORMAT_TOTAL_TIME_RUNNING));
+
+	/* One value comes before the times, a group's values behind them. */
+	if (is_group)
+		at += times;
+	for (; at + each + (is_group ? 0 : times) <= read->n; at += each) {
+		size_t id_at = at + 1 + (is_group ? 0 : times);
+		uint64_t id = format & PERF_FORMAT_ID ?
+			      seam_perf_u64(read, id_at) : core->id;
+		uint32_t which = seam_perf_data_event(scan->data, id);
+
+		core->period = which == SEAM_NONE ? 0 :
+			       moved_on(scan, id, seam_perf_u64(read, at));
+		if (core->period)
+			add_sample(scan, misc, which, core);
+		if (!is_group)
+			break;
+	}
+}
+
+#if defined(__x86_64__)
+#define OWN_ARCH "x86_64"
+#elif defined(__aarch64__)
+#define OWN_ARCH "aarch64"
+#else
+#define OWN_ARCH ""
+#endif
+
+/*
+ * The register of the instruction pointer on the machine that was recorded,
+ * or -1.  A file that does not say, because its writer was killed, is taken
+ * for one of this machine, as in perf.
+ *
+ * Source: arch/.../include/uapi/asm/perf_regs.h.
+ */
+static int ip_register(const struct seam_perf_data *data)
+{
+	static const struct { const char *begin; int ip; } machines[] = {
+		{ "x86_64", 8 }, { "i386", 8 }, { "i486", 8 }, { "i586", 8 },
+		{ "i686", 8 }, { "aarch64", 32 }, { "arm", 15 },
+		{ "riscv", 0 }, { "loongarch", 0 }, { "ppc", 32 },
+		{ "s390", 33 }, { "mips", 0 },
+	};
+	const char *arch = seam_perf_data_string(data, SEAM_PERF_FEATURE_ARCH);
+
+	if (!arch)
+		arch = OWN_ARCH;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(machines); i++)
+		if (strncmp(arch, machines[i].begin,
+			    strlen(machines[i].begin)) == 0)
+			return machines[i].ip;
+	return -1;
+}
+
+/* The user's instruction pointer at the sample, or 0. */
+static uint64_t user_ip(const struct seam_perf_data *data,
+			const struct seam_perf_regs *regs)
+{
+	int ip = regs->abi ? ip_register(data) : -1;
+	uint64_t below;
+
+	if (ip < 0 || !(regs->mask >> ip & 1))
+		return 0;
+	below = regs->mask & ((UINT64_C(1) << ip) - 1);
+	return seam_perf_u64(&regs->values,
+			     (size_t)__builtin_popcountll(below));
+}
+
+/*
+ * A recording with stack dumps has the kernel's half of the chain only; the
+ * user's leaf is in the registers.
+ */
+static size_t copy_chain(const struct seam_perf_data *data,
+			 const struct seam_perf_sample *sample, uint64_t *to)
+{
+	size_t n = 0;
+	bool has_user = false;
+	uint64_t ip = user_ip(data, &sample->user_regs);
+
+	for (; n < sample->callchain.n; n++) {
+		to[n] = seam_perf_u64(&sample->callchain, n);
+		has_user |= to[n] == (uint64_t)PERF_CONTEXT_USER;
+	}
+	if (n && !has_user && ip) {
+		to[n++] = (uint64_t)PERF_CONTEXT_USER;
+		to[n++] = ip;
+	}
+	return n;
+}
+
+static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
+			      uint32_t event, struct seam_bytes payload)
+{
+	const struct seam_perf_attr *attr =
+		&scan->data->events.items[event].attr;
+	struct seam_perf_sample sample;
+	struct seam_perf_core core;
+	uint64_t *chain;
+
+	if (seam_perf_sample_read(attr, scan->data->endian, payload, &sample)) {
+		scan->n_damaged++;
+		return;
+	}
+	chain = malloc((sample.callchain.n + 2) * sizeof(*chain));
+	if (!chain) {
+		scan->error = -ENOMEM;
+		return;
+	}
+	core = (struct seam_perf_core) {
+		.id = sample.id, .ip = sample.ip, .time = sample.time,
+		.period = sample.period, .pid = sample.pid, .tid = sample.tid,
+		.cpu = sample.cpu, .chain = (const uint8_t *)chain,
+		.n_chain = copy_chain(scan->data, &sample, chain),
+	};
+	scan->n_stacks_dumped += sample.user_stack.size > 0;
+	if (attr->sample_type & PERF_SAMPLE_READ)
+		add_read_values(scan, misc, event, &core, &sample.read);
+	else
+		add_sample(scan, misc, event, &core);
+	free(chain);
+}
+
+static uint32_t event_of(struct seam_perf_scan *scan,
+			 const struct seam_perf_record *record)
+{
+	const struct seam_perf_data *data = scan->data;
+	const struct seam_perf_event *first = &data->events.items[0];
+	uint64_t id = 0;
+
+	if (data->events.n == 1)
+		return 0;
+	/* All events have their id at the same place: see peek_id(). */
+	if (first->layout.is_usable &&
+	    record->payload.size >= first->layout.fixed_bytes)
+		id = seam_perf_layout_u64(record->payload.data,
+					  first->layout.id, 0);
+	else
+		id = seam_perf_sample_peek_id(&first->attr, data->endian,
+					      record->payload);
+	if (id == 0 || id != scan->id) {
+		scan->event = seam_perf_data_event(data, id);
+		scan->id = id;
+	}
+	return scan->event;
+}
+
+/*
+ * Room for all samples to come, if they are like the first one: growing
+ * by doubling would touch the same memory several times.
+ */
+static void make_room(struct seam_perf_scan *scan,
+		      const struct seam_perf_record *record)
+{
+	uint64_t size = record->payload.size + SEAM_PERF_HEADER_BYTES;
+
+	/* Without it the columns grow as they must. */
+	(void)seam_samples_reserve(&scan->samples,
+		(size_t)((scan->limit - scan->begin) / size) + 1);
+}
+
+static void take_sample(struct seam_perf_scan *scan,
+			const struct seam_perf_record *record)
+{
+	const struct seam_perf_data *data = scan->data;
+	uint32_t event = event_of(scan, record);
+	struct seam_perf_core core;
+
+	if (scan->samples.cap == 0)
+		make_room(scan, record);
+	if (event == SEAM_NONE)
+		scan->n_unknown++;
+	else if (seam_perf_layout_read(&data->events.items[event].layout,
+				       record->payload, &core))
+		add_sample(scan, record->misc, event, &core);
+	else
+		take_whole_sample(scan, record->misc, event, record->payload);
+}
+
+/* -- everything else ---------------------------------------------------- */
+
+static bool is_wanted(uint32_t type)
+{
+	switch (type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_AUX:
+	case PERF_RECORD_THROTTLE:
+		return true;
+	}
+	return false;
+}
+
+static void set_aside(struct seam_perf_scan *scan,
+		      const struct seam_perf_record *record, bool is_unpacked)
+{
+	const struct seam_perf_data *data = scan->data;
+	const struct seam_perf_attr *attr = &data->events.items[
+		seam_perf_data_stamped(data, record->payload)].attr;
+	struct seam_perf_aside *aside = SEAM_ARRAY_PUSH(&scan->asides);
+
+	if (!aside) {
+		scan->error = -ENOMEM;
+		return;
+	}
+	*aside = (struct seam_perf_aside) { .record = *record };
+	if (seam_perf_stamp_read(attr, data->endian, &aside->record.payload,
+				 &aside->stamp)) {
+		scan->n_damaged++;
+		scan->asides.n--;
+		return;
+	}
+	if (!(attr->sample_type & PERF_SAMPLE_TIME))
+		aside->stamp.time = scan->n_records;
+	else if (seam_perf_stamp_bytes(attr) == 0)
+		aside->stamp.time = scan->now;
+	if (is_unpacked) {
+		aside->record.payload.data = (const uint8_t *)seam_arena_text(
+			&scan->arena, (const char *)aside->record.payload.data,
+			aside->record.payload.size);
+		if (!aside->record.payload.data)
+			scan->error = -ENOMEM;
+	}
+}
+
+/* -- the walk ----------------------------------------------------------- */
+
+/* Have the next window of the file at hand; returns where it ends. */
+static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
+{
+	uint64_t left = scan->end > from ? scan->end - from : 0;
+	uint64_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+
+	seam_file_prepare((struct seam_bytes) { scan->bytes.data + from,
+						size });
+	return from + WINDOW_BYTES;
+}
+
+static void scan_part(struct seam_perf_scan *scan,
+		      struct seam_progress *progress)
+{
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	uint64_t told = scan->begin, prepared = scan->begin;
+	int r = 0;
+
+	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
+			      scan->begin, scan->end, false);
+	stream.limit = scan->limit;
+	while (scan->error == 0 &&
+	       (r = seam_perf_stream_next(&stream, &record, &scan->why)) > 0) {
+		scan->n_records++;
+		if (record.type == PERF_RECORD_SAMPLE)
+			take_sample(scan, &record);
+		else if (is_wanted(record.type))
+			set_aside(scan, &record, stream.unpacked != NULL);
+		if (stream.pos >= prepared)
+			prepared = prepare(scan, prepared);
+		if (stream.pos - told > (1 << 20)) {
+			seam_progress_step(progress, stream.pos - told);
+			told = stream.pos;
+		}
+	}
+	if (r < 0 && scan->error == 0)
+		scan->error = r;
+	scan->stop = stream.pos;
+	scan->is_packed = stream.unpacked != NULL;
+	seam_perf_stream_fini(&stream);
+}
+
+static bool looks_right(const struct seam_perf_data *data,
+			struct seam_bytes bytes, uint64_t pos, uint64_t end)
+{
+	struct seam_cursor c = seam_cursor_make(bytes.data + pos,
+						(size_t)(end - pos),
+						data->endian);
+
+	for (int i = 0; i < RECORDS_TO_TRUST; i++) {
+		uint32_t type = seam_cursor_u32(&c);
+		uint16_t size;
+
+		seam_cursor_u16(&c);
+		size = seam_cursor_u16(&c);
+		if (c.error || !seam_perf_record_name(type) || size < 8 ||
+		    size % 8)
+			return false;
+		seam_cursor_skip(&c, size - SEAM_PERF_HEADER_BYTES);
+	}
+	return !c.error;
+}
+
+/* A record at or behind @from, likely; @end when none is in sight. */
+static uint64_t guess_begin(const struct seam_perf_data *data,
+			    struct seam_bytes bytes, uint64_t from,
+			    uint64_t end)
+{
+	uint64_t give_up = end - from > 65536 ? from + 65536 : end;
+
+	for (; from < give_up; from += 8)
+		if (looks_right(data, bytes, from, end))
+			return from;
+	return end;
+}
+
+struct scan_pool {
+	struct seam_perf_scan *scans;
+	struct seam_progress progress;
+};
+
+static void scan_task(void *context, size_t task)
+{
+	struct scan_pool *crew = context;
+
+	scan_part(&crew->scans[task], &crew->progress);
+}
+
+static bool is_divisible(const struct seam_perf_data *data)
+{
+	/*
+	 * READ values are differences; without times the order of the file
+	 * is all there is; packed data is one stream.
+	 */
+	for (size_t i = 0; i < data->events.n; i++) {
+		uint64_t has = data->events.items[i].attr.sample_type;
+
+		if (has & PERF_SAMPLE_READ || !(has & PERF_SAMPLE_TIME))
+			return false;
+	}
+	return !data->is_pipe &&
+	       data->features[SEAM_PERF_FEATURE_COMPRESSED].size == 0;
+}
+
+/* Join what was begun at a guess; scan again what was begun wrongly. */
+static void prove(struct seam_perf_scan *scans, size_t n,
+		  struct seam_progress *progress)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct seam_perf_scan *before = &scans[i - 1];
+		struct seam_perf_scan again = {
+			.data = scans[i].data, .bytes = scans[i].bytes,
+			.begin = before->stop, .end = scans[i].end,
+			.limit = scans[i].limit,
+		};
+
+		again.is_over = before->error || before->is_over;
+		if (!again.is_over && before->stop == scans[i].begin)
+			continue;
+		seam_perf_scan_fini(&scans[i]);
+		scans[i] = again;
+		scans[i].stop = before->stop;
+		if (!again.is_over && again.begin < again.end)
+			scan_part(&scans[i], progress);
+	}
+}
+
+/*
+ * Packed records are one stream, and a file may hold them without saying so
+ * in its header: then the first part takes all, from the start.
+ */
+static void undivide(struct seam_perf_scan *scans, size_t n,
+		     struct seam_progress *progress)
+{
+	struct seam_perf_scan whole = {
+		.data = scans[0].data, .bytes = scans[0].bytes,
+		.begin = scans[0].begin, .end = scans[n - 1].end,
+		.limit = scans[0].limit,
+	};
+	bool is_packed = false;
+
+	for (size_t i = 0; n > 1 && i < n; i++)
+		is_packed |= scans[i].is_packed;
+	if (!is_packed)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		seam_perf_scan_fini(&scans[i]);
+		scans[i] = whole;
+		if (i > 0)
+			scans[i].begin = scans[i].stop = whole.end;
+	}
+	scan_part(&scans[0], progress);
+}
+
+size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
+			    uint64_t end)
+{
+	return is_divisible(data) && end - begin >= 2 * MIN_PART_BYTES ?
+	       seam_workers_count() : 1;
+}
+
+int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
+		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
+		   size_t n)
+{
+	uint64_t size = end - begin;
+	struct scan_pool crew = { .scans = scans };
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t from = begin + size / n / 8 * 8 * i;
+
+		scans[i] = (struct seam_perf_scan) {
+			.data = data, .bytes = bytes,
+			.begin = i ? guess_begin(data, bytes, from, end) : from,
+			.end = end, .limit = end,
+		};
+		if (i)
+			scans[i - 1].end = scans[i].begin;
+	}
+	seam_progress_begin(&crew.progress, "reading", size);
+	seam_workers_run(n, scan_task, &crew);
+	undivide(scans, n, &crew.progress);
+	prove(scans, n, &crew.progress);
+	seam_progress_end(&crew.progress);
+	for (size_t i = 0; i < n; i++)
+		if (scans[i].error == -ENOMEM)
+			return -ENOMEM;
+	return 0;
+}
+
+void seam_perf_scan_fini(struct seam_perf_scan *scan)
+{
+	seam_samples_fini(&scan->samples);
+	seam_callchains_fini(&scan->chains);
+	seam_tasks_fini(&scan->tasks);
+	seam_arena_fini(&scan->arena);
+	free(scan->asides.items);
+	free(scan->last.items);
+	seam_index_fini(&scan->last_index);
+	*scan = (struct seam_perf_scan) { 0 };
+}

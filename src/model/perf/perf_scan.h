@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_scan.h - one pass over the records of a perf.data file
+ *
+ * Samples become columns, with a task key for who and a callchain id for
+ * where; everything else that a profile needs is set aside, in the order of
+ * the file.  Nothing is looked up yet: names and mappings may come later in
+ * the file than the samples they explain.
+ *
+ * A large file is scanned by all cores.  Records have no marks to start at
+ * in the middle of a file, so a scan that begins there guesses: it takes the
+ * first place from which many records in a row look right.  The guess is
+ * proved when the scan before it ends exactly there; otherwise that part is
+ * scanned again from the place that is right.
+ */
+#ifndef SEAM_PERF_SCAN_H
+#define SEAM_PERF_SCAN_H
+
+#include "base/arena.h"
+#include "model/perf/callchains.h"
+#include "model/perf/tasks.h"
+#include "model/profile/profile.h"
+#include "wire/perf/perf_data.h"
+
+/* A record that is not a sample, to be understood later. */
+struct seam_perf_aside {
+	struct seam_perf_record record;	/* payload without the trailer */
+	struct seam_perf_stamp stamp;
+};
+
+struct seam_perf_scan {
+	const struct seam_perf_data *data;
+	struct seam_bytes bytes;		/* of the file that is read */
+	uint64_t begin, end;			/* where records begin */
+	uint64_t limit;				/* where all records end */
+	uint64_t stop;				/* where reading stopped */
+	uint64_t now;				/* time of the last sample */
+
+	/* The last sample's, because the next is often the same: */
+	int32_t pid, tid;
+	uint32_t key;				/* of these; valid if tid */
+	uint64_t id;
+	uint32_t event;				/* of this id; valid if id */
+	struct seam_samples samples;		/* thread: task key; stack: chain */
+	struct seam_callchains chains;
+	struct seam_tasks tasks;		/* keys only */
+	struct seam_arena arena;		/* payloads out of packed data */
+	SEAM_ARRAY(struct seam_perf_aside) asides;
+	bool is_packed;				/* met compressed records */
+	bool is_over;				/* an earlier part failed */
+	uint64_t n_records;
+	uint64_t n_damaged;			/* samples that do not parse */
+	uint64_t n_unknown;			/* records of no known event */
+	uint64_t n_stacks_dumped;		/* with a copy of the user stack */
+	int error;				/* 0, -ENOMEM, or why it stopped */
+	struct seam_err why;
+	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values */
+	struct seam_index last_index;		/* hash of an id -> last */
+};
+
+/*
+ * In how many parts it pays to scan the records of @data in [@begin, @end):
+ * 1 where they cannot be divided.
+ */
+size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
+			    uint64_t end);
+
+/*
+ * Scan the records of @bytes in [@begin, @end) in @n parts, into @scans[0]
+ * to @scans[n - 1], in the order of the file; each is to be freed with
+ * seam_perf_scan_fini().  The result is the same for any @n.  0 or -ENOMEM.
+ */
+int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
+		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
+		   size_t n);
+
+void seam_perf_scan_fini(struct seam_perf_scan *scan);
+
+#endif /* SEAM_PERF_SCAN_H */

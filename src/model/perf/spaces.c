@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+/* spaces.c - branches, numbers, a segment tree; the idea is in spaces.h */
+#include "model/perf/spaces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* -- changes ------------------------------------------------------------ */
+
+uint32_t seam_spaces_add(struct seam_spaces *spaces)
+{
+	struct seam_space *space = SEAM_ARRAY_PUSH(&spaces->items);
+
+	if (!space)
+		return SEAM_NONE;
+	*space = (struct seam_space) { 0 };
+	return (uint32_t)(spaces->items.n - 1);
+}
+
+/* A new branch of @space; SEAM_NONE when memory ran out. */
+static uint32_t add_branch(struct seam_spaces *spaces, uint32_t space,
+			   struct seam_branch branch)
+{
+	struct seam_branch *slot = SEAM_ARRAY_PUSH(&spaces->branches);
+	uint32_t *of_space = slot ?
+		SEAM_ARRAY_PUSH(&spaces->items.items[space].branches) : NULL;
+
+	if (!of_space)
+		return SEAM_NONE;
+	*slot = branch;
+	*of_space = (uint32_t)(spaces->branches.n - 1);
+	return *of_space;
+}
+
+/* What is true of @space now; from the beginning, if nothing was so far. */
+static uint32_t now(struct seam_spaces *spaces, uint32_t space)
+{
+	const struct seam_space *s = &spaces->items.items[space];
+
+	return s->branches.n ? s->branches.items[s->branches.n - 1] :
+	       add_branch(spaces, space, (struct seam_branch) {
+			.parent = SEAM_NONE });
+}
+
+int seam_spaces_map(struct seam_spaces *spaces, uint32_t space,
+		    uint64_t time_ns, uint64_t begin, uint64_t end,
+		    uint32_t mapping)
+{
+	struct seam_aux_buffer *area;
+	uint32_t branch;
+
+	if (begin >= end)
+		return 0;
+	branch = now(spaces, space);
+	area = branch == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&spaces->areas);
+	if (!area)
+		return -ENOMEM;
+	*area = (struct seam_aux_buffer) {
+		.begin = begin, .end = end, .from_ns = time_ns,
+		.mapping = mapping, .last = branch,
+	};
+	spaces->branches.items[branch].n_areas++;
+	return 0;
+}
+
+int seam_spaces_unmap(struct seam_spaces *spaces, uint32_t space,
+		      uint64_t time_ns, uint64_t begin, uint64_t end)
+{
+	return seam_spaces_map(spaces, space, time_ns, begin, end, SEAM_NONE);
+}
+
+int seam_spaces_clear(struct seam_spaces *spaces, uint32_t space,
+		      uint64_t time_ns)
+{
+	uint32_t branch = add_branch(spaces, space, (struct seam_branch) {
+		.from_ns = time_ns, .parent = SEAM_NONE });
+
+	return branch == SEAM_NONE ? -ENOMEM : 0;
+}
+
+int seam_spaces_copy(struct seam_spaces *spaces, uint32_t child,
+		     uint32_t parent, uint64_t time_ns)
+{
+	uint32_t from = now(spaces, parent);
+
+	if (from == SEAM_NONE ||
+	    add_branch(spaces, child, (struct seam_branch) {
+			.from_ns = time_ns, .parent = from,
+			.fork = spaces->branches.items[from].n_areas,
+		}) == SEAM_NONE)
+		return -ENOMEM;
+	return 0;
+}
+
+/* -- numbers ------------------------------------------------------------ */
+
+struct numbering {
+	struct seam_branch *branches;
+	struct seam_aux_buffer *areas;	/* by number */
+	uint32_t next;
+};
+
+/* The forks of each branch, the latest first; they were made in order. */
+static void list_forks(struct seam_spaces *spaces)
+{
+	struct seam_branch *b = spaces->branches.items;
+
+	for (size_t i = 0; i < spaces->branches.n; i++)
+		b[i].child = SEAM_NONE;
+	for (uint32_t i = 0; i < spaces->branches.n; i++) {
+		if (b[i].parent == SEAM_NONE)
+			continue;
+		b[i].next = b[b[i].parent].child;
+		b[b[i].parent].child = i;
+	}
+}
+
+/* A row of numbers: where the branch begins, and its areas. */
+static void number_branch(struct numbering *n, struct seam_branch *b,
+			  uint32_t tree)
+{
+	b->tree = tree;
+	b->first = n->next;
+	b->n_open = b->n_areas;
+	n->next += 1 + b->n_areas;
+}
+
+/* Nothing more comes behind the areas of @b but its first @n_left. */
+static void close_areas(struct numbering *n, struct seam_branch *b,
+			uint32_t n_left)
+{
+	for (; b->n_open > n_left; b->n_open--)
+		n->areas[b->first + b->n_open].last = n->next - 1;
+}
+
+/*
+ * Branches before their forks, and forks of later areas first: so what is
+ * behind an area is a row.  Without recursion: forks may be a long chain.
+ */
+static void number_tree(struct numbering *n, uint32_t root, uint32_t tree)
+{
+	struct seam_branch *b = &n->branches[root];
+
+	number_branch(n, b, tree);
+	for (;;) {
+		if (b->child != SEAM_NONE) {
+			struct seam_branch *fork = &n->branches[b->child];
+
+			b->child = fork->next;
+			close_areas(n, b, fork->fork);
+			number_branch(n, fork, tree);
+			b = fork;
+			continue;
+		}
+		close_areas(n, b, 0);
+		if (b->parent == SEAM_NONE)
+			return;
+		b = &n->branches[b->parent];
+	}
+}
+
+/* Move the areas to their numbers. */
+static void place_areas(struct seam_spaces *spaces, struct seam_aux_buffer *to)
+{
+	for (size_t i = 0; i < spaces->areas.n; i++) {
+		const struct seam_aux_buffer *area = &spaces->areas.items[i];
+		struct seam_branch *b = &spaces->branches.items[area->last];
+		uint32_t number = b->first + ++b->n_open;
+		uint32_t last = to[number].last;
+
+		to[number] = *area;
+		to[number].last = last;
+	}
+	free(spaces->areas.items);
+	spaces->areas.items = to;
+}
+
+/* -- trees -------------------------------------------------------------- */
+
+/* Scratch space, for one tree after the other. */
+struct space_building {
+	SEAM_ARRAY(uint32_t) counts;	/* by node, then where its list is */
+	SEAM_ARRAY(uint32_t) lists;	/* numbers of areas, ascending */
+	SEAM_ARRAY(uint32_t) open;	/* areas of a node that nest */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The distinct bounds of the areas of @tree, sorted.  0 or -ENOMEM. */
+static int add_bounds(struct seam_spaces *spaces,
+		      struct seam_tree_of_areas *tree)
+{
+	size_t n = 0;
+	uint64_t *bounds;
+
+	if (!SEAM_ARRAY_RESERVE(&spaces->bounds,
+				2 * (size_t)(tree->end - tree->first)))
+		return -ENOMEM;
+	bounds = spaces->bounds.items + tree->bounds;
+	for (uint32_t i = tree->first; i < tree->end; i++) {
+		const struct seam_aux_buffer *area = &spaces->areas.items[i];
+
+		if (area->begin == area->end)
+			continue;
+		bounds[n++] = area->begin;
+		bounds[n++] = area->end;
+	}
+	if (n)
+		qsort(bounds, n, sizeof(*bounds), by_value);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || bounds[i] != bounds[i - 1])
+			bounds[tree->n_bounds++] = bounds[i];
+	spaces->bounds.n += tree->n_bounds;
+	return 0;
+}
+
+/* How many of @bounds are at or below @addr. */
+static uint32_t count_bounds(const uint64_t *bounds, uint32_t n, uint64_t addr)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (bounds[mid] <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * The nodes that together are the area: leaves are n .. 2 * n - 1, the parent
+ * of i is i / 2.  Count, or fill @lists from where @at says.
+ */
+static void hang(const uint64_t *bounds, uint32_t n,
+		 const struct seam_aux_buffer *area, uint32_t number, uint32_t *at,
+		 uint32_t *lists)
+{
+	size_t left = n - 1 + (size_t)count_bounds(bounds, n, area->begin);
+	size_t right = n - 1 + (size_t)count_bounds(bounds, n, area->end);
+
+	for (; left < right; left /= 2, right /= 2) {
+		size_t here[2] = { 0, 0 };
+
+		if (left % 2)
+			here[0] = left++;
+		if (right % 2)
+			here[1] = --right;
+		for (int i = 0; i < 2; i++) {
+			if (here[i] && lists)
+				lists[at[here[i]]] = number;
+			at[here[i]] += here[i] > 0;
+		}
+	}
+}
+
+static void hang_all(const struct seam_spaces *spaces,
+		     const struct seam_tree_of_areas *tree, uint32_t *at,
+		     uint32_t *lists)
+{
+	for (uint32_t i = tree->first; i < tree->end; i++)
+		if (spaces->areas.items[i].begin < spaces->areas.items[i].end)
+			hang(spaces->bounds.items + tree->bounds,
+			     tree->n_bounds, &spaces->areas.items[i], i, at,
+			     lists);
+}
+
+/* From @from on it is @area; what was said of the same number is not so. */
+static int add_mark(struct seam_spaces *spaces, size_t first, uint32_t from,
+		    uint32_t area)
+{
+	struct seam_mark *mark = spaces->marks.n > first ?
+		&spaces->marks.items[spaces->marks.n - 1] : NULL;
+
+	if (!mark || mark->from != from)
+		mark = SEAM_ARRAY_PUSH(&spaces->marks);
+	if (!mark)
+		return -ENOMEM;
+	*mark = (struct seam_mark) { .from = from, .area = area };
+	return 0;
+}
+
+/*
+ * The areas of one node, flattened: what ends gives way to what it was in.
+ * Nothing is asked behind number @end.
+ */
+static int add_marks(struct seam_spaces *spaces, struct space_building *b,
+		     const uint32_t *list, size_t n, uint32_t end)
+{
+	const struct seam_aux_buffer *areas = spaces->areas.items;
+	size_t first = spaces->marks.n, depth = 0;
+	uint32_t *open = b->open.items;
+
+	for (size_t i = 0; i <= n; i++) {
+		uint32_t number = i < n ? list[i] : end;
+
+		while (depth && areas[open[depth - 1]].last < number) {
+			uint32_t behind = areas[open[--depth]].last + 1;
+
+			if (behind < end &&
+			    add_mark(spaces, first, behind,
+				     depth ? open[depth - 1] : 0))
+				return -ENOMEM;
+		}
+		if (i == n)
+			break;
+		if (add_mark(spaces, first, number, number))
+			return -ENOMEM;
+		open[depth++] = number;
+	}
+	return 0;
+}
+
+/* Room for the lists of @n_nodes nodes, counts turned into where they are. */
+static int lay_out(struct space_building *b, size_t n_nodes)
+{
+	uint64_t sum = 0;
+	uint32_t longest = 0;
+
+	for (size_t i = 0; i < n_nodes; i++) {
+		uint32_t count = b->counts.items[i];
+
+		b->counts.items[i] = (uint32_t)sum;
+		sum += count;
+		longest = count > longest ? count : longest;
+	}
+	return sum < SEAM_NONE && SEAM_ARRAY_RESERVE(&b->lists, sum) &&
+	       SEAM_ARRAY_RESERVE(&b->open, longest) ? 0 : -ENOMEM;
+}
+
+/* The nodes of @tree and their marks. */
+static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
+		     const struct seam_tree_of_areas *tree)
+{
+	size_t n_nodes = 2 * (size_t)tree->n_bounds;
+	uint32_t begin = 0;
+
+	if (!SEAM_ARRAY_RESERVE(&b->counts, n_nodes) ||
+	    !SEAM_ARRAY_RESERVE(&spaces->nodes, n_nodes + 1))
+		return -ENOMEM;
+	memset(b->counts.items, 0, n_nodes * sizeof(*b->counts.items));
+	hang_all(spaces, tree, b->counts.items, NULL);
+	if (lay_out(b, n_nodes))
+		return -ENOMEM;
+	hang_all(spaces, tree, b->counts.items, b->lists.items);
+	/* Filling moved each start to its end, the next one's start. */
+	for (size_t i = 0; i < n_nodes; i++) {
+		uint32_t end = b->counts.items[i];
+		size_t n_marks = spaces->marks.n - tree->marks;
+
+		if (n_marks >= SEAM_NONE)
+			return -ENOMEM;
+		*SEAM_ARRAY_PUSH(&spaces->nodes) = (uint32_t)n_marks;
+		if (add_marks(spaces, b, b->lists.items + begin, end - begin,
+			      tree->end))
+			return -ENOMEM;
+		begin = end;
+	}
+	*SEAM_ARRAY_PUSH(&spaces->nodes) =
+		(uint32_t)(spaces->marks.n - tree->marks);
+	return 0;
+}
+
+static int build_tree(struct seam_spaces *spaces, struct space_building *b,
+		      struct seam_tree_of_areas *tree)
+{
+	int r;
+
+	tree->bounds = spaces->bounds.n;
+	tree->nodes = spaces->nodes.n;
+	tree->marks = spaces->marks.n;
+	r = add_bounds(spaces, tree);
+	return r || tree->n_bounds == 0 ? r : add_nodes(spaces, b, tree);
+}
+
+/* Give all areas their numbers and their places by them. */
+static int number_all(struct seam_spaces *spaces)
+{
+	size_t n_numbers = spaces->areas.n + spaces->branches.n;
+	struct numbering n = { .branches = spaces->branches.items };
+
+	if (n_numbers < SEAM_NONE / 2)
+		n.areas = calloc(n_numbers + 1, sizeof(*n.areas));
+	if (!n.areas)
+		return -ENOMEM;
+	list_forks(spaces);
+	for (uint32_t i = 0; i < spaces->branches.n; i++) {
+		struct seam_tree_of_areas *tree;
+
+		if (n.branches[i].parent != SEAM_NONE)
+			continue;
+		tree = SEAM_ARRAY_PUSH(&spaces->trees);
+		if (!tree) {
+			free(n.areas);
+			return -ENOMEM;
+		}
+		*tree = (struct seam_tree_of_areas) { .first = n.next };
+		number_tree(&n, i, (uint32_t)(spaces->trees.n - 1));
+		tree->end = n.next;
+	}
+	place_areas(spaces, n.areas);
+	spaces->areas.n = n_numbers;
+	return 0;
+}
+
+int seam_spaces_seal(struct seam_spaces *spaces)
+{
+	struct space_building building = { 0 };
+	int r = number_all(spaces);
+
+	for (size_t i = 0; r == 0 && i < spaces->trees.n; i++)
+		r = build_tree(spaces, &building, &spaces->trees.items[i]);
+	free(building.counts.items);
+	free(building.lists.items);
+	free(building.open.items);
+	return r;
+}
+
+/* -- questions ---------------------------------------------------------- */
+
+/* What was true of a space at a time. */
+struct space_change {
+	const struct seam_branch *branch;	/* NULL: nothing, so far */
+	uint32_t number;			/* of its last area by then */
+	uint64_t from_ns, to_ns;		/* of the branch */
+};
+
+static uint64_t branch_time(const struct seam_spaces *spaces,
+			    const struct seam_space *space, size_t i)
+{
+	return spaces->branches.items[space->branches.items[i]].from_ns;
+}
+
+static struct space_change find_moment(const struct seam_spaces *spaces,
+				 const struct seam_space *space,
+				 uint64_t time_ns)
+{
+	struct space_change m = { .to_ns = UINT64_MAX };
+	size_t low = 0, high = space->branches.n;
+	const struct seam_aux_buffer *areas;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (branch_time(spaces, space, mid) <= time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < space->branches.n)
+		m.to_ns = branch_time(spaces, space, low);
+	if (low == 0)
+		return m;
+	m.branch = &spaces->branches.items[space->branches.items[low - 1]];
+	m.from_ns = m.branch->from_ns;
+	areas = &spaces->areas.items[m.branch->first + 1];
+	for (low = 0, high = m.branch->n_areas; low < high;) {
+		size_t mid = low + (high - low) / 2;
+
+		if (areas[mid].from_ns <= time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	m.number = m.branch->first + (uint32_t)low;
+	return m;
+}
+
+/*
+ * Of marks [@low, @high): the area that is the innermost at @number, into
+ * *@area if it is inner to that; and the next mark, into *@next if earlier.
+ */
+static void ask_node(const struct seam_mark *marks, size_t low, size_t high,
+		     uint32_t number, uint32_t *area, uint32_t *next)
+{
+	size_t begin = low, end = high;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (marks[mid].from <= number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low > begin && marks[low - 1].area > *area)
+		*area = marks[low - 1].area;
+	if (low < end && marks[low].from < *next)
+		*next = marks[low].from;
+}
+
+const struct seam_aux_buffer *seam_spaces_find(const struct seam_spaces *spaces,
+					 uint32_t id, uint64_t addr,
+					 uint64_t time_ns, uint64_t *from_ns,
+					 uint64_t *to_ns)
+{
+	struct space_change m = find_moment(spaces, &spaces->items.items[id],
+				      time_ns);
+	const struct seam_tree_of_areas *tree;
+	const uint32_t *nodes;
+	uint32_t area = 0, next = SEAM_NONE, bound;
+
+	*from_ns = m.from_ns;
+	*to_ns = m.to_ns;
+	if (!m.branch)
+		return NULL;
+	tree = &spaces->trees.items[m.branch->tree];
+	nodes = spaces->nodes.items + tree->nodes;
+	bound = count_bounds(spaces->bounds.items + tree->bounds,
+			     tree->n_bounds, addr);
+	if (bound == 0)
+		return NULL;
+	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2)
+		if (nodes[i] != nodes[i + 1])
+			ask_node(spaces->marks.items + tree->marks, nodes[i],
+				 nodes[i + 1], m.number, &area, &next);
+	/* Numbers behind the branch's own are those of forks. */
+	if (next <= m.branch->first + m.branch->n_areas)
+		*to_ns = spaces->areas.items[next].from_ns;
+	if (area > m.branch->first)
+		*from_ns = spaces->areas.items[area].from_ns;
+	return area && spaces->areas.items[area].mapping != SEAM_NONE ?
+	       &spaces->areas.items[area] : NULL;
+}
+
+void seam_spaces_fini(struct seam_spaces *spaces)
+{
+	for (size_t i = 0; i < spaces->items.n; i++)
+		free(spaces->items.items[i].branches.items);
+	free(spaces->items.items);
+	free(spaces->branches.items);
+	free(spaces->areas.items);
+	free(spaces->trees.items);
+	free(spaces->bounds.items);
+	free(spaces->nodes.items);
+	free(spaces->marks.items);
+	*spaces = (struct seam_spaces) { 0 };
+}

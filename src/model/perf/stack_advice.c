@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* stack_advice.c - how far stacks reach; see stack_advice.h */
+#include "model/perf/stack_advice.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+	FEWEST_SAMPLES = 20,	/* below, a share says nothing */
+	WORTH_A_NOTE = 10,	/* per cent of stacks that are cut */
+	/* Source: kernel.perf_event_max_stack, the default of the kernel. */
+	DEEPEST = 127,
+};
+
+/* How a stack goes on outward. */
+struct reach {
+	uint32_t outermost;	/* frame; SEAM_NONE: none of user code */
+	uint32_t n_user;	/* frames of user code */
+	uint32_t n;
+	bool is_whole;		/* it reaches the program's entry */
+};
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Where processes and threads begin, and the stacks of Go's scheduler. */
+static bool is_entry(const char *name)
+{
+	static const char *const names[] = {
+		"_start", "__libc_start", "_dl_start", "clone", "__clone",
+		"start_thread", "thread_start", "__start_thread",
+		"_rt0_", "runtime.", "ret_from_fork",
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
+		if (begins_with(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Whether code of @module starts threads, so that it needs no name. */
+static bool starts_threads(const char *module)
+{
+	static const char *const names[] = {
+		"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl",
+	};
+	const char *slash = strrchr(module, '/');
+
+	module = slash ? slash + 1 : module;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
+		if (begins_with(module, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_whole(const struct seam_profile *profile,
+		     const struct reach *reach)
+{
+	const struct seam_function *f = &profile->functions.items[
+		profile->frames.items[reach->outermost].function];
+
+	return reach->n >= DEEPEST ||
+	       is_entry(seam_profile_text(profile, f->name)) ||
+	       (reach->n_user > 1 &&
+		starts_threads(seam_profile_text(profile, f->module)));
+}
+
+/* Of each stack; parents come before their children.  NULL: no memory. */
+static struct reach *measure(const struct seam_profile *profile)
+{
+	struct reach *reach = calloc(profile->stacks.n, sizeof(*reach));
+
+	if (!reach)
+		return NULL;
+	reach[0].outermost = SEAM_NONE;
+	for (size_t i = 1; i < profile->stacks.n; i++) {
+		const struct seam_stack *stack = &profile->stacks.items[i];
+		const struct seam_frame *frame =
+			&profile->frames.items[stack->frame];
+		bool is_user = profile->functions.items[frame->function].layer
+			       != SEAM_LAYER_KERNEL;
+
+		reach[i] = reach[stack->parent];
+		reach[i].n++;
+		reach[i].n_user += is_user;
+		if (is_user && reach[i].outermost == SEAM_NONE)
+			reach[i].outermost = stack->frame;
+		reach[i].is_whole = reach[i].outermost != SEAM_NONE &&
+				    is_whole(profile, &reach[i]);
+	}
+	return reach;
+}
+
+static void count_cut(struct seam_profile *profile, const struct reach *reach)
+{
+	const struct seam_samples *s = &profile->samples;
+	uint64_t n_user = 0, n_cut = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct reach *r = &reach[s->stack[i]];
+
+		if (r->outermost == SEAM_NONE)
+			continue;
+		n_user++;
+		n_cut += !r->is_whole;
+	}
+	if (n_user >= FEWEST_SAMPLES && n_cut * 100 >= n_user * WORTH_A_NOTE)
+		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: no "
+			"frame pointers (-fno-omit-frame-pointer)",
+			n_cut * 100 / n_user);
+}
+
+void seam_stack_advise(struct seam_profile *profile, bool has_chains)
+{
+	struct reach *reach;
+
+	if (!profile->samples.n)
+		return;
+	if (!has_chains) {
+		seam_profile_note(profile, "stacks were not recorded, so each "
+				  "total is a self: -g records them");
+		return;
+	}
+	reach = measure(profile);
+	if (reach)
+		count_cut(profile, reach);
+	free(reach);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* tasks.c - collect changes, sort, replay; the contract is in tasks.h */
+#include "model/perf/tasks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+static uint64_t hash_task(int32_t pid, int32_t tid)
+{
+	return seam_hash_u64((uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
+}
+
+static uint32_t find_key(const struct seam_tasks *tasks, int32_t pid,
+			 int32_t tid)
+{
+	struct seam_index_probe probe = seam_index_probe(&tasks->key_index,
+							 hash_task(pid, tid));
+	uint32_t key;
+
+	while ((key = seam_index_next(&tasks->key_index, &probe)) != SEAM_NONE)
+		if (tasks->keys.items[key].pid == pid &&
+		    tasks->keys.items[key].tid == tid)
+			break;
+	return key;
+}
+
+uint32_t seam_tasks_key(struct seam_tasks *tasks, int32_t pid, int32_t tid)
+{
+	uint32_t key = find_key(tasks, pid, tid);
+	struct seam_task *slot;
+
+	if (key != SEAM_NONE)
+		return key;
+	slot = SEAM_ARRAY_PUSH(&tasks->keys);
+	if (!slot)
+		return SEAM_NONE;
+	*slot = (struct seam_task) { .pid = pid, .tid = tid };
+	key = (uint32_t)(tasks->keys.n - 1);
+	if (seam_index_add(&tasks->key_index, hash_task(pid, tid), key)) {
+		tasks->keys.n--;
+		return SEAM_NONE;
+	}
+	return key;
+}
+
+int seam_tasks_change(struct seam_tasks *tasks,
+		      const struct seam_change *change)
+{
+	struct seam_change *slot = SEAM_ARRAY_PUSH(&tasks->changes);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = *change;
+	return 0;
+}
+
+/* -- the replay --------------------------------------------------------- */
+
+static struct seam_life *last_life(struct seam_tasks *tasks, uint32_t key)
+{
+	struct seam_task *task = &tasks->keys.items[key];
+
+	return task->lives.n ? &task->lives.items[task->lives.n - 1] : NULL;
+}
+
+/* Whether the thread of a life has not ended so far in the replay. */
+static bool is_alive(const struct seam_profile *profile,
+		     const struct seam_life *life)
+{
+	const struct seam_thread *thread;
+
+	if (!life)
+		return false;
+	thread = &profile->threads.items[life->thread];
+	return thread->end_ns == UINT64_MAX &&
+	       profile->processes.items[thread->process].end_ns == UINT64_MAX;
+}
+
+static int add_name(struct seam_tasks *tasks, struct seam_profile *profile,
+		    uint32_t thread, uint64_t time_ns, uint32_t name)
+{
+	struct seam_thread *t = &profile->threads.items[thread];
+	struct seam_process *p = &profile->processes.items[t->process];
+	struct seam_name_since *slot =
+		SEAM_ARRAY_PUSH(&tasks->names.items[thread].since);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct seam_name_since) { .from_ns = time_ns, .name = name };
+	t->name = name;
+	if (t->tid == p->pid || p->name == 0)
+		p->name = name;
+	return 0;
+}
+
+/* Room in both tables first: they have to stay of one length. */
+static uint32_t add_process(struct seam_tasks *tasks,
+			    struct seam_profile *profile, int32_t pid,
+			    uint64_t time_ns)
+{
+	uint32_t space;
+
+	if (!SEAM_ARRAY_RESERVE(&profile->processes, 1) ||
+	    !SEAM_ARRAY_RESERVE(&tasks->process_spaces, 1))
+		return SEAM_NONE;
+	space = seam_spaces_add(&tasks->spaces);
+	if (space == SEAM_NONE)
+		return SEAM_NONE;
+	*SEAM_ARRAY_PUSH(&tasks->process_spaces) = space;
+	*SEAM_ARRAY_PUSH(&profile->processes) = (struct seam_process) {
+		.pid = pid, .start_ns = time_ns, .end_ns = UINT64_MAX,
+	};
+	return (uint32_t)(profile->processes.n - 1);
+}
+
+/* A thread of @process begins; its key gets a new life. */
+static struct seam_life *add_thread(struct seam_tasks *tasks,
+				    struct seam_profile *profile,
+				    uint32_t process, uint32_t key,
+				    uint64_t time_ns)
+{
+	struct seam_task *task = &tasks->keys.items[key];
+	struct seam_life *life;
+
+	if (!SEAM_ARRAY_RESERVE(&profile->threads, 1) ||
+	    !SEAM_ARRAY_RESERVE(&tasks->names, 1) ||
+	    !SEAM_ARRAY_RESERVE(&task->lives, 1))
+		return NULL;
+	*SEAM_ARRAY_PUSH(&tasks->names) = (struct seam_thread_names) { 0 };
+	*SEAM_ARRAY_PUSH(&profile->threads) = (struct seam_thread) {
+		.process = process, .tid = task->tid, .start_ns = time_ns,
+		.end_ns = UINT64_MAX,
+	};
+	life = SEAM_ARRAY_PUSH(&task->lives);
+	*life = (struct seam_life) {
+		.from_ns = time_ns,
+		.thread = (uint32_t)(profile->threads.n - 1),
+		.space = tasks->process_spaces.items[process],
+	};
+	return life;
+}
+
+/* The process that @pid means now, begun at @time if it is not known. */
+static uint32_t current_process(struct seam_tasks *tasks,
+				struct seam_profile *profile, int32_t pid,
+				uint64_t time_ns)
+{
+	uint32_t key = seam_tasks_key(tasks, pid, pid);
+	struct seam_life *life = key == SEAM_NONE ? NULL :
+				 last_life(tasks, key);
+	uint32_t process;
+
+	if (key == SEAM_NONE)
+		return SEAM_NONE;
+	if (life)
+		return profile->threads.items[life->thread].process;
+	process = add_process(tasks, profile, pid, time_ns);
+	if (process == SEAM_NONE ||
+	    !add_thread(tasks, profile, process, key, time_ns))
+		return SEAM_NONE;
+	return process;
+}
+
+/* The thread that (@pid, @tid) means now, begun at @time if not known. */
+static struct seam_life *current_thread(struct seam_tasks *tasks,
+					struct seam_profile *profile,
+					int32_t pid, int32_t tid,
+					uint64_t time_ns)
+{
+	uint32_t process = current_process(tasks, profile, pid, time_ns);
+	uint32_t key = process == SEAM_NONE ? SEAM_NONE :
+		       seam_tasks_key(tasks, pid, tid);
+	struct seam_life *life;
+
+	if (key == SEAM_NONE)
+		return NULL;
+	life = last_life(tasks, key);
+	return life ? life :
+	       add_thread(tasks, profile, process, key, time_ns);
+}
+
+/* No thread outlives its process; told once, for all, at the end. */
+static void end_threads(struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->threads.n; i++) {
+		struct seam_thread *t = &profile->threads.items[i];
+		uint64_t end = profile->processes.items[t->process].end_ns;
+
+		if (end < t->end_ns)
+			t->end_ns = end < t->start_ns ? t->start_ns : end;
+	}
+}
+
+static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
+		       const struct seam_change *c)
+{
+	uint32_t key = seam_tasks_key(tasks, c->pid, c->tid);
+	struct seam_life *parent =
+		current_thread(tasks, profile, c->ppid, c->ptid, c->time_ns);
+	struct seam_life *child = key == SEAM_NONE ? NULL :
+				  last_life(tasks, key);
+	uint32_t process, parent_thread, parent_space, parent_name;
+
+	if (key == SEAM_NONE || !parent)
+		return -ENOMEM;
+	parent_thread = parent->thread;
+	parent_space = parent->space;
+	parent_name = profile->threads.items[parent_thread].name;
+	/* Described at the start of the recording already: nothing new. */
+	if (is_alive(profile, child) && c->time_ns == 0)
+		return 0;
+	if (c->pid == c->ppid) {
+		process = profile->threads.items[parent_thread].process;
+	} else {
+		if (is_alive(profile, child))
+			profile->processes.items[profile->threads.items[
+				child->thread].process].end_ns = c->time_ns;
+		process = add_process(tasks, profile, c->pid, c->time_ns);
+		if (process == SEAM_NONE ||
+		    seam_spaces_copy(&tasks->spaces,
+				     tasks->process_spaces.items[process],
+				     parent_space, c->time_ns))
+			return -ENOMEM;
+	}
+	child = add_thread(tasks, profile, process, key, c->time_ns);
+	return child ? add_name(tasks, profile, child->thread, c->time_ns,
+				parent_name) : -ENOMEM;
+}
+
+static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
+		      const struct seam_change *c)
+{
+	struct seam_life *life;
+
+	if (c->kind == SEAM_CHANGE_FORK)
+		return replay_fork(tasks, profile, c);
+	life = current_thread(tasks, profile, c->pid, c->tid, c->time_ns);
+	if (!life)
+		return -ENOMEM;
+	switch (c->kind) {
+	case SEAM_CHANGE_EXIT:
+		profile->threads.items[life->thread].end_ns = c->time_ns;
+		if (c->pid == c->tid)
+			profile->processes.items[profile->threads.items[
+				life->thread].process].end_ns = c->time_ns;
+		return 0;
+	case SEAM_CHANGE_EXEC:
+		if (seam_spaces_clear(&tasks->spaces, life->space, c->time_ns))
+			return -ENOMEM;
+		return add_name(tasks, profile, life->thread, c->time_ns,
+				c->name);
+	case SEAM_CHANGE_NAME:
+		return add_name(tasks, profile, life->thread, c->time_ns,
+				c->name);
+	case SEAM_CHANGE_MAP:
+		return seam_spaces_map(&tasks->spaces, life->space,
+				       c->time_ns, c->addr, c->addr + c->len,
+				       c->mapping);
+	case SEAM_CHANGE_FORK:
+		break;
+	}
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct seam_change *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
+{
+	size_t n_seen = tasks->keys.n;
+	int r = 0;
+
+	if (tasks->changes.n)
+		qsort(tasks->changes.items, tasks->changes.n,
+		      sizeof(*tasks->changes.items), by_time);
+	for (size_t i = 0; r == 0 && i < tasks->changes.n; i++)
+		r = replay_one(tasks, profile, &tasks->changes.items[i]);
+	/* Samples of threads that no record speaks of. */
+	for (size_t i = 0; r == 0 && i < n_seen; i++)
+		if (!current_thread(tasks, profile, tasks->keys.items[i].pid,
+				    tasks->keys.items[i].tid, 0))
+			r = -ENOMEM;
+	end_threads(profile);
+	free(tasks->changes.items);
+	tasks->changes.items = NULL;
+	tasks->changes.n = tasks->changes.cap = 0;
+	return r ? r : seam_spaces_seal(&tasks->spaces);
+}
+
+/* -- questions ---------------------------------------------------------- */
+
+/*
+ * Of @n elements of @size bytes that begin with their from_ns, the last that
+ * is true at @time; the first when @time is before all.  @n is not 0.  The
+ * span in which that is the answer is narrowed to what these elements say.
+ */
+static size_t last_since(const void *items, size_t n, size_t size,
+			 uint64_t time_ns, struct seam_who *who)
+{
+	size_t low = 1, high = n;
+	uint64_t from_ns;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		memcpy(&from_ns, (const char *)items + mid * size,
+		       sizeof(from_ns));
+		if (from_ns <= time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	memcpy(&from_ns, (const char *)items + (low - 1) * size,
+	       sizeof(from_ns));
+	if (low > 1 && from_ns > who->from_ns)
+		who->from_ns = from_ns;
+	if (low < n) {
+		memcpy(&from_ns, (const char *)items + low * size,
+		       sizeof(from_ns));
+		if (from_ns < who->to_ns)
+			who->to_ns = from_ns;
+	}
+	return low - 1;
+}
+
+struct seam_who seam_tasks_who(const struct seam_tasks *tasks, uint32_t key,
+			       uint64_t time_ns)
+{
+	const struct seam_task *task = &tasks->keys.items[key];
+	struct seam_who who = { .key = key, .to_ns = UINT64_MAX };
+	const struct seam_life *life = &task->lives.items[last_since(
+		task->lives.items, task->lives.n, sizeof(*life), time_ns,
+		&who)];
+	const struct seam_thread_names *t = &tasks->names.items[life->thread];
+
+	who.thread = life->thread;
+	who.space = life->space;
+	if (t->since.n)
+		who.name = t->since.items[last_since(t->since.items,
+			t->since.n, sizeof(*t->since.items), time_ns,
+			&who)].name;
+	return who;
+}
+
+void seam_tasks_fini(struct seam_tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->keys.n; i++)
+		free(tasks->keys.items[i].lives.items);
+	for (size_t i = 0; i < tasks->names.n; i++)
+		free(tasks->names.items[i].since.items);
+	free(tasks->changes.items);
+	free(tasks->keys.items);
+	free(tasks->names.items);
+	free(tasks->process_spaces.items);
+	seam_index_fini(&tasks->key_index);
+	seam_spaces_fini(&tasks->spaces);
+	*tasks = (struct seam_tasks) { 0 };
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profile.h - one profile from many streams: who, where, when, which layer
+ *
+ * The only thing that the two halves of the program share: readers fill it
+ * (load.h), reports and exports read it, and neither knows the other.
+ *
+ * Tables of plain structs, tied by 32-bit indices ("ids"), never by
+ * pointers; samples and spans are columns, because a report touches few of
+ * their fields and there are millions of them.  Every time is
+ * CLOCK_MONOTONIC nanoseconds of the recording machine.
+ *
+ * Ownership: the profile owns all of it; seam_profile_fini() frees it.
+ * Threads: filled by one thread, then read by any number.
+ */
+#ifndef SEAM_PROFILE_H
+#define SEAM_PROFILE_H
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/index.h"
+#include "base/strings.h"
+
+/* From the machine up to the program that a virtual machine runs. */
+enum seam_layer {
+	SEAM_LAYER_KERNEL,
+	SEAM_LAYER_NATIVE,
+	SEAM_LAYER_JIT,
+	SEAM_LAYER_GUEST,
+	SEAM_N_LAYERS,
+};
+
+/* "kernel", "native", "jit", "guest": in reports, JSON and --layer. */
+const char *seam_layer_name(enum seam_layer layer);
+
+/*
+ * A function: what a report has a row for.  An address without a symbol is a
+ * function of its own, named "[module+0x1234]".
+ */
+struct seam_function {
+	uint32_t name;		/* string: demangled, for people */
+	uint32_t module;	/* string: path of the file, "[kernel.kallsyms]" */
+	uint8_t layer;		/* enum seam_layer */
+	bool is_named;		/* false: the name was made from the address */
+	/* JIT: other code may have been at its address when it was sampled */
+	bool is_ambiguous;
+};
+
+/* A place in a function.  Equal places are one frame. */
+struct seam_frame {
+	uint32_t function;
+	uint32_t file;		/* string: source file, 0 when not known */
+	uint32_t line;		/* 0 when not known */
+	bool is_inlined;	/* its code stands inside its caller's */
+	uint64_t addr;		/* in the module's file; 0 for a guest frame */
+};
+
+/* A node of the prefix tree; stack 0 is the empty stack above all roots. */
+struct seam_stack {
+	uint32_t parent;	/* stack; SEAM_NONE for stack 0 */
+	uint32_t frame;		/* SEAM_NONE for stack 0 */
+};
+
+struct seam_process {
+	int32_t pid;
+	uint32_t name;		/* string: the last name of its first thread */
+	uint64_t start_ns;	/* 0 when it was there before the recording */
+	uint64_t end_ns;	/* UINT64_MAX when it outlived it */
+};
+
+struct seam_thread {
+	uint32_t process;
+	int32_t tid;
+	uint32_t name;		/* string: its last name */
+	uint64_t start_ns;
+	uint64_t end_ns;
+};
+
+/* What a sample counts. */
+enum seam_unit {
+	SEAM_UNIT_COUNT,	/* occurrences of an event */
+	SEAM_UNIT_NS,		/* nanoseconds of a clock */
+};
+
+struct seam_profile_event {
+	uint32_t name;		/* string: "cpu-clock", "sched:sched_switch" */
+	uint8_t unit;		/* enum seam_unit of its samples' weights */
+	bool is_measured;	/* its samples are calls, and all of them */
+	uint64_t n_samples;	/* their counts added up */
+	uint64_t n_lost;	/* records of this event that were lost */
+};
+
+/*
+ * Samples, in the order of their file.  Three columns are there only where
+ * they say something: weights that differ, samples that stand for several
+ * (all calls of a stack), and names that a thread had before its last one;
+ * ask for them with seam_samples_weight(), _count() and _comm().
+ */
+struct seam_samples {
+	size_t n, cap;
+	uint64_t *time_ns;
+	uint32_t *thread;
+	uint32_t *stack;
+	uint16_t *cpu;		/* UINT16_MAX when not known */
+	uint16_t *event;
+	uint64_t *weight;	/* NULL: all are same_weight */
+	uint64_t same_weight;
+	uint64_t *count;	/* NULL: each is one */
+	uint32_t *comm;		/* string; NULL: all are their thread's name */
+};
+
+/* Calls with their exact ends, ordered by (thread, begin). */
+struct seam_spans {
+	size_t n, cap;
+	uint64_t *begin_ns;
+	uint64_t *end_ns;
+	uint32_t *thread;
+	uint32_t *function;
+	uint32_t *depth;	/* 0 for a root call of the thread */
+};
+
+/* Something that was produced and is not here.  See invariant 5. */
+struct seam_loss {
+	const char *cause;	/* literal: "ring full", "record damaged", ... */
+	uint32_t source;	/* string: event, file or section */
+	uint64_t records;	/* how many; 0 when it cannot be known */
+	uint64_t bytes;		/* of a file that could not be read; or 0 */
+};
+
+/* Strings, each once. */
+struct seam_lines {
+	uint32_t *items;
+	size_t n, cap;
+};
+
+struct seam_profile {
+	struct seam_strings strings;
+	SEAM_ARRAY(struct seam_process) processes;
+	SEAM_ARRAY(struct seam_thread) threads;
+	SEAM_ARRAY(struct seam_profile_event) events;
+	SEAM_ARRAY(struct seam_function) functions;
+	SEAM_ARRAY(struct seam_frame) frames;
+	SEAM_ARRAY(struct seam_stack) stacks;
+	SEAM_ARRAY(struct seam_loss) losses;
+	struct seam_lines notes;	/* what a reader should know */
+	struct seam_lines details;	/* ... and what only the curious ask */
+	struct seam_samples samples;
+	struct seam_spans spans;
+	uint64_t start_ns, end_ns;	/* first and last time of the data */
+	uint32_t command;		/* string: what was recorded */
+
+	/* look-up, for those who fill */
+	struct seam_index function_index;
+	struct seam_index frame_index;
+	struct seam_index stack_index;
+};
+
+/* An empty profile, stack 0 included.  0 or -ENOMEM. */
+int seam_profile_init(struct seam_profile *profile);
+void seam_profile_fini(struct seam_profile *profile);
+
+/* Room for @extra more samples in all columns; false when memory ran out. */
+bool seam_samples_reserve(struct seam_samples *samples, size_t extra);
+
+/*
+ * Set what sample @i of the columns weighs, or was called (0: as its thread
+ * is).  @i may be n, where there is room; the samples before it have been
+ * set.  False when memory ran out.
+ */
+static inline bool seam_samples_set_weight(struct seam_samples *samples,
+					   size_t i, uint64_t weight);
+static inline bool seam_samples_set_comm(struct seam_profile *profile,
+					 size_t i, uint32_t comm);
+
+/* Set how many sample @i stands for, likewise. */
+bool seam_samples_set_count(struct seam_samples *samples, size_t i,
+			    uint64_t count);
+
+/* The first one that differs: the column is made. */
+bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
+			       uint64_t weight);
+bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
+			     uint32_t comm);
+void seam_samples_fini(struct seam_samples *samples);
+
+/*
+ * For readers: the id of an equal element, added if new; SEAM_NONE when
+ * memory ran out or 2^32 - 1 ids are in use.
+ */
+uint32_t seam_profile_function(struct seam_profile *profile,
+			       const struct seam_function *function);
+uint32_t seam_profile_frame(struct seam_profile *profile,
+			    const struct seam_frame *frame);
+uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
+			    uint32_t frame);
+
+/* Count a loss; equal cause and source add up.  Memory running out is silent. */
+void seam_profile_lost(struct seam_profile *profile, const char *cause,
+		       uint32_t source, uint64_t records, uint64_t bytes);
+
+/* A note for the person who reads, once for each distinct text. */
+__attribute__((format(printf, 2, 3)))
+void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
+
+/* The same for who asks for more (--verbose), and for programs. */
+__attribute__((format(printf, 2, 3)))
+void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...);
+
+/* All samples of all events: what a report is over. */
+uint64_t seam_profile_n_samples(const struct seam_profile *profile);
+
+/* "sample", or "call" where nothing was sampled. */
+const char *seam_profile_noun(const struct seam_profile *profile);
+
+/* All records lost, by any cause. */
+uint64_t seam_profile_n_lost(const struct seam_profile *profile);
+
+/* How much sample @i stands for: its period. */
+static inline uint64_t seam_samples_weight(const struct seam_samples *samples,
+					   size_t i)
+{
+	return samples->weight ? samples->weight[i] : samples->same_weight;
+}
+
+/* How many samples, or calls, sample @i stands for. */
+static inline uint64_t seam_samples_count(const struct seam_samples *samples,
+					  size_t i)
+{
+	return samples->count ? samples->count[i] : 1;
+}
+
+/* What the thread of sample @i was called then: a string. */
+static inline uint32_t seam_samples_comm(const struct seam_profile *profile,
+					 size_t i)
+{
+	const struct seam_samples *samples = &profile->samples;
+
+	return samples->comm ? samples->comm[i] :
+	       profile->threads.items[samples->thread[i]].name;
+}
+
+static inline bool seam_samples_set_weight(struct seam_samples *samples,
+					   size_t i, uint64_t weight)
+{
+	if (samples->weight)
+		samples->weight[i] = weight;
+	else if (i == 0)
+		samples->same_weight = weight;
+	else if (weight != samples->same_weight)
+		return seam_samples_split_weight(samples, i, weight);
+	return true;
+}
+
+static inline bool seam_samples_set_comm(struct seam_profile *profile,
+					 size_t i, uint32_t comm)
+{
+	struct seam_samples *samples = &profile->samples;
+	uint32_t name = profile->threads.items[samples->thread[i]].name;
+
+	if (samples->comm)
+		samples->comm[i] = comm ? comm : name;
+	else if (comm && comm != name)
+		return seam_samples_split_comm(profile, i, comm);
+	return true;
+}
+
+static inline const char *seam_profile_text(const struct seam_profile *profile,
+					    uint32_t string)
+{
+	return seam_strings_get(&profile->strings, string);
+}
+
+#endif /* SEAM_PROFILE_H */

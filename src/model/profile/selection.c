@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* selection.c - words into a selection, a selection over a profile */
+#include "model/profile/selection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "model/profile/time_range.h"
+
+void seam_selection_init(struct seam_selection *selection)
+{
+	*selection = (struct seam_selection) {
+		.to_ns = UINT64_MAX, .layers = SEAM_ALL_LAYERS,
+	};
+}
+
+int seam_selection_time(struct seam_selection *selection,
+			const struct seam_profile *profile, const char *text,
+			struct seam_err *err)
+{
+	struct seam_time_range range;
+	int rc = seam_time_range_parse(&range, text, profile->start_ns,
+				       profile->end_ns, err);
+
+	if (!rc) {
+		selection->from_ns = range.from_ns;
+		selection->to_ns = range.to_ns;
+	}
+	return rc;
+}
+
+static bool layer_bit(const char *name, size_t size, unsigned int *bit)
+{
+	for (unsigned int i = 0; i < SEAM_N_LAYERS; i++) {
+		const char *layer = seam_layer_name((enum seam_layer)i);
+
+		*bit = 1u << i;
+		if (strlen(layer) == size && memcmp(layer, name, size) == 0)
+			return true;
+	}
+	return false;
+}
+
+int seam_selection_layers(struct seam_selection *selection, const char *text,
+			  struct seam_err *err)
+{
+	unsigned int layers = 0, bit;
+	const char *name = text;
+	char shown[64];
+
+	for (;;) {
+		size_t n = strcspn(name, ",");
+
+		if (!layer_bit(name, n, &bit))
+			return seam_err_set(err, -EINVAL, "cannot select the "
+				"layers '%s': they are kernel, native, jit "
+				"and guest",
+				seam_text_copy(shown, sizeof(shown), text,
+					       SEAM_TEXT_TERMINAL));
+		layers |= bit;
+		if (!name[n])
+			break;
+		name += n + 1;
+	}
+	selection->layers = layers;
+	return 0;
+}
+
+static int find_event(struct seam_selected *s, const char *name,
+		      struct seam_err *err)
+{
+	const struct seam_profile *profile = s->profile;
+	char known[200] = "", shown[100];
+
+	for (uint32_t i = 0; i < profile->events.n; i++) {
+		const char *text = seam_profile_text(profile,
+				profile->events.items[i].name);
+		size_t used = strlen(known);
+
+		if (strcmp(text, name) == 0) {
+			s->event = i;
+			return 0;
+		}
+		/* it counts nothing: there for what is mapped and started */
+		if (strncmp(text, "dummy:", strlen("dummy:")) == 0)
+			continue;
+		seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
+		snprintf(known + used, sizeof(known) - used, "%s%s",
+			 used ? ", " : "", shown);
+	}
+	return seam_err_set(err, -EINVAL, "cannot select the event '%s': "
+			    "the recording has %s",
+			    seam_text_copy(shown, sizeof(shown), name,
+					   SEAM_TEXT_TERMINAL),
+			    *known ? known : "none");
+}
+
+/* True when @word is @tid in digits. */
+static bool is_tid(const char *word, int32_t tid)
+{
+	char digits[16];
+
+	snprintf(digits, sizeof(digits), "%d", tid);
+	return strcmp(word, digits) == 0;
+}
+
+/*
+ * By tid, by last name, and by the name at the sample: a name that a thread
+ * had before it took another finds what it did under it.
+ */
+static int find_thread(struct seam_selected *s, const char *word,
+		       struct seam_err *err)
+{
+	const struct seam_profile *profile = s->profile;
+	bool found = false;
+	char shown[100];
+
+	s->threads = calloc(profile->threads.n + 1, sizeof(*s->threads));
+	if (!s->threads)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	s->comm = seam_strings_find(&profile->strings, word);
+	for (size_t i = 0; i < profile->threads.n; i++) {
+		const struct seam_thread *thread = &profile->threads.items[i];
+
+		s->threads[i] = is_tid(word, thread->tid) ||
+				(s->comm != SEAM_NONE &&
+				 thread->name == s->comm);
+		found |= s->threads[i];
+	}
+	for (size_t i = 0; i < profile->samples.n && !found; i++)
+		found = s->comm != SEAM_NONE &&
+			seam_samples_comm(profile, i) == s->comm;
+	if (found)
+		return 0;
+	return seam_err_set(err, -EINVAL, "cannot select the thread '%s': "
+			    "the recording has none of that name or number",
+			    seam_text_copy(shown, sizeof(shown), word,
+					   SEAM_TEXT_TERMINAL));
+}
+
+/* The string of function @word; -ENOENT: there is none of that name. */
+static int find_function(const struct seam_profile *profile, const char *word,
+			 uint32_t *name, struct seam_err *err)
+{
+	char shown[200];
+
+	*name = seam_strings_find(&profile->strings, word);
+	for (size_t i = 0; *name != SEAM_NONE && i < profile->functions.n; i++)
+		if (profile->functions.items[i].name == *name)
+			return 0;
+	*name = SEAM_NONE;
+	return seam_err_set(err, -ENOENT, "cannot select the function '%s': "
+			    "the recording has none of that name",
+			    seam_text_copy(shown, sizeof(shown), word,
+					   SEAM_TEXT_TERMINAL));
+}
+
+/* A node of the selection's own stacks, as seam_profile_stack() does it. */
+static uint32_t own_stack(struct seam_selected *s, struct seam_index *index,
+			  uint32_t parent, uint32_t frame)
+{
+	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | frame);
+	struct seam_index_probe probe = seam_index_probe(index, hash);
+	struct seam_stack *slot;
+	uint32_t id;
+
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
+		if (s->own.items[id].parent == parent &&
+		    s->own.items[id].frame == frame)
+			return id;
+	id = (uint32_t)s->own.n;
+	slot = SEAM_ARRAY_PUSH(&s->own);
+	if (!slot || seam_index_add(index, hash, id))
+		return SEAM_NONE;
+	*slot = (struct seam_stack) { .parent = parent, .frame = frame };
+	return id;
+}
+
+static bool stays(const struct seam_profile *profile, uint32_t frame_id,
+		  const struct seam_selection *selection)
+{
+	const struct seam_frame *frame = &profile->frames.items[frame_id];
+	uint8_t layer = profile->functions.items[frame->function].layer;
+
+	return (selection->layers >> layer & 1) &&
+	       !(selection->no_inline && frame->is_inlined);
+}
+
+static bool is_function(const struct seam_profile *profile, uint32_t frame,
+			uint32_t name)
+{
+	return profile->functions.items[profile->frames.items[frame]
+					.function].name == name;
+}
+
+/* From the function outward: the frames of @stack, the other way round. */
+static uint32_t turned_round(struct seam_selected *s, struct seam_index *index,
+			     const struct seam_selection *selection,
+			     uint32_t stack)
+{
+	const struct seam_stack *stacks = s->profile->stacks.items;
+	uint32_t own = 0;
+
+	for (; stack && own != SEAM_NONE; stack = stacks[stack].parent)
+		if (stays(s->profile, stacks[stack].frame, selection))
+			own = own_stack(s, index, own, stacks[stack].frame);
+	return own;
+}
+
+/* What is left of stack @i, whose parent is mapped; 0: nothing. */
+static uint32_t map_stack(struct seam_selected *s, struct seam_index *index,
+			  const struct seam_selection *selection, size_t i)
+{
+	const struct seam_stack *stack = &s->profile->stacks.items[i];
+	uint32_t parent = s->map[stack->parent];
+
+	if (!stays(s->profile, stack->frame, selection))
+		return parent;
+	if (s->turned != SEAM_NONE)
+		return is_function(s->profile, stack->frame, s->turned) ?
+		       turned_round(s, index, selection, (uint32_t)i) : parent;
+	if (s->begins != SEAM_NONE && !parent &&
+	    !is_function(s->profile, stack->frame, s->begins))
+		return 0;
+	return own_stack(s, index, parent, stack->frame);
+}
+
+/* Parents come before their children, so one pass in order does it. */
+static int map_stacks(struct seam_selected *s, struct seam_index *index,
+		      const struct seam_selection *selection)
+{
+	const struct seam_profile *profile = s->profile;
+	struct seam_stack *root = SEAM_ARRAY_PUSH(&s->own);
+
+	s->map = calloc(profile->stacks.n, sizeof(*s->map));
+	if (!s->map || !root)
+		return -ENOMEM;
+	*root = profile->stacks.items[0];
+	for (size_t i = 1; i < profile->stacks.n; i++) {
+		s->map[i] = map_stack(s, index, selection, i);
+		if (s->map[i] == SEAM_NONE)
+			return -ENOMEM;
+	}
+	s->stacks = s->own.items;
+	s->n_stacks = s->own.n;
+	return 0;
+}
+
+static int leave_frames_out(struct seam_selected *s,
+			    const struct seam_selection *selection,
+			    struct seam_err *err)
+{
+	struct seam_index index = { 0 };
+	int rc = map_stacks(s, &index, selection);
+
+	seam_index_fini(&index);
+	s->skips_empty = selection->layers != SEAM_ALL_LAYERS ||
+			 s->turned != SEAM_NONE || s->begins != SEAM_NONE;
+	return rc ? seam_err_set(err, rc, "out of memory") : 0;
+}
+
+int seam_selected_init(struct seam_selected *selected,
+		       const struct seam_profile *profile,
+		       const struct seam_selection *selection,
+		       struct seam_err *err)
+{
+	int rc = 0;
+
+	*selected = (struct seam_selected) {
+		.profile = profile,
+		.from_ns = selection->from_ns, .to_ns = selection->to_ns,
+		.comm = SEAM_NONE, .event = SEAM_NONE,
+		.turned = SEAM_NONE, .begins = SEAM_NONE,
+		.stacks = profile->stacks.items, .n_stacks = profile->stacks.n,
+	};
+	if (selection->event)
+		rc = find_event(selected, selection->event, err);
+	if (!rc && selection->thread)
+		rc = find_thread(selected, selection->thread, err);
+	if (!rc && selection->callers_of)
+		rc = find_function(profile, selection->callers_of,
+				   &selected->turned, err);
+	if (!rc && selection->callees_of)
+		rc = find_function(profile, selection->callees_of,
+				   &selected->begins, err);
+	if (!rc && (selection->no_inline || selection->callers_of ||
+		    selection->callees_of ||
+		    selection->layers != SEAM_ALL_LAYERS))
+		rc = leave_frames_out(selected, selection, err);
+	if (rc)
+		seam_selected_fini(selected);
+	return rc;
+}
+
+void seam_selected_fini(struct seam_selected *selected)
+{
+	free(selected->threads);
+	free(selected->map);
+	free(selected->own.items);
+	*selected = (struct seam_selected) { 0 };
+}
+
+uint32_t seam_selected_event(const struct seam_selected *selected)
+{
+	const struct seam_profile *profile = selected->profile;
+	uint32_t only = SEAM_NONE;
+
+	if (selected->event != SEAM_NONE)
+		return selected->event;
+	for (uint32_t i = 0; i < profile->events.n; i++) {
+		const struct seam_profile_event *e = &profile->events.items[i];
+
+		/* a part of a log may have time, but no call's beginning */
+		if (e->n_samples == 0 && !e->is_measured)
+			continue;
+		if (only != SEAM_NONE)
+			return SEAM_NONE;
+		only = i;
+	}
+	return only;
+}

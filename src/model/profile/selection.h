@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * selection.h - which part of a profile is meant
+ *
+ * One object that every report and export takes, so that a time range or a
+ * layer means the same everywhere.  struct seam_selection is what the user
+ * asked for; struct seam_selected is the same made ready for one profile:
+ * names looked up once, and for each stack the stack that is left when the
+ * frames that were not asked for are taken out.
+ */
+#ifndef SEAM_SELECTION_H
+#define SEAM_SELECTION_H
+
+#include "model/profile/profile.h"
+
+enum { SEAM_ALL_LAYERS = (1 << SEAM_N_LAYERS) - 1 };
+
+struct seam_selection {
+	uint64_t from_ns;	/* first time that counts */
+	uint64_t to_ns;		/* first time that no longer counts */
+	const char *thread;	/* tid in digits, or a name; NULL: all */
+	const char *event;	/* event name; NULL: all */
+	unsigned int layers;	/* bit 1 << layer; other frames are left out */
+	bool no_inline;		/* leave inlined frames out */
+	/*
+	 * Samples with this function on their stack alone, by its exact name:
+	 * the stack is turned round, from the innermost call of it outward;
+	 * or it begins at the outermost call.  At most one of them; or NULL.
+	 */
+	const char *callers_of;
+	const char *callees_of;
+};
+
+/* All of it. */
+void seam_selection_init(struct seam_selection *selection);
+
+/* "A,B" as seam_time_range_parse() takes it, in the profile's time. */
+int seam_selection_time(struct seam_selection *selection,
+			const struct seam_profile *profile, const char *text,
+			struct seam_err *err);
+
+/* "kernel,jit": one or more layer names.  -EINVAL as above. */
+int seam_selection_layers(struct seam_selection *selection, const char *text,
+			  struct seam_err *err);
+
+/* Borrows the profile; seam_selected_fini() frees the rest. */
+struct seam_selected {
+	const struct seam_profile *profile;
+	uint64_t from_ns, to_ns;
+	bool *threads;		/* by thread: it counts; NULL: all do */
+	uint32_t comm;		/* string: samples of that name count as well */
+	uint32_t event;		/* the one that counts; SEAM_NONE: all do */
+	uint32_t turned;	/* string: callers_of; or SEAM_NONE */
+	uint32_t begins;	/* string: callees_of; or SEAM_NONE */
+	/* What the samples' stacks are now: the profile's, or own. */
+	const struct seam_stack *stacks;
+	size_t n_stacks;
+	uint32_t *map;		/* from the profile's stacks; NULL: the same */
+	bool skips_empty;	/* a sample with no frame left does not count */
+	SEAM_ARRAY(struct seam_stack) own;
+};
+
+/*
+ * Make @selection ready for @profile, whose stacks have parents with smaller
+ * ids than their own.  0, -ENOMEM, or -EINVAL when the thread or event is
+ * not in the profile; @selected needs no fini then.
+ *
+ * Cost: O(stacks) when frames are left out, else nearly nothing.
+ */
+int seam_selected_init(struct seam_selected *selected,
+		       const struct seam_profile *profile,
+		       const struct seam_selection *selection,
+		       struct seam_err *err);
+void seam_selected_fini(struct seam_selected *selected);
+
+/*
+ * The event whose samples are selected: the one asked for, or the only one
+ * that has any.  SEAM_NONE when they are of several, whose weights count
+ * different things and must not be added up.
+ */
+uint32_t seam_selected_event(const struct seam_selected *selected);
+
+/* The stack of sample @i as it is selected. */
+static inline uint32_t seam_selected_stack(const struct seam_selected *s,
+					   size_t i)
+{
+	uint32_t stack = s->profile->samples.stack[i];
+
+	return s->map ? s->map[stack] : stack;
+}
+
+/* Whether sample @i counts. */
+static inline bool seam_selected_has(const struct seam_selected *s, size_t i)
+{
+	const struct seam_samples *samples = &s->profile->samples;
+
+	if (samples->time_ns[i] < s->from_ns || samples->time_ns[i] >= s->to_ns)
+		return false;
+	if (s->event != SEAM_NONE && samples->event[i] != s->event)
+		return false;
+	if (s->threads && !s->threads[samples->thread[i]] &&
+	    seam_samples_comm(s->profile, i) != s->comm)
+		return false;
+	return !s->skips_empty || seam_selected_stack(s, i) != 0;
+}
+
+#endif /* SEAM_SELECTION_H */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tally.c - one pass over the samples; the contract is in tally.h
+ *
+ * Nearly all stacks belong to one group only, so a plain array finds the
+ * tally that a stack had last; a hash table is asked only where that one is
+ * of another group.
+ */
+#include "model/profile/tally.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+static const char *number_name(const char *name, const char *what,
+			       int32_t number, char buf[SEAM_GROUP_NAME])
+{
+	size_t size = strlen(name), digits;
+	char text[16];
+
+	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32, number);
+	if (size >= digits && strcmp(name + size - digits, text) == 0)
+		return name;
+	snprintf(buf, SEAM_GROUP_NAME, "%.*s%s", SEAM_GROUP_NAME - 17,
+		 *name ? name : what, text);
+	return buf;
+}
+
+const char *seam_group_name(const struct seam_profile *profile,
+			    enum seam_group group, uint32_t id,
+			    char buf[SEAM_GROUP_NAME])
+{
+	const struct seam_process *process;
+	const struct seam_thread *thread;
+
+	switch (group) {
+	case SEAM_GROUP_COMM:
+		return seam_profile_text(profile, id);
+	case SEAM_GROUP_THREAD:
+		thread = &profile->threads.items[id];
+		return number_name(seam_profile_text(profile, thread->name),
+				   "thread", thread->tid, buf);
+	case SEAM_GROUP_PROCESS:
+		process = &profile->processes.items[id];
+		return number_name(seam_profile_text(profile, process->name),
+				   "process", process->pid, buf);
+	case SEAM_GROUP_CPU:
+		snprintf(buf, SEAM_GROUP_NAME, id == UINT16_MAX ?
+			 "CPU unknown" : "CPU %" PRIu32, id);
+		return buf;
+	case SEAM_GROUP_NONE:
+		break;
+	}
+	return "all";
+}
+
+struct tally_pass {
+	const struct seam_selected *selected;
+	struct seam_tallies *tallies;
+	enum seam_group group;
+	struct seam_groups *groups;	/* in its place; or NULL */
+	uint32_t *last;		/* by stack: its last tally; SEAM_NONE */
+	struct seam_index index;/* by (group, stack); no entry for GROUP_NONE */
+};
+
+static uint32_t id_of(const struct seam_profile *profile, size_t sample,
+		      enum seam_group group)
+{
+	uint32_t thread = profile->samples.thread[sample];
+
+	switch (group) {
+	case SEAM_GROUP_NONE:
+		break;
+	case SEAM_GROUP_COMM:
+		return seam_samples_comm(profile, sample);
+	case SEAM_GROUP_THREAD:
+		return thread;
+	case SEAM_GROUP_PROCESS:
+		return profile->threads.items[thread].process;
+	case SEAM_GROUP_CPU:
+		return profile->samples.cpu[sample];
+	}
+	return 0;
+}
+
+/* The index of @ids, added if new; SEAM_NONE when memory ran out. */
+static uint32_t intern(struct seam_groups *groups,
+		       const struct seam_group_ids *ids)
+{
+	uint64_t hash = seam_hash_bytes(ids, sizeof(*ids), 0);
+	struct seam_index_probe probe = seam_index_probe(&groups->index, hash);
+	struct seam_group_ids *slot;
+	uint32_t id;
+
+	while ((id = seam_index_next(&groups->index, &probe)) != SEAM_NONE)
+		if (memcmp(&groups->items[id], ids, sizeof(*ids)) == 0)
+			return id;
+	id = (uint32_t)groups->n;
+	slot = SEAM_ARRAY_PUSH(groups);
+	if (!slot || seam_index_add(&groups->index, hash, id))
+		return SEAM_NONE;
+	*slot = *ids;
+	return id;
+}
+
+static uint32_t group_of(const struct tally_pass *p, size_t sample)
+{
+	const struct seam_profile *profile = p->selected->profile;
+	struct seam_group_ids ids = { 0 };
+
+	if (!p->groups)
+		return id_of(profile, sample, p->group);
+	for (size_t i = 0; i < p->groups->n_kinds; i++)
+		ids.items[i] = id_of(profile, sample, p->groups->kinds[i]);
+	return intern(p->groups, &ids);
+}
+
+static uint32_t find(struct tally_pass *p, uint32_t stack, uint32_t group)
+{
+	uint64_t hash = seam_hash_u64((uint64_t)group << 32 | stack);
+	struct seam_index_probe probe = seam_index_probe(&p->index, hash);
+	struct seam_tally *tally;
+	uint32_t id;
+
+	while ((id = seam_index_next(&p->index, &probe)) != SEAM_NONE) {
+		tally = &p->tallies->items[id];
+		if (tally->stack == stack && tally->group == group)
+			return id;
+	}
+	id = (uint32_t)p->tallies->n;
+	tally = id < SEAM_NONE ? SEAM_ARRAY_PUSH(p->tallies) : NULL;
+	if (!tally)
+		return SEAM_NONE;
+	*tally = (struct seam_tally) { .stack = stack, .group = group };
+	if (p->group != SEAM_GROUP_NONE &&
+	    seam_index_add(&p->index, hash, id))
+		return SEAM_NONE;
+	return id;
+}
+
+static int count(struct tally_pass *p, size_t sample)
+{
+	uint32_t stack = seam_selected_stack(p->selected, sample);
+	uint32_t group = group_of(p, sample);
+	uint32_t id = p->last[stack];
+
+	if (group == SEAM_NONE)
+		return -ENOMEM;
+
+	if (id == SEAM_NONE || p->tallies->items[id].group != group) {
+		id = find(p, stack, group);
+		if (id == SEAM_NONE)
+			return -ENOMEM;
+		p->last[stack] = id;
+	}
+	p->tallies->items[id].samples +=
+		seam_samples_count(&p->selected->profile->samples, sample);
+	p->tallies->items[id].weight +=
+		seam_samples_weight(&p->selected->profile->samples, sample);
+	return 0;
+}
+
+static int count_all(struct tally_pass *p, uint32_t event)
+{
+	const struct seam_samples *samples = &p->selected->profile->samples;
+	int rc = 0;
+
+	for (size_t i = 0; i < samples->n && !rc; i++) {
+		if (event != SEAM_NONE && samples->event[i] != event)
+			continue;
+		if (seam_selected_has(p->selected, i))
+			rc = count(p, i);
+	}
+	return rc;
+}
+
+static int by_group_and_stack(const void *a, const void *b)
+{
+	const struct seam_tally *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static int make(struct tally_pass *pass, uint32_t event)
+{
+	const struct seam_selected *selected = pass->selected;
+	struct seam_tallies *tallies = pass->tallies;
+	struct tally_pass p = *pass;
+	int rc;
+
+	*tallies = (struct seam_tallies) { 0 };
+	p.last = malloc(selected->n_stacks * sizeof(*p.last));
+	if (!p.last)
+		return -ENOMEM;
+	memset(p.last, 0xff, selected->n_stacks * sizeof(*p.last));
+	rc = count_all(&p, event);
+	free(p.last);
+	seam_index_fini(&p.index);
+	if (rc) {
+		free(tallies->items);
+		*tallies = (struct seam_tallies) { 0 };
+		return rc;
+	}
+	if (tallies->n)
+		qsort(tallies->items, tallies->n, sizeof(*tallies->items),
+		      by_group_and_stack);
+	for (size_t i = 0; i < tallies->n; i++) {
+		tallies->samples += tallies->items[i].samples;
+		tallies->weight += tallies->items[i].weight;
+	}
+	return 0;
+}
+
+int seam_tallies_make(struct seam_tallies *tallies,
+		      const struct seam_selected *selected, uint32_t event,
+		      enum seam_group group)
+{
+	struct tally_pass p = {
+		.selected = selected, .tallies = tallies, .group = group,
+	};
+
+	return make(&p, event);
+}
+
+int seam_tallies_make_by(struct seam_tallies *tallies,
+			 struct seam_groups *groups,
+			 const struct seam_selected *selected, uint32_t event)
+{
+	struct tally_pass p = {
+		.selected = selected, .tallies = tallies, .groups = groups,
+		.group = SEAM_GROUP_COMM,	/* of any kind but none */
+	};
+
+	return make(&p, event);
+}
+
+void seam_groups_fini(struct seam_groups *groups)
+{
+	free(groups->items);
+	seam_index_fini(&groups->index);
+	groups->items = NULL;
+	groups->n = groups->cap = 0;
+}

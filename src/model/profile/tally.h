@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tally.h - how many samples each distinct stack has
+ *
+ * The first step of every report: one pass over the samples, after which
+ * only distinct stacks are left to work on, a hundredth of them or less.
+ */
+#ifndef SEAM_TALLY_H
+#define SEAM_TALLY_H
+
+#include "model/profile/selection.h"
+
+/* What a stack's samples are kept apart by. */
+enum seam_group {
+	SEAM_GROUP_NONE,
+	SEAM_GROUP_COMM,	/* string: the thread's name at the sample */
+	SEAM_GROUP_THREAD,
+	SEAM_GROUP_PROCESS,
+	SEAM_GROUP_CPU,		/* UINT16_MAX: not known */
+};
+
+enum { SEAM_GROUP_NAME = 256 };
+
+/*
+ * What group @id is called: "name", "name TID", "name PID", or "all" for
+ * SEAM_GROUP_NONE; a name that ends in its number is not given it twice.
+ * Returns the profile's text or @buf.
+ */
+const char *seam_group_name(const struct seam_profile *profile,
+			    enum seam_group group, uint32_t id,
+			    char buf[SEAM_GROUP_NAME]);
+
+enum { SEAM_GROUP_KINDS = 4 };
+
+/* One id for each kind that samples are kept apart by, in their order. */
+struct seam_group_ids {
+	uint32_t items[SEAM_GROUP_KINDS];
+};
+
+/* Several kinds at once: a tally's group is an index into this. */
+struct seam_groups {
+	enum seam_group kinds[SEAM_GROUP_KINDS];
+	size_t n_kinds;
+	struct seam_group_ids *items;
+	size_t n, cap;
+	struct seam_index index;
+};
+
+void seam_groups_fini(struct seam_groups *groups);
+
+struct seam_tally {
+	uint32_t stack;		/* of the selection */
+	uint32_t group;		/* string, thread or process; 0 for none */
+	uint64_t samples;
+	uint64_t weight;	/* the samples' weights added up */
+};
+
+/* Zeroed is valid and empty; free(items) ends it. */
+struct seam_tallies {
+	struct seam_tally *items;
+	size_t n, cap;
+	uint64_t samples, weight;	/* of all */
+};
+
+/*
+ * Count the selected samples of @event (SEAM_NONE: of all), for each
+ * distinct stack and group; sorted by group, then stack.  0 or -ENOMEM.
+ *
+ * Cost: a few nanoseconds a sample, plus the sort of what is distinct.
+ */
+int seam_tallies_make(struct seam_tallies *tallies,
+		      const struct seam_selected *selected, uint32_t event,
+		      enum seam_group group);
+
+/*
+ * The same for several kinds: @groups has kinds and n_kinds set and is
+ * zeroed otherwise.  seam_groups_fini() is due in any case.
+ */
+int seam_tallies_make_by(struct seam_tallies *tallies,
+			 struct seam_groups *groups,
+			 const struct seam_selected *selected, uint32_t event);
+
+#endif /* SEAM_TALLY_H */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree.h - a call tree: equal callers and callees merged, counts added up
+ *
+ * The profile's stacks are a tree of frames, where two places in a function
+ * are two frames.  A report wants fewer nodes: one for each function, or for
+ * each name that is shown.  Whoever asks gives a key for each frame; frames
+ * with equal keys under one parent become one node.
+ *
+ * Parents have smaller ids than their children, so a loop over ids goes
+ * down, a reverse loop goes up, and no walk needs recursion: a stack of
+ * 50,000 frames is as good as any other.
+ */
+#ifndef SEAM_TREE_H
+#define SEAM_TREE_H
+
+#include "model/profile/tally.h"
+
+struct seam_node {
+	uint32_t parent;	/* SEAM_NONE for the root, node 0 */
+	uint32_t key;		/* of its frames; of its group where is_group */
+	uint32_t depth;		/* 0 for the root */
+	uint32_t first_child;	/* SEAM_NONE: none */
+	uint32_t next_sibling;	/* SEAM_NONE: the last */
+	bool is_group;		/* a thread, process or name above its stacks */
+	uint64_t self_samples;	/* that ended here */
+	uint64_t self_weight;
+	uint64_t samples;	/* self and all below */
+	uint64_t weight;
+};
+
+/* Zeroed is valid; free(items) ends it. */
+struct seam_tree {
+	struct seam_node *items;
+	size_t n, cap;
+};
+
+/* The key that seam_tree_make() uses when it is given none. */
+static inline uint32_t seam_tree_key(const struct seam_frame *frame)
+{
+	return frame->function << 1 | frame->is_inlined;
+}
+
+/*
+ * The call tree of @tallies.  @keys has a key for each frame of the profile;
+ * NULL is seam_tree_key(): the function, and whether it is inlined.  Where
+ * @grouped, each group is a node below the root.  0 or -ENOMEM.
+ */
+int seam_tree_make(struct seam_tree *tree,
+		   const struct seam_selected *selected,
+		   const struct seam_tallies *tallies, const uint32_t *keys,
+		   bool grouped);
+
+/* Order of two siblings, as qsort_r() has it. */
+typedef int seam_tree_compare(const struct seam_node *a,
+			      const struct seam_node *b, void *context);
+
+/* Put the children of each node in order.  0 or -ENOMEM. */
+int seam_tree_sort(struct seam_tree *tree, seam_tree_compare *compare,
+		   void *context);
+
+/*
+ * The node that follows @node in depth-first order, children first; without
+ * @into, the children of @node are passed over.  SEAM_NONE at the end.
+ */
+static inline uint32_t seam_tree_next(const struct seam_tree *tree,
+				      uint32_t node, bool into)
+{
+	if (into && tree->items[node].first_child != SEAM_NONE)
+		return tree->items[node].first_child;
+	while (node != SEAM_NONE &&
+	       tree->items[node].next_sibling == SEAM_NONE)
+		node = tree->items[node].parent;
+	return node == SEAM_NONE ? node : tree->items[node].next_sibling;
+}
+
+#endif /* SEAM_TREE_H */

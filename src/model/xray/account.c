@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * account.c - threads to workers, quantiles from histograms; see account.h
+ *
+ * A task is a stream, or a part of one that is so long that some worker would
+ * be at it when all others are done.  A worker takes a ledger from the free
+ * ones, or makes one, and gives it back: as many ledgers as workers, whatever
+ * the number of streams.  A part has a ledger of its own, because only when
+ * all before it is known is it known whether it was counted right.
+ */
+#include "model/xray/account.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/workers.h"
+#include "model/xray/account_sums.h"
+
+enum {
+	PARTS_OF_WORKER = 4,		/* so that none waits for long */
+	MIN_PART_BYTES = 4 << 20,
+};
+
+struct task {
+	struct seam_part part;
+	uint64_t n_bytes;
+	bool is_divided;		/* part is not the whole stream */
+	struct seam_account_sums *ledger;	/* then: of it alone */
+};
+
+struct account_job {
+	const struct seam_trace *trace;
+	const struct seam_account_options *options;
+	uint64_t part_bytes;		/* of a stream that is divided */
+	SEAM_ARRAY(struct task) tasks;	/* by stream, in time */
+	size_t *order;			/* tasks, the longest first */
+	pthread_mutex_t lock;		/* guards all below */
+	struct seam_account_sums *free;
+	int error;
+};
+
+static struct seam_account_sums *take_ledger(struct account_job *job)
+{
+	struct seam_account_sums *l;
+
+	pthread_mutex_lock(&job->lock);
+	l = job->free;
+	if (l)
+		job->free = l->next;
+	pthread_mutex_unlock(&job->lock);
+	if (!l)
+		l = calloc(1, sizeof(*l));
+	if (l)
+		l->options = job->options;
+	return l;
+}
+
+static void give_back(struct account_job *job, struct seam_account_sums *l)
+{
+	pthread_mutex_lock(&job->lock);
+	if (!l || l->calls.error)
+		job->error = l ? l->calls.error : -ENOMEM;
+	if (l) {
+		l->next = job->free;
+		job->free = l;
+	}
+	pthread_mutex_unlock(&job->lock);
+}
+
+static void count_whole(struct account_job *job, const struct task *task)
+{
+	struct seam_account_sums *l = take_ledger(job);
+
+	if (l && !l->calls.error)
+		seam_account_sums_count(l, job->trace, task->part.stream);
+	give_back(job, l);
+}
+
+static void work(void *context, size_t i)
+{
+	struct account_job *job = context;
+	struct task *task = &job->tasks.items[job->order[i]];
+
+	if (!task->is_divided) {
+		count_whole(job, task);
+		return;
+	}
+	task->ledger = calloc(1, sizeof(*task->ledger));
+	if (!task->ledger)
+		return;
+	task->ledger->options = job->options;
+	if (task->part.first == 0)
+		seam_account_sums_count_part(task->ledger, job->trace, &task->part,
+				       false);
+	else
+		seam_account_sums_count_inner(task->ledger, job->trace, &task->part);
+}
+
+static void free_ledgers(struct seam_account_sums *list)
+{
+	while (list) {
+		struct seam_account_sums *next = list->next;
+
+		seam_account_sums_free(list);
+		list = next;
+	}
+}
+
+static int by_size(const void *a, const void *b, void *tasks)
+{
+	size_t i = *(const size_t *)a, k = *(const size_t *)b;
+	const struct task *x = &((const struct task *)tasks)[i];
+	const struct task *y = &((const struct task *)tasks)[k];
+
+	if (x->n_bytes != y->n_bytes)
+		return x->n_bytes < y->n_bytes ? 1 : -1;
+	return i < k ? -1 : i > k;
+}
+
+/* The longest tasks first, so that no worker ends long after the others. */
+static int order_tasks(struct account_job *job)
+{
+	size_t n = job->tasks.n;
+
+	job->order = malloc((n + 1) * sizeof(*job->order));
+	if (!job->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		job->order[i] = i;
+	qsort_r(job->order, n, sizeof(*job->order), by_size, job->tasks.items);
+	return 0;
+}
+
+/* Bytes from which on it pays to divide a stream; not with one worker. */
+static uint64_t find_part_bytes(const struct seam_trace *trace)
+{
+	uint64_t workers = seam_workers_count(), total = 0, part;
+
+	for (size_t i = 0; i < trace->streams.n; i++)
+		total += trace->streams.items[i].n_bytes;
+	part = total / (PARTS_OF_WORKER * workers) + 1;
+	if (part < MIN_PART_BYTES)
+		part = MIN_PART_BYTES;
+	return workers > 1 ? part : UINT64_MAX;
+}
+
+/*
+ * Bytes from which on a stream's blocks are another part.  A caller of the
+ * first call in a part is not known in it, which edges need.
+ */
+static uint64_t part_bytes(const struct account_job *job,
+			   const struct seam_trace_stream *stream)
+{
+	uint64_t part = job->part_bytes;
+
+	if (stream->is_fork || job->options->edges)
+		return UINT64_MAX;
+	if (job->options->part_blocks)
+		return 0;
+	/* what is no longer than two parts would not hold up the others */
+	return stream->n_bytes / 2 > part ? part : UINT64_MAX;
+}
+
+static int divide(struct account_job *job, uint32_t id)
+{
+	const struct seam_trace_stream *stream = &job->trace->streams.items[id];
+	uint64_t limit = part_bytes(job, stream);
+	size_t least = job->options->part_blocks;
+	struct task *task = NULL;
+
+	for (size_t i = 0; i < stream->n_blocks; i++) {
+		const struct seam_xray_block *block =
+			job->trace->blocks.items[stream->first_block + i].block;
+
+		if (!task || (task->n_bytes >= limit &&
+			      task->part.n >= least)) {
+			task = SEAM_ARRAY_PUSH(&job->tasks);
+			if (!task)
+				return -ENOMEM;
+			*task = (struct task) {
+				.part = { .stream = id, .first = i },
+				.is_divided = limit != UINT64_MAX,
+			};
+		}
+		task->part.n++;
+		task->n_bytes += block->end - block->begin;
+	}
+	return 0;
+}
+
+/* Put the parts of one stream together, in order, from task @first on. */
+static size_t join_stream(struct account_job *job, struct seam_account *account,
+			  size_t first)
+{
+	struct task *tasks = job->tasks.items;
+	struct seam_account_sums *whole = tasks[first].ledger;
+	size_t i = first;
+
+	for (; i < job->tasks.n &&
+	     tasks[i].part.stream == tasks[first].part.stream; i++) {
+		struct seam_account_sums *l = tasks[i].ledger;
+
+		account->n_parts++;
+		tasks[i].ledger = NULL;
+		if (i == first)
+			continue;
+		if (whole && l && seam_account_sums_join(whole, l)) {
+			give_back(job, l);
+			continue;
+		}
+		seam_account_sums_free(l);
+		account->n_again++;
+		if (whole && !whole->calls.error)
+			seam_account_sums_count_part(whole, job->trace,
+					       &tasks[i].part, true);
+	}
+	if (whole)
+		seam_account_sums_end(whole);
+	give_back(job, whole);
+	return i;
+}
+
+static int build(struct account_job *job, struct seam_account *account)
+{
+	size_t i = 0;
+	int r = 0;
+
+	job->part_bytes = find_part_bytes(job->trace);
+	for (uint32_t s = 0; !r && s < job->trace->streams.n; s++)
+		r = divide(job, s);
+	if (!r)
+		r = order_tasks(job);
+	if (r)
+		return r;
+	seam_workers_run(job->tasks.n, work, job);
+	while (i < job->tasks.n)
+		i = job->tasks.items[i].is_divided ?
+		    join_stream(job, account, i) : i + 1;
+	return job->error ? job->error :
+	       seam_account_merge(account, job->free, job->options->n_slowest);
+}
+
+int seam_account_build(struct seam_account *account,
+		       const struct seam_trace *trace,
+		       const struct seam_account_options *options,
+		       struct seam_err *err)
+{
+	struct account_job job = {
+		.trace = trace, .options = options,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	int r;
+
+	*account = (struct seam_account) { .in_ticks = trace->in_ticks };
+	seam_trace_problems(trace, &account->problems);
+	account->repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(trace);
+	r = build(&job, account);
+	free_ledgers(job.free);
+	free(job.tasks.items);
+	free(job.order);
+	if (r) {
+		seam_account_fini(account);
+		return seam_calls_failed(r, err);
+	}
+	return 0;
+}
+
+void seam_account_fini(struct seam_account *account)
+{
+	free(account->rows.items);
+	free(account->octaves.items);
+	free(account->edges.items);
+	free(account->slowest.items);
+	*account = (struct seam_account) { 0 };
+}
+
+/*
+ * The nearest rank, ceil(@fraction * @count), of 1 to @count.  The product is
+ * rounded: 0.07 * 100 is a little more than 7, and of rank 7 all the same.
+ */
+static uint64_t nearest_rank(uint64_t count, double fraction)
+{
+	double product = fraction * (double)count;
+	uint64_t rank = product < 0 ? 0 : product >= (double)count ? count :
+			(uint64_t)product;
+
+	if ((double)rank < product * (1 - 0x1p-50))
+		rank++;
+	return rank == 0 ? 1 : rank > count ? count : rank;
+}
+
+static uint64_t clamp(uint64_t ns, const struct seam_account_row *row)
+{
+	return ns < row->min_ns ? row->min_ns :
+	       ns > row->max_ns ? row->max_ns : ns;
+}
+
+uint64_t seam_account_quantile(const struct seam_account *account,
+			       const struct seam_account_row *row,
+			       double fraction)
+{
+	uint64_t rank = nearest_rank(row->count, fraction), seen = 0;
+
+	if (rank == 1)
+		return row->min_ns;
+	if (rank == row->count)
+		return row->max_ns;
+	if (row->count == 3)
+		return clamp(row->sum_ns - row->min_ns - row->max_ns, row);
+	for (unsigned int o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
+		const struct seam_octave *octave = row->octave[o] ?
+			&account->octaves.items[row->octave[o] - 1] : NULL;
+
+		for (unsigned int i = 0; octave && i < SEAM_HISTOGRAM_STEPS;
+		     i++) {
+			unsigned int bucket = o * SEAM_HISTOGRAM_STEPS + i;
+			uint64_t least = seam_histogram_least(bucket);
+
+			seen += octave->n[i];
+			if (seen >= rank)
+				return clamp(o <= 1 ? least : least +
+					(UINT64_C(1) << (o - 2)), row);
+		}
+	}
+	return row->max_ns;
+}

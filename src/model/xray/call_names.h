@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call_names.h - what the functions of an XRay log are called
+ *
+ * From an instrumentation map, if there is one; a function that it has no name
+ * for is its address, "0x401136", and one that it does not know is "#7".  A log does not say which program wrote it, so a map can be
+ * another program's: what contradicts the log is found and said.
+ */
+#ifndef SEAM_CALL_NAMES_H
+#define SEAM_CALL_NAMES_H
+
+#include "model/xray/trace.h"
+#include "symbol/xray/xray_map.h"
+
+enum { SEAM_CALL_NAME = 24 };
+
+/* Zeroed is valid: no map, all functions are numbers. */
+struct seam_call_names {
+	struct seam_xray_map map;
+};
+
+/* Read the map at @path; NULL for none.  As seam_xray_map_open(). */
+int seam_call_names_open(struct seam_call_names *names, const char *path,
+			 struct seam_err *err);
+void seam_call_names_fini(struct seam_call_names *names);
+
+/* The name of @function, borrowed from @names or made in @buf. */
+const char *seam_call_name(const struct seam_call_names *names,
+			   uint32_t function, char buf[SEAM_CALL_NAME]);
+
+/*
+ * Why the map cannot be that of the program that wrote @trace, in one line
+ * of @buf, or NULL when nothing speaks against it: a function that the map
+ * does not have, or an action for which it has no sled.  Looks at the first
+ * events of every block.
+ */
+const char *seam_call_names_doubt(const struct seam_call_names *names,
+				  const struct seam_trace *trace, char *buf,
+				  size_t cap);
+
+#endif /* SEAM_CALL_NAMES_H */

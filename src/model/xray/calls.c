@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.c - growth and the repairs; the hot path is in calls.h */
+#include "model/xray/calls.h"
+
+#include "base/hash.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { FIRST_BITS = 8 };
+
+static const struct {
+	const char *name, *text;
+} repairs[SEAM_N_REPAIRS] = {
+	[SEAM_REPAIR_EXIT] = { "missing_exit",
+		"calls without an exit (exception, longjmp)" },
+	[SEAM_REPAIR_ENTRY] = { "missing_entry",
+		"calls that began before the log" },
+	[SEAM_REPAIR_STRAY] = { "stray_exit",
+		"exits of no call that was open" },
+	[SEAM_REPAIR_UNFINISHED] = { "unfinished",
+		"calls that were open at the end" },
+	[SEAM_REPAIR_DEPTH] = { "too_deep", "calls too deep to be kept" },
+	[SEAM_REPAIR_CLOCK] = { "clock", "steps back of a thread's clock" },
+	[SEAM_REPAIR_EXTENTS] = { "extents", "blocks of a wrong length" },
+};
+
+const char *seam_repair_name(enum seam_repair repair)
+{
+	return repairs[repair].name;
+}
+
+int seam_calls_failed(int error, struct seam_err *err)
+{
+	return error == -EOVERFLOW ?
+	       seam_err_set(err, error, "the log has more than %d functions",
+			    SEAM_CALLS_MAX_FUNCTIONS) :
+	       seam_err_set(err, error, "out of memory");
+}
+
+const char *seam_repair_text(enum seam_repair repair)
+{
+	return repairs[repair].text;
+}
+
+/* With a key, or a log could have ids that all begin at one place. */
+static uint32_t hash_id(uint32_t id, unsigned int bits)
+{
+	return (uint32_t)(seam_hash_u64(id) >> (64 - bits));
+}
+
+/* Where @id is in the table, or the free place where it is to be. */
+static uint32_t find_place(const struct seam_call_functions *f, uint32_t id)
+{
+	uint32_t mask = (UINT32_C(1) << f->bits) - 1;
+	uint32_t at = hash_id(id, f->bits);
+
+	while (f->table[at] != SEAM_NONE && f->ids[f->table[at]] != id)
+		at = (at + 1) & mask;
+	return at;
+}
+
+/* A table of twice the size, or the first one. */
+static int grow_table(struct seam_call_functions *f)
+{
+	unsigned int bits = f->table ? f->bits + 1 : FIRST_BITS;
+	size_t size = (size_t)1 << bits;
+	uint32_t *table = malloc(size * sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	memset(table, 0xff, size * sizeof(*table));
+	free(f->table);
+	f->table = table;
+	f->bits = bits;
+	for (uint32_t i = 0; i < f->n; i++)
+		table[find_place(f, f->ids[i])] = i;
+	return 0;
+}
+
+/* Room for what is known of functions in slots below @need. */
+static int grow_slots(struct seam_calls *calls, size_t need)
+{
+	size_t n = calls->n_slots ? calls->n_slots : (size_t)1 << FIRST_BITS;
+	uint32_t *active;
+
+	while (n < need)
+		n *= 2;
+	if (n == calls->n_slots)
+		return 0;
+	active = realloc(calls->active, n * sizeof(*active));
+	if (!active)
+		return -ENOMEM;
+	memset(active + calls->n_slots, 0,
+	       (n - calls->n_slots) * sizeof(*active));
+	calls->active = active;
+	calls->n_slots = n;
+	calls->functions.n_small = n < SEAM_CALLS_SMALL ? (uint32_t)n :
+				   SEAM_CALLS_SMALL;
+	return 0;
+}
+
+/* The slot of a large id. */
+static uint32_t hashed_slot(struct seam_calls *calls, uint32_t id)
+{
+	struct seam_call_functions *f = &calls->functions;
+	uint32_t at, *slot;
+
+	if (f->table) {
+		at = f->table[find_place(f, id)];
+		if (at != SEAM_NONE)
+			return SEAM_CALLS_SMALL + at;
+	}
+	if (f->n >= SEAM_CALLS_MAX_FUNCTIONS) {
+		calls->error = -EOVERFLOW;
+		return SEAM_NONE;
+	}
+	if (grow_slots(calls, SEAM_CALLS_SMALL + f->n + 1) ||
+	    ((!f->table || 2 * (f->n + 1) > (size_t)1 << f->bits) &&
+	     grow_table(f)))
+		return SEAM_NONE;
+	slot = seam_array_reserve(f->ids, &f->cap, f->n + 1, sizeof(*f->ids));
+	if (!slot)
+		return SEAM_NONE;
+	f->ids = slot;
+	f->table[find_place(f, id)] = (uint32_t)f->n;
+	f->ids[f->n] = id;
+	return SEAM_CALLS_SMALL + (uint32_t)f->n++;
+}
+
+uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id)
+{
+	uint32_t slot = id;
+
+	if (id >= SEAM_CALLS_SMALL)
+		slot = hashed_slot(calls, id);
+	else if (grow_slots(calls, (size_t)id + 1))
+		slot = SEAM_NONE;
+	if (slot == SEAM_NONE && !calls->error)
+		calls->error = -ENOMEM;
+	return slot;
+}
+
+bool seam_calls_reserve(struct seam_calls *calls, size_t n)
+{
+	size_t cap = calls->cap;
+	void *p;
+
+	if (n <= cap - calls->n)
+		return true;
+	if (n > SEAM_CALLS_MAX_DEPTH - calls->n)
+		return false;
+	p = seam_array_reserve(calls->calls, &calls->cap, calls->n + n,
+			       sizeof(*calls->calls));
+	if (!p) {
+		calls->error = -ENOMEM;
+		return false;
+	}
+	calls->calls = p;
+	memset(calls->calls + cap, 0, (calls->cap - cap) *
+	       sizeof(*calls->calls));
+	return true;
+}
+
+bool seam_calls_grow(struct seam_calls *calls)
+{
+	if (calls->n < SEAM_CALLS_MAX_DEPTH)
+		return seam_calls_reserve(calls, 1);
+	calls->too_deep++;
+	calls->repairs[SEAM_REPAIR_DEPTH]++;
+	return false;
+}
+
+void seam_calls_begin(struct seam_calls *calls)
+{
+	while (calls->n > 1)
+		calls->active[calls->calls[--calls->n].slot]--;
+	calls->n = 0;
+	calls->start_ns = calls->last_ns = 0;
+	calls->too_deep = 0;
+	calls->unseen.n = 0;
+	calls->has_looked = false;
+	if (calls->cap || seam_calls_grow(calls))
+		calls->calls[calls->n++] = (struct seam_call) {
+			.function = SEAM_NONE, .slot = SEAM_NONE,
+		};
+}
+
+void seam_calls_fini(struct seam_calls *calls)
+{
+	free(calls->calls);
+	free(calls->functions.ids);
+	free(calls->functions.table);
+	free(calls->active);
+	free(calls->unseen.items);
+	free(calls->not_stray.items);
+	free(calls->strays.items);
+	*calls = (struct seam_calls) { 0 };
+}
+
+void seam_calls_preset(struct seam_calls *calls, uint32_t function,
+		       uint64_t ns, const struct seam_calls_sink *sink,
+		       void *context)
+{
+	seam_calls_enter(calls, function, ns, sink, context);
+	calls->repairs[SEAM_REPAIR_ENTRY]++;
+}
+
+void seam_calls_end(struct seam_calls *calls,
+		    const struct seam_calls_sink *sink, void *context)
+{
+	while (calls->n > 1) {
+		calls->repairs[SEAM_REPAIR_UNFINISHED]++;
+		seam_calls_leave(calls, calls->last_ns, sink, context);
+	}
+}
+
+/*
+ * The exit of a call that began before the log: so did all that is open now
+ * end, and what this thread did so far was done for that call.
+ */
+static void end_unseen(struct seam_calls *calls, uint32_t function,
+		       uint64_t ns, const struct seam_calls_sink *sink,
+		       void *context)
+{
+	struct seam_call *root = &calls->calls[0];
+	uint32_t *unseen = SEAM_ARRAY_PUSH(&calls->unseen);
+	uint64_t child_ns;
+
+	if (!unseen) {
+		calls->error = -ENOMEM;
+		return;
+	}
+	*unseen = function;
+	while (calls->n > 1) {
+		calls->repairs[SEAM_REPAIR_EXIT]++;
+		seam_calls_leave(calls, ns, sink, context);
+	}
+	child_ns = root->child_ns;
+	seam_calls_enter(calls, function, calls->start_ns, sink, context);
+	if (calls->n != 2)
+		return;
+	calls->repairs[SEAM_REPAIR_ENTRY]++;
+	calls->calls[0].child_ns = 0;
+	calls->calls[1].child_ns = child_ns;
+	seam_calls_leave(calls, ns, sink, context);
+}
+
+/* Whether a call of @function is open, or only its tail call is. */
+static bool made_a_tail_call(const struct seam_calls *calls, uint32_t function)
+{
+	size_t depth = 0;
+
+	/* a few levels: the callee of a tail call is close to its end */
+	for (size_t i = calls->n; i-- > 0 && depth < 16; depth++)
+		if (calls->calls[i].tail == function + 1)
+			return true;
+	return false;
+}
+
+static void leave(struct seam_calls *calls, const struct seam_xray_event *event,
+		  const struct seam_calls_sink *sink, void *context)
+{
+	calls->by_tail = event->kind == SEAM_XRAY_TAIL_EXIT;
+	seam_calls_leave(calls, event->tsc, sink, context);
+	calls->by_tail = false;
+	if (event->kind == SEAM_XRAY_TAIL_EXIT)
+		calls->calls[calls->n - 1].tail = event->function + 1;
+}
+
+int seam_odd_exit_compare(const void *a, const void *b)
+{
+	const struct seam_odd_exit *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
+/* Whether an open call's own exit comes after @event, of none of them. */
+static bool is_followed(struct seam_calls *calls,
+			const struct seam_xray_event *event)
+{
+	struct seam_odd_exit exit = { event->tsc, event->function };
+
+	if (calls->n <= 1 || !calls->ahead)
+		return false;
+	if (!calls->has_looked) {
+		int r = calls->ahead->find(calls, event);
+
+		if (r)
+			calls->error = r;
+		calls->has_looked = !r;
+	}
+	return calls->not_stray.n == 0 ||
+	       !bsearch(&exit, calls->not_stray.items, calls->not_stray.n,
+			sizeof(exit), seam_odd_exit_compare);
+}
+
+static void ignore_stray(struct seam_calls *calls,
+			 const struct seam_xray_event *event)
+{
+	struct seam_odd_exit *exit;
+
+	calls->repairs[SEAM_REPAIR_STRAY]++;
+	if (!calls->keeps_strays)
+		return;
+	exit = SEAM_ARRAY_PUSH(&calls->strays);
+	if (exit)
+		*exit = (struct seam_odd_exit) { event->tsc, event->function };
+	else
+		calls->error = -ENOMEM;
+}
+
+/*
+ * Whether a first pass has found @event to be stray.  In the second, what was
+ * open before the log is open, perhaps with a call of the same function.
+ */
+static bool was_stray(struct seam_calls *calls,
+		      const struct seam_xray_event *event)
+{
+	const struct seam_odd_exit *next;
+
+	if (calls->keeps_strays || calls->next_stray >= calls->strays.n)
+		return false;
+	next = &calls->strays.items[calls->next_stray];
+	if (next->ns != event->tsc || next->function != event->function)
+		return false;
+	calls->next_stray++;
+	return true;
+}
+
+/* An exit of no open call. */
+static void repair_unknown(struct seam_calls *calls,
+			   const struct seam_xray_event *event,
+			   const struct seam_calls_sink *sink, void *context)
+{
+	bool is_stray = made_a_tail_call(calls, event->function);
+
+	if (!is_stray && !sink->outer)
+		is_stray = is_followed(calls, event);
+	if (calls->error)
+		return;
+	if (is_stray)
+		ignore_stray(calls, event);
+	if (sink->outer)
+		sink->outer(context, calls, event, is_stray);
+	else if (!is_stray)
+		end_unseen(calls, event->function, event->tsc, sink, context);
+}
+
+/*
+ * Whether the exit @event of a call under the top one comes before its time:
+ * the top call's own exit follows, and no call of that function is open
+ * under the one that would have ended, which it could be of.
+ */
+static bool is_early(struct seam_calls *calls,
+		     const struct seam_xray_event *event)
+{
+	const struct seam_call *top = &calls->calls[calls->n - 1];
+	size_t i = calls->n - 1, lowest = calls->n > 64 ? calls->n - 64 : 1;
+	uint32_t above = 0;
+
+	if (!calls->ahead)
+		return false;
+	for (; i >= lowest && calls->calls[i].function != event->function; i--)
+		above += calls->calls[i].function == top->function;
+	return i >= lowest && above == calls->active[top->slot] &&
+	       calls->ahead->next(calls, event) == top->function;
+}
+
+void seam_calls_repair(struct seam_calls *calls,
+		       const struct seam_xray_event *event,
+		       const struct seam_calls_sink *sink, void *context)
+{
+	uint32_t function = event->function, slot;
+
+	if (calls->too_deep) {
+		calls->too_deep--;
+		return;
+	}
+	if (calls->n > 1 && calls->calls[calls->n - 1].function == function) {
+		leave(calls, event, sink, context);	/* a tail exit */
+		return;
+	}
+	if (was_stray(calls, event)) {
+		ignore_stray(calls, event);
+		return;
+	}
+	slot = seam_calls_slot(calls, function);
+	if (slot == SEAM_NONE)
+		return;
+	if (calls->active[slot] == 0) {
+		repair_unknown(calls, event, sink, context);
+		return;
+	}
+	if (is_early(calls, event)) {
+		/* from a thread's middle, not all that is open is known */
+		if (sink->outer)
+			calls->error = -EAGAIN;
+		else
+			ignore_stray(calls, event);
+		return;
+	}
+	while (calls->calls[calls->n - 1].function != function) {
+		calls->repairs[SEAM_REPAIR_EXIT]++;
+		seam_calls_leave(calls, event->tsc, sink, context);
+	}
+	leave(calls, event, sink, context);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.h - from entries and exits to calls, with what is missing repaired
+ *
+ * One thread's events go in, in the order of time; calls come out, properly
+ * nested.  Real logs are not whole, and each repair is counted:
+ *
+ *   exit missing    an exception or longjmp left frames without an exit: they
+ *                   end where the exit of a caller shows that they have
+ *   entry missing   the exit of a call that began before the log does (a
+ *                   flight recorder's ring): it began at the log's start
+ *   stray exit      an exit of no open call where an open call's own exit is
+ *                   still to come, or of an outer one where the innermost's
+ *                   own exit follows (stray_exits.h), or of a function that
+ *                   has already made a tail call, when the jump was
+ *                   conditional and not taken; ignored
+ *   unfinished      calls open at the end of the log end there
+ *
+ * A tail exit ends its function's call; the callee that it jumps to is then
+ * a call of the same caller, which is how the machine sees it.
+ *
+ * The hot path is inline and the sink's functions are known at compile time
+ * where the sink is a constant: accounting costs no call through a pointer.
+ * calls_run.h is a shorter way through records that are as they should be.
+ *
+ * Threads: one object belongs to one thread at a time.
+ */
+#ifndef SEAM_CALLS_H
+#define SEAM_CALLS_H
+
+#include "wire/xray/xray.h"
+
+struct seam_trace_reader;
+
+enum seam_repair {
+	SEAM_REPAIR_EXIT,		/* exit missing */
+	SEAM_REPAIR_ENTRY,		/* entry missing */
+	SEAM_REPAIR_STRAY,		/* stray exit */
+	SEAM_REPAIR_UNFINISHED,
+	SEAM_REPAIR_DEPTH,		/* too deep: call left out */
+	SEAM_REPAIR_CLOCK,		/* the TSC stepped back */
+	SEAM_REPAIR_EXTENTS,		/* a block's length was wrong */
+	SEAM_N_REPAIRS,
+};
+
+/* "missing_exit", ...: in JSON; and a sentence of a few words for people. */
+const char *seam_repair_name(enum seam_repair repair);
+const char *seam_repair_text(enum seam_repair repair);
+
+/* What struct seam_calls' error is, in @err.  Returns @error. */
+int seam_calls_failed(int error, struct seam_err *err);
+
+enum {
+	SEAM_CALLS_MAX_DEPTH = 1 << 20,
+	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+	/* arrays of megabytes, made anew for each input, are all of its time */
+	SEAM_CALLS_SMALL = 1 << 8,
+#else
+	SEAM_CALLS_SMALL = 1 << 18,	/* ids below are small */
+#endif
+};
+
+/*
+ * The slots of functions, by which arrays about them are indexed.  Programs
+ * number theirs from 1 on: small ids are slots themselves, which needs no
+ * look at memory.  Those above are hashed; their slots follow.
+ */
+struct seam_call_functions {
+	uint32_t n_small;		/* ids below this have room in arrays */
+	uint32_t *ids;			/* of large ones, as they appeared */
+	size_t n, cap;
+	uint32_t *table;		/* index into ids by hash; SEAM_NONE */
+	unsigned int bits;		/* of the table's size */
+};
+
+struct seam_call {
+	uint64_t begin_ns;
+	uint32_t function;		/* XRay id */
+	uint32_t slot;
+	uint64_t child_ns;		/* in calls that it made, so far */
+	uint32_t user;			/* the sink's own */
+	uint32_t tail;			/* last callee that ended by a tail exit */
+};
+
+/* Which exit of a thread: when, and of what. */
+struct seam_odd_exit {
+	uint64_t ns;
+	uint32_t function;		/* XRay id */
+};
+
+struct seam_calls;
+
+/* How to look at what comes after @event, of the batch that is fed. */
+struct seam_calls_ahead {
+	/*
+	 * @event is an exit of no open call: leave in not_stray which such
+	 * exits from there on are no stray ones, sorted.  0 or -ENOMEM.
+	 */
+	int (*find)(struct seam_calls *calls,
+		    const struct seam_xray_event *event);
+	/*
+	 * The function of the next exit that ends no call begun after @event;
+	 * SEAM_NONE: there is none nearby.
+	 */
+	uint32_t (*next)(struct seam_calls *calls,
+			 const struct seam_xray_event *event);
+};
+
+struct seam_calls {
+	/* calls[0] is not a call but the thread: all roots are its callees */
+	struct seam_call *calls;
+	size_t n, cap;			/* n >= 1 once begun */
+	struct seam_call_functions functions;
+	uint32_t *active;		/* by slot: calls open now */
+	size_t n_slots;			/* that active has room for */
+	uint64_t start_ns, last_ns;	/* of this thread's events */
+	uint64_t too_deep;		/* entries left out, exits to ignore */
+	bool by_tail;			/* the call that ends does so by a tail
+					 * exit; for a sink's end() */
+	uint64_t repairs[SEAM_N_REPAIRS];
+	/* ids of calls whose entries were missing, innermost first */
+	SEAM_ARRAY(uint32_t) unseen;
+	/* NULL: nothing is known of what comes */
+	const struct seam_calls_ahead *ahead;
+	struct seam_trace_reader *reader;	/* for ahead */
+	const struct seam_xray_batch *batch;	/* what it was fed last */
+	SEAM_ARRAY(struct seam_odd_exit) not_stray;
+	bool has_looked;
+	/* stray exits in their order: kept by a first pass for a second one */
+	SEAM_ARRAY(struct seam_odd_exit) strays;
+	bool keeps_strays;		/* this pass is the first */
+	size_t next_stray;		/* of the second */
+	int error;			/* 0, -ENOMEM, or -EOVERFLOW: too many
+					 * functions; then nothing counts */
+};
+
+/* A call that has ended, as far as those who add calls up want to know it. */
+struct seam_ended_call {
+	uint64_t ns;
+	uint64_t child_ns;		/* in calls that it made */
+	uint64_t slot;
+	uint64_t n_open;		/* calls of the function still open */
+};
+
+enum { SEAM_ENDED_CALLS = 256 };
+
+struct seam_ended_calls {
+	size_t n;
+	struct seam_ended_call items[SEAM_ENDED_CALLS];
+};
+
+struct seam_calls_sink {
+	/* The top call has just begun.  NULL: not wanted. */
+	void (*begin)(void *context, struct seam_calls *calls);
+	/*
+	 * @call, which was on top, ended at @end_ns; the top is its caller.
+	 * calls->active no longer counts it.
+	 */
+	void (*end)(void *context, struct seam_calls *calls,
+		    const struct seam_call *call, uint64_t end_ns);
+	/* An argument, or a custom or typed event.  NULL: not wanted. */
+	void (*event)(void *context, struct seam_calls *calls,
+		      const struct seam_xray_batch *batch,
+		      const struct seam_xray_event *event);
+	/*
+	 * For those who read a thread from its middle: the exit @event is of
+	 * no call that is open here, but perhaps of one that is open before.
+	 * @is_stray: it was taken for a stray exit; else nothing was done.
+	 * NULL: these are all events, and the entry is missing.
+	 */
+	void (*outer)(void *context, struct seam_calls *calls,
+		      const struct seam_xray_event *event, bool is_stray);
+	/*
+	 * For those who want no more of a call than struct seam_ended_call:
+	 * @ended calls instead of one end() for each, wherever the log allows
+	 * it.  NULL: end() for all.
+	 */
+	void (*ended)(void *context, struct seam_calls *calls,
+		      const struct seam_ended_calls *ended);
+};
+
+/* Zeroed is valid.  Begin a thread; what was open of another is dropped. */
+void seam_calls_begin(struct seam_calls *calls);
+void seam_calls_fini(struct seam_calls *calls);
+
+/*
+ * Open a call whose entry is not in the log, as if it had begun at @ns: the
+ * outermost first, before any event.
+ */
+void seam_calls_preset(struct seam_calls *calls, uint32_t function,
+		       uint64_t ns, const struct seam_calls_sink *sink,
+		       void *context);
+
+/* End all open calls at the last event's time. */
+void seam_calls_end(struct seam_calls *calls,
+		    const struct seam_calls_sink *sink, void *context);
+
+/* The slot of function @id, new if need be; SEAM_NONE when that failed. */
+uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id);
+
+/*
+ * Room for @n more calls, zeroed where there were none yet.  False when there
+ * could be too deep ones among them, or memory ran out (calls->error).
+ */
+bool seam_calls_reserve(struct seam_calls *calls, size_t n);
+
+/* The same for one; when it is too deep, it is counted as left out. */
+bool seam_calls_grow(struct seam_calls *calls);
+
+/* For qsort() and bsearch(): by time, then by function. */
+int seam_odd_exit_compare(const void *a, const void *b);
+
+/* An exit that is not the top call's. */
+void seam_calls_repair(struct seam_calls *calls,
+		       const struct seam_xray_event *event,
+		       const struct seam_calls_sink *sink, void *context);
+
+static inline uint32_t
+seam_calls_slot(struct seam_calls *calls, uint32_t id)
+{
+	return __builtin_expect(id < calls->functions.n_small, 1) ? id :
+	       seam_calls_add_function(calls, id);
+}
+
+/* The id of the function in @slot. */
+static inline uint32_t
+seam_calls_function(const struct seam_calls *calls, uint32_t slot)
+{
+	return slot < SEAM_CALLS_SMALL ? slot :
+	       calls->functions.ids[slot - SEAM_CALLS_SMALL];
+}
+
+/* Where @n is calls->n.  Returns what it is then. */
+static inline __attribute__((always_inline)) size_t
+seam_calls_enter_at(struct seam_calls *calls, size_t n, uint32_t function,
+		    uint64_t ns, const struct seam_calls_sink *sink,
+		    void *context)
+{
+	uint32_t slot;
+
+	if (__builtin_expect(n == calls->cap, 0) && !seam_calls_grow(calls))
+		return n;
+	slot = seam_calls_slot(calls, function);
+	if (__builtin_expect(slot == SEAM_NONE, 0))
+		return n;
+	calls->calls[n++] = (struct seam_call) {
+		.begin_ns = ns, .function = function, .slot = slot,
+	};
+	calls->n = n;
+	calls->active[slot]++;
+	if (sink->begin)
+		sink->begin(context, calls);
+	return n;
+}
+
+static inline __attribute__((always_inline)) size_t
+seam_calls_leave_at(struct seam_calls *calls, size_t n, uint64_t ns,
+		    const struct seam_calls_sink *sink, void *context)
+{
+	struct seam_call call = calls->calls[--n];
+
+	calls->n = n;
+	calls->calls[n - 1].child_ns += ns - call.begin_ns;
+	calls->active[call.slot]--;
+	sink->end(context, calls, &call, ns);
+	return n;
+}
+
+static inline void
+seam_calls_enter(struct seam_calls *calls, uint32_t function, uint64_t ns,
+		 const struct seam_calls_sink *sink, void *context)
+{
+	seam_calls_enter_at(calls, calls->n, function, ns, sink, context);
+}
+
+/* End the top call at @ns. */
+static inline void
+seam_calls_leave(struct seam_calls *calls, uint64_t ns,
+		 const struct seam_calls_sink *sink, void *context)
+{
+	seam_calls_leave_at(calls, calls->n, ns, sink, context);
+}
+
+/*
+ * Events [@from, @to) of @batch, whose times are nanoseconds that rise.
+ *
+ * The depth is kept in a local: what is stored through pointers could be
+ * calls->n for all the compiler knows, and a load behind each store would be
+ * the longest chain of the loop.
+ */
+static inline __attribute__((always_inline)) void
+seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,
+		size_t from, size_t to, const struct seam_calls_sink *sink,
+		void *context)
+{
+	size_t n = calls->n;
+
+	for (size_t i = from; i < to; i++) {
+		const struct seam_xray_event *event = &batch->events[i];
+		struct seam_call *top = &calls->calls[n - 1];
+
+		/* calls[0] has no function: an exit is never its */
+		if (event->kind == SEAM_XRAY_EXIT &&
+		    __builtin_expect(top->function == event->function &&
+				     !calls->too_deep, 1))
+			n = seam_calls_leave_at(calls, n, event->tsc, sink,
+						context);
+		else if (__builtin_expect(event->kind == SEAM_XRAY_ENTRY ||
+					  event->kind == SEAM_XRAY_ENTRY_ARGS,
+					  1))
+			n = seam_calls_enter_at(calls, n, event->function,
+						event->tsc, sink, context);
+		else if (event->kind <= SEAM_XRAY_TAIL_EXIT) {
+			seam_calls_repair(calls, event, sink, context);
+			n = calls->n;
+		} else if (sink->event)
+			sink->event(context, calls, batch, event);
+	}
+}
+
+#endif /* SEAM_CALLS_H */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* slow_calls.c - follow the program into chosen calls; see slow_calls.h */
+#include "model/xray/slow_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct slow_pass {
+	struct seam_slow_calls *slow;
+	uint32_t stream;
+	/* the function whose tail exit was the event before; SEAM_NONE */
+	uint32_t tail_of;
+	struct seam_slow_call *left;	/* a slow call that ended by it */
+};
+
+static bool is_outside(const struct seam_slow_call *slow)
+{
+	return slow->node == SEAM_NONE;
+}
+
+/* Make the tree's columns beside its nodes as long as it is. */
+static int keep_tail(struct seam_slow_call *slow, uint32_t tail_of)
+{
+	while (slow->tail_of.n < slow->tree.nodes.n) {
+		uint32_t *slot = SEAM_ARRAY_PUSH(&slow->tail_of);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = SEAM_NONE;
+	}
+	if (tail_of != SEAM_NONE)
+		slow->tail_of.items[slow->node] = tail_of;
+	return 0;
+}
+
+static void begin_call(void *context, struct seam_calls *calls)
+{
+	struct slow_pass *pass = context;
+	const struct seam_call *call = &calls->calls[calls->n - 1];
+	uint32_t tail_of = pass->tail_of;
+
+	if (pass->left)
+		pass->left->tail_callee = call->function;
+	pass->left = NULL;
+	pass->tail_of = SEAM_NONE;
+	for (size_t i = 0; i < pass->slow->n; i++) {
+		struct seam_slow_call *slow = &pass->slow->items[i];
+
+		if (slow->found || slow->call.stream != pass->stream)
+			continue;
+		if (is_outside(slow) &&
+		    (call->function != slow->call.function ||
+		     call->begin_ns != slow->call.begin_ns))
+			continue;
+		slow->node = seam_call_paths_child(&slow->tree,
+						  is_outside(slow) ? 0 :
+						  slow->node, call->function);
+		if (slow->node == SEAM_NONE || keep_tail(slow, tail_of))
+			calls->error = -ENOMEM;
+	}
+}
+
+static void forget(struct seam_slow_call *slow)
+{
+	seam_call_paths_fini(&slow->tree);
+	free(slow->tail_of.items);
+	free(slow->events.items);
+	slow->tail_of.items = NULL;
+	slow->tail_of.n = slow->tail_of.cap = 0;
+	slow->events.items = NULL;
+	slow->events.n = slow->events.cap = 0;
+	slow->n_events = 0;
+}
+
+/* The call itself has ended: was it the one? */
+static void settle(struct seam_slow_call *slow, uint64_t end_ns)
+{
+	slow->node = SEAM_NONE;
+	slow->found = end_ns == slow->call.end_ns;
+	if (!slow->found)
+		forget(slow);
+}
+
+static void end_call(void *context, struct seam_calls *calls,
+		     const struct seam_call *call, uint64_t end_ns)
+{
+	struct slow_pass *pass = context;
+	uint64_t ns = end_ns - call->begin_ns;
+
+	pass->tail_of = calls->by_tail ? call->function : SEAM_NONE;
+	pass->left = NULL;
+	for (size_t i = 0; i < pass->slow->n; i++) {
+		struct seam_slow_call *slow = &pass->slow->items[i];
+		struct seam_call_path *node;
+
+		if (is_outside(slow))
+			continue;
+		node = &slow->tree.nodes.items[slow->node];
+		node->count++;
+		node->total_ns += ns;
+		node->self_ns += ns - call->child_ns;
+		slow->node = node->parent;
+		if (slow->node == 0)
+			settle(slow, end_ns);
+		if (slow->found && calls->by_tail)
+			pass->left = slow;
+	}
+}
+
+static void keep_event(struct seam_calls *calls, struct seam_slow_call *slow,
+		       const struct seam_xray_batch *batch,
+		       const struct seam_xray_event *event)
+{
+	bool is_argument = event->kind == SEAM_XRAY_ARGUMENT;
+	struct seam_slow_event *kept;
+
+	if (slow->n_events++ >= SEAM_SLOW_EVENTS)
+		return;
+	kept = SEAM_ARRAY_PUSH(&slow->events);
+	if (!kept) {
+		calls->error = -ENOMEM;
+		return;
+	}
+	*kept = (struct seam_slow_event) {
+		.node = slow->node, .kind = event->kind,
+		.order = (uint32_t)slow->events.n,
+		.nth_call = slow->tree.nodes.items[slow->node].count,
+	};
+	if (is_argument) {
+		kept->value = event->tsc;
+		return;
+	}
+	kept->offset_ns = event->tsc - slow->call.begin_ns;
+	kept->type = batch->payloads[event->function].type;
+	kept->data = batch->payloads[event->function].data;
+}
+
+static void take_event(void *context, struct seam_calls *calls,
+		       const struct seam_xray_batch *batch,
+		       const struct seam_xray_event *event)
+{
+	struct slow_pass *pass = context;
+
+	for (size_t i = 0; i < pass->slow->n; i++) {
+		struct seam_slow_call *slow = &pass->slow->items[i];
+
+		if (!is_outside(slow))
+			keep_event(calls, slow, batch, event);
+	}
+}
+
+static const struct seam_calls_sink sink = {
+	.begin = begin_call, .end = end_call, .event = take_event,
+};
+
+static int by_node(const void *a, const void *b)
+{
+	const struct seam_slow_event *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* The first call of each thread pays for all others of it. */
+static bool is_first_of_stream(const struct seam_slow_calls *slow, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (slow->items[k].call.stream == slow->items[i].call.stream)
+			return false;
+	return true;
+}
+
+static int run(struct seam_slow_calls *slow, const struct seam_trace *trace,
+	       uint32_t stream)
+{
+	struct slow_pass pass = {
+		.slow = slow, .stream = stream, .tail_of = SEAM_NONE,
+	};
+	struct seam_xray_problems problems = { 0 };
+	struct seam_calls calls = { 0 };
+	int err = seam_stream_calls(&calls, trace, stream, &sink, &pass,
+				    &problems);
+
+	seam_calls_fini(&calls);
+	for (size_t i = 0; i < slow->n; i++)
+		slow->items[i].node = SEAM_NONE;
+	return err;
+}
+
+int seam_slow_calls_find(struct seam_slow_calls *slow,
+			 const struct seam_trace *trace,
+			 const struct seam_account *account,
+			 struct seam_err *err)
+{
+	int r = 0;
+
+	*slow = (struct seam_slow_calls) {
+		.items = calloc(account->slowest.n + 1, sizeof(*slow->items)),
+		.n = account->slowest.n,
+	};
+	if (!slow->items) {
+		slow->n = 0;
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < slow->n; i++) {
+		slow->items[i].call = account->slowest.items[i];
+		slow->items[i].node = slow->items[i].tail_callee = SEAM_NONE;
+	}
+	for (size_t i = 0; !r && i < slow->n; i++)
+		if (is_first_of_stream(slow, i))
+			r = run(slow, trace, slow->items[i].call.stream);
+	for (size_t i = 0; i < slow->n; i++)
+		if (slow->items[i].events.n)
+			qsort(slow->items[i].events.items,
+			      slow->items[i].events.n,
+			      sizeof(*slow->items[i].events.items), by_node);
+	if (r) {
+		seam_slow_calls_fini(slow);
+		return seam_calls_failed(r, err);
+	}
+	return 0;
+}
+
+void seam_slow_calls_fini(struct seam_slow_calls *slow)
+{
+	for (size_t i = 0; slow->items && i < slow->n; i++)
+		forget(&slow->items[i]);
+	free(slow->items);
+	*slow = (struct seam_slow_calls) { 0 };
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slow_calls.h - single calls with everything they called
+ *
+ * An account names the slowest calls; a second pass over their threads
+ * collects what happened inside of each: a tree of stacks, the arguments of
+ * its calls, and the events that the program wrote, at their place in it.
+ *
+ * A tail call leaves its caller, so its callee stands beside it in the tree;
+ * what it is the tail call of is kept with it.
+ */
+#ifndef SEAM_SLOW_CALLS_H
+#define SEAM_SLOW_CALLS_H
+
+#include "model/xray/account.h"
+#include "model/xray/call_paths.h"
+
+enum { SEAM_SLOW_EVENTS = 1000 };	/* kept of one slow call */
+
+/* An argument, or a custom or typed event. */
+struct seam_slow_event {
+	uint32_t node;			/* in whose call */
+	uint8_t kind;			/* enum seam_xray_kind */
+	uint16_t type;			/* of a typed event */
+	uint64_t nth_call;		/* of the node, from 0 on */
+	uint32_t order;			/* of all of the slow call */
+	uint64_t offset_ns;		/* since the slow call began */
+	uint64_t value;			/* of an argument */
+	struct seam_bytes data;		/* of an event; borrowed from the log */
+};
+
+struct seam_slow_call {
+	struct seam_account_call call;
+	struct seam_call_paths tree;	/* node 1 is the call itself */
+	SEAM_ARRAY(uint32_t) tail_of;	/* by node: the function that called
+					 * it last by a tail call; SEAM_NONE */
+	uint32_t tail_callee;		/* the call's own; SEAM_NONE: none */
+	SEAM_ARRAY(struct seam_slow_event) events;	/* by node and time */
+	uint64_t n_events;		/* also those not kept */
+	bool found;
+	uint32_t node;			/* where the pass is; SEAM_NONE: out */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_slow_calls {
+	struct seam_slow_call *items;	/* longest first */
+	size_t n;
+};
+
+/*
+ * 0 or -ENOMEM; @trace must outlive @slow, which borrows its events' data.
+ * Cost: a pass over each thread that has one of the calls.
+ */
+int seam_slow_calls_find(struct seam_slow_calls *slow,
+			 const struct seam_trace *trace,
+			 const struct seam_account *account,
+			 struct seam_err *err);
+void seam_slow_calls_fini(struct seam_slow_calls *slow);
+
+#endif /* SEAM_SLOW_CALLS_H */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* stray_exits.c - the rest of a thread, followed; see stray_exits.h */
+#include "model/xray/stray_exits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/xray/trace.h"
+
+enum { NEARBY = 64 };			/* events */
+
+/* An exit that nothing explains so far. */
+struct doubt {
+	struct seam_odd_exit exit;
+	size_t n;			/* calls->n when it came */
+};
+
+struct follower {
+	struct seam_calls calls;	/* what would be open */
+	SEAM_ARRAY(struct doubt) doubts;	/* n never falls */
+	struct seam_trace_reader reader;
+	struct seam_xray_batch batch;
+};
+
+static void ignore_end(void *context, struct seam_calls *calls,
+		       const struct seam_call *call, uint64_t end_ns)
+{
+	(void)context, (void)calls, (void)call, (void)end_ns;
+}
+
+static const struct seam_calls_sink no_sink = { .end = ignore_end };
+
+static void add_doubt(struct follower *f, const struct seam_xray_event *event)
+{
+	struct doubt *doubt = SEAM_ARRAY_PUSH(&f->doubts);
+
+	if (doubt)
+		*doubt = (struct doubt) {
+			.exit = { event->tsc, event->function },
+			.n = f->calls.n,
+		};
+	else
+		f->calls.error = -ENOMEM;
+}
+
+static void follow_exit(struct follower *f, const struct seam_xray_event *event)
+{
+	struct seam_calls *calls = &f->calls;
+	uint32_t slot, left;
+
+	if (calls->too_deep) {
+		calls->too_deep--;
+		return;
+	}
+	slot = seam_calls_slot(calls, event->function);
+	if (slot == SEAM_NONE)
+		return;
+	if (calls->active[slot] == 0) {
+		add_doubt(f, event);
+		return;
+	}
+	do {
+		left = calls->calls[calls->n - 1].function;
+		seam_calls_leave(calls, event->tsc, &no_sink, NULL);
+	} while (left != event->function);
+	/* it was open when these came, and has ended by its own exit */
+	while (f->doubts.n &&
+	       f->doubts.items[f->doubts.n - 1].n > calls->n)
+		f->doubts.n--;
+}
+
+static void follow(struct follower *f, const struct seam_xray_batch *batch,
+		   size_t from)
+{
+	for (size_t i = from; i < batch->n && !f->calls.error; i++) {
+		const struct seam_xray_event *event = &batch->events[i];
+
+		if (event->kind == SEAM_XRAY_ENTRY ||
+		    event->kind == SEAM_XRAY_ENTRY_ARGS)
+			seam_calls_enter(&f->calls, event->function, event->tsc,
+					 &no_sink, NULL);
+		else if (event->kind <= SEAM_XRAY_TAIL_EXIT)
+			follow_exit(f, event);
+	}
+}
+
+static void follow_rest(struct follower *f, const struct seam_calls *calls,
+			const struct seam_xray_event *event)
+{
+	size_t n_shadow;
+
+	seam_calls_begin(&f->calls);
+	if (!f->calls.n)
+		return;
+	for (size_t i = 1; i < calls->n; i++)
+		seam_calls_enter(&f->calls, calls->calls[i].function, 0,
+				 &no_sink, NULL);
+	f->calls.too_deep = calls->too_deep;
+	follow(f, calls->batch, (size_t)(event - calls->batch->events));
+	f->reader = *calls->reader;
+	f->reader.end_block = f->reader.stream->n_blocks;
+	while (!f->calls.error &&
+	       seam_trace_next(&f->reader, &f->batch, &n_shadow))
+		follow(f, &f->batch, 0);
+}
+
+static int keep_doubts(struct seam_calls *calls, const struct follower *f)
+{
+	size_t n = f->doubts.n;
+
+	calls->not_stray.n = 0;
+	if (!SEAM_ARRAY_RESERVE(&calls->not_stray, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		calls->not_stray.items[i] = f->doubts.items[i].exit;
+	calls->not_stray.n = n;
+	if (n)
+		qsort(calls->not_stray.items, n,
+		      sizeof(*calls->not_stray.items), seam_odd_exit_compare);
+	return 0;
+}
+
+static int find(struct seam_calls *calls, const struct seam_xray_event *event)
+{
+	struct follower *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	follow_rest(f, calls, event);
+	r = f->calls.error ? f->calls.error : keep_doubts(calls, f);
+	seam_calls_fini(&f->calls);
+	free(f->doubts.items);
+	free(f);
+	return r;
+}
+
+/* What was entered after an exit, until an exit ends none of it. */
+struct glance {
+	uint32_t open[NEARBY];
+	size_t n, n_seen;
+};
+
+/* Whether the end has come; then *@function is the exit's, or SEAM_NONE. */
+static bool glance_at(struct glance *g, const struct seam_xray_event *event,
+		      uint32_t *function)
+{
+	if (event->kind > SEAM_XRAY_ENTRY_ARGS)
+		return ++g->n_seen == NEARBY;
+	if (event->kind == SEAM_XRAY_ENTRY ||
+	    event->kind == SEAM_XRAY_ENTRY_ARGS) {
+		g->open[g->n++] = event->function;
+		return ++g->n_seen == NEARBY;
+	}
+	if (g->n == 0)
+		*function = event->function;
+	if (g->n == 0 || g->open[--g->n] != event->function)
+		return true;
+	return ++g->n_seen == NEARBY;
+}
+
+static uint32_t next(struct seam_calls *calls,
+		     const struct seam_xray_event *event)
+{
+	const struct seam_xray_batch *batch = calls->batch;
+	struct follower *f = NULL;
+	struct glance g = { .n = 0 };
+	uint32_t function = SEAM_NONE;
+	size_t i = (size_t)(event - batch->events) + 1, n_shadow;
+
+	for (;; i = 0) {
+		for (; i < batch->n; i++)
+			if (glance_at(&g, &batch->events[i], &function))
+				goto out;
+		if (!f) {
+			f = calloc(1, sizeof(*f));
+			if (!f)
+				break;
+			f->reader = *calls->reader;
+			f->reader.end_block = f->reader.stream->n_blocks;
+			batch = &f->batch;
+		}
+		if (!seam_trace_next(&f->reader, &f->batch, &n_shadow))
+			break;
+	}
+out:
+	free(f);
+	return function;
+}
+
+const struct seam_calls_ahead seam_stray_exits = {
+	.find = find, .next = next,
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* stream_calls.c - forks, missing entries, two passes; see stream_calls.h */
+#include "model/xray/stream_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void ignore_end(void *context, struct seam_calls *calls,
+		       const struct seam_call *call, uint64_t end_ns)
+{
+	(void)context, (void)calls, (void)call, (void)end_ns;
+}
+
+static const struct seam_calls_sink no_sink = { .end = ignore_end };
+
+void seam_stream_follow(struct seam_calls *calls,
+			const struct seam_xray_batch *batch, size_t n)
+{
+	uint64_t repairs[SEAM_N_REPAIRS];
+
+	memcpy(repairs, calls->repairs, sizeof(repairs));
+	seam_calls_feed(calls, batch, 0, n, &no_sink, NULL);
+	memcpy(calls->repairs, repairs, sizeof(repairs));
+	/* An argument has its value where others have their time. */
+	while (n > 0 && batch->events[n - 1].kind == SEAM_XRAY_ARGUMENT)
+		n--;
+	if (n > 0)
+		calls->last_ns = batch->events[n - 1].tsc;
+}
+
+void seam_stream_reopen(struct seam_calls *calls,
+			const struct seam_calls_sink *sink, void *context)
+{
+	uint64_t ns = calls->last_ns;
+	size_t n = calls->n - 1;
+	uint32_t *open = malloc((n + 1) * sizeof(*open));
+
+	if (!open) {
+		calls->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		open[i] = calls->calls[i + 1].function;
+	seam_calls_begin(calls);
+	calls->start_ns = ns;
+	for (size_t i = 0; i < n && !calls->error; i++)
+		seam_calls_preset(calls, open[i], ns, sink, context);
+	free(open);
+}
+
+void seam_stream_run(struct seam_calls *calls,
+		     struct seam_trace_reader *reader,
+		     const struct seam_calls_sink *sink, void *context)
+{
+	struct seam_ended_calls ended;
+	struct seam_trace_run run;
+	size_t n;
+
+	do {
+		if (calls->error || !seam_trace_run(reader, &run))
+			return;
+		n = seam_calls_run(calls, &run, &ended);
+		if (n == 0)
+			return;
+		seam_trace_run_take(reader, &run, n);
+		calls->last_ns = reader->last_ns;
+		if (ended.n)
+			sink->ended(context, calls, &ended);
+	} while (n == run.wire.n);
+}
+
+/* What is open before the stream's first event, innermost first, and which
+ * exits are stray. */
+static void find_unseen(struct seam_calls *calls,
+			const struct seam_trace *trace, size_t stream,
+			struct seam_xray_batch *batch)
+{
+	uint64_t repairs[SEAM_N_REPAIRS];
+	struct seam_trace_reader reader;
+
+	memcpy(repairs, calls->repairs, sizeof(repairs));
+	seam_calls_begin(calls);
+	calls->start_ns = seam_trace_start_ns(trace, stream);
+	calls->strays.n = calls->next_stray = 0;
+	calls->keeps_strays = true;
+	seam_trace_read(&reader, trace, stream);
+	seam_stream_feed(calls, &reader, batch, &no_sink, NULL);
+	calls->keeps_strays = false;
+	memcpy(calls->repairs, repairs, sizeof(repairs));
+}
+
+static int open_unseen(struct seam_calls *calls, uint64_t start_ns,
+		       const struct seam_calls_sink *sink, void *context)
+{
+	size_t n = calls->unseen.n;
+	uint32_t *ids = malloc((n + 1) * sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	if (n)
+		memcpy(ids, calls->unseen.items, n * sizeof(*ids));
+	seam_calls_begin(calls);
+	calls->start_ns = start_ns;
+	while (n-- > 0 && !calls->error)
+		seam_calls_preset(calls, ids[n], start_ns, sink, context);
+	free(ids);
+	return 0;
+}
+
+int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
+		      size_t stream, const struct seam_calls_sink *sink,
+		      void *context, struct seam_xray_problems *problems)
+{
+	struct seam_xray_batch *batch = malloc(sizeof(*batch));
+	struct seam_trace_reader reader;
+
+	if (!batch)
+		return -ENOMEM;
+	find_unseen(calls, trace, stream, batch);
+	if (!calls->error &&
+	    open_unseen(calls, seam_trace_start_ns(trace, stream), sink, context))
+		calls->error = -ENOMEM;
+	seam_trace_read(&reader, trace, stream);
+	if (!calls->error)
+		seam_stream_feed(calls, &reader, batch, sink, context);
+	calls->strays.n = 0;
+	seam_xray_problems_merge(problems, &reader.problems);
+	free(batch);
+	return calls->error;
+}

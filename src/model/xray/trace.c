@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: MIT */
+/* trace.c - open, order, tie to the clock, read; see trace.h */
+#include "model/xray/trace.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/input.h"
+#include "wire/perf/perf_data.h"
+
+/*
+ * Logs that are shown together are of one machine, or of a few; each clock
+ * is tied in a pass over all blocks.
+ */
+#define MAX_CLOCKS 64
+
+/* Wall times further than this from the others' median are damage. */
+#define MAX_TIE_NS INT64_C(1000000000)
+
+static const struct seam_xray_section *
+section_of(const struct seam_trace *trace, const struct seam_trace_block *b)
+{
+	return &trace->logs[b->log].index.sections.items[b->block->section];
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_owner(const struct seam_trace_block *x,
+		    const struct seam_trace_block *y)
+{
+	int r = compare(x->log, y->log);
+
+	r = r ? r : compare(x->block->section, y->block->section);
+	r = r ? r : compare((uint32_t)x->block->pid, (uint32_t)y->block->pid);
+	return r ? r : compare((uint32_t)x->block->tid,
+			       (uint32_t)y->block->tid);
+}
+
+static int by_time(const struct seam_xray_block *x,
+		   const struct seam_xray_block *y)
+{
+	int r = compare(x->wall_ns, y->wall_ns);
+
+	r = r ? r : compare(x->first_tsc, y->first_tsc);
+	return r ? r : compare(x->begin, y->begin);
+}
+
+static int in_streams(const void *a, const void *b)
+{
+	const struct seam_trace_block *x = a, *y = b;
+	int r = by_owner(x, y);
+
+	return r ? r : by_time(x->block, y->block);
+}
+
+static int collect_blocks(struct seam_trace *trace)
+{
+	for (size_t l = 0; l < trace->n_logs; l++) {
+		const struct seam_xray_index *index = &trace->logs[l].index;
+
+		for (size_t i = 0; i < index->blocks.n; i++) {
+			struct seam_trace_block *b;
+
+			if (index->blocks.items[i].is_empty)
+				continue;
+			b = SEAM_ARRAY_PUSH(&trace->blocks);
+			if (!b)
+				return -ENOMEM;
+			*b = (struct seam_trace_block) {
+				.log = (uint32_t)l,
+				.block = &index->blocks.items[i],
+			};
+		}
+	}
+	if (trace->blocks.n)
+		qsort(trace->blocks.items, trace->blocks.n,
+		      sizeof(*trace->blocks.items), in_streams);
+	return 0;
+}
+
+/* The clock of a frequency; all logs of one machine count the same ticks. */
+static int find_clock(struct seam_trace *trace, uint64_t hz, uint32_t *id)
+{
+	struct seam_ticks *ticks;
+
+	for (*id = 0; *id < trace->clocks.n; ++*id)
+		if (trace->clocks.items[*id].frequency_hz == hz)
+			return 0;
+	if (trace->clocks.n == MAX_CLOCKS)
+		return -ENOTSUP;
+	ticks = SEAM_ARRAY_PUSH(&trace->clocks);
+	if (!ticks)
+		return -ENOMEM;
+	seam_ticks_init(ticks, hz);
+	trace->in_ticks |= hz == 0;
+	return 0;
+}
+
+static int find_streams(struct seam_trace *trace)
+{
+	struct seam_trace_stream *stream = NULL;
+
+	for (size_t i = 0; i < trace->blocks.n; i++) {
+		struct seam_trace_block *b = &trace->blocks.items[i];
+
+		int r;
+
+		if (!stream || by_owner(b - 1, b)) {
+			stream = SEAM_ARRAY_PUSH(&trace->streams);
+			if (!stream)
+				return -ENOMEM;
+			*stream = (struct seam_trace_stream) {
+				.log = b->log, .section = b->block->section,
+				.pid = b->block->pid, .tid = b->block->tid,
+				.first_block = i,
+			};
+			r = find_clock(trace, section_of(trace, b)->
+				       header.cycle_frequency, &stream->clock);
+			if (r)
+				return r;
+		}
+		b->stream = (uint32_t)(trace->streams.n - 1);
+		stream->n_blocks++;
+		stream->n_bytes += b->block->end - b->block->begin;
+	}
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * Tie a clock to wall time; without any (basic mode), ticks since their zero
+ * are all there is.  A block's wall time is taken before its first
+ * TSC, so no tie may be early, and the latest is the best.
+ *
+ * Estimator: max over blocks of (wall - ticks as ns); late by the shortest
+ * time that any block waited for its first record, plus 1 us of resolution.
+ */
+static void tie(struct seam_ticks *clock, int64_t *ties, size_t n)
+{
+	int64_t best, median;
+
+	if (n == 0)
+		return;
+	qsort(ties, n, sizeof(*ties), by_value);
+	best = median = ties[n / 2];
+	for (size_t i = n / 2; i < n && ties[i] - median <= MAX_TIE_NS; i++)
+		best = ties[i];
+	clock->origin_ns = best > 0 ? (uint64_t)best : 0;
+}
+
+static int tie_clock(struct seam_trace *trace, uint32_t id)
+{
+	struct seam_ticks *clock = &trace->clocks.items[id];
+	int64_t *ties = malloc((trace->blocks.n + 1) * sizeof(*ties));
+	uint64_t first = UINT64_MAX;
+	size_t n = 0;
+
+	if (!ties)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->blocks.n; i++) {
+		const struct seam_trace_block *b = &trace->blocks.items[i];
+
+		if (trace->streams.items[b->stream].clock == id &&
+		    b->block->first_tsc < first)
+			first = b->block->first_tsc;
+	}
+	clock->origin_ns = seam_ticks_length(clock, first);
+	clock->origin_tsc = first;
+	for (size_t i = 0; i < trace->blocks.n; i++) {
+		const struct seam_trace_block *b = &trace->blocks.items[i];
+
+		if (trace->streams.items[b->stream].clock == id &&
+		    b->block->wall_ns)
+			ties[n++] = (int64_t)b->block->wall_ns -
+				(int64_t)seam_ticks_length(clock,
+					b->block->first_tsc - first);
+	}
+	tie(clock, ties, n);
+	free(ties);
+	return 0;
+}
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct seam_trace_block *x = *(struct seam_trace_block *const *)a;
+	const struct seam_trace_block *y = *(struct seam_trace_block *const *)b;
+	int r = compare((uint32_t)x->block->tid, (uint32_t)y->block->tid);
+
+	r = r ? r : compare((uint32_t)x->block->pid, (uint32_t)y->block->pid);
+	r = r ? r : compare(x->block->wall_ns, y->block->wall_ns);
+	r = r ? r : compare(x->block->first_tsc, y->block->first_tsc);
+	return r ? r : compare(x->stream, y->stream);
+}
+
+static bool same_buffer(const struct seam_trace_block *x,
+			const struct seam_trace_block *y)
+{
+	return x->stream != y->stream && x->block->wall_ns &&
+	       x->block->tid == y->block->tid &&
+	       x->block->pid == y->block->pid &&
+	       x->block->wall_ns == y->block->wall_ns &&
+	       x->block->first_tsc == y->block->first_tsc;
+}
+
+static bool same_event(const struct seam_xray_event *x,
+		       const struct seam_xray_event *y)
+{
+	return x->tsc == y->tsc && x->function == y->function &&
+	       x->cpu == y->cpu && x->kind == y->kind;
+}
+
+/* How many events of @y @x begins with too; UINT64_MAX for all of them. */
+static uint64_t count_shared(const struct seam_trace *trace,
+			     const struct seam_trace_block *x,
+			     const struct seam_trace_block *y,
+			     struct seam_xray_batch *scratch)
+{
+	struct seam_xray_batch *ours = &scratch[0], *theirs = &scratch[1];
+	struct seam_xray_block_reader a, b;
+	uint64_t n = 0;
+
+	seam_xray_block_open(&a, &trace->logs[x->log].index, x->block);
+	seam_xray_block_open(&b, &trace->logs[y->log].index, y->block);
+	for (;;) {
+		size_t i = 0;
+
+		seam_xray_block_next(&a, ours);
+		seam_xray_block_next(&b, theirs);
+		while (i < ours->n && i < theirs->n &&
+		       same_event(&ours->events[i], &theirs->events[i]))
+			i++;
+		n += i;
+		if (theirs->n == 0)
+			return n ? UINT64_MAX : 0;
+		if (i < ours->n || i < theirs->n)
+			return n;
+	}
+}
+
+/* Time before a fork is shared, time after it is not: shadows come first. */
+static void keep_first_shadows(struct seam_trace *trace)
+{
+	for (size_t s = 0; s < trace->streams.n; s++) {
+		struct seam_trace_stream *stream = &trace->streams.items[s];
+		struct seam_trace_block *b =
+			&trace->blocks.items[stream->first_block];
+		bool shared = true;
+
+		for (size_t i = 0; i < stream->n_blocks; i++) {
+			b[i].n_shadow = shared ? b[i].n_shadow : 0;
+			shared = shared && b[i].n_shadow == UINT64_MAX;
+		}
+		stream->is_fork = b[0].n_shadow > 0;
+	}
+}
+
+/* Mark what a forked child wrote again; needs more than one section. */
+static int find_shadows(struct seam_trace *trace)
+{
+	size_t n = trace->blocks.n;
+	struct seam_trace_block **sorted = malloc((n + 1) * sizeof(*sorted));
+	struct seam_xray_batch *scratch = malloc(2 * sizeof(*scratch));
+
+	for (size_t i = 0; sorted && scratch && i < n; i++)
+		sorted[i] = &trace->blocks.items[i];
+	if (sorted && scratch && n)
+		qsort(sorted, n, sizeof(*sorted), by_identity);
+	for (size_t i = 1; sorted && scratch && i < n; i++) {
+		if (!same_buffer(sorted[i - 1], sorted[i]))
+			continue;
+		sorted[i]->n_shadow = count_shared(trace, sorted[i - 1],
+						   sorted[i], scratch);
+	}
+	keep_first_shadows(trace);
+	n = sorted && scratch;
+	free(sorted);
+	free(scratch);
+	return n ? 0 : -ENOMEM;
+}
+
+static bool has_two_sections(const struct seam_trace *trace)
+{
+	return trace->n_logs > 1 ||
+	       (trace->n_logs && trace->logs[0].index.sections.n > 1);
+}
+
+static int arrange(struct seam_trace *trace, struct seam_err *err)
+{
+	int r = collect_blocks(trace);
+
+	if (!r)
+		r = find_streams(trace);
+	for (uint32_t i = 0; !r && i < trace->clocks.n; i++)
+		r = tie_clock(trace, i);
+	if (!r && has_two_sections(trace))
+		r = find_shadows(trace);
+	if (r == -ENOTSUP)
+		return seam_err_set(err, r, "logs of more than %d frequencies",
+				    MAX_CLOCKS);
+	return r ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
+			  struct seam_err *err)
+{
+	int r;
+
+	*trace = (struct seam_trace) {
+		.logs = calloc(1, sizeof(*trace->logs)), .n_logs = 1,
+		.range = SEAM_ALL_TIME,
+	};
+	if (!trace->logs)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	r = seam_xray_index_build(&trace->logs[0].index, bytes, err);
+	if (!r)
+		r = arrange(trace, err);
+	if (r)
+		seam_trace_close(trace);
+	return r;
+}
+
+/* A folder or a file of samples; @r is what opening it as a log gave. */
+static bool is_sampled(const struct seam_trace_log *log, int r)
+{
+	struct seam_input recording;
+	bool is;
+
+	if (r != -EISDIR)
+		return r == 0 && seam_perf_data_is(log->file.bytes);
+	is = seam_input_open(&recording, log->path, NULL) == 0 &&
+	     seam_perf_data_is(recording.data.bytes);
+	seam_input_close(&recording);
+	return is;
+}
+
+static int open_log(struct seam_trace_log *log, const char *path,
+		    struct seam_err *err)
+{
+	int r = seam_file_open(&log->file, path, err);
+
+	log->path = path;
+	if (is_sampled(log, r))
+		r = seam_err_set(err, -ENOTSUP, "it is a sampled recording, "
+				 "not an XRay log: use 'seam report %s'", path);
+	else if (!r)
+		r = seam_xray_index_build(&log->index, log->file.bytes, err);
+	return r ? seam_err_add(err, r, "cannot read '%s'", path) : 0;
+}
+
+int seam_trace_open(struct seam_trace *trace, const char *const *paths,
+		    size_t n_paths, struct seam_err *err)
+{
+	int r = 0;
+
+	*trace = (struct seam_trace) {
+		.logs = calloc(n_paths ? n_paths : 1, sizeof(*trace->logs)),
+		.n_logs = n_paths, .range = SEAM_ALL_TIME,
+	};
+	if (!trace->logs)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; !r && i < n_paths; i++)
+		r = open_log(&trace->logs[i], paths[i], err);
+	if (!r)
+		r = arrange(trace, err);
+	if (r)
+		seam_trace_close(trace);
+	return r;
+}
+
+void seam_trace_close(struct seam_trace *trace)
+{
+	for (size_t i = 0; trace->logs && i < trace->n_logs; i++) {
+		seam_xray_index_fini(&trace->logs[i].index);
+		seam_file_close(&trace->logs[i].file);
+	}
+	free(trace->logs);
+	free(trace->blocks.items);
+	free(trace->streams.items);
+	free(trace->clocks.items);
+	*trace = (struct seam_trace) { 0 };
+}
+
+void seam_trace_problems(const struct seam_trace *trace,
+			 struct seam_xray_problems *problems)
+{
+	for (size_t l = 0; l < trace->n_logs; l++)
+		seam_xray_problems_merge(problems,
+					 &trace->logs[l].index.problems);
+}
+
+uint64_t seam_trace_n_extents(const struct seam_trace *trace)
+{
+	uint64_t n = 0;
+
+	for (size_t l = 0; l < trace->n_logs; l++)
+		n += trace->logs[l].index.n_extents;
+	return n;
+}
+
+uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
+{
+	const struct seam_trace_stream *s = &trace->streams.items[stream];
+	const struct seam_xray_block *first =
+		trace->blocks.items[s->first_block].block;
+
+	return seam_ticks_time(&trace->clocks.items[s->clock],
+			       first->first_tsc);
+}
+
+/* When the last record of the stream's last block was written. */
+static uint64_t end_of_stream(const struct seam_trace *trace, size_t stream,
+			      struct seam_xray_batch *batch)
+{
+	struct seam_trace_reader reader;
+	size_t n_shadow;
+
+	seam_trace_read(&reader, trace, stream);
+	reader.next_block = reader.stream->n_blocks - 1;
+	while (seam_trace_next(&reader, batch, &n_shadow))
+		;
+	return reader.last_ns;
+}
+
+int seam_trace_span(const struct seam_trace *trace, uint64_t *start_ns,
+		    uint64_t *end_ns)
+{
+	struct seam_xray_batch *batch = malloc(sizeof(*batch));
+
+	*start_ns = trace->streams.n ? UINT64_MAX : 0;
+	*end_ns = 0;
+	if (!batch)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->streams.n; i++) {
+		uint64_t start = seam_trace_start_ns(trace, i);
+		uint64_t end = end_of_stream(trace, i, batch);
+
+		*start_ns = start < *start_ns ? start : *start_ns;
+		*end_ns = end > *end_ns ? end : *end_ns;
+	}
+	free(batch);
+	return 0;
+}
+
+int seam_trace_select(struct seam_trace *trace, const char *text,
+		      struct seam_err *err)
+{
+	uint64_t start, end;
+
+	if (seam_trace_span(trace, &start, &end))
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return seam_time_range_parse(&trace->range, text, start, end, err);
+}
+
+void seam_trace_read(struct seam_trace_reader *reader,
+		     const struct seam_trace *trace, size_t stream)
+{
+	assert(stream < trace->streams.n);
+
+	*reader = (struct seam_trace_reader) {
+		.trace = trace, .stream = &trace->streams.items[stream],
+	};
+	reader->clock = &trace->clocks.items[reader->stream->clock];
+	reader->end_block = reader->stream->n_blocks;
+	reader->last_ns = seam_trace_start_ns(trace, stream);
+	reader->first_ns = UINT64_MAX;
+}
+
+void seam_trace_read_part(struct seam_trace_reader *reader,
+			  const struct seam_trace *trace, size_t stream,
+			  size_t first, size_t n, uint64_t last_ns)
+{
+	seam_trace_read(reader, trace, stream);
+	assert(first <= reader->end_block && n <= reader->end_block - first);
+	reader->next_block = first;
+	reader->end_block = first + n;
+	reader->last_ns = last_ns;
+}
+
+static bool open_block(struct seam_trace_reader *reader)
+{
+	const struct seam_trace_stream *stream = reader->stream;
+	const struct seam_trace_block *b;
+
+	if (reader->next_block == reader->end_block)
+		return false;
+	b = &reader->trace->blocks.items[stream->first_block +
+					 reader->next_block++];
+	seam_xray_block_open(&reader->block,
+			     &reader->trace->logs[b->log].index, b->block);
+	if (reader->takes_runs)
+		seam_xray_short_batches(&reader->block.fdr);
+	reader->n_shadow = b->n_shadow;
+	reader->in_block = true;
+	reader->shift_ns = 0;
+	return true;
+}
+
+/*
+ * Ticks to nanoseconds.  When the counter steps back within a thread, time
+ * stands still for that step and goes on with the counter from there.
+ */
+static void tell_times(struct seam_trace_reader *reader,
+		       struct seam_xray_batch *batch)
+{
+	const struct seam_ticks clock = *reader->clock;
+	uint64_t last = reader->last_ns, shift = reader->shift_ns;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct seam_xray_event *event = &batch->events[i];
+		uint64_t ns;
+
+		if (event->kind == SEAM_XRAY_ARGUMENT)
+			continue;
+		ns = seam_ticks_time(&clock, event->tsc) + shift;
+		if (__builtin_expect(ns < last, 0)) {
+			shift += last - ns;
+			ns = last;
+			reader->n_steps++;
+		}
+		event->tsc = last = ns;
+		if (__builtin_expect(reader->first_ns == UINT64_MAX, 0))
+			reader->first_ns = ns;
+	}
+	reader->last_ns = last;
+	reader->shift_ns = shift;
+}
+
+/*
+ * Leave only what lies in the range; arguments go with their entry.  Returns
+ * how many of the first @n_shadow events are left.
+ */
+static size_t cut(struct seam_trace_reader *reader,
+		  struct seam_xray_batch *batch, size_t n_shadow)
+{
+	const struct seam_time_range *range = &reader->trace->range;
+	size_t n = 0, shadows = 0;
+
+	if (seam_time_range_is_all(range))
+		return n_shadow;
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct seam_xray_event event = batch->events[i];
+
+		if (event.kind != SEAM_XRAY_ARGUMENT)
+			reader->keeps = seam_time_range_has(range,
+				seam_ticks_time(reader->clock, event.tsc));
+		if (!reader->keeps)
+			continue;
+		batch->events[n++] = event;
+		shadows += i < n_shadow;
+	}
+	batch->n = n;
+	return shadows;
+}
+
+static bool next_batch(struct seam_trace_reader *reader,
+		       struct seam_xray_batch *batch, size_t *n_shadow)
+{
+	for (;;) {
+		int err;
+
+		if (!reader->in_block && !open_block(reader))
+			return false;
+		err = seam_xray_block_next(&reader->block, batch);
+		if (err)
+			seam_xray_problems_add(&reader->problems,
+					       &reader->block.fdr.problem);
+		reader->in_block = !err && batch->n > 0;
+		if (batch->n > 0)
+			break;
+	}
+	*n_shadow = reader->n_shadow < batch->n ? reader->n_shadow : batch->n;
+	reader->n_shadow -= *n_shadow;
+	return true;
+}
+
+bool seam_trace_next(struct seam_trace_reader *reader,
+		     struct seam_xray_batch *batch, size_t *n_shadow)
+{
+	do {
+		if (!next_batch(reader, batch, n_shadow))
+			return false;
+		if (!reader->raw)
+			tell_times(reader, batch);
+		else
+			*n_shadow = cut(reader, batch, *n_shadow);
+	} while (batch->n == 0);
+	return true;
+}
+
+bool seam_trace_run(struct seam_trace_reader *reader,
+		    struct seam_trace_run *run)
+{
+	const struct seam_ticks *clock = reader->clock;
+	uint64_t ticks, most;
+
+	reader->takes_runs = true;
+	if ((!reader->in_block && !open_block(reader)) || reader->n_shadow ||
+	    !seam_xray_run(&reader->block.fdr, &run->wire))
+		return false;
+	if (run->wire.n > SEAM_TRACE_RUN)
+		run->wire.n = SEAM_TRACE_RUN;
+	most = (uint64_t)run->wire.n << 32;	/* what the deltas may add */
+	if (run->wire.tsc < clock->origin_tsc ||
+	    run->wire.tsc > UINT64_MAX - most ||
+	    run->wire.tsc + most - clock->origin_tsc >= clock->exact_below ||
+	    reader->shift_ns >= SEAM_TICKS_MAX_NS)
+		return false;
+	ticks = run->wire.tsc - clock->origin_tsc;
+	run->clock = clock;
+	run->ticks = ticks;
+	run->origin_ns = clock->origin_ns + reader->shift_ns;
+	return seam_ticks_scale(clock, ticks, false) + run->origin_ns >=
+	       reader->last_ns;
+}
+
+void seam_trace_run_take(struct seam_trace_reader *reader,
+			 const struct seam_trace_run *run, size_t n)
+{
+	const struct seam_ticks *clock = run->clock;
+
+	/* a block's first event comes in the batch with its preamble */
+	assert(reader->first_ns != UINT64_MAX);
+
+	reader->last_ns = run->origin_ns +
+			  seam_ticks_scale(clock, run->ticks, false);
+	seam_xray_run_take(&reader->block.fdr, &run->wire, n,
+			   clock->origin_tsc + run->ticks);
+}

@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+/* bundle.c - make, replace and remove bundles; see bundle.h */
+#include "record/bundle/bundle.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "record/bundle/bundle_left.h"
+#include "wire/manifest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+	MAX_MANIFEST_BYTES = 16 << 20,
+	/* Names that are tried for a folder until it has its own. */
+	MAX_TRIES = 100,
+};
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), end = strlen(suffix);
+
+	return n > end && strcmp(name + n - end, suffix) == 0;
+}
+
+/* What a recorder that was killed while it copied has left. */
+static bool is_part(const char *name)
+{
+	return strcmp(name, SEAM_BUNDLE_PART) == 0;
+}
+
+/* elf/BUILDID */
+static bool is_kept_file(const char *name)
+{
+	size_t n = strlen(name);
+
+	return is_part(name) ||
+	       (n >= 2 && strspn(name, "0123456789abcdef") == n);
+}
+
+/* jit/jit-PID.dump, jit/perf-PID.map and its jit/perf-PID.map.times */
+static bool is_jit_file(const char *name)
+{
+	return is_part(name) ||
+	       (strncmp(name, "jit-", 4) == 0 && ends_with(name, ".dump")) ||
+	       (strncmp(name, "perf-", 5) == 0 &&
+		(ends_with(name, ".map") || ends_with(name, ".map.times")));
+}
+
+/* xray/PID.xray */
+static bool is_xray_file(const char *name)
+{
+	return ends_with(name, ".xray");
+}
+
+/*
+ * All that a bundle may hold.  Only a folder whose every entry is here is
+ * taken for one: it alone is moved aside and, later, removed.
+ */
+static const struct entry {
+	const char *name;
+	/* A folder of files whose names it takes; NULL: a file. */
+	bool (*holds)(const char *name);
+} entries[] = {
+	{ "data", NULL },
+	{ "data.part", NULL },
+	{ "meta.json", NULL },
+	{ "meta.json.part", NULL },
+	{ "kernel.sym.zst", NULL },
+	{ "kernel.sym.zst.part", NULL },
+	{ "elf", is_kept_file },
+	{ "jit", is_jit_file },
+	{ "xray", is_xray_file },
+};
+
+static const struct entry *entry_of(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++)
+		if (strcmp(entries[i].name, name) == 0)
+			return &entries[i];
+	return NULL;
+}
+
+static bool is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool is_of_type(int dir, const char *name, mode_t type)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (st.st_mode & S_IFMT) == type;
+}
+
+/* What is found in a folder, and what is not as it should be. */
+struct visit {
+	/* 0 to go on. */
+	int (*one)(int dir, const char *name, struct visit *visit);
+	const struct entry *folder;	/* that is visited; NULL: the bundle */
+	char stranger[NAME_MAX + NAME_MAX + 2];
+};
+
+/*
+ * Call visit->one for each name in the folder @dir, which is closed, until one
+ * does not return 0; then so does this.  Names that it removes do not disturb
+ * it.  Takes no memory of the heap, where there may be none left.
+ */
+static int each_name_of(int dir, struct visit *visit)
+{
+	_Alignas(struct dirent64) char names[4096];
+	ssize_t n = 1;
+	int r = 0;
+
+	while (r == 0 && (n = getdents64(dir, names, sizeof(names))) > 0)
+		for (ssize_t at = 0; r == 0 && at < n; ) {
+			struct dirent64 *e = (void *)(names + at);
+
+			r = is_dot(e->d_name) ? 0 :
+			    visit->one(dir, e->d_name, visit);
+			at += e->d_reclen;
+		}
+	if (r == 0 && n < 0)
+		r = -errno;
+	close(dir);
+	return r;
+}
+
+/* The same of one that stays open. */
+static int each_name(int dir, struct visit *visit)
+{
+	int copy = openat(dir, ".", OPEN_FOLDER);
+
+	return copy < 0 ? -errno : each_name_of(copy, visit);
+}
+
+/* The entries of the folder @entry inside. */
+static int each_inside(int dir, const struct entry *entry, struct visit *visit)
+{
+	int inner = openat(dir, entry->name, OPEN_FOLDER);
+	int r;
+
+	if (inner < 0)
+		return -errno;
+	visit->folder = entry;
+	r = each_name_of(inner, visit);
+	visit->folder = NULL;
+	return r;
+}
+
+/* -EEXIST: this is not what a recording holds. */
+static int stranger(const char *name, struct visit *visit)
+{
+	snprintf(visit->stranger, sizeof(visit->stranger), "%s%s%s",
+		 visit->folder ? visit->folder->name : "",
+		 visit->folder ? "/" : "", name);
+	return -EEXIST;
+}
+
+static int check_entry(int dir, const char *name, struct visit *visit)
+{
+	const struct entry *entry = visit->folder ? NULL : entry_of(name);
+
+	if (visit->folder)
+		return visit->folder->holds(name) &&
+		       is_of_type(dir, name, S_IFREG) ? 0 :
+		       stranger(name, visit);
+	if (!entry || !is_of_type(dir, name, entry->holds ? S_IFDIR : S_IFREG))
+		return stranger(name, visit);
+	return entry->holds ? each_inside(dir, entry, visit) : 0;
+}
+
+static int remove_entry(int dir, const char *name, struct visit *visit)
+{
+	const struct entry *entry = visit->folder ? NULL : entry_of(name);
+	int r;
+
+	if (!visit->folder && !entry)
+		return -ENOTEMPTY;	/* came since it was looked at */
+	r = entry && entry->holds ? each_inside(dir, entry, visit) : 0;
+	if (r < 0)
+		return r;
+	return unlinkat(dir, name, entry && entry->holds ? AT_REMOVEDIR : 0) <
+	       0 ? -errno : 0;
+}
+
+static const char *quoted(char *buf, size_t cap, const char *path)
+{
+	return seam_text_copy(buf, cap, path, SEAM_TEXT_TERMINAL);
+}
+
+/* @dir, at @path, is no recording for the reason @why. */
+static int refuse(const char *path, const char *why, const char *name,
+		  struct seam_err *err)
+{
+	char shown[256], what[256];
+
+	return seam_err_set(err, -EEXIST, "'%s' exists and is not a recording "
+			    "of yours, so it is not replaced: %s%s%s%s",
+			    quoted(shown, sizeof(shown), path), why,
+			    *name ? " '" : "",
+			    quoted(what, sizeof(what), name), *name ? "'" : "");
+}
+
+static int cannot(const char *verb, const char *path, int code,
+		  struct seam_err *err)
+{
+	char shown[256];
+
+	return seam_err_set(err, -code, "cannot %s '%s': %s", verb,
+			    quoted(shown, sizeof(shown), path),
+			    strerror(code));
+}
+
+/* Whether folder @dir has a manifest of ours.  0, or as open_old(). */
+static int check_manifest(int dir, const char *path, struct seam_err *err)
+{
+	struct seam_file file = { 0 };
+	int r = seam_file_read(&file, dir, "meta.json", MAX_MANIFEST_BYTES,
+			       NULL);
+
+	if (r == 0)
+		r = seam_manifest_check(file.bytes, NULL);
+	seam_file_close(&file);
+	if (r == -ENOENT)
+		return refuse(path, "it has no 'meta.json'", "", err);
+	if (r == -EBADMSG || r == -EINVAL || r == -EFBIG)
+		return refuse(path, "its 'meta.json' is not Seam's", "", err);
+	return r < 0 ? cannot("read 'meta.json' of", path, -r, err) : 0;
+}
+
+int seam_bundle_check(int dir, const char *path, struct seam_err *err)
+{
+	struct visit visit = { .one = check_entry };
+	struct stat st;
+	int r;
+
+	if (fstat(dir, &st) < 0)
+		return cannot("read", path, errno, err);
+	if (st.st_uid != geteuid())
+		return refuse(path, "it belongs to another user", "", err);
+	r = each_name(dir, &visit);
+	if (r == -EEXIST)
+		return refuse(path, "it holds", visit.stranger, err);
+	return r < 0 ? cannot("read", path, -r, err) :
+	       check_manifest(dir, path, err);
+}
+
+/*
+ * Open the bundle at @path to see whether it is one.  Returns its fd,
+ * -ENOENT when nothing is there, -EEXIST when something else is, or what
+ * kept us from finding out.
+ */
+static int open_old(const char *path, struct seam_err *err)
+{
+	int dir = open(path, OPEN_FOLDER), code = errno, r;
+	struct stat st;
+
+	if (dir < 0 && code == ENOENT)
+		return -ENOENT;
+	/* a link, a file; or the same of what leads there */
+	if (dir < 0 && (code == ENOTDIR || code == ELOOP) &&
+	    lstat(path, &st) == 0)
+		return refuse(path, "it is not a folder", "", err);
+	if (dir < 0)
+		return cannot("open", path, code, err);
+	r = seam_bundle_check(dir, path, err);
+	if (r == 0)
+		return dir;
+	close(dir);
+	return r;
+}
+
+static int remove_bundle(const char *path, struct seam_err *err)
+{
+	struct visit visit = { .one = remove_entry };
+	int dir = open_old(path, err), r;
+
+	if (dir < 0)
+		return dir == -ENOENT ? 0 : dir;
+	r = each_name(dir, &visit);
+	close(dir);
+	if (r == 0 && rmdir(path) < 0)
+		r = -errno;
+	return r < 0 ? cannot("remove the older recording", path, -r, err) : 0;
+}
+
+/* PATH.old or PATH.older. */
+struct aside {
+	char path[sizeof(((struct seam_bundle *)NULL)->path) + 8];
+};
+
+static struct aside aside(const struct seam_bundle *bundle, const char *suffix)
+{
+	struct aside a;
+
+	snprintf(a.path, sizeof(a.path), "%s.%s", bundle->path, suffix);
+	return a;
+}
+
+static int move(const char *from, const char *to, struct seam_err *err)
+{
+	char shown[256], other[256];
+	int code;
+
+	if (rename(from, to) == 0)
+		return 0;
+	code = errno;
+	return seam_err_set(err, -code, "cannot rename '%s' to '%s': %s",
+			    quoted(shown, sizeof(shown), from),
+			    quoted(other, sizeof(other), to), strerror(code));
+}
+
+/* 1: there is a bundle at @path; 0: nothing is. */
+static int look(const char *path, struct seam_err *err)
+{
+	int dir = open_old(path, err);
+
+	if (dir < 0)
+		return dir == -ENOENT ? 0 : dir;
+	close(dir);
+	return 1;
+}
+
+static void move_back(struct seam_bundle *bundle)
+{
+	struct aside old = aside(bundle, "old");
+
+	if (bundle->moved)
+		rename(old.path, bundle->path);
+	if (bundle->moved_old)
+		rename(aside(bundle, "older").path, old.path);
+	bundle->moved = bundle->moved_old = false;
+}
+
+/* Give the bundles that are there, if there are, their other names. */
+static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
+{
+	struct aside old = aside(bundle, "old");
+	struct aside older = aside(bundle, "older");
+	int r = look(bundle->path, err);
+
+	if (r <= 0)
+		return r;
+	r = look(old.path, err);
+	if (r > 0) {
+		/* of a recorder that was killed before it had settled */
+		r = remove_bundle(older.path, err);
+		if (r == 0)
+			r = move(old.path, older.path, err);
+		bundle->moved_old = r == 0;
+	}
+	if (r == 0)
+		r = move(bundle->path, old.path, err);
+	bundle->moved = r == 0;
+	if (r < 0)
+		move_back(bundle);
+	return r;
+}
+
+/*
+ * Whether it is ours.  Where all files have one owner, whoever makes them, a
+ * file that we make has the folder's.
+ */
+static bool is_ours(int dir, const struct stat *folder)
+{
+	static const char name[] = "owner.part";
+	struct stat st;
+	bool same;
+	int fd;
+
+	if (folder->st_uid == geteuid())
+		return true;
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	same = fstat(fd, &st) == 0 && st.st_uid == folder->st_uid;
+	close(fd);
+	unlinkat(dir, name, 0);
+	return same;
+}
+
+/* The folder that was just made, and not one that was put in its place. */
+static int open_made(const struct seam_bundle *bundle)
+{
+	int dir = open(bundle->made, OPEN_FOLDER);
+	struct stat st;
+
+	/* not its mode: some file systems have none */
+	if (dir >= 0 && fstat(dir, &st) == 0 && is_ours(dir, &st))
+		return dir;
+	if (dir < 0)
+		return -errno;
+	close(dir);
+	return -EACCES;
+}
+
+/* A name that nobody has, in the folder of the bundle's own. */
+static int make_unnamed(struct seam_bundle *bundle)
+{
+	const char *slash = strrchr(bundle->path, '/');
+	int folder = slash ? (int)(slash + 1 - bundle->path) : 0;
+
+	for (int i = 0; i < MAX_TRIES; i++) {
+		snprintf(bundle->made, sizeof(bundle->made), "%.*s.seam-%d-%d",
+			 folder, bundle->path, getpid(), i);
+		if (mkdir(bundle->made, 0700) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	return -errno;
+}
+
+static int make(struct seam_bundle *bundle, struct seam_err *err)
+{
+	int r = make_unnamed(bundle);
+
+	if (r < 0)
+		return cannot("create folder", bundle->path, -r, err);
+	bundle->dir = open_made(bundle);
+	if (bundle->dir >= 0) {
+		seam_bundle_claim(bundle->dir);
+		return 0;
+	}
+	r = bundle->dir;
+	bundle->dir = -1;
+	rmdir(bundle->made);
+	return cannot("open folder", bundle->path, -r, err);
+}
+
+static int set_path(struct seam_bundle *bundle, const char *path,
+		    struct seam_err *err)
+{
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	if (length == 0 || length >= sizeof(bundle->path))
+		return seam_err_set(err, -EINVAL, "the name of a recording "
+				    "has 1 to %zu bytes",
+				    sizeof(bundle->path) - 1);
+	memcpy(bundle->path, path, length);
+	bundle->path[length] = '\0';
+	return 0;
+}
+
+int seam_bundle_create(struct seam_bundle *bundle, const char *path,
+		       struct seam_err *err)
+{
+	int r;
+
+	*bundle = (struct seam_bundle) { .dir = -1 };
+	r = set_path(bundle, path, err);
+	if (r == 0)
+		r = look(bundle->path, err);
+	if (r > 0)
+		r = look(aside(bundle, "old").path, err);
+	if (r >= 0)
+		seam_bundle_clear_left(bundle->path);
+	return r < 0 ? r : make(bundle, err);
+}
+
+int seam_bundle_place(struct seam_bundle *bundle, struct seam_err *err)
+{
+	int r = move_aside(bundle, err);
+
+	if (r < 0)
+		return r;
+	r = move(bundle->made, bundle->path, err);
+	if (r < 0)
+		move_back(bundle);
+	bundle->placed = r == 0;
+	return r;
+}
+
+static bool is_at(const struct stat *ours, const char *path)
+{
+	struct stat theirs;
+
+	return lstat(path, &theirs) == 0 && ours->st_ino == theirs.st_ino &&
+	       ours->st_dev == theirs.st_dev;
+}
+
+enum seam_bundle_place seam_bundle_find(const struct seam_bundle *bundle,
+					char *where, size_t cap)
+{
+	struct aside old = aside(bundle, "old");
+	struct stat ours;
+	char link[64];
+	ssize_t n;
+
+	if (fstat(bundle->dir, &ours) < 0 || is_at(&ours, bundle->path))
+		return SEAM_BUNDLE_IN_PLACE;
+	if (ours.st_nlink == 0)
+		return SEAM_BUNDLE_REMOVED;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", bundle->dir);
+	n = is_at(&ours, old.path) ? 0 : readlink(link, where, cap - 1);
+	if (n > 0)
+		where[n] = '\0';
+	else
+		snprintf(where, cap, "%s", old.path);
+	return SEAM_BUNDLE_MOVED;
+}
+
+void seam_bundle_settle(struct seam_bundle *bundle)
+{
+	if (bundle->moved_old)
+		remove_bundle(aside(bundle, "older").path, NULL);
+	bundle->moved_old = false;
+}
+
+static void part_name(char *buf, size_t cap, const char *name)
+{
+	snprintf(buf, cap, "%s.part", name);
+}
+
+int seam_bundle_file(const struct seam_bundle *bundle, const char *name,
+		     struct seam_err *err)
+{
+	char part[64];
+	int fd;
+
+	part_name(part, sizeof(part), name);
+	fd = openat(bundle->dir, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot create '%s' in '%s': "
+				    "%s", part, bundle->path, strerror(errno));
+	return fd;
+}
+
+int seam_bundle_publish(const struct seam_bundle *bundle, const char *name,
+			struct seam_err *err)
+{
+	char part[64];
+
+	part_name(part, sizeof(part), name);
+	if (renameat(bundle->dir, part, bundle->dir, name) < 0)
+		return seam_err_set(err, -errno, "cannot rename '%s' to '%s' "
+				    "in '%s': %s", part, name, bundle->path,
+				    strerror(errno));
+	return 0;
+}
+
+void seam_bundle_drop(const struct seam_bundle *bundle, const char *name)
+{
+	char part[64];
+
+	part_name(part, sizeof(part), name);
+	unlinkat(bundle->dir, part, 0);
+}
+
+int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
+		       struct seam_err *err)
+{
+	int fd;
+
+	if (mkdirat(bundle->dir, name, 0700) < 0 && errno != EEXIST)
+		return seam_err_set(err, -errno, "cannot create folder '%s' "
+				    "in '%s': %s", name, bundle->path,
+				    strerror(errno));
+	fd = openat(bundle->dir, name, OPEN_FOLDER);
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot open folder '%s' in "
+				    "'%s': %s", name, bundle->path,
+				    strerror(errno));
+	return fd;
+}
+
+/* Of a bundle of our own: by name, which no want of memory can fail. */
+void seam_bundle_empty(int dir)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
+		struct visit visit = { .one = remove_entry };
+
+		remove_entry(dir, entries[i].name, &visit);
+	}
+}
+
+void seam_bundle_remove(struct seam_bundle *bundle)
+{
+	/* the one before it is back even where no file can be removed */
+	if (bundle->placed && rename(bundle->path, bundle->made) == 0)
+		bundle->placed = false;
+	if (!bundle->placed)
+		move_back(bundle);
+	seam_bundle_empty(bundle->dir);
+	rmdir(bundle->placed ? bundle->path : bundle->made);
+	seam_bundle_close(bundle);
+}
+
+void seam_bundle_close(struct seam_bundle *bundle)
+{
+	if (bundle->dir >= 0)
+		close(bundle->dir);
+	bundle->dir = -1;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* bundle_left.c - find folders of killed recorders; see bundle_left.h */
+#include "record/bundle/bundle_left.h"
+
+#include "base/base.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC |
+		      O_NONBLOCK,
+	/* Names looked at: 2 ms of a folder with a million of them. */
+	MAX_NAMES = 8192,
+};
+
+void seam_bundle_claim(int dir)
+{
+	/* what cannot be locked has its maker's PID in its name */
+	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return;
+}
+
+/* The PID in ".seam-PID-N"; 0: it is no such name. */
+static pid_t maker_of(const char *name)
+{
+	static const char prefix[] = ".seam-";
+	size_t digits, n;
+	long pid;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	name += sizeof(prefix) - 1;
+	digits = strspn(name, "0123456789");
+	if (digits == 0 || digits > 9 || name[digits] != '-')
+		return 0;
+	pid = strtol(name, NULL, 10);
+	n = strspn(name + digits + 1, "0123456789");
+	return n > 0 && n < 3 && !name[digits + 1 + n] ? (pid_t)pid : 0;
+}
+
+/* A perf.data that was begun, or nothing yet. */
+static bool is_begun_data(int dir, const char *name)
+{
+	char magic[8];
+	struct stat st;
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC |
+			O_NONBLOCK);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
+	    read(fd, magic, sizeof(magic)) : -1;
+	close(fd);
+	return n == 0 ||
+	       (n == sizeof(magic) && memcmp(magic, "PERFILE2", 8) == 0);
+}
+
+/* Whether it has only what is written before the manifest. */
+static bool is_begun(int dir)
+{
+	int copy = openat(dir, ".", OPEN_FOLDER);
+	DIR *names = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *e;
+	bool is = names != NULL;
+
+	while (is && (e = readdir(names))) {
+		if (strcmp(e->d_name, ".") == 0 ||
+		    strcmp(e->d_name, "..") == 0)
+			continue;
+		is = strcmp(e->d_name, "meta.json.part") == 0 ||
+		     ((strcmp(e->d_name, "data") == 0 ||
+		       strcmp(e->d_name, "data.part") == 0) &&
+		      is_begun_data(dir, e->d_name));
+	}
+	if (names)
+		closedir(names);
+	else if (copy >= 0)
+		close(copy);
+	return is;
+}
+
+static bool is_ours(int dir)
+{
+	struct stat st;
+
+	return fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+	       (st.st_mode & 07777) == 0700;
+}
+
+static void clear_one(int folder, const char *name)
+{
+	int dir = openat(folder, name, OPEN_FOLDER);
+
+	if (dir < 0)
+		return;
+	if (is_ours(dir) && flock(dir, LOCK_EX | LOCK_NB) == 0 &&
+	    (is_begun(dir) || seam_bundle_check(dir, name, NULL) == 0)) {
+		seam_bundle_empty(dir);
+		unlinkat(folder, name, AT_REMOVEDIR);
+	}
+	close(dir);
+}
+
+static bool is_gone(pid_t pid)
+{
+	return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+void seam_bundle_clear_left(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash + 1 - path)) :
+		       strdup(".");
+	DIR *names = folder ? opendir(folder) : NULL;
+	const struct dirent *e;
+
+	for (int i = 0; names && i < MAX_NAMES && (e = readdir(names)); i++)
+		if (is_gone(maker_of(e->d_name)))
+			clear_one(dirfd(names), e->d_name);
+	if (names)
+		closedir(names);
+	free(folder);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* kept_hits.c - pages of samples, joined with mappings; see kept_hits.h */
+#include "record/bundle/kept_hits.h"
+
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "wire/perf/perf_sample.h"
+
+#include <stdlib.h>
+
+enum {
+	PAGE_BITS = 12,
+	MAX_PARENTS = 64,
+	/* Comparisons of a page with a mapping: well under a second. */
+	MAX_STEPS = 1 << 28,
+};
+
+static void see_fork(struct seam_kept_hits *hits,
+		     const struct seam_ring_header *record)
+{
+	struct seam_cursor c = seam_cursor_make(record, record->size,
+						SEAM_LITTLE);
+	struct seam_kept_hits_fork f, *slot;
+
+	seam_cursor_skip(&c, sizeof(*record));
+	f.pid = (int32_t)seam_cursor_u32(&c);
+	f.parent = (int32_t)seam_cursor_u32(&c);
+	if (c.error || f.pid == f.parent)
+		return;		/* a thread */
+	slot = hits->forks.n < SEAM_KEEP_HITS_MAX ?
+	       SEAM_ARRAY_PUSH(&hits->forks) : NULL;
+	if (slot)
+		*slot = f;
+	else
+		hits->n_left_out++;
+}
+
+void seam_kept_hits_see(struct seam_kept_hits *hits, struct seam_kept_files *keep,
+			const struct seam_ring_header *record)
+{
+	struct seam_kept_hits_map *slot;
+	struct seam_kept_files_mapping m;
+	struct seam_kept_results *file;
+
+	if (record->type == PERF_RECORD_FORK)
+		see_fork(hits, record);
+	if (!seam_kept_files_read_mapping(record, &m) || m.path[0] != '/' ||
+	    m.path[1] == '/')
+		return;
+	slot = hits->maps.n < SEAM_KEEP_HITS_MAX ?
+	       SEAM_ARRAY_PUSH(&hits->maps) : NULL;
+	if (!slot) {
+		hits->n_left_out++;
+		return;
+	}
+	file = m.build_id_size ? seam_kept_files_find(keep, m.path, m.build_id,
+						m.build_id_size) : NULL;
+	*slot = (struct seam_kept_hits_map) {
+		.pid = m.pid, .begin = m.addr, .end = m.addr + m.bytes,
+		.file = file ? (uint32_t)(file - keep->files.items) :
+			SEAM_NONE,
+	};
+}
+
+static void add_page(struct seam_kept_hits *hits, int32_t pid, uint64_t page)
+{
+	uint64_t hash = seam_hash_u64(page ^ (uint64_t)(uint32_t)pid << 40);
+	struct seam_index_probe probe =
+		seam_index_probe(&hits->page_index, hash);
+	struct seam_kept_hits_page *slot;
+	uint32_t i;
+
+	while ((i = seam_index_next(&hits->page_index, &probe)) != SEAM_NONE)
+		if (hits->pages.items[i].pid == pid &&
+		    hits->pages.items[i].page == page)
+			return;
+	i = (uint32_t)hits->pages.n;
+	if (i >= SEAM_KEEP_HITS_MAX || !SEAM_ARRAY_RESERVE(&hits->pages, 1) ||
+	    seam_index_add(&hits->page_index, hash, i) < 0) {
+		hits->n_left_out++;
+		return;
+	}
+	slot = &hits->pages.items[hits->pages.n++];
+	*slot = (struct seam_kept_hits_page) { .pid = pid, .page = page };
+}
+
+/* Above this is the kernel, or a mark in a call chain. */
+static bool is_user(uint64_t addr)
+{
+	return addr < UINT64_C(1) << 56;
+}
+
+void seam_kept_hits_sample(struct seam_kept_hits *hits,
+			   const struct perf_event_attr *attr,
+			   const struct seam_ring_header *record)
+{
+	struct seam_perf_attr like = { 0 };
+	struct seam_perf_sample sample;
+	const struct seam_bytes payload = {
+		(const uint8_t *)(record + 1), record->size - sizeof(*record),
+	};
+
+	/* the same bytes, of which a recorder's own events use the first */
+	_Static_assert(offsetof(struct seam_perf_attr, sample_regs_user) ==
+		       offsetof(struct perf_event_attr, sample_regs_user),
+		       "as in linux/perf_event.h");
+	memcpy(&like, attr, offsetof(struct seam_perf_attr, config3));
+	if (seam_perf_sample_read(&like, SEAM_LITTLE, payload, &sample) < 0)
+		return;
+	if (is_user(sample.ip))
+		add_page(hits, sample.pid, sample.ip >> PAGE_BITS);
+	for (size_t i = 0; i < sample.callchain.n; i++) {
+		uint64_t addr = seam_perf_u64(&sample.callchain, i);
+
+		if (is_user(addr))
+			add_page(hits, sample.pid, addr >> PAGE_BITS);
+	}
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct seam_kept_hits_map *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* The first mapping of @pid, in order of pids. */
+static size_t first_of(const struct seam_kept_hits *hits, int32_t pid)
+{
+	size_t low = 0, high = hits->maps.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (hits->maps.items[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Mark what @page lies in of process @pid.  Returns whether anything. */
+static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *keep,
+		    int32_t pid, uint64_t page, uint64_t *steps)
+{
+	uint64_t begin = page << PAGE_BITS, end = (page + 1) << PAGE_BITS;
+	bool found = false;
+
+	for (size_t i = first_of(hits, pid); i < hits->maps.n; i++) {
+		struct seam_kept_hits_map *m = &hits->maps.items[i];
+
+		if (m->pid != pid || ++*steps > MAX_STEPS)
+			break;
+		if (m->begin >= end || m->end <= begin)
+			continue;
+		found = true;
+		if (m->file != SEAM_NONE)
+			keep->files.items[m->file].is_hit = true;
+		else
+			hits->n_without++;
+		m->end = m->file == SEAM_NONE ? m->begin : m->end;
+	}
+	return found;
+}
+
+/* The latest, because pids are used again; 0: not told. */
+static int32_t parent_of(const struct seam_kept_hits *hits, int32_t pid,
+			 uint64_t *steps)
+{
+	for (size_t i = hits->forks.n; i-- > 0 && ++*steps <= MAX_STEPS;)
+		if (hits->forks.items[i].pid == pid)
+			return hits->forks.items[i].parent;
+	return 0;
+}
+
+void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *keep)
+{
+	uint64_t steps = 0;
+
+	if (hits->maps.n)
+		qsort(hits->maps.items, hits->maps.n,
+		      sizeof(*hits->maps.items), by_pid);
+	for (size_t i = 0; i < hits->pages.n; i++) {
+		const struct seam_kept_hits_page *p = &hits->pages.items[i];
+		int32_t pid = p->pid;
+
+		for (int up = 0; pid > 0 && up < MAX_PARENTS &&
+		     !mark_of(hits, keep, pid, p->page, &steps); up++)
+			pid = parent_of(hits, pid, &steps);
+		if (steps > MAX_STEPS) {
+			hits->n_left_out += hits->pages.n - i;
+			return;
+		}
+	}
+}
+
+void seam_kept_hits_fini(struct seam_kept_hits *hits)
+{
+	free(hits->maps.items);
+	free(hits->pages.items);
+	free(hits->forks.items);
+	seam_index_fini(&hits->page_index);
+	*hits = (struct seam_kept_hits) { 0 };
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kept_hits.h - which of the mapped files samples are in, for --keep-files
+ *
+ * Remembers the mappings of each process and the pages that its samples and
+ * call chains lie in, and joins the two at the end.  A mapping counts whenever
+ * it was made, and for processes that were forked from its own: rather a file
+ * too many is kept than one too few.
+ *
+ * Threads: one.
+ */
+#ifndef SEAM_KEPT_HITS_H
+#define SEAM_KEPT_HITS_H
+
+#include "record/bundle/kept_files.h"
+
+#include <linux/perf_event.h>
+
+/* Of pages, mappings and forks each; those beyond are left out. */
+enum { SEAM_KEEP_HITS_MAX = 1 << 20 };
+
+struct seam_kept_hits_page {
+	int32_t pid;
+	uint64_t page;
+};
+
+struct seam_kept_hits_fork {
+	int32_t pid, parent;
+};
+
+struct seam_kept_hits_map {
+	int32_t pid;
+	uint32_t file;		/* of the kept ones; SEAM_NONE: not kept */
+	uint64_t begin, end;
+};
+
+/* Zeroed is valid and empty. */
+struct seam_kept_hits {
+	SEAM_ARRAY(struct seam_kept_hits_map) maps;
+	SEAM_ARRAY(struct seam_kept_hits_page) pages;
+	struct seam_index page_index;
+	SEAM_ARRAY(struct seam_kept_hits_fork) forks;
+	uint64_t n_left_out;	/* pages and mappings beyond the most */
+	uint64_t n_without;	/* hit mappings whose files are not kept */
+};
+
+/* A side-band record, after seam_kept_files_see(). */
+void seam_kept_hits_see(struct seam_kept_hits *hits, struct seam_kept_files *keep,
+			const struct seam_ring_header *record);
+
+/* A sample of an event with @attr. */
+void seam_kept_hits_sample(struct seam_kept_hits *hits,
+			   const struct perf_event_attr *attr,
+			   const struct seam_ring_header *record);
+
+/* Mark the files of @keep that were hit. */
+void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *keep);
+
+void seam_kept_hits_fini(struct seam_kept_hits *hits);
+
+#endif /* SEAM_KEPT_HITS_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* kept_results.c - keep symbols, dumps and maps; tell what was left out; kept_results.h */
+#include "record/bundle/kept_results.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+static void keep_kernel(struct seam_session *s)
+{
+	struct seam_err err = { 0 };
+	int r = seam_kept_kernel(s->kernel_copy, s->bundle.dir, &err);
+
+	if (r == 0)
+		return;
+	seam_session_note(s, false, "the kernel's symbols were not kept: %s",
+			    err.cause[0]);
+	/* who may not see them has lost nothing that could be had */
+	s->result->skipped |= r != -EACCES && r != -EPERM;
+}
+
+static void tell(const struct seam_session *s, uint64_t n, const char *what)
+{
+	if (n)
+		seam_session_note(s, false, "%" PRIu64 " %s", n, what);
+}
+
+static void tell_why(const struct seam_session *s, uint64_t n,
+		     const char *what)
+{
+	const struct seam_err *why = &s->kept.jit.why;
+
+	if (n)
+		seam_session_note(s, false, "%" PRIu64 " dumps or maps of "
+			"JITs %s%s%s", n, what, why->n_causes ? ": " : "",
+			why->n_causes ? why->cause[0] : "");
+}
+
+static void tell_of_files(const struct seam_session *s)
+{
+	const struct seam_kept_files_counts *c = &s->kept;
+
+	if (c->n_copied)
+		seam_session_note(s, true, "%" PRIu64 " mapped files were "
+				    "kept", c->n_copied);
+	tell(s, c->n_missed, "mapped files were gone before they could be "
+	     "kept: their symbols may be missing");
+	if (c->n_failed)
+		seam_session_note(s, false, "cannot write %" PRIu64
+			" mapped files (the vdso may be one) into the "
+			"recording: their symbols may be missing",
+			c->n_failed);
+	tell(s, c->n_too_large, "mapped files are too large to be kept");
+	tell(s, c->n_refused, "mapped files were not kept: their program's "
+	     "user may not read them");
+	tell(s, c->n_leased, "mapped files were not kept: another process "
+	     "had a lease on them");
+	tell(s, c->n_stuck, "mapped files were not kept: they could not be "
+	     "read in time");
+	tell(s, c->n_interrupted, "mapped files were not looked at, because a "
+	     "signal ended that: symbols may be missing");
+	tell(s, s->hits.n_without, "hit mappings were not kept: their files "
+	     "have no build id");
+	tell(s, s->hits.n_left_out, "pages and mappings were not looked at "
+	     "for --keep-files: there are too many");
+	tell(s, c->n_too_many, "mappings of files were beyond those that a "
+	     "recording remembers: symbols may be missing");
+}
+
+static void tell_of_jit(const struct seam_session *s)
+{
+	const struct seam_kept_jit_counts *c = &s->kept.jit;
+
+	tell_why(s, c->n_refused, "were not believed, so not kept");
+	tell_why(s, c->n_leased, "were not kept");
+	tell_why(s, c->n_failed, "could not be kept");
+	tell_why(s, c->n_too_large, "are too large to be kept");
+	tell(s, c->n_stuck, "processes with JIT code could not be read in "
+	     "time: names may be missing");
+	tell(s, c->n_interrupted, "processes with JIT code were not looked "
+	     "at, because a signal ended that");
+	if (c->n_too_many)
+		seam_session_note(s, false, "there were more processes with "
+			"JIT code than can be kept: of some, names may be "
+			"missing");
+}
+
+/* What is left of --max-size for files beside the data. */
+static uint64_t budget(const struct seam_session *s)
+{
+	uint64_t most = s->options->max_bytes, taken;
+
+	if (!most)
+		return UINT64_MAX;
+	taken = seam_session_bytes(s);
+	return taken < most ? most - taken : 0;
+}
+
+void seam_session_keep_symbols(struct seam_session *s)
+{
+	const struct seam_kept_files_ending ending = {
+		.bundle = &s->bundle, .is_snapshot = s->is_snapshot,
+		.budget_bytes = budget(s),
+		.wait = s->wait, .context = s->wait_context,
+	};
+
+	if (s->drain.in_file.n_kernel_samples)
+		keep_kernel(s);
+	if (s->options->keep_files)
+		seam_kept_hits_mark(&s->hits, s->keep);
+	seam_kept_files_finish(s->keep, &ending, &s->kept);
+	tell_of_files(s);
+	tell_of_jit(s);
+	s->result->skipped |= s->kept.n_failed || s->kept.jit.n_failed ||
+			      s->kept.n_interrupted ||
+			      s->kept.jit.n_interrupted;
+}
+
+struct seam_manifest_kept seam_kept_manifest(const struct seam_kept_files_counts *c)
+{
+	return (struct seam_manifest_kept) {
+		.n_files = c->n_copied,
+		.n_file_bytes = c->n_bytes,
+		.n_dumps = c->jit.n_copied,
+		.n_dump_bytes = c->jit.n_bytes,
+		.n_missed = c->n_missed,
+		.n_refused = c->n_refused + c->jit.n_refused,
+		.n_leased = c->n_leased + c->jit.n_leased,
+		.n_stuck = c->n_stuck + c->jit.n_stuck,
+		.n_too_large = c->n_too_large + c->jit.n_too_large,
+		.n_too_many = c->n_too_many + c->jit.n_too_many,
+		.n_unwritten = c->n_failed + c->jit.n_failed,
+		.n_interrupted = c->n_interrupted + c->jit.n_interrupted,
+	};
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kept_results.h - the end of a recording: what readers need is put into its bundle
+ *
+ * The kernel's symbols, the files that kept_files.h holds, the dumps and maps of
+ * JITs; and what is told of those that were left out, by cause.
+ */
+#ifndef SEAM_KEPT_RESULTS_H
+#define SEAM_KEPT_RESULTS_H
+
+#include "record/session.h"
+#include "wire/manifest.h"
+
+/* What the manifest says of it. */
+struct seam_manifest_kept seam_kept_manifest(
+	const struct seam_kept_files_counts *counts);
+
+#endif /* SEAM_KEPT_RESULTS_H */

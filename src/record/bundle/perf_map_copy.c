@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_map_copy.c - read what came since, append it with its time; perf_map_copy.h */
+#include "record/bundle/perf_map_copy.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "wire/jit/perf_map_times.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	CHUNK_BYTES = 64 * 1024,
+	/* Of several lines at once, the first is that much older at most. */
+	BURST_NS = 5 * 1000 * 1000,
+	/* From a write to a look that inotify asked for. */
+	WAKE_NS = 1000 * 1000,
+};
+
+void seam_map_copy_init(struct seam_map_copy *copy, uint64_t max_bytes)
+{
+	*copy = (struct seam_map_copy) {
+		.from = -1, .to = -1, .times = -1, .max_bytes = max_bytes,
+	};
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void seam_map_copy_close(struct seam_map_copy *copy)
+{
+	close_fd(&copy->from);
+	close_fd(&copy->to);
+	close_fd(&copy->times);
+}
+
+static void begin_again(struct seam_map_copy *copy)
+{
+	copy->pos = 0;
+	copy->n_tail = 0;
+}
+
+void seam_map_copy_from(struct seam_map_copy *copy, int fd)
+{
+	close_fd(&copy->from);
+	copy->from = fd;
+	begin_again(copy);
+}
+
+bool seam_map_copy_is_other(const struct seam_map_copy *copy, int fd)
+{
+	struct stat was, is;
+
+	if (copy->from < 0)
+		return true;
+	return fstat(copy->from, &was) == 0 && fstat(fd, &is) == 0 &&
+	       (was.st_dev != is.st_dev || was.st_ino != is.st_ino);
+}
+
+/* ---- times ---- */
+
+static uint64_t ns_of(int64_t seconds, uint32_t ns)
+{
+	return seconds < 0 ? 0 : (uint64_t)seconds * SEAM_NS_PER_S + ns;
+}
+
+/* A time of a file on the one clock; 0 when it is before that began. */
+static uint64_t to_monotonic(const struct statx_timestamp *t)
+{
+	struct timespec wall;
+	uint64_t now = seam_clock_ns(), then = ns_of(t->tv_sec, t->tv_nsec);
+	uint64_t age;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	age = ns_of(wall.tv_sec, (uint32_t)wall.tv_nsec);
+	age = age > then ? age - then : 0;
+	return now > age ? now - age : 0;
+}
+
+/* How much earlier than a write the time is that its file gets. */
+static uint64_t tick_ns(void)
+{
+	struct timespec t;
+
+	clock_getres(CLOCK_REALTIME_COARSE, &t);
+	return ns_of(t.tv_sec, (uint32_t)t.tv_nsec);
+}
+
+/*
+ * When what was just read was written, at the earliest.  After the last look;
+ * but that may be long ago.  The file's own time is that of its last write,
+ * and a tick early at most; where that leaves it open, a look that inotify
+ * asked for has come at once.
+ */
+static uint64_t written_from(const struct seam_map_copy *copy,
+			     const uint8_t *bytes, size_t n, uint64_t to_ns)
+{
+	const uint8_t *end = memchr(bytes, '\n', n);
+	bool is_one_line = end && (size_t)(end - bytes) == n - 1;
+	uint64_t from_ns = copy->checked_ns, file_ns = 0;
+	struct statx st;
+
+	if (statx(copy->from, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME,
+		  &st))
+		return from_ns;
+	if (copy->checked_ns == 0) {
+		/* Not before the exec that it came after. */
+		if (st.stx_mask & STATX_BTIME)
+			file_ns = to_monotonic(&st.stx_btime) + tick_ns();
+	} else if (st.stx_mask & STATX_MTIME) {
+		file_ns = to_monotonic(&st.stx_mtime);
+		if (copy->is_woken && file_ns + tick_ns() >= to_ns)
+			file_ns = to_ns - WAKE_NS;
+		if (!is_one_line)
+			file_ns = file_ns > BURST_NS ? file_ns - BURST_NS : 0;
+	}
+	if (file_ns > from_ns)
+		from_ns = file_ns;
+	if (copy->marked_ns > from_ns)
+		from_ns = copy->marked_ns;
+	return from_ns > to_ns ? to_ns : from_ns;
+}
+
+/* ---- the copy ---- */
+
+static int create(int folder, const char *name, const char *suffix,
+		  struct seam_err *err)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s", name, suffix);
+	fd = openat(folder, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	return fd < 0 ? seam_err_set(err, -errno, "cannot create '%s': %s",
+				     path, strerror(errno)) : fd;
+}
+
+static int make_files(struct seam_map_copy *copy, int folder,
+		      const char *name, struct seam_err *err)
+{
+	if (copy->to < 0)
+		copy->to = create(folder, name, "", err);
+	if (copy->to >= 0 && copy->times < 0)
+		copy->times = create(folder, name, SEAM_PERF_MAP_TIMES_SUFFIX,
+				     err);
+	return copy->to < 0 ? copy->to : copy->times < 0 ? copy->times : 0;
+}
+
+/* The mark goes first: one that is beyond the map's end says nothing. */
+static int append(struct seam_map_copy *copy, const uint8_t *bytes, size_t n,
+		  uint64_t to_ns, struct seam_err *err)
+{
+	struct seam_perf_map_mark mark = {
+		.offset = copy->n_bytes, .to_ns = to_ns,
+		.from_ns = written_from(copy, bytes, n, to_ns),
+	};
+	/* A map that begins anew begins a line. */
+	bool is_cut_line = copy->pos == 0 && copy->n_bytes &&
+			   copy->last != '\n';
+	char line[SEAM_PERF_MAP_MARK_BYTES];
+	off_t at = lseek(copy->times, 0, SEEK_END);
+	int r;
+
+	mark.offset += is_cut_line;
+	copy->marked_ns = mark.from_ns;
+	r = seam_file_write_at(copy->times, line,
+			       seam_perf_map_mark_put(line, &mark),
+			       at < 0 ? 0 : (uint64_t)at, "times of a perf map",
+			       err);
+	if (r == 0 && is_cut_line)
+		r = seam_file_write_at(copy->to, "\n", 1, copy->n_bytes++,
+				       "perf map", err);
+	if (r == 0)
+		r = seam_file_write_at(copy->to, bytes, n, copy->n_bytes,
+				       "perf map", err);
+	if (r == 0) {
+		copy->n_bytes += n;
+		copy->last = (char)bytes[n - 1];
+	} else if (ftruncate(copy->to, (off_t)copy->n_bytes)) {
+		/* half a line: readers skip it */
+	}
+	return r;
+}
+
+static void remember_tail(struct seam_map_copy *copy, const uint8_t *bytes,
+			  size_t n)
+{
+	copy->n_tail = n < sizeof(copy->tail) ? n : sizeof(copy->tail);
+	memcpy(copy->tail, bytes + n - copy->n_tail, copy->n_tail);
+}
+
+/*
+ * Read on, the last bytes once more: where they are others, the map was
+ * written anew.  Returns the new bytes, which are at @bytes + @copy->n_tail.
+ */
+static ssize_t read_on(struct seam_map_copy *copy, uint8_t *bytes,
+		       size_t most)
+{
+	for (int i = 0; i < 2; i++) {
+		ssize_t n = pread(copy->from, bytes, copy->n_tail + most,
+				  (off_t)(copy->pos - copy->n_tail));
+
+		if (n < 0)
+			return -errno;
+		if ((size_t)n >= copy->n_tail &&
+		    memcmp(bytes, copy->tail, copy->n_tail) == 0)
+			return n - (ssize_t)copy->n_tail;
+		begin_again(copy);
+	}
+	return 0;
+}
+
+/* What of @n bytes is taken: up to a zero, and to the limit. */
+static size_t limit(struct seam_map_copy *copy, const uint8_t *bytes,
+		    size_t n)
+{
+	const uint8_t *zero = memchr(bytes, 0, n);
+	size_t taken = zero ? (size_t)(zero - bytes) : n;
+
+	if (taken > copy->max_bytes - copy->n_bytes) {
+		taken = (size_t)(copy->max_bytes - copy->n_bytes);
+		copy->is_cut = true;
+	}
+	copy->is_over = taken < n;
+	return taken;
+}
+
+/* One piece.  1: there may be more; 0: there is not; -errno. */
+static int copy_piece(struct seam_map_copy *copy, int folder,
+		      const char *name, size_t most, struct seam_err *err)
+{
+	uint8_t bytes[SEAM_MAP_COPY_TAIL + CHUNK_BYTES];
+	uint64_t before_ns = seam_clock_ns();
+	ssize_t got = read_on(copy, bytes, most < CHUNK_BYTES ? most :
+			      CHUNK_BYTES);
+	size_t tail = copy->n_tail, n;
+	int r;
+
+	if (got <= 0) {
+		/* Not readable for now is not an end. */
+		if (got == 0)
+			copy->checked_ns = before_ns;
+		return 0;
+	}
+	n = limit(copy, bytes + tail, (size_t)got);
+	r = n ? make_files(copy, folder, name, err) : 0;
+	if (r == 0 && n)
+		r = append(copy, bytes + tail, n, seam_clock_ns(), err);
+	copy->pos += (size_t)got;
+	remember_tail(copy, bytes, tail + (size_t)got);
+	copy->is_over |= r < 0;
+	return r < 0 ? r : !copy->is_over;
+}
+
+ssize_t seam_map_copy_look(struct seam_map_copy *copy, int folder,
+			   const char *name, size_t most,
+			   struct seam_err *err)
+{
+	uint64_t began = copy->pos;
+	int r = copy->from >= 0 && !copy->is_over;
+
+	while (r > 0 && copy->pos - began < most)
+		r = copy_piece(copy, folder, name, most, err);
+	return r < 0 ? r : (ssize_t)(copy->pos > began ? copy->pos - began :
+				     0);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor.c - one function a check, and the table of them; see doctor.h */
+#include "record/doctor.h"
+
+#include "base/text.h"
+#include "record/events/aux_pmu.h"
+#include "record/events/event.h"
+#include "record/proc/procfs.h"
+#include "record/record.h"
+#include "ring/consumer.h"
+#include "symbol/kernel/kernel.h"
+#include "symbol/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OWN_THREAD = 0, EVERY_CPU = -1, EVERY_THREAD = -1 };
+
+static int open_event(struct perf_event_attr *attr, int pid, int cpu)
+{
+	int fd;
+
+	attr->size = PERF_ATTR_SIZE_VER7;
+	attr->disabled = 1;
+	fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* 0 when it opens, else -errno. */
+static int try_event(struct perf_event_attr *attr, int pid, int cpu)
+{
+	int fd = open_event(attr, pid, cpu);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static struct perf_event_attr user_clock(void)
+{
+	return (struct perf_event_attr) {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000,
+		.sample_type = PERF_SAMPLE_IP,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.exclude_callchain_kernel = 1,
+	};
+}
+
+static struct perf_event_attr user_cycles(void)
+{
+	struct perf_event_attr attr = user_clock();
+
+	attr.type = PERF_TYPE_HARDWARE;
+	attr.config = PERF_COUNT_HW_CPU_CYCLES;
+	return attr;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void find(struct seam_doctor *p, enum seam_verdict verdict,
+		 const char *fmt, ...)
+{
+	va_list args;
+
+	p->verdict = verdict;
+	va_start(args, fmt);
+	vsnprintf(p->found, sizeof(p->found), fmt, args);
+	va_end(args);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void advise(struct seam_doctor *p, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(p->remedy, sizeof(p->remedy), fmt, args);
+	va_end(args);
+}
+
+/* A right that is refused: @level of paranoia would grant it to all. */
+static void judge_right(struct seam_doctor *p, int r, int level)
+{
+	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
+
+	if (r == 0) {
+		find(p, SEAM_VERDICT_YES, "%s", "");
+		return;
+	}
+	find(p, SEAM_VERDICT_NO, "%s (kernel.perf_event_paranoid=%ld)",
+	     strerror(-r), paranoid);
+	if (r == -ENOSYS)
+		advise(p, "a kernel with CONFIG_PERF_EVENTS=y");
+	else if (paranoid > level)
+		advise(p, "sysctl kernel.perf_event_paranoid=%d, or "
+		       "CAP_PERFMON", level);
+	else
+		advise(p, "a seccomp profile (of the container?) that allows "
+		       "perf_event_open");
+}
+
+static void check_user(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_clock();
+
+	judge_right(p, try_event(&attr, OWN_THREAD, EVERY_CPU), 2);
+}
+
+static void check_kernel(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_clock();
+
+	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
+	judge_right(p, try_event(&attr, OWN_THREAD, EVERY_CPU), 1);
+}
+
+static void check_system(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_clock();
+
+	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
+	judge_right(p, try_event(&attr, EVERY_THREAD, 0), 0);
+}
+
+static void check_kernel_names(struct seam_doctor *p)
+{
+	long hidden = seam_procfs_sysctl("kptr_restrict", 0);
+	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
+	struct seam_kernel_identity kernel = { 0 };
+
+	seam_kernel_identify(&kernel, NULL);
+	if (kernel.text_addr) {
+		find(p, SEAM_VERDICT_YES, "%s", "");
+		return;
+	}
+	find(p, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
+	     "(kernel.kptr_restrict=%ld, kernel.perf_event_paranoid=%ld)",
+	     hidden, paranoid);
+	if (hidden <= 0 && paranoid <= 1)
+		advise(p, "CAP_SYSLOG");
+	else
+		advise(p, "sysctl%s%s%s",
+		       hidden > 0 ? " kernel.kptr_restrict=0" : "",
+		       paranoid > 1 ? " kernel.perf_event_paranoid=1" : "",
+		       hidden > 1 ? "" : ", or CAP_SYSLOG");
+}
+
+/* A feature of the CPU or of its driver. */
+static void judge_hardware(struct seam_doctor *p, int r, const char *remedy)
+{
+	if (r == 0) {
+		find(p, SEAM_VERDICT_YES, "%s", "");
+		return;
+	}
+	if (r == -ENOENT || r == -EOPNOTSUPP || r == -ENODEV)
+		find(p, SEAM_VERDICT_NO, "this machine has none");
+	else
+		find(p, SEAM_VERDICT_NO, "%s", strerror(-r));
+	advise(p, "%s", remedy);
+}
+
+static void check_cycles(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_cycles();
+
+	judge_hardware(p, try_event(&attr, OWN_THREAD, EVERY_CPU),
+		       "a machine, or a virtual machine, with a PMU; "
+		       "cpu-clock is used in its place");
+}
+
+static void check_precise(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_cycles();
+
+	attr.precise_ip = 1;
+	judge_hardware(p, try_event(&attr, OWN_THREAD, EVERY_CPU),
+		       "a CPU with PEBS, IBS or SPE");
+}
+
+static void check_branches(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_cycles();
+
+	attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER |
+				  PERF_SAMPLE_BRANCH_ANY;
+	judge_hardware(p, try_event(&attr, OWN_THREAD, EVERY_CPU),
+		       "a CPU with LBR, BRS or BRBE");
+}
+
+static void check_aux(struct seam_doctor *p)
+{
+	struct seam_perf_pmu pmus[128];
+	size_t n = seam_procfs_pmus(pmus, SEAM_ARRAY_SIZE(pmus));
+
+	for (size_t i = 0; i < n; i++)
+		if (seam_aux_pmu_kind(pmus[i].name)) {
+			find(p, SEAM_VERDICT_YES, "%s", pmus[i].name);
+			return;
+		}
+	find(p, SEAM_VERDICT_NO, "no such PMU");
+	advise(p, "a CPU with Intel PT, CoreSight or SPE");
+}
+
+static void check_tracepoints(struct seam_doctor *p)
+{
+	static const char path[] =
+		"/sys/kernel/tracing/events/sched/sched_switch/id";
+	struct perf_event_attr attr = user_clock();
+	char text[32];
+	int r;
+
+	if (access(path, R_OK) < 0) {
+		bool mounted = errno != ENOENT;
+
+		find(p, SEAM_VERDICT_NO, "tracefs is not %s",
+		     mounted ? "readable" : "mounted");
+		advise(p, mounted ?
+		       "mount -o remount,mode=755 /sys/kernel/tracing" :
+		       "mount -t tracefs tracefs /sys/kernel/tracing");
+		return;
+	}
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = strtoull(seam_procfs_text(path, text, sizeof(text)),
+			       NULL, 10);
+	attr.sample_period = 1;
+	attr.exclude_kernel = 0;
+	r = try_event(&attr, OWN_THREAD, EVERY_CPU);
+	judge_right(p, r, -1);
+}
+
+/* A feature of newer kernels: EINVAL without it. */
+static void judge_age(struct seam_doctor *p, int r, const char *since)
+{
+	find(p, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
+	     r == 0 ? "" : strerror(-r));
+	if (r != 0)
+		advise(p, "%s", since);
+}
+
+static void check_build_ids(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_clock();
+
+	attr.mmap = attr.mmap2 = attr.build_id = 1;
+	judge_age(p, try_event(&attr, OWN_THREAD, EVERY_CPU), "Linux 5.12");
+}
+
+static void check_lost_counts(struct seam_doctor *p)
+{
+	struct perf_event_attr attr = user_clock();
+
+	attr.read_format = PERF_FORMAT_LOST;
+	judge_age(p, try_event(&attr, OWN_THREAD, EVERY_CPU), "Linux 6.0");
+}
+
+/* Whether a ring of @bytes can be had on all CPUs at once. */
+static bool map_all(const struct seam_number_list *cpus, size_t bytes)
+{
+	struct perf_event_attr attr = user_clock();
+	struct seam_ring *rings = calloc(cpus->n, sizeof(*rings));
+	int *fds = calloc(cpus->n, sizeof(*fds));
+	bool ok = rings && fds;
+
+	for (size_t i = 0; ok && i < cpus->n; i++) {
+		fds[i] = open_event(&attr, OWN_THREAD, cpus->items[i]);
+		ok = fds[i] >= 0 &&
+		     seam_ring_map(&rings[i], fds[i], bytes, NULL) == 0;
+	}
+	for (size_t i = 0; rings && fds && i < cpus->n; i++) {
+		seam_ring_fini(&rings[i]);
+		if (fds[i] > 0)
+			close(fds[i]);
+	}
+	free(rings);
+	free(fds);
+	return ok;
+}
+
+static void check_ring_space(struct seam_doctor *p)
+{
+	struct seam_number_list cpus = { 0 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = SEAM_RECORD_RING_BYTES;
+	char size[SEAM_TEXT_SIZE];
+
+	seam_procfs_cpus(&cpus, NULL);
+	while (bytes > page && !map_all(&cpus, bytes))
+		bytes /= 2;
+	find(p, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
+	     bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
+	     "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
+	     seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
+	     seam_procfs_sysctl("perf_event_mlock_kb", 516));
+	if (p->verdict != SEAM_VERDICT_YES)
+		advise(p, "sysctl kernel.perf_event_mlock_kb=%d, a higher "
+		       "'ulimit -l', or CAP_IPC_LOCK",
+		       (SEAM_RECORD_RING_BYTES + 128 * 1024) / 1024 + 8);
+	free(cpus.items);
+}
+
+static void check_rate(struct seam_doctor *p)
+{
+	long most = seam_procfs_sysctl("perf_event_max_sample_rate", 0);
+	bool enough = most >= SEAM_RECORD_FREQUENCY_HZ;
+
+	find(p, enough ? SEAM_VERDICT_YES : SEAM_VERDICT_LIMITED,
+	     "at most %ld Hz", most);
+	if (!enough)
+		advise(p, "sysctl kernel.perf_event_max_sample_rate=100000; "
+		       "the kernel lowers it by "
+		       "kernel.perf_cpu_time_max_percent");
+}
+
+static void check_descriptors(struct seam_doctor *p)
+{
+	struct rlimit limit = { 0 };
+	struct seam_number_list cpus = { 0 };
+	rlim_t needed;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	seam_procfs_cpus(&cpus, NULL);
+	needed = 2 * cpus.n + 64;
+	find(p, limit.rlim_max >= needed ? SEAM_VERDICT_YES :
+	     SEAM_VERDICT_LIMITED, "%lu, and %lu on request; a command on "
+	     "%zu CPUs takes %zu", (unsigned long)limit.rlim_cur,
+	     (unsigned long)limit.rlim_max, cpus.n, 2 * cpus.n);
+	if (p->verdict != SEAM_VERDICT_YES)
+		advise(p, "a higher hard limit: 'ulimit -Hn'");
+	free(cpus.items);
+}
+
+static void say_hello(struct seam_channel *channel, void *context)
+{
+	(void)context;
+	seam_channel_send(channel, 0, -1);
+}
+
+/* By starting one, and having it send something. */
+static void check_isolation(struct seam_doctor *p)
+{
+	struct seam_sandbox sandbox;
+	struct seam_message hello;
+	struct seam_err err = { 0 };
+	const char *missing;
+	int r = seam_sandbox_start(&sandbox, say_hello, NULL, &err);
+
+	if (!r && seam_channel_receive(&sandbox.channel, &hello))
+		r = seam_err_set(&err, -EIO, "it does not answer");
+	missing = seam_sandbox_missing(&sandbox);
+	find(p, r ? SEAM_VERDICT_NO : missing ? SEAM_VERDICT_LIMITED :
+	     SEAM_VERDICT_YES, "%s%s", missing ? "without limits on: " : "",
+	     r ? err.cause[0] : missing ? missing :
+	     "system calls, memory and user are limited");
+	if (r)
+		advise(p, "the right to fork; without, reports have no names "
+		       "of files");
+	else if (missing)
+		advise(p, "a kernel and a container that allow seccomp, "
+		       "setresuid and setrlimit");
+	seam_sandbox_end(&sandbox, NULL, 0);
+}
+
+/* The first decides whether anything works. */
+static const struct check {
+	const char *key, *title;
+	void (*run)(struct seam_doctor *p);
+} checks[] = {
+	{ "user-samples", "samples of user code", check_user },
+	{ "kernel-samples", "samples and stacks of the kernel", check_kernel },
+	{ "kernel-symbols", "names of kernel functions", check_kernel_names },
+	{ "system-wide", "all processes at once", check_system },
+	{ "hardware-cycles", "hardware cycles", check_cycles },
+	{ "precise", "precise hardware samples", check_precise },
+	{ "branch-stacks", "branch stacks", check_branches },
+	{ "aux", "hardware traces (AUX area)", check_aux },
+	{ "tracepoints", "tracepoints of the kernel", check_tracepoints },
+	{ "build-ids", "build ids of mapped files", check_build_ids },
+	{ "lost-counts", "exact counts of lost records", check_lost_counts },
+	{ "ring-space", "ring space", check_ring_space },
+	{ "sample-rate", "sample rate", check_rate },
+	{ "descriptors", "descriptors", check_descriptors },
+	{ "isolation", "ELF files read without rights", check_isolation },
+};
+
+const char *seam_verdict_name(enum seam_verdict verdict)
+{
+	switch (verdict) {
+	case SEAM_VERDICT_YES: return "yes";
+	case SEAM_VERDICT_LIMITED: return "limited";
+	case SEAM_VERDICT_NO: break;
+	}
+	return "no";
+}
+
+size_t seam_doctor_count(void)
+{
+	return SEAM_ARRAY_SIZE(checks);
+}
+
+void seam_doctor_run(size_t i, struct seam_doctor *probe)
+{
+	*probe = (struct seam_doctor) {
+		.key = checks[i].key, .title = checks[i].title,
+	};
+	checks[i].run(probe);
+}
+
+bool seam_doctor_event(size_t i)
+{
+	const char *name = seam_event_name(i);
+	struct seam_event event;
+
+	if (seam_event_parse(&event, name, strlen(name), NULL) < 0)
+		return false;
+	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
+	return try_event(&event.attr, OWN_THREAD, EVERY_CPU) == 0;
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* aux_pmu.c - kinds, defaults, and the words of each; see aux_pmu.h */
+#include "record/events/aux_pmu.h"
+
+#include "record/events/pmu.h"
+
+#include <stdlib.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+enum {
+	/* Rare enough to cost little, often enough to find one's way. */
+	PT_PERIOD = 3,		/* of MTC and PSB packets, as in perf */
+	SPE_INTERVAL = 4096,	/* where the driver tells no least one */
+	CPUID_TSC = 0x15,	/* Source: Intel SDM, CPUID leaf 15H */
+};
+
+enum seam_aux_kind seam_aux_pmu_kind(const char *name)
+{
+	static const struct {
+		const char *prefix;
+		enum seam_aux_kind kind;
+	} table[] = {
+		{ "intel_pt", SEAM_AUX_INTEL_PT },
+		{ "intel_bts", SEAM_AUX_INTEL_BTS },
+		{ "cs_etm", SEAM_AUX_CS_ETM },
+		{ "arm_spe", SEAM_AUX_ARM_SPE },
+		{ "hisi_ptt", SEAM_AUX_HISI_PTT },
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
+		if (strncmp(name, table[i].prefix,
+			    strlen(table[i].prefix)) == 0)
+			return table[i].kind;
+	return SEAM_AUX_NONE;
+}
+
+/* --- defaults --- */
+
+/* The choice among those of @mask that is nearest to @wanted from below. */
+static int choose(uint64_t mask, int wanted)
+{
+	uint64_t low = mask & ((UINT64_C(2) << wanted) - 1);
+
+	if (low)
+		return 63 - __builtin_clzll(low);
+	return mask ? __builtin_ctzll(mask) : -1;
+}
+
+static void add_term(char *terms, size_t cap, const char *term, int value)
+{
+	size_t n = strlen(terms);
+
+	snprintf(terms + n, cap - n, "%s%s=%d", n ? "," : "", term, value);
+}
+
+static void default_pt(const char *pmu, char *terms, size_t cap)
+{
+	uint64_t mtc = seam_pmu_number(pmu, "caps/mtc", 10, 1) ?
+		       seam_pmu_number(pmu, "caps/mtc_periods", 16, 0) : 0;
+	uint64_t psb = seam_pmu_number(pmu, "caps/psb_cyc", 10, 1) ?
+		       seam_pmu_number(pmu, "caps/psb_periods", 16, 0) : 0;
+
+	add_term(terms, cap, "tsc", 1);
+	if (mtc) {
+		add_term(terms, cap, "mtc", 1);
+		add_term(terms, cap, "mtc_period", choose(mtc, PT_PERIOD));
+	}
+	if (mtc && psb)
+		add_term(terms, cap, "psb_period", choose(psb, PT_PERIOD));
+	if (seam_pmu_has(pmu, "format/pt") &&
+	    seam_pmu_has(pmu, "format/branch")) {
+		add_term(terms, cap, "pt", 1);
+		add_term(terms, cap, "branch", 1);
+	}
+}
+
+/* Whose trace it is and when: without these, CPUs cannot be told apart. */
+static void default_etm(const char *pmu, char *terms, size_t cap)
+{
+	if (seam_pmu_has(pmu, "format/contextid"))
+		add_term(terms, cap, "contextid", 1);
+	if (seam_pmu_has(pmu, "format/timestamp"))
+		add_term(terms, cap, "timestamp", 1);
+}
+
+void seam_aux_pmu_defaults(struct seam_event *event, const char *pmu,
+			   char *terms, size_t cap)
+{
+	terms[0] = '\0';
+	event->attr.sample_period = 1;
+	switch (event->aux_kind) {
+	case SEAM_AUX_INTEL_PT:
+		default_pt(pmu, terms, cap);
+		break;
+	case SEAM_AUX_CS_ETM:
+		default_etm(pmu, terms, cap);
+		break;
+	case SEAM_AUX_ARM_SPE:
+		event->attr.sample_period =
+			seam_pmu_number(pmu, "caps/min_interval", 10,
+					SPE_INTERVAL);
+		if (seam_pmu_has(pmu, "format/ts_enable"))
+			add_term(terms, cap, "ts_enable", 1);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- the clock --- */
+
+/*
+ * The page is written by the kernel at any time; it counts its lock up
+ * before and after.  Source: struct perf_event_mmap_page, linux/perf_event.h.
+ */
+struct seam_aux_clock seam_aux_clock_read(const void *control_page)
+{
+	enum { MAX_TRIES = 1000 };
+	const volatile struct perf_event_mmap_page *page = control_page;
+	struct seam_aux_clock clock = { 0 };
+
+	for (int i = 0; i < MAX_TRIES; i++) {
+		uint32_t lock = page->lock;
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		clock = (struct seam_aux_clock) {
+			.is_known = page->cap_user_time_zero &&
+				    page->time_mult,
+			.shift = page->time_shift,
+			.mult = page->time_mult,
+			.zero = page->time_zero,
+		};
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (page->lock == lock && !(lock & 1))
+			return clock;
+	}
+	return (struct seam_aux_clock) { 0 };
+}
+
+/* --- AUXTRACE_INFO --- */
+
+static void put(struct seam_aux_words *words, uint64_t word)
+{
+	uint64_t *slot = SEAM_ARRAY_PUSH(&words->list);
+
+	if (slot)
+		*slot = word;
+	else
+		words->no_memory = true;
+}
+
+static void put_clock(struct seam_aux_words *words,
+		      const struct seam_aux_clock *clock)
+{
+	put(words, clock->is_known ? clock->shift : 0);
+	put(words, clock->is_known ? clock->mult : 0);
+	put(words, clock->is_known ? clock->zero : 0);
+	put(words, clock->is_known);
+}
+
+/* The bits of attr.config that @term set to @value has; 0: no such term. */
+static uint64_t config_bits(const char *pmu, const char *term, uint64_t value)
+{
+	struct perf_event_attr attr = { 0 };
+	char format[1024], path[128];
+
+	snprintf(path, sizeof(path), "format/%s", term);
+	seam_pmu_text(pmu, path, format, sizeof(format));
+	seam_pmu_set_bits(&attr, format, value);
+	return attr.config;
+}
+
+/*
+ * How the decoder learns which thread ran: not at all, by SWITCH records of
+ * the traced threads, or by SWITCH_CPU_WIDE of all.  Source: values 0, 2 and
+ * 3 of have_sched_switch in intel-pt.c.
+ */
+static uint64_t switches(const struct seam_aux_facts *facts, uint64_t tsc)
+{
+	if (!(facts->event->attr.config & tsc) || !facts->by_cpu)
+		return 0;
+	return facts->system_wide ? 3 : 2;
+}
+
+/* Core crystal clock: numerator and denominator of its ratio to the TSC. */
+static void put_ratio(struct seam_aux_words *words)
+{
+	unsigned int denominator = 0, numerator = 0;
+#if defined(__x86_64__) || defined(__i386__)
+	unsigned int ecx, edx;
+
+	__get_cpuid(CPUID_TSC, &denominator, &numerator, &ecx, &edx);
+#endif
+	put(words, numerator);
+	put(words, denominator);
+}
+
+static void put_pt(struct seam_aux_words *words, const char *pmu,
+		   const struct seam_aux_facts *facts)
+{
+	uint64_t tsc = config_bits(pmu, "tsc", 1);
+
+	put(words, facts->event->attr.type);
+	put_clock(words, &facts->clock);
+	put(words, tsc);
+	put(words, config_bits(pmu, "noretcomp", 1));
+	put(words, switches(facts, tsc));
+	put(words, facts->free_running);
+	put(words, facts->by_cpu);
+	put(words, config_bits(pmu, "mtc", 1));
+	put(words, config_bits(pmu, "mtc_period", UINT64_MAX));
+	put_ratio(words);
+	put(words, config_bits(pmu, "cyc", 1));
+	put(words, seam_pmu_number(pmu, "max_nonturbo_ratio", 10, 0));
+	put(words, 0);		/* bytes of an address filter */
+	put(words, seam_pmu_number(pmu, "caps/event_trace", 10, 0));
+}
+
+static void put_bts(struct seam_aux_words *words,
+		    const struct seam_aux_facts *facts)
+{
+	put(words, facts->event->attr.type);
+	put_clock(words, &facts->clock);
+	put(words, facts->free_running);
+}
+
+/* A register that the driver shows in hexadecimal; 0 when it does not. */
+static uint64_t etm_register(const char *pmu, int cpu, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "cpu%d/%s", cpu, name);
+	return seam_pmu_number(pmu, path, 16, 0);
+}
+
+/*
+ * Options of the event as TRCCONFIGR has them.
+ * Source: ETM_OPT_* and ETM4_CFG_BIT_*, linux/coresight-pmu.h.
+ */
+static uint64_t etm4_config(uint64_t options)
+{
+	static const struct { uint8_t option; uint64_t config; } table[] = {
+		{ 8, 1 << 3 },			/* branch broadcast */
+		{ 12, 1 << 4 },			/* cycle counts */
+		{ 14, 1 << 6 },			/* context id */
+		{ 15, 1 << 7 | 1 << 15 },	/* of the virtual machine */
+		{ 28, 1 << 11 },		/* timestamps */
+		{ 29, 1 << 12 },		/* return stack */
+	};
+	uint64_t config = 0;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
+		if (options >> table[i].option & 1)
+			config |= table[i].config;
+	return config;
+}
+
+/* What a trace unit had as its id before kernels gave them out anew. */
+static uint64_t etm_id(int cpu)
+{
+	return 0x10 + 2 * (uint64_t)cpu;
+}
+
+static bool is_ete(uint64_t devarch)
+{
+	/* Source: Arm ETE, TRCDEVARCH: ARCHVER 5, ARCHPART 0xa13 */
+	return (devarch & 0xffff) == 0x5a13;
+}
+
+static void put_etm4(struct seam_aux_words *words, const char *pmu, int cpu,
+		     uint64_t options)
+{
+	static const char *const registers[] = {
+		"trcidr/trcidr0", "trcidr/trcidr1", "trcidr/trcidr2",
+		"trcidr/trcidr8", "mgmt/trcauthstatus",
+	};
+	uint64_t devarch = etm_register(pmu, cpu, "mgmt/trcdevarch");
+	bool ete = is_ete(devarch);
+
+	put(words, ete ? 0x5050505050505050 : 0x4040404040404040);
+	put(words, (uint64_t)cpu);
+	put(words, 2 + SEAM_ARRAY_SIZE(registers) + ete);
+	put(words, etm4_config(options));
+	put(words, etm_id(cpu));
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(registers); i++)
+		put(words, etm_register(pmu, cpu, registers[i]));
+	if (ete)
+		put(words, devarch);
+}
+
+static void put_etm3(struct seam_aux_words *words, const char *pmu, int cpu,
+		     uint64_t options)
+{
+	put(words, 0x3030303030303030);
+	put(words, (uint64_t)cpu);
+	put(words, 4);		/* words that follow */
+	put(words, options);
+	put(words, etm_id(cpu));
+	put(words, etm_register(pmu, cpu, "mgmt/etmccer"));
+	put(words, etm_register(pmu, cpu, "mgmt/etmidr"));
+}
+
+static void put_etm(struct seam_aux_words *words, const char *pmu,
+		    const struct seam_aux_facts *facts)
+{
+	enum { VERSION = 1 };	/* with a count of words for each CPU */
+	uint64_t options = facts->event->attr.config;
+	size_t n = facts->cpus->n;
+
+	put(words, VERSION);
+	put(words, (uint64_t)facts->event->attr.type << 32 | n);
+	put(words, facts->free_running);
+	for (size_t i = 0; i < n; i++) {
+		int cpu = facts->cpus->items[i];
+
+		if (etm_register(pmu, cpu, "trcidr/trcidr0"))
+			put_etm4(words, pmu, cpu, options);
+		else
+			put_etm3(words, pmu, cpu, options);
+	}
+}
+
+void seam_aux_pmu_info(const struct seam_aux_facts *facts,
+		       struct seam_aux_words *words)
+{
+	char pmu[SEAM_EVENT_NAME];
+
+	snprintf(pmu, sizeof(pmu), "%.*s",
+		 (int)strcspn(facts->event->name, "/"), facts->event->name);
+	switch (facts->event->aux_kind) {
+	case SEAM_AUX_INTEL_PT:
+		put_pt(words, pmu, facts);
+		break;
+	case SEAM_AUX_INTEL_BTS:
+		put_bts(words, facts);
+		break;
+	case SEAM_AUX_CS_ETM:
+		put_etm(words, pmu, facts);
+		break;
+	case SEAM_AUX_ARM_SPE:
+		put(words, facts->event->attr.type);
+		put(words, facts->by_cpu);
+		break;
+	case SEAM_AUX_HISI_PTT:
+		put(words, facts->event->attr.type);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* event.c - the table of names, and modifiers; see event.h */
+#include "record/events/event.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct named {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+};
+
+#define HW(name, id)	{ name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id }
+#define SW(name, id)	{ name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id }
+/* Source: perf_event_open(2), PERF_TYPE_HW_CACHE. */
+#define CACHE(name, id, op, result)					\
+	{ name, PERF_TYPE_HW_CACHE,					\
+	  PERF_COUNT_HW_CACHE_##id | PERF_COUNT_HW_CACHE_OP_##op << 8 |	\
+	  PERF_COUNT_HW_CACHE_RESULT_##result << 16 }
+
+/* Source: tools/perf/util/parse-events.l of Linux 6.1. */
+static const struct named table[] = {
+	HW("cycles", CPU_CYCLES),
+	HW("cpu-cycles", CPU_CYCLES),
+	HW("instructions", INSTRUCTIONS),
+	HW("cache-references", CACHE_REFERENCES),
+	HW("cache-misses", CACHE_MISSES),
+	HW("branches", BRANCH_INSTRUCTIONS),
+	HW("branch-instructions", BRANCH_INSTRUCTIONS),
+	HW("branch-misses", BRANCH_MISSES),
+	HW("bus-cycles", BUS_CYCLES),
+	HW("ref-cycles", REF_CPU_CYCLES),
+	HW("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND),
+	HW("idle-cycles-frontend", STALLED_CYCLES_FRONTEND),
+	HW("stalled-cycles-backend", STALLED_CYCLES_BACKEND),
+	HW("idle-cycles-backend", STALLED_CYCLES_BACKEND),
+	SW("cpu-clock", CPU_CLOCK),
+	SW("task-clock", TASK_CLOCK),
+	SW("page-faults", PAGE_FAULTS),
+	SW("faults", PAGE_FAULTS),
+	SW("minor-faults", PAGE_FAULTS_MIN),
+	SW("major-faults", PAGE_FAULTS_MAJ),
+	SW("context-switches", CONTEXT_SWITCHES),
+	SW("cs", CONTEXT_SWITCHES),
+	SW("cpu-migrations", CPU_MIGRATIONS),
+	SW("migrations", CPU_MIGRATIONS),
+	SW("alignment-faults", ALIGNMENT_FAULTS),
+	SW("emulation-faults", EMULATION_FAULTS),
+	SW("cgroup-switches", CGROUP_SWITCHES),
+	SW("bpf-output", BPF_OUTPUT),
+	SW("dummy", DUMMY),
+	CACHE("L1-dcache-loads", L1D, READ, ACCESS),
+	CACHE("L1-dcache-load-misses", L1D, READ, MISS),
+	CACHE("L1-dcache-stores", L1D, WRITE, ACCESS),
+	CACHE("L1-icache-load-misses", L1I, READ, MISS),
+	CACHE("LLC-loads", LL, READ, ACCESS),
+	CACHE("LLC-load-misses", LL, READ, MISS),
+	CACHE("LLC-stores", LL, WRITE, ACCESS),
+	CACHE("LLC-store-misses", LL, WRITE, MISS),
+	CACHE("dTLB-loads", DTLB, READ, ACCESS),
+	CACHE("dTLB-load-misses", DTLB, READ, MISS),
+	CACHE("iTLB-loads", ITLB, READ, ACCESS),
+	CACHE("iTLB-load-misses", ITLB, READ, MISS),
+	CACHE("branch-loads", BPU, READ, ACCESS),
+	CACHE("branch-load-misses", BPU, READ, MISS),
+	CACHE("node-loads", NODE, READ, ACCESS),
+	CACHE("node-load-misses", NODE, READ, MISS),
+};
+
+enum { MAX_PRECISE = 3 };	/* of the two bits of precise_ip */
+
+const char *seam_event_name(size_t i)
+{
+	return i < SEAM_ARRAY_SIZE(table) ? table[i].name : NULL;
+}
+
+const char *seam_event_kind(size_t i)
+{
+	switch (table[i].type) {
+	case PERF_TYPE_HARDWARE: return "hardware";
+	case PERF_TYPE_SOFTWARE: return "software";
+	default: return "cache";
+	}
+}
+
+static const struct named *find(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
+		if (strcmp(table[i].name, name) == 0)
+			return &table[i];
+	return NULL;
+}
+
+/* "r1a8": the CPU's own number of an event. */
+static bool parse_raw(const char *name, uint64_t *config)
+{
+	char *end;
+
+	if (name[0] != 'r' || !name[1] || strlen(name + 1) > 16 ||
+	    strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1))
+		return false;
+	*config = strtoull(name + 1, &end, 16);
+	return true;
+}
+
+static int set_modifier(struct seam_event *event, char letter)
+{
+	struct perf_event_attr *attr = &event->attr;
+
+	/*
+	 * As perf 6.1 has it: guests of KVM count where modifiers are given,
+	 * but not with u or p.
+	 */
+	if (strchr("up", letter) && !event->names_kvm)
+		attr->exclude_guest = 1;
+	/* As of u, k and h: the first of G and H excludes both. */
+	if (strchr("GH", letter) && !event->names_kvm) {
+		event->names_kvm = true;
+		attr->exclude_guest = attr->exclude_host = 1;
+	}
+	/* The first of u, k and h excludes all; each takes one back. */
+	if (strchr("ukh", letter) && !attr->exclude_user &&
+	    !attr->exclude_kernel && !attr->exclude_hv)
+		attr->exclude_user = attr->exclude_kernel =
+			attr->exclude_hv = 1;
+	switch (letter) {
+	case 'u': attr->exclude_user = 0; return 0;
+	case 'k': attr->exclude_kernel = 0; return 0;
+	case 'h': attr->exclude_hv = 0; return 0;
+	case 'G': attr->exclude_guest = 0; return 0;
+	case 'H': attr->exclude_host = 0; return 0;
+	case 'I': attr->exclude_idle = 1; return 0;
+	case 'D': attr->pinned = 1; return 0;
+	case 'p':
+		if (attr->precise_ip == MAX_PRECISE)
+			return -EINVAL;
+		attr->precise_ip++;
+		return 0;
+	case 'P':
+		attr->precise_ip = MAX_PRECISE;
+		event->any_precision = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int seam_event_modify(struct seam_event *event, const char *modifiers,
+		      struct seam_err *err)
+{
+	char shown[2 * SEAM_EVENT_NAME];
+
+	if (*modifiers && !event->names_kvm)
+		event->attr.exclude_guest = 0;
+	for (; *modifiers; modifiers++)
+		if (set_modifier(event, *modifiers) < 0)
+			return seam_err_set(err, -EINVAL, "event '%s': "
+				"modifiers are u, k, h, G, H, I, D, p "
+				"(up to 3) and P",
+				seam_text_copy(shown, sizeof(shown),
+					       event->name,
+					       SEAM_TEXT_TERMINAL));
+	return 0;
+}
+
+/* The type and number of the event that @name is. */
+static bool identify(const char *name, struct perf_event_attr *attr)
+{
+	const struct named *known = find(name);
+	uint64_t raw;
+
+	if (known) {
+		attr->type = known->type;
+		attr->config = known->config;
+		return true;
+	}
+	if (!parse_raw(name, &raw))
+		return false;
+	attr->type = PERF_TYPE_RAW;
+	attr->config = raw;
+	return true;
+}
+
+bool seam_event_is_named(const char *name, size_t size)
+{
+	struct perf_event_attr attr;
+	char copy[SEAM_EVENT_NAME];
+
+	if (size >= sizeof(copy))
+		return false;
+	memcpy(copy, name, size);
+	copy[size] = '\0';
+	return identify(copy, &attr);
+}
+
+void seam_event_init(struct seam_event *event)
+{
+	*event = (struct seam_event) {
+		.leader = SEAM_EVENT_ALONE, .attr.exclude_guest = 1,
+	};
+}
+
+int seam_event_parse(struct seam_event *event, const char *text, size_t size,
+		     struct seam_err *err)
+{
+	char name[SEAM_EVENT_NAME], shown[2 * SEAM_EVENT_NAME];
+	struct perf_event_attr *attr = &event->attr;
+	char *modifiers;
+
+	seam_event_init(event);
+	snprintf(event->name, sizeof(event->name), "%.*s", (int)size, text);
+	snprintf(name, sizeof(name), "%s", event->name);
+	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
+	modifiers = strchr(name, ':');
+	if (modifiers)
+		*modifiers++ = '\0';
+	if (size >= sizeof(name) || !identify(name, attr))
+		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
+				    "'seam doctor' lists what there is", shown);
+	event->each_time = attr->type == PERF_TYPE_SOFTWARE &&
+			   attr->config == PERF_COUNT_SW_BPF_OUTPUT;
+	return modifiers ? seam_event_modify(event, modifiers, err) : 0;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* event_list.c - commas, braces, and whose kind a name is of */
+#include "record/events/event_list.h"
+
+#include "base/text.h"
+#include "record/events/breakpoint.h"
+#include "record/events/event_term.h"
+#include "record/events/pmu.h"
+#include "record/events/tracepoint.h"
+#include "record/events/uprobe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct seam_event *seam_event_list_push(struct seam_event_list *list)
+{
+	struct seam_event *event = SEAM_ARRAY_PUSH(list);
+
+	if (event)
+		seam_event_init(event);
+	return event;
+}
+
+void seam_event_list_fini(struct seam_event_list *list)
+{
+	for (size_t i = 0; i < list->paths.n; i++)
+		free(list->paths.items[i]);
+	free(list->paths.items);
+	free(list->items);
+	*list = (struct seam_event_list) { 0 };
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static int add_named(struct seam_event_list *list, const char *text,
+		     struct seam_err *err)
+{
+	struct seam_event *event = seam_event_list_push(list);
+
+	if (!event)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return seam_event_parse(event, text, strlen(text), err);
+}
+
+/* Whether the @size bytes at @text are an event that has no slashes. */
+static bool is_plain(const char *text, size_t size)
+{
+	const char *colon = memchr(text, ':', size);
+
+	return seam_event_is_named(text, size) ||
+	       (colon && !seam_event_is_named(text, (size_t)(colon - text)));
+}
+
+static int add_one(struct seam_event_list *list, const char *text,
+		   struct seam_err *err);
+
+/* "event/terms/modifiers": the event without its terms, and they for it. */
+static int add_with_terms(struct seam_event_list *list, const char *text,
+			  struct seam_err *err)
+{
+	char base[2 * SEAM_EVENT_NAME], *terms, *modifiers;
+	size_t first = list->n, n = strcspn(text, "/");
+	int r;
+
+	modifiers = strrchr(text + n, '/');
+	if (modifiers == text + n || strlen(text) >= SEAM_EVENT_NAME)
+		return seam_err_set(err, -EINVAL, "terms of an event are "
+				    "written event/terms/");
+	snprintf(base, sizeof(base), "%.*s%s%s", (int)n, text, modifiers[1] &&
+		 modifiers[1] != ':' ? ":" : "", modifiers + 1);
+	r = add_one(list, base, err);
+	if (r == 0 && list->n == first + 1)
+		snprintf(list->items[first].name, SEAM_EVENT_NAME, "%s", text);
+	terms = r == 0 ? strndup(text + n + 1,
+				 (size_t)(modifiers - text) - n - 1) : NULL;
+	if (r == 0 && !terms)
+		r = seam_err_set(err, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = seam_event_terms_set(&list->items[first], list->n - first,
+					 terms, err);
+	free(terms);
+	return r;
+}
+
+static int add_one(struct seam_event_list *list, const char *text,
+		   struct seam_err *err)
+{
+	const char *colon = strchr(text, ':');
+	size_t n = strcspn(text, "/");
+
+	if (begins_with(text, "uretprobe:"))
+		return seam_err_set(err, -EINVAL, "the return of a function "
+				    "is written 'uprobe:%s%%return'",
+				    strchr(text, ':') + 1);
+	if (begins_with(text, "kprobe:") || begins_with(text, "kretprobe:"))
+		return seam_err_set(err, -ENOTSUP, "there are no probes of "
+			"the kernel's functions, only of files: "
+			"uprobe:/path:symbol");
+	if (begins_with(text, "uprobe:"))
+		return seam_uprobe_add(list, text, err);
+	if (begins_with(text, "mem:"))
+		return seam_breakpoint_add(list, text, err);
+	if (text[n] && is_plain(text, n))
+		return add_with_terms(list, text, err);
+	if (text[n])
+		return seam_pmu_event_add(list, text, err);
+	if (colon && !seam_event_is_named(text, (size_t)(colon - text)))
+		return seam_tracepoint_add(list, text, err);
+	return add_named(list, text, err);
+}
+
+/* Bytes up to the comma that ends the first item, or to the end. */
+static size_t item_length(const char *text)
+{
+	bool in_slashes = false;
+	size_t n = 0;
+
+	/* commas divide the terms of a PMU's event too */
+	for (; text[n] && (text[n] != ',' || in_slashes); n++)
+		if (text[n] == '/' && text[0] != '{' &&
+		    !begins_with(text, "uprobe:") &&
+		    !begins_with(text, "uretprobe:") &&
+		    !begins_with(text, "mem:"))
+			in_slashes = !in_slashes;
+	return n;
+}
+
+static int add_items(struct seam_event_list *list, const char *text,
+		     struct seam_err *err)
+{
+	int r;
+
+	do {
+		size_t n = item_length(text);
+		char *item = strndup(text, n);
+
+		if (!item)
+			return seam_err_set(err, -ENOMEM, "out of memory");
+		r = add_one(list, item, err);
+		free(item);
+		text += n;
+	} while (r == 0 && *text++ == ',');
+	return r;
+}
+
+/*
+ * They are counted together.  With S only the first samples, and a sample
+ * holds the counts of all.
+ */
+static void lead(struct seam_event_list *list, size_t first, bool reads)
+{
+	struct seam_event *leader = &list->items[first];
+
+	if (reads) {
+		leader->attr.sample_type |= PERF_SAMPLE_READ;
+		leader->attr.read_format |= PERF_FORMAT_GROUP;
+	}
+	for (size_t i = first; i < list->n; i++) {
+		list->items[i].leader = (int)first;
+		list->items[i].read_by_leader = reads && i > first;
+	}
+}
+
+/* What follows the brace, "" or ":uS", on each event from @first. */
+static int finish_group(struct seam_event_list *list, size_t first,
+			const char *suffix, struct seam_err *err)
+{
+	char modifiers[32];
+	size_t n = 0;
+	bool reads = false;
+	int r = 0;
+
+	for (const char *c = suffix + (*suffix == ':'); *c; c++) {
+		reads |= *c == 'S';
+		if (*c != 'S' && n + 1 < sizeof(modifiers))
+			modifiers[n++] = *c;
+	}
+	modifiers[n] = '\0';
+	for (size_t i = first; r == 0 && i < list->n; i++) {
+		struct seam_event *event = &list->items[i];
+		unsigned int no_guest = event->attr.exclude_guest;
+
+		r = seam_event_modify(event, modifiers, err);
+		if (!event->names_kvm)
+			event->attr.exclude_guest = no_guest & 1;
+	}
+	if (r == 0)
+		lead(list, first, reads);
+	return r;
+}
+
+/* "{a,b}", "{a,b}:uS", of which @size bytes are text. */
+static int add_group(struct seam_event_list *list, const char *text,
+		     size_t size, struct seam_err *err)
+{
+	const char *end = memchr(text, '}', size);
+	size_t first = list->n;
+	char *inside;
+	int r;
+
+	if (!end || (end[1] && (end[1] != ':' || !end[2])) ||
+	    size - (size_t)(end - text) > 32)
+		return seam_err_set(err, -EINVAL, "a group of events is "
+				    "written {a,b}, {a,b}:u or {a,b}:S");
+	inside = strndup(text + 1, (size_t)(end - text) - 1);
+	if (!inside)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	r = add_items(list, inside, err);
+	free(inside);
+	return r == 0 ? finish_group(list, first, end + 1, err) : r;
+}
+
+/* Bytes of a group, or of the items before the next. */
+static size_t part_length(const char *text)
+{
+	const char *brace = strchr(text, *text == '{' ? '}' : '{');
+
+	if (!brace)
+		return strlen(text);
+	if (*text == '{')
+		return (size_t)(brace - text) + strcspn(brace, ",");
+	return (size_t)(brace - text) - (brace > text && brace[-1] == ',');
+}
+
+int seam_event_list_add(struct seam_event_list *list, const char *text,
+			struct seam_err *err)
+{
+	int r;
+
+	do {
+		size_t n = part_length(text);
+		char *part = strndup(text, n);
+
+		if (!part)
+			return seam_err_set(err, -ENOMEM, "out of memory");
+		r = *text == '{' ? add_group(list, part, n, err) :
+		    add_items(list, part, err);
+		free(part);
+		text += n;
+	} while (r == 0 && *text++ == ',');
+	return r;
+}

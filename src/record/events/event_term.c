@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* event_term.c - one row a term; see event_term.h */
+#include "record/events/event_term.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Digits, decimal or 0x; from 1 to @most. */
+static int number(const char *value, uint64_t most, uint64_t *n)
+{
+	char *end;
+
+	if (!value || value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	*n = strtoull(value, &end, 0);
+	return errno || *end || *n == 0 || *n > most ? -EINVAL : 0;
+}
+
+static int set_period(struct seam_event *event, const char *value)
+{
+	return number(value, INT64_MAX, &event->period);
+}
+
+static int set_frequency(struct seam_event *event, const char *value)
+{
+	return number(value, INT64_MAX, &event->frequency_hz);
+}
+
+static int set_name(struct seam_event *event, const char *value)
+{
+	if (!value || !*value || strlen(value) >= sizeof(event->name))
+		return -EINVAL;
+	snprintf(event->name, sizeof(event->name), "%s", value);
+	return 0;
+}
+
+static int set_callchains(struct seam_event *event, const char *value)
+{
+	static const char *const unwinders[] = { "dwarf", "lbr" };
+
+	if (!value)
+		return -EINVAL;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(unwinders); i++)
+		if (strcmp(value, unwinders[i]) == 0)
+			return -ENOTSUP;
+	if (strcmp(value, "fp") == 0)
+		event->callchains = SEAM_EVENT_CALLCHAINS;
+	else if (strcmp(value, "no") == 0 || strcmp(value, "none") == 0)
+		event->callchains = SEAM_EVENT_NO_CALLCHAINS;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int set_max_stack(struct seam_event *event, const char *value)
+{
+	uint64_t n;
+	int r = number(value, UINT16_MAX, &n);
+
+	if (r == 0)
+		event->attr.sample_max_stack = (uint16_t)n;
+	return r;
+}
+
+static int set_no_inherit(struct seam_event *event, const char *value)
+{
+	event->no_inherit = true;
+	return value ? -EINVAL : 0;
+}
+
+static const struct term {
+	const char *name;
+	int (*set)(struct seam_event *event, const char *value);
+	const char *takes;
+} terms_of_all[] = {
+	{ "period", set_period, "a number of occurrences" },
+	{ "freq", set_frequency, "a number of samples a second" },
+	{ "name", set_name, "a name of up to 255 bytes" },
+	{ "call-graph", set_callchains, "fp or no" },
+	{ "max-stack", set_max_stack, "a number of frames, up to 65535" },
+	{ "no-inherit", set_no_inherit, "no value" },
+};
+
+static const struct term *find(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(terms_of_all); i++)
+		if (strcmp(terms_of_all[i].name, name) == 0)
+			return &terms_of_all[i];
+	return NULL;
+}
+
+bool seam_event_term_is(const char *term)
+{
+	return find(term) != NULL;
+}
+
+int seam_event_term_set(struct seam_event *event, const char *term,
+			const char *value, struct seam_err *err)
+{
+	char shown[2 * SEAM_EVENT_NAME];
+	const struct term *known = find(term);
+	int r;
+
+	seam_text_copy(shown, sizeof(shown), term, SEAM_TEXT_TERMINAL);
+	if (!known)
+		return seam_err_set(err, -EINVAL, "an event has no term '%s': "
+			"they are period, freq, name, call-graph, max-stack "
+			"and no-inherit", shown);
+	r = known->set(event, value);
+	if (r == -ENOTSUP)
+		return seam_err_set(err, r, "call chains are recorded by frame "
+			"pointers only: call-graph=fp, not '%s'", value);
+	if (r < 0)
+		return seam_err_set(err, r, "the term '%s' of an event takes "
+				    "%s", shown, known->takes);
+	return 0;
+}
+
+int seam_event_terms_check(const struct seam_event *event,
+			   struct seam_err *err)
+{
+	if (event->period && event->frequency_hz)
+		return seam_err_set(err, -EINVAL, "the terms period and freq "
+				    "of an event exclude each other");
+	return 0;
+}
+
+int seam_event_terms_set(struct seam_event *events, size_t n, char *terms,
+			 struct seam_err *err)
+{
+	char *rest, *term = strtok_r(terms, ",", &rest);
+	int r = term ? 0 : seam_err_set(err, -EINVAL, "no terms between the "
+					"slashes of an event");
+
+	for (; r == 0 && term; term = strtok_r(NULL, ",", &rest)) {
+		char *value = strchr(term, '=');
+
+		if (value)
+			*value++ = '\0';
+		for (size_t i = 0; r == 0 && i < n; i++)
+			r = seam_event_term_set(&events[i], term, value, err);
+	}
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = seam_event_terms_check(&events[i], err);
+	return r;
+}

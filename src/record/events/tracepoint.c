@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepoint.c - names and formats out of tracefs; see tracepoint.h */
+#include "record/events/tracepoint.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "record/proc/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MAX_FORMAT_BYTES = 1 << 20 };
+
+/* Where tracefs is: by itself, or as older systems mount it. */
+static const char *events_folder(void)
+{
+	static const char *const roots[] = {
+		"/sys/kernel/tracing/events",
+		"/sys/kernel/debug/tracing/events",
+	};
+
+	return access(roots[0], R_OK | X_OK) == 0 ||
+	       access(roots[1], R_OK | X_OK) < 0 ? roots[0] : roots[1];
+}
+
+static int not_readable(struct seam_err *err)
+{
+	int code = access(events_folder(), R_OK | X_OK) < 0 ? errno : 0;
+
+	/* any other failure is that of who reads it then */
+	if (code != ENOENT && code != EACCES && code != EPERM)
+		return 0;
+	if (code == ENOENT)
+		return seam_err_set(err, -ENODEV, "tracefs is not mounted: "
+			"'mount -t tracefs tracefs /sys/kernel/tracing'");
+	return seam_err_set(err, -code, "tracefs is not readable: "
+		"'mount -o remount,mode=755 /sys/kernel/tracing'");
+}
+
+static int add_tracepoint(struct seam_event_list *list, const char *system,
+			  const char *name, const char *modifiers,
+			  struct seam_err *err)
+{
+	struct seam_event *event = seam_event_list_push(list);
+	char path[PATH_MAX], text[32];
+
+	if (!event)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	if ((size_t)snprintf(event->name, sizeof(event->name), "%s:%s", system,
+			     name) >= sizeof(event->name))
+		return seam_err_set(err, -ENAMETOOLONG, "the name of tracepoint "
+				    "'%s:%s' is too long", system, name);
+	snprintf(path, sizeof(path), "%s/%s/%s/id", events_folder(), system,
+		 name);
+	errno = 0;
+	if (!*seam_procfs_text(path, text, sizeof(text)))
+		return errno && errno != ENOENT ?
+		       seam_err_set(err, -errno, "cannot read '%s': %s", path,
+				    strerror(errno)) :
+		       seam_err_set(err, -ENOENT, "there is no tracepoint "
+				    "'%s'", event->name);
+	event->attr.type = PERF_TYPE_TRACEPOINT;
+	event->attr.config = strtoull(text, NULL, 10);
+	event->each_time = true;
+	return seam_event_modify(event, modifiers, err);
+}
+
+/* Those that match, of what scandir() gave; the others are freed. */
+static int keep_matches(struct dirent **entries, int n, const char *pattern)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+
+		if (name[0] != '.' && entries[i]->d_type == DT_DIR &&
+		    fnmatch(pattern, name, 0) == 0)
+			entries[kept++] = entries[i];
+		else
+			free(entries[i]);
+	}
+	return kept;
+}
+
+/*
+ * What of the folder @path matches @pattern: how many, freed by
+ * free_names(), or -errno.  A folder that is not there has none.
+ */
+static int list_matches(const char *path, const char *pattern,
+			struct dirent ***names, struct seam_err *err)
+{
+	int n = scandir(path, names, NULL, alphasort), code = errno;
+
+	if (n >= 0)
+		return keep_matches(*names, n, pattern);
+	*names = NULL;
+	return code == ENOENT ? 0 :
+	       seam_err_set(err, -code, "cannot list '%s': %s", path,
+			    strerror(code));
+}
+
+static void free_names(struct dirent **names, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
+static int add_matches(struct seam_event_list *list, const char *system,
+		       const char *pattern, const char *modifiers,
+		       struct seam_err *err)
+{
+	struct dirent **names;
+	char path[PATH_MAX];
+	int n, r;
+
+	snprintf(path, sizeof(path), "%s/%s", events_folder(), system);
+	r = n = list_matches(path, pattern, &names, err);
+	for (int i = 0; r >= 0 && i < n; i++)
+		r = add_tracepoint(list, system, names[i]->d_name, modifiers,
+				   err);
+	free_names(names, n);
+	return r < 0 ? r : 0;
+}
+
+static int add_systems(struct seam_event_list *list, const char *system,
+		       const char *pattern, const char *modifiers,
+		       struct seam_err *err)
+{
+	struct dirent **systems;
+	int n = list_matches(events_folder(), system, &systems, err), r = n;
+
+	for (int i = 0; r >= 0 && i < n; i++)
+		r = add_matches(list, systems[i]->d_name, pattern, modifiers,
+				err);
+	free_names(systems, n);
+	return r < 0 ? r : 0;
+}
+
+int seam_tracepoint_add(struct seam_event_list *list, const char *text,
+			struct seam_err *err)
+{
+	char system[SEAM_EVENT_NAME], name[SEAM_EVENT_NAME];
+	char modifiers[16] = "", shown[2 * SEAM_EVENT_NAME];
+	size_t before = list->n;
+	int r;
+
+	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
+	if (strlen(text) >= SEAM_EVENT_NAME || strstr(text, "..") ||
+	    sscanf(text, "%255[^:]:%255[^:]:%15s", system, name,
+		   modifiers) < 2)
+		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
+				    "'seam doctor' lists what there is", shown);
+	r = not_readable(err);
+	if (r == 0)
+		r = add_systems(list, system, name, modifiers, err);
+	if (r == 0 && list->n == before)
+		return seam_err_set(err, -ENOENT, "there is no tracepoint "
+				    "'%s'", shown);
+	return r;
+}
+
+/* --- TRACING_DATA --- */
+
+struct format_text {
+	SEAM_ARRAY(uint8_t) bytes;
+	int code;		/* 0, or the -errno of what failed first */
+	struct seam_err *err;
+};
+
+static void put(struct format_text *blob, const void *data, size_t size)
+{
+	if (size == 0 || blob->code)
+		return;
+	if (!SEAM_ARRAY_RESERVE(&blob->bytes, size)) {
+		blob->code = seam_err_set(blob->err, -ENOMEM, "out of memory");
+		return;
+	}
+	memcpy(blob->bytes.items + blob->bytes.n, data, size);
+	blob->bytes.n += size;
+}
+
+static void put_u32(struct format_text *blob, uint32_t v)
+{
+	put(blob, &v, sizeof(v));
+}
+
+static void put_u64(struct format_text *blob, uint64_t v)
+{
+	put(blob, &v, sizeof(v));
+}
+
+/* A u64 with the size of a file of tracefs, and the file. */
+static void put_file(struct format_text *blob, const char *name)
+{
+	struct seam_file file = { 0 };
+	struct seam_err why = { 0 };
+	char path[PATH_MAX];
+	int r;
+
+	if (blob->code)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", events_folder(), name);
+	r = seam_file_read(&file, AT_FDCWD, path, MAX_FORMAT_BYTES, &why);
+	if (r < 0) {
+		/* without it no reader knows what the samples hold */
+		blob->code = seam_err_set(blob->err, r, "cannot read '%s': %s",
+					  path, why.cause[0]);
+		return;
+	}
+	put_u64(blob, file.bytes.size);
+	put(blob, file.bytes.data, file.bytes.size);
+	seam_file_close(&file);
+}
+
+static bool is_tracepoint(const struct seam_event *event)
+{
+	return event->attr.type == PERF_TYPE_TRACEPOINT;
+}
+
+static size_t system_length(const struct seam_event *event)
+{
+	return strcspn(event->name, ":");
+}
+
+static bool same_system(const struct seam_event *a, const struct seam_event *b)
+{
+	size_t n = system_length(a);
+
+	return is_tracepoint(a) && is_tracepoint(b) &&
+	       n == system_length(b) && strncmp(a->name, b->name, n) == 0;
+}
+
+/* Whether event @i is the first of its system. */
+static bool begins_system(const struct seam_event *events, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (same_system(&events[k], &events[i]))
+			return false;
+	return is_tracepoint(&events[i]);
+}
+
+/* Whether event @i was named before, in other words perhaps. */
+static bool is_known(const struct seam_event *events, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (is_tracepoint(&events[k]) &&
+		    events[k].attr.config == events[i].attr.config)
+			return true;
+	return false;
+}
+
+static void put_format(struct format_text *blob, const struct seam_event *event)
+{
+	char path[2 * SEAM_EVENT_NAME];
+	const char *name = event->name + system_length(event) + 1;
+
+	snprintf(path, sizeof(path), "%.*s/%s/format",
+		 (int)system_length(event), event->name, name);
+	put_file(blob, path);
+}
+
+static void put_system(struct format_text *blob, const struct seam_event *events,
+		       size_t n, size_t first)
+{
+	size_t length = system_length(&events[first]);
+	uint32_t n_formats = 0;
+
+	put(blob, events[first].name, length);
+	put(blob, "", 1);
+	for (size_t i = first; i < n; i++)
+		n_formats += same_system(&events[first], &events[i]) &&
+			     !is_known(events, i);
+	put_u32(blob, n_formats);
+	for (size_t i = first; i < n; i++)
+		if (same_system(&events[first], &events[i]) &&
+		    !is_known(events, i))
+			put_format(blob, &events[i]);
+}
+
+static void put_head(struct format_text *blob)
+{
+	static const char magic[] = "\027\010\104tracing0.6";
+	uint16_t one = 1;
+	uint8_t words[2] = { *(const uint8_t *)&one == 0, sizeof(long) };
+
+	put(blob, magic, sizeof(magic));
+	put(blob, words, sizeof(words));
+	put_u32(blob, (uint32_t)sysconf(_SC_PAGESIZE));
+	put(blob, "header_page", sizeof("header_page"));
+	put_file(blob, "header_page");
+	put(blob, "header_event", sizeof("header_event"));
+	put_file(blob, "header_event");
+	put_u32(blob, 0);	/* formats of ftrace's own */
+}
+
+int seam_tracepoint_data(const struct seam_event *events, size_t n,
+			 uint8_t **data, size_t *size, struct seam_err *err)
+{
+	struct format_text blob = { .err = err };
+	uint32_t n_systems = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_systems += begins_system(events, i);
+	*data = NULL;
+	*size = 0;
+	if (n_systems == 0)
+		return 0;
+	put_head(&blob);
+	put_u32(&blob, n_systems);
+	for (size_t i = 0; i < n; i++)
+		if (begins_system(events, i))
+			put_system(&blob, events, n, i);
+	put_u32(&blob, 0);	/* kallsyms, which the recording has */
+	put_u32(&blob, 0);	/* formats of trace_printk() */
+	put_u64(&blob, 0);	/* names of threads, likewise */
+	if (blob.code) {
+		free(blob.bytes.items);
+		return blob.code;
+	}
+	*data = blob.bytes.items;
+	*size = blob.bytes.n;
+	return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* uprobe.c - "uprobe:/path:where"; see uprobe.h */
+#include "record/events/uprobe.h"
+
+#include "base/text.h"
+#include "record/events/pmu.h"
+#include "symbol/elf/elf_symbols.h"
+#include "symbol/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char prefix[] = "uprobe:";
+static const char return_suffix[] = "%return";
+
+/* The offset in the file of address @addr. */
+static int offset_of(const struct seam_elf *file, uint64_t addr,
+		     uint64_t *offset)
+{
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct seam_segment *s = &file->segments.items[i];
+
+		if (s->runs && addr - s->addr < s->size) {
+			*offset = s->offset + (addr - s->addr);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* What the file that comes over @channel says of @context, a name. */
+static void look_up(struct seam_channel *channel, void *context)
+{
+	const char *name = context;
+	struct seam_elf file = { .fd = -1 };
+	struct seam_symtab table = { 0 };
+	struct seam_arena arena = { 0 };
+	struct seam_message sent;
+	struct seam_err err = { 0 };
+	uint64_t offset = 0;
+	int r = seam_channel_receive(channel, &sent), found = -ENOENT;
+
+	if (!r)
+		r = seam_elf_open_at(&file, sent.fd, "", &err);
+	if (!r && seam_elf_symbols(&table, &arena, &file))
+		r = seam_err_set(&err, -ENOMEM, "out of memory");
+	for (size_t i = 0; !r && found < 0 && i < table.symbols.n; i++) {
+		const struct seam_symbol *s = &table.symbols.items[i];
+
+		if (s->name && strcmp(s->name, name) == 0)
+			found = offset_of(&file, s->start, &offset);
+	}
+	seam_channel_put_err(channel, &err);
+	seam_channel_put_u32(channel, found == 0);
+	seam_channel_put_u64(channel, offset);
+	seam_channel_send(channel, 0, -1);
+}
+
+/* Takes @fd.  0 and whether the name was found, or -errno. */
+static int ask(int fd, const char *name, bool *found, uint64_t *offset,
+	       struct seam_err *err)
+{
+	struct seam_sandbox reader;
+	struct seam_message answer;
+	char why[100];
+	int r = seam_sandbox_start(&reader, look_up, (void *)(uintptr_t)name,
+				   err);
+
+	if (r == 0) {
+		r = seam_channel_send(&reader.channel, 0, fd);
+		if (!r)
+			r = seam_channel_receive(&reader.channel, &answer);
+		if (r) {
+			seam_sandbox_end(&reader, why, sizeof(why));
+			seam_err_set(err, r, "the process that read it %s",
+				     why);
+		} else {
+			r = seam_channel_take_err(&answer.body, err);
+			*found = seam_cursor_u32(&answer.body);
+			*offset = seam_cursor_u64(&answer.body);
+		}
+		seam_sandbox_end(&reader, NULL, 0);
+	}
+	close(fd);
+	return r;
+}
+
+/*
+ * The one file that a recorder has to read symbols of, and a recorder with
+ * uprobes is root's: a process without rights does that (sandbox.h).
+ */
+static int find_symbol(const char *path, const char *name, uint64_t *offset,
+		       struct seam_err *err)
+{
+	int fd = seam_elf_open_fd(path, err);
+	bool found = false;
+	int r = fd < 0 ? fd : ask(fd, name, &found, offset, err);
+
+	if (r < 0)
+		return seam_err_add(err, r, "cannot read '%s'", path);
+	return found ? 0 :
+	       seam_err_set(err, -ENOENT, "'%s' has no function '%s'", path,
+			    name);
+}
+
+static int find_place(struct seam_event *event, const char *path,
+		      const char *place, struct seam_err *err)
+{
+	char *end;
+	uint64_t offset = 0;
+	int r;
+
+	if (strncmp(place, "0x", 2) == 0) {
+		event->attr.probe_offset = strtoull(place, &end, 16);
+		return *end ? seam_err_set(err, -EINVAL, "'%s' is no offset",
+					   place) : 0;
+	}
+	r = find_symbol(path, place, &offset, err);
+	event->attr.probe_offset = offset;
+	return r;
+}
+
+/* The path must outlive the attr, which points to it. */
+static int keep_path(struct seam_event_list *list, struct seam_event *event,
+		     const char *path, struct seam_err *err)
+{
+	char **slot = SEAM_ARRAY_PUSH(&list->paths);
+
+	if (!slot)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	*slot = strdup(path);
+	event->attr.uprobe_path = (uintptr_t)*slot;
+	return *slot ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* The kernel takes paths from the root; ours may be relative. */
+static int make_absolute(const char *path, char whole[PATH_MAX],
+			 struct seam_err *err)
+{
+	char shown[2 * SEAM_EVENT_NAME];
+
+	size_t n = strlen(path);
+
+	if (*path == '/' && n < PATH_MAX) {
+		memcpy(whole, path, n + 1);
+		return 0;
+	}
+	errno = *path == '/' ? ENAMETOOLONG : 0;
+	if (!errno && realpath(path, whole))
+		return 0;
+	return seam_err_set(err, -errno, "cannot read '%s': %s",
+			    seam_text_copy(shown, sizeof(shown), path,
+					   SEAM_TEXT_TERMINAL),
+			    strerror(errno));
+}
+
+/* Cut "%return" off.  True when it was there. */
+static bool cut_return(char *text)
+{
+	size_t n = strlen(text), suffix = strlen(return_suffix);
+
+	if (n < suffix || strcmp(text + n - suffix, return_suffix) != 0)
+		return false;
+	text[n - suffix] = '\0';
+	return true;
+}
+
+bool seam_uprobe_is(const struct seam_event *event)
+{
+	return event->is_uprobe;
+}
+
+int seam_uprobe_add(struct seam_event_list *list, const char *text,
+		    struct seam_err *err)
+{
+	struct seam_event *event = seam_event_list_push(list);
+	char copy[PATH_MAX + SEAM_EVENT_NAME], whole[PATH_MAX], *place;
+	const char *path = copy + strlen(prefix);
+	int type = seam_pmu_type("uprobe"), r;
+	bool returns;
+
+	if (!event)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	if (type < 0)
+		return seam_err_set(err, type, "this kernel has no uprobes");
+	snprintf(event->name, sizeof(event->name), "%s", text);
+	snprintf(copy, sizeof(copy), "%s", text);
+	returns = cut_return(copy);
+	if (returns) {
+		char bit[64];
+
+		seam_procfs_text("/sys/bus/event_source/devices/uprobe/"
+				  "format/retprobe", bit, sizeof(bit));
+		if (seam_pmu_set_bits(&event->attr, bit, 1) < 0)
+			return seam_err_set(err, -ENOENT, "this kernel cannot "
+					    "probe returns");
+	}
+	place = strrchr(copy, ':');
+	if (!place || place <= path || !place[1])
+		return seam_err_set(err, -EINVAL, "a probe is written "
+			"uprobe:/path:symbol or uprobe:/path:0xoffset");
+	*place++ = '\0';
+	r = make_absolute(path, whole, err);
+	if (r < 0)
+		return r;
+	event->attr.type = (uint32_t)type;
+	event->is_uprobe = event->each_time = true;
+	r = find_place(event, whole, place, err);
+	return r == 0 ? keep_path(list, event, whole, err) : r;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * source_threads.c - what belongs to one thread alone; see sources.h
+ *
+ * A recording may see thousands of threads come and go, so nothing here takes
+ * longer because of those that are gone.
+ */
+#include "record/perf/sources.h"
+
+#include "base/hash.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
+					       int tid)
+{
+	struct seam_index_probe probe =
+		seam_index_probe(&s->by_tid, seam_hash_u64((uint32_t)tid));
+	uint32_t i;
+
+	/* an id is used again; at most one of its threads is there */
+	while ((i = seam_index_next(&s->by_tid, &probe)) != SEAM_NONE)
+		if (s->threads.items[i].tid == tid &&
+		    !s->threads.items[i].has_ended)
+			return &s->threads.items[i];
+	return NULL;
+}
+
+void seam_sources_stop_thread(struct seam_sources *s, int tid)
+{
+	const struct seam_source_thread *thread = seam_sources_thread(s, tid);
+
+	for (size_t i = 0; thread && i < thread->n_sources; i++) {
+		int fd = s->list.items[thread->first_source + i].fd;
+
+		if (fd >= 0)
+			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
+static void end_source(struct seam_sources *s, size_t i)
+{
+	struct seam_source *source = &s->list.items[i];
+	struct seam_source_ring *ring = &s->rings.items[source->ring];
+
+	if (source->fd < 0)
+		return;
+	source->n_lost = seam_sources_lost(s, i);
+	if (ring->fd == source->fd) {
+		seam_ring_aux_fini(&ring->aux);
+		seam_ring_fini(&ring->ring);
+		ring->fd = -1;
+	}
+	close(source->fd);
+	source->fd = -1;
+}
+
+/* Take the rings from @first on, @n of them, out of those that are mapped. */
+static void remove_live(struct seam_sources *s, uint32_t first, uint32_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->live.n; i++)
+		if (s->live.items[i] - first >= n)
+			s->live.items[kept++] = s->live.items[i];
+	s->live.n = kept;
+}
+
+void seam_sources_end_thread(struct seam_sources *s, int tid)
+{
+	struct seam_source_thread *thread = seam_sources_thread(s, tid);
+
+	if (!thread)
+		return;
+	for (size_t i = 0; i < thread->n_sources; i++)
+		end_source(s, thread->first_source + i);
+	remove_live(s, thread->first_ring, thread->n_rings);
+	thread->has_ended = true;
+}

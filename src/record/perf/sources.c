@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+/* sources.c - open, and give up what is refused; see sources.h */
+#include "record/perf/sources.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "record/perf/map_rings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	/* Of a ring of side-band or AUX records; what is left fills till we run. */
+	SIDE_WAKEUP_BYTES = SEAM_SOURCES_SIDE_BYTES / 8,
+	/* Woken at a quarter: three are left to fill until we run. */
+	WAKEUP_PART = 4,
+	MAX_IN_GROUP = 64,
+	MAX_COUNTS = 1 + 3 * MAX_IN_GROUP,	/* that a read() gives */
+};
+
+/* What every record of ours says of itself. */
+#define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |		\
+		     PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
+		     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+
+/* Where one thread is watched. */
+struct cpu_and_thread {
+	int tid, cpu;
+};
+
+const char *seam_ring_use_name(enum seam_ring_use use)
+{
+	static const char *const names[] = {
+		[SEAM_RING_OF_SIDEBAND] = "sideband",
+		[SEAM_RING_OF_SAMPLES] = "samples",
+		[SEAM_RING_OF_AREA] = "area",
+	};
+
+	return names[use];
+}
+
+void seam_sources_sideband(struct seam_event *event)
+{
+	*event = (struct seam_event) {
+		.name = SEAM_EVENT_SIDEBAND, .leader = SEAM_EVENT_ALONE,
+	};
+	event->attr = (struct perf_event_attr) {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.ksymbol = 1,
+		.bpf_event = 1,
+		.build_id = 1,
+		.watermark = 1,
+		.wakeup_watermark = SIDE_WAKEUP_BYTES,
+	};
+}
+
+static size_t sideband_event(const struct seam_sources *s)
+{
+	return s->n_events - 1;
+}
+
+static size_t count_aux(const struct seam_sources *s)
+{
+	size_t n = 0;
+
+	for (size_t e = 0; e < sideband_event(s); e++)
+		n += s->events[e].aux_kind != 0;
+	return n;
+}
+
+static bool has_areas(const struct seam_sources *s)
+{
+	return count_aux(s) > 0;
+}
+
+/* Whether anything is sampled beside what goes into AUX areas. */
+static bool has_samples(const struct seam_sources *s)
+{
+	return sideband_event(s) > count_aux(s);
+}
+
+static bool is_system_wide(const struct seam_sources *s)
+{
+	return s->tids.n == 1 && s->tids.items[0] == SEAM_SOURCES_EVERY;
+}
+
+/* Of a group, but not its leader, which starts and stops it. */
+static bool is_member(const struct seam_sources *s,
+		      const struct seam_event *event)
+{
+	return event->leader >= 0 && event != &s->events[event->leader];
+}
+
+/* What all events have in common; perf wants the formats to be equal. */
+static void complete(struct seam_sources *s, struct seam_event *event)
+{
+	struct perf_event_attr *attr = &event->attr;
+	bool sideband = event == &s->events[sideband_event(s)];
+
+	attr->size = PERF_ATTR_SIZE_VER7;
+	attr->sample_type |= SAMPLE_TYPE;
+	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->sample_id_all = 1;
+	/* a decoder gets from the CPU's counter to the kernel's own clock */
+	attr->use_clockid = !has_areas(s);
+	attr->clockid = has_areas(s) ? 0 : CLOCK_MONOTONIC;
+	/* Source: perf_event_open(2): no inherited event reads its group */
+	attr->inherit = !is_system_wide(s) && (sideband || !s->per_thread) &&
+			!event->read_by_leader && !event->no_inherit &&
+			!s->no_inherit &&
+			!(attr->read_format & PERF_FORMAT_GROUP);
+	attr->disabled = !is_member(s, event);
+	attr->write_backward = s->overwrite && !sideband && !event->aux_kind;
+	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
+			       (sideband || !s->delayed);
+	if (sideband && s->per_thread) {
+		/* a new thread waits for us to be woken by its first record */
+		attr->wakeup_watermark = 1;
+	} else if (event->aux_kind) {
+		/* which thread the bytes are of: beside what tells of them */
+		attr->context_switch = 1;
+		attr->watermark = 1;
+		attr->wakeup_watermark = SIDE_WAKEUP_BYTES;
+	} else if (!sideband) {
+		uint64_t bytes = s->watermark ? s->watermark :
+				 s->ring_bytes / WAKEUP_PART;
+
+		attr->watermark = 1;
+		attr->wakeup_watermark = bytes > UINT32_MAX ? UINT32_MAX :
+					 (uint32_t)bytes;
+	}
+}
+
+/* The leader of @event's group at its place, which was opened last; or -1. */
+static int group_of(const struct seam_sources *s,
+		    const struct seam_event *event)
+{
+	for (size_t i = s->list.n; is_member(s, event) && i-- > 0; )
+		if ((int)s->list.items[i].event == event->leader)
+			return s->list.items[i].fd;
+	return -1;
+}
+
+/* Whether source or event @e counts the time that a CPU was there. */
+static bool counts_time(const struct seam_sources *s, size_t e)
+{
+	return is_system_wide(s) && e == sideband_event(s);
+}
+
+static int open_one(struct seam_sources *s, size_t e, struct cpu_and_thread place)
+{
+	struct seam_event *event = &s->events[e];
+
+	for (;;) {
+		/* perf wants the formats in the file to be equal */
+		struct perf_event_attr attr = event->attr;
+		int fd;
+
+		if (counts_time(s, e))
+			attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED;
+		fd = (int)syscall(SYS_perf_event_open, &attr, place.tid,
+				  place.cpu, group_of(s, event),
+				  PERF_FLAG_FD_CLOEXEC);
+
+		if (fd >= 0)
+			return fd;
+		if (errno != EINTR &&
+		    !seam_fallback(s->events, s->n_events, event, errno,
+				  &s->left_out))
+			return -errno;
+	}
+}
+
+static int set_filter(const struct seam_sources *s,
+		      const struct seam_source *source, struct seam_err *err)
+{
+	const struct seam_event *event = &s->events[source->event];
+
+	if (!s->filter || event->attr.type != PERF_TYPE_TRACEPOINT ||
+	    ioctl(source->fd, PERF_EVENT_IOC_SET_FILTER, s->filter) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "'%s' is no filter for '%s': %s",
+			    s->filter, event->name, strerror(errno));
+}
+
+/*
+ * Open event @e at @place.  -ESRCH: the thread is gone; -ENODEV: the CPU,
+ * unless it is the first, where it is the event.
+ */
+static int open_source(struct seam_sources *s, size_t e, struct cpu_and_thread place,
+		       size_t ring, struct seam_err *err)
+{
+	int fd = open_one(s, e, place);
+	struct seam_source *source;
+
+	if (fd == -ESRCH || (fd == -ENODEV && s->list.n > 0))
+		return fd;
+	if (fd < 0)
+		return seam_fallback_refusal(fd, &s->events[e], place.tid,
+					    err);
+	source = SEAM_ARRAY_PUSH(&s->list);
+	if (!source) {
+		close(fd);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	*source = (struct seam_source) {
+		.fd = fd, .event = (uint32_t)e, .ring = (uint32_t)ring,
+		.tid = place.tid,
+	};
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
+		return seam_err_set(err, -errno, "event '%s': %s",
+				    s->events[e].name, strerror(errno));
+	return set_filter(s, source, err);
+}
+
+/* A ring that nobody owns yet.  Returns its number, or -ENOMEM. */
+static ssize_t add_ring(struct seam_sources *s, struct cpu_and_thread place,
+			enum seam_ring_use use, struct seam_err *err)
+{
+	struct seam_source_ring *ring = SEAM_ARRAY_PUSH(&s->rings);
+
+	if (!ring)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	*ring = (struct seam_source_ring) {
+		.cpu = place.cpu, .tid = place.tid, .use = use,
+		.is_backward = s->overwrite && use == SEAM_RING_OF_SAMPLES,
+		.fd = -1,
+	};
+	return (ssize_t)s->rings.n - 1;
+}
+
+static const struct seam_number_list *sampled(const struct seam_sources *s)
+{
+	return s->sampled.n ? &s->sampled : &s->cpus;
+}
+
+/* The first ring of place number @c; those of a place stand @stride apart. */
+struct ring_row {
+	size_t first, stride;
+};
+
+/*
+ * All that is sampled, at one place: samples into one ring, and what writes
+ * an AUX area into a ring of its own, because its area belongs to it.
+ */
+static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
+			struct ring_row row, struct seam_err *err)
+{
+	size_t ring = row.first + (has_samples(s) ? row.stride : 0);
+	int r = 0;
+
+	for (size_t e = 0; r == 0 && e < sideband_event(s); e++) {
+		bool aux = s->events[e].aux_kind;
+
+		r = open_source(s, e, place, aux ? ring : row.first, err);
+		if (aux)
+			ring += row.stride;
+	}
+	return r;
+}
+
+/* The rings of all that is sampled, at the places @tid on each of @cpus. */
+static int add_rings(struct seam_sources *s, int tid,
+		     const struct seam_number_list *cpus, struct seam_err *err)
+{
+	size_t n = count_aux(s) + has_samples(s);
+	ssize_t r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		for (size_t c = 0; r >= 0 && c < cpus->n; c++)
+			r = add_ring(s, (struct cpu_and_thread) { tid, cpus->items[c] },
+				     i == 0 && has_samples(s) ?
+				     SEAM_RING_OF_SAMPLES : SEAM_RING_OF_AREA,
+				     err);
+	return r < 0 ? (int)r : 0;
+}
+
+/* Have it found by its id.  An index forgets nothing, so this comes last. */
+static int remember_thread(struct seam_sources *s,
+			   const struct seam_source_thread *thread,
+			   struct seam_err *err)
+{
+	uint32_t id = (uint32_t)s->threads.n;
+
+	if (!SEAM_ARRAY_RESERVE(&s->threads, 1) ||
+	    seam_index_add(&s->by_tid, seam_hash_u64((uint32_t)thread->tid),
+			   id) < 0)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	s->threads.items[s->threads.n++] = *thread;
+	return 0;
+}
+
+/* The rings of one thread alone, and its events in them; which are @thread. */
+static int open_own_rings(struct seam_sources *s, int tid,
+			  struct seam_source_thread *thread,
+			  struct seam_err *err)
+{
+	int every = SEAM_SOURCES_EVERY;
+	const struct seam_number_list any = { .items = &every, .n = 1 };
+	const struct seam_number_list *cpus = s->sampled.n ? &s->sampled :
+					      &any;
+	struct ring_row row = { .first = s->rings.n, .stride = cpus->n };
+	int r = add_rings(s, tid, cpus, err);
+
+	*thread = (struct seam_source_thread) {
+		.tid = tid, .first_source = (uint32_t)s->list.n,
+		.first_ring = (uint32_t)row.first,
+	};
+	for (size_t c = 0; r == 0 && c < cpus->n; c++, row.first++)
+		r = open_samples(s, (struct cpu_and_thread) { tid, cpus->items[c] },
+				 row, err);
+	thread->n_sources = (uint32_t)s->list.n - thread->first_source;
+	thread->n_rings = (uint32_t)s->rings.n - thread->first_ring;
+	return r;
+}
+
+/*
+ * One thread: the side-band first, so that what the kernel refuses shows
+ * before anything else is open.
+ */
+static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
+{
+	struct seam_source_thread thread;
+	int r = 0;
+
+	for (size_t c = 0; r == 0 && c < s->cpus.n; c++) {
+		struct cpu_and_thread place = { tid, s->cpus.items[c] };
+
+		r = open_source(s, sideband_event(s), place, c, err);
+		if (r == -ENODEV)
+			r = 0;	/* the CPU went offline */
+	}
+	if (r == 0 && s->per_thread) {
+		r = open_own_rings(s, tid, &thread, err);
+		return r == 0 ? remember_thread(s, &thread, err) : r;
+	}
+	for (size_t c = 0; r == 0 && c < sampled(s)->n; c++) {
+		struct cpu_and_thread place = { tid, sampled(s)->items[c] };
+		struct ring_row row = { s->cpus.n + c, sampled(s)->n };
+
+		r = open_samples(s, place, row, err);
+		if (r == -ENODEV)
+			r = 0;
+	}
+	return r;
+}
+
+/* The rings that all threads share, in the order that open_thread() knows. */
+static int add_shared_rings(struct seam_sources *s, struct seam_err *err)
+{
+	ssize_t r = 0;
+
+	for (size_t c = 0; r >= 0 && c < s->cpus.n; c++)
+		r = add_ring(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
+			     s->cpus.items[c] }, SEAM_RING_OF_SIDEBAND, err);
+	if (r < 0 || s->per_thread)
+		return r < 0 ? (int)r : 0;
+	return add_rings(s, SEAM_SOURCES_EVERY, sampled(s), err);
+}
+
+static int open_all(struct seam_sources *s, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t e = 0; e < s->n_events; e++)
+		complete(s, &s->events[e]);
+	for (size_t t = 0; r == 0 && t < s->tids.n; t++) {
+		r = open_thread(s, s->tids.items[t], err);
+		if (r == -ESRCH)
+			r = 0;	/* it has ended */
+	}
+	if (r == 0 && s->list.n == 0)
+		return seam_err_set(err, -ESRCH, "the process has ended");
+	return r;
+}
+
+/* Rings from @first on are mapped. */
+static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
+{
+	if (!SEAM_ARRAY_RESERVE(&s->live, s->rings.n - first))
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = first; i < s->rings.n; i++)
+		s->live.items[s->live.n++] = (uint32_t)i;
+	return 0;
+}
+
+int seam_sources_open(struct seam_sources *s, struct seam_err *err)
+{
+	struct seam_ring_sizes sizes = {
+		.samples = s->ring_bytes, .area = s->area_bytes,
+	};
+	int r = add_shared_rings(s, err);
+
+	if (r == 0)
+		r = open_all(s, err);
+	if (r == 0)
+		r = seam_sources_map(s, 0, &sizes, err);
+	if (r == 0)
+		r = add_live(s, 0, err);
+	s->ring_bytes = sizes.samples;
+	s->area_bytes = sizes.area;
+	if (r < 0)
+		seam_sources_fini(s);
+	return r;
+}
+
+static void enable_one(struct seam_source *source)
+{
+	if (source->fd < 0)
+		return;
+	ioctl(source->fd, PERF_EVENT_IOC_ENABLE, 0);
+	source->from_ns = seam_clock_ns();
+}
+
+static void disable_one(struct seam_source *source)
+{
+	if (source->fd < 0)
+		return;
+	source->until_ns = seam_clock_ns();
+	ioctl(source->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* Take back what was opened from source @first and ring @ring on. */
+static void drop(struct seam_sources *s, size_t first, size_t ring)
+{
+	for (size_t i = ring; i < s->rings.n; i++) {
+		seam_ring_aux_fini(&s->rings.items[i].aux);
+		seam_ring_fini(&s->rings.items[i].ring);
+	}
+	for (size_t i = first; i < s->list.n; i++)
+		if (s->list.items[i].fd >= 0)
+			close(s->list.items[i].fd);
+	s->list.n = first;
+	s->rings.n = ring;
+}
+
+/*
+ * What is opened besides (files of the bundle, snapshots, programs that
+ * connect) must not fail because threads took all descriptors.
+ */
+static int leave_spare_fds(const struct seam_sources *s, struct seam_err *err)
+{
+	struct rlimit limit;
+	rlim_t last = s->list.n ? (rlim_t)s->list.items[s->list.n - 1].fd : 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+	    last + SEAM_SOURCES_SPARE_FDS < limit.rlim_cur)
+		return 0;
+	return seam_err_set(err, -EMFILE, "%s", strerror(EMFILE));
+}
+
+int seam_sources_add_thread(struct seam_sources *s, int tid,
+			    struct seam_err *err)
+{
+	size_t first = s->list.n, ring = s->rings.n, threads = s->threads.n;
+	struct seam_source_thread thread;
+	struct seam_ring_sizes sizes = {
+		.samples = s->ring_bytes, .area = s->area_bytes,
+	};
+	int r;
+
+	if (s->threads.n >= SEAM_SOURCES_MOST_THREADS)
+		return seam_err_set(err, -EMFILE, "a recording has room for "
+				    "%d threads", SEAM_SOURCES_MOST_THREADS);
+	r = open_own_rings(s, tid, &thread, err);
+	if (r == 0)
+		r = leave_spare_fds(s, err);
+	if (r == 0)
+		r = seam_sources_map(s, first, &sizes, err);
+	if (r == 0)
+		r = remember_thread(s, &thread, err);
+	if (r == 0)
+		r = add_live(s, ring, err);
+	for (size_t i = first; r == 0 && !s->delayed && i < s->list.n; i++)
+		enable_one(&s->list.items[i]);
+	if (r == 0)
+		return 0;
+	if (s->threads.n > threads)
+		s->threads.items[threads].has_ended = true;
+	drop(s, first, ring);
+	return r;
+}
+
+void seam_sources_enable(struct seam_sources *s)
+{
+	for (size_t i = 0; i < s->list.n; i++)
+		if (!s->delayed ||
+		    s->list.items[i].event == sideband_event(s))
+			enable_one(&s->list.items[i]);
+}
+
+void seam_sources_restart(struct seam_sources *s, uint32_t ring)
+{
+	const struct seam_source_ring *of = &s->rings.items[ring];
+	const struct seam_source_thread *thread =
+		of->tid == SEAM_SOURCES_EVERY ? NULL :
+		seam_sources_thread(s, of->tid);
+	size_t i = thread ? thread->first_source : 0;
+	size_t end = thread ? i + thread->n_sources : s->list.n;
+
+	for (; i < end; i++)
+		if (s->list.items[i].ring == ring)
+			enable_one(&s->list.items[i]);
+}
+
+void seam_sources_hold_areas(struct seam_sources *s, bool hold)
+{
+	for (size_t i = 0; (hold || s->is_sampling) && i < s->list.n; i++)
+		if (s->events[s->list.items[i].event].aux_kind &&
+		    s->list.items[i].fd >= 0)
+			ioctl(s->list.items[i].fd, hold ?
+			      PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE,
+			      0);
+}
+
+void seam_sources_disable(struct seam_sources *s)
+{
+	s->is_sampling = false;
+	for (size_t i = 0; i < s->list.n; i++)
+		disable_one(&s->list.items[i]);
+}
+
+/*
+ * What read() gives of source @i: of a group its size before the rest, then
+ * value, time, id, lost of its leader.  Where "lost" is; *@n words were read.
+ */
+static size_t read_counts(const struct seam_sources *s, size_t i,
+			  uint64_t counts[MAX_COUNTS], size_t *n)
+{
+	const struct seam_source *source = &s->list.items[i];
+	const struct perf_event_attr *attr = &s->events[source->event].attr;
+	ssize_t bytes = source->fd < 0 ? -1 :
+			read(source->fd, counts, MAX_COUNTS * sizeof(*counts));
+
+	*n = bytes < 0 ? 0 : (size_t)bytes / sizeof(*counts);
+	return 2 + (size_t)((attr->read_format & PERF_FORMAT_GROUP) != 0) +
+	       (size_t)counts_time(s, source->event);
+}
+
+uint64_t seam_sources_lost(const struct seam_sources *s, size_t i)
+{
+	const struct seam_source *source = &s->list.items[i];
+	uint64_t counts[MAX_COUNTS];
+	size_t n, at;
+
+	if (source->fd < 0)
+		return source->n_lost;
+	if (!(s->events[source->event].attr.read_format & PERF_FORMAT_LOST))
+		return 0;
+	at = read_counts(s, i, counts, &n);
+	return at < n ? counts[at] : 0;
+}
+
+bool seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
+			     uint64_t *ns)
+{
+	uint64_t counts[MAX_COUNTS];
+	size_t n;
+
+	if (!counts_time(s, s->list.items[i].event))
+		return false;
+	read_counts(s, i, counts, &n);
+	*ns = n > 1 ? counts[1] : 0;
+	return n > 1;
+}
+
+void seam_sources_fini(struct seam_sources *s)
+{
+	drop(s, 0, 0);
+	free(s->rings.items);
+	free(s->list.items);
+	free(s->threads.items);
+	free(s->live.items);
+	seam_index_fini(&s->by_tid);
+	free(s->cpus.items);
+	free(s->sampled.items);
+	free(s->tids.items);
+	*s = (struct seam_sources) { 0 };
+}

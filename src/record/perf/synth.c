@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* synth.c - records made from /proc; see synth.h */
+#include "record/perf/synth_parts.h"
+
+#include "record/proc/procfs.h"
+#include "record/proc/target_file.h"
+#include "symbol/elf/elf_id.h"
+#include "wire/perf/perf_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	BUILD_ID_BYTES = 20,
+	KERNEL_PID = -1,	/* in the records of kernel mappings */
+};
+
+/* PERF_RECORD_MMAP2 up to its name, with a build id. */
+struct mmap2 {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, bytes, file_offset;
+	uint8_t build_id_size;
+	uint8_t reserved[3];
+	uint8_t build_id[BUILD_ID_BYTES];
+	uint32_t prot, flags;
+};
+
+struct comm {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+};
+
+struct lost {
+	struct perf_event_header header;
+	uint64_t n;
+};
+
+_Static_assert(sizeof(struct mmap2) == 72, "as in linux/perf_event.h");
+
+void seam_synth_fini(struct seam_synth *synth)
+{
+	free(synth->bytes.items);
+	*synth = (struct seam_synth) { 0 };
+}
+
+static void put(struct seam_synth *synth, const void *data, size_t size)
+{
+	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
+		synth->no_memory = true;
+		return;
+	}
+	memcpy(synth->bytes.items + synth->bytes.n, data, size);
+	synth->bytes.n += size;
+}
+
+struct seam_synth_trailer seam_synth_stamp(const struct seam_synth *synth,
+					   int pid, int tid)
+{
+	return (struct seam_synth_trailer) {
+		.pid = (uint32_t)pid, .tid = (uint32_t)tid, .id = synth->id,
+	};
+}
+
+void seam_synth_put(struct seam_synth *synth, void *fixed, size_t fixed_size,
+		    const char *name, const struct seam_synth_trailer *trailer)
+{
+	struct perf_event_header *header = fixed;
+	char padded[SEAM_SYNTH_NAME] = { 0 };
+	size_t name_size = 0, size;
+
+	if (name) {
+		snprintf(padded, sizeof(padded), "%s", name);
+		name_size = (strlen(padded) / 8 + 1) * 8;
+	}
+	size = fixed_size + name_size + sizeof(*trailer);
+	header->size = (uint16_t)size;
+	/* All or nothing, so that what follows is a record again. */
+	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
+		synth->no_memory = true;
+		return;
+	}
+	put(synth, fixed, fixed_size);
+	put(synth, padded, name_size);
+	put(synth, trailer, sizeof(*trailer));
+}
+
+static void put_mmap(struct seam_synth *synth, struct mmap2 *record,
+		     const char *name)
+{
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, (int)record->pid,
+				       (int)record->tid);
+
+	record->header.type = PERF_RECORD_MMAP2;
+	if (record->build_id_size)
+		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+	seam_synth_put(synth, record, sizeof(*record), name, &trailer);
+}
+
+static void kernel_mmap(struct seam_synth *synth, uint64_t addr,
+			uint64_t bytes, uint64_t offset, const uint8_t *id,
+			size_t id_size, const char *name)
+{
+	struct mmap2 record = {
+		.header.misc = PERF_RECORD_MISC_KERNEL,
+		.pid = (uint32_t)KERNEL_PID,
+		.addr = addr,
+		.bytes = bytes,
+		.file_offset = offset,
+		.build_id_size = (uint8_t)id_size,
+		.prot = PROT_EXEC,
+	};
+
+	memcpy(record.build_id, id, id_size);
+	put_mmap(synth, &record, name);
+}
+
+/* "ext4 1000 1 - Live 0xffffffffc0400000"; the address 0 when hidden. */
+static void put_module(struct seam_synth *synth, const char *line)
+{
+	char name[64], path[160], title[80];
+	uint8_t notes[1024], id[BUILD_ID_BYTES];
+	uint64_t bytes, addr;
+	size_t id_size = 0;
+	int fd;
+
+	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name,
+		   &bytes, &addr) != 3 || addr == 0)
+		return;
+	snprintf(path, sizeof(path),
+		 "/sys/module/%s/notes/.note.gnu.build-id", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		ssize_t n = read(fd, notes, sizeof(notes));
+
+		close(fd);
+		if (n > 0)
+			id_size = seam_elf_id_in_notes(
+				(struct seam_bytes) { notes, (size_t)n }, id);
+	}
+	snprintf(title, sizeof(title), "[%s]", name);
+	kernel_mmap(synth, addr, bytes, 0, id, id_size, title);
+}
+
+void seam_synth_kernel(struct seam_synth *synth,
+		       const struct seam_running_kernel *kernel)
+{
+	const struct seam_kernel_identity *id = &kernel->identity;
+	FILE *modules;
+	char line[512];
+
+	if (!id->text_addr)
+		return;
+	kernel_mmap(synth, id->text_addr, kernel->text_bytes, id->text_addr,
+		    id->build_id, id->build_id_size, "[kernel.kallsyms]_text");
+	modules = fopen("/proc/modules", "re");
+	while (modules && fgets(line, sizeof(line), modules))
+		put_module(synth, line);
+	if (modules)
+		fclose(modules);
+}
+
+void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
+		     const char *name)
+{
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, tid);
+	struct comm record = {
+		.header.type = PERF_RECORD_COMM,
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)tid,
+	};
+
+	seam_synth_put(synth, &record, sizeof(record), name, &trailer);
+}
+
+static void put_threads(struct seam_synth *synth, int pid)
+{
+	struct seam_number_list tids = { 0 };
+
+	seam_procfs_threads(&tids, pid, NULL);
+	for (size_t i = 0; i < tids.n; i++) {
+		char path[64], name[64];
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid,
+			 tids.items[i]);
+		seam_procfs_text(path, name, sizeof(name));
+		if (name[0])
+			seam_synth_comm(synth, pid, tids.items[i], name);
+	}
+	free(tids.items);
+}
+
+/* A line of /proc/PID/maps. */
+struct area {
+	uint64_t from, to, offset;
+	char rights[5];
+	uint64_t inode;
+	const char *name;
+};
+
+/* What is known while the areas of one process are read, in their order. */
+struct reading {
+	struct seam_synth *synth;
+	struct seam_target target;
+	int memory;		/* of the process; -1: not for us */
+	uint64_t inode, base;	/* of the file whose begin was seen last */
+};
+
+/* The file itself, or the one at its path if it is the same still. */
+static int open_area(const struct reading *r, const struct area *area)
+{
+	int fd = seam_target_open_mapping(&r->target, area->from, area->to,
+					  NULL);
+	struct stat st;
+
+	if (fd >= 0)
+		return fd;
+	fd = seam_target_open_path(&r->target, area->name, NULL);
+	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == area->inode))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/*
+ * Of the file that is mapped, so that neither a later file of that name nor
+ * another mount namespace misleads us: where it cannot be had, of the memory
+ * that it was mapped to.
+ */
+static size_t build_id_of(const struct reading *r, const struct area *area,
+			  uint8_t *id)
+{
+	int fd = open_area(r, area);
+	size_t size = fd < 0 ? 0 : seam_elf_id_read(fd, id);
+
+	if (fd >= 0)
+		close(fd);
+	else if (r->memory >= 0 && r->inode == area->inode)
+		size = seam_elf_id_read_at(r->memory, r->base, id);
+	return size;
+}
+
+static void put_area(struct reading *r, const struct area *area)
+{
+	int pid = r->target.owner.pid;
+	struct mmap2 record = {
+		.header.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
+		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
+		.addr = area->from, .bytes = area->to - area->from,
+		.file_offset = area->offset,
+	};
+
+	if (r->synth->bytes.n > SEAM_SYNTH_MAX_PROCESS_BYTES) {
+		r->synth->n_left_out++;
+		return;
+	}
+	if (area->name[0] == '/' && area->inode)
+		record.build_id_size = (uint8_t)build_id_of(r, area,
+							    record.build_id);
+	put_mmap(r->synth, &record, area->name[0] ? area->name : "//anon");
+}
+
+/* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
+static void see_line(struct reading *r, const char *line)
+{
+	struct area area = { 0 };
+	int name_at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64
+		   " %n", &area.from, &area.to, area.rights, &area.offset,
+		   &area.inode, &name_at) < 5 || name_at == 0)
+		return;
+	area.name = line + name_at;
+	if (area.offset == 0 && area.inode) {
+		r->inode = area.inode;
+		r->base = area.from;
+	}
+	if (area.rights[2] == 'x')
+		put_area(r, &area);
+}
+
+void seam_synth_process(struct seam_synth *synth, int pid)
+{
+	struct reading r = { .synth = synth, .memory = -1 };
+	char line[SEAM_SYNTH_NAME + 128];
+	int fd;
+	FILE *maps;
+
+	put_threads(synth, pid);
+	seam_target_open(&r.target, pid, NULL);
+	fd = r.target.process < 0 ? -1 :
+	     openat(r.target.process, "maps", O_RDONLY | O_CLOEXEC);
+	maps = fd < 0 ? NULL : fdopen(fd, "re");
+	if (fd >= 0)
+		r.memory = openat(r.target.process, "mem",
+				  O_RDONLY | O_CLOEXEC);
+	while (maps && fgets(line, sizeof(line), maps)) {
+		line[strcspn(line, "\n")] = '\0';
+		see_line(&r, line);
+	}
+	if (maps)
+		fclose(maps);
+	else if (fd >= 0)
+		close(fd);
+	if (r.memory >= 0)
+		close(r.memory);
+	seam_target_close(&r.target);
+}
+
+void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
+		       uint64_t time_ns)
+{
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, pid);
+	struct mmap2 record = {
+		.header.type = PERF_RECORD_MMAP2,
+		.header.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
+		.bytes = 1, .prot = PROT_READ | PROT_EXEC,
+		.flags = MAP_PRIVATE,
+	};
+
+	trailer.time_ns = time_ns;
+	seam_synth_put(synth, &record, sizeof(record), path, &trailer);
+}
+
+void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
+		     uint64_t time_ns, uint64_t lost)
+{
+	struct seam_synth_trailer trailer = { .time_ns = time_ns, .cpu = cpu, .id = id };
+	struct lost record = {
+		.header.type = PERF_RECORD_LOST_SAMPLES, .n = lost,
+	};
+
+	seam_synth_put(synth, &record, sizeof(record), NULL, &trailer);
+}
+
+void seam_synth_words(struct seam_synth *synth, uint32_t type,
+		      const uint64_t *words, size_t n)
+{
+	struct perf_event_header header = {
+		.type = type,
+		.size = (uint16_t)(sizeof(header) + n * sizeof(*words)),
+	};
+
+	/* as many CPUs as a record has no room for are not described */
+	if (n > (UINT16_MAX - sizeof(header)) / sizeof(*words))
+		return;
+	put(synth, &header, sizeof(header));
+	put(synth, words, n * sizeof(*words));
+}
+
+void seam_synth_end(struct seam_synth *synth)
+{
+	struct perf_event_header end = {
+		.type = SEAM_PERF_FINISHED_INIT, .size = sizeof(end),
+	};
+
+	put(synth, &end, sizeof(end));
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* synth_groups.c - namespaces and cgroups that stand already; see synth.h */
+#include "record/perf/synth_parts.h"
+#include "record/proc/procfs.h"
+
+#include <fts.h>
+#include <linux/perf_event.h>
+#include <mntent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* PERF_RECORD_NAMESPACES: device and inode of each, in the kernel's order. */
+struct task_namespaces {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t n;
+	struct {
+		uint64_t dev, ino;
+	} link[NR_NAMESPACES];
+};
+
+struct cgroup_path {
+	struct perf_event_header header;
+	uint64_t id;
+};
+
+/* Source: enum of *_NS_INDEX, linux/perf_event.h. */
+static const char *const names[NR_NAMESPACES] = {
+	[NET_NS_INDEX] = "net", [UTS_NS_INDEX] = "uts",
+	[IPC_NS_INDEX] = "ipc", [PID_NS_INDEX] = "pid",
+	[USER_NS_INDEX] = "user", [MNT_NS_INDEX] = "mnt",
+	[CGROUP_NS_INDEX] = "cgroup",
+};
+
+static void put_namespaces(struct seam_synth *synth, int pid, int tid)
+{
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, tid);
+	struct task_namespaces record = {
+		.header.type = PERF_RECORD_NAMESPACES,
+		.pid = (uint32_t)pid, .tid = (uint32_t)tid,
+		.n = NR_NAMESPACES,
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < NR_NAMESPACES; i++) {
+		char path[64];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/ns/%s", pid,
+			 tid, names[i]);
+		if (stat(path, &st) < 0)
+			continue;	/* not ours to see, or gone */
+		record.link[i].dev = st.st_dev;
+		record.link[i].ino = st.st_ino;
+		any = true;
+	}
+	if (any)
+		seam_synth_put(synth, &record, sizeof(record), NULL, &trailer);
+}
+
+void seam_synth_namespaces(struct seam_synth *synth, int pid)
+{
+	struct seam_number_list tids = { 0 };
+
+	seam_procfs_threads(&tids, pid, NULL);
+	for (size_t i = 0; i < tids.n; i++)
+		put_namespaces(synth, pid, tids.items[i]);
+	free(tids.items);
+}
+
+/* Where the hierarchy is mounted whose numbers perf has; false: nowhere. */
+static bool find_hierarchy(char *path, size_t cap)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	bool own = false;
+
+	path[0] = '\0';
+	while (mounts && !own && (m = getmntent(mounts))) {
+		own = strcmp(m->mnt_type, "cgroup") == 0 &&
+		      hasmntopt(m, "perf_event");
+		if (own || (strcmp(m->mnt_type, "cgroup2") == 0 && !path[0]))
+			snprintf(path, cap, "%s", m->mnt_dir);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return path[0];
+}
+
+void seam_synth_cgroups(struct seam_synth *synth)
+{
+	struct seam_synth_trailer trailer = seam_synth_stamp(synth, 0, 0);
+	char root[SEAM_SYNTH_NAME];
+	char *const roots[] = { root, NULL };
+	size_t n = 0;
+	FTSENT *entry;
+	FTS *tree;
+
+	if (!find_hierarchy(root, sizeof(root)))
+		return;
+	tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	while (tree && n < SEAM_SYNTH_MOST_CGROUPS &&
+	       (entry = fts_read(tree))) {
+		/* the inode is the number.  Source: cgroup_id() of Linux */
+		struct cgroup_path record = { .header.type = PERF_RECORD_CGROUP };
+		const char *name;
+
+		if (entry->fts_info != FTS_D)
+			continue;
+		record.id = entry->fts_statp->st_ino;
+		name = entry->fts_path + strlen(root);
+		seam_synth_put(synth, &record, sizeof(record),
+			       *name ? name : "/", &trailer);
+		n++;
+	}
+	if (tree)
+		fts_close(tree);
+}

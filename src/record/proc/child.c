@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* child.c - fork, wait, exec; see child.h */
+#include "record/proc/child.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_STARTED = 127 };
+
+/* In the child.  Does not return. */
+static void wait_and_exec(char **argv, const sigset_t *mask, int go,
+			  int failure)
+{
+	char word;
+	ssize_t n;
+	int code;
+
+	do
+		n = read(go, &word, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(EXIT_NOT_STARTED);	/* the recorder is gone */
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	code = errno;
+	n = write(failure, &code, sizeof(code));
+	(void)n;	/* when the recorder is gone nobody wants to know */
+	_exit(EXIT_NOT_STARTED);
+}
+
+int seam_child_prepare(struct seam_child *child, char **argv,
+		       const sigset_t *mask, struct seam_err *err)
+{
+	int go[2], failure[2];
+	pid_t pid;
+
+	*child = (struct seam_child) { .go = -1, .failure = -1 };
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return seam_err_set(err, -errno, "cannot start the command: "
+				    "pipe: %s", strerror(errno));
+	if (pipe2(failure, O_CLOEXEC) < 0) {
+		int code = errno;
+
+		close(go[0]);
+		close(go[1]);
+		return seam_err_set(err, -code, "cannot start the command: "
+				    "pipe: %s", strerror(code));
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		close(failure[0]);
+		wait_and_exec(argv, mask, go[0], failure[1]);
+	}
+	close(go[0]);
+	close(failure[1]);
+	child->go = go[1];
+	child->failure = failure[0];
+	if (pid < 0) {
+		int code = errno;
+
+		seam_child_close(child);
+		return seam_err_set(err, -code, "cannot fork: %s",
+				    strerror(code));
+	}
+	child->pid = pid;
+	return 0;
+}
+
+int seam_child_start(struct seam_child *child, const char *name,
+		     struct seam_err *err)
+{
+	char shown[256];
+	int code = 0;
+	ssize_t n;
+
+	if (write(child->go, "", 1) != 1)
+		return seam_err_set(err, -errno, "cannot start the command: "
+				    "%s", strerror(errno));
+	/* exec() closes the other end: no bytes mean that it went well. */
+	do
+		n = read(child->failure, &code, sizeof(code));
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(code) || code <= 0) {
+		child->started = true;
+		return 0;
+	}
+	waitpid(child->pid, NULL, 0);
+	child->pid = 0;
+	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
+	return seam_err_set(err, -code, "cannot start '%s': %s", shown,
+			    strerror(code));
+}
+
+void seam_child_close(struct seam_child *child)
+{
+	if (child->go >= 0)
+		close(child->go);
+	if (child->failure >= 0)
+		close(child->failure);
+	/* One that was never started ends now that its pipe is closed. */
+	if (child->pid > 0)
+		waitpid(child->pid, NULL, child->started ? WNOHANG : 0);
+	*child = (struct seam_child) { .go = -1, .failure = -1 };
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* existing.c - a job for each process, its records to the file; existing.h */
+#include "record/proc/existing.h"
+
+#include "record/perf/aux_buffers.h"
+#include "record/perf/synth.h"
+#include "record/plan.h"
+#include "record/proc/targets.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+	MAX_WAITING = 64,	/* jobs: what they have read is in memory */
+	WAIT_MS = 20,
+};
+
+/* All of it is the caller's thread's. */
+struct existing {
+	struct seam_session *s;
+	uint64_t n_bytes;
+	size_t n_waiting;
+	uint64_t n_stuck;	/* processes */
+	uint64_t n_left_out;	/* mappings, of which those of a process */
+	int r;			/* of the first write that failed */
+	struct seam_err *err;
+};
+
+struct read_job {
+	struct seam_helper_job job;
+	int pid;
+	bool namespaces;
+	struct seam_synth synth;	/* the result */
+};
+
+static void read_run(struct seam_helper_job *job)
+{
+	struct read_job *r = (struct read_job *)job;
+
+	seam_synth_process(&r->synth, r->pid);
+	if (r->namespaces)
+		seam_synth_namespaces(&r->synth, r->pid);
+}
+
+void seam_existing_see(struct seam_session *s,
+		       const struct seam_ring_header *record)
+{
+	seam_kept_files_see(s->keep, record);
+	if (s->options->keep_files)
+		seam_kept_hits_see(&s->hits, s->keep, record);
+}
+
+static void show(struct seam_session *s, const struct seam_synth *synth)
+{
+	for (size_t pos = 0; pos < synth->bytes.n;) {
+		const struct seam_ring_header *record =
+			(const void *)(synth->bytes.items + pos);
+
+		seam_existing_see(s, record);
+		pos += record->size;
+	}
+}
+
+static void read_done(struct seam_helper_job *job, void *context)
+{
+	struct read_job *r = (struct read_job *)job;
+	struct existing *e = context;
+
+	e->n_waiting--;
+	e->n_left_out += r->synth.n_left_out;
+	if (e->n_bytes + r->synth.bytes.n > SEAM_EXISTING_MAX_BYTES) {
+		e->n_left_out++;
+		return;
+	}
+	e->n_bytes += r->synth.bytes.n;
+	show(e->s, &r->synth);
+	if (e->r == 0)
+		e->r = seam_session_append(e->s, &r->synth, e->err);
+}
+
+static void read_given_up(void *context, uint64_t tag)
+{
+	struct existing *e = context;
+
+	(void)tag;
+	e->n_waiting--;
+	e->n_stuck++;
+}
+
+static void read_free(struct seam_helper_job *job)
+{
+	struct read_job *r = (struct read_job *)job;
+
+	seam_synth_fini(&r->synth);
+	free(r);
+}
+
+static int submit(struct existing *e, int pid)
+{
+	struct read_job *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->job = (struct seam_helper_job) {
+		.run = read_run, .done = read_done,
+		.given_up = read_given_up, .free = read_free, .context = e,
+	};
+	r->pid = pid;
+	r->namespaces = e->s->options->namespaces;
+	r->synth.id = seam_session_sideband_id(e->s);
+	if (seam_helper_submit(e->s->keep->helper, &r->job) < 0)
+		e->n_stuck++;
+	else
+		e->n_waiting++;
+	return 0;
+}
+
+/* Until no more than @most jobs are left; false: a signal wants an end. */
+static bool wait_for(struct existing *e, size_t most)
+{
+	struct seam_helper *helper = e->s->keep->helper;
+	int fd = seam_helper_fd(helper, true);
+	bool goes_on = true;
+
+	while (goes_on && seam_helper_collect(helper) && e->n_waiting > most) {
+		goes_on = e->s->wait(e->s->wait_context, fd, WAIT_MS);
+		if (e->r == 0)
+			e->r = seam_session_drain(e->s, e->err);
+	}
+	seam_helper_fd(helper, false);
+	return goes_on && e->r == 0;
+}
+
+static void tell(const struct existing *e)
+{
+	if (e->n_stuck)
+		seam_session_note(e->s, false, "%" PRIu64 " processes that "
+			"ran before could not be read in time: their symbols "
+			"may be missing", e->n_stuck);
+	if (e->n_left_out)
+		seam_session_note(e->s, false, "%" PRIu64 " mappings of "
+			"processes that ran before were left out: there are "
+			"too many", e->n_left_out);
+}
+
+static int read_all(struct seam_session *s,
+		    const struct seam_number_list *pids, struct seam_err *err)
+{
+	struct existing e = { .s = s, .err = err };
+	bool goes_on = true;
+
+	if (!pids->n)
+		return 0;
+	if (!s->keep->helper)
+		s->keep->helper = seam_helper_new(err);
+	if (!s->keep->helper)
+		return err ? err->code : -ENOMEM;
+	s->drain.no_ends = true;
+	for (size_t i = 0; goes_on && e.r == 0 && i < pids->n; i++) {
+		e.r = submit(&e, pids->items[i]);
+		goes_on = wait_for(&e, MAX_WAITING);
+	}
+	if (goes_on && e.r == 0)
+		wait_for(&e, 0);
+	if (e.n_waiting)
+		seam_helper_abandon(s->keep->helper);
+	s->drain.no_ends = false;
+	tell(&e);
+	return e.r;
+}
+
+/* Processes that run, of which something may be recorded. */
+static int list_processes(const struct seam_session *s,
+			  struct seam_number_list *pids)
+{
+	const struct seam_number_list *tids = &s->sources.tids;
+
+	if (s->system_wide)
+		return seam_procfs_processes(pids);
+	if (seam_plan_follows_command(s))
+		return 0;
+	for (size_t i = 0; i < tids->n; i++) {
+		int pid = seam_targets_process(tids->items[i]);
+		bool known = pid == 0;
+
+		for (size_t k = 0; k < pids->n && !known; k++)
+			known = pids->items[k] == pid;
+		if (!known && seam_targets_add(pids, pid) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What stands before the first event: the kernel, and who is there. */
+int seam_existing_write(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_synth synth = { .id = seam_session_sideband_id(s) };
+	struct seam_number_list pids = { 0 };
+	char name[64];
+	int r;
+
+	seam_aux_buffers_describe(s, &synth);
+
+	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
+		seam_synth_kernel(&synth, &s->kernel);
+	if (list_processes(s, &pids) < 0)
+		synth.no_memory = true;
+	if (s->options->cgroups)
+		seam_synth_cgroups(&synth);
+	if (s->child.pid && (s->system_wide || seam_plan_follows_command(s))) {
+		/* until its exec the command bears our name */
+		seam_procfs_text("/proc/self/comm", name, sizeof(name));
+		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
+	}
+	r = seam_session_append(s, &synth, err);
+	if (r == 0)
+		r = read_all(s, &pids, err);
+	free(pids.items);
+	seam_synth_end(&synth);
+	return r == 0 ? seam_session_append(s, &synth, err) : r;
+}

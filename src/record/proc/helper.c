@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* helper.c - a queue, a thread, and another one when it hangs; helper.h */
+#include "record/proc/helper.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 512 * 1024 };
+
+struct list {
+	struct seam_helper_job *first, *last;
+};
+
+/*
+ * All of it under @lock.  The threads that hang still refer to it, so the
+ * last who leaves frees it.
+ */
+struct seam_helper {
+	pthread_mutex_t lock;
+	pthread_cond_t work;		/* there is some, or it is over */
+	struct list waiting, done;
+	size_t n_waiting;
+	struct seam_helper_job *running;
+	bool has_thread;
+	bool is_over;
+	bool wakes;			/* an end is told through @fd */
+	unsigned int n_stuck;
+	unsigned int n_users;		/* threads, and the caller */
+	int fd;
+};
+
+static void push(struct list *list, struct seam_helper_job *job)
+{
+	job->next = NULL;
+	if (list->first)
+		list->last->next = job;
+	else
+		list->first = job;
+	list->last = job;
+}
+
+static struct seam_helper_job *pop(struct list *list)
+{
+	struct seam_helper_job *job = list->first;
+
+	if (job)
+		list->first = job->next;
+	return job;
+}
+
+struct seam_helper *seam_helper_new(struct seam_err *err)
+{
+	struct seam_helper *helper = calloc(1, sizeof(*helper));
+
+	if (!helper) {
+		seam_err_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	helper->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (helper->fd < 0) {
+		seam_err_set(err, -errno, "cannot create an eventfd: %s",
+			     strerror(errno));
+		free(helper);
+		return NULL;
+	}
+	pthread_mutex_init(&helper->lock, NULL);
+	pthread_cond_init(&helper->work, NULL);
+	helper->n_users = 1;
+	return helper;
+}
+
+/* Called with the lock, which is gone on return if we were the last. */
+static void leave(struct seam_helper *helper)
+{
+	bool is_last = --helper->n_users == 0;
+
+	pthread_mutex_unlock(&helper->lock);
+	if (!is_last)
+		return;
+	close(helper->fd);
+	pthread_mutex_destroy(&helper->lock);
+	pthread_cond_destroy(&helper->work);
+	free(helper);
+}
+
+/* With the lock: the next job, or NULL when it is over. */
+static struct seam_helper_job *take(struct seam_helper *helper)
+{
+	struct seam_helper_job *job;
+
+	while (!helper->waiting.first && !helper->is_over)
+		pthread_cond_wait(&helper->work, &helper->lock);
+	job = helper->is_over ? NULL : pop(&helper->waiting);
+	if (!job)
+		return NULL;
+	helper->n_waiting--;
+	helper->running = job;
+	__atomic_store_n(&job->progress_ns, seam_clock_ns(), __ATOMIC_RELAXED);
+	return job;
+}
+
+/* With the lock.  False: the job was given up, and this thread with it. */
+static bool put(struct seam_helper *helper, struct seam_helper_job *job)
+{
+	static const uint64_t one = 1;
+
+	if (job->is_stuck) {
+		job->free(job);
+		return false;
+	}
+	helper->running = NULL;
+	push(&helper->done, job);
+	if (helper->wakes && write(helper->fd, &one, sizeof(one)) < 0)
+		return true;	/* it is readable already */
+	return true;
+}
+
+static void *serve(void *context)
+{
+	struct seam_helper *helper = context;
+	struct seam_helper_job *job;
+
+	pthread_mutex_lock(&helper->lock);
+	while ((job = take(helper))) {
+		pthread_mutex_unlock(&helper->lock);
+		job->run(job);
+		pthread_mutex_lock(&helper->lock);
+		if (!put(helper, job))
+			break;
+	}
+	leave(helper);
+	return NULL;
+}
+
+/* With the lock.  The thread has no signals, and is nobody's to join. */
+static int start(struct seam_helper *helper)
+{
+	struct sched_param usual = { 0 };
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	if (helper->has_thread)
+		return 0;
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &usual);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	helper->n_users++;
+	r = pthread_create(&thread, &attr, serve, helper);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	helper->has_thread = r == 0;
+	helper->n_users -= r != 0;
+	return -r;
+}
+
+int seam_helper_submit(struct seam_helper *helper,
+		       struct seam_helper_job *job)
+{
+	int r;
+
+	pthread_mutex_lock(&helper->lock);
+	r = helper->n_waiting >= SEAM_HELPER_MAX_JOBS ||
+	    helper->n_stuck >= SEAM_HELPER_MAX_STUCK ? -EAGAIN :
+	    start(helper);
+	if (r == 0) {
+		push(&helper->waiting, job);
+		helper->n_waiting++;
+		pthread_cond_signal(&helper->work);
+	}
+	pthread_mutex_unlock(&helper->lock);
+	if (r < 0)
+		job->free(job);
+	return r;
+}
+
+void seam_helper_progress(struct seam_helper_job *job)
+{
+	/* relaxed: a time, on which nothing else depends */
+	__atomic_store_n(&job->progress_ns, seam_clock_ns(), __ATOMIC_RELAXED);
+}
+
+static bool is_overdue(const struct seam_helper_job *job)
+{
+	uint64_t limit_ns = job->limit_ns ? job->limit_ns :
+			    SEAM_HELPER_LIMIT_NS;
+
+	return seam_clock_ns() - __atomic_load_n(&job->progress_ns,
+						 __ATOMIC_RELAXED) > limit_ns;
+}
+
+/* With the lock: leave the job that runs to its thread. */
+static void give_up_running(struct seam_helper *helper)
+{
+	struct seam_helper_job *job = helper->running;
+
+	job->is_stuck = true;
+	helper->running = NULL;
+	helper->has_thread = false;
+	helper->n_stuck++;
+	if (job->given_up)
+		job->given_up(job->context, job->tag);
+}
+
+/* With the lock: those that nobody will run. */
+static void give_up_waiting(struct seam_helper *helper)
+{
+	struct seam_helper_job *job;
+
+	while ((job = pop(&helper->waiting))) {
+		helper->n_waiting--;
+		if (job->given_up)
+			job->given_up(job->context, job->tag);
+		job->free(job);
+	}
+}
+
+bool seam_helper_collect(struct seam_helper *helper)
+{
+	struct seam_helper_job *job;
+	struct list done;
+	uint64_t count;
+	bool busy;
+
+	pthread_mutex_lock(&helper->lock);
+	if (helper->running && is_overdue(helper->running)) {
+		give_up_running(helper);
+		if (helper->n_stuck >= SEAM_HELPER_MAX_STUCK ||
+		    (helper->waiting.first && start(helper) < 0))
+			give_up_waiting(helper);
+	}
+	done = helper->done;
+	helper->done.first = NULL;
+	if (helper->wakes && read(helper->fd, &count, sizeof(count)) < 0)
+		count = 0;	/* nothing has ended since */
+	pthread_mutex_unlock(&helper->lock);
+	while ((job = pop(&done))) {
+		job->done(job, job->context);
+		job->free(job);
+	}
+	pthread_mutex_lock(&helper->lock);
+	busy = helper->running || helper->waiting.first || helper->done.first;
+	pthread_mutex_unlock(&helper->lock);
+	return busy;
+}
+
+void seam_helper_abandon(struct seam_helper *helper)
+{
+	pthread_mutex_lock(&helper->lock);
+	if (helper->running)
+		give_up_running(helper);
+	give_up_waiting(helper);
+	pthread_mutex_unlock(&helper->lock);
+	seam_helper_collect(helper);
+}
+
+int seam_helper_fd(struct seam_helper *helper, bool wanted)
+{
+	pthread_mutex_lock(&helper->lock);
+	helper->wakes = wanted;
+	pthread_mutex_unlock(&helper->lock);
+	return helper->fd;
+}
+
+void seam_helper_free(struct seam_helper *helper)
+{
+	struct seam_helper_job *job;
+
+	if (!helper)
+		return;
+	pthread_mutex_lock(&helper->lock);
+	if (helper->running)
+		helper->running->is_stuck = true;
+	while ((job = pop(&helper->waiting)))
+		job->free(job);
+	while ((job = pop(&helper->done)))
+		job->free(job);
+	helper->is_over = true;
+	pthread_cond_broadcast(&helper->work);
+	leave(helper);
+}

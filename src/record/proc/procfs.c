@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* procfs.c - small files of /proc and /sys; see procfs.h */
+#include "record/proc/procfs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MAX_CPUS = 1 << 16 };
+
+const char *seam_procfs_text(const char *path, char *buf, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n > 0 && buf[n - 1] == '\n')
+		n--;
+	buf[n > 0 ? n : 0] = '\0';
+	return buf;
+}
+
+long seam_procfs_sysctl(const char *name, long otherwise)
+{
+	char path[128], text[64], *end;
+	long value;
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	value = strtol(seam_procfs_text(path, text, sizeof(text)), &end, 10);
+	return end == text ? otherwise : value;
+}
+
+static int add_range(struct seam_number_list *list, long first, long last)
+{
+	if (first < 0 || last < first || last >= MAX_CPUS)
+		return -EBADMSG;
+	for (long i = first; i <= last; i++) {
+		int *slot = SEAM_ARRAY_PUSH(list);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = (int)i;
+	}
+	return 0;
+}
+
+int seam_procfs_list(struct seam_number_list *list, const char *text)
+{
+	int r = 0;
+
+	while (r == 0 && *text) {
+		char *end;
+		long first, last;
+
+		if (!isdigit((unsigned char)*text))
+			return -EBADMSG;
+		first = last = strtol(text, &end, 10);
+		if (*end == '-' && isdigit((unsigned char)end[1]))
+			last = strtol(end + 1, &end, 10);
+		if (*end && *end != ',')
+			return -EBADMSG;
+		r = add_range(list, first, last);
+		text = *end ? end + 1 : end;
+	}
+	return r;
+}
+
+int seam_procfs_cpus(struct seam_number_list *cpus, struct seam_err *err)
+{
+	static const char path[] = "/sys/devices/system/cpu/online";
+	char text[4096];
+	int r = seam_procfs_list(cpus, seam_procfs_text(path, text,
+							  sizeof(text)));
+
+	if (r == 0 && cpus->n == 0)
+		r = add_range(cpus, 0, sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	if (r < 0)
+		return seam_err_set(err, r, "cannot use the list of CPUs in "
+				    "'%s': %s", path, strerror(-r));
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) -
+	       (*(const int *)a < *(const int *)b);
+}
+
+/* The names of @folder that are numbers, ascending. */
+static int list_numbers(struct seam_number_list *list, DIR *folder)
+{
+	struct dirent *e;
+
+	while ((e = readdir(folder))) {
+		int *slot;
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		slot = SEAM_ARRAY_PUSH(list);
+		if (!slot)
+			return -ENOMEM;
+		*slot = atoi(e->d_name);
+	}
+	if (list->n)
+		qsort(list->items, list->n, sizeof(*list->items), by_number);
+	return 0;
+}
+
+int seam_procfs_threads(struct seam_number_list *tids, int pid,
+			 struct seam_err *err)
+{
+	char path[64];
+	DIR *folder;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	if (!folder && errno != ENOENT && errno != ESRCH)
+		return seam_err_set(err, -errno, "cannot list '%s': %s", path,
+				    strerror(errno));
+	if (!folder)
+		return seam_err_set(err, -ESRCH, "there is no process %d",
+				    pid);
+	r = list_numbers(tids, folder);
+	closedir(folder);
+	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+int seam_procfs_processes(struct seam_number_list *pids)
+{
+	DIR *folder = opendir("/proc");
+	int r;
+
+	if (!folder)
+		return 0;
+	r = list_numbers(pids, folder);
+	closedir(folder);
+	return r;
+}
+
+/* What stands after "@key<blank>: " in @line; NULL where it is another. */
+static const char *value_in(const char *line, const char *key)
+{
+	size_t n = strlen(key);
+	const char *colon = strchr(line, ':');
+
+	if (strncmp(line, key, n) != 0 || !colon ||
+	    strspn(line + n, " \t") != (size_t)(colon - line) - n)
+		return NULL;
+	return colon + 1 + strspn(colon + 1, " \t");
+}
+
+void seam_procfs_values(const char *path, struct seam_procfs_value *values,
+			 size_t n)
+{
+	FILE *in = fopen(path, "re");
+	char line[1024];
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		values[i].text[0] = '\0';
+	while (in && found < n && fgets(line, sizeof(line), in)) {
+		for (size_t i = 0; i < n; i++) {
+			const char *text = values[i].text[0] ? NULL :
+					   value_in(line, values[i].key);
+
+			if (!text)
+				continue;
+			snprintf(values[i].text, sizeof(values[i].text),
+				 "%.*s", (int)strcspn(text, "\n"), text);
+			found++;
+		}
+	}
+	if (in)
+		fclose(in);
+}
+
+const char *seam_procfs_value(const char *path, const char *key, char *buf,
+			       size_t cap)
+{
+	struct seam_procfs_value value = { .key = key };
+
+	seam_procfs_values(path, &value, 1);
+	snprintf(buf, cap, "%s", value.text);
+	return buf;
+}
+
+size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap)
+{
+	static const char root[] = "/sys/bus/event_source/devices";
+	DIR *folder = opendir(root);
+	struct dirent *e;
+	size_t n = 0;
+
+	while (folder && n < cap && (e = readdir(folder))) {
+		char path[512], text[32];
+
+		size_t length = strlen(e->d_name);
+
+		if (e->d_name[0] == '.' || length >= sizeof(pmus->name))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s/type", root, e->d_name);
+		seam_procfs_text(path, text, sizeof(text));
+		pmus[n].type = (uint32_t)strtoul(text, NULL, 10);
+		memcpy(pmus[n].name, e->d_name, length + 1);
+		n++;
+	}
+	if (folder)
+		closedir(folder);
+	return n;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * procfs.h - what /proc and /sys say of the machine
+ *
+ * Each call reads its file when it is asked; nothing is kept.  A recording
+ * asks for as little as it can before it starts the command.
+ */
+#ifndef SEAM_PROCFS_H
+#define SEAM_PROCFS_H
+
+#include "base/array.h"
+#include "base/err.h"
+#include "wire/perf/perf_features.h"
+
+/* Numbers of CPUs or threads.  Zeroed is empty; free(items) ends it. */
+struct seam_number_list {
+	int *items;
+	size_t n, cap;
+};
+
+/*
+ * The text of a small file of /proc or /sys in @buf, without its last
+ * newline; "" when it cannot be read.  Returns @buf.
+ */
+const char *seam_procfs_text(const char *path, char *buf, size_t cap);
+
+/* The number in /proc/sys/kernel/@name, or @otherwise. */
+long seam_procfs_sysctl(const char *name, long otherwise);
+
+/* The numbers of a list such as "0-3,5".  -EBADMSG or -ENOMEM. */
+int seam_procfs_list(struct seam_number_list *list, const char *text);
+
+/* The CPUs that are online, ascending. */
+int seam_procfs_cpus(struct seam_number_list *cpus, struct seam_err *err);
+
+/* The threads that process @pid has now, ascending.  -ESRCH: no process. */
+int seam_procfs_threads(struct seam_number_list *tids, int pid,
+			 struct seam_err *err);
+
+/* All processes that there are.  0 or -ENOMEM. */
+int seam_procfs_processes(struct seam_number_list *pids);
+
+/* A line "@key<blank>: @text". */
+struct seam_procfs_value {
+	const char *key;
+	char text[128];
+};
+
+/*
+ * The values of the first line of @path for each key, "" if there is none; in
+ * one pass, because the kernel works /proc/cpuinfo out anew for each reader.
+ */
+void seam_procfs_values(const char *path, struct seam_procfs_value *values,
+			 size_t n);
+
+/* The value of the first line "@key<blank>: value" of @path; "" if none. */
+const char *seam_procfs_value(const char *path, const char *key, char *buf,
+			       size_t cap);
+
+/* The PMUs of the kernel; at most @cap.  Returns how many. */
+size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap);
+
+#endif /* SEAM_PROCFS_H */

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* target_file.c - resolve, check, open with another's rights; target_file.h */
+#include "record/proc/target_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
+	PATH_BYTES = 4096,
+	/* Whom nothing belongs to.  Source: kernel.overflowuid of Linux. */
+	NOBODY = 65534,
+};
+
+/* File systems of the kernel's own state, whose files have no size. */
+static const uint64_t stateful[] = {
+	PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
+	CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
+	BPF_FS_MAGIC, DEVPTS_SUPER_MAGIC, SELINUX_MAGIC, SMACK_MAGIC,
+	EFIVARFS_MAGIC, PSTOREFS_MAGIC, NSFS_MAGIC, BINFMTFS_MAGIC,
+	RDTGROUP_SUPER_MAGIC, XENFS_SUPER_MAGIC,
+};
+
+/* ---- the process ---- */
+
+void seam_target_init(struct seam_target *target)
+{
+	*target = (struct seam_target) {
+		.owner = { .uid = (uid_t)-1, .root = -1 }, .process = -1,
+	};
+}
+
+static void read_groups(struct seam_target *target, const char *status)
+{
+	const char *line = strstr(status, "\nGid:");
+	char *end;
+
+	/* real, effective, saved, of the file system */
+	for (int i = 0; line && i < 4; i++) {
+		target->gid = (gid_t)strtoul(line + (i ? 0 : 5), &end, 10);
+		line = end;
+	}
+	line = strstr(status, "\nGroups:");
+	if (line)
+		line += 8;
+	while (line && target->n_groups < SEAM_TARGET_MAX_GROUPS) {
+		line += strspn(line, "\t ");
+		if (*line < '0' || *line > '9')
+			return;
+		target->groups[target->n_groups++] =
+			(gid_t)strtoul(line, &end, 10);
+		line = end;
+	}
+}
+
+static bool read_status(struct seam_target *target)
+{
+	char *text = malloc(STATUS_BYTES);
+	int fd = openat(target->process, "status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 || !text ? -1 : read(fd, text, STATUS_BYTES - 1);
+
+	if (n > 0) {
+		text[n] = '\0';
+		read_groups(target, text);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return n > 0;
+}
+
+/* Of a process that has ended nobody knows whose it was. */
+static void take_our_root(struct seam_target *target, int32_t pid)
+{
+	seam_jit_owner_fini(&target->owner);
+	if (target->process >= 0)
+		close(target->process);
+	seam_target_init(target);
+	target->owner.pid = pid;
+	target->owner.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+int seam_target_open(struct seam_target *target, int32_t pid,
+		     struct seam_err *err)
+{
+	char path[64];
+	int r;
+
+	seam_target_init(target);
+	snprintf(path, sizeof(path), "/proc/%" PRId32, pid);
+	target->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = seam_jit_owner_read_at(&target->owner, target->process, pid, err);
+	if (r == -ENOENT && target->owner.uid != (uid_t)-1) {
+		/* a zombie: known whose it was, and searched for in our root */
+		target->owner.root = open("/", O_PATH | O_DIRECTORY |
+					  O_CLOEXEC);
+		r = target->owner.root < 0 ? -errno : 0;
+	}
+	if (r == 0 && !read_status(target))
+		r = seam_err_set(err, -ESRCH, "cannot read process %" PRId32
+				 ": %s", pid, strerror(ESRCH));
+	if (r < 0)
+		take_our_root(target, pid);
+	return r == -ENOENT ? -ESRCH : r;
+}
+
+void seam_target_close(struct seam_target *target)
+{
+	seam_jit_owner_fini(&target->owner);
+	if (target->process >= 0)
+		close(target->process);
+	target->process = -1;
+}
+
+/* ---- its user's rights ---- */
+
+struct rights {
+	bool is_other;		/* the process's user is not ours */
+	bool taken;		/* the thread has that user's rights */
+	gid_t groups[SEAM_TARGET_MAX_GROUPS];
+	int n_groups;
+};
+
+static uid_t user_of(const struct seam_target *target)
+{
+	return target->owner.uid == (uid_t)-1 ?
+	       (geteuid() ? geteuid() : NOBODY) : target->owner.uid;
+}
+
+/*
+ * Raw calls: those of the C library that change groups do so in all threads.
+ * A user's own files need no other rights than ours; and whoever may change
+ * groups may change users.
+ */
+static void take_rights(const struct seam_target *target, struct rights *old)
+{
+	uid_t uid = user_of(target);
+	gid_t gid = uid == NOBODY ? NOBODY : target->gid;
+
+	*old = (struct rights) { .is_other = uid != geteuid() };
+	if (!old->is_other)
+		return;
+	old->n_groups = getgroups(SEAM_TARGET_MAX_GROUPS, old->groups);
+	if (old->n_groups < 0 ||
+	    syscall(SYS_setgroups, target->n_groups, target->groups) < 0)
+		return;
+	setfsgid(gid);
+	setfsuid(uid);
+	/* they return what was before, whether it went well or not */
+	old->taken = (uid_t)setfsuid((uid_t)-1) == uid &&
+		     (gid_t)setfsgid((gid_t)-1) == gid;
+	if (old->taken)
+		return;
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	syscall(SYS_setgroups, old->n_groups, old->groups);
+}
+
+static void give_back(const struct rights *old)
+{
+	if (!old->taken)
+		return;
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	/* what was possible a moment ago is still so */
+	syscall(SYS_setgroups, old->n_groups, old->groups);
+}
+
+/* ---- a file ---- */
+
+static const char *kind_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR: return "a folder";
+	case S_IFIFO: return "a fifo";
+	case S_IFSOCK: return "a socket";
+	case S_IFLNK: return "a symbolic link";
+	default: return "a device";
+	}
+}
+
+static int check_file_system(int fd, struct seam_err *err)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return seam_err_set(err, -errno, "%s", strerror(errno));
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stateful); i++)
+		if ((uint64_t)fs.f_type == stateful[i])
+			return seam_err_set(err, -EPERM, "it is a file of the "
+					    "kernel's, not on a disk");
+	return 0;
+}
+
+/* Of @found, which is open as a place only: nothing has been opened yet. */
+static int check(const struct seam_target *target, const struct rights *rights,
+		 int found, struct seam_err *err)
+{
+	struct stat st;
+
+	if (fstat(found, &st) < 0)
+		return seam_err_set(err, -errno, "%s", strerror(errno));
+	if (S_ISLNK(st.st_mode))
+		return seam_err_set(err, -ELOOP, "it is a symbolic link");
+	if (!S_ISREG(st.st_mode))
+		return seam_err_set(err, -EINVAL, "it is %s, not a file",
+				    kind_of(st.st_mode));
+	if (rights->is_other && !rights->taken && !(st.st_mode & S_IROTH) &&
+	    st.st_uid != user_of(target))
+		return seam_err_set(err, -EPERM, "user %u may not read it",
+				    user_of(target));
+	return check_file_system(found, err);
+}
+
+/* Takes @found.  Returns the same file, open to read. */
+static int open_found(const struct seam_target *target,
+		      const struct rights *rights, int found,
+		      struct seam_err *err)
+{
+	char link[32];
+	int r = check(target, rights, found, err);
+
+	if (r == 0) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+		r = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (r < 0)
+			r = seam_err_set(err, -errno, "%s", errno == EAGAIN ?
+					 "another process has a lease on it" :
+					 strerror(errno));
+	}
+	close(found);
+	return r;
+}
+
+static int resolve(int dir, const char *path, uint64_t flags,
+		   uint64_t resolve_flags)
+{
+	struct open_how how = {
+		.flags = flags | O_PATH | O_CLOEXEC,
+		.resolve = resolve_flags | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd;
+
+	/* -EAGAIN: something was renamed meanwhile; openat2(2) */
+	for (int i = 0; i < 8; i++) {
+		fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
+	return fd;
+}
+
+/*
+ * The folder first: file systems may be mounted on the way (/tmp is one, a
+ * container's volumes are others), and where the rights are the process's own
+ * links may be too, because they lead nowhere that it could not go itself.
+ */
+static int find(const struct seam_target *target, const struct rights *rights,
+		const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	bool no_links = rights->is_other && !rights->taken;
+	char folder[PATH_BYTES];
+	int dir, fd, code;
+
+	if (path[0] != '/' || !slash[1] ||
+	    (size_t)(slash - path) >= sizeof(folder)) {
+		errno = ENOENT;
+		return -1;
+	}
+	snprintf(folder, sizeof(folder), "%.*s/", (int)(slash - path), path);
+	dir = resolve(target->owner.root, folder, O_DIRECTORY,
+		      RESOLVE_IN_ROOT | (no_links ? RESOLVE_NO_SYMLINKS : 0));
+	if (dir < 0)
+		return -1;
+	fd = resolve(dir, slash + 1, O_NOFOLLOW, RESOLVE_BENEATH |
+		     RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+	code = errno;
+	close(dir);
+	errno = code;
+	return fd;
+}
+
+static int refused(int code, struct seam_err *err)
+{
+	return seam_err_set(err, -code, "%s", code == EXDEV ?
+			    "something is mounted on it" : code == ELOOP ?
+			    "it is a symbolic link" : strerror(code));
+}
+
+int seam_target_open_path(const struct seam_target *target, const char *path,
+			  struct seam_err *err)
+{
+	struct rights rights;
+	int fd;
+
+	take_rights(target, &rights);
+	fd = find(target, &rights, path);
+	fd = fd < 0 ? refused(errno, err) :
+	     open_found(target, &rights, fd, err);
+	give_back(&rights);
+	return fd;
+}
+
+/* @name is a link of the kernel's in the process's folder. */
+static int open_link(const struct seam_target *target, const char *name,
+		     struct seam_err *err)
+{
+	struct rights rights;
+	int fd;
+
+	if (target->process < 0)
+		return refused(ESRCH, err);
+	/* the link is ours to follow, its file is the user's to read */
+	fd = openat(target->process, name, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return refused(errno, err);
+	take_rights(target, &rights);
+	fd = open_found(target, &rights, fd, err);
+	give_back(&rights);
+	return fd;
+}
+
+int seam_target_open_mapping(const struct seam_target *target, uint64_t begin,
+			     uint64_t end, struct seam_err *err)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, begin,
+		 end);
+	return open_link(target, name, err);
+}
+
+int seam_target_open_exe(const struct seam_target *target,
+			 struct seam_err *err)
+{
+	return open_link(target, "exe", err);
+}

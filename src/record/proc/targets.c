@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* targets.c - lists of threads, from options and from /proc; see targets.h */
+#include "record/proc/targets.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int seam_targets_add(struct seam_number_list *list, int id)
+{
+	int *slot = SEAM_ARRAY_PUSH(list);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = id;
+	return 0;
+}
+
+int seam_targets_parse(struct seam_number_list *ids, const char *text)
+{
+	int r = 0;
+
+	do {
+		char *end;
+		long id;
+
+		if (!isdigit((unsigned char)*text))
+			return -EBADMSG;
+		id = strtol(text, &end, 10);
+		if (id <= 0 || id > INT32_MAX || (*end && *end != ','))
+			return -EBADMSG;
+		r = seam_targets_add(ids, (int)id);
+		text = *end ? end + 1 : NULL;
+	} while (r == 0 && text);
+	return r;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) -
+	       (*(const int *)a < *(const int *)b);
+}
+
+static void sort_once_each(struct seam_number_list *list)
+{
+	size_t n = 0;
+
+	if (list->n == 0)
+		return;
+	qsort(list->items, list->n, sizeof(*list->items), by_number);
+	for (size_t i = 1; i < list->n; i++)
+		if (list->items[i] != list->items[n])
+			list->items[++n] = list->items[i];
+	list->n = n + 1;
+}
+
+int seam_targets_process(int tid)
+{
+	char path[64], text[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	return atoi(seam_procfs_value(path, "Tgid", text, sizeof(text)));
+}
+
+/* The process that started @pid; 0: it has ended, or none did. */
+static int parent_of(int pid)
+{
+	char path[64], text[512];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	/* its name, in parentheses, may hold anything */
+	end = strrchr(seam_procfs_text(path, text, sizeof(text)), ')');
+	return end && end[1] && end[2] && end[3] ? atoi(end + 4) : 0;
+}
+
+static bool has(const struct seam_number_list *list, int id)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i] == id)
+			return true;
+	return false;
+}
+
+/* One generation: those of @all, with @parents, that started in @pids. */
+static int add_children(struct seam_number_list *pids,
+			const struct seam_number_list *all,
+			const struct seam_number_list *parents)
+{
+	int self = getpid(), r = 0;
+
+	for (size_t i = 0; r == 0 && i < all->n; i++)
+		if (parents->items[i] > 0 && all->items[i] != self &&
+		    has(pids, parents->items[i]) && !has(pids, all->items[i]))
+			r = seam_targets_add(pids, all->items[i]);
+	return r;
+}
+
+int seam_targets_descend(struct seam_number_list *pids)
+{
+	struct seam_number_list all = { 0 }, parents = { 0 };
+	size_t before = 0;
+	int r = seam_procfs_processes(&all);
+
+	for (size_t i = 0; r == 0 && i < all.n; i++)
+		r = seam_targets_add(&parents, parent_of(all.items[i]));
+	while (r == 0 && pids->n != before) {
+		before = pids->n;
+		r = add_children(pids, &all, &parents);
+	}
+	free(all.items);
+	free(parents.items);
+	return r;
+}
+
+/* A copy of @pids, with their @children. */
+static int copy_pids(struct seam_number_list *out,
+		     const struct seam_number_list *pids, bool children,
+		     struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < pids->n; i++)
+		r = seam_targets_add(out, pids->items[i]);
+	if (r == 0 && pids->n && children)
+		r = seam_targets_descend(out);
+	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+int seam_targets_list(struct seam_number_list *out,
+		      const struct seam_number_list *pids,
+		      const struct seam_number_list *tids, bool children,
+		      struct seam_err *err)
+{
+	struct seam_number_list all = { 0 };
+	int r = copy_pids(&all, pids, children, err);
+
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		r = seam_procfs_threads(out, all.items[i],
+					 i < pids->n ? err : NULL);
+		if (r == -ESRCH && i >= pids->n)
+			r = 0;		/* a child that has ended since */
+	}
+	free(all.items);
+	for (size_t i = 0; r == 0 && i < tids->n; i++) {
+		if (!seam_targets_process(tids->items[i]))
+			return seam_err_set(err, -ESRCH, "there is no thread "
+					    "%d", tids->items[i]);
+		r = seam_targets_add(out, tids->items[i]);
+	}
+	sort_once_each(out);
+	return r;
+}
+
+bool seam_targets_are_in(const struct seam_number_list *some,
+			 const struct seam_number_list *all)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < some->n; i++) {
+		while (at < all->n && all->items[at] < some->items[i])
+			at++;
+		if (at == all->n || all->items[at] != some->items[i])
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* sched.c - a short slice, or real time; see sched.h */
+#include "record/sched.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The shortest that the kernel grants. */
+#define SLICE_NS UINT64_C(100000)
+
+/* Twenty times the weight of others, below the most important. */
+enum { NICE = -15 };
+
+/* Source: struct sched_attr of linux/sched/types.h, version 0. */
+struct attr {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+void seam_sched_request(void)
+{
+	struct attr attr;
+	int32_t nice_now;
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
+	    attr.policy != 0 /* SCHED_OTHER */)
+		return;
+	nice_now = attr.nice;
+	attr.runtime = SLICE_NS;
+	attr.nice = nice_now < NICE ? nice_now : NICE;
+	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
+		return;
+	/* without the right to that, the slice alone */
+	attr.nice = nice_now;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void move_home(struct seam_sched *p)
+{
+	if (p->is_moved)
+		sched_setaffinity(0, p->usual.bytes, p->usual.set);
+	p->is_moved = false;
+}
+
+void seam_sched_move(struct seam_sched *p, int cpu)
+{
+	if (cpu < 0)
+		move_home(p);
+	if (cpu < 0 || (p->is_moved && p->cpu == cpu))
+		return;
+	if (!p->is_moved) {
+		/* the user may have changed it since */
+		seam_cpu_mask_fini(&p->usual);
+		if (seam_cpu_mask_get(&p->usual) < 0)
+			return;
+	}
+	if (!CPU_ISSET_S((size_t)cpu, p->usual.bytes, p->usual.set))
+		return;
+	p->is_moved = seam_cpu_mask_set_one(cpu) == 0 || p->is_moved;
+	p->cpu = cpu;
+}
+
+void seam_sched_fini(struct seam_sched *p)
+{
+	seam_cpu_mask_fini(&p->usual);
+}
+
+int seam_sched_realtime(int priority, struct seam_err *err)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "no real-time priority %d: %s%s",
+			    priority, strerror(errno), errno == EPERM ?
+			    " (it needs CAP_SYS_NICE)" : "");
+}

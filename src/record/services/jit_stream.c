@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_stream.c - groups checked, stamped, appended; see jit_stream.h */
+#include "record/services/jit_stream.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "symbol/jit/jit_find.h"
+
+/* Where the fields that are written over stand in their records. */
+enum {
+	AT_TIME = 8,
+	AT_PID = 16,
+	AT_TID = 20,
+	AT_LOAD_ID = 48,
+	AT_MOVE_ID = 56,
+	ID_BITS = 32,			/* of a stream; more is another's */
+};
+
+enum {
+	MAX_PENDING = 1 << 20,		/* bytes; then they are written */
+	LEAST_GROUP = 512,
+	MAX_KEPT = 64 << 10,		/* for the next; more is given back */
+	MAX_GROUP_BYTES = 256 << 20,	/* of all unfinished groups */
+	CHUNK_AT = 8,			/* in a record, behind its header */
+};
+
+/* ---- files ---- */
+
+static struct seam_jitdump_text_file *file_of(struct seam_jit_stream *stream)
+{
+	return &stream->dumps->files.items[stream->file];
+}
+
+/* e_machine of our own program: a stream may say otherwise, or nothing. */
+static uint32_t own_machine(void)
+{
+	uint16_t machine = EM_NONE;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || pread(fd, &machine, sizeof(machine),
+			    offsetof(Elf64_Ehdr, e_machine)) < 0)
+		machine = EM_NONE;
+	if (fd >= 0)
+		close(fd);
+	return machine;
+}
+
+static struct seam_jit_group *group_of(struct seam_jit_stream *stream)
+{
+	return &stream->dumps->groups.items[stream->group];
+}
+
+static void put_header(struct seam_jitdump_text_file *file)
+{
+	struct seam_jitdump_header header = {
+		.magic = SEAM_JITDUMP_MAGIC, .version = SEAM_JITDUMP_VERSION,
+		.total_size = SEAM_JITDUMP_HEADER_BYTES, .pid = file->pid,
+		.elf_mach = own_machine(),
+		.timestamp = seam_clock_ns(),
+	};
+
+	_Static_assert(sizeof(header) == SEAM_JITDUMP_HEADER_BYTES,
+		       "laid out as in the file");
+	memcpy(file->pending.items, &header, sizeof(header));
+	file->pending.n = sizeof(header);
+}
+
+static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
+{
+	struct seam_jitdump_text_file *file;
+	char name[32];
+
+	for (*at = 0; *at < dumps->files.n; ++*at)
+		if (dumps->files.items[*at].pid == pid)
+			return 0;
+	file = SEAM_ARRAY_PUSH(&dumps->files);
+	if (!file)
+		return -ENOMEM;
+	*file = (struct seam_jitdump_text_file) { .pid = pid, .fd = -1 };
+	if (!SEAM_ARRAY_RESERVE(&file->pending, SEAM_JITDUMP_HEADER_BYTES)) {
+		dumps->files.n--;
+		return -ENOMEM;
+	}
+	put_header(file);
+	snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", pid);
+	file->fd = openat(dumps->folder, name, O_RDWR | O_CREAT | O_EXCL |
+			  O_NOFOLLOW | O_CLOEXEC, 0600);
+	return 0;
+}
+
+/* All of them or none: a half would hide what comes after it. */
+static int append(struct seam_jitdump_text_file *file)
+{
+	const uint8_t *p = file->pending.items;
+	size_t left = file->pending.n;
+
+	if (file->fd < 0 || file->n_bytes + left > SEAM_JIT_MAX_BYTES)
+		return -EFBIG;
+	while (left) {
+		ssize_t n = pwrite(file->fd, p, left, (off_t)(file->n_bytes +
+				   file->pending.n - left));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int r = n < 0 ? -errno : -EIO;
+
+			if (ftruncate(file->fd, (off_t)file->n_bytes))
+				file->fd = (close(file->fd), -1);
+			return r;
+		}
+		p += n;
+		left -= (size_t)n;
+	}
+	file->n_bytes += file->pending.n;
+	return 0;
+}
+
+/* Files stay until the end: one large piece is not to. */
+static void shrink(struct seam_jitdump_text_file *file)
+{
+	uint8_t *kept = file->pending.cap > MAX_KEPT ?
+			realloc(file->pending.items, MAX_KEPT) : NULL;
+
+	if (!kept)
+		return;
+	file->pending.items = kept;
+	file->pending.cap = MAX_KEPT;
+}
+
+static void write_file(struct seam_jit_dumps *dumps,
+		       struct seam_jitdump_text_file *file)
+{
+	if (!file->pending.n)
+		return;
+	if (append(file))
+		dumps->n_unwritten += file->n_pending;
+	else
+		dumps->n_written += file->n_pending;
+	file->pending.n = file->n_pending = 0;
+	shrink(file);
+	/* Whatever comes first must be a header. */
+	if (file->n_bytes == 0)
+		put_header(file);
+}
+
+void seam_jit_dumps_write(struct seam_jit_dumps *dumps)
+{
+	for (size_t i = 0; i < dumps->files.n; i++)
+		write_file(dumps, &dumps->files.items[i]);
+}
+
+static int copy_one(const struct seam_jitdump_text_file *file, int folder,
+		    struct seam_err *err)
+{
+	off_t in = 0, out = 0;
+	char name[32];
+	int to;
+
+	snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", file->pid);
+	to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	while (to >= 0 && (uint64_t)in < file->n_bytes) {
+		ssize_t n = copy_file_range(file->fd, &in, to, &out,
+				(size_t)(file->n_bytes - (uint64_t)in), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			errno = n < 0 ? errno : EIO;
+			close(to);
+			to = -1;
+		}
+	}
+	if (to < 0)
+		return seam_err_set(err, -errno, "cannot copy '%s': %s", name,
+				    strerror(errno));
+	close(to);
+	return 0;
+}
+
+int seam_jit_dumps_copy(const struct seam_jit_dumps *dumps, int folder,
+			struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < dumps->files.n; i++)
+		if (dumps->files.items[i].fd >= 0)
+			r = copy_one(&dumps->files.items[i], folder, err);
+	return r;
+}
+
+void seam_jit_dumps_fini(struct seam_jit_dumps *dumps)
+{
+	for (size_t i = 0; i < dumps->files.n; i++) {
+		if (dumps->files.items[i].fd >= 0)
+			close(dumps->files.items[i].fd);
+		free(dumps->files.items[i].pending.items);
+	}
+	for (size_t i = 0; i < dumps->groups.n; i++)
+		free(dumps->groups.items[i].bytes.items);
+	free(dumps->files.items);
+	free(dumps->groups.items);
+	dumps->files.items = NULL;
+	dumps->files.n = dumps->files.cap = 0;
+	dumps->groups.items = NULL;
+	dumps->groups.n = dumps->groups.cap = 0;
+}
+
+/* ---- groups ---- */
+
+static uint32_t u32_at(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint64_t u64_at(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static enum seam_endian native(void)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? SEAM_LITTLE :
+	       SEAM_BIG;
+}
+
+/* A thread that is of our process; else the process stands for it. */
+static uint32_t proven_tid(struct seam_jit_stream *stream, uint32_t tid)
+{
+	char path[64];
+
+	if (tid == stream->tid)
+		return tid;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32,
+		 stream->pid, tid);
+	if (access(path, F_OK))
+		return stream->pid;
+	return stream->tid = tid;
+}
+
+static void stamp(struct seam_jit_stream *stream, uint8_t *record,
+		  enum seam_jitdump_id id)
+{
+	uint64_t now = seam_clock_ns(), time = u64_at(record + AT_TIME), index;
+	size_t at = id == SEAM_JITDUMP_LOAD ? AT_LOAD_ID : AT_MOVE_ID;
+	uint32_t tid;
+
+	time = time > now ? now : time < stream->since_ns ? stream->since_ns :
+	       time;
+	if (stream->until_ns && time > stream->until_ns)
+		time = stream->until_ns;
+	memcpy(record + AT_TIME, &time, sizeof(time));
+	if (id != SEAM_JITDUMP_LOAD && id != SEAM_JITDUMP_MOVE)
+		return;
+	tid = proven_tid(stream, u32_at(record + AT_TID));
+	memcpy(record + AT_PID, &stream->pid, sizeof(stream->pid));
+	memcpy(record + AT_TID, &tid, sizeof(tid));
+	index = (u64_at(record + at) & ((UINT64_C(1) << ID_BITS) - 1)) |
+		stream->id_base;
+	memcpy(record + at, &index, sizeof(index));
+}
+
+/* Whether the reader had to bend or leave out anything. */
+static bool is_clean(const struct seam_jitdump_reader *reader)
+{
+	uint64_t n = reader->tail_bytes;
+
+	for (int i = 0; i < SEAM_JITDUMP_N_NOTES; i++)
+		n += reader->n_notes[i];
+	return n == 0;
+}
+
+/*
+ * Read the group as anybody will, and stamp its records.  *@n is how many
+ * pieces of code and moves it is.  False: it is no group.
+ */
+static bool check_group(struct seam_jit_stream *stream, uint8_t *bytes,
+			size_t size, uint64_t *n)
+{
+	struct seam_jitdump_reader reader = {
+		.cursor = seam_cursor_make(bytes, size, native()),
+		.endian = native(),
+	};
+	struct seam_jitdump_record record = { .id = SEAM_JITDUMP_UNKNOWN };
+	uint32_t seen = 0;
+
+	*n = 0;
+	while (seam_jitdump_next(&reader, &record)) {
+		/* Each kind once, and what ends a group at its end. */
+		if (*n || record.id == SEAM_JITDUMP_UNKNOWN ||
+		    seen >> record.id & 1)
+			return false;
+		seen |= UINT32_C(1) << record.id;
+		*n = record.id == SEAM_JITDUMP_LOAD ||
+		     record.id == SEAM_JITDUMP_MOVE;
+		stamp(stream, bytes + record.pos, record.id);
+	}
+	return is_clean(&reader) &&
+	       (*n || seen == UINT32_C(1) << SEAM_JITDUMP_CLOSE);
+}
+
+/* Only the machine is taken from it. */
+static void take_header(struct seam_jit_stream *stream, const uint8_t *bytes)
+{
+	struct seam_jitdump_text_file *file = file_of(stream);
+	struct seam_jitdump_header header;
+
+	memcpy(&header, bytes, sizeof(header));
+	if (file->n_bytes == 0 && header.elf_mach != EM_NONE &&
+	    header.elf_mach <= UINT16_MAX)
+		memcpy(file->pending.items +
+		       offsetof(struct seam_jitdump_header, elf_mach),
+		       &header.elf_mach, sizeof(header.elf_mach));
+}
+
+static void take_group(struct seam_jit_stream *stream)
+{
+	struct seam_jit_dumps *dumps = stream->dumps;
+	struct seam_jitdump_text_file *file = file_of(stream);
+	uint8_t *bytes = group_of(stream)->bytes.items;
+	size_t size = group_of(stream)->bytes.n;
+	uint64_t n;
+
+	if (size == SEAM_JITDUMP_HEADER_BYTES &&
+	    u32_at(bytes) == SEAM_JITDUMP_MAGIC) {
+		take_header(stream, bytes);
+		return;
+	}
+	if (!check_group(stream, bytes, size, &n)) {
+		dumps->n_bad++;
+		return;
+	}
+	/* The code stays when a dump is closed, and another may follow. */
+	if (n == 0)
+		return;
+	stream->n_taken += n;
+	if (!SEAM_ARRAY_RESERVE(&file->pending, size)) {
+		dumps->n_unwritten += n;
+		return;
+	}
+	memcpy(file->pending.items + file->pending.n, bytes, size);
+	file->pending.n += size;
+	file->n_pending += n;
+	if (file->pending.n >= MAX_PENDING)
+		write_file(dumps, file);
+}
+
+static void free_group(struct seam_jit_dumps *dumps,
+		       struct seam_jit_group *group)
+{
+	dumps->n_group_bytes -= group->bytes.cap;
+	free(group->bytes.items);
+	group->bytes.items = NULL;
+	group->bytes.n = group->bytes.cap = 0;
+}
+
+static void drop_group(struct seam_jit_dumps *dumps,
+		       struct seam_jit_group *group)
+{
+	dumps->n_bad += group->is_begun;
+	group->is_begun = false;
+	group->bytes.n = 0;
+	if (group->bytes.cap > MAX_KEPT)
+		free_group(dumps, group);
+}
+
+/* The one that holds most; none is larger than @least: NULL. */
+static struct seam_jit_group *largest_group(struct seam_jit_dumps *dumps,
+					    size_t least)
+{
+	struct seam_jit_group *largest = NULL;
+
+	for (size_t i = 0; i < dumps->groups.n; i++) {
+		struct seam_jit_group *group = &dumps->groups.items[i];
+
+		if (group->bytes.cap > least) {
+			least = group->bytes.cap;
+			largest = group;
+		}
+	}
+	return largest;
+}
+
+/* Growth doubles, and what counts is what is held. */
+static bool make_room(struct seam_jit_dumps *dumps,
+		      struct seam_jit_group *group, size_t size)
+{
+	size_t had = group->bytes.cap, cap = had ? had : LEAST_GROUP;
+
+	while (cap < group->bytes.n + size)
+		cap *= 2;
+	while (dumps->n_group_bytes + cap - had > MAX_GROUP_BYTES) {
+		struct seam_jit_group *other = largest_group(dumps, had);
+
+		if (!other)
+			return false;	/* it is the largest itself */
+		drop_group(dumps, other);
+		free_group(dumps, other);
+	}
+	if (!SEAM_ARRAY_RESERVE(&group->bytes, cap - group->bytes.n))
+		return false;
+	dumps->n_group_bytes += group->bytes.cap - had;
+	return true;
+}
+
+static bool add_bytes(struct seam_jit_dumps *dumps,
+		      struct seam_jit_group *group, const uint8_t *bytes,
+		      size_t size)
+{
+	if (size > SEAM_JIT_MOST_GROUP - group->bytes.n ||
+	    !make_room(dumps, group, size))
+		return false;
+	memcpy(group->bytes.items + group->bytes.n, bytes, size);
+	group->bytes.n += size;
+	return true;
+}
+
+void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
+			  size_t size)
+{
+	struct seam_jit_dumps *dumps = stream->dumps;
+	struct seam_jit_group *group = group_of(stream);
+	struct seam_jit_chunk chunk;
+	size_t room;
+
+	if (u32_at(record) != PERF_RECORD_SAMPLE ||
+	    size < CHUNK_AT + sizeof(chunk))
+		return;			/* a LOST record: counted elsewhere */
+	room = size - CHUNK_AT - sizeof(chunk);
+	memcpy(&chunk, record + CHUNK_AT, sizeof(chunk));
+	if (chunk.flags & SEAM_JIT_CHUNK_FIRST) {
+		drop_group(dumps, group);
+		group->is_begun = true;
+	}
+	if (!group->is_begun)
+		return;			/* its beginning was dropped */
+	if (chunk.size > room ||
+	    !add_bytes(dumps, group, record + CHUNK_AT + sizeof(chunk),
+		       chunk.size)) {
+		drop_group(dumps, group);
+		return;
+	}
+	if (!(chunk.flags & SEAM_JIT_CHUNK_LAST))
+		return;
+	if (group->bytes.n)
+		take_group(stream);
+	group->is_begun = false;
+	drop_group(dumps, group);
+}
+
+/* ---- streams ---- */
+
+/* A number that no stream has. */
+static int find_group(struct seam_jit_dumps *dumps, size_t *at)
+{
+	struct seam_jit_group *group;
+
+	for (*at = 0; *at < dumps->groups.n; ++*at)
+		if (!dumps->groups.items[*at].is_taken)
+			break;
+	if (*at == dumps->groups.n) {
+		group = SEAM_ARRAY_PUSH(&dumps->groups);
+		if (!group)
+			return -ENOMEM;
+	}
+	dumps->groups.items[*at] = (struct seam_jit_group) {
+		.is_taken = true,
+	};
+	return 0;
+}
+
+int seam_jit_stream_begin(struct seam_jit_stream *stream,
+			  struct seam_jit_dumps *dumps, uint32_t pid,
+			  uint64_t since_ns)
+{
+	size_t at, group;
+	int r = make_file(dumps, pid, &at);
+
+	if (r == 0)
+		r = find_group(dumps, &group);
+	if (r < 0)
+		return r;
+	*stream = (struct seam_jit_stream) {
+		.dumps = dumps, .file = at, .group = group, .pid = pid,
+		.tid = pid, .since_ns = since_ns,
+		.id_base = (uint64_t)dumps->files.items[at].n_streams++ <<
+			   ID_BITS,
+	};
+	dumps->n_streams++;
+	return 0;
+}
+
+void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered)
+{
+	struct seam_jit_dumps *dumps = stream->dumps;
+	struct seam_jit_group *group;
+
+	if (!dumps)
+		return;
+	group = group_of(stream);
+	group->is_begun = false;	/* it died there: not a bad one */
+	free_group(dumps, group);
+	group->is_taken = false;
+	dumps->n_taken += stream->n_taken;
+	/* Its own word, of which we know better where it is too small. */
+	dumps->n_offered += n_offered > stream->n_taken ? n_offered :
+			    stream->n_taken;
+	*stream = (struct seam_jit_stream) { 0 };
+}

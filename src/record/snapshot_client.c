@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* snapshot_client.c - find the recorder, ask, wait; see snapshot_client.h */
+#include "record/snapshot_client.h"
+
+#include "base/file.h"
+#include "record/proc/procfs.h"
+#include "record/snapshot.h"
+#include "wire/manifest.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	MAX_WAIT_MS = 30000,
+	LOOK_MS = 10,
+	MAX_SNAPSHOTS = 100000,
+	MAX_MANIFEST_BYTES = 16 << 20,
+};
+
+/* The snapshots that are there already, by inode; 0 behind the last. */
+struct known {
+	SEAM_ARRAY(ino_t) inodes;
+};
+
+static bool blocks_our_signal(int pid)
+{
+	char path[64], text[32];
+	unsigned long long mask;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	mask = strtoull(seam_procfs_value(path, "SigBlk", text, sizeof(text)),
+			NULL, 16);
+	return mask >> (SIGUSR2 - 1) & 1;
+}
+
+/* The folder of the recording that @pid writes, into @folder. */
+static bool writes_recording(int pid, char folder[PATH_MAX])
+{
+	static const char data[] = "/data";
+	char path[64];
+	struct dirent *e;
+	bool found = false;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	fds = opendir(path);
+	while (fds && !found && (e = readdir(fds))) {
+		ssize_t n = readlinkat(dirfd(fds), e->d_name, folder,
+				       PATH_MAX - 1);
+		size_t end = sizeof(data) - 1;
+
+		if (n <= (ssize_t)end)
+			continue;
+		folder[n] = '\0';
+		found = strcmp(folder + n - end, data) == 0;
+		folder[(size_t)n - end] = '\0';
+	}
+	if (fds)
+		closedir(fds);
+	return found && blocks_our_signal(pid);
+}
+
+/* The recorder of the recording @name, whose folder is put in full. */
+static int find_by_name(const char *name, char folder[PATH_MAX])
+{
+	struct seam_number_list pids = { 0 };
+	char wanted[PATH_MAX];
+	int found = 0;
+
+	if (!realpath(name, wanted) || seam_procfs_processes(&pids) < 0)
+		return 0;
+	for (size_t i = 0; i < pids.n && !found; i++)
+		if (writes_recording(pids.items[i], folder) &&
+		    strcmp(folder, wanted) == 0)
+			found = pids.items[i];
+	free(pids.items);
+	return found;
+}
+
+static int find_recorder(const char *who, char folder[PATH_MAX])
+{
+	size_t n = strlen(who);
+
+	if (n > 0 && n < 10 && strspn(who, "0123456789") == n)
+		return writes_recording(atoi(who), folder) ? atoi(who) : 0;
+	return find_by_name(who, folder);
+}
+
+/* What the manifest in @folder says; false when there is none to read. */
+static bool read_manifest(const char *folder, bool *complete, bool *snapshots)
+{
+	struct seam_manifest m = { 0 };
+	struct seam_file file = { 0 };
+	char path[PATH_MAX + 16];
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/meta.json", folder);
+	ok = seam_file_read(&file, AT_FDCWD, path, MAX_MANIFEST_BYTES,
+			    NULL) == 0 &&
+	     seam_manifest_read(&m, file.bytes, NULL) == 0;
+	*complete = m.complete;
+	*snapshots = m.snapshots;
+	seam_manifest_fini(&m);
+	seam_file_close(&file);
+	return ok;
+}
+
+/* 0 when there is no snapshot number @n. */
+static ino_t inode_of(const char *folder, unsigned int n, char *path,
+		      size_t cap)
+{
+	struct stat st;
+
+	seam_snapshot_name(path, cap, folder, n);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static int remember(struct known *known, const char *folder)
+{
+	char path[PATH_MAX + 16];
+
+	for (unsigned int n = 1; n < MAX_SNAPSHOTS; n++) {
+		ino_t *slot = SEAM_ARRAY_PUSH(&known->inodes);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = inode_of(folder, n, path, sizeof(path));
+		if (!*slot)
+			break;
+	}
+	return 0;
+}
+
+/* One that was not there before, and is complete: its path is in @path. */
+static bool find_new(const struct known *known, const char *folder,
+		     char *path, size_t cap)
+{
+	bool complete, snapshots;
+
+	for (size_t i = 0; i < known->inodes.n; i++) {
+		ino_t inode = inode_of(folder, (unsigned int)i + 1, path, cap);
+
+		if (inode && inode != known->inodes.items[i] &&
+		    read_manifest(path, &complete, &snapshots) && complete)
+			return true;
+	}
+	return false;
+}
+
+static int wait_for_new(const struct known *known, const char *folder,
+			char *path, size_t cap, struct seam_err *err)
+{
+	for (int ms = 0; ms < MAX_WAIT_MS; ms += LOOK_MS) {
+		if (find_new(known, folder, path, cap))
+			return 0;
+		usleep(LOOK_MS * 1000);
+	}
+	return seam_err_set(err, -ETIMEDOUT, "the recorder of '%s' has made "
+			    "no snapshot in %d s", folder,
+			    MAX_WAIT_MS / 1000);
+}
+
+int seam_snapshot_request(const char *who, char *path, size_t cap,
+		      struct seam_err *err)
+{
+	struct known known = { 0 };
+	char folder[PATH_MAX];
+	bool complete, snapshots;
+	int pid = find_recorder(who, folder), r;
+
+	if (!pid)
+		return seam_err_set(err, -ESRCH, "no running seam "
+				    "recorder matches '%s'", who);
+	if (!read_manifest(folder, &complete, &snapshots) || !snapshots)
+		return seam_err_set(err, -EINVAL, "the recorder of '%s' was "
+				    "not started with --overwrite or -S", folder);
+	r = remember(&known, folder);
+	if (r < 0)
+		seam_err_set(err, r, "out of memory");
+	else if (kill(pid, SIGUSR2) < 0)
+		r = seam_err_set(err, -errno, "cannot signal process %d: %s",
+				 pid, strerror(errno));
+	else
+		r = wait_for_new(&known, folder, path, cap, err);
+	free(known.inodes.items);
+	return r;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls_table.h - an account of calls for people: table, histograms, stacks, graph
+ *
+ * And for programs: JSON of schema "seam.calls/1", which only grows.  Times
+ * are nanoseconds, or ticks where the log does not say its frequency; then
+ * each view says so.
+ */
+#ifndef SEAM_CALLS_TABLE_H
+#define SEAM_CALLS_TABLE_H
+
+#include "model/xray/account.h"
+#include "model/xray/call_names.h"
+#include "model/xray/slow_calls.h"
+#include "report/view.h"
+
+enum seam_calls_sort {
+	SEAM_CALLS_BY_SUM,
+	SEAM_CALLS_BY_SELF,
+	SEAM_CALLS_BY_TOTAL,
+	SEAM_CALLS_BY_COUNT,
+	SEAM_CALLS_BY_MIN,
+	SEAM_CALLS_BY_P50,
+	SEAM_CALLS_BY_P90,
+	SEAM_CALLS_BY_P99,
+	SEAM_CALLS_BY_MAX,
+	SEAM_CALLS_BY_NAME,
+	SEAM_CALLS_BY_ID,
+	SEAM_N_CALLS_SORTS,
+};
+
+/* "sum|self|total|..."; for the option's choices. */
+#define SEAM_CALLS_SORTS \
+	"sum|self|total|count|min|p50|p90|p99|max|name|id"
+
+struct seam_calls_report {
+	const struct seam_account *account;
+	const struct seam_call_names *names;
+	enum seam_calls_sort sort;	/* numbers fall, names and ids rise */
+	const char *filter;		/* a part of the name, or a pattern
+					 * with * and ?; NULL: all */
+	size_t limit;			/* rows; 0: all */
+	bool histograms;		/* under the table */
+};
+
+/* The sort called @name.  -EINVAL when there is none. */
+int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort);
+
+/* Whether @function passes the filter. */
+bool seam_calls_selects(const struct seam_calls_report *report, uint32_t function);
+
+/* 0 or -ENOMEM. */
+int seam_calls_table(const struct seam_calls_report *report,
+		     const struct seam_view *view);
+int seam_calls_json(const struct seam_calls_report *report, FILE *out);
+
+/*
+ * The slowest single calls, each with all it called, as indented trees; with
+ * arguments and events at their places.
+ */
+void seam_calls_stacks(const struct seam_calls_report *report,
+		       const struct seam_slow_calls *slow,
+		       const struct seam_trace *trace,
+		       const struct seam_view *view);
+
+/* Who calls whom, as a graph for Graphviz.  Needs the account's edges. */
+void seam_calls_graph(const struct seam_calls_report *report, FILE *out);
+
+#endif /* SEAM_CALLS_TABLE_H */

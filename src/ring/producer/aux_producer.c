@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * aux_producer.c - the writing half of the AUX area
+ *
+ * Barriers are those of the table in producer.c with aux_head and aux_tail
+ * in place of the data's.  The reservation, own.aux_head, is ahead of
+ * aux_head while bytes are being stored.
+ *
+ * aux_head is published before the AUX record: who sees the record can read
+ * what it describes.  (The kernel writes the record first, and its reader
+ * must look at the area later.)
+ */
+#include "ring/producer/aux_producer.h"
+
+#include "ring/bytes.h"
+#include "ring/producer/local.h"
+
+#include <errno.h>
+
+static struct seam_ring_state *own_of(const struct seam_ring_aux_producer *aux)
+{
+	return &aux->ring->control->own;
+}
+
+/* relaxed, these two: only this thread writes the flags, handlers included */
+static uint32_t flags_of(const struct seam_ring_aux_producer *aux)
+{
+	return atomic_load_explicit(&own_of(aux)->aux_flags,
+				    memory_order_relaxed);
+}
+
+static void change_flags(struct seam_ring_aux_producer *aux, uint32_t clear,
+			 uint32_t set)
+{
+	seam_local_fence();
+	atomic_store_explicit(&own_of(aux)->aux_flags,
+			      (flags_of(aux) & ~clear) | set,
+			      memory_order_relaxed);
+	seam_local_fence();
+}
+
+static void set_nest(struct seam_ring_aux_producer *aux, uint32_t n)
+{
+	seam_local_fence();
+	/* relaxed: for this thread's handlers */
+	atomic_store_explicit(&own_of(aux)->aux_nest, n,
+			      memory_order_relaxed);
+	seam_local_fence();
+}
+
+void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
+				 struct seam_ring_producer *ring, void *area,
+				 size_t area_bytes, bool free_running)
+{
+	struct seam_ring_state *own = &ring->control->own;
+	/* relaxed: nobody else writes it */
+	uint64_t head = atomic_load_explicit(&ring->control->aux_head,
+					     memory_order_relaxed);
+
+	*aux = (struct seam_ring_aux_producer) {
+		.ring = ring, .area = area, .size = area_bytes,
+		.free_running = free_running,
+	};
+	seam_local_store(&own->aux_head, head);
+	seam_local_store(&own->aux_first, head);
+	seam_local_store(&own->aux_restart, head);
+	change_flags(aux, UINT32_MAX, 0);
+	set_nest(aux, 0);
+}
+
+/* Returns whether the record is in the ring. */
+static bool put_record(struct seam_ring_aux_producer *aux, uint64_t offset,
+		       uint64_t size, uint64_t flags)
+{
+	struct seam_ring_producer *p = aux->ring;
+	uint64_t words[3 + SEAM_RING_MOST_TRAILER] = {
+		offset, size, flags | aux->format,
+	};
+
+	if (p->n_trailer)
+		p->trailer(p->context, words + 3);
+	return seam_ring_write(p, PERF_RECORD_AUX, 0, words,
+			       (3 + p->n_trailer) * sizeof(words[0])) == 0;
+}
+
+/*
+ * Tell what there is to tell.  A record that is lost leaves a mark, so that
+ * the next one says PARTIAL: something is missing before it.
+ */
+static void tell(struct seam_ring_aux_producer *aux, uint64_t offset,
+		 uint64_t size, uint64_t flags)
+{
+	uint32_t state = flags_of(aux);
+	bool full = flags & PERF_AUX_FLAG_TRUNCATED;
+
+	if (state & SEAM_RING_AUX_COLLIDED)
+		flags |= PERF_AUX_FLAG_COLLISION;
+	if (state & SEAM_RING_AUX_UNTOLD)
+		flags |= PERF_AUX_FLAG_PARTIAL;
+	/* While the area stays full, that is said once. */
+	if (size == 0 && full && state & SEAM_RING_AUX_TOLD_FULL)
+		return;
+	if (size == 0 && !(flags & ~(uint64_t)PERF_AUX_FLAG_OVERWRITE))
+		return;
+	change_flags(aux, SEAM_RING_AUX_COLLIDED | SEAM_RING_AUX_UNTOLD |
+		     SEAM_RING_AUX_TOLD_FULL,
+		     full ? SEAM_RING_AUX_TOLD_FULL : 0);
+	if (!put_record(aux, offset, size, flags))
+		change_flags(aux, SEAM_RING_AUX_TOLD_FULL,
+			     SEAM_RING_AUX_UNTOLD);
+}
+
+static void follow_request(struct seam_ring_aux_producer *aux)
+{
+	/* relaxed: a request, of no effect on what was written */
+	bool paused = atomic_load_explicit(&own_of(aux)->aux_paused,
+					   memory_order_relaxed);
+	uint32_t state = flags_of(aux);
+
+	if (paused && !(state & SEAM_RING_AUX_STOPPED)) {
+		seam_ring_aux_stop(aux);
+		change_flags(aux, 0, SEAM_RING_AUX_ON_REQUEST);
+	} else if (!paused && state & SEAM_RING_AUX_ON_REQUEST) {
+		seam_ring_aux_start(aux);
+	}
+}
+
+int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
+			struct seam_ring_aux_chunk *chunk)
+{
+	struct seam_ring_state *own = own_of(aux);
+
+	/* relaxed: this thread alone writes it */
+	if (atomic_load_explicit(&own->aux_nest, memory_order_relaxed)) {
+		change_flags(aux, 0, SEAM_RING_AUX_COLLIDED);
+		return -EBUSY;
+	}
+	set_nest(aux, 1);
+	if (aux->free_running)
+		follow_request(aux);
+	*chunk = (struct seam_ring_aux_chunk) {
+		.aux = aux, .start = seam_local_load(&own->aux_head),
+	};
+	chunk->pos = chunk->start;
+	return 0;
+}
+
+/* Bytes that may be written at @pos. */
+static uint64_t room_at(const struct seam_ring_aux_producer *aux, uint64_t pos)
+{
+	uint64_t used;
+
+	if (aux->free_running)
+		return flags_of(aux) & SEAM_RING_AUX_STOPPED ? 0 : UINT64_MAX;
+	/* acquire: A, pairs with D; a tail that cannot be leaves no room */
+	used = pos - atomic_load_explicit(&aux->ring->control->aux_tail,
+					  memory_order_acquire);
+	return used < aux->size ? aux->size - used : 0;
+}
+
+static void publish(struct seam_ring_aux_producer *aux, uint64_t pos)
+{
+	seam_ring_test_point();
+	/* release: B, pairs with C; the bytes come before it */
+	atomic_store_explicit(&aux->ring->control->aux_head, pos,
+			      memory_order_release);
+}
+
+size_t seam_ring_aux_put(struct seam_ring_aux_chunk *chunk, const void *src,
+			 size_t bytes)
+{
+	struct seam_ring_aux_producer *aux = chunk->aux;
+	uint64_t room = room_at(aux, chunk->pos);
+	uint64_t skip;
+
+	if (bytes > room) {
+		if (!aux->free_running)
+			chunk->flags |= PERF_AUX_FLAG_TRUNCATED;
+		seam_local_add(&own_of(aux)->aux_n_lost_bytes, bytes - room);
+		bytes = room;
+	}
+	if (bytes == 0)
+		return 0;
+	seam_local_store(&own_of(aux)->aux_head, chunk->pos + bytes);
+	/* E: pairs with F; our stores come after the reservation */
+	atomic_thread_fence(memory_order_release);
+	seam_ring_test_point();
+	/* Of more than an area's worth only the end would be left. */
+	skip = bytes > aux->size ? bytes - aux->size : 0;
+	seam_ring_store(aux->area, aux->size - 1, chunk->pos + skip,
+			(const uint8_t *)src + skip, bytes - skip);
+	chunk->pos += bytes;
+	if (aux->free_running)
+		publish(aux, chunk->pos);
+	return bytes;
+}
+
+void seam_ring_aux_end(struct seam_ring_aux_chunk *chunk, uint64_t flags)
+{
+	struct seam_ring_aux_producer *aux = chunk->aux;
+
+	if (aux->free_running) {
+		if (flags & PERF_AUX_FLAG_PARTIAL)
+			seam_local_store(&own_of(aux)->aux_restart,
+					 chunk->pos);
+	} else {
+		publish(aux, chunk->pos);
+		tell(aux, chunk->start, chunk->pos - chunk->start,
+		     flags | chunk->flags);
+	}
+	set_nest(aux, 0);
+}
+
+void seam_ring_aux_stop(struct seam_ring_aux_producer *aux)
+{
+	struct seam_ring_state *own = own_of(aux);
+	uint64_t head = seam_local_load(&own->aux_head);
+	uint64_t first = seam_local_load(&own->aux_first);
+	uint64_t restart = seam_local_load(&own->aux_restart);
+	uint64_t size = head - first < aux->size ? head - first : aux->size;
+	uint64_t flags = PERF_AUX_FLAG_OVERWRITE;
+
+	if (!aux->free_running || flags_of(aux) & SEAM_RING_AUX_STOPPED)
+		return;
+	change_flags(aux, 0, SEAM_RING_AUX_STOPPED);
+	if (restart != first && head - restart < size)
+		flags |= PERF_AUX_FLAG_PARTIAL;
+	/* As the kernel does, the offset is that of the end. */
+	tell(aux, head, size, flags);
+}
+
+void seam_ring_aux_start(struct seam_ring_aux_producer *aux)
+{
+	struct seam_ring_state *own = own_of(aux);
+
+	if (!(flags_of(aux) & SEAM_RING_AUX_STOPPED))
+		return;
+	seam_local_store(&own->aux_restart, seam_local_load(&own->aux_head));
+	change_flags(aux, SEAM_RING_AUX_STOPPED | SEAM_RING_AUX_ON_REQUEST, 0);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * aux_producer.h - put bytes of any format into the AUX area, user space
+ *
+ *	seam_ring_aux_begin(&aux, &chunk);
+ *	seam_ring_aux_put(&chunk, bytes, n);
+ *	seam_ring_aux_end(&chunk, 0);
+ *
+ * The area takes what does not come in records: here the traced program
+ * plays the part of the PMU.  There are two modes:
+ *
+ * normal	The reader's tail is respected.  The end of each chunk makes
+ *		it visible and puts an AUX record {offset, size, flags} into
+ *		the ring.  Bytes that find the area full are dropped and
+ *		counted, and the record of that chunk says TRUNCATED.
+ * free-running	Old bytes are overwritten, each put is visible at once, and
+ *		no record is written until seam_ring_aux_stop(), whose record
+ *		says OVERWRITE, and PARTIAL if the bytes that are left reach
+ *		back over an earlier stop.
+ *
+ * One writer at a time: a second one, in a signal handler, is refused, and
+ * the first one's record says COLLISION.  Other rules are as in producer.h.
+ *
+ * Source: "AUX events" and "Snapshot mode" in Documentation/userspace-api/
+ * perf_ring_buffer.rst, sections 3.2 and 3.3; flags in linux/perf_event.h.
+ */
+#ifndef SEAM_RING_AUX_PRODUCER_H
+#define SEAM_RING_AUX_PRODUCER_H
+
+#include "ring/producer/producer.h"
+
+/* In seam_ring_state.aux_flags; only the owner uses them. */
+enum seam_ring_aux_flag {
+	SEAM_RING_AUX_STOPPED = 1,	/* free-running, but not now */
+	SEAM_RING_AUX_ON_REQUEST = 2,	/* because the consumer asked */
+	SEAM_RING_AUX_TOLD_FULL = 4,	/* a TRUNCATED record was written */
+	SEAM_RING_AUX_COLLIDED = 8,	/* a second writer was refused */
+	SEAM_RING_AUX_UNTOLD = 16,	/* a record with news was lost */
+};
+
+struct seam_ring_aux_producer {
+	struct seam_ring_producer *ring;	/* where AUX records go */
+	uint8_t *area;
+	uint64_t size;		/* bytes, a power of two */
+	bool free_running;
+	uint64_t format;	/* added to each record's flags */
+};
+
+struct seam_ring_aux_chunk {
+	struct seam_ring_aux_producer *aux;
+	uint64_t start, pos;	/* first byte; next byte */
+	uint64_t flags;		/* PERF_AUX_FLAG_* so far */
+};
+
+/*
+ * Produce into @area, which goes with @ring and must live as long.  Goes on
+ * from where the area stands; nothing older counts as this producer's.
+ */
+void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
+				 struct seam_ring_producer *ring, void *area,
+				 size_t area_bytes, bool free_running);
+
+/*
+ * Begin a chunk.  Returns 0, or -EBUSY inside another one.  Also where the
+ * consumer's wish to stop or to go on is followed (free-running only).
+ */
+int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
+			struct seam_ring_aux_chunk *chunk);
+
+/* Add bytes.  Returns how many were taken; the rest is counted as lost. */
+size_t seam_ring_aux_put(struct seam_ring_aux_chunk *chunk, const void *src,
+			 size_t bytes);
+
+/* Done.  @flags: what the caller knows, such as PERF_AUX_FLAG_PARTIAL. */
+void seam_ring_aux_end(struct seam_ring_aux_chunk *chunk, uint64_t flags);
+
+/*
+ * Free-running only, outside of chunks: stop with the record that describes
+ * what is left, and drop bytes until the start.  Both do nothing twice.
+ */
+void seam_ring_aux_stop(struct seam_ring_aux_producer *aux);
+void seam_ring_aux_start(struct seam_ring_aux_producer *aux);
+
+#endif /* SEAM_RING_AUX_PRODUCER_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * claim.c - what the traced program does with its rings' memory
+ *
+ * Apart from memory.c because it runs in signal handlers: see memory.h.
+ */
+#include "ring/ring_memory.h"
+
+#include <errno.h>
+
+static void open_ring(struct seam_ring_memory *m, struct seam_ring_claim *c)
+{
+	const struct seam_ring_shape *shape = &m->shape;
+	uint8_t *memory = m->rings + c->slot * m->ring_bytes;
+
+	seam_ring_producer_init(&c->ring, memory, SEAM_RING_PAGE,
+				shape->data_bytes, shape->mode);
+	if (shape->watermark)
+		c->ring.watermark = shape->watermark;
+	seam_ring_aux_producer_init(&c->aux, &c->ring,
+				    memory + SEAM_RING_PAGE +
+				    shape->data_bytes, shape->aux_bytes,
+				    shape->aux_free_running);
+}
+
+int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
+			   struct seam_ring_claim *claim)
+{
+	uint32_t n = m->head ? m->shape.n_slots : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		/* relaxed: the exchange below decides */
+		uint64_t word = atomic_load_explicit(&m->slots[i].word,
+						     memory_order_relaxed);
+		uint64_t mine = (word & 0xffffff00) |
+				seam_ring_word(SEAM_RING_CLAIMED, 0, tid);
+
+		/*
+		 * acquire: pairs with the release in seam_owners_prepare()
+		 * and seam_owners_release(): the ring is as they left it
+		 */
+		if (seam_ring_word_state(word) != SEAM_RING_FREE ||
+		    !atomic_compare_exchange_strong_explicit(
+				&m->slots[i].word, &word, mine,
+				memory_order_acq_rel, memory_order_relaxed))
+			continue;
+		*claim = (struct seam_ring_claim) { .slot = i, .word = mine };
+		open_ring(m, claim);
+		return 0;
+	}
+	if (m->head)
+		/* relaxed: a count */
+		atomic_fetch_add_explicit(&m->head->n_unclaimed, 1,
+					  memory_order_relaxed);
+	return -ENOSPC;
+}
+
+void seam_ring_memory_close(struct seam_ring_memory *m,
+			    const struct seam_ring_claim *claim)
+{
+	uint64_t word = claim->word;
+	uint64_t closed = (word & ~UINT64_C(0xff)) | SEAM_RING_CLOSED;
+
+	/*
+	 * release: pairs with the acquire in look_at_slot(); our last record
+	 * comes before it.  Where the slot is no longer ours, nothing happens.
+	 */
+	atomic_compare_exchange_strong_explicit(&m->slots[claim->slot].word,
+						&word, closed,
+						memory_order_release,
+						memory_order_relaxed);
+}
+
+void seam_ring_memory_lose(struct seam_ring_memory *m)
+{
+	if (m->head)
+		/* relaxed: a count */
+		atomic_fetch_add_explicit(&m->head->n_lost, 1,
+					  memory_order_relaxed);
+}

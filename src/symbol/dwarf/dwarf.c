@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarf.c - from an address to its unit, calls and line; see dwarf.h
+ *
+ * The unit of an address is in .debug_aranges, which gcc writes and clang
+ * does not.  Where that has no answer, the ranges of all units are read,
+ * once.
+ */
+#include "symbol/dwarf/dwarf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+
+#include "base/hash.h"
+#include "base/index.h"
+#include "symbol/demangle.h"
+#include "symbol/dwarf/inlines.h"
+#include "symbol/elf/find.h"
+
+/* Calls inlined into each other at one address; compilers reach some 30. */
+enum { MAX_CHAIN = 512 };
+
+/* A compilation unit that was asked for. */
+struct unit {
+	Dwarf_Die die;
+	Dwarf_Files *files;	/* NULL: none */
+	struct seam_inlines inlines;
+};
+
+struct seam_dwarf {
+	struct seam_elf file, alt_file;
+	Dwarf *dwarf, *alt;
+	struct seam_arena *arena;
+	bool no_inline;
+	Dwarf_Aranges *aranges;		/* NULL: none */
+	bool has_ranges;		/* ranges and offsets are filled */
+	struct seam_intervals ranges;	/* ids are indices of offsets */
+	SEAM_ARRAY(Dwarf_Off) offsets;	/* of the DIEs of units */
+	SEAM_ARRAY(struct unit) units;
+	struct seam_index unit_index;	/* by offset of its DIE */
+	uint64_t fuel;			/* see seam_inlines_read() */
+	const char *problem;		/* literal, or NULL */
+};
+
+bool seam_dwarf_is_in(const struct seam_elf *file)
+{
+	GElf_Shdr header;
+
+	return seam_elf_section(file, ".debug_info", &header) ||
+	       seam_elf_section(file, ".zdebug_info", &header);
+}
+
+/*
+ * libdw reads strings of .debug_line_str (0.188: up to whatever NUL follows)
+ * without a look at where the section ends, so it has to end in one.  Called
+ * after libdw has unpacked the sections.
+ */
+static bool strings_end(const struct seam_elf *file)
+{
+	static const char *const names[] = {
+		".debug_line_str", ".debug_str", ".zdebug_line_str",
+		".zdebug_str",
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
+		GElf_Shdr header;
+		Elf_Scn *section = seam_elf_section(file, names[i], &header);
+		Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+
+		if (data && data->d_size > 0 &&
+		    ((const char *)data->d_buf)[data->d_size - 1] != '\0')
+			return false;
+	}
+	return true;
+}
+
+/*
+ * libdw would look for the alternate file by itself, and open whatever the
+ * name in the section leads to.  One that we found first spares it the look;
+ * without it, units that need it are not read.
+ */
+static bool set_alt(struct seam_dwarf *d,
+		    const struct seam_symbols_options *options)
+{
+	const char *name;
+	const void *id;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(d->dwarf, &name, &id);
+
+	if (size <= 0)
+		return size == 0;
+	if (seam_find_alt(&d->alt_file, options, &d->file, name, id,
+			  (size_t)size))
+		return false;
+	d->alt = seam_elf_unpacks_well(&d->alt_file, NULL) ?
+		 dwarf_begin_elf(d->alt_file.elf, DWARF_C_READ, NULL) : NULL;
+	seam_elf_release_fd(&d->alt_file);
+	if (!d->alt || !strings_end(&d->alt_file))
+		return false;
+	dwarf_setalt(d->dwarf, d->alt);
+	return true;
+}
+
+int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
+		    const struct seam_symbols_options *options,
+		    struct seam_arena *arena, struct seam_err *err)
+{
+	struct seam_dwarf *d = calloc(1, sizeof(*d));
+	size_t n;
+
+	*dwarf = NULL;
+	if (!d) {
+		seam_elf_close(file);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	d->file = *file;
+	d->alt_file.fd = -1;
+	*file = (struct seam_elf) { .fd = -1 };
+	d->arena = arena;
+	d->no_inline = options->no_inline;
+	/*
+	 * An honest file has fewer attributes, ranges and lines than bytes,
+	 * and those compressed to a tenth at most.
+	 */
+	d->fuel = 64 * d->file.size + 4096;
+	if (!seam_elf_unpacks_well(&d->file, err)) {
+		seam_dwarf_close(d);
+		return -EFBIG;
+	}
+	d->dwarf = dwarf_begin_elf(d->file.elf, DWARF_C_READ, NULL);
+	if (!d->dwarf) {
+		seam_dwarf_close(d);
+		return seam_err_set(err, -EBADMSG, "cannot read DWARF: %s",
+				    dwarf_errmsg(-1));
+	}
+	if (!strings_end(&d->file)) {
+		seam_dwarf_close(d);
+		return seam_err_set(err, -EBADMSG, "cannot read DWARF: "
+			"the last of its strings has no end");
+	}
+	if (!set_alt(d, options)) {
+		seam_dwarf_close(d);
+		return seam_err_set(err, -ENOENT, "cannot read DWARF: the "
+			"file that .gnu_debugaltlink names is not there");
+	}
+	seam_elf_release_fd(&d->file);
+	if (dwarf_getaranges(d->dwarf, &d->aranges, &n) || n == 0)
+		d->aranges = NULL;
+	*dwarf = d;
+	return 0;
+}
+
+void seam_dwarf_close(struct seam_dwarf *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->units.n; i++)
+		seam_inlines_fini(&d->units.items[i].inlines);
+	free(d->units.items);
+	free(d->offsets.items);
+	seam_index_fini(&d->unit_index);
+	seam_intervals_fini(&d->ranges);
+	dwarf_end(d->dwarf);
+	dwarf_end(d->alt);
+	seam_elf_close(&d->file);
+	seam_elf_close(&d->alt_file);
+	free(d);
+}
+
+const char *seam_dwarf_problem(const struct seam_dwarf *d)
+{
+	return d->problem;
+}
+
+static bool burn(struct seam_dwarf *d, uint64_t amount)
+{
+	if (d->fuel < amount) {
+		d->fuel = 0;
+		d->problem = "DWARF repeats itself without end";
+		return false;
+	}
+	d->fuel -= amount;
+	return true;
+}
+
+/* The ranges of one unit into the index of all. */
+static bool add_unit_ranges(struct seam_dwarf *d, Dwarf_Die *die)
+{
+	uint32_t id = (uint32_t)d->offsets.n;
+	Dwarf_Off *slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&d->offsets) : NULL;
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	if (!slot || !burn(d, seam_inlines_cost(die)))
+		return false;
+	*slot = dwarf_dieoffset(die);
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+		if (!burn(d, 1) ||
+		    seam_intervals_add(&d->ranges, start, end, id))
+			return false;
+	return true;
+}
+
+static void index_units(struct seam_dwarf *d)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	uint8_t type;
+
+	d->has_ranges = true;
+	while (dwarf_get_units(d->dwarf, cu, &cu, NULL, &type, &die, NULL) ==
+	       0)
+		if ((type == DW_UT_compile || type == DW_UT_skeleton ||
+		     type == DW_UT_partial) && !add_unit_ranges(d, &die))
+			break;
+	seam_intervals_cut(&d->ranges);
+}
+
+/* The DIE of the unit that has code at @addr. */
+static bool find_unit(struct seam_dwarf *d, uint64_t addr, Dwarf_Die *unit)
+{
+	Dwarf_Arange *arange = d->aranges ?
+			       dwarf_getarange_addr(d->aranges, addr) : NULL;
+	Dwarf_Off offset;
+	uint32_t id;
+	Dwarf_Die die;
+
+	if (arange && dwarf_getarangeinfo(arange, NULL, NULL, &offset) == 0 &&
+	    dwarf_offdie(d->dwarf, offset, &die) &&
+	    dwarf_diecu(&die, unit, NULL, NULL))
+		return true;
+	if (!d->has_ranges)
+		index_units(d);
+	id = seam_intervals_find(&d->ranges, addr);
+	return id != SEAM_NONE &&
+	       dwarf_offdie(d->dwarf, d->offsets.items[id], unit);
+}
+
+/* Read what a unit has to say, once. */
+static void read_unit(struct seam_dwarf *d, struct unit *unit)
+{
+	Dwarf_Lines *lines;
+	size_t n;
+
+	if (dwarf_hasattr(&unit->die, DW_AT_dwo_name) ||
+	    dwarf_hasattr(&unit->die, DW_AT_GNU_dwo_name))
+		d->problem = "split DWARF (.dwo files) is not read: "
+			     "inlined calls are missing";
+	if (dwarf_getsrcfiles(&unit->die, &unit->files, &n))
+		unit->files = NULL;
+	if (dwarf_getsrclines(&unit->die, &lines, &n) == 0)
+		burn(d, n);
+	if (seam_inlines_read(&unit->inlines, &unit->die, &d->fuel) == -E2BIG)
+		burn(d, 1);
+}
+
+static struct unit *get_unit(struct seam_dwarf *d, uint64_t addr)
+{
+	Dwarf_Die die;
+	uint64_t hash;
+	struct seam_index_probe probe;
+	struct unit *unit;
+	uint32_t id;
+
+	if (!find_unit(d, addr, &die))
+		return NULL;
+	hash = seam_hash_u64(dwarf_dieoffset(&die));
+	probe = seam_index_probe(&d->unit_index, hash);
+	while ((id = seam_index_next(&d->unit_index, &probe)) != SEAM_NONE)
+		if (dwarf_dieoffset(&d->units.items[id].die) ==
+		    dwarf_dieoffset(&die))
+			return &d->units.items[id];
+	if (d->fuel == 0)
+		return NULL;
+	unit = SEAM_ARRAY_PUSH(&d->units);
+	if (!unit)
+		return NULL;
+	*unit = (struct unit) { .die = die };
+	if (seam_index_add(&d->unit_index, hash, (uint32_t)d->units.n - 1)) {
+		d->units.n--;
+		return NULL;
+	}
+	read_unit(d, unit);
+	return unit;
+}
+
+/* libdw bounds the chain of origins and specifications that it follows. */
+static const char *name_of(struct seam_dwarf *d, struct seam_inline *call)
+{
+	static const unsigned int names[] = {
+		DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name,
+	};
+
+	for (size_t i = 0; !call->name && i < SEAM_ARRAY_SIZE(names); i++) {
+		Dwarf_Attribute attribute;
+		const char *text = dwarf_formstring(dwarf_attr_integrate(
+			&call->die, names[i], &attribute));
+
+		if (text && *text)
+			call->name = seam_demangle(d->arena, text);
+	}
+	return call->name;
+}
+
+static uint32_t number(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) ||
+	    value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+/* Where the inlined call @die was written. */
+static void locate_call(const struct unit *unit, Dwarf_Die *die,
+			struct seam_location *at)
+{
+	uint32_t file = number(die, DW_AT_call_file);
+
+	at->line = number(die, DW_AT_call_line);
+	at->file = unit->files ? dwarf_filesrc(unit->files, file, NULL, NULL) :
+		   NULL;
+}
+
+/* The line table's word for @addr. */
+static void locate_addr(struct unit *unit, uint64_t addr,
+			struct seam_location *at)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, addr);
+	int number = 0;
+
+	if (!line)
+		return;
+	at->file = dwarf_linesrc(line, NULL, NULL);
+	if (dwarf_lineno(line, &number) == 0 && number > 0)
+		at->line = (uint32_t)number;
+}
+
+size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
+			  struct seam_location *out, size_t cap)
+{
+	struct unit *unit = cap > 0 ? get_unit(d, addr) : NULL;
+	struct seam_location at = { 0 };
+	size_t n = 0;
+	uint32_t id;
+
+	if (!unit)
+		return 0;
+	locate_addr(unit, addr, &at);
+	id = seam_intervals_find(&unit->inlines.intervals, addr);
+	for (int i = 0; id != SEAM_NONE && i < MAX_CHAIN; i++) {
+		struct seam_inline *call = &unit->inlines.calls.items[id];
+
+		at.function = name_of(d, call);
+		at.is_inlined = call->parent != SEAM_NONE;
+		/* Without room, outer ones replace what was last. */
+		if (n == cap || (d->no_inline && n > 0))
+			n--;
+		/* A call of nothing that has a name tells nobody anything. */
+		if (at.function || (!at.is_inlined && (at.file || n > 0)))
+			out[n++] = at;
+		if (at.is_inlined)
+			locate_call(unit, &call->die, &at);
+		id = call->parent;
+	}
+	if (n == 0 && at.file)
+		out[n++] = at;
+	/* A chain longer than any compiler's ends as if it were whole. */
+	if (n > 0)
+		out[n - 1].is_inlined = false;
+	return n;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* elf_file.c - libelf with checks around it; the contract is in elf_file.h */
+#include "symbol/elf/elf_file.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+
+#include "base/file.h"
+#include "symbol/sandbox/broker.h"
+
+/*
+ * What compressed sections of a file may unpack to.  DWARF packs to a third,
+ * some of its sections to a tenth.
+ */
+#define UNPACKED_FREE ((uint64_t)256 << 20)
+#define MAX_RATIO 16
+
+/* Set in a process without rights, before anything is read. */
+const struct seam_broker *seam_broker;
+
+int seam_elf_open_fd(const char *path, struct seam_err *err)
+{
+	int fd = seam_broker ? seam_broker->open(path, err) :
+		 seam_file_open_fd(AT_FDCWD, path, 0, err);
+
+	return fd == -EISDIR ?
+	       seam_err_set(err, -EINVAL, "not a regular file") : fd;
+}
+
+static int add_segments(struct seam_elf *file)
+{
+	size_t n = 0;
+
+	if (elf_getphdrnum(file->elf, &n))
+		return 0;
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
+		struct seam_segment *slot;
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(file->elf, (int)i, &header))
+			break;
+		if (header.p_type != PT_LOAD || header.p_filesz == 0 ||
+		    header.p_offset >= file->size)
+			continue;
+		if (header.p_filesz > file->size - header.p_offset)
+			header.p_filesz = file->size - header.p_offset;
+		slot = SEAM_ARRAY_PUSH(&file->segments);
+		if (!slot)
+			return -ENOMEM;
+		*slot = (struct seam_segment) {
+			header.p_offset, header.p_filesz, header.p_vaddr,
+			header.p_flags & PF_X,
+		};
+	}
+	return 0;
+}
+
+static void take_build_id(struct seam_elf *file)
+{
+	const void *id;
+	ssize_t size = dwelf_elf_gnu_build_id(file->elf, &id);
+
+	if (size <= 0)
+		return;
+	if (size > SEAM_BUILD_ID_MAX)
+		size = SEAM_BUILD_ID_MAX;
+	memcpy(file->build_id, id, (size_t)size);
+	file->build_id_size = (size_t)size;
+}
+
+/* What both ways of opening have in common. */
+static int look(struct seam_elf *file, struct seam_err *err)
+{
+	GElf_Ehdr header;
+
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
+	    !gelf_getehdr(file->elf, &header)) {
+		seam_elf_close(file);
+		return seam_err_set(err, -EBADMSG, "not an ELF file");
+	}
+	file->machine = header.e_machine;
+	take_build_id(file);
+	if (add_segments(file)) {
+		seam_elf_close(file);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int seam_elf_open_at(struct seam_elf *file, int fd, const char *path,
+		     struct seam_err *err)
+{
+	struct stat st;
+
+	*file = (struct seam_elf) { .fd = fd, .path = strdup(path) };
+	if (!file->path) {
+		close(fd);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	elf_version(EV_CURRENT);
+	if (fstat(fd, &st) == 0)
+		file->size = (uint64_t)st.st_size;
+	file->elf = elf_begin(fd, ELF_C_READ, NULL);
+	return look(file, err);
+}
+
+int seam_elf_open(struct seam_elf *file, const char *path, struct seam_err *err)
+{
+	int fd = seam_elf_open_fd(path, err);
+
+	*file = (struct seam_elf) { .fd = -1 };
+	return fd < 0 ? fd : seam_elf_open_at(file, fd, path, err);
+}
+
+int seam_elf_open_image(struct seam_elf *file, void *image, size_t size,
+			struct seam_err *err)
+{
+	*file = (struct seam_elf) { .fd = -1, .image = image, .size = size };
+	elf_version(EV_CURRENT);
+	file->elf = size > 0 ? elf_memory(image, size) : NULL;
+	return look(file, err);
+}
+
+void seam_elf_release_fd(struct seam_elf *file)
+{
+	if (file->fd < 0 || !file->elf)
+		return;
+	elf_cntl(file->elf, ELF_C_FDDONE);
+	close(file->fd);
+	file->fd = -1;
+}
+
+void seam_elf_close(struct seam_elf *file)
+{
+	bool open = file->elf || file->path;
+
+	elf_end(file->elf);
+	if (open && file->fd >= 0)
+		close(file->fd);
+	free(file->image);
+	free(file->path);
+	free(file->segments.items);
+	*file = (struct seam_elf) { .fd = -1 };
+}
+
+bool seam_segments_addr(const struct seam_segments *segments, uint64_t offset,
+			uint64_t *addr)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < segments->n; i++) {
+		const struct seam_segment *s = &segments->items[i];
+
+		if (offset < s->offset || offset - s->offset >= s->size ||
+		    (found && !s->runs))
+			continue;
+		*addr = s->addr + (offset - s->offset);
+		found = true;
+		if (s->runs)
+			break;
+	}
+	return found;
+}
+
+Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
+			  GElf_Shdr *header)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(file->elf, &names))
+		return NULL;
+	while ((section = elf_nextscn(file->elf, section))) {
+		const char *have;
+
+		if (!gelf_getshdr(section, header) ||
+		    header->sh_type == SHT_NOBITS)
+			continue;
+		have = elf_strptr(file->elf, names, header->sh_name);
+		if (have && strcmp(have, name) == 0)
+			return section;
+	}
+	return NULL;
+}
+
+/* 12 bytes at @offset; false when they are not there. */
+static bool read_start(const struct seam_elf *file, uint64_t offset,
+		       uint8_t bytes[12])
+{
+	if (file->size < 12 || offset > file->size - 12)
+		return false;
+	if (file->fd >= 0)
+		return pread(file->fd, bytes, 12, (off_t)offset) == 12;
+	if (!file->image)
+		return false;
+	memcpy(bytes, (const uint8_t *)file->image + offset, 12);
+	return true;
+}
+
+/* What @section, whose header is @header, says that it unpacks to, or 0. */
+static uint64_t unpacked_bytes(const struct seam_elf *file, Elf_Scn *section,
+			       const GElf_Shdr *header)
+{
+	uint8_t start[12];
+	GElf_Chdr packed;
+	uint64_t size;
+
+	if (header->sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(section, &packed) ? packed.ch_size : 0;
+	/* Before ELF had them: ".zdebug_*" and "ZLIB", the size big endian. */
+	if (header->sh_type != SHT_PROGBITS || header->sh_flags & SHF_ALLOC ||
+	    !read_start(file, header->sh_offset, start) ||
+	    memcmp(start, "ZLIB", 4) != 0)
+		return 0;
+	memcpy(&size, start + 4, sizeof(size));
+	return be64toh(size);
+}
+
+bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err)
+{
+	uint64_t limit = UNPACKED_FREE + MAX_RATIO * file->size, sum = 0;
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(file->elf, section))) {
+		GElf_Shdr header;
+		uint64_t size = gelf_getshdr(section, &header) ?
+				unpacked_bytes(file, section, &header) : 0;
+
+		if (size > limit - sum) {
+			seam_err_set(err, -EFBIG, "its debug sections would "
+				     "unpack to over %" PRIu64 " MiB",
+				     limit >> 20);
+			return false;
+		}
+		sum += size;
+	}
+	return true;
+}
+
+bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size)
+{
+	size_t n = file->build_id_size;
+
+	if (n == 0 || n > size || memcmp(file->build_id, id, n) != 0)
+		return false;
+	for (size_t i = n; i < size; i++)
+		if (id[i] != 0)
+			return false;
+	return true;
+}
+
+const char *seam_build_id_text(char *text, const uint8_t *id, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = size < SEAM_BUILD_ID_MAX ? size : SEAM_BUILD_ID_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = digits[id[i] >> 4];
+		text[2 * i + 1] = digits[id[i] & 15];
+	}
+	text[2 * n] = '\0';
+	return text;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_symbols.h - the function symbols of an ELF file, into a table
+ *
+ * Names are copied to the arena, so the file may be closed afterwards.
+ * Addresses are those of the file's program headers.
+ */
+#ifndef SEAM_ELF_SYMBOLS_H
+#define SEAM_ELF_SYMBOLS_H
+
+#include "symbol/elf/elf_file.h"
+#include "symbol/elf/symtab.h"
+
+/* Whether there is a .symtab, the full table that strip takes away. */
+bool seam_elf_has_symtab(const struct seam_elf *file);
+
+/*
+ * Add what .symtab and .dynsym say of functions: STT_FUNC, STT_GNU_IFUNC, and
+ * labels in sections that run.  A damaged table gives what can be read of it.
+ * 0 or -ENOMEM.
+ */
+int seam_elf_symbols(struct seam_symtab *table, struct seam_arena *arena,
+		     const struct seam_elf *file);
+
+/*
+ * Add the symbols of the small table that distributions leave in stripped
+ * files, compressed in .gnu_debugdata.  0, also when there is none, or
+ * -ENOMEM.
+ */
+int seam_elf_minidebug(struct seam_symtab *table, struct seam_arena *arena,
+		       const struct seam_elf *file);
+
+/*
+ * Add "symbol@plt" for each entry of .plt, .plt.sec and .plt.got.  @table
+ * must be sorted: it names the entries of indirect functions.  Sort it again
+ * afterwards.  0 or -ENOMEM.
+ */
+int seam_elf_plt(struct seam_symtab *table, struct seam_arena *arena,
+		 const struct seam_elf *file);
+
+#endif /* SEAM_ELF_SYMBOLS_H */

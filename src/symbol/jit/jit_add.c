@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_add.c - dumps and maps to objects and events; see jit_events.h */
+#include "symbol/jit/jit_events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbol/elf/latest.h"
+#include "wire/jit/perf_map.h"
+#include "wire/jit/perf_map_times.h"
+
+/* The state of one walk over a dump. */
+struct adding {
+	struct seam_jit_code *jit;
+	const struct seam_jit_code_options *options;
+	struct seam_jit_source *source;
+	struct seam_jit_process *process;	/* of process_pid, or NULL */
+	int32_t process_pid;
+	struct seam_latest waiting;	/* address -> debug info */
+	uint32_t debug;			/* the one just read, or SEAM_NONE */
+	struct seam_jit_unwinding unwinding;
+	struct seam_jit_shift shift;
+	bool is_untimed, is_converted;
+};
+
+static uint64_t time_of(struct adding *a, uint64_t timestamp)
+{
+	uint64_t ns = timestamp;
+
+	if (a->is_untimed)
+		return 0;
+	if (a->is_converted &&
+	    !a->options->to_ns(a->options->context, timestamp, &ns))
+		return 0;
+	return ns;
+}
+
+/* The process that a record belongs to. */
+static struct seam_jit_process *owner(struct adding *a, uint32_t pid)
+{
+	struct seam_jit_source *source = a->source;
+	int32_t owner_pid = source->pid;
+
+	/* It means something where both sides number processes alike. */
+	if (pid && (int32_t)pid != source->inner_pid &&
+	    source->inner_pid == source->pid) {
+		owner_pid = (int32_t)pid;
+		source->notes[SEAM_JIT_OTHER_PID]++;
+	}
+	if (!a->process || a->process_pid != owner_pid) {
+		a->process = seam_jit_process_make(a->jit, owner_pid);
+		a->process_pid = owner_pid;
+	}
+	return a->process;
+}
+
+static int add_event(struct seam_jit_process *process, int layer,
+		     struct seam_jit_event event)
+{
+	struct seam_jit_event *slot;
+
+	if (!process || process->layers[layer].events.n >= SEAM_NONE / 8)
+		return -ENOMEM;
+	slot = SEAM_ARRAY_PUSH(&process->layers[layer].events);
+	if (!slot)
+		return -ENOMEM;
+	*slot = event;
+	return 0;
+}
+
+/* Debug information that was not for the record behind it. */
+static int keep_waiting(struct adding *a, uint32_t debug)
+{
+	return seam_latest_put(&a->waiting,
+			       a->source->infos.items[debug].code_addr, 0,
+			       debug);
+}
+
+/*
+ * The debug information of a load at @addr: what was just read if it is for
+ * this address, else what waits for it, else what was just read all the same.
+ */
+static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
+{
+	uint32_t last = a->debug, *waiting = NULL;
+
+	a->debug = SEAM_NONE;
+	if (last != SEAM_NONE &&
+	    a->source->infos.items[last].code_addr == addr) {
+		*debug = last;
+		return 0;
+	}
+	waiting = seam_latest_find(&a->waiting, addr, 0);
+	if (waiting && *waiting != SEAM_NONE) {
+		*debug = *waiting;
+		*waiting = SEAM_NONE;
+	} else {
+		*debug = last;
+	}
+	if (last == SEAM_NONE)
+		return 0;
+	return keep_waiting(a, last);
+}
+
+static int add_load(struct adding *a, const struct seam_jitdump_load *load)
+{
+	uint64_t addr = load->code_addr ? load->code_addr : load->vma;
+	struct seam_jit_object *object;
+	struct seam_jit_event event;
+	uint32_t debug;
+
+	if (take_debug(a, addr, &debug))
+		return -ENOMEM;
+	object = SEAM_ARRAY_PUSH(&a->jit->objects);
+	if (!object || a->jit->objects.n >= SEAM_NONE)
+		return -ENOMEM;
+	*object = (struct seam_jit_object) {
+		.name = load->name, .start_addr = addr,
+		.size = load->code_size, .code = load->code,
+		.loaded_ns = time_of(a, load->timestamp),
+		.code_index = load->code_index, .unwinding = a->unwinding,
+		.tid = (int32_t)load->tid,
+		.elf_machine = a->source->elf_machine,
+		.endian = (uint8_t)a->source->endian,
+		.dump = (uint32_t)(a->source - a->jit->sources.items),
+		.debug = debug, .lines = SEAM_NONE,
+	};
+	object->unwinding.table_offset = (object->size + 7) & ~UINT64_C(7);
+	a->unwinding = (struct seam_jit_unwinding) { 0 };
+	event = (struct seam_jit_event) {
+		.time_ns = object->loaded_ns,
+		.object = (uint32_t)a->jit->objects.n - 1,
+		.move = SEAM_NONE, .start_addr = addr,
+	};
+	return add_event(owner(a, load->pid), SEAM_JIT_DUMPS, event);
+}
+
+static int add_move(struct adding *a, const struct seam_jitdump_move *record)
+{
+	struct seam_jit_move *move = SEAM_ARRAY_PUSH(&a->jit->moves);
+	struct seam_jit_event event;
+
+	if (!move || a->jit->moves.n >= SEAM_NONE)
+		return -ENOMEM;
+	*move = (struct seam_jit_move) {
+		.record = *record,
+		.source = (uint32_t)(a->source - a->jit->sources.items),
+	};
+	event = (struct seam_jit_event) {
+		.time_ns = time_of(a, record->timestamp),
+		.object = SEAM_NONE,
+		.move = (uint32_t)a->jit->moves.n - 1,
+		.start_addr = record->new_code_addr,
+	};
+	return add_event(owner(a, record->pid), SEAM_JIT_DUMPS, event);
+}
+
+static int add_debug(struct adding *a,
+		     const struct seam_jitdump_debug_info *info)
+{
+	struct seam_jitdump_debug_info *slot;
+
+	if (a->debug != SEAM_NONE && keep_waiting(a, a->debug))
+		return -ENOMEM;
+	slot = SEAM_ARRAY_PUSH(&a->source->infos);
+	if (!slot || a->source->infos.n >= SEAM_NONE)
+		return -ENOMEM;
+	*slot = *info;
+	a->debug = (uint32_t)a->source->infos.n - 1;
+	seam_jit_shift_add(&a->shift, info, a->source->endian);
+	return 0;
+}
+
+/* A header begins with its version, 1, and a kind of pointers, not 0. */
+static bool is_header(struct seam_bytes data)
+{
+	return data.size >= 4 && data.data[0] == 1 && data.data[1];
+}
+
+/*
+ * The specification has the header first; V8, CPython and perf have it last.
+ * Whichever end has one is it, the last if both.
+ */
+static struct seam_jit_unwinding
+split_tables(const struct seam_jitdump_unwinding_info *info)
+{
+	struct seam_bytes all = info->unwinding_data;
+	size_t header = (size_t)info->eh_frame_hdr_size;
+	size_t frame = all.size - header;
+	struct seam_jit_unwinding u = {
+		.eh_frame = { all.data, frame },
+		.eh_frame_hdr = { all.data + frame, header },
+		.mapped_size = info->mapped_size,
+	};
+
+	if (is_header(u.eh_frame_hdr) ||
+	    !is_header((struct seam_bytes) { all.data, header }))
+		return u;
+	u.eh_frame_hdr.data = all.data;
+	u.eh_frame.data = all.data + header;
+	u.is_header_first = true;
+	return u;
+}
+
+static int add_record(struct adding *a,
+		      const struct seam_jitdump_record *record)
+{
+	switch (record->id) {
+	case SEAM_JITDUMP_LOAD:
+		return add_load(a, &record->load);
+	case SEAM_JITDUMP_MOVE:
+		return add_move(a, &record->move);
+	case SEAM_JITDUMP_DEBUG_INFO:
+		return add_debug(a, &record->debug_info);
+	case SEAM_JITDUMP_UNWINDING_INFO:
+		a->unwinding = split_tables(&record->unwinding_info);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* First and last time of the loads; false when there is none. */
+static bool load_times(struct seam_jitdump_reader reader, uint64_t *first,
+		       uint64_t *last)
+{
+	struct seam_jitdump_record record;
+	bool any = false;
+
+	while (seam_jitdump_next(&reader, &record)) {
+		if (record.id != SEAM_JITDUMP_LOAD)
+			continue;
+		if (!any)
+			*first = record.prefix.timestamp;
+		*last = record.prefix.timestamp;
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * What the times of a dump are.  Bit 0 of the flags says "not ns", but
+ * llvm-jitlink writes flags it never set, and then other bits are set too.
+ */
+static void judge_clock(struct adding *a,
+			const struct seam_jitdump_reader *reader)
+{
+	const struct seam_jit_code_options *o = a->options;
+	uint64_t flags = reader->header.flags, first = 0, last = 0;
+
+	a->is_untimed = o->is_untimed;
+	if (flags & SEAM_JITDUMP_ARCH_TIMESTAMP) {
+		if (flags != SEAM_JITDUMP_ARCH_TIMESTAMP)
+			a->source->notes[SEAM_JIT_ARCH_GARBAGE]++;
+		else if (o->to_ns)
+			a->is_converted = true;
+		else if (!o->last_ns || !load_times(*reader, &first, &last) ||
+			 last < o->first_ns || last > o->last_ns)
+			a->is_untimed = true;
+	} else if (o->last_ns && load_times(*reader, &first, &last) &&
+		   first > o->last_ns) {
+		a->source->notes[SEAM_JIT_TOO_NEW]++;
+	}
+	if (a->is_untimed)
+		a->source->notes[SEAM_JIT_UNTIMED]++;
+}
+
+static int add_records(struct adding *a, struct seam_jitdump_reader *reader)
+{
+	struct seam_jitdump_record record;
+	int r = 0;
+
+	while (!r && seam_jitdump_next(reader, &record))
+		r = add_record(a, &record);
+	memcpy(a->source->reader_notes, reader->n_notes,
+	       sizeof(reader->n_notes));
+	a->source->shift = seam_jit_shift_bytes(&a->shift);
+	if (a->source->shift)
+		a->source->notes[SEAM_JIT_SHIFTED] = a->shift.n;
+	seam_latest_fini(&a->waiting);
+	return r;
+}
+
+int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
+			   const struct seam_jit_code_options *options,
+			   struct seam_err *err)
+{
+	struct adding a = {
+		.jit = jit, .options = options, .debug = SEAM_NONE,
+	};
+	struct seam_jitdump_reader reader;
+	int r = seam_jitdump_begin(&reader, bytes, err);
+
+	if (r)
+		return r;
+	a.source = SEAM_ARRAY_PUSH(&jit->sources);
+	if (!a.source)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	*a.source = (struct seam_jit_source) {
+		.pid = options->pid,
+		.inner_pid = (int32_t)reader.header.pid,
+		.elf_machine = reader.header.elf_mach,
+		.endian = reader.endian,
+	};
+	judge_clock(&a, &reader);
+	if (add_records(&a, &reader))
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* When the lines of a map were written, as the reader comes to them. */
+struct map_times {
+	struct seam_perf_map_times reader;
+	struct seam_perf_map_mark mark, next;
+	bool has_next;
+};
+
+static struct map_times begin_times(struct seam_bytes bytes)
+{
+	struct map_times t = {
+		.reader = seam_perf_map_times_begin(bytes),
+		.mark = { .to_ns = UINT64_MAX },
+	};
+
+	t.has_next = seam_perf_map_times_next(&t.reader, &t.next);
+	return t;
+}
+
+/* The mark of the line that begins at @pos; calls come in order. */
+static const struct seam_perf_map_mark *mark_at(struct map_times *t,
+						uint64_t pos)
+{
+	while (t->has_next && t->next.offset <= pos) {
+		t->mark = t->next;
+		t->has_next = seam_perf_map_times_next(&t->reader, &t->next);
+	}
+	return &t->mark;
+}
+
+static int add_map_entry(struct seam_jit_code *jit,
+			 struct seam_jit_process *process, uint32_t source,
+			 const struct seam_perf_map_entry *entry,
+			 const struct seam_perf_map_mark *mark)
+{
+	struct seam_jit_object *object = SEAM_ARRAY_PUSH(&jit->objects);
+	char *name = seam_arena_text(&jit->arena,
+				     (const char *)entry->name.data,
+				     entry->name.size);
+
+	if (!object || !name || jit->objects.n >= SEAM_NONE)
+		return -ENOMEM;
+	*object = (struct seam_jit_object) {
+		.name = name, .start_addr = entry->start_addr,
+		.size = entry->size, .dump = source, .debug = SEAM_NONE,
+		.lines = SEAM_NONE, .loaded_ns = mark->from_ns,
+		.known_ns = mark->to_ns,
+	};
+	return add_event(process, SEAM_JIT_MAPS, (struct seam_jit_event) {
+		.time_ns = mark->from_ns,
+		.object = (uint32_t)jit->objects.n - 1,
+		.move = SEAM_NONE, .start_addr = entry->start_addr,
+	});
+}
+
+int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
+			  struct seam_bytes bytes, struct seam_bytes times,
+			  struct seam_err *err)
+{
+	struct map_times marks = begin_times(times);
+	struct seam_perf_map_reader reader = seam_perf_map_begin(bytes);
+	struct seam_jit_process *process = seam_jit_process_make(jit, pid);
+	struct seam_jit_source *source = SEAM_ARRAY_PUSH(&jit->sources);
+	struct seam_perf_map_entry entry;
+	int r = process && source ? 0 : -ENOMEM;
+
+	if (source)
+		*source = (struct seam_jit_source) { .pid = pid };
+	while (!r && seam_perf_map_next(&reader, &entry))
+		r = add_map_entry(jit, process, (uint32_t)jit->sources.n - 1,
+				  &entry, mark_at(&marks, (uint64_t)(
+				  entry.line - bytes.data)));
+	if (r)
+		return seam_err_set(err, r, "out of memory");
+	source->notes[SEAM_JIT_BAD_LINES] = reader.n_bad;
+	source->notes[SEAM_JIT_BAD_TIMES] = marks.reader.n_bad;
+	return 0;
+}

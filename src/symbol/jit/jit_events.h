@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jit_events.h - what is inside struct seam_jit_code
+ *
+ * jit_add.c turns records into objects (what was compiled) and events (where
+ * it was put, when), kept for each process.  jit_play.c sorts the events of a
+ * process by time and plays them into its code map, one range an event; moves
+ * are tied to their loads there, because which load is meant depends on the
+ * order.  jit_code.c answers.  Maps are a layer of their own below the dumps;
+ * without times, all their events are of time 0.
+ *
+ * Nothing else includes this.
+ */
+#ifndef SEAM_JIT_EVENTS_H
+#define SEAM_JIT_EVENTS_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/index.h"
+#include "symbol/jit/code_map.h"
+#include "symbol/jit/jit_code.h"
+#include "symbol/jit/jit_lines.h"
+#include "wire/jit/jitdump.h"
+
+/* What this side had to bend; the reader has notes of its own. */
+enum seam_jit_note {
+	SEAM_JIT_OTHER_PID,
+	SEAM_JIT_UNTIMED,
+	SEAM_JIT_ARCH_GARBAGE,
+	SEAM_JIT_TOO_NEW,
+	SEAM_JIT_SHIFTED,
+	SEAM_JIT_BAD_LINES,
+	SEAM_JIT_BAD_TIMES,
+	SEAM_JIT_N_NOTES,
+};
+
+/* The same for moves, which are judged anew whenever events are played. */
+enum seam_jit_move_note {
+	SEAM_JIT_MOVE_UNKNOWN,
+	SEAM_JIT_MOVE_EARLY,
+	SEAM_JIT_MOVE_SIZE,
+	SEAM_JIT_MOVE_PLACE,
+	SEAM_JIT_INDEX_TWICE,
+	SEAM_JIT_N_MOVE_NOTES,
+};
+
+/* A dump or a map. */
+struct seam_jit_source {
+	int32_t pid;
+	int32_t inner_pid;	/* of the dump's header */
+	uint64_t reader_notes[SEAM_JITDUMP_N_NOTES];
+	uint64_t notes[SEAM_JIT_N_NOTES];
+	uint32_t elf_machine;
+	enum seam_endian endian;
+	uint64_t shift;		/* bytes to take off addresses of lines */
+	SEAM_ARRAY(struct seam_jitdump_debug_info) infos;
+};
+
+/* Something put at an address. */
+struct seam_jit_event {
+	uint64_t time_ns;
+	uint32_t object;	/* SEAM_NONE: a move that has no load */
+	uint32_t move;		/* SEAM_NONE for a load */
+	uint64_t start_addr;
+};
+
+struct seam_jit_move {
+	struct seam_jitdump_move record;
+	uint32_t source;
+};
+
+/* Where a process's code came from, besides itself. */
+struct seam_jit_birth {
+	uint64_t time_ns;
+	int32_t parent;		/* -1: an exec, nothing is inherited */
+	uint32_t order;		/* among all births, as they were added */
+};
+
+enum { SEAM_JIT_DUMPS, SEAM_JIT_MAPS, SEAM_JIT_N_LAYERS };
+
+struct seam_jit_layer {
+	SEAM_ARRAY(struct seam_jit_event) events;	/* played: by time */
+	struct seam_code_map map;			/* ranges are events */
+	uint64_t notes[SEAM_JIT_N_MOVE_NOTES];
+};
+
+struct seam_jit_process {
+	int32_t pid;
+	bool is_indexed;
+	struct seam_jit_layer layers[SEAM_JIT_N_LAYERS];
+	SEAM_ARRAY(struct seam_jit_birth) births;	/* by time and order */
+};
+
+struct seam_jit_code {
+	struct seam_arena arena;	/* names of maps, line tables */
+	SEAM_ARRAY(struct seam_jit_source) sources;
+	SEAM_ARRAY(struct seam_jit_object) objects;
+	SEAM_ARRAY(struct seam_jit_move) moves;
+	SEAM_ARRAY(struct seam_jit_process) processes;
+	SEAM_ARRAY(struct seam_jit_line_table) tables;
+	struct seam_index pids;
+	uint32_t n_births;
+	bool is_indexed;
+};
+
+/* NULL when there is none. */
+struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
+					       int32_t pid);
+
+/* The process, made if it is new, to be indexed again; NULL: no memory. */
+struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
+					       int32_t pid);
+
+/* Sort and play one layer into its map.  0 or -ENOMEM. */
+int seam_jit_play(struct seam_jit_code *jit, struct seam_jit_layer *layer);
+
+#endif /* SEAM_JIT_EVENTS_H */

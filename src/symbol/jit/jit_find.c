@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_find.c - look, open once, judge what was opened; see jit_find.h */
+#include "symbol/jit/jit_find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "wire/jit/jitdump.h"
+#include "wire/jit/perf_map_times.h"
+
+enum {
+	PATH_BYTES = 4096,
+	NAME_BYTES = 64,
+	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
+	MAX_TIMES_BYTES = 256 << 20,	/* a mark a millisecond for an hour */
+	/*
+	 * File times come from a clock that is read once a tick, process
+	 * starts are rounded down to 1/100 s: a file made at once may look
+	 * this much older.
+	 */
+	TIME_SLACK_NS = 30 * 1000 * 1000,
+};
+
+/* What to check, besides that it is a regular file of bearable size. */
+enum trust {
+	TRUST_PROCESS,		/* named by a process: everything */
+	TRUST_NAME,		/* found by its name alone: the same */
+	TRUST_FOLDER,		/* owner */
+	TRUST_USER,		/* nothing */
+};
+
+static bool take_number(const char **s, int32_t *value)
+{
+	const char *start = *s;
+	uint64_t v = 0;
+
+	while (**s >= '0' && **s <= '9' && v <= INT32_MAX)
+		v = v * 10 + (uint64_t)(*(*s)++ - '0');
+	*value = (int32_t)v;
+	return *s > start && v && v <= INT32_MAX;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool seam_jit_marker(const char *path, int32_t *inner_pid)
+{
+	const char *s = base_name(path);
+
+	if (strncmp(s, "jit-", 4))
+		return false;
+	s += 4;
+	if (!take_number(&s, inner_pid))
+		return false;
+	if (*s == '-') {
+		s++;
+		if (!take_number(&s, inner_pid))
+			return false;
+	}
+	return strcmp(s, ".dump") == 0;
+}
+
+/* ---- the process ---- */
+
+/* The last number of line @key of a /proc status file. */
+static bool last_number(const char *status, const char *key, int64_t *value)
+{
+	const char *line = strstr(status, key), *end;
+	char *after;
+
+	if (!line)
+		return false;
+	line += strlen(key);
+	end = line + strcspn(line, "\n");
+	for (bool any = false; ; any = true) {
+		int64_t v = strtoll(line, &after, 10);
+
+		if (after == line || after > end)
+			return any;
+		*value = v;
+		line = after;
+	}
+}
+
+/* Ticks since boot, the 20th field behind the name in parentheses. */
+static bool start_ticks(const char *stat, uint64_t *ticks)
+{
+	const char *s = strrchr(stat, ')');
+
+	for (int i = 0; s && i < 20; i++) {
+		s = strchr(s, ' ');
+		s = s ? s + 1 : NULL;
+	}
+	if (s)
+		*ticks = strtoull(s, NULL, 10);
+	return s != NULL;
+}
+
+static uint64_t clock_of(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * SEAM_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t utc_of_ticks(uint64_t ticks)
+{
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t since_boot = ticks / hz * SEAM_NS_PER_S +
+			      ticks % hz * (SEAM_NS_PER_S / hz);
+
+	return clock_of(CLOCK_REALTIME) - clock_of(CLOCK_BOOTTIME) +
+	       since_boot;
+}
+
+/* A file of /proc/PID as text. */
+static bool read_text(int process, const char *name, char *buf, size_t cap)
+{
+	int fd = openat(process, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap - 1);
+
+	if (fd >= 0)
+		close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
+			   int32_t pid, struct seam_err *err)
+{
+	char text[STATUS_BYTES];
+	int64_t inner = pid, uid = -1;
+	uint64_t ticks = 0;
+	int r = -ESRCH;
+
+	*owner = (struct seam_jit_owner) {
+		.pid = pid, .uid = (uid_t)-1, .root = -1,
+	};
+	/* All through one descriptor: it is one process, or none any more. */
+	if (process < 0 || !read_text(process, "stat", text, sizeof(text)) ||
+	    !start_ticks(text, &ticks) ||
+	    !read_text(process, "status", text, sizeof(text)) ||
+	    !last_number(text, "\nUid:", &uid))
+		goto out;
+	last_number(text, "\nNSpid:", &inner);
+	owner->inner_pid = (int32_t)inner;
+	owner->uid = (uid_t)uid;
+	owner->start_ns = utc_of_ticks(ticks);
+	owner->root = openat(process, "root",
+			     O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = owner->root < 0 ? -errno : 0;
+out:
+	return r ? seam_err_set(err, r, "cannot read process %d: %s", pid,
+				strerror(-r)) : 0;
+}
+
+int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
+			struct seam_err *err)
+{
+	char path[NAME_BYTES];
+	int process, r;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = seam_jit_owner_read_at(owner, process, pid, err);
+	if (process >= 0)
+		close(process);
+	return r;
+}
+
+void seam_jit_owner_fini(struct seam_jit_owner *owner)
+{
+	if (owner->root >= 0)
+		close(owner->root);
+	owner->root = -1;
+}
+
+/* ---- judging a file ---- */
+
+struct candidate {
+	const struct seam_jit_owner *owner;
+	enum seam_jit_kind kind;
+	enum trust trust;
+	uint64_t max_bytes;
+	uid_t also;		/* another owner that will do; -1: none */
+	const char *path;	/* for messages */
+};
+
+__attribute__((format(printf, 4, 5)))
+static int refuse(const struct candidate *c, int code, struct seam_err *err,
+		  const char *fmt, ...)
+{
+	char reason[SEAM_ERR_TEXT / 2], path[SEAM_ERR_TEXT / 2];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, args);
+	va_end(args);
+	seam_text_copy(path, sizeof(path), c->path, SEAM_TEXT_TERMINAL);
+	return seam_err_add(err, code, "'%s' is not believed: %s", path,
+			    reason);
+}
+
+static const char *kind_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR: return "a folder";
+	case S_IFIFO: return "a fifo";
+	case S_IFSOCK: return "a socket";
+	case S_IFLNK: return "a symbolic link";
+	default: return "a device";
+	}
+}
+
+static int check_owner(const struct candidate *c, const struct stat *st,
+		       struct seam_err *err)
+{
+	uid_t wanted = c->owner->uid == (uid_t)-1 ? geteuid() : c->owner->uid;
+
+	if (st->st_uid == wanted || (!st->st_uid && c->trust != TRUST_PROCESS) ||
+	    (c->also != (uid_t)-1 && st->st_uid == c->also))
+		return 0;
+	return refuse(c, -EPERM, err, "it belongs to user %u, the process to "
+		      "user %u", st->st_uid, wanted);
+}
+
+static int check_mode(const struct candidate *c, const struct stat *st,
+		      struct seam_err *err)
+{
+	bool own_group = st->st_gid == (gid_t)st->st_uid;
+
+	/* anybody may give another's file a name (fs.protected_hardlinks) */
+	if (st->st_nlink > 1)
+		return refuse(c, -EPERM, err, "it has %lu names (hard "
+			      "links)", (unsigned long)st->st_nlink);
+	if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !own_group))
+		return refuse(c, -EPERM, err, "others may write it (mode "
+			      "%04o)", (unsigned int)st->st_mode & 07777);
+	return 0;
+}
+
+static int check_age(const struct candidate *c, const struct stat *st,
+		     struct seam_err *err)
+{
+	uint64_t written = (uint64_t)st->st_mtim.tv_sec * SEAM_NS_PER_S +
+			   (uint64_t)st->st_mtim.tv_nsec;
+
+	if (written + TIME_SLACK_NS < c->owner->start_ns)
+		return refuse(c, -ESTALE, err, "it was written %.1f s before "
+			      "process %d began",
+			      (double)(c->owner->start_ns - written) / 1e9,
+			      c->owner->pid);
+	return 0;
+}
+
+static int check_file(const struct candidate *c, int fd, struct seam_err *err)
+{
+	struct stat st;
+	int r = 0;
+
+	if (fstat(fd, &st))
+		return refuse(c, -errno, err, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return refuse(c, -EINVAL, err, "it is %s, not a file",
+			      kind_of(st.st_mode));
+	if ((uint64_t)st.st_size > c->max_bytes)
+		return refuse(c, -EFBIG, err, "it has %" PRIu64 " bytes, more "
+			      "than %" PRIu64, (uint64_t)st.st_size,
+			      c->max_bytes);
+	if (c->trust <= TRUST_FOLDER)
+		r = check_owner(c, &st, err);
+	if (!r && c->trust <= TRUST_NAME)
+		r = check_mode(c, &st, err);
+	if (!r && c->trust <= TRUST_NAME)
+		r = check_age(c, &st, err);
+	return r;
+}
+
+/* A dump says whose it is. */
+static int check_header(const struct candidate *c, int fd, struct seam_err *err)
+{
+	uint8_t bytes[SEAM_JITDUMP_HEADER_BYTES];
+	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+	struct seam_jitdump_reader reader;
+	struct seam_err why = { 0 };
+
+	if (seam_jitdump_begin(&reader, (struct seam_bytes) {
+				bytes, n > 0 ? (size_t)n : 0 }, &why))
+		return refuse(c, why.code, err, "%s", why.cause[0]);
+	if (c->owner->inner_pid &&
+	    reader.header.pid != (uint32_t)c->owner->inner_pid)
+		return refuse(c, -ESTALE, err, "it is of process %" PRIu32
+			      ", not %d", reader.header.pid,
+			      c->owner->inner_pid);
+	return 0;
+}
+
+static int judge(const struct candidate *c, int fd, struct seam_err *err)
+{
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? -ENOENT :
+		       refuse(c, -errno, err, "%s", errno == ELOOP ?
+			      "it is a symbolic link" : strerror(errno));
+	r = check_file(c, fd, err);
+	if (!r && c->kind == SEAM_JIT_DUMP)
+		r = check_header(c, fd, err);
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
+}
+
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+
+int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
+		   const char *path, int fd, uint64_t max_bytes,
+		   struct seam_err *err)
+{
+	struct candidate c = {
+		.owner = owner, .kind = kind, .trust = TRUST_PROCESS,
+		.max_bytes = max_bytes, .also = (uid_t)-1, .path = path,
+	};
+
+	if (err)
+		*err = (struct seam_err) { 0 };
+	return judge(&c, fd, err);
+}
+
+/* ---- copying ---- */
+
+static int copy_bytes(int from, int to, uint64_t size, const char *name,
+		      struct seam_err *err)
+{
+	static const size_t chunk = 64 * 1024;
+	char *buf = malloc(chunk);
+	uint64_t pos = 0;
+	int r = buf ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
+
+	while (!r && pos < size) {
+		size_t want = size - pos < chunk ? (size_t)(size - pos) : chunk;
+		ssize_t n = pread(from, buf, want, (off_t)pos);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = seam_err_set(err, -errno, "cannot read: %s",
+					 strerror(errno));
+		if (n <= 0)
+			break;
+		r = seam_file_write_at(to, buf, (size_t)n, pos, name, err);
+		pos += (uint64_t)n;
+	}
+	free(buf);
+	return r;
+}
+
+int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
+		  struct seam_err *err)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	off_t end = lseek(fd, 0, SEEK_HOLE);
+	int to = openat(folder, name, flags, 0600);
+	int r;
+
+	if (to < 0 && errno == EEXIST && !unlinkat(folder, name, 0))
+		to = openat(folder, name, flags, 0600);
+	if (to < 0)
+		return seam_err_set(err, -errno, "cannot create '%s': %s",
+				    name, strerror(errno));
+	/* No hole is reported where a file system does not know them. */
+	r = copy_bytes(fd, to, end >= 0 && (uint64_t)end < max_bytes ?
+		       (uint64_t)end : max_bytes, name, err);
+	close(to);
+	if (r)
+		unlinkat(folder, name, 0);
+	return r;
+}
+
+/* ---- looking ---- */
+
+struct jit_search {
+	const struct seam_jit_places *places;
+	const struct seam_jit_owner *owner;
+	enum seam_jit_kind kind;
+	char names[3][NAME_BYTES];	/* base names it may have; "" ends */
+	uint64_t max_bytes;
+	uid_t also;
+	int refusal;			/* the last, or 0 */
+	char *found;
+	size_t found_cap;
+	struct seam_err *err;
+};
+
+/* Open @path as what @trust says.  A descriptor, or -1. */
+static int try_path(struct jit_search *s, const char *path, enum trust trust)
+{
+	struct candidate c = {
+		.owner = s->owner, .kind = s->kind, .trust = trust,
+		.max_bytes = s->max_bytes, .also = s->also, .path = path,
+	};
+	int flags = trust == TRUST_USER ? OPEN_FLAGS : OPEN_FLAGS | O_NOFOLLOW;
+	int fd = judge(&c, open(path, flags), s->err);
+
+	if (fd < 0) {
+		s->refusal = fd == -ENOENT ? s->refusal : fd;
+		return -1;
+	}
+	snprintf(s->found, s->found_cap, "%s", path);
+	return fd;
+}
+
+static int try_folder(struct jit_search *s, const char *folder, size_t size,
+		      const char *below, enum trust trust)
+{
+	char path[PATH_BYTES];
+	int fd = -1;
+
+	for (size_t i = 0; fd < 0 && i < SEAM_ARRAY_SIZE(s->names); i++) {
+		if (!*s->names[i])
+			continue;
+		snprintf(path, sizeof(path), "%.*s%s%s", (int)size, folder,
+			 below, s->names[i]);
+		fd = try_path(s, path, trust);
+	}
+	return fd;
+}
+
+/* A folder is searched; a file counts if it can be the one. */
+static int try_named(struct jit_search *s, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st)) {
+		s->refusal = seam_err_add(s->err, -errno, "--jit %s: %s", path,
+					  strerror(errno));
+		return -1;
+	}
+	if (S_ISDIR(st.st_mode))
+		return try_folder(s, path, strlen(path), "/", TRUST_USER);
+	/* A dump says whose it is; a map is known by its name alone. */
+	if (s->kind == SEAM_JIT_DUMP) {
+		int32_t inner = 0;
+
+		if (seam_jit_marker(path, &inner) &&
+		    inner != s->owner->inner_pid && inner != s->owner->pid)
+			return -1;
+		return strstr(path, ".map") ? -1 :
+		       try_path(s, path, TRUST_USER);
+	}
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(s->names); i++)
+		if (strcmp(base_name(path), s->names[i]) == 0)
+			return try_path(s, path, TRUST_USER);
+	return -1;
+}
+
+static void make_names(struct jit_search *s, const char *path)
+{
+	const char *format = s->kind == SEAM_JIT_DUMP ? "jit-%d.dump" :
+			     "perf-%d.map";
+	int32_t inner = s->owner->inner_pid ? s->owner->inner_pid :
+			s->owner->pid;
+
+	if (s->places->is_second) {
+		snprintf(s->names[0], NAME_BYTES, "jit-%d-%d.dump",
+			 s->owner->pid, s->owner->pid);
+		return;
+	}
+	/* A bundle numbers processes as the recording does. */
+	snprintf(s->names[0], NAME_BYTES, format, s->owner->pid);
+	if (inner != s->owner->pid)
+		snprintf(s->names[1], NAME_BYTES, format, inner);
+	if (path && strlen(base_name(path)) < NAME_BYTES)
+		snprintf(s->names[2], NAME_BYTES, "%s", base_name(path));
+}
+
+static uid_t owner_of(const char *path)
+{
+	struct stat st;
+
+	return path && !stat(path, &st) ? st.st_uid : (uid_t)-1;
+}
+
+static int search_all(struct jit_search *s, const char *path, bool *is_live)
+{
+	const struct seam_jit_places *p = s->places;
+	int fd = -1;
+
+	for (size_t i = 0; fd < 0 && i < p->n_paths && !p->is_second; i++)
+		fd = try_named(s, p->paths[i]);
+	if (fd < 0 && p->bundle)
+		fd = try_folder(s, p->bundle, strlen(p->bundle), "/jit/",
+				TRUST_FOLDER);
+	*is_live = false;
+	if (p->is_second)
+		return fd;
+	if (fd < 0 && p->recording)
+		fd = try_folder(s, p->recording,
+				(size_t)(base_name(p->recording) -
+					 p->recording), "", TRUST_FOLDER);
+	*is_live = fd < 0;
+	if (fd < 0 && path && !p->no_recorded_path)
+		fd = try_path(s, path, TRUST_NAME);
+	return fd;
+}
+
+int seam_jit_find(const struct seam_jit_places *places,
+		  const struct seam_jit_owner *owner, enum seam_jit_kind kind,
+		  const char *path, struct seam_file *file, char *found,
+		  size_t found_cap, struct seam_err *err)
+{
+	struct jit_search s = {
+		.places = places, .owner = owner, .kind = kind,
+		.max_bytes = places->max_bytes ? places->max_bytes :
+			     SEAM_JIT_MAX_BYTES,
+		.also = owner_of(places->bundle ? places->bundle :
+				 places->recording),
+		.found = found, .found_cap = found_cap, .err = err,
+	};
+	char proc[NAME_BYTES], map[NAME_BYTES];
+	bool is_live;
+	int fd, r;
+
+	*file = (struct seam_file) { 0 };
+	if (err)
+		*err = (struct seam_err) { 0 };
+	if (kind == SEAM_JIT_MAP && !path) {
+		snprintf(map, sizeof(map), "/tmp/perf-%d.map",
+			 owner->inner_pid ? owner->inner_pid : owner->pid);
+		path = map;
+	}
+	make_names(&s, path);
+	fd = search_all(&s, path, &is_live);
+	if (fd < 0)
+		return s.refusal ? s.refusal : -ENOENT;
+	/* A file that may still be written could be cut while it is mapped. */
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	r = is_live ? seam_file_read_fd(file, fd, (size_t)s.max_bytes, err) :
+	    seam_file_open(file, proc, err);
+	close(fd);
+	return r;
+}
+
+void seam_jit_find_times(const char *path, struct seam_file *times)
+{
+	char beside[PATH_BYTES];
+	struct stat map, st;
+	int fd;
+
+	*times = (struct seam_file) { 0 };
+	snprintf(beside, sizeof(beside), "%s%s", path,
+		 SEAM_PERF_MAP_TIMES_SUFFIX);
+	fd = open(beside, OPEN_FLAGS | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (stat(path, &map) == 0 && fstat(fd, &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_uid == map.st_uid)
+		seam_file_read_fd(times, fd, MAX_TIMES_BYTES, NULL);
+	close(fd);
+}

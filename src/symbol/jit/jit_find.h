@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jit_find.h - where a process's dumps and maps are, and whether to believe
+ * them
+ *
+ * Runtimes leave jit-PID.dump and perf-PID.map under names that anybody can
+ * guess, mostly in /tmp, where anybody can write.  What is believed decides
+ * what names a report shows and what a privileged recorder reads.  So a file
+ * that was found by a name alone must
+ *
+ *   - be a regular file, opened once, without following a link at its name
+ *     and without waiting for a writer, and judged by what was opened;
+ *   - belong to the user of the process, or to root;
+ *   - not be writable for others (for the group: only if it is the group that
+ *     has the user's own number);
+ *   - not be older than the process: pids are used again, files stay;
+ *   - not be larger than a cap.
+ *
+ * Every refusal has a text with the file and the reason.
+ *
+ * Files in the recording's folder or beside it are as trusted as the recording,
+ * and those the user named are trusted: of both only kind and size are
+ * checked, of the former also the owner.
+ *
+ * Threads: any.  Nothing here blocks on the target.
+ */
+#ifndef SEAM_JIT_FIND_H
+#define SEAM_JIT_FIND_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "base/file.h"
+
+#include <sys/types.h>
+
+/* A dump of a gigabyte is code of some 10^7 functions. */
+#define SEAM_JIT_MAX_BYTES (UINT64_C(1) << 30)
+
+enum seam_jit_kind {
+	SEAM_JIT_DUMP,
+	SEAM_JIT_MAP,
+};
+
+/*
+ * Whether a file that a process mapped is the marker of a dump: its base name
+ * is jit-PID.dump, or jit-TID-PID.dump (Bun).  PID, as the process sees itself,
+ * goes to *@inner_pid.
+ */
+bool seam_jit_marker(const char *path, int32_t *inner_pid);
+
+/* Whose file it has to be. */
+struct seam_jit_owner {
+	int32_t pid;		/* as the recording numbers it */
+	int32_t inner_pid;	/* as the process sees itself; 0: not known */
+	uid_t uid;		/* (uid_t)-1: not known, then ours */
+	uint64_t start_ns;	/* UTC; 0: not known, then no file is too old */
+	int root;		/* its root folder; -1: ours */
+};
+
+/*
+ * The owner that process @pid is, from /proc.  seam_jit_owner_fini() closes
+ * its root.  -ESRCH when it has ended; then @owner has the pid alone, and can
+ * be used all the same: its files are looked for in our own root.
+ */
+int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
+			struct seam_err *err);
+
+/*
+ * The same of the process whose folder in /proc is open as @process.  Of a
+ * zombie, -ENOENT: it has no root any more, but all else is known.
+ */
+int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
+			   int32_t pid, struct seam_err *err);
+void seam_jit_owner_fini(struct seam_jit_owner *owner);
+
+/*
+ * Check @fd, a file that process @owner named @path, as opened for it.  It must
+ * be its user's own, not even root's, and a dump must begin as one, with the
+ * owner's inner pid.  Takes @fd, and gives it back if it can be trusted; else
+ * -errno: -EINVAL (no regular file), -EPERM (owner or mode), -ESTALE (too old,
+ * or of another process), -EFBIG.
+ */
+int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
+		   const char *path, int fd, uint64_t max_bytes,
+		   struct seam_err *err);
+
+/*
+ * Copy what seam_jit_check() gave to file @name in @folder, made anew with mode
+ * 0600; an older one of the name is replaced.  Ends at the first hole:
+ * neither format has zeros in it, so there is no data behind.  Returns 0 or
+ * -errno, and then no file is left.
+ */
+int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
+		  struct seam_err *err);
+
+/* Where a report looks, in this order; NULL and 0: not there. */
+struct seam_jit_places {
+	const char *const *paths;	/* --jit: files, or folders of files */
+	size_t n_paths;
+	const char *bundle;		/* a folder: in its jit/ */
+	const char *recording;		/* a file: beside it */
+	bool no_recorded_path;		/* not where the runtime wrote it */
+	/* In the bundle alone: the file of one that streamed a dump too. */
+	bool is_second;
+	uint64_t max_bytes;		/* 0: SEAM_JIT_MAX_BYTES */
+};
+
+/*
+ * Find the dump or map of @owner.  @path is where the runtime had it: the
+ * marker's path for a dump, NULL for a map, which is /tmp/perf-PID.map.
+ *
+ * Returns 0, @file open (files where their runtime may still write are read
+ * into memory, others are mapped) and its path in @found; or -ENOENT when
+ * there is none, or what the last refusal returned.  All refusals are in @err.
+ */
+int seam_jit_find(const struct seam_jit_places *places,
+		  const struct seam_jit_owner *owner, enum seam_jit_kind kind,
+		  const char *path, struct seam_file *file, char *found,
+		  size_t found_cap, struct seam_err *err);
+
+/*
+ * The index of when the lines of the map at @path were written, which a
+ * recorder puts beside it (wire/jit/perf_map_times.h).  @times is empty where there
+ * is none, or where it is not of the owner of the map.
+ */
+void seam_jit_find_times(const char *path, struct seam_file *times);
+
+#endif /* SEAM_JIT_FIND_H */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_placements.c - the events of all processes; see jit_placements.h */
+#include "symbol/jit/jit_placements.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbol/jit/jit_events.h"
+#include "symbol/radix.h"
+
+/*
+ * A rectangle of the code map is where a range is seen from a time on.  It says
+ * something new if the range was put there then, or if what is left of it means
+ * nothing any more; else it is the rest of what was there before.
+ */
+static bool is_news(const struct seam_jit_layer *layer,
+		    const struct seam_code_rect *rect, uint32_t *object)
+{
+	const struct seam_code_map *map = &layer->map;
+	uint32_t range = rect->range & ~(uint32_t)SEAM_CODE_REMOVED;
+	const struct seam_jit_event *event = &layer->events.items[range];
+	bool is_begin = event->time_ns == rect->from;
+
+	*object = SEAM_NONE;
+	if (rect->range & SEAM_CODE_REMOVED)
+		return true;
+	if (seam_code_map_find(map, map->bounds[map->ends[range].left],
+			       rect->from) != range)
+		return !is_begin;
+	*object = event->object;
+	return is_begin;
+}
+
+static int add(struct seam_jit_placements *to,
+	       const struct seam_jit_placement *placement)
+{
+	struct seam_jit_placement *slot = SEAM_ARRAY_PUSH(&to->list);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = *placement;
+	return 0;
+}
+
+/*
+ * Until when each range's first byte was its own: a part of it that is seen
+ * longer means nothing from then on.
+ */
+static uint64_t *find_ends(const struct seam_code_map *map)
+{
+	uint64_t *ends = calloc(map->n_ranges + 1, sizeof(*ends));
+
+	for (size_t i = 0; ends && i < map->rects.n; i++) {
+		const struct seam_code_rect *rect = &map->rects.items[i];
+
+		if (rect->range < map->n_ranges &&
+		    rect->left == map->ends[rect->range].left &&
+		    rect->to > ends[rect->range])
+			ends[rect->range] = rect->to;
+	}
+	return ends;
+}
+
+static int add_rect(struct seam_jit_placements *to, int32_t pid,
+		    const struct seam_jit_layer *layer,
+		    const struct seam_code_rect *rect, uint64_t born_ns,
+		    const uint64_t *ends)
+{
+	const struct seam_code_map *map = &layer->map;
+	struct seam_jit_placement p = {
+		.pid = pid, .time_ns = rect->from ? rect->from : born_ns,
+		.start_addr = map->bounds[rect->left],
+		.size = map->bounds[rect->right] - map->bounds[rect->left],
+	};
+	int r = 0;
+
+	if (is_news(layer, rect, &p.object)) {
+		if (p.object != SEAM_NONE)
+			p.offset = p.start_addr -
+				layer->events.items[rect->range].start_addr;
+		r = add(to, &p);
+	}
+	if (r == 0 && rect->range < map->n_ranges &&
+	    ends[rect->range] > rect->from && ends[rect->range] < rect->to) {
+		p.object = SEAM_NONE;
+		p.offset = 0;
+		p.time_ns = ends[rect->range];
+		r = add(to, &p);
+	}
+	return r;
+}
+
+static int add_layer(struct seam_jit_placements *to, int32_t pid,
+		     const struct seam_jit_layer *layer, uint64_t born_ns)
+{
+	const struct seam_code_map *map = &layer->map;
+	uint64_t *ends = find_ends(map);
+	int r = ends ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < map->rects.n && r == 0; i++)
+		if (map->rects.items[i].range != SEAM_NONE)
+			r = add_rect(to, pid, layer, &map->rects.items[i],
+				     born_ns, ends);
+	free(ends);
+	return r;
+}
+
+int seam_jit_placements_read(struct seam_jit_placements *placements,
+			     struct seam_jit_code *jit)
+{
+	int r = seam_jit_code_index(jit);
+
+	for (size_t i = 0; r == 0 && i < jit->processes.n; i++) {
+		const struct seam_jit_process *p = &jit->processes.items[i];
+		uint64_t born_ns = p->births.n ?
+			p->births.items[p->births.n - 1].time_ns + 1 : 0;
+
+		for (int l = SEAM_JIT_N_LAYERS; r == 0 && l-- > 0;)
+			r = add_layer(placements, p->pid, &p->layers[l],
+				      born_ns);
+	}
+	return r;
+}
+
+int seam_jit_placements_sort(struct seam_jit_placements *placements)
+{
+	size_t n = placements->list.n;
+	struct seam_radix_item *pairs = malloc((n + 1) * sizeof(*pairs));
+	struct seam_jit_placement *sorted = malloc((n + 1) * sizeof(*sorted));
+	int r = pairs && sorted ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		pairs[i] = (struct seam_radix_item) {
+			placements->list.items[i].time_ns, (uint32_t)i };
+	if (r == 0)
+		r = seam_radix_sort(pairs, n);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		sorted[i] = placements->list.items[pairs[i].id];
+	free(pairs);
+	if (r == 0) {
+		free(placements->list.items);
+		placements->list.items = sorted;
+		placements->list.cap = n + 1;
+	} else {
+		free(sorted);
+	}
+	return r;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jit_placements.h - everywhere that JIT code ever was, in the order of time
+ *
+ * jit_code.h answers for one address at one time; who hands all of it over
+ * to another tool wants the list.
+ */
+#ifndef SEAM_JIT_PLACEMENTS_H
+#define SEAM_JIT_PLACEMENTS_H
+
+#include "base/array.h"
+#include "symbol/jit/jit_code.h"
+
+/*
+ * From a time on, a piece of code or a part of it is somewhere; or nothing is
+ * there any more (object is SEAM_NONE): it was moved away, or its first byte is
+ * somebody else's.
+ */
+struct seam_jit_placement {
+	int32_t pid;
+	uint32_t object;	/* for seam_jit_code_object(), or SEAM_NONE */
+	uint64_t time_ns;	/* 0: not known */
+	uint64_t start_addr;
+	uint64_t size;		/* bytes */
+	uint64_t offset;	/* of start_addr in the code */
+};
+
+/* Zeroed is valid and empty; free(items) ends it. */
+struct seam_jit_placements {
+	SEAM_ARRAY(struct seam_jit_placement) list;
+};
+
+/*
+ * Append all placements of @jit: process by process, and in each the maps
+ * first, because dumps are right where both speak, then by time.  Played over
+ * one another they give what seam_jit_code_find() does.  What was inherited in
+ * a fork is not listed again; what has no time begins with the process, one
+ * nanosecond behind its last fork or exec.  0 or -ENOMEM.
+ */
+int seam_jit_placements_read(struct seam_jit_placements *placements,
+			     struct seam_jit_code *jit);
+
+/* By time; equal ones stay as they are.  0 or -ENOMEM. */
+int seam_jit_placements_sort(struct seam_jit_placements *placements);
+
+#endif /* SEAM_JIT_PLACEMENTS_H */

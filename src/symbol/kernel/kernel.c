@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel.c - which kernel, kept and found again; contract in kernel.h */
+#include "symbol/kernel/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "base/file.h"
+#include "symbol/kernel/kallsyms.h"
+#include "symbol/kernel/kernel_cache.h"
+#include "symbol/kernel/kernel_file.h"
+
+#define KALLSYMS "/proc/kallsyms"
+#define FILE_MAX ((size_t)64 << 20)
+#define KALLSYMS_MAX ((size_t)256 << 20)
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HOST_ENDIAN SEAM_LITTLE
+#else
+#define HOST_ENDIAN SEAM_BIG
+#endif
+
+static void read_boot_id(struct seam_kernel_identity *identity)
+{
+	struct seam_file file;
+	const size_t size = SEAM_BOOT_ID_TEXT - 1;
+
+	if (seam_file_read(&file, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
+			   4096, NULL))
+		return;
+	if (file.bytes.size >= size)
+		memcpy(identity->boot_id, file.bytes.data, size);
+	seam_file_close(&file);
+}
+
+/* Find the note (name "GNU", type 3) among those of the kernel. */
+static void find_build_id(struct seam_kernel_identity *identity,
+			  struct seam_bytes notes)
+{
+	struct seam_cursor c = seam_cursor_make(notes.data, notes.size,
+						HOST_ENDIAN);
+
+	while (!c.error && seam_cursor_left(&c) > 0) {
+		uint32_t name_size = seam_cursor_u32(&c);
+		uint32_t size = seam_cursor_u32(&c);
+		uint32_t type = seam_cursor_u32(&c);
+		const uint8_t *name = seam_cursor_bytes(&c, name_size);
+		const uint8_t *value;
+
+		seam_cursor_align(&c, 4);
+		value = seam_cursor_bytes(&c, size);
+		if (value && type == 3 && name_size == 4 &&
+		    memcmp(name, "GNU", 4) == 0 && size <= SEAM_BUILD_ID_MAX) {
+			memcpy(identity->build_id, value, size);
+			identity->build_id_size = size;
+			return;
+		}
+		seam_cursor_align(&c, 4);
+	}
+}
+
+static void read_build_id(struct seam_kernel_identity *identity)
+{
+	struct seam_file file;
+
+	if (seam_file_read(&file, AT_FDCWD, "/sys/kernel/notes", 1 << 20,
+			   NULL))
+		return;
+	find_build_id(identity, file.bytes);
+	seam_file_close(&file);
+}
+
+/*
+ * _text is among the first lines: the kernel makes the rest only when it is
+ * read, so this stops as soon as it can.
+ */
+static int read_text_addr(struct seam_kernel_identity *identity,
+			  struct seam_err *err)
+{
+	enum { STEP = 16 * 1024, MAX = 4 << 20 };
+	int fd = open(KALLSYMS, O_RDONLY | O_CLOEXEC);
+	char *text = fd < 0 ? NULL : malloc(MAX);
+	size_t size = 0, from = 0;
+	ssize_t n = 0;
+	int code = errno;
+
+	if (fd < 0 && code != ENOENT && code != EACCES && code != EPERM)
+		return seam_err_set(err, -code, "cannot open " KALLSYMS ": %s",
+				    strerror(code));
+	if (fd >= 0 && !text) {
+		close(fd);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	while (text && size + STEP <= MAX &&
+	       (n = read(fd, text + size, STEP)) > 0) {
+		size += (size_t)n;
+		if (seam_kallsyms_find(text + from, size - from, "_text",
+				       &identity->text_addr))
+			break;
+		/* Whole lines were searched; the cut one is next. */
+		while (size > from && memchr(text + from, '\n', size - from))
+			from = (size_t)((char *)memchr(text + from, '\n',
+						       size - from) - text) + 1;
+	}
+	code = errno;
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return n >= 0 ? 0 : seam_err_set(err, -code, "cannot read " KALLSYMS
+					 ": %s", strerror(code));
+}
+
+int seam_kernel_identify(struct seam_kernel_identity *identity,
+			 struct seam_err *err)
+{
+	*identity = (struct seam_kernel_identity) { 0 };
+	read_boot_id(identity);
+	read_build_id(identity);
+	return read_text_addr(identity, err);
+}
+
+/*
+ * Say what would show this user the addresses.  Source: kallsyms_show_value()
+ * in kernel/ksyms_common.c of Linux 6.1: with kptr_restrict 0, who may
+ * profile the kernel (perf_event_paranoid <= 1); with 0 or 1, CAP_SYSLOG;
+ * with 2 nobody.
+ */
+static int hidden(struct seam_err *err)
+{
+	struct seam_file file = { 0 };
+	char value = '1';
+
+	if (!seam_file_read(&file, AT_FDCWD, "/proc/sys/kernel/kptr_restrict",
+			    64, NULL) && file.bytes.size > 0)
+		value = (char)file.bytes.data[0];
+	seam_file_close(&file);
+	return seam_err_set(err, -EPERM, "cannot read kernel symbols: "
+		KALLSYMS " shows no addresses to this user; "
+		"'sysctl%s kernel.perf_event_paranoid=1' changes that%s",
+		value == '0' ? "" : " kernel.kptr_restrict=0",
+		value == '2' ? "" : ", and so does CAP_SYSLOG");
+}
+
+static int read_kallsyms(struct seam_file *file, struct seam_err *err)
+{
+	int fd = open(KALLSYMS, O_RDONLY | O_CLOEXEC);
+	int r;
+
+	*file = (struct seam_file) { 0 };
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot open " KALLSYMS ": %s",
+				    strerror(errno));
+	r = seam_file_read_fd(file, fd, KALLSYMS_MAX, err);
+	close(fd);
+	return r ? seam_err_add(err, r, "cannot read " KALLSYMS) : 0;
+}
+
+static int write_new(int dirfd, const char *name, struct seam_bytes bytes,
+		     struct seam_err *err)
+{
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
+			O_NOFOLLOW, 0600);
+	int r;
+
+	if (fd < 0)
+		return seam_err_set(err, -errno, "cannot create '%s': %s", name,
+				    strerror(errno));
+	r = seam_file_write_at(fd, bytes.data, bytes.size, 0, name, err);
+	if (close(fd) < 0 && !r)
+		r = seam_err_set(err, -errno, "cannot write '%s': %s", name,
+				 strerror(errno));
+	if (r)
+		unlinkat(dirfd, name, 0);
+	return r;
+}
+
+/* Read and compress, and keep the result for the next time. */
+static int capture_new(int dirfd, const char *name,
+		       const struct seam_kernel_file *header,
+		       struct seam_err *err)
+{
+	struct seam_file text;
+	struct seam_bytes file = { 0 };
+	uint8_t *bytes = NULL;
+	int r = read_kallsyms(&text, err);
+
+	if (!r)
+		r = seam_kernel_file_write(header, text.bytes, &bytes,
+					   &file.size, err);
+	seam_file_close(&text);
+	if (r)
+		return r;
+	file.data = bytes;
+	r = write_new(dirfd, name, file, err);
+	/* What changed meanwhile may or may not be in the text. */
+	if (!r && header->modules && header->modules == seam_kernel_modules())
+		seam_kernel_cache_write(file);
+	free(bytes);
+	return r;
+}
+
+int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err)
+{
+	struct seam_kernel_file header = { 0 };
+	struct seam_file kept;
+	int r = seam_kernel_identify(&header.identity, err);
+
+	if (r)
+		return r;
+	if (header.identity.text_addr == 0)
+		return hidden(err);
+	header.modules = seam_kernel_modules();
+	if (!seam_kernel_cache_read(&kept, &header.identity, header.modules))
+		return capture_new(dirfd, name, &header, err);
+	r = write_new(dirfd, name, kept.bytes, err);
+	seam_file_close(&kept);
+	return r;
+}
+
+static bool same_bytes(const uint8_t *a, size_t a_size, const uint8_t *b,
+		       size_t b_size)
+{
+	return a_size == b_size && memcmp(a, b, a_size) == 0;
+}
+
+/*
+ * Whether @have is the kernel that was recorded.  @proven: nothing recorded
+ * is no proof.  Equal boots have equal addresses; equal builds need _text.
+ */
+static bool is_recorded(const struct seam_kernel_identity *have,
+			const struct seam_kernel *kernel, bool proven)
+{
+	bool has_boot = kernel->boot_id && kernel->boot_id[0];
+	bool has_build = kernel->build_id && kernel->build_id_size > 0;
+
+	if (kernel->text_addr && have->text_addr != kernel->text_addr)
+		return false;
+	if (has_boot && have->boot_id[0] &&
+	    strcmp(have->boot_id, kernel->boot_id) == 0)
+		return true;
+	if (has_build && have->build_id_size > 0)
+		return same_bytes(have->build_id, have->build_id_size,
+				  kernel->build_id, kernel->build_id_size) &&
+		       (kernel->text_addr || !proven);
+	return !proven && !has_boot;
+}
+
+/* Whether modules are where they were, as far as can be known. */
+static bool is_same_boot(const struct seam_kernel_identity *have,
+			 const struct seam_kernel *kernel)
+{
+	return !have->boot_id[0] || !kernel->boot_id || !kernel->boot_id[0] ||
+	       strcmp(have->boot_id, kernel->boot_id) == 0;
+}
+
+static int take_text(struct seam_kernel_symbols *symbols, char *text,
+		     size_t size, bool modules, struct seam_err *err)
+{
+	ptrdiff_t n;
+
+	symbols->text = text;
+	n = seam_kallsyms_read(&symbols->table, text, size, modules);
+	if (n > 0)
+		return 0;
+	seam_kernel_close(symbols);
+	return n < 0 ? seam_err_set(err, -ENOMEM, "out of memory") :
+	       seam_err_set(err, -ENODATA, "no function has an address");
+}
+
+static int load_kept(struct seam_kernel_symbols *symbols, const char *path,
+		     const struct seam_kernel *kernel, struct seam_err *err)
+{
+	struct seam_kernel_file kept;
+	struct seam_file file;
+	size_t size;
+	char *text;
+	int r = seam_file_read(&file, AT_FDCWD, path, FILE_MAX, err);
+
+	if (r)
+		return r;
+	r = seam_kernel_file_read(&kept, file.bytes, err);
+	if (!r && !is_recorded(&kept.identity, kernel, false))
+		r = seam_err_set(err, -ESTALE, "it is of another kernel");
+	if (!r)
+		r = seam_kernel_file_text(&kept, &text, &size, err);
+	if (!r)
+		r = take_text(symbols, text, size,
+			      is_same_boot(&kept.identity, kernel), err);
+	seam_file_close(&file);
+	return r;
+}
+
+static int load_running(struct seam_kernel_symbols *symbols,
+			const struct seam_kernel *kernel, struct seam_err *err)
+{
+	struct seam_kernel_identity now;
+	struct seam_file file;
+	char *text;
+	int r = seam_kernel_identify(&now, err);
+
+	if (r)
+		return r;
+	if (now.text_addr == 0)
+		return hidden(err);
+	if (!is_recorded(&now, kernel, true))
+		return seam_err_set(err, -ESTALE, "the recorded kernel is not "
+			"the one that runs now, and its symbols were not kept");
+	r = read_kallsyms(&file, err);
+	if (r)
+		return r;
+	text = realloc((void *)(uintptr_t)file.bytes.data,
+		       file.bytes.size + 1);
+	if (!text) {
+		seam_file_close(&file);
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	}
+	return take_text(symbols, text, file.bytes.size,
+			 is_same_boot(&now, kernel), err);
+}
+
+int seam_kernel_load(struct seam_kernel_symbols *symbols, const char *bundle,
+		     const struct seam_kernel *kernel, struct seam_err *err)
+{
+	char path[4096];
+	int r;
+
+	*symbols = (struct seam_kernel_symbols) { 0 };
+	if (bundle && snprintf(path, sizeof(path), "%s/kernel.sym.zst",
+			       bundle) < (int)sizeof(path)) {
+		r = load_kept(symbols, path, kernel, err);
+		if (r != -ENOENT && r != -ENOTDIR && r != -ESTALE)
+			return r ? seam_err_add(err, r,
+				"cannot read kernel.sym.zst") : 0;
+		if (!r)
+			return 0;
+	}
+	return load_running(symbols, kernel, err);
+}
+
+void seam_kernel_close(struct seam_kernel_symbols *symbols)
+{
+	seam_symtab_fini(&symbols->table);
+	free(symbols->text);
+	*symbols = (struct seam_kernel_symbols) { 0 };
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel.h - the symbols of a kernel, kept so that a reboot cannot rename them
+ *
+ * A kernel's symbols are true for one boot: KASLR moves it, modules come and
+ * go.  The recorder therefore keeps them with the recording, and who reads a
+ * recording later believes them, or the running kernel's, only when they are
+ * of the recorded kernel.
+ *
+ * The file is /proc/kallsyms, compressed: 'zstd -dc kernel.sym.zst' prints
+ * it, and 'perf report --kallsyms' takes that.  What it is the text of stands
+ * before it in a frame that zstd skips.
+ */
+#ifndef SEAM_KERNEL_H
+#define SEAM_KERNEL_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "symbol/elf/elf_file.h"
+#include "symbol/elf/symtab.h"
+#include "symbol/symbols.h"
+
+enum { SEAM_BOOT_ID_TEXT = 37 };	/* a UUID and its NUL */
+
+/* Which kernel, in which boot. */
+struct seam_kernel_identity {
+	char boot_id[SEAM_BOOT_ID_TEXT];	/* "" when not known */
+	uint8_t build_id[SEAM_BUILD_ID_MAX];
+	size_t build_id_size;			/* 0 when not known */
+	uint64_t text_addr;	/* of _text; 0 when it may not be seen */
+};
+
+/*
+ * The running kernel.  Reads /proc/kallsyms only up to _text: some 0.1 ms.
+ * What cannot be read is left empty; 0 always but for -ENOMEM.
+ */
+int seam_kernel_identify(struct seam_kernel_identity *identity,
+			 struct seam_err *err);
+
+/*
+ * Write the running kernel's symbols as file @name in folder @dirfd, which
+ * must not have one.  0, or -errno: -EPERM with the sysctl that would change
+ * it when the kernel shows no addresses to this user.
+ *
+ * Cost: 55 ms; 1 ms when an earlier call left them in the user's cache
+ * ($XDG_CACHE_HOME/seam or ~/.cache/seam, if that is the user's alone) and no
+ * module or BPF program has come or gone.
+ */
+int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err);
+
+/* A loaded kernel.  Zeroed is valid and empty. */
+struct seam_kernel_symbols {
+	struct seam_symtab table;	/* addresses are those of the kernel */
+	char *text;			/* the names; owned */
+};
+
+/*
+ * The symbols of the kernel @kernel: from kernel.sym.zst in folder @bundle
+ * (NULL: none), or from the running one if it is the same.  0, or -errno and
+ * the reason.
+ */
+int seam_kernel_load(struct seam_kernel_symbols *symbols, const char *bundle,
+		     const struct seam_kernel *kernel, struct seam_err *err);
+
+void seam_kernel_close(struct seam_kernel_symbols *symbols);
+
+#endif /* SEAM_KERNEL_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel_cache.h - the compressed symbols of the running kernel, kept
+ *
+ * Reading and compressing them takes 50 ms at the end of every recording,
+ * and they hardly ever change.  One file in the user's cache folder holds
+ * them together with what they were true for: the kernel, its boot, the
+ * modules and BPF programs that were loaded.
+ *
+ * The folder must be the user's own and closed to everybody else, because
+ * names in a recording come from it.  Without a folder that can be trusted
+ * there is no cache, and that is no error.
+ */
+#ifndef SEAM_KERNEL_CACHE_H
+#define SEAM_KERNEL_CACHE_H
+
+#include "base/file.h"
+#include "symbol/kernel/kernel_file.h"
+
+/*
+ * A number for the modules and BPF programs that are loaded now, never 0; 0
+ * when it cannot be known, and then nothing may be cached.
+ */
+uint64_t seam_kernel_modules(void);
+
+/*
+ * The file for this kernel and these modules, whole.  False when there is
+ * none.  seam_file_close() frees it.
+ */
+bool seam_kernel_cache_read(struct seam_file *file,
+			    const struct seam_kernel_identity *identity,
+			    uint64_t modules);
+
+/* Keep @bytes, a whole file; replaces an older one. */
+void seam_kernel_cache_write(struct seam_bytes bytes);
+
+#endif /* SEAM_KERNEL_CACHE_H */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* channel.c - framed messages over a socket; the contract is in channel.h */
+#include "symbol/sandbox/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Of a function's code as instructions: more than any function has. */
+#define MAX_MESSAGE ((size_t)1 << 30)
+
+struct message_header {
+	uint32_t kind, size;
+};
+
+/* Numbers go as they are in memory. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HOST SEAM_LITTLE
+#else
+#define HOST SEAM_BIG
+#endif
+
+static int send_all(int fd, const uint8_t *p, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = send(fd, p, size, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		p += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+void seam_channel_put(struct seam_channel *channel, const void *data,
+		      size_t size)
+{
+	if (channel->is_broken || size == 0)
+		return;
+	if (!SEAM_ARRAY_RESERVE(&channel->out, size)) {
+		channel->is_broken = true;
+		return;
+	}
+	memcpy(channel->out.items + channel->out.n, data, size);
+	channel->out.n += size;
+}
+
+void seam_channel_put_u32(struct seam_channel *channel, uint32_t v)
+{
+	seam_channel_put(channel, &v, sizeof(v));
+}
+
+void seam_channel_put_u64(struct seam_channel *channel, uint64_t v)
+{
+	seam_channel_put(channel, &v, sizeof(v));
+}
+
+void seam_channel_put_text(struct seam_channel *channel, const char *text)
+{
+	seam_channel_put(channel, text ? text : "",
+			 text ? strlen(text) + 1 : 1);
+}
+
+/* The header goes alone where a descriptor goes with it. */
+static int send_header(int fd, const struct message_header *header, int pass)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec bytes = { (void *)(uintptr_t)header, sizeof(*header) };
+	struct msghdr message = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	ssize_t n;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &pass, sizeof(pass));
+	do
+		n = sendmsg(fd, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*header) ? 0 : -EPIPE;
+}
+
+int seam_channel_send(struct seam_channel *channel, uint32_t kind, int fd)
+{
+	struct message_header header = { kind, (uint32_t)channel->out.n };
+	size_t size = channel->out.n;
+	int r;
+
+	channel->out.n = 0;
+	if (channel->is_broken || size > MAX_MESSAGE) {
+		channel->is_broken = false;
+		return -ENOMEM;
+	}
+	if (fd >= 0) {
+		r = send_header(channel->fd, &header, fd);
+	} else if (size < 4096) {
+		/* one system call for a small one */
+		uint8_t both[sizeof(header) + 4096];
+
+		memcpy(both, &header, sizeof(header));
+		if (size)
+			memcpy(both + sizeof(header), channel->out.items,
+			       size);
+		return send_all(channel->fd, both, sizeof(header) + size);
+	} else {
+		r = send_all(channel->fd, (const uint8_t *)&header,
+			     sizeof(header));
+	}
+	return r ? r : send_all(channel->fd, channel->out.items, size);
+}
+
+/* After a call that gave @n <= 0: 0 to try again, or the error. */
+static int after_failure(struct seam_channel *channel, ssize_t n)
+{
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+		return -EPIPE;
+	channel->n_waits++;
+	return channel->gives_up && channel->gives_up(channel) ? -ETIMEDOUT :
+	       0;
+}
+
+static int receive_all(struct seam_channel *channel, uint8_t *p, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = recv(channel->fd, p, size, MSG_WAITALL);
+		int r = n > 0 ? 0 : after_failure(channel, n);
+
+		if (r)
+			return r;
+		if (n > 0) {
+			p += n;
+			size -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+static int take_descriptor(struct msghdr *message)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static int receive_header(struct seam_channel *channel, struct message_header *header,
+			  int *passed)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct iovec bytes = { header, sizeof(*header) };
+	struct msghdr message = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+	int r = 0;
+
+	do {
+		n = recvmsg(channel->fd, &message, MSG_CMSG_CLOEXEC);
+		if (n <= 0)
+			r = after_failure(channel, n);
+	} while (n <= 0 && !r);
+	if (r)
+		return r;
+	*passed = take_descriptor(&message);
+	return receive_all(channel, (uint8_t *)header + n,
+			   sizeof(*header) - (size_t)n);
+}
+
+int seam_channel_receive(struct seam_channel *channel,
+			 struct seam_message *message)
+{
+	struct message_header header;
+	int r;
+
+	*message = (struct seam_message) { .fd = -1 };
+	channel->n_waits = 0;
+	r = receive_header(channel, &header, &message->fd);
+	if (!r && header.size > MAX_MESSAGE)
+		r = -EBADMSG;
+	if (!r) {
+		uint8_t *in = seam_array_reserve(channel->in, &channel->in_cap,
+						 header.size + (size_t)1, 1);
+
+		channel->in = in ? in : channel->in;
+		r = in ? receive_all(channel, in, header.size) : -ENOMEM;
+	}
+	if (r) {
+		if (message->fd >= 0)
+			close(message->fd);
+		message->fd = -1;
+		return r;
+	}
+	message->kind = header.kind;
+	message->body = seam_cursor_make(channel->in, header.size, HOST);
+	return 0;
+}
+
+void seam_channel_put_err(struct seam_channel *channel,
+			  const struct seam_err *err)
+{
+	seam_channel_put_u32(channel, (uint32_t)-err->code);
+	seam_channel_put_text(channel, err->n_causes > 0 ?
+			      err->cause[err->n_causes - 1] : "");
+}
+
+int seam_channel_take_err(struct seam_cursor *body, struct seam_err *err)
+{
+	uint32_t code = seam_cursor_u32(body);
+	const char *text = seam_cursor_cstr(body);
+
+	if (body->error)
+		return seam_err_set(err, -EBADMSG, "not an answer");
+	if (code == 0)
+		return 0;
+	return seam_err_set(err, code < 4096 ? -(int)code : -EIO, "%s", text);
+}
+
+void seam_channel_fini(struct seam_channel *channel)
+{
+	if (channel->fd >= 0)
+		close(channel->fd);
+	free(channel->out.items);
+	free(channel->in);
+	*channel = (struct seam_channel) { .fd = -1 };
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* sandbox.c - start, limit and end a reading process; see sandbox.h */
+#include "symbol/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory_limit.h"
+
+/* Where the child's socket is: after the standard three. */
+enum { CHANNEL_FD = 3 };
+
+/* The kind of the child's first message. */
+enum { HELLO = UINT32_C(0x6f6c6568) };
+
+/* Where nobody has set a limit. */
+#define MEMORY_BYTES ((uint64_t)4 << 30)
+
+/* For one question; the largest files take some ten seconds. */
+unsigned int seam_sandbox_cpu_s = 60;
+
+/* Nothing of the parent's stays open but the socket and a place for words. */
+static bool close_all_but(int socket)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
+	    dup2(null, 2) < 0)
+		return false;
+	if (socket != CHANNEL_FD && dup2(socket, CHANNEL_FD) < 0)
+		return false;
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, CHANNEL_FD + 1, ~0U, 0) == 0)
+		return true;
+#endif
+	for (int fd = CHANNEL_FD + 1; fd < (int)sysconf(_SC_OPEN_MAX); fd++)
+		close(fd);
+	return true;
+}
+
+/* Signals are as for a program that was just started. */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	/* The terminal's are the parent's business. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+_Noreturn static void run(int socket, seam_sandbox_work *work, void *context)
+{
+	struct seam_channel channel = { .fd = CHANNEL_FD };
+	uint64_t memory = seam_memory_limited();
+
+	if (memory == UINT64_MAX)
+		memory = MEMORY_BYTES;
+	reset_signals();
+	if (!close_all_but(socket))
+		_exit(1);
+	seam_channel_put_u32(&channel, seam_sandbox_drop_rights(memory));
+	if (seam_channel_send(&channel, HELLO, -1) == 0)
+		work(&channel, context);
+	_exit(0);
+}
+
+static int hear_hello(struct seam_sandbox *sandbox)
+{
+	struct seam_message hello;
+	int r = seam_channel_receive(&sandbox->channel, &hello);
+
+	if (r || hello.kind != HELLO)
+		return r ? r : -EBADMSG;
+	sandbox->refused = seam_cursor_u32(&hello.body);
+	return 0;
+}
+
+static uint64_t cpu_s(pid_t pid)
+{
+	struct timespec used = { 0 };
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+		return 0;
+	return (uint64_t)used.tv_sec;
+}
+
+/*
+ * Asked each second that an answer takes.  A limit of the child's own would
+ * be for all questions together, and one that is moved on needs a right
+ * (CAP_SYS_RESOURCE) where the child is another user.
+ */
+static bool is_too_slow(struct seam_channel *channel)
+{
+	struct seam_sandbox *sandbox = (struct seam_sandbox *)(void *)
+		((char *)channel - offsetof(struct seam_sandbox, channel));
+
+	if (channel->n_waits == 1)
+		sandbox->begin_s = cpu_s(sandbox->pid);
+	/* one that sleeps takes no time, and is not waited for for ever */
+	sandbox->is_slow = cpu_s(sandbox->pid) - sandbox->begin_s >=
+			   seam_sandbox_cpu_s ||
+			   channel->n_waits > 10 * seam_sandbox_cpu_s;
+	return sandbox->is_slow;
+}
+
+int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
+		       void *context, struct seam_err *err)
+{
+	const struct timeval second = { .tv_sec = 1 };
+	const struct timeval minute = { .tv_sec = 60 };
+	char why[64];
+	int ends[2];
+	pid_t pid;
+
+	*sandbox = (struct seam_sandbox) { .channel = { .fd = -1 } };
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return seam_err_set(err, -errno, "cannot start a process to "
+				    "read files: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0)
+		run(ends[1], work, context);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return seam_err_set(err, -errno, "cannot start a process to "
+				    "read files: %s", strerror(errno));
+	}
+	sandbox->pid = pid;
+	sandbox->channel.fd = ends[0];
+	sandbox->channel.gives_up = is_too_slow;
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &minute, sizeof(minute));
+	if (hear_hello(sandbox)) {
+		seam_sandbox_end(sandbox, why, sizeof(why));
+		return seam_err_set(err, -EIO, "cannot start a process to read "
+				    "files: it %s", why);
+	}
+	return 0;
+}
+
+static void describe(const struct seam_sandbox *sandbox, int status, char *why,
+		     size_t room)
+{
+	int signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (sandbox->is_slow || signal_number == SIGXCPU)
+		snprintf(why, room, "took more than %u seconds",
+			 seam_sandbox_cpu_s);
+	else if (signal_number == SIGSYS)
+		snprintf(why, room, "tried what it may not do");
+	else if (signal_number)
+		snprintf(why, room, "was killed by signal %d (%s)",
+			 signal_number, strsignal(signal_number));
+	else
+		snprintf(why, room, "ended with status %d",
+			 WEXITSTATUS(status));
+}
+
+void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room)
+{
+	int status = 0;
+
+	seam_channel_fini(&sandbox->channel);
+	if (sandbox->pid == 0)
+		return;
+	/* One that is ending is not changed by that; one that hangs ends. */
+	kill(sandbox->pid, SIGKILL);
+	while (waitpid(sandbox->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (why)
+		describe(sandbox, status, why, room);
+	sandbox->pid = 0;
+}
+
+const char *seam_sandbox_missing(const struct seam_sandbox *sandbox)
+{
+	static const char *const lists[] = {
+		NULL, "system calls", "user", "system calls, user", "memory",
+		"system calls, memory", "user, memory",
+		"system calls, user, memory",
+	};
+
+	return lists[sandbox->refused % SEAM_ARRAY_SIZE(lists)];
+}

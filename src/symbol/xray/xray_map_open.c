@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_map_open.c - a map's file, read by a process without rights
+ *
+ * libelf, libyaml and the demangler see the file in a child (sandbox.h) that
+ * has its bytes in memory as they were when it was forked.  What it sends is
+ * checked here and put into a map of our own.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "symbol/sandbox/sandbox.h"
+#include "symbol/xray/xray_map.h"
+
+enum { MAP = 1 };
+
+/* -- the child's side --------------------------------------------------- */
+
+static void put_function(struct seam_channel *channel,
+			 const struct seam_xray_map *map,
+			 const struct seam_xray_mapped *f)
+{
+	seam_channel_put_u32(channel, f->id);
+	seam_channel_put_u32(channel, f->kinds);
+	seam_channel_put_u64(channel, f->addr);
+	seam_channel_put_u64(channel, f->file_offset);
+	seam_channel_put_text(channel, f->name ?
+			      seam_strings_get(&map->strings, f->name) : "");
+}
+
+static void read_map(struct seam_channel *channel, void *context)
+{
+	const struct seam_file *file = context;
+	struct seam_xray_map map;
+	struct seam_err err = { 0 };
+
+	seam_xray_map_read(&map, file->bytes, &err);
+	seam_channel_put_err(channel, &err);
+	seam_channel_put_u32(channel, map.from_elf);
+	seam_channel_put_u64(channel, map.n_sleds);
+	seam_channel_put_u64(channel, map.functions.n);
+	for (size_t i = 0; i < map.functions.n; i++)
+		put_function(channel, &map, &map.functions.items[i]);
+	seam_channel_send(channel, MAP, -1);
+}
+
+/* -- the parent's side -------------------------------------------------- */
+
+static int take_function(struct seam_xray_map *map, struct seam_cursor *body)
+{
+	struct seam_xray_mapped f = { .id = seam_cursor_u32(body) };
+	const struct seam_xray_mapped *last = map->functions.n ?
+		&map->functions.items[map->functions.n - 1] : NULL;
+	struct seam_xray_mapped *slot;
+	const char *name;
+
+	f.kinds = (uint8_t)seam_cursor_u32(body);
+	f.addr = seam_cursor_u64(body);
+	f.file_offset = seam_cursor_u64(body);
+	name = seam_cursor_cstr(body);
+	/* ids are searched by halves */
+	if (body->error || (last && f.id < last->id))
+		return -EBADMSG;
+	f.name = *name ? seam_strings_put(&map->strings, name) : 0;
+	slot = f.name == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&map->functions);
+	if (!slot)
+		return -ENOMEM;
+	*slot = f;
+	return 0;
+}
+
+static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
+		    struct seam_err *err)
+{
+	int r = seam_channel_take_err(body, err);
+	uint64_t n;
+
+	if (r)
+		return r;
+	map->from_elf = seam_cursor_u32(body);
+	map->n_sleds = seam_cursor_u64(body);
+	n = seam_cursor_u64(body);
+	for (uint64_t i = 0; i < n && !r; i++)
+		r = take_function(map, body);
+	if (!r && body->error)
+		r = -EBADMSG;
+	return r ? seam_err_set(err, r, r == -ENOMEM ? "out of memory" :
+				"the process that read it gave no sane "
+				"answer") : 0;
+}
+
+static int ask(struct seam_xray_map *map, struct seam_file *file,
+	       struct seam_err *err)
+{
+	struct seam_sandbox reader;
+	struct seam_message answer;
+	char why[100];
+	int r = seam_sandbox_start(&reader, read_map, file, err);
+
+	if (r)
+		return r;
+	r = seam_channel_receive(&reader.channel, &answer);
+	if (r) {
+		seam_sandbox_end(&reader, why, sizeof(why));
+		return seam_err_set(err, -EIO, "the process that read it %s",
+				    why);
+	}
+	if (answer.fd >= 0)
+		close(answer.fd);
+	r = take_map(map, &answer.body, err);
+	seam_sandbox_end(&reader, NULL, 0);
+	return r;
+}
+
+int seam_xray_map_open(struct seam_xray_map *map, const char *path,
+		       struct seam_err *err)
+{
+	struct seam_file file;
+	int r = seam_file_open(&file, path, err);
+
+	*map = (struct seam_xray_map) { 0 };
+	if (!r)
+		r = ask(map, &file, err);
+	seam_file_close(&file);
+	if (!r)
+		return 0;
+	seam_xray_map_fini(map);
+	return seam_err_add(err, r, "cannot read instrumentation map '%s'",
+			    path);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* xray_map_yaml.c - a map as 'llvm-xray extract' prints it, by libyaml */
+#include "symbol/xray/xray_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <yaml.h>
+
+struct yaml_reader {
+	yaml_parser_t parser;
+	struct seam_xray_map *map;
+	struct seam_err *err;
+	/* the entry being read */
+	struct seam_xray_sled sled;
+	char *name;		/* owned */
+	char *key;		/* owned; NULL before a key */
+	bool has_kind;
+	int depth;		/* open sequences and mappings */
+};
+
+static const char *const kinds[SEAM_XRAY_N_SLEDS] = {
+	[SEAM_XRAY_SLED_ENTER] = "function-enter",
+	[SEAM_XRAY_SLED_EXIT] = "function-exit",
+	[SEAM_XRAY_SLED_TAIL] = "tail-exit",
+	[SEAM_XRAY_SLED_ENTER_ARGS] = "log-args-enter",
+	[SEAM_XRAY_SLED_CUSTOM] = "custom-event",
+	[SEAM_XRAY_SLED_TYPED] = "typed-event",
+};
+
+static int bad(const struct yaml_reader *r, const char *what)
+{
+	return seam_err_set(r->err, -EBADMSG, "line %zu: %s",
+			    r->parser.mark.line + 1, what);
+}
+
+static int set_number(const struct yaml_reader *r, const char *text, uint64_t max,
+		      uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 0);
+	if (end == text || *end || errno || *text == '-' || *out > max)
+		return bad(r, "not a number, or too large");
+	return 0;
+}
+
+static int set_kind(struct yaml_reader *r, const char *text)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kinds); i++) {
+		if (strcmp(text, kinds[i]) == 0) {
+			r->sled.kind = (uint8_t)i;
+			r->has_kind = true;
+			return 0;
+		}
+	}
+	return bad(r, "unknown kind of sled");
+}
+
+static int set_value(struct yaml_reader *r, const char *text)
+{
+	uint64_t number = 0;
+	int err = 0;
+
+	if (strcmp(r->key, "id") == 0) {
+		err = set_number(r, text, INT32_MAX, &number);
+		r->sled.id = (uint32_t)number;
+	} else if (strcmp(r->key, "function") == 0) {
+		err = set_number(r, text, UINT64_MAX, &r->sled.function);
+	} else if (strcmp(r->key, "kind") == 0) {
+		err = set_kind(r, text);
+	} else if (strcmp(r->key, "function-name") == 0) {
+		free(r->name);
+		r->name = strdup(text);
+		err = r->name ? 0 : -ENOMEM;
+	}
+	free(r->key);
+	r->key = NULL;
+	return err;
+}
+
+static int end_entry(struct yaml_reader *r)
+{
+	int err;
+
+	if (r->sled.id == 0 || !r->has_kind)
+		return bad(r, "an entry without id or kind");
+	r->sled.name = r->name;
+	err = seam_xray_map_add(r->map, &r->sled);
+	free(r->name);
+	r->name = NULL;
+	r->sled = (struct seam_xray_sled) { 0 };
+	r->has_kind = false;
+	return err ? seam_err_set(r->err, err, "out of memory") : 0;
+}
+
+/* A sequence of mappings of scalars, and nothing else. */
+static int take(struct yaml_reader *r, const yaml_event_t *event)
+{
+	switch (event->type) {
+	case YAML_SEQUENCE_START_EVENT:
+		return r->depth++ == 0 ? 0 : bad(r, "a list in an entry");
+	case YAML_MAPPING_START_EVENT:
+		return r->depth++ == 1 ? 0 : bad(r, "no list of entries");
+	case YAML_SEQUENCE_END_EVENT:
+		r->depth--;
+		return 0;
+	case YAML_MAPPING_END_EVENT:
+		r->depth--;
+		return end_entry(r);
+	case YAML_SCALAR_EVENT:
+		if (r->depth != 2)
+			return bad(r, "no list of entries");
+		if (r->key)
+			return set_value(r,
+					 (const char *)event->data.scalar.value);
+		r->key = strdup((const char *)event->data.scalar.value);
+		return r->key ? 0 : seam_err_set(r->err, -ENOMEM,
+						 "out of memory");
+	case YAML_ALIAS_EVENT:
+		return bad(r, "an alias");
+	default:
+		return 0;
+	}
+}
+
+int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
+			    struct seam_err *err)
+{
+	struct yaml_reader r = { .map = map, .err = err };
+	bool done = false;
+	int code = 0;
+
+	if (!yaml_parser_initialize(&r.parser))
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	yaml_parser_set_input_string(&r.parser, bytes.data, bytes.size);
+	while (!code && !done) {
+		yaml_event_t event;
+
+		if (!yaml_parser_parse(&r.parser, &event)) {
+			code = bad(&r, r.parser.problem ? r.parser.problem :
+				   "not YAML");
+			break;
+		}
+		done = event.type == YAML_STREAM_END_EVENT;
+		code = take(&r, &event);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&r.parser);
+	free(r.name);
+	free(r.key);
+	if (!code && map->functions.n == 0)
+		return seam_err_set(err, -ENODATA, "it has no entries");
+	return code;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* jitdump.c - record tables, sense checks and the walk; see jitdump.h */
+#include "wire/jit/jitdump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define SPEC "JITDUMP specification version 2"
+#define TABLE(fields_, name_, section_)					\
+	{								\
+		.name = (name_), .spec = SPEC ", " section_,		\
+		.fields = (fields_),					\
+		.n_fields = SEAM_ARRAY_SIZE(fields_),			\
+	}
+
+#define F(member, text) SEAM_FIELD(struct seam_jitdump_header, member, text)
+static const struct seam_field header_fields[] = {
+	F(magic, "0x4a695444, \"JiTD\"; tells the byte order"),
+	F(version, "1"),
+	F(total_size, "bytes in this header: the first record is behind"),
+	F(elf_mach, "architecture, as e_machine of ELF; CPython writes 0"),
+	F(pad1, "0; V8 and llvm-jitlink leave what was there"),
+	F(pid, "process, as it sees itself"),
+	F(timestamp, "creation of the file; V8 and CPython: UTC microseconds"),
+	F(flags, "bit 0: times are counts of an architecture's clock"),
+};
+#undef F
+
+#define F(member, text) SEAM_FIELD(struct seam_jitdump_prefix, member, text)
+static const struct seam_field prefix_fields[] = {
+	F(id, "record type"),
+	F(total_size, "bytes in this record, prefix included"),
+	F(timestamp, "ns of CLOCK_MONOTONIC"),
+};
+#undef F
+
+#define F(member, text) SEAM_FIELD(struct seam_jitdump_load, member, text)
+static const struct seam_field load_fields[] = {
+	F(id, "0"),
+	F(total_size, "bytes in this record, name and code included"),
+	F(timestamp, "ns, when the code was made known"),
+	F(pid, "process, as it sees itself"),
+	F(tid, "thread that compiled"),
+	F(vma, "address the code runs at; LLVM up to 16 writes 0"),
+	F(code_addr, "address of the code"),
+	F(code_size, "bytes of code; 0 is allowed"),
+	F(code_index, "unique and rising; names the code in moves"),
+	F(name, "function name"),
+	F(code, "machine code: the last code_size bytes of the record"),
+};
+#undef F
+
+#define F(member, text) SEAM_FIELD(struct seam_jitdump_move, member, text)
+static const struct seam_field move_fields[] = {
+	F(id, "1"),
+	F(total_size, "64"),
+	F(timestamp, "ns, when the code was moved"),
+	F(pid, "process, as it sees itself"),
+	F(tid, "thread that moved it"),
+	F(vma, "new address; equals new_code_addr"),
+	F(old_code_addr, "where the code was"),
+	F(new_code_addr, "where the code is"),
+	F(code_size, "bytes of code, as in its load"),
+	F(code_index, "of its load"),
+};
+#undef F
+
+#define F(member, text) SEAM_FIELD(struct seam_jitdump_debug_info, member, text)
+static const struct seam_field debug_info_fields[] = {
+	F(id, "2"),
+	F(total_size, "bytes in this record, entries included"),
+	F(timestamp, "ns"),
+	F(code_addr, "address of the code that the entries describe"),
+	F(nr_entry, "number of entries"),
+	F(entries, "debug entries, one after the other"),
+};
+#undef F
+
+#define F(member, text) \
+	SEAM_FIELD(struct seam_jitdump_debug_entry, member, text)
+static const struct seam_field debug_entry_fields[] = {
+	F(code_addr, "first address of the line"),
+	F(line, "source line, from 1"),
+	F(discrim, "discriminator; V8: column"),
+	F(name, "source file; \"\\xff\": that of the entry before"),
+};
+#undef F
+
+#define F(member, text) \
+	SEAM_FIELD(struct seam_jitdump_unwinding_info, member, text)
+static const struct seam_field unwinding_info_fields[] = {
+	F(id, "4"),
+	F(total_size, "bytes in this record, tables included"),
+	F(timestamp, "ns"),
+	F(unwind_data_size, "bytes of both tables"),
+	F(eh_frame_hdr_size, "bytes of .eh_frame_hdr, the last of them"),
+	F(mapped_size, "bytes that are in memory behind the code; or 0"),
+	F(unwinding_data, ".eh_frame, then .eh_frame_hdr; the text says the "
+			  "other order, V8, CPython and perf have this"),
+};
+#undef F
+
+const struct seam_record seam_jitdump_header_table =
+	TABLE(header_fields, "header", "III");
+const struct seam_record seam_jitdump_prefix_table =
+	TABLE(prefix_fields, "record prefix", "IV");
+const struct seam_record seam_jitdump_load_table =
+	TABLE(load_fields, "JIT_CODE_LOAD", "V");
+const struct seam_record seam_jitdump_move_table =
+	TABLE(move_fields, "JIT_CODE_MOVE", "VI");
+const struct seam_record seam_jitdump_debug_info_table =
+	TABLE(debug_info_fields, "JIT_CODE_DEBUG_INFO", "VII");
+const struct seam_record seam_jitdump_debug_entry_table =
+	TABLE(debug_entry_fields, "debug entry", "VII");
+const struct seam_record seam_jitdump_unwinding_info_table =
+	TABLE(unwinding_info_fields, "JIT_CODE_UNWINDING_INFO", "IX");
+
+static const struct {
+	const char *name;
+	const struct seam_record *table;
+} ids[SEAM_JITDUMP_N_IDS] = {
+	[SEAM_JITDUMP_LOAD] = { "JIT_CODE_LOAD", &seam_jitdump_load_table },
+	[SEAM_JITDUMP_MOVE] = { "JIT_CODE_MOVE", &seam_jitdump_move_table },
+	[SEAM_JITDUMP_DEBUG_INFO] = {
+		"JIT_CODE_DEBUG_INFO", &seam_jitdump_debug_info_table },
+	[SEAM_JITDUMP_CLOSE] = { "JIT_CODE_CLOSE", &seam_jitdump_prefix_table },
+	[SEAM_JITDUMP_UNWINDING_INFO] = {
+		"JIT_CODE_UNWINDING_INFO",
+		&seam_jitdump_unwinding_info_table },
+	[SEAM_JITDUMP_UNKNOWN] = { NULL, &seam_jitdump_prefix_table },
+};
+
+static const char *const notes[SEAM_JITDUMP_N_NOTES] = {
+	[SEAM_JITDUMP_ODD_VERSION] = "version is not 1",
+	[SEAM_JITDUMP_ODD_HEADER_SIZE] = "header size is not 40",
+	[SEAM_JITDUMP_ODD_FLAGS] = "unknown header flags",
+	[SEAM_JITDUMP_NO_MACHINE] = "header names no machine",
+	[SEAM_JITDUMP_ODD_ADDRESS] = "loads whose two addresses differ",
+	[SEAM_JITDUMP_NO_NAME] = "loads without a name",
+	[SEAM_JITDUMP_UNKNOWN_RECORD] = "records of an unknown type",
+	[SEAM_JITDUMP_BAD_RECORD] = "records that contradict themselves",
+	[SEAM_JITDUMP_BAD_TAIL] = "last record cut off",
+};
+
+const char *seam_jitdump_id_name(enum seam_jitdump_id id)
+{
+	return id < SEAM_JITDUMP_N_IDS ? ids[id].name : NULL;
+}
+
+const char *seam_jitdump_note_text(enum seam_jitdump_note note)
+{
+	return notes[note];
+}
+
+const struct seam_record *seam_jitdump_table(enum seam_jitdump_id id)
+{
+	return ids[id].table;
+}
+
+static void note(struct seam_jitdump_reader *reader,
+		 enum seam_jitdump_note kind)
+{
+	reader->n_notes[kind]++;
+}
+
+static void check_header(struct seam_jitdump_reader *reader)
+{
+	const struct seam_jitdump_header *h = &reader->header;
+
+	if (h->version != SEAM_JITDUMP_VERSION)
+		note(reader, SEAM_JITDUMP_ODD_VERSION);
+	if (h->total_size != SEAM_JITDUMP_HEADER_BYTES)
+		note(reader, SEAM_JITDUMP_ODD_HEADER_SIZE);
+	if (h->flags & ~(uint64_t)SEAM_JITDUMP_ARCH_TIMESTAMP)
+		note(reader, SEAM_JITDUMP_ODD_FLAGS);
+	if (!h->elf_mach)
+		note(reader, SEAM_JITDUMP_NO_MACHINE);
+}
+
+static bool has_magic(struct seam_bytes bytes, enum seam_endian endian)
+{
+	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size, endian);
+
+	return seam_cursor_u32(&c) == SEAM_JITDUMP_MAGIC;
+}
+
+int seam_jitdump_begin(struct seam_jitdump_reader *reader,
+		       struct seam_bytes bytes, struct seam_err *err)
+{
+	struct seam_cursor *c = &reader->cursor;
+	uint32_t size;
+
+	*reader = (struct seam_jitdump_reader) {
+		.endian = has_magic(bytes, SEAM_BIG) ? SEAM_BIG : SEAM_LITTLE,
+	};
+	*c = seam_cursor_make(bytes.data, bytes.size, reader->endian);
+	if (bytes.size >= 4 && !has_magic(bytes, reader->endian))
+		return seam_err_set(err, -EBADMSG,
+				    "not a JITDUMP file: no magic number");
+	if (seam_wire_read(c, &seam_jitdump_header_table, &reader->header))
+		return seam_err_set(err, -ENODATA, "JITDUMP header cut off at "
+				    "byte %zu of %d", bytes.size,
+				    SEAM_JITDUMP_HEADER_BYTES);
+	if (reader->header.version > 2)
+		return seam_err_set(err, -ENOTSUP, "JITDUMP version %" PRIu32,
+				    reader->header.version);
+	check_header(reader);
+
+	/* A longer header is a later one; an impossible size is no size. */
+	size = reader->header.total_size;
+	if (size > SEAM_JITDUMP_HEADER_BYTES && size <= bytes.size)
+		seam_cursor_skip(c, size - SEAM_JITDUMP_HEADER_BYTES);
+	return 0;
+}
+
+/*
+ * The table reads the name up to its NUL and calls the rest code.  Between
+ * the two there may be padding, and a name may have lost its NUL: then what
+ * was read as name ran into the code.
+ */
+static bool check_load(struct seam_jitdump_reader *reader,
+		       struct seam_jitdump_load *load, struct seam_cursor *body)
+{
+	const uint8_t *end = body->base + body->size;
+	size_t fixed = 56, code_size = (size_t)load->code_size;
+
+	if (body->size < fixed || load->code_size > body->size - fixed)
+		return false;
+	if (body->error ||
+	    (const uint8_t *)load->name + strlen(load->name) >=
+	    end - code_size) {
+		load->name = "";
+		note(reader, SEAM_JITDUMP_NO_NAME);
+	}
+	load->code = (struct seam_bytes) { end - code_size, code_size };
+	if (load->vma != load->code_addr)
+		note(reader, SEAM_JITDUMP_ODD_ADDRESS);
+	return true;
+}
+
+static bool check_unwinding(struct seam_jitdump_unwinding_info *info)
+{
+	if (info->unwind_data_size > info->unwinding_data.size ||
+	    info->eh_frame_hdr_size > info->unwind_data_size)
+		return false;
+	/* V8 pads the record; the tables end before. */
+	info->unwinding_data.size = (size_t)info->unwind_data_size;
+	return true;
+}
+
+/* Read the record that is @body.  False when it contradicts itself. */
+static bool read_record(struct seam_jitdump_reader *reader,
+			struct seam_cursor *body,
+			struct seam_jitdump_record *record)
+{
+	int r = seam_wire_read(body, ids[record->id].table, &record->prefix);
+
+	if (record->id == SEAM_JITDUMP_LOAD)
+		return check_load(reader, &record->load, body);
+	if (r)
+		return false;
+	if (record->id == SEAM_JITDUMP_UNWINDING_INFO)
+		return check_unwinding(&record->unwinding_info);
+	if (record->id == SEAM_JITDUMP_UNKNOWN)
+		note(reader, SEAM_JITDUMP_UNKNOWN_RECORD);
+	return true;
+}
+
+/*
+ * Cut the next record off.  False at the end, which is also where a size
+ * cannot be true: what is behind cannot be found.
+ */
+static bool split_record(struct seam_jitdump_reader *reader,
+			 struct seam_jitdump_record *record,
+			 struct seam_cursor *body)
+{
+	struct seam_cursor *c = &reader->cursor;
+	struct seam_cursor peek = *c;
+	uint32_t id = seam_cursor_u32(&peek);
+	uint32_t size = seam_cursor_u32(&peek);
+
+	record->pos = c->pos;
+	record->id = id < SEAM_JITDUMP_UNKNOWN ? (enum seam_jitdump_id)id :
+		     SEAM_JITDUMP_UNKNOWN;
+	if (!peek.error && size >= SEAM_JITDUMP_PREFIX_BYTES &&
+	    size <= seam_cursor_left(c)) {
+		*body = seam_cursor_split(c, size);
+		return true;
+	}
+	reader->tail_bytes = seam_cursor_left(c);
+	if (reader->tail_bytes)
+		note(reader, SEAM_JITDUMP_BAD_TAIL);
+	seam_cursor_fail(c, -ENODATA, c->pos);
+	return false;
+}
+
+bool seam_jitdump_next(struct seam_jitdump_reader *reader,
+		       struct seam_jitdump_record *record)
+{
+	struct seam_cursor body;
+
+	while (!reader->cursor.error && split_record(reader, record, &body)) {
+		if (read_record(reader, &body, record)) {
+			reader->n_records[record->id]++;
+			return true;
+		}
+		note(reader, SEAM_JITDUMP_BAD_RECORD);
+	}
+	return false;
+}
+
+/* Walk by names: how many bytes are left behind the last entry. */
+static size_t walk(struct seam_jitdump_lines lines, bool *is_cut)
+{
+	struct seam_jitdump_debug_entry entry;
+
+	while (seam_jitdump_line(&lines, &entry))
+		;
+	*is_cut = lines.is_cut;
+	return seam_cursor_left(&lines.cursor);
+}
+
+/* Entries of @step bytes: each must end in a NUL and rise in its address. */
+static bool steps_fit(struct seam_cursor c, uint64_t n, size_t step)
+{
+	uint64_t before = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct seam_cursor entry = seam_cursor_split(&c, step);
+		uint64_t addr = seam_cursor_u64(&entry);
+
+		if (c.error || addr < before || entry.base[step - 1])
+			return false;
+		before = addr;
+	}
+	return true;
+}
+
+/* Records are padded to 8 bytes, so up to 7 behind the entries mean nothing. */
+enum { MAX_PADDING = 7, ENTRY_BYTES = 16 };
+
+static size_t find_step(const struct seam_jitdump_debug_info *info,
+			enum seam_endian endian)
+{
+	size_t size = info->entries.size;
+	uint64_t n = info->nr_entry;
+
+	if (!n || n > size / (ENTRY_BYTES + 1))
+		return 0;
+	for (size_t pad = 0; pad <= MAX_PADDING && pad < size; pad++) {
+		size_t step = (size - pad) / (size_t)n;
+
+		if ((size - pad) % n == 0 && step > ENTRY_BYTES &&
+		    steps_fit(seam_cursor_make(info->entries.data, size,
+					       endian), n, step))
+			return step;
+	}
+	return 0;
+}
+
+struct seam_jitdump_lines
+seam_jitdump_lines_make(const struct seam_jitdump_debug_info *info,
+			enum seam_endian endian)
+{
+	struct seam_jitdump_lines lines = {
+		.cursor = seam_cursor_make(info->entries.data,
+					   info->entries.size, endian),
+		.left = info->nr_entry,
+		.name = "",
+	};
+	bool is_cut = false;
+
+	if (walk(lines, &is_cut) > MAX_PADDING || is_cut) {
+		lines.step = find_step(info, endian);
+		lines.is_stepped = lines.step != 0;
+	}
+	return lines;
+}
+
+bool seam_jitdump_line(struct seam_jitdump_lines *lines,
+		       struct seam_jitdump_debug_entry *entry)
+{
+	struct seam_cursor one = lines->cursor;
+
+	if (!lines->left)
+		return false;
+	if (lines->step)
+		one = seam_cursor_split(&lines->cursor, lines->step);
+	if (seam_wire_read(&one, &seam_jitdump_debug_entry_table, entry)) {
+		lines->is_cut = true;
+		lines->left = 0;
+		return false;
+	}
+	if (!lines->step)
+		lines->cursor = one;
+	lines->left--;
+	if (strcmp(entry->name, "\xff") == 0)
+		entry->name = lines->name;
+	lines->name = entry->name;
+	return true;
+}

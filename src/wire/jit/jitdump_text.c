@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/* jitdump_text.c - jitdumps and perf maps as text and JSON; see jitdump_text.h */
+#include "wire/jit/jitdump_text.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "wire/jit/jitdump.h"
+#include "wire/jit/perf_map.h"
+#include "wire/line.h"
+
+struct jitdump_lines {
+	struct seam_jitdump_reader reader;
+	struct seam_bytes bytes;
+	FILE *out;
+	enum seam_jitdump_text_form form;
+	uint64_t n_damaged;
+};
+
+/* -- one line ----------------------------------------------------------- */
+
+static struct seam_line begin_line(FILE *out, enum seam_jitdump_text_form form,
+				   uint64_t offset, const char *type)
+{
+	return seam_line_begin(out, form == SEAM_JIT_DUMP_JSON, offset, type,
+			       0);
+}
+
+static void put_bytes(const struct jitdump_lines *d, struct seam_line *line,
+		      const char *name, struct seam_bytes bytes)
+{
+	if (d->form == SEAM_JIT_DUMP_TEXT)
+		seam_line_size(line, name, bytes);
+	else
+		seam_line_bytes(line, name, bytes);
+}
+
+/* All fields but the last @n_left_out, which are bytes that mean something. */
+static void put_fields(struct seam_line *line, const struct seam_record *table,
+		       const void *in, size_t n_left_out)
+{
+	struct seam_record shown = *table;
+
+	shown.n_fields -= n_left_out;
+	seam_line_record(line, &shown, in);
+}
+
+/* -- records ------------------------------------------------------------ */
+
+static void put_entry(struct seam_line *line,
+		      const struct seam_jitdump_debug_entry *entry)
+{
+	if (line->is_json) {
+		seam_json_open(&line->j, NULL, '{');
+		seam_wire_json(&line->j, &seam_jitdump_debug_entry_table,
+			       entry);
+		seam_json_close(&line->j);
+		return;
+	}
+	fprintf(line->out, "%#" PRIx64 " \"", entry->code_addr);
+	seam_text_put(line->out, entry->name, SEAM_TEXT_TERMINAL);
+	fprintf(line->out, "\":%" PRIu32 ":%" PRIu32, entry->line,
+		entry->discrim);
+}
+
+/* True when the entries are not what the record says. */
+static bool put_entries(struct seam_line *line, enum seam_endian endian,
+			const struct seam_jitdump_debug_info *info)
+{
+	struct seam_jitdump_lines lines = seam_jitdump_lines_make(info,
+								  endian);
+	struct seam_jitdump_debug_entry entry;
+	bool is_first = true;
+
+	seam_line_open_list(line, "entries");
+	for (; seam_jitdump_line(&lines, &entry); is_first = false) {
+		if (!is_first && !line->is_json)
+			fputs(", ", line->out);
+		put_entry(line, &entry);
+	}
+	seam_line_close_list(line);
+	if (lines.is_cut)
+		seam_line_mark(line, "cut", "CUT");
+	if (lines.is_stepped)
+		seam_line_mark(line, "stepped", "STEPPED");
+	return lines.is_cut || lines.is_stepped;
+}
+
+/*
+ * A pointer of an .eh_frame_hdr as it stands, without its base.
+ * Source: LSB 5.0 Core, 10.5, "DWARF Exception Header Encoding".
+ */
+static int64_t take_encoded(struct seam_cursor *c, uint8_t encoding)
+{
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_uleb128: return (int64_t)seam_cursor_uleb128(c);
+	case DW_EH_PE_sleb128: return seam_cursor_sleb128(c);
+	case DW_EH_PE_udata2: return seam_cursor_u16(c);
+	case DW_EH_PE_sdata2: return (int16_t)seam_cursor_u16(c);
+	case DW_EH_PE_udata4: return seam_cursor_u32(c);
+	case DW_EH_PE_sdata4: return (int32_t)seam_cursor_u32(c);
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8: return (int64_t)seam_cursor_u64(c);
+	}
+	seam_cursor_fail(c, -EBADMSG, c->pos);
+	return 0;
+}
+
+static void put_encoded(struct seam_line *line, const char *name,
+			struct seam_cursor *c, uint8_t encoding)
+{
+	int64_t v = encoding == DW_EH_PE_omit ? 0 : take_encoded(c, encoding);
+
+	if (encoding != DW_EH_PE_omit && !c->error)
+		seam_line_i64(line, name, v);
+}
+
+/* Which end of the tables has the header: see wire/jit/jitdump.h. */
+static void put_frame_header(struct seam_line *line, enum seam_endian endian,
+			     const struct seam_jitdump_unwinding_info *info)
+{
+	struct seam_bytes all = info->unwinding_data;
+	size_t size = (size_t)info->eh_frame_hdr_size;
+	const uint8_t *last = all.data + (all.size - size);
+	bool is_last = size >= 4 && last[0] == 1 && last[1];
+	struct seam_cursor c = seam_cursor_make(is_last ? last : all.data,
+						size, endian);
+	uint8_t version, ptr_enc, count_enc, table_enc;
+
+	if (size < 4)
+		return;
+	version = seam_cursor_u8(&c);
+	ptr_enc = seam_cursor_u8(&c);
+	count_enc = seam_cursor_u8(&c);
+	table_enc = seam_cursor_u8(&c);
+	if (line->is_json)
+		seam_json_open(&line->j, "eh_frame_hdr", '{');
+	else
+		fputs(" eh_frame_hdr={", line->out);
+	seam_line_hex(line, "version", version);
+	seam_line_hex(line, "eh_frame_ptr_enc", ptr_enc);
+	seam_line_hex(line, "fde_count_enc", count_enc);
+	seam_line_hex(line, "table_enc", table_enc);
+	put_encoded(line, "eh_frame_ptr", &c, ptr_enc);
+	put_encoded(line, "fde_count", &c, count_enc);
+	if (line->is_json)
+		seam_json_close(&line->j);
+	else
+		fputs(" }", line->out);
+}
+
+static struct seam_bytes payload_of(const struct jitdump_lines *d, size_t pos,
+				    uint32_t total_size)
+{
+	return (struct seam_bytes) {
+		d->bytes.data + pos + SEAM_JITDUMP_PREFIX_BYTES,
+		total_size - SEAM_JITDUMP_PREFIX_BYTES,
+	};
+}
+
+static const char *type_name(char buf[32], uint32_t id)
+{
+	const char *name = id < SEAM_JITDUMP_UNKNOWN ?
+			   seam_jitdump_id_name((enum seam_jitdump_id)id) :
+			   NULL;
+
+	snprintf(buf, 32, "TYPE_%" PRIu32, id);
+	return name ? name : buf;
+}
+
+static void dump_record(struct jitdump_lines *d,
+			const struct seam_jitdump_record *record)
+{
+	char name[32];
+	struct seam_line line = begin_line(d->out, d->form, record->pos,
+					   type_name(name, record->prefix.id));
+	const struct seam_record *table = seam_jitdump_table(record->id);
+
+	switch (record->id) {
+	case SEAM_JITDUMP_LOAD:
+		put_fields(&line, table, &record->load, 1);
+		put_bytes(d, &line, "code", record->load.code);
+		break;
+	case SEAM_JITDUMP_DEBUG_INFO:
+		put_fields(&line, table, &record->debug_info, 1);
+		d->n_damaged += put_entries(&line, d->reader.endian,
+					    &record->debug_info);
+		break;
+	case SEAM_JITDUMP_UNWINDING_INFO:
+		put_fields(&line, table, &record->unwinding_info, 1);
+		put_frame_header(&line, d->reader.endian,
+				 &record->unwinding_info);
+		put_bytes(d, &line, "unwinding_data",
+			  record->unwinding_info.unwinding_data);
+		break;
+	case SEAM_JITDUMP_UNKNOWN:
+		put_fields(&line, table, &record->prefix, 0);
+		put_bytes(
+			d, &line, "data",
+			payload_of(d, record->pos, record->prefix.total_size));
+		break;
+	default:
+		put_fields(&line, table, &record->prefix, 0);
+		break;
+	}
+	seam_line_end(&line);
+}
+
+/*
+ * What the reader passed over in [@pos, @end): whole records, whose sizes it
+ * has checked.
+ */
+static void dump_damaged(struct jitdump_lines *d, size_t pos, size_t end)
+{
+	while (pos < end) {
+		struct seam_cursor c = seam_cursor_make(d->bytes.data + pos,
+				end - pos, d->reader.endian);
+		struct seam_jitdump_prefix prefix;
+		struct seam_line line;
+		char name[32];
+
+		if (seam_wire_read(&c, &seam_jitdump_prefix_table, &prefix) ||
+		    prefix.total_size < SEAM_JITDUMP_PREFIX_BYTES ||
+		    prefix.total_size > end - pos)
+			return;
+		line = begin_line(d->out, d->form, pos,
+				  type_name(name, prefix.id));
+		put_fields(&line, &seam_jitdump_prefix_table, &prefix, 0);
+		put_bytes(d, &line, "data",
+			  payload_of(d, pos, prefix.total_size));
+		seam_line_mark(&line, "damaged", "DAMAGED");
+		seam_line_end(&line);
+		d->n_damaged++;
+		pos += prefix.total_size;
+	}
+}
+
+static void dump_notes(const struct jitdump_lines *d)
+{
+	for (int i = 0; i < SEAM_JITDUMP_N_NOTES; i++) {
+		const char *text = seam_jitdump_note_text(
+					(enum seam_jitdump_note)i);
+		struct seam_json j = seam_json_make(d->out, false);
+		uint64_t n = d->reader.n_notes[i];
+
+		if (n && d->form != SEAM_JIT_DUMP_JSON)
+			fprintf(d->out, "# %s: %" PRIu64 "\n", text, n);
+		if (!n || d->form != SEAM_JIT_DUMP_JSON)
+			continue;
+		seam_json_open(&j, NULL, '{');
+		seam_json_string(&j, "type", "note");
+		seam_json_string(&j, "text", text);
+		seam_json_u64(&j, "count", n);
+		seam_json_close(&j);
+	}
+}
+
+bool seam_jitdump_text_is(struct seam_bytes bytes)
+{
+	return bytes.size >= 4 && (memcmp(bytes.data, "JiTD", 4) == 0 ||
+				   memcmp(bytes.data, "DTiJ", 4) == 0);
+}
+
+int seam_jitdump_text(FILE *out, struct seam_bytes bytes,
+		  enum seam_jitdump_text_form form, uint64_t *n_damaged,
+		  struct seam_err *err)
+{
+	struct jitdump_lines d = { .bytes = bytes, .out = out, .form = form };
+	struct seam_jitdump_record record;
+	struct seam_line line;
+	size_t pos, end;
+	int r = seam_jitdump_begin(&d.reader, bytes, err);
+
+	*n_damaged = 0;
+	if (r)
+		return r;
+	line = begin_line(out, form, 0, "header");
+	put_fields(&line, &seam_jitdump_header_table, &d.reader.header, 0);
+	seam_line_end(&line);
+	pos = d.reader.cursor.pos;
+	while (seam_jitdump_next(&d.reader, &record) && !ferror(out)) {
+		dump_damaged(&d, pos, record.pos);
+		dump_record(&d, &record);
+		pos = d.reader.cursor.pos;
+	}
+	end = d.reader.cursor.size - d.reader.tail_bytes;
+	dump_damaged(&d, pos, end);
+	dump_notes(&d);
+	*n_damaged = d.n_damaged;
+	if (d.reader.tail_bytes)
+		return seam_err_set(err, -ENODATA, "the record at byte %zu "
+				    "does not fit in the %zu bytes that are "
+				    "left", end, d.reader.tail_bytes);
+	return 0;
+}
+
+/* -- maps --------------------------------------------------------------- */
+
+static bool is_map_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t digits;
+
+	if (strncmp(name, "perf-", 5))
+		return false;
+	digits = strspn(name + 5, "0123456789");
+	return digits && strcmp(name + 5 + digits, ".map") == 0;
+}
+
+bool seam_jitdump_text_is_map(const char *path, struct seam_bytes bytes)
+{
+	const uint8_t *end = bytes.size ? memchr(bytes.data, '\n',
+						 bytes.size) : NULL;
+	struct seam_perf_map_reader reader;
+	struct seam_perf_map_entry entry;
+
+	if (is_map_name(path))
+		return true;
+	if (end)
+		bytes.size = (size_t)(end - bytes.data);
+	reader = seam_perf_map_begin(bytes);
+	return seam_perf_map_next(&reader, &entry);
+}
+
+static void dump_entry(FILE *out, enum seam_jitdump_text_form form,
+		       struct seam_bytes bytes,
+		       const struct seam_perf_map_entry *entry)
+{
+	const uint8_t *text = entry->name.data;
+	char *name = strndup((const char *)text, entry->name.size);
+	size_t pos = (size_t)(text - bytes.data);
+	struct seam_line line;
+
+	while (pos && bytes.data[pos - 1] != '\n')
+		pos--;
+	line = begin_line(out, form, pos, "entry");
+	seam_line_hex(&line, "start", entry->start_addr);
+	seam_line_hex(&line, "size", entry->size);
+	seam_line_string(&line, "name", name ? name : "");
+	seam_line_end(&line);
+	free(name);
+}
+
+int seam_jitdump_text_map(FILE *out, struct seam_bytes bytes,
+		      enum seam_jitdump_text_form form, uint64_t *n_damaged)
+{
+	struct seam_perf_map_reader reader = seam_perf_map_begin(bytes);
+	struct seam_perf_map_entry entry;
+
+	while (seam_perf_map_next(&reader, &entry) && !ferror(out))
+		dump_entry(out, form, bytes, &entry);
+	*n_damaged = reader.n_bad;
+	return 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_data.h - a perf.data file: its events, what its header says, its data
+ *
+ * Takes what perf wrote since 3.2 and what others write in its name: file
+ * mode with features behind the data, pipe mode with everything as records,
+ * the first magic ("PERFFILE"), either byte order, files whose writer was
+ * killed before it noted the size of the data.  Records are read through
+ * perf_stream.h.
+ *
+ * Ownership: borrows the file's bytes, owns the tables made of them.
+ * Threads: read-only after opening, so any number may read.
+ *
+ * Source: tools/perf/util/header.c and header.h, Linux 6.1;
+ * tools/perf/Documentation/perf.data-file-format.txt.
+ */
+#ifndef SEAM_PERF_DATA_H
+#define SEAM_PERF_DATA_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/index.h"
+#include "wire/perf/perf_file.h"
+#include "wire/perf/perf_record.h"
+#include "wire/perf/perf_sample.h"
+
+/* An event of the recording; perf calls it evsel. */
+struct seam_perf_event {
+	struct seam_perf_attr attr;
+	struct seam_perf_layout layout;
+	const char *name;
+};
+
+struct seam_perf_data {
+	struct seam_bytes bytes;	/* the whole file, borrowed */
+	enum seam_endian endian;
+	bool is_pipe;
+	bool is_cut;			/* ends before its header says */
+	uint64_t data_begin, data_end;	/* offsets of the records */
+	/* What the events' attrs and ids lie in; file mode only. */
+	uint64_t described_begin, described_end;
+	uint64_t n_missing_bytes;	/* of records, as the header says */
+	SEAM_ARRAY(struct seam_perf_event) events;
+	struct seam_bytes features[SEAM_PERF_N_FEATURES];
+
+	struct seam_arena arena;	/* names */
+	struct seam_index id_index;	/* hash of an id -> position in ids */
+	SEAM_ARRAY(struct seam_perf_id { uint64_t id; uint32_t event; }) ids;
+};
+
+/* Whether these bytes begin like a perf.data file. */
+bool seam_perf_data_is(struct seam_bytes bytes);
+
+/*
+ * Read the header and everything that is needed to read records.  Returns 0,
+ * or -errno with the reason when no record could be understood: -EBADMSG,
+ * -ENODATA, -ENOMEM.  @data is to be freed with seam_perf_data_close() in
+ * either case.
+ */
+int seam_perf_data_open(struct seam_perf_data *data, struct seam_bytes bytes,
+			struct seam_err *err);
+void seam_perf_data_close(struct seam_perf_data *data);
+
+/*
+ * The event of an id, as a position in events.  An id of 0 and, in a
+ * recording of one event, any id mean the first.  SEAM_NONE when unknown.
+ */
+uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id);
+
+/*
+ * The event whose trailer ends @payload, as a position in events: by the id
+ * in its last word where events record one, else the first.
+ */
+uint32_t seam_perf_data_stamped(const struct seam_perf_data *data,
+				struct seam_bytes payload);
+
+/* A feature that is one string (HOSTNAME, ARCH...), or NULL. */
+const char *seam_perf_data_string(const struct seam_perf_data *data,
+				  enum seam_perf_feature feature);
+
+/*
+ * The words of CMDLINE into @buf as a shell reads them back, cut where they
+ * do not fit.  Returns @buf; empty when the file does not say.
+ */
+const char *seam_perf_data_command(const struct seam_perf_data *data,
+				   char *buf, size_t cap);
+
+/* One entry of the BUILD_ID feature. */
+struct seam_perf_build_id {
+	int32_t pid;			/* -1: a file of the host */
+	uint16_t misc;			/* CPU mode in the low 3 bits */
+	const uint8_t *build_id;
+	size_t build_id_size;
+	const char *filename;
+};
+
+/*
+ * Call @take(@context, entry) for each build id that the file lists, until
+ * one returns false.  What is damaged ends the walk.
+ */
+void seam_perf_data_build_ids(const struct seam_perf_data *data,
+			      bool (*take)(void *context,
+					   const struct seam_perf_build_id *),
+			      void *context);
+
+#endif /* SEAM_PERF_DATA_H */

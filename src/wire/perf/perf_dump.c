@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_dump.c - records as text and as JSON lines; see perf_dump.h */
+#include "wire/perf/perf_dump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+
+#include "wire/line.h"
+#include "wire/perf/perf_stream.h"
+#include "wire/perf/tracepoints.h"
+
+struct perf_lines {
+	FILE *out;
+	const struct seam_perf_data *data;
+	bool json;
+	const struct seam_perf_namer *namer;
+	struct seam_tracepoints *tracepoints;	/* NULL: none are described */
+	uint64_t n_damaged;
+};
+
+static void put_words(struct seam_line *line, const char *name,
+		      const struct seam_perf_u64s *words)
+{
+	seam_line_open_list(line, name);
+	for (size_t i = 0; i < words->n; i++) {
+		uint64_t v = seam_perf_u64(words, i);
+
+		if (line->is_json)
+			seam_json_u64(&line->j, NULL, v);
+		else
+			fprintf(line->out, "%s%#" PRIx64, i ? " " : "", v);
+	}
+	seam_line_close_list(line);
+}
+
+/* -- samples ------------------------------------------------------------ */
+
+static void put_regs(struct seam_line *line, const char *name,
+		     const struct seam_perf_regs *regs)
+{
+	if (line->is_json)
+		seam_json_open(&line->j, name, '{');
+	seam_line_u64(line, line->is_json ? "abi" : name, regs->abi);
+	seam_line_hex(line, "mask", regs->mask);
+	put_words(line, "values", &regs->values);
+	if (line->is_json)
+		seam_json_close(&line->j);
+}
+
+/* RAW of a tracepoint is its fields, if the recording explains them. */
+static void put_raw(struct perf_lines *d, struct seam_line *line,
+		    const struct seam_perf_attr *attr,
+		    const struct seam_perf_sample *s)
+{
+	seam_line_size(line, "raw", s->raw);
+	if (attr->type != PERF_TYPE_TRACEPOINT)
+		return;
+	if (line->is_json)
+		seam_json_open(&line->j, "fields", '{');
+	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw,
+				line->is_json ? &line->j : NULL, line->out);
+	if (line->is_json)
+		seam_json_close(&line->j);
+}
+
+static void put_sample_tail(struct seam_line *line, uint64_t has,
+			    const struct seam_perf_sample *s)
+{
+	if (has & PERF_SAMPLE_BRANCH_STACK)
+		put_words(line, "branch_stack", &s->branches);
+	if (has & PERF_SAMPLE_REGS_USER)
+		put_regs(line, "regs_user", &s->user_regs);
+	if (has & PERF_SAMPLE_STACK_USER)
+		seam_line_u64(line, "stack_user_size", s->user_stack.size);
+	if (has & PERF_SAMPLE_WEIGHT_TYPE)
+		seam_line_u64(line, "weight", s->weight);
+	if (has & PERF_SAMPLE_DATA_SRC)
+		seam_line_hex(line, "data_src", s->data_src);
+	if (has & PERF_SAMPLE_TRANSACTION)
+		seam_line_u64(line, "transaction", s->transaction);
+	if (has & PERF_SAMPLE_REGS_INTR)
+		put_regs(line, "regs_intr", &s->intr_regs);
+	if (has & PERF_SAMPLE_PHYS_ADDR)
+		seam_line_hex(line, "phys_addr", s->phys_addr);
+	if (has & PERF_SAMPLE_CGROUP)
+		seam_line_u64(line, "cgroup", s->cgroup);
+	if (has & PERF_SAMPLE_DATA_PAGE_SIZE)
+		seam_line_u64(line, "data_page_size", s->data_page_size);
+	if (has & PERF_SAMPLE_CODE_PAGE_SIZE)
+		seam_line_u64(line, "code_page_size", s->code_page_size);
+	if (has & PERF_SAMPLE_AUX)
+		seam_line_size(line, "aux", s->aux);
+}
+
+static void put_chain(struct perf_lines *d, struct seam_line *line,
+		      const struct seam_perf_sample *s)
+{
+	if (!d->namer || !line->is_json) {
+		put_words(line, "callchain", &s->callchain);
+		return;
+	}
+	seam_json_open(&line->j, "callchain", '[');
+	d->namer->chain(d->namer->context, &line->j, s);
+	seam_json_close(&line->j);
+}
+
+static void put_sample(struct perf_lines *d, struct seam_line *line,
+		       const struct seam_perf_event *event,
+		       const struct seam_perf_sample *s)
+{
+	uint64_t has = event->attr.sample_type;
+
+	seam_line_string(line, "event", event->name);
+	if (has & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID))
+		seam_line_u64(line, "id", s->id);
+	if (has & PERF_SAMPLE_IP)
+		seam_line_hex(line, "ip", s->ip);
+	if (has & PERF_SAMPLE_TID) {
+		seam_line_i64(line, "pid", s->pid);
+		seam_line_i64(line, "tid", s->tid);
+	}
+	if (has & PERF_SAMPLE_TIME)
+		seam_line_u64(line, "time", s->time);
+	if (has & PERF_SAMPLE_ADDR)
+		seam_line_hex(line, "addr", s->addr);
+	if (has & PERF_SAMPLE_STREAM_ID)
+		seam_line_u64(line, "stream_id", s->stream_id);
+	if (has & PERF_SAMPLE_CPU)
+		seam_line_u64(line, "cpu", s->cpu);
+	if (has & PERF_SAMPLE_PERIOD)
+		seam_line_u64(line, "period", s->period);
+	if (has & PERF_SAMPLE_READ)
+		put_words(line, "read", &s->read);
+	if (has & PERF_SAMPLE_CALLCHAIN)
+		put_chain(d, line, s);
+	else if (d->namer)
+		d->namer->chain(d->namer->context, NULL, s);
+	if (has & PERF_SAMPLE_RAW)
+		put_raw(d, line, &event->attr, s);
+	put_sample_tail(line, has, s);
+}
+
+static int dump_sample(struct perf_lines *d, struct seam_line *line,
+		       const struct seam_perf_record *record)
+{
+	const struct seam_perf_data *data = d->data;
+	uint32_t event = seam_perf_data_event(data, seam_perf_sample_peek_id(
+		&data->events.items[0].attr, data->endian, record->payload));
+	struct seam_perf_sample sample;
+
+	if (event == SEAM_NONE ||
+	    seam_perf_sample_read(&data->events.items[event].attr,
+				  data->endian, record->payload, &sample))
+		return -EBADMSG;
+	put_sample(d, line, &data->events.items[event], &sample);
+	return 0;
+}
+
+/* -- everything else ---------------------------------------------------- */
+
+static void put_stamp(struct seam_line *line, const struct seam_perf_attr *attr,
+		      const struct seam_perf_stamp *stamp)
+{
+	uint64_t has = attr->sample_type;
+
+	if (seam_perf_stamp_bytes(attr) == 0)
+		return;
+	if (line->is_json)
+		seam_json_open(&line->j, "sample_id", '{');
+	else
+		fputs(" |", line->out);
+	if (has & PERF_SAMPLE_TID) {
+		seam_line_i64(line, "pid", stamp->pid);
+		seam_line_i64(line, "tid", stamp->tid);
+	}
+	if (has & PERF_SAMPLE_TIME)
+		seam_line_u64(line, "time", stamp->time);
+	if (has & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER))
+		seam_line_u64(line, "id", stamp->id);
+	if (has & PERF_SAMPLE_STREAM_ID)
+		seam_line_u64(line, "stream_id", stamp->stream_id);
+	if (has & PERF_SAMPLE_CPU)
+		seam_line_u64(line, "cpu", stamp->cpu);
+	if (line->is_json)
+		seam_json_close(&line->j);
+}
+
+/* -- records that end in a list ----------------------------------------- */
+
+struct link_info {
+	uint64_t dev, ino;
+};
+
+#define F(member, text) SEAM_FIELD(struct link_info, member, text)
+static const struct seam_field link_info_fields[] = {
+	F(dev, "device of the namespace"), F(ino, "inode of the namespace"),
+};
+#undef F
+
+struct id_entry {
+	uint64_t id, idx, cpu, tid;
+};
+
+#define F(member, text) SEAM_FIELD(struct id_entry, member, text)
+static const struct seam_field id_entry_fields[] = {
+	F(id, "event on a CPU"), F(idx, "event"), F(cpu, "-1: any"),
+	F(tid, "-1: any"),
+};
+#undef F
+
+/* What the last field of a record is a list of; no fields: of u64. */
+static const struct {
+	uint32_t type;
+	struct seam_record element;
+	size_t bytes;
+} lists[] = {
+	{ PERF_RECORD_NAMESPACES, {
+		.fields = link_info_fields,
+		.n_fields = SEAM_ARRAY_SIZE(link_info_fields) }, 16 },
+	{ SEAM_PERF_ID_INDEX, {
+		.fields = id_entry_fields,
+		.n_fields = SEAM_ARRAY_SIZE(id_entry_fields) }, 32 },
+	{ PERF_RECORD_READ, { 0 }, 8 },
+	{ SEAM_PERF_AUXTRACE_INFO, { 0 }, 8 },
+	{ SEAM_PERF_CALLCHAIN_DEFERRED, { 0 }, 8 },
+};
+
+static void put_list(struct perf_lines *d, struct seam_line *line, const char *name,
+		     const struct seam_record *element, size_t bytes,
+		     struct seam_bytes rest)
+{
+	struct seam_cursor c = seam_cursor_make(rest.data, rest.size,
+						d->data->endian);
+	struct seam_perf_u64s words = { rest.data, rest.size / 8, c.swap };
+	_Alignas(8) uint8_t in[SEAM_PERF_MAX_RECORD];
+
+	if (element->n_fields == 0) {
+		put_words(line, name, &words);
+		return;
+	}
+	seam_line_open_list(line, name);
+	while (seam_cursor_left(&c) >= bytes) {
+		seam_wire_read(&c, element, in);
+		if (line->is_json)
+			seam_json_open(&line->j, NULL, '{');
+		seam_line_record(line, element, in);
+		if (line->is_json)
+			seam_json_close(&line->j);
+		else
+			fputc(';', line->out);
+	}
+	seam_line_close_list(line);
+}
+
+/* All fields of a record; the last may be a list. */
+static void put_record(struct perf_lines *d, struct seam_line *line, uint32_t type,
+		       const struct seam_record *table, const void *in)
+{
+	struct seam_record head = *table;
+	const struct seam_field *last;
+	struct seam_bytes rest;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lists); i++) {
+		if (lists[i].type != type)
+			continue;
+		last = &table->fields[--head.n_fields];
+		memcpy(&rest, (const char *)in + last->offset, sizeof(rest));
+		seam_line_record(line, &head, in);
+		put_list(d, line, last->name, &lists[i].element,
+			 lists[i].bytes, rest);
+		return;
+	}
+	seam_line_record(line, table, in);
+}
+
+/* MMAP2 with a build id in the place of the inode. */
+static int dump_mapping(struct perf_lines *d, struct seam_line *line,
+			const struct seam_perf_record *record,
+			struct seam_bytes payload)
+{
+	struct seam_perf_mmap2_build_id raw;
+	struct seam_perf_mapping m;
+
+	if (seam_perf_mapping_read(record->type, record->misc, payload,
+				   d->data->endian, &m) ||
+	    seam_perf_record_read(seam_perf_record_table(record->type,
+							 record->misc),
+				  payload, d->data->endian, &raw))
+		return -EBADMSG;
+	seam_line_i64(line, "pid", m.pid);
+	seam_line_i64(line, "tid", m.tid);
+	seam_line_hex(line, "addr", m.addr);
+	seam_line_hex(line, "len", m.len);
+	seam_line_hex(line, "pgoff", m.pgoff);
+	seam_line_bytes(line, "build_id",
+			(struct seam_bytes) { m.build_id, m.build_id_size });
+	seam_line_hex(line, "prot", m.prot);
+	seam_line_hex(line, "flags", raw.flags);
+	seam_line_string(line, "filename", m.filename);
+	return 0;
+}
+
+/* A new attr with its ids, in a stream without a header. */
+static int dump_attr(struct perf_lines *d, struct seam_line *line,
+		     struct seam_bytes payload)
+{
+	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
+						d->data->endian);
+	struct seam_perf_attr attr;
+	struct seam_perf_u64s ids = { .swap = c.swap };
+
+	if (seam_perf_attr_read(&c, d->data->endian, &attr, NULL))
+		return -EBADMSG;
+	ids.n = seam_cursor_left(&c) / 8;
+	ids.data = seam_cursor_bytes(&c, 8 * ids.n);
+	if (line->is_json)
+		seam_json_open(&line->j, "attr", '{');
+	seam_line_record(line, &seam_perf_attr_record, &attr);
+	if (line->is_json)
+		seam_json_close(&line->j);
+	put_words(line, "ids", &ids);
+	return 0;
+}
+
+static int dump_other(struct perf_lines *d, struct seam_line *line,
+		      const struct seam_perf_record *record)
+{
+	const struct seam_perf_data *data = d->data;
+	const struct seam_record *table = seam_perf_record_table(record->type,
+								 record->misc);
+	const struct seam_perf_attr *attr = &data->events.items[0].attr;
+	struct seam_bytes payload = record->payload;
+	_Alignas(8) uint8_t in[SEAM_PERF_MAX_RECORD];
+	struct seam_perf_stamp stamp;
+	int r;
+
+	if (!table)
+		return -EBADMSG;
+	if (record->type == SEAM_PERF_HEADER_ATTR)
+		return dump_attr(d, line, payload);
+	if (seam_perf_record_is_stamped(record->type)) {
+		attr = &data->events.items[seam_perf_data_stamped(data,
+							payload)].attr;
+		if (seam_perf_stamp_read(attr, data->endian, &payload, &stamp))
+			return -EBADMSG;
+	}
+	if (record->type == PERF_RECORD_MMAP2 &&
+	    record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		r = dump_mapping(d, line, record, payload);
+	} else {
+		table = seam_perf_record_table_of(record->type, record->misc,
+						  payload, data->endian);
+		r = seam_perf_record_read(table, payload, data->endian, in);
+		if (r == 0)
+			put_record(d, line, record->type, table, in);
+	}
+	if (r == 0 && seam_perf_record_is_stamped(record->type))
+		put_stamp(line, attr, &stamp);
+	return r;
+}
+
+static void dump_record(struct perf_lines *d, const struct seam_perf_record *record,
+			struct seam_bytes trailing)
+{
+	const char *name = seam_perf_record_name(record->type);
+	struct seam_line line;
+	char number[32];
+	int r;
+
+	snprintf(number, sizeof(number), "TYPE_%" PRIu32, record->type);
+	line = seam_line_begin(d->out, d->json, record->offset,
+			       name ? name : number, 14);
+	seam_line_hex(&line, "misc", record->misc);
+	r = record->type == PERF_RECORD_SAMPLE ?
+	    dump_sample(d, &line, record) : dump_other(d, &line, record);
+	if (r < 0) {
+		seam_line_size(&line, "data", record->payload);
+		if (name) {
+			seam_line_mark(&line, "damaged", "DAMAGED");
+			d->n_damaged++;
+		}
+	}
+	if (trailing.size)
+		seam_line_u64(&line, "trailing_bytes", trailing.size);
+	seam_line_end(&line);
+}
+
+int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
+		   struct seam_bytes bytes, uint64_t begin, uint64_t end,
+		   bool json, const struct seam_perf_namer *namer,
+		   uint64_t *n_damaged, struct seam_err *err)
+{
+	struct perf_lines d = {
+		.out = out, .data = data, .json = json, .namer = namer,
+		.tracepoints = seam_tracepoints_new(
+			data->features[SEAM_PERF_FEATURE_TRACING_DATA]),
+	};
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+	int r;
+
+	seam_perf_stream_init(&stream, bytes, data->endian, begin, end, false);
+	while ((r = seam_perf_stream_next(&stream, &record, err)) > 0 &&
+	       !ferror(out))
+		dump_record(&d, &record, stream.trailing);
+	seam_perf_stream_fini(&stream);
+	seam_tracepoints_free(d.tracepoints);
+	*n_damaged = d.n_damaged;
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_record.h - the records of a perf.data stream, one table each
+ *
+ * Records of the kernel (types below 64) come out of the ring; records of
+ * the perf tool (64 and above) were put between them by whoever wrote the
+ * file.  All but the tool's and SAMPLE end in a trailer with the identity
+ * and time of the event (sample_id_all); it is read from the end backwards,
+ * here as struct seam_perf_stamp.
+ *
+ * PERF_RECORD_SAMPLE has no table: which fields it has is said by the
+ * event's sample_type.  See perf_sample.h.
+ *
+ * Source: linux/perf_event.h, enum perf_event_type; for the tool's records
+ * tools/lib/perf/include/perf/event.h of Linux 6.1, and of 6.16 for
+ * COMPRESSED2.
+ */
+#ifndef SEAM_PERF_RECORD_H
+#define SEAM_PERF_RECORD_H
+
+#include "wire/perf/perf_attr.h"
+#include "wire/wire.h"
+
+/* What linux/perf_event.h of Linux 6.1 does not name. */
+enum seam_perf_type {
+	SEAM_PERF_CALLCHAIN_DEFERRED = 22,	/* Linux 6.19 */
+	SEAM_PERF_HEADER_ATTR = 64,
+	SEAM_PERF_HEADER_EVENT_TYPE = 65,
+	SEAM_PERF_HEADER_TRACING_DATA = 66,
+	SEAM_PERF_HEADER_BUILD_ID = 67,
+	SEAM_PERF_FINISHED_ROUND = 68,
+	SEAM_PERF_ID_INDEX = 69,
+	SEAM_PERF_AUXTRACE_INFO = 70,
+	SEAM_PERF_AUXTRACE = 71,
+	SEAM_PERF_AUXTRACE_ERROR = 72,
+	SEAM_PERF_THREAD_MAP = 73,
+	SEAM_PERF_CPU_MAP = 74,
+	SEAM_PERF_STAT_CONFIG = 75,
+	SEAM_PERF_STAT = 76,
+	SEAM_PERF_STAT_ROUND = 77,
+	SEAM_PERF_EVENT_UPDATE = 78,
+	SEAM_PERF_TIME_CONV = 79,
+	SEAM_PERF_HEADER_FEATURE = 80,
+	SEAM_PERF_COMPRESSED = 81,
+	SEAM_PERF_FINISHED_INIT = 82,
+	SEAM_PERF_COMPRESSED2 = 83,
+	SEAM_PERF_FIRST_TOOL = 64,
+	SEAM_PERF_FIRST_SIMPLEPERF = 32768,	/* Android's own records */
+};
+
+/* The 8 bytes before each record. */
+struct seam_perf_header {
+	uint32_t type;
+	uint16_t misc;
+	uint16_t size;		/* header included */
+};
+
+enum { SEAM_PERF_HEADER_BYTES = 8 };
+
+extern const struct seam_record seam_perf_header_record;
+
+/* One record of a stream.  Everything is borrowed from the stream. */
+struct seam_perf_record {
+	uint32_t type;
+	uint16_t misc;
+	uint64_t offset;		/* of the header, from the file's start */
+	struct seam_bytes payload;	/* behind the header */
+};
+
+struct seam_perf_mmap {
+	int32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	const char *filename;
+};
+
+struct seam_perf_mmap2 {
+	int32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+	const char *filename;
+};
+
+/*
+ * Of kernels before 3.16, Android's 3.10 among them.
+ * Source: Linux commit f972eb63b100, which added prot and flags.
+ */
+struct seam_perf_mmap2_old {
+	int32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	const char *filename;
+};
+
+/* MMAP2 with misc bit 14: the build id in place of the inode. */
+struct seam_perf_mmap2_build_id {
+	int32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint8_t build_id_size, reserved_1;
+	uint16_t reserved_2;
+	uint32_t build_id_0;	/* 20 bytes; see seam_perf_mmap_read() */
+	uint64_t build_id_1, build_id_2;
+	uint32_t prot, flags;
+	const char *filename;
+};
+
+struct seam_perf_comm {
+	int32_t pid, tid;
+	const char *comm;
+};
+
+struct seam_perf_task {		/* FORK and EXIT */
+	int32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+struct seam_perf_lost {
+	uint64_t id, lost;
+};
+
+struct seam_perf_lost_samples {
+	uint64_t lost;
+};
+
+struct seam_perf_ksymbol {
+	uint64_t addr;
+	uint32_t len;
+	uint16_t ksym_type, flags;
+	const char *name;
+};
+
+struct seam_perf_aux {
+	uint64_t aux_offset, aux_size, flags;
+};
+
+struct seam_perf_auxtrace {
+	uint64_t size, aux_offset, reference;
+	uint32_t idx;
+	int32_t tid;
+	uint32_t cpu, reserved;
+};
+
+/* Room for what any of the tables reads. */
+enum { SEAM_PERF_MAX_RECORD = 96 };
+
+/*
+ * "MMAP2", "SAMPLE", "FINISHED_ROUND": as perf prints them behind
+ * PERF_RECORD_.  NULL for a type that we do not know.
+ */
+const char *seam_perf_record_name(uint32_t type);
+
+/* The table of a type, or NULL for SAMPLE and for unknown types. */
+const struct seam_record *seam_perf_record_table(uint32_t type, uint16_t misc);
+
+/*
+ * The table of the record with this @payload, its trailer taken off: as above,
+ * where the layout does not depend on the age of the kernel that wrote it.
+ */
+const struct seam_record *
+seam_perf_record_table_of(uint32_t type, uint16_t misc,
+			  struct seam_bytes payload, enum seam_endian endian);
+
+/* Whether a record of @type ends in the trailer of sample_id_all. */
+bool seam_perf_record_is_stamped(uint32_t type);
+
+/* The trailer.  Fields that the event does not record are as initialised. */
+struct seam_perf_stamp {
+	int32_t pid, tid;	/* -1 when not recorded */
+	uint64_t time;		/* of the event's clock; 0 */
+	uint64_t id;		/* which event; 0 */
+	uint64_t stream_id;	/* 0 */
+	uint32_t cpu;		/* UINT32_MAX */
+};
+
+/* Bytes of the trailer under @attr; 0 without sample_id_all. */
+size_t seam_perf_stamp_bytes(const struct seam_perf_attr *attr);
+
+/*
+ * Read the trailer and take it off the end of @payload.  Returns 0, or
+ * -EBADMSG when the payload is too short to hold one.
+ */
+int seam_perf_stamp_read(const struct seam_perf_attr *attr,
+			 enum seam_endian endian, struct seam_bytes *payload,
+			 struct seam_perf_stamp *out);
+
+/* Both forms of MMAP and MMAP2 as one.  The build id points into @payload. */
+struct seam_perf_mapping {
+	int32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	const uint8_t *build_id;	/* NULL when not recorded */
+	size_t build_id_size;		/* at most 20 */
+	uint32_t prot;			/* PROT_*; PROT_EXEC where not recorded */
+	const char *filename;		/* borrowed from @payload */
+	/*
+	 * Code that a JIT wrote, by simpleperf: @filename has its symbols, by
+	 * their addresses in memory.
+	 */
+	bool is_jit_symfile;
+	uint32_t maj, min;		/* of the device; 0 when not recorded */
+	uint64_t ino, ino_generation;	/* 0 when not recorded */
+};
+
+/*
+ * @payload without its trailer.  Returns 0, -EBADMSG when it does not hold
+ * what its type says.
+ */
+int seam_perf_mapping_read(uint32_t type, uint16_t misc,
+			   struct seam_bytes payload, enum seam_endian endian,
+			   struct seam_perf_mapping *out);
+
+/* Table-driven read of any other record: 0 or -EBADMSG. */
+int seam_perf_record_read(const struct seam_record *table,
+			  struct seam_bytes payload, enum seam_endian endian,
+			  void *out);
+
+#endif /* SEAM_PERF_RECORD_H */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_sample.c - the fields of a sample, in their order; perf_sample.h */
+#include "wire/perf/perf_sample.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+
+/* Linux 6.8; not in the headers of Debian 12. */
+#define BRANCH_COUNTERS (UINT64_C(1) << 19)
+
+static struct seam_perf_u64s take_u64s(struct seam_cursor *c, uint64_t n)
+{
+	struct seam_perf_u64s list = { .swap = c->swap };
+
+	list.n = seam_cursor_count(c, n, 8);
+	list.data = seam_cursor_bytes(c, list.n * 8);
+	if (!list.data)
+		list.n = 0;
+	return list;
+}
+
+static struct seam_bytes take_bytes(struct seam_cursor *c, uint64_t n)
+{
+	struct seam_bytes bytes = { 0 };
+
+	bytes.size = seam_cursor_count(c, n, 1);
+	bytes.data = seam_cursor_bytes(c, bytes.size);
+	return bytes;
+}
+
+static uint64_t count_bits(uint64_t v)
+{
+	return (uint64_t)__builtin_popcountll(v);
+}
+
+/* How many u64 a READ has; the group form begins with their number. */
+static uint64_t count_read(const struct seam_perf_attr *attr,
+			   struct seam_cursor peek)
+{
+	uint64_t format = attr->read_format;
+	uint64_t n_times = count_bits(format & (PERF_FORMAT_TOTAL_TIME_ENABLED |
+					       PERF_FORMAT_TOTAL_TIME_RUNNING));
+	uint64_t each = 1 + count_bits(format & (PERF_FORMAT_ID |
+						 PERF_FORMAT_LOST));
+	uint64_t nr;
+
+	if (!(format & PERF_FORMAT_GROUP))
+		return each + n_times;
+	nr = seam_cursor_u64(&peek);
+	/* A number that cannot fit fails in take_u64s(), not here. */
+	return nr > UINT32_MAX ? UINT64_MAX : 1 + n_times + nr * each;
+}
+
+static void read_branches(const struct seam_perf_attr *attr,
+			  struct seam_cursor *c, struct seam_perf_sample *out)
+{
+	uint64_t nr = seam_cursor_u64(c);
+
+	if (attr->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		out->branch_hw_index = seam_cursor_u64(c);
+	nr = seam_cursor_count(c, nr, 24);
+	out->branches = take_u64s(c, 3 * nr);
+	if (attr->branch_sample_type & BRANCH_COUNTERS)
+		take_u64s(c, nr);
+}
+
+static void read_regs(uint64_t mask, struct seam_cursor *c,
+		      struct seam_perf_regs *out)
+{
+	out->abi = seam_cursor_u64(c);
+	out->mask = mask;
+	if (out->abi)
+		out->values = take_u64s(c, count_bits(mask));
+}
+
+static void read_user_stack(struct seam_cursor *c, struct seam_bytes *out)
+{
+	uint64_t size = seam_cursor_u64(c);
+	uint64_t valid;
+
+	if (size == 0)
+		return;
+	*out = take_bytes(c, size);
+	valid = seam_cursor_u64(c);
+	if (valid < out->size)
+		out->size = (size_t)valid;
+}
+
+/* Up to the callchain: fields of fixed size, and READ. */
+static void read_head(const struct seam_perf_attr *attr, struct seam_cursor *c,
+		      struct seam_perf_sample *out)
+{
+	uint64_t has = attr->sample_type;
+
+	if (has & PERF_SAMPLE_IDENTIFIER)
+		out->id = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_IP)
+		out->ip = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_TID) {
+		out->pid = (int32_t)seam_cursor_u32(c);
+		out->tid = (int32_t)seam_cursor_u32(c);
+	}
+	if (has & PERF_SAMPLE_TIME)
+		out->time = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_ADDR)
+		out->addr = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_ID)
+		out->id = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_STREAM_ID)
+		out->stream_id = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_CPU) {
+		out->cpu = seam_cursor_u32(c);
+		seam_cursor_u32(c);
+	}
+	if (has & PERF_SAMPLE_PERIOD)
+		out->period = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_READ)
+		out->read = take_u64s(c, count_read(attr, *c));
+}
+
+static void read_tail(const struct seam_perf_attr *attr, struct seam_cursor *c,
+		      struct seam_perf_sample *out)
+{
+	uint64_t has = attr->sample_type;
+
+	if (has & PERF_SAMPLE_CALLCHAIN)
+		out->callchain = take_u64s(c, seam_cursor_u64(c));
+	if (has & PERF_SAMPLE_RAW)
+		out->raw = take_bytes(c, seam_cursor_u32(c));
+	if (has & PERF_SAMPLE_BRANCH_STACK)
+		read_branches(attr, c, out);
+	if (has & PERF_SAMPLE_REGS_USER)
+		read_regs(attr->sample_regs_user, c, &out->user_regs);
+	if (has & PERF_SAMPLE_STACK_USER)
+		read_user_stack(c, &out->user_stack);
+	if (has & PERF_SAMPLE_WEIGHT_TYPE)
+		out->weight = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_DATA_SRC)
+		out->data_src = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_TRANSACTION)
+		out->transaction = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_REGS_INTR)
+		read_regs(attr->sample_regs_intr, c, &out->intr_regs);
+	if (has & PERF_SAMPLE_PHYS_ADDR)
+		out->phys_addr = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_CGROUP)
+		out->cgroup = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_DATA_PAGE_SIZE)
+		out->data_page_size = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_CODE_PAGE_SIZE)
+		out->code_page_size = seam_cursor_u64(c);
+	if (has & PERF_SAMPLE_AUX)
+		out->aux = take_bytes(c, seam_cursor_u64(c));
+}
+
+int seam_perf_sample_read(const struct seam_perf_attr *attr,
+			  enum seam_endian endian, struct seam_bytes payload,
+			  struct seam_perf_sample *out)
+{
+	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
+						endian);
+
+	*out = (struct seam_perf_sample) {
+		.pid = -1, .tid = -1, .cpu = UINT32_MAX,
+	};
+	read_head(attr, &c, out);
+	read_tail(attr, &c, out);
+	return c.error ? -EBADMSG : 0;
+}
+
+uint64_t seam_perf_sample_peek_id(const struct seam_perf_attr *attr,
+				  enum seam_endian endian,
+				  struct seam_bytes payload)
+{
+	static const uint64_t before_id[] = {
+		PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+		PERF_SAMPLE_ADDR,
+	};
+	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
+						endian);
+
+	if (attr->sample_type & PERF_SAMPLE_IDENTIFIER)
+		return seam_cursor_u64(&c);
+	if (!(attr->sample_type & PERF_SAMPLE_ID))
+		return 0;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(before_id); i++)
+		if (attr->sample_type & before_id[i])
+			seam_cursor_u64(&c);
+	return seam_cursor_u64(&c);
+}
+
+/* The fields before READ, in their order, and where the core wants them. */
+struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
+					      enum seam_endian endian)
+{
+	struct seam_perf_layout l = {
+		.id = UINT16_MAX, .ip = UINT16_MAX, .tid = UINT16_MAX,
+		.time = UINT16_MAX, .cpu = UINT16_MAX, .period = UINT16_MAX,
+		.chain = UINT16_MAX,
+	};
+	uint16_t other;
+	const struct {
+		uint64_t bit;
+		uint16_t *place;
+	} fields[] = {
+		{ PERF_SAMPLE_IDENTIFIER, &l.id },
+		{ PERF_SAMPLE_IP, &l.ip },
+		{ PERF_SAMPLE_TID, &l.tid },
+		{ PERF_SAMPLE_TIME, &l.time },
+		{ PERF_SAMPLE_ADDR, &other },
+		{ PERF_SAMPLE_ID, &l.id },
+		{ PERF_SAMPLE_STREAM_ID, &other },
+		{ PERF_SAMPLE_CPU, &l.cpu },
+		{ PERF_SAMPLE_PERIOD, &l.period },
+		{ PERF_SAMPLE_CALLCHAIN, &l.chain },
+	};
+	struct seam_cursor probe = seam_cursor_make(NULL, 0, endian);
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(fields); i++) {
+		if (!(attr->sample_type & fields[i].bit))
+			continue;
+		*fields[i].place = l.fixed_bytes;
+		l.fixed_bytes = (uint16_t)(l.fixed_bytes + 8);
+	}
+	/*
+	 * READ varies in size; the other byte order wants swaps; registers
+	 * and stacks are another way to a callchain than the one here.
+	 */
+	l.is_usable = !probe.swap && !(attr->sample_type &
+		(PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER));
+	return l;
+}

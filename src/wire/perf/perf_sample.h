@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_sample.h - PERF_RECORD_SAMPLE, whose fields are said by sample_type
+ *
+ * Two readers of one record.  seam_perf_sample_read() takes any sample of
+ * any event in either byte order and gives all of it.  A recording of
+ * millions is read through a seam_perf_layout, made once for an event: it
+ * finds in a few loads the fields that a profile needs, and declines
+ * (false) what it is not made for.  A test holds the second against the
+ * first, byte by byte.
+ *
+ * Source: linux/perf_event.h, comment at PERF_RECORD_SAMPLE, for the order
+ * of the fields; kernel/events/core.c, perf_output_sample(), for CGROUP
+ * coming behind PHYS_ADDR and AUX being last.
+ */
+#ifndef SEAM_PERF_SAMPLE_H
+#define SEAM_PERF_SAMPLE_H
+
+#include "wire/perf/perf_attr.h"
+
+/* u64 values as they lie in the record: any alignment, the file's order. */
+struct seam_perf_u64s {
+	const uint8_t *data;
+	size_t n;
+	bool swap;
+};
+
+static inline uint64_t seam_perf_u64(const struct seam_perf_u64s *list,
+				     size_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, list->data + 8 * i, sizeof(v));
+	return list->swap ? __builtin_bswap64(v) : v;
+}
+
+struct seam_perf_regs {
+	uint64_t abi;		/* 0 none, 1 32-bit, 2 64-bit */
+	uint64_t mask;		/* which registers, from the attr */
+	struct seam_perf_u64s values;
+};
+
+/*
+ * All of a sample.  Absent fields are zero; cpu UINT32_MAX, pid and tid -1.
+ * Everything is borrowed from the record.
+ */
+struct seam_perf_sample {
+	uint64_t id;		/* IDENTIFIER, else ID; 0 */
+	uint64_t ip, time, addr, stream_id, period;
+	int32_t pid, tid;
+	uint32_t cpu;
+	struct seam_perf_u64s read;	/* values as read_format says */
+	struct seam_perf_u64s callchain;
+	struct seam_bytes raw;
+	uint64_t branch_hw_index;
+	struct seam_perf_u64s branches;	/* from, to, flags of each */
+	struct seam_perf_regs user_regs, intr_regs;
+	struct seam_bytes user_stack;	/* as long as it is valid (dyn_size) */
+	uint64_t weight, data_src, transaction, phys_addr, cgroup;
+	uint64_t data_page_size, code_page_size;
+	struct seam_bytes aux;
+};
+
+/*
+ * Read a whole sample.  Returns 0 or -EBADMSG when a count in it does not
+ * fit the record; *@out then holds what came before.
+ */
+int seam_perf_sample_read(const struct seam_perf_attr *attr,
+			  enum seam_endian endian, struct seam_bytes payload,
+			  struct seam_perf_sample *out);
+
+/*
+ * The id of a sample or of a stamped record when several events share a
+ * stream, without knowing yet which event it is: @attrs[0] stands for all,
+ * as their writer had to make the place of the id the same.  0 when the
+ * record does not hold one.
+ */
+uint64_t seam_perf_sample_peek_id(const struct seam_perf_attr *attr,
+				  enum seam_endian endian,
+				  struct seam_bytes payload);
+
+/* What a profile needs of a sample. */
+struct seam_perf_core {
+	uint64_t id, ip, time, period;
+	int32_t pid, tid;
+	uint32_t cpu;
+	const uint8_t *chain;	/* n_chain u64 of this machine's order */
+	size_t n_chain;
+};
+
+/* Where these fields lie; UINT16_MAX for a field that is not there. */
+struct seam_perf_layout {
+	uint16_t id, ip, tid, time, cpu, period, chain;
+	uint16_t fixed_bytes;	/* all that is before the callchain */
+	bool is_usable;		/* false: use seam_perf_sample_read() */
+};
+
+struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
+					      enum seam_endian endian);
+
+static inline uint64_t seam_perf_layout_u64(const uint8_t *p, uint16_t pos,
+					    uint64_t absent)
+{
+	uint64_t v;
+
+	if (pos == UINT16_MAX)
+		return absent;
+	memcpy(&v, p + pos, sizeof(v));
+	return v;
+}
+
+static inline uint32_t seam_perf_layout_u32(const uint8_t *p, uint16_t pos)
+{
+	uint32_t v = UINT32_MAX;
+
+	if (pos != UINT16_MAX)
+		memcpy(&v, p + pos, sizeof(v));
+	return v;
+}
+
+/* False when the record does not fit the layout. */
+static inline bool seam_perf_layout_read(const struct seam_perf_layout *layout,
+					 struct seam_bytes payload,
+					 struct seam_perf_core *out)
+{
+	const uint8_t *p = payload.data;
+	uint64_t n_chain;
+
+	if (!layout->is_usable || payload.size < layout->fixed_bytes)
+		return false;
+	out->id = seam_perf_layout_u64(p, layout->id, 0);
+	out->ip = seam_perf_layout_u64(p, layout->ip, 0);
+	out->time = seam_perf_layout_u64(p, layout->time, 0);
+	out->period = seam_perf_layout_u64(p, layout->period, 0);
+	out->cpu = seam_perf_layout_u32(p, layout->cpu);
+	out->pid = (int32_t)seam_perf_layout_u32(p, layout->tid);
+	out->tid = (int32_t)seam_perf_layout_u32(p + 4, layout->tid);
+	out->chain = NULL;
+	out->n_chain = 0;
+	if (layout->chain == UINT16_MAX)
+		return true;
+	n_chain = seam_perf_layout_u64(p, layout->chain, 0);
+	if (n_chain > (payload.size - layout->fixed_bytes) / 8)
+		return false;
+	out->chain = p + layout->fixed_bytes;
+	out->n_chain = (size_t)n_chain;
+	return true;
+}
+
+#endif /* SEAM_PERF_SAMPLE_H */

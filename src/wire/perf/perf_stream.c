@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_stream.c - a walk over records, plain and packed; perf_stream.h */
+#include "wire/perf/perf_stream.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+/*
+ * What a zstd stream has given so far and nobody has read.  A record that is
+ * not whole yet waits here for the next piece.
+ */
+struct seam_perf_unpacked {
+	ZSTD_DStream *zstd;
+	uint8_t *buf;
+	size_t size, cap;	/* bytes held, room */
+	size_t pos;		/* next header */
+	uint64_t offset;	/* of the packed record they came from */
+	uint64_t n_packed, n_unpacked;	/* bytes of all records so far */
+};
+
+/*
+ * One packed record may unpack to this much.  perf packs at most one ring at
+ * a time (COMPRESSED feature, mmap_len); 64 KiB of zstd could claim 2 GiB.
+ */
+#define MAX_UNPACKED ((size_t)256 << 20)
+
+/*
+ * All of them together: this much, and MAX_RATIO times what is packed.  perf
+ * record -z packs samples to a third to a fortieth; a program of one stack,
+ * to a hundredth.
+ */
+#define UNPACKED_FREE ((uint64_t)256 << 20)
+#define MAX_RATIO 200
+
+void seam_perf_stream_init(struct seam_perf_stream *stream,
+			   struct seam_bytes bytes, enum seam_endian endian,
+			   uint64_t begin, uint64_t end, bool as_is)
+{
+	struct seam_cursor probe = seam_cursor_make(NULL, 0, endian);
+
+	*stream = (struct seam_perf_stream) {
+		.bytes = bytes, .endian = endian, .swap = probe.swap,
+		.pos = begin, .end = end < bytes.size ? end : bytes.size,
+		.limit = end < bytes.size ? end : bytes.size, .as_is = as_is,
+	};
+}
+
+void seam_perf_stream_fini(struct seam_perf_stream *stream)
+{
+	if (stream->unpacked) {
+		ZSTD_freeDStream(stream->unpacked->zstd);
+		free(stream->unpacked->buf);
+		free(stream->unpacked);
+		stream->unpacked = NULL;
+	}
+}
+
+static struct seam_perf_header read_header(const uint8_t *p, bool swap)
+{
+	struct seam_perf_header h;
+
+	memcpy(&h, p, SEAM_PERF_HEADER_BYTES);
+	if (swap) {
+		h.type = __builtin_bswap32(h.type);
+		h.misc = __builtin_bswap16(h.misc);
+		h.size = __builtin_bswap16(h.size);
+	}
+	return h;
+}
+
+/*
+ * Records of simpleperf have the upper half of their size in place of misc.
+ * Source: system/extras/simpleperf/record.h, simpleperf_record_header.
+ */
+static uint64_t size_of(struct seam_perf_header h)
+{
+	return h.type < SEAM_PERF_FIRST_SIMPLEPERF ? h.size :
+	       (uint64_t)h.misc << 16 | h.size;
+}
+
+static uint16_t misc_of(struct seam_perf_header h)
+{
+	return h.type < SEAM_PERF_FIRST_SIMPLEPERF ? h.misc : 0;
+}
+
+static struct seam_perf_unpacked *unpacked_new(void)
+{
+	struct seam_perf_unpacked *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->zstd = ZSTD_createDStream();
+	if (!u->zstd) {
+		free(u);
+		return NULL;
+	}
+	return u;
+}
+
+/* Move the record that is not whole to the front. */
+static void compact(struct seam_perf_unpacked *u)
+{
+	if (u->pos == 0)
+		return;
+	u->size -= u->pos;
+	memmove(u->buf, u->buf + u->pos, u->size);
+	u->pos = 0;
+}
+
+static bool make_room(struct seam_perf_unpacked *u)
+{
+	size_t cap = u->cap ? u->cap * 2 : 256 * 1024;
+	uint8_t *buf;
+
+	if (u->size < u->cap)
+		return true;
+	if (cap > MAX_UNPACKED)
+		return false;
+	buf = realloc(u->buf, cap);
+	if (!buf)
+		return false;
+	u->buf = buf;
+	u->cap = cap;
+	return true;
+}
+
+static bool is_too_much(const struct seam_perf_unpacked *u)
+{
+	return u->n_unpacked > UNPACKED_FREE + MAX_RATIO * u->n_packed;
+}
+
+static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
+		  struct seam_err *err)
+{
+	struct seam_perf_unpacked *u = stream->unpacked;
+	ZSTD_inBuffer in = { packed.data, packed.size, 0 };
+	bool more = true;
+
+	if (!u)
+		u = stream->unpacked = unpacked_new();
+	if (!u)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	compact(u);
+	u->offset = stream->pos;
+	u->n_packed += packed.size;
+	/* zstd may hold output back when the buffer is full: ask again. */
+	while (in.pos < in.size || more) {
+		ZSTD_outBuffer out;
+		size_t r;
+
+		if (!make_room(u))
+			return u->cap > MAX_UNPACKED / 2 ?
+			       seam_err_set(err, -EBADMSG, "compressed record "
+				"at byte %" PRIu64 " unpacks to over %zu MiB",
+				u->offset, MAX_UNPACKED >> 20) :
+			       seam_err_set(err, -ENOMEM, "out of memory");
+		out = (ZSTD_outBuffer) { u->buf, u->cap, u->size };
+		r = ZSTD_decompressStream(u->zstd, &out, &in);
+		if (ZSTD_isError(r))
+			return seam_err_set(err, -EBADMSG, "zstd: %s",
+					    ZSTD_getErrorName(r));
+		more = out.pos == out.size;
+		u->n_unpacked += out.pos - u->size;
+		u->size = out.pos;
+		if (is_too_much(u))
+			return seam_err_set(err, -EBADMSG,
+				"compressed records up to byte %" PRIu64
+				" unpack to over %d times their size",
+				u->offset, MAX_RATIO);
+	}
+	return 0;
+}
+
+/* At the end: is a piece of a record left over? */
+static int check_rest(const struct seam_perf_unpacked *u, struct seam_err *err)
+{
+	if (!u || u->size == u->pos)
+		return 0;
+	return seam_err_set(err, -ENODATA,
+		"compressed data ends in the middle of a record: %zu bytes "
+		"left, from byte %" PRIu64, u->size - u->pos, u->offset);
+}
+
+/* A whole record out of what was unpacked; 0 when there is none. */
+static int next_unpacked(struct seam_perf_stream *stream,
+			 struct seam_perf_record *record,
+			 struct seam_err *err)
+{
+	struct seam_perf_unpacked *u = stream->unpacked;
+	struct seam_perf_header h;
+	uint64_t size;
+	size_t left;
+
+	if (!u)
+		return 0;
+	left = u->size - u->pos;
+	if (left < SEAM_PERF_HEADER_BYTES)
+		return 0;
+	h = read_header(u->buf + u->pos, stream->swap);
+	size = size_of(h);
+	if (size < SEAM_PERF_HEADER_BYTES)
+		return seam_err_set(err, -EBADMSG,
+			"record of size=%" PRIu64 " in the compressed data at "
+			"byte %" PRIu64, size, u->offset);
+	if (size > left)
+		return 0;
+	*record = (struct seam_perf_record) {
+		.type = h.type, .misc = misc_of(h), .offset = u->offset,
+		.payload = { u->buf + u->pos + SEAM_PERF_HEADER_BYTES,
+			     (size_t)size - SEAM_PERF_HEADER_BYTES },
+	};
+	u->pos += (size_t)size;
+	return 1;
+}
+
+/*
+ * Bytes of the record at @p, its header included.  perf 6.16 and later let
+ * the 16-bit size of COMPRESSED2 overflow; its own size field is right then.
+ */
+static uint64_t record_bytes(const struct seam_perf_stream *stream,
+			     const uint8_t *p, uint64_t left,
+			     struct seam_perf_header h)
+{
+	uint64_t packed;
+
+	if (h.type != SEAM_PERF_COMPRESSED2 || left < 16)
+		return size_of(h);
+	memcpy(&packed, p + SEAM_PERF_HEADER_BYTES, sizeof(packed));
+	if (stream->swap)
+		packed = __builtin_bswap64(packed);
+	if (packed > left - 16)
+		return h.size;
+	return ((16 + packed + 7) & ~UINT64_C(7)) > h.size ? 16 + packed :
+		h.size;
+}
+
+/*
+ * The formats follow a record of perf, whose payload is their size, padded to
+ * 8 or not; simpleperf has them in the record.
+ */
+static uint64_t format_bytes(struct seam_cursor *c, size_t payload_bytes)
+{
+	uint64_t size = seam_cursor_u32(c);
+
+	return payload_bytes > sizeof(uint64_t) ? 0 : (size + 7) & ~UINT64_C(7);
+}
+
+/* Bytes that the record carries behind itself, outside of its size. */
+static uint64_t trailing_bytes(const struct seam_perf_stream *stream,
+			       const struct seam_perf_record *record)
+{
+	struct seam_cursor c = seam_cursor_make(record->payload.data,
+						record->payload.size,
+						stream->endian);
+
+	if (record->type == SEAM_PERF_AUXTRACE)
+		return seam_cursor_u64(&c);
+	if (record->type == SEAM_PERF_HEADER_TRACING_DATA)
+		return format_bytes(&c, record->payload.size);
+	return 0;
+}
+
+static int take_plain(struct seam_perf_stream *stream,
+		      struct seam_perf_record *record, struct seam_err *err)
+{
+	const uint8_t *p = stream->bytes.data + stream->pos;
+	uint64_t left = stream->limit - stream->pos;
+	struct seam_perf_header h;
+	uint64_t size, behind;
+
+	if (left < SEAM_PERF_HEADER_BYTES)
+		return seam_err_set(err, -ENODATA, "record header cut at byte %"
+				    PRIu64, stream->pos);
+	h = read_header(p, stream->swap);
+	size = record_bytes(stream, p, left, h);
+	if (size < SEAM_PERF_HEADER_BYTES)
+		return seam_err_set(err, -EBADMSG,
+			"record at byte %" PRIu64 ": size=%" PRIu64 " of type=%"
+			PRIu32 " is below 8", stream->pos, size, h.type);
+	if (size > left)
+		return seam_err_set(err, -ENODATA,
+			"record at byte %" PRIu64 ": size=%" PRIu64
+			", %" PRIu64 " bytes left", stream->pos, size, left);
+	*record = (struct seam_perf_record) {
+		.type = h.type, .misc = misc_of(h), .offset = stream->pos,
+		.payload = { p + SEAM_PERF_HEADER_BYTES,
+			     (size_t)size - SEAM_PERF_HEADER_BYTES },
+	};
+	behind = trailing_bytes(stream, record);
+	if (behind > left - size)
+		return seam_err_set(err, -ENODATA,
+			"record at byte %" PRIu64 ": %" PRIu64
+			" bytes behind it, %" PRIu64 " left", stream->pos,
+			behind, left - size);
+	stream->trailing = (struct seam_bytes) { p + size, (size_t)behind };
+	return 1;
+}
+
+/* The zstd data of a packed record. */
+static struct seam_bytes packed_bytes(const struct seam_perf_stream *stream,
+				      const struct seam_perf_record *record)
+{
+	struct seam_cursor c = seam_cursor_make(record->payload.data,
+						record->payload.size,
+						stream->endian);
+	uint64_t size = record->payload.size;
+
+	if (record->type == SEAM_PERF_COMPRESSED2)
+		size = seam_cursor_u64(&c);
+	if (size > seam_cursor_left(&c))
+		size = seam_cursor_left(&c);
+	return (struct seam_bytes) { c.base + c.pos, (size_t)size };
+}
+
+int seam_perf_stream_next(struct seam_perf_stream *stream,
+			  struct seam_perf_record *record,
+			  struct seam_err *err)
+{
+	stream->trailing = (struct seam_bytes) { 0 };
+	for (;;) {
+		uint64_t size;
+		int r = next_unpacked(stream, record, err);
+
+		if (r != 0)
+			return r;
+		if (stream->pos >= stream->end)
+			return check_rest(stream->unpacked, err);
+		r = take_plain(stream, record, err);
+		if (r < 0)
+			return r;
+		size = SEAM_PERF_HEADER_BYTES + record->payload.size +
+			stream->trailing.size;
+		if (stream->as_is || (record->type != SEAM_PERF_COMPRESSED &&
+				      record->type != SEAM_PERF_COMPRESSED2)) {
+			stream->pos += size;
+			return 1;
+		}
+		r = unpack(stream, packed_bytes(stream, record), err);
+		if (r < 0)
+			return r;
+		stream->pos += size;
+	}
+}

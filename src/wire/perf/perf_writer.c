@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_writer.c - the file mode of perf.data; see perf_writer.h */
+#include "wire/perf/perf_writer.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "PERFILE2" as a number of the writing machine's byte order. */
+#define MAGIC UINT64_C(0x32454c4946524550)
+
+enum { WINDOW_BYTES = 64 * 1024 };	/* of the file, read at once */
+
+struct feature_section {
+	uint64_t offset;	/* from the file's start */
+	uint64_t size;		/* bytes */
+};
+
+/* These three are all u64, so C lays them out as the file does. */
+struct written_header {
+	uint64_t magic;
+	uint64_t size;
+	uint64_t attr_size;	/* stride of the attrs section */
+	struct feature_section attrs;
+	struct feature_section data;
+	struct feature_section event_types;	/* unused since Linux 3.11 */
+	uint64_t features[SEAM_PERF_N_FEATURES / 64];
+};
+
+struct attr_entry {
+	uint8_t attr[SEAM_PERF_WRITER_ATTR_BYTES];
+	struct feature_section ids;
+};
+
+_Static_assert(sizeof(struct written_header) == SEAM_PERF_WRITER_HEADER_BYTES,
+	       "the header has 104 bytes");
+_Static_assert(sizeof(struct perf_event_attr) >= SEAM_PERF_WRITER_ATTR_BYTES,
+	       "linux/perf_event.h is older than Linux 5.13");
+
+/* Bytes that the ids of an event take in the file. */
+static size_t id_room(const struct seam_perf_written_event *event)
+{
+	size_t n = event->n_ids > event->most_ids ? event->n_ids :
+		   event->most_ids;
+
+	return n * sizeof(uint64_t);
+}
+
+/* Where the ids of event @e begin; of the one behind the last: their end. */
+static uint64_t ids_offset(const struct seam_perf_writer *w, size_t e)
+{
+	uint64_t offset = SEAM_PERF_WRITER_HEADER_BYTES;
+
+	for (size_t i = 0; i < e; i++)
+		offset += id_room(&w->events[i]);
+	return offset;
+}
+
+static int write_ids(struct seam_perf_writer *w, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < w->n_events && r == 0; i++)
+		r = seam_file_write_at(w->fd, w->events[i].ids,
+				       w->events[i].n_ids * sizeof(uint64_t),
+				       ids_offset(w, i), w->name, err);
+	return r;
+}
+
+static int write_attr(struct seam_perf_writer *w, size_t e,
+		      struct seam_err *err)
+{
+	struct attr_entry entry = { .ids = {
+		.offset = ids_offset(w, e),
+		.size = w->events[e].n_ids * sizeof(uint64_t),
+	} };
+
+	memcpy(entry.attr, w->events[e].attr, sizeof(entry.attr));
+	return seam_file_write_at(w->fd, &entry, sizeof(entry),
+				  ids_offset(w, w->n_events) +
+				  e * sizeof(entry), w->name, err);
+}
+
+int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
+			   const char *name, struct seam_perf_written_event *events,
+			   size_t n_events, struct seam_err *err)
+{
+	struct written_header header = {
+		.magic = MAGIC,
+		.size = sizeof(header),
+		.attr_size = sizeof(struct attr_entry),
+		.attrs.size = n_events * sizeof(struct attr_entry),
+	};
+	int r;
+
+	*w = (struct seam_perf_writer) {
+		.fd = fd, .name = name, .events = events, .n_events = n_events,
+	};
+	header.attrs.offset = ids_offset(w, n_events);
+	w->data_offset = header.attrs.offset + header.attrs.size;
+	header.data.offset = w->data_offset;
+	r = write_ids(w, err);
+	for (size_t e = 0; r == 0 && e < n_events; e++)
+		r = write_attr(w, e, err);
+	/* The magic comes last: a file without it was never a recording. */
+	if (r == 0)
+		r = seam_file_write_at(fd, &header, sizeof(header), 0, name,
+				       err);
+	return r;
+}
+
+int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t e, uint64_t id,
+			    struct seam_err *err)
+{
+	struct seam_perf_written_event *event = &w->events[e];
+	int r;
+
+	if (event->n_ids >= event->most_ids)
+		return seam_err_set(err, -ENOSPC, "no room for more than %zu "
+				    "ids in '%s'", event->most_ids, w->name);
+	/* The id first: what the attr tells of is there. */
+	r = seam_file_write_at(w->fd, &id, sizeof(id), ids_offset(w, e) +
+			       event->n_ids * sizeof(id), w->name, err);
+	if (r < 0)
+		return r;
+	event->ids[event->n_ids++] = id;
+	return write_attr(w, e, err);
+}
+
+/* Forget the first @n bytes of the pieces. */
+static void consume(struct iovec **pieces, size_t *n_pieces, size_t n)
+{
+	while (*n_pieces && n >= (*pieces)->iov_len) {
+		n -= (*pieces)->iov_len;
+		++*pieces;
+		--*n_pieces;
+	}
+	if (*n_pieces) {
+		(*pieces)->iov_base = (uint8_t *)(*pieces)->iov_base + n;
+		(*pieces)->iov_len -= n;
+	}
+}
+
+static int write_pieces(struct seam_perf_writer *w, struct iovec *pieces,
+			size_t n, uint64_t *offset, struct seam_err *err)
+{
+	consume(&pieces, &n, 0);
+	while (n > 0) {
+		ssize_t done = pwritev(w->fd, pieces,
+				       (int)(n < IOV_MAX ? n : IOV_MAX),
+				       (off_t)*offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) {
+			int code = done < 0 ? errno : EIO;
+
+			return seam_err_set(err, -code, "cannot pwritev at "
+				"offset %" PRIu64 " of '%s': %s", *offset,
+				w->name, strerror(code));
+		}
+		*offset += (uint64_t)done;
+		consume(&pieces, &n, (size_t)done);
+	}
+	return 0;
+}
+
+/* The table of features behind the data while it grows: the formats. */
+static struct feature_section formats_of(const struct seam_perf_writer *w)
+{
+	return (struct feature_section) { w->formats_offset, w->formats_bytes };
+}
+
+static size_t table_bytes(const struct seam_perf_writer *w)
+{
+	return w->formats_bytes ? sizeof(struct feature_section) : 0;
+}
+
+static int write_table(struct seam_perf_writer *w, uint64_t offset,
+		       struct seam_err *err)
+{
+	struct feature_section formats = formats_of(w);
+
+	return seam_file_write_at(w->fd, &formats, table_bytes(w), offset,
+				  w->name, err);
+}
+
+uint64_t seam_perf_writer_end(const struct seam_perf_writer *w)
+{
+	return w->data_offset + w->data_bytes + table_bytes(w);
+}
+
+/* After failure @r: give the space of half a batch back.  Returns @r. */
+static int cut_behind_data(struct seam_perf_writer *w, int r,
+			   struct seam_err *err)
+{
+	write_table(w, w->data_offset + w->data_bytes, NULL);
+	if (ftruncate(w->fd, (off_t)seam_perf_writer_end(w)) < 0)
+		return seam_err_add(err, r, "cannot cut '%s' after that: %s",
+				    w->name, strerror(errno));
+	return r;
+}
+
+int seam_perf_writer_formats(struct seam_perf_writer *w,
+			     struct seam_bytes formats, struct seam_err *err)
+{
+	/* the header's end, from the data's place on: in one write */
+	struct {
+		struct feature_section data, event_types;
+		uint64_t features[SEAM_PERF_N_FEATURES / 64];
+	} end = { .features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_TRACING_DATA };
+	int r;
+
+	if (formats.size == 0)
+		return 0;
+	w->formats_offset = w->data_offset;
+	w->formats_bytes = formats.size;
+	w->data_offset = (w->formats_offset + formats.size + 7) & ~UINT64_C(7);
+	end.data.offset = w->data_offset;
+	r = seam_file_write_at(w->fd, formats.data, formats.size,
+			       w->formats_offset, w->name, err);
+	if (r == 0)
+		r = write_table(w, w->data_offset, err);
+	if (r == 0)
+		r = seam_file_write_at(w->fd, &end, sizeof(end),
+				       offsetof(struct written_header, data), w->name,
+				       err);
+	return r;
+}
+
+/* Take the first bytes out of the pieces: as many as a table has. */
+static size_t take_head(struct iovec **pieces, size_t *n, uint8_t *head,
+			size_t size)
+{
+	size_t taken = 0;
+
+	while (*n && taken < size) {
+		size_t part = (*pieces)->iov_len < size - taken ?
+			      (*pieces)->iov_len : size - taken;
+
+		memcpy(head + taken, (*pieces)->iov_base, part);
+		taken += part;
+		consume(pieces, n, part);
+	}
+	return taken;
+}
+
+/*
+ * A batch at *@offset, and the table behind it: from where the table before
+ * it ends, so that this stays true until all the rest is there.
+ */
+static int write_batch(struct seam_perf_writer *w, struct iovec *pieces,
+		       size_t n, uint64_t *offset, struct seam_err *err)
+{
+	uint8_t head[sizeof(struct feature_section)];
+	uint64_t begin = *offset;
+	size_t size;
+	int r;
+
+	consume(&pieces, &n, 0);
+	size = take_head(&pieces, &n, head, table_bytes(w));
+	*offset += size;
+	r = write_pieces(w, pieces, n, offset, err);
+	if (r == 0)
+		r = write_table(w, *offset, err);
+	return r < 0 ? r : seam_file_write_at(w->fd, head, size, begin,
+					      w->name, err);
+}
+
+/* A hole where records were would be read as records. */
+static int check_size(struct seam_perf_writer *w, struct seam_err *err)
+{
+	uint64_t end = seam_perf_writer_end(w);
+	struct stat st;
+
+	if (fstat(w->fd, &st) < 0 || (uint64_t)st.st_size >= end)
+		return 0;
+	w->was_cut = true;
+	return seam_err_set(err, -EIO, "'%s' was cut from %" PRIu64 " to %"
+			    PRIu64 " bytes by another process", w->name, end,
+			    (uint64_t)st.st_size);
+}
+
+int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
+			    size_t n, struct seam_err *err)
+{
+	uint64_t offset = w->data_offset + w->data_bytes;
+	uint64_t data_bytes;
+	int r = check_size(w, err);
+
+	if (r < 0)
+		return r;
+	r = write_batch(w, pieces, n, &offset, err);
+	if (r < 0)
+		return cut_behind_data(w, r, err);
+	data_bytes = offset - w->data_offset;
+	r = seam_file_write_at(w->fd, &data_bytes, sizeof(data_bytes),
+			       offsetof(struct written_header, data.size), w->name,
+			       err);
+	if (r < 0)
+		return cut_behind_data(w, r, err);
+	w->data_bytes = data_bytes;
+	return 0;
+}
+
+/* The bytes of whole records from @pos to @end of the file. */
+static uint64_t walk(const struct seam_perf_writer *w, uint64_t pos,
+		     uint64_t end, struct seam_perf_writer_left *left)
+{
+	static uint8_t window[WINDOW_BYTES];
+	uint64_t begin = pos, at = 0;
+	ssize_t n = 0;
+
+	for (;;) {
+		struct perf_event_header header;
+
+		if (pos < at || pos + sizeof(header) > at + (uint64_t)n) {
+			at = pos;
+			n = pread(w->fd, window, sizeof(window), (off_t)at);
+			if (n < (ssize_t)sizeof(header))
+				break;
+		}
+		memcpy(&header, window + (pos - at), sizeof(header));
+		if (header.size < sizeof(header) || pos + header.size > end)
+			break;
+		pos += header.size;
+		left->n_records++;
+		left->n_samples += header.type == PERF_RECORD_SAMPLE;
+	}
+	return pos - begin;
+}
+
+int seam_perf_writer_salvage(struct seam_perf_writer *w,
+			     struct seam_perf_writer_left *left,
+			     struct seam_err *err)
+{
+	struct stat st;
+	uint64_t size, end = w->data_offset + w->data_bytes;
+
+	*left = (struct seam_perf_writer_left) { 0 };
+	if (fstat(w->fd, &st) < 0)
+		return seam_err_set(err, -errno, "cannot read '%s': %s",
+				    w->name, strerror(errno));
+	size = (uint64_t)st.st_size < end ? (uint64_t)st.st_size : end;
+	if (size < w->data_offset)
+		return -ENODATA;
+	w->data_bytes = walk(w, w->data_offset, size, left);
+	w->was_cut = false;
+	cut_behind_data(w, 0, NULL);
+	return seam_file_write_at(w->fd, &w->data_bytes, sizeof(w->data_bytes),
+				  offsetof(struct written_header, data.size), w->name,
+				  err);
+}
+
+/*
+ * A section for each feature, ascending, the formats before them: how many.
+ * @payloads is where the features' bytes will be.
+ */
+static size_t list_sections(const struct seam_perf_writer *w,
+			    const struct seam_perf_features *f,
+			    uint64_t payloads, struct feature_section *sections)
+{
+	struct feature_section *last = NULL;
+	size_t n = 0;
+
+	if (w->formats_bytes)
+		sections[n++] = formats_of(w);
+	for (size_t bit = 0; bit < SEAM_PERF_N_FEATURES; bit++) {
+		if (!(f->bits[bit / 64] >> bit % 64 & 1))
+			continue;
+		sections[n].offset = payloads + f->start[bit];
+		if (last)
+			last->size = sections[n].offset - last->offset;
+		last = &sections[n++];
+	}
+	if (last)
+		last->size = payloads + f->bytes.n - last->offset;
+	return n;
+}
+
+int seam_perf_writer_finish(struct seam_perf_writer *w,
+			    const struct seam_perf_features *f,
+			    struct seam_err *err)
+{
+	struct feature_section sections[SEAM_PERF_N_FEATURES];
+	uint64_t end = w->data_offset + w->data_bytes;
+	uint64_t bits[SEAM_PERF_N_FEATURES / 64], payloads;
+	size_t n = list_sections(w, f, 0, sections);
+	int r = f->no_memory ? seam_err_set(err, -ENOMEM, "out of memory") :
+		check_size(w, err);
+
+	if (w->was_cut)
+		return r;
+	payloads = end + n * sizeof(sections[0]);
+	list_sections(w, f, payloads, sections);
+	memcpy(bits, f->bits, sizeof(bits));
+	if (w->formats_bytes)
+		bits[0] |= UINT64_C(1) << SEAM_PERF_FEATURE_TRACING_DATA;
+	if (r == 0)
+		r = seam_file_write_at(w->fd, f->bytes.items, f->bytes.n,
+				       payloads, w->name, err);
+	if (r == 0)
+		r = seam_file_write_at(w->fd, sections,
+				       n * sizeof(sections[0]), end, w->name,
+				       err);
+	if (r == 0)
+		r = seam_file_write_at(w->fd, bits, sizeof(bits),
+				       offsetof(struct written_header, features),
+				       w->name, err);
+	return r < 0 ? cut_behind_data(w, r, err) : 0;
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracepoints.c - formats out of TRACING_DATA, fields out of RAW bytes
+ *
+ * A field is a line of a format:
+ *
+ *	field:unsigned long args[6];	offset:16;	size:48;	signed:0;
+ *	field:__data_loc char[] name;	offset:8;	size:4;	signed:0;
+ *
+ * The texts come from a file and may say anything.  libtraceevent, which
+ * knows all of them and prints them as the kernel would, crashes on damaged
+ * ones (1.7.1); what a dump needs of them is little, so it is read here.
+ */
+#include "wire/perf/tracepoints.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/cursor.h"
+#include "base/text.h"
+
+static const uint8_t magic[] = "\x17\x08\x44tracing";
+
+enum tracepoint_part {
+	NUMBER,
+	NUMBERS,		/* an array; each has element_bytes */
+	TEXT,
+};
+
+struct format_field {
+	const char *name;
+	enum tracepoint_part kind;
+	uint32_t offset, size;	/* in the RAW bytes */
+	uint32_t element_bytes;
+	bool is_signed;
+	bool is_dynamic;	/* in its place is (size << 16 | offset) */
+	bool is_relative;	/* and the offset counts from behind that */
+};
+
+struct event {
+	uint64_t id;
+	const char *system, *name;
+	size_t first, n;	/* in fields */
+};
+
+struct seam_tracepoints {
+	enum seam_endian endian;
+	struct seam_arena arena;
+	SEAM_ARRAY(struct event) events;
+	SEAM_ARRAY(struct format_field) fields;
+};
+
+/* -- one format --------------------------------------------------------- */
+
+/* A run of text that is not NUL-terminated. */
+struct span {
+	const char *at;
+	size_t n;
+};
+
+/* The text up to @end, taken off @s; all of it where there is no @end. */
+static struct span until(struct span *s, char end)
+{
+	const char *found = s->n ? memchr(s->at, end, s->n) : NULL;
+	struct span part = { s->at, found ? (size_t)(found - s->at) : s->n };
+	size_t taken = found ? part.n + 1 : part.n;
+
+	s->at += taken;
+	s->n -= taken;
+	return part;
+}
+
+static bool begins(struct span s, const char *with)
+{
+	return s.n >= strlen(with) && memcmp(s.at, with, strlen(with)) == 0;
+}
+
+static bool has(struct span s, const char *word)
+{
+	return s.n && memmem(s.at, s.n, word, strlen(word));
+}
+
+/* The number behind "@key" in @line; 0 where there is none. */
+static uint32_t number_of(struct span line, const char *key)
+{
+	const char *p = line.n ? memmem(line.at, line.n, key, strlen(key)) :
+			NULL;
+	uint64_t v = 0;
+
+	if (!p)
+		return 0;
+	for (p += strlen(key); p < line.at + line.n && *p >= '0' && *p <= '9' &&
+	     v < UINT32_MAX; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+/* Split "unsigned long args[6]" into its type and its name. */
+static void split(struct span declaration, struct span *type,
+		  struct span *name, uint32_t *count)
+{
+	size_t n = declaration.n, end;
+
+	*count = 0;
+	if (n && declaration.at[n - 1] == ']') {
+		while (n && declaration.at[n - 1] != '[')
+			n--;
+		*count = number_of((struct span) { declaration.at + n,
+						   declaration.n - n }, "");
+		n = n ? n - 1 : 0;
+	}
+	end = n;
+	while (n && declaration.at[n - 1] != ' ' &&
+	       declaration.at[n - 1] != '*')
+		n--;
+	*type = (struct span) { declaration.at, n };
+	*name = (struct span) { declaration.at + n, end - n };
+}
+
+static enum tracepoint_part kind_of(struct span type, bool is_array, bool is_dynamic)
+{
+	bool is_char = has(type, "char") && !has(type, "unsigned char") &&
+		       !has(type, "*");
+
+	if (is_char && (is_array || is_dynamic))
+		return TEXT;
+	return is_array || is_dynamic ? NUMBERS : NUMBER;
+}
+
+/* Bytes of one number of a dynamic array, by the name of its type. */
+static uint32_t type_bytes(struct span type)
+{
+	if (has(type, "64") || has(type, "long"))
+		return 8;
+	if (has(type, "32") || has(type, "int"))
+		return 4;
+	return has(type, "16") || has(type, "short") ? 2 : 1;
+}
+
+/* What C allows; such a name can stand anywhere, in JSON as a key. */
+static bool is_identifier(struct span name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if (!isalnum((unsigned char)name.at[i]) && name.at[i] != '_')
+			return false;
+	return name.n > 0;
+}
+
+static int add_field(struct seam_tracepoints *t, struct span line)
+{
+	struct span rest = line, declaration, type, name;
+	struct format_field field;
+	struct format_field *slot;
+	uint32_t count;
+
+	until(&rest, ':');
+	declaration = until(&rest, ';');
+	split(declaration, &type, &name, &count);
+	if (!is_identifier(name) || begins(name, "common_"))
+		return 0;
+	field = (struct format_field) {
+		.name = seam_arena_text(&t->arena, name.at, name.n),
+		.offset = number_of(rest, "offset:"),
+		.size = number_of(rest, "size:"),
+		.is_signed = number_of(rest, "signed:"),
+		.is_relative = begins(declaration, "__rel_loc"),
+	};
+	field.is_dynamic = field.is_relative ||
+			   begins(declaration, "__data_loc");
+	field.kind = kind_of(type, count > 0, field.is_dynamic);
+	field.element_bytes = count ? field.size / count : type_bytes(type);
+	slot = field.name ? SEAM_ARRAY_PUSH(&t->fields) : NULL;
+	if (!slot)
+		return -ENOMEM;
+	*slot = field;
+	return 0;
+}
+
+static int add_event(struct seam_tracepoints *t, struct span format,
+		     const char *system)
+{
+	struct event event = { .system = system, .first = t->fields.n };
+	struct event *slot;
+
+	while (format.n) {
+		struct span line = until(&format, '\n');
+
+		while (line.n && (*line.at == '\t' || *line.at == ' '))
+			line = (struct span) { line.at + 1, line.n - 1 };
+		if (begins(line, "name: "))
+			event.name = seam_arena_text(&t->arena, line.at + 6,
+						     line.n - 6);
+		else if (begins(line, "ID: "))
+			event.id = number_of(line, "ID: ");
+		else if (begins(line, "field:") && add_field(t, line))
+			return -ENOMEM;
+		else if (begins(line, "print fmt:"))
+			break;
+	}
+	event.n = t->fields.n - event.first;
+	if (!event.name)
+		return 0;
+	slot = SEAM_ARRAY_PUSH(&t->events);
+	if (!slot)
+		return -ENOMEM;
+	*slot = event;
+	return 0;
+}
+
+/* -- all of them -------------------------------------------------------- */
+
+static struct span take_sized(struct seam_cursor *c)
+{
+	uint64_t size = seam_cursor_u64(c);
+	size_t n = seam_cursor_count(c, size, 1);
+	const uint8_t *text = seam_cursor_bytes(c, n);
+
+	return (struct span) { (const char *)text, text ? n : 0 };
+}
+
+/* Magic, version, byte order, word and page size; then two header pages. */
+static void read_head(struct seam_tracepoints *t, struct seam_cursor *c)
+{
+	seam_cursor_skip(c, sizeof(magic) - 1);
+	seam_cursor_cstr(c);
+	t->endian = seam_cursor_u8(c) ? SEAM_BIG : SEAM_LITTLE;
+	c->swap = seam_cursor_make(NULL, 0, t->endian).swap;
+	seam_cursor_u8(c);
+	seam_cursor_u32(c);
+	for (int i = 0; i < 2; i++) {
+		seam_cursor_cstr(c);	/* header_page, header_event */
+		take_sized(c);
+	}
+}
+
+/* @n formats, each with at least the 8 bytes of its size. */
+static int read_formats(struct seam_tracepoints *t, struct seam_cursor *c,
+			uint32_t n, const char *system)
+{
+	for (size_t i = seam_cursor_count(c, n, 8); i > 0; i--) {
+		struct span format = take_sized(c);
+
+		if (c->error)
+			break;
+		if (add_event(t, format, system))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_systems(struct seam_tracepoints *t, struct seam_cursor *c)
+{
+	uint32_t n = seam_cursor_u32(c);
+	int r = read_formats(t, c, n, "ftrace");
+
+	n = seam_cursor_u32(c);
+	for (size_t i = seam_cursor_count(c, n, 5); r == 0 && i > 0; i--) {
+		const char *system = seam_cursor_cstr(c);
+
+		n = seam_cursor_u32(c);
+		if (c->error)
+			break;
+		r = read_formats(t, c, n, system);
+	}
+	return r;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+struct seam_tracepoints *seam_tracepoints_new(struct seam_bytes blob)
+{
+	struct seam_cursor c = seam_cursor_make(blob.data, blob.size,
+						SEAM_LITTLE);
+	struct seam_tracepoints *t;
+
+	if (blob.size < sizeof(magic) ||
+	    memcmp(blob.data, magic, sizeof(magic) - 1) != 0)
+		return NULL;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	read_head(t, &c);
+	if (read_systems(t, &c)) {
+		seam_tracepoints_free(t);
+		return NULL;
+	}
+	if (t->events.n)
+		qsort(t->events.items, t->events.n, sizeof(*t->events.items),
+		      by_id);
+	return t;
+}
+
+void seam_tracepoints_free(struct seam_tracepoints *t)
+{
+	if (!t)
+		return;
+	free(t->events.items);
+	free(t->fields.items);
+	seam_arena_fini(&t->arena);
+	free(t);
+}
+
+static const struct event *find(const struct seam_tracepoints *t, uint64_t id)
+{
+	struct event key = { .id = id };
+
+	return t && t->events.n ? bsearch(&key, t->events.items, t->events.n,
+					  sizeof(key), by_id) : NULL;
+}
+
+const char *seam_tracepoints_name(const struct seam_tracepoints *t,
+				  uint64_t id, char *buf, size_t cap)
+{
+	const struct event *event = find(t, id);
+
+	if (!event)
+		return NULL;
+	snprintf(buf, cap, "%s:%s", event->system, event->name);
+	return buf;
+}
+
+/* -- the fields of a sample --------------------------------------------- */
+
+/* An integer of 1, 2, 4 or 8 bytes; false when it is of another size. */
+static bool read_number(const struct seam_tracepoints *t,
+			struct seam_bytes bytes, bool is_signed, int64_t *v)
+{
+	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
+						t->endian);
+
+	switch (bytes.size) {
+	case 1:
+		*v = seam_cursor_u8(&c);
+		*v = is_signed ? (int8_t)*v : *v;
+		return true;
+	case 2:
+		*v = seam_cursor_u16(&c);
+		*v = is_signed ? (int16_t)*v : *v;
+		return true;
+	case 4:
+		*v = seam_cursor_u32(&c);
+		*v = is_signed ? (int32_t)*v : *v;
+		return true;
+	case 8:
+		*v = (int64_t)seam_cursor_u64(&c);
+		return true;
+	}
+	return false;
+}
+
+/* Where a field lies, if it lies in @raw. */
+static bool locate(const struct seam_tracepoints *t, const struct format_field *field,
+		   struct seam_bytes raw, struct seam_bytes *at)
+{
+	size_t offset = field->offset, size = field->size;
+	int64_t v;
+
+	if (offset > raw.size || size > raw.size - offset)
+		return false;
+	*at = (struct seam_bytes) { raw.data + offset, size };
+	if (!field->is_dynamic)
+		return true;
+	if (size != 4 || !read_number(t, *at, false, &v))
+		return false;
+	offset = (size_t)(v & 0xffff) +
+		 (field->is_relative ? offset + size : 0);
+	size = (size_t)(v >> 16 & 0xffff);
+	if (offset > raw.size || size > raw.size - offset)
+		return false;
+	*at = (struct seam_bytes) { raw.data + offset, size };
+	return true;
+}
+
+/* Where a field is written: into an object, or as text. */
+struct sink {
+	struct seam_json *j;
+	FILE *out;
+};
+
+static void put_number(const struct sink *sink, const char *name,
+		       bool is_signed, int64_t v)
+{
+	if (sink->j && is_signed)
+		seam_json_i64(sink->j, name, v);
+	else if (sink->j)
+		seam_json_u64(sink->j, name, (uint64_t)v);
+	else if (is_signed)
+		fprintf(sink->out, "%" PRId64, v);
+	else
+		fprintf(sink->out, "%#" PRIx64, (uint64_t)v);
+}
+
+static void put_text(const struct sink *sink, const char *name,
+		     struct seam_bytes bytes)
+{
+	char text[4096];
+	size_t n = bytes.size < sizeof(text) - 1 ? bytes.size :
+		   sizeof(text) - 1;
+
+	if (n)
+		memcpy(text, bytes.data, n);
+	text[n] = '\0';
+	if (sink->j) {
+		seam_json_string(sink->j, name, text);
+		return;
+	}
+	fputc('"', sink->out);
+	seam_text_put(sink->out, text, SEAM_TEXT_TERMINAL);
+	fputc('"', sink->out);
+}
+
+static void put_numbers(const struct seam_tracepoints *t,
+			const struct sink *sink, const struct format_field *field,
+			struct seam_bytes bytes)
+{
+	size_t each = field->element_bytes ? field->element_bytes : 1;
+	int64_t v;
+
+	if (sink->j)
+		seam_json_open(sink->j, field->name, '[');
+	else
+		fputc('[', sink->out);
+	for (size_t at = 0; each <= bytes.size - at; at += each) {
+		struct seam_bytes one = { bytes.data + at, each };
+
+		if (!read_number(t, one, field->is_signed, &v))
+			break;
+		if (!sink->j && at)
+			fputc(' ', sink->out);
+		put_number(sink, NULL, field->is_signed, v);
+	}
+	if (sink->j)
+		seam_json_close(sink->j);
+	else
+		fputc(']', sink->out);
+}
+
+static void put_field(const struct seam_tracepoints *t,
+		      const struct sink *sink, const struct format_field *field,
+		      struct seam_bytes raw)
+{
+	struct seam_bytes at;
+	int64_t v;
+
+	if (!locate(t, field, raw, &at))
+		return;
+	if (!sink->j)
+		fprintf(sink->out, " %s=", field->name);
+	if (field->kind == TEXT)
+		put_text(sink, field->name, at);
+	else if (field->kind == NUMBERS)
+		put_numbers(t, sink, field, at);
+	else if (read_number(t, at, field->is_signed, &v))
+		put_number(sink, field->name, field->is_signed, v);
+	else if (sink->j)
+		seam_json_hex(sink->j, field->name, at);
+}
+
+bool seam_tracepoints_fields(const struct seam_tracepoints *t, uint64_t id,
+			     struct seam_bytes raw, struct seam_json *j,
+			     FILE *out)
+{
+	const struct event *event = find(t, id);
+	const struct sink sink = { .j = j, .out = out };
+
+	if (!event)
+		return false;
+	for (size_t i = 0; i < event->n; i++)
+		put_field(t, &sink, &t->fields.items[event->first + i], raw);
+	return true;
+}

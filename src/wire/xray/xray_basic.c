@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* xray_basic.c - two tables and a loop; the contract is in xray_basic.h */
+#include "wire/xray/xray_basic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+static const struct seam_field call_fields[] = {
+#define F(member, text) SEAM_FIELD(struct seam_xray_basic_call, member, text)
+	F(record_type, "0"),
+	F(cpu, "CPU, its low 8 bits"),
+	F(action, "0 Entry, 1 Exit, 2 Tail_Exit (since 2), 3 Entry_Args"),
+	F(function_id, "function"),
+	F(tsc, "ticks"),
+	F(thread_id, "thread"),
+	F(process_id, "process; since version 3"),
+#undef F
+};
+
+static const struct seam_field argument_fields[] = {
+#define F(member, text)							\
+	SEAM_FIELD(struct seam_xray_basic_argument, member, text)
+	F(record_type, "1"),
+	F(cpu, "not meaningful"),
+	F(action, "not meaningful"),
+	F(function_id, "the same as in the record before"),
+	F(thread_id, "thread"),
+	F(process_id, "process; since version 3"),
+	F(argument, "value"),
+#undef F
+};
+
+static const struct seam_record call_record = {
+	.name = "Function",
+	.spec = "LLVM 14, basic mode version 3",
+	.fields = call_fields,
+	.n_fields = SEAM_ARRAY_SIZE(call_fields),
+};
+
+static const struct seam_record argument_record = {
+	.name = "CallArgument",
+	.spec = "LLVM 14, basic mode version 3",
+	.fields = argument_fields,
+	.n_fields = SEAM_ARRAY_SIZE(argument_fields),
+};
+
+int seam_xray_basic_read(struct seam_bytes file, size_t offset,
+			 enum seam_endian endian,
+			 struct seam_xray_basic_record *record)
+{
+	size_t left = offset < file.size ? file.size - offset : 0;
+	struct seam_cursor c, peek;
+	uint16_t type;
+
+	if (left < SEAM_XRAY_BASIC_BYTES)
+		return -ENODATA;
+	c = seam_cursor_make(file.data + offset, SEAM_XRAY_BASIC_BYTES, endian);
+	peek = c;
+	type = seam_cursor_u16(&peek);
+	*record = (struct seam_xray_basic_record) {
+		.offset = offset, .is_argument = type == 1,
+	};
+	if (type > 1)
+		return -EBADMSG;
+	if (type == 1)
+		return seam_wire_read(&c, &argument_record, &record->argument);
+	seam_wire_read(&c, &call_record, &record->call);
+	return record->call.action > SEAM_XRAY_ENTRY_ARGS ||
+	       record->call.function_id < 0 ? -EBADMSG : 0;
+}
+
+void seam_xray_basic_decode(struct seam_bytes file, size_t *offset, size_t end,
+			    enum seam_endian endian,
+			    struct seam_xray_batch *batch)
+{
+	batch->n = batch->n_payloads = 0;
+	while (*offset < end && batch->n < SEAM_XRAY_BATCH) {
+		struct seam_xray_basic_record record;
+		struct seam_xray_event *event = &batch->events[batch->n];
+
+		if (seam_xray_basic_read(file, *offset, endian, &record))
+			break;
+		*offset += SEAM_XRAY_BASIC_BYTES;
+		batch->n++;
+		if (record.is_argument)
+			*event = (struct seam_xray_event) {
+				.tsc = record.argument.argument,
+				.kind = SEAM_XRAY_ARGUMENT,
+			};
+		else
+			*event = (struct seam_xray_event) {
+				.tsc = record.call.tsc,
+				.function = (uint32_t)record.call.function_id,
+				.cpu = record.call.cpu,
+				.kind = record.call.action,
+			};
+	}
+}
+
+void seam_xray_basic_json(struct seam_json *j,
+			  const struct seam_xray_basic_record *record)
+{
+	seam_json_u64(j, "offset", record->offset);
+	seam_json_string(j, "type", record->is_argument ?
+			 argument_record.name : call_record.name);
+	if (record->is_argument) {
+		seam_json_i64(j, "function_id", record->argument.function_id);
+		seam_json_u64(j, "thread_id", record->argument.thread_id);
+		seam_json_u64(j, "process_id", record->argument.process_id);
+		seam_json_u64(j, "argument", record->argument.argument);
+		return;
+	}
+	seam_json_string(j, "action", seam_xray_action_name(record->call.action));
+	seam_json_i64(j, "function_id", record->call.function_id);
+	seam_json_u64(j, "cpu", record->call.cpu);
+	seam_json_u64(j, "tsc", record->call.tsc);
+	seam_json_u64(j, "thread_id", record->call.thread_id);
+	seam_json_u64(j, "process_id", record->call.process_id);
+}
+
+void seam_xray_basic_text(FILE *out,
+			  const struct seam_xray_basic_record *record)
+{
+	fprintf(out, "%#" PRIx64 " ", record->offset);
+	seam_wire_dump(out, record->is_argument ? &argument_record :
+		       &call_record, &record->call);
+}
+
+void seam_xray_basic_doc(FILE *out)
+{
+	seam_wire_doc(out, &call_record);
+	fputc('\n', out);
+	seam_wire_doc(out, &argument_record);
+}

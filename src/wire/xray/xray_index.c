@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/* xray_index.c - find blocks, distrust lengths; see xray_index.h */
+#include "wire/xray/xray_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Walks are bounded by this many times the file, whatever it holds. */
+#define WALK_BUDGET 4
+
+/* A length beyond this is damage, and does not tell what is missing. */
+#define MAX_BLOCK_BYTES (UINT64_C(1) << 40)
+
+/* A block of version 1 is at least NewBuffer, WallClockTime, NewCPUId. */
+#define MIN_BLOCK_BYTES (3 * SEAM_XRAY_METADATA_BYTES)
+
+/* Seconds beyond this are damage; 2^33 s is 272 years. */
+#define MAX_SECONDS (INT64_C(1) << 33)
+
+/* What Linux and clocks can be, to tell a header in the middle of a file. */
+#define MAX_PID		(UINT32_C(1) << 22)
+#define MIN_HZ		UINT64_C(1000000)
+#define MAX_HZ		UINT64_C(100000000000)
+
+struct index_builder {
+	struct seam_xray_index *index;
+	struct seam_bytes file;
+	const struct seam_xray_section *section;
+	uint32_t section_id;
+	uint64_t walk_left;		/* bytes */
+	struct seam_xray_batch *batch;	/* what walks decode into */
+};
+
+static bool has_marker(const struct index_builder *b,
+		       const struct seam_xray_format *format, size_t at,
+		       enum seam_xray_state state)
+{
+	unsigned int kind = (unsigned int)seam_xray_state_kind(state);
+
+	return at >= b->file.size || b->file.data[at] ==
+	       (format->endian == SEAM_BIG ? 0x80 | kind : kind << 1 | 1);
+}
+
+/*
+ * Three markers at distances of 16: function records that look so by chance
+ * are rare.  A file may end inside.
+ */
+static bool is_block(const struct index_builder *b,
+		     const struct seam_xray_format *format, size_t at)
+{
+	static const enum seam_xray_state first[] = {
+		SEAM_XRAY_AT_BUFFER, SEAM_XRAY_AT_WALL, SEAM_XRAY_AT_CPU,
+	};
+	static const enum seam_xray_state later[] = {
+		SEAM_XRAY_AT_EXTENTS, SEAM_XRAY_AT_BUFFER, SEAM_XRAY_AT_WALL,
+	};
+	const enum seam_xray_state *marks = format->version == 1 ? first : later;
+
+	if (at >= b->file.size)
+		return false;
+	for (size_t i = 0; i < 3; i++)
+		if (!has_marker(b, format, at + i * SEAM_XRAY_METADATA_BYTES,
+				marks[i]))
+			return false;
+	return true;
+}
+
+/* Stricter than the format, so that records seldom pass for it. */
+static bool is_call(const struct index_builder *b, size_t at, enum seam_endian endian)
+{
+	struct seam_xray_basic_record record;
+
+	return seam_xray_basic_read(b->file, at, endian, &record) == 0 &&
+	       !record.is_argument && record.call.function_id > 0 &&
+	       record.call.thread_id > 0 && record.call.thread_id < MAX_PID;
+}
+
+/*
+ * The header of a log that was appended: one that a writer makes, and behind
+ * it what must come behind one.
+ */
+static bool is_header(const struct index_builder *b, size_t at)
+{
+	size_t body = at + SEAM_XRAY_HEADER_BYTES;
+	struct seam_xray_header header;
+	struct seam_xray_format format;
+	enum seam_endian endian;
+
+	if (seam_xray_header_read(b->file, at, &header, &endian, NULL) ||
+	    header.flags > 0xff ||
+	    (header.cycle_frequency && header.cycle_frequency < MIN_HZ) ||
+	    header.cycle_frequency > MAX_HZ)
+		return false;
+	if (body == b->file.size)
+		return true;
+	if (header.log_type == SEAM_XRAY_BASIC)
+		return is_call(b, body, endian);
+	seam_xray_format_init(&format, header.version, endian);
+	/* or a log without a block, and the next one */
+	return is_block(b, &format, body) ||
+	       seam_xray_header_read(b->file, body, &header, &endian, NULL) == 0;
+}
+
+static bool is_boundary(const struct index_builder *b, size_t at)
+{
+	return at == b->file.size || is_block(b, &b->section->format, at) ||
+	       is_header(b, at);
+}
+
+/*
+ * The next block at or behind @from, or the end of the file.  A preamble that
+ * is cut holds nothing, and is too easily found.
+ */
+static size_t find_block(const struct index_builder *b, size_t from)
+{
+	const struct seam_xray_format *format = &b->section->format;
+	int kind = seam_xray_state_kind(format->version == 1 ?
+					SEAM_XRAY_AT_BUFFER :
+					SEAM_XRAY_AT_EXTENTS);
+	int mark = format->endian == SEAM_BIG ? 0x80 | kind : kind << 1 | 1;
+	size_t at = from;
+
+	while (at < b->file.size) {
+		const uint8_t *p = memchr(b->file.data + at, mark,
+					  b->file.size - at);
+
+		if (!p)
+			break;
+		at = (size_t)(p - b->file.data);
+		if (b->file.size - at < MIN_BLOCK_BYTES)
+			break;
+		if (is_block(b, format, at))
+			return at;
+		at++;
+	}
+	return b->file.size;
+}
+
+/* The next block or header at or behind @from, or the end of the file. */
+static size_t find_boundary(const struct index_builder *b, size_t from)
+{
+	size_t at = find_block(b, from);
+
+	return at < b->file.size && at >= from + SEAM_XRAY_HEADER_BYTES &&
+	       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
+	       at - SEAM_XRAY_HEADER_BYTES : at;
+}
+
+/*
+ * The first header in [@from, @to] that has a block behind it, or the end of
+ * the file.  A walk may have taken one for records.
+ */
+static size_t find_header(const struct index_builder *b, size_t from, size_t to)
+{
+	size_t at = from;
+
+	while (at <= to) {
+		size_t block = find_block(b, at + SEAM_XRAY_HEADER_BYTES);
+
+		if (block == b->file.size)
+			break;
+		at = block - SEAM_XRAY_HEADER_BYTES;
+		if (at <= to && is_header(b, at))
+			return at;
+		at++;
+	}
+	return b->file.size;
+}
+
+/* @problem costs the bytes [@begin, @end), also where the file lacks them. */
+static void add_problem(struct index_builder *b,
+			const struct seam_xray_problem *problem, size_t begin,
+			uint64_t end)
+{
+	struct seam_xray_problem p = *problem;
+
+	p.lost_bytes = end - begin;
+	if (end > b->file.size)
+		b->index->missing_bytes += end - b->file.size;
+	seam_xray_problems_add(&b->index->problems, &p);
+}
+
+/*
+ * Decode from where @reader is to @limit, which is not before it.  Returns 0
+ * at a clean end, or why the reader stopped where it is.
+ */
+static int walk(struct index_builder *b, struct seam_xray_reader *reader,
+		size_t limit)
+{
+	struct seam_cursor c = seam_cursor_make(b->file.data, limit,
+						reader->format->endian);
+	size_t begin = reader->c.pos;
+	int err;
+
+	seam_cursor_skip(&c, begin);
+	reader->c = c;
+	reader->cut = true;
+	do
+		err = seam_xray_decode(reader, b->batch);
+	while (!err && b->batch->n > 0 &&
+	       reader->c.pos - begin < b->walk_left);
+	b->walk_left -= reader->c.pos - begin < b->walk_left ?
+			reader->c.pos - begin : b->walk_left;
+	if (reader->state == SEAM_XRAY_AT_END)
+		reader->state = SEAM_XRAY_AT_EXIT;
+	return err;
+}
+
+/* Zeroes parse as entries of function 0, which no program has. */
+static bool is_padding(const struct index_builder *b, size_t at)
+{
+	static const uint8_t zeroes[4];
+
+	return b->file.size - at >= sizeof(zeroes) &&
+	       memcmp(b->file.data + at, zeroes, sizeof(zeroes)) == 0;
+}
+
+/* The end that the records of a block show, when its extents are wrong. */
+static size_t find_end(struct index_builder *b, struct seam_xray_reader reader,
+		       size_t extents_end)
+{
+	size_t size = b->file.size, body = reader.c.pos, header;
+	size_t limit = extents_end < size ? extents_end : size;
+	bool clean = false;
+	int err;
+
+	if (limit >= reader.c.pos) {
+		err = walk(b, &reader, limit);
+		clean = err == 0;
+		header = find_header(b, body, err == -ENODATA && limit == size ?
+				     size : reader.c.pos);
+		if (header < size)
+			return header;
+		if (err == -EBADMSG)
+			return find_boundary(b, reader.c.pos);
+		if (limit == size || (clean && is_padding(b, limit)))
+			return limit;
+	}
+	err = walk(b, &reader, size);
+	/* the last record may have it in what would be its data */
+	header = find_header(b, body, err == -ENODATA ? size : reader.c.pos);
+	if (header < size)
+		return header;
+	if (err == 0 || err == -ENODATA)
+		return size;
+	if (clean && !is_boundary(b, reader.c.pos))
+		return limit;
+	return find_boundary(b, reader.c.pos);
+}
+
+static uint64_t wall_ns(const struct seam_xray_wall *wall)
+{
+	if (wall->seconds < 0 || wall->seconds > MAX_SECONDS ||
+	    wall->microseconds < 0)
+		return 0;
+	return (uint64_t)wall->seconds * UINT64_C(1000000000) +
+	       (uint64_t)wall->microseconds * 1000;
+}
+
+/*
+ * What a log that ends at @size lacks of the bytes [@begin, @end) of a block.
+ * None has more than a buffer: a length beyond that is damaged, unless the
+ * header is.
+ */
+static uint64_t find_missing(const struct index_builder *b, uint64_t begin,
+			     uint64_t end, uint64_t size)
+{
+	uint64_t most = b->section->header.buffer_size;
+
+	if (end <= size)
+		return 0;
+	if (most >= MIN_BLOCK_BYTES && most >= size - begin &&
+	    most < end - begin)
+		end = begin + most;
+	return end - begin > MAX_BLOCK_BYTES ? 0 : end - size;
+}
+
+/*
+ * Read up to the first NewCPUId into @block.  *@extents_end is where the
+ * block should end.  0, or the reader's problem.
+ */
+static int read_preamble(const struct index_builder *b,
+			 struct seam_xray_reader *reader,
+			 struct seam_xray_block *block, uint64_t *extents_end)
+{
+	struct seam_xray_record record;
+	int got;
+
+	while ((got = seam_xray_next(reader, &record)) > 0) {
+		switch (record.state) {
+		case SEAM_XRAY_AT_EXTENTS:
+			if (__builtin_add_overflow(reader->c.pos,
+						   record.extents.size,
+						   extents_end))
+				*extents_end = UINT64_MAX;
+			reader->missing_bytes = find_missing(b, reader->c.pos,
+				*extents_end, b->file.size);
+			break;
+		case SEAM_XRAY_AT_BUFFER:
+			block->tid = record.buffer.thread_id;
+			break;
+		case SEAM_XRAY_AT_WALL:
+			block->wall_ns = wall_ns(&record.wall);
+			break;
+		case SEAM_XRAY_AT_PID:
+			block->pid = record.pid.pid;
+			break;
+		default:
+			block->first_tsc = record.tsc;
+			return 0;
+		}
+		block->is_empty = reader->c.pos == *extents_end &&
+				  seam_xray_may_follow(reader->format,
+						       record.state,
+						       SEAM_XRAY_AT_END);
+		if (block->is_empty && is_boundary(b, reader->c.pos))
+			return 0;
+	}
+	return got;
+}
+
+/* Whether the log, or the file, ends inside @block, whose end was shown. */
+static void find_cut(const struct index_builder *b, struct seam_xray_block *block,
+		     uint64_t extents_end)
+{
+	size_t preamble = b->section->format.version == 1 ? 0 :
+			  SEAM_XRAY_METADATA_BYTES;
+
+	block->cut = extents_end > block->end &&
+		     (block->end == b->file.size || is_header(b, block->end));
+	if (block->cut)
+		block->missing_bytes = find_missing(b, block->begin + preamble,
+						    extents_end, block->end);
+}
+
+/* Take the block at @at.  Returns where to go on, or 0 for no memory. */
+static size_t add_block(struct index_builder *b, size_t at)
+{
+	const struct seam_xray_format *format = &b->section->format;
+	struct seam_xray_block block = {
+		.begin = at, .section = b->section_id,
+	};
+	uint64_t size = b->section->header.buffer_size;
+	uint64_t extents_end = size < MIN_BLOCK_BYTES ||
+			       size > UINT64_MAX - at ? UINT64_MAX : at + size;
+	struct seam_xray_block *slot;
+	struct seam_xray_reader reader;
+	int err;
+
+	seam_xray_reader_init(&reader, format, b->file, at, b->file.size, true);
+	if (format->version == 1)
+		reader.missing_bytes = find_missing(b, at, extents_end,
+						    b->file.size);
+	err = read_preamble(b, &reader, &block, &extents_end);
+	if (err < 0) {
+		size_t end = find_boundary(b, reader.c.pos + 1);
+
+		add_problem(b, &reader.problem, at, err == -ENODATA ?
+			    end + reader.missing_bytes : end);
+		return end;
+	}
+	block.end = extents_end < b->file.size ? extents_end : b->file.size;
+	block.cut = extents_end > b->file.size;
+	if (block.cut || block.end < reader.c.pos ||
+	    !is_boundary(b, block.end)) {
+		block.end = format->version == 1 ?
+			    find_boundary(b, reader.c.pos) :
+			    b->walk_left ? find_end(b, reader, extents_end) :
+			    block.end;
+		if (block.end < reader.c.pos)
+			block.end = reader.c.pos;
+		find_cut(b, &block, extents_end);
+		/* of version 1, the file may lack what was unused */
+		if (block.end != extents_end && !block.missing_bytes &&
+		    (!block.cut || format->version > 1))
+			b->index->n_extents++;
+	}
+	slot = SEAM_ARRAY_PUSH(&b->index->blocks);
+	if (!slot)
+		return 0;
+	*slot = block;
+	return block.end;
+}
+
+static int read_fdr(struct index_builder *b, size_t at, size_t *end)
+{
+	const struct seam_xray_format *format = &b->section->format;
+	enum seam_xray_state start = format->version == 1 ?
+		SEAM_XRAY_AT_BUFFER : SEAM_XRAY_AT_EXTENTS;
+	bool is_first = true;
+
+	for (; at < b->file.size; is_first = false) {
+		struct seam_xray_problem problem = {
+			.code = -EBADMSG, .offset = at,
+			.text = "these bytes are no block",
+		};
+
+		if (!is_block(b, format, at)) {
+			if (is_header(b, at))
+				break;
+			if (!is_first && !has_marker(b, format, at, start)) {
+				at = find_boundary(b, at + 1);
+				add_problem(b, &problem, problem.offset, at);
+				continue;
+			}
+		}
+		at = add_block(b, at);
+		if (at == 0)
+			return -ENOMEM;
+	}
+	*end = at;
+	return 0;
+}
+
+/* Whether @record belongs behind the call before it, @before. */
+static bool fits(const struct seam_xray_basic_record *record,
+		 const struct seam_xray_basic_record *before)
+{
+	return before &&
+	       (before->call.action == SEAM_XRAY_ENTRY ||
+		before->call.action == SEAM_XRAY_ENTRY_ARGS) &&
+	       record->argument.function_id == before->call.function_id &&
+	       record->argument.thread_id == before->call.thread_id;
+}
+
+/* Put the call @record into the run it continues, or begin one. */
+static int add_call(struct index_builder *b,
+		    const struct seam_xray_basic_record *record)
+{
+	struct seam_xray_index *index = b->index;
+	int32_t pid = b->section->header.version < 3 ? 0 :
+		      (int32_t)record->call.process_id;
+	int32_t tid = (int32_t)record->call.thread_id;
+	struct seam_xray_block *block = index->blocks.n ?
+		&index->blocks.items[index->blocks.n - 1] : NULL;
+
+	if (!block || block->section != b->section_id || block->pid != pid ||
+	    block->tid != tid || block->end != record->offset) {
+		block = SEAM_ARRAY_PUSH(&index->blocks);
+		if (!block)
+			return -ENOMEM;
+		*block = (struct seam_xray_block) {
+			.begin = record->offset, .section = b->section_id,
+			.pid = pid, .tid = tid, .first_tsc = record->call.tsc,
+		};
+	}
+	block->end = record->offset + SEAM_XRAY_BASIC_BYTES;
+	return 0;
+}
+
+static int read_basic(struct index_builder *b, size_t at, size_t *end)
+{
+	struct seam_xray_basic_record record, before;
+	bool have_before = false;
+
+	for (; at < b->file.size; at += SEAM_XRAY_BASIC_BYTES) {
+		struct seam_xray_problem problem = {
+			.offset = at, .text = "no record of basic mode",
+			.code = seam_xray_basic_read(b->file, at,
+				b->section->format.endian, &record),
+		};
+
+		if (!problem.code && record.is_argument &&
+		    !fits(&record, have_before ? &before : NULL))
+			problem.code = -EBADMSG;
+		if (problem.code == -EBADMSG && is_header(b, at))
+			break;
+		if (problem.code) {
+			size_t left = b->file.size - at;
+
+			add_problem(b, &problem, at, at +
+				    (left < SEAM_XRAY_BASIC_BYTES ? left :
+				     SEAM_XRAY_BASIC_BYTES));
+			have_before = false;
+			if (left < SEAM_XRAY_BASIC_BYTES)
+				at = b->file.size - SEAM_XRAY_BASIC_BYTES;
+		} else if (record.is_argument) {
+			b->index->blocks.items[b->index->blocks.n - 1].end =
+				at + SEAM_XRAY_BASIC_BYTES;
+		} else {
+			if (add_call(b, &record))
+				return -ENOMEM;
+			before = record;
+			have_before = true;
+		}
+	}
+	*end = at;
+	return 0;
+}
+
+static int read_section(struct index_builder *b, size_t *at, struct seam_err *err)
+{
+	struct seam_xray_section *section;
+	enum seam_endian endian;
+	int r;
+
+	section = SEAM_ARRAY_PUSH(&b->index->sections);
+	if (!section)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	*section = (struct seam_xray_section) { .offset = *at };
+	r = seam_xray_header_read(b->file, *at, &section->header, &endian, err);
+	if (r)
+		return r;
+	seam_xray_format_init(&section->format, section->header.version,
+			      endian);
+	b->section = section;
+	b->section_id = (uint32_t)(b->index->sections.n - 1);
+	*at += SEAM_XRAY_HEADER_BYTES;
+	r = section->header.log_type == SEAM_XRAY_FDR ? read_fdr(b, *at, at) :
+	    read_basic(b, *at, at);
+	return r ? seam_err_set(err, r, "out of memory") : 0;
+}
+
+int seam_xray_index_build(struct seam_xray_index *index,
+			  struct seam_bytes file, struct seam_err *err)
+{
+	struct index_builder b = {
+		.index = index, .file = file,
+		.walk_left = WALK_BUDGET * (uint64_t)file.size,
+		.batch = malloc(sizeof(*b.batch)),
+	};
+	size_t at = 0;
+	int r;
+
+	*index = (struct seam_xray_index) { .file = file };
+	if (!b.batch)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	do
+		r = read_section(&b, &at, err);
+	while (!r && at < file.size);
+	free(b.batch);
+	if (r)
+		seam_xray_index_fini(index);
+	return r;
+}
+
+void seam_xray_index_fini(struct seam_xray_index *index)
+{
+	free(index->sections.items);
+	free(index->blocks.items);
+	*index = (struct seam_xray_index) { 0 };
+}
+
+void seam_xray_block_open(struct seam_xray_block_reader *reader,
+			  const struct seam_xray_index *index,
+			  const struct seam_xray_block *block)
+{
+	const struct seam_xray_section *section =
+		&index->sections.items[block->section];
+
+	reader->index = index;
+	reader->block = block;
+	reader->offset = block->begin;
+	seam_xray_reader_init(&reader->fdr, &section->format, index->file,
+			      block->begin, block->end, block->cut);
+	reader->fdr.missing_bytes = block->missing_bytes;
+}
+
+static bool is_basic(const struct seam_xray_block_reader *reader)
+{
+	return reader->index->sections.items[reader->block->section]
+	       .header.log_type == SEAM_XRAY_BASIC;
+}
+
+int seam_xray_block_next(struct seam_xray_block_reader *reader,
+			 struct seam_xray_batch *batch)
+{
+	if (!is_basic(reader))
+		return seam_xray_decode(&reader->fdr, batch);
+	seam_xray_basic_decode(reader->index->file, &reader->offset,
+			       reader->block->end,
+			       reader->fdr.format->endian, batch);
+	return 0;
+}
+
+size_t seam_xray_block_offset(const struct seam_xray_block_reader *reader)
+{
+	return is_basic(reader) ? reader->offset : reader->fdr.c.pos;
+}

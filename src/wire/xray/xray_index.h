@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_index.h - where the blocks of an XRay log are, and whose they are
+ *
+ * One pass over the preambles of all blocks, which touches a page of each
+ * block.  Afterwards the blocks can be read in any order and by any thread.
+ *
+ * A block's end is where its extents say, if the file ends or goes on with a
+ * block there.  Where it does not - extents that a writer counted too short,
+ * a damaged length, a file cut off - the records are walked to the end that
+ * they show themselves.  Where that is the file's end, what the length says is
+ * behind it is missing, and who reads the block is told.  Several logs in one
+ * file are sections.
+ */
+#ifndef SEAM_XRAY_INDEX_H
+#define SEAM_XRAY_INDEX_H
+
+#include "wire/xray/xray_basic.h"
+#include "wire/xray/xray_decode.h"
+
+/* One log: a header and the blocks up to the next header. */
+struct seam_xray_section {
+	uint64_t offset;		/* of its header */
+	struct seam_xray_header header;
+	struct seam_xray_format format;
+};
+
+/* What one thread wrote in one go; in basic mode, a run of its records. */
+struct seam_xray_block {
+	uint64_t begin, end;		/* in the file, preamble included */
+	uint64_t wall_ns;		/* CLOCK_MONOTONIC; 0 in basic mode */
+	uint64_t first_tsc;
+	uint64_t missing_bytes;		/* of one that is cut, if known */
+	int32_t pid;			/* 0 where the version has none */
+	int32_t tid;
+	uint32_t section;
+	bool cut;			/* the log ends before the block does */
+	bool is_empty;			/* a preamble and nothing else */
+};
+
+/* Zeroed is valid and empty.  Borrows the file until the end. */
+struct seam_xray_index {
+	struct seam_bytes file;
+	SEAM_ARRAY(struct seam_xray_section) sections;
+	SEAM_ARRAY(struct seam_xray_block) blocks;	/* in file order */
+	struct seam_xray_problems problems;
+	uint64_t missing_bytes;		/* lost ones that the file lacks */
+	uint64_t n_extents;		/* blocks whose extents were wrong */
+};
+
+/*
+ * Find the sections and blocks of @file.  Returns 0, also where parts of it
+ * could not be read (index->problems); -EBADMSG, -ENODATA or -ENOTSUP when
+ * it does not begin as an XRay log; or -ENOMEM.
+ * Cost: O(blocks), and O(bytes) where extents are wrong.
+ */
+int seam_xray_index_build(struct seam_xray_index *index,
+			  struct seam_bytes file, struct seam_err *err);
+void seam_xray_index_fini(struct seam_xray_index *index);
+
+/* A block being decoded, of either kind of log. */
+struct seam_xray_block_reader {
+	const struct seam_xray_index *index;
+	const struct seam_xray_block *block;
+	size_t offset;				/* basic mode */
+	struct seam_xray_reader fdr;
+};
+
+void seam_xray_block_open(struct seam_xray_block_reader *reader,
+			  const struct seam_xray_index *index,
+			  const struct seam_xray_block *block);
+
+/* As seam_xray_decode(). */
+int seam_xray_block_next(struct seam_xray_block_reader *reader,
+			 struct seam_xray_batch *batch);
+
+/* Where the next batch begins, in the file. */
+size_t seam_xray_block_offset(const struct seam_xray_block_reader *reader);
+
+#endif /* SEAM_XRAY_INDEX_H */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_write.h - write an FDR log of version 5 that llvm-xray reads
+ *
+ *	seam_xray_writer_init(&w, out, frequency_hz);
+ *	seam_xray_writer_block(&w, &(struct seam_xray_block_start) { ... });
+ *	seam_xray_writer_call(&w, SEAM_XRAY_ENTRY, 7, tsc, cpu);
+ *	...
+ *	err = seam_xray_writer_end(&w, &chain);
+ *
+ * A block is collected in memory, because its length stands before it.  The
+ * first failure sticks and is told at the end.
+ */
+#ifndef SEAM_XRAY_WRITE_H
+#define SEAM_XRAY_WRITE_H
+
+#include "wire/xray/xray_fdr.h"
+
+struct seam_xray_writer {
+	FILE *out;			/* borrowed */
+	struct seam_xray_format format;
+	SEAM_ARRAY(uint8_t) block;
+	uint64_t tsc;			/* base of the next delta */
+	uint16_t cpu;
+	int error;
+};
+
+struct seam_xray_block_start {
+	int32_t pid, tid;
+	/*
+	 * llvm-xray sorts the blocks of a thread by seconds and microseconds
+	 * each for itself: with more than 16 blocks a thread it needs both
+	 * to grow from block to block.
+	 */
+	uint64_t wall_ns;
+	uint64_t tsc;
+	uint16_t cpu;
+};
+
+/* Begin a log on @out.  @buffer_bytes is what the header says of buffers. */
+void seam_xray_writer_init(struct seam_xray_writer *w, FILE *out,
+			   uint64_t frequency_hz, uint64_t buffer_bytes);
+
+/* Begin a block; the one before it ends. */
+void seam_xray_writer_block(struct seam_xray_writer *w,
+			    const struct seam_xray_block_start *start);
+
+/* Bytes in the block so far, extents not counted. */
+static inline size_t
+seam_xray_writer_block_bytes(const struct seam_xray_writer *w)
+{
+	return w->block.n;
+}
+
+/* A function record; TSCWrap and NewCPUId before it where they are needed. */
+void seam_xray_writer_call(struct seam_xray_writer *w,
+			   enum seam_xray_kind action, uint32_t function,
+			   uint64_t tsc, uint16_t cpu);
+void seam_xray_writer_argument(struct seam_xray_writer *w, uint64_t value);
+
+/* A custom event, or with @kind SEAM_XRAY_TYPED a typed one. */
+void seam_xray_writer_event(struct seam_xray_writer *w,
+			    enum seam_xray_kind kind,
+			    const struct seam_xray_payload *payload,
+			    uint64_t tsc, uint16_t cpu);
+
+/* End the log and free what the writer holds; 0 or the first failure. */
+int seam_xray_writer_end(struct seam_xray_writer *w, struct seam_err *err);
+
+#endif /* SEAM_XRAY_WRITE_H */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* test_map_copy.c - a map is copied as it grows, each line with its time */
+#include "record/bundle/perf_map_copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "folder.h"
+#include "wire/jit/perf_map_times.h"
+
+enum { MAX_BYTES = 1 << 20 };
+
+struct following {
+	struct seam_map_copy copy;
+	int folder, map;		/* the map's descriptor writes */
+	char path[96];
+};
+
+static void begin(struct following *f)
+{
+	snprintf(f->path, sizeof(f->path), "%s/map", folder);
+	f->map = open(f->path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	f->folder = open(folder, O_RDONLY | O_DIRECTORY);
+	seam_map_copy_init(&f->copy, MAX_BYTES);
+	seam_map_copy_from(&f->copy, open(f->path, O_RDONLY));
+}
+
+static void end(struct following *f)
+{
+	seam_map_copy_close(&f->copy);
+	close(f->map);
+	close(f->folder);
+}
+
+static void put(struct following *f, const char *text)
+{
+	assert_int_equal(write(f->map, text, strlen(text)), strlen(text));
+}
+
+static ssize_t look(struct following *f)
+{
+	return seam_map_copy_look(&f->copy, f->folder, "copy", 1 << 20, NULL);
+}
+
+static void expect_file(const char *name, const char *text)
+{
+	struct seam_file file;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(seam_file_read(&file, AT_FDCWD, path, 1 << 20, NULL),
+			 0);
+	assert_int_equal(file.bytes.size, strlen(text));
+	assert_memory_equal(file.bytes.data, text, strlen(text));
+	seam_file_close(&file);
+}
+
+/* The marks, of which there are @n; their offsets must be @offsets. */
+static void read_marks(struct seam_perf_map_mark *marks, size_t n,
+		       const uint64_t *offsets)
+{
+	struct seam_perf_map_times times;
+	struct seam_perf_map_mark more;
+	struct seam_file file;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/copy.times", folder);
+	assert_int_equal(seam_file_read(&file, AT_FDCWD, path, 1 << 20, NULL),
+			 0);
+	times = seam_perf_map_times_begin(file.bytes);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(seam_perf_map_times_next(&times, &marks[i]));
+		assert_int_equal(marks[i].offset, offsets[i]);
+	}
+	assert_false(seam_perf_map_times_next(&times, &more));
+	assert_int_equal(times.n_bad, 0);
+	seam_file_close(&file);
+}
+
+static void what_comes_is_appended_with_its_time(void **state)
+{
+	static const uint64_t offsets[] = { 0, 9, 12 };
+	struct seam_perf_map_mark marks[3];
+	uint64_t first_ns, second_ns;
+	struct following f;
+
+	(void)state;
+	begin(&f);
+	assert_int_equal(look(&f), 0);
+	put(&f, "1000 1 a\n");
+	first_ns = seam_clock_ns();
+	assert_int_equal(look(&f), 9);
+	assert_int_equal(look(&f), 0);
+	second_ns = seam_clock_ns();
+	put(&f, "200");
+	assert_int_equal(look(&f), 3);
+	put(&f, "0 1 b\n");
+	assert_int_equal(look(&f), 6);
+	assert_int_equal(look(&f), 0);
+	expect_file("copy", "1000 1 a\n2000 1 b\n");
+	read_marks(marks, 3, offsets);
+	assert_true(marks[0].from_ns <= first_ns);
+	assert_true(marks[0].to_ns >= first_ns);
+	/* Nothing was there at the look before. */
+	assert_true(marks[1].from_ns >= marks[0].from_ns);
+	assert_true(marks[1].to_ns >= second_ns);
+	end(&f);
+}
+
+static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
+{
+	static const uint64_t offsets[] = { 0, 12, 21, 30 };
+	struct seam_perf_map_mark marks[4];
+	struct following f;
+
+	(void)state;
+	begin(&f);
+	put(&f, "1000 1 a\n99");
+	look(&f);
+	/* Cut, and as long as before by now. */
+	assert_int_equal(ftruncate(f.map, 0), 0);
+	put(&f, "2000 1 b\n");
+	look(&f);
+	assert_int_equal(ftruncate(f.map, 0), 0);
+	put(&f, "3000 1 c\n");
+	look(&f);
+	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n");
+	/* Another file under its name. */
+	unlink(f.path);
+	close(f.map);
+	f.map = open(f.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	put(&f, "4000 1 d\n");
+	seam_map_copy_from(&f.copy, open(f.path, O_RDONLY));
+	look(&f);
+	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n4000 1 d\n");
+	read_marks(marks, 4, offsets);
+	end(&f);
+}
+
+static void a_map_of_zeros_or_without_end_is_bounded(void **state)
+{
+	struct following f;
+
+	(void)state;
+	begin(&f);
+	put(&f, "1000 1 a\n");
+	/* A hole of a terabyte. */
+	if (ftruncate(f.map, (off_t)1 << 40) && errno != EFBIG)
+		fail();
+	look(&f);
+	assert_true(f.copy.is_over);
+	expect_file("copy", "1000 1 a\n");
+	put(&f, "2000 1 b\n");
+	assert_int_equal(look(&f), 0);
+	end(&f);
+	drop_folder(NULL);
+	make_folder(NULL);
+
+	begin(&f);
+	f.copy.max_bytes = 14;
+	put(&f, "1000 1 a\n2000 1 b\n");
+	look(&f);
+	assert_true(f.copy.is_over && f.copy.is_cut);
+	expect_file("copy", "1000 1 a\n2000 ");
+	end(&f);
+}
+
+static void a_copy_that_cannot_be_written_ends(void **state)
+{
+	struct rlimit old, limit;
+	struct following f;
+
+	(void)state;
+	begin(&f);
+	put(&f, "1000 1 a\n");
+	look(&f);
+	put(&f, "2000 1 b\n");
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 12;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_int_equal(look(&f), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(look(&f), 0);
+	assert_true(f.copy.n_bytes == 9);
+	end(&f);
+}
+
+int main(void)
+{
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+	const struct CMUnitTest tests[] = {
+		TEST(what_comes_is_appended_with_its_time),
+		TEST(a_map_that_begins_anew_is_copied_after_the_old),
+		TEST(a_map_of_zeros_or_without_end_is_bounded),
+		TEST(a_copy_that_cannot_be_written_ends),
+	};
+
+	return cmocka_run_group_tests_name("map_copy", tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* test_machine.c - lists of CPUs, values of /proc files */
+#include "record/proc/procfs.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void reads_lists_of_cpus(void **state)
+{
+	struct seam_number_list list = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_procfs_list(&list, "0-2,5,7-8"), 0);
+	assert_int_equal(list.n, 6);
+	assert_int_equal(list.items[2], 2);
+	assert_int_equal(list.items[3], 5);
+	assert_int_equal(list.items[5], 8);
+	free(list.items);
+}
+
+static void refuses_lists_that_make_no_sense(void **state)
+{
+	static const char *const bad[] = {
+		"x", "1-", "-1", "3-1", "1;2", "0-99999999", "1,,2",
+		"99999999999999999999",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
+		struct seam_number_list list = { 0 };
+
+		assert_int_equal(seam_procfs_list(&list, bad[i]), -EBADMSG);
+		free(list.items);
+	}
+}
+
+static void finds_a_value_by_its_whole_key(void **state)
+{
+	char path[] = "/tmp/seam-machine-XXXXXX", value[64];
+	int fd = mkstemp(path);
+	static const char text[] = "model\t\t: 2\nmodel name\t: A B\nx: y\n";
+
+	(void)state;
+	assert_int_equal(write(fd, text, sizeof(text) - 1),
+			 sizeof(text) - 1);
+	close(fd);
+	assert_string_equal(seam_procfs_value(path, "model", value, 64), "2");
+	assert_string_equal(seam_procfs_value(path, "model name", value, 64),
+			    "A B");
+	assert_string_equal(seam_procfs_value(path, "nam", value, 64), "");
+	unlink(path);
+	assert_string_equal(seam_procfs_value(path, "x", value, 64), "");
+}
+
+static void knows_its_own_thread(void **state)
+{
+	struct seam_number_list tids = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_procfs_threads(&tids, getpid(), NULL), 0);
+	assert_int_equal(tids.items[0], getpid());
+	free(tids.items);
+	tids = (struct seam_number_list) { 0 };
+	assert_int_equal(seam_procfs_threads(&tids, 0x7ffffff0, NULL),
+			 -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_lists_of_cpus),
+		cmocka_unit_test(refuses_lists_that_make_no_sense),
+		cmocka_unit_test(finds_a_value_by_its_whole_key),
+		cmocka_unit_test(knows_its_own_thread),
+	};
+
+	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
+}
