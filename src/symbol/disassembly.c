@@ -14,7 +14,7 @@ struct seam_disassembly {
 };
 
 /* How capstone calls an ELF machine. */
-static bool find_machine(const struct seam_procfs *machine, cs_arch *arch,
+static bool find_machine(const struct seam_machine *machine, cs_arch *arch,
 			 unsigned int *mode, size_t *unit)
 {
 	static const struct {
@@ -51,7 +51,7 @@ static bool find_machine(const struct seam_procfs *machine, cs_arch *arch,
 }
 
 int seam_disassembly_open(struct seam_disassembly **disassembly,
-			  const struct seam_procfs *machine,
+			  const struct seam_machine *machine,
 			  struct seam_err *err)
 {
 	struct seam_disassembly *d = calloc(1, sizeof(*d));

@@ -26,7 +26,7 @@ struct seam_instruction {
 
 /* 0; -ENOTSUP for a machine that capstone does not know; -ENOMEM. */
 int seam_disassembly_open(struct seam_disassembly **disassembly,
-			  const struct seam_procfs *machine,
+			  const struct seam_machine *machine,
 			  struct seam_err *err);
 void seam_disassembly_close(struct seam_disassembly *disassembly);
 
@@ -37,7 +37,7 @@ void seam_disassembly_next(struct seam_disassembly *disassembly,
 
 /* Code to decode. */
 struct seam_code_block {
-	struct seam_procfs machine;
+	struct seam_machine machine;
 	struct seam_bytes bytes;
 	uint64_t addr;			/* of the first byte */
 	/*

@@ -625,7 +625,7 @@ static int read_code(const struct seam_elf *file, uint64_t offset,
 
 int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 		      uint64_t offset, uint8_t *buf, size_t size,
-		      struct seam_procfs *machine, struct seam_err *err)
+		      struct seam_machine *machine, struct seam_err *err)
 {
 	struct seam_elf file;
 	int r;
@@ -648,7 +648,7 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id,
 			     &symbols->modules.items[id]->file, err);
 	if (r < 0)
 		return r;
-	*machine = (struct seam_procfs) {
+	*machine = (struct seam_machine) {
 		.elf_machine = (uint32_t)file.machine,
 		.is_64 = gelf_getclass(file.elf) == ELFCLASS64,
 		.is_big_endian = elf_getident(file.elf, NULL)[EI_DATA] ==

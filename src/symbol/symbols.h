@@ -137,7 +137,7 @@ bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t module,
 				uint64_t addr);
 
 /* What instructions are for. */
-struct seam_procfs {
+struct seam_machine {
 	uint32_t elf_machine;	/* EM_X86_64, ... */
 	bool is_64;
 	bool is_big_endian;
@@ -151,7 +151,7 @@ struct seam_procfs {
  */
 int seam_symbols_code(struct seam_symbols *symbols, uint32_t module,
 		      uint64_t offset, uint8_t *buf, size_t size,
-		      struct seam_procfs *machine, struct seam_err *err);
+		      struct seam_machine *machine, struct seam_err *err);
 
 /*
  * 0 when the file of a module was found, or was never asked for; -ESTALE when

@@ -13,7 +13,7 @@
 #include "build.h"
 #include "symbol/disassembly.h"
 
-static const struct seam_procfs x86 = { .elf_machine = EM_X86_64,
+static const struct seam_machine x86 = { .elf_machine = EM_X86_64,
 					 .is_64 = true };
 
 static void names_instructions_and_their_sizes(void **state)
@@ -49,7 +49,7 @@ static void any_bytes_are_walked_to_their_end(void **state)
 
 	(void)state;
 	for (size_t m = 0; m < SEAM_ARRAY_SIZE(machines); m++) {
-		struct seam_procfs machine = {
+		struct seam_machine machine = {
 			.elf_machine = machines[m], .is_64 = true,
 			.is_big_endian = machines[m] == EM_S390,
 		};
@@ -78,7 +78,7 @@ static void any_bytes_are_walked_to_their_end(void **state)
 
 static void an_unknown_machine_is_said(void **state)
 {
-	struct seam_procfs machine = { .elf_machine = EM_VAX };
+	struct seam_machine machine = { .elf_machine = EM_VAX };
 	struct seam_disassembly *d;
 	struct seam_err err = { 0 };
 
@@ -96,7 +96,7 @@ static void finds_the_extent_and_the_bytes_of_a_function(void **state)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
-	struct seam_procfs machine;
+	struct seam_machine machine;
 	struct seam_extent extent;
 	uint8_t code[64];
 	uint64_t addr, offset;
@@ -127,7 +127,7 @@ static void code_that_is_not_there_is_an_error(void **state)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
-	struct seam_procfs machine;
+	struct seam_machine machine;
 	struct seam_extent extent;
 	struct seam_err err = { 0 };
 	uint32_t gone, here, kernel;

@@ -67,7 +67,7 @@ static int tear_down(void **state)
 
 static int read_at(uint64_t addr, uint8_t *buf, size_t size)
 {
-	struct seam_procfs machine;
+	struct seam_machine machine;
 	int r = seam_kernel_core_read(path, addr, buf, size, &machine, NULL);
 
 	if (r == 0)

@@ -164,7 +164,7 @@ static void answers_are_those_of_reading_it_here(void **state)
 		uint32_t in_a = module_of(a, names[i]);
 		uint32_t in_b = module_of(b, names[i]);
 		uint8_t code_a[64] = { 0 }, code_b[64] = { 0 };
-		struct seam_procfs m_a = { 0 }, m_b = { 0 };
+		struct seam_machine m_a = { 0 }, m_b = { 0 };
 		struct seam_err err_a = { 0 }, err_b = { 0 };
 
 		for (uint64_t pos = 0; pos < 0x1800; pos++) {
@@ -310,7 +310,7 @@ static void a_kernels_code_is_that_of_reading_it_here(void **state)
 		  "-Wl,--build-id=0x12345678 -o k/vmlinux k.s");
 	for (int isolated = 0; isolated < 2; isolated++) {
 		struct seam_symbols *symbols;
-		struct seam_procfs machine = { 0 };
+		struct seam_machine machine = { 0 };
 		struct seam_err err = { 0 };
 		uint8_t code[4] = { 0 };
 		uint32_t m;

@@ -59,7 +59,7 @@ static int add_instruction(void *context, const struct seam_instruction *one)
 }
 
 static int decode(struct seam_annotating *a, struct seam_annotated *body,
-		  const struct seam_procfs *machine)
+		  const struct seam_machine *machine)
 {
 	struct decoding to = { a, body };
 	struct seam_code_block code = {

@@ -30,7 +30,7 @@ struct seam_code_source {
 	uint32_t module;		/* of symbols; SEAM_NONE */
 	uint64_t offset;		/* in the file */
 	uint32_t object;		/* of JIT code; SEAM_NONE */
-	struct seam_procfs machine;
+	struct seam_machine machine;
 };
 
 /* A path of the profile, a string, as symbols know it. */

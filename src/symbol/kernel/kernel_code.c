@@ -95,7 +95,7 @@ static int read_file(struct seam_remote *remote,
 /* ---- memory ---- */
 
 int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
-			  size_t size, struct seam_procfs *machine,
+			  size_t size, struct seam_machine *machine,
 			  struct seam_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -126,7 +126,7 @@ int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
 	if (n != (ssize_t)size)
 		return seam_err_set(err, code, "%s does not have that address",
 				    path);
-	*machine = (struct seam_procfs) {
+	*machine = (struct seam_machine) {
 		.elf_machine = e.e_machine, .is_64 = true,
 		.is_big_endian = e.e_ident[EI_DATA] == ELFDATA2MSB,
 	};
@@ -178,7 +178,7 @@ static int give_up(const struct seam_kernel *kernel, const char *other,
 int seam_kernel_code(const struct seam_symbols_options *options,
 		     struct seam_remote *remote,
 		     const struct seam_kernel *kernel, uint64_t addr,
-		     uint8_t *buf, size_t size, struct seam_procfs *machine,
+		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err)
 {
 	struct vmlinux_search s = { .options = options, .kernel = kernel };

@@ -29,12 +29,12 @@ struct seam_remote;
 int seam_kernel_code(const struct seam_symbols_options *options,
 		     struct seam_remote *remote,
 		     const struct seam_kernel *kernel, uint64_t addr,
-		     uint8_t *buf, size_t size, struct seam_procfs *machine,
+		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err);
 
 /* The same out of a file like /proc/kcore. */
 int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
-			  size_t size, struct seam_procfs *machine,
+			  size_t size, struct seam_machine *machine,
 			  struct seam_err *err);
 
 #endif /* SEAM_KERNEL_CODE_H */

@@ -89,7 +89,7 @@ int seam_kernel_file_code(const struct seam_kernel_file_query *query,
 		out->is_found = try_file(query, query->paths[i], &found, out);
 	if (!out->is_found)
 		return seam_err_set(err, -ENOENT, "no file of that kernel");
-	out->machine = (struct seam_procfs) {
+	out->machine = (struct seam_machine) {
 		.elf_machine = (uint32_t)found.machine,
 		.is_64 = gelf_getclass(found.elf) == ELFCLASS64,
 		.is_big_endian = elf_getident(found.elf, NULL)[EI_DATA] ==

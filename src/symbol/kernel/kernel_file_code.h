@@ -19,7 +19,7 @@ struct seam_kernel_file_query {
 };
 
 struct seam_kernel_file_answer {
-	struct seam_procfs machine;
+	struct seam_machine machine;
 	bool is_found;			/* the file was, if not the code */
 	char other[256];		/* a file of another kernel; "" */
 };

@@ -94,7 +94,7 @@ bool seam_remote_is_trampoline(struct seam_remote *remote,
 /* As seam_symbols_code(). */
 int seam_remote_code(struct seam_remote *remote,
 		     struct seam_remote_module *module, uint64_t offset,
-		     uint8_t *buf, size_t size, struct seam_procfs *machine,
+		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err);
 
 /* As seam_symbols_disassemble(). */
@@ -130,9 +130,9 @@ struct seam_channel;
 
 /* For messages. */
 void seam_remote_put_machine(struct seam_channel *channel,
-			     const struct seam_procfs *machine);
+			     const struct seam_machine *machine);
 void seam_remote_take_machine(struct seam_cursor *body,
-			      struct seam_procfs *machine);
+			      struct seam_machine *machine);
 
 /* Of the answer for an offset. */
 enum seam_remote_flag {

@@ -5,7 +5,7 @@
 #include "symbol/sandbox/remote_ask.h"
 
 void seam_remote_put_machine(struct seam_channel *channel,
-			     const struct seam_procfs *machine)
+			     const struct seam_machine *machine)
 {
 	seam_channel_put_u32(channel, machine->elf_machine);
 	seam_channel_put_u32(channel, machine->is_64 |
@@ -13,12 +13,12 @@ void seam_remote_put_machine(struct seam_channel *channel,
 }
 
 void seam_remote_take_machine(struct seam_cursor *body,
-			      struct seam_procfs *machine)
+			      struct seam_machine *machine)
 {
 	uint32_t number = seam_cursor_u32(body);
 	uint32_t flags = seam_cursor_u32(body);
 
-	*machine = (struct seam_procfs) {
+	*machine = (struct seam_machine) {
 		.elf_machine = number,
 		.is_64 = flags & 1, .is_big_endian = flags & 2,
 	};
@@ -26,12 +26,12 @@ void seam_remote_take_machine(struct seam_cursor *body,
 
 int seam_remote_code(struct seam_remote *remote,
 		     struct seam_remote_module *module, uint64_t offset,
-		     uint8_t *buf, size_t size, struct seam_procfs *machine,
+		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err)
 {
 	struct seam_channel *channel = &remote->sandbox.channel;
 	struct seam_message answer;
-	struct seam_procfs is = { 0 };
+	struct seam_machine is = { 0 };
 	const uint8_t *bytes = NULL;
 	int r = seam_remote_tell(remote, module, &answer, err);
 

@@ -201,7 +201,7 @@ static void answer_code(struct seam_symbols *symbols, struct seam_cursor *body)
 	uint32_t id = seam_cursor_u32(body);
 	uint64_t offset = seam_cursor_u64(body);
 	uint64_t size = seam_cursor_u64(body);
-	struct seam_procfs machine = { 0 };
+	struct seam_machine machine = { 0 };
 	struct seam_err err = { 0 };
 	uint8_t *code = size <= MAX_CODE ? malloc(size + 1) : NULL;
 
