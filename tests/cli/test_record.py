@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """seam record, on real programs; perf is the oracle of what it wrote."""
 import collections
+import ctypes
+import errno
 import json
 import os
 import pty
@@ -9,6 +11,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -580,6 +583,42 @@ def test_the_doctor_says_what_would_help():
         if poor["kernel-samples"]["verdict"] == "no":
             check("perf_event_paranoid=1" in
                   poor["kernel-samples"]["needs"], f"{poor}")
+
+
+def refuse_filters():
+    """A system call filter under which no further one can be installed."""
+    load, equals, give = 0x20, 0x15, 0x06   # BPF_LD|W|ABS, JMP|JEQ|K, RET
+    allow, refuse = 0x7FFF0000, 0x00050000 | errno.EINVAL
+    no_new_privs, set_seccomp, filter_mode = 38, 22, 2
+    code = [(load, 0, 0, 0),                    # the call's number (x86-64)
+            (equals, 4, 0, 317),                # seccomp
+            (equals, 0, 2, 157),                # prctl
+            (load, 0, 0, 16),                   # its first argument
+            (equals, 1, 0, set_seccomp),
+            (give, 0, 0, allow), (give, 0, 0, refuse)]
+    text = b"".join(struct.pack("HBBI", *one) for one in code)
+    instructions = ctypes.create_string_buffer(text, len(text))
+    program = struct.pack("HxxxxxxQ", len(code),
+                          ctypes.addressof(instructions))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for arguments in ((no_new_privs, 1, 0, 0, 0),
+                      (set_seccomp, filter_mode, program, 0, 0)):
+        if libc.prctl(*arguments):
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
+def test_the_doctor_says_what_the_reader_of_files_goes_without():
+    def isolation(**how):
+        report = json.loads(run(SEAM, "doctor", "--json", **how).stdout)
+        return next(c for c in report["checks"] if c["check"] == "isolation")
+
+    whole = isolation()
+    equal((whole["verdict"], whole["needs"]), ("yes", ""))
+    # A container whose own filter refuses another one.
+    filtered = isolation(preexec_fn=refuse_filters)
+    equal(filtered["verdict"], "limited")
+    check("system calls" in filtered["found"], f"{filtered}")
+    check("seccomp" in filtered["needs"], f"{filtered}")
 
 
 sys.exit(run_tests(globals()))

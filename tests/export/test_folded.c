@@ -2,6 +2,7 @@
 /* test_folded.c - lines of folded stacks: counts, order, hostile names */
 #include "export/stacks/folded.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -158,6 +159,58 @@ static void an_empty_profile_is_no_line(void **state)
 	check(&p, "");
 }
 
+static ssize_t count_bytes(void *n_bytes, const char *buf, size_t size)
+{
+	(void)buf;
+	*(uint64_t *)n_bytes += size;
+	return (ssize_t)size;
+}
+
+/*
+ * Few samples of deep stacks are long lines: the text would be 4.9 GiB, of a
+ * profile of 32 MiB.
+ */
+static void text_beyond_its_limit_is_refused(void **state)
+{
+	enum { DEPTH = 32, NAME = 1 << 20, LEAVES = 156 };
+	struct seam_profile p = built();
+	struct seam_selection selection;
+	struct seam_selected selected;
+	uint64_t n_bytes = 0;
+	FILE *out = fopencookie(&n_bytes, "w", (cookie_io_functions_t) {
+		.write = count_bytes,
+	});
+	char *name = malloc(NAME + 1);
+	uint32_t stack = 0;
+
+	(void)state;
+	memset(name, 'x', NAME);
+	name[NAME] = '\0';
+	for (char i = 0; i < DEPTH; i++) {
+		name[0] = (char)('A' + i);
+		stack = seam_profile_stack(&p, stack, built_frame(&p, name));
+	}
+	free(name);
+	for (unsigned int i = 0; i < LEAVES; i++) {
+		char leaf[16];
+
+		snprintf(leaf, sizeof(leaf), "leaf%u", i);
+		built_add(&p, i, "app", "");
+		p.samples.stack[i] = seam_profile_stack(
+			&p, stack, built_frame(&p, leaf));
+	}
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
+	assert_int_equal(seam_folded_write(&selected, SEAM_GROUP_COMM, false,
+					   out), -EFBIG);
+	fclose(out);
+	assert_in_range(n_bytes, SEAM_FOLDED_MAX_BYTES,
+			SEAM_FOLDED_MAX_BYTES + DEPTH * (NAME + 1) + 64);
+	seam_selected_fini(&selected);
+	seam_profile_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +223,7 @@ int main(void)
 		cmocka_unit_test(weights_are_added_up),
 		cmocka_unit_test(only_what_is_selected_is_written),
 		cmocka_unit_test(an_empty_profile_is_no_line),
+		cmocka_unit_test(text_beyond_its_limit_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("folded", tests, NULL, NULL);
