@@ -13,6 +13,114 @@
 #define SCHEMA_FAMILY "seam.bundle/"
 #define SCHEMA SCHEMA_FAMILY "1"
 
+enum member_type {
+	TEXT,			/* const char * */
+	FLAG,			/* bool */
+	COUNT,			/* uint64_t */
+	ADDR,			/* uint64_t, as a string of hexadecimal digits */
+	CLOCK,			/* bool: whether it is the kernel's own */
+	BUILD_ID,		/* uint8_t [], with a size_t */
+	STRINGS,		/* const char *const *, with a size_t */
+};
+
+/*
+ * All that is written and read back, in the order of the file.  Successive
+ * rows of one section are one object.  It is omitted when all of its members
+ * are 0, unless one of them is @always written.
+ */
+static const struct member {
+	const char *section;	/* NULL: a member of the manifest itself */
+	const char *name;
+	enum member_type type;
+	bool always;
+	size_t offset;
+	size_t n_offset;	/* of the size or number */
+} members[] = {
+#define MEMBER(section, name, type, member) \
+	{ section, name, type, true, offsetof(struct seam_manifest, member), 0 }
+#define SIZED(section, name, type, member, n_member) \
+	{ section, name, type, true, offsetof(struct seam_manifest, member), \
+	  offsetof(struct seam_manifest, n_member) }
+#define OPTIONAL(section, name, member) \
+	{ section, name, COUNT, false, \
+	  offsetof(struct seam_manifest, member), 0 }
+	MEMBER(NULL, "version", TEXT, version),
+	MEMBER(NULL, "complete", FLAG, complete),
+	MEMBER(NULL, "overwrite", FLAG, overwrite),
+	MEMBER(NULL, "snapshots", FLAG, snapshots),
+	SIZED(NULL, "command", STRINGS, words, n_words),
+	MEMBER("host", "name", TEXT, host),
+	MEMBER("host", "release", TEXT, release),
+	MEMBER("host", "arch", TEXT, arch),
+	MEMBER("host", "boot_id", TEXT, boot_id),
+	SIZED("kernel", "build_id", BUILD_ID, kernel_build_id,
+	      kernel_build_id_size),
+	MEMBER("kernel", "text", ADDR, kernel_text_addr),
+	SIZED("vdso", "build_id", BUILD_ID, vdso_build_id, vdso_build_id_size),
+	MEMBER(NULL, "clock", CLOCK, kernel_clock),
+	MEMBER("start", "wall_ns", COUNT, start_wall_ns),
+	MEMBER("start", "monotonic_ns", COUNT, start_ns),
+	MEMBER(NULL, "duration_ns", COUNT, duration_ns),
+	SIZED(NULL, "events", STRINGS, events, n_events),
+	SIZED(NULL, "left_out", STRINGS, left_out, n_left_out),
+	MEMBER(NULL, "samples", COUNT, n_samples),
+	MEMBER(NULL, "throttled", COUNT, n_throttled),
+	MEMBER("lost", "ring_full", COUNT, n_lost),
+	MEMBER("lost", "paused", COUNT, n_paused),
+	MEMBER("lost", "not_written", COUNT, n_unwritten),
+	MEMBER("lost", "damaged_bytes", COUNT, n_bad_bytes),
+	OPTIONAL("areas", "bytes", n_area_bytes),
+	OPTIONAL("areas", "truncated", n_truncated),
+	OPTIONAL("areas", "partial", n_partial),
+	OPTIONAL("areas", "collision", n_collision),
+	OPTIONAL("jit", "streams", n_jit_streams),
+	OPTIONAL("jit", "records", n_jit),
+	OPTIONAL("jit", "lost", n_jit_lost),
+	OPTIONAL("jit", "refused_groups", n_jit_bad),
+	OPTIONAL("jit", "refused_rings", n_jit_unproven),
+	OPTIONAL("not_recorded", "threads", n_refused),
+	OPTIONAL("not_recorded", "programs", n_stopped),
+	OPTIONAL("not_recorded", "cpus", n_cpus_back),
+	OPTIONAL("not_recorded", "cpu_ns", cpu_ns),
+	OPTIONAL("not_recorded", "new_cpus", n_cpus_new),
+	OPTIONAL("kept", "files", kept.n_files),
+	OPTIONAL("kept", "file_bytes", kept.n_file_bytes),
+	OPTIONAL("kept", "dumps", kept.n_dumps),
+	OPTIONAL("kept", "dump_bytes", kept.n_dump_bytes),
+	OPTIONAL("kept", "missed", kept.n_missed),
+	OPTIONAL("kept", "refused", kept.n_refused),
+	OPTIONAL("kept", "leased", kept.n_leased),
+	OPTIONAL("kept", "stuck", kept.n_stuck),
+	OPTIONAL("kept", "too_large", kept.n_too_large),
+	OPTIONAL("kept", "too_many", kept.n_too_many),
+	OPTIONAL("kept", "not_written", kept.n_unwritten),
+	OPTIONAL("kept", "interrupted", kept.n_interrupted),
+	OPTIONAL("late", "threads", n_late),
+	OPTIONAL("late", "ns", late_ns),
+	OPTIONAL("late", "longest_ns", longest_late_ns),
+	OPTIONAL("late", "unseen_threads", n_unseen),
+#undef MEMBER
+#undef SIZED
+#undef OPTIONAL
+};
+
+/* The first row after @row that is not a member of the same object. */
+static const struct member *end_of_section(const struct member *row)
+{
+	const struct member *end = row + 1;
+
+	while (row->section && end < members + SEAM_ARRAY_SIZE(members) &&
+	       end->section && strcmp(end->section, row->section) == 0)
+		end++;
+	return end;
+}
+
+/* Readers have 63 bits, and one number beyond would cost them all. */
+static void put_u64(struct seam_json *j, const char *key, uint64_t value)
+{
+	seam_json_u64(j, key, value < INT64_MAX ? value : INT64_MAX);
+}
+
 static void put_strings(struct seam_json *j, const char *key,
 			const char *const *items, size_t n)
 {
@@ -22,31 +130,85 @@ static void put_strings(struct seam_json *j, const char *key,
 	seam_json_close(j);
 }
 
-/* Readers have 63 bits, and one number beyond would cost them all. */
-static void put_u64(struct seam_json *j, const char *key, uint64_t value)
+static void put_addr(struct seam_json *j, const char *key, uint64_t addr)
 {
-	seam_json_u64(j, key, value < INT64_MAX ? value : INT64_MAX);
+	char text[32];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, addr);
+	seam_json_string(j, key, text);
 }
 
-static void put_host(struct seam_json *j, const struct seam_manifest *m)
+static void put_member(struct seam_json *j, const struct member *row,
+		       const struct seam_manifest *m)
 {
-	char addr[32];
+	const void *at = (const char *)m + row->offset;
+	const size_t *n = (const void *)((const char *)m + row->n_offset);
 
-	seam_json_open(j, "host", '{');
-	seam_json_string(j, "name", m->host);
-	seam_json_string(j, "release", m->release);
-	seam_json_string(j, "arch", m->arch);
-	seam_json_string(j, "boot_id", m->boot_id);
-	seam_json_close(j);
-	snprintf(addr, sizeof(addr), "0x%" PRIx64, m->kernel_text_addr);
-	seam_json_open(j, "kernel", '{');
-	seam_json_hex(j, "build_id", (struct seam_bytes) {
-		m->kernel_build_id, m->kernel_build_id_size });
-	seam_json_string(j, "text", addr);
-	seam_json_close(j);
-	seam_json_open(j, "vdso", '{');
-	seam_json_hex(j, "build_id", (struct seam_bytes) {
-		m->vdso_build_id, m->vdso_build_id_size });
+	switch (row->type) {
+	case TEXT:
+		seam_json_string(j, row->name, *(const char *const *)at);
+		break;
+	case FLAG:
+		seam_json_bool(j, row->name, *(const bool *)at);
+		break;
+	case COUNT:
+		put_u64(j, row->name, *(const uint64_t *)at);
+		break;
+	case ADDR:
+		put_addr(j, row->name, *(const uint64_t *)at);
+		break;
+	case CLOCK:
+		seam_json_string(j, row->name, *(const bool *)at ? "perf" :
+				 "CLOCK_MONOTONIC");
+		break;
+	case BUILD_ID:
+		seam_json_hex(j, row->name, (struct seam_bytes) { at, *n });
+		break;
+	case STRINGS:
+		put_strings(j, row->name, *(const char *const *const *)at, *n);
+		break;
+	}
+}
+
+static bool is_written(const struct member *row, const struct member *end,
+		       const struct seam_manifest *m)
+{
+	for (; row < end; row++)
+		if (row->always ||
+		    *(const uint64_t *)((const char *)m + row->offset))
+			return true;
+	return false;
+}
+
+static void put_members(struct seam_json *j, const struct seam_manifest *m)
+{
+	const struct member *row = members, *end;
+
+	for (; row < members + SEAM_ARRAY_SIZE(members); row = end) {
+		const char *section = row->section;
+
+		end = end_of_section(row);
+		if (!is_written(row, end, m))
+			continue;
+		if (section)
+			seam_json_open(j, section, '{');
+		for (; row < end; row++)
+			put_member(j, row, m);
+		if (section)
+			seam_json_close(j);
+	}
+}
+
+static void put_by_event(struct seam_json *j, const struct seam_manifest *m)
+{
+	seam_json_open(j, "lost_by_event", '[');
+	for (size_t i = 0; i < m->n_by_event; i++) {
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, "event", m->by_event[i].name);
+		put_u64(j, "samples", m->by_event[i].n_samples);
+		put_u64(j, "lost", m->by_event[i].n_lost);
+		seam_json_close(j);
+	}
 	seam_json_close(j);
 }
 
@@ -73,130 +235,14 @@ static void put_rings(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_close(j);
 }
 
-static void put_times(struct seam_json *j, const struct seam_manifest *m)
-{
-	seam_json_string(j, "clock", m->kernel_clock ? "perf" :
-			 "CLOCK_MONOTONIC");
-	seam_json_open(j, "start", '{');
-	put_u64(j, "wall_ns", m->start_wall_ns);
-	put_u64(j, "monotonic_ns", m->start_ns);
-	seam_json_close(j);
-	put_u64(j, "duration_ns", m->duration_ns);
-}
-
-static void put_jit(struct seam_json *j, const struct seam_manifest *m)
-{
-	if (!m->n_jit_streams && !m->n_jit_lost && !m->n_jit_unproven)
-		return;
-	seam_json_open(j, "jit", '{');
-	put_u64(j, "streams", m->n_jit_streams);
-	put_u64(j, "records", m->n_jit);
-	put_u64(j, "lost", m->n_jit_lost);
-	put_u64(j, "refused_groups", m->n_jit_bad);
-	put_u64(j, "refused_rings", m->n_jit_unproven);
-	seam_json_close(j);
-}
-
-static void put_not_recorded(struct seam_json *j,
-			     const struct seam_manifest *m)
-{
-	if (!m->n_refused && !m->n_stopped && !m->n_cpus_back &&
-	    !m->n_cpus_new)
-		return;
-	seam_json_open(j, "not_recorded", '{');
-	seam_json_u64(j, "threads", m->n_refused);
-	seam_json_u64(j, "programs", m->n_stopped);
-	seam_json_u64(j, "cpus", m->n_cpus_back);
-	seam_json_u64(j, "cpu_ns", m->cpu_ns);
-	seam_json_u64(j, "new_cpus", m->n_cpus_new);
-	seam_json_close(j);
-}
-
-/* The members of "kept": written and read by this. */
-static const struct {
-	const char *name;
-	size_t at;
-} kept_members[] = {
-#define KEPT(name, member) { name, offsetof(struct seam_manifest_kept, member) }
-	KEPT("files", n_files), KEPT("file_bytes", n_file_bytes),
-	KEPT("dumps", n_dumps), KEPT("dump_bytes", n_dump_bytes),
-	KEPT("missed", n_missed), KEPT("refused", n_refused),
-	KEPT("leased", n_leased), KEPT("stuck", n_stuck),
-	KEPT("too_large", n_too_large), KEPT("too_many", n_too_many),
-	KEPT("not_written", n_unwritten), KEPT("interrupted", n_interrupted),
-#undef KEPT
-};
-
-static void put_kept(struct seam_json *j, const struct seam_manifest_kept *kept)
-{
-	static const struct seam_manifest_kept none;
-
-	if (memcmp(kept, &none, sizeof(none)) == 0)
-		return;
-	seam_json_open(j, "kept", '{');
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kept_members); i++)
-		seam_json_u64(j, kept_members[i].name, *(const uint64_t *)
-			      ((const char *)kept + kept_members[i].at));
-	seam_json_close(j);
-}
-
-static void put_counts(struct seam_json *j, const struct seam_manifest *m)
-{
-	put_u64(j, "samples", m->n_samples);
-	put_u64(j, "throttled", m->n_throttled);
-	seam_json_open(j, "lost", '{');
-	put_u64(j, "ring_full", m->n_lost);
-	put_u64(j, "paused", m->n_paused);
-	put_u64(j, "not_written", m->n_unwritten);
-	put_u64(j, "damaged_bytes", m->n_bad_bytes);
-	seam_json_close(j);
-	seam_json_open(j, "lost_by_event", '[');
-	for (size_t i = 0; i < m->n_by_event; i++) {
-		seam_json_open(j, NULL, '{');
-		seam_json_string(j, "event", m->by_event[i].name);
-		put_u64(j, "samples", m->by_event[i].n_samples);
-		put_u64(j, "lost", m->by_event[i].n_lost);
-		seam_json_close(j);
-	}
-	seam_json_close(j);
-	if (m->n_area_bytes || m->n_truncated || m->n_partial ||
-	    m->n_collision) {
-		seam_json_open(j, "areas", '{');
-		put_u64(j, "bytes", m->n_area_bytes);
-		put_u64(j, "truncated", m->n_truncated);
-		put_u64(j, "partial", m->n_partial);
-		put_u64(j, "collision", m->n_collision);
-		seam_json_close(j);
-	}
-	put_jit(j, m);
-	put_not_recorded(j, m);
-	put_kept(j, &m->kept);
-	if (!m->n_late && !m->n_unseen)
-		return;
-	seam_json_open(j, "late", '{');
-	put_u64(j, "threads", m->n_late);
-	put_u64(j, "ns", m->late_ns);
-	put_u64(j, "longest_ns", m->longest_late_ns);
-	put_u64(j, "unseen_threads", m->n_unseen);
-	seam_json_close(j);
-}
-
 static void put_manifest(FILE *out, const struct seam_manifest *m)
 {
 	struct seam_json j = seam_json_make(out, true);
 
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", SCHEMA);
-	seam_json_string(&j, "version", m->version);
-	seam_json_bool(&j, "complete", m->complete);
-	seam_json_bool(&j, "overwrite", m->overwrite);
-	seam_json_bool(&j, "snapshots", m->snapshots);
-	put_strings(&j, "command", m->words, m->n_words);
-	put_host(&j, m);
-	put_times(&j, m);
-	put_strings(&j, "events", m->events, m->n_events);
-	put_strings(&j, "left_out", m->left_out, m->n_left_out);
-	put_counts(&j, m);
+	put_members(&j, m);
+	put_by_event(&j, m);
 	put_rings(&j, m);
 	seam_json_close(&j);
 }
@@ -229,23 +275,16 @@ int seam_manifest_write(int fd, const struct seam_manifest *m,
 	return 0;
 }
 
-static const char *string_of(const json_t *object, const char *key)
+static const char *text_of(const json_t *value)
 {
-	const char *text = json_string_value(json_object_get(object, key));
+	const char *text = json_string_value(value);
 
 	return text ? text : "";
 }
 
-static uint64_t u64_of(const json_t *object, const char *key)
+static size_t read_build_id(const json_t *value, uint8_t *id)
 {
-	json_int_t v = json_integer_value(json_object_get(object, key));
-
-	return v < 0 ? 0 : (uint64_t)v;
-}
-
-static size_t read_build_id(const json_t *object, uint8_t *id)
-{
-	const char *text = string_of(object, "build_id");
+	const char *text = text_of(value);
 	size_t n = strlen(text);
 
 	if (n % 2 || n / 2 > SEAM_MANIFEST_BUILD_ID ||
@@ -259,7 +298,7 @@ static size_t read_build_id(const json_t *object, uint8_t *id)
 	return n / 2;
 }
 
-/* The strings of an array, in memory that the array itself lends: none. */
+/* An array on the heap, of strings that belong to @array. */
 static const char *const *read_strings(const json_t *array, size_t *n)
 {
 	const char **items = calloc(json_array_size(array) + 1,
@@ -276,71 +315,44 @@ static const char *const *read_strings(const json_t *array, size_t *n)
 	return items;
 }
 
-static void read_kept(struct seam_manifest_kept *kept, const json_t *from)
+static void read_member(struct seam_manifest *m, const struct member *row,
+			const json_t *value)
 {
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kept_members); i++)
-		*(uint64_t *)((char *)kept + kept_members[i].at) =
-			u64_of(from, kept_members[i].name);
+	void *at = (char *)m + row->offset;
+	size_t *n = (void *)((char *)m + row->n_offset);
+	json_int_t count = json_integer_value(value);
+
+	switch (row->type) {
+	case TEXT: *(const char **)at = text_of(value); break;
+	case FLAG: *(bool *)at = json_is_true(value); break;
+	case COUNT: *(uint64_t *)at = count < 0 ? 0 : (uint64_t)count; break;
+	case ADDR:
+		*(uint64_t *)at = strtoull(text_of(value), NULL, 16);
+		break;
+	case CLOCK:
+		*(bool *)at = strcmp(text_of(value), "perf") == 0;
+		break;
+	case BUILD_ID: *n = read_build_id(value, at); break;
+	case STRINGS:
+		*(const char *const **)at = read_strings(value, n);
+		break;
+	}
 }
 
 static void read_members(struct seam_manifest *m, const json_t *root)
 {
-	const json_t *host = json_object_get(root, "host");
-	const json_t *kernel = json_object_get(root, "kernel");
-	const json_t *start = json_object_get(root, "start");
-	const json_t *lost = json_object_get(root, "lost");
-	const json_t *late = json_object_get(root, "late");
-	const json_t *jit = json_object_get(root, "jit");
-	const json_t *areas = json_object_get(root, "areas");
-	const json_t *missing = json_object_get(root, "not_recorded");
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(members); i++) {
+		const struct member *row = &members[i];
+		const json_t *object = row->section ?
+			json_object_get(root, row->section) : root;
 
-	m->version = string_of(root, "version");
-	m->complete = json_is_true(json_object_get(root, "complete"));
-	m->overwrite = json_is_true(json_object_get(root, "overwrite"));
-	m->snapshots = json_is_true(json_object_get(root, "snapshots"));
-	m->words = read_strings(json_object_get(root, "command"),
-				&m->n_words);
-	m->host = string_of(host, "name");
-	m->release = string_of(host, "release");
-	m->arch = string_of(host, "arch");
-	m->boot_id = string_of(host, "boot_id");
-	m->kernel_build_id_size = read_build_id(kernel, m->kernel_build_id);
-	m->kernel_text_addr = strtoull(string_of(kernel, "text"), NULL, 16);
-	m->vdso_build_id_size = read_build_id(json_object_get(root, "vdso"),
-					      m->vdso_build_id);
-	m->start_wall_ns = u64_of(start, "wall_ns");
-	m->start_ns = u64_of(start, "monotonic_ns");
-	m->duration_ns = u64_of(root, "duration_ns");
-	m->events = read_strings(json_object_get(root, "events"),
-				 &m->n_events);
-	m->left_out = read_strings(json_object_get(root, "left_out"),
-				   &m->n_left_out);
-	m->n_samples = u64_of(root, "samples");
-	m->n_throttled = u64_of(root, "throttled");
-	m->n_lost = u64_of(lost, "ring_full");
-	m->n_paused = u64_of(lost, "paused");
-	m->n_unwritten = u64_of(lost, "not_written");
-	m->n_bad_bytes = u64_of(lost, "damaged_bytes");
-	m->kernel_clock = strcmp(string_of(root, "clock"), "perf") == 0;
-	m->n_area_bytes = u64_of(areas, "bytes");
-	m->n_truncated = u64_of(areas, "truncated");
-	m->n_partial = u64_of(areas, "partial");
-	m->n_collision = u64_of(areas, "collision");
-	m->n_late = u64_of(late, "threads");
-	m->late_ns = u64_of(late, "ns");
-	m->longest_late_ns = u64_of(late, "longest_ns");
-	m->n_unseen = u64_of(late, "unseen_threads");
-	m->n_refused = u64_of(missing, "threads");
-	m->n_stopped = u64_of(missing, "programs");
-	m->n_cpus_back = u64_of(missing, "cpus");
-	m->cpu_ns = u64_of(missing, "cpu_ns");
-	m->n_cpus_new = u64_of(missing, "new_cpus");
-	m->n_jit_streams = u64_of(jit, "streams");
-	m->n_jit = u64_of(jit, "records");
-	m->n_jit_lost = u64_of(jit, "lost");
-	m->n_jit_bad = u64_of(jit, "refused_groups");
-	m->n_jit_unproven = u64_of(jit, "refused_rings");
-	read_kept(&m->kept, json_object_get(root, "kept"));
+		read_member(m, row, json_object_get(object, row->name));
+	}
+}
+
+static const char *schema_of(const json_t *root)
+{
+	return text_of(json_object_get(root, "schema"));
 }
 
 /* NULL with -EBADMSG or -ENOMEM in *@code. */
@@ -366,8 +378,7 @@ int seam_manifest_check(struct seam_bytes json, struct seam_err *err)
 
 	if (!root)
 		return r;
-	if (strncmp(string_of(root, "schema"), SCHEMA_FAMILY,
-		    strlen(SCHEMA_FAMILY)) != 0)
+	if (strncmp(schema_of(root), SCHEMA_FAMILY, strlen(SCHEMA_FAMILY)) != 0)
 		r = seam_err_set(err, -EBADMSG, "its schema is not '"
 				 SCHEMA_FAMILY "...'");
 	json_decref(root);
@@ -383,7 +394,7 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	*m = (struct seam_manifest) { 0 };
 	if (!root)
 		return r;
-	if (strcmp(string_of(root, "schema"), SCHEMA) != 0) {
+	if (strcmp(schema_of(root), SCHEMA) != 0) {
 		json_decref(root);
 		return seam_err_set(err, -ENOTSUP, "its schema is not '"
 				    SCHEMA "'");

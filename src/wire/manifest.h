@@ -19,14 +19,14 @@
  *	 "events":["cpu-clock","dummy:HG"], "left_out":["kernel"],
  *	 "samples", "throttled",
  *	 "lost":{"ring_full","paused","not_written","damaged_bytes"},
- *	 "lost_by_event":[{"event","samples","lost"}],
- *	 "late":{"threads","ns","longest_ns","unseen_threads"},
- *	 "not_recorded":{"threads","programs","cpus","cpu_ns","new_cpus"},
  *	 "areas":{"bytes","truncated","partial","collision"},
  *	 "jit":{"streams","records","lost","refused_groups","refused_rings"},
+ *	 "not_recorded":{"threads","programs","cpus","cpu_ns","new_cpus"},
  *	 "kept":{"files","file_bytes","dumps","dump_bytes","missed","refused",
  *	         "leased","stuck","too_large","too_many","not_written",
  *	         "interrupted"},
+ *	 "late":{"threads","ns","longest_ns","unseen_threads"},
+ *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
  *	           "area_bytes","records","drained_bytes","lost"}]}
  *
@@ -99,6 +99,7 @@ struct seam_manifest {
 	uint8_t vdso_build_id[SEAM_MANIFEST_BUILD_ID];
 	size_t vdso_build_id_size;
 
+	bool kernel_clock;	/* times are of the kernel's own clock */
 	uint64_t start_wall_ns;	/* the same moment on CLOCK_REALTIME */
 	uint64_t start_ns;	/* and on CLOCK_MONOTONIC */
 	uint64_t duration_ns;
@@ -112,7 +113,6 @@ struct seam_manifest {
 	uint64_t n_lost;	/* for want of ring space */
 	uint64_t n_paused;	/* while a snapshot was copied */
 	uint64_t n_unwritten;	/* drained, but no file took them */
-	bool kernel_clock;	/* times are those of the kernel's own clock */
 	uint64_t n_area_bytes;	/* of AUX areas */
 	uint64_t n_truncated, n_partial, n_collision;	/* AUX records */
 	uint64_t n_bad_bytes;	/* in a ring, but no records */

@@ -38,6 +38,9 @@ static const struct seam_manifest full = {
 	.n_collision = 24, .n_late = 25, .late_ns = 26, .longest_late_ns = 27,
 	.n_unseen = 28, .n_jit_streams = 29, .n_jit = 30, .n_jit_lost = 31,
 	.n_jit_bad = 32, .n_jit_unproven = 33,
+	.n_refused = 34, .n_stopped = 35, .n_cpus_back = 36, .cpu_ns = 37,
+	.n_cpus_new = 38,
+	.kept = { 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52 },
 };
 
 /* The file's bytes, on the heap and no byte longer. */
@@ -110,6 +113,46 @@ static void every_member_that_is_read_back_is_as_it_was(void **state)
 	seam_manifest_fini(&again);
 	release(first);
 	release(second);
+}
+
+/* Each of these is distinct in @full. */
+static void each_count_is_read_as_its_own_member(void **state)
+{
+	struct seam_bytes json = written(&full);
+	struct seam_manifest m;
+
+	(void)state;
+	assert_int_equal(seam_manifest_read(&m, json, NULL), 0);
+	assert_memory_equal(&m.n_samples, &full.n_samples,
+			    offsetof(struct seam_manifest, by_event) -
+			    offsetof(struct seam_manifest, n_samples));
+	seam_manifest_fini(&m);
+	release(json);
+}
+
+static bool has_text(struct seam_bytes json, const char *text)
+{
+	return memmem(json.data, json.size, text, strlen(text));
+}
+
+static void omits_optional_objects_in_which_nothing_was_counted(void **state)
+{
+	static const char *const optional[] = {
+		"\"areas\"", "\"jit\"", "\"not_recorded\"", "\"kept\"",
+		"\"late\"",
+	};
+	struct seam_bytes all = written(&full);
+	struct seam_bytes none = written(&(struct seam_manifest) { 0 });
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(optional); i++) {
+		assert_true(has_text(all, optional[i]));
+		assert_false(has_text(none, optional[i]));
+	}
+	assert_true(has_text(none, "\"ring_full\": 0"));
+	assert_true(has_text(none, "\"monotonic_ns\": 0"));
+	release(all);
+	release(none);
 }
 
 /* A count may be anything; it must not cost the others. */
@@ -225,6 +268,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_back_what_it_wrote),
 		cmocka_unit_test(every_member_that_is_read_back_is_as_it_was),
+		cmocka_unit_test(each_count_is_read_as_its_own_member),
+		cmocka_unit_test(
+			omits_optional_objects_in_which_nothing_was_counted),
 		cmocka_unit_test(
 			a_count_beyond_all_bounds_is_read_as_the_largest),
 		cmocka_unit_test(refuses_a_file_cut_at_any_byte),
