@@ -45,6 +45,10 @@ enum { ALL_CPU_S = 3600 };
 #define ALLOW(name) CALL(name, SECCOMP_RET_ALLOW)
 #define FAIL(name) CALL(name, SECCOMP_RET_ERRNO | EACCES)
 
+/* Any other call; a sanitizer's runtime makes some, and does without. */
+#define REFUSE (SEAM_IS_SANITIZED ? SECCOMP_RET_ERRNO | EPERM :		\
+		SECCOMP_RET_KILL_PROCESS)
+
 /* Memory, unless it is to be executed: argument 2 is the protection. */
 #define ALLOW_DATA(name)						\
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 5),		\
@@ -66,6 +70,17 @@ enum { ALL_CPU_S = 3600 };
 	RETURN(SECCOMP_RET_ALLOW),					\
 	LOAD(nr)
 
+/*
+ * A signal to the process itself (argument 0): abort() of a library that found
+ * its heap or its stack damaged, which is reported as that.
+ */
+#define ALLOW_OWN_SIGNAL(pid)						\
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4),		\
+	LOAD(args[0]),							\
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (pid), 1, 0),		\
+	RETURN(REFUSE),							\
+	RETURN(SECCOMP_RET_ALLOW)
+
 /* A file's generation, by which find.c tells it from one of its inode. */
 #define ALLOW_GETVERSION						\
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),		\
@@ -76,41 +91,40 @@ enum { ALL_CPU_S = 3600 };
 	RETURN(SECCOMP_RET_ALLOW),					\
 	LOAD(nr)
 
-static const struct sock_filter filter[] = {
-	LOAD(arch),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
-	RETURN(SECCOMP_RET_KILL_PROCESS),
-	LOAD(nr),
-	/* what is passed to it, and its parent */
-	ALLOW(read), ALLOW(pread64), ALLOW(lseek), ALLOW(close), ALLOW(fstat),
-	ALLOW(recvfrom), ALLOW(recvmsg), ALLOW(sendto), ALLOW(sendmsg),
-	ALLOW(fcntl), ALLOW(write), ALLOW_FSTAT,
-	ALLOW_GETVERSION,
-	/* memory */
-	ALLOW_DATA(mmap), ALLOW_DATA(mprotect),
-	ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(brk),
-	/* itself */
-	ALLOW(futex), ALLOW(exit), ALLOW(exit_group), ALLOW(rt_sigreturn),
-	ALLOW(rt_sigprocmask), ALLOW(getpid), ALLOW(gettid), ALLOW(getrandom),
-	ALLOW(clock_gettime), ALLOW(sched_yield), ALLOW(pipe2),
-	/* what libraries try, and do without */
-	FAIL(openat), FAIL(readlinkat), FAIL(faccessat),
-	FAIL(getcwd), FAIL(prlimit64), FAIL(uname),
-	FAIL(sysinfo), FAIL(sched_getaffinity),
-#ifdef SYS_open
-	FAIL(open), FAIL(stat), FAIL(lstat), FAIL(readlink), FAIL(access),
-	ALLOW(pipe),
-#endif
-#if SEAM_IS_SANITIZED
-	ALLOW(sigaltstack), ALLOW(rt_sigaction), ALLOW(tgkill),
-	RETURN(SECCOMP_RET_ERRNO | EPERM),
-#else
-	RETURN(SECCOMP_RET_KILL_PROCESS),
-#endif
-};
-
 static bool filter_calls(void)
 {
+	const struct sock_filter filter[] = {
+		LOAD(arch),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		LOAD(nr),
+		/* what is passed to it, and its parent */
+		ALLOW(read), ALLOW(pread64), ALLOW(lseek), ALLOW(close),
+		ALLOW(recvfrom), ALLOW(recvmsg), ALLOW(sendto),
+		ALLOW(sendmsg), ALLOW(fcntl), ALLOW(write), ALLOW(fstat),
+		ALLOW_FSTAT, ALLOW_GETVERSION,
+		/* memory */
+		ALLOW_DATA(mmap), ALLOW_DATA(mprotect),
+		ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(brk),
+		/* itself */
+		ALLOW(futex), ALLOW(exit), ALLOW(exit_group),
+		ALLOW(rt_sigreturn), ALLOW(rt_sigprocmask), ALLOW(getpid),
+		ALLOW(gettid), ALLOW(getrandom), ALLOW(clock_gettime),
+		ALLOW(sched_yield), ALLOW(pipe2),
+		/* what libraries try, and do without */
+		FAIL(openat), FAIL(readlinkat), FAIL(faccessat),
+		FAIL(getcwd), FAIL(prlimit64), FAIL(uname),
+		FAIL(sysinfo), FAIL(sched_getaffinity),
+#ifdef SYS_open
+		FAIL(open), FAIL(stat), FAIL(lstat), FAIL(readlink),
+		FAIL(access), ALLOW(pipe),
+#endif
+#if SEAM_IS_SANITIZED
+		ALLOW(sigaltstack), ALLOW(rt_sigaction),
+#endif
+		ALLOW_OWN_SIGNAL((uint32_t)getpid()),
+		RETURN(REFUSE),
+	};
 	struct sock_fprog program = {
 		.len = SEAM_ARRAY_SIZE(filter),
 		.filter = (struct sock_filter *)(uintptr_t)filter,
