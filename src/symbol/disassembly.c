@@ -3,15 +3,58 @@
 #include "symbol/disassembly.h"
 
 #include <capstone/capstone.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+
+#define TEXT_OF(x) #x
+#define LIBRARY(major) "libcapstone.so." TEXT_OF(major)
+
+/* Capstone's functions, of the types that its header declares. */
+static struct {
+	__typeof__(cs_open) *open;
+	__typeof__(cs_close) *close;
+	__typeof__(cs_malloc) *malloc;
+	__typeof__(cs_free) *free;
+	__typeof__(cs_disasm_iter) *disasm_iter;
+} capstone;
+
+/* "capstone" is written once under this, then only read. */
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
 struct seam_disassembly {
 	csh handle;
 	cs_insn *instruction;
 	size_t unit;		/* bytes of the shortest instruction */
 };
+
+static void load_capstone(void)
+{
+	void *library = dlopen(LIBRARY(CS_API_MAJOR), RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return;
+	capstone.open = (__typeof__(cs_open) *)dlsym(library, "cs_open");
+	capstone.close = (__typeof__(cs_close) *)dlsym(library, "cs_close");
+	capstone.malloc = (__typeof__(cs_malloc) *)dlsym(library,
+							 "cs_malloc");
+	capstone.free = (__typeof__(cs_free) *)dlsym(library, "cs_free");
+	capstone.disasm_iter = (__typeof__(cs_disasm_iter) *)
+		dlsym(library, "cs_disasm_iter");
+}
+
+int seam_disassembly_load(struct seam_err *err)
+{
+	pthread_once(&loaded, load_capstone);
+	if (capstone.open && capstone.close && capstone.malloc &&
+	    capstone.free && capstone.disasm_iter)
+		return 0;
+	return seam_err_set(err, -ENOTSUP, "cannot load %s (package "
+			    "libcapstone%d)", LIBRARY(CS_API_MAJOR),
+			    CS_API_MAJOR);
+}
 
 /* How capstone calls an ELF machine. */
 static bool find_machine(const struct seam_machine *machine, cs_arch *arch,
@@ -54,21 +97,25 @@ int seam_disassembly_open(struct seam_disassembly **disassembly,
 			  const struct seam_machine *machine,
 			  struct seam_err *err)
 {
-	struct seam_disassembly *d = calloc(1, sizeof(*d));
+	struct seam_disassembly *d;
 	unsigned int mode = 0;
 	cs_arch arch;
+	int r = seam_disassembly_load(err);
 
 	*disassembly = NULL;
+	if (r)
+		return r;
+	d = calloc(1, sizeof(*d));
 	if (!d)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	if (!find_machine(machine, &arch, &mode, &d->unit) ||
-	    cs_open(arch, (cs_mode)mode, &d->handle) != CS_ERR_OK) {
+	    capstone.open(arch, (cs_mode)mode, &d->handle) != CS_ERR_OK) {
 		free(d);
 		return seam_err_set(err, -ENOTSUP, "cannot disassemble for "
 				    "machine %u (e_machine)",
 				    machine->elf_machine);
 	}
-	d->instruction = cs_malloc(d->handle);
+	d->instruction = capstone.malloc(d->handle);
 	if (!d->instruction) {
 		seam_disassembly_close(d);
 		return seam_err_set(err, -ENOMEM, "out of memory");
@@ -82,8 +129,8 @@ void seam_disassembly_close(struct seam_disassembly *d)
 	if (!d)
 		return;
 	if (d->instruction)
-		cs_free(d->instruction, 1);
-	cs_close(&d->handle);
+		capstone.free(d->instruction, 1);
+	capstone.close(&d->handle);
 	free(d);
 }
 
@@ -107,7 +154,8 @@ void seam_disassembly_next(struct seam_disassembly *d, struct seam_bytes code,
 	uint64_t next = addr;
 
 	out->addr = addr;
-	if (!cs_disasm_iter(d->handle, &at, &left, &next, d->instruction)) {
+	if (!capstone.disasm_iter(d->handle, &at, &left, &next,
+				  d->instruction)) {
 		put_bytes(out, code, code.size < d->unit ? code.size :
 			  d->unit);
 		return;

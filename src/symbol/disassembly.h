@@ -5,7 +5,9 @@
  * What cannot be decoded comes as ".byte 0x12" (or a whole word, where
  * instructions are words), so that a walk over any bytes reaches their end.
  *
- * Decoding is capstone's.
+ * Decoding is capstone's.  The library has 1.3 MiB of tables that the dynamic
+ * linker relocates, so it is loaded when the first code is decoded, and not
+ * at each start of the program.
  */
 #ifndef SEAM_DISASSEMBLY_H
 #define SEAM_DISASSEMBLY_H
@@ -24,7 +26,16 @@ struct seam_instruction {
 	char text[SEAM_INSTRUCTION_TEXT];	/* "mov rax, rbx" */
 };
 
-/* 0; -ENOTSUP for a machine that capstone does not know; -ENOMEM. */
+/*
+ * Load capstone.  0, or -ENOTSUP with the name of its package.  A process that
+ * may open no files can decode only what was loaded before.
+ */
+int seam_disassembly_load(struct seam_err *err);
+
+/*
+ * 0; -ENOTSUP for a machine that capstone does not know, or without capstone;
+ * -ENOMEM.
+ */
 int seam_disassembly_open(struct seam_disassembly **disassembly,
 			  const struct seam_machine *machine,
 			  struct seam_err *err);
@@ -60,8 +71,8 @@ int seam_disassembly_walk(const struct seam_code_block *code,
 			  struct seam_err *err);
 
 /*
- * The same, in the process without rights where @symbols is isolated: -EIO
- * when that died of the code.
+ * The same, in a sandbox of its own where @symbols is isolated: -EIO when the
+ * code killed that process.
  */
 int seam_symbols_disassemble(struct seam_symbols *symbols,
 			     const struct seam_code_block *code,

@@ -53,6 +53,8 @@ struct seam_symbols {
 	SEAM_ARRAY(struct module *) modules;
 	struct seam_index index;	/* of modules, by path and build id */
 	struct seam_remote *remote;	/* NULL: files are read here */
+	/* Decodes instructions; NULL: no code was disassembled yet. */
+	struct seam_remote *decoder;
 };
 
 /* A copy of a string that may be NULL; false when memory ran out. */
@@ -129,6 +131,7 @@ void seam_symbols_free(struct seam_symbols *symbols)
 		free_module(symbols->modules.items[i]);
 	free(symbols->modules.items);
 	seam_remote_free(symbols->remote);
+	seam_remote_free(symbols->decoder);
 	seam_index_fini(&symbols->index);
 	seam_arena_fini(&symbols->arena);
 	free(symbols);
@@ -664,10 +667,23 @@ int seam_symbols_disassemble(struct seam_symbols *symbols,
 			     seam_instruction_add *add, void *context,
 			     struct seam_err *err)
 {
-	return symbols->remote ?
-	       seam_remote_disassemble(symbols->remote, code, add, context,
-				       err) :
-	       seam_disassembly_walk(code, add, context, err);
+	int r;
+
+	if (!symbols->remote)
+		return seam_disassembly_walk(code, add, context, err);
+	/*
+	 * The library is loaded before the fork: a sandboxed process can open
+	 * nothing.  The one that reads files has been running without it.
+	 */
+	r = seam_disassembly_load(err);
+	if (r)
+		return r;
+	if (!symbols->decoder)
+		symbols->decoder = seam_remote_new(&symbols->options);
+	if (!symbols->decoder)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return seam_remote_disassemble(symbols->decoder, code, add, context,
+				       err);
 }
 
 int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t id)

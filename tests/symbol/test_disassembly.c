@@ -9,6 +9,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "build.h"
 #include "symbol/disassembly.h"
@@ -74,6 +76,40 @@ static void any_bytes_are_walked_to_their_end(void **state)
 		seam_disassembly_close(d);
 		free(code);
 	}
+}
+
+static bool no_library;
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+
+void *__wrap_dlopen(const char *name, int flags)
+{
+	return no_library ? NULL : __real_dlopen(name, flags);
+}
+
+/* In a child: the library is looked for once a process. */
+static int fails_without_capstone(void)
+{
+	struct seam_machine machine = { .elf_machine = EM_X86_64 };
+	struct seam_disassembly *d;
+	struct seam_err err = { 0 };
+
+	no_library = true;
+	return seam_disassembly_open(&d, &machine, &err) == -ENOTSUP && !d &&
+	       strstr(err.cause[0], "(package libcapstone");
+}
+
+static void a_missing_library_is_an_error_with_its_package(void **state)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(fails_without_capstone() ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static void an_unknown_machine_is_said(void **state)
@@ -159,6 +195,8 @@ static void code_that_is_not_there_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_missing_library_is_an_error_with_its_package),
 		cmocka_unit_test(names_instructions_and_their_sizes),
 		cmocka_unit_test(any_bytes_are_walked_to_their_end),
 		cmocka_unit_test(an_unknown_machine_is_said),
