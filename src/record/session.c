@@ -17,7 +17,7 @@
 #include "record/events/tracepoint.h"
 #include "record/perf/aux_buffers.h"
 #include "record/plan.h"
-#include "record/proc/existing.h"
+#include "record/existing.h"
 #include "record/session.h"
 #include "record/snapshot.h"
 
@@ -153,7 +153,7 @@ static void see_sideband(void *context, const struct seam_ring_header *record)
 {
 	struct seam_session *s = context;
 
-	seam_existing_see(s, record);
+	seam_session_track_files(s, record);
 	seam_record_link_see(&s->link, record);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_see(&s->follow, record);
@@ -324,7 +324,7 @@ int seam_session_drain(struct seam_session *s, struct seam_err *err)
 		r = seam_new_threads_act(&s->follow, err);
 	seam_stopped_round(&s->stopped, s->drain.is_last);
 	seam_record_link_round(&s->link);
-	seam_kept_files_round(s->keep);
+	seam_kept_files_collect(s->keep);
 	if (r >= 0)
 		return 0;
 	cut_short(s);
@@ -676,7 +676,7 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 		keep_first(&r, seam_session_write_features(s, r < 0 ? NULL :
 							     err));
 	if (!s->result->cut_short)
-		seam_session_keep_symbols(s);
+		seam_session_finish_bundle(s);
 	if (!s->result->was_removed)
 		keep_first(&r, seam_session_write_manifest(s, true, r < 0 ?
 							     NULL : err));

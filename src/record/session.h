@@ -107,7 +107,7 @@ int seam_session_write_losses(struct seam_session *s,
  * Put into the bundle what symbols will be looked up in: the kernel's, which
  * a reboot renames, and files that no path leads to.
  */
-void seam_session_keep_symbols(struct seam_session *s);
+void seam_session_finish_bundle(struct seam_session *s);
 
 /*
  * Take the space of the next manifest while there is some: a full disk must

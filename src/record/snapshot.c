@@ -208,7 +208,7 @@ static int fill(struct seam_session *shot, const struct seam_session *s,
 	if (r == 0)
 		r = seam_record_link_copy(&shot->link, &shot->bundle, err);
 	if (r == 0)
-		seam_session_keep_symbols(shot);
+		seam_session_finish_bundle(shot);
 	if (r == 0)
 		r = seam_session_reserve_manifest(shot, err);
 	if (r == 0)

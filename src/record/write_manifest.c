@@ -3,7 +3,7 @@
 #include "record/session.h"
 
 #include "base/clock.h"
-#include "record/bundle/kept_results.h"
+#include "record/finish_bundle.h"
 #include "record/perf/aux_buffers.h"
 #include "record/perf/header_info.h"
 #include "wire/manifest.h"

@@ -21,7 +21,7 @@
 enum { MAX_BYTES = 1 << 20 };
 
 struct following {
-	struct seam_map_copy copy;
+	struct seam_perf_map_copy copy;
 	int folder, map;		/* the map's descriptor writes */
 	char path[96];
 };
@@ -31,13 +31,13 @@ static void begin(struct following *f)
 	snprintf(f->path, sizeof(f->path), "%s/map", folder);
 	f->map = open(f->path, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	f->folder = open(folder, O_RDONLY | O_DIRECTORY);
-	seam_map_copy_init(&f->copy, MAX_BYTES);
-	seam_map_copy_from(&f->copy, open(f->path, O_RDONLY));
+	seam_perf_map_copy_init(&f->copy, MAX_BYTES);
+	seam_perf_map_copy_set_source(&f->copy, open(f->path, O_RDONLY));
 }
 
 static void end(struct following *f)
 {
-	seam_map_copy_close(&f->copy);
+	seam_perf_map_copy_close(&f->copy);
 	close(f->map);
 	close(f->folder);
 }
@@ -49,7 +49,7 @@ static void put(struct following *f, const char *text)
 
 static ssize_t look(struct following *f)
 {
-	return seam_map_copy_look(&f->copy, f->folder, "copy", 1 << 20, NULL);
+	return seam_perf_map_copy_update(&f->copy, f->folder, "copy", 1 << 20, NULL);
 }
 
 static void expect_file(const char *name, const char *text)
@@ -140,7 +140,7 @@ static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
 	close(f.map);
 	f.map = open(f.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	put(&f, "4000 1 d\n");
-	seam_map_copy_from(&f.copy, open(f.path, O_RDONLY));
+	seam_perf_map_copy_set_source(&f.copy, open(f.path, O_RDONLY));
 	look(&f);
 	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n4000 1 d\n");
 	read_marks(marks, 4, offsets);

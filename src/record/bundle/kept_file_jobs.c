@@ -23,14 +23,14 @@ enum { CHUNK = 4 << 20 };
 
 /* What both jobs know of a file. */
 struct what {
-	uint8_t build_id[SEAM_KEEP_BUILD_ID];
+	uint8_t build_id[SEAM_KEPT_BUILD_ID];
 	size_t build_id_size;
 	char path[];
 };
 
 static bool carries_id(int fd, const struct what *what)
 {
-	uint8_t found[SEAM_KEEP_BUILD_ID];
+	uint8_t found[SEAM_KEPT_BUILD_ID];
 
 	return seam_elf_id_read(fd, found) == what->build_id_size &&
 	       memcmp(found, what->build_id, what->build_id_size) == 0;
@@ -101,22 +101,22 @@ static void open_run(struct seam_helper_job *job)
 static void open_done(struct seam_helper_job *job, void *context)
 {
 	struct open_job *o = (struct open_job *)job;
-	struct seam_kept_files *keep = context;
-	struct seam_kept_results *file = &keep->files.items[job->tag];
+	struct seam_kept_files *kept = context;
+	struct seam_kept_file *file = &kept->files.items[job->tag];
 
 	file->fd = o->fd < 0 ? -1 : o->fd;
 	file->code = o->fd < 0 ? o->fd : 0;
 	file->lost_bytes = o->lost_bytes;
-	keep->n_held -= o->fd < 0;
+	kept->n_held -= o->fd < 0;
 	o->fd = -1;
 }
 
 static void open_given_up(void *context, uint64_t tag)
 {
-	struct seam_kept_files *keep = context;
+	struct seam_kept_files *kept = context;
 
-	keep->files.items[tag].code = -ETIMEDOUT;
-	keep->n_held--;
+	kept->files.items[tag].code = -ETIMEDOUT;
+	kept->n_held--;
 }
 
 static void open_free(struct seam_helper_job *job)
@@ -128,7 +128,7 @@ static void open_free(struct seam_helper_job *job)
 	free(o);
 }
 
-int seam_kept_file_open(struct seam_kept_files *keep,
+int seam_kept_file_open(struct seam_kept_files *kept,
 			const struct seam_kept_files_mapping *m, uint32_t file)
 {
 	size_t length = strlen(m->path) + 1;
@@ -139,7 +139,7 @@ int seam_kept_file_open(struct seam_kept_files *keep,
 	o->job = (struct seam_helper_job) {
 		.run = open_run, .done = open_done,
 		.given_up = open_given_up, .free = open_free,
-		.context = keep, .tag = file,
+		.context = kept, .tag = file,
 	};
 	o->pid = m->pid;
 	o->begin = m->addr;
@@ -148,7 +148,7 @@ int seam_kept_file_open(struct seam_kept_files *keep,
 	memcpy(o->what.build_id, m->build_id, m->build_id_size);
 	o->what.build_id_size = m->build_id_size;
 	memcpy(o->what.path, m->path, length);
-	return seam_helper_submit(keep->helper, &o->job);
+	return seam_helper_submit(kept->helper, &o->job);
 }
 
 /* ---- look ---- */
@@ -175,10 +175,10 @@ static void look_run(struct seam_helper_job *job)
 static void look_done(struct seam_helper_job *job, void *context)
 {
 	struct look_job *l = (struct look_job *)job;
-	struct seam_kept_files *keep = context;
+	struct seam_kept_files *kept = context;
 
 	for (size_t i = 0; i < l->n; i++)
-		keep->files.items[i].is_there = l->files[i].is_there;
+		kept->files.items[i].is_there = l->files[i].is_there;
 }
 
 static void look_free(struct seam_helper_job *job)
@@ -190,19 +190,19 @@ static void look_free(struct seam_helper_job *job)
 	free(l);
 }
 
-int seam_kept_file_look(struct seam_kept_files *keep)
+int seam_kept_file_check_paths(struct seam_kept_files *kept)
 {
 	struct look_job *l = calloc(1, sizeof(*l) +
-				       keep->files.n * sizeof(*l->files));
+				       kept->files.n * sizeof(*l->files));
 
 	if (!l)
 		return -ENOMEM;
 	l->job = (struct seam_helper_job) {
 		.run = look_run, .done = look_done, .free = look_free,
-		.context = keep,
+		.context = kept,
 	};
-	for (; l->n < keep->files.n; l->n++) {
-		struct seam_kept_results *file = &keep->files.items[l->n];
+	for (; l->n < kept->files.n; l->n++) {
+		struct seam_kept_file *file = &kept->files.items[l->n];
 		size_t length = strlen(file->path) + 1;
 		struct what *what = calloc(1, sizeof(*what) + length);
 
@@ -216,7 +216,7 @@ int seam_kept_file_look(struct seam_kept_files *keep)
 		l->files[l->n].what = what;
 		file->is_there = false;
 	}
-	return seam_helper_submit(keep->helper, &l->job);
+	return seam_helper_submit(kept->helper, &l->job);
 }
 
 /* ---- copy ---- */
@@ -232,7 +232,7 @@ enum result {
 
 struct file_copy_job {
 	struct seam_helper_job job;
-	struct seam_kept_files *keep;		/* for done() */
+	struct seam_kept_files *kept;		/* for done() */
 	struct seam_bundle bundle;	/* with a descriptor of our own */
 	int fd;				/* -1: only look whether it is there */
 	bool is_hit;
@@ -279,7 +279,7 @@ static bool publish(int dir, int fd, bool is_whole, const char *name)
 
 static void copy_into(struct file_copy_job *c, int dir)
 {
-	char name[2 * SEAM_KEEP_BUILD_ID + 1];
+	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int to;
 
 	seam_build_id_text(name, c->what.build_id, c->what.build_id_size);
@@ -306,7 +306,7 @@ static void copy_run(struct seam_helper_job *job)
 		return;
 	c->bytes = (uint64_t)st.st_size;
 	c->result = RESULT_TOO_LARGE;
-	if (c->bytes > SEAM_KEEP_MAX_FILE_BYTES || c->bytes > c->budget)
+	if (c->bytes > SEAM_KEPT_MAX_FILE_BYTES || c->bytes > c->budget)
 		return;
 	c->result = RESULT_FAILED;
 	dir = seam_bundle_folder(&c->bundle, "elf", NULL);
@@ -332,7 +332,7 @@ static void copy_done(struct seam_helper_job *job, void *context)
 {
 	struct file_copy_job *c = (struct file_copy_job *)job;
 	struct seam_kept_files_counts *counts = context;
-	struct seam_kept_results *file = &c->keep->files.items[job->tag];
+	struct seam_kept_file *file = &c->kept->files.items[job->tag];
 
 	file->fd = c->fd;
 	c->fd = -1;
@@ -362,11 +362,11 @@ static void copy_free(struct seam_helper_job *job)
 	free(c);
 }
 
-int seam_kept_file_copy(struct seam_kept_files *keep, uint32_t i,
+int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 			const struct seam_bundle *bundle, uint64_t budget,
 			struct seam_kept_files_counts *counts)
 {
-	struct seam_kept_results *file = &keep->files.items[i];
+	struct seam_kept_file *file = &kept->files.items[i];
 	size_t length = strlen(file->path) + 1;
 	struct file_copy_job *c = calloc(1, sizeof(*c) + length);
 
@@ -377,7 +377,7 @@ int seam_kept_file_copy(struct seam_kept_files *keep, uint32_t i,
 		.given_up = copy_given_up, .free = copy_free,
 		.context = counts, .tag = i, .limit_ns = COPY_LIMIT_NS,
 	};
-	c->keep = keep;
+	c->kept = kept;
 	c->bundle = *bundle;
 	c->bundle.dir = fcntl(bundle->dir, F_DUPFD_CLOEXEC, 0);
 	c->is_hit = file->is_hit;
@@ -388,13 +388,13 @@ int seam_kept_file_copy(struct seam_kept_files *keep, uint32_t i,
 	/* a job that hangs keeps the descriptor */
 	c->fd = file->fd;
 	file->fd = -1;
-	return seam_helper_submit(keep->helper, &c->job);
+	return seam_helper_submit(kept->helper, &c->job);
 }
 
-int seam_kept_file_put(const struct seam_bundle *bundle, const uint8_t *id,
+int seam_kept_file_write(const struct seam_bundle *bundle, const uint8_t *id,
 		       size_t id_size, const void *image, size_t bytes)
 {
-	char name[2 * SEAM_KEEP_BUILD_ID + 1];
+	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int dir = seam_bundle_folder(bundle, "elf", NULL);
 	int fd = dir < 0 ? dir : create(dir), r;
 
@@ -407,7 +407,7 @@ int seam_kept_file_put(const struct seam_bundle *bundle, const uint8_t *id,
 	return r;
 }
 
-void seam_kept_file_drop(const struct seam_bundle *bundle)
+void seam_kept_file_remove_part(const struct seam_bundle *bundle)
 {
 	int dir = openat(bundle->dir, "elf", O_RDONLY | O_DIRECTORY |
 			 O_NOFOLLOW | O_CLOEXEC);

@@ -40,10 +40,10 @@ bool seam_kept_files_read_mapping(const struct seam_ring_header *record,
 	seam_cursor_skip(&c, 8);		/* offset in the file */
 	size = seam_cursor_u8(&c);
 	seam_cursor_skip(&c, 3);
-	m->build_id = seam_cursor_bytes(&c, SEAM_KEEP_BUILD_ID);
+	m->build_id = seam_cursor_bytes(&c, SEAM_KEPT_BUILD_ID);
 	m->build_id_size = 0;
 	if (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
-	    size <= SEAM_KEEP_BUILD_ID)
+	    size <= SEAM_KEPT_BUILD_ID)
 		m->build_id_size = size;
 	prot = seam_cursor_u32(&c);
 	seam_cursor_skip(&c, 4);		/* flags */
@@ -57,16 +57,16 @@ static uint64_t hash_of(const uint8_t *build_id, size_t size)
 }
 
 /* Files with that build id, each under another path, are counted too. */
-static struct seam_kept_results *find(struct seam_kept_files *keep, const char *path,
+static struct seam_kept_file *find(struct seam_kept_files *kept, const char *path,
 			      const uint8_t *id, size_t size, size_t *n)
 {
 	struct seam_index_probe probe =
-		seam_index_probe(&keep->index, hash_of(id, size));
+		seam_index_probe(&kept->index, hash_of(id, size));
 	uint32_t i;
 
 	*n = 0;
-	while ((i = seam_index_next(&keep->index, &probe)) != SEAM_NONE) {
-		struct seam_kept_results *file = &keep->files.items[i];
+	while ((i = seam_index_next(&kept->index, &probe)) != SEAM_NONE) {
+		struct seam_kept_file *file = &kept->files.items[i];
 
 		if (file->build_id_size != size ||
 		    memcmp(file->build_id, id, size) != 0)
@@ -78,69 +78,69 @@ static struct seam_kept_results *find(struct seam_kept_files *keep, const char *
 	return NULL;
 }
 
-struct seam_kept_results *seam_kept_files_find(struct seam_kept_files *keep, const char *path,
+struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept, const char *path,
 				 const uint8_t *build_id, size_t size)
 {
 	size_t n;
 
-	return find(keep, path, build_id, size, &n);
+	return find(kept, path, build_id, size, &n);
 }
 
 /* Whether there is room, in general and for this process; takes it if so. */
-static bool has_room(struct seam_kept_files *keep, const struct seam_kept_files_mapping *m,
+static bool has_room(struct seam_kept_files *kept, const struct seam_kept_files_mapping *m,
 		     size_t n_same)
 {
-	uint16_t *n = &keep->of_process[(uint32_t)m->pid %
-					SEAM_KEEP_N_COUNTERS];
+	uint16_t *n = &kept->of_process[(uint32_t)m->pid %
+					SEAM_KEPT_N_COUNTERS];
 	size_t length = strlen(m->path) + 1;
 
-	if (n_same >= SEAM_KEEP_MAX_PATHS || *n >= SEAM_KEEP_MAX_OF_PROCESS ||
-	    keep->files.n >= SEAM_KEEP_MAX_FILES ||
-	    keep->n_name_bytes + length > SEAM_KEEP_MAX_NAME_BYTES)
+	if (n_same >= SEAM_KEPT_MAX_PATHS || *n >= SEAM_KEPT_MAX_OF_PROCESS ||
+	    kept->files.n >= SEAM_KEPT_MAX_FILES ||
+	    kept->n_name_bytes + length > SEAM_KEPT_MAX_NAME_BYTES)
 		return false;
 	++*n;
-	keep->n_name_bytes += length;
+	kept->n_name_bytes += length;
 	return true;
 }
 
-static bool has_helper(struct seam_kept_files *keep)
+static bool has_helper(struct seam_kept_files *kept)
 {
-	if (!keep->helper)
-		keep->helper = seam_helper_new(NULL);
-	return keep->helper;
+	if (!kept->helper)
+		kept->helper = seam_helper_new(NULL);
+	return kept->helper;
 }
 
-static void hold(struct seam_kept_files *keep, const struct seam_kept_files_mapping *m)
+static void hold(struct seam_kept_files *kept, const struct seam_kept_files_mapping *m)
 {
-	uint32_t i = (uint32_t)keep->files.n;
+	uint32_t i = (uint32_t)kept->files.n;
 	char *path = strdup(m->path);
-	struct seam_kept_results *file;
+	struct seam_kept_file *file;
 
-	if (!path || !SEAM_ARRAY_RESERVE(&keep->files, 1) ||
-	    seam_index_add(&keep->index,
+	if (!path || !SEAM_ARRAY_RESERVE(&kept->files, 1) ||
+	    seam_index_add(&kept->index,
 			   hash_of(m->build_id, m->build_id_size), i) < 0) {
 		free(path);
-		keep->n_too_many++;
+		kept->n_too_many++;
 		return;
 	}
-	file = &keep->files.items[keep->files.n++];
-	*file = (struct seam_kept_results) {
+	file = &kept->files.items[kept->files.n++];
+	*file = (struct seam_kept_file) {
 		.fd = -1, .build_id_size = (uint8_t)m->build_id_size,
 		.path = path,
 	};
 	memcpy(file->build_id, m->build_id, m->build_id_size);
-	if (keep->n_held >= SEAM_KEEP_MAX_HELD || !has_helper(keep)) {
+	if (kept->n_held >= SEAM_KEPT_MAX_HELD || !has_helper(kept)) {
 		file->code = -ENOENT;
 		return;
 	}
-	keep->n_held++;
-	if (seam_kept_file_open(keep, m, i) < 0) {
+	kept->n_held++;
+	if (seam_kept_file_open(kept, m, i) < 0) {
 		file->code = -ETIMEDOUT;
-		keep->n_held--;
+		kept->n_held--;
 	}
 }
 
-void seam_kept_files_see(struct seam_kept_files *keep,
+void seam_kept_files_sideband(struct seam_kept_files *kept,
 		   const struct seam_ring_header *record)
 {
 	struct seam_kept_files_mapping m;
@@ -148,37 +148,37 @@ void seam_kept_files_see(struct seam_kept_files *keep,
 
 	if (!seam_kept_files_read_mapping(record, &m))
 		return;
-	if (seam_kept_jit_is_runtime(m.path) && has_helper(keep))
-		seam_kept_jit_see(&keep->jit, keep->helper, m.pid, m.path);
+	if (seam_kept_jit_is_runtime(m.path) && has_helper(kept))
+		seam_kept_jit_add(&kept->jit, kept->helper, m.pid, m.path);
 	if (strcmp(m.path, "[vdso]") == 0 && m.addr >= FIRST_64_BIT_ADDR)
-		keep->saw_vdso = true;
+		kept->saw_vdso = true;
 	if (m.path[0] != '/' || m.path[1] == '/' || m.build_id_size == 0)
 		return;		/* not a file, or none that can be told */
-	if (find(keep, m.path, m.build_id, m.build_id_size, &n_same))
+	if (find(kept, m.path, m.build_id, m.build_id_size, &n_same))
 		return;
-	if (has_room(keep, &m, n_same))
-		hold(keep, &m);
+	if (has_room(kept, &m, n_same))
+		hold(kept, &m);
 	else
-		keep->n_too_many++;
+		kept->n_too_many++;
 }
 
-void seam_kept_files_round(struct seam_kept_files *keep)
+void seam_kept_files_collect(struct seam_kept_files *kept)
 {
-	if (keep->helper)
-		seam_helper_collect(keep->helper);
+	if (kept->helper)
+		seam_helper_collect(kept->helper);
 }
 
-uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *keep, uint64_t most)
+uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *kept, uint64_t most)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; bytes < most && i < keep->files.n; i++)
-		bytes += keep->files.items[i].lost_bytes;
+	for (size_t i = 0; bytes < most && i < kept->files.n; i++)
+		bytes += kept->files.items[i].lost_bytes;
 	return bytes < most ? bytes : most;
 }
 
 /* Our own vdso: the kernel gives all 64-bit processes the same. */
-static void keep_vdso(struct seam_kept_files *keep, const struct seam_bundle *bundle,
+static void keep_vdso(struct seam_kept_files *kept, const struct seam_bundle *bundle,
 		      struct seam_kept_files_counts *counts)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -190,34 +190,34 @@ static void keep_vdso(struct seam_kept_files *keep, const struct seam_bundle *bu
 		return;
 	segments = (const void *)(image + header->e_phoff);
 	for (size_t i = 0; i < header->e_phnum; i++)
-		if (segments[i].p_type == PT_NOTE && !keep->vdso_build_id_size)
-			keep->vdso_build_id_size = seam_elf_id_in_notes(
+		if (segments[i].p_type == PT_NOTE && !kept->vdso_build_id_size)
+			kept->vdso_build_id_size = seam_elf_id_in_notes(
 				(struct seam_bytes) {
 					image + segments[i].p_offset,
 					segments[i].p_filesz },
-				keep->vdso_build_id);
+				kept->vdso_build_id);
 	bytes = header->e_shoff + (size_t)header->e_shnum *
 				  header->e_shentsize;
-	if (keep->vdso_build_id_size && bytes <= VDSO_BYTES &&
-	    seam_kept_file_put(bundle, keep->vdso_build_id,
-			       keep->vdso_build_id_size, image, bytes) == 0)
+	if (kept->vdso_build_id_size && bytes <= VDSO_BYTES &&
+	    seam_kept_file_write(bundle, kept->vdso_build_id,
+			       kept->vdso_build_id_size, image, bytes) == 0)
 		return;
-	keep->vdso_build_id_size = 0;
+	kept->vdso_build_id_size = 0;
 	counts->n_failed++;
 }
 
 /* Until all jobs have ended.  False: there is no more time. */
-static bool wait_for_jobs(struct seam_kept_files *keep,
-			  const struct seam_kept_files_ending *ending)
+static bool wait_for_jobs(struct seam_kept_files *kept,
+			  const struct seam_kept_destination *ending)
 {
-	int fd = seam_helper_fd(keep->helper, true);
+	int fd = seam_helper_fd(kept->helper, true);
 	bool has_time = true;
 
-	while (has_time && seam_helper_collect(keep->helper))
+	while (has_time && seam_helper_collect(kept->helper))
 		has_time = ending->wait(ending->context, fd, WAIT_MS);
 	if (!has_time)
-		seam_helper_abandon(keep->helper);
-	seam_helper_fd(keep->helper, false);
+		seam_helper_abandon(kept->helper);
+	seam_helper_fd(kept->helper, false);
 	return has_time;
 }
 
@@ -226,72 +226,72 @@ static uint64_t left(uint64_t budget, uint64_t taken)
 	return taken < budget ? budget - taken : 0;
 }
 
-static void copy_files(struct seam_kept_files *keep,
-		       const struct seam_kept_files_ending *ending, uint64_t budget,
+static void copy_files(struct seam_kept_files *kept,
+		       const struct seam_kept_destination *ending, uint64_t budget,
 		       bool has_time, struct seam_kept_files_counts *counts)
 {
-	if (budget > SEAM_KEEP_MAX_BYTES)
-		budget = SEAM_KEEP_MAX_BYTES;
-	if (!keep->helper) {
-		counts->n_stuck += keep->files.n;
+	if (budget > SEAM_KEPT_MAX_BYTES)
+		budget = SEAM_KEPT_MAX_BYTES;
+	if (!kept->helper) {
+		counts->n_stuck += kept->files.n;
 		return;
 	}
-	if (has_time && keep->files.n && seam_kept_file_look(keep) == 0)
-		has_time = wait_for_jobs(keep, ending);
-	for (size_t i = 0; i < keep->files.n; i++) {
-		if (keep->files.items[i].is_there &&
-		    !keep->files.items[i].is_hit)
+	if (has_time && kept->files.n && seam_kept_file_check_paths(kept) == 0)
+		has_time = wait_for_jobs(kept, ending);
+	for (size_t i = 0; i < kept->files.n; i++) {
+		if (kept->files.items[i].is_there &&
+		    !kept->files.items[i].is_hit)
 			continue;
 		if (!has_time) {
 			counts->n_interrupted++;
 			continue;
 		}
-		if (seam_kept_file_copy(keep, (uint32_t)i, ending->bundle,
+		if (seam_kept_file_copy(kept, (uint32_t)i, ending->bundle,
 					left(budget, counts->n_bytes),
 					counts) < 0)
 			counts->n_stuck++;
 		else
-			has_time = wait_for_jobs(keep, ending);
+			has_time = wait_for_jobs(kept, ending);
 	}
 	if (!has_time || counts->n_stuck)
-		seam_kept_file_drop(ending->bundle);
+		seam_kept_file_remove_part(ending->bundle);
 }
 
-void seam_kept_files_finish(struct seam_kept_files *keep,
-		      const struct seam_kept_files_ending *ending,
+void seam_kept_files_copy(struct seam_kept_files *kept,
+		      const struct seam_kept_destination *ending,
 		      struct seam_kept_files_counts *counts)
 {
-	bool has_time = !keep->helper || wait_for_jobs(keep, ending);
+	bool has_time = !kept->helper || wait_for_jobs(kept, ending);
 	uint64_t budget = ending->budget_bytes;
 
-	*counts = (struct seam_kept_files_counts) { .n_too_many = keep->n_too_many };
-	if (keep->saw_vdso)
-		keep_vdso(keep, ending->bundle, counts);
-	seam_kept_jit_begin(&keep->jit, ending->bundle, &counts->jit);
-	for (size_t i = 0; i < keep->jit.runtimes.n; i++) {
+	*counts = (struct seam_kept_files_counts) { .n_too_many = kept->n_too_many };
+	if (kept->saw_vdso)
+		keep_vdso(kept, ending->bundle, counts);
+	seam_kept_jit_begin(&kept->jit, ending->bundle, &counts->jit);
+	for (size_t i = 0; i < kept->jit.runtimes.n; i++) {
 		if (!has_time)
 			counts->jit.n_interrupted++;
-		else if (seam_kept_jit_copy(&keep->jit, keep->helper, i,
+		else if (seam_kept_jit_copy(&kept->jit, kept->helper, i,
 				left(budget, counts->jit.n_bytes),
 				&counts->jit) == 0)
-			has_time = wait_for_jobs(keep, ending);
+			has_time = wait_for_jobs(kept, ending);
 	}
-	seam_kept_jit_end(&keep->jit, ending->bundle, ending->is_snapshot,
+	seam_kept_jit_end(&kept->jit, ending->bundle, ending->is_snapshot,
 			  &counts->jit);
-	copy_files(keep, ending, left(budget, counts->jit.n_bytes), has_time,
+	copy_files(kept, ending, left(budget, counts->jit.n_bytes), has_time,
 		   counts);
 }
 
-void seam_kept_files_fini(struct seam_kept_files *keep)
+void seam_kept_files_fini(struct seam_kept_files *kept)
 {
-	seam_helper_free(keep->helper);
-	for (size_t i = 0; i < keep->files.n; i++) {
-		if (keep->files.items[i].fd >= 0)
-			close(keep->files.items[i].fd);
-		free(keep->files.items[i].path);
+	seam_helper_free(kept->helper);
+	for (size_t i = 0; i < kept->files.n; i++) {
+		if (kept->files.items[i].fd >= 0)
+			close(kept->files.items[i].fd);
+		free(kept->files.items[i].path);
 	}
-	free(keep->files.items);
-	seam_index_fini(&keep->index);
-	seam_kept_jit_fini(&keep->jit);
-	*keep = (struct seam_kept_files) { 0 };
+	free(kept->files.items);
+	seam_index_fini(&kept->index);
+	seam_kept_jit_fini(&kept->jit);
+	*kept = (struct seam_kept_files) { 0 };
 }

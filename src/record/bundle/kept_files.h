@@ -29,26 +29,26 @@
 #include "ring/layout.h"
 
 enum {
-	SEAM_KEEP_BUILD_ID = 20,
+	SEAM_KEPT_BUILD_ID = 20,
 	/* Mapped files that are remembered: paths, and descriptors of them. */
-	SEAM_KEEP_MAX_FILES = 8192,
-	SEAM_KEEP_MAX_OF_PROCESS = 1024,
-	SEAM_KEEP_MAX_PATHS = 16,	/* of one build id */
-	SEAM_KEEP_MAX_NAME_BYTES = 8 << 20,
-	SEAM_KEEP_MAX_HELD = 1024,
-	SEAM_KEEP_N_COUNTERS = 4096,
+	SEAM_KEPT_MAX_FILES = 8192,
+	SEAM_KEPT_MAX_OF_PROCESS = 1024,
+	SEAM_KEPT_MAX_PATHS = 16,	/* of one build id */
+	SEAM_KEPT_MAX_NAME_BYTES = 8 << 20,
+	SEAM_KEPT_MAX_HELD = 1024,
+	SEAM_KEPT_N_COUNTERS = 4096,
 };
 
 /* Of one file, and of all of elf/. */
-#define SEAM_KEEP_MAX_FILE_BYTES (UINT64_C(256) << 20)
-#define SEAM_KEEP_MAX_BYTES (UINT64_C(1) << 30)
+#define SEAM_KEPT_MAX_FILE_BYTES (UINT64_C(256) << 20)
+#define SEAM_KEPT_MAX_BYTES (UINT64_C(1) << 30)
 
-struct seam_kept_results {
+struct seam_kept_file {
 	int fd;			/* -1: not open */
 	int code;		/* why: 0 not yet, or -errno */
 	bool is_hit;		/* samples are in it */
 	bool is_there;		/* its path led to it when that was looked at */
-	uint8_t build_id[SEAM_KEEP_BUILD_ID];
+	uint8_t build_id[SEAM_KEPT_BUILD_ID];
 	uint8_t build_id_size;
 	uint64_t lost_bytes;	/* its size, if its path led elsewhere */
 	char *path;		/* as in the record */
@@ -72,20 +72,20 @@ struct seam_kept_files_counts {
 /* Zeroed is valid and empty. */
 struct seam_kept_files {
 	struct seam_helper *helper;	/* NULL: none could be had */
-	SEAM_ARRAY(struct seam_kept_results) files;
+	SEAM_ARRAY(struct seam_kept_file) files;
 	struct seam_index index;	/* of files, by build id */
 	size_t n_name_bytes;
 	size_t n_held;			/* open, or asked for */
-	uint16_t of_process[SEAM_KEEP_N_COUNTERS];	/* by a hash of pids */
+	uint16_t of_process[SEAM_KEPT_N_COUNTERS];	/* by a hash of pids */
 	struct seam_kept_jit jit;
 	bool saw_vdso;
-	uint8_t vdso_build_id[SEAM_KEEP_BUILD_ID];
+	uint8_t vdso_build_id[SEAM_KEPT_BUILD_ID];
 	size_t vdso_build_id_size;	/* 0: not kept */
 	uint64_t n_too_many;
 };
 
 /* How to end: where to, with how many bytes, and for how long. */
-struct seam_kept_files_ending {
+struct seam_kept_destination {
 	const struct seam_bundle *bundle;
 	bool is_snapshot;	/* the recording goes on */
 	uint64_t budget_bytes;	/* of elf/ and jit/ together */
@@ -110,30 +110,30 @@ bool seam_kept_files_read_mapping(const struct seam_ring_header *record,
 			    struct seam_kept_files_mapping *m);
 
 /* A record of @size bytes, whole and in one piece.  Never blocks. */
-void seam_kept_files_see(struct seam_kept_files *keep,
+void seam_kept_files_sideband(struct seam_kept_files *kept,
 		   const struct seam_ring_header *record);
 
 /* Take what the helper has opened.  Once a round; never blocks. */
-void seam_kept_files_round(struct seam_kept_files *keep);
+void seam_kept_files_collect(struct seam_kept_files *kept);
 
 /*
  * What would be copied now, in bytes, of files whose paths lead elsewhere; at
  * most @most.
  */
-uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *keep, uint64_t most);
+uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *kept, uint64_t most);
 
 /* The file of @path with that build id; NULL: not remembered. */
-struct seam_kept_results *seam_kept_files_find(struct seam_kept_files *keep, const char *path,
+struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept, const char *path,
 				 const uint8_t *build_id, size_t size);
 
 /*
  * Copy what its path does not lead to any more, and what was hit.  May be
  * called again, for another bundle.
  */
-void seam_kept_files_finish(struct seam_kept_files *keep,
-		      const struct seam_kept_files_ending *ending,
+void seam_kept_files_copy(struct seam_kept_files *kept,
+		      const struct seam_kept_destination *ending,
 		      struct seam_kept_files_counts *counts);
 
-void seam_kept_files_fini(struct seam_kept_files *keep);
+void seam_kept_files_fini(struct seam_kept_files *kept);
 
 #endif /* SEAM_KEPT_FILES_H */

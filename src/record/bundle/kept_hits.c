@@ -27,7 +27,7 @@ static void see_fork(struct seam_kept_hits *hits,
 	f.parent = (int32_t)seam_cursor_u32(&c);
 	if (c.error || f.pid == f.parent)
 		return;		/* a thread */
-	slot = hits->forks.n < SEAM_KEEP_HITS_MAX ?
+	slot = hits->forks.n < SEAM_KEPT_HITS_MAX ?
 	       SEAM_ARRAY_PUSH(&hits->forks) : NULL;
 	if (slot)
 		*slot = f;
@@ -35,29 +35,29 @@ static void see_fork(struct seam_kept_hits *hits,
 		hits->n_left_out++;
 }
 
-void seam_kept_hits_see(struct seam_kept_hits *hits, struct seam_kept_files *keep,
+void seam_kept_hits_sideband(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 			const struct seam_ring_header *record)
 {
-	struct seam_kept_hits_map *slot;
+	struct seam_kept_hits_mapping *slot;
 	struct seam_kept_files_mapping m;
-	struct seam_kept_results *file;
+	struct seam_kept_file *file;
 
 	if (record->type == PERF_RECORD_FORK)
 		see_fork(hits, record);
 	if (!seam_kept_files_read_mapping(record, &m) || m.path[0] != '/' ||
 	    m.path[1] == '/')
 		return;
-	slot = hits->maps.n < SEAM_KEEP_HITS_MAX ?
+	slot = hits->maps.n < SEAM_KEPT_HITS_MAX ?
 	       SEAM_ARRAY_PUSH(&hits->maps) : NULL;
 	if (!slot) {
 		hits->n_left_out++;
 		return;
 	}
-	file = m.build_id_size ? seam_kept_files_find(keep, m.path, m.build_id,
+	file = m.build_id_size ? seam_kept_files_find(kept, m.path, m.build_id,
 						m.build_id_size) : NULL;
-	*slot = (struct seam_kept_hits_map) {
+	*slot = (struct seam_kept_hits_mapping) {
 		.pid = m.pid, .begin = m.addr, .end = m.addr + m.bytes,
-		.file = file ? (uint32_t)(file - keep->files.items) :
+		.file = file ? (uint32_t)(file - kept->files.items) :
 			SEAM_NONE,
 	};
 }
@@ -75,7 +75,7 @@ static void add_page(struct seam_kept_hits *hits, int32_t pid, uint64_t page)
 		    hits->pages.items[i].page == page)
 			return;
 	i = (uint32_t)hits->pages.n;
-	if (i >= SEAM_KEEP_HITS_MAX || !SEAM_ARRAY_RESERVE(&hits->pages, 1) ||
+	if (i >= SEAM_KEPT_HITS_MAX || !SEAM_ARRAY_RESERVE(&hits->pages, 1) ||
 	    seam_index_add(&hits->page_index, hash, i) < 0) {
 		hits->n_left_out++;
 		return;
@@ -119,7 +119,7 @@ void seam_kept_hits_sample(struct seam_kept_hits *hits,
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct seam_kept_hits_map *x = a, *y = b;
+	const struct seam_kept_hits_mapping *x = a, *y = b;
 
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
@@ -141,14 +141,14 @@ static size_t first_of(const struct seam_kept_hits *hits, int32_t pid)
 }
 
 /* Mark what @page lies in of process @pid.  Returns whether anything. */
-static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *keep,
+static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 		    int32_t pid, uint64_t page, uint64_t *steps)
 {
 	uint64_t begin = page << PAGE_BITS, end = (page + 1) << PAGE_BITS;
 	bool found = false;
 
 	for (size_t i = first_of(hits, pid); i < hits->maps.n; i++) {
-		struct seam_kept_hits_map *m = &hits->maps.items[i];
+		struct seam_kept_hits_mapping *m = &hits->maps.items[i];
 
 		if (m->pid != pid || ++*steps > MAX_STEPS)
 			break;
@@ -156,7 +156,7 @@ static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *keep,
 			continue;
 		found = true;
 		if (m->file != SEAM_NONE)
-			keep->files.items[m->file].is_hit = true;
+			kept->files.items[m->file].is_hit = true;
 		else
 			hits->n_without++;
 		m->end = m->file == SEAM_NONE ? m->begin : m->end;
@@ -174,7 +174,7 @@ static int32_t parent_of(const struct seam_kept_hits *hits, int32_t pid,
 	return 0;
 }
 
-void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *keep)
+void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *kept)
 {
 	uint64_t steps = 0;
 
@@ -186,7 +186,7 @@ void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *ke
 		int32_t pid = p->pid;
 
 		for (int up = 0; pid > 0 && up < MAX_PARENTS &&
-		     !mark_of(hits, keep, pid, p->page, &steps); up++)
+		     !mark_of(hits, kept, pid, p->page, &steps); up++)
 			pid = parent_of(hits, pid, &steps);
 		if (steps > MAX_STEPS) {
 			hits->n_left_out += hits->pages.n - i;

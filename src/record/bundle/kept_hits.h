@@ -17,7 +17,7 @@
 #include <linux/perf_event.h>
 
 /* Of pages, mappings and forks each; those beyond are left out. */
-enum { SEAM_KEEP_HITS_MAX = 1 << 20 };
+enum { SEAM_KEPT_HITS_MAX = 1 << 20 };
 
 struct seam_kept_hits_page {
 	int32_t pid;
@@ -28,7 +28,7 @@ struct seam_kept_hits_fork {
 	int32_t pid, parent;
 };
 
-struct seam_kept_hits_map {
+struct seam_kept_hits_mapping {
 	int32_t pid;
 	uint32_t file;		/* of the kept ones; SEAM_NONE: not kept */
 	uint64_t begin, end;
@@ -36,7 +36,7 @@ struct seam_kept_hits_map {
 
 /* Zeroed is valid and empty. */
 struct seam_kept_hits {
-	SEAM_ARRAY(struct seam_kept_hits_map) maps;
+	SEAM_ARRAY(struct seam_kept_hits_mapping) maps;
 	SEAM_ARRAY(struct seam_kept_hits_page) pages;
 	struct seam_index page_index;
 	SEAM_ARRAY(struct seam_kept_hits_fork) forks;
@@ -44,8 +44,8 @@ struct seam_kept_hits {
 	uint64_t n_without;	/* hit mappings whose files are not kept */
 };
 
-/* A side-band record, after seam_kept_files_see(). */
-void seam_kept_hits_see(struct seam_kept_hits *hits, struct seam_kept_files *keep,
+/* A side-band record, after seam_kept_files_sideband(). */
+void seam_kept_hits_sideband(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 			const struct seam_ring_header *record);
 
 /* A sample of an event with @attr. */
@@ -53,8 +53,8 @@ void seam_kept_hits_sample(struct seam_kept_hits *hits,
 			   const struct perf_event_attr *attr,
 			   const struct seam_ring_header *record);
 
-/* Mark the files of @keep that were hit. */
-void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *keep);
+/* Mark the files of @kept that were hit. */
+void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *kept);
 
 void seam_kept_hits_fini(struct seam_kept_hits *hits);
 

@@ -90,36 +90,36 @@ static void hold(struct seam_kept_jit *jit, struct seam_helper *helper,
 }
 
 /* The runtime of @pid, begun if it is new; NULL when there is no room. */
-static struct seam_kept_files_runtime *runtime_of(struct seam_kept_jit *jit,
+static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
 					    struct seam_helper *helper,
 					    int32_t pid)
 {
-	struct seam_kept_files_runtime *runtime;
+	struct seam_kept_jit_runtime *runtime;
 
 	for (size_t i = jit->runtimes.n; i-- > 0;)
 		if (jit->runtimes.items[i].pid == pid)
 			return &jit->runtimes.items[i];
-	runtime = jit->runtimes.n < SEAM_KEEP_JIT_MAX_RUNTIMES ?
+	runtime = jit->runtimes.n < SEAM_KEPT_JIT_MAX_RUNTIMES ?
 		  SEAM_ARRAY_PUSH(&jit->runtimes) : NULL;
 	if (!runtime) {
 		jit->n_too_many++;
 		return NULL;
 	}
-	*runtime = (struct seam_kept_files_runtime) { .pid = pid };
+	*runtime = (struct seam_kept_jit_runtime) { .pid = pid };
 	if (!jit->maps && jit->bundle)
-		jit->maps = seam_map_follow_start(jit->bundle);
+		jit->maps = seam_perf_map_watch_start(jit->bundle);
 	if (jit->maps)
-		seam_map_follow_add(jit->maps, pid);
+		seam_perf_map_watch_add(jit->maps, pid);
 	seam_target_init(&runtime->target);
 	runtime->target.owner.pid = pid;
 	hold(jit, helper, jit->runtimes.n - 1);
 	return runtime;
 }
 
-void seam_kept_jit_see(struct seam_kept_jit *jit, struct seam_helper *helper,
+void seam_kept_jit_add(struct seam_kept_jit *jit, struct seam_helper *helper,
 		       int32_t pid, const char *path)
 {
-	struct seam_kept_files_runtime *runtime = runtime_of(jit, helper, pid);
+	struct seam_kept_jit_runtime *runtime = runtime_of(jit, helper, pid);
 	int32_t inner_pid;
 
 	if (!runtime || !seam_jit_marker(path, &inner_pid))
@@ -196,8 +196,8 @@ static void copy_file(struct jit_copy_job *c, enum seam_jit_kind kind,
 {
 	struct seam_err err = { 0 };
 	char name[48];
-	uint64_t most = c->budget < SEAM_KEEP_JIT_MAX_FILE_BYTES ? c->budget :
-			SEAM_KEEP_JIT_MAX_FILE_BYTES;
+	uint64_t most = c->budget < SEAM_KEPT_JIT_MAX_FILE_BYTES ? c->budget :
+			SEAM_KEPT_JIT_MAX_FILE_BYTES;
 	struct stat st = { 0 };
 	int fd = open_it(c, path, &err);
 
@@ -227,30 +227,30 @@ static void copy_file(struct jit_copy_job *c, enum seam_jit_kind kind,
 
 uint64_t seam_kept_jit_map_bytes(const struct seam_kept_jit *jit)
 {
-	return jit->maps ? seam_map_follow_bytes(jit->maps) : 0;
+	return jit->maps ? seam_perf_map_watch_bytes(jit->maps) : 0;
 }
 
 /* A snapshot gets copies of what was followed so far. */
 static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
 			struct seam_kept_jit_counts *counts)
 {
-	const struct seam_map_follow_result *result = &jit->map_result;
+	const struct seam_perf_map_watch_result *result = &jit->map_result;
 	struct seam_err err = { 0 };
 
 	if (!jit->maps)
 		return;
 	if (!is_snapshot) {
-		seam_map_follow_finish(jit->maps, &jit->map_result);
+		seam_perf_map_watch_stop(jit->maps, &jit->map_result);
 		counts->n_copied += result->n_copied;
 		counts->n_refused += result->n_refused;
 		counts->n_failed += result->n_failed;
 		counts->n_too_large += result->n_cut;
 		counts->n_stuck += result->is_stuck;
 		err = result->why;
-	} else if (seam_map_follow_copy(jit->maps, jit->folder, &err)) {
+	} else if (seam_perf_map_watch_copy(jit->maps, jit->folder, &err)) {
 		counts->n_failed++;
 	} else {
-		counts->n_copied += seam_map_follow_bytes(jit->maps) > 0;
+		counts->n_copied += seam_perf_map_watch_bytes(jit->maps) > 0;
 	}
 	if (err.n_causes)
 		keep_first(counts, &err);
@@ -279,7 +279,7 @@ static void copy_done(struct seam_helper_job *job, void *context)
 {
 	struct jit_copy_job *c = (struct jit_copy_job *)job;
 	struct seam_kept_jit_counts *counts = context;
-	struct seam_kept_files_runtime *runtime = &c->jit->runtimes.items[job->tag];
+	struct seam_kept_jit_runtime *runtime = &c->jit->runtimes.items[job->tag];
 
 	runtime->target = c->target;
 	seam_target_init(&c->target);
@@ -327,7 +327,7 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 		       size_t i, uint64_t budget,
 		       struct seam_kept_jit_counts *counts)
 {
-	struct seam_kept_files_runtime *runtime = &jit->runtimes.items[i];
+	struct seam_kept_jit_runtime *runtime = &jit->runtimes.items[i];
 	struct jit_copy_job *c = jit->folder < 0 || runtime->is_stuck ? NULL :
 			     calloc(1, sizeof(*c));
 
@@ -345,8 +345,8 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 	c->marker = runtime->marker ? strdup(runtime->marker) : NULL;
 	c->copies_map = !jit->maps;
 	c->folder = fcntl(jit->folder, F_DUPFD_CLOEXEC, 0);
-	c->budget = budget < SEAM_KEEP_JIT_MAX_BYTES - counts->n_bytes ?
-		    budget : SEAM_KEEP_JIT_MAX_BYTES - counts->n_bytes;
+	c->budget = budget < SEAM_KEPT_JIT_MAX_BYTES - counts->n_bytes ?
+		    budget : SEAM_KEPT_JIT_MAX_BYTES - counts->n_bytes;
 	/* a job that hangs keeps what it uses */
 	c->target = runtime->target;
 	seam_target_init(&runtime->target);
@@ -383,6 +383,6 @@ void seam_kept_jit_fini(struct seam_kept_jit *jit)
 		free(jit->runtimes.items[i].marker);
 	}
 	free(jit->runtimes.items);
-	seam_map_follow_free(jit->maps);
+	seam_perf_map_watch_free(jit->maps);
 	*jit = (struct seam_kept_jit) { 0 };
 }

@@ -7,7 +7,7 @@
  * through the process's own root folder, which is held from when the process
  * is first seen, with its user's rights (target_file.h), and checked as
  * symbol/jit/jit_find.h says.  Maps are followed while they are written
- * (perf_map_follow.h).  Dumps are copied when the recording ends, because runtimes
+ * (perf_map_watch.h).  Dumps are copied when the recording ends, because runtimes
  * write to the end: jit/jit-PID.dump, with the PID that the recording has;
  * jit/jit-PID-PID.dump where the process streamed another into
  * jit/jit-PID.dump.
@@ -19,20 +19,20 @@
 
 #include "base/array.h"
 #include "record/bundle/bundle.h"
-#include "record/bundle/perf_map_follow.h"
+#include "record/bundle/perf_map_watch.h"
 #include "record/proc/helper.h"
 #include "record/proc/target_file.h"
 
 enum {
 	/* Each holds two descriptors; of more JITs the first are kept. */
-	SEAM_KEEP_JIT_MAX_RUNTIMES = 512,
+	SEAM_KEPT_JIT_MAX_RUNTIMES = 512,
 };
 
 /* Of a process's dump and map each, and of all that is copied to jit/. */
-#define SEAM_KEEP_JIT_MAX_FILE_BYTES (UINT64_C(512) << 20)
-#define SEAM_KEEP_JIT_MAX_BYTES (UINT64_C(2) << 30)
+#define SEAM_KEPT_JIT_MAX_FILE_BYTES (UINT64_C(512) << 20)
+#define SEAM_KEPT_JIT_MAX_BYTES (UINT64_C(2) << 30)
 
-struct seam_kept_files_runtime {
+struct seam_kept_jit_runtime {
 	int32_t pid;
 	int32_t marker_pid;	/* its number by the dump's name; 0: none */
 	struct seam_target target;	/* is held once the helper has it */
@@ -56,12 +56,12 @@ struct seam_kept_jit_counts {
 
 /* Zeroed is valid and empty. */
 struct seam_kept_jit {
-	SEAM_ARRAY(struct seam_kept_files_runtime) runtimes;
+	SEAM_ARRAY(struct seam_kept_jit_runtime) runtimes;
 	uint64_t n_too_many;
 	/* The caller's; NULL: maps are not followed, but copied at the end. */
 	const struct seam_bundle *bundle;
-	struct seam_map_follow *maps;	/* begun with the first runtime */
-	struct seam_map_follow_result map_result;
+	struct seam_perf_map_watch *maps;	/* begun with the first runtime */
+	struct seam_perf_map_watch_result map_result;
 	int folder;		/* of the bundle that is being written; or -1 */
 };
 
@@ -69,7 +69,7 @@ struct seam_kept_jit {
 bool seam_kept_jit_is_runtime(const char *path);
 
 /* Process @pid did so: have @helper hold it. */
-void seam_kept_jit_see(struct seam_kept_jit *jit, struct seam_helper *helper,
+void seam_kept_jit_add(struct seam_kept_jit *jit, struct seam_helper *helper,
 		       int32_t pid, const char *path);
 
 /*

@@ -19,9 +19,9 @@ enum {
 	WAKE_NS = 1000 * 1000,
 };
 
-void seam_map_copy_init(struct seam_map_copy *copy, uint64_t max_bytes)
+void seam_perf_map_copy_init(struct seam_perf_map_copy *copy, uint64_t max_bytes)
 {
-	*copy = (struct seam_map_copy) {
+	*copy = (struct seam_perf_map_copy) {
 		.from = -1, .to = -1, .times = -1, .max_bytes = max_bytes,
 	};
 }
@@ -33,27 +33,27 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-void seam_map_copy_close(struct seam_map_copy *copy)
+void seam_perf_map_copy_close(struct seam_perf_map_copy *copy)
 {
 	close_fd(&copy->from);
 	close_fd(&copy->to);
 	close_fd(&copy->times);
 }
 
-static void begin_again(struct seam_map_copy *copy)
+static void begin_again(struct seam_perf_map_copy *copy)
 {
 	copy->pos = 0;
 	copy->n_tail = 0;
 }
 
-void seam_map_copy_from(struct seam_map_copy *copy, int fd)
+void seam_perf_map_copy_set_source(struct seam_perf_map_copy *copy, int fd)
 {
 	close_fd(&copy->from);
 	copy->from = fd;
 	begin_again(copy);
 }
 
-bool seam_map_copy_is_other(const struct seam_map_copy *copy, int fd)
+bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy, int fd)
 {
 	struct stat was, is;
 
@@ -98,7 +98,7 @@ static uint64_t tick_ns(void)
  * and a tick early at most; where that leaves it open, a look that inotify
  * asked for has come at once.
  */
-static uint64_t written_from(const struct seam_map_copy *copy,
+static uint64_t written_from(const struct seam_perf_map_copy *copy,
 			     const uint8_t *bytes, size_t n, uint64_t to_ns)
 {
 	const uint8_t *end = memchr(bytes, '\n', n);
@@ -142,7 +142,7 @@ static int create(int folder, const char *name, const char *suffix,
 				     path, strerror(errno)) : fd;
 }
 
-static int make_files(struct seam_map_copy *copy, int folder,
+static int make_files(struct seam_perf_map_copy *copy, int folder,
 		      const char *name, struct seam_err *err)
 {
 	if (copy->to < 0)
@@ -154,7 +154,7 @@ static int make_files(struct seam_map_copy *copy, int folder,
 }
 
 /* The mark goes first: one that is beyond the map's end says nothing. */
-static int append(struct seam_map_copy *copy, const uint8_t *bytes, size_t n,
+static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes, size_t n,
 		  uint64_t to_ns, struct seam_err *err)
 {
 	struct seam_perf_map_mark mark = {
@@ -189,7 +189,7 @@ static int append(struct seam_map_copy *copy, const uint8_t *bytes, size_t n,
 	return r;
 }
 
-static void remember_tail(struct seam_map_copy *copy, const uint8_t *bytes,
+static void remember_tail(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 			  size_t n)
 {
 	copy->n_tail = n < sizeof(copy->tail) ? n : sizeof(copy->tail);
@@ -200,7 +200,7 @@ static void remember_tail(struct seam_map_copy *copy, const uint8_t *bytes,
  * Read on, the last bytes once more: where they are others, the map was
  * written anew.  Returns the new bytes, which are at @bytes + @copy->n_tail.
  */
-static ssize_t read_on(struct seam_map_copy *copy, uint8_t *bytes,
+static ssize_t read_on(struct seam_perf_map_copy *copy, uint8_t *bytes,
 		       size_t most)
 {
 	for (int i = 0; i < 2; i++) {
@@ -218,7 +218,7 @@ static ssize_t read_on(struct seam_map_copy *copy, uint8_t *bytes,
 }
 
 /* What of @n bytes is taken: up to a zero, and to the limit. */
-static size_t limit(struct seam_map_copy *copy, const uint8_t *bytes,
+static size_t limit(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 		    size_t n)
 {
 	const uint8_t *zero = memchr(bytes, 0, n);
@@ -233,10 +233,10 @@ static size_t limit(struct seam_map_copy *copy, const uint8_t *bytes,
 }
 
 /* One piece.  1: there may be more; 0: there is not; -errno. */
-static int copy_piece(struct seam_map_copy *copy, int folder,
+static int copy_piece(struct seam_perf_map_copy *copy, int folder,
 		      const char *name, size_t most, struct seam_err *err)
 {
-	uint8_t bytes[SEAM_MAP_COPY_TAIL + CHUNK_BYTES];
+	uint8_t bytes[SEAM_PERF_MAP_COPY_TAIL + CHUNK_BYTES];
 	uint64_t before_ns = seam_clock_ns();
 	ssize_t got = read_on(copy, bytes, most < CHUNK_BYTES ? most :
 			      CHUNK_BYTES);
@@ -259,7 +259,7 @@ static int copy_piece(struct seam_map_copy *copy, int folder,
 	return r < 0 ? r : !copy->is_over;
 }
 
-ssize_t seam_map_copy_look(struct seam_map_copy *copy, int folder,
+ssize_t seam_perf_map_copy_update(struct seam_perf_map_copy *copy, int folder,
 			   const char *name, size_t most,
 			   struct seam_err *err)
 {

@@ -20,9 +20,9 @@
 
 #include <sys/types.h>
 
-enum { SEAM_MAP_COPY_TAIL = 32 };
+enum { SEAM_PERF_MAP_COPY_TAIL = 32 };
 
-struct seam_map_copy {
+struct seam_perf_map_copy {
 	int from;		/* the map; -1: not found so far */
 	int to, times;		/* in the recording; -1: not made so far */
 	uint64_t pos;		/* of the map, read */
@@ -34,21 +34,21 @@ struct seam_map_copy {
 	bool is_over;		/* nothing more is copied */
 	bool is_cut;		/* because there was too much */
 	char last;		/* byte of the copy */
-	uint8_t tail[SEAM_MAP_COPY_TAIL];	/* what was read last */
+	uint8_t tail[SEAM_PERF_MAP_COPY_TAIL];	/* what was read last */
 	size_t n_tail;
 };
 
-void seam_map_copy_init(struct seam_map_copy *copy, uint64_t max_bytes);
-void seam_map_copy_close(struct seam_map_copy *copy);
+void seam_perf_map_copy_init(struct seam_perf_map_copy *copy, uint64_t max_bytes);
+void seam_perf_map_copy_close(struct seam_perf_map_copy *copy);
 
 /* Read from @fd, which is taken over, in place of the one before. */
-void seam_map_copy_from(struct seam_map_copy *copy, int fd);
+void seam_perf_map_copy_set_source(struct seam_perf_map_copy *copy, int fd);
 
 /*
  * Whether @fd is another file than the one that is read: then it should be
  * read from here on.
  */
-bool seam_map_copy_is_other(const struct seam_map_copy *copy, int fd);
+bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy, int fd);
 
 /*
  * Append what is new in the map, at most @most bytes, to the copy @name in
@@ -56,7 +56,7 @@ bool seam_map_copy_is_other(const struct seam_map_copy *copy, int fd);
  * the bytes read, or -errno when they could not be written; nothing is
  * copied any more then.
  */
-ssize_t seam_map_copy_look(struct seam_map_copy *copy, int folder,
+ssize_t seam_perf_map_copy_update(struct seam_perf_map_copy *copy, int folder,
 			   const char *name, size_t most,
 			   struct seam_err *err);
 

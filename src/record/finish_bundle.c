@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_results.c - keep symbols, dumps and maps; tell what was left out; kept_results.h */
-#include "record/bundle/kept_results.h"
+/* finish_bundle.c - keep symbols, dumps and maps; tell what was left out; finish_bundle.h */
+#include "record/finish_bundle.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -95,9 +95,9 @@ static uint64_t budget(const struct seam_session *s)
 	return taken < most ? most - taken : 0;
 }
 
-void seam_session_keep_symbols(struct seam_session *s)
+void seam_session_finish_bundle(struct seam_session *s)
 {
-	const struct seam_kept_files_ending ending = {
+	const struct seam_kept_destination ending = {
 		.bundle = &s->bundle, .is_snapshot = s->is_snapshot,
 		.budget_bytes = budget(s),
 		.wait = s->wait, .context = s->wait_context,
@@ -107,7 +107,7 @@ void seam_session_keep_symbols(struct seam_session *s)
 		keep_kernel(s);
 	if (s->options->keep_files)
 		seam_kept_hits_mark(&s->hits, s->keep);
-	seam_kept_files_finish(s->keep, &ending, &s->kept);
+	seam_kept_files_copy(s->keep, &ending, &s->kept);
 	tell_of_files(s);
 	tell_of_jit(s);
 	s->result->skipped |= s->kept.n_failed || s->kept.jit.n_failed ||

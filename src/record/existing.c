@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* existing.c - a job for each process, its records to the file; existing.h */
-#include "record/proc/existing.h"
+#include "record/existing.h"
 
 #include "record/perf/aux_buffers.h"
 #include "record/perf/synth.h"
@@ -43,12 +43,12 @@ static void read_run(struct seam_helper_job *job)
 		seam_synth_namespaces(&r->synth, r->pid);
 }
 
-void seam_existing_see(struct seam_session *s,
+void seam_session_track_files(struct seam_session *s,
 		       const struct seam_ring_header *record)
 {
-	seam_kept_files_see(s->keep, record);
+	seam_kept_files_sideband(s->keep, record);
 	if (s->options->keep_files)
-		seam_kept_hits_see(&s->hits, s->keep, record);
+		seam_kept_hits_sideband(&s->hits, s->keep, record);
 }
 
 static void show(struct seam_session *s, const struct seam_synth *synth)
@@ -57,7 +57,7 @@ static void show(struct seam_session *s, const struct seam_synth *synth)
 		const struct seam_ring_header *record =
 			(const void *)(synth->bytes.items + pos);
 
-		seam_existing_see(s, record);
+		seam_session_track_files(s, record);
 		pos += record->size;
 	}
 }

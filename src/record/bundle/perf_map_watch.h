@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_map_follow.h - the perf maps of recorded runtimes, followed while they grow
+ * perf_map_watch.h - the perf maps of recorded runtimes, followed while they grow
  *
  * A perf map says what was at an address, and not when; a runtime that frees
  * code uses the address again.  So maps are copied into the recording while
@@ -23,18 +23,18 @@
 #include "record/bundle/bundle.h"
 
 enum {
-	SEAM_MAP_FOLLOW_MAX = 256,		/* processes */
-	SEAM_MAP_FOLLOW_POLL_MS = 100,
-	SEAM_MAP_FOLLOW_END_MS = 5000,		/* for the last look */
+	SEAM_PERF_MAP_WATCH_MAX = 256,		/* processes */
+	SEAM_PERF_MAP_WATCH_POLL_MS = 100,
+	SEAM_PERF_MAP_WATCH_END_MS = 5000,		/* for the last look */
 };
 
 /* Of all maps of a recording. */
-#define SEAM_MAP_FOLLOW_MAX_BYTES (UINT64_C(1) << 30)
+#define SEAM_PERF_MAP_WATCH_MAX_BYTES (UINT64_C(1) << 30)
 
-struct seam_map_follow;
+struct seam_perf_map_watch;
 
 /* What became of it, when it has ended. */
-struct seam_map_follow_result {
+struct seam_perf_map_watch_result {
 	uint64_t n_copied;	/* maps */
 	uint64_t n_bytes;	/* of them */
 	uint64_t n_refused;	/* there, but not to be trusted */
@@ -48,28 +48,25 @@ struct seam_map_follow_result {
  * Begin to follow maps into @bundle.  NULL where no thread can be had: then
  * they must be copied at the end.
  */
-struct seam_map_follow *seam_map_follow_start(const struct seam_bundle *bundle);
+struct seam_perf_map_watch *seam_perf_map_watch_start(const struct seam_bundle *bundle);
 
 /* Process @pid may have a map.  False: no more are followed. */
-bool seam_map_follow_add(struct seam_map_follow *follow, int32_t pid);
-
-/* Whether the map of @pid is copied, as far as it is known by now. */
-bool seam_map_follow_has(struct seam_map_follow *follow, int32_t pid);
+bool seam_perf_map_watch_add(struct seam_perf_map_watch *follow, int32_t pid);
 
 /* Bytes copied so far. */
-uint64_t seam_map_follow_bytes(struct seam_map_follow *follow);
+uint64_t seam_perf_map_watch_bytes(struct seam_perf_map_watch *follow);
 
 /*
  * Put copies of all maps, as they are now, into @folder.  0 or -errno.
  */
-int seam_map_follow_copy(struct seam_map_follow *follow, int folder,
+int seam_perf_map_watch_copy(struct seam_perf_map_watch *follow, int folder,
 			 struct seam_err *err);
 
 /* Take what there is now, and end.  May be called again. */
-void seam_map_follow_finish(struct seam_map_follow *follow,
-			    struct seam_map_follow_result *result);
+void seam_perf_map_watch_stop(struct seam_perf_map_watch *follow,
+			    struct seam_perf_map_watch_result *result);
 
 /* NULL is fine. */
-void seam_map_follow_free(struct seam_map_follow *follow);
+void seam_perf_map_watch_free(struct seam_perf_map_watch *follow);
 
 #endif /* SEAM_PERF_MAP_FOLLOW_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_map_follow.c - a thread that waits for maps to grow; see perf_map_follow.h */
-#include "record/bundle/perf_map_follow.h"
+/* perf_map_watch.c - a thread that waits for maps to grow; see perf_map_watch.h */
+#include "record/bundle/perf_map_watch.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -28,7 +28,7 @@ enum {
 	NAME_BYTES = 48,
 };
 
-#define POLL_NS (SEAM_MAP_FOLLOW_POLL_MS * SEAM_NS_PER_MS)
+#define POLL_NS (SEAM_PERF_MAP_WATCH_POLL_MS * SEAM_NS_PER_MS)
 
 /* The thread's alone, but for what is atomic. */
 struct followed {
@@ -38,26 +38,26 @@ struct followed {
 	bool has_failed;
 	int watch;			/* of inotify; -1: none */
 	struct seam_target target;
-	struct seam_map_copy copy;
+	struct seam_perf_map_copy copy;
 	uint64_t try_ns, step_ns;	/* when to open it, and then again */
 	struct seam_err refusal;	/* the last; code 0: none */
 	_Atomic uint64_t n_bytes;	/* the thread writes, any reads */
 };
 
-struct seam_map_follow {
+struct seam_perf_map_watch {
 	pthread_t thread;
 	struct seam_bundle bundle;	/* with a descriptor of our own */
 	int folder;			/* its jit/; -1: not made; the thread's */
 	int wake, inotify;		/* inotify -1: looking has to do */
 	pthread_mutex_t lock;		/* of n_items, which the caller adds to */
 	size_t n_items;
-	struct followed items[SEAM_MAP_FOLLOW_MAX];
+	struct followed items[SEAM_PERF_MAP_WATCH_MAX];
 	_Atomic bool shall_end;
 	bool has_ended, is_stuck;	/* the caller's */
 	struct seam_err why;		/* the thread's; the first failure */
 };
 
-static size_t count_items(struct seam_map_follow *f)
+static size_t count_items(struct seam_perf_map_watch *f)
 {
 	size_t n;
 
@@ -73,7 +73,7 @@ static uint64_t bytes_of(const struct followed *item)
 	return atomic_load_explicit(&item->n_bytes, memory_order_relaxed);
 }
 
-uint64_t seam_map_follow_bytes(struct seam_map_follow *f)
+uint64_t seam_perf_map_watch_bytes(struct seam_perf_map_watch *f)
 {
 	uint64_t bytes = 0;
 
@@ -89,7 +89,7 @@ static void name_of(const struct followed *item, char *name)
 
 /* ---- the thread ---- */
 
-static void watch(struct seam_map_follow *f, struct followed *item)
+static void watch(struct seam_perf_map_watch *f, struct followed *item)
 {
 	char path[32];
 
@@ -102,16 +102,16 @@ static void watch(struct seam_map_follow *f, struct followed *item)
 	item->watch = inotify_add_watch(f->inotify, path, IN_MODIFY);
 }
 
-static void keep_first(struct seam_map_follow *f, const struct seam_err *err)
+static void keep_first(struct seam_perf_map_watch *f, const struct seam_err *err)
 {
 	if (!f->why.n_causes)
 		f->why = *err;
 }
 
-static void copy_more(struct seam_map_follow *f, struct followed *item)
+static void copy_more(struct seam_perf_map_watch *f, struct followed *item)
 {
 	struct seam_err err = { 0 };
-	uint64_t had = seam_map_follow_bytes(f);
+	uint64_t had = seam_perf_map_watch_bytes(f);
 	char name[NAME_BYTES];
 
 	if (item->copy.from < 0 || item->copy.is_over)
@@ -119,11 +119,11 @@ static void copy_more(struct seam_map_follow *f, struct followed *item)
 	if (f->folder < 0)
 		f->folder = seam_bundle_folder(&f->bundle, "jit", &err);
 	item->copy.max_bytes = item->copy.n_bytes +
-		(had < SEAM_MAP_FOLLOW_MAX_BYTES ?
-		 SEAM_MAP_FOLLOW_MAX_BYTES - had : 0);
+		(had < SEAM_PERF_MAP_WATCH_MAX_BYTES ?
+		 SEAM_PERF_MAP_WATCH_MAX_BYTES - had : 0);
 	name_of(item, name);
 	if (f->folder < 0 ||
-	    seam_map_copy_look(&item->copy, f->folder, name, LOOK_BYTES,
+	    seam_perf_map_copy_update(&item->copy, f->folder, name, LOOK_BYTES,
 			       &err) < 0) {
 		item->has_failed = item->copy.is_over = true;
 		keep_first(f, &err);
@@ -155,23 +155,23 @@ static int open_map(struct followed *item)
 }
 
 /* The map under its name: for the first time, or another than before. */
-static void find_map(struct seam_map_follow *f, struct followed *item)
+static void find_map(struct seam_perf_map_watch *f, struct followed *item)
 {
 	int fd = open_map(item);
 
 	if (fd < 0)
 		return;
-	if (!seam_map_copy_is_other(&item->copy, fd)) {
+	if (!seam_perf_map_copy_is_other_file(&item->copy, fd)) {
 		close(fd);
 		return;
 	}
 	copy_more(f, item);		/* the last of the one before */
-	seam_map_copy_from(&item->copy, fd);
+	seam_perf_map_copy_set_source(&item->copy, fd);
 	watch(f, item);
 }
 
 /* @now_ns UINT64_MAX: for the last time. */
-static void look(struct seam_map_follow *f, struct followed *item,
+static void look(struct seam_perf_map_watch *f, struct followed *item,
 		 uint64_t now_ns)
 {
 	if (item->copy.is_over || (!item->is_ready && item->try_ns > now_ns))
@@ -189,7 +189,7 @@ static void look(struct seam_map_follow *f, struct followed *item,
 }
 
 /* Names of what has changed, and then all who wait are served. */
-static void drain_events(struct seam_map_follow *f)
+static void drain_events(struct seam_perf_map_watch *f)
 {
 	char bytes[4096]
 		__attribute__((aligned(__alignof__(struct inotify_event))));
@@ -210,7 +210,7 @@ static void drain_events(struct seam_map_follow *f)
 	}
 }
 
-static void wait_for_news(struct seam_map_follow *f)
+static void wait_for_news(struct seam_perf_map_watch *f)
 {
 	const struct timespec pace = { .tv_nsec = PACE_NS };
 	struct pollfd fds[] = {
@@ -218,7 +218,7 @@ static void wait_for_news(struct seam_map_follow *f)
 		{ .fd = f->inotify, .events = POLLIN },
 	};
 	uint64_t next_ns = UINT64_MAX, now_ns;
-	int timeout_ms = SEAM_MAP_FOLLOW_POLL_MS;
+	int timeout_ms = SEAM_PERF_MAP_WATCH_POLL_MS;
 
 	nanosleep(&pace, NULL);
 	for (size_t i = count_items(f); i-- > 0;)
@@ -237,7 +237,7 @@ static void wait_for_news(struct seam_map_follow *f)
 
 static void *run(void *context)
 {
-	struct seam_map_follow *f = context;
+	struct seam_perf_map_watch *f = context;
 	bool is_last;
 
 	do {
@@ -256,7 +256,7 @@ static void *run(void *context)
 /* ---- the recorder ---- */
 
 /* No signal is for it: the recorder gets them as data. */
-static int start_thread(struct seam_map_follow *f)
+static int start_thread(struct seam_perf_map_watch *f)
 {
 	sigset_t all, old;
 	int r;
@@ -268,7 +268,7 @@ static int start_thread(struct seam_map_follow *f)
 	return r;
 }
 
-static void drop(struct seam_map_follow *f)
+static void drop(struct seam_perf_map_watch *f)
 {
 	if (f->bundle.dir >= 0)
 		close(f->bundle.dir);
@@ -282,9 +282,9 @@ static void drop(struct seam_map_follow *f)
 	free(f);
 }
 
-struct seam_map_follow *seam_map_follow_start(const struct seam_bundle *bundle)
+struct seam_perf_map_watch *seam_perf_map_watch_start(const struct seam_bundle *bundle)
 {
-	struct seam_map_follow *f = calloc(1, sizeof(*f));
+	struct seam_perf_map_watch *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
@@ -300,19 +300,19 @@ struct seam_map_follow *seam_map_follow_start(const struct seam_bundle *bundle)
 	return NULL;
 }
 
-static void wake(struct seam_map_follow *f)
+static void wake(struct seam_perf_map_watch *f)
 {
 	const uint64_t one = 1;
 
 	(void)!write(f->wake, &one, sizeof(one));
 }
 
-bool seam_map_follow_add(struct seam_map_follow *f, int32_t pid)
+bool seam_perf_map_watch_add(struct seam_perf_map_watch *f, int32_t pid)
 {
 	struct followed *item;
 
 	/* The caller alone changes it. */
-	if (f->n_items == SEAM_MAP_FOLLOW_MAX)
+	if (f->n_items == SEAM_PERF_MAP_WATCH_MAX)
 		return false;
 	item = &f->items[f->n_items];
 	*item = (struct followed) {
@@ -320,20 +320,12 @@ bool seam_map_follow_add(struct seam_map_follow *f, int32_t pid)
 	};
 	seam_target_init(&item->target);
 	item->target.owner.pid = pid;
-	seam_map_copy_init(&item->copy, SEAM_MAP_FOLLOW_MAX_BYTES);
+	seam_perf_map_copy_init(&item->copy, SEAM_PERF_MAP_WATCH_MAX_BYTES);
 	pthread_mutex_lock(&f->lock);
 	f->n_items++;
 	pthread_mutex_unlock(&f->lock);
 	wake(f);
 	return true;
-}
-
-bool seam_map_follow_has(struct seam_map_follow *f, int32_t pid)
-{
-	for (size_t i = 0; i < f->n_items; i++)
-		if (f->items[i].pid == pid && bytes_of(&f->items[i]))
-			return true;
-	return false;
 }
 
 static int copy_file(int from, int to, const char *name, const char *suffix,
@@ -353,10 +345,10 @@ static int copy_file(int from, int to, const char *name, const char *suffix,
 }
 
 /* Marks that are beyond the map's end say nothing: the index is copied last. */
-int seam_map_follow_copy(struct seam_map_follow *f, int folder,
+int seam_perf_map_watch_copy(struct seam_perf_map_watch *f, int folder,
 			 struct seam_err *err)
 {
-	int from = seam_map_follow_bytes(f) ?
+	int from = seam_perf_map_watch_bytes(f) ?
 		   seam_bundle_folder(&f->bundle, "jit", err) : -1;
 	char name[NAME_BYTES];
 	int r = 0;
@@ -378,7 +370,7 @@ int seam_map_follow_copy(struct seam_map_follow *f, int folder,
 	return r;
 }
 
-static void join(struct seam_map_follow *f)
+static void join(struct seam_perf_map_watch *f)
 {
 	struct timespec until;
 
@@ -386,13 +378,13 @@ static void join(struct seam_map_follow *f)
 	atomic_store_explicit(&f->shall_end, true, memory_order_release);
 	wake(f);
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += SEAM_MAP_FOLLOW_END_MS / 1000;
+	until.tv_sec += SEAM_PERF_MAP_WATCH_END_MS / 1000;
 	f->is_stuck = pthread_timedjoin_np(f->thread, NULL, &until) != 0;
 	f->has_ended = true;
 }
 
 static void add_result(const struct followed *item,
-		       struct seam_map_follow_result *result)
+		       struct seam_perf_map_watch_result *result)
 {
 	bool is_refused = item->refusal.n_causes && item->copy.from < 0;
 
@@ -403,14 +395,14 @@ static void add_result(const struct followed *item,
 		result->why = item->refusal;
 }
 
-void seam_map_follow_finish(struct seam_map_follow *f,
-			    struct seam_map_follow_result *result)
+void seam_perf_map_watch_stop(struct seam_perf_map_watch *f,
+			    struct seam_perf_map_watch_result *result)
 {
-	*result = (struct seam_map_follow_result) { 0 };
+	*result = (struct seam_perf_map_watch_result) { 0 };
 	if (!f->has_ended)
 		join(f);
 	result->is_stuck = f->is_stuck;
-	result->n_bytes = seam_map_follow_bytes(f);
+	result->n_bytes = seam_perf_map_watch_bytes(f);
 	if (!f->is_stuck)
 		result->why = f->why;
 	for (size_t i = 0; i < f->n_items; i++) {
@@ -421,17 +413,17 @@ void seam_map_follow_finish(struct seam_map_follow *f,
 	}
 }
 
-void seam_map_follow_free(struct seam_map_follow *f)
+void seam_perf_map_watch_free(struct seam_perf_map_watch *f)
 {
-	struct seam_map_follow_result result;
+	struct seam_perf_map_watch_result result;
 
 	if (!f)
 		return;
-	seam_map_follow_finish(f, &result);
+	seam_perf_map_watch_stop(f, &result);
 	if (f->is_stuck)
 		return;		/* the thread may come back to it */
 	for (size_t i = 0; i < f->n_items; i++) {
-		seam_map_copy_close(&f->items[i].copy);
+		seam_perf_map_copy_close(&f->items[i].copy);
 		seam_target_close(&f->items[i].target);
 	}
 	drop(f);
