@@ -18,8 +18,8 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/commands/help.h"
-#include "cli/foreign.h"
-#include "cli/nearest.h"
+#include "cli/perf_equivalents.h"
+#include "cli/closest_word.h"
 #include "cli/pager.h"
 
 /* Set by the parser before anything runs, read afterwards. */
@@ -171,23 +171,23 @@ static struct match find(const struct parser *p, char letter, const char *name,
 static int unknown_name(const struct parser *p, const char *name, size_t size)
 {
 	const struct seam_command *command = p->command;
-	struct seam_nearest near = { 0 };
+	struct seam_closest_word near = { 0 };
 	const char *instead;
 	char word[64], whole[66];
 
 	snprintf(word, sizeof(word), "%.*s", (int)size, name);
 	snprintf(whole, sizeof(whole), "--%s", word);
-	instead = seam_foreign_option(command->name, whole);
+	instead = seam_perf_equivalent_option(command->name, whole);
 	if (instead)
 		return MISUSED(p, "there is no option '%s': %s", whole,
 			       instead);
 	for (size_t i = 0; i < command->n_options; i++)
 		if (command->options[i].name)
-			seam_nearest_try(&near, word,
+			seam_closest_word_try(&near, word,
 					 command->options[i].name);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options); i++)
 		if (has_common(command, &common_options[i]))
-			seam_nearest_try(&near, word, common_options[i].name);
+			seam_closest_word_try(&near, word, common_options[i].name);
 	if (near.name)
 		return MISUSED(p, "unknown option '--%s'; "
 			       "did you mean '--%s'?", word, near.name);
@@ -197,7 +197,7 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 static int unknown_letter(const struct parser *p, char letter)
 {
 	char word[3] = { '-', letter, '\0' };
-	const char *instead = seam_foreign_option(p->command->name, word);
+	const char *instead = seam_perf_equivalent_option(p->command->name, word);
 
 	if (instead)
 		return MISUSED(p, "there is no option '%s': %s", word,
@@ -252,7 +252,7 @@ static const char *meant_in_perf(const struct parser *p,
 
 	return option->letter && p->argv[p->at][1] != '-' &&
 	       option->kind == SEAM_OPTION_U64 ?
-	       seam_foreign_option(p->command->name, letter) : NULL;
+	       seam_perf_equivalent_option(p->command->name, letter) : NULL;
 }
 
 /* Digits, or 0x and hexadecimal ones; no sign, no space. */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "cli/like.h"
+#include "cli/closest_function.h"
 
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)
@@ -100,7 +100,7 @@ static void suggest(const struct seam_opened *opened,
 {
 	const char *word = reading->callers_of ? reading->callers_of :
 			   reading->callees_of;
-	const char *like = seam_like_function(&opened->profile, word);
+	const char *like = seam_closest_function(&opened->profile, word);
 	size_t used = strlen(err->cause[0]);
 	char shown[200];
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/commands/help.h"
-#include "cli/nearest.h"
+#include "cli/closest_word.h"
 
 struct options {
 	bool tree;
@@ -215,11 +215,11 @@ static void colour_is_asked_for_or_depends_on_the_terminal(void **state)
 
 static const char *meant(const char *word)
 {
-	struct seam_nearest near = { 0 };
+	struct seam_closest_word near = { 0 };
 
-	seam_nearest_try(&near, word, "report");
-	seam_nearest_try(&near, word, "record");
-	seam_nearest_try(&near, word, "dump");
+	seam_closest_word_try(&near, word, "report");
+	seam_closest_word_try(&near, word, "record");
+	seam_closest_word_try(&near, word, "dump");
 	return near.name;
 }
 

@@ -128,11 +128,11 @@ static int inject_once(size_t *n_functions)
 	struct seam_input opened = { 0 };
 	struct seam_perf_data data = { 0 };
 	char path[4200];
-	struct seam_made out;
+	struct seam_output_folder out;
 	int r;
 
 	snprintf(path, sizeof(path), "%s/out", folder);
-	assert_int_equal(seam_made_begin(&out, path, NULL), 0);
+	assert_int_equal(seam_output_folder_begin(&out, path, NULL), 0);
 	r = seam_profile_init(&notes);
 
 	if (r == 0)
@@ -150,7 +150,7 @@ static int inject_once(size_t *n_functions)
 	seam_input_close(&opened);
 	seam_profile_fini(&notes);
 	/* All of it goes, whatever came of it. */
-	seam_made_undo(&out);
+	seam_output_folder_undo(&out);
 	assert_int_equal(access(path, F_OK), -1);
 	return r;
 }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/like.h"
+#include "cli/closest_function.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
 #include "cli/source_text.h"
@@ -101,7 +101,7 @@ static int explain(const struct seam_profile *profile, const char *symbol,
 				"the functions that it called");
 	if (symbol[0] == '[')
 		return seam_err_set(err, -ENOENT, "no sample is near it");
-	like = seam_like_function(profile, symbol);
+	like = seam_closest_function(profile, symbol);
 	if (!like)
 		return seam_err_set(err, -ENOENT, "the recording has no "
 				    "function of that name");

@@ -3,8 +3,8 @@
 #include "cli/commands/help.h"
 
 #include "base/text.h"
-#include "cli/foreign.h"
-#include "cli/nearest.h"
+#include "cli/perf_equivalents.h"
+#include "cli/closest_word.h"
 #include "cli/pager.h"
 
 enum {
@@ -150,8 +150,8 @@ const struct seam_command *seam_command_find(const char *name)
 
 int seam_command_unknown(const char *name)
 {
-	struct seam_nearest near = { 0 };
-	const char *instead = seam_foreign_command(name);
+	struct seam_closest_word near = { 0 };
+	const char *instead = seam_perf_equivalent_command(name);
 	char safe[128];
 
 	if (instead) {
@@ -160,7 +160,7 @@ int seam_command_unknown(const char *name)
 		return SEAM_EXIT_USAGE;
 	}
 	for (size_t i = 0; i < seam_n_commands; i++)
-		seam_nearest_try(&near, name, seam_commands[i]->name);
+		seam_closest_word_try(&near, name, seam_commands[i]->name);
 	fprintf(stderr, "seam: there is no command '%s'%s%s%s\n"
 		"'seam --help' lists the commands.\n",
 		seam_text_copy(safe, sizeof(safe), name, SEAM_TEXT_TERMINAL),

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/inject_code.h"
-#include "cli/copy.h"
+#include "cli/copy_folder.h"
 #include "cli/reading.h"
 #include "model/input.h"
 #include "model/load.h"
@@ -46,7 +46,7 @@ struct injection {
 	struct seam_perf_data data;
 	struct seam_profile notes;	/* and nothing else */
 	struct seam_inject_code code;
-	struct seam_made made;		/* the output */
+	struct seam_output_folder made;		/* the output */
 	char *folder_path;		/* absolute */
 	bool is_damaged;
 };
@@ -54,7 +54,7 @@ struct injection {
 static int open_output(struct injection *in, struct seam_err *err)
 {
 	const char *path = in->settings->output;
-	int r = seam_made_begin(&in->made, path, err);
+	int r = seam_output_folder_begin(&in->made, path, err);
 
 	if (r < 0)
 		return r;
@@ -92,7 +92,7 @@ static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
 	if (fd < 0)
 		return seam_err_set(err, -errno, "cannot create 'data': %s",
 				    strerror(errno));
-	r = seam_made_note(&in->made, "data", err);
+	r = seam_output_folder_note(&in->made, "data", err);
 	out = r ? NULL : fdopen(fd, "w");
 	if (!out) {
 		r = r ? r : seam_err_set(err, -errno, "cannot open 'data': %s",
@@ -198,14 +198,14 @@ static int inject(const char *path, const struct inject_options *settings)
 		if (in.is_damaged)
 			status = SEAM_EXIT_LOSSY;
 		else
-			seam_made_undo(&in.made);
+			seam_output_folder_undo(&in.made);
 	}
 	seam_inject_code_fini(&in.code);
 	seam_profile_fini(&in.notes);
 	seam_perf_data_close(&in.data);
 	seam_input_close(&in.recording);
 	free(in.folder_path);
-	seam_made_fini(&in.made);
+	seam_output_folder_fini(&in.made);
 	return status;
 }
 

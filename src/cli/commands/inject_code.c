@@ -63,7 +63,7 @@ static int add_function(struct seam_inject_code *code, uint32_t object)
 /* -- files -------------------------------------------------------------- */
 
 static int write_file(struct seam_inject_process *process,
-		      struct seam_made *made,
+		      struct seam_output_folder *made,
 		      const struct seam_inject_file *elf, struct seam_err *err)
 {
 	const char *name = strrchr(process->path, '/') + 1;
@@ -75,7 +75,7 @@ static int write_file(struct seam_inject_process *process,
 	if (fd < 0)
 		return seam_err_set(err, -errno, "cannot create '%s': %s",
 				    name, strerror(errno));
-	r = seam_made_note(made, name, err);
+	r = seam_output_folder_note(made, name, err);
 	if (r == 0)
 		r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
 	if (r == 0 && fstat(fd, &st))
@@ -92,7 +92,7 @@ static int write_file(struct seam_inject_process *process,
 
 static int make_file(struct seam_inject_code *code,
 		     struct seam_inject_process *process,
-		     struct seam_made *made, uint32_t elf_machine,
+		     struct seam_output_folder *made, uint32_t elf_machine,
 		     struct seam_err *err)
 {
 	struct seam_inject_file elf;
@@ -290,7 +290,7 @@ static int make_mappings(struct seam_inject_code *code, struct seam_err *err)
 }
 
 int seam_inject_code_make(struct seam_inject_code *code,
-			  struct seam_made *made, const char *path,
+			  struct seam_output_folder *made, const char *path,
 			  uint32_t elf_machine, struct seam_err *err)
 {
 	size_t n = seam_jit_code_count(code->recorded.sources.code);

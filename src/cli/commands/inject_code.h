@@ -7,7 +7,7 @@
 #define SEAM_INJECT_CODE_H
 
 #include "base/arena.h"
-#include "cli/made.h"
+#include "cli/output_folder.h"
 #include "export/inject/inject.h"
 #include "export/inject/perf_rewrite.h"
 #include "model/jit/jit_recorded.h"
@@ -48,7 +48,7 @@ struct seam_inject_code {
  * not say theirs.  0 or -errno.
  */
 int seam_inject_code_make(struct seam_inject_code *code,
-			  struct seam_made *made, const char *path,
+			  struct seam_output_folder *made, const char *path,
 			  uint32_t elf_machine, struct seam_err *err);
 
 void seam_inject_code_fini(struct seam_inject_code *code);

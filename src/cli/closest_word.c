@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.c - edit distance over short words; the contract is in nearest.h */
-#include "cli/nearest.h"
+/* closest_word.c - edit distance over short words; see closest_word.h */
+#include "cli/closest_word.h"
 
-enum { MAX = 32 };
+enum { MAX_WORD = 32 };
 
 static size_t least(size_t a, size_t b)
 {
@@ -15,7 +15,7 @@ static size_t least(size_t a, size_t b)
  */
 static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-	size_t row[MAX + 1][MAX + 1];
+	size_t row[MAX_WORD + 1][MAX_WORD + 1];
 
 	for (size_t j = 0; j <= n_b; j++)
 		row[0][j] = j;
@@ -36,17 +36,17 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 	return row[n_a][n_b];
 }
 
-void seam_nearest_try(struct seam_nearest *best, const char *word,
+void seam_closest_word_try(struct seam_closest_word *best, const char *word,
 		      const char *name)
 {
 	size_t n_word = strlen(word), n_name = strlen(name);
 	size_t edits;
 
-	if (n_word >= MAX || n_name >= MAX)
+	if (n_word >= MAX_WORD || n_name >= MAX_WORD)
 		return;
 	edits = distance(word, n_word, name, n_name);
 	if (edits > (n_word < 3 ? 1 : n_word / 3))
 		return;
 	if (!best->name || edits < best->distance)
-		*best = (struct seam_nearest) { name, edits };
+		*best = (struct seam_closest_word) { name, edits };
 }

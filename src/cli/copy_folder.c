@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* copy.c - folder by folder, file by file; see copy.h */
-#include "cli/copy.h"
+/* copy_folder.c - folder by folder, file by file; see copy_folder.h */
+#include "cli/copy_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ enum {
 struct target {
 	dev_t dev;
 	ino_t ino;
-	struct seam_made *made;
+	struct seam_output_folder *made;
 	char below[PATH_MAX];		/* "": the top; else ends in '/' */
 };
 
@@ -62,7 +62,7 @@ static int note(struct target *target, const char *name, struct seam_err *err)
 	char path[2 * PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s%s", target->below, name);
-	return seam_made_note(target->made, path, err);
+	return seam_output_folder_note(target->made, path, err);
 }
 
 static int copy_file(int in, int folder, const char *name,
@@ -158,7 +158,7 @@ static int copy_all(int from, int to, const char *but, int depth,
 	return r;
 }
 
-int seam_copy_folder(const char *from, struct seam_made *to, const char *but,
+int seam_copy_folder(const char *from, struct seam_output_folder *to, const char *but,
 		     struct seam_err *err)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* like.c - the nearest of the functions with samples; see like.h */
-#include "cli/like.h"
+/* closest_function.c - the function that the user most likely meant */
+#include "cli/closest_function.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "cli/nearest.h"
+#include "cli/closest_word.h"
 
 /* How well @name answers who asked for @word; more is better, 0 not. */
 static int likeness(const char *word, const char *name)
 {
-	struct seam_nearest nearest = { 0 };
+	struct seam_closest_word nearest = { 0 };
 	const char *at = strcasestr(name, word);
 	size_t n = strlen(word);
 
 	if (at && n > 1)
 		return (at == name || !isalnum((unsigned char)at[-1])) &&
 		       !isalnum((unsigned char)at[n]) ? 3 : 2;
-	seam_nearest_try(&nearest, word, name);
+	seam_closest_word_try(&nearest, word, name);
 	return nearest.name != NULL;
 }
 
@@ -26,7 +26,7 @@ static const char *name_of(const struct seam_profile *profile, size_t i)
 	return seam_profile_text(profile, profile->functions.items[i].name);
 }
 
-const char *seam_like_function(const struct seam_profile *profile,
+const char *seam_closest_function(const struct seam_profile *profile,
 			       const char *word)
 {
 	const struct seam_samples *s = &profile->samples;

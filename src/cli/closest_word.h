@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.h - the word that was probably meant */
-#ifndef SEAM_NEAREST_H
-#define SEAM_NEAREST_H
+/* closest_word.h - suggest a word for one that is not known */
+#ifndef SEAM_CLOSEST_WORD_H
+#define SEAM_CLOSEST_WORD_H
 
 #include "base/base.h"
 
 /* The best candidate so far.  Zeroed is valid: none yet. */
-struct seam_nearest {
+struct seam_closest_word {
 	const char *name;	/* borrowed; NULL when nothing is near */
 	size_t distance;
 };
@@ -17,7 +17,7 @@ struct seam_nearest {
  * an edit inserts, removes, replaces or swaps with the neighbour.
  * Names longer than 31 letters are never near.
  */
-void seam_nearest_try(struct seam_nearest *best, const char *word,
+void seam_closest_word_try(struct seam_closest_word *best, const char *word,
 		      const char *name);
 
-#endif /* SEAM_NEAREST_H */
+#endif /* SEAM_CLOSEST_WORD_H */

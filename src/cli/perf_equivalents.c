@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign.c - two tables; see foreign.h */
-#include "cli/foreign.h"
+/* perf_equivalents.c - two tables; see perf_equivalents.h */
+#include "cli/perf_equivalents.h"
 
 #include "base/base.h"
 
@@ -82,7 +82,7 @@ static const struct {
 	{ "annotate", "--symbol", "name the SYMBOL without an option" },
 };
 
-const char *seam_foreign_command(const char *name)
+const char *seam_perf_equivalent_command(const char *name)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(commands); i++)
 		if (strcmp(commands[i].name, name) == 0)
@@ -90,7 +90,7 @@ const char *seam_foreign_command(const char *name)
 	return NULL;
 }
 
-const char *seam_foreign_option(const char *command, const char *option)
+const char *seam_perf_equivalent_option(const char *command, const char *option)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(options); i++)
 		if (strcmp(options[i].command, command) == 0 &&

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/made.h"
+#include "cli/output_folder.h"
 
 static char folder[64], path[80];
 
@@ -34,42 +34,42 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-static void put_file(const struct seam_made *made, const char *name)
+static void put_file(const struct seam_output_folder *made, const char *name)
 {
 	close(openat(made->folder, name, O_WRONLY | O_CREAT | O_EXCL, 0600));
 }
 
-static void begin(struct seam_made *made)
+static void begin(struct seam_output_folder *made)
 {
-	assert_int_equal(seam_made_begin(made, path, NULL), 0);
+	assert_int_equal(seam_output_folder_begin(made, path, NULL), 0);
 	put_file(made, "a");
-	assert_int_equal(seam_made_note(made, "a", NULL), 0);
+	assert_int_equal(seam_output_folder_note(made, "a", NULL), 0);
 	mkdirat(made->folder, "b", 0700);
-	assert_int_equal(seam_made_note(made, "b", NULL), 0);
+	assert_int_equal(seam_output_folder_note(made, "b", NULL), 0);
 	put_file(made, "b/c");
-	assert_int_equal(seam_made_note(made, "b/c", NULL), 0);
+	assert_int_equal(seam_output_folder_note(made, "b/c", NULL), 0);
 }
 
 static void all_that_was_made_is_undone(void **state)
 {
-	struct seam_made made;
+	struct seam_output_folder made;
 
 	(void)state;
 	begin(&made);
-	seam_made_undo(&made);
+	seam_output_folder_undo(&made);
 	assert_int_equal(access(path, F_OK), -1);
-	seam_made_undo(&made);		/* again is harmless */
+	seam_output_folder_undo(&made);		/* again is harmless */
 }
 
 static void what_others_made_stays(void **state)
 {
 	char theirs[128];
-	struct seam_made made;
+	struct seam_output_folder made;
 
 	(void)state;
 	begin(&made);
 	put_file(&made, "b/theirs");
-	seam_made_undo(&made);
+	seam_output_folder_undo(&made);
 	snprintf(theirs, sizeof(theirs), "%s/b/theirs", path);
 	assert_int_equal(access(theirs, F_OK), 0);
 	snprintf(theirs, sizeof(theirs), "%s/a", path);
@@ -78,23 +78,23 @@ static void what_others_made_stays(void **state)
 
 static void a_folder_that_is_there_is_not_ours(void **state)
 {
-	struct seam_made made;
+	struct seam_output_folder made;
 
 	(void)state;
 	mkdir(path, 0700);
-	assert_int_equal(seam_made_begin(&made, path, NULL), -EEXIST);
-	seam_made_undo(&made);
+	assert_int_equal(seam_output_folder_begin(&made, path, NULL), -EEXIST);
+	seam_output_folder_undo(&made);
 	assert_int_equal(access(path, F_OK), 0);
 }
 
 static void what_is_done_stays(void **state)
 {
-	struct seam_made made;
+	struct seam_output_folder made;
 
 	(void)state;
 	begin(&made);
-	seam_made_fini(&made);
-	seam_made_undo(&made);
+	seam_output_folder_fini(&made);
+	seam_output_folder_undo(&made);
 	assert_int_equal(access(path, F_OK), 0);
 }
 

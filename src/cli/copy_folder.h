@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* copy.h - the files of a bundle, into another */
-#ifndef SEAM_COPY_H
-#define SEAM_COPY_H
+/* copy_folder.h - the files of a bundle, into another */
+#ifndef SEAM_COPY_FOLDER_H
+#define SEAM_COPY_FOLDER_H
 
-#include "cli/made.h"
+#include "cli/output_folder.h"
 
 /*
  * Copy the regular files of folder @from and of its folders into the folder
  * that @to makes, but not the file @but at the top.  Links are not followed
  * and not copied.  0 or -errno.
  */
-int seam_copy_folder(const char *from, struct seam_made *to, const char *but,
+int seam_copy_folder(const char *from, struct seam_output_folder *to, const char *but,
 		     struct seam_err *err);
 
-#endif /* SEAM_COPY_H */
+#endif /* SEAM_COPY_FOLDER_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* made.c - names of what was made, removed from the last on; see made.h */
-#include "cli/made.h"
+/* output_folder.c - names of what was made, removed from the last on; see output_folder.h */
+#include "cli/output_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int seam_made_begin(struct seam_made *made, const char *path,
+int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
 		    struct seam_err *err)
 {
-	*made = (struct seam_made) { 0 };
+	*made = (struct seam_output_folder) { 0 };
 	if (mkdir(path, 0700))
 		return seam_err_set(err, -errno, "cannot make folder '%s': %s",
 				    path, strerror(errno));
@@ -24,13 +24,13 @@ int seam_made_begin(struct seam_made *made, const char *path,
 }
 
 /* It is a folder where it cannot be a file. */
-static void remove_one(const struct seam_made *made, const char *name)
+static void remove_one(const struct seam_output_folder *made, const char *name)
 {
 	if (unlinkat(made->folder, name, 0) && errno == EISDIR)
 		unlinkat(made->folder, name, AT_REMOVEDIR);
 }
 
-int seam_made_note(struct seam_made *made, const char *name,
+int seam_output_folder_note(struct seam_output_folder *made, const char *name,
 		   struct seam_err *err)
 {
 	char **slot = SEAM_ARRAY_PUSH(&made->names);
@@ -42,22 +42,22 @@ int seam_made_note(struct seam_made *made, const char *name,
 	return seam_err_set(err, -ENOMEM, "out of memory");
 }
 
-void seam_made_undo(struct seam_made *made)
+void seam_output_folder_undo(struct seam_output_folder *made)
 {
 	if (!made->path)
 		return;
 	for (size_t i = made->names.n; i-- > 0;)
 		remove_one(made, made->names.items[i]);
 	rmdir(made->path);
-	seam_made_fini(made);
+	seam_output_folder_fini(made);
 }
 
-void seam_made_fini(struct seam_made *made)
+void seam_output_folder_fini(struct seam_output_folder *made)
 {
 	if (made->path && made->folder >= 0)
 		close(made->folder);
 	for (size_t i = 0; i < made->names.n; i++)
 		free(made->names.items[i]);
 	free(made->names.items);
-	*made = (struct seam_made) { 0 };
+	*made = (struct seam_output_folder) { 0 };
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* closest_function.h - suggest a function for a name that no function has */
+#ifndef SEAM_CLOSEST_FUNCTION_H
+#define SEAM_CLOSEST_FUNCTION_H
+
+#include "model/profile/profile.h"
+
+/*
+ * The function whose name is most like @word; of equals the one with the
+ * most samples.  NULL: none is like it.
+ */
+const char *seam_closest_function(const struct seam_profile *profile,
+			       const char *word);
+
+#endif /* SEAM_CLOSEST_FUNCTION_H */
