@@ -132,11 +132,11 @@ static int describe_events(struct seam_session *s, struct seam_err *err)
 	if (!s->described)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	for (size_t e = 0; e < s->events.n; e++) {
-		struct seam_perf_written_event *event = &s->described[e];
+		struct seam_perf_event *event = &s->described[e];
 
-		event->attr = &s->events.items[e].attr;
+		event->attr = seam_perf_attr_of(&s->events.items[e].attr);
 		event->name = s->events.items[e].name;
-		event->most_ids = later;
+		event->max_ids = later;
 		event->ids = calloc(sources->list.n + later,
 				    sizeof(*event->ids));
 		if (!event->ids)

@@ -36,7 +36,7 @@ struct seam_session {
 	struct seam_event_list events;	/* the side-band's last */
 	bool system_wide;
 	struct seam_sources sources;
-	struct seam_perf_written_event *described;	/* events, with their ids */
+	struct seam_perf_event *described;	/* events, with their ids */
 
 	int data;			/* the file; -1: none */
 	int meta;			/* the last manifest's; -1: none */

@@ -29,7 +29,7 @@ struct pmu {
 	struct seam_drain drain;
 	struct perf_event_attr attr;
 	uint64_t id;
-	struct seam_perf_written_event described;
+	struct seam_perf_event described;
 	int fd;
 };
 
@@ -66,8 +66,8 @@ static void open_pmu(struct pmu *p, int cpu, int tid, uint64_t start,
 	p->sources.events = p->events;
 	p->sources.n_events = 2;
 	p->attr.size = PERF_ATTR_SIZE_VER7;
-	p->described = (struct seam_perf_written_event) {
-		.attr = &p->attr, .name = "pmu//", .ids = &p->id, .n_ids = 1,
+	p->described = (struct seam_perf_event) {
+		.attr = seam_perf_attr_of(&p->attr), .name = "pmu//", .ids = &p->id, .n_ids = 1,
 	};
 	p->fd = memfd_create("data", MFD_CLOEXEC);
 	assert_int_equal(seam_perf_writer_begin(&p->writer, p->fd, "data",

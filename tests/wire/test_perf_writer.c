@@ -2,11 +2,12 @@
 /* test_perf_writer.c - the bytes of a file, and what failures leave of it */
 #include "wire/perf/perf_writer.h"
 
-#include "base/cursor.h"
 #include "base/file.h"
+#include "wire/perf/perf_data.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,21 +20,24 @@
 
 enum {
 	N_EVENTS = 2,
-	IDS = SEAM_PERF_WRITER_HEADER_BYTES,
+	IDS = SEAM_PERF_FILE_HEADER_BYTES,
 	ATTRS = IDS + 3 * 8,
 	DATA = ATTRS + N_EVENTS * 144,
 	DATA_SIZE_AT = 48,
 	FLAGS_AT = 72,
 };
 
-static const struct perf_event_attr attrs[N_EVENTS] = {
-	{ .type = PERF_TYPE_SOFTWARE, .size = 128, .sample_period = 7 },
-	{ .type = PERF_TYPE_RAW, .size = 128, .config = 0x1234 },
-};
 static uint64_t first_ids[] = { 11, 12 }, second_ids[] = { 99 };
-static struct seam_perf_written_event events[N_EVENTS] = {
-	{ &attrs[0], "cpu-clock", first_ids, 2, 0 },
-	{ &attrs[1], "r1234", second_ids, 1, 0 },
+static struct seam_perf_event events[N_EVENTS] = {
+	{
+		.attr = { .type = PERF_TYPE_SOFTWARE, .size = 128,
+			  .sample_period = 7 },
+		.name = "cpu-clock", .ids = first_ids, .n_ids = 2,
+	}, {
+		.attr = { .type = PERF_TYPE_RAW, .size = 128,
+			  .config = 0x1234 },
+		.name = "r1234", .ids = second_ids, .n_ids = 1,
+	},
 };
 
 struct opened {
@@ -88,7 +92,7 @@ static void writes_the_header_of_perf(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(u64_at(&o, FLAGS_AT + 8 * i), 0);
 	assert_int_equal(pread(o.fd, &attr, 128, ATTRS + 144), 128);
-	assert_memory_equal(&attr, &attrs[1], 128);
+	assert_memory_equal(&attr, &events[1].attr, 128);
 	assert_int_equal(u64_at(&o, ATTRS + 128), IDS);
 	assert_int_equal(u64_at(&o, ATTRS + 136), 16);
 	assert_int_equal(u64_at(&o, ATTRS + 144 + 128), IDS + 16);
@@ -96,6 +100,104 @@ static void writes_the_header_of_perf(void **state)
 	id = u64_at(&o, IDS + 16);
 	assert_int_equal(id, 99);
 	close(o.fd);
+}
+
+/* Each byte of the attr is another, but for its size. */
+static struct seam_perf_attr odd_attr(int seed)
+{
+	struct seam_perf_attr attr;
+	uint8_t *bytes = (uint8_t *)&attr;
+
+	for (size_t i = 0; i < sizeof(attr); i++)
+		bytes[i] = (uint8_t)(seed + (int)i * 3);
+	attr.size = SEAM_PERF_WRITER_ATTR_BYTES;
+	/* an id in its usual place, and no fields of unknown size */
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME |
+			   PERF_SAMPLE_CPU;
+	attr.config3 = 0;	/* is after the bytes that a file has */
+	return attr;
+}
+
+/* The whole file, on the heap and no byte longer. */
+static struct seam_bytes contents(int fd)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	uint8_t *bytes = malloc((size_t)size);
+
+	assert_int_equal(pread(fd, bytes, (size_t)size, 0), size);
+	return (struct seam_bytes) { bytes, (size_t)size };
+}
+
+static void assert_same_event(const struct seam_perf_event *read,
+			      const struct seam_perf_event *written)
+{
+	struct seam_perf_layout layout =
+		seam_perf_layout_make(&written->attr, SEAM_NATIVE);
+
+	assert_memory_equal(&read->attr, &written->attr, sizeof(read->attr));
+	assert_string_equal(read->name, written->name);
+	assert_int_equal(read->n_ids, written->n_ids);
+	assert_memory_equal(read->ids, written->ids,
+			    read->n_ids * sizeof(*read->ids));
+	assert_memory_equal(&read->layout, &layout, sizeof(layout));
+}
+
+static void the_reader_finds_the_events_that_the_writer_was_given(void **state)
+{
+	struct seam_perf_event given[N_EVENTS] = { events[0], events[1] };
+	uint64_t ids[4] = { 1, 2 };
+	struct seam_perf_features f = { 0 };
+	struct opened o = { .fd = memfd_create("data", MFD_CLOEXEC) };
+	struct seam_perf_data data;
+	struct seam_bytes bytes;
+
+	(void)state;
+	for (int i = 0; i < N_EVENTS; i++)
+		given[i].attr = odd_attr(17 * i);
+	given[1].ids = ids;
+	given[1].n_ids = 2;
+	given[1].max_ids = 4;
+	assert_int_equal(seam_perf_writer_begin(&o.writer, o.fd, "data", given,
+						N_EVENTS, NULL), 0);
+	assert_int_equal(append(&o, "aaaaaaaa", ""), 0);
+	assert_int_equal(seam_perf_writer_add_id(&o.writer, 1, 3, NULL), 0);
+	seam_perf_features_string(&f, SEAM_PERF_FEATURE_HOSTNAME, "vm");
+	seam_perf_features_events(&f, given, N_EVENTS);
+	assert_int_equal(seam_perf_writer_finish(&o.writer, &f, NULL), 0);
+
+	bytes = contents(o.fd);
+	assert_int_equal(seam_perf_data_open(&data, bytes, NULL), 0);
+	assert_int_equal(data.events.n, N_EVENTS);
+	for (int i = 0; i < N_EVENTS; i++)
+		assert_same_event(&data.events.items[i], &given[i]);
+	assert_int_equal(data.data_begin, o.writer.data_offset);
+	assert_int_equal(data.data_end - data.data_begin, 8);
+	assert_string_equal(seam_perf_data_string(&data,
+				SEAM_PERF_FEATURE_HOSTNAME), "vm");
+	seam_perf_data_close(&data);
+	seam_perf_features_fini(&f);
+	free((void *)(uintptr_t)bytes.data);
+	close(o.fd);
+}
+
+static void writes_an_attr_as_the_kernel_lays_it_out(void **state)
+{
+	struct perf_event_attr attr;
+	struct seam_perf_attr copy;
+	uint8_t bytes[SEAM_PERF_WRITER_ATTR_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(attr); i++)
+		((uint8_t *)&attr)[i] = (uint8_t)(i * 5 + 1);
+	attr.size = sizeof(bytes);
+	copy = seam_perf_attr_of(&attr);
+	assert_true(copy.config2 == attr.config2);
+	assert_true(copy.sig_data == attr.sig_data);
+	assert_int_equal(seam_perf_attr_has(&copy,
+				SEAM_PERF_ATTR_WRITE_BACKWARD),
+			 attr.write_backward);
+	seam_perf_attr_write(&copy, SEAM_NATIVE, bytes, sizeof(bytes));
+	assert_memory_equal(bytes, &attr, sizeof(bytes));
 }
 
 static void keeps_the_size_true_after_each_batch(void **state)
@@ -198,7 +300,10 @@ static void a_full_disk_leaves_the_last_whole_batch(void **state)
 static void ids_that_come_later_go_into_their_room(void **state)
 {
 	static uint64_t ids[3] = { 11 };
-	struct seam_perf_written_event event = { &attrs[0], "cpu-clock", ids, 1, 3 };
+	struct seam_perf_event event = {
+		.attr = events[0].attr, .name = "cpu-clock", .ids = ids,
+		.n_ids = 1, .max_ids = 3,
+	};
 	struct opened o = { .fd = memfd_create("data", MFD_CLOEXEC) };
 	uint64_t ids_size_at = IDS + 3 * 8 + SEAM_PERF_WRITER_ATTR_BYTES + 8;
 
@@ -342,6 +447,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_that_come_later_go_into_their_room),
 		cmocka_unit_test(writes_the_header_of_perf),
+		cmocka_unit_test(
+		      the_reader_finds_the_events_that_the_writer_was_given),
+		cmocka_unit_test(writes_an_attr_as_the_kernel_lays_it_out),
 		cmocka_unit_test(keeps_the_size_true_after_each_batch),
 		cmocka_unit_test(writes_more_pieces_than_one_call_takes),
 		cmocka_unit_test(lists_features_by_ascending_bit),

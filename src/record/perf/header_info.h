@@ -11,7 +11,7 @@
 /* What a recording knows of itself.  Everything is borrowed. */
 struct seam_info {
 	const struct seam_running_kernel *kernel;
-	const struct seam_perf_written_event *events;
+	const struct seam_perf_event *events;
 	size_t n_events;
 	const char *const *words;	/* of the command line */
 	size_t n_words;

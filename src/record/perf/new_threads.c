@@ -75,12 +75,12 @@ static int tell_of(struct seam_new_threads *follow, size_t first,
 static bool has_room(const struct seam_new_threads *follow, size_t first)
 {
 	for (size_t i = first; i < follow->sources->list.n; i++) {
-		const struct seam_perf_written_event *event = &follow->writer->events[
+		const struct seam_perf_event *event = &follow->writer->events[
 			follow->sources->list.items[i].event];
 
 		/* of each event there are no more than all of these */
 		if (event->n_ids + (follow->sources->list.n - first) >
-		    event->most_ids)
+		    event->max_ids)
 			return false;
 	}
 	return true;

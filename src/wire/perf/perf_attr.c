@@ -2,6 +2,7 @@
 /* perf_attr.c - the attr's table and its growth; see perf_attr.h */
 #include "wire/perf/perf_attr.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -82,6 +83,30 @@ int seam_perf_attr_read(struct seam_cursor *c, enum seam_endian endian,
 	if (endian == SEAM_BIG)
 		out->flags = reverse_bits(out->flags);
 	return 0;
+}
+
+void seam_perf_attr_write(const struct seam_perf_attr *attr,
+			  enum seam_endian endian, uint8_t *buf, size_t size)
+{
+	struct seam_perf_attr copy = *attr;
+	uint8_t whole[SEAM_PERF_ATTR_VER8];
+
+	assert(size <= sizeof(whole));
+	if (endian == SEAM_BIG)
+		copy.flags = reverse_bits(copy.flags);
+	seam_wire_write(&seam_perf_attr_record, &copy, endian, whole,
+			sizeof(whole));
+	memcpy(buf, whole, size);
+}
+
+struct seam_perf_attr seam_perf_attr_of(const struct perf_event_attr *attr)
+{
+	struct seam_cursor c = seam_cursor_make((const uint8_t *)attr,
+						sizeof(*attr), SEAM_NATIVE);
+	struct seam_perf_attr copy = { 0 };
+
+	seam_perf_attr_read(&c, SEAM_NATIVE, &copy, NULL);
+	return copy;
 }
 
 /* Names as 'perf list' has them; Source: linux/perf_event.h, enum perf_*_id. */

@@ -73,6 +73,17 @@ extern const struct seam_record seam_perf_attr_record;
 int seam_perf_attr_read(struct seam_cursor *c, enum seam_endian endian,
 			struct seam_perf_attr *out, struct seam_err *err);
 
+/*
+ * Write the first @size bytes of @attr as they are on a machine of byte order
+ * @endian.  At most SEAM_PERF_ATTR_VER8.
+ */
+void seam_perf_attr_write(const struct seam_perf_attr *attr,
+			  enum seam_endian endian, uint8_t *buf, size_t size);
+
+/* An attr of the kernel's structure, as perf_event_open() takes it. */
+struct perf_event_attr;
+struct seam_perf_attr seam_perf_attr_of(const struct perf_event_attr *attr);
+
 static inline bool seam_perf_attr_has(const struct seam_perf_attr *attr,
 				      enum seam_perf_attr_flag flag)
 {

@@ -12,23 +12,10 @@
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/tracepoints.h"
 
-#define MAGIC2 "PERFILE2"
+#define MAGIC2 SEAM_PERF_FILE_MAGIC
 #define MAGIC1 "PERFFILE"
 #define MAGIC_BYTES 8
 #define PIPE_HEADER_BYTES 16	/* magic and size: nothing else */
-
-/* Offset and size of a part of the file. */
-struct file_section {
-	uint64_t offset, size;
-};
-
-struct file_header {
-	uint64_t magic, size, attr_size;
-	uint64_t attrs_offset, attrs_size;
-	uint64_t data_offset, data_size;
-	uint64_t event_types_offset, event_types_size;
-	uint64_t flags[SEAM_PERF_N_FEATURES / 64];
-};
 
 static bool reversed(const uint8_t *p, const char *magic)
 {
@@ -48,7 +35,7 @@ bool seam_perf_data_is(struct seam_bytes bytes)
 
 /* A part of the file as far as it is there. */
 static struct seam_bytes part(const struct seam_perf_data *data,
-			      struct file_section s)
+			      struct seam_perf_file_section s)
 {
 	uint64_t size = data->bytes.size;
 
@@ -154,7 +141,7 @@ static int add_event(struct seam_perf_data *data,
 }
 
 /* What is behind the end of the file ends there, as in part(). */
-static void note_described(struct seam_perf_data *data, struct file_section s)
+static void note_described(struct seam_perf_data *data, struct seam_perf_file_section s)
 {
 	struct seam_bytes bytes = part(data, s);
 
@@ -175,11 +162,11 @@ static int read_attr(struct seam_perf_data *data, struct seam_cursor *c,
 		     uint64_t *left, struct seam_err *err)
 {
 	struct seam_perf_attr attr;
-	struct file_section s;
+	struct seam_perf_file_section s;
 	struct seam_bytes ids;
 	int r = seam_perf_attr_read(c, data->endian, &attr, err);
 
-	c->pos = c->size - sizeof(struct file_section);
+	c->pos = c->size - sizeof(struct seam_perf_file_section);
 	s.offset = seam_cursor_u64(c);
 	s.size = seam_cursor_u64(c);
 	note_described(data, s);
@@ -196,17 +183,16 @@ static int read_attr(struct seam_perf_data *data, struct seam_cursor *c,
 }
 
 /* attr_size of the header is the stride; each attr knows its own size. */
-static int read_attrs(struct seam_perf_data *data, const struct file_header *h,
+static int read_attrs(struct seam_perf_data *data, const struct seam_perf_file_header *h,
 		      struct seam_err *err)
 {
-	struct file_section all = { h->attrs_offset, h->attrs_size };
-	struct seam_bytes attrs = part(data, all);
+	struct seam_bytes attrs = part(data, h->attrs);
 	struct seam_cursor c = seam_cursor_make(attrs.data, attrs.size,
 						data->endian);
 	uint64_t left = data->bytes.size;
 
-	note_described(data, all);
-	if (h->attr_size < SEAM_PERF_ATTR_VER0 + sizeof(struct file_section) ||
+	note_described(data, h->attrs);
+	if (h->attr_size < SEAM_PERF_ATTR_VER0 + sizeof(struct seam_perf_file_section) ||
 	    h->attr_size > UINT32_MAX)
 		return seam_err_set(err, -EBADMSG,
 			"header: attr_size=%" PRIu64 " is not possible",
@@ -226,17 +212,17 @@ static int read_attrs(struct seam_perf_data *data, const struct file_header *h,
 /* -- features ----------------------------------------------------------- */
 
 /* A table of sections stands right behind the data, one a set bit. */
-static void read_features(struct seam_perf_data *data, const struct file_header *h)
+static void read_features(struct seam_perf_data *data, const struct seam_perf_file_header *h)
 {
-	struct seam_bytes rest = part(data, (struct file_section) {
+	struct seam_bytes rest = part(data, (struct seam_perf_file_section) {
 		data->data_end, UINT64_MAX });
 	struct seam_cursor c = seam_cursor_make(rest.data, rest.size,
 						data->endian);
 
 	for (size_t bit = 0; bit < SEAM_PERF_N_FEATURES; bit++) {
-		struct file_section s;
+		struct seam_perf_file_section s;
 
-		if (!(h->flags[bit / 64] >> bit % 64 & 1))
+		if (!(h->features[bit / 64] >> bit % 64 & 1))
 			continue;
 		s.offset = seam_cursor_u64(&c);
 		s.size = seam_cursor_u64(&c);
@@ -409,60 +395,54 @@ static int name_events(struct seam_perf_data *data, struct seam_err *err)
  * as u32s.  HOSTNAME is in every file that has features: it tells.
  * Source: tools/perf/util/header.c, perf_file_header__read().
  */
-static void order_flags(struct file_header *h, bool swap)
+static void order_flags(struct seam_perf_file_header *h, bool swap)
 {
 	uint64_t hostname = UINT64_C(1) << SEAM_PERF_FEATURE_HOSTNAME;
 
-	if (!swap || h->flags[0] & hostname)
+	if (!swap || h->features[0] & hostname)
 		return;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(h->flags); i++)
-		h->flags[i] = h->flags[i] << 32 | h->flags[i] >> 32;
-	if (h->flags[0] & hostname)
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(h->features); i++)
+		h->features[i] = h->features[i] << 32 | h->features[i] >> 32;
+	if (h->features[0] & hostname)
 		return;
-	memset(h->flags, 0, sizeof(h->flags));
-	h->flags[0] = UINT64_C(1) << SEAM_PERF_FEATURE_BUILD_ID;
+	memset(h->features, 0, sizeof(h->features));
+	h->features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_BUILD_ID;
 }
 
-static void read_header(struct seam_cursor *c, struct file_header *h)
+/* The oldest header ends before the feature bits. */
+static void read_header(struct seam_cursor *c, struct seam_perf_file_header *h)
 {
-	h->magic = seam_cursor_u64(c);
-	h->size = seam_cursor_u64(c);
-	h->attr_size = seam_cursor_u64(c);
-	h->attrs_offset = seam_cursor_u64(c);
-	h->attrs_size = seam_cursor_u64(c);
-	h->data_offset = seam_cursor_u64(c);
-	h->data_size = seam_cursor_u64(c);
-	h->event_types_offset = seam_cursor_u64(c);
-	h->event_types_size = seam_cursor_u64(c);
-	/* The oldest files end here: no features. */
-	if (h->size <= c->pos)
-		return;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(h->flags); i++)
-		h->flags[i] = seam_cursor_u64(c);
+	struct seam_record table = seam_perf_file_header_record;
+	struct seam_cursor peek = *c;
+
+	seam_cursor_skip(&peek, offsetof(struct seam_perf_file_header, size));
+	if (seam_cursor_u64(&peek) <= SEAM_PERF_FILE_HEADER_MIN_BYTES)
+		table.n_fields -= SEAM_ARRAY_SIZE(h->features);
+	seam_wire_read(c, &table, h);
 }
 
 /*
  * perf notes the size of the data when it exits.  Without that, or with more
  * than there is, everything up to the end of the file is data.
  */
-static void place_data(struct seam_perf_data *data, const struct file_header *h)
+static void place_data(struct seam_perf_data *data, const struct seam_perf_file_header *h)
 {
 	uint64_t size = data->bytes.size;
 
-	data->data_begin = h->data_offset < size ? h->data_offset : size;
-	data->is_cut = h->data_size == 0 ||
-		       h->data_size > size - data->data_begin;
+	data->data_begin = h->data.offset < size ? h->data.offset : size;
+	data->is_cut = h->data.size == 0 ||
+		       h->data.size > size - data->data_begin;
 	data->data_end = data->is_cut ? size :
-			 data->data_begin + h->data_size;
-	if (h->data_size > size - data->data_begin)
-		data->n_missing_bytes = h->data_size -
+			 data->data_begin + h->data.size;
+	if (h->data.size > size - data->data_begin)
+		data->n_missing_bytes = h->data.size -
 					(size - data->data_begin);
 }
 
 static int open_file(struct seam_perf_data *data, struct seam_cursor *c,
 		     struct seam_err *err)
 {
-	struct file_header h = { 0 };
+	struct seam_perf_file_header h = { 0 };
 	int r;
 
 	read_header(c, &h);
@@ -565,6 +545,30 @@ static int open_pipe(struct seam_perf_data *data, struct seam_err *err)
 
 /* -- both --------------------------------------------------------------- */
 
+/* Give each event its ids, in the order of the file. */
+static int list_ids(struct seam_perf_data *data, struct seam_err *err)
+{
+	uint64_t *next = seam_arena_alloc(&data->arena, sizeof(*next) *
+					  (data->ids.n + 1));
+
+	if (!next)
+		return out_of_memory(err);
+	for (size_t i = 0; i < data->ids.n; i++)
+		data->events.items[data->ids.items[i].event].n_ids++;
+	for (size_t e = 0; e < data->events.n; e++) {
+		data->events.items[e].ids = next;
+		next += data->events.items[e].n_ids;
+		data->events.items[e].n_ids = 0;
+	}
+	for (size_t i = 0; i < data->ids.n; i++) {
+		struct seam_perf_event *event =
+			&data->events.items[data->ids.items[i].event];
+
+		event->ids[event->n_ids++] = data->ids.items[i].id;
+	}
+	return 0;
+}
+
 /*
  * PERFFILE, the first magic, reads the same in either byte order of its
  * writer's choice: a sensible attr_size tells which it was.
@@ -602,7 +606,7 @@ int seam_perf_data_open(struct seam_perf_data *data, struct seam_bytes bytes,
 	}
 	if (r == 0 && data->events.n == 0)
 		r = seam_err_set(err, -EBADMSG, "no event is described");
-	return r;
+	return r < 0 ? r : list_ids(data, err);
 }
 
 void seam_perf_data_close(struct seam_perf_data *data)

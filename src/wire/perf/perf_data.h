@@ -22,14 +22,6 @@
 #include "base/index.h"
 #include "wire/perf/perf_file.h"
 #include "wire/perf/perf_record.h"
-#include "wire/perf/perf_sample.h"
-
-/* An event of the recording; perf calls it evsel. */
-struct seam_perf_event {
-	struct seam_perf_attr attr;
-	struct seam_perf_layout layout;
-	const char *name;
-};
 
 struct seam_perf_data {
 	struct seam_bytes bytes;	/* the whole file, borrowed */

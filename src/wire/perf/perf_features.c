@@ -5,6 +5,7 @@
 #include "wire/perf/perf_writer.h"
 
 #include <assert.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 
 enum {
@@ -131,13 +132,17 @@ void seam_perf_features_cmdline(struct seam_perf_features *f,
 }
 
 void seam_perf_features_events(struct seam_perf_features *f,
-			       const struct seam_perf_written_event *events, size_t n)
+			       const struct seam_perf_event *events, size_t n)
 {
+	uint8_t attr[SEAM_PERF_WRITER_ATTR_BYTES];
+
 	begin(f, SEAM_PERF_FEATURE_EVENT_DESC);
 	put_u32(f, (uint32_t)n);
 	put_u32(f, SEAM_PERF_WRITER_ATTR_BYTES);
 	for (size_t i = 0; i < n; i++) {
-		put(f, events[i].attr, SEAM_PERF_WRITER_ATTR_BYTES);
+		seam_perf_attr_write(&events[i].attr, SEAM_NATIVE, attr,
+				     sizeof(attr));
+		put(f, attr, sizeof(attr));
 		put_u32(f, (uint32_t)events[i].n_ids);
 		put_string(f, events[i].name);
 		put(f, events[i].ids, events[i].n_ids * sizeof(uint64_t));

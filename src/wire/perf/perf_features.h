@@ -17,8 +17,6 @@
 #include "base/array.h"
 #include "wire/perf/perf_file.h"
 
-struct seam_perf_written_event;
-
 /* Zeroed is valid and empty. */
 struct seam_perf_features {
 	SEAM_ARRAY(uint8_t) bytes;	/* all payloads */
@@ -52,7 +50,7 @@ void seam_perf_features_cmdline(struct seam_perf_features *f,
 
 /* The events with their names. */
 void seam_perf_features_events(struct seam_perf_features *f,
-			       const struct seam_perf_written_event *events,
+			       const struct seam_perf_event *events,
 			       size_t n);
 
 /* What the kernel calls each of its PMUs, by the number in attr.type. */

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_file.h - the layout of perf.data, for its reader and its writer
+ * perf_file.h - what perf.data consists of, for its reader and its writer
  *
- * Source: tools/perf/util/header.h of Linux 6.1.
+ *	header | ids of each event | attrs | data ... | features
+ *
+ * Offsets are in bytes from the start of the file.  All numbers have the byte
+ * order of the machine that wrote it.
+ *
+ * Source: tools/perf/util/header.h and Documentation/perf.data-file-format of
+ * Linux 6.1.
  */
 #ifndef SEAM_PERF_FILE_H
 #define SEAM_PERF_FILE_H
+
+#include "wire/perf/perf_attr.h"
+#include "wire/perf/perf_sample.h"
+
+/* The magic, as bytes of a little-endian machine. */
+#define SEAM_PERF_FILE_MAGIC "PERFILE2"
+
+enum {
+	SEAM_PERF_FILE_HEADER_BYTES = 104,
+	/* Size of the oldest header: without feature bits. */
+	SEAM_PERF_FILE_HEADER_MIN_BYTES = 72,
+};
 
 /* Feature bits that Seam reads or writes; Source: header.h, HEADER_*. */
 enum seam_perf_feature {
@@ -30,6 +48,40 @@ enum seam_perf_feature {
 	SEAM_PERF_FEATURE_COMPRESSED = 27,
 	SEAM_PERF_FEATURE_CLOCK_DATA = 29,
 	SEAM_PERF_N_FEATURES = 256,
+};
+
+/* A part of the file. */
+struct seam_perf_file_section {
+	uint64_t offset;
+	uint64_t size;			/* bytes */
+};
+
+/* All members are u64, so C lays them out as the file does. */
+struct seam_perf_file_header {
+	uint64_t magic;
+	uint64_t size;
+	uint64_t attr_size;
+	struct seam_perf_file_section attrs;
+	struct seam_perf_file_section data;
+	struct seam_perf_file_section event_types;
+	uint64_t features[SEAM_PERF_N_FEATURES / 64];
+};
+
+extern const struct seam_record seam_perf_file_header_record;
+
+/* An event of a recording; perf calls it evsel. */
+struct seam_perf_event {
+	struct seam_perf_attr attr;
+	const char *name;		/* "cpu-clock:u" */
+	uint64_t *ids;			/* that its records carry */
+	size_t n_ids;
+	/*
+	 * For the writer: room for ids, in memory and in the file.  Less than
+	 * n_ids: room for those.
+	 */
+	size_t max_ids;
+	/* For the reader: where the fields of its samples are. */
+	struct seam_perf_layout layout;
 };
 
 #endif /* SEAM_PERF_FILE_H */

@@ -7,46 +7,23 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "PERFILE2" as a number of the writing machine's byte order. */
-#define MAGIC UINT64_C(0x32454c4946524550)
-
 enum { WINDOW_BYTES = 64 * 1024 };	/* of the file, read at once */
-
-struct feature_section {
-	uint64_t offset;	/* from the file's start */
-	uint64_t size;		/* bytes */
-};
-
-/* These three are all u64, so C lays them out as the file does. */
-struct written_header {
-	uint64_t magic;
-	uint64_t size;
-	uint64_t attr_size;	/* stride of the attrs section */
-	struct feature_section attrs;
-	struct feature_section data;
-	struct feature_section event_types;	/* unused since Linux 3.11 */
-	uint64_t features[SEAM_PERF_N_FEATURES / 64];
-};
 
 struct attr_entry {
 	uint8_t attr[SEAM_PERF_WRITER_ATTR_BYTES];
-	struct feature_section ids;
+	struct seam_perf_file_section ids;
 };
 
-_Static_assert(sizeof(struct written_header) == SEAM_PERF_WRITER_HEADER_BYTES,
-	       "the header has 104 bytes");
-_Static_assert(sizeof(struct perf_event_attr) >= SEAM_PERF_WRITER_ATTR_BYTES,
-	       "linux/perf_event.h is older than Linux 5.13");
-
 /* Bytes that the ids of an event take in the file. */
-static size_t id_room(const struct seam_perf_written_event *event)
+static size_t id_room(const struct seam_perf_event *event)
 {
-	size_t n = event->n_ids > event->most_ids ? event->n_ids :
-		   event->most_ids;
+	size_t n = event->n_ids > event->max_ids ? event->n_ids :
+		   event->max_ids;
 
 	return n * sizeof(uint64_t);
 }
@@ -54,7 +31,7 @@ static size_t id_room(const struct seam_perf_written_event *event)
 /* Where the ids of event @e begin; of the one behind the last: their end. */
 static uint64_t ids_offset(const struct seam_perf_writer *w, size_t e)
 {
-	uint64_t offset = SEAM_PERF_WRITER_HEADER_BYTES;
+	uint64_t offset = SEAM_PERF_FILE_HEADER_BYTES;
 
 	for (size_t i = 0; i < e; i++)
 		offset += id_room(&w->events[i]);
@@ -80,18 +57,18 @@ static int write_attr(struct seam_perf_writer *w, size_t e,
 		.size = w->events[e].n_ids * sizeof(uint64_t),
 	} };
 
-	memcpy(entry.attr, w->events[e].attr, sizeof(entry.attr));
+	seam_perf_attr_write(&w->events[e].attr, SEAM_NATIVE, entry.attr,
+			     sizeof(entry.attr));
 	return seam_file_write_at(w->fd, &entry, sizeof(entry),
 				  ids_offset(w, w->n_events) +
 				  e * sizeof(entry), w->name, err);
 }
 
 int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
-			   const char *name, struct seam_perf_written_event *events,
+			   const char *name, struct seam_perf_event *events,
 			   size_t n_events, struct seam_err *err)
 {
-	struct written_header header = {
-		.magic = MAGIC,
+	struct seam_perf_file_header header = {
 		.size = sizeof(header),
 		.attr_size = sizeof(struct attr_entry),
 		.attrs.size = n_events * sizeof(struct attr_entry),
@@ -101,6 +78,7 @@ int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 	*w = (struct seam_perf_writer) {
 		.fd = fd, .name = name, .events = events, .n_events = n_events,
 	};
+	memcpy(&header.magic, SEAM_PERF_FILE_MAGIC, sizeof(header.magic));
 	header.attrs.offset = ids_offset(w, n_events);
 	w->data_offset = header.attrs.offset + header.attrs.size;
 	header.data.offset = w->data_offset;
@@ -117,12 +95,12 @@ int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t e, uint64_t id,
 			    struct seam_err *err)
 {
-	struct seam_perf_written_event *event = &w->events[e];
+	struct seam_perf_event *event = &w->events[e];
 	int r;
 
-	if (event->n_ids >= event->most_ids)
+	if (event->n_ids >= event->max_ids)
 		return seam_err_set(err, -ENOSPC, "no room for more than %zu "
-				    "ids in '%s'", event->most_ids, w->name);
+				    "ids in '%s'", event->max_ids, w->name);
 	/* The id first: what the attr tells of is there. */
 	r = seam_file_write_at(w->fd, &id, sizeof(id), ids_offset(w, e) +
 			       event->n_ids * sizeof(id), w->name, err);
@@ -171,20 +149,20 @@ static int write_pieces(struct seam_perf_writer *w, struct iovec *pieces,
 }
 
 /* The table of features behind the data while it grows: the formats. */
-static struct feature_section formats_of(const struct seam_perf_writer *w)
+static struct seam_perf_file_section formats_of(const struct seam_perf_writer *w)
 {
-	return (struct feature_section) { w->formats_offset, w->formats_bytes };
+	return (struct seam_perf_file_section) { w->formats_offset, w->formats_bytes };
 }
 
 static size_t table_bytes(const struct seam_perf_writer *w)
 {
-	return w->formats_bytes ? sizeof(struct feature_section) : 0;
+	return w->formats_bytes ? sizeof(struct seam_perf_file_section) : 0;
 }
 
 static int write_table(struct seam_perf_writer *w, uint64_t offset,
 		       struct seam_err *err)
 {
-	struct feature_section formats = formats_of(w);
+	struct seam_perf_file_section formats = formats_of(w);
 
 	return seam_file_write_at(w->fd, &formats, table_bytes(w), offset,
 				  w->name, err);
@@ -211,7 +189,7 @@ int seam_perf_writer_formats(struct seam_perf_writer *w,
 {
 	/* the header's end, from the data's place on: in one write */
 	struct {
-		struct feature_section data, event_types;
+		struct seam_perf_file_section data, event_types;
 		uint64_t features[SEAM_PERF_N_FEATURES / 64];
 	} end = { .features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_TRACING_DATA };
 	int r;
@@ -228,7 +206,7 @@ int seam_perf_writer_formats(struct seam_perf_writer *w,
 		r = write_table(w, w->data_offset, err);
 	if (r == 0)
 		r = seam_file_write_at(w->fd, &end, sizeof(end),
-				       offsetof(struct written_header, data), w->name,
+				       offsetof(struct seam_perf_file_header, data), w->name,
 				       err);
 	return r;
 }
@@ -257,7 +235,7 @@ static size_t take_head(struct iovec **pieces, size_t *n, uint8_t *head,
 static int write_batch(struct seam_perf_writer *w, struct iovec *pieces,
 		       size_t n, uint64_t *offset, struct seam_err *err)
 {
-	uint8_t head[sizeof(struct feature_section)];
+	uint8_t head[sizeof(struct seam_perf_file_section)];
 	uint64_t begin = *offset;
 	size_t size;
 	int r;
@@ -300,7 +278,7 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 		return cut_behind_data(w, r, err);
 	data_bytes = offset - w->data_offset;
 	r = seam_file_write_at(w->fd, &data_bytes, sizeof(data_bytes),
-			       offsetof(struct written_header, data.size), w->name,
+			       offsetof(struct seam_perf_file_header, data.size), w->name,
 			       err);
 	if (r < 0)
 		return cut_behind_data(w, r, err);
@@ -353,7 +331,7 @@ int seam_perf_writer_salvage(struct seam_perf_writer *w,
 	w->was_cut = false;
 	cut_behind_data(w, 0, NULL);
 	return seam_file_write_at(w->fd, &w->data_bytes, sizeof(w->data_bytes),
-				  offsetof(struct written_header, data.size), w->name,
+				  offsetof(struct seam_perf_file_header, data.size), w->name,
 				  err);
 }
 
@@ -363,9 +341,9 @@ int seam_perf_writer_salvage(struct seam_perf_writer *w,
  */
 static size_t list_sections(const struct seam_perf_writer *w,
 			    const struct seam_perf_features *f,
-			    uint64_t payloads, struct feature_section *sections)
+			    uint64_t payloads, struct seam_perf_file_section *sections)
 {
-	struct feature_section *last = NULL;
+	struct seam_perf_file_section *last = NULL;
 	size_t n = 0;
 
 	if (w->formats_bytes)
@@ -387,7 +365,7 @@ int seam_perf_writer_finish(struct seam_perf_writer *w,
 			    const struct seam_perf_features *f,
 			    struct seam_err *err)
 {
-	struct feature_section sections[SEAM_PERF_N_FEATURES];
+	struct seam_perf_file_section sections[SEAM_PERF_N_FEATURES];
 	uint64_t end = w->data_offset + w->data_bytes;
 	uint64_t bits[SEAM_PERF_N_FEATURES / 64], payloads;
 	size_t n = list_sections(w, f, 0, sections);
@@ -410,7 +388,7 @@ int seam_perf_writer_finish(struct seam_perf_writer *w,
 				       err);
 	if (r == 0)
 		r = seam_file_write_at(w->fd, bits, sizeof(bits),
-				       offsetof(struct written_header, features),
+				       offsetof(struct seam_perf_file_header, features),
 				       w->name, err);
 	return r < 0 ? cut_behind_data(w, r, err) : 0;
 }

@@ -28,7 +28,6 @@
 #include "base/err.h"
 #include "wire/perf/perf_features.h"
 
-#include <linux/perf_event.h>
 #include <sys/uio.h>
 
 enum {
@@ -37,17 +36,6 @@ enum {
 	 * larger than its own, and 6.1 knows 128 (PERF_ATTR_SIZE_VER7).
 	 */
 	SEAM_PERF_WRITER_ATTR_BYTES = 128,
-	SEAM_PERF_WRITER_HEADER_BYTES = 104,
-};
-
-/* One attr of the file.  Everything is borrowed. */
-struct seam_perf_written_event {
-	const struct perf_event_attr *attr;
-	const char *name;		/* "cpu-clock:u" */
-	uint64_t *ids;			/* what its records carry */
-	size_t n_ids;
-	/* Room for ids that come later, in memory and in the file, or 0. */
-	size_t most_ids;
 };
 
 /* Read freely. */
@@ -56,7 +44,7 @@ struct seam_perf_writer {
 	const char *name;	/* of the file, for messages; borrowed */
 	uint64_t data_offset;		/* bytes from the file's start */
 	uint64_t data_bytes;		/* whole records that are in the file */
-	struct seam_perf_written_event *events;	/* borrowed */
+	struct seam_perf_event *events;	/* borrowed */
 	size_t n_events;
 	uint64_t formats_offset, formats_bytes;	/* of tracepoints; 0: none */
 	bool was_cut;		/* somebody else has made the file shorter */
@@ -73,7 +61,7 @@ struct seam_perf_writer_left {
  */
 int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 			   const char *name,
-			   struct seam_perf_written_event *events, size_t n_events,
+			   struct seam_perf_event *events, size_t n_events,
 			   struct seam_err *err);
 
 /*
