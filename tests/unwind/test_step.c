@@ -6,84 +6,13 @@
  * functions that save registers, align their stack, or call through the PLT.
  * _Unwind_Backtrace() is the oracle.
  */
-#include "unwind/compile/table.h"
 #include "unwind/step/expression.h"
-#include "unwind/step/step.h"
 
-#include <link.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <ucontext.h>
 #include <unwind.h>
 
-#include <cmocka.h>
-
-#include "elf_frames.h"
-
-enum { MAX_FRAMES = 4096, MAX_MODULES = 16 };
-
-/* --- the modules of this process --- */
-
-static struct module {
-	uint64_t bias, start, end;
-	struct elf_frames file;
-	struct seam_unwind_table table;
-} modules[MAX_MODULES];
-static size_t n_modules;
-
-static int add_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-	const char *path = info->dlpi_name[0] ? info->dlpi_name :
-						"/proc/self/exe";
-	struct module *m = &modules[n_modules];
-
-	(void)size;
-	(void)context;
-	if (n_modules == MAX_MODULES || !elf_frames_open(&m->file, path))
-		return 0;	/* the vdso */
-	m->bias = info->dlpi_addr;
-	m->start = UINT64_MAX;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (m->bias + p->p_vaddr < m->start)
-			m->start = m->bias + p->p_vaddr;
-		if (m->bias + p->p_vaddr + p->p_memsz > m->end)
-			m->end = m->bias + p->p_vaddr + p->p_memsz;
-	}
-	assert_int_equal(seam_unwind_table_build(&m->table, &m->file.frame), 0);
-	n_modules++;
-	return 0;
-}
-
-static int load_modules(void **state)
-{
-	(void)state;
-	dl_iterate_phdr(add_module, NULL);
-	return n_modules == 0;
-}
-
-static int unload_modules(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < n_modules; i++) {
-		seam_unwind_table_fini(&modules[i].table);
-		elf_frames_close(&modules[i].file);
-	}
-	return 0;
-}
-
-static const struct module *module_at(uint64_t addr)
-{
-	for (size_t i = 0; i < n_modules; i++)
-		if (addr >= modules[i].start && addr < modules[i].end)
-			return &modules[i];
-	return NULL;
-}
+#include "own_process.h"
 
 /* --- our stack and libgcc's --- */
 
@@ -93,52 +22,19 @@ struct stack {
 	enum seam_unwind_end end;
 };
 
-static bool read_own(void *context, uint64_t addr, uint64_t *word)
+static void walk(const struct seam_unwind_registers *regs,
+		 struct stack *stack)
 {
-	(void)context;
-	memcpy(word, (const void *)(uintptr_t)addr, sizeof(*word));
-	return true;
-}
-
-static void walk(struct seam_unwind_registers *regs, struct stack *stack)
-{
-	const struct seam_unwind_memory memory = { .read = read_own };
-	uint64_t before = 0;
-
-	stack->n = 0;
-	do {
-		uint64_t pc = regs->value[SEAM_X86_64_RIP];
-		const struct module *m = module_at(pc);
-		uint16_t id;
-
-		stack->pc[stack->n++] = pc;
-		if (!m) {
-			stack->end = SEAM_UNWIND_WITHOUT_CFI;
-			return;
-		}
-		id = seam_unwind_table_find(&m->table, pc - before - m->bias);
-		/* a signal may interrupt the first instruction */
-		before = id <= SEAM_UNWIND_BAD_CFI ||
-			 !m->table.rules.rules.items[id].is_signal_frame;
-		stack->end = seam_unwind_step(&m->table.rules, id, &memory,
-					      regs);
-	} while (stack->end == SEAM_UNWIND_CALLER && stack->n < MAX_FRAMES);
-}
-
-/* ucontext's order of registers, by column. */
-static void take_registers(const ucontext_t *context,
-			   struct seam_unwind_registers *regs)
-{
-	static const int order[SEAM_X86_64_COLUMNS] = {
-		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP,
-		REG_RSP, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13,
-		REG_R14, REG_R15, REG_RIP,
+	static struct seam_unwind_frame frames[MAX_FRAMES];
+	struct seam_unwind_stack walked = {
+		.frames = frames, .max = MAX_FRAMES,
 	};
 
-	for (int i = 0; i < SEAM_X86_64_COLUMNS; i++)
-		regs->value[i] =
-			(uint64_t)context->uc_mcontext.gregs[order[i]];
-	regs->known = (UINT64_C(1) << SEAM_X86_64_COLUMNS) - 1;
+	seam_unwind_walk(&own_space, &own_memory, regs, &walked);
+	stack->n = walked.n;
+	stack->end = (enum seam_unwind_end)walked.end;
+	for (size_t i = 0; i < walked.n; i++)
+		stack->pc[i] = frames[i].pc;
 }
 
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context,

@@ -22,6 +22,16 @@ bool seam_unwind_read(const struct seam_unwind_memory *memory, uint64_t addr,
 	return memory->read && memory->read(memory->context, addr, word);
 }
 
+enum seam_unwind_end
+seam_unwind_unreadable(const struct seam_unwind_memory *memory, uint64_t addr)
+{
+	uint64_t end = memory->stack_addr + memory->stack_bytes;
+
+	return memory->stack_bytes && addr + sizeof(uint64_t) > end &&
+	       addr < end + SEAM_UNWIND_MAX_STACK ?
+	       SEAM_UNWIND_TRUNCATED : SEAM_UNWIND_UNREADABLE;
+}
+
 static enum seam_unwind_end
 find_cfa(const struct seam_unwind_rules *rules,
 	 const struct seam_unwind_rule *rule,
@@ -77,7 +87,7 @@ find_saved(const struct seam_unwind_rules *rules,
 		return SEAM_UNWIND_ROOT;
 	}
 	return seam_unwind_read(memory, at, value) ? SEAM_UNWIND_CALLER :
-						     SEAM_UNWIND_UNREADABLE;
+	       seam_unwind_unreadable(memory, at);
 }
 
 /*
@@ -157,6 +167,9 @@ const char *seam_unwind_end_text(enum seam_unwind_end end)
 		[SEAM_UNWIND_WITHOUT_CFI] = "no call frame information",
 		[SEAM_UNWIND_BROKEN_CFI] = "broken call frame information",
 		[SEAM_UNWIND_NO_PROGRESS] = "frames that do not grow",
+		[SEAM_UNWIND_TRUNCATED] = "deeper than the copied stack",
+		[SEAM_UNWIND_NO_MAPPING] = "no code mapped",
+		[SEAM_UNWIND_TOO_DEEP] = "too many frames",
 	};
 
 	return texts[end];

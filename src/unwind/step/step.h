@@ -37,6 +37,9 @@ struct seam_unwind_memory {
 	void *context;
 };
 
+/* What lies so far above the end of a copied stack may still be on it. */
+enum { SEAM_UNWIND_MAX_STACK = 64 << 20 };
+
 /* How a step, or a stack, ended. */
 enum seam_unwind_end {
 	SEAM_UNWIND_CALLER,		/* the registers are the caller's now */
@@ -46,6 +49,9 @@ enum seam_unwind_end {
 	SEAM_UNWIND_WITHOUT_CFI,	/* no rules for this address */
 	SEAM_UNWIND_BROKEN_CFI,		/* rules that break the format */
 	SEAM_UNWIND_NO_PROGRESS,	/* the caller's frame is not above */
+	SEAM_UNWIND_TRUNCATED,		/* the copy of the stack ends before */
+	SEAM_UNWIND_NO_MAPPING,		/* nothing executable is mapped there */
+	SEAM_UNWIND_TOO_DEEP,		/* more frames than there is room for */
 };
 
 /*
@@ -60,6 +66,10 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 /* The word at @addr; false where it cannot be read. */
 bool seam_unwind_read(const struct seam_unwind_memory *memory, uint64_t addr,
 		      uint64_t *word);
+
+/* Why the word at @addr cannot be read: beyond a copied stack, or else. */
+enum seam_unwind_end
+seam_unwind_unreadable(const struct seam_unwind_memory *memory, uint64_t addr);
 
 /* A word for people: "root", "unreadable stack", ... */
 const char *seam_unwind_end_text(enum seam_unwind_end end);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * walk.h - all frames of a stack
+ *
+ *	struct seam_unwind_stack stack = { .frames = frames, .max = 256 };
+ *	seam_unwind_walk(&space, &memory, &regs, &stack);
+ *
+ * Call frame information leads from a frame to its caller.  Code that has
+ * none (JIT code, hand-written assembly) is left by its frame pointer, if
+ * that is plausible: the frame grows, and the return address is right after
+ * a call instruction in an executable mapping.  Each frame says how it was
+ * found, and a stack says why it ended.
+ *
+ * Where mappings, rules and code come from is the caller's affair: from the
+ * side-band while recording, from a recording, or from the process itself.
+ *
+ * Cost: a look-up and a step a frame, at most @max of each; no allocation, so
+ * it may run in a signal handler where the callbacks may.
+ * Threads: nothing is shared.
+ */
+#ifndef SEAM_UNWIND_WALK_H
+#define SEAM_UNWIND_WALK_H
+
+#include "unwind/step/step.h"
+
+enum { SEAM_UNWIND_CALL_BYTES = 7 };	/* the longest call is no longer */
+
+/* The code at an address. */
+struct seam_unwind_code {
+	const struct seam_unwind_rules *rules;	/* NULL: no CFI */
+	uint16_t id;			/* of the rule in @rules */
+	/*
+	 * The entry point of its file: nothing called it.  Dynamic loaders
+	 * have no call frame information there.
+	 */
+	bool is_entry;
+};
+
+struct seam_unwind_space {
+	/* The code at @addr; false where nothing executable is mapped. */
+	bool (*find)(void *context, uint64_t addr,
+		     struct seam_unwind_code *code);
+	/*
+	 * Copy the bytes of code that end before @addr to the end of
+	 * @bytes.  The number of bytes, at most SEAM_UNWIND_CALL_BYTES.
+	 */
+	size_t (*code_before)(void *context, uint64_t addr, uint8_t *bytes);
+	void *context;
+};
+
+/* How a frame was found. */
+enum seam_unwind_quality {
+	SEAM_UNWIND_BY_REGISTERS,	/* the innermost: no step was needed */
+	SEAM_UNWIND_BY_CFI,
+	SEAM_UNWIND_BY_FRAME_POINTER,
+	SEAM_UNWIND_BY_JOINING,		/* see join.h */
+};
+
+struct seam_unwind_frame {
+	uint64_t pc;			/* a return address, but for the first */
+					/* and for interrupted frames */
+	uint64_t sp;			/* the stack pointer in this frame */
+	uint8_t quality;		/* enum seam_unwind_quality */
+	bool is_interrupted;		/* pc is where a signal came */
+};
+
+struct seam_unwind_stack {
+	struct seam_unwind_frame *frames;	/* the caller's; leaf first */
+	size_t max;
+	size_t n;
+	uint8_t end;			/* enum seam_unwind_end */
+	uint64_t end_pc;		/* of the frame without a caller */
+};
+
+/* Walk from the frame that @regs describes.  @stack is filled anew. */
+void seam_unwind_walk(const struct seam_unwind_space *space,
+		      const struct seam_unwind_memory *memory,
+		      const struct seam_unwind_registers *regs,
+		      struct seam_unwind_stack *stack);
+
+/*
+ * Whether the @n bytes that end at @end may be, or end in, a call
+ * instruction of x86-64.  Source: Intel SDM, volume 2A, CALL.
+ */
+bool seam_unwind_is_call(const uint8_t *end, size_t n);
+
+#endif /* SEAM_UNWIND_WALK_H */

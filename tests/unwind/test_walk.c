@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_walk.c - whole stacks: of code with and without call frame
+ * information, from live memory and from a copy of the stack
+ */
+#include "unwind/walk/walk.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "own_process.h"
+
+static struct seam_unwind_frame frames[MAX_FRAMES], others[MAX_FRAMES];
+static struct seam_unwind_stack stack = { .frames = frames };
+static struct seam_unwind_registers here;
+
+/* The stack of the caller, read where it is. */
+__attribute__((noinline)) static void walk_from_here(void)
+{
+	ucontext_t context;
+
+	getcontext(&context);
+	take_registers(&context, &here);
+	stack.max = MAX_FRAMES;
+	seam_unwind_walk(&own_space, &own_memory, &here, &stack);
+}
+
+/* --- code without call frame information --- */
+
+#define PROLOGUE "\x55\x48\x89\xe5"			/* push rbp; mov rbp, rsp */
+#define CALL_RDI "\xff\xd7"
+#define EPILOGUE "\x5d\xc3"				/* pop rbp; ret */
+
+/* Run @code, which gets the address of walk_from_here() as its argument. */
+__attribute__((noinline)) static void run_jit(const char *code, size_t size)
+{
+	union {
+		void *bytes;
+		void (*call)(void (*callee)(void));
+	} jit = {
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	};
+
+	assert_true(jit.bytes != MAP_FAILED);
+	memcpy(jit.bytes, code, size);
+	jit_code.start = (uint64_t)(uintptr_t)jit.bytes;
+	jit_code.end = jit_code.start + 4096;
+	jit.call(walk_from_here);
+	munmap(jit.bytes, 4096);
+	jit_code.start = jit_code.end = 0;
+}
+
+static size_t jit_frame(void)
+{
+	for (size_t i = 0; i < stack.n; i++)
+		if (!module_at(frames[i].pc))
+			return i;
+	return SIZE_MAX;
+}
+
+static void code_without_cfi_is_left_by_its_frame_pointer(void **state)
+{
+	static const char code[] = PROLOGUE CALL_RDI EPILOGUE;
+	size_t at;
+
+	(void)state;
+	run_jit(code, sizeof(code));
+	at = jit_frame();
+	assert_in_range(at, 1, 2);
+	assert_int_equal(frames[0].quality, SEAM_UNWIND_BY_REGISTERS);
+	assert_int_equal(frames[at].quality, SEAM_UNWIND_BY_CFI);
+	assert_int_equal(frames[at + 1].quality, SEAM_UNWIND_BY_FRAME_POINTER);
+	assert_in_range(frames[at + 1].pc, (uint64_t)(uintptr_t)run_jit,
+			(uint64_t)(uintptr_t)run_jit + 1024);
+	assert_int_equal(frames[at + 2].quality, SEAM_UNWIND_BY_CFI);
+}
+
+static void a_frame_pointer_that_is_none_is_not_followed(void **state)
+{
+	/* push rbp; xor ebp, ebp; call; pop rbp; ret */
+	static const char zero[] = "\x55\x31\xed" CALL_RDI EPILOGUE;
+	/* push rbp; lea rbp, [rsp - 64]: below the frame */
+	static const char below[] = "\x55\x48\x8d\x6c\x24\xc0" CALL_RDI
+				    EPILOGUE;
+	/* push rbp; push rsp; push rsp; mov rbp, rsp: data, not a call */
+	static const char data[] = "\x55\x54\x54\x48\x89\xe5" CALL_RDI
+				   "\x58\x58" EPILOGUE;
+	/* push rbp; push rdi; push rsp; mov rbp, rsp: a function's start */
+	static const char start[] = "\x55\x57\x54\x48\x89\xe5" CALL_RDI
+				    "\x58\x58" EPILOGUE;
+	/* push rbp; lea rbp, [rsp + 1]: not where a push puts it */
+	static const char odd[] = "\x55\x48\x8d\x6c\x24\x01" CALL_RDI
+				  EPILOGUE;
+
+	(void)state;
+	run_jit(start, sizeof(start));
+	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+	assert_int_equal(stack.n, 2);
+	run_jit(odd, sizeof(odd));
+	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+	assert_int_equal(stack.n, 2);
+	run_jit(zero, sizeof(zero));
+	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+	assert_int_equal(stack.n, 2);
+	run_jit(below, sizeof(below));
+	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+	assert_int_equal(stack.n, 2);
+	run_jit(data, sizeof(data));
+	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+	assert_int_equal(stack.n, 2);
+}
+
+static void calls_are_told_from_other_instructions(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t size;
+		bool is_call;
+	} all[] = {
+#define CODE(text, is_call) { text, sizeof(text) - 1, is_call }
+		CODE("\xe8\x01\x02\x03\x04", true),	/* call rel32 */
+		CODE("\xff\xd0", true),			/* call rax */
+		CODE("\x41\xff\xd4", true),		/* call r12 */
+		CODE("\xff\x10", true),			/* call [rax] */
+		CODE("\xff\x14\x24", true),		/* call [rsp] */
+		CODE("\xff\x50\x08", true),		/* call [rax + 8] */
+		CODE("\xff\x54\x24\x08", true),		/* call [rsp + 8] */
+		CODE("\x41\xff\x54\xc4\x08", true),	/* ... [r12+rax*8+8] */
+		CODE("\xff\x15\x01\x02\x03\x04", true),	/* call [rip + n] */
+		CODE("\xff\x90\x01\x02\x03\x04", true),	/* call [rax + n] */
+		CODE("\xff\x94\xc3\x01\x02\x03\x04", true),
+		CODE("\xff\x14\xc5\x01\x02\x03\x04", true), /* [rax*8 + n] */
+		CODE("\xff\xe0", false),		/* jmp rax */
+		CODE("\xff\x30", false),		/* push [rax] */
+		CODE("\xff\x50", false),		/* cut before its end */
+		CODE("\xe9\x01\x02\x03\x04", false),	/* jmp rel32 */
+		CODE("\x90\x90\x90\x90\x90\x90\x90", false),
+		CODE("\xc3", false),
+		CODE("", false),
+#undef CODE
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++)
+		assert_int_equal(seam_unwind_is_call(
+			(const uint8_t *)all[i].code + all[i].size,
+			all[i].size), all[i].is_call);
+}
+
+/* --- return addresses --- */
+
+static jmp_buf back;
+static volatile int sink;
+
+__attribute__((noreturn, noinline)) static void leave(void)
+{
+	walk_from_here();
+	longjmp(back, 1);
+}
+
+/* Its last instruction is a call: it returns to where the next one starts. */
+__attribute__((noreturn, noinline)) static void end_in_a_call(int n)
+{
+	volatile char room[256];
+
+	room[n] = (char)n;
+	sink = room[n];
+	leave();
+}
+
+static void a_call_at_the_end_of_a_function_is_in_it(void **state)
+{
+	(void)state;
+	if (!setjmp(back))
+		end_in_a_call(3);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	assert_true(stack.n > 5);
+}
+
+/* --- a copy of the stack --- */
+
+__attribute__((noinline)) static void deep(int n)
+{
+	volatile int keep = n;
+
+	if (n > 0)
+		deep(n - 1);
+	else
+		walk_from_here();
+	keep++;
+}
+
+/* Of frames with a sanitizer's red zones, too. */
+__attribute__((no_sanitize_address))
+static void copy_stack(uint8_t *to, uint64_t from, uint64_t size)
+{
+	const volatile uint8_t *bytes = (const void *)(uintptr_t)from;
+
+	for (uint64_t i = 0; i < size; i++)
+		to[i] = bytes[i];
+}
+
+/*
+ * A profiler has the lowest bytes of a stack.  The frames in them are those
+ * of the whole stack, and the end says that there were more.
+ */
+static void a_cut_stack_is_the_start_of_the_whole(void **state)
+{
+	struct seam_unwind_registers regs = { 0 };
+	uint64_t bottom, size;
+	ucontext_t context;
+	uint8_t *copy;
+
+	(void)state;
+	deep(40);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	assert_true(stack.n > 40);
+	getcontext(&context);
+	take_registers(&context, &regs);
+	seam_unwind_walk(&own_space, &own_memory, &regs, &stack);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	bottom = regs.value[SEAM_X86_64_RSP];
+	size = frames[stack.n - 1].sp - bottom;
+	copy = malloc(size);
+	assert_non_null(copy);
+	copy_stack(copy, bottom, size);
+	for (uint64_t n = 1; n <= size; n++) {
+		const struct seam_unwind_memory memory = {
+			.stack = copy, .stack_addr = bottom,
+			.stack_bytes = n,
+		};
+		struct seam_unwind_stack cut = {
+			.frames = others, .max = MAX_FRAMES,
+		};
+
+		seam_unwind_walk(&own_space, &memory, &regs, &cut);
+		assert_in_range(cut.n, 1, stack.n);
+		for (size_t i = 0; i < cut.n; i++) {
+			assert_int_equal(cut.frames[i].pc, frames[i].pc);
+			assert_int_equal(cut.frames[i].sp, frames[i].sp);
+		}
+		assert_int_equal(cut.end, n == size && cut.n == stack.n ?
+				 SEAM_UNWIND_ROOT : SEAM_UNWIND_TRUNCATED);
+	}
+	free(copy);
+}
+
+static void no_more_frames_than_there_is_room_for(void **state)
+{
+	struct seam_unwind_registers regs = { 0 };
+	ucontext_t context;
+
+	(void)state;
+	getcontext(&context);
+	take_registers(&context, &regs);
+	for (size_t max = 0; max < 4; max++) {
+		stack.max = max;
+		seam_unwind_walk(&own_space, &own_memory, &regs, &stack);
+		assert_int_equal(stack.n, max);
+		assert_int_equal(stack.end, SEAM_UNWIND_TOO_DEEP);
+	}
+}
+
+/* --- what is found to be a root --- */
+
+static bool find_entry(void *context, uint64_t addr,
+		       struct seam_unwind_code *code)
+{
+	code->is_entry = true;
+	return addr == *(const uint64_t *)context;
+}
+
+static void an_entry_point_without_cfi_is_a_root(void **state)
+{
+	uint64_t entry = 0x401000;
+	const struct seam_unwind_space space = {
+		.find = find_entry, .context = &entry,
+	};
+	struct seam_unwind_registers regs = {
+		.value[SEAM_X86_64_RIP] = entry, .known = UINT64_MAX,
+	};
+
+	(void)state;
+	stack.max = MAX_FRAMES;
+	seam_unwind_walk(&space, &own_memory, &regs, &stack);
+	assert_int_equal(stack.n, 1);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	regs.value[SEAM_X86_64_RIP] = 0;
+	seam_unwind_walk(&space, &own_memory, &regs, &stack);
+	assert_int_equal(stack.end, SEAM_UNWIND_NO_MAPPING);
+	assert_int_equal(stack.end_pc, 0);
+}
+
+/* --- contexts that no program has --- */
+
+static bool read_nothing(void *context, uint64_t addr, uint64_t *word)
+{
+	(void)context;
+	(void)addr;
+	(void)word;
+	return false;
+}
+
+static uint64_t next_random(void)
+{
+	static uint64_t x = 88172645463325252;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return x;
+}
+
+/*
+ * Registers and stacks of any content: a frame is in code that is mapped, the
+ * first excepted, and frames found by CFI or frame pointer ascend.
+ */
+static void any_registers_and_any_stack_end(void **state)
+{
+	static uint64_t words[512];
+	const uint64_t base = 0x7ffd00000000;
+	const struct seam_unwind_memory memory = {
+		.stack = (const uint8_t *)words, .stack_addr = base,
+		.stack_bytes = sizeof(words), .read = read_nothing,
+	};
+
+	(void)state;
+	stack.max = MAX_FRAMES;
+	for (int round = 0; round < 20000; round++) {
+		struct seam_unwind_registers regs = { .known = UINT64_MAX };
+		const struct module *m = &modules[next_random() % n_modules];
+
+		for (size_t i = 0; i < SEAM_ARRAY_SIZE(words); i++) {
+			uint64_t r = next_random();
+
+			words[i] = r % 3 == 0 ? base + r / 3 % 4096 :
+				   r % 3 == 1 ? m->start +
+				   r / 3 % (m->end - m->start) : r;
+		}
+		for (size_t i = 0; i < SEAM_X86_64_COLUMNS; i++)
+			regs.value[i] = base + next_random() % 4096;
+		regs.value[SEAM_X86_64_RIP] =
+			m->start + next_random() % (m->end - m->start);
+		seam_unwind_walk(&own_space, &memory, &regs, &stack);
+		assert_in_range(stack.n, 1, MAX_FRAMES);
+		assert_int_not_equal(stack.end, SEAM_UNWIND_CALLER);
+		for (size_t i = 1; i + 1 < stack.n; i++)
+			assert_non_null(module_at(frames[i].pc -
+						  !frames[i].is_interrupted));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(code_without_cfi_is_left_by_its_frame_pointer),
+		cmocka_unit_test(a_frame_pointer_that_is_none_is_not_followed),
+		cmocka_unit_test(calls_are_told_from_other_instructions),
+		cmocka_unit_test(a_call_at_the_end_of_a_function_is_in_it),
+		cmocka_unit_test(a_cut_stack_is_the_start_of_the_whole),
+		cmocka_unit_test(no_more_frames_than_there_is_room_for),
+		cmocka_unit_test(an_entry_point_without_cfi_is_a_root),
+		cmocka_unit_test(any_registers_and_any_stack_end),
+	};
+
+	return cmocka_run_group_tests_name("walk", tests, load_modules,
+					   unload_modules);
+}
