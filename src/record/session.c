@@ -80,7 +80,7 @@ static int watch(struct seam_session *s, struct seam_err *err)
 static int watch_link(struct seam_session *s, struct seam_err *err)
 {
 	const int fds[2] = {
-		s->link.server.epoll_fd, s->link.server.bell_fd,
+		s->link.server.epoll_fd, s->link.server.wakeup_fd,
 	};
 
 	return s->link.is_open ? seam_loop_add_link(&s->loop, fds, err) : 0;

@@ -11,15 +11,15 @@
 enum { MAX_TRIES = 4 };
 
 void seam_ring_aux_attach(struct seam_ring_aux *aux,
-			  struct seam_ring_control *control, const void *area,
+			  struct seam_ring_control *control, const void *buffer,
 			  size_t bytes)
 {
-	/* relaxed: only consumers write it, and we are the one */
+	/* relaxed: only the consumer writes it */
 	uint64_t tail = atomic_load_explicit(&control->aux_tail,
 					     memory_order_relaxed);
 
 	*aux = (struct seam_ring_aux) {
-		.control = control, .area = area, .size = bytes,
+		.control = control, .buffer = buffer, .size = bytes,
 		.tail = tail, .first = tail, .last_head = tail,
 	};
 }
@@ -29,7 +29,7 @@ int seam_ring_aux_map(struct seam_ring_aux *aux, struct seam_ring *ring,
 		      struct seam_err *err)
 {
 	int prot = overwrite ? PROT_READ : PROT_READ | PROT_WRITE;
-	/* Behind the data, where the kernel wants it. */
+	/* After the data, as the kernel requires. */
 	uint64_t offset = ring->mapped_bytes;
 	void *p;
 
@@ -39,7 +39,7 @@ int seam_ring_aux_map(struct seam_ring_aux *aux, struct seam_ring *ring,
 	p = mmap(NULL, bytes, prot, MAP_SHARED, fd, (off_t)offset);
 	if (p == MAP_FAILED)
 		return seam_err_set(err, -errno,
-				    "cannot map an AUX area of %zu KiB: %s",
+				    "cannot map an AUX buffer of %zu KiB: %s",
 				    bytes / 1024, strerror(errno));
 	seam_ring_aux_attach(aux, ring->control, p, bytes);
 	aux->mapped_bytes = bytes;
@@ -49,7 +49,7 @@ int seam_ring_aux_map(struct seam_ring_aux *aux, struct seam_ring *ring,
 void seam_ring_aux_fini(struct seam_ring_aux *aux)
 {
 	if (aux->mapped_bytes)
-		munmap((void *)(uintptr_t)aux->area, aux->mapped_bytes);
+		munmap((void *)(uintptr_t)aux->buffer, aux->mapped_bytes);
 	*aux = (struct seam_ring_aux) { 0 };
 }
 
@@ -84,7 +84,7 @@ size_t seam_ring_aux_peek(struct seam_ring_aux *aux,
 		span->end = head;
 		return 0;
 	}
-	*span = seam_ring_span_make(aux->area, aux->size, aux->tail, head);
+	*span = seam_ring_span_make(aux->buffer, aux->size, aux->tail, head);
 	return n;
 }
 
@@ -95,34 +95,34 @@ void seam_ring_aux_advance(struct seam_ring_aux *aux,
 		publish_tail(aux, span->end);
 }
 
-int seam_ring_aux_snapshot_init(struct seam_ring_aux_snapshot *shot,
+int seam_ring_aux_snapshot_init(struct seam_ring_aux_snapshot *snapshot,
 				const struct seam_ring_aux *aux,
 				struct seam_err *err)
 {
-	*shot = (struct seam_ring_aux_snapshot) {
+	*snapshot = (struct seam_ring_aux_snapshot) {
 		.copy = malloc(aux->size), .room = aux->size,
 	};
-	if (!shot->copy)
+	if (!snapshot->copy)
 		return seam_err_set(err, -ENOMEM,
-				    "cannot copy an AUX area: out of memory");
+				    "cannot copy an AUX buffer: out of memory");
 	return 0;
 }
 
-void seam_ring_aux_snapshot_fini(struct seam_ring_aux_snapshot *shot)
+void seam_ring_aux_snapshot_fini(struct seam_ring_aux_snapshot *snapshot)
 {
-	free(shot->copy);
-	*shot = (struct seam_ring_aux_snapshot) { 0 };
+	free(snapshot->copy);
+	*snapshot = (struct seam_ring_aux_snapshot) { 0 };
 }
 
 /* Copy the @n bytes that end at @head. */
 static void copy(const struct seam_ring_aux *aux,
-		 struct seam_ring_aux_snapshot *shot, uint64_t head, size_t n)
+		 struct seam_ring_aux_snapshot *snapshot, uint64_t head, size_t n)
 {
-	seam_ring_load(aux->area, aux->size - 1, head - n, shot->copy, n);
-	shot->data = shot->copy;
-	shot->bytes = n;
-	shot->offset = head - n;
-	shot->has_gap = false;
+	seam_ring_load(aux->buffer, aux->size - 1, head - n, snapshot->copy, n);
+	snapshot->data = snapshot->copy;
+	snapshot->bytes = n;
+	snapshot->offset = head - n;
+	snapshot->has_gap = false;
 }
 
 static bool is_zero(const uint8_t *p, uint64_t bytes)
@@ -134,7 +134,7 @@ static bool is_zero(const uint8_t *p, uint64_t bytes)
 }
 
 /*
- * The free-running position of a head that may be a mere offset: add the
+ * The free-running position of a head that may be only an offset: add the
  * rounds that it does not show.
  */
 static uint64_t unfold(struct seam_ring_aux *aux, uint64_t head)
@@ -143,23 +143,23 @@ static uint64_t unfold(struct seam_ring_aux *aux, uint64_t head)
 	uint64_t at = head & (aux->size - 1);
 
 	if (aux->last_head > rounds + at)
-		rounds += aux->size;	/* it went back, so once round */
+		rounds += aux->size;	/* it went back: it has wrapped */
 	if (!aux->wrapped && rounds == 0 && head < aux->size &&
-	    !is_zero(aux->area + head, aux->size - head))
+	    !is_zero(aux->buffer + head, aux->size - head))
 		rounds = aux->size;
 	return rounds + at;
 }
 
 size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
-			      struct seam_ring_aux_snapshot *shot)
+			      struct seam_ring_aux_snapshot *snapshot)
 {
 	uint64_t head;
 
-	shot->bytes = 0;
-	if (!aux->control || shot->room < aux->size)
+	snapshot->bytes = 0;
+	if (!aux->control || snapshot->room < aux->size)
 		return 0;
 	head = head_of(aux);
-	/* positions count from its birth: who was so far has been round */
+	/* free-running from 0: a head beyond the size has wrapped */
 	aux->wrapped = aux->wrapped || aux->last_head >= aux->size;
 	if (head < aux->size)
 		head = unfold(aux, head);
@@ -167,27 +167,27 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 		aux->n_resyncs++;
 	aux->wrapped = aux->wrapped || head >= aux->size;
 	aux->last_head = head;
-	copy(aux, shot, head, head < aux->size && !aux->wrapped ? head :
+	copy(aux, snapshot, head, head < aux->size && !aux->wrapped ? head :
 	     aux->size);
-	return shot->bytes;
+	return snapshot->bytes;
 }
 
 static void find_gap(const struct seam_ring_aux *aux,
-		     struct seam_ring_aux_snapshot *shot)
+		     struct seam_ring_aux_snapshot *snapshot)
 {
-	/* relaxed: a claim that only adds a mark */
+	/* relaxed: untrusted, and only sets a flag */
 	uint64_t gap = atomic_load_explicit(&aux->control->own.aux_restart,
 					    memory_order_relaxed);
 
-	if (gap == shot->offset || gap - shot->offset >= shot->bytes)
+	if (gap == snapshot->offset || gap - snapshot->offset >= snapshot->bytes)
 		return;
-	shot->has_gap = true;
-	shot->gap_offset = gap;
+	snapshot->has_gap = true;
+	snapshot->gap_offset = gap;
 }
 
-/* Leave out what was written over while we copied.  False: all of it. */
+/* Leave out bytes overwritten during the copy.  False: all of them. */
 static bool drop_overwritten(const struct seam_ring_aux *aux,
-			     struct seam_ring_aux_snapshot *shot,
+			     struct seam_ring_aux_snapshot *snapshot,
 			     uint64_t head)
 {
 	uint64_t ahead, drop = 0;
@@ -198,20 +198,20 @@ static bool drop_overwritten(const struct seam_ring_aux *aux,
 	ahead = atomic_load_explicit(&aux->control->own.aux_head,
 				     memory_order_relaxed) - head;
 	if (ahead > aux->size)
-		drop = shot->bytes;
-	else if (ahead + shot->bytes > aux->size)
-		drop = ahead + shot->bytes - aux->size;
-	shot->data += drop;
-	shot->bytes -= drop;
-	shot->offset += drop;
-	return shot->bytes > 0;
+		drop = snapshot->bytes;
+	else if (ahead + snapshot->bytes > aux->size)
+		drop = ahead + snapshot->bytes - aux->size;
+	snapshot->data += drop;
+	snapshot->bytes -= drop;
+	snapshot->offset += drop;
+	return snapshot->bytes > 0;
 }
 
 size_t seam_ring_aux_snapshot_own(struct seam_ring_aux *aux,
-				  struct seam_ring_aux_snapshot *shot)
+				  struct seam_ring_aux_snapshot *snapshot)
 {
-	shot->bytes = 0;
-	if (!aux->control || shot->room < aux->size)
+	snapshot->bytes = 0;
+	if (!aux->control || snapshot->room < aux->size)
 		return 0;
 	for (int i = 0; i < MAX_TRIES; i++) {
 		uint64_t head = head_of(aux);
@@ -223,12 +223,12 @@ size_t seam_ring_aux_snapshot_own(struct seam_ring_aux *aux,
 			n = 0;
 		}
 		aux->last_head = head;
-		copy(aux, shot, head, n < aux->size ? n : aux->size);
-		if (drop_overwritten(aux, shot, head) || n == 0)
+		copy(aux, snapshot, head, n < aux->size ? n : aux->size);
+		if (drop_overwritten(aux, snapshot, head) || n == 0)
 			break;
 	}
-	find_gap(aux, shot);
-	return shot->bytes;
+	find_gap(aux, snapshot);
+	return snapshot->bytes;
 }
 
 void seam_ring_aux_pause(struct seam_ring_aux *aux, bool pause)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backward.h - what a ring that overwrites holds at this moment
+ * backward.h - take a snapshot of a ring that overwrites
  *
- *	seam_ring_snapshot_init(&shot, data_bytes, err);
+ *	seam_ring_snapshot_init(&snapshot, data_bytes, err);
  *	... PERF_EVENT_IOC_PAUSE_OUTPUT 1, or seam_ring_pause(&ring, true) ...
- *	seam_ring_snapshot(&ring, &shot);
+ *	seam_ring_snapshot(&ring, &snapshot);
  *	... resume ...
- *	while (seam_ring_record(&shot.span, pos, &header))
+ *	while (seam_ring_record(&snapshot.span, pos, &header))
  *		pos += header.size;
  *
- * The producer goes from high positions to low ones, so the head is where
- * the newest record begins and older ones follow at growing positions, up to
- * the one whose end has been overwritten.  A snapshot is a private copy of
- * all whole records, newest first.
+ * The producer goes from high positions to low ones: the newest record begins
+ * at the head, and older ones follow at growing positions, up to the one whose
+ * end has been overwritten.  A snapshot is a private copy of all whole
+ * records, newest first.
  *
- * A kernel ring must be paused.  A ring of our own need not be, nor is
- * pausing more than a request there, since a writer may be in the middle of
- * a record: the place it reserved is looked at after the copy, and what it
- * may have overwritten meanwhile is dropped, the oldest records first.
+ * A kernel ring must be paused.  A program's need not be, and pausing is only
+ * a request there, since a writer may be in the middle of a record: its
+ * reservation is read after the copy, and the bytes that it may have
+ * overwritten meanwhile are dropped, the oldest records first.
  */
 #ifndef SEAM_RING_BACKWARD_H
 #define SEAM_RING_BACKWARD_H
@@ -29,34 +29,31 @@ struct seam_ring_snapshot {
 	size_t room;			/* bytes */
 	struct seam_ring_span span;	/* whole records, newest first */
 	size_t n_records;
-	/*
-	 * Bytes at the span's start that the snapshot before this one did not
-	 * hold; the rest is there again.
-	 */
+	/* Bytes at the span's start that were not in the snapshot before. */
 	size_t new_bytes;
 	uint64_t head;			/* of the last snapshot */
 	bool is_first;
 };
 
-/* Get memory for snapshots of a ring with @data_bytes.  -ENOMEM. */
-int seam_ring_snapshot_init(struct seam_ring_snapshot *shot,
+/* Allocate memory for snapshots of a ring with @data_bytes.  -ENOMEM. */
+int seam_ring_snapshot_init(struct seam_ring_snapshot *snapshot,
 			    size_t data_bytes, struct seam_err *err);
 
 /* Valid on a zeroed struct. */
-void seam_ring_snapshot_fini(struct seam_ring_snapshot *shot);
+void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot);
 
 /*
- * Copy what the kernel's ring @ring holds.  Returns the bytes of whole
- * records, 0 when there are none or @shot has no room for the ring.
+ * Copy the kernel's ring @ring.  Returns the bytes of whole
+ * records, 0 when there are none or @snapshot has no room for the ring.
  */
 size_t seam_ring_snapshot(struct seam_ring *ring,
-			  struct seam_ring_snapshot *shot);
+			  struct seam_ring_snapshot *snapshot);
 
-/* The same for a ring of our own, whose producer need not have stopped. */
+/* The same for a program's ring, whose producer need not stop. */
 size_t seam_ring_snapshot_own(struct seam_ring *ring,
-			      struct seam_ring_snapshot *shot);
+			      struct seam_ring_snapshot *snapshot);
 
-/* Ask a producer of our own to refuse records, which it counts, or go on. */
+/* Request a program to refuse records, which it counts, or to resume. */
 void seam_ring_pause(struct seam_ring *ring, bool pause);
 
 #endif /* SEAM_RING_BACKWARD_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bytes.h - bytes of a ring that may change while they are looked at
+ * bytes.h - bytes of a ring that may change while they are read
  *
- * In a ring that overwrites, the reader copies what a writer may be storing
- * over, and drops it afterwards.  Both sides therefore use relaxed atomics,
- * of 8 bytes where a position allows it: the result is right or dropped,
- * and never undefined.  Positions are masked; a run may wrap.
+ * In a ring that overwrites, the reader copies bytes that a writer may be
+ * overwriting, and drops those afterwards.  Both sides therefore use relaxed
+ * atomics, of 8 bytes where a position allows it: the result is right or
+ * dropped, and never undefined.  Positions are masked; a run may wrap.
  */
 #ifndef SEAM_RING_BYTES_H
 #define SEAM_RING_BYTES_H

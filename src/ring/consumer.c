@@ -52,7 +52,7 @@ void seam_ring_attach(struct seam_ring *ring, void *memory, size_t page_bytes,
 		.control = control,
 		.data = (const uint8_t *)memory + page_bytes,
 		.size = data_bytes,
-		/* relaxed: only consumers write it, and we are the one */
+		/* relaxed: only the consumer writes it */
 		.tail = atomic_load_explicit(&control->data_tail,
 					     memory_order_relaxed) &
 			~UINT64_C(7),
@@ -87,7 +87,7 @@ size_t seam_ring_peek(struct seam_ring *ring, struct seam_ring_span *span)
 				    memory_order_acquire);
 	n = head - ring->tail;
 	if (n > ring->size || n % 8) {
-		/* No record boundary is known any more: begin at the head. */
+		/* No record boundary is known: begin at the head. */
 		ring->n_resyncs++;
 		publish_tail(ring, head & ~UINT64_C(7));
 		span->end = ring->tail;

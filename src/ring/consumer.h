@@ -11,9 +11,9 @@
  * The bytes stay where they are until seam_ring_advance(), so a drain can
  * hand them to pwritev() without a copy.
  *
- * Nothing in a ring is trusted: a position that cannot be is counted and
- * jumped over, a record whose size cannot be ends the walk, and no access
- * leaves the mapping.  A producer that lies costs only its own data.
+ * Nothing in a ring is trusted: an invalid position is counted and skipped,
+ * a record of invalid size ends the walk, and no access leaves the mapping.
+ * A hostile producer loses only its own data.
  *
  * Threads: a ring has one consumer at a time.
  */
@@ -29,15 +29,15 @@ struct seam_ring {
 	const uint8_t *data;
 	uint64_t size;		/* bytes of data, ours: never read again */
 	uint64_t tail;		/* ours; data_tail is only a copy of it */
-	size_t mapped_bytes;	/* 0: the memory is somebody else's */
-	uint64_t n_resyncs;	/* positions that could not be */
+	size_t mapped_bytes;	/* 0: mapped by the caller */
+	uint64_t n_resyncs;	/* invalid positions */
 };
 
 /* What can be read now: one run of bytes, or two when it wraps. */
 struct seam_ring_span {
 	const uint8_t *part[2];
 	size_t size[2];		/* bytes; size[1] is 0 without a wrap */
-	uint64_t end;		/* position behind the last byte */
+	uint64_t end;		/* position after the last byte */
 };
 
 /*
@@ -48,9 +48,9 @@ int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
 		  struct seam_err *err);
 
 /*
- * The same for an event that overwrites (write_backward): read-only, which
- * is how the kernel knows.  For seam_ring_snapshot(), see backward.h; there
- * is no tail to advance.
+ * The same for an event with write_backward: a read-only mapping makes the
+ * kernel overwrite.  For seam_ring_snapshot(), see backward.h; there is no
+ * tail to advance.
  */
 int seam_ring_map_overwrite(struct seam_ring *ring, int fd,
 			    size_t data_bytes, struct seam_err *err);
@@ -65,12 +65,12 @@ void seam_ring_attach(struct seam_ring *ring, void *memory, size_t page_bytes,
 /* Valid on a zeroed ring, and again after itself. */
 void seam_ring_fini(struct seam_ring *ring);
 
-/* See what is there.  Returns the number of bytes, 0 for none. */
+/* The bytes that can be read now.  Returns their number, 0 for none. */
 size_t seam_ring_peek(struct seam_ring *ring, struct seam_ring_span *span);
 
 /*
  * The header at @pos bytes into the span.  False at the end, and where no
- * whole record can be: @pos then says how many bytes were good.
+ * valid record begins: @pos is then the number of valid bytes.
  */
 bool seam_ring_record(const struct seam_ring_span *span, size_t pos,
 		      struct seam_ring_header *header);
@@ -84,8 +84,8 @@ const void *seam_ring_bytes(const struct seam_ring_span *span, size_t pos,
 
 /*
  * The record at @pos copied to @out, which has room for 64 KiB, as
- * seam_ring_record() checked it.  For rings of the traced program: what is
- * read in place may change between two looks, @out does not.
+ * seam_ring_record() checked it.  For rings of the traced program: bytes in
+ * place may change between two reads, @out does not.
  */
 bool seam_ring_copy(const struct seam_ring_span *span, size_t pos,
 		    struct seam_ring_header *header, void *out);
@@ -94,7 +94,7 @@ bool seam_ring_copy(const struct seam_ring_span *span, size_t pos,
 void seam_ring_advance(struct seam_ring *ring,
 		       const struct seam_ring_span *span);
 
-/* What is between two positions of @data, whose @size is a power of two. */
+/* The bytes between two positions of @data, of @size, a power of two. */
 static inline struct seam_ring_span
 seam_ring_span_make(const uint8_t *data, uint64_t size, uint64_t tail,
 		    uint64_t head)

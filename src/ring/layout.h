@@ -29,49 +29,49 @@ enum seam_ring_loss {
 };
 
 /*
- * What a producer in user space keeps in the ring itself, so that its signal
- * handlers, and the recorder after its death, find it: 256 bytes that the
- * kernel leaves reserved.  Byte offsets from the control page:
+ * State of a producer in user space.  It lies in the ring itself, 256 bytes
+ * that the kernel leaves reserved, so that the producer's signal handlers find
+ * it, and the recorder after the producer's death.  Offsets in the page:
  *
- *	 512  head	    608  n_begun	    704  aux_head
- *	 520  wakeup	    616  n_lost[4]	    712  aux_first
- *	 528  nest	    648  n_lost_untold	    720  aux_restart
- *	 576  paused	    656  n_bells	    728  aux_n_lost_bytes
- *	 580  aux_paused    664  n_offered	    736  aux_nest, aux_flags
+ *	 512  head	    608  n_begun		704  aux_head
+ *	 520  wakeup_head   616  n_lost[4]		712  aux_first
+ *	 528  nest	    648  n_lost_unreported	720  aux_restart
+ *	 576  paused	    656  n_wakeups		728  aux_n_lost_bytes
+ *	 580  aux_paused    664  n_offered		736  aux_nest, aux_flags
  *
- * The owner of the ring writes all of it but the two pause words.  Its
- * consumer believes none of it: head and aux_head only ever take bytes away
- * from what it accepts, and counts are shown as the producer's claims.
+ * The owner of the ring writes all of it but the two pause words.  The
+ * consumer trusts none of it: head and aux_head can only make it accept fewer
+ * bytes, and counts are shown as the producer's own.
  */
 struct seam_ring_state {
 	/* 512: changed by each record */
 	_Atomic uint64_t head;		/* reserved up to here */
-	_Atomic uint64_t wakeup;	/* head when the bell last rang */
+	_Atomic uint64_t wakeup_head;	/* head at the last wakeup */
 	_Atomic uint32_t nest;		/* writers inside one another */
 	uint8_t unused_0[44];
 	/* 576: the consumer writes, the producer reads */
 	_Atomic uint32_t paused;	/* not 0: refuse records */
-	_Atomic uint32_t aux_paused;	/* not 0: stop the AUX area */
+	_Atomic uint32_t aux_paused;	/* not 0: stop the AUX buffer */
 	uint8_t unused_1[24];
 	/* 608: counts, which never go back */
 	_Atomic uint64_t n_begun;	/* records for which there was room */
 	_Atomic uint64_t n_lost[SEAM_RING_N_LOSSES];
-	_Atomic uint64_t n_lost_untold;	/* not yet in a LOST record */
-	_Atomic uint64_t n_bells;
-	/* things to tell so far, where they are not records one by one */
+	_Atomic uint64_t n_lost_unreported;	/* in no LOST record so far */
+	_Atomic uint64_t n_wakeups;
+	/* items produced so far, where an item is not one record */
 	_Atomic uint64_t n_offered;
 	uint8_t unused_2[32];
-	/* 704: the AUX area */
+	/* 704: the AUX buffer */
 	_Atomic uint64_t aux_head;	/* reserved up to here */
-	_Atomic uint64_t aux_first;	/* where this owner began */
-	_Atomic uint64_t aux_restart;	/* where the last gap is */
+	_Atomic uint64_t aux_first;	/* the head when this owner began */
+	_Atomic uint64_t aux_restart;	/* position of the last gap */
 	_Atomic uint64_t aux_n_lost_bytes;
 	_Atomic uint32_t aux_nest;	/* 1 while there is a writer */
 	_Atomic uint32_t aux_flags;	/* SEAM_RING_AUX_*; aux_producer.h */
 	uint8_t unused_3[24];
 };
 
-/* Positions count from the ring's birth, free-running. */
+/* Positions are free-running, from 0 in a new ring. */
 struct seam_ring_control {
 	uint8_t kernels_own[512];	/* clock data and self-monitoring */
 	struct seam_ring_state own;	/* of producers in user space */
@@ -80,10 +80,10 @@ struct seam_ring_control {
 	_Atomic uint64_t data_tail;	/* consumer writes, producer reads */
 	uint64_t data_offset;		/* of the data, from the control page */
 	uint64_t data_size;		/* bytes, a power of two */
-	_Atomic uint64_t aux_head;	/* the same four for the AUX area */
+	_Atomic uint64_t aux_head;	/* the same four for the AUX buffer */
 	_Atomic uint64_t aux_tail;
 	uint64_t aux_offset;		/* the consumer sets these two, */
-	uint64_t aux_size;		/* before it maps the area */
+	uint64_t aux_size;		/* before it maps the buffer */
 };
 
 _Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
@@ -121,12 +121,12 @@ _Static_assert(sizeof(struct seam_ring_header) ==
 
 enum {
 	/* A size has 16 bits, and is a multiple of 8. */
-	SEAM_RING_MOST_RECORD = UINT16_MAX - 7,
+	SEAM_RING_MAX_RECORD = UINT16_MAX - 7,
 };
 
 /*
- * Where the tests may hold a thread up, or kill it: between any two steps
- * that another processor can see.  Nothing outside of the tests.
+ * A point where tests stop or kill a thread: between any two steps that
+ * another processor can see.  Empty outside of the tests.
  */
 #ifdef SEAM_RING_TEST_POINTS
 void seam_ring_test_point(void);

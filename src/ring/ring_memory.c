@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - make memories, sealed; see memory.h */
+/* ring_memory.c - make sealed memories for rings; see ring_memory.h */
 #include "ring/ring_memory.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define MFD_NOEXEC_SEAL 8u	/* Linux 6.3, linux/memfd.h */
 #endif
 
-/* @bytes long, of which the first @present have pages. */
+/* A memfd of @bytes, of which the first @present have pages. */
 static int make_file(uint64_t bytes, uint64_t present)
 {
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -32,41 +32,41 @@ static int make_file(uint64_t bytes, uint64_t present)
 }
 
 int seam_ring_memory_create(struct seam_ring_memory *m,
-			    const struct seam_ring_shape *shape,
+			    const struct seam_ring_geometry *geometry,
 			    struct seam_err *err)
 {
 	int fd, r;
 
 	*m = (struct seam_ring_memory) { 0 };
-	if (!seam_ring_shape_is_valid(shape))
-		return seam_err_set(err, -EINVAL, "no rings of such a shape");
-	fd = make_file(seam_ring_shape_bytes(shape),
-		       seam_ring_shape_rings_at(shape));
+	if (!seam_ring_geometry_is_valid(geometry))
+		return seam_err_set(err, -EINVAL, "invalid sizes or mode of rings");
+	fd = make_file(seam_ring_memory_bytes(geometry),
+		       seam_ring_memory_rings_at(geometry));
 	if (fd < 0)
 		return seam_err_set(err, fd, "cannot make memory for rings: "
 				    "%s", strerror(-fd));
-	r = seam_ring_memory_attach(m, fd, shape);
+	r = seam_ring_memory_attach(m, fd, geometry);
 	if (r < 0) {
 		close(fd);
 		return seam_err_set(err, r, "cannot map %ju KiB of rings: %s",
-				    (uintmax_t)seam_ring_shape_bytes(shape) /
+				    (uintmax_t)seam_ring_memory_bytes(geometry) /
 				    1024, strerror(-r));
 	}
 	m->head->magic = SEAM_RING_MEMORY_MAGIC;
 	m->head->version = SEAM_RING_MEMORY_VERSION;
-	m->head->n_slots = shape->n_slots;
+	m->head->n_slots = geometry->n_slots;
 	return fd;
 }
 
 int seam_ring_memory_map(struct seam_ring_memory *m, int fd,
-			 const struct seam_ring_shape *shape,
+			 const struct seam_ring_geometry *geometry,
 			 struct seam_err *err)
 {
-	int r = seam_ring_memory_adopt(m, fd, shape);
+	int r = seam_ring_memory_adopt(m, fd, geometry);
 
 	if (r == -EBADMSG)
-		return seam_err_set(err, r, "the memory holds no rings, can "
-				    "still be resized, or has another size");
+		return seam_err_set(err, r, "cannot map rings: not sealed, or of "
+				    "another size or format");
 	return r < 0 ? seam_err_set(err, r, "cannot map rings: %s",
 				    strerror(-r)) : 0;
 }

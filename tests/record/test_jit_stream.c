@@ -304,7 +304,7 @@ static void a_group_without_end_is_given_up(void **state)
 	(void)state;
 	give(&stream, SEAM_JIT_CHUNK_FIRST, bytes, 60000);
 	while (dumps.n_bad == 0) {
-		assert_true(n++ < SEAM_JIT_MOST_GROUP / 60000 + 1);
+		assert_true(n++ < SEAM_JIT_MAX_GROUP / 60000 + 1);
 		give(&stream, 0, bytes, 60000);
 	}
 	assert_int_equal(dumps.n_group_bytes, 0);
@@ -380,7 +380,7 @@ static void who_never_ends_a_group_takes_nobodys_names(void **state)
 	enum { N_LIARS = 12 };
 	struct seam_jit_stream liars[N_LIARS], honest = begin();
 	struct seam_jitdump_load load;
-	uint8_t *lie = calloc(1, SEAM_JIT_MOST_GROUP), small[MAX], *large;
+	uint8_t *lie = calloc(1, SEAM_JIT_MAX_GROUP), small[MAX], *large;
 	size_t small_size = make_group(small, since_ns, 5), large_size;
 
 	(void)state;
@@ -388,7 +388,7 @@ static void who_never_ends_a_group_takes_nobodys_names(void **state)
 	large = make_large(8 << 20, &large_size);
 	for (int i = 0; i < N_LIARS; i++) {
 		liars[i] = begin();
-		give_in_parts(&liars[i], lie, SEAM_JIT_MOST_GROUP, 0);
+		give_in_parts(&liars[i], lie, SEAM_JIT_MAX_GROUP, 0);
 		assert_true(dumps.n_group_bytes <= 256 << 20);
 	}
 	give_group(&honest, small, small_size);

@@ -21,13 +21,14 @@
 #include "ring/backward.h"
 #include "ring/link/owners.h"
 #include "ring/link/set_owner.h"
+#include "ring/producer/claim.h"
 
-static const struct seam_ring_shape shape = {
+static const struct seam_ring_geometry geometry = {
 	.n_slots = 4, .data_bytes = 8192, .aux_bytes = 4096,
 	.aux_free_running = 1,
 };
 
-enum { SAMPLE_TID_AT = 24 };
+enum { SAMPLE_ID_AT = 8, SAMPLE_TID_AT = 24, EVENT = 4711 };
 
 static uint64_t next_random(uint64_t *x)
 {
@@ -75,7 +76,7 @@ static void scribble_control(struct seam_ring_control *c, uint64_t *x)
 
 static void scribble_records(uint8_t *data, uint64_t *x)
 {
-	uint64_t at = next_random(x) % (shape.data_bytes / 8) * 8;
+	uint64_t at = next_random(x) % (geometry.data_bytes / 8) * 8;
 	struct seam_ring_header header = {
 		.type = (uint32_t)(next_random(x) % 16),
 		.size = (uint16_t)(next_random(x) % 5 ?
@@ -87,7 +88,7 @@ static void scribble_records(uint8_t *data, uint64_t *x)
 
 static void scribble_slot(const struct seam_ring_memory *m, uint64_t *x)
 {
-	uint32_t i = (uint32_t)(next_random(x) % shape.n_slots);
+	uint32_t i = (uint32_t)(next_random(x) % geometry.n_slots);
 	uint32_t tid = next_random(x) % 2 ? (uint32_t)getppid() :
 		       (uint32_t)strange(x);
 
@@ -119,7 +120,7 @@ static void attack(struct seam_ring_memory *m)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
-		uint32_t i = (uint32_t)(next_random(&x) % shape.n_slots);
+		uint32_t i = (uint32_t)(next_random(&x) % geometry.n_slots);
 		struct seam_ring_control *c = seam_ring_memory_control(m, i);
 		uint64_t r = next_random(&x) % 4096;
 
@@ -137,104 +138,106 @@ static void attack(struct seam_ring_memory *m)
 }
 
 static struct {
-	uint64_t n_rounds, n_records, n_refused, n_snapshots, n_tenants;
+	uint64_t n_rounds, n_records, n_refused, n_snapshots, n_owners;
 	uint64_t n_foreign, n_torn;
 } seen;
 
 /* What a recorder would write to its file. */
-static void keep(const struct seam_owner *tenant, uint8_t *record,
+static void keep(const struct seam_owner *owner, uint8_t *record,
 		 const struct seam_ring_header *header)
 {
-	struct seam_ring_stamp stamp = {
-		.pid = tenant->pid, .tid = tenant->tid,
-		.sample_at = SAMPLE_TID_AT, .trailer_bytes = 8,
+	const struct seam_ring_identity identity = {
+		.sample_type = PERF_SAMPLE_IP, .id = EVENT,
+		.pid = owner->pid, .tid = owner->tid,
+		.min_ns = 1, .max_ns = UINT64_MAX,
 	};
+	uint64_t id;
 	uint32_t who[2];
 	uint16_t size;
 
 	memcpy(&size, record + 6, sizeof(size));
 	seen.n_torn += size != header->size;
-	if (tenant->proof != SEAM_OWNER_PROVEN ||
-	    !seam_ring_stamp(record, header, &stamp)) {
+	if (owner->status != SEAM_OWNER_VERIFIED ||
+	    !seam_ring_set_owner(record, header, &identity)) {
 		seen.n_refused++;
 		return;
 	}
-	memcpy(who, record + (header->type == PERF_RECORD_SAMPLE ?
-			      SAMPLE_TID_AT : header->size - 8U),
-	       sizeof(who));
+	memcpy(who, record + SAMPLE_TID_AT, sizeof(who));
+	memcpy(&id, record + SAMPLE_ID_AT, sizeof(id));
 	seen.n_records++;
-	seen.n_foreign += who[0] != tenant->pid || who[1] != tenant->tid;
+	seen.n_foreign += who[0] != owner->pid || who[1] != owner->tid ||
+			  id != EVENT;
 }
 
-static void drain(struct seam_owner *tenant)
+static void drain(struct seam_owner *owner)
 {
 	uint8_t *record = malloc(UINT16_MAX);	/* ASan watches its end */
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 	size_t pos = 0;
 
-	seam_ring_peek(&tenant->ring, &span);
+	seam_ring_peek(&owner->ring, &span);
 	for (; seam_ring_copy(&span, pos, &header, record);
 	     pos += header.size)
-		keep(tenant, record, &header);
-	seam_ring_advance(&tenant->ring, &span);
+		keep(owner, record, &header);
+	seam_ring_advance(&owner->ring, &span);
 	free(record);
 }
 
 static volatile uint8_t sink;	/* so that bytes are really read */
 
-static void look_at_area(struct seam_owner *tenant)
+static void read_aux(struct seam_owner *owner)
 {
 	struct seam_ring_aux_snapshot shot;
 	struct seam_ring_span span;
 
-	seam_ring_aux_snapshot_init(&shot, &tenant->aux, NULL);
-	seam_ring_aux_snapshot_own(&tenant->aux, &shot);
+	seam_ring_aux_snapshot_init(&shot, &owner->aux, NULL);
+	seam_ring_aux_snapshot_own(&owner->aux, &shot);
 	for (size_t i = 0; i < shot.bytes; i++)
 		sink += shot.data[i];
-	seam_ring_aux_snapshot(&tenant->aux, &shot);
+	seam_ring_aux_snapshot(&owner->aux, &shot);
 	for (size_t i = 0; i < shot.bytes; i++)
 		sink += shot.data[i];
 	seam_ring_aux_snapshot_fini(&shot);
-	seam_ring_aux_peek(&tenant->aux, &span);
+	seam_ring_aux_peek(&owner->aux, &span);
 	for (int part = 0; part < 2; part++)
 		for (size_t i = 0; i < span.size[part]; i++)
 			sink += span.part[part][i];
-	seam_ring_aux_advance(&tenant->aux, &span);
+	seam_ring_aux_advance(&owner->aux, &span);
 	seen.n_snapshots++;
 }
 
-static void look_back(struct seam_owner *tenant)
+static void take_snapshot(struct seam_owner *owner)
 {
 	struct seam_ring_snapshot shot;
 	struct seam_ring_header header;
 
-	seam_ring_snapshot_init(&shot, shape.data_bytes, NULL);
-	seam_ring_snapshot_own(&tenant->ring, &shot);
+	seam_ring_snapshot_init(&shot, geometry.data_bytes, NULL);
+	seam_ring_snapshot_own(&owner->ring, &shot);
 	for (size_t pos = 0; seam_ring_record(&shot.span, pos, &header);
 	     pos += header.size)
 		seen.n_torn += header.size == 0;
 	seam_ring_snapshot_fini(&shot);
 }
 
-/* All rings once.  Some tenants are asked to leave, or none would come. */
+/* All rings once. */
 static void serve(struct seam_owners *t)
 {
 	struct seam_owner_counts counts;
 
-	seen.n_tenants += seam_owners_look(t);
+	seen.n_owners += seam_owners_scan(t);
 	if (seen.n_rounds % 64 == 0)
 		seam_owners_check(t, seen.n_rounds % 1024 == 0);
 	for (uint32_t i = 0; i < t->n_present; i++) {
-		struct seam_owner *tenant = &t->items[i];
+		struct seam_owner *owner = &t->items[i];
 
-		if (!tenant->word)
+		if (!owner->word)
 			continue;
-		drain(tenant);
-		look_at_area(tenant);
-		look_back(tenant);
+		drain(owner);
+		read_aux(owner);
+		take_snapshot(owner);
 		seam_owners_counts(t, i, &counts);
-		if (tenant->is_ending)
+		if (owner->is_ending)
 			seam_owners_release(t, i);
 	}
 	seen.n_rounds++;
@@ -246,12 +249,12 @@ int main(int argc, char **argv)
 		       (argc > 1 ? strtoull(argv[1], NULL, 10) : 5);
 	struct seam_ring_memory m;
 	struct seam_owners t;
-	int fd = seam_ring_memory_create(&m, &shape, NULL);
+	int fd = seam_ring_memory_create(&m, &geometry, NULL);
 	bool holds;
 	pid_t pid;
 
 	if (fd < 0 || seam_owners_init(&t, &m, fd, NULL) ||
-	    seam_owners_prepare(&t, shape.n_slots, NULL))
+	    seam_owners_prepare(&t, geometry.n_slots, NULL))
 		return 1;
 	pid = fork();
 	if (pid == 0)
@@ -266,14 +269,14 @@ int main(int argc, char **argv)
 	seam_ring_memory_fini(&m);
 	close(fd);
 	holds = seen.n_foreign == 0 && seen.n_torn == 0;
-	printf("# %ju rounds, %ju tenants came or left, %ju records kept, "
+	printf("# %ju rounds, %ju owners came or left, %ju records kept, "
 	       "%ju refused, %ju snapshots\n", (uintmax_t)seen.n_rounds,
-	       (uintmax_t)seen.n_tenants, (uintmax_t)seen.n_records,
+	       (uintmax_t)seen.n_owners, (uintmax_t)seen.n_records,
 	       (uintmax_t)seen.n_refused, (uintmax_t)seen.n_snapshots);
 	printf("%sok 1 - no record in another's name, none torn\n",
 	       holds ? "" : "not ");
 	printf("%sok 2 - the attack took place\n",
-	       seen.n_records && seen.n_tenants > 1 ? "" : "not ");
+	       seen.n_records && seen.n_owners > 1 ? "" : "not ");
 	printf("1..2\n");
 	return !holds || !seen.n_records;
 }

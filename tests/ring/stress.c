@@ -202,7 +202,7 @@ static void forward(uint64_t n, uint64_t start, const char *where)
 	       "every record is whole and in order", where);
 	report(n + run.n_nested == seen.n + lost && lost == run.n_refused &&
 	       own->n_begun == seen.n, "produced = delivered + lost", where);
-	report(seen.lost + own->n_lost_untold == lost,
+	report(seen.lost + own->n_lost_unreported == lost,
 	       "LOST records tell what was lost", where);
 }
 

@@ -4,10 +4,10 @@
  *
  *	target ADDRESS N [leave|fork|kill|exec]
  *
- * Meets the recorder at ADDRESS, writes N numbered records, and then says
- * good-bye; leaves its work to a forked child that has closed every
- * descriptor; kills itself; or becomes another program, which waits.
- * Exit 0, or 1 when something it was promised did not hold.
+ * Connects to the recorder at ADDRESS, writes N numbered records, and then
+ * disconnects; continues in a forked child that has closed every descriptor;
+ * kills itself; or executes another program, which waits.
+ * Exit 0, or 1 when any of that failed.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -20,13 +20,14 @@ static int put_numbers(struct seam_link_client *c, uint64_t first, uint64_t n)
 {
 	struct seam_ring_claim claim;
 
-	if (seam_link_client_claim(c, (uint32_t)syscall(SYS_gettid), &claim))
+	if (seam_link_client_claim(c, 0, (uint32_t)syscall(SYS_gettid),
+				   &claim))
 		return 1;
 	for (uint64_t i = first; i < first + n; i++)
 		if (seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0, &i,
 				    sizeof(i)))
 			return 1;
-	seam_ring_memory_close(&c->memory, &claim);
+	seam_ring_memory_close(&c->memories[0], &claim);
 	return 0;
 }
 
@@ -40,7 +41,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	n = strtoull(argv[2], NULL, 10);
-	r = seam_link_client_meet(&c, argv[1], "target", 5000);
+	r = seam_link_client_connect(&c, argv[1], "numbers", "target", 5000);
 	if (r) {
 		fprintf(stderr, "target: no recorder: %s\n", strerror(-r));
 		return 1;

@@ -24,15 +24,16 @@ enum { STRANGER = 65534, OTHER_STRANGER = 65533 };
 
 static const char *target_program;
 
-static const struct seam_ring_shape shape = {
-	.n_slots = 16, .data_bytes = 65536, .aux_bytes = 0,
+static const struct seam_link_service numbers = {
+	.name = "numbers", .n_free = 4,
+	.geometry = { .n_slots = 16, .data_bytes = 65536 },
 };
 
 static void serve(struct seam_link_server *s)
 {
 	struct seam_err err;
 
-	if (seam_link_server_open(s, &shape, &err)) {
+	if (seam_link_server_open(s, &numbers, 1, &err)) {
 		seam_err_print(stderr, "test_link", &err);
 		fail();
 	}
@@ -56,7 +57,7 @@ static void step(struct seam_link_server *s)
 {
 	struct pollfd p[] = {
 		{ .fd = s->epoll_fd, .events = POLLIN },
-		{ .fd = s->bell_fd, .events = POLLIN },
+		{ .fd = s->wakeup_fd, .events = POLLIN },
 	};
 
 	poll(p, 2, 10);
@@ -69,20 +70,20 @@ struct sums {
 	size_t n_owners;
 };
 
-static void drain(struct seam_owner *tenant, struct sums *sums)
+static void drain(struct seam_owner *owner, struct sums *sums)
 {
 	static uint8_t record[UINT16_MAX];
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 	size_t pos = 0;
 
-	seam_ring_peek(&tenant->ring, &span);
+	seam_ring_peek(&owner->ring, &span);
 	for (; seam_ring_copy(&span, pos, &header, record);
 	     pos += header.size) {
 		sums->n++;
 		sums->sum += word_at(record, 8);
 	}
-	seam_ring_advance(&tenant->ring, &span);
+	seam_ring_advance(&owner->ring, &span);
 }
 
 /* Drain all of target 0 until it is over. */
@@ -95,19 +96,19 @@ static void record(struct seam_link_server *s, struct sums *sums)
 		step(s);
 		if (s->n_targets == 0)
 			continue;
-		t = &s->targets[0]->tenants;
-		if (!s->targets[0]->has_met)
+		t = &s->targets[0]->rings[0].owners;
+		if (!s->targets[0]->n_rings)
 			continue;
 		for (uint32_t i = 0; i < t->n_present; i++) {
-			struct seam_owner *tenant = &t->items[i];
-			bool ending = tenant->is_ending;
+			struct seam_owner *owner = &t->items[i];
+			bool ending = owner->is_ending;
 
-			if (!tenant->word)
+			if (!owner->word)
 				continue;
-			drain(tenant, sums);
+			drain(owner, sums);
 			if (!ending)
 				continue;
-			sums->owners[sums->n_owners++ % 64] = tenant->tid;
+			sums->owners[sums->n_owners++ % 64] = owner->tid;
 			seam_owners_release(t, i);
 		}
 		if (seam_link_target_is_over(s->targets[0]))
@@ -142,8 +143,8 @@ static void delivers_all_records_of_a_program(void **state)
 	assert_int_equal(s.targets[0]->pid, pid);
 	assert_int_equal(s.targets[0]->uid, geteuid());
 	assert_string_equal(s.targets[0]->name, "target");
-	assert_true(s.targets[0]->said_bye);
-	assert_int_equal(s.targets[0]->bye.n_unclaimed, 0);
+	assert_int_equal(s.targets[0]->socket, -1);
+	assert_int_equal(s.targets[0]->rings[0].memory.head->n_unclaimed, 0);
 	seam_link_server_close(&s);
 }
 
@@ -177,15 +178,15 @@ static void delivers_what_a_killed_program_left(void **state)
 	serve(&s);
 	pid = start(&s, "777", "kill", -1);
 	waitpid(pid, NULL, WNOHANG);
-	/* it waits for the welcome, so we must speak first */
+	/* it is waiting for the WELCOME */
 	record(&s, &sums);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(sums.n, 777);
-	assert_false(s.targets[0]->said_bye);
+	assert_int_equal(s.targets[0]->socket, -1);
 	seam_link_server_close(&s);
 }
 
-static void lets_go_of_a_program_that_became_another(void **state)
+static void drops_a_program_that_executed_another(void **state)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -300,7 +301,7 @@ static void a_hostile_peer_costs_only_itself(void **state)
 	struct seam_link_welcome body = { 0 };
 	uint8_t bytes[4096] = { 0 };
 	struct seam_link_server s;
-	int fds[SEAM_LINK_MOST_FDS] = { 0, 1, 2, 0 };
+	int fds[SEAM_LINK_MAX_FDS] = { 0, 1, 2, 0 };
 	size_t n_fds;
 	uint64_t seed = 1;
 
@@ -318,10 +319,10 @@ static void a_hostile_peer_costs_only_itself(void **state)
 				bytes[b] = (uint8_t)random_number(&seed);
 			/* half of them begin well */
 			if (i % 4 < 2 && n >= 8)
-				memcpy(bytes, "seam\1\0\1\0", 8);
+				memcpy(bytes, "seam\2\0\1\0", 8);
 			send(fd, bytes, n, MSG_NOSIGNAL);
 			seam_link_send(fd, SEAM_LINK_WELCOME, &body, fds,
-				       SEAM_LINK_MOST_FDS, 0);
+				       SEAM_LINK_MAX_FDS, 0);
 		}
 		seam_link_server_step(&s);
 		seam_link_server_step(&s);
@@ -330,7 +331,7 @@ static void a_hostile_peer_costs_only_itself(void **state)
 	while (s.n_targets > 0) {
 		seam_link_server_step(&s);
 		for (size_t i = s.n_targets; i-- > 0;)
-			if (s.targets[i]->has_met && s.targets[i]->socket < 0)
+			if (s.targets[i]->n_rings && s.targets[i]->socket < 0)
 				seam_link_server_forget(&s, i);
 	}
 	assert_int_equal(count_fds(), n_fds);
@@ -338,7 +339,7 @@ static void a_hostile_peer_costs_only_itself(void **state)
 	seam_link_server_close(&s);
 }
 
-static void who_does_not_say_hello_is_counted_and_forgotten(void **state)
+static void a_connection_without_hello_is_counted_and_forgotten(void **state)
 {
 	struct seam_link_server s;
 	int fd;
@@ -349,7 +350,7 @@ static void who_does_not_say_hello_is_counted_and_forgotten(void **state)
 	seam_link_server_step(&s);
 	assert_int_equal(s.n_targets, 1);
 	assert_int_equal(s.n_refused, 0);
-	s.targets[0]->since_ns -= (SEAM_LINK_HELLO_MS + 1) * UINT64_C(1000000);
+	s.targets[0]->connected_ns -= (SEAM_LINK_HELLO_MS + 1) * UINT64_C(1000000);
 	seam_link_server_step(&s);
 	assert_int_equal(s.n_targets, 0);
 	assert_int_equal(s.n_refused, 1);
@@ -452,9 +453,9 @@ static void takes_no_descriptors(void **state)
 	seam_link_server_close(&s);
 }
 
-static void hears_a_second_hello_as_an_offence(void **state)
+static void refuses_a_second_hello(void **state)
 {
-	struct seam_link_hello hello = { .name = "twice" };
+	struct seam_link_hello hello = { .services = "numbers", .name = "twice" };
 	struct seam_link_server s;
 	struct seam_link_message m;
 	int fd;
@@ -480,10 +481,10 @@ static void hears_a_second_hello_as_an_offence(void **state)
 	seam_link_server_close(&s);
 }
 
-/* Meet as a stranger would: the connection, and the bell as it came. */
-static int meet_raw(struct seam_link_server *s, int *bell_fd)
+/* Connect as a program would: the socket, and the wakeup as it came. */
+static int connect_program(struct seam_link_server *s, int *wakeup_fd)
 {
-	struct seam_link_hello hello = { .name = "raw" };
+	struct seam_link_hello hello = { .services = "numbers", .name = "raw" };
 	struct seam_link_message m;
 	int fd = connect_raw(s);
 
@@ -495,14 +496,14 @@ static int meet_raw(struct seam_link_server *s, int *bell_fd)
 	assert_int_equal(m.head.kind, SEAM_LINK_WELCOME);
 	assert_int_equal(m.n_fds, 2);
 	close(m.fds[0]);
-	*bell_fd = m.fds[1];
+	*wakeup_fd = m.fds[1];
 	return fd;
 }
 
 /* The kind of the answer to a hello that goes with @socket. */
-static uint16_t ask(struct seam_link_server *s, int *socket)
+static uint16_t send_hello(struct seam_link_server *s, int *socket)
 {
-	struct seam_link_hello hello = { .name = "raw" };
+	struct seam_link_hello hello = { .services = "numbers", .name = "raw" };
 	struct seam_link_message m;
 
 	*socket = connect_raw(s);
@@ -526,25 +527,25 @@ static void all_rings_have_no_more_than_they_may(void **state)
 	(void)state;
 	serve(&s);
 	while (n <= MAX) {
-		uint16_t kind = ask(&s, &fds[n++]);
+		uint16_t kind = send_hello(&s, &fds[n++]);
 
 		if (kind != SEAM_LINK_WELCOME) {
 			assert_int_equal(kind, SEAM_LINK_REFUSED);
 			break;
 		}
-		ring_bytes = s.targets[0]->memory.ring_bytes;
-		s.most_bytes = MAX * ring_bytes;
+		ring_bytes = s.targets[0]->rings[0].memory.ring_bytes;
+		s.max_bytes = MAX * ring_bytes;
 	}
 	for (size_t i = 0; i < s.n_targets; i++)
-		n_rings += s.targets[i]->tenants.n_present;
+		n_rings += s.targets[i]->rings[0].owners.n_present;
 	assert_int_equal(n_rings, MAX);
 	/* The first has what is kept ready, the others one. */
-	assert_int_equal(s.n_targets, 1 + MAX - SEAM_LINK_FREE_SLOTS);
+	assert_int_equal(s.n_targets, 1 + MAX - numbers.n_free);
 	assert_int_equal(s.n_refused, 1);
 	close(fds[--n]);
 	/* Who goes makes room. */
 	seam_link_server_forget(&s, 0);
-	assert_int_equal(ask(&s, &fds[n++]), SEAM_LINK_WELCOME);
+	assert_int_equal(send_hello(&s, &fds[n++]), SEAM_LINK_WELCOME);
 	while (n > 0)
 		close(fds[--n]);
 	seam_link_server_close(&s);
@@ -572,7 +573,7 @@ static void a_server_that_cannot_be_opened_says_why(void **state)
 		struct seam_link_server s;
 		struct seam_err err = { 0 };
 
-		assert_int_equal(seam_link_server_open(&s, &shape, &err),
+		assert_int_equal(seam_link_server_open(&s, &numbers, 1, &err),
 				 -EMFILE);
 		assert_non_null(strstr(err.cause[0], strerror(EMFILE)));
 		seam_link_server_close(&s);
@@ -583,7 +584,7 @@ static void a_server_that_cannot_be_opened_says_why(void **state)
 /* What the program is told, with @n descriptors for the recorder. */
 static void expect_refusal(rlim_t n, const char *why)
 {
-	struct seam_link_hello hello = { .name = "raw" };
+	struct seam_link_hello hello = { .services = "numbers", .name = "raw" };
 	struct seam_link_message m;
 	struct seam_link_server s;
 	struct rlimit old;
@@ -611,78 +612,78 @@ static void expect_refusal(rlim_t n, const char *why)
 	seam_link_server_close(&s);
 }
 
-static void who_is_refused_for_want_of_ours_is_told_what_of(void **state)
+static void a_refusal_for_an_error_of_the_recorder_says_which(void **state)
 {
 	(void)state;
 	expect_refusal(0, "cannot accept a connection: Too many open files");
 	expect_refusal(1, "cannot make rings: Too many open files");
-	/* The memory, one end of the bell, and not the other. */
+	/* The memory, one end of the wakeup, and not the other. */
 	expect_refusal(3, "cannot make rings: Too many open files");
 }
 
-static bool is_rung(const struct seam_link_server *s)
+static bool is_woken(const struct seam_link_server *s)
 {
-	struct pollfd p = { .fd = s->bell_fd, .events = POLLIN };
+	struct pollfd p = { .fd = s->wakeup_fd, .events = POLLIN };
 
 	return poll(&p, 1, 0) == 1;
 }
 
-static void hears_each_bell_once(void **state)
+static void reads_each_wakeup_once(void **state)
 {
-	struct seam_ring_bell bells[2];
+	struct seam_ring_wakeup wakeups[2];
 	struct seam_link_server s;
 	int links[2], fds[2];
 
 	(void)state;
 	serve(&s);
 	for (int i = 0; i < 2; i++) {
-		links[i] = meet_raw(&s, &fds[i]);
-		seam_ring_bell_init(&bells[i], fds[i]);
+		links[i] = connect_program(&s, &fds[i]);
+		seam_ring_wakeup_init(&wakeups[i], fds[i]);
 	}
-	assert_false(is_rung(&s));
+	assert_false(is_woken(&s));
 	for (int i = 0; i < 2; i++) {
-		assert_true(seam_ring_bell_ring(&bells[i]));
-		assert_true(is_rung(&s));
+		assert_true(seam_ring_wakeup_send(&wakeups[i]));
+		assert_true(is_woken(&s));
 		seam_link_server_step(&s);
-		assert_false(is_rung(&s));
+		assert_false(is_woken(&s));
 	}
 	for (int i = 0; i < 2; i++) {
 		close(links[i]);
 		close(fds[i]);
 	}
 	seam_link_server_step(&s);
-	assert_false(is_rung(&s));
+	assert_false(is_woken(&s));
 	seam_link_server_close(&s);
 }
 
 /* What is passed to a program is the program's: its flags, its queue. */
-static void a_bell_in_bad_hands_stops_nobody(void **state)
+static void a_wakeup_socket_in_bad_hands_stops_nobody(void **state)
 {
 	struct sockaddr off = { .sa_family = AF_UNSPEC };
-	struct seam_ring_bell bells[2];
+	struct seam_ring_wakeup wakeups[2];
 	struct seam_link_server s;
 	int links[2], fds[2];
 
 	(void)state;
 	serve(&s);
 	for (int i = 0; i < 2; i++) {
-		links[i] = meet_raw(&s, &fds[i]);
-		seam_ring_bell_init(&bells[i], fds[i]);
+		links[i] = connect_program(&s, &fds[i]);
+		seam_ring_wakeup_init(&wakeups[i], fds[i]);
 		assert_int_equal(fcntl(fds[i], F_SETFL, 0), 0);
 	}
 	alarm(20);		/* hanging is failing */
 	seam_link_server_step(&s);
 	while (send(fds[0], "rubbish", 7, MSG_DONTWAIT) > 0)
 		;
-	assert_true(seam_ring_bell_ring(&bells[1]));
+	assert_true(seam_ring_wakeup_send(&wakeups[1]));
 	seam_link_server_step(&s);
-	assert_false(is_rung(&s));
+	assert_false(is_woken(&s));
 	assert_int_equal(connect(fds[0], &off, sizeof(off)), 0);
 	shutdown(fds[0], SHUT_RDWR);
 	seam_link_server_step(&s);
-	assert_false(is_rung(&s));
-	assert_true(seam_ring_bell_ring(&bells[1]));
-	assert_true(is_rung(&s));
+	assert_false(is_woken(&s));
+	assert_true(seam_ring_wakeup_send(&wakeups[1]));
+	assert_true(is_woken(&s));
 	alarm(0);
 	for (int i = 0; i < 2; i++) {
 		close(links[i]);
@@ -691,27 +692,99 @@ static void a_bell_in_bad_hands_stops_nobody(void **state)
 	seam_link_server_close(&s);
 }
 
-/* The program reads by hand what the recorder writes by a table. */
-static void a_program_learns_every_number_of_the_shape(void **state)
-{
-	static const struct seam_ring_shape odd = {
+static const struct seam_link_service odd = {
+	.name = "odd", .n_free = 1,
+	.geometry = {
 		.n_slots = 3, .mode = SEAM_RING_OVERWRITE, .data_bytes = 8192,
 		.aux_bytes = 16384, .aux_free_running = 1, .watermark = 5,
+	},
+};
+
+static void serve_both(struct seam_link_server *s)
+{
+	const struct seam_link_service both[] = { numbers, odd };
+
+	assert_int_equal(seam_link_server_open(s, both, 2, NULL), 0);
+}
+
+static bool has_geometry(const struct seam_ring_memory *m,
+			 const struct seam_link_service *service)
+{
+	return m->head && memcmp(&m->geometry, &service->geometry,
+				 sizeof(m->geometry)) == 0;
+}
+
+/* Whether a program that lists @names has rings of these services. */
+static bool check_services(const struct seam_link_server *s, const char *names,
+			   const struct seam_link_service *const *services)
+{
+	struct seam_link_client c;
+	bool holds = seam_link_client_connect(&c, s->address, names, "x",
+					      5000) == 0;
+
+	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
+		holds &= services[i] ? has_geometry(&c.memories[i],
+						    services[i]) :
+			 !c.memories[i].head;
+	seam_link_client_fini(&c);
+	return holds;
+}
+
+/* The program reads by hand what the recorder writes by a table. */
+static void a_program_gets_every_number_of_each_geometry(void **state)
+{
+	static const struct seam_link_service *const expected[] = {
+		NULL, &odd, &numbers, NULL,
 	};
 	struct seam_link_server s;
-	struct seam_link_client c;
 	int status = 0;
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(seam_link_server_open(&s, &odd, NULL), 0);
+	serve_both(&s);
 	pid = fork();
 	if (pid == 0)
-		_exit(seam_link_client_meet(&c, s.address, "x", 5000) != 0 ||
-		      memcmp(&c.memory.shape, &odd, sizeof(odd)) != 0);
+		_exit(!check_services(&s, "none odd numbers odd", expected));
 	while (waitpid(pid, &status, WNOHANG) == 0)
 		step(&s);
 	assert_int_equal(status, 0);
+	seam_link_server_close(&s);
+}
+
+static void rings_are_made_for_services_that_hello_names_only(void **state)
+{
+	static const struct { const char *names; uint32_t n; } cases[] = {
+		{ "odd", 1 }, { "numbers odd", 2 }, { "odd odd odd odd", 1 },
+		{ "none", 0 }, { "", 0 }, { " ", 0 }, { "od", 0 },
+		{ "odds", 0 }, { "a b c d odd", 0 }, { "none odd", 1 },
+	};
+	struct seam_link_server s;
+
+	(void)state;
+	serve_both(&s);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		struct seam_link_hello hello = {
+			.services = cases[i].names, .name = "raw",
+		};
+		struct seam_link_message m;
+		int fd = connect_raw(&s);
+
+		assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello,
+						NULL, 0, 0), 0);
+		seam_link_server_step(&s);
+		seam_link_server_step(&s);
+		assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
+		assert_int_equal(m.head.kind, cases[i].n ? SEAM_LINK_WELCOME :
+				 SEAM_LINK_REFUSED);
+		assert_int_equal(s.n_targets, cases[i].n > 0);
+		if (cases[i].n) {
+			assert_int_equal(m.welcome.n_more, cases[i].n - 1);
+			assert_int_equal(s.targets[0]->n_rings, cases[i].n);
+			seam_link_drop_fds(&m);
+			seam_link_server_forget(&s, 0);
+		}
+		close(fd);
+	}
 	seam_link_server_close(&s);
 }
 
@@ -722,13 +795,14 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 
 	(void)state;
 	serve(&s);	/* and never steps */
-	assert_int_equal(seam_link_client_meet(&c, s.address, "x", 20),
+	assert_int_equal(seam_link_client_connect(&c, s.address, "numbers", "x", 20),
 			 -ETIMEDOUT);
 	seam_link_client_fini(&c);
 	seam_link_server_close(&s);
-	assert_true(seam_link_client_meet(&c, "/nowhere/at/all", "x", 20) < 0);
+	assert_true(seam_link_client_connect(&c, "/nowhere/at/all", "numbers", "x",
+					     20) < 0);
 	seam_link_client_fini(&c);
-	assert_true(seam_link_client_meet(&c, "", "x", 20) < 0);
+	assert_true(seam_link_client_connect(&c, "", "numbers", "x", 20) < 0);
 	seam_link_client_fini(&c);
 }
 
@@ -738,23 +812,25 @@ int main(int argc, char **argv)
 		cmocka_unit_test(delivers_all_records_of_a_program),
 		cmocka_unit_test(follows_a_child_that_closed_every_descriptor),
 		cmocka_unit_test(delivers_what_a_killed_program_left),
-		cmocka_unit_test(lets_go_of_a_program_that_became_another),
+		cmocka_unit_test(drops_a_program_that_executed_another),
 		cmocka_unit_test(listens_in_a_folder_of_its_own),
 		cmocka_unit_test(
 			takes_an_abstract_name_where_the_path_is_too_long),
 		cmocka_unit_test(a_hostile_peer_costs_only_itself),
 		cmocka_unit_test(
-			who_does_not_say_hello_is_counted_and_forgotten),
+			a_connection_without_hello_is_counted_and_forgotten),
 		cmocka_unit_test(a_program_of_another_user_is_refused),
 		cmocka_unit_test(takes_no_descriptors),
-		cmocka_unit_test(hears_a_second_hello_as_an_offence),
+		cmocka_unit_test(refuses_a_second_hello),
 		cmocka_unit_test(all_rings_have_no_more_than_they_may),
 		cmocka_unit_test(a_server_that_cannot_be_opened_says_why),
 		cmocka_unit_test(
-			who_is_refused_for_want_of_ours_is_told_what_of),
-		cmocka_unit_test(hears_each_bell_once),
-		cmocka_unit_test(a_bell_in_bad_hands_stops_nobody),
-		cmocka_unit_test(a_program_learns_every_number_of_the_shape),
+			a_refusal_for_an_error_of_the_recorder_says_which),
+		cmocka_unit_test(reads_each_wakeup_once),
+		cmocka_unit_test(a_wakeup_socket_in_bad_hands_stops_nobody),
+		cmocka_unit_test(a_program_gets_every_number_of_each_geometry),
+		cmocka_unit_test(
+			rings_are_made_for_services_that_hello_names_only),
 		cmocka_unit_test(gives_up_on_a_recorder_that_does_not_answer),
 	};
 

@@ -14,32 +14,33 @@
 #include <unistd.h>
 
 #include "ring/link/owners.h"
-#include "ring/link/proof.h"
+#include "ring/link/thread_identity.h"
 #include "ring/link/set_owner.h"
+#include "ring/producer/claim.h"
 
-static const struct seam_ring_shape shape = {
+static const struct seam_ring_geometry geometry = {
 	.n_slots = 6, .data_bytes = DATA, .aux_bytes = AREA,
 	.aux_free_running = 1,
 };
 
-struct house {
+struct fixture_memory {
 	struct seam_ring_memory memory;
-	struct seam_owners tenants;
+	struct seam_owners owners;
 	int fd;
 };
 
-static void build(struct house *h, uint32_t n_free)
+static void set_up(struct fixture_memory *h, uint32_t n_free)
 {
-	h->fd = seam_ring_memory_create(&h->memory, &shape, NULL);
+	h->fd = seam_ring_memory_create(&h->memory, &geometry, NULL);
 	assert_true(h->fd >= 0);
-	assert_int_equal(seam_owners_init(&h->tenants, &h->memory, h->fd,
+	assert_int_equal(seam_owners_init(&h->owners, &h->memory, h->fd,
 					   NULL), 0);
-	assert_int_equal(seam_owners_prepare(&h->tenants, n_free, NULL), 0);
+	assert_int_equal(seam_owners_prepare(&h->owners, n_free, NULL), 0);
 }
 
-static void tear_down(struct house *h)
+static void tear_down(struct fixture_memory *h)
 {
-	seam_owners_fini(&h->tenants);
+	seam_owners_fini(&h->owners);
 	seam_ring_memory_fini(&h->memory);
 	close(h->fd);
 }
@@ -50,26 +51,26 @@ static uint32_t my_tid(void)
 }
 
 /* Take what is there; the number of records of @type. */
-static size_t drain(struct seam_owner *tenant, uint32_t type)
+static size_t drain(struct seam_owner *owner, uint32_t type)
 {
 	static uint8_t record[UINT16_MAX];
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 	size_t n = 0, pos = 0;
 
-	seam_ring_peek(&tenant->ring, &span);
+	seam_ring_peek(&owner->ring, &span);
 	for (; seam_ring_copy(&span, pos, &header, record);
 	     pos += header.size)
 		n += header.type == type;
-	seam_ring_advance(&tenant->ring, &span);
+	seam_ring_advance(&owner->ring, &span);
 	return n;
 }
 
-static void takes_only_shapes_that_it_can_hold(void **state)
+static void accepts_only_valid_geometries(void **state)
 {
-	static const struct seam_ring_shape bad[] = {
+	static const struct seam_ring_geometry bad[] = {
 		{ .n_slots = 0, .data_bytes = DATA },
-		{ .n_slots = SEAM_RING_MOST_SLOTS + 1, .data_bytes = DATA },
+		{ .n_slots = SEAM_RING_MAX_SLOTS + 1, .data_bytes = DATA },
 		{ .n_slots = 1, .data_bytes = 0 },
 		{ .n_slots = 1, .data_bytes = 2048 },
 		{ .n_slots = 1, .data_bytes = 3 * 4096 },
@@ -93,37 +94,37 @@ static void takes_only_shapes_that_it_can_hold(void **state)
 
 static void maps_nothing_that_could_shrink_under_it(void **state)
 {
-	uint64_t bytes = seam_ring_shape_bytes(&shape);
+	uint64_t bytes = seam_ring_memory_bytes(&geometry);
 	const struct seam_ring_memory_head head = {
 		.magic = SEAM_RING_MEMORY_MAGIC,
 		.version = SEAM_RING_MEMORY_VERSION,
 	};
-	struct seam_ring_shape other = shape;
+	struct seam_ring_geometry other = geometry;
 	struct seam_ring_memory m;
-	struct house h;
+	struct fixture_memory h;
 	int fd = memfd_create("test", MFD_ALLOW_SEALING);
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
-	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
+	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL),
 			 -EBADMSG);
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL), 0);
+	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL), 0);
 	m.head->magic = 0;
 	seam_ring_memory_fini(&m);
-	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
+	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL),
 			 -EBADMSG);
 	close(fd);
 	fd = open("/dev/zero", O_RDWR);
-	assert_int_equal(seam_ring_memory_map(&m, fd, &shape, NULL),
+	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL),
 			 -EBADMSG);
 	close(fd);
-	build(&h, 1);
+	set_up(&h, 1);
 	other.n_slots++;
 	assert_int_equal(seam_ring_memory_map(&m, h.fd, &other, NULL),
 			 -EBADMSG);
-	assert_int_equal(seam_ring_memory_map(&m, h.fd, &shape, NULL), 0);
+	assert_int_equal(seam_ring_memory_map(&m, h.fd, &geometry, NULL), 0);
 	assert_int_equal(ftruncate(h.fd, 0), -1);
 	assert_int_equal(ftruncate(h.fd, (off_t)bytes * 2), -1);
 	seam_ring_memory_fini(&m);
@@ -133,10 +134,10 @@ static void maps_nothing_that_could_shrink_under_it(void **state)
 static void gives_each_claim_a_ring_of_its_own(void **state)
 {
 	struct seam_ring_claim claims[7];
-	struct house h;
+	struct fixture_memory h;
 
 	(void)state;
-	build(&h, 3);
+	set_up(&h, 3);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 							&claims[i]), 0);
@@ -146,18 +147,18 @@ static void gives_each_claim_a_ring_of_its_own(void **state)
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 						&claims[3]), -ENOSPC);
 	assert_int_equal(h.memory.head->n_unclaimed, 1);
-	assert_int_equal(seam_owners_look(&h.tenants), 3);
-	assert_int_equal(seam_owners_look(&h.tenants), 0);
-	assert_int_equal(seam_owners_prepare(&h.tenants, 10, NULL), 0);
+	assert_int_equal(seam_owners_scan(&h.owners), 3);
+	assert_int_equal(seam_owners_scan(&h.owners), 0);
+	assert_int_equal(seam_owners_prepare(&h.owners, 10, NULL), 0);
 	for (uint32_t i = 3; i < 6; i++)
 		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 							&claims[i]), 0);
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 						&claims[6]), -ENOSPC);
-	seam_owners_look(&h.tenants);
+	seam_owners_scan(&h.owners);
 	for (uint32_t i = 0; i < 6; i++) {
 		seam_ring_write(&claims[i].ring, 100 + i, 0, "", 1);
-		assert_int_equal(drain(&h.tenants.items[i], 100 + i), 1);
+		assert_int_equal(drain(&h.owners.items[i], 100 + i), 1);
 	}
 	seam_ring_memory_lose(&h.memory);
 	assert_int_equal(h.memory.head->n_lost, 1);
@@ -170,12 +171,12 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	struct seam_ring_aux_chunk chunk;
 	struct seam_ring_aux_snapshot shot;
 	struct seam_owner_counts counts;
-	struct seam_owner *tenant;
-	struct house h;
+	struct seam_owner *owner;
+	struct fixture_memory h;
 
 	(void)state;
-	build(&h, 1);
-	tenant = &h.tenants.items[0];
+	set_up(&h, 1);
+	owner = &h.owners.items[0];
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	for (int i = 0; i < 1000; i++)
 		seam_ring_write(&claim.ring, 9, 0, "", 1);
@@ -183,36 +184,36 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	seam_ring_aux_put(&chunk, "secret", 6);
 	seam_ring_aux_end(&chunk, 0);
 	seam_ring_memory_close(&h.memory, &claim);
-	assert_int_equal(seam_owners_look(&h.tenants), 1);
-	assert_true(tenant->is_ending);
-	assert_false(tenant->is_orphan);
-	seam_owners_counts(&h.tenants, 0, &counts);
-	assert_int_equal(counts.n_begun, drain(tenant, 9));
+	assert_int_equal(seam_owners_scan(&h.owners), 1);
+	assert_true(owner->is_ending);
+	assert_false(owner->is_dead);
+	seam_owners_counts(&h.owners, 0, &counts);
+	assert_int_equal(counts.n_begun, drain(owner, 9));
 	assert_int_equal(counts.n_begun +
 			 counts.n_lost[SEAM_RING_LOST_FULL], 1000);
-	seam_ring_aux_snapshot_init(&shot, &tenant->aux, NULL);
-	assert_int_equal(seam_ring_aux_snapshot_own(&tenant->aux, &shot), 6);
-	seam_owners_release(&h.tenants, 0);
-	assert_int_equal(seam_owners_look(&h.tenants), 0);
+	seam_ring_aux_snapshot_init(&shot, &owner->aux, NULL);
+	assert_int_equal(seam_ring_aux_snapshot_own(&owner->aux, &shot), 6);
+	seam_owners_release(&h.owners, 0);
+	assert_int_equal(seam_owners_scan(&h.owners), 0);
 
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next),
 			 0);
 	assert_true(next.word != claim.word);
 	seam_ring_memory_close(&h.memory, &claim);	/* too late */
 	seam_ring_write(&next.ring, 10, 0, "", 1);
-	seam_owners_look(&h.tenants);
-	assert_false(tenant->is_ending);
-	seam_owners_counts(&h.tenants, 0, &counts);
+	seam_owners_scan(&h.owners);
+	assert_false(owner->is_ending);
+	seam_owners_counts(&h.owners, 0, &counts);
 	assert_int_equal(counts.n_begun, 1);
 	assert_int_equal(counts.n_lost[SEAM_RING_LOST_FULL], 0);
-	assert_int_equal(drain(tenant, 10), 1);
-	assert_int_equal(seam_ring_aux_snapshot_own(&tenant->aux, &shot), 0);
+	assert_int_equal(drain(owner, 10), 1);
+	assert_int_equal(seam_ring_aux_snapshot_own(&owner->aux, &shot), 0);
 	seam_ring_aux_snapshot_fini(&shot);
 	tear_down(&h);
 }
 
 /* A child that claims a ring, writes a record, and waits. */
-static pid_t start_child(struct house *h)
+static pid_t start_child(struct fixture_memory *h)
 {
 	struct seam_ring_claim claim;
 	int pipes[2];
@@ -237,73 +238,73 @@ static pid_t start_child(struct house *h)
 
 static void drains_what_a_killed_child_has_left(void **state)
 {
-	struct seam_owner *tenant;
-	struct house h;
+	struct seam_owner *owner;
+	struct fixture_memory h;
 	pid_t pid;
 
 	(void)state;
-	build(&h, 2);
-	tenant = &h.tenants.items[0];
+	set_up(&h, 2);
+	owner = &h.owners.items[0];
 	pid = start_child(&h);
-	assert_int_equal(seam_owners_look(&h.tenants), 1);
-	assert_int_equal(tenant->proof, SEAM_OWNER_PROVEN);
-	assert_int_equal(tenant->pid, pid);
-	assert_int_equal(tenant->tid, pid);
-	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
+	assert_int_equal(seam_owners_scan(&h.owners), 1);
+	assert_int_equal(owner->status, SEAM_OWNER_VERIFIED);
+	assert_int_equal(owner->pid, pid);
+	assert_int_equal(owner->tid, pid);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
-	assert_true(tenant->is_orphan);
-	assert_int_equal(drain(tenant, 9), 1);
-	seam_owners_release(&h.tenants, 0);
-	assert_int_equal(seam_owners_prepare(&h.tenants, 2, NULL), 0);
-	assert_int_equal(h.tenants.n_present, 2);
+	assert_int_equal(seam_owners_check(&h.owners, false), 1);
+	assert_true(owner->is_dead);
+	assert_int_equal(drain(owner, 9), 1);
+	seam_owners_release(&h.owners, 0);
+	assert_int_equal(seam_owners_prepare(&h.owners, 2, NULL), 0);
+	assert_int_equal(h.owners.n_present, 2);
 	tear_down(&h);
 }
 
-static void believes_only_threads_that_have_the_memory(void **state)
+static void verifies_only_threads_that_have_the_memory(void **state)
 {
 	struct seam_ring_claim claim;
-	struct house h;
+	struct fixture_memory h;
 	pid_t dead = fork();
 
 	(void)state;
 	if (dead == 0)
 		_exit(0);
 	waitpid(dead, NULL, 0);
-	build(&h, 4);
+	set_up(&h, 4);
 	seam_ring_memory_claim(&h.memory, (uint32_t)getppid(), &claim);
 	seam_ring_memory_claim(&h.memory, (uint32_t)dead, &claim);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_look(&h.tenants);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_UNPROVEN);
-	assert_int_equal(h.tenants.items[0].pid, 0);
-	assert_false(h.tenants.items[0].is_ending);
-	assert_int_equal(seam_owners_check(&h.tenants, false), 2);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_FORGED);
-	assert_int_equal(h.tenants.items[0].pid, 0);
-	assert_true(h.tenants.items[0].is_ending);
-	assert_true(h.tenants.items[1].is_orphan);
-	assert_int_equal(h.tenants.items[1].proof, SEAM_OWNER_UNPROVEN);
-	assert_int_equal(h.tenants.items[1].pid, 0);
-	assert_int_equal(h.tenants.items[2].proof, SEAM_OWNER_PROVEN);
-	assert_int_equal(h.tenants.items[2].pid, getpid());
+	seam_owners_scan(&h.owners);
+	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_UNVERIFIED);
+	assert_int_equal(h.owners.items[0].pid, 0);
+	assert_false(h.owners.items[0].is_ending);
+	assert_int_equal(seam_owners_check(&h.owners, false), 2);
+	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_REFUTED);
+	assert_int_equal(h.owners.items[0].pid, 0);
+	assert_true(h.owners.items[0].is_ending);
+	assert_true(h.owners.items[1].is_dead);
+	assert_int_equal(h.owners.items[1].status, SEAM_OWNER_UNVERIFIED);
+	assert_int_equal(h.owners.items[1].pid, 0);
+	assert_int_equal(h.owners.items[2].status, SEAM_OWNER_VERIFIED);
+	assert_int_equal(h.owners.items[2].pid, getpid());
 
-	assert_int_equal(seam_thread_has_mapped(my_tid(), h.tenants.device,
-						h.tenants.inode), 1);
-	assert_int_equal(seam_thread_has_mapped(my_tid(), h.tenants.device,
-						h.tenants.inode + 1000000), 0);
+	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device,
+						h.owners.inode), 1);
+	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device,
+						h.owners.inode + 1000000), 0);
 	assert_int_equal(seam_thread_has_mapped(my_tid(),
-						h.tenants.device + 1,
-						h.tenants.inode), 0);
+						h.owners.device + 1,
+						h.owners.inode), 0);
 	assert_int_equal(seam_thread_has_mapped((uint32_t)dead,
-						h.tenants.device,
-						h.tenants.inode),
+						h.owners.device,
+						h.owners.inode),
 			 -ESRCH);
 	tear_down(&h);
 }
 
-static pid_t start_short_child(struct house *h, const char *program)
+static pid_t start_short_child(struct fixture_memory *h, const char *program)
 {
 	struct seam_ring_claim claim;
 	pid_t pid = fork();
@@ -316,56 +317,56 @@ static pid_t start_short_child(struct house *h, const char *program)
 	_exit(0);
 }
 
-static void a_child_that_was_gone_before_we_looked_is_no_forger(void **state)
+static void a_child_that_ended_before_the_scan_is_not_refuted(void **state)
 {
-	struct seam_owner *tenant;
-	struct house h;
+	struct seam_owner *owner;
+	struct fixture_memory h;
 	siginfo_t info;
 	pid_t pid;
 
 	(void)state;
-	build(&h, 1);
-	tenant = &h.tenants.items[0];
+	set_up(&h, 1);
+	owner = &h.owners.items[0];
 	pid = start_short_child(&h, NULL);
 	/* a zombie: its maps can be read, and are empty */
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(seam_thread_has_mapped((uint32_t)pid, h.tenants.device,
-						h.tenants.inode),
+	assert_int_equal(seam_thread_has_mapped((uint32_t)pid, h.owners.device,
+						h.owners.inode),
 			 -ESRCH);
-	assert_int_equal(seam_owners_look(&h.tenants), 1);
-	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
-	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
-	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
-	assert_true(tenant->is_orphan);
-	assert_int_equal(drain(tenant, 9), 1);
-	seam_owners_release(&h.tenants, 0);
+	assert_int_equal(seam_owners_scan(&h.owners), 1);
+	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
+	assert_int_equal(seam_owners_check(&h.owners, false), 1);
+	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
+	assert_true(owner->is_dead);
+	assert_int_equal(drain(owner, 9), 1);
+	seam_owners_release(&h.owners, 0);
 	waitpid(pid, NULL, 0);
 	tear_down(&h);
 }
 
 static void a_child_that_became_another_program_leaves_its_ring(void **state)
 {
-	struct seam_owner *tenant;
+	struct seam_owner *owner;
 	int pipes[2], saved = dup(0);
-	struct house h;
+	struct fixture_memory h;
 	pid_t pid;
 
 	(void)state;
-	build(&h, 1);
-	tenant = &h.tenants.items[0];
+	set_up(&h, 1);
+	owner = &h.owners.items[0];
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 	dup2(pipes[0], 0);
 	pid = start_short_child(&h, "/bin/cat");
 	dup2(saved, 0);
-	while (seam_thread_has_mapped((uint32_t)pid, h.tenants.device,
-				      h.tenants.inode) != 0)
+	while (seam_thread_has_mapped((uint32_t)pid, h.owners.device,
+				      h.owners.inode) != 0)
 		usleep(100);
-	assert_int_equal(seam_owners_look(&h.tenants), 1);
-	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
-	assert_false(tenant->is_ending);
-	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
-	assert_true(tenant->is_orphan);
-	assert_int_equal(drain(tenant, 9), 1);
+	assert_int_equal(seam_owners_scan(&h.owners), 1);
+	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
+	assert_false(owner->is_ending);
+	assert_int_equal(seam_owners_check(&h.owners, false), 1);
+	assert_true(owner->is_dead);
+	assert_int_equal(drain(owner, 9), 1);
 	close(pipes[0]);
 	close(pipes[1]);
 	close(saved);
@@ -373,55 +374,55 @@ static void a_child_that_became_another_program_leaves_its_ring(void **state)
 	tear_down(&h);
 }
 
-static void nobody_dies_of_our_want_of_descriptors(void **state)
+static void no_thread_is_dead_for_lack_of_descriptors(void **state)
 {
 	struct seam_owner *known, *unknown;
 	struct rlimit old, none;
-	struct house h;
+	struct fixture_memory h;
 	pid_t pids[2];
 
 	(void)state;
-	build(&h, 2);
-	known = &h.tenants.items[0];
-	unknown = &h.tenants.items[1];
+	set_up(&h, 2);
+	known = &h.owners.items[0];
+	unknown = &h.owners.items[1];
 	getrlimit(RLIMIT_NOFILE, &old);
 	none = old;
 	none.rlim_cur = 0;
 	pids[0] = start_child(&h);
-	seam_owners_look(&h.tenants);
-	assert_int_equal(known->proof, SEAM_OWNER_PROVEN);
+	seam_owners_scan(&h.owners);
+	assert_int_equal(known->status, SEAM_OWNER_VERIFIED);
 	pids[1] = start_child(&h);
 
 	setrlimit(RLIMIT_NOFILE, &none);
-	seam_owners_look(&h.tenants);
-	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
+	seam_owners_scan(&h.owners);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_false(known->is_ending);
 	assert_false(unknown->is_ending);
-	assert_int_equal(unknown->proof, SEAM_OWNER_UNPROVEN);
+	assert_int_equal(unknown->status, SEAM_OWNER_UNVERIFIED);
 
 	/* As soon as we can look again we know. */
-	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
-	assert_int_equal(unknown->proof, SEAM_OWNER_PROVEN);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
+	assert_int_equal(unknown->status, SEAM_OWNER_VERIFIED);
 	assert_int_equal(unknown->pid, pids[1]);
 	for (int i = 0; i < 2; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	assert_int_equal(seam_owners_check(&h.tenants, true), 2);
+	assert_int_equal(seam_owners_check(&h.owners, true), 2);
 	tear_down(&h);
 }
 
 static void finds_a_thread_of_another_pid_namespace(void **state)
 {
-	struct seam_owner *tenant;
-	struct house h;
+	struct seam_owner *owner;
+	struct fixture_memory h;
 	pid_t outer, inner;
 	int pipes[2], status;
 
 	(void)state;
-	build(&h, 1);
-	tenant = &h.tenants.items[0];
+	set_up(&h, 1);
+	owner = &h.owners.items[0];
 	assert_int_equal(pipe(pipes), 0);
 	outer = fork();
 	if (outer == 0) {
@@ -442,110 +443,110 @@ static void finds_a_thread_of_another_pid_namespace(void **state)
 		tear_down(&h);
 		return; /* no namespaces, so nobody is misled by them */
 	}
-	seam_owners_look(&h.tenants);
-	assert_int_equal(tenant->tid, 1);
-	assert_int_equal(tenant->proof, SEAM_OWNER_UNPROVEN);
-	assert_false(tenant->is_ending);
-	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
-	assert_int_equal(tenant->proof, SEAM_OWNER_PROVEN);
-	assert_int_equal(tenant->pid, inner);
-	assert_int_equal(tenant->tid, inner);
-	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
+	seam_owners_scan(&h.owners);
+	assert_int_equal(owner->tid, 1);
+	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
+	assert_false(owner->is_ending);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
+	assert_int_equal(owner->status, SEAM_OWNER_VERIFIED);
+	assert_int_equal(owner->pid, inner);
+	assert_int_equal(owner->tid, inner);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
 	kill(inner, SIGKILL);
-	while (seam_owners_check(&h.tenants, true) == 0)
+	while (seam_owners_check(&h.owners, true) == 0)
 		usleep(100);
-	assert_int_equal(drain(tenant, 9), 1);
+	assert_int_equal(drain(owner, 9), 1);
 	kill(outer, SIGKILL);
 	waitpid(outer, NULL, 0);
 	close(pipes[0]);
 	tear_down(&h);
 }
 
-/* A house of one ring, which this thread claims. */
-static void move_in(struct house *h)
+/* A memory of one ring, which this thread claims. */
+static void claim_one(struct fixture_memory *h)
 {
 	struct seam_ring_claim claim;
 
-	build(h, 1);
+	set_up(h, 1);
 	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
-	seam_owners_look(&h->tenants);
+	seam_owners_scan(&h->owners);
 }
 
 static void a_thread_id_that_is_used_again_is_another_thread(void **state)
 {
-	struct house h;
+	struct fixture_memory h;
 
 	(void)state;
-	move_in(&h);
-	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
-	h.tenants.items[0].start_time--;	/* as the first one's was */
-	assert_int_equal(seam_owners_check(&h.tenants, true), 1);
-	assert_true(h.tenants.items[0].is_orphan);
+	claim_one(&h);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
+	h.owners.items[0].start_time--;	/* as the first one's was */
+	assert_int_equal(seam_owners_check(&h.owners, true), 1);
+	assert_true(h.owners.items[0].is_dead);
 	tear_down(&h);
 	/* begun in the same tick, but in another process */
-	move_in(&h);
-	h.tenants.items[0].pid++;
-	assert_int_equal(seam_owners_check(&h.tenants, true), 1);
+	claim_one(&h);
+	h.owners.items[0].pid++;
+	assert_int_equal(seam_owners_check(&h.owners, true), 1);
 	tear_down(&h);
 }
 
-static void what_a_process_proved_ends_with_its_tenancy(void **state)
+static void a_verification_ends_with_the_ownership(void **state)
 {
 	struct seam_ring_claim claim;
-	struct house h;
+	struct fixture_memory h;
 
 	(void)state;
-	build(&h, 2);
+	set_up(&h, 2);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_look(&h.tenants);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_PROVEN);
-	/* it has become another program, without the memory */
+	seam_owners_scan(&h.owners);
+	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_VERIFIED);
+	/* it has executed another program, without the memory */
 	seam_ring_memory_close(&h.memory, &claim);
-	seam_owners_look(&h.tenants);
-	h.tenants.inode += 1000000;
+	seam_owners_scan(&h.owners);
+	h.owners.inode += 1000000;
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_look(&h.tenants);
-	assert_int_equal(h.tenants.items[1].proof, SEAM_OWNER_UNPROVEN);
-	assert_int_equal(seam_owners_check(&h.tenants, false), 1);
-	assert_int_equal(h.tenants.items[1].proof, SEAM_OWNER_FORGED);
+	seam_owners_scan(&h.owners);
+	assert_int_equal(h.owners.items[1].status, SEAM_OWNER_UNVERIFIED);
+	assert_int_equal(seam_owners_check(&h.owners, false), 1);
+	assert_int_equal(h.owners.items[1].status, SEAM_OWNER_REFUTED);
 	tear_down(&h);
 }
 
-static void lost_bytes_of_an_aux_area_are_told(void **state)
+static void lost_bytes_of_an_aux_buffer_are_counted(void **state)
 {
 	static uint8_t bytes[65536];
 	struct seam_owner_counts counts;
 	struct seam_ring_claim claim;
-	struct seam_ring_shape small = shape;
-	struct house h = { 0 };
+	struct seam_ring_geometry small = geometry;
+	struct fixture_memory h = { 0 };
 	struct seam_ring_aux_chunk chunk;
 
 	(void)state;
 	small.aux_free_running = 0;
 	h.fd = seam_ring_memory_create(&h.memory, &small, NULL);
-	assert_int_equal(seam_owners_init(&h.tenants, &h.memory, h.fd, NULL),
+	assert_int_equal(seam_owners_init(&h.owners, &h.memory, h.fd, NULL),
 			 0);
-	assert_int_equal(seam_owners_prepare(&h.tenants, 1, NULL), 0);
+	assert_int_equal(seam_owners_prepare(&h.owners, 1, NULL), 0);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_look(&h.tenants);
+	seam_owners_scan(&h.owners);
 	seam_ring_aux_begin(&claim.aux, &chunk);
 	seam_ring_aux_put(&chunk, bytes, sizeof(bytes));
 	seam_ring_aux_end(&chunk, 0);
-	seam_owners_counts(&h.tenants, 0, &counts);
+	seam_owners_counts(&h.owners, 0, &counts);
 	assert_int_equal(counts.aux_lost_bytes,
-			 sizeof(bytes) - shape.aux_bytes);
+			 sizeof(bytes) - geometry.aux_bytes);
 	tear_down(&h);
 }
 
 /* Claims a ring when the process's first thread is gone. */
 static void *claim_late(void *arg)
 {
-	struct house *h = arg;
+	struct fixture_memory *h = arg;
 	struct seam_ring_claim claim;
 
 	/* In proc(5) a first thread that has ended is a zombie. */
-	while (seam_thread_has_mapped((uint32_t)getpid(), h->tenants.device,
-				      h->tenants.inode) == 1)
+	while (seam_thread_has_mapped((uint32_t)getpid(), h->owners.device,
+				      h->owners.inode) == 1)
 		usleep(100);
 	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
 	for (;;)
@@ -553,79 +554,97 @@ static void *claim_late(void *arg)
 	return NULL;
 }
 
-static void believes_a_thread_that_outlived_the_first(void **state)
+static void verifies_a_thread_that_outlived_the_first(void **state)
 {
-	struct house h;
+	struct fixture_memory h;
 	pthread_t thread;
 	pid_t pid;
 
 	(void)state;
-	build(&h, 1);
+	set_up(&h, 1);
 	pid = fork();
 	if (pid == 0) {
 		pthread_create(&thread, NULL, claim_late, &h);
 		syscall(SYS_exit, 0);	/* this thread alone */
 	}
-	while (seam_owners_look(&h.tenants) == 0)
+	while (seam_owners_scan(&h.owners) == 0)
 		usleep(100);
-	assert_int_equal(h.tenants.items[0].proof, SEAM_OWNER_PROVEN);
-	assert_int_equal(h.tenants.items[0].pid, pid);
-	assert_true(h.tenants.items[0].tid != (uint32_t)pid);
-	assert_int_equal(seam_owners_check(&h.tenants, true), 0);
+	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_VERIFIED);
+	assert_int_equal(h.owners.items[0].pid, pid);
+	assert_true(h.owners.items[0].tid != (uint32_t)pid);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(seam_owners_check(&h.tenants, true), 1);
+	assert_int_equal(seam_owners_check(&h.owners, true), 1);
 	tear_down(&h);
 }
 
-static void a_tenant_never_becomes_another(void **state)
+static void an_owner_never_becomes_another(void **state)
 {
-	struct house h;
+	struct fixture_memory h;
 
 	(void)state;
-	move_in(&h);
+	claim_one(&h);
 	atomic_store(&h.memory.slots[0].word,
 		     seam_ring_word(SEAM_RING_CLAIMED, 0, 1));
-	assert_int_equal(seam_owners_look(&h.tenants), 1);
-	assert_true(h.tenants.items[0].is_ending);
-	assert_int_equal(h.tenants.items[0].tid, my_tid());
+	assert_int_equal(seam_owners_scan(&h.owners), 1);
+	assert_true(h.owners.items[0].is_ending);
+	assert_int_equal(h.owners.items[0].tid, my_tid());
 	tear_down(&h);
 }
 
-static void stamps_the_owner_on_each_record(void **state)
+static void writes_the_identity_into_each_sample(void **state)
 {
-	const struct seam_ring_stamp stamp = {
-		.pid = 11, .tid = 12, .sample_at = 24, .trailer_bytes = 16,
-		.trailer_at = 8,
+	struct seam_ring_identity identity = {
+		.id = 10, .pid = 11, .tid = 12, .min_ns = 100, .max_ns = 200,
 	};
 	static const struct {
-		uint32_t type, size;
-		int at;			/* of the stamp; 0: refused */
+		uint32_t type, size, ip;
+		size_t at;		/* of pid, tid, time; 0: refused */
 	} cases[] = {
-		{ PERF_RECORD_SAMPLE, 32, 24 }, { PERF_RECORD_SAMPLE, 24, 0 },
-		{ PERF_RECORD_SAMPLE, 8, 0 }, { PERF_RECORD_LOST, 40, 32 },
-		{ PERF_RECORD_LOST, 24, 0 }, { PERF_RECORD_LOST, 48, 0 },
-		{ PERF_RECORD_AUX, 48, 40 }, { PERF_RECORD_MMAP2, 120, 0 },
-		{ PERF_RECORD_LOST_SAMPLES, 32, 24 }, { 0, 64, 0 },
-		{ PERF_RECORD_COMM, 40, 0 }, { PERF_RECORD_EXIT, 48, 0 },
-		{ 68, 8, 0 }, { UINT32_MAX, 64, 0 },
+		{ PERF_RECORD_SAMPLE, 40, PERF_SAMPLE_IP, 24 },
+		{ PERF_RECORD_SAMPLE, 32, PERF_SAMPLE_IP, 0 },
+		{ PERF_RECORD_SAMPLE, 32, 0, 16 },
+		{ PERF_RECORD_SAMPLE, 24, 0, 0 },
+		{ PERF_RECORD_SAMPLE, 8, 0, 0 },
+		{ PERF_RECORD_LOST, 40, 0, 0 }, { PERF_RECORD_LOST, 24, 0, 0 },
+		{ PERF_RECORD_AUX, 48, 0, 0 }, { PERF_RECORD_MMAP2, 120, 0, 0 },
+		{ PERF_RECORD_LOST_SAMPLES, 32, 0, 0 }, { 0, 64, 0, 0 },
+		{ PERF_RECORD_COMM, 40, 0, 0 }, { PERF_RECORD_EXIT, 48, 0, 0 },
+		{ PERF_RECORD_FORK, 48, 0, 0 }, { 68, 8, 0, 0 },
+		{ UINT32_MAX, 64, 0, 0 },
+	};
+	static const uint64_t times[][2] = {
+		{ 0, 100 }, { 99, 100 }, { 100, 100 }, { 150, 150 },
+		{ 200, 200 }, { 201, 200 }, { UINT64_MAX, 200 },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases) *
+			       SEAM_ARRAY_SIZE(times); i++) {
+		size_t c = i / SEAM_ARRAY_SIZE(times);
+		const uint64_t *time = times[i % SEAM_ARRAY_SIZE(times)];
 		struct seam_ring_header header = {
-			.type = cases[i].type,
-			.size = (uint16_t)cases[i].size,
+			.type = cases[c].type, .misc = PERF_RECORD_MISC_KERNEL,
+			.size = (uint16_t)cases[c].size,
 		};
-		uint8_t *bytes = calloc(1, cases[i].size);
+		uint8_t *bytes = calloc(1, cases[c].size);
 		uint32_t who[2];
 
-		assert_int_equal(seam_ring_stamp(bytes, &header, &stamp),
-				 cases[i].at > 0);
-		if (cases[i].at) {
-			memcpy(who, bytes + cases[i].at, sizeof(who));
+		identity.sample_type = cases[c].ip;
+		if (cases[c].at)
+			memcpy(bytes + cases[c].at + 8, time, sizeof(*time));
+		assert_int_equal(seam_ring_set_owner(bytes, &header,
+						     &identity),
+				 cases[c].at > 0);
+		if (cases[c].at) {
+			memcpy(who, bytes + cases[c].at, sizeof(who));
 			assert_int_equal(who[0], 11);
 			assert_int_equal(who[1], 12);
+			assert_int_equal(word_at(bytes, 8), 10);
+			assert_int_equal(word_at(bytes, cases[c].at + 8),
+					 time[1]);
+			assert_int_equal(bytes[4], PERF_RECORD_MISC_USER);
 		}
 		free(bytes);
 	}
@@ -634,25 +653,25 @@ static void stamps_the_owner_on_each_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_only_shapes_that_it_can_hold),
+		cmocka_unit_test(accepts_only_valid_geometries),
 		cmocka_unit_test(maps_nothing_that_could_shrink_under_it),
 		cmocka_unit_test(gives_each_claim_a_ring_of_its_own),
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
 		cmocka_unit_test(drains_what_a_killed_child_has_left),
-		cmocka_unit_test(believes_only_threads_that_have_the_memory),
+		cmocka_unit_test(verifies_only_threads_that_have_the_memory),
 		cmocka_unit_test(
-			a_child_that_was_gone_before_we_looked_is_no_forger),
+			a_child_that_ended_before_the_scan_is_not_refuted),
 		cmocka_unit_test(
 			a_child_that_became_another_program_leaves_its_ring),
-		cmocka_unit_test(nobody_dies_of_our_want_of_descriptors),
+		cmocka_unit_test(no_thread_is_dead_for_lack_of_descriptors),
 		cmocka_unit_test(finds_a_thread_of_another_pid_namespace),
 		cmocka_unit_test(
 			a_thread_id_that_is_used_again_is_another_thread),
-		cmocka_unit_test(what_a_process_proved_ends_with_its_tenancy),
-		cmocka_unit_test(lost_bytes_of_an_aux_area_are_told),
-		cmocka_unit_test(believes_a_thread_that_outlived_the_first),
-		cmocka_unit_test(a_tenant_never_becomes_another),
-		cmocka_unit_test(stamps_the_owner_on_each_record),
+		cmocka_unit_test(a_verification_ends_with_the_ownership),
+		cmocka_unit_test(lost_bytes_of_an_aux_buffer_are_counted),
+		cmocka_unit_test(verifies_a_thread_that_outlived_the_first),
+		cmocka_unit_test(an_owner_never_becomes_another),
+		cmocka_unit_test(writes_the_identity_into_each_sample),
 	};
 
 	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

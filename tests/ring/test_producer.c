@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_producer.c - the promises of ring/producer/producer.h and ring/link/wakeup.h */
+/* test_producer.c - the promises of ring/producer/producer.h and ring/producer/wakeup.h */
 #include "fixture.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ static void refuses_when_full_and_says_so_when_there_is_room(void **state)
 	assert_int_equal(take_record(&f, record), 9);
 	assert_int_equal(record[8], 2);
 	assert_int_equal(f.own->n_begun, n + 1);
-	assert_int_equal(f.own->n_lost_untold, 0);
+	assert_int_equal(f.own->n_lost_unreported, 0);
 	close_fixture(&f);
 }
 
@@ -104,20 +104,20 @@ static void counts_what_is_too_big_as_such(void **state)
 
 static void shows_nested_records_when_the_outermost_ends(void **state)
 {
-	struct seam_ring_writer w[SEAM_RING_MOST_NESTED], more;
+	struct seam_ring_writer w[SEAM_RING_MAX_NESTED], more;
 	struct fixture f;
 
 	(void)state;
 	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
-	for (uint32_t i = 0; i < SEAM_RING_MOST_NESTED; i++)
+	for (uint32_t i = 0; i < SEAM_RING_MAX_NESTED; i++)
 		assert_int_equal(seam_ring_begin(&f.out, &w[i], 100 + i, 0,
 						 8), 0);
 	assert_int_equal(seam_ring_begin(&f.out, &more, 9, 0, 8), -EBUSY);
-	for (uint32_t i = SEAM_RING_MOST_NESTED; i-- > 0;) {
+	for (uint32_t i = SEAM_RING_MAX_NESTED; i-- > 0;) {
 		assert_int_equal(take_record(&f, record), 0);
 		seam_ring_end(&w[i]);
 	}
-	for (uint32_t i = 0; i < SEAM_RING_MOST_NESTED; i++)
+	for (uint32_t i = 0; i < SEAM_RING_MAX_NESTED; i++)
 		assert_int_equal(take_record(&f, record), 100 + i);
 	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_NESTED], 1);
 	close_fixture(&f);
@@ -172,40 +172,15 @@ static void forgets_a_writer_that_was_left(void **state)
 	close_fixture(&f);
 }
 
-static void give_trailer(void *context, uint64_t *words)
-{
-	words[0] = ++*(uint64_t *)context;
-	words[1] = 42;
-}
-
-static void ends_its_own_records_in_the_trailer(void **state)
-{
-	uint64_t n = 0;
-	struct fixture f;
-
-	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
-	f.out.trailer = give_trailer;
-	f.out.context = &n;
-	f.out.n_trailer = 2;
-	put_record(&f, 9, DATA, 1);
-	put_record(&f, 9, 16, 1);
-	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
-	assert_int_equal(record[6], 8 + 4 * 8);
-	assert_int_equal(word_at(record, 24), 1);
-	assert_int_equal(word_at(record, 32), 42);
-	close_fixture(&f);
-}
-
-/* A bell as the recorder makes it: [0] is its end, [1] the program's. */
-static void make_bell(int ends[2])
+/* A wakeup as the recorder makes it: [0] is its end, [1] the program's. */
+static void make_wakeup(int ends[2])
 {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0,
 				    ends), 0);
 }
 
-/* How often the bell was rung. */
-static size_t hear_bell(int fd)
+/* How often the wakeup was sent. */
+static size_t count_wakeups(int fd)
 {
 	size_t n = 0;
 	char c;
@@ -215,74 +190,74 @@ static size_t hear_bell(int fd)
 	return n;
 }
 
-static void rings_once_for_each_watermark(void **state)
+static void wakes_once_for_each_watermark(void **state)
 {
 	static const enum seam_ring_mode modes[] = {
 		SEAM_RING_FORWARD, SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
 	};
-	struct seam_ring_bell bell;
+	struct seam_ring_wakeup wakeup;
 	int ends[2];
 
 	(void)state;
-	make_bell(ends);
-	seam_ring_bell_init(&bell, ends[1]);
+	make_wakeup(ends);
+	seam_ring_wakeup_init(&wakeup, ends[1]);
 	for (size_t m = 0; m < SEAM_ARRAY_SIZE(modes); m++) {
 		struct fixture f;
 
 		open_fixture(&f, modes[m], 0, false);
-		f.out.bell = &bell;
+		f.out.wakeup = &wakeup;
 		f.out.watermark = 128;
 		for (int i = 1; i <= 30; i++) {
 			errno = 4711;
 			put_record(&f, 9, 64, 1);
 			assert_int_equal(errno, 4711);
-			assert_int_equal(hear_bell(ends[0]), i % 3 == 0);
+			assert_int_equal(count_wakeups(ends[0]), i % 3 == 0);
 		}
-		assert_int_equal(f.own->n_bells, 10);
+		assert_int_equal(f.own->n_wakeups, 10);
 		close_fixture(&f);
 	}
 	close(ends[0]);
 	close(ends[1]);
 }
 
-/* @fd is the program's own now, and comes to be where the bell was. */
-static void expect_silence(const struct seam_ring_bell *bell, int fd)
+/* @fd is the program's own now, and comes to be where the wakeup was. */
+static void expect_silence(const struct seam_ring_wakeup *wakeup, int fd)
 {
-	assert_int_equal(dup2(fd, bell->fd), bell->fd);
+	assert_int_equal(dup2(fd, wakeup->fd), wakeup->fd);
 	errno = 5;
-	assert_false(seam_ring_bell_ring(bell));
+	assert_false(seam_ring_wakeup_send(wakeup));
 	assert_int_equal(errno, 5);
 }
 
-static void never_rings_a_file_that_took_the_bells_place(void **state)
+static void never_wakes_through_a_file_that_took_its_place(void **state)
 {
 	int ends[2], pipes[2], other[2], counter;
-	struct seam_ring_bell bell;
+	struct seam_ring_wakeup wakeup;
 	uint64_t n;
 
 	(void)state;
-	make_bell(ends);
-	make_bell(other);
+	make_wakeup(ends);
+	make_wakeup(other);
 	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
 	counter = eventfd(0, EFD_NONBLOCK);
-	seam_ring_bell_init(&bell, ends[1]);
-	assert_true(seam_ring_bell_ring(&bell));
-	assert_int_equal(hear_bell(ends[0]), 1);
+	seam_ring_wakeup_init(&wakeup, ends[1]);
+	assert_true(seam_ring_wakeup_send(&wakeup));
+	assert_int_equal(count_wakeups(ends[0]), 1);
 
-	expect_silence(&bell, pipes[1]);
-	expect_silence(&bell, counter);
-	expect_silence(&bell, other[1]);
-	close(bell.fd);
-	assert_false(seam_ring_bell_ring(&bell));
+	expect_silence(&wakeup, pipes[1]);
+	expect_silence(&wakeup, counter);
+	expect_silence(&wakeup, other[1]);
+	close(wakeup.fd);
+	assert_false(seam_ring_wakeup_send(&wakeup));
 	assert_int_equal(read(pipes[0], &n, sizeof(n)), -1);
 	assert_int_equal(read(counter, &n, sizeof(n)), -1);
-	assert_int_equal(hear_bell(other[0]), 0);
+	assert_int_equal(count_wakeups(other[0]), 0);
 
-	/* What is no socket is no bell: two of a kind could be the same. */
-	seam_ring_bell_init(&bell, counter);
-	assert_false(seam_ring_bell_ring(&bell));
-	seam_ring_bell_init(&bell, -1);
-	assert_false(seam_ring_bell_ring(&bell));
+	/* What is no socket is no wakeup: two of a kind could be the same. */
+	seam_ring_wakeup_init(&wakeup, counter);
+	assert_false(seam_ring_wakeup_send(&wakeup));
+	seam_ring_wakeup_init(&wakeup, -1);
+	assert_false(seam_ring_wakeup_send(&wakeup));
 	for (int i = 0; i < 2; i++) {
 		close(pipes[i]);
 		close(other[i]);
@@ -291,22 +266,22 @@ static void never_rings_a_file_that_took_the_bells_place(void **state)
 	close(ends[0]);
 }
 
-static void a_bell_that_nobody_hears_never_waits(void **state)
+static void a_wakeup_that_nobody_reads_never_waits(void **state)
 {
-	struct seam_ring_bell bell;
+	struct seam_ring_wakeup wakeup;
 	int ends[2];
 
 	(void)state;
-	make_bell(ends);
-	seam_ring_bell_init(&bell, ends[1]);
+	make_wakeup(ends);
+	seam_ring_wakeup_init(&wakeup, ends[1]);
 	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
 	alarm(20);		/* hanging is failing */
-	/* Once is enough to be called: that it is full says it was rung. */
+	/* Once is enough to be called: that it is full says it was sent. */
 	for (int i = 0; i < 10000; i++)
-		assert_true(seam_ring_bell_ring(&bell));
-	assert_true(hear_bell(ends[0]) > 0);
+		assert_true(seam_ring_wakeup_send(&wakeup));
+	assert_true(count_wakeups(ends[0]) > 0);
 	close(ends[0]);
-	assert_false(seam_ring_bell_ring(&bell));
+	assert_false(seam_ring_wakeup_send(&wakeup));
 	alarm(0);
 	close(ends[1]);
 }
@@ -324,10 +299,9 @@ int main(void)
 			publishes_for_those_inside_a_writer_that_failed),
 		cmocka_unit_test(a_tail_that_cannot_be_makes_it_full),
 		cmocka_unit_test(forgets_a_writer_that_was_left),
-		cmocka_unit_test(ends_its_own_records_in_the_trailer),
-		cmocka_unit_test(rings_once_for_each_watermark),
-		cmocka_unit_test(never_rings_a_file_that_took_the_bells_place),
-		cmocka_unit_test(a_bell_that_nobody_hears_never_waits),
+		cmocka_unit_test(wakes_once_for_each_watermark),
+		cmocka_unit_test(never_wakes_through_a_file_that_took_its_place),
+		cmocka_unit_test(a_wakeup_that_nobody_reads_never_waits),
 	};
 
 	return cmocka_run_group_tests_name("producer", tests, NULL, NULL);

@@ -109,7 +109,8 @@ static void meet(struct seam_link_client *c)
 {
 	const char *address = getenv(SEAM_LINK_VARIABLE);
 
-	if (!address || seam_link_client_meet(c, address, "forger", 5000)) {
+	if (!address || seam_link_client_connect(c, address, "jit",
+						 "forger", 5000)) {
 		puts("not met");
 		exit(1);
 	}
@@ -118,7 +119,7 @@ static void meet(struct seam_link_client *c)
 static void claim_as(struct seam_link_client *c, uint32_t pid,
 		     struct seam_ring_claim *claim)
 {
-	if (seam_link_client_claim(c, pid, claim))
+	if (seam_link_client_claim(c, 0, pid, claim))
 		exit(1);
 }
 
@@ -197,8 +198,8 @@ static void count_wrong(void)
 	tell(&claim, "honest", (uint32_t)getpid());
 	atomic_store(&claim.ring.control->own.n_offered,
 		     UINT64_C(12722253223969686284));
-	atomic_store(&c.memory.head->n_lost, UINT64_MAX - 5);
-	atomic_store(&c.memory.head->n_unclaimed, UINT64_MAX);
+	atomic_store(&c.memories[0].head->n_lost, UINT64_MAX - 5);
+	atomic_store(&c.memories[0].head->n_unclaimed, UINT64_MAX);
 	usleep(300000);
 }
 

@@ -194,7 +194,7 @@ static void run_poor(struct seam_jitdump *dump, uint64_t n)
 static void run_robbed(struct seam_jitdump *dump, uint64_t n)
 {
 	load_all(dump, n);
-	seam_ring_memory_close(&dump->stream.client.memory,
+	seam_ring_memory_close(&dump->stream.client.memories[0],
 			       &dump->stream.claim);
 	load_all(dump, n);
 	tell(dump);
@@ -304,9 +304,9 @@ static void run_hostile(uint64_t n)
 	struct seam_link_client c;
 	struct seam_ring_claim claim;
 
-	if (seam_link_client_meet(&c, getenv(SEAM_LINK_VARIABLE), "\033[2J",
-				  5000) ||
-	    seam_link_client_claim(&c, (uint32_t)getpid(), &claim))
+	if (seam_link_client_connect(&c, getenv(SEAM_LINK_VARIABLE), "jit",
+				     "\033[2J", 5000) ||
+	    seam_link_client_claim(&c, 0, (uint32_t)getpid(), &claim))
 		exit(1);
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t head[6] = {

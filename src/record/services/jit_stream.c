@@ -421,7 +421,7 @@ static bool add_bytes(struct seam_jit_dumps *dumps,
 		      struct seam_jit_group *group, const uint8_t *bytes,
 		      size_t size)
 {
-	if (size > SEAM_JIT_MOST_GROUP - group->bytes.n ||
+	if (size > SEAM_JIT_MAX_GROUP - group->bytes.n ||
 	    !make_room(dumps, group, size))
 		return false;
 	memcpy(group->bytes.items + group->bytes.n, bytes, size);

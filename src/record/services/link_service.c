@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "record/perf/synth.h"
 #include "record/perf/synth_parts.h"
-#include "ring/link/proof.h"
+#include "ring/link/thread_identity.h"
 
 enum {
 	MAX_PROCESSES = 128,	/* of one program at a time; it and its forks */
@@ -26,7 +26,7 @@ enum {
 	RECORD_BYTES = UINT16_MAX + 1,
 };
 
-/* What reads one ring: the tenant's drainer. */
+/* What reads one ring: the owner's drainer. */
 struct ring_reader {
 	struct seam_jit_stream stream;
 	SEAM_ARRAY(uint8_t) held;	/* whole records, for the next round */
@@ -35,10 +35,13 @@ struct ring_reader {
 void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
 			   struct seam_err *why)
 {
-	struct seam_ring_shape shape = {
-		.n_slots = MAX_PROCESSES, .mode = SEAM_RING_FORWARD,
-		.data_bytes = ring_bytes, .watermark =
-			(uint32_t)(ring_bytes / 4),
+	struct seam_link_service jit = {
+		.name = SEAM_JIT_SERVICE, .n_free = FREE_RINGS,
+		.geometry = {
+			.n_slots = MAX_PROCESSES,
+			.data_bytes = ring_bytes, .watermark =
+				(uint32_t)(ring_bytes / 4),
+		},
 	};
 
 	/* One that we may have from a recorder above us is not for ours. */
@@ -50,7 +53,7 @@ void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
 		seam_err_set(why, -ENOMEM, "out of memory");
 		return;
 	}
-	if (seam_link_server_open(&link->server, &shape, why) < 0) {
+	if (seam_link_server_open(&link->server, &jit, 1, why) < 0) {
 		seam_link_server_close(&link->server);
 		return;
 	}
@@ -60,10 +63,9 @@ void seam_record_link_open(struct seam_record_link *link, size_t ring_bytes,
 		seam_link_server_close(&link->server);
 		return;
 	}
-	link->server.n_free_slots = FREE_RINGS;
-	link->server.most_bytes = LEAST_MOST_RINGS * (uint64_t)ring_bytes;
-	if (link->server.most_bytes < MAX_RING_BYTES)
-		link->server.most_bytes = MAX_RING_BYTES;
+	link->server.max_bytes = LEAST_MOST_RINGS * (uint64_t)ring_bytes;
+	if (link->server.max_bytes < MAX_RING_BYTES)
+		link->server.max_bytes = MAX_RING_BYTES;
 	link->is_open = true;
 	link->dumps.folder = -1;
 }
@@ -104,7 +106,7 @@ static void see_end(struct seam_record_link *link, uint32_t pid)
 		struct seam_link_target *target = link->server.targets[i];
 
 		if (descends(link, pid, (uint32_t)target->pid))
-			target->n_looks = N_LOOKS;
+			target->n_checks = N_LOOKS;
 	}
 }
 
@@ -114,14 +116,14 @@ static void end_life(struct seam_record_link *link, uint32_t pid,
 {
 	for (size_t i = 0; i < link->server.n_targets; i++) {
 		struct seam_link_target *target = link->server.targets[i];
-		struct seam_owners *t = &target->tenants;
+		struct seam_owners *t = &target->rings[0].owners;
 
-		if (!target->has_met || time_ns <= target->met_ns)
+		if (!target->n_rings || time_ns <= target->rings_ns)
 			continue;
-		if ((uint32_t)target->pid == pid && !target->over_ns)
-			target->over_ns = time_ns - 1;
+		if ((uint32_t)target->pid == pid && !target->last_ns)
+			target->last_ns = time_ns - 1;
 		for (uint32_t k = 0; k < t->n_present; k++) {
-			struct ring_reader *reader = t->items[k].drainer;
+			struct ring_reader *reader = t->items[k].input;
 
 			if (reader && reader->stream.pid == pid &&
 			    !reader->stream.until_ns)
@@ -220,11 +222,11 @@ static bool inherits(const struct seam_record_link *link,
 
 	*until_ns = child && child->exec_ns ? child->exec_ns - 1 : 0;
 	for (int i = 0; child && i < MAX_PROCESSES; i++, child = parent) {
-		if (child->fork_ns <= target->met_ns)
+		if (child->fork_ns <= target->rings_ns)
 			return false;
 		if (child->parent == (uint32_t)target->pid)
-			return !target->over_ns ||
-			       child->fork_ns <= target->over_ns;
+			return !target->last_ns ||
+			       child->fork_ns <= target->last_ns;
 		parent = child_of(link, child->parent);
 		if (parent && parent->exec_ns &&
 		    child->fork_ns >= parent->exec_ns)
@@ -240,17 +242,17 @@ static bool inherits(const struct seam_record_link *link,
  */
 static uint32_t owner_of(const struct seam_record_link *link,
 			 const struct seam_link_target *target,
-			 const struct seam_owner *tenant, uint64_t *until_ns)
+			 const struct seam_owner *owner, uint64_t *until_ns)
 {
-	bool is_proven = tenant->proof == SEAM_OWNER_PROVEN, had_it;
-	uint32_t pid = is_proven ? tenant->pid : tenant->tid;
+	bool is_proven = owner->status == SEAM_OWNER_VERIFIED, had_it;
+	uint32_t pid = is_proven ? owner->pid : owner->tid;
 
-	*until_ns = target->over_ns;
+	*until_ns = target->last_ns;
 	had_it = pid == (uint32_t)target->pid ||
 		 inherits(link, target, pid, until_ns);
 	if (is_proven && !had_it)
 		*until_ns = 0;
-	if (tenant->proof == SEAM_OWNER_FORGED && !*until_ns)
+	if (owner->status == SEAM_OWNER_REFUTED && !*until_ns)
 		had_it = false;
 	return is_proven || had_it ? pid : 0;
 }
@@ -259,15 +261,15 @@ static uint32_t owner_of(const struct seam_record_link *link,
 
 static struct ring_reader *reader_of(struct seam_record_link *link,
 				     struct seam_link_target *target,
-				     struct seam_owner *tenant)
+				     struct seam_owner *owner)
 {
-	struct ring_reader *reader = tenant->drainer;
+	struct ring_reader *reader = owner->input;
 	uint64_t until_ns;
 	uint32_t pid;
 
 	if (reader)
 		return reader;
-	pid = owner_of(link, target, tenant, &until_ns);
+	pid = owner_of(link, target, owner, &until_ns);
 	if (!pid)
 		return NULL;
 	if (link->dumps.folder < 0)
@@ -275,12 +277,12 @@ static struct ring_reader *reader_of(struct seam_record_link *link,
 							NULL);
 	reader = calloc(1, sizeof(*reader));
 	if (!reader || seam_jit_stream_begin(&reader->stream, &link->dumps,
-					     pid, target->since_ns)) {
+					     pid, target->connected_ns)) {
 		free(reader);
 		return NULL;
 	}
 	reader->stream.until_ns = until_ns;
-	return tenant->drainer = reader;
+	return owner->input = reader;
 }
 
 /* What the round before has copied; the side-band until then is known now. */
@@ -311,26 +313,26 @@ static void hold(struct seam_record_link *link, struct ring_reader *reader,
 	reader->held.n += header->size;
 }
 
-static void drain(struct seam_record_link *link, struct seam_owner *tenant)
+static void drain(struct seam_record_link *link, struct seam_owner *owner)
 {
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 	size_t pos = 0;
 
-	use_held(tenant->drainer);
-	seam_ring_peek(&tenant->ring, &span);
+	use_held(owner->input);
+	seam_ring_peek(&owner->ring, &span);
 	while (seam_ring_copy(&span, pos, &header, link->record)) {
-		hold(link, tenant->drainer, &header);
+		hold(link, owner->input, &header);
 		pos += header.size;
 	}
 	link->dumps.n_bad += pos != seam_ring_span_bytes(&span);
-	seam_ring_advance(&tenant->ring, &span);
+	seam_ring_advance(&owner->ring, &span);
 }
 
 /* The most that a program of @target can have told of. */
 static uint64_t limit_claim(const struct seam_link_target *target, uint64_t n)
 {
-	uint64_t most = (seam_clock_ns() - target->since_ns) / PIECE_NS;
+	uint64_t most = (seam_clock_ns() - target->connected_ns) / PIECE_NS;
 
 	return n < most ? n : most;
 }
@@ -338,12 +340,12 @@ static uint64_t limit_claim(const struct seam_link_target *target, uint64_t n)
 static void part(struct seam_record_link *link,
 		 struct seam_link_target *target, uint32_t i)
 {
-	struct seam_owner *tenant = &target->tenants.items[i];
-	struct ring_reader *reader = tenant->drainer;
+	struct seam_owner *owner = &target->rings[0].owners.items[i];
+	struct ring_reader *reader = owner->input;
 	struct seam_owner_counts counts;
 	uint64_t n_offered;
 
-	seam_owners_counts(&target->tenants, i, &counts);
+	seam_owners_counts(&target->rings[0].owners, i, &counts);
 	n_offered = limit_claim(target, counts.n_offered);
 	if (reader) {
 		seam_jit_stream_end(&reader->stream, n_offered);
@@ -353,14 +355,14 @@ static void part(struct seam_record_link *link,
 		link->n_unproven++;
 		link->dumps.n_offered += n_offered;
 	}
-	seam_owners_release(&target->tenants, i);
+	seam_owners_release(&target->rings[0].owners, i);
 }
 
 /* @is_last: whoever is not known by now will not be. */
 static void drain_target(struct seam_record_link *link,
 			 struct seam_link_target *target, bool is_last)
 {
-	struct seam_owners *t = &target->tenants;
+	struct seam_owners *t = &target->rings[0].owners;
 
 	for (uint32_t i = 0; i < t->n_present; i++) {
 		/* Before we look: what it wrote last is seen then. */
@@ -389,8 +391,8 @@ static bool is_running(const struct seam_link_target *target, uint32_t pid)
 
 	/* 0: it has become another program.  Not known: it may be. */
 	return seam_thread_identify(pid, &id) != -ESRCH &&
-	       seam_thread_has_mapped(pid, target->tenants.device,
-				      target->tenants.inode) != 0;
+	       seam_thread_has_mapped(pid, target->rings[0].owners.device,
+				      target->rings[0].owners.inode) != 0;
 }
 
 /* Whether nobody can come into the memory of @target any more. */
@@ -415,7 +417,7 @@ static void count_unringed(struct seam_record_link *link,
 {
 	/* relaxed: a count */
 	link->n_unringed += limit_claim(target, atomic_load_explicit(
-			&target->memory.head->n_lost, memory_order_relaxed));
+			&target->rings[0].memory.head->n_lost, memory_order_relaxed));
 }
 
 static void let_go_if_over(struct seam_record_link *link, size_t i)
@@ -434,8 +436,8 @@ static void look_at_ended(struct seam_record_link *link)
 	for (size_t i = 0; i < link->server.n_targets; i++) {
 		struct seam_link_target *target = link->server.targets[i];
 
-		if (target->has_met && target->n_looks)
-			seam_owners_check(&target->tenants, true);
+		if (target->n_rings && target->n_checks)
+			seam_owners_check(&target->rings[0].owners, true);
 	}
 }
 
@@ -445,9 +447,9 @@ static void let_go_of_ended(struct seam_record_link *link)
 	for (size_t i = link->server.n_targets; i-- > 0;) {
 		struct seam_link_target *target = link->server.targets[i];
 
-		if (!target->has_met || !target->n_looks)
+		if (!target->n_rings || !target->n_checks)
 			continue;
-		target->n_looks--;
+		target->n_checks--;
 		let_go_if_over(link, i);
 	}
 }
@@ -464,9 +466,9 @@ static void look_for_dead(struct seam_record_link *link)
 	for (size_t i = server->n_targets; i-- > 0;) {
 		struct seam_link_target *target = server->targets[i];
 
-		if (!target->has_met)
+		if (!target->n_rings)
 			continue;
-		seam_owners_check(&target->tenants, false);
+		seam_owners_check(&target->rings[0].owners, false);
 		let_go_if_over(link, i);
 	}
 }
@@ -506,7 +508,7 @@ static void announce(struct seam_record_link *link)
 static void drain_all(struct seam_record_link *link, bool is_last)
 {
 	for (size_t i = 0; i < link->server.n_targets; i++)
-		if (link->server.targets[i]->has_met)
+		if (link->server.targets[i]->n_rings)
 			drain_target(link, link->server.targets[i], is_last);
 	seam_jit_dumps_write(&link->dumps);
 	announce(link);
@@ -527,10 +529,10 @@ void seam_record_link_round(struct seam_record_link *link)
 /* From here on a writer throws away what it has, and keeps nothing. */
 static void stop_rings(const struct seam_link_target *target)
 {
-	for (uint32_t i = 0; i < target->tenants.n_present; i++)
+	for (uint32_t i = 0; i < target->rings[0].owners.n_present; i++)
 		/* relaxed: a request */
 		atomic_store_explicit(&seam_ring_memory_control(
-				&target->memory, i)->own.paused, 1,
+				&target->rings[0].memory, i)->own.paused, 1,
 				memory_order_relaxed);
 }
 
@@ -542,13 +544,13 @@ void seam_record_link_finish(struct seam_record_link *link)
 		return;
 	seam_link_server_step(server);
 	for (size_t i = 0; i < server->n_targets; i++)
-		if (server->targets[i]->has_met) {
+		if (server->targets[i]->n_rings) {
 			stop_rings(server->targets[i]);
-			seam_owners_look(&server->targets[i]->tenants);
+			seam_owners_scan(&server->targets[i]->rings[0].owners);
 		}
 	drain_all(link, true);
 	for (size_t i = 0; i < server->n_targets; i++)
-		if (server->targets[i]->has_met) {
+		if (server->targets[i]->n_rings) {
 			count_unringed(link, server->targets[i]);
 			/* Those that are free now, for children to come. */
 			stop_rings(server->targets[i]);

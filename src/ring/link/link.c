@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* link.c - what messages say, by their tables; see link.h */
+/* link.c - messages by their tables; see link.h */
 #include "ring/link/link.h"
 
 #include <errno.h>
@@ -23,21 +23,24 @@ TABLE(head, "head");
 
 #define F(member, text) SEAM_FIELD(struct seam_link_hello, member, text)
 static const struct seam_field hello_fields[] = {
-	F(pid, "as the program sees it; shown, not believed"),
-	F(name, "of the program; shown, not believed"),
+	F(pid, "in the program's pid namespace; shown, not trusted"),
+	F(services, "names with a space between them"),
+	F(name, "of the program; shown, not trusted"),
 };
 #undef F
 TABLE(hello, "HELLO");
 
 #define F(member, text) SEAM_FIELD(struct seam_link_welcome, member, text)
 static const struct seam_field welcome_fields[] = {
+	F(service, "index in the list of HELLO"),
+	F(n_more, "WELCOMEs that follow"),
 	F(n_slots, "rings in the memory"),
 	F(mode, "enum seam_ring_mode"),
-	F(aux_free_running, "1: AUX areas overwrite"),
-	F(watermark, "bytes from bell to bell, 0 for half a ring"),
+	F(aux_free_running, "1: AUX buffers overwrite"),
+	F(watermark, "bytes between wakeups, 0 for half a ring"),
 	F(data_bytes, "of a ring"),
-	F(aux_bytes, "of its AUX area, 0 for none"),
-	F(pid, "the program, as the recorder sees it"),
+	F(aux_bytes, "of its AUX buffer, 0 for none"),
+	F(pid, "of the program, in the recorder's pid namespace"),
 };
 #undef F
 TABLE(welcome, "WELCOME");
@@ -48,14 +51,6 @@ static const struct seam_field refused_fields[] = {
 };
 #undef F
 TABLE(refused, "REFUSED");
-
-#define F(member, text) SEAM_FIELD(struct seam_link_bye, member, text)
-static const struct seam_field bye_fields[] = {
-	F(n_lost, "records, for want of a ring"),
-	F(n_unclaimed, "threads that found no ring"),
-};
-#undef F
-TABLE(bye, "BYE");
 
 static enum seam_endian native(void)
 {
@@ -69,7 +64,6 @@ const struct seam_record *seam_link_table(uint16_t kind)
 	case SEAM_LINK_HELLO: return &hello_record;
 	case SEAM_LINK_WELCOME: return &welcome_record;
 	case SEAM_LINK_REFUSED: return &refused_record;
-	case SEAM_LINK_BYE: return &bye_record;
 	}
 	return NULL;
 }
@@ -81,7 +75,7 @@ int seam_link_send(int socket, enum seam_link_kind kind, const void *body,
 		.magic = SEAM_LINK_MAGIC, .version = SEAM_LINK_VERSION,
 		.kind = (uint16_t)kind,
 	};
-	uint8_t bytes[SEAM_LINK_MOST_BYTES];
+	uint8_t bytes[SEAM_LINK_MAX_BYTES];
 	size_t n;
 
 	n = seam_wire_write(&head_record, &head, native(), bytes,

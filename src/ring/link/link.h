@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * link.h - how a traced program and its recorder meet
+ * link.h - how a traced program and its recorder connect
  *
  * Once, when the program's agent is loaded, over a unix socket of packets:
  *
  *	program                         recorder
- *	connect, check who listens      accept, check who connects
- *	HELLO  pid, name        ----->
- *	                        <-----  WELCOME  shape of rings
- *	                                  + memfd, bell
- *	                        <-----  or REFUSED  reason
+ *	connect, check the peer's uid   accept, check the peer's uid
+ *	HELLO  pid, services, name  -->
+ *	                            <-- WELCOME  geometry + memfd, wakeup
+ *	                            <-- WELCOME  of the next service
+ *	                            <-- or REFUSED  reason
  *	...
- *	BYE  counts             ----->  (or the end of the connection)
+ *	end of the connection
  *
- * Each side asks the kernel who the other is and believes nothing else.  No
- * call waits longer than it was told; a peer that sends what it should not
- * is cut off, and nobody else notices.
+ * A service is one kind of data that a program sends, by name: "jit".  HELLO
+ * lists the services of the program; for each that the recorder has there is
+ * a WELCOME, with rings of a geometry of its own.  Of the others no rings are
+ * made, and where there is none at all the program is refused.
+ *
+ * Each side gets the other's pid and uid from the kernel and trusts nothing
+ * else.  No call blocks longer than its timeout; a peer that sends anything
+ * invalid is disconnected, without an effect on others.
  *
  * The address is a path in a folder of mode 0700, or where that would be too
- * long for a socket (108 bytes) an abstract name, written "@name".  It goes
- * to the program in its environment.
+ * long for a socket (108 bytes) an abstract name, written "@name".  The
+ * program finds it in its environment.
  *
  * Both sides are of the same machine: integers are in its byte order.
  */
@@ -33,14 +38,15 @@
 #include <sys/types.h>
 
 enum {
-	SEAM_LINK_VERSION = 1,
-	SEAM_LINK_MOST_BYTES = 512,	/* of a message */
-	SEAM_LINK_MOST_FDS = 4,		/* with a message */
+	SEAM_LINK_VERSION = 2,
+	SEAM_LINK_MAX_BYTES = 512,	/* of a message */
+	SEAM_LINK_MAX_FDS = 4,		/* with a message */
 	SEAM_LINK_ADDRESS_BYTES = 108,	/* Source: unix(7), sun_path */
 	SEAM_LINK_NAME_BYTES = 64,
+	SEAM_LINK_MAX_SERVICES = 4,	/* of a program */
 };
 
-/* Where a program finds the address of its recorder. */
+/* The environment variable that holds the recorder's address. */
 #define SEAM_LINK_VARIABLE "SEAM_LINK"
 
 #define SEAM_LINK_MAGIC UINT32_C(0x6d616573)	/* "seam" */
@@ -50,7 +56,6 @@ enum seam_link_kind {
 	SEAM_LINK_HELLO = 1,
 	SEAM_LINK_WELCOME,
 	SEAM_LINK_REFUSED,
-	SEAM_LINK_BYE,
 };
 
 /* Every message begins so. */
@@ -61,23 +66,22 @@ struct seam_link_head {
 };
 
 struct seam_link_hello {
-	uint32_t pid;			/* as the program sees it */
-	const char *name;
+	uint32_t pid;			/* in the program's pid namespace */
+	const char *services;		/* names with a space between them */
+	const char *name;		/* of the program */
 };
 
+/* The rings of one service. */
 struct seam_link_welcome {
+	uint32_t service;	/* index in the list of HELLO */
+	uint32_t n_more;	/* WELCOMEs that follow */
 	uint32_t n_slots, mode, aux_free_running, watermark;
 	uint64_t data_bytes, aux_bytes;
-	uint32_t pid;		/* of the program, by the kernel's word */
+	uint32_t pid;		/* of the program, as the kernel says */
 };
 
 struct seam_link_refused {
 	const char *reason;
-};
-
-struct seam_link_bye {
-	uint64_t n_lost;		/* records, for want of a ring */
-	uint64_t n_unclaimed;		/* threads without one */
 };
 
 /* One table for each kind, NULL for others. */
@@ -89,10 +93,9 @@ struct seam_link_message {
 		struct seam_link_hello hello;
 		struct seam_link_welcome welcome;
 		struct seam_link_refused refused;
-		struct seam_link_bye bye;
 	};
-	uint8_t bytes[SEAM_LINK_MOST_BYTES];	/* names point in here */
-	int fds[SEAM_LINK_MOST_FDS];		/* the receiver's to close */
+	uint8_t bytes[SEAM_LINK_MAX_BYTES];	/* names point in here */
+	int fds[SEAM_LINK_MAX_FDS];		/* the receiver's to close */
 	size_t n_fds;
 };
 
@@ -104,17 +107,16 @@ int seam_link_send(int socket, enum seam_link_kind kind, const void *body,
 		   const int *fds, size_t n_fds, int timeout_ms);
 
 /*
- * Receive one message within @timeout_ms (0: only what is there).  Returns
- * 1, or 0 when the peer has closed; -EAGAIN, -ETIMEDOUT when nothing came;
- * -EBADMSG for what is no message.  Descriptors are closed unless 1 is
- * returned.
+ * Receive one message within @timeout_ms (0: without waiting).  Returns 1, or
+ * 0 when the peer has closed; -EAGAIN, -ETIMEDOUT when there is none;
+ * -EBADMSG for an invalid one.  Descriptors are closed unless 1 is returned.
  */
 int seam_link_receive(int socket, struct seam_link_message *m,
 		      int timeout_ms);
 
 /*
- * The same with a message as bytes, laid out or not yet read: for the traced
- * program, which has no tables.  The receiver's result is their number.
+ * The same with a message as bytes, for the traced program, which has no
+ * tables.  Receiving returns the number of bytes.
  */
 int seam_link_send_bytes(int socket, const void *bytes, size_t n,
 			 const int *fds, size_t n_fds, int timeout_ms);
@@ -124,11 +126,11 @@ int seam_link_receive_bytes(int socket, struct seam_link_message *m,
 /* Close the descriptors that came with @m. */
 void seam_link_drop_fds(struct seam_link_message *m);
 
-/* Who is at the other end, by the kernel's word.  0 or a negative errno. */
+/* The process at the other end, as the kernel says.  0 or -errno. */
 int seam_link_peer(int socket, pid_t *pid, uid_t *uid);
 
-/* Whether user @peer may be at the other end of a link of ours. */
-bool seam_link_may_meet(uid_t peer);
+/* Whether user @peer may be at the other end. */
+bool seam_link_may_connect(uid_t peer);
 
 struct sockaddr_un;
 

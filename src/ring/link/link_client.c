@@ -3,9 +3,11 @@
  * link_client.c - connect, hello, welcome; see link_client.h
  *
  * Runs in the traced program, so the few fields of its messages are laid out
- * here by hand; a test holds them against the tables of link.c.
+ * here by hand; a test compares them with the tables of link.c.
  */
 #include "ring/link/link_client.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -14,11 +16,11 @@
 
 enum {
 	HEAD_BYTES = 8,
-	WELCOME_BYTES = HEAD_BYTES + 4 * 4 + 2 * 8 + 4,
-	BYE_BYTES = HEAD_BYTES + 2 * 8,
+	WELCOME_BYTES = HEAD_BYTES + 6 * 4 + 2 * 8 + 4,
+	SERVICES_BYTES = 128,
 };
 
-#define NOBODY .socket = -1, .bell_fd = -1, .bell.fd = -1
+#define NOT_CONNECTED .socket = -1, .wakeup_fd = -1, .wakeup.fd = -1
 
 static uint8_t *put(uint8_t *to, const void *bytes, size_t n)
 {
@@ -42,8 +44,8 @@ static const uint8_t *get(const uint8_t *from, void *to, size_t n)
 	return from + n;
 }
 
-/* A unix socket connects at once or not at all: no waiting here. */
-static int dial(const char *address)
+/* A unix socket connects at once or not at all. */
+static int open_socket(const char *address)
 {
 	struct sockaddr_un to;
 	int size = seam_link_sockaddr(address, &to);
@@ -70,20 +72,28 @@ static int check_peer(int socket)
 
 	if (r < 0)
 		return r;
-	/* Of root alone and of ourselves we let us be recorded. */
+	/* Only root and our own user may record us. */
 	return uid != 0 && uid != geteuid() ? -EPERM : 0;
 }
 
-static int say_hello(int socket, const char *name)
+static uint8_t *put_string(uint8_t *to, const char *s, size_t max)
 {
-	uint8_t bytes[SEAM_LINK_MOST_BYTES], *p;
-	size_t n = strnlen(name, SEAM_LINK_NAME_BYTES - 1);
-	uint32_t pid = (uint32_t)getpid();
+	size_t n = strnlen(s, max - 1);
 
-	p = put_head(bytes, SEAM_LINK_HELLO);
+	to = put(to, s, n);
+	*to++ = '\0';
+	return to;
+}
+
+static int send_hello(int socket, const char *services, const char *name)
+{
+	uint8_t bytes[HEAD_BYTES + 4 + SERVICES_BYTES + SEAM_LINK_NAME_BYTES];
+	uint32_t pid = (uint32_t)getpid();
+	uint8_t *p = put_head(bytes, SEAM_LINK_HELLO);
+
 	p = put(p, &pid, sizeof(pid));
-	p = put(p, name, n);
-	*p++ = '\0';
+	p = put_string(p, services, SERVICES_BYTES);
+	p = put_string(p, name, SEAM_LINK_NAME_BYTES);
 	/* The first message finds room at once. */
 	return seam_link_send_bytes(socket, bytes, (size_t)(p - bytes), NULL,
 				    0, 0);
@@ -91,7 +101,9 @@ static int say_hello(int socket, const char *name)
 
 static void read_welcome(const uint8_t *p, struct seam_link_welcome *w)
 {
-	p = get(p + HEAD_BYTES, &w->n_slots, sizeof(w->n_slots));
+	p = get(p + HEAD_BYTES, &w->service, sizeof(w->service));
+	p = get(p, &w->n_more, sizeof(w->n_more));
+	p = get(p, &w->n_slots, sizeof(w->n_slots));
 	p = get(p, &w->mode, sizeof(w->mode));
 	p = get(p, &w->aux_free_running, sizeof(w->aux_free_running));
 	p = get(p, &w->watermark, sizeof(w->watermark));
@@ -100,36 +112,42 @@ static void read_welcome(const uint8_t *p, struct seam_link_welcome *w)
 	get(p, &w->pid, sizeof(w->pid));
 }
 
+/* Map the memory; returns how many more WELCOMEs follow, or -errno. */
 static int accept_welcome(struct seam_link_client *c,
 			  struct seam_link_message *m)
 {
-	struct seam_ring_shape shape;
+	struct seam_ring_geometry geometry;
 	struct seam_link_welcome w;
 	int r;
 
-	if (m->n_fds != 2)
-		return -EBADMSG;
 	read_welcome(m->bytes, &w);
-	/* Our thread ids mean nothing to it, and it could not prove them. */
+	if (m->n_fds != 2 || w.n_more >= SEAM_LINK_MAX_SERVICES ||
+	    w.service >= SEAM_LINK_MAX_SERVICES || c->memories[w.service].head)
+		return -EBADMSG;
+	/* The recorder could not verify thread ids of another namespace. */
 	if (w.pid != (uint32_t)getpid())
 		return -EXDEV;
-	shape = (struct seam_ring_shape) {
+	geometry = (struct seam_ring_geometry) {
 		.n_slots = w.n_slots, .mode = w.mode,
 		.data_bytes = w.data_bytes, .aux_bytes = w.aux_bytes,
 		.aux_free_running = w.aux_free_running,
 		.watermark = w.watermark,
 	};
-	r = seam_ring_memory_adopt(&c->memory, m->fds[0], &shape);
+	r = seam_ring_memory_adopt(&c->memories[w.service], m->fds[0],
+				   &geometry);
 	if (r < 0)
 		return r;
-	c->bell_fd = m->fds[1];
-	close(m->fds[0]);
-	m->n_fds = 0;
-	seam_ring_bell_init(&c->bell, c->bell_fd);
-	return 0;
+	/* The same one in each WELCOME. */
+	if (c->wakeup_fd < 0) {
+		c->wakeup_fd = m->fds[1];
+		m->n_fds = 1;
+		seam_ring_wakeup_init(&c->wakeup, c->wakeup_fd);
+	}
+	return (int)w.n_more;
 }
 
-static int await_welcome(struct seam_link_client *c, int timeout_ms)
+/* Returns how many more WELCOMEs follow, or -errno. */
+static int receive_welcome(struct seam_link_client *c, int timeout_ms)
 {
 	struct seam_link_message m;
 	int r = seam_link_receive_bytes(c->socket, &m, timeout_ms);
@@ -152,66 +170,64 @@ static int await_welcome(struct seam_link_client *c, int timeout_ms)
 	return r;
 }
 
-int seam_link_client_meet(struct seam_link_client *c, const char *address,
-			  const char *name, int timeout_ms)
+void seam_link_client_fini(struct seam_link_client *c)
+{
+	seam_link_client_disconnect(c);
+	/* The program may have closed it and reused the number. */
+	if (seam_ring_wakeup_is_intact(&c->wakeup))
+		close(c->wakeup_fd);
+	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
+		seam_ring_memory_fini(&c->memories[i]);
+	*c = (struct seam_link_client) { NOT_CONNECTED };
+}
+
+static int receive_welcomes(struct seam_link_client *c, int timeout_ms)
+{
+	uint64_t end = seam_clock_ns() + (uint64_t)timeout_ms * SEAM_NS_PER_MS;
+	int r = 1;
+
+	for (int i = 0; r > 0 && i < SEAM_LINK_MAX_SERVICES; i++) {
+		uint64_t now = seam_clock_ns(), left = end > now ? end - now : 0;
+
+		r = receive_welcome(c, (int)(left / SEAM_NS_PER_MS));
+	}
+	return r > 0 ? -EBADMSG : r;
+}
+
+int seam_link_client_connect(struct seam_link_client *c, const char *address,
+			     const char *services, const char *name,
+			     int timeout_ms)
 {
 	int r;
 
-	*c = (struct seam_link_client) { NOBODY };
-	r = dial(address);
+	*c = (struct seam_link_client) { NOT_CONNECTED };
+	r = open_socket(address);
 	if (r < 0)
 		return r;
 	c->socket = r;
 	r = check_peer(c->socket);
 	if (r == 0)
-		r = say_hello(c->socket, name);
+		r = send_hello(c->socket, services, name);
 	if (r == 0)
-		r = await_welcome(c, timeout_ms);
+		r = receive_welcomes(c, timeout_ms);
 	if (r < 0)
-		seam_link_client_part(c);
+		seam_link_client_fini(c);
 	return r;
 }
 
-void seam_link_client_part(struct seam_link_client *c)
+void seam_link_client_disconnect(struct seam_link_client *c)
 {
 	if (c->socket >= 0)
 		close(c->socket);
 	c->socket = -1;
 }
 
-int seam_link_client_claim(struct seam_link_client *c, uint32_t tid,
-			   struct seam_ring_claim *claim)
+int seam_link_client_claim(struct seam_link_client *c, uint32_t i,
+			   uint32_t tid, struct seam_ring_claim *claim)
 {
-	int r = seam_ring_memory_claim(&c->memory, tid, claim);
+	int r = seam_ring_memory_claim(&c->memories[i], tid, claim);
 
 	if (r == 0)
-		claim->ring.bell = &c->bell;
+		claim->ring.wakeup = &c->wakeup;
 	return r;
-}
-
-static void say_bye(const struct seam_link_client *c)
-{
-	uint8_t bytes[BYE_BYTES], *p;
-	/* relaxed: counts */
-	uint64_t n_lost = atomic_load_explicit(&c->memory.head->n_lost,
-					       memory_order_relaxed);
-	uint64_t n_unclaimed = atomic_load_explicit(
-		&c->memory.head->n_unclaimed, memory_order_relaxed);
-
-	p = put_head(bytes, SEAM_LINK_BYE);
-	p = put(p, &n_lost, sizeof(n_lost));
-	put(p, &n_unclaimed, sizeof(n_unclaimed));
-	seam_link_send_bytes(c->socket, bytes, sizeof(bytes), NULL, 0, 0);
-}
-
-void seam_link_client_fini(struct seam_link_client *c)
-{
-	if (c->socket >= 0 && c->memory.head)
-		say_bye(c);
-	seam_link_client_part(c);
-	/* By now the number may be somebody else's. */
-	if (seam_ring_bell_is_whole(&c->bell))
-		close(c->bell_fd);
-	seam_ring_memory_fini(&c->memory);
-	*c = (struct seam_link_client) { NOBODY };
 }

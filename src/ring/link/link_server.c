@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* link_server.c - listen, meet, part; see link_server.h */
+/* link_server.c - accept, answer HELLO, disconnect; see link_server.h */
 #include "ring/link/link_server.h"
 
 #include "base/clock.h"
@@ -8,58 +8,18 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 enum {
 	MAX_EVENTS = 64,
-	MAX_RINGS = 1024,		/* taken at once from one bell */
+	MAX_WAKEUPS = 1024,		/* read at once from one target */
 };
 
-/* Our folder below @parent: made now or before, and nobody else's. */
-static bool make_folder(char *path, size_t room, const char *parent)
+static int watch(int epoll_fd, int fd, void *target)
 {
-	struct stat st;
-	int n = snprintf(path, room, "%s/seam-%u", parent,
-			 (unsigned)geteuid());
-
-	if (n < 0 || (size_t)n >= room)
-		return false;
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return false;
-	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid() && (st.st_mode & 077) == 0;
-}
-
-/*
- * A path that nobody can guess or shadow, in the user's run-time folder or
- * in /tmp; an abstract name where neither will do.
- */
-static void choose_address(char *address, size_t room)
-{
-	const char *run = getenv("XDG_RUNTIME_DIR");
-	char folder[SEAM_LINK_ADDRESS_BYTES];
-	uint64_t random = 0;
-	int n = -1;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		random = seam_clock_ns();
-	if ((run && run[0] == '/' &&
-	     make_folder(folder, sizeof(folder), run)) ||
-	    make_folder(folder, sizeof(folder), "/tmp"))
-		n = snprintf(address, room, "%s/%d-%016jx", folder, getpid(),
-			     (uintmax_t)random);
-	if (n < 0 || (size_t)n >= room)
-		snprintf(address, room, "@seam-%d-%016jx", getpid(),
-			 (uintmax_t)random);
-}
-
-static int watch(int epoll_fd, int fd, void *who)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.ptr = who };
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = target };
 
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
@@ -78,11 +38,11 @@ static int listen_at(struct seam_link_server *s)
 }
 
 /*
- * Nobody has to pass us a descriptor, and to close one may take as long as its
- * sender likes (SO_LINGER).  Kernels before 6.16 cannot refuse them.
+ * No message to us carries a descriptor, and closing one can take as long as
+ * its sender likes (SO_LINGER).  Kernels before 6.16 cannot refuse them.
  * Source: SO_PASSRIGHTS, asm-generic/socket.h of Linux 6.16.
  */
-static void take_no_rights(int socket)
+static void refuse_descriptors(int socket)
 {
 	enum { PASSRIGHTS = 83 };
 	const int no = 0;
@@ -91,12 +51,12 @@ static void take_no_rights(int socket)
 }
 
 /* A descriptor to give up when there are no more. */
-static void take_spare(struct seam_link_server *s)
+static void open_spare(struct seam_link_server *s)
 {
 	s->spare_fd = fcntl(s->socket, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Each failure is told with its own cause: what comes after may succeed. */
+/* Each failure returns its own errno: a later call may succeed. */
 static int make_descriptors(struct seam_link_server *s)
 {
 	s->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
@@ -106,28 +66,29 @@ static int make_descriptors(struct seam_link_server *s)
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
-	s->bell_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->bell_fd < 0)
+	s->wakeup_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->wakeup_fd < 0)
 		return -errno;
-	take_spare(s);
+	open_spare(s);
 	return 0;
 }
 
 int seam_link_server_open(struct seam_link_server *s,
-			  const struct seam_ring_shape *shape,
+			  const struct seam_link_service *services, size_t n,
 			  struct seam_err *err)
 {
 	int r;
 
 	*s = (struct seam_link_server) {
-		.socket = -1, .epoll_fd = -1, .bell_fd = -1, .spare_fd = -1,
-		.shape = *shape,
-		.n_free_slots = SEAM_LINK_FREE_SLOTS,
-		.most_bytes = UINT64_MAX,
+		.socket = -1, .epoll_fd = -1, .wakeup_fd = -1, .spare_fd = -1,
+		.n_services = (uint32_t)n, .max_bytes = UINT64_MAX,
 	};
-	if (!seam_ring_shape_is_valid(shape))
-		return seam_err_set(err, -EINVAL, "no rings of such a shape");
-	s->targets = calloc(SEAM_LINK_MOST_TARGETS, sizeof(*s->targets));
+	memcpy(s->services, services, n * sizeof(*services));
+	for (size_t i = 0; i < n; i++)
+		if (!seam_ring_geometry_is_valid(&services[i].geometry))
+			return seam_err_set(err, -EINVAL, "invalid sizes or "
+					    "mode of rings");
+	s->targets = calloc(SEAM_LINK_MAX_TARGETS, sizeof(*s->targets));
 	if (!s->targets)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = make_descriptors(s);
@@ -135,26 +96,27 @@ int seam_link_server_open(struct seam_link_server *s,
 		return seam_err_set(err, r,
 				    "cannot make a socket for programs: %s",
 				    strerror(-r));
-	choose_address(s->address, sizeof(s->address));
+	seam_link_choose_address(s->address, sizeof(s->address));
 	seam_link_remove_stale(s->address);
-	take_no_rights(s->socket);	/* nor those that wait at the door */
+	/* Also of connections that are still in the accept queue. */
+	refuse_descriptors(s->socket);
 	r = listen_at(s);
 	if (r < 0)
 		return seam_err_set(err, r, "cannot listen at '%s': %s",
 				    s->address, strerror(-r));
 	r = watch(s->epoll_fd, s->socket, NULL);
 	if (r < 0)
-		return seam_err_set(err, r, "cannot wait for programs: %s",
+		return seam_err_set(err, r, "cannot watch for programs: %s",
 				    strerror(-r));
 	return 0;
 }
 
-static void hang_up(struct seam_link_server *s,
-		    struct seam_link_target *target)
+static void disconnect(struct seam_link_server *s,
+		       struct seam_link_target *target)
 {
 	if (target->socket < 0)
 		return;
-	/* Closing is not enough: a child of ours may have the socket too. */
+	/* Closing is not enough: a child of ours may hold the socket too. */
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, target->socket, NULL);
 	close(target->socket);
 	target->socket = -1;
@@ -163,14 +125,18 @@ static void hang_up(struct seam_link_server *s,
 static void free_target(struct seam_link_server *s,
 			struct seam_link_target *target)
 {
-	hang_up(s, target);
-	seam_owners_fini(&target->tenants);
-	seam_ring_memory_fini(&target->memory);
-	if (target->memory_fd >= 0)
-		close(target->memory_fd);
-	if (target->bell_fd >= 0) {
-		epoll_ctl(s->bell_fd, EPOLL_CTL_DEL, target->bell_fd, NULL);
-		close(target->bell_fd);
+	disconnect(s, target);
+	for (uint32_t i = 0; i < SEAM_LINK_MAX_SERVICES; i++) {
+		struct seam_link_rings *rings = &target->rings[i];
+
+		seam_owners_fini(&rings->owners);
+		seam_ring_memory_fini(&rings->memory);
+		if (rings->fd >= 0)
+			close(rings->fd);
+	}
+	if (target->wakeup_fd >= 0) {
+		epoll_ctl(s->wakeup_fd, EPOLL_CTL_DEL, target->wakeup_fd, NULL);
+		close(target->wakeup_fd);
 	}
 	free(target);
 }
@@ -194,8 +160,8 @@ void seam_link_server_close(struct seam_link_server *s)
 		close(s->socket);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
-	if (s->bell_fd >= 0)
-		close(s->bell_fd);
+	if (s->wakeup_fd >= 0)
+		close(s->wakeup_fd);
 	if (s->spare_fd >= 0)
 		close(s->spare_fd);
 	if (s->address[0] == '/')
@@ -204,8 +170,8 @@ void seam_link_server_close(struct seam_link_server *s)
 }
 
 /*
- * Before it is closed: a hello that was not read would reset the connection,
- * and with it what it was told.
+ * Before it is closed: a HELLO that was not read would reset the connection,
+ * and discard the answer.
  */
 static void discard_messages(int socket)
 {
@@ -217,20 +183,20 @@ static void discard_messages(int socket)
 			break;
 }
 
-static void refuse(struct seam_link_server *s, int socket, const char *why)
+static void refuse(struct seam_link_server *s, int socket, const char *reason)
 {
-	struct seam_link_refused refused = { .reason = why };
+	struct seam_link_refused refused = { .reason = reason };
 
 	s->n_refused++;
 	discard_messages(socket);
 	seam_link_send(socket, SEAM_LINK_REFUSED, &refused, NULL, 0, 0);
 }
 
-/* The recorder itself could not, @error: that is told to its user too. */
+/* Refuse for an error of the recorder, which its user learns too. */
 static void fail(struct seam_link_server *s, int socket, const char *what,
 		 int error)
 {
-	char why[SEAM_LINK_MOST_BYTES / 2];
+	char why[SEAM_LINK_MAX_BYTES / 2];
 
 	snprintf(why, sizeof(why), "%s: %s", what, strerror(-error));
 	if (s->n_failed++ == 0)
@@ -249,8 +215,10 @@ static int make_target(int socket, struct seam_link_target **made)
 	if (!target)
 		return -ENOMEM;
 	target->socket = socket;
-	target->memory_fd = target->bell_fd = -1;
-	target->since_ns = seam_clock_ns();
+	target->wakeup_fd = -1;
+	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
+		target->rings[i].fd = -1;
+	target->connected_ns = seam_clock_ns();
 	r = seam_link_peer(socket, &target->pid, &target->uid);
 	if (r < 0) {
 		free(target);
@@ -264,7 +232,7 @@ static int make_target(int socket, struct seam_link_target **made)
  * All descriptors are in use.  A connection that stays in the queue would keep
  * the socket ready for ever, so it is taken with the spare one and closed.
  */
-static bool turn_away(struct seam_link_server *s, int error)
+static bool refuse_with_spare(struct seam_link_server *s, int error)
 {
 	int socket;
 
@@ -276,12 +244,12 @@ static bool turn_away(struct seam_link_server *s, int error)
 		fail(s, socket, "cannot accept a connection", error);
 		close(socket);
 	}
-	take_spare(s);
+	open_spare(s);
 	return socket >= 0;
 }
 
-/* One that waits at the door.  False when there is none. */
-static bool let_in(struct seam_link_server *s)
+/* Accept one connection.  False when there is none. */
+static bool accept_target(struct seam_link_server *s)
 {
 	int socket = accept4(s->socket, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -290,15 +258,15 @@ static bool let_in(struct seam_link_server *s)
 
 	if (socket < 0)
 		return (errno == EMFILE || errno == ENFILE) &&
-		       turn_away(s, -errno);
-	take_no_rights(socket);
-	if (s->n_targets == SEAM_LINK_MOST_TARGETS) {
+		       refuse_with_spare(s, -errno);
+	refuse_descriptors(socket);
+	if (s->n_targets == SEAM_LINK_MAX_TARGETS) {
 		refuse(s, socket, "too many programs");
 		close(socket);
 		return true;
 	}
 	r = make_target(socket, &target);
-	if (r == 0 && !seam_link_may_meet(target->uid)) {
+	if (r == 0 && !seam_link_may_connect(target->uid)) {
 		refuse(s, socket, "another user's recorder");
 		free_target(s, target);
 		return true;
@@ -317,9 +285,9 @@ static bool let_in(struct seam_link_server *s)
 	return true;
 }
 
-static uint64_t bytes_of(const struct seam_link_target *target)
+static uint64_t bytes_of(const struct seam_link_rings *rings)
 {
-	return target->tenants.n_present * target->memory.ring_bytes;
+	return rings->owners.n_present * rings->memory.ring_bytes;
 }
 
 static uint64_t bytes_of_all(const struct seam_link_server *s)
@@ -327,100 +295,173 @@ static uint64_t bytes_of_all(const struct seam_link_server *s)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < s->n_targets; i++)
-		bytes += bytes_of(s->targets[i]);
+		for (uint32_t k = 0; k < s->targets[i]->n_rings; k++)
+			bytes += bytes_of(&s->targets[i]->rings[k]);
 	return bytes;
 }
 
-/* The free rings of one target, where all rings have @bytes. */
-static uint32_t n_to_keep(const struct seam_link_server *s, uint64_t bytes)
+/* How many rings of @service to keep free, where all rings have @bytes. */
+static uint32_t n_to_keep(const struct seam_link_server *s, uint32_t service,
+			  uint64_t bytes)
 {
-	return bytes < s->most_bytes / 4 ? s->n_free_slots :
-	       bytes < s->most_bytes ? 1 : 0;
+	return bytes < s->max_bytes / 4 ? s->services[service].n_free :
+	       bytes < s->max_bytes ? 1 : 0;
 }
 
+/* The next rings of @target, of @service. */
 static int make_rings(struct seam_link_server *s,
-		      struct seam_link_target *target)
+		      struct seam_link_target *target, uint32_t service)
 {
-	uint32_t n = n_to_keep(s, bytes_of_all(s));
-	/* No system call here gives that: it is our own limit. */
-	int r = n ? seam_ring_memory_create(&target->memory, &s->shape, NULL) :
-		-EDQUOT;
+	struct seam_link_rings *rings = &target->rings[target->n_rings];
+	uint32_t n = n_to_keep(s, service, bytes_of_all(s));
+	/* No system call here returns that: it is our own limit. */
+	int r = n ? seam_ring_memory_create(&rings->memory,
+					    &s->services[service].geometry,
+					    NULL) : -EDQUOT;
 
 	if (r < 0)
 		return r;
-	target->memory_fd = r;
-	r = seam_owners_init(&target->tenants, &target->memory,
-			      target->memory_fd, NULL);
-	return r < 0 ? r : seam_owners_prepare(&target->tenants, n, NULL);
+	rings->service = service;
+	rings->fd = r;
+	target->n_rings++;
+	r = seam_owners_init(&rings->owners, &rings->memory, rings->fd, NULL);
+	return r < 0 ? r : seam_owners_prepare(&rings->owners, n, NULL);
 }
 
 /*
- * A bell of its own for @target.  Returns the end to pass on: with it goes
- * all that can be done to a socket, flags and queue, and nothing of it may
- * reach us or another target.  No SOCK_SEQPACKET: when the program ends, that
- * would be ready for ever.
+ * A socket pair for the wakeups of @target.  Returns the end to pass on: the
+ * program may change its flags and fill its queue, which must not block us or
+ * another target.  Not SOCK_SEQPACKET: when the program ends, our end would be
+ * readable for ever.
  */
-static int make_bell(struct seam_link_server *s,
-		     struct seam_link_target *target)
+static int make_wakeup(struct seam_link_server *s,
+		       struct seam_link_target *target)
 {
 	int ends[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		       ends))
 		return -errno;
-	take_no_rights(ends[0]);
-	target->bell_fd = ends[0];
-	r = watch(s->bell_fd, ends[0], target);
+	refuse_descriptors(ends[0]);
+	target->wakeup_fd = ends[0];
+	r = watch(s->wakeup_fd, ends[0], target);
 	if (r == 0)
 		return ends[1];
 	close(ends[1]);
 	return r;
 }
 
-static bool meet(struct seam_link_server *s, struct seam_link_target *target,
-		 const struct seam_link_message *m)
+static int send_welcome(const struct seam_link_server *s,
+			const struct seam_link_target *target, uint32_t i,
+			uint32_t index, int wakeup_fd)
 {
-	const struct seam_ring_shape *shape = &s->shape;
-	struct seam_link_welcome welcome = {
-		.n_slots = shape->n_slots, .mode = shape->mode,
-		.data_bytes = shape->data_bytes,
-		.aux_bytes = shape->aux_bytes,
-		.aux_free_running = shape->aux_free_running,
-		.watermark = shape->watermark,
+	const struct seam_link_rings *rings = &target->rings[i];
+	const struct seam_ring_geometry *g =
+		&s->services[rings->service].geometry;
+	const struct seam_link_welcome welcome = {
+		.service = index, .n_more = target->n_rings - i - 1,
+		.n_slots = g->n_slots, .mode = g->mode,
+		.data_bytes = g->data_bytes, .aux_bytes = g->aux_bytes,
+		.aux_free_running = g->aux_free_running,
+		.watermark = g->watermark,
 		.pid = (uint32_t)target->pid,
 	};
-	int fds[2], r;
+	const int fds[] = { rings->fd, wakeup_fd };
 
-	if (target->has_met || m->head.version != SEAM_LINK_VERSION) {
-		refuse(s, target->socket, target->has_met ? "a second hello" :
+	return seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome, fds,
+			      2, 0);
+}
+
+/* The service that the first word of @names is; n_services: none of ours. */
+static uint32_t find_service(const struct seam_link_server *s,
+			     const char *names)
+{
+	size_t n = strcspn(names, " ");
+	uint32_t i;
+
+	for (i = 0; i < s->n_services; i++)
+		if (strlen(s->services[i].name) == n &&
+		    memcmp(s->services[i].name, names, n) == 0)
+			break;
+	return i;
+}
+
+/*
+ * Make rings for each of @names that is a service of ours; @indices: which of
+ * the names the rings are for.  0 or -errno.
+ */
+static int make_all_rings(struct seam_link_server *s,
+			  struct seam_link_target *target, const char *names,
+			  uint32_t *indices)
+{
+	bool is_made[SEAM_LINK_MAX_SERVICES] = { false };
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < SEAM_LINK_MAX_SERVICES && *names;
+	     i++) {
+		uint32_t service = find_service(s, names);
+
+		if (service < s->n_services && !is_made[service]) {
+			is_made[service] = true;
+			indices[target->n_rings] = i;
+			r = make_rings(s, target, service);
+		}
+		names += strcspn(names, " ");
+		names += *names == ' ';
+	}
+	return r;
+}
+
+/* Returns the program's end of the wakeup, or -errno: refused. */
+static int prepare_welcome(struct seam_link_server *s,
+			   struct seam_link_target *target, const char *names,
+			   uint32_t *indices)
+{
+	int r = make_all_rings(s, target, names, indices);
+
+	if (r == 0 && target->n_rings == 0) {
+		refuse(s, target->socket, "no service that is recorded here");
+		return -ENOENT;
+	}
+	if (r == 0)
+		r = make_wakeup(s, target);
+	if (r == -EDQUOT)
+		refuse(s, target->socket, "the rings of other programs have "
+		       "all the memory that rings may have");
+	else if (r < 0)
+		fail(s, target->socket, "cannot make rings", r);
+	return r;
+}
+
+/* False: disconnect. */
+static bool answer_hello(struct seam_link_server *s,
+			 struct seam_link_target *target,
+			 const struct seam_link_message *m)
+{
+	uint32_t indices[SEAM_LINK_MAX_SERVICES];
+	int wakeup, r = 0;
+
+	if (target->n_rings || m->head.version != SEAM_LINK_VERSION) {
+		refuse(s, target->socket, target->n_rings ? "a second HELLO" :
 		       "another version of the agent");
 		return false;
 	}
-	r = make_rings(s, target);
-	if (r == 0)
-		r = make_bell(s, target);
-	if (r == -EDQUOT) {
-		refuse(s, target->socket, "the rings of other programs have "
-		       "all the memory that rings may have");
-		return false;
-	}
-	if (r < 0) {
-		fail(s, target->socket, "cannot make rings", r);
+	wakeup = prepare_welcome(s, target, m->hello.services, indices);
+	if (wakeup < 0) {
+		target->n_rings = 0;
 		return false;
 	}
 	snprintf(target->name, sizeof(target->name), "%s", m->hello.name);
-	fds[0] = target->memory_fd;
-	fds[1] = r;
-	target->has_met = true;
-	target->met_ns = seam_clock_ns();
-	r = seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome, fds,
-			   2, 0);
-	close(fds[1]);
+	target->rings_ns = seam_clock_ns();
+	for (uint32_t i = 0; r == 0 && i < target->n_rings; i++)
+		r = send_welcome(s, target, i, indices[i], wakeup);
+	close(wakeup);
 	return r == 0;
 }
 
-/* Hear one message.  False when this target has nothing more to say. */
-static bool hear(struct seam_link_server *s, struct seam_link_target *target)
+/* Read one message.  False: disconnect. */
+static bool read_message(struct seam_link_server *s,
+			 struct seam_link_target *target)
 {
 	struct seam_link_message m;
 	bool stays = true;
@@ -432,65 +473,62 @@ static bool hear(struct seam_link_server *s, struct seam_link_target *target)
 		s->n_refused += r < 0;
 		return false;
 	}
-	if (m.head.kind == SEAM_LINK_HELLO) {
-		stays = meet(s, target, &m);
-	} else if (m.head.kind == SEAM_LINK_BYE) {
-		target->said_bye = true;
-		target->bye = m.bye;
-	}
+	if (m.head.kind == SEAM_LINK_HELLO)
+		stays = answer_hello(s, target, &m);
 	seam_link_drop_fds(&m);
 	return stays;
 }
 
-static void forget_strangers(struct seam_link_server *s)
+/* Targets that are disconnected or too late, and have no rings. */
+static void forget_without_hello(struct seam_link_server *s)
 {
 	uint64_t now = seam_clock_ns();
 
 	for (size_t i = s->n_targets; i-- > 0;) {
 		struct seam_link_target *target = s->targets[i];
-		bool is_late = now - target->since_ns >
-			       SEAM_LINK_HELLO_MS * UINT64_C(1000000);
+		bool is_late = now - target->connected_ns >
+			       SEAM_LINK_HELLO_MS * SEAM_NS_PER_MS;
 
-		if (target->has_met || (target->socket >= 0 && !is_late))
+		if (target->n_rings || (target->socket >= 0 && !is_late))
 			continue;
 		s->n_refused += is_late;
 		seam_link_server_forget(s, i);
 	}
 }
 
-static void keep_ready(struct seam_link_server *s)
+static void keep_free(struct seam_link_server *s)
 {
-	uint64_t bytes = bytes_of_all(s), had;
+	uint64_t bytes = bytes_of_all(s), before;
 
-	for (size_t i = 0; i < s->n_targets; i++) {
-		struct seam_link_target *target = s->targets[i];
+	for (size_t i = 0; i < s->n_targets; i++)
+		for (uint32_t k = 0; k < s->targets[i]->n_rings; k++) {
+			struct seam_link_rings *rings =
+				&s->targets[i]->rings[k];
 
-		if (!target->has_met)
-			continue;
-		seam_owners_look(&target->tenants);
-		/* No memory: threads go without, and are counted. */
-		had = bytes_of(target);
-		seam_owners_prepare(&target->tenants, n_to_keep(s, bytes),
-				     NULL);
-		bytes += bytes_of(target) - had;
-	}
+			seam_owners_scan(&rings->owners);
+			before = bytes_of(rings);
+			/* No memory: threads without a ring are counted. */
+			seam_owners_prepare(&rings->owners, n_to_keep(s,
+					    rings->service, bytes), NULL);
+			bytes += bytes_of(rings) - before;
+		}
 }
 
 /*
- * Take the rings of those who rang: as many as a queue can hold and no more,
- * because somebody may ring without end.  What is left keeps the bell ready.
+ * Drain the wakeups: as many as a queue can hold and no more, because a
+ * program may send them without end.  The rest keeps the socket readable.
  */
-static void silence_bells(struct seam_link_server *s)
+static void drain_wakeups(struct seam_link_server *s)
 {
 	struct epoll_event events[MAX_EVENTS];
-	int n = epoll_wait(s->bell_fd, events, MAX_EVENTS, 0);
+	int n = epoll_wait(s->wakeup_fd, events, MAX_EVENTS, 0);
 	char c;
 
 	for (int i = 0; i < n; i++) {
 		const struct seam_link_target *target = events[i].data.ptr;
 
-		for (int k = 0; k < MAX_RINGS; k++)
-			if (recv(target->bell_fd, &c, sizeof(c),
+		for (int k = 0; k < MAX_WAKEUPS; k++)
+			if (recv(target->wakeup_fd, &c, sizeof(c),
 				 MSG_DONTWAIT) < 0 && errno == EAGAIN)
 				break;
 	}
@@ -502,40 +540,43 @@ size_t seam_link_server_step(struct seam_link_server *s)
 	int n = epoll_wait(s->epoll_fd, events, MAX_EVENTS, 0);
 	size_t n_changed = 0;
 
-	/* Whoever rings from now on has data that the caller will not see. */
-	silence_bells(s);
+	/* A later wakeup is for records that this round may not read. */
+	drain_wakeups(s);
 
 	for (int i = 0; i < n; i++) {
 		struct seam_link_target *target = events[i].data.ptr;
-		bool had_met;
+		bool had_rings;
 
 		if (!target) {
-			for (int k = 0; k < MAX_EVENTS && let_in(s); k++)
+			for (int k = 0; k < MAX_EVENTS && accept_target(s);
+			     k++)
 				;
 			continue;
 		}
-		had_met = target->has_met;
-		if (!hear(s, target)) {
-			hang_up(s, target);
-			n_changed += had_met;
+		had_rings = target->n_rings > 0;
+		if (!read_message(s, target)) {
+			disconnect(s, target);
+			n_changed += had_rings;
 		}
-		n_changed += target->has_met && !had_met;
+		n_changed += target->n_rings > 0 && !had_rings;
 	}
-	forget_strangers(s);
-	keep_ready(s);
+	forget_without_hello(s);
+	keep_free(s);
 	return n_changed;
 }
 
 bool seam_link_target_is_over(struct seam_link_target *target)
 {
-	struct seam_owners *t = &target->tenants;
-
 	if (target->socket >= 0)
 		return false;
-	seam_owners_look(t);
-	seam_owners_check(t, true);
-	for (uint32_t i = 0; i < t->n_present; i++)
-		if (t->items[i].word)
-			return false;
+	for (uint32_t k = 0; k < target->n_rings; k++) {
+		struct seam_owners *o = &target->rings[k].owners;
+
+		seam_owners_scan(o);
+		seam_owners_check(o, true);
+		for (uint32_t i = 0; i < o->n_present; i++)
+			if (o->items[i].word)
+				return false;
+	}
 	return true;
 }

@@ -41,7 +41,7 @@ static uint64_t deadline(int timeout_ms)
 /* Room for the descriptors of a message, aligned as the kernel wants it. */
 union ancillary {
 	struct cmsghdr align;
-	uint8_t bytes[CMSG_SPACE(SEAM_LINK_MOST_FDS * sizeof(int))];
+	uint8_t bytes[CMSG_SPACE(SEAM_LINK_MAX_FDS * sizeof(int))];
 };
 
 static void put_fds(struct msghdr *msg, union ancillary *room, const int *fds,
@@ -68,7 +68,7 @@ int seam_link_send_bytes(int socket, const void *bytes, size_t n,
 	uint64_t until = deadline(timeout_ms);
 	int r;
 
-	if (n > SEAM_LINK_MOST_BYTES || n_fds > SEAM_LINK_MOST_FDS)
+	if (n > SEAM_LINK_MAX_BYTES || n_fds > SEAM_LINK_MAX_FDS)
 		return -EMSGSIZE;
 	if (n_fds)
 		put_fds(&msg, &room, fds, n_fds);
@@ -90,7 +90,7 @@ void seam_link_drop_fds(struct seam_link_message *m)
 	m->n_fds = 0;
 }
 
-/* Everything that came is taken, so that it can be closed. */
+/* Take all that came, so that they can be closed. */
 static void take_fds(struct seam_link_message *m, struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c;
@@ -99,8 +99,8 @@ static void take_fds(struct seam_link_message *m, struct msghdr *msg)
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		if (n > SEAM_LINK_MOST_FDS - m->n_fds)
-			n = SEAM_LINK_MOST_FDS - m->n_fds;
+		if (n > SEAM_LINK_MAX_FDS - m->n_fds)
+			n = SEAM_LINK_MAX_FDS - m->n_fds;
 		memcpy(m->fds + m->n_fds, CMSG_DATA(c), n * sizeof(int));
 		m->n_fds += n;
 	}
@@ -144,7 +144,7 @@ int seam_link_peer(int socket, pid_t *pid, uid_t *uid)
 	return 0;
 }
 
-bool seam_link_may_meet(uid_t peer)
+bool seam_link_may_connect(uid_t peer)
 {
 	return geteuid() == 0 || peer == 0 || peer == geteuid();
 }

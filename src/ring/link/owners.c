@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* owners.c - claims, proofs, deaths; see owners.h */
+/* owners.c - claims, checks in /proc, deaths; see owners.h */
 #include "ring/link/owners.h"
 
 #include <errno.h>
@@ -7,263 +7,254 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-int seam_owners_init(struct seam_owners *t,
-		      const struct seam_ring_memory *memory, int fd,
-		      struct seam_err *err)
+int seam_owners_init(struct seam_owners *o,
+		     const struct seam_ring_memory *memory, int fd,
+		     struct seam_err *err)
 {
 	struct stat st;
 
-	*t = (struct seam_owners) { .memory = memory, .fd = fd };
+	*o = (struct seam_owners) { .memory = memory, .fd = fd };
 	if (fstat(fd, &st))
 		return seam_err_set(err, -errno, "cannot stat rings: %s",
 				    strerror(errno));
-	t->device = st.st_dev;
-	t->inode = st.st_ino;
-	t->items = calloc(memory->shape.n_slots, sizeof(*t->items));
-	t->claims = calloc(memory->shape.n_slots, sizeof(*t->claims));
-	if (!t->items || !t->claims)
+	o->device = st.st_dev;
+	o->inode = st.st_ino;
+	o->items = calloc(memory->geometry.n_slots, sizeof(*o->items));
+	o->claims = calloc(memory->geometry.n_slots, sizeof(*o->claims));
+	if (!o->items || !o->claims)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
 
-void seam_owners_fini(struct seam_owners *t)
+void seam_owners_fini(struct seam_owners *o)
 {
-	free(t->items);
-	free(t->claims);
-	*t = (struct seam_owners) { 0 };
+	free(o->items);
+	free(o->claims);
+	*o = (struct seam_owners) { 0 };
 }
 
-static _Atomic uint64_t *word_of(const struct seam_owners *t, uint32_t i)
+static _Atomic uint64_t *word_of(const struct seam_owners *o, uint32_t i)
 {
-	return &t->memory->slots[i].word;
+	return &o->memory->slots[i].word;
 }
 
-static uint64_t load_word(const struct seam_owners *t, uint32_t i)
+static uint64_t load_word(const struct seam_owners *o, uint32_t i)
 {
 	/* acquire: pairs with the release in seam_ring_memory_close() */
-	return atomic_load_explicit(word_of(t, i), memory_order_acquire);
+	return atomic_load_explicit(word_of(o, i), memory_order_acquire);
 }
 
-static void set_free(struct seam_owners *t, uint32_t i, uint32_t generation)
+static void set_free(struct seam_owners *o, uint32_t i, uint32_t generation)
 {
 	/* release: pairs with the acquire in seam_ring_memory_claim() */
-	atomic_store_explicit(word_of(t, i),
+	atomic_store_explicit(word_of(o, i),
 			      seam_ring_word(SEAM_RING_FREE, generation, 0),
 			      memory_order_release);
 }
 
-/* Give slot @i its pages; the control page says what is where. */
-static int make_present(struct seam_owners *t, uint32_t i)
+/* Allocate the pages of slot @i and describe them in the control page. */
+static int make_present(struct seam_owners *o, uint32_t i)
 {
-	const struct seam_ring_shape *shape = &t->memory->shape;
+	const struct seam_ring_geometry *geometry = &o->memory->geometry;
 	struct seam_ring_control *control =
-		seam_ring_memory_control(t->memory, i);
-	off_t at = (uint8_t *)control - (uint8_t *)t->memory->head;
+		seam_ring_memory_control(o->memory, i);
+	off_t at = (uint8_t *)control - (uint8_t *)o->memory->head;
 
-	if (fallocate(t->fd, 0, at, (off_t)t->memory->ring_bytes))
+	if (fallocate(o->fd, 0, at, (off_t)o->memory->ring_bytes))
 		return -errno;
 	control->data_offset = SEAM_RING_PAGE;
-	control->data_size = shape->data_bytes;
-	control->aux_offset = SEAM_RING_PAGE + shape->data_bytes;
-	control->aux_size = shape->aux_bytes;
-	set_free(t, i, 0);
+	control->data_size = geometry->data_bytes;
+	control->aux_offset = SEAM_RING_PAGE + geometry->data_bytes;
+	control->aux_size = geometry->aux_bytes;
+	set_free(o, i, 0);
 	return 0;
 }
 
-int seam_owners_prepare(struct seam_owners *t, uint32_t n_free,
-			 struct seam_err *err)
+int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
+			struct seam_err *err)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < t->n_present; i++)
-		n += seam_ring_word_state(load_word(t, i)) == SEAM_RING_FREE;
-	while (n < n_free && t->n_present < t->memory->shape.n_slots) {
-		int r = make_present(t, t->n_present);
+	for (uint32_t i = 0; i < o->n_present; i++)
+		n += seam_ring_word_state(load_word(o, i)) == SEAM_RING_FREE;
+	while (n < n_free && o->n_present < o->memory->geometry.n_slots) {
+		int r = make_present(o, o->n_present);
 
 		if (r < 0)
 			return seam_err_set(err, r, "cannot get memory for "
 					    "more rings: %s", strerror(-r));
-		t->n_present++;
+		o->n_present++;
 		n++;
 	}
 	return 0;
 }
 
-static void set_proven(struct seam_owner *tenant, uint32_t tid,
-		       const struct seam_thread_identity *id)
+static void set_verified(struct seam_owner *owner, uint32_t tid,
+			 const struct seam_thread_identity *id)
 {
-	tenant->proof = SEAM_OWNER_PROVEN;
-	tenant->tid = tid;
-	tenant->pid = id->pid;
-	tenant->start_time = id->start_time;
+	owner->status = SEAM_OWNER_VERIFIED;
+	owner->tid = tid;
+	owner->pid = id->pid;
+	owner->start_time = id->start_time;
 }
 
 /*
- * In our pid namespace.  1: the claimer is proven.  0: another has its name.
- * -ESRCH: nobody has.  Or another negative errno.  That another thread of its
- * process was proven says nothing: there may have been an exec since.
+ * In our pid namespace.  1: verified.  0: another thread has that id.
+ * -ESRCH: none has.  Or another negative errno.  That another thread of the
+ * process was verified proves nothing: there may have been an exec since.
  */
-static int prove(const struct seam_owners *t, struct seam_owner *tenant)
+static int verify(const struct seam_owners *o, struct seam_owner *owner)
 {
 	struct seam_thread_identity id, after;
-	int r = seam_thread_identify(tenant->tid, &id);
+	int r = seam_thread_identify(owner->tid, &id);
 
 	if (r < 0)
 		return r;
-	r = seam_thread_has_mapped(tenant->tid, t->device, t->inode);
-	/* The mapping is that of the thread which was identified. */
-	if (r == 1 && (seam_thread_identify(tenant->tid, &after) < 0 ||
+	r = seam_thread_has_mapped(owner->tid, o->device, o->inode);
+	/* Was the mapping that of the thread which was identified? */
+	if (r == 1 && (seam_thread_identify(owner->tid, &after) < 0 ||
 		       after.start_time != id.start_time ||
 		       after.pid != id.pid))
 		r = -EAGAIN;
 	if (r == 1)
-		set_proven(tenant, tenant->tid, &id);
-	/* On its way out; or the first of threads that go on. */
+		set_verified(owner, owner->tid, &id);
+	/* It is exiting; or the first thread, and others go on. */
 	return r == -ESRCH ? -EAGAIN : r;
 }
 
-static void move_in(struct seam_owners *t, uint32_t i, uint64_t word)
+static void begin_owner(struct seam_owners *o, uint32_t i, uint64_t word)
 {
-	const struct seam_ring_shape *shape = &t->memory->shape;
-	struct seam_owner *tenant = &t->items[i];
+	const struct seam_ring_geometry *geometry = &o->memory->geometry;
+	struct seam_owner *owner = &o->items[i];
 	struct seam_ring_control *control =
-		seam_ring_memory_control(t->memory, i);
+		seam_ring_memory_control(o->memory, i);
 
-	*tenant = (struct seam_owner){
+	*owner = (struct seam_owner){
 		.tid = seam_ring_word_tid(word),
-		.proof = SEAM_OWNER_UNPROVEN,
+		.status = SEAM_OWNER_UNVERIFIED,
 	};
-	prove(t, tenant);
-	tenant->word = word;
-	seam_ring_attach(&tenant->ring, control, SEAM_RING_PAGE,
-			 shape->data_bytes);
-	if (shape->aux_bytes)
-		seam_ring_aux_attach(&tenant->aux, control,
+	verify(o, owner);
+	owner->word = word;
+	seam_ring_attach(&owner->ring, control, SEAM_RING_PAGE,
+			 geometry->data_bytes);
+	if (geometry->aux_bytes)
+		seam_ring_aux_attach(&owner->aux, control,
 				     (uint8_t *)control + SEAM_RING_PAGE +
-				     shape->data_bytes, shape->aux_bytes);
+				     geometry->data_bytes,
+				     geometry->aux_bytes);
 }
 
-static uint32_t look_at_slot(struct seam_owners *t, uint32_t i)
+static uint32_t scan_slot(struct seam_owners *o, uint32_t i)
 {
-	struct seam_owner *tenant = &t->items[i];
-	uint64_t word = load_word(t, i);
+	struct seam_owner *owner = &o->items[i];
+	uint64_t word = load_word(o, i);
 	enum seam_ring_slot_state state = seam_ring_word_state(word);
 
-	if (tenant->word) {
-		/* Closed, or anything else that it was not. */
-		if (word == tenant->word || tenant->is_ending)
+	if (owner->word) {
+		/* Closed, or overwritten with anything else. */
+		if (word == owner->word || owner->is_ending)
 			return 0;
-		tenant->is_ending = true;
+		owner->is_ending = true;
 		return 1;
 	}
 	if (state != SEAM_RING_CLAIMED && state != SEAM_RING_CLOSED)
 		return 0;
-	move_in(t, i, word);
-	tenant->is_ending = state == SEAM_RING_CLOSED;
+	begin_owner(o, i, word);
+	owner->is_ending = state == SEAM_RING_CLOSED;
 	return 1;
 }
 
-uint32_t seam_owners_look(struct seam_owners *t)
+uint32_t seam_owners_scan(struct seam_owners *o)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < t->n_present; i++)
-		n += look_at_slot(t, i);
+	for (uint32_t i = 0; i < o->n_present; i++)
+		n += scan_slot(o, i);
 	return n;
 }
 
-/* Of a proven one.  What cannot be known now is not death. */
-static bool is_alive(const struct seam_owners *t,
-		     const struct seam_owner *tenant, bool maps)
+/* Of a verified one.  What cannot be read now does not mean death. */
+static bool is_alive(const struct seam_owners *o,
+		     const struct seam_owner *owner, bool maps)
 {
 	struct seam_thread_identity id;
-	int r = seam_thread_identify(tenant->tid, &id);
+	int r = seam_thread_identify(owner->tid, &id);
 
 	if (r < 0)
 		return r != -ESRCH;
-	return id.start_time == tenant->start_time && id.pid == tenant->pid &&
+	return id.start_time == owner->start_time && id.pid == owner->pid &&
 	       (!maps ||
-		seam_thread_has_mapped(tenant->tid, t->device, t->inode) != 0);
+		seam_thread_has_mapped(owner->tid, o->device, o->inode) != 0);
 }
 
-static void become_orphan(struct seam_owner *tenant)
+static uint32_t set_dead(struct seam_owner *owner)
 {
-	tenant->is_ending = tenant->is_orphan = true;
+	owner->is_ending = owner->is_dead = true;
+	return 1;
 }
 
-/* One that was not proven so far: look again, and then in all of /proc. */
-static void seek(struct seam_owners *t, struct seam_owner *tenant,
-		 struct seam_thread_claims *sought)
+/* Verify owner @i again; what fails is added to @claims. */
+static void verify_again(struct seam_owners *o, uint32_t i,
+			struct seam_thread_claims *claims)
 {
-	int r = prove(t, tenant);
+	struct seam_owner *owner = &o->items[i];
+	int r = verify(o, owner);
 
-	tenant->is_sought = r != 1;
 	if (r == 1)
 		return;
-	tenant->proof = r == 0 ? SEAM_OWNER_FORGED : SEAM_OWNER_UNPROVEN;
-	sought->items[sought->n++] = (struct seam_thread_claim){
-		.own_tid = tenant->tid,
+	owner->status = r == 0 ? SEAM_OWNER_REFUTED : SEAM_OWNER_UNVERIFIED;
+	claims->items[claims->n++] = (struct seam_thread_claim){
+		.index = i,
+		.own_tid = owner->tid,
 		.found = r == -ESRCH ? 0 : r,
 	};
 }
 
-/* Those whose claims are in @claims: found below, dead, or not to be known. */
-static uint32_t settle(struct seam_owners *t,
-		       const struct seam_thread_claims *claims)
+/* The claimer is found in another namespace, or dead, or it is not known. */
+static uint32_t settle(struct seam_owner *owner,
+		       const struct seam_thread_claim *claim)
 {
-	size_t k = 0;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; k < claims->n; i++) {
-		const struct seam_thread_claim *claim = &claims->items[k];
-		struct seam_owner *tenant = &t->items[i];
-
-		if (!tenant->is_sought)
-			continue;
-		tenant->is_sought = false;
-		k++;
-		if (claim->found == 1)
-			set_proven(tenant, claim->tid, &claim->id);
-		else if (claim->found < 0)
-			tenant->proof = SEAM_OWNER_UNPROVEN;
-		else
-			become_orphan(tenant);
-		n += tenant->is_orphan;
-	}
-	return n;
+	if (claim->found == 0)
+		return set_dead(owner);
+	if (claim->found == 1)
+		set_verified(owner, claim->tid, &claim->id);
+	else
+		owner->status = SEAM_OWNER_UNVERIFIED;
+	return 0;
 }
 
-uint32_t seam_owners_check(struct seam_owners *t, bool maps)
+uint32_t seam_owners_check(struct seam_owners *o, bool maps)
 {
-	struct seam_thread_claims sought = {
-		.items = t->claims,
-		.device = t->device,
-		.inode = t->inode,
+	struct seam_thread_claims claims = {
+		.items = o->claims,
+		.device = o->device,
+		.inode = o->inode,
 	};
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < t->n_present; i++) {
-		struct seam_owner *tenant = &t->items[i];
+	for (uint32_t i = 0; i < o->n_present; i++) {
+		struct seam_owner *owner = &o->items[i];
 
-		if (!tenant->word || tenant->is_ending)
+		if (!owner->word || owner->is_ending)
 			continue;
-		if (tenant->proof != SEAM_OWNER_PROVEN) {
-			seek(t, tenant, &sought);
-		} else if (!is_alive(t, tenant, maps)) {
-			become_orphan(tenant);
-			n++;
-		}
+		if (owner->status != SEAM_OWNER_VERIFIED)
+			verify_again(o, i, &claims);
+		else if (!is_alive(o, owner, maps))
+			n += set_dead(owner);
 	}
-	if (sought.n)
-		seam_threads_find_below(&sought);
-	return n + settle(t, &sought);
+	if (claims.n)
+		seam_threads_find_below(&claims);
+	for (size_t k = 0; k < claims.n; k++)
+		n += settle(&o->items[claims.items[k].index],
+			    &claims.items[k]);
+	return n;
 }
 
-void seam_owners_counts(const struct seam_owners *t, uint32_t i,
-			 struct seam_owner_counts *counts)
+void seam_owners_counts(const struct seam_owners *o, uint32_t i,
+			struct seam_owner_counts *counts)
 {
 	const struct seam_ring_state *own =
-		&seam_ring_memory_control(t->memory, i)->own;
+		&seam_ring_memory_control(o->memory, i)->own;
 
 	/* relaxed, all: each count by itself */
 	counts->n_begun = atomic_load_explicit(&own->n_begun,
@@ -277,27 +268,27 @@ void seam_owners_counts(const struct seam_owners *t, uint32_t i,
 						      memory_order_relaxed);
 }
 
-/* The next owner begins where we have read up to, with counts of 0. */
-void seam_owners_release(struct seam_owners *t, uint32_t i)
+/* The next owner begins where reading stopped, with counts of 0. */
+void seam_owners_release(struct seam_owners *o, uint32_t i)
 {
-	struct seam_owner *tenant = &t->items[i];
-	struct seam_ring_control *control = tenant->ring.control;
-	uint64_t aux_at = t->memory->shape.aux_free_running ?
-			  tenant->aux.last_head : tenant->aux.tail;
-	uint32_t generation = (uint32_t)(tenant->word >> 8 & 0xffffff) + 1;
+	struct seam_owner *owner = &o->items[i];
+	struct seam_ring_control *control = owner->ring.control;
+	uint64_t aux_at = o->memory->geometry.aux_free_running ?
+			  owner->aux.last_head : owner->aux.tail;
+	uint32_t generation = (uint32_t)(owner->word >> 8 & 0xffffff) + 1;
 
-	if (!tenant->word)
+	if (!owner->word)
 		return;
 	/* relaxed, all: set_free() below publishes them */
 	memset((void *)&control->own, 0, sizeof(control->own));
-	atomic_store_explicit(&control->data_head, tenant->ring.tail,
+	atomic_store_explicit(&control->data_head, owner->ring.tail,
 			      memory_order_relaxed);
-	atomic_store_explicit(&control->data_tail, tenant->ring.tail,
+	atomic_store_explicit(&control->data_tail, owner->ring.tail,
 			      memory_order_relaxed);
 	atomic_store_explicit(&control->aux_head, aux_at,
 			      memory_order_relaxed);
 	atomic_store_explicit(&control->aux_tail, aux_at,
 			      memory_order_relaxed);
-	*tenant = (struct seam_owner) { 0 };
-	set_free(t, i, generation);
+	*owner = (struct seam_owner) { 0 };
+	set_free(o, i, generation);
 }

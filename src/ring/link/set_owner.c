@@ -1,40 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* set_owner.c - see set_owner.h */
+/* set_owner.c - overwrite the fixed fields of a sample; see set_owner.h */
 #include "ring/link/set_owner.h"
 
-/* Bytes of payload in front of the trailer; SIZE_MAX: not for programs. */
-static size_t payload_bytes(uint32_t type)
-{
-	switch (type) {
-	case PERF_RECORD_LOST:		/* id, lost */
-		return 16;
-	case PERF_RECORD_LOST_SAMPLES:	/* lost */
-		return 8;
-	case PERF_RECORD_AUX:		/* offset, size, flags */
-		return 24;
-	}
-	return SIZE_MAX;
-}
+/* The fields in question.  Source: perf_event_open(2), PERF_RECORD_SAMPLE */
+struct fixed {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
 
-bool seam_ring_stamp(void *record, const struct seam_ring_header *header,
-		     const struct seam_ring_stamp *stamp)
+bool seam_ring_set_owner(void *record, const struct seam_ring_header *header,
+			 const struct seam_ring_identity *identity)
 {
-	uint32_t who[2] = { stamp->pid, stamp->tid };
-	size_t at = stamp->sample_at, payload;
+	uint8_t *p = (uint8_t *)record + sizeof(*header);
+	size_t before = sizeof(identity->id) +
+			(identity->sample_type & PERF_SAMPLE_IP ? 8 : 0);
+	struct seam_ring_header checked = *header;
+	struct fixed fixed;
 
-	if (header->type != PERF_RECORD_SAMPLE) {
-		payload = payload_bytes(header->type);
-		if (payload == SIZE_MAX || header->size != sizeof(*header) +
-					   payload + stamp->trailer_bytes)
-			return false;
-		if (stamp->trailer_bytes == 0)
-			return true;
-		at = sizeof(*header) + payload + stamp->trailer_at;
-	} else if (at == 0) {
-		return true;
-	}
-	if (at + sizeof(who) > header->size)
+	if (header->type != PERF_RECORD_SAMPLE ||
+	    header->size < sizeof(*header) + before + sizeof(fixed))
 		return false;
-	memcpy((uint8_t *)record + at, who, sizeof(who));
+	checked.misc = PERF_RECORD_MISC_USER;
+	memcpy(record, &checked, sizeof(checked));
+	memcpy(p, &identity->id, sizeof(identity->id));
+	memcpy(&fixed, p + before, sizeof(fixed));
+	fixed.pid = identity->pid;
+	fixed.tid = identity->tid;
+	if (fixed.time_ns > identity->max_ns)
+		fixed.time_ns = identity->max_ns;
+	if (fixed.time_ns < identity->min_ns)
+		fixed.time_ns = identity->min_ns;
+	memcpy(p + before, &fixed, sizeof(fixed));
 	return true;
 }

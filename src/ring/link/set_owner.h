@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * set_owner.h - whose a record is, written by the recorder
+ * set_owner.h - the identity of a program's record, written by the recorder
  *
- * Records that a traced program wrote say who they are from, but the program
- * could say anything.  The recorder writes the owner of the ring over it,
- * and takes only kinds of records that speak of nobody else: a program has
- * no business to report another's mappings, names or deaths.
+ * A program can write any event id, process, thread and time into its
+ * records.  The recorder overwrites them with those of the ring's event and
+ * owner, and bounds the time.  It accepts samples only: a program must not
+ * report mappings, names or deaths, and its losses are taken from the ring's
+ * counts.
  */
 #ifndef SEAM_SET_OWNER_H
 #define SEAM_SET_OWNER_H
 
 #include "ring/layout.h"
 
-/* Where the records of one event have {u32 pid, u32 tid}. */
-struct seam_ring_stamp {
+struct seam_ring_identity {
+	uint64_t sample_type;	/* with IDENTIFIER, TID and TIME */
+	uint64_t id;		/* of the event */
 	uint32_t pid, tid;
-	uint16_t sample_at;	/* from a SAMPLE's start; 0: it has none */
-	uint16_t trailer_bytes;	/* of other records; 0: none */
-	uint16_t trailer_at;	/* from the trailer's start */
+	uint64_t min_ns, max_ns;	/* of the time; inclusive */
 };
 
 /*
- * Stamp @record, a private copy of header->size bytes (seam_ring_copy()).
- * False when it is not a record that a program may write: drop it.
+ * Write @identity into @record, a private copy of header->size bytes
+ * (seam_ring_copy()).  False when it is no sample, or too short: drop it.
  */
-bool seam_ring_stamp(void *record, const struct seam_ring_header *header,
-		     const struct seam_ring_stamp *stamp);
+bool seam_ring_set_owner(void *record, const struct seam_ring_header *header,
+			 const struct seam_ring_identity *identity);
 
 #endif /* SEAM_SET_OWNER_H */

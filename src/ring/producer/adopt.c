@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * adopt.c - the layout of a memory, and how a program takes one over
+ * adopt.c - the layout of a memory of rings, and how a program maps one
  *
- * Apart from memory.c because it runs in the traced program: no text, no
- * heap.  See memory.h.
+ * Apart from ring_memory.c because it runs in the traced program: no error
+ * text, no heap.  See ring_memory.h.
  */
+#include "ring/producer/producer.h"
 #include "ring/ring_memory.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { MAX_BYTES = 1 << 30 };		/* of data, and of an area */
+enum { MAX_BYTES = 1 << 30 };		/* of data, and of an AUX buffer */
 
 _Static_assert(sizeof(struct seam_ring_slot) == 64, "a cache line each");
 _Static_assert(sizeof(struct seam_ring_control) <= SEAM_RING_PAGE, "a page");
@@ -23,38 +24,38 @@ static bool is_size(uint64_t bytes)
 	       (bytes & (bytes - 1)) == 0;
 }
 
-bool seam_ring_shape_is_valid(const struct seam_ring_shape *shape)
+bool seam_ring_geometry_is_valid(const struct seam_ring_geometry *geometry)
 {
-	return shape->n_slots > 0 && shape->n_slots <= SEAM_RING_MOST_SLOTS &&
-	       shape->mode <= (SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE) &&
-	       is_size(shape->data_bytes) && shape->aux_free_running <= 1 &&
-	       (shape->aux_bytes == 0 || is_size(shape->aux_bytes)) &&
-	       shape->watermark < shape->data_bytes;
+	return geometry->n_slots > 0 && geometry->n_slots <= SEAM_RING_MAX_SLOTS &&
+	       geometry->mode <= (SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE) &&
+	       is_size(geometry->data_bytes) && geometry->aux_free_running <= 1 &&
+	       (geometry->aux_bytes == 0 || is_size(geometry->aux_bytes)) &&
+	       geometry->watermark < geometry->data_bytes;
 }
 
-uint64_t seam_ring_shape_rings_at(const struct seam_ring_shape *shape)
+uint64_t seam_ring_memory_rings_at(const struct seam_ring_geometry *geometry)
 {
-	uint64_t slots = shape->n_slots * sizeof(struct seam_ring_slot);
+	uint64_t slots = geometry->n_slots * sizeof(struct seam_ring_slot);
 
 	return SEAM_RING_PAGE + ((slots + SEAM_RING_PAGE - 1) &
 				 ~(uint64_t)(SEAM_RING_PAGE - 1));
 }
 
-static uint64_t ring_bytes(const struct seam_ring_shape *shape)
+static uint64_t ring_bytes(const struct seam_ring_geometry *geometry)
 {
-	return SEAM_RING_PAGE + shape->data_bytes + shape->aux_bytes;
+	return SEAM_RING_PAGE + geometry->data_bytes + geometry->aux_bytes;
 }
 
-uint64_t seam_ring_shape_bytes(const struct seam_ring_shape *shape)
+uint64_t seam_ring_memory_bytes(const struct seam_ring_geometry *geometry)
 {
-	return seam_ring_shape_rings_at(shape) +
-	       shape->n_slots * ring_bytes(shape);
+	return seam_ring_memory_rings_at(geometry) +
+	       geometry->n_slots * ring_bytes(geometry);
 }
 
 int seam_ring_memory_attach(struct seam_ring_memory *m, int fd,
-			    const struct seam_ring_shape *shape)
+			    const struct seam_ring_geometry *geometry)
 {
-	uint64_t bytes = seam_ring_shape_bytes(shape);
+	uint64_t bytes = seam_ring_memory_bytes(geometry);
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		       0);
 
@@ -64,29 +65,29 @@ int seam_ring_memory_attach(struct seam_ring_memory *m, int fd,
 	*m = (struct seam_ring_memory) {
 		.head = p,
 		.slots = (void *)((uint8_t *)p + SEAM_RING_PAGE),
-		.rings = (uint8_t *)p + seam_ring_shape_rings_at(shape),
-		.shape = *shape,
-		.ring_bytes = ring_bytes(shape),
+		.rings = (uint8_t *)p + seam_ring_memory_rings_at(geometry),
+		.geometry = *geometry,
+		.ring_bytes = ring_bytes(geometry),
 		.bytes = bytes,
 	};
 	return 0;
 }
 
 int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
-			   const struct seam_ring_shape *shape)
+			   const struct seam_ring_geometry *geometry)
 {
 	struct stat st;
 	int seals, r;
 
 	*m = (struct seam_ring_memory) { 0 };
-	if (!seam_ring_shape_is_valid(shape))
+	if (!seam_ring_geometry_is_valid(geometry))
 		return -EBADMSG;
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & SEAM_RING_SEALS) != SEAM_RING_SEALS ||
 	    fstat(fd, &st) ||
-	    (uint64_t)st.st_size != seam_ring_shape_bytes(shape))
+	    (uint64_t)st.st_size != seam_ring_memory_bytes(geometry))
 		return -EBADMSG;
-	r = seam_ring_memory_attach(m, fd, shape);
+	r = seam_ring_memory_attach(m, fd, geometry);
 	if (r < 0)
 		return r;
 	if (m->head->magic == SEAM_RING_MEMORY_MAGIC &&

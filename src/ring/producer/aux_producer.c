@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aux_producer.c - the writing half of the AUX area
+ * aux_producer.c - the writing half of the AUX buffer
  *
  * Barriers are those of the table in producer.c with aux_head and aux_tail
  * in place of the data's.  The reservation, own.aux_head, is ahead of
  * aux_head while bytes are being stored.
  *
- * aux_head is published before the AUX record: who sees the record can read
- * what it describes.  (The kernel writes the record first, and its reader
- * must look at the area later.)
+ * aux_head is published before the AUX record: a reader that sees the record
+ * can read the bytes it describes.  (The kernel writes the record first, and
+ * its reader must read the buffer later.)
  */
 #include "ring/producer/aux_producer.h"
 
@@ -22,7 +22,7 @@ static struct seam_ring_state *own_of(const struct seam_ring_aux_producer *aux)
 	return &aux->ring->control->own;
 }
 
-/* relaxed, these two: only this thread writes the flags, handlers included */
+/* relaxed, both: only this thread and its handlers write the flags */
 static uint32_t flags_of(const struct seam_ring_aux_producer *aux)
 {
 	return atomic_load_explicit(&own_of(aux)->aux_flags,
@@ -49,16 +49,16 @@ static void set_nest(struct seam_ring_aux_producer *aux, uint32_t n)
 }
 
 void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
-				 struct seam_ring_producer *ring, void *area,
-				 size_t area_bytes, bool free_running)
+				 struct seam_ring_producer *ring, void *buffer,
+				 size_t buffer_bytes, bool free_running)
 {
 	struct seam_ring_state *own = &ring->control->own;
-	/* relaxed: nobody else writes it */
+	/* relaxed: only this thread writes it */
 	uint64_t head = atomic_load_explicit(&ring->control->aux_head,
 					     memory_order_relaxed);
 
 	*aux = (struct seam_ring_aux_producer) {
-		.ring = ring, .area = area, .size = area_bytes,
+		.ring = ring, .buffer = buffer, .size = buffer_bytes,
 		.free_running = free_running,
 	};
 	seam_local_store(&own->aux_head, head);
@@ -72,22 +72,17 @@ void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
 static bool put_record(struct seam_ring_aux_producer *aux, uint64_t offset,
 		       uint64_t size, uint64_t flags)
 {
-	struct seam_ring_producer *p = aux->ring;
-	uint64_t words[3 + SEAM_RING_MOST_TRAILER] = {
-		offset, size, flags | aux->format,
-	};
+	const uint64_t words[] = { offset, size, flags | aux->format };
 
-	if (p->n_trailer)
-		p->trailer(p->context, words + 3);
-	return seam_ring_write(p, PERF_RECORD_AUX, 0, words,
-			       (3 + p->n_trailer) * sizeof(words[0])) == 0;
+	return seam_ring_write(aux->ring, PERF_RECORD_AUX, 0, words,
+			       sizeof(words)) == 0;
 }
 
 /*
- * Tell what there is to tell.  A record that is lost leaves a mark, so that
- * the next one says PARTIAL: something is missing before it.
+ * Write an AUX record, if it says anything.  A record that is lost sets
+ * UNREPORTED, so that the next one says PARTIAL: bytes before it are missing.
  */
-static void tell(struct seam_ring_aux_producer *aux, uint64_t offset,
+static void report(struct seam_ring_aux_producer *aux, uint64_t offset,
 		 uint64_t size, uint64_t flags)
 {
 	uint32_t state = flags_of(aux);
@@ -95,22 +90,22 @@ static void tell(struct seam_ring_aux_producer *aux, uint64_t offset,
 
 	if (state & SEAM_RING_AUX_COLLIDED)
 		flags |= PERF_AUX_FLAG_COLLISION;
-	if (state & SEAM_RING_AUX_UNTOLD)
+	if (state & SEAM_RING_AUX_UNREPORTED)
 		flags |= PERF_AUX_FLAG_PARTIAL;
-	/* While the area stays full, that is said once. */
-	if (size == 0 && full && state & SEAM_RING_AUX_TOLD_FULL)
+	/* A full buffer is reported once, while it stays full. */
+	if (size == 0 && full && state & SEAM_RING_AUX_REPORTED_FULL)
 		return;
 	if (size == 0 && !(flags & ~(uint64_t)PERF_AUX_FLAG_OVERWRITE))
 		return;
-	change_flags(aux, SEAM_RING_AUX_COLLIDED | SEAM_RING_AUX_UNTOLD |
-		     SEAM_RING_AUX_TOLD_FULL,
-		     full ? SEAM_RING_AUX_TOLD_FULL : 0);
+	change_flags(aux, SEAM_RING_AUX_COLLIDED | SEAM_RING_AUX_UNREPORTED |
+		     SEAM_RING_AUX_REPORTED_FULL,
+		     full ? SEAM_RING_AUX_REPORTED_FULL : 0);
 	if (!put_record(aux, offset, size, flags))
-		change_flags(aux, SEAM_RING_AUX_TOLD_FULL,
-			     SEAM_RING_AUX_UNTOLD);
+		change_flags(aux, SEAM_RING_AUX_REPORTED_FULL,
+			     SEAM_RING_AUX_UNREPORTED);
 }
 
-static void follow_request(struct seam_ring_aux_producer *aux)
+static void obey_pause(struct seam_ring_aux_producer *aux)
 {
 	/* relaxed: a request, of no effect on what was written */
 	bool paused = atomic_load_explicit(&own_of(aux)->aux_paused,
@@ -137,7 +132,7 @@ int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
 	}
 	set_nest(aux, 1);
 	if (aux->free_running)
-		follow_request(aux);
+		obey_pause(aux);
 	*chunk = (struct seam_ring_aux_chunk) {
 		.aux = aux, .start = seam_local_load(&own->aux_head),
 	};
@@ -152,7 +147,7 @@ static uint64_t room_at(const struct seam_ring_aux_producer *aux, uint64_t pos)
 
 	if (aux->free_running)
 		return flags_of(aux) & SEAM_RING_AUX_STOPPED ? 0 : UINT64_MAX;
-	/* acquire: A, pairs with D; a tail that cannot be leaves no room */
+	/* acquire: A, pairs with D; an invalid tail leaves no room */
 	used = pos - atomic_load_explicit(&aux->ring->control->aux_tail,
 					  memory_order_acquire);
 	return used < aux->size ? aux->size - used : 0;
@@ -185,9 +180,9 @@ size_t seam_ring_aux_put(struct seam_ring_aux_chunk *chunk, const void *src,
 	/* E: pairs with F; our stores come after the reservation */
 	atomic_thread_fence(memory_order_release);
 	seam_ring_test_point();
-	/* Of more than an area's worth only the end would be left. */
+	/* Of more than the buffer's size only the end would be left. */
 	skip = bytes > aux->size ? bytes - aux->size : 0;
-	seam_ring_store(aux->area, aux->size - 1, chunk->pos + skip,
+	seam_ring_store(aux->buffer, aux->size - 1, chunk->pos + skip,
 			(const uint8_t *)src + skip, bytes - skip);
 	chunk->pos += bytes;
 	if (aux->free_running)
@@ -205,8 +200,8 @@ void seam_ring_aux_end(struct seam_ring_aux_chunk *chunk, uint64_t flags)
 					 chunk->pos);
 	} else {
 		publish(aux, chunk->pos);
-		tell(aux, chunk->start, chunk->pos - chunk->start,
-		     flags | chunk->flags);
+		report(aux, chunk->start, chunk->pos - chunk->start,
+		       flags | chunk->flags);
 	}
 	set_nest(aux, 0);
 }
@@ -225,8 +220,8 @@ void seam_ring_aux_stop(struct seam_ring_aux_producer *aux)
 	change_flags(aux, 0, SEAM_RING_AUX_STOPPED);
 	if (restart != first && head - restart < size)
 		flags |= PERF_AUX_FLAG_PARTIAL;
-	/* As the kernel does, the offset is that of the end. */
-	tell(aux, head, size, flags);
+	/* The offset is that of the end, as in the kernel. */
+	report(aux, head, size, flags);
 }
 
 void seam_ring_aux_start(struct seam_ring_aux_producer *aux)

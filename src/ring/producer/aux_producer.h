@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aux_producer.h - put bytes of any format into the AUX area, user space
+ * aux_producer.h - put bytes of any format into the AUX buffer, user space
  *
  *	seam_ring_aux_begin(&aux, &chunk);
  *	seam_ring_aux_put(&chunk, bytes, n);
  *	seam_ring_aux_end(&chunk, 0);
  *
- * The area takes what does not come in records: here the traced program
+ * The AUX buffer takes bytes that are no records; here the traced program
  * plays the part of the PMU.  There are two modes:
  *
  * normal	The reader's tail is respected.  The end of each chunk makes
  *		it visible and puts an AUX record {offset, size, flags} into
- *		the ring.  Bytes that find the area full are dropped and
+ *		the ring.  Bytes that find the buffer full are dropped and
  *		counted, and the record of that chunk says TRUNCATED.
  * free-running	Old bytes are overwritten, each put is visible at once, and
  *		no record is written until seam_ring_aux_stop(), whose record
@@ -32,15 +32,15 @@
 /* In seam_ring_state.aux_flags; only the owner uses them. */
 enum seam_ring_aux_flag {
 	SEAM_RING_AUX_STOPPED = 1,	/* free-running, but not now */
-	SEAM_RING_AUX_ON_REQUEST = 2,	/* because the consumer asked */
-	SEAM_RING_AUX_TOLD_FULL = 4,	/* a TRUNCATED record was written */
+	SEAM_RING_AUX_ON_REQUEST = 2,	/* by the consumer's aux_paused */
+	SEAM_RING_AUX_REPORTED_FULL = 4,	/* by a TRUNCATED record */
 	SEAM_RING_AUX_COLLIDED = 8,	/* a second writer was refused */
-	SEAM_RING_AUX_UNTOLD = 16,	/* a record with news was lost */
+	SEAM_RING_AUX_UNREPORTED = 16,	/* an AUX record was lost */
 };
 
 struct seam_ring_aux_producer {
 	struct seam_ring_producer *ring;	/* where AUX records go */
-	uint8_t *area;
+	uint8_t *buffer;
 	uint64_t size;		/* bytes, a power of two */
 	bool free_running;
 	uint64_t format;	/* added to each record's flags */
@@ -53,12 +53,12 @@ struct seam_ring_aux_chunk {
 };
 
 /*
- * Produce into @area, which goes with @ring and must live as long.  Goes on
- * from where the area stands; nothing older counts as this producer's.
+ * Produce into @buffer, which goes with @ring and must live as long.  Goes on
+ * from where the buffer stands; nothing older counts as this producer's.
  */
 void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
-				 struct seam_ring_producer *ring, void *area,
-				 size_t area_bytes, bool free_running);
+				 struct seam_ring_producer *ring, void *buffer,
+				 size_t buffer_bytes, bool free_running);
 
 /*
  * Begin a chunk.  Returns 0, or -EBUSY inside another one.  Also where the

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * claim.c - what the traced program does with its rings' memory
- *
- * Apart from memory.c because it runs in signal handlers: see memory.h.
- */
-#include "ring/ring_memory.h"
+/* claim.c - take a free slot by compare-and-swap; see claim.h */
+#include "ring/producer/claim.h"
 
 #include <errno.h>
 
 static void open_ring(struct seam_ring_memory *m, struct seam_ring_claim *c)
 {
-	const struct seam_ring_shape *shape = &m->shape;
+	const struct seam_ring_geometry *geometry = &m->geometry;
 	uint8_t *memory = m->rings + c->slot * m->ring_bytes;
 
 	seam_ring_producer_init(&c->ring, memory, SEAM_RING_PAGE,
-				shape->data_bytes, shape->mode);
-	if (shape->watermark)
-		c->ring.watermark = shape->watermark;
+				geometry->data_bytes, geometry->mode);
+	if (geometry->watermark)
+		c->ring.watermark = geometry->watermark;
 	seam_ring_aux_producer_init(&c->aux, &c->ring,
 				    memory + SEAM_RING_PAGE +
-				    shape->data_bytes, shape->aux_bytes,
-				    shape->aux_free_running);
+				    geometry->data_bytes, geometry->aux_bytes,
+				    geometry->aux_free_running);
 }
 
 int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
 			   struct seam_ring_claim *claim)
 {
-	uint32_t n = m->head ? m->shape.n_slots : 0;
+	uint32_t n = m->head ? m->geometry.n_slots : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		/* relaxed: the exchange below decides */
@@ -36,8 +32,8 @@ int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
 				seam_ring_word(SEAM_RING_CLAIMED, 0, tid);
 
 		/*
-		 * acquire: pairs with the release in seam_owners_prepare()
-		 * and seam_owners_release(): the ring is as they left it
+		 * acquire: pairs with the release in set_free(), owners.c:
+		 * the ring is as the recorder prepared it
 		 */
 		if (seam_ring_word_state(word) != SEAM_RING_FREE ||
 		    !atomic_compare_exchange_strong_explicit(
@@ -62,8 +58,8 @@ void seam_ring_memory_close(struct seam_ring_memory *m,
 	uint64_t closed = (word & ~UINT64_C(0xff)) | SEAM_RING_CLOSED;
 
 	/*
-	 * release: pairs with the acquire in look_at_slot(); our last record
-	 * comes before it.  Where the slot is no longer ours, nothing happens.
+	 * release: pairs with the acquire in load_word(), owners.c; our last
+	 * record comes before it.  A slot that was taken from us stays as it is.
 	 */
 	atomic_compare_exchange_strong_explicit(&m->slots[claim->slot].word,
 						&word, closed,

@@ -23,7 +23,7 @@ static inline void seam_local_add(_Atomic uint64_t *word, uint64_t n)
 	__asm__("addq %1, %0" : "+m" (*word) : "er" (n) : "cc");
 }
 
-/* Whether *@word was @old; it is @new then. */
+/* Replace *@word by @new if it is @old; whether it was. */
 static inline bool seam_local_replace(_Atomic uint64_t *word, uint64_t old,
 				      uint64_t new)
 {

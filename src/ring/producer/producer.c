@@ -12,14 +12,14 @@
  *	   B  (store-release)              D  (store-release)
  *	store data_head                 store data_tail
  *
- * B pairs with C: who sees the head sees the records before it.  A pairs
- * with D: who sees the tail may overwrite what lies before it.  The kernel
- * leaves A to the control dependency (no store before the branch that allows
- * it); C11 has no such thing, and an acquire costs no more on x86.  E pairs
- * with F: who sees a byte of a new record sees that its place was reserved,
- * so a reader of an overwritten ring knows which bytes to drop.
+ * B pairs with C: a consumer that sees the head sees the records before it.
+ * A pairs with D: a producer that sees the tail may overwrite the bytes before
+ * it.  The kernel uses a control dependency for A (no store before the branch
+ * that allows it); C11 has none, and an acquire costs no more on x86.  E pairs
+ * with F: a consumer that sees a byte of a new record sees that its place was
+ * reserved, so the reader of an overwritten ring knows which bytes to drop.
  *
- * The model of each pair is in tests/model, and fails with any one off.
+ * tests/model has a Spin model of each pair, which fails with any one off.
  *
  * Source: "Writing samples into buffer" and "Memory synchronization" in
  * Documentation/userspace-api/perf_ring_buffer.rst, sections 2.3.2, 2.3.4.
@@ -59,7 +59,7 @@ void seam_ring_recover(struct seam_ring_producer *p)
 			~UINT64_C(7);
 
 	seam_local_store(&own->head, head);
-	seam_local_store(&own->wakeup, head);
+	seam_local_store(&own->wakeup_head, head);
 	/* relaxed: no handler of ours is active */
 	atomic_store_explicit(&own->nest, 0, memory_order_relaxed);
 }
@@ -78,42 +78,37 @@ static void set_nest(struct seam_ring_state *own, uint32_t n)
 	seam_local_fence();
 }
 
-static uint64_t lost_bytes(const struct seam_ring_producer *p)
-{
-	return LOST_BYTES + 8 * p->n_trailer;
-}
-
-static int lose(struct seam_ring_producer *p, enum seam_ring_loss why,
+static int lose(struct seam_ring_producer *p, enum seam_ring_loss cause,
 		int error)
 {
 	struct seam_ring_state *own = &p->control->own;
 
-	seam_local_add(&own->n_lost[why], 1);
-	seam_local_add(&own->n_lost_untold, 1);
+	seam_local_add(&own->n_lost[cause], 1);
+	seam_local_add(&own->n_lost_unreported, 1);
 	return error;
 }
 
-/* Ring once for every watermark's worth of bytes. */
-static void ring_bell(struct seam_ring_producer *p, uint64_t head)
+/* One wakeup for every watermark's worth of bytes. */
+static void send_wakeup(struct seam_ring_producer *p, uint64_t head)
 {
 	struct seam_ring_state *own = &p->control->own;
-	uint64_t last = seam_local_load(&own->wakeup);
-	/* Negative where a handler has published, and rung, after us. */
+	uint64_t last = seam_local_load(&own->wakeup_head);
+	/* Negative where a handler has published, and woken, after us. */
 	int64_t filled = (int64_t)(p->mode & SEAM_RING_BACKWARD ?
 				   last - head : head - last);
 
-	if (!p->bell || filled <= (int64_t)p->watermark)
+	if (!p->wakeup || filled <= (int64_t)p->watermark)
 		return;
-	seam_local_store(&own->wakeup, head);
-	if (seam_ring_bell_ring(p->bell))
-		seam_local_add(&own->n_bells, 1);
+	seam_local_store(&own->wakeup_head, head);
+	if (seam_ring_wakeup_send(p->wakeup))
+		seam_local_add(&own->n_wakeups, 1);
 }
 
 /*
- * The outermost writer publishes for all.  A handler that comes after the
- * head was loaded, and ends before nest is 0, has left its record to us:
- * then head has moved, and once more.  If handlers keep that up the last
- * record waits for the next writer.
+ * The outermost writer publishes for all.  A handler that runs after the head
+ * was loaded and ends before nest is 0 leaves publishing to us: the head has
+ * moved, so publish again.  If handlers keep doing that, the next writer
+ * publishes the last record.
  */
 static void leave(struct seam_ring_producer *p)
 {
@@ -138,7 +133,7 @@ static void leave(struct seam_ring_producer *p)
 			break;
 		set_nest(own, 1);
 	}
-	ring_bell(p, head);
+	send_wakeup(p, head);
 }
 
 static bool has_room(const struct seam_ring_producer *p, uint64_t head,
@@ -149,8 +144,8 @@ static bool has_room(const struct seam_ring_producer *p, uint64_t head,
 	if (p->mode & SEAM_RING_OVERWRITE)
 		return true;
 	/*
-	 * acquire: A, pairs with D; our stores come after its loads.  A tail
-	 * that cannot be makes the ring full and nothing worse.
+	 * acquire: A, pairs with D; our stores come after its loads.  An
+	 * invalid tail only makes the ring look full.
 	 */
 	tail = atomic_load_explicit(&p->control->data_tail,
 				    memory_order_acquire);
@@ -162,9 +157,9 @@ static bool has_room(const struct seam_ring_producer *p, uint64_t head,
 size_t seam_ring_room(const struct seam_ring_producer *p)
 {
 	uint64_t head = seam_local_load(&p->control->own.head), tail, used;
-	/* What seam_ring_begin() wants beside the payload, at its worst. */
-	uint64_t beside = sizeof(struct seam_ring_header) + lost_bytes(p) + 8;
-	uint64_t most = SEAM_RING_MOST_RECORD - sizeof(struct seam_ring_header);
+	/* What seam_ring_begin() needs beside the payload, at most. */
+	uint64_t beside = sizeof(struct seam_ring_header) + LOST_BYTES + 8;
+	uint64_t max = SEAM_RING_MAX_RECORD - sizeof(struct seam_ring_header);
 
 	/* acquire: A, as in has_room() */
 	tail = atomic_load_explicit(&p->control->data_tail,
@@ -175,10 +170,10 @@ size_t seam_ring_room(const struct seam_ring_producer *p)
 	if (used > p->size || p->size - used < beside)
 		return 0;
 	used = p->size - used - beside;
-	return (size_t)(used < most ? used : most) & ~(size_t)7;
+	return (size_t)(used < max ? used : max) & ~(size_t)7;
 }
 
-/* Take @size bytes; their first position.  Handlers may do so in between. */
+/* Reserve @size bytes from *@pos on.  Handlers may do so in between. */
 static int reserve(struct seam_ring_producer *p, uint64_t size, uint64_t *pos)
 {
 	struct seam_ring_state *own = &p->control->own;
@@ -220,43 +215,40 @@ static void put_header(struct seam_ring_writer *w, uint32_t type,
 }
 
 /* The record that says how many are missing before this one. */
-static void put_lost(struct seam_ring_writer *w, uint64_t size, uint64_t n)
+static void put_lost(struct seam_ring_writer *w, uint64_t n)
 {
-	struct seam_ring_producer *p = w->ring;
-	uint64_t words[2 + SEAM_RING_MOST_TRAILER] = { p->id, n };
+	uint64_t words[2] = { w->ring->id, n };
 
-	if (p->n_trailer)
-		p->trailer(p->context, words + 2);
-	put_header(w, PERF_RECORD_LOST, 0, size);
-	seam_ring_put(w, words, size - sizeof(struct seam_ring_header));
+	put_header(w, PERF_RECORD_LOST, 0, LOST_BYTES);
+	seam_ring_put(w, words, sizeof(words));
 }
 
 /*
- * Reserve for the record and, where something was lost, for the record that
- * says so.  What is to be said is taken first, so that nobody says it twice,
- * and given back if there is no room to say it.
+ * Reserve for the record and, where something was lost, for a LOST record
+ * before it.  The count is taken first, so that no handler reports it too,
+ * and given back if there is no room.
  */
 static int enter(struct seam_ring_producer *p, struct seam_ring_writer *w,
 		 uint64_t size)
 {
 	struct seam_ring_state *own = &p->control->own;
-	uint64_t lost = seam_local_load(&own->n_lost_untold);
+	uint64_t lost = seam_local_load(&own->n_lost_unreported);
 	uint64_t lost_size = 0;
 	int r;
 
-	if (lost && seam_local_replace(&own->n_lost_untold, lost, 0))
-		lost_size = lost_bytes(p);
+	if (lost && seam_local_replace(&own->n_lost_unreported, lost, 0))
+		lost_size = LOST_BYTES;
 	r = reserve(p, size + lost_size, &w->pos);
 	if (r < 0) {
 		if (lost_size)
-			seam_local_add(&own->n_lost_untold, lost);
+			seam_local_add(&own->n_lost_unreported, lost);
 		return r;
 	}
 	w->ring = p;
 	w->end = w->limit = w->pos + lost_size + size;
 	seam_ring_test_point();
 	if (lost_size)
-		put_lost(w, lost_size, lost);
+		put_lost(w, lost);
 	return 0;
 }
 
@@ -269,16 +261,16 @@ int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 	int r;
 
 	/* The sum cannot overflow once the payload alone fits. */
-	if (bytes > SEAM_RING_MOST_RECORD - sizeof(struct seam_ring_header))
+	if (bytes > SEAM_RING_MAX_RECORD - sizeof(struct seam_ring_header))
 		return lose(p, SEAM_RING_LOST_BIG, -EMSGSIZE);
 	size = (sizeof(struct seam_ring_header) + bytes + 7) & ~UINT64_C(7);
-	/* What fits must also fit behind a LOST record, or never will. */
-	if (size > p->size - 8 - lost_bytes(p))
+	/* It must also fit after a LOST record, or it never will. */
+	if (size > p->size - 8 - LOST_BYTES)
 		return lose(p, SEAM_RING_LOST_BIG, -EMSGSIZE);
 	/* relaxed: pausing is a request; see backward.h */
 	if (atomic_load_explicit(&own->paused, memory_order_relaxed))
 		return lose(p, SEAM_RING_LOST_PAUSED, -EAGAIN);
-	if (nest >= SEAM_RING_MOST_NESTED)
+	if (nest >= SEAM_RING_MAX_NESTED)
 		return lose(p, SEAM_RING_LOST_NESTED, -EBUSY);
 	set_nest(own, nest + 1);
 	r = enter(p, w, size);

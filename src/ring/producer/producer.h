@@ -11,39 +11,33 @@
  * The consumer cannot tell such a ring from the kernel's.  A ring belongs to
  * one thread and the signal handlers that interrupt it: writers nest, each
  * reserves its own bytes, and all of them become visible when the outermost
- * ends.  What was not visible when a thread died was never there.
+ * ends.  A record that was not visible when its thread died is never seen.
  *
- * Runs inside the traced program: takes no lock and no memory, calls nothing
- * but sendto(2) and fstat(2) for the bell, keeps errno, waits for nobody.  A
- * record that does not fit is counted by its cause, and told to the consumer
- * in a LOST record as soon as there is room for one.
+ * Runs inside the traced program: takes no lock, allocates nothing, calls
+ * nothing but sendto(2) and fstat(2) for the wakeup, keeps errno, never
+ * blocks.  A record that does not fit is counted by its cause, and a LOST
+ * record reports it as soon as there is room for one.
  *
- * A writer must reach its end: who leaves one by longjmp() calls
- * seam_ring_recover(), or the ring stays shut behind it.
+ * Each seam_ring_begin() that succeeds needs its seam_ring_end().  Code that
+ * leaves a writer by longjmp() calls seam_ring_recover(); until then nothing
+ * further becomes visible.
  */
 #ifndef SEAM_RING_PRODUCER_H
 #define SEAM_RING_PRODUCER_H
 
 #include "ring/layout.h"
-#include "ring/link/wakeup.h"
+#include "ring/producer/wakeup.h"
 
 enum {
 	/* Writers inside one another; the next is refused. */
-	SEAM_RING_MOST_NESTED = 8,
-	SEAM_RING_MOST_TRAILER = 6,
+	SEAM_RING_MAX_NESTED = 8,
 };
 
 enum seam_ring_mode {
 	SEAM_RING_FORWARD = 0,
 	SEAM_RING_BACKWARD = 1,		/* the head goes down */
-	SEAM_RING_OVERWRITE = 2,	/* never full: the oldest goes */
+	SEAM_RING_OVERWRITE = 2,	/* never full: the oldest is lost */
 };
-
-/*
- * What the ring's own records (LOST, AUX) end in, as sample_id_all has it:
- * fill @words.  Called where a record is written; the same rules hold.
- */
-typedef void seam_ring_trailer(void *context, uint64_t *words);
 
 /*
  * One for each ring, in memory of the thread.  Nothing that bounds an access
@@ -53,13 +47,10 @@ struct seam_ring_producer {
 	struct seam_ring_control *control;
 	uint8_t *data;
 	uint64_t size;			/* bytes of data, a power of two */
-	uint64_t watermark;		/* bytes from bell to bell */
-	const struct seam_ring_bell *bell;	/* NULL: none */
+	uint64_t watermark;		/* bytes between wakeups */
+	const struct seam_ring_wakeup *wakeup;	/* NULL: none */
 	enum seam_ring_mode mode;
 	uint64_t id;			/* of the event, in LOST records */
-	seam_ring_trailer *trailer;	/* NULL: none */
-	void *context;
-	uint32_t n_trailer;		/* words, <= SEAM_RING_MOST_TRAILER */
 };
 
 /* A record that is being written. */
@@ -71,23 +62,23 @@ struct seam_ring_writer {
 
 /*
  * Produce into the ring in @memory: @page_bytes of control page, then
- * @data_bytes, a power of two.  Goes on from where the ring stands.  The
- * bell rings each time that half of the ring was filled; the caller may set
- * the other fields, @bell included, before the first record.
+ * @data_bytes, a power of two.  Continues at the ring's head.  A wakeup is
+ * sent each time that half of the ring was filled; the caller may set the
+ * other fields, @wakeup included, before the first record.
  */
 void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
 			     size_t page_bytes, size_t data_bytes,
 			     enum seam_ring_mode mode);
 
 /*
- * Bytes of payload that a record which is begun now could have: rounded down
- * to 8, 0 to what any record may have.  Another's write may make it less.
+ * Bytes of payload that a record begun now could have, a multiple of 8.  A
+ * signal handler that writes makes it less.
  */
 size_t seam_ring_room(const struct seam_ring_producer *p);
 
 /*
- * Begin a record with a payload of @bytes, which is filled up with zeros to
- * a multiple of 8.  Returns 0, or why there is no record:
+ * Begin a record with a payload of @bytes, padded with zeros to a multiple of
+ * 8.  Returns 0, or why there is no record:
  *
  *	-ENOBUFS   the ring is full
  *	-EMSGSIZE  no record can be so large
@@ -95,7 +86,7 @@ size_t seam_ring_room(const struct seam_ring_producer *p);
  *	-EAGAIN    paused by the consumer
  *
  * A loss is counted already, and seam_ring_end() must not be called.
- * Cost: 12 ns a record with its end, 6 when full; bench/ring.c says it.
+ * Cost: 12 ns a record with its end, 6 when full (bench/ring.c).
  */
 int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 		    uint32_t type, uint16_t misc, size_t bytes);
@@ -103,7 +94,7 @@ int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 /* The next bytes of the payload.  What exceeds it is dropped. */
 void seam_ring_put(struct seam_ring_writer *w, const void *src, size_t bytes);
 
-/* Done; the outermost writer makes all of them visible. */
+/* End the record; the outermost writer makes all of them visible. */
 void seam_ring_end(struct seam_ring_writer *w);
 
 /* A whole record.  Returns as seam_ring_begin(). */
@@ -113,8 +104,8 @@ int seam_ring_write(struct seam_ring_producer *p, uint32_t type,
 /*
  * Forget writers that will never end.  Only where none can be active: for the
  * next owner of a dead thread's ring, or in a child after fork() when the ring
- * is in private memory.  A ring of the recorder's is shared: there a child
- * would reset its parent's, so it claims one of its own.
+ * is in private memory.  A ring of the recorder is shared: a child would reset
+ * its parent's, so it claims a ring of its own.
  */
 void seam_ring_recover(struct seam_ring_producer *p);
 

@@ -16,13 +16,13 @@ static int claim_ring(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
 	/* As the process: threads of ours come and go, the dump stays. */
-	int r = seam_link_client_claim(&s->client, (uint32_t)dump->pid,
+	int r = seam_link_client_claim(&s->client, 0, (uint32_t)dump->pid,
 				       &s->claim);
 
 	s->has_ring = r == 0;
 	if (r == 0 && s->n_told)
 		/* relaxed: a count */
-		atomic_fetch_sub_explicit(&s->client.memory.head->n_lost,
+		atomic_fetch_sub_explicit(&s->client.memories[0].head->n_lost,
 					  s->n_told, memory_order_relaxed);
 	if (r == 0)
 		s->n_told = 0;
@@ -36,12 +36,12 @@ int seam_stream_open(struct seam_jitdump *dump, const char *address)
 	int r;
 
 	prctl(PR_GET_NAME, name);
-	r = seam_link_client_meet(&s->client, address, name,
-				  SEAM_STREAM_MEET_MS);
+	r = seam_link_client_connect(&s->client, address, SEAM_JIT_SERVICE,
+				     name, SEAM_STREAM_MEET_MS);
 	if (r)
 		return r;
 	/* Programs close what they did not open; the ring needs no socket. */
-	seam_link_client_part(&s->client);
+	seam_link_client_disconnect(&s->client);
 	r = claim_ring(dump);
 	if (r) {
 		seam_link_client_fini(&s->client);
@@ -152,7 +152,7 @@ uint8_t *seam_stream_reserve(struct seam_jitdump *dump, size_t size,
 	struct seam_writer_buffer *b = &dump->buffer;
 
 	*error = s->is_over ? -EPIPE :
-		 size > SEAM_JIT_MOST_GROUP ? -EMSGSIZE :
+		 size > SEAM_JIT_MAX_GROUP ? -EMSGSIZE :
 		 b->used - s->sent > SEAM_STREAM_MOST_WAITING ? -ENOBUFS : 0;
 	if (!*error && size > b->cap - b->used && !make_room(dump, size))
 		*error = -ENOMEM;
@@ -270,7 +270,7 @@ static void tell_offered(struct seam_writer_stream *s)
 	/* relaxed: a count */
 	uint64_t n = atomic_load_explicit(&s->n_offered,
 					  memory_order_relaxed);
-	struct seam_ring_memory *m = &s->client.memory;
+	struct seam_ring_memory *m = &s->client.memories[0];
 
 	if (s->has_ring) {
 		/* relaxed: a count, which one at a time writes */
@@ -305,13 +305,13 @@ int seam_stream_publish(struct seam_jitdump *dump)
 	if (!s->has_ring) {
 		claim_ring(dump);
 		/* Others are to find one too: wake who makes them. */
-		seam_ring_bell_ring(&s->client.bell);
+		seam_ring_wakeup_send(&s->client.wakeup);
 	}
 	if (s->has_ring && is_stopped(s))
 		return end_stream(dump);
 	/* Somebody closed it, or it is another's. */
 	if (s->has_ring &&
-	    !seam_ring_memory_is_held(&s->client.memory, &s->claim)) {
+	    !seam_ring_memory_is_held(&s->client.memories[0], &s->claim)) {
 		s->has_ring = false;
 		tell_offered(s);
 		return end_stream(dump);
@@ -344,7 +344,7 @@ void seam_stream_leave(struct seam_jitdump *dump)
 	n = atomic_load_explicit(&s->n_offered, memory_order_relaxed);
 	n = n > dump->buffer.n ? n - dump->buffer.n : 0;
 	atomic_store_explicit(&own->n_offered, n, memory_order_relaxed);
-	seam_ring_memory_close(&s->client.memory, &s->claim);
+	seam_ring_memory_close(&s->client.memories[0], &s->claim);
 	s->has_ring = false;
 }
 
@@ -356,7 +356,7 @@ void seam_stream_close(struct seam_jitdump *dump)
 		return;
 	/* The parent's ring is not ours to close. */
 	if (s->has_ring && dump->pid == seam_turn_pid())
-		seam_ring_memory_close(&s->client.memory, &s->claim);
+		seam_ring_memory_close(&s->client.memories[0], &s->claim);
 	seam_link_client_fini(&s->client);
 	s->is_on = false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* proof.h - who a thread is, and what its process has mapped, by /proc */
-#ifndef SEAM_RING_PROOF_H
-#define SEAM_RING_PROOF_H
+/* thread_identity.h - the process of a thread, and what it has mapped */
+#ifndef SEAM_THREAD_IDENTITY_H
+#define SEAM_THREAD_IDENTITY_H
 
 #include "base/base.h"
 
@@ -13,25 +13,25 @@ struct seam_thread_identity {
 };
 
 /*
- * Identify thread @tid.  0; -ESRCH when it is certain that there is none any
- * more, a zombie without other threads included; any other error says that
- * it cannot be known now.
+ * Identify thread @tid.  0; -ESRCH when it has certainly ended, a zombie
+ * without other threads included; any other error when that is not known.
  * Source: proc(5), /proc/[pid]/stat field 22 and /proc/[pid]/status Tgid.
  */
 int seam_thread_identify(uint32_t tid, struct seam_thread_identity *out);
 
 /*
  * Whether thread @tid has mapped the file @device, @inode: 1, 0, or a
- * negative errno when it cannot be known: -ESRCH where the thread has ended,
- * or has no memory, as a zombie.  Reads all of /proc/TID/maps: the process's
- * own would be empty once its first thread has ended.
+ * negative errno when it is not known: -ESRCH where the thread has ended, or
+ * has no memory, as a zombie.  Reads all of /proc/TID/maps: that of the
+ * process is empty once its first thread has ended.
  */
 int seam_thread_has_mapped(uint32_t tid, dev_t device, ino_t inode);
 
-/* A thread that is to be found by the name it has for itself. */
+/* A thread that is to be found by its id in its own pid namespace. */
 struct seam_thread_claim {
-	uint32_t own_tid; /* as gettid(2) tells it */
-	int found;        /* 1; 0: nobody is; -errno: not to be known */
+	uint32_t index;   /* the caller's */
+	uint32_t own_tid; /* as gettid(2) returns it */
+	int found;        /* 1; 0: there is none; -errno: not known */
 	uint32_t tid;     /* in our pid namespace, where found */
 	struct seam_thread_identity id;
 };
@@ -39,16 +39,16 @@ struct seam_thread_claim {
 struct seam_thread_claims {
 	struct seam_thread_claim *items;
 	size_t n;
-	dev_t device; /* the file that they have mapped */
+	dev_t device; /* of the file that they have mapped */
 	ino_t inode;
 };
 
 /*
  * Find @claims among the threads of pid namespaces below ours.  The caller
- * has set what is found as it stands without these: 0 or -errno.  Cost: a file
+ * has set @found as it is without these: 0 or -errno.  Cost: reads a file
  * of /proc for each process, and for each thread that is in such a namespace.
  * Source: proc(5), /proc/[pid]/status NSpid (Linux 4.1).
  */
 void seam_threads_find_below(struct seam_thread_claims *claims);
 
-#endif /* SEAM_RING_PROOF_H */
+#endif /* SEAM_THREAD_IDENTITY_H */

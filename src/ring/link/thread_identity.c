@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* proof.c - see proof.h */
-#include "ring/link/proof.h"
+/* thread_identity.c - files of /proc; see thread_identity.h */
+#include "ring/link/thread_identity.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,8 +23,8 @@ static bool is_gone(int r)
 }
 
 /*
- * Why a file of thread @tid could not be opened.  A /proc that does not show
- * the threads of others, or that is not mounted, has no such file either.
+ * Why a file of thread @tid could not be opened.  A /proc that hides other
+ * users' threads, or is not mounted, has no such file either.
  */
 static int open_error(uint32_t tid)
 {
@@ -33,7 +33,7 @@ static int open_error(uint32_t tid)
 	if (!is_gone(r))
 		return r;
 	if (tid == 0 || tid > INT32_MAX)
-		return -ESRCH; /* nobody can be called that */
+		return -ESRCH; /* no thread has such an id */
 	return kill((pid_t)tid, 0) == 0 || errno != ESRCH ? -EACCES : -ESRCH;
 }
 
@@ -54,7 +54,7 @@ static const char *field_at(const char *line, int n)
 	return p ? p + 1 : "";
 }
 
-/* A zombie writes no more, unless others of its process do. */
+/* A zombie writes nothing, unless other threads of its process do. */
 static bool is_zombie(const char *line)
 {
 	char state = *field_at(line, 3);
@@ -140,8 +140,8 @@ int seam_thread_has_mapped(uint32_t tid, dev_t device, ino_t inode)
 /* ---- pid namespaces below ours ---- */
 
 /*
- * What the thread @id calls itself.  Returns how many pid namespaces deep it
- * is, 1 in ours, or a negative errno.
+ * The id that thread @id has in its own pid namespace.  Returns the depth of
+ * that namespace, 1 for ours, or a negative errno.
  */
 static int read_own_tid(const char *id, uint32_t *own)
 {
@@ -153,7 +153,7 @@ static int read_own_tid(const char *id, uint32_t *own)
 		char *p = line + strlen("NSpid:"), *end;
 
 		if (!fgets(line, sizeof(line), f)) {
-			/* A kernel without namespaces does not tell. */
+			/* A kernel without namespaces has no such line. */
 			depth = ferror(f) ? -errno : 1;
 			break;
 		}
@@ -172,7 +172,7 @@ static int read_own_tid(const char *id, uint32_t *own)
 	return depth;
 }
 
-/* Thread @tid here calls itself @own there: is it one of @claims? */
+/* Thread @tid has id @own in its namespace: is it one of @claims? */
 static void compare(struct seam_thread_claims *claims, uint32_t tid,
 		    uint32_t own)
 {
@@ -220,7 +220,7 @@ static int each_number(const char *path,
 	return r;
 }
 
-static int look_at_thread(struct seam_thread_claims *claims, const char *path,
+static int visit_thread(struct seam_thread_claims *claims, const char *path,
 			  uint32_t tid)
 {
 	uint32_t own;
@@ -235,7 +235,7 @@ static int look_at_thread(struct seam_thread_claims *claims, const char *path,
 	return depth < 0 ? depth : 0;
 }
 
-static int look_at_process(struct seam_thread_claims *claims, const char *path,
+static int visit_process(struct seam_thread_claims *claims, const char *path,
 			   uint32_t pid)
 {
 	char id[16], tasks[64];
@@ -247,14 +247,14 @@ static int look_at_process(struct seam_thread_claims *claims, const char *path,
 	if (depth <= 1)
 		return depth < 0 ? depth : 0;
 	snprintf(tasks, sizeof(tasks), "%s/%u/task", path, pid);
-	return each_number(tasks, look_at_thread, claims);
+	return each_number(tasks, visit_thread, claims);
 }
 
 void seam_threads_find_below(struct seam_thread_claims *claims)
 {
-	int r = each_number("/proc", look_at_process, claims);
+	int r = each_number("/proc", visit_process, claims);
 
-	/* Whoever was not seen may be where we could not look. */
+	/* Threads that were not found may be where reading failed. */
 	for (size_t i = 0; r < 0 && i < claims->n; i++)
 		if (claims->items[i].found == 0)
 			claims->items[i].found = r;

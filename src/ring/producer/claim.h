@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * claim.h - a thread of the traced program claims a ring
+ *
+ * Safe in a signal handler: no lock, no memory, no system call.
+ */
+#ifndef SEAM_RING_CLAIM_H
+#define SEAM_RING_CLAIM_H
+
+#include "ring/producer/aux_producer.h"
+#include "ring/ring_memory.h"
+
+/*
+ * A ring that a thread has claimed.  A forked child must not write by its
+ * parent's claim: it claims a ring of its own.
+ */
+struct seam_ring_claim {
+	uint32_t slot;
+	uint64_t word;		/* of the slot; another: the claim is lost */
+	struct seam_ring_producer ring;
+	struct seam_ring_aux_producer aux;	/* size 0: no AUX buffer */
+};
+
+/*
+ * Claim a ring for thread @tid, the caller.  Returns 0, or -ENOSPC when all
+ * are taken, which is counted.  At most n_slots steps.
+ */
+int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
+			   struct seam_ring_claim *claim);
+
+/* The thread writes no further record.  Those in the ring will be read. */
+void seam_ring_memory_close(struct seam_ring_memory *m,
+			    const struct seam_ring_claim *claim);
+
+/* Count a record that a thread without a ring could not write. */
+void seam_ring_memory_lose(struct seam_ring_memory *m);
+
+/* Whether the ring is still the claimer's, and was not taken from it. */
+static inline bool seam_ring_memory_is_held(const struct seam_ring_memory *m,
+					    const struct seam_ring_claim *c)
+{
+	/* relaxed: a hint; records written too late are not read */
+	return atomic_load_explicit(&m->slots[c->slot].word,
+				    memory_order_relaxed) == c->word;
+}
+
+#endif /* SEAM_RING_CLAIM_H */
