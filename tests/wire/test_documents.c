@@ -201,14 +201,14 @@ static void what_pages_say_in_words_is_what_the_code_has(void **state)
 	assert_says("doc/formats/jitdump.md", "Lines over\n%d KiB",
 		    SEAM_PERF_MAP_LINE_BYTES >> 10);
 	assert_says("doc/formats/jitdump.md", "a group over %d MiB",
-		    SEAM_JIT_MOST_GROUP >> 20);
+		    SEAM_JIT_MAX_GROUP >> 20);
 	assert_says("doc/design/ring.md", "with our %zu bytes at %zu",
 		    sizeof(struct seam_ring_state),
 		    offsetof(struct seam_ring_control, own));
 	assert_says("doc/design/ring.md", "size = %zu, %zu, ... %d",
 		    sizeof(struct seam_ring_header),
 		    2 * sizeof(struct seam_ring_header),
-		    SEAM_RING_MOST_RECORD);
+		    SEAM_RING_MAX_RECORD);
 }
 
 int main(int argc, char **argv)
