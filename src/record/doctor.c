@@ -422,7 +422,8 @@ bool seam_doctor_event(size_t i)
 	const char *name = seam_event_name(i);
 	struct seam_event event;
 
-	if (seam_event_parse(&event, name, strlen(name), NULL) < 0)
+	seam_event_init(&event);
+	if (seam_event_parse(&event, name, NULL) < 0)
 		return false;
 	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
 	return try_event(&event.attr, OWN_THREAD, EVERY_CPU) == 0;

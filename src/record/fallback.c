@@ -207,7 +207,7 @@ static int forbidden(int code, const struct seam_event *event, int tid,
 
 	if (tid > 0 && !may_look_into(tid))
 		return forbidden_process(code, tid, err);
-	if (seam_uprobe_is(event))
+	if (event->origin == SEAM_EVENT_OF_UPROBE)
 		return seam_err_set(err, code, "no permission for %s: probes "
 			"need CAP_PERFMON", wanted(event, what, sizeof(what)));
 	if (paranoid > level)

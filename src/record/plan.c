@@ -107,7 +107,7 @@ static void guess_areas(const struct seam_session *s)
 	if (!o->aux_snapshots && !o->area_bytes)
 		return;
 	for (size_t i = 0; i < s->events.n; i++)
-		if (s->events.items[i].is_pmu &&
+		if (s->events.items[i].origin == SEAM_EVENT_OF_PMU &&
 		    s->events.items[i].attr.type >= PERF_TYPE_MAX)
 			s->events.items[i].aux_kind = SEAM_AUX_UNKNOWN;
 }

@@ -15,7 +15,7 @@
  *	PLAYED_PMU_AGAIN	as many when it is started anew; then this is made
  *	PLAYED_PMU_FILE		these bytes in place of byte_at()
  *	PLAYED_PMU_FLOOD	do not wait for room
- *	PLAYED_PMU_MOST		bytes of an area, more is EPERM
+ *	PLAYED_PMU_MAX		bytes of an area, more is EPERM
  *	PLAYED_PMU_OFFSET	a free-running head is an offset in the area
  *	PLAYED_PMU_START	where the head begins
  *
@@ -327,7 +327,7 @@ static void *map_ring(struct played *e, size_t length, int prot)
 
 static void *map_area(struct played *e, size_t length, int prot, off_t offset)
 {
-	uint64_t most = number("PLAYED_PMU_MOST");
+	uint64_t most = number("PLAYED_PMU_MAX");
 	void *theirs;
 
 	errno = EINVAL;

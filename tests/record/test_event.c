@@ -12,7 +12,8 @@
 
 static int parse(struct seam_event *event, const char *text)
 {
-	return seam_event_parse(event, text, strlen(text), NULL);
+	seam_event_init(event);
+	return seam_event_parse(event, text, NULL);
 }
 
 static void knows_the_names_of_perf(void **state)
@@ -112,13 +113,25 @@ static void refuses_a_name_that_it_could_not_keep(void **state)
 	assert_int_equal(parse(&event, text), -EINVAL);
 }
 
-static void reads_no_further_than_it_is_told(void **state)
+static void an_event_of_a_program_has_an_id_that_no_kernel_gives(void **state)
 {
-	struct seam_event event;
+	struct seam_event_list list = { 0 };
 
 	(void)state;
-	assert_int_equal(seam_event_parse(&event, "cs,faults", 2, NULL), 0);
-	assert_string_equal(event.name, "cs");
+	for (uint32_t i = 0; i < 2; i++) {
+		struct seam_event *event = seam_event_list_push(&list);
+
+		seam_event_init_program(event, "guest:function", i);
+		assert_string_equal(event->name, "guest:function");
+		assert_int_equal(event->origin, SEAM_EVENT_OF_PROGRAM);
+		assert_int_equal(event->leader, SEAM_EVENT_ALONE);
+		assert_true(event->each_time);
+		assert_true(event->program_id >> 63);
+	}
+	assert_int_not_equal(list.items[0].program_id,
+			     list.items[1].program_id);
+	assert_int_equal(seam_event_list_push(&list)->program_id, 0);
+	seam_event_list_fini(&list);
 }
 
 static void every_name_in_the_list_can_be_asked_for(void **state)
@@ -140,7 +153,8 @@ int main(void)
 		cmocka_unit_test(guests_of_kvm_count_where_perf_counts_them),
 		cmocka_unit_test(refuses_what_is_no_event),
 		cmocka_unit_test(refuses_a_name_that_it_could_not_keep),
-		cmocka_unit_test(reads_no_further_than_it_is_told),
+		cmocka_unit_test(
+			an_event_of_a_program_has_an_id_that_no_kernel_gives),
 		cmocka_unit_test(every_name_in_the_list_can_be_asked_for),
 	};
 

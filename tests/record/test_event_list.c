@@ -165,8 +165,8 @@ static void a_relative_path_of_a_probe_is_made_absolute(void **state)
 					     &err), 0);
 	assert_string_equal((const char *)(uintptr_t)
 			    list.items[0].attr.uprobe_path,
-			    list.paths.items[0]);
-	assert_int_equal(list.paths.items[0][0], '/');
+			    list.items[0].probe_path);
+	assert_int_equal(list.items[0].probe_path[0], '/');
 	assert_int_equal(chdir(here), 0);
 	seam_event_list_fini(&list);
 }

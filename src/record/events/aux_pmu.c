@@ -11,9 +11,8 @@
 #endif
 
 enum {
-	/* Rare enough to cost little, often enough to find one's way. */
-	PT_PERIOD = 3,		/* of MTC and PSB packets, as in perf */
-	SPE_INTERVAL = 4096,	/* where the driver tells no least one */
+	PT_PERIOD = 3,		/* of MTC and PSB packets, as perf has it */
+	SPE_INTERVAL = 4096,	/* if the driver has no min_interval */
 	CPUID_TSC = 0x15,	/* Source: Intel SDM, CPUID leaf 15H */
 };
 
@@ -39,7 +38,7 @@ enum seam_aux_kind seam_aux_pmu_kind(const char *name)
 
 /* --- defaults --- */
 
-/* The choice among those of @mask that is nearest to @wanted from below. */
+/* The highest bit of @mask up to @wanted, or else its lowest bit. */
 static int choose(uint64_t mask, int wanted)
 {
 	uint64_t low = mask & ((UINT64_C(2) << wanted) - 1);
@@ -77,7 +76,7 @@ static void default_pt(const char *pmu, char *terms, size_t cap)
 	}
 }
 
-/* Whose trace it is and when: without these, CPUs cannot be told apart. */
+/* Without these a decoder knows neither the thread nor the time. */
 static void default_etm(const char *pmu, char *terms, size_t cap)
 {
 	if (seam_pmu_has(pmu, "format/contextid"))
@@ -113,8 +112,8 @@ void seam_aux_pmu_defaults(struct seam_event *event, const char *pmu,
 /* --- the clock --- */
 
 /*
- * The page is written by the kernel at any time; it counts its lock up
- * before and after.  Source: struct perf_event_mmap_page, linux/perf_event.h.
+ * The kernel may write the page at any time; it increments the lock before and
+ * after.  Source: struct perf_event_mmap_page, linux/perf_event.h.
  */
 struct seam_aux_clock seam_aux_clock_read(const void *control_page)
 {
@@ -161,7 +160,7 @@ static void put_clock(struct seam_aux_words *words,
 	put(words, clock->is_known);
 }
 
-/* The bits of attr.config that @term set to @value has; 0: no such term. */
+/* attr.config with @term set to @value; 0: no such term. */
 static uint64_t config_bits(const char *pmu, const char *term, uint64_t value)
 {
 	struct perf_event_attr attr = { 0 };
@@ -174,8 +173,8 @@ static uint64_t config_bits(const char *pmu, const char *term, uint64_t value)
 }
 
 /*
- * How the decoder learns which thread ran: not at all, by SWITCH records of
- * the traced threads, or by SWITCH_CPU_WIDE of all.  Source: values 0, 2 and
+ * Which context switches the file has: none, SWITCH records of the traced
+ * threads, or SWITCH_CPU_WIDE records of all threads.  Source: values 0, 2 and
  * 3 of have_sched_switch in intel-pt.c.
  */
 static uint64_t switches(const struct seam_aux_facts *facts, uint64_t tsc)
@@ -185,7 +184,7 @@ static uint64_t switches(const struct seam_aux_facts *facts, uint64_t tsc)
 	return facts->system_wide ? 3 : 2;
 }
 
-/* Core crystal clock: numerator and denominator of its ratio to the TSC. */
+/* The ratio of the TSC to the core crystal clock. */
 static void put_ratio(struct seam_aux_words *words)
 {
 	unsigned int denominator = 0, numerator = 0;
@@ -227,7 +226,7 @@ static void put_bts(struct seam_aux_words *words,
 	put(words, facts->free_running);
 }
 
-/* A register that the driver shows in hexadecimal; 0 when it does not. */
+/* A register from the driver's file, in hexadecimal; 0: no such file. */
 static uint64_t etm_register(const char *pmu, int cpu, const char *name)
 {
 	char path[128];
@@ -237,7 +236,7 @@ static uint64_t etm_register(const char *pmu, int cpu, const char *name)
 }
 
 /*
- * Options of the event as TRCCONFIGR has them.
+ * Convert options of the event to the value of TRCCONFIGR.
  * Source: ETM_OPT_* and ETM4_CFG_BIT_*, linux/coresight-pmu.h.
  */
 static uint64_t etm4_config(uint64_t options)
@@ -258,7 +257,7 @@ static uint64_t etm4_config(uint64_t options)
 	return config;
 }
 
-/* What a trace unit had as its id before kernels gave them out anew. */
+/* The trace id of a CPU, as kernels before 6.2 assign it. */
 static uint64_t etm_id(int cpu)
 {
 	return 0x10 + 2 * (uint64_t)cpu;

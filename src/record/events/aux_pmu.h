@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aux_pmu.h - PMUs that write an AUX area, and what their decoders must know
+ * aux_pmu.h - PMUs that write an AUX buffer, and AUXTRACE_INFO for decoders
  *
- * What such a PMU writes means nothing by itself: how its clock runs, which
- * packets were asked for, which registers a trace unit has.  perf's decoders
- * find that in one record at the head of the file, AUXTRACE_INFO, whose words
- * differ from PMU to PMU.
+ * The bytes in an AUX buffer cannot be decoded alone: a decoder needs the
+ * parameters of the clock, the packets that were enabled and the registers of
+ * the trace unit.  perf's decoders read these from one record at the head of
+ * the file, AUXTRACE_INFO, whose words differ from PMU to PMU.
  *
  * Source: tools/perf/util/intel-pt.h, intel-bts.h, cs-etm.h, arm-spe.h,
- * hisi-ptt.h and auxtrace.h of Linux 6.1; the kernel's side of it in
+ * hisi-ptt.h and auxtrace.h of Linux 6.1; values from
  * /sys/bus/event_source/devices.
  */
 #ifndef SEAM_AUX_PMU_H
@@ -19,29 +19,21 @@
 #include "record/events/event.h"
 #include "record/proc/procfs.h"
 
-/* Whose decoder the bytes are for; the numbers are those of the file. */
-enum seam_aux_kind {
-	SEAM_AUX_NONE = 0,	/* writes no area */
-	SEAM_AUX_INTEL_PT = 1,
-	SEAM_AUX_INTEL_BTS = 2,
-	SEAM_AUX_CS_ETM = 3,	/* Arm CoreSight */
-	SEAM_AUX_ARM_SPE = 4,
-	SEAM_AUX_HISI_PTT = 6,
-	SEAM_AUX_UNKNOWN = 255,	/* an area without a decoder in perf */
-};
-
-/* The kind of PMU @name; SEAM_AUX_NONE for those we know nothing of. */
+/* The decoder for PMU @name; SEAM_AUX_NONE: not in the table. */
 enum seam_aux_kind seam_aux_pmu_kind(const char *name);
 
 /*
- * The terms that @event of PMU @pmu is asked for with before those of the
- * user, into @terms: what its decoder cannot do without, as far as this
- * machine has it.  Sets the period too.
+ * Write to @terms the terms of PMU @pmu that the decoder of @event needs, as
+ * far as this machine has them; those of the user come after them.  Sets the
+ * period too.
  */
 void seam_aux_pmu_defaults(struct seam_event *event, const char *pmu,
 			   char *terms, size_t cap);
 
-/* How the counter of the CPU becomes the clock of the recording. */
+/*
+ * Conversion of the CPU's counter to ns of the kernel's clock.
+ * Source: linux/perf_event.h, cap_user_time_zero.
+ */
 struct seam_aux_clock {
 	bool is_known;
 	uint16_t shift;
@@ -49,16 +41,16 @@ struct seam_aux_clock {
 	uint64_t zero;		/* ns */
 };
 
-/* From the control page of a ring whose event has no clock of its own. */
+/* Read it from the control page of a ring whose event has no clockid. */
 struct seam_aux_clock seam_aux_clock_read(const void *control_page);
 
-/* What the words of AUXTRACE_INFO depend on.  Everything is borrowed. */
+/* Input of AUXTRACE_INFO.  Everything is borrowed. */
 struct seam_aux_facts {
 	const struct seam_event *event;
 	const struct seam_number_list *cpus;	/* that are traced */
 	struct seam_aux_clock clock;
 	bool free_running;	/* snapshots are taken */
-	bool by_cpu;		/* areas are of CPUs and not of threads */
+	bool by_cpu;		/* a buffer for each CPU, not each thread */
 	bool system_wide;
 };
 
@@ -68,8 +60,8 @@ struct seam_aux_words {
 };
 
 /*
- * Append the words behind AUXTRACE_INFO's type to @words; none for a kind
- * that has no decoder.
+ * Append the words that follow the type in AUXTRACE_INFO to @words; none for
+ * a kind that has no decoder.
  */
 void seam_aux_pmu_info(const struct seam_aux_facts *facts,
 		       struct seam_aux_words *words);

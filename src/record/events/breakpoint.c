@@ -17,7 +17,7 @@ static int malformed(const char *text, struct seam_err *err)
 			    "mem:ADDR[/LEN][:rwx[:u]], and not '%s'", shown);
 }
 
-/* The letters behind the address, up to a colon.  0: one of them is none. */
+/* The letters after the address, up to a colon.  0: one is unknown. */
 static uint32_t access_of(const char *letters)
 {
 	uint32_t type = 0;
@@ -32,14 +32,11 @@ static uint32_t access_of(const char *letters)
 	return type;
 }
 
-int seam_breakpoint_add(struct seam_event_list *list, const char *text,
-			struct seam_err *err)
+int seam_breakpoint_parse(struct seam_event *event, const char *text,
+			  struct seam_err *err)
 {
-	struct seam_event *event = seam_event_list_push(list);
 	char *end;
 
-	if (!event)
-		return seam_err_set(err, -ENOMEM, "out of memory");
 	snprintf(event->name, sizeof(event->name), "%s", text);
 	event->each_time = true;
 	event->attr.type = PERF_TYPE_BREAKPOINT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event.c - the table of names, and modifiers; see event.h */
+/* event.c - the table of names, modifiers, the list; see event.h */
 #include "record/events/event.h"
 
 #include "base/text.h"
@@ -94,7 +94,7 @@ static const struct named *find(const char *name)
 	return NULL;
 }
 
-/* "r1a8": the CPU's own number of an event. */
+/* "r1a8": the CPU's number of an event, in hexadecimal. */
 static bool parse_raw(const char *name, uint64_t *config)
 {
 	char *end;
@@ -166,7 +166,7 @@ int seam_event_modify(struct seam_event *event, const char *modifiers,
 	return 0;
 }
 
-/* The type and number of the event that @name is. */
+/* Set the type and config of the event @name.  False: no such name. */
 static bool identify(const char *name, struct perf_event_attr *attr)
 {
 	const struct named *known = find(name);
@@ -203,23 +203,52 @@ void seam_event_init(struct seam_event *event)
 	};
 }
 
-int seam_event_parse(struct seam_event *event, const char *text, size_t size,
+void seam_event_init_program(struct seam_event *event, const char *name,
+			     uint32_t number)
+{
+	seam_event_init(event);
+	snprintf(event->name, sizeof(event->name), "%s", name);
+	event->origin = SEAM_EVENT_OF_PROGRAM;
+	event->program_id = SEAM_EVENT_PROGRAM_ID | number;
+	event->each_time = true;
+	/* the type of event whose raw bytes perf leaves as they are */
+	event->attr.type = PERF_TYPE_SOFTWARE;
+	event->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+}
+
+struct seam_event *seam_event_list_push(struct seam_event_list *list)
+{
+	struct seam_event *event = SEAM_ARRAY_PUSH(list);
+
+	if (event)
+		seam_event_init(event);
+	return event;
+}
+
+void seam_event_list_fini(struct seam_event_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->items[i].probe_path);
+	free(list->items);
+	*list = (struct seam_event_list) { 0 };
+}
+
+int seam_event_parse(struct seam_event *event, const char *text,
 		     struct seam_err *err)
 {
 	char name[SEAM_EVENT_NAME], shown[2 * SEAM_EVENT_NAME];
 	struct perf_event_attr *attr = &event->attr;
 	char *modifiers;
 
-	seam_event_init(event);
-	snprintf(event->name, sizeof(event->name), "%.*s", (int)size, text);
-	snprintf(name, sizeof(name), "%s", event->name);
+	snprintf(event->name, sizeof(event->name), "%s", text);
+	snprintf(name, sizeof(name), "%s", text);
 	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
 	modifiers = strchr(name, ':');
 	if (modifiers)
 		*modifiers++ = '\0';
-	if (size >= sizeof(name) || !identify(name, attr))
+	if (strlen(text) >= sizeof(name) || !identify(name, attr))
 		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
-				    "'seam doctor' lists what there is", shown);
+				    "'seam doctor' lists the events", shown);
 	event->each_time = attr->type == PERF_TYPE_SOFTWARE &&
 			   attr->config == PERF_COUNT_SW_BPF_OUTPUT;
 	return modifiers ? seam_event_modify(event, modifiers, err) : 0;

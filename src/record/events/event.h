@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.h - one event that can be asked for with -e, by perf's names
+ * event.h - an event to record, and the list of them
  *
- * A name is one of the table in event.c or "rNNN", a raw event of the CPU in
- * hexadecimal; event_list.h has the kinds that need the machine's help.
- * Modifiers follow a colon:
+ * Each kind of event (pmu_event.h, tracepoint.h, uprobe.h, breakpoint.h) fills
+ * a struct seam_event from text; this file has the events that perf names.  A
+ * name is one of the table in event.c or "rNNN", a raw event of the CPU in
+ * hexadecimal; event_list.h has the syntax of all kinds.  Modifiers follow a
+ * colon:
  *
  *	u k h	count only in user space, in the kernel, in the hypervisor
- *	G H	count in guests of KVM, in the host
+ *	G H	count in guests of KVM, on the host
  *	I D	not while idle; pinned to the CPU
- *	p pp ppp P	as precise as that; P: as precise as can be
+ *	p pp ppp P	precise_ip 1 to 3; P: the highest that opens
  *
  * Source: perf-list(1) of Linux 6.1, "EVENT MODIFIERS".
  */
 #ifndef SEAM_EVENT_H
 #define SEAM_EVENT_H
 
+#include "base/array.h"
 #include "base/err.h"
 
 #include <linux/perf_event.h>
@@ -28,57 +31,98 @@ enum {
 	SEAM_EVENT_ALONE = -1,	/* leader: of no group */
 };
 
-/* Of no count: what tells of mappings and threads.  Nobody asked for it. */
+/* The event whose ring carries the side-band: mappings, names, threads. */
 #define SEAM_EVENT_SIDEBAND "dummy:HG"
 
-/* Whether an event has call chains of its own mind. */
+/* Bit 63 of an id: no id of the kernel has it, they count up from 1. */
+#define SEAM_EVENT_PROGRAM_ID (UINT64_C(1) << 63)
+
+/* Where the records of an event come from. */
+enum seam_event_origin {
+	SEAM_EVENT_OF_KERNEL,	/* a name, a tracepoint or a breakpoint */
+	SEAM_EVENT_OF_UPROBE,
+	SEAM_EVENT_OF_PMU,	/* written pmu/terms/ */
+	/*
+	 * A program's own ring: the event has an attr and an id in perf.data,
+	 * but the kernel does not know it, so no descriptor is opened.
+	 */
+	SEAM_EVENT_OF_PROGRAM,
+};
+
+/* The decoder of an AUX buffer.  Source: enum auxtrace_type of perf 6.1. */
+enum seam_aux_kind {
+	SEAM_AUX_NONE = 0,	/* the event writes no AUX buffer */
+	SEAM_AUX_INTEL_PT = 1,
+	SEAM_AUX_INTEL_BTS = 2,
+	SEAM_AUX_CS_ETM = 3,	/* Arm CoreSight */
+	SEAM_AUX_ARM_SPE = 4,
+	SEAM_AUX_HISI_PTT = 6,
+	SEAM_AUX_UNKNOWN = 255,	/* perf has no decoder */
+};
+
+/* Whether samples of an event have call chains. */
 enum seam_event_callchains {
-	SEAM_EVENT_AS_ALL,		/* as the recording has them */
+	SEAM_EVENT_AS_ALL,		/* as the options of the recording say */
 	SEAM_EVENT_CALLCHAINS,
 	SEAM_EVENT_NO_CALLCHAINS,
 };
 
 struct seam_event {
-	char name[SEAM_EVENT_NAME];	/* as it was asked for */
-	/* type, config, exclude_*, precise_ip; the rest is the recorder's */
+	char name[SEAM_EVENT_NAME];	/* as the user wrote it */
+	/* type, config, exclude_*, precise_ip; the recorder sets the rest */
 	struct perf_event_attr attr;
+	enum seam_event_origin origin;
+	uint64_t program_id;	/* SEAM_EVENT_OF_PROGRAM: its id; else 0 */
+	char *probe_path;	/* attr.uprobe_path; owned, or NULL */
 	bool any_precision;	/* lower precise_ip until it opens */
-	bool each_time;		/* a sample for each occurrence by default */
+	bool each_time;		/* the default period is 1 */
 	bool names_kvm;		/* G or H was given */
-	bool is_pmu;		/* written pmu/terms/ */
-	bool is_uprobe;
 	bool no_inherit;	/* not into the children of its threads */
 	uint64_t period;	/* of its own; 0: the recording's */
 	uint64_t frequency_hz;	/* likewise */
 	enum seam_event_callchains callchains;
-	int aux_kind;		/* enum seam_aux_kind: whose AUX area; 0: none */
+	enum seam_aux_kind aux_kind;
 	int leader;		/* index of its group's, or SEAM_EVENT_ALONE */
 	bool read_by_leader;	/* {a,b}:S: counts; the leader samples */
 };
+
+/* Zeroed is empty.  The list owns its events and what they own. */
+struct seam_event_list {
+	struct seam_event *items;
+	size_t n, cap;
+};
+
+/* Append an event as seam_event_init() leaves it; NULL: out of memory. */
+struct seam_event *seam_event_list_push(struct seam_event_list *list);
+
+void seam_event_list_fini(struct seam_event_list *list);
 
 /* No event yet: of no group, not counting in guests of KVM, as perf's. */
 void seam_event_init(struct seam_event *event);
 
 /*
- * Read one event from the first @size bytes of @text.  -EINVAL when there
- * is no such name.
+ * Make it event number @number of programs: each record of it is a sample
+ * with raw bytes (PERF_SAMPLE_RAW) that carries @event->program_id.  @name
+ * is copied.
  */
-int seam_event_parse(struct seam_event *event, const char *text, size_t size,
+void seam_event_init_program(struct seam_event *event, const char *name,
+			     uint32_t number);
+
+/* Read "name[:modifiers]" or "rNNN[:modifiers]".  -EINVAL: no such name. */
+int seam_event_parse(struct seam_event *event, const char *text,
 		     struct seam_err *err);
 
-/*
- * Apply modifiers such as "upp".  -EINVAL when one is none.
- */
+/* Apply modifiers such as "upp".  -EINVAL: one of them is unknown. */
 int seam_event_modify(struct seam_event *event, const char *modifiers,
 		      struct seam_err *err);
 
 /* Whether the @size bytes at @name are a name of the table or a raw event. */
 bool seam_event_is_named(const char *name, size_t size);
 
-/* The name of event @i of the table, for lists; NULL behind the last. */
+/* The name of event @i of the table, for lists; NULL after the last. */
 const char *seam_event_name(size_t i);
 
-/* "hardware", "software" or "cache": what kind event @i is. */
+/* "hardware", "software" or "cache": the type of event @i of the table. */
 const char *seam_event_kind(size_t i);
 
 #endif /* SEAM_EVENT_H */

@@ -1,48 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* event_list.c - commas, braces, and whose kind a name is of */
+/* event_list.c - commas, braces, slashes, the kind of each event */
 #include "record/events/event_list.h"
 
 #include "base/text.h"
 #include "record/events/breakpoint.h"
 #include "record/events/event_term.h"
-#include "record/events/pmu.h"
+#include "record/events/pmu_event.h"
 #include "record/events/tracepoint.h"
 #include "record/events/uprobe.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct seam_event *seam_event_list_push(struct seam_event_list *list)
-{
-	struct seam_event *event = SEAM_ARRAY_PUSH(list);
-
-	if (event)
-		seam_event_init(event);
-	return event;
-}
-
-void seam_event_list_fini(struct seam_event_list *list)
-{
-	for (size_t i = 0; i < list->paths.n; i++)
-		free(list->paths.items[i]);
-	free(list->paths.items);
-	free(list->items);
-	*list = (struct seam_event_list) { 0 };
-}
-
 static bool begins_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static int add_named(struct seam_event_list *list, const char *text,
-		     struct seam_err *err)
+/* One more event, which @parse fills in from @text. */
+static int add_event(struct seam_event_list *list, const char *text,
+		     int (*parse)(struct seam_event *event, const char *text,
+				  struct seam_err *err), struct seam_err *err)
 {
 	struct seam_event *event = seam_event_list_push(list);
 
-	if (!event)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	return seam_event_parse(event, text, strlen(text), err);
+	return event ? parse(event, text, err) :
+	       seam_err_set(err, -ENOMEM, "out of memory");
 }
 
 /* Whether the @size bytes at @text are an event that has no slashes. */
@@ -57,7 +40,7 @@ static bool is_plain(const char *text, size_t size)
 static int add_one(struct seam_event_list *list, const char *text,
 		   struct seam_err *err);
 
-/* "event/terms/modifiers": the event without its terms, and they for it. */
+/* "event/terms/modifiers": parse the event without its terms, then these. */
 static int add_with_terms(struct seam_event_list *list, const char *text,
 			  struct seam_err *err)
 {
@@ -96,23 +79,23 @@ static int add_one(struct seam_event_list *list, const char *text,
 				    "is written 'uprobe:%s%%return'",
 				    strchr(text, ':') + 1);
 	if (begins_with(text, "kprobe:") || begins_with(text, "kretprobe:"))
-		return seam_err_set(err, -ENOTSUP, "there are no probes of "
-			"the kernel's functions, only of files: "
+		return seam_err_set(err, -ENOTSUP, "probes of the kernel's "
+			"functions are not supported, only of files: "
 			"uprobe:/path:symbol");
 	if (begins_with(text, "uprobe:"))
-		return seam_uprobe_add(list, text, err);
+		return add_event(list, text, seam_uprobe_parse, err);
 	if (begins_with(text, "mem:"))
-		return seam_breakpoint_add(list, text, err);
+		return add_event(list, text, seam_breakpoint_parse, err);
 	if (text[n] && is_plain(text, n))
 		return add_with_terms(list, text, err);
 	if (text[n])
-		return seam_pmu_event_add(list, text, err);
+		return add_event(list, text, seam_pmu_event_parse, err);
 	if (colon && !seam_event_is_named(text, (size_t)(colon - text)))
 		return seam_tracepoint_add(list, text, err);
-	return add_named(list, text, err);
+	return add_event(list, text, seam_event_parse, err);
 }
 
-/* Bytes up to the comma that ends the first item, or to the end. */
+/* Bytes of the first item: up to its comma, or to the end. */
 static size_t item_length(const char *text)
 {
 	bool in_slashes = false;
@@ -147,10 +130,10 @@ static int add_items(struct seam_event_list *list, const char *text,
 }
 
 /*
- * They are counted together.  With S only the first samples, and a sample
- * holds the counts of all.
+ * Events from @first on are scheduled together.  With S only the first one
+ * samples, and a sample has the counts of all.
  */
-static void lead(struct seam_event_list *list, size_t first, bool reads)
+static void make_group(struct seam_event_list *list, size_t first, bool reads)
 {
 	struct seam_event *leader = &list->items[first];
 
@@ -164,7 +147,7 @@ static void lead(struct seam_event_list *list, size_t first, bool reads)
 	}
 }
 
-/* What follows the brace, "" or ":uS", on each event from @first. */
+/* Apply @suffix, the text after the brace ("" or ":uS"), from @first on. */
 static int finish_group(struct seam_event_list *list, size_t first,
 			const char *suffix, struct seam_err *err)
 {
@@ -188,11 +171,11 @@ static int finish_group(struct seam_event_list *list, size_t first,
 			event->attr.exclude_guest = no_guest & 1;
 	}
 	if (r == 0)
-		lead(list, first, reads);
+		make_group(list, first, reads);
 	return r;
 }
 
-/* "{a,b}", "{a,b}:uS", of which @size bytes are text. */
+/* "{a,b}" or "{a,b}:uS", in the first @size bytes of @text. */
 static int add_group(struct seam_event_list *list, const char *text,
 		     size_t size, struct seam_err *err)
 {
@@ -213,7 +196,7 @@ static int add_group(struct seam_event_list *list, const char *text,
 	return r == 0 ? finish_group(list, first, end + 1, err) : r;
 }
 
-/* Bytes of a group, or of the items before the next. */
+/* Bytes of the group at @text, or of the items before the next group. */
 static size_t part_length(const char *text)
 {
 	const char *brace = strchr(text, *text == '{' ? '}' : '{');

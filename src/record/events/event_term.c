@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event_term.c - one row a term; see event_term.h */
+/* event_term.c - a table with a row for each term; see event_term.h */
 #include "record/events/event_term.h"
 
 #include "base/text.h"
@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Digits, decimal or 0x; from 1 to @most. */
-static int number(const char *value, uint64_t most, uint64_t *n)
+/* A decimal or 0x number from 1 to @max. */
+static int number(const char *value, uint64_t max, uint64_t *n)
 {
 	char *end;
 
@@ -16,7 +16,7 @@ static int number(const char *value, uint64_t most, uint64_t *n)
 		return -EINVAL;
 	errno = 0;
 	*n = strtoull(value, &end, 0);
-	return errno || *end || *n == 0 || *n > most ? -EINVAL : 0;
+	return errno || *end || *n == 0 || *n > max ? -EINVAL : 0;
 }
 
 static int set_period(struct seam_event *event, const char *value)
@@ -77,7 +77,7 @@ static const struct term {
 	const char *takes;
 } terms_of_all[] = {
 	{ "period", set_period, "a number of occurrences" },
-	{ "freq", set_frequency, "a number of samples a second" },
+	{ "freq", set_frequency, "a number of samples per second" },
 	{ "name", set_name, "a name of up to 255 bytes" },
 	{ "call-graph", set_callchains, "fp or no" },
 	{ "max-stack", set_max_stack, "a number of frames, up to 65535" },
@@ -124,7 +124,7 @@ int seam_event_terms_check(const struct seam_event *event,
 {
 	if (event->period && event->frequency_hz)
 		return seam_err_set(err, -EINVAL, "the terms period and freq "
-				    "of an event exclude each other");
+				    "cannot be combined");
 	return 0;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_term.h - what any event takes between slashes: event/period=1000/
+ * event_term.h - terms of any event, between slashes: event/period=1000/
  *
- *	period=N	a sample each N occurrences
- *	freq=HZ		samples a second
- *	name=TEXT	what reports call the event
+ *	period=N	a sample every N occurrences
+ *	freq=HZ		samples per second
+ *	name=TEXT	the event's name in reports
  *	call-graph=fp	record call chains; "no": none
- *	max-stack=N	frames of a call chain, at most
- *	no-inherit	only the threads that are watched, not their children
+ *	max-stack=N	maximum number of frames in a call chain
+ *	no-inherit	only the threads that are named, not their children
  *
- * A term overrides what the command line says of all events.
+ * A term overrides the option of the command line for all events.
  * Source: perf-record(1) of Linux 6.1, "-e".
  */
 #ifndef SEAM_EVENT_TERM_H
@@ -17,19 +17,19 @@
 
 #include "record/events/event.h"
 
-/* Whether @term is one of the above. */
+/* Whether @term is the name of one of them. */
 bool seam_event_term_is(const char *term);
 
 /*
- * Apply one such term; @value NULL: it has none.  -EINVAL for a value that
- * does not fit, -ENOTSUP for one of perf's that is not supported.
+ * Apply one such term; @value NULL: it has none.  -EINVAL: an invalid value;
+ * -ENOTSUP: a value of perf's that Seam does not support.
  */
 int seam_event_term_set(struct seam_event *event, const char *term,
 			const char *value, struct seam_err *err);
 
 /*
- * Apply the list @terms ("period=1,name=x"), which is cut into pieces, to
- * @n events.  -EINVAL also for terms that contradict each other.
+ * Apply the list @terms ("period=1,name=x"), which is overwritten, to @n
+ * events.  -EINVAL also for terms that contradict each other.
  */
 int seam_event_terms_set(struct seam_event *events, size_t n, char *terms,
 			 struct seam_err *err);

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pmu.h - events in the terms of their PMU, as sysfs describes it
+ * pmu.h - the description of a PMU in sysfs
  *
  *	/sys/bus/event_source/devices/PMU/type		attr.type
  *	.../format/TERM		"config:0-7,32-35": the bits that TERM sets
  *	.../events/NAME		terms that stand for "PMU/NAME/"
- *	.../sinks/NAME		what "@NAME" sets config2 to: where a trace
- *				unit of CoreSight puts its bytes
+ *	.../sinks/NAME		the value of config2 for the term "@NAME",
+ *				the sink of a CoreSight trace
  */
 #ifndef SEAM_PMU_H
 #define SEAM_PMU_H
 
-#include "record/events/event_list.h"
-#include "record/proc/procfs.h"
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/*
- * Append "pmu/term=value,term,name/modifiers".  -ENOENT: no such PMU;
- * -EINVAL: it has no such term or event.  Of one that writes an AUX area
- * aux_kind is set, and the terms begin with its defaults; see aux_pmu.h.
- */
-int seam_pmu_event_add(struct seam_event_list *list, const char *text,
-		       struct seam_err *err);
+#define SEAM_PMU_DEVICES "/sys/bus/event_source/devices"
 
 /*
  * Set the bits of @attr that @format ("config1:1,6-10") names to @value, its

@@ -32,7 +32,7 @@ static int not_readable(struct seam_err *err)
 {
 	int code = access(events_folder(), R_OK | X_OK) < 0 ? errno : 0;
 
-	/* any other failure is that of who reads it then */
+	/* any other error shows again, with its path, when files are read */
 	if (code != ENOENT && code != EACCES && code != EPERM)
 		return 0;
 	if (code == ENOENT)
@@ -70,7 +70,7 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 	return seam_event_modify(event, modifiers, err);
 }
 
-/* Those that match, of what scandir() gave; the others are freed. */
+/* Keep the entries of scandir() that match, and free the others. */
 static int keep_matches(struct dirent **entries, int n, const char *pattern)
 {
 	int kept = 0;
@@ -88,8 +88,8 @@ static int keep_matches(struct dirent **entries, int n, const char *pattern)
 }
 
 /*
- * What of the folder @path matches @pattern: how many, freed by
- * free_names(), or -errno.  A folder that is not there has none.
+ * List the names in folder @path that match @pattern.  Returns how many, or
+ * -errno; free_names() frees them.  A missing folder has none.
  */
 static int list_matches(const char *path, const char *pattern,
 			struct dirent ***names, struct seam_err *err)
@@ -155,7 +155,7 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 	    sscanf(text, "%255[^:]:%255[^:]:%15s", system, name,
 		   modifiers) < 2)
 		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
-				    "'seam doctor' lists what there is", shown);
+				    "'seam doctor' lists the events", shown);
 	r = not_readable(err);
 	if (r == 0)
 		r = add_systems(list, system, name, modifiers, err);
@@ -195,7 +195,7 @@ static void put_u64(struct format_text *blob, uint64_t v)
 	put(blob, &v, sizeof(v));
 }
 
-/* A u64 with the size of a file of tracefs, and the file. */
+/* A file of tracefs after its size, a u64. */
 static void put_file(struct format_text *blob, const char *name)
 {
 	struct seam_file file = { 0 };
@@ -208,7 +208,7 @@ static void put_file(struct format_text *blob, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", events_folder(), name);
 	r = seam_file_read(&file, AT_FDCWD, path, MAX_FORMAT_BYTES, &why);
 	if (r < 0) {
-		/* without it no reader knows what the samples hold */
+		/* without it no reader can decode the samples */
 		blob->code = seam_err_set(blob->err, r, "cannot read '%s': %s",
 					  path, why.cause[0]);
 		return;
@@ -245,7 +245,7 @@ static bool begins_system(const struct seam_event *events, size_t i)
 	return is_tracepoint(&events[i]);
 }
 
-/* Whether event @i was named before, in other words perhaps. */
+/* Whether an event before @i is the same tracepoint. */
 static bool is_known(const struct seam_event *events, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -296,7 +296,7 @@ static void put_head(struct format_text *blob)
 	put_file(blob, "header_page");
 	put(blob, "header_event", sizeof("header_event"));
 	put_file(blob, "header_event");
-	put_u32(blob, 0);	/* formats of ftrace's own */
+	put_u32(blob, 0);	/* formats of ftrace's events */
 }
 
 int seam_tracepoint_data(const struct seam_event *events, size_t n,
@@ -316,9 +316,9 @@ int seam_tracepoint_data(const struct seam_event *events, size_t n,
 	for (size_t i = 0; i < n; i++)
 		if (begins_system(events, i))
 			put_system(&blob, events, n, i);
-	put_u32(&blob, 0);	/* kallsyms, which the recording has */
+	put_u32(&blob, 0);	/* kallsyms: in kernel.sym.zst */
 	put_u32(&blob, 0);	/* formats of trace_printk() */
-	put_u64(&blob, 0);	/* names of threads, likewise */
+	put_u64(&blob, 0);	/* names of threads: in COMM records */
 	if (blob.code) {
 		free(blob.bytes.items);
 		return blob.code;

@@ -15,7 +15,7 @@
 static const char prefix[] = "uprobe:";
 static const char return_suffix[] = "%return";
 
-/* The offset in the file of address @addr. */
+/* Get the offset in the file of address @addr. */
 static int offset_of(const struct seam_elf *file, uint64_t addr,
 		     uint64_t *offset)
 {
@@ -30,8 +30,8 @@ static int offset_of(const struct seam_elf *file, uint64_t addr,
 	return -ENOENT;
 }
 
-/* What the file that comes over @channel says of @context, a name. */
-static void look_up(struct seam_channel *channel, void *context)
+/* In the sandbox: find the function @context in the file from @channel. */
+static void serve_lookup(struct seam_channel *channel, void *context)
 {
 	const char *name = context;
 	struct seam_elf file = { .fd = -1 };
@@ -58,14 +58,17 @@ static void look_up(struct seam_channel *channel, void *context)
 	seam_channel_send(channel, 0, -1);
 }
 
-/* Takes @fd.  0 and whether the name was found, or -errno. */
-static int ask(int fd, const char *name, bool *found, uint64_t *offset,
+/*
+ * Have a sandbox find function @name in @fd, which is closed.  0 and whether
+ * it was found, or -errno.
+ */
+static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
 	       struct seam_err *err)
 {
 	struct seam_sandbox reader;
 	struct seam_message answer;
 	char why[100];
-	int r = seam_sandbox_start(&reader, look_up, (void *)(uintptr_t)name,
+	int r = seam_sandbox_start(&reader, serve_lookup, (void *)(uintptr_t)name,
 				   err);
 
 	if (r == 0) {
@@ -88,15 +91,15 @@ static int ask(int fd, const char *name, bool *found, uint64_t *offset,
 }
 
 /*
- * The one file that a recorder has to read symbols of, and a recorder with
- * uprobes is root's: a process without rights does that (sandbox.h).
+ * A recorder with uprobes runs as root, so a process without rights reads the
+ * file's symbols (sandbox.h).
  */
 static int find_symbol(const char *path, const char *name, uint64_t *offset,
 		       struct seam_err *err)
 {
 	int fd = seam_elf_open_fd(path, err);
 	bool found = false;
-	int r = fd < 0 ? fd : ask(fd, name, &found, offset, err);
+	int r = fd < 0 ? fd : look_up(fd, name, &found, offset, err);
 
 	if (r < 0)
 		return seam_err_add(err, r, "cannot read '%s'", path);
@@ -105,8 +108,9 @@ static int find_symbol(const char *path, const char *name, uint64_t *offset,
 			    name);
 }
 
-static int find_place(struct seam_event *event, const char *path,
-		      const char *place, struct seam_err *err)
+/* Set the offset in the file: @place is "0xoffset" or a symbol. */
+static int find_place(struct seam_event *event, const char *place,
+		      struct seam_err *err)
 {
 	char *end;
 	uint64_t offset = 0;
@@ -114,41 +118,26 @@ static int find_place(struct seam_event *event, const char *path,
 
 	if (strncmp(place, "0x", 2) == 0) {
 		event->attr.probe_offset = strtoull(place, &end, 16);
-		return *end ? seam_err_set(err, -EINVAL, "'%s' is no offset",
-					   place) : 0;
+		return *end ? seam_err_set(err, -EINVAL, "'%s' is not an "
+					   "offset", place) : 0;
 	}
-	r = find_symbol(path, place, &offset, err);
+	r = find_symbol(event->probe_path, place, &offset, err);
 	event->attr.probe_offset = offset;
 	return r;
 }
 
-/* The path must outlive the attr, which points to it. */
-static int keep_path(struct seam_event_list *list, struct seam_event *event,
-		     const char *path, struct seam_err *err)
-{
-	char **slot = SEAM_ARRAY_PUSH(&list->paths);
-
-	if (!slot)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	*slot = strdup(path);
-	event->attr.uprobe_path = (uintptr_t)*slot;
-	return *slot ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
-}
-
-/* The kernel takes paths from the root; ours may be relative. */
-static int make_absolute(const char *path, char whole[PATH_MAX],
-			 struct seam_err *err)
+/* Set @event->probe_path: the kernel takes no relative paths. */
+static int set_path(struct seam_event *event, const char *path,
+		    struct seam_err *err)
 {
 	char shown[2 * SEAM_EVENT_NAME];
 
-	size_t n = strlen(path);
-
-	if (*path == '/' && n < PATH_MAX) {
-		memcpy(whole, path, n + 1);
-		return 0;
-	}
-	errno = *path == '/' ? ENAMETOOLONG : 0;
-	if (!errno && realpath(path, whole))
+	errno = strlen(path) < PATH_MAX ? 0 : ENAMETOOLONG;
+	if (!errno)
+		event->probe_path = *path == '/' ? strdup(path) :
+				    realpath(path, NULL);
+	event->attr.uprobe_path = (uintptr_t)event->probe_path;
+	if (event->probe_path)
 		return 0;
 	return seam_err_set(err, -errno, "cannot read '%s': %s",
 			    seam_text_copy(shown, sizeof(shown), path,
@@ -167,22 +156,14 @@ static bool cut_return(char *text)
 	return true;
 }
 
-bool seam_uprobe_is(const struct seam_event *event)
+int seam_uprobe_parse(struct seam_event *event, const char *text,
+		      struct seam_err *err)
 {
-	return event->is_uprobe;
-}
-
-int seam_uprobe_add(struct seam_event_list *list, const char *text,
-		    struct seam_err *err)
-{
-	struct seam_event *event = seam_event_list_push(list);
-	char copy[PATH_MAX + SEAM_EVENT_NAME], whole[PATH_MAX], *place;
+	char copy[PATH_MAX + SEAM_EVENT_NAME], *place;
 	const char *path = copy + strlen(prefix);
 	int type = seam_pmu_type("uprobe"), r;
 	bool returns;
 
-	if (!event)
-		return seam_err_set(err, -ENOMEM, "out of memory");
 	if (type < 0)
 		return seam_err_set(err, type, "this kernel has no uprobes");
 	snprintf(event->name, sizeof(event->name), "%s", text);
@@ -191,8 +172,7 @@ int seam_uprobe_add(struct seam_event_list *list, const char *text,
 	if (returns) {
 		char bit[64];
 
-		seam_procfs_text("/sys/bus/event_source/devices/uprobe/"
-				  "format/retprobe", bit, sizeof(bit));
+		seam_pmu_text("uprobe", "format/retprobe", bit, sizeof(bit));
 		if (seam_pmu_set_bits(&event->attr, bit, 1) < 0)
 			return seam_err_set(err, -ENOENT, "this kernel cannot "
 					    "probe returns");
@@ -202,11 +182,9 @@ int seam_uprobe_add(struct seam_event_list *list, const char *text,
 		return seam_err_set(err, -EINVAL, "a probe is written "
 			"uprobe:/path:symbol or uprobe:/path:0xoffset");
 	*place++ = '\0';
-	r = make_absolute(path, whole, err);
-	if (r < 0)
-		return r;
 	event->attr.type = (uint32_t)type;
-	event->is_uprobe = event->each_time = true;
-	r = find_place(event, whole, place, err);
-	return r == 0 ? keep_path(list, event, whole, err) : r;
+	event->origin = SEAM_EVENT_OF_UPROBE;
+	event->each_time = true;
+	r = set_path(event, path, err);
+	return r == 0 ? find_place(event, place, err) : r;
 }
