@@ -88,7 +88,7 @@ int seam_perf_mapping_read(uint32_t type, uint16_t misc,
  * Read a whole @record of an event with @attr.  Returns 0, or -EBADMSG for one
  * that is damaged, for a sample, and for a record of the perf tool.
  *
- * Cost: 60 to 150 ns.
+ * Cost: 50 to 250 ns.
  */
 int seam_perf_sideband_read(const struct seam_perf_attr *attr,
 			    enum seam_endian endian,
