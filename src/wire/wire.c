@@ -72,16 +72,20 @@ static size_t put(uint8_t *buf, size_t cap, size_t pos, const void *data,
 	return pos + n;
 }
 
+void seam_wire_put_uint(uint8_t *to, uint64_t v, size_t n,
+			enum seam_endian endian)
+{
+	for (size_t i = 0; i < n; i++)
+		to[endian == SEAM_LITTLE ? i : n - 1 - i] =
+			(uint8_t)(v >> 8 * i);
+}
+
 static size_t put_uint(uint8_t *buf, size_t cap, size_t pos, uint64_t v,
 		       size_t n, enum seam_endian endian)
 {
 	uint8_t bytes[8];
 
-	for (size_t i = 0; i < n; i++) {
-		size_t shift = endian == SEAM_LITTLE ? i : n - 1 - i;
-
-		bytes[i] = (uint8_t)(v >> (8 * shift));
-	}
+	seam_wire_put_uint(bytes, v, n, endian);
 	return put(buf, cap, pos, bytes, n);
 }
 

@@ -77,6 +77,10 @@ int seam_wire_read(struct seam_cursor *c, const struct seam_record *rec,
 size_t seam_wire_write(const struct seam_record *rec, const void *in,
 		      enum seam_endian endian, uint8_t *buf, size_t cap);
 
+/* Write the low @n bytes of @v, at most 8, in byte order @endian. */
+void seam_wire_put_uint(uint8_t *to, uint64_t v, size_t n,
+			enum seam_endian endian);
+
 /*
  * " name=value" for each field, integers in hex; strings are escaped for
  * terminals.  seam_wire_dump() makes a line of it, the record's name first.

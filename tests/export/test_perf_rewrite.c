@@ -96,7 +96,7 @@ static void describe(const struct made *made, char *text, size_t cap)
 	text[0] = '\0';
 	while (seam_perf_stream_next(&stream, &record, NULL) > 0) {
 		struct seam_bytes payload = record.payload;
-		struct seam_perf_stamp stamp = { 0 };
+		struct seam_perf_sample_id stamp = { 0 };
 		struct seam_perf_mapping m = { .filename = "" };
 		struct seam_perf_sample sample = { 0 };
 
@@ -104,8 +104,8 @@ static void describe(const struct made *made, char *text, size_t cap)
 			seam_perf_sample_read(&data.events.items[0].attr,
 					      data.endian, payload, &sample);
 			stamp.time = sample.time;
-		} else if (seam_perf_record_is_stamped(record.type)) {
-			seam_perf_stamp_read(&data.events.items[0].attr,
+		} else if (seam_perf_record_has_sample_id(record.type)) {
+			seam_perf_sample_id_read(&data.events.items[0].attr,
 					     data.endian, &payload, &stamp);
 			assert_true(record.type != PERF_RECORD_MMAP2 ||
 				    stamp.id == TEST_ID_1);

@@ -10,11 +10,8 @@
 #include "wire/perf/perf_stream.h"
 
 enum {
-	AUXTRACE = 18,			/* feature: where its records are */
-	DATA_SIZE_AT = 48,		/* in the header of a file */
-	HEADER_BYTES = 104,
-	SECTION_BYTES = 16,		/* offset and size */
-	RECORD_BYTES = 65535,		/* the most that 16 bits say */
+	DATA_SIZE_AT = offsetof(struct seam_perf_file_header, data.size),
+	SECTION_BYTES = sizeof(struct seam_perf_file_section),
 };
 
 /* Where a record with bytes of a hardware trace was, and is; from the start. */
@@ -34,9 +31,7 @@ struct writing {
 
 static void put_u64(const struct seam_perf_data *data, uint8_t *to, uint64_t v)
 {
-	for (size_t i = 0; i < 8; i++)
-		to[data->endian == SEAM_LITTLE ? i : 7 - i] =
-			(uint8_t)(v >> 8 * i);
+	seam_wire_put_uint(to, v, 8, data->endian);
 }
 
 static uint64_t get_u64(const struct seam_perf_data *data, uint64_t pos)
@@ -75,62 +70,27 @@ static void put_header(struct writing *w, uint32_t type, uint16_t misc,
 
 /* -- what is added ------------------------------------------------------ */
 
-/* An id of the first event, which has to describe the trailer. */
-static uint64_t first_id(const struct seam_perf_data *data)
-{
-	for (size_t i = 0; i < data->ids.n; i++)
-		if (data->ids.items[i].event == 0)
-			return data->ids.items[i].id;
-	return 0;
-}
-
-/* Source: linux/perf_event.h, struct sample_id. */
-static size_t put_stamp(const struct seam_perf_data *data, uint8_t *to,
-			const struct seam_perf_added *m)
-{
-	uint64_t has = data->events.items[0].attr.sample_type;
-	uint64_t id = first_id(data);
-	uint32_t pid = (uint32_t)m->pid;
-	size_t n = 0;
-
-	if (!seam_perf_attr_has(&data->events.items[0].attr,
-				SEAM_PERF_ATTR_SAMPLE_ID_ALL))
-		return 0;
-	if (has & PERF_SAMPLE_TID)
-		/* Two equal halves: right in either byte order. */
-		put_u64(data, to + 8 * n++, (uint64_t)pid << 32 | pid);
-	if (has & PERF_SAMPLE_TIME)
-		put_u64(data, to + 8 * n++, m->time_ns);
-	if (has & PERF_SAMPLE_ID)
-		put_u64(data, to + 8 * n++, id);
-	if (has & PERF_SAMPLE_STREAM_ID)
-		put_u64(data, to + 8 * n++, id);
-	if (has & PERF_SAMPLE_CPU)
-		put_u64(data, to + 8 * n++, 0);
-	if (has & PERF_SAMPLE_IDENTIFIER)
-		put_u64(data, to + 8 * n++, id);
-	return 8 * n;
-}
-
 static void put_added(struct writing *w, const struct seam_perf_added *m)
 {
-	struct seam_perf_mmap2 record = {
+	const struct seam_perf_event *event = &w->data->events.items[0];
+	uint64_t id = event->n_ids ? event->ids[0] : 0;
+	struct seam_perf_mmap2 mapping = {
 		.pid = m->pid, .tid = m->pid, .addr = m->addr, .len = m->len,
 		.pgoff = m->pgoff, .maj = m->maj, .min = m->min,
 		.ino = m->ino, .prot = PROT_READ | PROT_EXEC,
 		.flags = MAP_PRIVATE, .filename = m->filename,
 	};
-	uint8_t bytes[RECORD_BYTES] = { 0 };
-	size_t n = seam_wire_write(seam_perf_record_table(PERF_RECORD_MMAP2,
-							  0),
-				   &record, w->data->endian, bytes,
-				   sizeof(bytes));
+	struct seam_perf_sample_id sample_id = {
+		.pid = m->pid, .tid = m->pid, .time = m->time_ns, .id = id,
+		.stream_id = id,
+	};
+	uint8_t bytes[SEAM_PERF_SIDEBAND_MAX];
+	size_t n = seam_perf_sideband_write(&event->attr, w->data->endian,
+			PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &mapping,
+			&sample_id, bytes, sizeof(bytes));
 
-	n = (n + 7) / 8 * 8;
-	if (n > sizeof(bytes) - 128)	/* a path that no kernel takes */
+	if (n == 0)		/* a path that no kernel takes */
 		return;
-	n += put_stamp(w->data, bytes + n, m);
-	put_header(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, n);
 	put_bytes(w, bytes, n);
 	w->what->n_written++;
 }
@@ -153,7 +113,7 @@ static bool time_of(const struct seam_perf_data *data,
 		    struct seam_bytes *payload, uint64_t *time_ns)
 {
 	const struct seam_perf_attr *attr = &data->events.items[0].attr;
-	struct seam_perf_stamp stamp = { 0 };
+	struct seam_perf_sample_id id = { 0 };
 	struct seam_perf_sample sample;
 	uint32_t event;
 
@@ -169,15 +129,14 @@ static bool time_of(const struct seam_perf_data *data,
 		*time_ns = sample.time;
 		return sample.time != 0;
 	}
-	if (!seam_perf_record_is_stamped(record->type))
+	if (!seam_perf_record_has_sample_id(record->type))
 		return false;
-	attr = &data->events.items[seam_perf_data_stamped(data,
-							  *payload)].attr;
-	if (seam_perf_stamp_read(attr, data->endian, payload, &stamp))
+	if (seam_perf_sample_id_read(seam_perf_data_attr_of(data, *payload),
+				     data->endian, payload, &id))
 		return false;
-	*time_ns = stamp.time;
+	*time_ns = id.time;
 	/* Time 0: was there before; perf does not queue it. */
-	return stamp.time != 0;
+	return id.time != 0;
 }
 
 static bool is_left_out(struct writing *w,
@@ -276,7 +235,7 @@ static int by_from(const void *key, const void *entry)
 static void move_index(struct writing *w, uint8_t *rest)
 {
 	const struct seam_perf_data *data = w->data;
-	struct seam_bytes index = data->features[AUXTRACE];
+	struct seam_bytes index = data->features[SEAM_PERF_FEATURE_AUXTRACE];
 	uint64_t at = index.size ? (uint64_t)(index.data - data->bytes.data) :
 		      0;
 
@@ -339,8 +298,8 @@ static void patch_size(struct writing *w)
 /* Whether what is not moved lies between the header and the data. */
 static bool stays_in_place(const struct seam_perf_data *data)
 {
-	return data->data_begin >= HEADER_BYTES &&
-	       data->described_begin >= HEADER_BYTES &&
+	return data->data_begin >= SEAM_PERF_FILE_HEADER_BYTES &&
+	       data->described_begin >= SEAM_PERF_FILE_HEADER_BYTES &&
 	       data->described_end <= data->data_begin;
 }
 

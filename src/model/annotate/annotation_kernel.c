@@ -18,22 +18,14 @@
 static bool take_text(const struct seam_perf_data *data,
 		      const struct seam_perf_record *record, uint64_t *addr)
 {
-	struct seam_bytes payload = record->payload;
-	const struct seam_perf_attr *attr;
-	struct seam_perf_mapping m;
-	struct seam_perf_stamp stamp;
+	struct seam_perf_sideband r;
 
-	if (record->type != PERF_RECORD_MMAP &&
-	    record->type != PERF_RECORD_MMAP2)
+	if ((record->type != PERF_RECORD_MMAP &&
+	     record->type != PERF_RECORD_MMAP2) ||
+	    seam_perf_data_sideband(data, record, &r) ||
+	    strncmp(r.mapping.filename, KERNEL, strlen(KERNEL)) != 0)
 		return false;
-	attr = &data->events.items[seam_perf_data_stamped(data,
-							  payload)].attr;
-	if (seam_perf_stamp_read(attr, data->endian, &payload, &stamp) ||
-	    seam_perf_mapping_read(record->type, record->misc, payload,
-				   data->endian, &m) ||
-	    strncmp(m.filename, KERNEL, strlen(KERNEL)) != 0)
-		return false;
-	*addr = m.pgoff;
+	*addr = r.mapping.pgoff;
 	return true;
 }
 

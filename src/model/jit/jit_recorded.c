@@ -19,54 +19,37 @@ struct jit_walk {
 	int error;
 };
 
-static void take_mapping(struct jit_walk *w, const struct seam_perf_record *record,
-			 struct seam_bytes payload)
+static void take_mapping(struct jit_walk *w, const struct seam_perf_mapping *m)
 {
 	struct seam_jit_sources *sources = &w->to->sources;
-	struct seam_perf_mapping m;
 	enum seam_mapping_kind kind;
 	int r = 0;
 
-	if (seam_perf_mapping_read(record->type, record->misc, payload,
-				   w->data->endian, &m) || m.pid < 0)
+	if (m->pid < 0)
 		return;
-	kind = seam_resolver_kind(m.filename);
-	if (kind == SEAM_MAPPING_ANON && m.prot & PROT_EXEC)
-		r = seam_jit_sources_anonymous(sources, m.pid);
+	kind = seam_resolver_kind(m->filename);
+	if (kind == SEAM_MAPPING_ANON && m->prot & PROT_EXEC)
+		r = seam_jit_sources_anonymous(sources, m->pid);
 	else if (kind == SEAM_MAPPING_FILE)
-		r = seam_jit_sources_mapped(sources, m.pid, m.filename);
+		r = seam_jit_sources_mapped(sources, m->pid, m->filename);
 	if (r < 0)
 		w->error = r;
 }
 
-static void take_fork(struct jit_walk *w, struct seam_bytes payload,
+static void take_fork(struct jit_walk *w, const struct seam_perf_task *task,
 		      uint64_t time_ns)
 {
-	struct seam_perf_task task;
 	struct seam_jit_fork *slot;
 
-	if (seam_perf_record_read(seam_perf_record_table(PERF_RECORD_FORK, 0),
-				  payload, w->data->endian, &task) ||
-	    task.pid == task.ppid)
+	if (task->pid == task->ppid)
 		return;
 	slot = SEAM_ARRAY_PUSH(&w->to->forks);
-	if (!slot || seam_jit_code_fork(w->to->sources.code, task.ppid,
-					task.pid, time_ns)) {
+	if (!slot || seam_jit_code_fork(w->to->sources.code, task->ppid,
+					task->pid, time_ns)) {
 		w->error = -ENOMEM;
 		return;
 	}
-	*slot = (struct seam_jit_fork) { task.ppid, task.pid };
-}
-
-static void take_exec(struct jit_walk *w, struct seam_bytes payload,
-		      uint64_t time_ns)
-{
-	struct seam_perf_comm comm;
-
-	if (seam_perf_record_read(seam_perf_record_table(PERF_RECORD_COMM, 0),
-				  payload, w->data->endian, &comm) == 0 &&
-	    seam_jit_code_exec(w->to->sources.code, comm.pid, time_ns))
-		w->error = -ENOMEM;
+	*slot = (struct seam_jit_fork) { task->ppid, task->pid };
 }
 
 static void take_sample(struct jit_walk *w, struct seam_bytes payload)
@@ -90,32 +73,28 @@ static void take_sample(struct jit_walk *w, struct seam_bytes payload)
 
 static void take_record(struct jit_walk *w, const struct seam_perf_record *record)
 {
-	struct seam_bytes payload = record->payload;
-	struct seam_perf_stamp stamp = { 0 };
-	const struct seam_perf_attr *attr;
+	struct seam_perf_sideband r;
 
 	if (w->only_times) {
 		if (record->type == PERF_RECORD_SAMPLE)
-			take_sample(w, payload);
+			take_sample(w, record->payload);
 		return;
 	}
-	if (!seam_perf_record_is_stamped(record->type))
-		return;
-	attr = &w->data->events.items[seam_perf_data_stamped(w->data,
-							     payload)].attr;
-	if (seam_perf_stamp_read(attr, w->data->endian, &payload, &stamp))
+	if (seam_perf_data_sideband(w->data, record, &r))
 		return;
 	switch (record->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		take_mapping(w, record, payload);
+		take_mapping(w, &r.mapping);
 		break;
 	case PERF_RECORD_FORK:
-		take_fork(w, payload, stamp.time);
+		take_fork(w, &r.task, r.sample_id.time);
 		break;
 	case PERF_RECORD_COMM:
-		if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
-			take_exec(w, payload, stamp.time);
+		if (record->misc & PERF_RECORD_MISC_COMM_EXEC &&
+		    seam_jit_code_exec(w->to->sources.code, r.comm.pid,
+				       r.sample_id.time))
+			w->error = -ENOMEM;
 		break;
 	}
 }

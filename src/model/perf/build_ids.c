@@ -44,26 +44,18 @@ static void take_demand(struct build_id_search *s, const struct seam_perf_mappin
 
 static void take_record(struct build_id_search *s, const struct seam_perf_record *record)
 {
-	struct seam_bytes payload = record->payload;
-	const struct seam_perf_attr *attr;
-	struct seam_perf_mapping m;
-	struct seam_perf_stamp stamp;
+	struct seam_perf_sideband r;
 
-	if (record->type != PERF_RECORD_MMAP2 &&
-	    record->type != PERF_RECORD_MMAP)
+	if ((record->type != PERF_RECORD_MMAP2 &&
+	     record->type != PERF_RECORD_MMAP) ||
+	    seam_perf_data_sideband(s->data, record, &r))
 		return;
-	attr = &s->data->events.items[seam_perf_data_stamped(s->data,
-							     payload)].attr;
-	if (seam_perf_stamp_read(attr, s->data->endian, &payload, &stamp) ||
-	    seam_perf_mapping_read(record->type, record->misc, payload,
-				   s->data->endian, &m))
+	if (strcmp(r.mapping.filename, s->path) != 0)
 		return;
-	if (strcmp(m.filename, s->path) != 0)
-		return;
-	if (m.build_id)
-		take(s, m.build_id, m.build_id_size);
+	if (r.mapping.build_id)
+		take(s, r.mapping.build_id, r.mapping.build_id_size);
 	else
-		take_demand(s, &m, stamp.time);
+		take_demand(s, &r.mapping, r.sample_id.time);
 }
 
 static void walk(struct build_id_search *s, struct seam_bytes bytes, uint64_t begin,

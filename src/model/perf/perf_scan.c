@@ -391,8 +391,8 @@ static void set_aside(struct seam_perf_scan *scan,
 		      const struct seam_perf_record *record, bool is_unpacked)
 {
 	const struct seam_perf_data *data = scan->data;
-	const struct seam_perf_attr *attr = &data->events.items[
-		seam_perf_data_stamped(data, record->payload)].attr;
+	const struct seam_perf_attr *attr =
+		seam_perf_data_attr_of(data, record->payload);
 	struct seam_perf_aside *aside = SEAM_ARRAY_PUSH(&scan->asides);
 
 	if (!aside) {
@@ -400,7 +400,7 @@ static void set_aside(struct seam_perf_scan *scan,
 		return;
 	}
 	*aside = (struct seam_perf_aside) { .record = *record };
-	if (seam_perf_stamp_read(attr, data->endian, &aside->record.payload,
+	if (seam_perf_sample_id_read(attr, data->endian, &aside->record.payload,
 				 &aside->stamp)) {
 		scan->n_damaged++;
 		scan->asides.n--;
@@ -408,7 +408,7 @@ static void set_aside(struct seam_perf_scan *scan,
 	}
 	if (!(attr->sample_type & PERF_SAMPLE_TIME))
 		aside->stamp.time = scan->n_records;
-	else if (seam_perf_stamp_bytes(attr) == 0)
+	else if (seam_perf_sample_id_bytes(attr) == 0)
 		aside->stamp.time = scan->now;
 	if (is_unpacked) {
 		aside->record.payload.data = (const uint8_t *)seam_arena_text(

@@ -25,7 +25,7 @@
 /* A record that is not a sample, to be understood later. */
 struct seam_perf_aside {
 	struct seam_perf_record record;	/* payload without the trailer */
-	struct seam_perf_stamp stamp;
+	struct seam_perf_sample_id stamp;
 };
 
 struct seam_perf_scan {

@@ -105,8 +105,9 @@ uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id)
 	return found ? found->event : SEAM_NONE;
 }
 
-uint32_t seam_perf_data_stamped(const struct seam_perf_data *data,
-				struct seam_bytes payload)
+const struct seam_perf_attr *
+seam_perf_data_attr_of(const struct seam_perf_data *data,
+		       struct seam_bytes payload)
 {
 	const struct seam_perf_attr *attr = &data->events.items[0].attr;
 	struct seam_cursor c;
@@ -114,10 +115,19 @@ uint32_t seam_perf_data_stamped(const struct seam_perf_data *data,
 
 	if (data->events.n == 1 || payload.size < 8 ||
 	    !(attr->sample_type & PERF_SAMPLE_IDENTIFIER))
-		return 0;
+		return attr;
 	c = seam_cursor_make(payload.data + payload.size - 8, 8, data->endian);
 	event = seam_perf_data_event(data, seam_cursor_u64(&c));
-	return event == SEAM_NONE ? 0 : event;
+	return event == SEAM_NONE ? attr : &data->events.items[event].attr;
+}
+
+int seam_perf_data_sideband(const struct seam_perf_data *data,
+			    const struct seam_perf_record *record,
+			    struct seam_perf_sideband *out)
+{
+	return seam_perf_sideband_read(
+		seam_perf_data_attr_of(data, record->payload), data->endian,
+		record, out);
 }
 
 /* -- events ------------------------------------------------------------- */

@@ -21,7 +21,7 @@
 #include "base/array.h"
 #include "base/index.h"
 #include "wire/perf/perf_file.h"
-#include "wire/perf/perf_record.h"
+#include "wire/perf/perf_sideband.h"
 
 struct seam_perf_data {
 	struct seam_bytes bytes;	/* the whole file, borrowed */
@@ -60,11 +60,17 @@ void seam_perf_data_close(struct seam_perf_data *data);
 uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id);
 
 /*
- * The event whose trailer ends @payload, as a position in events: by the id
- * in its last word where events record one, else the first.
+ * The attr of the event whose trailer ends @payload: by the id in its last
+ * word where events record one, else that of the first.
  */
-uint32_t seam_perf_data_stamped(const struct seam_perf_data *data,
-				struct seam_bytes payload);
+const struct seam_perf_attr *
+seam_perf_data_attr_of(const struct seam_perf_data *data,
+		       struct seam_bytes payload);
+
+/* Read a record of the kernel that is no sample; see perf_sideband.h. */
+int seam_perf_data_sideband(const struct seam_perf_data *data,
+			    const struct seam_perf_record *record,
+			    struct seam_perf_sideband *out);
 
 /* A feature that is one string (HOSTNAME, ARCH...), or NULL. */
 const char *seam_perf_data_string(const struct seam_perf_data *data,

@@ -159,29 +159,29 @@ static int dump_sample(struct perf_lines *d, struct seam_line *line,
 
 /* -- everything else ---------------------------------------------------- */
 
-static void put_stamp(struct seam_line *line, const struct seam_perf_attr *attr,
-		      const struct seam_perf_stamp *stamp)
+static void put_sample_id(struct seam_line *line, const struct seam_perf_attr *attr,
+		      const struct seam_perf_sample_id *id)
 {
 	uint64_t has = attr->sample_type;
 
-	if (seam_perf_stamp_bytes(attr) == 0)
+	if (seam_perf_sample_id_bytes(attr) == 0)
 		return;
 	if (line->is_json)
 		seam_json_open(&line->j, "sample_id", '{');
 	else
 		fputs(" |", line->out);
 	if (has & PERF_SAMPLE_TID) {
-		seam_line_i64(line, "pid", stamp->pid);
-		seam_line_i64(line, "tid", stamp->tid);
+		seam_line_i64(line, "pid", id->pid);
+		seam_line_i64(line, "tid", id->tid);
 	}
 	if (has & PERF_SAMPLE_TIME)
-		seam_line_u64(line, "time", stamp->time);
+		seam_line_u64(line, "time", id->time);
 	if (has & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER))
-		seam_line_u64(line, "id", stamp->id);
+		seam_line_u64(line, "id", id->id);
 	if (has & PERF_SAMPLE_STREAM_ID)
-		seam_line_u64(line, "stream_id", stamp->stream_id);
+		seam_line_u64(line, "stream_id", id->stream_id);
 	if (has & PERF_SAMPLE_CPU)
-		seam_line_u64(line, "cpu", stamp->cpu);
+		seam_line_u64(line, "cpu", id->cpu);
 	if (line->is_json)
 		seam_json_close(&line->j);
 }
@@ -332,17 +332,17 @@ static int dump_other(struct perf_lines *d, struct seam_line *line,
 	const struct seam_perf_attr *attr = &data->events.items[0].attr;
 	struct seam_bytes payload = record->payload;
 	_Alignas(8) uint8_t in[SEAM_PERF_MAX_RECORD];
-	struct seam_perf_stamp stamp;
+	struct seam_perf_sample_id id;
 	int r;
 
 	if (!table)
 		return -EBADMSG;
 	if (record->type == SEAM_PERF_HEADER_ATTR)
 		return dump_attr(d, line, payload);
-	if (seam_perf_record_is_stamped(record->type)) {
-		attr = &data->events.items[seam_perf_data_stamped(data,
-							payload)].attr;
-		if (seam_perf_stamp_read(attr, data->endian, &payload, &stamp))
+	if (seam_perf_record_has_sample_id(record->type)) {
+		attr = seam_perf_data_attr_of(data, payload);
+		if (seam_perf_sample_id_read(attr, data->endian, &payload,
+					     &id))
 			return -EBADMSG;
 	}
 	if (record->type == PERF_RECORD_MMAP2 &&
@@ -355,8 +355,8 @@ static int dump_other(struct perf_lines *d, struct seam_line *line,
 		if (r == 0)
 			put_record(d, line, record->type, table, in);
 	}
-	if (r == 0 && seam_perf_record_is_stamped(record->type))
-		put_stamp(line, attr, &stamp);
+	if (r == 0 && seam_perf_record_has_sample_id(record->type))
+		put_sample_id(line, attr, &id);
 	return r;
 }
 

@@ -471,58 +471,6 @@ const struct seam_record *seam_perf_record_table(uint32_t type, uint16_t misc)
 	return type < SEAM_ARRAY_SIZE(types) ? types[type].table : NULL;
 }
 
-bool seam_perf_record_is_stamped(uint32_t type)
-{
-	return type < SEAM_PERF_FIRST_TOOL && type != PERF_RECORD_SAMPLE;
-}
-
-size_t seam_perf_stamp_bytes(const struct seam_perf_attr *attr)
-{
-	uint64_t fields = attr->sample_type &
-		(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
-		 PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
-		 PERF_SAMPLE_IDENTIFIER);
-
-	if (!seam_perf_attr_has(attr, SEAM_PERF_ATTR_SAMPLE_ID_ALL))
-		return 0;
-	return 8 * (size_t)__builtin_popcountll(fields);
-}
-
-int seam_perf_stamp_read(const struct seam_perf_attr *attr,
-			 enum seam_endian endian, struct seam_bytes *payload,
-			 struct seam_perf_stamp *out)
-{
-	size_t size = seam_perf_stamp_bytes(attr);
-	struct seam_cursor c;
-
-	*out = (struct seam_perf_stamp) {
-		.pid = -1, .tid = -1, .cpu = UINT32_MAX,
-	};
-	if (size > payload->size)
-		return -EBADMSG;
-	if (size == 0)
-		return 0;
-	payload->size -= size;
-	c = seam_cursor_make(payload->data + payload->size, size, endian);
-	if (attr->sample_type & PERF_SAMPLE_TID) {
-		out->pid = (int32_t)seam_cursor_u32(&c);
-		out->tid = (int32_t)seam_cursor_u32(&c);
-	}
-	if (attr->sample_type & PERF_SAMPLE_TIME)
-		out->time = seam_cursor_u64(&c);
-	if (attr->sample_type & PERF_SAMPLE_ID)
-		out->id = seam_cursor_u64(&c);
-	if (attr->sample_type & PERF_SAMPLE_STREAM_ID)
-		out->stream_id = seam_cursor_u64(&c);
-	if (attr->sample_type & PERF_SAMPLE_CPU) {
-		out->cpu = seam_cursor_u32(&c);
-		seam_cursor_u32(&c);
-	}
-	if (attr->sample_type & PERF_SAMPLE_IDENTIFIER)
-		out->id = seam_cursor_u64(&c);
-	return c.error;
-}
-
 int seam_perf_record_read(const struct seam_record *table,
 			  struct seam_bytes payload, enum seam_endian endian,
 			  void *out)
@@ -533,17 +481,11 @@ int seam_perf_record_read(const struct seam_record *table,
 	return seam_wire_read(&c, table, out) ? -EBADMSG : 0;
 }
 
-/* Offset of the build id in the payload of an MMAP2 that has one. */
-#define BUILD_ID_POS 36
-
-/* Offset of what prot and flags were put before, and of prot now. */
-#define OLD_NAME_POS 56
-
-/* simpleperf's mark, in prot.  Source: its map_flags::PROT_JIT_SYMFILE_MAP. */
-#define PROT_JIT_SYMFILE 0x4000
-
-/* All PROT_* bits of any architecture, those of growing stacks, that mark. */
-#define PROT_BITS (UINT32_C(0xff) | 0x03000000 | PROT_JIT_SYMFILE)
+enum {
+	OLD_NAME_POS = 56,	/* in the older MMAP2; of prot in the newer */
+	/* All PROT_* bits of any architecture, those of growing stacks. */
+	PROT_BITS = 0xff | 0x03000000 | SEAM_PERF_PROT_JIT_SYMFILE,
+};
 
 /*
  * Where the name begins in place of the protection, its letters have bits that
@@ -551,11 +493,16 @@ int seam_perf_record_read(const struct seam_record *table,
  */
 static bool is_old_mmap2(struct seam_bytes payload, enum seam_endian endian)
 {
-	struct seam_perf_mmap2 new;
+	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
+						endian);
+	uint32_t prot;
 
-	if (seam_perf_record_read(&mmap2_record, payload, endian, &new))
-		return true;
-	return new.prot & ~PROT_BITS && payload.data[OLD_NAME_POS] >= ' ';
+	seam_cursor_skip(&c, OLD_NAME_POS);
+	prot = seam_cursor_u32(&c);
+	seam_cursor_skip(&c, 4);		/* flags */
+	return !seam_cursor_cstr(&c) ||
+	       (prot & ~(uint32_t)PROT_BITS &&
+		payload.data[OLD_NAME_POS] >= ' ');
 }
 
 const struct seam_record *
@@ -566,93 +513,4 @@ seam_perf_record_table_of(uint32_t type, uint16_t misc,
 
 	return table == &mmap2_record && is_old_mmap2(payload, endian) ?
 	       &mmap2_old_record : table;
-}
-
-static int read_mmap(uint16_t misc, struct seam_bytes payload,
-		     enum seam_endian endian, struct seam_perf_mapping *out)
-{
-	struct seam_perf_mmap m;
-
-	if (seam_perf_record_read(&mmap_record, payload, endian, &m))
-		return -EBADMSG;
-	*out = (struct seam_perf_mapping) {
-		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
-		.pgoff = m.pgoff,
-		/* MMAP has no protection; bit 13 marks data. */
-		.prot = misc & PERF_RECORD_MISC_MMAP_DATA ?
-			PROT_READ : PROT_READ | PROT_EXEC,
-		.filename = m.filename,
-	};
-	return 0;
-}
-
-static int read_mmap2(struct seam_bytes payload, enum seam_endian endian,
-		      struct seam_perf_mapping *out)
-{
-	struct seam_perf_mmap2 m;
-
-	if (seam_perf_record_read(&mmap2_record, payload, endian, &m))
-		return -EBADMSG;
-	*out = (struct seam_perf_mapping) {
-		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
-		.pgoff = m.pgoff, .prot = m.prot, .filename = m.filename,
-		.is_jit_symfile = m.prot & PROT_JIT_SYMFILE,
-		.maj = m.maj, .min = m.min, .ino = m.ino,
-		.ino_generation = m.ino_generation,
-	};
-	return 0;
-}
-
-static int read_old_mmap2(uint16_t misc, struct seam_bytes payload,
-			  enum seam_endian endian,
-			  struct seam_perf_mapping *out)
-{
-	struct seam_perf_mmap2_old m;
-
-	if (seam_perf_record_read(&mmap2_old_record, payload, endian, &m))
-		return -EBADMSG;
-	*out = (struct seam_perf_mapping) {
-		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
-		.pgoff = m.pgoff, .filename = m.filename,
-		.prot = misc & PERF_RECORD_MISC_MMAP_DATA ?
-			PROT_READ : PROT_READ | PROT_EXEC,
-		.maj = m.maj, .min = m.min, .ino = m.ino,
-		.ino_generation = m.ino_generation,
-	};
-	return 0;
-}
-
-static int read_mmap2_build_id(struct seam_bytes payload,
-			       enum seam_endian endian,
-			       struct seam_perf_mapping *out)
-{
-	struct seam_perf_mmap2_build_id m;
-
-	if (seam_perf_record_read(&mmap2_build_id_record, payload, endian, &m))
-		return -EBADMSG;
-	*out = (struct seam_perf_mapping) {
-		.pid = m.pid, .tid = m.tid, .addr = m.addr, .len = m.len,
-		.pgoff = m.pgoff, .prot = m.prot, .filename = m.filename,
-	};
-	if (m.build_id_size > 0 && m.build_id_size <= 20) {
-		out->build_id = payload.data + BUILD_ID_POS;
-		out->build_id_size = m.build_id_size;
-	}
-	return 0;
-}
-
-int seam_perf_mapping_read(uint32_t type, uint16_t misc,
-			   struct seam_bytes payload, enum seam_endian endian,
-			   struct seam_perf_mapping *out)
-{
-	const struct seam_record *table =
-		seam_perf_record_table_of(type, misc, payload, endian);
-
-	if (table == &mmap_record)
-		return read_mmap(misc, payload, endian, out);
-	if (table == &mmap2_record)
-		return read_mmap2(payload, endian, out);
-	if (table == &mmap2_old_record)
-		return read_old_mmap2(misc, payload, endian, out);
-	return read_mmap2_build_id(payload, endian, out);
 }

@@ -2,14 +2,13 @@
 /*
  * perf_record.h - the records of a perf.data stream, one table each
  *
- * Records of the kernel (types below 64) come out of the ring; records of
- * the perf tool (64 and above) were put between them by whoever wrote the
- * file.  All but the tool's and SAMPLE end in a trailer with the identity
- * and time of the event (sample_id_all); it is read from the end backwards,
- * here as struct seam_perf_stamp.
+ * Records of the kernel (types below 64) come out of the ring.  Records of
+ * the perf tool (64 and above) were added by the program that wrote the file.
+ * The kernel's records except SAMPLE end in a trailer; perf_sideband.h reads
+ * it, and the fields before it.
  *
- * PERF_RECORD_SAMPLE has no table: which fields it has is said by the
- * event's sample_type.  See perf_sample.h.
+ * PERF_RECORD_SAMPLE has no table: its layout depends on the event's
+ * sample_type.  See perf_sample.h.
  *
  * Source: linux/perf_event.h, enum perf_event_type; for the tool's records
  * tools/lib/perf/include/perf/event.h of Linux 6.1, and of 6.16 for
@@ -18,7 +17,6 @@
 #ifndef SEAM_PERF_RECORD_H
 #define SEAM_PERF_RECORD_H
 
-#include "wire/perf/perf_attr.h"
 #include "wire/wire.h"
 
 /* What linux/perf_event.h of Linux 6.1 does not name. */
@@ -64,8 +62,24 @@ struct seam_perf_record {
 	uint32_t type;
 	uint16_t misc;
 	uint64_t offset;		/* of the header, from the file's start */
-	struct seam_bytes payload;	/* behind the header */
+	struct seam_bytes payload;	/* after the header */
 };
+
+/*
+ * The record in memory at @header, of this machine's byte order.  The caller
+ * has checked that all of its bytes are there.
+ */
+static inline struct seam_perf_record seam_perf_record_at(const void *header)
+{
+	struct seam_perf_header h;
+
+	memcpy(&h, header, sizeof(h));
+	return (struct seam_perf_record) {
+		.type = h.type, .misc = h.misc,
+		.payload = { (const uint8_t *)header + sizeof(h),
+			     h.size - sizeof(h) },
+	};
+}
 
 struct seam_perf_mmap {
 	int32_t pid, tid;
@@ -81,6 +95,12 @@ struct seam_perf_mmap2 {
 	uint32_t prot, flags;
 	const char *filename;
 };
+
+/*
+ * Set in prot by simpleperf: the mapping is of code that a JIT wrote.
+ * Source: its map_flags::PROT_JIT_SYMFILE_MAP.
+ */
+enum { SEAM_PERF_PROT_JIT_SYMFILE = 0x4000 };
 
 /*
  * Of kernels before 3.16, Android's 3.10 among them.
@@ -100,7 +120,7 @@ struct seam_perf_mmap2_build_id {
 	uint64_t addr, len, pgoff;
 	uint8_t build_id_size, reserved_1;
 	uint16_t reserved_2;
-	uint32_t build_id_0;	/* 20 bytes; see seam_perf_mmap_read() */
+	uint32_t build_id_0;	/* 20 bytes from here; see perf_sideband.c */
 	uint64_t build_id_1, build_id_2;
 	uint32_t prot, flags;
 	const char *filename;
@@ -162,55 +182,7 @@ const struct seam_record *
 seam_perf_record_table_of(uint32_t type, uint16_t misc,
 			  struct seam_bytes payload, enum seam_endian endian);
 
-/* Whether a record of @type ends in the trailer of sample_id_all. */
-bool seam_perf_record_is_stamped(uint32_t type);
-
-/* The trailer.  Fields that the event does not record are as initialised. */
-struct seam_perf_stamp {
-	int32_t pid, tid;	/* -1 when not recorded */
-	uint64_t time;		/* of the event's clock; 0 */
-	uint64_t id;		/* which event; 0 */
-	uint64_t stream_id;	/* 0 */
-	uint32_t cpu;		/* UINT32_MAX */
-};
-
-/* Bytes of the trailer under @attr; 0 without sample_id_all. */
-size_t seam_perf_stamp_bytes(const struct seam_perf_attr *attr);
-
-/*
- * Read the trailer and take it off the end of @payload.  Returns 0, or
- * -EBADMSG when the payload is too short to hold one.
- */
-int seam_perf_stamp_read(const struct seam_perf_attr *attr,
-			 enum seam_endian endian, struct seam_bytes *payload,
-			 struct seam_perf_stamp *out);
-
-/* Both forms of MMAP and MMAP2 as one.  The build id points into @payload. */
-struct seam_perf_mapping {
-	int32_t pid, tid;
-	uint64_t addr, len, pgoff;
-	const uint8_t *build_id;	/* NULL when not recorded */
-	size_t build_id_size;		/* at most 20 */
-	uint32_t prot;			/* PROT_*; PROT_EXEC where not recorded */
-	const char *filename;		/* borrowed from @payload */
-	/*
-	 * Code that a JIT wrote, by simpleperf: @filename has its symbols, by
-	 * their addresses in memory.
-	 */
-	bool is_jit_symfile;
-	uint32_t maj, min;		/* of the device; 0 when not recorded */
-	uint64_t ino, ino_generation;	/* 0 when not recorded */
-};
-
-/*
- * @payload without its trailer.  Returns 0, -EBADMSG when it does not hold
- * what its type says.
- */
-int seam_perf_mapping_read(uint32_t type, uint16_t misc,
-			   struct seam_bytes payload, enum seam_endian endian,
-			   struct seam_perf_mapping *out);
-
-/* Table-driven read of any other record: 0 or -EBADMSG. */
+/* Read @payload, without its trailer, by its table: 0 or -EBADMSG. */
 int seam_perf_record_read(const struct seam_record *table,
 			  struct seam_bytes payload, enum seam_endian endian,
 			  void *out);
