@@ -179,19 +179,33 @@ def refused(*words):
     return result.stderr
 
 
-def private_mounts(folder_name):
-    """A new folder, and the words that run 'sh -c' where its mounts show.
+def private_mounts(folder):
+    """The words before a command whose mounts in @folder nobody else sees.
 
-    (None, ()) where a user may not have such a place.  A chroot has no mount
-    at its root to make private, but its /dev is one.
+    () where a user may not have such a place.  The root of a chroot is no
+    mount that could be made private, so the folder becomes one there;
+    end_private_mounts() is due afterwards.
     """
-    for words, base in (
-            (("unshare", "-m"), "."), (("unshare", "-rm"), "."),
-            (("unshare", "-m", "--propagation", "unchanged", "sh", "-c",
-              'mount --make-rprivate /dev && exec "$@"', "-"), "/dev/shm")):
-        if run(*words, "true").returncode == 0:
-            return tempfile.mkdtemp(dir=base, prefix=folder_name), words
-    return None, ()
+    for words in (
+            ("unshare", "-m"), ("unshare", "-rm"),
+            ("unshare", "-m", "--propagation", "unchanged", "sh", "-c",
+             'mount --bind "$0" "$0" && mount --make-private "$0" && '
+             'cd "$PWD" && exec "$@"', os.path.abspath(folder))):
+        works = run(*words, "true").returncode == 0
+        end_private_mounts(folder)
+        if works:
+            return words
+    return ()
+
+
+# Not to be undone: what was a mount before the tests.
+MOUNTS = {path for path in ("/tmp",) if os.path.ismount(path)}
+
+
+def end_private_mounts(folder):
+    """Where the mount above is shared, the folder is one outside as well."""
+    if folder not in MOUNTS and os.path.ismount(folder):
+        run("umount", "-l", folder)
 
 
 def end_group(process):

@@ -14,11 +14,12 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 from record_lib import (IS_ROOT, LOST_SAMPLES, NOBODY, SAMPLE, SEAM,
                         as_nobody, check, check_no_sysctl_that_holds, data_of,
-                        end_group, equal, manifest, own_folder_for_nobody,
+                        end_group, end_private_mounts, equal, manifest, own_folder_for_nobody,
                         perf, perf_samples, private_mounts, record, refused,
                         run, run_tests, samples_told, starved, tells_loss,
                         types_of)
@@ -499,8 +500,9 @@ def test_files_that_vanish_are_kept_by_build_id():
 
 
 def test_files_of_another_mount_namespace_are_kept():
-    hidden, unshare = private_mounts("hidden")
-    if not hidden:
+    hidden = tempfile.mkdtemp(dir=".", prefix="hidden")
+    unshare = private_mounts(hidden)
+    if not unshare:
         return          # nor is there such a process to be recorded
     script = (f"mount -t tmpfs none {hidden} && cp spin {hidden}/inside && "
               f"{hidden}/inside 200000000")
@@ -508,6 +510,7 @@ def test_files_of_another_mount_namespace_are_kept():
     with open(f"{hidden}/inside", "wb") as out, open("/bin/true", "rb") as it:
         out.write(it.read())
     result = record("-o", "m.seam", *unshare, "sh", "-c", script)
+    end_private_mounts(hidden)
     shutil.rmtree(hidden)
     equal(result.returncode, 0, result.stderr)
     note = run("readelf", "-n", "spin").stdout

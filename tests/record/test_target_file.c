@@ -238,10 +238,21 @@ static void a_program_that_may_be_run_but_not_read_is_not_read(void **state)
 	end(&p);
 }
 
+/*
+ * The root of a chroot is no mount that could be made private; then @where
+ * becomes one.  False where mounts in @where would be seen outside.
+ */
+static bool make_mounts_private(const char *where)
+{
+	return unshare(CLONE_NEWNS) == 0 &&
+	       (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ||
+		(mount(where, where, NULL, MS_BIND, NULL) == 0 &&
+		 mount(NULL, where, NULL, MS_PRIVATE, NULL) == 0));
+}
+
 static void bind(void)
 {
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE,
-					  NULL) ||
+	if (!make_mounts_private(folder) ||
 	    mount(path2, path, NULL, MS_BIND, NULL))
 		_exit(9);
 }
@@ -259,17 +270,17 @@ static void what_is_mounted_on_a_file_is_not_opened(void **state)
 	assert_int_equal(open_of(&p, path), -EXDEV);
 	is_text(open_of(&p, path2), "above");
 	end(&p);
+	umount2(folder, MNT_DETACH);	/* shared with us, in a chroot */
 }
 
 static void mount_folder(void)
 {
 	int fd;
 
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE,
-					  NULL) ||
-	    mount("none", "/mnt", "tmpfs", 0, NULL))
+	if (!make_mounts_private(path) ||
+	    mount("none", path, "tmpfs", 0, NULL))
 		_exit(9);
-	fd = open("/mnt/inside", O_CREAT | O_WRONLY, 0600);
+	fd = open(path2, O_CREAT | O_WRONLY, 0600);
 	if (write(fd, "inside", 6) != 6)
 		_exit(9);
 	close(fd);
@@ -313,9 +324,14 @@ static void a_file_system_of_its_own_is_read(void **state)
 	(void)state;
 	if (geteuid())
 		return;
+	snprintf(path, sizeof(path), "%s/own", folder);
+	snprintf(path2, sizeof(path2), "%s/own/inside", folder);
+	assert_int_equal(mkdir(path, 0755), 0);
 	p = start(mount_folder, NULL);
-	is_text(open_of(&p, "/mnt/inside"), "inside");
+	is_text(open_of(&p, path2), "inside");
 	end(&p);
+	umount2(path, MNT_DETACH);	/* shared with us, in a chroot */
+	assert_int_equal(rmdir(path), 0);
 }
 
 static void a_mapping_is_opened_whatever_its_path_leads_to(void **state)
