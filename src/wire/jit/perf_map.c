@@ -5,12 +5,12 @@
 static bool take_line(struct seam_perf_map_reader *reader,
 		      struct seam_bytes *line)
 {
-	const uint8_t *start = reader->bytes.data + reader->pos;
 	size_t left = reader->bytes.size - reader->pos;
-	const uint8_t *end;
+	const uint8_t *start, *end;
 
 	if (!left)
-		return false;
+		return false;		/* of an empty file data is NULL */
+	start = reader->bytes.data + reader->pos;
 	end = memchr(start, '\n', left);
 	line->data = start;
 	line->size = end ? (size_t)(end - start) : left;
