@@ -6,16 +6,16 @@
 
 #include "base/text.h"
 
-struct seam_line seam_line_begin(FILE *out, bool is_json, uint64_t offset,
-				 const char *type, int width)
+struct seam_line seam_line_begin(FILE *out, enum seam_line_form form,
+				 uint64_t offset, const char *type, int width)
 {
 	struct seam_line line = {
 		.out = out,
-		.is_json = is_json,
+		.form = form,
 		.j = seam_json_make(out, false),
 	};
 
-	if (is_json) {
+	if (seam_line_is_json(&line)) {
 		seam_json_open(&line.j, NULL, '{');
 		seam_json_u64(&line.j, "offset", offset);
 		seam_json_string(&line.j, "type", type);
@@ -27,43 +27,54 @@ struct seam_line seam_line_begin(FILE *out, bool is_json, uint64_t offset,
 
 void seam_line_end(struct seam_line *line)
 {
-	if (line->is_json)
+	if (seam_line_is_json(line))
 		seam_json_close(&line->j);
 	else
 		fputc('\n', line->out);
 }
 
+/* In text: " name=", or what is between two elements of a list. */
+static FILE *begin_text(struct seam_line *line, const char *name)
+{
+	if (name)
+		fprintf(line->out, " %s=", name);
+	else if (line->is_later)
+		fputc(' ', line->out);
+	line->is_later = true;
+	return line->out;
+}
+
 void seam_line_u64(struct seam_line *line, const char *name, uint64_t v)
 {
-	if (line->is_json)
+	if (seam_line_is_json(line))
 		seam_json_u64(&line->j, name, v);
 	else
-		fprintf(line->out, " %s=%" PRIu64, name, v);
+		fprintf(begin_text(line, name), "%" PRIu64, v);
 }
 
 void seam_line_i64(struct seam_line *line, const char *name, int64_t v)
 {
-	if (line->is_json)
+	if (seam_line_is_json(line))
 		seam_json_i64(&line->j, name, v);
 	else
-		fprintf(line->out, " %s=%" PRId64, name, v);
+		fprintf(begin_text(line, name), "%" PRId64, v);
 }
 
 void seam_line_hex(struct seam_line *line, const char *name, uint64_t v)
 {
-	if (line->is_json)
+	if (seam_line_is_json(line))
 		seam_json_u64(&line->j, name, v);
 	else
-		fprintf(line->out, " %s=%#" PRIx64, name, v);
+		fprintf(begin_text(line, name), "%#" PRIx64, v);
 }
 
 void seam_line_string(struct seam_line *line, const char *name, const char *v)
 {
-	if (line->is_json) {
+	if (seam_line_is_json(line)) {
 		seam_json_string(&line->j, name, v);
 		return;
 	}
-	fprintf(line->out, " %s=\"", name);
+	fputc('"', begin_text(line, name));
 	seam_text_put(line->out, v, SEAM_TEXT_TERMINAL);
 	fputc('"', line->out);
 }
@@ -71,27 +82,27 @@ void seam_line_string(struct seam_line *line, const char *name, const char *v)
 void seam_line_bytes(struct seam_line *line, const char *name,
 		     struct seam_bytes v)
 {
-	if (line->is_json) {
+	if (seam_line_is_json(line)) {
 		seam_json_hex(&line->j, name, v);
 		return;
 	}
-	fprintf(line->out, " %s=", name);
+	begin_text(line, name);
 	for (size_t i = 0; i < v.size; i++)
 		fprintf(line->out, "%02x", v.data[i]);
 }
 
-void seam_line_size(struct seam_line *line, const char *name,
+void seam_line_data(struct seam_line *line, const char *name,
 		    struct seam_bytes v)
 {
-	if (line->is_json)
-		seam_json_hex(&line->j, name, v);
+	if (line->form == SEAM_LINE_TEXT)
+		fprintf(begin_text(line, name), "[%zu bytes]", v.size);
 	else
-		fprintf(line->out, " %s=[%zu bytes]", name, v.size);
+		seam_line_bytes(line, name, v);
 }
 
 void seam_line_mark(struct seam_line *line, const char *name, const char *text)
 {
-	if (line->is_json)
+	if (seam_line_is_json(line))
 		seam_json_bool(&line->j, name, true);
 	else
 		fprintf(line->out, " %s", text);
@@ -100,24 +111,60 @@ void seam_line_mark(struct seam_line *line, const char *name, const char *text)
 void seam_line_record(struct seam_line *line, const struct seam_record *table,
 		      const void *in)
 {
-	if (line->is_json)
-		seam_wire_json(&line->j, table, in);
+	for (size_t i = 0; i < table->n_fields; i++) {
+		const struct seam_field *f = &table->fields[i];
+		const void *at = (const char *)in + f->offset;
+
+		if (f->type == SEAM_WIRE_CSTR)
+			seam_line_string(line, f->name,
+					 *(const char *const *)at);
+		else if (f->type == SEAM_WIRE_REST)
+			seam_line_data(line, f->name,
+				       *(const struct seam_bytes *)at);
+		else if (f->type == SEAM_WIRE_I32)
+			seam_line_i64(line, f->name, *(const int32_t *)at);
+		else if (f->type == SEAM_WIRE_I64)
+			seam_line_i64(line, f->name, *(const int64_t *)at);
+		else
+			seam_line_hex(line, f->name, seam_wire_uint(f, in));
+	}
+}
+
+static void open_brackets(struct seam_line *line, const char *name,
+			  char bracket)
+{
+	if (seam_line_is_json(line))
+		seam_json_open(&line->j, name, bracket);
 	else
-		seam_wire_fields(line->out, table, in);
+		fputc(bracket, begin_text(line, name));
+	line->is_later = false;
+}
+
+static void close_brackets(struct seam_line *line, const char *text)
+{
+	if (seam_line_is_json(line))
+		seam_json_close(&line->j);
+	else
+		fputs(text, line->out);
+	line->is_later = true;
+}
+
+void seam_line_open_object(struct seam_line *line, const char *name)
+{
+	open_brackets(line, name, '{');
+}
+
+void seam_line_close_object(struct seam_line *line)
+{
+	close_brackets(line, " }");
 }
 
 void seam_line_open_list(struct seam_line *line, const char *name)
 {
-	if (line->is_json)
-		seam_json_open(&line->j, name, '[');
-	else
-		fprintf(line->out, " %s=[", name);
+	open_brackets(line, name, '[');
 }
 
 void seam_line_close_list(struct seam_line *line)
 {
-	if (line->is_json)
-		seam_json_close(&line->j);
-	else
-		fputc(']', line->out);
+	close_brackets(line, "]");
 }

@@ -2,9 +2,10 @@
 /*
  * line.h - a record on a line: text for people, or an object of JSON
  *
- * What a dump shows is said once; the form of the line decides how it looks:
+ * All dumps are written through this.  They name each field once; the form of
+ * the line decides how it looks:
  *
- *	line = seam_line_begin(out, is_json, 0x1c8, "COMM", 14);
+ *	line = seam_line_begin(out, form, 0x1c8, "COMM", 14);
  *	seam_line_u64(&line, "pid", 42);
  *	seam_line_string(&line, "comm", "lua");
  *	seam_line_end(&line);
@@ -12,42 +13,57 @@
  *	     0x1c8 COMM           pid=42 comm="lua"
  *	{"offset":456,"type":"COMM","pid":42,"comm":"lua"}
  *
- * Names from outside are escaped.  Errors of the stream are the caller's to
- * check, with ferror().
+ * A @name of NULL stands for an element of a list.  Names from outside are
+ * escaped.  Errors of the stream are the caller's to check, with ferror().
  */
 #ifndef SEAM_LINE_H
 #define SEAM_LINE_H
 
+#include "base/json.h"
 #include "wire/wire.h"
+
+enum seam_line_form {
+	SEAM_LINE_TEXT,
+	SEAM_LINE_TEXT_BYTES,		/* code and tables as hex */
+	SEAM_LINE_JSON,			/* an object a line, hex too */
+};
 
 struct seam_line {
 	FILE *out;
-	bool is_json;
+	enum seam_line_form form;
+	bool is_later;		/* text: not the first element of a list */
 	struct seam_json j;
 };
 
-/* In text the @type is as wide as @width, or wider. */
-struct seam_line seam_line_begin(FILE *out, bool is_json, uint64_t offset,
-				 const char *type, int width);
+static inline bool seam_line_is_json(const struct seam_line *line)
+{
+	return line->form == SEAM_LINE_JSON;
+}
+
+/* In text, @type takes @width columns or more. */
+struct seam_line seam_line_begin(FILE *out, enum seam_line_form form,
+				 uint64_t offset, const char *type, int width);
 void seam_line_end(struct seam_line *line);
 
 void seam_line_u64(struct seam_line *line, const char *name, uint64_t v);
 void seam_line_i64(struct seam_line *line, const char *name, int64_t v);
-/* People read it in hex; JSON has numbers only. */
+/* In hex for people; JSON has decimal numbers only. */
 void seam_line_hex(struct seam_line *line, const char *name, uint64_t v);
 void seam_line_string(struct seam_line *line, const char *name, const char *v);
-/* Bytes as hexadecimal digits; _size() says in text only how many. */
+/* A few bytes, as hexadecimal digits in every form. */
 void seam_line_bytes(struct seam_line *line, const char *name,
 		     struct seam_bytes v);
-void seam_line_size(struct seam_line *line, const char *name,
+/* Bytes of any number: SEAM_LINE_TEXT has only their number. */
+void seam_line_data(struct seam_line *line, const char *name,
 		    struct seam_bytes v);
-/* Something that holds: true, or in text the word @text. */
+/* A fact: true in JSON, the word @text in text. */
 void seam_line_mark(struct seam_line *line, const char *name, const char *text);
-/* All fields of a record. */
+/* All fields of a record, by its table. */
 void seam_line_record(struct seam_line *line, const struct seam_record *table,
 		      const void *in);
 
-/* What comes between these is the caller's: commas in text too. */
+void seam_line_open_object(struct seam_line *line, const char *name);
+void seam_line_close_object(struct seam_line *line);
 void seam_line_open_list(struct seam_line *line, const char *name);
 void seam_line_close_list(struct seam_line *line);
 

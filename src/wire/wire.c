@@ -2,10 +2,7 @@
 /* wire.c - generic walks over record tables; the contract is in wire.h */
 #include "wire/wire.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-#include "base/text.h"
 
 static const struct {
 	const char *name;
@@ -17,8 +14,7 @@ static const struct {
 	[SEAM_WIRE_CSTR] = { "cstr", 0 }, [SEAM_WIRE_REST] = { "bytes", 0 },
 };
 
-/* Integer fields of any width, by value. */
-static uint64_t get_uint(const struct seam_field *f, const void *rec)
+uint64_t seam_wire_uint(const struct seam_field *f, const void *rec)
 {
 	const char *p = (const char *)rec + f->offset;
 
@@ -107,73 +103,11 @@ size_t seam_wire_write(const struct seam_record *rec, const void *in,
 
 			pos = put(buf, cap, pos, b->data, b->size);
 		} else {
-			pos = put_uint(buf, cap, pos, get_uint(f, in),
+			pos = put_uint(buf, cap, pos, seam_wire_uint(f, in),
 				       types[f->type].size, endian);
 		}
 	}
 	return pos;
-}
-
-static bool is_signed(const struct seam_field *f)
-{
-	return f->type == SEAM_WIRE_I32 || f->type == SEAM_WIRE_I64;
-}
-
-static int64_t get_int(const struct seam_field *f, const void *rec)
-{
-	uint64_t v = get_uint(f, rec);
-
-	return f->type == SEAM_WIRE_I32 ? (int32_t)(uint32_t)v : (int64_t)v;
-}
-
-void seam_wire_fields(FILE *out, const struct seam_record *rec,
-		      const void *in)
-{
-	for (size_t i = 0; i < rec->n_fields; i++) {
-		const struct seam_field *f = &rec->fields[i];
-		const void *p = (const char *)in + f->offset;
-
-		fprintf(out, " %s=", f->name);
-		if (f->type == SEAM_WIRE_CSTR) {
-			fputc('"', out);
-			seam_text_put(out, *(const char *const *)p,
-				      SEAM_TEXT_TERMINAL);
-			fputc('"', out);
-		} else if (f->type == SEAM_WIRE_REST) {
-			fprintf(out, "[%zu bytes]",
-				((const struct seam_bytes *)p)->size);
-		} else if (is_signed(f)) {
-			fprintf(out, "%" PRId64, get_int(f, in));
-		} else {
-			fprintf(out, "%#" PRIx64, get_uint(f, in));
-		}
-	}
-}
-
-void seam_wire_dump(FILE *out, const struct seam_record *rec, const void *in)
-{
-	fputs(rec->name, out);
-	seam_wire_fields(out, rec, in);
-	fputc('\n', out);
-}
-
-void seam_wire_json(struct seam_json *j, const struct seam_record *rec,
-		    const void *in)
-{
-	for (size_t i = 0; i < rec->n_fields; i++) {
-		const struct seam_field *f = &rec->fields[i];
-		const void *p = (const char *)in + f->offset;
-
-		if (f->type == SEAM_WIRE_CSTR)
-			seam_json_string(j, f->name, *(const char *const *)p);
-		else if (f->type == SEAM_WIRE_REST)
-			seam_json_hex(j, f->name,
-				      *(const struct seam_bytes *)p);
-		else if (is_signed(f))
-			seam_json_i64(j, f->name, get_int(f, in));
-		else
-			seam_json_u64(j, f->name, get_uint(f, in));
-	}
 }
 
 void seam_wire_doc(FILE *out, const struct seam_record *rec)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h - one table per record: reader, writer, dumps and manual from it
+ * wire.h - one table a record: reader, writer, dumps and manual from it
  *
  * A record's wire layout is its C struct's fields in declaration order, each
  * packed (no padding) in the byte order of the file.  The table adds what C
- * cannot say: the meaning and unit of each field.  The generic functions
- * below walk the table, so a field added there appears in all at once.
+ * cannot express: the meaning and unit of each field.  The functions below and
+ * seam_line_record() walk the table, so a field added there appears in all at
+ * once.
  *
  * The table describes syntax only.  What a field must satisfy (a size that
  * agrees with another, a flag that must be zero) is checked by a short
@@ -17,7 +18,6 @@
 
 #include "base/base.h"
 #include "base/cursor.h"
-#include "base/json.h"
 
 #include <stdio.h>
 
@@ -81,17 +81,8 @@ size_t seam_wire_write(const struct seam_record *rec, const void *in,
 void seam_wire_put_uint(uint8_t *to, uint64_t v, size_t n,
 			enum seam_endian endian);
 
-/*
- * " name=value" for each field, integers in hex; strings are escaped for
- * terminals.  seam_wire_dump() makes a line of it, the record's name first.
- */
-void seam_wire_fields(FILE *out, const struct seam_record *rec,
-		      const void *in);
-void seam_wire_dump(FILE *out, const struct seam_record *rec, const void *in);
-
-/* The fields as members of the object that @j has open; bytes as hex. */
-void seam_wire_json(struct seam_json *j, const struct seam_record *rec,
-		    const void *in);
+/* The value of an integer field of @rec, zero-extended. */
+uint64_t seam_wire_uint(const struct seam_field *f, const void *rec);
 
 /* The record as a Markdown table, for doc/formats. */
 void seam_wire_doc(FILE *out, const struct seam_record *rec);

@@ -5,8 +5,8 @@
  * Oracle: a line for the header, for each record the reader gives, for each
  * damaged one and for each note; in the text nothing acts on a terminal.
  */
-#include "wire/jit/jitdump.h"
-#include "wire/jit/jitdump_text.h"
+#include "wire/jit/jitdump_print.h"
+#include "wire/jit/perf_map.h"
 
 #include <stdlib.h>
 
@@ -44,8 +44,7 @@ static size_t count_expected(struct seam_bytes bytes)
 	return n;
 }
 
-static size_t show(struct seam_bytes bytes, enum seam_jitdump_text_form form,
-		   int *r)
+static size_t show(struct seam_bytes bytes, enum seam_line_form form, int *r)
 {
 	char *text = NULL;
 	size_t text_size = 0, n;
@@ -53,7 +52,7 @@ static size_t show(struct seam_bytes bytes, enum seam_jitdump_text_form form,
 	FILE *out = open_memstream(&text, &text_size);
 
 	must(out != NULL);
-	*r = seam_jitdump_text(out, bytes, form, &n_damaged, NULL);
+	*r = seam_jitdump_print(out, bytes, form, &n_damaged, NULL);
 	must(fclose(out) == 0);
 	n = count_lines(text, text_size);
 	free(text);
@@ -68,9 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t n_damaged;
 	FILE *out;
 
-	for (int form = 0; form <= SEAM_JIT_DUMP_JSON; form++) {
+	for (int form = 0; form <= SEAM_LINE_JSON; form++) {
 		int r;
-		size_t n = show(bytes, (enum seam_jitdump_text_form)form, &r);
+		size_t n = show(bytes, (enum seam_line_form)form, &r);
 
 		if (seam_jitdump_begin(&(struct seam_jitdump_reader) { 0 },
 				       bytes, NULL))
@@ -80,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	out = open_memstream(&text, &text_size);
 	must(out != NULL);
-	seam_jitdump_text_map(out, bytes, SEAM_JIT_DUMP_TEXT, &n_damaged);
+	seam_perf_map_print(out, bytes, SEAM_LINE_TEXT, &n_damaged);
 	must(fclose(out) == 0);
 	count_lines(text, text_size);
 	free(text);

@@ -11,7 +11,7 @@
 
 #include "../perf_bytes.h"
 #include "model/perf/perf_scan.h"
-#include "wire/perf/perf_dump.h"
+#include "wire/perf/perf_print.h"
 #include "wire/perf/perf_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
@@ -95,10 +95,9 @@ static void use(struct seam_bytes file)
 		walk(&data);
 		scan(&data);
 		seam_perf_data_command(&data, command, sizeof(command));
-		seam_perf_dump(nowhere, &data, data.bytes, data.data_begin,
-			       data.data_end, file.size % 2, NULL,
-			       &n_damaged,
-			       NULL);
+		seam_perf_print(nowhere, &data, data.bytes, data.data_begin,
+				data.data_end, file.size % 2 ? SEAM_LINE_JSON :
+				SEAM_LINE_TEXT, NULL, &n_damaged, NULL);
 	}
 	seam_perf_data_close(&data);
 }

@@ -71,12 +71,14 @@ static void fields_of(const struct seam_tracepoints *t, struct seam_bytes raw,
 	char *out = NULL;
 	size_t size;
 	FILE *f = open_memstream(&out, &size);
-	struct seam_json j = seam_json_make(f, false);
+	struct seam_line line = {
+		.out = f, .form = SEAM_LINE_JSON, .j = seam_json_make(f, false),
+	};
 	bool known;
 
-	seam_json_open(&j, NULL, '{');
-	known = seam_tracepoints_fields(t, 77, raw, &j, f);
-	seam_json_close(&j);
+	seam_line_open_object(&line, NULL);
+	known = seam_tracepoints_fields(t, 77, raw, &line);
+	seam_line_close_object(&line);
 	fclose(f);
 	snprintf(text, cap, "%s", known ? out : "none");
 	free(out);

@@ -17,6 +17,48 @@
 
 static const char *page_path;
 
+static void document_pairs(FILE *out)
+{
+	fputs("| after | may follow |\n|---|---|\n", out);
+	for (size_t i = 0; i < seam_xray_n_pairs; i++) {
+		const struct seam_xray_pair *pair = &seam_xray_pairs[i];
+
+		if (i == 0 || pair[-1].from != pair->from)
+			fprintf(out, "%s| %s | ", i ? " |\n" : "",
+				seam_xray_state_name(pair->from));
+		else
+			fputs(", ", out);
+		fputs(seam_xray_state_name(pair->to), out);
+		if (pair->last_version == 1)
+			fputs(" (1)", out);
+		else if (pair->first_version > 1)
+			fprintf(out, " (%u-%u)", pair->first_version,
+				pair->last_version);
+	}
+	fputs(" |\n\n", out);
+}
+
+static void document_fdr(FILE *out)
+{
+	const struct seam_record *last = NULL;
+
+	document_pairs(out);
+	seam_wire_doc(out, &seam_xray_header_record);
+	for (int s = 0; s < SEAM_XRAY_N_STATES; s++) {
+		for (unsigned int version = 1; version <= 5; version++) {
+			const struct seam_record *table =
+				seam_xray_record_table((enum seam_xray_state)s,
+						       version);
+
+			if (!table || table == last)
+				continue;
+			fputc('\n', out);
+			seam_wire_doc(out, table);
+			last = table;
+		}
+	}
+}
+
 /* Every line of the tables of @write is in the page. */
 static void assert_documented(void (*write)(FILE *out))
 {
@@ -40,7 +82,7 @@ static void assert_documented(void (*write)(FILE *out))
 static void the_page_has_grammar_and_fdr_records(void **state)
 {
 	(void)state;
-	assert_documented(seam_xray_fdr_doc);
+	assert_documented(document_fdr);
 }
 
 static void the_page_has_the_records_of_basic_mode(void **state)
@@ -57,7 +99,7 @@ int main(int argc, char **argv)
 	};
 
 	if (getenv("SEAM_XRAY_DOC")) {
-		seam_xray_fdr_doc(stdout);
+		document_fdr(stdout);
 		seam_xray_basic_doc(stdout);
 		return 0;
 	}

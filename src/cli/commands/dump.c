@@ -7,9 +7,10 @@
 #include "cli/reading.h"
 #include "model/input.h"
 #include "model/xray/load_xray.h"
-#include "wire/jit/jitdump_text.h"
-#include "wire/perf/perf_dump.h"
-#include "wire/xray/xray_dump.h"
+#include "wire/jit/jitdump_print.h"
+#include "wire/jit/perf_map.h"
+#include "wire/perf/perf_print.h"
+#include "wire/xray/xray_print.h"
 
 struct dump_options {
 	bool json;
@@ -40,7 +41,8 @@ static const struct seam_option options[] = {
 #undef OPTION
 
 /* The header's data, then that of each further file of the recording. */
-static int dump_perf(const struct seam_input *recording, bool json,
+static int dump_perf(const struct seam_input *recording,
+		     enum seam_line_form form,
 		     const struct seam_perf_namer *namer,
 		     uint64_t *n_damaged, struct seam_err *err)
 {
@@ -49,15 +51,15 @@ static int dump_perf(const struct seam_input *recording, bool json,
 	int r = seam_perf_data_open(&data, recording->data.bytes, err);
 
 	if (r == 0) {
-		r = seam_perf_dump(stdout, &data, data.bytes, data.data_begin,
-				   data.data_end, json, namer, &n, err);
+		r = seam_perf_print(stdout, &data, data.bytes, data.data_begin,
+				    data.data_end, form, namer, &n, err);
 		*n_damaged += n;
 	}
 	for (size_t i = 0; r == 0 && i < recording->n_parts; i++) {
 		struct seam_bytes bytes = recording->parts[i].bytes;
 
-		r = seam_perf_dump(stdout, &data, bytes, 0, bytes.size, json,
-				   namer, &n, err);
+		r = seam_perf_print(stdout, &data, bytes, 0, bytes.size, form,
+				    namer, &n, err);
 		*n_damaged += n;
 	}
 	seam_perf_data_close(&data);
@@ -80,7 +82,7 @@ static int dump_named(const struct seam_input *recording,
 		return seam_err_set(err, r, "out of memory");
 	r = seam_load(&profile, recording->path, &load, err);
 	if (r == 0)
-		r = dump_perf(recording, true, &(struct seam_perf_namer) {
+		r = dump_perf(recording, SEAM_LINE_JSON, &(struct seam_perf_namer) {
 			.chain = seam_dump_symbols_chain, .context = &symbols,
 		}, n_damaged, err);
 	seam_profile_fini(&profile);
@@ -93,21 +95,19 @@ static int dump_bytes(const struct seam_input *recording,
 		      struct seam_err *err)
 {
 	struct seam_bytes bytes = recording->data.bytes;
-	enum seam_jitdump_text_form form = settings->json ? SEAM_JIT_DUMP_JSON :
-		settings->code ? SEAM_JIT_DUMP_TEXT_CODE : SEAM_JIT_DUMP_TEXT;
+	enum seam_line_form form = settings->json ? SEAM_LINE_JSON :
+		settings->code ? SEAM_LINE_TEXT_BYTES : SEAM_LINE_TEXT;
 
 	if (seam_perf_data_is(bytes))
 		return settings->symbols ?
 		       dump_named(recording, settings, n_damaged, err) :
-		       dump_perf(recording, settings->json, NULL, n_damaged,
-				 err);
+		       dump_perf(recording, form, NULL, n_damaged, err);
 	if (seam_load_xray_is(bytes))
-		return seam_xray_dump(stdout, bytes, settings->json,
-				      n_damaged, err);
-	if (seam_jitdump_text_is(bytes))
-		return seam_jitdump_text(stdout, bytes, form, n_damaged, err);
-	if (seam_jitdump_text_is_map(recording->path, bytes))
-		return seam_jitdump_text_map(stdout, bytes, form, n_damaged);
+		return seam_xray_print(stdout, bytes, form, n_damaged, err);
+	if (seam_jitdump_is(bytes))
+		return seam_jitdump_print(stdout, bytes, form, n_damaged, err);
+	if (seam_perf_map_is(recording->path, bytes))
+		return seam_perf_map_print(stdout, bytes, form, n_damaged);
 	return seam_err_set(err, -ENOTSUP, "not a recording that Seam knows");
 }
 

@@ -11,7 +11,7 @@
 #define SEAM_DUMP_SYMBOLS_H
 
 #include "model/profile/profile.h"
-#include "wire/perf/perf_dump.h"
+#include "wire/perf/perf_print.h"
 
 struct seam_dump_symbols {
 	const struct seam_profile *profile;	/* with all unknown callers */

@@ -400,3 +400,9 @@ bool seam_jitdump_line(struct seam_jitdump_lines *lines,
 	lines->name = entry->name;
 	return true;
 }
+
+bool seam_jitdump_is(struct seam_bytes bytes)
+{
+	return bytes.size >= 4 && (memcmp(bytes.data, "JiTD", 4) == 0 ||
+				   memcmp(bytes.data, "DTiJ", 4) == 0);
+}

@@ -155,6 +155,9 @@ struct seam_jitdump_reader {
 	size_t tail_bytes;			/* left unread at the end */
 };
 
+/* Whether these bytes begin like a jitdump, in either byte order. */
+bool seam_jitdump_is(struct seam_bytes bytes);
+
 /*
  * Read the header of the file that is @bytes, which must stay as they are for
  * as long as the records are used.

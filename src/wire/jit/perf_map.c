@@ -2,6 +2,8 @@
 /* perf_map.c - lines of "START SIZE NAME"; see perf_map.h */
 #include "wire/jit/perf_map.h"
 
+#include <stdlib.h>
+
 static bool take_line(struct seam_perf_map_reader *reader,
 		      struct seam_bytes *line)
 {
@@ -92,4 +94,59 @@ bool seam_perf_map_next(struct seam_perf_map_reader *reader,
 			reader->n_bad++;
 	}
 	return false;
+}
+
+static bool is_map_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t digits;
+
+	if (strncmp(name, "perf-", 5))
+		return false;
+	digits = strspn(name + 5, "0123456789");
+	return digits && strcmp(name + 5 + digits, ".map") == 0;
+}
+
+bool seam_perf_map_is(const char *path, struct seam_bytes bytes)
+{
+	const uint8_t *end = bytes.size ? memchr(bytes.data, '\n',
+						 bytes.size) : NULL;
+	struct seam_perf_map_reader reader;
+	struct seam_perf_map_entry entry;
+
+	if (is_map_name(path))
+		return true;
+	if (end)
+		bytes.size = (size_t)(end - bytes.data);
+	reader = seam_perf_map_begin(bytes);
+	return seam_perf_map_next(&reader, &entry);
+}
+
+static void print_entry(FILE *out, enum seam_line_form form,
+			struct seam_bytes bytes,
+			const struct seam_perf_map_entry *entry)
+{
+	char *name = strndup((const char *)entry->name.data,
+			     entry->name.size);
+	struct seam_line line = seam_line_begin(out, form,
+		(uint64_t)(entry->line - bytes.data), "entry", 0);
+
+	seam_line_hex(&line, "start", entry->start_addr);
+	seam_line_hex(&line, "size", entry->size);
+	seam_line_string(&line, "name", name ? name : "");
+	seam_line_end(&line);
+	free(name);
+}
+
+int seam_perf_map_print(FILE *out, struct seam_bytes bytes,
+			enum seam_line_form form, uint64_t *n_damaged)
+{
+	struct seam_perf_map_reader reader = seam_perf_map_begin(bytes);
+	struct seam_perf_map_entry entry;
+
+	while (seam_perf_map_next(&reader, &entry) && !ferror(out))
+		print_entry(out, form, bytes, &entry);
+	*n_damaged = reader.n_bad;
+	return 0;
 }

@@ -3,9 +3,9 @@
  * perf_map.h - perf-PID.map files: addresses and names, without times
  *
  * One function a line: "START SIZE NAME", both numbers hexadecimal, with or
- * without 0x, and all that follows the one blank behind SIZE is the name.
- * The file is text that a running program appends to, so lines may be cut,
- * doubled, or not of this form at all; those are counted and passed over.
+ * without 0x, and all that follows the blank after SIZE is the name.  The
+ * file is text that a running program appends to, so lines may be cut,
+ * doubled, or not of this form at all; those are counted and skipped.
  *
  * Progress: every call moves at least one byte or is the last.
  *
@@ -14,9 +14,9 @@
 #ifndef SEAM_PERF_MAP_H
 #define SEAM_PERF_MAP_H
 
-#include "base/base.h"
+#include "wire/line.h"
 
-/* Longer lines are not believed: a name of this size is no name. */
+/* A longer line is taken as damaged. */
 enum { SEAM_PERF_MAP_LINE_BYTES = 64 * 1024 };
 
 struct seam_perf_map_entry {
@@ -45,5 +45,18 @@ seam_perf_map_begin(struct seam_bytes bytes)
  */
 bool seam_perf_map_next(struct seam_perf_map_reader *reader,
 			struct seam_perf_map_entry *entry);
+
+/*
+ * Whether @path and @bytes look like a perf map: the name is perf-PID.map, or
+ * the first line is of a map's form.
+ */
+bool seam_perf_map_is(const char *path, struct seam_bytes bytes);
+
+/*
+ * Print start, size and name of each line to @out.  Lines that cannot be read
+ * count in *@n_damaged.  0.
+ */
+int seam_perf_map_print(FILE *out, struct seam_bytes bytes,
+			enum seam_line_form form, uint64_t *n_damaged);
 
 #endif /* SEAM_PERF_MAP_H */

@@ -380,26 +380,16 @@ static bool locate(const struct seam_tracepoints *t, const struct format_field *
 	return true;
 }
 
-/* Where a field is written: into an object, or as text. */
-struct sink {
-	struct seam_json *j;
-	FILE *out;
-};
-
-static void put_number(const struct sink *sink, const char *name,
+static void put_number(struct seam_line *line, const char *name,
 		       bool is_signed, int64_t v)
 {
-	if (sink->j && is_signed)
-		seam_json_i64(sink->j, name, v);
-	else if (sink->j)
-		seam_json_u64(sink->j, name, (uint64_t)v);
-	else if (is_signed)
-		fprintf(sink->out, "%" PRId64, v);
+	if (is_signed)
+		seam_line_i64(line, name, v);
 	else
-		fprintf(sink->out, "%#" PRIx64, (uint64_t)v);
+		seam_line_hex(line, name, (uint64_t)v);
 }
 
-static void put_text(const struct sink *sink, const char *name,
+static void put_text(struct seam_line *line, const char *name,
 		     struct seam_bytes bytes)
 {
 	char text[4096];
@@ -409,72 +399,54 @@ static void put_text(const struct sink *sink, const char *name,
 	if (n)
 		memcpy(text, bytes.data, n);
 	text[n] = '\0';
-	if (sink->j) {
-		seam_json_string(sink->j, name, text);
-		return;
-	}
-	fputc('"', sink->out);
-	seam_text_put(sink->out, text, SEAM_TEXT_TERMINAL);
-	fputc('"', sink->out);
+	seam_line_string(line, name, text);
 }
 
 static void put_numbers(const struct seam_tracepoints *t,
-			const struct sink *sink, const struct format_field *field,
+			struct seam_line *line,
+			const struct format_field *field,
 			struct seam_bytes bytes)
 {
 	size_t each = field->element_bytes ? field->element_bytes : 1;
 	int64_t v;
 
-	if (sink->j)
-		seam_json_open(sink->j, field->name, '[');
-	else
-		fputc('[', sink->out);
+	seam_line_open_list(line, field->name);
 	for (size_t at = 0; each <= bytes.size - at; at += each) {
 		struct seam_bytes one = { bytes.data + at, each };
 
 		if (!read_number(t, one, field->is_signed, &v))
 			break;
-		if (!sink->j && at)
-			fputc(' ', sink->out);
-		put_number(sink, NULL, field->is_signed, v);
+		put_number(line, NULL, field->is_signed, v);
 	}
-	if (sink->j)
-		seam_json_close(sink->j);
-	else
-		fputc(']', sink->out);
+	seam_line_close_list(line);
 }
 
-static void put_field(const struct seam_tracepoints *t,
-		      const struct sink *sink, const struct format_field *field,
-		      struct seam_bytes raw)
+static void put_field(const struct seam_tracepoints *t, struct seam_line *line,
+		      const struct format_field *field, struct seam_bytes raw)
 {
 	struct seam_bytes at;
 	int64_t v;
 
 	if (!locate(t, field, raw, &at))
 		return;
-	if (!sink->j)
-		fprintf(sink->out, " %s=", field->name);
 	if (field->kind == TEXT)
-		put_text(sink, field->name, at);
+		put_text(line, field->name, at);
 	else if (field->kind == NUMBERS)
-		put_numbers(t, sink, field, at);
+		put_numbers(t, line, field, at);
 	else if (read_number(t, at, field->is_signed, &v))
-		put_number(sink, field->name, field->is_signed, v);
-	else if (sink->j)
-		seam_json_hex(sink->j, field->name, at);
+		put_number(line, field->name, field->is_signed, v);
+	else
+		seam_line_data(line, field->name, at);
 }
 
 bool seam_tracepoints_fields(const struct seam_tracepoints *t, uint64_t id,
-			     struct seam_bytes raw, struct seam_json *j,
-			     FILE *out)
+			     struct seam_bytes raw, struct seam_line *line)
 {
 	const struct event *event = find(t, id);
-	const struct sink sink = { .j = j, .out = out };
 
 	if (!event)
 		return false;
 	for (size_t i = 0; i < event->n; i++)
-		put_field(t, &sink, &t->fields.items[event->first + i], raw);
+		put_field(t, line, &t->fields.items[event->first + i], raw);
 	return true;
 }

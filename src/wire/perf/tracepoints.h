@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tracepoints.h - the fields of tracepoint samples, as the recording explains
+ * tracepoints.h - the fields of tracepoint samples, by formats in the recording
  *
- * The kernel describes the layout of each tracepoint in a text; a recording
- * holds the texts of those it has (the TRACING_DATA feature), so that RAW
- * bytes can be read on another machine, years later.  Only the fields are
- * read: where they lie, how large they are, what they hold.
+ * The kernel describes the layout of each tracepoint in a text.  A recording
+ * holds the texts of its tracepoints (the TRACING_DATA feature), so that RAW
+ * data can be read on another machine.  Only the fields are read: their
+ * offsets, sizes and types.
  *
- * Source: tools/perf/util/trace-event-header_info.c, Linux 6.1, for the layout of
+ * Source: tools/perf/util/trace-event-info.c, Linux 6.1, for the layout of
  * TRACING_DATA; trace-cmd.dat.v6(5); Documentation/trace/events.rst for the
  * texts.
  */
@@ -15,7 +15,7 @@
 #define SEAM_TRACEPOINTS_H
 
 #include "base/err.h"
-#include "base/json.h"
+#include "wire/line.h"
 
 struct seam_tracepoints;
 
@@ -34,13 +34,12 @@ const char *seam_tracepoints_name(const struct seam_tracepoints *tracepoints,
 				  uint64_t id, char *buf, size_t cap);
 
 /*
- * Write the fields of the RAW bytes of tracepoint @id: members of the object
- * that @j has open, or with @j NULL " name=value" to @out.  The fields that
- * all tracepoints share (common_*) are left out.  False when the format is
- * not known; fields that do not fit into @raw are left out too.
+ * Write the fields of the RAW bytes of tracepoint @id to @line, without those
+ * that all tracepoints share (common_*) and those that are not within @raw.
+ * False when the format is not known.
  */
 bool seam_tracepoints_fields(const struct seam_tracepoints *tracepoints,
 			     uint64_t id, struct seam_bytes raw,
-			     struct seam_json *j, FILE *out);
+			     struct seam_line *line);
 
 #endif /* SEAM_TRACEPOINTS_H */

@@ -3,7 +3,6 @@
 #include "wire/xray/xray_basic.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 static const struct seam_field call_fields[] = {
 #define F(member, text) SEAM_FIELD(struct seam_xray_basic_call, member, text)
@@ -95,35 +94,6 @@ void seam_xray_basic_decode(struct seam_bytes file, size_t *offset, size_t end,
 				.kind = record.call.action,
 			};
 	}
-}
-
-void seam_xray_basic_json(struct seam_json *j,
-			  const struct seam_xray_basic_record *record)
-{
-	seam_json_u64(j, "offset", record->offset);
-	seam_json_string(j, "type", record->is_argument ?
-			 argument_record.name : call_record.name);
-	if (record->is_argument) {
-		seam_json_i64(j, "function_id", record->argument.function_id);
-		seam_json_u64(j, "thread_id", record->argument.thread_id);
-		seam_json_u64(j, "process_id", record->argument.process_id);
-		seam_json_u64(j, "argument", record->argument.argument);
-		return;
-	}
-	seam_json_string(j, "action", seam_xray_action_name(record->call.action));
-	seam_json_i64(j, "function_id", record->call.function_id);
-	seam_json_u64(j, "cpu", record->call.cpu);
-	seam_json_u64(j, "tsc", record->call.tsc);
-	seam_json_u64(j, "thread_id", record->call.thread_id);
-	seam_json_u64(j, "process_id", record->call.process_id);
-}
-
-void seam_xray_basic_text(FILE *out,
-			  const struct seam_xray_basic_record *record)
-{
-	fprintf(out, "%#" PRIx64 " ", record->offset);
-	seam_wire_dump(out, record->is_argument ? &argument_record :
-		       &call_record, &record->call);
 }
 
 void seam_xray_basic_doc(FILE *out)

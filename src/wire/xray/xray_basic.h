@@ -61,10 +61,7 @@ void seam_xray_basic_decode(struct seam_bytes file, size_t *offset, size_t end,
 			    enum seam_endian endian,
 			    struct seam_xray_batch *batch);
 
-void seam_xray_basic_json(struct seam_json *j,
-			  const struct seam_xray_basic_record *record);
-void seam_xray_basic_text(FILE *out,
-			  const struct seam_xray_basic_record *record);
+/* Both records as Markdown, for doc/formats/xray.md. */
 void seam_xray_basic_doc(FILE *out);
 
 #endif /* SEAM_XRAY_BASIC_H */

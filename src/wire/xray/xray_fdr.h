@@ -165,16 +165,4 @@ size_t seam_xray_record_write(const struct seam_xray_format *format,
 			      const struct seam_xray_record *record,
 			      uint8_t *buf, size_t cap);
 
-/* The record as members of the object that @j has open, offset first. */
-void seam_xray_record_json(struct seam_json *j,
-			   const struct seam_xray_format *format,
-			   const struct seam_xray_record *record);
-
-/* The same as one line of text. */
-void seam_xray_record_text(FILE *out, const struct seam_xray_format *format,
-			   const struct seam_xray_record *record);
-
-/* The pairs and the records as Markdown, for doc/formats/xray.md. */
-void seam_xray_fdr_doc(FILE *out);
-
 #endif /* SEAM_XRAY_FDR_H */

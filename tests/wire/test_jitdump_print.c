@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_jit_dump.c - promises of wire/jit/jitdump_text.h, a made dump at a time */
+/* test_jitdump_print.c - promises of wire/jit/jitdump_print.h, a made dump at a time */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,17 +10,18 @@
 #include <jansson.h>
 
 #include "jit_dump.h"
-#include "wire/jit/jitdump_text.h"
+#include "wire/jit/jitdump_print.h"
+#include "wire/jit/perf_map.h"
 
 /* What a dump looks like; free() it. */
-static char *shown(struct seam_bytes bytes, enum seam_jitdump_text_form form,
+static char *shown(struct seam_bytes bytes, enum seam_line_form form,
 		   int *result, uint64_t *n_damaged)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	*result = seam_jitdump_text(out, bytes, form, n_damaged, NULL);
+	*result = seam_jitdump_print(out, bytes, form, n_damaged, NULL);
 	fclose(out);
 	return text;
 }
@@ -60,7 +61,7 @@ static void shows_header_and_every_record_as_text(void **state)
 
 	(void)state;
 	put_all(d);
-	text = shown(dump_bytes(d), SEAM_JIT_DUMP_TEXT, &r, &n_damaged);
+	text = shown(dump_bytes(d), SEAM_LINE_TEXT, &r, &n_damaged);
 	assert_int_equal(r, 0);
 	assert_int_equal(n_damaged, 0);
 	assert_memory_equal(text, "         0 header magic=0x4a695444 ", 34);
@@ -86,7 +87,7 @@ static void decodes_the_header_of_frame_tables(void **state)
 
 	(void)state;
 	put_all(d);
-	text = shown(dump_bytes(d), SEAM_JIT_DUMP_TEXT_CODE, &r, &n_damaged);
+	text = shown(dump_bytes(d), SEAM_LINE_TEXT_BYTES, &r, &n_damaged);
 	assert_non_null(strstr(text, "eh_frame_hdr={ version=0x1 "
 		"eh_frame_ptr_enc=0x1b fde_count_enc=0x3 table_enc=0x3b "
 		"eh_frame_ptr=0 fde_count=0 }"));
@@ -121,7 +122,7 @@ static void json_has_an_object_a_line(void **state)
 
 	(void)state;
 	put_all(d);
-	text = shown(dump_bytes(d), SEAM_JIT_DUMP_JSON, &r, &n_damaged);
+	text = shown(dump_bytes(d), SEAM_LINE_JSON, &r, &n_damaged);
 	assert_non_null(strstr(text, "\"code\":\"31c0c3\"}"));
 	assert_non_null(strstr(text, "{\"code_addr\":4096,\"line\":10,"
 			       "\"discrim\":3,\"name\":\"a.js\"}"));
@@ -145,7 +146,7 @@ static void shows_records_that_contradict_themselves(void **state)
 	put_load(d, 2, "good", 0x2000, 3, 2);
 	at = put_load(d, 3, "last", 0x1000, 3, 1);
 	d->bytes[at + 40] = 0xff;
-	text = shown(dump_bytes(d), SEAM_JIT_DUMP_TEXT, &r, &n_damaged);
+	text = shown(dump_bytes(d), SEAM_LINE_TEXT, &r, &n_damaged);
 	assert_int_equal(r, 0);
 	assert_int_equal(n_damaged, 2);
 	assert_int_equal(count_lines(text), 5);
@@ -171,7 +172,7 @@ static void a_cut_dump_shows_what_is_whole(void **state)
 
 		memcpy(exact, d->bytes, size);
 		text = shown((struct seam_bytes) { exact, size },
-			     SEAM_JIT_DUMP_JSON, &r, &n_damaged);
+			     SEAM_LINE_JSON, &r, &n_damaged);
 		assert_true(r == 0 || r == -ENODATA);
 		if (size < SEAM_JITDUMP_HEADER_BYTES)
 			assert_int_equal(r, -ENODATA);
@@ -198,7 +199,7 @@ static void a_flipped_byte_leaves_json_valid(void **state)
 		int r;
 
 		d->bytes[i] ^= 0xff;
-		text = shown(dump_bytes(d), SEAM_JIT_DUMP_JSON, &r,
+		text = shown(dump_bytes(d), SEAM_LINE_JSON, &r,
 			     &n_damaged);
 		check_json(text);
 		free(text);
@@ -219,10 +220,10 @@ static void big_endian_reads_as_little(void **state)
 	big->endian = SEAM_BIG;
 	put_all(d);
 	put_all(big);
-	assert_true(seam_jitdump_text_is(dump_bytes(d)));
-	assert_true(seam_jitdump_text_is(dump_bytes(big)));
-	a = shown(dump_bytes(d), SEAM_JIT_DUMP_JSON, &r, &n_damaged);
-	b = shown(dump_bytes(big), SEAM_JIT_DUMP_JSON, &r, &n_damaged);
+	assert_true(seam_jitdump_is(dump_bytes(d)));
+	assert_true(seam_jitdump_is(dump_bytes(big)));
+	a = shown(dump_bytes(d), SEAM_LINE_JSON, &r, &n_damaged);
+	b = shown(dump_bytes(big), SEAM_LINE_JSON, &r, &n_damaged);
 	assert_string_equal(a, b);
 	free(a);
 	free(b);
@@ -238,11 +239,11 @@ static struct seam_bytes text_bytes(const char *text)
 static void knows_maps_by_name_or_by_shape(void **state)
 {
 	(void)state;
-	assert_true(seam_jitdump_text_is_map("/tmp/perf-12.map", text_bytes("")));
-	assert_true(seam_jitdump_text_is_map("x", text_bytes("7f00 10 f\n")));
-	assert_false(seam_jitdump_text_is_map("perf-x.map", text_bytes("hello")));
-	assert_false(seam_jitdump_text_is_map("perf-12.map.bak", text_bytes("")));
-	assert_false(seam_jitdump_text_is_map("perf-.map", text_bytes("\n1 2 3")));
+	assert_true(seam_perf_map_is("/tmp/perf-12.map", text_bytes("")));
+	assert_true(seam_perf_map_is("x", text_bytes("7f00 10 f\n")));
+	assert_false(seam_perf_map_is("perf-x.map", text_bytes("hello")));
+	assert_false(seam_perf_map_is("perf-12.map.bak", text_bytes("")));
+	assert_false(seam_perf_map_is("perf-.map", text_bytes("\n1 2 3")));
 }
 
 static void shows_the_lines_of_a_map(void **state)
@@ -254,8 +255,8 @@ static void shows_the_lines_of_a_map(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	assert_int_equal(seam_jitdump_text_map(out, text_bytes(map),
-					   SEAM_JIT_DUMP_TEXT, &n_damaged), 0);
+	assert_int_equal(seam_perf_map_print(out, text_bytes(map),
+					   SEAM_LINE_TEXT, &n_damaged), 0);
 	fclose(out);
 	assert_int_equal(n_damaged, 1);
 	assert_string_equal(text,

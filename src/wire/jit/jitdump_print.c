@@ -1,51 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* jitdump_text.c - jitdumps and perf maps as text and JSON; see jitdump_text.h */
-#include "wire/jit/jitdump_text.h"
+/* jitdump_print.c - jitdumps and perf maps; see jitdump_print.h */
+#include "wire/jit/jitdump_print.h"
 
 #include <dwarf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/text.h"
-#include "wire/jit/jitdump.h"
-#include "wire/jit/perf_map.h"
-#include "wire/line.h"
 
 struct jitdump_lines {
 	struct seam_jitdump_reader reader;
 	struct seam_bytes bytes;
 	FILE *out;
-	enum seam_jitdump_text_form form;
+	enum seam_line_form form;
 	uint64_t n_damaged;
 };
 
-/* -- one line ----------------------------------------------------------- */
-
-static struct seam_line begin_line(FILE *out, enum seam_jitdump_text_form form,
-				   uint64_t offset, const char *type)
-{
-	return seam_line_begin(out, form == SEAM_JIT_DUMP_JSON, offset, type,
-			       0);
-}
-
-static void put_bytes(const struct jitdump_lines *d, struct seam_line *line,
-		      const char *name, struct seam_bytes bytes)
-{
-	if (d->form == SEAM_JIT_DUMP_TEXT)
-		seam_line_size(line, name, bytes);
-	else
-		seam_line_bytes(line, name, bytes);
-}
-
-/* All fields but the last @n_left_out, which are bytes that mean something. */
+/* All fields but the last, whose bytes are printed decoded. */
 static void put_fields(struct seam_line *line, const struct seam_record *table,
-		       const void *in, size_t n_left_out)
+		       const void *in)
 {
-	struct seam_record shown = *table;
+	struct seam_record head = *table;
 
-	shown.n_fields -= n_left_out;
-	seam_line_record(line, &shown, in);
+	head.n_fields--;
+	seam_line_record(line, &head, in);
 }
 
 /* -- records ------------------------------------------------------------ */
@@ -53,11 +31,10 @@ static void put_fields(struct seam_line *line, const struct seam_record *table,
 static void put_entry(struct seam_line *line,
 		      const struct seam_jitdump_debug_entry *entry)
 {
-	if (line->is_json) {
-		seam_json_open(&line->j, NULL, '{');
-		seam_wire_json(&line->j, &seam_jitdump_debug_entry_table,
-			       entry);
-		seam_json_close(&line->j);
+	if (seam_line_is_json(line)) {
+		seam_line_open_object(line, NULL);
+		seam_line_record(line, &seam_jitdump_debug_entry_table, entry);
+		seam_line_close_object(line);
 		return;
 	}
 	fprintf(line->out, "%#" PRIx64 " \"", entry->code_addr);
@@ -66,7 +43,7 @@ static void put_entry(struct seam_line *line,
 		entry->discrim);
 }
 
-/* True when the entries are not what the record says. */
+/* Returns true for fewer entries than nr_entry, or damaged ones. */
 static bool put_entries(struct seam_line *line, enum seam_endian endian,
 			const struct seam_jitdump_debug_info *info)
 {
@@ -77,7 +54,7 @@ static bool put_entries(struct seam_line *line, enum seam_endian endian,
 
 	seam_line_open_list(line, "entries");
 	for (; seam_jitdump_line(&lines, &entry); is_first = false) {
-		if (!is_first && !line->is_json)
+		if (!is_first && !seam_line_is_json(line))
 			fputs(", ", line->out);
 		put_entry(line, &entry);
 	}
@@ -90,7 +67,7 @@ static bool put_entries(struct seam_line *line, enum seam_endian endian,
 }
 
 /*
- * A pointer of an .eh_frame_hdr as it stands, without its base.
+ * A pointer of an .eh_frame_hdr as encoded, without its base.
  * Source: LSB 5.0 Core, 10.5, "DWARF Exception Header Encoding".
  */
 static int64_t take_encoded(struct seam_cursor *c, uint8_t encoding)
@@ -119,7 +96,7 @@ static void put_encoded(struct seam_line *line, const char *name,
 		seam_line_i64(line, name, v);
 }
 
-/* Which end of the tables has the header: see wire/jit/jitdump.h. */
+/* The header is first or last in the tables: see wire/jit/jitdump.h. */
 static void put_frame_header(struct seam_line *line, enum seam_endian endian,
 			     const struct seam_jitdump_unwinding_info *info)
 {
@@ -137,20 +114,14 @@ static void put_frame_header(struct seam_line *line, enum seam_endian endian,
 	ptr_enc = seam_cursor_u8(&c);
 	count_enc = seam_cursor_u8(&c);
 	table_enc = seam_cursor_u8(&c);
-	if (line->is_json)
-		seam_json_open(&line->j, "eh_frame_hdr", '{');
-	else
-		fputs(" eh_frame_hdr={", line->out);
+	seam_line_open_object(line, "eh_frame_hdr");
 	seam_line_hex(line, "version", version);
 	seam_line_hex(line, "eh_frame_ptr_enc", ptr_enc);
 	seam_line_hex(line, "fde_count_enc", count_enc);
 	seam_line_hex(line, "table_enc", table_enc);
 	put_encoded(line, "eh_frame_ptr", &c, ptr_enc);
 	put_encoded(line, "fde_count", &c, count_enc);
-	if (line->is_json)
-		seam_json_close(&line->j);
-	else
-		fputs(" }", line->out);
+	seam_line_close_object(line);
 }
 
 static struct seam_bytes payload_of(const struct jitdump_lines *d, size_t pos,
@@ -172,49 +143,46 @@ static const char *type_name(char buf[32], uint32_t id)
 	return name ? name : buf;
 }
 
-static void dump_record(struct jitdump_lines *d,
-			const struct seam_jitdump_record *record)
+static void print_record(struct jitdump_lines *d,
+			 const struct seam_jitdump_record *record)
 {
 	char name[32];
-	struct seam_line line = begin_line(d->out, d->form, record->pos,
-					   type_name(name, record->prefix.id));
+	struct seam_line line = seam_line_begin(d->out, d->form, record->pos,
+					   type_name(name, record->prefix.id), 0);
 	const struct seam_record *table = seam_jitdump_table(record->id);
 
 	switch (record->id) {
 	case SEAM_JITDUMP_LOAD:
-		put_fields(&line, table, &record->load, 1);
-		put_bytes(d, &line, "code", record->load.code);
+		seam_line_record(&line, table, &record->load);
 		break;
 	case SEAM_JITDUMP_DEBUG_INFO:
-		put_fields(&line, table, &record->debug_info, 1);
+		put_fields(&line, table, &record->debug_info);
 		d->n_damaged += put_entries(&line, d->reader.endian,
 					    &record->debug_info);
 		break;
 	case SEAM_JITDUMP_UNWINDING_INFO:
-		put_fields(&line, table, &record->unwinding_info, 1);
+		put_fields(&line, table, &record->unwinding_info);
 		put_frame_header(&line, d->reader.endian,
 				 &record->unwinding_info);
-		put_bytes(d, &line, "unwinding_data",
+		seam_line_data(&line, "unwinding_data",
 			  record->unwinding_info.unwinding_data);
 		break;
 	case SEAM_JITDUMP_UNKNOWN:
-		put_fields(&line, table, &record->prefix, 0);
-		put_bytes(
-			d, &line, "data",
-			payload_of(d, record->pos, record->prefix.total_size));
+		seam_line_record(&line, table, &record->prefix);
+		seam_line_data(&line, "data", payload_of(d, record->pos,
+					record->prefix.total_size));
 		break;
 	default:
-		put_fields(&line, table, &record->prefix, 0);
+		seam_line_record(&line, table, &record->prefix);
 		break;
 	}
 	seam_line_end(&line);
 }
 
 /*
- * What the reader passed over in [@pos, @end): whole records, whose sizes it
- * has checked.
+ * Records that the reader skipped in [@pos, @end); it has checked their sizes.
  */
-static void dump_damaged(struct jitdump_lines *d, size_t pos, size_t end)
+static void print_damaged(struct jitdump_lines *d, size_t pos, size_t end)
 {
 	while (pos < end) {
 		struct seam_cursor c = seam_cursor_make(d->bytes.data + pos,
@@ -227,10 +195,10 @@ static void dump_damaged(struct jitdump_lines *d, size_t pos, size_t end)
 		    prefix.total_size < SEAM_JITDUMP_PREFIX_BYTES ||
 		    prefix.total_size > end - pos)
 			return;
-		line = begin_line(d->out, d->form, pos,
-				  type_name(name, prefix.id));
-		put_fields(&line, &seam_jitdump_prefix_table, &prefix, 0);
-		put_bytes(d, &line, "data",
+		line = seam_line_begin(d->out, d->form, pos,
+				  type_name(name, prefix.id), 0);
+		seam_line_record(&line, &seam_jitdump_prefix_table, &prefix);
+		seam_line_data(&line, "data",
 			  payload_of(d, pos, prefix.total_size));
 		seam_line_mark(&line, "damaged", "DAMAGED");
 		seam_line_end(&line);
@@ -239,7 +207,7 @@ static void dump_damaged(struct jitdump_lines *d, size_t pos, size_t end)
 	}
 }
 
-static void dump_notes(const struct jitdump_lines *d)
+static void print_notes(const struct jitdump_lines *d)
 {
 	for (int i = 0; i < SEAM_JITDUMP_N_NOTES; i++) {
 		const char *text = seam_jitdump_note_text(
@@ -247,10 +215,12 @@ static void dump_notes(const struct jitdump_lines *d)
 		struct seam_json j = seam_json_make(d->out, false);
 		uint64_t n = d->reader.n_notes[i];
 
-		if (n && d->form != SEAM_JIT_DUMP_JSON)
-			fprintf(d->out, "# %s: %" PRIu64 "\n", text, n);
-		if (!n || d->form != SEAM_JIT_DUMP_JSON)
+		if (!n)
 			continue;
+		if (d->form != SEAM_LINE_JSON) {
+			fprintf(d->out, "# %s: %" PRIu64 "\n", text, n);
+			continue;
+		}
 		seam_json_open(&j, NULL, '{');
 		seam_json_string(&j, "type", "note");
 		seam_json_string(&j, "text", text);
@@ -259,15 +229,9 @@ static void dump_notes(const struct jitdump_lines *d)
 	}
 }
 
-bool seam_jitdump_text_is(struct seam_bytes bytes)
-{
-	return bytes.size >= 4 && (memcmp(bytes.data, "JiTD", 4) == 0 ||
-				   memcmp(bytes.data, "DTiJ", 4) == 0);
-}
-
-int seam_jitdump_text(FILE *out, struct seam_bytes bytes,
-		  enum seam_jitdump_text_form form, uint64_t *n_damaged,
-		  struct seam_err *err)
+int seam_jitdump_print(FILE *out, struct seam_bytes bytes,
+		       enum seam_line_form form, uint64_t *n_damaged,
+		       struct seam_err *err)
 {
 	struct jitdump_lines d = { .bytes = bytes, .out = out, .form = form };
 	struct seam_jitdump_record record;
@@ -278,82 +242,22 @@ int seam_jitdump_text(FILE *out, struct seam_bytes bytes,
 	*n_damaged = 0;
 	if (r)
 		return r;
-	line = begin_line(out, form, 0, "header");
-	put_fields(&line, &seam_jitdump_header_table, &d.reader.header, 0);
+	line = seam_line_begin(out, form, 0, "header", 0);
+	seam_line_record(&line, &seam_jitdump_header_table, &d.reader.header);
 	seam_line_end(&line);
 	pos = d.reader.cursor.pos;
 	while (seam_jitdump_next(&d.reader, &record) && !ferror(out)) {
-		dump_damaged(&d, pos, record.pos);
-		dump_record(&d, &record);
+		print_damaged(&d, pos, record.pos);
+		print_record(&d, &record);
 		pos = d.reader.cursor.pos;
 	}
 	end = d.reader.cursor.size - d.reader.tail_bytes;
-	dump_damaged(&d, pos, end);
-	dump_notes(&d);
+	print_damaged(&d, pos, end);
+	print_notes(&d);
 	*n_damaged = d.n_damaged;
 	if (d.reader.tail_bytes)
 		return seam_err_set(err, -ENODATA, "the record at byte %zu "
 				    "does not fit in the %zu bytes that are "
 				    "left", end, d.reader.tail_bytes);
-	return 0;
-}
-
-/* -- maps --------------------------------------------------------------- */
-
-static bool is_map_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	size_t digits;
-
-	if (strncmp(name, "perf-", 5))
-		return false;
-	digits = strspn(name + 5, "0123456789");
-	return digits && strcmp(name + 5 + digits, ".map") == 0;
-}
-
-bool seam_jitdump_text_is_map(const char *path, struct seam_bytes bytes)
-{
-	const uint8_t *end = bytes.size ? memchr(bytes.data, '\n',
-						 bytes.size) : NULL;
-	struct seam_perf_map_reader reader;
-	struct seam_perf_map_entry entry;
-
-	if (is_map_name(path))
-		return true;
-	if (end)
-		bytes.size = (size_t)(end - bytes.data);
-	reader = seam_perf_map_begin(bytes);
-	return seam_perf_map_next(&reader, &entry);
-}
-
-static void dump_entry(FILE *out, enum seam_jitdump_text_form form,
-		       struct seam_bytes bytes,
-		       const struct seam_perf_map_entry *entry)
-{
-	const uint8_t *text = entry->name.data;
-	char *name = strndup((const char *)text, entry->name.size);
-	size_t pos = (size_t)(text - bytes.data);
-	struct seam_line line;
-
-	while (pos && bytes.data[pos - 1] != '\n')
-		pos--;
-	line = begin_line(out, form, pos, "entry");
-	seam_line_hex(&line, "start", entry->start_addr);
-	seam_line_hex(&line, "size", entry->size);
-	seam_line_string(&line, "name", name ? name : "");
-	seam_line_end(&line);
-	free(name);
-}
-
-int seam_jitdump_text_map(FILE *out, struct seam_bytes bytes,
-		      enum seam_jitdump_text_form form, uint64_t *n_damaged)
-{
-	struct seam_perf_map_reader reader = seam_perf_map_begin(bytes);
-	struct seam_perf_map_entry entry;
-
-	while (seam_perf_map_next(&reader, &entry) && !ferror(out))
-		dump_entry(out, form, bytes, &entry);
-	*n_damaged = reader.n_bad;
 	return 0;
 }

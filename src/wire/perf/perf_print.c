@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_dump.c - records as text and as JSON lines; see perf_dump.h */
-#include "wire/perf/perf_dump.h"
+/* perf_print.c - records as text and as JSON lines; see perf_print.h */
+#include "wire/perf/perf_print.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 
-#include "wire/line.h"
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/tracepoints.h"
 
 struct perf_lines {
 	FILE *out;
 	const struct seam_perf_data *data;
-	bool json;
+	enum seam_line_form form;
 	const struct seam_perf_namer *namer;
 	struct seam_tracepoints *tracepoints;	/* NULL: none are described */
 	uint64_t n_damaged;
@@ -23,14 +22,8 @@ static void put_words(struct seam_line *line, const char *name,
 		      const struct seam_perf_u64s *words)
 {
 	seam_line_open_list(line, name);
-	for (size_t i = 0; i < words->n; i++) {
-		uint64_t v = seam_perf_u64(words, i);
-
-		if (line->is_json)
-			seam_json_u64(&line->j, NULL, v);
-		else
-			fprintf(line->out, "%s%#" PRIx64, i ? " " : "", v);
-	}
+	for (size_t i = 0; i < words->n; i++)
+		seam_line_hex(line, NULL, seam_perf_u64(words, i));
 	seam_line_close_list(line);
 }
 
@@ -39,13 +32,11 @@ static void put_words(struct seam_line *line, const char *name,
 static void put_regs(struct seam_line *line, const char *name,
 		     const struct seam_perf_regs *regs)
 {
-	if (line->is_json)
-		seam_json_open(&line->j, name, '{');
-	seam_line_u64(line, line->is_json ? "abi" : name, regs->abi);
+	seam_line_open_object(line, name);
+	seam_line_u64(line, "abi", regs->abi);
 	seam_line_hex(line, "mask", regs->mask);
 	put_words(line, "values", &regs->values);
-	if (line->is_json)
-		seam_json_close(&line->j);
+	seam_line_close_object(line);
 }
 
 /* RAW of a tracepoint is its fields, if the recording explains them. */
@@ -53,15 +44,12 @@ static void put_raw(struct perf_lines *d, struct seam_line *line,
 		    const struct seam_perf_attr *attr,
 		    const struct seam_perf_sample *s)
 {
-	seam_line_size(line, "raw", s->raw);
+	seam_line_data(line, "raw", s->raw);
 	if (attr->type != PERF_TYPE_TRACEPOINT)
 		return;
-	if (line->is_json)
-		seam_json_open(&line->j, "fields", '{');
-	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw,
-				line->is_json ? &line->j : NULL, line->out);
-	if (line->is_json)
-		seam_json_close(&line->j);
+	seam_line_open_object(line, "fields");
+	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw, line);
+	seam_line_close_object(line);
 }
 
 static void put_sample_tail(struct seam_line *line, uint64_t has,
@@ -90,19 +78,19 @@ static void put_sample_tail(struct seam_line *line, uint64_t has,
 	if (has & PERF_SAMPLE_CODE_PAGE_SIZE)
 		seam_line_u64(line, "code_page_size", s->code_page_size);
 	if (has & PERF_SAMPLE_AUX)
-		seam_line_size(line, "aux", s->aux);
+		seam_line_data(line, "aux", s->aux);
 }
 
 static void put_chain(struct perf_lines *d, struct seam_line *line,
 		      const struct seam_perf_sample *s)
 {
-	if (!d->namer || !line->is_json) {
+	if (!d->namer || !seam_line_is_json(line)) {
 		put_words(line, "callchain", &s->callchain);
 		return;
 	}
-	seam_json_open(&line->j, "callchain", '[');
+	seam_line_open_list(line, "callchain");
 	d->namer->chain(d->namer->context, &line->j, s);
-	seam_json_close(&line->j);
+	seam_line_close_list(line);
 }
 
 static void put_sample(struct perf_lines *d, struct seam_line *line,
@@ -141,7 +129,7 @@ static void put_sample(struct perf_lines *d, struct seam_line *line,
 	put_sample_tail(line, has, s);
 }
 
-static int dump_sample(struct perf_lines *d, struct seam_line *line,
+static int print_sample(struct perf_lines *d, struct seam_line *line,
 		       const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = d->data;
@@ -159,17 +147,15 @@ static int dump_sample(struct perf_lines *d, struct seam_line *line,
 
 /* -- everything else ---------------------------------------------------- */
 
-static void put_sample_id(struct seam_line *line, const struct seam_perf_attr *attr,
-		      const struct seam_perf_sample_id *id)
+static void put_sample_id(struct seam_line *line,
+			  const struct seam_perf_attr *attr,
+			  const struct seam_perf_sample_id *id)
 {
 	uint64_t has = attr->sample_type;
 
 	if (seam_perf_sample_id_bytes(attr) == 0)
 		return;
-	if (line->is_json)
-		seam_json_open(&line->j, "sample_id", '{');
-	else
-		fputs(" |", line->out);
+	seam_line_open_object(line, "sample_id");
 	if (has & PERF_SAMPLE_TID) {
 		seam_line_i64(line, "pid", id->pid);
 		seam_line_i64(line, "tid", id->tid);
@@ -182,8 +168,7 @@ static void put_sample_id(struct seam_line *line, const struct seam_perf_attr *a
 		seam_line_u64(line, "stream_id", id->stream_id);
 	if (has & PERF_SAMPLE_CPU)
 		seam_line_u64(line, "cpu", id->cpu);
-	if (line->is_json)
-		seam_json_close(&line->j);
+	seam_line_close_object(line);
 }
 
 /* -- records that end in a list ----------------------------------------- */
@@ -226,9 +211,9 @@ static const struct {
 	{ SEAM_PERF_CALLCHAIN_DEFERRED, { 0 }, 8 },
 };
 
-static void put_list(struct perf_lines *d, struct seam_line *line, const char *name,
-		     const struct seam_record *element, size_t bytes,
-		     struct seam_bytes rest)
+static void put_list(struct perf_lines *d, struct seam_line *line,
+		     const char *name, const struct seam_record *element,
+		     size_t bytes, struct seam_bytes rest)
 {
 	struct seam_cursor c = seam_cursor_make(rest.data, rest.size,
 						d->data->endian);
@@ -242,20 +227,17 @@ static void put_list(struct perf_lines *d, struct seam_line *line, const char *n
 	seam_line_open_list(line, name);
 	while (seam_cursor_left(&c) >= bytes) {
 		seam_wire_read(&c, element, in);
-		if (line->is_json)
-			seam_json_open(&line->j, NULL, '{');
+		seam_line_open_object(line, NULL);
 		seam_line_record(line, element, in);
-		if (line->is_json)
-			seam_json_close(&line->j);
-		else
-			fputc(';', line->out);
+		seam_line_close_object(line);
 	}
 	seam_line_close_list(line);
 }
 
 /* All fields of a record; the last may be a list. */
-static void put_record(struct perf_lines *d, struct seam_line *line, uint32_t type,
-		       const struct seam_record *table, const void *in)
+static void put_record(struct perf_lines *d, struct seam_line *line,
+		       uint32_t type, const struct seam_record *table,
+		       const void *in)
 {
 	struct seam_record head = *table;
 	const struct seam_field *last;
@@ -275,7 +257,7 @@ static void put_record(struct perf_lines *d, struct seam_line *line, uint32_t ty
 }
 
 /* MMAP2 with a build id in the place of the inode. */
-static int dump_mapping(struct perf_lines *d, struct seam_line *line,
+static int print_mapping(struct perf_lines *d, struct seam_line *line,
 			const struct seam_perf_record *record,
 			struct seam_bytes payload)
 {
@@ -302,7 +284,7 @@ static int dump_mapping(struct perf_lines *d, struct seam_line *line,
 }
 
 /* A new attr with its ids, in a stream without a header. */
-static int dump_attr(struct perf_lines *d, struct seam_line *line,
+static int print_attr(struct perf_lines *d, struct seam_line *line,
 		     struct seam_bytes payload)
 {
 	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
@@ -314,16 +296,14 @@ static int dump_attr(struct perf_lines *d, struct seam_line *line,
 		return -EBADMSG;
 	ids.n = seam_cursor_left(&c) / 8;
 	ids.data = seam_cursor_bytes(&c, 8 * ids.n);
-	if (line->is_json)
-		seam_json_open(&line->j, "attr", '{');
+	seam_line_open_object(line, "attr");
 	seam_line_record(line, &seam_perf_attr_record, &attr);
-	if (line->is_json)
-		seam_json_close(&line->j);
+	seam_line_close_object(line);
 	put_words(line, "ids", &ids);
 	return 0;
 }
 
-static int dump_other(struct perf_lines *d, struct seam_line *line,
+static int print_other(struct perf_lines *d, struct seam_line *line,
 		      const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = d->data;
@@ -338,7 +318,7 @@ static int dump_other(struct perf_lines *d, struct seam_line *line,
 	if (!table)
 		return -EBADMSG;
 	if (record->type == SEAM_PERF_HEADER_ATTR)
-		return dump_attr(d, line, payload);
+		return print_attr(d, line, payload);
 	if (seam_perf_record_has_sample_id(record->type)) {
 		attr = seam_perf_data_attr_of(data, payload);
 		if (seam_perf_sample_id_read(attr, data->endian, &payload,
@@ -347,7 +327,7 @@ static int dump_other(struct perf_lines *d, struct seam_line *line,
 	}
 	if (record->type == PERF_RECORD_MMAP2 &&
 	    record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		r = dump_mapping(d, line, record, payload);
+		r = print_mapping(d, line, record, payload);
 	} else {
 		table = seam_perf_record_table_of(record->type, record->misc,
 						  payload, data->endian);
@@ -360,8 +340,9 @@ static int dump_other(struct perf_lines *d, struct seam_line *line,
 	return r;
 }
 
-static void dump_record(struct perf_lines *d, const struct seam_perf_record *record,
-			struct seam_bytes trailing)
+static void print_record(struct perf_lines *d,
+			 const struct seam_perf_record *record,
+			 struct seam_bytes trailing)
 {
 	const char *name = seam_perf_record_name(record->type);
 	struct seam_line line;
@@ -369,13 +350,13 @@ static void dump_record(struct perf_lines *d, const struct seam_perf_record *rec
 	int r;
 
 	snprintf(number, sizeof(number), "TYPE_%" PRIu32, record->type);
-	line = seam_line_begin(d->out, d->json, record->offset,
+	line = seam_line_begin(d->out, d->form, record->offset,
 			       name ? name : number, 14);
 	seam_line_hex(&line, "misc", record->misc);
 	r = record->type == PERF_RECORD_SAMPLE ?
-	    dump_sample(d, &line, record) : dump_other(d, &line, record);
+	    print_sample(d, &line, record) : print_other(d, &line, record);
 	if (r < 0) {
-		seam_line_size(&line, "data", record->payload);
+		seam_line_data(&line, "data", record->payload);
 		if (name) {
 			seam_line_mark(&line, "damaged", "DAMAGED");
 			d->n_damaged++;
@@ -386,13 +367,14 @@ static void dump_record(struct perf_lines *d, const struct seam_perf_record *rec
 	seam_line_end(&line);
 }
 
-int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
-		   struct seam_bytes bytes, uint64_t begin, uint64_t end,
-		   bool json, const struct seam_perf_namer *namer,
-		   uint64_t *n_damaged, struct seam_err *err)
+int seam_perf_print(FILE *out, const struct seam_perf_data *data,
+		    struct seam_bytes bytes, uint64_t begin, uint64_t end,
+		    enum seam_line_form form,
+		    const struct seam_perf_namer *namer, uint64_t *n_damaged,
+		    struct seam_err *err)
 {
 	struct perf_lines d = {
-		.out = out, .data = data, .json = json, .namer = namer,
+		.out = out, .data = data, .form = form, .namer = namer,
 		.tracepoints = seam_tracepoints_new(
 			data->features[SEAM_PERF_FEATURE_TRACING_DATA]),
 	};
@@ -403,7 +385,7 @@ int seam_perf_dump(FILE *out, const struct seam_perf_data *data,
 	seam_perf_stream_init(&stream, bytes, data->endian, begin, end, false);
 	while ((r = seam_perf_stream_next(&stream, &record, err)) > 0 &&
 	       !ferror(out))
-		dump_record(&d, &record, stream.trailing);
+		print_record(&d, &record, stream.trailing);
 	seam_perf_stream_fini(&stream);
 	seam_tracepoints_free(d.tracepoints);
 	*n_damaged = d.n_damaged;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* xray_print.c - sections, blocks, records, each once; see xray_print.h */
+#include "wire/xray/xray_print.h"
+
+enum { TYPE_WIDTH = 13 };	/* of "BufferExtents" */
+
+struct xray_lines {
+	const struct seam_xray_index *index;
+	FILE *out;
+	enum seam_line_form form;
+	uint64_t n_damaged;
+};
+
+static struct seam_line begin_line(const struct xray_lines *x, uint64_t offset,
+				   const char *type)
+{
+	return seam_line_begin(x->out, x->form, offset, type, TYPE_WIDTH);
+}
+
+static void print_header(struct xray_lines *x,
+			 const struct seam_xray_section *section)
+{
+	struct seam_line line = begin_line(x, section->offset,
+					   seam_xray_header_record.name);
+
+	seam_line_record(&line, &seam_xray_header_record, &section->header);
+	seam_line_end(&line);
+}
+
+static void print_problem(struct xray_lines *x,
+			  const struct seam_xray_problem *problem)
+{
+	struct seam_line line = begin_line(x, problem->offset, "damaged");
+
+	seam_line_u64(&line, "bytes", problem->lost_bytes);
+	seam_line_string(&line, "text", problem->text);
+	seam_line_end(&line);
+}
+
+static void print_record(struct xray_lines *x, unsigned int version,
+			 const struct seam_xray_record *record)
+{
+	const struct seam_record *table =
+		seam_xray_record_table(record->state, version);
+	struct seam_line line = begin_line(x, record->offset, table->name);
+
+	if (record->state == SEAM_XRAY_AT_ENTRY ||
+	    record->state == SEAM_XRAY_AT_EXIT) {
+		seam_line_string(&line, "action",
+				 seam_xray_action_name(record->action));
+		seam_line_u64(&line, "function_id", record->function);
+		seam_line_u64(&line, "tsc_delta",
+			      record->function_record.tsc_delta);
+	} else {
+		seam_line_record(&line, table, &record->buffer);
+	}
+	if (record->state == SEAM_XRAY_AT_CUSTOM ||
+	    record->state == SEAM_XRAY_AT_TYPED)
+		seam_line_data(&line, "data", record->data);
+	seam_line_end(&line);
+}
+
+static void print_block(struct xray_lines *x,
+			const struct seam_xray_block *block)
+{
+	struct seam_xray_block_reader reader;
+	struct seam_xray_record record;
+	int r;
+
+	seam_xray_block_open(&reader, x->index, block);
+	while ((r = seam_xray_next(&reader.fdr, &record)) > 0)
+		print_record(x, reader.fdr.format->version, &record);
+	if (r == 0)
+		return;
+	print_problem(x, &reader.fdr.problem);
+	x->n_damaged++;
+}
+
+/* Members of both records of basic mode in the order of JSON readers. */
+static void print_basic(struct xray_lines *x,
+			const struct seam_xray_basic_record *record)
+{
+	const struct seam_xray_basic_argument *argument = &record->argument;
+	const struct seam_xray_basic_call *call = &record->call;
+	struct seam_line line = begin_line(x, record->offset,
+		record->is_argument ? "CallArgument" : "Function");
+
+	if (record->is_argument) {
+		seam_line_i64(&line, "function_id", argument->function_id);
+		seam_line_u64(&line, "thread_id", argument->thread_id);
+		seam_line_u64(&line, "process_id", argument->process_id);
+		seam_line_u64(&line, "argument", argument->argument);
+	} else {
+		seam_line_string(&line, "action",
+				 seam_xray_action_name(call->action));
+		seam_line_i64(&line, "function_id", call->function_id);
+		seam_line_u64(&line, "cpu", call->cpu);
+		seam_line_u64(&line, "tsc", call->tsc);
+		seam_line_u64(&line, "thread_id", call->thread_id);
+		seam_line_u64(&line, "process_id", call->process_id);
+	}
+	seam_line_end(&line);
+}
+
+static void print_run(struct xray_lines *x, const struct seam_xray_block *block)
+{
+	enum seam_endian endian =
+		x->index->sections.items[block->section].format.endian;
+	struct seam_xray_basic_record record;
+
+	for (size_t at = block->begin; at < block->end &&
+	     seam_xray_basic_read(x->index->file, at, endian, &record) == 0;
+	     at += SEAM_XRAY_BASIC_BYTES)
+		print_basic(x, &record);
+}
+
+static void print_section(struct xray_lines *x, size_t s, size_t *next)
+{
+	const struct seam_xray_section *section = &x->index->sections.items[s];
+
+	print_header(x, section);
+	for (; *next < x->index->blocks.n; ++*next) {
+		const struct seam_xray_block *block =
+			&x->index->blocks.items[*next];
+
+		if (block->section != s)
+			return;
+		if (section->header.log_type == SEAM_XRAY_BASIC)
+			print_run(x, block);
+		else
+			print_block(x, block);
+	}
+}
+
+int seam_xray_print(FILE *out, struct seam_bytes file, enum seam_line_form form,
+		    uint64_t *n_damaged, struct seam_err *err)
+{
+	struct seam_xray_index index;
+	struct xray_lines x = { .index = &index, .out = out, .form = form };
+	int r = seam_xray_index_build(&index, file, err);
+	size_t next = 0;
+
+	if (r)
+		return r;
+	for (size_t s = 0; s < index.sections.n; s++)
+		print_section(&x, s, &next);
+	for (size_t i = 0; i < index.problems.n_kept; i++)
+		print_problem(&x, &index.problems.items[i]);
+	*n_damaged += x.n_damaged + index.problems.n;
+	seam_xray_index_fini(&index);
+	return 0;
+}
