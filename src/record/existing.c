@@ -46,9 +46,9 @@ static void read_run(struct seam_helper_job *job)
 void seam_session_track_files(struct seam_session *s,
 		       const struct seam_ring_header *record)
 {
-	seam_kept_files_sideband(s->keep, record);
+	seam_kept_files_sideband(&s->kept_files, record);
 	if (s->options->keep_files)
-		seam_kept_hits_sideband(&s->hits, s->keep, record);
+		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
 }
 
 static void show(struct seam_session *s, const struct seam_synth *synth)
@@ -76,7 +76,8 @@ static void read_done(struct seam_helper_job *job, void *context)
 	e->n_bytes += r->synth.bytes.n;
 	show(e->s, &r->synth);
 	if (e->r == 0)
-		e->r = seam_session_append(e->s, &r->synth, e->err);
+		e->r = seam_data_file_append(&e->s->recording.data, &r->synth,
+					     e->err);
 }
 
 static void read_given_up(void *context, uint64_t tag)
@@ -108,8 +109,8 @@ static int submit(struct existing *e, int pid)
 	};
 	r->pid = pid;
 	r->namespaces = e->s->options->namespaces;
-	r->synth.id = seam_session_sideband_id(e->s);
-	if (seam_helper_submit(e->s->keep->helper, &r->job) < 0)
+	r->synth.id = seam_sources_sideband_id(&e->s->sources);
+	if (seam_helper_submit(e->s->kept_files.helper, &r->job) < 0)
 		e->n_stuck++;
 	else
 		e->n_waiting++;
@@ -119,12 +120,12 @@ static int submit(struct existing *e, int pid)
 /* Until no more than @most jobs are left; false: a signal wants an end. */
 static bool wait_for(struct existing *e, size_t most)
 {
-	struct seam_helper *helper = e->s->keep->helper;
+	struct seam_helper *helper = e->s->kept_files.helper;
 	int fd = seam_helper_fd(helper, true);
 	bool goes_on = true;
 
 	while (goes_on && seam_helper_collect(helper) && e->n_waiting > most) {
-		goes_on = e->s->wait(e->s->wait_context, fd, WAIT_MS);
+		goes_on = seam_rounds_wait(e->s, fd, WAIT_MS);
 		if (e->r == 0)
 			e->r = seam_session_drain(e->s, e->err);
 	}
@@ -152,11 +153,11 @@ static int read_all(struct seam_session *s,
 
 	if (!pids->n)
 		return 0;
-	if (!s->keep->helper)
-		s->keep->helper = seam_helper_new(err);
-	if (!s->keep->helper)
+	if (!s->kept_files.helper)
+		s->kept_files.helper = seam_helper_new(err);
+	if (!s->kept_files.helper)
 		return err ? err->code : -ENOMEM;
-	s->drain.no_ends = true;
+	s->drain.unordered = true;
 	for (size_t i = 0; goes_on && e.r == 0 && i < pids->n; i++) {
 		e.r = submit(&e, pids->items[i]);
 		goes_on = wait_for(&e, MAX_WAITING);
@@ -164,8 +165,8 @@ static int read_all(struct seam_session *s,
 	if (goes_on && e.r == 0)
 		wait_for(&e, 0);
 	if (e.n_waiting)
-		seam_helper_abandon(s->keep->helper);
-	s->drain.no_ends = false;
+		seam_helper_abandon(s->kept_files.helper);
+	s->drain.unordered = false;
 	tell(&e);
 	return e.r;
 }
@@ -176,9 +177,9 @@ static int list_processes(const struct seam_session *s,
 {
 	const struct seam_number_list *tids = &s->sources.tids;
 
-	if (s->system_wide)
+	if (seam_plan_is_system_wide(s->options))
 		return seam_procfs_processes(pids);
-	if (seam_plan_follows_command(s))
+	if (seam_plan_follows_command(s->options))
 		return 0;
 	for (size_t i = 0; i < tids->n; i++) {
 		int pid = seam_targets_process(tids->items[i]);
@@ -195,12 +196,12 @@ static int list_processes(const struct seam_session *s,
 /* What stands before the first event: the kernel, and who is there. */
 int seam_existing_write(struct seam_session *s, struct seam_err *err)
 {
-	struct seam_synth synth = { .id = seam_session_sideband_id(s) };
+	struct seam_synth synth = { .id = seam_sources_sideband_id(&s->sources) };
 	struct seam_number_list pids = { 0 };
 	char name[64];
 	int r;
 
-	seam_aux_buffers_describe(s, &synth);
+	seam_aux_buffers_describe(&s->sources, &synth);
 
 	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
 		seam_synth_kernel(&synth, &s->kernel);
@@ -208,15 +209,17 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 		synth.no_memory = true;
 	if (s->options->cgroups)
 		seam_synth_cgroups(&synth);
-	if (s->child.pid && (s->system_wide || seam_plan_follows_command(s))) {
+	if (s->child.pid && (seam_plan_is_system_wide(s->options) ||
+			      seam_plan_follows_command(s->options))) {
 		/* until its exec the command bears our name */
 		seam_procfs_text("/proc/self/comm", name, sizeof(name));
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
 	}
-	r = seam_session_append(s, &synth, err);
+	r = seam_data_file_append(&s->recording.data, &synth, err);
 	if (r == 0)
 		r = read_all(s, &pids, err);
 	free(pids.items);
 	seam_synth_end(&synth);
-	return r == 0 ? seam_session_append(s, &synth, err) : r;
+	return r == 0 ? seam_data_file_append(&s->recording.data, &synth, err) :
+	       r;
 }

@@ -2,20 +2,22 @@
 /* finish_bundle.c - keep symbols, dumps and maps; tell what was left out; finish_bundle.h */
 #include "record/finish_bundle.h"
 
+#include "record/session.h"
+
 #include <errno.h>
 #include <inttypes.h>
 
-static void keep_kernel(struct seam_session *s)
+static void keep_kernel(struct seam_recording *recording, struct seam_session *s)
 {
 	struct seam_err err = { 0 };
-	int r = seam_kept_kernel(s->kernel_copy, s->bundle.dir, &err);
+	int r = seam_kept_kernel(&s->kept_kernel, recording->bundle.dir, &err);
 
 	if (r == 0)
 		return;
 	seam_session_note(s, false, "the kernel's symbols were not kept: %s",
 			    err.cause[0]);
 	/* who may not see them has lost nothing that could be had */
-	s->result->skipped |= r != -EACCES && r != -EPERM;
+	recording->skipped |= r != -EACCES && r != -EPERM;
 }
 
 static void tell(const struct seam_session *s, uint64_t n, const char *what)
@@ -24,21 +26,18 @@ static void tell(const struct seam_session *s, uint64_t n, const char *what)
 		seam_session_note(s, false, "%" PRIu64 " %s", n, what);
 }
 
-static void tell_why(const struct seam_session *s, uint64_t n,
-		     const char *what)
+static void tell_why(const struct seam_session *s,
+		     const struct seam_err *why, uint64_t n, const char *what)
 {
-	const struct seam_err *why = &s->kept.jit.why;
-
 	if (n)
 		seam_session_note(s, false, "%" PRIu64 " dumps or maps of "
 			"JITs %s%s%s", n, what, why->n_causes ? ": " : "",
 			why->n_causes ? why->cause[0] : "");
 }
 
-static void tell_of_files(const struct seam_session *s)
+static void tell_of_files(const struct seam_session *s,
+			  const struct seam_kept_files_counts *c)
 {
-	const struct seam_kept_files_counts *c = &s->kept;
-
 	if (c->n_copied)
 		seam_session_note(s, true, "%" PRIu64 " mapped files were "
 				    "kept", c->n_copied);
@@ -58,22 +57,21 @@ static void tell_of_files(const struct seam_session *s)
 	     "read in time");
 	tell(s, c->n_interrupted, "mapped files were not looked at, because a "
 	     "signal ended that: symbols may be missing");
-	tell(s, s->hits.n_without, "hit mappings were not kept: their files "
+	tell(s, s->kept_hits.n_without, "hit mappings were not kept: their files "
 	     "have no build id");
-	tell(s, s->hits.n_left_out, "pages and mappings were not looked at "
+	tell(s, s->kept_hits.n_left_out, "pages and mappings were not looked at "
 	     "for --keep-files: there are too many");
 	tell(s, c->n_too_many, "mappings of files were beyond those that a "
 	     "recording remembers: symbols may be missing");
 }
 
-static void tell_of_jit(const struct seam_session *s)
+static void tell_of_jit(const struct seam_session *s,
+			const struct seam_kept_jit_counts *c)
 {
-	const struct seam_kept_jit_counts *c = &s->kept.jit;
-
-	tell_why(s, c->n_refused, "were not believed, so not kept");
-	tell_why(s, c->n_leased, "were not kept");
-	tell_why(s, c->n_failed, "could not be kept");
-	tell_why(s, c->n_too_large, "are too large to be kept");
+	tell_why(s, &c->why, c->n_refused, "were not believed, so not kept");
+	tell_why(s, &c->why, c->n_leased, "were not kept");
+	tell_why(s, &c->why, c->n_failed, "could not be kept");
+	tell_why(s, &c->why, c->n_too_large, "are too large to be kept");
 	tell(s, c->n_stuck, "processes with JIT code could not be read in "
 	     "time: names may be missing");
 	tell(s, c->n_interrupted, "processes with JIT code were not looked "
@@ -85,34 +83,36 @@ static void tell_of_jit(const struct seam_session *s)
 }
 
 /* What is left of --max-size for files beside the data. */
-static uint64_t budget(const struct seam_session *s)
+static uint64_t budget(const struct seam_recording *recording,
+		       const struct seam_session *s)
 {
 	uint64_t most = s->options->max_bytes, taken;
 
 	if (!most)
 		return UINT64_MAX;
-	taken = seam_session_bytes(s);
+	taken = seam_session_bytes(s, &recording->data);
 	return taken < most ? most - taken : 0;
 }
 
-void seam_session_finish_bundle(struct seam_session *s)
+void seam_recording_add_files(struct seam_recording *recording,
+			      struct seam_session *s)
 {
 	const struct seam_kept_destination ending = {
-		.bundle = &s->bundle, .is_snapshot = s->is_snapshot,
-		.budget_bytes = budget(s),
-		.wait = s->wait, .context = s->wait_context,
+		.bundle = &recording->bundle, .is_snapshot = recording->is_snapshot,
+		.budget_bytes = budget(recording, s),
+		.wait = seam_rounds_wait, .context = s,
 	};
+	const struct seam_kept_files_counts *c = &recording->kept;
 
-	if (s->drain.in_file.n_kernel_samples)
-		keep_kernel(s);
+	if (recording->data.counts.n_kernel_samples)
+		keep_kernel(recording, s);
 	if (s->options->keep_files)
-		seam_kept_hits_mark(&s->hits, s->keep);
-	seam_kept_files_copy(s->keep, &ending, &s->kept);
-	tell_of_files(s);
-	tell_of_jit(s);
-	s->result->skipped |= s->kept.n_failed || s->kept.jit.n_failed ||
-			      s->kept.n_interrupted ||
-			      s->kept.jit.n_interrupted;
+		seam_kept_hits_mark(&s->kept_hits, &s->kept_files);
+	seam_kept_files_copy(&s->kept_files, &ending, &recording->kept);
+	tell_of_files(s, c);
+	tell_of_jit(s, &c->jit);
+	recording->skipped |= c->n_failed || c->jit.n_failed ||
+			   c->n_interrupted || c->jit.n_interrupted;
 }
 
 struct seam_manifest_kept seam_kept_manifest(const struct seam_kept_files_counts *c)

@@ -8,7 +8,7 @@
 #ifndef SEAM_FINISH_BUNDLE_H
 #define SEAM_FINISH_BUNDLE_H
 
-#include "record/session.h"
+#include "record/recording.h"
 #include "wire/manifest.h"
 
 /* What the manifest says of it. */

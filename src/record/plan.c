@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "record/events/aux_pmu.h"
-#include "record/perf/aux_buffers.h"
 #include "record/proc/targets.h"
 
 #include <errno.h>
@@ -13,27 +12,27 @@
 #include <unistd.h>
 
 enum {
-	/* Times that a target's threads are listed until none is new. */
+	/* How often the threads of a process are listed until none is new. */
 	MAX_TRIES = 8,
-	/* Of a ring with -m auto, and of all of them, as a part of memory. */
+	/* One ring with -m auto; all of them, as a part of memory. */
 	MAX_AUTO_BYTES = 16 * 1024 * 1024,
 	AUTO_PART_OF_MEMORY = 32,
 };
 
 static uint64_t frequency(const struct seam_session *s, uint64_t wanted)
 {
-	long most = seam_procfs_sysctl("perf_event_max_sample_rate", 100000);
+	long max_hz = seam_procfs_sysctl("perf_event_max_sample_rate", 100000);
 
-	if (most <= 0 || wanted <= (uint64_t)most)
+	if (max_hz <= 0 || wanted <= (uint64_t)max_hz)
 		return wanted;
 	if (wanted != UINT64_MAX)
 		seam_session_note(s, false, "%" PRIu64 " Hz is more than "
 			"this machine allows: sampling at %ld Hz "
-			"(kernel.perf_event_max_sample_rate)", wanted, most);
-	return (uint64_t)most;
+			"(kernel.perf_event_max_sample_rate)", wanted, max_hz);
+	return (uint64_t)max_hz;
 }
 
-/* Whether samples hold bytes of the event's own. */
+/* Whether samples have raw data. */
 static bool has_raw(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_TRACEPOINT ||
@@ -49,7 +48,7 @@ static void set_rate(const struct seam_session *s, struct seam_event *event)
 	if (event->read_by_leader)
 		return;
 	if (event->aux_kind) {
-		/* one has an interval, for the others the period is 1 */
+		/* SPE has an interval, for the others the period is 1 */
 		if (o->period && event->aux_kind == SEAM_AUX_ARM_SPE)
 			attr->sample_period = o->period;
 		return;
@@ -62,7 +61,7 @@ static void set_rate(const struct seam_session *s, struct seam_event *event)
 				      o->period ? o->period : 1;
 	} else {
 		attr->freq = 1;
-		attr->sample_freq = s->hz;
+		attr->sample_freq = s->frequency_hz;
 	}
 }
 
@@ -73,7 +72,7 @@ static void set_contents(const struct seam_session *s,
 	struct perf_event_attr *attr = &event->attr;
 
 	if (event->aux_kind)
-		return;		/* what it holds comes in the area */
+		return;		/* its contents are AUX data */
 	if (event->callchains == SEAM_EVENT_AS_ALL ? o->callchains :
 	    event->callchains == SEAM_EVENT_CALLCHAINS)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -86,25 +85,18 @@ static void set_contents(const struct seam_session *s,
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
 }
 
-static void set_sideband(const struct seam_session *s,
-			 struct seam_event *event)
-{
-	const struct seam_record_options *o = s->options;
-
-	event->attr.namespaces = o->namespaces;
-	event->attr.cgroup = o->cgroups;
-	event->attr.mmap_data = o->data_addresses;
-}
-
-/* Who asks for areas means the PMUs that he names, known to us or not. */
-static void guess_areas(const struct seam_session *s)
+/*
+ * With -S or a size of AUX buffers, but no event known to have one: all events
+ * of PMUs have one, without a decoder.
+ */
+static void guess_aux(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
 
 	for (size_t i = 0; i < s->events.n; i++)
 		if (s->events.items[i].aux_kind)
 			return;
-	if (!o->aux_snapshots && !o->area_bytes)
+	if (!o->aux_snapshots && !o->aux_bytes)
 		return;
 	for (size_t i = 0; i < s->events.n; i++)
 		if (s->events.items[i].origin == SEAM_EVENT_OF_PMU &&
@@ -112,8 +104,8 @@ static void guess_areas(const struct seam_session *s)
 			s->events.items[i].aux_kind = SEAM_AUX_UNKNOWN;
 }
 
-/* The file tells of one kind, and so do perf's decoders. */
-static int check_areas(const struct seam_session *s, struct seam_err *err)
+/* AUXTRACE_INFO describes one kind, for perf's decoders. */
+static int check_aux(const struct seam_session *s, struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
 	const struct seam_event *first = NULL;
@@ -125,33 +117,32 @@ static int check_areas(const struct seam_session *s, struct seam_err *err)
 			continue;
 		if (first && first->aux_kind != event->aux_kind)
 			return seam_err_set(err, -EINVAL, "'%s' and '%s' "
-				"write AUX areas of two kinds: a recording "
+				"write AUX data of two kinds: a recording "
 				"holds one", first->name, event->name);
 		first = event;
 	}
-	if (!first && (o->aux_snapshots || o->area_bytes))
+	if (!first && (o->aux_snapshots || o->aux_bytes))
 		return seam_err_set(err, -EINVAL, "%s: no event with an AUX "
 			"area is recorded, such as 'intel_pt//'",
 			o->aux_snapshots ? "-S" : "-m");
 	return 0;
 }
 
-/* @otherwise: what to sample when the user has not said; or NULL. */
-static int list_events(struct seam_session *s, const char *otherwise,
+/* @fallback: the event to sample when the options name none. */
+static int list_events(struct seam_session *s, const char *fallback,
 		       struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
-	struct seam_event *sideband;
 	int r = 0;
 
 	seam_event_list_fini(&s->events);
 	for (size_t i = 0; r == 0 && i < o->n_events; i++)
 		r = seam_event_list_add(&s->events, o->events[i], err);
 	if (r == 0 && o->n_events == 0)
-		r = seam_event_list_add(&s->events, otherwise, err);
-	guess_areas(s);
+		r = seam_event_list_add(&s->events, fallback, err);
+	guess_aux(s);
 	if (r == 0)
-		r = check_areas(s, err);
+		r = check_aux(s, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->events.n; i++) {
@@ -159,15 +150,25 @@ static int list_events(struct seam_session *s, const char *otherwise,
 		set_contents(s, &s->events.items[i]);
 	}
 	/*
-	 * Beside the samples: as many as they are, they would cost the
-	 * side-band its names.
+	 * In the rings of samples: so many SWITCH records would cause losses
+	 * in the side-band.
 	 */
 	s->events.items[0].attr.context_switch = o->switch_events;
-	sideband = seam_event_list_push(&s->events);
-	if (!sideband)
+	return 0;
+}
+
+/* After the others, as in files of perf. */
+static int add_sideband(struct seam_session *s, struct seam_err *err)
+{
+	const struct seam_record_options *o = s->options;
+	struct seam_event *event = seam_event_list_push(&s->events);
+
+	if (!event)
 		return seam_err_set(err, -ENOMEM, "out of memory");
-	seam_sources_sideband(sideband);
-	set_sideband(s, sideband);
+	seam_sources_sideband(event);
+	event->attr.namespaces = o->namespaces;
+	event->attr.cgroup = o->cgroups;
+	event->attr.mmap_data = o->data_addresses;
 	return 0;
 }
 
@@ -176,16 +177,15 @@ static bool attaches(const struct seam_record_options *o)
 	return o->pids.n || o->tids.n;
 }
 
-static bool is_system_wide(const struct seam_record_options *o)
+bool seam_plan_is_system_wide(const struct seam_record_options *o)
 {
 	return o->system_wide ||
 	       (o->cpus.n && !o->command && !attaches(o));
 }
 
-bool seam_plan_follows_command(const struct seam_session *s)
+bool seam_plan_follows_command(const struct seam_record_options *o)
 {
-	return s->options->command && !s->system_wide &&
-	       !attaches(s->options);
+	return o->command && !o->system_wide && !attaches(o);
 }
 
 static int list_threads(struct seam_session *s,
@@ -200,11 +200,12 @@ static int list_threads(struct seam_session *s,
 	slot = SEAM_ARRAY_PUSH(tids);
 	if (!slot)
 		return seam_err_set(err, -ENOMEM, "out of memory");
-	*slot = s->system_wide ? SEAM_SOURCES_EVERY : s->child.pid;
+	*slot = seam_plan_is_system_wide(s->options) ? SEAM_SOURCES_EVERY :
+		s->child.pid;
 	return 0;
 }
 
-/* The CPUs to sample: those of the user that are online. */
+/* The CPUs to sample, all of which must be online. */
 static int list_cpus(struct seam_session *s, struct seam_err *err)
 {
 	const struct seam_number_list *wanted = &s->options->cpus;
@@ -227,7 +228,7 @@ static int list_cpus(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-/* As much as makes sense; what may be locked of it shows when it is. */
+/* For -m auto; mapping reduces it to what the user may lock. */
 static size_t auto_ring_bytes(size_t n_cpus)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
@@ -240,39 +241,45 @@ static size_t auto_ring_bytes(size_t n_cpus)
 	return bytes;
 }
 
-/* Large enough for the snapshot that is asked for, a power of two. */
-static size_t area_bytes(const struct seam_record_options *o)
+/* Large enough for the requested snapshot, a power of two. */
+static size_t aux_bytes(const struct seam_record_options *o)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (o->area_bytes)
-		return o->area_bytes;
+	if (o->aux_bytes)
+		return o->aux_bytes;
 	if (!o->aux_snapshot_bytes)
-		return SEAM_RECORD_AREA_BYTES;
+		return SEAM_RECORD_AUX_BYTES;
 	while (bytes < o->aux_snapshot_bytes)
 		bytes *= 2;
 	return bytes;
 }
 
-static int open_sources(struct seam_session *s, const char *otherwise,
+static int open_sources(struct seam_session *s, const char *fallback,
 			struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
-	int r = list_events(s, otherwise, err);
+	bool has_aux = false;
+	int r = list_events(s, fallback, err);
 
+	for (size_t e = 0; r == 0 && e < s->events.n; e++)
+		has_aux |= s->events.items[e].aux_kind != 0;
+	if (r == 0)
+		r = add_sideband(s, err);
 	if (r < 0)
 		return r;
 	s->sources = (struct seam_sources) {
 		.events = s->events.items,
 		.n_events = s->events.n,
+		.sideband = s->events.n - 1,
 		.per_thread = o->per_thread,
 		.overwrite = o->overwrite,
-		.on_exec = seam_plan_follows_command(s),
+		.on_exec = seam_plan_follows_command(o),
 		.delayed = o->delay_ms > 0,
 		.ring_bytes = o->ring_bytes,
-		.area_bytes = seam_aux_buffers_are_there(s) ? area_bytes(o) : 0,
-		.free_running = seam_aux_buffers_are_there(s) &&
-				(o->aux_snapshots || o->overwrite),
+		.aux_bytes = has_aux ? aux_bytes(o) : 0,
+		.aux_snapshots = has_aux && (o->aux_snapshots || o->overwrite),
+		.aux_snapshot_bytes = o->aux_snapshot_bytes,
 		.watermark = o->watermark,
 		.filter = o->filter,
 		.no_inherit = o->no_inherit,
@@ -290,16 +297,16 @@ static int open_sources(struct seam_session *s, const char *otherwise,
 }
 
 /*
- * A thread that came while others were opened has their events by
- * inheritance, or has none, and cannot be asked.  So all are opened again,
- * until no thread is new.
+ * A thread that started while others were opened may have inherited their
+ * events or not; there is no way to find out.  So all are opened again, until
+ * no thread is new.
  */
-static int open_until_stable(struct seam_session *s, const char *otherwise,
+static int open_until_stable(struct seam_session *s, const char *fallback,
 			     struct seam_err *err)
 {
 	for (int i = 0; ; i++) {
 		struct seam_number_list now = { 0 };
-		int r = open_sources(s, otherwise, err);
+		int r = open_sources(s, fallback, err);
 		bool stable;
 
 		if (r < 0 || !attaches(s->options))
@@ -323,9 +330,9 @@ int seam_plan_open(struct seam_session *s, struct seam_err *err)
 {
 	int r;
 
-	s->system_wide = is_system_wide(s->options);
-	s->hz = s->options->period ? 0 : frequency(s, s->options->frequency_hz);
-	/* cycles where the machine has them, else the clock all have */
+	if (!s->options->period)
+		s->frequency_hz = frequency(s, s->options->frequency_hz);
+	/* cycles where the machine has them, else cpu-clock */
 	r = open_until_stable(s, "cycles:P", err);
 	if (r == -ENOENT && s->options->n_events == 0) {
 		*err = (struct seam_err) { 0 };
@@ -337,7 +344,7 @@ int seam_plan_open(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-static void tell_of_rings(const struct seam_session *s)
+static void report_rings(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
 	char had[SEAM_TEXT_SIZE], wanted[SEAM_TEXT_SIZE];
@@ -356,28 +363,28 @@ static void tell_of_rings(const struct seam_session *s)
 			seam_procfs_sysctl("perf_event_mlock_kb", 516));
 }
 
-static void tell_of_areas(const struct seam_session *s)
+static void report_aux(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
-	size_t wanted = area_bytes(o), had = s->sources.area_bytes;
-	char areas[SEAM_TEXT_SIZE], asked[SEAM_TEXT_SIZE];
+	size_t wanted = aux_bytes(o), had = s->sources.aux_bytes;
+	char had_text[SEAM_TEXT_SIZE], wanted_text[SEAM_TEXT_SIZE];
 
-	if (!seam_aux_buffers_are_there(s))
+	if (!seam_sources_has_aux(&s->sources))
 		return;
 	if (had < wanted)
 		seam_session_note(s, false, "AUX areas of %s in place "
 			"of %s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
 			"'sysctl kernel.perf_event_mlock_kb'",
-			seam_text_size(areas, had),
-			seam_text_size(asked, wanted));
+			seam_text_size(had_text, had),
+			seam_text_size(wanted_text, wanted));
 	seam_session_note(s, true, "AUX areas of %s; times are the "
 			    "kernel's own, so JIT code is not resolved by "
-			    "time", seam_text_size(areas, had));
+			    "time", seam_text_size(had_text, had));
 }
 
-static void tell_of_groups(const struct seam_session *s)
+static void report_groups(const struct seam_session *s)
 {
-	if (s->system_wide || s->options->per_thread)
+	if (seam_plan_is_system_wide(s->options) || s->options->per_thread)
 		return;
 	for (size_t i = 0; i < s->events.n; i++)
 		if (s->events.items[i].read_by_leader) {
@@ -388,8 +395,8 @@ static void tell_of_groups(const struct seam_session *s)
 		}
 }
 
-/* Those that were named, and those that came with them. */
-static void tell_of_children(const struct seam_session *s)
+/* Child processes are recorded with those that -p names. */
+static void report_children(const struct seam_session *s)
 {
 	const struct seam_number_list *tids = &s->sources.tids;
 	size_t n = 0;
@@ -405,7 +412,7 @@ static void tell_of_children(const struct seam_session *s)
 			"it has" : "they have");
 }
 
-void seam_plan_tell(const struct seam_session *s)
+void seam_plan_report(const struct seam_session *s)
 {
 	unsigned int out = s->sources.left_out;
 
@@ -420,8 +427,8 @@ void seam_plan_tell(const struct seam_session *s)
 	if (out & SEAM_LEFT_OUT_LOST_COUNTS)
 		seam_session_note(s, true, "no exact count of lost records: "
 			"it needs Linux 6.0");
-	tell_of_children(s);
-	tell_of_rings(s);
-	tell_of_areas(s);
-	tell_of_groups(s);
+	report_children(s);
+	report_rings(s);
+	report_aux(s);
+	report_groups(s);
 }

@@ -9,16 +9,19 @@
 
 #include "record/session.h"
 
-/* Open what the options ask for.  Needs the command to be prepared. */
+/* Open the events of the options.  The command must have been prepared. */
 int seam_plan_open(struct seam_session *s, struct seam_err *err);
 
-/*
- * Whether the command is what is recorded.  Beside -a, -p and -t it only says
- * how long to record, as in perf.
- */
-bool seam_plan_follows_command(const struct seam_session *s);
+/* Whether all threads are recorded: -a, or CPUs and nothing else. */
+bool seam_plan_is_system_wide(const struct seam_record_options *options);
 
-/* Tell the user what the recording does without. */
-void seam_plan_tell(const struct seam_session *s);
+/*
+ * Whether the command is recorded.  Beside -a, -p and -t it only defines how
+ * long to record, as in perf.
+ */
+bool seam_plan_follows_command(const struct seam_record_options *options);
+
+/* Report what the recording does without. */
+void seam_plan_report(const struct seam_session *s);
 
 #endif /* SEAM_PLAN_H */

@@ -3,37 +3,45 @@
  * snapshot.h - recordings that keep the newest samples only
  *
  * With --overwrite the rings of samples run backward and are never drained:
- * the kernel writes the newest over the oldest.  The side-band is drained as
- * ever, into the recording's own file.  A snapshot is a bundle of its own:
- * that file as it is by then, and behind it what the rings hold, oldest
- * first.  So it needs no other to be read.  The recording's own bundle gets
- * what the rings hold at the end.
+ * the kernel overwrites the oldest records.  The side-band is drained as usual,
+ * into the recording's own file.  A snapshot is a bundle of its own: a copy of
+ * that file, and after it the contents of the rings, oldest first.  So it can
+ * be read without any other bundle.  The recording's own bundle gets the
+ * contents of the rings at the end.
  *
- * AUX areas that run free (-S) are in a snapshot likewise; without
- * --overwrite it has all samples until then beside them.
+ * AUX buffers in snapshot mode (-S) are added likewise; without --overwrite
+ * the snapshot has all samples so far beside them.
  *
- * The rings are paused while they are copied.  What would have come in those
- * microseconds is lost, counted and told (n_paused in record.h).
+ * The rings are paused while they are copied.  Records that the kernel would
+ * have written in those microseconds are lost and counted (n_paused).
  *
- * No FINISHED_ROUND is written: samples come later in the file than younger
- * names, so that readers must sort all of it.
+ * FINISHED_ROUND is not written: samples come later in the file than younger
+ * side-band records, so readers must sort all of it.
  */
 #ifndef SEAM_SNAPSHOT_H
 #define SEAM_SNAPSHOT_H
 
-#include "record/session.h"
+#include "base/err.h"
 
-/* Append what the rings hold to the recording's own file.  0 or -errno. */
-int seam_snapshot_append(struct seam_session *s, struct seam_err *err);
+#include <stddef.h>
+
+struct seam_data_file;
+struct seam_session;
+
+/* Append the contents of the backward rings to @file.  0 or -errno. */
+int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
+			 struct seam_err *err);
 
 /*
- * Make the next snapshot: NAME.1.seam beside NAME.seam, then NAME.2.seam.
- * One of that name, of an older recording, becomes NAME.1.seam.old.  A
- * failure leaves no bundle, and the recording goes on.
+ * Make snapshot number @n, NAME.1.seam beside NAME.seam for 1.  An existing
+ * bundle of that name, of an older recording, becomes NAME.1.seam.old.  After
+ * a failure there is no bundle, and the recording goes on.
  */
-int seam_snapshot_snapshot(struct seam_session *s, struct seam_err *err);
+int seam_snapshot_make(struct seam_session *s, unsigned int n,
+		       struct seam_err *err);
 
 /* "NAME.3.seam" for "NAME.seam" and 3, into @buf. */
-void seam_snapshot_name(char *buf, size_t cap, const char *name, unsigned int n);
+void seam_snapshot_name(char *buf, size_t cap, const char *name,
+			unsigned int n);
 
 #endif /* SEAM_SNAPSHOT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_auxtrace.c - AUX areas into a file, with a PMU in user space */
+/* test_auxtrace.c - AUX data into a file, with a PMU in user space */
 #include "record/perf/auxtrace.h"
 
 #include "record/perf/drain.h"
@@ -23,14 +23,8 @@ struct pmu {
 	struct seam_ring_aux_producer out;
 	struct seam_event events[2];
 	struct seam_sources sources;
-	struct seam_perf_writer writer;
-	struct seam_compress compress;
-	struct seam_auxtrace trace;
+	struct seam_data_file file;
 	struct seam_drain drain;
-	struct perf_event_attr attr;
-	uint64_t id;
-	struct seam_perf_event described;
-	int fd;
 };
 
 static uint8_t byte_at(uint64_t pos)
@@ -65,27 +59,22 @@ static void open_pmu(struct pmu *p, int cpu, int tid, uint64_t start,
 	seam_ring_aux_attach(&ring->aux, control, p->area, AREA);
 	p->sources.events = p->events;
 	p->sources.n_events = 2;
-	p->attr.size = PERF_ATTR_SIZE_VER7;
-	p->described = (struct seam_perf_event) {
-		.attr = seam_perf_attr_of(&p->attr), .name = "pmu//", .ids = &p->id, .n_ids = 1,
-	};
-	p->fd = memfd_create("data", MFD_CLOEXEC);
-	assert_int_equal(seam_perf_writer_begin(&p->writer, p->fd, "data",
-						&p->described, 1, NULL), 0);
-	p->trace.writer = &p->writer;
+	p->sources.sideband = 1;
+	for (size_t e = 0; e < 2; e++)
+		p->events[e].attr.size = PERF_ATTR_SIZE_VER7;
+	assert_int_equal(seam_data_file_begin(&p->file,
+			 memfd_create("data", MFD_CLOEXEC), &p->sources,
+			 NULL), 0);
 	p->drain.sources = &p->sources;
-	p->drain.writer = &p->writer;
-	p->drain.compress = &p->compress;
-	p->drain.aux = &p->trace;
+	p->drain.file = &p->file;
 	assert_int_equal(seam_drain_init(&p->drain, NULL), 0);
 }
 
 static void close_pmu(struct pmu *p)
 {
 	seam_drain_fini(&p->drain);
-	seam_auxtrace_fini(&p->trace);
 	seam_sources_fini(&p->sources);
-	close(p->fd);
+	seam_data_file_fini(&p->file);
 	free(p->area);
 	free(p->memory);
 }
@@ -134,14 +123,14 @@ static uint64_t check_file(struct pmu *p, uint64_t *first)
 {
 	uint64_t bytes = 0, next = 0;
 
-	for (size_t i = 0; i < p->trace.index.n; i++) {
-		struct seam_auxtrace_entry entry = p->trace.index.items[i];
+	for (size_t i = 0; i < p->file.auxtraces.n; i++) {
+		struct seam_auxtrace_entry entry = p->file.auxtraces.items[i];
 		uint8_t *record = malloc(48 + MAX);
 		uint64_t size, offset;
 
 		/* of the record alone: perf checks it against its header */
 		assert_int_equal(entry.size, 48);
-		assert_true(pread(p->fd, record, 48 + MAX,
+		assert_true(pread(p->file.fd, record, 48 + MAX,
 				  (off_t)entry.offset) >= 48);
 		assert_int_equal(u32_at(record), SEAM_PERF_AUXTRACE);
 		size = u64_at(record + 8);
@@ -159,7 +148,7 @@ static uint64_t check_file(struct pmu *p, uint64_t *first)
 			uint8_t got = record[48 + b];
 
 			/* the last may be filled up with zeros */
-			if (got == 0 && i == p->trace.index.n - 1 &&
+			if (got == 0 && i == p->file.auxtraces.n - 1 &&
 			    size - b < 8) {
 				size = b;
 				break;
@@ -169,7 +158,7 @@ static uint64_t check_file(struct pmu *p, uint64_t *first)
 		bytes += size;
 		free(record);
 	}
-	assert_int_equal(bytes, p->trace.n_bytes);
+	assert_int_equal(bytes, p->file.counts.n_aux_bytes);
 	return bytes;
 }
 
@@ -191,10 +180,10 @@ static void the_file_has_each_byte_of_the_area_in_its_order(void **state)
 			wanted += emit(&p, n);
 			assert_true(seam_drain_round(&p.drain, NULL) > 0);
 		}
-		assert_true(seam_auxtrace_drain(&p.trace, ring_of(&p), 0,
+		assert_true(seam_auxtrace_drain(&p.file, ring_of(&p), 0,
 						true, NULL) >= 0);
 		assert_int_equal(check_file(&p, &first), wanted);
-		assert_int_equal(p.trace.n_truncated, 0);
+		assert_int_equal(p.file.losses.n_truncated, 0);
 		close_pmu(&p);
 	}
 }
@@ -208,10 +197,10 @@ static void truncation_is_counted_exactly_when_the_area_is_full(void **state)
 	open_pmu(&p, 0, -1, 0, false);
 	assert_int_equal(emit(&p, AREA), AREA);
 	assert_true(seam_drain_round(&p.drain, NULL) > 0);
-	assert_int_equal(p.trace.n_truncated, 0);
+	assert_int_equal(p.file.losses.n_truncated, 0);
 	assert_int_equal(emit(&p, AREA + 8), AREA);
 	assert_true(seam_drain_round(&p.drain, NULL) > 0);
-	assert_int_equal(p.trace.n_truncated, 1);
+	assert_int_equal(p.file.losses.n_truncated, 1);
 	assert_int_equal(check_file(&p, &first), 2 * AREA);
 	close_pmu(&p);
 }
@@ -231,8 +220,9 @@ static void a_snapshot_is_the_newest_bytes_and_moves_no_tail(void **state)
 		open_pmu(&p, 0, -1, start, true);
 		control = (void *)p.memory;
 		assert_int_equal(emit(&p, n), n);
-		assert_int_equal(seam_auxtrace_snapshot(&p.trace, ring_of(&p),
-							7, true, NULL), kept);
+		assert_int_equal(seam_auxtrace_snapshot(&p.file, ring_of(&p),
+							7, 0, true, NULL),
+				 kept);
 		assert_int_equal(check_file(&p, &first), kept);
 		assert_int_equal(first, start + n - kept);
 		assert_int_equal(atomic_load(&control->aux_tail), start);
@@ -243,7 +233,7 @@ static void a_snapshot_is_the_newest_bytes_and_moves_no_tail(void **state)
 static void what_aux_records_say_is_counted(void **state)
 {
 	static const uint64_t flags[] = { 0, 1, 2, 4, 8, 15 };
-	struct seam_auxtrace trace = { 0 };
+	struct seam_losses losses = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++) {
@@ -255,15 +245,13 @@ static void what_aux_records_say_is_counted(void **state)
 			.flags = flags[i],
 		};
 
-		seam_auxtrace_see(&trace, &record.header);
+		seam_auxtrace_count(&losses, &record.header);
 		record.header.size = 24;	/* cut: says nothing */
-		seam_auxtrace_see(&trace, &record.header);
+		seam_auxtrace_count(&losses, &record.header);
 	}
-	assert_int_equal(trace.n_records, 6);
-	assert_int_equal(trace.n_truncated, 2);
-	assert_int_equal(trace.n_overwrite, 2);
-	assert_int_equal(trace.n_partial, 2);
-	assert_int_equal(trace.n_collision, 2);
+	assert_int_equal(losses.n_truncated, 2);
+	assert_int_equal(losses.n_partial, 2);
+	assert_int_equal(losses.n_collision, 2);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_follow.c - births and deaths, in whatever order the rings give them */
+/* test_new_threads.c - forks and exits, read in any order */
 #include "record/perf/new_threads.h"
 
 #include <setjmp.h>
@@ -16,9 +16,9 @@ struct task {
 	uint64_t time_ns;
 };
 
-enum { BORN = PERF_RECORD_FORK, DIED = PERF_RECORD_EXIT };
+enum { FORK = PERF_RECORD_FORK, EXIT = PERF_RECORD_EXIT };
 
-static void see(struct seam_new_threads *follow, uint32_t type, uint32_t tid,
+static void see(struct seam_new_threads *threads, uint32_t type, uint32_t tid,
 		uint64_t time_ns)
 {
 	struct task task = {
@@ -27,69 +27,72 @@ static void see(struct seam_new_threads *follow, uint32_t type, uint32_t tid,
 		.time_ns = time_ns,
 	};
 
-	seam_new_threads_see(follow, &task.header);
+	seam_new_threads_read(threads, &task.header);
 }
 
-/* No thread of these numbers is there to be opened. */
-enum { NOBODY = 0x7ffffff0, NOBODY_ELSE };
+/* No threads have these ids. */
+enum { MISSING = 0x7ffffff0, MISSING_TOO };
 
-static struct seam_new_threads act(const struct task *news, size_t n)
+static struct seam_losses update(const struct task *tasks, size_t n)
 {
-	struct seam_sources sources = { .per_thread = true };
+	struct seam_data_file file = { .fd = -1 };
 	struct seam_event dummy;
-	struct seam_new_threads follow = { .sources = &sources };
+	struct seam_sources sources = {
+		.per_thread = true, .events = &dummy, .n_events = 1,
+	};
+	struct seam_new_threads threads = {
+		.sources = &sources, .file = &file,
+	};
 
 	seam_sources_sideband(&dummy);
-	sources.events = &dummy;
-	sources.n_events = 1;
 	for (size_t i = 0; i < n; i++)
-		see(&follow, news[i].header.type, news[i].tid,
-		    news[i].time_ns);
-	assert_int_equal(seam_new_threads_act(&follow, NULL), 0);
-	assert_int_equal(follow.news.n, 0);
+		see(&threads, tasks[i].header.type, tasks[i].tid,
+		    tasks[i].time_ns);
+	assert_int_equal(seam_new_threads_update(&threads, NULL), 0);
+	assert_int_equal(threads.changes.n, 0);
 	seam_sources_fini(&sources);
-	return follow;
+	seam_new_threads_fini(&threads);
+	return file.losses;
 }
 
-#define NEWS(what, who, when) { { .type = (what) }, .tid = (who),	\
+#define TASK(what, who, when) { { .type = (what) }, .tid = (who),	\
 				.time_ns = (when) }
 
-static void a_life_is_known_though_its_end_is_read_first(void **state)
+static void a_life_is_known_though_its_exit_is_read_first(void **state)
 {
-	static const struct task news[] = {
-		NEWS(DIED, NOBODY, 300), NEWS(BORN, NOBODY, 100),
+	static const struct task tasks[] = {
+		TASK(EXIT, MISSING, 300), TASK(FORK, MISSING, 100),
 	};
-	struct seam_new_threads follow = act(news, 2);
+	struct seam_losses losses = update(tasks, 2);
 
 	(void)state;
-	assert_int_equal(follow.n_unseen, 1);
-	assert_int_equal(follow.late_ns, 200);
-	assert_int_equal(follow.longest_ns, 200);
-	seam_new_threads_fini(&follow);
+	assert_int_equal(losses.n_unseen, 1);
+	assert_int_equal(losses.late_ns, 200);
+	assert_int_equal(losses.longest_late_ns, 200);
 }
 
-static void the_end_of_who_had_the_number_before_is_not_taken(void **state)
+static void the_exit_of_an_earlier_thread_with_that_id_is_not_used(
+	void **state)
 {
-	static const struct task news[] = {
-		NEWS(BORN, NOBODY, 500), NEWS(DIED, NOBODY, 900),
-		NEWS(DIED, NOBODY, 400), NEWS(BORN, NOBODY_ELSE, 450),
-		NEWS(DIED, NOBODY_ELSE, 460),
+	static const struct task tasks[] = {
+		TASK(FORK, MISSING, 500), TASK(EXIT, MISSING, 900),
+		TASK(EXIT, MISSING, 400), TASK(FORK, MISSING_TOO, 450),
+		TASK(EXIT, MISSING_TOO, 460),
 	};
-	struct seam_new_threads follow = act(news, 5);
+	struct seam_losses losses = update(tasks, 5);
 
 	(void)state;
-	assert_int_equal(follow.n_unseen, 2);
-	assert_int_equal(follow.late_ns, 400 + 10);
-	assert_int_equal(follow.longest_ns, 400);
-	seam_new_threads_fini(&follow);
+	assert_int_equal(losses.n_unseen, 2);
+	assert_int_equal(losses.late_ns, 400 + 10);
+	assert_int_equal(losses.longest_late_ns, 400);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_life_is_known_though_its_end_is_read_first),
+		cmocka_unit_test(a_life_is_known_though_its_exit_is_read_first),
 		cmocka_unit_test(
-			the_end_of_who_had_the_number_before_is_not_taken),
+			the_exit_of_an_earlier_thread_with_that_id_is_not_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

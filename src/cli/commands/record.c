@@ -278,7 +278,7 @@ static int parse_ring(const char *text, struct seam_record_options *out)
 	if (!out->ring_auto && (*ring || !comma))
 		r = parse_pages(ring, "rings", &out->ring_bytes);
 	if (r == 0 && comma)
-		r = parse_pages(comma + 1, "AUX areas", &out->area_bytes);
+		r = parse_pages(comma + 1, "AUX areas", &out->aux_bytes);
 	return r;
 }
 
@@ -291,7 +291,7 @@ static int parse_aux_snapshots(const char *text,
 	if (text && *text &&
 	    !parse_size(text, &out->aux_snapshot_bytes, &has_unit))
 		return usage("-S takes a size such as 256K", text);
-	if (out->area_bytes && out->aux_snapshot_bytes > out->area_bytes)
+	if (out->aux_bytes && out->aux_snapshot_bytes > out->aux_bytes)
 		return usage("-S asks for more than an AUX area of -m holds",
 			     text);
 	return 0;
@@ -346,7 +346,7 @@ static int parse_level(const char *text, int *level)
 	if (!text || !*text)
 		return 0;
 	n = strtol(text, &end, 10);
-	if (*end || n < 1 || n > SEAM_COMPRESS_MOST_LEVEL)
+	if (*end || n < 1 || n > SEAM_COMPRESS_MAX_LEVEL)
 		return usage("-z takes a level from 1 to 22", text);
 	*level = (int)n;
 	return 0;
@@ -459,15 +459,16 @@ static void add_cause(char *why, size_t cap, uint64_t n, const char *cause)
 /* Which event lost how much, where there are several. */
 static void tell_losses(const struct seam_record_result *r)
 {
-	uint64_t lost = r->n_lost + r->n_unwritten;
+	const struct seam_losses *l = &r->losses;
+	uint64_t lost = l->n_ring_full + l->n_paused + l->n_unwritten;
 	char why[200] = "";
 
 	if (!lost)
 		return;
-	add_cause(why, sizeof(why), r->n_lost - r->n_paused,
+	add_cause(why, sizeof(why), l->n_ring_full,
 		  "because rings were full (larger ones: -m)");
-	add_cause(why, sizeof(why), r->n_unwritten, "because of failed writes");
-	add_cause(why, sizeof(why), r->n_paused, "while snapshots were copied");
+	add_cause(why, sizeof(why), l->n_unwritten, "because of failed writes");
+	add_cause(why, sizeof(why), l->n_paused, "while snapshots were copied");
 	seam_command_say("lost %" PRIu64 " record%s (%.2f %%): %s", lost,
 		lost == 1 ? "" : "s",
 		100.0 * (double)lost / (double)(lost + r->n_samples), why);
@@ -488,73 +489,73 @@ static void tell_areas(const struct record_options *o,
 {
 	char size[32];
 
-	if (!r->area_event)
+	if (!r->aux_event)
 		return;
-	print_size(size, sizeof(size), r->area_bytes);
+	print_size(size, sizeof(size), r->aux_bytes);
 	seam_command_say("%s of '%s'; next: perf script --itrace=i1us -i "
-			 "%s/data", size, r->area_event, o->output);
-	if (r->n_truncated)
+			 "%s/data", size, r->aux_event, o->output);
+	if (r->losses.n_truncated)
 		seam_command_say("an AUX area was full %" PRIu64 " times: the "
 				 "trace has gaps (larger areas: -m ,SIZE)",
-				 r->n_truncated);
-	if (r->n_partial)
+				 r->losses.n_truncated);
+	if (r->losses.n_partial)
 		seam_command_say("the trace is not whole in %" PRIu64
-				 " places, says the PMU", r->n_partial);
-	if (r->n_collision)
+				 " places, says the PMU", r->losses.n_partial);
+	if (r->losses.n_collision)
 		seam_command_say("samples of the PMU collided %" PRIu64
 				 " times: it takes them too often (-c)",
-				 r->n_collision);
+				 r->losses.n_collision);
 }
 
 static void tell_jit(const struct seam_record_result *r)
 {
-	if (r->n_jit_lost)
+	if (r->losses.n_jit_lost)
 		seam_command_say("lost %" PRIu64 " of %" PRIu64 " pieces of "
 			"code, as the JITs count them: no room in their rings "
 			"when they ended (larger ones: --jit-ring)",
-			r->n_jit_lost,
-			r->n_jit_lost + r->n_jit);
+			r->losses.n_jit_lost,
+			r->losses.n_jit_lost + r->n_jit);
 }
 
 static void tell_late(const struct seam_record_result *r)
 {
-	if (r->n_late && !r->late_ns)
+	if (r->losses.n_late && !r->losses.late_ns)
 		seam_command_say("%" PRIu64 " threads that came later ran "
-			"unseen before they were opened", r->n_late);
-	else if (r->n_late)
+			"unseen before they were opened", r->losses.n_late);
+	else if (r->losses.n_late)
 		seam_command_say("%" PRIu64 " threads that came later ran "
 			"%.2f ms unseen before they were opened (%.2f ms at "
-			"most)", r->n_late, (double)r->late_ns / 1e6,
-			(double)r->longest_late_ns / 1e6);
-	if (r->n_unseen)
+			"most)", r->losses.n_late, (double)r->losses.late_ns / 1e6,
+			(double)r->losses.longest_late_ns / 1e6);
+	if (r->losses.n_unseen)
 		seam_command_say("%" PRIu64 " threads ended before they could "
-			"be opened: not sampled", r->n_unseen);
+			"be opened: not sampled", r->losses.n_unseen);
 }
 
 /* What ran and should have been recorded. */
 static void tell_not_recorded(const struct seam_record_result *r)
 {
-	if (r->n_refused)
+	if (r->losses.n_refused)
 		seam_command_say("%" PRIu64 " thread%s not sampled: cannot "
-			"open the events: %s%s", r->n_refused,
-			r->n_refused == 1 ? " was" : "s were", r->refusal,
-			strcmp(r->refusal, strerror(EMFILE)) == 0 ?
+			"open the events: %s%s", r->losses.n_refused,
+			r->losses.n_refused == 1 ? " was" : "s were", r->losses.refusal,
+			strcmp(r->losses.refusal, strerror(EMFILE)) == 0 ?
 			" ('ulimit -n')" : "");
-	if (r->n_stopped)
+	if (r->losses.n_stopped)
 		seam_command_say("%" PRIu64 " program%s with another user's "
 			"rights, such as '%s': the kernel stopped the events; "
-			"-a records it", r->n_stopped,
-			r->n_stopped == 1 ? " ran" : "s ran", r->stopped);
-	if (r->n_cpus_back)
-		seam_command_say("%u CPU%s, such as cpu %d, went offline and "
+			"-a records it", r->losses.n_stopped,
+			r->losses.n_stopped == 1 ? " ran" : "s ran", r->losses.stopped);
+	if (r->losses.n_cpus_back)
+		seam_command_say("%" PRIu64 " CPU%s, such as cpu %d, went offline and "
 			"came back: not recorded from then on, for up to "
-			"%.2f s", r->n_cpus_back,
-			r->n_cpus_back == 1 ? "" : "s", r->first_cpu,
-			(double)r->cpu_ns / 1e9);
-	if (r->n_cpus_new)
-		seam_command_say("%u CPU%s, such as cpu %d, came online after "
-			"the start: not recorded", r->n_cpus_new,
-			r->n_cpus_new == 1 ? "" : "s", r->first_cpu);
+			"%.2f s", r->losses.n_cpus_back,
+			r->losses.n_cpus_back == 1 ? "" : "s", r->losses.first_cpu,
+			(double)r->losses.cpu_ns / 1e9);
+	if (r->losses.n_cpus_new)
+		seam_command_say("%" PRIu64 " CPU%s, such as cpu %d, came online after "
+			"the start: not recorded", r->losses.n_cpus_new,
+			r->losses.n_cpus_new == 1 ? "" : "s", r->losses.first_cpu);
 }
 
 /* The path that leads from here to where the recording was moved. */
@@ -595,10 +596,10 @@ static void summarize(const struct record_options *o, bool has_command,
 	tell_jit(r);
 	tell_late(r);
 	tell_not_recorded(r);
-	if (r->n_throttled)
+	if (r->losses.n_throttled)
 		seam_command_say("sampling was throttled %" PRIu64 " times "
 				 "(kernel.perf_cpu_time_max_percent)",
-				 r->n_throttled);
+				 r->losses.n_throttled);
 }
 
 /*
@@ -608,10 +609,11 @@ static void summarize(const struct record_options *o, bool has_command,
 static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
-	bool lossy = r->n_lost || r->n_unwritten || r->cut_short ||
-		     r->skipped || r->n_truncated || r->n_jit_lost ||
-		     r->n_refused || r->n_stopped || r->n_cpus_back ||
-		     r->n_cpus_new;
+	bool lossy = r->losses.n_ring_full || r->losses.n_paused ||
+		     r->losses.n_unwritten || r->cut_short ||
+		     r->skipped || r->losses.n_truncated || r->losses.n_jit_lost ||
+		     r->losses.n_refused || r->losses.n_stopped || r->losses.n_cpus_back ||
+		     r->losses.n_cpus_new;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended && !r->stopped_command)

@@ -1,33 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aux_buffers.h - AUX areas in a recording: told of, snapshotted, judged
+ * aux_buffers.h - the AUX buffers of a recording: their description, snapshots
  *
- * Draining them is a part of each round; see drain.h.  With snapshots (-S)
- * the areas run free, and what they hold is copied into each snapshot, and at
- * the end into the recording's own file; see snapshot.h.  What writes an area
- * is stopped while it is copied, as the kernel demands: only then is its head
- * true.
+ * Draining them is a part of each round; see drain.h.  In snapshot mode (-S)
+ * the hardware overwrites the oldest bytes, and the newest are copied into each
+ * snapshot, and at the end into the recording's own file; see snapshot.h.  The
+ * kernel gives the head of a buffer only while its event is stopped, so that is
+ * done during the copy.
  */
 #ifndef SEAM_AUX_BUFFERS_H
 #define SEAM_AUX_BUFFERS_H
 
-#include "record/perf/synth.h"
-#include "record/session.h"
-
-/* Whether anything of the recording writes an area. */
-bool seam_aux_buffers_are_there(const struct seam_session *s);
+#include "record/perf/data_file.h"
 
 /*
- * What perf's decoders must know, as AUXTRACE_INFO and TIME_CONV, to the
- * records at the head of the file.
+ * Append AUXTRACE_INFO and TIME_CONV, which perf's decoders need, to the
+ * records at the head of the file.  Nothing without AUX buffers.
  */
-void seam_aux_buffers_describe(const struct seam_session *s,
-			 struct seam_synth *synth);
+void seam_aux_buffers_describe(const struct seam_sources *sources,
+			       struct seam_synth *synth);
 
 /*
- * Append what the free-running areas hold to the file of @s.  What writes
- * them is stopped behind that.  0 or -errno of the write.
+ * Snapshot mode: append the contents of the buffers to @file; their events
+ * stay stopped.  0 or -errno of the write.
  */
-int seam_aux_buffers_append(struct seam_session *s, struct seam_err *err);
+int seam_aux_buffers_append(struct seam_sources *sources,
+			    struct seam_data_file *file, struct seam_err *err);
 
 #endif /* SEAM_AUX_BUFFERS_H */

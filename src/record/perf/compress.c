@@ -28,7 +28,7 @@ int seam_compress_init(struct seam_compress *c, int level,
 	return 0;
 }
 
-/* One record with @size bytes of @data, at the end of out. */
+/* Append one COMPRESSED record of @size bytes of @data to out. */
 static int put_chunk(struct seam_compress *c, const uint8_t *data,
 		     size_t size, struct seam_err *err)
 {

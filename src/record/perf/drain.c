@@ -3,6 +3,7 @@
 #include "record/perf/drain.h"
 
 #include "base/hash.h"
+#include "record/perf/auxtrace.h"
 #include "wire/perf/perf_record.h"
 
 #include <errno.h>
@@ -12,19 +13,14 @@ enum {
 	/* IDENTIFIER, IP and TID come before TIME; see SAMPLE_TYPE. */
 	SAMPLE_TIME_POS = sizeof(struct seam_ring_header) + 3 * 8,
 	MAX_RECORD_BYTES = UINT16_MAX + 1,
-	/* A ring that holds so much has woken us; see WAKEUP_PART. */
+	/* A ring fuller than this part of it has caused a wakeup. */
 	FULL_PART = 5,
 };
 
 int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 {
 	d->scratch = malloc(MAX_RECORD_BYTES);
-	d->n_by_event = calloc(d->sources->n_events, sizeof(*d->n_by_event));
-	d->n_by_event_before = calloc(d->sources->n_events,
-				      sizeof(*d->n_by_event_before));
-	if (!d->scratch || !d->n_by_event || !d->n_by_event_before)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	return 0;
+	return d->scratch ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
 }
 
 void seam_drain_fini(struct seam_drain *d)
@@ -32,15 +28,13 @@ void seam_drain_fini(struct seam_drain *d)
 	free(d->spans);
 	free(d->pieces);
 	free(d->scratch);
-	free(d->n_by_event);
-	free(d->n_by_event_before);
 	seam_index_fini(&d->ids);
 	*d = (struct seam_drain) { 0 };
 }
 
 /*
- * Rings and sources come with the threads, and rings go with them.  Returns
- * how many to see, the first of those that are mapped.
+ * Threads bring new sources and rings.  Returns how many of the mapped rings
+ * there is memory to drain.
  */
 static size_t make_room(struct seam_drain *d)
 {
@@ -57,14 +51,14 @@ static size_t make_room(struct seam_drain *d)
 		d->spans = spans ? spans : d->spans;
 		pieces = realloc(d->pieces, (4 * n + 1) * sizeof(*d->pieces));
 		d->pieces = pieces ? pieces : d->pieces;
-		/* without memory the later threads wait in their rings */
+		/* without memory, records of later threads stay in their rings */
 		if (spans && pieces)
 			d->room = 2 * n;
 	}
 	return n < d->room ? n : d->room;
 }
 
-/* The event whose records carry @id; the first where nobody knows. */
+/* The event whose records carry @id; the first for an unknown id. */
 static uint32_t event_of(const struct seam_drain *d, uint64_t id)
 {
 	struct seam_index_probe probe =
@@ -77,7 +71,7 @@ static uint32_t event_of(const struct seam_drain *d, uint64_t id)
 	return 0;
 }
 
-/* A number in a record; at a multiple of 8, so the ring's end is no matter. */
+/* A number in a record; aligned, so the ring's end does not split it. */
 static uint64_t u64_at(const struct seam_ring_span *span, size_t pos)
 {
 	uint64_t v;
@@ -90,23 +84,25 @@ static void count_sample(struct seam_drain *d,
 			 const struct seam_ring_span *span, size_t pos,
 			 const struct seam_ring_header *header)
 {
+	struct seam_data_file_counts *counts = &d->file->counts;
+	uint32_t event;
 	uint64_t ns;
 
-	d->in_file.n_samples++;
-	if (d->sources->n_events <= 2)
-		d->n_by_event[0]++;	/* there is but one that samples */
-	else
-		d->n_by_event[event_of(d, u64_at(span, pos + 8))]++;
+	counts->n_samples++;
+	/* beside the side-band's, one event is all there is */
+	event = d->sources->n_events <= 2 ? 0 :
+		event_of(d, u64_at(span, pos + 8));
+	d->file->by_event[event].n_samples++;
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL)
-		d->in_file.n_kernel_samples++;
+		counts->n_kernel_samples++;
 	if (header->size < SAMPLE_TIME_POS + sizeof(ns))
 		return;
 	ns = u64_at(span, pos + SAMPLE_TIME_POS);
-	if (d->in_file.first_ns == 0 || ns < d->in_file.first_ns)
-		d->in_file.first_ns = ns;
-	if (ns > d->in_file.last_ns)
-		d->in_file.last_ns = ns;
+	if (counts->first_ns == 0 || ns < counts->first_ns)
+		counts->first_ns = ns;
+	if (ns > counts->last_ns)
+		counts->last_ns = ns;
 }
 
 void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
@@ -114,7 +110,7 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_header *header)
 {
 	ring->n_records++;
-	d->n_records++;
+	d->file->n_records++;
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
 		count_sample(d, span, pos, header);
@@ -128,18 +124,18 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		/* the header, u64 id, u64 lost */
 		if (header->size >= sizeof(*header) + 16)
 			ring->n_lost += u64_at(span, pos + 16);
-		/* it may have said that the area was full */
+		/* lost records may have reported a full AUX buffer */
 		ring->is_stopped = true;
 		return;
 	case PERF_RECORD_AUX:
-		if (d->aux && seam_auxtrace_see(d->aux,
+		if (seam_auxtrace_count(&d->file->losses,
 				seam_ring_bytes(span, pos, header->size,
 						d->scratch)) &
-			      PERF_AUX_FLAG_TRUNCATED)
+		    PERF_AUX_FLAG_TRUNCATED)
 			ring->is_stopped = true;
 		return;
 	case PERF_RECORD_THROTTLE:
-		d->n_throttled++;
+		d->file->losses.n_throttled++;
 		return;
 	}
 	if (ring->use != SEAM_RING_OF_SIDEBAND)
@@ -151,7 +147,7 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 					       d->scratch));
 }
 
-/* Count what is in the ring.  Returns the bytes of whole records. */
+/* Count the records of @span.  Returns the bytes of whole ones. */
 static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 		   const struct seam_ring_span *span)
 {
@@ -162,7 +158,7 @@ static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 		seam_drain_count(d, ring, span, pos, &header);
 		pos += header.size;
 	}
-	ring->n_bad_bytes += seam_ring_span_bytes(span) - pos;
+	d->file->losses.n_bad_bytes += seam_ring_span_bytes(span) - pos;
 	ring->n_bytes += pos;
 	return pos;
 }
@@ -183,7 +179,7 @@ static struct seam_source_ring *live_ring(const struct seam_drain *d, size_t i)
 	return &d->sources->rings.items[d->sources->live.items[i]];
 }
 
-/* Look at all rings.  Returns the number of pieces there are to write. */
+/* Peek at all rings.  Returns the number of pieces to write. */
 static size_t gather(struct seam_drain *d)
 {
 	size_t n = 0, n_rings = make_room(d), most = 0;
@@ -217,13 +213,13 @@ static void release(struct seam_drain *d)
 }
 
 /*
- * What the AUX records of this round tell of, and more.  Who found its area
- * full goes on now that there is room again.
+ * At least the AUX data that this round's AUX records describe.  Sources that
+ * stopped because the buffer was full are enabled again.
  */
-static int drain_area(struct seam_drain *d, uint32_t i, struct seam_err *err)
+static int drain_aux_of(struct seam_drain *d, uint32_t i, struct seam_err *err)
 {
 	struct seam_source_ring *ring = &d->sources->rings.items[i];
-	ssize_t r = seam_auxtrace_drain(d->aux, ring, i, d->is_last, err);
+	ssize_t r = seam_auxtrace_drain(d->file, ring, i, d->is_last, err);
 
 	if (ring->is_stopped && !d->is_last)
 		seam_sources_restart(d->sources, i);
@@ -231,38 +227,16 @@ static int drain_area(struct seam_drain *d, uint32_t i, struct seam_err *err)
 	return r < 0 ? (int)r : 0;
 }
 
-static int drain_areas(struct seam_drain *d, struct seam_err *err)
+static int drain_aux(struct seam_drain *d, struct seam_err *err)
 {
 	int r = 0;
 
-	if (!d->aux || d->sources->free_running)
+	if (d->sources->aux_snapshots)
 		return 0;
 	for (size_t i = 0; r == 0 && i < d->sources->live.n; i++)
 		if (live_ring(d, i)->aux.size)
-			r = drain_area(d, d->sources->live.items[i], err);
+			r = drain_aux_of(d, d->sources->live.items[i], err);
 	return r;
-}
-
-/* How things stood before a round. */
-struct mark {
-	uint64_t n_records;
-	struct seam_drain_counts in_file;
-};
-
-static struct mark mark(struct seam_drain *d)
-{
-	memcpy(d->n_by_event_before, d->n_by_event,
-	       d->sources->n_events * sizeof(*d->n_by_event));
-	return (struct mark) { d->n_records, d->in_file };
-}
-
-/* What was drained since then did not come to the file. */
-static void forget(struct seam_drain *d, const struct mark *since)
-{
-	d->n_unwritten += d->n_records - since->n_records;
-	d->in_file = since->in_file;
-	memcpy(d->n_by_event, d->n_by_event_before,
-	       d->sources->n_events * sizeof(*d->n_by_event));
 }
 
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
@@ -270,36 +244,36 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	static const struct seam_ring_header end = {
 		.type = SEAM_PERF_FINISHED_ROUND, .size = sizeof(end),
 	};
-	uint64_t before = d->writer->data_bytes;
-	struct mark since = mark(d);
-	size_t n = gather(d);
+	struct seam_data_file *file = d->file;
+	uint64_t before = file->writer.data_bytes;
+	size_t n;
 	int r = 0;
 
-	if (n > 0 && d->compress->stream) {
-		r = seam_compress_batch(d->compress, d->pieces, n, err);
-		n = add_piece(d, 0, d->compress->out.items,
-			      d->compress->out.n);
+	seam_data_file_mark(file);
+	n = gather(d);
+	if (n > 0 && file->compress.stream) {
+		r = seam_compress_batch(&file->compress, d->pieces, n, err);
+		n = add_piece(d, 0, file->compress.out.items,
+			      file->compress.out.n);
 	}
 	if (n > 0 && r == 0) {
-		if (!d->sources->overwrite && !d->no_ends)
+		if (!d->sources->overwrite && !d->unordered)
 			n = add_piece(d, n, (const uint8_t *)&end,
 				      sizeof(end));
-		r = seam_perf_writer_append(d->writer, d->pieces, n, err);
-		d->n_rounds++;
+		r = seam_perf_writer_append(&file->writer, d->pieces, n, err);
 	}
 	if (r < 0)
-		forget(d, &since);
+		seam_data_file_revert(file);
 	else
-		r = drain_areas(d, err);
+		r = drain_aux(d, err);
 	release(d);
-	return r < 0 ? r : (ssize_t)(d->writer->data_bytes - before);
+	return r < 0 ? r : (ssize_t)(file->writer.data_bytes - before);
 }
 
 void seam_drain_discard(struct seam_drain *d)
 {
-	struct mark since = mark(d);
-
+	seam_data_file_mark(d->file);
 	gather(d);
 	release(d);
-	forget(d, &since);
+	seam_data_file_revert(d->file);
 }

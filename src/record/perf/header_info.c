@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* header_info.c - the features of a recording; see header_info.h */
+/* header_info.c - one function a kind of feature; see header_info.h */
 #include "record/perf/header_info.h"
 
 #include "record/proc/procfs.h"
@@ -28,7 +28,7 @@ static void add_host(struct seam_perf_features *f)
 
 static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 {
-	/* In the order in which perf writes them: available, online. */
+	/* perf's order: available, online */
 	uint32_t n[2] = { (uint32_t)sysconf(_SC_NPROCESSORS_CONF), n_online };
 	enum { NAME, VENDOR, FAMILY, MODEL, STEPPING, N_VALUES };
 	struct seam_procfs_value cpu[N_VALUES] = {
@@ -43,7 +43,7 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 	seam_perf_features_u32(f, SEAM_PERF_FEATURE_NRCPUS, n, 2);
 	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
 				  cpu[NAME].text);
-	/* perf's form of it on x86: vendor,family,model,stepping */
+	/* perf's form on x86: vendor,family,model,stepping */
 	snprintf(text, sizeof(text), "%s,%s,%s,%s", cpu[VENDOR].text,
 		 cpu[FAMILY].text, cpu[MODEL].text, cpu[STEPPING].text);
 	if (cpu[VENDOR].text[0])
@@ -53,7 +53,7 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 	seam_perf_features_u64(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb, 1);
 }
 
-/* version, kind (zstd), level, ratio, bytes that a record unpacks to */
+/* Version, kind (zstd), level, ratio, bytes of an unpacked record. */
 static void add_compression(struct seam_perf_features *f,
 			    const struct seam_compress *c)
 {
@@ -63,52 +63,87 @@ static void add_compression(struct seam_perf_features *f,
 		SEAM_COMPRESS_CHUNK_BYTES,
 	};
 
-	if (c->stream)
+	if (c->level)
 		seam_perf_features_u32(f, SEAM_PERF_FEATURE_COMPRESSED,
 				       values, 5);
 }
 
 static void add_clock(struct seam_perf_features *f,
-		      const struct seam_info *info)
+		      const struct seam_header_info *info,
+		      const struct seam_compress *compress)
 {
+	bool is_monotonic = !seam_sources_has_aux(info->sources);
 	struct timespec resolution = { 0 };
 	uint64_t ns;
 
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	ns = (uint64_t)resolution.tv_nsec;
-	if (!info->kernel_clock)
+	if (is_monotonic)
 		seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
-	add_compression(f, info->compress);	/* in the order of the bits */
-	if (info->kernel_clock)
-		return;
-	seam_perf_features_clock(f, CLOCK_MONOTONIC, info->start_wall_ns,
-				 info->start_ns);
+	add_compression(f, compress);	/* in the order of the bits */
+	if (is_monotonic)
+		seam_perf_features_clock(f, CLOCK_MONOTONIC,
+					 info->start_wall_ns, info->start_ns);
 }
 
-void seam_info_features(const struct seam_info *info,
-			struct seam_perf_features *f)
+/* Consecutive events with one leader are a group. */
+static void add_groups(struct seam_perf_features *f,
+		       const struct seam_sources *sources)
 {
-	const struct seam_kernel_identity *kernel = &info->kernel->identity;
-	uint64_t times[2] = { info->first_ns, info->last_ns };
+	struct seam_perf_group *groups = calloc(sources->n_events,
+						sizeof(*groups));
+	size_t n = 0;
+
+	for (size_t i = 0; groups && i < sources->n_events; i++) {
+		int leader = sources->events[i].leader;
+
+		if (leader == (int)i)
+			groups[n++] = (struct seam_perf_group) {
+				.leader = (uint32_t)i, .n_members = 1,
+			};
+		else if (leader >= 0)
+			groups[n - 1].n_members++;
+	}
+	f->no_memory |= !groups;
+	seam_perf_features_groups(f, groups, n);
+	free(groups);
+}
+
+static void add_all(struct seam_perf_features *f,
+		    const struct seam_header_info *info,
+		    const struct seam_data_file *file)
+{
+	const uint64_t times[] = { file->counts.first_ns,
+				   file->counts.last_ns };
 	struct seam_perf_pmu pmus[MAX_PMUS];
 
-	*f = (struct seam_perf_features) { 0 };
-	if (kernel->text_addr)
+	if (info->kernel->text_addr)
 		seam_perf_features_build_id(f, "[kernel.kallsyms]",
-			(struct seam_bytes) { kernel->build_id,
-					      kernel->build_id_size });
+			(struct seam_bytes) { info->kernel->build_id,
+					      info->kernel->build_id_size });
 	add_host(f);
-	add_cpus(f, info->n_cpus);
+	add_cpus(f, (uint32_t)info->sources->cpus.n);
 	seam_perf_features_cmdline(f, info->words, info->n_words);
-	seam_perf_features_events(f, info->events, info->n_events);
+	seam_perf_features_events(f, file->events, file->n_events);
 	seam_perf_features_pmus(f, pmus, seam_procfs_pmus(pmus, MAX_PMUS));
-	seam_perf_features_groups(f, info->groups, info->n_groups);
-	if (info->aux->index.n)
-		seam_perf_features_auxtrace(f,
-					    &info->aux->index.items->offset,
-					    info->aux->index.n);
-	if (info->last_ns)
+	add_groups(f, info->sources);
+	if (file->auxtraces.n)
+		seam_perf_features_auxtrace(f, &file->auxtraces.items->offset,
+					    file->auxtraces.n);
+	if (file->counts.last_ns)
 		seam_perf_features_u64(f, SEAM_PERF_FEATURE_SAMPLE_TIME, times,
-				       2);
-	add_clock(f, info);
+				       SEAM_ARRAY_SIZE(times));
+	add_clock(f, info, &file->compress);
+}
+
+int seam_header_info_write(const struct seam_header_info *info,
+			   struct seam_data_file *file, struct seam_err *err)
+{
+	struct seam_perf_features features = { 0 };
+	int r;
+
+	add_all(&features, info, file);
+	r = seam_perf_writer_finish(&file->writer, &features, err);
+	seam_perf_features_fini(&features);
+	return r;
 }

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 /*
- * To go offline and to come back takes longer; two clocks that count the same
- * time differ by less, once what they all differ by is taken off.
+ * Going offline and online again takes longer than this.  Two clocks that
+ * measure the same time differ by less, apart from what all CPUs have in
+ * common.
  */
-#define LEAST_MISSING_NS UINT64_C(5000000)
+#define MIN_MISSING_NS INT64_C(5000000)
 
 static bool is_in(const struct seam_number_list *list, int number)
 {
@@ -20,67 +21,69 @@ static bool is_in(const struct seam_number_list *list, int number)
 }
 
 /*
- * What is missing of the time of source @i, or INT64_MAX where nobody knows.
- * The kernel's clock runs at a rate of its own, so this may be some of it
- * too much or too little, the same on all CPUs.
+ * How much longer source @i was enabled by our clock than by the kernel's;
+ * INT64_MAX where that is not known.  The two run at different rates, so the
+ * same error, of either sign, is in the value of each CPU.
  */
 static int64_t missing_ns(const struct seam_sources *s, size_t i)
 {
 	const struct seam_source *source = &s->list.items[i];
-	uint64_t had;
+	uint64_t enabled_ns;
 
-	if (!source->from_ns || !source->until_ns ||
-	    !seam_sources_enabled_ns(s, i, &had))
+	if (!source->enabled_at_ns || !source->disabled_at_ns ||
+	    !seam_sources_enabled_ns(s, i, &enabled_ns))
 		return INT64_MAX;
-	return (int64_t)(source->until_ns - source->from_ns) - (int64_t)had;
+	return (int64_t)(source->disabled_at_ns - source->enabled_at_ns) -
+	       (int64_t)enabled_ns;
 }
 
-static void look_at_source(struct seam_hotplug *h,
-			   const struct seam_sources *s,
-			   const struct seam_number_list *online,
-			   size_t i, int64_t least)
+static int64_t least_missing_ns(const struct seam_sources *s)
 {
-	int64_t missing = missing_ns(s, i);
-	int cpu = s->rings.items[s->list.items[i].ring].cpu;
-
-	if (missing == INT64_MAX ||
-	    (uint64_t)(missing - least) < LEAST_MISSING_NS)
-		return;
-	if (!is_in(online, cpu)) {
-		h->n_away++;
-		return;
-	}
-	if (h->n_back++ == 0)
-		h->first = cpu;
-	if ((uint64_t)(missing - least) > h->longest_ns)
-		h->longest_ns = (uint64_t)(missing - least);
-}
-
-void seam_hotplug_look(struct seam_hotplug *hotplug,
-		       const struct seam_sources *s)
-{
-	struct seam_number_list online = { 0 };
 	int64_t least = INT64_MAX;
 
-	*hotplug = (struct seam_hotplug) { .first = -1 };
-	if (seam_procfs_cpus(&online, NULL) < 0) {
-		free(online.items);
-		return;
-	}
 	for (size_t i = 0; i < s->list.n; i++) {
 		int64_t missing = missing_ns(s, i);
 
 		if (missing < least)
 			least = missing;
 	}
-	for (size_t i = 0; i < s->list.n; i++)
-		look_at_source(hotplug, s, &online, i, least);
-	/* the CPUs that the user named were there */
+	return least;
+}
+
+/* CPUs whose events ended, though they are online. */
+static void count_back(const struct seam_sources *s,
+		       const struct seam_number_list *online,
+		       struct seam_losses *losses)
+{
+	int64_t least = least_missing_ns(s);
+
+	for (size_t i = 0; i < s->list.n; i++) {
+		int64_t missing = missing_ns(s, i);
+		int cpu = s->rings.items[s->list.items[i].ring].cpu;
+
+		if (missing == INT64_MAX || missing - least < MIN_MISSING_NS ||
+		    !is_in(online, cpu))
+			continue;
+		if (losses->n_cpus_back++ == 0)
+			losses->first_cpu = cpu;
+		if ((uint64_t)(missing - least) > losses->cpu_ns)
+			losses->cpu_ns = (uint64_t)(missing - least);
+	}
+}
+
+void seam_hotplug_count(const struct seam_sources *s,
+			struct seam_losses *losses)
+{
+	struct seam_number_list online = { 0 };
+
+	if (seam_procfs_cpus(&online, NULL) == 0)
+		count_back(s, &online, losses);
+	else
+		online.n = 0;
+	/* with a list of CPUs from the user, a new one is not missing */
 	for (size_t i = 0; !s->sampled.n && i < online.n; i++)
-		if (!is_in(&s->cpus, online.items[i])) {
-			hotplug->n_new++;
-			if (hotplug->first < 0)
-				hotplug->first = online.items[i];
-		}
+		if (!is_in(&s->cpus, online.items[i]) &&
+		    losses->n_cpus_new++ + losses->n_cpus_back == 0)
+			losses->first_cpu = online.items[i];
 	free(online.items);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hotplug.h - CPUs that went away or came while they were recorded
+ * hotplug.h - CPUs that went offline or came online during a recording
  *
  * The events of a CPU end when it goes offline and do not begin again when it
- * is back; the kernel tells nobody.  It does count how long each event was
- * enabled: where that is shorter than on the other CPUs, the CPU was offline.
- * Events of threads go on with it.  A CPU that came later has no events at
- * all, of whatever kind.
+ * is back; there is no notification.  The kernel does count how long each
+ * event was enabled: where that is shorter than on the other CPUs, the CPU was
+ * offline.  Events of threads go on with it.  A CPU that came online later
+ * has no events at all.
  *
  * Source: perf_event_exit_cpu_context() of kernel/events/core.c, Linux 6.1.
  */
@@ -14,17 +14,10 @@
 #define SEAM_HOTPLUG_H
 
 #include "record/perf/sources.h"
+#include "wire/losses.h"
 
-struct seam_hotplug {
-	unsigned int n_back;	/* went offline and came back: not recorded */
-	uint64_t longest_ns;	/* from then to the end, of one of these */
-	int first;		/* a CPU that is meant; -1: none */
-	unsigned int n_away;	/* went offline and are so */
-	unsigned int n_new;	/* online now and not when it began */
-};
-
-/* After seam_sources_disable(). */
-void seam_hotplug_look(struct seam_hotplug *hotplug,
-		       const struct seam_sources *sources);
+/* Set the counts of CPUs in @losses, after seam_sources_disable(). */
+void seam_hotplug_count(const struct seam_sources *sources,
+			struct seam_losses *losses);
 
 #endif /* SEAM_HOTPLUG_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* map_rings.c - all of a kind, smaller where need be; see map_rings.h */
+/* map_rings.c - all of a kind in one size; see map_rings.h */
 #include "record/perf/map_rings.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * A mapping that cannot be written is what makes the kernel overwrite: no
- * reader can keep it from that.  Source: perf_mmap() of Linux.
+ * A read-only mapping makes the kernel overwrite: there is no tail to respect.
+ * Source: perf_mmap() of Linux.
  */
 static int map_backward(struct seam_ring *ring, int fd, size_t bytes,
 			struct seam_err *err)
@@ -79,9 +79,9 @@ static void unmap_rings(struct seam_sources *s, enum seam_ring_use use,
 	}
 }
 
-/* An area is that of the event that owns its ring.  Source: perf_mmap(). */
-static int map_areas(struct seam_sources *s, enum seam_ring_use use,
-		     size_t bytes, size_t first, struct seam_err *err)
+/* Of the event that owns the ring.  Source: perf_mmap() of Linux. */
+static int map_aux(struct seam_sources *s, enum seam_ring_use use,
+		   size_t bytes, size_t first, struct seam_err *err)
 {
 	int r = 0;
 
@@ -91,9 +91,9 @@ static int map_areas(struct seam_sources *s, enum seam_ring_use use,
 		if (!ring || ring->aux.size)
 			continue;
 		r = seam_ring_aux_map(&ring->aux, &ring->ring, ring->fd,
-				      bytes, s->free_running, err);
+				      bytes, s->aux_snapshots, err);
 		if (r == 0)
-			ring->area_bytes = bytes;
+			ring->aux_bytes = bytes;
 		if (r == -EOPNOTSUPP)
 			return seam_err_add(err, r, "'%s' writes no AUX area",
 					    s->events[s->list.items[i].event]
@@ -102,8 +102,8 @@ static int map_areas(struct seam_sources *s, enum seam_ring_use use,
 	return r;
 }
 
-static void unmap_areas(struct seam_sources *s, enum seam_ring_use use,
-			size_t first)
+static void unmap_aux(struct seam_sources *s, enum seam_ring_use use,
+		      size_t first)
 {
 	for (size_t i = first; i < s->list.n; i++) {
 		struct seam_source_ring *ring = ring_of(s, i, use);
@@ -113,28 +113,29 @@ static void unmap_areas(struct seam_sources *s, enum seam_ring_use use,
 	}
 }
 
-/* What is mapped together, all in one size. */
+/* Rings or AUX buffers that are mapped in one size. */
 struct ring_kind {
 	enum seam_ring_use use;
+	size_t *bytes;		/* wanted, then had */
 	int (*map)(struct seam_sources *s, enum seam_ring_use use,
 		   size_t bytes, size_t first, struct seam_err *err);
 	void (*unmap)(struct seam_sources *s, enum seam_ring_use use,
 		      size_t first);
 };
 
-static int map_what_fits(struct seam_sources *s, struct ring_kind kind,
-			 size_t *bytes, size_t first, struct seam_err *err)
+static int map_largest(struct seam_sources *s, const struct ring_kind *kind,
+		       size_t first, struct seam_err *err)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = *bytes;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = *kind->bytes;
 	int r;
 
-	for (;; *bytes /= 2) {
-		r = kind.map(s, kind.use, *bytes, first, err);
-		if ((r != -EPERM && r != -ENOMEM) || *bytes / 2 < page)
+	for (;; *kind->bytes /= 2) {
+		r = kind->map(s, kind->use, *kind->bytes, first, err);
+		if ((r != -EPERM && r != -ENOMEM) || *kind->bytes / 2 < page)
 			break;
-		kind.unmap(s, kind.use, first);
+		kind->unmap(s, kind->use, first);
 	}
-	if (*bytes < wanted)
+	if (*kind->bytes < wanted)
 		s->left_out |= SEAM_LEFT_OUT_RING_SPACE;
 	if (r == -EPERM)
 		return seam_err_add(err, r, "this user may not lock memory "
@@ -163,24 +164,20 @@ static int share_rings(struct seam_sources *s, size_t first,
 int seam_sources_map(struct seam_sources *s, size_t first,
 		     struct seam_ring_sizes *sizes, struct seam_err *err)
 {
-	const struct ring_kind rings[] = {
-		{ SEAM_RING_OF_SIDEBAND, map_rings, unmap_rings },
-		{ SEAM_RING_OF_AREA, map_rings, unmap_rings },
-		{ SEAM_RING_OF_SAMPLES, map_rings, unmap_rings },
+	size_t small[2] = {
+		SEAM_SOURCES_SMALL_RING_BYTES, SEAM_SOURCES_SMALL_RING_BYTES,
 	};
-	const struct ring_kind areas = {
-		SEAM_RING_OF_AREA, map_areas, unmap_areas,
+	/* the small ones first: the samples get what is left */
+	const struct ring_kind kinds[] = {
+		{ SEAM_RING_OF_SIDEBAND, &small[0], map_rings, unmap_rings },
+		{ SEAM_RING_OF_AUX, &small[1], map_rings, unmap_rings },
+		{ SEAM_RING_OF_AUX, &sizes->aux, map_aux, unmap_aux },
+		{ SEAM_RING_OF_SAMPLES, &sizes->samples, map_rings,
+		  unmap_rings },
 	};
-	size_t side_bytes[] = {
-		SEAM_SOURCES_SIDE_BYTES, SEAM_SOURCES_SIDE_BYTES,
-	};
-	int r = map_what_fits(s, rings[0], &side_bytes[0], first, err);
+	int r = 0;
 
-	if (r == 0)
-		r = map_what_fits(s, rings[1], &side_bytes[1], first, err);
-	if (r == 0)
-		r = map_what_fits(s, areas, &sizes->area, first, err);
-	if (r == 0)
-		r = map_what_fits(s, rings[2], &sizes->samples, first, err);
+	for (size_t i = 0; r == 0 && i < SEAM_ARRAY_SIZE(kinds); i++)
+		r = map_largest(s, &kinds[i], first, err);
 	return r == 0 ? share_rings(s, first, err) : r;
 }

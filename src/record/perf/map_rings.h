@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_rings.h - the rings and AUX areas of opened sources into memory
+ * map_rings.h - map the rings and AUX buffers of opened sources
  *
- * What a user may lock is limited, and the kernel finds no large area at
- * once: everything is mapped with half the size as often as that takes.
+ * Memory that a user may lock is limited, and the kernel cannot always
+ * allocate a large buffer: the size is halved until everything of one kind can
+ * be mapped.
  */
 #ifndef SEAM_MAP_RINGS_H
 #define SEAM_MAP_RINGS_H
 
 #include "record/perf/sources.h"
 
-/* Bytes of each, powers of two: wanted, and afterwards had. */
+/* Bytes of each ring and AUX buffer, powers of two: wanted, then had. */
 struct seam_ring_sizes {
-	size_t samples, area;
+	size_t samples, aux;
 };
 
 /*
- * Map what sources from number @first on write to and is not mapped, and
- * let those that own no ring write to the one of their place.  -EPERM: the
- * user may not lock even one page a ring; -EOPNOTSUPP: an event that is
- * said to have an area has none.
+ * Map the rings of the sources from index @first on that are not mapped yet,
+ * and redirect sources that own no ring to the one of their place.  -EPERM: the
+ * user may not lock even one page a ring; -EOPNOTSUPP: an event has no AUX
+ * buffer, though its aux_kind is set.
  */
 int seam_sources_map(struct seam_sources *s, size_t first,
 		     struct seam_ring_sizes *sizes, struct seam_err *err);

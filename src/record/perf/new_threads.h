@@ -1,55 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * new_threads.h - threads that come while a per-thread recording goes on
+ * new_threads.h - threads that start during a per-thread recording
  *
- * The kernel does not inherit into rings of threads.  The side-band, which
- * it does inherit, tells of each birth; the thread's events are opened then.
- * The time between, in which it ran unseen, is measured; a thread that ended
- * before it could be opened is counted, and so is one that could not be.
+ * The kernel does not inherit events with a ring for each thread.  The
+ * side-band, which it does inherit, has a FORK record of each new thread;
+ * then its events are opened.  The time for which it ran before is measured.
+ * A thread that ended before its events were opened is counted, and so is one
+ * whose events could not be opened.
  */
 #ifndef SEAM_NEW_THREADS_H
 #define SEAM_NEW_THREADS_H
 
 #include "base/array.h"
-#include "record/loop.h"
-#include "record/perf/auxtrace.h"
-#include "record/perf/sources.h"
-#include "wire/perf/perf_writer.h"
+#include "record/perf/data_file.h"
 
-struct seam_thread_news {
+/* A FORK or EXIT record. */
+struct seam_thread_change {
 	int tid;
-	bool died;
+	bool is_exit;
 	uint64_t time_ns;
-	uint64_t ended_ns;	/* of one that was born: in this round; or 0 */
+	uint64_t exit_ns;	/* of a fork: the EXIT in this round, or 0 */
 };
 
-/* The first members are the caller's. */
+/* The caller sets the first two members.  Counts go into file->losses. */
 struct seam_new_threads {
-	struct seam_sources *sources;	/* borrowed, as all of these */
-	struct seam_perf_writer *writer;
-	struct seam_loop *loop;
-	struct seam_auxtrace *aux;
-	bool other_clock;	/* of the records: lateness is not known */
+	struct seam_sources *sources;	/* borrowed */
+	struct seam_data_file *file;	/* borrowed */
 
-	SEAM_ARRAY(struct seam_thread_news) news;	/* of this round */
-	uint64_t n_late;	/* threads that ran before they were opened */
-	uint64_t late_ns;	/* all that time; of those unseen, their lives */
-	uint64_t longest_ns;	/* of one thread */
-	uint64_t n_unseen;	/* threads that ended before they were opened */
-	uint64_t n_refused;	/* those that could not be opened, and why */
-	struct seam_err refusal;	/* of the first */
+	SEAM_ARRAY(struct seam_thread_change) changes;	/* of this round */
 };
 
-/* Look at a side-band record, whole and in one piece. */
-void seam_new_threads_see(struct seam_new_threads *follow,
-		     const struct seam_ring_header *record);
+/* Read a side-band record, whole and in one piece. */
+void seam_new_threads_read(struct seam_new_threads *threads,
+			   const struct seam_ring_header *record);
 
 /*
- * After the round that has drained what the dead left: open who was born,
- * close who died.  0, or -errno of a write to the file.
+ * After the round that has drained the rings of ended threads: open the events
+ * of threads that started, and close those of threads that ended.  0, or
+ * -errno of a write to the file.
  */
-int seam_new_threads_act(struct seam_new_threads *follow, struct seam_err *err);
+int seam_new_threads_update(struct seam_new_threads *threads,
+			    struct seam_err *err);
 
-void seam_new_threads_fini(struct seam_new_threads *follow);
+void seam_new_threads_fini(struct seam_new_threads *threads);
 
 #endif /* SEAM_NEW_THREADS_H */

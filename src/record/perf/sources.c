@@ -15,20 +15,22 @@
 #include <unistd.h>
 
 enum {
-	/* Of a ring of side-band or AUX records; what is left fills till we run. */
-	SIDE_WAKEUP_BYTES = SEAM_SOURCES_SIDE_BYTES / 8,
-	/* Woken at a quarter: three are left to fill until we run. */
+	/*
+	 * Wakeup at an eighth of a small ring, at a quarter of one of samples:
+	 * the rest may fill before the recorder runs.
+	 */
+	SMALL_WAKEUP_BYTES = SEAM_SOURCES_SMALL_RING_BYTES / 8,
 	WAKEUP_PART = 4,
 	MAX_IN_GROUP = 64,
-	MAX_COUNTS = 1 + 3 * MAX_IN_GROUP,	/* that a read() gives */
+	MAX_COUNTS = 1 + 3 * MAX_IN_GROUP,	/* words from a read() */
 };
 
-/* What every record of ours says of itself. */
+/* In every record; seam_synth_put() writes the same. */
 #define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |		\
 		     PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
 		     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
-/* Where one thread is watched. */
+/* Where an event is opened. */
 struct cpu_and_thread {
 	int tid, cpu;
 };
@@ -38,7 +40,7 @@ const char *seam_ring_use_name(enum seam_ring_use use)
 	static const char *const names[] = {
 		[SEAM_RING_OF_SIDEBAND] = "sideband",
 		[SEAM_RING_OF_SAMPLES] = "samples",
-		[SEAM_RING_OF_AREA] = "area",
+		[SEAM_RING_OF_AUX] = "area",
 	};
 
 	return names[use];
@@ -62,62 +64,66 @@ void seam_sources_sideband(struct seam_event *event)
 		.bpf_event = 1,
 		.build_id = 1,
 		.watermark = 1,
-		.wakeup_watermark = SIDE_WAKEUP_BYTES,
+		.wakeup_watermark = SMALL_WAKEUP_BYTES,
 	};
 }
 
-static size_t sideband_event(const struct seam_sources *s)
+uint64_t seam_sources_sideband_id(const struct seam_sources *s)
 {
-	return s->n_events - 1;
+	for (size_t i = 0; i < s->list.n; i++)
+		if (s->list.items[i].event == s->sideband)
+			return s->list.items[i].id;
+	return 0;
 }
 
 static size_t count_aux(const struct seam_sources *s)
 {
 	size_t n = 0;
 
-	for (size_t e = 0; e < sideband_event(s); e++)
+	for (size_t e = 0; e < s->n_events; e++)
 		n += s->events[e].aux_kind != 0;
 	return n;
 }
 
-static bool has_areas(const struct seam_sources *s)
+bool seam_sources_has_aux(const struct seam_sources *s)
 {
 	return count_aux(s) > 0;
 }
 
-/* Whether anything is sampled beside what goes into AUX areas. */
+/* Whether there are samples beside the AUX data. */
 static bool has_samples(const struct seam_sources *s)
 {
-	return sideband_event(s) > count_aux(s);
+	return s->n_events > count_aux(s) + 1;
 }
 
-static bool is_system_wide(const struct seam_sources *s)
+bool seam_sources_is_system_wide(const struct seam_sources *s)
 {
 	return s->tids.n == 1 && s->tids.items[0] == SEAM_SOURCES_EVERY;
 }
 
-/* Of a group, but not its leader, which starts and stops it. */
+/* In a group, and not its leader, which starts and stops it. */
 static bool is_member(const struct seam_sources *s,
 		      const struct seam_event *event)
 {
 	return event->leader >= 0 && event != &s->events[event->leader];
 }
 
-/* What all events have in common; perf wants the formats to be equal. */
+/* What all events have in common; perf requires equal formats. */
 static void complete(struct seam_sources *s, struct seam_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
-	bool sideband = event == &s->events[sideband_event(s)];
+	bool sideband = event == &s->events[s->sideband];
 
 	attr->size = PERF_ATTR_SIZE_VER7;
 	attr->sample_type |= SAMPLE_TYPE;
 	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->sample_id_all = 1;
-	/* a decoder gets from the CPU's counter to the kernel's own clock */
-	attr->use_clockid = !has_areas(s);
-	attr->clockid = has_areas(s) ? 0 : CLOCK_MONOTONIC;
+	/* decoders convert the CPU's counter to the kernel's own clock only */
+	attr->use_clockid = !seam_sources_has_aux(s);
+	attr->clockid = attr->use_clockid ? CLOCK_MONOTONIC : 0;
 	/* Source: perf_event_open(2): no inherited event reads its group */
-	attr->inherit = !is_system_wide(s) && (sideband || !s->per_thread) &&
+	attr->inherit = !seam_sources_is_system_wide(s) &&
+			(sideband || !s->per_thread) &&
 			!event->read_by_leader && !event->no_inherit &&
 			!s->no_inherit &&
 			!(attr->read_format & PERF_FORMAT_GROUP);
@@ -126,13 +132,13 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
 			       (sideband || !s->delayed);
 	if (sideband && s->per_thread) {
-		/* a new thread waits for us to be woken by its first record */
+		/* a new thread is sampled only after its FORK record is read */
 		attr->wakeup_watermark = 1;
 	} else if (event->aux_kind) {
-		/* which thread the bytes are of: beside what tells of them */
+		/* whose the AUX data is: beside the AUX records */
 		attr->context_switch = 1;
 		attr->watermark = 1;
-		attr->wakeup_watermark = SIDE_WAKEUP_BYTES;
+		attr->wakeup_watermark = SMALL_WAKEUP_BYTES;
 	} else if (!sideband) {
 		uint64_t bytes = s->watermark ? s->watermark :
 				 s->ring_bytes / WAKEUP_PART;
@@ -143,7 +149,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	}
 }
 
-/* The leader of @event's group at its place, which was opened last; or -1. */
+/* The leader of @event's group, opened last at the same place; or -1. */
 static int group_of(const struct seam_sources *s,
 		    const struct seam_event *event)
 {
@@ -153,18 +159,19 @@ static int group_of(const struct seam_sources *s,
 	return -1;
 }
 
-/* Whether source or event @e counts the time that a CPU was there. */
+/* Whether event @e counts the time for which its CPU was online. */
 static bool counts_time(const struct seam_sources *s, size_t e)
 {
-	return is_system_wide(s) && e == sideband_event(s);
+	return seam_sources_is_system_wide(s) && e == s->sideband;
 }
 
-static int open_one(struct seam_sources *s, size_t e, struct cpu_and_thread place)
+static int open_event(struct seam_sources *s, size_t e,
+		      struct cpu_and_thread place)
 {
 	struct seam_event *event = &s->events[e];
 
 	for (;;) {
-		/* perf wants the formats in the file to be equal */
+		/* not in the file, where perf requires equal formats */
 		struct perf_event_attr attr = event->attr;
 		int fd;
 
@@ -173,12 +180,11 @@ static int open_one(struct seam_sources *s, size_t e, struct cpu_and_thread plac
 		fd = (int)syscall(SYS_perf_event_open, &attr, place.tid,
 				  place.cpu, group_of(s, event),
 				  PERF_FLAG_FD_CLOEXEC);
-
 		if (fd >= 0)
 			return fd;
 		if (errno != EINTR &&
 		    !seam_fallback(s->events, s->n_events, event, errno,
-				  &s->left_out))
+				   &s->left_out))
 			return -errno;
 	}
 }
@@ -191,18 +197,19 @@ static int set_filter(const struct seam_sources *s,
 	if (!s->filter || event->attr.type != PERF_TYPE_TRACEPOINT ||
 	    ioctl(source->fd, PERF_EVENT_IOC_SET_FILTER, s->filter) == 0)
 		return 0;
-	return seam_err_set(err, -errno, "'%s' is no filter for '%s': %s",
+	return seam_err_set(err, -errno, "cannot use filter '%s' for '%s': %s",
 			    s->filter, event->name, strerror(errno));
 }
 
 /*
- * Open event @e at @place.  -ESRCH: the thread is gone; -ENODEV: the CPU,
- * unless it is the first, where it is the event.
+ * Open event @e at @place.  -ESRCH: the thread has ended; -ENODEV: the CPU is
+ * offline, except for the first source, where the event does not exist.
  */
-static int open_source(struct seam_sources *s, size_t e, struct cpu_and_thread place,
-		       size_t ring, struct seam_err *err)
+static int open_source(struct seam_sources *s, size_t e,
+		       struct cpu_and_thread place, size_t ring,
+		       struct seam_err *err)
 {
-	int fd = open_one(s, e, place);
+	int fd = open_event(s, e, place);
 	struct seam_source *source;
 
 	if (fd == -ESRCH || (fd == -ENODEV && s->list.n > 0))
@@ -220,12 +227,12 @@ static int open_source(struct seam_sources *s, size_t e, struct cpu_and_thread p
 		.tid = place.tid,
 	};
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
-		return seam_err_set(err, -errno, "event '%s': %s",
-				    s->events[e].name, strerror(errno));
+		return seam_err_set(err, -errno, "cannot read the id of "
+				    "'%s': %s", s->events[e].name, strerror(errno));
 	return set_filter(s, source, err);
 }
 
-/* A ring that nobody owns yet.  Returns its number, or -ENOMEM. */
+/* A ring without an owner yet.  Returns its index, or -ENOMEM. */
 static ssize_t add_ring(struct seam_sources *s, struct cpu_and_thread place,
 			enum seam_ring_use use, struct seam_err *err)
 {
@@ -246,14 +253,14 @@ static const struct seam_number_list *sampled(const struct seam_sources *s)
 	return s->sampled.n ? &s->sampled : &s->cpus;
 }
 
-/* The first ring of place number @c; those of a place stand @stride apart. */
+/* The first ring of a place; the others of that place follow @stride apart. */
 struct ring_row {
 	size_t first, stride;
 };
 
 /*
- * All that is sampled, at one place: samples into one ring, and what writes
- * an AUX area into a ring of its own, because its area belongs to it.
+ * Everything but the side-band, at one place: samples go into one ring, each
+ * event with an AUX buffer into a ring of its own.
  */
 static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
 			struct ring_row row, struct seam_err *err)
@@ -261,9 +268,11 @@ static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
 	size_t ring = row.first + (has_samples(s) ? row.stride : 0);
 	int r = 0;
 
-	for (size_t e = 0; r == 0 && e < sideband_event(s); e++) {
+	for (size_t e = 0; r == 0 && e < s->n_events; e++) {
 		bool aux = s->events[e].aux_kind;
 
+		if (e == s->sideband)
+			continue;
 		r = open_source(s, e, place, aux ? ring : row.first, err);
 		if (aux)
 			ring += row.stride;
@@ -271,23 +280,27 @@ static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
 	return r;
 }
 
-/* The rings of all that is sampled, at the places @tid on each of @cpus. */
+/* The rings of samples and AUX records, for @tid on each of @cpus. */
 static int add_rings(struct seam_sources *s, int tid,
 		     const struct seam_number_list *cpus, struct seam_err *err)
 {
 	size_t n = count_aux(s) + has_samples(s);
 	ssize_t r = 0;
 
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		for (size_t c = 0; r >= 0 && c < cpus->n; c++)
-			r = add_ring(s, (struct cpu_and_thread) { tid, cpus->items[c] },
-				     i == 0 && has_samples(s) ?
-				     SEAM_RING_OF_SAMPLES : SEAM_RING_OF_AREA,
-				     err);
+	for (size_t i = 0; i < n; i++) {
+		enum seam_ring_use use = i == 0 && has_samples(s) ?
+			SEAM_RING_OF_SAMPLES : SEAM_RING_OF_AUX;
+
+		for (size_t c = 0; r >= 0 && c < cpus->n; c++) {
+			struct cpu_and_thread place = { tid, cpus->items[c] };
+
+			r = add_ring(s, place, use, err);
+		}
+	}
 	return r < 0 ? (int)r : 0;
 }
 
-/* Have it found by its id.  An index forgets nothing, so this comes last. */
+/* Add it to the index.  An index removes nothing, so this comes last. */
 static int remember_thread(struct seam_sources *s,
 			   const struct seam_source_thread *thread,
 			   struct seam_err *err)
@@ -302,7 +315,7 @@ static int remember_thread(struct seam_sources *s,
 	return 0;
 }
 
-/* The rings of one thread alone, and its events in them; which are @thread. */
+/* The rings of one thread, and its sources: @thread describes them. */
 static int open_own_rings(struct seam_sources *s, int tid,
 			  struct seam_source_thread *thread,
 			  struct seam_err *err)
@@ -319,16 +332,16 @@ static int open_own_rings(struct seam_sources *s, int tid,
 		.first_ring = (uint32_t)row.first,
 	};
 	for (size_t c = 0; r == 0 && c < cpus->n; c++, row.first++)
-		r = open_samples(s, (struct cpu_and_thread) { tid, cpus->items[c] },
-				 row, err);
+		r = open_samples(s, (struct cpu_and_thread) {
+				 tid, cpus->items[c] }, row, err);
 	thread->n_sources = (uint32_t)s->list.n - thread->first_source;
 	thread->n_rings = (uint32_t)s->rings.n - thread->first_ring;
 	return r;
 }
 
 /*
- * One thread: the side-band first, so that what the kernel refuses shows
- * before anything else is open.
+ * One thread: the side-band first, so that the kernel refuses it before
+ * anything else is open.
  */
 static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 {
@@ -338,7 +351,7 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 	for (size_t c = 0; r == 0 && c < s->cpus.n; c++) {
 		struct cpu_and_thread place = { tid, s->cpus.items[c] };
 
-		r = open_source(s, sideband_event(s), place, c, err);
+		r = open_source(s, s->sideband, place, c, err);
 		if (r == -ENODEV)
 			r = 0;	/* the CPU went offline */
 	}
@@ -357,7 +370,7 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 	return r;
 }
 
-/* The rings that all threads share, in the order that open_thread() knows. */
+/* The rings that all threads share, in the order of open_thread(). */
 static int add_shared_rings(struct seam_sources *s, struct seam_err *err)
 {
 	ssize_t r = 0;
@@ -399,7 +412,7 @@ static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
 int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 {
 	struct seam_ring_sizes sizes = {
-		.samples = s->ring_bytes, .area = s->area_bytes,
+		.samples = s->ring_bytes, .aux = s->aux_bytes,
 	};
 	int r = add_shared_rings(s, err);
 
@@ -410,7 +423,7 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 	if (r == 0)
 		r = add_live(s, 0, err);
 	s->ring_bytes = sizes.samples;
-	s->area_bytes = sizes.area;
+	s->aux_bytes = sizes.aux;
 	if (r < 0)
 		seam_sources_fini(s);
 	return r;
@@ -421,19 +434,19 @@ static void enable_one(struct seam_source *source)
 	if (source->fd < 0)
 		return;
 	ioctl(source->fd, PERF_EVENT_IOC_ENABLE, 0);
-	source->from_ns = seam_clock_ns();
+	source->enabled_at_ns = seam_clock_ns();
 }
 
 static void disable_one(struct seam_source *source)
 {
 	if (source->fd < 0)
 		return;
-	source->until_ns = seam_clock_ns();
+	source->disabled_at_ns = seam_clock_ns();
 	ioctl(source->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* Take back what was opened from source @first and ring @ring on. */
-static void drop(struct seam_sources *s, size_t first, size_t ring)
+/* Close the sources from @first on and the rings from @ring on. */
+static void close_from(struct seam_sources *s, size_t first, size_t ring)
 {
 	for (size_t i = ring; i < s->rings.n; i++) {
 		seam_ring_aux_fini(&s->rings.items[i].aux);
@@ -447,10 +460,10 @@ static void drop(struct seam_sources *s, size_t first, size_t ring)
 }
 
 /*
- * What is opened besides (files of the bundle, snapshots, programs that
- * connect) must not fail because threads took all descriptors.
+ * Descriptors for other things (files of the bundle, snapshots, programs that
+ * connect) must be left.
  */
-static int leave_spare_fds(const struct seam_sources *s, struct seam_err *err)
+static int check_spare_fds(const struct seam_sources *s, struct seam_err *err)
 {
 	struct rlimit limit;
 	rlim_t last = s->list.n ? (rlim_t)s->list.items[s->list.n - 1].fd : 0;
@@ -467,16 +480,16 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 	size_t first = s->list.n, ring = s->rings.n, threads = s->threads.n;
 	struct seam_source_thread thread;
 	struct seam_ring_sizes sizes = {
-		.samples = s->ring_bytes, .area = s->area_bytes,
+		.samples = s->ring_bytes, .aux = s->aux_bytes,
 	};
 	int r;
 
-	if (s->threads.n >= SEAM_SOURCES_MOST_THREADS)
+	if (s->threads.n >= SEAM_SOURCES_MAX_THREADS)
 		return seam_err_set(err, -EMFILE, "a recording has room for "
-				    "%d threads", SEAM_SOURCES_MOST_THREADS);
+				    "%d threads", SEAM_SOURCES_MAX_THREADS);
 	r = open_own_rings(s, tid, &thread, err);
 	if (r == 0)
-		r = leave_spare_fds(s, err);
+		r = check_spare_fds(s, err);
 	if (r == 0)
 		r = seam_sources_map(s, first, &sizes, err);
 	if (r == 0)
@@ -489,7 +502,7 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 		return 0;
 	if (s->threads.n > threads)
 		s->threads.items[threads].has_ended = true;
-	drop(s, first, ring);
+	close_from(s, first, ring);
 	return r;
 }
 
@@ -497,7 +510,7 @@ void seam_sources_enable(struct seam_sources *s)
 {
 	for (size_t i = 0; i < s->list.n; i++)
 		if (!s->delayed ||
-		    s->list.items[i].event == sideband_event(s))
+		    s->list.items[i].event == s->sideband)
 			enable_one(&s->list.items[i]);
 }
 
@@ -515,7 +528,7 @@ void seam_sources_restart(struct seam_sources *s, uint32_t ring)
 			enable_one(&s->list.items[i]);
 }
 
-void seam_sources_hold_areas(struct seam_sources *s, bool hold)
+void seam_sources_hold_aux(struct seam_sources *s, bool hold)
 {
 	for (size_t i = 0; (hold || s->is_sampling) && i < s->list.n; i++)
 		if (s->events[s->list.items[i].event].aux_kind &&
@@ -533,8 +546,8 @@ void seam_sources_disable(struct seam_sources *s)
 }
 
 /*
- * What read() gives of source @i: of a group its size before the rest, then
- * value, time, id, lost of its leader.  Where "lost" is; *@n words were read.
+ * Read the counts of source @i: for a group its size, then value, time, id and
+ * lost of its leader.  Returns the index of "lost"; *@n words were read.
  */
 static size_t read_counts(const struct seam_sources *s, size_t i,
 			  uint64_t counts[MAX_COUNTS], size_t *n)
@@ -578,7 +591,7 @@ bool seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 
 void seam_sources_fini(struct seam_sources *s)
 {
-	drop(s, 0, 0);
+	close_from(s, 0, 0);
 	free(s->rings.items);
 	free(s->list.items);
 	free(s->threads.items);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stopped.c - a name, an end, and no mapping between; see stopped.h */
+/* stopped.c - COMM and EXIT without MMAP2 in between; see stopped.h */
 #include "record/perf/stopped.h"
 
 #include "base/cursor.h"
@@ -8,17 +8,17 @@
 #include <stdlib.h>
 
 enum {
-	/* Of processes at once in the middle of exec(); by their pids. */
+	/* Slots, by pid: few processes are inside exec() at once. */
 	N_TASKS = 1 << 16,
-	/* Behind each record: tid, time, cpu, identifier; see SAMPLE_TYPE. */
-	TRAILER_TIME_POS = 8 + 8 + 8,
+	/* From the end of a record: time, cpu, identifier; see SAMPLE_TYPE. */
+	SAMPLE_ID_TIME_POS = 8 + 8 + 8,
 };
 
 struct seam_stopped_task {
 	uint32_t pid;
-	char name[12];		/* that exec() gave, or its beginning */
+	char name[16];		/* set by exec() */
 	uint64_t exec_ns;	/* 0: none seen */
-	uint64_t mapped_ns;	/* the last mapping */
+	uint64_t mapped_ns;	/* of the newest mapping */
 };
 
 static struct seam_stopped_task *task_of(struct seam_stopped *stopped,
@@ -35,13 +35,13 @@ static uint64_t time_of(const struct seam_ring_header *record)
 {
 	uint64_t ns = 0;
 
-	if (record->size >= sizeof(*record) + TRAILER_TIME_POS)
+	if (record->size >= sizeof(*record) + SAMPLE_ID_TIME_POS)
 		memcpy(&ns, (const uint8_t *)record + record->size -
-		       TRAILER_TIME_POS, sizeof(ns));
+		       SAMPLE_ID_TIME_POS, sizeof(ns));
 	return ns;
 }
 
-static void see_exec(struct seam_stopped *stopped, uint32_t pid, uint64_t ns,
+static void read_exec(struct seam_stopped *stopped, uint32_t pid, uint64_t ns,
 		     const char *name)
 {
 	struct seam_stopped_task *task = task_of(stopped, pid);
@@ -52,16 +52,16 @@ static void see_exec(struct seam_stopped *stopped, uint32_t pid, uint64_t ns,
 	snprintf(task->name, sizeof(task->name), "%s", name);
 }
 
-static void see_end(struct seam_stopped *stopped, uint32_t pid, uint64_t ns)
+static void read_exit(struct seam_stopped *stopped, uint32_t pid, uint64_t ns)
 {
-	struct seam_stopped_end *end = SEAM_ARRAY_PUSH(&stopped->ends);
+	struct seam_stopped_exit *slot = SEAM_ARRAY_PUSH(&stopped->exits);
 
-	if (end)
-		*end = (struct seam_stopped_end) { pid, ns };
+	if (slot)
+		*slot = (struct seam_stopped_exit) { pid, ns };
 }
 
-void seam_stopped_see(struct seam_stopped *stopped,
-		      const struct seam_ring_header *record)
+void seam_stopped_read(struct seam_stopped *stopped,
+		       const struct seam_ring_header *record)
 {
 	struct seam_cursor c = seam_cursor_make(record, record->size,
 						SEAM_LITTLE);
@@ -80,7 +80,7 @@ void seam_stopped_see(struct seam_stopped *stopped,
 	pid = seam_cursor_u32(&c);
 	tid = seam_cursor_u32(&c);
 	if (record->type == PERF_RECORD_EXIT)
-		tid = seam_cursor_u32(&c);	/* behind the parent's pid */
+		tid = seam_cursor_u32(&c);	/* after the parent's pid */
 	if (c.error || pid != tid)
 		return;
 	if (record->type == PERF_RECORD_MMAP2) {
@@ -89,42 +89,45 @@ void seam_stopped_see(struct seam_stopped *stopped,
 		if (ns > task->mapped_ns)
 			task->mapped_ns = ns;
 	} else if (record->type == PERF_RECORD_EXIT) {
-		see_end(stopped, pid, ns);
+		read_exit(stopped, pid, ns);
 	} else if (record->misc & PERF_RECORD_MISC_COMM_EXEC) {
-		see_exec(stopped, pid, ns, seam_cursor_cstr(&c));
+		read_exec(stopped, pid, ns, seam_cursor_cstr(&c));
 	}
 }
 
-/* Whether the task ended in the middle of its exec(). */
-static void judge(struct seam_stopped *stopped,
-		  const struct seam_stopped_end *end)
+/* Count the task if nothing was mapped between its exec() and @exit. */
+static void judge(const struct seam_stopped *stopped,
+		  const struct seam_stopped_exit *exit,
+		  struct seam_losses *losses)
 {
 	const struct seam_stopped_task *task =
-		&stopped->tasks[end->pid % N_TASKS];
+		&stopped->tasks[exit->pid % N_TASKS];
 
-	if (task->pid != end->pid || !task->exec_ns ||
-	    task->exec_ns > end->ns || task->mapped_ns >= task->exec_ns)
+	if (task->pid != exit->pid || !task->exec_ns ||
+	    task->exec_ns > exit->ns || task->mapped_ns >= task->exec_ns)
 		return;
-	if (stopped->n_programs++ == 0)
-		memcpy(stopped->first, task->name, sizeof(task->name));
+	if (losses->n_stopped++ == 0)
+		memcpy(losses->stopped, task->name, sizeof(task->name));
 }
 
-void seam_stopped_round(struct seam_stopped *stopped, bool is_last)
+void seam_stopped_round(struct seam_stopped *stopped, bool is_last,
+			struct seam_losses *losses)
 {
-	size_t n = is_last ? stopped->ends.n : stopped->n_old;
+	size_t n = is_last ? stopped->exits.n : stopped->n_old;
 
 	for (size_t i = 0; i < n; i++)
-		judge(stopped, &stopped->ends.items[i]);
+		judge(stopped, &stopped->exits.items[i], losses);
 	if (n)
-		memmove(stopped->ends.items, stopped->ends.items + n,
-			(stopped->ends.n - n) * sizeof(*stopped->ends.items));
-	stopped->ends.n -= n;
-	stopped->n_old = stopped->ends.n;
+		memmove(stopped->exits.items, stopped->exits.items + n,
+			(stopped->exits.n - n) *
+			sizeof(*stopped->exits.items));
+	stopped->exits.n -= n;
+	stopped->n_old = stopped->exits.n;
 }
 
 void seam_stopped_fini(struct seam_stopped *stopped)
 {
 	free(stopped->tasks);
-	free(stopped->ends.items);
+	free(stopped->exits.items);
 	*stopped = (struct seam_stopped) { 0 };
 }

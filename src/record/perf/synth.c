@@ -60,16 +60,17 @@ static void put(struct seam_synth *synth, const void *data, size_t size)
 	synth->bytes.n += size;
 }
 
-struct seam_synth_trailer seam_synth_stamp(const struct seam_synth *synth,
-					   int pid, int tid)
+struct seam_synth_sample_id seam_synth_sample_id(
+	const struct seam_synth *synth, int pid, int tid)
 {
-	return (struct seam_synth_trailer) {
+	return (struct seam_synth_sample_id) {
 		.pid = (uint32_t)pid, .tid = (uint32_t)tid, .id = synth->id,
 	};
 }
 
 void seam_synth_put(struct seam_synth *synth, void *fixed, size_t fixed_size,
-		    const char *name, const struct seam_synth_trailer *trailer)
+		    const char *name,
+		    const struct seam_synth_sample_id *sample_id)
 {
 	struct perf_event_header *header = fixed;
 	char padded[SEAM_SYNTH_NAME] = { 0 };
@@ -79,28 +80,28 @@ void seam_synth_put(struct seam_synth *synth, void *fixed, size_t fixed_size,
 		snprintf(padded, sizeof(padded), "%s", name);
 		name_size = (strlen(padded) / 8 + 1) * 8;
 	}
-	size = fixed_size + name_size + sizeof(*trailer);
+	size = fixed_size + name_size + sizeof(*sample_id);
 	header->size = (uint16_t)size;
-	/* All or nothing, so that what follows is a record again. */
+	/* all or nothing, so that the next bytes are a record again */
 	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
 		synth->no_memory = true;
 		return;
 	}
 	put(synth, fixed, fixed_size);
 	put(synth, padded, name_size);
-	put(synth, trailer, sizeof(*trailer));
+	put(synth, sample_id, sizeof(*sample_id));
 }
 
 static void put_mmap(struct seam_synth *synth, struct mmap2 *record,
 		     const char *name)
 {
-	struct seam_synth_trailer trailer = seam_synth_stamp(synth, (int)record->pid,
-				       (int)record->tid);
+	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
+		synth, (int)record->pid, (int)record->tid);
 
 	record->header.type = PERF_RECORD_MMAP2;
 	if (record->build_id_size)
 		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
-	seam_synth_put(synth, record, sizeof(*record), name, &trailer);
+	seam_synth_put(synth, record, sizeof(*record), name, &sample_id);
 }
 
 static void kernel_mmap(struct seam_synth *synth, uint64_t addr,
@@ -169,14 +170,15 @@ void seam_synth_kernel(struct seam_synth *synth,
 void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 		     const char *name)
 {
-	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, tid);
+	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
+		synth, pid, tid);
 	struct comm record = {
 		.header.type = PERF_RECORD_COMM,
 		.pid = (uint32_t)pid,
 		.tid = (uint32_t)tid,
 	};
 
-	seam_synth_put(synth, &record, sizeof(record), name, &trailer);
+	seam_synth_put(synth, &record, sizeof(record), name, &sample_id);
 }
 
 static void put_threads(struct seam_synth *synth, int pid)
@@ -197,98 +199,97 @@ static void put_threads(struct seam_synth *synth, int pid)
 }
 
 /* A line of /proc/PID/maps. */
-struct area {
+struct mapping {
 	uint64_t from, to, offset;
 	char rights[5];
 	uint64_t inode;
 	const char *name;
 };
 
-/* What is known while the areas of one process are read, in their order. */
-struct reading {
+/* State while /proc/PID/maps is read, in the order of addresses. */
+struct maps_reader {
 	struct seam_synth *synth;
 	struct seam_target target;
-	int memory;		/* of the process; -1: not for us */
-	uint64_t inode, base;	/* of the file whose begin was seen last */
+	int memory;		/* /proc/PID/mem; -1: not permitted */
+	uint64_t inode, base;	/* of the last mapping of a file's offset 0 */
 };
 
-/* The file itself, or the one at its path if it is the same still. */
-static int open_area(const struct reading *r, const struct area *area)
+/* The mapped file, or the one at its path if that is still the same. */
+static int open_mapping(const struct maps_reader *r, const struct mapping *m)
 {
-	int fd = seam_target_open_mapping(&r->target, area->from, area->to,
+	int fd = seam_target_open_mapping(&r->target, m->from, m->to,
 					  NULL);
 	struct stat st;
 
 	if (fd >= 0)
 		return fd;
-	fd = seam_target_open_path(&r->target, area->name, NULL);
-	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == area->inode))
+	fd = seam_target_open_path(&r->target, m->name, NULL);
+	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == m->inode))
 		return fd;
 	close(fd);
 	return -ENOENT;
 }
 
 /*
- * Of the file that is mapped, so that neither a later file of that name nor
- * another mount namespace misleads us: where it cannot be had, of the memory
- * that it was mapped to.
+ * From the mapped file itself: its path may lead to a newer file, or to one of
+ * another mount namespace.  Where it cannot be opened, from memory.
  */
-static size_t build_id_of(const struct reading *r, const struct area *area,
+static size_t build_id_of(const struct maps_reader *r, const struct mapping *m,
 			  uint8_t *id)
 {
-	int fd = open_area(r, area);
+	int fd = open_mapping(r, m);
 	size_t size = fd < 0 ? 0 : seam_elf_id_read(fd, id);
 
 	if (fd >= 0)
 		close(fd);
-	else if (r->memory >= 0 && r->inode == area->inode)
+	else if (r->memory >= 0 && r->inode == m->inode)
 		size = seam_elf_id_read_at(r->memory, r->base, id);
 	return size;
 }
 
-static void put_area(struct reading *r, const struct area *area)
+static void put_mapping(struct maps_reader *r, const struct mapping *m)
 {
 	int pid = r->target.owner.pid;
 	struct mmap2 record = {
 		.header.misc = PERF_RECORD_MISC_USER,
 		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
 		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
-		.addr = area->from, .bytes = area->to - area->from,
-		.file_offset = area->offset,
+		.addr = m->from, .bytes = m->to - m->from,
+		.file_offset = m->offset,
 	};
 
 	if (r->synth->bytes.n > SEAM_SYNTH_MAX_PROCESS_BYTES) {
 		r->synth->n_left_out++;
 		return;
 	}
-	if (area->name[0] == '/' && area->inode)
-		record.build_id_size = (uint8_t)build_id_of(r, area,
+	if (m->name[0] == '/' && m->inode)
+		record.build_id_size = (uint8_t)build_id_of(r, m,
 							    record.build_id);
-	put_mmap(r->synth, &record, area->name[0] ? area->name : "//anon");
+	put_mmap(r->synth, &record, m->name[0] ? m->name : "//anon");
 }
 
 /* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
-static void see_line(struct reading *r, const char *line)
+static void read_line(struct maps_reader *r, const char *line)
 {
-	struct area area = { 0 };
+	struct mapping m = { 0 };
 	int name_at = 0;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64
-		   " %n", &area.from, &area.to, area.rights, &area.offset,
-		   &area.inode, &name_at) < 5 || name_at == 0)
+		   " %n", &m.from, &m.to, m.rights, &m.offset,
+		   &m.inode, &name_at) < 5 || name_at == 0)
 		return;
-	area.name = line + name_at;
-	if (area.offset == 0 && area.inode) {
-		r->inode = area.inode;
-		r->base = area.from;
+	m.name = line + name_at;
+	if (m.offset == 0 && m.inode) {
+		r->inode = m.inode;
+		r->base = m.from;
 	}
-	if (area.rights[2] == 'x')
-		put_area(r, &area);
+	if (m.rights[2] == 'x')
+		put_mapping(r, &m);
 }
 
 void seam_synth_process(struct seam_synth *synth, int pid)
 {
-	struct reading r = { .synth = synth, .memory = -1 };
+	struct maps_reader r = { .synth = synth, .memory = -1 };
 	char line[SEAM_SYNTH_NAME + 128];
 	int fd;
 	FILE *maps;
@@ -303,7 +304,7 @@ void seam_synth_process(struct seam_synth *synth, int pid)
 				  O_RDONLY | O_CLOEXEC);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		line[strcspn(line, "\n")] = '\0';
-		see_line(&r, line);
+		read_line(&r, line);
 	}
 	if (maps)
 		fclose(maps);
@@ -317,7 +318,8 @@ void seam_synth_process(struct seam_synth *synth, int pid)
 void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
 		       uint64_t time_ns)
 {
-	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, pid);
+	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
+		synth, pid, pid);
 	struct mmap2 record = {
 		.header.type = PERF_RECORD_MMAP2,
 		.header.misc = PERF_RECORD_MISC_USER,
@@ -326,19 +328,21 @@ void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
 		.flags = MAP_PRIVATE,
 	};
 
-	trailer.time_ns = time_ns;
-	seam_synth_put(synth, &record, sizeof(record), path, &trailer);
+	sample_id.time_ns = time_ns;
+	seam_synth_put(synth, &record, sizeof(record), path, &sample_id);
 }
 
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 		     uint64_t time_ns, uint64_t lost)
 {
-	struct seam_synth_trailer trailer = { .time_ns = time_ns, .cpu = cpu, .id = id };
+	struct seam_synth_sample_id sample_id = {
+		.time_ns = time_ns, .cpu = cpu, .id = id,
+	};
 	struct lost record = {
 		.header.type = PERF_RECORD_LOST_SAMPLES, .n = lost,
 	};
 
-	seam_synth_put(synth, &record, sizeof(record), NULL, &trailer);
+	seam_synth_put(synth, &record, sizeof(record), NULL, &sample_id);
 }
 
 void seam_synth_words(struct seam_synth *synth, uint32_t type,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* synth_groups.c - namespaces and cgroups that stand already; see synth.h */
+/* synth_groups.c - existing namespaces and cgroups; see synth.h */
 #include "record/perf/synth_parts.h"
 #include "record/proc/procfs.h"
 
@@ -34,7 +34,8 @@ static const char *const names[NR_NAMESPACES] = {
 
 static void put_namespaces(struct seam_synth *synth, int pid, int tid)
 {
-	struct seam_synth_trailer trailer = seam_synth_stamp(synth, pid, tid);
+	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
+		synth, pid, tid);
 	struct task_namespaces record = {
 		.header.type = PERF_RECORD_NAMESPACES,
 		.pid = (uint32_t)pid, .tid = (uint32_t)tid,
@@ -49,13 +50,13 @@ static void put_namespaces(struct seam_synth *synth, int pid, int tid)
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/ns/%s", pid,
 			 tid, names[i]);
 		if (stat(path, &st) < 0)
-			continue;	/* not ours to see, or gone */
+			continue;	/* not permitted, or ended */
 		record.link[i].dev = st.st_dev;
 		record.link[i].ino = st.st_ino;
 		any = true;
 	}
 	if (any)
-		seam_synth_put(synth, &record, sizeof(record), NULL, &trailer);
+		seam_synth_put(synth, &record, sizeof(record), NULL, &sample_id);
 }
 
 void seam_synth_namespaces(struct seam_synth *synth, int pid)
@@ -68,7 +69,7 @@ void seam_synth_namespaces(struct seam_synth *synth, int pid)
 	free(tids.items);
 }
 
-/* Where the hierarchy is mounted whose numbers perf has; false: nowhere. */
+/* The mount point of the hierarchy of seam_synth_cgroups(); false: none. */
 static bool find_hierarchy(char *path, size_t cap)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -89,7 +90,8 @@ static bool find_hierarchy(char *path, size_t cap)
 
 void seam_synth_cgroups(struct seam_synth *synth)
 {
-	struct seam_synth_trailer trailer = seam_synth_stamp(synth, 0, 0);
+	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
+		synth, 0, 0);
 	char root[SEAM_SYNTH_NAME];
 	char *const roots[] = { root, NULL };
 	size_t n = 0;
@@ -99,9 +101,9 @@ void seam_synth_cgroups(struct seam_synth *synth)
 	if (!find_hierarchy(root, sizeof(root)))
 		return;
 	tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-	while (tree && n < SEAM_SYNTH_MOST_CGROUPS &&
+	while (tree && n < SEAM_SYNTH_MAX_CGROUPS &&
 	       (entry = fts_read(tree))) {
-		/* the inode is the number.  Source: cgroup_id() of Linux */
+		/* the id is the inode.  Source: cgroup_id() of Linux */
 		struct cgroup_path record = { .header.type = PERF_RECORD_CGROUP };
 		const char *name;
 
@@ -110,7 +112,7 @@ void seam_synth_cgroups(struct seam_synth *synth)
 		record.id = entry->fts_statp->st_ino;
 		name = entry->fts_path + strlen(root);
 		seam_synth_put(synth, &record, sizeof(record),
-			       *name ? name : "/", &trailer);
+			       *name ? name : "/", &sample_id);
 		n++;
 	}
 	if (tree)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * synth_parts.h - what synthesized records are put together from
+ * synth_parts.h - assemble synthesized records
  *
  * For synth.c and synth_groups.c alone.
  */
@@ -9,8 +9,8 @@
 
 #include "record/perf/synth.h"
 
-/* The trailer of our sample_type; see SAMPLE_TYPE in sources.c. */
-struct seam_synth_trailer {
+/* The sample_id of our sample_type; see SAMPLE_TYPE in sources.c. */
+struct seam_synth_sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
 	uint32_t cpu, reserved;
@@ -18,14 +18,15 @@ struct seam_synth_trailer {
 };
 
 /* Of a thread, at time 0. */
-struct seam_synth_trailer seam_synth_stamp(const struct seam_synth *synth,
-					   int pid, int tid);
+struct seam_synth_sample_id seam_synth_sample_id(
+	const struct seam_synth *synth, int pid, int tid);
 
 /*
- * One record: @fixed, a header and what follows, whose size is set here; the
- * name if there is one; the trailer.
+ * Append a record: @fixed, which begins with the header, whose size is set
+ * here; @name, if not NULL; @sample_id.
  */
 void seam_synth_put(struct seam_synth *synth, void *fixed, size_t fixed_size,
-		    const char *name, const struct seam_synth_trailer *trailer);
+		    const char *name,
+		    const struct seam_synth_sample_id *sample_id);
 
 #endif /* SEAM_SYNTH_PARTS_H */

@@ -173,7 +173,7 @@ static void see_exec(struct seam_record_link *link, uint32_t pid,
 static uint64_t time_of(const struct seam_record_link *link,
 			const struct seam_ring_header *record)
 {
-	struct seam_synth_trailer trailer;
+	struct seam_synth_sample_id trailer;
 
 	/* A little late: what was seen since counts as from before. */
 	if (link->other_clock)
@@ -192,7 +192,7 @@ void seam_record_link_see(struct seam_record_link *link,
 		       record->misc & PERF_RECORD_MISC_COMM_EXEC;
 
 	if (!link->is_open || record->size < sizeof(*record) + sizeof(task) +
-	    sizeof(struct seam_synth_trailer))
+	    sizeof(struct seam_synth_sample_id))
 		return;
 	if (is_exec) {
 		memcpy(&comm, record + 1, sizeof(comm));
@@ -578,11 +578,16 @@ int seam_record_link_copy(struct seam_record_link *link,
 	return r;
 }
 
-uint64_t seam_record_link_lost(const struct seam_record_link *link)
+void seam_record_link_losses(const struct seam_record_link *link,
+			     struct seam_losses *losses)
 {
 	const struct seam_jit_dumps *d = &link->dumps;
 
-	return d->n_offered - d->n_taken + d->n_unwritten + link->n_unringed;
+	losses->n_jit_bad = d->n_bad;
+	losses->n_jit_unowned = link->n_unproven;
+	if (!link->is_open)
+		losses->n_jit_lost = d->n_offered - d->n_taken +
+				     d->n_unwritten + link->n_unringed;
 }
 
 void seam_record_link_fini(struct seam_record_link *link)

@@ -31,6 +31,7 @@
 #include "record/bundle/bundle.h"
 #include "record/services/jit_stream.h"
 #include "ring/link/link_server.h"
+#include "wire/losses.h"
 #include "wire/perf/perf_writer.h"
 
 enum { SEAM_RECORD_JIT_RING_BYTES = 1 << 20 };
@@ -97,8 +98,9 @@ int seam_record_link_copy(struct seam_record_link *link,
 			  const struct seam_bundle *bundle,
 			  struct seam_err *err);
 
-/* Pieces of code that were told of and did not reach the recording. */
-uint64_t seam_record_link_lost(const struct seam_record_link *link);
+/* Set the counts of JIT code in @losses; pieces not received, at the end. */
+void seam_record_link_losses(const struct seam_record_link *link,
+			     struct seam_losses *losses);
 
 /* Valid on a zeroed one. */
 void seam_record_link_fini(struct seam_record_link *link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fallback.c - the steps, and what to say when none is left; see fallback.h */
-#include "record/fallback.h"
+#include "record/perf/fallback.h"
 
 #include "base/text.h"
 #include "record/events/uprobe.h"

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * data_file.h - the perf.data file of a recording, and what is in it
+ *
+ * Everything that belongs to one file: descriptor, writer, events with the
+ * ids of their records, index of AUXTRACE records, counts and losses.  A
+ * recording has one; each snapshot has another, which begins as a copy.
+ *
+ * Threads: one.
+ */
+#ifndef SEAM_DATA_FILE_H
+#define SEAM_DATA_FILE_H
+
+#include "record/perf/compress.h"
+#include "record/perf/sources.h"
+#include "record/perf/synth.h"
+#include "wire/losses.h"
+#include "wire/perf/perf_writer.h"
+
+/* Where in the file an AUXTRACE record is, and its size without AUX data. */
+struct seam_auxtrace_entry {
+	uint64_t offset, size;
+};
+
+/* Zeroed but for the descriptor is valid: no file yet. */
+struct seam_data_file {
+	int fd;				/* owned; -1: none */
+	struct seam_perf_writer writer;
+	struct seam_perf_event *events;	/* with their ids; owned */
+	size_t n_events;
+	struct seam_compress compress;	/* of the rounds; off by default */
+	SEAM_ARRAY(struct seam_auxtrace_entry) auxtraces;
+	struct seam_losses losses;
+
+	uint64_t n_records;		/* drained for this file, of all kinds */
+	struct seam_data_file_counts {	/* of records in the file */
+		uint64_t n_samples;
+		uint64_t n_kernel_samples;	/* in kernel mode */
+		uint64_t first_ns, last_ns;	/* of samples; 0: none */
+		uint64_t n_aux_bytes;		/* AUX data */
+	} counts;
+	struct seam_data_file_event {
+		uint64_t n_samples;		/* in the file */
+		uint64_t n_lost;
+	} *by_event;			/* of each event; owned, as the next */
+
+	/* State at seam_data_file_mark(). */
+	uint64_t n_records_before;
+	struct seam_data_file_counts before;
+	struct seam_data_file_event *by_event_before;
+};
+
+/*
+ * Begin the empty file @fd, which becomes the file's, with the events of
+ * @sources.  0 or -errno.
+ */
+int seam_data_file_begin(struct seam_data_file *file, int fd,
+			 const struct seam_sources *sources,
+			 struct seam_err *err);
+
+/*
+ * Make the empty file @fd, which becomes the file's, a copy of @from.
+ * 0 or -errno.
+ */
+int seam_data_file_copy(struct seam_data_file *file, int fd,
+			const struct seam_data_file *from,
+			struct seam_err *err);
+
+/* Append the records of @synth, and free it.  0 or -errno. */
+int seam_data_file_append(struct seam_data_file *file,
+			  struct seam_synth *synth, struct seam_err *err);
+
+/* Remember the counts; _revert() when what was drained since is not written. */
+void seam_data_file_mark(struct seam_data_file *file);
+void seam_data_file_revert(struct seam_data_file *file);
+
+/*
+ * Count the records that @sources lost without a LOST record after them, and
+ * append LOST_SAMPLES records for these unless the file @is_closed.  Call it
+ * once a file, after the last round.  0 or -errno of the write.
+ */
+int seam_data_file_write_losses(struct seam_data_file *file,
+				const struct seam_sources *sources,
+				bool is_closed, struct seam_err *err);
+
+/*
+ * Another process has cut the file (writer.was_cut): keep the records that are
+ * left, and count the others as not written.  True: the header was lost too,
+ * and the file was begun again without a record.
+ */
+bool seam_data_file_salvage(struct seam_data_file *file,
+			    const struct seam_sources *sources);
+
+/* Count everything drained so far as not written: the file was removed. */
+void seam_data_file_removed(struct seam_data_file *file);
+
+void seam_data_file_fini(struct seam_data_file *file);
+
+#endif /* SEAM_DATA_FILE_H */

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.c - a recording from its first event to its last byte
+ *
+ *	prepare   parse events, fork the command, open its events; nothing is
+ *	          on disk yet, so a failure leaves no trace
+ *	begin     create the bundle, the head of "data", the first manifest
+ *	run       start the command; rounds of draining until it ends
+ *	finish    losses without a record, features, the last manifest
+ *
+ * Slow work that can wait is in finish: recording a command that does nothing
+ * must cost next to nothing before that command runs.
+ */
+#include "record/record.h"
+
+#include "base/clock.h"
+#include "record/perf/aux_buffers.h"
+#include "record/perf/hotplug.h"
+#include "record/plan.h"
+#include "record/existing.h"
+#include "record/session.h"
+#include "record/snapshot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/* How long files may be copied, or read at the start. */
+#define KEEP_NS (60 * SEAM_NS_PER_S)
+
+/* ---- prepare ---- */
+
+/* As many descriptors as permitted; the command keeps its limit. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int watch(struct seam_session *s, struct seam_err *err)
+{
+	const struct seam_number_list *pids = &s->options->pids;
+	const struct seam_number_list *tids = &s->options->tids;
+	int r = seam_session_watch(s, err);
+
+	for (size_t i = 0; r == 0 && i < pids->n; i++)
+		r = seam_loop_add_process(&s->loop, pids->items[i], false,
+					  err);
+	for (size_t i = 0; r == 0 && i < tids->n; i++)
+		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
+	return r;
+}
+
+static int watch_link(struct seam_session *s, struct seam_err *err)
+{
+	const int fds[2] = {
+		s->link.server.epoll_fd, s->link.server.wakeup_fd,
+	};
+
+	return s->link.is_open ? seam_loop_add_link(&s->loop, fds, err) : 0;
+}
+
+/* The command, with the address of the link in its environment. */
+static int prepare_command(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_err why = { 0 };
+	int r;
+
+	seam_record_link_open(&s->link, s->options->jit_ring_bytes, &why);
+	if (!s->link.is_open)
+		seam_session_note(s, true, "JITs write files: %s",
+				  why.cause[0]);
+	r = seam_child_prepare(&s->child, s->options->command,
+			       &s->loop.old_mask, err);
+	seam_record_link_forked(&s->link);
+	return r == 0 ? watch_link(s, err) : r;
+}
+
+static int prepare(struct seam_session *s, struct seam_err *err)
+{
+	int r = seam_loop_init(&s->loop, err);
+
+	if (r == 0 && s->options->command)
+		r = prepare_command(s, err);
+	/* from here on the command inherits nothing */
+	seam_loop_take_signals();
+	raise_descriptors();
+	if (!s->options->realtime)
+		seam_sched_request();
+	else if (r == 0)
+		r = seam_sched_realtime(s->options->realtime, err);
+	if (r == 0)
+		r = seam_plan_open(s, err);
+	return r == 0 ? watch(s, err) : r;
+}
+
+/* ---- begin ---- */
+
+static void read_sideband(void *context,
+			  const struct seam_ring_header *record)
+{
+	struct seam_session *s = context;
+
+	seam_session_track_files(s, record);
+	seam_record_link_see(&s->link, record);
+	if (s->sources.per_thread && !s->sources.no_inherit)
+		seam_new_threads_read(&s->new_threads, record);
+	if (!seam_sources_is_system_wide(&s->sources))
+		seam_stopped_read(&s->stopped, record);
+}
+
+static void read_sample(void *context, uint32_t event,
+			const struct seam_ring_header *record)
+{
+	struct seam_session *s = context;
+
+	seam_kept_hits_sample(&s->kept_hits, &s->events.items[event].attr,
+			      record);
+}
+
+/* Connect the readers of records with each other. */
+static void connect_readers(struct seam_session *s)
+{
+	s->drain.sources = &s->sources;
+	s->drain.file = &s->recording.data;
+	s->drain.on_sideband = read_sideband;
+	s->drain.on_sample = s->options->keep_files ? read_sample : NULL;
+	s->drain.context = s;
+	s->kept_files.jit.bundle = &s->recording.bundle;
+	s->link.bundle = &s->recording.bundle;
+	s->link.writer = &s->recording.data.writer;
+	s->link.sideband_id = seam_sources_sideband_id(&s->sources);
+	s->link.other_clock = seam_sources_has_aux(&s->sources);
+	s->new_threads.sources = &s->sources;
+	s->new_threads.file = &s->recording.data;
+}
+
+static void set_start(struct seam_session *s)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	s->start_wall_ns = (uint64_t)wall.tv_sec * SEAM_NS_PER_S +
+			   (uint64_t)wall.tv_nsec;
+	s->start_ns = seam_clock_ns();
+}
+
+/* "data", up to its first record of an event. */
+static int begin_data(struct seam_session *s, struct seam_err *err)
+{
+	int r = seam_recording_begin_data(&s->recording, &s->sources, err);
+
+	connect_readers(s);
+	if (r == 0)
+		r = seam_drain_init(&s->drain, err);
+	if (r == 0 && s->options->compress_level)
+		r = seam_compress_init(&s->recording.data.compress,
+				       s->options->compress_level, err);
+	/* the rings fill while /proc is read: nothing is missed in between */
+	if (r == 0 && !seam_plan_follows_command(s->options))
+		seam_sources_enable(&s->sources);
+	if (r == 0)
+		r = seam_existing_write(s, err);
+	return r == 0 ? seam_bundle_publish(&s->recording.bundle, "data", err) :
+	       r;
+}
+
+/* The bundle gets its name when all that can fail early has succeeded. */
+static int begin(struct seam_session *s, struct seam_err *err)
+{
+	int r = seam_bundle_create(&s->recording.bundle, s->options->output, err);
+
+	if (r < 0)
+		return r;
+	seam_running_read(&s->kernel);
+	set_start(s);
+	r = begin_data(s, err);
+	if (r == 0)
+		r = seam_recording_reserve_manifest(&s->recording, s, err);
+	if (r == 0)
+		r = seam_recording_write_manifest(&s->recording, s, false, err);
+	if (r == 0)
+		r = seam_recording_reserve_manifest(&s->recording, s, err);
+	return r == 0 ? seam_bundle_place(&s->recording.bundle, err) : r;
+}
+
+/* ---- finish ---- */
+
+/* The first failure is reported; the other steps are tried all the same. */
+static void keep_first(int *r, int next)
+{
+	if (*r == 0)
+		*r = next;
+}
+
+static void finish_link(struct seam_session *s)
+{
+	seam_record_link_finish(&s->link);
+	if (s->link.n_failed)
+		seam_session_note(s, false, "%" PRIu64 " programs with a "
+			"JIT got no ring and write files: %s",
+			s->link.n_failed, s->link.why.cause[0]);
+	if (s->link.n_unproven)
+		seam_session_note(s, false, "%" PRIu64 " JIT streams "
+			"ignored: owning process not verified",
+			s->link.n_unproven);
+}
+
+/* Whether the recording still exists. */
+static int check_place(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_record_result *result = s->result;
+	enum seam_bundle_place place = seam_bundle_find(&s->recording.bundle,
+							result->place,
+							sizeof(result->place));
+	struct stat st;
+
+	result->was_moved = place == SEAM_BUNDLE_MOVED;
+	result->was_removed = place == SEAM_BUNDLE_REMOVED ||
+			      (fstat(s->recording.data.fd, &st) == 0 &&
+			       st.st_nlink == 0);
+	if (!result->was_removed)
+		return 0;
+	result->cut_short = true;
+	seam_data_file_removed(&s->recording.data);
+	return seam_err_set(err, -ENOENT, "'%s' was removed while it was "
+			    "written", place == SEAM_BUNDLE_REMOVED ?
+			    s->recording.bundle.path : "data");
+}
+
+/* The last records, and losses without a record. */
+static int finish_data(struct seam_session *s, int r, struct seam_err *err)
+{
+	struct seam_data_file *data = &s->recording.data;
+
+	s->drain.is_last = true;
+	seam_rounds_allow(s, KEEP_NS);
+	keep_first(&r, seam_session_drain(s, r < 0 ? NULL : err));
+	finish_link(s);
+	seam_record_link_losses(&s->link, &data->losses);
+	if (s->options->overwrite && !s->result->cut_short)
+		keep_first(&r, seam_snapshot_append(s, data,
+						    r < 0 ? NULL : err));
+	if (s->sources.aux_snapshots && !s->result->cut_short)
+		keep_first(&r, seam_aux_buffers_append(&s->sources, data,
+						       r < 0 ? NULL : err));
+	s->recording.duration_ns = seam_clock_ns() - s->start_ns;
+	keep_first(&r, seam_data_file_write_losses(data, &s->sources,
+						   s->result->cut_short,
+						   r < 0 ? NULL : err));
+	if (data->writer.was_cut)
+		seam_session_cut_short(s);
+	return r;
+}
+
+static int list_events(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_record_result *result = s->result;
+
+	result->events = calloc(s->events.n, sizeof(*result->events));
+	if (!result->events)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < s->events.n; i++) {
+		struct seam_record_event *event =
+			&result->events[result->n_events];
+
+		if (i == s->sources.sideband)
+			continue;
+		snprintf(event->name, sizeof(event->name), "%s",
+			 s->events.items[i].name);
+		event->n_samples = s->recording.data.by_event[i].n_samples;
+		event->n_lost = s->recording.data.by_event[i].n_lost;
+		if (s->events.items[i].aux_kind)
+			result->aux_event = event->name;
+		result->n_events++;
+	}
+	return 0;
+}
+
+static int fill_result(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_record_result *result = s->result;
+	const struct seam_data_file *data = &s->recording.data;
+
+	result->n_samples = data->counts.n_samples;
+	result->aux_bytes = data->counts.n_aux_bytes;
+	result->n_jit = s->link.dumps.n_written;
+	result->losses = data->losses;
+	result->duration_ns = s->recording.duration_ns;
+	result->skipped = s->recording.skipped;
+	result->bundle_bytes = seam_bundle_bytes(&s->recording.bundle);
+	return list_events(s, err);
+}
+
+static int finish(struct seam_session *s, int r, struct seam_err *err)
+{
+	seam_sources_disable(&s->sources);
+	seam_hotplug_count(&s->sources, &s->recording.data.losses);
+	r = finish_data(s, r, err);
+	keep_first(&r, check_place(s, r < 0 ? NULL : err));
+	if (!s->result->was_removed)
+		keep_first(&r, seam_recording_write_features(&s->recording, s,
+							  r < 0 ? NULL : err));
+	if (!s->result->cut_short)
+		seam_recording_add_files(&s->recording, s);
+	if (!s->result->was_removed)
+		keep_first(&r, seam_recording_write_manifest(&s->recording, s, true,
+							  r < 0 ? NULL : err));
+	keep_first(&r, fill_result(s, r < 0 ? NULL : err));
+	s->result->cut_short |= r < 0;
+	return r;
+}
+
+static void fini(struct seam_session *s)
+{
+	seam_drain_fini(&s->drain);
+	seam_kept_files_fini(&s->kept_files);
+	seam_kept_hits_fini(&s->kept_hits);
+	seam_kept_kernel_fini(&s->kept_kernel);
+	seam_record_link_fini(&s->link);
+	seam_new_threads_fini(&s->new_threads);
+	seam_stopped_fini(&s->stopped);
+	seam_sched_fini(&s->rounds.sched);
+	seam_sources_fini(&s->sources);
+	seam_child_close(&s->child);
+	seam_recording_fini(&s->recording);
+	seam_event_list_fini(&s->events);
+	seam_loop_fini(&s->loop);
+}
+
+int seam_record(const struct seam_record_options *options,
+		struct seam_record_result *result, struct seam_err *err)
+{
+	struct seam_session s = {
+		.options = options, .result = result,
+		.child = { .go = -1, .failure = -1 },
+	};
+	int r;
+
+	*result = (struct seam_record_result) { 0 };
+	seam_recording_init(&s.recording);
+	seam_rounds_allow(&s, KEEP_NS);
+	r = prepare(&s, err);
+	if (r == 0)
+		r = begin(&s, err);
+	if (r == 0)
+		seam_plan_report(&s);
+	if (r == 0 && options->command) {
+		r = seam_child_start(&s.child, options->command[0], err);
+		result->start_error = r;
+	}
+	if (r == 0) {
+		r = finish(&s, seam_rounds_run(&s, err), err);
+		/* not before: removing a large file takes time */
+		seam_bundle_settle(&s.recording.bundle);
+		seam_rounds_wait_for_command(&s);
+	} else if (s.recording.bundle.dir >= 0) {
+		seam_bundle_remove(&s.recording.bundle);
+	}
+	fini(&s);
+	return r;
+}
+
+void seam_record_result_fini(struct seam_record_result *result)
+{
+	free(result->events);
+	*result = (struct seam_record_result) { 0 };
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* recording.c - perf.data, manifest, features; see recording.h */
+#include "record/recording.h"
+
+#include "record/finish_bundle.h"
+#include "record/perf/header_info.h"
+#include "record/session.h"
+#include "wire/manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* Room for a manifest, without and for each ring. */
+enum {
+	MANIFEST_BYTES = 8192,
+	MANIFEST_RING_BYTES = 256,
+};
+
+void seam_recording_init(struct seam_recording *recording)
+{
+	*recording = (struct seam_recording) {
+		.bundle.dir = -1, .data.fd = -1, .meta = -1,
+	};
+}
+
+int seam_recording_begin_data(struct seam_recording *recording,
+			   const struct seam_sources *sources,
+			   struct seam_err *err)
+{
+	int fd = seam_bundle_file(&recording->bundle, "data", err);
+
+	return fd < 0 ? fd :
+	       seam_data_file_begin(&recording->data, fd, sources, err);
+}
+
+int seam_recording_write_features(struct seam_recording *recording,
+			       const struct seam_session *s,
+			       struct seam_err *err)
+{
+	const struct seam_header_info info = {
+		.sources = &s->sources,
+		.kernel = &s->kernel.identity,
+		.words = s->options->words,
+		.n_words = s->options->n_words,
+		.start_wall_ns = s->start_wall_ns,
+		.start_ns = s->start_ns,
+	};
+
+	return seam_header_info_write(&info, &recording->data, err);
+}
+
+static size_t list_left_out(const struct seam_session *s, const char **names)
+{
+	size_t n = 0;
+
+	for (int i = 0; seam_left_out_name(i); i++)
+		if (s->sources.left_out >> i & 1)
+			names[n++] = seam_left_out_name(i);
+	return n;
+}
+
+static void list_rings(const struct seam_session *s,
+		       struct seam_manifest_ring *out)
+{
+	for (size_t i = 0; i < s->sources.rings.n; i++) {
+		const struct seam_source_ring *ring = &s->sources.rings.items[i];
+
+		out[i] = (struct seam_manifest_ring) {
+			.cpu = ring->cpu,
+			.tid = ring->tid,
+			.kind = seam_ring_use_name(ring->use),
+			.area_bytes = ring->aux_bytes,
+			.size_bytes = ring->size_bytes,
+			.n_records = ring->n_records,
+			.n_bytes = ring->n_bytes,
+			.n_lost = ring->n_lost,
+		};
+	}
+}
+
+/* All events but the side-band's.  Returns how many. */
+static size_t list_by_event(const struct seam_recording *recording,
+			    const struct seam_session *s,
+			    struct seam_manifest_event *out)
+{
+	size_t n = 0;
+
+	for (size_t e = 0; e < s->events.n; e++)
+		if (e != s->sources.sideband)
+			out[n++] = (struct seam_manifest_event) {
+				.name = s->events.items[e].name,
+				.n_samples = recording->data.by_event[e].n_samples,
+				.n_lost = recording->data.by_event[e].n_lost,
+			};
+	return n;
+}
+
+static struct seam_manifest describe(const struct seam_recording *recording,
+				     const struct seam_session *s)
+{
+	const struct seam_losses *losses = &recording->data.losses;
+	struct seam_manifest m = {
+		.version = "seam " SEAM_VERSION,
+		.overwrite = s->options->overwrite,
+		.snapshots = s->options->overwrite || s->sources.aux_snapshots,
+		.words = s->options->words,
+		.n_words = s->options->n_words,
+		.boot_id = s->kernel.identity.boot_id,
+		.kernel_build_id_size = s->kernel.identity.build_id_size,
+		.kernel_text_addr = s->kernel.identity.text_addr,
+		.vdso_build_id_size = s->kept_files.vdso_build_id_size,
+		.kernel_clock = seam_sources_has_aux(&s->sources),
+		.start_wall_ns = s->start_wall_ns,
+		.start_ns = s->start_ns,
+		.duration_ns = recording->duration_ns,
+		.n_events = s->events.n,
+		.n_samples = recording->data.counts.n_samples,
+		.n_throttled = losses->n_throttled,
+		.n_lost = losses->n_ring_full,
+		.n_paused = losses->n_paused,
+		.n_unwritten = losses->n_unwritten,
+		.n_bad_bytes = losses->n_bad_bytes,
+		.n_area_bytes = recording->data.counts.n_aux_bytes,
+		.n_truncated = losses->n_truncated,
+		.n_partial = losses->n_partial,
+		.n_collision = losses->n_collision,
+		.n_rings = s->sources.rings.n,
+		.n_late = losses->n_late,
+		.late_ns = losses->late_ns,
+		.longest_late_ns = losses->longest_late_ns,
+		.n_unseen = losses->n_unseen,
+		.n_refused = losses->n_refused,
+		.n_stopped = losses->n_stopped,
+		.n_cpus_back = losses->n_cpus_back,
+		.cpu_ns = losses->cpu_ns,
+		.n_cpus_new = losses->n_cpus_new,
+		.n_jit_streams = s->link.dumps.n_streams,
+		.n_jit = s->link.dumps.n_written,
+		.n_jit_lost = losses->n_jit_lost,
+		.n_jit_bad = losses->n_jit_bad,
+		.n_jit_unproven = losses->n_jit_unowned,
+		.kept = seam_kept_manifest(&recording->kept),
+	};
+
+	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
+	       sizeof(m.kernel_build_id));
+	memcpy(m.vdso_build_id, s->kept_files.vdso_build_id,
+	       sizeof(m.vdso_build_id));
+	return m;
+}
+
+int seam_recording_reserve_manifest(struct seam_recording *recording,
+				 const struct seam_session *s,
+				 struct seam_err *err)
+{
+	size_t bytes = MANIFEST_BYTES +
+		       MANIFEST_RING_BYTES * s->sources.rings.n;
+
+	recording->meta = seam_bundle_file(&recording->bundle, "meta.json", err);
+	if (recording->meta < 0)
+		return recording->meta;
+	/* where the file system cannot do this, writing may fail later */
+	if (fallocate(recording->meta, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
+		return seam_err_set(err, -ENOSPC, "no space for %zu bytes of "
+				    "'meta.json'", bytes);
+	return 0;
+}
+
+static int put_manifest(struct seam_recording *recording,
+			const struct seam_manifest *m, struct seam_err *err)
+{
+	int r = seam_manifest_write(recording->meta, m, err);
+
+	close(recording->meta);
+	recording->meta = -1;
+	if (r == 0)
+		return seam_bundle_publish(&recording->bundle, "meta.json", err);
+	seam_bundle_drop(&recording->bundle, "meta.json");
+	return r;
+}
+
+int seam_recording_write_manifest(struct seam_recording *recording,
+			       const struct seam_session *s, bool is_complete,
+			       struct seam_err *err)
+{
+	struct seam_manifest m = describe(recording, s);
+	struct seam_manifest_ring *rings = calloc(m.n_rings, sizeof(*rings));
+	struct seam_manifest_event *by_event = calloc(m.n_events,
+						      sizeof(*by_event));
+	const char **events = calloc(m.n_events, sizeof(*events));
+	const char *left_out[sizeof(s->sources.left_out) * 8];
+	struct utsname host;
+	int r = -ENOMEM;
+
+	if (rings && events && by_event && uname(&host) == 0) {
+		m.complete = is_complete;
+		m.host = host.nodename;
+		m.release = host.release;
+		m.arch = host.machine;
+		for (size_t i = 0; i < m.n_events; i++)
+			events[i] = s->events.items[i].name;
+		m.events = events;
+		m.left_out = left_out;
+		m.n_left_out = list_left_out(s, left_out);
+		list_rings(s, rings);
+		m.rings = rings;
+		m.by_event = by_event;
+		m.n_by_event = list_by_event(recording, s, by_event);
+		r = put_manifest(recording, &m, err);
+	} else {
+		seam_err_set(err, r, "out of memory");
+	}
+	free(rings);
+	free(by_event);
+	free(events);
+	return r;
+}
+
+void seam_recording_fini(struct seam_recording *recording)
+{
+	seam_data_file_fini(&recording->data);
+	if (recording->meta >= 0)
+		close(recording->meta);
+	recording->meta = -1;
+	seam_bundle_close(&recording->bundle);
+}

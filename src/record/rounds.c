@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* rounds.c - signals, limits, snapshots; see rounds.h */
+#include "record/rounds.h"
+
+#include "base/clock.h"
+#include "record/plan.h"
+#include "record/session.h"
+#include "record/snapshot.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+/*
+ * The longest time between two rounds.  A killed recorder loses at most what
+ * came in since.  Where programs start and map files it is short, so that
+ * these files are opened before they are deleted; else it doubles.
+ */
+enum {
+	SHORTEST_WAIT_MS = 8,
+	LONGEST_WAIT_MS = 256,
+	/* A flood: a ring is above its watermark again within this time. */
+	FLOOD_NS = 20 * 1000 * 1000,
+	/* Of --max-size, at most this part is left for kept files. */
+	KEPT_PART = 4,
+};
+
+/* How long a snapshot may copy files. */
+#define SNAPSHOT_KEEP_NS (2 * SEAM_NS_PER_S)
+
+/* As waitpid() would have it. */
+static int wait_status_of(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) :
+	       info->si_status |
+	       (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
+/*
+ * True when the command has ended.  It stays a zombie to the end of the
+ * recording: its files are opened with the rights of its owner in /proc.
+ */
+static bool check_command(struct seam_session *s)
+{
+	siginfo_t info = { 0 };
+	int r;
+
+	if (!s->child.pid)
+		return false;
+	do
+		r = waitid(P_PID, (id_t)s->child.pid, &info,
+			   WEXITED | WNOHANG | WNOWAIT);
+	while (r < 0 && errno == EINTR);
+	if (r == 0 && info.si_pid == 0)
+		return false;
+	/* another waited for it: it has ended, its status is not known */
+	s->result->command_ended = true;
+	s->result->wait_status = r == 0 ? wait_status_of(&info) : 0;
+	return true;
+}
+
+/*
+ * True when the signal ends the recording.  The first one is for the command:
+ * it has received it from the terminal, or receives it from us, and the
+ * recording ends when the command does.  A second one ends the recording at
+ * once.  So does the first if the command inherited that it is ignored.
+ */
+static bool ends_on_signal(struct seam_session *s,
+			   const struct seam_loop_signal *signal)
+{
+	bool first = s->result->signal == 0;
+
+	s->result->signal = signal->number;
+	if (!s->child.pid)
+		return true;
+	if (!signal->from_terminal)
+		kill(s->child.pid, signal->number);
+	return !first || signal->was_ignored;
+}
+
+void seam_rounds_allow(struct seam_session *s, uint64_t ns)
+{
+	s->rounds.wait_end_ns = seam_clock_ns() + ns;
+}
+
+bool seam_rounds_wait(void *session, int fd, int timeout_ms)
+{
+	struct seam_session *s = session;
+	struct seam_loop_signal signal;
+	unsigned int news = seam_loop_wait_for(&s->loop, fd, timeout_ms,
+					       &signal);
+
+	if (news & SEAM_LOOP_CHILD && !s->result->command_ended &&
+	    check_command(s))
+		s->rounds.must_end = true;
+	if (!(news & SEAM_LOOP_SIGNAL))
+		return seam_clock_ns() < s->rounds.wait_end_ns;
+	if (s->result->command_ended)
+		s->result->signal = signal.number;
+	else if (ends_on_signal(s, &signal))
+		s->rounds.must_end = true;
+	return false;
+}
+
+/* Soon after side-band records; and never later than what is due. */
+static int next_wait_ms(const struct seam_session *s, int wait_ms,
+			bool had_sideband)
+{
+	uint64_t now_ns = seam_clock_ns(), due_ns = s->rounds.end_ns;
+
+	wait_ms = had_sideband ? SHORTEST_WAIT_MS :
+		  wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
+	if (s->rounds.is_delayed && s->rounds.enable_ns < due_ns)
+		due_ns = s->rounds.enable_ns;
+	if (s->rounds.snapshot_ns < due_ns)
+		due_ns = s->rounds.snapshot_ns;
+	if (due_ns <= now_ns)
+		return 0;
+	due_ns = (due_ns - now_ns + SEAM_NS_PER_MS - 1) / SEAM_NS_PER_MS;
+	return due_ns < (uint64_t)wait_ms ? (int)due_ns : wait_ms;
+}
+
+/* The times that count from now, when the target runs. */
+static void set_times(struct seam_session *s)
+{
+	const struct seam_record_options *o = s->options;
+	uint64_t now_ns = seam_clock_ns();
+
+	s->rounds.is_delayed = s->sources.delayed;
+	s->sources.is_sampling = !s->rounds.is_delayed;
+	s->rounds.enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
+	s->rounds.end_ns = o->duration_ns ? now_ns + o->duration_ns :
+			   UINT64_MAX;
+	s->rounds.snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns :
+				UINT64_MAX;
+}
+
+/* Enable what was delayed.  True when a limit ends the recording. */
+static bool reached_limit(struct seam_session *s)
+{
+	uint64_t max_bytes = s->options->max_bytes;
+
+	max_bytes -= seam_kept_files_reserved_bytes(&s->kept_files, max_bytes / KEPT_PART);
+	if (s->rounds.is_delayed && seam_clock_ns() >= s->rounds.enable_ns) {
+		s->rounds.is_delayed = s->sources.delayed = false;
+		s->sources.is_sampling = true;
+		seam_sources_enable(&s->sources);
+	}
+	if (seam_clock_ns() >= s->rounds.end_ns)
+		s->result->limit = "--duration";
+	else if (max_bytes && seam_session_bytes(s, &s->recording.data) +
+			 seam_kept_jit_map_bytes(&s->kept_files.jit) >= max_bytes)
+		s->result->limit = "--max-size";
+	return s->result->limit != NULL;
+}
+
+/* After a failure the recording goes on. */
+static void make_snapshot(struct seam_session *s)
+{
+	struct seam_err err = { 0 };
+
+	seam_rounds_allow(s, SNAPSHOT_KEEP_NS);
+	if (!s->options->overwrite && !s->sources.aux_snapshots)
+		seam_session_note(s, false, "snapshots need --overwrite or "
+				  "-S");
+	else if (seam_snapshot_make(s, s->rounds.n_snapshots + 1, &err) < 0)
+		seam_session_note(s, false, "%s: %s",
+				  err.cause[err.n_causes - 1], err.cause[0]);
+	else
+		s->rounds.n_snapshots++;
+}
+
+/* Whether a snapshot is due, by the clock or because it is @requested. */
+static bool wants_snapshot(struct seam_session *s, bool requested)
+{
+	uint64_t now_ns = seam_clock_ns();
+
+	if (s->rounds.snapshot_ns <= now_ns) {
+		s->rounds.snapshot_ns = now_ns + s->options->snapshot_ns;
+		return true;
+	}
+	return requested;
+}
+
+/* True when one of @news, enum seam_loop_news, ends the recording. */
+static bool ends_on(struct seam_session *s, unsigned int news,
+		    const struct seam_loop_signal *signal)
+{
+	return (news & SEAM_LOOP_CHILD && check_command(s)) || news & SEAM_LOOP_GONE ||
+	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
+}
+
+/* On the CPU of a flood while it lasts; back when no ring caused a wakeup. */
+static void choose_cpu(struct seam_session *s, unsigned int news)
+{
+	uint64_t now_ns;
+
+	if (s->drain.fullest_cpu < 0) {
+		if (!(news & SEAM_LOOP_RINGS))
+			seam_sched_move(&s->rounds.sched, -1);
+		return;
+	}
+	now_ns = seam_clock_ns();
+	if (now_ns - s->rounds.full_ns < FLOOD_NS)
+		seam_sched_move(&s->rounds.sched, s->drain.fullest_cpu);
+	s->rounds.full_ns = now_ns;
+}
+
+/* Whether all processes ended while their events were opened. */
+static bool is_over(const struct seam_session *s)
+{
+	return (s->options->pids.n || s->options->tids.n) &&
+	       s->loop.processes.n == 0;
+}
+
+/* Streamed JIT code is used a round after it was read; see link_service.h. */
+static int take_snapshot(struct seam_session *s, struct seam_err *err)
+{
+	int r = s->link.server.n_targets ? seam_session_drain(s, err) : 0;
+
+	if (r == 0)
+		make_snapshot(s);
+	return r;
+}
+
+int seam_rounds_run(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_loop_signal signal;
+	int wait_ms = SHORTEST_WAIT_MS;
+	bool ended = is_over(s) || s->rounds.must_end;
+	int r = 0;
+
+	set_times(s);
+	while (!ended) {
+		unsigned int news = seam_loop_wait(&s->loop, wait_ms, &signal);
+		uint64_t n_sideband = s->drain.n_sideband;
+		int failed;
+
+		ended = ends_on(s, news, &signal);
+		s->link.has_news |= (news & SEAM_LOOP_LINK) != 0;
+		failed = seam_session_drain(s, err);
+		choose_cpu(s, news);
+		if (failed < 0)
+			r = failed;
+		if (wants_snapshot(s, news & SEAM_LOOP_SNAPSHOT) && r == 0)
+			r = take_snapshot(s, err);
+		ended |= reached_limit(s) || s->rounds.must_end;
+		wait_ms = next_wait_ms(s, wait_ms,
+				       s->drain.n_sideband != n_sideband);
+	}
+	return r;
+}
+
+void seam_rounds_wait_for_command(struct seam_session *s)
+{
+	struct seam_loop_signal signal;
+
+	if (s->child.pid && !s->result->command_ended && !s->result->limit &&
+	    !s->result->signal && !seam_plan_is_system_wide(s->options) &&
+	    !seam_plan_follows_command(s->options)) {
+		s->result->stopped_command = true;
+		kill(s->child.pid, SIGTERM);
+	}
+	while (s->child.pid && !s->result->command_ended &&
+	       !s->result->signal) {
+		unsigned int news = seam_loop_wait(&s->loop, -1, &signal);
+
+		if (news & SEAM_LOOP_CHILD && check_command(s))
+			return;
+		if (news & SEAM_LOOP_SIGNAL)
+			ends_on_signal(s, &signal);
+	}
+}
+

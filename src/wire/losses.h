@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * losses.h - what is missing from a recording, by cause
+ *
+ * One struct from where a loss is counted to where it is reported: the
+ * recorder counts into it, the manifest stores it, "seam record" and
+ * "seam report" describe it.
+ */
+#ifndef SEAM_LOSSES_H
+#define SEAM_LOSSES_H
+
+#include "base/base.h"
+
+struct seam_losses {
+	/* Records. */
+	uint64_t n_ring_full;	/* no space in a ring */
+	uint64_t n_paused;	/* a ring was paused while a snapshot was made */
+	uint64_t n_unwritten;	/* drained from a ring, but not in the file */
+	uint64_t n_bad_bytes;	/* bytes in a ring that are not records */
+	uint64_t n_throttled;	/* times that the kernel throttled sampling */
+	/* AUX records with one of these flags. */
+	uint64_t n_truncated, n_partial, n_collision;
+
+	/* Threads that ran before their events were opened, and how long. */
+	uint64_t n_late, late_ns, longest_late_ns;
+	uint64_t n_unseen;	/* threads that ended before that */
+	uint64_t n_refused;	/* threads whose events could not be opened */
+	uint64_t n_stopped;	/* programs whose events the kernel stopped */
+	/* CPUs that went offline and came back; for how long, at most. */
+	uint64_t n_cpus_back, cpu_ns;
+	uint64_t n_cpus_new;	/* CPUs that came online after the start */
+
+	/* JIT code that programs streamed into the recording. */
+	uint64_t n_jit_lost;	/* pieces of code and moves, not received */
+	uint64_t n_jit_bad;	/* records that break the format */
+	uint64_t n_jit_unowned;	/* streams whose process is not known */
+
+	/* Examples for people; not in the manifest. */
+	char refusal[256];	/* why events of the first thread failed */
+	char stopped[16];	/* name of the first program */
+	int first_cpu;		/* a CPU that came back, or came online */
+};
+
+#endif /* SEAM_LOSSES_H */
