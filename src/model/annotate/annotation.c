@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "model/perf/build_ids.h"
 #include "model/profile/module_name.h"
-#include "symbol/jit/java_name.h"
+#include "symbol/names/java_name.h"
 
 /* Larger functions are not believed. */
 enum { MAX_CODE_BYTES = 64 << 20 };

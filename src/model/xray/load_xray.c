@@ -8,7 +8,7 @@
 
 #include "model/xray/call_names.h"
 #include "model/xray/call_paths.h"
-#include "symbol/elf/latest.h"
+#include "base/pair_map.h"
 
 struct xray_loader {
 	struct seam_profile *profile;
@@ -17,8 +17,8 @@ struct xray_loader {
 	struct seam_calls calls;	/* scratch, and the repairs */
 	uint64_t n_left_out;		/* calls of stacks over the limit */
 	struct seam_xray_problems problems;
-	struct seam_latest processes;	/* by pid and whether it is a fork */
-	struct seam_latest threads;	/* by process and tid */
+	struct seam_pair_map processes;	/* by pid and whether it is a fork */
+	struct seam_pair_map threads;	/* by process and tid */
 	uint32_t module;		/* string: the map's path */
 };
 
@@ -64,7 +64,7 @@ static int load_names(struct xray_loader *l, const char *map,
 static uint32_t find_process(struct xray_loader *l, int32_t pid, bool is_fork)
 {
 	struct seam_profile *profile = l->profile;
-	uint32_t *known = seam_latest_find(&l->processes, (uint32_t)pid,
+	uint32_t *known = seam_pair_map_find(&l->processes, (uint32_t)pid,
 					   is_fork);
 	uint32_t name, id = (uint32_t)profile->processes.n;
 	struct seam_process *process;
@@ -78,7 +78,7 @@ static uint32_t find_process(struct xray_loader *l, int32_t pid, bool is_fork)
 	*process = (struct seam_process) {
 		.pid = pid, .name = name, .end_ns = UINT64_MAX,
 	};
-	return seam_latest_put(&l->processes, (uint32_t)pid, is_fork, id) ?
+	return seam_pair_map_put(&l->processes, (uint32_t)pid, is_fork, id) ?
 	       SEAM_NONE : id;
 }
 
@@ -88,7 +88,7 @@ static uint32_t find_thread(struct xray_loader *l,
 {
 	struct seam_profile *profile = l->profile;
 	uint32_t process = find_process(l, stream->pid, stream->is_fork);
-	uint32_t *known = seam_latest_find(&l->threads, process,
+	uint32_t *known = seam_pair_map_find(&l->threads, process,
 					   (uint32_t)stream->tid);
 	uint32_t name, id = (uint32_t)profile->threads.n;
 	struct seam_thread *thread;
@@ -106,7 +106,7 @@ static uint32_t find_thread(struct xray_loader *l,
 		.process = process, .tid = stream->tid, .name = name,
 		.end_ns = UINT64_MAX,
 	};
-	return seam_latest_put(&l->threads, process, (uint32_t)stream->tid,
+	return seam_pair_map_put(&l->threads, process, (uint32_t)stream->tid,
 			       id) ? SEAM_NONE : id;
 }
 
@@ -289,7 +289,7 @@ int seam_load_xray(struct seam_profile *profile,
 	}
 	seam_calls_fini(&l.calls);
 	seam_call_names_fini(&l.names);
-	seam_latest_fini(&l.processes);
-	seam_latest_fini(&l.threads);
+	seam_pair_map_fini(&l.processes);
+	seam_pair_map_fini(&l.threads);
 	return r;
 }
