@@ -18,8 +18,8 @@
  *	churn N		load and unload N, in all more than fits anywhere
  *	keep N		load N, and more than that is freed again among them;
  *			a child loads one
- *	poor N		load one; a child without memory loads one and closes;
- *			load N
+ *	poor N		load one; a child that gets no more memory loads one,
+ *			and one that it has no room for, and closes; load N
  *	robbed N	load N, find the ring closed, load N
  *	beside N	run "streamed" N times, and "filed", which is in a dump
  *			of its own in the folder where we are
@@ -46,7 +46,6 @@
 
 #include "ring/link/jit_chunk.h"
 #include "ring/link/link_client.h"
-#include "target/jit/writer.h"
 #include "target/jit/writer.h"
 
 static uint64_t n_offered;
@@ -126,9 +125,10 @@ static void run_flood(struct seam_jitdump *dump, int is_killed)
 /* A program that has written over what waits, and goes on. */
 static void run_spoilt(struct seam_jitdump *dump)
 {
-	struct seam_writer_buffer *b = &dump->buffer;
+	struct seam_stream_block *block = dump->stream.head;
 
-	memset(b->bytes + dump->stream.sent, 0, b->used - dump->stream.sent);
+	for (; block; block = block->next)
+		memset(block->bytes, 0, block->size);
 	load(dump, "late", 1);
 	tell(dump);
 	kill(getppid(), SIGCONT);
@@ -176,12 +176,18 @@ static void run_keep(struct seam_jitdump *dump, uint64_t n)
 
 static void run_poor(struct seam_jitdump *dump, uint64_t n)
 {
+	static const uint8_t bytes[1 << 20];
+	struct seam_jitdump_code large = {
+		.name = "large", .bytes = bytes, .size = sizeof(bytes),
+	};
 	struct rlimit none = { 0 };
 
 	load(dump, "first", 0);
 	if (fork() == 0) {
 		setrlimit(RLIMIT_AS, &none);
 		load(dump, "child", 0);
+		if (seam_jitdump_load(dump, &large, 1) != -ENOMEM)
+			_exit(1);
 		seam_jitdump_close(dump);
 		_exit(0);
 	}
@@ -254,7 +260,7 @@ static void *die_in_a_call(void *context)
 	struct seam_jitdump *dump = context;
 	struct seam_ring_writer w;
 
-	seam_turn_take(&dump->turn);
+	seam_lock_acquire(&dump->lock);
 	seam_ring_begin(&dump->stream.claim.ring, &w, PERF_RECORD_SAMPLE, 0,
 			256);
 	return NULL;

@@ -38,10 +38,10 @@ static int call_once_more(struct seam_jitdump *dump)
 /* Somebody else's file has the name of the parent's by now. */
 static int replace_and_call(struct seam_jitdump *dump)
 {
-	char path[sizeof(dump->file.path)], aside[sizeof(path) + 8];
+	char path[sizeof(dump->out->file.path)], aside[sizeof(path) + 8];
 	char command[5 * sizeof(path)];
 
-	memcpy(path, dump->file.path, sizeof(path));
+	memcpy(path, dump->out->file.path, sizeof(path));
 	snprintf(aside, sizeof(aside), "%s.aside", path);
 	snprintf(command, sizeof(command),
 		 "mv '%s' '%s'; "

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "target/jit/turn.h"
+#include "target/jit/lock.h"
 #include "wire/jit/perf_map.h"
 
 #include "jit_written.h"
@@ -216,10 +216,10 @@ static void a_handler_never_waits_for_its_own_thread(void **state)
 	(void)state;
 	/* As if interrupted in the middle of a call. */
 	handler_dump = open_dump();
-	assert_int_equal(seam_turn_take(&handler_dump->turn), 0);
+	assert_int_equal(seam_lock_acquire(&handler_dump->lock), 0);
 	call_from_handler(0);
 	assert_int_equal(seam_jitdump_lost(handler_dump), 1);
-	seam_turn_give(&handler_dump->turn);
+	seam_lock_release(&handler_dump->lock);
 	seam_jitdump_close(handler_dump);
 	assert_int_equal(worst_result, 0);
 
@@ -406,7 +406,7 @@ static void a_file_that_cannot_be_mended_is_let_go(void **state)
 	(void)state;
 	full = leave_room_for(64 * 1024);
 	dump = open_dump();
-	fd = dump->file.fd;
+	fd = dump->out->file.fd;
 	ftruncate_fails = true;
 	assert_int_equal(seam_jitdump_load(dump, &code, 1), full);
 	ftruncate_fails = false;
@@ -448,7 +448,7 @@ static void an_open_that_fails_leaves_nothing(void **state)
 static void a_stolen_descriptor_is_not_written_to(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
-	int fd = dump->file.fd, other;
+	int fd = dump->out->file.fd, other;
 	char path[128];
 	struct stat st;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* api.c - the public face of the writer; see <seam/jitdump.h> */
+/* api.c - the public functions of the writer; see <seam/jitdump.h> */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -8,25 +8,24 @@
 #include "target/jit/writer.h"
 
 /*
- * Take the turn, and have a file that is this process's own and whole; *@lost
- * is 0, or why what it should begin with is not in it.  0 or -errno, and then
- * the turn is not ours.
+ * Lock @dump, whose output then is this process's own and whole; *@lost is 0,
+ * or why some of what it inherited is lost.  Returns 0; or -errno, not locked.
  */
 static int enter(struct seam_jitdump *dump, int *lost)
 {
-	int r = seam_turn_take(&dump->turn);
+	int r = seam_lock_acquire(&dump->lock);
 
 	*lost = 0;
 	if (r < 0)
 		return r;
-	if (dump->pid != seam_turn_pid())
+	if (dump->out->pid != seam_lock_pid() || dump->parent)
 		*lost = seam_writer_inherit(dump);
-	else if (r == SEAM_TURN_ABANDONED)
-		*lost = seam_writer_repair(dump);
+	else if (r == SEAM_LOCK_OWNER_DIED)
+		seam_writer_repair(dump);
 	return 0;
 }
 
-/* Give the turn back; write out first, unless records may wait. */
+/* Unlock it; write first, unless records may be buffered. */
 static int leave(struct seam_jitdump *dump, int r)
 {
 	if (!dump->is_buffered || dump->stream.is_on) {
@@ -34,13 +33,13 @@ static int leave(struct seam_jitdump *dump, int r)
 
 		r = r ? r : flushed;
 	}
-	seam_turn_give(&dump->turn);
+	seam_lock_release(&dump->lock);
 	return r;
 }
 
 /*
- * Whether a recorder takes it.  Who names a folder wants the file, and a map
- * has no times to stream.
+ * Whether a recorder takes the records.  A folder in the options asks for a
+ * file, and a map has no times to stream.
  */
 static bool is_streamed(struct seam_jitdump *dump,
 			const struct seam_jitdump_options *options)
@@ -52,6 +51,21 @@ static bool is_streamed(struct seam_jitdump *dump,
 	       !seam_stream_open(dump, address);
 }
 
+/* Free the memory of @dump, and close what it has open. */
+static void release(struct seam_jitdump *dump)
+{
+	struct seam_writer_output *out = dump->out;
+
+	seam_stream_close(dump);
+	/* The marker stays mapped: code that was loaded may still run. */
+	if (seam_writer_owns_fd(&out->file))
+		close(out->file.fd);
+	seam_writer_unmap(out->buffer.bytes, out->buffer.cap);
+	seam_writer_unmap(out->entries.items,
+			  out->entries.cap * sizeof(*out->entries.items));
+	seam_writer_unmap(dump, sizeof(*dump));
+}
+
 int seam_jitdump_open(struct seam_jitdump **out,
 		      const struct seam_jitdump_options *options)
 {
@@ -61,60 +75,52 @@ int seam_jitdump_open(struct seam_jitdump **out,
 
 	*out = NULL;
 	options = options ? options : &defaults;
-	seam_turn_init();
+	seam_lock_init();
 	dump = seam_writer_map(sizeof(*dump));
 	if (!dump)
 		goto out;
-	dump->pid = seam_turn_pid();
+	dump->out = dump->outputs;
+	dump->outputs[0].pid = seam_lock_pid();
+	dump->outputs[0].file.fd = dump->outputs[1].file.fd = -1;
 	dump->format = options->format;
 	dump->is_buffered = options->is_buffered;
-	dump->buffer.bytes = seam_writer_map(SEAM_WRITER_BUFFER_BYTES);
-	dump->buffer.cap = SEAM_WRITER_BUFFER_BYTES;
-	if (dump->buffer.bytes)
-		r = is_streamed(dump, options) ? 0 :
-		    seam_writer_place(dump, options->folder);
-	if (r)
-		goto fail;
-	seam_writer_commit(dump, seam_writer_put_header(
-			dump, dump->buffer.bytes), 0);
-	r = seam_writer_flush(dump);
+	r = is_streamed(dump, options) ? 0 :
+	    seam_writer_choose_file(dump, options->folder);
+	r = r ? r : seam_writer_add_header(dump);
+	r = r ? r : seam_writer_flush(dump);
 	if (!r) {
 		*out = dump;
 		goto out;
 	}
-	seam_writer_discard(&dump->file);
-fail:
-	seam_writer_unmap(dump->buffer.bytes, dump->buffer.cap);
-	seam_writer_unmap(dump, sizeof(*dump));
+	if (dump->out->file.fd >= 0)
+		unlink(dump->out->file.path);
+	seam_writer_close_file(&dump->out->file);
+	release(dump);
 out:
 	errno = saved_errno;
 	return r;
 }
 
-/* Lay one piece out; it may be lost, but it has an id. */
+/* Add one piece of code; its records may be lost, but it has an id. */
 static int load_one(struct seam_jitdump *dump, struct seam_jitdump_code *code)
 {
+	struct seam_writer_entries *entries = &dump->out->entries;
 	uint64_t addr = code->addr ? code->addr : (uintptr_t)code->bytes;
-	size_t most = seam_writer_code_bytes(dump, code);
-	struct seam_writer_entry entry = {
-		.addr = addr, .written_addr = addr, .code_size = code->size,
-		.is_there = true,
-	};
+	size_t size = seam_writer_code_bytes(dump, code);
 	int error = -EFBIG;
-	uint8_t *to = most ? seam_writer_reserve(dump, most, &error) : NULL;
+	uint8_t *to;
 
-	entry.pos = dump->file.size + dump->buffer.used;
-	code->id = seam_writer_remember(dump, &entry);
-	if (!to || !code->id)
-		return seam_writer_lose(dump, 1, to ? -ENOMEM : error);
-	/* A map has no line for nothing. */
+	code->id = seam_writer_add_entry(entries, addr, code->size);
+	if (!code->id)
+		return seam_writer_lose(dump, 1, -ENOMEM);
+	to = size ? seam_writer_reserve(dump, size, &error) : NULL;
+	if (!to)
+		return seam_writer_lose(dump, 1, error);
+	/* A line of a map is of at least a byte of code. */
 	if (dump->format == SEAM_JITDUMP_FORMAT_MAP && !code->size)
 		return 0;
-	most = seam_writer_put_code(dump, to, code, code->id, addr);
-	seam_writer_commit(dump, most, 1);
-	seam_writer_may_fork();
-	/* From here on a child can have it. */
-	dump->entries.items[code->id - 1].size = (uint32_t)most;
+	size = seam_writer_put_code(dump, to, code, code->id, addr);
+	seam_writer_commit(dump, size, 1, &entries->items[code->id - 1]);
 	return 0;
 }
 
@@ -143,30 +149,22 @@ int seam_jitdump_load(struct seam_jitdump *dump,
 	return r;
 }
 
-/* A map has no moves: the line stands there again, with the new address. */
-static int move_line(struct seam_jitdump *dump, struct seam_writer_entry *entry,
-		     uint64_t addr)
+/* A map has no moves: its line is repeated with the new address. */
+static int move_line(struct seam_jitdump *dump,
+		     const struct seam_writer_entry *entry, uint64_t addr)
 {
-	enum { MORE = 16 };
 	size_t size = entry->size;
-	int error = -ENOENT;
-	uint8_t *to, *line;
-	uint64_t pos;
+	int error = 0;
+	uint8_t *to = seam_writer_reserve(dump, 2 * size + SEAM_WRITER_MAX_HEX,
+					  &error), *line;
 
-	to = seam_writer_reserve(dump, 2 * size + MORE, &error);
-	/* Making room may have lost the very line. */
-	if (!to || !entry->size)
+	if (!to)
 		return seam_writer_lose(dump, 1, error);
-	line = to + size + MORE;
-	if (!seam_writer_read(&dump->file, &dump->buffer, entry, line))
+	line = to + size + SEAM_WRITER_MAX_HEX;
+	if (!seam_writer_read(dump->out, entry, line))
 		return seam_writer_lose(dump, 1, -EBADF);
-	pos = dump->file.size + dump->buffer.used;
-	size = seam_writer_adopt_line(to, line, size, addr);
-	seam_writer_commit(dump, size, 1);
-	seam_writer_may_fork();
-	entry->pos = pos;
-	entry->size = (uint32_t)size;
-	entry->written_addr = addr;
+	size = seam_writer_put_line_at(to, line, size, addr);
+	seam_writer_commit(dump, size, 1, NULL);
 	return 0;
 }
 
@@ -179,20 +177,21 @@ static int move_record(struct seam_jitdump *dump,
 
 	if (!to)
 		return seam_writer_lose(dump, 1, error);
-	seam_writer_commit(dump, seam_writer_put_move(dump, to, entry, id,
-						      addr), 1);
+	seam_writer_commit(dump, seam_writer_put_move(to, entry, id, addr), 1,
+			   NULL);
 	return 0;
 }
 
 static int move_code(struct seam_jitdump *dump, uint64_t id,
 		     uint64_t new_addr)
 {
-	struct seam_writer_entry *entry = seam_writer_entry(dump, id);
+	struct seam_writer_entry *entry =
+		seam_writer_find_entry(&dump->out->entries, id);
 	int r = 0;
 
 	if (!entry)
 		return -ENOENT;
-	/* A move of what no reader has heard of says nothing. */
+	/* A reader cannot use the move of code whose load it has not. */
 	if (entry->size && dump->format == SEAM_JITDUMP_FORMAT_MAP)
 		r = move_line(dump, entry, new_addr);
 	else if (entry->size)
@@ -219,6 +218,14 @@ int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,
 	return r;
 }
 
+static void unload(struct seam_jitdump *dump, struct seam_writer_entry *entry)
+{
+	if (dump->stream.is_on)
+		seam_stream_unload(dump, entry);
+	entry->size = 0;
+	entry->is_loaded = false;
+}
+
 int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id)
 {
 	struct seam_writer_entry *entry;
@@ -228,9 +235,9 @@ int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id)
 		return 0;
 	r = enter(dump, &lost);
 	if (!r) {
-		entry = seam_writer_entry(dump, id);
+		entry = seam_writer_find_entry(&dump->out->entries, id);
 		if (entry)
-			entry->is_there = false;
+			unload(dump, entry);
 		r = leave(dump, entry ? 0 : -ENOENT);
 	}
 	errno = saved_errno;
@@ -246,10 +253,10 @@ int seam_jitdump_flush(struct seam_jitdump *dump)
 	r = enter(dump, &lost);
 	if (!r) {
 		r = seam_writer_flush(dump);
-		if (!r && seam_stream_waits(dump))
+		if (!r && dump->stream.head)
 			r = -ENOBUFS;
 		r = lost ? lost : r;
-		seam_turn_give(&dump->turn);
+		seam_lock_release(&dump->lock);
 	}
 	errno = saved_errno;
 	return r;
@@ -264,30 +271,32 @@ uint64_t seam_jitdump_lost(const struct seam_jitdump *dump)
 
 const char *seam_jitdump_path(const struct seam_jitdump *dump)
 {
-	return dump ? dump->file.path : "";
+	return dump ? dump->out->file.path : "";
 }
 
-/* Say CLOSE, if the dump is this process's own. */
+/* Add CLOSE to the dump, if it is this process's own. */
 static void finish(struct seam_jitdump *dump)
 {
+	struct seam_writer_file *file = &dump->out->file;
 	uint8_t *to;
 	int r = 0;
 
-	if (dump->pid != seam_turn_pid())
+	if (dump->out->pid != seam_lock_pid() || dump->parent)
 		return;
-	/* No other thread is in a call: who has the turn never gives it. */
-	if (seam_turn_seize(&dump->turn) == SEAM_TURN_ABANDONED)
+	/* No other thread is in a call; an owner never releases the lock. */
+	if (seam_lock_seize(&dump->lock) == SEAM_LOCK_OWNER_DIED)
 		seam_writer_repair(dump);
 	if (dump->format == SEAM_JITDUMP_FORMAT_DUMP) {
 		to = seam_writer_reserve(dump, SEAM_WRITER_SMALL, &r);
 		if (to)
-			seam_writer_commit(dump, seam_writer_put_close(to), 0);
+			seam_writer_commit(dump, seam_writer_put_close(to), 0,
+					   NULL);
 	}
 	seam_writer_flush(dump);
 	/* Closing would not: the marker holds on to the open file. */
-	if (seam_writer_is_ours(&dump->file))
-		flock(dump->file.fd, LOCK_UN);
-	seam_turn_give(&dump->turn);
+	if (seam_writer_owns_fd(file))
+		flock(file->fd, LOCK_UN);
+	seam_lock_release(&dump->lock);
 }
 
 void seam_jitdump_close(struct seam_jitdump *dump)
@@ -297,12 +306,6 @@ void seam_jitdump_close(struct seam_jitdump *dump)
 	if (!dump)
 		return;
 	finish(dump);
-	seam_stream_close(dump);
-	if (seam_writer_is_ours(&dump->file))
-		close(dump->file.fd);
-	seam_writer_unmap(dump->buffer.bytes, dump->buffer.cap);
-	seam_writer_unmap(dump->entries.items, dump->entries.cap *
-			  sizeof(*dump->entries.items));
-	seam_writer_unmap(dump, sizeof(*dump));
+	release(dump);
 	errno = saved_errno;
 }

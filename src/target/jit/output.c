@@ -1,50 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.c - bytes to the file: whole records, or none of them
+ * output.c - records to the file: whole ones, or none of them
  *
- * Records stand in the buffer until they are written with one write(2).  If
- * that fails, whatever part of them reached the file is cut off again, the
- * buffer is emptied and what was in it is counted.  Room may come back, so
- * the next call tries again.
+ * Records are buffered until they are written with one write(2).  If that
+ * fails, the part of them that reached the file is truncated again, the buffer
+ * is emptied and its records are counted as lost.  There may be room again
+ * later, so the next call tries again.
  */
 #include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "target/jit/writer.h"
-
-void *seam_writer_map(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-void seam_writer_unmap(void *p, size_t size)
-{
-	if (p)
-		munmap(p, size);
-}
-
-bool seam_writer_grow(void *array, size_t size, size_t bigger)
-{
-	void *p = seam_writer_map(bigger), *old;
-
-	if (!p)
-		return false;
-	memcpy(&old, array, sizeof(old));
-	if (old)
-		memcpy(p, old, size);
-	seam_writer_may_fork();
-	memcpy(array, &p, sizeof(p));
-	seam_writer_may_fork();
-	seam_writer_unmap(old, size);
-	return true;
-}
 
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)
 {
@@ -65,9 +33,10 @@ static bool is_past_limit(uint64_t size)
 }
 
 /*
- * Not write(): that is a place where a thread may be cancelled, and then the
- * turn would never be given back.  The limit is looked at before each call: a
- * write that was cut by one that has just been set is followed by the signal.
+ * Not write(): that is a cancellation point, and the lock of a thread that is
+ * cancelled there would never be released.  The limit is checked before each
+ * call: a write that was cut by one that has just been set is followed by the
+ * signal.
  */
 static int write_all(const struct seam_writer_file *file,
 		     const uint8_t *bytes, size_t size)
@@ -90,42 +59,50 @@ static int write_all(const struct seam_writer_file *file,
 	return 0;
 }
 
-void seam_writer_cut(struct seam_writer_file *file)
+/*
+ * Truncate the file after its last whole record.  Where that fails the file is
+ * closed, and nothing more is added to it.
+ */
+static void truncate_file(struct seam_writer_file *file)
 {
-	if (!seam_writer_is_ours(file) ||
+	if (!seam_writer_owns_fd(file) ||
 	    !ftruncate(file->fd, (off_t)file->size))
 		return;
 	close(file->fd);
 	file->fd = -1;
 }
 
+static void empty(struct seam_writer_buffer *buffer, uint64_t pos)
+{
+	buffer->used = 0;
+	buffer->n = 0;
+	buffer->pos = pos;
+}
+
 int seam_writer_flush(struct seam_jitdump *dump)
 {
-	struct seam_writer_file *file = &dump->file;
-	struct seam_writer_buffer *buffer = &dump->buffer;
-	int r = 0;
+	struct seam_writer_file *file = &dump->out->file;
+	struct seam_writer_buffer *buffer = &dump->out->buffer;
+	int r;
 
 	if (dump->stream.is_on)
-		return seam_stream_publish(dump);
+		return seam_stream_send(dump);
 	if (!buffer->used)
 		return 0;
-	if (!seam_writer_is_ours(file))
-		r = -EBADF;	/* closed behind our back; it may be anything */
-	else
-		r = write_all(file, buffer->bytes, buffer->used);
+	/* The program may have closed it; the descriptor may be any file. */
+	r = seam_writer_owns_fd(file) ?
+	    write_all(file, buffer->bytes, buffer->used) : -EBADF;
 	if (!r) {
 		file->size += buffer->used;
-		seam_writer_may_fork();
-		buffer->used = 0;
-		buffer->n = 0;
-		buffer->pos = file->size;
+		seam_writer_barrier();
+		empty(buffer, file->size);
 		return 0;
 	}
-	seam_writer_cut(file);
-	seam_writer_forget_waiting(dump);
+	truncate_file(file);
+	seam_writer_drop_records(&dump->out->entries, file->size);
 	seam_writer_lose(dump, buffer->n, r);
-	buffer->used = buffer->n = 0;
-	/* Without its header the rest could not be read: it waits again. */
+	empty(buffer, file->size);
+	/* No record can be read without the header: it is buffered again. */
 	if (!file->size && file->fd >= 0 && r != -EBADF)
 		buffer->used = seam_writer_put_header(dump, buffer->bytes);
 	return r;
@@ -134,7 +111,9 @@ int seam_writer_flush(struct seam_jitdump *dump)
 uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 			     int *error)
 {
-	struct seam_writer_buffer *buffer = &dump->buffer;
+	struct seam_writer_buffer *buffer = &dump->out->buffer;
+	size_t cap = size > SEAM_WRITER_BUFFER_BYTES ? size :
+		     SEAM_WRITER_BUFFER_BYTES;
 
 	if (dump->stream.is_on)
 		return seam_stream_reserve(dump, size, error);
@@ -143,22 +122,88 @@ uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 	*error = seam_writer_flush(dump);
 	if (*error)
 		return NULL;
-	if (size <= buffer->cap)
-		return buffer->bytes;
-	/* Seldom: code of more than the buffer. */
-	if (!seam_writer_grow(&buffer->bytes, buffer->cap, size)) {
+	if (size <= buffer->cap - buffer->used)
+		return buffer->bytes + buffer->used;
+	/* The first record, or one that is larger than the buffer. */
+	if (!seam_writer_grow(&buffer->bytes, buffer->cap, cap)) {
 		*error = -ENOMEM;
 		return NULL;
 	}
-	buffer->cap = size;
+	buffer->cap = cap;
 	return buffer->bytes;
 }
 
-void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n)
+void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n,
+			struct seam_writer_entry *entry)
 {
-	dump->buffer.n += n;
-	/* relaxed: a counter */
-	atomic_fetch_add_explicit(&dump->stream.n_offered, n,
-				  memory_order_relaxed);
-	dump->buffer.used += size;
+	struct seam_writer_output *out = dump->out;
+
+	if (dump->stream.is_on) {
+		seam_stream_commit(dump, size, n, entry);
+		return;
+	}
+	if (entry)
+		entry->records.pos = out->file.size + out->buffer.used;
+	out->buffer.n += n;
+	out->buffer.used += size;
+	/* From the next store on a child has it. */
+	seam_writer_barrier();
+	if (entry)
+		entry->size = (uint32_t)size;
+}
+
+int seam_writer_add_header(struct seam_jitdump *dump)
+{
+	int error = 0;
+	uint8_t *to = seam_writer_reserve(dump, SEAM_WRITER_SMALL, &error);
+
+	if (to)
+		seam_writer_commit(dump, seam_writer_put_header(dump, to), 0,
+				   NULL);
+	return error;
+}
+
+/* All of @size bytes of the file, from @pos. */
+static bool read_all(int fd, uint8_t *to, size_t size, uint64_t pos)
+{
+	while (size) {
+		ssize_t n = pread(fd, to, size, (off_t)pos);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		to += n;
+		size -= (size_t)n;
+		pos += (uint64_t)n;
+	}
+	return true;
+}
+
+bool seam_writer_read(const struct seam_writer_output *out,
+		      const struct seam_writer_entry *entry, uint8_t *to)
+{
+	uint64_t pos = entry->records.pos;
+
+	if (pos < out->file.size)
+		return read_all(out->file.fd, to, entry->size, pos);
+	pos -= out->file.size;
+	if (pos > out->buffer.used || entry->size > out->buffer.used - pos)
+		return false;
+	memcpy(to, out->buffer.bytes + pos, entry->size);
+	return true;
+}
+
+void seam_writer_repair(struct seam_jitdump *dump)
+{
+	struct seam_writer_output *out = dump->out;
+
+	if (dump->stream.is_on) {
+		seam_stream_repair(dump);
+		return;
+	}
+	/* Written, but the buffer was not emptied. */
+	if (out->buffer.pos != out->file.size)
+		empty(&out->buffer, out->file.size);
+	truncate_file(&out->file);
 }

@@ -2,15 +2,15 @@
 /*
  * records.c - the layout of records, written by hand
  *
- * These run for every function that a JIT makes, so they store fields where
- * they go instead of walking the tables of wire/jit/jitdump.c.  A test holds both
- * against each other.  Byte order is the machine's own.
+ * These run for every function that a JIT makes, so they store fields directly
+ * instead of walking the tables of wire/jit/jitdump.c.  A test compares both.
+ * Byte order is the machine's own.
  *
- * What writers got wrong before is kept right here: the header is all zeros
- * where it says nothing, both addresses of a load are set, its code is the
- * last of its record, debug and unwinding information stand right before
- * their load, file names are always spelled out, and lines have the addresses
- * of the code and not of somebody's ELF file.
+ * Mistakes of other writers that are avoided here: unused fields of the header
+ * are 0, both addresses of a load are set, its code is the last of its record,
+ * debug and unwinding information come directly before their load, file names
+ * are always spelled out, and lines have the addresses of the code, not those
+ * in an ELF file.
  */
 #include <elf.h>
 #include <string.h>
@@ -37,9 +37,9 @@ enum { MACHINE = EM_PPC64 };
 #elif defined(__s390x__)
 enum { MACHINE = EM_S390 };
 #elif defined(__loongarch__)
-enum { MACHINE = 258 };			/* newer than many an elf.h */
+enum { MACHINE = 258 };		/* EM_LOONGARCH, not in every elf.h */
 #else
-#error "which e_machine is this?"
+#error "no e_machine for this architecture"
 #endif
 
 static uint8_t *put_u32(uint8_t *to, uint32_t v)
@@ -101,9 +101,7 @@ static uint8_t *put_hex(uint8_t *to, uint64_t v)
 	return to;
 }
 
-enum { MAX_HEX = 16 };
-
-/* A line ends where its name does, so a name has no line ends. */
+/* The name is the end of a line, so it must not contain a line end. */
 static uint8_t *put_name(uint8_t *to, const char *name)
 {
 	for (; *name; name++)
@@ -124,8 +122,8 @@ static size_t put_line(uint8_t *to, const struct seam_jitdump_code *code,
 	return (size_t)(p - to);
 }
 
-size_t seam_writer_adopt_line(uint8_t *to, const uint8_t *line, size_t size,
-			      uint64_t addr)
+size_t seam_writer_put_line_at(uint8_t *to, const uint8_t *line, size_t size,
+			       uint64_t addr)
 {
 	const uint8_t *rest = memchr(line, ' ', size);
 	uint8_t *p = put_hex(to, addr);
@@ -163,7 +161,7 @@ size_t seam_writer_code_bytes(const struct seam_jitdump *dump,
 	size_t name = strlen(name_of(code)), size;
 
 	if (dump->format == SEAM_JITDUMP_FORMAT_MAP)
-		return MAX_HEX + 1 + MAX_HEX + 1 + name + 1;
+		return 2 * SEAM_WRITER_MAX_HEX + 3 + name;
 	if (code->size > UINT32_MAX || name > UINT32_MAX ||
 	    code->n_lines > UINT32_MAX / ENTRY_BYTES ||
 	    (code->unwinding && (code->unwinding->eh_frame_size > UINT32_MAX ||
@@ -195,7 +193,7 @@ static uint8_t *put_debug(uint8_t *to, const struct seam_jitdump_code *code,
 	return to;
 }
 
-/* The specification puts the header first; perf reads it last. */
+/* In the specification the header is first; perf reads it last. */
 static uint8_t *put_unwinding(uint8_t *to, const struct seam_jitdump_code *code,
 			      uint64_t time_ns)
 {
@@ -227,8 +225,8 @@ size_t seam_writer_put_code(const struct seam_jitdump *dump, uint8_t *to,
 		p = put_unwinding(p, code, now);
 	p = put_prefix(p, SEAM_JITDUMP_LOAD,
 		       LOAD_BYTES + name + (size_t)code->size, now);
-	p = put_u32(p, (uint32_t)dump->pid);
-	p = put_u32(p, (uint32_t)seam_turn_tid());
+	p = put_u32(p, (uint32_t)seam_lock_pid());
+	p = put_u32(p, (uint32_t)seam_lock_tid());
 	p = put_u64(p, addr);
 	p = put_u64(p, addr);
 	p = put_u64(p, code->size);
@@ -249,21 +247,20 @@ size_t seam_writer_put_header(const struct seam_jitdump *dump, uint8_t *to)
 	p = put_u32(p, SEAM_JITDUMP_HEADER_BYTES);
 	p = put_u32(p, MACHINE);
 	p = put_u32(p, 0);
-	p = put_u32(p, (uint32_t)dump->pid);
+	p = put_u32(p, (uint32_t)seam_lock_pid());
 	p = put_u64(p, seam_clock_ns());
 	p = put_u64(p, 0);
 	return (size_t)(p - to);
 }
 
-size_t seam_writer_put_move(const struct seam_jitdump *dump, uint8_t *to,
-			    const struct seam_writer_entry *from, uint64_t id,
-			    uint64_t new_addr)
+size_t seam_writer_put_move(uint8_t *to, const struct seam_writer_entry *from,
+			    uint64_t id, uint64_t new_addr)
 {
 	uint8_t *p = put_prefix(to, SEAM_JITDUMP_MOVE, MOVE_BYTES,
 				seam_clock_ns());
 
-	p = put_u32(p, (uint32_t)dump->pid);
-	p = put_u32(p, (uint32_t)seam_turn_tid());
+	p = put_u32(p, (uint32_t)seam_lock_pid());
+	p = put_u32(p, (uint32_t)seam_lock_tid());
 	p = put_u64(p, new_addr);
 	p = put_u64(p, from->addr);
 	p = put_u64(p, new_addr);
@@ -279,13 +276,15 @@ size_t seam_writer_put_close(uint8_t *to)
 	return SEAM_JITDUMP_PREFIX_BYTES;
 }
 
-/* Lines are at addresses; the code they are of has moved by @by. */
-static void shift_lines(uint8_t *record, size_t size, uint64_t by)
+/* Move a debug record, which has absolute addresses of lines, to @addr. */
+static void shift_lines(uint8_t *record, size_t size, uint64_t addr)
 {
-	uint64_t n = get_u64(record + 24);
+	uint64_t by = addr - get_u64(record + 16), n = get_u64(record + 24);
 	size_t pos = DEBUG_BYTES;
 
-	put_u64(record + 16, get_u64(record + 16) + by);
+	if (!by)
+		return;
+	put_u64(record + 16, addr);
 	while (n-- && size - pos > ENTRY_BYTES) {
 		put_u64(record + pos, get_u64(record + pos) + by);
 		pos += ENTRY_BYTES;
@@ -293,7 +292,7 @@ static void shift_lines(uint8_t *record, size_t size, uint64_t by)
 	}
 }
 
-/* The fixed part of a record, as far as it is looked at here. */
+/* The fixed part of a record, as far as it is accessed here. */
 static size_t least_bytes(uint32_t id)
 {
 	return id == SEAM_JITDUMP_LOAD ? LOAD_BYTES :
@@ -301,30 +300,44 @@ static size_t least_bytes(uint32_t id)
 	       SEAM_JITDUMP_PREFIX_BYTES;
 }
 
-bool seam_writer_adopt(const struct seam_jitdump *dump, uint8_t *records,
-		       size_t size, uint64_t was_addr, uint64_t addr)
+bool seam_writer_is_whole(const uint8_t *bytes, size_t size)
+{
+	size_t record_size;
+
+	if (size == SEAM_JITDUMP_HEADER_BYTES &&
+	    get_u32(bytes) == SEAM_JITDUMP_MAGIC)
+		return true;
+	for (; size; bytes += record_size, size -= record_size) {
+		if (size < SEAM_JITDUMP_PREFIX_BYTES)
+			return false;
+		record_size = get_u32(bytes + 4);
+		if (record_size < least_bytes(get_u32(bytes)) ||
+		    record_size > size)
+			return false;
+	}
+	return true;
+}
+
+bool seam_writer_adopt(uint8_t *records, size_t size, uint64_t addr)
 {
 	uint64_t now = seam_clock_ns();
-	size_t left = size;
+	size_t record_size;
 
-	/* Ours once, but read back from a file that others can write. */
-	while (left >= SEAM_JITDUMP_PREFIX_BYTES) {
-		uint8_t *record = records + size - left;
-		uint32_t id = get_u32(record);
-		size_t record_size = get_u32(record + 4);
+	if (!seam_writer_is_whole(records, size))
+		return false;
+	for (; size; records += record_size, size -= record_size) {
+		uint32_t id = get_u32(records);
 
-		if (record_size < least_bytes(id) || record_size > left)
-			return false;
-		put_u64(record + 8, now);
+		record_size = get_u32(records + 4);
+		put_u64(records + 8, now);
 		if (id == SEAM_JITDUMP_DEBUG_INFO)
-			shift_lines(record, record_size, addr - was_addr);
+			shift_lines(records, record_size, addr);
 		if (id == SEAM_JITDUMP_LOAD) {
-			put_u32(record + 16, (uint32_t)dump->pid);
-			put_u32(record + 20, (uint32_t)seam_turn_tid());
-			put_u64(record + 24, addr);
-			put_u64(record + 32, addr);
+			put_u32(records + 16, (uint32_t)seam_lock_pid());
+			put_u32(records + 20, (uint32_t)seam_lock_tid());
+			put_u64(records + 24, addr);
+			put_u64(records + 32, addr);
 		}
-		left -= record_size;
 	}
-	return left == 0;
+	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.c - the buffer as a queue into a ring; see stream.h */
+/* stream.c - the queue of blocks, and its way into the ring; see stream.h */
 #include "target/jit/stream.h"
 
 #include <errno.h>
@@ -9,23 +9,24 @@
 #include "target/jit/writer.h"
 #include "wire/jit/jitdump.h"
 
-/* A chunk that brings less than this waits for more room, unless it is all. */
+/* No smaller part of a group is sent, unless it is the last. */
 enum { LEAST_CHUNK = 512 };
 
 static int claim_ring(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
-	/* As the process: threads of ours come and go, the dump stays. */
-	int r = seam_link_client_claim(&s->client, 0, (uint32_t)dump->pid,
-				       &s->claim);
+	/* As the process: its threads end, the dump stays. */
+	int r = seam_link_client_claim(&s->client, 0,
+				       (uint32_t)dump->out->pid, &s->claim);
 
 	s->has_ring = r == 0;
-	if (r == 0 && s->n_told)
+	if (r == 0 && s->n_announced)
 		/* relaxed: a count */
 		atomic_fetch_sub_explicit(&s->client.memories[0].head->n_lost,
-					  s->n_told, memory_order_relaxed);
+					  s->n_announced,
+					  memory_order_relaxed);
 	if (r == 0)
-		s->n_told = 0;
+		s->n_announced = 0;
 	return r;
 }
 
@@ -37,176 +38,144 @@ int seam_stream_open(struct seam_jitdump *dump, const char *address)
 
 	prctl(PR_GET_NAME, name);
 	r = seam_link_client_connect(&s->client, address, SEAM_JIT_SERVICE,
-				     name, SEAM_STREAM_MEET_MS);
+				     name, SEAM_STREAM_CONNECT_MS);
 	if (r)
 		return r;
 	/* Programs close what they did not open; the ring needs no socket. */
 	seam_link_client_disconnect(&s->client);
 	r = claim_ring(dump);
-	if (r) {
+	if (r)
 		seam_link_client_fini(&s->client);
-		return r;
-	}
-	s->is_on = true;
-	dump->file.fd = -1;
-	return 0;
+	s->is_on = r == 0;
+	return r;
 }
 
-bool seam_stream_waits(const struct seam_jitdump *dump)
+/* ---- the queue ---- */
+
+/* Its list is valid after each store; tail and n_queued may be behind. */
+static void push(struct seam_writer_stream *s, struct seam_stream_block *block)
 {
-	return dump->stream.is_on && dump->stream.sent < dump->buffer.used;
+	block->next = NULL;
+	block->n_sent = 0;
+	block->is_queued = true;
+	seam_writer_barrier();
+	if (s->head)
+		s->tail->next = block;
+	else
+		s->head = block;
+	s->tail = block;
+	s->n_queued += block->size;
 }
 
-/* ---- memory ---- */
-
-/* An entry whose records have gone, and stay for children. */
-static bool is_kept(const struct seam_writer_entry *entry, size_t sent)
+static void pop(struct seam_writer_stream *s)
 {
-	return entry->size && entry->is_there && entry->pos < sent;
-}
+	struct seam_stream_block *block = s->head;
 
-static size_t kept_bytes(const struct seam_jitdump *dump)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < dump->entries.n; i++)
-		if (is_kept(&dump->entries.items[i], dump->stream.sent))
-			n += dump->entries.items[i].size;
-	return n;
-}
-
-/* What is kept, then what waits, without what is gone, at @to. */
-static void copy_kept(const struct seam_jitdump *dump, uint8_t *to)
-{
-	const struct seam_writer_buffer *b = &dump->buffer;
-	size_t sent = dump->stream.sent;
-
-	for (size_t i = 0; i < dump->entries.n; i++) {
-		const struct seam_writer_entry *e = &dump->entries.items[i];
-
-		if (!is_kept(e, sent))
-			continue;
-		memcpy(to, b->bytes + e->pos, e->size);
-		to += e->size;
-	}
-	memcpy(to, b->bytes + sent, b->used - sent);
-}
-
-/* The entries' positions after copy_kept(). */
-static void move_entries(struct seam_jitdump *dump, size_t kept)
-{
-	size_t sent = dump->stream.sent, pos = 0;
-
-	for (size_t i = 0; i < dump->entries.n; i++) {
-		struct seam_writer_entry *e = &dump->entries.items[i];
-
-		if (is_kept(e, sent)) {
-			e->pos = pos;
-			pos += e->size;
-		} else if (e->pos >= sent) {
-			e->pos = e->pos - sent + kept;
-		} else {
-			e->size = 0;
-		}
-	}
-}
-
-/* Room for @size more, by letting go of dead code and by more memory. */
-static bool make_room(struct seam_jitdump *dump, size_t size)
-{
-	struct seam_writer_stream *s = &dump->stream;
-	struct seam_writer_buffer *b = &dump->buffer, old = *b;
-	size_t kept = s->is_moving ? s->sent : kept_bytes(dump);
-	size_t waiting = b->used - s->sent, cap = b->cap;
-	uint8_t *bytes;
-
-	/* Half of it free again: so it is seldom done. */
-	while ((kept + waiting + size) > cap / 2)
-		cap *= 2;
-	bytes = seam_writer_map(cap);
-	if (!bytes)
-		return false;
-	if (s->is_moving) {
-		memcpy(bytes, b->bytes, b->used);
-		b->bytes = bytes;
-	} else {
-		copy_kept(dump, bytes);
-		s->is_moving = true;
-		atomic_signal_fence(memory_order_seq_cst);
-		move_entries(dump, kept);
-		b->bytes = bytes;
-		b->used = kept + waiting;
-		s->sent = kept;
-		atomic_signal_fence(memory_order_seq_cst);
-		s->is_moving = false;
-	}
-	b->cap = cap;
-	seam_writer_unmap(old.bytes, old.cap);
-	return true;
+	s->head = block->next;
+	s->n_queued -= block->size;
+	seam_writer_barrier();
+	block->is_queued = false;
+	if (!block->is_kept)
+		seam_stream_free(&s->memory, block);
 }
 
 uint8_t *seam_stream_reserve(struct seam_jitdump *dump, size_t size,
 			     int *error)
 {
 	struct seam_writer_stream *s = &dump->stream;
-	struct seam_writer_buffer *b = &dump->buffer;
 
 	*error = s->is_over ? -EPIPE :
 		 size > SEAM_JIT_MAX_GROUP ? -EMSGSIZE :
-		 b->used - s->sent > SEAM_STREAM_MOST_WAITING ? -ENOBUFS : 0;
-	if (!*error && size > b->cap - b->used && !make_room(dump, size))
+		 s->n_queued > SEAM_STREAM_MAX_QUEUED ? -ENOBUFS : 0;
+	if (*error)
+		return NULL;
+	s->reserved = seam_stream_alloc(&s->memory, size);
+	if (!s->reserved)
 		*error = -ENOMEM;
-	return *error ? NULL : b->bytes + b->used;
+	return s->reserved ? s->reserved->bytes : NULL;
+}
+
+static void count_offered(struct seam_writer_stream *s, uint64_t n)
+{
+	/* relaxed: a count */
+	atomic_fetch_add_explicit(&s->n_offered, n, memory_order_relaxed);
+}
+
+void seam_stream_commit(struct seam_jitdump *dump, size_t size, uint64_t n,
+			struct seam_writer_entry *entry)
+{
+	struct seam_writer_stream *s = &dump->stream;
+	struct seam_stream_block *block = s->reserved;
+
+	block->size = (uint32_t)size;
+	block->n = (uint8_t)n;
+	block->is_kept = entry;
+	/* First: what is recorded was offered. */
+	count_offered(s, n);
+	push(s, block);
+	if (!entry)
+		return;
+	block->addr = entry->addr;
+	entry->records.block = block;
+	seam_writer_barrier();
+	entry->size = block->size;
+}
+
+void seam_stream_unload(struct seam_jitdump *dump,
+			struct seam_writer_entry *entry)
+{
+	struct seam_stream_block *block = entry->records.block;
+
+	if (!entry->size)
+		return;
+	entry->size = 0;
+	seam_writer_barrier();
+	block->is_kept = false;
+	if (!block->is_queued)
+		seam_stream_free(&dump->stream.memory, block);
+}
+
+static void free_blocks(struct seam_jitdump *dump)
+{
+	struct seam_writer_stream *s = &dump->stream;
+	struct seam_writer_entries *entries = &dump->out->entries;
+
+	for (size_t i = 0; i < entries->n; i++)
+		seam_stream_unload(dump, &entries->items[i]);
+	while (s->head)
+		pop(s);
+	seam_stream_memory_fini(&s->memory);
+}
+
+/* Nobody reads the ring, or the queue is damaged: its records are lost. */
+static int end_stream(struct seam_jitdump *dump)
+{
+	struct seam_writer_stream *s = &dump->stream;
+	uint64_t n = 0;
+
+	s->is_over = true;
+	for (struct seam_stream_block *b = s->head; b; b = b->next)
+		n += b->n;
+	/* relaxed: a count; they were offered already */
+	atomic_fetch_add_explicit(&dump->n_lost, n, memory_order_relaxed);
+	free_blocks(dump);
+	return n ? -EPIPE : 0;
 }
 
 /* ---- into the ring ---- */
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /*
- * The bytes of the group at @p, of which there are @most.  We laid it out
- * ourselves; but the program may have written over it, and must not find
- * itself in a loop for that.  0: it has.
+ * Send the next part of @block, which is at the head.  False without room.  A
+ * thread may die at any store: whether the part was published is known from
+ * the ring then, see seam_stream_repair().
  */
-static size_t group_bytes(const uint8_t *p, size_t most, uint64_t *n)
-{
-	size_t size = 0;
-	uint32_t id, bytes;
-
-	*n = 0;
-	if (most < SEAM_JITDUMP_PREFIX_BYTES)
-		return 0;
-	if (u32_at(p) == SEAM_JITDUMP_MAGIC)
-		return most < SEAM_JITDUMP_HEADER_BYTES ? 0 :
-		       SEAM_JITDUMP_HEADER_BYTES;
-	do {
-		if (most - size < SEAM_JITDUMP_PREFIX_BYTES)
-			return 0;
-		id = u32_at(p + size);
-		bytes = u32_at(p + size + 4);
-		if (bytes < SEAM_JITDUMP_PREFIX_BYTES || bytes > most - size)
-			return 0;
-		size += bytes;
-	} while (id == SEAM_JITDUMP_DEBUG_INFO ||
-		 id == SEAM_JITDUMP_UNWINDING_INFO);
-	*n = id != SEAM_JITDUMP_CLOSE;
-	return size;
-}
-
-/* The next bytes of a group of @size.  False where there is no room. */
-static bool put_chunk(struct seam_writer_stream *s, const uint8_t *group,
-		      size_t size)
+static bool send_chunk(struct seam_writer_stream *s,
+		       struct seam_stream_block *block)
 {
 	struct seam_ring_producer *ring = &s->claim.ring;
-	size_t room = seam_ring_room(ring), left = size - s->part;
+	size_t room = seam_ring_room(ring), left = block->size - block->n_sent;
 	struct seam_jit_chunk chunk = {
-		.flags = s->part ? 0 : SEAM_JIT_CHUNK_FIRST,
+		.flags = block->n_sent ? 0 : SEAM_JIT_CHUNK_FIRST,
 	};
 	struct seam_ring_writer w;
 
@@ -219,53 +188,39 @@ static bool put_chunk(struct seam_writer_stream *s, const uint8_t *group,
 			    sizeof(chunk) + chunk.size))
 		return false;
 	seam_ring_put(&w, &chunk, sizeof(chunk));
-	seam_ring_put(&w, group + s->part, chunk.size);
+	seam_ring_put(&w, block->bytes + block->n_sent, chunk.size);
+	s->n_sent = block->n_sent + chunk.size;
+	seam_writer_barrier();
+	s->ring_head = w.end;
+	seam_writer_barrier();
 	seam_ring_end(&w);
-	s->part += chunk.size;
+	seam_writer_barrier();
+	block->n_sent = s->n_sent;
+	seam_writer_barrier();
+	s->ring_head = 0;
 	return true;
 }
 
-/* Nobody listens, or nothing that makes sense is left: let go of it all. */
-static int end_stream(struct seam_jitdump *dump)
+/* Send whole blocks and, of the next, the part that there is room for. */
+static int send_blocks(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
-	struct seam_writer_buffer *b = &dump->buffer;
-	uint64_t n = b->n;
 
-	s->is_over = true;
-	b->used = b->n = s->sent = s->part = 0;
-	for (size_t i = 0; i < dump->entries.n; i++)
-		dump->entries.items[i].size = 0;
-	/* They were offered already. */
-	atomic_fetch_add_explicit(&dump->n_lost, n, memory_order_relaxed);
-	return n ? -EPIPE : 0;
-}
+	for (; s->head; pop(s)) {
+		struct seam_stream_block *block = s->head;
 
-/* As many whole groups as there is room for, and of the next a part. */
-static int put_groups(struct seam_jitdump *dump)
-{
-	struct seam_writer_stream *s = &dump->stream;
-	struct seam_writer_buffer *b = &dump->buffer;
-
-	while (s->sent < b->used) {
-		const uint8_t *group = b->bytes + s->sent;
-		uint64_t n;
-		size_t size = group_bytes(group, b->used - s->sent, &n);
-
-		if (!size)
+		/* A program can write over it. */
+		if (!seam_writer_is_whole(block->bytes, block->size))
 			return end_stream(dump);
-		while (s->part < size)
-			if (!put_chunk(s, group, size))
+		while (block->n_sent < block->size)
+			if (!send_chunk(s, block))
 				return 0;
-		s->sent += size;
-		s->part = 0;
-		b->n -= n;
 	}
 	return 0;
 }
 
-/* For the recorder, who finds it there even after our death. */
-static void tell_offered(struct seam_writer_stream *s)
+/* In shared memory, so that the recorder knows it after our death. */
+static void announce_offered(struct seam_writer_stream *s)
 {
 	/* relaxed: a count */
 	uint64_t n = atomic_load_explicit(&s->n_offered,
@@ -273,79 +228,143 @@ static void tell_offered(struct seam_writer_stream *s)
 	struct seam_ring_memory *m = &s->client.memories[0];
 
 	if (s->has_ring) {
-		/* relaxed: a count, which one at a time writes */
+		/* relaxed: a count, written under the lock */
 		atomic_store_explicit(&s->claim.ring.control->own.n_offered, n,
 				      memory_order_relaxed);
-	} else if (n > s->n_told) {
+	} else if (n > s->n_announced) {
 		/* relaxed: a count */
-		atomic_fetch_add_explicit(&m->head->n_lost, n - s->n_told,
+		atomic_fetch_add_explicit(&m->head->n_lost,
+					  n - s->n_announced,
 					  memory_order_relaxed);
 	}
-	s->n_told = n;
+	s->n_announced = n;
 }
 
-/* The recorder stopped our ring: the recording ends. */
-static bool is_stopped(const struct seam_writer_stream *s)
+/* The recorder paused the ring: the recording ends. */
+static bool is_paused(const struct seam_writer_stream *s)
 {
 	/* relaxed: pausing is a request; see ring/backward.h */
 	return atomic_load_explicit(&s->claim.ring.control->own.paused,
 				    memory_order_relaxed);
 }
 
-int seam_stream_publish(struct seam_jitdump *dump)
+int seam_stream_send(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
 
 	if (s->is_over) {
-		/* Who has no ring while others record loses, and says so. */
+		/* Without a ring, losses are counted in the memory's head. */
 		if (!s->has_ring)
-			tell_offered(s);
+			announce_offered(s);
 		return 0;
 	}
 	if (!s->has_ring) {
 		claim_ring(dump);
-		/* Others are to find one too: wake who makes them. */
+		/* Wake the recorder, so that it prepares further rings. */
 		seam_ring_wakeup_send(&s->client.wakeup);
 	}
-	if (s->has_ring && is_stopped(s))
+	if (s->has_ring && is_paused(s))
 		return end_stream(dump);
-	/* Somebody closed it, or it is another's. */
+	/* The program closed the slot, or another process claimed it. */
 	if (s->has_ring &&
 	    !seam_ring_memory_is_held(&s->client.memories[0], &s->claim)) {
 		s->has_ring = false;
-		tell_offered(s);
+		announce_offered(s);
 		return end_stream(dump);
 	}
-	tell_offered(s);
-	return s->has_ring ? put_groups(dump) : 0;
+	announce_offered(s);
+	return s->has_ring ? send_blocks(dump) : 0;
 }
 
-void seam_stream_fork(struct seam_jitdump *dump)
+/* ---- after a death, and in a child ---- */
+
+void seam_stream_repair(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
 
+	if (s->is_over) {
+		free_blocks(dump);
+		return;
+	}
+	/* relaxed: only writers of the ring store it, and none is left */
+	if (s->has_ring && s->head && s->ring_head &&
+	    s->ring_head == atomic_load_explicit(
+			    &s->claim.ring.control->data_head,
+			    memory_order_relaxed))
+		s->head->n_sent = s->n_sent;
+	s->ring_head = 0;
+	s->n_queued = 0;
+	for (struct seam_stream_block *b = s->head; b; b = b->next) {
+		s->n_queued += b->size;
+		s->tail = b;
+	}
+	/* A record that was begun and never ended was not published. */
+	if (s->has_ring)
+		seam_ring_recover(&s->claim.ring);
+}
+
+/* Queue the records of @entry again: of this process, now, at its address. */
+static int inherit_entry(struct seam_writer_stream *s,
+			 struct seam_writer_entry *entry)
+{
+	struct seam_stream_block *old = entry->records.block, *block = old;
+
+	/* Lines are shifted in a copy: half of them cannot be done again. */
+	if (old->addr != entry->addr) {
+		block = seam_stream_alloc(&s->memory, old->size);
+		if (!block)
+			return -ENOMEM;
+		memcpy(block->bytes, old->bytes, old->size);
+		block->n = old->n;
+		block->is_kept = true;
+	}
+	if (!seam_writer_adopt(block->bytes, block->size, entry->addr))
+		return -EBADMSG;
+	block->addr = entry->addr;
+	seam_writer_barrier();
+	entry->records.block = block;
+	seam_writer_barrier();
+	if (block != old)
+		seam_stream_free(&s->memory, old);
+	count_offered(s, 1);
+	push(s, block);
+	return 0;
+}
+
+/* The queue is the parent's: of its blocks only those of code are used. */
+static void empty_queue(struct seam_writer_stream *s)
+{
 	s->has_ring = false;
-	s->sent = s->part = 0;
-	s->n_told = 0;
+	s->n_announced = s->ring_head = 0;
+	while (s->head)
+		pop(s);
+	s->n_queued = 0;
 	atomic_store_explicit(&s->n_offered, 0, memory_order_relaxed);
 }
 
-void seam_stream_leave(struct seam_jitdump *dump)
+int seam_stream_inherit(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
-	struct seam_ring_state *own;
-	uint64_t n;
+	struct seam_writer_entries *entries = &dump->out->entries;
+	int first = 0;
 
-	if (!s->has_ring)
-		return;
-	/* What waits goes through the next ring, and counts there. */
-	own = &s->claim.ring.control->own;
-	/* relaxed, all: counts */
-	n = atomic_load_explicit(&s->n_offered, memory_order_relaxed);
-	n = n > dump->buffer.n ? n - dump->buffer.n : 0;
-	atomic_store_explicit(&own->n_offered, n, memory_order_relaxed);
-	seam_ring_memory_close(&s->client.memories[0], &s->claim);
-	s->has_ring = false;
+	empty_queue(s);
+	/* The recorder does without it if memory ran out. */
+	seam_writer_add_header(dump);
+	for (size_t i = 0; i < entries->n; i++) {
+		struct seam_writer_entry *entry = &entries->items[i];
+		int r = entry->size ? inherit_entry(s, entry) : 0;
+
+		if (!r)
+			continue;
+		seam_stream_unload(dump, entry);
+		seam_writer_lose(dump, 1, r);
+		first = first ? first : r;
+	}
+	/* Last: if this thread dies before, the next one begins again. */
+	seam_writer_barrier();
+	dump->out->pid = seam_lock_pid();
+	return first;
 }
 
 void seam_stream_close(struct seam_jitdump *dump)
@@ -354,9 +373,10 @@ void seam_stream_close(struct seam_jitdump *dump)
 
 	if (!s->is_on)
 		return;
-	/* The parent's ring is not ours to close. */
-	if (s->has_ring && dump->pid == seam_turn_pid())
+	/* A child must not close its parent's ring. */
+	if (s->has_ring && dump->out->pid == seam_lock_pid())
 		seam_ring_memory_close(&s->client.memories[0], &s->claim);
+	free_blocks(dump);
 	seam_link_client_fini(&s->client);
 	s->is_on = false;
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * writer.h - what is inside struct seam_jitdump
+ * writer.h - inside struct seam_jitdump
  *
- * place.c makes the file and its marker, output.c gets bytes into it or
- * counts them as lost, stream.c gets them to a recorder instead, records.c
- * lays records out, live.c knows which code is there and makes a child's dump
- * of it, repair.c puts in order what a thread that died left, jitdump.c is the
- * public face.
+ * api.c holds the public functions and records.c lays records out.  From there
+ * they go to a file: dump_file.c creates it and maps its marker, output.c
+ * buffers records and writes them.  Or they go to a recorder: stream.c queues
+ * them for a ring.  entries.c is the table of all code, inherit.c gives a
+ * forked child its own output with the code that is loaded.
  *
- * Everything but the turn and the counter belongs to whoever has the turn.
- * A fork can happen while another thread has it; so what a child looks at is
- * always changed last: a count after the element, used after the bytes.
+ * All members but the lock and the counters belong to the thread that holds
+ * the lock.  Another thread may fork while it does, and it may die; so each
+ * store leaves memory in a state that a child, or the next thread, can use:
+ * what refers to data is stored after the data (seam_writer_barrier()).
  */
 #ifndef SEAM_TARGET_WRITER_H
 #define SEAM_TARGET_WRITER_H
@@ -18,8 +19,8 @@
 #include <seam/jitdump.h>
 
 #include "base/base.h"
+#include "target/jit/lock.h"
 #include "target/jit/stream.h"
-#include "target/jit/turn.h"
 
 enum {
 	SEAM_WRITER_BUFFER_BYTES = 64 * 1024,
@@ -33,184 +34,205 @@ struct seam_writer_identity {
 
 /* A file that is appended to. */
 struct seam_writer_file {
-	int fd;			/* -1: none; nothing can be written */
-	struct seam_writer_identity identity;	/* when we opened it */
-	uint64_t size;		/* bytes that are whole records */
+	int fd;			/* -1: none, or closed after an error */
+	struct seam_writer_identity identity;	/* when it was opened */
+	uint64_t size;		/* bytes, all of them whole records */
 	void *marker;		/* the mapped page, or NULL */
 	char path[SEAM_WRITER_PATH_BYTES];
 };
 
-/*
- * Bytes on their way to the file: they stand behind its size.  Of a stream,
- * all that is kept: there is no file, and its size is 0.
- */
+/* Records that are not in the file yet. */
 struct seam_writer_buffer {
 	uint8_t *bytes;
 	size_t used, cap;
-	uint64_t n;		/* pieces of code and moves in it */
-	uint64_t pos;		/* in the file, of its first byte */
+	uint64_t n;		/* pieces of code and moves among them */
+	uint64_t pos;		/* of the first byte, in the file */
 };
 
 /*
- * A piece of code, and where its records are.  Without records (lost) nobody
+ * A piece of code, and its records.  Without records (they were lost) no child
  * inherits it, but it can be moved and unloaded.
  */
 struct seam_writer_entry {
-	uint64_t pos;		/* in the file, or behind it in the buffer */
-	uint64_t addr;		/* where it is */
-	uint64_t written_addr;	/* where its records say it is */
+	union {
+		uint64_t pos;			/* in the file */
+		struct seam_stream_block *block;	/* of a stream */
+	} records;
+	uint64_t addr;			/* current, in this process */
 	uint64_t code_size;
-	uint32_t size;		/* bytes of records; 0: none */
-	bool is_there;		/* not unloaded */
+	uint32_t size;			/* bytes of records; 0: none */
+	bool is_loaded;			/* and not unloaded */
 };
 
-/* Entry i is of id i + 1. */
+/* Entry i has id i + 1. */
 struct seam_writer_entries {
 	struct seam_writer_entry *items;
 	size_t n, cap;
-	/* in a child, while it takes them over: so many are done */
-	size_t n_inherited;
-	bool is_inheriting;
 };
 
-struct seam_jitdump {
-	struct seam_turn turn;
-	_Atomic uint64_t n_lost;	/* any thread adds and reads */
-	int32_t pid;			/* whose dump this is */
-	enum seam_jitdump_format format;
-	bool is_buffered;
+/*
+ * The code of one process and the file that has it; without a file for a
+ * stream.  Positions of entries are in that file, also of bytes that are
+ * still in the buffer.
+ */
+struct seam_writer_output {
+	int32_t pid;
 	struct seam_writer_file file;
 	struct seam_writer_buffer buffer;
 	struct seam_writer_entries entries;
-	struct seam_writer_stream stream;
-	char folder[SEAM_WRITER_PATH_BYTES];	/* where the file is */
 };
 
-/* ---- memory, without malloc ---- */
-
-/* @size bytes of zeros in whole pages, or NULL. */
-void *seam_writer_map(size_t size);
-void seam_writer_unmap(void *p, size_t size);
+struct seam_jitdump {
+	struct seam_lock lock;
+	_Atomic uint64_t n_lost;	/* any thread adds and reads */
+	enum seam_jitdump_format format;
+	bool is_buffered;
+	struct seam_writer_output *out;	/* one of outputs */
+	/* In a child while it copies the code from there: the other one. */
+	struct seam_writer_output *parent;
+	struct seam_writer_output outputs[2];
+	struct seam_writer_stream stream;
+	char folder[SEAM_WRITER_PATH_BYTES];	/* of the file */
+};
 
 /*
- * Another thread may fork at any instruction, and the child goes on with what
- * memory holds then: what comes before this is there before what comes after.
+ * Stores before the barrier are in the memory of a child that has one of the
+ * stores after it.
  */
-static inline void seam_writer_may_fork(void)
+static inline void seam_writer_barrier(void)
 {
 	/* release: pairs with the copy of memory that fork() is */
 	atomic_thread_fence(memory_order_release);
 }
 
-/*
- * More room for the array of pages at *@array, which may be NULL.  False, and all
- * as it was, without memory.  Whoever is forked in the middle of it has the
- * one or the other: mremap() would leave it with neither for a moment.
- */
-bool seam_writer_grow(void *array, size_t size, size_t bigger);
+/* ---- entries.c ---- */
 
-/* ---- place.c ---- */
+/* @size zeroed bytes in whole pages, not from malloc; or NULL. */
+void *seam_writer_map(size_t size);
+void seam_writer_unmap(void *p, size_t size);
 
 /*
- * Make @dump's file in @folder: named, empty, marked.  0, or -errno and no
- * file; -EEXIST: it is in use.
+ * Replace the mapped array *@array, which may be NULL, by a larger copy.  False
+ * without memory, and then it is unchanged.  At any moment it is either of
+ * them; after mremap() a child would have neither for a moment.
  */
-int seam_writer_create(struct seam_jitdump *dump, const char *folder);
+bool seam_writer_grow(void *array, size_t size, size_t new_size);
 
-/* The same in the first folder that will do; @folder NULL: see jitdump.h. */
-int seam_writer_place(struct seam_jitdump *dump, const char *folder);
+/* Add code at @addr, without records.  Returns its id; 0 without memory. */
+uint64_t seam_writer_add_entry(struct seam_writer_entries *entries,
+			       uint64_t addr, uint64_t code_size);
 
-/* Undo that. */
-void seam_writer_discard(struct seam_writer_file *file);
+/* The entry of @id, or NULL when that is not loaded. */
+struct seam_writer_entry *seam_writer_find_entry(
+		const struct seam_writer_entries *entries, uint64_t id);
 
-/* The descriptor is still what it was when it was opened. */
-bool seam_writer_is_ours(const struct seam_writer_file *file);
+/* Entries whose records are at @pos of the file or later have none any more. */
+void seam_writer_drop_records(struct seam_writer_entries *entries,
+			      uint64_t pos);
+
+/* ---- dump_file.c ---- */
+
+/*
+ * Create @file of process @pid in @folder, empty, locked and with its marker
+ * mapped.  Returns 0, or -errno and no file; -EEXIST: it is in use.
+ */
+int seam_writer_create_file(struct seam_writer_file *file,
+			    enum seam_jitdump_format format, int32_t pid,
+			    const char *folder);
+
+/*
+ * The same for @dump, in @folder or, if NULL, in the first folder that
+ * works; see jitdump.h.  Which one it was is in dump->folder.
+ */
+int seam_writer_choose_file(struct seam_jitdump *dump, const char *folder);
+
+/* Close @file and unmap its marker; the file itself stays. */
+void seam_writer_close_file(struct seam_writer_file *file);
+
+/* Whether the descriptor still is the file that was opened. */
+bool seam_writer_owns_fd(const struct seam_writer_file *file);
 
 /* ---- output.c ---- */
 
 /*
- * Room for @size bytes behind those that wait, written out or made as needed;
- * NULL with *@error set.  The bytes count once they are committed.
+ * Room for @size bytes of records, after those that are buffered or queued;
+ * NULL with *@error set.  Nothing changes until they are committed.
  */
 uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
 			     int *error);
-/* They are @n pieces of code or moves. */
-void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n);
-
-/* Write out what waits.  On failure that is lost, and counted. */
-int seam_writer_flush(struct seam_jitdump *dump);
 
 /*
- * Cut off what is in the file after its last whole record.  Where that fails
- * the file is let go: nothing more is added to it.
+ * The @size bytes that were laid out in the reserved room are the records of
+ * @entry, or, if NULL, a record of another kind.  @n: how many pieces of code
+ * or moves that is, 0 or 1.
  */
-void seam_writer_cut(struct seam_writer_file *file);
+void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n,
+			struct seam_writer_entry *entry);
+
+/* Reserve, lay out and commit the header of a dump. */
+int seam_writer_add_header(struct seam_jitdump *dump);
+
+/* Write what is buffered or queued.  On failure that is lost, and counted. */
+int seam_writer_flush(struct seam_jitdump *dump);
+
+/* Copy the records of @entry from the file or the buffer to @to. */
+bool seam_writer_read(const struct seam_writer_output *out,
+		      const struct seam_writer_entry *entry, uint8_t *to);
 
 /* Count @n pieces of code or moves as lost.  Returns @error. */
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
 
+/*
+ * After a call that stopped in the middle because its thread died: keep the
+ * records that are whole, so that @dump can be written to again.
+ */
+void seam_writer_repair(struct seam_jitdump *dump);
+
 /* ---- records.c ---- */
 
-/* The most bytes that the records of @code need; 0: no record can hold it. */
+/* Bytes of the records of @code, or more; 0: no record can hold it. */
 size_t seam_writer_code_bytes(const struct seam_jitdump *dump,
 			      const struct seam_jitdump_code *code);
 
-/* All of these lay records out at @to and return their bytes. */
+/* Each of these lays records out at @to and returns their bytes. */
 size_t seam_writer_put_header(const struct seam_jitdump *dump, uint8_t *to);
 size_t seam_writer_put_code(const struct seam_jitdump *dump, uint8_t *to,
 			    const struct seam_jitdump_code *code, uint64_t id,
 			    uint64_t addr);
-size_t seam_writer_put_move(const struct seam_jitdump *dump, uint8_t *to,
-			    const struct seam_writer_entry *from, uint64_t id,
-			    uint64_t new_addr);
+size_t seam_writer_put_move(uint8_t *to, const struct seam_writer_entry *from,
+			    uint64_t id, uint64_t new_addr);
 size_t seam_writer_put_close(uint8_t *to);
 
-enum { SEAM_WRITER_SMALL = 64 };	/* header, move and close fit in it */
+/* Bytes that are enough for a header, a move or a close. */
+enum { SEAM_WRITER_SMALL = 64 };
 
 /*
- * Turn the records of a piece of code at @was_addr, of our parent, into ours:
- * process, time, and the address @addr it has now.  False: they are no records.
+ * The line of a map that is @line, with another address.  @to has room for
+ * @size + SEAM_WRITER_MAX_HEX.
  */
-bool seam_writer_adopt(const struct seam_jitdump *dump, uint8_t *records,
-		       size_t size, uint64_t was_addr, uint64_t addr);
+size_t seam_writer_put_line_at(uint8_t *to, const uint8_t *line, size_t size,
+			       uint64_t addr);
 
-/* A line of a map with another address.  @to has room for @size + 16. */
-size_t seam_writer_adopt_line(uint8_t *to, const uint8_t *line, size_t size,
-			      uint64_t addr);
-
-/* ---- live.c ---- */
+enum { SEAM_WRITER_MAX_HEX = 16 };	/* digits of an address */
 
 /*
- * Note the code of @size bytes of records at @pos, and give it an id.  0 when
- * memory ran out.
+ * Whether @bytes are records whose sizes make up @size.  They were laid out
+ * here; but others can write to the file, and the program to its memory.
  */
-uint64_t seam_writer_remember(struct seam_jitdump *dump,
-			      const struct seam_writer_entry *entry);
-
-/* The entry of @id, or NULL when there is no such code now. */
-struct seam_writer_entry *seam_writer_entry(struct seam_jitdump *dump,
-					    uint64_t id);
-
-/* What waits is lost: a child cannot inherit the code that is in it. */
-void seam_writer_forget_waiting(struct seam_jitdump *dump);
-
-/* The records of @entry into @to, from the file or the buffer. */
-bool seam_writer_read(const struct seam_writer_file *file,
-		      const struct seam_writer_buffer *buffer,
-		      const struct seam_writer_entry *entry, uint8_t *to);
+bool seam_writer_is_whole(const uint8_t *bytes, size_t size);
 
 /*
- * In a child: a file of its own, with all code that is there.  0, or why some
- * of it was lost, and counted.
+ * Make the records of a parent's piece of code those of this process, at
+ * @addr and now.  False when seam_writer_is_whole() is.
+ */
+bool seam_writer_adopt(uint8_t *records, size_t size, uint64_t addr);
+
+/* ---- inherit.c ---- */
+
+/*
+ * In a forked child: an output of its own, with all code that is loaded.
+ * Returns 0, or why some of it was lost, which is counted.
  */
 int seam_writer_inherit(struct seam_jitdump *dump);
-
-/* ---- repair.c ---- */
-
-/*
- * After a call that stopped in the middle, because its thread died: @dump can
- * be written to again.  0, or why some of it was lost, and counted.
- */
-int seam_writer_repair(struct seam_jitdump *dump);
 
 #endif /* SEAM_TARGET_WRITER_H */

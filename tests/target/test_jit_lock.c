@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_jit_turn.c - threads that die in a call, or never come back to it */
+/* test_jit_lock.c - threads that die in a call, or never come back to it */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "target/jit/turn.h"
+#include "target/jit/lock.h"
 
 #include "jit_written.h"
 
@@ -29,33 +29,33 @@ static void in_a_thread(void *(*work)(void *context), void *context)
 
 static void *take_and_end(void *context)
 {
-	seam_turn_take(context);
+	seam_lock_acquire(context);
 	return NULL;
 }
 
 static void the_turn_of_a_dead_thread_is_taken_over(void **state)
 {
-	struct seam_turn turn = { 0 };
+	struct seam_lock lock = { 0 };
 
 	(void)state;
-	seam_turn_init();
-	in_a_thread(take_and_end, &turn);
-	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_ABANDONED);
-	seam_turn_give(&turn);
-	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_FREE);
-	assert_int_equal(seam_turn_take(&turn), -EDEADLK);
+	seam_lock_init();
+	in_a_thread(take_and_end, &lock);
+	assert_int_equal(seam_lock_acquire(&lock), SEAM_LOCK_OWNER_DIED);
+	seam_lock_release(&lock);
+	assert_int_equal(seam_lock_acquire(&lock), SEAM_LOCK_WAS_FREE);
+	assert_int_equal(seam_lock_acquire(&lock), -EDEADLK);
 }
 
 /* A tid is used again: its new thread is not the one that has the turn. */
 static void a_thread_with_the_tid_of_a_dead_one_is_another(void **state)
 {
-	struct seam_turn turn = { 0 };
+	struct seam_lock lock = { 0 };
 
 	(void)state;
-	seam_turn_init();
-	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_FREE);
-	turn.word ^= UINT64_C(1) << 30;		/* of the serial */
-	assert_int_equal(seam_turn_take(&turn), SEAM_TURN_ABANDONED);
+	seam_lock_init();
+	assert_int_equal(seam_lock_acquire(&lock), SEAM_LOCK_WAS_FREE);
+	lock.word ^= UINT64_C(1) << 30;		/* of the serial */
+	assert_int_equal(seam_lock_acquire(&lock), SEAM_LOCK_OWNER_DIED);
 }
 
 /* In the middle of its write: half a record is in the file. */
@@ -63,8 +63,8 @@ static void *die_in_a_write(void *context)
 {
 	struct seam_jitdump *dump = context;
 
-	seam_turn_take(&dump->turn);
-	assert_int_equal(write(dump->file.fd, "half a record", 13), 13);
+	seam_lock_acquire(&dump->lock);
+	assert_int_equal(write(dump->out->file.fd, "half a record", 13), 13);
 	return NULL;
 }
 
@@ -72,16 +72,16 @@ static void *die_in_a_write(void *context)
 static void *die_after_a_write(void *context)
 {
 	struct seam_jitdump *dump = context;
-	struct seam_writer_buffer *b = &dump->buffer;
+	struct seam_writer_buffer *b = &dump->out->buffer;
 	struct seam_jitdump_code code = {
 		.name = "last", .bytes = bytes, .size = sizeof(bytes),
 	};
 
-	seam_turn_take(&dump->turn);
+	seam_lock_acquire(&dump->lock);
 	b->used = seam_writer_put_code(dump, b->bytes, &code, 77, 0x9000);
 	b->n = 1;
-	assert_int_equal(write(dump->file.fd, b->bytes, b->used), b->used);
-	dump->file.size += b->used;
+	assert_int_equal(write(dump->out->file.fd, b->bytes, b->used), b->used);
+	dump->out->file.size += b->used;
 	return NULL;
 }
 
@@ -119,10 +119,10 @@ static void *take_and_live(void *context)
 {
 	struct thrown_out *t = context;
 
-	seam_turn_take(&t->dump->turn);
+	seam_lock_acquire(&t->dump->lock);
 	sem_post(&t->has_it);
 	sem_wait(&t->shall_give);
-	seam_turn_give(&t->dump->turn);
+	seam_lock_release(&t->dump->lock);
 	sem_post(&t->gave);
 	return NULL;
 }
@@ -191,7 +191,7 @@ static void what_waits_is_written_when_a_caller_was_thrown_out(void **state)
 
 	(void)state;
 	load(dump, "buffered", 0x1000);
-	assert_int_equal(seam_turn_take(&dump->turn), SEAM_TURN_FREE);
+	assert_int_equal(seam_lock_acquire(&dump->lock), SEAM_LOCK_WAS_FREE);
 	load(dump, "lost", 0x2000);
 	assert_int_equal(seam_jitdump_lost(dump), 1);
 	memcpy(path, seam_jitdump_path(dump), sizeof(path));
@@ -223,7 +223,7 @@ static int end_first_thread(struct seam_jitdump *dump)
 	orphaned = dump;
 	first = pthread_self();
 	load(dump, "child's", 0x1000);
-	seam_turn_take(&dump->turn);
+	seam_lock_acquire(&dump->lock);
 	pthread_create(&thread, NULL, load_after_first, NULL);
 	pthread_exit(NULL);
 }
@@ -250,5 +250,5 @@ int main(void)
 		TEST(the_turn_of_a_zombie_is_taken_over_too),
 	};
 
-	return cmocka_run_group_tests_name("jit_turn", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("jit_lock", tests, NULL, NULL);
 }

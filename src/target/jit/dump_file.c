@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - a folder that will do, a file in it, and its marker */
+/* dump_file.c - the file of a dump: its folder, its name and its marker */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,12 +20,10 @@ static size_t append(char *path, size_t n, const char *text)
 }
 
 /* "FOLDER/jit-PID.dump"; false when it is too long. */
-static bool make_path(struct seam_jitdump *dump, const char *folder)
+static bool make_path(char *path, bool is_map, int32_t pid,
+		      const char *folder)
 {
-	bool is_map = dump->format == SEAM_JITDUMP_FORMAT_MAP;
 	char digits[12], *first = digits + sizeof(digits) - 1;
-	int32_t pid = dump->pid;
-	char *path = dump->file.path;
 	size_t n;
 
 	*first = '\0';
@@ -44,8 +42,8 @@ static bool make_path(struct seam_jitdump *dump, const char *folder)
 }
 
 /*
- * Remove what an earlier process of our pid left.  A live writer holds a lock
- * on its file; whoever it is, the file is not ours to take then.
+ * Remove the file of an earlier process with our pid.  A writer that runs holds
+ * a lock on its file, which then is not ours to remove.
  */
 static int remove_stale(const char *path)
 {
@@ -78,7 +76,7 @@ static int create_file(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The page that profilers see.  Fails where nothing may be executed. */
+/* The page that profilers see.  Fails on a file system mounted noexec. */
 static int map_marker(struct seam_writer_file *file)
 {
 	file->marker = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE),
@@ -90,8 +88,8 @@ static int map_marker(struct seam_writer_file *file)
 }
 
 /*
- * Not fstat(): who asks for times gets exact ones, and then every write has to
- * store new ones (Linux 6.13), which makes it three times as slow on ext4.
+ * Not fstat(): that reads the times, and each write after it has to store new
+ * ones (Linux 6.13), which makes it three times as slow on ext4.
  */
 static bool identify(int fd, struct seam_writer_identity *identity)
 {
@@ -106,48 +104,64 @@ static bool identify(int fd, struct seam_writer_identity *identity)
 	return true;
 }
 
-void seam_writer_discard(struct seam_writer_file *file)
+bool seam_writer_owns_fd(const struct seam_writer_file *file)
 {
-	unlink(file->path);
+	struct seam_writer_identity now;
+
+	return file->fd >= 0 && identify(file->fd, &now) &&
+	       now.ino == file->identity.ino &&
+	       now.dev_major == file->identity.dev_major &&
+	       now.dev_minor == file->identity.dev_minor;
+}
+
+void seam_writer_close_file(struct seam_writer_file *file)
+{
 	if (file->marker)
 		munmap(file->marker, (size_t)sysconf(_SC_PAGESIZE));
 	file->marker = NULL;
-	if (file->fd >= 0)
+	if (seam_writer_owns_fd(file))
 		close(file->fd);
 	file->fd = -1;
 }
 
-int seam_writer_create(struct seam_jitdump *dump, const char *folder)
+int seam_writer_create_file(struct seam_writer_file *file,
+			    enum seam_jitdump_format format, int32_t pid,
+			    const char *folder)
 {
-	struct seam_writer_file *file = &dump->file;
+	bool is_map = format == SEAM_JITDUMP_FORMAT_MAP;
 	int r;
 
-	file->fd = -1;
 	file->size = 0;
-	file->marker = NULL;
-	if (!make_path(dump, folder))
+	if (!make_path(file->path, is_map, pid, folder))
 		return -ENAMETOOLONG;
 	r = create_file(file->path);
 	if (r < 0)
 		return r;
 	file->fd = r;
-	r = 0;
-	if (!identify(file->fd, &file->identity) ||
-	    flock(file->fd, LOCK_EX | LOCK_NB))
-		r = -errno;
-	else if (dump->format == SEAM_JITDUMP_FORMAT_DUMP)
+	r = identify(r, &file->identity) &&
+	    !flock(file->fd, LOCK_EX | LOCK_NB) ? 0 : -errno;
+	if (!r && !is_map)
 		r = map_marker(file);
 	if (r) {
-		seam_writer_discard(file);
-		return r;
+		unlink(file->path);
+		close(file->fd);
+		file->fd = -1;
 	}
-	/* For a child, and longer than the caller's string lives. */
-	if (folder != dump->folder)
-		dump->folder[append(dump->folder, 0, folder)] = '\0';
-	return 0;
+	return r;
 }
 
-int seam_writer_place(struct seam_jitdump *dump, const char *folder)
+/* @folder outlives the caller's string: it is where a child's file goes. */
+static int try_folder(struct seam_jitdump *dump, const char *folder)
+{
+	int r = seam_writer_create_file(&dump->out->file, dump->format,
+					dump->out->pid, folder);
+
+	if (!r)
+		dump->folder[append(dump->folder, 0, folder)] = '\0';
+	return r;
+}
+
+int seam_writer_choose_file(struct seam_jitdump *dump, const char *folder)
 {
 	const char *folders[] = {
 		secure_getenv("JITDUMPDIR"), "/tmp",
@@ -158,23 +172,13 @@ int seam_writer_place(struct seam_jitdump *dump, const char *folder)
 	if (!folder && dump->format == SEAM_JITDUMP_FORMAT_MAP)
 		folder = "/tmp";
 	if (folder)
-		return seam_writer_create(dump, folder);
+		return try_folder(dump, folder);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(folders); i++) {
 		if (!folders[i] || !*folders[i])
 			continue;
-		r = seam_writer_create(dump, folders[i]);
+		r = try_folder(dump, folders[i]);
 		if (!r || r == -EEXIST)
 			return r;
 	}
 	return r;
-}
-
-bool seam_writer_is_ours(const struct seam_writer_file *file)
-{
-	struct seam_writer_identity now;
-
-	return file->fd >= 0 && identify(file->fd, &now) &&
-	       now.ino == file->identity.ino &&
-	       now.dev_major == file->identity.dev_major &&
-	       now.dev_minor == file->identity.dev_minor;
 }

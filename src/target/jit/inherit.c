@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inherit.c - a forked child's own dump, with all code that is loaded
+ *
+ * Names and lines are not kept in memory where there is a file.  A child reads
+ * them from its parent's file, through the inherited descriptor, and from its
+ * copy of the parent's buffer, and writes them to a file of its own.
+ *
+ * The parent's output is not changed until the child's is complete: a child of
+ * the child that is forked in the middle, and a thread that finds this one
+ * dead, begin again from it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "target/jit/writer.h"
+
+static void release(struct seam_writer_output *out)
+{
+	seam_writer_close_file(&out->file);
+	seam_writer_unmap(out->buffer.bytes, out->buffer.cap);
+	seam_writer_unmap(out->entries.items,
+			  out->entries.cap * sizeof(*out->entries.items));
+	out->buffer = (struct seam_writer_buffer) { 0 };
+	out->entries = (struct seam_writer_entries) { 0 };
+}
+
+/* Remove what an attempt of this process, or of our parent, left there. */
+static void discard(struct seam_writer_output *own)
+{
+	if (own->pid == seam_lock_pid() && own->file.fd >= 0)
+		unlink(own->file.path);
+	release(own);
+}
+
+/* A child may have closed all descriptors, as daemons do. */
+static void reopen(struct seam_writer_file *file)
+{
+	if (seam_writer_owns_fd(file))
+		return;
+	file->fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC |
+			O_NONBLOCK);
+	if (file->fd >= 0 && !seam_writer_owns_fd(file)) {
+		close(file->fd);
+		file->fd = -1;
+	}
+}
+
+/* Begin the dump of this process, with a table for the code of @parent. */
+static int begin(struct seam_jitdump *dump,
+		 const struct seam_writer_output *parent)
+{
+	struct seam_writer_output *own = dump->out;
+	size_t cap = parent->entries.cap;
+	int r;
+
+	discard(own);
+	own->pid = seam_lock_pid();
+	if (cap && !seam_writer_grow(&own->entries.items, 0,
+				     cap * sizeof(*own->entries.items)))
+		return -ENOMEM;
+	own->entries.cap = cap;
+	r = seam_writer_create_file(&own->file, dump->format, own->pid,
+				    dump->folder);
+	return r ? r : seam_writer_add_header(dump);
+}
+
+/* Copy the records of @from, in @parent, to the end of our output. */
+static int copy_records(struct seam_jitdump *dump,
+			const struct seam_writer_output *parent,
+			const struct seam_writer_entry *from,
+			struct seam_writer_entry *entry)
+{
+	size_t size = from->size;
+	int error = 0;
+	uint8_t *to = seam_writer_reserve(dump, 2 * size + SEAM_WRITER_MAX_HEX,
+					  &error), *line;
+
+	if (!to)
+		return error;
+	line = to + size + SEAM_WRITER_MAX_HEX;
+	if (dump->format == SEAM_JITDUMP_FORMAT_MAP) {
+		if (!seam_writer_read(parent, from, line))
+			return -EBADF;
+		size = seam_writer_put_line_at(to, line, size, from->addr);
+	} else if (!seam_writer_read(parent, from, to) ||
+		   !seam_writer_adopt(to, size, from->addr)) {
+		return -EBADF;
+	}
+	seam_writer_commit(dump, size, 1, entry);
+	return 0;
+}
+
+static int copy_entries(struct seam_jitdump *dump,
+			const struct seam_writer_output *parent)
+{
+	struct seam_writer_entries *entries = &dump->out->entries;
+	int first = 0;
+
+	for (size_t i = 0; i < parent->entries.n; i++) {
+		const struct seam_writer_entry *from =
+			&parent->entries.items[i];
+		struct seam_writer_entry *entry = &entries->items[i];
+		int r;
+
+		*entry = *from;
+		entry->size = 0;
+		entries->n++;
+		r = from->size ? copy_records(dump, parent, from, entry) : 0;
+		if (r)
+			seam_writer_lose(dump, 1, r);
+		first = first ? first : r;
+	}
+	return first;
+}
+
+/* No output of our own: all code is lost, and nothing is written. */
+static int lose_all(struct seam_jitdump *dump,
+		    struct seam_writer_output *parent, int error)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < parent->entries.n; i++) {
+		n += parent->entries.items[i].size != 0;
+		parent->entries.items[i].size = 0;
+	}
+	parent->buffer.used = parent->buffer.n = 0;
+	seam_writer_close_file(&parent->file);
+	parent->pid = seam_lock_pid();
+	return seam_writer_lose(dump, n, n ? error : 0);
+}
+
+int seam_writer_inherit(struct seam_jitdump *dump)
+{
+	struct seam_writer_output *parent = dump->parent ? dump->parent :
+					    dump->out;
+	int r, flushed;
+
+	if (dump->stream.is_on)
+		return seam_stream_inherit(dump);
+	dump->parent = parent;
+	seam_writer_barrier();
+	dump->out = &dump->outputs[parent == dump->outputs];
+	reopen(&parent->file);
+	r = begin(dump, parent);
+	if (r) {
+		discard(dump->out);
+		dump->out = parent;
+		r = lose_all(dump, parent, r);
+		dump->parent = NULL;
+		return r;
+	}
+	r = copy_entries(dump, parent);
+	flushed = seam_writer_flush(dump);
+	seam_writer_barrier();
+	dump->parent = NULL;
+	release(parent);
+	return r ? r : flushed;
+}
