@@ -116,9 +116,12 @@ bool seam_writer_owns_fd(const struct seam_writer_file *file)
 
 void seam_writer_close_file(struct seam_writer_file *file)
 {
-	if (file->marker)
-		munmap(file->marker, (size_t)sysconf(_SC_PAGESIZE));
+	void *marker = file->marker;
+
 	file->marker = NULL;
+	seam_writer_barrier();
+	if (marker)
+		munmap(marker, (size_t)sysconf(_SC_PAGESIZE));
 	if (seam_writer_owns_fd(file))
 		close(file->fd);
 	file->fd = -1;

@@ -17,14 +17,18 @@
 
 #include "target/jit/writer.h"
 
+/* Forgotten before it is unmapped: its addresses are free for others then. */
 static void release(struct seam_writer_output *out)
 {
-	seam_writer_close_file(&out->file);
-	seam_writer_unmap(out->buffer.bytes, out->buffer.cap);
-	seam_writer_unmap(out->entries.items,
-			  out->entries.cap * sizeof(*out->entries.items));
+	struct seam_writer_buffer buffer = out->buffer;
+	struct seam_writer_entries entries = out->entries;
+
 	out->buffer = (struct seam_writer_buffer) { 0 };
 	out->entries = (struct seam_writer_entries) { 0 };
+	seam_writer_barrier();
+	seam_writer_unmap(buffer.bytes, buffer.cap);
+	seam_writer_unmap(entries.items, entries.cap * sizeof(*entries.items));
+	seam_writer_close_file(&out->file);
 }
 
 /* Remove what an attempt of this process, or of our parent, left there. */
