@@ -51,18 +51,13 @@ static bool is_streamed(struct seam_jitdump *dump,
 	       !seam_stream_open(dump, address);
 }
 
-/* Free the memory of @dump, and close what it has open. */
+/* Free @dump.  The marker stays mapped: code that was loaded may still run. */
 static void release(struct seam_jitdump *dump)
 {
-	struct seam_writer_output *out = dump->out;
-
 	seam_stream_close(dump);
-	/* The marker stays mapped: code that was loaded may still run. */
-	if (seam_writer_owns_fd(&out->file))
-		close(out->file.fd);
-	seam_writer_unmap(out->buffer.bytes, out->buffer.cap);
-	seam_writer_unmap(out->entries.items,
-			  out->entries.cap * sizeof(*out->entries.items));
+	if (seam_writer_owns_fd(&dump->out->file))
+		close(dump->out->file.fd);
+	seam_writer_release(dump->out);
 	seam_writer_unmap(dump, sizeof(*dump));
 }
 
@@ -149,25 +144,6 @@ int seam_jitdump_load(struct seam_jitdump *dump,
 	return r;
 }
 
-/* A map has no moves: its line is repeated with the new address. */
-static int move_line(struct seam_jitdump *dump,
-		     const struct seam_writer_entry *entry, uint64_t addr)
-{
-	size_t size = entry->size;
-	int error = 0;
-	uint8_t *to = seam_writer_reserve(dump, 2 * size + SEAM_WRITER_MAX_HEX,
-					  &error), *line;
-
-	if (!to)
-		return seam_writer_lose(dump, 1, error);
-	line = to + size + SEAM_WRITER_MAX_HEX;
-	if (!seam_writer_read(dump->out, entry, line))
-		return seam_writer_lose(dump, 1, -EBADF);
-	size = seam_writer_put_line_at(to, line, size, addr);
-	seam_writer_commit(dump, size, 1, NULL);
-	return 0;
-}
-
 static int move_record(struct seam_jitdump *dump,
 		       const struct seam_writer_entry *entry, uint64_t id,
 		       uint64_t addr)
@@ -175,11 +151,10 @@ static int move_record(struct seam_jitdump *dump,
 	int error = 0;
 	uint8_t *to = seam_writer_reserve(dump, SEAM_WRITER_SMALL, &error);
 
-	if (!to)
-		return seam_writer_lose(dump, 1, error);
-	seam_writer_commit(dump, seam_writer_put_move(to, entry, id, addr), 1,
-			   NULL);
-	return 0;
+	if (to)
+		seam_writer_commit(dump, seam_writer_put_move(to, entry, id,
+							      addr), 1, NULL);
+	return error;
 }
 
 static int move_code(struct seam_jitdump *dump, uint64_t id,
@@ -187,19 +162,20 @@ static int move_code(struct seam_jitdump *dump, uint64_t id,
 {
 	struct seam_writer_entry *entry =
 		seam_writer_find_entry(&dump->out->entries, id);
-	int r = 0;
+	int r;
 
 	if (!entry)
 		return -ENOENT;
 	/* A reader cannot use the move of code whose load it has not. */
-	if (entry->size && dump->format == SEAM_JITDUMP_FORMAT_MAP)
-		r = move_line(dump, entry, new_addr);
-	else if (entry->size)
+	if (!entry->size)
+		r = entry->code_size ? -ENODATA : 0;
+	else if (dump->format == SEAM_JITDUMP_FORMAT_MAP)
+		/* A map has no moves: the line again, with the new address. */
+		r = seam_writer_copy(dump, dump->out, entry, new_addr, NULL);
+	else
 		r = move_record(dump, entry, id, new_addr);
-	else if (entry->code_size)
-		r = seam_writer_lose(dump, 1, -ENODATA);
 	entry->addr = new_addr;
-	return r;
+	return seam_writer_lose(dump, r != 0, r);
 }
 
 int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,

@@ -17,8 +17,61 @@
 
 #include "target/jit/writer.h"
 
-/* Forgotten before it is unmapped: its addresses are free for others then. */
-static void release(struct seam_writer_output *out)
+/* All of @size bytes of the file, from @pos. */
+static bool read_all(int fd, uint8_t *to, size_t size, uint64_t pos)
+{
+	while (size) {
+		ssize_t n = pread(fd, to, size, (off_t)pos);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		to += n;
+		size -= (size_t)n;
+		pos += (uint64_t)n;
+	}
+	return true;
+}
+
+/* Copy the records of @entry from the file or the buffer to @to. */
+static bool read_records(const struct seam_writer_output *out,
+			 const struct seam_writer_entry *entry, uint8_t *to)
+{
+	uint64_t pos = entry->records.pos;
+
+	if (pos < out->file.size)
+		return read_all(out->file.fd, to, entry->size, pos);
+	pos -= out->file.size;
+	if (pos > out->buffer.used || entry->size > out->buffer.used - pos)
+		return false;
+	memcpy(to, out->buffer.bytes + pos, entry->size);
+	return true;
+}
+
+int seam_writer_copy(struct seam_jitdump *dump,
+		     const struct seam_writer_output *out,
+		     const struct seam_writer_entry *from, uint64_t addr,
+		     struct seam_writer_entry *entry)
+{
+	bool is_map = dump->format == SEAM_JITDUMP_FORMAT_MAP;
+	size_t size = from->size, at = is_map ? size + SEAM_WRITER_MAX_HEX : 0;
+	int error = 0;
+	uint8_t *to = seam_writer_reserve(dump, at + size, &error);
+
+	if (!to)
+		return error;
+	if (!read_records(out, from, to + at))
+		return -EBADF;
+	if (is_map)
+		size = seam_writer_put_line_at(to, to + at, size, addr);
+	else if (!seam_writer_adopt(to, size, addr))
+		return -EBADF;
+	seam_writer_commit(dump, size, 1, entry);
+	return 0;
+}
+
+void seam_writer_release(struct seam_writer_output *out)
 {
 	struct seam_writer_buffer buffer = out->buffer;
 	struct seam_writer_entries entries = out->entries;
@@ -28,7 +81,6 @@ static void release(struct seam_writer_output *out)
 	seam_writer_barrier();
 	seam_writer_unmap(buffer.bytes, buffer.cap);
 	seam_writer_unmap(entries.items, entries.cap * sizeof(*entries.items));
-	seam_writer_close_file(&out->file);
 }
 
 /* Remove what an attempt of this process, or of our parent, left there. */
@@ -36,7 +88,8 @@ static void discard(struct seam_writer_output *own)
 {
 	if (own->pid == seam_lock_pid() && own->file.fd >= 0)
 		unlink(own->file.path);
-	release(own);
+	seam_writer_close_file(&own->file);
+	seam_writer_release(own);
 }
 
 /* A child may have closed all descriptors, as daemons do. */
@@ -71,32 +124,6 @@ static int begin(struct seam_jitdump *dump,
 	return r ? r : seam_writer_add_header(dump);
 }
 
-/* Copy the records of @from, in @parent, to the end of our output. */
-static int copy_records(struct seam_jitdump *dump,
-			const struct seam_writer_output *parent,
-			const struct seam_writer_entry *from,
-			struct seam_writer_entry *entry)
-{
-	size_t size = from->size;
-	int error = 0;
-	uint8_t *to = seam_writer_reserve(dump, 2 * size + SEAM_WRITER_MAX_HEX,
-					  &error), *line;
-
-	if (!to)
-		return error;
-	line = to + size + SEAM_WRITER_MAX_HEX;
-	if (dump->format == SEAM_JITDUMP_FORMAT_MAP) {
-		if (!seam_writer_read(parent, from, line))
-			return -EBADF;
-		size = seam_writer_put_line_at(to, line, size, from->addr);
-	} else if (!seam_writer_read(parent, from, to) ||
-		   !seam_writer_adopt(to, size, from->addr)) {
-		return -EBADF;
-	}
-	seam_writer_commit(dump, size, 1, entry);
-	return 0;
-}
-
 static int copy_entries(struct seam_jitdump *dump,
 			const struct seam_writer_output *parent)
 {
@@ -112,7 +139,8 @@ static int copy_entries(struct seam_jitdump *dump,
 		*entry = *from;
 		entry->size = 0;
 		entries->n++;
-		r = from->size ? copy_records(dump, parent, from, entry) : 0;
+		r = from->size ? seam_writer_copy(dump, parent, from,
+						  from->addr, entry) : 0;
 		if (r)
 			seam_writer_lose(dump, 1, r);
 		first = first ? first : r;
@@ -160,6 +188,7 @@ int seam_writer_inherit(struct seam_jitdump *dump)
 	flushed = seam_writer_flush(dump);
 	seam_writer_barrier();
 	dump->parent = NULL;
-	release(parent);
+	seam_writer_close_file(&parent->file);
+	seam_writer_release(parent);
 	return r ? r : flushed;
 }

@@ -163,37 +163,6 @@ int seam_writer_add_header(struct seam_jitdump *dump)
 	return error;
 }
 
-/* All of @size bytes of the file, from @pos. */
-static bool read_all(int fd, uint8_t *to, size_t size, uint64_t pos)
-{
-	while (size) {
-		ssize_t n = pread(fd, to, size, (off_t)pos);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		to += n;
-		size -= (size_t)n;
-		pos += (uint64_t)n;
-	}
-	return true;
-}
-
-bool seam_writer_read(const struct seam_writer_output *out,
-		      const struct seam_writer_entry *entry, uint8_t *to)
-{
-	uint64_t pos = entry->records.pos;
-
-	if (pos < out->file.size)
-		return read_all(out->file.fd, to, entry->size, pos);
-	pos -= out->file.size;
-	if (pos > out->buffer.used || entry->size > out->buffer.used - pos)
-		return false;
-	memcpy(to, out->buffer.bytes + pos, entry->size);
-	return true;
-}
-
 void seam_writer_repair(struct seam_jitdump *dump)
 {
 	struct seam_writer_output *out = dump->out;

@@ -8,8 +8,8 @@
  * block that was sent is freed, unless it is of code that is loaded: a child
  * that is forked later queues those blocks again, for a ring of its own.
  *
- * Freed blocks are used again for blocks of their size class, which wastes a
- * fifth at most; memory of small blocks is not given back before the end.
+ * Freed blocks are used again for blocks of their size; the memory of those
+ * up to 16 KiB is not given back before the end.
  *
  * The dump's lock serializes writers of the ring.
  */
@@ -24,7 +24,7 @@ struct seam_writer_entry;
 enum {
 	SEAM_STREAM_CONNECT_MS = 1000,	/* for the recorder to answer */
 	SEAM_STREAM_MAX_QUEUED = 64 << 20,	/* bytes */
-	SEAM_STREAM_N_CLASSES = 29,	/* of block sizes; see stream_block.c */
+	SEAM_STREAM_N_SIZES = 257,	/* of small blocks */
 };
 
 struct seam_stream_block {
@@ -42,7 +42,7 @@ struct seam_stream_block {
 /* What blocks are made of.  Zeroed: empty. */
 struct seam_stream_memory {
 	struct seam_stream_chunk *chunks;
-	struct seam_stream_block *free[SEAM_STREAM_N_CLASSES];
+	struct seam_stream_block *free[SEAM_STREAM_N_SIZES];
 };
 
 struct seam_writer_stream {

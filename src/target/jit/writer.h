@@ -175,10 +175,6 @@ int seam_writer_add_header(struct seam_jitdump *dump);
 /* Write what is buffered or queued.  On failure that is lost, and counted. */
 int seam_writer_flush(struct seam_jitdump *dump);
 
-/* Copy the records of @entry from the file or the buffer to @to. */
-bool seam_writer_read(const struct seam_writer_output *out,
-		      const struct seam_writer_entry *entry, uint8_t *to);
-
 /* Count @n pieces of code or moves as lost.  Returns @error. */
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
 
@@ -228,6 +224,21 @@ bool seam_writer_is_whole(const uint8_t *bytes, size_t size);
 bool seam_writer_adopt(uint8_t *records, size_t size, uint64_t addr);
 
 /* ---- inherit.c ---- */
+
+/*
+ * Add the records of @from, which @out has, once more: of this process, now, at
+ * @addr.  They become those of @entry unless it is NULL.  Not for a stream.
+ */
+int seam_writer_copy(struct seam_jitdump *dump,
+		     const struct seam_writer_output *out,
+		     const struct seam_writer_entry *from, uint64_t addr,
+		     struct seam_writer_entry *entry);
+
+/*
+ * Free the memory of @out.  It is forgotten before it is unmapped, after which
+ * the program can map its addresses.
+ */
+void seam_writer_release(struct seam_writer_output *out);
 
 /*
  * In a forked child: an output of its own, with all code that is loaded.
