@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_json.c - a sink that writes; see trace_json.h
+ * trace_json.c - a thread's items as events; see trace_json.h
  *
  * The beginning of a call's event is the same text for every call of one
  * function in one thread.  It is made once and copied; only the time's digits
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "model/xray/stream_calls.h"
+#include "model/xray/stream_items.h"
 
 enum {
 	BUFFER_BYTES = 1 << 20,
@@ -143,55 +143,51 @@ static void make_head(struct trace_writer *w, struct head *head, uint32_t functi
 		w->error = -ENOMEM;
 }
 
-static const struct head *find_head(struct trace_writer *w,
-				    const struct seam_call *call)
+/* Functions of one stream have small numbers in it, their slots. */
+static const struct head *find_head(struct trace_writer *w, uint32_t slot,
+				    uint32_t function)
 {
-	while (w->heads.n <= call->slot) {
+	while (w->heads.n <= slot) {
 		struct head *head = SEAM_ARRAY_PUSH(&w->heads);
 
-		if (!head)
+		if (!head) {
+			w->error = -ENOMEM;
 			return NULL;
+		}
 		*head = (struct head) { 0 };
 	}
-	if (!w->heads.items[call->slot].text)
-		make_head(w, &w->heads.items[call->slot], call->function);
-	return w->error ? NULL : &w->heads.items[call->slot];
+	if (!w->heads.items[slot].text)
+		make_head(w, &w->heads.items[slot], function);
+	return w->error ? NULL : &w->heads.items[slot];
 }
 
-static void begin_call(void *context, struct seam_calls *calls)
+static void put_begin(struct trace_writer *w, struct seam_calls *calls,
+		      const struct seam_item *item)
 {
-	const struct seam_call *call = &calls->calls[calls->n - 1];
-	struct trace_writer *w = context;
 	const struct head *head;
 
 	close_begin(w);
-	if (!seam_time_range_has(w->range, call->begin_ns))
+	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
-	head = find_head(w, call);
-	if (!head) {
-		calls->error = w->error = w->error ? w->error : -ENOMEM;
+	head = find_head(w, seam_calls_slot(calls, item->function),
+			 item->function);
+	if (!head)
 		return;
-	}
 	next_event(w);
 	put(w, head->text, head->size);
-	put_time(w, call->begin_ns);
+	put_time(w, item->time_ns);
 	w->is_begin_open = true;
 	w->n_arguments = 0;
 }
 
-static void end_call(void *context, struct seam_calls *calls,
-		     const struct seam_call *call, uint64_t end_ns)
+static void put_end(struct trace_writer *w, const struct seam_item *item)
 {
-	struct trace_writer *w = context;
-
-	if (!seam_time_range_has(w->range, call->begin_ns))
+	if (!seam_time_range_has(w->range, item->begin_ns))
 		return;
 	next_event(w);
 	put(w, w->end_head.text, w->end_head.size);
-	put_time(w, end_ns);
+	put_time(w, item->time_ns);
 	put(w, "}", 1);
-	if (w->error)
-		calls->error = w->error;
 }
 
 static void put_argument(struct trace_writer *w, uint64_t value)
@@ -235,25 +231,15 @@ static void put_data(struct trace_writer *w, struct seam_bytes data)
 	put_text(w, "\"}}");
 }
 
-static void take_event(void *context, struct seam_calls *calls,
-		       const struct seam_xray_batch *batch,
-		       const struct seam_xray_event *event)
+static void put_instant(struct trace_writer *w, const struct seam_item *item)
 {
-	const struct seam_xray_payload *payload;
-	struct trace_writer *w = context;
 	char text[2 * ROOM];
 
-	(void)calls;
-	if (event->kind == SEAM_XRAY_ARGUMENT) {
-		put_argument(w, event->tsc);
+	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
-	}
-	if (!seam_time_range_has(w->range, event->tsc))
-		return;
-	payload = &batch->payloads[event->function];
-	if (event->kind == SEAM_XRAY_TYPED)
+	if (item->kind == SEAM_ITEM_TYPED)
 		snprintf(text, sizeof(text), "{\"name\":\"typed event %u\"",
-			 payload->type);
+			 item->type);
 	else
 		snprintf(text, sizeof(text), "{\"name\":\"custom event\"");
 	next_event(w);
@@ -261,22 +247,31 @@ static void take_event(void *context, struct seam_calls *calls,
 	snprintf(text, sizeof(text), ",\"ph\":\"i\",\"s\":\"t\",\"pid\":%"
 		 PRId32 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
 	put_text(w, text);
-	put_time(w, event->tsc);
-	put_data(w, payload->data);
+	put_time(w, item->time_ns);
+	put_data(w, item->data);
 }
 
-static const struct seam_calls_sink sink = {
-	.begin = begin_call, .end = end_call, .event = take_event,
-};
-
-static void end_stream(struct trace_writer *w)
+static void put_item(struct trace_writer *w, struct seam_calls *calls,
+		     const struct seam_item *item)
 {
-	if (w->is_begin_open)
-		put_text(w, w->n_arguments ? "}}" : "}");
-	w->is_begin_open = false;
-	for (size_t i = 0; i < w->heads.n; i++)
-		free(w->heads.items[i].text);
-	w->heads.n = 0;
+	switch (item->kind) {
+	case SEAM_ITEM_BEGIN:
+		put_begin(w, calls, item);
+		break;
+	case SEAM_ITEM_ARGUMENT:
+		put_argument(w, item->value);
+		break;
+	case SEAM_ITEM_END:
+		put_end(w, item);
+		break;
+	case SEAM_ITEM_CUSTOM:
+	case SEAM_ITEM_TYPED:
+		put_instant(w, item);
+		break;
+	case SEAM_ITEM_LOSS:	/* among the problems */
+	case SEAM_ITEM_SAMPLE:
+		break;
+	}
 }
 
 /* A forked child has its parent's ids: it needs a track of its own. */
@@ -304,6 +299,26 @@ static void begin_stream(struct trace_writer *w,
 		w->error = -ENOMEM;
 }
 
+static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
+		       size_t stream, struct seam_xray_problems *problems)
+{
+	struct seam_stream_items items;
+	const struct seam_item *item;
+	int r = seam_stream_items_open(&items, trace, stream);
+
+	while (!r && !w->error &&
+	       (item = seam_stream_items_next(&items)) != NULL)
+		put_item(w, &items.calls, item);
+	close_begin(w);
+	w->error = w->error ? w->error : items.calls.error;
+	seam_xray_problems_merge(problems, &items.stream.reader.problems);
+	seam_stream_items_close(&items);
+	/* slots are of one stream */
+	for (size_t i = 0; i < w->heads.n; i++)
+		free(w->heads.items[i].text);
+	w->heads.n = 0;
+}
+
 int seam_trace_json(FILE *out, const struct seam_trace *trace,
 		    const struct seam_call_names *names,
 		    struct seam_xray_problems *problems, struct seam_err *err)
@@ -313,22 +328,14 @@ int seam_trace_json(FILE *out, const struct seam_trace *trace,
 		.range = &trace->range,
 		.buf = malloc(BUFFER_BYTES),
 	};
-	struct seam_calls calls = { 0 };
 
 	if (!w.buf)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	put_text(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (size_t i = 0; !w.error && i < trace->streams.n; i++) {
 		begin_stream(&w, &trace->streams.items[i]);
-		if (!w.error) {
-			int r = seam_stream_calls(&calls, trace, i, &sink, &w,
-						  problems);
-
-			w.error = w.error ? w.error : r;
-		}
-		end_stream(&w);
-		/* heads are by slot: a new stream, new numbers */
-		seam_calls_fini(&calls);
+		if (!w.error)
+			put_stream(&w, trace, i, problems);
 	}
 	put_text(&w, "\n]}\n");
 	flush(&w);

@@ -17,6 +17,7 @@ static uint32_t add_node(struct seam_call_paths *tree, uint32_t parent,
 		return SEAM_NONE;
 	*node = (struct seam_call_path) {
 		.parent = parent, .function = function,
+		.first_ns = UINT64_MAX,
 	};
 	return id;
 }
@@ -98,6 +99,8 @@ static void end_call(void *context, struct seam_calls *calls,
 	struct paths_pass *pass = context;
 	struct seam_call_path *nodes = pass->tree->nodes.items, *node;
 	uint64_t ns = seam_time_range_clip(pass->range, call->begin_ns, end_ns);
+	bool begins = seam_time_range_has(pass->range, call->begin_ns);
+	uint64_t from_ns = begins ? call->begin_ns : pass->range->from_ns;
 
 	(void)calls;
 	if (call->user == 0)	/* memory ran out where it began */
@@ -107,7 +110,9 @@ static void end_call(void *context, struct seam_calls *calls,
 		return;
 	}
 	node = &nodes[call->user];
-	node->count += seam_time_range_has(pass->range, call->begin_ns);
+	node->count += begins;
+	if ((begins || ns) && from_ns < node->first_ns)
+		node->first_ns = from_ns;
 	node->total_ns += ns;
 	/* the callees, which ended before, have taken theirs out */
 	node->self_ns += ns;
