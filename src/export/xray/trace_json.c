@@ -33,9 +33,13 @@ struct trace_writer {
 	char *buf;
 	size_t used;
 	SEAM_ARRAY(struct head) heads;	/* by slot, of this stream */
-	struct head end_head;
+	char end_head[2 * ROOM];	/* of all end events of this stream */
+	size_t end_size;
+	uint64_t ms;			/* of the last time */
+	char ms_text[24];		/* its digits */
+	size_t ms_size;
 	int32_t pid, tid;
-	bool is_begin_open;		/* a begin event may get arguments */
+	bool is_begin;			/* the last event: may get arguments */
 	unsigned int n_arguments;
 	bool is_first;
 	int error;
@@ -66,66 +70,57 @@ static void put_text(struct trace_writer *w, const char *text)
 	put(w, text, strlen(text));
 }
 
-/* @v in decimal at @p, two digits at a time.  Returns the end. */
-static char *put_u64(char *p, uint64_t v)
+static char *put_digits(char *p, unsigned int below_1000)
 {
-	static const char pairs[] =
-		"0001020304050607080910111213141516171819"
-		"2021222324252627282930313233343536373839"
-		"4041424344454647484950515253545556575859"
-		"6061626364656667686970717273747576777879"
-		"8081828384858687888990919293949596979899";
-	char digits[20];
-	size_t at = sizeof(digits);
-
-	while (v >= 100) {
-		at -= 2;
-		memcpy(digits + at, pairs + 2 * (v % 100), 2);
-		v /= 100;
-	}
-	if (v >= 10) {
-		at -= 2;
-		memcpy(digits + at, pairs + 2 * v, 2);
-	} else {
-		digits[--at] = (char)('0' + v);
-	}
-	memcpy(p, digits + at, sizeof(digits) - at);
-	return p + sizeof(digits) - at;
+	*p++ = (char)('0' + below_1000 / 100);
+	*p++ = (char)('0' + below_1000 / 10 % 10);
+	*p++ = (char)('0' + below_1000 % 10);
+	return p;
 }
 
-/* Microseconds with three decimals. */
+/*
+ * Microseconds with three decimals.  The next time has the same milliseconds,
+ * as a rule, whose digits are kept.
+ */
 static void put_time(struct trace_writer *w, uint64_t ns)
 {
-	unsigned int rest = (unsigned int)(ns % 1000);
+	unsigned int below_ms = (unsigned int)(ns % 1000000);
 	char *p;
 
 	if (BUFFER_BYTES - w->used < ROOM)
 		flush(w);
-	p = put_u64(w->buf + w->used, ns / 1000);
+	p = w->buf + w->used;
+	if (ns < 1000000) {
+		p += snprintf(p, ROOM, "%u", below_ms / 1000);
+	} else {
+		if (w->ms != ns / 1000000) {
+			w->ms = ns / 1000000;
+			w->ms_size = (size_t)snprintf(w->ms_text,
+				sizeof(w->ms_text), "%" PRIu64, w->ms);
+		}
+		memcpy(p, w->ms_text, sizeof(w->ms_text));
+		p = put_digits(p + w->ms_size, below_ms / 1000);
+	}
 	*p++ = '.';
-	*p++ = (char)('0' + rest / 100);
-	*p++ = (char)('0' + rest / 10 % 10);
-	*p++ = (char)('0' + rest % 10);
+	p = put_digits(p, below_ms % 1000);
 	w->used = (size_t)(p - w->buf);
 }
 
-static void close_begin(struct trace_writer *w)
+/*
+ * Begin an event with @text, which begins with the ",\n" that the first event
+ * has not.
+ */
+static void put_head(struct trace_writer *w, const char *text, size_t size)
 {
-	if (w->is_begin_open)
-		put_text(w, w->n_arguments ? "}}" : "}");
-	w->is_begin_open = false;
-}
+	size_t skipped = w->is_first ? 2 : 0;
 
-/* Finish the event before, begin the next. */
-static void next_event(struct trace_writer *w)
-{
-	close_begin(w);
-	if (!w->is_first)
-		put_text(w, ",\n");
+	put(w, text + skipped, size - skipped);
 	w->is_first = false;
+	w->is_begin = false;
 }
 
-static void make_head(struct trace_writer *w, struct head *head, uint32_t function)
+static void make_head(struct trace_writer *w, struct head *head,
+		      uint32_t function)
 {
 	char buf[SEAM_CALL_NAME];
 	FILE *out = open_memstream(&head->text, &head->size);
@@ -134,7 +129,7 @@ static void make_head(struct trace_writer *w, struct head *head, uint32_t functi
 		w->error = -ENOMEM;
 		return;
 	}
-	fputs("{\"name\":\"", out);
+	fputs(",\n{\"name\":\"", out);
 	seam_text_put(out, seam_call_name(w->names, function, buf),
 		      SEAM_TEXT_JSON);
 	fprintf(out, "\",\"ph\":\"B\",\"pid\":%" PRId32 ",\"tid\":%" PRId32
@@ -166,17 +161,17 @@ static void put_begin(struct trace_writer *w, struct seam_calls *calls,
 {
 	const struct head *head;
 
-	close_begin(w);
+	w->is_begin = false;
 	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
 	head = find_head(w, seam_calls_slot(calls, item->function),
 			 item->function);
 	if (!head)
 		return;
-	next_event(w);
-	put(w, head->text, head->size);
+	put_head(w, head->text, head->size);
 	put_time(w, item->time_ns);
-	w->is_begin_open = true;
+	put(w, "}", 1);
+	w->is_begin = true;
 	w->n_arguments = 0;
 }
 
@@ -184,19 +179,20 @@ static void put_end(struct trace_writer *w, const struct seam_item *item)
 {
 	if (!seam_time_range_has(w->range, item->begin_ns))
 		return;
-	next_event(w);
-	put(w, w->end_head.text, w->end_head.size);
+	put_head(w, w->end_head, w->end_size);
 	put_time(w, item->time_ns);
 	put(w, "}", 1);
 }
 
+/* The begin event is the last thing in the buffer: its end is replaced. */
 static void put_argument(struct trace_writer *w, uint64_t value)
 {
 	char text[ROOM];
 
-	if (!w->is_begin_open)
+	if (!w->is_begin)
 		return;
-	snprintf(text, sizeof(text), "%s\"%u\":%" PRIu64,
+	w->used -= w->n_arguments ? 2 : 1;
+	snprintf(text, sizeof(text), "%s\"%u\":%" PRIu64 "}}",
 		 w->n_arguments ? "," : ",\"args\":{", w->n_arguments, value);
 	w->n_arguments++;
 	put_text(w, text);
@@ -233,20 +229,19 @@ static void put_data(struct trace_writer *w, struct seam_bytes data)
 
 static void put_instant(struct trace_writer *w, const struct seam_item *item)
 {
-	char text[2 * ROOM];
+	char name[ROOM / 2], text[2 * ROOM];
+	int n;
 
 	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
 	if (item->kind == SEAM_ITEM_TYPED)
-		snprintf(text, sizeof(text), "{\"name\":\"typed event %u\"",
-			 item->type);
+		snprintf(name, sizeof(name), "typed event %u", item->type);
 	else
-		snprintf(text, sizeof(text), "{\"name\":\"custom event\"");
-	next_event(w);
-	put_text(w, text);
-	snprintf(text, sizeof(text), ",\"ph\":\"i\",\"s\":\"t\",\"pid\":%"
-		 PRId32 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
-	put_text(w, text);
+		snprintf(name, sizeof(name), "custom event");
+	n = snprintf(text, sizeof(text), ",\n{\"name\":\"%s\",\"ph\":\"i\","
+		     "\"s\":\"t\",\"pid\":%" PRId32 ",\"tid\":%" PRId32
+		     ",\"ts\":", name, w->pid, w->tid);
+	put_head(w, text, (size_t)n);
 	put_time(w, item->time_ns);
 	put_data(w, item->data);
 }
@@ -278,25 +273,23 @@ static void put_item(struct trace_writer *w, struct seam_calls *calls,
 static void begin_stream(struct trace_writer *w,
 			 const struct seam_trace_stream *stream)
 {
-	char text[4 * ROOM], end[2 * ROOM];
+	char text[4 * ROOM];
+	int n;
 
 	w->pid = stream->pid;
 	w->tid = stream->tid;
 	if (stream->is_fork) {
 		w->pid = (int32_t)((uint32_t)stream->log | FORK_PID);
-		snprintf(text, sizeof(text), "{\"name\":\"process_name\","
-			 "\"ph\":\"M\",\"pid\":%" PRId32 ",\"args\":{\"name\":"
-			 "\"forked from %" PRId32 "\"}}", w->pid, stream->pid);
-		next_event(w);
-		put_text(w, text);
+		n = snprintf(text, sizeof(text), ",\n{\"name\":\"process_name"
+			     "\",\"ph\":\"M\",\"pid\":%" PRId32
+			     ",\"args\":{\"name\":\"forked from %" PRId32
+			     "\"}}", w->pid, stream->pid);
+		put_head(w, text, (size_t)n);
 	}
-	snprintf(end, sizeof(end), "{\"ph\":\"E\",\"pid\":%" PRId32
-		 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
-	free(w->end_head.text);
-	w->end_head.text = strdup(end);
-	w->end_head.size = strlen(end);
-	if (!w->end_head.text)
-		w->error = -ENOMEM;
+	n = snprintf(w->end_head, sizeof(w->end_head), ",\n{\"ph\":\"E\","
+		     "\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":",
+		     w->pid, w->tid);
+	w->end_size = (size_t)n;
 }
 
 static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
@@ -309,7 +302,6 @@ static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
 	while (!r && !w->error &&
 	       (item = seam_stream_items_next(&items)) != NULL)
 		put_item(w, &items.calls, item);
-	close_begin(w);
 	w->error = w->error ? w->error : items.calls.error;
 	seam_xray_problems_merge(problems, &items.stream.reader.problems);
 	seam_stream_items_close(&items);
@@ -334,14 +326,12 @@ int seam_trace_json(FILE *out, const struct seam_trace *trace,
 	put_text(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (size_t i = 0; !w.error && i < trace->streams.n; i++) {
 		begin_stream(&w, &trace->streams.items[i]);
-		if (!w.error)
-			put_stream(&w, trace, i, problems);
+		put_stream(&w, trace, i, problems);
 	}
 	put_text(&w, "\n]}\n");
 	flush(&w);
 	free(w.buf);
 	free(w.heads.items);
-	free(w.end_head.text);
 	if (w.error == -EOVERFLOW)
 		return seam_calls_failed(w.error, err);
 	if (w.error)
