@@ -17,7 +17,6 @@ static uint32_t add_node(struct seam_call_paths *tree, uint32_t parent,
 		return SEAM_NONE;
 	*node = (struct seam_call_path) {
 		.parent = parent, .function = function,
-		.first_ns = UINT64_MAX,
 	};
 	return id;
 }
@@ -73,6 +72,7 @@ static void begin_call(void *context, struct seam_calls *calls)
 {
 	struct seam_call *call = &calls->calls[calls->n - 1];
 	struct paths_pass *pass = context;
+	size_t n = pass->tree->nodes.n;
 
 	if (call[-1].user == LEFT_OUT) {
 		call->user = LEFT_OUT;
@@ -90,6 +90,8 @@ static void begin_call(void *context, struct seam_calls *calls)
 	if (call->user == SEAM_NONE) {
 		calls->error = -ENOMEM;
 		call->user = 0;
+	} else if (pass->tree->nodes.n > n) {
+		pass->tree->nodes.items[n].first_ns = call->begin_ns;
 	}
 }
 
@@ -99,8 +101,6 @@ static void end_call(void *context, struct seam_calls *calls,
 	struct paths_pass *pass = context;
 	struct seam_call_path *nodes = pass->tree->nodes.items, *node;
 	uint64_t ns = seam_time_range_clip(pass->range, call->begin_ns, end_ns);
-	bool begins = seam_time_range_has(pass->range, call->begin_ns);
-	uint64_t from_ns = begins ? call->begin_ns : pass->range->from_ns;
 
 	(void)calls;
 	if (call->user == 0)	/* memory ran out where it began */
@@ -110,9 +110,7 @@ static void end_call(void *context, struct seam_calls *calls,
 		return;
 	}
 	node = &nodes[call->user];
-	node->count += begins;
-	if ((begins || ns) && from_ns < node->first_ns)
-		node->first_ns = from_ns;
+	node->count += seam_time_range_has(pass->range, call->begin_ns);
 	node->total_ns += ns;
 	/* the callees, which ended before, have taken theirs out */
 	node->self_ns += ns;

@@ -194,7 +194,9 @@ static int add_sample(struct xray_loader *l, const struct seam_call_path *path,
 
 	if (!seam_samples_reserve(s, 1))
 		return -ENOMEM;
-	s->time_ns[s->n] = path->first_ns;
+	/* a selection of the same time takes all that was cut to it */
+	s->time_ns[s->n] = path->first_ns > l->trace->range.from_ns ?
+			   path->first_ns : l->trace->range.from_ns;
 	s->thread[s->n] = thread;
 	s->stack[s->n] = stack;
 	s->cpu[s->n] = UINT16_MAX;
