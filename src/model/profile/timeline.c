@@ -12,6 +12,8 @@ struct seam_open_track {
 	void *cursor;
 	struct seam_item item;		/* the next one */
 	size_t order;			/* decides equal times */
+	uint32_t n_inside;		/* open calls of the selected function */
+	bool is_argued;			/* the call that began last counts */
 };
 
 /* -- the order ---------------------------------------------------------- */
@@ -265,17 +267,14 @@ static int open_due(struct seam_timeline *t)
 	return 0;
 }
 
-static int take_from_track(struct seam_timeline *t, struct seam_item *item,
-			   uint32_t *event)
+/* It stays on top until the next call, for those who look at its track. */
+static void take_from_track(struct seam_timeline *t, struct seam_item *item)
 {
-	const struct seam_open_track *top = t->open.items[0];
-
-	*item = top->item;
-	*event = top->track->event;
+	*item = t->open.items[0]->item;
 	t->depth -= item->kind == SEAM_ITEM_END;
 	item->depth = t->depth;
 	t->depth += item->kind == SEAM_ITEM_BEGIN;
-	return advance_track(t);
+	t->is_taken = true;
 }
 
 static void take_mark(struct seam_timeline *t, struct seam_item *item,
@@ -306,17 +305,18 @@ static void take_sample(struct seam_timeline *t, struct seam_item *item)
 static int take(struct seam_timeline *t, struct seam_item *item,
 		uint32_t *event)
 {
-	int r = open_due(t);
+	int r = t->is_taken ? advance_track(t) : 0;
 
+	t->is_taken = false;
 	*event = SEAM_NONE;
-	if (r)
+	if (r >= 0)
+		r = open_due(t);
+	if (r < 0)
 		return r;
 	if (t->open.n && next_track_ns(t) <= next_sample_ns(t) &&
-	    next_track_ns(t) <= next_mark_ns(t)) {
-		r = take_from_track(t, item, event);
-		return r < 0 ? r : 1;
-	}
-	if (has_more(t, &t->all->marks, t->mark) &&
+	    next_track_ns(t) <= next_mark_ns(t))
+		take_from_track(t, item);
+	else if (has_more(t, &t->all->marks, t->mark) &&
 	    next_mark_ns(t) <= next_sample_ns(t))
 		take_mark(t, item, event);
 	else if (has_more(t, &t->all->samples, t->sample))
@@ -328,35 +328,44 @@ static int take(struct seam_timeline *t, struct seam_item *item,
 
 /* -- the selection ------------------------------------------------------ */
 
-static bool counts(struct seam_timeline *t, const struct seam_item *item,
-		   uint32_t event)
+static bool track_item_counts(const struct seam_selected *s, uint32_t thread,
+			      struct seam_open_track *track)
 {
-	const struct seam_selected *s = t->selected;
+	const struct seam_item *item = &track->item;
+	bool is_end = item->kind == SEAM_ITEM_END, is_counted;
 	struct seam_instant at = {
-		.time_ns = item->time_ns, .thread = t->thread, .event = event,
+		.time_ns = is_end ? item->begin_ns : item->time_ns,
+		.thread = thread, .event = track->track->event,
 	};
-	bool is_call = item->kind == SEAM_ITEM_BEGIN ||
-		       item->kind == SEAM_ITEM_END;
+	bool is_call = is_end || item->kind == SEAM_ITEM_BEGIN;
 	bool is_entry = is_call && seam_selected_is_entry(s, item->function);
-	bool is_counted;
 
-	if (item->kind == SEAM_ITEM_SAMPLE)
-		return seam_selected_has(s, item->sample);
 	if (item->kind == SEAM_ITEM_ARGUMENT)
-		return t->is_argued;
-	t->n_inside += is_entry && item->kind == SEAM_ITEM_BEGIN;
-	at.is_inside = t->n_inside > 0;
-	if (item->kind == SEAM_ITEM_END)
-		at.time_ns = item->begin_ns;
+		return track->is_argued;
+	track->n_inside += is_entry && !is_end;
+	at.is_inside = track->n_inside > 0;
+	track->n_inside -= is_entry && is_end;
 	is_counted = is_call ?
 		     seam_selected_has_call(s, &at, item->function) :
 		     item->kind == SEAM_ITEM_LOSS ?
 		     seam_selected_has_loss(s, &at) :
 		     seam_selected_has_mark(s, &at, item->data);
-	t->n_inside -= is_entry && item->kind == SEAM_ITEM_END;
 	if (item->kind == SEAM_ITEM_BEGIN)
-		t->is_argued = is_counted;
+		track->is_argued = is_counted;
 	return is_counted;
+}
+
+static bool counts(struct seam_timeline *t, const struct seam_item *item,
+		   uint32_t event)
+{
+	if (t->is_taken)
+		return track_item_counts(t->selected, t->thread,
+					 t->open.items[0]);
+	return item->kind == SEAM_ITEM_SAMPLE ?
+	       seam_selected_has(t->selected, item->sample) :
+	       seam_selected_has_loss(t->selected, &(struct seam_instant) {
+			.time_ns = item->time_ns, .thread = t->thread,
+			.event = event });
 }
 
 int seam_timeline_next(struct seam_timeline *timeline, struct seam_item *item)

@@ -83,9 +83,8 @@ struct seam_timeline {
 	uint32_t thread;
 	size_t sample, track, mark;	/* next of the thread's */
 	uint32_t depth;			/* calls that are open */
-	uint32_t n_inside;		/* of those, of the selected function */
-	bool is_argued;			/* the call that began last counts */
 	SEAM_ARRAY(struct seam_open_track *) open;	/* a heap by time */
+	bool is_taken;			/* its top is the last item */
 };
 
 /*
