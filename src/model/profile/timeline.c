@@ -19,7 +19,7 @@ struct seam_open_track {
 /* -- the order ---------------------------------------------------------- */
 
 /* A table of the profile that has a thread and a time in each row. */
-struct column {
+struct thread_column {
 	const struct seam_profile *profile;
 	size_t n;
 	/* SEAM_NONE: the row is in no timeline */
@@ -61,7 +61,7 @@ static uint64_t mark_time(const struct seam_profile *p, size_t i)
 static int by_time(const void *a, const void *b, void *context)
 {
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct column *column = context;
+	const struct thread_column *column = context;
 	uint64_t x = column->time_ns(column->profile, i);
 	uint64_t y = column->time_ns(column->profile, k);
 
@@ -71,7 +71,8 @@ static int by_time(const void *a, const void *b, void *context)
 }
 
 /* Most threads' rows are in order already: a thread is on one CPU at a time. */
-static void sort_thread(struct column *column, uint32_t *items, size_t n)
+static void sort_thread(struct thread_column *column, uint32_t *items,
+			size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
 		if (by_time(&items[i - 1], &items[i], column) > 0) {
@@ -82,7 +83,8 @@ static void sort_thread(struct column *column, uint32_t *items, size_t n)
 }
 
 /* A counting sort by thread, then each thread by time. */
-static int make_order(struct seam_thread_items *order, struct column *column)
+static int make_order(struct seam_thread_items *order,
+		      struct thread_column *column)
 {
 	const struct seam_profile *profile = column->profile;
 	size_t n_threads = profile->threads.n;
@@ -122,14 +124,14 @@ int seam_timelines_init(struct seam_timelines *timelines,
 	if (profile->samples.n >= SEAM_NONE || profile->tracks.n >= SEAM_NONE ||
 	    profile->marks.n >= SEAM_NONE)
 		return -EOVERFLOW;
-	r = make_order(&timelines->samples, &(struct column) {
+	r = make_order(&timelines->samples, &(struct thread_column) {
 		profile, profile->samples.n, sample_thread, sample_time });
 	if (!r)
-		r = make_order(&timelines->tracks, &(struct column) {
+		r = make_order(&timelines->tracks, &(struct thread_column) {
 			profile, profile->tracks.n, track_thread,
 			track_start });
 	if (!r)
-		r = make_order(&timelines->marks, &(struct column) {
+		r = make_order(&timelines->marks, &(struct thread_column) {
 			profile, profile->marks.n, mark_thread, mark_time });
 	if (r)
 		seam_timelines_fini(timelines);
