@@ -723,6 +723,7 @@ static void tell_times(struct perf_loader *l)
 	l->jit.is_untimed =
 		!seam_perf_attr_has(attr, SEAM_PERF_ATTR_USE_CLOCKID) ||
 		attr->clockid != CLOCK_MONOTONIC;
+	l->profile->has_other_clock = l->jit.is_untimed;
 	l->jit.first_ns = UINT64_MAX;
 	for (size_t i = 0; i < l->scans.n; i++) {
 		const struct seam_samples *s = &l->scans.items[i].samples;
