@@ -68,6 +68,10 @@ static uint32_t event_of(const struct seam_drain *d, uint64_t id)
 	while ((i = seam_index_next(&d->ids, &probe)) != SEAM_NONE)
 		if (d->sources->list.items[i].id == id)
 			return d->sources->list.items[i].event;
+	for (uint32_t e = 0; id & SEAM_EVENT_PROGRAM_ID &&
+	     e < d->sources->n_events; e++)
+		if (d->sources->events[e].program_id == id)
+			return e;
 	return 0;
 }
 
