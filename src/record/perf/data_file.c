@@ -45,8 +45,11 @@ static int describe_events(struct seam_data_file *file,
 		event->attr = seam_perf_attr_of(&sources->events[e].attr);
 		event->name = sources->events[e].name;
 		event->max_ids = later;
-		if (!alloc_ids(file, e, sources->list.n + later))
+		if (!alloc_ids(file, e, sources->list.n + later + 1))
 			return no_memory(err);
+		if (sources->events[e].program_id)
+			event->ids[event->n_ids++] =
+				sources->events[e].program_id;
 		for (size_t i = 0; i < sources->list.n; i++)
 			if (sources->list.items[i].event == e)
 				event->ids[event->n_ids++] =

@@ -90,10 +90,20 @@ bool seam_sources_has_aux(const struct seam_sources *s)
 	return count_aux(s) > 0;
 }
 
-/* Whether there are samples beside the AUX data. */
+/* Whether event @e is sampled by the kernel: it has sources. */
+static bool is_sampled(const struct seam_sources *s, size_t e)
+{
+	return e != s->sideband &&
+	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
+}
+
+/* Whether there are samples of the kernel beside the AUX data. */
 static bool has_samples(const struct seam_sources *s)
 {
-	return s->n_events > count_aux(s) + 1;
+	for (size_t e = 0; e < s->n_events; e++)
+		if (is_sampled(s, e) && !s->events[e].aux_kind)
+			return true;
+	return false;
 }
 
 bool seam_sources_is_system_wide(const struct seam_sources *s)
@@ -271,7 +281,7 @@ static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
 	for (size_t e = 0; r == 0 && e < s->n_events; e++) {
 		bool aux = s->events[e].aux_kind;
 
-		if (e == s->sideband)
+		if (!is_sampled(s, e))
 			continue;
 		r = open_source(s, e, place, aux ? ring : row.first, err);
 		if (aux)
