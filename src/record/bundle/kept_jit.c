@@ -31,7 +31,7 @@ bool seam_kept_jit_is_runtime(const char *path)
 
 /* ---- open ---- */
 
-struct open_job {
+struct open_runtime_job {
 	struct seam_helper_job job;
 	int32_t pid;
 	struct seam_target target;
@@ -39,7 +39,7 @@ struct open_job {
 
 static void open_run(struct seam_helper_job *job)
 {
-	struct open_job *o = (struct open_job *)job;
+	struct open_runtime_job *o = (struct open_runtime_job *)job;
 
 	/* of a process that has ended, files are looked for in our root */
 	seam_target_open(&o->target, o->pid, NULL);
@@ -47,7 +47,7 @@ static void open_run(struct seam_helper_job *job)
 
 static void open_done(struct seam_helper_job *job, void *context)
 {
-	struct open_job *o = (struct open_job *)job;
+	struct open_runtime_job *o = (struct open_runtime_job *)job;
 	struct seam_kept_jit *jit = context;
 
 	jit->runtimes.items[job->tag].target = o->target;
@@ -63,7 +63,7 @@ static void open_given_up(void *context, uint64_t tag)
 
 static void open_free(struct seam_helper_job *job)
 {
-	struct open_job *o = (struct open_job *)job;
+	struct open_runtime_job *o = (struct open_runtime_job *)job;
 
 	seam_target_close(&o->target);
 	free(o);
@@ -72,7 +72,7 @@ static void open_free(struct seam_helper_job *job)
 static void open_runtime(struct seam_kept_jit *jit, struct seam_helper *helper,
 			 size_t i)
 {
-	struct open_job *o = calloc(1, sizeof(*o));
+	struct open_runtime_job *o = calloc(1, sizeof(*o));
 
 	if (!o) {
 		jit->runtimes.items[i].is_stuck = true;
