@@ -47,7 +47,7 @@ static int describe_events(struct seam_data_file *file,
 		event->max_ids = later;
 		if (!alloc_ids(file, e, sources->list.n + later + 1))
 			return no_memory(err);
-		if (sources->events[e].origin == SEAM_EVENT_OF_PROGRAM)
+		if (sources->events[e].program_id)
 			event->ids[event->n_ids++] =
 				sources->events[e].program_id;
 		for (size_t i = 0; i < sources->list.n; i++)

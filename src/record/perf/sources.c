@@ -96,7 +96,14 @@ bool seam_sources_has_aux(const struct seam_sources *s)
 	return count_aux(s) > 0;
 }
 
-/* Whether there are samples beside the AUX data. */
+/* Whether event @e is sampled by the kernel: it has sources. */
+static bool is_sampled(const struct seam_sources *s, size_t e)
+{
+	return e != s->sideband &&
+	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
+}
+
+/* Whether there are samples of the kernel beside the AUX data. */
 static bool has_samples(const struct seam_sources *s)
 {
 	for (size_t e = 0; e < s->n_events; e++)
