@@ -76,10 +76,11 @@ uint64_t seam_sources_sideband_id(const struct seam_sources *s)
 	return 0;
 }
 
-/* Whether event @e is opened by us for samples or AUX data. */
+/* Whether event @e is sampled by the kernel: it has sources. */
 static bool is_sampled(const struct seam_sources *s, size_t e)
 {
-	return e != s->sideband && s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
+	return e != s->sideband &&
+	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
 }
 
 static size_t count_aux(const struct seam_sources *s)
@@ -94,13 +95,6 @@ static size_t count_aux(const struct seam_sources *s)
 bool seam_sources_has_aux(const struct seam_sources *s)
 {
 	return count_aux(s) > 0;
-}
-
-/* Whether event @e is sampled by the kernel: it has sources. */
-static bool is_sampled(const struct seam_sources *s, size_t e)
-{
-	return e != s->sideband &&
-	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
 }
 
 /* Whether there are samples of the kernel beside the AUX data. */
