@@ -217,8 +217,9 @@ static int send_blocks(struct seam_jitdump *dump)
 	for (; s->head; pop(s)) {
 		struct seam_stream_block *block = s->head;
 
-		/* A program can write over it. */
-		if (!seam_writer_is_whole(block->bytes, block->size))
+		/* A program can write over it.  (A header is no record.) */
+		if (block->n &&
+		    !seam_writer_is_whole(block->bytes, block->size))
 			return end_stream(dump);
 		while (block->n_sent < block->size)
 			if (!send_chunk(s, block))
