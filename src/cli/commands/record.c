@@ -172,9 +172,9 @@ static const struct seam_option options[] = {
 	       "ring of each process whose JIT streams its code (1M)",
 	       .detail = "Programs linked with libseam-jitdump write the code "
 	       "that they make into a ring of the recorder and not to a file, "
-	       "as long as COMMAND passes SEAM_LINK on. What finds a full ring "
-	       "waits in the program's memory for its next call; what still "
-	       "waits when the program ends is lost, and counted."),
+	       "as long as COMMAND passes SEAM_LINK on. Records that find a "
+	       "full ring are queued in the program's memory; those that are "
+	       "queued when the program ends are lost, and counted."),
 	OPTION(watermark, STRING, 0, "watermark", "BYTES",
 	       "drain a ring when it holds so much (a quarter of it)"),
 	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",
