@@ -185,7 +185,7 @@ static bool wants_snapshot(struct seam_session *s, bool requested)
 static bool ends_on(struct seam_session *s, unsigned int news,
 		    const struct seam_loop_signal *signal)
 {
-	return (news & SEAM_LOOP_CHILD && check_command(s)) || news & SEAM_LOOP_GONE ||
+	return (news & SEAM_LOOP_CHILD && check_command(s)) || news & SEAM_LOOP_EXITS ||
 	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
