@@ -174,7 +174,8 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 /* The bundle gets its name when all that can fail early has succeeded. */
 static int begin(struct seam_session *s, struct seam_err *err)
 {
-	int r = seam_bundle_create(&s->recording.bundle, s->options->output, err);
+	int r = seam_bundle_create(&s->recording.bundle, s->options->output,
+				   err);
 
 	if (r < 0)
 		return r;
@@ -305,8 +306,8 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 	if (!s->result->cut_short)
 		seam_recording_add_files(&s->recording, s);
 	if (!s->result->was_removed)
-		keep_first(&r, seam_recording_write_manifest(&s->recording, s, true,
-							  r < 0 ? NULL : err));
+		keep_first(&r, seam_recording_write_manifest(&s->recording, s,
+			true, r < 0 ? NULL : err));
 	keep_first(&r, fill_result(s, r < 0 ? NULL : err));
 	s->result->cut_short |= r < 0;
 	return r;

@@ -66,7 +66,8 @@ static void list_rings(const struct seam_session *s,
 		       struct seam_manifest_ring *out)
 {
 	for (size_t i = 0; i < s->sources.rings.n; i++) {
-		const struct seam_source_ring *ring = &s->sources.rings.items[i];
+		const struct seam_source_ring *ring =
+			&s->sources.rings.items[i];
 
 		out[i] = (struct seam_manifest_ring) {
 			.cpu = ring->cpu,
@@ -86,14 +87,15 @@ static size_t list_by_event(const struct seam_recording *recording,
 			    const struct seam_session *s,
 			    struct seam_manifest_event *out)
 {
+	const struct seam_data_file_event *counts = recording->data.by_event;
 	size_t n = 0;
 
 	for (size_t e = 0; e < s->events.n; e++)
 		if (e != s->sources.sideband)
 			out[n++] = (struct seam_manifest_event) {
 				.name = s->events.items[e].name,
-				.n_samples = recording->data.by_event[e].n_samples,
-				.n_lost = recording->data.by_event[e].n_lost,
+				.n_samples = counts[e].n_samples,
+				.n_lost = counts[e].n_lost,
 			};
 	return n;
 }
@@ -137,12 +139,13 @@ int seam_recording_reserve_manifest(struct seam_recording *recording,
 {
 	size_t bytes = MANIFEST_BYTES +
 		       MANIFEST_RING_BYTES * s->sources.rings.n;
+	int fd = seam_bundle_file(&recording->bundle, "meta.json", err);
 
-	recording->meta = seam_bundle_file(&recording->bundle, "meta.json", err);
-	if (recording->meta < 0)
-		return recording->meta;
+	recording->meta = fd;
+	if (fd < 0)
+		return fd;
 	/* where the file system cannot do this, writing may fail later */
-	if (fallocate(recording->meta, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
+	if (fallocate(fd, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
 		return seam_err_set(err, -ENOSPC, "no space for %zu bytes of "
 				    "'meta.json'", bytes);
 	return 0;
@@ -156,7 +159,8 @@ static int put_manifest(struct seam_recording *recording,
 	close(recording->meta);
 	recording->meta = -1;
 	if (r == 0)
-		return seam_bundle_publish(&recording->bundle, "meta.json", err);
+		return seam_bundle_publish(&recording->bundle, "meta.json",
+					   err);
 	seam_bundle_drop(&recording->bundle, "meta.json");
 	return r;
 }

@@ -77,9 +77,10 @@ int seam_sched_realtime(int priority, struct seam_err *err)
 {
 	struct sched_param param = { .sched_priority = priority };
 
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0)
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
+			       &param) == 0)
 		return 0;
-	return seam_err_set(err, -errno, "cannot set real-time priority %d: %s%s",
-			    priority, strerror(errno), errno == EPERM ?
+	return seam_err_set(err, -errno, "cannot set real-time priority %d: "
+			    "%s%s", priority, strerror(errno), errno == EPERM ?
 			    " (it needs CAP_SYS_NICE)" : "");
 }

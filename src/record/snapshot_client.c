@@ -180,7 +180,8 @@ int seam_snapshot_request(const char *name, char *path, size_t cap,
 				    "recorder matches '%s'", name);
 	if (!read_manifest(folder, &complete, &snapshots) || !snapshots)
 		return seam_err_set(err, -EINVAL, "the recorder of '%s' was "
-				    "not started with --overwrite or -S", folder);
+				    "not started with --overwrite or -S",
+				    folder);
 	r = list_known(&known, folder);
 	if (r < 0)
 		seam_err_set(err, r, "out of memory");

@@ -251,7 +251,7 @@ bool seam_data_file_salvage(struct seam_data_file *file,
 	};
 	for (size_t e = 0; e < file->n_events; e++)
 		file->by_event[e].n_samples = 0;
-	/* which event the samples left are of is known where only one samples */
+	/* the samples left are not counted by event; one event has all */
 	if (file->n_events <= 2)
 		file->by_event[0].n_samples = left.n_samples;
 	return begun_again;

@@ -145,7 +145,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 		/* a new thread is sampled only after its FORK record is read */
 		attr->wakeup_watermark = 1;
 	} else if (event->aux_kind) {
-		/* whose the AUX data is: beside the AUX records */
+		/* which thread the AUX data is of: in the same ring */
 		attr->context_switch = 1;
 		attr->watermark = 1;
 		attr->wakeup_watermark = SMALL_WAKEUP_BYTES;
@@ -238,7 +238,8 @@ static int open_source(struct seam_sources *s, size_t e,
 	};
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
 		return seam_err_set(err, -errno, "cannot read the id of "
-				    "'%s': %s", s->events[e].name, strerror(errno));
+				    "'%s': %s", s->events[e].name,
+				    strerror(errno));
 	return set_filter(s, source, err);
 }
 
