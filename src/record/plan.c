@@ -157,6 +157,26 @@ static int list_events(struct seam_session *s, const char *fallback,
 	return 0;
 }
 
+/* Events of programs, whose samples are no kernel's. */
+static int add_services(struct seam_session *s, struct seam_err *err)
+{
+	for (uint32_t i = 0; i < s->services.n; i++) {
+		struct seam_service *service = s->services.items[i];
+		struct seam_event *event;
+
+		if (!service->event)
+			continue;
+		event = seam_event_list_push(&s->events);
+		if (!event)
+			return seam_err_set(err, -ENOMEM, "out of memory");
+		seam_event_init_program(event, service->event, i);
+		event->attr.sample_type = service->sample_type;
+		event->attr.sample_period = 1;
+		service->event_id = event->program_id;
+	}
+	return 0;
+}
+
 /* After the others, as in files of perf. */
 static int add_sideband(struct seam_session *s, struct seam_err *err)
 {
@@ -264,6 +284,8 @@ static int open_sources(struct seam_session *s, const char *fallback,
 
 	for (size_t e = 0; r == 0 && e < s->events.n; e++)
 		has_aux |= s->events.items[e].aux_kind != 0;
+	if (r == 0)
+		r = add_services(s, err);
 	if (r == 0)
 		r = add_sideband(s, err);
 	if (r < 0)

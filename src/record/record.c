@@ -60,10 +60,11 @@ static int watch(struct seam_session *s, struct seam_err *err)
 static int watch_link(struct seam_session *s, struct seam_err *err)
 {
 	const int fds[2] = {
-		s->link.server.epoll_fd, s->link.server.wakeup_fd,
+		s->services.server.epoll_fd, s->services.server.wakeup_fd,
 	};
 
-	return s->link.is_open ? seam_loop_add_link(&s->loop, fds, err) : 0;
+	return s->services.is_open ? seam_loop_add_link(&s->loop, fds, err) :
+	       0;
 }
 
 /* The command, with the address of the link in its environment. */
@@ -72,13 +73,17 @@ static int prepare_command(struct seam_session *s, struct seam_err *err)
 	struct seam_err why = { 0 };
 	int r;
 
-	seam_record_link_open(&s->link, s->options->jit_ring_bytes, &why);
-	if (!s->link.is_open)
+	seam_jit_service_init(&s->jit, s->options->jit_ring_bytes);
+	seam_services_add(&s->services, &s->jit.service);
+	for (size_t i = 0; i < s->options->n_services; i++)
+		seam_services_add(&s->services, s->options->services[i]);
+	seam_services_open(&s->services, &why);
+	if (!s->services.is_open)
 		seam_session_note(s, true, "JITs write files: %s",
 				  why.cause[0]);
 	r = seam_child_prepare(&s->child, s->options->command,
 			       &s->loop.old_mask, err);
-	seam_record_link_forked(&s->link);
+	seam_services_forked(&s->services);
 	return r == 0 ? watch_link(s, err) : r;
 }
 
@@ -108,11 +113,25 @@ static void read_sideband(void *context,
 	struct seam_session *s = context;
 
 	seam_session_track_files(s, record);
-	seam_record_link_see(&s->link, record);
+	seam_services_see(&s->services, record);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_read(&s->new_threads, record);
 	if (!seam_sources_is_system_wide(&s->sources))
 		seam_stopped_read(&s->stopped, record);
+}
+
+static void copy_programs(void *context, bool is_last)
+{
+	struct seam_session *s = context;
+
+	seam_services_copy(&s->services, is_last);
+}
+
+static struct seam_bytes take_programs(void *context, bool is_last)
+{
+	struct seam_session *s = context;
+
+	return seam_services_take(&s->services, is_last);
 }
 
 static void read_sample(void *context, uint32_t event,
@@ -133,10 +152,11 @@ static void connect_readers(struct seam_session *s)
 	s->drain.on_sample = s->options->keep_files ? read_sample : NULL;
 	s->drain.context = s;
 	s->kept_files.jit.bundle = &s->recording.bundle;
-	s->link.bundle = &s->recording.bundle;
-	s->link.writer = &s->recording.data.writer;
-	s->link.sideband_id = seam_sources_sideband_id(&s->sources);
-	s->link.other_clock = seam_sources_has_aux(&s->sources);
+	s->drain.copy_programs = copy_programs;
+	s->drain.take_programs = take_programs;
+	s->jit.bundle = &s->recording.bundle;
+	s->jit.sideband_id = seam_sources_sideband_id(&s->sources);
+	s->services.other_clock = seam_sources_has_aux(&s->sources);
 	s->new_threads.sources = &s->sources;
 	s->new_threads.file = &s->recording.data;
 }
@@ -200,14 +220,14 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
-static void finish_link(struct seam_session *s)
+static void finish_services(struct seam_session *s)
 {
-	seam_record_link_finish(&s->link);
-	if (s->link.n_failed)
+	seam_services_close(&s->services);
+	seam_jit_service_losses(&s->jit, true, &s->recording.data.losses);
+	if (s->services.n_failed)
 		seam_session_note(s, false, "%" PRIu64 " programs with a "
 			"JIT got no ring and write files: %s",
-			s->link.n_failed, s->link.why.cause[0]);
-	seam_record_link_losses(&s->link, &s->recording.data.losses);
+			s->services.n_failed, s->services.why.cause[0]);
 }
 
 /* Whether the recording still exists. */
@@ -240,7 +260,7 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 	s->drain.is_last = true;
 	seam_rounds_allow(s, KEEP_NS);
 	keep_first(&r, seam_session_drain(s, r < 0 ? NULL : err));
-	finish_link(s);
+	finish_services(s);
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_snapshot_append(s, data,
 						    r < 0 ? NULL : err));
@@ -319,7 +339,8 @@ static void fini(struct seam_session *s)
 	seam_kept_files_fini(&s->kept_files);
 	seam_kept_hits_fini(&s->kept_hits);
 	seam_kept_kernel_fini(&s->kept_kernel);
-	seam_record_link_fini(&s->link);
+	seam_services_fini(&s->services);
+	seam_jit_service_fini(&s->jit);
 	seam_new_threads_fini(&s->new_threads);
 	seam_stopped_fini(&s->stopped);
 	seam_sched_fini(&s->rounds.sched);

@@ -23,6 +23,8 @@ enum {
 	SEAM_RECORD_AUX_BYTES = 4 * 1024 * 1024,	/* as perf's */
 };
 
+struct seam_service;			/* record/services/service.h */
+
 struct seam_record_options {
 	const char *const *events;	/* lists "a,b"; none: the default */
 	size_t n_events;
@@ -51,6 +53,9 @@ struct seam_record_options {
 	bool no_inherit;		/* without child processes */
 	bool per_thread;		/* a ring a thread, not a CPU */
 	char **command;			/* ends with NULL; NULL: none */
+	/* Besides the recorder's own; for COMMAND and its children. */
+	struct seam_service *const *services;
+	size_t n_services;
 	uint64_t delay_ms;		/* before the first sample */
 	/*
 	 * Keep the newest samples only; a snapshot is made on SIGUSR2, at

@@ -122,7 +122,7 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.losses = recording->data.losses,
 		.n_area_bytes = recording->data.counts.n_aux_bytes,
 		.n_rings = s->sources.rings.n,
-		.n_jit_streams = s->link.dumps.n_streams,
+		.n_jit_streams = s->jit.dumps.n_streams,
 		.kept = seam_kept_manifest(&recording->kept),
 	};
 

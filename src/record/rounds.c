@@ -215,10 +215,10 @@ static bool is_over(const struct seam_session *s)
 	       s->loop.processes.n == 0;
 }
 
-/* Streamed JIT code is used a round after it was read; see link_service.h. */
+/* With what programs have written by now. */
 static int take_snapshot(struct seam_session *s, struct seam_err *err)
 {
-	int r = s->link.server.n_targets ? seam_session_drain(s, err) : 0;
+	int r = s->services.server.n_targets ? seam_session_drain(s, err) : 0;
 
 	if (r == 0)
 		make_snapshot(s);
@@ -239,7 +239,7 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 		int failed;
 
 		ended = ends_on(s, news, &signal);
-		s->link.has_news |= (news & SEAM_LOOP_LINK) != 0;
+		s->services.has_news |= (news & SEAM_LOOP_LINK) != 0;
 		failed = seam_session_drain(s, err);
 		choose_cpu(s, news);
 		if (failed < 0)

@@ -50,7 +50,7 @@ int seam_session_drain(struct seam_session *s, struct seam_err *err)
 
 	if (s->result->cut_short) {
 		seam_drain_discard(&s->drain);
-		seam_record_link_finish(&s->link);
+		seam_services_close(&s->services);
 		return 0;
 	}
 	r = seam_drain_round(&s->drain, err);
@@ -60,7 +60,6 @@ int seam_session_drain(struct seam_session *s, struct seam_err *err)
 		r = seam_session_watch(s, err);
 	seam_stopped_round(&s->stopped, s->drain.is_last,
 			   &s->recording.data.losses);
-	seam_record_link_round(&s->link);
 	seam_kept_files_collect(&s->kept_files);
 	if (r >= 0)
 		return 0;
@@ -73,8 +72,8 @@ uint64_t seam_session_bytes(const struct seam_session *s,
 {
 	uint64_t bytes = file->writer.data_offset + file->writer.data_bytes;
 
-	for (size_t i = 0; i < s->link.dumps.files.n; i++)
-		bytes += s->link.dumps.files.items[i].n_bytes +
-			 s->link.dumps.files.items[i].pending.n;
+	for (size_t i = 0; i < s->jit.dumps.files.n; i++)
+		bytes += s->jit.dumps.files.items[i].n_bytes +
+			 s->jit.dumps.files.items[i].pending.n;
 	return bytes;
 }

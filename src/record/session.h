@@ -21,7 +21,8 @@
 #include "record/proc/running_kernel.h"
 #include "record/record.h"
 #include "record/rounds.h"
-#include "record/services/link_service.h"
+#include "record/services/jit_service.h"
+#include "record/services/services.h"
 
 struct seam_session {
 	const struct seam_record_options *options;
@@ -46,7 +47,8 @@ struct seam_session {
 	struct seam_kept_files kept_files;	/* for all bundles */
 	struct seam_kept_hits kept_hits;	/* with --keep-files */
 	struct seam_kept_kernel kept_kernel;	/* for all bundles */
-	struct seam_record_link link;	/* JITs that stream their code */
+	struct seam_services services;	/* rings of programs */
+	struct seam_jit_service jit;
 	struct seam_new_threads new_threads;
 	struct seam_stopped stopped;
 };

@@ -154,7 +154,7 @@ static int write_data(struct seam_recording *recording, struct seam_session *s,
 	int r = fd < 0 ? fd : seam_data_file_copy(&recording->data, fd,
 						  &s->recording.data, err);
 
-	seam_record_link_losses(&s->link, &recording->data.losses);
+	seam_jit_service_losses(&s->jit, false, &recording->data.losses);
 	if (r == 0)
 		r = seam_snapshot_append(s, &recording->data, err);
 	if (r == 0 && s->sources.aux_snapshots) {
@@ -179,7 +179,7 @@ static int write_bundle(struct seam_recording *recording,
 	if (r == 0)
 		r = write_data(recording, s, err);
 	if (r == 0)
-		r = seam_record_link_copy(&s->link, &recording->bundle, err);
+		r = seam_jit_service_copy(&s->jit, &recording->bundle, err);
 	if (r == 0) {
 		seam_recording_add_files(recording, s);
 		r = seam_recording_reserve_manifest(recording, s, err);

@@ -4,7 +4,7 @@
 #include "record/perf/compress.h"
 #include "record/proc/targets.h"
 #include "record/record.h"
-#include "record/services/link_service.h"
+#include "record/services/jit_service.h"
 
 #include <errno.h>
 #include <inttypes.h>

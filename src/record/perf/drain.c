@@ -20,7 +20,9 @@ enum {
 int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 {
 	d->scratch = malloc(MAX_RECORD_BYTES);
-	return d->scratch ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
+	d->pieces = malloc(2 * sizeof(*d->pieces));
+	return d->scratch && d->pieces ? 0 :
+	       seam_err_set(err, -ENOMEM, "out of memory");
 }
 
 void seam_drain_fini(struct seam_drain *d)
@@ -49,7 +51,7 @@ static size_t make_room(struct seam_drain *d)
 		void *pieces;
 
 		d->spans = spans ? spans : d->spans;
-		pieces = realloc(d->pieces, (4 * n + 1) * sizeof(*d->pieces));
+		pieces = realloc(d->pieces, (4 * n + 2) * sizeof(*d->pieces));
 		d->pieces = pieces ? pieces : d->pieces;
 		/* without memory, later threads stay in their rings */
 		if (spans && pieces)
@@ -243,6 +245,28 @@ static int drain_aux(struct seam_drain *d, struct seam_err *err)
 	return r;
 }
 
+/* The records of programs, counted and in one piece. */
+static size_t gather_programs(struct seam_drain *d, size_t n)
+{
+	struct seam_ring_header header;
+	struct seam_ring_span span;
+	struct seam_bytes records;
+
+	if (!d->take_programs)
+		return n;
+	records = d->take_programs(d->context, d->is_last);
+	span = (struct seam_ring_span) {
+		.part = { records.data }, .size = { records.size },
+	};
+	for (size_t pos = 0; seam_ring_record(&span, pos, &header);
+	     pos += header.size) {
+		d->file->n_records++;
+		if (header.type == PERF_RECORD_SAMPLE)
+			count_sample(d, &span, pos, &header);
+	}
+	return add_piece(d, n, records.data, records.size);
+}
+
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 {
 	static const struct seam_ring_header end = {
@@ -254,7 +278,9 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	int r = 0;
 
 	seam_data_file_mark(file);
-	n = gather(d);
+	if (d->copy_programs)
+		d->copy_programs(d->context, d->is_last);
+	n = gather_programs(d, gather(d));
 	if (n > 0 && file->compress.stream) {
 		r = seam_compress_batch(&file->compress, d->pieces, n, err);
 		n = add_piece(d, 0, file->compress.out.items,

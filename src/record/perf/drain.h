@@ -31,9 +31,16 @@ struct seam_drain {
 	/* The same for samples, with the index of their event. */
 	void (*on_sample)(void *context, uint32_t event,
 			  const struct seam_ring_header *record);
+	/*
+	 * The rings of programs.  The first copies what they hold, before the
+	 * kernel's rings are read; the second, after the side-band was shown,
+	 * returns the records of this round.  Both NULL: there are none.
+	 */
+	void (*copy_programs)(void *context, bool is_last);
+	struct seam_bytes (*take_programs)(void *context, bool is_last);
 	void *context;
 
-	struct iovec *pieces;		/* two for each live ring, and one */
+	struct iovec *pieces;		/* two for each live ring, and two */
 	struct seam_ring_span *spans;	/* one for each live ring */
 	size_t room;			/* rings that these two are for */
 	uint8_t *scratch;		/* for a record that wraps */

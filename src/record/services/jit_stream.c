@@ -33,7 +33,7 @@ enum {
 
 /* ---- files ---- */
 
-static struct seam_jitdump_text_file *file_of(struct seam_jit_stream *stream)
+static struct seam_jit_dump_file *file_of(struct seam_jit_stream *stream)
 {
 	return &stream->dumps->files.items[stream->file];
 }
@@ -57,7 +57,7 @@ static struct seam_jit_group *group_of(struct seam_jit_stream *stream)
 	return &stream->dumps->groups.items[stream->group];
 }
 
-static void put_header(struct seam_jitdump_text_file *file)
+static void put_header(struct seam_jit_dump_file *file)
 {
 	struct seam_jitdump_header header = {
 		.magic = SEAM_JITDUMP_MAGIC, .version = SEAM_JITDUMP_VERSION,
@@ -74,7 +74,7 @@ static void put_header(struct seam_jitdump_text_file *file)
 
 static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
 {
-	struct seam_jitdump_text_file *file;
+	struct seam_jit_dump_file *file;
 	char name[32];
 
 	for (*at = 0; *at < dumps->files.n; ++*at)
@@ -83,7 +83,7 @@ static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
 	file = SEAM_ARRAY_PUSH(&dumps->files);
 	if (!file)
 		return -ENOMEM;
-	*file = (struct seam_jitdump_text_file) { .pid = pid, .fd = -1 };
+	*file = (struct seam_jit_dump_file) { .pid = pid, .fd = -1 };
 	if (!SEAM_ARRAY_RESERVE(&file->pending, SEAM_JITDUMP_HEADER_BYTES)) {
 		dumps->files.n--;
 		return -ENOMEM;
@@ -96,7 +96,7 @@ static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
 }
 
 /* All of them or none: a half would hide what comes after it. */
-static int append(struct seam_jitdump_text_file *file)
+static int append(struct seam_jit_dump_file *file)
 {
 	const uint8_t *p = file->pending.items;
 	size_t left = file->pending.n;
@@ -124,7 +124,7 @@ static int append(struct seam_jitdump_text_file *file)
 }
 
 /* Files stay until the end: one large piece is not to. */
-static void shrink(struct seam_jitdump_text_file *file)
+static void shrink(struct seam_jit_dump_file *file)
 {
 	uint8_t *kept = file->pending.cap > MAX_KEPT ?
 			realloc(file->pending.items, MAX_KEPT) : NULL;
@@ -136,7 +136,7 @@ static void shrink(struct seam_jitdump_text_file *file)
 }
 
 static void write_file(struct seam_jit_dumps *dumps,
-		       struct seam_jitdump_text_file *file)
+		       struct seam_jit_dump_file *file)
 {
 	if (!file->pending.n)
 		return;
@@ -157,7 +157,7 @@ void seam_jit_dumps_write(struct seam_jit_dumps *dumps)
 		write_file(dumps, &dumps->files.items[i]);
 }
 
-static int copy_one(const struct seam_jitdump_text_file *file, int folder,
+static int copy_one(const struct seam_jit_dump_file *file, int folder,
 		    struct seam_err *err)
 {
 	off_t in = 0, out = 0;
@@ -316,7 +316,7 @@ static bool check_group(struct seam_jit_stream *stream, uint8_t *bytes,
 /* Only the machine is taken from it. */
 static void take_header(struct seam_jit_stream *stream, const uint8_t *bytes)
 {
-	struct seam_jitdump_text_file *file = file_of(stream);
+	struct seam_jit_dump_file *file = file_of(stream);
 	struct seam_jitdump_header header;
 
 	memcpy(&header, bytes, sizeof(header));
@@ -330,7 +330,7 @@ static void take_header(struct seam_jit_stream *stream, const uint8_t *bytes)
 static void take_group(struct seam_jit_stream *stream)
 {
 	struct seam_jit_dumps *dumps = stream->dumps;
-	struct seam_jitdump_text_file *file = file_of(stream);
+	struct seam_jit_dump_file *file = file_of(stream);
 	uint8_t *bytes = group_of(stream)->bytes.items;
 	size_t size = group_of(stream)->bytes.n;
 	uint64_t n;

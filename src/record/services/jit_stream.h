@@ -30,12 +30,12 @@
 #include "wire/jit/jitdump.h"
 
 /* A file in the making. */
-struct seam_jitdump_text_file {
+struct seam_jit_dump_file {
 	uint32_t pid;
 	int fd;				/* -1: it could not be made */
 	uint64_t n_bytes;		/* in it: whole groups */
 	uint32_t n_streams;
-	bool is_told;			/* the recording names it */
+	bool is_named;			/* in the recording */
 	SEAM_ARRAY(uint8_t) pending;	/* for the next write */
 	uint64_t n_pending;		/* pieces of code and moves in it */
 };
@@ -49,7 +49,7 @@ struct seam_jit_group {
 
 struct seam_jit_dumps {
 	int folder;			/* of the bundle; borrowed */
-	SEAM_ARRAY(struct seam_jitdump_text_file) files;
+	SEAM_ARRAY(struct seam_jit_dump_file) files;
 	SEAM_ARRAY(struct seam_jit_group) groups;
 	uint64_t n_group_bytes;		/* held for groups, used or not */
 

@@ -5,7 +5,6 @@
  * Apart from ring_memory.c because it runs in the traced program: no error
  * text, no heap.  See ring_memory.h.
  */
-#include "ring/producer/producer.h"
 #include "ring/ring_memory.h"
 
 #include <errno.h>

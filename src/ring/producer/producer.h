@@ -33,12 +33,6 @@ enum {
 	SEAM_RING_MAX_NESTED = 8,
 };
 
-enum seam_ring_mode {
-	SEAM_RING_FORWARD = 0,
-	SEAM_RING_BACKWARD = 1,		/* the head goes down */
-	SEAM_RING_OVERWRITE = 2,	/* never full: the oldest is lost */
-};
-
 /*
  * One for each ring, in memory of the thread.  Nothing that bounds an access
  * is read back from the ring.

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_service.c - begin, take, end of a JIT's ring; see jit_service.h */
+#include "record/services/jit_service.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum {
+	MAX_PROCESSES = 128,	/* of one program at a time; it and its forks */
+	FREE_RINGS = 4,
+};
+
+static int begin(struct seam_service_stream *stream)
+{
+	struct seam_jit_service *jit = stream->service->context;
+	struct seam_jit_stream *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return -ENOMEM;
+	if (jit->dumps.folder < 0)
+		jit->dumps.folder = seam_bundle_folder(jit->bundle, "jit",
+						       NULL);
+	if (seam_jit_stream_begin(state, &jit->dumps, stream->pid,
+				  stream->since_ns) < 0) {
+		free(state);
+		return -ENOMEM;
+	}
+	stream->state = state;
+	return 0;
+}
+
+static bool take(struct seam_service_stream *stream, uint8_t *record,
+		 size_t size)
+{
+	struct seam_jit_stream *state = stream->state;
+
+	state->until_ns = stream->until_ns;
+	seam_jit_stream_take(state, record, size);
+	return false;
+}
+
+static void end(struct seam_service_stream *stream,
+		const struct seam_owner_counts *counts)
+{
+	seam_jit_stream_end(stream->state, counts->n_offered);
+	free(stream->state);
+}
+
+/* Write the dumps, and name new ones.  Nothing can be mapped at address 0. */
+static void finish_round(struct seam_service *service,
+			 struct seam_synth *round)
+{
+	struct seam_jit_service *jit = service->context;
+	char folder[PATH_MAX], path[PATH_MAX + 32];
+
+	seam_jit_dumps_write(&jit->dumps);
+	round->id = jit->sideband_id;
+	for (size_t i = 0; i < jit->dumps.files.n; i++) {
+		struct seam_jit_dump_file *file = &jit->dumps.files.items[i];
+
+		if (file->is_named)
+			continue;
+		file->is_named = true;
+		if (!realpath(jit->bundle->path, folder))
+			snprintf(folder, sizeof(folder), "%s",
+				 jit->bundle->path);
+		snprintf(path, sizeof(path), "%s/jit/jit-%" PRIu32 ".dump",
+			 folder, file->pid);
+		seam_synth_marker(round, (int)file->pid, path,
+				  seam_clock_ns());
+	}
+}
+
+void seam_jit_service_init(struct seam_jit_service *jit, size_t ring_bytes)
+{
+	*jit = (struct seam_jit_service) {
+		.dumps.folder = -1,
+		.service = {
+			.link = {
+				.name = SEAM_JIT_SERVICE,
+				.n_free = FREE_RINGS,
+				.geometry = {
+					.n_slots = MAX_PROCESSES,
+					.data_bytes = ring_bytes,
+					.watermark = (uint32_t)ring_bytes / 4,
+				},
+			},
+			.begin = begin, .take = take, .end = end,
+			.finish_round = finish_round, .context = jit,
+		},
+	};
+}
+
+int seam_jit_service_copy(const struct seam_jit_service *jit,
+			  const struct seam_bundle *bundle,
+			  struct seam_err *err)
+{
+	int folder, r;
+
+	if (!jit->dumps.files.n)
+		return 0;
+	folder = seam_bundle_folder(bundle, "jit", err);
+	r = folder < 0 ? folder :
+	    seam_jit_dumps_copy(&jit->dumps, folder, err);
+	if (folder >= 0)
+		close(folder);
+	return r;
+}
+
+void seam_jit_service_losses(const struct seam_jit_service *jit,
+			     bool is_closed, struct seam_losses *losses)
+{
+	const struct seam_jit_dumps *d = &jit->dumps;
+	const struct seam_service *service = &jit->service;
+
+	losses->n_jit = d->n_written;
+	losses->n_jit_bad = d->n_bad + service->n_bad;
+	losses->n_jit_unowned = service->n_unowned;
+	if (is_closed)
+		losses->n_jit_lost = d->n_offered - d->n_taken +
+				     d->n_unwritten +
+				     service->n_unowned_offered +
+				     service->n_without_ring;
+}
+
+void seam_jit_service_fini(struct seam_jit_service *jit)
+{
+	seam_jit_dumps_fini(&jit->dumps);
+	if (jit->dumps.folder > 0)
+		close(jit->dumps.folder);
+	jit->dumps.folder = -1;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* program_ring.c - copy a ring, use the copy, end; see program_ring.h */
+#include "record/services/program_ring.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "ring/backward.h"
+#include "ring/link/set_owner.h"
+
+enum {
+	/* No program counts an item in less: it takes five times that. */
+	ITEM_NS = 20,
+	/* Rounds in which the side-band can still name the owner of a ring. */
+	MAX_ROUNDS = 3,
+};
+
+struct input {
+	struct seam_service_stream stream;	/* pid 0: owner not known */
+	SEAM_ARRAY(uint8_t) records;	/* copied and not used, whole */
+	SEAM_ARRAY(uint8_t) aux;	/* likewise */
+	bool is_complete;		/* nothing will follow the copy */
+	uint32_t n_rounds;		/* since then without an owner */
+	uint64_t n_copied;		/* records that the program began */
+	uint64_t n_reported;		/* losses written so far */
+};
+
+uint64_t seam_program_ring_limit(const struct seam_link_target *target, uint64_t n)
+{
+	uint64_t max = (seam_clock_ns() - target->connected_ns) / ITEM_NS;
+
+	return n < max ? n : max;
+}
+
+/* ---- copy ---- */
+
+static void append(struct seam_services *s, struct seam_service *service,
+		   struct input *in, const struct seam_ring_header *header)
+{
+	in->n_copied += header->type != PERF_RECORD_LOST;
+	if (!SEAM_ARRAY_RESERVE(&in->records, header->size)) {
+		service->n_bad++;
+		return;
+	}
+	memcpy(in->records.items + in->records.n, s->record, header->size);
+	in->records.n += header->size;
+}
+
+static void copy_records(struct seam_services *s, struct seam_service *service,
+			 struct seam_owner *owner, struct input *in)
+{
+	struct seam_ring_header header;
+	struct seam_ring_span span;
+	size_t pos = 0;
+
+	seam_ring_peek(&owner->ring, &span);
+	for (; seam_ring_copy(&span, pos, &header, s->record);
+	     pos += header.size)
+		append(s, service, in, &header);
+	service->n_bad += pos != seam_ring_span_bytes(&span);
+	seam_ring_advance(&owner->ring, &span);
+}
+
+/* A ring that overwrites: once, when its owner has ended.  Oldest first. */
+static void copy_overwritten(struct seam_services *s,
+			     struct seam_service *service,
+			     struct seam_owner *owner, struct input *in)
+{
+	struct seam_ring_snapshot snapshot;
+	struct seam_ring_header header;
+	SEAM_ARRAY(size_t) at = { 0 };
+	size_t *slot;
+
+	if (seam_ring_snapshot_init(&snapshot, owner->ring.size, NULL) == 0)
+		seam_ring_snapshot_own(&owner->ring, &snapshot);
+	for (size_t pos = 0; seam_ring_record(&snapshot.span, pos, &header);
+	     pos += header.size)
+		if ((slot = SEAM_ARRAY_PUSH(&at)))
+			*slot = pos;
+	while (at.n > 0 && seam_ring_copy(&snapshot.span, at.items[--at.n],
+					  &header, s->record))
+		append(s, service, in, &header);
+	free(at.items);
+	seam_ring_snapshot_fini(&snapshot);
+}
+
+static void append_aux(struct seam_service *service, struct input *in,
+		       const uint8_t *bytes, size_t size)
+{
+	if (size == 0)
+		return;
+	if (!SEAM_ARRAY_RESERVE(&in->aux, size)) {
+		service->n_bad++;
+		return;
+	}
+	memcpy(in->aux.items + in->aux.n, bytes, size);
+	in->aux.n += size;
+}
+
+static void copy_aux(struct seam_service *service, struct seam_owner *owner,
+		     struct input *in)
+{
+	struct seam_ring_span span;
+
+	seam_ring_aux_peek(&owner->aux, &span);
+	append_aux(service, in, span.part[0], span.size[0]);
+	append_aux(service, in, span.part[1], span.size[1]);
+	seam_ring_aux_advance(&owner->aux, &span);
+}
+
+static void copy_free_running(struct seam_service *service,
+			      struct seam_owner *owner, struct input *in)
+{
+	struct seam_ring_aux_snapshot snapshot;
+
+	if (seam_ring_aux_snapshot_init(&snapshot, &owner->aux, NULL) == 0) {
+		seam_ring_aux_snapshot_own(&owner->aux, &snapshot);
+		append_aux(service, in, snapshot.data, snapshot.bytes);
+	}
+	seam_ring_aux_snapshot_fini(&snapshot);
+}
+
+void seam_program_ring_copy(struct seam_services *s, struct seam_link_rings *rings,
+		     uint32_t i, bool is_last)
+{
+	struct seam_owner *owner = &rings->owners.items[i];
+	struct seam_service *service = s->items[rings->service];
+	const struct seam_ring_geometry *g = &service->link.geometry;
+	struct input *in = owner->input;
+
+	if (!in)
+		in = owner->input = calloc(1, sizeof(*in));
+	/* Without memory, or an owner, the records stay in the ring. */
+	if (!in || in->is_complete || in->records.n || in->aux.n)
+		return;
+	/* Before the copy: a record that came before the end is in it. */
+	in->is_complete = owner->is_ending || is_last;
+	if (!(g->mode & SEAM_RING_OVERWRITE))
+		copy_records(s, service, owner, in);
+	else if (in->is_complete)
+		copy_overwritten(s, service, owner, in);
+	if (g->aux_bytes && !g->aux_free_running)
+		copy_aux(service, owner, in);
+	else if (g->aux_bytes && in->is_complete)
+		copy_free_running(service, owner, in);
+}
+
+/* ---- the owner ---- */
+
+/*
+ * The process and thread that own the ring, and until when (0: still).  A
+ * living process that does not have the memory is no owner, whatever it
+ * descends from, unless it had the memory until an exec.
+ */
+static bool find_owner(const struct seam_services *s,
+		       const struct seam_link_target *target,
+		       const struct seam_owner *owner,
+		       struct seam_service_stream *stream)
+{
+	const struct seam_ring_holder holder = {
+		.pid = (uint32_t)target->pid, .since_ns = target->rings_ns,
+		.until_ns = target->last_ns,
+	};
+	bool is_verified = owner->status == SEAM_OWNER_VERIFIED;
+	uint64_t until_ns = 0;
+	uint32_t pid = owner->pid;
+
+	if (!is_verified)
+		pid = seam_task_history_find(&s->history, &holder, owner->tid,
+					     &until_ns);
+	else if (!seam_task_history_has_rings(&s->history, &holder, pid,
+					      &until_ns))
+		until_ns = 0;
+	if (!pid || (owner->status == SEAM_OWNER_REFUTED && !until_ns))
+		return false;
+	stream->pid = pid;
+	stream->tid = owner->tid;
+	stream->until_ns = until_ns;
+	return true;
+}
+
+static bool begin(const struct seam_services *s,
+		  const struct seam_link_target *target,
+		  const struct seam_link_rings *rings,
+		  const struct seam_owner *owner)
+{
+	struct input *in = owner->input;
+	struct seam_service *service = s->items[rings->service];
+
+	if (in->stream.service)
+		return true;
+	in->stream.since_ns = target->connected_ns;
+	if (!find_owner(s, target, owner, &in->stream))
+		return false;
+	in->stream.service = service;
+	if (service->begin(&in->stream) == 0)
+		return true;
+	in->stream = (struct seam_service_stream) { 0 };
+	return false;
+}
+
+void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
+			     uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < owners->n_present; i++) {
+		struct input *in = owners->items[i].input;
+
+		if (in && in->stream.pid == pid &&
+		    (!in->stream.until_ns || time_ns <= in->stream.until_ns))
+			in->stream.until_ns = time_ns - 1;
+	}
+}
+
+/* ---- use ---- */
+
+/*
+ * A sample of the service's event.  Its time is not before the end of the
+ * round before: readers of "data" have sorted the records up to there.
+ */
+static void take_sample(struct seam_services *s, struct input *in,
+			uint8_t *record, const struct seam_ring_header *header)
+{
+	struct seam_service *service = in->stream.service;
+	uint64_t now_ns = seam_clock_ns(), until_ns = in->stream.until_ns;
+	const struct seam_ring_identity identity = {
+		.sample_type = service->sample_type, .id = service->event_id,
+		.pid = in->stream.pid, .tid = in->stream.tid,
+		.min_ns = s->floor_ns,
+		.max_ns = until_ns && until_ns < now_ns ? until_ns : now_ns,
+	};
+	struct seam_synth *round = &s->round;
+
+	if (s->other_clock || identity.max_ns < identity.min_ns ||
+	    !seam_ring_set_owner(record, header, &identity) ||
+	    !service->take(&in->stream, record, header->size) ||
+	    !SEAM_ARRAY_RESERVE(&round->bytes, header->size)) {
+		service->n_bad++;
+		return;
+	}
+	memcpy(round->bytes.items + round->bytes.n, record, header->size);
+	round->bytes.n += header->size;
+	service->n_samples++;
+}
+
+static void take_records(struct seam_services *s, struct input *in)
+{
+	struct seam_service *service = in->stream.service;
+	struct seam_ring_header header;
+
+	for (size_t pos = 0; pos < in->records.n; pos += header.size) {
+		uint8_t *record = in->records.items + pos;
+
+		memcpy(&header, record, sizeof(header));
+		if (!service->event)
+			service->take(&in->stream, record, header.size);
+		else if (header.type == PERF_RECORD_SAMPLE)
+			take_sample(s, in, record, &header);
+		else if (header.type != PERF_RECORD_LOST &&
+			 header.type != PERF_RECORD_AUX)
+			service->n_bad++;
+	}
+	if (in->aux.n && service->take_aux)
+		service->take_aux(&in->stream, in->aux.items, in->aux.n);
+	free(in->records.items);
+	free(in->aux.items);
+	in->records.items = in->aux.items = NULL;
+	in->records.n = in->records.cap = in->aux.n = in->aux.cap = 0;
+}
+
+/* Records lost so far, and at the end those that were begun and never ended. */
+static uint64_t count_lost(const struct input *in,
+			   const struct seam_owner_counts *counts,
+			   bool overwrites)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < SEAM_RING_N_LOSSES; i++)
+		n += counts->n_lost[i];
+	if (in->is_complete && !overwrites && counts->n_begun > in->n_copied)
+		n += counts->n_begun - in->n_copied;
+	return n;
+}
+
+/* Write what was lost since the last time. */
+static void report_losses(struct seam_services *s, struct input *in,
+			  const struct seam_link_target *target,
+			  const struct seam_owner_counts *counts)
+{
+	struct seam_service *service = in->stream.service;
+	bool overwrites = service->link.geometry.mode & SEAM_RING_OVERWRITE;
+	uint64_t n = seam_program_ring_limit(target, count_lost(in, counts,
+							 overwrites));
+
+	if (!service->event || n <= in->n_reported)
+		return;
+	seam_synth_lost(&s->round, service->event_id, 0, seam_clock_ns(),
+			n - in->n_reported);
+	service->n_lost += n - in->n_reported;
+	in->n_reported = n;
+}
+
+static void end(struct seam_services *s, const struct seam_link_target *target,
+		struct seam_link_rings *rings, uint32_t i)
+{
+	struct seam_service *service = s->items[rings->service];
+	struct input *in = rings->owners.items[i].input;
+	struct seam_owner_counts counts;
+
+	seam_owners_counts(&rings->owners, i, &counts);
+	counts.n_offered = seam_program_ring_limit(target, counts.n_offered);
+	if (in && in->stream.service) {
+		report_losses(s, in, target, &counts);
+		service->end(&in->stream, &counts);
+	} else {
+		service->n_unowned++;
+		service->n_unowned_offered += counts.n_offered;
+	}
+	if (in) {
+		free(in->records.items);
+		free(in->aux.items);
+		free(in);
+	}
+	seam_owners_release(&rings->owners, i);
+}
+
+void seam_program_ring_take(struct seam_services *s,
+		     const struct seam_link_target *target,
+		     struct seam_link_rings *rings, uint32_t i, bool is_last)
+{
+	struct seam_owner *owner = &rings->owners.items[i];
+	struct input *in = owner->input;
+	struct seam_owner_counts counts;
+
+	if (in && begin(s, target, rings, owner)) {
+		take_records(s, in);
+		seam_owners_counts(&rings->owners, i, &counts);
+		if (!in->is_complete)
+			report_losses(s, in, target, &counts);
+	} else if (in) {
+		in->n_rounds += in->is_complete;
+	}
+	if (is_last || (in && in->is_complete &&
+			(in->stream.service || in->n_rounds >= MAX_ROUNDS)))
+		end(s, target, rings, i);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program_ring.h - one ring of a program as an input of the drain
+ *
+ * It begins when the ring is first seen with an owner, and ends when that
+ * owner has ended and the ring is empty.  owner->input points to it.
+ */
+#ifndef SEAM_PROGRAM_RING_H
+#define SEAM_PROGRAM_RING_H
+
+#include "record/services/services.h"
+
+enum { SEAM_PROGRAM_RING_RECORD_BYTES = UINT16_MAX + 1 };
+
+/* Copy what ring @i holds, unless an earlier copy is still to be used. */
+void seam_program_ring_copy(struct seam_services *s, struct seam_link_rings *rings,
+		     uint32_t i, bool is_last);
+
+/*
+ * Hand the copy to the service, if the owner is known.  Ends the input of an
+ * owner that has ended; with @is_last every input.
+ */
+void seam_program_ring_take(struct seam_services *s,
+		     const struct seam_link_target *target,
+		     struct seam_link_rings *rings, uint32_t i, bool is_last);
+
+/* From @time_ns on, process @pid is no longer the owner of its rings. */
+void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
+			     uint64_t time_ns);
+
+/* @n, or the most that a program can have counted since it connected. */
+uint64_t seam_program_ring_limit(const struct seam_link_target *target, uint64_t n);
+
+#endif /* SEAM_PROGRAM_RING_H */

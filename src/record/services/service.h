@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * service.h - one kind of data that traced programs send to the recorder
+ *
+ * A service is one file here, and one in the program.  The program's side
+ * names it in HELLO, claims rings (ring/producer/claim.h) and writes SAMPLE
+ * records into them.  The recorder's side is a struct seam_service:
+ *
+ *	begin	the owner of a ring is known: prepare for its records
+ *	take	one record, in the ring's order: use it, or let it be written
+ *	end	no further record; the ring goes to the next owner
+ *
+ * services.c does all else: it makes the rings, drains them, finds their
+ * owners, and writes the samples of a round before its FINISHED_ROUND.
+ *
+ * A service with an @event has samples in "data".  Each record must be a
+ * sample as perf_event_open(2) has it, with the fields of @sample_type.  Before
+ * take() the recorder overwrites its event id, pid and tid, and bounds its time
+ * to that of the round; take() checks the rest.  Other records of the program
+ * are dropped, and its losses are written as LOST_SAMPLES.  Where "data" has
+ * the kernel's own clock (a recording with AUX data) all of them are dropped.
+ *
+ * A service without an event keeps its data elsewhere, and gets each record
+ * as the program wrote it.
+ *
+ * tests/record/counter_service.c is a whole service to copy from.
+ *
+ * Threads: one, the recorder's.  No function may block.
+ */
+#ifndef SEAM_SERVICE_H
+#define SEAM_SERVICE_H
+
+#include "record/perf/synth.h"
+#include "ring/link/link_server.h"
+
+/* The fields that samples of every event in "data" have. */
+#define SEAM_SERVICE_SAMPLE_TYPE					\
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |	\
+	 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+
+struct seam_service;
+
+/* One ring, from the first record of its owner to the last. */
+struct seam_service_stream {
+	struct seam_service *service;
+	uint32_t pid, tid;	/* the owner */
+	uint64_t since_ns;	/* no record is older: the program connected */
+	uint64_t until_ns;	/* nor younger: the owner's exec; 0: none yet */
+	void *state;		/* the service's own */
+};
+
+struct seam_service {
+	/* Set by the service: */
+	struct seam_link_service link;	/* its name, and its rings' geometry */
+	const char *event;		/* name of its event; NULL: none */
+	uint64_t sample_type;		/* of the event */
+	void *context;			/* the service's own */
+
+	/* 0, or -errno: begin later, the records wait in the ring. */
+	int (*begin)(struct seam_service_stream *stream);
+
+	/*
+	 * @record is a private copy of @size bytes, header included.  True: it
+	 * is valid, write it into "data" (only of a service with an event).
+	 */
+	bool (*take)(struct seam_service_stream *stream, uint8_t *record,
+		     size_t size);
+
+	/*
+	 * Bytes of the AUX buffer, a private copy: those since the last call,
+	 * or of a free-running buffer the newest, once, before the end.  NULL
+	 * where the rings have none.
+	 */
+	void (*take_aux)(struct seam_service_stream *stream,
+			 const uint8_t *bytes, size_t size);
+
+	/* @counts are the program's own: bounded, not trusted. */
+	void (*end)(struct seam_service_stream *stream,
+		    const struct seam_owner_counts *counts);
+
+	/*
+	 * After the records of each round: append records of the recorder's
+	 * own to @round.  May be NULL.
+	 */
+	void (*finish_round)(struct seam_service *service,
+			     struct seam_synth *round);
+
+	/* Set by the recorder: */
+	uint64_t event_id;
+
+	/* Counted by the recorder: */
+	uint64_t n_samples;		/* handed on for "data" */
+	uint64_t n_bad;			/* invalid records, dropped */
+	uint64_t n_lost;		/* records, by the programs' counts */
+	uint64_t n_unowned;		/* rings dropped without an owner */
+	uint64_t n_unowned_offered;	/* items in those, by their counts */
+	uint64_t n_without_ring;	/* items of threads that had none */
+};
+
+#endif /* SEAM_SERVICE_H */

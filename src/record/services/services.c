@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* services.c - open, see the side-band, copy, take, end; see services.h */
+#include "record/services/services.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "record/perf/synth_parts.h"
+#include "record/services/program_ring.h"
+
+enum {
+	MAX_RING_BYTES = 256 << 20,	/* of all programs; or so many rings: */
+	MIN_RINGS = 8,
+	N_CHECKS = 2,		/* rounds: EXIT comes before the end in /proc */
+};
+
+void seam_services_add(struct seam_services *s, struct seam_service *service)
+{
+	if (s->n < SEAM_LINK_MAX_SERVICES)
+		s->items[s->n++] = service;
+}
+
+static uint64_t max_bytes(const struct seam_services *s)
+{
+	uint64_t max = MAX_RING_BYTES;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct seam_ring_geometry *g =
+			&s->items[i]->link.geometry;
+		uint64_t bytes = MIN_RINGS * (g->data_bytes + g->aux_bytes);
+
+		max = bytes > max ? bytes : max;
+	}
+	return max;
+}
+
+static int open_server(struct seam_services *s, struct seam_err *why)
+{
+	struct seam_link_service services[SEAM_LINK_MAX_SERVICES];
+	int r;
+
+	s->record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
+	if (!s->record)
+		return seam_err_set(why, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < s->n; i++)
+		services[i] = s->items[i]->link;
+	r = seam_task_history_init(&s->history, why);
+	if (r == 0)
+		r = seam_link_server_open(&s->server, services, s->n, why);
+	if (r == 0 && setenv(SEAM_LINK_VARIABLE, s->server.address, 1))
+		r = seam_err_set(why, -errno, "cannot set " SEAM_LINK_VARIABLE
+				 ": %s", strerror(errno));
+	return r;
+}
+
+void seam_services_open(struct seam_services *s, struct seam_err *why)
+{
+	/* One that a recorder above us set is not for our command. */
+	unsetenv(SEAM_LINK_VARIABLE);
+	if (open_server(s, why) < 0) {
+		seam_link_server_close(&s->server);
+		return;
+	}
+	s->server.max_bytes = max_bytes(s);
+	s->floor_ns = seam_clock_ns();
+	s->is_open = true;
+}
+
+void seam_services_forked(struct seam_services *s)
+{
+	if (s->is_open)
+		unsetenv(SEAM_LINK_VARIABLE);
+}
+
+/* ---- the side-band ---- */
+
+/* A process has ended: so may have the targets that it descends from. */
+static void see_exit(struct seam_services *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->server.n_targets; i++) {
+		struct seam_link_target *target = s->server.targets[i];
+
+		if (seam_task_history_descends(&s->history, pid,
+					       (uint32_t)target->pid))
+			target->n_checks = N_CHECKS;
+	}
+}
+
+/* From @time_ns on process @pid is another process, or another program. */
+static void end_process(struct seam_services *s, uint32_t pid,
+			uint64_t time_ns)
+{
+	for (size_t i = 0; i < s->server.n_targets; i++) {
+		struct seam_link_target *target = s->server.targets[i];
+
+		if (!target->n_rings || time_ns <= target->rings_ns)
+			continue;
+		if ((uint32_t)target->pid == pid &&
+		    (!target->last_ns || time_ns <= target->last_ns))
+			target->last_ns = time_ns - 1;
+		for (uint32_t k = 0; k < target->n_rings; k++)
+			seam_program_rings_end_process(&target->rings[k].owners, pid,
+						time_ns);
+	}
+}
+
+/* The time in a record's trailer, on the one clock. */
+static uint64_t time_of(const struct seam_services *s,
+			const struct seam_ring_header *record)
+{
+	struct seam_synth_sample_id trailer;
+
+	/* A little late: records since then count as from before it. */
+	if (s->other_clock)
+		return seam_clock_ns();
+	memcpy(&trailer, (const uint8_t *)record + record->size -
+	       sizeof(trailer), sizeof(trailer));
+	return trailer.time_ns;
+}
+
+static void see_task(struct seam_services *s,
+		     const struct seam_ring_header *record)
+{
+	struct { uint32_t pid, ppid, tid, ptid; } task;
+	uint64_t time_ns = time_of(s, record);
+
+	memcpy(&task, record + 1, sizeof(task));
+	if (task.pid != task.tid) {
+		if (s->server.n_targets)
+			seam_task_history_thread(&s->history, task.tid,
+						 task.pid, time_ns);
+	} else if (record->type == PERF_RECORD_EXIT) {
+		see_exit(s, task.pid);
+	} else {
+		end_process(s, task.pid, time_ns);
+		seam_task_history_fork(&s->history, task.pid, task.ppid,
+				       time_ns);
+	}
+}
+
+void seam_services_see(struct seam_services *s,
+		       const struct seam_ring_header *record)
+{
+	struct { uint32_t pid, tid; } comm;
+
+	if (!s->is_open || record->size < sizeof(*record) + 4 * 4 +
+	    sizeof(struct seam_synth_sample_id))
+		return;
+	if (record->type == PERF_RECORD_FORK ||
+	    record->type == PERF_RECORD_EXIT)
+		see_task(s, record);
+	if (record->type == PERF_RECORD_COMM &&
+	    record->misc & PERF_RECORD_MISC_COMM_EXEC) {
+		uint64_t time_ns = time_of(s, record);
+
+		memcpy(&comm, record + 1, sizeof(comm));
+		end_process(s, comm.pid, time_ns);
+		seam_task_history_exec(&s->history, comm.pid, time_ns);
+	}
+}
+
+/* ---- targets that have ended ---- */
+
+static bool is_running(const struct seam_link_target *target, uint32_t pid)
+{
+	struct seam_thread_identity id;
+	const struct seam_owners *o = &target->rings[0].owners;
+
+	/* 0: it has executed another program.  Not known: it may be. */
+	return seam_thread_identify(pid, &id) != -ESRCH &&
+	       seam_thread_has_mapped(pid, o->device, o->inode) != 0;
+}
+
+/* Whether no process can claim a ring of @target any more. */
+static bool is_over(const struct seam_services *s,
+		    struct seam_link_target *target)
+{
+	const struct seam_task_history *h = &s->history;
+
+	if (!seam_link_target_is_over(target) ||
+	    is_running(target, (uint32_t)target->pid))
+		return false;
+	for (size_t i = 0; i < h->processes.n; i++) {
+		uint32_t pid = h->processes.items[i].pid;
+
+		if (seam_task_history_descends(h, pid,
+					       (uint32_t)target->pid) &&
+		    is_running(target, pid))
+			return false;
+	}
+	return true;
+}
+
+static void count_without_ring(struct seam_services *s,
+			       const struct seam_link_target *target)
+{
+	for (uint32_t k = 0; k < target->n_rings; k++) {
+		const struct seam_link_rings *rings = &target->rings[k];
+
+		s->items[rings->service]->n_without_ring +=
+			seam_program_ring_limit(target, atomic_load_explicit(
+				/* relaxed: a count */
+				&rings->memory.head->n_lost,
+				memory_order_relaxed));
+	}
+}
+
+static void forget_if_over(struct seam_services *s, size_t i)
+{
+	struct seam_link_target *target = s->server.targets[i];
+
+	if (!is_over(s, target))
+		return;
+	count_without_ring(s, target);
+	seam_link_server_forget(&s->server, i);
+}
+
+static void check_owners(struct seam_link_target *target, bool maps)
+{
+	for (uint32_t k = 0; k < target->n_rings; k++)
+		seam_owners_check(&target->rings[k].owners, maps);
+}
+
+/* After the rings are drained.  Their memory is large, and more may connect. */
+static void forget_ended(struct seam_services *s)
+{
+	for (size_t i = s->server.n_targets; i-- > 0;) {
+		struct seam_link_target *target = s->server.targets[i];
+
+		if (!target->n_rings || !target->n_checks)
+			continue;
+		target->n_checks--;
+		forget_if_over(s, i);
+	}
+}
+
+/* Once a second: it reads files of /proc. */
+static void check_all(struct seam_services *s)
+{
+	uint64_t now_ns = seam_clock_ns();
+
+	if (now_ns - s->checked_ns < SEAM_NS_PER_S)
+		return;
+	s->checked_ns = now_ns;
+	for (size_t i = s->server.n_targets; i-- > 0;) {
+		if (!s->server.targets[i]->n_rings)
+			continue;
+		check_owners(s->server.targets[i], false);
+		forget_if_over(s, i);
+	}
+}
+
+/* ---- rounds ---- */
+
+/* From here on a writer drops its records. */
+static void stop_rings(const struct seam_link_target *target)
+{
+	for (uint32_t k = 0; k < target->n_rings; k++) {
+		const struct seam_link_rings *rings = &target->rings[k];
+
+		for (uint32_t i = 0; i < rings->owners.n_present; i++)
+			/* relaxed: a request */
+			atomic_store_explicit(&seam_ring_memory_control(
+					&rings->memory, i)->own.paused, 1,
+					memory_order_relaxed);
+	}
+}
+
+static void copy_target(struct seam_services *s,
+			struct seam_link_target *target, bool is_last)
+{
+	if (is_last)
+		stop_rings(target);
+	else if (target->n_checks)
+		check_owners(target, true);
+	for (uint32_t k = 0; k < target->n_rings; k++) {
+		struct seam_owners *o = &target->rings[k].owners;
+
+		if (is_last)
+			seam_owners_scan(o);
+		for (uint32_t i = 0; i < o->n_present; i++)
+			if (o->items[i].word)
+				seam_program_ring_copy(s, &target->rings[k], i,
+						is_last);
+	}
+}
+
+void seam_services_copy(struct seam_services *s, bool is_last)
+{
+	if (!s->is_open || (!s->has_news && !s->server.n_targets))
+		return;
+	s->has_news = false;
+	seam_link_server_step(&s->server);
+	for (size_t i = 0; i < s->server.n_targets; i++)
+		copy_target(s, s->server.targets[i], is_last);
+}
+
+static void take_target(struct seam_services *s,
+			const struct seam_link_target *target,
+			struct seam_link_rings *rings, bool is_last)
+{
+	struct seam_owners *o = &rings->owners;
+
+	for (uint32_t i = 0; i < o->n_present; i++)
+		if (o->items[i].word)
+			seam_program_ring_take(s, target, rings, i, is_last);
+}
+
+struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
+{
+	s->round.bytes.n = 0;
+	if (!s->is_open)
+		return (struct seam_bytes) { 0 };
+	for (size_t i = 0; i < s->server.n_targets; i++) {
+		struct seam_link_target *target = s->server.targets[i];
+
+		for (uint32_t k = 0; k < target->n_rings; k++)
+			take_target(s, target, &target->rings[k], is_last);
+	}
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->finish_round)
+			s->items[i]->finish_round(s->items[i], &s->round);
+	if (!is_last) {
+		forget_ended(s);
+		check_all(s);
+	}
+	s->floor_ns = seam_clock_ns();
+	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
+}
+
+void seam_services_close(struct seam_services *s)
+{
+	if (!s->is_open)
+		return;
+	/* Without effect after the last round. */
+	seam_services_copy(s, true);
+	seam_services_take(s, true);
+	for (size_t i = 0; i < s->server.n_targets; i++) {
+		count_without_ring(s, s->server.targets[i]);
+		/* Rings that became free, for children to come. */
+		stop_rings(s->server.targets[i]);
+	}
+	s->n_failed = s->server.n_failed;
+	s->why = s->server.why;
+	seam_link_server_close(&s->server);
+	s->is_open = false;
+}
+
+void seam_services_fini(struct seam_services *s)
+{
+	seam_services_close(s);
+	seam_task_history_fini(&s->history);
+	seam_synth_fini(&s->round);
+	free(s->record);
+	*s = (struct seam_services) { 0 };
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * services.h - rings of traced programs: connect, drain, find their owners
+ *
+ * The recorder listens at a socket whose address the command finds in its
+ * environment (SEAM_LINK).  A program that has a service's other side in it
+ * connects there and gets rings; service.h says what a service is.
+ *
+ * A round of the drain (record/perf/drain.h) has two halves here:
+ *
+ *	seam_services_copy()	copy the records out of the programs' rings
+ *	... the kernel's rings are read, and with them the side-band ...
+ *	seam_services_take()	resolve owners, hand the copies to the services
+ *
+ * So each fork, exec and exit that happened before a record was copied is known
+ * when the record is used, and a round's records of programs are older than
+ * the kernel's of the round after it.
+ *
+ * The owner of a ring is
+ *
+ *  - the thread that claims it, if /proc shows that its process has the
+ *    memory mapped (owners.h);
+ *  - of a thread that /proc does not show, or no longer: the thread, if by the
+ *    side-band it was one of the process that connected, or of one that was
+ *    forked from it since, with no exec between (task_history.h).
+ *
+ * An exec ends the ownership: later records count as from before it, when the
+ * process was still the one that had the memory.  A ring without an owner is
+ * dropped and counted.
+ *
+ * Counts of a program are bounded by what it can produce in its time.
+ *
+ * Nothing here fails a recording.  Threads: one.
+ */
+#ifndef SEAM_SERVICES_H
+#define SEAM_SERVICES_H
+
+#include "record/services/service.h"
+#include "record/services/task_history.h"
+
+struct seam_services {
+	bool is_open;
+	bool has_news;			/* the caller's: a socket is readable */
+	bool other_clock;		/* the caller's: "data" has another */
+	struct seam_link_server server;
+	struct seam_service *items[SEAM_LINK_MAX_SERVICES];
+	size_t n;
+	struct seam_task_history history;
+	struct seam_synth round;	/* records of this round */
+	uint64_t floor_ns;		/* the end of the round before */
+	uint64_t checked_ns;		/* when /proc was last read */
+	uint8_t *record;		/* room for one */
+
+	/* Valid once closed: */
+	uint64_t n_failed;		/* programs refused for an error of ours */
+	struct seam_err why;		/* the first of these */
+};
+
+/*
+ * Add a service, which the caller owns, before opening.  Those beyond
+ * SEAM_LINK_MAX_SERVICES are ignored.
+ */
+void seam_services_add(struct seam_services *s, struct seam_service *service);
+
+/*
+ * Listen, and put the address into our environment: fork the command, then
+ * call seam_services_forked().  Where that cannot be done, programs do without,
+ * and @why (may be NULL) says the cause.
+ */
+void seam_services_open(struct seam_services *s, struct seam_err *why);
+void seam_services_forked(struct seam_services *s);
+
+/* A record of the side-band; between the two halves of a round. */
+void seam_services_see(struct seam_services *s,
+		       const struct seam_ring_header *record);
+
+/*
+ * The two halves of a round.  In the last one the rings are stopped first, and
+ * nothing is left in them.  The records that seam_services_take() returns are
+ * valid until the next round.  Cost without a program: none.
+ */
+void seam_services_copy(struct seam_services *s, bool is_last);
+struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
+
+/* Stop listening; what is still in the rings is dropped.  Again is harmless. */
+void seam_services_close(struct seam_services *s);
+
+/* Valid on a zeroed struct. */
+void seam_services_fini(struct seam_services *s);
+
+#endif /* SEAM_SERVICES_H */
