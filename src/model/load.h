@@ -25,7 +25,7 @@ struct seam_load_options {
 	bool no_inline;			/* no inlined frames */
 	bool no_lines;			/* no DWARF at all: fastest */
 	bool all_unknown;		/* each unknown caller is a frame */
-	bool debuginfod;		/* request what is not here of servers */
+	bool debuginfod;		/* ask servers for what is not here */
 	bool isolated;			/* see struct seam_symbols_options */
 	bool no_logs;			/* no XRay logs of a bundle */
 	const char *map;		/* an XRay log's program; NULL: none */
