@@ -272,6 +272,24 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 						 profile->details.items[i]));
 }
 
+int seam_reading_say_problems(const struct seam_trace *trace,
+			      const struct seam_xray_problems *problems)
+{
+	if (trace->blocks.n == 0 && problems->n == 0)
+		seam_command_say("the log is empty: nothing was recorded");
+	if (trace->in_ticks)
+		seam_command_say("times are ticks: the log does not say how "
+				 "many make a second");
+	if (problems->n)
+		seam_command_say("%" PRIu64 " part%s of the log could not be "
+				 "read, %" PRIu64 " byte%s", problems->n,
+				 problems->n == 1 ? "" : "s",
+				 problems->lost_bytes,
+				 problems->lost_bytes == 1 ? "" : "s");
+	return problems->n || trace->in_ticks ? SEAM_EXIT_LOSSY :
+	       SEAM_EXIT_DONE;
+}
+
 enum seam_group seam_reading_group(const char *by)
 {
 	switch (by[0]) {

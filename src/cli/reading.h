@@ -18,6 +18,7 @@
 #include "model/load.h"
 #include "model/profile/selection.h"
 #include "model/profile/tally.h"
+#include "model/xray/trace.h"
 
 struct seam_reading {
 	struct seam_option_list symfs;
@@ -155,7 +156,14 @@ int seam_reading_status(const struct seam_opened *opened);
  */
 void seam_reading_take_one_event(struct seam_opened *opened);
 
-/* For outputs that cannot say it themselves: losses and notes on stderr. */
+/*
+ * Say on stderr what of XRay logs could not be read, @problems, and that they
+ * are empty or have no frequency.  Returns the exit status.
+ */
+int seam_reading_say_problems(const struct seam_trace *trace,
+			      const struct seam_xray_problems *problems);
+
+/* For outputs that have no place for them: losses and notes on stderr. */
 void seam_reading_say_losses(const struct seam_opened *opened);
 
 #endif /* SEAM_READING_H */

@@ -213,7 +213,7 @@ static void demand_same(const struct seam_account *x,
  */
 static void ways_agree(const struct seam_trace *trace)
 {
-	/* a part has a ledger of its own, of megabytes where ids are large */
+	/* a part has sums of its own, of megabytes where ids are large */
 	size_t part = trace->blocks.n / 4 + 1;
 	const struct seam_account_options ways[] = {
 		{ .n_slowest = 0 }, { .n_slowest = 1 },

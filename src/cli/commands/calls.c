@@ -36,7 +36,7 @@ static const struct seam_option options[] = {
 	       .detail = "A log has numbers for functions; the program's "
 	       "section xray_instr_map, or what 'llvm-xray extract' makes of "
 	       "it, has their places. A map that contradicts the log is "
-	       "used, and said to."),
+	       "used, with a message."),
 	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (sum)",
 	       .choices = SEAM_CALLS_SORTS,
 	       .detail = "Names and ids rise, all else falls. Sum adds up "
@@ -51,7 +51,7 @@ static const struct seam_option options[] = {
 	       .detail = "Times count from the first record: in seconds "
 	       "(1.5,2), with a unit (300ms,1s) or in percent (10%,20%). "
 	       "Either may be left out. Calls count with all their time, "
-	       "also with what is behind B."),
+	       "also with what is after B."),
 	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all"),
 	OPTION(histogram, FLAG, 0, "histogram", NULL,
 	       "show how each function's times are spread"),
@@ -60,7 +60,7 @@ static const struct seam_option options[] = {
 	       .detail = "With the arguments of calls, as far as the log "
 	       "has them, and with custom and typed events: how long after "
 	       "the slow call's begin they were, and how their data begins. "
-	       "A tail call's callee stands beside its caller and names it."),
+	       "A tail call's callee is shown beside its caller and names it."),
 	OPTION(graph, FLAG, 0, "graph", NULL,
 	       "print who calls whom, for Graphviz"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
@@ -139,8 +139,8 @@ static int print(const struct calls_job *job, struct seam_err *err)
 	return r ? seam_err_set(err, r, "out of memory") : 0;
 }
 
-/* What stdout cannot say in every form. */
-static int settle(const struct calls_job *job)
+/* Messages that not every form on stdout has.  Returns the exit status. */
+static int say_problems(const struct calls_job *job)
 {
 	char doubt[256];
 
@@ -148,22 +148,7 @@ static int settle(const struct calls_job *job)
 				  sizeof(doubt)))
 		seam_command_say("'%s' does not fit this log: %s",
 				 job->options->map, doubt);
-	if (job->trace.blocks.n == 0 && job->account.problems.n == 0)
-		seam_command_say("the log is empty: nothing was recorded");
-	if (job->account.in_ticks)
-		seam_command_say("times are ticks: the log does not say how "
-				 "many make a second");
-	if (job->account.problems.n)
-		seam_command_say("%llu part%s of the log could not be read, "
-				 "%llu byte%s",
-				 (unsigned long long)job->account.problems.n,
-				 job->account.problems.n == 1 ? "" : "s",
-				 (unsigned long long)
-				 job->account.problems.lost_bytes,
-				 job->account.problems.lost_bytes == 1 ? "" :
-				 "s");
-	return job->account.in_ticks || job->account.problems.n ?
-	       SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
+	return seam_reading_say_problems(&job->trace, &job->account.problems);
 }
 
 static int calls(const struct calls_options *o, enum seam_calls_sort sort,
@@ -183,7 +168,7 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 	r = load(&job, paths, n_paths, n_slowest, &err);
 	if (!r)
 		r = print(&job, &err);
-	status = r ? seam_command_failed(&err) : settle(&job);
+	status = r ? seam_command_failed(&err) : say_problems(&job);
 	if (job.misused)
 		status = SEAM_EXIT_USAGE;
 	seam_slow_calls_fini(&job.slow);

@@ -4,7 +4,7 @@
  *
  * perf knows code by the file that was mapped where it ran.  So a recording
  * is handed over as: one file for each process, which holds every piece of
- * code that process ever had, one behind the other, with symbols, source lines
+ * code that process ever had, one after the other, with symbols, source lines
  * and unwinding tables; and a mapping (MMAP2) of the right part of it for each
  * time a piece was put somewhere:
  *
@@ -39,7 +39,7 @@ struct seam_inject_function {
 	struct seam_bytes code;		/* @size bytes, or none: zeros then */
 	const struct seam_inject_line *lines;	/* by offset */
 	size_t n_lines;
-	/* With addresses as if it began @table_offset behind the code. */
+	/* With addresses as if it began @table_offset after the code. */
 	struct seam_bytes eh_frame;	/* size 0: none */
 	uint64_t table_offset;
 	uint64_t file_offset;		/* out: of its code */

@@ -253,7 +253,7 @@ static bool is_relative(struct seam_cursor cie)
 	return false;
 }
 
-/* Where one table goes, and what stands where. */
+/* The place of one table, and the offsets in it. */
 struct frames {
 	const struct seam_inject_function *function;
 	struct seam_inject_fdes *fdes;

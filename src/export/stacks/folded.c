@@ -18,7 +18,7 @@
 
 struct names {
 	const struct seam_profile *profile;
-	struct seam_strings shown;	/* as they stand in a line */
+	struct seam_strings shown;	/* as they are in a line */
 	uint32_t *of_frame;		/* shown string, by frame */
 	SEAM_ARRAY(char) buf;
 };
@@ -128,8 +128,9 @@ static const char *name_of(const struct folded_writer *w, uint32_t node)
 	return seam_strings_get(w->names, w->tree->items[node].key);
 }
 
-/* What follows the name in an item's lines. */
-static void tail_of(const struct folded_writer *w, struct folded_stack item, char tail[32])
+/* The text after the name in an item's lines. */
+static void tail_of(const struct folded_writer *w, struct folded_stack item,
+		    char tail[32])
 {
 	if (item.is_line)
 		snprintf(tail, 32, " %" PRIu64, count_of(w, item.node));

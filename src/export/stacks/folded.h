@@ -2,10 +2,10 @@
 /*
  * folded.h - stacks as lines: "group;root;...;leaf COUNT"
  *
- * What flame graph scripts, speedscope and many others read.  One line for
- * each distinct stack, sorted by bytes.  The end of a frame's name tells its
- * layer: _[k] kernel, _[j] JIT, _[g] guest, _[i] inlined native.  A ';' in a
- * name becomes ':', and what a terminal would act on is spelled out.
+ * The format that flame graph scripts, speedscope and many others read.  One
+ * line for each distinct stack, sorted by bytes.  The end of a frame's name is
+ * its layer: _[k] kernel, _[j] JIT, _[g] guest, _[i] inlined native.  A ';' in
+ * a name becomes ':', and control characters are escaped.
  */
 #ifndef SEAM_FOLDED_H
 #define SEAM_FOLDED_H

@@ -4,7 +4,7 @@
  *
  * The beginning of a call's event is the same text for every call of one
  * function in one thread.  It is made once and copied; only the time's digits
- * are made anew.
+ * change.
  */
 #include "export/xray/trace_json.h"
 
@@ -263,7 +263,7 @@ static void put_item(struct trace_writer *w, struct seam_calls *calls,
 	case SEAM_ITEM_TYPED:
 		put_instant(w, item);
 		break;
-	case SEAM_ITEM_LOSS:	/* among the problems */
+	case SEAM_ITEM_LOSS:	/* the caller gets the problems */
 	case SEAM_ITEM_SAMPLE:
 		break;
 	}

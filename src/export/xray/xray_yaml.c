@@ -93,7 +93,7 @@ static const char *kind_name(unsigned int kind)
 }
 
 /*
- * The arguments behind the entry just taken; they have no time of their own.
+ * The arguments after the entry just taken; they have no time of their own.
  * Returns whether there are any.
  */
 static bool put_arguments(FILE *out, struct lane *lane)
@@ -140,7 +140,7 @@ static void put_record(FILE *out, const struct seam_call_names *names,
 		return;
 	fputs("  - { type: 0, ", out);
 	put_name(out, names, lane->function);
-	/* a flight data recorder's own records do not say it of an entry */
+	/* an entry with arguments has no kind of its own in an FDR log */
 	if (event.kind <= SEAM_XRAY_ENTRY_ARGS && put_arguments(out, lane))
 		event.kind = SEAM_XRAY_ENTRY_ARGS;
 	fprintf(out, ", cpu: %u, thread: %" PRId32 ", process: %" PRId32

@@ -3,8 +3,8 @@
  * xray_yaml.h - an XRay log as the YAML that llvm-xray reads again
  *
  * Records of all threads in the order of their TSC, with the TSCs of the log.
- * The header says version 1, because llvm-xray refuses to read what it
- * writes itself for newer logs.
+ * The header has version 1, because llvm-xray does not read the YAML that it
+ * writes for newer logs.
  */
 #ifndef SEAM_XRAY_YAML_H
 #define SEAM_XRAY_YAML_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* selection.c - words into a selection, a selection over a profile */
+/* selection.c - parse a selection, resolve it for a profile */
 #include "model/profile/selection.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ static int find_event(struct seam_selected *s, const char *name,
 			s->event = i;
 			return 0;
 		}
-		/* it counts nothing: there for what is mapped and started */
+		/* it has no samples: it is there for the side-band */
 		if (strncmp(text, "dummy:", strlen("dummy:")) == 0)
 			continue;
 		seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
@@ -196,7 +196,7 @@ static bool is_function(const struct seam_profile *profile, uint32_t frame,
 					.function].name == name;
 }
 
-/* From the function outward: the frames of @stack, the other way round. */
+/* The frames of @stack inverted, from the function outward. */
 static uint32_t turned_round(struct seam_selected *s, struct seam_index *index,
 			     const struct seam_selection *selection,
 			     uint32_t stack)
@@ -210,7 +210,7 @@ static uint32_t turned_round(struct seam_selected *s, struct seam_index *index,
 	return own;
 }
 
-/* What is left of stack @i, whose parent is mapped; 0: nothing. */
+/* The selected part of stack @i, whose parent is mapped; 0: nothing. */
 static uint32_t map_stack(struct seam_selected *s, struct seam_index *index,
 			  const struct seam_selection *selection, size_t i)
 {
@@ -262,7 +262,7 @@ static int leave_frames_out(struct seam_selected *s,
 	return rc ? seam_err_set(err, rc, "out of memory") : 0;
 }
 
-/* What the search finds: functions, and stacks with one of them. */
+/* Find functions, and stacks with one of them. */
 static int search(struct seam_selected *s, struct seam_err *err)
 {
 	const struct seam_profile *profile = s->profile;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selection.h - which part of a profile is meant
+ * selection.h - a part of a profile
  *
  * One object that every report and export takes, so that a time range or a
- * layer means the same everywhere.  struct seam_selection is what the user
- * asked for; struct seam_selected is the same made ready for one profile:
- * names looked up once, and for each stack the stack that is left when the
- * frames that were not asked for are taken out.
+ * layer has one meaning.  struct seam_selection has the user's words; struct
+ * seam_selected is the same resolved for one profile: names looked up once,
+ * and for each stack the stack without the frames that are not selected.  It
+ * applies to samples, and in a timeline to calls and marks too.
  */
 #ifndef SEAM_SELECTION_H
 #define SEAM_SELECTION_H
@@ -23,9 +23,10 @@ struct seam_selection {
 	unsigned int layers;	/* bit 1 << layer; other frames are left out */
 	bool no_inline;		/* leave inlined frames out */
 	/*
-	 * Samples with this function on their stack alone, by its exact name:
-	 * the stack is turned round, from the innermost call of it outward;
-	 * or it begins at the outermost call.  At most one of them; or NULL.
+	 * Only samples with this function, by its exact name, on their
+	 * stack.  callers_of: the stack is inverted, from the innermost call
+	 * of the function outward; callees_of: it begins at the outermost
+	 * call.  At most one of them; or NULL.
 	 */
 	const char *callers_of;
 	const char *callees_of;
@@ -61,7 +62,7 @@ struct seam_selected {
 	const char *search;	/* borrowed; NULL: everything is found */
 	bool *found;		/* by function: the search finds it; or NULL */
 	bool *found_stacks;	/* by stack: it has such a function; or NULL */
-	/* What the samples' stacks are now: the profile's, or own. */
+	/* The samples' stacks: the profile's, or own. */
 	const struct seam_stack *stacks;
 	size_t n_stacks;
 	uint32_t *map;		/* from the profile's stacks; NULL: the same */
@@ -70,8 +71,8 @@ struct seam_selected {
 };
 
 /*
- * Make @selection ready for @profile, whose stacks have parents with smaller
- * ids than their own.  0, -ENOMEM, or -EINVAL when the thread or event is
+ * Resolve @selection for @profile, whose stacks have parents with smaller ids
+ * than their own.  0, -ENOMEM, or -EINVAL when the thread or event is
  * not in the profile; @selected needs no fini then.
  *
  * Cost: O(stacks) when frames are left out, else nearly nothing.
@@ -83,9 +84,9 @@ int seam_selected_init(struct seam_selected *selected,
 void seam_selected_fini(struct seam_selected *selected);
 
 /*
- * The event whose samples are selected: the one asked for, or the only one
- * that has any.  SEAM_NONE when they are of several, whose weights count
- * different things and must not be added up.
+ * The event whose samples are selected: that of the selection, or the only
+ * one that has any.  SEAM_NONE when they are of several, whose weights have
+ * different units and must not be added up.
  */
 uint32_t seam_selected_event(const struct seam_selected *selected);
 

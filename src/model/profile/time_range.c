@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* time_range.c - words into times; see time_range.h */
+/* time_range.c - parse a time range; see time_range.h */
 #include "model/profile/time_range.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ int seam_time_range_parse(struct seam_time_range *range, const char *text,
 {
 	size_t comma = strcspn(text, ",");
 	const char *end = text + comma + (text[comma] == ',');
-	/* One more, so that 100% is behind the last sample. */
+	/* One more, so that 100% is after the last sample. */
 	uint64_t length = end_ns - start_ns + 1;
 	uint64_t a = 0, b = UINT64_MAX;
 	char shown[64];

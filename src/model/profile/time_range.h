@@ -4,8 +4,7 @@
  *
  * One grammar for every command and every kind of recording: "A,B" counts
  * from the start, in seconds ("1.5,2"), with a unit ("300ms,1s"; ns us ms s
- * m), or in percent ("10%,20%"); either may be empty.  A belongs to it, B no
- * longer.
+ * m), or in percent ("10%,20%"); either may be empty.  The range is [A, B).
  */
 #ifndef SEAM_TIME_RANGE_H
 #define SEAM_TIME_RANGE_H
@@ -14,8 +13,8 @@
 #include "base/err.h"
 
 struct seam_time_range {
-	uint64_t from_ns;	/* first time that counts */
-	uint64_t to_ns;		/* first time that no longer counts */
+	uint64_t from_ns;	/* first time in it */
+	uint64_t to_ns;		/* first time after it */
 };
 
 #define SEAM_ALL_TIME ((struct seam_time_range) { 0, UINT64_MAX })

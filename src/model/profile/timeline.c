@@ -12,7 +12,7 @@ struct seam_open_track {
 	void *cursor;
 	struct seam_item item;		/* the next one */
 	size_t order;			/* decides equal times */
-	uint32_t n_inside;		/* open calls of the selected function */
+	uint32_t n_inside;	/* open calls of callers_of or callees_of */
 	bool is_argued;			/* the call that began last counts */
 };
 

@@ -24,7 +24,7 @@
 
 #include "model/profile/selection.h"
 
-/* Equal times are in this order, except that a log's own order stands. */
+/* Of equal times, those of logs come first, in the order of their log. */
 enum seam_item_kind {
 	SEAM_ITEM_BEGIN,	/* a call begins */
 	SEAM_ITEM_ARGUMENT,	/* of the call that has just begun */

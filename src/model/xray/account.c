@@ -2,11 +2,11 @@
 /*
  * account.c - threads to workers, quantiles from histograms; see account.h
  *
- * A task is a stream, or a part of one that is so long that some worker would
- * be at it when all others are done.  A worker takes a ledger from the free
- * ones, or makes one, and gives it back: as many ledgers as workers, whatever
- * the number of streams.  A part has a ledger of its own, because only when
- * all before it is known is it known whether it was counted right.
+ * A task is a stream, or a part of a stream so long that one worker would
+ * still count it after all others have finished.  A worker takes sums from a
+ * free list, or allocates them, and returns them: there are as many as
+ * workers, whatever the number of streams.  A part has sums of its own,
+ * because its assumptions are checked after all parts before it.
  */
 #include "model/xray/account.h"
 
@@ -18,7 +18,7 @@
 #include "model/xray/account_sums.h"
 
 enum {
-	PARTS_OF_WORKER = 4,		/* so that none waits for long */
+	PARTS_OF_WORKER = 4,		/* so that all end at about one time */
 	MIN_PART_BYTES = 4 << 20,
 };
 
@@ -26,7 +26,7 @@ struct task {
 	struct seam_part part;
 	uint64_t n_bytes;
 	bool is_divided;		/* part is not the whole stream */
-	struct seam_account_sums *ledger;	/* then: of it alone */
+	struct seam_sums *sums;		/* then: of it alone */
 };
 
 struct account_job {
@@ -36,45 +36,45 @@ struct account_job {
 	SEAM_ARRAY(struct task) tasks;	/* by stream, in time */
 	size_t *order;			/* tasks, the longest first */
 	pthread_mutex_t lock;		/* guards all below */
-	struct seam_account_sums *free;
+	struct seam_sums *free;
 	int error;
 };
 
-static struct seam_account_sums *take_ledger(struct account_job *job)
+static struct seam_sums *take_sums(struct account_job *job)
 {
-	struct seam_account_sums *l;
+	struct seam_sums *sums;
 
 	pthread_mutex_lock(&job->lock);
-	l = job->free;
-	if (l)
-		job->free = l->next;
+	sums = job->free;
+	if (sums)
+		job->free = sums->next;
 	pthread_mutex_unlock(&job->lock);
-	if (!l)
-		l = calloc(1, sizeof(*l));
-	if (l)
-		l->options = job->options;
-	return l;
+	if (!sums)
+		sums = calloc(1, sizeof(*sums));
+	if (sums)
+		sums->options = job->options;
+	return sums;
 }
 
-static void give_back(struct account_job *job, struct seam_account_sums *l)
+static void give_back(struct account_job *job, struct seam_sums *sums)
 {
 	pthread_mutex_lock(&job->lock);
-	if (!l || l->calls.error)
-		job->error = l ? l->calls.error : -ENOMEM;
-	if (l) {
-		l->next = job->free;
-		job->free = l;
+	if (!sums || sums->calls.error)
+		job->error = sums ? sums->calls.error : -ENOMEM;
+	if (sums) {
+		sums->next = job->free;
+		job->free = sums;
 	}
 	pthread_mutex_unlock(&job->lock);
 }
 
 static void count_whole(struct account_job *job, const struct task *task)
 {
-	struct seam_account_sums *l = take_ledger(job);
+	struct seam_sums *sums = take_sums(job);
 
-	if (l && !l->calls.error)
-		seam_account_sums_count(l, job->trace, task->part.stream);
-	give_back(job, l);
+	if (sums && !sums->calls.error)
+		seam_sums_count(sums, job->trace, task->part.stream);
+	give_back(job, sums);
 }
 
 static void work(void *context, size_t i)
@@ -86,23 +86,23 @@ static void work(void *context, size_t i)
 		count_whole(job, task);
 		return;
 	}
-	task->ledger = calloc(1, sizeof(*task->ledger));
-	if (!task->ledger)
+	task->sums = calloc(1, sizeof(*task->sums));
+	if (!task->sums)
 		return;
-	task->ledger->options = job->options;
+	task->sums->options = job->options;
 	if (task->part.first == 0)
-		seam_account_sums_count_part(task->ledger, job->trace, &task->part,
-				       false);
+		seam_sums_count_part(task->sums, job->trace, &task->part,
+				     false);
 	else
-		seam_account_sums_count_inner(task->ledger, job->trace, &task->part);
+		seam_sums_count_inner(task->sums, job->trace, &task->part);
 }
 
-static void free_ledgers(struct seam_account_sums *list)
+static void free_sums(struct seam_sums *list)
 {
 	while (list) {
-		struct seam_account_sums *next = list->next;
+		struct seam_sums *next = list->next;
 
-		seam_account_sums_free(list);
+		seam_sums_free(list);
 		list = next;
 	}
 }
@@ -132,7 +132,7 @@ static int order_tasks(struct account_job *job)
 	return 0;
 }
 
-/* Bytes from which on it pays to divide a stream; not with one worker. */
+/* The bytes of a part; with one worker there are none. */
 static uint64_t find_part_bytes(const struct seam_trace *trace)
 {
 	uint64_t workers = seam_workers_count(), total = 0, part;
@@ -146,8 +146,8 @@ static uint64_t find_part_bytes(const struct seam_trace *trace)
 }
 
 /*
- * Bytes from which on a stream's blocks are another part.  A caller of the
- * first call in a part is not known in it, which edges need.
+ * Bytes after which a part of a stream ends.  Edges need whole streams: the
+ * caller of the first call in a part is not known there.
  */
 static uint64_t part_bytes(const struct account_job *job,
 			   const struct seam_trace_stream *stream)
@@ -158,7 +158,7 @@ static uint64_t part_bytes(const struct account_job *job,
 		return UINT64_MAX;
 	if (job->options->part_blocks)
 		return 0;
-	/* what is no longer than two parts would not hold up the others */
+	/* a stream of two parts or less does not delay the others */
 	return stream->n_bytes / 2 > part ? part : UINT64_MAX;
 }
 
@@ -189,34 +189,34 @@ static int divide(struct account_job *job, uint32_t id)
 	return 0;
 }
 
-/* Put the parts of one stream together, in order, from task @first on. */
+/* Join the parts of one stream, in order, from task @first on. */
 static size_t join_stream(struct account_job *job, struct seam_account *account,
 			  size_t first)
 {
 	struct task *tasks = job->tasks.items;
-	struct seam_account_sums *whole = tasks[first].ledger;
+	struct seam_sums *whole = tasks[first].sums;
 	size_t i = first;
 
 	for (; i < job->tasks.n &&
 	     tasks[i].part.stream == tasks[first].part.stream; i++) {
-		struct seam_account_sums *l = tasks[i].ledger;
+		struct seam_sums *sums = tasks[i].sums;
 
 		account->n_parts++;
-		tasks[i].ledger = NULL;
+		tasks[i].sums = NULL;
 		if (i == first)
 			continue;
-		if (whole && l && seam_account_sums_join(whole, l)) {
-			give_back(job, l);
+		if (whole && sums && seam_sums_join(whole, sums)) {
+			give_back(job, sums);
 			continue;
 		}
-		seam_account_sums_free(l);
+		seam_sums_free(sums);
 		account->n_again++;
 		if (whole && !whole->calls.error)
-			seam_account_sums_count_part(whole, job->trace,
-					       &tasks[i].part, true);
+			seam_sums_count_part(whole, job->trace,
+					     &tasks[i].part, true);
 	}
 	if (whole)
-		seam_account_sums_end(whole);
+		seam_sums_end(whole);
 	give_back(job, whole);
 	return i;
 }
@@ -256,7 +256,7 @@ int seam_account_build(struct seam_account *account,
 	seam_trace_problems(trace, &account->problems);
 	account->repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(trace);
 	r = build(&job, account);
-	free_ledgers(job.free);
+	free_sums(job.free);
 	free(job.tasks.items);
 	free(job.order);
 	if (r) {

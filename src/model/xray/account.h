@@ -43,14 +43,14 @@ struct seam_account_row {
 	uint32_t octave[SEAM_HISTOGRAM_OCTAVES];
 };
 
-/* Who called whom; caller SEAM_NONE for a thread's roots. */
+/* Calls of one function by another; caller SEAM_NONE: a thread's root. */
 struct seam_account_edge {
 	uint32_t caller, callee;	/* XRay ids */
 	uint64_t count;
 	uint64_t sum_ns;
 };
 
-/* One single call, and where to find it again. */
+/* A single call. */
 struct seam_account_call {
 	uint64_t begin_ns, end_ns;
 	uint32_t function;
@@ -59,10 +59,10 @@ struct seam_account_call {
 
 struct seam_account_options {
 	bool edges;
-	size_t part_blocks;		/* of a thread that is counted in parts
-					 * at once; 0: as its size demands */
+	size_t part_blocks;		/* blocks of a part of a stream; 0: by
+					 * the stream's size */
 	size_t n_slowest;		/* single calls to keep; 0 to 4096 */
-	/* Which functions those are of; NULL: all. */
+	/* Selects their functions; NULL: all. */
 	bool (*wanted)(void *context, uint32_t function);
 	void *context;
 };
@@ -77,9 +77,9 @@ struct seam_account {
 	uint64_t repairs[SEAM_N_REPAIRS];
 	struct seam_xray_problems problems;
 	bool in_ticks;			/* "ns" are ticks: no frequency */
-	size_t n_parts;			/* of threads that were divided */
+	size_t n_parts;			/* of streams that were divided */
 	size_t n_again;			/* of these, counted a second time */
-	uint64_t n_in_runs;		/* calls that calls_run.h ended */
+	uint64_t n_in_runs;		/* calls that ended in calls_run.h */
 };
 
 /* 0, or -ENOMEM.  Cost: about 4 ns a record. */

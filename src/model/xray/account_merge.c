@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* account_merge.c - the ledgers of all workers added up */
+/* account_merge.c - the sums of all workers added up */
 #include "model/xray/account_sums.h"
 
 #include <errno.h>
@@ -7,10 +7,10 @@
 
 #include "base/hash.h"
 
-/* Add @from, whose octaves are in @octaves, to @into, whose are ours. */
+/* Add @from, whose octaves are in @octaves, to @into, a row of @account. */
 static int merge_row(struct seam_account *account,
 		     struct seam_account_row *into,
-		     const struct seam_account_sums_row *from,
+		     const struct seam_sums_row *from,
 		     const struct seam_octave *octaves)
 {
 	into->sum_ns += from->sum_ns[0] + from->sum_ns[1];
@@ -66,22 +66,22 @@ static struct seam_account_row *find_row(struct seam_account *account,
 	return row;
 }
 
-/* Rows of all ledgers, the equal functions' added up. */
-static int merge_ledger(struct seam_account *account, struct seam_index *index,
-			const struct seam_account_sums *l)
+/* Rows of all sums, the equal functions' added up. */
+static int merge_sums(struct seam_account *account, struct seam_index *index,
+		      const struct seam_sums *sums)
 {
-	for (size_t i = 1; i < l->rows.n; i++) {
-		const struct seam_account_sums_row *from = &l->rows.items[i];
+	for (size_t i = 1; i < sums->rows.n; i++) {
+		const struct seam_sums_row *from = &sums->rows.items[i];
 		struct seam_account_row *row = find_row(account, index,
 							from->function);
 
-		if (!row || merge_row(account, row, from, l->octaves.items))
+		if (!row || merge_row(account, row, from, sums->octaves.items))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
-		account->repairs[i] += l->calls.repairs[i];
-	account->n_in_runs += l->n_in_runs;
-	seam_xray_problems_merge(&account->problems, &l->problems);
+		account->repairs[i] += sums->calls.repairs[i];
+	account->n_in_runs += sums->n_in_runs;
+	seam_xray_problems_merge(&account->problems, &sums->problems);
 	return 0;
 }
 
@@ -114,20 +114,21 @@ static int row_by_sum(const void *a, const void *b)
 
 /* Edges and slowest calls: put in one array, sorted, folded or cut. */
 static int merge_details(struct seam_account *account,
-			 const struct seam_account_sums *l)
+			 const struct seam_sums *sums)
 {
-	if (!SEAM_ARRAY_RESERVE(&account->edges, l->edges.n) ||
-	    !SEAM_ARRAY_RESERVE(&account->slowest, l->slowest.n))
+	if (!SEAM_ARRAY_RESERVE(&account->edges, sums->edges.n) ||
+	    !SEAM_ARRAY_RESERVE(&account->slowest, sums->slowest.n))
 		return -ENOMEM;
-	if (l->edges.n)
-		memcpy(account->edges.items + account->edges.n, l->edges.items,
-		       l->edges.n * sizeof(*l->edges.items));
-	account->edges.n += l->edges.n;
-	if (l->slowest.n)
+	if (sums->edges.n)
+		memcpy(account->edges.items + account->edges.n,
+		       sums->edges.items,
+		       sums->edges.n * sizeof(*sums->edges.items));
+	account->edges.n += sums->edges.n;
+	if (sums->slowest.n)
 		memcpy(account->slowest.items + account->slowest.n,
-		       l->slowest.items,
-		       l->slowest.n * sizeof(*l->slowest.items));
-	account->slowest.n += l->slowest.n;
+		       sums->slowest.items,
+		       sums->slowest.n * sizeof(*sums->slowest.items));
+	account->slowest.n += sums->slowest.n;
 	return 0;
 }
 
@@ -152,15 +153,15 @@ static void fold_edges(struct seam_account *account)
 }
 
 int seam_account_merge(struct seam_account *account,
-		       const struct seam_account_sums *ledgers, size_t n_slowest)
+		       const struct seam_sums *sums, size_t n_slowest)
 {
 	struct seam_index index = { 0 };
 	int err = 0;
 
-	for (const struct seam_account_sums *l = ledgers; !err && l; l = l->next) {
-		err = merge_ledger(account, &index, l);
+	for (; !err && sums; sums = sums->next) {
+		err = merge_sums(account, &index, sums);
 		if (!err)
-			err = merge_details(account, l);
+			err = merge_details(account, sums);
 	}
 	seam_index_fini(&index);
 	if (err)

@@ -8,65 +8,66 @@
 #include "base/hash.h"
 
 /* As many slots as the calls have. */
-static int grow_slots(struct seam_account_sums *l)
+static int grow_slots(struct seam_sums *sums)
 {
-	size_t n = l->calls.n_slots;
+	size_t n = sums->calls.n_slots;
 	uint32_t *row_of;
 
-	if (n == l->n_slots)
+	if (n == sums->n_slots)
 		return 0;
-	row_of = realloc(l->row_of, n * sizeof(*row_of));
+	row_of = realloc(sums->row_of, n * sizeof(*row_of));
 	if (!row_of)
 		return -ENOMEM;
-	memset(row_of + l->n_slots, 0, (n - l->n_slots) * sizeof(*row_of));
-	l->row_of = row_of;
-	l->n_slots = n;
+	memset(row_of + sums->n_slots, 0,
+	       (n - sums->n_slots) * sizeof(*row_of));
+	sums->row_of = row_of;
+	sums->n_slots = n;
 	return 0;
 }
 
-static int add_row(struct seam_account_sums *l, uint32_t slot)
+static int add_row(struct seam_sums *sums, uint32_t slot)
 {
-	struct seam_account_sums_row *row;
+	struct seam_sums_row *row;
 
-	/* row 0 is nobody's, so that 0 in row_of can say so */
+	/* row 0 is of no function: 0 in row_of means that there is none */
 	do {
-		row = SEAM_ARRAY_PUSH(&l->rows);
+		row = SEAM_ARRAY_PUSH(&sums->rows);
 		if (!row)
 			return -ENOMEM;
-		*row = (struct seam_account_sums_row) {
-			.function = seam_calls_function(&l->calls, slot),
+		*row = (struct seam_sums_row) {
+			.function = seam_calls_function(&sums->calls, slot),
 			.min_ns = UINT64_MAX,
 		};
-	} while (l->rows.n == 1);
-	l->row_of[slot] = (uint32_t)l->rows.n - 1;
+	} while (sums->rows.n == 1);
+	sums->row_of[slot] = (uint32_t)sums->rows.n - 1;
 	return 0;
 }
 
 /* The row of @function, if it has one. */
-static struct seam_account_sums_row *known_row(struct seam_account_sums *l,
-					 uint32_t function)
+static struct seam_sums_row *known_row(struct seam_sums *sums,
+				       uint32_t function)
 {
-	uint32_t slot = seam_calls_slot(&l->calls, function);
+	uint32_t slot = seam_calls_slot(&sums->calls, function);
 
-	return slot < l->n_slots && l->row_of[slot] ?
-	       &l->rows.items[l->row_of[slot]] : NULL;
+	return slot < sums->n_slots && sums->row_of[slot] ?
+	       &sums->rows.items[sums->row_of[slot]] : NULL;
 }
 
-static int add_octave(struct seam_account_sums *l, uint32_t *id)
+static int add_octave(struct seam_sums *sums, uint32_t *id)
 {
-	do {	/* octave 0 is nobody's, likewise */
-		struct seam_octave *octave = SEAM_ARRAY_PUSH(&l->octaves);
+	do {	/* octave 0 is of no row, likewise */
+		struct seam_octave *octave = SEAM_ARRAY_PUSH(&sums->octaves);
 
 		if (!octave)
 			return -ENOMEM;
 		*octave = (struct seam_octave) { 0 };
-	} while (l->octaves.n == 1);
-	*id = (uint32_t)l->octaves.n - 1;
+	} while (sums->octaves.n == 1);
+	*id = (uint32_t)sums->octaves.n - 1;
 	return 0;
 }
 
-/* One more call in @row and in the part @octave of its histogram. */
-static inline void count(struct seam_account_sums_row *row,
+/* Add @call to @row and to @octave of its histogram. */
+static inline void count(struct seam_sums_row *row,
 			 struct seam_octave *octave,
 			 const struct seam_ended_call *call,
 			 unsigned int bucket)
@@ -81,24 +82,24 @@ static inline void count(struct seam_account_sums_row *row,
 		row->max_ns = call->ns;
 }
 
-/* A call of which neither need be there yet. */
-static void count_one(struct seam_account_sums *l,
+/* The same where the row or the octave may not be there yet. */
+static void count_one(struct seam_sums *sums,
 		      const struct seam_ended_call *call)
 {
 	unsigned int bucket = seam_histogram_bucket(call->ns);
-	struct seam_account_sums_row *row;
+	struct seam_sums_row *row;
 	uint32_t *octave;
 
-	if (!l->row_of[call->slot] && add_row(l, (uint32_t)call->slot))
+	if (!sums->row_of[call->slot] && add_row(sums, (uint32_t)call->slot))
 		goto fail;
-	row = &l->rows.items[l->row_of[call->slot]];
+	row = &sums->rows.items[sums->row_of[call->slot]];
 	octave = &row->octave[bucket / SEAM_HISTOGRAM_STEPS];
-	if (!*octave && add_octave(l, octave))
+	if (!*octave && add_octave(sums, octave))
 		goto fail;
-	count(row, &l->octaves.items[*octave], call, bucket);
+	count(row, &sums->octaves.items[*octave], call, bucket);
 	return;
 fail:
-	l->calls.error = -ENOMEM;
+	sums->calls.error = -ENOMEM;
 }
 
 static void count_ended(void *context, struct seam_calls *calls,
@@ -106,17 +107,17 @@ static void count_ended(void *context, struct seam_calls *calls,
 {
 	const struct seam_ended_call *call = ended->items;
 	const struct seam_ended_call *end = call + ended->n;
-	struct seam_account_sums *l = context;
-	struct seam_octave *octaves = l->octaves.items;
-	struct seam_account_sums_row *rows = l->rows.items;
+	struct seam_sums *sums = context;
+	struct seam_octave *octaves = sums->octaves.items;
+	struct seam_sums_row *rows = sums->rows.items;
 	const uint32_t *row_of;
 
-	if (grow_slots(l)) {
+	if (grow_slots(sums)) {
 		calls->error = -ENOMEM;
 		return;
 	}
-	l->n_in_runs += ended->n;
-	row_of = l->row_of;
+	sums->n_in_runs += ended->n;
+	row_of = sums->row_of;
 	for (; call < end; call++) {
 		unsigned int bucket = seam_histogram_bucket(call->ns);
 		uint32_t row = row_of[call->slot], octave;
@@ -126,9 +127,9 @@ static void count_ended(void *context, struct seam_calls *calls,
 		if (__builtin_expect(octave, 1)) {
 			count(&rows[row], &octaves[octave], call, bucket);
 		} else {
-			count_one(l, call);
-			octaves = l->octaves.items;
-			rows = l->rows.items;
+			count_one(sums, call);
+			octaves = sums->octaves.items;
+			rows = sums->rows.items;
 		}
 	}
 }
@@ -137,12 +138,12 @@ static void end_call(void *context, struct seam_calls *calls,
 		     const struct seam_call *call, uint64_t end_ns)
 {
 	uint64_t ns = end_ns - call->begin_ns;
-	struct seam_account_sums *l = context;
+	struct seam_sums *sums = context;
 
-	if (grow_slots(l))
+	if (grow_slots(sums))
 		calls->error = -ENOMEM;
 	else
-		count_one(l, &(struct seam_ended_call) {
+		count_one(sums, &(struct seam_ended_call) {
 			.ns = ns, .child_ns = call->child_ns,
 			.slot = call->slot,
 			.n_open = calls->active[call->slot],
@@ -153,24 +154,25 @@ static const struct seam_calls_sink plain_sink = {
 	.end = end_call, .ended = count_ended,
 };
 
-static void count_edge(struct seam_account_sums *l, struct seam_calls *calls,
+static void count_edge(struct seam_sums *sums, struct seam_calls *calls,
 		       const struct seam_call *call, uint64_t end_ns)
 {
 	uint32_t caller = calls->calls[calls->n - 1].function;
 	uint64_t hash = seam_hash_u64((uint64_t)caller << 32 | call->function);
-	struct seam_index_probe probe = seam_index_probe(&l->edge_index, hash);
+	struct seam_index_probe probe = seam_index_probe(&sums->edge_index,
+							 hash);
 	struct seam_account_edge *edge = NULL;
 	uint32_t id;
 
-	while ((id = seam_index_next(&l->edge_index, &probe)) != SEAM_NONE) {
-		edge = &l->edges.items[id];
+	while ((id = seam_index_next(&sums->edge_index, &probe)) != SEAM_NONE) {
+		edge = &sums->edges.items[id];
 		if (edge->caller == caller && edge->callee == call->function)
 			break;
 	}
 	if (id == SEAM_NONE) {
-		edge = SEAM_ARRAY_PUSH(&l->edges);
-		if (!edge || seam_index_add(&l->edge_index, hash,
-					    (uint32_t)(l->edges.n - 1))) {
+		edge = SEAM_ARRAY_PUSH(&sums->edges);
+		if (!edge || seam_index_add(&sums->edge_index, hash,
+					    (uint32_t)(sums->edges.n - 1))) {
 			calls->error = -ENOMEM;
 			return;
 		}
@@ -195,7 +197,7 @@ int seam_account_by_length(const void *a, const void *b)
 	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-/* Let the heap's element @at sink to its place; the shortest call is on top. */
+/* Restore the heap below element @at; the shortest call is on top. */
 static void sift(struct seam_account_call *heap, size_t at, size_t n)
 {
 	for (;;) {
@@ -215,47 +217,47 @@ static void sift(struct seam_account_call *heap, size_t at, size_t n)
 	}
 }
 
-static void keep_slowest(struct seam_account_sums *l,
+static void keep_slowest(struct seam_sums *sums,
 			 const struct seam_account_call *call)
 {
-	size_t cap = l->options->n_slowest;
+	size_t cap = sums->options->n_slowest;
 	struct seam_account_call *slot;
 
-	if (cap == 0 || (l->options->wanted &&
-			 !l->options->wanted(l->options->context,
-					     call->function)))
+	if (cap == 0 || (sums->options->wanted &&
+			 !sums->options->wanted(sums->options->context,
+						call->function)))
 		return;
-	if (l->slowest.n == cap) {
-		if (seam_account_by_length(call, &l->slowest.items[0]) > 0)
+	if (sums->slowest.n == cap) {
+		if (seam_account_by_length(call, &sums->slowest.items[0]) > 0)
 			return;
-		l->slowest.items[0] = *call;
-		sift(l->slowest.items, 0, cap);
+		sums->slowest.items[0] = *call;
+		sift(sums->slowest.items, 0, cap);
 		return;
 	}
-	slot = SEAM_ARRAY_PUSH(&l->slowest);
+	slot = SEAM_ARRAY_PUSH(&sums->slowest);
 	if (!slot) {
-		l->calls.error = -ENOMEM;
+		sums->calls.error = -ENOMEM;
 		return;
 	}
 	*slot = *call;
-	if (l->slowest.n == cap)
+	if (sums->slowest.n == cap)
 		for (size_t at = cap / 2; at-- > 0;)
-			sift(l->slowest.items, at, cap);
+			sift(sums->slowest.items, at, cap);
 }
 
 static void end_detailed(void *context, struct seam_calls *calls,
 			 const struct seam_call *call, uint64_t end_ns)
 {
-	struct seam_account_sums *l = context;
+	struct seam_sums *sums = context;
 
-	if (!seam_time_range_has(&l->range, call->begin_ns))
+	if (!seam_time_range_has(&sums->range, call->begin_ns))
 		return;
-	end_call(l, calls, call, end_ns);
-	if (l->options->edges)
-		count_edge(l, calls, call, end_ns);
-	keep_slowest(l, &(struct seam_account_call) {
+	end_call(sums, calls, call, end_ns);
+	if (sums->options->edges)
+		count_edge(sums, calls, call, end_ns);
+	keep_slowest(sums, &(struct seam_account_call) {
 		.begin_ns = call->begin_ns, .end_ns = end_ns,
-		.function = call->function, .stream = l->stream,
+		.function = call->function, .stream = sums->stream,
 	});
 }
 
@@ -263,65 +265,66 @@ static const struct seam_calls_sink detailed_sink = {
 	.end = end_detailed,
 };
 
-static bool is_detailed(const struct seam_account_sums *l)
+static bool is_detailed(const struct seam_sums *sums)
 {
-	return l->options->edges || l->options->n_slowest ||
-	       !seam_time_range_is_all(&l->range);
+	return sums->options->edges || sums->options->n_slowest ||
+	       !seam_time_range_is_all(&sums->range);
 }
 
-static void prepare(struct seam_account_sums *l, const struct seam_trace *trace,
+static void prepare(struct seam_sums *sums, const struct seam_trace *trace,
 		    uint32_t stream)
 {
-	l->stream = stream;
-	l->range = trace->range;
-	seam_calls_begin(&l->calls);
-	l->calls.start_ns = seam_trace_start_ns(trace, stream);
+	sums->stream = stream;
+	sums->range = trace->range;
+	seam_calls_begin(&sums->calls);
+	sums->calls.start_ns = seam_trace_start_ns(trace, stream);
 }
 
-void seam_account_sums_count_part(struct seam_account_sums *l,
-			    const struct seam_trace *trace,
-			    const struct seam_part *part, bool goes_on)
+void seam_sums_count_part(struct seam_sums *sums,
+			  const struct seam_trace *trace,
+			  const struct seam_part *part, bool goes_on)
 {
 	struct seam_trace_reader reader;
 
 	if (!goes_on) {
-		prepare(l, trace, part->stream);
-		l->calls.last_ns = l->calls.start_ns;
+		prepare(sums, trace, part->stream);
+		sums->calls.last_ns = sums->calls.start_ns;
 	}
 	seam_trace_read_part(&reader, trace, part->stream, part->first,
-			     part->n, l->calls.last_ns);
-	if (is_detailed(l))
-		seam_stream_feed_part(&l->calls, &reader, &l->batch,
-				      &detailed_sink, l);
+			     part->n, sums->calls.last_ns);
+	if (is_detailed(sums))
+		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
+				      &detailed_sink, sums);
 	else
-		seam_stream_feed_part(&l->calls, &reader, &l->batch,
-				      &plain_sink, l);
-	seam_xray_problems_merge(&l->problems, &reader.problems);
+		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
+				      &plain_sink, sums);
+	seam_xray_problems_merge(&sums->problems, &reader.problems);
 }
 
 /*
- * With nothing open here, it is the end of a call from before, if that is the
- * innermost one there.  With something open, it depends on what is open
- * before whether this is an exception's doing; that is not decided here.
+ * The exit of a call that is not open in this part.  Where no call is open, it
+ * may end the innermost call that is open before the part; joining checks
+ * that.  Where calls are open, they may have ended by an exception, which
+ * depends on the calls open before: the part must be counted again.
  */
 static void keep_outer(void *context, struct seam_calls *calls,
 		       const struct seam_xray_event *event, bool is_stray)
 {
 	struct seam_call *base = &calls->calls[0];
-	struct seam_account_sums *l = context;
-	const struct seam_account_sums_row *row = known_row(l, event->function);
+	struct seam_sums *sums = context;
+	const struct seam_sums_row *row = known_row(sums, event->function);
 	struct seam_outer_exit *exit;
 	uint32_t *closed;
 
 	if (is_stray) {
-		closed = SEAM_ARRAY_PUSH(&l->closed);
+		closed = SEAM_ARRAY_PUSH(&sums->closed);
 		if (closed)
 			*closed = event->function;
 		else
 			calls->error = -ENOMEM;
 		return;
 	}
-	exit = calls->n == 1 ? SEAM_ARRAY_PUSH(&l->exits) : NULL;
+	exit = calls->n == 1 ? SEAM_ARRAY_PUSH(&sums->exits) : NULL;
 	if (!exit) {
 		calls->error = calls->n == 1 ? -ENOMEM : -EAGAIN;
 		return;
@@ -344,36 +347,36 @@ static const struct seam_calls_sink detailed_inner_sink = {
 	.end = end_detailed, .outer = keep_outer,
 };
 
-void seam_account_sums_count_inner(struct seam_account_sums *l,
-			     const struct seam_trace *trace,
-			     const struct seam_part *part)
+void seam_sums_count_inner(struct seam_sums *sums,
+			   const struct seam_trace *trace,
+			   const struct seam_part *part)
 {
 	struct seam_trace_reader reader;
 
-	prepare(l, trace, part->stream);
+	prepare(sums, trace, part->stream);
 	seam_trace_read_part(&reader, trace, part->stream, part->first,
 			     part->n, 0);
-	if (is_detailed(l))
-		seam_stream_feed_part(&l->calls, &reader, &l->batch,
-				      &detailed_inner_sink, l);
+	if (is_detailed(sums))
+		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
+				      &detailed_inner_sink, sums);
 	else
-		seam_stream_feed_part(&l->calls, &reader, &l->batch,
-				      &plain_inner_sink, l);
-	l->first_ns = reader.first_ns;
-	seam_xray_problems_merge(&l->problems, &reader.problems);
+		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
+				      &plain_inner_sink, sums);
+	sums->first_ns = reader.first_ns;
+	seam_xray_problems_merge(&sums->problems, &reader.problems);
 }
 
-static uint32_t n_open(struct seam_account_sums *l, uint32_t function)
+static uint32_t n_open(struct seam_sums *sums, uint32_t function)
 {
-	uint32_t slot = seam_calls_slot(&l->calls, function);
+	uint32_t slot = seam_calls_slot(&sums->calls, function);
 
-	return slot == SEAM_NONE ? 0 : l->calls.active[slot];
+	return slot == SEAM_NONE ? 0 : sums->calls.active[slot];
 }
 
-/* Whether @next was right in what it took for granted. */
-static bool can_join(struct seam_account_sums *l, const struct seam_account_sums *next)
+/* Whether the assumptions of @next hold after @sums. */
+static bool can_join(struct seam_sums *sums, const struct seam_sums *next)
 {
-	const struct seam_calls *calls = &l->calls;
+	const struct seam_calls *calls = &sums->calls;
 
 	if (calls->error || next->calls.error || calls->too_deep ||
 	    next->first_ns < calls->last_ns ||
@@ -385,131 +388,133 @@ static bool can_join(struct seam_account_sums *l, const struct seam_account_sums
 		    next->exits.items[i].function)
 			return false;
 	for (size_t i = 0; i < next->closed.n; i++)
-		if (n_open(l, next->closed.items[i]))
+		if (n_open(sums, next->closed.items[i]))
 			return false;
 	return !calls->error;
 }
 
-/* @ns of @row were taken for those of outermost calls. */
-static void call_recursive(struct seam_account_sums_row *row, uint64_t ns)
+/* Move @ns of @row from the outermost calls to the recursive ones. */
+static void call_recursive(struct seam_sums_row *row, uint64_t ns)
 {
 	row->sum_ns[0] += ns;
 	row->sum_ns[1] -= ns;
 }
 
 /*
- * Time that @next counted into a function's total while a call of it was open
- * before: that call's time has it already.
+ * @next counted @ns into the total of @function, while a call of it was open
+ * before the part, whose time contains them.
  */
-static void take_back(struct seam_account_sums *next, uint32_t function, uint64_t ns)
+static void uncount_total(struct seam_sums *next, uint32_t function,
+			  uint64_t ns)
 {
-	struct seam_account_sums_row *row = known_row(next, function);
+	struct seam_sums_row *row = known_row(next, function);
 
 	if (row)
 		call_recursive(row, ns);
 }
 
-static void leave_one(struct seam_account_sums *l, uint64_t ns)
+static void leave_one(struct seam_sums *sums, uint64_t ns)
 {
-	if (is_detailed(l))
-		seam_calls_leave(&l->calls, ns, &detailed_sink, l);
+	if (is_detailed(sums))
+		seam_calls_leave(&sums->calls, ns, &detailed_sink, sums);
 	else
-		seam_calls_leave(&l->calls, ns, &plain_sink, l);
+		seam_calls_leave(&sums->calls, ns, &plain_sink, sums);
 }
 
-static void end_outer(struct seam_account_sums *l, struct seam_account_sums *next)
+static void end_outer(struct seam_sums *sums, struct seam_sums *next)
 {
 	for (size_t i = 0; i < next->exits.n; i++) {
 		const struct seam_outer_exit *exit = &next->exits.items[i];
 
-		l->calls.calls[l->calls.n - 1].child_ns += exit->child_ns;
-		leave_one(l, exit->ns);
-		if (n_open(l, exit->function) == 0)
-			take_back(next, exit->function, exit->total_ns);
+		sums->calls.calls[sums->calls.n - 1].child_ns += exit->child_ns;
+		leave_one(sums, exit->ns);
+		if (n_open(sums, exit->function) == 0)
+			uncount_total(next, exit->function, exit->total_ns);
 	}
 }
 
-/* What is open before and after @next: all its time is theirs. */
-static void put_totals_right(struct seam_account_sums *l, struct seam_account_sums *next)
+/* The same for functions that are open before and after @next. */
+static void correct_totals(struct seam_sums *sums, struct seam_sums *next)
 {
 	for (size_t i = 1; i < next->rows.n; i++) {
-		struct seam_account_sums_row *row = &next->rows.items[i];
+		struct seam_sums_row *row = &next->rows.items[i];
 
-		if (row->sum_ns[1] && n_open(l, row->function))
+		if (row->sum_ns[1] && n_open(sums, row->function))
 			call_recursive(row, row->sum_ns[1]);
 	}
 }
 
-static void open_again(struct seam_account_sums *l, const struct seam_calls *next)
+static void open_again(struct seam_sums *sums, const struct seam_calls *next)
 {
 	for (size_t i = 1; i < next->n; i++) {
 		struct seam_call call = next->calls[i];
 
-		if ((l->calls.n == l->calls.cap &&
-		     !seam_calls_grow(&l->calls)))
+		if ((sums->calls.n == sums->calls.cap &&
+		     !seam_calls_grow(&sums->calls)))
 			return;
-		call.slot = seam_calls_slot(&l->calls, call.function);
+		call.slot = seam_calls_slot(&sums->calls, call.function);
 		if (call.slot == SEAM_NONE)
 			return;
-		l->calls.active[call.slot]++;
-		l->calls.calls[l->calls.n++] = call;
+		sums->calls.active[call.slot]++;
+		sums->calls.calls[sums->calls.n++] = call;
 	}
 }
 
-bool seam_account_sums_join(struct seam_account_sums *l, struct seam_account_sums *next)
+bool seam_sums_join(struct seam_sums *sums, struct seam_sums *next)
 {
 	const struct seam_call *base = &next->calls.calls[0];
 	struct seam_call *top;
 
-	if (!can_join(l, next))
+	if (!can_join(sums, next))
 		return false;
-	end_outer(l, next);
-	put_totals_right(l, next);
-	top = &l->calls.calls[l->calls.n - 1];
+	end_outer(sums, next);
+	correct_totals(sums, next);
+	top = &sums->calls.calls[sums->calls.n - 1];
 	top->child_ns += base->child_ns;
 	if (base->tail)
 		top->tail = base->tail;
-	open_again(l, &next->calls);
+	open_again(sums, &next->calls);
 	if (next->first_ns != UINT64_MAX)
-		l->calls.last_ns = next->calls.last_ns;
+		sums->calls.last_ns = next->calls.last_ns;
 	return true;
 }
 
-void seam_account_sums_end(struct seam_account_sums *l)
+void seam_sums_end(struct seam_sums *sums)
 {
-	while (l->calls.n > 1 && !l->calls.error) {
-		l->calls.repairs[SEAM_REPAIR_UNFINISHED]++;
-		leave_one(l, l->calls.last_ns);
+	while (sums->calls.n > 1 && !sums->calls.error) {
+		sums->calls.repairs[SEAM_REPAIR_UNFINISHED]++;
+		leave_one(sums, sums->calls.last_ns);
 	}
 }
 
-void seam_account_sums_count(struct seam_account_sums *l, const struct seam_trace *trace,
-		       uint32_t stream)
+void seam_sums_count(struct seam_sums *sums, const struct seam_trace *trace,
+		     uint32_t stream)
 {
 	struct seam_trace_reader reader;
 
-	prepare(l, trace, stream);
+	prepare(sums, trace, stream);
 	seam_trace_read(&reader, trace, stream);
-	if (is_detailed(l))
-		seam_stream_feed(&l->calls, &reader, &l->batch, &detailed_sink,
-				 l);
+	if (is_detailed(sums))
+		seam_stream_feed(&sums->calls, &reader, &sums->batch,
+				 &detailed_sink, sums);
 	else
-		seam_stream_feed(&l->calls, &reader, &l->batch, &plain_sink, l);
-	seam_xray_problems_merge(&l->problems, &reader.problems);
+		seam_stream_feed(&sums->calls, &reader, &sums->batch,
+				 &plain_sink, sums);
+	seam_xray_problems_merge(&sums->problems, &reader.problems);
 }
 
-void seam_account_sums_free(struct seam_account_sums *l)
+void seam_sums_free(struct seam_sums *sums)
 {
-	if (!l)
+	if (!sums)
 		return;
-	seam_calls_fini(&l->calls);
-	seam_index_fini(&l->edge_index);
-	free(l->rows.items);
-	free(l->row_of);
-	free(l->octaves.items);
-	free(l->edges.items);
-	free(l->slowest.items);
-	free(l->exits.items);
-	free(l->closed.items);
-	free(l);
+	seam_calls_fini(&sums->calls);
+	seam_index_fini(&sums->edge_index);
+	free(sums->rows.items);
+	free(sums->row_of);
+	free(sums->octaves.items);
+	free(sums->edges.items);
+	free(sums->slowest.items);
+	free(sums->exits.items);
+	free(sums->closed.items);
+	free(sums);
 }

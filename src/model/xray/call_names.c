@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* call_names.c - a map and what to doubt about it; see call_names.h */
+/* call_names.c - a map, and its contradictions to a log; see call_names.h */
 #include "model/xray/call_names.h"
 
 #include <inttypes.h>

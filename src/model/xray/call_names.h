@@ -2,9 +2,10 @@
 /*
  * call_names.h - what the functions of an XRay log are called
  *
- * From an instrumentation map, if there is one; a function that it has no name
- * for is its address, "0x401136", and one that it does not know is "#7".  A log does not say which program wrote it, so a map can be
- * another program's: what contradicts the log is found and said.
+ * From an instrumentation map, if there is one.  A function without a name in
+ * it is its address, "0x401136"; a function that is not in it is "#7".  A log
+ * does not name its program, so the map may be another program's: it is
+ * checked against the log.
  */
 #ifndef SEAM_CALL_NAMES_H
 #define SEAM_CALL_NAMES_H
@@ -14,7 +15,7 @@
 
 enum { SEAM_CALL_NAME = 24 };
 
-/* Zeroed is valid: no map, all functions are numbers. */
+/* Zeroed is valid: without a map, all functions are numbers. */
 struct seam_call_names {
 	struct seam_xray_map map;
 };
@@ -29,10 +30,9 @@ const char *seam_call_name(const struct seam_call_names *names,
 			   uint32_t function, char buf[SEAM_CALL_NAME]);
 
 /*
- * Why the map cannot be that of the program that wrote @trace, in one line
- * of @buf, or NULL when nothing speaks against it: a function that the map
- * does not have, or an action for which it has no sled.  Looks at the first
- * events of every block.
+ * Why the map cannot be of the program that wrote @trace, in one line of
+ * @buf: a function that is not in the map, or an action for which it has no
+ * sled.  NULL where neither is found in the first events of every block.
  */
 const char *seam_call_names_doubt(const struct seam_call_names *names,
 				  const struct seam_trace *trace, char *buf,

@@ -6,9 +6,9 @@
  * the calls that took this path, so that a flame graph's widths are measured
  * and not sampled.  Size: the program's distinct stacks, not its calls.
  *
- * A log can be made whose every call is a stack of its own, at 8 bytes a call;
- * the number of nodes therefore has a limit.  A call whose stack would be one
- * more is not in the tree: its time stays with the call that made it.
+ * A hostile log can have another stack for each call, at 8 bytes a call; the
+ * number of nodes therefore has a limit.  A call whose stack would exceed it
+ * is not in the tree: its time counts as its caller's.
  */
 #ifndef SEAM_CALL_PATHS_H
 #define SEAM_CALL_PATHS_H

@@ -8,7 +8,7 @@
  *   exit missing    an exception or longjmp left frames without an exit: they
  *                   end where the exit of a caller shows that they have
  *   entry missing   the exit of a call that began before the log does (a
- *                   flight recorder's ring): it began at the log's start
+ *                   flight data recorder's ring): it began at the log's start
  *   stray exit      an exit of no open call where an open call's own exit is
  *                   still to come, or of an outer one where the innermost's
  *                   own exit follows (stray_exits.h), or of a function that
@@ -21,7 +21,7 @@
  *
  * The hot path is inline and the sink's functions are known at compile time
  * where the sink is a constant: accounting costs no call through a pointer.
- * calls_run.h is a shorter way through records that are as they should be.
+ * calls_run.h is a faster path for records that need no repair.
  *
  * Threads: one object belongs to one thread at a time.
  */
@@ -43,18 +43,18 @@ enum seam_repair {
 	SEAM_N_REPAIRS,
 };
 
-/* "missing_exit", ...: in JSON; and a sentence of a few words for people. */
+/* "missing_exit", ...: in JSON; and a description of a few words. */
 const char *seam_repair_name(enum seam_repair repair);
 const char *seam_repair_text(enum seam_repair repair);
 
-/* What struct seam_calls' error is, in @err.  Returns @error. */
+/* Describe the error of struct seam_calls in @err.  Returns @error. */
 int seam_calls_failed(int error, struct seam_err *err);
 
 enum {
 	SEAM_CALLS_MAX_DEPTH = 1 << 20,
 	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-	/* arrays of megabytes, made anew for each input, are all of its time */
+	/* arrays of megabytes for each input would take all of its time */
 	SEAM_CALLS_SMALL = 1 << 8,
 #else
 	SEAM_CALLS_SMALL = 1 << 18,	/* ids below are small */
@@ -62,9 +62,9 @@ enum {
 };
 
 /*
- * The slots of functions, by which arrays about them are indexed.  Programs
- * number theirs from 1 on: small ids are slots themselves, which needs no
- * look at memory.  Those above are hashed; their slots follow.
+ * The slots of functions, which index arrays of per-function data.  Programs
+ * number their functions from 1 on: a small id is its own slot, without a
+ * memory access.  Larger ids are hashed; their slots follow.
  */
 struct seam_call_functions {
 	uint32_t n_small;		/* ids below this have room in arrays */
@@ -80,10 +80,11 @@ struct seam_call {
 	uint32_t slot;
 	uint64_t child_ns;		/* in calls that it made, so far */
 	uint32_t user;			/* the sink's own */
-	uint32_t tail;			/* last callee that ended by a tail exit */
+	uint32_t tail;			/* the last callee to end by a tail exit,
+					 * its function + 1; 0: none */
 };
 
-/* Which exit of a thread: when, and of what. */
+/* An exit of a thread: its time and function. */
 struct seam_odd_exit {
 	uint64_t ns;
 	uint32_t function;		/* XRay id */
@@ -91,7 +92,7 @@ struct seam_odd_exit {
 
 struct seam_calls;
 
-/* How to look at what comes after @event, of the batch that is fed. */
+/* How to look ahead of @event, of the batch that is fed. */
 struct seam_calls_ahead {
 	/*
 	 * @event is an exit of no open call: leave in not_stray which such
@@ -121,12 +122,12 @@ struct seam_calls {
 	uint64_t repairs[SEAM_N_REPAIRS];
 	/* ids of calls whose entries were missing, innermost first */
 	SEAM_ARRAY(uint32_t) unseen;
-	/* NULL: nothing is known of what comes */
+	/* NULL: no looking ahead */
 	const struct seam_calls_ahead *ahead;
 	struct seam_trace_reader *reader;	/* for ahead */
 	const struct seam_xray_batch *batch;	/* what it was fed last */
 	SEAM_ARRAY(struct seam_odd_exit) not_stray;
-	bool has_looked;
+	bool has_looked;		/* not_stray is valid */
 	/* stray exits in their order: kept by a first pass for a second one */
 	SEAM_ARRAY(struct seam_odd_exit) strays;
 	bool keeps_strays;		/* this pass is the first */
@@ -135,7 +136,7 @@ struct seam_calls {
 					 * functions; then nothing counts */
 };
 
-/* A call that has ended, as far as those who add calls up want to know it. */
+/* A call that has ended, with what sums need. */
 struct seam_ended_call {
 	uint64_t ns;
 	uint64_t child_ns;		/* in calls that it made */
@@ -164,17 +165,18 @@ struct seam_calls_sink {
 		      const struct seam_xray_batch *batch,
 		      const struct seam_xray_event *event);
 	/*
-	 * For those who read a thread from its middle: the exit @event is of
-	 * no call that is open here, but perhaps of one that is open before.
-	 * @is_stray: it was taken for a stray exit; else nothing was done.
-	 * NULL: these are all events, and the entry is missing.
+	 * For sinks of a part that is not its stream's first: the exit @event
+	 * is of no call that is open here, but perhaps of one that is open
+	 * before the part.  @is_stray: it was taken for a stray exit; else
+	 * nothing was done.  NULL: there are no events before, and the entry
+	 * is missing.
 	 */
 	void (*outer)(void *context, struct seam_calls *calls,
 		      const struct seam_xray_event *event, bool is_stray);
 	/*
-	 * For those who want no more of a call than struct seam_ended_call:
-	 * @ended calls instead of one end() for each, wherever the log allows
-	 * it.  NULL: end() for all.
+	 * For sinks to which struct seam_ended_call is enough: @ended calls
+	 * in place of an end() for each, where the log allows it.  NULL: end()
+	 * for all.
 	 */
 	void (*ended)(void *context, struct seam_calls *calls,
 		      const struct seam_ended_calls *ended);
@@ -285,9 +287,9 @@ seam_calls_leave(struct seam_calls *calls, uint64_t ns,
 /*
  * Events [@from, @to) of @batch, whose times are nanoseconds that rise.
  *
- * The depth is kept in a local: what is stored through pointers could be
- * calls->n for all the compiler knows, and a load behind each store would be
- * the longest chain of the loop.
+ * The depth is kept in a local: to the compiler, a store through a pointer
+ * may change calls->n, and a load after each store would be the longest
+ * dependency chain of the loop.
  */
 static inline __attribute__((always_inline)) void
 seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,

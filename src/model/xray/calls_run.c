@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_run.c - the loop without jumps; see calls_run.h */
+/* calls_run.c - the loop without branches; see calls_run.h */
 #include "model/xray/calls_run.h"
 
 /*
- * A record's low word turned so that the function is in front and the action
- * behind it.  Without the bit that tells an exit from an entry it is the
- * function's id; whatever else the record is, it is a large number then.
+ * A record's low word, rotated so that the function id is in the low bits and
+ * the action in the high ones.  Without the bit in which an exit differs from
+ * an entry, it is the function id; of any other record it is a large number.
  */
 static inline uint32_t function_of(uint64_t record)
 {
@@ -17,9 +17,9 @@ static inline uint32_t function_of(uint64_t record)
 /*
  * For each record, exit is all ones or 0, and call is
  *
- *	on exit:  the top, which leaves; what is written to it is of no use
- *	on entry: the place above the top, where the new call comes to be;
- *		  what is read from it is of no use
+ *	on exit:  the top, which ends; what is written to it is not used
+ *	on entry: the place above the top, of the new call; what is read from
+ *		  it is not used
  *
  * so that call - 1 is the caller in both cases.  @is_wide is a constant.
  */

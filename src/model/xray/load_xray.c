@@ -11,7 +11,7 @@
 #include "model/xray/stream_items.h"
 #include "model/xray/stream_threads.h"
 
-/* What the timelines of the profile read; it belongs to the profile. */
+/* The source of the tracks, which the profile owns. */
 struct track_source {
 	const struct seam_profile *profile;
 	const struct seam_trace *trace;
@@ -271,17 +271,17 @@ static int add_event(struct xray_loader *l)
 	return event->name == SEAM_NONE ? -ENOMEM : 0;
 }
 
-/* What the log lacked, where a person will read it. */
-static void tell(struct xray_loader *l)
+/* Notes and losses: repairs, problems, limits. */
+static void add_notes(struct xray_loader *l)
 {
 	uint32_t source = seam_strings_put(&l->profile->strings, "xray");
 
 	l->calls.repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(l->trace);
-	for (int i = 0; i < SEAM_N_REPAIRS; i++)
+	for (enum seam_repair i = 0; i < SEAM_N_REPAIRS; i++)
 		if (l->calls.repairs[i])
 			seam_profile_note(l->profile, "repaired: %" PRIu64
 					  " %s", l->calls.repairs[i],
-					  seam_repair_text((enum seam_repair)i));
+					  seam_repair_text(i));
 	for (size_t i = 0; i < l->problems.n_kept; i++)
 		seam_profile_note(l->profile, "at %#" PRIx64 ": %s",
 				  l->problems.items[i].offset,
@@ -370,7 +370,7 @@ int seam_load_xray(struct seam_profile *profile,
 	}
 	if (!r) {
 		seam_trace_problems(trace, &l.problems);
-		tell(&l);
+		add_notes(&l);
 	}
 	seam_calls_fini(&l.calls);
 	seam_call_names_fini(&l.names);

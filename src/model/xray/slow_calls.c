@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slow_calls.c - follow the program into chosen calls; see slow_calls.h */
+/* slow_calls.c - a second pass over streams with slow calls; see slow_calls.h */
 #include "model/xray/slow_calls.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
  * collects what happened inside of each: a tree of stacks, the arguments of
  * its calls, and the events that the program wrote, at their place in it.
  *
- * A tail call leaves its caller, so its callee stands beside it in the tree;
- * what it is the tail call of is kept with it.
+ * A tail call ends its caller, so that its callee is the caller's sibling in
+ * the tree; the function that made the tail call is kept with it.
  */
 #ifndef SEAM_SLOW_CALLS_H
 #define SEAM_SLOW_CALLS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stray_exits.c - the rest of a thread, followed; see stray_exits.h */
+/* stray_exits.c - replay of the rest of a thread; see stray_exits.h */
 #include "model/xray/stray_exits.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum { NEARBY = 64 };			/* events */
 
-/* An exit that nothing explains so far. */
+/* An exit without an open call, not known to be stray so far. */
 struct doubt {
 	struct seam_odd_exit exit;
 	size_t n;			/* calls->n when it came */
@@ -135,7 +135,7 @@ static int find(struct seam_calls *calls, const struct seam_xray_event *event)
 	return r;
 }
 
-/* What was entered after an exit, until an exit ends none of it. */
+/* The functions entered after an exit, until an exit of another call. */
 struct glance {
 	uint32_t open[NEARBY];
 	size_t n, n_seen;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stray_exits.h - what comes later tells which exits are stray
+ * stray_exits.h - find stray exits by looking ahead
  *
- * An exit of a function of which no call is open is either the end of a call
- * that began before the log, and then all that is open has ended too, or it
- * means nothing.  Where any call that is open there has an exit of its own
- * still to come, the exit was stray.  One pass over the rest of the thread,
- * from its first such exit on, answers that for all of them.  It ends no call
- * at such an exit: a call that has an exit of its own later was open all the
- * time, and one that has none changes no answer.
+ * An exit of a function without an open call either ends a call that began
+ * before the log, and then all open calls have ended too, or it is stray.  It
+ * is stray where an exit of an open call follows.  One pass over the rest of
+ * the thread, from its first such exit on, decides that for all of them.  The
+ * pass ends no call at such an exit: a call with an exit of its own later was
+ * open all the time, and a call without one changes no result.
  *
  * The exit of a call under the top one ends the calls above, as an exception
- * does; but where the top call's own exit is the next one, it was stray.  For
- * that, a few records are looked at.
+ * does; but where the top call's own exit is the next one, it was stray.  That
+ * takes a look at a few records.
  */
 #ifndef SEAM_STRAY_EXITS_H
 #define SEAM_STRAY_EXITS_H

@@ -69,8 +69,7 @@ void seam_stream_run(struct seam_calls *calls,
 	} while (n == run.wire.n);
 }
 
-/* What is open before the stream's first event, innermost first, and which
- * exits are stray. */
+/* Find the calls open before the first event, and the stray exits. */
 static void find_unseen(struct seam_calls *calls,
 			const struct seam_trace *trace, size_t stream,
 			struct seam_xray_batch *batch)

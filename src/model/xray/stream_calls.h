@@ -3,9 +3,9 @@
  * stream_calls.h - the calls of one thread of a trace, into a sink
  *
  * Joins trace.h, which orders events, with calls.h, which nests them, and
- * settles what only both together know: calls that were open when a child
- * was forked begin anew in the child, and calls that began before the log
- * are opened first when a caller wants to see them where they belong.
+ * handles what takes both: calls that were open when a child was forked begin
+ * again in the child, and calls that began before the log are opened before
+ * its first event, for callers that need each call under its caller.
  */
 #ifndef SEAM_STREAM_CALLS_H
 #define SEAM_STREAM_CALLS_H
@@ -21,7 +21,7 @@
 void seam_stream_follow(struct seam_calls *calls,
 			const struct seam_xray_batch *batch, size_t n);
 
-/* Begin the open calls anew, at the time of the last shadow event. */
+/* Begin the open calls again, at the time of the last shadow event. */
 void seam_stream_reopen(struct seam_calls *calls,
 			const struct seam_calls_sink *sink, void *context);
 

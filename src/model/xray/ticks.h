@@ -58,7 +58,7 @@ static inline uint64_t seam_ticks_length(const struct seam_ticks *ticks,
 	return seam_ticks_scale(ticks, n_ticks, false);
 }
 
-/* When the counter stood at @tsc; before the origin is at the origin. */
+/* The time of counter value @tsc; the origin's for values before it. */
 static inline uint64_t seam_ticks_time(const struct seam_ticks *ticks,
 				       uint64_t tsc)
 {

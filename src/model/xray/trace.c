@@ -144,7 +144,7 @@ static int by_value(const void *a, const void *b)
  * TSC, so no tie may be early, and the latest is the best.
  *
  * Estimator: max over blocks of (wall - ticks as ns); late by the shortest
- * time that any block waited for its first record, plus 1 us of resolution.
+ * delay of any block's first record, plus 1 us of resolution.
  */
 static void tie(struct seam_trace_clock *clock, int64_t *ties, size_t n)
 {
@@ -250,7 +250,7 @@ static uint64_t count_shared(const struct seam_trace *trace,
 	}
 }
 
-/* Time before a fork is shared, time after it is not: shadows come first. */
+/* A child shares the events before its fork only: shadows come first. */
 static void keep_first_shadows(struct seam_trace *trace)
 {
 	for (size_t s = 0; s < trace->streams.n; s++) {
@@ -571,10 +571,10 @@ static bool open_block(struct seam_trace_reader *reader)
 }
 
 /*
- * Ticks to nanoseconds.  When the counter steps back within a thread, time
- * stands still for that step and goes on with the counter from there.
+ * Ticks to nanoseconds.  When the counter steps back within a thread, the time
+ * stays for that step and goes on with the counter from there.
  */
-static void tell_times(struct seam_trace_reader *reader,
+static void convert_times(struct seam_trace_reader *reader,
 		       struct seam_xray_batch *batch)
 {
 	const struct seam_ticks clock = *reader->clock;
@@ -655,7 +655,7 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 		if (!next_batch(reader, batch, n_shadow))
 			return false;
 		if (!reader->raw)
-			tell_times(reader, batch);
+			convert_times(reader, batch);
 		else
 			*n_shadow = cut(reader, batch, *n_shadow);
 	} while (batch->n == 0);

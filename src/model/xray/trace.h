@@ -6,11 +6,11 @@
  * put into the order in which they were written: by thread, then by wall
  * time and first TSC.  A stream is one thread in one log; streams can be read
  * in any order and from several threads at once.  All logs given together
- * stand on one time line, CLOCK_MONOTONIC as far as the log tells it.
+ * have one time, CLOCK_MONOTONIC where their records tie them to it.
  *
  * A child that was forked while recording writes its parent's buffers again,
- * with the parent's ids.  Where parent and child are both given, what they
- * share is known by its time stamps and counts once (shadow events).
+ * with the parent's ids.  Where the logs of both are given, the events in both
+ * are found by their time stamps and count once: the child's are shadow events.
  */
 #ifndef SEAM_TRACE_H
 #define SEAM_TRACE_H
@@ -35,7 +35,7 @@ struct seam_trace_block {
 
 struct seam_trace_stream {
 	uint32_t log, section;
-	int32_t pid, tid;		/* pid 0: the log does not say */
+	int32_t pid, tid;		/* pid 0: not in the log */
 	uint32_t clock;
 	size_t first_block, n_blocks;
 	uint64_t n_bytes;
@@ -54,11 +54,11 @@ struct seam_trace {
 	SEAM_ARRAY(struct seam_trace_block) blocks;	/* by stream, in time */
 	SEAM_ARRAY(struct seam_trace_stream) streams;
 	SEAM_ARRAY(struct seam_trace_clock) clocks;	/* one a frequency */
-	bool in_ticks;			/* a log does not say its frequency */
+	bool in_ticks;			/* a log has no frequency */
 	/*
-	 * What is asked for.  A call belongs to it that begins in it.  Those
-	 * who read calls look at it themselves, because a call in it may be
-	 * made by one that is not; raw readers give only what lies in it.
+	 * The selected time, which has the calls that begin in it.  Readers
+	 * of calls apply it themselves, because the caller of such a call may
+	 * not be in it; raw readers give only the events in it.
 	 */
 	struct seam_time_range range;
 };
@@ -101,7 +101,7 @@ bool seam_trace_is_tied(const struct seam_trace *trace);
 
 void seam_trace_close(struct seam_trace *trace);
 
-/* What indexing could not read, all logs together. */
+/* Add the problems of indexing, of all logs. */
 void seam_trace_problems(const struct seam_trace *trace,
 			 struct seam_xray_problems *problems);
 
@@ -115,7 +115,7 @@ struct seam_trace_reader {
 	const struct seam_ticks *clock;
 	size_t next_block, end_block;	/* of the stream */
 	bool in_block;
-	bool takes_runs;		/* seam_trace_run() has been asked */
+	bool takes_runs;		/* seam_trace_run() has been called */
 	bool raw;			/* leave TSCs as they are, cut */
 	bool keeps;			/* the last call or event was kept */
 	uint64_t n_shadow;		/* of this block, still to come */
@@ -181,12 +181,12 @@ struct seam_trace_run {
 
 enum { SEAM_TRACE_RUN = 256 };
 
-/* The run that the stream goes on with; false: seam_trace_next() must. */
+/* The run at the stream's position; false: use seam_trace_next(). */
 bool seam_trace_run(struct seam_trace_reader *reader,
 		    struct seam_trace_run *run);
 
 /*
- * Go on behind the first @n > 0 records of @run, which were all Entry or Exit;
+ * Go on after the first @n > 0 records of @run, which were all Entry or Exit;
  * run->ticks is now the last one's.
  */
 void seam_trace_run_take(struct seam_trace_reader *reader,
