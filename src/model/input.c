@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recording.c - a folder or a file, opened; see recording.h */
+/* input.c - a folder or a file, opened; see input.h */
 #include "model/input.h"
 
 #include <errno.h>

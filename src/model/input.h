@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording.h - the files that a path stands for
+ * input.h - the files that a path stands for
  *
  * A path given to a command is a bundle (NAME.seam), a folder of perf's
  * threads (data, data.0, data.1...), one file, or "-".  This opens what

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 
 /*
- * The longest time between two rounds.  A killed recorder loses at most what
- * came in since.  Where programs start and map files it is short, so that
- * these files are opened before they are deleted; else it doubles.
+ * The longest time between two rounds: a killed recorder loses at most the
+ * records of this time.  After side-band records it is short, so that mapped
+ * files are opened before they are deleted; else it doubles.
  */
 enum {
 	SHORTEST_WAIT_MS = 8,
@@ -27,7 +27,7 @@ enum {
 /* How long a snapshot may copy files. */
 #define SNAPSHOT_KEEP_NS (2 * SEAM_NS_PER_S)
 
-/* As waitpid() would have it. */
+/* The status of waitpid(). */
 static int wait_status_of(const siginfo_t *info)
 {
 	return info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) :

@@ -17,7 +17,7 @@ enum {
 struct seam_stopped_task {
 	uint32_t pid;
 	char name[16];		/* set by exec() */
-	uint64_t exec_ns;	/* 0: none seen */
+	uint64_t exec_ns;	/* of its last exec(); 0: none */
 	uint64_t mapped_ns;	/* of the newest mapping */
 };
 
