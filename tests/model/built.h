@@ -56,6 +56,14 @@ static inline uint8_t built_layer(char *name, bool *is_inlined)
 	       c == 'g' ? SEAM_LAYER_GUEST : SEAM_LAYER_NATIVE;
 }
 
+static inline uint32_t built_module(struct seam_profile *p, const char *path)
+{
+	return seam_profile_module(p, &(struct seam_profile_module) {
+		.path = built_string(p, path), .kind = SEAM_MODULE_FILE,
+		.pid = -1,
+	});
+}
+
 static inline uint32_t built_frame(struct seam_profile *p, char *name)
 {
 	static const char *const modules[] = {
@@ -70,8 +78,9 @@ static inline uint32_t built_frame(struct seam_profile *p, char *name)
 	if (at)
 		*at = '\0';
 	function.name = built_string(p, name);
-	function.module = built_string(p, at ? at + 1 :
+	function.module = built_module(p, at ? at + 1 :
 				       modules[function.layer]);
+	frame.module = function.module;
 	frame.function = seam_profile_function(p, &function);
 	return seam_profile_frame(p, &frame);
 }

@@ -8,9 +8,7 @@
 #include "cli/pager.h"
 #include "cli/reading.h"
 #include "cli/source_text.h"
-#include "model/input.h"
 #include "report/annotate.h"
-#include "symbol/jit/jit_find.h"
 
 struct annotate_options {
 	struct seam_reading reading;
@@ -116,15 +114,13 @@ static int show(const struct seam_opened *opened,
 {
 	const struct seam_reading *reading = &settings->reading;
 	struct seam_annotation annotation = { 0 };
-	struct seam_input recording;
 	struct seam_err err = { 0 };
-	struct seam_jit_places places = {
-		.paths = reading->jit.items, .n_paths = reading->jit.n,
-	};
 	struct seam_annotation_options how = {
 		.symbol = symbol, .with_callers = settings->total,
-		.places = &places,
 		.symbols = {
+			.bundle = opened->profile.bundle ? seam_profile_text(
+				&opened->profile, opened->profile.bundle) :
+				NULL,
 			.symfs = reading->symfs.items,
 			.n_symfs = reading->symfs.n,
 			.debuginfod = reading->debuginfod,
@@ -133,13 +129,8 @@ static int show(const struct seam_opened *opened,
 	};
 	int status = seam_reading_status(opened);
 	char shown[200];
-	int r = seam_input_open(&recording, opened->path, &err);
+	int r = seam_annotate(&annotation, &opened->selected, &how, &err);
 
-	places.bundle = how.symbols.bundle = recording.folder;
-	places.recording = recording.folder ? NULL : recording.path;
-	if (r == 0)
-		r = seam_annotate(&annotation, &opened->selected, &recording,
-				  &how, &err);
 	if (r == 0 && annotation.bodies.n == 0)
 		r = explain(&opened->profile, symbol, settings->total, &err);
 	/* Why code or a name may be missing, before the missing of it. */
@@ -154,7 +145,6 @@ static int show(const struct seam_opened *opened,
 		status = seam_command_failed(&err);
 	}
 	seam_annotation_fini(&annotation);
-	seam_input_close(&recording);
 	return status;
 }
 

@@ -40,7 +40,7 @@ static void put_place(const struct seam_profile *profile, struct seam_json *j,
 			 seam_layer_name((enum seam_layer)function->layer));
 	seam_json_string(j, "symbol", seam_profile_text(profile,
 							function->name));
-	seam_json_string(j, "module", seam_profile_text(profile,
+	seam_json_string(j, "module", seam_profile_path(profile,
 							function->module));
 	seam_json_string(j, "file", frame->file ?
 			 seam_profile_text(profile, frame->file) : NULL);

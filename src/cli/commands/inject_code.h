@@ -10,7 +10,7 @@
 #include "cli/output_folder.h"
 #include "export/inject/inject.h"
 #include "export/inject/perf_rewrite.h"
-#include "model/jit/jit_recorded.h"
+#include "model/jit/jit_sources.h"
 #include "symbol/jit/jit_placements.h"
 
 /* The file of one process. */
@@ -29,9 +29,9 @@ struct seam_inject_range {
 	uint64_t reach;		/* highest end of this and all before */
 };
 
-/* Zeroed is valid and empty. */
+/* Zeroed but for the profile is valid and empty. */
 struct seam_inject_code {
-	struct seam_jit_recorded recorded;
+	const struct seam_profile *profile;	/* with its JIT code */
 	struct seam_jit_placements placements;
 	struct seam_arena arena;
 	SEAM_ARRAY(struct seam_inject_function) functions;
@@ -43,13 +43,12 @@ struct seam_inject_code {
 };
 
 /*
- * Make the files of all code in code->recorded in the folder @made, whose
- * absolute path is @path, and the mappings.  @elf_machine is for dumps that do
- * not say theirs.  0 or -errno.
+ * Make the files of all JIT code of code->profile in the folder @made, whose
+ * absolute path is @path, and the mappings.  0 or -errno.
  */
 int seam_inject_code_make(struct seam_inject_code *code,
 			  struct seam_output_folder *made, const char *path,
-			  uint32_t elf_machine, struct seam_err *err);
+			  struct seam_err *err);
 
 void seam_inject_code_fini(struct seam_inject_code *code);
 

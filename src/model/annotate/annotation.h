@@ -17,7 +17,6 @@
 #define SEAM_ANNOTATION_H
 
 #include "base/arena.h"
-#include "model/input.h"
 #include "model/profile/selection.h"
 #include "symbol/symbols.h"
 
@@ -69,20 +68,18 @@ struct seam_annotation_options {
 	const char *symbol;
 	bool with_callers;	/* totals: calls that go out count too */
 	struct seam_symbols_options symbols;
-	struct seam_jit_places *places;		/* of dumps */
 };
 
 /*
- * Annotate a function of the profile that @selected is of, which was loaded
- * from @recording.
+ * Annotate a function of the profile that @selected is of, which must outlive
+ * the annotation.
  *
  * Returns 0, also when no sample is in such a function (no bodies then), or
- * code could not be had (problem); -ENOMEM, or what seam_perf_data_open()
- * says: only perf.data has samples.
+ * code was not found (problem); -ENOMEM, or -EBADMSG where the profile is not
+ * of a perf.data file: only that has samples.
  */
 int seam_annotate(struct seam_annotation *annotation,
 		  const struct seam_selected *selected,
-		  const struct seam_input *recording,
 		  const struct seam_annotation_options *options,
 		  struct seam_err *err);
 

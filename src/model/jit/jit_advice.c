@@ -71,7 +71,7 @@ static int *python_minors(const struct seam_profile *profile)
 
 		if (f->layer == SEAM_LAYER_NATIVE)
 			minors[i] = python_minor(
-				seam_profile_text(profile, f->module));
+				seam_profile_path(profile, f->module));
 	}
 	return minors;
 }

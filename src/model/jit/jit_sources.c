@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_sources.c - found, judged, added; the contract is in jit_sources.h */
+/* jit_sources.c - find, validate, add; the contract is in jit_sources.h */
 #include "model/jit/jit_sources.h"
 
 #include <errno.h>
@@ -8,30 +8,35 @@
 
 #include "base/text.h"
 
-int seam_jit_sources_init(struct seam_jit_sources *sources,
-			  struct seam_profile *profile,
-			  const struct seam_jit_places *places)
-{
-	*sources = (struct seam_jit_sources) {
-		.profile = profile, .code = seam_jit_code_new(),
-		.places = *places,
-	};
-	return sources->code ? 0 : -ENOMEM;
-}
-
-void seam_jit_sources_fini(struct seam_jit_sources *sources)
+static void free_sources(struct seam_jit_sources *sources)
 {
 	seam_jit_code_free(sources->code);
 	for (size_t i = 0; i < sources->files.n; i++)
-		seam_file_close(&sources->files.items[i]);
+		seam_file_close(&sources->files.items[i].file);
 	free(sources->files.items);
 	seam_strings_fini(&sources->tried);
 	free(sources->announced.items);
 	free(sources->absent.items);
-	*sources = (struct seam_jit_sources) { 0 };
+	free(sources);
 }
 
-/* Whether this is the first time that this file of this process comes up. */
+struct seam_jit_sources *
+seam_jit_sources_new(struct seam_profile *profile,
+		     const struct seam_jit_places *places)
+{
+	struct seam_jit_sources *sources = calloc(1, sizeof(*sources));
+
+	if (!sources)
+		return NULL;
+	sources->profile = profile;
+	sources->places = *places;
+	sources->code = seam_jit_code_new();
+	profile->jit = sources;
+	profile->free_jit = free_sources;
+	return sources->code ? sources : NULL;
+}
+
+/* Whether this file of this process has not been tried yet. */
 static bool is_new(struct seam_jit_sources *sources, int32_t pid,
 		   const char *path)
 {
@@ -43,8 +48,8 @@ static bool is_new(struct seam_jit_sources *sources, int32_t pid,
 	return sources->tried.texts.n > n;
 }
 
-/* A refusal is worth a note; that there is no such file is not. */
-static void tell(struct seam_jit_sources *sources, int32_t pid, int why,
+/* A note of why a file was rejected; none where there is no file. */
+static void note_rejected(struct seam_jit_sources *sources, int32_t pid, int why,
 		 const struct seam_err *err)
 {
 	if (why == -ENOENT || why == -ENOMEM)
@@ -75,7 +80,7 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	       struct seam_file *file)
 {
 	struct seam_err err = { 0 };
-	struct seam_file *slot;
+	struct seam_jit_source_file *slot;
 	int r;
 
 	if (kind == SEAM_JIT_MAP)
@@ -90,11 +95,15 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	/* Maps are copied; dumps are borrowed until the code is freed. */
 	slot = r == 0 ? SEAM_ARRAY_PUSH(&sources->files) : NULL;
 	if (slot) {
-		*slot = *file;
+		*slot = (struct seam_jit_source_file) {
+			.file = *file, .pid = pid,
+			.path = seam_strings_put(&sources->profile->strings,
+						 path),
+		};
 		return 0;
 	}
 	seam_file_close(file);
-	tell(sources, pid, r, &err);
+	note_rejected(sources, pid, r, &err);
 	return r == -ENOMEM || r == 0 ? -ENOMEM : 0;
 }
 
@@ -150,7 +159,7 @@ static int find(struct seam_jit_sources *sources,
 	/* A map is only likely; a dump was announced by its marker. */
 	if (r == -ENOENT && kind == SEAM_JIT_DUMP)
 		return lack(sources, owner->pid, path);
-	tell(sources, owner->pid, r, &err);
+	note_rejected(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -171,11 +180,11 @@ static int find_second(struct seam_jit_sources *sources,
 			  sizeof(found), &err);
 	if (r == 0)
 		return add(sources, owner->pid, SEAM_JIT_DUMP, found, &file);
-	tell(sources, owner->pid, r, &err);
+	note_rejected(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }
 
-/* What a recording knows of an owner: its numbers, not its user or age. */
+/* A recording has the process ids of an owner, not its user or age. */
 static struct seam_jit_owner owner_of(int32_t pid, int32_t inner_pid)
 {
 	return (struct seam_jit_owner) {
@@ -188,9 +197,8 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 			    const char *path)
 {
 	struct seam_jit_owner owner = owner_of(pid, 0);
-	int r;
-
 	int32_t *slot;
+	int r;
 
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
 	    !is_new(sources, pid, path))

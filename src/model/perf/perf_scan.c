@@ -100,6 +100,15 @@ static uint32_t key_of(struct seam_perf_scan *scan, int32_t pid, int32_t tid)
 	return scan->key;
 }
 
+static void note_time(struct seam_perf_scan *scan, uint64_t time_ns)
+{
+	scan->now = time_ns;
+	if (time_ns < scan->first_ns)
+		scan->first_ns = time_ns;
+	if (time_ns > scan->last_ns)
+		scan->last_ns = time_ns;
+}
+
 static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		       uint32_t event, const struct seam_perf_core *core)
 {
@@ -127,7 +136,7 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 	s->cpu[s->n] = core->cpu < UINT16_MAX ? (uint16_t)core->cpu :
 		       UINT16_MAX;
 	s->event[s->n] = (uint16_t)event;
-	scan->now = s->time_ns[s->n++];
+	note_time(scan, s->time_ns[s->n++]);
 }
 
 /* -- samples that the layout declines ----------------------------------- */
@@ -349,6 +358,22 @@ static void make_room(struct seam_perf_scan *scan,
 		(size_t)((scan->limit - scan->begin) / size) + 1);
 }
 
+static void take_time(struct seam_perf_scan *scan, uint32_t event,
+		      struct seam_bytes payload)
+{
+	const struct seam_perf_event *from = &scan->data->events.items[event];
+	struct seam_perf_sample sample;
+	struct seam_perf_core core;
+
+	if (seam_perf_layout_read(&from->layout, payload, &core))
+		note_time(scan, core.time);
+	else if (seam_perf_sample_read(&from->attr, scan->data->endian, payload,
+				       &sample) == 0)
+		note_time(scan, sample.time);
+	else
+		scan->n_damaged++;
+}
+
 static void take_sample(struct seam_perf_scan *scan,
 			const struct seam_perf_record *record)
 {
@@ -356,10 +381,12 @@ static void take_sample(struct seam_perf_scan *scan,
 	uint32_t event = event_of(scan, record);
 	struct seam_perf_core core;
 
-	if (scan->samples.cap == 0)
+	if (scan->samples.cap == 0 && !scan->times_only)
 		make_room(scan, record);
 	if (event == SEAM_NONE)
 		scan->n_unknown++;
+	else if (scan->times_only)
+		take_time(scan, event, record->payload);
 	else if (seam_perf_layout_read(&data->events.items[event].layout,
 				       record->payload, &core))
 		add_sample(scan, record->misc, event, &core);
@@ -387,34 +414,36 @@ static bool is_wanted(uint32_t type)
 	return false;
 }
 
-static void set_aside(struct seam_perf_scan *scan,
-		      const struct seam_perf_record *record, bool is_unpacked)
+static void add_sideband(struct seam_perf_scan *scan,
+			 const struct seam_perf_record *record,
+			 bool is_unpacked)
 {
 	const struct seam_perf_data *data = scan->data;
 	const struct seam_perf_attr *attr =
 		seam_perf_data_attr_of(data, record->payload);
-	struct seam_perf_aside *aside = SEAM_ARRAY_PUSH(&scan->asides);
+	struct seam_sideband_record *slot = SEAM_ARRAY_PUSH(&scan->sideband);
+	struct seam_bytes *payload;
 
-	if (!aside) {
+	if (!slot) {
 		scan->error = -ENOMEM;
 		return;
 	}
-	*aside = (struct seam_perf_aside) { .record = *record };
-	if (seam_perf_sample_id_read(attr, data->endian, &aside->record.payload,
-				 &aside->stamp)) {
+	*slot = (struct seam_sideband_record) { .record = *record };
+	payload = &slot->record.payload;
+	if (seam_perf_sample_id_read(attr, data->endian, payload,
+				 &slot->sample_id)) {
 		scan->n_damaged++;
-		scan->asides.n--;
+		scan->sideband.n--;
 		return;
 	}
 	if (!(attr->sample_type & PERF_SAMPLE_TIME))
-		aside->stamp.time = scan->n_records;
+		slot->sample_id.time = scan->n_records;
 	else if (seam_perf_sample_id_bytes(attr) == 0)
-		aside->stamp.time = scan->now;
+		slot->sample_id.time = scan->now;
 	if (is_unpacked) {
-		aside->record.payload.data = (const uint8_t *)seam_arena_text(
-			&scan->arena, (const char *)aside->record.payload.data,
-			aside->record.payload.size);
-		if (!aside->record.payload.data)
+		payload->data = (const uint8_t *)seam_arena_text(&scan->arena,
+			(const char *)payload->data, payload->size);
+		if (!payload->data)
 			scan->error = -ENOMEM;
 	}
 }
@@ -449,7 +478,8 @@ static void scan_part(struct seam_perf_scan *scan,
 		if (record.type == PERF_RECORD_SAMPLE)
 			take_sample(scan, &record);
 		else if (is_wanted(record.type))
-			set_aside(scan, &record, stream.unpacked != NULL);
+			add_sideband(scan, &record,
+				     stream.unpacked != NULL);
 		if (stream.pos >= prepared)
 			prepared = prepare(scan, prepared);
 		if (stream.pos - told > (1 << 20)) {
@@ -505,9 +535,9 @@ struct scan_pool {
 
 static void scan_task(void *context, size_t task)
 {
-	struct scan_pool *crew = context;
+	struct scan_pool *pool = context;
 
-	scan_part(&crew->scans[task], &crew->progress);
+	scan_part(&pool->scans[task], &pool->progress);
 }
 
 static bool is_divisible(const struct seam_perf_data *data)
@@ -535,7 +565,8 @@ static void prove(struct seam_perf_scan *scans, size_t n,
 		struct seam_perf_scan again = {
 			.data = scans[i].data, .bytes = scans[i].bytes,
 			.begin = before->stop, .end = scans[i].end,
-			.limit = scans[i].limit,
+			.limit = scans[i].limit, .first_ns = UINT64_MAX,
+			.times_only = scans[i].times_only,
 		};
 
 		again.is_over = before->error || before->is_over;
@@ -559,7 +590,8 @@ static void undivide(struct seam_perf_scan *scans, size_t n,
 	struct seam_perf_scan whole = {
 		.data = scans[0].data, .bytes = scans[0].bytes,
 		.begin = scans[0].begin, .end = scans[n - 1].end,
-		.limit = scans[0].limit,
+		.limit = scans[0].limit, .first_ns = UINT64_MAX,
+		.times_only = scans[0].times_only,
 	};
 	bool is_packed = false;
 
@@ -585,10 +617,10 @@ size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
 
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
-		   size_t n)
+		   size_t n, bool times_only)
 {
 	uint64_t size = end - begin;
-	struct scan_pool crew = { .scans = scans };
+	struct scan_pool pool = { .scans = scans };
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t from = begin + size / n / 8 * 8 * i;
@@ -596,16 +628,17 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		scans[i] = (struct seam_perf_scan) {
 			.data = data, .bytes = bytes,
 			.begin = i ? guess_begin(data, bytes, from, end) : from,
-			.end = end, .limit = end,
+			.end = end, .limit = end, .times_only = times_only,
+			.first_ns = UINT64_MAX,
 		};
 		if (i)
 			scans[i - 1].end = scans[i].begin;
 	}
-	seam_progress_begin(&crew.progress, "reading", size);
-	seam_workers_run(n, scan_task, &crew);
-	undivide(scans, n, &crew.progress);
-	prove(scans, n, &crew.progress);
-	seam_progress_end(&crew.progress);
+	seam_progress_begin(&pool.progress, "reading", size);
+	seam_workers_run(n, scan_task, &pool);
+	undivide(scans, n, &pool.progress);
+	prove(scans, n, &pool.progress);
+	seam_progress_end(&pool.progress);
 	for (size_t i = 0; i < n; i++)
 		if (scans[i].error == -ENOMEM)
 			return -ENOMEM;
@@ -618,7 +651,7 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	seam_callchains_fini(&scan->chains);
 	seam_tasks_fini(&scan->tasks);
 	seam_arena_fini(&scan->arena);
-	free(scan->asides.items);
+	free(scan->sideband.items);
 	free(scan->last.items);
 	seam_index_fini(&scan->last_index);
 	*scan = (struct seam_perf_scan) { 0 };

@@ -22,10 +22,10 @@
 #include "model/profile/profile.h"
 #include "wire/perf/perf_data.h"
 
-/* A record that is not a sample, to be understood later. */
-struct seam_perf_aside {
-	struct seam_perf_record record;	/* payload without the trailer */
-	struct seam_perf_sample_id stamp;
+/* A record of the side-band, which is decoded later (sideband.h). */
+struct seam_sideband_record {
+	struct seam_perf_record record;	/* payload without sample_id */
+	struct seam_perf_sample_id sample_id;
 };
 
 struct seam_perf_scan {
@@ -45,7 +45,9 @@ struct seam_perf_scan {
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */
 	struct seam_arena arena;		/* payloads out of packed data */
-	SEAM_ARRAY(struct seam_perf_aside) asides;
+	SEAM_ARRAY(struct seam_sideband_record) sideband;
+	uint64_t first_ns, last_ns;		/* of samples; UINT64_MAX, 0 */
+	bool times_only;			/* nothing else of samples */
 	bool is_packed;				/* met compressed records */
 	bool is_over;				/* an earlier part failed */
 	uint64_t n_records;
@@ -68,11 +70,12 @@ size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
 /*
  * Scan the records of @bytes in [@begin, @end) in @n parts, into @scans[0]
  * to @scans[n - 1], in the order of the file; each is to be freed with
- * seam_perf_scan_fini().  The result is the same for any @n.  0 or -ENOMEM.
+ * seam_perf_scan_fini().  The result is the same for any @n.  @times_only: of
+ * samples only first_ns and last_ns.  0 or -ENOMEM.
  */
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
-		   size_t n);
+		   size_t n, bool times_only);
 
 void seam_perf_scan_fini(struct seam_perf_scan *scan);
 

@@ -64,7 +64,7 @@ static bool is_whole(const struct seam_profile *profile,
 	return reach->n >= DEEPEST ||
 	       is_entry(seam_profile_text(profile, f->name)) ||
 	       (reach->n_user > 1 &&
-		starts_threads(seam_profile_text(profile, f->module)));
+		starts_threads(seam_profile_path(profile, f->module)));
 }
 
 /* Of each stack; parents come before their children.  NULL: no memory. */

@@ -111,6 +111,7 @@ static uint32_t add_process(struct seam_tasks *tasks,
 	*SEAM_ARRAY_PUSH(&tasks->process_spaces) = space;
 	*SEAM_ARRAY_PUSH(&profile->processes) = (struct seam_process) {
 		.pid = pid, .start_ns = time_ns, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE,
 	};
 	return (uint32_t)(profile->processes.n - 1);
 }
@@ -201,28 +202,36 @@ static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 		current_thread(tasks, profile, c->ppid, c->ptid, c->time_ns);
 	struct seam_life *child = key == SEAM_NONE ? NULL :
 				  last_life(tasks, key);
-	uint32_t process, parent_thread, parent_space, parent_name;
+	uint32_t process, parent_process, parent_space, parent_name;
+	bool is_known;
 
 	if (key == SEAM_NONE || !parent)
 		return -ENOMEM;
-	parent_thread = parent->thread;
+	parent_process = profile->threads.items[parent->thread].process;
 	parent_space = parent->space;
-	parent_name = profile->threads.items[parent_thread].name;
-	/* Described at the start of the recording already: nothing new. */
-	if (is_alive(profile, child) && c->time_ns == 0)
+	parent_name = profile->threads.items[parent->thread].name;
+	is_known = is_alive(profile, child);
+	process = is_known ? profile->threads.items[child->thread].process :
+		  SEAM_NONE;
+	/* Synthesized at the start of the recording, for a known thread. */
+	if (is_known && c->time_ns == 0) {
+		if (c->pid != c->ppid)
+			profile->processes.items[process].parent =
+				parent_process;
 		return 0;
+	}
 	if (c->pid == c->ppid) {
-		process = profile->threads.items[parent_thread].process;
+		process = parent_process;
 	} else {
-		if (is_alive(profile, child))
-			profile->processes.items[profile->threads.items[
-				child->thread].process].end_ns = c->time_ns;
+		if (is_known)
+			profile->processes.items[process].end_ns = c->time_ns;
 		process = add_process(tasks, profile, c->pid, c->time_ns);
 		if (process == SEAM_NONE ||
 		    seam_spaces_copy(&tasks->spaces,
 				     tasks->process_spaces.items[process],
 				     parent_space, c->time_ns))
 			return -ENOMEM;
+		profile->processes.items[process].parent = parent_process;
 	}
 	child = add_thread(tasks, profile, process, key, c->time_ns);
 	return child ? add_name(tasks, profile, child->thread, c->time_ns,

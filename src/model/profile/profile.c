@@ -22,11 +22,13 @@ const char *seam_layer_name(enum seam_layer layer)
 
 int seam_profile_init(struct seam_profile *profile)
 {
+	const struct seam_profile_module unknown = { .pid = -1 };
 	struct seam_stack *root;
 
 	*profile = (struct seam_profile) { 0 };
 	root = SEAM_ARRAY_PUSH(&profile->stacks);
-	if (!root || seam_strings_put(&profile->strings, "") == SEAM_NONE) {
+	if (!root || seam_strings_put(&profile->strings, "") == SEAM_NONE ||
+	    seam_profile_module(profile, &unknown) == SEAM_NONE) {
 		seam_profile_fini(profile);
 		return -ENOMEM;
 	}
@@ -135,6 +137,11 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->processes.items);
 	free(profile->threads.items);
 	free(profile->events.items);
+	if (profile->jit)
+		profile->free_jit(profile->jit);
+	free(profile->modules.items);
+	free(profile->mappings.items);
+	free(profile->code_objects.items);
 	free(profile->functions.items);
 	free(profile->frames.items);
 	free(profile->stacks.items);
@@ -143,38 +150,37 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->details.items);
 	seam_samples_fini(&profile->samples);
 	free_spans(&profile->spans);
+	seam_index_fini(&profile->module_index);
 	seam_index_fini(&profile->function_index);
 	seam_index_fini(&profile->frame_index);
 	seam_index_fini(&profile->stack_index);
 	*profile = (struct seam_profile) { 0 };
 }
 
-static bool same_function(const struct seam_function *a,
-			  const struct seam_function *b)
-{
-	return a->name == b->name && a->module == b->module &&
-	       a->layer == b->layer;
-}
 
 uint32_t seam_profile_function(struct seam_profile *profile,
 			       const struct seam_function *function)
 {
+	uint32_t module = profile->modules.items[function->module].first;
 	uint64_t hash = seam_hash_add(function->name,
-				      (uint64_t)function->module << 8 |
-				      function->layer);
+				      (uint64_t)module << 8 | function->layer);
 	struct seam_index *index = &profile->function_index;
 	struct seam_index_probe probe = seam_index_probe(index, hash);
 	struct seam_function *slot;
 	uint32_t id;
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
-		if (same_function(&profile->functions.items[id], function))
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE) {
+		slot = &profile->functions.items[id];
+		if (slot->name == function->name && slot->module == module &&
+		    slot->layer == function->layer)
 			return id;
+	}
 	id = (uint32_t)profile->functions.n;
 	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->functions) : NULL;
 	if (!slot)
 		return SEAM_NONE;
 	*slot = *function;
+	slot->module = module;
 	if (seam_index_add(index, hash, id)) {
 		profile->functions.n--;
 		return SEAM_NONE;
@@ -186,6 +192,7 @@ static bool same_frame(const struct seam_frame *a, const struct seam_frame *b)
 {
 	return a->function == b->function && a->addr == b->addr &&
 	       a->line == b->line && a->file == b->file &&
+	       a->module == b->module && a->code == b->code &&
 	       a->is_inlined == b->is_inlined;
 }
 

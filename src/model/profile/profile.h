@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "base/strings.h"
+#include "model/profile/modules.h"
 
 /* From the machine up to the program that a virtual machine runs. */
 enum seam_layer {
@@ -39,7 +40,7 @@ const char *seam_layer_name(enum seam_layer layer);
  */
 struct seam_function {
 	uint32_t name;		/* string: demangled, for people */
-	uint32_t module;	/* string: path of the file, "[kernel.kallsyms]" */
+	uint32_t module;	/* the first one with its path */
 	uint8_t layer;		/* enum seam_layer */
 	bool is_named;		/* false: the name was made from the address */
 	/* JIT: other code may have been at its address when it was sampled */
@@ -51,8 +52,14 @@ struct seam_frame {
 	uint32_t function;
 	uint32_t file;		/* string: source file, 0 when not known */
 	uint32_t line;		/* 0 when not known */
-	bool is_inlined;	/* its code stands inside its caller's */
-	uint64_t addr;		/* in the module's file; 0 for a guest frame */
+	uint32_t module;	/* 0: nothing was mapped */
+	uint32_t code;		/* JIT: code object; SEAM_NONE: not known */
+	bool is_inlined;	/* its code is part of its caller's */
+	/*
+	 * Bytes in the module's file; of the kernel, of JIT code (where it was
+	 * loaded) and of memory without a file, the address.
+	 */
+	uint64_t addr;
 };
 
 /* A node of the prefix tree; stack 0 is the empty stack above all roots. */
@@ -66,6 +73,7 @@ struct seam_process {
 	uint32_t name;		/* string: the last name of its first thread */
 	uint64_t start_ns;	/* 0 when it was there before the recording */
 	uint64_t end_ns;	/* UINT64_MAX when it outlived it */
+	uint32_t parent;	/* process; SEAM_NONE: no fork was recorded */
 };
 
 struct seam_thread {
@@ -138,6 +146,9 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_process) processes;
 	SEAM_ARRAY(struct seam_thread) threads;
 	SEAM_ARRAY(struct seam_profile_event) events;
+	SEAM_ARRAY(struct seam_profile_module) modules;
+	SEAM_ARRAY(struct seam_mapping) mappings;
+	SEAM_ARRAY(struct seam_code_object) code_objects;
 	SEAM_ARRAY(struct seam_function) functions;
 	SEAM_ARRAY(struct seam_frame) frames;
 	SEAM_ARRAY(struct seam_stack) stacks;
@@ -149,7 +160,19 @@ struct seam_profile {
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
 	uint32_t command;		/* string: what was recorded */
 
-	/* look-up, for those who fill */
+	uint32_t bundle;		/* string: its folder; 0: a lone file */
+	uint32_t boot_id;		/* string: of the machine; 0: not known */
+	uint32_t kernel;		/* module; 0: not known */
+	uint32_t elf_machine;		/* of the machine; EM_NONE: not known */
+	/*
+	 * The JIT code of all processes (model/jit/jit_sources.h), to which
+	 * code objects and their bytes belong; NULL: none was looked for.
+	 */
+	struct seam_jit_sources *jit;
+	void (*free_jit)(struct seam_jit_sources *jit);
+
+	/* look-up, while the profile is filled */
+	struct seam_index module_index;
 	struct seam_index function_index;
 	struct seam_index frame_index;
 	struct seam_index stack_index;
@@ -268,6 +291,13 @@ static inline const char *seam_profile_text(const struct seam_profile *profile,
 					    uint32_t string)
 {
 	return seam_strings_get(&profile->strings, string);
+}
+
+/* The path of module @module. */
+static inline const char *
+seam_profile_path(const struct seam_profile *profile, uint32_t module)
+{
+	return seam_profile_text(profile, profile->modules.items[module].path);
 }
 
 #endif /* SEAM_PROFILE_H */

@@ -19,7 +19,7 @@ struct xray_loader {
 	struct seam_xray_problems problems;
 	struct seam_latest processes;	/* by pid and whether it is a fork */
 	struct seam_latest threads;	/* by process and tid */
-	uint32_t module;		/* string: the map's path */
+	uint32_t module;		/* the map's file; 0: none */
 };
 
 struct resolving {
@@ -77,6 +77,7 @@ static uint32_t find_process(struct xray_loader *l, int32_t pid, bool is_fork)
 		return SEAM_NONE;
 	*process = (struct seam_process) {
 		.pid = pid, .name = name, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE,
 	};
 	return seam_latest_put(&l->processes, (uint32_t)pid, is_fork, id) ?
 	       SEAM_NONE : id;
@@ -119,7 +120,10 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 		.module = l->module, .layer = SEAM_LAYER_NATIVE,
 		.is_named = f && f->name,
 	};
-	struct seam_frame frame = { .line = f ? f->line : 0 };
+	struct seam_frame frame = {
+		.line = f ? f->line : 0, .module = l->module,
+		.code = SEAM_NONE,
+	};
 	char buf[SEAM_CALL_NAME];
 
 	function.name = seam_strings_put(strings,
@@ -274,7 +278,12 @@ int seam_load_xray(struct seam_profile *profile,
 	int r = load_names(&l, map, symbols, err);
 
 	if (!r) {
-		l.module = seam_strings_put(&profile->strings, map ? map : "");
+		l.module = !map ? 0 : seam_profile_module(profile,
+			&(struct seam_profile_module) {
+				.kind = SEAM_MODULE_FILE, .pid = -1,
+				.path = seam_strings_put(&profile->strings,
+							 map),
+			});
 		r = l.module == SEAM_NONE || add_event(&l) ||
 		    seam_trace_span(trace, &profile->start_ns,
 				    &profile->end_ns) ? -ENOMEM : 0;
