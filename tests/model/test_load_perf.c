@@ -641,7 +641,8 @@ static void any_number_of_counters_is_told_apart(void **state)
 	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
 		file.data, file.size }, NULL), 0);
 	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
-					&scan, 1, false), 0);
+					&scan, 1,
+					SEAM_SCAN_SAMPLES), 0);
 	assert_int_equal(scan.samples.n, 2 * N);
 	for (size_t i = 0; i < 2 * N; i++)
 		assert_int_equal(seam_samples_weight(&scan.samples, i),
@@ -698,14 +699,16 @@ static void many_parts_give_what_one_gives(void **state)
 	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
 		file.data, file.size }, NULL), 0);
 	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
-					&one, 1, false), 0);
+					&one, 1,
+					SEAM_SCAN_SAMPLES), 0);
 	assert_int_equal(one.samples.n, 3000);
 	for (size_t n = 2; n < 9; n++) {
 		struct seam_perf_scan parts[9];
 		size_t at = 0, n_sideband = 0;
 
 		assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin,
-						d.data_end, parts, n, false), 0);
+						d.data_end, parts, n,
+					SEAM_SCAN_SAMPLES), 0);
 		for (size_t i = 0; i < n; i++) {
 			for (size_t k = 0; k < parts[i].samples.n; k++, at++)
 				assert_int_equal(parts[i].samples.time_ns[k],
@@ -741,7 +744,8 @@ static void damage_stops_all_parts_at_the_same_place(void **state)
 		size_t total = 0;
 
 		assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin,
-						d.data_end, parts, n, false), 0);
+						d.data_end, parts, n,
+					SEAM_SCAN_SAMPLES), 0);
 		for (size_t i = 0; i < n; i++) {
 			total += parts[i].samples.n;
 			seam_perf_scan_fini(&parts[i]);

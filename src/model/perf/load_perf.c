@@ -126,7 +126,9 @@ static int scan_file(struct perf_loader *l, struct seam_bytes bytes,
 	scans = l->scans.items + l->scans.n;
 	l->scans.n += n;
 	return seam_perf_scan(&l->data, bytes, begin, end, scans, n,
-			      !l->symbols);
+			      !l->symbols ? SEAM_SCAN_TIMES :
+			      l->input->by_record ? SEAM_SCAN_RECORDS :
+			      SEAM_SCAN_SAMPLES);
 }
 
 static int scan_all(struct perf_loader *l)
@@ -270,7 +272,7 @@ static int init_resolver(struct perf_loader *l)
 		.kernel = &l->sideband.kernel,
 		.embedded = l->embedded.files.n ? &l->embedded : NULL,
 		.jit = seam_jit_code_count(jit->code) ? jit : NULL,
-		.all_unknown = l->input->all_unknown,
+		.all_unknown = l->input->by_record,
 	};
 	return seam_resolver_init(&l->resolver);
 }

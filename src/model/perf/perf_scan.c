@@ -124,7 +124,9 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 			 attr->sample_period == 0 ? 1 : attr->sample_period;
 	if (chain == SEAM_NONE || key == SEAM_NONE ||
 	    !seam_samples_reserve(s, 1) ||
-	    !seam_samples_set_weight(s, s->n, weight)) {
+	    !seam_samples_set_weight(s, s->n, weight) ||
+	    (scan->what == SEAM_SCAN_RECORDS &&
+	     !seam_samples_set_record(s, s->n, scan->n_sample_records))) {
 		scan->error = -ENOMEM;
 		return;
 	}
@@ -381,11 +383,11 @@ static void take_sample(struct seam_perf_scan *scan,
 	uint32_t event = event_of(scan, record);
 	struct seam_perf_core core;
 
-	if (scan->samples.cap == 0 && !scan->times_only)
+	if (scan->samples.cap == 0 && scan->what != SEAM_SCAN_TIMES)
 		make_room(scan, record);
 	if (event == SEAM_NONE)
 		scan->n_unknown++;
-	else if (scan->times_only)
+	else if (scan->what == SEAM_SCAN_TIMES)
 		take_time(scan, event, record->payload);
 	else if (seam_perf_layout_read(&data->events.items[event].layout,
 				       record->payload, &core))
@@ -418,9 +420,8 @@ static void add_sideband(struct seam_perf_scan *scan,
 			 const struct seam_perf_record *record,
 			 bool is_unpacked)
 {
-	const struct seam_perf_data *data = scan->data;
 	const struct seam_perf_attr *attr =
-		seam_perf_data_attr_of(data, record->payload);
+		seam_perf_data_attr_of(scan->data, record->payload);
 	struct seam_sideband_record *slot = SEAM_ARRAY_PUSH(&scan->sideband);
 	struct seam_bytes *payload;
 
@@ -430,16 +431,10 @@ static void add_sideband(struct seam_perf_scan *scan,
 	}
 	*slot = (struct seam_sideband_record) { .record = *record };
 	payload = &slot->record.payload;
-	if (seam_perf_sample_id_read(attr, data->endian, payload,
-				 &slot->sample_id)) {
-		scan->n_damaged++;
-		scan->sideband.n--;
-		return;
-	}
 	if (!(attr->sample_type & PERF_SAMPLE_TIME))
-		slot->sample_id.time = scan->n_records;
+		slot->time_ns = scan->n_records;
 	else if (seam_perf_sample_id_bytes(attr) == 0)
-		slot->sample_id.time = scan->now;
+		slot->time_ns = scan->now;
 	if (is_unpacked) {
 		payload->data = (const uint8_t *)seam_arena_text(&scan->arena,
 			(const char *)payload->data, payload->size);
@@ -475,9 +470,11 @@ static void scan_part(struct seam_perf_scan *scan,
 	while (scan->error == 0 &&
 	       (r = seam_perf_stream_next(&stream, &record, &scan->why)) > 0) {
 		scan->n_records++;
-		if (record.type == PERF_RECORD_SAMPLE)
+		if (record.type == PERF_RECORD_SAMPLE) {
 			take_sample(scan, &record);
-		else if (is_wanted(record.type))
+			scan->n_sample_records++;
+		}
+		if (is_wanted(record.type))
 			add_sideband(scan, &record,
 				     stream.unpacked != NULL);
 		if (stream.pos >= prepared)
@@ -566,7 +563,7 @@ static void prove(struct seam_perf_scan *scans, size_t n,
 			.data = scans[i].data, .bytes = scans[i].bytes,
 			.begin = before->stop, .end = scans[i].end,
 			.limit = scans[i].limit, .first_ns = UINT64_MAX,
-			.times_only = scans[i].times_only,
+			.what = scans[i].what,
 		};
 
 		again.is_over = before->error || before->is_over;
@@ -591,7 +588,7 @@ static void undivide(struct seam_perf_scan *scans, size_t n,
 		.data = scans[0].data, .bytes = scans[0].bytes,
 		.begin = scans[0].begin, .end = scans[n - 1].end,
 		.limit = scans[0].limit, .first_ns = UINT64_MAX,
-		.times_only = scans[0].times_only,
+		.what = scans[0].what,
 	};
 	bool is_packed = false;
 
@@ -617,7 +614,7 @@ size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
 
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
-		   size_t n, bool times_only)
+		   size_t n, enum seam_scan_what what)
 {
 	uint64_t size = end - begin;
 	struct scan_pool pool = { .scans = scans };
@@ -628,7 +625,7 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		scans[i] = (struct seam_perf_scan) {
 			.data = data, .bytes = bytes,
 			.begin = i ? guess_begin(data, bytes, from, end) : from,
-			.end = end, .limit = end, .times_only = times_only,
+			.end = end, .limit = end, .what = what,
 			.first_ns = UINT64_MAX,
 		};
 		if (i)

@@ -24,8 +24,16 @@
 
 /* A record of the side-band, which is decoded later (sideband.h). */
 struct seam_sideband_record {
-	struct seam_perf_record record;	/* payload without sample_id */
-	struct seam_perf_sample_id sample_id;
+	struct seam_perf_record record;
+	/* where its sample_id has no time: the time of the sample before it */
+	uint64_t time_ns;
+};
+
+/* What a scan takes of samples. */
+enum seam_scan_what {
+	SEAM_SCAN_SAMPLES,	/* columns and callchains */
+	SEAM_SCAN_RECORDS,	/* and the column of record numbers */
+	SEAM_SCAN_TIMES,	/* the first and the last time alone */
 };
 
 struct seam_perf_scan {
@@ -47,7 +55,8 @@ struct seam_perf_scan {
 	struct seam_arena arena;		/* payloads out of packed data */
 	SEAM_ARRAY(struct seam_sideband_record) sideband;
 	uint64_t first_ns, last_ns;		/* of samples; UINT64_MAX, 0 */
-	bool times_only;			/* nothing else of samples */
+	enum seam_scan_what what;
+	uint32_t n_sample_records;
 	bool is_packed;				/* met compressed records */
 	bool is_over;				/* an earlier part failed */
 	uint64_t n_records;
@@ -70,12 +79,11 @@ size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
 /*
  * Scan the records of @bytes in [@begin, @end) in @n parts, into @scans[0]
  * to @scans[n - 1], in the order of the file; each is to be freed with
- * seam_perf_scan_fini().  The result is the same for any @n.  @times_only: of
- * samples only first_ns and last_ns.  0 or -ENOMEM.
+ * seam_perf_scan_fini().  The result is the same for any @n.  0 or -ENOMEM.
  */
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
-		   size_t n, bool times_only);
+		   size_t n, enum seam_scan_what what);
 
 void seam_perf_scan_fini(struct seam_perf_scan *scan);
 

@@ -38,8 +38,10 @@ static int renumber(const struct scan_join *j,
 	return 0;
 }
 
+/* @n_records: how many SAMPLE records are before those of @from. */
 static bool append(struct seam_samples *to, const struct seam_samples *from,
-		   const uint32_t *keys, const uint32_t *chains)
+		   const uint32_t *keys, const uint32_t *chains,
+		   uint32_t n_records)
 {
 	size_t n = from->n;
 
@@ -50,21 +52,25 @@ static bool append(struct seam_samples *to, const struct seam_samples *from,
 		to->thread[to->n + i] = keys[from->thread[i]];
 		to->stack[to->n + i] = chains[from->stack[i]];
 		if (!seam_samples_set_weight(to, to->n + i,
-					     seam_samples_weight(from, i)))
+					     seam_samples_weight(from, i)) ||
+		    (from->record && !seam_samples_set_record(to, to->n + i,
+					n_records + from->record[i])))
 			return false;
 	}
 	to->n += n;
 	return true;
 }
 
-static int join_one(const struct scan_join *j, struct seam_perf_scan *scan)
+static int join_one(const struct scan_join *j, struct seam_perf_scan *scan,
+		    uint32_t n_records)
 {
 	uint32_t *keys = NULL, *chains = NULL;
 	int r = renumber(j, scan, &keys, &chains);
 
 	if (r == 0 && scan->samples.n &&
 	    (!seam_samples_reserve(j->samples, scan->samples.n) ||
-	     !append(j->samples, &scan->samples, keys, chains)))
+	     !append(j->samples, &scan->samples, keys, chains,
+		     n_records)))
 		r = -ENOMEM;
 	free(keys);
 	free(chains);
@@ -79,6 +85,7 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		   struct seam_callchains *chains, struct seam_tasks *tasks)
 {
 	const struct scan_join j = { samples, chains, tasks };
+	uint32_t n_records = 0;
 	int r = 0;
 
 	*samples = scans[0].samples;
@@ -91,7 +98,9 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		if (seam_tasks_key(tasks, task->pid, task->tid) == SEAM_NONE)
 			r = -ENOMEM;
 	}
-	for (size_t i = 1; r == 0 && i < n; i++)
-		r = join_one(&j, &scans[i]);
+	for (size_t i = 1; r == 0 && i < n; i++) {
+		n_records += scans[i - 1].n_sample_records;
+		r = join_one(&j, &scans[i], n_records);
+	}
 	return r;
 }

@@ -230,104 +230,80 @@ static void take_user_mapping(struct seam_sideband *sb, uint64_t time_ns,
 		sb->error = r;
 }
 
-static bool take_mapping(struct seam_sideband *sb,
-			 const struct seam_sideband_record *record)
+static void take_mapping(struct seam_sideband *sb,
+			 struct seam_perf_sideband *r)
 {
-	struct seam_perf_mapping m;
+	struct seam_perf_mapping *m = &r->mapping;
 
-	if (seam_perf_mapping_read(record->record.type, record->record.misc,
-				   record->record.payload, sb->data->endian,
-				   &m))
-		return false;
-	if (is_of_kvm(record->record.misc))
-		return true;
-	if (m.len > UINT64_MAX - m.addr)
-		m.len = UINT64_MAX - m.addr;
-	if (m.pid == -1)
-		take_kernel_mapping(sb, &m);
+	if (is_of_kvm(r->misc))
+		return;
+	if (m->len > UINT64_MAX - m->addr)
+		m->len = UINT64_MAX - m->addr;
+	if (m->pid == -1)
+		take_kernel_mapping(sb, m);
 	else
-		take_user_mapping(sb, record->sample_id.time, &m);
-	return true;
+		take_user_mapping(sb, r->sample_id.time, m);
 }
 
-/* The fields of a record whose table is that of @type.  False: damaged. */
-static bool read_record(const struct seam_sideband *sb, uint32_t type,
-			const struct seam_sideband_record *record, void *out)
+static void take_comm(struct seam_sideband *sb,
+		      const struct seam_perf_sideband *r)
 {
-	return seam_perf_record_read(seam_perf_record_table(type, 0),
-				     record->record.payload, sb->data->endian,
-				     out) == 0;
-}
+	bool is_exec = r->misc & PERF_RECORD_MISC_COMM_EXEC;
 
-static bool take_comm(struct seam_sideband *sb,
-		      const struct seam_sideband_record *record)
-{
-	bool is_exec = record->record.misc & PERF_RECORD_MISC_COMM_EXEC;
-	uint64_t time_ns = record->sample_id.time;
-	struct seam_perf_comm comm;
-
-	if (!read_record(sb, PERF_RECORD_COMM, record, &comm))
-		return false;
-	if (is_exec && seam_jit_code_exec(sb->jit->code, comm.pid, time_ns))
+	if (is_exec && seam_jit_code_exec(sb->jit->code, r->comm.pid,
+					  r->sample_id.time))
 		sb->error = -ENOMEM;
 	change(sb, (struct seam_change) {
 		.kind = is_exec ? SEAM_CHANGE_EXEC : SEAM_CHANGE_NAME,
-		.time_ns = time_ns, .pid = comm.pid, .tid = comm.tid,
-		.name = put(sb, comm.comm),
+		.time_ns = r->sample_id.time, .pid = r->comm.pid,
+		.tid = r->comm.tid, .name = put(sb, r->comm.comm),
 	});
-	return true;
 }
 
-static bool take_task(struct seam_sideband *sb,
-		      const struct seam_sideband_record *record)
+static void take_task(struct seam_sideband *sb,
+		      const struct seam_perf_sideband *r)
 {
-	bool is_fork = record->record.type == PERF_RECORD_FORK;
-	uint64_t time_ns = record->sample_id.time;
-	struct seam_perf_task task;
+	const struct seam_perf_task *task = &r->task;
+	bool is_fork = r->type == PERF_RECORD_FORK;
 
-	if (!read_record(sb, PERF_RECORD_FORK, record, &task))
-		return false;
-	if (is_fork && task.pid != task.ppid &&
-	    seam_jit_code_fork(sb->jit->code, task.ppid, task.pid, time_ns))
+	if (is_fork && task->pid != task->ppid &&
+	    seam_jit_code_fork(sb->jit->code, task->ppid, task->pid,
+			       r->sample_id.time))
 		sb->error = -ENOMEM;
 	/* Equal ids: a thread that existed when recording began. */
-	if (is_fork && task.pid == task.ppid && task.tid == task.ptid)
-		return true;
+	if (is_fork && task->pid == task->ppid && task->tid == task->ptid)
+		return;
 	change(sb, (struct seam_change) {
 		.kind = is_fork ? SEAM_CHANGE_FORK : SEAM_CHANGE_EXIT,
-		.time_ns = time_ns, .pid = task.pid, .tid = task.tid,
-		.ppid = task.ppid, .ptid = task.ptid,
+		.time_ns = r->sample_id.time, .pid = task->pid,
+		.tid = task->tid, .ppid = task->ppid, .ptid = task->ptid,
 	});
-	return true;
 }
 
 #define KSYMBOL_UNREGISTER 1	/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
 
-static bool take_ksymbol(struct seam_sideband *sb,
-			 const struct seam_sideband_record *record)
+static void take_ksymbol(struct seam_sideband *sb,
+			 const struct seam_perf_sideband *r)
 {
-	struct seam_perf_ksymbol symbol;
-	struct seam_kernel_change *c;
+	const struct seam_perf_ksymbol *symbol = &r->ksymbol;
+	struct seam_kernel_change *c = SEAM_ARRAY_PUSH(&sb->kernel_changes);
 
-	if (!read_record(sb, PERF_RECORD_KSYMBOL, record, &symbol))
-		return false;
-	c = SEAM_ARRAY_PUSH(&sb->kernel_changes);
 	if (!c) {
 		sb->error = -ENOMEM;
-		return true;
+		return;
 	}
 	*c = (struct seam_kernel_change) {
-		.time_ns = record->sample_id.time, .order = sb->order++,
-		.begin = symbol.addr, .end = symbol.addr + symbol.len,
-		.mapping = symbol.flags & KSYMBOL_UNREGISTER ? SEAM_NONE :
+		.time_ns = r->sample_id.time, .order = sb->order++,
+		.begin = symbol->addr, .end = symbol->addr + symbol->len,
+		.mapping = symbol->flags & KSYMBOL_UNREGISTER ? SEAM_NONE :
 			add_mapping(sb, (struct seam_mapping) {
-				.start_addr = symbol.addr, .size = symbol.len,
-				.from_ns = record->sample_id.time, .pid = -1,
+				.start_addr = symbol->addr,
+				.size = symbol->len, .pid = -1,
+				.from_ns = r->sample_id.time,
 				.module = sb->profile->kernel,
-				.function = put(sb, symbol.name),
+				.function = put(sb, symbol->name),
 			}),
 	};
-	return true;
 }
 
 /*
@@ -335,63 +311,64 @@ static bool take_ksymbol(struct seam_sideband *sb,
  * side-band among them; LOST_SAMPLES counts one event up to the end.  Neither
  * contains the other, so the larger is reported.
  */
-static bool take_lost(struct seam_sideband *sb,
-		      const struct seam_sideband_record *record)
+static void take_lost_samples(struct seam_sideband *sb,
+			      const struct seam_perf_sideband *r)
 {
-	struct seam_cursor c = seam_cursor_make(record->record.payload.data,
-						record->record.payload.size,
-						sb->data->endian);
-	bool by_event = record->record.type == PERF_RECORD_LOST_SAMPLES;
-	uint64_t id = by_event ? record->sample_id.id : seam_cursor_u64(&c);
-	uint64_t n = seam_cursor_u64(&c);
-	uint32_t event = seam_perf_data_event(sb->data, id);
+	uint32_t event = seam_perf_data_event(sb->data, r->sample_id.id);
 
-	if (c.error)
-		return false;
-	if (!by_event)
-		sb->n_lost_ring += n;
-	else if (event != SEAM_NONE)
-		sb->profile->events.items[event].n_lost += n;
-	return true;
+	if (event != SEAM_NONE)
+		sb->profile->events.items[event].n_lost +=
+			r->lost_samples.lost;
 }
 
 /* Of a hardware trace: only that it is there, and whether it is complete. */
-static bool take_aux(struct seam_sideband *sb,
-		     const struct seam_sideband_record *record)
+static void take_aux(struct seam_sideband *sb, const struct seam_perf_aux *aux)
 {
-	struct seam_perf_aux aux;
-
-	if (!read_record(sb, PERF_RECORD_AUX, record, &aux))
-		return false;
-	sb->aux.n_bytes += aux.aux_size;
-	sb->aux.n_truncated += !!(aux.flags & PERF_AUX_FLAG_TRUNCATED);
-	sb->aux.n_partial += !!(aux.flags & PERF_AUX_FLAG_PARTIAL);
-	sb->aux.n_collision += !!(aux.flags & PERF_AUX_FLAG_COLLISION);
-	return true;
+	sb->aux.n_bytes += aux->aux_size;
+	sb->aux.n_truncated += !!(aux->flags & PERF_AUX_FLAG_TRUNCATED);
+	sb->aux.n_partial += !!(aux->flags & PERF_AUX_FLAG_PARTIAL);
+	sb->aux.n_collision += !!(aux->flags & PERF_AUX_FLAG_COLLISION);
 }
 
 bool seam_sideband_take(struct seam_sideband *sb,
 			const struct seam_sideband_record *record)
 {
-	switch (record->record.type) {
+	const struct seam_perf_attr *attr =
+		seam_perf_data_attr_of(sb->data, record->record.payload);
+	struct seam_perf_sideband r;
+
+	if (seam_perf_sideband_read(attr, sb->data->endian, &record->record,
+				    &r))
+		return false;
+	if (record->time_ns)
+		r.sample_id.time = record->time_ns;
+	switch (r.type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		return take_mapping(sb, record);
+		take_mapping(sb, &r);
+		break;
 	case PERF_RECORD_COMM:
-		return take_comm(sb, record);
+		take_comm(sb, &r);
+		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		return take_task(sb, record);
+		take_task(sb, &r);
+		break;
 	case PERF_RECORD_KSYMBOL:
-		return take_ksymbol(sb, record);
+		take_ksymbol(sb, &r);
+		break;
 	case PERF_RECORD_LOST:
+		sb->n_lost_ring += r.lost.lost;
+		break;
 	case PERF_RECORD_LOST_SAMPLES:
-		return take_lost(sb, record);
+		take_lost_samples(sb, &r);
+		break;
 	case PERF_RECORD_AUX:
-		return take_aux(sb, record);
+		take_aux(sb, &r.aux);
+		break;
 	case PERF_RECORD_THROTTLE:
 		sb->is_throttled = true;
-		return true;
+		break;
 	}
 	return true;
 }

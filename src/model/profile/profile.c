@@ -48,7 +48,7 @@ static bool grow(void *column, size_t *cap, size_t need, size_t size)
 bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 {
 	size_t need = s->n + extra;
-	size_t caps[8];
+	size_t caps[9];
 
 	if (need <= s->cap)
 		return true;
@@ -62,7 +62,9 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 	    (s->weight && !grow(&s->weight, &caps[5], need,
 				sizeof(*s->weight))) ||
 	    (s->comm && !grow(&s->comm, &caps[6], need, sizeof(*s->comm))) ||
-	    (s->count && !grow(&s->count, &caps[7], need, sizeof(*s->count))))
+	    (s->count && !grow(&s->count, &caps[7], need, sizeof(*s->count))) ||
+	    (s->record && !grow(&s->record, &caps[8], need,
+				sizeof(*s->record))))
 		return false;
 	s->cap = caps[0];
 	return true;
@@ -94,6 +96,15 @@ bool seam_samples_set_count(struct seam_samples *s, size_t i, uint64_t count)
 	return true;
 }
 
+bool seam_samples_set_record(struct seam_samples *s, size_t i, uint32_t record)
+{
+	if (!s->record)
+		s->record = malloc(s->cap * sizeof(*s->record));
+	if (s->record)
+		s->record[i] = record;
+	return s->record != NULL;
+}
+
 bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
 			     uint32_t comm)
 {
@@ -119,6 +130,7 @@ void seam_samples_fini(struct seam_samples *samples)
 	free(samples->stack);
 	free(samples->cpu);
 	free(samples->event);
+	free(samples->record);
 	*samples = (struct seam_samples) { 0 };
 }
 

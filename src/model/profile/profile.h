@@ -115,6 +115,8 @@ struct seam_samples {
 	uint64_t same_weight;
 	uint64_t *count;	/* NULL: each is one */
 	uint32_t *comm;		/* string; NULL: all are their thread's name */
+	/* which SAMPLE record of the recording; NULL: nobody needs it */
+	uint32_t *record;
 };
 
 /* Calls with their exact ends, ordered by (thread, begin). */
@@ -198,6 +200,10 @@ static inline bool seam_samples_set_comm(struct seam_profile *profile,
 /* Set how many sample @i stands for, likewise. */
 bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 			    uint64_t count);
+
+/* Set which record sample @i is of, likewise; must be set for all. */
+bool seam_samples_set_record(struct seam_samples *samples, size_t i,
+			     uint32_t record);
 
 /* The first one that differs: the column is made. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
