@@ -133,7 +133,7 @@ static void of_one_time_the_later_record_holds(void **state)
 }
 
 static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
-	void **state)
+								   void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	struct bytes b = { .endian = SEAM_LITTLE };

@@ -16,7 +16,7 @@ struct annotate_options {
 	bool total;
 	bool no_source;
 	bool hot;
-	bool stdio;	/* of perf: there is nothing else */
+	bool stdio;	/* for compatibility with perf: text is all there is */
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
@@ -26,8 +26,8 @@ struct annotate_options {
 static const struct seam_option options[] = {
 	OPTION(total, FLAG, 0, "total", NULL, "count calls that go out too",
 	       .detail = "A sample then counts where the function was "
-	       "interrupted and where it was waiting for a function that it "
-	       "called, once an instruction."),
+	       "interrupted and where it had called a function that was "
+	       "running, once an instruction."),
 	OPTION(hot, FLAG, 0, "hot", NULL,
 	       "only instructions that have samples"),
 	OPTION(no_source, FLAG, 0, "no-source", NULL,
@@ -68,7 +68,7 @@ static void print(const struct seam_annotation *annotation,
 	seam_source_text_fini(&sources);
 }
 
-/* Code is asked for, so no code at all is a failure; some is a part. */
+/* No code at all is a failure, missing code a loss. */
 static int status_of(const struct seam_annotation *annotation, int status)
 {
 	size_t n_bare = 0;
@@ -85,7 +85,7 @@ static const char *name_of(const struct seam_profile *profile, size_t i)
 	return seam_profile_text(profile, profile->functions.items[i].name);
 }
 
-/* Why nothing is in @symbol: there is no such function, or no sample. */
+/* Set @err: there is no such function, or it has no sample. */
 static int explain(const struct seam_profile *profile, const char *symbol,
 		   bool total, struct seam_err *err)
 {
@@ -133,7 +133,7 @@ static int show(const struct seam_opened *opened,
 
 	if (r == 0 && annotation.bodies.n == 0)
 		r = explain(&opened->profile, symbol, settings->total, &err);
-	/* Why code or a name may be missing, before the missing of it. */
+	/* Losses first: they may be the cause of a failure. */
 	seam_reading_say_losses(opened);
 	if (r == 0) {
 		status = status_of(&annotation, status);

@@ -119,8 +119,8 @@ static void say_result(const struct injection *in,
 	size_t n_files = in->profile.jit->files.n;
 
 	if (in->profile.jit->is_untimed)
-		seam_command_say("the recording was not made with the clock "
-				 "of the dumps (perf record -k mono): an "
+		seam_command_say("the recording does not have the clock of "
+				 "the dumps (perf record -k mono): an "
 				 "address that was used twice has the code "
 				 "that came last");
 	for (size_t i = 0; i < in->profile.notes.n; i++)

@@ -12,7 +12,8 @@
 
 #include "model/profile/modules.h"
 
-enum { MAX_ANCESTORS = 64 };	/* a chain of forks could be a circle */
+/* Pids are reused: a chain of forks may be a circle. */
+enum { MAX_ANCESTORS = 64 };
 
 /* -- functions ---------------------------------------------------------- */
 
@@ -266,7 +267,7 @@ static void add_mapping(struct seam_inject_code *code,
 	slot->ino = process->ino;
 }
 
-/* The machine that a process's dump names; maps name none. */
+/* The machine in the dump of process @pid; perf maps have none. */
 static uint32_t machine_of(const struct seam_inject_code *code, int32_t pid)
 {
 	for (size_t i = 0; i < code->placements.list.n; i++) {

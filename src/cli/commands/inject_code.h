@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inject_code.h - 'seam inject': the JIT code of a recording as files and as
- * the mappings that say when they were where
+ * inject_code.h - 'seam inject': the JIT code of a recording as ELF files, and
+ * the mappings of their parts over time
  */
 #ifndef SEAM_INJECT_CODE_H
 #define SEAM_INJECT_CODE_H
@@ -23,7 +23,7 @@ struct seam_inject_process {
 	size_t first_range, n_ranges;
 };
 
-/* Where code was, by process and address: what must not be mapped over. */
+/* Where code was, by process and address: must not be mapped over. */
 struct seam_inject_range {
 	uint64_t start_addr, end_addr, time_ns;
 	uint64_t reach;		/* highest end of this and all before */
@@ -53,9 +53,9 @@ int seam_inject_code_make(struct seam_inject_code *code,
 void seam_inject_code_fini(struct seam_inject_code *code);
 
 /*
- * Whether @mapping is memory without a file over code that is there already:
- * a runtime that makes its memory writable and runnable again, while perf
- * would take the code for gone.  @context is the code.
+ * Whether @mapping is memory without a file that covers code: a runtime made it
+ * writable and executable again.  perf would drop the code.  @context is the
+ * struct seam_inject_code.
  */
 bool seam_inject_code_is_hidden_by(void *context,
 				   const struct seam_perf_mapping *mapping,

@@ -2,11 +2,9 @@
 /*
  * annotation.c - samples to places, places to bodies, bodies to instructions
  *
- * 1. Count: for each frame of the profile that stands for a place in the
- *    function, its samples.  Code of a JIT is counted for each piece of code,
- *    because one frame may mean several over time.
- * 2. Find the body that each place is in, and where in it.
- * 3. Bring each body's code, decode it, and put counts and lines to it.
+ * 1. Count the samples of each frame that is a place in the function.
+ * 2. Find the body that each place is in, and its offset there.
+ * 3. Read each body's code, decode it, and add counts and lines.
  */
 #include "model/annotate/annotation_parts.h"
 
@@ -17,7 +15,7 @@
 #include "base/hash.h"
 #include "model/origin.h"
 
-/* Larger functions are not believed. */
+/* Larger functions are rejected. */
 enum { MAX_CODE_BYTES = 64 << 20 };
 
 /* -- which functions ---------------------------------------------------- */
@@ -46,7 +44,7 @@ static void parse_window(struct seam_annotating *a)
 	    n >= sizeof(a->window.module))
 		return;
 	memcpy(a->window.module, symbol + 1, n);
-	a->window.is_asked = true;
+	a->window.is_requested = true;
 }
 
 static bool is_near(const struct seam_annotating *a, uint64_t pos)
@@ -67,9 +65,8 @@ static uint32_t file_of(struct seam_annotating *a, uint32_t module)
 }
 
 /*
- * The address that is asked for may be in a function of which only the bounds
- * are known: then it is the function that is meant, by the name that the
- * profile has for it.
+ * The requested address may be in a function of which only the bounds are
+ * known: then the whole function is annotated, under its name in the profile.
  */
 static void widen_window(struct seam_annotating *a)
 {
@@ -91,10 +88,10 @@ static void widen_window(struct seam_annotating *a)
 	snprintf(a->window.function, sizeof(a->window.function),
 		 "[%s+0x%" PRIx64 "]", a->window.module, extent.offset);
 	a->symbol = a->window.function;
-	a->window.is_asked = false;
+	a->window.is_requested = false;
 }
 
-/* By name; a window takes nameless addresses of its module, by place. */
+/* By name; a window has the unnamed addresses of its module that are near. */
 static int choose_functions(struct seam_annotating *a)
 {
 	const struct seam_profile *p = a->profile;
@@ -104,12 +101,12 @@ static int choose_functions(struct seam_annotating *a)
 	if (!a->wanted || !a->files)
 		return -ENOMEM;
 	parse_window(a);
-	if (a->window.is_asked)
+	if (a->window.is_requested)
 		widen_window(a);
 	for (size_t i = 0; i < p->functions.n; i++) {
 		const struct seam_function *f = &p->functions.items[i];
 
-		a->wanted[i] = a->window.is_asked ? !f->is_named && is_called(
+		a->wanted[i] = a->window.is_requested ? !f->is_named && is_called(
 				seam_profile_path(p, f->module),
 				a->window.module) :
 			strcmp(seam_profile_text(p, f->name),
@@ -122,7 +119,7 @@ static bool is_wanted(const struct seam_annotating *a,
 		      const struct seam_frame *frame)
 {
 	return a->wanted[frame->function] &&
-	       (!a->window.is_asked || is_near(a, frame->addr));
+	       (!a->window.is_requested || is_near(a, frame->addr));
 }
 
 /* -- bodies ------------------------------------------------------------- */
@@ -130,7 +127,7 @@ static bool is_wanted(const struct seam_annotating *a,
 static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
 			 struct seam_code_source source)
 {
-	/* Both or none: a body that is not filled must not stay. */
+	/* Both or none: the two arrays have one length. */
 	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
 	    !SEAM_ARRAY_RESERVE(&a->sources, 1))
 		return SEAM_NONE;
@@ -248,7 +245,7 @@ static uint32_t file_body(struct seam_annotating *a,
 		return SEAM_NONE;
 	if (!seam_symbols_extent(a->symbols, file, addr, &extent))
 		return bare_body(a, f, file, problem_of(a, file));
-	if (a->window.is_asked) {
+	if (a->window.is_requested) {
 		uint64_t before = a->window.pos < SEAM_WINDOW_BYTES ?
 				  a->window.pos : SEAM_WINDOW_BYTES;
 
@@ -263,7 +260,7 @@ static uint32_t file_body(struct seam_annotating *a,
 	body = find_body(a, file, extent.offset, SEAM_NONE);
 	return body != SEAM_NONE ? body : add_body(a,
 		(struct seam_annotated) {
-			.symbol = a->window.is_asked ? a->symbol :
+			.symbol = a->window.is_requested ? a->symbol :
 				  seam_profile_text(a->profile, f->name),
 			.module = seam_profile_path(a->profile, f->module),
 			.layer = f->layer, .addr = extent.addr,
@@ -325,7 +322,7 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 	return hit;
 }
 
-/* The last place by then: of the process, or of whom it was forked from. */
+/* The last place by then, of the process or of those it was forked from. */
 static void count_place(struct seam_annotating *a,
 			struct seam_annotated *body, size_t i)
 {
@@ -368,8 +365,8 @@ static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
 }
 
 /*
- * From the leaf up, place by place: inlined frames and the real function that
- * holds them.  A place counts if any of its frames is wanted.
+ * From the leaf up, place by place: inlined frames and the function that
+ * contains them.  A place counts if any of its frames is wanted.
  */
 static int count_sample(struct seam_annotating *a, size_t i)
 {
@@ -395,7 +392,7 @@ static int count_sample(struct seam_annotating *a, size_t i)
 	return r;
 }
 
-/* Samples of which event: the one selected, or the one with the most. */
+/* The event that is counted: the selected one, or that with most samples. */
 static uint32_t choose_event(const struct seam_annotating *a)
 {
 	uint32_t event = seam_selected_event(a->selected);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* annotation_code.c - bodies to instructions with counts; annotation_parts.h */
+/* annotation_code.c - instructions of bodies; see annotation_parts.h */
 #include "model/annotate/annotation_parts.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@ const char *seam_annotating_text(struct seam_annotating *a, const char *text)
 	return seam_arena_text(&a->to->arena, text, strlen(text));
 }
 
-static int bring_code(struct seam_annotating *a, struct seam_annotated *body,
-		      struct seam_code_source *source)
+static int read_code(struct seam_annotating *a, struct seam_annotated *body,
+		     struct seam_code_source *source)
 {
 	struct seam_err why = { 0 };
 	uint8_t *code;
@@ -69,8 +69,8 @@ static int decode(struct seam_annotating *a, struct seam_annotated *body,
 	struct seam_err why = { 0 };
 	int r;
 
-	/* The address that was asked for has as much code behind it. */
-	if (a->window.is_asked && body->size > SEAM_WINDOW_BYTES)
+	/* The requested address has as much code after it. */
+	if (a->window.is_requested && body->size > SEAM_WINDOW_BYTES)
 		code.middle = (size_t)body->size - SEAM_WINDOW_BYTES;
 	r = seam_symbols_disassemble(a->symbols, &code, add_instruction, &to,
 				     &why);
@@ -104,7 +104,7 @@ static void put_jit_lines(struct seam_annotating *a,
 	}
 }
 
-/* The innermost line; its strings live as long as the symbols: copied. */
+/* The innermost line, copied: its strings live as long as the symbols. */
 static int put_file_lines(struct seam_annotating *a,
 			  struct seam_annotated *body,
 			  const struct seam_code_source *source)
@@ -170,7 +170,7 @@ static int make_body(struct seam_annotating *a, uint32_t i)
 {
 	struct seam_annotated *body = &a->to->bodies.items[i];
 	struct seam_code_source *source = &a->sources.items[i];
-	int r = bring_code(a, body, source);
+	int r = read_code(a, body, source);
 
 	if (r == 0 && !body->problem)
 		r = decode(a, body, &source->machine);

@@ -3,7 +3,7 @@
  * annotation_parts.h - an annotation while it is made
  *
  * annotation.c counts samples at places and finds the bodies they are in;
- * annotation_code.c brings the code of the bodies and puts the counts to its
+ * annotation_code.c reads and decodes their code and adds the counts to its
  * instructions.  Nothing else includes this.
  */
 #ifndef SEAM_ANNOTATION_PARTS_H
@@ -14,7 +14,7 @@
 #include "model/jit/jit_sources.h"
 #include "symbol/jit/jit_placements.h"
 
-/* Shown before and behind a lone address. */
+/* Shown before and after a lone address. */
 enum { SEAM_WINDOW_BYTES = 64 };
 
 /* A place in a body and its counts. */
@@ -51,14 +51,14 @@ struct seam_annotating {
 		char module[256];
 		char function[300];	/* that it is in, by its bounds */
 		uint64_t pos;
-		bool is_asked;
+		bool is_requested;
 	} window;
 };
 
 /* A copy that lives as long as the annotation; NULL: no memory. */
 const char *seam_annotating_text(struct seam_annotating *a, const char *text);
 
-/* Bring, decode and count all bodies, and sort them.  0 or -ENOMEM. */
+/* Read, decode and count all bodies, and sort them.  0 or -ENOMEM. */
 int seam_annotating_bodies(struct seam_annotating *a);
 
 #endif /* SEAM_ANNOTATION_PARTS_H */

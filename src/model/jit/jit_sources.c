@@ -49,8 +49,8 @@ static bool is_new(struct seam_jit_sources *sources, int32_t pid,
 }
 
 /* A note of why a file was rejected; none where there is no file. */
-static void note_rejected(struct seam_jit_sources *sources, int32_t pid, int why,
-		 const struct seam_err *err)
+static void note_rejected(struct seam_jit_sources *sources, int32_t pid,
+			  int why, const struct seam_err *err)
 {
 	if (why == -ENOENT || why == -ENOMEM)
 		return;
@@ -156,7 +156,7 @@ static int find(struct seam_jit_sources *sources,
 	}
 	if (r == 0)
 		return add(sources, owner->pid, kind, found + 1, &file);
-	/* A map is only likely; a dump was announced by its marker. */
+	/* A map may not exist; a dump was announced by its marker. */
 	if (r == -ENOENT && kind == SEAM_JIT_DUMP)
 		return lack(sources, owner->pid, path);
 	note_rejected(sources, owner->pid, r, &err);

@@ -29,8 +29,8 @@ void seam_expected_make(struct seam_expected *expected,
 
 /* Announce to @module the addresses in [@begin, @end); @begin is its @pgoff. */
 void seam_expected_announce(const struct seam_expected *expected,
-			struct seam_symbols *symbols, uint32_t module,
-			uint64_t begin, uint64_t end, uint64_t pgoff);
+			    struct seam_symbols *symbols, uint32_t module,
+			    uint64_t begin, uint64_t end, uint64_t pgoff);
 
 void seam_expected_fini(struct seam_expected *expected);
 

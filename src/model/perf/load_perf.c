@@ -18,12 +18,12 @@
 #include <time.h>
 
 #include "base/progress.h"
-#include "model/jit/jit_advice.h"
+#include "model/jit/jit_hints.h"
 #include "model/perf/missing.h"
 #include "model/perf/perf_notes.h"
 #include "model/perf/resolver.h"
 #include "model/perf/scan_join.h"
-#include "model/perf/stack_advice.h"
+#include "model/perf/stack_hints.h"
 #include "symbol/jit/jit_placements.h"
 
 struct perf_loader {
@@ -156,7 +156,7 @@ static bool is_monotonic(const struct seam_perf_data *data)
 	return true;
 }
 
-/* First and last sample, which tell a jitdump's code from an older one's. */
+/* First and last sample: older code of a jitdump is not of this recording. */
 static void set_times(struct perf_loader *l)
 {
 	struct seam_jit_sources *jit = l->sideband.jit;
@@ -220,21 +220,21 @@ static uint32_t stack_of(struct perf_loader *l, struct seam_callchain *chain,
 static int resolve_samples(struct perf_loader *l)
 {
 	struct seam_samples *s = &l->profile->samples;
-	struct seam_who who = { .key = SEAM_NONE };
+	struct seam_task_at at = { .key = SEAM_NONE };
 	struct seam_progress progress;
 
 	if (seam_symbols_expects(l->resolver.symbols))
 		seam_expected_make(&l->resolver.expected, &l->chains);
 	seam_progress_begin(&progress, "resolving", s->n);
 	for (size_t i = 0; i < s->n; i++) {
-		if (!seam_who_holds(&who, s->thread[i], s->time_ns[i]))
-			who = seam_tasks_who(&l->sideband.tasks, s->thread[i],
+		if (!seam_task_at_holds(&at, s->thread[i], s->time_ns[i]))
+			at = seam_tasks_find(&l->sideband.tasks, s->thread[i],
 					     s->time_ns[i]);
-		s->thread[i] = who.thread;
-		if (!seam_samples_set_comm(l->profile, i, who.name))
+		s->thread[i] = at.thread;
+		if (!seam_samples_set_comm(l->profile, i, at.name))
 			return -ENOMEM;
 		s->stack[i] = stack_of(l, &l->chains.items.items[s->stack[i]],
-				       who.space, s->time_ns[i]);
+				       at.space, s->time_ns[i]);
 		if (s->stack[i] == SEAM_NONE)
 			return -ENOMEM;
 		l->profile->events.items[s->event[i]].n_samples++;
@@ -308,7 +308,7 @@ static int set_code_ends(struct seam_profile *p)
 /* -- notes -------------------------------------------------------------- */
 
 /* Note whether stacks were recorded and reach the entry of their thread. */
-static void advise_stacks(struct perf_loader *l)
+static void hint_stacks(struct perf_loader *l)
 {
 	bool has_chains = false, has_samples = false;
 
@@ -321,12 +321,12 @@ static void advise_stacks(struct perf_loader *l)
 
 		if (!l->profile->events.items[i].n_samples)
 			continue;
-		/* a tracepoint may be all that was asked for */
+		/* of a tracepoint, stacks may not be wanted */
 		has_samples |= attr->type != PERF_TYPE_TRACEPOINT;
 		has_chains |= (attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
 	}
 	if (has_chains || has_samples)
-		seam_stack_advise(l->profile, has_chains);
+		seam_stack_hint(l->profile, has_chains);
 }
 
 /* -- all of it ---------------------------------------------------------- */
@@ -344,8 +344,8 @@ static int load_samples(struct perf_loader *l)
 		return r;
 	seam_missing_note(&l->resolver, l->sideband.origin.machine ==
 					SEAM_ORIGIN_HERE);
-	seam_jit_advise(l->profile, l->sideband.jit);
-	advise_stacks(l);
+	seam_jit_hint(l->profile, l->sideband.jit);
+	hint_stacks(l);
 	if (!(l->data.events.items[0].attr.sample_type & PERF_SAMPLE_TIME))
 		forget_times(l->profile);
 	return 0;

@@ -18,10 +18,10 @@
 /* How much of the file is mapped in one go. */
 #define WINDOW_BYTES ((uint64_t)2 << 20)
 
-/* How many records in a row must look right to begin at a place. */
+/* How many records in a row must look valid to start there. */
 #define RECORDS_TO_TRUST 32
 
-/* What a counter showed last: READ samples count the difference. */
+/* The last value of a counter: READ samples count the difference. */
 struct seam_perf_last {
 	uint64_t id, value;
 };
@@ -53,11 +53,11 @@ static uint64_t word(const struct seam_perf_core *core, size_t i)
 }
 
 /*
- * A chain as all others are: it begins with a marker, which some kernels left
- * out, and its first address is the sample's.
+ * Add the chain in the form of all others: a marker first, which some kernels
+ * left out, then the address of the sample.
  */
-static uint32_t add_mended(struct seam_perf_scan *scan, uint16_t misc,
-			   const struct seam_perf_core *core)
+static uint32_t add_normalized(struct seam_perf_scan *scan, uint16_t misc,
+			       const struct seam_perf_core *core)
 {
 	bool has_marker = word(core, 0) >= (uint64_t)PERF_CONTEXT_MAX;
 	uint64_t *words = malloc(8 * (core->n_chain + 3));
@@ -85,7 +85,7 @@ static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
 		return seam_callchains_add(&scan->chains, core->pid, words, 2);
 	if (word(core, 0) < (uint64_t)PERF_CONTEXT_MAX ||
 	    (core->ip && word(core, 1) != core->ip))
-		return add_mended(scan, misc, core);
+		return add_normalized(scan, misc, core);
 	return seam_callchains_add(&scan->chains, core->pid, core->chain,
 				   core->n_chain);
 }
@@ -141,9 +141,9 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 	note_time(scan, s->time_ns[s->n++]);
 }
 
-/* -- samples that the layout declines ----------------------------------- */
+/* -- samples without a fixed layout ------------------------------------- */
 
-/* What the counter @id showed last, 0 when it is new; NULL: no memory. */
+/* The last value of counter @id, 0 when it is new; NULL: no memory. */
 static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
 {
 	uint64_t hash = seam_hash_u64(id);
@@ -168,11 +168,11 @@ static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
 }
 
 /*
- * How much the counter @id moved on since it was seen last.  In a recording
- * of one event any id means that event: there may be as many as samples.
+ * The increase of counter @id since its last value.  In a recording of one
+ * event any id means that event: there may be as many as samples.
  */
-static uint64_t moved_on(struct seam_perf_scan *scan, uint64_t id,
-			 uint64_t value)
+static uint64_t increase_of(struct seam_perf_scan *scan, uint64_t id,
+			    uint64_t value)
 {
 	struct seam_perf_last *last = last_of(scan, id);
 	uint64_t by;
@@ -187,8 +187,8 @@ static uint64_t moved_on(struct seam_perf_scan *scan, uint64_t id,
 }
 
 /*
- * A sample that carries the values of counters stands for a sample of each
- * that moved, with the difference as its weight; as perf has it.
+ * A sample with counter values becomes a sample of each counter that increased,
+ * weighted by the increase, as in perf.
  */
 static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 			    uint32_t event, struct seam_perf_core *core,
@@ -202,7 +202,7 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 	size_t times = (size_t)(!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
 				!!(format & PERF_FORMAT_TOTAL_TIME_RUNNING));
 
-	/* One value comes before the times, a group's values behind them. */
+	/* One value comes before the times, a group's values after them. */
 	if (is_group)
 		at += times;
 	for (; at + each + (is_group ? 0 : times) <= read->n; at += each) {
@@ -212,7 +212,7 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 		uint32_t which = seam_perf_data_event(scan->data, id);
 
 		core->period = which == SEAM_NONE ? 0 :
-			       moved_on(scan, id, seam_perf_u64(read, at));
+			       increase_of(scan, id, seam_perf_u64(read, at));
 		if (core->period)
 			add_sample(scan, misc, which, core);
 		if (!is_group)
@@ -229,9 +229,9 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 #endif
 
 /*
- * The register of the instruction pointer on the machine that was recorded,
- * or -1.  A file that does not say, because its writer was killed, is taken
- * for one of this machine, as in perf.
+ * The register of the instruction pointer on the recorded machine, or -1.  A
+ * file without an architecture, because its writer was killed, counts as one
+ * of this machine, as in perf.
  *
  * Source: arch/.../include/uapi/asm/perf_regs.h.
  */
@@ -347,15 +347,15 @@ static uint32_t event_of(struct seam_perf_scan *scan,
 }
 
 /*
- * Room for all samples to come, if they are like the first one: growing
- * by doubling would touch the same memory several times.
+ * Reserve for all samples, if they are like the first one: growing by doubling
+ * would copy the same memory several times.
  */
 static void make_room(struct seam_perf_scan *scan,
 		      const struct seam_perf_record *record)
 {
 	uint64_t size = record->payload.size + SEAM_PERF_HEADER_BYTES;
 
-	/* Without it the columns grow as they must. */
+	/* On failure the columns grow as needed. */
 	(void)seam_samples_reserve(&scan->samples,
 		(size_t)((scan->limit - scan->begin) / size) + 1);
 }
@@ -445,7 +445,7 @@ static void add_sideband(struct seam_perf_scan *scan,
 
 /* -- the walk ----------------------------------------------------------- */
 
-/* Have the next window of the file at hand; returns where it ends. */
+/* Map the next window of the file; returns where it ends. */
 static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
 {
 	uint64_t left = scan->end > from ? scan->end - from : 0;
@@ -461,7 +461,7 @@ static void scan_part(struct seam_perf_scan *scan,
 {
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
-	uint64_t told = scan->begin, prepared = scan->begin;
+	uint64_t reported = scan->begin, prepared = scan->begin;
 	int r = 0;
 
 	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
@@ -479,9 +479,9 @@ static void scan_part(struct seam_perf_scan *scan,
 				     stream.unpacked != NULL);
 		if (stream.pos >= prepared)
 			prepared = prepare(scan, prepared);
-		if (stream.pos - told > (1 << 20)) {
-			seam_progress_step(progress, stream.pos - told);
-			told = stream.pos;
+		if (stream.pos - reported > (1 << 20)) {
+			seam_progress_step(progress, stream.pos - reported);
+			reported = stream.pos;
 		}
 	}
 	if (r < 0 && scan->error == 0)
@@ -491,7 +491,7 @@ static void scan_part(struct seam_perf_scan *scan,
 	seam_perf_stream_fini(&stream);
 }
 
-static bool looks_right(const struct seam_perf_data *data,
+static bool looks_valid(const struct seam_perf_data *data,
 			struct seam_bytes bytes, uint64_t pos, uint64_t end)
 {
 	struct seam_cursor c = seam_cursor_make(bytes.data + pos,
@@ -512,7 +512,7 @@ static bool looks_right(const struct seam_perf_data *data,
 	return !c.error;
 }
 
-/* A record at or behind @from, likely; @end when none is in sight. */
+/* The likely start of a record, not before @from; @end: none was found. */
 static uint64_t guess_begin(const struct seam_perf_data *data,
 			    struct seam_bytes bytes, uint64_t from,
 			    uint64_t end)
@@ -520,7 +520,7 @@ static uint64_t guess_begin(const struct seam_perf_data *data,
 	uint64_t give_up = end - from > 65536 ? from + 65536 : end;
 
 	for (; from < give_up; from += 8)
-		if (looks_right(data, bytes, from, end))
+		if (looks_valid(data, bytes, from, end))
 			return from;
 	return end;
 }
@@ -553,7 +553,7 @@ static bool is_divisible(const struct seam_perf_data *data)
 	       data->features[SEAM_PERF_FEATURE_COMPRESSED].size == 0;
 }
 
-/* Join what was begun at a guess; scan again what was begun wrongly. */
+/* Scan the parts again that began at a wrong guess. */
 static void prove(struct seam_perf_scan *scans, size_t n,
 		  struct seam_progress *progress)
 {
@@ -578,8 +578,8 @@ static void prove(struct seam_perf_scan *scans, size_t n,
 }
 
 /*
- * Packed records are one stream, and a file may hold them without saying so
- * in its header: then the first part takes all, from the start.
+ * Compressed records are one stream, and a file may have them without a mark in
+ * its header: then the first part scans all, from the start.
  */
 static void undivide(struct seam_perf_scan *scans, size_t n,
 		     struct seam_progress *progress)

@@ -2,16 +2,16 @@
 /*
  * perf_scan.h - one pass over the records of a perf.data file
  *
- * Samples become columns, with a task key for who and a callchain id for
- * where; everything else that a profile needs is set aside, in the order of
- * the file.  Nothing is looked up yet: names and mappings may come later in
- * the file than the samples they explain.
+ * Samples become columns, with a task key for their thread and a callchain id
+ * for their stack; the side-band is collected, in the order of the file.
+ * Nothing is looked up yet: names and mappings may come later in the file than
+ * the samples they apply to.
  *
- * A large file is scanned by all cores.  Records have no marks to start at
- * in the middle of a file, so a scan that begins there guesses: it takes the
- * first place from which many records in a row look right.  The guess is
- * proved when the scan before it ends exactly there; otherwise that part is
- * scanned again from the place that is right.
+ * A large file is scanned on all cores.  Nothing marks the start of a record,
+ * so a scan that begins in the middle guesses: it starts at the first position
+ * from which many records in a row look valid.  The guess is proved when the
+ * scan before it ends exactly there; otherwise that part is scanned again from
+ * the right position.
  */
 #ifndef SEAM_PERF_SCAN_H
 #define SEAM_PERF_SCAN_H
@@ -52,26 +52,26 @@ struct seam_perf_scan {
 	struct seam_samples samples;		/* thread: task key; stack: chain */
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */
-	struct seam_arena arena;		/* payloads out of packed data */
+	struct seam_arena arena;		/* unpacked payloads */
 	SEAM_ARRAY(struct seam_sideband_record) sideband;
 	uint64_t first_ns, last_ns;		/* of samples; UINT64_MAX, 0 */
 	enum seam_scan_what what;
 	uint32_t n_sample_records;
-	bool is_packed;				/* met compressed records */
+	bool is_packed;				/* has compressed records */
 	bool is_over;				/* an earlier part failed */
 	uint64_t n_records;
 	uint64_t n_damaged;			/* samples that do not parse */
 	uint64_t n_unknown;			/* records of no known event */
 	uint64_t n_stacks_dumped;		/* with a copy of the user stack */
-	int error;				/* 0, -ENOMEM, or why it stopped */
+	int error;				/* 0, -ENOMEM, or the cause of a stop */
 	struct seam_err why;
 	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values */
 	struct seam_index last_index;		/* hash of an id -> last */
 };
 
 /*
- * In how many parts it pays to scan the records of @data in [@begin, @end):
- * 1 where they cannot be divided.
+ * How many parts to scan the records of @data in [@begin, @end) in: 1 where
+ * they are few or cannot be divided.
  */
 size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
 			    uint64_t end);

@@ -532,7 +532,7 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
  * mapped to the next: a run of those is one unknown caller.
  */
 static bool is_unknown_again(const struct seam_resolver *r,
-			    const struct seam_place *place)
+			     const struct seam_place *place)
 {
 	return !r->all_unknown && place->key == SEAM_NONE &&
 	       place->n == 1 && r->chain.n &&

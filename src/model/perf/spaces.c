@@ -32,8 +32,8 @@ static uint32_t add_branch(struct seam_spaces *spaces, uint32_t space,
 	return *of_space;
 }
 
-/* What is true of @space now; from the beginning, if nothing was so far. */
-static uint32_t now(struct seam_spaces *spaces, uint32_t space)
+/* The current branch of @space; the first, from the beginning, if none. */
+static uint32_t last_branch(struct seam_spaces *spaces, uint32_t space)
 {
 	const struct seam_space *s = &spaces->items.items[space];
 
@@ -51,7 +51,7 @@ int seam_spaces_map(struct seam_spaces *spaces, uint32_t space,
 
 	if (begin >= end)
 		return 0;
-	branch = now(spaces, space);
+	branch = last_branch(spaces, space);
 	vma = branch == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&spaces->vmas);
 	if (!vma)
 		return -ENOMEM;
@@ -75,7 +75,7 @@ int seam_spaces_clear(struct seam_spaces *spaces, uint32_t space,
 int seam_spaces_copy(struct seam_spaces *spaces, uint32_t child,
 		     uint32_t parent, uint64_t time_ns)
 {
-	uint32_t from = now(spaces, parent);
+	uint32_t from = last_branch(spaces, parent);
 
 	if (from == SEAM_NONE ||
 	    add_branch(spaces, child, (struct seam_branch) {
@@ -109,7 +109,7 @@ static void list_forks(struct seam_spaces *spaces)
 	}
 }
 
-/* A row of numbers: where the branch begins, and its vmas. */
+/* Consecutive numbers: one for the branch itself, then its vmas. */
 static void number_branch(struct numbering *n, struct seam_branch *b,
 			  uint32_t tree)
 {
@@ -119,17 +119,17 @@ static void number_branch(struct numbering *n, struct seam_branch *b,
 	n->next += 1 + b->n_vmas;
 }
 
-/* Nothing more comes behind the vmas of @b but its first @n_left. */
+/* All after the vmas of @b is numbered, except for its first @n_left. */
 static void close_vmas(struct numbering *n, struct seam_branch *b,
-			uint32_t n_left)
+		       uint32_t n_left)
 {
 	for (; b->n_open > n_left; b->n_open--)
 		n->vmas[b->first + b->n_open].last = n->next - 1;
 }
 
 /*
- * Branches before their forks, and forks of later vmas first: so what is
- * behind an vma is a row.  Without recursion: forks may be a long chain.
+ * Branches before their forks, and forks of later vmas first: so the numbers
+ * after a vma are consecutive.  No recursion: forks may be a long chain.
  */
 static void number_tree(struct numbering *n, uint32_t root, uint32_t tree)
 {
@@ -230,12 +230,12 @@ static uint32_t count_bounds(const uint64_t *bounds, uint32_t n, uint64_t addr)
 }
 
 /*
- * The nodes that together are the vma: leaves are n .. 2 * n - 1, the parent
- * of i is i / 2.  Count, or fill @lists from where @at says.
+ * The nodes that together cover @vma: leaves are n .. 2 * n - 1, the parent of
+ * i is i / 2.  Count vmas by node in @at, or add them to @lists at @at.
  */
-static void hang(const uint64_t *bounds, uint32_t n,
-		 const struct seam_vma *vma, uint32_t number, uint32_t *at,
-		 uint32_t *lists)
+static void insert(const uint64_t *bounds, uint32_t n,
+		   const struct seam_vma *vma, uint32_t number, uint32_t *at,
+		   uint32_t *lists)
 {
 	size_t left = n - 1 + (size_t)count_bounds(bounds, n, vma->begin);
 	size_t right = n - 1 + (size_t)count_bounds(bounds, n, vma->end);
@@ -255,18 +255,18 @@ static void hang(const uint64_t *bounds, uint32_t n,
 	}
 }
 
-static void hang_all(const struct seam_spaces *spaces,
-		     const struct seam_vma_tree *tree, uint32_t *at,
-		     uint32_t *lists)
+static void insert_all(const struct seam_spaces *spaces,
+		       const struct seam_vma_tree *tree, uint32_t *at,
+		       uint32_t *lists)
 {
 	for (uint32_t i = tree->first; i < tree->end; i++)
 		if (spaces->vmas.items[i].begin < spaces->vmas.items[i].end)
-			hang(spaces->bounds.items + tree->bounds,
+			insert(spaces->bounds.items + tree->bounds,
 			     tree->n_bounds, &spaces->vmas.items[i], i, at,
 			     lists);
 }
 
-/* From @from on it is @vma; what was said of the same number is not so. */
+/* From number @from on, @vma; replaces a mark of the same number. */
 static int add_mark(struct seam_spaces *spaces, size_t first, uint32_t from,
 		    uint32_t vma)
 {
@@ -282,8 +282,8 @@ static int add_mark(struct seam_spaces *spaces, size_t first, uint32_t from,
 }
 
 /*
- * The vmas of one node, flattened: what ends gives way to what it was in.
- * Nothing is asked behind number @end.
+ * The vmas of one node, flattened: after the end of one, the one around it
+ * holds again.  No look-up is after number @end.
  */
 static int add_marks(struct seam_spaces *spaces, struct space_building *b,
 		     const uint32_t *list, size_t n, uint32_t end)
@@ -296,10 +296,10 @@ static int add_marks(struct seam_spaces *spaces, struct space_building *b,
 		uint32_t number = i < n ? list[i] : end;
 
 		while (depth && vmas[open[depth - 1]].last < number) {
-			uint32_t behind = vmas[open[--depth]].last + 1;
+			uint32_t after = vmas[open[--depth]].last + 1;
 
-			if (behind < end &&
-			    add_mark(spaces, first, behind,
+			if (after < end &&
+			    add_mark(spaces, first, after,
 				     depth ? open[depth - 1] : 0))
 				return -ENOMEM;
 		}
@@ -340,10 +340,10 @@ static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
 	    !SEAM_ARRAY_RESERVE(&spaces->nodes, n_nodes + 1))
 		return -ENOMEM;
 	memset(b->counts.items, 0, n_nodes * sizeof(*b->counts.items));
-	hang_all(spaces, tree, b->counts.items, NULL);
+	insert_all(spaces, tree, b->counts.items, NULL);
 	if (lay_out(b, n_nodes))
 		return -ENOMEM;
-	hang_all(spaces, tree, b->counts.items, b->lists.items);
+	insert_all(spaces, tree, b->counts.items, b->lists.items);
 	/* Filling moved each start to its end, the next one's start. */
 	for (size_t i = 0; i < n_nodes; i++) {
 		uint32_t end = b->counts.items[i];
@@ -417,11 +417,11 @@ int seam_spaces_seal(struct seam_spaces *spaces)
 	return r;
 }
 
-/* -- questions ---------------------------------------------------------- */
+/* -- look-up ------------------------------------------------------------ */
 
-/* What was true of a space at a time. */
-struct space_change {
-	const struct seam_branch *branch;	/* NULL: nothing, so far */
+/* The state of a space at a time. */
+struct space_state {
+	const struct seam_branch *branch;	/* NULL: empty so far */
 	uint32_t number;			/* of its last vma by then */
 	uint64_t from_ns, to_ns;		/* of the branch */
 };
@@ -432,11 +432,11 @@ static uint64_t branch_time(const struct seam_spaces *spaces,
 	return spaces->branches.items[space->branches.items[i]].from_ns;
 }
 
-static struct space_change find_moment(const struct seam_spaces *spaces,
-				 const struct seam_space *space,
-				 uint64_t time_ns)
+static struct space_state find_state(const struct seam_spaces *spaces,
+				     const struct seam_space *space,
+				     uint64_t time_ns)
 {
-	struct space_change m = { .to_ns = UINT64_MAX };
+	struct space_state m = { .to_ns = UINT64_MAX };
 	size_t low = 0, high = space->branches.n;
 	const struct seam_vma *vmas;
 
@@ -471,8 +471,8 @@ static struct space_change find_moment(const struct seam_spaces *spaces,
  * Of marks [@low, @high): the vma that is the innermost at @number, into
  * *@vma if it is inner to that; and the next mark, into *@next if earlier.
  */
-static void ask_node(const struct seam_mark *marks, size_t low, size_t high,
-		     uint32_t number, uint32_t *vma, uint32_t *next)
+static void search_node(const struct seam_mark *marks, size_t low, size_t high,
+			uint32_t number, uint32_t *vma, uint32_t *next)
 {
 	size_t begin = low, end = high;
 
@@ -491,11 +491,11 @@ static void ask_node(const struct seam_mark *marks, size_t low, size_t high,
 }
 
 const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
-					 uint32_t id, uint64_t addr,
-					 uint64_t time_ns, uint64_t *from_ns,
-					 uint64_t *to_ns)
+					uint32_t id, uint64_t addr,
+					uint64_t time_ns, uint64_t *from_ns,
+					uint64_t *to_ns)
 {
-	struct space_change m = find_moment(spaces, &spaces->items.items[id],
+	struct space_state m = find_state(spaces, &spaces->items.items[id],
 				      time_ns);
 	const struct seam_vma_tree *tree;
 	const uint32_t *nodes;
@@ -513,9 +513,9 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 		return NULL;
 	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2)
 		if (nodes[i] != nodes[i + 1])
-			ask_node(spaces->marks.items + tree->marks, nodes[i],
+			search_node(spaces->marks.items + tree->marks, nodes[i],
 				 nodes[i + 1], m.number, &vma, &next);
-	/* Numbers behind the branch's own are those of forks. */
+	/* Numbers after the branch's own are those of forks. */
 	if (next <= m.branch->first + m.branch->n_vmas)
 		*to_ns = spaces->vmas.items[next].from_ns;
 	if (vma > m.branch->first)

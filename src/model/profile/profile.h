@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profile.h - one profile from many streams: who, where, when, which layer
+ * profile.h - threads, code and samples of a recording of any kind
  *
- * The only thing that the two halves of the program share: readers fill it
- * (load.h), reports and exports read it, and neither knows the other.
+ * The interface between the two halves of the program: loaders fill it
+ * (load.h), reports and exports read it.
  *
- * Tables of plain structs, tied by 32-bit indices ("ids"), never by
- * pointers; samples and spans are columns, because a report touches few of
- * their fields and there are millions of them.  Every time is
+ * Tables of plain structs that refer to each other by 32-bit indices ("ids"),
+ * not by pointers; samples and spans are columns, because a report touches few
+ * of their fields and there are millions of them.  Every time is
  * CLOCK_MONOTONIC nanoseconds of the recording machine.
  *
  * Ownership: the profile owns all of it; seam_profile_fini() frees it.
@@ -22,7 +22,7 @@
 #include "base/strings.h"
 #include "model/profile/modules.h"
 
-/* From the machine up to the program that a virtual machine runs. */
+/* From the kernel up to the program that a VM interprets (guest). */
 enum seam_layer {
 	SEAM_LAYER_KERNEL,
 	SEAM_LAYER_NATIVE,
@@ -35,15 +35,15 @@ enum seam_layer {
 const char *seam_layer_name(enum seam_layer layer);
 
 /*
- * A function: what a report has a row for.  An address without a symbol is a
- * function of its own, named "[module+0x1234]".
+ * A function: a row of a report.  An address without a symbol is a function of
+ * its own, named "[module+0x1234]".
  */
 struct seam_function {
 	uint32_t name;		/* string: demangled, for people */
 	uint32_t module;	/* the first one with its path */
 	uint8_t layer;		/* enum seam_layer */
 	bool is_named;		/* false: the name was made from the address */
-	/* JIT: other code may have been at its address when it was sampled */
+	/* JIT: its address may have had other code when it was sampled */
 	bool is_ambiguous;
 };
 
@@ -62,7 +62,7 @@ struct seam_frame {
 	uint64_t addr;
 };
 
-/* A node of the prefix tree; stack 0 is the empty stack above all roots. */
+/* A node of the prefix tree; stack 0 is the empty stack. */
 struct seam_stack {
 	uint32_t parent;	/* stack; SEAM_NONE for stack 0 */
 	uint32_t frame;		/* SEAM_NONE for stack 0 */
@@ -71,8 +71,8 @@ struct seam_stack {
 struct seam_process {
 	int32_t pid;
 	uint32_t name;		/* string: the last name of its first thread */
-	uint64_t start_ns;	/* 0 when it was there before the recording */
-	uint64_t end_ns;	/* UINT64_MAX when it outlived it */
+	uint64_t start_ns;	/* 0: before the recording */
+	uint64_t end_ns;	/* UINT64_MAX: after the recording */
 	uint32_t parent;	/* process; SEAM_NONE: no fork was recorded */
 };
 
@@ -93,16 +93,16 @@ enum seam_unit {
 struct seam_profile_event {
 	uint32_t name;		/* string: "cpu-clock", "sched:sched_switch" */
 	uint8_t unit;		/* enum seam_unit of its samples' weights */
-	bool is_measured;	/* its samples are calls, and all of them */
+	bool is_measured;	/* its samples are calls, none left out */
 	uint64_t n_samples;	/* their counts added up */
 	uint64_t n_lost;	/* records of this event that were lost */
 };
 
 /*
- * Samples, in the order of their file.  Three columns are there only where
- * they say something: weights that differ, samples that stand for several
- * (all calls of a stack), and names that a thread had before its last one;
- * ask for them with seam_samples_weight(), _count() and _comm().
+ * Samples, in the order of their file.  Three columns exist only where needed:
+ * weights that differ, samples that represent several (all calls of a stack),
+ * and names that a thread had before its last one; read them with
+ * seam_samples_weight(), _count() and _comm().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -115,7 +115,7 @@ struct seam_samples {
 	uint64_t same_weight;
 	uint64_t *count;	/* NULL: each is one */
 	uint32_t *comm;		/* string; NULL: all are their thread's name */
-	/* which SAMPLE record of the recording; NULL: nobody needs it */
+	/* number of its SAMPLE record; NULL: not loaded by_record */
 	uint32_t *record;
 };
 
@@ -129,7 +129,7 @@ struct seam_spans {
 	uint32_t *depth;	/* 0 for a root call of the thread */
 };
 
-/* Something that was produced and is not here.  See invariant 5. */
+/* Data that was produced and is missing here.  See invariant 5. */
 struct seam_loss {
 	const char *cause;	/* literal: "ring full", "record damaged", ... */
 	uint32_t source;	/* string: event, file or section */
@@ -155,8 +155,8 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_frame) frames;
 	SEAM_ARRAY(struct seam_stack) stacks;
 	SEAM_ARRAY(struct seam_loss) losses;
-	struct seam_lines notes;	/* what a reader should know */
-	struct seam_lines details;	/* ... and what only the curious ask */
+	struct seam_lines notes;	/* notes for the reader */
+	struct seam_lines details;	/* notes for --verbose */
 	struct seam_samples samples;
 	struct seam_spans spans;
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
@@ -180,7 +180,7 @@ struct seam_profile {
 	struct seam_index stack_index;
 };
 
-/* An empty profile, stack 0 included.  0 or -ENOMEM. */
+/* An empty profile, with stack 0 and module 0.  0 or -ENOMEM. */
 int seam_profile_init(struct seam_profile *profile);
 void seam_profile_fini(struct seam_profile *profile);
 
@@ -188,24 +188,24 @@ void seam_profile_fini(struct seam_profile *profile);
 bool seam_samples_reserve(struct seam_samples *samples, size_t extra);
 
 /*
- * Set what sample @i of the columns weighs, or was called (0: as its thread
- * is).  @i may be n, where there is room; the samples before it have been
- * set.  False when memory ran out.
+ * Set the weight of sample @i, or the name of its thread (0: the last one).  @i
+ * may be n, if there is room; the samples before it have been set.  False when
+ * memory ran out.
  */
 static inline bool seam_samples_set_weight(struct seam_samples *samples,
 					   size_t i, uint64_t weight);
 static inline bool seam_samples_set_comm(struct seam_profile *profile,
 					 size_t i, uint32_t comm);
 
-/* Set how many sample @i stands for, likewise. */
+/* Set how many samples, or calls, sample @i represents, likewise. */
 bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 			    uint64_t count);
 
-/* Set which record sample @i is of, likewise; must be set for all. */
+/* Set the record number of sample @i, likewise; it must be set for all. */
 bool seam_samples_set_record(struct seam_samples *samples, size_t i,
 			     uint32_t record);
 
-/* The first one that differs: the column is made. */
+/* Make the column, for the first value that differs. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
 			       uint64_t weight);
 bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
@@ -223,19 +223,19 @@ uint32_t seam_profile_frame(struct seam_profile *profile,
 uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
 			    uint32_t frame);
 
-/* Count a loss; equal cause and source add up.  Memory running out is silent. */
+/* Count a loss; equal cause and source add up.  Without memory, nothing. */
 void seam_profile_lost(struct seam_profile *profile, const char *cause,
 		       uint32_t source, uint64_t records, uint64_t bytes);
 
-/* A note for the person who reads, once for each distinct text. */
+/* Add a note for the reader; each distinct text once. */
 __attribute__((format(printf, 2, 3)))
 void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
 
-/* The same for who asks for more (--verbose), and for programs. */
+/* The same for --verbose and for programs. */
 __attribute__((format(printf, 2, 3)))
 void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...);
 
-/* All samples of all events: what a report is over. */
+/* All samples of all events. */
 uint64_t seam_profile_n_samples(const struct seam_profile *profile);
 
 /* "sample", or "call" where nothing was sampled. */
@@ -244,21 +244,21 @@ const char *seam_profile_noun(const struct seam_profile *profile);
 /* All records lost, by any cause. */
 uint64_t seam_profile_n_lost(const struct seam_profile *profile);
 
-/* How much sample @i stands for: its period. */
+/* The weight of sample @i: its period. */
 static inline uint64_t seam_samples_weight(const struct seam_samples *samples,
 					   size_t i)
 {
 	return samples->weight ? samples->weight[i] : samples->same_weight;
 }
 
-/* How many samples, or calls, sample @i stands for. */
+/* How many samples, or calls, sample @i represents. */
 static inline uint64_t seam_samples_count(const struct seam_samples *samples,
 					  size_t i)
 {
 	return samples->count ? samples->count[i] : 1;
 }
 
-/* What the thread of sample @i was called then: a string. */
+/* The name of the thread of sample @i at its time: a string. */
 static inline uint32_t seam_samples_comm(const struct seam_profile *profile,
 					 size_t i)
 {

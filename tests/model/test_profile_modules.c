@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_modules.c - the files and the code of a recording, for exporters
+ * test_profile_modules.c - the files and the code of a recording, for exporters
  *
  * Recordings are made by hand.  What an exporter writes must be in the profile
  * when the recording is closed.
@@ -243,6 +243,6 @@ int main(void)
 		cmocka_unit_test(a_load_without_samples_has_processes_and_code),
 	};
 
-	return cmocka_run_group_tests_name("modules", tests, make_folder,
+	return cmocka_run_group_tests_name("profile_modules", tests, make_folder,
 					   drop_folder);
 }
