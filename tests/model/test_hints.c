@@ -161,7 +161,9 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	struct seam_profile p = of_process("node", "main;x_[j]");
 
 	(void)state;
-	*SEAM_ARRAY_PUSH(&announced.announced) = 7;
+	*SEAM_ARRAY_PUSH(&announced.announced) = (struct seam_jit_announced) {
+		.pid = 7,
+	};
 	forget_names(&p);
 	seam_jit_hint(&p, &announced);
 	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "

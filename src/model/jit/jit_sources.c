@@ -16,7 +16,6 @@ static void free_sources(struct seam_jit_sources *sources)
 	free(sources->files.items);
 	seam_strings_fini(&sources->tried);
 	free(sources->announced.items);
-	free(sources->absent.items);
 	free(sources);
 }
 
@@ -107,47 +106,39 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	return r == -ENOMEM || r == 0 ? -ENOMEM : 0;
 }
 
-static int lack(struct seam_jit_sources *sources, int32_t pid,
-		const char *path)
+/* The entry of @pid among the processes that announced a dump, or NULL. */
+static struct seam_jit_announced *
+find_announced(const struct seam_jit_sources *sources, int32_t pid)
 {
-	int32_t *slot = SEAM_ARRAY_PUSH(&sources->absent);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = pid;
-	seam_profile_note(sources->profile, "the JIT's dump of process %"
-			  PRId32 " is not here: '%s'; --jit says where it is",
-			  pid, path);
-	return 0;
+	for (size_t i = 0; i < sources->announced.n; i++)
+		if (sources->announced.items[i].pid == pid)
+			return &sources->announced.items[i];
+	return NULL;
 }
 
-bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
-			   int32_t pid)
+bool seam_jit_sources_lack(const struct seam_jit_sources *sources, int32_t pid)
 {
-	for (size_t i = 0; i < sources->absent.n; i++)
-		if (sources->absent.items[i] == pid)
-			return true;
-	return false;
+	const struct seam_jit_announced *a = find_announced(sources, pid);
+
+	return a && a->is_absent;
 }
 
 bool seam_jit_sources_announced(const struct seam_jit_sources *sources,
 				int32_t pid)
 {
-	for (size_t i = 0; i < sources->announced.n; i++)
-		if (sources->announced.items[i] == pid)
-			return true;
-	return false;
+	return find_announced(sources, pid) != NULL;
 }
 
 static int find(struct seam_jit_sources *sources,
+		const struct seam_jit_places *places,
 		const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		const char *path)
 {
 	struct seam_err err = { 0 };
 	struct seam_file file;
 	char found[4096] = "=";		/* no path begins with it */
-	int r = seam_jit_find(&sources->places, owner, kind, path, &file,
-			      found + 1, sizeof(found) - 1, &err);
+	int r = seam_jit_find(places, owner, kind, path, &file, found + 1,
+			      sizeof(found) - 1, &err);
 
 	/* Two of one process may lead to the same file. */
 	if (r == 0 && !is_new(sources, owner->pid, found)) {
@@ -157,8 +148,13 @@ static int find(struct seam_jit_sources *sources,
 	if (r == 0)
 		return add(sources, owner->pid, kind, found + 1, &file);
 	/* A map may not exist; a dump was announced by its marker. */
-	if (r == -ENOENT && kind == SEAM_JIT_DUMP)
-		return lack(sources, owner->pid, path);
+	if (r == -ENOENT && path) {
+		find_announced(sources, owner->pid)->is_absent = true;
+		seam_profile_note(sources->profile, "the jitdump of process %"
+				  PRId32 " was not found: '%s'; --jit says "
+				  "where it is", owner->pid, path);
+		return 0;
+	}
 	note_rejected(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }
@@ -168,20 +164,11 @@ static int find_second(struct seam_jit_sources *sources,
 		       const struct seam_jit_owner *owner)
 {
 	struct seam_jit_places places = sources->places;
-	struct seam_err err = { 0 };
-	struct seam_file file;
-	char found[4096];
-	int r;
 
 	if (!places.bundle || !is_new(sources, owner->pid, "second"))
 		return 0;
 	places.is_second = true;
-	r = seam_jit_find(&places, owner, SEAM_JIT_DUMP, NULL, &file, found,
-			  sizeof(found), &err);
-	if (r == 0)
-		return add(sources, owner->pid, SEAM_JIT_DUMP, found, &file);
-	note_rejected(sources, owner->pid, r, &err);
-	return r == -ENOMEM ? r : 0;
+	return find(sources, &places, owner, SEAM_JIT_DUMP, NULL);
 }
 
 /* A recording has the process ids of an owner, not its user or age. */
@@ -197,7 +184,7 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 			    const char *path)
 {
 	struct seam_jit_owner owner = owner_of(pid, 0);
-	int32_t *slot;
+	struct seam_jit_announced *slot;
 	int r;
 
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
@@ -206,8 +193,8 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 	slot = SEAM_ARRAY_PUSH(&sources->announced);
 	if (!slot)
 		return -ENOMEM;
-	*slot = pid;
-	r = find(sources, &owner, SEAM_JIT_DUMP, path);
+	*slot = (struct seam_jit_announced) { .pid = pid };
+	r = find(sources, &sources->places, &owner, SEAM_JIT_DUMP, path);
 	return r ? r : find_second(sources, &owner);
 }
 
@@ -217,7 +204,7 @@ int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid)
 
 	if (!is_new(sources, pid, "map"))
 		return 0;
-	return find(sources, &owner, SEAM_JIT_MAP, NULL);
+	return find(sources, &sources->places, &owner, SEAM_JIT_MAP, NULL);
 }
 
 static void note(void *context, int32_t pid, const char *text, uint64_t count)

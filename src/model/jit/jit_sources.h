@@ -24,6 +24,12 @@ struct seam_jit_source_file {
 	int32_t pid;
 };
 
+/* A process that mapped the marker of a dump. */
+struct seam_jit_announced {
+	int32_t pid;
+	bool is_absent;		/* the dump was not found */
+};
+
 struct seam_jit_sources {
 	struct seam_profile *profile;	/* for notes and paths */
 	struct seam_jit_code *code;
@@ -33,8 +39,7 @@ struct seam_jit_sources {
 	/* in the order of the code's dumps; the code points into them */
 	SEAM_ARRAY(struct seam_jit_source_file) files;
 	struct seam_strings tried;	/* "pid path": each once */
-	SEAM_ARRAY(int32_t) announced;	/* processes that mapped a marker */
-	SEAM_ARRAY(int32_t) absent;	/* those whose dump was not found */
+	SEAM_ARRAY(struct seam_jit_announced) announced;
 };
 
 /*

@@ -269,7 +269,7 @@ static int init_resolver(struct perf_loader *l)
 	l->resolver = (struct seam_resolver) {
 		.profile = l->profile, .symbols = l->symbols,
 		.spaces = &l->sideband.tasks.spaces,
-		.kernel = &l->sideband.kernel,
+		.kernel = &l->sideband.tasks.kernel,
 		.embedded = l->embedded.files.n ? &l->embedded : NULL,
 		.jit = seam_jit_code_count(jit->code) ? jit : NULL,
 		.all_unknown = l->input->by_record,

@@ -16,13 +16,6 @@ struct seam_listed_id {
 	uint8_t size;
 };
 
-/* Code of the kernel that was added or removed. */
-struct seam_kernel_change {
-	uint64_t time_ns, order;
-	uint64_t begin, end;
-	uint32_t mapping;		/* SEAM_NONE: removed */
-};
-
 static uint32_t put(struct seam_sideband *sb, const char *text)
 {
 	uint32_t string = seam_strings_put(&sb->profile->strings, text);
@@ -127,7 +120,7 @@ static int by_path(const void *a, const void *b)
 int seam_sideband_init(struct seam_sideband *sb,
 		       const struct seam_kernel *kernel)
 {
-	uint32_t space = seam_spaces_add(&sb->kernel);
+	uint32_t space = seam_spaces_add(&sb->tasks.kernel);
 
 	sb->profile->kernel = add_module(sb, &(struct seam_profile_module) {
 		.path = put(sb, KERNEL_NAME), .kind = SEAM_MODULE_KERNEL,
@@ -176,7 +169,7 @@ static void take_kernel_mapping(struct seam_sideband *sb,
 				.kind = SEAM_MODULE_KERNEL_MODULE,
 			}),
 	});
-	if (seam_spaces_map(&sb->kernel, 0, 0, m->addr, m->addr + m->len,
+	if (seam_spaces_map(&sb->tasks.kernel, 0, 0, m->addr, m->addr + m->len,
 			    mapping))
 		sb->error = -ENOMEM;
 }
@@ -286,15 +279,10 @@ static void take_ksymbol(struct seam_sideband *sb,
 			 const struct seam_perf_sideband *r)
 {
 	const struct seam_perf_ksymbol *symbol = &r->ksymbol;
-	struct seam_kernel_change *c = SEAM_ARRAY_PUSH(&sb->kernel_changes);
 
-	if (!c) {
-		sb->error = -ENOMEM;
-		return;
-	}
-	*c = (struct seam_kernel_change) {
-		.time_ns = r->sample_id.time, .order = sb->order++,
-		.begin = symbol->addr, .end = symbol->addr + symbol->len,
+	change(sb, (struct seam_change) {
+		.kind = SEAM_CHANGE_KERNEL, .time_ns = r->sample_id.time,
+		.addr = symbol->addr, .len = symbol->len,
 		.mapping = symbol->flags & KSYMBOL_UNREGISTER ? SEAM_NONE :
 			add_mapping(sb, (struct seam_mapping) {
 				.start_addr = symbol->addr,
@@ -303,7 +291,7 @@ static void take_ksymbol(struct seam_sideband *sb,
 				.module = sb->profile->kernel,
 				.function = put(sb, symbol->name),
 			}),
-	};
+	});
 }
 
 /*
@@ -375,48 +363,17 @@ bool seam_sideband_take(struct seam_sideband *sb,
 
 /* -- the end ------------------------------------------------------------ */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct seam_kernel_change *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* Rings of several CPUs are not in order: sort first, then replay. */
-static int seal_kernel(struct seam_sideband *sb)
-{
-	int r = 0;
-
-	if (sb->kernel_changes.n)
-		qsort(sb->kernel_changes.items, sb->kernel_changes.n,
-		      sizeof(*sb->kernel_changes.items), by_time);
-	for (size_t i = 0; r == 0 && i < sb->kernel_changes.n; i++) {
-		const struct seam_kernel_change *c =
-			&sb->kernel_changes.items[i];
-
-		r = seam_spaces_map(&sb->kernel, 0, c->time_ns, c->begin,
-				    c->end, c->mapping);
-	}
-	return r ? r : seam_spaces_seal(&sb->kernel);
-}
-
 int seam_sideband_seal(struct seam_sideband *sb)
 {
 	int r = sb->error;
 
 	if (r == 0)
 		r = seam_jit_sources_seal(sb->jit);
-	if (r == 0)
-		r = seam_tasks_seal(&sb->tasks, sb->profile);
-	return r ? r : seal_kernel(sb);
+	return r ? r : seam_tasks_seal(&sb->tasks, sb->profile);
 }
 
 void seam_sideband_fini(struct seam_sideband *sb)
 {
 	free(sb->build_ids.items);
-	free(sb->kernel_changes.items);
 	seam_tasks_fini(&sb->tasks);
-	seam_spaces_fini(&sb->kernel);
 }

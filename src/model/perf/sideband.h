@@ -24,10 +24,8 @@ struct seam_sideband {
 	struct seam_origin origin;
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_tasks tasks;
-	struct seam_spaces kernel;	/* one space: number 0 */
 	uint64_t order;			/* of the next change */
 	SEAM_ARRAY(struct seam_listed_id) build_ids;	/* of the header */
-	SEAM_ARRAY(struct seam_kernel_change) kernel_changes;
 
 	uint64_t n_lost_ring;		/* sum of the LOST records */
 	struct {			/* sums of the AUX records */

@@ -245,6 +245,9 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 
 	if (c->kind == SEAM_CHANGE_FORK)
 		return replay_fork(tasks, profile, c);
+	if (c->kind == SEAM_CHANGE_KERNEL)
+		return seam_spaces_map(&tasks->kernel, 0, c->time_ns, c->addr,
+				       c->addr + c->len, c->mapping);
 	span = current_thread(tasks, profile, c->pid, c->tid, c->time_ns);
 	if (!span)
 		return -ENOMEM;
@@ -268,6 +271,7 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 				       c->time_ns, c->addr, c->addr + c->len,
 				       c->mapping);
 	case SEAM_CHANGE_FORK:
+	case SEAM_CHANGE_KERNEL:
 		break;
 	}
 	return 0;
@@ -301,7 +305,9 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 	free(tasks->changes.items);
 	tasks->changes.items = NULL;
 	tasks->changes.n = tasks->changes.cap = 0;
-	return r ? r : seam_spaces_seal(&tasks->spaces);
+	if (r == 0)
+		r = seam_spaces_seal(&tasks->spaces);
+	return r ? r : seam_spaces_seal(&tasks->kernel);
 }
 
 /* -- look-up ------------------------------------------------------------ */
@@ -371,5 +377,6 @@ void seam_tasks_fini(struct seam_tasks *tasks)
 	free(tasks->process_spaces.items);
 	seam_index_fini(&tasks->key_index);
 	seam_spaces_fini(&tasks->spaces);
+	seam_spaces_fini(&tasks->kernel);
 	*tasks = (struct seam_tasks) { 0 };
 }

@@ -25,6 +25,7 @@ enum seam_change_kind {
 	SEAM_CHANGE_NAME,	/* tid of pid is now called name */
 	SEAM_CHANGE_EXEC,	/* the same, by exec: a new address space */
 	SEAM_CHANGE_MAP,	/* mapping is at [addr, addr + len) of pid */
+	SEAM_CHANGE_KERNEL,	/* ... of the kernel; SEAM_NONE: removed */
 };
 
 struct seam_change {
@@ -61,7 +62,8 @@ struct seam_thread_names {
 
 struct seam_tasks {
 	SEAM_ARRAY(struct seam_change) changes;
-	struct seam_spaces spaces;
+	struct seam_spaces spaces;			/* of processes */
+	struct seam_spaces kernel;			/* one: number 0 */
 	SEAM_ARRAY(struct seam_task) keys;		/* by task key */
 	struct seam_index key_index;
 	SEAM_ARRAY(struct seam_thread_names) names;	/* by thread */
