@@ -98,7 +98,7 @@ static int stream(size_t n)
 	struct seam_jitdump_code *codes = make_codes(n);
 
 	if (!getenv("SEAM_LINK")) {
-		fprintf(stderr, "bench_jit: nobody records\n");
+		fprintf(stderr, "bench_jit: no recorder\n");
 		return 1;
 	}
 	write_as("write_streamed", NULL, codes, n, 1, 0);

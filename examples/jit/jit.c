@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit.c - a small just-in-time compiler that tells profilers what it makes
+ * jit.c - a small just-in-time compiler whose code profilers can name
  *
- * It compiles Brainf*ck to x86-64 and runs three programs in turn, the way
+ * It compiles Brainf*ck to x86-64 and runs three programs one after another, as
  * a JIT with a code cache does:
  *
  *	triangle		compiled at the start of the cache, and run
@@ -156,7 +156,7 @@ static void compile(struct assembly *a, const char *source)
 
 /*
  * How to unwind through it: a frame pointer, after four bytes.  The three
- * numbers that are left open tell where the code is and how long.
+ * numbers that are filled in later are the place of the code and its size.
  */
 struct unwind_tables {
 	uint8_t frame[56];
@@ -181,7 +181,7 @@ static void make_tables(struct unwind_tables *t, size_t code_size)
 		"\x41\x0e\x10\x86\x02\x43\x0d\x06";
 	static const uint8_t header[20] =
 		"\x01\x1b\x03\x3b" "----" "\x01\0\0\0" "----" "---";
-	/* The tables stand behind the code; header behind frame. */
+	/* The tables come after the code; the header after the frame. */
 	int64_t at = (int64_t)(code_size + 7) / 8 * 8;
 
 	memcpy(t->frame, frame, sizeof(frame));
@@ -193,7 +193,7 @@ static void make_tables(struct unwind_tables *t, size_t code_size)
 	put_i32(t->header + 16, 24 - (int64_t)sizeof(frame));
 }
 
-/* Compile @source at @at and say so.  Returns its number. */
+/* Compile @source at @at, and add it to @dump.  Returns its id. */
 static uint64_t load(struct seam_jitdump *dump, const char *name,
 		     const char *file, const char *source, uint8_t *at,
 		     size_t *size)

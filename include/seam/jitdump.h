@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * seam/jitdump.h - tell profilers about code that is made at run time
+ * seam/jitdump.h - names for profilers of code that is made at run time
  *
  * A just-in-time compiler calls this when it has made, moved or freed code.
- * The library writes a JITDUMP file (or a perf map), or tells a Seam that is
- * recording, so that profilers can name that code, show its source lines and
- * its instructions, and know which code was at an address at which time:
+ * The library writes a JITDUMP file (or a perf map), or sends the same records
+ * to "seam record".  With these a profiler names that code, shows its source
+ * lines and its instructions, and finds the code of an address at a time:
  *
  *	struct seam_jitdump *dump;
  *	struct seam_jitdump_code code = {
@@ -29,39 +29,40 @@
  *    errno is as it was.
  *  - Any thread may call at any time.  Calls for one dump exclude each other
  *    for the time of a write(2).  A call from a signal handler that interrupted
- *    another one on the same thread fails with -EDEADLK; one that cannot have
- *    its turn within a second fails with -EBUSY.
- *  - A thread may die in a call, or be thrown out of it.  After a death the
- *    next call goes on where the last whole record ends.  A thread that lives
+ *    another one on the same thread fails with -EDEADLK; one that cannot lock
+ *    the dump within a second fails with -EBUSY.
+ *  - A thread may die in a call, or a longjmp() may leave it.  After a death
+ *    the next call continues after the last whole record.  A thread that lives
  *    and never returns to its call makes one other wait for a second; from
  *    then on calls fail at once (-EBUSY) until it does.
- *  - A forked child may go on calling.  Its first call makes a dump of its
- *    own, with all code that was loaded and not unloaded.  A child that never
- *    calls costs nothing and leaves no file.
+ *  - A forked child may call too.  Its first call makes a dump of its own, with
+ *    all code that was loaded and not unloaded.  A child that never calls
+ *    costs nothing and leaves no file.
  *  - No memory of malloc is used, no thread is made, no handler installed.
  *
- * Memory: 64 KiB for each dump, and 40 to 80 bytes for each piece of code (an
+ * Memory: 64 KiB for each dump, and 32 to 64 bytes for each piece of code (an
  * array that doubles); names and code are not kept in memory where there is a
  * file.
  *
  * Streaming: under "seam record" no file is made.  seam_jitdump_open() finds
  * the recorder by the environment variable SEAM_LINK, and records go into a
- * ring in memory that both share; what was put there survives the program's
- * SIGKILL.  Anything that is in the way (no such variable, nobody listens,
- * another user does, another pid namespace, no answer within a second) means
- * a file as always; so do options.folder and a perf map.
- *  - A ring that is full never makes a call wait.  Records stay in this
- *    process's memory, and go with its next calls in their order and with their
- *    own times.  What still waits when the process ends or closes the dump is
- *    lost, and the recording says how many: loaded = recorded + lost, exactly.
- *    Beyond 64 MiB that wait, further records are lost at once (-ENOBUFS).
- *  - Records of code that is there stay in memory, for children to inherit;
- *    unloaded code is let go of.  So a JIT that never unloads keeps as many
- *    bytes as the file would have.
+ * ring in shared memory; they survive the program's SIGKILL there.  A file is
+ * made as usual where that cannot be used: no such variable, no recorder at
+ * that address, one of another user or pid namespace, no answer within a
+ * second; also with options.folder, and for a perf map.
+ *  - A ring that is full never makes a call wait.  Records are queued in this
+ *    process's memory, and later calls send them in their order and with their
+ *    own times.  Records that are queued when the process ends or closes the
+ *    dump are lost, and the recording has their number: loaded = recorded +
+ *    lost, exactly.  With 64 MiB in the queue, further records are lost at
+ *    once (-ENOBUFS).
+ *  - Records of loaded code stay in memory, for children to inherit; those of
+ *    unloaded code are freed.  So a JIT that never unloads needs as much
+ *    memory as the file would have bytes, rounded up to 64 for each piece.
  *  - When the recording ends before the program, calls return -EPIPE, count
  *    as lost, and cost next to nothing.
- *  - The process has one more descriptor, close-on-exec, and does without it
- *    if it is closed.  SEAM_LINK means nothing to any other program.
+ *  - The process has one more descriptor, close-on-exec, and does not need it
+ *    if it is closed.  Other programs do not use SEAM_LINK.
  *
  * The file is jit-PID.dump, mode 0600, PID as the process sees itself.  One
  * page of it stays mapped, executable, until the process ends: that mapping is
@@ -99,8 +100,8 @@ enum seam_jitdump_format {
 /* Zeroed is the default. */
 struct seam_jitdump_options {
 	/*
-	 * Where the file is made.  NULL: nowhere, where a recording Seam takes
-	 * the records; else in the first that can be used of $JITDUMPDIR, /tmp,
+	 * Where the file is made.  NULL: no file if a recorder takes the
+	 * records; else in the first that can be used of $JITDUMPDIR, /tmp,
 	 * $XDG_RUNTIME_DIR, $HOME, the current folder; a perf map is always in
 	 * /tmp, where tools look for it.  A folder on a file system mounted
 	 * noexec cannot be used for a dump.
@@ -108,11 +109,11 @@ struct seam_jitdump_options {
 	const char *folder;
 	enum seam_jitdump_format format;
 	/*
-	 * 0: what a call has to say is in the file when it returns.
-	 * Else records wait in memory until 64 KiB are full, or for
+	 * 0: the records of a call are in the file when it returns.
+	 * Else they are buffered until 64 KiB are full, or until
 	 * seam_jitdump_flush() or seam_jitdump_close(): a program that is
-	 * killed, or ends without close, loses what waits.  Nothing else
-	 * writes it out, so flush when compilation pauses.  A stream is
+	 * killed, or ends without close, loses what is buffered.  Nothing
+	 * else writes it, so flush when compilation pauses.  A stream is
 	 * never buffered.
 	 */
 	int is_buffered;
@@ -128,8 +129,8 @@ struct seam_jitdump_line {
 
 /*
  * Unwinding tables of one piece of code, with relative addresses: the .eh_frame
- * as if it began behind the code, aligned to 8, and the .eh_frame_hdr behind
- * it.  A header of 20 bytes and no frame table says: use the frame pointer.
+ * as if it began after the code, aligned to 8, and the .eh_frame_hdr after
+ * it.  A header of 20 bytes and no frame table means: use the frame pointer.
  */
 struct seam_jitdump_unwinding {
 	const void *eh_frame;
@@ -137,8 +138,8 @@ struct seam_jitdump_unwinding {
 	const void *eh_frame_hdr;
 	uint64_t eh_frame_hdr_size;	/* bytes */
 	/*
-	 * Bytes of them that are in memory there; or 0.  perf takes that memory
-	 * for part of the function: other code must not be in it.
+	 * Bytes of them that are in memory there; or 0.  perf counts that memory
+	 * as part of the function: other code must not be in it.
 	 */
 	uint64_t mapped_size;
 };
@@ -155,8 +156,8 @@ struct seam_jitdump_code {
 };
 
 /*
- * Make the file and map its marker.  A file of that name which an earlier
- * process left is removed; one that is in use is not.
+ * Make the file and map its marker.  A file of that name of an earlier process
+ * is removed; one that is in use is not.
  *
  * Returns 0 and *@dump, for seam_jitdump_close(); or, with *@dump NULL, -EEXIST
  * when this process has that file open already (share the one dump), or
@@ -201,16 +202,16 @@ SEAM_JITDUMP_PUBLIC
 int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id);
 
 /*
- * Write out what waits.  In a forked child: make the child's dump now, not
+ * Write what is buffered.  In a forked child: make the child's dump now, not
  * with its first load.  Returns as seam_jitdump_load(); -ENOBUFS where the
- * recorder's ring is full and records still wait.
+ * recorder's ring is full and records are still queued.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_flush(struct seam_jitdump *dump);
 
 /*
- * Pieces of code and moves that are not in the file, so far; of a stream, those
- * that wait for room are not among them.
+ * Pieces of code and moves that were lost, so far.  Those that are buffered or
+ * queued are not among them.
  */
 SEAM_JITDUMP_PUBLIC
 uint64_t seam_jitdump_lost(const struct seam_jitdump *dump);

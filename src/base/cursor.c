@@ -22,7 +22,7 @@
 static const uint8_t empty_window;
 
 struct seam_cursor seam_cursor_make(const void *data, size_t size,
-				  enum seam_endian endian)
+				    enum seam_endian endian)
 {
 	assert(data || size == 0);
 

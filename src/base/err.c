@@ -59,3 +59,14 @@ void seam_err_print(FILE *out, const char *prefix, const struct seam_err *err)
 			i == err->n_causes - 1 ? "" : "  caused by: ",
 			err->cause[i]);
 }
+
+void seam_err_text(const struct seam_err *err, char text[SEAM_ERR_TEXT])
+{
+	size_t pos = 0;
+
+	text[0] = '\0';
+	for (int i = err->n_causes - 1; i >= 0 && pos < SEAM_ERR_TEXT; i--)
+		pos += (size_t)snprintf(text + pos, SEAM_ERR_TEXT - pos,
+					"%s%s", pos ? ": " : "",
+					err->cause[i]);
+}

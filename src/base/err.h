@@ -44,4 +44,7 @@ int seam_err_add(struct seam_err *err, int code, const char *fmt, ...);
 /* Print the chain, newest context first, after "@prefix: ". */
 void seam_err_print(FILE *out, const char *prefix, const struct seam_err *err);
 
+/* The chain in one line, newest context first; "" when there is no cause. */
+void seam_err_text(const struct seam_err *err, char text[SEAM_ERR_TEXT]);
+
 #endif /* SEAM_ERR_H */

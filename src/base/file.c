@@ -247,3 +247,14 @@ int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 	}
 	return 0;
 }
+
+const char *seam_file_kind(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR: return "a folder";
+	case S_IFIFO: return "a fifo";
+	case S_IFSOCK: return "a socket";
+	case S_IFLNK: return "a symbolic link";
+	default: return "a device";
+	}
+}

@@ -13,6 +13,8 @@
 #ifndef SEAM_FILE_H
 #define SEAM_FILE_H
 
+#include <sys/types.h>
+
 #include "base/base.h"
 #include "base/err.h"
 
@@ -67,5 +69,8 @@ void seam_file_close(struct seam_file *file);
  */
 int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 		       const char *name, struct seam_err *err);
+
+/* "a folder", "a fifo", ...: for messages, of what is not a regular file. */
+const char *seam_file_kind(mode_t mode);
 
 #endif /* SEAM_FILE_H */

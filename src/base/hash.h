@@ -144,8 +144,7 @@ static inline seam_u128 seam_hash_product(uint64_t a, uint64_t b)
  * one in 2^64 of that pair's keys, whatever the other pairs are.
  */
 static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
-				     const void *words, size_t n,
-				     uint64_t seed)
+				     const void *words, size_t n, uint64_t seed)
 {
 	const uint64_t *k = key->words;
 	const uint8_t *p = words;

@@ -42,7 +42,7 @@ void seam_json_close(struct seam_json *j);
 
 void seam_json_u64(struct seam_json *j, const char *key, uint64_t v);
 void seam_json_i64(struct seam_json *j, const char *key, int64_t v);
-/* Shortest of 15 or 17 digits that reads back the same; null when not finite. */
+/* In 15 or 17 digits, enough to read it back; null when not finite. */
 void seam_json_double(struct seam_json *j, const char *key, double v);
 void seam_json_bool(struct seam_json *j, const char *key, bool v);
 /* NULL writes null. */

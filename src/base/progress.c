@@ -55,8 +55,8 @@ static void draw(struct seam_progress *p, uint64_t done)
 void seam_progress_step(struct seam_progress *p, uint64_t amount)
 {
 	/* Relaxed: a display may lag; no other data hangs on these words. */
-	uint64_t done = amount + atomic_fetch_add_explicit(&p->done, amount,
-							   memory_order_relaxed);
+	uint64_t done = amount + atomic_fetch_add_explicit(
+		&p->done, amount, memory_order_relaxed);
 	uint64_t due = atomic_load_explicit(&p->next_draw_ns,
 					    memory_order_relaxed);
 	uint64_t now;

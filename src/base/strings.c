@@ -59,8 +59,7 @@ uint32_t seam_strings_put(struct seam_strings *strings, const char *text)
 				text ? strlen(text) : 0);
 }
 
-uint32_t seam_strings_find(const struct seam_strings *strings,
-			   const char *text)
+uint32_t seam_strings_find(const struct seam_strings *strings, const char *text)
 {
 	size_t size = strlen(text);
 

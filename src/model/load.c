@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - what a path holds, and who reads it; see load.h */
+/*
+ * load.c - each input to its reader, and all times to one clock; see load.h
+ *
+ * Samples come first: their time is the one that the calls of XRay logs are
+ * aligned with.
+ */
 #include "model/load.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 #include "model/input.h"
@@ -12,10 +20,10 @@
 #include "wire/perf/perf_data.h"
 
 /*
- * What ran and should have been recorded.  How many samples it would have had
- * nobody knows, so none are counted.
+ * Threads, programs and CPUs that ran and should have been recorded.  The
+ * number of samples they would have had is unknown, so none are counted.
  */
-static void tell_not_recorded(struct seam_profile *profile,
+static void note_not_recorded(struct seam_profile *profile,
 			      const struct seam_manifest *m, uint32_t name)
 {
 	if (m->n_refused) {
@@ -49,8 +57,8 @@ static void tell_not_recorded(struct seam_profile *profile,
 			"they could be opened: not sampled", m->n_unseen);
 }
 
-/* What the bundle says beyond its data file. */
-static void tell_manifest(struct seam_profile *profile,
+/* Losses and notes that the manifest has, and the data file has not. */
+static void note_manifest(struct seam_profile *profile,
 			  const struct seam_input *recording)
 {
 	const struct seam_manifest *m = &recording->manifest;
@@ -81,17 +89,17 @@ static void tell_manifest(struct seam_profile *profile,
 				  m->n_jit_lost + m->n_jit);
 	}
 	if (m->n_jit_bad || m->n_jit_unproven)
-		seam_profile_note(profile, "JIT code that was not believed: %"
+		seam_profile_note(profile, "JIT code rejected as invalid: %"
 				  PRIu64 " records, %" PRIu64 " streams",
 				  m->n_jit_bad, m->n_jit_unproven);
-	tell_not_recorded(profile, m, name);
+	note_not_recorded(profile, m, name);
 	if (m->n_bad_bytes)
 		seam_profile_lost(profile, "damaged in the ring", name, 0,
 				  m->n_bad_bytes);
 }
 
-/* Files that cost the process which read them its life, one line each. */
-static void tell_readers(struct seam_profile *profile,
+/* The files whose reading ended the process that reads them, a note each. */
+static void note_readers(struct seam_profile *profile,
 			 const struct seam_symbols *symbols)
 {
 	const char *without = seam_symbols_unprotected(symbols);
@@ -149,11 +157,83 @@ static int load_perf(struct seam_profile *profile,
 	if (!symbols)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = seam_load_perf(profile, &input, symbols, err);
-	tell_readers(profile, symbols);
+	note_readers(profile, symbols);
 	seam_symbols_free(symbols);
 	return r;
 }
 
+/* -- XRay logs ---------------------------------------------------------- */
+
+static void free_trace(void *object)
+{
+	seam_trace_close(object);
+	free(object);
+}
+
+/* An empty trace that lives as long as @profile; NULL: no memory. */
+static struct seam_trace *add_trace(struct seam_profile *profile)
+{
+	struct seam_trace *trace = malloc(sizeof(*trace));
+
+	if (!trace)
+		return NULL;
+	seam_trace_init(trace);
+	return seam_profile_own(profile, trace, free_trace) ? NULL : trace;
+}
+
+/* The part that is asked for, of the time of all inputs. */
+static int select_time(struct seam_trace *trace,
+		       const struct seam_profile *profile, const char *text)
+{
+	uint64_t start, end;
+
+	if (!text)
+		return 0;
+	if (seam_trace_span(trace, &start, &end))
+		return -ENOMEM;
+	if (profile->samples.n) {
+		start = start < profile->start_ns ? start : profile->start_ns;
+		end = end > profile->end_ns ? end : profile->end_ns;
+	}
+	seam_time_range_parse(&trace->range, text, start, end, NULL);
+	return 0;
+}
+
+/* Bring the logs to the clock of the samples, if there are any. */
+static int align(struct seam_profile *profile, struct seam_trace *trace)
+{
+	bool is_tied = seam_trace_is_tied(trace);
+	uint64_t start, end;
+
+	if (profile->samples.n == 0) {
+		profile->has_other_clock |= !is_tied;
+		return 0;
+	}
+	if (profile->has_other_clock)
+		seam_profile_note(profile, "the clock of the samples is not "
+			"CLOCK_MONOTONIC: the calls of the XRay logs could "
+			"not be aligned with them, and begin where the "
+			"recording does");
+	else if (!is_tied)
+		seam_profile_note(profile, "XRay logs without wall time "
+			"records, or without a frequency, could not be "
+			"aligned with the samples: their calls begin where "
+			"the recording does");
+	if (profile->has_other_clock || !is_tied)
+		seam_trace_move(trace, !profile->has_other_clock,
+				profile->start_ns);
+	if (seam_trace_span(trace, &start, &end))
+		return -ENOMEM;
+	if (start > profile->end_ns || end < profile->start_ns)
+		seam_profile_note(profile, "the XRay logs and the samples have "
+			"no time in common: %.3f s lie between them",
+			(double)(start > profile->end_ns ?
+				 start - profile->end_ns :
+				 profile->start_ns - end) / 1e9);
+	return 0;
+}
+
+/* Add the calls of @trace, which is arranged. */
 static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 		      const struct seam_load_options *options,
 		      struct seam_err *err)
@@ -161,10 +241,9 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 	struct seam_symbols *symbols;
 	int r;
 
-	if (options->time &&
-	    seam_trace_select(trace, options->time, NULL) == -ENOMEM)
+	if (align(profile, trace) ||
+	    select_time(trace, profile, options->time))
 		return seam_err_set(err, -ENOMEM, "out of memory");
-
 	symbols = seam_symbols_new(&(struct seam_symbols_options) {
 		.symfs = options->symfs, .n_symfs = options->n_symfs,
 		.no_inline = true, .no_lines = options->no_lines,
@@ -174,40 +253,122 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 	if (!symbols)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = seam_load_xray(profile, trace, options->map, symbols, err);
-	tell_readers(profile, symbols);
+	note_readers(profile, symbols);
 	seam_symbols_free(symbols);
 	return r;
 }
 
-static int load_xray(struct seam_profile *profile, struct seam_bytes bytes,
+static int load_xray(struct seam_profile *profile,
+		     struct seam_input *recording,
 		     const struct seam_load_options *options,
 		     struct seam_err *err)
 {
-	struct seam_trace trace;
-	int r = seam_trace_from_bytes(&trace, bytes, err);
+	struct seam_trace *trace = add_trace(profile);
+	int r = trace ? seam_trace_add_file(trace, recording->path,
+					    &recording->data, err) :
+		seam_err_set(err, -ENOMEM, "out of memory");
 
-	if (!r) {
-		r = load_trace(profile, &trace, options, err);
-		seam_trace_close(&trace);
-	}
-	return r;
+	if (!r)
+		r = seam_trace_arrange(trace, err);
+	return r ? r : load_trace(profile, trace, options, err);
 }
 
-static int load(struct seam_profile *profile,
-		const struct seam_input *recording,
+static int is_log(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name);
+
+	return n > 5 && strcmp(entry->d_name + n - 5, ".xray") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* What cannot be read takes nothing from the other inputs. */
+static void note_unread(struct seam_profile *profile, const char *name,
+			const struct seam_err *err)
+{
+	char shown[256];
+
+	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
+	seam_profile_note(profile, "xray/%s is not read: %s", shown,
+			  err->cause[0]);
+	seam_profile_lost(profile, "XRay log not read",
+			  seam_strings_put(&profile->strings, shown), 0, 0);
+}
+
+/* Add what is named in @folder.  0 or -ENOMEM. */
+static int add_logs(struct seam_profile *profile, struct seam_trace *trace,
+		    const char *folder, struct dirent **entries, int n)
+{
+	char path[PATH_MAX + NAME_MAX + 2];
+	struct seam_err err = { 0 };
+	int r = 0;
+
+	for (int i = 0; r != -ENOMEM && i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			 entries[i]->d_name);
+		r = seam_trace_add(trace, path, &err);
+		if (r && r != -ENOMEM)
+			note_unread(profile, entries[i]->d_name, &err);
+		err = (struct seam_err) { 0 };
+	}
+	if (r != -ENOMEM && trace->n_logs) {
+		r = seam_trace_arrange(trace, &err);
+		if (r && r != -ENOMEM) {
+			note_unread(profile, "*.xray", &err);
+			seam_trace_close(trace);
+		}
+	}
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The logs of a bundle: xray/PID.xray. */
+static int load_logs(struct seam_profile *profile, const char *bundle,
+		     const struct seam_load_options *options,
+		     struct seam_err *err)
+{
+	struct dirent **entries = NULL;
+	struct seam_trace *trace;
+	char folder[PATH_MAX];
+	int n, r;
+
+	snprintf(folder, sizeof(folder), "%s/xray", bundle);
+	n = scandir(folder, &entries, is_log, by_name);
+	trace = n > 0 ? add_trace(profile) : NULL;
+	r = n > 0 && !trace ? -ENOMEM : 0;
+	if (trace)
+		r = add_logs(profile, trace, folder, entries, n);
+	while (n > 0)
+		free(entries[--n]);
+	free(entries);
+	if (r)
+		return seam_err_set(err, r, "out of memory");
+	return trace && trace->n_logs ?
+	       load_trace(profile, trace, options, err) : 0;
+}
+
+/* -- all inputs --------------------------------------------------------- */
+
+static int load(struct seam_profile *profile, struct seam_input *recording,
 		const struct seam_load_options *options, struct seam_err *err)
 {
 	struct seam_bytes bytes = recording->data.bytes;
+	int r;
 
-	if (seam_perf_data_is(bytes))
-		return load_perf(profile, recording, options, err);
 	if (seam_load_xray_is(bytes))
-		return load_xray(profile, bytes, options, err);
-	if (seam_load_xray_refuses(bytes, err))
+		return load_xray(profile, recording, options, err);
+	if (!seam_perf_data_is(bytes) && seam_load_xray_refuses(bytes, err))
 		return -ENOTSUP;
-	return seam_err_set(err, -EBADMSG, bytes.size ?
-			    "not a recording that Seam knows" :
-			    "the file is empty");
+	if (!seam_perf_data_is(bytes))
+		return seam_err_set(err, -EBADMSG, bytes.size ?
+				    "not a recording that Seam knows" :
+				    "the file is empty");
+	r = load_perf(profile, recording, options, err);
+	if (!r && recording->folder && !options->no_logs)
+		r = load_logs(profile, recording->folder, options, err);
+	return r;
 }
 
 int seam_load(struct seam_profile *profile, const char *path,
@@ -218,7 +379,7 @@ int seam_load(struct seam_profile *profile, const char *path,
 
 	if (r == 0) {
 		r = load(profile, &recording, options, err);
-		tell_manifest(profile, &recording);
+		note_manifest(profile, &recording);
 	}
 	seam_input_close(&recording);
 	return r;
@@ -228,13 +389,16 @@ int seam_load_logs(struct seam_profile *profile, const char *const *paths,
 		   size_t n_paths, const struct seam_load_options *options,
 		   struct seam_err *err)
 {
-	struct seam_trace trace;
-	int r = seam_trace_open(&trace, paths, n_paths, err);
+	struct seam_trace *trace = add_trace(profile);
+	int r = 0;
 
+	if (!trace)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; !r && i < n_paths; i++)
+		r = seam_trace_add(trace, paths[i], err);
 	if (r)
 		return seam_err_add(err, r, "several files at once can only "
 				    "be XRay logs of one program");
-	r = load_trace(profile, &trace, options, err);
-	seam_trace_close(&trace);
-	return r;
+	r = seam_trace_arrange(trace, err);
+	return r ? r : load_trace(profile, trace, options, err);
 }

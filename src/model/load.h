@@ -3,7 +3,14 @@
  * load.h - a recording of any kind into a profile
  *
  * Takes a bundle (NAME.seam) or one of the files it holds, alone and from
- * whatever tool; the bytes say what it is, not the name.
+ * whatever tool; its bytes decide what a file is, not its name.
+ *
+ * A bundle has several inputs: its samples (data), the code of JITs (jit/)
+ * and XRay logs (xray/PID.xray).  All go into one profile.  Threads of equal
+ * pid and tid are one thread.  Times are those of CLOCK_MONOTONIC, to which a
+ * log is tied by its wall time records; a log without them, or samples of
+ * another clock, cannot be aligned: such calls begin where the samples do,
+ * and a note says so.
  */
 #ifndef SEAM_LOAD_H
 #define SEAM_LOAD_H
@@ -24,10 +31,12 @@ struct seam_load_options {
 	bool by_record;
 	bool debuginfod;		/* ask servers for what is not here */
 	bool isolated;			/* see struct seam_symbols_options */
+	bool no_logs;			/* no XRay logs of a bundle */
 	const char *map;		/* an XRay log's program; NULL: none */
 	/*
-	 * An XRay log is cut to this while it is read (NULL: all of it), as
-	 * seam_selection_time() takes it; what that refuses cuts nothing.
+	 * XRay logs are cut to this part of the recording's time while they
+	 * are read (NULL: all of it), as seam_selection_time() takes it; what
+	 * that refuses cuts nothing.
 	 */
 	const char *time;
 };

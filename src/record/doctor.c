@@ -341,10 +341,10 @@ static void check_descriptors(struct seam_doctor *p)
 	free(cpus.items);
 }
 
-static void say_hello(struct seam_channel *channel, void *context)
+static void say_hello(struct seam_ipc *ipc, void *context)
 {
 	(void)context;
-	seam_channel_send(channel, 0, -1);
+	seam_ipc_send(ipc, 0, -1);
 }
 
 /* By starting one, and having it send something. */
@@ -356,7 +356,7 @@ static void check_isolation(struct seam_doctor *p)
 	const char *missing;
 	int r = seam_sandbox_start(&sandbox, say_hello, NULL, &err);
 
-	if (!r && seam_channel_receive(&sandbox.channel, &hello))
+	if (!r && seam_ipc_receive(&sandbox.ipc, &hello))
 		r = seam_err_set(&err, -EIO, "it does not answer");
 	missing = seam_sandbox_missing(&sandbox);
 	find(p, r ? SEAM_VERDICT_NO : missing ? SEAM_VERDICT_LIMITED :

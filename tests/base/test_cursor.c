@@ -60,7 +60,8 @@ static void fails_at_every_truncation_point_and_stays_failed(void **state)
 	(void)state;
 	for (size_t size = 0; size < sizeof(record); size++) {
 		uint8_t *copy = exact_copy(record, size);
-		struct seam_cursor c = seam_cursor_make(copy, size, SEAM_LITTLE);
+		struct seam_cursor c =
+			seam_cursor_make(copy, size, SEAM_LITTLE);
 		size_t expect = 0;
 
 		while (starts[expect + 1] <= size)

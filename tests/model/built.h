@@ -70,7 +70,7 @@ static inline uint32_t built_frame(struct seam_profile *p, char *name)
 		"[kernel.kallsyms]", "/usr/bin/app", "[jit]", "app.lua",
 	};
 	struct seam_function function = { .is_named = true };
-	struct seam_frame frame = { .line = 0 };
+	struct seam_frame frame = { .code = SEAM_NONE };
 	char *at;
 
 	function.layer = built_layer(name, &frame.is_inlined);
@@ -108,6 +108,7 @@ static inline uint32_t built_process(struct seam_profile *p, int32_t pid,
 			return i;
 	*SEAM_ARRAY_PUSH(&p->processes) = (struct seam_process) {
 		.pid = pid, .name = name, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE,
 	};
 	return (uint32_t)p->processes.n - 1;
 }

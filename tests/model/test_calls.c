@@ -12,7 +12,6 @@
 #include "account_row.h"
 #include "model/xray/call_paths.h"
 #include "model/xray/slow_calls.h"
-#include "model/xray/spans.h"
 
 /*
  * A thread's life as text: "a" enters function a, "A" leaves it, "!a" leaves
@@ -600,34 +599,6 @@ static void shows_the_slowest_calls_from_inside(void **state)
 	close_played(&p);
 }
 
-static void keeps_each_call_as_a_span(void **state)
-{
-	static const uint32_t functions[] = { 9, 10, 11 };
-	struct seam_xray_problems problems = { 0 };
-	struct seam_calls calls = { 0 };
-	struct seam_profile profile;
-	struct seam_spans *s = &profile.spans;
-	struct played p;
-
-	(void)state;
-	open_played(&p, "abBcA");
-	assert_int_equal(seam_profile_init(&profile), 0);
-	assert_int_equal(seam_spans_add(s, &p.trace, 0, 5, functions, 3,
-					&calls, &problems), 0);
-	assert_int_equal(s->n, 3);
-	assert_int_equal(s->end_ns[0] - s->begin_ns[0], 40);
-	assert_int_equal(s->end_ns[1] - s->begin_ns[1], 10);
-	assert_int_equal(s->end_ns[2] - s->begin_ns[2], 10);
-	assert_int_equal(s->depth[0], 0);
-	assert_int_equal(s->depth[2], 1);
-	assert_int_equal(s->function[1], 11);
-	assert_int_equal(s->function[2], SEAM_NONE);
-	assert_int_equal(s->thread[2], 5);
-	seam_profile_fini(&profile);
-	seam_calls_fini(&calls);
-	close_played(&p);
-}
-
 /* Which paths they are depends on the order; what they add up to does not. */
 static void a_limit_of_stacks_leaves_their_time_with_the_callers(void **state)
 {
@@ -705,7 +676,6 @@ int main(void)
 		cmocka_unit_test(gives_quantiles_of_the_calls),
 		cmocka_unit_test(a_quantile_is_the_call_of_the_nearest_rank),
 		cmocka_unit_test(shows_the_slowest_calls_from_inside),
-		cmocka_unit_test(keeps_each_call_as_a_span),
 		cmocka_unit_test(
 			a_limit_of_stacks_leaves_their_time_with_the_callers),
 		cmocka_unit_test(counts_edges_from_caller_to_callee),

@@ -157,7 +157,6 @@ static void the_ends_of_the_address_space_are_addresses(void **state)
 	(void)state;
 	assert_int_equal(seam_code_map_init(&map, &all, 1), 0);
 	assert_int_equal(seam_code_map_place(&map, 0, 0), 0);
-	assert_true(seam_code_map_is_placed(&map, 0));
 	assert_int_equal(seam_code_map_seal(&map), 0);
 	assert_int_equal(seam_code_map_find(&map, 0, 0), 0);
 	assert_int_equal(seam_code_map_find(&map, UINT64_MAX - 1, ~UINT64_C(1)),
@@ -193,7 +192,8 @@ int main(void)
 		cmocka_unit_test(a_map_of_nothing_finds_nothing),
 		cmocka_unit_test(the_ends_of_the_address_space_are_addresses),
 		cmocka_unit_test(what_comes_next_at_an_address_is_found),
-		cmocka_unit_test(what_is_below_a_range_is_listed_from_the_right),
+		cmocka_unit_test(
+			what_is_below_a_range_is_listed_from_the_right),
 		cmocka_unit_test(an_address_used_often_keeps_all_its_times),
 	};
 

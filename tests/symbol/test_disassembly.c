@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "build.h"
-#include "symbol/disassembly.h"
+#include "symbol/code/disassembly.h"
 
 static const struct seam_machine x86 = { .elf_machine = EM_X86_64,
 					 .is_64 = true };

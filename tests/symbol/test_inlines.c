@@ -368,7 +368,7 @@ int main(void)
 		cmocka_unit_test(split_dwarf_is_named_as_what_is_missing),
 		cmocka_unit_test(dwarf_names_what_the_symbol_table_does_not),
 		BUILD_TEST_IF(!system("rustc --version >/dev/null 2>&1"),
-			rust_names_and_inlines_are_read, "no rustc"),
+			      rust_names_and_inlines_are_read, "no rustc"),
 	};
 
 	return cmocka_run_group_tests_name("inlines", tests, enter,

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "jit_corpus.h"
-#include "symbol/jit/java_name.h"
+#include "symbol/names/java_name.h"
 #include "wire/jit/jitdump.h"
 
 enum { TEXT_OFFSET = 0x80, MAX_DUMPS = 4, MAX_INDEX = 20000 };

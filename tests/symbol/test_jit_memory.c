@@ -45,7 +45,8 @@ static int use_all(const struct dump *d)
 		return -1;
 	if (seam_jit_code_add_dump(jit, dump_bytes(d), &options, NULL) ||
 	    seam_jit_code_add_map(jit, DUMP_PID, (struct seam_bytes) {
-		(const uint8_t *)map, sizeof(map) - 1 }, (struct seam_bytes) { 0 }, NULL) ||
+		(const uint8_t *)map, sizeof(map) - 1 },
+		(struct seam_bytes) { 0 }, NULL) ||
 	    seam_jit_code_fork(jit, DUMP_PID, 7, 45) ||
 	    seam_jit_code_exec(jit, 7, 60) || seam_jit_code_index(jit))
 		n = -1;

@@ -118,7 +118,8 @@ static void maps_begin_behind_the_last_exec(void **state)
 	(void)state;
 	seam_jit_code_exec(jit, 5, 700);
 	assert_int_equal(seam_jit_code_add_map(jit, 5, (struct seam_bytes) {
-			(const uint8_t *)map, sizeof(map) - 1 }, (struct seam_bytes) { 0 }, NULL), 0);
+		(const uint8_t *)map, sizeof(map) - 1 },
+		(struct seam_bytes) { 0 }, NULL), 0);
 	assert_int_equal(seam_jit_placements_read(&placements, jit), 0);
 	assert_int_equal(placements.list.n, 1);
 	assert_int_equal(placements.list.items[0].pid, 5);

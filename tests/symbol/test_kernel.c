@@ -226,7 +226,7 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 			memcpy(text, kallsyms, sizeof(kallsyms));
 			text[i] = (char)(text[i] ^ 1 << bit);
 			seam_kallsyms_read(&table, text, sizeof(text) - 1,
-					    true);
+					   true);
 			for (size_t k = 1; k < table.symbols.n; k++)
 				assert_true(table.symbols.items[k - 1].start <=
 					    table.symbols.items[k].start);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/kernel/kernel_code.h"
+#include "symbol/code/kernel_code.h"
 
 enum { N = 2, CODE_AT = 4096 };
 

@@ -474,7 +474,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-		a_path_is_believed_when_its_build_id_is_the_recorded),
+			a_path_is_believed_when_its_build_id_is_the_recorded),
 		cmocka_unit_test(without_a_recorded_build_id_the_path_counts),
 		cmocka_unit_test(ids_padded_with_zeros_are_those_without),
 		cmocka_unit_test(the_bundle_has_what_is_gone_from_disk),

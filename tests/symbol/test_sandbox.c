@@ -25,7 +25,7 @@
 #include <elfutils/libdw.h>
 
 #include "build.h"
-#include "symbol/disassembly.h"
+#include "symbol/code/disassembly.h"
 #include "symbol/symbols.h"
 #include "symbol/xray/xray_map.h"
 
@@ -319,7 +319,7 @@ static void a_kernels_code_is_that_of_reading_it_here(void **state)
 
 	(void)state;
 	build_write("k.s", ".globl _start, _text\n.text\n_text: _start:\n"
-		    ".byte 1, 2, 3, 4, 5, 6, 7, 8\n");
+			   ".byte 1, 2, 3, 4, 5, 6, 7, 8\n");
 	build_run("mkdir -p k && gcc -nostdlib -static "
 		  "-Wl,--build-id=0x12345678 -o k/vmlinux k.s");
 	for (int isolated = 0; isolated < 2; isolated++) {
@@ -386,7 +386,7 @@ static const struct {
 	{ escape, SEAM_IS_SANITIZED ? "status 0" : "tried what it may not do" },
 	{ leave, "status 7" },
 	{ loop, "took more than 1 seconds" },
-	{ lie, "no sane answer" },
+	{ lie, "invalid reply" },
 };
 
 /* Before, between and after other files. */
@@ -453,7 +453,7 @@ static void a_map_that_kills_its_reader_is_an_error(void **state)
 	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
 			 -EIO);
 	assert_non_null(strstr(err.cause[0], "the process that read it "
-			       "was killed by signal"));
+					     "was killed by signal"));
 	evil_map = NULL;
 	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
 			 -ENODATA);
@@ -495,7 +495,7 @@ static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
 /* -- rights ------------------------------------------------------------- */
 
 /* What a process that was taken over would try; each should fail. */
-static void try_everything(struct seam_channel *channel, void *context)
+static void try_everything(struct seam_ipc *ipc, void *context)
 {
 	uint32_t done = 0;
 	void *p;
@@ -510,8 +510,8 @@ static void try_everything(struct seam_channel *channel, void *context)
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	done |= p != MAP_FAILED && !mprotect(p, 4096, PROT_READ | PROT_EXEC) ?
 		8 : 0;
-	seam_channel_put_u32(channel, done);
-	seam_channel_send(channel, 1, -1);
+	seam_ipc_put_u32(ipc, done);
+	seam_ipc_send(ipc, 1, -1);
 }
 
 /* The effective user of process @pid. */
@@ -544,7 +544,7 @@ static void a_reader_can_open_and_execute_nothing(void **state)
 		print_message("# without: %s\n",
 			      seam_sandbox_missing(&sandbox));
 	else {
-		assert_int_equal(seam_channel_receive(&sandbox.channel,
+		assert_int_equal(seam_ipc_receive(&sandbox.ipc,
 						      &answer), 0);
 		assert_int_equal(seam_cursor_u32(&answer.body), 0);
 		assert_true(user_of(sandbox.pid) > 0);
@@ -552,40 +552,40 @@ static void a_reader_can_open_and_execute_nothing(void **state)
 	seam_sandbox_end(&sandbox, NULL, 0);
 }
 
-static void start_a_program(struct seam_channel *channel, void *context)
+static void start_a_program(struct seam_ipc *ipc, void *context)
 {
 	pid_t pid = fork();
 
 	(void)context;
-	seam_channel_put_u32(channel, pid >= 0);
-	seam_channel_send(channel, 1, -1);
+	seam_ipc_put_u32(ipc, pid >= 0);
+	seam_ipc_send(ipc, 1, -1);
 }
 
-static void connect_out(struct seam_channel *channel, void *context)
+static void connect_out(struct seam_ipc *ipc, void *context)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	(void)context;
-	seam_channel_put_u32(channel, fd >= 0);
-	seam_channel_send(channel, 1, -1);
+	seam_ipc_put_u32(ipc, fd >= 0);
+	seam_ipc_send(ipc, 1, -1);
 }
 
-static void kill_its_parent(struct seam_channel *channel, void *context)
+static void kill_its_parent(struct seam_ipc *ipc, void *context)
 {
 	int r = kill(*(pid_t *)context, 0);
 
-	seam_channel_put_u32(channel, r == 0);
-	seam_channel_send(channel, 1, -1);
+	seam_ipc_put_u32(ipc, r == 0);
+	seam_ipc_send(ipc, 1, -1);
 }
 
 /* The one signal that is allowed is a thread's own. */
-static void signal_its_parent(struct seam_channel *channel, void *context)
+static void signal_its_parent(struct seam_ipc *ipc, void *context)
 {
 	pid_t parent = *(pid_t *)context;
 	long r = syscall(SYS_tgkill, parent, parent, 0);
 
-	seam_channel_put_u32(channel, r == 0);
-	seam_channel_send(channel, 1, -1);
+	seam_ipc_put_u32(ipc, r == 0);
+	seam_ipc_send(ipc, 1, -1);
 }
 
 /* It ends, or (where a sanitizer needs the process) is refused. */
@@ -608,7 +608,7 @@ static void a_reader_that_tries_more_ends(void **state)
 		assert_int_equal(seam_sandbox_start(&sandbox, works[i], &self,
 						    &err), 0);
 		if (!(sandbox.refused & SEAM_SANDBOX_SECCOMP)) {
-			r = seam_channel_receive(&sandbox.channel, &answer);
+			r = seam_ipc_receive(&sandbox.ipc, &answer);
 			assert_int_equal(r, SEAM_IS_SANITIZED ? 0 : -EPIPE);
 			if (r == 0)
 				assert_int_equal(

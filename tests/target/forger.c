@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forger.c - a program that names the code of others, and counts what is not
+ * forger.c - a program that names code of other processes, and forges counts
  *
- *	forger before	claim a ring for a child that was forked before we met
- *			the recorder, and has become another program
- *	forger exec	meet, leave the rings to a child, and become another
- *			program; the child claims one for us
+ *	forger before	claim a ring for a child that was forked before we
+ *			connected, and has executed another program
+ *	forger exec	connect, leave the rings to a child, and execute
+ *			another program; the child claims one for us
  *	forger keeps	the same, but the ring was ours before
  *	forger own	name code of our own
- *	forger count	say that there were 2^63 pieces, and others without ring
- *	forger victim	the other program: code of no name, for half a second
+ *	forger count	count 2^63 pieces, and others without a ring
+ *	forger victim	the other program: unnamed code, for half a second
  *
- * Wherever somebody else's code is named, the name is FORGED.
+ * The name for code of another process is FORGED.
  */
 #include <errno.h>
 #include <signal.h>
@@ -81,7 +81,7 @@ static uint8_t *put(uint8_t *to, uint64_t v, size_t size)
 }
 
 /* One piece of code, the whole page, as process @pid. */
-static void tell(struct seam_ring_claim *claim, const char *name,
+static void send_load(struct seam_ring_claim *claim, const char *name,
 		 uint32_t pid)
 {
 	static uint8_t payload[8192];
@@ -105,13 +105,13 @@ static void tell(struct seam_ring_claim *claim, const char *name,
 			8 + size);
 }
 
-static void meet(struct seam_link_client *c)
+static void connect_to_recorder(struct seam_link_client *c)
 {
 	const char *address = getenv(SEAM_LINK_VARIABLE);
 
 	if (!address || seam_link_client_connect(c, address, "jit",
 						 "forger", 5000)) {
-		puts("not met");
+		puts("not connected");
 		exit(1);
 	}
 }
@@ -127,7 +127,7 @@ static void claim_as(struct seam_link_client *c, uint32_t pid,
 static void forge(struct seam_ring_claim *claim, pid_t victim)
 {
 	for (int i = 0; i < 60; i++) {
-		tell(claim, "FORGED", (uint32_t)victim);
+		send_load(claim, "FORGED", (uint32_t)victim);
 		usleep(20000);
 	}
 }
@@ -147,7 +147,7 @@ static void forge_before(const char *self)
 		(void)!read(start[0], &byte, 1);
 		become_victim(self);
 	}
-	meet(&c);
+	connect_to_recorder(&c);
 	claim_as(&c, (uint32_t)child, &claim);
 	(void)!write(start[1], "", 1);
 	forge(&claim, child);
@@ -161,10 +161,10 @@ static void forge_after_exec(const char *self, bool is_ours)
 	struct seam_link_client c;
 	pid_t victim = getpid();
 
-	meet(&c);
+	connect_to_recorder(&c);
 	if (is_ours) {
 		claim_as(&c, (uint32_t)victim, &claim);
-		tell(&claim, "honest", (uint32_t)victim);
+		send_load(&claim, "honest", (uint32_t)victim);
 		usleep(300000);
 	}
 	if (fork() == 0) {
@@ -182,9 +182,9 @@ static void name_own(void)
 	struct seam_ring_claim claim;
 	struct seam_link_client c;
 
-	meet(&c);
+	connect_to_recorder(&c);
 	claim_as(&c, (uint32_t)getpid(), &claim);
-	tell(&claim, "honest", (uint32_t)getpid());
+	send_load(&claim, "honest", (uint32_t)getpid());
 	run_code();
 }
 
@@ -193,9 +193,9 @@ static void count_wrong(void)
 	struct seam_ring_claim claim;
 	struct seam_link_client c;
 
-	meet(&c);
+	connect_to_recorder(&c);
 	claim_as(&c, (uint32_t)getpid(), &claim);
-	tell(&claim, "honest", (uint32_t)getpid());
+	send_load(&claim, "honest", (uint32_t)getpid());
 	atomic_store(&claim.ring.control->own.n_offered,
 		     UINT64_C(12722253223969686284));
 	atomic_store(&c.memories[0].head->n_lost, UINT64_MAX - 5);

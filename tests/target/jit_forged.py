@@ -40,7 +40,7 @@ def test_no_process_that_was_forked_before_is_named():
     check(manifest("before.seam")["jit"]["refused_rings"] > 0)
 
 
-def test_no_program_is_named_after_an_exec_by_who_kept_the_rings():
+def test_no_program_is_named_after_an_exec_by_a_child_with_its_rings():
     expect_nameless("exec")
 
 
@@ -49,21 +49,21 @@ def test_nor_through_a_ring_that_was_its_own_before():
     folder = "keeps.seam/jit"
     dumps = [os.path.join(folder, name) for name in os.listdir(folder)]
     equal(len(dumps), 1)
-    # What it told of itself, before, is there.
+    # What it streamed of its own code, before, is there.
     check('"honest"' in run(SEAM, "dump", "--json", dumps[0]).stdout)
 
 
-def test_counts_that_cannot_be_are_claims_and_bounded():
+def test_impossible_counts_are_reported_as_claims_and_bounded():
     result = record("-o", "count.seam", "--", FORGER, "count")
     equal(result.returncode, 3, result.stderr)
-    told = re.search(r"lost (\d+) of (\d+) pieces of code, as the JITs count",
+    lost = re.search(r"lost (\d+) of (\d+) pieces of code, as the JITs count",
                      result.stderr)
-    check(told, result.stderr)
+    check(lost, result.stderr)
     # A second of a piece in 20 ns, twice; a slow machine has a minute.
-    check(int(told[1]) < 2 * 60 * 50_000_000, told[0])
+    check(int(lost[1]) < 2 * 60 * 50_000_000, lost[0])
     counts = manifest("count.seam")["jit"]
     equal(counts["records"], 1)
-    equal(counts["lost"], int(told[1]))
+    equal(counts["lost"], int(lost[1]))
     report = run(SEAM, "report", "count.seam")
     check("as the JITs count them" in report.stdout + report.stderr,
           report.stdout + report.stderr)

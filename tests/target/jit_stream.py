@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """JITs that stream their code into a recording: jit_stream.py SEAM JIT TARGET
 
-What a program with libseam-jitdump says under 'seam record' is in the
+The records of a program with libseam-jitdump under 'seam record' are in the
 recording's jit/ as ordinary jitdumps, whatever becomes of the program, and
 the program makes no file.
 """
@@ -19,7 +19,7 @@ from record_lib import (SEAM, check, equal, perf, record, run,  # noqa: E402
                         run_tests)
 
 JIT, TARGET = (os.path.abspath(path) for path in sys.argv[2:4])
-TELLS = re.compile(r"pid (\d+) offered (\d+) lost (\d+) path (.*)")
+LINE = re.compile(r"pid (\d+) offered (\d+) lost (\d+) path (.*)")
 
 
 def manifest(name):
@@ -47,16 +47,16 @@ def dump_of(name, pid):
 
 
 def stream(mode, n, *options, name="s.seam", status=0, environment=None):
-    """Record the target; what it said, and the manifest's word."""
+    """Record the target; the lines it printed, and the manifest's counts."""
     env = dict(os.environ, **(environment or {}))
     result = record(*options, "-o", name, "--", TARGET, mode, str(n), env=env)
-    if status is None:          # depends on who is faster
+    if status is None:          # depends on which is faster
         check(result.returncode in (0, 3), result.stderr)
     else:
         equal(result.returncode, status, result.stderr)
-    told = [(int(m[1]), int(m[2]), int(m[3]), m[4])
-            for m in TELLS.finditer(result.stdout)]
-    return told, manifest(name).get("jit"), result
+    printed = [(int(m[1]), int(m[2]), int(m[3]), m[4])
+            for m in LINE.finditer(result.stdout)]
+    return printed, manifest(name).get("jit"), result
 
 
 def no_file_of(pid):
@@ -86,7 +86,7 @@ def test_the_target_opens_no_file_for_writing():
                  "calls", SEAM, "record", "-o", "t.seam", "--", TARGET,
                  "load", "10")
     equal(result.returncode, 0, result.stderr)
-    pid = TELLS.search(result.stdout)[1]
+    pid = LINE.search(result.stdout)[1]
     with open("calls", encoding="utf-8", errors="replace") as lines:
         wrote = [line for line in lines if line.startswith(pid + " ") and
                  re.search("O_WRONLY|O_RDWR|O_CREAT|creat", line)]
@@ -102,18 +102,18 @@ def test_plain_perf_reads_what_was_streamed():
 
 
 def test_all_that_was_loaded_is_there_in_order():
-    told, counts, _ = stream("load", 5000)
-    pid, offered, lost, path = told[0]
+    printed, counts, _ = stream("load", 5000)
+    pid, offered, lost, path = printed[0]
     equal((offered, lost, path), (5000, 0, ""))
     equal(names(dump_of("s.seam", pid)), [f"f_{pid}_{i}" for i in range(5000)])
     equal(counts, {"streams": 1, "records": 5000, "lost": 0,
                    "refused_groups": 0, "refused_rings": 0})
 
 
-def test_what_a_killed_program_told_is_there():
-    told, counts, _ = stream("kill", 3000, status=128 + signal.SIGKILL)
-    pid = told[0][0]
-    # The ring holds all of them, so none depends on who is faster.
+def test_what_a_killed_program_streamed_is_there():
+    printed, counts, _ = stream("kill", 3000, status=128 + signal.SIGKILL)
+    pid = printed[0][0]
+    # The ring holds all of them, so none depends on timing.
     equal(names(dump_of("s.seam", pid)), [f"f_{pid}_{i}" for i in range(3000)])
     equal((counts["records"], counts["lost"]), (3000, 0))
 
@@ -121,9 +121,9 @@ def test_what_a_killed_program_told_is_there():
 def test_a_flood_through_a_tiny_ring_is_counted_exactly():
     for mode, ending in ("flood", 3), ("flood-kill", 128 + signal.SIGKILL):
         name = mode + ".seam"
-        told, counts, result = stream(mode, 50000, "--jit-ring", "4K",
+        printed, counts, result = stream(mode, 50000, "--jit-ring", "4K",
                                       name=name, status=ending)
-        pid = told[0][0]
+        pid = printed[0][0]
         loads = names(dump_of(name, pid))
         # 4 KiB of records of some 150 bytes.
         check(15 < counts["records"] < 40, counts)
@@ -140,8 +140,8 @@ def test_a_flood_through_a_tiny_ring_is_counted_exactly():
 
 
 def test_a_child_has_a_stream_of_its_own_with_the_live_code():
-    told, counts, _ = stream("fork", 100)
-    (parent, parent_n, _, _), (child, child_n, _, path) = told
+    printed, counts, _ = stream("fork", 100)
+    (parent, parent_n, _, _), (child, child_n, _, path) = printed
     equal(path, "")
     own = names(dump_of("s.seam", parent))
     equal(len(own), 102)
@@ -156,23 +156,23 @@ def test_a_child_has_a_stream_of_its_own_with_the_live_code():
     equal(counts["lost"], 0)
 
 
-def children_of(told):
-    """The children's functions in the recording; they said nothing."""
-    parent = told[0][0]
+def children_of(printed):
+    """The children's functions in the recording; they print nothing."""
+    parent = printed[0][0]
     return sorted(int(name.rsplit("_", 1)[1])
                   for file in os.listdir("s.seam/jit")
                   for name in names(f"s.seam/jit/{file}")
                   if file != f"jit-{parent}.dump")
 
 
-def test_children_that_end_at_once_are_believed():
-    told, counts, _ = stream("many", 3)     # as many rings are ready
-    equal(children_of(told), [0, 1, 2])
+def test_children_that_end_at_once_are_verified():
+    printed, counts, _ = stream("many", 3)     # as many rings are ready
+    equal(children_of(printed), [0, 1, 2])
     equal((counts["records"], counts["lost"]), (3, 0))
 
 
-def test_the_rings_of_programs_that_ended_are_let_go():
-    # Each one that comes wakes the recorder, which then sees who has ended.
+def test_the_rings_of_programs_that_ended_are_freed():
+    # Each new program wakes the recorder, which then finds those that ended.
     script = (f"for i in $(seq 60); do {TARGET} load 10; done; "
               "ls -l /proc/$PPID/fd | grep memfd:seam-rings | wc -l")
     result = record("-o", "l.seam", "--", "sh", "-c", script)
@@ -194,8 +194,8 @@ def test_children_without_a_ring_are_counted():
 
 def test_a_process_that_becomes_another_keeps_one_dump():
     for mode in "exec", "reopen":
-        told, counts, _ = stream(mode, 10)
-        loads = [r for r in records(dump_of("s.seam", told[0][0]))
+        printed, counts, _ = stream(mode, 10)
+        loads = [r for r in records(dump_of("s.seam", printed[0][0]))
                  if r["type"] == "JIT_CODE_LOAD"]
         equal(len(loads), 20, mode)
         equal(len({r["code_index"] for r in loads}), 20, mode)
@@ -207,24 +207,24 @@ def test_code_that_is_freed_does_not_fill_memory():
     result = record("-o", "c.seam", "--", "sh", "-c",
                     f"ulimit -v 300000; {TARGET} churn 200000")
     counts = manifest("c.seam")["jit"]
-    told = TELLS.search(result.stdout)
-    check(told, result.stdout + result.stderr)
+    printed = LINE.search(result.stdout)
+    check(printed, result.stdout + result.stderr)
     equal(counts["records"] + counts["lost"], 200000)
-    equal(told[3], "0")
+    equal(printed[3], "0")
 
 
 def test_live_code_is_found_among_freed_code():
-    told, counts, _ = stream("keep", 300, status=None)
-    child = told[-1][0]
+    printed, counts, _ = stream("keep", 300, status=None)
+    child = printed[-1][0]
     loads = names(dump_of("s.seam", child))
-    equal(loads, [f"live_{told[0][0]}_{i}" for i in range(300)] +
+    equal(loads, [f"live_{printed[0][0]}_{i}" for i in range(300)] +
           [f"child_{child}_0"])
-    equal(counts["records"] + counts["lost"], told[0][1] + 301)
+    equal(counts["records"] + counts["lost"], printed[0][1] + 301)
 
 
 def test_a_child_without_memory_leaves_its_parent_alone():
-    told, counts, _ = stream("poor", 100, status=3)
-    pid, offered, lost, _ = told[0]
+    printed, counts, _ = stream("no-memory", 100, status=3)
+    pid, offered, lost, _ = printed[0]
     equal((offered, lost), (101, 0))
     equal(names(dump_of("s.seam", pid)),
           [f"first_{pid}_0"] + [f"f_{pid}_{i}" for i in range(100)])
@@ -232,16 +232,16 @@ def test_a_child_without_memory_leaves_its_parent_alone():
     equal((counts["records"], counts["lost"]), (103, 1))
 
 
-def test_who_was_robbed_of_its_ring_is_counted():
-    told, counts, _ = stream("robbed", 100, status=3)
-    equal(told[0][1:3], (200, 100))
-    equal(len(names(dump_of("s.seam", told[0][0]))), 100)
+def test_losses_of_a_program_whose_ring_was_closed_are_counted():
+    printed, counts, _ = stream("closed-ring", 100, status=3)
+    equal(printed[0][1:3], (200, 100))
+    equal(len(names(dump_of("s.seam", printed[0][0]))), 100)
     equal((counts["records"], counts["lost"]), (100, 100))
 
 
 def test_a_thread_that_dies_in_a_call_costs_its_stream_nothing():
-    told, counts, _ = stream("dead", 300)
-    pid, offered, lost, _ = told[0]
+    printed, counts, _ = stream("dead", 300)
+    pid, offered, lost, _ = printed[0]
     equal((offered, lost), (600, 0))
     # The next call goes on in the same ring.
     equal((counts["streams"], counts["records"], counts["lost"]), (1, 600, 0))
@@ -250,8 +250,8 @@ def test_a_thread_that_dies_in_a_call_costs_its_stream_nothing():
 
 
 def test_a_file_beside_a_stream_is_kept_too():
-    told, counts, _ = stream("beside", 3)
-    pid, path = told[0][0], told[1][3]
+    printed, counts, _ = stream("two-dumps", 3)
+    pid, path = printed[0][0], printed[1][3]
     equal(names(dump_of("s.seam", pid)), ["streamed"])
     equal(names(f"s.seam/jit/jit-{pid}-{pid}.dump"), ["filed"])
     equal((counts["records"], counts["lost"]), (1, 0))
@@ -268,8 +268,8 @@ def test_a_file_beside_a_stream_is_kept_too():
 
 def test_a_function_larger_than_the_ring_comes_in_parts():
     size = 3 << 20
-    told, counts, _ = stream("big", size, "--jit-ring", "64K")
-    loads = [r for r in records(dump_of("s.seam", told[0][0]))
+    printed, counts, _ = stream("big", size, "--jit-ring", "64K")
+    loads = [r for r in records(dump_of("s.seam", printed[0][0]))
              if r["type"] == "JIT_CODE_LOAD"]
     equal([r["name"] for r in loads], ["big", "small"])
     equal(bytes.fromhex(loads[0]["code"]),
@@ -277,12 +277,12 @@ def test_a_function_larger_than_the_ring_comes_in_parts():
     equal((counts["records"], counts["lost"]), (2, 0))
 
 
-def test_nobody_is_harmed_by_a_hostile_program():
+def test_a_hostile_program_harms_no_other():
     script = f"{TARGET} hostile 5000; {TARGET} load 10"
     result = record("-o", "h.seam", "--", "sh", "-c", script)
     check(result.returncode in (0, 3), result.stderr)
     liar = int(re.search(r"hostile (\d+)", result.stdout)[1])
-    pid = int(TELLS.search(result.stdout)[1])
+    pid = int(LINE.search(result.stdout)[1])
     equal(len(names(dump_of("h.seam", pid))), 10)
     lies = dump_of("h.seam", liar)
     if os.path.exists(lies):
@@ -295,23 +295,23 @@ def test_nobody_is_harmed_by_a_hostile_program():
     equal(run(SEAM, "report", "h.seam").returncode, result.returncode)
 
 
-def test_a_file_is_written_where_nobody_listens():
+def test_a_file_is_written_without_a_recorder():
     for link in ("/nowhere/at/all", "@nobody", "x" * 300, ""):
         result = run(TARGET, "load", "10", env=dict(
             os.environ, SEAM_LINK=link, JITDUMPDIR=os.getcwd()))
         equal(result.returncode, 0, result.stderr)
-        path = TELLS.search(result.stdout)[4]
+        path = LINE.search(result.stdout)[4]
         equal(len(names(path)), 10, link)
         os.unlink(path)
 
 
-def test_who_names_a_folder_gets_a_file():
+def test_a_folder_in_the_options_means_a_file():
     os.mkdir("named")
     result = record("-o", "n.seam", "--", JIT, "10", "named")
     check("dump: named/jit-" in result.stdout, result.stdout)
     equal(len(os.listdir("named")), 1)
     equal(len(os.listdir("n.seam/jit")), 1)
-    # it has ended before the recorder looks at its file, now and then
+    # sometimes it ends before the recorder opens its file
     for _ in range(8):
         shutil.rmtree("named")
         os.mkdir("named")
@@ -327,7 +327,7 @@ def test_other_programs_do_not_notice():
     fds, link = result.stdout.splitlines()
     equal(fds, plain.strip())
     check(link.startswith(("/", "@")), link)
-    check(not os.path.exists(link), "the socket is left behind")
+    check(not os.path.exists(link), "the socket was not removed")
     check("jit" not in manifest("o.seam"))
 
 
@@ -336,12 +336,12 @@ def test_a_program_goes_on_when_its_recorder_is_killed():
         [SEAM, "record", "-o", "k.seam", "--", TARGET, "hold", "1000"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True)
-    first = TELLS.match(recorder.stdout.readline())
+    first = LINE.match(recorder.stdout.readline())
     recorder.kill()
     recorder.wait()
     recorder.stdin.write("go on\n")
     recorder.stdin.close()
-    second = TELLS.match(recorder.stdout.readline())
+    second = LINE.match(recorder.stdout.readline())
     recorder.stdout.close()
     check(first and second and second[2] == "2000", "it did not go on")
 
@@ -351,7 +351,7 @@ def test_a_snapshot_has_what_was_streamed_until_then():
         [SEAM, "record", "--overwrite", "-o", "o.seam", "--", TARGET, "hold",
          "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True)
-    pid = TELLS.match(recorder.stdout.readline())[1]
+    pid = LINE.match(recorder.stdout.readline())[1]
     equal(run(SEAM, "snapshot", "o.seam").returncode, 0)
     recorder.communicate("go on\n", timeout=60)
     equal(names(dump_of("o.1.seam", pid)),
@@ -360,10 +360,10 @@ def test_a_snapshot_has_what_was_streamed_until_then():
     equal(len(names(dump_of("o.seam", pid))), 2000)
 
 
-def test_a_program_that_spoils_what_waits_comes_to_its_end():
-    told, counts, _ = stream("flood-spoilt", 5000, "--jit-ring", "4K",
+def test_a_program_that_overwrites_its_queue_comes_to_its_end():
+    printed, counts, _ = stream("flood-overwrite", 5000, "--jit-ring", "4K",
                              name="sp.seam", status=3)
-    pid, offered, _, _ = told[0]
+    pid, offered, _, _ = printed[0]
     loads = names(dump_of("sp.seam", pid))
     equal(counts["records"] + counts["lost"], offered)
     equal(loads, [f"f_{pid}_{i}" for i in range(len(loads))])
@@ -379,16 +379,16 @@ def end_without_waiting(recorder):
             pass
 
 
-def test_a_program_that_outlives_the_recording_loses_and_says_so():
+def test_a_program_that_outlives_the_recording_counts_its_losses():
     recorder = subprocess.Popen(
         [SEAM, "record", "-o", "m.seam", "--", "sh", "-c",
          f"trap '' INT; exec {TARGET} hold 1000"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    first = TELLS.match(recorder.stdout.readline())
+    first = LINE.match(recorder.stdout.readline())
     end_without_waiting(recorder)
     recorder.stdin.write("go on\n")
     recorder.stdin.close()
-    second = TELLS.match(recorder.stdout.readline())
+    second = LINE.match(recorder.stdout.readline())
     recorder.stdout.close()
     check(first and second, "it did not go on")
     equal((first[3], second[3], second[4]), ("0", "1000", ""))

@@ -39,7 +39,8 @@ static inline struct seam_jitdump *open_dump(void)
 	return open_as(SEAM_JITDUMP_FORMAT_DUMP, 0);
 }
 
-static inline uint64_t load(struct seam_jitdump *dump, const char *name, uint64_t addr)
+static inline uint64_t load(struct seam_jitdump *dump, const char *name,
+			    uint64_t addr)
 {
 	struct seam_jitdump_code code = {
 		.name = name, .bytes = bytes, .size = sizeof(bytes),

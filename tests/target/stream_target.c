@@ -9,7 +9,7 @@
  *	flood N		load N and close, while the recorder, our parent, is
  *			stopped
  *	flood-kill N	the same, and die in place of closing
- *	flood-spoilt N	write over what waits, and load one more
+ *	flood-overwrite N	overwrite the queue, and load one more
  *	fork N		load N, unload the first, move the second; a child
  *			that closed all descriptors loads one and exits
  *	many N		N children, each of which loads one and exits at once
@@ -18,14 +18,14 @@
  *	churn N		load and unload N, in all more than fits anywhere
  *	keep N		load N, and more than that is freed again among them;
  *			a child loads one
- *	poor N		load one; a child that gets no more memory loads one,
+ *	no-memory N	load one; a child that gets no more memory loads one,
  *			and one that it has no room for, and closes; load N
- *	robbed N	load N, find the ring closed, load N
- *	beside N	run "streamed" N times, and "filed", which is in a dump
+ *	closed-ring N	load N, find the ring closed, load N
+ *	two-dumps N	run "streamed" N times, and "filed", which is in a dump
  *			of its own in the folder where we are
  *	dead N		load N; a thread dies in a call; load N
  *	big N		load one of N bytes and a small one, and see them off
- *	hold N		load N, say so, wait for a line, load N more
+ *	hold N		load N, print, wait for a line, load N more
  *	hostile N	get a ring, and fill it with rubbish N times
  *
  * Prints "pid PID offered N lost N path PATH", a line for each process.
@@ -81,7 +81,7 @@ static void load_all(struct seam_jitdump *dump, uint64_t n)
 		load(dump, "f", i);
 }
 
-static void tell(struct seam_jitdump *dump)
+static void print(struct seam_jitdump *dump)
 {
 	printf("pid %d offered %ju lost %ju path %s\n", getpid(),
 	       (uintmax_t)n_offered, (uintmax_t)seam_jitdump_lost(dump),
@@ -98,22 +98,22 @@ static void run_fork(struct seam_jitdump *dump, uint64_t n)
 	seam_jitdump_unload(dump, first);
 	seam_jitdump_move(dump, second, 0x900000);
 	n_offered++;
-	tell(dump);
+	print(dump);
 	if (fork() == 0) {
 		for (int fd = 3; fd < 64; fd++)
 			close(fd);
 		n_offered = n + 1;	/* what it inherits */
 		load(dump, "child", 2000);
-		tell(dump);
+		print(dump);
 		_exit(0);
 	}
 	wait(NULL);
 }
 
-/* Nobody has emptied the ring, so it is full. */
+/* The recorder is stopped, so the ring is full. */
 static void run_flood(struct seam_jitdump *dump, int is_killed)
 {
-	tell(dump);
+	print(dump);
 	if (!is_killed)
 		seam_jitdump_close(dump);
 	kill(getppid(), SIGCONT);
@@ -122,15 +122,15 @@ static void run_flood(struct seam_jitdump *dump, int is_killed)
 	exit(0);
 }
 
-/* A program that has written over what waits, and goes on. */
-static void run_spoilt(struct seam_jitdump *dump)
+/* A program that has overwritten the queue, and goes on. */
+static void run_overwrite(struct seam_jitdump *dump)
 {
 	struct seam_stream_block *block = dump->stream.head;
 
 	for (; block; block = block->next)
 		memset(block->bytes, 0, block->size);
 	load(dump, "late", 1);
-	tell(dump);
+	print(dump);
 	kill(getppid(), SIGCONT);
 	seam_jitdump_close(dump);
 	exit(0);
@@ -145,14 +145,14 @@ static void run_many(struct seam_jitdump *dump, uint64_t n)
 		}
 	while (wait(NULL) > 0)
 		;
-	tell(dump);
+	print(dump);
 }
 
 static void run_churn(struct seam_jitdump *dump, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
 		seam_jitdump_unload(dump, load(dump, "f", i % 1000));
-	tell(dump);
+	print(dump);
 }
 
 static void run_keep(struct seam_jitdump *dump, uint64_t n)
@@ -162,19 +162,19 @@ static void run_keep(struct seam_jitdump *dump, uint64_t n)
 		for (int k = 0; k < 50; k++)
 			seam_jitdump_unload(dump, load(dump, "f", 5000));
 	}
-	tell(dump);
+	print(dump);
 	/* The child hands on what its parent could not. */
 	if (fork() == 0) {
 		load(dump, "child", 0);
 		while (seam_jitdump_flush(dump) == -ENOBUFS)
 			sched_yield();
-		tell(dump);
+		print(dump);
 		_exit(0);
 	}
 	wait(NULL);
 }
 
-static void run_poor(struct seam_jitdump *dump, uint64_t n)
+static void run_no_memory(struct seam_jitdump *dump, uint64_t n)
 {
 	static const uint8_t bytes[1 << 20];
 	struct seam_jitdump_code large = {
@@ -193,17 +193,17 @@ static void run_poor(struct seam_jitdump *dump, uint64_t n)
 	}
 	wait(NULL);
 	load_all(dump, n);
-	tell(dump);
+	print(dump);
 }
 
-/* Whoever has the memory can do that. */
-static void run_robbed(struct seam_jitdump *dump, uint64_t n)
+/* As any process that has mapped the memory can. */
+static void run_closed_ring(struct seam_jitdump *dump, uint64_t n)
 {
 	load_all(dump, n);
 	seam_ring_memory_close(&dump->stream.client.memories[0],
 			       &dump->stream.claim);
 	load_all(dump, n);
-	tell(dump);
+	print(dump);
 }
 
 /* Count down from some 10^8; nothing on other machines. */
@@ -237,7 +237,7 @@ static void run_code(struct seam_jitdump *dump, const char *name,
 		run();
 }
 
-static void run_beside(struct seam_jitdump *dump, uint64_t n)
+static void run_two_dumps(struct seam_jitdump *dump, uint64_t n)
 {
 	struct seam_jitdump_options here = { .folder = "." };
 	struct seam_jitdump *second;
@@ -249,8 +249,8 @@ static void run_beside(struct seam_jitdump *dump, uint64_t n)
 	run_code(dump, "streamed", pages, n);
 	run_code(second, "filed", pages + 4096, n);
 	n_offered = 1;
-	tell(dump);
-	tell(second);
+	print(dump);
+	print(second);
 	seam_jitdump_close(second);
 }
 
@@ -274,7 +274,7 @@ static void run_dead(struct seam_jitdump *dump, uint64_t n)
 	pthread_create(&thread, NULL, die_in_a_call, dump);
 	pthread_join(thread, NULL);
 	load_all(dump, n);
-	tell(dump);
+	print(dump);
 }
 
 static void run_big(struct seam_jitdump *dump, uint64_t n)
@@ -292,7 +292,7 @@ static void run_big(struct seam_jitdump *dump, uint64_t n)
 	while (seam_jitdump_flush(dump) == -ENOBUFS)
 		sched_yield();
 	n_offered = 2;
-	tell(dump);
+	print(dump);
 }
 
 static uint32_t random_number(void)
@@ -358,12 +358,12 @@ int main(int argc, char **argv)
 		run_churn(dump, n);
 	else if (!strcmp(mode, "keep"))
 		run_keep(dump, n);
-	else if (!strcmp(mode, "poor"))
-		run_poor(dump, n);
-	else if (!strcmp(mode, "robbed"))
-		run_robbed(dump, n);
-	else if (!strcmp(mode, "beside"))
-		run_beside(dump, n);
+	else if (!strcmp(mode, "no-memory"))
+		run_no_memory(dump, n);
+	else if (!strcmp(mode, "closed-ring"))
+		run_closed_ring(dump, n);
+	else if (!strcmp(mode, "two-dumps"))
+		run_two_dumps(dump, n);
 	else if (!strcmp(mode, "dead"))
 		run_dead(dump, n);
 	else if (!strcmp(mode, "big"))
@@ -371,16 +371,16 @@ int main(int argc, char **argv)
 	else
 		load_all(dump, n);
 	if (!strcmp(mode, "load") || !strcmp(mode, "kill"))
-		tell(dump);
-	if (!strcmp(mode, "flood-spoilt"))
-		run_spoilt(dump);
+		print(dump);
+	if (!strcmp(mode, "flood-overwrite"))
+		run_overwrite(dump);
 	if (!strncmp(mode, "flood", 5))
 		run_flood(dump, !strcmp(mode, "flood-kill"));
 	if (!strcmp(mode, "hold")) {
-		tell(dump);
+		print(dump);
 		(void)!getchar();
 		load_all(dump, n);
-		tell(dump);
+		print(dump);
 	}
 	if (!strcmp(mode, "kill"))
 		raise(SIGKILL);
@@ -390,7 +390,7 @@ int main(int argc, char **argv)
 		seam_jitdump_close(dump);
 		dump = open_dump();
 		load_all(dump, n);
-		tell(dump);
+		print(dump);
 	}
 	seam_jitdump_close(dump);
 	return 0;

@@ -35,7 +35,7 @@ static int call_once_more(struct seam_jitdump *dump)
 	return seam_jitdump_flush(dump);
 }
 
-/* Somebody else's file has the name of the parent's by now. */
+/* Another file has the name of the parent's by now. */
 static int replace_and_call(struct seam_jitdump *dump)
 {
 	char path[sizeof(dump->out->file.path)], aside[sizeof(path) + 8];
@@ -123,7 +123,7 @@ static void a_child_writes_a_dump_of_its_own(void **state)
 	expect_inherited(call_once, 0);
 }
 
-static void a_child_inherits_what_still_waits(void **state)
+static void a_child_inherits_what_is_still_buffered(void **state)
 {
 	(void)state;
 	expect_inherited(seam_jitdump_flush, 1);
@@ -135,7 +135,7 @@ static void a_daemon_that_closed_all_inherits_too(void **state)
 	expect_inherited(close_everything_and_call, 0);
 }
 
-static void a_file_in_the_place_of_the_parents_is_not_read(void **state)
+static void a_file_that_replaced_the_parents_is_not_read(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
 	char path[256];
@@ -326,7 +326,7 @@ static void a_child_knows_what_it_has_inherited(void **state)
 	seam_jitdump_close(dump);
 }
 
-/* A child must not take what came later for what was lost. */
+/* A child must not mistake what came later for what was lost. */
 static void a_child_inherits_nothing_that_was_lost(void **state)
 {
 	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
@@ -358,9 +358,9 @@ int main(void)
 	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_writes_a_dump_of_its_own),
-		TEST(a_child_inherits_what_still_waits),
+		TEST(a_child_inherits_what_is_still_buffered),
 		TEST(a_daemon_that_closed_all_inherits_too),
-		TEST(a_file_in_the_place_of_the_parents_is_not_read),
+		TEST(a_file_that_replaced_the_parents_is_not_read),
 		TEST(a_child_that_makes_no_code_leaves_no_file),
 		TEST(a_child_born_while_memory_grows_has_all_code),
 		TEST(a_fork_in_the_middle_of_a_call_is_survived),

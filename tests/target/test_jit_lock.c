@@ -27,26 +27,26 @@ static void in_a_thread(void *(*work)(void *context), void *context)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void *take_and_end(void *context)
+static void *acquire_and_end(void *context)
 {
 	seam_lock_acquire(context);
 	return NULL;
 }
 
-static void the_turn_of_a_dead_thread_is_taken_over(void **state)
+static void the_lock_of_a_dead_thread_is_acquired(void **state)
 {
 	struct seam_lock lock = { 0 };
 
 	(void)state;
 	seam_lock_init();
-	in_a_thread(take_and_end, &lock);
+	in_a_thread(acquire_and_end, &lock);
 	assert_int_equal(seam_lock_acquire(&lock), SEAM_LOCK_OWNER_DIED);
 	seam_lock_release(&lock);
 	assert_int_equal(seam_lock_acquire(&lock), SEAM_LOCK_WAS_FREE);
 	assert_int_equal(seam_lock_acquire(&lock), -EDEADLK);
 }
 
-/* A tid is used again: its new thread is not the one that has the turn. */
+/* A tid is used again: its new thread is not the owner. */
 static void a_thread_with_the_tid_of_a_dead_one_is_another(void **state)
 {
 	struct seam_lock lock = { 0 };
@@ -68,7 +68,7 @@ static void *die_in_a_write(void *context)
 	return NULL;
 }
 
-/* The file has grown, and its buffer was not emptied any more. */
+/* The file has grown, but the buffer was not emptied. */
 static void *die_after_a_write(void *context)
 {
 	struct seam_jitdump *dump = context;
@@ -109,33 +109,33 @@ static void a_thread_that_dies_in_a_call_costs_no_record(void **state)
 
 /* ---- owners that live ---- */
 
-struct thrown_out {
+struct left_call {
 	struct seam_jitdump *dump;
-	sem_t has_it, shall_give, gave;
+	sem_t is_locked, may_release, released;
 };
 
-/* As after a jump out of the call: the thread lives, and does not give. */
-static void *take_and_live(void *context)
+/* As after a longjmp() out of the call: the lock is not released. */
+static void *acquire_and_live(void *context)
 {
-	struct thrown_out *t = context;
+	struct left_call *t = context;
 
 	seam_lock_acquire(&t->dump->lock);
-	sem_post(&t->has_it);
-	sem_wait(&t->shall_give);
+	sem_post(&t->is_locked);
+	sem_wait(&t->may_release);
 	seam_lock_release(&t->dump->lock);
-	sem_post(&t->gave);
+	sem_post(&t->released);
 	return NULL;
 }
 
-static void begin_thrown_out(struct thrown_out *t, pthread_t *thread)
+static void begin_left_call(struct left_call *t, pthread_t *thread)
 {
 	t->dump = open_dump();
-	sem_init(&t->has_it, 0, 0);
-	sem_init(&t->shall_give, 0, 0);
-	sem_init(&t->gave, 0, 0);
+	sem_init(&t->is_locked, 0, 0);
+	sem_init(&t->may_release, 0, 0);
+	sem_init(&t->released, 0, 0);
 	load(t->dump, "before", 0x1000);
-	pthread_create(thread, NULL, take_and_live, t);
-	sem_wait(&t->has_it);
+	pthread_create(thread, NULL, acquire_and_live, t);
+	sem_wait(&t->is_locked);
 }
 
 static void *load_all(void *context)
@@ -154,14 +154,14 @@ static int load_in_child(struct seam_jitdump *dump)
 	return seam_jitdump_lost(dump) != lost;
 }
 
-static void nobody_waits_after_one_has_waited_in_vain(void **state)
+static void no_thread_waits_after_one_has_timed_out(void **state)
 {
-	struct thrown_out t;
+	struct left_call t;
 	pthread_t owner, others[3];
 	uint64_t n, since;
 
 	(void)state;
-	begin_thrown_out(&t, &owner);
+	begin_left_call(&t, &owner);
 	since = seam_clock_ns();
 	for (int i = 0; i < 3; i++)
 		pthread_create(&others[i], NULL, load_all, t.dump);
@@ -170,11 +170,11 @@ static void nobody_waits_after_one_has_waited_in_vain(void **state)
 	/* One second for all of them; where each call waits, 1,000. */
 	assert_true(seam_clock_ns() - since < MAX_SECONDS * SEAM_NS_PER_S);
 	assert_int_equal(seam_jitdump_lost(t.dump), 3 * N_CALLS);
-	/* A child has nothing of it. */
+	/* A child is not affected. */
 	in_child(load_in_child, t.dump);
 
-	sem_post(&t.shall_give);
-	sem_wait(&t.gave);
+	sem_post(&t.may_release);
+	sem_wait(&t.released);
 	load(t.dump, "after", 0x3000);
 	assert_int_equal(seam_jitdump_lost(t.dump), 3 * N_CALLS);
 	count_loads(seam_jitdump_path(t.dump), &n);
@@ -183,7 +183,7 @@ static void nobody_waits_after_one_has_waited_in_vain(void **state)
 	seam_jitdump_close(t.dump);
 }
 
-static void what_waits_is_written_when_a_caller_was_thrown_out(void **state)
+static void what_is_buffered_is_written_after_a_longjmp(void **state)
 {
 	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
 	char path[SEAM_WRITER_PATH_BYTES];
@@ -228,7 +228,7 @@ static int end_first_thread(struct seam_jitdump *dump)
 	pthread_exit(NULL);
 }
 
-static void the_turn_of_a_zombie_is_taken_over_too(void **state)
+static void the_lock_of_a_zombie_is_acquired_too(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
 
@@ -242,12 +242,12 @@ int main(void)
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
 	const struct CMUnitTest tests[] = {
-		TEST(the_turn_of_a_dead_thread_is_taken_over),
+		TEST(the_lock_of_a_dead_thread_is_acquired),
 		TEST(a_thread_with_the_tid_of_a_dead_one_is_another),
 		TEST(a_thread_that_dies_in_a_call_costs_no_record),
-		TEST(nobody_waits_after_one_has_waited_in_vain),
-		TEST(what_waits_is_written_when_a_caller_was_thrown_out),
-		TEST(the_turn_of_a_zombie_is_taken_over_too),
+		TEST(no_thread_waits_after_one_has_timed_out),
+		TEST(what_is_buffered_is_written_after_a_longjmp),
+		TEST(the_lock_of_a_zombie_is_acquired_too),
 	};
 
 	return cmocka_run_group_tests_name("jit_lock", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_jit_writer.c - the writer says what happened and disturbs nobody */
+/* test_jit_writer.c - what is written, and the promises to the program */
 #include <seam/jitdump.h>
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void what_is_loaded_is_read_back(void **state)
 }
 
 /* Each record, written again from its table, is the same bytes. */
-static void the_layout_by_hand_is_that_of_the_tables(void **state)
+static void the_layout_by_hand_equals_that_of_the_tables(void **state)
 {
 	static const struct seam_jitdump_line line = { 1, 2, 3, "file.lua" };
 	static const struct seam_jitdump_unwinding unwinding = {
@@ -244,9 +244,8 @@ static void a_handler_never_waits_for_its_own_thread(void **state)
 static struct rlimit no_limit;
 
 /*
- * From now on there is room for @size_bytes only, in a small file system over the
- * folder; or, where that takes a right that this user has not, for half as
- * many in each file.
+ * From now on there is room for @size_bytes only, in a small file system over
+ * the folder; or, for a user who may not mount, for half as many in each file.
  * Returns the error of a write that does not fit.
  */
 static int leave_room_for(rlim_t size_bytes)
@@ -393,7 +392,7 @@ int __wrap_ftruncate64(int fd, off_t size)
 	return -1;
 }
 
-static void a_file_that_cannot_be_mended_is_let_go(void **state)
+static void a_file_that_cannot_be_truncated_is_closed(void **state)
 {
 	uint8_t *large = calloc(1, 200 * 1024);
 	struct seam_jitdump_code code = {
@@ -444,8 +443,8 @@ static void an_open_that_fails_leaves_nothing(void **state)
 	close(before);
 }
 
-/* The number of our descriptor may be somebody else's file by now. */
-static void a_stolen_descriptor_is_not_written_to(void **state)
+/* Our descriptor may refer to another file by now. */
+static void a_reused_descriptor_is_not_written_to(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
 	int fd = dump->out->file.fd, other;
@@ -535,7 +534,7 @@ static void code_larger_than_the_buffer_is_written_whole(void **state)
 	free(large);
 }
 
-static void buffered_records_wait_for_flush_and_close(void **state)
+static void buffered_records_are_written_by_flush_and_close(void **state)
 {
 	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
 	char path[128];
@@ -629,20 +628,20 @@ int main(void)
 	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_loaded_is_read_back),
-		TEST(the_layout_by_hand_is_that_of_the_tables),
+		TEST(the_layout_by_hand_equals_that_of_the_tables),
 		TEST(moves_close_and_unload),
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_handler_never_waits_for_its_own_thread),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
 		TEST(a_write_that_a_limit_cut_leaves_whole_records),
-		TEST(a_file_that_cannot_be_mended_is_let_go),
+		TEST(a_file_that_cannot_be_truncated_is_closed),
 		TEST(an_open_that_fails_leaves_nothing),
-		TEST(a_stolen_descriptor_is_not_written_to),
+		TEST(a_reused_descriptor_is_not_written_to),
 		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
 		TEST(the_marker_is_mapped_executable_and_stays),
 		TEST(code_larger_than_the_buffer_is_written_whole),
-		TEST(buffered_records_wait_for_flush_and_close),
+		TEST(buffered_records_are_written_by_flush_and_close),
 		TEST(a_map_has_a_line_for_each_place),
 		TEST(no_dump_is_a_dump_that_does_nothing),
 	};

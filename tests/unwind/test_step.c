@@ -37,8 +37,7 @@ static void walk(const struct seam_unwind_registers *regs,
 		stack->pc[i] = frames[i].pc;
 }
 
-static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context,
-				     void *of)
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *of)
 {
 	struct stack *stack = of;
 	uint64_t pc = _Unwind_GetIP(context);
@@ -161,7 +160,9 @@ static void through_a_handler_on_its_own_stack(void **state)
 static struct stack at_trap;
 static uint64_t n_traps, n_wrong, first_wrong;
 static size_t n_above;
-static struct { uint64_t start, end; } stepper;	/* step_through() */
+static struct {
+	uint64_t start, end;
+} stepper; /* step_through() */
 
 /* Wherever a thread is stopped, the callers of what it runs are the same. */
 static void on_trap(int signal, siginfo_t *info, void *context)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_json.c - a sink that writes; see trace_json.h
+ * trace_json.c - a thread's items as events; see trace_json.h
  *
  * The beginning of a call's event is the same text for every call of one
  * function in one thread.  It is made once and copied; only the time's digits
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "model/xray/stream_calls.h"
+#include "model/xray/stream_items.h"
 
 enum {
 	BUFFER_BYTES = 1 << 20,
@@ -33,9 +33,13 @@ struct trace_writer {
 	char *buf;
 	size_t used;
 	SEAM_ARRAY(struct head) heads;	/* by slot, of this stream */
-	struct head end_head;
+	char end_head[2 * ROOM];	/* of all end events of this stream */
+	size_t end_size;
+	uint64_t ms;			/* of the last time */
+	char ms_text[24];		/* its digits */
+	size_t ms_size;
 	int32_t pid, tid;
-	bool is_begin_open;		/* a begin event may get arguments */
+	bool is_begin;			/* the last event: may get arguments */
 	unsigned int n_arguments;
 	bool is_first;
 	int error;
@@ -66,66 +70,57 @@ static void put_text(struct trace_writer *w, const char *text)
 	put(w, text, strlen(text));
 }
 
-/* @v in decimal at @p, two digits at a time.  Returns the end. */
-static char *put_u64(char *p, uint64_t v)
+static char *put_digits(char *p, unsigned int below_1000)
 {
-	static const char pairs[] =
-		"0001020304050607080910111213141516171819"
-		"2021222324252627282930313233343536373839"
-		"4041424344454647484950515253545556575859"
-		"6061626364656667686970717273747576777879"
-		"8081828384858687888990919293949596979899";
-	char digits[20];
-	size_t at = sizeof(digits);
-
-	while (v >= 100) {
-		at -= 2;
-		memcpy(digits + at, pairs + 2 * (v % 100), 2);
-		v /= 100;
-	}
-	if (v >= 10) {
-		at -= 2;
-		memcpy(digits + at, pairs + 2 * v, 2);
-	} else {
-		digits[--at] = (char)('0' + v);
-	}
-	memcpy(p, digits + at, sizeof(digits) - at);
-	return p + sizeof(digits) - at;
+	*p++ = (char)('0' + below_1000 / 100);
+	*p++ = (char)('0' + below_1000 / 10 % 10);
+	*p++ = (char)('0' + below_1000 % 10);
+	return p;
 }
 
-/* Microseconds with three decimals. */
+/*
+ * Microseconds with three decimals.  The next time has the same milliseconds,
+ * as a rule, whose digits are kept.
+ */
 static void put_time(struct trace_writer *w, uint64_t ns)
 {
-	unsigned int rest = (unsigned int)(ns % 1000);
+	unsigned int below_ms = (unsigned int)(ns % 1000000);
 	char *p;
 
 	if (BUFFER_BYTES - w->used < ROOM)
 		flush(w);
-	p = put_u64(w->buf + w->used, ns / 1000);
+	p = w->buf + w->used;
+	if (ns < 1000000) {
+		p += snprintf(p, ROOM, "%u", below_ms / 1000);
+	} else {
+		if (w->ms != ns / 1000000) {
+			w->ms = ns / 1000000;
+			w->ms_size = (size_t)snprintf(w->ms_text,
+				sizeof(w->ms_text), "%" PRIu64, w->ms);
+		}
+		memcpy(p, w->ms_text, sizeof(w->ms_text));
+		p = put_digits(p + w->ms_size, below_ms / 1000);
+	}
 	*p++ = '.';
-	*p++ = (char)('0' + rest / 100);
-	*p++ = (char)('0' + rest / 10 % 10);
-	*p++ = (char)('0' + rest % 10);
+	p = put_digits(p, below_ms % 1000);
 	w->used = (size_t)(p - w->buf);
 }
 
-static void close_begin(struct trace_writer *w)
+/*
+ * Begin an event with @text, which begins with the ",\n" that the first event
+ * has not.
+ */
+static void put_head(struct trace_writer *w, const char *text, size_t size)
 {
-	if (w->is_begin_open)
-		put_text(w, w->n_arguments ? "}}" : "}");
-	w->is_begin_open = false;
-}
+	size_t skipped = w->is_first ? 2 : 0;
 
-/* Finish the event before, begin the next. */
-static void next_event(struct trace_writer *w)
-{
-	close_begin(w);
-	if (!w->is_first)
-		put_text(w, ",\n");
+	put(w, text + skipped, size - skipped);
 	w->is_first = false;
+	w->is_begin = false;
 }
 
-static void make_head(struct trace_writer *w, struct head *head, uint32_t function)
+static void make_head(struct trace_writer *w, struct head *head,
+		      uint32_t function)
 {
 	char buf[SEAM_CALL_NAME];
 	FILE *out = open_memstream(&head->text, &head->size);
@@ -134,7 +129,7 @@ static void make_head(struct trace_writer *w, struct head *head, uint32_t functi
 		w->error = -ENOMEM;
 		return;
 	}
-	fputs("{\"name\":\"", out);
+	fputs(",\n{\"name\":\"", out);
 	seam_text_put(out, seam_call_name(w->names, function, buf),
 		      SEAM_TEXT_JSON);
 	fprintf(out, "\",\"ph\":\"B\",\"pid\":%" PRId32 ",\"tid\":%" PRId32
@@ -143,64 +138,61 @@ static void make_head(struct trace_writer *w, struct head *head, uint32_t functi
 		w->error = -ENOMEM;
 }
 
-static const struct head *find_head(struct trace_writer *w,
-				    const struct seam_call *call)
+/* Functions of one stream have small numbers in it, their slots. */
+static const struct head *find_head(struct trace_writer *w, uint32_t slot,
+				    uint32_t function)
 {
-	while (w->heads.n <= call->slot) {
+	while (w->heads.n <= slot) {
 		struct head *head = SEAM_ARRAY_PUSH(&w->heads);
 
-		if (!head)
+		if (!head) {
+			w->error = -ENOMEM;
 			return NULL;
+		}
 		*head = (struct head) { 0 };
 	}
-	if (!w->heads.items[call->slot].text)
-		make_head(w, &w->heads.items[call->slot], call->function);
-	return w->error ? NULL : &w->heads.items[call->slot];
+	if (!w->heads.items[slot].text)
+		make_head(w, &w->heads.items[slot], function);
+	return w->error ? NULL : &w->heads.items[slot];
 }
 
-static void begin_call(void *context, struct seam_calls *calls)
+static void put_begin(struct trace_writer *w, struct seam_calls *calls,
+		      const struct seam_item *item)
 {
-	const struct seam_call *call = &calls->calls[calls->n - 1];
-	struct trace_writer *w = context;
 	const struct head *head;
 
-	close_begin(w);
-	if (!seam_time_range_has(w->range, call->begin_ns))
+	w->is_begin = false;
+	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
-	head = find_head(w, call);
-	if (!head) {
-		calls->error = w->error = w->error ? w->error : -ENOMEM;
+	head = find_head(w, seam_calls_slot(calls, item->function),
+			 item->function);
+	if (!head)
 		return;
-	}
-	next_event(w);
-	put(w, head->text, head->size);
-	put_time(w, call->begin_ns);
-	w->is_begin_open = true;
+	put_head(w, head->text, head->size);
+	put_time(w, item->time_ns);
+	put(w, "}", 1);
+	w->is_begin = true;
 	w->n_arguments = 0;
 }
 
-static void end_call(void *context, struct seam_calls *calls,
-		     const struct seam_call *call, uint64_t end_ns)
+static void put_end(struct trace_writer *w, const struct seam_item *item)
 {
-	struct trace_writer *w = context;
-
-	if (!seam_time_range_has(w->range, call->begin_ns))
+	if (!seam_time_range_has(w->range, item->begin_ns))
 		return;
-	next_event(w);
-	put(w, w->end_head.text, w->end_head.size);
-	put_time(w, end_ns);
+	put_head(w, w->end_head, w->end_size);
+	put_time(w, item->time_ns);
 	put(w, "}", 1);
-	if (w->error)
-		calls->error = w->error;
 }
 
+/* The begin event is the last thing in the buffer: its end is replaced. */
 static void put_argument(struct trace_writer *w, uint64_t value)
 {
 	char text[ROOM];
 
-	if (!w->is_begin_open)
+	if (!w->is_begin)
 		return;
-	snprintf(text, sizeof(text), "%s\"%u\":%" PRIu64,
+	w->used -= w->n_arguments ? 2 : 1;
+	snprintf(text, sizeof(text), "%s\"%u\":%" PRIu64 "}}",
 		 w->n_arguments ? "," : ",\"args\":{", w->n_arguments, value);
 	w->n_arguments++;
 	put_text(w, text);
@@ -235,73 +227,88 @@ static void put_data(struct trace_writer *w, struct seam_bytes data)
 	put_text(w, "\"}}");
 }
 
-static void take_event(void *context, struct seam_calls *calls,
-		       const struct seam_xray_batch *batch,
-		       const struct seam_xray_event *event)
+static void put_instant(struct trace_writer *w, const struct seam_item *item)
 {
-	const struct seam_xray_payload *payload;
-	struct trace_writer *w = context;
-	char text[2 * ROOM];
+	char name[ROOM / 2], text[2 * ROOM];
+	int n;
 
-	(void)calls;
-	if (event->kind == SEAM_XRAY_ARGUMENT) {
-		put_argument(w, event->tsc);
+	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
-	}
-	if (!seam_time_range_has(w->range, event->tsc))
-		return;
-	payload = &batch->payloads[event->function];
-	if (event->kind == SEAM_XRAY_TYPED)
-		snprintf(text, sizeof(text), "{\"name\":\"typed event %u\"",
-			 payload->type);
+	if (item->kind == SEAM_ITEM_TYPED)
+		snprintf(name, sizeof(name), "typed event %u", item->type);
 	else
-		snprintf(text, sizeof(text), "{\"name\":\"custom event\"");
-	next_event(w);
-	put_text(w, text);
-	snprintf(text, sizeof(text), ",\"ph\":\"i\",\"s\":\"t\",\"pid\":%"
-		 PRId32 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
-	put_text(w, text);
-	put_time(w, event->tsc);
-	put_data(w, payload->data);
+		snprintf(name, sizeof(name), "custom event");
+	n = snprintf(text, sizeof(text), ",\n{\"name\":\"%s\",\"ph\":\"i\","
+		     "\"s\":\"t\",\"pid\":%" PRId32 ",\"tid\":%" PRId32
+		     ",\"ts\":", name, w->pid, w->tid);
+	put_head(w, text, (size_t)n);
+	put_time(w, item->time_ns);
+	put_data(w, item->data);
 }
 
-static const struct seam_calls_sink sink = {
-	.begin = begin_call, .end = end_call, .event = take_event,
-};
-
-static void end_stream(struct trace_writer *w)
+static void put_item(struct trace_writer *w, struct seam_calls *calls,
+		     const struct seam_item *item)
 {
-	if (w->is_begin_open)
-		put_text(w, w->n_arguments ? "}}" : "}");
-	w->is_begin_open = false;
-	for (size_t i = 0; i < w->heads.n; i++)
-		free(w->heads.items[i].text);
-	w->heads.n = 0;
+	switch (item->kind) {
+	case SEAM_ITEM_BEGIN:
+		put_begin(w, calls, item);
+		break;
+	case SEAM_ITEM_ARGUMENT:
+		put_argument(w, item->value);
+		break;
+	case SEAM_ITEM_END:
+		put_end(w, item);
+		break;
+	case SEAM_ITEM_CUSTOM:
+	case SEAM_ITEM_TYPED:
+		put_instant(w, item);
+		break;
+	case SEAM_ITEM_LOSS:	/* among the problems */
+	case SEAM_ITEM_SAMPLE:
+		break;
+	}
 }
 
 /* A forked child has its parent's ids: it needs a track of its own. */
 static void begin_stream(struct trace_writer *w,
 			 const struct seam_trace_stream *stream)
 {
-	char text[4 * ROOM], end[2 * ROOM];
+	char text[4 * ROOM];
+	int n;
 
 	w->pid = stream->pid;
 	w->tid = stream->tid;
 	if (stream->is_fork) {
 		w->pid = (int32_t)((uint32_t)stream->log | FORK_PID);
-		snprintf(text, sizeof(text), "{\"name\":\"process_name\","
-			 "\"ph\":\"M\",\"pid\":%" PRId32 ",\"args\":{\"name\":"
-			 "\"forked from %" PRId32 "\"}}", w->pid, stream->pid);
-		next_event(w);
-		put_text(w, text);
+		n = snprintf(text, sizeof(text), ",\n{\"name\":\"process_name"
+			     "\",\"ph\":\"M\",\"pid\":%" PRId32
+			     ",\"args\":{\"name\":\"forked from %" PRId32
+			     "\"}}", w->pid, stream->pid);
+		put_head(w, text, (size_t)n);
 	}
-	snprintf(end, sizeof(end), "{\"ph\":\"E\",\"pid\":%" PRId32
-		 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
-	free(w->end_head.text);
-	w->end_head.text = strdup(end);
-	w->end_head.size = strlen(end);
-	if (!w->end_head.text)
-		w->error = -ENOMEM;
+	n = snprintf(w->end_head, sizeof(w->end_head), ",\n{\"ph\":\"E\","
+		     "\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":",
+		     w->pid, w->tid);
+	w->end_size = (size_t)n;
+}
+
+static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
+		       size_t stream, struct seam_xray_problems *problems)
+{
+	struct seam_stream_items items;
+	const struct seam_item *item;
+	int r = seam_stream_items_open(&items, trace, stream);
+
+	while (!r && !w->error &&
+	       (item = seam_stream_items_next(&items)) != NULL)
+		put_item(w, &items.calls, item);
+	w->error = w->error ? w->error : items.calls.error;
+	seam_xray_problems_merge(problems, &items.stream.reader.problems);
+	seam_stream_items_close(&items);
+	/* slots are of one stream */
+	for (size_t i = 0; i < w->heads.n; i++)
+		free(w->heads.items[i].text);
+	w->heads.n = 0;
 }
 
 int seam_trace_json(FILE *out, const struct seam_trace *trace,
@@ -313,28 +320,18 @@ int seam_trace_json(FILE *out, const struct seam_trace *trace,
 		.range = &trace->range,
 		.buf = malloc(BUFFER_BYTES),
 	};
-	struct seam_calls calls = { 0 };
 
 	if (!w.buf)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	put_text(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (size_t i = 0; !w.error && i < trace->streams.n; i++) {
 		begin_stream(&w, &trace->streams.items[i]);
-		if (!w.error) {
-			int r = seam_stream_calls(&calls, trace, i, &sink, &w,
-						  problems);
-
-			w.error = w.error ? w.error : r;
-		}
-		end_stream(&w);
-		/* heads are by slot: a new stream, new numbers */
-		seam_calls_fini(&calls);
+		put_stream(&w, trace, i, problems);
 	}
 	put_text(&w, "\n]}\n");
 	flush(&w);
 	free(w.buf);
 	free(w.heads.items);
-	free(w.end_head.text);
 	if (w.error == -EOVERFLOW)
 		return seam_calls_failed(w.error, err);
 	if (w.error)

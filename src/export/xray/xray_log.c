@@ -78,7 +78,7 @@ int seam_xray_log(FILE *out, const struct seam_trace *trace,
 	if (!batch)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	seam_xray_writer_init(&w, out, trace->clocks.n ?
-			      trace->clocks.items[0].frequency_hz : 0,
+			      trace->clocks.items[0].ticks.frequency_hz : 0,
 			      MIN_BLOCK_BYTES);
 	for (size_t i = 0; i < trace->streams.n; i++) {
 		struct seam_trace_reader reader;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/disassembly.h"
+#include "symbol/code/disassembly.h"
 
 enum { MAX_INLINED = 64 };
 

@@ -8,8 +8,10 @@
 
 #include "base/text.h"
 
-static void free_sources(struct seam_jit_sources *sources)
+static void free_sources(void *object)
 {
+	struct seam_jit_sources *sources = object;
+
 	seam_jit_code_free(sources->code);
 	for (size_t i = 0; i < sources->files.n; i++)
 		seam_file_close(&sources->files.items[i].file);
@@ -25,13 +27,12 @@ seam_jit_sources_new(struct seam_profile *profile,
 {
 	struct seam_jit_sources *sources = calloc(1, sizeof(*sources));
 
-	if (!sources)
+	if (!sources || seam_profile_own(profile, sources, free_sources))
 		return NULL;
 	sources->profile = profile;
 	sources->places = *places;
 	sources->code = seam_jit_code_new();
 	profile->jit = sources;
-	profile->free_jit = free_sources;
 	return sources->code ? sources : NULL;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "symbol/radix.h"
+#include "base/radix_sort.h"
 
 #define MAX_WORDS ((size_t)4 << 20)
 

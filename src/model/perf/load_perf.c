@@ -162,6 +162,7 @@ static void set_times(struct perf_loader *l)
 	struct seam_jit_sources *jit = l->sideband.jit;
 
 	jit->is_untimed = !is_monotonic(&l->data);
+	l->profile->has_other_clock = jit->is_untimed;
 	jit->first_ns = UINT64_MAX;
 	for (size_t i = 0; i < l->scans.n; i++) {
 		const struct seam_perf_scan *scan = &l->scans.items[i];

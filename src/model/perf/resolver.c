@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "model/origin.h"
-#include "symbol/jit/java_name.h"
+#include "symbol/names/java_name.h"
 
 /* Functions at one address: itself and the calls inlined into it. */
 #define MAX_INLINED 64

@@ -134,13 +134,17 @@ void seam_samples_fini(struct seam_samples *samples)
 	*samples = (struct seam_samples) { 0 };
 }
 
-static void free_spans(struct seam_spans *spans)
+int seam_profile_own(struct seam_profile *profile, void *object,
+		     void (*free_object)(void *object))
 {
-	free(spans->begin_ns);
-	free(spans->end_ns);
-	free(spans->thread);
-	free(spans->function);
-	free(spans->depth);
+	struct seam_owned *slot = SEAM_ARRAY_PUSH(&profile->owned);
+
+	if (!slot) {
+		free_object(object);
+		return -ENOMEM;
+	}
+	*slot = (struct seam_owned) { object, free_object };
+	return 0;
 }
 
 void seam_profile_fini(struct seam_profile *profile)
@@ -149,8 +153,6 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->processes.items);
 	free(profile->threads.items);
 	free(profile->events.items);
-	if (profile->jit)
-		profile->free_jit(profile->jit);
 	free(profile->modules.items);
 	free(profile->mappings.items);
 	free(profile->code_objects.items);
@@ -161,7 +163,11 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->notes.items);
 	free(profile->details.items);
 	seam_samples_fini(&profile->samples);
-	free_spans(&profile->spans);
+	for (size_t i = 0; i < profile->owned.n; i++)
+		profile->owned.items[i].free(profile->owned.items[i].object);
+	free(profile->owned.items);
+	free(profile->tracks.items);
+	free(profile->marks.items);
 	seam_index_fini(&profile->module_index);
 	seam_index_fini(&profile->function_index);
 	seam_index_fini(&profile->frame_index);

@@ -6,9 +6,11 @@
  * (load.h), reports and exports read it.
  *
  * Tables of plain structs that refer to each other by 32-bit indices ("ids"),
- * not by pointers; samples and spans are columns, because a report touches few
- * of their fields and there are millions of them.  Every time is
- * CLOCK_MONOTONIC nanoseconds of the recording machine.
+ * not by pointers; samples are columns, because a report touches few of their
+ * fields and there are millions of them.  Calls, of which there may be 10^8, are
+ * not kept: a track reads them again for a timeline (timeline.h).  Every time
+ * is CLOCK_MONOTONIC nanoseconds of the recording machine, unless
+ * has_other_clock is set.
  *
  * Ownership: the profile owns all of it; seam_profile_fini() frees it.
  * Threads: filled by one thread, then read by any number.
@@ -119,14 +121,32 @@ struct seam_samples {
 	uint32_t *record;
 };
 
-/* Calls with their exact ends, ordered by (thread, begin). */
-struct seam_spans {
-	size_t n, cap;
-	uint64_t *begin_ns;
-	uint64_t *end_ns;
-	uint32_t *thread;
-	uint32_t *function;
-	uint32_t *depth;	/* 0 for a root call of the thread */
+/*
+ * The calls of a thread in one log, and what the program wrote between them.
+ * What produces them is known to the reader of the log alone.
+ */
+struct seam_track {
+	uint32_t thread;
+	uint32_t event;		/* the event that its calls are added up to */
+	uint64_t start_ns;	/* nothing in it is earlier */
+	const struct seam_track_reader *reader;	/* timeline.h */
+	void *source;		/* the reader's own; the profile owns it */
+	size_t stream;		/* likewise: which part of the source */
+};
+
+/* An instant of a thread that a recording tells, and that is no sample. */
+struct seam_profile_mark {
+	uint64_t time_ns;
+	uint32_t thread;	/* that ran when it was recorded */
+	uint32_t event;		/* SEAM_NONE: of no event */
+	uint8_t kind;		/* enum seam_item_kind (timeline.h) */
+	uint64_t value;		/* LOSS: records */
+};
+
+/* What must live as long as the profile does. */
+struct seam_owned {
+	void *object;
+	void (*free)(void *object);
 };
 
 /* Data that was produced and is missing here.  See invariant 5. */
@@ -158,8 +178,11 @@ struct seam_profile {
 	struct seam_lines notes;	/* notes for the reader */
 	struct seam_lines details;	/* notes for --verbose */
 	struct seam_samples samples;
-	struct seam_spans spans;
+	SEAM_ARRAY(struct seam_track) tracks;
+	SEAM_ARRAY(struct seam_profile_mark) marks;
+	SEAM_ARRAY(struct seam_owned) owned;
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
+	bool has_other_clock;		/* its samples' is not CLOCK_MONOTONIC */
 	uint32_t command;		/* string: what was recorded */
 
 	uint32_t bundle;		/* string: its folder; 0: a lone file */
@@ -171,7 +194,6 @@ struct seam_profile {
 	 * code objects and their bytes belong; NULL: none was looked for.
 	 */
 	struct seam_jit_sources *jit;
-	void (*free_jit)(struct seam_jit_sources *jit);
 
 	/* look-up, while the profile is filled */
 	struct seam_index module_index;
@@ -183,6 +205,13 @@ struct seam_profile {
 /* An empty profile, with stack 0 and module 0.  0 or -ENOMEM. */
 int seam_profile_init(struct seam_profile *profile);
 void seam_profile_fini(struct seam_profile *profile);
+
+/*
+ * Free @object by @free_object with the profile.  0, or -ENOMEM, and it has
+ * been freed.
+ */
+int seam_profile_own(struct seam_profile *profile, void *object,
+		     void (*free_object)(void *object));
 
 /* Room for @extra more samples in all columns; false when memory ran out. */
 bool seam_samples_reserve(struct seam_samples *samples, size_t extra);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -261,6 +262,31 @@ static int leave_frames_out(struct seam_selected *s,
 	return rc ? seam_err_set(err, rc, "out of memory") : 0;
 }
 
+/* What the search finds: functions, and stacks with one of them. */
+static int search(struct seam_selected *s, struct seam_err *err)
+{
+	const struct seam_profile *profile = s->profile;
+	const struct seam_stack *stacks = profile->stacks.items;
+
+	s->found = calloc(profile->functions.n + 1, sizeof(*s->found));
+	s->found_stacks = calloc(profile->stacks.n, sizeof(*s->found_stacks));
+	if (!s->found || !s->found_stacks)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < profile->functions.n; i++) {
+		const struct seam_function *f = &profile->functions.items[i];
+
+		s->found[i] = strcasestr(seam_profile_text(profile, f->name),
+					 s->search) ||
+			      strcasestr(seam_profile_path(profile, f->module),
+					 s->search);
+	}
+	for (size_t i = 1; i < profile->stacks.n; i++)
+		s->found_stacks[i] = s->found_stacks[stacks[i].parent] ||
+			s->found[profile->frames.items[stacks[i].frame]
+				 .function];
+	return 0;
+}
+
 int seam_selected_init(struct seam_selected *selected,
 		       const struct seam_profile *profile,
 		       const struct seam_selection *selection,
@@ -273,6 +299,7 @@ int seam_selected_init(struct seam_selected *selected,
 		.from_ns = selection->from_ns, .to_ns = selection->to_ns,
 		.comm = SEAM_NONE, .event = SEAM_NONE,
 		.turned = SEAM_NONE, .begins = SEAM_NONE,
+		.layers = selection->layers, .search = selection->search,
 		.stacks = profile->stacks.items, .n_stacks = profile->stacks.n,
 	};
 	if (selection->event)
@@ -289,6 +316,8 @@ int seam_selected_init(struct seam_selected *selected,
 		    selection->callees_of ||
 		    selection->layers != SEAM_ALL_LAYERS))
 		rc = leave_frames_out(selected, selection, err);
+	if (!rc && selection->search)
+		rc = search(selected, err);
 	if (rc)
 		seam_selected_fini(selected);
 	return rc;
@@ -298,8 +327,72 @@ void seam_selected_fini(struct seam_selected *selected)
 {
 	free(selected->threads);
 	free(selected->map);
+	free(selected->found);
+	free(selected->found_stacks);
 	free(selected->own.items);
 	*selected = (struct seam_selected) { 0 };
+}
+
+bool seam_selected_is_entry(const struct seam_selected *selected,
+			    uint32_t function)
+{
+	uint32_t name = function == SEAM_NONE ? SEAM_NONE :
+			selected->profile->functions.items[function].name;
+
+	return name != SEAM_NONE &&
+	       (name == selected->turned || name == selected->begins);
+}
+
+bool seam_selected_has_loss(const struct seam_selected *selected,
+			    const struct seam_instant *at)
+{
+	return at->time_ns >= selected->from_ns &&
+	       at->time_ns < selected->to_ns &&
+	       (!selected->threads || selected->threads[at->thread]) &&
+	       (selected->event == SEAM_NONE || at->event == SEAM_NONE ||
+		at->event == selected->event);
+}
+
+/* The same for what code of @layer has done. */
+static bool has_place(const struct seam_selected *s,
+		      const struct seam_instant *at, enum seam_layer layer)
+{
+	return seam_selected_has_loss(s, at) && (s->layers >> layer & 1) &&
+	       (at->is_inside ||
+		(s->turned == SEAM_NONE && s->begins == SEAM_NONE));
+}
+
+bool seam_selected_has_call(const struct seam_selected *selected,
+			    const struct seam_instant *at, uint32_t function)
+{
+	const struct seam_function *functions =
+		selected->profile->functions.items;
+
+	if (function == SEAM_NONE)
+		return !selected->found &&
+		       has_place(selected, at, SEAM_LAYER_NATIVE);
+	return (!selected->found || selected->found[function]) &&
+	       has_place(selected, at,
+			 (enum seam_layer)functions[function].layer);
+}
+
+/* As strcasestr(), in bytes that may have zeroes among them. */
+static bool contains(struct seam_bytes data, const char *text)
+{
+	size_t n = strlen(text);
+
+	for (size_t i = 0; n <= data.size && i <= data.size - n; i++)
+		if (strncasecmp((const char *)data.data + i, text, n) == 0)
+			return true;
+	return false;
+}
+
+bool seam_selected_has_mark(const struct seam_selected *selected,
+			    const struct seam_instant *at,
+			    struct seam_bytes data)
+{
+	return has_place(selected, at, SEAM_LAYER_NATIVE) &&
+	       (!selected->search || contains(data, selected->search));
 }
 
 uint32_t seam_selected_event(const struct seam_selected *selected)

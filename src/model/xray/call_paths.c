@@ -72,6 +72,7 @@ static void begin_call(void *context, struct seam_calls *calls)
 {
 	struct seam_call *call = &calls->calls[calls->n - 1];
 	struct paths_pass *pass = context;
+	size_t n = pass->tree->nodes.n;
 
 	if (call[-1].user == LEFT_OUT) {
 		call->user = LEFT_OUT;
@@ -89,6 +90,8 @@ static void begin_call(void *context, struct seam_calls *calls)
 	if (call->user == SEAM_NONE) {
 		calls->error = -ENOMEM;
 		call->user = 0;
+	} else if (pass->tree->nodes.n > n) {
+		pass->tree->nodes.items[n].first_ns = call->begin_ns;
 	}
 }
 

@@ -19,6 +19,7 @@
 struct seam_call_path {
 	uint32_t parent;	/* node; SEAM_NONE for node 0 */
 	uint32_t function;	/* XRay id; SEAM_NONE for node 0 */
+	uint64_t first_ns;	/* when the first call of all began */
 	uint64_t count;		/* calls that began in the trace's range */
 	uint64_t total_ns;	/* with all below, as far as in the range */
 	uint64_t self_ns;	/* without */

@@ -8,7 +8,15 @@
 
 #include "model/xray/call_names.h"
 #include "model/xray/call_paths.h"
-#include "symbol/elf/latest.h"
+#include "model/xray/stream_items.h"
+#include "model/xray/stream_threads.h"
+
+/* What the timelines of the profile read; it belongs to the profile. */
+struct track_source {
+	const struct seam_profile *profile;
+	const struct seam_trace *trace;
+	struct seam_pair_map frames;	/* of the profile, by XRay id */
+};
 
 struct xray_loader {
 	struct seam_profile *profile;
@@ -17,10 +25,94 @@ struct xray_loader {
 	struct seam_calls calls;	/* scratch, and the repairs */
 	uint64_t n_left_out;		/* calls of stacks over the limit */
 	struct seam_xray_problems problems;
-	struct seam_latest processes;	/* by pid and whether it is a fork */
-	struct seam_latest threads;	/* by process and tid */
+	struct seam_stream_threads threads;
+	struct track_source *tracks;
+	uint32_t event;			/* of the profile */
 	uint32_t module;		/* the map's file; 0: none */
 };
+
+/* -- tracks ------------------------------------------------------------- */
+
+struct track_cursor {
+	struct seam_stream_items items;
+	struct track_source *source;
+};
+
+static int open_cursor(const struct seam_track *track, void **cursor)
+{
+	struct track_source *source = track->source;
+	struct track_cursor *c = malloc(sizeof(*c));
+
+	*cursor = c;
+	if (!c)
+		return -ENOMEM;
+	c->source = source;
+	return seam_stream_items_open(&c->items, source->trace, track->stream);
+}
+
+static int next_item(void *cursor, struct seam_item *item)
+{
+	struct track_cursor *c = cursor;
+	const struct seam_item *next = seam_stream_items_next(&c->items);
+	const uint32_t *frame;
+
+	if (!next)
+		return c->items.calls.error;
+	*item = *next;
+	if (item->function == SEAM_NONE)
+		return 1;
+	frame = seam_pair_map_find(&c->source->frames, item->function, 0);
+	item->function = frame ? c->source->profile->frames.items[*frame]
+				 .function : SEAM_NONE;
+	return 1;
+}
+
+static void close_cursor(void *cursor)
+{
+	struct track_cursor *c = cursor;
+
+	seam_stream_items_close(&c->items);
+	free(c);
+}
+
+static const struct seam_track_reader track_reader = {
+	.open = open_cursor, .next = next_item, .close = close_cursor,
+};
+
+static void free_source(void *object)
+{
+	struct track_source *source = object;
+
+	seam_pair_map_fini(&source->frames);
+	free(source);
+}
+
+static int make_source(struct xray_loader *l)
+{
+	l->tracks = calloc(1, sizeof(*l->tracks));
+	if (!l->tracks)
+		return -ENOMEM;
+	l->tracks->profile = l->profile;
+	l->tracks->trace = l->trace;
+	return seam_profile_own(l->profile, l->tracks, free_source);
+}
+
+static int add_track(struct xray_loader *l, size_t stream, uint32_t thread)
+{
+	struct seam_track *track = SEAM_ARRAY_PUSH(&l->profile->tracks);
+
+	if (!track)
+		return -ENOMEM;
+	*track = (struct seam_track) {
+		.thread = thread, .event = l->event,
+		.start_ns = seam_trace_start_ns(l->trace, stream),
+		.reader = &track_reader, .source = l->tracks,
+		.stream = stream,
+	};
+	return 0;
+}
+
+/* -- names -------------------------------------------------------------- */
 
 struct resolving {
 	struct seam_symbols *symbols;
@@ -61,60 +153,11 @@ static int load_names(struct xray_loader *l, const char *map,
 	return 0;
 }
 
-static uint32_t find_process(struct xray_loader *l, int32_t pid, bool is_fork)
-{
-	struct seam_profile *profile = l->profile;
-	uint32_t *known = seam_latest_find(&l->processes, (uint32_t)pid,
-					   is_fork);
-	uint32_t name, id = (uint32_t)profile->processes.n;
-	struct seam_process *process;
-
-	if (known)
-		return *known;
-	name = seam_strings_put(&profile->strings, is_fork ? "forked" : "");
-	process = SEAM_ARRAY_PUSH(&profile->processes);
-	if (name == SEAM_NONE || !process)
-		return SEAM_NONE;
-	*process = (struct seam_process) {
-		.pid = pid, .name = name, .end_ns = UINT64_MAX,
-		.parent = SEAM_NONE,
-	};
-	return seam_latest_put(&l->processes, (uint32_t)pid, is_fork, id) ?
-	       SEAM_NONE : id;
-}
-
-/* Sessions of one thread are one thread; a forked child's is another. */
-static uint32_t find_thread(struct xray_loader *l,
-			    const struct seam_trace_stream *stream)
-{
-	struct seam_profile *profile = l->profile;
-	uint32_t process = find_process(l, stream->pid, stream->is_fork);
-	uint32_t *known = seam_latest_find(&l->threads, process,
-					   (uint32_t)stream->tid);
-	uint32_t name, id = (uint32_t)profile->threads.n;
-	struct seam_thread *thread;
-	char text[32];
-
-	if (process == SEAM_NONE || known)
-		return known ? *known : SEAM_NONE;
-	snprintf(text, sizeof(text), "%s %" PRId32, stream->is_fork ?
-		 "forked from" : "thread", stream->tid);
-	name = seam_strings_put(&profile->strings, text);
-	thread = SEAM_ARRAY_PUSH(&profile->threads);
-	if (name == SEAM_NONE || !thread)
-		return SEAM_NONE;
-	*thread = (struct seam_thread) {
-		.process = process, .tid = stream->tid, .name = name,
-		.end_ns = UINT64_MAX,
-	};
-	return seam_latest_put(&l->threads, process, (uint32_t)stream->tid,
-			       id) ? SEAM_NONE : id;
-}
-
 static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 {
 	const struct seam_xray_mapped *f = seam_xray_map_find(&l->names.map,
 							      id);
+	const uint32_t *known = seam_pair_map_find(&l->tracks->frames, id, 0);
 	struct seam_strings *strings = &l->profile->strings;
 	struct seam_function function = {
 		.module = l->module, .layer = SEAM_LAYER_NATIVE,
@@ -125,7 +168,10 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 		.code = SEAM_NONE,
 	};
 	char buf[SEAM_CALL_NAME];
+	uint32_t added;
 
+	if (known)
+		return *known;
 	function.name = seam_strings_put(strings,
 					 seam_call_name(&l->names, id, buf));
 	frame.file = seam_strings_put(strings, f && f->file ?
@@ -136,39 +182,44 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 	if (function.name == SEAM_NONE || frame.file == SEAM_NONE ||
 	    frame.function == SEAM_NONE)
 		return SEAM_NONE;
-	return seam_profile_frame(l->profile, &frame);
+	added = seam_profile_frame(l->profile, &frame);
+	return added == SEAM_NONE ||
+	       seam_pair_map_put(&l->tracks->frames, id, 0, added) ? SEAM_NONE :
+	       added;
 }
 
+/* -- samples ------------------------------------------------------------ */
+
 static int add_sample(struct xray_loader *l, const struct seam_call_path *path,
-		      uint64_t time_ns, uint32_t thread, uint32_t stack)
+		      uint32_t thread, uint32_t stack)
 {
 	struct seam_samples *s = &l->profile->samples;
 
-	if (!seam_samples_reserve(s, 1) ||
-	    !seam_samples_set_weight(s, s->n, path->self_ns) ||
-	    !seam_samples_set_count(s, s->n, path->count))
+	if (!seam_samples_reserve(s, 1))
 		return -ENOMEM;
-	s->time_ns[s->n] = time_ns;
+	/* a selection of the same time takes all that was cut to it */
+	s->time_ns[s->n] = path->first_ns > l->trace->range.from_ns ?
+			   path->first_ns : l->trace->range.from_ns;
 	s->thread[s->n] = thread;
 	s->stack[s->n] = stack;
 	s->cpu[s->n] = UINT16_MAX;
-	s->event[s->n++] = 0;
-	l->profile->events.items[0].n_samples += path->count;
+	s->event[s->n] = (uint16_t)l->event;
+	if (!seam_samples_set_weight(s, s->n, path->self_ns) ||
+	    !seam_samples_set_count(s, s->n, path->count) ||
+	    !seam_samples_set_comm(l->profile, s->n, 0))
+		return -ENOMEM;
+	s->n++;
+	l->profile->events.items[l->event].n_samples += path->count;
 	return 0;
 }
 
 /* A stream's paths become stacks; parents come first in both. */
 static int add_paths(struct xray_loader *l, const struct seam_call_paths *paths,
-		     size_t stream)
+		     uint32_t thread)
 {
-	uint32_t thread = find_thread(l, &l->trace->streams.items[stream]);
 	uint32_t *stacks = malloc(paths->nodes.n * sizeof(*stacks));
-	uint64_t time_ns = seam_trace_start_ns(l->trace, stream);
-	int r = stacks && thread != SEAM_NONE ? 0 : -ENOMEM;
+	int r = stacks ? 0 : -ENOMEM;
 
-	/* a selection of the same time takes all that was cut to it */
-	if (time_ns < l->trace->range.from_ns)
-		time_ns = l->trace->range.from_ns;
 	if (!r)
 		stacks[0] = 0;
 	for (size_t i = 1; !r && i < paths->nodes.n; i++) {
@@ -181,7 +232,7 @@ static int add_paths(struct xray_loader *l, const struct seam_call_paths *paths,
 		if (stacks[i] == SEAM_NONE)
 			r = -ENOMEM;
 		else if (path->self_ns || path->count)
-			r = add_sample(l, path, time_ns, thread, stacks[i]);
+			r = add_sample(l, path, thread, stacks[i]);
 	}
 	free(stacks);
 	return r;
@@ -193,13 +244,17 @@ static int load_stream(struct xray_loader *l, size_t stream)
 	struct seam_call_paths paths = {
 		.max = n < SEAM_CALL_PATHS_MAX ? SEAM_CALL_PATHS_MAX - n : 1,
 	};
-	int r = seam_call_paths_add(&paths, l->trace, stream, &l->calls,
-				    &l->problems);
-
-	l->n_left_out += paths.n_left_out;
+	uint32_t thread = seam_stream_thread(&l->threads,
+			&l->trace->streams.items[stream],
+			seam_trace_start_ns(l->trace, stream));
+	int r = thread == SEAM_NONE ? -ENOMEM : add_track(l, stream, thread);
 
 	if (!r)
-		r = add_paths(l, &paths, stream);
+		r = seam_call_paths_add(&paths, l->trace, stream, &l->calls,
+					&l->problems);
+	l->n_left_out += paths.n_left_out;
+	if (!r)
+		r = add_paths(l, &paths, thread);
 	seam_call_paths_fini(&paths);
 	return r;
 }
@@ -210,6 +265,7 @@ static int add_event(struct xray_loader *l)
 
 	if (!event)
 		return -ENOMEM;
+	l->event = (uint32_t)l->profile->events.n - 1;
 	*event = (struct seam_profile_event) {
 		.name = seam_strings_put(&l->profile->strings, "xray"),
 		.unit = l->trace->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS,
@@ -270,25 +326,52 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err)
 	return true;
 }
 
+/* The profile's time has the trace's in it, and that of other inputs. */
+static int add_span(struct xray_loader *l)
+{
+	struct seam_profile *profile = l->profile;
+	uint64_t start_ns, end_ns;
+
+	if (seam_trace_span(l->trace, &start_ns, &end_ns))
+		return -ENOMEM;
+	if (profile->samples.n == 0 || start_ns < profile->start_ns)
+		profile->start_ns = start_ns;
+	if (end_ns > profile->end_ns)
+		profile->end_ns = end_ns;
+	return 0;
+}
+
+static int load_streams(struct xray_loader *l, const char *map)
+{
+	int r;
+
+	l->module = !map ? 0 : seam_profile_module(l->profile,
+		&(struct seam_profile_module) {
+			.kind = SEAM_MODULE_FILE, .pid = -1,
+			.path = seam_strings_put(&l->profile->strings, map),
+		});
+	r = l->module == SEAM_NONE || make_source(l) || add_event(l) ||
+	    add_span(l) || seam_stream_threads_init(&l->threads, l->profile) ?
+	    -ENOMEM : 0;
+	for (size_t i = 0; !r && i < l->trace->streams.n; i++)
+		r = load_stream(l, i);
+	return r;
+}
+
 int seam_load_xray(struct seam_profile *profile,
 		   const struct seam_trace *trace, const char *map,
 		   struct seam_symbols *symbols, struct seam_err *err)
 {
 	struct xray_loader l = { .profile = profile, .trace = trace };
-	int r = load_names(&l, map, symbols, err);
+	int r;
 
+	/* a sample has 16 bits for its event */
+	if (profile->events.n > UINT16_MAX)
+		return seam_err_set(err, -EOVERFLOW, "too many events to add "
+				    "the calls of an XRay log to");
+	r = load_names(&l, map, symbols, err);
 	if (!r) {
-		l.module = !map ? 0 : seam_profile_module(profile,
-			&(struct seam_profile_module) {
-				.kind = SEAM_MODULE_FILE, .pid = -1,
-				.path = seam_strings_put(&profile->strings,
-							 map),
-			});
-		r = l.module == SEAM_NONE || add_event(&l) ||
-		    seam_trace_span(trace, &profile->start_ns,
-				    &profile->end_ns) ? -ENOMEM : 0;
-		for (size_t i = 0; !r && i < trace->streams.n; i++)
-			r = load_stream(&l, i);
+		r = load_streams(&l, map);
 		if (r)
 			seam_calls_failed(r, err);
 	}
@@ -298,7 +381,6 @@ int seam_load_xray(struct seam_profile *profile,
 	}
 	seam_calls_fini(&l.calls);
 	seam_call_names_fini(&l.names);
-	seam_latest_fini(&l.processes);
-	seam_latest_fini(&l.threads);
+	seam_stream_threads_fini(&l.threads);
 	return r;
 }

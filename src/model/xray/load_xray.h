@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load_xray.h - an XRay log into a profile: its exact call tree
+ * load_xray.h - XRay logs into a profile: their exact call tree
  *
  * A stack of a thread becomes one sample of the event "xray", whose weight
  * is the time that the thread spent in it and whose count the calls that had
- * it, measured, not sampled: a report's self and total are exact.  What was
- * repaired is a note, what could not be read a loss.
+ * it, measured, not sampled: a report's self and total are exact.  Its time
+ * is that of the first such call.  Each stream becomes a track of its
+ * thread's timeline, which has every call at its time.  What was repaired is
+ * a note, what could not be read a loss.
  */
 #ifndef SEAM_LOAD_XRAY_H
 #define SEAM_LOAD_XRAY_H
@@ -24,10 +26,11 @@ bool seam_load_xray_is(struct seam_bytes bytes);
 bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err);
 
 /*
- * Fill @profile with what lies in the range of @trace: calls that begin in
- * it, times as far as they are in it.  @map is the instrumented program or
- * its map as YAML; NULL for none, and functions are numbers.  @symbols, where
- * not NULL, adds files and lines.
+ * Add to @profile what lies in the range of @trace: calls that begin in it,
+ * times as far as they are in it.  @trace must stay open as long as timelines
+ * of @profile are read.  @map is the instrumented program or its map as YAML;
+ * NULL for none, and functions are numbers.  @symbols, where not NULL, adds
+ * files and lines.  0, -ENOMEM, or the reason why @map cannot be read.
  */
 int seam_load_xray(struct seam_profile *profile,
 		   const struct seam_trace *trace, const char *map,

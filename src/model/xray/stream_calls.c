@@ -107,24 +107,77 @@ static int open_unseen(struct seam_calls *calls, uint64_t start_ns,
 	return 0;
 }
 
+void seam_stream_begin(struct seam_calls *calls,
+		       struct seam_trace_reader *reader,
+		       struct seam_xray_batch *batch)
+{
+	calls->ahead = &seam_stray_exits;
+	calls->reader = reader;
+	calls->batch = batch;
+}
+
+void seam_stream_end(struct seam_calls *calls, bool follows)
+{
+	if (follows)
+		seam_calls_begin(calls);
+	calls->repairs[SEAM_REPAIR_CLOCK] += calls->reader->n_steps;
+	calls->ahead = NULL;
+	calls->reader = NULL;
+	calls->batch = NULL;
+}
+
+int seam_stream_open(struct seam_stream *s, struct seam_calls *calls,
+		     const struct seam_trace *trace, size_t stream,
+		     const struct seam_calls_sink *sink, void *context)
+{
+	uint64_t start_ns = seam_trace_start_ns(trace, stream);
+
+	*s = (struct seam_stream) {
+		.calls = calls, .batch = malloc(sizeof(*s->batch)),
+	};
+	seam_trace_read(&s->reader, trace, stream);
+	if (!s->batch) {
+		calls->error = -ENOMEM;
+		return calls->error;
+	}
+	find_unseen(calls, trace, stream, s->batch);
+	if (!calls->error && open_unseen(calls, start_ns, sink, context))
+		calls->error = -ENOMEM;
+	seam_stream_begin(calls, &s->reader, s->batch);
+	return calls->error;
+}
+
+bool seam_stream_next(struct seam_stream *s,
+		      const struct seam_calls_sink *sink, void *context)
+{
+	if (!s->calls->reader)
+		return false;
+	if (seam_stream_step(s->calls, &s->reader, s->batch, &s->follows, sink,
+			     context))
+		return true;
+	seam_stream_end(s->calls, s->follows);
+	seam_calls_end(s->calls, sink, context);
+	return false;
+}
+
+void seam_stream_close(struct seam_stream *s)
+{
+	s->calls->strays.n = 0;
+	s->calls->reader = NULL;
+	free(s->batch);
+	s->batch = NULL;
+}
+
 int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 		      size_t stream, const struct seam_calls_sink *sink,
 		      void *context, struct seam_xray_problems *problems)
 {
-	struct seam_xray_batch *batch = malloc(sizeof(*batch));
-	struct seam_trace_reader reader;
+	struct seam_stream s;
 
-	if (!batch)
-		return -ENOMEM;
-	find_unseen(calls, trace, stream, batch);
-	if (!calls->error &&
-	    open_unseen(calls, seam_trace_start_ns(trace, stream), sink, context))
-		calls->error = -ENOMEM;
-	seam_trace_read(&reader, trace, stream);
-	if (!calls->error)
-		seam_stream_feed(calls, &reader, batch, sink, context);
-	calls->strays.n = 0;
-	seam_xray_problems_merge(problems, &reader.problems);
-	free(batch);
+	if (!seam_stream_open(&s, calls, trace, stream, sink, context))
+		while (seam_stream_next(&s, sink, context))
+			;
+	seam_xray_problems_merge(problems, &s.reader.problems);
+	seam_stream_close(&s);
 	return calls->error;
 }

@@ -14,23 +14,62 @@
 #include "model/xray/stray_exits.h"
 #include "model/xray/trace.h"
 
-/* The calls of shadow events [0, @n): followed, not told to any sink. */
+/*
+ * Replay shadow events [0, @n) of @batch: they change what is open, and no
+ * sink gets them.
+ */
 void seam_stream_follow(struct seam_calls *calls,
 			const struct seam_xray_batch *batch, size_t n);
 
-/* Begin what is open anew, at the last followed event. */
+/* Begin the open calls anew, at the time of the last shadow event. */
 void seam_stream_reopen(struct seam_calls *calls,
 			const struct seam_calls_sink *sink, void *context);
 
-/* What can be taken in runs, for a sink that has ended(). */
+/* Take the records that form runs, for a sink that has ended(). */
 void seam_stream_run(struct seam_calls *calls,
 		     struct seam_trace_reader *reader,
 		     const struct seam_calls_sink *sink, void *context);
 
 /*
+ * One batch of @reader.  *@follows: all events so far were shadow events;
+ * false at first.  Returns false at the end, or when calls->error is set.
+ */
+static inline __attribute__((always_inline)) bool
+seam_stream_step(struct seam_calls *calls, struct seam_trace_reader *reader,
+		 struct seam_xray_batch *batch, bool *follows,
+		 const struct seam_calls_sink *sink, void *context)
+{
+	size_t from;
+
+	if (sink->ended && !*follows)
+		seam_stream_run(calls, reader, sink, context);
+	if (calls->error || !seam_trace_next(reader, batch, &from))
+		return false;
+	if (from) {
+		seam_stream_follow(calls, batch, from);
+		*follows = true;
+	}
+	if (*follows && from < batch->n) {
+		seam_stream_reopen(calls, sink, context);
+		*follows = false;
+		if (calls->error)
+			return false;
+	}
+	calls->last_ns = reader->last_ns;
+	seam_calls_feed(calls, batch, from, batch->n, sink, context);
+	return true;
+}
+
+/* Before the first step, and after the last one. */
+void seam_stream_begin(struct seam_calls *calls,
+		       struct seam_trace_reader *reader,
+		       struct seam_xray_batch *batch);
+void seam_stream_end(struct seam_calls *calls, bool follows);
+
+/*
  * All that @reader has.  Inline for the sake of a sink that is a constant;
- * @batch is scratch space.  A caller that cannot go on sets calls->error,
- * which ends the stream.
+ * @batch is scratch space.  A sink that fails sets calls->error, which ends
+ * the stream.
  */
 static inline __attribute__((always_inline)) void
 seam_stream_feed_part(struct seam_calls *calls,
@@ -39,35 +78,11 @@ seam_stream_feed_part(struct seam_calls *calls,
 		      const struct seam_calls_sink *sink, void *context)
 {
 	bool follows = false;
-	size_t from;
 
-	calls->ahead = &seam_stray_exits;
-	calls->reader = reader;
-	calls->batch = batch;
-	for (;;) {
-		if (sink->ended && !follows)
-			seam_stream_run(calls, reader, sink, context);
-		if (calls->error || !seam_trace_next(reader, batch, &from))
-			break;
-		if (from) {
-			seam_stream_follow(calls, batch, from);
-			follows = true;
-		}
-		if (follows && from < batch->n) {
-			seam_stream_reopen(calls, sink, context);
-			follows = false;
-			if (calls->error)
-				break;
-		}
-		calls->last_ns = reader->last_ns;
-		seam_calls_feed(calls, batch, from, batch->n, sink, context);
-	}
-	if (follows)
-		seam_calls_begin(calls);
-	calls->ahead = NULL;
-	calls->reader = NULL;
-	calls->batch = NULL;
-	calls->repairs[SEAM_REPAIR_CLOCK] += reader->n_steps;
+	seam_stream_begin(calls, reader, batch);
+	while (seam_stream_step(calls, reader, batch, &follows, sink, context))
+		;
+	seam_stream_end(calls, follows);
 }
 
 /* The same, to the stream's end, where open calls end. */
@@ -81,9 +96,36 @@ seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
 }
 
 /*
- * The calls of stream @stream, each under its caller even where its entry is
- * missing: costs a first pass that finds those.  Problems of the log are
- * added to @problems, repairs to calls->repairs.  0 or -ENOMEM.
+ * The calls of one stream, each under its caller even where its entry is
+ * missing: opening costs a first pass that finds those.
+ */
+struct seam_stream {
+	struct seam_calls *calls;	/* of the caller; repairs are added */
+	struct seam_trace_reader reader;	/* problems of the log */
+	struct seam_xray_batch *batch;
+	bool follows;
+};
+
+/*
+ * Open stream @stream of @trace: both outlive @s.  Calls that began before
+ * the log go to @sink at once.  0, or calls->error; to be closed in either
+ * case.
+ */
+int seam_stream_open(struct seam_stream *s, struct seam_calls *calls,
+		     const struct seam_trace *trace, size_t stream,
+		     const struct seam_calls_sink *sink, void *context);
+
+/*
+ * The next batch into @sink; false after the last one, whose open calls have
+ * ended then, or when calls->error is set.
+ */
+bool seam_stream_next(struct seam_stream *s,
+		      const struct seam_calls_sink *sink, void *context);
+void seam_stream_close(struct seam_stream *s);
+
+/*
+ * All of that in one.  Problems of the log are added to @problems.  0,
+ * -ENOMEM, or what a sink has put in calls->error.
  */
 int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 		      size_t stream, const struct seam_calls_sink *sink,

@@ -85,17 +85,18 @@ static int collect_blocks(struct seam_trace *trace)
 /* The clock of a frequency; all logs of one machine count the same ticks. */
 static int find_clock(struct seam_trace *trace, uint64_t hz, uint32_t *id)
 {
-	struct seam_ticks *ticks;
+	struct seam_trace_clock *clock;
 
 	for (*id = 0; *id < trace->clocks.n; ++*id)
-		if (trace->clocks.items[*id].frequency_hz == hz)
+		if (trace->clocks.items[*id].ticks.frequency_hz == hz)
 			return 0;
 	if (trace->clocks.n == MAX_CLOCKS)
 		return -ENOTSUP;
-	ticks = SEAM_ARRAY_PUSH(&trace->clocks);
-	if (!ticks)
+	clock = SEAM_ARRAY_PUSH(&trace->clocks);
+	if (!clock)
 		return -ENOMEM;
-	seam_ticks_init(ticks, hz);
+	clock->is_tied = false;
+	seam_ticks_init(&clock->ticks, hz);
 	trace->in_ticks |= hz == 0;
 	return 0;
 }
@@ -145,22 +146,24 @@ static int by_value(const void *a, const void *b)
  * Estimator: max over blocks of (wall - ticks as ns); late by the shortest
  * time that any block waited for its first record, plus 1 us of resolution.
  */
-static void tie(struct seam_ticks *clock, int64_t *ties, size_t n)
+static void tie(struct seam_trace_clock *clock, int64_t *ties, size_t n)
 {
 	int64_t best, median;
 
+	/* without a frequency ticks are no time at all */
+	clock->is_tied = n > 0 && clock->ticks.frequency_hz;
 	if (n == 0)
 		return;
 	qsort(ties, n, sizeof(*ties), by_value);
 	best = median = ties[n / 2];
 	for (size_t i = n / 2; i < n && ties[i] - median <= MAX_TIE_NS; i++)
 		best = ties[i];
-	clock->origin_ns = best > 0 ? (uint64_t)best : 0;
+	clock->ticks.origin_ns = best > 0 ? (uint64_t)best : 0;
 }
 
 static int tie_clock(struct seam_trace *trace, uint32_t id)
 {
-	struct seam_ticks *clock = &trace->clocks.items[id];
+	struct seam_ticks *ticks = &trace->clocks.items[id].ticks;
 	int64_t *ties = malloc((trace->blocks.n + 1) * sizeof(*ties));
 	uint64_t first = UINT64_MAX;
 	size_t n = 0;
@@ -174,18 +177,18 @@ static int tie_clock(struct seam_trace *trace, uint32_t id)
 		    b->block->first_tsc < first)
 			first = b->block->first_tsc;
 	}
-	clock->origin_ns = seam_ticks_length(clock, first);
-	clock->origin_tsc = first;
+	ticks->origin_ns = seam_ticks_length(ticks, first);
+	ticks->origin_tsc = first;
 	for (size_t i = 0; i < trace->blocks.n; i++) {
 		const struct seam_trace_block *b = &trace->blocks.items[i];
 
 		if (trace->streams.items[b->stream].clock == id &&
 		    b->block->wall_ns)
 			ties[n++] = (int64_t)b->block->wall_ns -
-				(int64_t)seam_ticks_length(clock,
+				(int64_t)seam_ticks_length(ticks,
 					b->block->first_tsc - first);
 	}
-	tie(clock, ties, n);
+	tie(&trace->clocks.items[id], ties, n);
 	free(ties);
 	return 0;
 }
@@ -294,7 +297,7 @@ static bool has_two_sections(const struct seam_trace *trace)
 	       (trace->n_logs && trace->logs[0].index.sections.n > 1);
 }
 
-static int arrange(struct seam_trace *trace, struct seam_err *err)
+int seam_trace_arrange(struct seam_trace *trace, struct seam_err *err)
 {
 	int r = collect_blocks(trace);
 
@@ -310,50 +313,95 @@ static int arrange(struct seam_trace *trace, struct seam_err *err)
 	return r ? seam_err_set(err, r, "out of memory") : 0;
 }
 
+void seam_trace_init(struct seam_trace *trace)
+{
+	*trace = (struct seam_trace) { .range = SEAM_ALL_TIME };
+}
+
+static void close_log(struct seam_trace_log *log)
+{
+	seam_xray_index_fini(&log->index);
+	seam_file_close(&log->file);
+	free(log->path);
+}
+
+static int add_log(struct seam_trace *trace, const char *path,
+		   struct seam_bytes bytes, struct seam_err *err)
+{
+	struct seam_trace_log *logs, *log;
+	int r;
+
+	logs = seam_array_reserve(trace->logs, &trace->cap_logs,
+				  trace->n_logs + 1, sizeof(*logs));
+	if (!logs)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	trace->logs = logs;
+	log = &logs[trace->n_logs];
+	*log = (struct seam_trace_log) { .path = strdup(path) };
+	r = log->path ? seam_xray_index_build(&log->index, bytes, err) :
+	    seam_err_set(err, -ENOMEM, "out of memory");
+	if (r) {
+		close_log(log);
+		return r;
+	}
+	trace->n_logs++;
+	return 0;
+}
+
 int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
 			  struct seam_err *err)
 {
 	int r;
 
-	*trace = (struct seam_trace) {
-		.logs = calloc(1, sizeof(*trace->logs)), .n_logs = 1,
-		.range = SEAM_ALL_TIME,
-	};
-	if (!trace->logs)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	r = seam_xray_index_build(&trace->logs[0].index, bytes, err);
+	seam_trace_init(trace);
+	r = add_log(trace, "", bytes, err);
 	if (!r)
-		r = arrange(trace, err);
+		r = seam_trace_arrange(trace, err);
 	if (r)
 		seam_trace_close(trace);
 	return r;
 }
 
+int seam_trace_add_file(struct seam_trace *trace, const char *path,
+			struct seam_file *file, struct seam_err *err)
+{
+	int r = add_log(trace, path, file->bytes, err);
+
+	if (r)
+		seam_file_close(file);
+	else
+		trace->logs[trace->n_logs - 1].file = *file;
+	*file = (struct seam_file) { 0 };
+	return r;
+}
+
 /* A folder or a file of samples; @r is what opening it as a log gave. */
-static bool is_sampled(const struct seam_trace_log *log, int r)
+static bool is_sampled(const char *path, const struct seam_file *file, int r)
 {
 	struct seam_input recording;
 	bool is;
 
 	if (r != -EISDIR)
-		return r == 0 && seam_perf_data_is(log->file.bytes);
-	is = seam_input_open(&recording, log->path, NULL) == 0 &&
+		return r == 0 && seam_perf_data_is(file->bytes);
+	is = seam_input_open(&recording, path, NULL) == 0 &&
 	     seam_perf_data_is(recording.data.bytes);
 	seam_input_close(&recording);
 	return is;
 }
 
-static int open_log(struct seam_trace_log *log, const char *path,
-		    struct seam_err *err)
+int seam_trace_add(struct seam_trace *trace, const char *path,
+		   struct seam_err *err)
 {
-	int r = seam_file_open(&log->file, path, err);
+	struct seam_file file = { 0 };
+	int r = seam_file_open(&file, path, err);
 
-	log->path = path;
-	if (is_sampled(log, r))
+	if (is_sampled(path, &file, r))
 		r = seam_err_set(err, -ENOTSUP, "it is a sampled recording, "
 				 "not an XRay log: use 'seam report %s'", path);
-	else if (!r)
-		r = seam_xray_index_build(&log->index, log->file.bytes, err);
+	if (r)
+		seam_file_close(&file);
+	else
+		r = seam_trace_add_file(trace, path, &file, err);
 	return r ? seam_err_add(err, r, "cannot read '%s'", path) : 0;
 }
 
@@ -362,16 +410,11 @@ int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 {
 	int r = 0;
 
-	*trace = (struct seam_trace) {
-		.logs = calloc(n_paths ? n_paths : 1, sizeof(*trace->logs)),
-		.n_logs = n_paths, .range = SEAM_ALL_TIME,
-	};
-	if (!trace->logs)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+	seam_trace_init(trace);
 	for (size_t i = 0; !r && i < n_paths; i++)
-		r = open_log(&trace->logs[i], paths[i], err);
+		r = seam_trace_add(trace, paths[i], err);
 	if (!r)
-		r = arrange(trace, err);
+		r = seam_trace_arrange(trace, err);
 	if (r)
 		seam_trace_close(trace);
 	return r;
@@ -379,15 +422,37 @@ int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 
 void seam_trace_close(struct seam_trace *trace)
 {
-	for (size_t i = 0; trace->logs && i < trace->n_logs; i++) {
-		seam_xray_index_fini(&trace->logs[i].index);
-		seam_file_close(&trace->logs[i].file);
-	}
+	for (size_t i = 0; i < trace->n_logs; i++)
+		close_log(&trace->logs[i]);
 	free(trace->logs);
 	free(trace->blocks.items);
 	free(trace->streams.items);
 	free(trace->clocks.items);
 	*trace = (struct seam_trace) { 0 };
+}
+
+void seam_trace_move(struct seam_trace *trace, bool untied, uint64_t start_ns)
+{
+	struct seam_trace_clock *clocks = trace->clocks.items;
+	uint64_t first = UINT64_MAX;
+
+	if (start_ns > SEAM_TICKS_MAX_NS)
+		start_ns = SEAM_TICKS_MAX_NS;
+	for (size_t i = 0; i < trace->clocks.n; i++)
+		if (!(untied && clocks[i].is_tied) &&
+		    clocks[i].ticks.origin_ns < first)
+			first = clocks[i].ticks.origin_ns;
+	for (size_t i = 0; i < trace->clocks.n; i++)
+		if (!(untied && clocks[i].is_tied))
+			clocks[i].ticks.origin_ns += start_ns - first;
+}
+
+bool seam_trace_is_tied(const struct seam_trace *trace)
+{
+	for (size_t i = 0; i < trace->clocks.n; i++)
+		if (!trace->clocks.items[i].is_tied)
+			return false;
+	return true;
 }
 
 void seam_trace_problems(const struct seam_trace *trace,
@@ -413,7 +478,7 @@ uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
 	const struct seam_xray_block *first =
 		trace->blocks.items[s->first_block].block;
 
-	return seam_ticks_time(&trace->clocks.items[s->clock],
+	return seam_ticks_time(&trace->clocks.items[s->clock].ticks,
 			       first->first_tsc);
 }
 
@@ -469,7 +534,7 @@ void seam_trace_read(struct seam_trace_reader *reader,
 	*reader = (struct seam_trace_reader) {
 		.trace = trace, .stream = &trace->streams.items[stream],
 	};
-	reader->clock = &trace->clocks.items[reader->stream->clock];
+	reader->clock = &trace->clocks.items[reader->stream->clock].ticks;
 	reader->end_block = reader->stream->n_blocks;
 	reader->last_ns = seam_trace_start_ns(trace, stream);
 	reader->first_ns = UINT64_MAX;

@@ -21,7 +21,7 @@
 #include "wire/xray/xray_index.h"
 
 struct seam_trace_log {
-	const char *path;		/* borrowed */
+	char *path;			/* "" for one in memory */
 	struct seam_file file;
 	struct seam_xray_index index;
 };
@@ -42,13 +42,18 @@ struct seam_trace_stream {
 	bool is_fork;			/* has shadow events */
 };
 
+struct seam_trace_clock {
+	struct seam_ticks ticks;
+	bool is_tied;			/* its ns are CLOCK_MONOTONIC */
+};
+
 /* Zeroed is valid and empty. */
 struct seam_trace {
 	struct seam_trace_log *logs;
-	size_t n_logs;
+	size_t n_logs, cap_logs;
 	SEAM_ARRAY(struct seam_trace_block) blocks;	/* by stream, in time */
 	SEAM_ARRAY(struct seam_trace_stream) streams;
-	SEAM_ARRAY(struct seam_ticks) clocks;		/* one a frequency */
+	SEAM_ARRAY(struct seam_trace_clock) clocks;	/* one a frequency */
 	bool in_ticks;			/* a log does not say its frequency */
 	/*
 	 * What is asked for.  A call belongs to it that begins in it.  Those
@@ -59,9 +64,9 @@ struct seam_trace {
 };
 
 /*
- * Open and index the logs at @paths, which must outlive the trace.  0, also
- * where parts could not be read (seam_trace_problems()); or a negative errno
- * with the path in @err, and the trace is empty.
+ * Open and index the logs at @paths.  0, also where parts could not be read
+ * (seam_trace_problems()); or a negative errno with the path in @err, and the
+ * trace is empty.
  */
 int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 		    size_t n_paths, struct seam_err *err);
@@ -69,6 +74,30 @@ int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 /* The same for one log in memory, which must outlive the trace. */
 int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
 			  struct seam_err *err);
+
+/*
+ * The same step by step: from an empty trace, with all time in its range, add
+ * each log, then arrange all of them.  A log that cannot be added leaves the
+ * trace as it was.
+ */
+void seam_trace_init(struct seam_trace *trace);
+int seam_trace_add(struct seam_trace *trace, const char *path,
+		   struct seam_err *err);
+
+/* Takes over @file, which was opened at @path, also where it fails. */
+int seam_trace_add_file(struct seam_trace *trace, const char *path,
+			struct seam_file *file, struct seam_err *err);
+int seam_trace_arrange(struct seam_trace *trace, struct seam_err *err);
+
+/*
+ * Give the logs another time: the first of their records is at @start_ns
+ * then, and the time between any two of them stays.  @untied: only those
+ * whose clock is not tied.
+ */
+void seam_trace_move(struct seam_trace *trace, bool untied, uint64_t start_ns);
+
+/* Whether all clocks are tied to CLOCK_MONOTONIC. */
+bool seam_trace_is_tied(const struct seam_trace *trace);
 
 void seam_trace_close(struct seam_trace *trace);
 
@@ -109,8 +138,8 @@ int seam_trace_span(const struct seam_trace *trace, uint64_t *start_ns,
 		    uint64_t *end_ns);
 
 /*
- * Ask for the part @text of the trace's time, as seam_time_range_parse() has
- * it: -EINVAL when it is none.  Or -ENOMEM.
+ * Set the range to the part @text of the trace's time, which
+ * seam_time_range_parse() parses: 0, -EINVAL or -ENOMEM.
  */
 int seam_trace_select(struct seam_trace *trace, const char *text,
 		      struct seam_err *err);

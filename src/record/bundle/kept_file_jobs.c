@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/elf_file.h"
-#include "symbol/elf/elf_id.h"
+#include "symbol/elf/build_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static bool carries_id(int fd, const struct what *what)
 {
 	uint8_t found[SEAM_KEPT_BUILD_ID];
 
-	return seam_elf_id_read(fd, found) == what->build_id_size &&
+	return seam_build_id_read(fd, found) == what->build_id_size &&
 	       memcmp(found, what->build_id, what->build_id_size) == 0;
 }
 

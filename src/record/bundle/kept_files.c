@@ -5,7 +5,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "record/bundle/kept_file_jobs.h"
-#include "symbol/elf/elf_id.h"
+#include "symbol/elf/build_id.h"
 
 #include <errno.h>
 #include <link.h>
@@ -191,7 +191,7 @@ static void keep_vdso(struct seam_kept_files *kept, const struct seam_bundle *bu
 	segments = (const void *)(image + header->e_phoff);
 	for (size_t i = 0; i < header->e_phnum; i++)
 		if (segments[i].p_type == PT_NOTE && !kept->vdso_build_id_size)
-			kept->vdso_build_id_size = seam_elf_id_in_notes(
+			kept->vdso_build_id_size = seam_build_id_in_notes(
 				(struct seam_bytes) {
 					image + segments[i].p_offset,
 					segments[i].p_filesz },

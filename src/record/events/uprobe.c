@@ -22,7 +22,7 @@ static int offset_of(const struct seam_elf *file, uint64_t addr,
 	for (size_t i = 0; i < file->segments.n; i++) {
 		const struct seam_segment *s = &file->segments.items[i];
 
-		if (s->runs && addr - s->addr < s->size) {
+		if (s->is_executable && addr - s->addr < s->size) {
 			*offset = s->offset + (addr - s->addr);
 			return 0;
 		}
@@ -30,8 +30,8 @@ static int offset_of(const struct seam_elf *file, uint64_t addr,
 	return -ENOENT;
 }
 
-/* In the sandbox: find the function @context in the file from @channel. */
-static void serve_lookup(struct seam_channel *channel, void *context)
+/* In the sandbox: find the function @context in the file from @ipc. */
+static void serve_lookup(struct seam_ipc *ipc, void *context)
 {
 	const char *name = context;
 	struct seam_elf file = { .fd = -1 };
@@ -40,7 +40,7 @@ static void serve_lookup(struct seam_channel *channel, void *context)
 	struct seam_message sent;
 	struct seam_err err = { 0 };
 	uint64_t offset = 0;
-	int r = seam_channel_receive(channel, &sent), found = -ENOENT;
+	int r = seam_ipc_receive(ipc, &sent), found = -ENOENT;
 
 	if (!r)
 		r = seam_elf_open_at(&file, sent.fd, "", &err);
@@ -52,10 +52,10 @@ static void serve_lookup(struct seam_channel *channel, void *context)
 		if (s->name && strcmp(s->name, name) == 0)
 			found = offset_of(&file, s->start, &offset);
 	}
-	seam_channel_put_err(channel, &err);
-	seam_channel_put_u32(channel, found == 0);
-	seam_channel_put_u64(channel, offset);
-	seam_channel_send(channel, 0, -1);
+	seam_ipc_put_err(ipc, &err);
+	seam_ipc_put_u32(ipc, found == 0);
+	seam_ipc_put_u64(ipc, offset);
+	seam_ipc_send(ipc, 0, -1);
 }
 
 /*
@@ -72,15 +72,15 @@ static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
 				   err);
 
 	if (r == 0) {
-		r = seam_channel_send(&reader.channel, 0, fd);
+		r = seam_ipc_send(&reader.ipc, 0, fd);
 		if (!r)
-			r = seam_channel_receive(&reader.channel, &answer);
+			r = seam_ipc_receive(&reader.ipc, &answer);
 		if (r) {
 			seam_sandbox_end(&reader, why, sizeof(why));
 			seam_err_set(err, r, "the process that read it %s",
 				     why);
 		} else {
-			r = seam_channel_take_err(&answer.body, err);
+			r = seam_ipc_take_err(&answer.body, err);
 			*found = seam_cursor_u32(&answer.body);
 			*offset = seam_cursor_u64(&answer.body);
 		}

@@ -4,7 +4,7 @@
 
 #include "record/proc/procfs.h"
 #include "record/proc/target_file.h"
-#include "symbol/elf/elf_id.h"
+#include "symbol/elf/build_id.h"
 #include "wire/perf/perf_record.h"
 
 #include <errno.h>
@@ -142,7 +142,7 @@ static void put_module(struct seam_synth *synth, const char *line)
 
 		close(fd);
 		if (n > 0)
-			id_size = seam_elf_id_in_notes(
+			id_size = seam_build_id_in_notes(
 				(struct seam_bytes) { notes, (size_t)n }, id);
 	}
 	snprintf(title, sizeof(title), "[%s]", name);
@@ -238,12 +238,12 @@ static size_t build_id_of(const struct maps_reader *r, const struct mapping *m,
 			  uint8_t *id)
 {
 	int fd = open_mapping(r, m);
-	size_t size = fd < 0 ? 0 : seam_elf_id_read(fd, id);
+	size_t size = fd < 0 ? 0 : seam_build_id_read(fd, id);
 
 	if (fd >= 0)
 		close(fd);
 	else if (r->memory >= 0 && r->inode == m->inode)
-		size = seam_elf_id_read_at(r->memory, r->base, id);
+		size = seam_build_id_read_at(r->memory, r->base, id);
 	return size;
 }
 

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum {
 	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
 	PATH_BYTES = 4096,
@@ -178,17 +180,6 @@ static void give_back(const struct rights *old)
 
 /* ---- a file ---- */
 
-static const char *kind_of(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFDIR: return "a folder";
-	case S_IFIFO: return "a fifo";
-	case S_IFSOCK: return "a socket";
-	case S_IFLNK: return "a symbolic link";
-	default: return "a device";
-	}
-}
-
 static int check_file_system(int fd, struct seam_err *err)
 {
 	struct statfs fs;
@@ -214,7 +205,7 @@ static int check(const struct seam_target *target, const struct rights *rights,
 		return seam_err_set(err, -ELOOP, "it is a symbolic link");
 	if (!S_ISREG(st.st_mode))
 		return seam_err_set(err, -EINVAL, "it is %s, not a file",
-				    kind_of(st.st_mode));
+				    seam_file_kind(st.st_mode));
 	if (rights->is_other && !rights->taken && !(st.st_mode & S_IROTH) &&
 	    st.st_uid != user_of(target))
 		return seam_err_set(err, -EPERM, "user %u may not read it",

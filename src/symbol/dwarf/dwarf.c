@@ -18,9 +18,9 @@
 
 #include "base/hash.h"
 #include "base/index.h"
-#include "symbol/demangle.h"
 #include "symbol/dwarf/inlines.h"
-#include "symbol/elf/find.h"
+#include "symbol/elf/find_elf.h"
+#include "symbol/names/demangle.h"
 
 /* Calls inlined into each other at one address; compilers reach some 30. */
 enum { MAX_CHAIN = 512 };
@@ -93,8 +93,8 @@ static bool set_alt(struct seam_dwarf *d,
 
 	if (size <= 0)
 		return size == 0;
-	if (seam_find_alt(&d->alt_file, options, &d->file, name, id,
-			  (size_t)size))
+	if (seam_find_debugaltlink(&d->alt_file, options, &d->file, name, id,
+				   (size_t)size))
 		return false;
 	d->alt = seam_elf_unpacks_well(&d->alt_file, NULL) ?
 		 dwarf_begin_elf(d->alt_file.elf, DWARF_C_READ, NULL) : NULL;

@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "symbol/elf/elf_file.h"
-#include "symbol/symbols.h"
+#include "symbol/elf/module.h"
 
 struct seam_dwarf;
 

@@ -9,7 +9,7 @@
 #define SEAM_INLINES_H
 
 #include "base/array.h"
-#include "symbol/intervals.h"
+#include "base/intervals.h"
 
 #include <elfutils/libdw.h>
 

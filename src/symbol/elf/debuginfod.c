@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "symbol/sandbox/broker.h"
+#include "symbol/elf/file_broker.h"
 
 #define LIBRARY "libdebuginfod.so.1"
 
@@ -44,8 +44,8 @@ int seam_debuginfod_open(bool debug, const uint8_t *id, size_t id_size,
 	find_fn find;
 	int fd;
 
-	if (seam_broker)
-		return seam_broker->download(debug, id, id_size, err);
+	if (seam_file_broker)
+		return seam_file_broker->download(debug, id, id_size, err);
 	if (!urls || !*urls)
 		return seam_err_set(err, -EINVAL,
 				    "DEBUGINFOD_URLS names no server");

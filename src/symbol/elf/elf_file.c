@@ -14,7 +14,7 @@
 #include <elfutils/libdwelf.h>
 
 #include "base/file.h"
-#include "symbol/sandbox/broker.h"
+#include "symbol/elf/file_broker.h"
 
 /*
  * What compressed sections of a file may unpack to.  DWARF packs to a third,
@@ -24,11 +24,11 @@
 #define MAX_RATIO 16
 
 /* Set in a process without rights, before anything is read. */
-const struct seam_broker *seam_broker;
+const struct seam_file_broker *seam_file_broker;
 
 int seam_elf_open_fd(const char *path, struct seam_err *err)
 {
-	int fd = seam_broker ? seam_broker->open(path, err) :
+	int fd = seam_file_broker ? seam_file_broker->open(path, err) :
 		 seam_file_open_fd(AT_FDCWD, path, 0, err);
 
 	return fd == -EISDIR ?
@@ -160,11 +160,11 @@ bool seam_segments_addr(const struct seam_segments *segments, uint64_t offset,
 		const struct seam_segment *s = &segments->items[i];
 
 		if (offset < s->offset || offset - s->offset >= s->size ||
-		    (found && !s->runs))
+		    (found && !s->is_executable))
 			continue;
 		*addr = s->addr + (offset - s->offset);
 		found = true;
-		if (s->runs)
+		if (s->is_executable)
 			break;
 	}
 	return found;
@@ -191,18 +191,36 @@ Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 	return NULL;
 }
 
-/* 12 bytes at @offset; false when they are not there. */
-static bool read_start(const struct seam_elf *file, uint64_t offset,
-		       uint8_t bytes[12])
+int seam_elf_read(const struct seam_elf *file, uint64_t offset, void *buf,
+		  size_t size, struct seam_err *err)
 {
-	if (file->size < 12 || offset > file->size - 12)
-		return false;
-	if (file->fd >= 0)
-		return pread(file->fd, bytes, 12, (off_t)offset) == 12;
-	if (!file->image)
-		return false;
-	memcpy(bytes, (const uint8_t *)file->image + offset, 12);
-	return true;
+	ssize_t n;
+
+	if (offset > file->size || size > file->size - offset)
+		return seam_err_set(err, -ENODATA, "the file ends before the "
+				    "function does");
+	if (file->fd < 0 && !file->image)
+		return seam_err_set(err, -EBADF, "the file is closed");
+	if (file->fd < 0) {
+		memcpy(buf, (const uint8_t *)file->image + offset, size);
+		return 0;
+	}
+	n = pread(file->fd, buf, size, (off_t)offset);
+	if (n == (ssize_t)size)
+		return 0;
+	return seam_err_set(err, n < 0 ? -errno : -ENODATA, "cannot read: %s",
+			    n < 0 ? strerror(errno) : "the file is cut");
+}
+
+struct seam_machine seam_elf_machine(const struct seam_elf *file)
+{
+	const char *ident = elf_getident(file->elf, NULL);
+
+	return (struct seam_machine) {
+		.elf_machine = (uint32_t)file->machine,
+		.is_64 = gelf_getclass(file->elf) == ELFCLASS64,
+		.is_big_endian = ident && ident[EI_DATA] == ELFDATA2MSB,
+	};
 }
 
 /* What @section, whose header is @header, says that it unpacks to, or 0. */
@@ -217,7 +235,8 @@ static uint64_t unpacked_bytes(const struct seam_elf *file, Elf_Scn *section,
 		return gelf_getchdr(section, &packed) ? packed.ch_size : 0;
 	/* Before ELF had them: ".zdebug_*" and "ZLIB", the size big endian. */
 	if (header->sh_type != SHT_PROGBITS || header->sh_flags & SHF_ALLOC ||
-	    !read_start(file, header->sh_offset, start) ||
+	    seam_elf_read(file, header->sh_offset, start, sizeof(start),
+			  NULL) ||
 	    memcmp(start, "ZLIB", 4) != 0)
 		return 0;
 	memcpy(&size, start + 4, sizeof(size));

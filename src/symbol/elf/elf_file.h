@@ -14,17 +14,16 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "symbol/elf/module.h"
 
 #include <gelf.h>
 
-enum { SEAM_BUILD_ID_MAX = 20 };
-
-/* A run of the file that is mapped to run: PT_LOAD. */
+/* A part of the file that is mapped: PT_LOAD. */
 struct seam_segment {
 	uint64_t offset;	/* in the file */
 	uint64_t size;		/* bytes, in the file */
-	uint64_t addr;		/* what symbols and DWARF call it */
-	bool runs;		/* PF_X */
+	uint64_t addr;		/* in symbols and DWARF */
+	bool is_executable;	/* PF_X */
 };
 
 struct seam_segments {
@@ -69,8 +68,18 @@ void seam_elf_release_fd(struct seam_elf *file);
 void seam_elf_close(struct seam_elf *file);
 
 /*
+ * Read @size bytes at @offset of the file, all or none.  0; -ENODATA when the
+ * file ends before; -EBADF when its descriptor was released.
+ */
+int seam_elf_read(const struct seam_elf *file, uint64_t offset, void *buf,
+		  size_t size, struct seam_err *err);
+
+/* The machine of @file, which is open. */
+struct seam_machine seam_elf_machine(const struct seam_elf *file);
+
+/*
  * The address of the byte at @offset of the file; where two segments hold it,
- * of the one that runs.  False when none does.
+ * of the executable one.  False when none does.
  */
 bool seam_segments_addr(const struct seam_segments *segments, uint64_t offset,
 			uint64_t *addr);

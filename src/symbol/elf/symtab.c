@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
-#include "symbol/radix.h"
+#include "base/radix_sort.h"
+#include "symbol/names/demangle.h"
 
 /* More aliases than this at one address are not compared by name. */
 enum { MAX_NAMES = 64 };

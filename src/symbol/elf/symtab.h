@@ -18,7 +18,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
-#include "symbol/intervals.h"
+#include "base/intervals.h"
 
 enum seam_symbol_flag {
 	SEAM_SYMBOL_GLOBAL = 1,
@@ -43,7 +43,8 @@ struct seam_symtab {
 };
 
 /* 0 or -ENOMEM. */
-int seam_symtab_add(struct seam_symtab *table, const struct seam_symbol *symbol);
+int seam_symtab_add(struct seam_symtab *table,
+		    const struct seam_symbol *symbol);
 
 /*
  * Sort what was added.  Needed before look-ups, and again after more was

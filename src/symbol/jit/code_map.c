@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/radix.h"
+#include "base/radix_sort.h"
 
 /* Sort the ends of all ranges, and give each range its two indices. */
 static int find_bounds(struct seam_code_map *map,
@@ -135,8 +135,8 @@ static bool has_room(struct seam_code_map *map, size_t n)
 }
 
 /* The caller has seen to the room. */
-static void begin_rect(struct seam_code_map *map, uint32_t left,
-		       uint32_t right, uint32_t range, uint64_t time)
+static void begin_rect(struct seam_code_map *map, uint32_t left, uint32_t right,
+		       uint32_t range, uint64_t time)
 {
 	map->alive[left] = (uint32_t)map->rects.n;
 	map->rects.items[map->rects.n++] = (struct seam_code_rect) {
@@ -197,15 +197,6 @@ int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
 			   SEAM_CODE_REMOVED + range, time);
 	}
 	return 0;
-}
-
-bool seam_code_map_is_placed(const struct seam_code_map *map, uint32_t range)
-{
-	uint32_t left = map->ends[range].left;
-	uint32_t at = bit_before(map, left);
-
-	return at == left &&
-	       map->rects.items[map->alive[at]].range == range;
 }
 
 /*

@@ -86,9 +86,6 @@ int seam_code_map_place(struct seam_code_map *map, uint32_t range,
 int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
 			 uint64_t time);
 
-/* Whether the first byte of @range is its own now.  Before sealing. */
-bool seam_code_map_is_placed(const struct seam_code_map *map, uint32_t range);
-
 /* End of building.  0 or -ENOMEM. */
 int seam_code_map_seal(struct seam_code_map *map);
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/elf/latest.h"
+#include "base/pair_map.h"
 #include "wire/jit/perf_map.h"
 #include "wire/jit/perf_map_times.h"
 
@@ -16,7 +16,7 @@ struct adding {
 	struct seam_jit_source *source;
 	struct seam_jit_process *process;	/* of process_pid, or NULL */
 	int32_t process_pid;
-	struct seam_latest waiting;	/* address -> debug info */
+	struct seam_pair_map waiting;	/* address -> debug info */
 	uint32_t debug;			/* the one just read, or SEAM_NONE */
 	struct seam_jit_unwinding unwinding;
 	struct seam_jit_shift shift;
@@ -71,7 +71,7 @@ static int add_event(struct seam_jit_process *process, int layer,
 /* Debug information that was not for the record behind it. */
 static int keep_waiting(struct adding *a, uint32_t debug)
 {
-	return seam_latest_put(&a->waiting,
+	return seam_pair_map_put(&a->waiting,
 			       a->source->infos.items[debug].code_addr, 0,
 			       debug);
 }
@@ -90,7 +90,7 @@ static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
 		*debug = last;
 		return 0;
 	}
-	waiting = seam_latest_find(&a->waiting, addr, 0);
+	waiting = seam_pair_map_find(&a->waiting, addr, 0);
 	if (waiting && *waiting != SEAM_NONE) {
 		*debug = *waiting;
 		*waiting = SEAM_NONE;
@@ -277,7 +277,7 @@ static int add_records(struct adding *a, struct seam_jitdump_reader *reader)
 	a->source->shift = seam_jit_shift_bytes(&a->shift);
 	if (a->source->shift)
 		a->source->notes[SEAM_JIT_SHIFTED] = a->shift.n;
-	seam_latest_fini(&a->waiting);
+	seam_pair_map_fini(&a->waiting);
 	return r;
 }
 

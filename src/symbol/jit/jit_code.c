@@ -108,14 +108,13 @@ static int add_birth(struct seam_jit_code *jit, int32_t pid, int32_t parent,
 	return 0;
 }
 
-int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent,
-		       int32_t child, uint64_t time_ns)
+int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
+		       uint64_t time_ns)
 {
 	return add_birth(jit, child, parent, time_ns);
 }
 
-int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,
-		       uint64_t time_ns)
+int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid, uint64_t time_ns)
 {
 	return add_birth(jit, pid, -1, time_ns);
 }
@@ -227,8 +226,7 @@ static uint64_t latest_ns(const struct seam_jit_code *jit,
  * every life.
  */
 static const struct seam_jit_event *
-top_here(const struct line_of_descent *at, int l, uint64_t addr,
-	 bool *is_there)
+top_here(const struct line_of_descent *at, int l, uint64_t addr, bool *is_there)
 {
 	const struct seam_jit_layer *layer;
 	const struct seam_jit_event *event;
@@ -435,21 +433,6 @@ void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
 	}
 }
 
-bool seam_jit_code_has(struct seam_jit_code *jit, int32_t pid)
-{
-	struct line_of_descent at;
-
-	if (seam_jit_code_index(jit))
-		return false;
-	at = descend(jit, pid, UINT64_MAX, UINT32_MAX);
-	do {
-		for (int l = 0; at.process && l < SEAM_JIT_N_LAYERS; l++)
-			if (at.process->layers[l].events.n)
-				return true;
-	} while (ascend(&at));
-	return false;
-}
-
 size_t seam_jit_code_count(const struct seam_jit_code *jit)
 {
 	return jit->objects.n;
@@ -488,8 +471,8 @@ size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 
 /* ---- notes ---- */
 
-static void say_all(const uint64_t *counts, size_t n,
-		    const char *const *texts, int32_t pid,
+static void say_all(const uint64_t *counts, size_t n, const char *const *texts,
+		    int32_t pid,
 		    void (*say)(void *, int32_t, const char *, uint64_t),
 		    void *context)
 {

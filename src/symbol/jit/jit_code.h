@@ -146,8 +146,8 @@ int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
 			  struct seam_err *err);
 
 /* @child was forked from @parent; @pid became another program.  0, -ENOMEM. */
-int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent,
-		       int32_t child, uint64_t time_ns);
+int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
+		       uint64_t time_ns);
 int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,
 		       uint64_t time_ns);
 
@@ -166,11 +166,7 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
  * [*@from_ns, *@to_ns) every find for it answers the same.
  */
 void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
-			 uint64_t time_ns, uint64_t *from_ns,
-			 uint64_t *to_ns);
-
-/* Whether any code of @pid or its ancestors is known: else do not ask. */
-bool seam_jit_code_has(struct seam_jit_code *jit, int32_t pid);
+			 uint64_t time_ns, uint64_t *from_ns, uint64_t *to_ns);
 
 size_t seam_jit_code_count(const struct seam_jit_code *jit);
 

@@ -167,20 +167,6 @@ out:
 				strerror(-r)) : 0;
 }
 
-int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
-			struct seam_err *err)
-{
-	char path[NAME_BYTES];
-	int process, r;
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = seam_jit_owner_read_at(owner, process, pid, err);
-	if (process >= 0)
-		close(process);
-	return r;
-}
-
 void seam_jit_owner_fini(struct seam_jit_owner *owner)
 {
 	if (owner->root >= 0)
@@ -214,23 +200,13 @@ static int refuse(const struct candidate *c, int code, struct seam_err *err,
 			    reason);
 }
 
-static const char *kind_of(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFDIR: return "a folder";
-	case S_IFIFO: return "a fifo";
-	case S_IFSOCK: return "a socket";
-	case S_IFLNK: return "a symbolic link";
-	default: return "a device";
-	}
-}
-
 static int check_owner(const struct candidate *c, const struct stat *st,
 		       struct seam_err *err)
 {
 	uid_t wanted = c->owner->uid == (uid_t)-1 ? geteuid() : c->owner->uid;
 
-	if (st->st_uid == wanted || (!st->st_uid && c->trust != TRUST_PROCESS) ||
+	if (st->st_uid == wanted ||
+	    (!st->st_uid && c->trust != TRUST_PROCESS) ||
 	    (c->also != (uid_t)-1 && st->st_uid == c->also))
 		return 0;
 	return refuse(c, -EPERM, err, "it belongs to user %u, the process to "
@@ -275,7 +251,7 @@ static int check_file(const struct candidate *c, int fd, struct seam_err *err)
 		return refuse(c, -errno, err, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return refuse(c, -EINVAL, err, "it is %s, not a file",
-			      kind_of(st.st_mode));
+			      seam_file_kind(st.st_mode));
 	if ((uint64_t)st.st_size > c->max_bytes)
 		return refuse(c, -EFBIG, err, "it has %" PRIu64 " bytes, more "
 			      "than %" PRIu64, (uint64_t)st.st_size,

@@ -58,16 +58,10 @@ struct seam_jit_owner {
 };
 
 /*
- * The owner that process @pid is, from /proc.  seam_jit_owner_fini() closes
- * its root.  -ESRCH when it has ended; then @owner has the pid alone, and can
- * be used all the same: its files are looked for in our own root.
- */
-int seam_jit_owner_read(struct seam_jit_owner *owner, int32_t pid,
-			struct seam_err *err);
-
-/*
- * The same of the process whose folder in /proc is open as @process.  Of a
- * zombie, -ENOENT: it has no root any more, but all else is known.
+ * Process @pid as the owner of files; its folder in /proc is open as @process,
+ * which may be -1.  seam_jit_owner_fini() closes its root.  -ESRCH when it has
+ * ended; then @owner has the pid alone and is valid: its files are searched in
+ * our own root.  -ENOENT for a zombie: all but the root is known.
  */
 int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
 			   int32_t pid, struct seam_err *err);
@@ -120,8 +114,8 @@ int seam_jit_find(const struct seam_jit_places *places,
 
 /*
  * The index of when the lines of the map at @path were written, which a
- * recorder puts beside it (wire/jit/perf_map_times.h).  @times is empty where there
- * is none, or where it is not of the owner of the map.
+ * recorder puts beside it (wire/jit/perf_map_times.h).  @times is empty where
+ * there is none, or where it is not of the owner of the map.
  */
 void seam_jit_find_times(const char *path, struct seam_file *times);
 

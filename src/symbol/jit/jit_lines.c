@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/radix.h"
+#include "base/radix_sort.h"
 
 enum {
 	OVERWRITTEN = 16,	/* bytes of a name that V8 may have lost */

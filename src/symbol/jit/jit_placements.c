@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/radix_sort.h"
 #include "symbol/jit/jit_events.h"
-#include "symbol/radix.h"
 
 /*
  * A rectangle of the code map is where a range is seen from a time on.  It says

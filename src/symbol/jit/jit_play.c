@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/elf/latest.h"
-#include "symbol/radix.h"
+#include "base/pair_map.h"
+#include "base/radix_sort.h"
 
 static uint64_t end_addr(uint64_t start, uint64_t size)
 {
@@ -56,8 +56,8 @@ static int sort_events(struct seam_jit_layer *layer)
 struct playing {
 	struct seam_jit_code *jit;
 	struct seam_jit_layer *layer;
-	struct seam_latest by_index;	/* (source, index) -> object */
-	struct seam_latest by_place;	/* (index, address) -> object */
+	struct seam_pair_map by_index;	/* (source, index) -> object */
+	struct seam_pair_map by_place;	/* (index, address) -> object */
 	uint32_t *place;		/* event that placed an object last */
 	uint32_t first_object;		/* of place[] */
 	SEAM_ARRAY(uint32_t) unknown;	/* moves without a load so far */
@@ -69,12 +69,12 @@ static uint32_t moved_object(struct playing *p,
 			     const struct seam_jit_move *move)
 {
 	const struct seam_jitdump_move *record = &move->record;
-	uint32_t *object = seam_latest_find(&p->by_place, record->code_index,
-					    record->old_code_addr);
+	uint32_t *object = seam_pair_map_find(&p->by_place, record->code_index,
+					      record->old_code_addr);
 
 	if (!object)
-		object = seam_latest_find(&p->by_index, move->source,
-					  record->code_index);
+		object = seam_pair_map_find(&p->by_index, move->source,
+					    record->code_index);
 	return object ? *object : SEAM_NONE;
 }
 
@@ -83,9 +83,9 @@ static int remember(struct playing *p, uint32_t event, uint32_t object)
 	const struct seam_jit_object *o = &p->jit->objects.items[object];
 
 	p->place[object - p->first_object] = event;
-	return seam_latest_put(&p->by_place, o->code_index,
-			       p->layer->events.items[event].start_addr,
-			       object);
+	return seam_pair_map_put(&p->by_place, o->code_index,
+				 p->layer->events.items[event].start_addr,
+				 object);
 }
 
 /* Tie a move to its load.  SEAM_NONE when it must be skipped. */
@@ -158,12 +158,12 @@ static int play_load(struct playing *p, uint32_t i)
 	uint32_t *twin;
 
 	if (p->has_moves) {
-		twin = seam_latest_find(&p->by_index, object->dump,
-					object->code_index);
+		twin = seam_pair_map_find(&p->by_index, object->dump,
+					  object->code_index);
 		if (twin)
 			p->layer->notes[SEAM_JIT_INDEX_TWICE]++;
-		if (seam_latest_put(&p->by_index, object->dump,
-				    object->code_index, event->object) ||
+		if (seam_pair_map_put(&p->by_index, object->dump,
+				      object->code_index, event->object) ||
 		    remember(p, i, event->object))
 			return -ENOMEM;
 	}
@@ -178,8 +178,8 @@ static void judge_unknown(struct playing *p)
 	for (size_t i = 0; i < p->unknown.n; i++) {
 		const struct seam_jit_move *move =
 			&p->jit->moves.items[p->unknown.items[i]];
-		bool is_early = seam_latest_find(&p->by_index, move->source,
-						 move->record.code_index);
+		bool is_early = seam_pair_map_find(&p->by_index, move->source,
+						   move->record.code_index);
 
 		p->layer->notes[is_early ? SEAM_JIT_MOVE_EARLY :
 				SEAM_JIT_MOVE_UNKNOWN]++;
@@ -217,8 +217,8 @@ static int play(struct seam_jit_code *jit, struct seam_jit_layer *layer)
 		r = layer->events.items[i].move == SEAM_NONE ?
 		    play_load(&p, i) : play_move(&p, i);
 	judge_unknown(&p);
-	seam_latest_fini(&p.by_index);
-	seam_latest_fini(&p.by_place);
+	seam_pair_map_fini(&p.by_index);
+	seam_pair_map_fini(&p.by_place);
 	free(p.place);
 	free(p.unknown.items);
 	return r ? r : seam_code_map_seal(&layer->map);

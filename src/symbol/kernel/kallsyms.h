@@ -24,8 +24,8 @@
  * Returns how many functions the text has, or -ENOMEM.  Of several at one
  * address the table keeps the last.  Sorts the table.
  */
-ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text,
-			     size_t size, bool modules);
+ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
+			     bool modules);
 
 /*
  * The address of @name in @text, which need not be whole lines at its end.

@@ -17,8 +17,8 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "symbol/elf/elf_file.h"
+#include "symbol/elf/module.h"
 #include "symbol/elf/symtab.h"
-#include "symbol/symbols.h"
 
 enum { SEAM_BOOT_ID_TEXT = 37 };	/* a UUID and its NUL */
 

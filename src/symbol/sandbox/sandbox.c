@@ -15,7 +15,7 @@
 #include "base/memory_limit.h"
 
 /* Where the child's socket is: after the standard three. */
-enum { CHANNEL_FD = 3 };
+enum { IPC_FD = 3 };
 
 /* The kind of the child's first message. */
 enum { HELLO = UINT32_C(0x6f6c6568) };
@@ -34,13 +34,13 @@ static bool close_all_but(int socket)
 	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
 	    dup2(null, 2) < 0)
 		return false;
-	if (socket != CHANNEL_FD && dup2(socket, CHANNEL_FD) < 0)
+	if (socket != IPC_FD && dup2(socket, IPC_FD) < 0)
 		return false;
 #ifdef SYS_close_range
-	if (syscall(SYS_close_range, CHANNEL_FD + 1, ~0U, 0) == 0)
+	if (syscall(SYS_close_range, IPC_FD + 1, ~0U, 0) == 0)
 		return true;
 #endif
-	for (int fd = CHANNEL_FD + 1; fd < (int)sysconf(_SC_OPEN_MAX); fd++)
+	for (int fd = IPC_FD + 1; fd < (int)sysconf(_SC_OPEN_MAX); fd++)
 		close(fd);
 	return true;
 }
@@ -61,7 +61,7 @@ static void reset_signals(void)
 
 _Noreturn static void run(int socket, seam_sandbox_work *work, void *context)
 {
-	struct seam_channel channel = { .fd = CHANNEL_FD };
+	struct seam_ipc ipc = { .fd = IPC_FD };
 	uint64_t memory = seam_memory_limited();
 
 	if (memory == UINT64_MAX)
@@ -69,16 +69,16 @@ _Noreturn static void run(int socket, seam_sandbox_work *work, void *context)
 	reset_signals();
 	if (!close_all_but(socket))
 		_exit(1);
-	seam_channel_put_u32(&channel, seam_sandbox_drop_rights(memory));
-	if (seam_channel_send(&channel, HELLO, -1) == 0)
-		work(&channel, context);
+	seam_ipc_put_u32(&ipc, seam_sandbox_drop_privileges(memory));
+	if (seam_ipc_send(&ipc, HELLO, -1) == 0)
+		work(&ipc, context);
 	_exit(0);
 }
 
 static int hear_hello(struct seam_sandbox *sandbox)
 {
 	struct seam_message hello;
-	int r = seam_channel_receive(&sandbox->channel, &hello);
+	int r = seam_ipc_receive(&sandbox->ipc, &hello);
 
 	if (r || hello.kind != HELLO)
 		return r ? r : -EBADMSG;
@@ -101,17 +101,17 @@ static uint64_t cpu_s(pid_t pid)
  * be for all questions together, and one that is moved on needs a right
  * (CAP_SYS_RESOURCE) where the child is another user.
  */
-static bool is_too_slow(struct seam_channel *channel)
+static bool is_too_slow(struct seam_ipc *ipc)
 {
 	struct seam_sandbox *sandbox = (struct seam_sandbox *)(void *)
-		((char *)channel - offsetof(struct seam_sandbox, channel));
+		((char *)ipc - offsetof(struct seam_sandbox, ipc));
 
-	if (channel->n_waits == 1)
+	if (ipc->n_waits == 1)
 		sandbox->begin_s = cpu_s(sandbox->pid);
 	/* one that sleeps takes no time, and is not waited for for ever */
 	sandbox->is_slow = cpu_s(sandbox->pid) - sandbox->begin_s >=
 			   seam_sandbox_cpu_s ||
-			   channel->n_waits > 10 * seam_sandbox_cpu_s;
+			   ipc->n_waits > 10 * seam_sandbox_cpu_s;
 	return sandbox->is_slow;
 }
 
@@ -124,7 +124,7 @@ int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 	int ends[2];
 	pid_t pid;
 
-	*sandbox = (struct seam_sandbox) { .channel = { .fd = -1 } };
+	*sandbox = (struct seam_sandbox) { .ipc = { .fd = -1 } };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return seam_err_set(err, -errno, "cannot start a process to "
 				    "read files: %s", strerror(errno));
@@ -138,8 +138,8 @@ int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 				    "read files: %s", strerror(errno));
 	}
 	sandbox->pid = pid;
-	sandbox->channel.fd = ends[0];
-	sandbox->channel.gives_up = is_too_slow;
+	sandbox->ipc.fd = ends[0];
+	sandbox->ipc.gives_up = is_too_slow;
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
 	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &minute, sizeof(minute));
 	if (hear_hello(sandbox)) {
@@ -172,7 +172,7 @@ void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room)
 {
 	int status = 0;
 
-	seam_channel_fini(&sandbox->channel);
+	seam_ipc_fini(&sandbox->ipc);
 	if (sandbox->pid == 0)
 		return;
 	/* One that is ending is not changed by that; one that hangs ends. */

@@ -9,7 +9,7 @@
  * (seccomp, no_new_privs), has no more memory than --max-memory allows once
  * again and a minute of CPU time a question, and is user 65534 where its
  * parent is root.  What it needs read, the parent opens for it
- * (broker.h).  If it dies, the file that it read has no names, and the
+ * (file_broker.h).  If it dies, the file that it read has no names, and the
  * parent says so.
  *
  * A container may refuse seccomp or another right; what is left of the list
@@ -21,11 +21,11 @@
 
 #include <sys/types.h>
 
-#include "symbol/sandbox/channel.h"
+#include "symbol/sandbox/ipc.h"
 
 struct seam_sandbox {
 	pid_t pid;			/* 0: none runs */
-	struct seam_channel channel;
+	struct seam_ipc ipc;
 	unsigned int refused;		/* of enum seam_sandbox_part */
 	uint64_t begin_s;		/* its CPU time as an answer began */
 	bool is_slow;			/* and was not waited for */
@@ -37,8 +37,8 @@ enum seam_sandbox_part {
 	SEAM_SANDBOX_LIMITS = 4,
 };
 
-/* In the child.  Returns when its parent has closed the channel. */
-typedef void seam_sandbox_work(struct seam_channel *channel, void *context);
+/* In the child.  Returns when its parent has closed the ipc. */
+typedef void seam_sandbox_work(struct seam_ipc *ipc, void *context);
 
 /*
  * Start a child that gives up its rights and calls @work with @context, as
@@ -62,6 +62,6 @@ void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room);
 const char *seam_sandbox_missing(const struct seam_sandbox *sandbox);
 
 /* In the child: give the rights up.  What was refused. */
-unsigned int seam_sandbox_drop_rights(uint64_t memory_bytes);
+unsigned int seam_sandbox_drop_privileges(uint64_t memory_bytes);
 
 #endif /* SEAM_SANDBOX_H */

@@ -111,13 +111,6 @@ seam_xray_map_find(const struct seam_xray_map *map, uint32_t id)
 		       sizeof(key), by_id);
 }
 
-const char *seam_xray_map_name(const struct seam_xray_map *map, uint32_t id)
-{
-	const struct seam_xray_mapped *f = seam_xray_map_find(map, id);
-
-	return f && f->name ? seam_strings_get(&map->strings, f->name) : NULL;
-}
-
 int seam_xray_map_resolve(struct seam_xray_map *map,
 			  size_t (*resolve)(void *context, uint64_t offset,
 					    struct seam_location *out,

@@ -20,7 +20,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/strings.h"
-#include "symbol/symbols.h"
+#include "symbol/elf/module.h"
 
 enum seam_xray_sled_kind {
 	SEAM_XRAY_SLED_ENTER,
@@ -67,9 +67,6 @@ void seam_xray_map_fini(struct seam_xray_map *map);
 /* The function of @id, borrowed; NULL when the map has none. */
 const struct seam_xray_mapped *
 seam_xray_map_find(const struct seam_xray_map *map, uint32_t id);
-
-/* Its name, borrowed; NULL when there is none. */
-const char *seam_xray_map_name(const struct seam_xray_map *map, uint32_t id);
 
 /*
  * Ask @resolve, which answers as seam_symbols_resolve() for an offset in the

@@ -11,7 +11,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 
-#include "symbol/demangle.h"
+#include "symbol/names/demangle.h"
 #include "wire/wire.h"
 
 enum { SLED_BYTES = 32 };

@@ -17,32 +17,31 @@ enum { MAP = 1 };
 
 /* -- the child's side --------------------------------------------------- */
 
-static void put_function(struct seam_channel *channel,
-			 const struct seam_xray_map *map,
+static void put_function(struct seam_ipc *ipc, const struct seam_xray_map *map,
 			 const struct seam_xray_mapped *f)
 {
-	seam_channel_put_u32(channel, f->id);
-	seam_channel_put_u32(channel, f->kinds);
-	seam_channel_put_u64(channel, f->addr);
-	seam_channel_put_u64(channel, f->file_offset);
-	seam_channel_put_text(channel, f->name ?
+	seam_ipc_put_u32(ipc, f->id);
+	seam_ipc_put_u32(ipc, f->kinds);
+	seam_ipc_put_u64(ipc, f->addr);
+	seam_ipc_put_u64(ipc, f->file_offset);
+	seam_ipc_put_text(ipc, f->name ?
 			      seam_strings_get(&map->strings, f->name) : "");
 }
 
-static void read_map(struct seam_channel *channel, void *context)
+static void read_map(struct seam_ipc *ipc, void *context)
 {
 	const struct seam_file *file = context;
 	struct seam_xray_map map;
 	struct seam_err err = { 0 };
 
 	seam_xray_map_read(&map, file->bytes, &err);
-	seam_channel_put_err(channel, &err);
-	seam_channel_put_u32(channel, map.from_elf);
-	seam_channel_put_u64(channel, map.n_sleds);
-	seam_channel_put_u64(channel, map.functions.n);
+	seam_ipc_put_err(ipc, &err);
+	seam_ipc_put_u32(ipc, map.from_elf);
+	seam_ipc_put_u64(ipc, map.n_sleds);
+	seam_ipc_put_u64(ipc, map.functions.n);
 	for (size_t i = 0; i < map.functions.n; i++)
-		put_function(channel, &map, &map.functions.items[i]);
-	seam_channel_send(channel, MAP, -1);
+		put_function(ipc, &map, &map.functions.items[i]);
+	seam_ipc_send(ipc, MAP, -1);
 }
 
 /* -- the parent's side -------------------------------------------------- */
@@ -73,7 +72,7 @@ static int take_function(struct seam_xray_map *map, struct seam_cursor *body)
 static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
 		    struct seam_err *err)
 {
-	int r = seam_channel_take_err(body, err);
+	int r = seam_ipc_take_err(body, err);
 	uint64_t n;
 
 	if (r)
@@ -86,8 +85,8 @@ static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
 	if (!r && body->error)
 		r = -EBADMSG;
 	return r ? seam_err_set(err, r, r == -ENOMEM ? "out of memory" :
-				"the process that read it gave no sane "
-				"answer") : 0;
+				"the process that read it sent an invalid "
+				"reply") : 0;
 }
 
 static int ask(struct seam_xray_map *map, struct seam_file *file,
@@ -100,7 +99,7 @@ static int ask(struct seam_xray_map *map, struct seam_file *file,
 
 	if (r)
 		return r;
-	r = seam_channel_receive(&reader.channel, &answer);
+	r = seam_ipc_receive(&reader.ipc, &answer);
 	if (r) {
 		seam_sandbox_end(&reader, why, sizeof(why));
 		return seam_err_set(err, -EIO, "the process that read it %s",

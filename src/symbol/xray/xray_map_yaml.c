@@ -33,8 +33,8 @@ static int bad(const struct yaml_reader *r, const char *what)
 			    r->parser.mark.line + 1, what);
 }
 
-static int set_number(const struct yaml_reader *r, const char *text, uint64_t max,
-		      uint64_t *out)
+static int set_number(const struct yaml_reader *r, const char *text,
+		      uint64_t max, uint64_t *out)
 {
 	char *end;
 
@@ -112,8 +112,8 @@ static int take(struct yaml_reader *r, const yaml_event_t *event)
 		if (r->depth != 2)
 			return bad(r, "no list of entries");
 		if (r->key)
-			return set_value(r,
-					 (const char *)event->data.scalar.value);
+			return set_value(
+				r, (const char *)event->data.scalar.value);
 		r->key = strdup((const char *)event->data.scalar.value);
 		return r->key ? 0 : seam_err_set(r->err, -ENOMEM,
 						 "out of memory");

@@ -221,15 +221,14 @@ static void wait_once(struct seam_lock *lock, uint64_t seen)
  * Whether the caller has waited for TIMEOUT_NS.  A stop of the whole process
  * counts as 2 * WAIT_NS at most: the owner was stopped too.
  */
-static bool is_timeout(const struct seam_lock *lock,
-		       struct seam_lock_wait *w)
+static bool is_timeout(const struct seam_lock *lock, struct seam_lock_wait *w)
 {
 	uint64_t now = seam_clock_ns(), slept = now - w->last_ns;
 
 	if (!w->last_ns) {
 		/* relaxed, here and below: a count that is compared alone */
 		w->n_released = atomic_load_explicit(&lock->n_released,
-						  memory_order_relaxed);
+						     memory_order_relaxed);
 		slept = 0;
 	}
 	w->waited_ns += slept > 2 * WAIT_NS ? 2 * WAIT_NS : slept;

@@ -52,7 +52,7 @@ int seam_stream_open(struct seam_jitdump *dump, const char *address)
 
 /* ---- the queue ---- */
 
-/* Its list is valid after each store; tail and n_queued may be behind. */
+/* The list is valid after each store; tail and n_queued follow. */
 static void push(struct seam_writer_stream *s, struct seam_stream_block *block)
 {
 	block->next = NULL;
@@ -135,19 +135,27 @@ void seam_stream_unload(struct seam_jitdump *dump,
 		seam_stream_free(&dump->stream.memory, block);
 }
 
+/* Without a store to small blocks, whose pages a child shares. */
 static void free_blocks(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
 	struct seam_writer_entries *entries = &dump->out->entries;
 
-	for (size_t i = 0; i < entries->n; i++)
-		seam_stream_unload(dump, &entries->items[i]);
-	while (s->head)
-		pop(s);
+	for (size_t i = 0; i < entries->n; i++) {
+		struct seam_writer_entry *entry = &entries->items[i];
+
+		if (entry->size && !entry->records.block->is_queued)
+			seam_stream_unmap(entry->records.block);
+		entry->size = 0;
+	}
+	for (struct seam_stream_block *block; (block = s->head); ) {
+		s->head = block->next;
+		seam_stream_unmap(block);
+	}
 	seam_stream_memory_fini(&s->memory);
 }
 
-/* Nobody reads the ring, or the queue is damaged: its records are lost. */
+/* The recording ended, or the queue is damaged: its records are lost. */
 static int end_stream(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;

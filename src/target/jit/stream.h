@@ -73,6 +73,8 @@ struct seam_stream_block *seam_stream_alloc(struct seam_stream_memory *m,
 					    size_t size);
 void seam_stream_free(struct seam_stream_memory *m,
 		      struct seam_stream_block *block);
+/* Free @block if it is a mapping of its own; false: it is a small one. */
+bool seam_stream_unmap(struct seam_stream_block *block);
 /* Free all small blocks. */
 void seam_stream_memory_fini(struct seam_stream_memory *m);
 

@@ -73,15 +73,21 @@ struct seam_stream_block *seam_stream_alloc(struct seam_stream_memory *m,
 	return block;
 }
 
+bool seam_stream_unmap(struct seam_stream_block *block)
+{
+	if (block->cap <= MAX_SMALL)
+		return false;
+	seam_writer_unmap(block, block->cap);
+	return true;
+}
+
 void seam_stream_free(struct seam_stream_memory *m,
 		      struct seam_stream_block *block)
 {
 	struct seam_stream_block **list;
 
-	if (block->cap > MAX_SMALL) {
-		seam_writer_unmap(block, block->cap);
+	if (seam_stream_unmap(block))
 		return;
-	}
 	list = &m->free[block->cap / UNIT];
 	block->next = *list;
 	seam_writer_barrier();

@@ -36,7 +36,8 @@ static int list_fdes(const struct seam_eh_frame *frame, struct places *places,
 	for (; (r = seam_eh_frame_entry(frame, offset, &fde, &next,
 					n_bad)) >= 0; offset = next) {
 		size_t n = places->list.n;
-		struct pc_place *place = r ? SEAM_ARRAY_PUSH(&places->list) : NULL;
+		struct pc_place *place =
+			r ? SEAM_ARRAY_PUSH(&places->list) : NULL;
 
 		if (r == 0)
 			continue;
@@ -116,7 +117,8 @@ static int compile(struct table_building *b, const struct seam_eh_frame *frame,
 	return r;
 }
 
-static int compile_all(struct table_building *b, const struct seam_eh_frame *frame,
+static int compile_all(struct table_building *b,
+		       const struct seam_eh_frame *frame,
 		       const struct places *places)
 {
 	const struct pc_place *list = places->list.items;

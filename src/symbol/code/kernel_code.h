@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel_code.h - the machine code of a kernel that was recorded
+ *
+ * From the first of
+ *
+ *	SYMFS/vmlinux*, and below each SYMFS and "/":
+ *	usr/lib/debug/boot/vmlinux-*, boot/vmlinux-*,
+ *	usr/lib/debug/lib/modules/X/vmlinux, lib/modules/X/build/vmlinux,
+ *	usr/lib/debug/.build-id/xx/rest.debug
+ *			a file with the recorded build id, moved to where the
+ *			kernel was (KASLR)
+ *	/proc/kcore	the memory of the running kernel, if it is the one that
+ *			was recorded: modules and BPF programs too, and code as
+ *			it was patched at run time; for root
+ */
+#ifndef SEAM_KERNEL_CODE_H
+#define SEAM_KERNEL_CODE_H
+
+#include "symbol/code/vmlinux_code.h"
+
+/*
+ * Read @size bytes of code at @addr of kernel @kernel into @buf.  vmlinux
+ * files are read by @reader.  0, or -errno, and @err has all that was tried,
+ * and what would help.
+ */
+int seam_kernel_code(const struct seam_symbols_options *options,
+		     const struct seam_vmlinux_reader *reader,
+		     const struct seam_kernel *kernel, uint64_t addr,
+		     uint8_t *buf, size_t size, struct seam_machine *machine,
+		     struct seam_err *err);
+
+/* The same out of a file like /proc/kcore. */
+int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
+			  size_t size, struct seam_machine *machine,
+			  struct seam_err *err);
+
+#endif /* SEAM_KERNEL_CODE_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* build_id.h - the build id of an ELF file, without trust in it */
+#ifndef SEAM_BUILD_ID_H
+#define SEAM_BUILD_ID_H
+
+#include "base/base.h"
+
+/*
+ * The GNU build id of the file open at @fd, from the notes that its program
+ * headers name, as the kernel finds it.  Returns its size, 0 for none.  The
+ * descriptor's position is not touched.
+ */
+size_t seam_build_id_read(int fd, uint8_t id[20]);
+
+/* The same of a file that is mapped at @base of the memory open at @fd. */
+size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20]);
+
+/* The same in @notes, the bytes of a note section or segment. */
+size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20]);
+
+#endif /* SEAM_BUILD_ID_H */

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* find_elf.c - candidates one after the other; the contract is in find_elf.h */
+#include "symbol/elf/find_elf.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+#include <lzma.h>
+
+#include "base/text.h"
+#include "symbol/elf/debuginfod.h"
+
+#define DELETED " (deleted)"
+#define DEBUG_ROOT "/usr/lib/debug"
+
+/* The vdso has one or two pages; this is far more than any machine's. */
+#define VDSO_MAX (64 * 1024)
+
+enum { ID_TEXT = 2 * SEAM_BUILD_ID_MAX + 1 };
+
+struct elf_search {
+	struct seam_elf *found;
+	const struct seam_symbols_options *options;
+	const uint8_t *id;		/* NULL: none is known */
+	size_t id_size;
+	char id_text[ID_TEXT];		/* "" when none is known */
+	bool is_stale;			/* another file is at the path */
+	struct seam_err *why;
+};
+
+/*
+ * Old recordings, and those of simpleperf, pad ids with zeros to 20 bytes:
+ * MD5 has 16, lld's fast hash 8, a number given to the linker any.
+ */
+static size_t without_padding(const uint8_t *id, size_t size)
+{
+	static const uint8_t zeros[4];
+
+	if (!id || size != SEAM_BUILD_ID_MAX)
+		return size;
+	while (size > sizeof(zeros) &&
+	       memcmp(id + size - sizeof(zeros), zeros, sizeof(zeros)) == 0)
+		size -= sizeof(zeros);
+	return size;
+}
+
+static struct elf_search search_for(struct seam_elf *found,
+				    const struct seam_symbols_options *options,
+				    const uint8_t *id, size_t id_size,
+				    struct seam_err *why)
+{
+	struct elf_search s = {
+		.found = found, .options = options, .why = why,
+		.id = id_size > 0 ? id : NULL, .id_size = id ? id_size : 0,
+	};
+
+	if (s.id_size > SEAM_BUILD_ID_MAX)
+		s.id_size = SEAM_BUILD_ID_MAX;
+	s.id_size = without_padding(s.id, s.id_size);
+	if (s.id)
+		seam_build_id_text(s.id_text, s.id, s.id_size);
+	*found = (struct seam_elf) { .fd = -1 };
+	return s;
+}
+
+/* Close what was opened unless it carries the recorded build id. */
+static bool prove(struct elf_search *s)
+{
+	char have[ID_TEXT];
+
+	if (!s->id || seam_elf_is(s->found, s->id, s->id_size))
+		return true;
+	s->is_stale = true;
+	if (s->found->build_id_size == 0)
+		seam_err_set(s->why, -ESTALE, "the file has no build id, "
+			     "the recording has %s", s->id_text);
+	else
+		seam_err_set(s->why, -ESTALE, "build id is %s, "
+			     "the recording has %s",
+			     seam_build_id_text(have, s->found->build_id,
+						s->found->build_id_size),
+			     s->id_text);
+	seam_elf_close(s->found);
+	return false;
+}
+
+/* Whether the file at the path that @fmt makes is the one. */
+__attribute__((format(printf, 2, 3)))
+static bool try(struct elf_search *s, const char *fmt, ...)
+{
+	char path[PATH_MAX], shown[256];
+	struct seam_err err = { 0 };
+	va_list args;
+	int n, r;
+
+	va_start(args, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return false;
+	r = seam_elf_open(s->found, path, &err);
+	if (!r)
+		return prove(s);
+	/* That a place has no file is no news; the rest may explain it. */
+	if (r != -ENOENT && r != -ENOTDIR)
+		seam_err_set(s->why, r, "cannot read '%s': %s",
+			     seam_text_copy(shown, sizeof(shown), path,
+					    SEAM_TEXT_TERMINAL),
+			     err.cause[0]);
+	return false;
+}
+
+/* The last look before the search fails. */
+static int try_servers(struct elf_search *s, bool debug)
+{
+	struct seam_err err = { 0 };
+	int fd;
+
+	if (!s->options->debuginfod || !s->id)
+		return -ENOENT;
+	fd = seam_debuginfod_open(debug, s->id, s->id_size, &err);
+	if (fd >= 0 && !seam_elf_open_at(s->found, fd, "debuginfod", &err) &&
+	    prove(s))
+		return 0;
+	if (err.n_causes > 0)
+		seam_err_set(s->why, err.code, "%s", err.cause[0]);
+	return -ENOENT;
+}
+
+static bool try_debuginfod_cache(struct elf_search *s, const char *kind)
+{
+	const char *path = getenv("DEBUGINFOD_CACHE_PATH");
+	const char *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+
+	if (path && *path && try(s, "%s/%s/%s", path, s->id_text, kind))
+		return true;
+	if (xdg && *xdg &&
+	    try(s, "%s/debuginfod_client/%s/%s", xdg, s->id_text, kind))
+		return true;
+	return home && *home && try(s, "%s/.cache/debuginfod_client/%s/%s",
+				    home, s->id_text, kind);
+}
+
+static bool try_perf_cache(struct elf_search *s, const char *kind)
+{
+	const char *home = getenv("HOME");
+
+	return home && *home &&
+	       try(s, "%s/.debug/.build-id/%.2s/%s/%s", home, s->id_text,
+		   s->id_text + 2, kind);
+}
+
+/* The inode's generation, where the file system has one that can be asked. */
+static bool get_generation(int fd, uint32_t *generation)
+{
+	int value;
+
+	if (ioctl(fd, FS_IOC_GETVERSION, &value) < 0)
+		return false;
+	*generation = (uint32_t)value;
+	return true;
+}
+
+static uint64_t later_of(const struct timespec *a, const struct timespec *b)
+{
+	uint64_t a_ns = (uint64_t)a->tv_sec * 1000000000 + (uint64_t)a->tv_nsec;
+	uint64_t b_ns = (uint64_t)b->tv_sec * 1000000000 + (uint64_t)b->tv_nsec;
+
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+/* Why the open file at the path of @module is another one; NULL: it is not. */
+static const char *difference(const struct seam_elf *file,
+			      const struct seam_module *module)
+{
+	uint32_t generation;
+	struct stat st;
+
+	if (module->evidence != SEAM_EVIDENCE_INODE)
+		return NULL;
+	if (fstat(file->fd, &st) < 0)
+		return "the file cannot be examined";
+	if (module->ino && module->ino != st.st_ino)
+		return "another file is in its place";
+	if (module->ino_generation && get_generation(file->fd, &generation) &&
+	    generation != (uint32_t)module->ino_generation)
+		return "another file is in its place";
+	if (module->mapped_ns &&
+	    later_of(&st.st_mtim, &st.st_ctim) > module->mapped_ns)
+		return "the file was changed after it was mapped";
+	return NULL;
+}
+
+/* As it is: without a build id, inode and times have to say that it is it. */
+static bool try_here(struct elf_search *s, const struct seam_module *module,
+		     int size)
+{
+	const char *why;
+
+	if (!s->id && module->evidence == SEAM_EVIDENCE_NONE) {
+		seam_err_set(s->why, -EXDEV, "recorded on another machine, "
+			     "without a build id");
+		return false;
+	}
+	if (!try(s, "%.*s", size, module->path))
+		return false;
+	why = s->id ? NULL : difference(s->found, module);
+	if (!why)
+		return true;
+	s->is_stale = true;
+	seam_err_set(s->why, -ESTALE, "%s", why);
+	seam_elf_close(s->found);
+	return false;
+}
+
+/* Under each symfs root, then as it is. */
+static bool try_mapped(struct elf_search *s, const struct seam_module *module,
+		       int size)
+{
+	for (size_t i = 0; i < s->options->n_symfs; i++)
+		if (try(s, "%s/%.*s", s->options->symfs[i], size,
+			module->path))
+			return true;
+	return try_here(s, module, size);
+}
+
+static bool try_path(struct elf_search *s, const struct seam_module *module)
+{
+	size_t size = strlen(module->path), cut = strlen(DELETED);
+
+	if (module->path[0] != '/' || module->path[1] == '/' ||
+	    size > PATH_MAX)
+		return false;
+	if (try_mapped(s, module, (int)size))
+		return true;
+	if (size <= cut || strcmp(module->path + size - cut, DELETED) != 0)
+		return false;
+	/* Something else may be at the path now: only a build id can tell. */
+	if (s->id)
+		return try_mapped(s, module, (int)(size - cut));
+	s->is_stale = true;
+	seam_err_set(s->why, -ESTALE, "the file was deleted");
+	return false;
+}
+
+/* This process has a vdso too; with the same build id it is the same. */
+static bool try_own_vdso(struct elf_search *s)
+{
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	uint8_t *image = vdso ? malloc(VDSO_MAX) : NULL;
+	struct seam_err err = { 0 };
+	long page = sysconf(_SC_PAGESIZE);
+	size_t size = 0;
+	int fds[2];
+
+	if (!image)
+		return false;
+	if (pipe(fds) < 0) {
+		free(image);
+		return false;
+	}
+	/* write() tells where the mapping ends, where a load would crash. */
+	while (page > 0 && size + (size_t)page <= VDSO_MAX &&
+	       write(fds[1], (const uint8_t *)vdso + size, (size_t)page) ==
+	       page && read(fds[0], image + size, (size_t)page) == page)
+		size += (size_t)page;
+	close(fds[0]);
+	close(fds[1]);
+	return !seam_elf_open_image(s->found, image, size, &err) && prove(s);
+}
+
+int seam_find_elf(struct seam_elf *found,
+		  const struct seam_symbols_options *options,
+		  const struct seam_module *module, struct seam_err *why)
+{
+	struct elf_search s = search_for(found, options, module->build_id,
+					 module->build_id_size, why);
+	bool is_stale;
+
+	seam_err_set(why, -ENOENT, module->path[0] == '/' ?
+		     "file not found" : "not a file");
+	if (s.id && options->bundle &&
+	    try(&s, "%s/elf/%s", options->bundle, s.id_text))
+		return 0;
+	s.is_stale = false;
+	if (try_path(&s, module))
+		return 0;
+	is_stale = s.is_stale;
+	if (!s.id)
+		return is_stale ? -ESTALE : why ? why->code : -ENOENT;
+	if (strcmp(module->path, "[vdso]") == 0 && try_own_vdso(&s))
+		return 0;
+	if (try_perf_cache(&s, "elf") || try_perf_cache(&s, "vdso") ||
+	    try_debuginfod_cache(&s, "executable") || !try_servers(&s, false))
+		return 0;
+	return is_stale ? -ESTALE : why ? why->code : -ENOENT;
+}
+
+/* The CRC of .gnu_debuglink covers the whole file. */
+static bool crc_is(const struct seam_elf *file, uint32_t expected)
+{
+	uint8_t *block = malloc(64 * 1024);
+	uint32_t crc = 0;
+	off_t pos = 0;
+	ssize_t n = 0;
+
+	while (block && (n = pread(file->fd, block, 64 * 1024, pos)) > 0) {
+		crc = lzma_crc32(block, (size_t)n, crc);
+		pos += n;
+	}
+	free(block);
+	return block && n == 0 && crc == expected;
+}
+
+/*
+ * One place for the file that .gnu_debuglink names.  Equal build ids say more
+ * than a CRC and cost nothing; the CRC decides where one is missing.
+ */
+__attribute__((format(printf, 3, 4)))
+static bool try_link(struct elf_search *s, uint32_t crc, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= sizeof(path) || !try(s, "%s", path))
+		return false;
+	if (s->id || crc_is(s->found, crc))
+		return true;
+	seam_err_set(s->why, -ESTALE, "the CRC of '%s' is not the one in "
+		     ".gnu_debuglink", path);
+	seam_elf_close(s->found);
+	return false;
+}
+
+static bool try_debuglink(struct elf_search *s, const struct seam_elf *file,
+			  const char *mapped)
+{
+	GElf_Word crc;
+	const char *name = dwelf_elf_gnu_debuglink(file->elf, &crc);
+	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
+	int dir = slash ? (int)(slash - file->path) : 0;
+	const char *end = strrchr(mapped, '/');
+
+	/* A file name, by its definition; a path could lead anywhere. */
+	if (!name || !*name || strchr(name, '/'))
+		return false;
+	if (slash && (try_link(s, crc, "%.*s/%s", dir, file->path, name) ||
+		      try_link(s, crc, "%.*s/.debug/%s", dir, file->path,
+			       name)))
+		return true;
+	if (mapped[0] != '/' || !end)
+		return false;
+	dir = (int)(end - mapped);
+	for (size_t i = 0; i < s->options->n_symfs; i++)
+		if (try_link(s, crc, "%s" DEBUG_ROOT "%.*s/%s",
+			     s->options->symfs[i], dir, mapped, name))
+			return true;
+	return try_link(s, crc, DEBUG_ROOT "%.*s/%s", dir, mapped, name);
+}
+
+static bool try_debug_root(struct elf_search *s)
+{
+	for (size_t i = 0; i < s->options->n_symfs; i++)
+		if (try(s, "%s" DEBUG_ROOT "/.build-id/%.2s/%s.debug",
+			s->options->symfs[i], s->id_text, s->id_text + 2))
+			return true;
+	return try(s, DEBUG_ROOT "/.build-id/%.2s/%s.debug", s->id_text,
+		   s->id_text + 2);
+}
+
+int seam_find_debuginfo(struct seam_elf *found,
+			const struct seam_symbols_options *options,
+			const struct seam_module *module,
+			const struct seam_elf *file, struct seam_err *why)
+{
+	struct elf_search s = search_for(found, options, file->build_id,
+					 file->build_id_size, why);
+
+	if (s.id && options->bundle &&
+	    try(&s, "%s/elf/%s.debug", options->bundle, s.id_text))
+		return 0;
+	if (s.id && (try_debug_root(&s) || try_perf_cache(&s, "debug") ||
+		     try_debuginfod_cache(&s, "debuginfo")))
+		return 0;
+	if (try_debuglink(&s, file, module->path))
+		return 0;
+	return try_servers(&s, true);
+}
+
+int seam_find_debugaltlink(struct seam_elf *found,
+			   const struct seam_symbols_options *options,
+			   const struct seam_elf *file, const char *name,
+			   const uint8_t *id, size_t id_size)
+{
+	struct elf_search s = search_for(found, options, id, id_size, NULL);
+	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
+
+	if (!s.id)
+		return -ENOENT;
+	if (try_debug_root(&s) || try_debuginfod_cache(&s, "debuginfo"))
+		return 0;
+	if (name[0] == '/')
+		return try(&s, "%s", name) ? 0 : -ENOENT;
+	return slash && try(&s, "%.*s/%s", (int)(slash - file->path),
+			    file->path, name) ? 0 : -ENOENT;
+}

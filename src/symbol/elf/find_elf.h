@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * find_elf.h - the file of a module, and the file with its debug information
+ *
+ * A module is known by its build id.  Where one was recorded, a file that
+ * carries another, or none, is not the module, wherever it lies.  Where none
+ * was, the file at the path is, if it has the recorded inode and did not change
+ * after it was mapped: neither its bytes nor, as a file that was put there
+ * under the same inode, its names and mode (ctime).  Below a SYMFS, which a
+ * user named, it is taken as it is.  Places, in order:
+ *
+ *	BUNDLE/elf/ID			kept by the recorder
+ *	SYMFS/path, path		as mapped
+ *	~/.debug/.build-id/xx/rest/	perf's cache: elf, vdso
+ *	CACHE/ID/executable		what debuginfod brought earlier
+ *	debuginfod servers		only when asked for
+ *
+ * and for debug information BUNDLE/elf/ID.debug, /usr/lib/debug (under each
+ * SYMFS too) by build id, perf's cache, the name in .gnu_debuglink with its
+ * CRC, and debuginfod.
+ */
+#ifndef SEAM_FIND_ELF_H
+#define SEAM_FIND_ELF_H
+
+#include "symbol/elf/elf_file.h"
+#include "symbol/elf/module.h"
+
+/*
+ * Open the file of @module.  0; or a negative errno, -ESTALE when there is
+ * another file at its path, and @why says what was nearest to it: "build id is
+ * 12ab.., the recording has 98fe..".
+ */
+int seam_find_elf(struct seam_elf *found,
+		  const struct seam_symbols_options *options,
+		  const struct seam_module *module, struct seam_err *why);
+
+/*
+ * Open the separate debug file of @file, which @module was mapped from.
+ * -ENOENT when there is none.  @why says more only where that may surprise.
+ */
+int seam_find_debuginfo(struct seam_elf *found,
+			const struct seam_symbols_options *options,
+			const struct seam_module *module,
+			const struct seam_elf *file, struct seam_err *why);
+
+/*
+ * Open what .gnu_debugaltlink of debug file @file names: @name, which has
+ * build id @id.  -ENOENT when it is not there.
+ */
+int seam_find_debugaltlink(struct seam_elf *found,
+			   const struct seam_symbols_options *options,
+			   const struct seam_elf *file, const char *name,
+			   const uint8_t *id, size_t id_size);
+
+#endif /* SEAM_FIND_ELF_H */

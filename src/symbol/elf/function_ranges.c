@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* function_ranges.c - .eh_frame and .gopclntab; see function_ranges.h */
+#include "symbol/elf/function_ranges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "wire/eh_frame.h"
+
+static enum seam_endian endian_of(const struct seam_elf *file)
+{
+	const char *ident = elf_getident(file->elf, NULL);
+
+	return ident && ident[EI_DATA] == ELFDATA2MSB ? SEAM_BIG : SEAM_LITTLE;
+}
+
+static struct seam_bytes bytes_of(Elf_Scn *section)
+{
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+
+	return data && data->d_buf ?
+	       (struct seam_bytes) { data->d_buf, data->d_size } :
+	       (struct seam_bytes) { 0 };
+}
+
+static int add(struct seam_function_ranges *ranges,
+	       struct seam_function_range range)
+{
+	struct seam_function_range *slot;
+
+	if (ranges->items.n >= SEAM_NONE - 1)
+		return -ENOMEM;
+	slot = SEAM_ARRAY_PUSH(&ranges->items);
+	if (!slot)
+		return -ENOMEM;
+	*slot = range;
+	return seam_intervals_add(&ranges->intervals, range.start, range.end,
+				  (uint32_t)(ranges->items.n - 1));
+}
+
+/* -- .eh_frame ---------------------------------------------------------- */
+
+/*
+ * The bytes from @addr on, as far as the segment goes that holds it: of a file
+ * whose section headers were stripped too.  malloc()ed.
+ */
+static uint8_t *segment_from(const struct seam_elf *file, uint64_t addr,
+			     struct seam_bytes *out)
+{
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct seam_segment *s = &file->segments.items[i];
+		Elf_Data *data;
+		uint8_t *copy;
+
+		if (addr < s->addr || addr - s->addr >= s->size)
+			continue;
+		out->size = (size_t)(s->size - (addr - s->addr));
+		data = elf_getdata_rawchunk(file->elf,
+			(int64_t)(s->offset + (addr - s->addr)), out->size,
+			ELF_T_BYTE);
+		copy = data && data->d_buf ? malloc(out->size) : NULL;
+		if (copy)
+			memcpy(copy, data->d_buf, out->size);
+		out->data = copy;
+		return copy;
+	}
+	return NULL;
+}
+
+static int add_fdes(struct seam_function_ranges *ranges,
+		    const struct seam_eh_frame *frame)
+{
+	struct seam_eh_fde fde = { 0 };
+	size_t offset = 0, next;
+	uint64_t n_bad = 0;
+	int r = 0, is_fde;
+
+	for (; !r && (is_fde = seam_eh_frame_entry(frame, offset, &fde, &next,
+						   &n_bad)) >= 0; offset = next)
+		/* What the linker left out of the file is at 0. */
+		if (is_fde && fde.start != 0)
+			r = add(ranges, (struct seam_function_range) {
+				.start = fde.start, .end = fde.end,
+				.go = SEAM_NONE,
+				.is_signal_frame = fde.cie.is_signal_frame,
+			});
+	return r;
+}
+
+static bool find_header(const struct seam_elf *file, GElf_Phdr *header)
+{
+	size_t n = 0;
+
+	if (elf_getphdrnum(file->elf, &n))
+		return false;
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++)
+		if (gelf_getphdr(file->elf, (int)i, header) &&
+		    header->p_type == PT_GNU_EH_FRAME)
+			return true;
+	return false;
+}
+
+/* By the header that programs themselves use. */
+static int read_by_header(struct seam_function_ranges *ranges,
+			  const struct seam_elf *file,
+			  struct seam_eh_frame frame)
+{
+	GElf_Phdr header;
+	uint8_t *copy;
+	bool found;
+	int r;
+
+	if (!find_header(file, &header))
+		return 0;
+	copy = segment_from(file, header.p_vaddr, &frame.header);
+	frame.header_addr = header.p_vaddr;
+	found = copy && seam_eh_frame_addr(&frame, &frame.entries_addr);
+	free(copy);
+	frame.header = (struct seam_bytes) { 0 };
+	if (!found)
+		return 0;
+	copy = segment_from(file, frame.entries_addr, &frame.entries);
+	frame.ends_at_terminator = true;
+	r = copy ? add_fdes(ranges, &frame) : 0;
+	free(copy);
+	return r;
+}
+
+static int read_eh_frame(struct seam_function_ranges *ranges,
+			 const struct seam_elf *file)
+{
+	struct seam_eh_frame frame = {
+		.endian = endian_of(file),
+		.address_bytes = gelf_getclass(file->elf) == ELFCLASS32 ? 4 : 8,
+	};
+	GElf_Shdr header;
+
+	frame.entries = bytes_of(seam_elf_section(file, ".eh_frame", &header));
+	if (!frame.entries.size)
+		return read_by_header(ranges, file, frame);
+	frame.entries_addr = header.sh_addr;
+	return add_fdes(ranges, &frame);
+}
+
+/* -- .gopclntab --------------------------------------------------------- */
+
+/* What a relocation puts at @addr of a position-independent program, or 0. */
+static uint64_t relocated(const struct seam_elf *file, uint64_t addr)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = seam_elf_section(file, ".rela.dyn", &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	size_t entry = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
+	size_t n = data && data->d_buf && entry ? data->d_size / entry : 0;
+
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
+		GElf_Rela rela;
+
+		if (gelf_getrela(data, (int)i, &rela) && rela.r_offset == addr)
+			return (uint64_t)rela.r_addend;
+	}
+	return 0;
+}
+
+/* Where the table's addresses count from, if it does not say. */
+static void place_text(struct seam_function_ranges *ranges,
+		       const struct seam_elf *file, uint64_t section_addr)
+{
+	GElf_Shdr header;
+
+	if (!ranges->go.text_addr_pos || ranges->go.text_addr)
+		return;
+	ranges->go.text_addr = relocated(file, section_addr +
+					 ranges->go.text_addr_pos);
+	if (!ranges->go.text_addr && seam_elf_section(file, ".text", &header))
+		ranges->go.text_addr = header.sh_addr;
+}
+
+static int keep_go(struct seam_function_ranges *ranges,
+		   struct seam_bytes *bytes)
+{
+	ranges->go_bytes = malloc(bytes->size);
+	if (!ranges->go_bytes)
+		return -ENOMEM;
+	memcpy(ranges->go_bytes, bytes->data, bytes->size);
+	bytes->data = ranges->go_bytes;
+	return 0;
+}
+
+static int read_gopclntab(struct seam_function_ranges *ranges,
+			  const struct seam_elf *file)
+{
+	struct seam_gofunction function;
+	struct seam_bytes bytes;
+	GElf_Shdr header;
+	int r;
+
+	bytes = bytes_of(seam_elf_section(file, ".gopclntab", &header));
+	if (!bytes.size)
+		bytes = bytes_of(seam_elf_section(file,
+			".data.rel.ro.gopclntab", &header));
+	if (!bytes.size)
+		return 0;
+	r = keep_go(ranges, &bytes);
+	if (r || !seam_gopclntab_open(&ranges->go, bytes, endian_of(file)))
+		return r;
+	place_text(ranges, file, header.sh_addr);
+	for (size_t i = 0; !r && i < ranges->go.n && i < SEAM_NONE; i++)
+		if (seam_gopclntab_function(&ranges->go, i, &function))
+			r = add(ranges, (struct seam_function_range) {
+				.start = function.start_addr,
+				.end = function.end_addr, .go = (uint32_t)i,
+			});
+	return r;
+}
+
+/* -- both --------------------------------------------------------------- */
+
+int seam_function_ranges_read(struct seam_function_ranges *ranges,
+			      const struct seam_elf *file)
+{
+	int r = read_eh_frame(ranges, file);
+	int cut;
+
+	/* Of what begins together, what was added last counts. */
+	if (!r)
+		r = read_gopclntab(ranges, file);
+	cut = seam_intervals_cut(&ranges->intervals);
+	return r ? r : cut;
+}
+
+const struct seam_function_range *
+seam_function_ranges_find(const struct seam_function_ranges *ranges,
+			  uint64_t addr)
+{
+	uint32_t id = seam_intervals_find(&ranges->intervals, addr);
+
+	return id != SEAM_NONE ? &ranges->items.items[id] : NULL;
+}
+
+const char *seam_function_ranges_name(const struct seam_function_ranges *ranges,
+				      const struct seam_function_range *range)
+{
+	struct seam_gofunction function;
+
+	return range->go != SEAM_NONE &&
+	       seam_gopclntab_function(&ranges->go, range->go, &function) ?
+	       function.name : NULL;
+}
+
+void seam_function_ranges_fini(struct seam_function_ranges *ranges)
+{
+	free(ranges->items.items);
+	seam_intervals_fini(&ranges->intervals);
+	free(ranges->go_bytes);
+	*ranges = (struct seam_function_ranges) { 0 };
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * function_ranges.h - the functions of code that has no symbols
+ *
+ * Where the symbol table was stripped, .eh_frame still says where functions
+ * begin and end, and Go's .gopclntab what they are called.  Where both know
+ * an address, Go's table does.
+ *
+ * Ownership: owns its tables, borrows nothing.  Threads: filled by one, then
+ * read by any number.
+ */
+#ifndef SEAM_FUNCTION_RANGES_H
+#define SEAM_FUNCTION_RANGES_H
+
+#include "base/intervals.h"
+#include "symbol/elf/elf_file.h"
+#include "symbol/elf/gopclntab.h"
+
+struct seam_function_range {
+	uint64_t start, end;		/* addresses, as symbols have them */
+	uint32_t go;			/* function of the table, or SEAM_NONE */
+	bool is_signal_frame;		/* a signal trampoline */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_function_ranges {
+	SEAM_ARRAY(struct seam_function_range) items;
+	struct seam_intervals intervals;	/* ids are indices of items */
+	struct seam_gopclntab go;
+	uint8_t *go_bytes;	/* owned: a copy of the section */
+};
+
+/*
+ * Read what @file has.  0, also when there is none, or -ENOMEM.
+ * Cost: a pass over the sections and a sort; libxul's 150,000 take 30 ms.
+ */
+int seam_function_ranges_read(struct seam_function_ranges *ranges,
+			      const struct seam_elf *file);
+
+/* The function that @addr is in, or NULL.  O(log n). */
+const struct seam_function_range *
+seam_function_ranges_find(const struct seam_function_ranges *ranges,
+			  uint64_t addr);
+
+/* Its name, or NULL; lives as long as @ranges. */
+const char *seam_function_ranges_name(const struct seam_function_ranges *ranges,
+				      const struct seam_function_range *range);
+
+void seam_function_ranges_fini(struct seam_function_ranges *ranges);
+
+#endif /* SEAM_FUNCTION_RANGES_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * module.h - what a recording says of a mapped file or a kernel, and what is
+ * found out about an address in it
+ *
+ * A module is identified by its build id, where one was recorded: a file with
+ * another build id is not it, and is not used.
+ */
+#ifndef SEAM_MODULE_H
+#define SEAM_MODULE_H
+
+#include "base/arena.h"
+
+enum { SEAM_BUILD_ID_MAX = 20 };	/* bytes; SHA-1, the longest in use */
+
+/* Where files are searched, and how much of them is read. */
+struct seam_symbols_options {
+	const char *bundle;	/* the recording's folder; NULL: none */
+	const char *const *symfs;/* roots to look under before "/" */
+	size_t n_symfs;
+	bool no_inline;		/* no inlined frames */
+	bool no_lines;		/* no source lines, no inlined frames: fast */
+	bool debuginfod;	/* query servers, not the local cache only */
+	/*
+	 * Files are read by a sandboxed process (symbol/sandbox/sandbox.h),
+	 * started at once.  Then one thread at a time for all modules, and no
+	 * other thread may run while the symbols object is created.
+	 */
+	bool isolated;
+};
+
+/* How the mapped file is identified where no build id was recorded. */
+enum seam_evidence {
+	SEAM_EVIDENCE_PATH,	/* its path alone: a user named it */
+	SEAM_EVIDENCE_INODE,	/* recorded here: inode and times, see below */
+	SEAM_EVIDENCE_NONE,	/* recorded elsewhere: no file here is it */
+};
+
+/* A mapped file, as recorded. */
+struct seam_module {
+	const char *path;	/* "/usr/lib/libc.so.6", "[vdso]", "//anon" */
+	const uint8_t *build_id;/* NULL when not recorded */
+	size_t build_id_size;	/* at most SEAM_BUILD_ID_MAX */
+	int32_t pid;		/* of a process that mapped it; for notes */
+	enum seam_evidence evidence;	/* of one without a build id */
+	uint64_t ino, ino_generation;	/* 0: not recorded */
+	/* UTC; a file changed after that is another one; 0: not known */
+	uint64_t mapped_ns;
+};
+
+/*
+ * The kernel at record time.  Its symbols come from the bundle's
+ * kernel.sym.zst, or from the running kernel when both the build id (or,
+ * without one, boot id) and the address of _text are the recorded ones.
+ */
+struct seam_kernel {
+	const char *boot_id;	/* NULL when not recorded */
+	const uint8_t *build_id;
+	size_t build_id_size;
+	uint64_t text_addr;	/* of _text; 0 when not recorded */
+};
+
+/* One function that an address is in.  Innermost first; the last is real. */
+struct seam_location {
+	/* Demangled.  NULL, in the last one only: there is no symbol. */
+	const char *function;
+	const char *file;	/* NULL when not known */
+	uint32_t line;
+	bool is_inlined;
+};
+
+/* Where a function's machine code is. */
+struct seam_extent {
+	uint64_t offset;	/* of its first byte in the file */
+	uint64_t addr;		/* the same in symbols and DWARF */
+	uint64_t size;		/* bytes */
+};
+
+/* The machine that instructions are for. */
+struct seam_machine {
+	uint32_t elf_machine;	/* EM_X86_64, ... */
+	bool is_64;
+	bool is_big_endian;
+};
+
+/* Copies of the recorded data in @arena.  0 or -ENOMEM. */
+int seam_module_copy(struct seam_arena *arena, struct seam_module *to,
+		     const struct seam_module *from);
+int seam_kernel_copy(struct seam_arena *arena, struct seam_kernel *to,
+		     const struct seam_kernel *from);
+
+/* Whether both are one file or kernel; mapped_ns and pid do not count. */
+bool seam_module_equal(const struct seam_module *a,
+		       const struct seam_module *b);
+bool seam_kernel_equal(const struct seam_kernel *a,
+		       const struct seam_kernel *b);
+
+#endif /* SEAM_MODULE_H */

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* elf_module.c - read a file once, look addresses up; see elf_module.h */
+#include "symbol/module/elf_module.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/elf/elf_symbols.h"
+#include "symbol/elf/find_elf.h"
+#include "symbol/names/signal_trampoline.h"
+
+/* -- reading ------------------------------------------------------------ */
+
+/*
+ * All symbols there are.  The small table in .gnu_debugdata is for files whose
+ * full one is not at hand.
+ */
+static int read_symbols(struct seam_elf_module *module,
+			const struct seam_elf *file,
+			const struct seam_elf *debug)
+{
+	struct seam_symtab *table = &module->table;
+	size_t n;
+	int r = seam_elf_symbols(table, &module->arena, file);
+
+	if (!r && debug)
+		r = seam_elf_symbols(table, &module->arena, debug);
+	else if (!r && !seam_elf_has_symtab(file))
+		r = seam_elf_minidebug(table, &module->arena, file);
+	if (!r)
+		r = seam_symtab_sort(table);
+	n = table->symbols.n;
+	if (!r)
+		r = seam_elf_plt(table, &module->arena, file);
+	return r || table->symbols.n == n ? r : seam_symtab_sort(table);
+}
+
+static void read_tables(struct seam_elf_module *module, struct seam_elf *file,
+			struct seam_elf *debug)
+{
+	struct seam_elf *dwarf = seam_dwarf_is_in(file) ? file : debug;
+	struct seam_err err = { 0 };
+
+	if (read_symbols(module, file, debug))
+		seam_err_set(&err, -ENOMEM, "out of memory");
+	module->segments = file->segments;
+	file->segments = (struct seam_segments) { 0 };
+	if (!err.code && module->table.symbols.n == 0)
+		seam_err_set(&err, -ENODATA, "the file has no symbols");
+	if (!module->options->no_lines && dwarf && seam_dwarf_is_in(dwarf))
+		seam_dwarf_open(&module->dwarf, dwarf, module->options,
+				&module->arena, &err);
+	seam_err_text(&err, module->problem);
+}
+
+static bool has_code(const struct seam_elf *file)
+{
+	for (size_t i = 0; i < file->segments.n; i++)
+		if (file->segments.items[i].is_executable)
+			return true;
+	return false;
+}
+
+/* @file has code; its debug file is searched where something is missing. */
+static void read_with_debuginfo(struct seam_elf_module *module,
+				struct seam_elf *file)
+{
+	bool is_whole = seam_elf_has_symtab(file) &&
+			(module->options->no_lines || seam_dwarf_is_in(file));
+	struct seam_err why = { 0 };
+	struct seam_elf debug;
+
+	if (!is_whole && !seam_find_debuginfo(&debug, module->options,
+					      module->file, file, &why)) {
+		read_tables(module, file, &debug);
+		seam_elf_close(&debug);
+		return;
+	}
+	read_tables(module, file, NULL);
+	if (why.n_causes > 0 && !module->problem[0])
+		seam_err_text(&why, module->problem);
+}
+
+bool seam_elf_module_read(struct seam_elf_module *module)
+{
+	struct seam_err why = { 0 };
+	struct seam_elf file;
+
+	if (module->is_read)
+		return module->segments.n > 0;
+	module->is_read = true;
+	module->missing = seam_find_elf(&file, module->options, module->file,
+					&why);
+	if (module->missing) {
+		seam_err_text(&why, module->problem);
+		return false;
+	}
+	if (has_code(&file)) {
+		read_with_debuginfo(module, &file);
+	} else {
+		why = (struct seam_err) { 0 };
+		seam_err_set(&why, -ENODATA, "the file holds no code; "
+			     "debug information alone does not say where "
+			     "code was mapped");
+		seam_err_text(&why, module->problem);
+	}
+	seam_elf_close(&file);
+	return module->segments.n > 0;
+}
+
+const char *seam_elf_module_problem(const struct seam_elf_module *module)
+{
+	if (module->problem[0])
+		return module->problem;
+	return module->dwarf ? seam_dwarf_problem(module->dwarf) : NULL;
+}
+
+void seam_elf_module_fini(struct seam_elf_module *module)
+{
+	seam_dwarf_close(module->dwarf);
+	seam_symtab_fini(&module->table);
+	seam_function_ranges_fini(&module->ranges);
+	free(module->segments.items);
+	seam_arena_fini(&module->arena);
+}
+
+/* -- looking up --------------------------------------------------------- */
+
+/*
+ * The function at @addr by .eh_frame or .gopclntab.  Their file is opened
+ * again for the first address without a symbol: most files have none.
+ */
+static const struct seam_function_range *
+range_at(struct seam_elf_module *module, uint64_t addr)
+{
+	struct seam_elf file;
+
+	/* Without memory there are fewer ranges. */
+	if (!module->has_ranges &&
+	    !seam_find_elf(&file, module->options, module->file, NULL)) {
+		(void)seam_function_ranges_read(&module->ranges, &file);
+		seam_elf_close(&file);
+	}
+	module->has_ranges = true;
+	return seam_function_ranges_find(&module->ranges, addr);
+}
+
+/*
+ * The symbol of the function at @addr.  One without a size reaches up to the
+ * next symbol; where functions between were stripped, it ends before the
+ * first of them.
+ */
+static const struct seam_symbol *symbol_at(struct seam_elf_module *module,
+					   uint64_t addr)
+{
+	const struct seam_symbol *symbol = seam_symtab_find(&module->table,
+							    addr);
+	const struct seam_function_range *range;
+
+	if (!symbol || symbol->end > symbol->start)
+		return symbol;
+	range = range_at(module, addr);
+	return range && range->start > symbol->start ? NULL : symbol;
+}
+
+/* The name of the function at @addr; NULL: not known. */
+static const char *name_at(struct seam_elf_module *module, uint64_t addr)
+{
+	const struct seam_function_range *range;
+
+	if (symbol_at(module, addr))
+		return seam_symtab_name(&module->table, addr, &module->arena);
+	range = range_at(module, addr);
+	return range ? seam_function_ranges_name(&module->ranges, range) :
+	       NULL;
+}
+
+/*
+ * DWARF has the inlined calls, but the linker has the function's real name;
+ * unless the symbol has no size, and reaches here only because none follows.
+ */
+size_t seam_elf_module_resolve(struct seam_elf_module *module, uint64_t offset,
+			       struct seam_location *out, size_t cap)
+{
+	const struct seam_symbol *symbol;
+	const char *name;
+	uint64_t addr;
+	size_t n;
+
+	seam_elf_module_read(module);
+	if (!seam_segments_addr(&module->segments, offset, &addr))
+		return 0;
+	n = module->dwarf ? seam_dwarf_resolve(module->dwarf, addr, out, cap) :
+	    0;
+	symbol = seam_symtab_find(&module->table, addr);
+	if (n > 0 && out[n - 1].function &&
+	    (!symbol || symbol->end <= symbol->start))
+		return n;
+	name = name_at(module, addr);
+	if (name && n == 0)
+		out[n++] = (struct seam_location) { 0 };
+	if (name)
+		out[n - 1].function = name;
+	return n;
+}
+
+/* The function at @addr: the extent of its symbol, or its range. */
+static bool function_at(struct seam_elf_module *module, uint64_t addr,
+			uint64_t *start, uint64_t *end)
+{
+	const struct seam_symbol *symbol = symbol_at(module, addr);
+	const struct seam_function_range *range;
+
+	if (symbol) {
+		*start = symbol->start;
+		*end = seam_symtab_end(&module->table, symbol);
+		return true;
+	}
+	range = range_at(module, addr);
+	if (!range)
+		return false;
+	*start = range->start;
+	*end = range->end;
+	return true;
+}
+
+bool seam_elf_module_extent(struct seam_elf_module *module, uint64_t offset,
+			    struct seam_extent *out)
+{
+	uint64_t addr, start, end;
+
+	seam_elf_module_read(module);
+	if (!seam_segments_addr(&module->segments, offset, &addr))
+		return false;
+	*out = (struct seam_extent) { .offset = offset, .addr = addr };
+	if (!function_at(module, addr, &start, &end) || addr - start > offset)
+		return true;
+	out->addr = start;
+	out->offset = offset - (addr - start);
+	out->size = end - start;
+	return true;
+}
+
+/*
+ * Whether a signal trampoline begins at @addr.  Its entry in .eh_frame begins
+ * a byte earlier, because unwinders look up one byte before a return address.
+ */
+static bool begins_trampoline(struct seam_elf_module *module, uint64_t addr)
+{
+	const struct seam_symbol *symbol = seam_symtab_find(&module->table,
+							    addr);
+	const struct seam_function_range *range;
+	const char *name;
+
+	if (symbol && symbol->start == addr)
+		return seam_signal_trampoline_is_name(symbol->name);
+	range = range_at(module, addr);
+	if (!range || (range->start != addr && range->start + 1 != addr))
+		return false;
+	name = seam_function_ranges_name(&module->ranges, range);
+	return range->is_signal_frame ||
+	       (name && seam_signal_trampoline_is_name(name));
+}
+
+bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
+				   uint64_t offset)
+{
+	const struct seam_symbol *before;
+	uint64_t addr;
+
+	seam_elf_module_read(module);
+	if (offset == 0 ||
+	    !seam_segments_addr(&module->segments, offset, &addr))
+		return false;
+	/* Nearly all return addresses are in the middle of a function. */
+	before = addr ? seam_symtab_find(&module->table, addr - 1) : NULL;
+	return (!before || seam_symtab_end(&module->table, before) <= addr) &&
+	       begins_trampoline(module, addr);
+}
+
+int seam_elf_module_code(const struct seam_elf_module *module, uint64_t offset,
+			 uint8_t *buf, size_t size,
+			 struct seam_machine *machine, struct seam_err *err)
+{
+	struct seam_elf file;
+	int r = seam_find_elf(&file, module->options, module->file, err);
+
+	if (r < 0)
+		return r;
+	*machine = seam_elf_machine(&file);
+	r = seam_elf_read(&file, offset, buf, size, err);
+	seam_elf_close(&file);
+	return r;
+}

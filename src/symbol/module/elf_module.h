@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_module.h - symbols, DWARF and function ranges of one mapped file
+ *
+ * The file is searched and read when the first address is looked up.  From
+ * then on there are tables in memory and no descriptor, so that a recording of
+ * a thousand files does not run out of them.
+ *
+ * Offsets are those in the file.  Threads: one at a time for one object.
+ */
+#ifndef SEAM_ELF_MODULE_H
+#define SEAM_ELF_MODULE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/elf/function_ranges.h"
+#include "symbol/elf/module.h"
+#include "symbol/elf/symtab.h"
+
+/* Zeroed is valid; use needs options and file, both borrowed. */
+struct seam_elf_module {
+	const struct seam_symbols_options *options;
+	const struct seam_module *file;
+	bool is_read;
+	/* 0, also before it was read; or why it was not opened: see below */
+	int missing;
+	char problem[SEAM_ERR_TEXT];	/* "" when there is none */
+	struct seam_arena arena;	/* names in results */
+	struct seam_segments segments;
+	struct seam_symtab table;
+	struct seam_dwarf *dwarf;	/* NULL: none */
+	struct seam_function_ranges ranges;
+	bool has_ranges;		/* they were read, if there are any */
+};
+
+/*
+ * Read the file now, unless that was done.  Whether it has code, and so an
+ * offset in it may have a name.  missing is then 0, -ESTALE when another file
+ * is at its path, -EXDEV when it was recorded on another machine and cannot be
+ * identified, or the reason why it could not be opened.
+ */
+bool seam_elf_module_read(struct seam_elf_module *module);
+
+/* As the functions of symbols.h for one module. */
+size_t seam_elf_module_resolve(struct seam_elf_module *module, uint64_t offset,
+			       struct seam_location *out, size_t cap);
+bool seam_elf_module_extent(struct seam_elf_module *module, uint64_t offset,
+			    struct seam_extent *out);
+bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
+				   uint64_t offset);
+int seam_elf_module_code(const struct seam_elf_module *module, uint64_t offset,
+			 uint8_t *buf, size_t size,
+			 struct seam_machine *machine, struct seam_err *err);
+
+/* What of its symbols is missing, and why; NULL: nothing. */
+const char *seam_elf_module_problem(const struct seam_elf_module *module);
+
+void seam_elf_module_fini(struct seam_elf_module *module);
+
+#endif /* SEAM_ELF_MODULE_H */

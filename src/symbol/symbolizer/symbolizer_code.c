@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* symbolizer_code.c - machine code and instructions; see symbolizer.h */
+#include <errno.h>
+
+#include "symbol/symbolizer/symbolizer_request.h"
+
+void seam_symbolizer_put_machine(struct seam_ipc *ipc,
+				 const struct seam_machine *machine)
+{
+	seam_ipc_put_u32(ipc, machine->elf_machine);
+	seam_ipc_put_u32(ipc, machine->is_64 |
+			 (machine->is_big_endian ? 2u : 0));
+}
+
+void seam_symbolizer_take_machine(struct seam_cursor *body,
+				  struct seam_machine *machine)
+{
+	uint32_t number = seam_cursor_u32(body);
+	uint32_t flags = seam_cursor_u32(body);
+
+	*machine = (struct seam_machine) {
+		.elf_machine = number,
+		.is_64 = flags & 1, .is_big_endian = flags & 2,
+	};
+}
+
+/* @size bytes of code into @buf; -EBADMSG when there are fewer. */
+static int take_code(struct seam_cursor *body, uint8_t *buf, size_t size)
+{
+	const uint8_t *bytes = seam_cursor_bytes(body, size);
+
+	if (body->error)
+		return -EBADMSG;
+	memcpy(buf, bytes, size);
+	return 0;
+}
+
+int seam_symbolizer_code(struct seam_symbolizer *s,
+			 struct seam_symbolizer_module *module, uint64_t offset,
+			 uint8_t *buf, size_t size,
+			 struct seam_machine *machine, struct seam_err *err)
+{
+	struct seam_ipc *ipc = &s->sandbox.ipc;
+	struct seam_machine is = { 0 };
+	struct seam_message reply;
+	int r = seam_symbolizer_reach(s, module, err);
+
+	if (r)
+		return r;
+	seam_ipc_put_u32(ipc, module->id);
+	seam_ipc_put_u64(ipc, offset);
+	seam_ipc_put_u64(ipc, size);
+	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_CODE, &reply);
+	if (r)
+		return seam_symbolizer_fail(s, module->lost, r, err);
+	r = seam_ipc_take_err(&reply.body, err);
+	seam_symbolizer_take_machine(&reply.body, &is);
+	if (r && !reply.body.error)
+		return r;
+	if (take_code(&reply.body, buf, size))
+		return seam_symbolizer_fail(s, module->lost, -EBADMSG, err);
+	*machine = is;
+	return 0;
+}
+
+/* Each size in @body leads to the next instruction, within the code. */
+static int take_instructions(struct seam_cursor *body,
+			     const struct seam_code_block *code,
+			     seam_instruction_add *add, void *context)
+{
+	size_t at = seam_cursor_u32(body);
+	int r = 0;
+
+	while (!r && !body->error && seam_cursor_left(body) > 0) {
+		struct seam_instruction one = { .addr = code->addr + at };
+
+		one.size = seam_cursor_u32(body);
+		snprintf(one.text, sizeof(one.text), "%s",
+			 seam_cursor_cstr(body));
+		if (body->error || one.size == 0 || at > code->bytes.size ||
+		    one.size > code->bytes.size - at)
+			return -EBADMSG;
+		at += one.size;
+		r = add(context, &one);
+	}
+	return r ? r : body->error || at != code->bytes.size ? -EBADMSG : 0;
+}
+
+int seam_symbolizer_disassemble(struct seam_symbolizer *s,
+				const struct seam_code_block *code,
+				seam_instruction_add *add, void *context,
+				struct seam_err *err)
+{
+	struct seam_ipc *ipc = &s->sandbox.ipc;
+	char lost[SEAM_SYMBOLIZER_LOST];
+	struct seam_message reply;
+	int r = seam_symbolizer_start(s, err);
+
+	if (r)
+		return r;
+	seam_symbolizer_put_machine(ipc, &code->machine);
+	seam_ipc_put_u64(ipc, code->addr);
+	seam_ipc_put_u64(ipc, code->middle);
+	seam_ipc_put(ipc, code->bytes.data, code->bytes.size);
+	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_DISASSEMBLE, &reply);
+	if (r)
+		return seam_symbolizer_fail(s, lost, r, err);
+	r = seam_ipc_take_err(&reply.body, err);
+	if (r && !reply.body.error)
+		return r;
+	r = take_instructions(&reply.body, code, add, context);
+	return r == -EBADMSG ? seam_symbolizer_fail(s, lost, r, err) : r;
+}
+
+/* -EBADMSG for an invalid message; or 0, or the error that was sent. */
+static int take_vmlinux_code(struct seam_cursor *body, uint8_t *buf,
+			     size_t size, struct seam_vmlinux_answer *out,
+			     struct seam_err *err)
+{
+	int r = seam_ipc_take_err(body, err);
+
+	seam_symbolizer_take_machine(body, &out->machine);
+	out->is_found = seam_cursor_u32(body);
+	snprintf(out->other, sizeof(out->other), "%s",
+		 body->error ? "" : seam_cursor_cstr(body));
+	if (body->error || r)
+		return body->error ? -EBADMSG : r;
+	return take_code(body, buf, size);
+}
+
+int seam_symbolizer_vmlinux_code(void *symbolizer,
+				 const struct seam_vmlinux_query *query,
+				 uint8_t *buf, struct seam_vmlinux_answer *out,
+				 struct seam_err *err)
+{
+	struct seam_symbolizer *s = symbolizer;
+	struct seam_ipc *ipc = &s->sandbox.ipc;
+	const struct seam_kernel *kernel = query->kernel;
+	char lost[SEAM_SYMBOLIZER_LOST];
+	struct seam_message reply;
+	int r = seam_symbolizer_start(s, err);
+
+	if (r)
+		return r;
+	seam_ipc_put_u64(ipc, kernel->text_addr);
+	seam_ipc_put_u64(ipc, query->addr);
+	seam_ipc_put_u64(ipc, query->size);
+	seam_ipc_put_u32(ipc, (uint32_t)kernel->build_id_size);
+	seam_ipc_put(ipc, kernel->build_id, kernel->build_id_size);
+	for (size_t i = 0; i < query->n_paths && i < SEAM_SYMBOLIZER_PATHS; i++)
+		seam_ipc_put_text(ipc, query->paths[i]);
+	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_KERNEL_CODE, &reply);
+	if (r)
+		return seam_symbolizer_fail(s, lost, r, err);
+	r = take_vmlinux_code(&reply.body, buf, query->size, out, err);
+	return r == -EBADMSG ? seam_symbolizer_fail(s, lost, r, err) : r;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolizer_server.c - the sandboxed side: read files, reply to requests
+ *
+ * The parent numbers nothing twice: a module that it sends is a new one here,
+ * and its number is the reply.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "symbol/code/disassembly.h"
+#include "symbol/code/vmlinux_code.h"
+#include "symbol/elf/file_broker.h"
+#include "symbol/module/elf_module.h"
+#include "symbol/symbolizer/symbolizer_protocol.h"
+
+/* More than the largest function has. */
+#define MAX_CODE ((size_t)64 << 20)
+
+enum { MAX_MISSING = 16 };
+
+/* A module with its own copy of what the parent sent. */
+struct served {
+	struct seam_module file;
+	struct seam_elf_module elf;
+};
+
+/* The process has one parent; the broker's functions have no context. */
+static struct seam_ipc *parent;
+
+/* The same socket: files are requested while a reply is being made. */
+static struct seam_ipc files;
+
+static SEAM_ARRAY(struct served *) modules;
+
+/* -- files, from the parent --------------------------------------------- */
+
+/* The last few folders that do not exist. */
+static struct {
+	char *paths[MAX_MISSING];
+	unsigned int n;
+} missing;
+
+static void note_missing(const char *folder)
+{
+	char **slot = &missing.paths[missing.n % MAX_MISSING];
+
+	if (!*folder)
+		return;
+	free(*slot);
+	*slot = strdup(folder);
+	missing.n++;
+}
+
+static bool is_below_missing(const char *path)
+{
+	for (unsigned int i = 0; i < MAX_MISSING; i++) {
+		const char *folder = missing.paths[i];
+		size_t n = folder ? strlen(folder) : 0;
+
+		if (folder && strncmp(path, folder, n) == 0 && path[n] == '/')
+			return true;
+	}
+	return false;
+}
+
+static int receive_file(struct seam_err *err)
+{
+	struct seam_message reply;
+	int r = seam_ipc_receive(&files, &reply);
+
+	/* the parent has ended */
+	if (r == -EPIPE)
+		_exit(0);
+	if (!r)
+		r = seam_ipc_take_err(&reply.body, err);
+	else
+		seam_err_set(err, r, "%s", strerror(-r));
+	if (r == -ENOENT)
+		note_missing(seam_cursor_cstr(&reply.body));
+	if (r == 0 && reply.fd < 0)
+		r = seam_err_set(err, -EIO, "received no file");
+	if (r && reply.fd >= 0)
+		close(reply.fd);
+	return r ? r : reply.fd;
+}
+
+static int open_file(const char *path, struct seam_err *err)
+{
+	if (is_below_missing(path))
+		return seam_err_set(err, -ENOENT, "%s", strerror(ENOENT));
+	seam_ipc_put_text(&files, path);
+	if (seam_ipc_send(&files, SEAM_SYMBOLIZER_FILE, -1))
+		_exit(0);
+	return receive_file(err);
+}
+
+static int download(bool debug, const uint8_t *id, size_t id_size,
+		    struct seam_err *err)
+{
+	seam_ipc_put_u32(&files, debug);
+	seam_ipc_put(&files, id, id_size);
+	if (seam_ipc_send(&files, SEAM_SYMBOLIZER_DOWNLOAD, -1))
+		_exit(0);
+	return receive_file(err);
+}
+
+static const struct seam_file_broker broker = {
+	.open = open_file, .download = download,
+};
+
+/* -- modules ------------------------------------------------------------ */
+
+static struct seam_module take_module(struct seam_cursor *body)
+{
+	struct seam_module file = { 0 };
+
+	file.pid = (int32_t)seam_cursor_u32(body);
+	file.evidence = (enum seam_evidence)seam_cursor_u32(body);
+	file.ino = seam_cursor_u64(body);
+	file.ino_generation = seam_cursor_u64(body);
+	file.mapped_ns = seam_cursor_u64(body);
+	file.build_id_size = seam_cursor_u32(body);
+	file.build_id = file.build_id_size ?
+			seam_cursor_bytes(body, file.build_id_size) : NULL;
+	file.path = seam_cursor_cstr(body);
+	return file;
+}
+
+/* Read it; NULL when memory ran out. */
+static struct served *add_module(const struct seam_symbols_options *options,
+				 const struct seam_module *file)
+{
+	struct served *module = calloc(1, sizeof(*module));
+	struct served **slot = module ? SEAM_ARRAY_PUSH(&modules) : NULL;
+
+	if (!slot || seam_module_copy(&module->elf.arena, &module->file,
+				      file)) {
+		modules.n -= slot ? 1 : 0;
+		free(module);
+		return NULL;
+	}
+	module->elf.options = options;
+	module->elf.file = &module->file;
+	*slot = module;
+	return module;
+}
+
+static void reply_module(const struct seam_symbols_options *options,
+			 struct seam_cursor *body)
+{
+	struct seam_module file = take_module(body);
+	struct served *module = body->error ? NULL :
+				add_module(options, &file);
+	bool is_readable = module && seam_elf_module_read(&module->elf);
+
+	seam_ipc_put_u32(parent, module ? (uint32_t)(modules.n - 1) :
+			 SEAM_NONE);
+	seam_ipc_put_u32(parent, is_readable);
+	seam_ipc_put_u32(parent, module ? (uint32_t)-module->elf.missing : 0);
+	seam_ipc_put_text(parent, module ?
+			  seam_elf_module_problem(&module->elf) :
+			  "out of memory");
+}
+
+/* The module that @body begins with; NULL: there is none. */
+static struct seam_elf_module *module_of(struct seam_cursor *body)
+{
+	uint32_t id = seam_cursor_u32(body);
+
+	return id < modules.n ? &modules.items[id]->elf : NULL;
+}
+
+static void put_location(const struct seam_location *at)
+{
+	uint32_t flags = (at->is_inlined ? SEAM_SYMBOLIZER_INLINED : 0) |
+			 (at->function ? SEAM_SYMBOLIZER_NAMED : 0) |
+			 (at->file ? SEAM_SYMBOLIZER_HAS_FILE : 0);
+
+	seam_ipc_put_u32(parent, at->line);
+	seam_ipc_put_u32(parent, flags);
+	seam_ipc_put_text(parent, at->function);
+	seam_ipc_put_text(parent, at->file);
+}
+
+static void put_extent(const struct seam_extent *extent)
+{
+	seam_ipc_put_u64(parent, extent->offset);
+	seam_ipc_put_u64(parent, extent->addr);
+	seam_ipc_put_u64(parent, extent->size);
+}
+
+/* An offset without a name is shown by where its function begins. */
+static void put_result(struct seam_elf_module *module, uint64_t offset,
+		       size_t cap)
+{
+	struct seam_location at[SEAM_SYMBOLIZER_LOCATIONS];
+	struct seam_extent extent = { 0 };
+	size_t n = cap ? seam_elf_module_resolve(module, offset, at, cap) : 0;
+	uint32_t flags = 0;
+
+	if (n == 0 || !at[n - 1].function) {
+		flags |= SEAM_SYMBOLIZER_HAS_EXTENT;
+		if (seam_elf_module_extent(module, offset, &extent))
+			flags |= SEAM_SYMBOLIZER_MAPPED;
+	}
+	if (seam_elf_module_is_trampoline(module, offset + 1))
+		flags |= SEAM_SYMBOLIZER_BEFORE_TRAMPOLINE;
+	seam_ipc_put_u32(parent, flags);
+	seam_ipc_put_u32(parent, (uint32_t)n);
+	if (flags & SEAM_SYMBOLIZER_HAS_EXTENT)
+		put_extent(&extent);
+	for (size_t i = 0; i < n; i++)
+		put_location(&at[i]);
+}
+
+static void reply_resolve(struct seam_cursor *body)
+{
+	struct seam_elf_module *module = module_of(body);
+	size_t cap = seam_cursor_u32(body);
+
+	if (cap > SEAM_SYMBOLIZER_LOCATIONS)
+		cap = SEAM_SYMBOLIZER_LOCATIONS;
+	while (module && !body->error && seam_cursor_left(body) >= 8)
+		put_result(module, seam_cursor_u64(body), cap);
+	/* reading a unit may find what is missing */
+	seam_ipc_put_text(parent, module ? seam_elf_module_problem(module) :
+			  NULL);
+}
+
+static void reply_extent(struct seam_cursor *body)
+{
+	struct seam_elf_module *module = module_of(body);
+	struct seam_extent extent = { 0 };
+	uint64_t offset = seam_cursor_u64(body);
+
+	seam_ipc_put_u32(parent, module &&
+			 seam_elf_module_extent(module, offset, &extent));
+	put_extent(&extent);
+}
+
+static void reply_code(struct seam_cursor *body)
+{
+	struct seam_elf_module *module = module_of(body);
+	uint64_t offset = seam_cursor_u64(body);
+	uint64_t size = seam_cursor_u64(body);
+	struct seam_machine machine = { 0 };
+	struct seam_err err = { 0 };
+	uint8_t *code = module && size <= MAX_CODE ? malloc(size + 1) : NULL;
+
+	if (!code)
+		seam_err_set(&err, -ENOMEM, "out of memory");
+	else if (!seam_elf_module_code(module, offset, code, size, &machine,
+				       &err))
+		err.code = 0;	/* what was tried before is in it */
+	seam_ipc_put_err(parent, &err);
+	seam_symbolizer_put_machine(parent, &machine);
+	if (!err.code)
+		seam_ipc_put(parent, code, size);
+	free(code);
+}
+
+/* -- instructions, and kernels' files ----------------------------------- */
+
+static int put_instruction(void *context,
+			   const struct seam_instruction *instruction)
+{
+	const struct seam_code_block *code = context;
+
+	/* where the first one begins, then how long each is */
+	if (parent->out.n == 0) {
+		seam_ipc_put_err(parent, &(struct seam_err) { 0 });
+		seam_ipc_put_u32(parent, (uint32_t)(instruction->addr -
+							code->addr));
+	}
+	seam_ipc_put_u32(parent, (uint32_t)instruction->size);
+	seam_ipc_put_text(parent, instruction->text);
+	return 0;
+}
+
+static void reply_disassemble(struct seam_cursor *body)
+{
+	struct seam_code_block code = { 0 };
+	struct seam_err err = { 0 };
+
+	seam_symbolizer_take_machine(body, &code.machine);
+	code.addr = seam_cursor_u64(body);
+	code.middle = seam_cursor_u64(body);
+	code.bytes.size = seam_cursor_left(body);
+	code.bytes.data = seam_cursor_bytes(body, code.bytes.size);
+	if (body->error)
+		seam_err_set(&err, -EINVAL, "invalid request");
+	else
+		seam_disassembly_walk(&code, put_instruction, &code, &err);
+	if (parent->out.n == 0) {
+		seam_ipc_put_err(parent, &err);
+		seam_ipc_put_u32(parent, 0);
+	}
+}
+
+static size_t take_paths(struct seam_cursor *body,
+			 const char *paths[SEAM_SYMBOLIZER_PATHS])
+{
+	size_t n = 0;
+
+	while (n < SEAM_SYMBOLIZER_PATHS && seam_cursor_left(body) > 0) {
+		paths[n] = seam_cursor_cstr(body);
+		if (body->error)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static void reply_kernel_code(struct seam_cursor *body)
+{
+	struct seam_kernel kernel = { .text_addr = seam_cursor_u64(body) };
+	const char *paths[SEAM_SYMBOLIZER_PATHS];
+	struct seam_vmlinux_query query = {
+		.kernel = &kernel, .paths = paths,
+		.addr = seam_cursor_u64(body),
+	};
+	struct seam_vmlinux_answer found = { 0 };
+	struct seam_err err = { 0 };
+	uint8_t *code;
+
+	query.size = seam_cursor_u64(body);
+	kernel.build_id_size = seam_cursor_u32(body);
+	kernel.build_id = seam_cursor_bytes(body, kernel.build_id_size);
+	query.n_paths = take_paths(body, paths);
+	code = query.size <= MAX_CODE ? malloc(query.size + 1) : NULL;
+	if (!code)
+		seam_err_set(&err, -ENOMEM, "out of memory");
+	else
+		seam_vmlinux_code(&query, code, &found, &err);
+	seam_ipc_put_err(parent, &err);
+	seam_symbolizer_put_machine(parent, &found.machine);
+	seam_ipc_put_u32(parent, found.is_found);
+	seam_ipc_put_text(parent, found.other);
+	if (!err.code)
+		seam_ipc_put(parent, code, query.size);
+	free(code);
+}
+
+static void reply(const struct seam_symbols_options *options,
+		  struct seam_message *request)
+{
+	switch (request->kind) {
+	case SEAM_SYMBOLIZER_MODULE:
+		reply_module(options, &request->body);
+		break;
+	case SEAM_SYMBOLIZER_RESOLVE:
+		reply_resolve(&request->body);
+		break;
+	case SEAM_SYMBOLIZER_EXTENT:
+		reply_extent(&request->body);
+		break;
+	case SEAM_SYMBOLIZER_CODE:
+		reply_code(&request->body);
+		break;
+	case SEAM_SYMBOLIZER_DISASSEMBLE:
+		reply_disassemble(&request->body);
+		break;
+	case SEAM_SYMBOLIZER_KERNEL_CODE:
+		reply_kernel_code(&request->body);
+		break;
+	}
+}
+
+void seam_symbolizer_serve(struct seam_ipc *ipc, void *context)
+{
+	struct seam_message request;
+
+	parent = ipc;
+	files = (struct seam_ipc) { .fd = ipc->fd };
+	seam_file_broker = &broker;
+	while (seam_ipc_receive(ipc, &request) == 0) {
+		if (request.fd >= 0)
+			close(request.fd);
+		reply(context, &request);
+		if (seam_ipc_send(ipc, SEAM_SYMBOLIZER_DONE, -1))
+			break;
+	}
+}
