@@ -20,41 +20,27 @@
 #include "wire/perf/perf_data.h"
 
 /*
- * Threads, programs and CPUs that ran and should have been recorded.  The
- * number of samples they would have had is unknown, so none are counted.
+ * Losses that the manifest has, and the data file has not.  How many samples
+ * they cost is unknown, so none are counted.
  */
-static void note_not_recorded(struct seam_profile *profile,
-			      const struct seam_manifest *m, uint32_t name)
+static void add_losses(struct seam_profile *profile,
+		       const struct seam_losses *losses, uint32_t name)
 {
-	if (m->n_refused) {
-		seam_profile_lost(profile, "threads not sampled", name, 0, 0);
-		seam_profile_note(profile, "%" PRIu64 " threads were not "
-			"sampled: their events could not be opened",
-			m->n_refused);
+	struct seam_losses_line line;
+
+	for (size_t i = 0; i < SEAM_LOSSES_N_BESIDE_DATA; i++) {
+		if (!seam_losses_describe(losses, i, &line))
+			continue;
+		if (line.cause)
+			seam_profile_lost(profile, line.cause, name, 0, 0);
+		seam_profile_note(profile, "%s", line.text);
 	}
-	if (m->n_stopped) {
-		seam_profile_lost(profile, "programs with another user's "
-				  "rights", name, 0, 0);
-		seam_profile_note(profile, "%" PRIu64 " programs run with "
-			"another user's rights (setuid): the kernel stopped "
-			"their events", m->n_stopped);
-	}
-	if (m->n_cpus_back) {
-		seam_profile_lost(profile, "CPUs that went offline", name, 0,
-				  0);
-		seam_profile_note(profile, "%" PRIu64 " CPUs went offline "
-			"and came back: not recorded from then on, for up to "
-			"%.2f s", m->n_cpus_back, (double)m->cpu_ns / 1e9);
-	}
-	if (m->n_cpus_new) {
-		seam_profile_lost(profile, "CPUs that came online", name, 0,
-				  0);
-		seam_profile_note(profile, "%" PRIu64 " CPUs came online "
-			"after the start: not recorded", m->n_cpus_new);
-	}
-	if (m->n_unseen)
-		seam_profile_note(profile, "%" PRIu64 " threads ended before "
-			"they could be opened: not sampled", m->n_unseen);
+	if (losses->n_unwritten)
+		seam_profile_lost(profile, "not written", name,
+				  losses->n_unwritten, 0);
+	if (losses->n_bad_bytes)
+		seam_profile_lost(profile, "damaged in the ring", name, 0,
+				  losses->n_bad_bytes);
 }
 
 /* Losses and notes that the manifest has, and the data file has not. */
@@ -75,27 +61,7 @@ static void note_manifest(struct seam_profile *profile,
 		seam_profile_lost(profile, "what the rings held at the end",
 				  name, 0, 0);
 	}
-	if (m->n_unwritten)
-		seam_profile_lost(profile, "not written", name,
-				  m->n_unwritten, 0);
-	/* Names and no samples: not to be counted among those. */
-	if (m->n_jit_lost) {
-		seam_profile_lost(profile, "JIT code not received", name, 0,
-				  0);
-		seam_profile_note(profile, "%" PRIu64 " of %" PRIu64
-				  " pieces of code, as the JITs count them, "
-				  "did not reach the recording; a larger "
-				  "--jit-ring may help", m->n_jit_lost,
-				  m->n_jit_lost + m->n_jit);
-	}
-	if (m->n_jit_bad || m->n_jit_unproven)
-		seam_profile_note(profile, "JIT code rejected as invalid: %"
-				  PRIu64 " records, %" PRIu64 " streams",
-				  m->n_jit_bad, m->n_jit_unproven);
-	note_not_recorded(profile, m, name);
-	if (m->n_bad_bytes)
-		seam_profile_lost(profile, "damaged in the ring", name, 0,
-				  m->n_bad_bytes);
+	add_losses(profile, &m->losses, name);
 }
 
 /* The files whose reading ended the process that reads them, a note each. */
@@ -140,7 +106,7 @@ static int load_perf(struct seam_profile *profile,
 			.recording = recording->folder ? NULL :
 				     recording->path,
 		},
-		.n_paused = m->n_paused,
+		.n_paused = m->losses.n_paused,
 		.manifest = m, .written_ns = recording->written_ns,
 		.by_record = options->by_record,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor.c - one function a check, and the table of them; see doctor.h */
+/* doctor.c - a function for each check, and their table; see doctor.h */
 #include "record/doctor.h"
 
 #include "base/text.h"
@@ -35,7 +35,7 @@ static int open_event(struct perf_event_attr *attr, int pid, int cpu)
 }
 
 /* 0 when it opens, else -errno. */
-static int try_event(struct perf_event_attr *attr, int pid, int cpu)
+static int try_event_of(struct perf_event_attr *attr, int pid, int cpu)
 {
 	int fd = open_event(attr, pid, cpu);
 
@@ -43,6 +43,11 @@ static int try_event(struct perf_event_attr *attr, int pid, int cpu)
 		return fd;
 	close(fd);
 	return 0;
+}
+
+static int try_event(struct perf_event_attr *attr)
+{
+	return try_event_of(attr, OWN_THREAD, EVERY_CPU);
 }
 
 static struct perf_event_attr user_clock(void)
@@ -68,7 +73,7 @@ static struct perf_event_attr user_cycles(void)
 }
 
 __attribute__((format(printf, 3, 4)))
-static void find(struct seam_doctor *p, enum seam_verdict verdict,
+static void set_verdict(struct seam_doctor *p, enum seam_verdict verdict,
 		 const char *fmt, ...)
 {
 	va_list args;
@@ -90,15 +95,15 @@ static void advise(struct seam_doctor *p, const char *fmt, ...)
 }
 
 /* A right that is refused: @level of paranoia would grant it to all. */
-static void judge_right(struct seam_doctor *p, int r, int level)
+static void report_permission(struct seam_doctor *p, int r, int level)
 {
 	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
 
 	if (r == 0) {
-		find(p, SEAM_VERDICT_YES, "%s", "");
+		set_verdict(p, SEAM_VERDICT_YES, "%s", "");
 		return;
 	}
-	find(p, SEAM_VERDICT_NO, "%s (kernel.perf_event_paranoid=%ld)",
+	set_verdict(p, SEAM_VERDICT_NO, "%s (kernel.perf_event_paranoid=%ld)",
 	     strerror(-r), paranoid);
 	if (r == -ENOSYS)
 		advise(p, "a kernel with CONFIG_PERF_EVENTS=y");
@@ -114,7 +119,7 @@ static void check_user(struct seam_doctor *p)
 {
 	struct perf_event_attr attr = user_clock();
 
-	judge_right(p, try_event(&attr, OWN_THREAD, EVERY_CPU), 2);
+	report_permission(p, try_event(&attr), 2);
 }
 
 static void check_kernel(struct seam_doctor *p)
@@ -122,7 +127,7 @@ static void check_kernel(struct seam_doctor *p)
 	struct perf_event_attr attr = user_clock();
 
 	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
-	judge_right(p, try_event(&attr, OWN_THREAD, EVERY_CPU), 1);
+	report_permission(p, try_event(&attr), 1);
 }
 
 static void check_system(struct seam_doctor *p)
@@ -130,7 +135,7 @@ static void check_system(struct seam_doctor *p)
 	struct perf_event_attr attr = user_clock();
 
 	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
-	judge_right(p, try_event(&attr, EVERY_THREAD, 0), 0);
+	report_permission(p, try_event_of(&attr, EVERY_THREAD, 0), 0);
 }
 
 static void check_kernel_names(struct seam_doctor *p)
@@ -141,10 +146,10 @@ static void check_kernel_names(struct seam_doctor *p)
 
 	seam_kernel_identify(&kernel, NULL);
 	if (kernel.text_addr) {
-		find(p, SEAM_VERDICT_YES, "%s", "");
+		set_verdict(p, SEAM_VERDICT_YES, "%s", "");
 		return;
 	}
-	find(p, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
+	set_verdict(p, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
 	     "(kernel.kptr_restrict=%ld, kernel.perf_event_paranoid=%ld)",
 	     hidden, paranoid);
 	if (hidden <= 0 && paranoid <= 1)
@@ -157,16 +162,16 @@ static void check_kernel_names(struct seam_doctor *p)
 }
 
 /* A feature of the CPU or of its driver. */
-static void judge_hardware(struct seam_doctor *p, int r, const char *remedy)
+static void report_hardware(struct seam_doctor *p, int r, const char *remedy)
 {
 	if (r == 0) {
-		find(p, SEAM_VERDICT_YES, "%s", "");
+		set_verdict(p, SEAM_VERDICT_YES, "%s", "");
 		return;
 	}
 	if (r == -ENOENT || r == -EOPNOTSUPP || r == -ENODEV)
-		find(p, SEAM_VERDICT_NO, "this machine has none");
+		set_verdict(p, SEAM_VERDICT_NO, "this machine has none");
 	else
-		find(p, SEAM_VERDICT_NO, "%s", strerror(-r));
+		set_verdict(p, SEAM_VERDICT_NO, "%s", strerror(-r));
 	advise(p, "%s", remedy);
 }
 
@@ -174,7 +179,7 @@ static void check_cycles(struct seam_doctor *p)
 {
 	struct perf_event_attr attr = user_cycles();
 
-	judge_hardware(p, try_event(&attr, OWN_THREAD, EVERY_CPU),
+	report_hardware(p, try_event(&attr),
 		       "a machine, or a virtual machine, with a PMU; "
 		       "cpu-clock is used in its place");
 }
@@ -184,7 +189,7 @@ static void check_precise(struct seam_doctor *p)
 	struct perf_event_attr attr = user_cycles();
 
 	attr.precise_ip = 1;
-	judge_hardware(p, try_event(&attr, OWN_THREAD, EVERY_CPU),
+	report_hardware(p, try_event(&attr),
 		       "a CPU with PEBS, IBS or SPE");
 }
 
@@ -195,7 +200,7 @@ static void check_branches(struct seam_doctor *p)
 	attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
 	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER |
 				  PERF_SAMPLE_BRANCH_ANY;
-	judge_hardware(p, try_event(&attr, OWN_THREAD, EVERY_CPU),
+	report_hardware(p, try_event(&attr),
 		       "a CPU with LBR, BRS or BRBE");
 }
 
@@ -206,10 +211,10 @@ static void check_aux(struct seam_doctor *p)
 
 	for (size_t i = 0; i < n; i++)
 		if (seam_aux_pmu_kind(pmus[i].name)) {
-			find(p, SEAM_VERDICT_YES, "%s", pmus[i].name);
+			set_verdict(p, SEAM_VERDICT_YES, "%s", pmus[i].name);
 			return;
 		}
-	find(p, SEAM_VERDICT_NO, "no such PMU");
+	set_verdict(p, SEAM_VERDICT_NO, "no such PMU");
 	advise(p, "a CPU with Intel PT, CoreSight or SPE");
 }
 
@@ -224,7 +229,7 @@ static void check_tracepoints(struct seam_doctor *p)
 	if (access(path, R_OK) < 0) {
 		bool mounted = errno != ENOENT;
 
-		find(p, SEAM_VERDICT_NO, "tracefs is not %s",
+		set_verdict(p, SEAM_VERDICT_NO, "tracefs is not %s",
 		     mounted ? "readable" : "mounted");
 		advise(p, mounted ?
 		       "mount -o remount,mode=755 /sys/kernel/tracing" :
@@ -236,14 +241,14 @@ static void check_tracepoints(struct seam_doctor *p)
 			       NULL, 10);
 	attr.sample_period = 1;
 	attr.exclude_kernel = 0;
-	r = try_event(&attr, OWN_THREAD, EVERY_CPU);
-	judge_right(p, r, -1);
+	r = try_event(&attr);
+	report_permission(p, r, -1);
 }
 
 /* A feature of newer kernels: EINVAL without it. */
-static void judge_age(struct seam_doctor *p, int r, const char *since)
+static void report_feature(struct seam_doctor *p, int r, const char *since)
 {
-	find(p, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
+	set_verdict(p, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
 	     r == 0 ? "" : strerror(-r));
 	if (r != 0)
 		advise(p, "%s", since);
@@ -254,7 +259,7 @@ static void check_build_ids(struct seam_doctor *p)
 	struct perf_event_attr attr = user_clock();
 
 	attr.mmap = attr.mmap2 = attr.build_id = 1;
-	judge_age(p, try_event(&attr, OWN_THREAD, EVERY_CPU), "Linux 5.12");
+	report_feature(p, try_event(&attr), "Linux 5.12");
 }
 
 static void check_lost_counts(struct seam_doctor *p)
@@ -262,7 +267,7 @@ static void check_lost_counts(struct seam_doctor *p)
 	struct perf_event_attr attr = user_clock();
 
 	attr.read_format = PERF_FORMAT_LOST;
-	judge_age(p, try_event(&attr, OWN_THREAD, EVERY_CPU), "Linux 6.0");
+	report_feature(p, try_event(&attr), "Linux 6.0");
 }
 
 /* Whether a ring of @bytes can be had on all CPUs at once. */
@@ -298,7 +303,7 @@ static void check_ring_space(struct seam_doctor *p)
 	seam_procfs_cpus(&cpus, NULL);
 	while (bytes > page && !map_all(&cpus, bytes))
 		bytes /= 2;
-	find(p, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
+	set_verdict(p, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
 	     bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
 	     "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
 	     seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
@@ -312,11 +317,11 @@ static void check_ring_space(struct seam_doctor *p)
 
 static void check_rate(struct seam_doctor *p)
 {
-	long most = seam_procfs_sysctl("perf_event_max_sample_rate", 0);
-	bool enough = most >= SEAM_RECORD_FREQUENCY_HZ;
+	long max_hz = seam_procfs_sysctl("perf_event_max_sample_rate", 0);
+	bool enough = max_hz >= SEAM_RECORD_FREQUENCY_HZ;
 
-	find(p, enough ? SEAM_VERDICT_YES : SEAM_VERDICT_LIMITED,
-	     "at most %ld Hz", most);
+	set_verdict(p, enough ? SEAM_VERDICT_YES : SEAM_VERDICT_LIMITED,
+	     "at most %ld Hz", max_hz);
 	if (!enough)
 		advise(p, "sysctl kernel.perf_event_max_sample_rate=100000; "
 		       "the kernel lowers it by "
@@ -332,7 +337,7 @@ static void check_descriptors(struct seam_doctor *p)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	seam_procfs_cpus(&cpus, NULL);
 	needed = 2 * cpus.n + 64;
-	find(p, limit.rlim_max >= needed ? SEAM_VERDICT_YES :
+	set_verdict(p, limit.rlim_max >= needed ? SEAM_VERDICT_YES :
 	     SEAM_VERDICT_LIMITED, "%lu, and %lu on request; a command on "
 	     "%zu CPUs takes %zu", (unsigned long)limit.rlim_cur,
 	     (unsigned long)limit.rlim_max, cpus.n, 2 * cpus.n);
@@ -359,7 +364,7 @@ static void check_isolation(struct seam_doctor *p)
 	if (!r && seam_ipc_receive(&sandbox.ipc, &hello))
 		r = seam_err_set(&err, -EIO, "it does not answer");
 	missing = seam_sandbox_missing(&sandbox);
-	find(p, r ? SEAM_VERDICT_NO : missing ? SEAM_VERDICT_LIMITED :
+	set_verdict(p, r ? SEAM_VERDICT_NO : missing ? SEAM_VERDICT_LIMITED :
 	     SEAM_VERDICT_YES, "%s%s", missing ? "without limits on: " : "",
 	     r ? err.cause[0] : missing ? missing :
 	     "system calls, memory and user are limited");
@@ -409,12 +414,12 @@ size_t seam_doctor_count(void)
 	return SEAM_ARRAY_SIZE(checks);
 }
 
-void seam_doctor_run(size_t i, struct seam_doctor *probe)
+void seam_doctor_run(size_t i, struct seam_doctor *check)
 {
-	*probe = (struct seam_doctor) {
+	*check = (struct seam_doctor) {
 		.key = checks[i].key, .title = checks[i].title,
 	};
-	checks[i].run(probe);
+	checks[i].run(check);
 }
 
 bool seam_doctor_event(size_t i)
@@ -426,5 +431,5 @@ bool seam_doctor_event(size_t i)
 	if (seam_event_parse(&event, name, NULL) < 0)
 		return false;
 	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
-	return try_event(&event.attr, OWN_THREAD, EVERY_CPU) == 0;
+	return try_event(&event.attr) == 0;
 }

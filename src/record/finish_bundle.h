@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * finish_bundle.h - the end of a recording: what readers need is put into its bundle
+ * finish_bundle.h - copy what readers need into the bundle of a recording
  *
- * The kernel's symbols, the files that kept_files.h holds, the dumps and maps of
- * JITs; and what is told of those that were left out, by cause.
+ * At the end of a recording, or for a snapshot: the kernel's symbols, the
+ * files of kept_files.h, the dumps and maps of JITs.  What was left out is
+ * reported by cause, and counted in the manifest.
  */
 #ifndef SEAM_FINISH_BUNDLE_H
 #define SEAM_FINISH_BUNDLE_H
@@ -11,7 +12,7 @@
 #include "record/recording.h"
 #include "wire/manifest.h"
 
-/* What the manifest says of it. */
+/* The counts as the manifest has them. */
 struct seam_manifest_kept seam_kept_manifest(
 	const struct seam_kept_files_counts *counts);
 

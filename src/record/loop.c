@@ -20,10 +20,10 @@
 #endif
 
 /*
- * What ends a recording.  A shell without job control starts what it puts into
- * the background with SIGINT and SIGQUIT ignored; perf takes SIGINT even so,
- * and SIGTERM, because whoever sends one to this process means it.  Ignored
- * SIGHUP is nohup, and SIGQUIT of the terminal's keys is for the foreground.
+ * Signals that end a recording.  A shell without job control starts background
+ * jobs with SIGINT and SIGQUIT ignored; like perf we take SIGINT and SIGTERM
+ * even so: nobody sends these to a recorder by accident.  Ignored SIGHUP is
+ * nohup, and SIGQUIT of the terminal's keys is for the foreground.
  */
 static const struct {
 	int number;
@@ -33,7 +33,7 @@ static const struct {
 	{ SIGQUIT, false },
 };
 
-/* Within this a second signal of the same sender says nothing new. */
+/* A second signal of the same sender within this time is ignored. */
 enum { REPEAT_NS = 100000000 };
 
 static bool is_ignored(int number)
@@ -77,7 +77,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 
 void seam_loop_take_signals(void)
 {
-	/* left ignored, as some parents do, it keeps the status from us */
+	/* ignored, as by some parents, it discards the status of children */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -131,7 +131,7 @@ int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 	return add(loop, fd, err);
 }
 
-/* Whether @fd is of a process; if so it has ended and is forgotten. */
+/* Whether @fd is of a process, which has ended then: it is removed. */
 static bool ends_process(struct seam_loop *loop, int fd)
 {
 	for (size_t i = 0; i < loop->processes.n; i++)
@@ -146,7 +146,7 @@ static bool ends_process(struct seam_loop *loop, int fd)
 
 /*
  * timeout(1) sends a signal to its child and then to its process group: that
- * is one request and not somebody who cannot wait any longer.
+ * is one request, not a second and more urgent one.
  */
 static bool is_repeated(struct seam_loop *loop,
 			const struct signalfd_siginfo *info)
@@ -158,7 +158,7 @@ static bool is_repeated(struct seam_loop *loop,
 	    loop->last_pid == info->ssi_pid &&
 	    now_ns - loop->last_ns < REPEAT_NS)
 		return true;
-	/* of those that count: one that comes again and again is heard */
+	/* only accepted ones, so that a repeated signal is accepted at last */
 	loop->last_number = (int)info->ssi_signo;
 	loop->last_pid = info->ssi_pid;
 	loop->last_ns = now_ns;
@@ -183,7 +183,6 @@ static unsigned int read_signals(struct seam_loop *loop,
 		*out = (struct seam_loop_signal) {
 			.number = (int)info.ssi_signo,
 			.from_terminal = info.ssi_code == SI_KERNEL,
-			/* so the command inherited that */
 			.was_ignored = is_ignored((int)info.ssi_signo),
 		};
 	}
@@ -206,7 +205,7 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			continue;
 		}
 		if (ends_process(loop, fd)) {
-			news |= loop->processes.n ? 0 : SEAM_LOOP_GONE;
+			news |= loop->processes.n ? 0 : SEAM_LOOP_EXITS;
 			continue;
 		}
 		if (fd == loop->links[0] || fd == loop->links[1]) {
@@ -214,7 +213,7 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			continue;
 		}
 		news |= SEAM_LOOP_RINGS;
-		/* Told once; it would be told for ever. */
+		/* once: epoll would report it forever */
 		if (events[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}
@@ -234,9 +233,8 @@ unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
 }
 
 /*
- * timeout(1) sends a signal to its child and then to its process group, and
- * impatient people press ^C twice: the second one must not end us once the
- * first has been obeyed, before the summary is printed.
+ * After timeout(1), or ^C pressed twice, a second signal is pending.  It must
+ * not kill us before the summary is printed.
  */
 static void drop_pending_signals(struct seam_loop *loop)
 {

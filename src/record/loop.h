@@ -2,10 +2,10 @@
 /*
  * loop.h - wait for rings, for the command and for signals in one place
  *
- * Signals that end a recording arrive as data here, so nothing is ever cut
- * short by one: SIGINT and SIGTERM even where they were ignored when we were
- * started, as in a background job of a script; SIGHUP (nohup) and SIGQUIT
- * stay ignored then.
+ * Signals that end a recording are read from a signalfd, so none interrupts a
+ * write: SIGINT and SIGTERM even if they were ignored when we were started, as
+ * in a background job of a script; SIGHUP (nohup) and SIGQUIT stay ignored
+ * then.
  */
 #ifndef SEAM_LOOP_H
 #define SEAM_LOOP_H
@@ -17,28 +17,28 @@
 #include <stdbool.h>
 
 enum seam_loop_news {
-	SEAM_LOOP_RINGS = 1 << 0,	/* there is something to drain */
+	SEAM_LOOP_RINGS = 1 << 0,	/* a ring is above its watermark */
 	SEAM_LOOP_CHILD = 1 << 1,	/* a child of ours has changed state */
-	SEAM_LOOP_SIGNAL = 1 << 2,	/* somebody wants an end of it */
-	SEAM_LOOP_GONE = 1 << 3,	/* all watched processes have ended */
-	SEAM_LOOP_SNAPSHOT = 1 << 4,	/* somebody wants one: SIGUSR2 */
-	SEAM_LOOP_LINK = 1 << 5,	/* a program comes, speaks or rings */
+	SEAM_LOOP_SIGNAL = 1 << 2,	/* to end the recording */
+	SEAM_LOOP_EXITS = 1 << 3,	/* all watched processes have ended */
+	SEAM_LOOP_SNAPSHOT = 1 << 4,	/* requested by SIGUSR2 */
+	SEAM_LOOP_LINK = 1 << 5,	/* connection, message or wakeup */
 };
 
-/* A signal that asks for the end. */
+/* A signal that ends the recording. */
 struct seam_loop_signal {
 	int number;
-	bool from_terminal;	/* the command has got it too */
-	bool was_ignored;	/* when we were started: by the command too */
+	bool from_terminal;	/* sent to the command too */
+	bool was_ignored;	/* at our start, so by the command too */
 };
 
 struct seam_loop {
 	int epoll;
 	int signals;
-	int links[2];			/* of the programs' end; -1: none */
-	SEAM_ARRAY(int) processes;	/* pidfds of those still there */
+	int links[2];			/* of the link server; -1: none */
+	SEAM_ARRAY(int) processes;	/* pidfds of those still running */
 	sigset_t old_mask;
-	/* The signal that came last: see is_repeated() in loop.c. */
+	/* The last signal: see is_repeated() in loop.c. */
 	int last_number;
 	uint32_t last_pid;
 	uint64_t last_ns;
@@ -48,22 +48,22 @@ struct seam_loop {
 int seam_loop_init(struct seam_loop *loop, struct seam_err *err);
 
 /*
- * From here on a closed pipe or a limit on file sizes is an error of the
- * write and no signal, and a child's end is told whatever our parent thought
- * of that.  After fork(): a command must not inherit it.
+ * From here on a closed pipe or a limit on file sizes is an error of the write
+ * and no signal, and SIGCHLD is received even if our parent ignored it.  After
+ * fork(): a command must not inherit it.
  */
 void seam_loop_take_signals(void);
 
 /* Wait for perf event @fd too. */
 int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err);
 
-/* Wait for programs that have a link to us; the two of a link_server. */
+/* Wait for the two descriptors of a link server too. */
 int seam_loop_add_link(struct seam_loop *loop, const int fds[2],
 		       struct seam_err *err);
 
 /*
  * Wait for the end of process or thread @id too, which is not our child.
- * Kernels before 6.9 can watch processes only: then that of the thread.
+ * Kernels before 6.9 can watch processes only: there it is the thread's.
  */
 int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 			  struct seam_err *err);
@@ -76,16 +76,16 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			    struct seam_loop_signal *signal);
 
 /*
- * The same for signals and children alone, and until @fd is readable: nothing
- * else is looked at.  A wish for a snapshot is dropped.
+ * The same for signals and children only, and until @fd is readable.  A
+ * request for a snapshot is dropped.
  */
 unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
 				int timeout_ms,
 				struct seam_loop_signal *signal);
 
 /*
- * Give the signals back; those that came since the last wait are dropped.
- * Valid after a failed init.
+ * Restore the signal mask; pending signals are dropped.  Valid after a failed
+ * init.
  */
 void seam_loop_fini(struct seam_loop *loop);
 

@@ -45,7 +45,7 @@ static void set_rate(const struct seam_session *s, struct seam_event *event)
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
 
-	if (event->read_by_leader)
+	if (event->read_by_leader || event->origin == SEAM_EVENT_OF_PROGRAM)
 		return;
 	if (event->aux_kind) {
 		/* SPE has an interval, for the others the period is 1 */
@@ -71,8 +71,8 @@ static void set_contents(const struct seam_session *s,
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
 
-	if (event->aux_kind)
-		return;		/* its contents are AUX data */
+	if (event->aux_kind || event->origin == SEAM_EVENT_OF_PROGRAM)
+		return;		/* its contents are AUX data, or raw */
 	if (event->callchains == SEAM_EVENT_AS_ALL ? o->callchains :
 	    event->callchains == SEAM_EVENT_CALLCHAINS)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;

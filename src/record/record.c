@@ -174,7 +174,8 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 /* The bundle gets its name when all that can fail early has succeeded. */
 static int begin(struct seam_session *s, struct seam_err *err)
 {
-	int r = seam_bundle_create(&s->recording.bundle, s->options->output, err);
+	int r = seam_bundle_create(&s->recording.bundle, s->options->output,
+				   err);
 
 	if (r < 0)
 		return r;
@@ -206,10 +207,7 @@ static void finish_link(struct seam_session *s)
 		seam_session_note(s, false, "%" PRIu64 " programs with a "
 			"JIT got no ring and write files: %s",
 			s->link.n_failed, s->link.why.cause[0]);
-	if (s->link.n_unproven)
-		seam_session_note(s, false, "%" PRIu64 " JIT streams "
-			"ignored: owning process not verified",
-			s->link.n_unproven);
+	seam_record_link_losses(&s->link, &s->recording.data.losses);
 }
 
 /* Whether the recording still exists. */
@@ -243,7 +241,6 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 	seam_rounds_allow(s, KEEP_NS);
 	keep_first(&r, seam_session_drain(s, r < 0 ? NULL : err));
 	finish_link(s);
-	seam_record_link_losses(&s->link, &data->losses);
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_snapshot_append(s, data,
 						    r < 0 ? NULL : err));
@@ -290,7 +287,6 @@ static int fill_result(struct seam_session *s, struct seam_err *err)
 
 	result->n_samples = data->counts.n_samples;
 	result->aux_bytes = data->counts.n_aux_bytes;
-	result->n_jit = s->link.dumps.n_written;
 	result->losses = data->losses;
 	result->duration_ns = s->recording.duration_ns;
 	result->skipped = s->recording.skipped;
@@ -310,8 +306,8 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 	if (!s->result->cut_short)
 		seam_recording_add_files(&s->recording, s);
 	if (!s->result->was_removed)
-		keep_first(&r, seam_recording_write_manifest(&s->recording, s, true,
-							  r < 0 ? NULL : err));
+		keep_first(&r, seam_recording_write_manifest(&s->recording, s,
+			true, r < 0 ? NULL : err));
 	keep_first(&r, fill_result(s, r < 0 ? NULL : err));
 	s->result->cut_short |= r < 0;
 	return r;

@@ -97,7 +97,6 @@ struct seam_record_result {
 	uint64_t n_samples;
 	const char *aux_event;	/* that wrote AUX data; in events, or NULL */
 	uint64_t aux_bytes;	/* AUX data in the file */
-	uint64_t n_jit;		/* pieces of code and moves, streamed */
 	struct seam_losses losses;
 	/* Without the side-band's; owned, or NULL. */
 	struct seam_record_event *events;

@@ -66,7 +66,8 @@ static void list_rings(const struct seam_session *s,
 		       struct seam_manifest_ring *out)
 {
 	for (size_t i = 0; i < s->sources.rings.n; i++) {
-		const struct seam_source_ring *ring = &s->sources.rings.items[i];
+		const struct seam_source_ring *ring =
+			&s->sources.rings.items[i];
 
 		out[i] = (struct seam_manifest_ring) {
 			.cpu = ring->cpu,
@@ -86,14 +87,15 @@ static size_t list_by_event(const struct seam_recording *recording,
 			    const struct seam_session *s,
 			    struct seam_manifest_event *out)
 {
+	const struct seam_data_file_event *counts = recording->data.by_event;
 	size_t n = 0;
 
 	for (size_t e = 0; e < s->events.n; e++)
 		if (e != s->sources.sideband)
 			out[n++] = (struct seam_manifest_event) {
 				.name = s->events.items[e].name,
-				.n_samples = recording->data.by_event[e].n_samples,
-				.n_lost = recording->data.by_event[e].n_lost,
+				.n_samples = counts[e].n_samples,
+				.n_lost = counts[e].n_lost,
 			};
 	return n;
 }
@@ -101,7 +103,6 @@ static size_t list_by_event(const struct seam_recording *recording,
 static struct seam_manifest describe(const struct seam_recording *recording,
 				     const struct seam_session *s)
 {
-	const struct seam_losses *losses = &recording->data.losses;
 	struct seam_manifest m = {
 		.version = "seam " SEAM_VERSION,
 		.overwrite = s->options->overwrite,
@@ -118,30 +119,10 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.duration_ns = recording->duration_ns,
 		.n_events = s->events.n,
 		.n_samples = recording->data.counts.n_samples,
-		.n_throttled = losses->n_throttled,
-		.n_lost = losses->n_ring_full,
-		.n_paused = losses->n_paused,
-		.n_unwritten = losses->n_unwritten,
-		.n_bad_bytes = losses->n_bad_bytes,
+		.losses = recording->data.losses,
 		.n_area_bytes = recording->data.counts.n_aux_bytes,
-		.n_truncated = losses->n_truncated,
-		.n_partial = losses->n_partial,
-		.n_collision = losses->n_collision,
 		.n_rings = s->sources.rings.n,
-		.n_late = losses->n_late,
-		.late_ns = losses->late_ns,
-		.longest_late_ns = losses->longest_late_ns,
-		.n_unseen = losses->n_unseen,
-		.n_refused = losses->n_refused,
-		.n_stopped = losses->n_stopped,
-		.n_cpus_back = losses->n_cpus_back,
-		.cpu_ns = losses->cpu_ns,
-		.n_cpus_new = losses->n_cpus_new,
 		.n_jit_streams = s->link.dumps.n_streams,
-		.n_jit = s->link.dumps.n_written,
-		.n_jit_lost = losses->n_jit_lost,
-		.n_jit_bad = losses->n_jit_bad,
-		.n_jit_unproven = losses->n_jit_unowned,
 		.kept = seam_kept_manifest(&recording->kept),
 	};
 
@@ -158,12 +139,13 @@ int seam_recording_reserve_manifest(struct seam_recording *recording,
 {
 	size_t bytes = MANIFEST_BYTES +
 		       MANIFEST_RING_BYTES * s->sources.rings.n;
+	int fd = seam_bundle_file(&recording->bundle, "meta.json", err);
 
-	recording->meta = seam_bundle_file(&recording->bundle, "meta.json", err);
-	if (recording->meta < 0)
-		return recording->meta;
+	recording->meta = fd;
+	if (fd < 0)
+		return fd;
 	/* where the file system cannot do this, writing may fail later */
-	if (fallocate(recording->meta, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
+	if (fallocate(fd, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
 		return seam_err_set(err, -ENOSPC, "no space for %zu bytes of "
 				    "'meta.json'", bytes);
 	return 0;
@@ -177,7 +159,8 @@ static int put_manifest(struct seam_recording *recording,
 	close(recording->meta);
 	recording->meta = -1;
 	if (r == 0)
-		return seam_bundle_publish(&recording->bundle, "meta.json", err);
+		return seam_bundle_publish(&recording->bundle, "meta.json",
+					   err);
 	seam_bundle_drop(&recording->bundle, "meta.json");
 	return r;
 }

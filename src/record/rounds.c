@@ -139,7 +139,8 @@ static bool reached_limit(struct seam_session *s)
 {
 	uint64_t max_bytes = s->options->max_bytes;
 
-	max_bytes -= seam_kept_files_reserved_bytes(&s->kept_files, max_bytes / KEPT_PART);
+	max_bytes -= seam_kept_files_reserved_bytes(&s->kept_files,
+						    max_bytes / KEPT_PART);
 	if (s->rounds.is_delayed && seam_clock_ns() >= s->rounds.enable_ns) {
 		s->rounds.is_delayed = s->sources.delayed = false;
 		s->sources.is_sampling = true;
@@ -147,8 +148,9 @@ static bool reached_limit(struct seam_session *s)
 	}
 	if (seam_clock_ns() >= s->rounds.end_ns)
 		s->result->limit = "--duration";
-	else if (max_bytes && seam_session_bytes(s, &s->recording.data) +
-			 seam_kept_jit_map_bytes(&s->kept_files.jit) >= max_bytes)
+	else if (max_bytes &&
+		 seam_session_bytes(s, &s->recording.data) +
+		 seam_kept_jit_map_bytes(&s->kept_files.jit) >= max_bytes)
 		s->result->limit = "--max-size";
 	return s->result->limit != NULL;
 }
@@ -185,7 +187,8 @@ static bool wants_snapshot(struct seam_session *s, bool requested)
 static bool ends_on(struct seam_session *s, unsigned int news,
 		    const struct seam_loop_signal *signal)
 {
-	return (news & SEAM_LOOP_CHILD && check_command(s)) || news & SEAM_LOOP_GONE ||
+	return (news & SEAM_LOOP_CHILD && check_command(s)) ||
+	       news & SEAM_LOOP_EXITS ||
 	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 

@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The shortest that the kernel grants. */
+/* The minimum of the kernel. */
 #define SLICE_NS UINT64_C(100000)
 
-/* Twenty times the weight of others, below the most important. */
+/* About 28 times the weight of nice 0; the maximum is -20. */
 enum { NICE = -15 };
 
 /* Source: struct sched_attr of linux/sched/types.h, version 0. */
@@ -38,12 +38,12 @@ void seam_sched_request(void)
 	attr.nice = nice_now < NICE ? nice_now : NICE;
 	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
 		return;
-	/* without the right to that, the slice alone */
+	/* without the privilege: the slice alone */
 	attr.nice = nice_now;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-static void move_home(struct seam_sched *p)
+static void move_back(struct seam_sched *p)
 {
 	if (p->is_moved)
 		sched_setaffinity(0, p->usual.bytes, p->usual.set);
@@ -53,11 +53,11 @@ static void move_home(struct seam_sched *p)
 void seam_sched_move(struct seam_sched *p, int cpu)
 {
 	if (cpu < 0)
-		move_home(p);
+		move_back(p);
 	if (cpu < 0 || (p->is_moved && p->cpu == cpu))
 		return;
 	if (!p->is_moved) {
-		/* the user may have changed it since */
+		/* the user may have changed it since the last move */
 		seam_cpu_mask_fini(&p->usual);
 		if (seam_cpu_mask_get(&p->usual) < 0)
 			return;
@@ -77,9 +77,10 @@ int seam_sched_realtime(int priority, struct seam_err *err)
 {
 	struct sched_param param = { .sched_priority = priority };
 
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0)
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
+			       &param) == 0)
 		return 0;
-	return seam_err_set(err, -errno, "no real-time priority %d: %s%s",
-			    priority, strerror(errno), errno == EPERM ?
+	return seam_err_set(err, -errno, "cannot set real-time priority %d: "
+			    "%s%s", priority, strerror(errno), errno == EPERM ?
 			    " (it needs CAP_SYS_NICE)" : "");
 }

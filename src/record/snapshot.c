@@ -166,11 +166,13 @@ static int write_data(struct seam_recording *recording, struct seam_session *s,
 						false, err);
 	if (r == 0)
 		r = seam_recording_write_features(recording, s, err);
-	return r == 0 ? seam_bundle_publish(&recording->bundle, "data", err) : r;
+	return r == 0 ? seam_bundle_publish(&recording->bundle, "data", err) :
+	       r;
 }
 
-static int write_bundle(struct seam_recording *recording, struct seam_session *s,
-			const char *name, struct seam_err *err)
+static int write_bundle(struct seam_recording *recording,
+			struct seam_session *s, const char *name,
+			struct seam_err *err)
 {
 	int r = seam_bundle_create(&recording->bundle, name, err);
 

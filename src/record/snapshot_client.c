@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot_client.c - find the recorder, ask, wait; see snapshot_client.h */
+/* snapshot_client.c - find, signal, wait; see snapshot_client.h */
 #include "record/snapshot_client.h"
 
 #include "base/file.h"
@@ -19,17 +19,17 @@
 
 enum {
 	MAX_WAIT_MS = 30000,
-	LOOK_MS = 10,
+	POLL_MS = 10,
 	MAX_SNAPSHOTS = 100000,
 	MAX_MANIFEST_BYTES = 16 << 20,
 };
 
-/* The snapshots that are there already, by inode; 0 behind the last. */
+/* The existing snapshots, by inode; 0 after the last. */
 struct known {
 	SEAM_ARRAY(ino_t) inodes;
 };
 
-static bool blocks_our_signal(int pid)
+static bool blocks_signal(int pid)
 {
 	char path[64], text[32];
 	unsigned long long mask;
@@ -64,10 +64,10 @@ static bool writes_recording(int pid, char folder[PATH_MAX])
 	}
 	if (fds)
 		closedir(fds);
-	return found && blocks_our_signal(pid);
+	return found && blocks_signal(pid);
 }
 
-/* The recorder of the recording @name, whose folder is put in full. */
+/* The recorder of the recording @name; @folder is its full path. */
 static int find_by_name(const char *name, char folder[PATH_MAX])
 {
 	struct seam_number_list pids = { 0 };
@@ -84,16 +84,16 @@ static int find_by_name(const char *name, char folder[PATH_MAX])
 	return found;
 }
 
-static int find_recorder(const char *who, char folder[PATH_MAX])
+static int find_recorder(const char *name, char folder[PATH_MAX])
 {
-	size_t n = strlen(who);
+	size_t n = strlen(name);
 
-	if (n > 0 && n < 10 && strspn(who, "0123456789") == n)
-		return writes_recording(atoi(who), folder) ? atoi(who) : 0;
-	return find_by_name(who, folder);
+	if (n > 0 && n < 10 && strspn(name, "0123456789") == n)
+		return writes_recording(atoi(name), folder) ? atoi(name) : 0;
+	return find_by_name(name, folder);
 }
 
-/* What the manifest in @folder says; false when there is none to read. */
+/* Two members of the manifest in @folder; false: it cannot be read. */
 static bool read_manifest(const char *folder, bool *complete, bool *snapshots)
 {
 	struct seam_manifest m = { 0 };
@@ -122,7 +122,7 @@ static ino_t inode_of(const char *folder, unsigned int n, char *path,
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-static int remember(struct known *known, const char *folder)
+static int list_known(struct known *known, const char *folder)
 {
 	char path[PATH_MAX + 16];
 
@@ -138,7 +138,7 @@ static int remember(struct known *known, const char *folder)
 	return 0;
 }
 
-/* One that was not there before, and is complete: its path is in @path. */
+/* A complete one that is not @known: its path is in @path. */
 static bool find_new(const struct known *known, const char *folder,
 		     char *path, size_t cap)
 {
@@ -157,31 +157,32 @@ static bool find_new(const struct known *known, const char *folder,
 static int wait_for_new(const struct known *known, const char *folder,
 			char *path, size_t cap, struct seam_err *err)
 {
-	for (int ms = 0; ms < MAX_WAIT_MS; ms += LOOK_MS) {
+	for (int ms = 0; ms < MAX_WAIT_MS; ms += POLL_MS) {
 		if (find_new(known, folder, path, cap))
 			return 0;
-		usleep(LOOK_MS * 1000);
+		usleep(POLL_MS * 1000);
 	}
-	return seam_err_set(err, -ETIMEDOUT, "the recorder of '%s' has made "
+	return seam_err_set(err, -ETIMEDOUT, "the recorder of '%s' made "
 			    "no snapshot in %d s", folder,
 			    MAX_WAIT_MS / 1000);
 }
 
-int seam_snapshot_request(const char *who, char *path, size_t cap,
-		      struct seam_err *err)
+int seam_snapshot_request(const char *name, char *path, size_t cap,
+			  struct seam_err *err)
 {
 	struct known known = { 0 };
 	char folder[PATH_MAX];
 	bool complete, snapshots;
-	int pid = find_recorder(who, folder), r;
+	int pid = find_recorder(name, folder), r;
 
 	if (!pid)
 		return seam_err_set(err, -ESRCH, "no running seam "
-				    "recorder matches '%s'", who);
+				    "recorder matches '%s'", name);
 	if (!read_manifest(folder, &complete, &snapshots) || !snapshots)
 		return seam_err_set(err, -EINVAL, "the recorder of '%s' was "
-				    "not started with --overwrite or -S", folder);
-	r = remember(&known, folder);
+				    "not started with --overwrite or -S",
+				    folder);
+	r = list_known(&known, folder);
 	if (r < 0)
 		seam_err_set(err, r, "out of memory");
 	else if (kill(pid, SIGUSR2) < 0)

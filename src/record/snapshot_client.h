@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * snapshot_client.h - ask a recorder that runs for a snapshot
+ * snapshot_client.h - request a snapshot from a running recorder
  *
- * A recorder is known by the file it writes, NAME.seam/data, and by its
- * blocking SIGUSR2, which would end any other process; only such a one gets
- * the signal.
+ * A recorder is recognized by the file that it writes, NAME.seam/data, and by
+ * SIGUSR2 in its mask of blocked signals.  No other process is sent the signal,
+ * which would kill it.
  */
 #ifndef SEAM_SNAPSHOT_CLIENT_H
 #define SEAM_SNAPSHOT_CLIENT_H
@@ -14,12 +14,12 @@
 #include <stddef.h>
 
 /*
- * Ask the recorder with process id @who, or the one that writes the
- * recording @who, and wait for the snapshot; its path comes into @path.
- * -ESRCH: no such recorder; -EINVAL: it makes none; -ETIMEDOUT:
- * nothing came in 30 s.
+ * Request a snapshot from the recorder with process id @name, or the one that
+ * writes the recording @name, and wait for it; its path is copied to @path.
+ * -ESRCH: no such recorder; -EINVAL: it makes no snapshots; -ETIMEDOUT: none
+ * was made in 30 s.
  */
-int seam_snapshot_request(const char *who, char *path, size_t cap,
-		      struct seam_err *err);
+int seam_snapshot_request(const char *name, char *path, size_t cap,
+			  struct seam_err *err);
 
 #endif /* SEAM_SNAPSHOT_CLIENT_H */

@@ -14,7 +14,7 @@
 struct seam_losses {
 	/* Records. */
 	uint64_t n_ring_full;	/* no space in a ring */
-	uint64_t n_paused;	/* a ring was paused while a snapshot was made */
+	uint64_t n_paused;	/* a ring was paused for a snapshot */
 	uint64_t n_unwritten;	/* drained from a ring, but not in the file */
 	uint64_t n_bad_bytes;	/* bytes in a ring that are not records */
 	uint64_t n_throttled;	/* times that the kernel throttled sampling */
@@ -31,14 +31,38 @@ struct seam_losses {
 	uint64_t n_cpus_new;	/* CPUs that came online after the start */
 
 	/* JIT code that programs streamed into the recording. */
-	uint64_t n_jit_lost;	/* pieces of code and moves, not received */
+	uint64_t n_jit;		/* pieces of code and moves, received */
+	uint64_t n_jit_lost;	/* and not received */
 	uint64_t n_jit_bad;	/* records that break the format */
 	uint64_t n_jit_unowned;	/* streams whose process is not known */
 
 	/* Examples for people; not in the manifest. */
 	char refusal[256];	/* why events of the first thread failed */
 	char stopped[16];	/* name of the first program */
-	int first_cpu;		/* a CPU that came back, or came online */
+	int first_cpu;		/* a CPU that came back or is new; 0: none */
 };
+
+/*
+ * The kinds of losses that have a line of words, in the order of the lines.
+ * First those that readers of perf.data cannot count themselves.  Records lost
+ * have no line: views show them as numbers.
+ */
+enum {
+	SEAM_LOSSES_N_BESIDE_DATA = 8,
+	SEAM_LOSSES_N_KINDS = 13,
+};
+
+/* Losses of one kind, in words. */
+struct seam_losses_line {
+	const char *cause;	/* for tables; NULL: no data is missing */
+	char text[480];		/* one line; names in it are not escaped */
+};
+
+/* Whether data is missing: exit status 3. */
+bool seam_losses_any(const struct seam_losses *losses);
+
+/* Describe kind @kind.  False: there are no such losses. */
+bool seam_losses_describe(const struct seam_losses *losses, size_t kind,
+			  struct seam_losses_line *line);
 
 #endif /* SEAM_LOSSES_H */

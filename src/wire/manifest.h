@@ -53,6 +53,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "wire/losses.h"
 
 enum { SEAM_MANIFEST_BUILD_ID = 20 };
 
@@ -109,23 +110,9 @@ struct seam_manifest {
 	size_t n_left_out;
 
 	uint64_t n_samples;
-	uint64_t n_throttled;
-	uint64_t n_lost;	/* for want of ring space */
-	uint64_t n_paused;	/* while a snapshot was copied */
-	uint64_t n_unwritten;	/* drained, but no file took them */
-	uint64_t n_area_bytes;	/* of AUX areas */
-	uint64_t n_truncated, n_partial, n_collision;	/* AUX records */
-	uint64_t n_bad_bytes;	/* in a ring, but no records */
-	uint64_t n_late, late_ns, longest_late_ns, n_unseen;
-	uint64_t n_refused;	/* threads whose events were not to be had */
-	uint64_t n_stopped;	/* programs with another user's rights */
-	uint64_t n_cpus_back, cpu_ns;	/* went offline and came back */
-	uint64_t n_cpus_new;	/* came after the start */
-	uint64_t n_jit_streams;	/* 0: none, and the others are 0 too */
-	uint64_t n_jit;		/* pieces of code and moves, written */
-	uint64_t n_jit_lost;	/* and not: no room, no memory, killed */
-	uint64_t n_jit_bad;	/* groups that no writer makes */
-	uint64_t n_jit_unproven;	/* rings that were nobody's */
+	struct seam_losses losses;
+	uint64_t n_area_bytes;	/* of AUX data */
+	uint64_t n_jit_streams;	/* JITs that streamed code */
 	struct seam_manifest_kept kept;
 	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;

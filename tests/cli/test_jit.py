@@ -149,8 +149,8 @@ def main():
               flush=True)
     good = advises_none(root / "erlang25-jpperf-dump")
     failed |= not good
-    print(f"{'ok' if good else 'not ok'} {len(folders) + 1} - who announced a "
-          "dump is not told to make one")
+    print(f"{'ok' if good else 'not ok'} {len(folders) + 1} - no advice to "
+          "make a dump where one was announced")
     return failed
 
 

@@ -472,8 +472,9 @@ def test_perf_has_the_lines_and_annotates():
 
 
 def test_what_was_injected_is_counted():
-    told = seam("inject", "-o", "out.counted", record()).stderr
-    assert "2 functions of 1 process, from 1 file; " in told, told
+    message = seam("inject", "-o", "out.counted", record()).stderr
+    assert "2 functions of 1 process, from 1 file; " in message, \
+        message
 
 
 def test_a_perf_data_file_is_injected_as_well():

@@ -108,7 +108,7 @@ def test_what_finds_its_area_full_is_told_and_goes_on():
             for offset, size, flags, sample_id in data.aux()
             if flags & TRUNCATED]
     check(len(full) >= 100000 // 8192, f"{len(full)} were truncated")
-    check(f"an AUX area was full {len(full)} times" in result.stderr,
+    check(f"{len(full)} times an AUX area was full" in result.stderr,
           result.stderr)
     # full: a whole area lies between the end and what had been drained
     drained = {0}

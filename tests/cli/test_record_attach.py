@@ -222,7 +222,7 @@ def test_what_does_not_fit_into_the_size_limit_is_left_out():
     os.remove("daemon")
     result = attach("x.seam", "-p", str(daemon.pid), "--max-size", "1M")
     end_group(daemon)
-    check("1 mapped files are too large to be kept" in result.stderr,
+    check("1 mapped files not copied: too large" in result.stderr,
           result.stderr)
     equal(manifest("x.seam")["kept"]["too_large"], 1)
     size = sum(os.path.getsize(os.path.join(at, name)) for at, _, all_ in

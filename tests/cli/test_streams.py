@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""seam: the status is true whoever has left, and whatever was closed"""
+"""seam: the exit status is right with closed streams and without readers"""
 import os
 import signal
 import subprocess
@@ -10,7 +10,7 @@ from record_lib import SEAM, check, equal, perf, record, run, run_tests
 
 
 def closed_pipe():
-    """The end for a writer, with no reader."""
+    """The write end of a pipe without a reader."""
     reader, writer = os.pipe()
     os.close(reader)
     return writer
@@ -40,7 +40,7 @@ READERS = (("report",), ("dump",), ("flamegraph", "-o", "/dev/null"),
            ("convert", "--to", "folded", "-o", "/dev/null"))
 
 
-def test_a_failure_is_one_though_nobody_reads_of_it():
+def test_a_failure_has_its_status_without_a_reader_of_stderr():
     for words in (*READERS, ("annotate", "x"), ("calls",), ("snapshot",)):
         equal(with_no_reader("stderr", *words, "nowhere.seam"), 1, words)
     equal(with_no_reader("stderr", "report", "--nosuch"), 2)
@@ -48,7 +48,7 @@ def test_a_failure_is_one_though_nobody_reads_of_it():
     equal(with_no_reader("stderr"), 2)
 
 
-def test_loss_is_told_by_the_status_though_nobody_reads_of_it():
+def test_a_loss_has_its_status_without_a_reader_of_stderr():
     make_recordings()
     for words in READERS:
         for path in ("lossy.seam", "whole.seam"):
@@ -56,7 +56,7 @@ def test_loss_is_told_by_the_status_though_nobody_reads_of_it():
             equal(with_no_reader("stderr", *words, path), status, words)
 
 
-def test_a_recording_s_status_is_the_command_s_though_nobody_reads():
+def test_a_recording_has_the_command_s_status_without_a_reader():
     for status in (0, 5):
         equal(with_no_reader("stderr", "record", "-o", "r.seam", "sh", "-c",
                              f"exit {status}"), status)
@@ -66,7 +66,7 @@ def test_a_recording_s_status_is_the_command_s_though_nobody_reads():
                          "true"), 1)
 
 
-def test_a_reader_that_leaves_ends_the_command_by_sigpipe():
+def test_a_reader_that_closes_ends_the_command_by_sigpipe():
     make_recordings()
     for setup in (None, lambda: signal.signal(signal.SIGPIPE,
                                               signal.SIG_IGN)):
@@ -77,7 +77,7 @@ def test_a_reader_that_leaves_ends_the_command_by_sigpipe():
                   -signal.SIGPIPE, words)
 
 
-def test_output_that_goes_nowhere_is_a_failure():
+def test_output_that_cannot_be_written_is_a_failure():
     make_recordings()
     result = run("sh", "-c", f"{SEAM} report whole.seam >&-")
     equal(result.returncode, 1, result.stderr)
@@ -97,7 +97,7 @@ def test_no_message_goes_into_a_file_in_place_of_a_closed_stream():
         equal(run(SEAM, "report", "c.seam").returncode, 0, closed)
 
 
-def test_a_command_finds_closed_what_was_closed():
+def test_a_stream_that_was_closed_is_closed_for_the_command():
     show = "for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && echo $i; done"
     for closed, left in (("2>&-", {"0", "1"}), ("<&- 2>&-", {"1"}),
                          ("<&-", {"1", "2"})):

@@ -3,7 +3,9 @@
  * fuzz_jit_writer.c - bytes as a piece of code with name, lines and tables
  *
  * Oracle: what the writer lays out by hand, the reader reads as what went in,
- * in exactly the bytes that the writer had asked for.
+ * in exactly the bytes that the writer had asked for; also after a child has
+ * adopted the records at another address.  The bytes as they are, which are no
+ * records, are adopted or refused.
  */
 #include <seam/jitdump.h>
 
@@ -77,6 +79,16 @@ static void check(struct seam_jitdump_reader *reader,
 	must(!seam_jitdump_next(reader, &record) && !reader->tail_bytes);
 }
 
+static void adopt(const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size);
+
+	memcpy(copy, data, size);
+	must(seam_writer_adopt(copy, size, 0x1000) ==
+	     seam_writer_is_whole(data, size));
+	free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct seam_jitdump dump;
@@ -112,7 +124,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(!seam_jitdump_begin(&reader, (struct seam_bytes) {
 				 buf, n + most }, NULL));
 	check(&reader, &code);
+	code.addr += size;
+	must(seam_writer_adopt(buf + n, most, code.addr));
+	must(!seam_jitdump_begin(&reader, (struct seam_bytes) {
+				 buf, n + most }, NULL));
+	check(&reader, &code);
 	free(buf);
+	adopt(data, size);
 	for (size_t i = 0; i <= code.n_lines; i++)
 		free(texts[i]);
 	return 0;

@@ -30,16 +30,18 @@ static const struct seam_manifest full = {
 	.start_wall_ns = 1795168229926639405, .start_ns = 17,
 	.duration_ns = 18, .events = events, .n_events = 2,
 	.left_out = left_out, .n_left_out = 1,
-	.n_samples = 100, .n_throttled = 2, .n_lost = 5, .n_paused = 9,
-	.n_unwritten = 6,
-	.n_bad_bytes = 7, .rings = rings, .n_rings = 1,
+	.n_samples = 100, .rings = rings, .n_rings = 1,
 	.overwrite = true, .snapshots = true, .kernel_clock = true,
-	.n_area_bytes = 21, .n_truncated = 22, .n_partial = 23,
-	.n_collision = 24, .n_late = 25, .late_ns = 26, .longest_late_ns = 27,
-	.n_unseen = 28, .n_jit_streams = 29, .n_jit = 30, .n_jit_lost = 31,
-	.n_jit_bad = 32, .n_jit_unproven = 33,
-	.n_refused = 34, .n_stopped = 35, .n_cpus_back = 36, .cpu_ns = 37,
-	.n_cpus_new = 38,
+	.n_area_bytes = 21, .n_jit_streams = 29,
+	.losses = {
+		.n_throttled = 2, .n_ring_full = 5, .n_paused = 9,
+		.n_unwritten = 6, .n_bad_bytes = 7, .n_truncated = 22,
+		.n_partial = 23, .n_collision = 24, .n_late = 25,
+		.late_ns = 26, .longest_late_ns = 27, .n_unseen = 28,
+		.n_jit = 30, .n_jit_lost = 31, .n_jit_bad = 32,
+		.n_jit_unowned = 33, .n_refused = 34, .n_stopped = 35,
+		.n_cpus_back = 36, .cpu_ns = 37, .n_cpus_new = 38,
+	},
 	.kept = { 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52 },
 };
 
@@ -84,10 +86,10 @@ static void reads_back_what_it_wrote(void **state)
 	assert_true(m.start_wall_ns == full.start_wall_ns);
 	assert_string_equal(m.events[1], "dummy:HG");
 	assert_string_equal(m.left_out[0], "kernel");
-	assert_int_equal(m.n_lost, 5);
-	assert_int_equal(m.n_paused, 9);
-	assert_int_equal(m.n_unwritten, 6);
-	assert_int_equal(m.n_bad_bytes, 7);
+	assert_int_equal(m.losses.n_ring_full, 5);
+	assert_int_equal(m.losses.n_paused, 9);
+	assert_int_equal(m.losses.n_unwritten, 6);
+	assert_int_equal(m.losses.n_bad_bytes, 7);
 	seam_manifest_fini(&m);
 }
 
@@ -162,12 +164,12 @@ static void a_count_beyond_all_bounds_is_read_as_the_largest(void **state)
 	struct seam_bytes json;
 
 	(void)state;
-	huge.n_jit_lost = UINT64_MAX;
-	huge.n_lost = (uint64_t)INT64_MAX + 1;
+	huge.losses.n_jit_lost = UINT64_MAX;
+	huge.losses.n_ring_full = (uint64_t)INT64_MAX + 1;
 	json = written(&huge);
 	assert_int_equal(seam_manifest_read(&again, json, NULL), 0);
-	assert_true(again.n_jit_lost == INT64_MAX);
-	assert_true(again.n_lost == INT64_MAX);
+	assert_true(again.losses.n_jit_lost == INT64_MAX);
+	assert_true(again.losses.n_ring_full == INT64_MAX);
 	assert_int_equal(again.n_samples, 100);
 	seam_manifest_fini(&again);
 	release(json);

@@ -172,9 +172,9 @@ static const struct seam_option options[] = {
 	       "ring of each process whose JIT streams its code (1M)",
 	       .detail = "Programs linked with libseam-jitdump write the code "
 	       "that they make into a ring of the recorder and not to a file, "
-	       "as long as COMMAND passes SEAM_LINK on. What finds a full ring "
-	       "waits in the program's memory for its next call; what still "
-	       "waits when the program ends is lost, and counted."),
+	       "as long as COMMAND passes SEAM_LINK on. Records that find a "
+	       "full ring are queued in the program's memory; those that are "
+	       "queued when the program ends are lost, and counted."),
 	OPTION(watermark, STRING, 0, "watermark", "BYTES",
 	       "drain a ring when it holds so much (a quarter of it)"),
 	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",
@@ -483,7 +483,7 @@ static void tell_losses(const struct seam_record_result *r)
 	}
 }
 
-/* What is in the AUX areas is for perf; what is not in them is loss. */
+/* AUX data is decoded by perf. */
 static void tell_areas(const struct record_options *o,
 		       const struct seam_record_result *r)
 {
@@ -494,68 +494,16 @@ static void tell_areas(const struct record_options *o,
 	print_size(size, sizeof(size), r->aux_bytes);
 	seam_command_say("%s of '%s'; next: perf script --itrace=i1us -i "
 			 "%s/data", size, r->aux_event, o->output);
-	if (r->losses.n_truncated)
-		seam_command_say("an AUX area was full %" PRIu64 " times: the "
-				 "trace has gaps (larger areas: -m ,SIZE)",
-				 r->losses.n_truncated);
-	if (r->losses.n_partial)
-		seam_command_say("the trace is not whole in %" PRIu64
-				 " places, says the PMU", r->losses.n_partial);
-	if (r->losses.n_collision)
-		seam_command_say("samples of the PMU collided %" PRIu64
-				 " times: it takes them too often (-c)",
-				 r->losses.n_collision);
 }
 
-static void tell_jit(const struct seam_record_result *r)
+/* A line for each other kind of loss. */
+static void tell_other_losses(const struct seam_losses *losses)
 {
-	if (r->losses.n_jit_lost)
-		seam_command_say("lost %" PRIu64 " of %" PRIu64 " pieces of "
-			"code, as the JITs count them: no room in their rings "
-			"when they ended (larger ones: --jit-ring)",
-			r->losses.n_jit_lost,
-			r->losses.n_jit_lost + r->n_jit);
-}
+	struct seam_losses_line line;
 
-static void tell_late(const struct seam_record_result *r)
-{
-	if (r->losses.n_late && !r->losses.late_ns)
-		seam_command_say("%" PRIu64 " threads that came later ran "
-			"unseen before they were opened", r->losses.n_late);
-	else if (r->losses.n_late)
-		seam_command_say("%" PRIu64 " threads that came later ran "
-			"%.2f ms unseen before they were opened (%.2f ms at "
-			"most)", r->losses.n_late, (double)r->losses.late_ns / 1e6,
-			(double)r->losses.longest_late_ns / 1e6);
-	if (r->losses.n_unseen)
-		seam_command_say("%" PRIu64 " threads ended before they could "
-			"be opened: not sampled", r->losses.n_unseen);
-}
-
-/* What ran and should have been recorded. */
-static void tell_not_recorded(const struct seam_record_result *r)
-{
-	if (r->losses.n_refused)
-		seam_command_say("%" PRIu64 " thread%s not sampled: cannot "
-			"open the events: %s%s", r->losses.n_refused,
-			r->losses.n_refused == 1 ? " was" : "s were", r->losses.refusal,
-			strcmp(r->losses.refusal, strerror(EMFILE)) == 0 ?
-			" ('ulimit -n')" : "");
-	if (r->losses.n_stopped)
-		seam_command_say("%" PRIu64 " program%s with another user's "
-			"rights, such as '%s': the kernel stopped the events; "
-			"-a records it", r->losses.n_stopped,
-			r->losses.n_stopped == 1 ? " ran" : "s ran", r->losses.stopped);
-	if (r->losses.n_cpus_back)
-		seam_command_say("%" PRIu64 " CPU%s, such as cpu %d, went offline and "
-			"came back: not recorded from then on, for up to "
-			"%.2f s", r->losses.n_cpus_back,
-			r->losses.n_cpus_back == 1 ? "" : "s", r->losses.first_cpu,
-			(double)r->losses.cpu_ns / 1e9);
-	if (r->losses.n_cpus_new)
-		seam_command_say("%" PRIu64 " CPU%s, such as cpu %d, came online after "
-			"the start: not recorded", r->losses.n_cpus_new,
-			r->losses.n_cpus_new == 1 ? "" : "s", r->losses.first_cpu);
+	for (size_t i = 0; i < SEAM_LOSSES_N_KINDS; i++)
+		if (seam_losses_describe(losses, i, &line))
+			seam_command_say("%s", line.text);
 }
 
 /* The path that leads from here to where the recording was moved. */
@@ -593,13 +541,7 @@ static void summarize(const struct record_options *o, bool has_command,
 				 has_command ? "; COMMAND went on" : "");
 	tell_areas(o, r);
 	tell_losses(r);
-	tell_jit(r);
-	tell_late(r);
-	tell_not_recorded(r);
-	if (r->losses.n_throttled)
-		seam_command_say("sampling was throttled %" PRIu64 " times "
-				 "(kernel.perf_cpu_time_max_percent)",
-				 r->losses.n_throttled);
+	tell_other_losses(&r->losses);
 }
 
 /*
@@ -609,11 +551,7 @@ static void summarize(const struct record_options *o, bool has_command,
 static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
-	bool lossy = r->losses.n_ring_full || r->losses.n_paused ||
-		     r->losses.n_unwritten || r->cut_short ||
-		     r->skipped || r->losses.n_truncated || r->losses.n_jit_lost ||
-		     r->losses.n_refused || r->losses.n_stopped || r->losses.n_cpus_back ||
-		     r->losses.n_cpus_new;
+	bool lossy = seam_losses_any(&r->losses) || r->cut_short || r->skipped;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended && !r->stopped_command)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_file_jobs.c - open a mapped file, copy it at the end; see kept_file_jobs.h */
+/* kept_file_jobs.c - open, check and copy mapped files; see kept_file_jobs.h */
 #include "record/bundle/kept_file_jobs.h"
 
 #include "base/file.h"
@@ -14,41 +14,55 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A copy has this name until it is whole: half a file passes for no file. */
+/* A copy has this name until it is whole. */
 static const char part[] = SEAM_BUNDLE_PART;
 
-/* A disk may make a copy wait for longer than it takes to open a file. */
+/* Writing to a disk may take longer than opening a file. */
 #define COPY_LIMIT_NS (10 * SEAM_HELPER_LIMIT_NS)
 enum { CHUNK = 4 << 20 };
 
-/* What both jobs know of a file. */
-struct what {
+/* A file by the contents that were recorded, and the path to them. */
+struct identity {
 	uint8_t build_id[SEAM_KEPT_BUILD_ID];
 	size_t build_id_size;
 	char path[];
 };
 
-static bool carries_id(int fd, const struct what *what)
+/* Bytes of an identity that holds @path. */
+static size_t identity_size(const char *path)
+{
+	return sizeof(struct identity) + strlen(path) + 1;
+}
+
+static void identify(struct identity *id, const uint8_t *build_id,
+		     size_t build_id_size, const char *path)
+{
+	memcpy(id->build_id, build_id, build_id_size);
+	id->build_id_size = build_id_size;
+	memcpy(id->path, path, strlen(path) + 1);
+}
+
+static bool has_build_id(int fd, const struct identity *id)
 {
 	uint8_t found[SEAM_KEPT_BUILD_ID];
 
-	return seam_build_id_read(fd, found) == what->build_id_size &&
-	       memcmp(found, what->build_id, what->build_id_size) == 0;
+	return seam_build_id_read(fd, found) == id->build_id_size &&
+	       memcmp(found, id->build_id, id->build_id_size) == 0;
 }
 
-/* Takes @fd, which may be -errno; gives it back if it is the file. */
-static int if_it_is(int fd, const struct what *what)
+/* @fd, a descriptor or -errno, if it has the contents; else closed. */
+static int if_identical(int fd, const struct identity *id)
 {
-	if (fd < 0 || carries_id(fd, what))
+	if (fd < 0 || has_build_id(fd, id))
 		return fd;
 	close(fd);
 	return -ENOENT;
 }
 
-/* Whether a reader who goes by the path finds this very content. */
-static bool is_at_its_path(const struct what *what)
+/* Whether a reader who opens the path finds these contents. */
+static bool is_at_path(const struct identity *id)
 {
-	int fd = if_it_is(seam_elf_open_fd(what->path, NULL), what);
+	int fd = if_identical(seam_elf_open_fd(id->path, NULL), id);
 
 	if (fd >= 0)
 		close(fd);
@@ -62,15 +76,35 @@ struct open_job {
 	int32_t pid;
 	uint64_t begin, end;
 	int fd;			/* the result: or -errno */
-	uint64_t lost_bytes;
-	struct what what;
+	uint64_t copy_bytes;	/* 0: it is at its path */
+	struct identity id;
 };
 
-/* The reason worth telling: "not there" is what any of the ways may say. */
-static int better(int code, int next)
+/* The more specific error: "not there" follows from any of the ways. */
+static int specific_error(int code, int next)
 {
 	return code == -ENOENT || code == -ESRCH || code == -EPERM ? next :
 	       code;
+}
+
+/* As the mapping itself, by its path, or as the program of the process. */
+static int open_mapped(const struct open_job *o,
+		       const struct seam_target *target)
+{
+	int fd, code;
+
+	fd = if_identical(seam_target_open_mapping(target, o->begin, o->end,
+						   NULL), &o->id);
+	if (fd >= 0)
+		return fd;
+	code = fd;
+	fd = if_identical(seam_target_open_path(target, o->id.path, NULL),
+			  &o->id);
+	if (fd >= 0)
+		return fd;
+	code = specific_error(code, fd);
+	fd = if_identical(seam_target_open_exe(target, NULL), &o->id);
+	return fd >= 0 ? fd : specific_error(code, -ENOENT);
 }
 
 static void open_run(struct seam_helper_job *job)
@@ -78,24 +112,12 @@ static void open_run(struct seam_helper_job *job)
 	struct open_job *o = (struct open_job *)job;
 	struct seam_target target;
 	struct stat st;
-	int code;
 
 	seam_target_open(&target, o->pid, NULL);
-	o->fd = if_it_is(seam_target_open_mapping(&target, o->begin, o->end,
-						  NULL), &o->what);
-	code = o->fd;
-	if (o->fd < 0)
-		o->fd = if_it_is(seam_target_open_path(&target, o->what.path,
-						       NULL), &o->what);
-	code = better(code, o->fd);
-	if (o->fd < 0)
-		o->fd = if_it_is(seam_target_open_exe(&target, NULL),
-				 &o->what);
-	if (o->fd < 0)
-		o->fd = better(code, -ENOENT);
+	o->fd = open_mapped(o, &target);
 	seam_target_close(&target);
-	if (o->fd >= 0 && fstat(o->fd, &st) == 0 && !is_at_its_path(&o->what))
-		o->lost_bytes = (uint64_t)st.st_size;
+	if (o->fd >= 0 && fstat(o->fd, &st) == 0 && !is_at_path(&o->id))
+		o->copy_bytes = (uint64_t)st.st_size;
 }
 
 static void open_done(struct seam_helper_job *job, void *context)
@@ -106,7 +128,7 @@ static void open_done(struct seam_helper_job *job, void *context)
 
 	file->fd = o->fd < 0 ? -1 : o->fd;
 	file->code = o->fd < 0 ? o->fd : 0;
-	file->lost_bytes = o->lost_bytes;
+	file->copy_bytes = o->copy_bytes;
 	kept->n_held -= o->fd < 0;
 	o->fd = -1;
 }
@@ -129,125 +151,110 @@ static void open_free(struct seam_helper_job *job)
 }
 
 int seam_kept_file_open(struct seam_kept_files *kept,
-			const struct seam_kept_files_mapping *m, uint32_t file)
+			const struct seam_kept_files_mapping *m, uint32_t i)
 {
-	size_t length = strlen(m->path) + 1;
-	struct open_job *o = calloc(1, sizeof(*o) + length);
+	struct open_job *o = calloc(1, sizeof(*o) + identity_size(m->path));
 
 	if (!o)
 		return -ENOMEM;
 	o->job = (struct seam_helper_job) {
 		.run = open_run, .done = open_done,
 		.given_up = open_given_up, .free = open_free,
-		.context = kept, .tag = file,
+		.context = kept, .tag = i,
 	};
 	o->pid = m->pid;
 	o->begin = m->addr;
 	o->end = m->addr + m->bytes;
 	o->fd = -1;
-	memcpy(o->what.build_id, m->build_id, m->build_id_size);
-	o->what.build_id_size = m->build_id_size;
-	memcpy(o->what.path, m->path, length);
+	identify(&o->id, m->build_id, m->build_id_size, m->path);
 	return seam_helper_submit(kept->helper, &o->job);
 }
 
-/* ---- look ---- */
+/* ---- check paths ---- */
 
-struct look_job {
+struct check_job {
 	struct seam_helper_job job;
 	size_t n;
-	struct looked_file {
-		struct what *what;
-		bool is_there;
+	struct checked_file {
+		struct identity *id;
+		bool is_at_path;
 	} files[];
 };
 
-static void look_run(struct seam_helper_job *job)
+static void check_run(struct seam_helper_job *job)
 {
-	struct look_job *l = (struct look_job *)job;
+	struct check_job *c = (struct check_job *)job;
 
-	for (size_t i = 0; i < l->n; i++) {
-		l->files[i].is_there = is_at_its_path(l->files[i].what);
+	for (size_t i = 0; i < c->n; i++) {
+		c->files[i].is_at_path = is_at_path(c->files[i].id);
 		seam_helper_progress(job);
 	}
 }
 
-static void look_done(struct seam_helper_job *job, void *context)
+static void check_done(struct seam_helper_job *job, void *context)
 {
-	struct look_job *l = (struct look_job *)job;
+	struct check_job *c = (struct check_job *)job;
 	struct seam_kept_files *kept = context;
 
-	for (size_t i = 0; i < l->n; i++)
-		kept->files.items[i].is_there = l->files[i].is_there;
+	for (size_t i = 0; i < c->n; i++)
+		kept->files.items[i].is_at_path = c->files[i].is_at_path;
 }
 
-static void look_free(struct seam_helper_job *job)
+static void check_free(struct seam_helper_job *job)
 {
-	struct look_job *l = (struct look_job *)job;
+	struct check_job *c = (struct check_job *)job;
 
-	for (size_t i = 0; i < l->n; i++)
-		free(l->files[i].what);
-	free(l);
+	for (size_t i = 0; i < c->n; i++)
+		free(c->files[i].id);
+	free(c);
 }
 
 int seam_kept_file_check_paths(struct seam_kept_files *kept)
 {
-	struct look_job *l = calloc(1, sizeof(*l) +
-				       kept->files.n * sizeof(*l->files));
+	struct check_job *c = calloc(1, sizeof(*c) +
+					kept->files.n * sizeof(*c->files));
 
-	if (!l)
+	if (!c)
 		return -ENOMEM;
-	l->job = (struct seam_helper_job) {
-		.run = look_run, .done = look_done, .free = look_free,
+	c->job = (struct seam_helper_job) {
+		.run = check_run, .done = check_done, .free = check_free,
 		.context = kept,
 	};
-	for (; l->n < kept->files.n; l->n++) {
-		struct seam_kept_file *file = &kept->files.items[l->n];
-		size_t length = strlen(file->path) + 1;
-		struct what *what = calloc(1, sizeof(*what) + length);
+	for (; c->n < kept->files.n; c->n++) {
+		struct seam_kept_file *file = &kept->files.items[c->n];
+		struct identity *id = malloc(identity_size(file->path));
 
-		if (!what) {
-			look_free(&l->job);
+		if (!id) {
+			check_free(&c->job);
 			return -ENOMEM;
 		}
-		memcpy(what->build_id, file->build_id, file->build_id_size);
-		what->build_id_size = file->build_id_size;
-		memcpy(what->path, file->path, length);
-		l->files[l->n].what = what;
-		file->is_there = false;
+		identify(id, file->build_id, file->build_id_size, file->path);
+		c->files[c->n].id = id;
+		file->is_at_path = false;
 	}
-	return seam_helper_submit(kept->helper, &l->job);
+	return seam_helper_submit(kept->helper, &c->job);
 }
 
 /* ---- copy ---- */
 
-enum result {
-	RESULT_NONE,		/* not wanted: it is where its path says */
-	RESULT_COPIED,
-	RESULT_THERE,		/* another path's has the same content */
-	RESULT_MISSED,
-	RESULT_TOO_LARGE,
-	RESULT_FAILED,
-};
-
 struct file_copy_job {
 	struct seam_helper_job job;
-	struct seam_kept_files *kept;		/* for done() */
-	struct seam_bundle bundle;	/* with a descriptor of our own */
-	int fd;				/* -1: only look whether it is there */
+	struct seam_kept_files *kept;	/* for done() */
+	struct seam_bundle bundle;	/* with a descriptor of its own */
+	int fd;				/* -1: it could not be opened ... */
+	int code;			/* ... for this -errno */
 	bool is_hit;
 	uint64_t budget;
-	enum result result;
-	uint64_t bytes;
-	struct what what;
+	struct seam_kept_counts counts;	/* the result */
+	struct identity id;
 };
 
-static bool copy_bytes(struct file_copy_job *c, int to)
+static bool copy_bytes(struct file_copy_job *c, int to, uint64_t bytes)
 {
 	off_t offset = 0;
 
-	while ((uint64_t)offset < c->bytes) {
-		uint64_t left = c->bytes - (uint64_t)offset;
+	while ((uint64_t)offset < bytes) {
+		uint64_t left = bytes - (uint64_t)offset;
 		ssize_t n = sendfile(to, c->fd, &offset,
 				     left < CHUNK ? (size_t)left : CHUNK);
 
@@ -267,7 +274,7 @@ static int create(int dir)
 		      O_CLOEXEC, 0600);
 }
 
-/* False, and nothing is left, where it could not be written. */
+/* False, and no file is left, if it could not be written. */
 static bool publish(int dir, int fd, bool is_whole, const char *name)
 {
 	close(fd);
@@ -277,79 +284,59 @@ static bool publish(int dir, int fd, bool is_whole, const char *name)
 	return false;
 }
 
-static void copy_into(struct file_copy_job *c, int dir)
+static void copy_into(struct file_copy_job *c, int dir, uint64_t bytes)
 {
 	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int to;
 
-	seam_build_id_text(name, c->what.build_id, c->what.build_id_size);
-	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-		c->result = RESULT_THERE;
+	seam_build_id_text(name, c->id.build_id, c->id.build_id_size);
+	/* another path had the same contents */
+	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return;
-	}
 	to = create(dir);
-	c->result = to >= 0 && publish(dir, to, copy_bytes(c, to), name) ?
-		    RESULT_COPIED : RESULT_FAILED;
+	if (to >= 0 && publish(dir, to, copy_bytes(c, to, bytes), name)) {
+		c->counts.n_copied++;
+		c->counts.n_bytes += bytes;
+	} else {
+		c->counts.n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
+	}
 }
 
 static void copy_run(struct seam_helper_job *job)
 {
 	struct file_copy_job *c = (struct file_copy_job *)job;
 	struct stat st;
+	uint64_t bytes;
 	int dir;
 
-	if (!c->is_hit && is_at_its_path(&c->what))
+	if (!c->is_hit && is_at_path(&c->id))
 		return;
-	c->result = RESULT_MISSED;
-	/* whoever wrote over it in its place has changed what we hold */
-	if (c->fd < 0 || fstat(c->fd, &st) < 0 || !carries_id(c->fd, &c->what))
+	/* the file that is held may have been written to since */
+	if (c->fd < 0 || fstat(c->fd, &st) < 0 || !has_build_id(c->fd, &c->id)) {
+		seam_kept_counts_leave_out(&c->counts, c->code, NULL);
 		return;
-	c->bytes = (uint64_t)st.st_size;
-	c->result = RESULT_TOO_LARGE;
-	if (c->bytes > SEAM_KEPT_MAX_FILE_BYTES || c->bytes > c->budget)
+	}
+	bytes = (uint64_t)st.st_size;
+	if (bytes > SEAM_KEPT_MAX_FILE_BYTES || bytes > c->budget) {
+		c->counts.n_left_out[SEAM_KEPT_TOO_LARGE]++;
 		return;
-	c->result = RESULT_FAILED;
+	}
 	dir = seam_bundle_folder(&c->bundle, "elf", NULL);
-	if (dir < 0)
+	if (dir < 0) {
+		c->counts.n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
 		return;
-	copy_into(c, dir);
+	}
+	copy_into(c, dir, bytes);
 	close(dir);
-}
-
-static void count_missed(struct seam_kept_files_counts *counts, int code)
-{
-	if (code == -EAGAIN)
-		counts->n_leased++;
-	else if (code == -ETIMEDOUT)
-		counts->n_stuck++;
-	else if (code == 0 || code == -ENOENT || code == -ESRCH)
-		counts->n_missed++;
-	else
-		counts->n_refused++;
 }
 
 static void copy_done(struct seam_helper_job *job, void *context)
 {
 	struct file_copy_job *c = (struct file_copy_job *)job;
-	struct seam_kept_files_counts *counts = context;
-	struct seam_kept_file *file = &c->kept->files.items[job->tag];
 
-	file->fd = c->fd;
+	c->kept->files.items[job->tag].fd = c->fd;
 	c->fd = -1;
-	counts->n_copied += c->result == RESULT_COPIED;
-	counts->n_bytes += c->result == RESULT_COPIED ? c->bytes : 0;
-	counts->n_too_large += c->result == RESULT_TOO_LARGE;
-	counts->n_failed += c->result == RESULT_FAILED;
-	if (c->result == RESULT_MISSED)
-		count_missed(counts, file->code);
-}
-
-static void copy_given_up(void *context, uint64_t tag)
-{
-	struct seam_kept_files_counts *counts = context;
-
-	(void)tag;
-	counts->n_stuck++;
+	seam_kept_counts_add(context, &c->counts);
 }
 
 static void copy_free(struct seam_helper_job *job)
@@ -364,35 +351,34 @@ static void copy_free(struct seam_helper_job *job)
 
 int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 			const struct seam_bundle *bundle, uint64_t budget,
-			struct seam_kept_files_counts *counts)
+			struct seam_kept_counts *counts)
 {
 	struct seam_kept_file *file = &kept->files.items[i];
-	size_t length = strlen(file->path) + 1;
-	struct file_copy_job *c = calloc(1, sizeof(*c) + length);
+	struct file_copy_job *c = calloc(1, sizeof(*c) +
+					    identity_size(file->path));
 
 	if (!c)
 		return -ENOMEM;
 	c->job = (struct seam_helper_job) {
 		.run = copy_run, .done = copy_done,
-		.given_up = copy_given_up, .free = copy_free,
+		.given_up = seam_kept_counts_timed_out, .free = copy_free,
 		.context = counts, .tag = i, .limit_ns = COPY_LIMIT_NS,
 	};
 	c->kept = kept;
 	c->bundle = *bundle;
 	c->bundle.dir = fcntl(bundle->dir, F_DUPFD_CLOEXEC, 0);
+	c->code = file->code;
 	c->is_hit = file->is_hit;
 	c->budget = budget;
-	memcpy(c->what.build_id, file->build_id, file->build_id_size);
-	c->what.build_id_size = file->build_id_size;
-	memcpy(c->what.path, file->path, length);
-	/* a job that hangs keeps the descriptor */
+	identify(&c->id, file->build_id, file->build_id_size, file->path);
+	/* moved: a job that is given up keeps the descriptor */
 	c->fd = file->fd;
 	file->fd = -1;
 	return seam_helper_submit(kept->helper, &c->job);
 }
 
 int seam_kept_file_write(const struct seam_bundle *bundle, const uint8_t *id,
-		       size_t id_size, const void *image, size_t bytes)
+			 size_t id_size, const void *image, size_t bytes)
 {
 	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int dir = seam_bundle_folder(bundle, "elf", NULL);
@@ -416,6 +402,6 @@ void seam_kept_file_remove_part(const struct seam_bundle *bundle)
 		return;
 	unlinkat(dir, part, 0);
 	close(dir);
-	/* of no use where nothing else came into it */
+	/* fails unless the folder is empty */
 	unlinkat(bundle->dir, "elf", AT_REMOVEDIR);
 }

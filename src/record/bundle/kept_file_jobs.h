@@ -1,40 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept_file_jobs.h - the jobs of kept_files.h for the helper thread, one file each
+ * kept_file_jobs.h - jobs of the helper thread for kept_files.c
  *
- * For kept_files.c alone.
+ * Results arrive in seam_kept_files_collect().  Each function returns 0, or
+ * -ENOMEM or -EAGAIN if there is no such job.
  */
 #ifndef SEAM_KEPT_FILE_JOBS_H
 #define SEAM_KEPT_FILE_JOBS_H
 
 #include "record/bundle/kept_files.h"
 
-/*
- * Open the file of mapping @m, the @file-th of @kept, as its process sees it.
- * The result comes with seam_kept_files_collect().  -ENOMEM or -EAGAIN.
- */
+/* Open file @i of @kept, mapped as @m, as the process of @m sees it. */
 int seam_kept_file_open(struct seam_kept_files *kept,
-			const struct seam_kept_files_mapping *m, uint32_t file);
+			const struct seam_kept_files_mapping *m, uint32_t i);
 
-/*
- * Look which files are where their paths say, in one job; the result, in
- * is_there, comes as above.
- */
+/* Set is_at_path of all files, in one job. */
 int seam_kept_file_check_paths(struct seam_kept_files *kept);
 
 /*
- * Copy it into the bundle if its path does not lead to it, or it was hit;
- * counted in @counts.  As above.
+ * Copy file @i into @bundle unless it is at its path and was not hit.  The
+ * result is added to @counts; a larger file than @budget is left out.
  */
-int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t file,
+int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 			const struct seam_bundle *bundle, uint64_t budget,
-			struct seam_kept_files_counts *counts);
+			struct seam_kept_counts *counts);
 
-/* A file elf/@id of @bytes of memory, and no other thread's.  0 or -errno. */
+/* In this thread: write @bytes of memory to elf/@id.  0 or -errno. */
 int seam_kept_file_write(const struct seam_bundle *bundle, const uint8_t *id,
-		       size_t id_size, const void *image, size_t bytes);
+			 size_t id_size, const void *image, size_t bytes);
 
-/* What a copy that was given up has left: not a whole file. */
+/* Remove the unfinished file of a copy that was given up. */
 void seam_kept_file_remove_part(const struct seam_bundle *bundle);
 
 #endif /* SEAM_KEPT_FILE_JOBS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_files.c - remember mapped files, have them held and copied; see kept_files.h */
+/* kept_files.c - the list of files, and the order of jobs; see kept_files.h */
 #include "record/bundle/kept_files.h"
 
 #include "base/cursor.h"
@@ -16,14 +16,14 @@
 
 enum {
 	VDSO_BYTES = 64 * 1024,	/* no vdso is larger */
-	WAIT_MS = 50,		/* between two looks whether a job hangs */
+	WAIT_MS = 50,		/* between two checks for overdue jobs */
 };
 
 /* A vdso below this belongs to a 32-bit process and is not ours. */
 #define FIRST_64_BIT_ADDR (UINT64_C(1) << 32)
 
 bool seam_kept_files_read_mapping(const struct seam_ring_header *record,
-			    struct seam_kept_files_mapping *m)
+				  struct seam_kept_files_mapping *m)
 {
 	struct seam_cursor c = seam_cursor_make(record, record->size,
 						SEAM_LITTLE);
@@ -56,9 +56,10 @@ static uint64_t hash_of(const uint8_t *build_id, size_t size)
 	return seam_hash_bytes(build_id, size, 0);
 }
 
-/* Files with that build id, each under another path, are counted too. */
-static struct seam_kept_file *find(struct seam_kept_files *kept, const char *path,
-			      const uint8_t *id, size_t size, size_t *n)
+/* Also counts the files with that build id that have other paths. */
+static struct seam_kept_file *find(struct seam_kept_files *kept,
+				   const char *path, const uint8_t *id,
+				   size_t size, size_t *n)
 {
 	struct seam_index_probe probe =
 		seam_index_probe(&kept->index, hash_of(id, size));
@@ -78,23 +79,25 @@ static struct seam_kept_file *find(struct seam_kept_files *kept, const char *pat
 	return NULL;
 }
 
-struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept, const char *path,
-				 const uint8_t *build_id, size_t size)
+struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept,
+					    const char *path,
+					    const uint8_t *build_id,
+					    size_t size)
 {
 	size_t n;
 
 	return find(kept, path, build_id, size, &n);
 }
 
-/* Whether there is room, in general and for this process; takes it if so. */
-static bool has_room(struct seam_kept_files *kept, const struct seam_kept_files_mapping *m,
-		     size_t n_same)
+/* Whether there is room, in general and for this process; reserves it. */
+static bool reserve(struct seam_kept_files *kept,
+		    const struct seam_kept_files_mapping *m, size_t n_paths)
 {
 	uint16_t *n = &kept->of_process[(uint32_t)m->pid %
 					SEAM_KEPT_N_COUNTERS];
 	size_t length = strlen(m->path) + 1;
 
-	if (n_same >= SEAM_KEPT_MAX_PATHS || *n >= SEAM_KEPT_MAX_OF_PROCESS ||
+	if (n_paths >= SEAM_KEPT_MAX_PATHS || *n >= SEAM_KEPT_MAX_OF_PROCESS ||
 	    kept->files.n >= SEAM_KEPT_MAX_FILES ||
 	    kept->n_name_bytes + length > SEAM_KEPT_MAX_NAME_BYTES)
 		return false;
@@ -110,7 +113,9 @@ static bool has_helper(struct seam_kept_files *kept)
 	return kept->helper;
 }
 
-static void hold(struct seam_kept_files *kept, const struct seam_kept_files_mapping *m)
+/* False: out of memory. */
+static bool add_file(struct seam_kept_files *kept,
+		     const struct seam_kept_files_mapping *m)
 {
 	uint32_t i = (uint32_t)kept->files.n;
 	char *path = strdup(m->path);
@@ -120,8 +125,7 @@ static void hold(struct seam_kept_files *kept, const struct seam_kept_files_mapp
 	    seam_index_add(&kept->index,
 			   hash_of(m->build_id, m->build_id_size), i) < 0) {
 		free(path);
-		kept->n_too_many++;
-		return;
+		return false;
 	}
 	file = &kept->files.items[kept->files.n++];
 	*file = (struct seam_kept_file) {
@@ -129,6 +133,16 @@ static void hold(struct seam_kept_files *kept, const struct seam_kept_files_mapp
 		.path = path,
 	};
 	memcpy(file->build_id, m->build_id, m->build_id_size);
+	return true;
+}
+
+/* Have the helper open the file that was added last, mapped as @m. */
+static void open_last(struct seam_kept_files *kept,
+		      const struct seam_kept_files_mapping *m)
+{
+	uint32_t i = (uint32_t)kept->files.n - 1;
+	struct seam_kept_file *file = &kept->files.items[i];
+
 	if (kept->n_held >= SEAM_KEPT_MAX_HELD || !has_helper(kept)) {
 		file->code = -ENOENT;
 		return;
@@ -141,23 +155,23 @@ static void hold(struct seam_kept_files *kept, const struct seam_kept_files_mapp
 }
 
 void seam_kept_files_sideband(struct seam_kept_files *kept,
-		   const struct seam_ring_header *record)
+			      const struct seam_ring_header *record)
 {
 	struct seam_kept_files_mapping m;
-	size_t n_same;
+	size_t n_paths;
 
 	if (!seam_kept_files_read_mapping(record, &m))
 		return;
 	if (seam_kept_jit_is_runtime(m.path) && has_helper(kept))
 		seam_kept_jit_add(&kept->jit, kept->helper, m.pid, m.path);
 	if (strcmp(m.path, "[vdso]") == 0 && m.addr >= FIRST_64_BIT_ADDR)
-		kept->saw_vdso = true;
-	if (m.path[0] != '/' || m.path[1] == '/' || m.build_id_size == 0)
-		return;		/* not a file, or none that can be told */
-	if (find(kept, m.path, m.build_id, m.build_id_size, &n_same))
+		kept->has_vdso = true;
+	/* "//anon" and "[heap]" are no files; without a build id none fits */
+	if (m.path[0] != '/' || m.path[1] == '/' || m.build_id_size == 0 ||
+	    find(kept, m.path, m.build_id, m.build_id_size, &n_paths))
 		return;
-	if (has_room(kept, &m, n_same))
-		hold(kept, &m);
+	if (reserve(kept, &m, n_paths) && add_file(kept, &m))
+		open_last(kept, &m);
 	else
 		kept->n_too_many++;
 }
@@ -168,18 +182,20 @@ void seam_kept_files_collect(struct seam_kept_files *kept)
 		seam_helper_collect(kept->helper);
 }
 
-uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *kept, uint64_t most)
+uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *kept,
+					uint64_t max)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; bytes < most && i < kept->files.n; i++)
-		bytes += kept->files.items[i].lost_bytes;
-	return bytes < most ? bytes : most;
+	for (size_t i = 0; bytes < max && i < kept->files.n; i++)
+		bytes += kept->files.items[i].copy_bytes;
+	return bytes < max ? bytes : max;
 }
 
-/* Our own vdso: the kernel gives all 64-bit processes the same. */
-static void keep_vdso(struct seam_kept_files *kept, const struct seam_bundle *bundle,
-		      struct seam_kept_files_counts *counts)
+/* Copy our own vdso: the kernel gives all 64-bit processes the same. */
+static void copy_vdso(struct seam_kept_files *kept,
+		      const struct seam_bundle *bundle,
+		      struct seam_kept_counts *counts)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	const ElfW(Ehdr) *header = (const void *)image;
@@ -200,86 +216,94 @@ static void keep_vdso(struct seam_kept_files *kept, const struct seam_bundle *bu
 				  header->e_shentsize;
 	if (kept->vdso_build_id_size && bytes <= VDSO_BYTES &&
 	    seam_kept_file_write(bundle, kept->vdso_build_id,
-			       kept->vdso_build_id_size, image, bytes) == 0)
+				 kept->vdso_build_id_size, image, bytes) == 0)
 		return;
 	kept->vdso_build_id_size = 0;
-	counts->n_failed++;
+	counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
 }
 
-/* Until all jobs have ended.  False: there is no more time. */
+/* Wait for all jobs to end.  False: time is up, and they are given up. */
 static bool wait_for_jobs(struct seam_kept_files *kept,
-			  const struct seam_kept_destination *ending)
+			  const struct seam_kept_destination *to)
 {
 	int fd = seam_helper_fd(kept->helper, true);
 	bool has_time = true;
 
 	while (has_time && seam_helper_collect(kept->helper))
-		has_time = ending->wait(ending->context, fd, WAIT_MS);
+		has_time = to->wait(to->context, fd, WAIT_MS);
 	if (!has_time)
 		seam_helper_abandon(kept->helper);
 	seam_helper_fd(kept->helper, false);
 	return has_time;
 }
 
-static uint64_t left(uint64_t budget, uint64_t taken)
+static uint64_t rest(uint64_t budget, uint64_t used)
 {
-	return taken < budget ? budget - taken : 0;
+	return used < budget ? budget - used : 0;
 }
 
+/* One file at a time, so that the budget is exact. */
 static void copy_files(struct seam_kept_files *kept,
-		       const struct seam_kept_destination *ending, uint64_t budget,
-		       bool has_time, struct seam_kept_files_counts *counts)
+		       const struct seam_kept_destination *to, uint64_t budget,
+		       bool has_time, struct seam_kept_counts *counts)
 {
 	if (budget > SEAM_KEPT_MAX_BYTES)
 		budget = SEAM_KEPT_MAX_BYTES;
 	if (!kept->helper) {
-		counts->n_stuck += kept->files.n;
+		counts->n_left_out[SEAM_KEPT_TIMED_OUT] += kept->files.n;
 		return;
 	}
 	if (has_time && kept->files.n && seam_kept_file_check_paths(kept) == 0)
-		has_time = wait_for_jobs(kept, ending);
+		has_time = wait_for_jobs(kept, to);
 	for (size_t i = 0; i < kept->files.n; i++) {
-		if (kept->files.items[i].is_there &&
-		    !kept->files.items[i].is_hit)
+		const struct seam_kept_file *file = &kept->files.items[i];
+
+		if (file->is_at_path && !file->is_hit)
 			continue;
-		if (!has_time) {
-			counts->n_interrupted++;
-			continue;
-		}
-		if (seam_kept_file_copy(kept, (uint32_t)i, ending->bundle,
-					left(budget, counts->n_bytes),
-					counts) < 0)
-			counts->n_stuck++;
+		if (!has_time)
+			counts->n_left_out[SEAM_KEPT_INTERRUPTED]++;
+		else if (seam_kept_file_copy(kept, (uint32_t)i, to->bundle,
+					     rest(budget, counts->n_bytes),
+					     counts) < 0)
+			counts->n_left_out[SEAM_KEPT_TIMED_OUT]++;
 		else
-			has_time = wait_for_jobs(kept, ending);
+			has_time = wait_for_jobs(kept, to);
 	}
-	if (!has_time || counts->n_stuck)
-		seam_kept_file_remove_part(ending->bundle);
+	if (!has_time || counts->n_left_out[SEAM_KEPT_TIMED_OUT])
+		seam_kept_file_remove_part(to->bundle);
+}
+
+static bool copy_jit(struct seam_kept_files *kept,
+		     const struct seam_kept_destination *to, bool has_time,
+		     struct seam_kept_counts *counts)
+{
+	seam_kept_jit_begin(&kept->jit, to->bundle, counts);
+	for (size_t i = 0; i < kept->jit.runtimes.n; i++)
+		if (!has_time)
+			counts->n_left_out[SEAM_KEPT_INTERRUPTED]++;
+		else if (seam_kept_jit_copy(&kept->jit, kept->helper, i,
+					    rest(to->budget_bytes,
+						 counts->n_bytes),
+					    counts) == 0)
+			has_time = wait_for_jobs(kept, to);
+	seam_kept_jit_end(&kept->jit, to->bundle, to->is_snapshot, counts);
+	return has_time;
 }
 
 void seam_kept_files_copy(struct seam_kept_files *kept,
-		      const struct seam_kept_destination *ending,
-		      struct seam_kept_files_counts *counts)
+			  const struct seam_kept_destination *to,
+			  struct seam_kept_files_counts *counts)
 {
-	bool has_time = !kept->helper || wait_for_jobs(kept, ending);
-	uint64_t budget = ending->budget_bytes;
+	bool has_time = !kept->helper || wait_for_jobs(kept, to);
 
-	*counts = (struct seam_kept_files_counts) { .n_too_many = kept->n_too_many };
-	if (kept->saw_vdso)
-		keep_vdso(kept, ending->bundle, counts);
-	seam_kept_jit_begin(&kept->jit, ending->bundle, &counts->jit);
-	for (size_t i = 0; i < kept->jit.runtimes.n; i++) {
-		if (!has_time)
-			counts->jit.n_interrupted++;
-		else if (seam_kept_jit_copy(&kept->jit, kept->helper, i,
-				left(budget, counts->jit.n_bytes),
-				&counts->jit) == 0)
-			has_time = wait_for_jobs(kept, ending);
-	}
-	seam_kept_jit_end(&kept->jit, ending->bundle, ending->is_snapshot,
-			  &counts->jit);
-	copy_files(kept, ending, left(budget, counts->jit.n_bytes), has_time,
-		   counts);
+	*counts = (struct seam_kept_files_counts) {
+		.files.n_left_out[SEAM_KEPT_TOO_MANY] = kept->n_too_many,
+	};
+	if (kept->has_vdso)
+		copy_vdso(kept, to->bundle, &counts->files);
+	has_time = copy_jit(kept, to, has_time, &counts->jit);
+	copy_files(kept, to, rest(to->budget_bytes, counts->jit.n_bytes),
+		   has_time, &counts->files);
 }
 
 void seam_kept_files_fini(struct seam_kept_files *kept)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_hits.c - pages of samples, joined with mappings; see kept_hits.h */
+/* kept_hits.c - join pages of samples with mappings; see kept_hits.h */
 #include "record/bundle/kept_hits.h"
 
 #include "base/cursor.h"
@@ -15,7 +15,7 @@ enum {
 	MAX_STEPS = 1 << 28,
 };
 
-static void see_fork(struct seam_kept_hits *hits,
+static void add_fork(struct seam_kept_hits *hits,
 		     const struct seam_ring_header *record)
 {
 	struct seam_cursor c = seam_cursor_make(record, record->size,
@@ -35,15 +35,16 @@ static void see_fork(struct seam_kept_hits *hits,
 		hits->n_left_out++;
 }
 
-void seam_kept_hits_sideband(struct seam_kept_hits *hits, struct seam_kept_files *kept,
-			const struct seam_ring_header *record)
+void seam_kept_hits_sideband(struct seam_kept_hits *hits,
+			     struct seam_kept_files *kept,
+			     const struct seam_ring_header *record)
 {
 	struct seam_kept_hits_mapping *slot;
 	struct seam_kept_files_mapping m;
 	struct seam_kept_file *file;
 
 	if (record->type == PERF_RECORD_FORK)
-		see_fork(hits, record);
+		add_fork(hits, record);
 	if (!seam_kept_files_read_mapping(record, &m) || m.path[0] != '/' ||
 	    m.path[1] == '/')
 		return;
@@ -53,8 +54,9 @@ void seam_kept_hits_sideband(struct seam_kept_hits *hits, struct seam_kept_files
 		hits->n_left_out++;
 		return;
 	}
-	file = m.build_id_size ? seam_kept_files_find(kept, m.path, m.build_id,
-						m.build_id_size) : NULL;
+	file = m.build_id_size ?
+	       seam_kept_files_find(kept, m.path, m.build_id,
+				    m.build_id_size) : NULL;
 	*slot = (struct seam_kept_hits_mapping) {
 		.pid = m.pid, .begin = m.addr, .end = m.addr + m.bytes,
 		.file = file ? (uint32_t)(file - kept->files.items) :
@@ -84,7 +86,7 @@ static void add_page(struct seam_kept_hits *hits, int32_t pid, uint64_t page)
 	*slot = (struct seam_kept_hits_page) { .pid = pid, .page = page };
 }
 
-/* Above this is the kernel, or a mark in a call chain. */
+/* Else it is of the kernel, or a context marker in a call chain. */
 static bool is_user(uint64_t addr)
 {
 	return addr < UINT64_C(1) << 56;
@@ -100,7 +102,7 @@ void seam_kept_hits_sample(struct seam_kept_hits *hits,
 		(const uint8_t *)(record + 1), record->size - sizeof(*record),
 	};
 
-	/* the same bytes, of which a recorder's own events use the first */
+	/* the same bytes; our events use none after these */
 	_Static_assert(offsetof(struct seam_perf_attr, sample_regs_user) ==
 		       offsetof(struct perf_event_attr, sample_regs_user),
 		       "as in linux/perf_event.h");
@@ -140,7 +142,7 @@ static size_t first_of(const struct seam_kept_hits *hits, int32_t pid)
 	return low;
 }
 
-/* Mark what @page lies in of process @pid.  Returns whether anything. */
+/* Mark the files of @pid that @page is in.  False: there is no mapping. */
 static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 		    int32_t pid, uint64_t page, uint64_t *steps)
 {
@@ -164,7 +166,7 @@ static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 	return found;
 }
 
-/* The latest, because pids are used again; 0: not told. */
+/* By the last fork, because pids are used again; 0: there is none. */
 static int32_t parent_of(const struct seam_kept_hits *hits, int32_t pid,
 			 uint64_t *steps)
 {
@@ -174,7 +176,8 @@ static int32_t parent_of(const struct seam_kept_hits *hits, int32_t pid,
 	return 0;
 }
 
-void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *kept)
+void seam_kept_hits_mark(struct seam_kept_hits *hits,
+			 struct seam_kept_files *kept)
 {
 	uint64_t steps = 0;
 

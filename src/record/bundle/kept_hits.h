@@ -2,10 +2,10 @@
 /*
  * kept_hits.h - which of the mapped files samples are in, for --keep-files
  *
- * Remembers the mappings of each process and the pages that its samples and
- * call chains lie in, and joins the two at the end.  A mapping counts whenever
- * it was made, and for processes that were forked from its own: rather a file
- * too many is kept than one too few.
+ * Collects the mappings of each process and the pages of addresses in its
+ * samples and call chains, and joins the two at the end.  Times are ignored,
+ * and a mapping is also one of the processes forked from its own: this may
+ * copy a file too many, but none too few.
  *
  * Threads: one.
  */
@@ -16,7 +16,7 @@
 
 #include <linux/perf_event.h>
 
-/* Of pages, mappings and forks each; those beyond are left out. */
+/* Of pages, mappings and forks each; more are left out. */
 enum { SEAM_KEPT_HITS_MAX = 1 << 20 };
 
 struct seam_kept_hits_page {
@@ -30,7 +30,7 @@ struct seam_kept_hits_fork {
 
 struct seam_kept_hits_mapping {
 	int32_t pid;
-	uint32_t file;		/* of the kept ones; SEAM_NONE: not kept */
+	uint32_t file;		/* index in kept_files; SEAM_NONE: not there */
 	uint64_t begin, end;
 };
 
@@ -40,21 +40,23 @@ struct seam_kept_hits {
 	SEAM_ARRAY(struct seam_kept_hits_page) pages;
 	struct seam_index page_index;
 	SEAM_ARRAY(struct seam_kept_hits_fork) forks;
-	uint64_t n_left_out;	/* pages and mappings beyond the most */
-	uint64_t n_without;	/* hit mappings whose files are not kept */
+	uint64_t n_left_out;	/* pages and mappings beyond the maximum */
+	uint64_t n_without;	/* hit mappings of files that are not there */
 };
 
-/* A side-band record, after seam_kept_files_sideband(). */
-void seam_kept_hits_sideband(struct seam_kept_hits *hits, struct seam_kept_files *kept,
-			const struct seam_ring_header *record);
+/* Process a side-band record, after seam_kept_files_sideband(). */
+void seam_kept_hits_sideband(struct seam_kept_hits *hits,
+			     struct seam_kept_files *kept,
+			     const struct seam_ring_header *record);
 
-/* A sample of an event with @attr. */
+/* Process a sample of an event with @attr. */
 void seam_kept_hits_sample(struct seam_kept_hits *hits,
 			   const struct perf_event_attr *attr,
 			   const struct seam_ring_header *record);
 
-/* Mark the files of @kept that were hit. */
-void seam_kept_hits_mark(struct seam_kept_hits *hits, struct seam_kept_files *kept);
+/* Set is_hit of the files of @kept that samples are in. */
+void seam_kept_hits_mark(struct seam_kept_hits *hits,
+			 struct seam_kept_files *kept);
 
 void seam_kept_hits_fini(struct seam_kept_hits *hits);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_jit.c - see runtimes, hold their roots, copy at the end; kept_jit.h */
+/* kept_jit.c - open runtimes, copy their dumps at the end; see kept_jit.h */
 #include "record/bundle/kept_jit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static const char part[] = SEAM_BUNDLE_PART;
 
-/* A copy of half a gigabyte takes its time, and does not say how far it is. */
+/* A copy of half a gigabyte reports no progress. */
 #define COPY_LIMIT_NS (30 * SEAM_HELPER_LIMIT_NS)
 
 static bool is_anonymous(const char *path)
@@ -29,70 +29,70 @@ bool seam_kept_jit_is_runtime(const char *path)
 	return is_anonymous(path) || seam_jit_marker(path, &inner_pid);
 }
 
-/* ---- hold ---- */
+/* ---- open ---- */
 
-struct hold_job {
+struct open_runtime_job {
 	struct seam_helper_job job;
 	int32_t pid;
 	struct seam_target target;
 };
 
-static void hold_run(struct seam_helper_job *job)
+static void open_run(struct seam_helper_job *job)
 {
-	struct hold_job *h = (struct hold_job *)job;
+	struct open_runtime_job *o = (struct open_runtime_job *)job;
 
-	/* what a process that has ended left is looked for in our own root */
-	seam_target_open(&h->target, h->pid, NULL);
+	/* of a process that has ended, files are looked for in our root */
+	seam_target_open(&o->target, o->pid, NULL);
 }
 
-static void hold_done(struct seam_helper_job *job, void *context)
+static void open_done(struct seam_helper_job *job, void *context)
 {
-	struct hold_job *h = (struct hold_job *)job;
+	struct open_runtime_job *o = (struct open_runtime_job *)job;
 	struct seam_kept_jit *jit = context;
 
-	jit->runtimes.items[job->tag].target = h->target;
-	seam_target_init(&h->target);
+	jit->runtimes.items[job->tag].target = o->target;
+	seam_target_init(&o->target);
 }
 
-static void hold_given_up(void *context, uint64_t tag)
+static void open_given_up(void *context, uint64_t tag)
 {
 	struct seam_kept_jit *jit = context;
 
 	jit->runtimes.items[tag].is_stuck = true;
 }
 
-static void hold_free(struct seam_helper_job *job)
+static void open_free(struct seam_helper_job *job)
 {
-	struct hold_job *h = (struct hold_job *)job;
+	struct open_runtime_job *o = (struct open_runtime_job *)job;
 
-	seam_target_close(&h->target);
-	free(h);
+	seam_target_close(&o->target);
+	free(o);
 }
 
-static void hold(struct seam_kept_jit *jit, struct seam_helper *helper,
-		 size_t i)
+static void open_runtime(struct seam_kept_jit *jit, struct seam_helper *helper,
+			 size_t i)
 {
-	struct hold_job *h = calloc(1, sizeof(*h));
+	struct open_runtime_job *o = calloc(1, sizeof(*o));
 
-	if (!h) {
+	if (!o) {
 		jit->runtimes.items[i].is_stuck = true;
 		return;
 	}
-	h->job = (struct seam_helper_job) {
-		.run = hold_run, .done = hold_done,
-		.given_up = hold_given_up, .free = hold_free,
+	o->job = (struct seam_helper_job) {
+		.run = open_run, .done = open_done,
+		.given_up = open_given_up, .free = open_free,
 		.context = jit, .tag = i,
 	};
-	h->pid = jit->runtimes.items[i].pid;
-	seam_target_init(&h->target);
-	if (seam_helper_submit(helper, &h->job) < 0)
+	o->pid = jit->runtimes.items[i].pid;
+	seam_target_init(&o->target);
+	if (seam_helper_submit(helper, &o->job) < 0)
 		jit->runtimes.items[i].is_stuck = true;
 }
 
-/* The runtime of @pid, begun if it is new; NULL when there is no room. */
+/* The runtime of @pid, added if it is new; NULL: too many. */
 static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
-					    struct seam_helper *helper,
-					    int32_t pid)
+						struct seam_helper *helper,
+						int32_t pid)
 {
 	struct seam_kept_jit_runtime *runtime;
 
@@ -112,7 +112,7 @@ static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
 		seam_perf_map_watch_add(jit->maps, pid);
 	seam_target_init(&runtime->target);
 	runtime->target.owner.pid = pid;
-	hold(jit, helper, jit->runtimes.n - 1);
+	open_runtime(jit, helper, jit->runtimes.n - 1);
 	return runtime;
 }
 
@@ -134,20 +134,13 @@ void seam_kept_jit_add(struct seam_kept_jit *jit, struct seam_helper *helper,
 struct jit_copy_job {
 	struct seam_helper_job job;
 	struct seam_kept_jit *jit;	/* for done() */
-	struct seam_target target;	/* back in done() */
+	struct seam_target target;	/* returned in done() */
 	char *marker;
-	bool copies_map;		/* it was not followed */
+	bool copies_map;		/* no thread has copied it */
 	int folder;
 	uint64_t budget;
-	struct seam_kept_jit_counts counts;
+	struct seam_kept_counts counts;	/* the result */
 };
-
-static void keep_first(struct seam_kept_jit_counts *counts,
-		       const struct seam_err *err)
-{
-	if (!counts->why.n_causes)
-		counts->why = *err;
-}
 
 static void name_of(const struct jit_copy_job *c, enum seam_jit_kind kind,
 		    char name[48])
@@ -156,28 +149,15 @@ static void name_of(const struct jit_copy_job *c, enum seam_jit_kind kind,
 
 	snprintf(name, 48, kind == SEAM_JIT_DUMP ? "jit-%" PRId32 ".dump" :
 		 "perf-%" PRId32 ".map", pid);
-	/* What the process streamed has that name: this is its second. */
+	/* the process has streamed a dump, which has that name */
 	if (kind == SEAM_JIT_DUMP &&
 	    faccessat(c->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		snprintf(name, 48, "jit-%" PRId32 "-%" PRId32 ".dump", pid,
 			 pid);
 }
 
-static void refuse(struct jit_copy_job *c, int code, const struct seam_err *err)
-{
-	if (code == -ENOENT)
-		return;
-	if (code == -EAGAIN)
-		c->counts.n_leased++;
-	else if (code == -EFBIG)
-		c->counts.n_too_large++;
-	else
-		c->counts.n_refused++;
-	keep_first(&c->counts, err);
-}
-
-/* Open, not checked yet; -ENOENT where there is none. */
-static int open_it(const struct jit_copy_job *c, const char *path,
+/* Not validated yet.  -ENOENT: there is none. */
+static int open_file(const struct jit_copy_job *c, const char *path,
 		   struct seam_err *err)
 {
 	struct seam_err why = { 0 };
@@ -196,20 +176,21 @@ static void copy_file(struct jit_copy_job *c, enum seam_jit_kind kind,
 {
 	struct seam_err err = { 0 };
 	char name[48];
-	uint64_t most = c->budget < SEAM_KEPT_JIT_MAX_FILE_BYTES ? c->budget :
-			SEAM_KEPT_JIT_MAX_FILE_BYTES;
+	uint64_t max = c->budget < SEAM_KEPT_JIT_MAX_FILE_BYTES ? c->budget :
+		       SEAM_KEPT_JIT_MAX_FILE_BYTES;
 	struct stat st = { 0 };
-	int fd = open_it(c, path, &err);
+	int fd = open_file(c, path, &err);
 
 	if (fd >= 0)
-		fd = seam_jit_check(&c->target.owner, kind, path, fd, most,
+		fd = seam_jit_check(&c->target.owner, kind, path, fd, max,
 				    &err);
 	if (fd < 0) {
-		refuse(c, fd, &err);
+		if (fd != -ENOENT)
+			seam_kept_counts_leave_out(&c->counts, fd, &err);
 		return;
 	}
 	name_of(c, kind, name);
-	/* no more than it has now: it is still written to */
+	/* the runtime may still append: copy what there is now */
 	if (fstat(fd, &st) == 0 &&
 	    seam_jit_copy(fd, c->folder, part, (uint64_t)st.st_size,
 			  &err) == 0 &&
@@ -219,8 +200,9 @@ static void copy_file(struct jit_copy_job *c, enum seam_jit_kind kind,
 		c->budget -= (uint64_t)st.st_size;
 	} else {
 		unlinkat(c->folder, part, 0);
-		c->counts.n_failed++;
-		keep_first(&c->counts, &err);
+		c->counts.n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
+		seam_kept_counts_explain(&c->counts, SEAM_KEPT_NOT_WRITTEN,
+					 &err);
 	}
 	close(fd);
 }
@@ -230,33 +212,24 @@ uint64_t seam_kept_jit_map_bytes(const struct seam_kept_jit *jit)
 	return jit->maps ? seam_perf_map_watch_bytes(jit->maps) : 0;
 }
 
-/* A snapshot gets copies of what was followed so far. */
+/* The result of the thread; a snapshot gets copies of its files so far. */
 static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
-			struct seam_kept_jit_counts *counts)
+			struct seam_kept_counts *counts)
 {
-	const struct seam_perf_map_watch_result *result = &jit->map_result;
 	struct seam_err err = { 0 };
 
 	if (!jit->maps)
 		return;
 	if (!is_snapshot) {
-		seam_perf_map_watch_stop(jit->maps, &jit->map_result);
-		counts->n_copied += result->n_copied;
-		counts->n_refused += result->n_refused;
-		counts->n_failed += result->n_failed;
-		counts->n_too_large += result->n_cut;
-		counts->n_stuck += result->is_stuck;
-		err = result->why;
-	} else if (seam_perf_map_watch_copy(jit->maps, jit->folder, &err)) {
-		counts->n_failed++;
-	} else {
-		counts->n_copied += seam_perf_map_watch_bytes(jit->maps) > 0;
+		seam_perf_map_watch_stop(jit->maps, counts);
+		return;
 	}
-	if (err.n_causes)
-		keep_first(counts, &err);
-	else if (result->n_cut && !counts->why.n_causes)
-		seam_err_set(&counts->why, -EFBIG, "a perf map is larger than "
-			     "is kept");
+	if (seam_perf_map_watch_copy(jit->maps, jit->folder, &err) < 0)
+		counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
+	else
+		counts->n_copied += seam_kept_jit_map_bytes(jit) > 0;
+	counts->n_bytes += seam_kept_jit_map_bytes(jit);
+	seam_kept_counts_explain(counts, SEAM_KEPT_NOT_WRITTEN, &err);
 }
 
 static void copy_run(struct seam_helper_job *job)
@@ -278,27 +251,10 @@ static void copy_run(struct seam_helper_job *job)
 static void copy_done(struct seam_helper_job *job, void *context)
 {
 	struct jit_copy_job *c = (struct jit_copy_job *)job;
-	struct seam_kept_jit_counts *counts = context;
-	struct seam_kept_jit_runtime *runtime = &c->jit->runtimes.items[job->tag];
 
-	runtime->target = c->target;
+	c->jit->runtimes.items[job->tag].target = c->target;
 	seam_target_init(&c->target);
-	counts->n_copied += c->counts.n_copied;
-	counts->n_bytes += c->counts.n_bytes;
-	counts->n_refused += c->counts.n_refused;
-	counts->n_leased += c->counts.n_leased;
-	counts->n_too_large += c->counts.n_too_large;
-	counts->n_failed += c->counts.n_failed;
-	if (c->counts.why.n_causes)
-		keep_first(counts, &c->counts.why);
-}
-
-static void copy_given_up(void *context, uint64_t tag)
-{
-	struct seam_kept_jit_counts *counts = context;
-
-	(void)tag;
-	counts->n_stuck++;
+	seam_kept_counts_add(context, &c->counts);
 }
 
 static void copy_free(struct seam_helper_job *job)
@@ -314,10 +270,11 @@ static void copy_free(struct seam_helper_job *job)
 
 void seam_kept_jit_begin(struct seam_kept_jit *jit,
 			 const struct seam_bundle *bundle,
-			 struct seam_kept_jit_counts *counts)
+			 struct seam_kept_counts *counts)
 {
-	*counts = (struct seam_kept_jit_counts) {
-		.n_too_many = jit->n_too_many,
+	*counts = (struct seam_kept_counts) {
+		.n_left_out[SEAM_KEPT_TOO_MANY] = jit->n_too_many,
+		.why_cause = SEAM_KEPT_NOT_WRITTEN,
 	};
 	jit->folder = jit->runtimes.n ?
 		      seam_bundle_folder(bundle, "jit", &counts->why) : -1;
@@ -325,29 +282,29 @@ void seam_kept_jit_begin(struct seam_kept_jit *jit,
 
 int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 		       size_t i, uint64_t budget,
-		       struct seam_kept_jit_counts *counts)
+		       struct seam_kept_counts *counts)
 {
 	struct seam_kept_jit_runtime *runtime = &jit->runtimes.items[i];
+	uint64_t max = SEAM_KEPT_JIT_MAX_BYTES - counts->n_bytes;
 	struct jit_copy_job *c = jit->folder < 0 || runtime->is_stuck ? NULL :
-			     calloc(1, sizeof(*c));
+				 calloc(1, sizeof(*c));
 
 	if (!c) {
-		counts->n_stuck += runtime->is_stuck;
-		counts->n_failed += !runtime->is_stuck;
+		counts->n_left_out[runtime->is_stuck ? SEAM_KEPT_TIMED_OUT :
+				   SEAM_KEPT_NOT_WRITTEN]++;
 		return -ENOENT;
 	}
 	c->job = (struct seam_helper_job) {
 		.run = copy_run, .done = copy_done,
-		.given_up = copy_given_up, .free = copy_free,
+		.given_up = seam_kept_counts_timed_out, .free = copy_free,
 		.context = counts, .tag = i, .limit_ns = COPY_LIMIT_NS,
 	};
 	c->jit = jit;
 	c->marker = runtime->marker ? strdup(runtime->marker) : NULL;
 	c->copies_map = !jit->maps;
 	c->folder = fcntl(jit->folder, F_DUPFD_CLOEXEC, 0);
-	c->budget = budget < SEAM_KEPT_JIT_MAX_BYTES - counts->n_bytes ?
-		    budget : SEAM_KEPT_JIT_MAX_BYTES - counts->n_bytes;
-	/* a job that hangs keeps what it uses */
+	c->budget = budget < max ? budget : max;
+	/* moved: a job that is given up keeps its descriptors */
 	c->target = runtime->target;
 	seam_target_init(&runtime->target);
 	runtime->target.owner.pid = runtime->pid;
@@ -355,23 +312,23 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 		c->target.owner.inner_pid = runtime->marker_pid;
 	if (seam_helper_submit(helper, &c->job) == 0)
 		return 0;
-	counts->n_stuck++;
+	counts->n_left_out[SEAM_KEPT_TIMED_OUT]++;
 	return -EAGAIN;
 }
 
 void seam_kept_jit_end(struct seam_kept_jit *jit,
 		       const struct seam_bundle *bundle, bool is_snapshot,
-		       struct seam_kept_jit_counts *counts)
+		       struct seam_kept_counts *counts)
 {
 	if (jit->folder < 0)
 		return;
 	finish_maps(jit, is_snapshot, counts);
-	counts->n_bytes += seam_kept_jit_map_bytes(jit);
-	if (counts->n_stuck || counts->n_interrupted)
+	if (counts->n_left_out[SEAM_KEPT_TIMED_OUT] ||
+	    counts->n_left_out[SEAM_KEPT_INTERRUPTED])
 		unlinkat(jit->folder, part, 0);
 	close(jit->folder);
 	jit->folder = -1;
-	/* Most programs with anonymous code have neither. */
+	/* most programs with code in anonymous memory have neither file */
 	if (counts->n_copied == 0)
 		unlinkat(bundle->dir, "jit", AT_REMOVEDIR);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept_jit.h - the dumps and maps of recorded JITs, copied into the bundle
+ * kept_jit.h - copies of the dumps and maps that recorded JITs write
  *
- * A runtime that maps jit-PID.dump tells of its dump; one that runs code in
- * memory without a file may have written perf-PID.map.  Both are looked for
- * through the process's own root folder, which is held from when the process
- * is first seen, with its user's rights (target_file.h), and checked as
- * symbol/jit/jit_find.h says.  Maps are followed while they are written
- * (perf_map_watch.h).  Dumps are copied when the recording ends, because runtimes
- * write to the end: jit/jit-PID.dump, with the PID that the recording has;
- * jit/jit-PID-PID.dump where the process streamed another into
- * jit/jit-PID.dump.
+ * A runtime that writes jit-PID.dump maps it, and the side-band has that
+ * mapping.  A runtime that runs code in anonymous memory may write
+ * perf-PID.map.  Both files are opened inside the root folder of the process,
+ * which is held from its first such mapping on, with the rights of its user
+ * (target_file.h), and validated as symbol/jit/jit_find.h says.
+ *
+ * Maps are copied while they are written (perf_map_watch.h), dumps when the
+ * recording ends, because runtimes write to the end: to jit/jit-PID.dump, with
+ * the PID of the recording, or jit/jit-PID-PID.dump if the process has
+ * streamed another dump, which has that name.
  *
  * Nothing here fails a recording.
  */
@@ -19,75 +20,62 @@
 
 #include "base/array.h"
 #include "record/bundle/bundle.h"
+#include "record/bundle/kept_counts.h"
 #include "record/bundle/perf_map_watch.h"
 #include "record/proc/helper.h"
 #include "record/proc/target_file.h"
 
 enum {
-	/* Each holds two descriptors; of more JITs the first are kept. */
+	/* each holds two descriptors */
 	SEAM_KEPT_JIT_MAX_RUNTIMES = 512,
 };
 
-/* Of a process's dump and map each, and of all that is copied to jit/. */
+/* Of one dump or map, and of all of jit/. */
 #define SEAM_KEPT_JIT_MAX_FILE_BYTES (UINT64_C(512) << 20)
 #define SEAM_KEPT_JIT_MAX_BYTES (UINT64_C(2) << 30)
 
 struct seam_kept_jit_runtime {
 	int32_t pid;
-	int32_t marker_pid;	/* its number by the dump's name; 0: none */
-	struct seam_target target;	/* is held once the helper has it */
-	bool is_stuck;
-	char *marker;		/* path of the dump; NULL: none seen */
-};
-
-/* What became of the dumps and maps of one bundle. */
-struct seam_kept_jit_counts {
-	uint64_t n_copied;
-	uint64_t n_bytes;
-	uint64_t n_refused;	/* there, but not to be trusted */
-	uint64_t n_leased;	/* under another process's write lease */
-	uint64_t n_too_large;
-	uint64_t n_stuck;	/* could not be read in time */
-	uint64_t n_failed;	/* could not be written */
-	uint64_t n_interrupted;
-	uint64_t n_too_many;	/* runtimes beyond the most */
-	struct seam_err why;	/* the first that was refused or failed */
+	int32_t marker_pid;	/* PID in the name of its dump; 0: no dump */
+	struct seam_target target;	/* opened by the helper */
+	bool is_stuck;		/* that took too long */
+	char *marker;		/* path of the mapped dump; NULL: no dump */
 };
 
 /* Zeroed is valid and empty. */
 struct seam_kept_jit {
 	SEAM_ARRAY(struct seam_kept_jit_runtime) runtimes;
 	uint64_t n_too_many;
-	/* The caller's; NULL: maps are not followed, but copied at the end. */
+	/* The caller's; NULL: maps are copied when the recording ends. */
 	const struct seam_bundle *bundle;
-	struct seam_perf_map_watch *maps;	/* begun with the first runtime */
-	struct seam_perf_map_watch_result map_result;
-	int folder;		/* of the bundle that is being written; or -1 */
+	struct seam_perf_map_watch *maps;	/* from the first runtime on */
+	int folder;		/* jit/ of the bundle to copy to; or -1 */
 };
 
-/* Whether a process that maps @path with PROT_EXEC may be a JIT. */
+/* Whether a process that maps @path executable may have a JIT. */
 bool seam_kept_jit_is_runtime(const char *path);
 
-/* Process @pid did so: have @helper hold it. */
+/* Process @pid has mapped such a @path: have @helper open the process. */
 void seam_kept_jit_add(struct seam_kept_jit *jit, struct seam_helper *helper,
 		       int32_t pid, const char *path);
 
 /*
- * Copy what there is of runtime @i, at most @budget bytes, between a begin and
- * an end, which takes the maps.  Of a snapshot, these go on to be followed.
- * 0: the helper does it; else it is counted already.
+ * Copy to a bundle: begin, copy of each runtime, end.  begin() sets @counts.
+ * copy() takes the dump of runtime @i, at most @budget bytes; 0: the helper
+ * does it; else the error is counted.  end() takes the maps; for a snapshot
+ * they are copied as they are so far.
  */
 void seam_kept_jit_begin(struct seam_kept_jit *jit,
 			 const struct seam_bundle *bundle,
-			 struct seam_kept_jit_counts *counts);
+			 struct seam_kept_counts *counts);
 int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 		       size_t i, uint64_t budget,
-		       struct seam_kept_jit_counts *counts);
+		       struct seam_kept_counts *counts);
 void seam_kept_jit_end(struct seam_kept_jit *jit,
 		       const struct seam_bundle *bundle, bool is_snapshot,
-		       struct seam_kept_jit_counts *counts);
+		       struct seam_kept_counts *counts);
 
-/* Of the maps that were followed so far. */
+/* Bytes of maps that were copied so far. */
 uint64_t seam_kept_jit_map_bytes(const struct seam_kept_jit *jit);
 
 void seam_kept_jit_fini(struct seam_kept_jit *jit);

@@ -11,7 +11,7 @@
 
 #define FILE_NAME "kernel.sym.zst"
 
-/* False where there is no such file any more, or it is elsewhere. */
+/* False: no copy, other modules, or another file system. */
 static bool link_copy(const struct seam_kept_kernel *kept, int dir)
 {
 	char path[32];

@@ -2,9 +2,9 @@
 /*
  * kept_kernel.h - one copy of the kernel's symbols for all of a recording
  *
- * Each snapshot is a recording of its own and has the symbols of the kernel
- * in it.  They are the same file: all but the first are hard links to it, as
- * long as no module comes or goes.
+ * Each snapshot is a recording of its own and has the symbols of the kernel.
+ * All but the first are hard links to one file, as long as no module is loaded
+ * or unloaded.
  */
 #ifndef SEAM_KEPT_KERNEL_H
 #define SEAM_KEPT_KERNEL_H
@@ -14,7 +14,7 @@
 
 struct seam_kept_kernel {
 	int fd;			/* of the newest copy; 0: none yet */
-	uint64_t modules;	/* what was loaded then; 0: not known */
+	uint64_t modules;	/* hash of those loaded then; 0: not known */
 };
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_map_copy.c - read what came since, append it with its time; perf_map_copy.h */
+/* perf_map_copy.c - read what is new, find its time; see perf_map_copy.h */
 #include "record/bundle/perf_map_copy.h"
 
 #include "base/clock.h"
@@ -13,9 +13,9 @@
 
 enum {
 	CHUNK_BYTES = 64 * 1024,
-	/* Of several lines at once, the first is that much older at most. */
+	/* The oldest of several lines that are read at once. */
 	BURST_NS = 5 * 1000 * 1000,
-	/* From a write to a look that inotify asked for. */
+	/* From a write to the update that inotify causes. */
 	WAKE_NS = 1000 * 1000,
 };
 
@@ -40,7 +40,7 @@ void seam_perf_map_copy_close(struct seam_perf_map_copy *copy)
 	close_fd(&copy->times);
 }
 
-static void begin_again(struct seam_perf_map_copy *copy)
+static void restart(struct seam_perf_map_copy *copy)
 {
 	copy->pos = 0;
 	copy->n_tail = 0;
@@ -50,7 +50,7 @@ void seam_perf_map_copy_set_source(struct seam_perf_map_copy *copy, int fd)
 {
 	close_fd(&copy->from);
 	copy->from = fd;
-	begin_again(copy);
+	restart(copy);
 }
 
 bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy, int fd)
@@ -70,7 +70,7 @@ static uint64_t ns_of(int64_t seconds, uint32_t ns)
 	return seconds < 0 ? 0 : (uint64_t)seconds * SEAM_NS_PER_S + ns;
 }
 
-/* A time of a file on the one clock; 0 when it is before that began. */
+/* A time of a file as CLOCK_MONOTONIC; 0: before that clock began. */
 static uint64_t to_monotonic(const struct statx_timestamp *t)
 {
 	struct timespec wall;
@@ -83,7 +83,7 @@ static uint64_t to_monotonic(const struct statx_timestamp *t)
 	return now > age ? now - age : 0;
 }
 
-/* How much earlier than a write the time is that its file gets. */
+/* A write sets the time of the last tick: at most this much earlier. */
 static uint64_t tick_ns(void)
 {
 	struct timespec t;
@@ -93,10 +93,10 @@ static uint64_t tick_ns(void)
 }
 
 /*
- * When what was just read was written, at the earliest.  After the last look;
- * but that may be long ago.  The file's own time is that of its last write,
- * and a tick early at most; where that leaves it open, a look that inotify
- * asked for has come at once.
+ * The earliest time at which the new @bytes can have been written.  Not before
+ * the last update found the end of the map; that may be long ago.  The file's
+ * mtime is that of the last write, at most a tick early.  Within that tick, an
+ * update that inotify caused follows the write within WAKE_NS.
  */
 static uint64_t written_from(const struct seam_perf_map_copy *copy,
 			     const uint8_t *bytes, size_t n, uint64_t to_ns)
@@ -110,7 +110,7 @@ static uint64_t written_from(const struct seam_perf_map_copy *copy,
 		  &st))
 		return from_ns;
 	if (copy->checked_ns == 0) {
-		/* Not before the exec that it came after. */
+		/* the first bytes: not before the file was made */
 		if (st.stx_mask & STATX_BTIME)
 			file_ns = to_monotonic(&st.stx_btime) + tick_ns();
 	} else if (st.stx_mask & STATX_MTIME) {
@@ -153,7 +153,7 @@ static int make_files(struct seam_perf_map_copy *copy, int folder,
 	return copy->to < 0 ? copy->to : copy->times < 0 ? copy->times : 0;
 }
 
-/* The mark goes first: one that is beyond the map's end says nothing. */
+/* The mark is written first: readers ignore one beyond the map's end. */
 static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes, size_t n,
 		  uint64_t to_ns, struct seam_err *err)
 {
@@ -161,7 +161,7 @@ static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes, size_t 
 		.offset = copy->n_bytes, .to_ns = to_ns,
 		.from_ns = written_from(copy, bytes, n, to_ns),
 	};
-	/* A map that begins anew begins a line. */
+	/* a map that is read again begins with a line of its own */
 	bool is_cut_line = copy->pos == 0 && copy->n_bytes &&
 			   copy->last != '\n';
 	char line[SEAM_PERF_MAP_MARK_BYTES];
@@ -184,7 +184,7 @@ static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes, size_t 
 		copy->n_bytes += n;
 		copy->last = (char)bytes[n - 1];
 	} else if (ftruncate(copy->to, (off_t)copy->n_bytes)) {
-		/* half a line: readers skip it */
+		/* part of a line stays: readers skip it */
 	}
 	return r;
 }
@@ -197,14 +197,15 @@ static void remember_tail(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 }
 
 /*
- * Read on, the last bytes once more: where they are others, the map was
- * written anew.  Returns the new bytes, which are at @bytes + @copy->n_tail.
+ * Read the last bytes once more, and the new ones after them: if the last are
+ * different, the map was written again.  Returns the number of new bytes, at
+ * @bytes + @copy->n_tail.
  */
 static ssize_t read_on(struct seam_perf_map_copy *copy, uint8_t *bytes,
-		       size_t most)
+		       size_t max)
 {
 	for (int i = 0; i < 2; i++) {
-		ssize_t n = pread(copy->from, bytes, copy->n_tail + most,
+		ssize_t n = pread(copy->from, bytes, copy->n_tail + max,
 				  (off_t)(copy->pos - copy->n_tail));
 
 		if (n < 0)
@@ -212,12 +213,12 @@ static ssize_t read_on(struct seam_perf_map_copy *copy, uint8_t *bytes,
 		if ((size_t)n >= copy->n_tail &&
 		    memcmp(bytes, copy->tail, copy->n_tail) == 0)
 			return n - (ssize_t)copy->n_tail;
-		begin_again(copy);
+		restart(copy);
 	}
 	return 0;
 }
 
-/* What of @n bytes is taken: up to a zero, and to the limit. */
+/* How many of @n bytes are copied: up to a zero byte, or to max_bytes. */
 static size_t limit(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 		    size_t n)
 {
@@ -232,19 +233,19 @@ static size_t limit(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 	return taken;
 }
 
-/* One piece.  1: there may be more; 0: there is not; -errno. */
+/* Copy one piece.  1: there may be more; 0: there is none; -errno. */
 static int copy_piece(struct seam_perf_map_copy *copy, int folder,
-		      const char *name, size_t most, struct seam_err *err)
+		      const char *name, size_t max, struct seam_err *err)
 {
 	uint8_t bytes[SEAM_PERF_MAP_COPY_TAIL + CHUNK_BYTES];
 	uint64_t before_ns = seam_clock_ns();
-	ssize_t got = read_on(copy, bytes, most < CHUNK_BYTES ? most :
+	ssize_t got = read_on(copy, bytes, max < CHUNK_BYTES ? max :
 			      CHUNK_BYTES);
 	size_t tail = copy->n_tail, n;
 	int r;
 
 	if (got <= 0) {
-		/* Not readable for now is not an end. */
+		/* an error is not the end of the map */
 		if (got == 0)
 			copy->checked_ns = before_ns;
 		return 0;
@@ -260,14 +261,14 @@ static int copy_piece(struct seam_perf_map_copy *copy, int folder,
 }
 
 ssize_t seam_perf_map_copy_update(struct seam_perf_map_copy *copy, int folder,
-			   const char *name, size_t most,
-			   struct seam_err *err)
+				  const char *name, size_t max,
+				  struct seam_err *err)
 {
 	uint64_t began = copy->pos;
 	int r = copy->from >= 0 && !copy->is_over;
 
-	while (r > 0 && copy->pos - began < most)
-		r = copy_piece(copy, folder, name, most, err);
+	while (r > 0 && copy->pos - began < max)
+		r = copy_piece(copy, folder, name, max, err);
 	return r < 0 ? r : (ssize_t)(copy->pos > began ? copy->pos - began :
 				     0);
 }

@@ -211,6 +211,8 @@ void seam_event_init_program(struct seam_event *event, const char *name,
 	event->origin = SEAM_EVENT_OF_PROGRAM;
 	event->program_id = SEAM_EVENT_PROGRAM_ID | number;
 	event->each_time = true;
+	event->attr.sample_type = PERF_SAMPLE_RAW;
+	event->attr.sample_period = 1;
 	/* the type of event whose raw bytes perf leaves as they are */
 	event->attr.type = PERF_TYPE_SOFTWARE;
 	event->attr.config = PERF_COUNT_SW_BPF_OUTPUT;

@@ -14,7 +14,7 @@ struct record {
 	struct perf_event_header header;
 	uint64_t bytes;
 	uint64_t offset;	/* in the AUX data, counted from its start */
-	uint64_t reference;	/* tells records at one offset apart */
+	uint64_t reference;	/* distinguishes records at one offset */
 	uint32_t idx, tid, cpu, reserved;
 };
 

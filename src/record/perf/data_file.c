@@ -45,8 +45,11 @@ static int describe_events(struct seam_data_file *file,
 		event->attr = seam_perf_attr_of(&sources->events[e].attr);
 		event->name = sources->events[e].name;
 		event->max_ids = later;
-		if (!alloc_ids(file, e, sources->list.n + later))
+		if (!alloc_ids(file, e, sources->list.n + later + 1))
 			return no_memory(err);
+		if (sources->events[e].program_id)
+			event->ids[event->n_ids++] =
+				sources->events[e].program_id;
 		for (size_t i = 0; i < sources->list.n; i++)
 			if (sources->list.items[i].event == e)
 				event->ids[event->n_ids++] =
@@ -248,7 +251,7 @@ bool seam_data_file_salvage(struct seam_data_file *file,
 	};
 	for (size_t e = 0; e < file->n_events; e++)
 		file->by_event[e].n_samples = 0;
-	/* which event the samples left are of is known where only one samples */
+	/* the samples left are not counted by event; one event has all */
 	if (file->n_events <= 2)
 		file->by_event[0].n_samples = left.n_samples;
 	return begun_again;

@@ -32,7 +32,7 @@ struct seam_data_file {
 	SEAM_ARRAY(struct seam_auxtrace_entry) auxtraces;
 	struct seam_losses losses;
 
-	uint64_t n_records;		/* drained for this file, of all kinds */
+	uint64_t n_records;		/* drained for it, of all kinds */
 	struct seam_data_file_counts {	/* of records in the file */
 		uint64_t n_samples;
 		uint64_t n_kernel_samples;	/* in kernel mode */

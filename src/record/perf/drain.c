@@ -51,7 +51,7 @@ static size_t make_room(struct seam_drain *d)
 		d->spans = spans ? spans : d->spans;
 		pieces = realloc(d->pieces, (4 * n + 1) * sizeof(*d->pieces));
 		d->pieces = pieces ? pieces : d->pieces;
-		/* without memory, records of later threads stay in their rings */
+		/* without memory, later threads stay in their rings */
 		if (spans && pieces)
 			d->room = 2 * n;
 	}
@@ -68,6 +68,10 @@ static uint32_t event_of(const struct seam_drain *d, uint64_t id)
 	while ((i = seam_index_next(&d->ids, &probe)) != SEAM_NONE)
 		if (d->sources->list.items[i].id == id)
 			return d->sources->list.items[i].event;
+	for (uint32_t e = 0; id & SEAM_EVENT_PROGRAM_ID &&
+	     e < d->sources->n_events; e++)
+		if (d->sources->events[e].program_id == id)
+			return e;
 	return 0;
 }
 
@@ -182,7 +186,7 @@ static struct seam_source_ring *live_ring(const struct seam_drain *d, size_t i)
 /* Peek at all rings.  Returns the number of pieces to write. */
 static size_t gather(struct seam_drain *d)
 {
-	size_t n = 0, n_rings = make_room(d), most = 0;
+	size_t n = 0, n_rings = make_room(d), max = 0;
 
 	d->fullest_cpu = -1;
 	for (size_t i = 0; i < n_rings; i++) {
@@ -195,8 +199,8 @@ static size_t gather(struct seam_drain *d)
 		    seam_ring_peek(&ring->ring, span) == 0)
 			continue;
 		good = walk(d, ring, span);
-		if (good > ring->size_bytes / FULL_PART && good > most) {
-			most = good;
+		if (good > ring->size_bytes / FULL_PART && good > max) {
+			max = good;
 			d->fullest_cpu = ring->cpu;
 		}
 		first = good < span->size[0] ? good : span->size[0];

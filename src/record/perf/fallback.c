@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fallback.c - the steps, and what to say when none is left; see fallback.h */
+/* fallback.c - the steps, and messages when none is left; see fallback.h */
 #include "record/perf/fallback.h"
 
 #include "base/text.h"
@@ -12,23 +12,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What was refused, and all that is asked for with it. */
+/* The refused event, and all events of the recording. */
 struct refused {
 	struct seam_event *events;
 	size_t n;
 	struct seam_event *event;
 };
 
-/* One step down: false when it was taken before, or does not apply. */
+/* Steps return false when taken before, or when they do not apply. */
 
 static bool leave_kernel_out(const struct refused *r)
 {
 	const struct perf_event_attr *refused = &r->event->attr;
 
-	/*
-	 * Who asked for the kernel alone would be left with nothing, and so
-	 * would who asked for a point in it.
-	 */
+	/* nothing would be left of an event of the kernel only */
 	if (refused->exclude_kernel || refused->exclude_user ||
 	    refused->type == PERF_TYPE_TRACEPOINT)
 		return false;
@@ -81,12 +78,12 @@ static bool leave_ksymbols_out(const struct refused *r)
 
 /* Tried in this order: the newest feature of the kernel first. */
 static const struct step {
-	int code, other_code;	/* what the kernel said */
+	int code, other_code;	/* errno of the kernel */
 	unsigned int left_out;	/* enum seam_left_out */
 	bool (*take)(const struct refused *r);
 } steps[] = {
 	{ EACCES, EPERM, SEAM_LEFT_OUT_KERNEL, leave_kernel_out },
-	/* less precise may need fewer rights, or exist where more does not */
+	/* lower precision may be permitted, or exist where higher is not */
 	{ EACCES, EPERM, 0, lower_precision },
 	{ ENOENT, ENODEV, 0, lower_precision },
 	{ EINVAL, EOPNOTSUPP, 0, lower_precision },
@@ -123,9 +120,9 @@ bool seam_fallback(struct seam_event *events, size_t n,
 	return false;
 }
 
-/* What the kernel refused, in the user's words. */
-static const char *wanted(const struct seam_event *event, char *buf,
-			  size_t cap)
+/* The name of @event in messages. */
+static const char *name_of(const struct seam_event *event, char *buf,
+			   size_t cap)
 {
 	char name[2 * SEAM_EVENT_NAME];
 
@@ -143,18 +140,18 @@ static int missing(const struct seam_event *event, struct seam_err *err)
 
 	if (event->attr.type == PERF_TYPE_SOFTWARE)
 		return seam_err_set(err, -ENOENT, "this kernel has no %s",
-				    wanted(event, what, sizeof(what)));
+				    name_of(event, what, sizeof(what)));
 	return seam_err_set(err, -ENOENT, "this machine has no %s: use '-e "
 			    "cpu-clock', which needs no hardware",
-			    wanted(event, what, sizeof(what)));
+			    name_of(event, what, sizeof(what)));
 }
 
 /*
- * Whether the kernel lets us look into thread @tid.  Its links in /proc have
- * the condition that perf_event_open() has.
+ * Whether the kernel permits us to inspect thread @tid.  Its links in /proc
+ * have the same condition as perf_event_open().
  * Source: perf_event_open(2), PTRACE_MODE_READ_REALCREDS; proc(5).
  */
-static bool may_look_into(int tid)
+static bool may_inspect(int tid)
 {
 	char path[64], target[2];
 
@@ -163,7 +160,7 @@ static bool may_look_into(int tid)
 	       (errno != EACCES && errno != EPERM);
 }
 
-/* Thread @tid is not ours to watch. */
+/* Thread @tid belongs to another user, or has more privileges. */
 static int forbidden_process(int code, int tid, struct seam_err *err)
 {
 	char path[64], text[64];
@@ -175,21 +172,21 @@ static int forbidden_process(int code, int tid, struct seam_err *err)
 	uid = (uid_t)strtoul(seam_procfs_value(path, "Uid", text,
 						sizeof(text)), NULL, 10);
 	if (uid == getuid())
-		return seam_err_set(err, code, "process %d has rights that "
-			"you have not: to watch it needs CAP_PERFMON or "
-			"CAP_SYS_PTRACE", process);
+		return seam_err_set(err, code, "process %d has privileges "
+			"that you do not have: recording it needs CAP_PERFMON "
+			"or CAP_SYS_PTRACE", process);
 	owner = getpwuid(uid);
 	if (owner)
 		snprintf(text, sizeof(text), "'%.50s'", owner->pw_name);
 	else
 		snprintf(text, sizeof(text), "%u", uid);
-	return seam_err_set(err, code, "process %d belongs to user %s: to "
-		"watch it, be that user, or have CAP_PERFMON or "
+	return seam_err_set(err, code, "process %d belongs to user %s: "
+		"recording it needs that user, CAP_PERFMON or "
 		"CAP_SYS_PTRACE", process, text);
 }
 
-/* The level of paranoia at which anybody may have the event. */
-static int harmless_level(const struct seam_event *event, int tid)
+/* The perf_event_paranoid at which no privilege is needed. */
+static int unprivileged_level(const struct seam_event *event, int tid)
 {
 	if (event->attr.type == PERF_TYPE_TRACEPOINT)
 		return -1;
@@ -202,19 +199,19 @@ static int forbidden(int code, const struct seam_event *event, int tid,
 		     struct seam_err *err)
 {
 	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
-	int level = harmless_level(event, tid);
+	int level = unprivileged_level(event, tid);
 	char what[3 * SEAM_EVENT_NAME];
 
-	if (tid > 0 && !may_look_into(tid))
+	if (tid > 0 && !may_inspect(tid))
 		return forbidden_process(code, tid, err);
 	if (event->origin == SEAM_EVENT_OF_UPROBE)
 		return seam_err_set(err, code, "no permission for %s: probes "
-			"need CAP_PERFMON", wanted(event, what, sizeof(what)));
+			"need CAP_PERFMON", name_of(event, what, sizeof(what)));
 	if (paranoid > level)
 		return seam_err_set(err, code, "no permission for %s%s at "
 			"kernel.perf_event_paranoid=%ld: it needs CAP_PERFMON, "
 			"or 'sysctl kernel.perf_event_paranoid=%d'",
-			wanted(event, what, sizeof(what)),
+			name_of(event, what, sizeof(what)),
 			tid < 0 ? " of all processes" : "", paranoid, level);
 	if (event->attr.namespaces)
 		return seam_err_set(err, code, "no permission for records of "
@@ -222,7 +219,7 @@ static int forbidden(int code, const struct seam_event *event, int tid,
 	return seam_err_set(err, code, "no permission for %s, though "
 		"kernel.perf_event_paranoid=%ld: it needs a seccomp profile "
 		"(of the container?) that allows perf_event_open, or "
-		"CAP_PERFMON", wanted(event, what, sizeof(what)), paranoid);
+		"CAP_PERFMON", name_of(event, what, sizeof(what)), paranoid);
 }
 
 int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
@@ -244,11 +241,11 @@ int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
 		getrlimit(RLIMIT_NOFILE, &limit);
 		return seam_err_set(err, code, "%s needs more than "
 			"the %lu descriptors of 'ulimit -n'",
-			wanted(event, what, sizeof(what)),
+			name_of(event, what, sizeof(what)),
 			(unsigned long)limit.rlim_cur);
 	default:
 		return seam_err_set(err, code, "perf_event_open of %s: %s",
-				    wanted(event, what, sizeof(what)),
+				    name_of(event, what, sizeof(what)),
 				    strerror(-code));
 	}
 }

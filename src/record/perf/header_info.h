@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* header_info.h - the features of a perf.data file: host, CPUs, events, clock */
+/* header_info.h - features of a perf.data file: host, CPUs, events, clock */
 #ifndef SEAM_HEADER_INFO_H
 #define SEAM_HEADER_INFO_H
 

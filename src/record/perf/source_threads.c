@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * source_threads.c - what belongs to one thread alone; see sources.h
+ * source_threads.c - sources and rings of one thread; see sources.h
  *
- * A recording may see thousands of threads come and go, so nothing here takes
- * longer because of those that are gone.
+ * Thousands of threads may start and end during a recording, so the time of
+ * these functions does not depend on the number of ended ones.
  */
 #include "record/perf/sources.h"
 
@@ -19,7 +19,7 @@ struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
 		seam_index_probe(&s->by_tid, seam_hash_u64((uint32_t)tid));
 	uint32_t i;
 
-	/* an id is used again; at most one of its threads is there */
+	/* ids are reused; at most one thread of an id is running */
 	while ((i = seam_index_next(&s->by_tid, &probe)) != SEAM_NONE)
 		if (s->threads.items[i].tid == tid &&
 		    !s->threads.items[i].has_ended)
@@ -56,7 +56,7 @@ static void end_source(struct seam_sources *s, size_t i)
 	source->fd = -1;
 }
 
-/* Take the rings from @first on, @n of them, out of those that are mapped. */
+/* Remove @n rings from index @first on from the mapped ones. */
 static void remove_live(struct seam_sources *s, uint32_t first, uint32_t n)
 {
 	size_t kept = 0;

@@ -76,6 +76,13 @@ uint64_t seam_sources_sideband_id(const struct seam_sources *s)
 	return 0;
 }
 
+/* Whether event @e is sampled by the kernel: it has sources. */
+static bool is_sampled(const struct seam_sources *s, size_t e)
+{
+	return e != s->sideband &&
+	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
+}
+
 static size_t count_aux(const struct seam_sources *s)
 {
 	size_t n = 0;
@@ -90,10 +97,13 @@ bool seam_sources_has_aux(const struct seam_sources *s)
 	return count_aux(s) > 0;
 }
 
-/* Whether there are samples beside the AUX data. */
+/* Whether there are samples of the kernel beside the AUX data. */
 static bool has_samples(const struct seam_sources *s)
 {
-	return s->n_events > count_aux(s) + 1;
+	for (size_t e = 0; e < s->n_events; e++)
+		if (is_sampled(s, e) && !s->events[e].aux_kind)
+			return true;
+	return false;
 }
 
 bool seam_sources_is_system_wide(const struct seam_sources *s)
@@ -135,7 +145,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 		/* a new thread is sampled only after its FORK record is read */
 		attr->wakeup_watermark = 1;
 	} else if (event->aux_kind) {
-		/* whose the AUX data is: beside the AUX records */
+		/* which thread the AUX data is of: in the same ring */
 		attr->context_switch = 1;
 		attr->watermark = 1;
 		attr->wakeup_watermark = SMALL_WAKEUP_BYTES;
@@ -228,7 +238,8 @@ static int open_source(struct seam_sources *s, size_t e,
 	};
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
 		return seam_err_set(err, -errno, "cannot read the id of "
-				    "'%s': %s", s->events[e].name, strerror(errno));
+				    "'%s': %s", s->events[e].name,
+				    strerror(errno));
 	return set_filter(s, source, err);
 }
 
@@ -271,7 +282,7 @@ static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
 	for (size_t e = 0; r == 0 && e < s->n_events; e++) {
 		bool aux = s->events[e].aux_kind;
 
-		if (e == s->sideband)
+		if (!is_sampled(s, e))
 			continue;
 		r = open_source(s, e, place, aux ? ring : row.first, err);
 		if (aux)

@@ -3,8 +3,9 @@
  * sources.h - the perf events of a recording and the rings they write to
  *
  * A source is one event, opened for one thread on one CPU, or for all of
- * either.  There are three uses of rings, because a flood of samples must not
- * cost a name, and an AUX buffer belongs to one ring and to one event in it:
+ * either; an event of a program has none (SEAM_EVENT_OF_PROGRAM).  There are
+ * three uses of rings, because a flood of samples must not cost a name, and an
+ * AUX buffer belongs to one ring and to one event in it:
  *
  *	side-band   names, mappings, forks and exits; a small ring for each CPU,
  *		    on all CPUs, whatever is sampled.  From a software event

@@ -56,7 +56,8 @@ static void put_namespaces(struct seam_synth *synth, int pid, int tid)
 		any = true;
 	}
 	if (any)
-		seam_synth_put(synth, &record, sizeof(record), NULL, &sample_id);
+		seam_synth_put(synth, &record, sizeof(record), NULL,
+			       &sample_id);
 }
 
 void seam_synth_namespaces(struct seam_synth *synth, int pid)
@@ -104,7 +105,9 @@ void seam_synth_cgroups(struct seam_synth *synth)
 	while (tree && n < SEAM_SYNTH_MAX_CGROUPS &&
 	       (entry = fts_read(tree))) {
 		/* the id is the inode.  Source: cgroup_id() of Linux */
-		struct cgroup_path record = { .header.type = PERF_RECORD_CGROUP };
+		struct cgroup_path record = {
+			.header.type = PERF_RECORD_CGROUP,
+		};
 		const char *name;
 
 		if (entry->fts_info != FTS_D)

@@ -583,6 +583,7 @@ void seam_record_link_losses(const struct seam_record_link *link,
 {
 	const struct seam_jit_dumps *d = &link->dumps;
 
+	losses->n_jit = d->n_written;
 	losses->n_jit_bad = d->n_bad;
 	losses->n_jit_unowned = link->n_unproven;
 	if (!link->is_open)

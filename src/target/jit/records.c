@@ -304,9 +304,6 @@ bool seam_writer_is_whole(const uint8_t *bytes, size_t size)
 {
 	size_t record_size;
 
-	if (size == SEAM_JITDUMP_HEADER_BYTES &&
-	    get_u32(bytes) == SEAM_JITDUMP_MAGIC)
-		return true;
 	for (; size; bytes += record_size, size -= record_size) {
 		if (size < SEAM_JITDUMP_PREFIX_BYTES)
 			return false;

@@ -20,14 +20,13 @@ static int claim_ring(struct seam_jitdump *dump)
 				       (uint32_t)dump->out->pid, &s->claim);
 
 	s->has_ring = r == 0;
-	if (r == 0 && s->n_announced)
-		/* relaxed: a count */
-		atomic_fetch_sub_explicit(&s->client.memories[0].head->n_lost,
-					  s->n_announced,
-					  memory_order_relaxed);
-	if (r == 0)
-		s->n_announced = 0;
-	return r;
+	if (r)
+		return r;
+	/* relaxed: a count; from now on the ring has it */
+	atomic_fetch_sub_explicit(&s->client.memories[0].head->n_lost,
+				  s->n_announced, memory_order_relaxed);
+	s->n_announced = 0;
+	return 0;
 }
 
 int seam_stream_open(struct seam_jitdump *dump, const char *address)
@@ -217,8 +216,9 @@ static int send_blocks(struct seam_jitdump *dump)
 	for (; s->head; pop(s)) {
 		struct seam_stream_block *block = s->head;
 
-		/* A program can write over it. */
-		if (!seam_writer_is_whole(block->bytes, block->size))
+		/* A program can write over it.  (A header is no record.) */
+		if (block->n &&
+		    !seam_writer_is_whole(block->bytes, block->size))
 			return end_stream(dump);
 		while (block->n_sent < block->size)
 			if (!send_chunk(s, block))

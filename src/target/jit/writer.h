@@ -212,8 +212,9 @@ size_t seam_writer_put_line_at(uint8_t *to, const uint8_t *line, size_t size,
 enum { SEAM_WRITER_MAX_HEX = 16 };	/* digits of an address */
 
 /*
- * Whether @bytes are records whose sizes make up @size.  They were laid out
- * here; but others can write to the file, and the program to its memory.
+ * Whether @bytes are records, and no header, whose sizes make up @size.  They
+ * were laid out here; but others can write to the file, and the program to its
+ * memory.
  */
 bool seam_writer_is_whole(const uint8_t *bytes, size_t size);
 
