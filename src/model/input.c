@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* input.c - a folder or a file, opened; see input.h */
+/* input.c - open a folder or a file; see input.h */
 #include "model/input.h"
 
 #include <errno.h>
@@ -10,91 +10,91 @@
 
 #include "model/load.h"
 
-/* More than any that we write: a line of JSON for each ring. */
+/* More than any that is written: a line of JSON for each ring. */
 #define MAX_MANIFEST_BYTES ((size_t)16 << 20)
 
-/* A folder of perf's has none, and that is no error. */
-static void read_manifest(struct seam_input *recording)
+/* A folder made by perf has none, which is no error. */
+static void read_manifest(struct seam_input *input)
 {
 	struct seam_err why = { 0 };
 	struct seam_file json;
 	char path[PATH_MAX];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/meta.json", recording->folder);
+	snprintf(path, sizeof(path), "%s/meta.json", input->folder);
 	r = seam_file_read(&json, AT_FDCWD, path, MAX_MANIFEST_BYTES, &why);
 	if (r == 0)
-		r = seam_manifest_read(&recording->manifest, json.bytes, &why);
+		r = seam_manifest_read(&input->manifest, json.bytes, &why);
 	if (r < 0 && r != -ENOENT)
-		recording->bad_manifest = why;
+		input->bad_manifest = why;
 	seam_file_close(&json);
 }
 
-static int open_folder(struct seam_input *recording, const char *folder,
+static int open_folder(struct seam_input *input, const char *folder,
 		       struct seam_err *err)
 {
 	char path[PATH_MAX];
 	int r;
 
-	recording->folder = folder;
+	input->folder = folder;
 	snprintf(path, sizeof(path), "%s/data", folder);
-	r = seam_file_open(&recording->data, path, err);
+	r = seam_file_open(&input->data, path, err);
 	if (r < 0)
 		return seam_err_add(err, r, "cannot open '%s'", path);
-	while (recording->n_parts < SEAM_RECORDING_PARTS) {
+	while (input->n_parts < SEAM_INPUT_MAX_PARTS) {
 		snprintf(path, sizeof(path), "%s/data.%zu", folder,
-			 recording->n_parts);
-		r = seam_file_open(&recording->parts[recording->n_parts],
+			 input->n_parts);
+		r = seam_file_open(&input->parts[input->n_parts],
 				   path, err);
 		if (r == -ENOENT)
 			break;
 		if (r < 0)
 			return seam_err_add(err, r, "cannot open '%s'", path);
-		recording->n_parts++;
+		input->n_parts++;
 	}
-	read_manifest(recording);
+	read_manifest(input);
 	return 0;
 }
 
-/* Standard input is written now. */
-static void note_time(struct seam_input *recording)
+/* Standard input counts as written now. */
+static void note_time(struct seam_input *input)
 {
 	char data[PATH_MAX];
 	struct timespec at;
 	struct stat st;
 
-	snprintf(data, sizeof(data), "%s%s", recording->path,
-		 recording->folder ? "/data" : "");
-	if (strcmp(recording->path, "-") != 0 && stat(data, &st) == 0)
+	snprintf(data, sizeof(data), "%s%s", input->path,
+		 input->folder ? "/data" : "");
+	if (strcmp(input->path, "-") != 0 && stat(data, &st) == 0)
 		at = st.st_mtim;
 	else
 		clock_gettime(CLOCK_REALTIME, &at);
-	recording->written_ns = (uint64_t)at.tv_sec * 1000000000 +
+	input->written_ns = (uint64_t)at.tv_sec * 1000000000 +
 				(uint64_t)at.tv_nsec;
 }
 
-int seam_input_open(struct seam_input *recording, const char *path,
-			struct seam_err *err)
+int seam_input_open(struct seam_input *input, const char *path,
+		    struct seam_err *err)
 {
 	struct stat st;
 	int r;
 
-	*recording = (struct seam_input) { 0 };
+	*input = (struct seam_input) { 0 };
 	if (!path)
 		path = SEAM_LOAD_DEFAULT;
-	recording->path = path;
+	input->path = path;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		r = open_folder(recording, path, err);
+		r = open_folder(input, path, err);
 	else
-		r = seam_file_open(&recording->data, path, err);
-	note_time(recording);
+		r = seam_file_open(&input->data, path, err);
+	note_time(input);
 	return r;
 }
 
-void seam_input_close(struct seam_input *recording)
+void seam_input_close(struct seam_input *input)
 {
-	seam_manifest_fini(&recording->manifest);
-	seam_file_close(&recording->data);
-	while (recording->n_parts > 0)
-		seam_file_close(&recording->parts[--recording->n_parts]);
+	seam_manifest_fini(&input->manifest);
+	seam_file_close(&input->data);
+	while (input->n_parts > 0)
+		seam_file_close(&input->parts[--input->n_parts]);
 }

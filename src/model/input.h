@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * input.h - the files that a path stands for
+ * input.h - the files that a path given to a command stands for
  *
- * A path given to a command is a bundle (NAME.seam), a folder of perf's
- * threads (data, data.0, data.1...), one file, or "-".  This opens what
- * there is; what the bytes mean is for others.
+ * The path is a bundle (NAME.seam), a folder of perf's threads (data, data.0,
+ * data.1...), one file, or "-".  This opens the files; loaders read them.
  */
 #ifndef SEAM_INPUT_H
 #define SEAM_INPUT_H
@@ -13,25 +12,25 @@
 #include "wire/manifest.h"
 
 /* Data files beside the first; perf makes one for each of its threads. */
-enum { SEAM_RECORDING_PARTS = 256 };
+enum { SEAM_INPUT_MAX_PARTS = 256 };
 
 struct seam_input {
 	struct seam_file data;
-	struct seam_file parts[SEAM_RECORDING_PARTS];
+	struct seam_file parts[SEAM_INPUT_MAX_PARTS];
 	size_t n_parts;
 	const char *path;		/* as given; borrowed */
 	const char *folder;		/* the same, NULL for a file alone */
 	struct seam_manifest manifest;	/* zeroed where there is none */
 	uint64_t written_ns;		/* UTC of the last change of data */
-	struct seam_err bad_manifest;	/* code 0, or why it is not used */
+	struct seam_err bad_manifest;	/* code 0, or why it is ignored */
 };
 
 /*
- * Open @path (NULL: SEAM_LOAD_DEFAULT), which must outlive the recording.  0, or
+ * Open @path (NULL: SEAM_LOAD_DEFAULT), which must outlive the input.  0, or
  * -errno with the reason; to be closed in either case.
  */
-int seam_input_open(struct seam_input *recording, const char *path,
-			struct seam_err *err);
-void seam_input_close(struct seam_input *recording);
+int seam_input_open(struct seam_input *input, const char *path,
+		    struct seam_err *err);
+void seam_input_close(struct seam_input *input);
 
 #endif /* SEAM_INPUT_H */

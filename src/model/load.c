@@ -108,7 +108,7 @@ static int load_perf(struct seam_profile *profile,
 		},
 		.n_paused = m->losses.n_paused,
 		.manifest = m, .written_ns = recording->written_ns,
-		.all_unknown = options->all_unknown,
+		.by_record = options->by_record,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};
 	int r;

@@ -24,7 +24,11 @@ struct seam_load_options {
 	size_t n_jit;
 	bool no_inline;			/* no inlined frames */
 	bool no_lines;			/* no DWARF at all: fastest */
-	bool all_unknown;		/* each unknown caller is a frame */
+	/*
+	 * Samples have the number of their record, and each address of a
+	 * callchain has a frame: for those who print records with names.
+	 */
+	bool by_record;
 	bool debuginfod;		/* ask servers for what is not here */
 	bool isolated;			/* see struct seam_symbols_options */
 	bool no_logs;			/* no XRay logs of a bundle */

@@ -8,8 +8,8 @@
 #include "base/file.h"
 
 /*
- * Clocks drift apart by 500 ppm at most (NTP's limit).  A file that was
- * changed less than this after it was mapped is not noticed.
+ * Clocks drift apart by 500 ppm at most (NTP's limit).  A file that changed
+ * less than this after it was mapped counts as unchanged.
  */
 #define DRIFT_DIVISOR 2000
 #define CLOCK_STEP_NS 1000000u
@@ -47,7 +47,7 @@ find_machine(const struct seam_perf_data *data,
 	       SEAM_ORIGIN_ELSEWHERE;
 }
 
-/* As the bundle says it, or the feature that perf writes with -k. */
+/* From the bundle's manifest, or the feature that perf writes with -k. */
 static void find_clock(struct seam_origin *origin,
 		       const struct seam_perf_data *data,
 		       const struct seam_manifest *manifest)
@@ -80,21 +80,21 @@ struct seam_origin seam_origin_of(const struct seam_perf_data *data,
 	return origin;
 }
 
-/* @time_ns as UTC, or the end where that is earlier or nothing else known. */
+/* @time_ns as UTC; the end where that is earlier or the clock not known. */
 static uint64_t to_utc(const struct seam_origin *origin, uint64_t time_ns)
 {
-	uint64_t behind = time_ns - origin->clock_ns, utc;
+	uint64_t since = time_ns - origin->clock_ns, utc;
 
 	if (!origin->has_clock || time_ns < origin->clock_ns)
 		return origin->end_ns;
-	utc = origin->wall_ns + behind + behind / DRIFT_DIVISOR +
+	utc = origin->wall_ns + since + since / DRIFT_DIVISOR +
 	      CLOCK_STEP_NS;
 	return origin->end_ns && utc > origin->end_ns ? origin->end_ns : utc;
 }
 
-void seam_origin_demand(const struct seam_origin *origin,
-			const struct seam_perf_mapping *m, uint64_t time_ns,
-			struct seam_module *module)
+void seam_origin_identify(const struct seam_origin *origin,
+			  const struct seam_perf_mapping *m, uint64_t time_ns,
+			  struct seam_profile_module *module)
 {
 	bool is_known = origin->machine == SEAM_ORIGIN_HERE ||
 			(origin->machine == SEAM_ORIGIN_UNKNOWN && m->ino);
@@ -104,4 +104,36 @@ void seam_origin_demand(const struct seam_origin *origin,
 	module->ino = m->ino;
 	module->ino_generation = m->ino_generation;
 	module->mapped_ns = to_utc(origin, time_ns);
+}
+
+static uint32_t kernel_symbols(const struct seam_profile *profile,
+			       struct seam_symbols *symbols)
+{
+	const struct seam_profile_module *m =
+		&profile->modules.items[profile->kernel];
+
+	return seam_symbols_kernel(symbols, &(struct seam_kernel) {
+		.boot_id = seam_profile_text(profile, profile->boot_id),
+		.build_id = m->build_id_size ? m->build_id : NULL,
+		.build_id_size = m->build_id_size,
+		.text_addr = m->text_addr,
+	});
+}
+
+uint32_t seam_origin_symbols(const struct seam_profile *profile, uint32_t id,
+			     struct seam_symbols *symbols)
+{
+	const struct seam_profile_module *m = &profile->modules.items[id];
+
+	if (m->kind == SEAM_MODULE_KERNEL ||
+	    m->kind == SEAM_MODULE_KERNEL_MODULE)
+		return kernel_symbols(profile, symbols);
+	return seam_symbols_module(symbols, &(struct seam_module) {
+		.path = seam_profile_text(profile, m->path), .pid = m->pid,
+		.build_id = m->build_id_size ? m->build_id : NULL,
+		.build_id_size = m->build_id_size,
+		.evidence = (enum seam_evidence)m->evidence, .ino = m->ino,
+		.ino_generation = m->ino_generation,
+		.mapped_ns = m->mapped_ns,
+	});
 }

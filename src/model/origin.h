@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * origin.h - whether a recording was made on this machine, and when
+ * origin.h - where and when a recording was made, and which files it means
  *
- * An inode means something on the machine that it was recorded on.  The boot
- * id says that surely, for one boot; the host's name says it as well as it can
- * be said.  Times of the recording become UTC, to be compared with files'.
+ * An inode identifies a file only on the machine that recorded it.  An equal
+ * boot id proves that machine, for one boot; an equal host name makes it
+ * likely.  Times of the recording are converted to UTC and compared with those
+ * of files.
  */
 #ifndef SEAM_ORIGIN_H
 #define SEAM_ORIGIN_H
 
+#include "model/profile/profile.h"
 #include "symbol/symbols.h"
 #include "wire/manifest.h"
 #include "wire/perf/perf_data.h"
@@ -16,32 +18,36 @@
 enum seam_origin_machine {
 	SEAM_ORIGIN_HERE,
 	SEAM_ORIGIN_ELSEWHERE,
-	SEAM_ORIGIN_UNKNOWN,	/* the recording does not say */
+	SEAM_ORIGIN_UNKNOWN,	/* not recorded */
 };
 
 struct seam_origin {
 	enum seam_origin_machine machine;
-	bool has_clock;		/* how its clock relates to UTC */
-	uint64_t wall_ns;	/* UTC ... */
-	uint64_t clock_ns;	/* ... at this time of its clock */
-	uint64_t end_ns;	/* UTC when it was written at the latest */
+	bool has_clock;		/* wall_ns and clock_ns are known: */
+	uint64_t wall_ns;	/* UTC at time ... */
+	uint64_t clock_ns;	/* ... of the recording's clock */
+	uint64_t end_ns;	/* UTC of the last write */
 };
 
 /*
- * @manifest: NULL or zeroed where there is none.  @written_ns: when the file
- * was changed last, UTC.
+ * @manifest: NULL or zeroed where there is none.  @written_ns: UTC of the
+ * file's last change.
  */
 struct seam_origin seam_origin_of(const struct seam_perf_data *data,
 				  const struct seam_manifest *manifest,
 				  uint64_t written_ns);
 
 /*
- * What is to be demanded of a file found today that has no recorded build id,
- * into @module.  @m was recorded at @time_ns of the recording's clock; 0: at no
- * known time.
+ * Set how the file of @module is recognised today if it has no build id:
+ * evidence, inode and time.  @m was recorded at @time_ns of the recording's
+ * clock; 0: not known.
  */
-void seam_origin_demand(const struct seam_origin *origin,
-			const struct seam_perf_mapping *m, uint64_t time_ns,
-			struct seam_module *module);
+void seam_origin_identify(const struct seam_origin *origin,
+			  const struct seam_perf_mapping *m, uint64_t time_ns,
+			  struct seam_profile_module *module);
+
+/* The module of @symbols that is module @id; SEAM_NONE: no memory. */
+uint32_t seam_origin_symbols(const struct seam_profile *profile, uint32_t id,
+			     struct seam_symbols *symbols);
 
 #endif /* SEAM_ORIGIN_H */

@@ -299,7 +299,7 @@ static void put_title(const struct picture *p, const struct seam_node *node)
 		fprintf(p->out, "%s%s · ",
 			seam_layer_name((enum seam_layer)f->layer),
 			node->key & 1 ? ", inlined" : "");
-		put_name(p->out, seam_profile_text(p->profile, f->module),
+		put_name(p->out, seam_profile_path(p->profile, f->module),
 			 NAME_BYTES);
 		fputc('\n', p->out);
 	}

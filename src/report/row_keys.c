@@ -118,7 +118,7 @@ static const char *code_text(const struct seam_rows *table,
 	if (key == SEAM_BY_SYMBOL)
 		return seam_profile_text(profile, profile->functions.items[
 						  code->function].name);
-	text = seam_profile_text(profile, code->module);
+	text = seam_profile_path(profile, code->module);
 	return *text ? text : "[unknown]";
 }
 
@@ -164,7 +164,7 @@ const char *seam_row_module(const struct seam_rows *table,
 {
 	const struct seam_function *function = function_of(table, row);
 
-	return function ? seam_profile_text(table->profile,
+	return function ? seam_profile_path(table->profile,
 					    function->module) : "";
 }
 

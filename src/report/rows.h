@@ -72,7 +72,7 @@ enum seam_sort {
 /* What a row's code has in common; SEAM_NONE for what is no key. */
 struct seam_row_code {
 	uint32_t function;
-	uint32_t module;	/* string */
+	uint32_t module;
 	uint32_t file;		/* string; 0: the function has no lines */
 	uint32_t line;
 };

@@ -13,7 +13,7 @@ static void put_function(const struct seam_profile *profile, uint32_t key,
 	seam_json_string(j, "layer",
 			 seam_layer_name((enum seam_layer)f->layer));
 	seam_json_string(j, "symbol", seam_profile_text(profile, f->name));
-	seam_json_string(j, "module", seam_profile_text(profile, f->module));
+	seam_json_string(j, "module", seam_profile_path(profile, f->module));
 	if (key & 1)
 		seam_json_bool(j, "inlined", true);
 }

@@ -20,7 +20,9 @@
 #include "cli/commands/inject_code.h"
 #include "folder.h"
 #include "model/annotate/annotation.h"
+#include "model/input.h"
 #include "model/load.h"
+#include "model/perf/load_perf.h"
 #include "no_memory.h"
 #include "perf_bytes.h"
 
@@ -80,23 +82,14 @@ static int enter(void **state)
 	return 0;
 }
 
-static struct seam_jit_places places_of(void)
-{
-	return (struct seam_jit_places) { .recording = recording };
-}
-
 static int annotate_once(size_t *n_instructions)
 {
-	struct seam_jit_places places = places_of();
 	struct seam_load_options load = { .no_lines = true };
-	struct seam_annotation_options how = {
-		.symbol = "f", .places = &places,
-	};
+	struct seam_annotation_options how = { .symbol = "f" };
 	struct seam_profile profile;
 	struct seam_selection selection;
 	struct seam_selected selected = { 0 };
 	struct seam_annotation annotation = { 0 };
-	struct seam_input opened = { 0 };
 	int r = seam_profile_init(&profile);
 
 	seam_selection_init(&selection);
@@ -105,50 +98,42 @@ static int annotate_once(size_t *n_instructions)
 	if (r == 0)
 		r = seam_selected_init(&selected, &profile, &selection, NULL);
 	if (r == 0) {
-		r = seam_input_open(&opened, recording, NULL);
-		if (r == 0)
-			r = seam_annotate(&annotation, &selected, &opened,
-					  &how, NULL);
+		r = seam_annotate(&annotation, &selected, &how, NULL);
 		if (r == 0 && annotation.bodies.n)
 			*n_instructions =
 				annotation.bodies.items[0].instructions.n;
 		seam_annotation_fini(&annotation);
 		seam_selected_fini(&selected);
 	}
-	seam_input_close(&opened);
 	seam_profile_fini(&profile);
 	return r;
 }
 
 static int inject_once(size_t *n_functions)
 {
-	struct seam_jit_places places = places_of();
-	struct seam_inject_code code = { 0 };
-	struct seam_profile notes;
+	struct seam_profile profile;
+	struct seam_inject_code code = { .profile = &profile };
 	struct seam_input opened = { 0 };
-	struct seam_perf_data data = { 0 };
+	struct seam_perf_input input = {
+		.data = &opened.data, .jit.recording = recording,
+	};
 	char path[4200];
 	struct seam_output_folder out;
 	int r;
 
 	snprintf(path, sizeof(path), "%s/out", folder);
 	assert_int_equal(seam_output_folder_begin(&out, path, NULL), 0);
-	r = seam_profile_init(&notes);
-
+	r = seam_profile_init(&profile);
 	if (r == 0)
 		r = seam_input_open(&opened, recording, NULL);
 	if (r == 0)
-		r = seam_perf_data_open(&data, opened.data.bytes, NULL);
+		r = seam_load_perf(&profile, &input, NULL, NULL);
 	if (r == 0)
-		r = seam_jit_recorded_read(&code.recorded, &data, NULL, 0,
-					   &places, &notes);
-	if (r == 0)
-		r = seam_inject_code_make(&code, &out, path, 62, NULL);
+		r = seam_inject_code_make(&code, &out, path, NULL);
 	*n_functions = code.functions.n;
 	seam_inject_code_fini(&code);
-	seam_perf_data_close(&data);
 	seam_input_close(&opened);
-	seam_profile_fini(&notes);
+	seam_profile_fini(&profile);
 	/* All of it goes, whatever came of it. */
 	seam_output_folder_undo(&out);
 	assert_int_equal(access(path, F_OK), -1);

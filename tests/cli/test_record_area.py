@@ -122,7 +122,7 @@ def test_what_finds_its_area_full_is_told_and_goes_on():
     perf_opens("flood")
     report = run(SEAM, "report", "flood").stdout
     check(f"a hardware trace of {cpus() * 100000} bytes" in report and
-          f"its area was full {len(full)} times" in report, report)
+          f"its AUX buffer was full {len(full)} times" in report, report)
 
 
 def check_newest(chunk, end, n):

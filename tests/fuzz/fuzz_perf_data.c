@@ -65,11 +65,13 @@ static void scan(const struct seam_perf_data *data)
 	size_t at = 0;
 
 	check(seam_perf_scan(data, data->bytes, data->data_begin,
-			     data->data_end, &one, 1) == 0);
+			     data->data_end, &one, 1,
+					SEAM_SCAN_SAMPLES) == 0);
 	if (data->data_end - data->data_begin > 64 &&
 	    one.error == 0 && !data->is_pipe) {
 		check(seam_perf_scan(data, data->bytes, data->data_begin,
-				     data->data_end, parts, 3) == 0);
+				     data->data_end, parts, 3,
+					SEAM_SCAN_SAMPLES) == 0);
 		for (size_t i = 0; i < 3; i++) {
 			for (size_t k = 0; k < parts[i].samples.n; k++, at++)
 				check(one.samples.time_ns[at] ==

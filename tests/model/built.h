@@ -56,13 +56,21 @@ static inline uint8_t built_layer(char *name, bool *is_inlined)
 	       c == 'g' ? SEAM_LAYER_GUEST : SEAM_LAYER_NATIVE;
 }
 
+static inline uint32_t built_module(struct seam_profile *p, const char *path)
+{
+	return seam_profile_module(p, &(struct seam_profile_module) {
+		.path = built_string(p, path), .kind = SEAM_MODULE_FILE,
+		.pid = -1,
+	});
+}
+
 static inline uint32_t built_frame(struct seam_profile *p, char *name)
 {
 	static const char *const modules[] = {
 		"[kernel.kallsyms]", "/usr/bin/app", "[jit]", "app.lua",
 	};
 	struct seam_function function = { .is_named = true };
-	struct seam_frame frame = { .line = 0 };
+	struct seam_frame frame = { .code = SEAM_NONE };
 	char *at;
 
 	function.layer = built_layer(name, &frame.is_inlined);
@@ -70,8 +78,9 @@ static inline uint32_t built_frame(struct seam_profile *p, char *name)
 	if (at)
 		*at = '\0';
 	function.name = built_string(p, name);
-	function.module = built_string(p, at ? at + 1 :
+	function.module = built_module(p, at ? at + 1 :
 				       modules[function.layer]);
+	frame.module = function.module;
 	frame.function = seam_profile_function(p, &function);
 	return seam_profile_frame(p, &frame);
 }
@@ -99,6 +108,7 @@ static inline uint32_t built_process(struct seam_profile *p, int32_t pid,
 			return i;
 	*SEAM_ARRAY_PUSH(&p->processes) = (struct seam_process) {
 		.pid = pid, .name = name, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE,
 	};
 	return (uint32_t)p->processes.n - 1;
 }

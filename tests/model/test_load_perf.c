@@ -133,7 +133,7 @@ static void of_one_time_the_later_record_holds(void **state)
 }
 
 static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
-	void **state)
+								   void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -641,7 +641,8 @@ static void any_number_of_counters_is_told_apart(void **state)
 	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
 		file.data, file.size }, NULL), 0);
 	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
-					&scan, 1), 0);
+					&scan, 1,
+					SEAM_SCAN_SAMPLES), 0);
 	assert_int_equal(scan.samples.n, 2 * N);
 	for (size_t i = 0; i < 2 * N; i++)
 		assert_int_equal(seam_samples_weight(&scan.samples, i),
@@ -698,24 +699,26 @@ static void many_parts_give_what_one_gives(void **state)
 	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
 		file.data, file.size }, NULL), 0);
 	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
-					&one, 1), 0);
+					&one, 1,
+					SEAM_SCAN_SAMPLES), 0);
 	assert_int_equal(one.samples.n, 3000);
 	for (size_t n = 2; n < 9; n++) {
 		struct seam_perf_scan parts[9];
-		size_t at = 0, n_asides = 0;
+		size_t at = 0, n_sideband = 0;
 
 		assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin,
-						d.data_end, parts, n), 0);
+						d.data_end, parts, n,
+					SEAM_SCAN_SAMPLES), 0);
 		for (size_t i = 0; i < n; i++) {
 			for (size_t k = 0; k < parts[i].samples.n; k++, at++)
 				assert_int_equal(parts[i].samples.time_ns[k],
 						 one.samples.time_ns[at]);
-			n_asides += parts[i].asides.n;
+			n_sideband += parts[i].sideband.n;
 			assert_int_equal(parts[i].error, 0);
 			seam_perf_scan_fini(&parts[i]);
 		}
 		assert_int_equal(at, 3000);
-		assert_int_equal(n_asides, one.asides.n);
+		assert_int_equal(n_sideband, one.sideband.n);
 	}
 	seam_perf_scan_fini(&one);
 	seam_perf_data_close(&d);
@@ -741,7 +744,8 @@ static void damage_stops_all_parts_at_the_same_place(void **state)
 		size_t total = 0;
 
 		assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin,
-						d.data_end, parts, n), 0);
+						d.data_end, parts, n,
+					SEAM_SCAN_SAMPLES), 0);
 		for (size_t i = 0; i < n; i++) {
 			total += parts[i].samples.n;
 			seam_perf_scan_fini(&parts[i]);
@@ -823,8 +827,8 @@ static void more_events_than_a_sample_can_name_are_refused(void **state)
 			assert_int_equal(r, -EOVERFLOW);
 			assert_int_equal(err.n_causes, 1);
 			assert_string_equal(err.cause[0],
-				"65537 events, of which 65536 can be told "
-				"apart");
+				"65537 events, more than the maximum of "
+				"65536");
 		}
 		seam_symbols_free(symbols);
 		unload(&l);

@@ -42,12 +42,8 @@ static void change_at_random(struct seam_spaces *spaces, struct truth *truth,
 			truth->mapping[space][time][a] = NOTHING;
 		return;
 	}
-	if (what == 1)
-		assert_int_equal(seam_spaces_unmap(spaces, space, time, begin,
-						   end), 0);
-	else
-		assert_int_equal(seam_spaces_map(spaces, space, time, begin,
-						 end, mapping), 0);
+	assert_int_equal(seam_spaces_map(spaces, space, time, begin, end,
+			 what == 1 ? SEAM_NONE : mapping), 0);
 	for (uint32_t a = begin; a < end; a++) {
 		truth->mapping[space][time][a] = what == 1 ? NOTHING : mapping;
 		truth->pos[space][time][a] = a - begin;
@@ -58,17 +54,17 @@ static void check(const struct seam_spaces *spaces, const struct truth *truth,
 		  uint32_t space, uint32_t time, uint32_t addr)
 {
 	uint64_t from, to;
-	const struct seam_aux_buffer *area = seam_spaces_find(spaces, space, addr,
+	const struct seam_vma *vma = seam_spaces_find(spaces, space, addr,
 							time, &from, &to);
 	uint32_t expect = truth->mapping[space][time][addr];
 
 	assert_true(from <= time && time < to);
 	if (expect == NOTHING) {
-		assert_null(area);
+		assert_null(vma);
 	} else {
-		assert_non_null(area);
-		assert_int_equal(area->mapping, expect);
-		assert_int_equal(addr - area->begin,
+		assert_non_null(vma);
+		assert_int_equal(vma->mapping, expect);
+		assert_int_equal(addr - vma->begin,
 				 truth->pos[space][time][addr]);
 	}
 	/* The answer holds for the whole span that came with it. */
@@ -173,15 +169,15 @@ static void assert_at(const struct seam_spaces *spaces, uint32_t space,
 		      uint64_t addr, uint64_t time_ns, uint32_t mapping)
 {
 	uint64_t from, to;
-	const struct seam_aux_buffer *area = seam_spaces_find(spaces, space, addr,
+	const struct seam_vma *vma = seam_spaces_find(spaces, space, addr,
 							time_ns, &from, &to);
 
 	if (mapping == NOTHING)
-		assert_null(area);
+		assert_null(vma);
 	else
-		assert_non_null(area);
-	if (area)
-		assert_int_equal(area->mapping, mapping);
+		assert_non_null(vma);
+	if (vma)
+		assert_int_equal(vma->mapping, mapping);
 	assert_true(from <= time_ns && time_ns < to);
 }
 

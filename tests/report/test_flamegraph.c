@@ -152,7 +152,7 @@ static void no_name_becomes_markup(void **state)
 
 	(void)state;
 	built_add(&p, 0, evil, evil);
-	p.functions.items[0].module = built_string(&p, evil);
+	p.functions.items[0].module = built_module(&p, evil);
 	p.events.items[0].name = built_string(&p, evil);
 	svg = drawn(&p, (struct seam_flamegraph) { .title = evil });
 	after = strstr(svg, "</style>");

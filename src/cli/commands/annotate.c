@@ -8,9 +8,7 @@
 #include "cli/pager.h"
 #include "cli/reading.h"
 #include "cli/source_text.h"
-#include "model/input.h"
 #include "report/annotate.h"
-#include "symbol/jit/jit_find.h"
 
 struct annotate_options {
 	struct seam_reading reading;
@@ -18,7 +16,7 @@ struct annotate_options {
 	bool total;
 	bool no_source;
 	bool hot;
-	bool stdio;	/* of perf: there is nothing else */
+	bool stdio;	/* for compatibility with perf: text is all there is */
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
@@ -28,8 +26,8 @@ struct annotate_options {
 static const struct seam_option options[] = {
 	OPTION(total, FLAG, 0, "total", NULL, "count calls that go out too",
 	       .detail = "A sample then counts where the function was "
-	       "interrupted and where it was waiting for a function that it "
-	       "called, once an instruction."),
+	       "interrupted and where it had called a function that was "
+	       "running, once an instruction."),
 	OPTION(hot, FLAG, 0, "hot", NULL,
 	       "only instructions that have samples"),
 	OPTION(no_source, FLAG, 0, "no-source", NULL,
@@ -70,7 +68,7 @@ static void print(const struct seam_annotation *annotation,
 	seam_source_text_fini(&sources);
 }
 
-/* Code is asked for, so no code at all is a failure; some is a part. */
+/* No code at all is a failure, missing code a loss. */
 static int status_of(const struct seam_annotation *annotation, int status)
 {
 	size_t n_bare = 0;
@@ -87,7 +85,7 @@ static const char *name_of(const struct seam_profile *profile, size_t i)
 	return seam_profile_text(profile, profile->functions.items[i].name);
 }
 
-/* Why nothing is in @symbol: there is no such function, or no sample. */
+/* Set @err: there is no such function, or it has no sample. */
 static int explain(const struct seam_profile *profile, const char *symbol,
 		   bool total, struct seam_err *err)
 {
@@ -116,15 +114,13 @@ static int show(const struct seam_opened *opened,
 {
 	const struct seam_reading *reading = &settings->reading;
 	struct seam_annotation annotation = { 0 };
-	struct seam_input recording;
 	struct seam_err err = { 0 };
-	struct seam_jit_places places = {
-		.paths = reading->jit.items, .n_paths = reading->jit.n,
-	};
 	struct seam_annotation_options how = {
 		.symbol = symbol, .with_callers = settings->total,
-		.places = &places,
 		.symbols = {
+			.bundle = opened->profile.bundle ? seam_profile_text(
+				&opened->profile, opened->profile.bundle) :
+				NULL,
 			.symfs = reading->symfs.items,
 			.n_symfs = reading->symfs.n,
 			.debuginfod = reading->debuginfod,
@@ -133,16 +129,11 @@ static int show(const struct seam_opened *opened,
 	};
 	int status = seam_reading_status(opened);
 	char shown[200];
-	int r = seam_input_open(&recording, opened->path, &err);
+	int r = seam_annotate(&annotation, &opened->selected, &how, &err);
 
-	places.bundle = how.symbols.bundle = recording.folder;
-	places.recording = recording.folder ? NULL : recording.path;
-	if (r == 0)
-		r = seam_annotate(&annotation, &opened->selected, &recording,
-				  &how, &err);
 	if (r == 0 && annotation.bodies.n == 0)
 		r = explain(&opened->profile, symbol, settings->total, &err);
-	/* Why code or a name may be missing, before the missing of it. */
+	/* Losses first: they may be the cause of a failure. */
 	seam_reading_say_losses(opened);
 	if (r == 0) {
 		status = status_of(&annotation, status);
@@ -154,7 +145,6 @@ static int show(const struct seam_opened *opened,
 		status = seam_command_failed(&err);
 	}
 	seam_annotation_fini(&annotation);
-	seam_input_close(&recording);
 	return status;
 }
 

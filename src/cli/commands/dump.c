@@ -77,7 +77,7 @@ static int dump_named(const struct seam_input *recording,
 	struct seam_dump_symbols symbols = { .profile = &profile };
 	int r = seam_profile_init(&profile);
 
-	load.all_unknown = load.no_logs = true;
+	load.by_record = load.no_logs = true;
 	if (r < 0)
 		return seam_err_set(err, r, "out of memory");
 	r = seam_load(&profile, recording->path, &load, err);

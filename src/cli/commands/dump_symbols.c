@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* dump_symbols.c - a stack laid beside its addresses; see dump_symbols.h */
+/* dump_symbols.c - print addresses with their frames; see dump_symbols.h */
 #include "cli/commands/dump_symbols.h"
 
 #include <linux/perf_event.h>
 
 /*
- * The stack of this record, SEAM_NONE when the loader skipped it.  A record
- * with counter values may have become several samples, or none.
+ * The stack of the next record; SEAM_NONE: it became no sample.  Those that
+ * counter values became have one stack.
  */
-static uint32_t stack_of(struct seam_dump_symbols *d,
-			 const struct seam_perf_sample *sample)
+static uint32_t next_stack(struct seam_dump_symbols *d)
 {
 	const struct seam_samples *s = &d->profile->samples;
-	uint32_t stack = SEAM_NONE;
+	uint32_t record = d->record++;
 
-	while (d->next < s->n && s->time_ns[d->next] == sample->time &&
-	       d->profile->threads.items[s->thread[d->next]].tid ==
-	       sample->tid) {
-		stack = s->stack[d->next++];
-		if (sample->read.n == 0)
-			break;
-	}
-	return stack;
+	while (d->next < s->n && s->record[d->next] < record)
+		d->next++;
+	return d->next < s->n && s->record[d->next] == record ?
+	       s->stack[d->next] : SEAM_NONE;
 }
 
 static const struct seam_frame *frame_of(const struct seam_profile *profile,
@@ -40,7 +35,7 @@ static void put_place(const struct seam_profile *profile, struct seam_json *j,
 			 seam_layer_name((enum seam_layer)function->layer));
 	seam_json_string(j, "symbol", seam_profile_text(profile,
 							function->name));
-	seam_json_string(j, "module", seam_profile_text(profile,
+	seam_json_string(j, "module", seam_profile_path(profile,
 							function->module));
 	seam_json_string(j, "file", frame->file ?
 			 seam_profile_text(profile, frame->file) : NULL);
@@ -75,7 +70,7 @@ void seam_dump_symbols_chain(void *context, struct seam_json *j,
 			     const struct seam_perf_sample *sample)
 {
 	struct seam_dump_symbols *d = context;
-	uint32_t stack = stack_of(d, sample);
+	uint32_t stack = next_stack(d);
 
 	for (size_t i = 0; j && i < sample->callchain.n; i++) {
 		uint64_t ip = seam_perf_u64(&sample->callchain, i);

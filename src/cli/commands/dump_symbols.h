@@ -2,10 +2,9 @@
 /*
  * dump_symbols.h - names for the callchains of 'seam dump --json --symbols'
  *
- * A dump shows records as they are, one after the other; what an address
- * means takes the whole recording.  So the recording is loaded as for a
- * report, and its samples, which stand in the order of their records, are
- * walked along with the dump.
+ * A dump prints one record after the other; the name of an address depends on
+ * the whole recording.  So that is loaded first, with the record number of each
+ * sample (by_record).
  */
 #ifndef SEAM_DUMP_SYMBOLS_H
 #define SEAM_DUMP_SYMBOLS_H
@@ -14,8 +13,9 @@
 #include "wire/perf/perf_print.h"
 
 struct seam_dump_symbols {
-	const struct seam_profile *profile;	/* with all unknown callers */
-	size_t next;				/* sample to compare with */
+	const struct seam_profile *profile;	/* loaded by_record */
+	uint32_t record;			/* number of the next one */
+	size_t next;				/* the first sample not before it */
 };
 
 /* As seam_perf_namer.chain; @context is a struct seam_dump_symbols. */

@@ -13,6 +13,7 @@
 #include "cli/reading.h"
 #include "model/input.h"
 #include "model/load.h"
+#include "model/perf/load_perf.h"
 
 struct inject_options {
 	const char *output;
@@ -44,7 +45,7 @@ struct injection {
 	const char *path;		/* of the recording */
 	struct seam_input recording;
 	struct seam_perf_data data;
-	struct seam_profile notes;	/* and nothing else */
+	struct seam_profile profile;	/* without samples */
 	struct seam_inject_code code;
 	struct seam_output_folder made;		/* the output */
 	char *folder_path;		/* absolute */
@@ -65,20 +66,22 @@ static int open_output(struct injection *in, struct seam_err *err)
 	return 0;
 }
 
+/* The recording's processes and JIT code. */
 static int read_code(struct injection *in, struct seam_err *err)
 {
-	struct seam_jit_places places = {
-		.paths = in->settings->jit.items,
-		.n_paths = in->settings->jit.n,
-		.bundle = in->recording.folder,
-		.recording = in->recording.folder ? NULL : in->path,
+	const struct seam_input *recording = &in->recording;
+	struct seam_perf_input input = {
+		.data = &recording->data, .parts = recording->parts,
+		.n_parts = recording->n_parts,
+		.jit = {
+			.paths = in->settings->jit.items,
+			.n_paths = in->settings->jit.n,
+			.bundle = recording->folder,
+			.recording = recording->folder ? NULL : in->path,
+		},
 	};
 
-	return seam_jit_recorded_read(&in->code.recorded, &in->data,
-				      in->recording.parts,
-				      in->recording.n_parts, &places,
-				      &in->notes) ?
-	       seam_err_set(err, -ENOMEM, "out of memory") : 0;
+	return seam_load_perf(&in->profile, &input, NULL, err);
 }
 
 static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
@@ -113,20 +116,20 @@ static void say_result(const struct injection *in,
 	const struct seam_inject_code *code = &in->code;
 	size_t n_functions = code->functions.n;
 	size_t n_processes = code->processes.n;
-	size_t n_files = code->recorded.sources.files.n;
+	size_t n_files = in->profile.jit->files.n;
 
-	if (code->recorded.sources.is_untimed)
-		seam_command_say("the recording was not made with the clock "
-				 "of the dumps (perf record -k mono): an "
+	if (in->profile.jit->is_untimed)
+		seam_command_say("the recording does not have the clock of "
+				 "the dumps (perf record -k mono): an "
 				 "address that was used twice has the code "
 				 "that came last");
-	for (size_t i = 0; i < in->notes.notes.n; i++)
-		seam_command_say("%s", seam_profile_text(&in->notes,
-						in->notes.notes.items[i]));
-	for (size_t i = 0; seam_command_verbose() && i < in->notes.details.n;
-	     i++)
-		seam_command_say("%s", seam_profile_text(&in->notes,
-						in->notes.details.items[i]));
+	for (size_t i = 0; i < in->profile.notes.n; i++)
+		seam_command_say("%s", seam_profile_text(&in->profile,
+						in->profile.notes.items[i]));
+	for (size_t i = 0; seam_command_verbose() &&
+	     i < in->profile.details.n; i++)
+		seam_command_say("%s", seam_profile_text(&in->profile,
+						in->profile.details.items[i]));
 	if (code->n_bad_tables)
 		seam_command_say("%" PRIu64 " unwinding tables could not be "
 				 "taken over", code->n_bad_tables);
@@ -154,8 +157,7 @@ static int make(struct injection *in, struct seam_err *err)
 		r = open_output(in, err);
 	if (r == 0)
 		r = seam_inject_code_make(&in->code, &in->made,
-			in->folder_path,
-			seam_jit_recorded_machine(&in->data), err);
+			in->folder_path, err);
 	if (r == 0 && in->recording.folder)
 		r = seam_copy_folder(in->recording.folder, &in->made, "data",
 				     err);
@@ -174,6 +176,7 @@ static int inject(const char *path, const struct inject_options *settings)
 {
 	struct injection in = {
 		.settings = settings, .path = path,
+		.code.profile = &in.profile,
 	};
 	struct seam_err err = { 0 };
 	char shown[200];
@@ -181,7 +184,7 @@ static int inject(const char *path, const struct inject_options *settings)
 	int status = SEAM_EXIT_DONE;
 	bool is_begun;
 
-	if (r == 0 && seam_profile_init(&in.notes))
+	if (r == 0 && seam_profile_init(&in.profile))
 		r = seam_err_set(&err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
@@ -201,7 +204,7 @@ static int inject(const char *path, const struct inject_options *settings)
 			seam_output_folder_undo(&in.made);
 	}
 	seam_inject_code_fini(&in.code);
-	seam_profile_fini(&in.notes);
+	seam_profile_fini(&in.profile);
 	seam_perf_data_close(&in.data);
 	seam_input_close(&in.recording);
 	free(in.folder_path);

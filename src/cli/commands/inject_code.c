@@ -10,16 +10,17 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "model/perf/resolver.h"
+#include "model/profile/modules.h"
 
-enum { MAX_ANCESTORS = 64 };	/* a chain of forks could be a circle */
+/* Pids are reused: a chain of forks may be a circle. */
+enum { MAX_ANCESTORS = 64 };
 
 /* -- functions ---------------------------------------------------------- */
 
 static int convert_lines(struct seam_inject_code *code, uint32_t object,
 			 struct seam_inject_function *function)
 {
-	struct seam_jit_code *jit = code->recorded.sources.code;
+	struct seam_jit_code *jit = code->profile->jit->code;
 	const struct seam_jit_line *rows;
 	size_t n = seam_jit_code_lines(jit, object, &rows);
 	uint64_t start = seam_jit_code_object(jit, object)->start_addr;
@@ -43,7 +44,7 @@ static int convert_lines(struct seam_inject_code *code, uint32_t object,
 static int add_function(struct seam_inject_code *code, uint32_t object)
 {
 	const struct seam_jit_object *o =
-		seam_jit_code_object(code->recorded.sources.code, object);
+		seam_jit_code_object(code->profile->jit->code, object);
 	struct seam_inject_function *f;
 
 	if (code->function_of[object] != SEAM_NONE)
@@ -163,6 +164,17 @@ static bool overlaps(const struct seam_inject_code *code,
 	return false;
 }
 
+/* The parent of the last process with @pid that was forked; -1: none. */
+static int32_t parent_of(const struct seam_profile *profile, int32_t pid)
+{
+	const struct seam_process *processes = profile->processes.items;
+
+	for (size_t i = profile->processes.n; i-- > 0;)
+		if (processes[i].pid == pid && processes[i].parent != SEAM_NONE)
+			return processes[processes[i].parent].pid;
+	return -1;
+}
+
 bool seam_inject_code_is_hidden_by(void *context,
 				   const struct seam_perf_mapping *mapping,
 				   uint64_t time_ns)
@@ -170,7 +182,7 @@ bool seam_inject_code_is_hidden_by(void *context,
 	struct seam_inject_code *code = context;
 	int32_t pid = mapping->pid;
 
-	if (seam_resolver_kind(mapping->filename) != SEAM_MAPPING_ANON)
+	if (seam_module_kind_of(mapping->filename) != SEAM_MODULE_ANON)
 		return false;
 	for (int i = 0; pid >= 0 && i < MAX_ANCESTORS; i++) {
 		const struct seam_inject_process *process =
@@ -179,7 +191,7 @@ bool seam_inject_code_is_hidden_by(void *context,
 		if (process && overlaps(code, process, mapping->addr,
 					mapping->addr + mapping->len, time_ns))
 			return true;
-		pid = seam_jit_recorded_parent(&code->recorded, pid);
+		pid = parent_of(code->profile, pid);
 	}
 	return false;
 }
@@ -255,21 +267,20 @@ static void add_mapping(struct seam_inject_code *code,
 	slot->ino = process->ino;
 }
 
-/* The machine that a process's dump names; maps name none. */
-static uint32_t machine_of(const struct seam_inject_code *code, int32_t pid,
-			   uint32_t otherwise)
+/* The machine in the dump of process @pid; perf maps have none. */
+static uint32_t machine_of(const struct seam_inject_code *code, int32_t pid)
 {
 	for (size_t i = 0; i < code->placements.list.n; i++) {
 		const struct seam_jit_placement *p =
 			&code->placements.list.items[i];
 		uint32_t machine = p->pid != pid || p->object == SEAM_NONE ?
-			0 : seam_jit_code_object(code->recorded.sources.code,
+			0 : seam_jit_code_object(code->profile->jit->code,
 						 p->object)->elf_machine;
 
 		if (machine)
 			return machine;
 	}
-	return otherwise;
+	return code->profile->elf_machine;
 }
 
 static int out_of_memory(struct seam_err *err)
@@ -291,9 +302,9 @@ static int make_mappings(struct seam_inject_code *code, struct seam_err *err)
 
 int seam_inject_code_make(struct seam_inject_code *code,
 			  struct seam_output_folder *made, const char *path,
-			  uint32_t elf_machine, struct seam_err *err)
+			  struct seam_err *err)
 {
-	size_t n = seam_jit_code_count(code->recorded.sources.code);
+	size_t n = seam_jit_code_count(code->profile->jit->code);
 	int r = 0;
 
 	code->function_of = malloc((n + 1) * sizeof(*code->function_of));
@@ -301,15 +312,14 @@ int seam_inject_code_make(struct seam_inject_code *code,
 		return out_of_memory(err);
 	memset(code->function_of, 0xff, n * sizeof(*code->function_of));
 	if (seam_jit_placements_read(&code->placements,
-				     code->recorded.sources.code) ||
+				     code->profile->jit->code) ||
 	    take_placements(code, path))
 		return out_of_memory(err);
 	for (size_t i = 0; r == 0 && i < code->processes.n; i++) {
 		struct seam_inject_process *p = &code->processes.items[i];
 
 		seal_ranges(code, p);
-		r = make_file(code, p, made,
-			      machine_of(code, p->pid, elf_machine), err);
+		r = make_file(code, p, made, machine_of(code, p->pid), err);
 	}
 	return r ? r : make_mappings(code, err);
 }
@@ -323,5 +333,4 @@ void seam_inject_code_fini(struct seam_inject_code *code)
 	free(code->added.items);
 	free(code->function_of);
 	seam_arena_fini(&code->arena);
-	seam_jit_recorded_fini(&code->recorded);
 }

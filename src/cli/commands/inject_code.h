@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inject_code.h - 'seam inject': the JIT code of a recording as files and as
- * the mappings that say when they were where
+ * inject_code.h - 'seam inject': the JIT code of a recording as ELF files, and
+ * the mappings of their parts over time
  */
 #ifndef SEAM_INJECT_CODE_H
 #define SEAM_INJECT_CODE_H
@@ -10,7 +10,7 @@
 #include "cli/output_folder.h"
 #include "export/inject/inject.h"
 #include "export/inject/perf_rewrite.h"
-#include "model/jit/jit_recorded.h"
+#include "model/jit/jit_sources.h"
 #include "symbol/jit/jit_placements.h"
 
 /* The file of one process. */
@@ -23,15 +23,15 @@ struct seam_inject_process {
 	size_t first_range, n_ranges;
 };
 
-/* Where code was, by process and address: what must not be mapped over. */
+/* Where code was, by process and address: must not be mapped over. */
 struct seam_inject_range {
 	uint64_t start_addr, end_addr, time_ns;
 	uint64_t reach;		/* highest end of this and all before */
 };
 
-/* Zeroed is valid and empty. */
+/* Zeroed but for the profile is valid and empty. */
 struct seam_inject_code {
-	struct seam_jit_recorded recorded;
+	const struct seam_profile *profile;	/* with its JIT code */
 	struct seam_jit_placements placements;
 	struct seam_arena arena;
 	SEAM_ARRAY(struct seam_inject_function) functions;
@@ -43,20 +43,19 @@ struct seam_inject_code {
 };
 
 /*
- * Make the files of all code in code->recorded in the folder @made, whose
- * absolute path is @path, and the mappings.  @elf_machine is for dumps that do
- * not say theirs.  0 or -errno.
+ * Make the files of all JIT code of code->profile in the folder @made, whose
+ * absolute path is @path, and the mappings.  0 or -errno.
  */
 int seam_inject_code_make(struct seam_inject_code *code,
 			  struct seam_output_folder *made, const char *path,
-			  uint32_t elf_machine, struct seam_err *err);
+			  struct seam_err *err);
 
 void seam_inject_code_fini(struct seam_inject_code *code);
 
 /*
- * Whether @mapping is memory without a file over code that is there already:
- * a runtime that makes its memory writable and runnable again, while perf
- * would take the code for gone.  @context is the code.
+ * Whether @mapping is memory without a file that covers code: a runtime made it
+ * writable and executable again.  perf would drop the code.  @context is the
+ * struct seam_inject_code.
  */
 bool seam_inject_code_is_hidden_by(void *context,
 				   const struct seam_perf_mapping *mapping,

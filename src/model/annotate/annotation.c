@@ -2,11 +2,9 @@
 /*
  * annotation.c - samples to places, places to bodies, bodies to instructions
  *
- * 1. Count: for each frame of the profile that stands for a place in the
- *    function, its samples.  Code of a JIT is counted for each piece of code,
- *    because one frame may mean several over time.
- * 2. Find the body that each place is in, and where in it.
- * 3. Bring each body's code, decode it, and put counts and lines to it.
+ * 1. Count the samples of each frame that is a place in the function.
+ * 2. Find the body that each place is in, and its offset there.
+ * 3. Read each body's code, decode it, and add counts and lines.
  */
 #include "model/annotate/annotation_parts.h"
 
@@ -15,11 +13,9 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "model/perf/build_ids.h"
-#include "model/profile/module_name.h"
-#include "symbol/names/java_name.h"
+#include "model/origin.h"
 
-/* Larger functions are not believed. */
+/* Larger functions are rejected. */
 enum { MAX_CODE_BYTES = 64 << 20 };
 
 /* -- which functions ---------------------------------------------------- */
@@ -48,7 +44,7 @@ static void parse_window(struct seam_annotating *a)
 	    n >= sizeof(a->window.module))
 		return;
 	memcpy(a->window.module, symbol + 1, n);
-	a->window.is_asked = true;
+	a->window.is_requested = true;
 }
 
 static bool is_near(const struct seam_annotating *a, uint64_t pos)
@@ -59,12 +55,18 @@ static bool is_near(const struct seam_annotating *a, uint64_t pos)
 	return pos >= low && pos - low < 2 * SEAM_WINDOW_BYTES;
 }
 
-static uint32_t module_of(struct seam_annotating *a, uint32_t path);
+/* The module of symbols for a module of the profile; SEAM_NONE: no memory. */
+static uint32_t file_of(struct seam_annotating *a, uint32_t module)
+{
+	if (a->files[module] == 0)
+		a->files[module] = 1 + seam_origin_symbols(a->profile, module,
+							   a->symbols);
+	return a->files[module] - 1;
+}
 
 /*
- * The address that is asked for may be in a function of which only the bounds
- * are known: then it is the function that is meant, by the name that the
- * profile has for it.
+ * The requested address may be in a function of which only the bounds are
+ * known: then the whole function is annotated, under its name in the profile.
  */
 static void widen_window(struct seam_annotating *a)
 {
@@ -75,9 +77,9 @@ static void widen_window(struct seam_annotating *a)
 		const struct seam_function *f = &p->functions.items[i];
 
 		if (!f->is_named && f->layer == SEAM_LAYER_NATIVE &&
-		    is_called(seam_profile_text(p, f->module),
+		    is_called(seam_profile_path(p, f->module),
 			      a->window.module) &&
-		    !seam_symbols_extent(a->symbols, module_of(a, f->module),
+		    !seam_symbols_extent(a->symbols, file_of(a, f->module),
 					 a->window.pos, &extent))
 			return;
 	}
@@ -86,25 +88,26 @@ static void widen_window(struct seam_annotating *a)
 	snprintf(a->window.function, sizeof(a->window.function),
 		 "[%s+0x%" PRIx64 "]", a->window.module, extent.offset);
 	a->symbol = a->window.function;
-	a->window.is_asked = false;
+	a->window.is_requested = false;
 }
 
-/* By name; a window takes nameless addresses of its module, by place. */
+/* By name; a window has the unnamed addresses of its module that are near. */
 static int choose_functions(struct seam_annotating *a)
 {
 	const struct seam_profile *p = a->profile;
 
-	parse_window(a);
-	if (a->window.is_asked)
-		widen_window(a);
 	a->wanted = calloc(p->functions.n + 1, sizeof(*a->wanted));
-	if (!a->wanted)
+	a->files = calloc(p->modules.n, sizeof(*a->files));
+	if (!a->wanted || !a->files)
 		return -ENOMEM;
+	parse_window(a);
+	if (a->window.is_requested)
+		widen_window(a);
 	for (size_t i = 0; i < p->functions.n; i++) {
 		const struct seam_function *f = &p->functions.items[i];
 
-		a->wanted[i] = a->window.is_asked ? !f->is_named && is_called(
-				seam_profile_text(p, f->module),
+		a->wanted[i] = a->window.is_requested ? !f->is_named && is_called(
+				seam_profile_path(p, f->module),
 				a->window.module) :
 			strcmp(seam_profile_text(p, f->name),
 			       a->symbol) == 0;
@@ -116,109 +119,7 @@ static bool is_wanted(const struct seam_annotating *a,
 		      const struct seam_frame *frame)
 {
 	return a->wanted[frame->function] &&
-	       (!a->window.is_asked || is_near(a, frame->addr));
-}
-
-/* -- code of JITs ------------------------------------------------------- */
-
-/* The name that the profile has for it. */
-static bool is_object_called(const struct seam_jit_object *object,
-			     const char *name)
-{
-	char readable[1024];
-
-	return strcmp(object->name, name) == 0 ||
-	       (seam_java_name(object->name, readable, sizeof(readable)) &&
-		strcmp(readable, name) == 0);
-}
-
-static int keep_objects(struct seam_annotating *a, const char *name)
-{
-	struct seam_jit_code *jit = a->jit.sources.code;
-	const struct seam_jit_placements *placements = &a->placements;
-	size_t n = seam_jit_code_count(jit);
-	int r = seam_jit_placements_read(&a->placements, jit);
-
-	a->object_pid = calloc(n + 1, sizeof(*a->object_pid));
-	if (!a->object_pid)
-		r = -ENOMEM;
-	for (size_t i = 0; r == 0 && i < placements->list.n; i++)
-		if (placements->list.items[i].object != SEAM_NONE)
-			a->object_pid[placements->list.items[i].object] =
-				placements->list.items[i].pid;
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		uint32_t *slot;
-
-		if (!is_object_called(seam_jit_code_object(jit, i), name))
-			continue;
-		slot = SEAM_ARRAY_PUSH(&a->objects);
-		if (!slot)
-			r = -ENOMEM;
-		else
-			*slot = i;
-	}
-	return r;
-}
-
-/* The dumps, if the profile has code of a JIT that is asked for. */
-static int read_jit(struct seam_annotating *a)
-{
-	const struct seam_profile *p = a->profile;
-	struct seam_profile notes;	/* the loader has said them already */
-	const char *name = NULL;
-	int r;
-
-	for (size_t i = 0; i < p->frames.n && !name; i++) {
-		const struct seam_function *f = &p->functions.items[
-			p->frames.items[i].function];
-
-		if (is_wanted(a, &p->frames.items[i]) &&
-		    f->layer == SEAM_LAYER_JIT && f->is_named)
-			name = seam_profile_text(p, f->name);
-	}
-	if (!name)
-		return 0;
-	r = seam_profile_init(&notes);
-	if (r == 0)
-		r = seam_jit_recorded_read(&a->jit, &a->data,
-					   a->recording->parts,
-					   a->recording->n_parts,
-					   a->options->places, &notes);
-	if (r == 0)
-		r = keep_objects(a, name);
-	seam_profile_fini(&notes);
-	return r;
-}
-
-/*
- * The object that holds @addr (as loaded): of several the one of the process,
- * then the last that was loaded by then.
- */
-static uint32_t object_at(const struct seam_annotating *a, uint64_t addr,
-			  int32_t pid, uint64_t time_ns, size_t *n_candidates)
-{
-	uint32_t best = SEAM_NONE;
-	uint64_t best_rank = 0;
-
-	*n_candidates = 0;
-	for (size_t i = 0; i < a->objects.n; i++) {
-		uint32_t id = a->objects.items[i];
-		const struct seam_jit_object *o =
-			seam_jit_code_object(a->jit.sources.code, id);
-		uint64_t rank;
-
-		if (addr < o->start_addr || addr - o->start_addr >= o->size)
-			continue;
-		++*n_candidates;
-		rank = o->loaded_ns <= time_ns ? o->loaded_ns >> 1 | 1 : 0;
-		if (a->object_pid[id] == pid)
-			rank |= UINT64_C(1) << 63;
-		if (best == SEAM_NONE || rank >= best_rank) {
-			best = id;
-			best_rank = rank;
-		}
-	}
-	return best;
+	       (!a->window.is_requested || is_near(a, frame->addr));
 }
 
 /* -- bodies ------------------------------------------------------------- */
@@ -226,7 +127,7 @@ static uint32_t object_at(const struct seam_annotating *a, uint64_t addr,
 static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
 			 struct seam_code_source source)
 {
-	/* Both or none: a body that is not filled must not stay. */
+	/* Both or none: the two arrays have one length. */
 	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
 	    !SEAM_ARRAY_RESERVE(&a->sources, 1))
 		return SEAM_NONE;
@@ -235,23 +136,26 @@ static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
 	return (uint32_t)a->to->bodies.n - 1;
 }
 
-static uint32_t find_body(const struct seam_annotating *a, uint32_t module,
+static uint32_t find_body(const struct seam_annotating *a, uint32_t file,
 			  uint64_t offset, uint32_t object)
 {
 	for (uint32_t i = 0; i < a->sources.n; i++) {
 		const struct seam_code_source *s = &a->sources.items[i];
 
-		if (s->module == module && s->offset == offset &&
+		if (s->file == file && s->offset == offset &&
 		    s->object == object)
 			return i;
 	}
 	return SEAM_NONE;
 }
 
-/* Where the whole of a piece of code was.  False: no memory. */
+/* Where the whole of JIT object @object was.  False: no memory. */
 static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
 		       uint32_t object)
 {
+	if (a->placements.list.n == 0 &&
+	    seam_jit_placements_read(&a->placements, a->profile->jit->code))
+		return false;
 	for (size_t i = 0; i < a->placements.list.n; i++) {
 		const struct seam_jit_placement *p =
 			&a->placements.list.items[i];
@@ -271,97 +175,77 @@ static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
 }
 
 static uint32_t jit_body(struct seam_annotating *a,
-			 const struct seam_function *f, uint32_t object)
+			 const struct seam_function *f, uint32_t code)
 {
-	const struct seam_jit_object *o =
-		seam_jit_code_object(a->jit.sources.code, object);
-	uint32_t body = find_body(a, SEAM_NONE, 0, object);
+	const struct seam_profile *p = a->profile;
+	const struct seam_code_object *c = &p->code_objects.items[code];
+	const struct seam_jit_object *o = seam_jit_code_object(p->jit->code,
+							       c->object);
+	uint32_t body = find_body(a, SEAM_NONE, 0, code);
 
 	if (body != SEAM_NONE)
 		return body;
 	body = add_body(a, (struct seam_annotated) {
-		.symbol = seam_profile_text(a->profile, f->name),
-		.module = seam_profile_text(a->profile, f->module),
-		.layer = f->layer, .addr = o->start_addr,
-		.size = o->code.size, .code = o->code.data,
-		.loaded_ns = o->loaded_ns,
-		.problem = o->code.size ? NULL :
-			   "a perf map has no machine code",
+		.symbol = seam_profile_text(p, f->name),
+		.module = seam_profile_path(p, f->module),
+		.layer = f->layer, .addr = c->start_addr,
+		.size = c->code ? c->size : 0, .code = c->code,
+		.loaded_ns = c->from_ns,
+		.problem = c->code ? NULL : "a perf map has no machine code",
 	}, (struct seam_code_source) {
-		.module = SEAM_NONE, .object = object,
+		.file = SEAM_NONE, .object = code,
 		.machine = {
 			.elf_machine = o->elf_machine ? o->elf_machine :
-				seam_jit_recorded_machine(&a->data),
+				       p->elf_machine,
 			.is_64 = true,
 			.is_big_endian = o->endian == SEAM_BIG,
 		},
 	});
 	return body != SEAM_NONE &&
-	       add_places(a, &a->to->bodies.items[body], object) ? body :
+	       add_places(a, &a->to->bodies.items[body], c->object) ? body :
 	       SEAM_NONE;
-}
-
-/* The module of symbols for a path of the profile. */
-static uint32_t module_of(struct seam_annotating *a, uint32_t path)
-{
-	const char *text = seam_profile_text(a->profile, path);
-	struct seam_build_id id;
-	struct seam_known_module *slot;
-	struct seam_module file;
-	uint32_t module;
-
-	for (size_t i = 0; i < a->modules.n; i++)
-		if (a->modules.items[i].path == path)
-			return a->modules.items[i].module;
-	file = seam_module_of(a->recording, &a->data, text, &id);
-	module = seam_symbols_module(a->symbols, &file);
-	slot = module == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&a->modules);
-	if (!slot)
-		return SEAM_NONE;
-	*slot = (struct seam_known_module) { path, module };
-	return module;
 }
 
 /* A function without code: its samples are counted all the same. */
 static uint32_t bare_body(struct seam_annotating *a,
-			  const struct seam_function *f, uint32_t module,
+			  const struct seam_function *f, uint32_t file,
 			  const char *problem)
 {
-	uint32_t body = find_body(a, module, f->name, SEAM_NONE);
+	uint32_t body = find_body(a, file, f->name, SEAM_NONE);
 
 	return body != SEAM_NONE ? body : add_body(a,
 		(struct seam_annotated) {
 			.symbol = seam_profile_text(a->profile, f->name),
-			.module = seam_profile_text(a->profile, f->module),
+			.module = seam_profile_path(a->profile, f->module),
 			.layer = f->layer, .problem = problem,
 		}, (struct seam_code_source) {
-			.module = module, .offset = f->name,
+			.file = file, .offset = f->name,
 			.object = SEAM_NONE,
 		});
 }
 
-static const char *problem_of(struct seam_annotating *a, uint32_t module)
+static const char *problem_of(struct seam_annotating *a, uint32_t file)
 {
-	const char *problem = seam_symbols_problem(a->symbols, module);
+	const char *problem = seam_symbols_problem(a->symbols, file);
 
 	return problem ? seam_annotating_text(a, problem) :
 	       "its file is not known";
 }
 
-/* The body at @addr of a module, and where in it that is. */
+/* The body at @addr of module @module, and where in it that is. */
 static uint32_t file_body(struct seam_annotating *a,
 			  const struct seam_function *f, uint32_t module,
 			  uint64_t addr, uint64_t *offset)
 {
+	uint32_t body, file = file_of(a, module);
 	struct seam_extent extent;
-	uint32_t body;
 
 	*offset = 0;
-	if (module == SEAM_NONE)
+	if (file == SEAM_NONE)
 		return SEAM_NONE;
-	if (!seam_symbols_extent(a->symbols, module, addr, &extent))
-		return bare_body(a, f, module, problem_of(a, module));
-	if (a->window.is_asked) {
+	if (!seam_symbols_extent(a->symbols, file, addr, &extent))
+		return bare_body(a, f, file, problem_of(a, file));
+	if (a->window.is_requested) {
 		uint64_t before = a->window.pos < SEAM_WINDOW_BYTES ?
 				  a->window.pos : SEAM_WINDOW_BYTES;
 
@@ -371,18 +255,18 @@ static uint32_t file_body(struct seam_annotating *a,
 		extent.size = before + SEAM_WINDOW_BYTES;
 	}
 	if (extent.size == 0 || extent.size > MAX_CODE_BYTES)
-		return bare_body(a, f, module, "its end is not known");
+		return bare_body(a, f, file, "its end is not known");
 	*offset = addr - extent.offset;
-	body = find_body(a, module, extent.offset, SEAM_NONE);
+	body = find_body(a, file, extent.offset, SEAM_NONE);
 	return body != SEAM_NONE ? body : add_body(a,
 		(struct seam_annotated) {
-			.symbol = a->window.is_asked ? a->symbol :
+			.symbol = a->window.is_requested ? a->symbol :
 				  seam_profile_text(a->profile, f->name),
-			.module = seam_profile_text(a->profile, f->module),
+			.module = seam_profile_path(a->profile, f->module),
 			.layer = f->layer, .addr = extent.addr,
 			.size = extent.size,
 		}, (struct seam_code_source) {
-			.module = module, .offset = extent.offset,
+			.file = file, .offset = extent.offset,
 			.object = SEAM_NONE,
 		});
 }
@@ -410,47 +294,35 @@ static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
 	return hit;
 }
 
-/*
- * The hit of @frame, a real function's, in sample @i.  NULL: no memory.  What
- * cannot change from sample to sample is kept by frame.
- */
+/* The hit of @frame, which is not inlined.  NULL: no memory. */
 static struct seam_place_hit *find_hit(struct seam_annotating *a,
-				       uint32_t frame, size_t i)
+				       uint32_t frame)
 {
 	const struct seam_profile *p = a->profile;
 	const struct seam_frame *at = &p->frames.items[frame];
 	const struct seam_function *f = &p->functions.items[at->function];
 	uint64_t offset = 0;
-	size_t n_candidates = 0;
-	uint32_t body, object = SEAM_NONE;
+	uint32_t body;
 	struct seam_place_hit *hit;
 
 	if (a->hit_of[frame])
 		return &a->hits.items[a->hit_of[frame] - 1];
-	if (f->layer == SEAM_LAYER_JIT && f->is_named)
-		object = object_at(a, at->addr, p->processes.items[
-				p->threads.items[p->samples.thread[i]].process]
-				.pid, p->samples.time_ns[i], &n_candidates);
-	if (object != SEAM_NONE) {
-		body = jit_body(a, f, object);
-		offset = at->addr - seam_jit_code_object(
-				a->jit.sources.code, object)->start_addr;
-	} else if (f->layer == SEAM_LAYER_NATIVE) {
-		body = file_body(a, f, module_of(a, f->module), at->addr,
-				 &offset);
-	} else if (f->layer == SEAM_LAYER_KERNEL) {
-		body = file_body(a, f, seam_annotating_kernel(a), at->addr,
-				 &offset);
+	if (at->code != SEAM_NONE) {
+		body = jit_body(a, f, at->code);
+		offset = at->addr - p->code_objects.items[at->code].start_addr;
+	} else if (f->layer == SEAM_LAYER_NATIVE ||
+		   f->layer == SEAM_LAYER_KERNEL) {
+		body = file_body(a, f, at->module, at->addr, &offset);
 	} else {
-		body = bare_body(a, f, SEAM_NONE, "its code is in no dump");
+		body = bare_body(a, f, SEAM_NONE, "its code is in no jitdump");
 	}
 	hit = hit_at(a, body, offset);
-	if (hit && n_candidates <= 1)
+	if (hit)
 		a->hit_of[frame] = (uint32_t)(hit - a->hits.items) + 1;
 	return hit;
 }
 
-/* The last place by then: of the process, or of whom it was forked from. */
+/* The last place by then, of the process or of those it was forked from. */
 static void count_place(struct seam_annotating *a,
 			struct seam_annotated *body, size_t i)
 {
@@ -479,13 +351,13 @@ static void count_place(struct seam_annotating *a,
 
 static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
 {
-	struct seam_place_hit *hit = find_hit(a, frame, i);
+	struct seam_place_hit *hit = find_hit(a, frame);
 
 	if (!hit)
 		return -ENOMEM;
-	if (hit->stamp == i + 1)
+	if (hit->last == i + 1)
 		return 0;
-	hit->stamp = i + 1;
+	hit->last = i + 1;
 	hit->samples++;
 	hit->weight += seam_samples_weight(&a->profile->samples, i);
 	count_place(a, &a->to->bodies.items[hit->body], i);
@@ -493,8 +365,8 @@ static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
 }
 
 /*
- * From the leaf up, place by place: inlined frames and the real function that
- * holds them.  A place counts if any of its frames is wanted.
+ * From the leaf up, place by place: inlined frames and the function that
+ * contains them.  A place counts if any of its frames is wanted.
  */
 static int count_sample(struct seam_annotating *a, size_t i)
 {
@@ -520,7 +392,7 @@ static int count_sample(struct seam_annotating *a, size_t i)
 	return r;
 }
 
-/* Samples of which event: the one selected, or the one with the most. */
+/* The event that is counted: the selected one, or that with most samples. */
 static uint32_t choose_event(const struct seam_annotating *a)
 {
 	uint32_t event = seam_selected_event(a->selected);
@@ -575,42 +447,35 @@ static int annotate(struct seam_annotating *a)
 		return -ENOMEM;
 	r = choose_functions(a);
 	if (r == 0)
-		r = read_jit(a);
-	if (r == 0)
 		r = count(a);
 	return r ? r : seam_annotating_bodies(a);
 }
 
 int seam_annotate(struct seam_annotation *annotation,
 		  const struct seam_selected *selected,
-		  const struct seam_input *recording,
 		  const struct seam_annotation_options *options,
 		  struct seam_err *err)
 {
 	struct seam_annotating a = {
 		.to = annotation, .selected = selected,
-		.profile = selected->profile, .recording = recording,
+		.profile = selected->profile,
 		.options = options, .symbol = options->symbol,
 	};
-	int r = seam_perf_data_open(&a.data, recording->data.bytes, err);
+	int r;
 
 	*annotation = (struct seam_annotation) { 0 };
-	if (r == 0) {
-		r = annotate(&a);
-		if (r < 0)
-			seam_err_set(err, r, "out of memory");
-	}
-	seam_jit_recorded_fini(&a.jit);
+	if (!a.profile->jit)
+		return seam_err_set(err, -EBADMSG, "not a perf.data file");
+	r = annotate(&a);
+	if (r < 0)
+		seam_err_set(err, r, "out of memory");
 	seam_symbols_free(a.symbols);
-	seam_perf_data_close(&a.data);
-	free(a.object_pid);
 	free(a.placements.list.items);
 	free(a.wanted);
 	free(a.hit_of);
-	free(a.objects.items);
+	free(a.files);
 	free(a.sources.items);
 	free(a.hits.items);
-	free(a.modules.items);
 	seam_index_fini(&a.hit_index);
 	return r;
 }

@@ -2,11 +2,11 @@
 /*
  * annotation.h - the machine code of a function with the samples on it
  *
- * A profile says which places of a function were sampled; this brings the
- * code: from the file with the recorded build id for native functions, from
- * the dump for those of a JIT, each piece of code as it was at its samples'
- * time.  One name may stand for several pieces (static functions, a method
- * compiled again); each is a body of its own.
+ * A profile has the places of a function that were sampled; this adds the code:
+ * from the file with the recorded build id for native functions, from the dump
+ * for those of a JIT, each piece as it was at the time of its samples.  Several
+ * pieces of code may have one name (static functions, a method compiled again);
+ * each is a body of its own.
  *
  * A sample counts at the instruction that was interrupted; with totals also
  * where calls went out of the function, once a sample each.
@@ -17,7 +17,6 @@
 #define SEAM_ANNOTATION_H
 
 #include "base/arena.h"
-#include "model/input.h"
 #include "model/profile/selection.h"
 #include "symbol/symbols.h"
 
@@ -30,7 +29,7 @@ struct seam_annotated_instruction {
 	uint64_t samples, weight;
 };
 
-/* Code of a JIT is somewhere from a time on, until it is moved. */
+/* JIT code is at a place from a time on, until it is moved. */
 struct seam_annotated_place {
 	int32_t pid;
 	uint64_t addr;
@@ -43,12 +42,12 @@ struct seam_annotated {
 	const char *symbol;
 	const char *module;	/* path of its file; "[jit]" */
 	uint8_t layer;
-	uint64_t addr;		/* as symbols call it; where it was loaded */
+	uint64_t addr;		/* as in symbols; of JIT code where it was loaded */
 	uint64_t size;		/* bytes; 0 where there is no code */
 	const uint8_t *code;
 	uint64_t loaded_ns;	/* of JIT code; 0 when not known */
 	uint64_t samples, weight;
-	/* Samples at addresses that are no part of the code, as cut code. */
+	/* Samples outside of the code, which may be cut. */
 	uint64_t n_outside;
 	const char *problem;	/* why there is no code; NULL */
 	SEAM_ARRAY(struct seam_annotated_instruction) instructions;
@@ -69,20 +68,18 @@ struct seam_annotation_options {
 	const char *symbol;
 	bool with_callers;	/* totals: calls that go out count too */
 	struct seam_symbols_options symbols;
-	struct seam_jit_places *places;		/* of dumps */
 };
 
 /*
- * Annotate a function of the profile that @selected is of, which was loaded
- * from @recording.
+ * Annotate a function of the profile that @selected is of, which must outlive
+ * the annotation.
  *
  * Returns 0, also when no sample is in such a function (no bodies then), or
- * code could not be had (problem); -ENOMEM, or what seam_perf_data_open()
- * says: only perf.data has samples.
+ * code was not found (problem); -ENOMEM, or -EBADMSG where the profile is not
+ * of a perf.data file: only that has samples.
  */
 int seam_annotate(struct seam_annotation *annotation,
 		  const struct seam_selected *selected,
-		  const struct seam_input *recording,
 		  const struct seam_annotation_options *options,
 		  struct seam_err *err);
 

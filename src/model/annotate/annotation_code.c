@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* annotation_code.c - bodies to instructions with counts; annotation_parts.h */
+/* annotation_code.c - instructions of bodies; see annotation_parts.h */
 #include "model/annotate/annotation_parts.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@ const char *seam_annotating_text(struct seam_annotating *a, const char *text)
 	return seam_arena_text(&a->to->arena, text, strlen(text));
 }
 
-static int bring_code(struct seam_annotating *a, struct seam_annotated *body,
-		      struct seam_code_source *source)
+static int read_code(struct seam_annotating *a, struct seam_annotated *body,
+		     struct seam_code_source *source)
 {
 	struct seam_err why = { 0 };
 	uint8_t *code;
@@ -26,7 +26,7 @@ static int bring_code(struct seam_annotating *a, struct seam_annotated *body,
 	code = seam_arena_alloc(&a->to->arena, (size_t)body->size + 1);
 	if (!code)
 		return -ENOMEM;
-	r = seam_symbols_code(a->symbols, source->module, source->offset, code,
+	r = seam_symbols_code(a->symbols, source->file, source->offset, code,
 			      (size_t)body->size, &source->machine, &why);
 	body->code = code;
 	if (r < 0) {
@@ -69,8 +69,8 @@ static int decode(struct seam_annotating *a, struct seam_annotated *body,
 	struct seam_err why = { 0 };
 	int r;
 
-	/* The address that was asked for has as much code behind it. */
-	if (a->window.is_asked && body->size > SEAM_WINDOW_BYTES)
+	/* The requested address has as much code after it. */
+	if (a->window.is_requested && body->size > SEAM_WINDOW_BYTES)
 		code.middle = (size_t)body->size - SEAM_WINDOW_BYTES;
 	r = seam_symbols_disassemble(a->symbols, &code, add_instruction, &to,
 				     &why);
@@ -83,10 +83,12 @@ static int decode(struct seam_annotating *a, struct seam_annotated *body,
 
 /* Lines of JIT code hold from one row to the next. */
 static void put_jit_lines(struct seam_annotating *a,
-			  struct seam_annotated *body, uint32_t object)
+			  struct seam_annotated *body, uint32_t code)
 {
+	const struct seam_profile *p = a->profile;
 	const struct seam_jit_line *rows;
-	size_t n = seam_jit_code_lines(a->jit.sources.code, object, &rows);
+	size_t n = seam_jit_code_lines(p->jit->code,
+			p->code_objects.items[code].object, &rows);
 	size_t row = 0;
 
 	for (size_t i = 0; i < body->instructions.n; i++) {
@@ -102,7 +104,7 @@ static void put_jit_lines(struct seam_annotating *a,
 	}
 }
 
-/* The innermost line; its strings live as long as the symbols: copied. */
+/* The innermost line, copied: its strings live as long as the symbols. */
 static int put_file_lines(struct seam_annotating *a,
 			  struct seam_annotated *body,
 			  const struct seam_code_source *source)
@@ -110,14 +112,14 @@ static int put_file_lines(struct seam_annotating *a,
 	const char *last = NULL, *copied = NULL;
 
 	for (size_t i = 0; i < body->instructions.n; i++)
-		seam_symbols_expect(a->symbols, source->module,
+		seam_symbols_expect(a->symbols, source->file,
 				    source->offset +
 				    body->instructions.items[i].offset);
 	for (size_t i = 0; i < body->instructions.n; i++) {
 		struct seam_annotated_instruction *at =
 			&body->instructions.items[i];
 		struct seam_location found[MAX_INLINED];
-		size_t n = seam_symbols_resolve(a->symbols, source->module,
+		size_t n = seam_symbols_resolve(a->symbols, source->file,
 						source->offset + at->offset,
 						found, MAX_INLINED);
 
@@ -168,7 +170,7 @@ static int make_body(struct seam_annotating *a, uint32_t i)
 {
 	struct seam_annotated *body = &a->to->bodies.items[i];
 	struct seam_code_source *source = &a->sources.items[i];
-	int r = bring_code(a, body, source);
+	int r = read_code(a, body, source);
 
 	if (r == 0 && !body->problem)
 		r = decode(a, body, &source->machine);
@@ -179,35 +181,6 @@ static int make_body(struct seam_annotating *a, uint32_t i)
 	else
 		r = put_file_lines(a, body, source);
 	return r;
-}
-
-/* What stays must not borrow from what this run had open. */
-static int keep_body(struct seam_annotating *a, struct seam_annotated *body)
-{
-	const char *last = NULL, *copied = NULL;
-	uint8_t *code = seam_arena_alloc(&a->to->arena,
-					 (size_t)body->size + 1);
-
-	if (!code)
-		return -ENOMEM;
-	if (body->size)
-		memcpy(code, body->code, (size_t)body->size);
-	body->code = code;
-	for (size_t i = 0; i < body->instructions.n; i++) {
-		struct seam_annotated_instruction *at =
-			&body->instructions.items[i];
-
-		if (!at->file)
-			continue;
-		if (last != at->file) {
-			last = at->file;
-			copied = seam_annotating_text(a, last);
-			if (!copied)
-				return -ENOMEM;
-		}
-		at->file = copied;
-	}
-	return 0;
 }
 
 static int hotter(const void *a, const void *b)
@@ -227,9 +200,6 @@ int seam_annotating_bodies(struct seam_annotating *a)
 		r = make_body(a, i);
 	if (r == 0)
 		put_hits(a);
-	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
-		if (a->sources.items[i].object != SEAM_NONE)
-			r = keep_body(a, &a->to->bodies.items[i]);
 	if (r == 0 && a->to->bodies.n)
 		qsort(a->to->bodies.items, a->to->bodies.n,
 		      sizeof(*a->to->bodies.items), hotter);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_sources.c - found, judged, added; the contract is in jit_sources.h */
+/* jit_sources.c - find, validate, add; the contract is in jit_sources.h */
 #include "model/jit/jit_sources.h"
 
 #include <errno.h>
@@ -8,30 +8,35 @@
 
 #include "base/text.h"
 
-int seam_jit_sources_init(struct seam_jit_sources *sources,
-			  struct seam_profile *profile,
-			  const struct seam_jit_places *places)
+static void free_sources(void *object)
 {
-	*sources = (struct seam_jit_sources) {
-		.profile = profile, .code = seam_jit_code_new(),
-		.places = *places,
-	};
-	return sources->code ? 0 : -ENOMEM;
-}
+	struct seam_jit_sources *sources = object;
 
-void seam_jit_sources_fini(struct seam_jit_sources *sources)
-{
 	seam_jit_code_free(sources->code);
 	for (size_t i = 0; i < sources->files.n; i++)
-		seam_file_close(&sources->files.items[i]);
+		seam_file_close(&sources->files.items[i].file);
 	free(sources->files.items);
 	seam_strings_fini(&sources->tried);
 	free(sources->announced.items);
-	free(sources->absent.items);
-	*sources = (struct seam_jit_sources) { 0 };
+	free(sources);
 }
 
-/* Whether this is the first time that this file of this process comes up. */
+struct seam_jit_sources *
+seam_jit_sources_new(struct seam_profile *profile,
+		     const struct seam_jit_places *places)
+{
+	struct seam_jit_sources *sources = calloc(1, sizeof(*sources));
+
+	if (!sources || seam_profile_own(profile, sources, free_sources))
+		return NULL;
+	sources->profile = profile;
+	sources->places = *places;
+	sources->code = seam_jit_code_new();
+	profile->jit = sources;
+	return sources->code ? sources : NULL;
+}
+
+/* Whether this file of this process has not been tried yet. */
 static bool is_new(struct seam_jit_sources *sources, int32_t pid,
 		   const char *path)
 {
@@ -43,9 +48,9 @@ static bool is_new(struct seam_jit_sources *sources, int32_t pid,
 	return sources->tried.texts.n > n;
 }
 
-/* A refusal is worth a note; that there is no such file is not. */
-static void tell(struct seam_jit_sources *sources, int32_t pid, int why,
-		 const struct seam_err *err)
+/* A note of why a file was rejected; none where there is no file. */
+static void note_rejected(struct seam_jit_sources *sources, int32_t pid,
+			  int why, const struct seam_err *err)
 {
 	if (why == -ENOENT || why == -ENOMEM)
 		return;
@@ -75,7 +80,7 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	       struct seam_file *file)
 {
 	struct seam_err err = { 0 };
-	struct seam_file *slot;
+	struct seam_jit_source_file *slot;
 	int r;
 
 	if (kind == SEAM_JIT_MAP)
@@ -90,55 +95,51 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	/* Maps are copied; dumps are borrowed until the code is freed. */
 	slot = r == 0 ? SEAM_ARRAY_PUSH(&sources->files) : NULL;
 	if (slot) {
-		*slot = *file;
+		*slot = (struct seam_jit_source_file) {
+			.file = *file, .pid = pid,
+			.path = seam_strings_put(&sources->profile->strings,
+						 path),
+		};
 		return 0;
 	}
 	seam_file_close(file);
-	tell(sources, pid, r, &err);
+	note_rejected(sources, pid, r, &err);
 	return r == -ENOMEM || r == 0 ? -ENOMEM : 0;
 }
 
-static int lack(struct seam_jit_sources *sources, int32_t pid,
-		const char *path)
+/* The entry of @pid among the processes that announced a dump, or NULL. */
+static struct seam_jit_announced *
+find_announced(const struct seam_jit_sources *sources, int32_t pid)
 {
-	int32_t *slot = SEAM_ARRAY_PUSH(&sources->absent);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = pid;
-	seam_profile_note(sources->profile, "the JIT's dump of process %"
-			  PRId32 " is not here: '%s'; --jit says where it is",
-			  pid, path);
-	return 0;
+	for (size_t i = 0; i < sources->announced.n; i++)
+		if (sources->announced.items[i].pid == pid)
+			return &sources->announced.items[i];
+	return NULL;
 }
 
-bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
-			   int32_t pid)
+bool seam_jit_sources_lack(const struct seam_jit_sources *sources, int32_t pid)
 {
-	for (size_t i = 0; i < sources->absent.n; i++)
-		if (sources->absent.items[i] == pid)
-			return true;
-	return false;
+	const struct seam_jit_announced *a = find_announced(sources, pid);
+
+	return a && a->is_absent;
 }
 
 bool seam_jit_sources_announced(const struct seam_jit_sources *sources,
 				int32_t pid)
 {
-	for (size_t i = 0; i < sources->announced.n; i++)
-		if (sources->announced.items[i] == pid)
-			return true;
-	return false;
+	return find_announced(sources, pid) != NULL;
 }
 
 static int find(struct seam_jit_sources *sources,
+		const struct seam_jit_places *places,
 		const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		const char *path)
 {
 	struct seam_err err = { 0 };
 	struct seam_file file;
 	char found[4096] = "=";		/* no path begins with it */
-	int r = seam_jit_find(&sources->places, owner, kind, path, &file,
-			      found + 1, sizeof(found) - 1, &err);
+	int r = seam_jit_find(places, owner, kind, path, &file, found + 1,
+			      sizeof(found) - 1, &err);
 
 	/* Two of one process may lead to the same file. */
 	if (r == 0 && !is_new(sources, owner->pid, found)) {
@@ -147,10 +148,15 @@ static int find(struct seam_jit_sources *sources,
 	}
 	if (r == 0)
 		return add(sources, owner->pid, kind, found + 1, &file);
-	/* A map is only likely; a dump was announced by its marker. */
-	if (r == -ENOENT && kind == SEAM_JIT_DUMP)
-		return lack(sources, owner->pid, path);
-	tell(sources, owner->pid, r, &err);
+	/* A map may not exist; a dump was announced by its marker. */
+	if (r == -ENOENT && path) {
+		find_announced(sources, owner->pid)->is_absent = true;
+		seam_profile_note(sources->profile, "the jitdump of process %"
+				  PRId32 " was not found: '%s'; --jit says "
+				  "where it is", owner->pid, path);
+		return 0;
+	}
+	note_rejected(sources, owner->pid, r, &err);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -159,23 +165,14 @@ static int find_second(struct seam_jit_sources *sources,
 		       const struct seam_jit_owner *owner)
 {
 	struct seam_jit_places places = sources->places;
-	struct seam_err err = { 0 };
-	struct seam_file file;
-	char found[4096];
-	int r;
 
 	if (!places.bundle || !is_new(sources, owner->pid, "second"))
 		return 0;
 	places.is_second = true;
-	r = seam_jit_find(&places, owner, SEAM_JIT_DUMP, NULL, &file, found,
-			  sizeof(found), &err);
-	if (r == 0)
-		return add(sources, owner->pid, SEAM_JIT_DUMP, found, &file);
-	tell(sources, owner->pid, r, &err);
-	return r == -ENOMEM ? r : 0;
+	return find(sources, &places, owner, SEAM_JIT_DUMP, NULL);
 }
 
-/* What a recording knows of an owner: its numbers, not its user or age. */
+/* A recording has the process ids of an owner, not its user or age. */
 static struct seam_jit_owner owner_of(int32_t pid, int32_t inner_pid)
 {
 	return (struct seam_jit_owner) {
@@ -188,9 +185,8 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 			    const char *path)
 {
 	struct seam_jit_owner owner = owner_of(pid, 0);
+	struct seam_jit_announced *slot;
 	int r;
-
-	int32_t *slot;
 
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
 	    !is_new(sources, pid, path))
@@ -198,8 +194,8 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 	slot = SEAM_ARRAY_PUSH(&sources->announced);
 	if (!slot)
 		return -ENOMEM;
-	*slot = pid;
-	r = find(sources, &owner, SEAM_JIT_DUMP, path);
+	*slot = (struct seam_jit_announced) { .pid = pid };
+	r = find(sources, &sources->places, &owner, SEAM_JIT_DUMP, path);
 	return r ? r : find_second(sources, &owner);
 }
 
@@ -209,7 +205,7 @@ int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid)
 
 	if (!is_new(sources, pid, "map"))
 		return 0;
-	return find(sources, &owner, SEAM_JIT_MAP, NULL);
+	return find(sources, &sources->places, &owner, SEAM_JIT_MAP, NULL);
 }
 
 static void note(void *context, int32_t pid, const char *text, uint64_t count)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit_sources.h - the dumps and maps that belong to a recording
+ * jit_sources.h - the jitdumps and perf maps that belong to a recording
  *
- * A runtime tells a profiler of its dump by mapping a page of it; a perf map
- * is known by its name alone.  This finds both, has them judged (jit_find.h),
- * and adds what is believed to the code that jit_code.h answers from.  What
- * was refused becomes a note of the profile, with the reason.
+ * A runtime announces its dump by mapping a page of it; a perf map is found by
+ * its name alone.  This finds both, has them validated (jit_find.h), and adds
+ * those that are valid to the code in jit_code.h.  A note of the profile gives
+ * the reason why a file was rejected.
  *
  * Threads: one at a time.
  */
@@ -17,23 +17,38 @@
 #include "symbol/jit/jit_code.h"
 #include "symbol/jit/jit_find.h"
 
+/* A dump or map that was read. */
+struct seam_jit_source_file {
+	struct seam_file file;
+	uint32_t path;		/* string of the profile */
+	int32_t pid;
+};
+
+/* A process that mapped the marker of a dump. */
+struct seam_jit_announced {
+	int32_t pid;
+	bool is_absent;		/* the dump was not found */
+};
+
 struct seam_jit_sources {
-	struct seam_profile *profile;	/* for notes */
+	struct seam_profile *profile;	/* for notes and paths */
 	struct seam_jit_code *code;
 	struct seam_jit_places places;
 	uint64_t first_ns, last_ns;	/* of the recording */
 	bool is_untimed;		/* its clock is not CLOCK_MONOTONIC */
-	SEAM_ARRAY(struct seam_file) files;	/* the code borrows them */
+	/* in the order of the code's dumps; the code points into them */
+	SEAM_ARRAY(struct seam_jit_source_file) files;
 	struct seam_strings tried;	/* "pid path": each once */
-	SEAM_ARRAY(int32_t) announced;	/* who mapped a dump's marker */
-	SEAM_ARRAY(int32_t) absent;	/* whose dump is not here */
+	SEAM_ARRAY(struct seam_jit_announced) announced;
 };
 
-/* @places and @profile must outlive it.  0 or -ENOMEM. */
-int seam_jit_sources_init(struct seam_jit_sources *sources,
-			  struct seam_profile *profile,
-			  const struct seam_jit_places *places);
-void seam_jit_sources_fini(struct seam_jit_sources *sources);
+/*
+ * New sources, which @profile owns from then on (profile->jit); @places must
+ * outlive the load.  NULL when memory ran out.
+ */
+struct seam_jit_sources *
+seam_jit_sources_new(struct seam_profile *profile,
+		     const struct seam_jit_places *places);
 
 /*
  * Process @pid mapped @path.  If that is the marker of a dump, find the dump
@@ -42,7 +57,7 @@ void seam_jit_sources_fini(struct seam_jit_sources *sources);
 int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 			    const char *path);
 
-/* Process @pid ran code in memory without a file: add its map if it has one. */
+/* Process @pid has executable memory without a file: add its perf map. */
 int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid);
 
 /* Whether @pid announced a dump that was not found. */
@@ -53,7 +68,7 @@ bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
 bool seam_jit_sources_announced(const struct seam_jit_sources *sources,
 				int32_t pid);
 
-/* All has been added: notes of what had to be bent.  0 or -ENOMEM. */
+/* After the last source: sort the code and add its notes.  0 or -ENOMEM. */
 int seam_jit_sources_seal(struct seam_jit_sources *sources);
 
 #endif /* SEAM_JIT_SOURCES_H */

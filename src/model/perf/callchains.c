@@ -28,7 +28,7 @@ static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
 	return id;
 }
 
-/* Places that were not used yet name chain 0: a comparison that fails. */
+/* Slots that were not used yet have chain 0: its comparison fails. */
 static bool make_recent(struct seam_callchains *chains)
 {
 	if (!chains->recent)

@@ -3,8 +3,8 @@
  * callchains.h - each distinct callchain of a recording once
  *
  * A recording has millions of samples and some thousands of callchains.
- * While records are read, a sample's chain becomes an id; what the addresses
- * mean is asked later, once for each id.
+ * While records are read, a sample's chain becomes an id; its addresses are
+ * resolved later, once for each id.
  *
  * A chain is a run of u64 as the kernel writes it, context markers included
  * (PERF_CONTEXT_*), leaf first.  The process belongs to its identity: equal
@@ -23,8 +23,8 @@ struct seam_callchain {
 	int32_t pid;
 
 	/*
-	 * What it was resolved to last, for whom, and from when to when that
-	 * holds: the next sample asks the same question nearly always.
+	 * The stack of the last look-up, its address space, and from when to
+	 * when it holds: nearly always the next sample's as well.
 	 */
 	uint32_t space;		/* SEAM_NONE: not resolved yet */
 	uint32_t stack;
@@ -32,8 +32,8 @@ struct seam_callchain {
 };
 
 /*
- * Programs run in few chains most of the time: the last one of each place
- * is found without the keyed hash that the index needs.
+ * Most samples have one of few chains: the last one of each slot is found
+ * without the keyed hash that the index needs.
  */
 struct seam_callchain_recent {
 	seam_u128 sum;		/* seam_hash_words() */
@@ -97,8 +97,8 @@ static inline uint32_t seam_callchains_add(struct seam_callchains *chains,
  *
  * The kernel walks the stack from the registers of the interrupt, which comes
  * some instructions after the one that a precise event is about, maybe in the
- * kernel after one of the user: what ran later than a user's instruction did
- * not call it and is left out.
+ * kernel after one of the user: frames that ran later than the instruction are
+ * not its callers and are left out.
  *
  * Source: Linux, arch/x86/events/intel/ds.c, setup_pebs_fixed_sample_data();
  * perf report takes the leaf from sample->ip (util/event.c).

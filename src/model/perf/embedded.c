@@ -117,7 +117,7 @@ static struct seam_embedded_file *find(const struct seam_embedded *embedded,
 	       &embedded->files.items[low] : NULL;
 }
 
-/* What the table of @file calls the address. */
+/* The address in the form that the table of @file has. */
 static uint64_t vaddr_of(const struct seam_embedded_file *file,
 			 const struct seam_embedded_query *q)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * embedded.h - symbol tables that a recording brings with it
+ * embedded.h - symbol tables that are part of a recording
  *
- * What simpleperf keeps of the files that were hit (wire/perf/simpleperf.h), by
- * path.  The tables are of the files that were recorded, wherever the
+ * Of the files with samples, simpleperf stores the symbols, by path
+ * (wire/perf/simpleperf.h).  They are those of the recorded files, wherever the
  * recording is read.
  *
  * Ownership: the set owns tables and names.  Threads: one at a time.
@@ -22,7 +22,7 @@ struct seam_embedded {
 	struct seam_arena arena;			/* names */
 };
 
-/* An address, in each of the ways that a table may have it. */
+/* An address, in each of the forms that a table may have. */
 struct seam_embedded_query {
 	uint32_t path;		/* string: of the mapped file */
 	uint64_t addr;		/* in memory */
@@ -32,8 +32,8 @@ struct seam_embedded_query {
 };
 
 /*
- * Read the tables of @data; paths become ids of @strings.  What is damaged is
- * passed over.  0 or -ENOMEM.  Cost: a sort of all symbols.
+ * Read the tables of @data; paths become ids of @strings.  Damaged ones are
+ * skipped.  0 or -ENOMEM.  Cost: a sort of all symbols.
  */
 int seam_embedded_read(struct seam_embedded *embedded,
 		       const struct seam_perf_data *data,
@@ -48,8 +48,8 @@ const char *seam_embedded_find(struct seam_embedded *embedded,
 			       const struct seam_embedded_query *query);
 
 /*
- * Whether the table of @path goes by addresses in memory: then equal places in
- * the file are not equal functions.
+ * Whether the table of @path has addresses in memory: then equal offsets in the
+ * file may be different functions.
  */
 bool seam_embedded_by_addr(const struct seam_embedded *embedded, uint32_t path);
 

@@ -69,9 +69,9 @@ static size_t find(const struct seam_expected *expected, uint64_t at)
 	return low;
 }
 
-void seam_expected_tell(const struct seam_expected *expected,
-			struct seam_symbols *symbols, uint32_t module,
-			uint64_t begin, uint64_t end, uint64_t pgoff)
+void seam_expected_announce(const struct seam_expected *expected,
+			    struct seam_symbols *symbols, uint32_t module,
+			    uint64_t begin, uint64_t end, uint64_t pgoff)
 {
 	for (size_t i = find(expected, begin);
 	     i < expected->addrs.n && expected->addrs.items[i] < end; i++)

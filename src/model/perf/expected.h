@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * expected.h - what a recording will ask of a file, told to it before
+ * expected.h - the addresses that will be looked up in a file, in advance
  *
- * Files are read by another process, and a question costs a message there
- * and one back.  All addresses of a recording are known before the first is
- * resolved; those that lie in a mapping go to its file with the first
- * question.  Which process had what mapped there is not looked at: an
- * address too many costs a look-up, and nothing else.
+ * Files are read by another process, and a look-up costs a message there and
+ * one back.  All addresses of a recording are known before the first is
+ * resolved; those in a mapping are sent with the first look-up in its file.
+ * Which process had the file mapped there is not checked: an address too many
+ * costs a look-up and nothing else.
  */
 #ifndef SEAM_EXPECTED_H
 #define SEAM_EXPECTED_H
@@ -27,10 +27,10 @@ struct seam_expected {
 void seam_expected_make(struct seam_expected *expected,
 			const struct seam_callchains *chains);
 
-/* Tell @module of what is in [@begin, @end), where its byte @pgoff begins. */
-void seam_expected_tell(const struct seam_expected *expected,
-			struct seam_symbols *symbols, uint32_t module,
-			uint64_t begin, uint64_t end, uint64_t pgoff);
+/* Announce to @module the addresses in [@begin, @end); @begin is its @pgoff. */
+void seam_expected_announce(const struct seam_expected *expected,
+			    struct seam_symbols *symbols, uint32_t module,
+			    uint64_t begin, uint64_t end, uint64_t pgoff);
 
 void seam_expected_fini(struct seam_expected *expected);
 

@@ -20,7 +20,7 @@ struct missing {
 	const struct seam_resolver *resolver;
 	struct seam_profile *profile;
 	SEAM_ARRAY(struct missing_file) files;
-	uint32_t *by_path;	/* string -> of files, + 1; 0: not missing */
+	uint32_t *by_module;	/* of files, + 1; 0: not missing */
 	uint32_t *by_stack;	/* the one nearest to its leaf, + 1 */
 };
 
@@ -41,21 +41,21 @@ static bool collect(struct missing *m, bool is_here)
 {
 	const struct seam_resolver *r = m->resolver;
 
-	for (size_t i = 0; i < r->mappings.n; i++) {
-		const struct seam_mapping *mapping = &r->mappings.items[i];
+	for (size_t i = 0; i < r->files.n; i++) {
+		const struct seam_profile_module *module =
+			&m->profile->modules.items[i];
 		struct missing_file *slot;
-		int why = mapping->kind == SEAM_MAPPING_FILE &&
-			  mapping->module != SEAM_NONE ?
-			  seam_symbols_missing(r->symbols, mapping->module) : 0;
+		int why = module->kind == SEAM_MODULE_FILE &&
+			  r->files.items[i] ? seam_symbols_missing(r->symbols,
+						r->files.items[i] - 1) : 0;
 
-		if (!reason(why) || (why == -ENOENT && !is_here) ||
-		    m->by_path[mapping->path])
+		if (!reason(why) || (why == -ENOENT && !is_here))
 			continue;
 		slot = SEAM_ARRAY_PUSH(&m->files);
 		if (!slot)
 			return false;
-		*slot = (struct missing_file) { mapping->path, why, 0, 0 };
-		m->by_path[mapping->path] = (uint32_t)m->files.n;
+		*slot = (struct missing_file) { module->path, why, 0, 0 };
+		m->by_module[i] = (uint32_t)m->files.n;
 	}
 	return true;
 }
@@ -64,14 +64,13 @@ static bool collect(struct missing *m, bool is_here)
 static uint32_t leaf_file(const struct missing *m, uint32_t stack)
 {
 	const struct seam_profile *p = m->profile;
-	const struct seam_function *f;
+	const struct seam_frame *frame;
 
 	if (stack == 0)
 		return 0;
-	f = &p->functions.items[p->frames.items[p->stacks.items[stack].frame]
-				.function];
-	return f->is_named || f->layer != SEAM_LAYER_NATIVE ? 0 :
-	       m->by_path[f->module];
+	frame = &p->frames.items[p->stacks.items[stack].frame];
+	return p->functions.items[frame->function].is_named ? 0 :
+	       m->by_module[frame->module];
 }
 
 /* A parent's number is less than its children's. */
@@ -145,15 +144,14 @@ static void note_all(struct missing *m)
 				  m->files.n - MAX_NOTES);
 }
 
-void seam_missing_tell(const struct seam_resolver *resolver, bool is_here)
+void seam_missing_note(const struct seam_resolver *resolver, bool is_here)
 {
 	struct missing m = {
 		.resolver = resolver, .profile = resolver->profile,
 	};
 
-	m.by_path = calloc(m.profile->strings.texts.n + 1,
-			   sizeof(*m.by_path));
-	if (m.by_path && collect(&m, is_here) && m.files.n)
+	m.by_module = calloc(m.profile->modules.n, sizeof(*m.by_module));
+	if (m.by_module && collect(&m, is_here) && m.files.n)
 		m.by_stack = calloc(m.profile->stacks.n + 1,
 				    sizeof(*m.by_stack));
 	if (m.by_stack) {
@@ -162,6 +160,6 @@ void seam_missing_tell(const struct seam_resolver *resolver, bool is_here)
 		note_all(&m);
 	}
 	free(m.by_stack);
-	free(m.by_path);
+	free(m.by_module);
 	free(m.files.items);
 }

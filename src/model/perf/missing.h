@@ -6,11 +6,12 @@
 #include "model/perf/resolver.h"
 
 /*
- * Note, for each file that was looked for in vain, how many samples have no
- * name for it: another file is in its place, or it was recorded elsewhere and
- * nothing tells it from others; where the recording was made on this machine
- * (@is_here), also one that is gone.  After all samples were resolved.
+ * Add a note for each file that was looked for and not found: how many samples
+ * have no name because of it.  Reasons are another file at its path, and a
+ * recording of another machine without build ids; where the recording was made
+ * on this machine (@is_here), also a file that is gone.  After all samples were
+ * resolved.
  */
-void seam_missing_tell(const struct seam_resolver *resolver, bool is_here);
+void seam_missing_note(const struct seam_resolver *resolver, bool is_here);
 
 #endif /* SEAM_MISSING_H */

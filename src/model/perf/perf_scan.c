@@ -18,10 +18,10 @@
 /* How much of the file is mapped in one go. */
 #define WINDOW_BYTES ((uint64_t)2 << 20)
 
-/* How many records in a row must look right to begin at a place. */
+/* How many records in a row must look valid to start there. */
 #define RECORDS_TO_TRUST 32
 
-/* What a counter showed last: READ samples count the difference. */
+/* The last value of a counter: READ samples count the difference. */
 struct seam_perf_last {
 	uint64_t id, value;
 };
@@ -53,11 +53,11 @@ static uint64_t word(const struct seam_perf_core *core, size_t i)
 }
 
 /*
- * A chain as all others are: it begins with a marker, which some kernels left
- * out, and its first address is the sample's.
+ * Add the chain in the form of all others: a marker first, which some kernels
+ * left out, then the address of the sample.
  */
-static uint32_t add_mended(struct seam_perf_scan *scan, uint16_t misc,
-			   const struct seam_perf_core *core)
+static uint32_t add_normalized(struct seam_perf_scan *scan, uint16_t misc,
+			       const struct seam_perf_core *core)
 {
 	bool has_marker = word(core, 0) >= (uint64_t)PERF_CONTEXT_MAX;
 	uint64_t *words = malloc(8 * (core->n_chain + 3));
@@ -85,7 +85,7 @@ static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
 		return seam_callchains_add(&scan->chains, core->pid, words, 2);
 	if (word(core, 0) < (uint64_t)PERF_CONTEXT_MAX ||
 	    (core->ip && word(core, 1) != core->ip))
-		return add_mended(scan, misc, core);
+		return add_normalized(scan, misc, core);
 	return seam_callchains_add(&scan->chains, core->pid, core->chain,
 				   core->n_chain);
 }
@@ -98,6 +98,15 @@ static uint32_t key_of(struct seam_perf_scan *scan, int32_t pid, int32_t tid)
 		scan->tid = tid;
 	}
 	return scan->key;
+}
+
+static void note_time(struct seam_perf_scan *scan, uint64_t time_ns)
+{
+	scan->now = time_ns;
+	if (time_ns < scan->first_ns)
+		scan->first_ns = time_ns;
+	if (time_ns > scan->last_ns)
+		scan->last_ns = time_ns;
 }
 
 static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
@@ -115,7 +124,9 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 			 attr->sample_period == 0 ? 1 : attr->sample_period;
 	if (chain == SEAM_NONE || key == SEAM_NONE ||
 	    !seam_samples_reserve(s, 1) ||
-	    !seam_samples_set_weight(s, s->n, weight)) {
+	    !seam_samples_set_weight(s, s->n, weight) ||
+	    (scan->what == SEAM_SCAN_RECORDS &&
+	     !seam_samples_set_record(s, s->n, scan->n_sample_records))) {
 		scan->error = -ENOMEM;
 		return;
 	}
@@ -127,12 +138,12 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 	s->cpu[s->n] = core->cpu < UINT16_MAX ? (uint16_t)core->cpu :
 		       UINT16_MAX;
 	s->event[s->n] = (uint16_t)event;
-	scan->now = s->time_ns[s->n++];
+	note_time(scan, s->time_ns[s->n++]);
 }
 
-/* -- samples that the layout declines ----------------------------------- */
+/* -- samples without a fixed layout ------------------------------------- */
 
-/* What the counter @id showed last, 0 when it is new; NULL: no memory. */
+/* The last value of counter @id, 0 when it is new; NULL: no memory. */
 static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
 {
 	uint64_t hash = seam_hash_u64(id);
@@ -157,11 +168,11 @@ static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
 }
 
 /*
- * How much the counter @id moved on since it was seen last.  In a recording
- * of one event any id means that event: there may be as many as samples.
+ * The increase of counter @id since its last value.  In a recording of one
+ * event any id means that event: there may be as many as samples.
  */
-static uint64_t moved_on(struct seam_perf_scan *scan, uint64_t id,
-			 uint64_t value)
+static uint64_t increase_of(struct seam_perf_scan *scan, uint64_t id,
+			    uint64_t value)
 {
 	struct seam_perf_last *last = last_of(scan, id);
 	uint64_t by;
@@ -176,8 +187,8 @@ static uint64_t moved_on(struct seam_perf_scan *scan, uint64_t id,
 }
 
 /*
- * A sample that carries the values of counters stands for a sample of each
- * that moved, with the difference as its weight; as perf has it.
+ * A sample with counter values becomes a sample of each counter that increased,
+ * weighted by the increase, as in perf.
  */
 static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 			    uint32_t event, struct seam_perf_core *core,
@@ -191,7 +202,7 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 	size_t times = (size_t)(!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
 				!!(format & PERF_FORMAT_TOTAL_TIME_RUNNING));
 
-	/* One value comes before the times, a group's values behind them. */
+	/* One value comes before the times, a group's values after them. */
 	if (is_group)
 		at += times;
 	for (; at + each + (is_group ? 0 : times) <= read->n; at += each) {
@@ -201,7 +212,7 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 		uint32_t which = seam_perf_data_event(scan->data, id);
 
 		core->period = which == SEAM_NONE ? 0 :
-			       moved_on(scan, id, seam_perf_u64(read, at));
+			       increase_of(scan, id, seam_perf_u64(read, at));
 		if (core->period)
 			add_sample(scan, misc, which, core);
 		if (!is_group)
@@ -218,9 +229,9 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 #endif
 
 /*
- * The register of the instruction pointer on the machine that was recorded,
- * or -1.  A file that does not say, because its writer was killed, is taken
- * for one of this machine, as in perf.
+ * The register of the instruction pointer on the recorded machine, or -1.  A
+ * file without an architecture, because its writer was killed, counts as one
+ * of this machine, as in perf.
  *
  * Source: arch/.../include/uapi/asm/perf_regs.h.
  */
@@ -336,17 +347,33 @@ static uint32_t event_of(struct seam_perf_scan *scan,
 }
 
 /*
- * Room for all samples to come, if they are like the first one: growing
- * by doubling would touch the same memory several times.
+ * Reserve for all samples, if they are like the first one: growing by doubling
+ * would copy the same memory several times.
  */
 static void make_room(struct seam_perf_scan *scan,
 		      const struct seam_perf_record *record)
 {
 	uint64_t size = record->payload.size + SEAM_PERF_HEADER_BYTES;
 
-	/* Without it the columns grow as they must. */
+	/* On failure the columns grow as needed. */
 	(void)seam_samples_reserve(&scan->samples,
 		(size_t)((scan->limit - scan->begin) / size) + 1);
+}
+
+static void take_time(struct seam_perf_scan *scan, uint32_t event,
+		      struct seam_bytes payload)
+{
+	const struct seam_perf_event *from = &scan->data->events.items[event];
+	struct seam_perf_sample sample;
+	struct seam_perf_core core;
+
+	if (seam_perf_layout_read(&from->layout, payload, &core))
+		note_time(scan, core.time);
+	else if (seam_perf_sample_read(&from->attr, scan->data->endian, payload,
+				       &sample) == 0)
+		note_time(scan, sample.time);
+	else
+		scan->n_damaged++;
 }
 
 static void take_sample(struct seam_perf_scan *scan,
@@ -356,10 +383,12 @@ static void take_sample(struct seam_perf_scan *scan,
 	uint32_t event = event_of(scan, record);
 	struct seam_perf_core core;
 
-	if (scan->samples.cap == 0)
+	if (scan->samples.cap == 0 && scan->what != SEAM_SCAN_TIMES)
 		make_room(scan, record);
 	if (event == SEAM_NONE)
 		scan->n_unknown++;
+	else if (scan->what == SEAM_SCAN_TIMES)
+		take_time(scan, event, record->payload);
 	else if (seam_perf_layout_read(&data->events.items[event].layout,
 				       record->payload, &core))
 		add_sample(scan, record->misc, event, &core);
@@ -387,41 +416,36 @@ static bool is_wanted(uint32_t type)
 	return false;
 }
 
-static void set_aside(struct seam_perf_scan *scan,
-		      const struct seam_perf_record *record, bool is_unpacked)
+static void add_sideband(struct seam_perf_scan *scan,
+			 const struct seam_perf_record *record,
+			 bool is_unpacked)
 {
-	const struct seam_perf_data *data = scan->data;
 	const struct seam_perf_attr *attr =
-		seam_perf_data_attr_of(data, record->payload);
-	struct seam_perf_aside *aside = SEAM_ARRAY_PUSH(&scan->asides);
+		seam_perf_data_attr_of(scan->data, record->payload);
+	struct seam_sideband_record *slot = SEAM_ARRAY_PUSH(&scan->sideband);
+	struct seam_bytes *payload;
 
-	if (!aside) {
+	if (!slot) {
 		scan->error = -ENOMEM;
 		return;
 	}
-	*aside = (struct seam_perf_aside) { .record = *record };
-	if (seam_perf_sample_id_read(attr, data->endian, &aside->record.payload,
-				 &aside->stamp)) {
-		scan->n_damaged++;
-		scan->asides.n--;
-		return;
-	}
+	*slot = (struct seam_sideband_record) { .record = *record };
+	payload = &slot->record.payload;
 	if (!(attr->sample_type & PERF_SAMPLE_TIME))
-		aside->stamp.time = scan->n_records;
+		slot->time_ns = scan->n_records;
 	else if (seam_perf_sample_id_bytes(attr) == 0)
-		aside->stamp.time = scan->now;
+		slot->time_ns = scan->now;
 	if (is_unpacked) {
-		aside->record.payload.data = (const uint8_t *)seam_arena_text(
-			&scan->arena, (const char *)aside->record.payload.data,
-			aside->record.payload.size);
-		if (!aside->record.payload.data)
+		payload->data = (const uint8_t *)seam_arena_text(&scan->arena,
+			(const char *)payload->data, payload->size);
+		if (!payload->data)
 			scan->error = -ENOMEM;
 	}
 }
 
 /* -- the walk ----------------------------------------------------------- */
 
-/* Have the next window of the file at hand; returns where it ends. */
+/* Map the next window of the file; returns where it ends. */
 static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
 {
 	uint64_t left = scan->end > from ? scan->end - from : 0;
@@ -437,7 +461,7 @@ static void scan_part(struct seam_perf_scan *scan,
 {
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
-	uint64_t told = scan->begin, prepared = scan->begin;
+	uint64_t reported = scan->begin, prepared = scan->begin;
 	int r = 0;
 
 	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
@@ -446,15 +470,18 @@ static void scan_part(struct seam_perf_scan *scan,
 	while (scan->error == 0 &&
 	       (r = seam_perf_stream_next(&stream, &record, &scan->why)) > 0) {
 		scan->n_records++;
-		if (record.type == PERF_RECORD_SAMPLE)
+		if (record.type == PERF_RECORD_SAMPLE) {
 			take_sample(scan, &record);
-		else if (is_wanted(record.type))
-			set_aside(scan, &record, stream.unpacked != NULL);
+			scan->n_sample_records++;
+		}
+		if (is_wanted(record.type))
+			add_sideband(scan, &record,
+				     stream.unpacked != NULL);
 		if (stream.pos >= prepared)
 			prepared = prepare(scan, prepared);
-		if (stream.pos - told > (1 << 20)) {
-			seam_progress_step(progress, stream.pos - told);
-			told = stream.pos;
+		if (stream.pos - reported > (1 << 20)) {
+			seam_progress_step(progress, stream.pos - reported);
+			reported = stream.pos;
 		}
 	}
 	if (r < 0 && scan->error == 0)
@@ -464,7 +491,7 @@ static void scan_part(struct seam_perf_scan *scan,
 	seam_perf_stream_fini(&stream);
 }
 
-static bool looks_right(const struct seam_perf_data *data,
+static bool looks_valid(const struct seam_perf_data *data,
 			struct seam_bytes bytes, uint64_t pos, uint64_t end)
 {
 	struct seam_cursor c = seam_cursor_make(bytes.data + pos,
@@ -485,7 +512,7 @@ static bool looks_right(const struct seam_perf_data *data,
 	return !c.error;
 }
 
-/* A record at or behind @from, likely; @end when none is in sight. */
+/* The likely start of a record, not before @from; @end: none was found. */
 static uint64_t guess_begin(const struct seam_perf_data *data,
 			    struct seam_bytes bytes, uint64_t from,
 			    uint64_t end)
@@ -493,7 +520,7 @@ static uint64_t guess_begin(const struct seam_perf_data *data,
 	uint64_t give_up = end - from > 65536 ? from + 65536 : end;
 
 	for (; from < give_up; from += 8)
-		if (looks_right(data, bytes, from, end))
+		if (looks_valid(data, bytes, from, end))
 			return from;
 	return end;
 }
@@ -505,9 +532,9 @@ struct scan_pool {
 
 static void scan_task(void *context, size_t task)
 {
-	struct scan_pool *crew = context;
+	struct scan_pool *pool = context;
 
-	scan_part(&crew->scans[task], &crew->progress);
+	scan_part(&pool->scans[task], &pool->progress);
 }
 
 static bool is_divisible(const struct seam_perf_data *data)
@@ -526,7 +553,7 @@ static bool is_divisible(const struct seam_perf_data *data)
 	       data->features[SEAM_PERF_FEATURE_COMPRESSED].size == 0;
 }
 
-/* Join what was begun at a guess; scan again what was begun wrongly. */
+/* Scan the parts again that began at a wrong guess. */
 static void prove(struct seam_perf_scan *scans, size_t n,
 		  struct seam_progress *progress)
 {
@@ -535,7 +562,8 @@ static void prove(struct seam_perf_scan *scans, size_t n,
 		struct seam_perf_scan again = {
 			.data = scans[i].data, .bytes = scans[i].bytes,
 			.begin = before->stop, .end = scans[i].end,
-			.limit = scans[i].limit,
+			.limit = scans[i].limit, .first_ns = UINT64_MAX,
+			.what = scans[i].what,
 		};
 
 		again.is_over = before->error || before->is_over;
@@ -550,8 +578,8 @@ static void prove(struct seam_perf_scan *scans, size_t n,
 }
 
 /*
- * Packed records are one stream, and a file may hold them without saying so
- * in its header: then the first part takes all, from the start.
+ * Compressed records are one stream, and a file may have them without a mark in
+ * its header: then the first part scans all, from the start.
  */
 static void undivide(struct seam_perf_scan *scans, size_t n,
 		     struct seam_progress *progress)
@@ -559,7 +587,8 @@ static void undivide(struct seam_perf_scan *scans, size_t n,
 	struct seam_perf_scan whole = {
 		.data = scans[0].data, .bytes = scans[0].bytes,
 		.begin = scans[0].begin, .end = scans[n - 1].end,
-		.limit = scans[0].limit,
+		.limit = scans[0].limit, .first_ns = UINT64_MAX,
+		.what = scans[0].what,
 	};
 	bool is_packed = false;
 
@@ -585,10 +614,10 @@ size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
 
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
-		   size_t n)
+		   size_t n, enum seam_scan_what what)
 {
 	uint64_t size = end - begin;
-	struct scan_pool crew = { .scans = scans };
+	struct scan_pool pool = { .scans = scans };
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t from = begin + size / n / 8 * 8 * i;
@@ -596,16 +625,17 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		scans[i] = (struct seam_perf_scan) {
 			.data = data, .bytes = bytes,
 			.begin = i ? guess_begin(data, bytes, from, end) : from,
-			.end = end, .limit = end,
+			.end = end, .limit = end, .what = what,
+			.first_ns = UINT64_MAX,
 		};
 		if (i)
 			scans[i - 1].end = scans[i].begin;
 	}
-	seam_progress_begin(&crew.progress, "reading", size);
-	seam_workers_run(n, scan_task, &crew);
-	undivide(scans, n, &crew.progress);
-	prove(scans, n, &crew.progress);
-	seam_progress_end(&crew.progress);
+	seam_progress_begin(&pool.progress, "reading", size);
+	seam_workers_run(n, scan_task, &pool);
+	undivide(scans, n, &pool.progress);
+	prove(scans, n, &pool.progress);
+	seam_progress_end(&pool.progress);
 	for (size_t i = 0; i < n; i++)
 		if (scans[i].error == -ENOMEM)
 			return -ENOMEM;
@@ -618,7 +648,7 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	seam_callchains_fini(&scan->chains);
 	seam_tasks_fini(&scan->tasks);
 	seam_arena_fini(&scan->arena);
-	free(scan->asides.items);
+	free(scan->sideband.items);
 	free(scan->last.items);
 	seam_index_fini(&scan->last_index);
 	*scan = (struct seam_perf_scan) { 0 };

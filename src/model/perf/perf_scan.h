@@ -2,16 +2,16 @@
 /*
  * perf_scan.h - one pass over the records of a perf.data file
  *
- * Samples become columns, with a task key for who and a callchain id for
- * where; everything else that a profile needs is set aside, in the order of
- * the file.  Nothing is looked up yet: names and mappings may come later in
- * the file than the samples they explain.
+ * Samples become columns, with a task key for their thread and a callchain id
+ * for their stack; the side-band is collected, in the order of the file.
+ * Nothing is looked up yet: names and mappings may come later in the file than
+ * the samples they apply to.
  *
- * A large file is scanned by all cores.  Records have no marks to start at
- * in the middle of a file, so a scan that begins there guesses: it takes the
- * first place from which many records in a row look right.  The guess is
- * proved when the scan before it ends exactly there; otherwise that part is
- * scanned again from the place that is right.
+ * A large file is scanned on all cores.  Nothing marks the start of a record,
+ * so a scan that begins in the middle guesses: it starts at the first position
+ * from which many records in a row look valid.  The guess is proved when the
+ * scan before it ends exactly there; otherwise that part is scanned again from
+ * the right position.
  */
 #ifndef SEAM_PERF_SCAN_H
 #define SEAM_PERF_SCAN_H
@@ -22,10 +22,18 @@
 #include "model/profile/profile.h"
 #include "wire/perf/perf_data.h"
 
-/* A record that is not a sample, to be understood later. */
-struct seam_perf_aside {
-	struct seam_perf_record record;	/* payload without the trailer */
-	struct seam_perf_sample_id stamp;
+/* A record of the side-band, which is decoded later (sideband.h). */
+struct seam_sideband_record {
+	struct seam_perf_record record;
+	/* where its sample_id has no time: the time of the sample before it */
+	uint64_t time_ns;
+};
+
+/* What a scan takes of samples. */
+enum seam_scan_what {
+	SEAM_SCAN_SAMPLES,	/* columns and callchains */
+	SEAM_SCAN_RECORDS,	/* and the column of record numbers */
+	SEAM_SCAN_TIMES,	/* the first and the last time alone */
 };
 
 struct seam_perf_scan {
@@ -44,23 +52,26 @@ struct seam_perf_scan {
 	struct seam_samples samples;		/* thread: task key; stack: chain */
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */
-	struct seam_arena arena;		/* payloads out of packed data */
-	SEAM_ARRAY(struct seam_perf_aside) asides;
-	bool is_packed;				/* met compressed records */
+	struct seam_arena arena;		/* unpacked payloads */
+	SEAM_ARRAY(struct seam_sideband_record) sideband;
+	uint64_t first_ns, last_ns;		/* of samples; UINT64_MAX, 0 */
+	enum seam_scan_what what;
+	uint32_t n_sample_records;
+	bool is_packed;				/* has compressed records */
 	bool is_over;				/* an earlier part failed */
 	uint64_t n_records;
 	uint64_t n_damaged;			/* samples that do not parse */
 	uint64_t n_unknown;			/* records of no known event */
 	uint64_t n_stacks_dumped;		/* with a copy of the user stack */
-	int error;				/* 0, -ENOMEM, or why it stopped */
+	int error;				/* 0, -ENOMEM, or the cause of a stop */
 	struct seam_err why;
 	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values */
 	struct seam_index last_index;		/* hash of an id -> last */
 };
 
 /*
- * In how many parts it pays to scan the records of @data in [@begin, @end):
- * 1 where they cannot be divided.
+ * How many parts to scan the records of @data in [@begin, @end) in: 1 where
+ * they are few or cannot be divided.
  */
 size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
 			    uint64_t end);
@@ -72,7 +83,7 @@ size_t seam_perf_scan_parts(const struct seam_perf_data *data, uint64_t begin,
  */
 int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		   uint64_t begin, uint64_t end, struct seam_perf_scan *scans,
-		   size_t n);
+		   size_t n, enum seam_scan_what what);
 
 void seam_perf_scan_fini(struct seam_perf_scan *scan);
 

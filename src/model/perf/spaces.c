@@ -32,8 +32,8 @@ static uint32_t add_branch(struct seam_spaces *spaces, uint32_t space,
 	return *of_space;
 }
 
-/* What is true of @space now; from the beginning, if nothing was so far. */
-static uint32_t now(struct seam_spaces *spaces, uint32_t space)
+/* The current branch of @space; the first, from the beginning, if none. */
+static uint32_t last_branch(struct seam_spaces *spaces, uint32_t space)
 {
 	const struct seam_space *s = &spaces->items.items[space];
 
@@ -46,27 +46,21 @@ int seam_spaces_map(struct seam_spaces *spaces, uint32_t space,
 		    uint64_t time_ns, uint64_t begin, uint64_t end,
 		    uint32_t mapping)
 {
-	struct seam_aux_buffer *area;
+	struct seam_vma *vma;
 	uint32_t branch;
 
 	if (begin >= end)
 		return 0;
-	branch = now(spaces, space);
-	area = branch == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&spaces->areas);
-	if (!area)
+	branch = last_branch(spaces, space);
+	vma = branch == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&spaces->vmas);
+	if (!vma)
 		return -ENOMEM;
-	*area = (struct seam_aux_buffer) {
+	*vma = (struct seam_vma) {
 		.begin = begin, .end = end, .from_ns = time_ns,
 		.mapping = mapping, .last = branch,
 	};
-	spaces->branches.items[branch].n_areas++;
+	spaces->branches.items[branch].n_vmas++;
 	return 0;
-}
-
-int seam_spaces_unmap(struct seam_spaces *spaces, uint32_t space,
-		      uint64_t time_ns, uint64_t begin, uint64_t end)
-{
-	return seam_spaces_map(spaces, space, time_ns, begin, end, SEAM_NONE);
 }
 
 int seam_spaces_clear(struct seam_spaces *spaces, uint32_t space,
@@ -81,12 +75,12 @@ int seam_spaces_clear(struct seam_spaces *spaces, uint32_t space,
 int seam_spaces_copy(struct seam_spaces *spaces, uint32_t child,
 		     uint32_t parent, uint64_t time_ns)
 {
-	uint32_t from = now(spaces, parent);
+	uint32_t from = last_branch(spaces, parent);
 
 	if (from == SEAM_NONE ||
 	    add_branch(spaces, child, (struct seam_branch) {
 			.from_ns = time_ns, .parent = from,
-			.fork = spaces->branches.items[from].n_areas,
+			.fork = spaces->branches.items[from].n_vmas,
 		}) == SEAM_NONE)
 		return -ENOMEM;
 	return 0;
@@ -96,7 +90,7 @@ int seam_spaces_copy(struct seam_spaces *spaces, uint32_t child,
 
 struct numbering {
 	struct seam_branch *branches;
-	struct seam_aux_buffer *areas;	/* by number */
+	struct seam_vma *vmas;	/* by number */
 	uint32_t next;
 };
 
@@ -115,27 +109,27 @@ static void list_forks(struct seam_spaces *spaces)
 	}
 }
 
-/* A row of numbers: where the branch begins, and its areas. */
+/* Consecutive numbers: one for the branch itself, then its vmas. */
 static void number_branch(struct numbering *n, struct seam_branch *b,
 			  uint32_t tree)
 {
 	b->tree = tree;
 	b->first = n->next;
-	b->n_open = b->n_areas;
-	n->next += 1 + b->n_areas;
+	b->n_open = b->n_vmas;
+	n->next += 1 + b->n_vmas;
 }
 
-/* Nothing more comes behind the areas of @b but its first @n_left. */
-static void close_areas(struct numbering *n, struct seam_branch *b,
-			uint32_t n_left)
+/* All after the vmas of @b is numbered, except for its first @n_left. */
+static void close_vmas(struct numbering *n, struct seam_branch *b,
+		       uint32_t n_left)
 {
 	for (; b->n_open > n_left; b->n_open--)
-		n->areas[b->first + b->n_open].last = n->next - 1;
+		n->vmas[b->first + b->n_open].last = n->next - 1;
 }
 
 /*
- * Branches before their forks, and forks of later areas first: so what is
- * behind an area is a row.  Without recursion: forks may be a long chain.
+ * Branches before their forks, and forks of later vmas first: so the numbers
+ * after a vma are consecutive.  No recursion: forks may be a long chain.
  */
 static void number_tree(struct numbering *n, uint32_t root, uint32_t tree)
 {
@@ -147,32 +141,32 @@ static void number_tree(struct numbering *n, uint32_t root, uint32_t tree)
 			struct seam_branch *fork = &n->branches[b->child];
 
 			b->child = fork->next;
-			close_areas(n, b, fork->fork);
+			close_vmas(n, b, fork->fork);
 			number_branch(n, fork, tree);
 			b = fork;
 			continue;
 		}
-		close_areas(n, b, 0);
+		close_vmas(n, b, 0);
 		if (b->parent == SEAM_NONE)
 			return;
 		b = &n->branches[b->parent];
 	}
 }
 
-/* Move the areas to their numbers. */
-static void place_areas(struct seam_spaces *spaces, struct seam_aux_buffer *to)
+/* Move the vmas to their numbers. */
+static void place_vmas(struct seam_spaces *spaces, struct seam_vma *to)
 {
-	for (size_t i = 0; i < spaces->areas.n; i++) {
-		const struct seam_aux_buffer *area = &spaces->areas.items[i];
-		struct seam_branch *b = &spaces->branches.items[area->last];
+	for (size_t i = 0; i < spaces->vmas.n; i++) {
+		const struct seam_vma *vma = &spaces->vmas.items[i];
+		struct seam_branch *b = &spaces->branches.items[vma->last];
 		uint32_t number = b->first + ++b->n_open;
 		uint32_t last = to[number].last;
 
-		to[number] = *area;
+		to[number] = *vma;
 		to[number].last = last;
 	}
-	free(spaces->areas.items);
-	spaces->areas.items = to;
+	free(spaces->vmas.items);
+	spaces->vmas.items = to;
 }
 
 /* -- trees -------------------------------------------------------------- */
@@ -180,8 +174,8 @@ static void place_areas(struct seam_spaces *spaces, struct seam_aux_buffer *to)
 /* Scratch space, for one tree after the other. */
 struct space_building {
 	SEAM_ARRAY(uint32_t) counts;	/* by node, then where its list is */
-	SEAM_ARRAY(uint32_t) lists;	/* numbers of areas, ascending */
-	SEAM_ARRAY(uint32_t) open;	/* areas of a node that nest */
+	SEAM_ARRAY(uint32_t) lists;	/* numbers of vmas, ascending */
+	SEAM_ARRAY(uint32_t) open;	/* vmas of a node that nest */
 };
 
 static int by_value(const void *a, const void *b)
@@ -191,9 +185,9 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The distinct bounds of the areas of @tree, sorted.  0 or -ENOMEM. */
+/* The distinct bounds of the vmas of @tree, sorted.  0 or -ENOMEM. */
 static int add_bounds(struct seam_spaces *spaces,
-		      struct seam_tree_of_areas *tree)
+		      struct seam_vma_tree *tree)
 {
 	size_t n = 0;
 	uint64_t *bounds;
@@ -203,12 +197,12 @@ static int add_bounds(struct seam_spaces *spaces,
 		return -ENOMEM;
 	bounds = spaces->bounds.items + tree->bounds;
 	for (uint32_t i = tree->first; i < tree->end; i++) {
-		const struct seam_aux_buffer *area = &spaces->areas.items[i];
+		const struct seam_vma *vma = &spaces->vmas.items[i];
 
-		if (area->begin == area->end)
+		if (vma->begin == vma->end)
 			continue;
-		bounds[n++] = area->begin;
-		bounds[n++] = area->end;
+		bounds[n++] = vma->begin;
+		bounds[n++] = vma->end;
 	}
 	if (n)
 		qsort(bounds, n, sizeof(*bounds), by_value);
@@ -236,15 +230,15 @@ static uint32_t count_bounds(const uint64_t *bounds, uint32_t n, uint64_t addr)
 }
 
 /*
- * The nodes that together are the area: leaves are n .. 2 * n - 1, the parent
- * of i is i / 2.  Count, or fill @lists from where @at says.
+ * The nodes that together cover @vma: leaves are n .. 2 * n - 1, the parent of
+ * i is i / 2.  Count vmas by node in @at, or add them to @lists at @at.
  */
-static void hang(const uint64_t *bounds, uint32_t n,
-		 const struct seam_aux_buffer *area, uint32_t number, uint32_t *at,
-		 uint32_t *lists)
+static void insert(const uint64_t *bounds, uint32_t n,
+		   const struct seam_vma *vma, uint32_t number, uint32_t *at,
+		   uint32_t *lists)
 {
-	size_t left = n - 1 + (size_t)count_bounds(bounds, n, area->begin);
-	size_t right = n - 1 + (size_t)count_bounds(bounds, n, area->end);
+	size_t left = n - 1 + (size_t)count_bounds(bounds, n, vma->begin);
+	size_t right = n - 1 + (size_t)count_bounds(bounds, n, vma->end);
 
 	for (; left < right; left /= 2, right /= 2) {
 		size_t here[2] = { 0, 0 };
@@ -261,20 +255,20 @@ static void hang(const uint64_t *bounds, uint32_t n,
 	}
 }
 
-static void hang_all(const struct seam_spaces *spaces,
-		     const struct seam_tree_of_areas *tree, uint32_t *at,
-		     uint32_t *lists)
+static void insert_all(const struct seam_spaces *spaces,
+		       const struct seam_vma_tree *tree, uint32_t *at,
+		       uint32_t *lists)
 {
 	for (uint32_t i = tree->first; i < tree->end; i++)
-		if (spaces->areas.items[i].begin < spaces->areas.items[i].end)
-			hang(spaces->bounds.items + tree->bounds,
-			     tree->n_bounds, &spaces->areas.items[i], i, at,
+		if (spaces->vmas.items[i].begin < spaces->vmas.items[i].end)
+			insert(spaces->bounds.items + tree->bounds,
+			     tree->n_bounds, &spaces->vmas.items[i], i, at,
 			     lists);
 }
 
-/* From @from on it is @area; what was said of the same number is not so. */
+/* From number @from on, @vma; replaces a mark of the same number. */
 static int add_mark(struct seam_spaces *spaces, size_t first, uint32_t from,
-		    uint32_t area)
+		    uint32_t vma)
 {
 	struct seam_mark *mark = spaces->marks.n > first ?
 		&spaces->marks.items[spaces->marks.n - 1] : NULL;
@@ -283,29 +277,29 @@ static int add_mark(struct seam_spaces *spaces, size_t first, uint32_t from,
 		mark = SEAM_ARRAY_PUSH(&spaces->marks);
 	if (!mark)
 		return -ENOMEM;
-	*mark = (struct seam_mark) { .from = from, .area = area };
+	*mark = (struct seam_mark) { .from = from, .vma = vma };
 	return 0;
 }
 
 /*
- * The areas of one node, flattened: what ends gives way to what it was in.
- * Nothing is asked behind number @end.
+ * The vmas of one node, flattened: after the end of one, the one around it
+ * holds again.  No look-up is after number @end.
  */
 static int add_marks(struct seam_spaces *spaces, struct space_building *b,
 		     const uint32_t *list, size_t n, uint32_t end)
 {
-	const struct seam_aux_buffer *areas = spaces->areas.items;
+	const struct seam_vma *vmas = spaces->vmas.items;
 	size_t first = spaces->marks.n, depth = 0;
 	uint32_t *open = b->open.items;
 
 	for (size_t i = 0; i <= n; i++) {
 		uint32_t number = i < n ? list[i] : end;
 
-		while (depth && areas[open[depth - 1]].last < number) {
-			uint32_t behind = areas[open[--depth]].last + 1;
+		while (depth && vmas[open[depth - 1]].last < number) {
+			uint32_t after = vmas[open[--depth]].last + 1;
 
-			if (behind < end &&
-			    add_mark(spaces, first, behind,
+			if (after < end &&
+			    add_mark(spaces, first, after,
 				     depth ? open[depth - 1] : 0))
 				return -ENOMEM;
 		}
@@ -337,7 +331,7 @@ static int lay_out(struct space_building *b, size_t n_nodes)
 
 /* The nodes of @tree and their marks. */
 static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
-		     const struct seam_tree_of_areas *tree)
+		     const struct seam_vma_tree *tree)
 {
 	size_t n_nodes = 2 * (size_t)tree->n_bounds;
 	uint32_t begin = 0;
@@ -346,10 +340,10 @@ static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
 	    !SEAM_ARRAY_RESERVE(&spaces->nodes, n_nodes + 1))
 		return -ENOMEM;
 	memset(b->counts.items, 0, n_nodes * sizeof(*b->counts.items));
-	hang_all(spaces, tree, b->counts.items, NULL);
+	insert_all(spaces, tree, b->counts.items, NULL);
 	if (lay_out(b, n_nodes))
 		return -ENOMEM;
-	hang_all(spaces, tree, b->counts.items, b->lists.items);
+	insert_all(spaces, tree, b->counts.items, b->lists.items);
 	/* Filling moved each start to its end, the next one's start. */
 	for (size_t i = 0; i < n_nodes; i++) {
 		uint32_t end = b->counts.items[i];
@@ -369,7 +363,7 @@ static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
 }
 
 static int build_tree(struct seam_spaces *spaces, struct space_building *b,
-		      struct seam_tree_of_areas *tree)
+		      struct seam_vma_tree *tree)
 {
 	int r;
 
@@ -380,33 +374,33 @@ static int build_tree(struct seam_spaces *spaces, struct space_building *b,
 	return r || tree->n_bounds == 0 ? r : add_nodes(spaces, b, tree);
 }
 
-/* Give all areas their numbers and their places by them. */
+/* Give all vmas their numbers and their places by them. */
 static int number_all(struct seam_spaces *spaces)
 {
-	size_t n_numbers = spaces->areas.n + spaces->branches.n;
+	size_t n_numbers = spaces->vmas.n + spaces->branches.n;
 	struct numbering n = { .branches = spaces->branches.items };
 
 	if (n_numbers < SEAM_NONE / 2)
-		n.areas = calloc(n_numbers + 1, sizeof(*n.areas));
-	if (!n.areas)
+		n.vmas = calloc(n_numbers + 1, sizeof(*n.vmas));
+	if (!n.vmas)
 		return -ENOMEM;
 	list_forks(spaces);
 	for (uint32_t i = 0; i < spaces->branches.n; i++) {
-		struct seam_tree_of_areas *tree;
+		struct seam_vma_tree *tree;
 
 		if (n.branches[i].parent != SEAM_NONE)
 			continue;
 		tree = SEAM_ARRAY_PUSH(&spaces->trees);
 		if (!tree) {
-			free(n.areas);
+			free(n.vmas);
 			return -ENOMEM;
 		}
-		*tree = (struct seam_tree_of_areas) { .first = n.next };
+		*tree = (struct seam_vma_tree) { .first = n.next };
 		number_tree(&n, i, (uint32_t)(spaces->trees.n - 1));
 		tree->end = n.next;
 	}
-	place_areas(spaces, n.areas);
-	spaces->areas.n = n_numbers;
+	place_vmas(spaces, n.vmas);
+	spaces->vmas.n = n_numbers;
 	return 0;
 }
 
@@ -423,12 +417,12 @@ int seam_spaces_seal(struct seam_spaces *spaces)
 	return r;
 }
 
-/* -- questions ---------------------------------------------------------- */
+/* -- look-up ------------------------------------------------------------ */
 
-/* What was true of a space at a time. */
-struct space_change {
-	const struct seam_branch *branch;	/* NULL: nothing, so far */
-	uint32_t number;			/* of its last area by then */
+/* The state of a space at a time. */
+struct space_state {
+	const struct seam_branch *branch;	/* NULL: empty so far */
+	uint32_t number;			/* of its last vma by then */
 	uint64_t from_ns, to_ns;		/* of the branch */
 };
 
@@ -438,13 +432,13 @@ static uint64_t branch_time(const struct seam_spaces *spaces,
 	return spaces->branches.items[space->branches.items[i]].from_ns;
 }
 
-static struct space_change find_moment(const struct seam_spaces *spaces,
-				 const struct seam_space *space,
-				 uint64_t time_ns)
+static struct space_state find_state(const struct seam_spaces *spaces,
+				     const struct seam_space *space,
+				     uint64_t time_ns)
 {
-	struct space_change m = { .to_ns = UINT64_MAX };
+	struct space_state m = { .to_ns = UINT64_MAX };
 	size_t low = 0, high = space->branches.n;
-	const struct seam_aux_buffer *areas;
+	const struct seam_vma *vmas;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -460,11 +454,11 @@ static struct space_change find_moment(const struct seam_spaces *spaces,
 		return m;
 	m.branch = &spaces->branches.items[space->branches.items[low - 1]];
 	m.from_ns = m.branch->from_ns;
-	areas = &spaces->areas.items[m.branch->first + 1];
-	for (low = 0, high = m.branch->n_areas; low < high;) {
+	vmas = &spaces->vmas.items[m.branch->first + 1];
+	for (low = 0, high = m.branch->n_vmas; low < high;) {
 		size_t mid = low + (high - low) / 2;
 
-		if (areas[mid].from_ns <= time_ns)
+		if (vmas[mid].from_ns <= time_ns)
 			low = mid + 1;
 		else
 			high = mid;
@@ -474,11 +468,11 @@ static struct space_change find_moment(const struct seam_spaces *spaces,
 }
 
 /*
- * Of marks [@low, @high): the area that is the innermost at @number, into
- * *@area if it is inner to that; and the next mark, into *@next if earlier.
+ * Of marks [@low, @high): the vma that is the innermost at @number, into
+ * *@vma if it is inner to that; and the next mark, into *@next if earlier.
  */
-static void ask_node(const struct seam_mark *marks, size_t low, size_t high,
-		     uint32_t number, uint32_t *area, uint32_t *next)
+static void search_node(const struct seam_mark *marks, size_t low, size_t high,
+			uint32_t number, uint32_t *vma, uint32_t *next)
 {
 	size_t begin = low, end = high;
 
@@ -490,22 +484,22 @@ static void ask_node(const struct seam_mark *marks, size_t low, size_t high,
 		else
 			high = mid;
 	}
-	if (low > begin && marks[low - 1].area > *area)
-		*area = marks[low - 1].area;
+	if (low > begin && marks[low - 1].vma > *vma)
+		*vma = marks[low - 1].vma;
 	if (low < end && marks[low].from < *next)
 		*next = marks[low].from;
 }
 
-const struct seam_aux_buffer *seam_spaces_find(const struct seam_spaces *spaces,
-					 uint32_t id, uint64_t addr,
-					 uint64_t time_ns, uint64_t *from_ns,
-					 uint64_t *to_ns)
+const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
+					uint32_t id, uint64_t addr,
+					uint64_t time_ns, uint64_t *from_ns,
+					uint64_t *to_ns)
 {
-	struct space_change m = find_moment(spaces, &spaces->items.items[id],
+	struct space_state m = find_state(spaces, &spaces->items.items[id],
 				      time_ns);
-	const struct seam_tree_of_areas *tree;
+	const struct seam_vma_tree *tree;
 	const uint32_t *nodes;
-	uint32_t area = 0, next = SEAM_NONE, bound;
+	uint32_t vma = 0, next = SEAM_NONE, bound;
 
 	*from_ns = m.from_ns;
 	*to_ns = m.to_ns;
@@ -519,15 +513,15 @@ const struct seam_aux_buffer *seam_spaces_find(const struct seam_spaces *spaces,
 		return NULL;
 	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2)
 		if (nodes[i] != nodes[i + 1])
-			ask_node(spaces->marks.items + tree->marks, nodes[i],
-				 nodes[i + 1], m.number, &area, &next);
-	/* Numbers behind the branch's own are those of forks. */
-	if (next <= m.branch->first + m.branch->n_areas)
-		*to_ns = spaces->areas.items[next].from_ns;
-	if (area > m.branch->first)
-		*from_ns = spaces->areas.items[area].from_ns;
-	return area && spaces->areas.items[area].mapping != SEAM_NONE ?
-	       &spaces->areas.items[area] : NULL;
+			search_node(spaces->marks.items + tree->marks, nodes[i],
+				 nodes[i + 1], m.number, &vma, &next);
+	/* Numbers after the branch's own are those of forks. */
+	if (next <= m.branch->first + m.branch->n_vmas)
+		*to_ns = spaces->vmas.items[next].from_ns;
+	if (vma > m.branch->first)
+		*from_ns = spaces->vmas.items[vma].from_ns;
+	return vma && spaces->vmas.items[vma].mapping != SEAM_NONE ?
+	       &spaces->vmas.items[vma] : NULL;
 }
 
 void seam_spaces_fini(struct seam_spaces *spaces)
@@ -536,7 +530,7 @@ void seam_spaces_fini(struct seam_spaces *spaces)
 		free(spaces->items.items[i].branches.items);
 	free(spaces->items.items);
 	free(spaces->branches.items);
-	free(spaces->areas.items);
+	free(spaces->vmas.items);
 	free(spaces->trees.items);
 	free(spaces->bounds.items);
 	free(spaces->nodes.items);

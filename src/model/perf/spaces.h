@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spaces.h - what was mapped where, and when
+ * spaces.h - what was mapped in an address space, at a time
  *
- * A process maps, maps over, execs and forks; a sample's address means what
- * was there at the sample's time.  The answer to a look-up comes with the
- * time span in which it stays the same, which lets a caller keep it for all
- * samples in that span.
+ * A process maps, maps over, execs and forks; the address of a sample means
+ * what was mapped there at the sample's time.  A look-up also returns the time
+ * span in which its result holds, so that a caller can reuse it for all samples
+ * in that span.
  *
- * How: what a process has between two execs is a branch, a row of areas by
- * time; each is painted over those before it, and an unmap paints nothing.  A
- * fork is a branch that begins behind an area of its parent's; branches that
- * are tied by forks are a tree.  Sealing numbers all areas so that those of a
- * branch are a row, and what is behind an area (in its branch, and in those
- * forked from there) are the numbers up to its last.  Then the area that a
- * moment sees at an address is, of those that cover the address and whose
- * numbers hold the moment's, the one with the highest number.
+ * How: what a process maps between two execs is a branch, a list of VMAs
+ * by time; each covers those before it, and an unmap is a VMA without
+ * a mapping.  A fork is a branch that begins after a VMA of its parent's;
+ * branches connected by forks are a tree.  Sealing numbers all VMAs so that
+ * those of a branch are consecutive, and so are those that come after a VMA,
+ * in its branch and in the branches forked from there: up to its last number.
+ * Of the VMAs that cover an address and whose numbers include the one of a
+ * point in time, that with the highest number is mapped there then.
  *
- * As in code_map.h, addresses are indices of sorted bounds, and areas hang on
- * the nodes of a segment tree over them.  All areas on a node cover its
- * addresses, and their numbers nest; flattened to marks, from this number on
- * that area is the innermost, they take one binary search.
+ * As in code_map.h, addresses are indices of sorted bounds, and the nodes of a
+ * segment tree over them hold the VMAs.  All VMAs of a node cover its
+ * addresses, and their number ranges nest; flattened to marks (from this number
+ * on, that VMA is the innermost) they take one binary search.
  *
  * Cost: a change is an append, a fork or an exec a branch: nothing is copied.
  * Sealing takes O(n log n), a look-up O(log n) nodes, most of them empty.
  *
- * Feed changes in time order, a parent's before its child is forked, then
- * seal, then ask.
+ * Add changes in the order of time, a parent's before its child is forked, then
+ * seal, then look up.
  *
- * Ownership: the set owns its areas.  Threads: one fills; after
- * seam_spaces_seal() any number ask.
+ * Ownership: the set owns its VMAs.  Threads: one fills; after
+ * seam_spaces_seal() any number look up.
  */
 #ifndef SEAM_SPACES_H
 #define SEAM_SPACES_H
 
 #include "base/array.h"
 
-struct seam_aux_buffer {
+struct seam_vma {
 	uint64_t begin, end;		/* addresses */
 	uint64_t from_ns;
-	uint32_t mapping;		/* the caller's number of what is here;
-					 * SEAM_NONE: nothing is */
+	uint32_t mapping;		/* the caller's number of it;
+					 * SEAM_NONE: unmapped */
 	uint32_t last;			/* number; before sealing: its branch */
 };
 
 struct seam_branch {
 	uint64_t from_ns;
-	uint32_t n_areas;
+	uint32_t n_vmas;
 	uint32_t parent;		/* branch; SEAM_NONE: a root */
-	uint32_t fork;			/* how many areas the parent had */
-	uint32_t first;			/* number; its areas come behind it */
+	uint32_t fork;			/* how many vmas the parent had */
+	uint32_t first;			/* number; its vmas follow */
 	uint32_t tree;
-	uint32_t child, next;		/* while numbers are given: forks */
-	uint32_t n_open;		/* then, of its areas: have no last */
+	uint32_t child, next;		/* while numbering: forks */
+	uint32_t n_open;		/* likewise: vmas without a last */
 };
 
 /* The branches of a process, one more an exec. */
@@ -59,25 +59,25 @@ struct seam_space {
 	SEAM_ARRAY(uint32_t) branches;	/* by from_ns */
 };
 
-/* Branches tied by forks; what it has begins there in the arrays of all. */
-struct seam_tree_of_areas {
+/* Branches connected by forks, and where its parts of the arrays begin. */
+struct seam_vma_tree {
 	uint32_t first, end;		/* numbers */
 	size_t bounds, nodes, marks;
 	uint32_t n_bounds;
 };
 
-/* From number @from on, @area is the innermost; 0: none. */
+/* From number @from on, @vma is the innermost; 0: none. */
 struct seam_mark {
-	uint32_t from, area;
+	uint32_t from, vma;
 };
 
 struct seam_spaces {
 	SEAM_ARRAY(struct seam_space) items;
 	SEAM_ARRAY(struct seam_branch) branches;
-	SEAM_ARRAY(struct seam_aux_buffer) areas;	/* by time; sealed: number */
+	SEAM_ARRAY(struct seam_vma) vmas;	/* by time; sealed: number */
 
 	/* sealed; marks of node i are [nodes[i], nodes[i + 1]) */
-	SEAM_ARRAY(struct seam_tree_of_areas) trees;
+	SEAM_ARRAY(struct seam_vma_tree) trees;
 	SEAM_ARRAY(uint64_t) bounds;
 	SEAM_ARRAY(uint32_t) nodes;
 	SEAM_ARRAY(struct seam_mark) marks;
@@ -87,16 +87,12 @@ struct seam_spaces {
 uint32_t seam_spaces_add(struct seam_spaces *spaces);
 
 /*
- * From @time on, @mapping is at [begin, end) of @space.  What was there ends,
- * and what it covered in part is cut.  0 or -ENOMEM.
+ * From @time on, @mapping is at [begin, end) of @space; SEAM_NONE: nothing is.
+ * It covers what was there before, or a part of that.  0 or -ENOMEM.
  */
 int seam_spaces_map(struct seam_spaces *spaces, uint32_t space,
 		    uint64_t time_ns, uint64_t begin, uint64_t end,
 		    uint32_t mapping);
-
-/* From @time on nothing is at [begin, end) of @space.  0 or -ENOMEM. */
-int seam_spaces_unmap(struct seam_spaces *spaces, uint32_t space,
-		      uint64_t time_ns, uint64_t begin, uint64_t end);
 
 /* From @time on the space is empty (exec).  0 or -ENOMEM. */
 int seam_spaces_clear(struct seam_spaces *spaces, uint32_t space,
@@ -113,13 +109,13 @@ int seam_spaces_copy(struct seam_spaces *spaces, uint32_t child,
 int seam_spaces_seal(struct seam_spaces *spaces);
 
 /*
- * The area at @addr at @time, or NULL when nothing is mapped there.  Either
- * is so from *@from to *@to.
+ * The vma at @addr at @time, or NULL when nothing is mapped there.  The result
+ * holds from *@from_ns to *@to_ns.
  */
-const struct seam_aux_buffer *seam_spaces_find(const struct seam_spaces *spaces,
-					 uint32_t space, uint64_t addr,
-					 uint64_t time_ns, uint64_t *from_ns,
-					 uint64_t *to_ns);
+const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
+					uint32_t space, uint64_t addr,
+					uint64_t time_ns, uint64_t *from_ns,
+					uint64_t *to_ns);
 
 void seam_spaces_fini(struct seam_spaces *spaces);
 

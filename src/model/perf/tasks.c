@@ -58,22 +58,22 @@ int seam_tasks_change(struct seam_tasks *tasks,
 
 /* -- the replay --------------------------------------------------------- */
 
-static struct seam_life *last_life(struct seam_tasks *tasks, uint32_t key)
+static struct seam_task_span *last_span(struct seam_tasks *tasks, uint32_t key)
 {
 	struct seam_task *task = &tasks->keys.items[key];
 
-	return task->lives.n ? &task->lives.items[task->lives.n - 1] : NULL;
+	return task->spans.n ? &task->spans.items[task->spans.n - 1] : NULL;
 }
 
-/* Whether the thread of a life has not ended so far in the replay. */
+/* Whether the thread of @span has not ended so far in the replay. */
 static bool is_alive(const struct seam_profile *profile,
-		     const struct seam_life *life)
+		     const struct seam_task_span *span)
 {
 	const struct seam_thread *thread;
 
-	if (!life)
+	if (!span)
 		return false;
-	thread = &profile->threads.items[life->thread];
+	thread = &profile->threads.items[span->thread];
 	return thread->end_ns == UINT64_MAX &&
 	       profile->processes.items[thread->process].end_ns == UINT64_MAX;
 }
@@ -83,12 +83,12 @@ static int add_name(struct seam_tasks *tasks, struct seam_profile *profile,
 {
 	struct seam_thread *t = &profile->threads.items[thread];
 	struct seam_process *p = &profile->processes.items[t->process];
-	struct seam_name_since *slot =
+	struct seam_thread_name *slot =
 		SEAM_ARRAY_PUSH(&tasks->names.items[thread].since);
 
 	if (!slot)
 		return -ENOMEM;
-	*slot = (struct seam_name_since) { .from_ns = time_ns, .name = name };
+	*slot = (struct seam_thread_name) { .from_ns = time_ns, .name = name };
 	t->name = name;
 	if (t->tid == p->pid || p->name == 0)
 		p->name = name;
@@ -111,35 +111,36 @@ static uint32_t add_process(struct seam_tasks *tasks,
 	*SEAM_ARRAY_PUSH(&tasks->process_spaces) = space;
 	*SEAM_ARRAY_PUSH(&profile->processes) = (struct seam_process) {
 		.pid = pid, .start_ns = time_ns, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE,
 	};
 	return (uint32_t)(profile->processes.n - 1);
 }
 
-/* A thread of @process begins; its key gets a new life. */
-static struct seam_life *add_thread(struct seam_tasks *tasks,
-				    struct seam_profile *profile,
-				    uint32_t process, uint32_t key,
-				    uint64_t time_ns)
+/* A thread of @process begins; its key gets a new span. */
+static struct seam_task_span *add_thread(struct seam_tasks *tasks,
+					 struct seam_profile *profile,
+					 uint32_t process, uint32_t key,
+					 uint64_t time_ns)
 {
 	struct seam_task *task = &tasks->keys.items[key];
-	struct seam_life *life;
+	struct seam_task_span *span;
 
 	if (!SEAM_ARRAY_RESERVE(&profile->threads, 1) ||
 	    !SEAM_ARRAY_RESERVE(&tasks->names, 1) ||
-	    !SEAM_ARRAY_RESERVE(&task->lives, 1))
+	    !SEAM_ARRAY_RESERVE(&task->spans, 1))
 		return NULL;
 	*SEAM_ARRAY_PUSH(&tasks->names) = (struct seam_thread_names) { 0 };
 	*SEAM_ARRAY_PUSH(&profile->threads) = (struct seam_thread) {
 		.process = process, .tid = task->tid, .start_ns = time_ns,
 		.end_ns = UINT64_MAX,
 	};
-	life = SEAM_ARRAY_PUSH(&task->lives);
-	*life = (struct seam_life) {
+	span = SEAM_ARRAY_PUSH(&task->spans);
+	*span = (struct seam_task_span) {
 		.from_ns = time_ns,
 		.thread = (uint32_t)(profile->threads.n - 1),
 		.space = tasks->process_spaces.items[process],
 	};
-	return life;
+	return span;
 }
 
 /* The process that @pid means now, begun at @time if it is not known. */
@@ -148,14 +149,14 @@ static uint32_t current_process(struct seam_tasks *tasks,
 				uint64_t time_ns)
 {
 	uint32_t key = seam_tasks_key(tasks, pid, pid);
-	struct seam_life *life = key == SEAM_NONE ? NULL :
-				 last_life(tasks, key);
+	struct seam_task_span *span = key == SEAM_NONE ? NULL :
+				 last_span(tasks, key);
 	uint32_t process;
 
 	if (key == SEAM_NONE)
 		return SEAM_NONE;
-	if (life)
-		return profile->threads.items[life->thread].process;
+	if (span)
+		return profile->threads.items[span->thread].process;
 	process = add_process(tasks, profile, pid, time_ns);
 	if (process == SEAM_NONE ||
 	    !add_thread(tasks, profile, process, key, time_ns))
@@ -164,24 +165,24 @@ static uint32_t current_process(struct seam_tasks *tasks,
 }
 
 /* The thread that (@pid, @tid) means now, begun at @time if not known. */
-static struct seam_life *current_thread(struct seam_tasks *tasks,
-					struct seam_profile *profile,
-					int32_t pid, int32_t tid,
-					uint64_t time_ns)
+static struct seam_task_span *current_thread(struct seam_tasks *tasks,
+					     struct seam_profile *profile,
+					     int32_t pid, int32_t tid,
+					     uint64_t time_ns)
 {
 	uint32_t process = current_process(tasks, profile, pid, time_ns);
 	uint32_t key = process == SEAM_NONE ? SEAM_NONE :
 		       seam_tasks_key(tasks, pid, tid);
-	struct seam_life *life;
+	struct seam_task_span *span;
 
 	if (key == SEAM_NONE)
 		return NULL;
-	life = last_life(tasks, key);
-	return life ? life :
+	span = last_span(tasks, key);
+	return  span ?  span :
 	       add_thread(tasks, profile, process, key, time_ns);
 }
 
-/* No thread outlives its process; told once, for all, at the end. */
+/* No thread outlives its process; set once, for all, at the end. */
 static void end_threads(struct seam_profile *profile)
 {
 	for (size_t i = 0; i < profile->threads.n; i++) {
@@ -197,32 +198,40 @@ static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 		       const struct seam_change *c)
 {
 	uint32_t key = seam_tasks_key(tasks, c->pid, c->tid);
-	struct seam_life *parent =
+	struct seam_task_span *parent =
 		current_thread(tasks, profile, c->ppid, c->ptid, c->time_ns);
-	struct seam_life *child = key == SEAM_NONE ? NULL :
-				  last_life(tasks, key);
-	uint32_t process, parent_thread, parent_space, parent_name;
+	struct seam_task_span *child = key == SEAM_NONE ? NULL :
+				  last_span(tasks, key);
+	uint32_t process, parent_process, parent_space, parent_name;
+	bool is_known;
 
 	if (key == SEAM_NONE || !parent)
 		return -ENOMEM;
-	parent_thread = parent->thread;
+	parent_process = profile->threads.items[parent->thread].process;
 	parent_space = parent->space;
-	parent_name = profile->threads.items[parent_thread].name;
-	/* Described at the start of the recording already: nothing new. */
-	if (is_alive(profile, child) && c->time_ns == 0)
+	parent_name = profile->threads.items[parent->thread].name;
+	is_known = is_alive(profile, child);
+	process = is_known ? profile->threads.items[child->thread].process :
+		  SEAM_NONE;
+	/* Synthesized at the start of the recording, for a known thread. */
+	if (is_known && c->time_ns == 0) {
+		if (c->pid != c->ppid)
+			profile->processes.items[process].parent =
+				parent_process;
 		return 0;
+	}
 	if (c->pid == c->ppid) {
-		process = profile->threads.items[parent_thread].process;
+		process = parent_process;
 	} else {
-		if (is_alive(profile, child))
-			profile->processes.items[profile->threads.items[
-				child->thread].process].end_ns = c->time_ns;
+		if (is_known)
+			profile->processes.items[process].end_ns = c->time_ns;
 		process = add_process(tasks, profile, c->pid, c->time_ns);
 		if (process == SEAM_NONE ||
 		    seam_spaces_copy(&tasks->spaces,
 				     tasks->process_spaces.items[process],
 				     parent_space, c->time_ns))
 			return -ENOMEM;
+		profile->processes.items[process].parent = parent_process;
 	}
 	child = add_thread(tasks, profile, process, key, c->time_ns);
 	return child ? add_name(tasks, profile, child->thread, c->time_ns,
@@ -232,33 +241,37 @@ static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 		      const struct seam_change *c)
 {
-	struct seam_life *life;
+	struct seam_task_span *span;
 
 	if (c->kind == SEAM_CHANGE_FORK)
 		return replay_fork(tasks, profile, c);
-	life = current_thread(tasks, profile, c->pid, c->tid, c->time_ns);
-	if (!life)
+	if (c->kind == SEAM_CHANGE_KERNEL)
+		return seam_spaces_map(&tasks->kernel, 0, c->time_ns, c->addr,
+				       c->addr + c->len, c->mapping);
+	span = current_thread(tasks, profile, c->pid, c->tid, c->time_ns);
+	if (!span)
 		return -ENOMEM;
 	switch (c->kind) {
 	case SEAM_CHANGE_EXIT:
-		profile->threads.items[life->thread].end_ns = c->time_ns;
+		profile->threads.items[span->thread].end_ns = c->time_ns;
 		if (c->pid == c->tid)
 			profile->processes.items[profile->threads.items[
-				life->thread].process].end_ns = c->time_ns;
+				span->thread].process].end_ns = c->time_ns;
 		return 0;
 	case SEAM_CHANGE_EXEC:
-		if (seam_spaces_clear(&tasks->spaces, life->space, c->time_ns))
+		if (seam_spaces_clear(&tasks->spaces, span->space, c->time_ns))
 			return -ENOMEM;
-		return add_name(tasks, profile, life->thread, c->time_ns,
+		return add_name(tasks, profile, span->thread, c->time_ns,
 				c->name);
 	case SEAM_CHANGE_NAME:
-		return add_name(tasks, profile, life->thread, c->time_ns,
+		return add_name(tasks, profile, span->thread, c->time_ns,
 				c->name);
 	case SEAM_CHANGE_MAP:
-		return seam_spaces_map(&tasks->spaces, life->space,
+		return seam_spaces_map(&tasks->spaces, span->space,
 				       c->time_ns, c->addr, c->addr + c->len,
 				       c->mapping);
 	case SEAM_CHANGE_FORK:
+	case SEAM_CHANGE_KERNEL:
 		break;
 	}
 	return 0;
@@ -283,7 +296,7 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 		      sizeof(*tasks->changes.items), by_time);
 	for (size_t i = 0; r == 0 && i < tasks->changes.n; i++)
 		r = replay_one(tasks, profile, &tasks->changes.items[i]);
-	/* Samples of threads that no record speaks of. */
+	/* Samples of threads without a record. */
 	for (size_t i = 0; r == 0 && i < n_seen; i++)
 		if (!current_thread(tasks, profile, tasks->keys.items[i].pid,
 				    tasks->keys.items[i].tid, 0))
@@ -292,18 +305,20 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 	free(tasks->changes.items);
 	tasks->changes.items = NULL;
 	tasks->changes.n = tasks->changes.cap = 0;
-	return r ? r : seam_spaces_seal(&tasks->spaces);
+	if (r == 0)
+		r = seam_spaces_seal(&tasks->spaces);
+	return r ? r : seam_spaces_seal(&tasks->kernel);
 }
 
-/* -- questions ---------------------------------------------------------- */
+/* -- look-up ------------------------------------------------------------ */
 
 /*
- * Of @n elements of @size bytes that begin with their from_ns, the last that
- * is true at @time; the first when @time is before all.  @n is not 0.  The
- * span in which that is the answer is narrowed to what these elements say.
+ * Of @n elements of @size bytes that begin with their from_ns, the last one
+ * from @time_ns or earlier; the first when @time_ns is before all.  @n is not
+ * 0.  The time in which @at holds is narrowed accordingly.
  */
 static size_t last_since(const void *items, size_t n, size_t size,
-			 uint64_t time_ns, struct seam_who *who)
+			 uint64_t time_ns, struct seam_task_at *at)
 {
 	size_t low = 1, high = n;
 	uint64_t from_ns;
@@ -320,40 +335,40 @@ static size_t last_since(const void *items, size_t n, size_t size,
 	}
 	memcpy(&from_ns, (const char *)items + (low - 1) * size,
 	       sizeof(from_ns));
-	if (low > 1 && from_ns > who->from_ns)
-		who->from_ns = from_ns;
+	if (low > 1 && from_ns > at->from_ns)
+		at->from_ns = from_ns;
 	if (low < n) {
 		memcpy(&from_ns, (const char *)items + low * size,
 		       sizeof(from_ns));
-		if (from_ns < who->to_ns)
-			who->to_ns = from_ns;
+		if (from_ns < at->to_ns)
+			at->to_ns = from_ns;
 	}
 	return low - 1;
 }
 
-struct seam_who seam_tasks_who(const struct seam_tasks *tasks, uint32_t key,
-			       uint64_t time_ns)
+struct seam_task_at seam_tasks_find(const struct seam_tasks *tasks,
+				    uint32_t key, uint64_t time_ns)
 {
 	const struct seam_task *task = &tasks->keys.items[key];
-	struct seam_who who = { .key = key, .to_ns = UINT64_MAX };
-	const struct seam_life *life = &task->lives.items[last_since(
-		task->lives.items, task->lives.n, sizeof(*life), time_ns,
-		&who)];
-	const struct seam_thread_names *t = &tasks->names.items[life->thread];
+	struct seam_task_at at = { .key = key, .to_ns = UINT64_MAX };
+	const struct seam_task_span *span = &task->spans.items[last_since(
+		task->spans.items, task->spans.n, sizeof(*span), time_ns,
+		&at)];
+	const struct seam_thread_names *t = &tasks->names.items[span->thread];
 
-	who.thread = life->thread;
-	who.space = life->space;
+	at.thread = span->thread;
+	at.space = span->space;
 	if (t->since.n)
-		who.name = t->since.items[last_since(t->since.items,
+		at.name = t->since.items[last_since(t->since.items,
 			t->since.n, sizeof(*t->since.items), time_ns,
-			&who)].name;
-	return who;
+			&at)].name;
+	return at;
 }
 
 void seam_tasks_fini(struct seam_tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->keys.n; i++)
-		free(tasks->keys.items[i].lives.items);
+		free(tasks->keys.items[i].spans.items);
 	for (size_t i = 0; i < tasks->names.n; i++)
 		free(tasks->names.items[i].since.items);
 	free(tasks->changes.items);
@@ -362,5 +377,6 @@ void seam_tasks_fini(struct seam_tasks *tasks)
 	free(tasks->process_spaces.items);
 	seam_index_fini(&tasks->key_index);
 	seam_spaces_fini(&tasks->spaces);
+	seam_spaces_fini(&tasks->kernel);
 	*tasks = (struct seam_tasks) { 0 };
 }

@@ -3,15 +3,15 @@
  * tasks.h - processes, threads, their names and address spaces over time
  *
  * The side-band of a recording (FORK, COMM, EXIT, MMAP) comes out of several
- * rings and is not in order.  It is collected first, as changes; sealing
- * sorts it by time and replays it once, into the profile's processes and
- * threads and into address spaces.  After that, who a sample belongs to is a
- * question with a time in it, so a pid that was used twice, or a thread that
- * was renamed, answers differently at different times.
+ * rings and is not in order.  It is collected first, as changes; sealing sorts
+ * it by time and replays it once, into the profile's processes and threads and
+ * into address spaces.  After that a look-up takes a task and a time: a pid
+ * that was used twice, or a thread that was renamed, has different results at
+ * different times.
  *
  * A task key stands for a pair (pid, tid) as a sample has it.
  *
- * Threads: one fills and seals; then any number ask.
+ * Threads: one fills and seals; then any number look up.
  */
 #ifndef SEAM_TASKS_H
 #define SEAM_TASKS_H
@@ -25,6 +25,7 @@ enum seam_change_kind {
 	SEAM_CHANGE_NAME,	/* tid of pid is now called name */
 	SEAM_CHANGE_EXEC,	/* the same, by exec: a new address space */
 	SEAM_CHANGE_MAP,	/* mapping is at [addr, addr + len) of pid */
+	SEAM_CHANGE_KERNEL,	/* ... of the kernel; SEAM_NONE: removed */
 };
 
 struct seam_change {
@@ -37,14 +38,14 @@ struct seam_change {
 	uint64_t addr, len;
 };
 
-/* One stretch of time in which a task key meant one thread. */
-struct seam_life {
+/* The time from which a task key means a thread. */
+struct seam_task_span {
 	uint64_t from_ns;
 	uint32_t thread;	/* of the profile */
 	uint32_t space;		/* of spaces */
 };
 
-struct seam_name_since {
+struct seam_thread_name {
 	uint64_t from_ns;
 	uint32_t name;
 };
@@ -52,16 +53,17 @@ struct seam_name_since {
 struct seam_task {
 	int32_t pid;
 	int32_t tid;
-	SEAM_ARRAY(struct seam_life) lives;		/* by from_ns */
+	SEAM_ARRAY(struct seam_task_span) spans;		/* by from_ns */
 };
 
 struct seam_thread_names {
-	SEAM_ARRAY(struct seam_name_since) since;	/* by from_ns */
+	SEAM_ARRAY(struct seam_thread_name) since;	/* by from_ns */
 };
 
 struct seam_tasks {
 	SEAM_ARRAY(struct seam_change) changes;
-	struct seam_spaces spaces;
+	struct seam_spaces spaces;			/* of processes */
+	struct seam_spaces kernel;			/* one: number 0 */
 	SEAM_ARRAY(struct seam_task) keys;		/* by task key */
 	struct seam_index key_index;
 	SEAM_ARRAY(struct seam_thread_names) names;	/* by thread */
@@ -77,12 +79,12 @@ int seam_tasks_change(struct seam_tasks *tasks,
 
 /*
  * Replay all changes into @profile's processes and threads and into spaces.
- * Every key has at least one life afterwards.  0 or -ENOMEM.
+ * Every key has at least one span afterwards.  0 or -ENOMEM.
  */
 int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile);
 
-/* Who a task key means, and from when to when nothing of that changes. */
-struct seam_who {
+/* The thread that a task key means, and from when to when that holds. */
+struct seam_task_at {
 	uint32_t key;
 	uint32_t thread;	/* of the profile */
 	uint32_t space;		/* of spaces */
@@ -91,17 +93,17 @@ struct seam_who {
 };
 
 /*
- * Who @key is at @time: the last life that began by then, or the first.
- * Millions of samples ask; keep the answer while seam_who_holds().
+ * The thread of @key at @time_ns: of the last span that began by then, or the
+ * first.  For millions of samples, reuse the result while seam_task_at_holds().
  */
-struct seam_who seam_tasks_who(const struct seam_tasks *tasks, uint32_t key,
-			       uint64_t time_ns);
+struct seam_task_at seam_tasks_find(const struct seam_tasks *tasks,
+				    uint32_t key, uint64_t time_ns);
 
-static inline bool seam_who_holds(const struct seam_who *who, uint32_t key,
-				  uint64_t time_ns)
+static inline bool seam_task_at_holds(const struct seam_task_at *at,
+				      uint32_t key, uint64_t time_ns)
 {
-	return who->key == key && who->from_ns <= time_ns &&
-	       time_ns < who->to_ns;
+	return at->key == key && at->from_ns <= time_ns &&
+	       time_ns < at->to_ns;
 }
 
 void seam_tasks_fini(struct seam_tasks *tasks);

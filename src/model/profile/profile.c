@@ -22,11 +22,13 @@ const char *seam_layer_name(enum seam_layer layer)
 
 int seam_profile_init(struct seam_profile *profile)
 {
+	const struct seam_profile_module unknown = { .pid = -1 };
 	struct seam_stack *root;
 
 	*profile = (struct seam_profile) { 0 };
 	root = SEAM_ARRAY_PUSH(&profile->stacks);
-	if (!root || seam_strings_put(&profile->strings, "") == SEAM_NONE) {
+	if (!root || seam_strings_put(&profile->strings, "") == SEAM_NONE ||
+	    seam_profile_module(profile, &unknown) == SEAM_NONE) {
 		seam_profile_fini(profile);
 		return -ENOMEM;
 	}
@@ -46,7 +48,7 @@ static bool grow(void *column, size_t *cap, size_t need, size_t size)
 bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 {
 	size_t need = s->n + extra;
-	size_t caps[8];
+	size_t caps[9];
 
 	if (need <= s->cap)
 		return true;
@@ -60,7 +62,9 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 	    (s->weight && !grow(&s->weight, &caps[5], need,
 				sizeof(*s->weight))) ||
 	    (s->comm && !grow(&s->comm, &caps[6], need, sizeof(*s->comm))) ||
-	    (s->count && !grow(&s->count, &caps[7], need, sizeof(*s->count))))
+	    (s->count && !grow(&s->count, &caps[7], need, sizeof(*s->count))) ||
+	    (s->record && !grow(&s->record, &caps[8], need,
+				sizeof(*s->record))))
 		return false;
 	s->cap = caps[0];
 	return true;
@@ -92,6 +96,15 @@ bool seam_samples_set_count(struct seam_samples *s, size_t i, uint64_t count)
 	return true;
 }
 
+bool seam_samples_set_record(struct seam_samples *s, size_t i, uint32_t record)
+{
+	if (!s->record)
+		s->record = malloc(s->cap * sizeof(*s->record));
+	if (s->record)
+		s->record[i] = record;
+	return s->record != NULL;
+}
+
 bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
 			     uint32_t comm)
 {
@@ -117,6 +130,7 @@ void seam_samples_fini(struct seam_samples *samples)
 	free(samples->stack);
 	free(samples->cpu);
 	free(samples->event);
+	free(samples->record);
 	*samples = (struct seam_samples) { 0 };
 }
 
@@ -139,6 +153,9 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->processes.items);
 	free(profile->threads.items);
 	free(profile->events.items);
+	free(profile->modules.items);
+	free(profile->mappings.items);
+	free(profile->code_objects.items);
 	free(profile->functions.items);
 	free(profile->frames.items);
 	free(profile->stacks.items);
@@ -151,38 +168,37 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->owned.items);
 	free(profile->tracks.items);
 	free(profile->marks.items);
+	seam_index_fini(&profile->module_index);
 	seam_index_fini(&profile->function_index);
 	seam_index_fini(&profile->frame_index);
 	seam_index_fini(&profile->stack_index);
 	*profile = (struct seam_profile) { 0 };
 }
 
-static bool same_function(const struct seam_function *a,
-			  const struct seam_function *b)
-{
-	return a->name == b->name && a->module == b->module &&
-	       a->layer == b->layer;
-}
 
 uint32_t seam_profile_function(struct seam_profile *profile,
 			       const struct seam_function *function)
 {
+	uint32_t module = profile->modules.items[function->module].first;
 	uint64_t hash = seam_hash_add(function->name,
-				      (uint64_t)function->module << 8 |
-				      function->layer);
+				      (uint64_t)module << 8 | function->layer);
 	struct seam_index *index = &profile->function_index;
 	struct seam_index_probe probe = seam_index_probe(index, hash);
 	struct seam_function *slot;
 	uint32_t id;
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
-		if (same_function(&profile->functions.items[id], function))
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE) {
+		slot = &profile->functions.items[id];
+		if (slot->name == function->name && slot->module == module &&
+		    slot->layer == function->layer)
 			return id;
+	}
 	id = (uint32_t)profile->functions.n;
 	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->functions) : NULL;
 	if (!slot)
 		return SEAM_NONE;
 	*slot = *function;
+	slot->module = module;
 	if (seam_index_add(index, hash, id)) {
 		profile->functions.n--;
 		return SEAM_NONE;
@@ -194,6 +210,7 @@ static bool same_frame(const struct seam_frame *a, const struct seam_frame *b)
 {
 	return a->function == b->function && a->addr == b->addr &&
 	       a->line == b->line && a->file == b->file &&
+	       a->module == b->module && a->code == b->code &&
 	       a->is_inlined == b->is_inlined;
 }
 

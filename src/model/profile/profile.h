@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profile.h - one profile from many streams: who, where, when, which layer
+ * profile.h - threads, code and samples of a recording of any kind
  *
- * The only thing that the two halves of the program share: readers fill it
- * (load.h), reports and exports read it, and neither knows the other.
+ * The interface between the two halves of the program: loaders fill it
+ * (load.h), reports and exports read it.
  *
- * Tables of plain structs, tied by 32-bit indices ("ids"), never by
- * pointers; samples are columns, because a report touches few of their fields
- * and there are millions of them.  Calls, of which there may be 10^8, are not
- * kept: a track reads them again where a timeline asks for them (timeline.h).
- * Every time is CLOCK_MONOTONIC nanoseconds of the recording machine, unless
+ * Tables of plain structs that refer to each other by 32-bit indices ("ids"),
+ * not by pointers; samples are columns, because a report touches few of their
+ * fields and there are millions of them.  Calls, of which there may be 10^8, are
+ * not kept: a track reads them again for a timeline (timeline.h).  Every time
+ * is CLOCK_MONOTONIC nanoseconds of the recording machine, unless
  * has_other_clock is set.
  *
  * Ownership: the profile owns all of it; seam_profile_fini() frees it.
@@ -22,8 +22,9 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "base/strings.h"
+#include "model/profile/modules.h"
 
-/* From the machine up to the program that a virtual machine runs. */
+/* From the kernel up to the program that a VM interprets (guest). */
 enum seam_layer {
 	SEAM_LAYER_KERNEL,
 	SEAM_LAYER_NATIVE,
@@ -36,15 +37,15 @@ enum seam_layer {
 const char *seam_layer_name(enum seam_layer layer);
 
 /*
- * A function: what a report has a row for.  An address without a symbol is a
- * function of its own, named "[module+0x1234]".
+ * A function: a row of a report.  An address without a symbol is a function of
+ * its own, named "[module+0x1234]".
  */
 struct seam_function {
 	uint32_t name;		/* string: demangled, for people */
-	uint32_t module;	/* string: path of the file, "[kernel.kallsyms]" */
+	uint32_t module;	/* the first one with its path */
 	uint8_t layer;		/* enum seam_layer */
 	bool is_named;		/* false: the name was made from the address */
-	/* JIT: other code may have been at its address when it was sampled */
+	/* JIT: its address may have had other code when it was sampled */
 	bool is_ambiguous;
 };
 
@@ -53,11 +54,17 @@ struct seam_frame {
 	uint32_t function;
 	uint32_t file;		/* string: source file, 0 when not known */
 	uint32_t line;		/* 0 when not known */
-	bool is_inlined;	/* its code stands inside its caller's */
-	uint64_t addr;		/* in the module's file; 0 for a guest frame */
+	uint32_t module;	/* 0: nothing was mapped */
+	uint32_t code;		/* JIT: code object; SEAM_NONE: not known */
+	bool is_inlined;	/* its code is part of its caller's */
+	/*
+	 * Bytes in the module's file; of the kernel, of JIT code (where it was
+	 * loaded) and of memory without a file, the address.
+	 */
+	uint64_t addr;
 };
 
-/* A node of the prefix tree; stack 0 is the empty stack above all roots. */
+/* A node of the prefix tree; stack 0 is the empty stack. */
 struct seam_stack {
 	uint32_t parent;	/* stack; SEAM_NONE for stack 0 */
 	uint32_t frame;		/* SEAM_NONE for stack 0 */
@@ -66,8 +73,9 @@ struct seam_stack {
 struct seam_process {
 	int32_t pid;
 	uint32_t name;		/* string: the last name of its first thread */
-	uint64_t start_ns;	/* 0 when it was there before the recording */
-	uint64_t end_ns;	/* UINT64_MAX when it outlived it */
+	uint64_t start_ns;	/* 0: before the recording */
+	uint64_t end_ns;	/* UINT64_MAX: after the recording */
+	uint32_t parent;	/* process; SEAM_NONE: no fork was recorded */
 };
 
 struct seam_thread {
@@ -87,16 +95,16 @@ enum seam_unit {
 struct seam_profile_event {
 	uint32_t name;		/* string: "cpu-clock", "sched:sched_switch" */
 	uint8_t unit;		/* enum seam_unit of its samples' weights */
-	bool is_measured;	/* its samples are calls, and all of them */
+	bool is_measured;	/* its samples are calls, none left out */
 	uint64_t n_samples;	/* their counts added up */
 	uint64_t n_lost;	/* records of this event that were lost */
 };
 
 /*
- * Samples, in the order of their file.  Three columns are there only where
- * they say something: weights that differ, samples that stand for several
- * (all calls of a stack), and names that a thread had before its last one;
- * ask for them with seam_samples_weight(), _count() and _comm().
+ * Samples, in the order of their file.  Three columns exist only where needed:
+ * weights that differ, samples that represent several (all calls of a stack),
+ * and names that a thread had before its last one; read them with
+ * seam_samples_weight(), _count() and _comm().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -109,6 +117,8 @@ struct seam_samples {
 	uint64_t same_weight;
 	uint64_t *count;	/* NULL: each is one */
 	uint32_t *comm;		/* string; NULL: all are their thread's name */
+	/* number of its SAMPLE record; NULL: not loaded by_record */
+	uint32_t *record;
 };
 
 /*
@@ -139,7 +149,7 @@ struct seam_owned {
 	void (*free)(void *object);
 };
 
-/* Something that was produced and is not here.  See invariant 5. */
+/* Data that was produced and is missing here.  See invariant 5. */
 struct seam_loss {
 	const char *cause;	/* literal: "ring full", "record damaged", ... */
 	uint32_t source;	/* string: event, file or section */
@@ -158,12 +168,15 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_process) processes;
 	SEAM_ARRAY(struct seam_thread) threads;
 	SEAM_ARRAY(struct seam_profile_event) events;
+	SEAM_ARRAY(struct seam_profile_module) modules;
+	SEAM_ARRAY(struct seam_mapping) mappings;
+	SEAM_ARRAY(struct seam_code_object) code_objects;
 	SEAM_ARRAY(struct seam_function) functions;
 	SEAM_ARRAY(struct seam_frame) frames;
 	SEAM_ARRAY(struct seam_stack) stacks;
 	SEAM_ARRAY(struct seam_loss) losses;
-	struct seam_lines notes;	/* what a reader should know */
-	struct seam_lines details;	/* ... and what only the curious ask */
+	struct seam_lines notes;	/* notes for the reader */
+	struct seam_lines details;	/* notes for --verbose */
 	struct seam_samples samples;
 	SEAM_ARRAY(struct seam_track) tracks;
 	SEAM_ARRAY(struct seam_profile_mark) marks;
@@ -172,13 +185,24 @@ struct seam_profile {
 	bool has_other_clock;		/* its samples' is not CLOCK_MONOTONIC */
 	uint32_t command;		/* string: what was recorded */
 
-	/* look-up, for those who fill */
+	uint32_t bundle;		/* string: its folder; 0: a lone file */
+	uint32_t boot_id;		/* string: of the machine; 0: not known */
+	uint32_t kernel;		/* module; 0: not known */
+	uint32_t elf_machine;		/* of the machine; EM_NONE: not known */
+	/*
+	 * The JIT code of all processes (model/jit/jit_sources.h), to which
+	 * code objects and their bytes belong; NULL: none was looked for.
+	 */
+	struct seam_jit_sources *jit;
+
+	/* look-up, while the profile is filled */
+	struct seam_index module_index;
 	struct seam_index function_index;
 	struct seam_index frame_index;
 	struct seam_index stack_index;
 };
 
-/* An empty profile, stack 0 included.  0 or -ENOMEM. */
+/* An empty profile, with stack 0 and module 0.  0 or -ENOMEM. */
 int seam_profile_init(struct seam_profile *profile);
 void seam_profile_fini(struct seam_profile *profile);
 
@@ -193,20 +217,24 @@ int seam_profile_own(struct seam_profile *profile, void *object,
 bool seam_samples_reserve(struct seam_samples *samples, size_t extra);
 
 /*
- * Set what sample @i of the columns weighs, or was called (0: as its thread
- * is).  @i may be n, where there is room; the samples before it have been
- * set.  False when memory ran out.
+ * Set the weight of sample @i, or the name of its thread (0: the last one).  @i
+ * may be n, if there is room; the samples before it have been set.  False when
+ * memory ran out.
  */
 static inline bool seam_samples_set_weight(struct seam_samples *samples,
 					   size_t i, uint64_t weight);
 static inline bool seam_samples_set_comm(struct seam_profile *profile,
 					 size_t i, uint32_t comm);
 
-/* Set how many sample @i stands for, likewise. */
+/* Set how many samples, or calls, sample @i represents, likewise. */
 bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 			    uint64_t count);
 
-/* The first one that differs: the column is made. */
+/* Set the record number of sample @i, likewise; it must be set for all. */
+bool seam_samples_set_record(struct seam_samples *samples, size_t i,
+			     uint32_t record);
+
+/* Make the column, for the first value that differs. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
 			       uint64_t weight);
 bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
@@ -224,19 +252,19 @@ uint32_t seam_profile_frame(struct seam_profile *profile,
 uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
 			    uint32_t frame);
 
-/* Count a loss; equal cause and source add up.  Memory running out is silent. */
+/* Count a loss; equal cause and source add up.  Without memory, nothing. */
 void seam_profile_lost(struct seam_profile *profile, const char *cause,
 		       uint32_t source, uint64_t records, uint64_t bytes);
 
-/* A note for the person who reads, once for each distinct text. */
+/* Add a note for the reader; each distinct text once. */
 __attribute__((format(printf, 2, 3)))
 void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
 
-/* The same for who asks for more (--verbose), and for programs. */
+/* The same for --verbose and for programs. */
 __attribute__((format(printf, 2, 3)))
 void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...);
 
-/* All samples of all events: what a report is over. */
+/* All samples of all events. */
 uint64_t seam_profile_n_samples(const struct seam_profile *profile);
 
 /* "sample", or "call" where nothing was sampled. */
@@ -245,21 +273,21 @@ const char *seam_profile_noun(const struct seam_profile *profile);
 /* All records lost, by any cause. */
 uint64_t seam_profile_n_lost(const struct seam_profile *profile);
 
-/* How much sample @i stands for: its period. */
+/* The weight of sample @i: its period. */
 static inline uint64_t seam_samples_weight(const struct seam_samples *samples,
 					   size_t i)
 {
 	return samples->weight ? samples->weight[i] : samples->same_weight;
 }
 
-/* How many samples, or calls, sample @i stands for. */
+/* How many samples, or calls, sample @i represents. */
 static inline uint64_t seam_samples_count(const struct seam_samples *samples,
 					  size_t i)
 {
 	return samples->count ? samples->count[i] : 1;
 }
 
-/* What the thread of sample @i was called then: a string. */
+/* The name of the thread of sample @i at its time: a string. */
 static inline uint32_t seam_samples_comm(const struct seam_profile *profile,
 					 size_t i)
 {
@@ -298,6 +326,13 @@ static inline const char *seam_profile_text(const struct seam_profile *profile,
 					    uint32_t string)
 {
 	return seam_strings_get(&profile->strings, string);
+}
+
+/* The path of module @module. */
+static inline const char *
+seam_profile_path(const struct seam_profile *profile, uint32_t module)
+{
+	return seam_profile_text(profile, profile->modules.items[module].path);
 }
 
 #endif /* SEAM_PROFILE_H */

@@ -277,7 +277,7 @@ static int search(struct seam_selected *s, struct seam_err *err)
 
 		s->found[i] = strcasestr(seam_profile_text(profile, f->name),
 					 s->search) ||
-			      strcasestr(seam_profile_text(profile, f->module),
+			      strcasestr(seam_profile_path(profile, f->module),
 					 s->search);
 	}
 	for (size_t i = 1; i < profile->stacks.n; i++)

@@ -2,9 +2,8 @@
 /*
  * tally.c - one pass over the samples; the contract is in tally.h
  *
- * Nearly all stacks belong to one group only, so a plain array finds the
- * tally that a stack had last; a hash table is asked only where that one is
- * of another group.
+ * Nearly all stacks belong to one group only, so an array has the last tally of
+ * each stack; a hash table is searched only where that is of another group.
  */
 #include "model/profile/tally.h"
 

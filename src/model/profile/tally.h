@@ -10,7 +10,7 @@
 
 #include "model/profile/selection.h"
 
-/* What a stack's samples are kept apart by. */
+/* By what the samples of a stack are counted separately. */
 enum seam_group {
 	SEAM_GROUP_NONE,
 	SEAM_GROUP_COMM,	/* string: the thread's name at the sample */
@@ -22,8 +22,8 @@ enum seam_group {
 enum { SEAM_GROUP_NAME = 256 };
 
 /*
- * What group @id is called: "name", "name TID", "name PID", or "all" for
- * SEAM_GROUP_NONE; a name that ends in its number is not given it twice.
+ * The name of group @id: "name", "name TID", "name PID", or "all" for
+ * SEAM_GROUP_NONE; the number is not repeated where the name ends with it.
  * Returns the profile's text or @buf.
  */
 const char *seam_group_name(const struct seam_profile *profile,
@@ -32,7 +32,7 @@ const char *seam_group_name(const struct seam_profile *profile,
 
 enum { SEAM_GROUP_KINDS = 4 };
 
-/* One id for each kind that samples are kept apart by, in their order. */
+/* One id for each kind, in their order. */
 struct seam_group_ids {
 	uint32_t items[SEAM_GROUP_KINDS];
 };
@@ -66,7 +66,7 @@ struct seam_tallies {
  * Count the selected samples of @event (SEAM_NONE: of all), for each
  * distinct stack and group; sorted by group, then stack.  0 or -ENOMEM.
  *
- * Cost: a few nanoseconds a sample, plus the sort of what is distinct.
+ * Cost: a few nanoseconds a sample, plus the sort of the tallies.
  */
 int seam_tallies_make(struct seam_tallies *tallies,
 		      const struct seam_selected *selected, uint32_t event,

@@ -2,10 +2,9 @@
 /*
  * tree.c - tallies into a call tree; the contract is in tree.h
  *
- * For each tally, the stacks above it are followed up to the first that has
- * a node already, and then down again, one look-up a level.  The memory of
- * which stack has which node holds for one group, and is told apart by the
- * group's number and not cleared.
+ * For each tally, the walk goes up to the first stack that has a node already,
+ * and then down again, one look-up a level.  Which node a stack has depends on
+ * the group: each entry has the group's number, so none must be cleared.
  */
 #include "model/profile/tree.h"
 
@@ -99,8 +98,8 @@ static uint32_t node_of(struct tree_builder *b, uint32_t stack, uint32_t top,
 	return node;
 }
 
-static int add_tallies(struct tree_builder *b, const struct seam_tallies *tallies,
-		       bool grouped)
+static int add_tallies(struct tree_builder *b,
+		       const struct seam_tallies *tallies, bool grouped)
 {
 	uint32_t epoch = 0, top = add_node(b, SEAM_NONE, 0, true);
 

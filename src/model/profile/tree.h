@@ -3,13 +3,13 @@
  * tree.h - a call tree: equal callers and callees merged, counts added up
  *
  * The profile's stacks are a tree of frames, where two places in a function
- * are two frames.  A report wants fewer nodes: one for each function, or for
- * each name that is shown.  Whoever asks gives a key for each frame; frames
- * with equal keys under one parent become one node.
+ * are two frames.  A report needs fewer nodes: one for each function, or for
+ * each name that is shown.  The caller gives a key for each frame; frames with
+ * equal keys under one parent become one node.
  *
  * Parents have smaller ids than their children, so a loop over ids goes
- * down, a reverse loop goes up, and no walk needs recursion: a stack of
- * 50,000 frames is as good as any other.
+ * down, a reverse loop goes up, and no walk needs recursion, however deep a
+ * stack is.
  */
 #ifndef SEAM_TREE_H
 #define SEAM_TREE_H
@@ -35,7 +35,7 @@ struct seam_tree {
 	size_t n, cap;
 };
 
-/* The key that seam_tree_make() uses when it is given none. */
+/* The key that seam_tree_make() uses without @keys. */
 static inline uint32_t seam_tree_key(const struct seam_frame *frame)
 {
 	return frame->function << 1 | frame->is_inlined;
@@ -61,7 +61,7 @@ int seam_tree_sort(struct seam_tree *tree, seam_tree_compare *compare,
 
 /*
  * The node that follows @node in depth-first order, children first; without
- * @into, the children of @node are passed over.  SEAM_NONE at the end.
+ * @into, the children of @node are skipped.  SEAM_NONE at the end.
  */
 static inline uint32_t seam_tree_next(const struct seam_tree *tree,
 				      uint32_t node, bool into)

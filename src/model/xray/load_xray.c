@@ -28,7 +28,7 @@ struct xray_loader {
 	struct seam_stream_threads threads;
 	struct track_source *tracks;
 	uint32_t event;			/* of the profile */
-	uint32_t module;		/* string: the map's path */
+	uint32_t module;		/* the map's file; 0: none */
 };
 
 /* -- tracks ------------------------------------------------------------- */
@@ -163,7 +163,10 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 		.module = l->module, .layer = SEAM_LAYER_NATIVE,
 		.is_named = f && f->name,
 	};
-	struct seam_frame frame = { .line = f ? f->line : 0 };
+	struct seam_frame frame = {
+		.line = f ? f->line : 0, .module = l->module,
+		.code = SEAM_NONE,
+	};
 	char buf[SEAM_CALL_NAME];
 	uint32_t added;
 
@@ -342,7 +345,11 @@ static int load_streams(struct xray_loader *l, const char *map)
 {
 	int r;
 
-	l->module = seam_strings_put(&l->profile->strings, map ? map : "");
+	l->module = !map ? 0 : seam_profile_module(l->profile,
+		&(struct seam_profile_module) {
+			.kind = SEAM_MODULE_FILE, .pid = -1,
+			.path = seam_strings_put(&l->profile->strings, map),
+		});
 	r = l->module == SEAM_NONE || make_source(l) || add_event(l) ||
 	    add_span(l) || seam_stream_threads_init(&l->threads, l->profile) ?
 	    -ENOMEM : 0;

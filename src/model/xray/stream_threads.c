@@ -130,6 +130,7 @@ static uint32_t find_process(struct seam_stream_threads *t, int32_t pid,
 		return SEAM_NONE;
 	*process = (struct seam_process) {
 		.pid = pid, .name = name, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE,
 	};
 	return seam_pair_map_put(&t->processes, (uint32_t)pid, is_fork, id) ?
 	       SEAM_NONE : id;

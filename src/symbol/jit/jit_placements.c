@@ -122,6 +122,32 @@ int seam_jit_placements_read(struct seam_jit_placements *placements,
 	return r;
 }
 
+static int add_ends(const struct seam_jit_layer *layer, uint64_t *ends)
+{
+	uint64_t *of_ranges = find_ends(&layer->map);
+
+	if (!of_ranges)
+		return -ENOMEM;
+	for (size_t i = 0; i < layer->map.n_ranges; i++) {
+		uint32_t object = layer->events.items[i].object;
+
+		if (object != SEAM_NONE && of_ranges[i] > ends[object])
+			ends[object] = of_ranges[i];
+	}
+	free(of_ranges);
+	return 0;
+}
+
+int seam_jit_placements_ends(struct seam_jit_code *jit, uint64_t *ends)
+{
+	int r = seam_jit_code_index(jit);
+
+	for (size_t i = 0; r == 0 && i < jit->processes.n; i++)
+		for (int l = 0; r == 0 && l < SEAM_JIT_N_LAYERS; l++)
+			r = add_ends(&jit->processes.items[i].layers[l], ends);
+	return r;
+}
+
 int seam_jit_placements_sort(struct seam_jit_placements *placements)
 {
 	size_t n = placements->list.n;

@@ -40,6 +40,12 @@ struct seam_jit_placements {
 int seam_jit_placements_read(struct seam_jit_placements *placements,
 			     struct seam_jit_code *jit);
 
+/*
+ * Set @ends, zeroed and by object, to when other code replaced the first byte
+ * of each object where it was last; UINT64_MAX: never.  0 or -ENOMEM.
+ */
+int seam_jit_placements_ends(struct seam_jit_code *jit, uint64_t *ends);
+
 /* By time; equal ones stay as they are.  0 or -ENOMEM. */
 int seam_jit_placements_sort(struct seam_jit_placements *placements);
 

@@ -139,8 +139,11 @@ static int print_sample(struct perf_lines *d, struct seam_line *line,
 
 	if (event == SEAM_NONE ||
 	    seam_perf_sample_read(&data->events.items[event].attr,
-				  data->endian, record->payload, &sample))
+				  data->endian, record->payload, &sample)) {
+		if (d->namer)
+			d->namer->chain(d->namer->context, NULL, NULL);
 		return -EBADMSG;
+	}
 	put_sample(d, line, &data->events.items[event], &sample);
 	return 0;
 }

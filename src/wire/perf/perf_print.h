@@ -15,8 +15,8 @@
 
 /*
  * Writes a sample's callchain with names, as elements of the array that @j has
- * open.  Called for each sample in turn; @j is NULL for one that has no
- * callchain.
+ * open.  Called for each SAMPLE record in turn; @j is NULL for one without a
+ * callchain, @sample as well for one that is damaged or of no known event.
  */
 struct seam_perf_namer {
 	void (*chain)(void *context, struct seam_json *j,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_advice.c - one line where a recording could have told more */
-#include "model/jit/jit_advice.h"
-#include "model/perf/stack_advice.h"
+/* test_hints.c - one line where a recording could have told more */
+#include "model/jit/jit_hints.h"
+#include "model/perf/stack_hints.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,11 +36,11 @@ static void stacks_that_were_not_recorded_are_told(void **state)
 	struct seam_profile p = built();
 
 	(void)state;
-	seam_stack_advise(&p, false);
+	seam_stack_hint(&p, false);
 	check_notes(&p, "");
 	p = built();
 	add_times(&p, "f", 1);
-	seam_stack_advise(&p, false);
+	seam_stack_hint(&p, false);
 	check_notes(&p, "stacks were not recorded, so each total is a self: "
 		    "-g records them");
 }
@@ -58,7 +58,7 @@ static void stacks_that_reach_their_beginning_are_whole(void **state)
 	/* threads of the kernel, and what it does before a program runs */
 	add_times(&p, "kthread_[k];worker_[k]", 300);
 	add_times(&p, "", 300);
-	seam_stack_advise(&p, true);
+	seam_stack_hint(&p, true);
 	check_notes(&p, "");
 }
 
@@ -73,18 +73,18 @@ static void stacks_that_end_before_are_counted(void **state)
 	add_times(&p, "malloc@/lib/libc.so.6", 10);
 	add_times(&p, "qsort_compare;read_[k]", 10);
 	add_times(&p, "kthread_[k]", 900);
-	seam_stack_advise(&p, true);
+	seam_stack_hint(&p, true);
 	check_notes(&p, "40 % of stacks are cut: no frame pointers "
 		    "(-fno-omit-frame-pointer)");
 	p = built();
 	add_times(&p, "_start;main;f", 95);
 	add_times(&p, "f", 5);
-	seam_stack_advise(&p, true);
+	seam_stack_hint(&p, true);
 	check_notes(&p, "");
 	/* too few to tell a share of */
 	p = built();
 	add_times(&p, "f", 5);
-	seam_stack_advise(&p, true);
+	seam_stack_hint(&p, true);
 	check_notes(&p, "");
 }
 
@@ -115,21 +115,21 @@ static void python_names_its_functions_from_3_12_on(void **state)
 
 	(void)state;
 	p = of_process("app", "_PyEval@/usr/bin/python3.11");
-	seam_jit_advise(&p, &none);
-	check_notes(&p, "Python 3.11 cannot tell the names of its functions; "
-		    "3.12 and later can: python3 -X perf");
+	seam_jit_hint(&p, &none);
+	check_notes(&p, "Python 3.11 does not report the names of its "
+		    "functions; 3.12 and later do: python3 -X perf");
 	p = of_process("app", "_PyEval@/usr/lib/libpython3.12.so.1.0");
-	seam_jit_advise(&p, &none);
+	seam_jit_hint(&p, &none);
 	check_notes(&p, "Python's functions have names with: -g and python3 "
 		    "-X perf");
 	/* the option was in use */
 	p = of_process("app", "py::f:/a.py_[j];_PyEval@/usr/bin/python3.13");
-	seam_jit_advise(&p, &none);
+	seam_jit_hint(&p, &none);
 	check_notes(&p, "");
 	/* a library of Python's in another program is not its interpreter */
 	p = of_process("app", "main");
 	built_add(&p, 99, "app", "f@/usr/bin/python3.11");
-	seam_jit_advise(&p, &none);
+	seam_jit_hint(&p, &none);
 	check_notes(&p, "");
 }
 
@@ -147,7 +147,7 @@ static void a_runtime_without_names_is_told_its_flag(void **state)
 		struct seam_profile p = of_process(each[i].comm, "main;x_[j]");
 
 		forget_names(&p);
-		seam_jit_advise(&p, &none);
+		seam_jit_hint(&p, &none);
 		assert_int_equal(p.notes.n, 1);
 		assert_non_null(strstr(seam_profile_text(&p, p.notes.items[0]),
 				       each[i].flag));
@@ -161,9 +161,11 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	struct seam_profile p = of_process("node", "main;x_[j]");
 
 	(void)state;
-	*SEAM_ARRAY_PUSH(&announced.announced) = 7;
+	*SEAM_ARRAY_PUSH(&announced.announced) = (struct seam_jit_announced) {
+		.pid = 7,
+	};
 	forget_names(&p);
-	seam_jit_advise(&p, &announced);
+	seam_jit_hint(&p, &announced);
 	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "
 		    "100 % of its samples in JIT code: it had not written all "
 		    "of it when the recording ended");
@@ -171,7 +173,7 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	p = of_process("node", "main;x_[j]");
 	p.processes.items[0].end_ns = 100;
 	forget_names(&p);
-	seam_jit_advise(&p, &announced);
+	seam_jit_hint(&p, &announced);
 	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "
 		    "100 % of its samples in JIT code");
 	free(announced.announced.items);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_advice.c - how far stacks reach; see stack_advice.h */
-#include "model/perf/stack_advice.h"
+/* stack_hints.c - how far stacks reach; see stack_hints.h */
+#include "model/perf/stack_hints.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 enum {
-	FEWEST_SAMPLES = 20,	/* below, a share says nothing */
+	FEWEST_SAMPLES = 20,	/* below, a share means nothing */
 	WORTH_A_NOTE = 10,	/* per cent of stacks that are cut */
 	/* Source: kernel.perf_event_max_stack, the default of the kernel. */
 	DEEPEST = 127,
 };
 
-/* How a stack goes on outward. */
+/* How far a stack reaches outward. */
 struct reach {
 	uint32_t outermost;	/* frame; SEAM_NONE: none of user code */
 	uint32_t n_user;	/* frames of user code */
 	uint32_t n;
-	bool is_whole;		/* it reaches the program's entry */
+	bool is_complete;		/* it reaches the program's entry */
 };
 
 static bool begins_with(const char *text, const char *prefix)
@@ -55,8 +55,8 @@ static bool starts_threads(const char *module)
 	return false;
 }
 
-static bool is_whole(const struct seam_profile *profile,
-		     const struct reach *reach)
+static bool is_complete(const struct seam_profile *profile,
+			const struct reach *reach)
 {
 	const struct seam_function *f = &profile->functions.items[
 		profile->frames.items[reach->outermost].function];
@@ -64,7 +64,7 @@ static bool is_whole(const struct seam_profile *profile,
 	return reach->n >= DEEPEST ||
 	       is_entry(seam_profile_text(profile, f->name)) ||
 	       (reach->n_user > 1 &&
-		starts_threads(seam_profile_text(profile, f->module)));
+		starts_threads(seam_profile_path(profile, f->module)));
 }
 
 /* Of each stack; parents come before their children.  NULL: no memory. */
@@ -87,8 +87,8 @@ static struct reach *measure(const struct seam_profile *profile)
 		reach[i].n_user += is_user;
 		if (is_user && reach[i].outermost == SEAM_NONE)
 			reach[i].outermost = stack->frame;
-		reach[i].is_whole = reach[i].outermost != SEAM_NONE &&
-				    is_whole(profile, &reach[i]);
+		reach[i].is_complete = reach[i].outermost != SEAM_NONE &&
+				    is_complete(profile, &reach[i]);
 	}
 	return reach;
 }
@@ -104,7 +104,7 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 		if (r->outermost == SEAM_NONE)
 			continue;
 		n_user++;
-		n_cut += !r->is_whole;
+		n_cut += !r->is_complete;
 	}
 	if (n_user >= FEWEST_SAMPLES && n_cut * 100 >= n_user * WORTH_A_NOTE)
 		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: no "
@@ -112,7 +112,7 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 			n_cut * 100 / n_user);
 }
 
-void seam_stack_advise(struct seam_profile *profile, bool has_chains)
+void seam_stack_hint(struct seam_profile *profile, bool has_chains)
 {
 	struct reach *reach;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_advice.c - runtimes and the flags that make them tell; jit_advice.h */
-#include "model/jit/jit_advice.h"
+/* jit_hints.c - runtimes and their flags; see jit_hints.h */
+#include "model/jit/jit_hints.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 /*
- * By the name of the process, as its thread or its file has it.
+ * By the name of the process, which is that of its thread or its file.
  * Source: the runtimes' own manuals; tried with those in Debian 12.
  */
 static const struct {
@@ -29,7 +29,7 @@ static const struct {
 	{ "julia", "ENABLE_JITPROFILING=1 julia" },
 };
 
-static const char *advice_for(const char *name)
+static const char *flag_of(const char *name)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(runtimes); i++)
 		if (strncmp(name, runtimes[i].name,
@@ -45,7 +45,7 @@ struct count {
 	uint64_t n_nameless;	/* ... without a name */
 	uint64_t n_python;	/* in Python's interpreter */
 	int minor;		/* of Python 3.MINOR */
-	bool has_names;		/* some JIT code was told of */
+	bool has_names;		/* some JIT code has a name */
 };
 
 /* "python3.11", "libpython3.12.so.1.0": 11, 12; else 0. */
@@ -71,7 +71,7 @@ static int *python_minors(const struct seam_profile *profile)
 
 		if (f->layer == SEAM_LAYER_NATIVE)
 			minors[i] = python_minor(
-				seam_profile_text(profile, f->module));
+				seam_profile_path(profile, f->module));
 	}
 	return minors;
 }
@@ -98,7 +98,7 @@ static void count_sample(const struct seam_profile *profile,
 	c->minor = minors[function] ? minors[function] : c->minor;
 }
 
-/* Its trampolines are in stacks, and seldom what a sample hits. */
+/* Its trampolines are in stacks, and rarely the leaf of one. */
 static bool has_python_names(const struct seam_profile *profile)
 {
 	for (size_t i = 0; i < profile->functions.n; i++)
@@ -109,7 +109,7 @@ static bool has_python_names(const struct seam_profile *profile)
 }
 
 /* Source: What's New in Python 3.12, "perf profiler"; python(1). */
-static void advise_python(struct seam_profile *profile, const struct count *c)
+static void hint_python(struct seam_profile *profile, const struct count *c)
 {
 	/* a fifth of its samples: the interpreter is what matters */
 	if (c->n_python * 5 < c->n || c->n_python < 10 ||
@@ -119,30 +119,30 @@ static void advise_python(struct seam_profile *profile, const struct count *c)
 		seam_profile_note(profile, "Python's functions have names "
 				  "with: -g and python3 -X perf");
 	else
-		seam_profile_note(profile, "Python 3.%d cannot tell the names "
-				  "of its functions; 3.12 and later can: "
-				  "python3 -X perf", c->minor);
+		seam_profile_note(profile, "Python 3.%d does not report the "
+				  "names of its functions; 3.12 and later "
+				  "do: python3 -X perf", c->minor);
 }
 
-static void advise(struct seam_profile *profile,
-		   const struct seam_jit_sources *sources, uint32_t process,
-		   const struct count *c)
+static void hint(struct seam_profile *profile,
+		 const struct seam_jit_sources *sources, uint32_t process,
+		 const struct count *c)
 {
 	const struct seam_process *p = &profile->processes.items[process];
 	const char *name = seam_profile_text(profile, p->name);
 	bool announced = seam_jit_sources_announced(sources, p->pid);
 
-	advise_python(profile, c);
+	hint_python(profile, c);
 	if (!c->n_nameless || seam_jit_sources_lack(sources, p->pid))
 		return;
 	if (!announced && !c->has_names) {
-		if (advice_for(name))
+		if (flag_of(name))
 			seam_profile_note(profile, "code compiled by '%s' has "
 					  "no names; record it with: %s",
-					  name, advice_for(name));
+					  name, flag_of(name));
 		return;
 	}
-	/* a twentieth: of some code no runtime tells */
+	/* a twentieth: some code has no name in any runtime */
 	if (c->n_nameless * 20 >= c->n_jit)
 		seam_profile_note(profile, "the %s of '%s' (process %" PRId32
 			") has no names for %" PRIu64 " %% of its samples in "
@@ -158,8 +158,8 @@ static bool is_ambiguous(const struct seam_profile *profile, uint32_t stack)
 		profile->stacks.items[stack].frame].function].is_ambiguous;
 }
 
-/* Samples with a function that may be another, wherever it is in the stack. */
-static void tell_of_reuse(struct seam_profile *profile)
+/* Samples with an ambiguous function, wherever it is in the stack. */
+static void note_reuse(struct seam_profile *profile)
 {
 	const struct seam_samples *s = &profile->samples;
 	bool *has, any = false;
@@ -184,21 +184,21 @@ static void tell_of_reuse(struct seam_profile *profile)
 	free(has);
 }
 
-void seam_jit_advise(struct seam_profile *profile,
-		     const struct seam_jit_sources *sources)
+void seam_jit_hint(struct seam_profile *profile,
+		   const struct seam_jit_sources *sources)
 {
 	const struct seam_samples *s = &profile->samples;
 	struct count *counts = calloc(profile->processes.n + 1,
 				      sizeof(*counts));
 	int *minors = python_minors(profile);
 
-	tell_of_reuse(profile);
+	note_reuse(profile);
 	for (size_t i = 0; counts && minors && i < s->n; i++)
 		count_sample(profile, minors, s->stack[i],
 			     &counts[profile->threads.items[s->thread[i]]
 				     .process]);
 	for (size_t i = 0; counts && minors && i < profile->processes.n; i++)
-		advise(profile, sources, (uint32_t)i, &counts[i]);
+		hint(profile, sources, (uint32_t)i, &counts[i]);
 	free(counts);
 	free(minors);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* scan_join.h - the parts of a scan as one: ids of samples in terms of all */
+#ifndef SEAM_SCAN_JOIN_H
+#define SEAM_SCAN_JOIN_H
+
+#include "model/perf/perf_scan.h"
+
+/*
+ * Move the samples of @scans to @samples and their callchains to @chains, both
+ * empty before, and add their task keys to @tasks.  0 or -ENOMEM.
+ */
+int seam_scan_join(struct seam_perf_scan *scans, size_t n,
+		   struct seam_samples *samples,
+		   struct seam_callchains *chains, struct seam_tasks *tasks);
+
+#endif /* SEAM_SCAN_JOIN_H */

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* sideband.c - collect, then sort and replay; see sideband.h */
+#include "model/perf/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define KERNEL_NAME "[kernel.kallsyms]"
+
+/* A build id that the header lists. */
+struct seam_listed_id {
+	uint32_t path;			/* string */
+	uint8_t id[20];
+	uint8_t size;
+};
+
+static uint32_t put(struct seam_sideband *sb, const char *text)
+{
+	uint32_t string = seam_strings_put(&sb->profile->strings, text);
+
+	if (string == SEAM_NONE)
+		sb->error = -ENOMEM;
+	return string;
+}
+
+/* -- modules and mappings ----------------------------------------------- */
+
+static uint32_t add_module(struct seam_sideband *sb,
+			   const struct seam_profile_module *module)
+{
+	uint32_t id = seam_profile_module(sb->profile, module);
+
+	if (id != SEAM_NONE)
+		return id;
+	sb->error = -ENOMEM;
+	return 0;
+}
+
+/* The number of a new mapping. */
+static uint32_t add_mapping(struct seam_sideband *sb,
+			    struct seam_mapping mapping)
+{
+	struct seam_mapping *slot = SEAM_ARRAY_PUSH(&sb->profile->mappings);
+
+	if (slot)
+		*slot = mapping;
+	else
+		sb->error = -ENOMEM;
+	return (uint32_t)(sb->profile->mappings.n - 1);
+}
+
+static bool is_kernel_name(const char *filename)
+{
+	return strncmp(filename, KERNEL_NAME, strlen(KERNEL_NAME)) == 0;
+}
+
+static struct seam_profile_module *kernel_of(struct seam_sideband *sb)
+{
+	return &sb->profile->modules.items[sb->profile->kernel];
+}
+
+static void set_build_id(struct seam_profile_module *module,
+			 const uint8_t *id, size_t size)
+{
+	if (size == 0 || size > sizeof(module->build_id))
+		return;
+	memcpy(module->build_id, id, size);
+	module->build_id_size = (uint8_t)size;
+}
+
+/* -- the header --------------------------------------------------------- */
+
+/* Of a KVM guest: its kernel and its files are not this machine's. */
+static bool is_of_kvm(uint16_t misc)
+{
+	misc &= PERF_RECORD_MISC_CPUMODE_MASK;
+	return misc == PERF_RECORD_MISC_GUEST_KERNEL ||
+	       misc == PERF_RECORD_MISC_GUEST_USER;
+}
+
+/* simpleperf writes zeros for a file without a build id. */
+static bool is_zero(const uint8_t *id, size_t size)
+{
+	while (size > 0 && id[size - 1] == 0)
+		size--;
+	return size == 0;
+}
+
+static bool take_build_id(void *context, const struct seam_perf_build_id *id)
+{
+	struct seam_sideband *sb = context;
+	struct seam_listed_id *slot;
+
+	if (is_of_kvm(id->misc) || is_zero(id->build_id, id->build_id_size))
+		return true;
+	if (is_kernel_name(id->filename)) {
+		set_build_id(kernel_of(sb), id->build_id, id->build_id_size);
+		return true;
+	}
+	slot = SEAM_ARRAY_PUSH(&sb->build_ids);
+	if (!slot) {
+		sb->error = -ENOMEM;
+		return false;
+	}
+	slot->path = put(sb, id->filename);
+	slot->size = (uint8_t)id->build_id_size;
+	memcpy(slot->id, id->build_id, slot->size);
+	return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct seam_listed_id *x = a, *y = b;
+
+	return x->path < y->path ? -1 : x->path > y->path;
+}
+
+int seam_sideband_init(struct seam_sideband *sb,
+		       const struct seam_kernel *kernel)
+{
+	uint32_t space = seam_spaces_add(&sb->tasks.kernel);
+
+	sb->profile->kernel = add_module(sb, &(struct seam_profile_module) {
+		.path = put(sb, KERNEL_NAME), .kind = SEAM_MODULE_KERNEL,
+		.pid = -1, .text_addr = kernel->text_addr,
+	});
+	set_build_id(kernel_of(sb), kernel->build_id, kernel->build_id_size);
+	add_mapping(sb, (struct seam_mapping) {
+		.module = sb->profile->kernel, .pid = -1,
+	});
+	seam_perf_data_build_ids(sb->data, take_build_id, sb);
+	if (sb->build_ids.n)
+		qsort(sb->build_ids.items, sb->build_ids.n,
+		      sizeof(*sb->build_ids.items), by_path);
+	return space == SEAM_NONE ? -ENOMEM : sb->error;
+}
+
+/* -- records ------------------------------------------------------------ */
+
+static void change(struct seam_sideband *sb, struct seam_change c)
+{
+	c.order = sb->order++;
+	if (seam_tasks_change(&sb->tasks, &c))
+		sb->error = -ENOMEM;
+}
+
+/*
+ * MMAP of pid -1: the kernel's text, or one of its modules.  These hold from
+ * the start, whenever they are recorded; KSYMBOLs then cover them.
+ */
+static void take_kernel_mapping(struct seam_sideband *sb,
+				const struct seam_perf_mapping *m)
+{
+	bool is_core = is_kernel_name(m->filename);
+	struct seam_profile_module *kernel = kernel_of(sb);
+	uint32_t mapping;
+
+	if (is_core)
+		kernel->text_addr = m->pgoff;
+	if (is_core && m->build_id)
+		set_build_id(kernel, m->build_id, m->build_id_size);
+	mapping = add_mapping(sb, (struct seam_mapping) {
+		.start_addr = m->addr, .size = m->len, .pgoff = m->pgoff,
+		.pid = -1, .module = is_core ? sb->profile->kernel :
+			add_module(sb, &(struct seam_profile_module) {
+				.path = put(sb, m->filename), .pid = -1,
+				.kind = SEAM_MODULE_KERNEL_MODULE,
+			}),
+	});
+	if (seam_spaces_map(&sb->tasks.kernel, 0, 0, m->addr, m->addr + m->len,
+			    mapping))
+		sb->error = -ENOMEM;
+}
+
+/* The best source of a build id: the record, the header, the bundle. */
+static void find_build_id(const struct seam_sideband *sb,
+			  const struct seam_perf_mapping *m,
+			  struct seam_profile_module *module)
+{
+	const struct seam_listed_id key = { .path = module->path };
+	const struct seam_listed_id *listed = sb->build_ids.n == 0 ? NULL :
+		bsearch(&key, sb->build_ids.items, sb->build_ids.n,
+			sizeof(key), by_path);
+
+	if (m->build_id)
+		set_build_id(module, m->build_id, m->build_id_size);
+	else if (listed)
+		set_build_id(module, listed->id, listed->size);
+	else if (module->kind == SEAM_MODULE_VDSO)
+		set_build_id(module, sb->vdso_build_id.data,
+			     sb->vdso_build_id.size);
+}
+
+static void take_user_mapping(struct seam_sideband *sb, uint64_t time_ns,
+			      const struct seam_perf_mapping *m)
+{
+	struct seam_profile_module module = {
+		.kind = m->is_jit_symfile ? SEAM_MODULE_ANON :
+			(uint8_t)seam_module_kind_of(m->filename),
+		.pid = m->pid, .path = put(sb, m->filename),
+	};
+	int r = 0;
+
+	find_build_id(sb, m, &module);
+	if (module.kind == SEAM_MODULE_FILE)
+		seam_origin_identify(&sb->origin, m, time_ns, &module);
+	change(sb, (struct seam_change) {
+		.kind = SEAM_CHANGE_MAP, .time_ns = time_ns, .pid = m->pid,
+		.tid = m->tid, .addr = m->addr, .len = m->len,
+		.mapping = add_mapping(sb, (struct seam_mapping) {
+			.start_addr = m->addr, .size = m->len,
+			.pgoff = m->pgoff, .from_ns = time_ns, .pid = m->pid,
+			.module = add_module(sb, &module),
+		}),
+	});
+	if (module.kind == SEAM_MODULE_ANON && m->prot & PROT_EXEC)
+		r = seam_jit_sources_anonymous(sb->jit, m->pid);
+	else if (module.kind == SEAM_MODULE_FILE)
+		r = seam_jit_sources_mapped(sb->jit, m->pid, m->filename);
+	if (r < 0)
+		sb->error = r;
+}
+
+static void take_mapping(struct seam_sideband *sb,
+			 struct seam_perf_sideband *r)
+{
+	struct seam_perf_mapping *m = &r->mapping;
+
+	if (is_of_kvm(r->misc))
+		return;
+	if (m->len > UINT64_MAX - m->addr)
+		m->len = UINT64_MAX - m->addr;
+	if (m->pid == -1)
+		take_kernel_mapping(sb, m);
+	else
+		take_user_mapping(sb, r->sample_id.time, m);
+}
+
+static void take_comm(struct seam_sideband *sb,
+		      const struct seam_perf_sideband *r)
+{
+	bool is_exec = r->misc & PERF_RECORD_MISC_COMM_EXEC;
+
+	if (is_exec && seam_jit_code_exec(sb->jit->code, r->comm.pid,
+					  r->sample_id.time))
+		sb->error = -ENOMEM;
+	change(sb, (struct seam_change) {
+		.kind = is_exec ? SEAM_CHANGE_EXEC : SEAM_CHANGE_NAME,
+		.time_ns = r->sample_id.time, .pid = r->comm.pid,
+		.tid = r->comm.tid, .name = put(sb, r->comm.comm),
+	});
+}
+
+static void take_task(struct seam_sideband *sb,
+		      const struct seam_perf_sideband *r)
+{
+	const struct seam_perf_task *task = &r->task;
+	bool is_fork = r->type == PERF_RECORD_FORK;
+
+	if (is_fork && task->pid != task->ppid &&
+	    seam_jit_code_fork(sb->jit->code, task->ppid, task->pid,
+			       r->sample_id.time))
+		sb->error = -ENOMEM;
+	/* Equal ids: a thread that existed when recording began. */
+	if (is_fork && task->pid == task->ppid && task->tid == task->ptid)
+		return;
+	change(sb, (struct seam_change) {
+		.kind = is_fork ? SEAM_CHANGE_FORK : SEAM_CHANGE_EXIT,
+		.time_ns = r->sample_id.time, .pid = task->pid,
+		.tid = task->tid, .ppid = task->ppid, .ptid = task->ptid,
+	});
+}
+
+#define KSYMBOL_UNREGISTER 1	/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+
+static void take_ksymbol(struct seam_sideband *sb,
+			 const struct seam_perf_sideband *r)
+{
+	const struct seam_perf_ksymbol *symbol = &r->ksymbol;
+
+	change(sb, (struct seam_change) {
+		.kind = SEAM_CHANGE_KERNEL, .time_ns = r->sample_id.time,
+		.addr = symbol->addr, .len = symbol->len,
+		.mapping = symbol->flags & KSYMBOL_UNREGISTER ? SEAM_NONE :
+			add_mapping(sb, (struct seam_mapping) {
+				.start_addr = symbol->addr,
+				.size = symbol->len, .pid = -1,
+				.from_ns = r->sample_id.time,
+				.module = sb->profile->kernel,
+				.function = put(sb, symbol->name),
+			}),
+	});
+}
+
+/*
+ * The kernel reports loss twice: LOST is in the ring where records are missing,
+ * side-band among them; LOST_SAMPLES counts one event up to the end.  Neither
+ * contains the other, so the larger is reported.
+ */
+static void take_lost_samples(struct seam_sideband *sb,
+			      const struct seam_perf_sideband *r)
+{
+	uint32_t event = seam_perf_data_event(sb->data, r->sample_id.id);
+
+	if (event != SEAM_NONE)
+		sb->profile->events.items[event].n_lost +=
+			r->lost_samples.lost;
+}
+
+/* Of a hardware trace: only that it is there, and whether it is complete. */
+static void take_aux(struct seam_sideband *sb, const struct seam_perf_aux *aux)
+{
+	sb->aux.n_bytes += aux->aux_size;
+	sb->aux.n_truncated += !!(aux->flags & PERF_AUX_FLAG_TRUNCATED);
+	sb->aux.n_partial += !!(aux->flags & PERF_AUX_FLAG_PARTIAL);
+	sb->aux.n_collision += !!(aux->flags & PERF_AUX_FLAG_COLLISION);
+}
+
+bool seam_sideband_take(struct seam_sideband *sb,
+			const struct seam_sideband_record *record)
+{
+	const struct seam_perf_attr *attr =
+		seam_perf_data_attr_of(sb->data, record->record.payload);
+	struct seam_perf_sideband r;
+
+	if (seam_perf_sideband_read(attr, sb->data->endian, &record->record,
+				    &r))
+		return false;
+	if (record->time_ns)
+		r.sample_id.time = record->time_ns;
+	switch (r.type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		take_mapping(sb, &r);
+		break;
+	case PERF_RECORD_COMM:
+		take_comm(sb, &r);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		take_task(sb, &r);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		take_ksymbol(sb, &r);
+		break;
+	case PERF_RECORD_LOST:
+		sb->n_lost_ring += r.lost.lost;
+		break;
+	case PERF_RECORD_LOST_SAMPLES:
+		take_lost_samples(sb, &r);
+		break;
+	case PERF_RECORD_AUX:
+		take_aux(sb, &r.aux);
+		break;
+	case PERF_RECORD_THROTTLE:
+		sb->is_throttled = true;
+		break;
+	}
+	return true;
+}
+
+/* -- the end ------------------------------------------------------------ */
+
+int seam_sideband_seal(struct seam_sideband *sb)
+{
+	int r = sb->error;
+
+	if (r == 0)
+		r = seam_jit_sources_seal(sb->jit);
+	return r ? r : seam_tasks_seal(&sb->tasks, sb->profile);
+}
+
+void seam_sideband_fini(struct seam_sideband *sb)
+{
+	free(sb->build_ids.items);
+	seam_tasks_fini(&sb->tasks);
+}

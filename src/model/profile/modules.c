@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* modules.c - each module once; the contract is in modules.h */
+#include "model/profile/modules.h"
+
+#include "base/hash.h"
+#include "model/profile/profile.h"
+
+static bool is_same(const struct seam_profile_module *a,
+		    const struct seam_profile_module *b)
+{
+	return a->path == b->path && a->kind == b->kind &&
+	       a->build_id_size == b->build_id_size &&
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
+	       (a->build_id_size > 0 ||
+		(a->ino == b->ino && a->ino_generation == b->ino_generation));
+}
+
+static uint64_t hash_of(const struct seam_profile_module *m)
+{
+	return m->build_id_size == 0 ? seam_hash_add(m->ino, m->path) :
+	       seam_hash_bytes(m->build_id, m->build_id_size, m->path);
+}
+
+/* The first module with this path; SEAM_NONE: there is none. */
+static uint32_t find_first(struct seam_profile *profile, uint32_t path)
+{
+	struct seam_index_probe probe = seam_index_probe(
+		&profile->module_index, seam_hash_u64(path));
+	uint32_t id;
+
+	while ((id = seam_index_next(&profile->module_index, &probe)) !=
+	       SEAM_NONE)
+		if (profile->modules.items[id].path == path &&
+		    profile->modules.items[id].first == id)
+			break;
+	return id;
+}
+
+/* One index holds all modules by hash_of() and the first ones by path. */
+uint32_t seam_profile_module(struct seam_profile *profile,
+			     const struct seam_profile_module *module)
+{
+	uint64_t hash = hash_of(module);
+	struct seam_index *index = &profile->module_index;
+	struct seam_index_probe probe = seam_index_probe(index, hash);
+	struct seam_profile_module *slot;
+	uint32_t id, first;
+
+	while ((id = seam_index_next(index, &probe)) != SEAM_NONE) {
+		slot = &profile->modules.items[id];
+		if (!is_same(slot, module))
+			continue;
+		if (module->mapped_ns < slot->mapped_ns)
+			slot->mapped_ns = module->mapped_ns;
+		return id;
+	}
+	id = (uint32_t)profile->modules.n;
+	first = find_first(profile, module->path);
+	slot = id < SEAM_NONE && module->path != SEAM_NONE ?
+	       SEAM_ARRAY_PUSH(&profile->modules) : NULL;
+	if (!slot)
+		return SEAM_NONE;
+	*slot = *module;
+	slot->first = first == SEAM_NONE ? id : first;
+	if (seam_index_add(index, hash, id) ||
+	    (slot->first == id &&
+	     seam_index_add(index, seam_hash_u64(module->path), id)))
+		return SEAM_NONE;
+	return id;
+}
+
+/* Source: the kernel's names of mappings, fs/proc/task_mmu.c, and perf's. */
+enum seam_module_kind seam_module_kind_of(const char *filename)
+{
+	static const char *const anonymous[] = {
+		"//anon", "[anon", "/anon_hugepage", "[heap]", "[stack",
+		"/dev/zero", "/memfd:", "/SYSV", "anon_inode:",
+	};
+
+	if (strncmp(filename, "[vdso]", strlen("[vdso]")) == 0)
+		return SEAM_MODULE_VDSO;
+	if (filename[0] == '\0')
+		return SEAM_MODULE_ANON;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(anonymous); i++)
+		if (strncmp(filename, anonymous[i], strlen(anonymous[i])) == 0)
+			return SEAM_MODULE_ANON;
+	return SEAM_MODULE_FILE;
+}
+
+const char *seam_module_name(const char *path, size_t *size)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (path[0] == '[')
+		path++;
+	else if (slash && slash[1])
+		path = slash + 1;
+	*size = strlen(path);
+	if (*size && path[*size - 1] == ']')
+		--*size;
+	if (*size > SEAM_MODULE_NAME_MAX)
+		*size = SEAM_MODULE_NAME_MAX;
+	return path;
+}
