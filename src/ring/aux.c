@@ -116,7 +116,8 @@ void seam_ring_aux_snapshot_fini(struct seam_ring_aux_snapshot *snapshot)
 
 /* Copy the @n bytes that end at @head. */
 static void copy(const struct seam_ring_aux *aux,
-		 struct seam_ring_aux_snapshot *snapshot, uint64_t head, size_t n)
+		 struct seam_ring_aux_snapshot *snapshot, uint64_t head,
+		 size_t n)
 {
 	seam_ring_load(aux->buffer, aux->size - 1, head - n, snapshot->copy, n);
 	snapshot->data = snapshot->copy;
@@ -167,8 +168,8 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 		aux->n_resyncs++;
 	aux->wrapped = aux->wrapped || head >= aux->size;
 	aux->last_head = head;
-	copy(aux, snapshot, head, head < aux->size && !aux->wrapped ? head :
-	     aux->size);
+	copy(aux, snapshot, head,
+	     head < aux->size && !aux->wrapped ? head : aux->size);
 	return snapshot->bytes;
 }
 
@@ -179,7 +180,8 @@ static void find_gap(const struct seam_ring_aux *aux,
 	uint64_t gap = atomic_load_explicit(&aux->control->own.aux_restart,
 					    memory_order_relaxed);
 
-	if (gap == snapshot->offset || gap - snapshot->offset >= snapshot->bytes)
+	if (gap == snapshot->offset ||
+	    gap - snapshot->offset >= snapshot->bytes)
 		return;
 	snapshot->has_gap = true;
 	snapshot->gap_offset = gap;

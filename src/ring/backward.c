@@ -52,7 +52,8 @@ static void compare(struct seam_ring_snapshot *snapshot, uint64_t head)
 	uint64_t moved = snapshot->head - head;
 	size_t bytes = snapshot->span.size[0];
 
-	snapshot->new_bytes = snapshot->is_first || moved > bytes ? bytes : moved;
+	snapshot->new_bytes =
+		snapshot->is_first || moved > bytes ? bytes : moved;
 	snapshot->span.end = head + bytes;
 	snapshot->head = head;
 	snapshot->is_first = false;

@@ -39,7 +39,8 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
 
 	*m = (struct seam_ring_memory) { 0 };
 	if (!seam_ring_geometry_is_valid(geometry))
-		return seam_err_set(err, -EINVAL, "invalid sizes or mode of rings");
+		return seam_err_set(err, -EINVAL,
+				    "invalid sizes or mode of rings");
 	fd = make_file(seam_ring_memory_bytes(geometry),
 		       seam_ring_memory_rings_at(geometry));
 	if (fd < 0)
@@ -48,9 +49,10 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
 	r = seam_ring_memory_attach(m, fd, geometry);
 	if (r < 0) {
 		close(fd);
-		return seam_err_set(err, r, "cannot map %ju KiB of rings: %s",
-				    (uintmax_t)seam_ring_memory_bytes(geometry) /
-				    1024, strerror(-r));
+		return seam_err_set(
+			err, r, "cannot map %ju KiB of rings: %s",
+			(uintmax_t)seam_ring_memory_bytes(geometry) / 1024,
+			strerror(-r));
 	}
 	m->head->magic = SEAM_RING_MEMORY_MAGIC;
 	m->head->version = SEAM_RING_MEMORY_VERSION;
@@ -65,7 +67,8 @@ int seam_ring_memory_map(struct seam_ring_memory *m, int fd,
 	int r = seam_ring_memory_adopt(m, fd, geometry);
 
 	if (r == -EBADMSG)
-		return seam_err_set(err, r, "cannot map rings: not sealed, or of "
+		return seam_err_set(err, r,
+				    "cannot map rings: not sealed, or of "
 				    "another size or format");
 	return r < 0 ? seam_err_set(err, r, "cannot map rings: %s",
 				    strerror(-r)) : 0;

@@ -32,8 +32,8 @@ static void expect(uint32_t tid, uint32_t pid, uint64_t until_ns)
 {
 	uint64_t until;
 
-	assert_int_equal(seam_task_history_find(&history, &holder, tid,
-						&until), pid);
+	assert_int_equal(seam_task_history_find(&history, &holder, tid, &until),
+			 pid);
 	if (pid)
 		assert_int_equal(until, until_ns);
 }
@@ -137,8 +137,8 @@ int main(void)
 			the_holder_has_its_rings_until_its_exec, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
-			a_child_has_them_if_it_was_forked_in_that_time,
-			set_up, tear_down),
+			a_child_has_them_if_it_was_forked_in_that_time, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			an_exec_that_is_seen_before_the_fork_counts, set_up,
 			tear_down),

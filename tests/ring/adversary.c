@@ -165,8 +165,8 @@ static void keep(const struct seam_owner *owner, uint8_t *record,
 	memcpy(who, record + SAMPLE_TID_AT, sizeof(who));
 	memcpy(&id, record + SAMPLE_ID_AT, sizeof(id));
 	seen.n_records++;
-	seen.n_foreign += who[0] != owner->pid || who[1] != owner->tid ||
-			  id != EVENT;
+	seen.n_foreign +=
+		who[0] != owner->pid || who[1] != owner->tid || id != EVENT;
 }
 
 static void drain(struct seam_owner *owner)

@@ -20,8 +20,7 @@ static int put_numbers(struct seam_link_client *c, uint64_t first, uint64_t n)
 {
 	struct seam_ring_claim claim;
 
-	if (seam_link_client_claim(c, 0, (uint32_t)syscall(SYS_gettid),
-				   &claim))
+	if (seam_link_client_claim(c, 0, (uint32_t)syscall(SYS_gettid), &claim))
 		return 1;
 	for (uint64_t i = first; i < first + n; i++)
 		if (seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0, &i,

@@ -350,7 +350,8 @@ static void a_connection_without_hello_is_counted_and_forgotten(void **state)
 	seam_link_server_step(&s);
 	assert_int_equal(s.n_targets, 1);
 	assert_int_equal(s.n_refused, 0);
-	s.targets[0]->connected_ns -= (SEAM_LINK_HELLO_MS + 1) * UINT64_C(1000000);
+	s.targets[0]->connected_ns -=
+		(SEAM_LINK_HELLO_MS + 1) * UINT64_C(1000000);
 	seam_link_server_step(&s);
 	assert_int_equal(s.n_targets, 0);
 	assert_int_equal(s.n_refused, 1);
@@ -455,7 +456,8 @@ static void takes_no_descriptors(void **state)
 
 static void refuses_a_second_hello(void **state)
 {
-	struct seam_link_hello hello = { .services = "numbers", .name = "twice" };
+	struct seam_link_hello hello = { .services = "numbers",
+					 .name = "twice" };
 	struct seam_link_server s;
 	struct seam_link_message m;
 	int fd;
@@ -719,13 +721,12 @@ static bool check_services(const struct seam_link_server *s, const char *names,
 			   const struct seam_link_service *const *services)
 {
 	struct seam_link_client c;
-	bool holds = seam_link_client_connect(&c, s->address, names, "x",
-					      5000) == 0;
+	bool holds =
+		seam_link_client_connect(&c, s->address, names, "x", 5000) == 0;
 
 	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
-		holds &= services[i] ? has_geometry(&c.memories[i],
-						    services[i]) :
-			 !c.memories[i].head;
+		holds &= services[i] ? has_geometry(&c.memories[i], services[i])
+				     : !c.memories[i].head;
 	seam_link_client_fini(&c);
 	return holds;
 }
@@ -774,8 +775,8 @@ static void rings_are_made_for_services_that_hello_names_only(void **state)
 		seam_link_server_step(&s);
 		seam_link_server_step(&s);
 		assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
-		assert_int_equal(m.head.kind, cases[i].n ? SEAM_LINK_WELCOME :
-				 SEAM_LINK_REFUSED);
+		assert_int_equal(m.head.kind, cases[i].n ? SEAM_LINK_WELCOME
+							 : SEAM_LINK_REFUSED);
 		assert_int_equal(s.n_targets, cases[i].n > 0);
 		if (cases[i].n) {
 			assert_int_equal(m.welcome.n_more, cases[i].n - 1);
@@ -795,12 +796,13 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 
 	(void)state;
 	serve(&s);	/* and never steps */
-	assert_int_equal(seam_link_client_connect(&c, s.address, "numbers", "x", 20),
-			 -ETIMEDOUT);
+	assert_int_equal(
+		seam_link_client_connect(&c, s.address, "numbers", "x", 20),
+		-ETIMEDOUT);
 	seam_link_client_fini(&c);
 	seam_link_server_close(&s);
-	assert_true(seam_link_client_connect(&c, "/nowhere/at/all", "numbers", "x",
-					     20) < 0);
+	assert_true(seam_link_client_connect(&c, "/nowhere/at/all", "numbers",
+					     "x", 20) < 0);
 	seam_link_client_fini(&c);
 	assert_true(seam_link_client_connect(&c, "", "numbers", "x", 20) < 0);
 	seam_link_client_fini(&c);

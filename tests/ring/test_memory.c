@@ -33,8 +33,8 @@ static void set_up(struct fixture_memory *h, uint32_t n_free)
 {
 	h->fd = seam_ring_memory_create(&h->memory, &geometry, NULL);
 	assert_true(h->fd >= 0);
-	assert_int_equal(seam_owners_init(&h->owners, &h->memory, h->fd,
-					   NULL), 0);
+	assert_int_equal(seam_owners_init(&h->owners, &h->memory, h->fd, NULL),
+			 0);
 	assert_int_equal(seam_owners_prepare(&h->owners, n_free, NULL), 0);
 }
 
@@ -293,12 +293,12 @@ static void verifies_only_threads_that_have_the_memory(void **state)
 	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device,
 						h.owners.inode), 1);
 	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device,
-						h.owners.inode + 1000000), 0);
-	assert_int_equal(seam_thread_has_mapped(my_tid(),
-						h.owners.device + 1,
-						h.owners.inode), 0);
-	assert_int_equal(seam_thread_has_mapped((uint32_t)dead,
-						h.owners.device,
+						h.owners.inode + 1000000),
+			 0);
+	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device + 1,
+						h.owners.inode),
+			 0);
+	assert_int_equal(seam_thread_has_mapped((uint32_t)dead, h.owners.device,
 						h.owners.inode),
 			 -ESRCH);
 	tear_down(&h);
@@ -524,8 +524,7 @@ static void lost_bytes_of_an_aux_buffer_are_counted(void **state)
 	(void)state;
 	small.aux_free_running = 0;
 	h.fd = seam_ring_memory_create(&h.memory, &small, NULL);
-	assert_int_equal(seam_owners_init(&h.owners, &h.memory, h.fd, NULL),
-			 0);
+	assert_int_equal(seam_owners_init(&h.owners, &h.memory, h.fd, NULL), 0);
 	assert_int_equal(seam_owners_prepare(&h.owners, 1, NULL), 0);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	seam_owners_scan(&h.owners);
@@ -615,13 +614,13 @@ static void writes_the_identity_into_each_sample(void **state)
 		{ UINT32_MAX, 64, 0, 0 },
 	};
 	static const uint64_t times[][2] = {
-		{ 0, 100 }, { 99, 100 }, { 100, 100 }, { 150, 150 },
+		{ 0, 100 },   { 99, 100 },  { 100, 100 },        { 150, 150 },
 		{ 200, 200 }, { 201, 200 }, { UINT64_MAX, 200 },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases) *
-			       SEAM_ARRAY_SIZE(times); i++) {
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases) * SEAM_ARRAY_SIZE(times);
+	     i++) {
 		size_t c = i / SEAM_ARRAY_SIZE(times);
 		const uint64_t *time = times[i % SEAM_ARRAY_SIZE(times)];
 		struct seam_ring_header header = {
@@ -634,8 +633,7 @@ static void writes_the_identity_into_each_sample(void **state)
 		identity.sample_type = cases[c].ip;
 		if (cases[c].at)
 			memcpy(bytes + cases[c].at + 8, time, sizeof(*time));
-		assert_int_equal(seam_ring_set_owner(bytes, &header,
-						     &identity),
+		assert_int_equal(seam_ring_set_owner(bytes, &header, &identity),
 				 cases[c].at > 0);
 		if (cases[c].at) {
 			memcpy(who, bytes + cases[c].at, sizeof(who));

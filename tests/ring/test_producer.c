@@ -300,7 +300,8 @@ int main(void)
 		cmocka_unit_test(a_tail_that_cannot_be_makes_it_full),
 		cmocka_unit_test(forgets_a_writer_that_was_left),
 		cmocka_unit_test(wakes_once_for_each_watermark),
-		cmocka_unit_test(never_wakes_through_a_file_that_took_its_place),
+		cmocka_unit_test(
+			never_wakes_through_a_file_that_took_its_place),
 		cmocka_unit_test(a_wakeup_that_nobody_reads_never_waits),
 	};
 

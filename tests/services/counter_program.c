@@ -89,8 +89,8 @@ static void *count(void *arg)
 	printf("thread %u pid %d tid %u wrote %ju lost %ju\n", thread,
 	       getpid(), tid, (uintmax_t)n, (uintmax_t)(n_numbers - n));
 	if (is_how("kill"))
-		seam_ring_begin(&claim.ring, &unfinished, PERF_RECORD_SAMPLE,
-				0, sizeof(struct counter_sample));
+		seam_ring_begin(&claim.ring, &unfinished, PERF_RECORD_SAMPLE, 0,
+				sizeof(struct counter_sample));
 	else if (!is_how("brief"))
 		seam_ring_memory_close(&client.memories[0], &claim);
 	return NULL;
@@ -136,8 +136,7 @@ int main(int argc, char **argv)
 	how = argv[1];
 	n_threads = (uint32_t)strtoul(argv[2], NULL, 10);
 	n_numbers = strtoull(argv[3], NULL, 10);
-	service = is_how("latest") || is_how("drained") ? how :
-		  COUNTER_SERVICE;
+	service = is_how("latest") || is_how("drained") ? how : COUNTER_SERVICE;
 	if (n_threads > MAX_THREADS ||
 	    seam_link_client_connect(&client, address, service, "counter",
 				     5000))

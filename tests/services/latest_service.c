@@ -32,8 +32,7 @@ static bool take(struct seam_service_stream *stream, uint8_t *record,
 
 	if (size != sizeof(struct seam_ring_header) + sizeof(value))
 		return false;
-	memcpy(&value, record + sizeof(struct seam_ring_header),
-	       sizeof(value));
+	memcpy(&value, record + sizeof(struct seam_ring_header), sizeof(value));
 	if (latest->n++ == 0)
 		latest->first = value;
 	latest->last = value;

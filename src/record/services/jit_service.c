@@ -23,8 +23,8 @@ static int begin(struct seam_service_stream *stream)
 	if (!state)
 		return -ENOMEM;
 	if (jit->dumps.folder < 0)
-		jit->dumps.folder = seam_bundle_folder(jit->bundle, "jit",
-						       NULL);
+		jit->dumps.folder =
+			seam_bundle_folder(jit->bundle, "jit", NULL);
 	if (seam_jit_stream_begin(state, &jit->dumps, stream->pid,
 				  stream->since_ns) < 0) {
 		free(state);
@@ -52,8 +52,7 @@ static void end(struct seam_service_stream *stream,
 }
 
 /* Write the dumps, and name new ones.  Nothing can be mapped at address 0. */
-static void finish_round(struct seam_service *service,
-			 struct seam_synth *round)
+static void finish_round(struct seam_service *service, struct seam_synth *round)
 {
 	struct seam_jit_service *jit = service->context;
 	char folder[PATH_MAX], path[PATH_MAX + 32];
@@ -71,8 +70,7 @@ static void finish_round(struct seam_service *service,
 				 jit->bundle->path);
 		snprintf(path, sizeof(path), "%s/jit/jit-%" PRIu32 ".dump",
 			 folder, file->pid);
-		seam_synth_marker(round, (int)file->pid, path,
-				  seam_clock_ns());
+		seam_synth_marker(round, (int)file->pid, path, seam_clock_ns());
 	}
 }
 
@@ -105,15 +103,14 @@ int seam_jit_service_copy(const struct seam_jit_service *jit,
 	if (!jit->dumps.files.n)
 		return 0;
 	folder = seam_bundle_folder(bundle, "jit", err);
-	r = folder < 0 ? folder :
-	    seam_jit_dumps_copy(&jit->dumps, folder, err);
+	r = folder < 0 ? folder : seam_jit_dumps_copy(&jit->dumps, folder, err);
 	if (folder >= 0)
 		close(folder);
 	return r;
 }
 
-void seam_jit_service_losses(const struct seam_jit_service *jit,
-			     bool is_closed, struct seam_losses *losses)
+void seam_jit_service_losses(const struct seam_jit_service *jit, bool is_closed,
+			     struct seam_losses *losses)
 {
 	const struct seam_jit_dumps *d = &jit->dumps;
 	const struct seam_service *service = &jit->service;
@@ -122,10 +119,9 @@ void seam_jit_service_losses(const struct seam_jit_service *jit,
 	losses->n_jit_bad = d->n_bad + service->n_bad;
 	losses->n_jit_unowned = service->n_unowned;
 	if (is_closed)
-		losses->n_jit_lost = d->n_offered - d->n_taken +
-				     d->n_unwritten +
-				     service->n_unowned_offered +
-				     service->n_without_ring;
+		losses->n_jit_lost =
+			d->n_offered - d->n_taken + d->n_unwritten +
+			service->n_unowned_offered + service->n_without_ring;
 }
 
 void seam_jit_service_fini(struct seam_jit_service *jit)

@@ -34,8 +34,8 @@ int seam_jit_service_copy(const struct seam_jit_service *jit,
 			  struct seam_err *err);
 
 /* Set the counts of JIT code in @losses; those lost only when @is_closed. */
-void seam_jit_service_losses(const struct seam_jit_service *jit,
-			     bool is_closed, struct seam_losses *losses);
+void seam_jit_service_losses(const struct seam_jit_service *jit, bool is_closed,
+			     struct seam_losses *losses);
 
 /* Close the dumps; the counts stay.  Valid on a zeroed struct. */
 void seam_jit_service_fini(struct seam_jit_service *jit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_stream.c - groups checked, stamped, appended; see jit_stream.h */
+/* jit_stream.c - groups checked, identified, appended; see jit_stream.h */
 #include "record/services/jit_stream.h"
 
 #include <elf.h>
@@ -13,22 +13,22 @@
 #include "base/clock.h"
 #include "symbol/jit/jit_find.h"
 
-/* Where the fields that are written over stand in their records. */
+/* Offsets of the fields that are overwritten. */
 enum {
 	AT_TIME = 8,
 	AT_PID = 16,
 	AT_TID = 20,
 	AT_LOAD_ID = 48,
 	AT_MOVE_ID = 56,
-	ID_BITS = 32,			/* of a stream; more is another's */
+	ID_BITS = 32,			/* of a stream's code ids */
 };
 
 enum {
 	MAX_PENDING = 1 << 20,		/* bytes; then they are written */
-	LEAST_GROUP = 512,
-	MAX_KEPT = 64 << 10,		/* for the next; more is given back */
+	MIN_GROUP = 512,
+	MAX_KEPT = 64 << 10,		/* for reuse; more is freed */
 	MAX_GROUP_BYTES = 256 << 20,	/* of all unfinished groups */
-	CHUNK_AT = 8,			/* in a record, behind its header */
+	CHUNK_AT = 8,			/* in a record, after its header */
 };
 
 /* ---- files ---- */
@@ -38,7 +38,7 @@ static struct seam_jit_dump_file *file_of(struct seam_jit_stream *stream)
 	return &stream->dumps->files.items[stream->file];
 }
 
-/* e_machine of our own program: a stream may say otherwise, or nothing. */
+/* e_machine of the recorder, unless the stream has another. */
 static uint32_t own_machine(void)
 {
 	uint16_t machine = EM_NONE;
@@ -95,7 +95,7 @@ static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
 	return 0;
 }
 
-/* All of them or none: a half would hide what comes after it. */
+/* All bytes or none: a part would make those after it unreadable. */
 static int append(struct seam_jit_dump_file *file)
 {
 	const uint8_t *p = file->pending.items;
@@ -123,7 +123,7 @@ static int append(struct seam_jit_dump_file *file)
 	return 0;
 }
 
-/* Files stay until the end: one large piece is not to. */
+/* Files stay until the end: free the memory of one large piece. */
 static void shrink(struct seam_jit_dump_file *file)
 {
 	uint8_t *kept = file->pending.cap > MAX_KEPT ?
@@ -146,7 +146,7 @@ static void write_file(struct seam_jit_dumps *dumps,
 		dumps->n_written += file->n_pending;
 	file->pending.n = file->n_pending = 0;
 	shrink(file);
-	/* Whatever comes first must be a header. */
+	/* The first bytes must be a header. */
 	if (file->n_bytes == 0)
 		put_header(file);
 }
@@ -238,8 +238,8 @@ static enum seam_endian native(void)
 	       SEAM_BIG;
 }
 
-/* A thread that is of our process; else the process stands for it. */
-static uint32_t proven_tid(struct seam_jit_stream *stream, uint32_t tid)
+/* @tid if it is a thread of the process; else the pid. */
+static uint32_t verified_tid(struct seam_jit_stream *stream, uint32_t tid)
 {
 	char path[64];
 
@@ -252,7 +252,7 @@ static uint32_t proven_tid(struct seam_jit_stream *stream, uint32_t tid)
 	return stream->tid = tid;
 }
 
-static void stamp(struct seam_jit_stream *stream, uint8_t *record,
+static void set_identity(struct seam_jit_stream *stream, uint8_t *record,
 		  enum seam_jitdump_id id)
 {
 	uint64_t now = seam_clock_ns(), time = u64_at(record + AT_TIME), index;
@@ -266,7 +266,7 @@ static void stamp(struct seam_jit_stream *stream, uint8_t *record,
 	memcpy(record + AT_TIME, &time, sizeof(time));
 	if (id != SEAM_JITDUMP_LOAD && id != SEAM_JITDUMP_MOVE)
 		return;
-	tid = proven_tid(stream, u32_at(record + AT_TID));
+	tid = verified_tid(stream, u32_at(record + AT_TID));
 	memcpy(record + AT_PID, &stream->pid, sizeof(stream->pid));
 	memcpy(record + AT_TID, &tid, sizeof(tid));
 	index = (u64_at(record + at) & ((UINT64_C(1) << ID_BITS) - 1)) |
@@ -274,7 +274,7 @@ static void stamp(struct seam_jit_stream *stream, uint8_t *record,
 	memcpy(record + at, &index, sizeof(index));
 }
 
-/* Whether the reader had to bend or leave out anything. */
+/* Whether the reader accepted all bytes as they are. */
 static bool is_clean(const struct seam_jitdump_reader *reader)
 {
 	uint64_t n = reader->tail_bytes;
@@ -285,8 +285,8 @@ static bool is_clean(const struct seam_jitdump_reader *reader)
 }
 
 /*
- * Read the group as anybody will, and stamp its records.  *@n is how many
- * pieces of code and moves it is.  False: it is no group.
+ * Read the group as any reader will, and set the identity of its records.
+ * *@n: its pieces of code and moves.  False: it is invalid.
  */
 static bool check_group(struct seam_jit_stream *stream, uint8_t *bytes,
 			size_t size, uint64_t *n)
@@ -300,20 +300,20 @@ static bool check_group(struct seam_jit_stream *stream, uint8_t *bytes,
 
 	*n = 0;
 	while (seam_jitdump_next(&reader, &record)) {
-		/* Each kind once, and what ends a group at its end. */
+		/* Each kind once; a load or a move is the last. */
 		if (*n || record.id == SEAM_JITDUMP_UNKNOWN ||
 		    seen >> record.id & 1)
 			return false;
 		seen |= UINT32_C(1) << record.id;
 		*n = record.id == SEAM_JITDUMP_LOAD ||
 		     record.id == SEAM_JITDUMP_MOVE;
-		stamp(stream, bytes + record.pos, record.id);
+		set_identity(stream, bytes + record.pos, record.id);
 	}
 	return is_clean(&reader) &&
 	       (*n || seen == UINT32_C(1) << SEAM_JITDUMP_CLOSE);
 }
 
-/* Only the machine is taken from it. */
+/* Of a header, use the machine only. */
 static void take_header(struct seam_jit_stream *stream, const uint8_t *bytes)
 {
 	struct seam_jit_dump_file *file = file_of(stream);
@@ -344,7 +344,7 @@ static void take_group(struct seam_jit_stream *stream)
 		dumps->n_bad++;
 		return;
 	}
-	/* The code stays when a dump is closed, and another may follow. */
+	/* Code stays after a close, and another dump may follow. */
 	if (n == 0)
 		return;
 	stream->n_taken += n;
@@ -378,7 +378,7 @@ static void drop_group(struct seam_jit_dumps *dumps,
 		free_group(dumps, group);
 }
 
-/* The one that holds most; none is larger than @least: NULL. */
+/* The largest group; NULL: none is larger than @least. */
 static struct seam_jit_group *largest_group(struct seam_jit_dumps *dumps,
 					    size_t least)
 {
@@ -395,11 +395,11 @@ static struct seam_jit_group *largest_group(struct seam_jit_dumps *dumps,
 	return largest;
 }
 
-/* Growth doubles, and what counts is what is held. */
+/* Growth doubles; the limit is on allocated bytes. */
 static bool make_room(struct seam_jit_dumps *dumps,
 		      struct seam_jit_group *group, size_t size)
 {
-	size_t had = group->bytes.cap, cap = had ? had : LEAST_GROUP;
+	size_t had = group->bytes.cap, cap = had ? had : MIN_GROUP;
 
 	while (cap < group->bytes.n + size)
 		cap *= 2;
@@ -407,7 +407,7 @@ static bool make_room(struct seam_jit_dumps *dumps,
 		struct seam_jit_group *other = largest_group(dumps, had);
 
 		if (!other)
-			return false;	/* it is the largest itself */
+			return false;	/* this is the largest */
 		drop_group(dumps, other);
 		free_group(dumps, other);
 	}
@@ -439,7 +439,7 @@ void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 
 	if (u32_at(record) != PERF_RECORD_SAMPLE ||
 	    size < CHUNK_AT + sizeof(chunk))
-		return;			/* a LOST record: counted elsewhere */
+		return;		/* LOST: counted by program_ring.c */
 	room = size - CHUNK_AT - sizeof(chunk);
 	memcpy(&chunk, record + CHUNK_AT, sizeof(chunk));
 	if (chunk.flags & SEAM_JIT_CHUNK_FIRST) {
@@ -464,13 +464,13 @@ void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 
 /* ---- streams ---- */
 
-/* A number that no stream has. */
+/* A group that no stream uses. */
 static int find_group(struct seam_jit_dumps *dumps, size_t *at)
 {
 	struct seam_jit_group *group;
 
 	for (*at = 0; *at < dumps->groups.n; ++*at)
-		if (!dumps->groups.items[*at].is_taken)
+		if (!dumps->groups.items[*at].is_used)
 			break;
 	if (*at == dumps->groups.n) {
 		group = SEAM_ARRAY_PUSH(&dumps->groups);
@@ -478,7 +478,7 @@ static int find_group(struct seam_jit_dumps *dumps, size_t *at)
 			return -ENOMEM;
 	}
 	dumps->groups.items[*at] = (struct seam_jit_group) {
-		.is_taken = true,
+		.is_used = true,
 	};
 	return 0;
 }
@@ -512,11 +512,11 @@ void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered)
 	if (!dumps)
 		return;
 	group = group_of(stream);
-	group->is_begun = false;	/* it died there: not a bad one */
+	group->is_begun = false;	/* its writer died: not invalid */
 	free_group(dumps, group);
-	group->is_taken = false;
+	group->is_used = false;
 	dumps->n_taken += stream->n_taken;
-	/* Its own word, of which we know better where it is too small. */
+	/* Untrusted: never fewer than were taken. */
 	dumps->n_offered += n_offered > stream->n_taken ? n_offered :
 			    stream->n_taken;
 	*stream = (struct seam_jit_stream) { 0 };

@@ -25,7 +25,8 @@ struct input {
 	uint64_t n_reported;		/* losses written so far */
 };
 
-uint64_t seam_program_ring_limit(const struct seam_link_target *target, uint64_t n)
+uint64_t seam_program_ring_limit(const struct seam_link_target *target,
+				 uint64_t n)
 {
 	uint64_t max = (seam_clock_ns() - target->connected_ns) / ITEM_NS;
 
@@ -120,8 +121,9 @@ static void copy_free_running(struct seam_service *service,
 	seam_ring_aux_snapshot_fini(&snapshot);
 }
 
-void seam_program_ring_copy(struct seam_services *s, struct seam_link_rings *rings,
-		     uint32_t i, bool is_last)
+void seam_program_ring_copy(struct seam_services *s,
+			    struct seam_link_rings *rings, uint32_t i,
+			    bool is_last)
 {
 	struct seam_owner *owner = &rings->owners.items[i];
 	struct seam_service *service = s->items[rings->service];
@@ -200,7 +202,7 @@ static bool begin(const struct seam_services *s,
 }
 
 void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
-			     uint64_t time_ns)
+				    uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < owners->n_present; i++) {
 		struct input *in = owners->items[i].input;
@@ -288,8 +290,8 @@ static void report_losses(struct seam_services *s, struct input *in,
 {
 	struct seam_service *service = in->stream.service;
 	bool overwrites = service->link.geometry.mode & SEAM_RING_OVERWRITE;
-	uint64_t n = seam_program_ring_limit(target, count_lost(in, counts,
-							 overwrites));
+	uint64_t n = seam_program_ring_limit(
+		target, count_lost(in, counts, overwrites));
 
 	if (!service->event || n <= in->n_reported)
 		return;

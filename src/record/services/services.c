@@ -88,8 +88,7 @@ static void see_exit(struct seam_services *s, uint32_t pid)
 }
 
 /* From @time_ns on process @pid is another process, or another program. */
-static void end_process(struct seam_services *s, uint32_t pid,
-			uint64_t time_ns)
+static void end_process(struct seam_services *s, uint32_t pid, uint64_t time_ns)
 {
 	for (size_t i = 0; i < s->server.n_targets; i++) {
 		struct seam_link_target *target = s->server.targets[i];
@@ -100,8 +99,8 @@ static void end_process(struct seam_services *s, uint32_t pid,
 		    (!target->last_ns || time_ns <= target->last_ns))
 			target->last_ns = time_ns - 1;
 		for (uint32_t k = 0; k < target->n_rings; k++)
-			seam_program_rings_end_process(&target->rings[k].owners, pid,
-						time_ns);
+			seam_program_rings_end_process(&target->rings[k].owners,
+						       pid, time_ns);
 	}
 }
 
@@ -184,8 +183,7 @@ static bool is_over(const struct seam_services *s,
 	for (size_t i = 0; i < h->processes.n; i++) {
 		uint32_t pid = h->processes.items[i].pid;
 
-		if (seam_task_history_descends(h, pid,
-					       (uint32_t)target->pid) &&
+		if (seam_task_history_descends(h, pid, (uint32_t)target->pid) &&
 		    is_running(target, pid))
 			return false;
 	}
@@ -282,7 +280,7 @@ static void copy_target(struct seam_services *s,
 		for (uint32_t i = 0; i < o->n_present; i++)
 			if (o->items[i].word)
 				seam_program_ring_copy(s, &target->rings[k], i,
-						is_last);
+						       is_last);
 	}
 }
 

@@ -52,7 +52,7 @@ struct seam_services {
 	uint8_t *record;		/* room for one */
 
 	/* Valid once closed: */
-	uint64_t n_failed;		/* programs refused for an error of ours */
+	uint64_t n_failed;		/* programs refused for our errors */
 	struct seam_err why;		/* the first of these */
 };
 

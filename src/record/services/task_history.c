@@ -36,8 +36,7 @@ static struct seam_process_life *find(const struct seam_task_history *h,
 }
 
 /* The newest life of @pid from now on; NULL: out of memory. */
-static struct seam_process_life *push(struct seam_task_history *h,
-				      uint32_t pid)
+static struct seam_process_life *push(struct seam_task_history *h, uint32_t pid)
 {
 	struct seam_process_life *life;
 
@@ -70,9 +69,9 @@ void seam_task_history_fork(struct seam_task_history *h, uint32_t pid,
 	life->parent = parent;
 	life->fork_ns = time_ns;
 	/* An exec that was seen first is this one's. */
-	life->exec_ns = before.exec_ns > time_ns ? before.exec_ns :
-			before.last_exec_ns > time_ns ? before.last_exec_ns :
-			0;
+	life->exec_ns = before.exec_ns > time_ns        ? before.exec_ns
+			: before.last_exec_ns > time_ns ? before.last_exec_ns
+							: 0;
 	life->last_exec_ns = life->exec_ns;
 }
 
@@ -107,8 +106,8 @@ void seam_task_history_thread(struct seam_task_history *h, uint32_t tid,
 		};
 }
 
-bool seam_task_history_descends(const struct seam_task_history *h,
-				uint32_t pid, uint32_t ancestor)
+bool seam_task_history_descends(const struct seam_task_history *h, uint32_t pid,
+				uint32_t ancestor)
 {
 	/* Pids are reused, so the parents may form a circle. */
 	for (int i = 0; i < MAX_DISTANCE && pid && pid != ancestor; i++) {
@@ -167,8 +166,7 @@ uint32_t seam_task_history_find(const struct seam_task_history *h,
 		const struct seam_thread_life *life = &h->threads.items[i];
 
 		if (life->tid == tid && life->seen_ns > after_ns &&
-		    seam_task_history_has_rings(h, holder, life->pid,
-						until_ns))
+		    seam_task_history_has_rings(h, holder, life->pid, until_ns))
 			return life->pid;
 	}
 	return seam_task_history_has_rings(h, holder, tid, until_ns) ? tid : 0;

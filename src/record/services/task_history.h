@@ -37,7 +37,7 @@ struct seam_thread_life {
 struct seam_task_history {
 	SEAM_ARRAY(struct seam_process_life) processes;	/* oldest first */
 	uint32_t n_dropped;		/* processes before the first */
-	uint32_t *newest;		/* by pid: number of its life; 0: none */
+	uint32_t *newest;		/* by pid: a life; 0: none */
 	SEAM_ARRAY(struct seam_thread_life) threads;	/* oldest first */
 };
 
@@ -67,8 +67,8 @@ void seam_task_history_thread(struct seam_task_history *h, uint32_t tid,
 			      uint32_t pid, uint64_t time_ns);
 
 /* Whether @pid is @ancestor or was forked from it, at any distance. */
-bool seam_task_history_descends(const struct seam_task_history *h,
-				uint32_t pid, uint32_t ancestor);
+bool seam_task_history_descends(const struct seam_task_history *h, uint32_t pid,
+				uint32_t ancestor);
 
 /*
  * Whether process @pid had the memory of @holder, and until when (0: still).

@@ -29,8 +29,7 @@ enum {
 static bool make_folder(char *path, size_t room, const char *parent)
 {
 	struct stat st;
-	int n = snprintf(path, room, "%s/seam-%u", parent,
-			 (unsigned)geteuid());
+	int n = snprintf(path, room, "%s/seam-%u", parent, (unsigned)geteuid());
 
 	if (n < 0 || (size_t)n >= room)
 		return false;
@@ -79,15 +78,15 @@ static bool is_refused(const char *address)
 {
 	struct sockaddr_un at;
 	int size = seam_link_sockaddr(address, &at);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
-			SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
 	bool refused = false;
 
 	if (fd < 0)
 		return false;
 	if (size > 0)
-		refused = connect(fd, (struct sockaddr *)&at,
-				  (socklen_t)size) < 0 &&
+		refused = connect(fd, (struct sockaddr *)&at, (socklen_t)size) <
+				  0 &&
 			  errno == ECONNREFUSED;
 	close(fd);
 	return refused;
@@ -118,8 +117,7 @@ void seam_link_remove_stale(const char *address)
 	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - address),
 		 address);
 	names = opendir(folder);
-	for (int i = 0; names && i < MAX_NAMES && (e = readdir(names));
-	     i++)
+	for (int i = 0; names && i < MAX_NAMES && (e = readdir(names)); i++)
 		remove_if_stale(dirfd(names), folder, e->d_name);
 	if (names)
 		closedir(names);

@@ -187,7 +187,8 @@ static int receive_welcomes(struct seam_link_client *c, int timeout_ms)
 	int r = 1;
 
 	for (int i = 0; r > 0 && i < SEAM_LINK_MAX_SERVICES; i++) {
-		uint64_t now = seam_clock_ns(), left = end > now ? end - now : 0;
+		uint64_t now = seam_clock_ns(),
+			 left = end > now ? end - now : 0;
 
 		r = receive_welcome(c, (int)(left / SEAM_NS_PER_MS));
 	}
@@ -222,8 +223,8 @@ void seam_link_client_disconnect(struct seam_link_client *c)
 	c->socket = -1;
 }
 
-int seam_link_client_claim(struct seam_link_client *c, uint32_t i,
-			   uint32_t tid, struct seam_ring_claim *claim)
+int seam_link_client_claim(struct seam_link_client *c, uint32_t i, uint32_t tid,
+			   struct seam_ring_claim *claim)
 {
 	int r = seam_ring_memory_claim(&c->memories[i], tid, claim);
 

@@ -41,8 +41,8 @@ void seam_link_client_disconnect(struct seam_link_client *c);
  * Claim a ring of service @i for thread @tid, the caller, ready to write.  As
  * seam_ring_memory_claim(); safe in a signal handler and in a forked child.
  */
-int seam_link_client_claim(struct seam_link_client *c, uint32_t i,
-			   uint32_t tid, struct seam_ring_claim *claim);
+int seam_link_client_claim(struct seam_link_client *c, uint32_t i, uint32_t tid,
+			   struct seam_ring_claim *claim);
 
 /* Disconnect, and unmap the rings. */
 void seam_link_client_fini(struct seam_link_client *c);

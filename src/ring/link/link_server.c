@@ -548,8 +548,7 @@ size_t seam_link_server_step(struct seam_link_server *s)
 		bool had_rings;
 
 		if (!target) {
-			for (int k = 0; k < MAX_EVENTS && accept_target(s);
-			     k++)
+			for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
 				;
 			continue;
 		}

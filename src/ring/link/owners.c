@@ -112,9 +112,9 @@ static int verify(const struct seam_owners *o, struct seam_owner *owner)
 		return r;
 	r = seam_thread_has_mapped(owner->tid, o->device, o->inode);
 	/* Was the mapping that of the thread which was identified? */
-	if (r == 1 && (seam_thread_identify(owner->tid, &after) < 0 ||
-		       after.start_time != id.start_time ||
-		       after.pid != id.pid))
+	if (r == 1 &&
+	    (seam_thread_identify(owner->tid, &after) < 0 ||
+	     after.start_time != id.start_time || after.pid != id.pid))
 		r = -EAGAIN;
 	if (r == 1)
 		set_verified(owner, owner->tid, &id);
@@ -140,7 +140,7 @@ static void begin_owner(struct seam_owners *o, uint32_t i, uint64_t word)
 	if (geometry->aux_bytes)
 		seam_ring_aux_attach(&owner->aux, control,
 				     (uint8_t *)control + SEAM_RING_PAGE +
-				     geometry->data_bytes,
+					     geometry->data_bytes,
 				     geometry->aux_bytes);
 }
 
@@ -195,7 +195,7 @@ static uint32_t set_dead(struct seam_owner *owner)
 
 /* Verify owner @i again; what fails is added to @claims. */
 static void verify_again(struct seam_owners *o, uint32_t i,
-			struct seam_thread_claims *claims)
+			 struct seam_thread_claims *claims)
 {
 	struct seam_owner *owner = &o->items[i];
 	int r = verify(o, owner);
@@ -245,8 +245,7 @@ uint32_t seam_owners_check(struct seam_owners *o, bool maps)
 	if (claims.n)
 		seam_threads_find_below(&claims);
 	for (size_t k = 0; k < claims.n; k++)
-		n += settle(&o->items[claims.items[k].index],
-			    &claims.items[k]);
+		n += settle(&o->items[claims.items[k].index], &claims.items[k]);
 	return n;
 }
 

@@ -221,7 +221,7 @@ static int each_number(const char *path,
 }
 
 static int visit_thread(struct seam_thread_claims *claims, const char *path,
-			  uint32_t tid)
+			uint32_t tid)
 {
 	uint32_t own;
 	char id[64];
@@ -236,7 +236,7 @@ static int visit_thread(struct seam_thread_claims *claims, const char *path,
 }
 
 static int visit_process(struct seam_thread_claims *claims, const char *path,
-			   uint32_t pid)
+			 uint32_t pid)
 {
 	char id[16], tasks[64];
 	uint32_t own;

@@ -83,7 +83,7 @@ static bool put_record(struct seam_ring_aux_producer *aux, uint64_t offset,
  * UNREPORTED, so that the next one says PARTIAL: bytes before it are missing.
  */
 static void report(struct seam_ring_aux_producer *aux, uint64_t offset,
-		 uint64_t size, uint64_t flags)
+		   uint64_t size, uint64_t flags)
 {
 	uint32_t state = flags_of(aux);
 	bool full = flags & PERF_AUX_FLAG_TRUNCATED;

@@ -13,10 +13,10 @@ static void open_ring(struct seam_ring_memory *m, struct seam_ring_claim *c)
 				geometry->data_bytes, geometry->mode);
 	if (geometry->watermark)
 		c->ring.watermark = geometry->watermark;
-	seam_ring_aux_producer_init(&c->aux, &c->ring,
-				    memory + SEAM_RING_PAGE +
-				    geometry->data_bytes, geometry->aux_bytes,
-				    geometry->aux_free_running);
+	seam_ring_aux_producer_init(
+		&c->aux, &c->ring,
+		memory + SEAM_RING_PAGE + geometry->data_bytes,
+		geometry->aux_bytes, geometry->aux_free_running);
 }
 
 int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
@@ -59,7 +59,7 @@ void seam_ring_memory_close(struct seam_ring_memory *m,
 
 	/*
 	 * release: pairs with the acquire in load_word(), owners.c; our last
-	 * record comes before it.  A slot that was taken from us stays as it is.
+	 * record comes before it.  A slot that was taken from us stays so.
 	 */
 	atomic_compare_exchange_strong_explicit(&m->slots[claim->slot].word,
 						&word, closed,

@@ -25,9 +25,8 @@ bool seam_ring_wakeup_is_intact(const struct seam_ring_wakeup *w)
 {
 	struct stat st;
 
-	return w->fd >= 0 && fstat(w->fd, &st) == 0 &&
-	       st.st_dev == w->device && st.st_ino == w->inode &&
-	       st.st_mode == w->mode;
+	return w->fd >= 0 && fstat(w->fd, &st) == 0 && st.st_dev == w->device &&
+	       st.st_ino == w->inode && st.st_mode == w->mode;
 }
 
 bool seam_ring_wakeup_send(const struct seam_ring_wakeup *w)
@@ -39,8 +38,8 @@ bool seam_ring_wakeup_send(const struct seam_ring_wakeup *w)
 		return false;
 	/* Not send(): a thread could be cancelled in it. */
 	sent = seam_ring_wakeup_is_intact(w) &&
-	       (syscall(SYS_sendto, w->fd, "", 0,
-			MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) == 0 ||
+	       (syscall(SYS_sendto, w->fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+			NULL, 0) == 0 ||
 		errno == EAGAIN);
 	errno = saved;
 	return sent;
