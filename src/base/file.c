@@ -98,7 +98,7 @@ static int refuse(mode_t mode, struct seam_err *err)
 			    kind_of(mode));
 }
 
-/* One without a name, as of a shell's <(command): nobody can keep it shut. */
+/* Without a name, as of a shell's <(command): its writer is open already. */
 static bool is_pipe(int fd, const struct stat *st)
 {
 	struct statfs fs;
@@ -127,7 +127,7 @@ static int open_fd(int dir, const char *path, int flags, bool or_pipe,
 		   !(or_pipe && is_pipe(looked, &st))) {
 		r = refuse(st.st_mode, err);
 	} else {
-		/* The same file again, now to read, whatever @path says. */
+		/* The checked file, even if @path was replaced since. */
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", looked);
 		fd = open(link, OPEN_FLAGS);
 		r = fd >= 0 ? fd :
@@ -144,7 +144,7 @@ int seam_file_open_fd(int dir, const char *path, int flags,
 	return open_fd(dir, path, flags, false, err);
 }
 
-/* A pipe whose writer thinks is waited for. */
+/* A pipe may be empty for a while: wait for its writer. */
 static int read_pipe(struct seam_file *file, int fd, struct seam_err *err)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -9,7 +9,7 @@
  *
  * Some failures lose no more than a name or a line and are not passed up.
  * So a failed allocation of base's containers is also remembered, and the
- * program says in the end that what it showed is not all.
+ * program reports at the end that its output is incomplete.
  */
 #ifndef SEAM_MEMORY_LIMIT_H
 #define SEAM_MEMORY_LIMIT_H

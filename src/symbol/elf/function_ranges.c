@@ -162,7 +162,7 @@ static uint64_t relocated(const struct seam_elf *file, uint64_t addr)
 	return 0;
 }
 
-/* Where the table's addresses count from, if it does not say. */
+/* The base of the table's addresses, if the table does not have it. */
 static void place_text(struct seam_function_ranges *ranges,
 		       const struct seam_elf *file, uint64_t section_addr)
 {
@@ -176,7 +176,7 @@ static void place_text(struct seam_function_ranges *ranges,
 		ranges->go.text_addr = header.sh_addr;
 }
 
-static int keep_go(struct seam_function_ranges *ranges,
+static int copy_go(struct seam_function_ranges *ranges,
 		   struct seam_bytes *bytes)
 {
 	ranges->go_bytes = malloc(bytes->size);
@@ -201,7 +201,7 @@ static int read_gopclntab(struct seam_function_ranges *ranges,
 			".data.rel.ro.gopclntab", &header));
 	if (!bytes.size)
 		return 0;
-	r = keep_go(ranges, &bytes);
+	r = copy_go(ranges, &bytes);
 	if (r || !seam_gopclntab_open(&ranges->go, bytes, endian_of(file)))
 		return r;
 	place_text(ranges, file, header.sh_addr);
@@ -222,7 +222,7 @@ int seam_function_ranges_read(struct seam_function_ranges *ranges,
 	int r = read_eh_frame(ranges, file);
 	int cut;
 
-	/* Of what begins together, what was added last counts. */
+	/* Of ranges that begin together, the last one added counts. */
 	if (!r)
 		r = read_gopclntab(ranges, file);
 	cut = seam_intervals_cut(&ranges->intervals);

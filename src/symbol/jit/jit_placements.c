@@ -63,12 +63,12 @@ static uint64_t *find_ends(const struct seam_code_map *map)
 
 static int add_rect(struct seam_jit_placements *to, int32_t pid,
 		    const struct seam_jit_layer *layer,
-		    const struct seam_code_rect *rect, uint64_t born_ns,
+		    const struct seam_code_rect *rect, uint64_t fork_ns,
 		    const uint64_t *ends)
 {
 	const struct seam_code_map *map = &layer->map;
 	struct seam_jit_placement p = {
-		.pid = pid, .time_ns = rect->from ? rect->from : born_ns,
+		.pid = pid, .time_ns = rect->from ? rect->from : fork_ns,
 		.start_addr = map->bounds[rect->left],
 		.size = map->bounds[rect->right] - map->bounds[rect->left],
 	};
@@ -91,7 +91,7 @@ static int add_rect(struct seam_jit_placements *to, int32_t pid,
 }
 
 static int add_layer(struct seam_jit_placements *to, int32_t pid,
-		     const struct seam_jit_layer *layer, uint64_t born_ns)
+		     const struct seam_jit_layer *layer, uint64_t fork_ns)
 {
 	const struct seam_code_map *map = &layer->map;
 	uint64_t *ends = find_ends(map);
@@ -100,7 +100,7 @@ static int add_layer(struct seam_jit_placements *to, int32_t pid,
 	for (size_t i = 0; i < map->rects.n && r == 0; i++)
 		if (map->rects.items[i].range != SEAM_NONE)
 			r = add_rect(to, pid, layer, &map->rects.items[i],
-				     born_ns, ends);
+				     fork_ns, ends);
 	free(ends);
 	return r;
 }
@@ -112,12 +112,12 @@ int seam_jit_placements_read(struct seam_jit_placements *placements,
 
 	for (size_t i = 0; r == 0 && i < jit->processes.n; i++) {
 		const struct seam_jit_process *p = &jit->processes.items[i];
-		uint64_t born_ns = p->births.n ?
-			p->births.items[p->births.n - 1].time_ns + 1 : 0;
+		uint64_t fork_ns = p->forks.n ?
+			p->forks.items[p->forks.n - 1].time_ns + 1 : 0;
 
 		for (int l = SEAM_JIT_N_LAYERS; r == 0 && l-- > 0;)
 			r = add_layer(placements, p->pid, &p->layers[l],
-				      born_ns);
+				      fork_ns);
 	}
 	return r;
 }

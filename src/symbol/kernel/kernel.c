@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel.c - which kernel, kept and found again; contract in kernel.h */
+/* kernel.c - identify, save and load a kernel's symbols; see kernel.h */
 #include "symbol/kernel/kernel.h"
 
 #include <errno.h>

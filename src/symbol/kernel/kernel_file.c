@@ -197,7 +197,7 @@ int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
 	if (n == ZSTD_CONTENTSIZE_ERROR || n == ZSTD_CONTENTSIZE_UNKNOWN ||
 	    n > TEXT_MAX)
 		return seam_err_set(err, -EBADMSG,
-				    "the compressed text has no sane size");
+				    "the compressed text has an invalid size");
 	if (n > TEXT_FREE + MAX_RATIO * (uint64_t)file->packed.size)
 		return seam_err_set(err, -EBADMSG, "the compressed text would "
 				    "unpack to over %d times its size",
