@@ -96,12 +96,12 @@ static int add_fork(struct seam_jit_code *jit, int32_t pid, int32_t parent,
 		    uint64_t time_ns)
 {
 	struct seam_jit_process *process = seam_jit_process_make(jit, pid);
-	struct seam_jit_fork *fork =
+	struct seam_jit_fork_exec *fork =
 		process ? SEAM_ARRAY_PUSH(&process->forks) : NULL;
 
 	if (!fork)
 		return -ENOMEM;
-	*fork = (struct seam_jit_fork) {
+	*fork = (struct seam_jit_fork_exec) {
 		.time_ns = time_ns, .parent = parent,
 		.order = jit->n_forks++,
 	};
@@ -121,7 +121,7 @@ int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid, uint64_t time_ns)
 
 static int compare_forks(const void *a, const void *b)
 {
-	const struct seam_jit_fork *x = a, *y = b;
+	const struct seam_jit_fork_exec *x = a, *y = b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
@@ -160,12 +160,12 @@ int seam_jit_code_index(struct seam_jit_code *jit)
 struct jit_ancestor {
 	const struct seam_jit_code *jit;
 	const struct seam_jit_process *process;	/* NULL: it has no code */
-	const struct seam_jit_fork *fork;	/* NULL: none was seen */
+	const struct seam_jit_fork_exec *fork;	/* NULL: none was seen */
 	uint64_t time_ns;
 };
 
 /* The last fork of @process before (@time_ns, @order). */
-static const struct seam_jit_fork *
+static const struct seam_jit_fork_exec *
 fork_before(const struct seam_jit_process *process, uint64_t time_ns,
 	    uint32_t order)
 {
@@ -173,7 +173,7 @@ fork_before(const struct seam_jit_process *process, uint64_t time_ns,
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct seam_jit_fork *b =
+		const struct seam_jit_fork_exec *b =
 			&process->forks.items[middle];
 
 		if (b->time_ns < time_ns ||

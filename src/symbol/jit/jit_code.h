@@ -19,8 +19,8 @@
  *  - a child has its parent's code as of the fork, and then its own;
  *  - an exec ends all code of a process;
  *  - perf maps are used where no dump has the address.  Their lines have times
- *    where a recorder followed the map (wire/jit/perf_map_times.h): a line is in
- *    force from its time until another covers its first byte; before that only
+ *    where a recorder followed the map (wire/jit/perf_map_times.h): a line is
+ *    in force from its time until another covers its first byte; before that only
  *    where no line came earlier since the fork or exec, because many runtimes
  *    write late.  Without times a line is valid at any time, and of two for
  *    one address the later one; the result is marked as ambiguous;

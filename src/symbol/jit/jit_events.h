@@ -70,7 +70,7 @@ struct seam_jit_move {
 };
 
 /* A fork, whose child inherits code, or an exec, which drops it. */
-struct seam_jit_fork {
+struct seam_jit_fork_exec {
 	uint64_t time_ns;
 	int32_t parent;		/* -1: an exec, nothing is inherited */
 	uint32_t order;		/* among all forks, as added */
@@ -79,7 +79,7 @@ struct seam_jit_fork {
 enum { SEAM_JIT_DUMPS, SEAM_JIT_MAPS, SEAM_JIT_N_LAYERS };
 
 struct seam_jit_layer {
-	SEAM_ARRAY(struct seam_jit_event) events;	/* once replayed: by time */
+	SEAM_ARRAY(struct seam_jit_event) events;	/* replayed: by time */
 	struct seam_code_map map;			/* ranges are events */
 	uint64_t notes[SEAM_JIT_N_MOVE_NOTES];
 };
@@ -88,7 +88,7 @@ struct seam_jit_process {
 	int32_t pid;
 	bool is_indexed;
 	struct seam_jit_layer layers[SEAM_JIT_N_LAYERS];
-	SEAM_ARRAY(struct seam_jit_fork) forks;	/* by time and order */
+	SEAM_ARRAY(struct seam_jit_fork_exec) forks;	/* by time and order */
 };
 
 struct seam_jit_code {
