@@ -74,28 +74,23 @@ static int map(struct seam_file *file, int fd, size_t size,
 	return 0;
 }
 
-/* What is neither a file nor something to read from to an end. */
-static const char *kind_of(mode_t mode)
+const char *seam_file_kind(mode_t mode)
 {
 	switch (mode & S_IFMT) {
-	case S_IFDIR:
-		return strerror(EISDIR);
-	case S_IFIFO:
-		return "it is a FIFO, not a regular file";
-	case S_IFSOCK:
-		return "it is a socket, not a regular file";
-	case S_IFCHR:
-	case S_IFBLK:
-		return "it is a device, not a regular file";
-	default:
-		return "not a regular file";
+	case S_IFDIR: return "a folder";
+	case S_IFIFO: return "a fifo";
+	case S_IFSOCK: return "a socket";
+	case S_IFLNK: return "a symbolic link";
+	default: return "a device";
 	}
 }
 
 static int refuse(mode_t mode, struct seam_err *err)
 {
-	return seam_err_set(err, S_ISDIR(mode) ? -EISDIR : -EINVAL, "%s",
-			    kind_of(mode));
+	if (S_ISDIR(mode))
+		return seam_err_set(err, -EISDIR, "%s", strerror(EISDIR));
+	return seam_err_set(err, -EINVAL, "it is %s, not a regular file",
+			    seam_file_kind(mode));
 }
 
 /* Without a name, as of a shell's <(command): its writer is open already. */
@@ -246,15 +241,4 @@ int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 		offset += (uint64_t)n;
 	}
 	return 0;
-}
-
-const char *seam_file_kind(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFDIR: return "a folder";
-	case S_IFIFO: return "a fifo";
-	case S_IFSOCK: return "a socket";
-	case S_IFLNK: return "a symbolic link";
-	default: return "a device";
-	}
 }

@@ -20,7 +20,7 @@
  * Products of the data with itself (folded multiplication, as in wyhash)
  * have no such bound: equal lanes cancel one another under any key.
  *
- * What is written or drawn must not depend on the key: seam_hash_stable().
+ * Output must not depend on the key: it uses seam_hash_stable().
  */
 #ifndef SEAM_HASH_H
 #define SEAM_HASH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h - how much memory the program may take, and whether that was it
+ * memory_limit.h - how much memory the program may take, and if it ran out
  *
  * The limit is the kernel's own, RLIMIT_DATA: the heap and all private
  * writable memory count, of every library too, and no way of getting some

@@ -17,8 +17,8 @@
 #include "symbol/elf/file_broker.h"
 
 /*
- * What compressed sections of a file may unpack to.  DWARF packs to a third,
- * some of its sections to a tenth.
+ * The largest unpacked size of a file's compressed sections.  DWARF packs to a
+ * third, some of its sections to a tenth.
  */
 #define UNPACKED_FREE ((uint64_t)256 << 20)
 #define MAX_RATIO 16

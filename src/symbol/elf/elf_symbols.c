@@ -8,7 +8,7 @@
 
 #include <lzma.h>
 
-/* What a table of a stripped file may unpack to; real ones have 1 MiB. */
+/* The largest unpacked .gnu_debugdata; real ones have 1 MiB. */
 #define MINIDEBUG_MAX (64u << 20)
 
 /* The range of an executable section: the limit of its symbols. */

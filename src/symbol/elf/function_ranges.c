@@ -77,7 +77,7 @@ static int add_fdes(struct seam_function_ranges *ranges,
 
 	for (; !r && (is_fde = seam_eh_frame_entry(frame, offset, &fde, &next,
 						   &n_bad)) >= 0; offset = next)
-		/* What the linker left out of the file is at 0. */
+		/* Functions that the linker dropped are at 0. */
 		if (is_fde && fde.start != 0)
 			r = add(ranges, (struct seam_function_range) {
 				.start = fde.start, .end = fde.end,
@@ -144,7 +144,7 @@ static int read_eh_frame(struct seam_function_ranges *ranges,
 
 /* -- .gopclntab --------------------------------------------------------- */
 
-/* What a relocation puts at @addr of a position-independent program, or 0. */
+/* The value relocated to @addr of a position-independent program, or 0. */
 static uint64_t relocated(const struct seam_elf *file, uint64_t addr)
 {
 	GElf_Shdr header;

@@ -39,8 +39,8 @@ struct seam_code_range {
 };
 
 /*
- * What is seen of a range for some time.  SEAM_NONE: it was painted over at the
- * time it appeared, so it never was seen.
+ * A part of a range that is in force for some time.  SEAM_NONE: it was covered
+ * at the time it appeared, so it never was in force.
  */
 enum { SEAM_CODE_REMOVED = 0x40000000 };
 
@@ -89,7 +89,7 @@ int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
 /* End of building.  0 or -ENOMEM. */
 int seam_code_map_seal(struct seam_code_map *map);
 
-/* The range that is seen at @addr at @time, SEAM_NONE where there is none. */
+/* The range in force at @addr at @time, SEAM_NONE where there is none. */
 uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time);
 
@@ -109,7 +109,7 @@ uint32_t seam_code_map_next(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time);
 
 /*
- * What is seen now where @range will be placed: one range with each call, from
+ * The ranges in force now where @range will be placed: one a call, from
  * right to left, then SEAM_NONE.  *@at is SEAM_NONE at first.  Before sealing,
  * in a map from which nothing is removed.
  */

@@ -20,9 +20,9 @@
  *  - an exec ends all code of a process;
  *  - perf maps are used where no dump has the address.  Their lines have times
  *    where a recorder followed the map (wire/jit/perf_map_times.h): a line is
- *    in force from its time until another covers its first byte; before that only
- *    where no line came earlier since the fork or exec, because many runtimes
- *    write late.  Without times a line is valid at any time, and of two for
+ *    in force from its time until another covers its first byte; before that
+ *    only where no line came earlier since the fork or exec, because many
+ *    runtimes write late.  Without times a line is valid at any time, and of two for
  *    one address the later one; the result is marked as ambiguous;
  *  - CLOSE ends nothing: what was compiled is still run.
  *
@@ -55,7 +55,7 @@ struct seam_jit_line {
 };
 
 /*
- * What UNWINDING_INFO has.  Addresses in the tables are relative: they are
+ * An UNWINDING_INFO record.  Addresses in the tables are relative: they are
  * right when the first of the two tables begins table_offset bytes after the
  * code's start.  V8 writes a header without a frame table for code that has a
  * frame pointer.
@@ -91,7 +91,7 @@ struct seam_jit_object {
 	uint32_t dump, debug, lines;
 };
 
-/* What is at an address at a time. */
+/* The code at an address at a time. */
 struct seam_jit_location {
 	uint32_t object;	/* for seam_jit_code_object() */
 	const char *name;

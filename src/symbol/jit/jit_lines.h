@@ -37,7 +37,7 @@ void seam_jit_shift_add(struct seam_jit_shift *shift,
 			enum seam_endian endian);
 
 /*
- * What to take off every address: 0x40 where most records begin exactly
+ * Bytes to subtract from every address: 0x40 where most records begin exactly
  * there and none before, else 0.
  */
 uint64_t seam_jit_shift_bytes(const struct seam_jit_shift *shift);

@@ -9,12 +9,13 @@
 #include "symbol/jit/jit_events.h"
 
 /*
- * A rectangle of the code map is where a range is seen from a time on.  It says
- * something new if the range was put there then, or if what is left of it means
- * nothing any more; else it is the rest of what was there before.
+ * A rectangle of the code map is a part of a range that is in force from a time
+ * on.  It is a new placement if the range was put there then, or if the range
+ * was removed; else it is the rest of a placement from before.
  */
-static bool is_news(const struct seam_jit_layer *layer,
-		    const struct seam_code_rect *rect, uint32_t *object)
+static bool is_new_placement(const struct seam_jit_layer *layer,
+			     const struct seam_code_rect *rect,
+			     uint32_t *object)
 {
 	const struct seam_code_map *map = &layer->map;
 	uint32_t range = rect->range & ~(uint32_t)SEAM_CODE_REMOVED;
@@ -74,7 +75,7 @@ static int add_rect(struct seam_jit_placements *to, int32_t pid,
 	};
 	int r = 0;
 
-	if (is_news(layer, rect, &p.object)) {
+	if (is_new_placement(layer, rect, &p.object)) {
 		if (p.object != SEAM_NONE)
 			p.offset = p.start_addr -
 				layer->events.items[rect->range].start_addr;

@@ -32,7 +32,7 @@ struct seam_kernel_identity {
 
 /*
  * The running kernel.  Reads /proc/kallsyms only up to _text: some 0.1 ms.
- * What cannot be read is left empty; 0 always but for -ENOMEM.
+ * Parts that cannot be read are left empty; 0 always but for -ENOMEM.
  */
 int seam_kernel_identify(struct seam_kernel_identity *identity,
 			 struct seam_err *err);

@@ -15,8 +15,8 @@
 #define HEADER_MAX 4096
 
 /*
- * What kernel.sym.zst may unpack to: a kernel's list has 10 to 20 MB and
- * packs to a seventh.
+ * The largest unpacked size of kernel.sym.zst: a kernel's list has 10 to 20 MB
+ * and packs to a seventh.
  */
 #define TEXT_MAX ((size_t)256 << 20)
 #define TEXT_FREE ((size_t)1 << 20)
@@ -131,7 +131,7 @@ static bool parse_line(struct seam_kernel_file *file, const char *key,
 #undef IS
 }
 
-/* @text has a NUL behind its @size bytes. */
+/* @text has a NUL after its @size bytes. */
 static int parse_header(struct seam_kernel_file *file, const char *text,
 			size_t size, struct seam_err *err)
 {

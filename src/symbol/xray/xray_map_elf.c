@@ -216,7 +216,7 @@ static struct symbol *find_symbol(const struct image *image, uint64_t addr)
 
 /*
  * The name for people of the function at @addr, NULL where there is none; a
- * function has many sleds, and is asked for once.  0 or -ENOMEM.
+ * function has many sleds, and is resolved once.  0 or -ENOMEM.
  */
 static int name_at(struct seam_xray_map *map, const struct image *image,
 		   uint64_t addr, const char **name)
