@@ -41,7 +41,7 @@ static struct seam_jit_process *owner(struct adding *a, uint32_t pid)
 	struct seam_jit_source *source = a->source;
 	int32_t owner_pid = source->pid;
 
-	/* It means something where both sides number processes alike. */
+	/* Valid only where both sides number processes alike. */
 	if (pid && (int32_t)pid != source->inner_pid &&
 	    source->inner_pid == source->pid) {
 		owner_pid = (int32_t)pid;
