@@ -28,7 +28,7 @@ struct seam_arena {
  */
 void *seam_arena_alloc(struct seam_arena *arena, size_t size);
 
-/* A copy of @size bytes with a NUL behind them.  NULL as above. */
+/* A copy of @size bytes with a NUL after them.  NULL as above. */
 char *seam_arena_text(struct seam_arena *arena, const char *text, size_t size);
 
 /* Free everything.  Valid on a zeroed arena, and again after itself. */

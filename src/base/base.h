@@ -2,7 +2,7 @@
 /*
  * base.h - what every file of Seam may assume
  *
- * A handful of macros and the list of library calls that nobody may use:
+ * A handful of macros and the list of library calls that are forbidden:
  * each of them has no bound, or hides one.
  */
 #ifndef SEAM_BASE_H
@@ -28,10 +28,10 @@
 
 #define SEAM_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* An id that stands for "none"; ids are indices and never reach it. */
+/* The id for "none"; ids are indices and never reach it. */
 #define SEAM_NONE UINT32_MAX
 
-/* A run of bytes that somebody else owns. */
+/* A run of bytes, borrowed. */
 struct seam_bytes {
 	const uint8_t *data;
 	size_t size;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * err.h - an error code and the chain of causes behind it
+ * err.h - an error code and the chain of its causes
  *
  * Fallible functions return 0 or a negative errno and take a
- * struct seam_err * last.  Whoever detects the failure sets the error; each
- * caller that knows something more (which file, which record) adds a line:
+ * struct seam_err * last.  The function that detects the failure sets it; a
+ * caller with more information (which file, which record) adds a line:
  *
  *	seam: cannot report 'a.data'
  *	  caused by: record 412 at byte 0x9f20
  *	  caused by: JIT_CODE_LOAD: code_size 99 does not fit in 64 bytes
  *
- * The struct lives on the stack of whoever prints it: no heap, no thread
+ * The struct is on the stack of the caller that prints it: no heap, no thread
  * state, so it works when memory is what ran out.  NULL is allowed and means
  * that only the code matters.
  */

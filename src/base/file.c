@@ -74,31 +74,26 @@ static int map(struct seam_file *file, int fd, size_t size,
 	return 0;
 }
 
-/* What is neither a file nor something to read from to an end. */
-static const char *kind_of(mode_t mode)
+const char *seam_file_kind(mode_t mode)
 {
 	switch (mode & S_IFMT) {
-	case S_IFDIR:
-		return strerror(EISDIR);
-	case S_IFIFO:
-		return "it is a FIFO, not a regular file";
-	case S_IFSOCK:
-		return "it is a socket, not a regular file";
-	case S_IFCHR:
-	case S_IFBLK:
-		return "it is a device, not a regular file";
-	default:
-		return "not a regular file";
+	case S_IFDIR: return "a folder";
+	case S_IFIFO: return "a fifo";
+	case S_IFSOCK: return "a socket";
+	case S_IFLNK: return "a symbolic link";
+	default: return "a device";
 	}
 }
 
 static int refuse(mode_t mode, struct seam_err *err)
 {
-	return seam_err_set(err, S_ISDIR(mode) ? -EISDIR : -EINVAL, "%s",
-			    kind_of(mode));
+	if (S_ISDIR(mode))
+		return seam_err_set(err, -EISDIR, "%s", strerror(EISDIR));
+	return seam_err_set(err, -EINVAL, "it is %s, not a regular file",
+			    seam_file_kind(mode));
 }
 
-/* One without a name, as of a shell's <(command): nobody can keep it shut. */
+/* Without a name, as of a shell's <(command): its writer is open already. */
 static bool is_pipe(int fd, const struct stat *st)
 {
 	struct statfs fs;
@@ -127,7 +122,7 @@ static int open_fd(int dir, const char *path, int flags, bool or_pipe,
 		   !(or_pipe && is_pipe(looked, &st))) {
 		r = refuse(st.st_mode, err);
 	} else {
-		/* The same file again, now to read, whatever @path says. */
+		/* The checked file, even if @path was replaced since. */
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", looked);
 		fd = open(link, OPEN_FLAGS);
 		r = fd >= 0 ? fd :
@@ -144,7 +139,7 @@ int seam_file_open_fd(int dir, const char *path, int flags,
 	return open_fd(dir, path, flags, false, err);
 }
 
-/* A pipe whose writer thinks is waited for. */
+/* A pipe may be empty for a while: wait for its writer. */
 static int read_pipe(struct seam_file *file, int fd, struct seam_err *err)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -246,15 +241,4 @@ int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 		offset += (uint64_t)n;
 	}
 	return 0;
-}
-
-const char *seam_file_kind(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFDIR: return "a folder";
-	case S_IFIFO: return "a fifo";
-	case S_IFSOCK: return "a socket";
-	case S_IFLNK: return "a symbolic link";
-	default: return "a device";
-	}
 }

@@ -7,8 +7,8 @@
  * read into memory (seam_file_read), and only recordings that the user named
  * are mapped.
  *
- * Nothing but a regular file is opened by its name: a FIFO would hold the
- * caller up, a device may act or never end.
+ * Only regular files are opened by name: a FIFO would block the caller, a
+ * device may act or never end.
  */
 #ifndef SEAM_FILE_H
 #define SEAM_FILE_H
@@ -45,7 +45,7 @@ int seam_file_open_fd(int dir, const char *path, int flags,
  * Read at most @max_bytes of the regular file @path, relative to folder @dir
  * (AT_FDCWD for the current one), into heap memory.  Links are not followed
  * at the last name, and nothing but a regular file is opened, so a fifo
- * cannot hold us up.  -EFBIG when the file is larger.
+ * cannot block.  -EFBIG when the file is larger.
  */
 int seam_file_read(struct seam_file *file, int dir, const char *path,
 		   size_t max_bytes, struct seam_err *err);

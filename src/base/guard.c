@@ -95,7 +95,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 			return;
 		}
 	}
-	/* Not ours: the same instruction again, and nobody handles it. */
+	/* Not ours: again, with the default action. */
 	signal(signal_number, SIG_DFL);
 	errno = before;
 }

@@ -4,10 +4,9 @@
  *
  * Reading a mapping beyond the end of its file raises SIGBUS, as does a disk
  * that cannot be read.  The handler maps zeros over the rest of that
- * mapping, and the reader goes on: each of our readers takes zeros, like any
- * other bytes, without harm.  What was read is then not what the file held,
- * so the program has to ask seam_guard_tripped() in the end, say so, and not
- * exit as if all was well.
+ * mapping, and the reader goes on: each of our readers accepts any bytes,
+ * zeros too.  The data read is then not that of the file,
+ * so the program checks seam_guard_tripped() at the end and reports it.
  *
  * A handler for the whole process, and not a jump out of each reader: the
  * faults may be in any thread, with locks held and memory half built.

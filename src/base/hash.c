@@ -86,7 +86,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)wide ^ (uint64_t)(wide >> 64);
 }
 
-/* Values are in files that people keep: they may not change. */
+/* Values are in files that exist: they may not change. */
 uint64_t seam_hash_stable(const void *data, size_t size, uint64_t seed)
 {
 	const uint8_t *p = data;

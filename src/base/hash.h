@@ -20,7 +20,7 @@
  * Products of the data with itself (folded multiplication, as in wyhash)
  * have no such bound: equal lanes cancel one another under any key.
  *
- * What is written or drawn must not depend on the key: seam_hash_stable().
+ * Output must not depend on the key: it uses seam_hash_stable().
  */
 #ifndef SEAM_HASH_H
 #define SEAM_HASH_H
@@ -163,7 +163,7 @@ static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
 seam_u128 seam_hash_long(const void *words, size_t n, uint64_t seed);
 
 /*
- * What to tell @n words, any alignment, and @seed from others by.  For a
+ * A hash of @n words, any alignment, and @seed.  For a
  * table: seam_hash_u128() of it.  Products do not depend on one another: 22
  * addresses cost about 30 cycles.  Words beyond SEAM_HASH_WORDS go through
  * SipHash into the seed.
@@ -182,7 +182,7 @@ static inline uint64_t seam_hash_u128(seam_u128 v)
 }
 
 /*
- * The same in every process: for what is kept or drawn.  Other bytes with
+ * The same in every process: for what is stored or drawn.  Other bytes with
  * the same hash are easy to make.
  */
 uint64_t seam_hash_stable(const void *data, size_t size, uint64_t seed);

@@ -16,8 +16,8 @@
  *	seam_index_add(&index, hash, n);
  *
  * Open addressing with linear probes, at most half full.  32 bits of the
- * hash stay beside the id: they place it again when the table grows, and
- * spare a look at the element when they differ.
+ * hash are stored with the id: they place it again when the table grows, and
+ * the element is compared only when they are equal.
  */
 #ifndef SEAM_INDEX_H
 #define SEAM_INDEX_H

@@ -3,7 +3,7 @@
  * intervals.h - which of many overlapping ranges holds an address
  *
  * Ranges are added in any order, then cut once into disjoint pieces, each
- * belonging to one range; a look-up is one binary search from then on.
+ * belonging to one range; from then on a look-up is one binary search.
  *
  * Where ranges overlap, the one that starts last wins, and among those that
  * start together the one that was added last.  For ranges that nest, added
@@ -18,7 +18,7 @@
 
 struct seam_interval {
 	uint64_t start;
-	uint64_t end;		/* first address behind it */
+	uint64_t end;		/* first address after it */
 	uint32_t id;		/* the caller's; not SEAM_NONE */
 };
 

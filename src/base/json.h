@@ -13,7 +13,7 @@
  *	seam_json_close(&j);
  *	seam_json_close(&j);
  *
- * A @key of NULL stands for an element of an array or the value on its own.
+ * A @key of NULL is for an element of an array or the value on its own.
  * Errors of the stream are the caller's to check, with ferror().
  */
 #ifndef SEAM_JSON_H

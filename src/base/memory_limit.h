@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h - how much memory the program may take, and whether that was it
+ * memory_limit.h - how much memory the program may take, and if it ran out
  *
  * The limit is the kernel's own, RLIMIT_DATA: the heap and all private
  * writable memory count, of every library too, and no way of getting some
@@ -9,7 +9,7 @@
  *
  * Some failures lose no more than a name or a line and are not passed up.
  * So a failed allocation of base's containers is also remembered, and the
- * program says in the end that what it showed is not all.
+ * program reports at the end that its output is incomplete.
  */
 #ifndef SEAM_MEMORY_LIMIT_H
 #define SEAM_MEMORY_LIMIT_H

@@ -3,8 +3,8 @@
  * progress.h - how far a slow job is, on a terminal
  *
  * Nothing is shown unless standard error is a terminal, the job has run for
- * 0.3 s and the user did not ask for silence.  A line is drawn at most ten
- * times a second and wiped at the end, so that no output mixes with it.
+ * 0.3 s and --quiet was not given.  A line is drawn at most ten times a second
+ * and wiped at the end, so that no output mixes with it.
  *
  * Threads: seam_progress_step() may be called from any; it costs an atomic
  * add and, seldom, a write.

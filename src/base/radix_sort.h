@@ -2,9 +2,9 @@
 /*
  * radix_sort.h - sort ids by a 64-bit key
  *
- * Symbol tables hold 100 000 addresses whose upper bytes are all the same; a
- * byte at a time, skipping the bytes that never differ, takes a fifth of the
- * time of qsort().  The order of equal keys is kept.
+ * Symbol tables hold 100 000 addresses whose upper bytes are all the same.
+ * Sorting a byte at a time, without those, takes a fifth of qsort()'s time.
+ * The order of equal keys is kept.
  */
 #ifndef SEAM_RADIX_SORT_H
 #define SEAM_RADIX_SORT_H

@@ -27,7 +27,7 @@ enum seam_text_form {
 
 /*
  * Whether a byte of which no encoding is known can be shown as it is.  Not
- * isprint(): in a locale of one byte a character that says yes above 0x7f,
+ * isprint(): in a locale of one byte a printable character above 0x7f,
  * and the output is UTF-8 in any locale.
  */
 static inline bool seam_text_is_printable(uint8_t byte)
@@ -40,7 +40,7 @@ void seam_text_put(FILE *out, const char *text, enum seam_text_form form);
 
 /*
  * The same into @buf, always NUL-terminated, cut at a character where it does
- * not fit.  Returns @buf, so it can stand in an argument list.
+ * not fit.  Returns @buf, so that it can be an argument.
  */
 const char *seam_text_copy(char *buf, size_t cap, const char *text,
 			   enum seam_text_form form);

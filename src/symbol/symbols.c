@@ -155,7 +155,7 @@ static uint32_t find_module(struct seam_symbols *symbols,
 	return id;
 }
 
-/* @file with only what counts for it: a build id says it all. */
+/* @file without what does not identify it: a build id is enough. */
 static struct seam_module normalize(const struct seam_module *file)
 {
 	struct seam_module m = *file;

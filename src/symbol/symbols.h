@@ -74,10 +74,9 @@ bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t module,
 				uint64_t addr);
 
 /*
- * Read @size bytes at @offset of a module's file, which is found and judged
- * anew, into @buf.  0, or -errno with the reason: there is no such file, it is
- * another one, it is cut.  For the kernel, where its code may be found and
- * what would help is in symbol/code/kernel_code.h.
+ * Read @size bytes at @offset of a module's file, which is searched and
+ * checked again, into @buf.  0, or -errno with the reason: there is no such
+ * file, it is another one, it is cut.  For the kernel see kernel_code.h.
  */
 int seam_symbols_code(struct seam_symbols *symbols, uint32_t module,
 		      uint64_t offset, uint8_t *buf, size_t size,

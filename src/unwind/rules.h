@@ -6,7 +6,7 @@
  * CFA (the caller's stack pointer) and one for each register that the
  * function has saved.  A file of a million instructions has a few hundred
  * different sets of them: 395 in Debian 12's libc, 986 in libLLVM.  So a set
- * is held once and known by an id of 16 bits, and a table from addresses to
+ * is stored once under an id of 16 bits, and a table from addresses to
  * rules costs 6 bytes a row.
  *
  * Columns are DWARF's register numbers of the machine: on x86-64 0 to 15 are
@@ -41,18 +41,18 @@ enum seam_unwind_how {
 	SEAM_UNWIND_AT_CFA,		/* in memory at CFA + value */
 	SEAM_UNWIND_CFA_PLUS,		/* CFA + value */
 	SEAM_UNWIND_REGISTER,		/* in the register of column value */
-	SEAM_UNWIND_AT_EXPRESSION,	/* in memory, where a program says */
-	SEAM_UNWIND_EXPRESSION,		/* what a program says */
+	SEAM_UNWIND_AT_EXPRESSION,	/* in memory at the expression's value */
+	SEAM_UNWIND_EXPRESSION,		/* the expression's value */
 };
 
 /* How the CFA is found. */
 enum seam_unwind_cfa {
 	SEAM_UNWIND_CFA_NONE,		/* no information: not a frame */
 	SEAM_UNWIND_CFA_REGISTER,	/* register cfa_column + cfa_value */
-	SEAM_UNWIND_CFA_EXPRESSION,	/* what a program says */
+	SEAM_UNWIND_CFA_EXPRESSION,	/* the expression's value */
 };
 
-/* All rules that hold at an instruction, while they are worked out. */
+/* All rules in force at an instruction, while they are computed. */
 struct seam_unwind_row {
 	uint8_t cfa_how;			/* enum seam_unwind_cfa */
 	uint8_t cfa_column;
@@ -81,10 +81,10 @@ struct seam_unwind_rule {
 	uint32_t first_saved;		/* in .saved */
 };
 
-/* Ids that every file has; no rules stand behind them. */
+/* Ids that every file has; they have no rules. */
 enum {
-	SEAM_UNWIND_NO_CFI,		/* nothing is known of the address */
-	SEAM_UNWIND_BAD_CFI,		/* what is known breaks the format */
+	SEAM_UNWIND_NO_CFI,		/* the address has no CFI */
+	SEAM_UNWIND_BAD_CFI,		/* its CFI breaks the format */
 	SEAM_UNWIND_MAX_RULES = 65536,
 };
 

@@ -106,7 +106,7 @@ def check(folder, programs, files, before, command, symbol, kept):
     assert found * 4 >= report["samples"], \
         f"{found} of {report['samples']} samples in {symbol}"
     shown = run(folder, SEAM, "report", "r.seam").stdout
-    assert "put right" not in shown, shown
+    assert "corrected" not in shown, shown
     curious = run(folder, SEAM, "report", "-v", "r.seam").stdout
     assert ("0x40 bytes off" in curious) == \
         any("0x40 bytes off" in note for note in report["notes"]), curious

@@ -109,7 +109,7 @@ static void look_at_area(struct seam_ring_aux *aux,
 	for (int part = 0; part < 2; part++)
 		for (size_t i = 0; i < span.size[part]; i++)
 			check(span.part[part][i] ==
-			      slow_byte(aux->area, pos++, AREA));
+			      slow_byte(aux->buffer, pos++, AREA));
 	seam_ring_aux_advance(aux, &span);
 	check(aux->tail == head);
 	for (int own = 0; own < 2; own++) {
@@ -118,7 +118,7 @@ static void look_at_area(struct seam_ring_aux *aux,
 
 		check(bytes <= AREA && bytes == shot->bytes);
 		for (size_t i = 0; i < bytes; i++)
-			check(shot->data[i] == slow_byte(aux->area,
+			check(shot->data[i] == slow_byte(aux->buffer,
 							 shot->offset + i,
 							 AREA));
 	}

@@ -377,7 +377,7 @@ static void a_map_with_times_names_what_was_there_then(void **state)
 	assert_string_equal(at(jit, DUMP_PID, 0x1020, 150), "two");
 	assert_string_equal(at(jit, DUMP_PID, 0x1030, 150), "end");
 	assert_false(is_ambiguous(jit, 0x1010, 150));
-	seam_jit_code_quiet(jit, DUMP_PID, 250, &from, &to);
+	seam_jit_code_stable_span(jit, DUMP_PID, 250, &from, &to);
 	assert_int_equal(from, 210);
 	assert_int_equal(to, 300);
 	/* Another program of the process has none of it. */
@@ -615,7 +615,7 @@ static void expect_clock(struct seam_jit_code *jit, uint64_t time,
 	seam_jit_code_free(jit);
 }
 
-static void clocks_are_converted_or_not_believed(void **state)
+static void clocks_are_converted_or_not_used(void **state)
 {
 	typedef struct seam_jit_code_options o;
 
@@ -844,7 +844,7 @@ int main(void)
 			lines_that_are_an_elf_header_off_are_put_right),
 		cmocka_unit_test(an_overwritten_file_name_is_found_nearby),
 		cmocka_unit_test(unwinding_information_stays_with_its_code),
-		cmocka_unit_test(clocks_are_converted_or_not_believed),
+		cmocka_unit_test(clocks_are_converted_or_not_used),
 		cmocka_unit_test(code_of_no_bytes_is_listed_and_never_found),
 		cmocka_unit_test(random_programs_agree_with_a_replay),
 		cmocka_unit_test(real_dumps_have_lines_where_their_code_is),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_jit_find.c - planted files are not believed, and it is said why */
+/* test_jit_find.c - planted files are not trusted, with the reason */
 #include "symbol/jit/jit_find.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ static void names_of_markers_are_known(void **state)
 	assert_false(seam_jit_marker("/tmp/jit-12.dump/x", &pid));
 }
 
-static void what_is_as_it_should_be_is_believed(void **state)
+static void a_correct_file_is_trusted(void **state)
 {
 	struct seam_jit_owner who = owner();
 	struct seam_err err;
@@ -361,7 +361,7 @@ int main(void)
 	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
 	const struct CMUnitTest tests[] = {
 		TEST(names_of_markers_are_known),
-		TEST(what_is_as_it_should_be_is_believed),
+		TEST(a_correct_file_is_trusted),
 		TEST(other_peoples_files_are_refused),
 		TEST(files_that_others_may_write_are_refused),
 		TEST(a_file_older_than_the_process_is_stale),

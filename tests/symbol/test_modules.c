@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_modules.c - which file is believed, and what is read from it */
+/* test_modules.c - which file is used, and what is read from it */
 #include "symbol/symbols.h"
 
 #include <dlfcn.h>
@@ -85,7 +85,7 @@ static uint64_t hidden_offset(void)
 	return build_offset("full", build_symbol("full", "hidden"));
 }
 
-static void a_path_is_believed_when_its_build_id_is_the_recorded(void **state)
+static void a_path_is_used_when_its_build_id_is_the_recorded(void **state)
 {
 	uint8_t id[20];
 	size_t size = build_id("full", id);
@@ -474,7 +474,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			a_path_is_believed_when_its_build_id_is_the_recorded),
+			a_path_is_used_when_its_build_id_is_the_recorded),
 		cmocka_unit_test(without_a_recorded_build_id_the_path_counts),
 		cmocka_unit_test(ids_padded_with_zeros_are_those_without),
 		cmocka_unit_test(the_bundle_has_what_is_gone_from_disk),

@@ -212,7 +212,7 @@ static void note(void *context, int32_t pid, const char *text, uint64_t count)
 {
 	struct seam_profile *profile = context;
 	void (*put)(struct seam_profile *, const char *, ...) =
-		seam_jit_code_is_settled(text) ? seam_profile_detail :
+		seam_jit_code_is_corrected(text) ? seam_profile_detail :
 		seam_profile_note;
 	char shown[200];
 

@@ -562,7 +562,7 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 	where->from_ns = 0;
 	where->to_ns = UINT64_MAX;
 	if (r->jit)
-		seam_jit_code_quiet(r->jit->code, where->pid, where->time_ns,
+		seam_jit_code_stable_span(r->jit->code, where->pid, where->time_ns,
 				    &where->from_ns, &where->to_ns);
 	r->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {

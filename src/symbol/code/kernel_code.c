@@ -32,7 +32,7 @@ struct vmlinux_search {
 
 /* ---- files ---- */
 
-/* Without memory there is one place less. */
+/* Without memory there is one path less. */
 static void add_path(struct vmlinux_search *s, const char *path)
 {
 	const char *copy = seam_arena_text(&s->arena, path, strlen(path));
@@ -66,7 +66,7 @@ static void add_below(struct vmlinux_search *s, const char *root)
 	add_path(s, path);
 }
 
-/* The roots are names and not patterns; but who writes a * means one. */
+/* Roots are used as glob patterns: a user may pass one with a "*". */
 static void list_files(struct vmlinux_search *s)
 {
 	char path[4096];
@@ -132,16 +132,16 @@ static bool is_running(const struct seam_kernel *kernel)
 
 /* ---- both ---- */
 
-/* What /proc/kcore has to do with it. */
-static void tell_core(char *text, size_t room, bool is_running,
-		      const struct seam_err *core)
+/* Why /proc/kcore was not used. */
+static void explain_core(char *text, size_t room, bool is_running,
+			 const struct seam_err *core)
 {
 	if (!is_running)
 		snprintf(text, room, " (" KCORE " is of another boot)");
 	else if (core->code == -ENOENT)
 		snprintf(text, room, " (the kernel has no " KCORE ")");
 	else if (core->code == -EACCES || core->code == -EPERM)
-		snprintf(text, room, ", or run seam as root, who may read "
+		snprintf(text, room, ", or run seam as root, which may read "
 			 KCORE);
 	else
 		snprintf(text, room, " (%.120s)", core->cause[0]);
@@ -155,7 +155,7 @@ static int give_up(const struct seam_kernel *kernel, const char *other,
 
 	if (kernel->build_id_size)
 		seam_build_id_text(id, kernel->build_id, kernel->build_id_size);
-	tell_core(memory, sizeof(memory), is_running, core);
+	explain_core(memory, sizeof(memory), is_running, core);
 	return seam_err_set(err, -ENOENT, "the kernel's code was not found "
 		"(build id %.12s)%s%s; install its debug package (Debian: "
 		"linux-image-RELEASE-dbg), or name a folder that has its "

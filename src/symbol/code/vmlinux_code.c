@@ -31,7 +31,7 @@ static bool try_file(const struct seam_vmlinux_query *query, const char *path,
 	return false;
 }
 
-/* The address of _text in the file: the start of what runs, if not named. */
+/* The address of _text in the file, or of its first executable segment. */
 static uint64_t text_of(const struct seam_elf *file)
 {
 	GElf_Shdr header;

@@ -25,7 +25,7 @@
 /* Calls inlined into each other at one address; compilers reach some 30. */
 enum { MAX_CHAIN = 512 };
 
-/* A compilation unit that was asked for. */
+/* A compilation unit that was read. */
 struct unit {
 	Dwarf_Die die;
 	Dwarf_Files *files;	/* NULL: none */
@@ -57,10 +57,10 @@ bool seam_dwarf_is_in(const struct seam_elf *file)
 
 /*
  * libdw reads strings of .debug_line_str (0.188: up to whatever NUL follows)
- * without a look at where the section ends, so it has to end in one.  Called
+ * without checking the end of the section, so it has to end in one.  Called
  * after libdw has unpacked the sections.
  */
-static bool strings_end(const struct seam_elf *file)
+static bool strings_are_terminated(const struct seam_elf *file)
 {
 	static const char *const names[] = {
 		".debug_line_str", ".debug_str", ".zdebug_line_str",
@@ -80,9 +80,9 @@ static bool strings_end(const struct seam_elf *file)
 }
 
 /*
- * libdw would look for the alternate file by itself, and open whatever the
- * name in the section leads to.  One that we found first spares it the look;
- * without it, units that need it are not read.
+ * libdw would search the alternate file by itself, and open any file that the
+ * section names.  It does not if one is set before.  Without one, units that
+ * need it are not read.
  */
 static bool set_alt(struct seam_dwarf *d,
 		    const struct seam_symbols_options *options)
@@ -99,7 +99,7 @@ static bool set_alt(struct seam_dwarf *d,
 	d->alt = seam_elf_unpacks_well(&d->alt_file, NULL) ?
 		 dwarf_begin_elf(d->alt_file.elf, DWARF_C_READ, NULL) : NULL;
 	seam_elf_release_fd(&d->alt_file);
-	if (!d->alt || !strings_end(&d->alt_file))
+	if (!d->alt || !strings_are_terminated(&d->alt_file))
 		return false;
 	dwarf_setalt(d->dwarf, d->alt);
 	return true;
@@ -123,7 +123,7 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 	d->arena = arena;
 	d->no_inline = options->no_inline;
 	/*
-	 * An honest file has fewer attributes, ranges and lines than bytes,
+	 * An undamaged file has fewer attributes, ranges and lines than bytes,
 	 * and those compressed to a tenth at most.
 	 */
 	d->fuel = 64 * d->file.size + 4096;
@@ -137,7 +137,7 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 		return seam_err_set(err, -EBADMSG, "cannot read DWARF: %s",
 				    dwarf_errmsg(-1));
 	}
-	if (!strings_end(&d->file)) {
+	if (!strings_are_terminated(&d->file)) {
 		seam_dwarf_close(d);
 		return seam_err_set(err, -EBADMSG, "cannot read DWARF: "
 			"the last of its strings has no end");
@@ -176,7 +176,7 @@ const char *seam_dwarf_problem(const struct seam_dwarf *d)
 	return d->problem;
 }
 
-static bool burn(struct seam_dwarf *d, uint64_t amount)
+static bool use_fuel(struct seam_dwarf *d, uint64_t amount)
 {
 	if (d->fuel < amount) {
 		d->fuel = 0;
@@ -195,11 +195,11 @@ static bool add_unit_ranges(struct seam_dwarf *d, Dwarf_Die *die)
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
-	if (!slot || !burn(d, seam_inlines_cost(die)))
+	if (!slot || !use_fuel(d, seam_inlines_cost(die)))
 		return false;
 	*slot = dwarf_dieoffset(die);
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
-		if (!burn(d, 1) ||
+		if (!use_fuel(d, 1) ||
 		    seam_intervals_add(&d->ranges, start, end, id))
 			return false;
 	return true;
@@ -240,7 +240,7 @@ static bool find_unit(struct seam_dwarf *d, uint64_t addr, Dwarf_Die *unit)
 	       dwarf_offdie(d->dwarf, d->offsets.items[id], unit);
 }
 
-/* Read what a unit has to say, once. */
+/* Read a unit, once. */
 static void read_unit(struct seam_dwarf *d, struct unit *unit)
 {
 	Dwarf_Lines *lines;
@@ -253,9 +253,9 @@ static void read_unit(struct seam_dwarf *d, struct unit *unit)
 	if (dwarf_getsrcfiles(&unit->die, &unit->files, &n))
 		unit->files = NULL;
 	if (dwarf_getsrclines(&unit->die, &lines, &n) == 0)
-		burn(d, n);
+		use_fuel(d, n);
 	if (seam_inlines_read(&unit->inlines, &unit->die, &d->fuel) == -E2BIG)
-		burn(d, 1);
+		use_fuel(d, 1);
 }
 
 static struct unit *get_unit(struct seam_dwarf *d, uint64_t addr)
@@ -328,7 +328,7 @@ static void locate_call(const struct unit *unit, Dwarf_Die *die,
 		   NULL;
 }
 
-/* The line table's word for @addr. */
+/* File and line of @addr by the line table. */
 static void locate_addr(struct unit *unit, uint64_t addr,
 			struct seam_location *at)
 {
@@ -362,7 +362,7 @@ size_t seam_dwarf_resolve(struct seam_dwarf *d, uint64_t addr,
 		/* Without room, outer ones replace what was last. */
 		if (n == cap || (d->no_inline && n > 0))
 			n--;
-		/* A call of nothing that has a name tells nobody anything. */
+		/* An inlined call without a name has no information. */
 		if (at.function || (!at.is_inlined && (at.file || n > 0)))
 			out[n++] = at;
 		if (at.is_inlined)

@@ -2,7 +2,7 @@
 /*
  * dwarf.h - source lines and inlined calls of one file, from its DWARF
  *
- * A compilation unit is read when the first address in it is asked for.  Its
+ * A compilation unit is read when the first address in it is looked up.  Its
  * functions and inlined calls become one table of address ranges, so that an
  * address costs O(log n) and not a walk over the unit.
  *
@@ -39,13 +39,13 @@ void seam_dwarf_close(struct seam_dwarf *dwarf);
  * The inlined calls at @addr, innermost first, then the function that holds
  * them: at most @cap, of which the last is the outermost even when some had
  * to be left out.  With options.no_inline the function alone.  0 when DWARF
- * does not know @addr; a location without a function when only its line is
+ * does not have @addr; a location without a function when only its line is
  * known.
  */
 size_t seam_dwarf_resolve(struct seam_dwarf *dwarf, uint64_t addr,
 			  struct seam_location *out, size_t cap);
 
-/* What was left out and why ("split DWARF ..."), or NULL. */
+/* What was not read, and why ("split DWARF ..."), or NULL. */
 const char *seam_dwarf_problem(const struct seam_dwarf *dwarf);
 
 #endif /* SEAM_DWARF_H */

@@ -4,7 +4,7 @@
  *
  * Only DIEs that can hold code are entered: types are most of a unit and are
  * stepped over.  Progress: each step is to a DIE further on (libdw refuses
- * a sibling that lies behind), and costs fuel.
+ * a sibling at a lower offset), and costs fuel.
  */
 #include "symbol/dwarf/inlines.h"
 
@@ -16,12 +16,12 @@
 /* Deeper ones are left out; compilers nest a few dozen. */
 enum { MAX_DEPTH = 128 };
 
-/* Abbreviations whose cost is known; a unit uses a few hundred. */
+/* Abbreviations whose cost is cached; a unit uses a few hundred. */
 enum { KNOWN = 256 };
 
 struct level {
 	Dwarf_Die die;		/* whose siblings are walked */
-	uint32_t call;		/* what they stand in; SEAM_NONE: nothing */
+	uint32_t call;		/* what encloses them; SEAM_NONE: nothing */
 };
 
 struct die_walk {
@@ -35,7 +35,7 @@ struct die_walk {
 	} known[KNOWN];		/* by the address of the abbreviation */
 };
 
-static bool burn(struct die_walk *walk, uint64_t amount)
+static bool use_fuel(struct die_walk *walk, uint64_t amount)
 {
 	if (*walk->fuel < amount) {
 		*walk->fuel = 0;
@@ -56,7 +56,7 @@ uint64_t seam_inlines_cost(Dwarf_Die *die)
 	return n + 1;
 }
 
-/* The same from memory: counting takes as long as looking. */
+/* The same, cached: counting takes as long as reading. */
 static uint64_t cost_of(struct die_walk *walk, Dwarf_Die *die)
 {
 	size_t i;
@@ -77,7 +77,7 @@ static int add_ranges(struct die_walk *walk, Dwarf_Die *die, uint32_t id)
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		if (!burn(walk, 1))
+		if (!use_fuel(walk, 1))
 			return -E2BIG;
 		if (seam_intervals_add(&walk->inlines->intervals, start, end,
 				       id))
@@ -93,8 +93,8 @@ static bool has_code(Dwarf_Die *die)
 }
 
 /*
- * Take in the function or call @die.  *@call is what it stands in, and then
- * what its children stand in.  1: enter it; 0: step over it.
+ * Add the function or call @die.  *@call is what encloses it, and then what
+ * encloses its children.  1: enter it; 0: step over it.
  */
 static int take_call(struct die_walk *walk, Dwarf_Die *die, bool is_inlined,
 		     uint32_t *call)
@@ -137,7 +137,7 @@ static int visit(struct die_walk *walk, Dwarf_Die *die, uint32_t *call)
 	}
 }
 
-/* The children of @die, which stand in @call, are next. */
+/* The children of @die, which @call encloses, are next. */
 static void enter(struct die_walk *walk, Dwarf_Die *die, uint32_t call)
 {
 	struct level *level = &walk->levels[walk->depth];
@@ -155,7 +155,7 @@ static int step(struct die_walk *walk)
 	uint32_t call = level->call;
 	int r;
 
-	if (!burn(walk, cost_of(walk, &die)))
+	if (!use_fuel(walk, cost_of(walk, &die)))
 		return -E2BIG;
 	r = visit(walk, &die, &call);
 	if (r < 0)

@@ -2,8 +2,8 @@
 /*
  * inlines.h - the functions and inlined calls of one compilation unit
  *
- * Built by one walk over the unit's DIEs; a call knows the call or function
- * that it stands in, so the frames of an address are found by going up.
+ * Built by one walk over the unit's DIEs.  A call has the index of the call or
+ * function that encloses it: the frames of an address are the path to the top.
  */
 #ifndef SEAM_INLINES_H
 #define SEAM_INLINES_H
@@ -16,8 +16,8 @@
 /* A function, or a call of one that was inlined. */
 struct seam_inline {
 	Dwarf_Die die;
-	uint32_t parent;	/* what it stands in; SEAM_NONE: a function */
-	const char *name;	/* NULL until somebody asks */
+	uint32_t parent;	/* what encloses it; SEAM_NONE: a function */
+	const char *name;	/* NULL until it is used */
 };
 
 /* Zeroed is valid and empty. */
@@ -30,12 +30,12 @@ struct seam_inlines {
  * Walk unit @unit.  Each attribute of a DIE and each range costs one of
  * *@fuel, and none left ends the walk with -E2BIG: damaged DWARF can name the
  * same bytes over and over.  0, -ENOMEM or -E2BIG; what was read before
- * stands.
+ * is kept.
  */
 int seam_inlines_read(struct seam_inlines *inlines, Dwarf_Die *unit,
 		      uint64_t *fuel);
 
-/* What it costs to look at @die: its attributes, which may take no bytes. */
+/* The cost of reading @die: its attributes, which may take no bytes. */
 uint64_t seam_inlines_cost(Dwarf_Die *die);
 
 void seam_inlines_fini(struct seam_inlines *inlines);

@@ -2,7 +2,7 @@
 /*
  * build_id.c - three small reads: header, program headers, notes
  *
- * Files of the other byte order are none of ours: they do not run here.
+ * Files of the other byte order are not read: they do not run here.
  */
 #include "symbol/elf/build_id.h"
 
@@ -14,7 +14,7 @@
 enum {
 	MAX_SEGMENTS = 64,
 	MAX_NOTE_BYTES = 16 * 1024,
-	/* Source: ELF-64 Object File Format; the 32-bit offsets beside it. */
+	/* Source: ELF-64 Object File Format; and those of ELF-32. */
 	PHOFF_POS_64 = 32, PHENTSIZE_POS_64 = 54,
 	PHOFF_POS_32 = 28, PHENTSIZE_POS_32 = 42,
 };

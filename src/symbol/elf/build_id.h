@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* build_id.h - the build id of an ELF file, without trust in it */
+/* build_id.h - the build id of an untrusted ELF file */
 #ifndef SEAM_BUILD_ID_H
 #define SEAM_BUILD_ID_H
 

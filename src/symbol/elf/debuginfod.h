@@ -2,7 +2,7 @@
 /*
  * debuginfod.h - files by build id, from servers in $DEBUGINFOD_URLS
  *
- * Only called when the user asked for it.  The client library is loaded at
+ * Only used with --debuginfod.  The client library is loaded at
  * the first call, so that Seam runs where it is not installed.
  *
  * Threads: any.

@@ -17,13 +17,13 @@
 #include "symbol/elf/file_broker.h"
 
 /*
- * What compressed sections of a file may unpack to.  DWARF packs to a third,
- * some of its sections to a tenth.
+ * The largest unpacked size of a file's compressed sections.  DWARF packs to a
+ * third, some of its sections to a tenth.
  */
 #define UNPACKED_FREE ((uint64_t)256 << 20)
 #define MAX_RATIO 16
 
-/* Set in a process without rights, before anything is read. */
+/* Set in a sandboxed process, before anything is read. */
 const struct seam_file_broker *seam_file_broker;
 
 int seam_elf_open_fd(const char *path, struct seam_err *err)
@@ -76,8 +76,8 @@ static void take_build_id(struct seam_elf *file)
 	file->build_id_size = (size_t)size;
 }
 
-/* What both ways of opening have in common. */
-static int look(struct seam_elf *file, struct seam_err *err)
+/* For both ways of opening. */
+static int read_headers(struct seam_elf *file, struct seam_err *err)
 {
 	GElf_Ehdr header;
 
@@ -109,7 +109,7 @@ int seam_elf_open_at(struct seam_elf *file, int fd, const char *path,
 	if (fstat(fd, &st) == 0)
 		file->size = (uint64_t)st.st_size;
 	file->elf = elf_begin(fd, ELF_C_READ, NULL);
-	return look(file, err);
+	return read_headers(file, err);
 }
 
 int seam_elf_open(struct seam_elf *file, const char *path, struct seam_err *err)
@@ -126,7 +126,7 @@ int seam_elf_open_image(struct seam_elf *file, void *image, size_t size,
 	*file = (struct seam_elf) { .fd = -1, .image = image, .size = size };
 	elf_version(EV_CURRENT);
 	file->elf = size > 0 ? elf_memory(image, size) : NULL;
-	return look(file, err);
+	return read_headers(file, err);
 }
 
 void seam_elf_release_fd(struct seam_elf *file)
@@ -223,7 +223,7 @@ struct seam_machine seam_elf_machine(const struct seam_elf *file)
 	};
 }
 
-/* What @section, whose header is @header, says that it unpacks to, or 0. */
+/* The unpacked size by the header of @section, or 0. */
 static uint64_t unpacked_bytes(const struct seam_elf *file, Elf_Scn *section,
 			       const GElf_Shdr *header)
 {

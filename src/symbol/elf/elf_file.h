@@ -2,10 +2,9 @@
 /*
  * elf_file.h - an ELF file that is open, and where its bytes are mapped
  *
- * The file is read, never mapped: whoever writes to it while we read gives
- * us wrong bytes and not a SIGBUS.  Only regular files are opened, and only
- * after a look that has no effect on them, because a recording may name
- * devices and fifos.
+ * The file is read, never mapped: a concurrent writer causes wrong bytes and
+ * not a SIGBUS.  Only regular files are opened, after a check without effect
+ * on them, because a recording may name devices and fifos.
  *
  * 32 and 64 bit, both byte orders.
  */
@@ -92,9 +91,9 @@ Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 			  GElf_Shdr *header);
 
 /*
- * Whether the compressed sections of @file may be unpacked: they say that
- * they unpack to no more than 256 MiB and 16 times the file's size, all
- * together.  The reason is in @err otherwise.
+ * Whether the compressed sections of @file may be unpacked: by their headers
+ * they unpack to at most 256 MiB and 16 times the file's size, all together.
+ * The reason is in @err otherwise.
  */
 bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err);
 

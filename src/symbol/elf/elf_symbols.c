@@ -8,12 +8,12 @@
 
 #include <lzma.h>
 
-/* What a table of a stripped file may unpack to; real ones have 1 MiB. */
+/* The largest unpacked .gnu_debugdata; real ones have 1 MiB. */
 #define MINIDEBUG_MAX (64u << 20)
 
-/* Where a section that runs lies: the limit of its symbols. */
+/* The range of an executable section: the limit of its symbols. */
 struct symbol_place {
-	uint64_t start, end;	/* equal: it does not run */
+	uint64_t start, end;	/* equal: not executable */
 };
 
 /* One symbol table while it is read. */
@@ -73,7 +73,7 @@ static int add(struct symbol_reader *reader, struct seam_symtab *table,
 	symbol.name = reader->names + sym->st_name;
 	if (symbol.name[0] == '\0' || is_mapping_symbol(symbol.name))
 		return 0;
-	/* On ARM, bit 0 of a function's address says that it is Thumb. */
+	/* On ARM, bit 0 of a function's address means Thumb. */
 	if (reader->file->machine == EM_ARM && !label)
 		symbol.start &= ~UINT64_C(1);
 	if (sym->st_shndx < reader->places.n)
@@ -90,7 +90,7 @@ static int add(struct symbol_reader *reader, struct seam_symtab *table,
 	return seam_symtab_add(table, &symbol);
 }
 
-/* The string table of @header's section, copied with a NUL behind it. */
+/* The string table of @header's section, copied with a NUL after it. */
 static int take_names(struct symbol_reader *reader, struct seam_arena *arena,
 		      const GElf_Shdr *header)
 {

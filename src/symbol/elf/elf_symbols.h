@@ -15,8 +15,8 @@
 bool seam_elf_has_symtab(const struct seam_elf *file);
 
 /*
- * Add what .symtab and .dynsym say of functions: STT_FUNC, STT_GNU_IFUNC, and
- * labels in sections that run.  A damaged table gives what can be read of it.
+ * Add the functions of .symtab and .dynsym: STT_FUNC, STT_GNU_IFUNC, and
+ * labels in executable sections.  A damaged table gives what can be read of it.
  * 0 or -ENOMEM.
  */
 int seam_elf_symbols(struct seam_symtab *table, struct seam_arena *arena,

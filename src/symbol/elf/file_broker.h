@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_broker.h - who opens files for a process that may not
+ * file_broker.h - opens files on behalf of a sandboxed process
  *
- * What finds files (find_elf.h) runs in the process without rights, because it
- * has to read them to tell them apart.  It opens them through here: by a
- * request to the parent, which checks what it opens (symbolizer.c).
+ * The search for files (find_elf.h) runs in the sandboxed process, because it
+ * has to parse them to identify them.  There it opens them by a request to the
+ * parent, which checks what it opens (symbolizer.c).
  */
 #ifndef SEAM_FILE_BROKER_H
 #define SEAM_FILE_BROKER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* find_elf.c - candidates one after the other; the contract is in find_elf.h */
+/* find_elf.c - try paths in order; the contract is in find_elf.h */
 #include "symbol/elf/find_elf.h"
 
 #include <errno.h>
@@ -72,8 +72,8 @@ static struct elf_search search_for(struct seam_elf *found,
 	return s;
 }
 
-/* Close what was opened unless it carries the recorded build id. */
-static bool prove(struct elf_search *s)
+/* Close what was opened unless it has the recorded build id. */
+static bool has_recorded_id(struct elf_search *s)
 {
 	char have[ID_TEXT];
 
@@ -109,8 +109,8 @@ static bool try(struct elf_search *s, const char *fmt, ...)
 		return false;
 	r = seam_elf_open(s->found, path, &err);
 	if (!r)
-		return prove(s);
-	/* That a place has no file is no news; the rest may explain it. */
+		return has_recorded_id(s);
+	/* A missing file is expected; other errors may explain the result. */
 	if (r != -ENOENT && r != -ENOTDIR)
 		seam_err_set(s->why, r, "cannot read '%s': %s",
 			     seam_text_copy(shown, sizeof(shown), path,
@@ -119,7 +119,7 @@ static bool try(struct elf_search *s, const char *fmt, ...)
 	return false;
 }
 
-/* The last look before the search fails. */
+/* The last attempt. */
 static int try_servers(struct elf_search *s, bool debug)
 {
 	struct seam_err err = { 0 };
@@ -129,7 +129,7 @@ static int try_servers(struct elf_search *s, bool debug)
 		return -ENOENT;
 	fd = seam_debuginfod_open(debug, s->id, s->id_size, &err);
 	if (fd >= 0 && !seam_elf_open_at(s->found, fd, "debuginfod", &err) &&
-	    prove(s))
+	    has_recorded_id(s))
 		return 0;
 	if (err.n_causes > 0)
 		seam_err_set(s->why, err.code, "%s", err.cause[0]);
@@ -160,7 +160,7 @@ static bool try_perf_cache(struct elf_search *s, const char *kind)
 		   s->id_text + 2, kind);
 }
 
-/* The inode's generation, where the file system has one that can be asked. */
+/* The inode's generation, where the file system has one. */
 static bool get_generation(int fd, uint32_t *generation)
 {
 	int value;
@@ -201,7 +201,7 @@ static const char *difference(const struct seam_elf *file,
 	return NULL;
 }
 
-/* As it is: without a build id, inode and times have to say that it is it. */
+/* Without a root.  Without a build id, inode and times identify the file. */
 static bool try_here(struct elf_search *s, const struct seam_module *module,
 		     int size)
 {
@@ -223,7 +223,7 @@ static bool try_here(struct elf_search *s, const struct seam_module *module,
 	return false;
 }
 
-/* Under each symfs root, then as it is. */
+/* Under each symfs root, then without a root. */
 static bool try_mapped(struct elf_search *s, const struct seam_module *module,
 		       int size)
 {
@@ -245,7 +245,7 @@ static bool try_path(struct elf_search *s, const struct seam_module *module)
 		return true;
 	if (size <= cut || strcmp(module->path + size - cut, DELETED) != 0)
 		return false;
-	/* Something else may be at the path now: only a build id can tell. */
+	/* Another file may be at the path now: only a build id identifies. */
 	if (s->id)
 		return try_mapped(s, module, (int)(size - cut));
 	s->is_stale = true;
@@ -269,14 +269,15 @@ static bool try_own_vdso(struct elf_search *s)
 		free(image);
 		return false;
 	}
-	/* write() tells where the mapping ends, where a load would crash. */
+	/* write() fails where the mapping ends; a load would crash. */
 	while (page > 0 && size + (size_t)page <= VDSO_MAX &&
 	       write(fds[1], (const uint8_t *)vdso + size, (size_t)page) ==
 	       page && read(fds[0], image + size, (size_t)page) == page)
 		size += (size_t)page;
 	close(fds[0]);
 	close(fds[1]);
-	return !seam_elf_open_image(s->found, image, size, &err) && prove(s);
+	return !seam_elf_open_image(s->found, image, size, &err) &&
+	       has_recorded_id(s);
 }
 
 int seam_find_elf(struct seam_elf *found,
@@ -323,7 +324,7 @@ static bool crc_is(const struct seam_elf *file, uint32_t expected)
 }
 
 /*
- * One place for the file that .gnu_debuglink names.  Equal build ids say more
+ * One place for the file that .gnu_debuglink names.  Equal build ids prove more
  * than a CRC and cost nothing; the CRC decides where one is missing.
  */
 __attribute__((format(printf, 3, 4)))

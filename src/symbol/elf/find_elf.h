@@ -2,18 +2,17 @@
 /*
  * find_elf.h - the file of a module, and the file with its debug information
  *
- * A module is known by its build id.  Where one was recorded, a file that
- * carries another, or none, is not the module, wherever it lies.  Where none
- * was, the file at the path is, if it has the recorded inode and did not change
- * after it was mapped: neither its bytes nor, as a file that was put there
- * under the same inode, its names and mode (ctime).  Below a SYMFS, which a
- * user named, it is taken as it is.  Places, in order:
+ * A module is identified by its build id.  Where one was recorded, a file with
+ * another one, or none, is not the module.  Where none was, the file at the
+ * path is the module if it has the recorded inode and did not change after it
+ * was mapped (mtime, and ctime: a replaced file may have the same inode).
+ * Below a SYMFS, which a user named, it is used unchecked.  Paths, in order:
  *
- *	BUNDLE/elf/ID			kept by the recorder
+ *	BUNDLE/elf/ID			saved by the recorder
  *	SYMFS/path, path		as mapped
  *	~/.debug/.build-id/xx/rest/	perf's cache: elf, vdso
  *	CACHE/ID/executable		what debuginfod brought earlier
- *	debuginfod servers		only when asked for
+ *	debuginfod servers		only with --debuginfod
  *
  * and for debug information BUNDLE/elf/ID.debug, /usr/lib/debug (under each
  * SYMFS too) by build id, perf's cache, the name in .gnu_debuglink with its
@@ -27,7 +26,7 @@
 
 /*
  * Open the file of @module.  0; or a negative errno, -ESTALE when there is
- * another file at its path, and @why says what was nearest to it: "build id is
+ * another file at its path, and @why has the nearest match: "build id is
  * 12ab.., the recording has 98fe..".
  */
 int seam_find_elf(struct seam_elf *found,
@@ -36,7 +35,7 @@ int seam_find_elf(struct seam_elf *found,
 
 /*
  * Open the separate debug file of @file, which @module was mapped from.
- * -ENOENT when there is none.  @why says more only where that may surprise.
+ * -ENOENT when there is none.  @why is set only where that is unexpected.
  */
 int seam_find_debuginfo(struct seam_elf *found,
 			const struct seam_symbols_options *options,

@@ -77,7 +77,7 @@ static int add_fdes(struct seam_function_ranges *ranges,
 
 	for (; !r && (is_fde = seam_eh_frame_entry(frame, offset, &fde, &next,
 						   &n_bad)) >= 0; offset = next)
-		/* What the linker left out of the file is at 0. */
+		/* Functions that the linker dropped are at 0. */
 		if (is_fde && fde.start != 0)
 			r = add(ranges, (struct seam_function_range) {
 				.start = fde.start, .end = fde.end,
@@ -144,7 +144,7 @@ static int read_eh_frame(struct seam_function_ranges *ranges,
 
 /* -- .gopclntab --------------------------------------------------------- */
 
-/* What a relocation puts at @addr of a position-independent program, or 0. */
+/* The value relocated to @addr of a position-independent program, or 0. */
 static uint64_t relocated(const struct seam_elf *file, uint64_t addr)
 {
 	GElf_Shdr header;
@@ -162,7 +162,7 @@ static uint64_t relocated(const struct seam_elf *file, uint64_t addr)
 	return 0;
 }
 
-/* Where the table's addresses count from, if it does not say. */
+/* The base of the table's addresses, if the table does not have it. */
 static void place_text(struct seam_function_ranges *ranges,
 		       const struct seam_elf *file, uint64_t section_addr)
 {
@@ -176,7 +176,7 @@ static void place_text(struct seam_function_ranges *ranges,
 		ranges->go.text_addr = header.sh_addr;
 }
 
-static int keep_go(struct seam_function_ranges *ranges,
+static int copy_go(struct seam_function_ranges *ranges,
 		   struct seam_bytes *bytes)
 {
 	ranges->go_bytes = malloc(bytes->size);
@@ -201,7 +201,7 @@ static int read_gopclntab(struct seam_function_ranges *ranges,
 			".data.rel.ro.gopclntab", &header));
 	if (!bytes.size)
 		return 0;
-	r = keep_go(ranges, &bytes);
+	r = copy_go(ranges, &bytes);
 	if (r || !seam_gopclntab_open(&ranges->go, bytes, endian_of(file)))
 		return r;
 	place_text(ranges, file, header.sh_addr);
@@ -222,7 +222,7 @@ int seam_function_ranges_read(struct seam_function_ranges *ranges,
 	int r = read_eh_frame(ranges, file);
 	int cut;
 
-	/* Of what begins together, what was added last counts. */
+	/* Of ranges that begin together, the last one added counts. */
 	if (!r)
 		r = read_gopclntab(ranges, file);
 	cut = seam_intervals_cut(&ranges->intervals);

@@ -2,9 +2,9 @@
 /*
  * function_ranges.h - the functions of code that has no symbols
  *
- * Where the symbol table was stripped, .eh_frame still says where functions
- * begin and end, and Go's .gopclntab what they are called.  Where both know
- * an address, Go's table does.
+ * Where the symbol table was stripped, .eh_frame still has the start and end
+ * of functions, and Go's .gopclntab their names too.  Where both have an
+ * address, Go's table counts.
  *
  * Ownership: owns its tables, borrows nothing.  Threads: filled by one, then
  * read by any number.

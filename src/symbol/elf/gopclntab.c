@@ -27,7 +27,7 @@ static uint64_t read_word(struct seam_cursor *c, unsigned int bytes)
 	return bytes == 4 ? seam_cursor_u32(c) : seam_cursor_u64(c);
 }
 
-/* What follows the eight bytes that all versions begin with. */
+/* The header after the eight bytes that all versions begin with. */
 static void read_places(struct seam_gopclntab *t, struct seam_cursor *c,
 			uint32_t magic)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * module.h - what a recording says of a mapped file or a kernel, and what is
- * found out about an address in it
+ * module.h - a mapped file or a kernel as recorded, and results for an address
+ * in it
  *
  * A module is identified by its build id, where one was recorded: a file with
  * another build id is not it, and is not used.

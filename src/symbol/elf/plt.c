@@ -2,7 +2,7 @@
 /*
  * plt.c - names for the stubs through which calls leave a file
  *
- * A stub jumps to the address in a slot of the GOT, and a relocation says
+ * A stub jumps to the address in a slot of the GOT, and a relocation has
  * which symbol the slot is for.  On x86 the jump is read from the stub's
  * bytes, which is right for every linker, every order and all three
  * sections; elsewhere stubs are in the order of .rela.plt.
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the relocation of a slot of the GOT says. */
+/* The relocation of a slot of the GOT. */
 struct slot {
 	uint64_t addr;		/* of the slot */
 	const char *name;	/* NULL: that of the function at @target */
@@ -30,7 +30,7 @@ struct plt {
 	uint64_t got;			/* .got.plt: base of i386 PIC stubs */
 };
 
-/* How stubs lie in .plt where they cannot be read. */
+/* The layout of .plt where stubs cannot be decoded. */
 struct plt_layout {
 	int machine;
 	uint32_t header_bytes;

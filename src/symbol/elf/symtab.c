@@ -6,7 +6,7 @@
  * with a size, then one with a type, then not weak, then global; among the
  * rest the name with fewer underscores before it, then the longer one.  The
  * last two rules look at demangled names, which is too slow for every alias
- * of a table, so they wait until somebody asks for the name.
+ * of a table, so they are applied when the name is first used.
  */
 #include "symbol/elf/symtab.h"
 
@@ -169,7 +169,7 @@ static bool reads_better(const char *a, const char *b)
 	return strlen(a) > strlen(b);
 }
 
-/* The best name of @symbol and its aliases, which stand behind it. */
+/* The best name of @symbol and its aliases, which follow it. */
 static const char *choose_name(const struct seam_symtab *table,
 			       const struct seam_symbol *symbol,
 			       struct seam_arena *arena)

@@ -3,12 +3,12 @@
  * symtab.h - the symbols of one file or kernel, by address
  *
  * Takes symbols in any order, with or without sizes, several at one address,
- * and answers which one an address belongs to:
+ * and finds the one that holds an address:
  *
  * - a symbol without a size ends where the next one starts, and never
- *   behind its limit;
+ *   after its limit;
  * - a label (a symbol of no type and no size) inside a sized symbol is a
- *   place in that function, and no function;
+ *   position in that function, and no function;
  * - of several at one address the best one counts: see symtab.c.
  *
  * Names are borrowed and must outlive the table.
@@ -24,15 +24,15 @@ enum seam_symbol_flag {
 	SEAM_SYMBOL_GLOBAL = 1,
 	SEAM_SYMBOL_WEAK = 2,
 	SEAM_SYMBOL_LABEL = 4,	/* has no type */
-	SEAM_SYMBOL_FENCE = 8,	/* data: ends what is before it, has no name */
+	SEAM_SYMBOL_FENCE = 8,	/* data: ends what is before it; no name */
 };
 
 struct seam_symbol {
 	uint64_t start;
 	uint64_t end;		/* == start: no size */
 	uint64_t limit;		/* a symbol without a size ends by then */
-	const char *name;	/* as the linker knows it */
-	const char *shown;	/* for people; NULL until asked for */
+	const char *name;	/* before demangling */
+	const char *shown;	/* demangled; NULL until it is used */
 	uint32_t flags;		/* of enum seam_symbol_flag */
 };
 

@@ -291,7 +291,7 @@ static const struct seam_code_rect *at_node(const struct seam_code_map *map,
 	return time < rect->to ? rect : NULL;
 }
 
-/* What is seen from bound @i to the next. */
+/* The range in force from bound @i to the next. */
 static uint32_t seen(const struct seam_code_map *map, size_t i, uint64_t time)
 {
 	for (size_t node = i + map->n_bounds; node; node /= 2) {

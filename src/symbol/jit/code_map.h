@@ -2,12 +2,12 @@
 /*
  * code_map.h - which range of addresses was in force at an address at a time
  *
- * Ranges are placed over one another in the order of time, like paint: at a
- * place, the newest is seen.  A range whose first byte was painted over is
- * gone altogether, because nobody can enter that code any more; one that lost
- * other bytes (a stub inside a larger blob) keeps the rest.
+ * Ranges are placed over one another in the order of time: at an address the
+ * newest is in force.  A range whose first byte is covered by another one is
+ * removed, because that code cannot be entered any more; one that lost other
+ * bytes (a stub inside a larger blob) keeps the rest.
  *
- * Built once, from ranges that are all known beforehand, then only asked:
+ * Built once, from ranges that are all known beforehand, then only searched:
  *
  *	seam_code_map_init(&map, ranges, n);
  *	for each event in the order of time:
@@ -16,7 +16,7 @@
  *	i = seam_code_map_find(&map, addr, time);
  *
  * How: addresses become indices of the sorted bounds of all ranges.  A range
- * that stays unpainted from t0 to t1 is a rectangle; painting over ends
+ * that stays uncovered from t0 to t1 is a rectangle; covering it ends
  * rectangles and begins others, at most two more for each range.  Sealing
  * hangs each rectangle on the nodes of a segment tree over the indices.
  * Rectangles on one node all cover its addresses, so they follow each other
@@ -25,7 +25,7 @@
  *
  * Cost: O(n log n) to build with a radix sort as its largest part; a find is
  * O(log n) nodes, most of them empty.  Memory: about 60 bytes a range.
- * Threads: after sealing any number may ask.
+ * Threads: after sealing any number may search.
  */
 #ifndef SEAM_CODE_MAP_H
 #define SEAM_CODE_MAP_H
@@ -39,8 +39,8 @@ struct seam_code_range {
 };
 
 /*
- * What is seen of a range for some time.  SEAM_NONE: it was painted over at the
- * time it appeared, so it never was seen.
+ * A part of a range that is in force for some time.  SEAM_NONE: it was covered
+ * at the time it appeared, so it never was in force.
  */
 enum { SEAM_CODE_REMOVED = 0x40000000 };
 
@@ -89,7 +89,7 @@ int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
 /* End of building.  0 or -ENOMEM. */
 int seam_code_map_seal(struct seam_code_map *map);
 
-/* The range that is seen at @addr at @time, SEAM_NONE where there is none. */
+/* The range in force at @addr at @time, SEAM_NONE where there is none. */
 uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time);
 
@@ -109,7 +109,7 @@ uint32_t seam_code_map_next(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time);
 
 /*
- * What is seen now where @range will be placed: one range with each call, from
+ * The ranges in force now where @range will be placed: one a call, from
  * right to left, then SEAM_NONE.  *@at is SEAM_NONE at first.  Before sealing,
  * in a map from which nothing is removed.
  */

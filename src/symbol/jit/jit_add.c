@@ -41,7 +41,7 @@ static struct seam_jit_process *owner(struct adding *a, uint32_t pid)
 	struct seam_jit_source *source = a->source;
 	int32_t owner_pid = source->pid;
 
-	/* It means something where both sides number processes alike. */
+	/* Valid only where both sides number processes alike. */
 	if (pid && (int32_t)pid != source->inner_pid &&
 	    source->inner_pid == source->pid) {
 		owner_pid = (int32_t)pid;
@@ -68,8 +68,8 @@ static int add_event(struct seam_jit_process *process, int layer,
 	return 0;
 }
 
-/* Debug information that was not for the record behind it. */
-static int keep_waiting(struct adding *a, uint32_t debug)
+/* Debug information that was not for the record after it. */
+static int defer_debug(struct adding *a, uint32_t debug)
 {
 	return seam_pair_map_put(&a->waiting,
 			       a->source->infos.items[debug].code_addr, 0,
@@ -77,8 +77,8 @@ static int keep_waiting(struct adding *a, uint32_t debug)
 }
 
 /*
- * The debug information of a load at @addr: what was just read if it is for
- * this address, else what waits for it, else what was just read all the same.
+ * The debug information of a load at @addr: the last one read if it is for
+ * this address, else a deferred one for it, else the last one read anyway.
  */
 static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
 {
@@ -99,7 +99,7 @@ static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
 	}
 	if (last == SEAM_NONE)
 		return 0;
-	return keep_waiting(a, last);
+	return defer_debug(a, last);
 }
 
 static int add_load(struct adding *a, const struct seam_jitdump_load *load)
@@ -160,7 +160,7 @@ static int add_debug(struct adding *a,
 {
 	struct seam_jitdump_debug_info *slot;
 
-	if (a->debug != SEAM_NONE && keep_waiting(a, a->debug))
+	if (a->debug != SEAM_NONE && defer_debug(a, a->debug))
 		return -ENOMEM;
 	slot = SEAM_ARRAY_PUSH(&a->source->infos);
 	if (!slot || a->source->infos.n >= SEAM_NONE)
@@ -239,11 +239,11 @@ static bool load_times(struct seam_jitdump_reader reader, uint64_t *first,
 }
 
 /*
- * What the times of a dump are.  Bit 0 of the flags says "not ns", but
+ * The clock of a dump.  Bit 0 of the flags means "not ns", but
  * llvm-jitlink writes flags it never set, and then other bits are set too.
  */
-static void judge_clock(struct adding *a,
-			const struct seam_jitdump_reader *reader)
+static void choose_clock(struct adding *a,
+			 const struct seam_jitdump_reader *reader)
 {
 	const struct seam_jit_code_options *o = a->options;
 	uint64_t flags = reader->header.flags, first = 0, last = 0;
@@ -302,7 +302,7 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 		.elf_machine = reader.header.elf_mach,
 		.endian = reader.endian,
 	};
-	judge_clock(&a, &reader);
+	choose_clock(&a, &reader);
 	if (add_records(&a, &reader))
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_code.c - processes, their births, and what was there; see jit_code.h */
+/* jit_code.c - processes, their forks, and look-ups; see jit_code.h */
 #include "symbol/jit/jit_events.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@ static const char *const note_texts[SEAM_JIT_N_NOTES] = {
 	[SEAM_JIT_OTHER_PID] = "records of another process than the dump's",
 	[SEAM_JIT_UNTIMED] = "times of an unknown clock; order used instead",
 	[SEAM_JIT_ARCH_GARBAGE] =
-		"arch timestamp flag is garbage; times are ns",
+		"arch timestamp flag is invalid; times are ns",
 	[SEAM_JIT_TOO_NEW] = "dump is newer than the whole recording",
 	[SEAM_JIT_SHIFTED] =
-		"functions whose source lines were 0x40 bytes off, put right",
+		"functions whose source lines were 0x40 bytes off, corrected",
 	[SEAM_JIT_BAD_LINES] = "lines of the perf map that cannot be read",
 	[SEAM_JIT_BAD_TIMES] = "times of the perf map that cannot be read",
 };
@@ -71,7 +71,7 @@ static void free_process(struct seam_jit_process *process)
 		free(process->layers[l].events.items);
 		seam_code_map_fini(&process->layers[l].map);
 	}
-	free(process->births.items);
+	free(process->forks.items);
 }
 
 void seam_jit_code_free(struct seam_jit_code *jit)
@@ -92,18 +92,18 @@ void seam_jit_code_free(struct seam_jit_code *jit)
 	free(jit);
 }
 
-static int add_birth(struct seam_jit_code *jit, int32_t pid, int32_t parent,
-		     uint64_t time_ns)
+static int add_fork(struct seam_jit_code *jit, int32_t pid, int32_t parent,
+		    uint64_t time_ns)
 {
 	struct seam_jit_process *process = seam_jit_process_make(jit, pid);
-	struct seam_jit_birth *birth =
-		process ? SEAM_ARRAY_PUSH(&process->births) : NULL;
+	struct seam_jit_fork_exec *fork =
+		process ? SEAM_ARRAY_PUSH(&process->forks) : NULL;
 
-	if (!birth)
+	if (!fork)
 		return -ENOMEM;
-	*birth = (struct seam_jit_birth) {
+	*fork = (struct seam_jit_fork_exec) {
 		.time_ns = time_ns, .parent = parent,
-		.order = jit->n_births++,
+		.order = jit->n_forks++,
 	};
 	return 0;
 }
@@ -111,17 +111,17 @@ static int add_birth(struct seam_jit_code *jit, int32_t pid, int32_t parent,
 int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
 		       uint64_t time_ns)
 {
-	return add_birth(jit, child, parent, time_ns);
+	return add_fork(jit, child, parent, time_ns);
 }
 
 int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid, uint64_t time_ns)
 {
-	return add_birth(jit, pid, -1, time_ns);
+	return add_fork(jit, pid, -1, time_ns);
 }
 
-static int compare_births(const void *a, const void *b)
+static int compare_forks(const void *a, const void *b)
 {
-	const struct seam_jit_birth *x = a, *y = b;
+	const struct seam_jit_fork_exec *x = a, *y = b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
@@ -131,11 +131,11 @@ static int compare_births(const void *a, const void *b)
 static int index_process(struct seam_jit_code *jit,
 			 struct seam_jit_process *process)
 {
-	if (process->births.n)
-		qsort(process->births.items, process->births.n,
-		      sizeof(*process->births.items), compare_births);
+	if (process->forks.n)
+		qsort(process->forks.items, process->forks.n,
+		      sizeof(*process->forks.items), compare_forks);
 	for (int l = 0; l < SEAM_JIT_N_LAYERS; l++)
-		if (seam_jit_play(jit, &process->layers[l]))
+		if (seam_jit_replay(jit, &process->layers[l]))
 			return -ENOMEM;
 	process->is_indexed = true;
 	return 0;
@@ -154,27 +154,27 @@ int seam_jit_code_index(struct seam_jit_code *jit)
 }
 
 /*
- * A process at a time, then its parent when it was forked, and so on.  Ends:
- * (time, order) gets smaller with every step, by the choice of birth.
+ * A process at a time, then its parent when it was forked, and so on.  It ends,
+ * because (time, order) gets smaller with every step, by the choice of fork.
  */
-struct line_of_descent {
+struct jit_ancestor {
 	const struct seam_jit_code *jit;
-	const struct seam_jit_process *process;	/* NULL: nothing known */
-	const struct seam_jit_birth *birth;	/* NULL: none was seen */
+	const struct seam_jit_process *process;	/* NULL: it has no code */
+	const struct seam_jit_fork_exec *fork;	/* NULL: none was seen */
 	uint64_t time_ns;
 };
 
-/* The last birth of @process before (@time_ns, @order). */
-static const struct seam_jit_birth *
-birth_before(const struct seam_jit_process *process, uint64_t time_ns,
-	     uint32_t order)
+/* The last fork of @process before (@time_ns, @order). */
+static const struct seam_jit_fork_exec *
+fork_before(const struct seam_jit_process *process, uint64_t time_ns,
+	    uint32_t order)
 {
-	size_t low = 0, high = process ? process->births.n : 0;
+	size_t low = 0, high = process ? process->forks.n : 0;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct seam_jit_birth *b =
-			&process->births.items[middle];
+		const struct seam_jit_fork_exec *b =
+			&process->forks.items[middle];
 
 		if (b->time_ns < time_ns ||
 		    (b->time_ns == time_ns && b->order < order))
@@ -182,35 +182,36 @@ birth_before(const struct seam_jit_process *process, uint64_t time_ns,
 		else
 			high = middle;
 	}
-	return low ? &process->births.items[low - 1] : NULL;
+	return low ? &process->forks.items[low - 1] : NULL;
 }
 
-static struct line_of_descent descend(const struct seam_jit_code *jit,
-				      int32_t pid, uint64_t time_ns,
-				      uint32_t order)
+static struct jit_ancestor ancestor_at(const struct seam_jit_code *jit,
+				       int32_t pid, uint64_t time_ns,
+				       uint32_t order)
 {
 	const struct seam_jit_process *process =
 		seam_jit_process_find(jit, pid);
 
-	return (struct line_of_descent) {
+	return (struct jit_ancestor) {
 		.jit = jit, .process = process, .time_ns = time_ns,
-		.birth = birth_before(process, time_ns, order),
+		.fork = fork_before(process, time_ns, order),
 	};
 }
 
 /* To the parent; false where there is none. */
-static bool ascend(struct line_of_descent *at)
+static bool to_parent(struct jit_ancestor *at)
 {
-	if (!at->birth || at->birth->parent < 0)
+	if (!at->fork || at->fork->parent < 0)
 		return false;
-	*at = descend(at->jit, at->birth->parent, at->birth->time_ns,
-		      at->birth->order);
+	*at = ancestor_at(at->jit, at->fork->parent, at->fork->time_ns,
+			  at->fork->order);
 	return true;
 }
 
 /*
- * When @event was at the latest.  A line of a map that may have been written
- * on either side of an exec is the new program's: that has just made its map.
+ * The latest time that @event may have.  A line of a map that may have been
+ * written before or after an exec is the new program's, which has just made
+ * its map.
  */
 static uint64_t latest_ns(const struct seam_jit_code *jit,
 			  const struct seam_jit_event *event)
@@ -221,12 +222,12 @@ static uint64_t latest_ns(const struct seam_jit_code *jit,
 }
 
 /*
- * The last event that covers @addr in this life of the process, NULL: none.  It
- * may be gone (then not *@is_there).  A line of a map without a time is of
- * every life.
+ * The last event that covers @addr since the last fork or exec, NULL: none. Its
+ * code may be gone: *@is_there is false then.  A line of a map without a time
+ * is valid before and after each exec.
  */
 static const struct seam_jit_event *
-top_here(const struct line_of_descent *at, int l, uint64_t addr, bool *is_there)
+top_here(const struct jit_ancestor *at, int l, uint64_t addr, bool *is_there)
 {
 	const struct seam_jit_layer *layer;
 	const struct seam_jit_event *event;
@@ -238,30 +239,30 @@ top_here(const struct line_of_descent *at, int l, uint64_t addr, bool *is_there)
 	layer = &at->process->layers[l];
 	i = seam_code_map_top(&layer->map, addr, at->time_ns, is_there);
 	event = i == SEAM_NONE ? NULL : &layer->events.items[i];
-	if (!event || (at->birth && event->time_ns &&
-		       latest_ns(at->jit, event) < at->birth->time_ns)) {
+	if (!event || (at->fork && event->time_ns &&
+		       latest_ns(at->jit, event) < at->fork->time_ns)) {
 		*is_there = false;
 		return NULL;
 	}
 	return event;
 }
 
-/* When the life of the process that @at is in ends. */
-static uint64_t life_end_ns(const struct line_of_descent *at)
+/* The time of the next exec of the process, or of its pid's next fork. */
+static uint64_t next_fork_ns(const struct jit_ancestor *at)
 {
 	const struct seam_jit_process *p = at->process;
-	size_t next = at->birth ? (size_t)(at->birth - p->births.items) + 1 : 0;
+	size_t next = at->fork ? (size_t)(at->fork - p->forks.items) + 1 : 0;
 
-	return next < p->births.n ? p->births.items[next].time_ns :
+	return next < p->forks.n ? p->forks.items[next].time_ns :
 	       UINT64_MAX;
 }
 
 /*
- * The first line that a map will have for @addr, where none came before: a
+ * The first later line of a map for @addr, where there is none before: a
  * runtime may write it long after it made the code.  NULL: there is none.
  */
 static const struct seam_jit_event *
-line_to_come(const struct line_of_descent *at, uint64_t addr)
+later_line(const struct jit_ancestor *at, uint64_t addr)
 {
 	const struct seam_jit_layer *layer;
 	const struct seam_jit_event *event;
@@ -272,19 +273,19 @@ line_to_come(const struct line_of_descent *at, uint64_t addr)
 	layer = &at->process->layers[SEAM_JIT_MAPS];
 	i = seam_code_map_next(&layer->map, addr, at->time_ns);
 	event = i == SEAM_NONE ? NULL : &layer->events.items[i];
-	/* What is left of a line of a life before is seen again, too. */
+	/* It may be what is left of a line before the exec. */
 	return event && event->time_ns > at->time_ns &&
-	       event->time_ns < life_end_ns(at) ? event : NULL;
+	       event->time_ns < next_fork_ns(at) ? event : NULL;
 }
 
 /*
- * The event in force at @addr, here or in an ancestor, who is *@n_heirs up.
- * What was here and is gone is not looked for above: it was written over.
+ * The event in force at @addr, in this process or in an ancestor, *@n_up forks
+ * up.  Code that was replaced here is not looked up in ancestors.
  */
-static const struct seam_jit_event *find_event(struct line_of_descent at,
-					       uint64_t addr, size_t *n_heirs)
+static const struct seam_jit_event *find_event(struct jit_ancestor at,
+					       uint64_t addr, size_t *n_up)
 {
-	*n_heirs = 0;
+	*n_up = 0;
 	do {
 		const struct seam_jit_event *dumped, *mapped;
 		bool is_there;
@@ -297,25 +298,25 @@ static const struct seam_jit_event *find_event(struct line_of_descent at,
 			return mapped;
 		if (dumped)
 			return NULL;
-		/* What comes after a fork is not the child's. */
-		if (!mapped && !*n_heirs)
-			mapped = line_to_come(&at, addr);
+		/* The parent's lines after the fork are not the child's. */
+		if (!mapped && !*n_up)
+			mapped = later_line(&at, addr);
 		else
 			mapped = NULL;
 		if (mapped)
 			return mapped;
-		++*n_heirs;
-	} while (ascend(&at));
+		++*n_up;
+	} while (to_parent(&at));
 	return NULL;
 }
 
-/* Whether one of the @n youngest put something of its own over @start_addr. */
-static bool is_overwritten(struct line_of_descent at, size_t n,
+/* Whether one of the first @n processes from @at replaced @start_addr. */
+static bool is_overwritten(struct jit_ancestor at, size_t n,
 			   uint64_t start_addr)
 {
 	bool is_there;
 
-	for (; n; n--, ascend(&at))
+	for (; n; n--, to_parent(&at))
 		if (top_here(&at, SEAM_JIT_DUMPS, start_addr, &is_there))
 			return true;
 	return false;
@@ -349,14 +350,14 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 			uint64_t time_ns, struct seam_jit_location *location)
 {
 	const struct seam_jit_event *event;
-	struct line_of_descent at;
-	size_t n_heirs;
+	struct jit_ancestor at;
+	size_t n_up;
 
 	if (seam_jit_code_index(jit))
 		return false;
-	at = descend(jit, pid, time_ns, UINT32_MAX);
-	event = find_event(at, addr, &n_heirs);
-	if (!event || is_overwritten(at, n_heirs, event->start_addr))
+	at = ancestor_at(jit, pid, time_ns, UINT32_MAX);
+	event = find_event(at, addr, &n_up);
+	if (!event || is_overwritten(at, n_up, event->start_addr))
 		return false;
 	*location = (struct seam_jit_location) {
 		.object = event->object,
@@ -372,7 +373,7 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 	return true;
 }
 
-/* A time of an event of one layer at which an answer may change. */
+/* A time of an event at which a result may change. */
 static uint64_t change_ns(const struct seam_jit_code *jit,
 			  const struct seam_jit_event *event, bool is_known)
 {
@@ -404,9 +405,10 @@ static void narrow(const struct seam_jit_code *jit,
 	*to_ns = ns < *to_ns ? ns : *to_ns;
 }
 
-/* What an ancestor has is as of the fork: only this life of it can change. */
-void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
-			 uint64_t time_ns, uint64_t *from_ns, uint64_t *to_ns)
+/* An ancestor's code is as of the fork: only this process's can change. */
+void seam_jit_code_stable_span(struct seam_jit_code *jit, int32_t pid,
+			       uint64_t time_ns, uint64_t *from_ns,
+			       uint64_t *to_ns)
 {
 	const struct seam_jit_process *process;
 
@@ -420,16 +422,16 @@ void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
 	       to_ns);
 	narrow(jit, &process->layers[SEAM_JIT_MAPS], false, time_ns, from_ns,
 	       to_ns);
-	/* Those of a map rise with its lines. */
+	/* known_ns ascends with the lines of a map. */
 	narrow(jit, &process->layers[SEAM_JIT_MAPS], true, time_ns, from_ns,
 	       to_ns);
-	for (size_t i = 0; i < process->births.n; i++) {
-		uint64_t born_ns = process->births.items[i].time_ns;
+	for (size_t i = 0; i < process->forks.n; i++) {
+		uint64_t fork_ns = process->forks.items[i].time_ns;
 
-		if (born_ns <= time_ns && born_ns > *from_ns)
-			*from_ns = born_ns;
-		if (born_ns > time_ns && born_ns < *to_ns)
-			*to_ns = born_ns;
+		if (fork_ns <= time_ns && fork_ns > *from_ns)
+			*from_ns = fork_ns;
+		if (fork_ns > time_ns && fork_ns < *to_ns)
+			*to_ns = fork_ns;
 	}
 }
 
@@ -471,24 +473,24 @@ size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 
 /* ---- notes ---- */
 
-static void say_all(const uint64_t *counts, size_t n, const char *const *texts,
-		    int32_t pid,
-		    void (*say)(void *, int32_t, const char *, uint64_t),
-		    void *context)
+static void report_all(const uint64_t *counts, size_t n,
+		       const char *const *texts, int32_t pid,
+		       void (*report)(void *, int32_t, const char *, uint64_t),
+		       void *context)
 {
 	for (size_t i = 0; i < n; i++)
 		if (counts[i])
-			say(context, pid, texts[i], counts[i]);
+			report(context, pid, texts[i], counts[i]);
 }
 
-bool seam_jit_code_is_settled(const char *text)
+bool seam_jit_code_is_corrected(const char *text)
 {
 	return text == note_texts[SEAM_JIT_SHIFTED];
 }
 
 void seam_jit_code_notes(const struct seam_jit_code *jit,
-			 void (*say)(void *context, int32_t pid,
-				     const char *text, uint64_t count),
+			 void (*report)(void *context, int32_t pid,
+					const char *text, uint64_t count),
 			 void *context)
 {
 	uint64_t n_lost = 0;
@@ -498,21 +500,23 @@ void seam_jit_code_notes(const struct seam_jit_code *jit,
 
 		for (int n = 0; n < SEAM_JITDUMP_N_NOTES; n++)
 			if (s->reader_notes[n])
-				say(context, s->pid, seam_jitdump_note_text(
-					(enum seam_jitdump_note)n),
-				    s->reader_notes[n]);
-		say_all(s->notes, SEAM_JIT_N_NOTES, note_texts, s->pid, say,
-			context);
+				report(context, s->pid,
+				       seam_jitdump_note_text(
+					       (enum seam_jitdump_note)n),
+				       s->reader_notes[n]);
+		report_all(s->notes, SEAM_JIT_N_NOTES, note_texts, s->pid,
+			   report, context);
 	}
 	for (size_t i = 0; i < jit->processes.n; i++) {
 		const struct seam_jit_process *p = &jit->processes.items[i];
 
-		say_all(p->layers[SEAM_JIT_DUMPS].notes, SEAM_JIT_N_MOVE_NOTES,
-			move_note_texts, p->pid, say, context);
+		report_all(p->layers[SEAM_JIT_DUMPS].notes,
+			   SEAM_JIT_N_MOVE_NOTES, move_note_texts, p->pid,
+			   report, context);
 	}
 	for (size_t i = 0; i < jit->tables.n; i++)
 		n_lost += jit->tables.items[i].has_lost_names;
 	if (n_lost)
-		say(context, 0, "functions whose source file name is damaged",
-		    n_lost);
+		report(context, 0,
+		       "functions whose source file name is damaged", n_lost);
 }

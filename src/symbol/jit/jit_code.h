@@ -4,7 +4,7 @@
  * a time
  *
  * Code is loaded, moved, freed and its address used again; processes fork and
- * exec.  Whoever has a sample asks for the code that was there then:
+ * exec.  A sample is resolved to the code that was there at its time:
  *
  *	jit = seam_jit_code_new();
  *	seam_jit_code_add_dump(jit, bytes, &options, err);
@@ -14,28 +14,28 @@
  *
  * The rules, which are those of code_map.h for every process:
  *  - records count in the order of their times, then of the file;
- *  - JITDUMP says when code is loaded, never when it is freed: code is there
- *    until its first byte is somebody else's, or until it is moved away;
+ *  - JITDUMP has the time of a load but not of a free: code is there until
+ *    other code covers its first byte, or until it is moved away;
  *  - a child has its parent's code as of the fork, and then its own;
  *  - an exec ends all code of a process;
- *  - perf maps answer where no dump does.  Their lines have times where a
- *    recorder followed the map (wire/jit/perf_map_times.h): a line is in force
- *    from its time until another covers its first byte; before that only
- *    where no line came earlier in this life of the process, because many
- *    runtimes write late.  Without times a line is right at any time, and of
- *    two for one address the later one; that it is ambiguous is said;
+ *  - perf maps are used where no dump has the address.  Their lines have times
+ *    where a recorder followed the map (wire/jit/perf_map_times.h): a line is
+ *    in force from its time until another covers its first byte; before that
+ *    only where no line came earlier since the fork or exec, because many
+ *    runtimes write late.  Without times a line is valid at any time, and of two for
+ *    one address the later one; the result is marked as ambiguous;
  *  - CLOSE ends nothing: what was compiled is still run.
  *
  * Debug information belongs to the load with its address (LLVM's jitlink
  * writes all of it before all loads), else to the next load.  Unwinding
  * information has no address and belongs to the next load.
  *
- * Ownership: the bytes of dumps are borrowed and must stay until
+ * Ownership: the bytes of dumps are borrowed and must stay valid until
  * seam_jit_code_free(): names, code and tables are never copied.  Maps are
  * copied.  Everything handed out is valid until then.
  * Threads: one at a time.
  * Cost: about 0.2 us a function to add and index, 0.05 us to find one; the
- * lines of a function are decoded when they are first asked for.
+ * lines of a function are decoded when they are first used.
  */
 #ifndef SEAM_JIT_CODE_H
 #define SEAM_JIT_CODE_H
@@ -55,10 +55,10 @@ struct seam_jit_line {
 };
 
 /*
- * What UNWINDING_INFO has.  Addresses in the tables are relative: they are
- * right when table_offset bytes behind the code's start the first of the two
- * tables begins.  A header without a frame table is V8's way to say that the
- * code keeps a frame pointer.
+ * An UNWINDING_INFO record.  Addresses in the tables are relative: they are
+ * right when the first of the two tables begins table_offset bytes after the
+ * code's start.  V8 writes a header without a frame table for code that has a
+ * frame pointer.
  */
 struct seam_jit_unwinding {
 	struct seam_bytes eh_frame;	/* size 0: none */
@@ -84,19 +84,19 @@ struct seam_jit_object {
 	uint64_t code_index;
 	struct seam_jit_unwinding unwinding;
 	int32_t tid;		/* that compiled, in its own pid namespace */
-	uint32_t elf_machine;	/* 0 when the dump does not say */
+	uint32_t elf_machine;	/* 0 when not in the dump */
 	uint8_t endian;		/* enum seam_endian of code and tables */
 
 	/* for this module */
 	uint32_t dump, debug, lines;
 };
 
-/* What is at an address at a time. */
+/* The code at an address at a time. */
 struct seam_jit_location {
 	uint32_t object;	/* for seam_jit_code_object() */
 	const char *name;
 	uint64_t start_addr;	/* where the code was at the time */
-	uint64_t offset;	/* of the address asked for, in the code */
+	uint64_t offset;	/* of the address in the code */
 	bool is_ambiguous;	/* other code may have been there then */
 	const char *file;	/* "" when not known */
 	uint32_t line;		/* 0 when not known */
@@ -104,7 +104,7 @@ struct seam_jit_location {
 };
 
 struct seam_jit_code_options {
-	int32_t pid;		/* whose dump it is, as the recording has it */
+	int32_t pid;		/* of the dump, as the recording numbers it */
 	uint64_t first_ns;	/* of the recording; 0 and 0: not known */
 	uint64_t last_ns;
 	/*
@@ -157,16 +157,17 @@ int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,
  */
 int seam_jit_code_index(struct seam_jit_code *jit);
 
-/* What process @pid had at @addr at @time_ns; false when nothing is known. */
+/* The code of @pid at @addr at @time_ns; false when none is known. */
 bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 			uint64_t time_ns, struct seam_jit_location *location);
 
 /*
- * From when to when around @time_ns nothing about the code of @pid changes: in
- * [*@from_ns, *@to_ns) every find for it answers the same.
+ * The span [*@from_ns, *@to_ns) around @time_ns in which the code of @pid does
+ * not change: every find for an address has the same result.
  */
-void seam_jit_code_quiet(struct seam_jit_code *jit, int32_t pid,
-			 uint64_t time_ns, uint64_t *from_ns, uint64_t *to_ns);
+void seam_jit_code_stable_span(struct seam_jit_code *jit, int32_t pid,
+			       uint64_t time_ns, uint64_t *from_ns,
+			       uint64_t *to_ns);
 
 size_t seam_jit_code_count(const struct seam_jit_code *jit);
 
@@ -182,15 +183,15 @@ size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 			   const struct seam_jit_line **lines);
 
 /*
- * Call @say for everything that had to be bent, skipped or guessed: "moves of
+ * Call @report for everything that was corrected, skipped or guessed: "moves of
  * unknown code", 3.  @pid is the dump's process.  After indexing.
  */
 void seam_jit_code_notes(const struct seam_jit_code *jit,
-			 void (*say)(void *context, int32_t pid,
-				     const char *text, uint64_t count),
+			 void (*report)(void *context, int32_t pid,
+					const char *text, uint64_t count),
 			 void *context);
 
-/* Whether @text of such a note tells of what was put right, at no loss. */
-bool seam_jit_code_is_settled(const char *text);
+/* Whether @text of such a note is about a correction without loss. */
+bool seam_jit_code_is_corrected(const char *text);
 
 #endif /* SEAM_JIT_CODE_H */

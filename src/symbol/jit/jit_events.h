@@ -3,11 +3,11 @@
  * jit_events.h - what is inside struct seam_jit_code
  *
  * jit_add.c turns records into objects (what was compiled) and events (where
- * it was put, when), kept for each process.  jit_play.c sorts the events of a
- * process by time and plays them into its code map, one range an event; moves
- * are tied to their loads there, because which load is meant depends on the
- * order.  jit_code.c answers.  Maps are a layer of their own below the dumps;
- * without times, all their events are of time 0.
+ * it was put, when) of each process.  jit_replay.c sorts the events of a
+ * process by time and replays them into its code map, one range an event.
+ * Moves are matched with their loads there, because the match depends on the
+ * order.  jit_code.c looks addresses up.  Maps are a layer of their own below
+ * the dumps; without times, all their events are of time 0.
  *
  * Nothing else includes this.
  */
@@ -22,7 +22,7 @@
 #include "symbol/jit/jit_lines.h"
 #include "wire/jit/jitdump.h"
 
-/* What this side had to bend; the reader has notes of its own. */
+/* What was corrected or skipped here; the reader has notes of its own. */
 enum seam_jit_note {
 	SEAM_JIT_OTHER_PID,
 	SEAM_JIT_UNTIMED,
@@ -34,7 +34,7 @@ enum seam_jit_note {
 	SEAM_JIT_N_NOTES,
 };
 
-/* The same for moves, which are judged anew whenever events are played. */
+/* The same for moves, counted again by each replay. */
 enum seam_jit_move_note {
 	SEAM_JIT_MOVE_UNKNOWN,
 	SEAM_JIT_MOVE_EARLY,
@@ -69,17 +69,17 @@ struct seam_jit_move {
 	uint32_t source;
 };
 
-/* Where a process's code came from, besides itself. */
-struct seam_jit_birth {
+/* A fork, whose child inherits code, or an exec, which drops it. */
+struct seam_jit_fork_exec {
 	uint64_t time_ns;
 	int32_t parent;		/* -1: an exec, nothing is inherited */
-	uint32_t order;		/* among all births, as they were added */
+	uint32_t order;		/* among all forks, as added */
 };
 
 enum { SEAM_JIT_DUMPS, SEAM_JIT_MAPS, SEAM_JIT_N_LAYERS };
 
 struct seam_jit_layer {
-	SEAM_ARRAY(struct seam_jit_event) events;	/* played: by time */
+	SEAM_ARRAY(struct seam_jit_event) events;	/* replayed: by time */
 	struct seam_code_map map;			/* ranges are events */
 	uint64_t notes[SEAM_JIT_N_MOVE_NOTES];
 };
@@ -88,7 +88,7 @@ struct seam_jit_process {
 	int32_t pid;
 	bool is_indexed;
 	struct seam_jit_layer layers[SEAM_JIT_N_LAYERS];
-	SEAM_ARRAY(struct seam_jit_birth) births;	/* by time and order */
+	SEAM_ARRAY(struct seam_jit_fork_exec) forks;	/* by time and order */
 };
 
 struct seam_jit_code {
@@ -99,7 +99,7 @@ struct seam_jit_code {
 	SEAM_ARRAY(struct seam_jit_process) processes;
 	SEAM_ARRAY(struct seam_jit_line_table) tables;
 	struct seam_index pids;
-	uint32_t n_births;
+	uint32_t n_forks;
 	bool is_indexed;
 };
 
@@ -111,7 +111,7 @@ struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
 struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
 					       int32_t pid);
 
-/* Sort and play one layer into its map.  0 or -ENOMEM. */
-int seam_jit_play(struct seam_jit_code *jit, struct seam_jit_layer *layer);
+/* Sort and replay one layer into its map.  0 or -ENOMEM. */
+int seam_jit_replay(struct seam_jit_code *jit, struct seam_jit_layer *layer);
 
 #endif /* SEAM_JIT_EVENTS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_find.c - look, open once, judge what was opened; see jit_find.h */
+/* jit_find.c - search, open once, check the open file; see jit_find.h */
 #include "symbol/jit/jit_find.h"
 
 #include <errno.h>
@@ -23,13 +23,13 @@ enum {
 	MAX_TIMES_BYTES = 256 << 20,	/* a mark a millisecond for an hour */
 	/*
 	 * File times come from a clock that is read once a tick, process
-	 * starts are rounded down to 1/100 s: a file made at once may look
+	 * starts are rounded down to 1/100 s: a file made at once may seem
 	 * this much older.
 	 */
 	TIME_SLACK_NS = 30 * 1000 * 1000,
 };
 
-/* What to check, besides that it is a regular file of bearable size. */
+/* What to check, besides that it is a regular file below a limit of size. */
 enum trust {
 	TRUST_PROCESS,		/* named by a process: everything */
 	TRUST_NAME,		/* found by its name alone: the same */
@@ -94,7 +94,7 @@ static bool last_number(const char *status, const char *key, int64_t *value)
 	}
 }
 
-/* Ticks since boot, the 20th field behind the name in parentheses. */
+/* Ticks since boot, the 20th field after the name in parentheses. */
 static bool start_ticks(const char *stat, uint64_t *ticks)
 {
 	const char *s = strrchr(stat, ')');
@@ -174,7 +174,7 @@ void seam_jit_owner_fini(struct seam_jit_owner *owner)
 	owner->root = -1;
 }
 
-/* ---- judging a file ---- */
+/* ---- checking a file ---- */
 
 struct candidate {
 	const struct seam_jit_owner *owner;
@@ -196,7 +196,7 @@ static int refuse(const struct candidate *c, int code, struct seam_err *err,
 	vsnprintf(reason, sizeof(reason), fmt, args);
 	va_end(args);
 	seam_text_copy(path, sizeof(path), c->path, SEAM_TEXT_TERMINAL);
-	return seam_err_add(err, code, "'%s' is not believed: %s", path,
+	return seam_err_add(err, code, "cannot trust '%s': %s", path,
 			    reason);
 }
 
@@ -218,7 +218,7 @@ static int check_mode(const struct candidate *c, const struct stat *st,
 {
 	bool own_group = st->st_gid == (gid_t)st->st_uid;
 
-	/* anybody may give another's file a name (fs.protected_hardlinks) */
+	/* any user may link another's file (fs.protected_hardlinks) */
 	if (st->st_nlink > 1)
 		return refuse(c, -EPERM, err, "it has %lu names (hard "
 			      "links)", (unsigned long)st->st_nlink);
@@ -265,7 +265,7 @@ static int check_file(const struct candidate *c, int fd, struct seam_err *err)
 	return r;
 }
 
-/* A dump says whose it is. */
+/* A dump has the pid of its process. */
 static int check_header(const struct candidate *c, int fd, struct seam_err *err)
 {
 	uint8_t bytes[SEAM_JITDUMP_HEADER_BYTES];
@@ -284,7 +284,8 @@ static int check_header(const struct candidate *c, int fd, struct seam_err *err)
 	return 0;
 }
 
-static int judge(const struct candidate *c, int fd, struct seam_err *err)
+static int check_open_file(const struct candidate *c, int fd,
+			   struct seam_err *err)
 {
 	int r;
 
@@ -314,7 +315,7 @@ int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 
 	if (err)
 		*err = (struct seam_err) { 0 };
-	return judge(&c, fd, err);
+	return check_open_file(&c, fd, err);
 }
 
 /* ---- copying ---- */
@@ -367,7 +368,7 @@ int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
 	return r;
 }
 
-/* ---- looking ---- */
+/* ---- searching ---- */
 
 struct jit_search {
 	const struct seam_jit_places *places;
@@ -382,7 +383,7 @@ struct jit_search {
 	struct seam_err *err;
 };
 
-/* Open @path as what @trust says.  A descriptor, or -1. */
+/* Open @path with the checks of @trust.  A descriptor, or -1. */
 static int try_path(struct jit_search *s, const char *path, enum trust trust)
 {
 	struct candidate c = {
@@ -390,7 +391,7 @@ static int try_path(struct jit_search *s, const char *path, enum trust trust)
 		.max_bytes = s->max_bytes, .also = s->also, .path = path,
 	};
 	int flags = trust == TRUST_USER ? OPEN_FLAGS : OPEN_FLAGS | O_NOFOLLOW;
-	int fd = judge(&c, open(path, flags), s->err);
+	int fd = check_open_file(&c, open(path, flags), s->err);
 
 	if (fd < 0) {
 		s->refusal = fd == -ENOENT ? s->refusal : fd;
@@ -428,7 +429,7 @@ static int try_named(struct jit_search *s, const char *path)
 	}
 	if (S_ISDIR(st.st_mode))
 		return try_folder(s, path, strlen(path), "/", TRUST_USER);
-	/* A dump says whose it is; a map is known by its name alone. */
+	/* A dump has a pid inside; a map is identified by its name alone. */
 	if (s->kind == SEAM_JIT_DUMP) {
 		int32_t inner = 0;
 
@@ -533,14 +534,14 @@ int seam_jit_find(const struct seam_jit_places *places,
 
 void seam_jit_find_times(const char *path, struct seam_file *times)
 {
-	char beside[PATH_BYTES];
+	char index[PATH_BYTES];
 	struct stat map, st;
 	int fd;
 
 	*times = (struct seam_file) { 0 };
-	snprintf(beside, sizeof(beside), "%s%s", path,
+	snprintf(index, sizeof(index), "%s%s", path,
 		 SEAM_PERF_MAP_TIMES_SUFFIX);
-	fd = open(beside, OPEN_FLAGS | O_NOFOLLOW);
+	fd = open(index, OPEN_FLAGS | O_NOFOLLOW);
 	if (fd < 0)
 		return;
 	if (stat(path, &map) == 0 && fstat(fd, &st) == 0 &&

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit_find.h - where a process's dumps and maps are, and whether to believe
- * them
+ * jit_find.h - find a process's dumps and maps, and check that they are trusted
  *
- * Runtimes leave jit-PID.dump and perf-PID.map under names that anybody can
- * guess, mostly in /tmp, where anybody can write.  What is believed decides
- * what names a report shows and what a privileged recorder reads.  So a file
- * that was found by a name alone must
+ * Runtimes leave jit-PID.dump and perf-PID.map under predictable names, mostly
+ * in /tmp, where any user can write.  They decide which names a report shows
+ * and what a privileged recorder reads.  So a file that was found by name must
  *
  *   - be a regular file, opened once, without following a link at its name
- *     and without waiting for a writer, and judged by what was opened;
+ *     and without blocking on a writer, and checked after it was opened;
  *   - belong to the user of the process, or to root;
  *   - not be writable for others (for the group: only if it is the group that
  *     has the user's own number);
@@ -18,8 +16,8 @@
  *
  * Every refusal has a text with the file and the reason.
  *
- * Files in the recording's folder or beside it are as trusted as the recording,
- * and those the user named are trusted: of both only kind and size are
+ * Files in or next to the recording are as trusted as the recording, and those
+ * that the user named are trusted: of both only kind and size are
  * checked, of the former also the owner.
  *
  * Threads: any.  Nothing here blocks on the target.
@@ -48,7 +46,7 @@ enum seam_jit_kind {
  */
 bool seam_jit_marker(const char *path, int32_t *inner_pid);
 
-/* Whose file it has to be. */
+/* The process that a file must belong to. */
 struct seam_jit_owner {
 	int32_t pid;		/* as the recording numbers it */
 	int32_t inner_pid;	/* as the process sees itself; 0: not known */
@@ -81,18 +79,18 @@ int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 /*
  * Copy what seam_jit_check() gave to file @name in @folder, made anew with mode
  * 0600; an older one of the name is replaced.  Ends at the first hole:
- * neither format has zeros in it, so there is no data behind.  Returns 0 or
+ * neither format has zeros in it, so no data follows.  Returns 0 or
  * -errno, and then no file is left.
  */
 int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
 		  struct seam_err *err);
 
-/* Where a report looks, in this order; NULL and 0: not there. */
+/* Where to search, in this order; NULL and 0: not there. */
 struct seam_jit_places {
 	const char *const *paths;	/* --jit: files, or folders of files */
 	size_t n_paths;
 	const char *bundle;		/* a folder: in its jit/ */
-	const char *recording;		/* a file: beside it */
+	const char *recording;		/* a file: in its folder */
 	bool no_recorded_path;		/* not where the runtime wrote it */
 	/* In the bundle alone: the file of one that streamed a dump too. */
 	bool is_second;
@@ -114,8 +112,8 @@ int seam_jit_find(const struct seam_jit_places *places,
 
 /*
  * The index of when the lines of the map at @path were written, which a
- * recorder puts beside it (wire/jit/perf_map_times.h).  @times is empty where
- * there is none, or where it is not of the owner of the map.
+ * recorder writes next to it (wire/jit/perf_map_times.h).  @times is empty
+ * where there is none, or where it is not of the owner of the map.
  */
 void seam_jit_find_times(const char *path, struct seam_file *times);
 

@@ -6,11 +6,11 @@
  *
  * Addresses: V8 and LLVM add 0x40 to every address of an entry, the size of
  * the ELF header that perf put in front of the code when they were written.
- * Others do not (OpenJDK's agent, Erlang).  The file does not say which; the
- * first entries of all of a dump's records do, see struct seam_jit_shift.
+ * Others do not (OpenJDK's agent, Erlang).  Which of both a dump has follows
+ * from the first entries of all its records, see struct seam_jit_shift.
  *
  * Names: V8 overwrites the first 16 bytes of a stale file name.  The rest of
- * it, and its length, usually are those of a name that stands whole in a
+ * it, and its length, usually are those of a name that is intact in a
  * record nearby.
  *
  * Part of jit_code.c; nothing else includes it.
@@ -24,7 +24,7 @@
 
 enum { SEAM_JIT_SHIFT_BYTES = 0x40 };
 
-/* How the first entries of a dump's records lie in their functions. */
+/* Where the first entries of a dump's records are in their functions. */
 struct seam_jit_shift {
 	uint64_t n;		/* records with entries */
 	uint64_t n_at_shift;	/* first entry exactly at 0x40 */
@@ -37,7 +37,7 @@ void seam_jit_shift_add(struct seam_jit_shift *shift,
 			enum seam_endian endian);
 
 /*
- * What to take off every address: 0x40 where most records begin exactly
+ * Bytes to subtract from every address: 0x40 where most records begin exactly
  * there and none before, else 0.
  */
 uint64_t seam_jit_shift_bytes(const struct seam_jit_shift *shift);

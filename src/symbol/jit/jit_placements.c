@@ -9,12 +9,13 @@
 #include "symbol/jit/jit_events.h"
 
 /*
- * A rectangle of the code map is where a range is seen from a time on.  It says
- * something new if the range was put there then, or if what is left of it means
- * nothing any more; else it is the rest of what was there before.
+ * A rectangle of the code map is a part of a range that is in force from a time
+ * on.  It is a new placement if the range was put there then, or if the range
+ * was removed; else it is the rest of a placement from before.
  */
-static bool is_news(const struct seam_jit_layer *layer,
-		    const struct seam_code_rect *rect, uint32_t *object)
+static bool is_new_placement(const struct seam_jit_layer *layer,
+			     const struct seam_code_rect *rect,
+			     uint32_t *object)
 {
 	const struct seam_code_map *map = &layer->map;
 	uint32_t range = rect->range & ~(uint32_t)SEAM_CODE_REMOVED;
@@ -63,18 +64,18 @@ static uint64_t *find_ends(const struct seam_code_map *map)
 
 static int add_rect(struct seam_jit_placements *to, int32_t pid,
 		    const struct seam_jit_layer *layer,
-		    const struct seam_code_rect *rect, uint64_t born_ns,
+		    const struct seam_code_rect *rect, uint64_t fork_ns,
 		    const uint64_t *ends)
 {
 	const struct seam_code_map *map = &layer->map;
 	struct seam_jit_placement p = {
-		.pid = pid, .time_ns = rect->from ? rect->from : born_ns,
+		.pid = pid, .time_ns = rect->from ? rect->from : fork_ns,
 		.start_addr = map->bounds[rect->left],
 		.size = map->bounds[rect->right] - map->bounds[rect->left],
 	};
 	int r = 0;
 
-	if (is_news(layer, rect, &p.object)) {
+	if (is_new_placement(layer, rect, &p.object)) {
 		if (p.object != SEAM_NONE)
 			p.offset = p.start_addr -
 				layer->events.items[rect->range].start_addr;
@@ -91,7 +92,7 @@ static int add_rect(struct seam_jit_placements *to, int32_t pid,
 }
 
 static int add_layer(struct seam_jit_placements *to, int32_t pid,
-		     const struct seam_jit_layer *layer, uint64_t born_ns)
+		     const struct seam_jit_layer *layer, uint64_t fork_ns)
 {
 	const struct seam_code_map *map = &layer->map;
 	uint64_t *ends = find_ends(map);
@@ -100,7 +101,7 @@ static int add_layer(struct seam_jit_placements *to, int32_t pid,
 	for (size_t i = 0; i < map->rects.n && r == 0; i++)
 		if (map->rects.items[i].range != SEAM_NONE)
 			r = add_rect(to, pid, layer, &map->rects.items[i],
-				     born_ns, ends);
+				     fork_ns, ends);
 	free(ends);
 	return r;
 }
@@ -112,12 +113,12 @@ int seam_jit_placements_read(struct seam_jit_placements *placements,
 
 	for (size_t i = 0; r == 0 && i < jit->processes.n; i++) {
 		const struct seam_jit_process *p = &jit->processes.items[i];
-		uint64_t born_ns = p->births.n ?
-			p->births.items[p->births.n - 1].time_ns + 1 : 0;
+		uint64_t fork_ns = p->forks.n ?
+			p->forks.items[p->forks.n - 1].time_ns + 1 : 0;
 
 		for (int l = SEAM_JIT_N_LAYERS; r == 0 && l-- > 0;)
 			r = add_layer(placements, p->pid, &p->layers[l],
-				      born_ns);
+				      fork_ns);
 	}
 	return r;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit_placements.h - everywhere that JIT code ever was, in the order of time
+ * jit_placements.h - all addresses that JIT code had, in the order of time
  *
- * jit_code.h answers for one address at one time; who hands all of it over
- * to another tool wants the list.
+ * jit_code.h looks up one address at one time; exports to other tools need the
+ * whole list.
  */
 #ifndef SEAM_JIT_PLACEMENTS_H
 #define SEAM_JIT_PLACEMENTS_H
@@ -13,8 +13,8 @@
 
 /*
  * From a time on, a piece of code or a part of it is somewhere; or nothing is
- * there any more (object is SEAM_NONE): it was moved away, or its first byte is
- * somebody else's.
+ * there any more (object is SEAM_NONE): it was moved away, or other code covers
+ * its first byte.
  */
 struct seam_jit_placement {
 	int32_t pid;
@@ -32,10 +32,10 @@ struct seam_jit_placements {
 
 /*
  * Append all placements of @jit: process by process, and in each the maps
- * first, because dumps are right where both speak, then by time.  Played over
- * one another they give what seam_jit_code_find() does.  What was inherited in
+ * first, because dumps take precedence, then by time.  Replayed in that order
+ * they give the results of seam_jit_code_find().  What was inherited in
  * a fork is not listed again; what has no time begins with the process, one
- * nanosecond behind its last fork or exec.  0 or -ENOMEM.
+ * nanosecond after its last fork or exec.  0 or -ENOMEM.
  */
 int seam_jit_placements_read(struct seam_jit_placements *placements,
 			     struct seam_jit_code *jit);

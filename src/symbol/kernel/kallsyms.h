@@ -16,7 +16,7 @@
  * addresses are true for one boot, while those of the kernel itself are true
  * wherever _text is the same.
  *
- * @text is changed, a NUL behind each name, and must outlive the table;
+ * @text is changed, a NUL after each name, and must outlive the table;
  * text[size] must be there to be written.  Lines that are not of this form
  * are passed over, and so are addresses of 0, which say that this user may
  * not see them.

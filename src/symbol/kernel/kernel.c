@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel.c - which kernel, kept and found again; contract in kernel.h */
+/* kernel.c - identify, save and load a kernel's symbols; see kernel.h */
 #include "symbol/kernel/kernel.h"
 
 #include <errno.h>
@@ -124,10 +124,10 @@ int seam_kernel_identify(struct seam_kernel_identity *identity,
 }
 
 /*
- * Say what would show this user the addresses.  Source: kallsyms_show_value()
- * in kernel/ksyms_common.c of Linux 6.1: with kptr_restrict 0, who may
- * profile the kernel (perf_event_paranoid <= 1); with 0 or 1, CAP_SYSLOG;
- * with 2 nobody.
+ * The setting that would show addresses to this user.  Source:
+ * kallsyms_show_value() in kernel/ksyms_common.c of Linux 6.1: kptr_restrict 0
+ * shows them to users that may profile the kernel (perf_event_paranoid <= 1),
+ * 0 and 1 to CAP_SYSLOG, 2 to no user.
  */
 static int hidden(struct seam_err *err)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.h - the symbols of a kernel, kept so that a reboot cannot rename them
+ * kernel.h - the symbols of a kernel, saved with a recording of it
  *
- * A kernel's symbols are true for one boot: KASLR moves it, modules come and
- * go.  The recorder therefore keeps them with the recording, and who reads a
- * recording later believes them, or the running kernel's, only when they are
- * of the recorded kernel.
+ * A kernel's symbols are valid for one boot: KASLR moves it, modules are
+ * loaded and unloaded.  The recorder therefore saves them with the recording.
+ * A reader uses these, or the running kernel's, only when they are of the
+ * recorded kernel.
  *
  * The file is /proc/kallsyms, compressed: 'zstd -dc kernel.sym.zst' prints
- * it, and 'perf report --kallsyms' takes that.  What it is the text of stands
- * before it in a frame that zstd skips.
+ * it, and 'perf report --kallsyms' takes that.  The identity of the kernel is
+ * before it, in a frame that zstd skips.
  */
 #ifndef SEAM_KERNEL_H
 #define SEAM_KERNEL_H
@@ -32,7 +32,7 @@ struct seam_kernel_identity {
 
 /*
  * The running kernel.  Reads /proc/kallsyms only up to _text: some 0.1 ms.
- * What cannot be read is left empty; 0 always but for -ENOMEM.
+ * Parts that cannot be read are left empty; 0 always but for -ENOMEM.
  */
 int seam_kernel_identify(struct seam_kernel_identity *identity,
 			 struct seam_err *err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_cache.h - the compressed symbols of the running kernel, kept
+ * kernel_cache.h - a cache of the running kernel's compressed symbols
  *
  * Reading and compressing them takes 50 ms at the end of every recording,
  * and they hardly ever change.  One file in the user's cache folder holds
- * them together with what they were true for: the kernel, its boot, the
- * modules and BPF programs that were loaded.
+ * them and what they are valid for: the kernel, its boot, the modules and BPF
+ * programs that were loaded.
  *
- * The folder must be the user's own and closed to everybody else, because
- * names in a recording come from it.  Without a folder that can be trusted
- * there is no cache, and that is no error.
+ * The folder must be the user's own and closed to other users, because names
+ * in a recording come from it.  Without a trusted folder there is no cache,
+ * and that is no error.
  */
 #ifndef SEAM_KERNEL_CACHE_H
 #define SEAM_KERNEL_CACHE_H

@@ -15,8 +15,8 @@
 #define HEADER_MAX 4096
 
 /*
- * What kernel.sym.zst may unpack to: a kernel's list has 10 to 20 MB and
- * packs to a seventh.
+ * The largest unpacked size of kernel.sym.zst: a kernel's list has 10 to 20 MB
+ * and packs to a seventh.
  */
 #define TEXT_MAX ((size_t)256 << 20)
 #define TEXT_FREE ((size_t)1 << 20)
@@ -131,7 +131,7 @@ static bool parse_line(struct seam_kernel_file *file, const char *key,
 #undef IS
 }
 
-/* @text has a NUL behind its @size bytes. */
+/* @text has a NUL after its @size bytes. */
 static int parse_header(struct seam_kernel_file *file, const char *text,
 			size_t size, struct seam_err *err)
 {
@@ -197,7 +197,7 @@ int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
 	if (n == ZSTD_CONTENTSIZE_ERROR || n == ZSTD_CONTENTSIZE_UNKNOWN ||
 	    n > TEXT_MAX)
 		return seam_err_set(err, -EBADMSG,
-				    "the compressed text has no sane size");
+				    "the compressed text has an invalid size");
 	if (n > TEXT_FREE + MAX_RATIO * (uint64_t)file->packed.size)
 		return seam_err_set(err, -EBADMSG, "the compressed text would "
 				    "unpack to over %d times its size",

@@ -39,7 +39,7 @@ int seam_kernel_file_read(struct seam_kernel_file *file,
 			  struct seam_bytes bytes, struct seam_err *err);
 
 /*
- * The text, with room for one more byte behind it: malloc()ed.  0, or
+ * The text, with room for one more byte after it: malloc()ed.  0, or
  * -EBADMSG, -ENOMEM; at most 256 MiB.
  */
 int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,

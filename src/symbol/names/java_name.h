@@ -5,7 +5,7 @@
  *	Ljava/util/Arrays;copyOf([BI)[B    java.util.Arrays.copyOf(byte[], int)
  *
  * That is how agents of the JVM name compiled methods in dumps and maps.  The
- * result type is left out: it does not tell methods apart.
+ * result type is left out: it does not distinguish methods.
  *
  * Source: Java Virtual Machine Specification, 4.3 "Descriptors".
  */

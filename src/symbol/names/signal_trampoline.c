@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* signal_trampoline.c - their names; the contract is in signal_trampoline.h */
+/* signal_trampoline.c - known names; see signal_trampoline.h */
 #include "symbol/names/signal_trampoline.h"
 
 static const char *const names[] = {

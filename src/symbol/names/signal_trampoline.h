@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signal_trampoline.h - what signal handlers return to
+ * signal_trampoline.h - the code that signal handlers return to
  *
- * The kernel makes a handler's return address that of a few instructions which
- * call sigreturn(2).  No call stands before them, so this one return address of
- * a callchain is looked up as it is.
+ * A handler's return address is that of a few instructions which call
+ * sigreturn(2).  There is no call before them, so this one return address of a
+ * callchain is looked up without subtracting a byte.
  */
 #ifndef SEAM_SIGNAL_TRAMPOLINE_H
 #define SEAM_SIGNAL_TRAMPOLINE_H
@@ -12,11 +12,11 @@
 #include "base/base.h"
 
 /*
- * Whether a function of this name is one, as C libraries, vdsos and Go call
- * theirs.  @name as the linker knows it.
+ * Whether @name is that of a trampoline in a C library, a vdso or Go, before
+ * demangling.
  *
  * Source: glibc sysdeps/unix/sysv/linux, musl src/signal, Linux arch/.../vdso,
- * Go src/runtime/sys_linux_amd64.s; Go's linker puts the ABI behind a name.
+ * Go src/runtime/sys_linux_amd64.s; Go's linker appends the ABI.
  */
 bool seam_signal_trampoline_is_name(const char *name);
 

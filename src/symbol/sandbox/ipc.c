@@ -7,14 +7,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of a function's code as instructions: more than any function has. */
+/* More than the instructions of the largest function take. */
 #define MAX_MESSAGE ((size_t)1 << 30)
 
 struct message_header {
 	uint32_t kind, size;
 };
 
-/* Numbers go as they are in memory. */
+/* Numbers are sent in memory order. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define HOST SEAM_LITTLE
 #else
@@ -64,7 +64,7 @@ void seam_ipc_put_text(struct seam_ipc *ipc, const char *text)
 			 text ? strlen(text) + 1 : 1);
 }
 
-/* The header goes alone where a descriptor goes with it. */
+/* The header alone: a descriptor is attached to it. */
 static int send_header(int fd, const struct message_header *header, int pass)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -123,7 +123,7 @@ static int after_failure(struct seam_ipc *ipc, ssize_t n)
 	if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
 		return -EPIPE;
 	ipc->n_waits++;
-	return ipc->gives_up && ipc->gives_up(ipc) ? -ETIMEDOUT :
+	return ipc->is_timed_out && ipc->is_timed_out(ipc) ? -ETIMEDOUT :
 	       0;
 }
 
@@ -219,7 +219,7 @@ int seam_ipc_take_err(struct seam_cursor *body, struct seam_err *err)
 	const char *text = seam_cursor_cstr(body);
 
 	if (body->error)
-		return seam_err_set(err, -EBADMSG, "not an answer");
+		return seam_err_set(err, -EBADMSG, "invalid reply");
 	if (code == 0)
 		return 0;
 	return seam_err_set(err, code < 4096 ? -(int)code : -EIO, "%s", text);

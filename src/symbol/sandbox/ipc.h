@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ipc.h - messages between Seam and its process without rights
+ * ipc.h - messages between Seam and its sandboxed process
  *
- * A message is a kind, a run of bytes and perhaps a descriptor.  Both ends
- * are the same program on the same machine, so numbers go as they are; but
- * the other end may have been taken over by a file that it read, so what
- * arrives is read with a cursor, and its size has a limit.
+ * A message is a kind, a run of bytes and perhaps a descriptor.  Both ends are
+ * the same program on the same machine, so numbers are sent in memory order.
+ * The other end may have been taken over by a file that it parsed, so messages
+ * are read with a cursor, and their size has a limit.
  *
  * Threads: one at a time for one end.
  */
@@ -24,11 +24,11 @@ struct seam_ipc {
 	size_t in_cap;
 	bool is_broken;			/* memory ran out while it was made */
 	/*
-	 * Whether to wait no more, asked each time that the socket's
-	 * SO_RCVTIMEO has passed within a message; NULL: wait for ever.
+	 * Called each time that the socket's SO_RCVTIMEO expires within a
+	 * message; true ends the wait.  NULL: wait without a limit.
 	 */
-	bool (*gives_up)(struct seam_ipc *ipc);
-	unsigned int n_waits;		/* for the message that is awaited */
+	bool (*is_timed_out)(struct seam_ipc *ipc);
+	unsigned int n_waits;		/* timeouts of this message */
 };
 
 struct seam_message {
@@ -41,12 +41,12 @@ struct seam_message {
 void seam_ipc_put(struct seam_ipc *ipc, const void *data, size_t size);
 void seam_ipc_put_u32(struct seam_ipc *ipc, uint32_t v);
 void seam_ipc_put_u64(struct seam_ipc *ipc, uint64_t v);
-/* With its NUL; NULL goes as "". */
+/* With its NUL; NULL is sent as "". */
 void seam_ipc_put_text(struct seam_ipc *ipc, const char *text);
 
 /*
  * Send what was put, with a copy of descriptor @fd unless it is -1.  0;
- * -EPIPE when the other end is gone; -ENOMEM when it could not be made.
+ * -EPIPE when the other end has closed; -ENOMEM when a put had failed.
  */
 int seam_ipc_send(struct seam_ipc *ipc, uint32_t kind, int fd);
 

@@ -20,13 +20,13 @@ enum { IPC_FD = 3 };
 /* The kind of the child's first message. */
 enum { HELLO = UINT32_C(0x6f6c6568) };
 
-/* Where nobody has set a limit. */
+/* Without --max-memory. */
 #define MEMORY_BYTES ((uint64_t)4 << 30)
 
-/* For one question; the largest files take some ten seconds. */
+/* For one request; the largest files take some ten seconds. */
 unsigned int seam_sandbox_cpu_s = 60;
 
-/* Nothing of the parent's stays open but the socket and a place for words. */
+/* Only the socket, and /dev/null for the standard three, stay open. */
 static bool close_all_but(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -45,14 +45,14 @@ static bool close_all_but(int socket)
 	return true;
 }
 
-/* Signals are as for a program that was just started. */
+/* Dispositions as of a program that was just started. */
 static void reset_signals(void)
 {
 	sigset_t none;
 
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);
-	/* The terminal's are the parent's business. */
+	/* The parent handles those of the terminal. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	sigemptyset(&none);
@@ -75,7 +75,7 @@ _Noreturn static void run(int socket, seam_sandbox_work *work, void *context)
 	_exit(0);
 }
 
-static int hear_hello(struct seam_sandbox *sandbox)
+static int receive_hello(struct seam_sandbox *sandbox)
 {
 	struct seam_message hello;
 	int r = seam_ipc_receive(&sandbox->ipc, &hello);
@@ -97,9 +97,9 @@ static uint64_t cpu_s(pid_t pid)
 }
 
 /*
- * Asked each second that an answer takes.  A limit of the child's own would
- * be for all questions together, and one that is moved on needs a right
- * (CAP_SYS_RESOURCE) where the child is another user.
+ * Called each second that a reply takes.  RLIMIT_CPU would count all requests
+ * together, and raising it for each needs CAP_SYS_RESOURCE where the child is
+ * another user.
  */
 static bool is_too_slow(struct seam_ipc *ipc)
 {
@@ -108,7 +108,7 @@ static bool is_too_slow(struct seam_ipc *ipc)
 
 	if (ipc->n_waits == 1)
 		sandbox->begin_s = cpu_s(sandbox->pid);
-	/* one that sleeps takes no time, and is not waited for for ever */
+	/* a process that sleeps uses no CPU time: it has a limit too */
 	sandbox->is_slow = cpu_s(sandbox->pid) - sandbox->begin_s >=
 			   seam_sandbox_cpu_s ||
 			   ipc->n_waits > 10 * seam_sandbox_cpu_s;
@@ -139,10 +139,10 @@ int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 	}
 	sandbox->pid = pid;
 	sandbox->ipc.fd = ends[0];
-	sandbox->ipc.gives_up = is_too_slow;
+	sandbox->ipc.is_timed_out = is_too_slow;
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
 	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &minute, sizeof(minute));
-	if (hear_hello(sandbox)) {
+	if (receive_hello(sandbox)) {
 		seam_sandbox_end(sandbox, why, sizeof(why));
 		return seam_err_set(err, -EIO, "cannot start a process to read "
 				    "files: it %s", why);
@@ -159,7 +159,7 @@ static void describe(const struct seam_sandbox *sandbox, int status, char *why,
 		snprintf(why, room, "took more than %u seconds",
 			 seam_sandbox_cpu_s);
 	else if (signal_number == SIGSYS)
-		snprintf(why, room, "tried what it may not do");
+		snprintf(why, room, "made a forbidden system call");
 	else if (signal_number)
 		snprintf(why, room, "was killed by signal %d (%s)",
 			 signal_number, strsignal(signal_number));
@@ -175,7 +175,7 @@ void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room)
 	seam_ipc_fini(&sandbox->ipc);
 	if (sandbox->pid == 0)
 		return;
-	/* One that is ending is not changed by that; one that hangs ends. */
+	/* Harmless for a process that has ended; ends one that hangs. */
 	kill(sandbox->pid, SIGKILL);
 	while (waitpid(sandbox->pid, &status, 0) < 0 && errno == EINTR)
 		;

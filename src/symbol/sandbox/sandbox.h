@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandbox.h - a process without rights, for what reads files of strangers
+ * sandbox.h - a process without privileges, which parses untrusted files
  *
- * libelf, libdw, capstone, libyaml and the demangler parse what the author of
- * a program wrote, and have had their share of defects.  So they run in a child that can do
- * nothing with what it may be made to do: it has no descriptor but a socket
- * to its parent, cannot open, connect, execute, fork or signal
- * (seccomp, no_new_privs), has no more memory than --max-memory allows once
- * again and a minute of CPU time a question, and is user 65534 where its
- * parent is root.  What it needs read, the parent opens for it
- * (file_broker.h).  If it dies, the file that it read has no names, and the
- * parent says so.
+ * libelf, libdw, capstone, libyaml and the demangler parse untrusted input and
+ * have a history of defects.  They run in a child process that can do little
+ * harm: it has no descriptor but a socket to its parent; it cannot open,
+ * connect, execute, fork or signal (seccomp, no_new_privs); it may use as much
+ * memory as --max-memory allows the parent, and a minute of CPU time a
+ * request; it is user 65534 where its parent is root.  The parent opens the
+ * files that it requests (file_broker.h).  If it dies, the file that it read
+ * has no names, and the parent reports that.
  *
- * A container may refuse seccomp or another right; what is left of the list
- * is in force then, and seam_sandbox_missing() says what is not.  Where no
- * process can be started, nothing is read: names are not worth the risk.
+ * A container may refuse one of these protections.  The others are in force
+ * then, and seam_sandbox_missing() lists the refused ones.  Where no process
+ * can be started, nothing is read.
  */
 #ifndef SEAM_SANDBOX_H
 #define SEAM_SANDBOX_H
@@ -27,8 +26,8 @@ struct seam_sandbox {
 	pid_t pid;			/* 0: none runs */
 	struct seam_ipc ipc;
 	unsigned int refused;		/* of enum seam_sandbox_part */
-	uint64_t begin_s;		/* its CPU time as an answer began */
-	bool is_slow;			/* and was not waited for */
+	uint64_t begin_s;		/* its CPU time as a reply began */
+	bool is_slow;			/* it exceeded its time */
 };
 
 enum seam_sandbox_part {
@@ -48,7 +47,7 @@ typedef void seam_sandbox_work(struct seam_ipc *ipc, void *context);
 int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 		       void *context, struct seam_err *err);
 
-/* CPU seconds that the child may take for one answer: 60. */
+/* CPU seconds that the child may take for one reply: 60. */
 extern unsigned int seam_sandbox_cpu_s;
 
 /*
@@ -58,10 +57,10 @@ extern unsigned int seam_sandbox_cpu_s;
  */
 void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room);
 
-/* What protection is not in force, as a list of words; NULL: all is. */
+/* Which protections are not in force, as a list; NULL: all are. */
 const char *seam_sandbox_missing(const struct seam_sandbox *sandbox);
 
-/* In the child: give the rights up.  What was refused. */
+/* In the child: drop privileges.  Returns what was refused. */
 unsigned int seam_sandbox_drop_privileges(uint64_t memory_bytes);
 
 #endif /* SEAM_SANDBOX_H */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandbox_privileges.c - what a reading process may do: nearly nothing
+ * sandbox_privileges.c - what a reading process may do: an allow-list
  *
- * An allow-list.  Calls by which libraries only try something (open a debug
- * file, ask the time) fail as if it were not there; all others end the
- * process.
+ * Optional calls of libraries (open a debug file, get the memory size) fail
+ * with EACCES; all calls that are not listed end the process.
  */
 #include "symbol/sandbox/sandbox.h"
 
@@ -22,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* "nobody", who owns nothing. */
+/* The user "nobody", which owns no files. */
 enum { NOBODY = 65534 };
 
 enum { ALL_CPU_S = 3600 };
@@ -59,8 +58,8 @@ enum { ALL_CPU_S = 3600 };
 	LOAD(nr)
 
 /*
- * glibc's fstat(): argument 3 says that a descriptor is meant.  A name could
- * be given all the same; it would tell the size of a file, not its bytes.
+ * glibc's fstat(): AT_EMPTY_PATH in argument 3.  A path could be passed all
+ * the same; it would reveal the size of a file, not its bytes.
  */
 #define ALLOW_FSTAT							\
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 5),	\
@@ -81,7 +80,7 @@ enum { ALL_CPU_S = 3600 };
 	RETURN(REFUSE),							\
 	RETURN(SECCOMP_RET_ALLOW)
 
-/* A file's generation, by which find_elf.c tells it from one of its inode. */
+/* A file's inode generation, which find_elf.c compares. */
 #define ALLOW_GETVERSION						\
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),		\
 	LOAD(args[1]),							\
@@ -98,7 +97,7 @@ static bool filter_calls(void)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
 		RETURN(SECCOMP_RET_KILL_PROCESS),
 		LOAD(nr),
-		/* what is passed to it, and its parent */
+		/* received descriptors, and the socket to its parent */
 		ALLOW(read), ALLOW(pread64), ALLOW(lseek), ALLOW(close),
 		ALLOW(recvfrom), ALLOW(recvmsg), ALLOW(sendto),
 		ALLOW(sendmsg), ALLOW(fcntl), ALLOW(write), ALLOW(fstat),
@@ -111,7 +110,7 @@ static bool filter_calls(void)
 		ALLOW(rt_sigreturn), ALLOW(rt_sigprocmask), ALLOW(getpid),
 		ALLOW(gettid), ALLOW(getrandom), ALLOW(clock_gettime),
 		ALLOW(sched_yield), ALLOW(pipe2),
-		/* what libraries try, and do without */
+		/* optional for libraries */
 		FAIL(openat), FAIL(readlinkat), FAIL(faccessat),
 		FAIL(getcwd), FAIL(prlimit64), FAIL(uname),
 		FAIL(sysinfo), FAIL(sched_getaffinity),
@@ -180,7 +179,7 @@ static bool set_limits(uint64_t memory_bytes)
 	return all;
 }
 
-/* A process of root's becomes nobody's; others stay who they are. */
+/* A process of root becomes one of "nobody"; others keep their user. */
 static bool leave_root(void)
 {
 	if (geteuid() != 0)

@@ -180,7 +180,7 @@ int seam_symbolizer_request(struct seam_symbolizer *s,
 	return r;
 }
 
-/* What it found of @module. */
+/* The reply for @module. */
 static int take_module(struct seam_symbolizer *s,
 		       struct seam_symbolizer_module *module,
 		       struct seam_cursor *body)

@@ -106,7 +106,7 @@ int seam_symbolizer_vmlinux_code(void *symbolizer,
 				 uint8_t *buf, struct seam_vmlinux_answer *out,
 				 struct seam_err *err);
 
-/* What protection the process is without; NULL: none. */
+/* Protections that the process is without; NULL: none. */
 const char *
 seam_symbolizer_unprotected(const struct seam_symbolizer *symbolizer);
 

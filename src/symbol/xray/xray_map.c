@@ -40,7 +40,7 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* What could be taken for YAML, and is a program of another system. */
+/* Files of other systems, which could be taken for YAML. */
 static int refuse(struct seam_bytes bytes, struct seam_err *err)
 {
 	static const struct {

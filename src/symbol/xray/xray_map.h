@@ -52,7 +52,7 @@ struct seam_xray_map {
 /*
  * Read the map in @path: an ELF file of 64 bits, linked or not, or YAML.
  * -ENODATA when the file has no map, -ENOTSUP for a kind of file or version
- * that is not read, -EBADMSG for damage, -EIO when the process without rights
+ * that is not read, -EBADMSG for damage, -EIO when the sandboxed process
  * that reads it (sandbox.h) died.  Not to be called while other threads run.
  */
 int seam_xray_map_open(struct seam_xray_map *map, const char *path,
@@ -69,9 +69,9 @@ const struct seam_xray_mapped *
 seam_xray_map_find(const struct seam_xray_map *map, uint32_t id);
 
 /*
- * Ask @resolve, which answers as seam_symbols_resolve() for an offset in the
- * map's file, for the name, file and line of every function.  What it does
- * not know stays as it is.  0 or -ENOMEM.
+ * Replace name, file and line of every function by those of @resolve, which
+ * is as seam_symbols_resolve() for an offset in the map's file.  Where it has
+ * no name, the map's own stays.  0 or -ENOMEM.
  */
 int seam_xray_map_resolve(struct seam_xray_map *map,
 			  size_t (*resolve)(void *context, uint64_t offset,

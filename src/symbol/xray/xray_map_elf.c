@@ -3,7 +3,7 @@
  * xray_map_elf.c - the section xray_instr_map of an ELF file
  *
  * The section is not aligned, and in a position-independent program of map
- * version 0 or 1 its addresses stand in the relocations, not in the file.
+ * version 0 or 1 its addresses are in the relocations, not in the file.
  */
 #include "symbol/xray/xray_map.h"
 
@@ -29,7 +29,7 @@ static const struct seam_field entry_fields[] = {
 	F(address, "of the sled; from version 2 on relative to this field"),
 	F(function, "of its function's start; relative likewise"),
 	F(kind, "0 enter, 1 exit, 2 tail, 3 enter with args, 4, 5 events"),
-	F(always_instrument, "1: the source asked for it"),
+	F(always_instrument, "1: by an attribute in the source"),
 	F(version, "0, 1 or 2"),
 #undef F
 };
@@ -216,7 +216,7 @@ static struct symbol *find_symbol(const struct image *image, uint64_t addr)
 
 /*
  * The name for people of the function at @addr, NULL where there is none; a
- * function has many sleds, and is asked for once.  0 or -ENOMEM.
+ * function has many sleds, and is resolved once.  0 or -ENOMEM.
  */
 static int name_at(struct seam_xray_map *map, const struct image *image,
 		   uint64_t addr, const char **name)
@@ -270,7 +270,7 @@ static int add_entry(struct seam_xray_map *map, const struct image *image,
 	if (entry->kind >= SEAM_XRAY_N_SLEDS)
 		return seam_err_set(err, -EBADMSG, "entry at %#zx: kind=%u",
 				    offset, entry->kind);
-	/* no program has a function at 0: it stands in a relocation */
+	/* no program has a function at 0: it is in a relocation */
 	if (entry->version < 2 && entry->function == 0 &&
 	    image->header.e_type != ET_REL)
 		return seam_err_set(err, -ENOTSUP, "entry at %#zx: it has no "

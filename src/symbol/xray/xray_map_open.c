@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xray_map_open.c - a map's file, read by a process without rights
+ * xray_map_open.c - a map's file, read by a sandboxed process
  *
- * libelf, libyaml and the demangler see the file in a child (sandbox.h) that
- * has its bytes in memory as they were when it was forked.  What it sends is
- * checked here and put into a map of our own.
+ * libelf, libyaml and the demangler parse the file in a child (sandbox.h) that
+ * has its bytes in memory as of the fork.  The reply is checked here and put
+ * into a map of our own.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -89,25 +89,25 @@ static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
 				"reply") : 0;
 }
 
-static int ask(struct seam_xray_map *map, struct seam_file *file,
-	       struct seam_err *err)
+static int read_in_sandbox(struct seam_xray_map *map, struct seam_file *file,
+			   struct seam_err *err)
 {
 	struct seam_sandbox reader;
-	struct seam_message answer;
+	struct seam_message reply;
 	char why[100];
 	int r = seam_sandbox_start(&reader, read_map, file, err);
 
 	if (r)
 		return r;
-	r = seam_ipc_receive(&reader.ipc, &answer);
+	r = seam_ipc_receive(&reader.ipc, &reply);
 	if (r) {
 		seam_sandbox_end(&reader, why, sizeof(why));
 		return seam_err_set(err, -EIO, "the process that read it %s",
 				    why);
 	}
-	if (answer.fd >= 0)
-		close(answer.fd);
-	r = take_map(map, &answer.body, err);
+	if (reply.fd >= 0)
+		close(reply.fd);
+	r = take_map(map, &reply.body, err);
 	seam_sandbox_end(&reader, NULL, 0);
 	return r;
 }
@@ -120,7 +120,7 @@ int seam_xray_map_open(struct seam_xray_map *map, const char *path,
 
 	*map = (struct seam_xray_map) { 0 };
 	if (!r)
-		r = ask(map, &file, err);
+		r = read_in_sandbox(map, &file, err);
 	seam_file_close(&file);
 	if (!r)
 		return 0;

@@ -15,7 +15,7 @@ struct pc_place {
 
 struct places {
 	SEAM_ARRAY(struct pc_place) list;
-	uint64_t end;		/* first address behind all */
+	uint64_t end;		/* first address after all */
 	bool is_sorted;
 };
 

@@ -41,7 +41,7 @@ int seam_unwind_table_build(struct seam_unwind_table *table,
 uint16_t seam_unwind_table_find(const struct seam_unwind_table *table,
 				uint64_t addr);
 
-/* What the table takes, in bytes. */
+/* The size of the table in bytes. */
 size_t seam_unwind_table_bytes(const struct seam_unwind_table *table);
 
 void seam_unwind_table_fini(struct seam_unwind_table *table);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_play.c - events in their order to a code map; see jit_events.h */
+/* jit_replay.c - events, by time, into a code map; see jit_events.h */
 #include "symbol/jit/jit_events.h"
 
 #include <errno.h>
@@ -52,8 +52,8 @@ static int sort_events(struct seam_jit_layer *layer)
 	return r;
 }
 
-/* Playing one layer: which load a code index means now, and where it is. */
-struct playing {
+/* Replaying one layer: the load of a code index, and where it is now. */
+struct replay {
 	struct seam_jit_code *jit;
 	struct seam_jit_layer *layer;
 	struct seam_pair_map by_index;	/* (source, index) -> object */
@@ -64,9 +64,8 @@ struct playing {
 	bool has_moves;
 };
 
-/* An index is unique in its dump; the place tells twins apart. */
-static uint32_t moved_object(struct playing *p,
-			     const struct seam_jit_move *move)
+/* An index is unique in its dump; else the address decides. */
+static uint32_t moved_object(struct replay *p, const struct seam_jit_move *move)
 {
 	const struct seam_jitdump_move *record = &move->record;
 	uint32_t *object = seam_pair_map_find(&p->by_place, record->code_index,
@@ -78,7 +77,7 @@ static uint32_t moved_object(struct playing *p,
 	return object ? *object : SEAM_NONE;
 }
 
-static int remember(struct playing *p, uint32_t event, uint32_t object)
+static int remember(struct replay *p, uint32_t event, uint32_t object)
 {
 	const struct seam_jit_object *o = &p->jit->objects.items[object];
 
@@ -89,7 +88,7 @@ static int remember(struct playing *p, uint32_t event, uint32_t object)
 }
 
 /* Tie a move to its load.  SEAM_NONE when it must be skipped. */
-static uint32_t tie_move(struct playing *p, const struct seam_jit_move *move)
+static uint32_t tie_move(struct replay *p, const struct seam_jit_move *move)
 {
 	uint32_t object = moved_object(p, move);
 	uint32_t *slot;
@@ -105,12 +104,12 @@ static uint32_t tie_move(struct playing *p, const struct seam_jit_move *move)
 		return SEAM_NONE;
 	}
 	if (p->layer->events.items[p->place[object - p->first_object]]
-	    .start_addr != move->record.old_code_addr)
+		    .start_addr != move->record.old_code_addr)
 		p->layer->notes[SEAM_JIT_MOVE_PLACE]++;
 	return object;
 }
 
-static int play_move(struct playing *p, uint32_t i)
+static int play_move(struct replay *p, uint32_t i)
 {
 	struct seam_jit_event *event = &p->layer->events.items[i];
 	uint32_t from;
@@ -126,11 +125,11 @@ static int play_move(struct playing *p, uint32_t i)
 }
 
 /*
- * Two lines of a map for one place that were written at the same time, as far
- * as is known: which of them a sample met cannot be told.  One function that
- * is told twice is no such case.
+ * Two lines of a map for one address that may have been written at the same
+ * time: a sample may be of either.  One function that is written twice does
+ * not count.
  */
-static void judge_reuse(struct playing *p, uint32_t i)
+static void find_reuse(struct replay *p, uint32_t i)
 {
 	struct seam_jit_event *events = p->layer->events.items;
 	struct seam_jit_object *objects = p->jit->objects.items;
@@ -150,7 +149,7 @@ static void judge_reuse(struct playing *p, uint32_t i)
 	}
 }
 
-static int play_load(struct playing *p, uint32_t i)
+static int play_load(struct replay *p, uint32_t i)
 {
 	const struct seam_jit_event *event = &p->layer->events.items[i];
 	const struct seam_jit_object *object =
@@ -168,12 +167,12 @@ static int play_load(struct playing *p, uint32_t i)
 			return -ENOMEM;
 	}
 	if (object->known_ns)
-		judge_reuse(p, i);
+		find_reuse(p, i);
 	return seam_code_map_place(&p->layer->map, i, event->time_ns);
 }
 
 /* Moves that found no load: was there one later? */
-static void judge_unknown(struct playing *p)
+static void judge_unknown(struct replay *p)
 {
 	for (size_t i = 0; i < p->unknown.n; i++) {
 		const struct seam_jit_move *move =
@@ -187,7 +186,7 @@ static void judge_unknown(struct playing *p)
 }
 
 /* Room for where each object is, if any moves. */
-static int begin_playing(struct playing *p)
+static int begin_playing(struct replay *p)
 {
 	uint32_t low = SEAM_NONE, high = 0;
 
@@ -210,7 +209,7 @@ static int begin_playing(struct playing *p)
 
 static int play(struct seam_jit_code *jit, struct seam_jit_layer *layer)
 {
-	struct playing p = { .jit = jit, .layer = layer };
+	struct replay p = { .jit = jit, .layer = layer };
 	int r = begin_playing(&p);
 
 	for (uint32_t i = 0; !r && i < layer->events.n; i++)
@@ -224,7 +223,7 @@ static int play(struct seam_jit_code *jit, struct seam_jit_layer *layer)
 	return r ? r : seam_code_map_seal(&layer->map);
 }
 
-int seam_jit_play(struct seam_jit_code *jit, struct seam_jit_layer *layer)
+int seam_jit_replay(struct seam_jit_code *jit, struct seam_jit_layer *layer)
 {
 	size_t n = layer->events.n;
 	struct seam_code_range *ranges;
