@@ -15,7 +15,7 @@ const struct seam_record seam_jitdump_header_table = SEAM_RECORD(
 	F(header, magic, "0x4a695444, \"JiTD\"; tells the byte order"),
 	F(header, version, "1"),
 	F(header, total_size,
-	  "bytes in this header: the first record is behind"),
+	  "bytes in this header; the first record follows"),
 	F(header, elf_mach,
 	  "architecture, as e_machine of ELF; CPython writes 0"),
 	F(header, pad1, "0; V8 and llvm-jitlink leave what was there"),
@@ -84,9 +84,9 @@ const struct seam_record seam_jitdump_unwinding_info_table = SEAM_RECORD(
 	F(unwinding_info, eh_frame_hdr_size,
 	  "bytes of .eh_frame_hdr, the last of them"),
 	F(unwinding_info, mapped_size,
-	  "bytes that are in memory behind the code; or 0"),
+	  "bytes that are in memory after the code; or 0"),
 	F(unwinding_info, unwinding_data,
-	  ".eh_frame, then .eh_frame_hdr; the text says the "
+	  ".eh_frame, then .eh_frame_hdr; the text has the "
 	  "other order, V8, CPython and perf have this"));
 
 static const struct {
@@ -242,7 +242,7 @@ static bool read_record(struct seam_jitdump_reader *reader,
 
 /*
  * Cut the next record off.  False at the end, which is also where a size
- * cannot be true: what is behind cannot be found.
+ * cannot be true: the records after it cannot be found.
  */
 static bool split_record(struct seam_jitdump_reader *reader,
 			 struct seam_jitdump_record *record,
@@ -283,7 +283,7 @@ bool seam_jitdump_next(struct seam_jitdump_reader *reader,
 	return false;
 }
 
-/* Walk by names: how many bytes are left behind the last entry. */
+/* Walk by names.  Returns the bytes left after the last entry. */
 static size_t walk(struct seam_jitdump_lines lines, bool *is_cut)
 {
 	struct seam_jitdump_debug_entry entry;
@@ -310,7 +310,7 @@ static bool steps_fit(struct seam_cursor c, uint64_t n, size_t step)
 	return true;
 }
 
-/* Records are padded to 8 bytes, so up to 7 behind the entries mean nothing. */
+/* Records are padded to 8 bytes, so up to 7 after the entries mean nothing. */
 enum { MAX_PADDING = 7, ENTRY_BYTES = 16 };
 
 static size_t find_step(const struct seam_jitdump_debug_info *info,

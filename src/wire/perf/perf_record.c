@@ -97,7 +97,7 @@ struct seam_perf_read {
 static const struct seam_record read_record = SEAM_RECORD("READ", KERNEL,
 	F(read, pid, "process"),
 	F(read, tid, "thread"),
-	F(read, values, "as read_format says"));
+	F(read, values, "by read_format"));
 
 static const struct seam_record aux_record = SEAM_RECORD("AUX", KERNEL,
 	F(aux, aux_offset, "of the first byte, free-running"),

@@ -19,7 +19,7 @@
 /*
  * Source: XRay FDR format, version 1, "Format Grammar and Invariants"; LLVM
  * 14's writer for the versions since.  Wider than the spec in two places
- * that real writers use: an argument behind a plain Entry (LLVM 5 and 6), and
+ * that real writers use: an argument after a plain Entry (LLVM 5 and 6), and
  * a buffer into which nothing was recorded.
  */
 const struct seam_xray_pair seam_xray_pairs[] = {
@@ -50,7 +50,7 @@ const size_t seam_xray_n_pairs = SEAM_ARRAY_SIZE(seam_xray_pairs);
 #define F(type, member, text) SEAM_FIELD(struct seam_xray_##type, member, text)
 static const struct seam_record buffer_record = SEAM_RECORD(
 	"NewBuffer", SPEC ", \"NewBuffer Records\"",
-	F(buffer, thread_id, "thread; the spec says 2 bytes, all writers 4"));
+	F(buffer, thread_id, "thread; 2 bytes in the spec, 4 in all writers"));
 static const struct seam_record wall_record = SEAM_RECORD(
 	"WallClockTime", SPEC ", \"WallClockTime Records\"",
 	F(wall, seconds, "s of CLOCK_MONOTONIC, in spite of the name"),
@@ -77,25 +77,25 @@ static const struct seam_record function_record = SEAM_RECORD(
 	F(function, tsc_delta, "ticks since the base, which it moves"));
 static const struct seam_record custom1_record = SEAM_RECORD(
 	"CustomEventMarker", SPEC ", \"CustomEventMarker Records\"",
-	F(marker, event_size, "bytes of data behind this record"),
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, absolute_tsc, "ticks; the base stays as it is"));
 static const struct seam_record custom4_record = SEAM_RECORD(
 	"CustomEventMarker", "LLVM 8, version 4",
-	F(marker, event_size, "bytes of data behind this record"),
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, absolute_tsc, "ticks; the base stays as it is"),
 	F(marker, cpu_id, "CPU of the event"));
 static const struct seam_record custom5_record = SEAM_RECORD(
 	"CustomEventMarker", "LLVM 8 to 14, version 5",
-	F(marker, event_size, "bytes of data behind this record"),
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, tsc_delta, "ticks since the base, which it moves"));
 static const struct seam_record typed1_record = SEAM_RECORD(
 	"TypedEventMarker", "LLVM 7, version 2 to 4",
-	F(marker, event_size, "bytes of data behind this record"),
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, absolute_tsc, "ticks; the base stays as it is"),
 	F(marker, event_type, "number that the program registered"));
 static const struct seam_record typed5_record = SEAM_RECORD(
 	"TypedEventMarker", "LLVM 8 to 14, version 5",
-	F(marker, event_size, "bytes of data behind this record"),
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, tsc_delta, "ticks since the base, which it moves"),
 	F(marker, event_type, "number that the program registered"));
 #undef F
@@ -200,7 +200,7 @@ static int fail_short(struct seam_xray_reader *r, size_t offset,
 		    what);
 }
 
-/* The state that a first byte @b stands for; SEAM_XRAY_N_STATES for none. */
+/* The state of a record whose first byte is @b; SEAM_XRAY_N_STATES: none. */
 static enum seam_xray_state classify(const struct seam_xray_format *format,
 				     uint8_t b)
 {
@@ -233,7 +233,7 @@ static void split_word(struct seam_xray_record *record, enum seam_endian endian)
 	}
 }
 
-/* What the record does to the reader's clock. */
+/* Advance the reader's TSC by the record. */
 static void tell_time(struct seam_xray_reader *r,
 		      struct seam_xray_record *record)
 {
@@ -307,7 +307,7 @@ static int read_body(struct seam_xray_reader *r,
 
 static int at_end(struct seam_xray_reader *r)
 {
-	/* what is missing behind EndOfBuffer was unused */
+	/* what is missing after EndOfBuffer was unused */
 	bool is_whole = r->missing_bytes == 0 ||
 			r->state == SEAM_XRAY_AT_END_OF_BUFFER;
 
