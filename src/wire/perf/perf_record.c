@@ -126,12 +126,6 @@ static const struct seam_record switch_wide_record = SEAM_RECORD(
 	F(switch_wide, next_prev_pid, "process switched to or from"),
 	F(switch_wide, next_prev_tid, "thread switched to or from"));
 
-struct seam_perf_namespaces {
-	int32_t pid, tid;
-	uint64_t nr_namespaces;
-	struct seam_bytes link_info;
-};
-
 static const struct seam_record namespaces_record = SEAM_RECORD(
 	"NAMESPACES", KERNEL,
 	F(namespaces, pid, "process"),
@@ -159,11 +153,6 @@ static const struct seam_record bpf_event_record = SEAM_RECORD(
 	F(bpf_event, flags, "zero"),
 	F(bpf_event, id, "of the program"),
 	F(bpf_event, tag, "8 bytes"));
-
-struct seam_perf_cgroup {
-	uint64_t id;
-	const char *path;
-};
 
 static const struct seam_record cgroup_record = SEAM_RECORD("CGROUP", KERNEL,
 	F(cgroup, id, "as in samples"),

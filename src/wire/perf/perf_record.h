@@ -151,6 +151,17 @@ struct seam_perf_ksymbol {
 	const char *name;
 };
 
+struct seam_perf_namespaces {
+	int32_t pid, tid;
+	uint64_t nr_namespaces;
+	struct seam_bytes link_info;	/* u64 dev, u64 ino of each */
+};
+
+struct seam_perf_cgroup {
+	uint64_t id;
+	const char *path;
+};
+
 struct seam_perf_aux {
 	uint64_t aux_offset, aux_size, flags;
 };
