@@ -3,10 +3,10 @@
 #include "record/services/services.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "record/perf/synth_parts.h"
 #include "record/services/program_ring.h"
 
 enum {
