@@ -44,7 +44,7 @@ static void read_run(struct seam_helper_job *job)
 }
 
 void seam_session_track_files(struct seam_session *s,
-		       const struct seam_ring_header *record)
+			      const struct seam_perf_sideband *record)
 {
 	seam_kept_files_sideband(&s->kept_files, record);
 	if (s->options->keep_files)
@@ -54,11 +54,13 @@ void seam_session_track_files(struct seam_session *s,
 static void show(struct seam_session *s, const struct seam_synth *synth)
 {
 	for (size_t pos = 0; pos < synth->bytes.n;) {
-		const struct seam_ring_header *record =
-			(const void *)(synth->bytes.items + pos);
+		const uint8_t *at = synth->bytes.items + pos;
+		struct seam_perf_sideband record;
 
-		seam_session_track_files(s, record);
-		pos += record->size;
+		if (seam_sources_read_sideband(at, &record))
+			seam_session_track_files(s, &record);
+		pos += SEAM_PERF_HEADER_BYTES +
+		       seam_perf_record_at(at).payload.size;
 	}
 }
 

@@ -26,6 +26,6 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err);
 
 /* Show a side-band record, of these or of the kernel's, to what keeps files. */
 void seam_session_track_files(struct seam_session *s,
-		       const struct seam_ring_header *record);
+			      const struct seam_perf_sideband *record);
 
 #endif /* SEAM_EXISTING_H */

@@ -108,7 +108,7 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 /* ---- begin ---- */
 
 static void read_sideband(void *context,
-			  const struct seam_ring_header *record)
+			  const struct seam_perf_sideband *record)
 {
 	struct seam_session *s = context;
 
@@ -139,8 +139,9 @@ static void read_sample(void *context, uint32_t event,
 {
 	struct seam_session *s = context;
 
-	seam_kept_hits_sample(&s->kept_hits, &s->events.items[event].attr,
-			      record);
+	seam_kept_hits_sample(&s->kept_hits,
+			      &s->recording.data.events[event].attr,
+			      seam_perf_record_at(record).payload);
 }
 
 /* Connect the readers of records with each other. */

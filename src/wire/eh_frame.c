@@ -70,7 +70,7 @@ uint64_t seam_eh_address(struct seam_cursor *c, uint8_t encoding,
 
 /* --- entries --- */
 
-/* An entry's body as a window; its id says what it is. */
+/* An entry's body as a window.  Its id distinguishes CIE from FDE. */
 struct cfi_entry {
 	struct seam_cursor c;
 	size_t body_offset;	/* in the section, of @c's first byte */
@@ -114,7 +114,7 @@ static bool is_cie(const struct seam_eh_frame *frame, const struct cfi_entry *e)
 	return e->id == (frame->is_debug_frame ? UINT64_MAX : 0);
 }
 
-/* An address that is of no interest, behind its encoding. */
+/* Skip an encoded address and the encoding before it. */
 static void skip_address(struct seam_cursor *c, uint8_t address_bytes)
 {
 	uint8_t encoding = seam_cursor_u8(c);
@@ -124,8 +124,8 @@ static void skip_address(struct seam_cursor *c, uint8_t address_bytes)
 }
 
 /*
- * What the letters of an augmentation stand for.  An unknown one ends the
- * reading: what comes after it cannot be told, but "z" says where it ends.
+ * The data of each letter of an augmentation.  An unknown letter ends the
+ * reading: the size of its data is not known.  With "z" the whole has a size.
  */
 static void read_augmentation(struct seam_cursor *data, const char *letters,
 			      struct seam_eh_cie *cie)

@@ -10,8 +10,8 @@
  *	.eh_frame_hdr = 1:u8 encodings:u8[3] address-of-.eh_frame n
  *	                { initial-location address-of-its-FDE } sorted
  *
- * .debug_frame has the same entries; there a CIE is told by an id of all
- * ones, an FDE names its CIE by an offset in the section, and addresses are
+ * .debug_frame has the same entries; there a CIE has an id of all ones,
+ * an FDE names its CIE by an offset in the section, and addresses are
  * plain.  This module finds an entry and takes it apart as far as its
  * instructions; unwind/compile runs those.
  *
@@ -62,7 +62,7 @@ struct seam_eh_frame {
 	bool ends_at_terminator;
 };
 
-/* What a CIE says of all its FDEs. */
+/* A CIE: what all its FDEs have in common. */
 struct seam_eh_cie {
 	size_t offset;			/* in the section */
 	struct seam_bytes instructions;
@@ -88,7 +88,7 @@ struct seam_eh_fde {
  * Read the entry at @offset, and set *@next to the offset after it.
  *
  * Returns 1 with an FDE in @fde; 0 for a CIE, a terminator, or an entry that
- * is passed over because it breaks the format (then *@n_bad is counted up);
+ * is skipped because it breaks the format (then *@n_bad is incremented);
  * -ENODATA at the end, or where a length leads out of the section.
  * *@next is larger than @offset unless the result is -ENODATA.
  *
@@ -114,7 +114,7 @@ int seam_eh_frame_find(const struct seam_eh_frame *frame, uint64_t addr,
 bool seam_eh_frame_addr(const struct seam_eh_frame *frame, uint64_t *addr);
 
 /*
- * The address that stands at @c, stored by @encoding; @addr is that of the
+ * Read the address at @c, stored by @encoding; @addr is the address of the
  * window's first byte, @data_addr the base of DATAREL.  Fails @c with
  * -ENOTSUP for what call frame information of x86-64 and arm64 never has.
  */

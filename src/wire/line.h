@@ -13,7 +13,7 @@
  *	     0x1c8 COMM           pid=42 comm="lua"
  *	{"offset":456,"type":"COMM","pid":42,"comm":"lua"}
  *
- * A @name of NULL stands for an element of a list.  Names from outside are
+ * A @name of NULL means an element of a list.  Names from outside are
  * escaped.  Errors of the stream are the caller's to check, with ferror().
  */
 #ifndef SEAM_LINE_H

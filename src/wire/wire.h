@@ -47,20 +47,30 @@ struct seam_record {
 };
 
 /* The wire type follows from the C type, so the two cannot disagree. */
-#define SEAM_FIELD(record, member, text)					\
+#define SEAM_FIELD(record, member, text)				\
 	{								\
 		.name = #member,					\
 		.doc = (text),						\
 		.offset = offsetof(record, member),			\
 		.type = _Generic(((record *)0)->member,			\
 			uint8_t: SEAM_WIRE_U8,				\
-			uint16_t: SEAM_WIRE_U16,				\
+			uint16_t: SEAM_WIRE_U16,			\
 			uint32_t: SEAM_WIRE_U32,				\
 			uint64_t: SEAM_WIRE_U64,				\
 			int32_t: SEAM_WIRE_I32,				\
 			int64_t: SEAM_WIRE_I64,				\
 			const char *: SEAM_WIRE_CSTR,			\
 			struct seam_bytes: SEAM_WIRE_REST),		\
+	}
+
+/* A table of the fields that follow, each a SEAM_FIELD(). */
+#define SEAM_RECORD(label, source, ...)					\
+	{								\
+		.name = (label), .spec = (source),			\
+		.fields = (const struct seam_field[]) { __VA_ARGS__ },	\
+		.n_fields = sizeof((const struct seam_field[]) {	\
+				__VA_ARGS__ }) /			\
+			    sizeof(struct seam_field),			\
 	}
 
 /*

@@ -2,6 +2,7 @@
 /* test_new_threads.c - forks and exits, read in any order */
 #include "record/perf/new_threads.h"
 
+#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,31 +10,13 @@
 
 #include <cmocka.h>
 
-/* FORK and EXIT are of one form.  Source: linux/perf_event.h. */
-struct task {
-	struct seam_ring_header header;
-	uint32_t pid, ppid, tid, ptid;
-	uint64_t time_ns;
-};
-
 enum { FORK = PERF_RECORD_FORK, EXIT = PERF_RECORD_EXIT };
-
-static void see(struct seam_new_threads *threads, uint32_t type, uint32_t tid,
-		uint64_t time_ns)
-{
-	struct task task = {
-		.header = { .type = type, .size = sizeof(task) },
-		.pid = 1, .ppid = 1, .tid = tid, .ptid = 1,
-		.time_ns = time_ns,
-	};
-
-	seam_new_threads_read(threads, &task.header);
-}
 
 /* No threads have these ids. */
 enum { MISSING = 0x7ffffff0, MISSING_TOO };
 
-static struct seam_losses update(const struct task *tasks, size_t n)
+static struct seam_losses update(const struct seam_perf_sideband *records,
+				 size_t n)
 {
 	struct seam_data_file file = { .fd = -1 };
 	struct seam_event dummy;
@@ -46,8 +29,7 @@ static struct seam_losses update(const struct task *tasks, size_t n)
 
 	seam_sources_sideband(&dummy);
 	for (size_t i = 0; i < n; i++)
-		see(&threads, tasks[i].header.type, tasks[i].tid,
-		    tasks[i].time_ns);
+		seam_new_threads_read(&threads, &records[i]);
 	assert_int_equal(seam_new_threads_update(&threads, NULL), 0);
 	assert_int_equal(threads.changes.n, 0);
 	seam_sources_fini(&sources);
@@ -55,12 +37,13 @@ static struct seam_losses update(const struct task *tasks, size_t n)
 	return file.losses;
 }
 
-#define TASK(what, who, when) { { .type = (what) }, .tid = (who),	\
-				.time_ns = (when) }
+#define TASK(what, id, when)						\
+	{ .type = (what),						\
+	  .task = { .pid = 1, .ppid = 1, .tid = (id), .time = (when) } }
 
 static void a_life_is_known_though_its_exit_is_read_first(void **state)
 {
-	static const struct task tasks[] = {
+	static const struct seam_perf_sideband tasks[] = {
 		TASK(EXIT, MISSING, 300), TASK(FORK, MISSING, 100),
 	};
 	struct seam_losses losses = update(tasks, 2);
@@ -74,7 +57,7 @@ static void a_life_is_known_though_its_exit_is_read_first(void **state)
 static void the_exit_of_an_earlier_thread_with_that_id_is_not_used(
 	void **state)
 {
-	static const struct task tasks[] = {
+	static const struct seam_perf_sideband tasks[] = {
 		TASK(FORK, MISSING, 500), TASK(EXIT, MISSING, 900),
 		TASK(EXIT, MISSING, 400), TASK(FORK, MISSING_TOO, 450),
 		TASK(EXIT, MISSING_TOO, 460),

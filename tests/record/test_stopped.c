@@ -9,48 +9,27 @@
 #include <cmocka.h>
 #include <linux/perf_event.h>
 
-/* The sample_id of each record; see SAMPLE_TYPE. */
-struct sample_id {
-	uint32_t pid, tid;
-	uint64_t ns;
-	uint32_t cpu, zero;
-	uint64_t id;
-};
-
-struct record {
-	struct seam_ring_header header;
-	uint32_t pid, tid;		/* EXIT: pid, parent's pid */
-	union {
-		struct {
-			char text[16];
-			struct sample_id sample_id;
-		} name;
-		struct {
-			uint32_t tid, parent_tid;
-			uint64_t ns;
-			struct sample_id sample_id;
-		} end;
-	};
-};
-
 static void see(struct seam_stopped *s, uint32_t type, uint32_t pid,
 		uint64_t ns)
 {
-	struct record r = {
-		.header = { .type = type, .size = sizeof(r) },
-		.pid = pid, .tid = pid,
-		.name = { "su", { .ns = ns } },
+	struct seam_perf_sideband r = {
+		.type = type, .sample_id.time = ns,
 	};
+	int32_t id = (int32_t)pid;
 
-	if (type == PERF_RECORD_COMM)
-		r.header.misc = PERF_RECORD_MISC_COMM_EXEC;
-	if (type == PERF_RECORD_EXIT) {
-		r.tid = 1;
-		r.end.tid = pid;
-		r.end.ns = ns;
-		r.end.sample_id.ns = ns;
+	if (type == PERF_RECORD_COMM) {
+		r.misc = PERF_RECORD_MISC_COMM_EXEC;
+		r.comm = (struct seam_perf_comm) { id, id, "su" };
+	} else if (type == PERF_RECORD_EXIT) {
+		r.task = (struct seam_perf_task) {
+			.pid = id, .ppid = 1, .tid = id, .time = ns,
+		};
+	} else {
+		r.mapping = (struct seam_perf_mapping) {
+			.pid = id, .tid = id,
+		};
 	}
-	seam_stopped_read(s, &r.header);
+	seam_stopped_read(s, &r);
 }
 
 enum { EXEC = PERF_RECORD_COMM, MAP = PERF_RECORD_MMAP2,

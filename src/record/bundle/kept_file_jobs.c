@@ -151,9 +151,9 @@ static void open_free(struct seam_helper_job *job)
 }
 
 int seam_kept_file_open(struct seam_kept_files *kept,
-			const struct seam_kept_files_mapping *m, uint32_t i)
+			const struct seam_perf_mapping *m, uint32_t i)
 {
-	struct open_job *o = calloc(1, sizeof(*o) + identity_size(m->path));
+	struct open_job *o = calloc(1, sizeof(*o) + identity_size(m->filename));
 
 	if (!o)
 		return -ENOMEM;
@@ -164,9 +164,9 @@ int seam_kept_file_open(struct seam_kept_files *kept,
 	};
 	o->pid = m->pid;
 	o->begin = m->addr;
-	o->end = m->addr + m->bytes;
+	o->end = m->addr + m->len;
 	o->fd = -1;
-	identify(&o->id, m->build_id, m->build_id_size, m->path);
+	identify(&o->id, m->build_id, m->build_id_size, m->filename);
 	return seam_helper_submit(kept->helper, &o->job);
 }
 

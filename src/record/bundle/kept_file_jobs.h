@@ -12,7 +12,7 @@
 
 /* Open file @i of @kept, mapped as @m, as the process of @m sees it. */
 int seam_kept_file_open(struct seam_kept_files *kept,
-			const struct seam_kept_files_mapping *m, uint32_t i);
+			const struct seam_perf_mapping *m, uint32_t i);
 
 /* Set is_at_path of all files, in one job. */
 int seam_kept_file_check_paths(struct seam_kept_files *kept);

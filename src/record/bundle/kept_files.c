@@ -2,13 +2,13 @@
 /* kept_files.c - the list of files, and the order of jobs; see kept_files.h */
 #include "record/bundle/kept_files.h"
 
-#include "base/cursor.h"
 #include "base/hash.h"
 #include "record/bundle/kept_file_jobs.h"
 #include "symbol/elf/build_id.h"
 
 #include <errno.h>
 #include <link.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -22,33 +22,11 @@ enum {
 /* A vdso below this belongs to a 32-bit process and is not ours. */
 #define FIRST_64_BIT_ADDR (UINT64_C(1) << 32)
 
-bool seam_kept_files_read_mapping(const struct seam_ring_header *record,
-				  struct seam_kept_files_mapping *m)
+const struct seam_perf_mapping *
+seam_kept_files_mapping_of(const struct seam_perf_sideband *record)
 {
-	struct seam_cursor c = seam_cursor_make(record, record->size,
-						SEAM_LITTLE);
-	uint8_t size;
-	uint32_t prot;
-
-	if (record->type != PERF_RECORD_MMAP2)
-		return false;
-	seam_cursor_skip(&c, sizeof(*record));
-	m->pid = (int32_t)seam_cursor_u32(&c);
-	seam_cursor_skip(&c, 4);		/* tid */
-	m->addr = seam_cursor_u64(&c);
-	m->bytes = seam_cursor_u64(&c);
-	seam_cursor_skip(&c, 8);		/* offset in the file */
-	size = seam_cursor_u8(&c);
-	seam_cursor_skip(&c, 3);
-	m->build_id = seam_cursor_bytes(&c, SEAM_KEPT_BUILD_ID);
-	m->build_id_size = 0;
-	if (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
-	    size <= SEAM_KEPT_BUILD_ID)
-		m->build_id_size = size;
-	prot = seam_cursor_u32(&c);
-	seam_cursor_skip(&c, 4);		/* flags */
-	m->path = seam_cursor_cstr(&c);
-	return !c.error && prot & PROT_EXEC;
+	return record->type == PERF_RECORD_MMAP2 &&
+	       record->mapping.prot & PROT_EXEC ? &record->mapping : NULL;
 }
 
 static uint64_t hash_of(const uint8_t *build_id, size_t size)
@@ -91,11 +69,11 @@ struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept,
 
 /* Whether there is room, in general and for this process; reserves it. */
 static bool reserve(struct seam_kept_files *kept,
-		    const struct seam_kept_files_mapping *m, size_t n_paths)
+		    const struct seam_perf_mapping *m, size_t n_paths)
 {
 	uint16_t *n = &kept->of_process[(uint32_t)m->pid %
 					SEAM_KEPT_N_COUNTERS];
-	size_t length = strlen(m->path) + 1;
+	size_t length = strlen(m->filename) + 1;
 
 	if (n_paths >= SEAM_KEPT_MAX_PATHS || *n >= SEAM_KEPT_MAX_OF_PROCESS ||
 	    kept->files.n >= SEAM_KEPT_MAX_FILES ||
@@ -115,10 +93,10 @@ static bool has_helper(struct seam_kept_files *kept)
 
 /* False: out of memory. */
 static bool add_file(struct seam_kept_files *kept,
-		     const struct seam_kept_files_mapping *m)
+		     const struct seam_perf_mapping *m)
 {
 	uint32_t i = (uint32_t)kept->files.n;
-	char *path = strdup(m->path);
+	char *path = strdup(m->filename);
 	struct seam_kept_file *file;
 
 	if (!path || !SEAM_ARRAY_RESERVE(&kept->files, 1) ||
@@ -138,7 +116,7 @@ static bool add_file(struct seam_kept_files *kept,
 
 /* Have the helper open the file that was added last, mapped as @m. */
 static void open_last(struct seam_kept_files *kept,
-		      const struct seam_kept_files_mapping *m)
+		      const struct seam_perf_mapping *m)
 {
 	uint32_t i = (uint32_t)kept->files.n - 1;
 	struct seam_kept_file *file = &kept->files.items[i];
@@ -155,23 +133,24 @@ static void open_last(struct seam_kept_files *kept,
 }
 
 void seam_kept_files_sideband(struct seam_kept_files *kept,
-			      const struct seam_ring_header *record)
+			      const struct seam_perf_sideband *record)
 {
-	struct seam_kept_files_mapping m;
+	const struct seam_perf_mapping *m = seam_kept_files_mapping_of(record);
+	const char *path = m ? m->filename : NULL;
 	size_t n_paths;
 
-	if (!seam_kept_files_read_mapping(record, &m))
+	if (!m)
 		return;
-	if (seam_kept_jit_is_runtime(m.path) && has_helper(kept))
-		seam_kept_jit_add(&kept->jit, kept->helper, m.pid, m.path);
-	if (strcmp(m.path, "[vdso]") == 0 && m.addr >= FIRST_64_BIT_ADDR)
+	if (seam_kept_jit_is_runtime(path) && has_helper(kept))
+		seam_kept_jit_add(&kept->jit, kept->helper, m->pid, path);
+	if (strcmp(path, "[vdso]") == 0 && m->addr >= FIRST_64_BIT_ADDR)
 		kept->has_vdso = true;
 	/* "//anon" and "[heap]" are no files; without a build id none fits */
-	if (m.path[0] != '/' || m.path[1] == '/' || m.build_id_size == 0 ||
-	    find(kept, m.path, m.build_id, m.build_id_size, &n_paths))
+	if (path[0] != '/' || path[1] == '/' || m->build_id_size == 0 ||
+	    find(kept, path, m->build_id, m->build_id_size, &n_paths))
 		return;
-	if (reserve(kept, &m, n_paths) && add_file(kept, &m))
-		open_last(kept, &m);
+	if (reserve(kept, m, n_paths) && add_file(kept, m))
+		open_last(kept, m);
 	else
 		kept->n_too_many++;
 }

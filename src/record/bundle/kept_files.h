@@ -32,7 +32,7 @@
 #include "record/bundle/kept_counts.h"
 #include "record/bundle/kept_jit.h"
 #include "record/proc/helper.h"
-#include "ring/layout.h"
+#include "wire/perf/perf_sideband.h"
 
 enum {
 	SEAM_KEPT_BUILD_ID = 20,
@@ -90,22 +90,13 @@ struct seam_kept_destination {
 	void *context;
 };
 
-/* An executable mapping of a file, from PERF_RECORD_MMAP2. */
-struct seam_kept_files_mapping {
-	int32_t pid;
-	uint64_t addr, bytes;
-	const uint8_t *build_id;
-	size_t build_id_size;
-	const char *path;
-};
+/* The executable mapping in @record; NULL: it has none. */
+const struct seam_perf_mapping *
+seam_kept_files_mapping_of(const struct seam_perf_sideband *record);
 
-/* False: @record is another one, or is damaged.  Borrows from @record. */
-bool seam_kept_files_read_mapping(const struct seam_ring_header *record,
-				  struct seam_kept_files_mapping *m);
-
-/* Process a whole record of the side-band.  Never blocks. */
+/* Process a record of the side-band.  Never blocks. */
 void seam_kept_files_sideband(struct seam_kept_files *kept,
-			      const struct seam_ring_header *record);
+			      const struct seam_perf_sideband *record);
 
 /* Collect the results of the helper.  Once a round; never blocks. */
 void seam_kept_files_collect(struct seam_kept_files *kept);

@@ -2,10 +2,10 @@
 /* kept_hits.c - join pages of samples with mappings; see kept_hits.h */
 #include "record/bundle/kept_hits.h"
 
-#include "base/cursor.h"
 #include "base/hash.h"
 #include "wire/perf/perf_sample.h"
 
+#include <linux/perf_event.h>
 #include <stdlib.h>
 
 enum {
@@ -16,37 +16,33 @@ enum {
 };
 
 static void add_fork(struct seam_kept_hits *hits,
-		     const struct seam_ring_header *record)
+		     const struct seam_perf_task *task)
 {
-	struct seam_cursor c = seam_cursor_make(record, record->size,
-						SEAM_LITTLE);
-	struct seam_kept_hits_fork f, *slot;
+	struct seam_kept_hits_fork *slot;
 
-	seam_cursor_skip(&c, sizeof(*record));
-	f.pid = (int32_t)seam_cursor_u32(&c);
-	f.parent = (int32_t)seam_cursor_u32(&c);
-	if (c.error || f.pid == f.parent)
+	if (task->pid == task->ppid)
 		return;		/* a thread */
 	slot = hits->forks.n < SEAM_KEPT_HITS_MAX ?
 	       SEAM_ARRAY_PUSH(&hits->forks) : NULL;
 	if (slot)
-		*slot = f;
+		*slot = (struct seam_kept_hits_fork) {
+			.pid = task->pid, .parent = task->ppid,
+		};
 	else
 		hits->n_left_out++;
 }
 
 void seam_kept_hits_sideband(struct seam_kept_hits *hits,
 			     struct seam_kept_files *kept,
-			     const struct seam_ring_header *record)
+			     const struct seam_perf_sideband *record)
 {
+	const struct seam_perf_mapping *m = seam_kept_files_mapping_of(record);
 	struct seam_kept_hits_mapping *slot;
-	struct seam_kept_files_mapping m;
 	struct seam_kept_file *file;
 
 	if (record->type == PERF_RECORD_FORK)
-		add_fork(hits, record);
-	if (!seam_kept_files_read_mapping(record, &m) || m.path[0] != '/' ||
-	    m.path[1] == '/')
+		add_fork(hits, &record->task);
+	if (!m || m->filename[0] != '/' || m->filename[1] == '/')
 		return;
 	slot = hits->maps.n < SEAM_KEPT_HITS_MAX ?
 	       SEAM_ARRAY_PUSH(&hits->maps) : NULL;
@@ -54,11 +50,11 @@ void seam_kept_hits_sideband(struct seam_kept_hits *hits,
 		hits->n_left_out++;
 		return;
 	}
-	file = m.build_id_size ?
-	       seam_kept_files_find(kept, m.path, m.build_id,
-				    m.build_id_size) : NULL;
+	file = m->build_id_size ?
+	       seam_kept_files_find(kept, m->filename, m->build_id,
+				    m->build_id_size) : NULL;
 	*slot = (struct seam_kept_hits_mapping) {
-		.pid = m.pid, .begin = m.addr, .end = m.addr + m.bytes,
+		.pid = m->pid, .begin = m->addr, .end = m->addr + m->len,
 		.file = file ? (uint32_t)(file - kept->files.items) :
 			SEAM_NONE,
 	};
@@ -93,21 +89,12 @@ static bool is_user(uint64_t addr)
 }
 
 void seam_kept_hits_sample(struct seam_kept_hits *hits,
-			   const struct perf_event_attr *attr,
-			   const struct seam_ring_header *record)
+			   const struct seam_perf_attr *attr,
+			   struct seam_bytes payload)
 {
-	struct seam_perf_attr like = { 0 };
 	struct seam_perf_sample sample;
-	const struct seam_bytes payload = {
-		(const uint8_t *)(record + 1), record->size - sizeof(*record),
-	};
 
-	/* the same bytes; our events use none after these */
-	_Static_assert(offsetof(struct seam_perf_attr, sample_regs_user) ==
-		       offsetof(struct perf_event_attr, sample_regs_user),
-		       "as in linux/perf_event.h");
-	memcpy(&like, attr, offsetof(struct seam_perf_attr, config3));
-	if (seam_perf_sample_read(&like, SEAM_LITTLE, payload, &sample) < 0)
+	if (seam_perf_sample_read(attr, SEAM_NATIVE, payload, &sample) < 0)
 		return;
 	if (is_user(sample.ip))
 		add_page(hits, sample.pid, sample.ip >> PAGE_BITS);

@@ -14,8 +14,6 @@
 
 #include "record/bundle/kept_files.h"
 
-#include <linux/perf_event.h>
-
 /* Of pages, mappings and forks each; more are left out. */
 enum { SEAM_KEPT_HITS_MAX = 1 << 20 };
 
@@ -47,12 +45,12 @@ struct seam_kept_hits {
 /* Process a side-band record, after seam_kept_files_sideband(). */
 void seam_kept_hits_sideband(struct seam_kept_hits *hits,
 			     struct seam_kept_files *kept,
-			     const struct seam_ring_header *record);
+			     const struct seam_perf_sideband *record);
 
-/* Process a sample of an event with @attr. */
+/* Process a sample of an event with @attr; @payload follows its header. */
 void seam_kept_hits_sample(struct seam_kept_hits *hits,
-			   const struct perf_event_attr *attr,
-			   const struct seam_ring_header *record);
+			   const struct seam_perf_attr *attr,
+			   struct seam_bytes payload);
 
 /* Set is_hit of the files of @kept that samples are in. */
 void seam_kept_hits_mark(struct seam_kept_hits *hits,

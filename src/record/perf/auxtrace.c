@@ -3,38 +3,25 @@
 #include "record/perf/auxtrace.h"
 
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "wire/perf/perf_record.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* PERF_RECORD_AUXTRACE; @bytes of AUX data follow it. */
-struct record {
-	struct perf_event_header header;
-	uint64_t bytes;
-	uint64_t offset;	/* in the AUX data, counted from its start */
-	uint64_t reference;	/* distinguishes records at one offset */
-	uint32_t idx, tid, cpu, reserved;
+/* PERF_RECORD_AUXTRACE; its AUX data follow it. */
+struct auxtrace {
+	struct seam_perf_header header;
+	struct seam_perf_auxtrace fields;
 };
 
-_Static_assert(sizeof(struct record) == 48, "as in perf's util/event.h");
+_Static_assert(sizeof(struct auxtrace) == 48, "as in perf's util/event.h");
 
-uint64_t seam_auxtrace_count(struct seam_losses *losses,
-			     const struct seam_ring_header *record)
+void seam_auxtrace_count(struct seam_losses *losses,
+			 const struct seam_perf_aux *record)
 {
-	struct seam_cursor c = seam_cursor_make(record, record->size,
-						SEAM_LITTLE);
-	uint64_t flags;
-
-	seam_cursor_skip(&c, sizeof(*record) + 16);	/* offset, size */
-	flags = seam_cursor_u64(&c);
-	if (c.error || record->type != PERF_RECORD_AUX)
-		return 0;
-	losses->n_truncated += !!(flags & PERF_AUX_FLAG_TRUNCATED);
-	losses->n_partial += !!(flags & PERF_AUX_FLAG_PARTIAL);
-	losses->n_collision += !!(flags & PERF_AUX_FLAG_COLLISION);
-	return flags;
+	losses->n_truncated += !!(record->flags & PERF_AUX_FLAG_TRUNCATED);
+	losses->n_partial += !!(record->flags & PERF_AUX_FLAG_PARTIAL);
+	losses->n_collision += !!(record->flags & PERF_AUX_FLAG_COLLISION);
 }
 
 /* Append @span, which begins at @offset of the AUX data. */
@@ -46,15 +33,18 @@ static int append(struct seam_data_file *file,
 	static const uint8_t zeros[8];
 	size_t bytes = seam_ring_span_bytes(span);
 	size_t padding = -bytes & 7;
-	struct record record = {
+	struct auxtrace record = {
 		.header = { .type = SEAM_PERF_AUXTRACE,
 			    .size = sizeof(record) },
-		.bytes = bytes + padding,
-		.offset = offset,
-		.reference = seam_clock_ns(),
-		.idx = idx,
-		.tid = (uint32_t)ring->tid,
-		.cpu = (uint32_t)ring->cpu,
+		.fields = {
+			.size = bytes + padding,
+			.aux_offset = offset,
+			/* different in records at one offset */
+			.reference = seam_clock_ns(),
+			.idx = idx,
+			.tid = ring->tid,
+			.cpu = (uint32_t)ring->cpu,
+		},
 	};
 	struct iovec pieces[] = {
 		{ &record, sizeof(record) },

@@ -14,9 +14,9 @@
 
 #include "record/perf/data_file.h"
 
-/* Count AUX record @record, which is in one piece.  Returns its flags. */
-uint64_t seam_auxtrace_count(struct seam_losses *losses,
-			     const struct seam_ring_header *record);
+/* Count the losses in an AUX record. */
+void seam_auxtrace_count(struct seam_losses *losses,
+			 const struct seam_perf_aux *record);
 
 /*
  * Normal mode: append the contents of the AUX buffer of @ring, number @idx of

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 enum {
-	/* IDENTIFIER, IP and TID come before TIME; see SAMPLE_TYPE. */
-	SAMPLE_TIME_POS = sizeof(struct seam_ring_header) + 3 * 8,
+	LOST_POS = sizeof(struct seam_ring_header) +
+		   offsetof(struct seam_perf_lost, lost),
 	MAX_RECORD_BYTES = UINT16_MAX + 1,
 	/* A ring fuller than this part of it has caused a wakeup. */
 	FULL_PART = 5,
@@ -19,6 +19,11 @@ enum {
 
 int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 {
+	struct seam_perf_layout layout =
+		seam_perf_layout_make(&seam_sources_common, SEAM_NATIVE);
+
+	d->id_pos = sizeof(struct seam_ring_header) + layout.id;
+	d->time_pos = sizeof(struct seam_ring_header) + layout.time;
 	d->scratch = malloc(MAX_RECORD_BYTES);
 	d->pieces = malloc(2 * sizeof(*d->pieces));
 	return d->scratch && d->pieces ? 0 :
@@ -97,18 +102,41 @@ static void count_sample(struct seam_drain *d,
 	counts->n_samples++;
 	/* beside the side-band's, one event is all there is */
 	event = d->sources->n_events <= 2 ? 0 :
-		event_of(d, u64_at(span, pos + 8));
+		event_of(d, u64_at(span, pos + d->id_pos));
 	d->file->by_event[event].n_samples++;
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL)
 		counts->n_kernel_samples++;
-	if (header->size < SAMPLE_TIME_POS + sizeof(ns))
+	if (header->size < d->time_pos + sizeof(ns))
 		return;
-	ns = u64_at(span, pos + SAMPLE_TIME_POS);
+	ns = u64_at(span, pos + d->time_pos);
 	if (counts->first_ns == 0 || ns < counts->first_ns)
 		counts->first_ns = ns;
 	if (ns > counts->last_ns)
 		counts->last_ns = ns;
+}
+
+static void count_aux(struct seam_drain *d, struct seam_source_ring *ring,
+		      const void *header)
+{
+	struct seam_perf_record record = seam_perf_record_at(header);
+	struct seam_perf_aux aux;
+
+	if (seam_perf_record_read(seam_perf_record_table(PERF_RECORD_AUX, 0),
+				  record.payload, SEAM_NATIVE, &aux))
+		return;
+	seam_auxtrace_count(&d->file->losses, &aux);
+	if (aux.flags & PERF_AUX_FLAG_TRUNCATED)
+		ring->is_stopped = true;
+}
+
+static void read_sideband(struct seam_drain *d, const void *header)
+{
+	struct seam_perf_sideband record;
+
+	d->n_sideband++;
+	if (d->on_sideband && seam_sources_read_sideband(header, &record))
+		d->on_sideband(d->context, &record);
 }
 
 void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
@@ -122,35 +150,27 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		count_sample(d, span, pos, header);
 		if (d->on_sample)
 			d->on_sample(d->context,
-				     event_of(d, u64_at(span, pos + 8)),
+				     event_of(d, u64_at(span, pos + d->id_pos)),
 				     seam_ring_bytes(span, pos, header->size,
 						     d->scratch));
 		return;
 	case PERF_RECORD_LOST:
-		/* the header, u64 id, u64 lost */
-		if (header->size >= sizeof(*header) + 16)
-			ring->n_lost += u64_at(span, pos + 16);
+		if (header->size >= LOST_POS + sizeof(uint64_t))
+			ring->n_lost += u64_at(span, pos + LOST_POS);
 		/* lost records may have reported a full AUX buffer */
 		ring->is_stopped = true;
 		return;
 	case PERF_RECORD_AUX:
-		if (seam_auxtrace_count(&d->file->losses,
-				seam_ring_bytes(span, pos, header->size,
-						d->scratch)) &
-		    PERF_AUX_FLAG_TRUNCATED)
-			ring->is_stopped = true;
+		count_aux(d, ring, seam_ring_bytes(span, pos, header->size,
+						   d->scratch));
 		return;
 	case PERF_RECORD_THROTTLE:
 		d->file->losses.n_throttled++;
 		return;
 	}
-	if (ring->use != SEAM_RING_OF_SIDEBAND)
-		return;
-	d->n_sideband++;
-	if (d->on_sideband)
-		d->on_sideband(d->context,
-			       seam_ring_bytes(span, pos, header->size,
-					       d->scratch));
+	if (ring->use == SEAM_RING_OF_SIDEBAND)
+		read_sideband(d, seam_ring_bytes(span, pos, header->size,
+						 d->scratch));
 }
 
 /* Count the records of @span.  Returns the bytes of whole ones. */

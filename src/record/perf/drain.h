@@ -23,12 +23,12 @@ struct seam_drain {
 	struct seam_sources *sources;	/* borrowed */
 	struct seam_data_file *file;	/* borrowed */
 	/*
-	 * Called with each side-band record, in one piece and in the ring's
-	 * order, before it is written.  May be NULL.
+	 * Called with each side-band record, in the ring's order, before it is
+	 * written.  May be NULL.
 	 */
 	void (*on_sideband)(void *context,
-			    const struct seam_ring_header *record);
-	/* The same for samples, with the index of their event. */
+			    const struct seam_perf_sideband *record);
+	/* The same for samples, in one piece, with the index of their event. */
 	void (*on_sample)(void *context, uint32_t event,
 			  const struct seam_ring_header *record);
 	/*
@@ -44,6 +44,7 @@ struct seam_drain {
 	struct seam_ring_span *spans;	/* one for each live ring */
 	size_t room;			/* rings that these two are for */
 	uint8_t *scratch;		/* for a record that wraps */
+	size_t id_pos, time_pos;	/* in a sample, its header included */
 	bool is_last;			/* the next round is the last */
 	bool unordered;		/* older records follow: no FINISHED_ROUND */
 	struct seam_index ids;		/* of the sources, by id */

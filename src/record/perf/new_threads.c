@@ -3,7 +3,6 @@
 #include "record/perf/new_threads.h"
 
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "record/perf/auxtrace.h"
@@ -21,28 +20,20 @@ static void count_refused(struct seam_new_threads *threads, const char *why)
 }
 
 void seam_new_threads_read(struct seam_new_threads *threads,
-			   const struct seam_ring_header *record)
+			   const struct seam_perf_sideband *record)
 {
-	struct seam_cursor c = seam_cursor_make(record, record->size,
-						SEAM_LITTLE);
-	struct seam_thread_change *slot, change;
+	bool is_exit = record->type == PERF_RECORD_EXIT;
+	struct seam_thread_change *slot;
 
-	if (record->type != PERF_RECORD_FORK &&
-	    record->type != PERF_RECORD_EXIT)
-		return;
-	seam_cursor_skip(&c, sizeof(*record) + 8);	/* pid, ppid */
-	change = (struct seam_thread_change) {
-		.tid = (int32_t)seam_cursor_u32(&c),
-		.is_exit = record->type == PERF_RECORD_EXIT,
-	};
-	seam_cursor_skip(&c, 4);			/* ptid */
-	change.time_ns = seam_cursor_u64(&c);
-	if (c.error)
+	if (record->type != PERF_RECORD_FORK && !is_exit)
 		return;
 	slot = SEAM_ARRAY_PUSH(&threads->changes);
 	if (slot)
-		*slot = change;
-	else if (!change.is_exit)
+		*slot = (struct seam_thread_change) {
+			.tid = record->task.tid, .is_exit = is_exit,
+			.time_ns = record->task.time,
+		};
+	else if (!is_exit)
 		count_refused(threads, "out of memory");
 }
 

@@ -30,9 +30,9 @@ struct seam_new_threads {
 	SEAM_ARRAY(struct seam_thread_change) changes;	/* of this round */
 };
 
-/* Read a side-band record, whole and in one piece. */
+/* Take a record of the side-band. */
 void seam_new_threads_read(struct seam_new_threads *threads,
-			   const struct seam_ring_header *record);
+			   const struct seam_perf_sideband *record);
 
 /*
  * After the round that has drained the rings of ended threads: open the events

@@ -25,15 +25,26 @@ enum {
 	MAX_COUNTS = 1 + 3 * MAX_IN_GROUP,	/* words from a read() */
 };
 
-/* In every record; seam_synth_put() writes the same. */
-#define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |		\
-		     PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
-		     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+const struct seam_perf_attr seam_sources_common = {
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+		       PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+		       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
+	.flags = UINT64_C(1) << SEAM_PERF_ATTR_SAMPLE_ID_ALL,
+};
 
 /* Where an event is opened. */
 struct cpu_and_thread {
 	int tid, cpu;
 };
+
+bool seam_sources_read_sideband(const void *header,
+				struct seam_perf_sideband *out)
+{
+	struct seam_perf_record record = seam_perf_record_at(header);
+
+	return seam_perf_sideband_read(&seam_sources_common, SEAM_NATIVE,
+				       &record, out) == 0;
+}
 
 const char *seam_ring_use_name(enum seam_ring_use use)
 {
@@ -125,7 +136,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	bool sideband = event == &s->events[s->sideband];
 
 	attr->size = PERF_ATTR_SIZE_VER7;
-	attr->sample_type |= SAMPLE_TYPE;
+	attr->sample_type |= seam_sources_common.sample_type;
 	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->sample_id_all = 1;
 	/* decoders convert the CPU's counter to the kernel's own clock only */

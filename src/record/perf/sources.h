@@ -32,6 +32,7 @@
 #include "record/perf/fallback.h"
 #include "record/proc/procfs.h"
 #include "ring/aux.h"
+#include "wire/perf/perf_sideband.h"
 
 enum {
 	SEAM_SOURCES_EVERY = -1,	/* as a tid or a cpu: all of them */
@@ -112,6 +113,19 @@ struct seam_sources {
 	SEAM_ARRAY(uint32_t) live;	/* indexes of rings that are mapped */
 	unsigned int left_out;		/* enum seam_left_out */
 };
+
+/*
+ * The attributes that all events have in common: which fields all samples, and
+ * the trailers of all other records, have.
+ */
+extern const struct seam_perf_attr seam_sources_common;
+
+/*
+ * Read a side-band record of this recording; @header and all after it are in
+ * one piece.  False when it is damaged.
+ */
+bool seam_sources_read_sideband(const void *header,
+				struct seam_perf_sideband *out);
 
 /* "sideband", "samples" or "area". */
 const char *seam_ring_use_name(enum seam_ring_use use);

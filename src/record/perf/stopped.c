@@ -2,16 +2,12 @@
 /* stopped.c - COMM and EXIT without MMAP2 in between; see stopped.h */
 #include "record/perf/stopped.h"
 
-#include "base/cursor.h"
-
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
 enum {
 	/* Slots, by pid: few processes are inside exec() at once. */
 	N_TASKS = 1 << 16,
-	/* From the end of a record: time, cpu, identifier; see SAMPLE_TYPE. */
-	SAMPLE_ID_TIME_POS = 8 + 8 + 8,
 };
 
 struct seam_stopped_task {
@@ -29,16 +25,6 @@ static struct seam_stopped_task *task_of(struct seam_stopped *stopped,
 	if (task->pid != pid)
 		*task = (struct seam_stopped_task) { .pid = pid };
 	return task;
-}
-
-static uint64_t time_of(const struct seam_ring_header *record)
-{
-	uint64_t ns = 0;
-
-	if (record->size >= sizeof(*record) + SAMPLE_ID_TIME_POS)
-		memcpy(&ns, (const uint8_t *)record + record->size -
-		       SAMPLE_ID_TIME_POS, sizeof(ns));
-	return ns;
 }
 
 static void read_exec(struct seam_stopped *stopped, uint32_t pid, uint64_t ns,
@@ -60,38 +46,40 @@ static void read_exit(struct seam_stopped *stopped, uint32_t pid, uint64_t ns)
 		*slot = (struct seam_stopped_exit) { pid, ns };
 }
 
-void seam_stopped_read(struct seam_stopped *stopped,
-		       const struct seam_ring_header *record)
+static void read_mapping(struct seam_stopped *stopped, uint32_t pid,
+			 uint64_t ns)
 {
-	struct seam_cursor c = seam_cursor_make(record, record->size,
-						SEAM_LITTLE);
-	uint64_t ns = time_of(record);
-	uint32_t pid, tid;
+	struct seam_stopped_task *task = task_of(stopped, pid);
 
-	if (record->type != PERF_RECORD_COMM &&
-	    record->type != PERF_RECORD_MMAP2 &&
-	    record->type != PERF_RECORD_EXIT)
-		return;
+	if (ns > task->mapped_ns)
+		task->mapped_ns = ns;
+}
+
+void seam_stopped_read(struct seam_stopped *stopped,
+		       const struct seam_perf_sideband *record)
+{
+	uint64_t ns = record->sample_id.time;
+
 	if (!stopped->tasks)
 		stopped->tasks = calloc(N_TASKS, sizeof(*stopped->tasks));
 	if (!stopped->tasks)
 		return;
-	seam_cursor_skip(&c, sizeof(*record));
-	pid = seam_cursor_u32(&c);
-	tid = seam_cursor_u32(&c);
-	if (record->type == PERF_RECORD_EXIT)
-		tid = seam_cursor_u32(&c);	/* after the parent's pid */
-	if (c.error || pid != tid)
-		return;
-	if (record->type == PERF_RECORD_MMAP2) {
-		struct seam_stopped_task *task = task_of(stopped, pid);
-
-		if (ns > task->mapped_ns)
-			task->mapped_ns = ns;
-	} else if (record->type == PERF_RECORD_EXIT) {
-		read_exit(stopped, pid, ns);
-	} else if (record->misc & PERF_RECORD_MISC_COMM_EXEC) {
-		read_exec(stopped, pid, ns, seam_cursor_cstr(&c));
+	switch (record->type) {
+	case PERF_RECORD_MMAP2:
+		if (record->mapping.pid == record->mapping.tid)
+			read_mapping(stopped, (uint32_t)record->mapping.pid,
+				     ns);
+		break;
+	case PERF_RECORD_EXIT:
+		if (record->task.pid == record->task.tid)
+			read_exit(stopped, (uint32_t)record->task.pid, ns);
+		break;
+	case PERF_RECORD_COMM:
+		if (record->comm.pid == record->comm.tid &&
+		    record->misc & PERF_RECORD_MISC_COMM_EXEC)
+			read_exec(stopped, (uint32_t)record->comm.pid, ns,
+				  record->comm.comm);
+		break;
 	}
 }
 

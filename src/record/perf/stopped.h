@@ -19,8 +19,8 @@
 #define SEAM_STOPPED_H
 
 #include "base/array.h"
-#include "ring/consumer.h"
 #include "wire/losses.h"
+#include "wire/perf/perf_sideband.h"
 
 struct seam_stopped_task;
 
@@ -33,9 +33,9 @@ struct seam_stopped {
 	size_t n_old;			/* of the round before */
 };
 
-/* Read a side-band record, whole and in one piece. */
+/* Take a record of the side-band. */
 void seam_stopped_read(struct seam_stopped *stopped,
-		       const struct seam_ring_header *record);
+		       const struct seam_perf_sideband *record);
 
 /*
  * After each round: count into @losses.  @is_last: no more records follow.

@@ -5,7 +5,6 @@
 #include "record/proc/procfs.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
-#include "wire/perf/perf_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,29 +19,6 @@ enum {
 	BUILD_ID_BYTES = 20,
 	KERNEL_PID = -1,	/* in the records of kernel mappings */
 };
-
-/* PERF_RECORD_MMAP2 up to its name, with a build id. */
-struct mmap2 {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t addr, bytes, file_offset;
-	uint8_t build_id_size;
-	uint8_t reserved[3];
-	uint8_t build_id[BUILD_ID_BYTES];
-	uint32_t prot, flags;
-};
-
-struct comm {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-};
-
-struct lost {
-	struct perf_event_header header;
-	uint64_t n;
-};
-
-_Static_assert(sizeof(struct mmap2) == 72, "as in linux/perf_event.h");
 
 void seam_synth_fini(struct seam_synth *synth)
 {
@@ -60,66 +36,52 @@ static void put(struct seam_synth *synth, const void *data, size_t size)
 	synth->bytes.n += size;
 }
 
-struct seam_synth_sample_id seam_synth_sample_id(
-	const struct seam_synth *synth, int pid, int tid)
+struct seam_perf_sample_id seam_synth_sample_id(const struct seam_synth *synth,
+						int pid, int tid)
 {
-	return (struct seam_synth_sample_id) {
-		.pid = (uint32_t)pid, .tid = (uint32_t)tid, .id = synth->id,
+	return (struct seam_perf_sample_id) {
+		.pid = pid, .tid = tid, .id = synth->id,
 	};
 }
 
-void seam_synth_put(struct seam_synth *synth, void *fixed, size_t fixed_size,
-		    const char *name,
-		    const struct seam_synth_sample_id *sample_id)
+void seam_synth_put(struct seam_synth *synth, uint32_t type, uint16_t misc,
+		    const void *fields,
+		    const struct seam_perf_sample_id *sample_id)
 {
-	struct perf_event_header *header = fixed;
-	char padded[SEAM_SYNTH_NAME] = { 0 };
-	size_t name_size = 0, size;
-
-	if (name) {
-		snprintf(padded, sizeof(padded), "%s", name);
-		name_size = (strlen(padded) / 8 + 1) * 8;
-	}
-	size = fixed_size + name_size + sizeof(*sample_id);
-	header->size = (uint16_t)size;
 	/* all or nothing, so that the next bytes are a record again */
-	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
+	if (!SEAM_ARRAY_RESERVE(&synth->bytes, SEAM_PERF_SIDEBAND_MAX)) {
 		synth->no_memory = true;
 		return;
 	}
-	put(synth, fixed, fixed_size);
-	put(synth, padded, name_size);
-	put(synth, sample_id, sizeof(*sample_id));
+	synth->bytes.n += seam_perf_sideband_write(&seam_sources_common,
+			SEAM_NATIVE, type, misc, fields, sample_id,
+			synth->bytes.items + synth->bytes.n,
+			SEAM_PERF_SIDEBAND_MAX);
 }
 
-static void put_mmap(struct seam_synth *synth, struct mmap2 *record,
-		     const char *name)
+/* Without a build id, its place is that of an inode of 0. */
+static void put_mmap(struct seam_synth *synth, uint16_t misc,
+		     const struct seam_perf_mmap2_build_id *mapping)
 {
-	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
-		synth, (int)record->pid, (int)record->tid);
+	struct seam_perf_sample_id sample_id =
+		seam_synth_sample_id(synth, mapping->pid, mapping->tid);
 
-	record->header.type = PERF_RECORD_MMAP2;
-	if (record->build_id_size)
-		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
-	seam_synth_put(synth, record, sizeof(*record), name, &sample_id);
+	if (mapping->build_id_size)
+		misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+	seam_synth_put(synth, PERF_RECORD_MMAP2, misc, mapping, &sample_id);
 }
 
 static void kernel_mmap(struct seam_synth *synth, uint64_t addr,
 			uint64_t bytes, uint64_t offset, const uint8_t *id,
 			size_t id_size, const char *name)
 {
-	struct mmap2 record = {
-		.header.misc = PERF_RECORD_MISC_KERNEL,
-		.pid = (uint32_t)KERNEL_PID,
-		.addr = addr,
-		.bytes = bytes,
-		.file_offset = offset,
-		.build_id_size = (uint8_t)id_size,
-		.prot = PROT_EXEC,
+	struct seam_perf_mmap2_build_id mapping = {
+		.pid = KERNEL_PID, .addr = addr, .len = bytes,
+		.pgoff = offset, .prot = PROT_EXEC, .filename = name,
 	};
 
-	memcpy(record.build_id, id, id_size);
-	put_mmap(synth, &record, name);
+	seam_perf_mmap2_set_build_id(&mapping, id, id_size);
+	put_mmap(synth, PERF_RECORD_MISC_KERNEL, &mapping);
 }
 
 /* "ext4 1000 1 - Live 0xffffffffc0400000"; the address 0 when hidden. */
@@ -170,15 +132,11 @@ void seam_synth_kernel(struct seam_synth *synth,
 void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 		     const char *name)
 {
-	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
-		synth, pid, tid);
-	struct comm record = {
-		.header.type = PERF_RECORD_COMM,
-		.pid = (uint32_t)pid,
-		.tid = (uint32_t)tid,
-	};
+	struct seam_perf_sample_id sample_id =
+		seam_synth_sample_id(synth, pid, tid);
+	struct seam_perf_comm comm = { .pid = pid, .tid = tid, .comm = name };
 
-	seam_synth_put(synth, &record, sizeof(record), name, &sample_id);
+	seam_synth_put(synth, PERF_RECORD_COMM, 0, &comm, &sample_id);
 }
 
 static void put_threads(struct seam_synth *synth, int pid)
@@ -250,22 +208,22 @@ static size_t build_id_of(const struct maps_reader *r, const struct mapping *m,
 static void put_mapping(struct maps_reader *r, const struct mapping *m)
 {
 	int pid = r->target.owner.pid;
-	struct mmap2 record = {
-		.header.misc = PERF_RECORD_MISC_USER,
-		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
+	struct seam_perf_mmap2_build_id mapping = {
+		.pid = pid, .tid = pid, .addr = m->from,
+		.len = m->to - m->from, .pgoff = m->offset,
 		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
-		.addr = m->from, .bytes = m->to - m->from,
-		.file_offset = m->offset,
+		.filename = m->name[0] ? m->name : "//anon",
 	};
+	uint8_t id[BUILD_ID_BYTES];
 
 	if (r->synth->bytes.n > SEAM_SYNTH_MAX_PROCESS_BYTES) {
 		r->synth->n_left_out++;
 		return;
 	}
 	if (m->name[0] == '/' && m->inode)
-		record.build_id_size = (uint8_t)build_id_of(r, m,
-							    record.build_id);
-	put_mmap(r->synth, &record, m->name[0] ? m->name : "//anon");
+		seam_perf_mmap2_set_build_id(&mapping, id,
+					     build_id_of(r, m, id));
+	put_mmap(r->synth, PERF_RECORD_MISC_USER, &mapping);
 }
 
 /* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
@@ -318,37 +276,35 @@ void seam_synth_process(struct seam_synth *synth, int pid)
 void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
 		       uint64_t time_ns)
 {
-	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
-		synth, pid, pid);
-	struct mmap2 record = {
-		.header.type = PERF_RECORD_MMAP2,
-		.header.misc = PERF_RECORD_MISC_USER,
-		.pid = (uint32_t)pid, .tid = (uint32_t)pid,
-		.bytes = 1, .prot = PROT_READ | PROT_EXEC,
-		.flags = MAP_PRIVATE,
+	struct seam_perf_sample_id sample_id =
+		seam_synth_sample_id(synth, pid, pid);
+	struct seam_perf_mmap2 mapping = {
+		.pid = pid, .tid = pid, .len = 1,
+		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
+		.filename = path,
 	};
 
-	sample_id.time_ns = time_ns;
-	seam_synth_put(synth, &record, sizeof(record), path, &sample_id);
+	sample_id.time = time_ns;
+	seam_synth_put(synth, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
+		       &mapping, &sample_id);
 }
 
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 		     uint64_t time_ns, uint64_t lost)
 {
-	struct seam_synth_sample_id sample_id = {
-		.time_ns = time_ns, .cpu = cpu, .id = id,
+	struct seam_perf_sample_id sample_id = {
+		.time = time_ns, .cpu = cpu, .id = id,
 	};
-	struct lost record = {
-		.header.type = PERF_RECORD_LOST_SAMPLES, .n = lost,
-	};
+	struct seam_perf_lost_samples fields = { .lost = lost };
 
-	seam_synth_put(synth, &record, sizeof(record), NULL, &sample_id);
+	seam_synth_put(synth, PERF_RECORD_LOST_SAMPLES, 0, &fields,
+		       &sample_id);
 }
 
 void seam_synth_words(struct seam_synth *synth, uint32_t type,
 		      const uint64_t *words, size_t n)
 {
-	struct perf_event_header header = {
+	struct seam_perf_header header = {
 		.type = type,
 		.size = (uint16_t)(sizeof(header) + n * sizeof(*words)),
 	};
@@ -362,7 +318,7 @@ void seam_synth_words(struct seam_synth *synth, uint32_t type,
 
 void seam_synth_end(struct seam_synth *synth)
 {
-	struct perf_event_header end = {
+	struct seam_perf_header end = {
 		.type = SEAM_PERF_FINISHED_INIT, .size = sizeof(end),
 	};
 

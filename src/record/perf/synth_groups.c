@@ -9,21 +9,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* PERF_RECORD_NAMESPACES: device and inode of each, in the kernel's order. */
-struct task_namespaces {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t n;
-	struct {
-		uint64_t dev, ino;
-	} link[NR_NAMESPACES];
-};
-
-struct cgroup_path {
-	struct perf_event_header header;
-	uint64_t id;
-};
-
 /* Source: enum of *_NS_INDEX, linux/perf_event.h. */
 static const char *const names[NR_NAMESPACES] = {
 	[NET_NS_INDEX] = "net", [UTS_NS_INDEX] = "uts",
@@ -34,12 +19,12 @@ static const char *const names[NR_NAMESPACES] = {
 
 static void put_namespaces(struct seam_synth *synth, int pid, int tid)
 {
-	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
-		synth, pid, tid);
-	struct task_namespaces record = {
-		.header.type = PERF_RECORD_NAMESPACES,
-		.pid = (uint32_t)pid, .tid = (uint32_t)tid,
-		.n = NR_NAMESPACES,
+	struct seam_perf_sample_id sample_id =
+		seam_synth_sample_id(synth, pid, tid);
+	struct { uint64_t dev, ino; } links[NR_NAMESPACES] = { 0 };
+	struct seam_perf_namespaces fields = {
+		.pid = pid, .tid = tid, .nr_namespaces = NR_NAMESPACES,
+		.link_info = { (const uint8_t *)links, sizeof(links) },
 	};
 	bool any = false;
 
@@ -51,12 +36,12 @@ static void put_namespaces(struct seam_synth *synth, int pid, int tid)
 			 tid, names[i]);
 		if (stat(path, &st) < 0)
 			continue;	/* not permitted, or ended */
-		record.link[i].dev = st.st_dev;
-		record.link[i].ino = st.st_ino;
+		links[i].dev = st.st_dev;
+		links[i].ino = st.st_ino;
 		any = true;
 	}
 	if (any)
-		seam_synth_put(synth, &record, sizeof(record), NULL,
+		seam_synth_put(synth, PERF_RECORD_NAMESPACES, 0, &fields,
 			       &sample_id);
 }
 
@@ -91,8 +76,8 @@ static bool find_hierarchy(char *path, size_t cap)
 
 void seam_synth_cgroups(struct seam_synth *synth)
 {
-	struct seam_synth_sample_id sample_id = seam_synth_sample_id(
-		synth, 0, 0);
+	struct seam_perf_sample_id sample_id =
+		seam_synth_sample_id(synth, 0, 0);
 	char root[SEAM_SYNTH_NAME];
 	char *const roots[] = { root, NULL };
 	size_t n = 0;
@@ -105,17 +90,16 @@ void seam_synth_cgroups(struct seam_synth *synth)
 	while (tree && n < SEAM_SYNTH_MAX_CGROUPS &&
 	       (entry = fts_read(tree))) {
 		/* the id is the inode.  Source: cgroup_id() of Linux */
-		struct cgroup_path record = {
-			.header.type = PERF_RECORD_CGROUP,
-		};
-		const char *name;
+		struct seam_perf_cgroup fields;
 
 		if (entry->fts_info != FTS_D)
 			continue;
-		record.id = entry->fts_statp->st_ino;
-		name = entry->fts_path + strlen(root);
-		seam_synth_put(synth, &record, sizeof(record),
-			       *name ? name : "/", &sample_id);
+		fields.id = entry->fts_statp->st_ino;
+		fields.path = entry->fts_path + strlen(root);
+		if (!*fields.path)
+			fields.path = "/";
+		seam_synth_put(synth, PERF_RECORD_CGROUP, 0, &fields,
+			       &sample_id);
 		n++;
 	}
 	if (tree)

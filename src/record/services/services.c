@@ -3,10 +3,10 @@
 #include "record/services/services.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "record/perf/synth_parts.h"
 #include "record/services/program_ring.h"
 
 enum {
@@ -104,59 +104,51 @@ static void end_process(struct seam_services *s, uint32_t pid, uint64_t time_ns)
 	}
 }
 
-/* The time in a record's trailer, on the one clock. */
+/* The time of @record on the one clock. */
 static uint64_t time_of(const struct seam_services *s,
-			const struct seam_ring_header *record)
+			const struct seam_perf_sideband *record)
 {
-	struct seam_synth_sample_id trailer;
-
 	/* A little late: records since then count as from before it. */
-	if (s->other_clock)
-		return seam_clock_ns();
-	memcpy(&trailer, (const uint8_t *)record + record->size -
-	       sizeof(trailer), sizeof(trailer));
-	return trailer.time_ns;
+	return s->other_clock ? seam_clock_ns() : record->sample_id.time;
 }
 
 static void see_task(struct seam_services *s,
-		     const struct seam_ring_header *record)
+		     const struct seam_perf_sideband *record)
 {
-	struct { uint32_t pid, ppid, tid, ptid; } task;
+	uint32_t pid = (uint32_t)record->task.pid;
+	uint32_t tid = (uint32_t)record->task.tid;
 	uint64_t time_ns = time_of(s, record);
 
-	memcpy(&task, record + 1, sizeof(task));
-	if (task.pid != task.tid) {
+	if (pid != tid) {
 		if (s->server.n_targets)
-			seam_task_history_thread(&s->history, task.tid,
-						 task.pid, time_ns);
+			seam_task_history_thread(&s->history, tid, pid,
+						 time_ns);
 	} else if (record->type == PERF_RECORD_EXIT) {
-		see_exit(s, task.pid);
+		see_exit(s, pid);
 	} else {
-		end_process(s, task.pid, time_ns);
-		seam_task_history_fork(&s->history, task.pid, task.ppid,
-				       time_ns);
+		end_process(s, pid, time_ns);
+		seam_task_history_fork(&s->history, pid,
+				       (uint32_t)record->task.ppid, time_ns);
 	}
 }
 
-void seam_services_see(struct seam_services *s,
-		       const struct seam_ring_header *record)
+static void see_exec(struct seam_services *s, uint32_t pid, uint64_t time_ns)
 {
-	struct { uint32_t pid, tid; } comm;
+	end_process(s, pid, time_ns);
+	seam_task_history_exec(&s->history, pid, time_ns);
+}
 
-	if (!s->is_open || record->size < sizeof(*record) + 4 * 4 +
-	    sizeof(struct seam_synth_sample_id))
+void seam_services_see(struct seam_services *s,
+		       const struct seam_perf_sideband *record)
+{
+	if (!s->is_open)
 		return;
 	if (record->type == PERF_RECORD_FORK ||
 	    record->type == PERF_RECORD_EXIT)
 		see_task(s, record);
 	if (record->type == PERF_RECORD_COMM &&
-	    record->misc & PERF_RECORD_MISC_COMM_EXEC) {
-		uint64_t time_ns = time_of(s, record);
-
-		memcpy(&comm, record + 1, sizeof(comm));
-		end_process(s, comm.pid, time_ns);
-		seam_task_history_exec(&s->history, comm.pid, time_ns);
-	}
+	    record->misc & PERF_RECORD_MISC_COMM_EXEC)
+		see_exec(s, (uint32_t)record->comm.pid, time_of(s, record));
 }
 
 /* ---- targets that have ended ---- */

@@ -37,6 +37,7 @@
 
 #include "record/services/service.h"
 #include "record/services/task_history.h"
+#include "wire/perf/perf_sideband.h"
 
 struct seam_services {
 	bool is_open;
@@ -72,7 +73,7 @@ void seam_services_forked(struct seam_services *s);
 
 /* A record of the side-band; between the two halves of a round. */
 void seam_services_see(struct seam_services *s,
-		       const struct seam_ring_header *record);
+		       const struct seam_perf_sideband *record);
 
 /*
  * The two halves of a round.  In the last one the rings are stopped first, and

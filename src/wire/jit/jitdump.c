@@ -6,115 +6,88 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SPEC "JITDUMP specification version 2"
-#define TABLE(fields_, name_, section_)					\
-	{								\
-		.name = (name_), .spec = SPEC ", " section_,		\
-		.fields = (fields_),					\
-		.n_fields = SEAM_ARRAY_SIZE(fields_),			\
-	}
+#define SPEC "JITDUMP specification version 2, "
+#define F(record, member, text)						\
+	SEAM_FIELD(struct seam_jitdump_##record, member, text)
 
-#define F(member, text) SEAM_FIELD(struct seam_jitdump_header, member, text)
-static const struct seam_field header_fields[] = {
-	F(magic, "0x4a695444, \"JiTD\"; tells the byte order"),
-	F(version, "1"),
-	F(total_size, "bytes in this header: the first record is behind"),
-	F(elf_mach, "architecture, as e_machine of ELF; CPython writes 0"),
-	F(pad1, "0; V8 and llvm-jitlink leave what was there"),
-	F(pid, "process, as it sees itself"),
-	F(timestamp, "creation of the file; V8 and CPython: UTC microseconds"),
-	F(flags, "bit 0: times are counts of an architecture's clock"),
-};
-#undef F
+const struct seam_record seam_jitdump_header_table = SEAM_RECORD(
+	"header", SPEC "III",
+	F(header, magic, "0x4a695444, \"JiTD\"; tells the byte order"),
+	F(header, version, "1"),
+	F(header, total_size,
+	  "bytes in this header; the first record follows"),
+	F(header, elf_mach,
+	  "architecture, as e_machine of ELF; CPython writes 0"),
+	F(header, pad1, "0; V8 and llvm-jitlink leave what was there"),
+	F(header, pid, "process, as it sees itself"),
+	F(header, timestamp,
+	  "creation of the file; V8 and CPython: UTC microseconds"),
+	F(header, flags, "bit 0: times are counts of an architecture's clock"));
 
-#define F(member, text) SEAM_FIELD(struct seam_jitdump_prefix, member, text)
-static const struct seam_field prefix_fields[] = {
-	F(id, "record type"),
-	F(total_size, "bytes in this record, prefix included"),
-	F(timestamp, "ns of CLOCK_MONOTONIC"),
-};
-#undef F
+const struct seam_record seam_jitdump_prefix_table = SEAM_RECORD(
+	"record prefix", SPEC "IV",
+	F(prefix, id, "record type"),
+	F(prefix, total_size, "bytes in this record, prefix included"),
+	F(prefix, timestamp, "ns of CLOCK_MONOTONIC"));
 
-#define F(member, text) SEAM_FIELD(struct seam_jitdump_load, member, text)
-static const struct seam_field load_fields[] = {
-	F(id, "0"),
-	F(total_size, "bytes in this record, name and code included"),
-	F(timestamp, "ns, when the code was made known"),
-	F(pid, "process, as it sees itself"),
-	F(tid, "thread that compiled"),
-	F(vma, "address the code runs at; LLVM up to 16 writes 0"),
-	F(code_addr, "address of the code"),
-	F(code_size, "bytes of code; 0 is allowed"),
-	F(code_index, "unique and rising; names the code in moves"),
-	F(name, "function name"),
-	F(code, "machine code: the last code_size bytes of the record"),
-};
-#undef F
+const struct seam_record seam_jitdump_load_table = SEAM_RECORD(
+	"JIT_CODE_LOAD", SPEC "V",
+	F(load, id, "0"),
+	F(load, total_size, "bytes in this record, name and code included"),
+	F(load, timestamp, "ns, when the code was made known"),
+	F(load, pid, "process, as it sees itself"),
+	F(load, tid, "thread that compiled"),
+	F(load, vma, "address the code runs at; LLVM up to 16 writes 0"),
+	F(load, code_addr, "address of the code"),
+	F(load, code_size, "bytes of code; 0 is allowed"),
+	F(load, code_index, "unique and rising; names the code in moves"),
+	F(load, name, "function name"),
+	F(load, code, "machine code: the last code_size bytes of the record"));
 
-#define F(member, text) SEAM_FIELD(struct seam_jitdump_move, member, text)
-static const struct seam_field move_fields[] = {
-	F(id, "1"),
-	F(total_size, "64"),
-	F(timestamp, "ns, when the code was moved"),
-	F(pid, "process, as it sees itself"),
-	F(tid, "thread that moved it"),
-	F(vma, "new address; equals new_code_addr"),
-	F(old_code_addr, "where the code was"),
-	F(new_code_addr, "where the code is"),
-	F(code_size, "bytes of code, as in its load"),
-	F(code_index, "of its load"),
-};
-#undef F
+const struct seam_record seam_jitdump_move_table = SEAM_RECORD(
+	"JIT_CODE_MOVE", SPEC "VI",
+	F(move, id, "1"),
+	F(move, total_size, "64"),
+	F(move, timestamp, "ns, when the code was moved"),
+	F(move, pid, "process, as it sees itself"),
+	F(move, tid, "thread that moved it"),
+	F(move, vma, "new address; equals new_code_addr"),
+	F(move, old_code_addr, "where the code was"),
+	F(move, new_code_addr, "where the code is"),
+	F(move, code_size, "bytes of code, as in its load"),
+	F(move, code_index, "of its load"));
 
-#define F(member, text) SEAM_FIELD(struct seam_jitdump_debug_info, member, text)
-static const struct seam_field debug_info_fields[] = {
-	F(id, "2"),
-	F(total_size, "bytes in this record, entries included"),
-	F(timestamp, "ns"),
-	F(code_addr, "address of the code that the entries describe"),
-	F(nr_entry, "number of entries"),
-	F(entries, "debug entries, one after the other"),
-};
-#undef F
+const struct seam_record seam_jitdump_debug_info_table = SEAM_RECORD(
+	"JIT_CODE_DEBUG_INFO", SPEC "VII",
+	F(debug_info, id, "2"),
+	F(debug_info, total_size, "bytes in this record, entries included"),
+	F(debug_info, timestamp, "ns"),
+	F(debug_info, code_addr,
+	  "address of the code that the entries describe"),
+	F(debug_info, nr_entry, "number of entries"),
+	F(debug_info, entries, "debug entries, one after the other"));
 
-#define F(member, text) \
-	SEAM_FIELD(struct seam_jitdump_debug_entry, member, text)
-static const struct seam_field debug_entry_fields[] = {
-	F(code_addr, "first address of the line"),
-	F(line, "source line, from 1"),
-	F(discrim, "discriminator; V8: column"),
-	F(name, "source file; \"\\xff\": that of the entry before"),
-};
-#undef F
+const struct seam_record seam_jitdump_debug_entry_table = SEAM_RECORD(
+	"debug entry", SPEC "VII",
+	F(debug_entry, code_addr, "first address of the line"),
+	F(debug_entry, line, "source line, from 1"),
+	F(debug_entry, discrim, "discriminator; V8: column"),
+	F(debug_entry, name,
+	  "source file; \"\\xff\": that of the entry before"));
 
-#define F(member, text) \
-	SEAM_FIELD(struct seam_jitdump_unwinding_info, member, text)
-static const struct seam_field unwinding_info_fields[] = {
-	F(id, "4"),
-	F(total_size, "bytes in this record, tables included"),
-	F(timestamp, "ns"),
-	F(unwind_data_size, "bytes of both tables"),
-	F(eh_frame_hdr_size, "bytes of .eh_frame_hdr, the last of them"),
-	F(mapped_size, "bytes that are in memory behind the code; or 0"),
-	F(unwinding_data, ".eh_frame, then .eh_frame_hdr; the text says the "
-			  "other order, V8, CPython and perf have this"),
-};
-#undef F
-
-const struct seam_record seam_jitdump_header_table =
-	TABLE(header_fields, "header", "III");
-const struct seam_record seam_jitdump_prefix_table =
-	TABLE(prefix_fields, "record prefix", "IV");
-const struct seam_record seam_jitdump_load_table =
-	TABLE(load_fields, "JIT_CODE_LOAD", "V");
-const struct seam_record seam_jitdump_move_table =
-	TABLE(move_fields, "JIT_CODE_MOVE", "VI");
-const struct seam_record seam_jitdump_debug_info_table =
-	TABLE(debug_info_fields, "JIT_CODE_DEBUG_INFO", "VII");
-const struct seam_record seam_jitdump_debug_entry_table =
-	TABLE(debug_entry_fields, "debug entry", "VII");
-const struct seam_record seam_jitdump_unwinding_info_table =
-	TABLE(unwinding_info_fields, "JIT_CODE_UNWINDING_INFO", "IX");
+const struct seam_record seam_jitdump_unwinding_info_table = SEAM_RECORD(
+	"JIT_CODE_UNWINDING_INFO", SPEC "IX",
+	F(unwinding_info, id, "4"),
+	F(unwinding_info, total_size, "bytes in this record, tables included"),
+	F(unwinding_info, timestamp, "ns"),
+	F(unwinding_info, unwind_data_size, "bytes of both tables"),
+	F(unwinding_info, eh_frame_hdr_size,
+	  "bytes of .eh_frame_hdr, the last of them"),
+	F(unwinding_info, mapped_size,
+	  "bytes that are in memory after the code; or 0"),
+	F(unwinding_info, unwinding_data,
+	  ".eh_frame, then .eh_frame_hdr; the text has the "
+	  "other order, V8, CPython and perf have this"));
 
 static const struct {
 	const char *name;
@@ -269,7 +242,7 @@ static bool read_record(struct seam_jitdump_reader *reader,
 
 /*
  * Cut the next record off.  False at the end, which is also where a size
- * cannot be true: what is behind cannot be found.
+ * cannot be true: the records after it cannot be found.
  */
 static bool split_record(struct seam_jitdump_reader *reader,
 			 struct seam_jitdump_record *record,
@@ -310,7 +283,7 @@ bool seam_jitdump_next(struct seam_jitdump_reader *reader,
 	return false;
 }
 
-/* Walk by names: how many bytes are left behind the last entry. */
+/* Walk by names.  Returns the bytes left after the last entry. */
 static size_t walk(struct seam_jitdump_lines lines, bool *is_cut)
 {
 	struct seam_jitdump_debug_entry entry;
@@ -337,7 +310,7 @@ static bool steps_fit(struct seam_cursor c, uint64_t n, size_t step)
 	return true;
 }
 
-/* Records are padded to 8 bytes, so up to 7 behind the entries mean nothing. */
+/* Records are padded to 8 bytes, so up to 7 after the entries mean nothing. */
 enum { MAX_PADDING = 7, ENTRY_BYTES = 16 };
 
 static size_t find_step(const struct seam_jitdump_debug_info *info,

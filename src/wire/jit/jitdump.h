@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jitdump.h - JITDUMP files: what a just-in-time compiler says it made
+ * jitdump.h - JITDUMP files: code that a just-in-time compiler announced
  *
  * A header and a run of records that is only ever appended to.  The reader
  * hands out one record at a time, in the order of the file, and borrows
  * everything from the bytes it was given: names, code, tables.
  *
- * Real files are seldom as the specification has them, and a file that is
- * wrong in one place is right in all others.  So nothing but a missing magic
- * number or an unknown version is an error.  What had to be bent is counted by
- * kind in n_notes, to be told to whoever looks at the result.
+ * Few real files follow the specification in everything, and a file that is
+ * wrong in one place is right in all others.  So only a missing magic number
+ * or an unknown version is an error.  Deviations are counted by kind in
+ * n_notes, for the views.
  *
  * Progress: every call of seam_jitdump_next() that returns true has moved at
  * least 16 bytes.
@@ -170,7 +170,7 @@ int seam_jitdump_begin(struct seam_jitdump_reader *reader,
 
 /*
  * The next record that can be used.  Records that contradict themselves are
- * counted and passed over; one that was cut off ends the file.  False at
+ * counted and skipped; one that was cut off ends the file.  False at
  * the end.
  *
  * A load's code is the last code_size bytes of its record, wherever its name
@@ -192,7 +192,7 @@ const struct seam_record *seam_jitdump_table(enum seam_jitdump_id id);
  * The entries of one DEBUG_INFO record, one after the other.
  *
  * V8 overwrites the first bytes of its file names, zeros included, so that
- * the next entry cannot be found behind the name's end.  Where a walk by names
+ * the next entry cannot be found after the name's end.  Where a walk by names
  * does not meet the record's end but equal steps do, the steps are taken and
  * is_stepped is set: addresses and lines are right then, names are not.
  */
@@ -210,7 +210,7 @@ seam_jitdump_lines_make(const struct seam_jitdump_debug_info *info,
 			enum seam_endian endian);
 
 /*
- * The next entry, false at the end.  The name "\xff" stands for the name of
+ * The next entry, false at the end.  The name "\xff" means the name of
  * the entry before, and is replaced by it.
  */
 bool seam_jitdump_line(struct seam_jitdump_lines *lines,

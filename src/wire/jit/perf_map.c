@@ -43,7 +43,7 @@ static unsigned int digit(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16;
 }
 
-/* A number and the blank behind it. */
+/* A number and the blank after it. */
 static bool take_hex(struct seam_bytes *line, uint64_t *value)
 {
 	size_t n = 0;

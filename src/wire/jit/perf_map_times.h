@@ -14,7 +14,7 @@
  * decimal and do not decrease from line to line; a FROM that does is raised.  Lines that begin with # are
  * comments; those that are not of this form are counted and skipped.
  *
- * doc/formats/perf-map-times.md says how it is used.
+ * doc/formats/perf-map-times.md explains its use.
  */
 #ifndef SEAM_PERF_MAP_TIMES_H
 #define SEAM_PERF_MAP_TIMES_H

@@ -8,7 +8,8 @@
 #include <linux/perf_event.h>
 
 #define F(member, text) SEAM_FIELD(struct seam_perf_attr, member, text)
-static const struct seam_field attr_fields[] = {
+const struct seam_record seam_perf_attr_record = SEAM_RECORD(
+	"perf_event_attr", "linux/perf_event.h",
 	F(type, "PERF_TYPE_*, or the number of a PMU"),
 	F(size, "bytes of this structure in the file"),
 	F(config, "which event, by type"),
@@ -31,16 +32,8 @@ static const struct seam_field attr_fields[] = {
 	F(aux_sample_size, "bytes of AUX data in samples"),
 	F(aux_action, "start_paused, pause, resume (6.13)"),
 	F(sig_data, "user data for sigtrap"),
-	F(config3, "PMU's own"),
-};
+	F(config3, "PMU's own"));
 #undef F
-
-const struct seam_record seam_perf_attr_record = {
-	.name = "perf_event_attr",
-	.spec = "linux/perf_event.h",
-	.fields = attr_fields,
-	.n_fields = SEAM_ARRAY_SIZE(attr_fields),
-};
 
 static uint64_t reverse_bits(uint64_t v)
 {

@@ -66,7 +66,7 @@ extern const struct seam_record seam_perf_attr_record;
 
 /*
  * Read the attr that begins at the next byte of @c and spans as many bytes
- * as its own size field says (0 stands for VER0).  @c moves behind it.
+ * as its own size field (0 means VER0).  @c moves after it.
  * Returns 0, -ENODATA or -EBADMSG with the reason; bytes past VER8 are
  * skipped, as a newer kernel's are of no meaning to us.
  */

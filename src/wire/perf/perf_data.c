@@ -150,7 +150,7 @@ static int add_event(struct seam_perf_data *data,
 	return event->name ? 0 : out_of_memory(err);
 }
 
-/* What is behind the end of the file ends there, as in part(). */
+/* A section beyond the end of the file is cut there, as in part(). */
 static void note_described(struct seam_perf_data *data, struct seam_perf_file_section s)
 {
 	struct seam_bytes bytes = part(data, s);
@@ -221,7 +221,7 @@ static int read_attrs(struct seam_perf_data *data, const struct seam_perf_file_h
 
 /* -- features ----------------------------------------------------------- */
 
-/* A table of sections stands right behind the data, one a set bit. */
+/* A table of sections follows the data, one for each set bit. */
 static void read_features(struct seam_perf_data *data, const struct seam_perf_file_header *h)
 {
 	struct seam_bytes rest = part(data, (struct seam_perf_file_section) {
@@ -402,7 +402,7 @@ static int name_events(struct seam_perf_data *data, struct seam_err *err)
 
 /*
  * In a file of the other byte order the feature bits may have been written
- * as u32s.  HOSTNAME is in every file that has features: it tells.
+ * as u32s.  Every file with features has HOSTNAME, which shows the order.
  * Source: tools/perf/util/header.c, perf_file_header__read().
  */
 static void order_flags(struct seam_perf_file_header *h, bool swap)
@@ -520,7 +520,7 @@ static void take_feature(struct seam_perf_data *data, struct seam_bytes payload)
 		};
 }
 
-/* Everything that a file's header would say comes as records. */
+/* All that a header would hold comes as records. */
 static int open_pipe(struct seam_perf_data *data, struct seam_err *err)
 {
 	struct seam_perf_stream stream;
@@ -580,8 +580,8 @@ static int list_ids(struct seam_perf_data *data, struct seam_err *err)
 }
 
 /*
- * PERFFILE, the first magic, reads the same in either byte order of its
- * writer's choice: a sensible attr_size tells which it was.
+ * PERFFILE, the first magic, is the same in either byte order: a sensible
+ * attr_size shows which it is.
  */
 static enum seam_endian find_endian(struct seam_bytes bytes)
 {

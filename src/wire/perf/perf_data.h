@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_data.h - a perf.data file: its events, what its header says, its data
+ * perf_data.h - a perf.data file: events, features, and where the data is
  *
- * Takes what perf wrote since 3.2 and what others write in its name: file
- * mode with features behind the data, pipe mode with everything as records,
+ * Reads what perf has written since 3.2, and other writers: file mode with
+ * features after the data, pipe mode with everything as records,
  * the first magic ("PERFFILE"), either byte order, files whose writer was
  * killed before it noted the size of the data.  Records are read through
  * perf_stream.h.
@@ -27,11 +27,11 @@ struct seam_perf_data {
 	struct seam_bytes bytes;	/* the whole file, borrowed */
 	enum seam_endian endian;
 	bool is_pipe;
-	bool is_cut;			/* ends before its header says */
+	bool is_cut;			/* shorter than its header requires */
 	uint64_t data_begin, data_end;	/* offsets of the records */
 	/* What the events' attrs and ids lie in; file mode only. */
 	uint64_t described_begin, described_end;
-	uint64_t n_missing_bytes;	/* of records, as the header says */
+	uint64_t n_missing_bytes;	/* of records, by the header's size */
 	SEAM_ARRAY(struct seam_perf_event) events;
 	struct seam_bytes features[SEAM_PERF_N_FEATURES];
 
@@ -78,7 +78,7 @@ const char *seam_perf_data_string(const struct seam_perf_data *data,
 
 /*
  * The words of CMDLINE into @buf as a shell reads them back, cut where they
- * do not fit.  Returns @buf; empty when the file does not say.
+ * do not fit.  Returns @buf; empty when the file has none.
  */
 const char *seam_perf_data_command(const struct seam_perf_data *data,
 				   char *buf, size_t cap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_features.c - payloads one behind the other; see perf_features.h */
+/* perf_features.c - payloads one after the other; see perf_features.h */
 #include "wire/perf/perf_features.h"
 
 #include "wire/perf/perf_writer.h"

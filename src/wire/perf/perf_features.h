@@ -2,12 +2,12 @@
 /*
  * perf_features.h - the header features of perf.data, encoded
  *
- * A feature is a numbered section behind the data: who recorded what, where.
- * A builder holds their payloads one behind the other; each
- * seam_perf_features_*() call adds one, in ascending order of bits, because
- * that is the order of their sections in the file.
+ * A feature is a numbered section after the data: host, command line, events.
+ * A builder holds their payloads one after the other.  Each
+ * seam_perf_features_*() call adds one, in ascending order of bits, which is
+ * the order of their sections in the file.
  *
- * Memory that runs out is remembered and reported once, by the writer.
+ * A failed allocation is remembered and reported once, by the writer.
  *
  * Source: tools/perf/util/header.c of Linux 6.1, the write_*() functions.
  */
@@ -32,7 +32,7 @@ void seam_perf_features_fini(struct seam_perf_features *f);
 void seam_perf_features_string(struct seam_perf_features *f,
 			       enum seam_perf_feature bit, const char *text);
 
-/* A feature that is one number or several, as they stand. */
+/* A feature that is one number or several. */
 void seam_perf_features_u32(struct seam_perf_features *f,
 			    enum seam_perf_feature bit, const uint32_t *values,
 			    size_t n);
@@ -53,7 +53,7 @@ void seam_perf_features_events(struct seam_perf_features *f,
 			       const struct seam_perf_event *events,
 			       size_t n);
 
-/* What the kernel calls each of its PMUs, by the number in attr.type. */
+/* The kernel's name of a PMU, by its number in attr.type. */
 struct seam_perf_pmu {
 	uint32_t type;
 	char name[64];
@@ -62,7 +62,7 @@ struct seam_perf_pmu {
 void seam_perf_features_pmus(struct seam_perf_features *f,
 			     const struct seam_perf_pmu *pmus, size_t n);
 
-/* Event @leader and the @n_members - 1 behind it are a group. */
+/* Event @leader and the @n_members - 1 after it are a group. */
 struct seam_perf_group {
 	uint32_t leader, n_members;
 };
@@ -71,13 +71,13 @@ void seam_perf_features_groups(struct seam_perf_features *f,
 			       const struct seam_perf_group *groups, size_t n);
 
 /*
- * The index of @n AUXTRACE records: for each two numbers in @pairs, where it
- * is in the file and all of its bytes.
+ * The index of @n AUXTRACE records: for each, two numbers in @pairs, its offset
+ * in the file and its size with the data after it.
  */
 void seam_perf_features_auxtrace(struct seam_perf_features *f,
 				 const uint64_t *pairs, size_t n);
 
-/* How @clock's time @clock_ns relates to the wall clock's @wall_ns. */
+/* @clock was at @clock_ns when the wall clock was at @wall_ns. */
 void seam_perf_features_clock(struct seam_perf_features *f, uint32_t clock,
 			      uint64_t wall_ns, uint64_t clock_ns);
 

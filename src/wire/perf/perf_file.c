@@ -3,7 +3,8 @@
 #include "wire/perf/perf_file.h"
 
 #define F(member, text) SEAM_FIELD(struct seam_perf_file_header, member, text)
-static const struct seam_field header_fields[] = {
+const struct seam_record seam_perf_file_header_record = SEAM_RECORD(
+	"perf_file_header", "tools/perf/util/header.h, Linux 6.1",
 	F(magic, "\"PERFILE2\" in the byte order of the file"),
 	F(size, "bytes of this header; 16: pipe mode, nothing follows"),
 	F(attr_size, "bytes of an attr and the section of its ids"),
@@ -16,16 +17,8 @@ static const struct seam_field header_fields[] = {
 	F(features[0], "bit n: feature n has a section after the data"),
 	F(features[1], "features 64 to 127"),
 	F(features[2], "features 128 to 191"),
-	F(features[3], "features 192 to 255"),
-};
+	F(features[3], "features 192 to 255"));
 #undef F
-
-const struct seam_record seam_perf_file_header_record = {
-	.name = "perf_file_header",
-	.spec = "tools/perf/util/header.h, Linux 6.1",
-	.fields = header_fields,
-	.n_fields = SEAM_ARRAY_SIZE(header_fields),
-};
 
 _Static_assert(sizeof(struct seam_perf_file_header) ==
 	       SEAM_PERF_FILE_HEADER_BYTES, "the header has 104 bytes");

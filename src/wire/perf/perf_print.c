@@ -180,35 +180,24 @@ struct link_info {
 	uint64_t dev, ino;
 };
 
-#define F(member, text) SEAM_FIELD(struct link_info, member, text)
-static const struct seam_field link_info_fields[] = {
-	F(dev, "device of the namespace"), F(ino, "inode of the namespace"),
-};
-#undef F
-
 struct id_entry {
 	uint64_t id, idx, cpu, tid;
 };
 
-#define F(member, text) SEAM_FIELD(struct id_entry, member, text)
-static const struct seam_field id_entry_fields[] = {
-	F(id, "event on a CPU"), F(idx, "event"), F(cpu, "-1: any"),
-	F(tid, "-1: any"),
-};
-#undef F
+#define F(record, member, text) SEAM_FIELD(struct record, member, text)
 
-/* What the last field of a record is a list of; no fields: of u64. */
+/* The list that is the last field of a record; no fields: of u64. */
 static const struct {
 	uint32_t type;
 	struct seam_record element;
 	size_t bytes;
 } lists[] = {
-	{ PERF_RECORD_NAMESPACES, {
-		.fields = link_info_fields,
-		.n_fields = SEAM_ARRAY_SIZE(link_info_fields) }, 16 },
-	{ SEAM_PERF_ID_INDEX, {
-		.fields = id_entry_fields,
-		.n_fields = SEAM_ARRAY_SIZE(id_entry_fields) }, 32 },
+	{ PERF_RECORD_NAMESPACES, SEAM_RECORD("namespace", NULL,
+		F(link_info, dev, "device of the namespace"),
+		F(link_info, ino, "inode of the namespace")), 16 },
+	{ SEAM_PERF_ID_INDEX, SEAM_RECORD("id", NULL,
+		F(id_entry, id, "event on a CPU"), F(id_entry, idx, "event"),
+		F(id_entry, cpu, "-1: any"), F(id_entry, tid, "-1: any")), 32 },
 	{ PERF_RECORD_READ, { 0 }, 8 },
 	{ SEAM_PERF_AUXTRACE_INFO, { 0 }, 8 },
 	{ SEAM_PERF_CALLCHAIN_DEFERRED, { 0 }, 8 },

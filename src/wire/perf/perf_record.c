@@ -4,295 +4,209 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <sys/mman.h>
 
 /*
- * Field names are the ABI's, except where one would read as the record's own
- * in a dump: a type of BPF event, an offset in the AUX area.
+ * Field names are the ABI's, except where one could be taken for the record's
+ * own in a dump: a type of BPF event, an offset in the AUX buffer.
  */
 #define KERNEL "linux/perf_event.h, enum perf_event_type"
 #define TOOL "tools/lib/perf/include/perf/event.h"
 
-#define TABLE(id, label, source)					\
-	const struct seam_record id##_record = {			\
-		.name = (label), .spec = (source),			\
-		.fields = id##_fields,					\
-		.n_fields = SEAM_ARRAY_SIZE(id##_fields),		\
-	}
+#define F(record, member, text)						\
+	SEAM_FIELD(struct seam_perf_##record, member, text)
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_header, member, text)
-static const struct seam_field header_fields[] = {
-	F(type, "PERF_RECORD_*"),
-	F(misc, "bits 0-2 CPU mode, the rest by type"),
-	F(size, "bytes of the record, these 8 included"),
-};
-#undef F
+const struct seam_record seam_perf_header_record = SEAM_RECORD(
+	"perf_event_header", KERNEL,
+	F(header, type, "PERF_RECORD_*"),
+	F(header, misc, "bits 0-2 CPU mode, the rest by type"),
+	F(header, size, "bytes of the record, these 8 included"));
 
-const struct seam_record seam_perf_header_record = {
-	.name = "perf_event_header", .spec = KERNEL,
-	.fields = header_fields, .n_fields = SEAM_ARRAY_SIZE(header_fields),
-};
+/* Common to all forms of a mapping. */
+#define MAPPING(record)							\
+	F(record, pid, "process; -1 for the kernel's own"),		\
+	F(record, tid, "thread"),					\
+	F(record, addr, "first address"),				\
+	F(record, len, "bytes"),					\
+	F(record, pgoff, "offset in the file, bytes")
+#define INODE(record)							\
+	F(record, maj, "device, major"),				\
+	F(record, min, "device, minor"),				\
+	F(record, ino, "inode"),					\
+	F(record, ino_generation, "inode generation")
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_mmap, member, text)
-static const struct seam_field mmap_fields[] = {
-	F(pid, "process; -1 for the kernel's own"),
-	F(tid, "thread"),
-	F(addr, "first address"),
-	F(len, "bytes"),
-	F(pgoff, "offset in the file, bytes"),
-	F(filename, "path, or [vdso], [kernel.kallsyms]_text, //anon"),
-};
-#undef F
-static TABLE(mmap, "MMAP", KERNEL);
+static const struct seam_record mmap_record = SEAM_RECORD("MMAP", KERNEL,
+	MAPPING(mmap),
+	F(mmap, filename, "path, or [vdso], [kernel.kallsyms]_text, //anon"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_mmap2, member, text)
-static const struct seam_field mmap2_fields[] = {
-	F(pid, "process"),
-	F(tid, "thread"),
-	F(addr, "first address"),
-	F(len, "bytes"),
-	F(pgoff, "offset in the file, bytes"),
-	F(maj, "device, major"),
-	F(min, "device, minor"),
-	F(ino, "inode"),
-	F(ino_generation, "inode generation"),
-	F(prot, "PROT_* bits"),
-	F(flags, "MAP_* bits"),
-	F(filename, "path, or [vdso], //anon"),
-};
-#undef F
-static TABLE(mmap2, "MMAP2", KERNEL);
+static const struct seam_record mmap2_record = SEAM_RECORD("MMAP2", KERNEL,
+	MAPPING(mmap2),
+	INODE(mmap2),
+	F(mmap2, prot, "PROT_* bits"),
+	F(mmap2, flags, "MAP_* bits"),
+	F(mmap2, filename, "path, or [vdso], //anon"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_mmap2_old, member, text)
-static const struct seam_field mmap2_old_fields[] = {
-	F(pid, "process"),
-	F(tid, "thread"),
-	F(addr, "first address"),
-	F(len, "bytes"),
-	F(pgoff, "offset in the file, bytes"),
-	F(maj, "device, major"),
-	F(min, "device, minor"),
-	F(ino, "inode"),
-	F(ino_generation, "inode generation"),
-	F(filename, "path, or [vdso], //anon"),
-};
-#undef F
-static TABLE(mmap2_old, "MMAP2", KERNEL);
+static const struct seam_record mmap2_old_record = SEAM_RECORD("MMAP2", KERNEL,
+	MAPPING(mmap2_old),
+	INODE(mmap2_old),
+	F(mmap2_old, filename, "path, or [vdso], //anon"));
 
-#define F(member, text)							\
-	SEAM_FIELD(struct seam_perf_mmap2_build_id, member, text)
-static const struct seam_field mmap2_build_id_fields[] = {
-	F(pid, "process"),
-	F(tid, "thread"),
-	F(addr, "first address"),
-	F(len, "bytes"),
-	F(pgoff, "offset in the file, bytes"),
-	F(build_id_size, "bytes of the build id, at most 20"),
-	F(reserved_1, "zero"),
-	F(reserved_2, "zero"),
-	F(build_id_0, "build id, bytes 0-3"),
-	F(build_id_1, "build id, bytes 4-11"),
-	F(build_id_2, "build id, bytes 12-19"),
-	F(prot, "PROT_* bits"),
-	F(flags, "MAP_* bits"),
-	F(filename, "path"),
-};
-#undef F
-static TABLE(mmap2_build_id, "MMAP2", KERNEL);
+static const struct seam_record mmap2_build_id_record = SEAM_RECORD(
+	"MMAP2", KERNEL,
+	MAPPING(mmap2_build_id),
+	F(mmap2_build_id, build_id_size, "bytes of the build id, at most 20"),
+	F(mmap2_build_id, reserved_1, "zero"),
+	F(mmap2_build_id, reserved_2, "zero"),
+	F(mmap2_build_id, build_id_0, "build id, bytes 0-3"),
+	F(mmap2_build_id, build_id_1, "build id, bytes 4-11"),
+	F(mmap2_build_id, build_id_2, "build id, bytes 12-19"),
+	F(mmap2_build_id, prot, "PROT_* bits"),
+	F(mmap2_build_id, flags, "MAP_* bits"),
+	F(mmap2_build_id, filename, "path"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_comm, member, text)
-static const struct seam_field comm_fields[] = {
-	F(pid, "process"), F(tid, "thread"), F(comm, "the thread's new name"),
-};
-#undef F
-static TABLE(comm, "COMM", KERNEL);
+static const struct seam_record comm_record = SEAM_RECORD("COMM", KERNEL,
+	F(comm, pid, "process"),
+	F(comm, tid, "thread"),
+	F(comm, comm, "the thread's new name"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_task, member, text)
-static const struct seam_field task_fields[] = {
-	F(pid, "process"), F(ppid, "its parent"), F(tid, "thread"),
-	F(ptid, "thread that started it"), F(time, "of the event's clock"),
-};
-#undef F
-static TABLE(task, "FORK", KERNEL);
+static const struct seam_record task_record = SEAM_RECORD("FORK", KERNEL,
+	F(task, pid, "process"),
+	F(task, ppid, "its parent"),
+	F(task, tid, "thread"),
+	F(task, ptid, "thread that started it"),
+	F(task, time, "of the event's clock"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_lost, member, text)
-static const struct seam_field lost_fields[] = {
-	F(id, "of the event that found room again"),
-	F(lost, "records that found no room in the ring"),
-};
-#undef F
-static TABLE(lost, "LOST", KERNEL);
+static const struct seam_record lost_record = SEAM_RECORD("LOST", KERNEL,
+	F(lost, id, "of the event that found room again"),
+	F(lost, lost, "records that found no room in the ring"));
 
-struct throttle {
+struct seam_perf_throttle {
 	uint64_t time, id, stream_id;
 };
 
-#define F(member, text) SEAM_FIELD(struct throttle, member, text)
-static const struct seam_field throttle_fields[] = {
-	F(time, "of the event's clock"), F(id, "event"),
-	F(stream_id, "event on its CPU"),
-};
-#undef F
-static TABLE(throttle, "THROTTLE", KERNEL);
+static const struct seam_record throttle_record = SEAM_RECORD(
+	"THROTTLE", KERNEL,
+	F(throttle, time, "of the event's clock"),
+	F(throttle, id, "event"),
+	F(throttle, stream_id, "event on its CPU"));
 
-struct read_values {
+struct seam_perf_read {
 	int32_t pid, tid;
 	struct seam_bytes values;
 };
 
-#define F(member, text) SEAM_FIELD(struct read_values, member, text)
-static const struct seam_field read_fields[] = {
-	F(pid, "process"), F(tid, "thread"), F(values, "as read_format says"),
-};
-#undef F
-static TABLE(read, "READ", KERNEL);
+static const struct seam_record read_record = SEAM_RECORD("READ", KERNEL,
+	F(read, pid, "process"),
+	F(read, tid, "thread"),
+	F(read, values, "by read_format"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_aux, member, text)
-static const struct seam_field aux_fields[] = {
-	F(aux_offset, "of the first byte, free-running"),
-	F(aux_size, "bytes"),
-	F(flags, "1 truncated, 2 overwrite, 4 partial, 8 collision"),
-};
-#undef F
-static TABLE(aux, "AUX", KERNEL);
+static const struct seam_record aux_record = SEAM_RECORD("AUX", KERNEL,
+	F(aux, aux_offset, "of the first byte, free-running"),
+	F(aux, aux_size, "bytes"),
+	F(aux, flags, "1 truncated, 2 overwrite, 4 partial, 8 collision"));
 
-struct pid_tid {
+struct seam_perf_itrace_start {
 	int32_t pid, tid;
 };
 
-#define F(member, text) SEAM_FIELD(struct pid_tid, member, text)
-static const struct seam_field itrace_start_fields[] = {
-	F(pid, "process"), F(tid, "thread"),
-};
-#undef F
-static TABLE(itrace_start, "ITRACE_START", KERNEL);
+static const struct seam_record itrace_start_record = SEAM_RECORD(
+	"ITRACE_START", KERNEL,
+	F(itrace_start, pid, "process"),
+	F(itrace_start, tid, "thread"));
 
-#define F(member, text)							\
-	SEAM_FIELD(struct seam_perf_lost_samples, member, text)
-static const struct seam_field lost_samples_fields[] = {
-	F(lost, "samples that were lost"),
-};
-#undef F
-static TABLE(lost_samples, "LOST_SAMPLES", KERNEL);
+static const struct seam_record lost_samples_record = SEAM_RECORD(
+	"LOST_SAMPLES", KERNEL,
+	F(lost_samples, lost, "samples that were lost"));
 
-struct switch_wide {
+struct seam_perf_switch_wide {
 	int32_t next_prev_pid, next_prev_tid;
 };
 
-#define F(member, text) SEAM_FIELD(struct switch_wide, member, text)
-static const struct seam_field switch_wide_fields[] = {
-	F(next_prev_pid, "process switched to or from"),
-	F(next_prev_tid, "thread switched to or from"),
-};
-#undef F
-static TABLE(switch_wide, "SWITCH_CPU_WIDE", KERNEL);
+static const struct seam_record switch_wide_record = SEAM_RECORD(
+	"SWITCH_CPU_WIDE", KERNEL,
+	F(switch_wide, next_prev_pid, "process switched to or from"),
+	F(switch_wide, next_prev_tid, "thread switched to or from"));
 
-struct record_namespaces {
-	int32_t pid, tid;
-	uint64_t nr_namespaces;
-	struct seam_bytes link_info;
-};
+static const struct seam_record namespaces_record = SEAM_RECORD(
+	"NAMESPACES", KERNEL,
+	F(namespaces, pid, "process"),
+	F(namespaces, tid, "thread"),
+	F(namespaces, nr_namespaces, "entries"),
+	F(namespaces, link_info,
+	  "u64 dev, u64 ino: net uts ipc pid user mnt cgroup"));
 
-#define F(member, text) SEAM_FIELD(struct record_namespaces, member, text)
-static const struct seam_field namespaces_fields[] = {
-	F(pid, "process"), F(tid, "thread"), F(nr_namespaces, "entries"),
-	F(link_info, "u64 dev, u64 ino: net uts ipc pid user mnt cgroup"),
-};
-#undef F
-static TABLE(namespaces, "NAMESPACES", KERNEL);
+static const struct seam_record ksymbol_record = SEAM_RECORD("KSYMBOL", KERNEL,
+	F(ksymbol, addr, "first address"),
+	F(ksymbol, len, "bytes"),
+	F(ksymbol, ksym_type, "1 BPF program, 2 out-of-line code"),
+	F(ksymbol, flags, "1: unregistered"),
+	F(ksymbol, name, "symbol"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_ksymbol, member, text)
-static const struct seam_field ksymbol_fields[] = {
-	F(addr, "first address"), F(len, "bytes"),
-	F(ksym_type, "1 BPF program, 2 out-of-line code"),
-	F(flags, "1: unregistered"), F(name, "symbol"),
-};
-#undef F
-static TABLE(ksymbol, "KSYMBOL", KERNEL);
-
-struct bpf_event {
+struct seam_perf_bpf_event {
 	uint16_t bpf_type, flags;
 	uint32_t id;
 	struct seam_bytes tag;
 };
 
-#define F(member, text) SEAM_FIELD(struct bpf_event, member, text)
-static const struct seam_field bpf_event_fields[] = {
-	F(bpf_type, "1 load, 2 unload"), F(flags, "zero"),
-	F(id, "of the program"), F(tag, "8 bytes"),
-};
-#undef F
-static TABLE(bpf_event, "BPF_EVENT", KERNEL);
+static const struct seam_record bpf_event_record = SEAM_RECORD(
+	"BPF_EVENT", KERNEL,
+	F(bpf_event, bpf_type, "1 load, 2 unload"),
+	F(bpf_event, flags, "zero"),
+	F(bpf_event, id, "of the program"),
+	F(bpf_event, tag, "8 bytes"));
 
-struct record_cgroup {
-	uint64_t id;
-	const char *path;
-};
+static const struct seam_record cgroup_record = SEAM_RECORD("CGROUP", KERNEL,
+	F(cgroup, id, "as in samples"),
+	F(cgroup, path, "from the cgroup file system's root"));
 
-#define F(member, text) SEAM_FIELD(struct record_cgroup, member, text)
-static const struct seam_field cgroup_fields[] = {
-	F(id, "as in samples"), F(path, "from the cgroup file system's root"),
-};
-#undef F
-static TABLE(cgroup, "CGROUP", KERNEL);
-
-struct text_poke {
+struct seam_perf_text_poke {
 	uint64_t addr;
 	uint16_t old_len, new_len;
 	struct seam_bytes bytes;
 };
 
-#define F(member, text) SEAM_FIELD(struct text_poke, member, text)
-static const struct seam_field text_poke_fields[] = {
-	F(addr, "kernel address"), F(old_len, "bytes before"),
-	F(new_len, "bytes after"), F(bytes, "old bytes, new bytes, padding"),
-};
-#undef F
-static TABLE(text_poke, "TEXT_POKE", KERNEL);
+static const struct seam_record text_poke_record = SEAM_RECORD(
+	"TEXT_POKE", KERNEL,
+	F(text_poke, addr, "kernel address"),
+	F(text_poke, old_len, "bytes before"),
+	F(text_poke, new_len, "bytes after"),
+	F(text_poke, bytes, "old bytes, new bytes, padding"));
 
-struct hw_id {
+struct seam_perf_hw_id {
 	uint64_t hw_id;
 };
 
-#define F(member, text) SEAM_FIELD(struct hw_id, member, text)
-static const struct seam_field hw_id_fields[] = { F(hw_id, "PMU's own") };
-#undef F
-static TABLE(hw_id, "AUX_OUTPUT_HW_ID", KERNEL);
+static const struct seam_record hw_id_record = SEAM_RECORD(
+	"AUX_OUTPUT_HW_ID", KERNEL,
+	F(hw_id, hw_id, "PMU's own"));
 
-struct callchain_deferred {
+struct seam_perf_callchain_deferred {
 	uint64_t cookie, nr;
 	struct seam_bytes ips;
 };
 
-#define F(member, text) SEAM_FIELD(struct callchain_deferred, member, text)
-static const struct seam_field callchain_deferred_fields[] = {
-	F(cookie, "as in the sample"), F(nr, "entries"), F(ips, "u64 each"),
-};
-#undef F
-static TABLE(callchain_deferred, "CALLCHAIN_DEFERRED", KERNEL);
+static const struct seam_record callchain_deferred_record = SEAM_RECORD(
+	"CALLCHAIN_DEFERRED", KERNEL,
+	F(callchain_deferred, cookie, "as in the sample"),
+	F(callchain_deferred, nr, "entries"),
+	F(callchain_deferred, ips, "u64 each"));
 
 /* The perf tool's own, and what has no fields. */
-struct record_blob {
+struct seam_perf_blob {
 	struct seam_bytes data;
 };
 
-#define F(member, text) SEAM_FIELD(struct record_blob, member, text)
-static const struct seam_field blob_fields[] = { F(data, "see perf.data") };
-#undef F
-static TABLE(blob, "data", TOOL);
+static const struct seam_record blob_record = SEAM_RECORD("data", TOOL,
+	F(blob, data, "see perf.data"));
 
-struct tracing_data {
+struct seam_perf_tracing_data {
 	uint32_t size;
 };
 
-#define F(member, text) SEAM_FIELD(struct tracing_data, member, text)
-static const struct seam_field tracing_data_fields[] = {
-	F(size, "bytes behind the record, padded to 8"),
-};
-#undef F
-static TABLE(tracing_data, "TRACING_DATA", TOOL);
+static const struct seam_record tracing_data_record = SEAM_RECORD(
+	"TRACING_DATA", TOOL,
+	F(tracing_data, size, "bytes after the record, padded to 8"));
 
-struct build_id {
+struct seam_perf_header_build_id {
 	int32_t pid;
 	uint32_t id_0;
 	uint64_t id_1, id_2;
@@ -301,103 +215,89 @@ struct build_id {
 	const char *filename;
 };
 
-#define F(member, text) SEAM_FIELD(struct build_id, member, text)
-static const struct seam_field build_id_fields[] = {
-	F(pid, "process; -1 for files of the host"),
-	F(id_0, "build id, bytes 0-3"),
-	F(id_1, "build id, bytes 4-11"),
-	F(id_2, "build id, bytes 12-19"),
-	F(size, "bytes of the build id, with misc bit 15; else 20"),
-	F(reserved_1, "zero"), F(reserved_2, "zero"), F(filename, "path"),
-};
-#undef F
-static TABLE(build_id, "BUILD_ID", TOOL);
+static const struct seam_record build_id_record = SEAM_RECORD("BUILD_ID", TOOL,
+	F(header_build_id, pid, "process; -1 for files of the host"),
+	F(header_build_id, id_0, "build id, bytes 0-3"),
+	F(header_build_id, id_1, "build id, bytes 4-11"),
+	F(header_build_id, id_2, "build id, bytes 12-19"),
+	F(header_build_id, size,
+	  "bytes of the build id, with misc bit 15; else 20"),
+	F(header_build_id, reserved_1, "zero"),
+	F(header_build_id, reserved_2, "zero"),
+	F(header_build_id, filename, "path"));
 
-struct counted {
+struct seam_perf_counted {
 	uint64_t nr;
 	struct seam_bytes entries;
 };
 
-#define F(member, text) SEAM_FIELD(struct counted, member, text)
-static const struct seam_field counted_fields[] = {
-	F(nr, "entries"), F(entries, "by type"),
-};
-#undef F
-static TABLE(counted, "ID_INDEX", TOOL);
+static const struct seam_record counted_record = SEAM_RECORD("ID_INDEX", TOOL,
+	F(counted, nr, "entries"),
+	F(counted, entries, "by type"));
 
-struct auxtrace_info {
+struct seam_perf_auxtrace_info {
 	uint32_t auxtrace_type, reserved;
 	struct seam_bytes priv;
 };
 
-#define F(member, text) SEAM_FIELD(struct auxtrace_info, member, text)
-static const struct seam_field auxtrace_info_fields[] = {
-	F(auxtrace_type, "1 Intel PT, 2 BTS, 3 CoreSight, 4 Arm SPE, ..."),
-	F(reserved, "zero"), F(priv, "u64 values of the decoder's own"),
-};
-#undef F
-static TABLE(auxtrace_info, "AUXTRACE_INFO", TOOL);
+static const struct seam_record auxtrace_info_record = SEAM_RECORD(
+	"AUXTRACE_INFO", TOOL,
+	F(auxtrace_info, auxtrace_type,
+	  "1 Intel PT, 2 BTS, 3 CoreSight, 4 Arm SPE, ..."),
+	F(auxtrace_info, reserved, "zero"),
+	F(auxtrace_info, priv, "u64 values of the decoder's own"));
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_auxtrace, member, text)
-static const struct seam_field auxtrace_fields[] = {
-	F(size, "bytes of trace behind this record"),
-	F(aux_offset, "of the first byte in the AUX area"),
-	F(reference, "unique to the trace"),
-	F(idx, "of the AUX ring"), F(tid, "-1 for a CPU's ring"),
-	F(cpu, "-1 for a thread's ring"), F(reserved, "zero"),
-};
-#undef F
-static TABLE(auxtrace, "AUXTRACE", TOOL);
+static const struct seam_record auxtrace_record = SEAM_RECORD("AUXTRACE", TOOL,
+	F(auxtrace, size, "bytes of trace after this record"),
+	F(auxtrace, aux_offset, "of the first byte in the AUX buffer"),
+	F(auxtrace, reference, "unique to the trace"),
+	F(auxtrace, idx, "of the AUX ring"),
+	F(auxtrace, tid, "-1 for a CPU's ring"),
+	F(auxtrace, cpu, "-1 for a thread's ring"),
+	F(auxtrace, reserved, "zero"));
 
-struct event_update {
+struct seam_perf_event_update {
 	uint64_t update_type, id;
 	struct seam_bytes data;
 };
 
-#define F(member, text) SEAM_FIELD(struct event_update, member, text)
-static const struct seam_field event_update_fields[] = {
-	F(update_type, "0 unit, 1 scale, 2 name, 3 CPUs"), F(id, "event"),
-	F(data, "the new value"),
-};
-#undef F
-static TABLE(event_update, "EVENT_UPDATE", TOOL);
+static const struct seam_record event_update_record = SEAM_RECORD(
+	"EVENT_UPDATE", TOOL,
+	F(event_update, update_type, "0 unit, 1 scale, 2 name, 3 CPUs"),
+	F(event_update, id, "event"),
+	F(event_update, data, "the new value"));
 
-struct time_conv {
+struct seam_perf_time_conv {
 	uint64_t time_shift, time_mult, time_zero;
 	struct seam_bytes more;
 };
 
-#define F(member, text) SEAM_FIELD(struct time_conv, member, text)
-static const struct seam_field time_conv_fields[] = {
-	F(time_shift, "of the TSC"), F(time_mult, "of the TSC"),
-	F(time_zero, "ns at TSC 0"), F(more, "cycles, mask, capabilities"),
-};
-#undef F
-static TABLE(time_conv, "TIME_CONV", TOOL);
+static const struct seam_record time_conv_record = SEAM_RECORD(
+	"TIME_CONV", TOOL,
+	F(time_conv, time_shift, "of the TSC"),
+	F(time_conv, time_mult, "of the TSC"),
+	F(time_conv, time_zero, "ns at TSC 0"),
+	F(time_conv, more, "cycles, mask, capabilities"));
 
-struct header_feature {
+struct seam_perf_header_feature {
 	uint64_t feat_id;
 	struct seam_bytes data;
 };
 
-#define F(member, text) SEAM_FIELD(struct header_feature, member, text)
-static const struct seam_field header_feature_fields[] = {
-	F(feat_id, "HEADER_*"), F(data, "as the feature's section"),
-};
-#undef F
-static TABLE(header_feature, "FEATURE", TOOL);
+static const struct seam_record header_feature_record = SEAM_RECORD(
+	"FEATURE", TOOL,
+	F(header_feature, feat_id, "HEADER_*"),
+	F(header_feature, data, "as the feature's section"));
 
-struct compressed2 {
+struct seam_perf_compressed2 {
 	uint64_t data_size;
 	struct seam_bytes data;
 };
 
-#define F(member, text) SEAM_FIELD(struct compressed2, member, text)
-static const struct seam_field compressed2_fields[] = {
-	F(data_size, "bytes of zstd data"), F(data, "zstd stream, padded"),
-};
-#undef F
-static TABLE(compressed2, "COMPRESSED2", TOOL);
+static const struct seam_record compressed2_record = SEAM_RECORD(
+	"COMPRESSED2", TOOL,
+	F(compressed2, data_size, "bytes of zstd data"),
+	F(compressed2, data, "zstd stream, padded"));
 
 static const struct seam_record nothing_record = {
 	.name = "nothing", .spec = KERNEL,

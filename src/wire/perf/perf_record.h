@@ -151,6 +151,17 @@ struct seam_perf_ksymbol {
 	const char *name;
 };
 
+struct seam_perf_namespaces {
+	int32_t pid, tid;
+	uint64_t nr_namespaces;
+	struct seam_bytes link_info;	/* u64 dev, u64 ino of each */
+};
+
+struct seam_perf_cgroup {
+	uint64_t id;
+	const char *path;
+};
+
 struct seam_perf_aux {
 	uint64_t aux_offset, aux_size, flags;
 };
@@ -166,7 +177,7 @@ struct seam_perf_auxtrace {
 enum { SEAM_PERF_MAX_RECORD = 96 };
 
 /*
- * "MMAP2", "SAMPLE", "FINISHED_ROUND": as perf prints them behind
+ * "MMAP2", "SAMPLE", "FINISHED_ROUND": as perf prints them after
  * PERF_RECORD_.  NULL for a type that we do not know.
  */
 const char *seam_perf_record_name(uint32_t type);
@@ -175,8 +186,8 @@ const char *seam_perf_record_name(uint32_t type);
 const struct seam_record *seam_perf_record_table(uint32_t type, uint16_t misc);
 
 /*
- * The table of the record with this @payload, its trailer taken off: as above,
- * where the layout does not depend on the age of the kernel that wrote it.
+ * The same for the record with this @payload, without its trailer, where the
+ * layout also depends on the age of the kernel.
  */
 const struct seam_record *
 seam_perf_record_table_of(uint32_t type, uint16_t misc,

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_sample.h - PERF_RECORD_SAMPLE, whose fields are said by sample_type
+ * perf_sample.h - PERF_RECORD_SAMPLE, whose layout depends on sample_type
  *
  * Two readers of one record.  seam_perf_sample_read() takes any sample of
  * any event in either byte order and gives all of it.  A recording of
  * millions is read through a seam_perf_layout, made once for an event: it
- * finds in a few loads the fields that a profile needs, and declines
- * (false) what it is not made for.  A test holds the second against the
- * first, byte by byte.
+ * finds the fields of a profile in a few loads, and returns false for a
+ * layout that it does not support.  A test compares the two byte by byte.
  *
  * Source: linux/perf_event.h, comment at PERF_RECORD_SAMPLE, for the order
  * of the fields; kernel/events/core.c, perf_output_sample(), for CGROUP
- * coming behind PHYS_ADDR and AUX being last.
+ * after PHYS_ADDR and AUX being last.
  */
 #ifndef SEAM_PERF_SAMPLE_H
 #define SEAM_PERF_SAMPLE_H
 
 #include "wire/perf/perf_attr.h"
 
-/* u64 values as they lie in the record: any alignment, the file's order. */
+/* u64 values in the record: of any alignment, in the file's order. */
 struct seam_perf_u64s {
 	const uint8_t *data;
 	size_t n;
@@ -49,7 +48,7 @@ struct seam_perf_sample {
 	uint64_t ip, time, addr, stream_id, period;
 	int32_t pid, tid;
 	uint32_t cpu;
-	struct seam_perf_u64s read;	/* values as read_format says */
+	struct seam_perf_u64s read;	/* values by read_format */
 	struct seam_perf_u64s callchain;
 	struct seam_bytes raw;
 	uint64_t branch_hw_index;
@@ -70,16 +69,15 @@ int seam_perf_sample_read(const struct seam_perf_attr *attr,
 			  struct seam_perf_sample *out);
 
 /*
- * The id of a sample or of a stamped record when several events share a
- * stream, without knowing yet which event it is: @attrs[0] stands for all,
- * as their writer had to make the place of the id the same.  0 when the
- * record does not hold one.
+ * The id of a sample when several events share a stream, before its event is
+ * known: @attr may be that of any event, because the id has the same place in
+ * all.  0 when the record has none.
  */
 uint64_t seam_perf_sample_peek_id(const struct seam_perf_attr *attr,
 				  enum seam_endian endian,
 				  struct seam_bytes payload);
 
-/* What a profile needs of a sample. */
+/* The fields of a sample that a profile needs. */
 struct seam_perf_core {
 	uint64_t id, ip, time, period;
 	int32_t pid, tid;

@@ -161,6 +161,18 @@ int seam_perf_sideband_read(const struct seam_perf_attr *attr,
 	return 0;
 }
 
+void seam_perf_mmap2_set_build_id(struct seam_perf_mmap2_build_id *mapping,
+				  const uint8_t *id, size_t size)
+{
+	uint8_t bytes[MAX_BUILD_ID] = { 0 };
+
+	memcpy(bytes, id, size);
+	mapping->build_id_size = (uint8_t)size;
+	memcpy(&mapping->build_id_0, bytes, 4);
+	memcpy(&mapping->build_id_1, bytes + 4, 8);
+	memcpy(&mapping->build_id_2, bytes + 12, 8);
+}
+
 /* Fields of 8 bytes each, in their order; @to has room for all. */
 static void write_sample_id(const struct seam_perf_attr *attr,
 			    enum seam_endian endian,

@@ -95,6 +95,10 @@ int seam_perf_sideband_read(const struct seam_perf_attr *attr,
 			    const struct seam_perf_record *record,
 			    struct seam_perf_sideband *out);
 
+/* Set the build id of a mapping to be written: @size bytes, at most 20. */
+void seam_perf_mmap2_set_build_id(struct seam_perf_mmap2_build_id *mapping,
+				  const uint8_t *id, size_t size);
+
 /* Room for any record with a path of PATH_MAX. */
 enum { SEAM_PERF_SIDEBAND_MAX = 4096 + 256 };
 

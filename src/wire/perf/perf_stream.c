@@ -8,8 +8,8 @@
 #include <zstd.h>
 
 /*
- * What a zstd stream has given so far and nobody has read.  A record that is
- * not whole yet waits here for the next piece.
+ * Unpacked bytes that are not read yet.  A record that is not whole stays here
+ * until the next piece.
  */
 struct seam_perf_unpacked {
 	ZSTD_DStream *zstd;
@@ -145,7 +145,7 @@ static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
 	compact(u);
 	u->offset = stream->pos;
 	u->n_packed += packed.size;
-	/* zstd may hold output back when the buffer is full: ask again. */
+	/* with a full buffer zstd may hold output back: call it again */
 	while (in.pos < in.size || more) {
 		ZSTD_outBuffer out;
 		size_t r;
@@ -247,7 +247,7 @@ static uint64_t format_bytes(struct seam_cursor *c, size_t payload_bytes)
 	return payload_bytes > sizeof(uint64_t) ? 0 : (size + 7) & ~UINT64_C(7);
 }
 
-/* Bytes that the record carries behind itself, outside of its size. */
+/* Bytes that follow the record, outside of its size. */
 static uint64_t trailing_bytes(const struct seam_perf_stream *stream,
 			       const struct seam_perf_record *record)
 {
@@ -268,7 +268,7 @@ static int take_plain(struct seam_perf_stream *stream,
 	const uint8_t *p = stream->bytes.data + stream->pos;
 	uint64_t left = stream->limit - stream->pos;
 	struct seam_perf_header h;
-	uint64_t size, behind;
+	uint64_t size, n_trailing;
 
 	if (left < SEAM_PERF_HEADER_BYTES)
 		return seam_err_set(err, -ENODATA, "record header cut at byte %"
@@ -288,13 +288,15 @@ static int take_plain(struct seam_perf_stream *stream,
 		.payload = { p + SEAM_PERF_HEADER_BYTES,
 			     (size_t)size - SEAM_PERF_HEADER_BYTES },
 	};
-	behind = trailing_bytes(stream, record);
-	if (behind > left - size)
+	n_trailing = trailing_bytes(stream, record);
+	if (n_trailing > left - size)
 		return seam_err_set(err, -ENODATA,
 			"record at byte %" PRIu64 ": %" PRIu64
-			" bytes behind it, %" PRIu64 " left", stream->pos,
-			behind, left - size);
-	stream->trailing = (struct seam_bytes) { p + size, (size_t)behind };
+			" bytes after it, %" PRIu64 " left", stream->pos,
+			n_trailing, left - size);
+	stream->trailing = (struct seam_bytes) {
+		p + size, (size_t)n_trailing,
+	};
 	return 1;
 }
 

@@ -4,12 +4,12 @@
  *
  * Walks a range of a recording and unpacks what is compressed on the way
  * (COMPRESSED and COMPRESSED2 hold one zstd stream, in which records may
- * straddle the pieces).  Bytes that some records carry behind themselves
+ * straddle the pieces).  Bytes that follow some records
  * (AUXTRACE, TRACING_DATA) come with their record.  Records of simpleperf
  * may be larger than 64 KiB: they have no misc, but a size of 32 bits.
  *
  * Progress: each record moves the position by at least 8 bytes; a header
- * that says less ends the walk, because no next record can be found.
+ * with a smaller size ends the walk, because no next record can be found.
  */
 #ifndef SEAM_PERF_STREAM_H
 #define SEAM_PERF_STREAM_H
@@ -23,7 +23,7 @@ struct seam_perf_stream {
 	uint64_t pos;			/* of the next header */
 	uint64_t end;			/* records begin before this */
 	uint64_t limit;			/* and their bytes are before this */
-	struct seam_bytes trailing;	/* behind the last record given */
+	struct seam_bytes trailing;	/* after the last record given */
 
 	struct seam_perf_unpacked *unpacked;	/* NULL until needed */
 	bool as_is;			/* give COMPRESSED records themselves */
@@ -31,8 +31,8 @@ struct seam_perf_stream {
 
 /*
  * Records of @bytes from @begin to @end; the byte order is @endian.  With
- * @as_is compressed records are given as they are.  Who reads a part of the
- * data sets limit to where all of it ends.
+ * @as_is compressed records are given as they are.  A reader of a part of
+ * the data sets limit to where all of it ends.
  */
 void seam_perf_stream_init(struct seam_perf_stream *stream,
 			   struct seam_bytes bytes, enum seam_endian endian,

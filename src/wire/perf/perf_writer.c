@@ -28,7 +28,7 @@ static size_t id_room(const struct seam_perf_event *event)
 	return n * sizeof(uint64_t);
 }
 
-/* Where the ids of event @e begin; of the one behind the last: their end. */
+/* Where the ids of event @e begin; of @n_events: where all ids end. */
 static uint64_t ids_offset(const struct seam_perf_writer *w, size_t e)
 {
 	uint64_t offset = SEAM_PERF_FILE_HEADER_BYTES;
@@ -101,7 +101,7 @@ int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t e, uint64_t id,
 	if (event->n_ids >= event->max_ids)
 		return seam_err_set(err, -ENOSPC, "no room for more than %zu "
 				    "ids in '%s'", event->max_ids, w->name);
-	/* The id first: what the attr tells of is there. */
+	/* the id first, so that the attr never counts ids that are not there */
 	r = seam_file_write_at(w->fd, &id, sizeof(id), ids_offset(w, e) +
 			       event->n_ids * sizeof(id), w->name, err);
 	if (r < 0)
@@ -110,7 +110,7 @@ int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t e, uint64_t id,
 	return write_attr(w, e, err);
 }
 
-/* Forget the first @n bytes of the pieces. */
+/* Skip the first @n bytes of the pieces. */
 static void consume(struct iovec **pieces, size_t *n_pieces, size_t n)
 {
 	while (*n_pieces && n >= (*pieces)->iov_len) {
@@ -148,7 +148,7 @@ static int write_pieces(struct seam_perf_writer *w, struct iovec *pieces,
 	return 0;
 }
 
-/* The table of features behind the data while it grows: the formats. */
+/* While the data grows, the only feature is the formats. */
 static struct seam_perf_file_section formats_of(const struct seam_perf_writer *w)
 {
 	return (struct seam_perf_file_section) { w->formats_offset, w->formats_bytes };
@@ -174,7 +174,7 @@ uint64_t seam_perf_writer_end(const struct seam_perf_writer *w)
 }
 
 /* After failure @r: give the space of half a batch back.  Returns @r. */
-static int cut_behind_data(struct seam_perf_writer *w, int r,
+static int cut_after_data(struct seam_perf_writer *w, int r,
 			   struct seam_err *err)
 {
 	write_table(w, w->data_offset + w->data_bytes, NULL);
@@ -187,7 +187,7 @@ static int cut_behind_data(struct seam_perf_writer *w, int r,
 int seam_perf_writer_formats(struct seam_perf_writer *w,
 			     struct seam_bytes formats, struct seam_err *err)
 {
-	/* the header's end, from the data's place on: in one write */
+	/* the end of the header, from member data on, in one write */
 	struct {
 		struct seam_perf_file_section data, event_types;
 		uint64_t features[SEAM_PERF_N_FEATURES / 64];
@@ -211,7 +211,7 @@ int seam_perf_writer_formats(struct seam_perf_writer *w,
 	return r;
 }
 
-/* Take the first bytes out of the pieces: as many as a table has. */
+/* Move the first @size bytes of the pieces to @head. */
 static size_t take_head(struct iovec **pieces, size_t *n, uint8_t *head,
 			size_t size)
 {
@@ -229,8 +229,8 @@ static size_t take_head(struct iovec **pieces, size_t *n, uint8_t *head,
 }
 
 /*
- * A batch at *@offset, and the table behind it: from where the table before
- * it ends, so that this stays true until all the rest is there.
+ * A batch at *@offset, and the table after it.  The bytes over the table before
+ * it are written last, so that table stays valid until the rest is there.
  */
 static int write_batch(struct seam_perf_writer *w, struct iovec *pieces,
 		       size_t n, uint64_t *offset, struct seam_err *err)
@@ -250,7 +250,7 @@ static int write_batch(struct seam_perf_writer *w, struct iovec *pieces,
 					      w->name, err);
 }
 
-/* A hole where records were would be read as records. */
+/* A hole in the data would be read as records. */
 static int check_size(struct seam_perf_writer *w, struct seam_err *err)
 {
 	uint64_t end = seam_perf_writer_end(w);
@@ -275,13 +275,13 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 		return r;
 	r = write_batch(w, pieces, n, &offset, err);
 	if (r < 0)
-		return cut_behind_data(w, r, err);
+		return cut_after_data(w, r, err);
 	data_bytes = offset - w->data_offset;
 	r = seam_file_write_at(w->fd, &data_bytes, sizeof(data_bytes),
 			       offsetof(struct seam_perf_file_header, data.size), w->name,
 			       err);
 	if (r < 0)
-		return cut_behind_data(w, r, err);
+		return cut_after_data(w, r, err);
 	w->data_bytes = data_bytes;
 	return 0;
 }
@@ -329,7 +329,7 @@ int seam_perf_writer_salvage(struct seam_perf_writer *w,
 		return -ENODATA;
 	w->data_bytes = walk(w, w->data_offset, size, left);
 	w->was_cut = false;
-	cut_behind_data(w, 0, NULL);
+	cut_after_data(w, 0, NULL);
 	return seam_file_write_at(w->fd, &w->data_bytes, sizeof(w->data_bytes),
 				  offsetof(struct seam_perf_file_header, data.size), w->name,
 				  err);
@@ -390,5 +390,5 @@ int seam_perf_writer_finish(struct seam_perf_writer *w,
 		r = seam_file_write_at(w->fd, bits, sizeof(bits),
 				       offsetof(struct seam_perf_file_header, features),
 				       w->name, err);
-	return r < 0 ? cut_behind_data(w, r, err) : 0;
+	return r < 0 ? cut_after_data(w, r, err) : 0;
 }

@@ -4,18 +4,18 @@
  *
  *	header | ids of each event | attrs | formats | data ... | features
  *
- * The header's data.size is rewritten after each batch of whole records, so
- * whoever dies at any point leaves a file that ends with its last batch.
- * The features (host, command line, event names) come last; the bits that
- * announce them are written when all of them are there.
+ * The header's data.size is rewritten after each batch of whole records, so a
+ * recorder that is killed at any point leaves a file that ends with its last
+ * batch.  The features (host, command line, event names) come last; their bits
+ * in the header are set when all of them are there.
  *
- * But perf opens no file with tracepoints that has not their formats, which
- * are a feature, and the table of features is behind the data.  So the formats
- * are written before the first record, and each batch brings a table of that
- * one feature behind itself.  A batch is written from its 17th byte on, where
- * it does not touch the table before it; then its first 16 bytes in place of
- * that, and the header.  Only who dies between these last two calls leaves a
- * table that is none.
+ * perf opens no file with tracepoints without their formats, which are a
+ * feature, and the table of features is after the data.  So the formats are
+ * written before the first record, and a table of that one feature is written
+ * after each batch.  A batch is first written from its 17th byte on, which
+ * leaves the table before it intact; then its first 16 bytes replace that
+ * table, and the header is updated.  Only a kill between these last two calls
+ * leaves an invalid table.
  *
  * Everything is in the byte order of this machine, as perf does it.
  *
@@ -47,7 +47,7 @@ struct seam_perf_writer {
 	struct seam_perf_event *events;	/* borrowed */
 	size_t n_events;
 	uint64_t formats_offset, formats_bytes;	/* of tracepoints; 0: none */
-	bool was_cut;		/* somebody else has made the file shorter */
+	bool was_cut;		/* another process made the file shorter */
 };
 
 /* What is left of a file that was cut. */
@@ -65,8 +65,8 @@ int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 			   struct seam_err *err);
 
 /*
- * The formats of the file's tracepoints, before the first record: the feature
- * TRACING_DATA.  No bytes add nothing.
+ * Write the formats of the file's tracepoints (the feature TRACING_DATA),
+ * before the first record.  No bytes add nothing.
  */
 int seam_perf_writer_formats(struct seam_perf_writer *w,
 			     struct seam_bytes formats, struct seam_err *err);
@@ -87,20 +87,20 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 			    size_t n, struct seam_err *err);
 
 /*
- * After was_cut: have the file end with the last whole record that is left, as
- * valid as before.  -ENODATA: not even its beginning is; begin it anew.
+ * After was_cut: end the file after the last whole record that is left.  It is
+ * then as valid as before.  -ENODATA: its header is lost; begin it again.
  * Cost: reads the file once.
  */
 int seam_perf_writer_salvage(struct seam_perf_writer *w,
 			     struct seam_perf_writer_left *left,
 			     struct seam_err *err);
 
-/* Where the file ends, with the table of features behind its data. */
+/* The end of the file: of its data and the table of features after it. */
 uint64_t seam_perf_writer_end(const struct seam_perf_writer *w);
 
 /*
- * End the file with its features, the formats beside them.  On an error the file is as valid as it
- * was before, and cut behind the data.
+ * End the file with its features and the formats.  On an error the file is as
+ * valid as it was before, and cut after the data.
  */
 int seam_perf_writer_finish(struct seam_perf_writer *w,
 			    const struct seam_perf_features *features,

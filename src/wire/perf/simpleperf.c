@@ -97,7 +97,7 @@ static bool plain_symbol(struct seam_cursor *c,
 	return !c->error;
 }
 
-/* What is behind the symbols has to be found by walking over them. */
+/* The fields after the symbols are found by walking over these. */
 static bool read_plain(struct seam_cursor c, struct seam_simpleperf_file *out)
 {
 	struct seam_simpleperf_symbol symbol;

@@ -7,7 +7,7 @@
  *	field:unsigned long args[6];	offset:16;	size:48;	signed:0;
  *	field:__data_loc char[] name;	offset:8;	size:4;	signed:0;
  *
- * The texts come from a file and may say anything.  libtraceevent, which
+ * The texts come from a file and are untrusted.  libtraceevent, which
  * knows all of them and prints them as the kernel would, crashes on damaged
  * ones (1.7.1); what a dump needs of them is little, so it is read here.
  */
@@ -38,7 +38,7 @@ struct format_field {
 	uint32_t element_bytes;
 	bool is_signed;
 	bool is_dynamic;	/* in its place is (size << 16 | offset) */
-	bool is_relative;	/* and the offset counts from behind that */
+	bool is_relative;	/* and the offset counts from the end of that */
 };
 
 struct event {
@@ -84,7 +84,7 @@ static bool has(struct span s, const char *word)
 	return s.n && memmem(s.at, s.n, word, strlen(word));
 }
 
-/* The number behind "@key" in @line; 0 where there is none. */
+/* The number after "@key" in @line; 0 where there is none. */
 static uint32_t number_of(struct span line, const char *key)
 {
 	const char *p = line.n ? memmem(line.at, line.n, key, strlen(key)) :
@@ -141,7 +141,7 @@ static uint32_t type_bytes(struct span type)
 	return has(type, "16") || has(type, "short") ? 2 : 1;
 }
 
-/* What C allows; such a name can stand anywhere, in JSON as a key. */
+/* A name that C allows, so it needs no escapes, in JSON either. */
 static bool is_identifier(struct span name)
 {
 	for (size_t i = 0; i < name.n; i++)

@@ -4,23 +4,17 @@
 
 #include <errno.h>
 
-static const struct seam_field header_fields[] = {
 #define F(member, text) SEAM_FIELD(struct seam_xray_header, member, text)
+const struct seam_record seam_xray_header_record = SEAM_RECORD(
+	"Header", "XRay FDR format, version 1, \"Header Section\"",
 	F(version, "FDR 1 to 5, basic 1 to 3"),
 	F(log_type, "0 basic, 1 FDR"),
 	F(flags, "bit 0 constant_tsc, bit 1 nonstop_tsc"),
-	F(cycle_frequency, "TSC ticks a second; 10^9 when the TSC was emulated"),
+	F(cycle_frequency,
+	  "TSC ticks a second; 10^9 when the TSC was emulated"),
 	F(buffer_size, "FDR: bytes of one thread's buffer"),
-	F(reserved, "not meaningful, and not zero"),
+	F(reserved, "not meaningful, and not zero"));
 #undef F
-};
-
-const struct seam_record seam_xray_header_record = {
-	.name = "Header",
-	.spec = "XRay FDR format, version 1, \"Header Section\"",
-	.fields = header_fields,
-	.n_fields = SEAM_ARRAY_SIZE(header_fields),
-};
 
 const char *seam_xray_action_name(unsigned int action)
 {

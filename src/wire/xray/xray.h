@@ -5,7 +5,7 @@
  * XRay writes two kinds of log: flight data recorder (FDR), buffers of short
  * records by thread, and basic mode, one long record after another.  Both
  * begin with the same 32 bytes.  A reader of either turns bytes into batches
- * of struct seam_xray_event; what a call is, the model decides.
+ * of struct seam_xray_event; the model makes calls of these.
  *
  * Source: XRay Flight Data Recorder Trace Format, version 1 (2017-07-20), and
  * the writers of LLVM 5 to 14; doc/formats/xray.md has the whole format.
@@ -73,7 +73,7 @@ enum {
 	SEAM_XRAY_PAYLOADS = 64,
 };
 
-/* As many events as stay in the first cache while they are worked on. */
+/* As many events as fit into the L1 cache while they are used. */
 struct seam_xray_batch {
 	size_t n, n_payloads;
 	struct seam_xray_event events[SEAM_XRAY_BATCH];
@@ -108,8 +108,8 @@ void seam_xray_problems_merge(struct seam_xray_problems *into,
 /*
  * Read the header at @offset of @file; its byte order is the one in which
  * version and type make sense.  -ENODATA when the file is too short,
- * -EBADMSG when it is no XRay log, -ENOTSUP for a version or type that
- * nothing is known of.
+ * -EBADMSG when it is no XRay log, -ENOTSUP for an unknown version or
+ * type.
  */
 int seam_xray_header_read(struct seam_bytes file, size_t offset,
 			  struct seam_xray_header *header,

@@ -4,44 +4,31 @@
 
 #include <errno.h>
 
-static const struct seam_field call_fields[] = {
-#define F(member, text) SEAM_FIELD(struct seam_xray_basic_call, member, text)
-	F(record_type, "0"),
-	F(cpu, "CPU, its low 8 bits"),
-	F(action, "0 Entry, 1 Exit, 2 Tail_Exit (since 2), 3 Entry_Args"),
-	F(function_id, "function"),
-	F(tsc, "ticks"),
-	F(thread_id, "thread"),
-	F(process_id, "process; since version 3"),
+#define F(record, member, text)						\
+	SEAM_FIELD(struct seam_xray_basic_##record, member, text)
+
+#define SPEC "LLVM 14, basic mode version 3"
+
+static const struct seam_record call_record = SEAM_RECORD("Function", SPEC,
+	F(call, record_type, "0"),
+	F(call, cpu, "CPU, its low 8 bits"),
+	F(call, action, "0 Entry, 1 Exit, 2 Tail_Exit (since 2), 3 Entry_Args"),
+	F(call, function_id, "function"),
+	F(call, tsc, "ticks"),
+	F(call, thread_id, "thread"),
+	F(call, process_id, "process; since version 3"));
+
+static const struct seam_record argument_record = SEAM_RECORD(
+	"CallArgument", SPEC,
+	F(argument, record_type, "1"),
+	F(argument, cpu, "not meaningful"),
+	F(argument, action, "not meaningful"),
+	F(argument, function_id, "the same as in the record before"),
+	F(argument, thread_id, "thread"),
+	F(argument, process_id, "process; since version 3"),
+	F(argument, argument, "value"));
+
 #undef F
-};
-
-static const struct seam_field argument_fields[] = {
-#define F(member, text)							\
-	SEAM_FIELD(struct seam_xray_basic_argument, member, text)
-	F(record_type, "1"),
-	F(cpu, "not meaningful"),
-	F(action, "not meaningful"),
-	F(function_id, "the same as in the record before"),
-	F(thread_id, "thread"),
-	F(process_id, "process; since version 3"),
-	F(argument, "value"),
-#undef F
-};
-
-static const struct seam_record call_record = {
-	.name = "Function",
-	.spec = "LLVM 14, basic mode version 3",
-	.fields = call_fields,
-	.n_fields = SEAM_ARRAY_SIZE(call_fields),
-};
-
-static const struct seam_record argument_record = {
-	.name = "CallArgument",
-	.spec = "LLVM 14, basic mode version 3",
-	.fields = argument_fields,
-	.n_fields = SEAM_ARRAY_SIZE(argument_fields),
-};
 
 int seam_xray_basic_read(struct seam_bytes file, size_t offset,
 			 enum seam_endian endian,

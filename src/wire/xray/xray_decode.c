@@ -2,7 +2,7 @@
 /* xray_decode.c - the hot loop over function records; see xray_decode.h */
 #include "wire/xray/xray_decode.h"
 
-/* Any bit of these set: no function record, or an action nobody knows. */
+/* Any bit of these set: no function record, or an unknown action. */
 #define NOT_PLAIN_LITTLE	UINT64_C(0x9)
 #define NOT_PLAIN_BIG		UINT64_C(0xc0000000)
 
@@ -128,7 +128,7 @@ static void add_record(struct seam_xray_batch *batch,
 	batch->n++;
 }
 
-/* A function record is legal here whatever it says. */
+/* A function record of any action is legal here. */
 static bool in_body(const struct seam_xray_reader *r)
 {
 	return seam_xray_may_follow(r->format, r->state, SEAM_XRAY_AT_EXIT);

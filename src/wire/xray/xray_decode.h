@@ -35,18 +35,18 @@ int seam_xray_decode(struct seam_xray_reader *reader,
 
 /*
  * Make batches short where there can be runs, so that a rare record of another
- * kind does not cost the run behind it.
+ * kind does not cost the run after it.
  */
 void seam_xray_short_batches(struct seam_xray_reader *reader);
 
 /*
- * The run that @reader stands at; false when there is none, as in logs of the
+ * The run at @reader's position; false when there is none, as in logs of the
  * other byte order.
  */
 bool seam_xray_run(struct seam_xray_reader *reader, struct seam_xray_run *run);
 
 /*
- * Go on behind the first @n > 0 records of @run, which were all Entry or Exit.
+ * Continue after the first @n > 0 records of @run, which were all Entry or Exit.
  */
 void seam_xray_run_take(struct seam_xray_reader *reader,
 			const struct seam_xray_run *run, size_t n,

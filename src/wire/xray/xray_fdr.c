@@ -19,7 +19,7 @@
 /*
  * Source: XRay FDR format, version 1, "Format Grammar and Invariants"; LLVM
  * 14's writer for the versions since.  Wider than the spec in two places
- * that real writers use: an argument behind a plain Entry (LLVM 5 and 6), and
+ * that real writers use: an argument after a plain Entry (LLVM 5 and 6), and
  * a buffer into which nothing was recorded.
  */
 const struct seam_xray_pair seam_xray_pairs[] = {
@@ -46,91 +46,60 @@ const struct seam_xray_pair seam_xray_pairs[] = {
 
 const size_t seam_xray_n_pairs = SEAM_ARRAY_SIZE(seam_xray_pairs);
 
+#define SPEC "XRay FDR format, version 1"
 #define F(type, member, text) SEAM_FIELD(struct seam_xray_##type, member, text)
-static const struct seam_field buffer_fields[] = {
-	F(buffer, thread_id, "thread; the spec says 2 bytes, all writers 4"),
-};
-static const struct seam_field wall_fields[] = {
+static const struct seam_record buffer_record = SEAM_RECORD(
+	"NewBuffer", SPEC ", \"NewBuffer Records\"",
+	F(buffer, thread_id, "thread; 2 bytes in the spec, 4 in all writers"));
+static const struct seam_record wall_record = SEAM_RECORD(
+	"WallClockTime", SPEC ", \"WallClockTime Records\"",
 	F(wall, seconds, "s of CLOCK_MONOTONIC, in spite of the name"),
-	F(wall, microseconds, "us to add"),
-};
-static const struct seam_field cpu_fields[] = {
+	F(wall, microseconds, "us to add"));
+static const struct seam_record cpu_record = SEAM_RECORD(
+	"NewCPUId", SPEC ", \"NewCpuId Records\"",
 	F(cpu, cpu_id, "CPU from here on"),
-	F(cpu, absolute_tsc, "ticks; new base of the deltas"),
-};
-static const struct seam_field wrap_fields[] = {
-	F(wrap, absolute_tsc, "ticks; new base of the deltas"),
-};
-static const struct seam_field argument_fields[] = {
-	F(argument, argument, "value, in the order of the parameters"),
-};
-static const struct seam_field extents_fields[] = {
-	F(extents, size, "bytes of the block that follows"),
-};
-static const struct seam_field pid_fields[] = {
-	F(pid, pid, "process"),
-};
-static const struct seam_field function_fields[] = {
+	F(cpu, absolute_tsc, "ticks; new base of the deltas"));
+static const struct seam_record wrap_record = SEAM_RECORD(
+	"TSCWrap", SPEC ", \"TSCWrap Records\"",
+	F(wrap, absolute_tsc, "ticks; new base of the deltas"));
+static const struct seam_record argument_record = SEAM_RECORD(
+	"CallArgument", SPEC ", \"CallArgument Records\"",
+	F(argument, argument, "value, in the order of the parameters"));
+static const struct seam_record extents_record = SEAM_RECORD(
+	"BufferExtents", "LLVM 7, version 2",
+	F(extents, size, "bytes of the block that follows"));
+static const struct seam_record pid_record = SEAM_RECORD(
+	"Pid", "LLVM 8, version 3",
+	F(pid, pid, "process"));
+static const struct seam_record function_record = SEAM_RECORD(
+	"Function", SPEC ", \"Function Records\"",
 	F(function, word, "function_id 28 bits, action 3, discriminant 1 (0)"),
-	F(function, tsc_delta, "ticks since the base, which it moves"),
-};
-static const struct seam_field custom1_fields[] = {
-	F(marker, event_size, "bytes of data behind this record"),
+	F(function, tsc_delta, "ticks since the base, which it moves"));
+static const struct seam_record custom1_record = SEAM_RECORD(
+	"CustomEventMarker", SPEC ", \"CustomEventMarker Records\"",
+	F(marker, event_size, "bytes of data after this record"),
+	F(marker, absolute_tsc, "ticks; the base stays as it is"));
+static const struct seam_record custom4_record = SEAM_RECORD(
+	"CustomEventMarker", "LLVM 8, version 4",
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, absolute_tsc, "ticks; the base stays as it is"),
-};
-static const struct seam_field custom4_fields[] = {
-	F(marker, event_size, "bytes of data behind this record"),
+	F(marker, cpu_id, "CPU of the event"));
+static const struct seam_record custom5_record = SEAM_RECORD(
+	"CustomEventMarker", "LLVM 8 to 14, version 5",
+	F(marker, event_size, "bytes of data after this record"),
+	F(marker, tsc_delta, "ticks since the base, which it moves"));
+static const struct seam_record typed1_record = SEAM_RECORD(
+	"TypedEventMarker", "LLVM 7, version 2 to 4",
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, absolute_tsc, "ticks; the base stays as it is"),
-	F(marker, cpu_id, "CPU of the event"),
-};
-static const struct seam_field custom5_fields[] = {
-	F(marker, event_size, "bytes of data behind this record"),
+	F(marker, event_type, "number that the program registered"));
+static const struct seam_record typed5_record = SEAM_RECORD(
+	"TypedEventMarker", "LLVM 8 to 14, version 5",
+	F(marker, event_size, "bytes of data after this record"),
 	F(marker, tsc_delta, "ticks since the base, which it moves"),
-};
-static const struct seam_field typed1_fields[] = {
-	F(marker, event_size, "bytes of data behind this record"),
-	F(marker, absolute_tsc, "ticks; the base stays as it is"),
-	F(marker, event_type, "number that the program registered"),
-};
-static const struct seam_field typed5_fields[] = {
-	F(marker, event_size, "bytes of data behind this record"),
-	F(marker, tsc_delta, "ticks since the base, which it moves"),
-	F(marker, event_type, "number that the program registered"),
-};
+	F(marker, event_type, "number that the program registered"));
 #undef F
 
-#define SPEC "XRay FDR format, version 1"
-#define TABLE(name_, spec_, fields_) {					\
-	.name = (name_), .spec = (spec_), .fields = (fields_),		\
-	.n_fields = SEAM_ARRAY_SIZE(fields_) }
-static const struct seam_record buffer_record =
-	TABLE("NewBuffer", SPEC ", \"NewBuffer Records\"", buffer_fields);
-static const struct seam_record wall_record =
-	TABLE("WallClockTime", SPEC ", \"WallClockTime Records\"", wall_fields);
-static const struct seam_record cpu_record =
-	TABLE("NewCPUId", SPEC ", \"NewCpuId Records\"", cpu_fields);
-static const struct seam_record wrap_record =
-	TABLE("TSCWrap", SPEC ", \"TSCWrap Records\"", wrap_fields);
-static const struct seam_record argument_record =
-	TABLE("CallArgument", SPEC ", \"CallArgument Records\"",
-	      argument_fields);
-static const struct seam_record extents_record =
-	TABLE("BufferExtents", "LLVM 7, version 2", extents_fields);
-static const struct seam_record pid_record =
-	TABLE("Pid", "LLVM 8, version 3", pid_fields);
-static const struct seam_record function_record =
-	TABLE("Function", SPEC ", \"Function Records\"", function_fields);
-static const struct seam_record custom1_record =
-	TABLE("CustomEventMarker", SPEC ", \"CustomEventMarker Records\"",
-	      custom1_fields);
-static const struct seam_record custom4_record =
-	TABLE("CustomEventMarker", "LLVM 8, version 4", custom4_fields);
-static const struct seam_record custom5_record =
-	TABLE("CustomEventMarker", "LLVM 8 to 14, version 5", custom5_fields);
-static const struct seam_record typed1_record =
-	TABLE("TypedEventMarker", "LLVM 7, version 2 to 4", typed1_fields);
-static const struct seam_record typed5_record =
-	TABLE("TypedEventMarker", "LLVM 8 to 14, version 5", typed5_fields);
 static const struct seam_record end_record = {
 	.name = "EndOfBuffer", .spec = SPEC ", \"EndOfBuffer Records\"",
 };
@@ -231,7 +200,7 @@ static int fail_short(struct seam_xray_reader *r, size_t offset,
 		    what);
 }
 
-/* The state that a first byte @b stands for; SEAM_XRAY_N_STATES for none. */
+/* The state of a record whose first byte is @b; SEAM_XRAY_N_STATES: none. */
 static enum seam_xray_state classify(const struct seam_xray_format *format,
 				     uint8_t b)
 {
@@ -264,7 +233,7 @@ static void split_word(struct seam_xray_record *record, enum seam_endian endian)
 	}
 }
 
-/* What the record does to the reader's clock. */
+/* Advance the reader's TSC by the record. */
 static void tell_time(struct seam_xray_reader *r,
 		      struct seam_xray_record *record)
 {
@@ -338,7 +307,7 @@ static int read_body(struct seam_xray_reader *r,
 
 static int at_end(struct seam_xray_reader *r)
 {
-	/* what is missing behind EndOfBuffer was unused */
+	/* what is missing after EndOfBuffer was unused */
 	bool is_whole = r->missing_bytes == 0 ||
 			r->state == SEAM_XRAY_AT_END_OF_BUFFER;
 

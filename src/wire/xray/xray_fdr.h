@@ -11,7 +11,7 @@
  * conversions and tests; xray_decode.h is the fast way through function
  * records and must agree with it.
  *
- * Bytes behind the fields of a metadata record are the writer's stack, not
+ * Bytes after the fields of a metadata record are the writer's stack, not
  * zero, and are ignored.
  */
 #ifndef SEAM_XRAY_FDR_H
@@ -81,10 +81,10 @@ struct seam_xray_marker {
 struct seam_xray_record {
 	uint64_t offset;	/* of its first byte, in the file */
 	enum seam_xray_state state;	/* what it is */
-	uint64_t tsc;		/* when, where the record says so */
+	uint64_t tsc;		/* where the record has a time */
 	uint32_t function;	/* id, of a function record */
 	uint8_t action;		/* enum seam_xray_kind, likewise */
-	struct seam_bytes data;	/* behind an event marker, borrowed */
+	struct seam_bytes data;	/* after an event marker, borrowed */
 	union {
 		struct seam_xray_buffer buffer;
 		struct seam_xray_wall wall;
@@ -99,7 +99,7 @@ struct seam_xray_record {
 	};
 };
 
-/* One section's version and byte order, with its grammar made ready. */
+/* One section's version and byte order, and its grammar. */
 struct seam_xray_format {
 	uint16_t version;
 	enum seam_endian endian;
@@ -136,10 +136,10 @@ struct seam_xray_reader {
 };
 
 /*
- * Read the block at [@begin, @end) of @file, both within it.  @cut says that
- * the block should be longer, so that its end is -ENODATA and no fault of
- * the grammar.  Who knows by how much sets reader->missing_bytes: these count
- * as lost, also behind a record that a block may end with.
+ * Read the block at [@begin, @end) of @file, both within it.  @cut: the
+ * block should be longer, so its end is -ENODATA and no fault of the grammar.
+ * A caller that knows by how much sets reader->missing_bytes: these count as
+ * lost, also after a record with which a block may end.
  */
 void seam_xray_reader_init(struct seam_xray_reader *reader,
 			   const struct seam_xray_format *format,
@@ -156,7 +156,7 @@ int seam_xray_next(struct seam_xray_reader *reader,
 		   struct seam_xray_record *record);
 
 /*
- * Encode @record, of record->state, at @buf: fields by its table, data behind
+ * Encode @record, of record->state, at @buf: fields by its table, data after
  * a marker, zeroes where the format reserves bytes.  A function record is
  * made of its function, action and function_record.tsc_delta; event_size is
  * data.size.  Returns the size, which may exceed @cap, as snprintf() does.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* xray_index.c - find blocks, distrust lengths; see xray_index.h */
+/* xray_index.c - sections, blocks and their ends; see xray_index.h */
 #include "wire/xray/xray_index.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 /* Walks are bounded by this many times the file, whatever it holds. */
 #define WALK_BUDGET 4
 
-/* A length beyond this is damage, and does not tell what is missing. */
+/* A length beyond this is damage, and no measure of what is missing. */
 #define MAX_BLOCK_BYTES (UINT64_C(1) << 40)
 
 /* A block of version 1 is at least NewBuffer, WallClockTime, NewCPUId. */
@@ -17,7 +17,7 @@
 /* Seconds beyond this are damage; 2^33 s is 272 years. */
 #define MAX_SECONDS (INT64_C(1) << 33)
 
-/* What Linux and clocks can be, to tell a header in the middle of a file. */
+/* Limits of Linux and of clocks, to recognize a header inside a file. */
 #define MAX_PID		(UINT32_C(1) << 22)
 #define MIN_HZ		UINT64_C(1000000)
 #define MAX_HZ		UINT64_C(100000000000)
@@ -65,7 +65,7 @@ static bool is_block(const struct index_builder *b,
 	return true;
 }
 
-/* Stricter than the format, so that records seldom pass for it. */
+/* Stricter than the format, so that other records rarely match. */
 static bool is_call(const struct index_builder *b, size_t at, enum seam_endian endian)
 {
 	struct seam_xray_basic_record record;
@@ -76,8 +76,8 @@ static bool is_call(const struct index_builder *b, size_t at, enum seam_endian e
 }
 
 /*
- * The header of a log that was appended: one that a writer makes, and behind
- * it what must come behind one.
+ * The header of a log that was appended: with values that a writer produces,
+ * followed by what must follow a header.
  */
 static bool is_header(const struct index_builder *b, size_t at)
 {
@@ -108,8 +108,8 @@ static bool is_boundary(const struct index_builder *b, size_t at)
 }
 
 /*
- * The next block at or behind @from, or the end of the file.  A preamble that
- * is cut holds nothing, and is too easily found.
+ * The next block at or after @from, or the end of the file.  A preamble that
+ * is cut is ignored: it holds nothing, and other bytes match it too easily.
  */
 static size_t find_block(const struct index_builder *b, size_t from)
 {
@@ -136,7 +136,7 @@ static size_t find_block(const struct index_builder *b, size_t from)
 	return b->file.size;
 }
 
-/* The next block or header at or behind @from, or the end of the file. */
+/* The next block or header at or after @from, or the end of the file. */
 static size_t find_boundary(const struct index_builder *b, size_t from)
 {
 	size_t at = find_block(b, from);
@@ -147,8 +147,8 @@ static size_t find_boundary(const struct index_builder *b, size_t from)
 }
 
 /*
- * The first header in [@from, @to] that has a block behind it, or the end of
- * the file.  A walk may have taken one for records.
+ * The first header in [@from, @to] that is followed by a block, or the end of
+ * the file.  A walk may have read a header as records.
  */
 static size_t find_header(const struct index_builder *b, size_t from, size_t to)
 {
@@ -215,7 +215,7 @@ static bool is_padding(const struct index_builder *b, size_t at)
 	       memcmp(b->file.data + at, zeroes, sizeof(zeroes)) == 0;
 }
 
-/* The end that the records of a block show, when its extents are wrong. */
+/* The end of a block whose extents are wrong, by its records. */
 static size_t find_end(struct index_builder *b, struct seam_xray_reader reader,
 		       size_t extents_end)
 {
@@ -237,7 +237,7 @@ static size_t find_end(struct index_builder *b, struct seam_xray_reader reader,
 			return limit;
 	}
 	err = walk(b, &reader, size);
-	/* the last record may have it in what would be its data */
+	/* the header may be in what the last record took as its data */
 	header = find_header(b, body, err == -ENODATA ? size : reader.c.pos);
 	if (header < size)
 		return header;
@@ -258,9 +258,9 @@ static uint64_t wall_ns(const struct seam_xray_wall *wall)
 }
 
 /*
- * What a log that ends at @size lacks of the bytes [@begin, @end) of a block.
- * None has more than a buffer: a length beyond that is damaged, unless the
- * header is.
+ * How many of the bytes [@begin, @end) of a block are missing in a log that
+ * ends at @size.  A block is not larger than a buffer: a larger length is
+ * damaged, unless the header is.
  */
 static uint64_t find_missing(const struct index_builder *b, uint64_t begin,
 			     uint64_t end, uint64_t size)
@@ -319,7 +319,7 @@ static int read_preamble(const struct index_builder *b,
 	return got;
 }
 
-/* Whether the log, or the file, ends inside @block, whose end was shown. */
+/* Set whether the log ends inside @block, whose end was found by its records. */
 static void find_cut(const struct index_builder *b, struct seam_xray_block *block,
 		     uint64_t extents_end)
 {
@@ -412,7 +412,7 @@ static int read_fdr(struct index_builder *b, size_t at, size_t *end)
 	return 0;
 }
 
-/* Whether @record belongs behind the call before it, @before. */
+/* Whether the argument @record belongs to the call before it, @before. */
 static bool fits(const struct seam_xray_basic_record *record,
 		 const struct seam_xray_basic_record *before)
 {

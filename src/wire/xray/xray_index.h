@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xray_index.h - where the blocks of an XRay log are, and whose they are
+ * xray_index.h - the blocks of an XRay log: where they are, of which thread
  *
  * One pass over the preambles of all blocks, which touches a page of each
  * block.  Afterwards the blocks can be read in any order and by any thread.
  *
- * A block's end is where its extents say, if the file ends or goes on with a
- * block there.  Where it does not - extents that a writer counted too short,
- * a damaged length, a file cut off - the records are walked to the end that
- * they show themselves.  Where that is the file's end, what the length says is
- * behind it is missing, and who reads the block is told.  Several logs in one
- * file are sections.
+ * A block's end is given by its extents, if the file ends there or another
+ * block begins there.  Otherwise the extents are wrong (a writer counted them
+ * too short, the length is damaged, the file was cut), and the end is found by
+ * walking the records.  Where that is the file's end, the remaining length is
+ * missing_bytes of the block.  Several logs in one file are sections.
  */
 #ifndef SEAM_XRAY_INDEX_H
 #define SEAM_XRAY_INDEX_H
@@ -25,7 +24,7 @@ struct seam_xray_section {
 	struct seam_xray_format format;
 };
 
-/* What one thread wrote in one go; in basic mode, a run of its records. */
+/* One buffer of one thread; in basic mode, a run of its records. */
 struct seam_xray_block {
 	uint64_t begin, end;		/* in the file, preamble included */
 	uint64_t wall_ns;		/* CLOCK_MONOTONIC; 0 in basic mode */

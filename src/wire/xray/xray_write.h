@@ -8,8 +8,8 @@
  *	...
  *	err = seam_xray_writer_end(&w, &chain);
  *
- * A block is collected in memory, because its length stands before it.  The
- * first failure sticks and is told at the end.
+ * A block is collected in memory, because its length comes before it.  The
+ * first failure is remembered and returned at the end.
  */
 #ifndef SEAM_XRAY_WRITE_H
 #define SEAM_XRAY_WRITE_H
@@ -37,7 +37,7 @@ struct seam_xray_block_start {
 	uint16_t cpu;
 };
 
-/* Begin a log on @out.  @buffer_bytes is what the header says of buffers. */
+/* Begin a log on @out.  @buffer_bytes is for the header. */
 void seam_xray_writer_init(struct seam_xray_writer *w, FILE *out,
 			   uint64_t frequency_hz, uint64_t buffer_bytes);
 
