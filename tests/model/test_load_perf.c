@@ -7,6 +7,7 @@
  * the offset that it was resolved to.
  */
 #include "model/perf/load_perf.h"
+#include "model/profile/timeline.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -589,6 +590,51 @@ static void counts_by_event_and_says_what_was_lost(void **state)
 	free(b.data);
 }
 
+static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	static const enum seam_item_kind kinds[] = {
+		SEAM_ITEM_SAMPLE, SEAM_ITEM_LOSS, SEAM_ITEM_SAMPLE,
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct seam_timelines all;
+	struct seam_timeline t;
+	struct seam_item item;
+	struct loaded l;
+	size_t at;
+
+	(void)state;
+	put_sample(&b, TEST_ID_1, 7, 8, 10, chain, 2);
+	put_sample(&b, TEST_ID_1, 7, 8, 200, chain, 2);
+	put_sample(&b, TEST_ID_1, 7, 9, 90, chain, 2);
+	at = begin_record(&b, PERF_RECORD_LOST, 0);
+	put_u64(&b, TEST_ID_1);
+	put_u64(&b, 30);
+	put_u32(&b, 7);
+	put_u32(&b, 8);
+	put_u64(&b, 100);
+	put_u64(&b, 0);
+	put_u64(&b, TEST_ID_1);
+	end_record(&b, at);
+	load(&l, &b, false);
+
+	assert_int_equal(seam_timelines_init(&all, &l.profile), 0);
+	seam_timeline_open(&t, &all, NULL, l.profile.samples.thread[0]);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kinds); i++) {
+		assert_int_equal(seam_timeline_next(&t, &item), 1);
+		assert_int_equal(item.kind, kinds[i]);
+		if (item.kind == SEAM_ITEM_LOSS) {
+			assert_int_equal(item.time_ns, 100);
+			assert_int_equal(item.value, 30);
+		}
+	}
+	assert_int_equal(seam_timeline_next(&t, &item), 0);
+	seam_timeline_close(&t);
+	seam_timelines_fini(&all);
+	unload(&l);
+	free(b.data);
+}
+
 /* A recording of a big-endian machine, in either mode, reads the same. */
 static void the_other_byte_order_gives_the_same_profile(void **state)
 {
@@ -853,6 +899,8 @@ int main(void)
 			the_users_leaf_is_in_the_machines_own_register),
 		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
 		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
+		cmocka_unit_test(
+			a_loss_is_in_the_timeline_of_the_thread_that_ran),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
 		cmocka_unit_test(any_number_of_counters_is_told_apart),
 		cmocka_unit_test(many_parts_give_what_one_gives),

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "model/profile/timeline.h"
+
 #define KERNEL_NAME "[kernel.kallsyms]"
 
 /* A build id that the header lists. */
@@ -295,6 +297,32 @@ static void take_ksymbol(struct seam_sideband *sb,
 }
 
 /*
+ * A mark in the timeline of the thread that ran when the kernel could write
+ * again.  Until sealing, its thread is a task key.
+ */
+static void mark_loss(struct seam_sideband *sb,
+		      const struct seam_perf_sideband *r)
+{
+	struct seam_profile_mark *mark;
+	uint32_t key;
+
+	/* without a sample_id trailer both are 0; tid 0 is an idle CPU */
+	if (r->sample_id.tid <= 0 || !r->sample_id.time)
+		return;
+	key = seam_tasks_key(&sb->tasks, r->sample_id.pid, r->sample_id.tid);
+	mark = key == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&sb->profile->marks);
+	if (!mark) {
+		sb->error = -ENOMEM;
+		return;
+	}
+	*mark = (struct seam_profile_mark) {
+		.time_ns = r->sample_id.time, .thread = key,
+		.event = seam_perf_data_event(sb->data, r->lost.id),
+		.kind = SEAM_ITEM_LOSS, .value = r->lost.lost,
+	};
+}
+
+/*
  * The kernel reports loss twice: LOST is in the ring where records are missing,
  * side-band among them; LOST_SAMPLES counts one event up to the end.  Neither
  * contains the other, so the larger is reported.
@@ -347,6 +375,7 @@ bool seam_sideband_take(struct seam_sideband *sb,
 		break;
 	case PERF_RECORD_LOST:
 		sb->n_lost_ring += r.lost.lost;
+		mark_loss(sb, &r);
 		break;
 	case PERF_RECORD_LOST_SAMPLES:
 		take_lost_samples(sb, &r);
@@ -369,7 +398,15 @@ int seam_sideband_seal(struct seam_sideband *sb)
 
 	if (r == 0)
 		r = seam_jit_sources_seal(sb->jit);
-	return r ? r : seam_tasks_seal(&sb->tasks, sb->profile);
+	if (r == 0)
+		r = seam_tasks_seal(&sb->tasks, sb->profile);
+	for (size_t i = 0; r == 0 && i < sb->profile->marks.n; i++) {
+		struct seam_profile_mark *mark = &sb->profile->marks.items[i];
+
+		mark->thread = seam_tasks_find(&sb->tasks, mark->thread,
+					       mark->time_ns).thread;
+	}
+	return r;
 }
 
 void seam_sideband_fini(struct seam_sideband *sb)
