@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/text.h"
 
 struct lane {
@@ -25,8 +26,10 @@ static uint64_t tsc_of(const struct lane *lane)
 	return lane->batch->events[lane->at].tsc;
 }
 
-static bool is_before(const struct lane *x, const struct lane *y)
+static bool is_before(const void *a, const void *b)
 {
+	const struct lane *x = a, *y = b;
+
 	return tsc_of(x) != tsc_of(y) ? tsc_of(x) < tsc_of(y) :
 					x->order < y->order;
 }
@@ -42,22 +45,6 @@ static bool fill(struct lane *lane)
 		lane->at = n_shadow;
 	}
 	return true;
-}
-
-static void sift(struct lane **heap, size_t n, size_t at)
-{
-	for (;;) {
-		size_t child = 2 * at + 1;
-		struct lane *moved = heap[at];
-
-		if (child + 1 < n && is_before(heap[child + 1], heap[child]))
-			child++;
-		if (child >= n || !is_before(heap[child], moved))
-			return;
-		heap[at] = heap[child];
-		heap[child] = moved;
-		at = child;
-	}
 }
 
 /*
@@ -167,13 +154,13 @@ static void merge(FILE *out, const struct seam_call_names *names,
 		  struct lane **heap, size_t n)
 {
 	for (size_t i = n / 2; i-- > 0; )
-		sift(heap, n, i);
+		seam_heap_sink((void **)heap, n, i, is_before);
 	while (n > 0 && !ferror(out)) {
 		put_record(out, names, heap[0]);
 		if (!fill(heap[0]))
 			heap[0] = heap[--n];
 		if (n > 1)
-			sift(heap, n, 0);
+			seam_heap_sink((void **)heap, n, 0, is_before);
 	}
 }
 
