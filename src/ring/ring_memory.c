@@ -59,17 +59,3 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
 	m->head->n_slots = geometry->n_slots;
 	return fd;
 }
-
-int seam_ring_memory_map(struct seam_ring_memory *m, int fd,
-			 const struct seam_ring_geometry *geometry,
-			 struct seam_err *err)
-{
-	int r = seam_ring_memory_adopt(m, fd, geometry);
-
-	if (r == -EBADMSG)
-		return seam_err_set(err, r,
-				    "cannot map rings: not sealed, or of "
-				    "another size or format");
-	return r < 0 ? seam_err_set(err, r, "cannot map rings: %s",
-				    strerror(-r)) : 0;
-}

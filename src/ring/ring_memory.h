@@ -135,11 +135,6 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
  * unless it is sealed and has the right size and head.  @fd may be closed
  * afterwards.
  */
-int seam_ring_memory_map(struct seam_ring_memory *m, int fd,
-			 const struct seam_ring_geometry *geometry,
-			 struct seam_err *err);
-
-/* The same without an error text, for the traced program. */
 int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
 			   const struct seam_ring_geometry *geometry);
 

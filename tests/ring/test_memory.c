@@ -86,7 +86,7 @@ static void accepts_only_valid_geometries(void **state)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
 		assert_int_equal(seam_ring_memory_create(&m, &bad[i], NULL),
 				 -EINVAL);
-		assert_int_equal(seam_ring_memory_map(&m, 0, &bad[i], NULL),
+		assert_int_equal(seam_ring_memory_adopt(&m, 0, &bad[i]),
 				 -EBADMSG);
 		seam_ring_memory_fini(&m);
 	}
@@ -107,24 +107,24 @@ static void maps_nothing_that_could_shrink_under_it(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
-	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL),
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
 			 -EBADMSG);
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL), 0);
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), 0);
 	m.head->magic = 0;
 	seam_ring_memory_fini(&m);
-	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL),
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
 			 -EBADMSG);
 	close(fd);
 	fd = open("/dev/zero", O_RDWR);
-	assert_int_equal(seam_ring_memory_map(&m, fd, &geometry, NULL),
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
 			 -EBADMSG);
 	close(fd);
 	set_up(&h, 1);
 	other.n_slots++;
-	assert_int_equal(seam_ring_memory_map(&m, h.fd, &other, NULL),
+	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &other),
 			 -EBADMSG);
-	assert_int_equal(seam_ring_memory_map(&m, h.fd, &geometry, NULL), 0);
+	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &geometry), 0);
 	assert_int_equal(ftruncate(h.fd, 0), -1);
 	assert_int_equal(ftruncate(h.fd, (off_t)bytes * 2), -1);
 	seam_ring_memory_fini(&m);

@@ -78,7 +78,8 @@ static void *count(void *arg)
 	/* Thread 1 is never one of ours. */
 	if (seam_link_client_claim(&client, 0, is_how("thief") ? 1 : tid,
 				   &claim)) {
-		printf("thread %u has no ring\n", thread);
+		for (uint64_t i = 0; i < n_numbers; i++)
+			seam_ring_memory_lose(&client.memories[0]);
 		return NULL;
 	}
 	for (uint64_t i = 0; i < n_numbers; i++) {

@@ -37,6 +37,7 @@ int main(int argc, char **argv)
 		seam_err_print(stderr, "service_recorder", &err);
 		return 1;
 	}
+	printf("without a ring %ju\n", (uintmax_t)all[0].n_without_ring);
 	printf("samples %ju lost %ju bad %ju unowned %ju\n",
 	       (uintmax_t)all[0].n_samples, (uintmax_t)all[0].n_lost,
 	       (uintmax_t)all[0].n_bad, (uintmax_t)all[0].n_unowned);

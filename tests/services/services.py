@@ -119,6 +119,17 @@ def test_losses_are_exact():
         equal(report.returncode, 3, report.stdout)
 
 
+def test_threads_without_a_ring_are_lost_exactly():
+    # As many rings as are free at once are 4, and the recorder is slower.
+    wrote, counts, output = count("close", 40, 100)
+    lines = records()
+    delivered = sum(map(len, values(lines).values()))
+    equal((delivered, counts[1]), (100 * len(wrote), 0))
+    without = int(re.search(r"without a ring (\d+)", output)[1])
+    equal(delivered + without, 4000)
+    equal(lost_samples(lines), without)
+
+
 def test_threads_that_ended_before_the_scan_are_known():
     for _ in range(5):
         wrote, counts, _ = count("brief", 4, 100)

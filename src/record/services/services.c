@@ -182,17 +182,27 @@ static bool is_over(const struct seam_services *s,
 	return true;
 }
 
+/* Items of threads that found no ring: the count is of the whole program. */
 static void count_without_ring(struct seam_services *s,
-			       const struct seam_link_target *target)
+			       struct seam_link_target *target)
 {
 	for (uint32_t k = 0; k < target->n_rings; k++) {
-		const struct seam_link_rings *rings = &target->rings[k];
+		struct seam_link_rings *rings = &target->rings[k];
+		struct seam_service *service = s->items[rings->service];
+		/* relaxed: a count */
+		uint64_t n = seam_program_ring_limit(
+			target, atomic_load_explicit(
+					&rings->memory.head->n_lost,
+					memory_order_relaxed));
 
-		s->items[rings->service]->n_without_ring +=
-			seam_program_ring_limit(target, atomic_load_explicit(
-				/* relaxed: a count */
-				&rings->memory.head->n_lost,
-				memory_order_relaxed));
+		if (n <= rings->n_without_ring)
+			continue;
+		n -= rings->n_without_ring;
+		rings->n_without_ring += n;
+		service->n_without_ring += n;
+		if (service->event)
+			seam_synth_lost(&s->round, service->event_id, 0,
+					seam_clock_ns(), n);
 	}
 }
 
@@ -315,6 +325,8 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
 		forget_ended(s);
 		check_all(s);
 	}
+	for (size_t i = 0; is_last && i < s->server.n_targets; i++)
+		count_without_ring(s, s->server.targets[i]);
 	s->floor_ns = seam_clock_ns();
 	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
 }
@@ -326,11 +338,9 @@ void seam_services_close(struct seam_services *s)
 	/* Without effect after the last round. */
 	seam_services_copy(s, true);
 	seam_services_take(s, true);
-	for (size_t i = 0; i < s->server.n_targets; i++) {
-		count_without_ring(s, s->server.targets[i]);
-		/* Rings that became free, for children to come. */
+	/* Rings that became free, for children to come. */
+	for (size_t i = 0; i < s->server.n_targets; i++)
 		stop_rings(s->server.targets[i]);
-	}
 	s->n_failed = s->server.n_failed;
 	s->why = s->server.why;
 	seam_link_server_close(&s->server);

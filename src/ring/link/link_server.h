@@ -45,6 +45,7 @@ struct seam_link_rings {
 	int fd;
 	struct seam_ring_memory memory;
 	struct seam_owners owners;
+	uint64_t n_without_ring;	/* the caller's; 0 at first */
 };
 
 struct seam_link_target {
