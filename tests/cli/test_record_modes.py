@@ -140,7 +140,7 @@ def test_per_thread_each_thread_has_a_ring_and_lateness_is_told():
         n = sum(1 for t, _ in found if t == tid)
         check("cpu" not in by_ring[tid], f"{by_ring[tid]}")
         equal(by_ring[tid]["records"], n, f"records in the ring of {tid}:")
-    check("ran" in result.stderr and "unsampled" in result.stderr,
+    check("ran" in result.stderr and "unseen" in result.stderr,
           result.stderr)
 
 
