@@ -203,21 +203,17 @@ static int record_and_report(struct seam_record_options *what, int argc,
 
 int seam_record_run(const struct seam_command *self, int argc, char **argv)
 {
-	struct seam_record_args args = { .output = "recording.seam" };
-	struct seam_record_options what = { 0 };
+	struct seam_record_args args = {
+		.record = { .output = "recording.seam", .note = say },
+	};
 	struct seam_record_result result = { 0 };
-	int first, r;
+	int first, r = seam_command_parse(self, argc, argv, &args, &first);
 
-	r = seam_command_parse(self, argc, argv, &args, &first);
 	if (r != 0)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (seam_record_args_interpret(&args, argv + first, &what) == 0) {
-		what.note = say;
-		r = record_and_report(&what, argc, argv, &result);
-	} else {
-		r = SEAM_EXIT_USAGE;
-	}
+	r = seam_record_args_check(&args, argv + first) < 0 ? SEAM_EXIT_USAGE :
+	    record_and_report(&args.record, argc, argv, &result);
 	seam_record_result_fini(&result);
-	seam_record_args_free(&what);
+	seam_record_args_fini(&args);
 	return r;
 }

@@ -39,7 +39,7 @@ static const struct seam_option options[] = {
 	       "arm_spe, hisi_ptt) are recorded for perf's decoders. The default is "
 	       "cycles, or cpu-clock on a machine without that counter. "
 	       "'seam doctor' lists the events."),
-	OPTION(filter, STRING, 0, "filter", "EXPR",
+	OPTION(record.filter, STRING, 0, "filter", "EXPR",
 	       "record a tracepoint only if EXPR is true, such as 'id == 1'",
 	       .detail = "EXPR uses the fields of the tracepoint's format. The "
 	       "kernel applies it, to all tracepoints of -e."),
@@ -47,20 +47,20 @@ static const struct seam_option options[] = {
 	       "samples per second; 'max' is the maximum allowed",
 	       .detail = "The default is 4000. The maximum is "
 	       "kernel.perf_event_max_sample_rate."),
-	OPTION(period, U64, 'c', "count", "PERIOD",
+	OPTION(record.period, U64, 'c', "count", "PERIOD",
 	       "a sample every PERIOD events, instead of a frequency",
 	       .least = 1),
-	OPTION(callchains, FLAG, 'g', NULL, NULL,
+	OPTION(record.callchains, FLAG, 'g', NULL, NULL,
 	       "record call chains, as --call-graph=fp"),
 	OPTION(call_graph, STRING, 0, "call-graph", "HOW",
 	       "how to record call chains", .choices = "fp|none"),
-	OPTION(data_addresses, FLAG, 'd', "data", NULL,
+	OPTION(record.data_addresses, FLAG, 'd', "data", NULL,
 	       "record the addresses of memory accesses"),
-	OPTION(switch_events, FLAG, 0, "switch-events", NULL,
+	OPTION(record.switch_events, FLAG, 0, "switch-events", NULL,
 	       "record context switches"),
-	OPTION(namespaces, FLAG, 0, "namespaces", NULL,
+	OPTION(record.namespaces, FLAG, 0, "namespaces", NULL,
 	       "record the namespaces of threads"),
-	OPTION(cgroups, FLAG, 0, "cgroups", NULL,
+	OPTION(record.cgroups, FLAG, 0, "cgroups", NULL,
 	       "record the cgroup of each sample"),
 	HEADING("Which processes and CPUs"),
 	OPTION(pids, STRING, 'p', "pid", "PID",
@@ -70,7 +70,7 @@ static const struct seam_option options[] = {
 	       "ends when COMMAND does; COMMAND itself is not recorded."),
 	OPTION(tids, STRING, 't', "tid", "TID",
 	       "running threads, with their children"),
-	OPTION(system_wide, FLAG, 'a', "all-cpus", NULL,
+	OPTION(record.system_wide, FLAG, 'a', "all-cpus", NULL,
 	       "the whole system; with a COMMAND, until it ends"),
 	OPTION(cpus, STRING, 'C', "cpu", "CPUS",
 	       "only on these CPUs, such as 0,2-3",
@@ -78,19 +78,19 @@ static const struct seam_option options[] = {
 	       "these CPUs. With one of them: only those processes, while they "
 	       "run there. perf record samples everything on the CPUs until "
 	       "COMMAND ends; that is -a -C CPUS here."),
-	OPTION(per_thread, FLAG, 0, "per-thread", NULL,
+	OPTION(record.per_thread, FLAG, 0, "per-thread", NULL,
 	       "a ring for each thread instead of each CPU",
 	       .detail = "Events of such threads are not inherited. New "
 	       "threads are added when their FORK record is read; how long they ran "
 	       "unsampled before that is reported."),
-	OPTION(no_inherit, FLAG, 'i', "no-inherit", NULL,
+	OPTION(record.no_inherit, FLAG, 'i', "no-inherit", NULL,
 	       "do not record child processes and new threads"),
 	HEADING("When to sample"),
-	OPTION(delay_ms, U64, 'D', "delay", "MS",
+	OPTION(record.delay_ms, U64, 'D', "delay", "MS",
 	       "wait MS milliseconds before sampling"),
 	OPTION(duration, STRING, 0, "duration", "SECONDS",
 	       "end the recording after SECONDS; COMMAND continues"),
-	OPTION(overwrite, FLAG, 0, "overwrite", NULL,
+	OPTION(record.overwrite, FLAG, 0, "overwrite", NULL,
 	       "keep only the newest samples in the rings",
 	       .detail = "The contents of the rings are written when the "
 	       "recording ends. SIGUSR2 to the recorder, 'seam snapshot' or "
@@ -105,20 +105,20 @@ static const struct seam_option options[] = {
 	       "writes one to the recording."),
 	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
 	       "with --overwrite or -S: take a snapshot every SECONDS"),
-	OPTION(max_size, STRING, 0, "max-size", "SIZE",
+	OPTION(record.max_bytes, SIZE, 0, "max-size", "SIZE",
 	       "end the recording at this size, such as 100M; COMMAND "
 	       "continues",
 	       .detail = "The size of data, jit/ and elf/ together. Up to a "
 	       "quarter is reserved for files that are copied at the end; "
 	       "files that do not fit are left out, and counted."),
 	HEADING("Output"),
-	OPTION(output, STRING, 'o', "output", "NAME",
+	OPTION(record.output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
 	       .detail = "An existing recording NAME is renamed to NAME.old, "
 	       "and an existing NAME.old is removed at the end. Nothing else is "
 	       "replaced: only a folder that has a 'meta.json' written by Seam "
 	       "and no file that a recording does not have."),
-	OPTION(keep_files, FLAG, 0, "keep-files", NULL,
+	OPTION(record.keep_files, FLAG, 0, "keep-files", NULL,
 	       "copy the programs and libraries that samples are in",
 	       .detail = "They are copied to elf/ in the recording, by build "
 	       "id, so that it can be read on another machine or after they have "
@@ -139,7 +139,7 @@ static const struct seam_option options[] = {
 	       "full, records are queued in the program's memory until its next "
 	       "call; those in the queue when the program ends are lost, and "
 	       "counted."),
-	OPTION(watermark, STRING, 0, "watermark", "BYTES",
+	OPTION(record.watermark, SIZE, 0, "watermark", "BYTES",
 	       "drain a ring when it has BYTES (a quarter of its size)"),
 	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",
 	       "drain at this real-time priority (SCHED_FIFO), 1 to 99",
@@ -317,16 +317,6 @@ static int parse_jit_ring(const char *text, struct seam_record_options *out)
 	return 0;
 }
 
-static int parse_bytes(const char *text, const char *what, uint64_t *bytes)
-{
-	bool has_unit;
-
-	*bytes = 0;
-	if (text && !parse_size(text, bytes, &has_unit))
-		return usage(what, text);
-	return 0;
-}
-
 static int parse_duration(const char *text, const char *what, uint64_t *ns)
 {
 	char *end;
@@ -371,84 +361,63 @@ static int parse_targets(const struct seam_record_args *o,
 }
 
 /* Why the options cannot be combined; NULL: they can. */
-static const char *contradiction(const struct seam_record_args *o,
-				 bool has_command)
+static const char *contradiction(const struct seam_record_args *a)
 {
+	const struct seam_record_options *o = &a->record;
+
 	if (strcmp(o->output, "-") == 0)
 		return "a recording is a folder: -o takes its name, not -";
-	if (!has_command && !o->pids && !o->tids && !o->cpus &&
+	if (!o->command && !a->pids && !a->tids && !a->cpus &&
 	    !o->system_wide)
 		return "nothing to record: give a COMMAND, processes (-p) or "
 		       "the whole system (-a)";
-	if (o->system_wide && (o->pids || o->tids))
+	if (o->system_wide && (a->pids || a->tids))
 		return "-a cannot be combined with -p and -t";
 	if (o->per_thread && (o->system_wide ||
-			      (!has_command && !o->pids && !o->tids)))
+			      (!o->command && !a->pids && !a->tids)))
 		return "--per-thread needs a COMMAND, -p or -t";
 	if (o->per_thread && o->overwrite)
 		return "--per-thread and --overwrite cannot be combined";
-	if (o->snapshot_every && !o->overwrite && !o->aux_snapshots)
+	if (a->snapshot_every && !o->overwrite && !a->aux_snapshots)
 		return "--snapshot-every needs --overwrite or -S";
-	if (o->realtime > 99)
+	if (a->realtime > 99)
 		return "-r takes a priority from 1 to 99";
-	if (o->frequency && o->period)
+	if (a->frequency && o->period)
 		return "-F and -c cannot be combined";
 	return NULL;
 }
 
-int seam_record_args_interpret(const struct seam_record_args *o,
-			       char **command,
-			       struct seam_record_options *out)
+int seam_record_args_check(struct seam_record_args *a, char **command)
 {
-	const char *problem = contradiction(o, *command);
+	struct seam_record_options *o = &a->record;
+	const char *problem;
 
-	*out = (struct seam_record_options) {
-		.events = o->events.items,
-		.n_events = o->events.n,
-		.filter = o->filter,
-		.period = o->period,
-		.callchains = o->call_graph ?
-			      strcmp(o->call_graph, "fp") == 0 :
-			      o->callchains,
-		.data_addresses = o->data_addresses,
-		.switch_events = o->switch_events,
-		.namespaces = o->namespaces,
-		.cgroups = o->cgroups,
-		.system_wide = o->system_wide,
-		.per_thread = o->per_thread,
-		.no_inherit = o->no_inherit,
-		.overwrite = o->overwrite,
-		.keep_files = o->keep_files,
-		.delay_ms = o->delay_ms,
-		.realtime = (int)o->realtime,
-		.output = o->output,
-		.command = *command ? command : NULL,
-	};
+	o->command = *command ? command : NULL;
+	o->events = a->events.items;
+	o->n_events = a->events.n;
+	o->realtime = (int)a->realtime;
+	if (a->call_graph)
+		o->callchains = strcmp(a->call_graph, "fp") == 0;
+	problem = contradiction(a);
 	if (problem) {
 		seam_command_misused(&seam_record_command, "%s", problem);
 		return -EINVAL;
 	}
-	if (parse_targets(o, out) < 0 ||
-	    parse_frequency(o->frequency, &out->frequency_hz) < 0 ||
-	    parse_level(o->compress, &out->compress_level) < 0 ||
-	    parse_bytes(o->watermark, "--watermark takes a size",
-			&out->watermark) < 0 ||
-	    parse_bytes(o->max_size, "--max-size takes a size such as 100M",
-			&out->max_bytes) < 0 ||
-	    parse_duration(o->duration, "--duration takes a number of seconds",
-			   &out->duration_ns) < 0 ||
-	    parse_duration(o->snapshot_every, "--snapshot-every takes a number "
-			   "of seconds", &out->snapshot_ns) < 0)
+	if (parse_targets(a, o) < 0 ||
+	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
+	    parse_level(a->compress, &o->compress_level) < 0 ||
+	    parse_duration(a->duration, "--duration takes a number of seconds",
+			   &o->duration_ns) < 0 ||
+	    parse_duration(a->snapshot_every, "--snapshot-every takes a number "
+			   "of seconds", &o->snapshot_ns) < 0 ||
+	    parse_ring(a->ring, o) < 0 || parse_jit_ring(a->jit_ring, o) < 0)
 		return -EINVAL;
-	if (parse_ring(o->ring, out) < 0 ||
-	    parse_jit_ring(o->jit_ring, out) < 0)
-		return -EINVAL;
-	return parse_aux_snapshots(o->aux_snapshots, out);
+	return parse_aux_snapshots(a->aux_snapshots, o);
 }
 
-void seam_record_args_free(struct seam_record_options *out)
+void seam_record_args_fini(struct seam_record_args *args)
 {
-	free(out->pids.items);
-	free(out->tids.items);
-	free(out->cpus.items);
+	free(args->record.pids.items);
+	free(args->record.tids.items);
+	free(args->record.cpus.items);
 }

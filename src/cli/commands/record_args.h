@@ -11,50 +11,29 @@
 #include "cli/command.h"
 #include "record/record.h"
 
-/* Arguments as given; NULL, 0 or false: not given. */
+/* The parser fills both parts; NULL, 0 or false: not given. */
 struct seam_record_args {
+	struct seam_record_options record;	/* values that need no check */
 	struct seam_option_list events;
-	const char *filter;
 	const char *frequency;
-	uint64_t period;
-	bool callchains;
 	const char *call_graph;
-	bool data_addresses;
-	bool switch_events;
-	bool namespaces;
-	bool cgroups;
-	const char *pids;
-	const char *tids;
-	const char *cpus;
-	bool system_wide;
-	bool per_thread;
-	bool no_inherit;
+	const char *pids, *tids, *cpus;
 	const char *compress;
-	const char *ring;
-	const char *jit_ring;
-	const char *watermark;
+	const char *ring, *jit_ring;
 	uint64_t realtime;
-	uint64_t delay_ms;
-	bool overwrite;
 	const char *aux_snapshots;
-	const char *snapshot_every;
-	const char *duration;
-	const char *max_size;
-	bool keep_files;
-	const char *output;
+	const char *snapshot_every, *duration;
 };
 
 /* seam_record_command's, in record.c. */
 int seam_record_run(const struct seam_command *self, int argc, char **argv);
 
 /*
- * Check @args and convert them to @options, which borrow from @args and
+ * Check @args, and complete @args->record, which borrows from @args and from
  * @command (NULL-terminated; empty: none).  -EINVAL after a message on stderr.
- * seam_record_args_free() is valid after both.
+ * seam_record_args_fini() is valid after both.
  */
-int seam_record_args_interpret(const struct seam_record_args *args,
-			       char **command,
-			       struct seam_record_options *options);
-void seam_record_args_free(struct seam_record_options *options);
+int seam_record_args_check(struct seam_record_args *args, char **command);
+void seam_record_args_fini(struct seam_record_args *args);
 
 #endif /* SEAM_RECORD_ARGS_H */
