@@ -170,7 +170,7 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 
 struct format_text {
 	SEAM_ARRAY(uint8_t) bytes;
-	int code;		/* 0, or the -errno of what failed first */
+	int code;		/* 0, or the first -errno */
 	struct seam_err *err;
 };
 
