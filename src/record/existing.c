@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* existing.c - a job for each process, its records to the file; existing.h */
+/* existing.c - a job for each process, records to the file; see existing.h */
 #include "record/existing.h"
 
 #include "record/perf/aux_buffers.h"
@@ -12,18 +12,18 @@
 #include <stdlib.h>
 
 enum {
-	MAX_WAITING = 64,	/* jobs: what they have read is in memory */
+	MAX_WAITING = 64,	/* jobs; their results are in memory */
 	WAIT_MS = 20,
 };
 
-/* All of it is the caller's thread's. */
+/* Only the recorder's thread uses it. */
 struct existing {
 	struct seam_session *s;
 	uint64_t n_bytes;
 	size_t n_waiting;
 	uint64_t n_stuck;	/* processes */
-	uint64_t n_left_out;	/* mappings, of which those of a process */
-	int r;			/* of the first write that failed */
+	uint64_t n_left_out;	/* mappings */
+	int r;			/* -errno of the first write that failed */
 	struct seam_err *err;
 };
 
@@ -51,7 +51,7 @@ void seam_session_track_files(struct seam_session *s,
 		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
 }
 
-static void show(struct seam_session *s, const struct seam_synth *synth)
+static void track_files(struct seam_session *s, const struct seam_synth *synth)
 {
 	for (size_t pos = 0; pos < synth->bytes.n;) {
 		const uint8_t *at = synth->bytes.items + pos;
@@ -76,7 +76,7 @@ static void read_done(struct seam_helper_job *job, void *context)
 		return;
 	}
 	e->n_bytes += r->synth.bytes.n;
-	show(e->s, &r->synth);
+	track_files(e->s, &r->synth);
 	if (e->r == 0)
 		e->r = seam_data_file_append(&e->s->recording.data, &r->synth,
 					     e->err);
@@ -119,14 +119,14 @@ static int submit(struct existing *e, int pid)
 	return 0;
 }
 
-/* Until no more than @most jobs are left; false: a signal wants an end. */
-static bool wait_for(struct existing *e, size_t most)
+/* Wait until at most @max jobs are left.  False: a signal ends it. */
+static bool wait_for_jobs(struct existing *e, size_t max)
 {
 	struct seam_helper *helper = e->s->kept_files.helper;
 	int fd = seam_helper_fd(helper, true);
 	bool goes_on = true;
 
-	while (goes_on && seam_helper_collect(helper) && e->n_waiting > most) {
+	while (goes_on && seam_helper_collect(helper) && e->n_waiting > max) {
 		goes_on = seam_rounds_wait(e->s, fd, WAIT_MS);
 		if (e->r == 0)
 			e->r = seam_session_drain(e->s, e->err);
@@ -135,16 +135,15 @@ static bool wait_for(struct existing *e, size_t most)
 	return goes_on && e->r == 0;
 }
 
-static void tell(const struct existing *e)
+static void report(const struct existing *e)
 {
 	if (e->n_stuck)
 		seam_session_note(e->s, false, "%" PRIu64 " processes that "
-			"ran before could not be read in time: their symbols "
-			"may be missing", e->n_stuck);
+			"ran before were not recorded: reading /proc took too "
+			"long; symbols may be missing", e->n_stuck);
 	if (e->n_left_out)
 		seam_session_note(e->s, false, "%" PRIu64 " mappings of "
-			"processes that ran before were left out: there are "
-			"too many", e->n_left_out);
+			"processes that ran before were left out: too many", e->n_left_out);
 }
 
 static int read_all(struct seam_session *s,
@@ -162,18 +161,18 @@ static int read_all(struct seam_session *s,
 	s->drain.unordered = true;
 	for (size_t i = 0; goes_on && e.r == 0 && i < pids->n; i++) {
 		e.r = submit(&e, pids->items[i]);
-		goes_on = wait_for(&e, MAX_WAITING);
+		goes_on = wait_for_jobs(&e, MAX_WAITING);
 	}
 	if (goes_on && e.r == 0)
-		wait_for(&e, 0);
+		wait_for_jobs(&e, 0);
 	if (e.n_waiting)
 		seam_helper_abandon(s->kept_files.helper);
 	s->drain.unordered = false;
-	tell(&e);
+	report(&e);
 	return e.r;
 }
 
-/* Processes that run, of which something may be recorded. */
+/* The processes that ran before and may be sampled. */
 static int list_processes(const struct seam_session *s,
 			  struct seam_number_list *pids)
 {
@@ -189,13 +188,12 @@ static int list_processes(const struct seam_session *s,
 
 		for (size_t k = 0; k < pids->n && !known; k++)
 			known = pids->items[k] == pid;
-		if (!known && seam_targets_add(pids, pid) < 0)
+		if (!known && seam_number_list_add(pids, pid) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* What stands before the first event: the kernel, and who is there. */
 int seam_existing_write(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_synth synth = { .id = seam_sources_sideband_id(&s->sources) };
@@ -213,7 +211,7 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 		seam_synth_cgroups(&synth);
 	if (s->child.pid && (seam_plan_is_system_wide(s->options) ||
 			      seam_plan_follows_command(s->options))) {
-		/* until its exec the command bears our name */
+		/* until its exec() the command has our name */
 		seam_procfs_text("/proc/self/comm", name, sizeof(name));
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
 	}

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * existing.h - the processes that ran before the recording began
+ * existing.h - records of processes that ran before the recording
  *
- * Their names, mappings and namespaces become records (synth.h), which are
- * appended to the file and shown to whatever sees the side-band, so that all
- * that is kept for a program that was launched is kept for these.  A helper
- * thread reads /proc, one process at a time; the rings are drained meanwhile,
- * without ends of rounds, because these records are older than what is in
- * them.
+ * Their names, mappings and namespaces are synthesized as records (synth.h),
+ * which are appended to the file and processed like the side-band, so that the
+ * files of these processes are copied like those of a command.  A helper
+ * thread reads /proc, one process at a time.  The rings are drained meanwhile,
+ * but without FINISHED_ROUND, because these records are older.
  */
 #ifndef SEAM_EXISTING_H
 #define SEAM_EXISTING_H
 
 #include "record/session.h"
 
-/* Of all processes together; later ones are counted. */
+/* Records of all processes; more are left out, and counted. */
 #define SEAM_EXISTING_MAX_BYTES (UINT64_C(256) << 20)
 
 /*
- * Write what comes before the first event: the kernel, and the processes that
- * are recorded and run already.  0 or -errno of a write, of memory or of a
- * helper; what was left out is told.
+ * Append the records of the kernel and of the processes to be sampled that run
+ * already.  0, or -errno of a write, of memory or of the helper; reports what
+ * was left out.
  */
 int seam_existing_write(struct seam_session *s, struct seam_err *err);
 
-/* Show a side-band record, of these or of the kernel's, to what keeps files. */
+/* Pass a side-band record to what copies files at the end. */
 void seam_session_track_files(struct seam_session *s,
 			      const struct seam_perf_sideband *record);
 

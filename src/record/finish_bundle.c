@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* finish_bundle.c - copy files into the bundle, report the rest; finish_bundle.h */
+/* finish_bundle.c - copy files into the bundle, and report; finish_bundle.h */
 #include "record/finish_bundle.h"
 
 #include "record/session.h"

@@ -271,7 +271,7 @@ def test_who_ended_the_recording_is_told():
     for option, value in (("--duration", "0.05"), ("--max-size", "1K")):
         result = record(option, value, "-o", "l.seam", "--", "./spin",
                         "100000000")
-        check(f"{option} ended the recording; COMMAND went on" in
+        check(f"{option} ended the recording; COMMAND continues" in
               result.stderr, result.stderr)
     check("ended the recording" not in
           record("-o", "l.seam", "./spin", "1000").stderr)

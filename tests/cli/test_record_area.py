@@ -323,7 +323,7 @@ def test_what_cannot_be_is_refused_with_the_reason():
     check("no event with an AUX area" in refused("-S", "-e", "cpu-clock"), "")
     check("two kinds" in refused("-e", "intel_pt//", "-e", "cs_etm//"), "")
     check("no sink 'x'" in refused("-e", "cs_etm/@x/"), "")
-    check("more than an AUX area" in
+    check("larger than an AUX buffer" in
           refused("-e", "intel_pt//", "-S64K", "-m", ",32K"), "")
     check("no PMU 'hisi_ptt0'" in refused("-e", "hisi_ptt0//"), "")
 

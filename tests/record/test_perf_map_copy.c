@@ -49,7 +49,8 @@ static void put(struct following *f, const char *text)
 
 static ssize_t look(struct following *f)
 {
-	return seam_perf_map_copy_update(&f->copy, f->folder, "copy", 1 << 20, NULL);
+	return seam_perf_map_copy_update(&f->copy, f->folder, "copy", 1 << 20,
+					 NULL);
 }
 
 static void expect_file(const char *name, const char *text)

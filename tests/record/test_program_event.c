@@ -108,7 +108,8 @@ static void a_file_has_its_attr_and_its_id(void **state)
 	assert_int_equal(data.events.items[PROGRAM].n_ids, 1);
 	assert_int_equal(data.events.items[PROGRAM].ids[0],
 			 o.events.items[PROGRAM].program_id);
-	assert_true(data.events.items[PROGRAM].attr.sample_type & PERF_SAMPLE_RAW);
+	assert_true(data.events.items[PROGRAM].attr.sample_type &
+		    PERF_SAMPLE_RAW);
 	/* readers refuse a file whose events disagree in these */
 	for (size_t e = 0; e < N_EVENTS; e++) {
 		assert_int_equal(data.events.items[e].attr.read_format,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle.c - make, replace and remove bundles; see bundle.h */
+/* bundle.c - create, replace and remove bundles; see bundle.h */
 #include "record/bundle/bundle.h"
 
 #include "base/file.h"
@@ -18,7 +18,7 @@
 enum {
 	OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 	MAX_MANIFEST_BYTES = 16 << 20,
-	/* Names that are tried for a folder until it has its own. */
+	/* Names that are tried for a new folder. */
 	MAX_TRIES = 100,
 };
 
@@ -29,7 +29,7 @@ static bool ends_with(const char *name, const char *suffix)
 	return n > end && strcmp(name + n - end, suffix) == 0;
 }
 
-/* What a recorder that was killed while it copied has left. */
+/* Left by a recorder that was killed while it copied. */
 static bool is_part(const char *name)
 {
 	return strcmp(name, SEAM_BUNDLE_PART) == 0;
@@ -60,12 +60,12 @@ static bool is_xray_file(const char *name)
 }
 
 /*
- * All that a bundle may hold.  Only a folder whose every entry is here is
- * taken for one: it alone is moved aside and, later, removed.
+ * All files that a bundle may have.  A folder with any other entry is not a
+ * recording, and is never renamed or removed.
  */
 static const struct entry {
 	const char *name;
-	/* A folder of files whose names it takes; NULL: a file. */
+	/* A folder: whether a file of that name may be in it; NULL: a file. */
 	bool (*holds)(const char *name);
 } entries[] = {
 	{ "data", NULL },
@@ -100,18 +100,18 @@ static bool is_of_type(int dir, const char *name, mode_t type)
 	       (st.st_mode & S_IFMT) == type;
 }
 
-/* What is found in a folder, and what is not as it should be. */
+/* A function for each entry of a folder. */
 struct visit {
 	/* 0 to go on. */
 	int (*one)(int dir, const char *name, struct visit *visit);
-	const struct entry *folder;	/* that is visited; NULL: the bundle */
-	char stranger[NAME_MAX + NAME_MAX + 2];
+	const struct entry *folder;	/* inside the bundle; NULL: itself */
+	char unexpected[NAME_MAX + NAME_MAX + 2];	/* name of an entry */
 };
 
 /*
- * Call visit->one for each name in the folder @dir, which is closed, until one
- * does not return 0; then so does this.  Names that it removes do not disturb
- * it.  Takes no memory of the heap, where there may be none left.
+ * Call visit->one for each name in the folder @dir, and close it.  Stops at the
+ * first that does not return 0, and returns the same.  visit->one may remove
+ * the entry.  Uses no heap: it must work when memory has run out.
  */
 static int each_name_of(int dir, struct visit *visit)
 {
@@ -133,7 +133,7 @@ static int each_name_of(int dir, struct visit *visit)
 	return r;
 }
 
-/* The same of one that stays open. */
+/* The same, but @dir stays open. */
 static int each_name(int dir, struct visit *visit)
 {
 	int copy = openat(dir, ".", OPEN_FOLDER);
@@ -141,7 +141,7 @@ static int each_name(int dir, struct visit *visit)
 	return copy < 0 ? -errno : each_name_of(copy, visit);
 }
 
-/* The entries of the folder @entry inside. */
+/* The same for the folder @entry inside. */
 static int each_inside(int dir, const struct entry *entry, struct visit *visit)
 {
 	int inner = openat(dir, entry->name, OPEN_FOLDER);
@@ -155,10 +155,10 @@ static int each_inside(int dir, const struct entry *entry, struct visit *visit)
 	return r;
 }
 
-/* -EEXIST: this is not what a recording holds. */
-static int stranger(const char *name, struct visit *visit)
+/* Note an entry that no recording has: -EEXIST. */
+static int unexpected(const char *name, struct visit *visit)
 {
-	snprintf(visit->stranger, sizeof(visit->stranger), "%s%s%s",
+	snprintf(visit->unexpected, sizeof(visit->unexpected), "%s%s%s",
 		 visit->folder ? visit->folder->name : "",
 		 visit->folder ? "/" : "", name);
 	return -EEXIST;
@@ -171,9 +171,9 @@ static int check_entry(int dir, const char *name, struct visit *visit)
 	if (visit->folder)
 		return visit->folder->holds(name) &&
 		       is_of_type(dir, name, S_IFREG) ? 0 :
-		       stranger(name, visit);
+		       unexpected(name, visit);
 	if (!entry || !is_of_type(dir, name, entry->holds ? S_IFDIR : S_IFREG))
-		return stranger(name, visit);
+		return unexpected(name, visit);
 	return entry->holds ? each_inside(dir, entry, visit) : 0;
 }
 
@@ -183,7 +183,7 @@ static int remove_entry(int dir, const char *name, struct visit *visit)
 	int r;
 
 	if (!visit->folder && !entry)
-		return -ENOTEMPTY;	/* came since it was looked at */
+		return -ENOTEMPTY;	/* made after the check */
 	r = entry && entry->holds ? each_inside(dir, entry, visit) : 0;
 	if (r < 0)
 		return r;
@@ -196,7 +196,7 @@ static const char *quoted(char *buf, size_t cap, const char *path)
 	return seam_text_copy(buf, cap, path, SEAM_TEXT_TERMINAL);
 }
 
-/* @dir, at @path, is no recording for the reason @why. */
+/* @path is not a recording, for the reason @why (and the entry @name). */
 static int refuse(const char *path, const char *why, const char *name,
 		  struct seam_err *err)
 {
@@ -219,7 +219,7 @@ static int cannot(const char *verb, const char *path, int code,
 			    strerror(code));
 }
 
-/* Whether folder @dir has a manifest of ours.  0, or as open_old(). */
+/* Check that folder @dir has a manifest written by Seam. */
 static int check_manifest(int dir, const char *path, struct seam_err *err)
 {
 	struct seam_file file = { 0 };
@@ -248,15 +248,14 @@ int seam_bundle_check(int dir, const char *path, struct seam_err *err)
 		return refuse(path, "it belongs to another user", "", err);
 	r = each_name(dir, &visit);
 	if (r == -EEXIST)
-		return refuse(path, "it holds", visit.stranger, err);
+		return refuse(path, "it holds", visit.unexpected, err);
 	return r < 0 ? cannot("read", path, -r, err) :
 	       check_manifest(dir, path, err);
 }
 
 /*
- * Open the bundle at @path to see whether it is one.  Returns its fd,
- * -ENOENT when nothing is there, -EEXIST when something else is, or what
- * kept us from finding out.
+ * Open the recording at @path.  Returns a descriptor; -ENOENT: nothing is
+ * there; -EEXIST: it is not a recording; or the -errno of the check.
  */
 static int open_old(const char *path, struct seam_err *err)
 {
@@ -265,7 +264,7 @@ static int open_old(const char *path, struct seam_err *err)
 
 	if (dir < 0 && code == ENOENT)
 		return -ENOENT;
-	/* a link, a file; or the same of what leads there */
+	/* it, or a folder in its path, is a link or a file */
 	if (dir < 0 && (code == ENOTDIR || code == ELOOP) &&
 	    lstat(path, &st) == 0)
 		return refuse(path, "it is not a folder", "", err);
@@ -293,16 +292,17 @@ static int remove_bundle(const char *path, struct seam_err *err)
 }
 
 /* PATH.old or PATH.older. */
-struct aside {
+struct old_name {
 	char path[sizeof(((struct seam_bundle *)NULL)->path) + 8];
 };
 
-static struct aside aside(const struct seam_bundle *bundle, const char *suffix)
+static struct old_name old_name(const struct seam_bundle *bundle,
+				const char *suffix)
 {
-	struct aside a;
+	struct old_name name;
 
-	snprintf(a.path, sizeof(a.path), "%s.%s", bundle->path, suffix);
-	return a;
+	snprintf(name.path, sizeof(name.path), "%s.%s", bundle->path, suffix);
+	return name;
 }
 
 static int move(const char *from, const char *to, struct seam_err *err)
@@ -318,8 +318,8 @@ static int move(const char *from, const char *to, struct seam_err *err)
 			    quoted(other, sizeof(other), to), strerror(code));
 }
 
-/* 1: there is a bundle at @path; 0: nothing is. */
-static int look(const char *path, struct seam_err *err)
+/* 1: there is a recording at @path; 0: nothing. */
+static int exists(const char *path, struct seam_err *err)
 {
 	int dir = open_old(path, err);
 
@@ -331,27 +331,27 @@ static int look(const char *path, struct seam_err *err)
 
 static void move_back(struct seam_bundle *bundle)
 {
-	struct aside old = aside(bundle, "old");
+	struct old_name old = old_name(bundle, "old");
 
 	if (bundle->moved)
 		rename(old.path, bundle->path);
 	if (bundle->moved_old)
-		rename(aside(bundle, "older").path, old.path);
+		rename(old_name(bundle, "older").path, old.path);
 	bundle->moved = bundle->moved_old = false;
 }
 
-/* Give the bundles that are there, if there are, their other names. */
-static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
+/* Rename existing recordings to PATH.old and PATH.older. */
+static int rename_old(struct seam_bundle *bundle, struct seam_err *err)
 {
-	struct aside old = aside(bundle, "old");
-	struct aside older = aside(bundle, "older");
-	int r = look(bundle->path, err);
+	struct old_name old = old_name(bundle, "old");
+	struct old_name older = old_name(bundle, "older");
+	int r = exists(bundle->path, err);
 
 	if (r <= 0)
 		return r;
-	r = look(old.path, err);
+	r = exists(old.path, err);
 	if (r > 0) {
-		/* of a recorder that was killed before it had settled */
+		/* left by a recorder that was killed */
 		r = remove_bundle(older.path, err);
 		if (r == 0)
 			r = move(old.path, older.path, err);
@@ -366,8 +366,8 @@ static int move_aside(struct seam_bundle *bundle, struct seam_err *err)
 }
 
 /*
- * Whether it is ours.  Where all files have one owner, whoever makes them, a
- * file that we make has the folder's.
+ * Whether this user owns the folder.  On a file system where all files have
+ * the same owner, a file that we create has that owner too.
  */
 static bool is_ours(int dir, const struct stat *folder)
 {
@@ -388,7 +388,7 @@ static bool is_ours(int dir, const struct stat *folder)
 	return same;
 }
 
-/* The folder that was just made, and not one that was put in its place. */
+/* Open the folder just made, and not one that has replaced it. */
 static int open_made(const struct seam_bundle *bundle)
 {
 	int dir = open(bundle->made, OPEN_FOLDER);
@@ -403,8 +403,8 @@ static int open_made(const struct seam_bundle *bundle)
 	return -EACCES;
 }
 
-/* A name that nobody has, in the folder of the bundle's own. */
-static int make_unnamed(struct seam_bundle *bundle)
+/* Create .seam-PID-N in the parent folder of the bundle's path. */
+static int make_folder(struct seam_bundle *bundle)
 {
 	const char *slash = strrchr(bundle->path, '/');
 	int folder = slash ? (int)(slash + 1 - bundle->path) : 0;
@@ -422,7 +422,7 @@ static int make_unnamed(struct seam_bundle *bundle)
 
 static int make(struct seam_bundle *bundle, struct seam_err *err)
 {
-	int r = make_unnamed(bundle);
+	int r = make_folder(bundle);
 
 	if (r < 0)
 		return cannot("create folder", bundle->path, -r, err);
@@ -461,9 +461,9 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 	*bundle = (struct seam_bundle) { .dir = -1 };
 	r = set_path(bundle, path, err);
 	if (r == 0)
-		r = look(bundle->path, err);
+		r = exists(bundle->path, err);
 	if (r > 0)
-		r = look(aside(bundle, "old").path, err);
+		r = exists(old_name(bundle, "old").path, err);
 	if (r >= 0)
 		seam_bundle_clear_left(bundle->path);
 	return r < 0 ? r : make(bundle, err);
@@ -471,7 +471,7 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 
 int seam_bundle_place(struct seam_bundle *bundle, struct seam_err *err)
 {
-	int r = move_aside(bundle, err);
+	int r = rename_old(bundle, err);
 
 	if (r < 0)
 		return r;
@@ -493,7 +493,7 @@ static bool is_at(const struct stat *ours, const char *path)
 enum seam_bundle_place seam_bundle_find(const struct seam_bundle *bundle,
 					char *where, size_t cap)
 {
-	struct aside old = aside(bundle, "old");
+	struct old_name old = old_name(bundle, "old");
 	struct stat ours;
 	char link[64];
 	ssize_t n;
@@ -514,7 +514,7 @@ enum seam_bundle_place seam_bundle_find(const struct seam_bundle *bundle,
 void seam_bundle_settle(struct seam_bundle *bundle)
 {
 	if (bundle->moved_old)
-		remove_bundle(aside(bundle, "older").path, NULL);
+		remove_bundle(old_name(bundle, "older").path, NULL);
 	bundle->moved_old = false;
 }
 
@@ -576,7 +576,7 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 	return fd;
 }
 
-/* Of a bundle of our own: by name, which no want of memory can fail. */
+/* By name, not by a list of entries: it must work without memory. */
 void seam_bundle_empty(int dir)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
@@ -588,7 +588,7 @@ void seam_bundle_empty(int dir)
 
 void seam_bundle_remove(struct seam_bundle *bundle)
 {
-	/* the one before it is back even where no file can be removed */
+	/* older recordings get their names back even if this fails */
 	if (bundle->placed && rename(bundle->path, bundle->made) == 0)
 		bundle->placed = false;
 	if (!bundle->placed)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle.h - the folder that a recording is, as its writer sees it
+ * bundle.h - create, replace and remove the folder of a recording
  *
- * A bundle is made anew for each recording, mode 0700, and never reused.
- * All access goes through its descriptor, which is checked to be of a folder
- * of ours; links are never followed, and files are created exclusively.  So
- * nobody who can write beside the bundle can lead us elsewhere.
+ * Each recording has a new folder, mode 0700.  All access goes through its
+ * descriptor, after a check that this user owns the folder; symbolic links are
+ * never followed, and files are created with O_EXCL.  So another user who can
+ * write to the parent folder cannot redirect us.
  *
- * It is made as a folder .seam-PID-N in the same folder and gets its name when
- * it holds a recording, by seam_bundle_place(): until then nothing that was
- * there has changed, and whatever fails leaves the recording before it in its
- * place.
+ * The folder is created as .seam-PID-N, and seam_bundle_place() renames it to
+ * the name that the user gave when it has a recording.  If anything fails
+ * before that, an older recording of that name is unchanged.
  *
- * A file is written under NAME.part and gets its name when it is whole (for
- * "data": when it opens in perf), by seam_bundle_publish().
+ * A file is written as NAME.part, and seam_bundle_publish() renames it when it
+ * is complete ("data": when perf can open it).
  *
- * Only a recording is ever moved or removed: a folder of this user's that has
- * a manifest of Seam's and holds nothing that no recording holds.
+ * Only a recording is ever renamed or removed: a folder of this user's with a
+ * manifest written by Seam and only files that a recording may have.
  */
 #ifndef SEAM_BUNDLE_H
 #define SEAM_BUNDLE_H
@@ -24,19 +23,19 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* A file of elf/ or jit/ has this name until it is whole. */
+/* Name of a file in elf/ or jit/ until it is complete. */
 #define SEAM_BUNDLE_PART "kept.part"
 
 struct seam_bundle {
 	int dir;		/* of the bundle; -1: none */
-	bool placed;		/* it has its name */
-	bool moved;		/* there is one before it, now PATH.old */
-	bool moved_old;		/* and one before that, now PATH.older */
-	char path[4096];	/* as the user named it, for messages */
-	char made[4096 + 32];	/* its name until it is placed */
+	bool placed;		/* renamed to path */
+	bool moved;		/* an older recording is PATH.old now */
+	bool moved_old;		/* and the former PATH.old is PATH.older */
+	char path[4096];	/* as the user gave it */
+	char made[4096 + 32];	/* its path until it is placed */
 };
 
-/* What became of a bundle's place while it was written. */
+/* Where a bundle is after it was written. */
 enum seam_bundle_place {
 	SEAM_BUNDLE_IN_PLACE,
 	SEAM_BUNDLE_MOVED,
@@ -44,52 +43,52 @@ enum seam_bundle_place {
 };
 
 /*
- * Make the folder that will be @path.  What is there must be nothing or a
- * recording: else -EEXIST with what tells them apart, or the -errno that kept
- * us from looking.  Nothing that was there changes.
+ * Create the folder that will be renamed to @path.  -EEXIST: @path exists and
+ * is not a recording, for the reason in the message; or another -errno.  An
+ * existing recording is not changed.
  */
 int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 		       struct seam_err *err);
 
 /*
- * Give it its name.  A recording of that name becomes PATH.old, and one that
- * had that name PATH.older, until seam_bundle_settle().  On an error they are
- * where they were.
+ * Rename it to its path.  An existing recording is renamed to PATH.old, and an
+ * existing PATH.old to PATH.older until seam_bundle_settle().  On an error all
+ * have their former names.
  */
 int seam_bundle_place(struct seam_bundle *bundle, struct seam_err *err);
 
-/* The recording has come to something: PATH.older is removed. */
+/* The recording is valid: remove PATH.older. */
 void seam_bundle_settle(struct seam_bundle *bundle);
 
 /* Create @name.part, mode 0600.  Returns a descriptor or -errno. */
 int seam_bundle_file(const struct seam_bundle *bundle, const char *name,
 		     struct seam_err *err);
 
-/* @name.part becomes @name, in one step. */
+/* Rename @name.part to @name. */
 int seam_bundle_publish(const struct seam_bundle *bundle, const char *name,
 			struct seam_err *err);
 
-/* Take @name.part away again. */
+/* Remove @name.part. */
 void seam_bundle_drop(const struct seam_bundle *bundle, const char *name);
 
-/* Open the folder @name inside, made if it is not there: fd or -errno. */
+/* Open, or create, the folder @name inside.  Returns a descriptor or -errno. */
 int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		       struct seam_err *err);
 
 /*
- * The sizes of the files in it added up, those of folders in it included;
- * what cannot be read counts as nothing.
+ * The sum of the sizes of all files in it and in its folders; files that
+ * cannot be read count as 0.
  */
 uint64_t seam_bundle_bytes(const struct seam_bundle *bundle);
 
 /*
- * Where it is now: a later recording of that name moves it aside, and anybody
- * may move or remove it.  @where gets its path, if it was moved.
+ * Find where it is now: a later recording of the same name renames it, and a
+ * user may move or remove it.  @where gets its path, if it was moved.
  */
 enum seam_bundle_place seam_bundle_find(const struct seam_bundle *bundle,
 					char *where, size_t cap);
 
-/* Remove a recording that came to nothing; those before are back then. */
+/* Remove a recording that failed, and give older ones their names back. */
 void seam_bundle_remove(struct seam_bundle *bundle);
 
 /* The files stay. */

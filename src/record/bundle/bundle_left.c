@@ -16,18 +16,18 @@
 enum {
 	OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC |
 		      O_NONBLOCK,
-	/* Names looked at: 2 ms of a folder with a million of them. */
+	/* Entries of the parent folder: 2 ms if it has a million. */
 	MAX_NAMES = 8192,
 };
 
 void seam_bundle_claim(int dir)
 {
-	/* what cannot be locked has its maker's PID in its name */
+	/* without a lock, the PID in its name protects it */
 	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return;
 }
 
-/* The PID in ".seam-PID-N"; 0: it is no such name. */
+/* The PID in ".seam-PID-N"; 0: it is not such a name. */
 static pid_t maker_of(const char *name)
 {
 	static const char prefix[] = ".seam-";
@@ -45,7 +45,7 @@ static pid_t maker_of(const char *name)
 	return n > 0 && n < 3 && !name[digits + 1 + n] ? (pid_t)pid : 0;
 }
 
-/* A perf.data that was begun, or nothing yet. */
+/* Whether it is a perf.data file, or empty. */
 static bool is_begun_data(int dir, const char *name)
 {
 	char magic[8];
@@ -63,7 +63,7 @@ static bool is_begun_data(int dir, const char *name)
 	       (n == sizeof(magic) && memcmp(magic, "PERFILE2", 8) == 0);
 }
 
-/* Whether it has only what is written before the manifest. */
+/* Whether it has only files that are written before the manifest. */
 static bool is_begun(int dir)
 {
 	int copy = openat(dir, ".", OPEN_FOLDER);

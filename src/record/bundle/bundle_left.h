@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle_left.h - what recorders that were killed have left beside bundles
+ * bundle_left.h - remove folders that killed recorders have left
  *
- * A recorder that is killed before its bundle has its name leaves a folder
- * .seam-PID-N, which is no recording yet.  The next recording in that folder
- * removes it, where all of this holds: it is this user's and nobody else may
- * enter it, there is no process PID, no recorder has it locked (which holds
- * across PID namespaces), and it has a manifest of Seam's or what is written
- * before that, and nothing else in it.
+ * A recorder that is killed before seam_bundle_place() leaves a folder
+ * .seam-PID-N.  The next recording in the same parent folder removes it if
+ * this user owns it with mode 0700, process PID does not exist, no recorder
+ * has it locked (also in another PID namespace), and it has a manifest written
+ * by Seam or only the files that are written before the manifest.
  */
 #ifndef SEAM_BUNDLE_LEFT_H
 #define SEAM_BUNDLE_LEFT_H
@@ -15,22 +14,22 @@
 #include "base/err.h"
 
 /*
- * Lock the folder @dir that a recorder has just made, as long as its
- * descriptor lives.  Where a file system has no locks, PID has to do.
+ * Lock the folder @dir that a recorder has just made, until it is closed.  On
+ * a file system without locks, only PID protects it.
  */
 void seam_bundle_claim(int dir);
 
 /*
- * Remove what was left in the folder that @path is in.  Looks at a bounded
- * number of names; what cannot be removed stays, without a word.
+ * Remove such folders beside @path.  Reads a bounded number of names; ignores
+ * errors.
  */
 void seam_bundle_clear_left(const char *path);
 
-/* -- of bundle.c, for bundle_left.c ------------------------------------- */
+/* -- from bundle.c, for bundle_left.c ----------------------------------- */
 
 /*
- * Whether folder @dir, at @path, is a recording with a manifest and nothing
- * else in it: 0, -EEXIST when it is not, or what kept us from looking.
+ * Check that folder @dir, at @path, is a recording with a manifest and no
+ * other files: 0; -EEXIST: it is not; or the -errno of reading it.
  */
 int seam_bundle_check(int dir, const char *path, struct seam_err *err);
 

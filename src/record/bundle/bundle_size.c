@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle_size.c - how much a bundle holds; see bundle.h */
+/* bundle_size.c - the sum of the sizes of its files; see bundle.h */
 #include "record/bundle/bundle.h"
 
 #include <dirent.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEEPEST = 2 };	/* files, and folders of files */
+enum { MAX_DEPTH = 2 };	/* files, and folders of files */
 
 static uint64_t folder_bytes(int dir, const char *name, int depth)
 {
@@ -30,7 +30,7 @@ static uint64_t folder_bytes(int dir, const char *name, int depth)
 			continue;
 		if (S_ISREG(st.st_mode))
 			sum += (uint64_t)st.st_size;
-		else if (S_ISDIR(st.st_mode) && depth < DEEPEST)
+		else if (S_ISDIR(st.st_mode) && depth < MAX_DEPTH)
 			sum += folder_bytes(fd, e->d_name, depth + 1);
 	}
 	closedir(names);

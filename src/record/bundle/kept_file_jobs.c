@@ -312,7 +312,8 @@ static void copy_run(struct seam_helper_job *job)
 	if (!c->is_hit && is_at_path(&c->id))
 		return;
 	/* the file that is held may have been written to since */
-	if (c->fd < 0 || fstat(c->fd, &st) < 0 || !has_build_id(c->fd, &c->id)) {
+	if (c->fd < 0 || fstat(c->fd, &st) < 0 ||
+	    !has_build_id(c->fd, &c->id)) {
 		seam_kept_counts_leave_out(&c->counts, c->code, NULL);
 		return;
 	}

@@ -19,7 +19,8 @@ enum {
 	WAKE_NS = 1000 * 1000,
 };
 
-void seam_perf_map_copy_init(struct seam_perf_map_copy *copy, uint64_t max_bytes)
+void seam_perf_map_copy_init(struct seam_perf_map_copy *copy,
+			     uint64_t max_bytes)
 {
 	*copy = (struct seam_perf_map_copy) {
 		.from = -1, .to = -1, .times = -1, .max_bytes = max_bytes,
@@ -53,7 +54,8 @@ void seam_perf_map_copy_set_source(struct seam_perf_map_copy *copy, int fd)
 	restart(copy);
 }
 
-bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy, int fd)
+bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy,
+				      int fd)
 {
 	struct stat was, is;
 
@@ -154,8 +156,8 @@ static int make_files(struct seam_perf_map_copy *copy, int folder,
 }
 
 /* The mark is written first: readers ignore one beyond the map's end. */
-static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes, size_t n,
-		  uint64_t to_ns, struct seam_err *err)
+static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes,
+		  size_t n, uint64_t to_ns, struct seam_err *err)
 {
 	struct seam_perf_map_mark mark = {
 		.offset = copy->n_bytes, .to_ns = to_ns,

@@ -38,14 +38,16 @@ struct seam_perf_map_copy {
 	size_t n_tail;
 };
 
-void seam_perf_map_copy_init(struct seam_perf_map_copy *copy, uint64_t max_bytes);
+void seam_perf_map_copy_init(struct seam_perf_map_copy *copy,
+			     uint64_t max_bytes);
 void seam_perf_map_copy_close(struct seam_perf_map_copy *copy);
 
 /* Read from @fd from now on; takes it, and closes the one before. */
 void seam_perf_map_copy_set_source(struct seam_perf_map_copy *copy, int fd);
 
 /* Whether @fd is another file than the one that is read now. */
-bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy, int fd);
+bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy,
+				      int fd);
 
 /*
  * Append what is new in the map, at most @max bytes, to the copy @name in

@@ -277,7 +277,8 @@ static void destroy(struct seam_perf_map_watch *w)
 	free(w);
 }
 
-struct seam_perf_map_watch *seam_perf_map_watch_start(const struct seam_bundle *bundle)
+struct seam_perf_map_watch *seam_perf_map_watch_start(
+	const struct seam_bundle *bundle)
 {
 	struct seam_perf_map_watch *w = calloc(1, sizeof(*w));
 

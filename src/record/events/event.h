@@ -62,7 +62,7 @@ enum seam_aux_kind {
 
 /* Whether samples of an event have call chains. */
 enum seam_event_callchains {
-	SEAM_EVENT_AS_ALL,		/* as the options of the recording say */
+	SEAM_EVENT_AS_ALL,		/* as options of the recording say */
 	SEAM_EVENT_CALLCHAINS,
 	SEAM_EVENT_NO_CALLCHAINS,
 };

@@ -53,8 +53,9 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	if ((size_t)snprintf(event->name, sizeof(event->name), "%s:%s", system,
 			     name) >= sizeof(event->name))
-		return seam_err_set(err, -ENAMETOOLONG, "the name of tracepoint "
-				    "'%s:%s' is too long", system, name);
+		return seam_err_set(err, -ENAMETOOLONG, "the name of "
+				    "tracepoint '%s:%s' is too long", system,
+				    name);
 	snprintf(path, sizeof(path), "%s/%s/%s/id", events_folder(), system,
 		 name);
 	errno = 0;
@@ -169,7 +170,7 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 
 struct format_text {
 	SEAM_ARRAY(uint8_t) bytes;
-	int code;		/* 0, or the -errno of what failed first */
+	int code;		/* 0, or the first -errno */
 	struct seam_err *err;
 };
 
@@ -265,8 +266,8 @@ static void put_format(struct format_text *blob, const struct seam_event *event)
 	put_file(blob, path);
 }
 
-static void put_system(struct format_text *blob, const struct seam_event *events,
-		       size_t n, size_t first)
+static void put_system(struct format_text *blob,
+		       const struct seam_event *events, size_t n, size_t first)
 {
 	size_t length = system_length(&events[first]);
 	uint32_t n_formats = 0;

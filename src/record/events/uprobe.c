@@ -68,8 +68,8 @@ static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
 	struct seam_sandbox reader;
 	struct seam_message answer;
 	char why[100];
-	int r = seam_sandbox_start(&reader, serve_lookup, (void *)(uintptr_t)name,
-				   err);
+	int r = seam_sandbox_start(&reader, serve_lookup,
+				   (void *)(uintptr_t)name, err);
 
 	if (r == 0) {
 		r = seam_ipc_send(&reader.ipc, 0, fd);

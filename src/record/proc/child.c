@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* child.c - fork, wait, exec; see child.h */
+/* child.c - fork, wait for a byte, exec; see child.h */
 #include "record/proc/child.h"
 
 #include "base/text.h"
@@ -25,12 +25,12 @@ static void wait_and_exec(char **argv, const sigset_t *mask, int go,
 		n = read(go, &word, 1);
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
-		_exit(EXIT_NOT_STARTED);	/* the recorder is gone */
+		_exit(EXIT_NOT_STARTED);	/* the recorder has ended */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	code = errno;
 	n = write(failure, &code, sizeof(code));
-	(void)n;	/* when the recorder is gone nobody wants to know */
+	(void)n;	/* fails only if the recorder has ended */
 	_exit(EXIT_NOT_STARTED);
 }
 
@@ -83,7 +83,7 @@ int seam_child_start(struct seam_child *child, const char *name,
 	if (write(child->go, "", 1) != 1)
 		return seam_err_set(err, -errno, "cannot start the command: "
 				    "%s", strerror(errno));
-	/* exec() closes the other end: no bytes mean that it went well. */
+	/* a successful exec() closes the other end: no bytes */
 	do
 		n = read(child->failure, &code, sizeof(code));
 	while (n < 0 && errno == EINTR);
@@ -104,7 +104,7 @@ void seam_child_close(struct seam_child *child)
 		close(child->go);
 	if (child->failure >= 0)
 		close(child->failure);
-	/* One that was never started ends now that its pipe is closed. */
+	/* a process that was not started exits: its pipe is closed */
 	if (child->pid > 0)
 		waitpid(child->pid, NULL, child->started ? WNOHANG : 0);
 	*child = (struct seam_child) { .go = -1, .failure = -1 };

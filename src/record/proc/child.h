@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * child.h - a command that waits to be started
+ * child.h - fork a process, and exec the command in it later
  *
- * The process is there, with its pid, before the command runs in it, so that
- * events can be opened for it first.  It starts on a word from us, and never
- * if we die without giving it.  It gets the signal mask, the signal actions
- * and the limits that we were started with.
+ * The process exists before the command runs in it, so that events can be
+ * opened for its pid first.  It calls exec() when it reads a byte from a pipe,
+ * and exits if the pipe is closed.  It has the signal mask, the signal actions
+ * and the limits that the recorder was started with.
  */
 #ifndef SEAM_CHILD_H
 #define SEAM_CHILD_H
@@ -19,8 +19,8 @@
 struct seam_child {
 	pid_t pid;		/* 0: none */
 	bool started;
-	int go;			/* our end of the pipe it waits at */
-	int failure;		/* what exec() failed with comes here */
+	int go;			/* pipe: a byte makes it call exec() */
+	int failure;		/* pipe: the errno of exec(); closed by it */
 };
 
 /*
@@ -30,14 +30,11 @@ struct seam_child {
 int seam_child_prepare(struct seam_child *child, char **argv,
 		       const sigset_t *mask, struct seam_err *err);
 
-/*
- * Let it run.  Returns when the command runs, or with the -errno that its
- * exec() failed with; the process has ended then.
- */
+/* Start the command.  Returns 0 when it runs, or the -errno of exec(). */
 int seam_child_start(struct seam_child *child, const char *name,
 		     struct seam_err *err);
 
-/* End one that was never started.  Valid after seam_child_start() too. */
+/* Close the pipes, and reap the process if it has ended or never started. */
 void seam_child_close(struct seam_child *child);
 
 #endif /* SEAM_CHILD_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* helper.c - a queue, a thread, and another one when it hangs; helper.h */
+/* helper.c - a queue, and a thread that is replaced if it hangs; helper.h */
 #include "record/proc/helper.h"
 
 #include "base/clock.h"
@@ -19,20 +19,20 @@ struct list {
 };
 
 /*
- * All of it under @lock.  The threads that hang still refer to it, so the
- * last who leaves frees it.
+ * All of it under @lock.  Abandoned threads still refer to it, so it has a
+ * count of users, and the last one frees it.
  */
 struct seam_helper {
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* there is some, or it is over */
-	struct list waiting, done;
-	size_t n_waiting;
+	pthread_cond_t work;		/* a job is queued, or is_over */
+	struct list queue, done;
+	size_t n_queued;
 	struct seam_helper_job *running;
 	bool has_thread;
 	bool is_over;
-	bool wakes;			/* an end is told through @fd */
+	bool wakes;			/* signal @fd when a job ends */
 	unsigned int n_stuck;
-	unsigned int n_users;		/* threads, and the caller */
+	unsigned int n_users;		/* threads and the caller */
 	int fd;
 };
 
@@ -76,7 +76,7 @@ struct seam_helper *seam_helper_new(struct seam_err *err)
 	return helper;
 }
 
-/* Called with the lock, which is gone on return if we were the last. */
+/* With the lock, which this releases; the last user frees the helper. */
 static void leave(struct seam_helper *helper)
 {
 	bool is_last = --helper->n_users == 0;
@@ -90,23 +90,23 @@ static void leave(struct seam_helper *helper)
 	free(helper);
 }
 
-/* With the lock: the next job, or NULL when it is over. */
+/* With the lock: wait for the next job; NULL: is_over. */
 static struct seam_helper_job *take(struct seam_helper *helper)
 {
 	struct seam_helper_job *job;
 
-	while (!helper->waiting.first && !helper->is_over)
+	while (!helper->queue.first && !helper->is_over)
 		pthread_cond_wait(&helper->work, &helper->lock);
-	job = helper->is_over ? NULL : pop(&helper->waiting);
+	job = helper->is_over ? NULL : pop(&helper->queue);
 	if (!job)
 		return NULL;
-	helper->n_waiting--;
+	helper->n_queued--;
 	helper->running = job;
 	__atomic_store_n(&job->progress_ns, seam_clock_ns(), __ATOMIC_RELAXED);
 	return job;
 }
 
-/* With the lock.  False: the job was given up, and this thread with it. */
+/* With the lock.  False: the job was given up; this thread must end. */
 static bool put(struct seam_helper *helper, struct seam_helper_job *job)
 {
 	static const uint64_t one = 1;
@@ -118,7 +118,7 @@ static bool put(struct seam_helper *helper, struct seam_helper_job *job)
 	helper->running = NULL;
 	push(&helper->done, job);
 	if (helper->wakes && write(helper->fd, &one, sizeof(one)) < 0)
-		return true;	/* it is readable already */
+		return true;	/* the counter is full: readable already */
 	return true;
 }
 
@@ -139,10 +139,10 @@ static void *serve(void *context)
 	return NULL;
 }
 
-/* With the lock.  The thread has no signals, and is nobody's to join. */
+/* With the lock.  The thread is detached and has all signals blocked. */
 static int start(struct seam_helper *helper)
 {
-	struct sched_param usual = { 0 };
+	struct sched_param normal = { 0 };
 	sigset_t all, old;
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -155,7 +155,7 @@ static int start(struct seam_helper *helper)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &usual);
+	pthread_attr_setschedparam(&attr, &normal);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	helper->n_users++;
@@ -173,12 +173,12 @@ int seam_helper_submit(struct seam_helper *helper,
 	int r;
 
 	pthread_mutex_lock(&helper->lock);
-	r = helper->n_waiting >= SEAM_HELPER_MAX_JOBS ||
+	r = helper->n_queued >= SEAM_HELPER_MAX_JOBS ||
 	    helper->n_stuck >= SEAM_HELPER_MAX_STUCK ? -EAGAIN :
 	    start(helper);
 	if (r == 0) {
-		push(&helper->waiting, job);
-		helper->n_waiting++;
+		push(&helper->queue, job);
+		helper->n_queued++;
 		pthread_cond_signal(&helper->work);
 	}
 	pthread_mutex_unlock(&helper->lock);
@@ -189,7 +189,7 @@ int seam_helper_submit(struct seam_helper *helper,
 
 void seam_helper_progress(struct seam_helper_job *job)
 {
-	/* relaxed: a time, on which nothing else depends */
+	/* relaxed: no other data depends on it */
 	__atomic_store_n(&job->progress_ns, seam_clock_ns(), __ATOMIC_RELAXED);
 }
 
@@ -202,7 +202,7 @@ static bool is_overdue(const struct seam_helper_job *job)
 						 __ATOMIC_RELAXED) > limit_ns;
 }
 
-/* With the lock: leave the job that runs to its thread. */
+/* With the lock: abandon the running job and its thread. */
 static void give_up_running(struct seam_helper *helper)
 {
 	struct seam_helper_job *job = helper->running;
@@ -215,13 +215,13 @@ static void give_up_running(struct seam_helper *helper)
 		job->given_up(job->context, job->tag);
 }
 
-/* With the lock: those that nobody will run. */
-static void give_up_waiting(struct seam_helper *helper)
+/* With the lock: give up the jobs that no thread will run. */
+static void give_up_queue(struct seam_helper *helper)
 {
 	struct seam_helper_job *job;
 
-	while ((job = pop(&helper->waiting))) {
-		helper->n_waiting--;
+	while ((job = pop(&helper->queue))) {
+		helper->n_queued--;
 		if (job->given_up)
 			job->given_up(job->context, job->tag);
 		job->free(job);
@@ -239,20 +239,20 @@ bool seam_helper_collect(struct seam_helper *helper)
 	if (helper->running && is_overdue(helper->running)) {
 		give_up_running(helper);
 		if (helper->n_stuck >= SEAM_HELPER_MAX_STUCK ||
-		    (helper->waiting.first && start(helper) < 0))
-			give_up_waiting(helper);
+		    (helper->queue.first && start(helper) < 0))
+			give_up_queue(helper);
 	}
 	done = helper->done;
 	helper->done.first = NULL;
 	if (helper->wakes && read(helper->fd, &count, sizeof(count)) < 0)
-		count = 0;	/* nothing has ended since */
+		count = 0;	/* no job has ended since */
 	pthread_mutex_unlock(&helper->lock);
 	while ((job = pop(&done))) {
 		job->done(job, job->context);
 		job->free(job);
 	}
 	pthread_mutex_lock(&helper->lock);
-	busy = helper->running || helper->waiting.first || helper->done.first;
+	busy = helper->running || helper->queue.first || helper->done.first;
 	pthread_mutex_unlock(&helper->lock);
 	return busy;
 }
@@ -262,7 +262,7 @@ void seam_helper_abandon(struct seam_helper *helper)
 	pthread_mutex_lock(&helper->lock);
 	if (helper->running)
 		give_up_running(helper);
-	give_up_waiting(helper);
+	give_up_queue(helper);
 	pthread_mutex_unlock(&helper->lock);
 	seam_helper_collect(helper);
 }
@@ -284,7 +284,7 @@ void seam_helper_free(struct seam_helper *helper)
 	pthread_mutex_lock(&helper->lock);
 	if (helper->running)
 		helper->running->is_stuck = true;
-	while ((job = pop(&helper->waiting)))
+	while ((job = pop(&helper->queue)))
 		job->free(job);
 	while ((job = pop(&helper->done)))
 		job->free(job);

@@ -35,18 +35,44 @@ long seam_procfs_sysctl(const char *name, long otherwise)
 	return end == text ? otherwise : value;
 }
 
+int seam_number_list_add(struct seam_number_list *list, int number)
+{
+	int *slot = SEAM_ARRAY_PUSH(list);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = number;
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) -
+	       (*(const int *)a < *(const int *)b);
+}
+
+void seam_number_list_sort(struct seam_number_list *list)
+{
+	size_t n = 0;
+
+	if (list->n == 0)
+		return;
+	qsort(list->items, list->n, sizeof(*list->items), by_number);
+	for (size_t i = 1; i < list->n; i++)
+		if (list->items[i] != list->items[n])
+			list->items[++n] = list->items[i];
+	list->n = n + 1;
+}
+
 static int add_range(struct seam_number_list *list, long first, long last)
 {
+	int r = 0;
+
 	if (first < 0 || last < first || last >= MAX_CPUS)
 		return -EBADMSG;
-	for (long i = first; i <= last; i++) {
-		int *slot = SEAM_ARRAY_PUSH(list);
-
-		if (!slot)
-			return -ENOMEM;
-		*slot = (int)i;
-	}
-	return 0;
+	for (long i = first; r == 0 && i <= last; i++)
+		r = seam_number_list_add(list, (int)i);
+	return r;
 }
 
 int seam_procfs_list(struct seam_number_list *list, const char *text)
@@ -85,30 +111,18 @@ int seam_procfs_cpus(struct seam_number_list *cpus, struct seam_err *err)
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return (*(const int *)a > *(const int *)b) -
-	       (*(const int *)a < *(const int *)b);
-}
-
-/* The names of @folder that are numbers, ascending. */
-static int list_numbers(struct seam_number_list *list, DIR *folder)
+/* Add the names in @folder that are numbers, ascending, and close it. */
+static int add_numbers(struct seam_number_list *list, DIR *folder)
 {
 	struct dirent *e;
+	int r = 0;
 
-	while ((e = readdir(folder))) {
-		int *slot;
-
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		slot = SEAM_ARRAY_PUSH(list);
-		if (!slot)
-			return -ENOMEM;
-		*slot = atoi(e->d_name);
-	}
-	if (list->n)
-		qsort(list->items, list->n, sizeof(*list->items), by_number);
-	return 0;
+	while (r == 0 && (e = readdir(folder)))
+		if (isdigit((unsigned char)e->d_name[0]))
+			r = seam_number_list_add(list, atoi(e->d_name));
+	closedir(folder);
+	seam_number_list_sort(list);
+	return r;
 }
 
 int seam_procfs_threads(struct seam_number_list *tids, int pid,
@@ -126,24 +140,18 @@ int seam_procfs_threads(struct seam_number_list *tids, int pid,
 	if (!folder)
 		return seam_err_set(err, -ESRCH, "there is no process %d",
 				    pid);
-	r = list_numbers(tids, folder);
-	closedir(folder);
+	r = add_numbers(tids, folder);
 	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
 }
 
 int seam_procfs_processes(struct seam_number_list *pids)
 {
 	DIR *folder = opendir("/proc");
-	int r;
 
-	if (!folder)
-		return 0;
-	r = list_numbers(pids, folder);
-	closedir(folder);
-	return r;
+	return folder ? add_numbers(pids, folder) : 0;
 }
 
-/* What stands after "@key<blank>: " in @line; NULL where it is another. */
+/* The text after "@key<blank>: " in @line; NULL: it has another key. */
 static const char *value_in(const char *line, const char *key)
 {
 	size_t n = strlen(key);
@@ -199,7 +207,6 @@ size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap)
 
 	while (folder && n < cap && (e = readdir(folder))) {
 		char path[512], text[32];
-
 		size_t length = strlen(e->d_name);
 
 		if (e->d_name[0] == '.' || length >= sizeof(pmus->name))

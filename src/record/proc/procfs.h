@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * procfs.h - what /proc and /sys say of the machine
+ * procfs.h - values from files in /proc and /sys
  *
- * Each call reads its file when it is asked; nothing is kept.  A recording
- * asks for as little as it can before it starts the command.
+ * Each call reads its file; nothing is cached.  A recorder reads as little as
+ * it can before it starts the command.
  */
 #ifndef SEAM_PROCFS_H
 #define SEAM_PROCFS_H
@@ -12,15 +12,21 @@
 #include "base/err.h"
 #include "wire/perf/perf_features.h"
 
-/* Numbers of CPUs or threads.  Zeroed is empty; free(items) ends it. */
+/* Numbers of CPUs or threads.  Zeroed is empty; the caller frees items. */
 struct seam_number_list {
 	int *items;
 	size_t n, cap;
 };
 
+/* 0 or -ENOMEM. */
+int seam_number_list_add(struct seam_number_list *list, int number);
+
+/* Ascending, each number once. */
+void seam_number_list_sort(struct seam_number_list *list);
+
 /*
- * The text of a small file of /proc or /sys in @buf, without its last
- * newline; "" when it cannot be read.  Returns @buf.
+ * Read a small file of /proc or /sys into @buf, without its last newline; ""
+ * if it cannot be read.  Returns @buf.
  */
 const char *seam_procfs_text(const char *path, char *buf, size_t cap);
 
@@ -33,11 +39,11 @@ int seam_procfs_list(struct seam_number_list *list, const char *text);
 /* The CPUs that are online, ascending. */
 int seam_procfs_cpus(struct seam_number_list *cpus, struct seam_err *err);
 
-/* The threads that process @pid has now, ascending.  -ESRCH: no process. */
+/* The current threads of process @pid, ascending.  -ESRCH: no process. */
 int seam_procfs_threads(struct seam_number_list *tids, int pid,
 			 struct seam_err *err);
 
-/* All processes that there are.  0 or -ENOMEM. */
+/* All processes, ascending.  0 or -ENOMEM. */
 int seam_procfs_processes(struct seam_number_list *pids);
 
 /* A line "@key<blank>: @text". */
@@ -47,8 +53,8 @@ struct seam_procfs_value {
 };
 
 /*
- * The values of the first line of @path for each key, "" if there is none; in
- * one pass, because the kernel works /proc/cpuinfo out anew for each reader.
+ * The value of the first line of @path with each key, "" if there is none; in
+ * one pass, because each read of /proc/cpuinfo makes the kernel compute it.
  */
 void seam_procfs_values(const char *path, struct seam_procfs_value *values,
 			 size_t n);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* running_kernel.c - where the running kernel lies; see running_kernel.h */
+/* running_kernel.c - the size of the kernel's text; see running_kernel.h */
 #include "record/proc/running_kernel.h"
 
 #include <stdlib.h>
 
 /*
- * For a user who may not see where the code ends: modules begin behind this
- * much.  Source: arch/x86/include/asm/page_64_types.h, KERNEL_IMAGE_SIZE.
+ * For a user who may not read where the text ends: modules begin after this
+ * many bytes.  Source: arch/x86/include/asm/page_64_types.h, KERNEL_IMAGE_SIZE.
  */
-#define TEXT_BYTES_AT_MOST (UINT64_C(1) << 30)
+#define MAX_TEXT_BYTES (UINT64_C(1) << 30)
 
-/* "  01000000-02209987 : Kernel code"; zeros for those who may not know. */
+/* "  01000000-02209987 : Kernel code"; zeros without CAP_SYS_ADMIN. */
 static uint64_t code_bytes(void)
 {
 	FILE *in = fopen("/proc/iomem", "re");
-	uint64_t bytes = TEXT_BYTES_AT_MOST;
+	uint64_t bytes = MAX_TEXT_BYTES;
 	char line[256];
 
 	while (in && fgets(line, sizeof(line), in)) {

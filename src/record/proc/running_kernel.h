@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * running_kernel.h - the kernel that runs, as a recording puts it down
+ * running_kernel.h - identity and address range of the running kernel
  *
- * Which one it is says symbol/kernel/kernel.h.  Here is where it lies, for the
- * record of its mapping.
+ * For the manifest (symbol/kernel/kernel.h), and for the MMAP record of the
+ * kernel's text.
  */
 #ifndef SEAM_RUNNING_KERNEL_H
 #define SEAM_RUNNING_KERNEL_H
@@ -15,7 +15,7 @@ struct seam_running_kernel {
 	uint64_t text_bytes;	/* from _text to the end of the code */
 };
 
-/* What cannot be read, or may not be seen, is left zero. */
+/* Values that this user may not read are 0. */
 void seam_running_read(struct seam_running_kernel *kernel);
 
 #endif /* SEAM_RUNNING_KERNEL_H */

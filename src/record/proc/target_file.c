@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* target_file.c - resolve, check, open with another's rights; target_file.h */
+/* target_file.c - resolve, check, open with the user's rights; target_file.h */
 #include "record/proc/target_file.h"
 
 #include <errno.h>
@@ -20,11 +20,11 @@
 enum {
 	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
 	PATH_BYTES = 4096,
-	/* Whom nothing belongs to.  Source: kernel.overflowuid of Linux. */
+	/* A user without files.  Source: kernel.overflowuid of Linux. */
 	NOBODY = 65534,
 };
 
-/* File systems of the kernel's own state, whose files have no size. */
+/* File systems of kernel state: their files have no contents on a disk. */
 static const uint64_t stateful[] = {
 	PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
 	CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
@@ -81,7 +81,7 @@ static bool read_status(struct seam_target *target)
 	return n > 0;
 }
 
-/* Of a process that has ended nobody knows whose it was. */
+/* The process has ended: its user and root are unknown, so use our root. */
 static void take_our_root(struct seam_target *target, int32_t pid)
 {
 	seam_jit_owner_fini(&target->owner);
@@ -103,7 +103,7 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 	target->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = seam_jit_owner_read_at(&target->owner, target->process, pid, err);
 	if (r == -ENOENT && target->owner.uid != (uid_t)-1) {
-		/* a zombie: known whose it was, and searched for in our root */
+		/* a zombie: its user is known, its root is not: use ours */
 		target->owner.root = open("/", O_PATH | O_DIRECTORY |
 					  O_CLOEXEC);
 		r = target->owner.root < 0 ? -errno : 0;
@@ -140,9 +140,8 @@ static uid_t user_of(const struct seam_target *target)
 }
 
 /*
- * Raw calls: those of the C library that change groups do so in all threads.
- * A user's own files need no other rights than ours; and whoever may change
- * groups may change users.
+ * Raw system calls: setgroups() of the C library changes all threads.  For our
+ * own user nothing is changed.  If the groups can be changed, so can the user.
  */
 static void take_rights(const struct seam_target *target, struct rights *old)
 {
@@ -158,7 +157,7 @@ static void take_rights(const struct seam_target *target, struct rights *old)
 		return;
 	setfsgid(gid);
 	setfsuid(uid);
-	/* they return what was before, whether it went well or not */
+	/* they return the former id, also on failure: read it back */
 	old->taken = (uid_t)setfsuid((uid_t)-1) == uid &&
 		     (gid_t)setfsgid((gid_t)-1) == gid;
 	if (old->taken)
@@ -174,7 +173,7 @@ static void give_back(const struct rights *old)
 		return;
 	setfsuid(geteuid());
 	setfsgid(getegid());
-	/* what was possible a moment ago is still so */
+	/* it has the right: it changed them before */
 	syscall(SYS_setgroups, old->n_groups, old->groups);
 }
 
@@ -193,7 +192,7 @@ static int check_file_system(int fd, struct seam_err *err)
 	return 0;
 }
 
-/* Of @found, which is open as a place only: nothing has been opened yet. */
+/* Check @found, an O_PATH descriptor: the file itself is not open yet. */
 static int check(const struct seam_target *target, const struct rights *rights,
 		 int found, struct seam_err *err)
 {
@@ -213,7 +212,7 @@ static int check(const struct seam_target *target, const struct rights *rights,
 	return check_file_system(found, err);
 }
 
-/* Takes @found.  Returns the same file, open to read. */
+/* Close @found, and return the same file open for reading. */
 static int open_found(const struct seam_target *target,
 		      const struct rights *rights, int found,
 		      struct seam_err *err)
@@ -252,9 +251,9 @@ static int resolve(int dir, const char *path, uint64_t flags,
 }
 
 /*
- * The folder first: file systems may be mounted on the way (/tmp is one, a
- * container's volumes are others), and where the rights are the process's own
- * links may be too, because they lead nowhere that it could not go itself.
+ * Resolve the folder first: it may be in another file system (/tmp, a volume
+ * of a container).  With the rights of the process's user its path may also
+ * have links, because the user can follow them too.
  */
 static int find(const struct seam_target *target, const struct rights *rights,
 		const char *path)
@@ -303,7 +302,7 @@ int seam_target_open_path(const struct seam_target *target, const char *path,
 	return fd;
 }
 
-/* @name is a link of the kernel's in the process's folder. */
+/* Open the target of a link in the process's folder in /proc. */
 static int open_link(const struct seam_target *target, const char *name,
 		     struct seam_err *err)
 {
@@ -312,7 +311,7 @@ static int open_link(const struct seam_target *target, const char *name,
 
 	if (target->process < 0)
 		return refused(ESRCH, err);
-	/* the link is ours to follow, its file is the user's to read */
+	/* follow the link with our rights, open the file with the user's */
 	fd = openat(target->process, name, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return refused(errno, err);

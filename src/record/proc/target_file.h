@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target_file.h - open the files of a traced process without trust in it
+ * target_file.h - open the files of a traced process without trusting it
  *
- * A recorder with rights opens files that a process without them names: the
+ * A privileged recorder opens files that an unprivileged process names: the
  * files that it maps, and the dumps and maps of its JIT.  Such a name must
- * neither show the recorder what that process may not read, nor make it wait.
+ * neither give access to a file that the process may not read, nor block the
+ * recorder.
  *
- *   - The process is held by its folder in /proc, which is of that process
- *     and of no later one with its number.
+ *   - The process is identified by a descriptor of its folder in /proc, which
+ *     no later process with the same pid shares.
  *   - A mapped file is opened through map_files: the mapping itself, whatever
- *     its path leads to by now.  Else a path is resolved inside the root of
+ *     its path leads to now.  Else a path is resolved inside the root of
  *     the process.  The last name must neither be a link nor have a file
  *     system mounted on it (RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV).
- *   - All of it happens with the rights of the process's own user (fsuid,
- *     fsgid, groups), so that the kernel itself refuses what that user may
- *     not read.  Without the right to change them (CAP_SETUID), links on the
- *     way are refused too, and a file must belong to that user or be readable
- *     for all.
+ *   - All calls have the rights of the process's user (fsuid, fsgid, groups),
+ *     so that the kernel refuses files which that user may not read.  Without
+ *     the right to change them (CAP_SETUID), symbolic links in the path are
+ *     refused too, and a file must belong to that user or be readable for
+ *     all.
  *   - Only regular files of file systems that hold data are opened: no FIFO,
- *     no device, nothing of /proc, /sys and their like.
- *   - A file under a write lease is refused with -EAGAIN, and not waited for.
+ *     no device, no file of /proc, /sys and the like.
+ *   - A file under a write lease is refused with -EAGAIN: no wait.
  *
- * A server of a FUSE or network file system can hold up any call here for
- * ever.  So these functions are for a helper thread (record/proc/helper.h), never
- * for the one that drains.
+ * The server of a FUSE or network file system can block any call here for
+ * ever.  So only a helper thread (record/proc/helper.h) may call these
+ * functions, never the one that drains the rings.
  *
  * Threads: any; the rights of the calling thread alone are changed, and are
  * back on return.
@@ -37,9 +38,9 @@
 
 enum { SEAM_TARGET_MAX_GROUPS = 64 };
 
-/* A process, held by descriptors.  Zeroed is not valid; see _init(). */
+/* A process, by descriptors.  Zeroed is not valid; see _init(). */
 struct seam_target {
-	/* Its number, user, start and root folder; owner.root is held. */
+	/* Its pid, user, start and root folder. */
 	struct seam_jit_owner owner;
 	int process;		/* its folder in /proc; -1: it has ended */
 	gid_t gid;
@@ -48,16 +49,16 @@ struct seam_target {
 };
 
 /*
- * Hold process @pid.  Returns 0, or -ESRCH when it has ended, -EACCES when it
- * is not ours to look into: then @target can be used all the same, but opens
- * only files in our own root that everybody may read.  seam_target_close() is
+ * Open process @pid.  -ESRCH: it has ended; -EACCES: this user may not access
+ * it.  @target is valid then too, but opens only files in our own root that
+ * everybody may read.  seam_target_close() is
  * valid after each of them.
  */
 int seam_target_open(struct seam_target *target, int32_t pid,
 		     struct seam_err *err);
 void seam_target_close(struct seam_target *target);
 
-/* Valid for seam_target_close(), and holds nothing. */
+/* Empty, and valid for seam_target_close(). */
 void seam_target_init(struct seam_target *target);
 
 /*

@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-int seam_targets_add(struct seam_number_list *list, int id)
-{
-	int *slot = SEAM_ARRAY_PUSH(list);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = id;
-	return 0;
-}
-
 int seam_targets_parse(struct seam_number_list *ids, const char *text)
 {
 	int r = 0;
@@ -30,29 +20,10 @@ int seam_targets_parse(struct seam_number_list *ids, const char *text)
 		id = strtol(text, &end, 10);
 		if (id <= 0 || id > INT32_MAX || (*end && *end != ','))
 			return -EBADMSG;
-		r = seam_targets_add(ids, (int)id);
+		r = seam_number_list_add(ids, (int)id);
 		text = *end ? end + 1 : NULL;
 	} while (r == 0 && text);
 	return r;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return (*(const int *)a > *(const int *)b) -
-	       (*(const int *)a < *(const int *)b);
-}
-
-static void sort_once_each(struct seam_number_list *list)
-{
-	size_t n = 0;
-
-	if (list->n == 0)
-		return;
-	qsort(list->items, list->n, sizeof(*list->items), by_number);
-	for (size_t i = 1; i < list->n; i++)
-		if (list->items[i] != list->items[n])
-			list->items[++n] = list->items[i];
-	list->n = n + 1;
 }
 
 int seam_targets_process(int tid)
@@ -63,14 +34,14 @@ int seam_targets_process(int tid)
 	return atoi(seam_procfs_value(path, "Tgid", text, sizeof(text)));
 }
 
-/* The process that started @pid; 0: it has ended, or none did. */
+/* The parent of process @pid; 0: it has ended, or has none. */
 static int parent_of(int pid)
 {
 	char path[64], text[512];
 	const char *end;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	/* its name, in parentheses, may hold anything */
+	/* the name in parentheses may hold any character */
 	end = strrchr(seam_procfs_text(path, text, sizeof(text)), ')');
 	return end && end[1] && end[2] && end[3] ? atoi(end + 4) : 0;
 }
@@ -83,7 +54,7 @@ static bool has(const struct seam_number_list *list, int id)
 	return false;
 }
 
-/* One generation: those of @all, with @parents, that started in @pids. */
+/* Add those of @all whose parent (in @parents, by index) is in @pids. */
 static int add_children(struct seam_number_list *pids,
 			const struct seam_number_list *all,
 			const struct seam_number_list *parents)
@@ -93,7 +64,7 @@ static int add_children(struct seam_number_list *pids,
 	for (size_t i = 0; r == 0 && i < all->n; i++)
 		if (parents->items[i] > 0 && all->items[i] != self &&
 		    has(pids, parents->items[i]) && !has(pids, all->items[i]))
-			r = seam_targets_add(pids, all->items[i]);
+			r = seam_number_list_add(pids, all->items[i]);
 	return r;
 }
 
@@ -104,7 +75,7 @@ int seam_targets_descend(struct seam_number_list *pids)
 	int r = seam_procfs_processes(&all);
 
 	for (size_t i = 0; r == 0 && i < all.n; i++)
-		r = seam_targets_add(&parents, parent_of(all.items[i]));
+		r = seam_number_list_add(&parents, parent_of(all.items[i]));
 	while (r == 0 && pids->n != before) {
 		before = pids->n;
 		r = add_children(pids, &all, &parents);
@@ -114,7 +85,7 @@ int seam_targets_descend(struct seam_number_list *pids)
 	return r;
 }
 
-/* A copy of @pids, with their @children. */
+/* Copy @pids, with their descendants if @children. */
 static int copy_pids(struct seam_number_list *out,
 		     const struct seam_number_list *pids, bool children,
 		     struct seam_err *err)
@@ -122,7 +93,7 @@ static int copy_pids(struct seam_number_list *out,
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < pids->n; i++)
-		r = seam_targets_add(out, pids->items[i]);
+		r = seam_number_list_add(out, pids->items[i]);
 	if (r == 0 && pids->n && children)
 		r = seam_targets_descend(out);
 	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
@@ -140,16 +111,16 @@ int seam_targets_list(struct seam_number_list *out,
 		r = seam_procfs_threads(out, all.items[i],
 					 i < pids->n ? err : NULL);
 		if (r == -ESRCH && i >= pids->n)
-			r = 0;		/* a child that has ended since */
+			r = 0;		/* a descendant that has ended since */
 	}
 	free(all.items);
 	for (size_t i = 0; r == 0 && i < tids->n; i++) {
 		if (!seam_targets_process(tids->items[i]))
 			return seam_err_set(err, -ESRCH, "there is no thread "
 					    "%d", tids->items[i]);
-		r = seam_targets_add(out, tids->items[i]);
+		r = seam_number_list_add(out, tids->items[i]);
 	}
-	sort_once_each(out);
+	seam_number_list_sort(out);
 	return r;
 }
 

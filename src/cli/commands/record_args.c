@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* record_args.c - the command in words, and values of options; record_args.h */
+#include "cli/commands/record_args.h"
+
+#include "record/perf/compress.h"
+#include "record/proc/targets.h"
+#include "record/services/jit_service.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MAX_JIT_RING = 1 << 30 };	/* bytes */
+
+#define OPTION(member, kind, letter, name, value, help, ...) \
+	SEAM_OPTION(struct seam_record_args, member,			\
+		    SEAM_OPTION_##kind, letter, name, value, help,	\
+		    __VA_ARGS__)
+#define HEADING(text) { .help = (text), .kind = SEAM_OPTION_HEADING }
+
+static const struct seam_option options[] = {
+	HEADING("What to sample"),
+	OPTION(events, STRINGS, 'e', "event", "EVENT",
+	       "an event, or several with commas",
+	       .detail = "A name of perf's, with modifiers after a colon: u "
+	       "(user code only), k (kernel only), p to ppp (precise), G and H "
+	       "(guests of KVM, the host), I (not idle), D (pinned). rNNN "
+	       "is a raw event of the CPU. sched:sched_switch is a "
+	       "tracepoint; its name may have * and ?. {a,b} is a group of "
+	       "events that are counted together; {a,b}:S samples the first "
+	       "and reads the counts of all. event/period=N,freq=HZ,name=TEXT,"
+	       "call-graph=fp,max-stack=N,no-inherit/u sets these for one "
+	       "event. uprobe:/path:symbol and uprobe:/path:0xoffset probe a "
+	       "function of a file, with %return its return. "
+	       "mem:ADDR[/LEN][:rwx[:u]] is a breakpoint at an address. "
+	       "pmu/term=value/ is an event of any PMU of the kernel; PMUs "
+	       "that write an AUX buffer (intel_pt, intel_bts, cs_etm, "
+	       "arm_spe, hisi_ptt) are recorded for perf's decoders. The default is "
+	       "cycles, or cpu-clock on a machine without that counter. "
+	       "'seam doctor' lists the events."),
+	OPTION(record.filter, STRING, 0, "filter", "EXPR",
+	       "record a tracepoint only if EXPR is true, such as 'id == 1'",
+	       .detail = "EXPR uses the fields of the tracepoint's format. The "
+	       "kernel applies it, to all tracepoints of -e."),
+	OPTION(frequency, STRING, 'F', "freq", "HZ",
+	       "samples per second; 'max' is the maximum allowed",
+	       .detail = "The default is 4000. The maximum is "
+	       "kernel.perf_event_max_sample_rate."),
+	OPTION(record.period, U64, 'c', "count", "PERIOD",
+	       "a sample every PERIOD events, instead of a frequency",
+	       .least = 1),
+	OPTION(record.callchains, FLAG, 'g', NULL, NULL,
+	       "record call chains, as --call-graph=fp"),
+	OPTION(call_graph, STRING, 0, "call-graph", "HOW",
+	       "how to record call chains", .choices = "fp|none"),
+	OPTION(record.data_addresses, FLAG, 'd', "data", NULL,
+	       "record the addresses of memory accesses"),
+	OPTION(record.switch_events, FLAG, 0, "switch-events", NULL,
+	       "record context switches"),
+	OPTION(record.namespaces, FLAG, 0, "namespaces", NULL,
+	       "record the namespaces of threads"),
+	OPTION(record.cgroups, FLAG, 0, "cgroups", NULL,
+	       "record the cgroup of each sample"),
+	HEADING("Which processes and CPUs"),
+	OPTION(pids, STRING, 'p', "pid", "PID",
+	       "running processes, with their children",
+	       .detail = "Several with commas. The recording ends with the "
+	       "last of them or with Ctrl-C. With a COMMAND, such as 'sleep 10', it "
+	       "ends when COMMAND does; COMMAND itself is not recorded."),
+	OPTION(tids, STRING, 't', "tid", "TID",
+	       "running threads, with their children"),
+	OPTION(record.system_wide, FLAG, 'a', "all-cpus", NULL,
+	       "the whole system; with a COMMAND, until it ends"),
+	OPTION(cpus, STRING, 'C', "cpu", "CPUS",
+	       "only on these CPUs, such as 0,2-3",
+	       .detail = "Without a COMMAND, -p or -t: everything that runs on "
+	       "these CPUs. With one of them: only those processes, while they "
+	       "run there. perf record samples everything on the CPUs until "
+	       "COMMAND ends; that is -a -C CPUS here."),
+	OPTION(record.per_thread, FLAG, 0, "per-thread", NULL,
+	       "a ring for each thread instead of each CPU",
+	       .detail = "Events of such threads are not inherited. New "
+	       "threads are added when their FORK record is read; how long they ran "
+	       "unsampled before that is reported."),
+	OPTION(record.no_inherit, FLAG, 'i', "no-inherit", NULL,
+	       "do not record child processes and new threads"),
+	HEADING("When to sample"),
+	OPTION(record.delay_ms, U64, 'D', "delay", "MS",
+	       "wait MS milliseconds before sampling"),
+	OPTION(duration, STRING, 0, "duration", "SECONDS",
+	       "end the recording after SECONDS; COMMAND continues"),
+	OPTION(record.overwrite, FLAG, 0, "overwrite", NULL,
+	       "keep only the newest samples in the rings",
+	       .detail = "The contents of the rings are written when the "
+	       "recording ends. SIGUSR2 to the recorder, 'seam snapshot' or "
+	       "--snapshot-every write them to NAME.1.seam, NAME.2.seam and so "
+	       "on, each a complete recording."),
+	OPTION(aux_snapshots, STRING, 'S', "snapshot", "[BYTES]",
+	       "overwrite AUX buffers, and take snapshots of them",
+	       .detail = "Of each buffer, at most the newest BYTES, such as "
+	       "256K. SIGUSR2 to the recorder, 'seam snapshot' or "
+	       "--snapshot-every write a snapshot and all samples so far to "
+	       "NAME.1.seam, NAME.2.seam and so on; the end of the recording "
+	       "writes one to the recording."),
+	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
+	       "with --overwrite or -S: take a snapshot every SECONDS"),
+	OPTION(record.max_bytes, SIZE, 0, "max-size", "SIZE",
+	       "end the recording at this size, such as 100M; COMMAND "
+	       "continues",
+	       .detail = "The size of data, jit/ and elf/ together. Up to a "
+	       "quarter is reserved for files that are copied at the end; "
+	       "files that do not fit are left out, and counted."),
+	HEADING("Output"),
+	OPTION(record.output, STRING, 'o', "output", "NAME",
+	       "the recording's folder (recording.seam)",
+	       .detail = "An existing recording NAME is renamed to NAME.old, "
+	       "and an existing NAME.old is removed at the end. Nothing else is "
+	       "replaced: only a folder that has a 'meta.json' written by Seam "
+	       "and no file that a recording does not have."),
+	OPTION(record.keep_files, FLAG, 0, "keep-files", NULL,
+	       "copy the programs and libraries that samples are in",
+	       .detail = "They are copied to elf/ in the recording, by build "
+	       "id, so that it can be read on another machine or after they have "
+	       "changed. Files that were deleted or replaced, or that only a "
+	       "container sees, are always copied."),
+	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
+	       "compress the recording, at level 1 to 22 of zstd (1)"),
+	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES[,AUX]",
+	       "size of each ring: pages, bytes such as 512K, or 'auto'",
+	       .detail = "Rounded up to a power of two of pages. The default "
+	       "is 512K. 'auto' is as much as this user may lock, up to 16M. "
+	       "AUX is the size of each AUX buffer (4M)."),
+	OPTION(jit_ring, STRING, 0, "jit-ring", "SIZE",
+	       "size of the ring of each process that streams JIT code (1M)",
+	       .detail = "Programs linked with libseam-jitdump write the code "
+	       "that they compile to a ring of the recorder instead of a file, "
+	       "if they inherit SEAM_LINK from COMMAND. While the ring is "
+	       "full, records are queued in the program's memory until its next "
+	       "call; those in the queue when the program ends are lost, and "
+	       "counted."),
+	OPTION(record.watermark, SIZE, 0, "watermark", "BYTES",
+	       "drain a ring when it has BYTES (a quarter of its size)"),
+	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",
+	       "drain at this real-time priority (SCHED_FIFO), 1 to 99",
+	       .detail = "For high rates of events on a busy machine. The "
+	       "recorder still sleeps while there is nothing to drain, and "
+	       "COMMAND does not inherit the priority. Needs CAP_SYS_NICE."),
+};
+
+const struct seam_command seam_record_command = {
+	.name = "record",
+	.summary = "record a program",
+	.synopsis = "[options] [--] [COMMAND [ARG...]]",
+	.description =
+		"Runs COMMAND and records samples of it and of its child "
+		"processes to a folder of standard files: 'data' in it is "
+		"a perf.data file.\n\n"
+		"The exit status is that of COMMAND; 3 if COMMAND returned "
+		"0 and data was lost; 126 or 127 if it could not be "
+		"started. An interrupt from the terminal goes to COMMAND, "
+		"and the recording ends when COMMAND does; a second "
+		"interrupt ends the recording at once. SIGINT and SIGTERM "
+		"end a recording even if they were ignored at its start, as "
+		"a shell does for background jobs of a script; SIGHUP "
+		"(nohup) and SIGQUIT stay ignored.\n\n"
+		"Files that a later reader could not find are copied into "
+		"the recording: programs and libraries that were deleted or "
+		"replaced, or that only a container sees (elf/), and the "
+		"files jit-PID.dump and perf-PID.map of JITs (jit/). They are "
+		"opened with the rights of the user whose program mapped "
+		"them. Limits: 256 MiB a file and 1 GiB in elf/; 512 MiB a "
+		"file and 2 GiB in jit/; 8192 mapped files (1024 of a "
+		"process, 16 paths of one file) with 8 MiB of paths; 512 "
+		"processes with JIT code; for processes that ran before the "
+		"recording, 4 MiB of mappings each and 256 MiB in total; 60 "
+		"seconds at the end. Files beyond these limits are left out "
+		"and counted by cause, in the summary and under \"kept\" in "
+		"meta.json. A signal ends the copying.",
+	.examples =
+		"seam record -- make\trecord a build\n"
+		"seam record -g -F 10000 -- ./server\twith call chains, "
+		"10000 samples a second\n"
+		"seam record -p 4711,4712\trunning processes, until Ctrl-C\n"
+		"seam record -p 4711 -- sleep 10\tthe same for 10 seconds\n"
+		"seam record -a -C 0 --duration 10\teverything on CPU 0 for "
+		"10 seconds\n"
+		"seam record -e 'sched:sched_*' -e cpu-clock -- make\tall "
+		"tracepoints of the scheduler, and samples\n"
+		"seam record --overwrite -p 4711\tkeep the newest samples; "
+		"then: seam snapshot recording.seam\n"
+		"seam record -e uprobe:/bin/bash:xmalloc -g -- bash -c ls"
+		"\teach call of a function\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.takes_command = true,
+	.run = seam_record_run,
+};
+
+static int usage(const char *text, const char *value)
+{
+	seam_command_misused(&seam_record_command, "%s: '%s'", text, value);
+	return -EINVAL;
+}
+
+static int parse_frequency(const char *text, uint64_t *hz)
+{
+	char *end;
+
+	*hz = SEAM_RECORD_FREQUENCY_HZ;
+	if (!text)
+		return 0;
+	if (strcmp(text, "max") == 0) {
+		*hz = UINT64_MAX;
+		return 0;
+	}
+	errno = 0;
+	*hz = strtoull(text, &end, 10);
+	if (errno || *end || text[0] < '0' || text[0] > '9' || *hz == 0)
+		return usage("-F takes a number of samples per second, or "
+			     "'max'", text);
+	return 0;
+}
+
+/* "4", "512K", "1M", "2G": true, the number, and whether it had a unit. */
+static bool parse_size(const char *text, uint64_t *n, bool *has_unit)
+{
+	static const char units[] = "BKMG";
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*n = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	if (errno || text[0] < '0' || text[0] > '9' || *n == 0 ||
+	    (*end && (!unit || end[1])) || *n > UINT64_C(1) << 30)
+		return false;
+	*has_unit = unit;
+	if (unit)
+		*n <<= 10 * (unit - units);
+	return true;
+}
+
+static size_t round_ring(uint64_t bytes, const char *what)
+{
+	uint64_t rounded = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (rounded < bytes)
+		rounded *= 2;
+	if (rounded != bytes)
+		seam_command_say("%s rounded up to a power of two of pages: "
+				 "%" PRIu64 " KiB", what, rounded / 1024);
+	return rounded;
+}
+
+/* A number of pages, or of bytes with a unit; rounded to a power of two. */
+static int parse_pages(const char *text, const char *what, size_t *bytes)
+{
+	uint64_t n;
+	bool has_unit;
+
+	if (!parse_size(text, &n, &has_unit))
+		return usage("-m takes a number of pages, a size such as "
+			     "512K, or 'auto'", text);
+	if (!has_unit)
+		n *= (uint64_t)sysconf(_SC_PAGESIZE);
+	*bytes = round_ring(n, what);
+	return 0;
+}
+
+/* "RING", ",AUX" or "RING,AUX". */
+static int parse_ring(const char *text, struct seam_record_options *out)
+{
+	const char *comma = text ? strchr(text, ',') : NULL;
+	char ring[64];
+	int r = 0;
+
+	out->ring_bytes = SEAM_RECORD_RING_BYTES;
+	if (!text)
+		return 0;
+	snprintf(ring, sizeof(ring), "%.*s",
+		 (int)(comma ? comma - text : (ptrdiff_t)strlen(text)), text);
+	out->ring_auto = strcmp(ring, "auto") == 0;
+	if (!out->ring_auto && (*ring || !comma))
+		r = parse_pages(ring, "rings", &out->ring_bytes);
+	if (r == 0 && comma)
+		r = parse_pages(comma + 1, "AUX buffers", &out->aux_bytes);
+	return r;
+}
+
+static int parse_aux_snapshots(const char *text,
+			       struct seam_record_options *out)
+{
+	bool has_unit;
+
+	out->aux_snapshots = text != NULL;
+	if (text && *text &&
+	    !parse_size(text, &out->aux_snapshot_bytes, &has_unit))
+		return usage("-S takes a size such as 256K", text);
+	if (out->aux_bytes && out->aux_snapshot_bytes > out->aux_bytes)
+		return usage("-S is larger than an AUX buffer of -m", text);
+	return 0;
+}
+
+static int parse_jit_ring(const char *text, struct seam_record_options *out)
+{
+	uint64_t n;
+	bool has_unit;
+
+	out->jit_ring_bytes = SEAM_RECORD_JIT_RING_BYTES;
+	if (!text)
+		return 0;
+	if (!parse_size(text, &n, &has_unit) || n > MAX_JIT_RING)
+		return usage("--jit-ring takes a size such as 1M, up to 1G",
+			     text);
+	out->jit_ring_bytes = round_ring(n, "JIT rings");
+	return 0;
+}
+
+static int parse_duration(const char *text, const char *what, uint64_t *ns)
+{
+	char *end;
+	double seconds;
+
+	*ns = 0;
+	if (!text)
+		return 0;
+	seconds = strtod(text, &end);
+	if (end == text || *end || !(seconds > 0 && seconds < 1e9))
+		return usage(what, text);
+	*ns = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int parse_level(const char *text, int *level)
+{
+	char *end;
+	long n;
+
+	*level = text ? SEAM_COMPRESS_DEFAULT_LEVEL : 0;
+	if (!text || !*text)
+		return 0;
+	n = strtol(text, &end, 10);
+	if (*end || n < 1 || n > SEAM_COMPRESS_MAX_LEVEL)
+		return usage("-z takes a level from 1 to 22", text);
+	*level = (int)n;
+	return 0;
+}
+
+static int parse_targets(const struct seam_record_args *o,
+			 struct seam_record_options *out)
+{
+	if (o->pids && seam_targets_parse(&out->pids, o->pids) < 0)
+		return usage("-p takes process ids", o->pids);
+	if (o->tids && seam_targets_parse(&out->tids, o->tids) < 0)
+		return usage("-t takes thread ids", o->tids);
+	if (o->cpus && (seam_procfs_list(&out->cpus, o->cpus) < 0 ||
+			!out->cpus.n))
+		return usage("-C takes CPUs such as 0,2-3", o->cpus);
+	return 0;
+}
+
+/* Why the options cannot be combined; NULL: they can. */
+static const char *contradiction(const struct seam_record_args *a)
+{
+	const struct seam_record_options *o = &a->record;
+
+	if (strcmp(o->output, "-") == 0)
+		return "a recording is a folder: -o takes its name, not -";
+	if (!o->command && !a->pids && !a->tids && !a->cpus &&
+	    !o->system_wide)
+		return "nothing to record: give a COMMAND, processes (-p) or "
+		       "the whole system (-a)";
+	if (o->system_wide && (a->pids || a->tids))
+		return "-a cannot be combined with -p and -t";
+	if (o->per_thread && (o->system_wide ||
+			      (!o->command && !a->pids && !a->tids)))
+		return "--per-thread needs a COMMAND, -p or -t";
+	if (o->per_thread && o->overwrite)
+		return "--per-thread and --overwrite cannot be combined";
+	if (a->snapshot_every && !o->overwrite && !a->aux_snapshots)
+		return "--snapshot-every needs --overwrite or -S";
+	if (a->realtime > 99)
+		return "-r takes a priority from 1 to 99";
+	if (a->frequency && o->period)
+		return "-F and -c cannot be combined";
+	return NULL;
+}
+
+int seam_record_args_check(struct seam_record_args *a, char **command)
+{
+	struct seam_record_options *o = &a->record;
+	const char *problem;
+
+	o->command = *command ? command : NULL;
+	o->events = a->events.items;
+	o->n_events = a->events.n;
+	o->realtime = (int)a->realtime;
+	if (a->call_graph)
+		o->callchains = strcmp(a->call_graph, "fp") == 0;
+	problem = contradiction(a);
+	if (problem) {
+		seam_command_misused(&seam_record_command, "%s", problem);
+		return -EINVAL;
+	}
+	if (parse_targets(a, o) < 0 ||
+	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
+	    parse_level(a->compress, &o->compress_level) < 0 ||
+	    parse_duration(a->duration, "--duration takes a number of seconds",
+			   &o->duration_ns) < 0 ||
+	    parse_duration(a->snapshot_every, "--snapshot-every takes a number "
+			   "of seconds", &o->snapshot_ns) < 0 ||
+	    parse_ring(a->ring, o) < 0 || parse_jit_ring(a->jit_ring, o) < 0)
+		return -EINVAL;
+	return parse_aux_snapshots(a->aux_snapshots, o);
+}
+
+void seam_record_args_fini(struct seam_record_args *args)
+{
+	free(args->record.pids.items);
+	free(args->record.tids.items);
+	free(args->record.cpus.items);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record_args.h - the options of 'seam record', and their values
+ *
+ * record_args.c has the table and texts of the command (command.h), record.c
+ * runs it.
+ */
+#ifndef SEAM_RECORD_ARGS_H
+#define SEAM_RECORD_ARGS_H
+
+#include "cli/command.h"
+#include "record/record.h"
+
+/* The parser fills both parts; NULL, 0 or false: not given. */
+struct seam_record_args {
+	struct seam_record_options record;	/* values that need no check */
+	struct seam_option_list events;
+	const char *frequency;
+	const char *call_graph;
+	const char *pids, *tids, *cpus;
+	const char *compress;
+	const char *ring, *jit_ring;
+	uint64_t realtime;
+	const char *aux_snapshots;
+	const char *snapshot_every, *duration;
+};
+
+/* seam_record_command's, in record.c. */
+int seam_record_run(const struct seam_command *self, int argc, char **argv);
+
+/*
+ * Check @args, and complete @args->record, which borrows from @args and from
+ * @command (NULL-terminated; empty: none).  -EINVAL after a message on stderr.
+ * seam_record_args_fini() is valid after both.
+ */
+int seam_record_args_check(struct seam_record_args *args, char **command);
+void seam_record_args_fini(struct seam_record_args *args);
+
+#endif /* SEAM_RECORD_ARGS_H */
