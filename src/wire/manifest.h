@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * manifest.h - meta.json, what a bundle says of itself
+ * manifest.h - meta.json, the description of a bundle
  *
- * Written when a recording starts, so that a killed one is known too, and
- * again when it is complete.  It holds what perf.data has no place for:
- * which boot of which kernel the addresses belong to, and what was lost,
- * where and why.  Readers ignore members that they do not know; a member
- * that is not there reads as 0, "" or false.
+ * Written when a recording starts, so that a killed one can be recognized, and
+ * again when it is complete.  It holds what perf.data has no place for: the
+ * boot and the kernel that the addresses belong to, and losses by cause.
+ * Readers ignore unknown members; a missing one reads as 0, "" or false.
  *
  *	{"schema":"seam.bundle/1","version":"seam 0.1.0","complete":true,
  *	 "overwrite":false,"snapshots":false,
@@ -30,20 +29,19 @@
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
  *	           "area_bytes","records","drained_bytes","lost"}]}
  *
- * The clock is "perf", the kernel's own, where there are AUX areas.  A ring
- * has a cpu, a tid, or both.  "jit" is of JITs that streamed their code into
- * the recording: records are pieces of code and moves, and as many as were
- * offered are in it or lost.  "late" is of recordings a thread at a
- * time: threads that ran unseen before their events could be opened.
- * "not_recorded" is what ran and should have been: threads whose events could
- * not be opened, programs whose events the kernel stopped because they run
- * with another user's rights, CPUs that went offline and came back (cpu_ns:
- * from then to the end, of one of them), and CPUs that came later.
+ * The clock is "perf", the kernel's own, where there are AUX buffers ("areas").
+ * A ring has a cpu, a tid, or both.  "jit" counts JITs that streamed their code
+ * into the recording, and its records: pieces of code and moves, which are
+ * recorded or lost.  "late" is for per-thread recordings: threads that ran
+ * before their events were opened.  "not_recorded" counts threads whose events
+ * could not be opened, programs whose events the kernel stopped because they
+ * run with another user's rights, CPUs that went offline and came back (cpu_ns:
+ * the longest time from then to the end), and CPUs that came online later.
  *
- * "kept" is what was copied to elf/ and jit/ (dumps and maps), and what was
- * not, by cause: gone before it could be opened; not for its program's user to
- * read, or not to be trusted; under a lease; not read in time; beyond a limit
- * of size or number; not written; left when a signal ended the ending.
+ * "kept" counts files copied to elf/ and jit/ (dumps and maps), and files that
+ * were not copied, by cause: gone before they were opened; not readable for the
+ * program's user, or untrusted; under a lease; not read in time; beyond a limit
+ * of size or number; not written; interrupted by a signal.
  *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
  * double to many readers.
@@ -62,10 +60,10 @@ struct seam_manifest_ring {
 	int tid;		/* -1: of all threads */
 	const char *kind;	/* "samples", "sideband" or "area" */
 	uint64_t size_bytes;
-	uint64_t area_bytes;	/* of its AUX area; 0: none */
-	uint64_t n_records;	/* that came out of it */
+	uint64_t area_bytes;	/* of its AUX buffer; 0: none */
+	uint64_t n_records;	/* drained */
 	uint64_t n_bytes;	/* of those */
-	uint64_t n_lost;	/* told by LOST records in it */
+	uint64_t n_lost;	/* by LOST records in it */
 };
 
 struct seam_manifest_event {
@@ -74,7 +72,7 @@ struct seam_manifest_event {
 	uint64_t n_lost;
 };
 
-/* Files beside the data, and those that were left out, by cause. */
+/* Files that were copied, and those that were not, by cause. */
 struct seam_manifest_kept {
 	uint64_t n_files, n_file_bytes;
 	uint64_t n_dumps, n_dump_bytes;
@@ -83,10 +81,10 @@ struct seam_manifest_kept {
 };
 
 struct seam_manifest {
-	const char *version;	/* of who wrote it: "seam 0.1.0" */
+	const char *version;	/* of its writer: "seam 0.1.0" */
 	bool complete;		/* the recording was ended, not killed */
 	bool overwrite;		/* it keeps the newest samples only */
-	bool snapshots;		/* its recorder makes them when asked */
+	bool snapshots;		/* its recorder makes them on request */
 	const char *const *words;	/* the command line */
 	size_t n_words;
 
@@ -120,27 +118,27 @@ struct seam_manifest {
 	const struct seam_manifest_ring *rings;
 	size_t n_rings;
 
-	void *owner;		/* of the strings of one that was read */
+	void *owner;		/* of the strings, after a read */
 };
 
-/* Make it all that @fd, a file that stays open, holds.  0 or -errno. */
+/* Replace the contents of @fd, which stays open.  0 or -errno. */
 int seam_manifest_write(int fd, const struct seam_manifest *manifest,
 			struct seam_err *err);
 
 /*
- * Whether it is one, of any version: 0, -EBADMSG when it is something else,
- * or -ENOMEM.
+ * Whether @json is a manifest of any version: 0, -EBADMSG when it is not, or
+ * -ENOMEM.
  */
 int seam_manifest_check(struct seam_bytes json, struct seam_err *err);
 
 /*
- * Read one; freed by seam_manifest_fini().  -EBADMSG: not JSON; -ENOTSUP:
- * of a version that we do not read.
+ * Read a manifest; freed by seam_manifest_fini().  -EBADMSG: not JSON;
+ * -ENOTSUP: of an unknown version.
  */
 int seam_manifest_read(struct seam_manifest *manifest, struct seam_bytes json,
 		       struct seam_err *err);
 
-/* Valid on a zeroed one, and on one that was not read. */
+/* Valid on a zeroed manifest, and on one that was not read. */
 void seam_manifest_fini(struct seam_manifest *manifest);
 
 #endif /* SEAM_MANIFEST_H */

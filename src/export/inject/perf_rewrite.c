@@ -95,7 +95,7 @@ static void put_added(struct writing *w, const struct seam_perf_added *m)
 	w->what->n_written++;
 }
 
-/* All that has to be before a record of @time. */
+/* Write the mappings that come before a record of time @time_ns. */
 static void put_due(struct writing *w, uint64_t time_ns)
 {
 	const struct seam_perf_rewrite *what = w->what;
@@ -107,7 +107,7 @@ static void put_due(struct writing *w, uint64_t time_ns)
 
 /* -- what is copied ----------------------------------------------------- */
 
-/* When a record is of; false for those without a time. */
+/* The time of a record; false for those without one. */
 static bool time_of(const struct seam_perf_data *data,
 		    const struct seam_perf_record *record,
 		    struct seam_bytes *payload, uint64_t *time_ns)
@@ -135,7 +135,7 @@ static bool time_of(const struct seam_perf_data *data,
 				     data->endian, payload, &id))
 		return false;
 	*time_ns = id.time;
-	/* Time 0: was there before; perf does not queue it. */
+	/* time 0: synthesized before the recording; perf does not queue it */
 	return id.time != 0;
 }
 
@@ -190,7 +190,7 @@ static void put_record(struct writing *w,
 	put_bytes(w, trailing.data, trailing.size);
 }
 
-/* Without times, everything is there from the first sample on. */
+/* Without times, all mappings come before the first sample. */
 static bool has_times(const struct seam_perf_data *data)
 {
 	return data->events.items[0].attr.sample_type & PERF_SAMPLE_TIME;
@@ -218,7 +218,7 @@ static int put_records(struct writing *w, struct seam_err *err)
 	return r;
 }
 
-/* -- the header and what is behind the data ------------------------------ */
+/* -- the header and the features ----------------------------------------- */
 
 static int by_from(const void *key, const void *entry)
 {
@@ -230,7 +230,7 @@ static int by_from(const void *key, const void *entry)
 
 /*
  * The index of hardware traces: a count, then offset and size of each record.
- * @rest: a copy of what is behind the data.
+ * @rest: a copy of the bytes after the data.
  */
 static void move_index(struct writing *w, uint8_t *rest)
 {
@@ -254,8 +254,8 @@ static void move_index(struct writing *w, uint8_t *rest)
 }
 
 /*
- * Sections of features stand in a table right behind the data; their bytes
- * behind that.
+ * The sections of features are a table right after the data; their bytes follow
+ * it.
  */
 static int put_features(struct writing *w, struct seam_err *err)
 {

@@ -2,16 +2,16 @@
 /*
  * perf_rewrite.h - a perf.data file with mappings added and left out
  *
- * Everything else is copied byte for byte: attrs, records in their order,
- * features, which are moved behind the longer data; only the index of
- * hardware traces is put right.  Compressed records are unpacked, because
- * something comes between them.
+ * Everything else is copied byte for byte: attrs, records in their order, and
+ * features, which are moved to the end of the longer data.  Only the index of
+ * hardware traces is corrected.  Compressed records are unpacked, because
+ * records are inserted between them.
  *
- * Where a record goes: perf sorts what it read by time whenever a round
- * of its rings is finished.  A mapping is put before the first record that is
- * not older.  Then nothing newer can have been given out before it, and it
- * does not make perf believe that the round reached a later time.  What is
- * newer than all records is of no use, and is not written.
+ * perf sorts the records that it has read by time at the end of each round
+ * (FINISHED_ROUND).  So a mapping is inserted before the first record that is
+ * not older: no newer record was delivered before it, and it does not extend
+ * the time that the round covers.  A mapping newer than all records has no
+ * effect and is not written.
  *
  * Source: tools/perf/util/ordered-events.c and session.c, Linux 6.1.
  */
@@ -46,10 +46,10 @@ struct seam_perf_rewrite {
 };
 
 /*
- * Write the file anew to @out, which can seek and is at its start.
+ * Write the new file to @out, which can seek and is at its start.
  *
- * Returns 0; -ENODATA or -EBADMSG when the walk ended early, and then what is
- * behind has been copied as it stands (where it is not compressed); -ENOTSUP
+ * Returns 0; -ENODATA or -EBADMSG when the walk ended early, and then the rest
+ * has been copied unchanged (where it is not compressed); -ENOTSUP
  * for a file whose events are not described between its header and its
  * data; -EIO, -ENOSPC, -ENOMEM.
  */

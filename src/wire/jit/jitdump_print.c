@@ -148,7 +148,7 @@ static void print_record(struct jitdump_lines *d,
 {
 	char name[32];
 	struct seam_line line = seam_line_begin(d->out, d->form, record->pos,
-					   type_name(name, record->prefix.id), 0);
+				type_name(name, record->prefix.id), 0);
 	const struct seam_record *table = seam_jitdump_table(record->id);
 
 	switch (record->id) {

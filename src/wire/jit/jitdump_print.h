@@ -14,8 +14,8 @@
 #include "wire/line.h"
 
 /*
- * Print the jitdump @bytes to @out.  The header comes first; notes on what is not
- * as specified come last:
+ * Print the jitdump @bytes to @out.  The header comes first; notes on
+ * deviations from the specification come last:
  *
  *	{"offset":0,"type":"header","magic":N,...}
  *	{"offset":40,"type":"JIT_CODE_LOAD","id":0,...,"code":"31c0c3"}

@@ -151,7 +151,8 @@ static int add_event(struct seam_perf_data *data,
 }
 
 /* A section beyond the end of the file is cut there, as in part(). */
-static void note_described(struct seam_perf_data *data, struct seam_perf_file_section s)
+static void note_described(struct seam_perf_data *data,
+			   struct seam_perf_file_section s)
 {
 	struct seam_bytes bytes = part(data, s);
 
@@ -193,7 +194,8 @@ static int read_attr(struct seam_perf_data *data, struct seam_cursor *c,
 }
 
 /* attr_size of the header is the stride; each attr knows its own size. */
-static int read_attrs(struct seam_perf_data *data, const struct seam_perf_file_header *h,
+static int read_attrs(struct seam_perf_data *data,
+		      const struct seam_perf_file_header *h,
 		      struct seam_err *err)
 {
 	struct seam_bytes attrs = part(data, h->attrs);
@@ -202,7 +204,8 @@ static int read_attrs(struct seam_perf_data *data, const struct seam_perf_file_h
 	uint64_t left = data->bytes.size;
 
 	note_described(data, h->attrs);
-	if (h->attr_size < SEAM_PERF_ATTR_VER0 + sizeof(struct seam_perf_file_section) ||
+	if (h->attr_size < SEAM_PERF_ATTR_VER0 +
+			   sizeof(struct seam_perf_file_section) ||
 	    h->attr_size > UINT32_MAX)
 		return seam_err_set(err, -EBADMSG,
 			"header: attr_size=%" PRIu64 " is not possible",
@@ -222,7 +225,8 @@ static int read_attrs(struct seam_perf_data *data, const struct seam_perf_file_h
 /* -- features ----------------------------------------------------------- */
 
 /* A table of sections follows the data, one for each set bit. */
-static void read_features(struct seam_perf_data *data, const struct seam_perf_file_header *h)
+static void read_features(struct seam_perf_data *data,
+			  const struct seam_perf_file_header *h)
 {
 	struct seam_bytes rest = part(data, (struct seam_perf_file_section) {
 		data->data_end, UINT64_MAX });
@@ -334,7 +338,8 @@ static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
 		seam_cursor_skip(&c, attr_size);
 		n_ids = seam_cursor_u32(&c);
 		name = take_string(&c);
-		ids = seam_cursor_split(&c, seam_cursor_count(&c, n_ids, 8) * 8);
+		ids = seam_cursor_split(&c,
+				8 * seam_cursor_count(&c, n_ids, 8));
 		if (c.error || i >= data->events.n)
 			break;
 		if (add_ids(data, (struct seam_bytes) { ids.base, ids.size },
@@ -435,7 +440,8 @@ static void read_header(struct seam_cursor *c, struct seam_perf_file_header *h)
  * perf notes the size of the data when it exits.  Without that, or with more
  * than there is, everything up to the end of the file is data.
  */
-static void place_data(struct seam_perf_data *data, const struct seam_perf_file_header *h)
+static void place_data(struct seam_perf_data *data,
+		       const struct seam_perf_file_header *h)
 {
 	uint64_t size = data->bytes.size;
 

@@ -35,7 +35,7 @@ struct seam_perf_mapping {
 	uint64_t addr, len, pgoff;
 	const uint8_t *build_id;	/* NULL when not recorded */
 	size_t build_id_size;		/* at most 20 */
-	uint32_t prot;			/* PROT_*; PROT_EXEC where not recorded */
+	uint32_t prot;		/* PROT_*; PROT_EXEC where not recorded */
 	const char *filename;
 	/*
 	 * Code that a JIT wrote, by simpleperf: @filename has its symbols, by

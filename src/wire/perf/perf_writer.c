@@ -12,7 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WINDOW_BYTES = 64 * 1024 };	/* of the file, read at once */
+enum {
+	WINDOW_BYTES = 64 * 1024,	/* of the file, read at once */
+	DATA_SIZE_AT = offsetof(struct seam_perf_file_header, data.size),
+	FEATURES_AT = offsetof(struct seam_perf_file_header, features),
+};
 
 struct attr_entry {
 	uint8_t attr[SEAM_PERF_WRITER_ATTR_BYTES];
@@ -149,9 +153,12 @@ static int write_pieces(struct seam_perf_writer *w, struct iovec *pieces,
 }
 
 /* While the data grows, the only feature is the formats. */
-static struct seam_perf_file_section formats_of(const struct seam_perf_writer *w)
+static struct seam_perf_file_section
+formats_of(const struct seam_perf_writer *w)
 {
-	return (struct seam_perf_file_section) { w->formats_offset, w->formats_bytes };
+	return (struct seam_perf_file_section) {
+		w->formats_offset, w->formats_bytes,
+	};
 }
 
 static size_t table_bytes(const struct seam_perf_writer *w)
@@ -191,7 +198,9 @@ int seam_perf_writer_formats(struct seam_perf_writer *w,
 	struct {
 		struct seam_perf_file_section data, event_types;
 		uint64_t features[SEAM_PERF_N_FEATURES / 64];
-	} end = { .features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_TRACING_DATA };
+	} end = {
+		.features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_TRACING_DATA,
+	};
 	int r;
 
 	if (formats.size == 0)
@@ -206,8 +215,8 @@ int seam_perf_writer_formats(struct seam_perf_writer *w,
 		r = write_table(w, w->data_offset, err);
 	if (r == 0)
 		r = seam_file_write_at(w->fd, &end, sizeof(end),
-				       offsetof(struct seam_perf_file_header, data), w->name,
-				       err);
+				       offsetof(struct seam_perf_file_header, data),
+				       w->name, err);
 	return r;
 }
 
@@ -278,8 +287,7 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 		return cut_after_data(w, r, err);
 	data_bytes = offset - w->data_offset;
 	r = seam_file_write_at(w->fd, &data_bytes, sizeof(data_bytes),
-			       offsetof(struct seam_perf_file_header, data.size), w->name,
-			       err);
+			       DATA_SIZE_AT, w->name, err);
 	if (r < 0)
 		return cut_after_data(w, r, err);
 	w->data_bytes = data_bytes;
@@ -331,8 +339,7 @@ int seam_perf_writer_salvage(struct seam_perf_writer *w,
 	w->was_cut = false;
 	cut_after_data(w, 0, NULL);
 	return seam_file_write_at(w->fd, &w->data_bytes, sizeof(w->data_bytes),
-				  offsetof(struct seam_perf_file_header, data.size), w->name,
-				  err);
+				  DATA_SIZE_AT, w->name, err);
 }
 
 /*
@@ -341,7 +348,8 @@ int seam_perf_writer_salvage(struct seam_perf_writer *w,
  */
 static size_t list_sections(const struct seam_perf_writer *w,
 			    const struct seam_perf_features *f,
-			    uint64_t payloads, struct seam_perf_file_section *sections)
+			    uint64_t payloads,
+			    struct seam_perf_file_section *sections)
 {
 	struct seam_perf_file_section *last = NULL;
 	size_t n = 0;
@@ -388,7 +396,6 @@ int seam_perf_writer_finish(struct seam_perf_writer *w,
 				       err);
 	if (r == 0)
 		r = seam_file_write_at(w->fd, bits, sizeof(bits),
-				       offsetof(struct seam_perf_file_header, features),
-				       w->name, err);
+				       FEATURES_AT, w->name, err);
 	return r < 0 ? cut_after_data(w, r, err) : 0;
 }

@@ -121,7 +121,8 @@ static void split(struct span declaration, struct span *type,
 	*name = (struct span) { declaration.at + n, end - n };
 }
 
-static enum tracepoint_part kind_of(struct span type, bool is_array, bool is_dynamic)
+static enum tracepoint_part kind_of(struct span type, bool is_array,
+				    bool is_dynamic)
 {
 	bool is_char = has(type, "char") && !has(type, "unsigned char") &&
 		       !has(type, "*");
@@ -358,7 +359,8 @@ static bool read_number(const struct seam_tracepoints *t,
 }
 
 /* Where a field lies, if it lies in @raw. */
-static bool locate(const struct seam_tracepoints *t, const struct format_field *field,
+static bool locate(const struct seam_tracepoints *t,
+		   const struct format_field *field,
 		   struct seam_bytes raw, struct seam_bytes *at)
 {
 	size_t offset = field->offset, size = field->size;

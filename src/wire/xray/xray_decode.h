@@ -15,8 +15,8 @@
 /*
  * Records that lie in the file as numbers of this machine: of a function
  * record bit 0 is 0, bits 1 to 3 are the action, bits 4 to 31 the function,
- * the others the delta.  Where the run ends its reader must see for himself:
- * at the first that is no Entry and no Exit.
+ * the others the delta.  The reader of the run must find its end: the first
+ * record that is no Entry and no Exit.
  */
 struct seam_xray_run {
 	const uint8_t *records;		/* borrowed from the file */
@@ -46,7 +46,7 @@ void seam_xray_short_batches(struct seam_xray_reader *reader);
 bool seam_xray_run(struct seam_xray_reader *reader, struct seam_xray_run *run);
 
 /*
- * Continue after the first @n > 0 records of @run, which were all Entry or Exit.
+ * Continue after the first @n > 0 records of @run, all of them Entry or Exit.
  */
 void seam_xray_run_take(struct seam_xray_reader *reader,
 			const struct seam_xray_run *run, size_t n,

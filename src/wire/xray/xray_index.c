@@ -54,7 +54,8 @@ static bool is_block(const struct index_builder *b,
 	static const enum seam_xray_state later[] = {
 		SEAM_XRAY_AT_EXTENTS, SEAM_XRAY_AT_BUFFER, SEAM_XRAY_AT_WALL,
 	};
-	const enum seam_xray_state *marks = format->version == 1 ? first : later;
+	const enum seam_xray_state *marks = format->version == 1 ?
+					    first : later;
 
 	if (at >= b->file.size)
 		return false;
@@ -66,7 +67,8 @@ static bool is_block(const struct index_builder *b,
 }
 
 /* Stricter than the format, so that other records rarely match. */
-static bool is_call(const struct index_builder *b, size_t at, enum seam_endian endian)
+static bool is_call(const struct index_builder *b, size_t at,
+		    enum seam_endian endian)
 {
 	struct seam_xray_basic_record record;
 
@@ -98,7 +100,7 @@ static bool is_header(const struct index_builder *b, size_t at)
 	seam_xray_format_init(&format, header.version, endian);
 	/* or a log without a block, and the next one */
 	return is_block(b, &format, body) ||
-	       seam_xray_header_read(b->file, body, &header, &endian, NULL) == 0;
+	       !seam_xray_header_read(b->file, body, &header, &endian, NULL);
 }
 
 static bool is_boundary(const struct index_builder *b, size_t at)
@@ -111,7 +113,7 @@ static bool is_boundary(const struct index_builder *b, size_t at)
  * The next block at or after @from, or the end of the file.  A preamble that
  * is cut is ignored: it holds nothing, and other bytes match it too easily.
  */
-static size_t find_block(const struct index_builder *b, size_t from)
+static size_t next_block(const struct index_builder *b, size_t from)
 {
 	const struct seam_xray_format *format = &b->section->format;
 	int kind = seam_xray_state_kind(format->version == 1 ?
@@ -137,9 +139,9 @@ static size_t find_block(const struct index_builder *b, size_t from)
 }
 
 /* The next block or header at or after @from, or the end of the file. */
-static size_t find_boundary(const struct index_builder *b, size_t from)
+static size_t next_boundary(const struct index_builder *b, size_t from)
 {
-	size_t at = find_block(b, from);
+	size_t at = next_block(b, from);
 
 	return at < b->file.size && at >= from + SEAM_XRAY_HEADER_BYTES &&
 	       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
@@ -150,12 +152,13 @@ static size_t find_boundary(const struct index_builder *b, size_t from)
  * The first header in [@from, @to] that is followed by a block, or the end of
  * the file.  A walk may have read a header as records.
  */
-static size_t find_header(const struct index_builder *b, size_t from, size_t to)
+static size_t first_header(const struct index_builder *b, size_t from,
+			   size_t to)
 {
 	size_t at = from;
 
 	while (at <= to) {
-		size_t block = find_block(b, at + SEAM_XRAY_HEADER_BYTES);
+		size_t block = next_block(b, at + SEAM_XRAY_HEADER_BYTES);
 
 		if (block == b->file.size)
 			break;
@@ -216,8 +219,8 @@ static bool is_padding(const struct index_builder *b, size_t at)
 }
 
 /* The end of a block whose extents are wrong, by its records. */
-static size_t find_end(struct index_builder *b, struct seam_xray_reader reader,
-		       size_t extents_end)
+static size_t walk_to_end(struct index_builder *b,
+			  struct seam_xray_reader reader, size_t extents_end)
 {
 	size_t size = b->file.size, body = reader.c.pos, header;
 	size_t limit = extents_end < size ? extents_end : size;
@@ -227,25 +230,25 @@ static size_t find_end(struct index_builder *b, struct seam_xray_reader reader,
 	if (limit >= reader.c.pos) {
 		err = walk(b, &reader, limit);
 		clean = err == 0;
-		header = find_header(b, body, err == -ENODATA && limit == size ?
-				     size : reader.c.pos);
+		header = first_header(b, body, err == -ENODATA &&
+				      limit == size ? size : reader.c.pos);
 		if (header < size)
 			return header;
 		if (err == -EBADMSG)
-			return find_boundary(b, reader.c.pos);
+			return next_boundary(b, reader.c.pos);
 		if (limit == size || (clean && is_padding(b, limit)))
 			return limit;
 	}
 	err = walk(b, &reader, size);
 	/* the header may be in what the last record took as its data */
-	header = find_header(b, body, err == -ENODATA ? size : reader.c.pos);
+	header = first_header(b, body, err == -ENODATA ? size : reader.c.pos);
 	if (header < size)
 		return header;
 	if (err == 0 || err == -ENODATA)
 		return size;
 	if (clean && !is_boundary(b, reader.c.pos))
 		return limit;
-	return find_boundary(b, reader.c.pos);
+	return next_boundary(b, reader.c.pos);
 }
 
 static uint64_t wall_ns(const struct seam_xray_wall *wall)
@@ -262,8 +265,8 @@ static uint64_t wall_ns(const struct seam_xray_wall *wall)
  * ends at @size.  A block is not larger than a buffer: a larger length is
  * damaged, unless the header is.
  */
-static uint64_t find_missing(const struct index_builder *b, uint64_t begin,
-			     uint64_t end, uint64_t size)
+static uint64_t n_missing(const struct index_builder *b, uint64_t begin,
+			  uint64_t end, uint64_t size)
 {
 	uint64_t most = b->section->header.buffer_size;
 
@@ -293,7 +296,7 @@ static int read_preamble(const struct index_builder *b,
 						   record.extents.size,
 						   extents_end))
 				*extents_end = UINT64_MAX;
-			reader->missing_bytes = find_missing(b, reader->c.pos,
+			reader->missing_bytes = n_missing(b, reader->c.pos,
 				*extents_end, b->file.size);
 			break;
 		case SEAM_XRAY_AT_BUFFER:
@@ -319,9 +322,9 @@ static int read_preamble(const struct index_builder *b,
 	return got;
 }
 
-/* Set whether the log ends inside @block, whose end was found by its records. */
-static void find_cut(const struct index_builder *b, struct seam_xray_block *block,
-		     uint64_t extents_end)
+/* Set whether the log ends inside @block, with the end that was found. */
+static void set_cut(const struct index_builder *b,
+		    struct seam_xray_block *block, uint64_t extents_end)
 {
 	size_t preamble = b->section->format.version == 1 ? 0 :
 			  SEAM_XRAY_METADATA_BYTES;
@@ -329,8 +332,8 @@ static void find_cut(const struct index_builder *b, struct seam_xray_block *bloc
 	block->cut = extents_end > block->end &&
 		     (block->end == b->file.size || is_header(b, block->end));
 	if (block->cut)
-		block->missing_bytes = find_missing(b, block->begin + preamble,
-						    extents_end, block->end);
+		block->missing_bytes = n_missing(b, block->begin + preamble,
+						 extents_end, block->end);
 }
 
 /* Take the block at @at.  Returns where to go on, or 0 for no memory. */
@@ -349,11 +352,11 @@ static size_t add_block(struct index_builder *b, size_t at)
 
 	seam_xray_reader_init(&reader, format, b->file, at, b->file.size, true);
 	if (format->version == 1)
-		reader.missing_bytes = find_missing(b, at, extents_end,
-						    b->file.size);
+		reader.missing_bytes = n_missing(b, at, extents_end,
+						 b->file.size);
 	err = read_preamble(b, &reader, &block, &extents_end);
 	if (err < 0) {
-		size_t end = find_boundary(b, reader.c.pos + 1);
+		size_t end = next_boundary(b, reader.c.pos + 1);
 
 		add_problem(b, &reader.problem, at, err == -ENODATA ?
 			    end + reader.missing_bytes : end);
@@ -364,12 +367,12 @@ static size_t add_block(struct index_builder *b, size_t at)
 	if (block.cut || block.end < reader.c.pos ||
 	    !is_boundary(b, block.end)) {
 		block.end = format->version == 1 ?
-			    find_boundary(b, reader.c.pos) :
-			    b->walk_left ? find_end(b, reader, extents_end) :
+			    next_boundary(b, reader.c.pos) :
+			    b->walk_left ? walk_to_end(b, reader, extents_end) :
 			    block.end;
 		if (block.end < reader.c.pos)
 			block.end = reader.c.pos;
-		find_cut(b, &block, extents_end);
+		set_cut(b, &block, extents_end);
 		/* of version 1, the file may lack what was unused */
 		if (block.end != extents_end && !block.missing_bytes &&
 		    (!block.cut || format->version > 1))
@@ -399,7 +402,7 @@ static int read_fdr(struct index_builder *b, size_t at, size_t *end)
 			if (is_header(b, at))
 				break;
 			if (!is_first && !has_marker(b, format, at, start)) {
-				at = find_boundary(b, at + 1);
+				at = next_boundary(b, at + 1);
 				add_problem(b, &problem, problem.offset, at);
 				continue;
 			}
@@ -488,7 +491,8 @@ static int read_basic(struct index_builder *b, size_t at, size_t *end)
 	return 0;
 }
 
-static int read_section(struct index_builder *b, size_t *at, struct seam_err *err)
+static int read_section(struct index_builder *b, size_t *at,
+			struct seam_err *err)
 {
 	struct seam_xray_section *section;
 	enum seam_endian endian;
