@@ -12,7 +12,7 @@
 
 const struct seam_record seam_jitdump_header_table = SEAM_RECORD(
 	"header", SPEC "III",
-	F(header, magic, "0x4a695444, \"JiTD\"; tells the byte order"),
+	F(header, magic, "0x4a695444, \"JiTD\"; shows the byte order"),
 	F(header, version, "1"),
 	F(header, total_size,
 	  "bytes in this header; the first record follows"),
