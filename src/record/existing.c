@@ -196,7 +196,9 @@ static int list_processes(const struct seam_session *s,
 
 int seam_existing_write(struct seam_session *s, struct seam_err *err)
 {
-	struct seam_synth synth = { .id = seam_sources_sideband_id(&s->sources) };
+	struct seam_synth synth = {
+		.id = seam_sources_sideband_id(&s->sources),
+	};
 	struct seam_number_list pids = { 0 };
 	char name[64];
 	int r;

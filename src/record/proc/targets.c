@@ -68,7 +68,8 @@ static int add_children(struct seam_number_list *pids,
 	return r;
 }
 
-int seam_targets_descend(struct seam_number_list *pids)
+/* Add the descendants of @pids, but not this process. */
+static int add_descendants(struct seam_number_list *pids)
 {
 	struct seam_number_list all = { 0 }, parents = { 0 };
 	size_t before = 0;
@@ -95,7 +96,7 @@ static int copy_pids(struct seam_number_list *out,
 	for (size_t i = 0; r == 0 && i < pids->n; i++)
 		r = seam_number_list_add(out, pids->items[i]);
 	if (r == 0 && pids->n && children)
-		r = seam_targets_descend(out);
+		r = add_descendants(out);
 	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
 }
 

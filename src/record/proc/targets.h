@@ -18,9 +18,6 @@ int seam_targets_list(struct seam_number_list *out,
 		      const struct seam_number_list *tids, bool children,
 		      struct seam_err *err);
 
-/* Add the descendants of @pids, but not this process.  0 or -ENOMEM. */
-int seam_targets_descend(struct seam_number_list *pids);
-
 /* Whether all of @some, ascending, are in @all, ascending. */
 bool seam_targets_are_in(const struct seam_number_list *some,
 			 const struct seam_number_list *all);
