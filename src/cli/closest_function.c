@@ -27,7 +27,7 @@ static const char *name_of(const struct seam_profile *profile, size_t i)
 }
 
 const char *seam_closest_function(const struct seam_profile *profile,
-			       const char *word)
+				  const char *word)
 {
 	const struct seam_samples *s = &profile->samples;
 	uint64_t *n = calloc(profile->functions.n + 1, sizeof(*n));

@@ -10,6 +10,6 @@
  * most samples.  NULL: none is like it.
  */
 const char *seam_closest_function(const struct seam_profile *profile,
-			       const char *word);
+				  const char *word);
 
 #endif /* SEAM_CLOSEST_FUNCTION_H */

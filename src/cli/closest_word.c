@@ -37,7 +37,7 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 }
 
 void seam_closest_word_try(struct seam_closest_word *best, const char *word,
-		      const char *name)
+			   const char *name)
 {
 	size_t n_word = strlen(word), n_name = strlen(name);
 	size_t edits;

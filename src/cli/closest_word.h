@@ -18,6 +18,6 @@ struct seam_closest_word {
  * Names longer than 31 letters are never near.
  */
 void seam_closest_word_try(struct seam_closest_word *best, const char *word,
-		      const char *name);
+			   const char *name);
 
 #endif /* SEAM_CLOSEST_WORD_H */

@@ -184,7 +184,7 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 	for (size_t i = 0; i < command->n_options; i++)
 		if (command->options[i].name)
 			seam_closest_word_try(&near, word,
-					 command->options[i].name);
+					      command->options[i].name);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options); i++)
 		if (has_common(command, &common_options[i]))
 			seam_closest_word_try(&near, word, common_options[i].name);

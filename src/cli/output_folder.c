@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
-		    struct seam_err *err)
+			     struct seam_err *err)
 {
 	*made = (struct seam_output_folder) { 0 };
 	if (mkdir(path, 0700))
@@ -31,7 +31,7 @@ static void remove_one(const struct seam_output_folder *made, const char *name)
 }
 
 int seam_output_folder_note(struct seam_output_folder *made, const char *name,
-		   struct seam_err *err)
+			    struct seam_err *err)
 {
 	char **slot = SEAM_ARRAY_PUSH(&made->names);
 

@@ -20,14 +20,14 @@ struct seam_output_folder {
 
 /* Make folder @path, which must not be there.  0 or -errno. */
 int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
-		    struct seam_err *err);
+			     struct seam_err *err);
 
 /*
  * Note file or folder @name, a path below the folder, as made by us.  0 or
  * -ENOMEM; then it is gone again.
  */
 int seam_output_folder_note(struct seam_output_folder *made, const char *name,
-		   struct seam_err *err);
+			    struct seam_err *err);
 
 /* Take away all that was made, the folder too. */
 void seam_output_folder_undo(struct seam_output_folder *made);

@@ -74,7 +74,7 @@ static struct perf_event_attr user_cycles(void)
 
 __attribute__((format(printf, 3, 4)))
 static void set_verdict(struct seam_doctor *p, enum seam_verdict verdict,
-		 const char *fmt, ...)
+			const char *fmt, ...)
 {
 	va_list args;
 
@@ -104,7 +104,7 @@ static void report_permission(struct seam_doctor *p, int r, int level)
 		return;
 	}
 	set_verdict(p, SEAM_VERDICT_NO, "%s (kernel.perf_event_paranoid=%ld)",
-	     strerror(-r), paranoid);
+		    strerror(-r), paranoid);
 	if (r == -ENOSYS)
 		advise(p, "a kernel with CONFIG_PERF_EVENTS=y");
 	else if (paranoid > level)
@@ -150,7 +150,7 @@ static void check_kernel_names(struct seam_doctor *p)
 		return;
 	}
 	set_verdict(p, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
-	     "(kernel.kptr_restrict=%ld, kernel.perf_event_paranoid=%ld)",
+		    "(kernel.kptr_restrict=%ld, kernel.perf_event_paranoid=%ld)",
 	     hidden, paranoid);
 	if (hidden <= 0 && paranoid <= 1)
 		advise(p, "CAP_SYSLOG");
@@ -180,7 +180,7 @@ static void check_cycles(struct seam_doctor *p)
 	struct perf_event_attr attr = user_cycles();
 
 	report_hardware(p, try_event(&attr),
-		       "a machine, or a virtual machine, with a PMU; "
+			"a machine, or a virtual machine, with a PMU; "
 		       "cpu-clock is used in its place");
 }
 
@@ -190,7 +190,7 @@ static void check_precise(struct seam_doctor *p)
 
 	attr.precise_ip = 1;
 	report_hardware(p, try_event(&attr),
-		       "a CPU with PEBS, IBS or SPE");
+			"a CPU with PEBS, IBS or SPE");
 }
 
 static void check_branches(struct seam_doctor *p)
@@ -201,7 +201,7 @@ static void check_branches(struct seam_doctor *p)
 	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER |
 				  PERF_SAMPLE_BRANCH_ANY;
 	report_hardware(p, try_event(&attr),
-		       "a CPU with LBR, BRS or BRBE");
+			"a CPU with LBR, BRS or BRBE");
 }
 
 static void check_aux(struct seam_doctor *p)
@@ -230,7 +230,7 @@ static void check_tracepoints(struct seam_doctor *p)
 		bool mounted = errno != ENOENT;
 
 		set_verdict(p, SEAM_VERDICT_NO, "tracefs is not %s",
-		     mounted ? "readable" : "mounted");
+			    mounted ? "readable" : "mounted");
 		advise(p, mounted ?
 		       "mount -o remount,mode=755 /sys/kernel/tracing" :
 		       "mount -t tracefs tracefs /sys/kernel/tracing");
@@ -249,7 +249,7 @@ static void check_tracepoints(struct seam_doctor *p)
 static void report_feature(struct seam_doctor *p, int r, const char *since)
 {
 	set_verdict(p, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
-	     r == 0 ? "" : strerror(-r));
+		    r == 0 ? "" : strerror(-r));
 	if (r != 0)
 		advise(p, "%s", since);
 }
@@ -304,10 +304,10 @@ static void check_ring_space(struct seam_doctor *p)
 	while (bytes > page && !map_all(&cpus, bytes))
 		bytes /= 2;
 	set_verdict(p, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
-	     bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
+		    bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
 	     "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
 	     seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
-	     seam_procfs_sysctl("perf_event_mlock_kb", 516));
+		    seam_procfs_sysctl("perf_event_mlock_kb", 516));
 	if (p->verdict != SEAM_VERDICT_YES)
 		advise(p, "sysctl kernel.perf_event_mlock_kb=%d, a higher "
 		       "'ulimit -l', or CAP_IPC_LOCK",
@@ -321,7 +321,7 @@ static void check_rate(struct seam_doctor *p)
 	bool enough = max_hz >= SEAM_RECORD_FREQUENCY_HZ;
 
 	set_verdict(p, enough ? SEAM_VERDICT_YES : SEAM_VERDICT_LIMITED,
-	     "at most %ld Hz", max_hz);
+		    "at most %ld Hz", max_hz);
 	if (!enough)
 		advise(p, "sysctl kernel.perf_event_max_sample_rate=100000; "
 		       "the kernel lowers it by "
@@ -338,7 +338,7 @@ static void check_descriptors(struct seam_doctor *p)
 	seam_procfs_cpus(&cpus, NULL);
 	needed = 2 * cpus.n + 64;
 	set_verdict(p, limit.rlim_max >= needed ? SEAM_VERDICT_YES :
-	     SEAM_VERDICT_LIMITED, "%lu, and %lu on request; a command on "
+		    SEAM_VERDICT_LIMITED, "%lu, and %lu on request; a command on "
 	     "%zu CPUs takes %zu", (unsigned long)limit.rlim_cur,
 	     (unsigned long)limit.rlim_max, cpus.n, 2 * cpus.n);
 	if (p->verdict != SEAM_VERDICT_YES)
@@ -365,7 +365,7 @@ static void check_isolation(struct seam_doctor *p)
 		r = seam_err_set(&err, -EIO, "it does not answer");
 	missing = seam_sandbox_missing(&sandbox);
 	set_verdict(p, r ? SEAM_VERDICT_NO : missing ? SEAM_VERDICT_LIMITED :
-	     SEAM_VERDICT_YES, "%s%s", missing ? "without limits on: " : "",
+		    SEAM_VERDICT_YES, "%s%s", missing ? "without limits on: " : "",
 	     r ? err.cause[0] : missing ? missing :
 	     "system calls, memory and user are limited");
 	if (r)

@@ -212,7 +212,7 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 	if (s->options->cgroups)
 		seam_synth_cgroups(&synth);
 	if (s->child.pid && (seam_plan_is_system_wide(s->options) ||
-			      seam_plan_follows_command(s->options))) {
+			     seam_plan_follows_command(s->options))) {
 		/* until its exec() the command has our name */
 		seam_procfs_text("/proc/self/comm", name, sizeof(name));
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);

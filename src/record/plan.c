@@ -362,7 +362,7 @@ int seam_plan_open(struct seam_session *s, struct seam_err *err)
 	}
 	if (r == 0)
 		seam_session_note(s, true, "sampling '%s'",
-				    s->events.items[0].name);
+				  s->events.items[0].name);
 	return r;
 }
 
@@ -400,8 +400,8 @@ static void report_aux(const struct seam_session *s)
 			seam_text_size(had_text, had),
 			seam_text_size(wanted_text, wanted));
 	seam_session_note(s, true, "AUX areas of %s; times are the "
-			    "kernel's own, so JIT code is not resolved by "
-			    "time", seam_text_size(had_text, had));
+			  "kernel's own, so JIT code is not resolved by "
+			  "time", seam_text_size(had_text, had));
 }
 
 static void report_groups(const struct seam_session *s)

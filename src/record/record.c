@@ -323,7 +323,7 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 	keep_first(&r, check_place(s, r < 0 ? NULL : err));
 	if (!s->result->was_removed)
 		keep_first(&r, seam_recording_write_features(&s->recording, s,
-							  r < 0 ? NULL : err));
+							     r < 0 ? NULL : err));
 	if (!s->result->cut_short)
 		seam_recording_add_files(&s->recording, s);
 	if (!s->result->was_removed)

@@ -27,8 +27,8 @@ void seam_recording_init(struct seam_recording *recording)
 }
 
 int seam_recording_begin_data(struct seam_recording *recording,
-			   const struct seam_sources *sources,
-			   struct seam_err *err)
+			      const struct seam_sources *sources,
+			      struct seam_err *err)
 {
 	int fd = seam_bundle_file(&recording->bundle, "data", err);
 
@@ -37,8 +37,8 @@ int seam_recording_begin_data(struct seam_recording *recording,
 }
 
 int seam_recording_write_features(struct seam_recording *recording,
-			       const struct seam_session *s,
-			       struct seam_err *err)
+				  const struct seam_session *s,
+				  struct seam_err *err)
 {
 	const struct seam_header_info info = {
 		.sources = &s->sources,
@@ -134,8 +134,8 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 }
 
 int seam_recording_reserve_manifest(struct seam_recording *recording,
-				 const struct seam_session *s,
-				 struct seam_err *err)
+				    const struct seam_session *s,
+				    struct seam_err *err)
 {
 	size_t bytes = MANIFEST_BYTES +
 		       MANIFEST_RING_BYTES * s->sources.rings.n;
@@ -166,8 +166,8 @@ static int put_manifest(struct seam_recording *recording,
 }
 
 int seam_recording_write_manifest(struct seam_recording *recording,
-			       const struct seam_session *s, bool is_complete,
-			       struct seam_err *err)
+				  const struct seam_session *s, bool is_complete,
+				  struct seam_err *err)
 {
 	struct seam_manifest m = describe(recording, s);
 	struct seam_manifest_ring *rings = calloc(m.n_rings, sizeof(*rings));

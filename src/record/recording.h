@@ -29,26 +29,26 @@ void seam_recording_init(struct seam_recording *recording);
 
 /* Create the perf.data file.  The bundle must exist.  0 or -errno. */
 int seam_recording_begin_data(struct seam_recording *recording,
-			   const struct seam_sources *sources,
-			   struct seam_err *err);
+			      const struct seam_sources *sources,
+			      struct seam_err *err);
 
 /*
  * Allocate the space of the next manifest: a full disk must not prevent the
  * last one, which reports it.
  */
 int seam_recording_reserve_manifest(struct seam_recording *recording,
-				 const struct seam_session *s,
-				 struct seam_err *err);
+				    const struct seam_session *s,
+				    struct seam_err *err);
 
 /* Write the current state as the manifest, into the reserved space. */
 int seam_recording_write_manifest(struct seam_recording *recording,
-			       const struct seam_session *s, bool is_complete,
-			       struct seam_err *err);
+				  const struct seam_session *s, bool is_complete,
+				  struct seam_err *err);
 
 /* End the perf.data file with its features. */
 int seam_recording_write_features(struct seam_recording *recording,
-			       const struct seam_session *s,
-			       struct seam_err *err);
+				  const struct seam_session *s,
+				  struct seam_err *err);
 
 /*
  * Copy the files that symbols will be looked up in: the kernel's symbols,

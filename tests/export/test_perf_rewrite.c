@@ -106,7 +106,7 @@ static void describe(const struct made *made, char *text, size_t cap)
 			stamp.time = sample.time;
 		} else if (seam_perf_record_has_sample_id(record.type)) {
 			seam_perf_sample_id_read(&data.events.items[0].attr,
-					     data.endian, &payload, &stamp);
+						 data.endian, &payload, &stamp);
 			assert_true(record.type != PERF_RECORD_MMAP2 ||
 				    stamp.id == TEST_ID_1);
 		}

@@ -43,7 +43,7 @@ static void change_at_random(struct seam_spaces *spaces, struct truth *truth,
 		return;
 	}
 	assert_int_equal(seam_spaces_map(spaces, space, time, begin, end,
-			 what == 1 ? SEAM_NONE : mapping), 0);
+					 what == 1 ? SEAM_NONE : mapping), 0);
 	for (uint32_t a = begin; a < end; a++) {
 		truth->mapping[space][time][a] = what == 1 ? NOTHING : mapping;
 		truth->pos[space][time][a] = a - begin;

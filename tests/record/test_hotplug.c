@@ -21,7 +21,7 @@ static size_t n_online;
 bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 				    uint64_t *ns);
 int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
-			     struct seam_err *err);
+			    struct seam_err *err);
 
 bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 				    uint64_t *ns)
@@ -32,7 +32,7 @@ bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 }
 
 int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
-			     struct seam_err *err)
+			    struct seam_err *err)
 {
 	(void)err;
 	for (size_t i = 0; i < n_online; i++)

@@ -98,7 +98,7 @@ static void a_stripped_file_has_its_functions_bounds(void **state)
 			&bounds, build_symbol("full", "bare")));
 		assert_true(seam_function_ranges_find(
 				    &bounds, build_symbol("full", "tramp"))
-				    ->is_signal_frame);
+			    ->is_signal_frame);
 		seam_function_ranges_fini(&bounds);
 	}
 }

@@ -319,7 +319,7 @@ static void a_kernels_code_is_that_of_reading_it_here(void **state)
 
 	(void)state;
 	build_write("k.s", ".globl _start, _text\n.text\n_text: _start:\n"
-			   ".byte 1, 2, 3, 4, 5, 6, 7, 8\n");
+		    ".byte 1, 2, 3, 4, 5, 6, 7, 8\n");
 	build_run("mkdir -p k && gcc -nostdlib -static "
 		  "-Wl,--build-id=0x12345678 -o k/vmlinux k.s");
 	for (int isolated = 0; isolated < 2; isolated++) {
@@ -453,7 +453,7 @@ static void a_map_that_kills_its_reader_is_an_error(void **state)
 	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
 			 -EIO);
 	assert_non_null(strstr(err.cause[0], "the process that read it "
-					     "was killed by signal"));
+			       "was killed by signal"));
 	evil_map = NULL;
 	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
 			 -ENODATA);
@@ -545,7 +545,7 @@ static void a_reader_can_open_and_execute_nothing(void **state)
 			      seam_sandbox_missing(&sandbox));
 	else {
 		assert_int_equal(seam_ipc_receive(&sandbox.ipc,
-						      &answer), 0);
+						  &answer), 0);
 		assert_int_equal(seam_cursor_u32(&answer.body), 0);
 		assert_true(user_of(sandbox.pid) > 0);
 	}

@@ -82,7 +82,7 @@ static uint8_t *put(uint8_t *to, uint64_t v, size_t size)
 
 /* One piece of code, the whole page, as process @pid. */
 static void send_load(struct seam_ring_claim *claim, const char *name,
-		 uint32_t pid)
+		      uint32_t pid)
 {
 	static uint8_t payload[8192];
 	size_t name_bytes = strlen(name) + 1, code = PAGE_BYTES;

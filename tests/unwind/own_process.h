@@ -122,7 +122,7 @@ static const struct seam_unwind_memory own_memory = { .read = read_own };
 
 /* ucontext's order of registers, by column. */
 static inline void take_registers(const ucontext_t *context,
-			   struct seam_unwind_registers *regs)
+				  struct seam_unwind_registers *regs)
 {
 	static const int order[SEAM_X86_64_COLUMNS] = {
 		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP,

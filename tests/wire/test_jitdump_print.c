@@ -256,7 +256,7 @@ static void shows_the_lines_of_a_map(void **state)
 
 	(void)state;
 	assert_int_equal(seam_perf_map_print(out, text_bytes(map),
-					   SEAM_LINE_TEXT, &n_damaged), 0);
+					     SEAM_LINE_TEXT, &n_damaged), 0);
 	fclose(out);
 	assert_int_equal(n_damaged, 1);
 	assert_string_equal(text,

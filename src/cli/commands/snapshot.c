@@ -18,7 +18,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (argc - first > 1)
 		return seam_command_misused(self, "one recorder at a time");
 	r = seam_snapshot_request(first < argc ? argv[first] : "recording.seam",
-			      path, sizeof(path), &err);
+				  path, sizeof(path), &err);
 	if (r < 0)
 		return seam_command_failed(&err);
 	seam_text_put(stdout, path, SEAM_TEXT_TERMINAL);

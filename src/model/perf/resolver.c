@@ -563,7 +563,7 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 	where->to_ns = UINT64_MAX;
 	if (r->jit)
 		seam_jit_code_stable_span(r->jit->code, where->pid, where->time_ns,
-				    &where->from_ns, &where->to_ns);
+					  &where->from_ns, &where->to_ns);
 	r->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {

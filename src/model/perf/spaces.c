@@ -262,8 +262,8 @@ static void insert_all(const struct seam_spaces *spaces,
 	for (uint32_t i = tree->first; i < tree->end; i++)
 		if (spaces->vmas.items[i].begin < spaces->vmas.items[i].end)
 			insert(spaces->bounds.items + tree->bounds,
-			     tree->n_bounds, &spaces->vmas.items[i], i, at,
-			     lists);
+			       tree->n_bounds, &spaces->vmas.items[i], i, at,
+			       lists);
 }
 
 /* From number @from on, @vma; replaces a mark of the same number. */
@@ -496,7 +496,7 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 					uint64_t *to_ns)
 {
 	struct space_state m = find_state(spaces, &spaces->items.items[id],
-				      time_ns);
+					  time_ns);
 	const struct seam_vma_tree *tree;
 	const uint32_t *nodes;
 	uint32_t vma = 0, next = SEAM_NONE, bound;
@@ -514,7 +514,7 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2)
 		if (nodes[i] != nodes[i + 1])
 			search_node(spaces->marks.items + tree->marks, nodes[i],
-				 nodes[i + 1], m.number, &vma, &next);
+				    nodes[i + 1], m.number, &vma, &next);
 	/* Numbers after the branch's own are those of forks. */
 	if (next <= m.branch->first + m.branch->n_vmas)
 		*to_ns = spaces->vmas.items[next].from_ns;

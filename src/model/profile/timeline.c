@@ -319,7 +319,7 @@ static int take(struct seam_timeline *t, struct seam_item *item,
 	    next_track_ns(t) <= next_mark_ns(t))
 		take_from_track(t, item);
 	else if (has_more(t, &t->all->marks, t->mark) &&
-	    next_mark_ns(t) <= next_sample_ns(t))
+		 next_mark_ns(t) <= next_sample_ns(t))
 		take_mark(t, item, event);
 	else if (has_more(t, &t->all->samples, t->sample))
 		take_sample(t, item);

@@ -49,7 +49,7 @@ int seam_stream_threads_init(struct seam_stream_threads *threads,
 
 		/* 0 is the idle process, and in a log no pid at all */
 		if (pid && seam_pair_map_put(&threads->processes, (uint32_t)pid,
-					   false, (uint32_t)i))
+					     false, (uint32_t)i))
 			return -ENOMEM;
 	}
 	return 0;
@@ -118,7 +118,7 @@ static uint32_t find_process(struct seam_stream_threads *t, int32_t pid,
 {
 	struct seam_profile *profile = t->profile;
 	uint32_t *known = seam_pair_map_find(&t->processes, (uint32_t)pid,
-					   is_fork);
+					     is_fork);
 	uint32_t name, id = (uint32_t)profile->processes.n;
 	struct seam_process *process;
 
@@ -142,7 +142,7 @@ static uint32_t add_thread(struct seam_stream_threads *t,
 	struct seam_profile *profile = t->profile;
 	uint32_t process = find_process(t, stream->pid, stream->is_fork);
 	uint32_t *known = seam_pair_map_find(&t->threads, process,
-					   (uint32_t)stream->tid);
+					     (uint32_t)stream->tid);
 	uint32_t name, id = (uint32_t)profile->threads.n;
 	struct seam_thread *thread;
 	char text[32];
@@ -160,7 +160,7 @@ static uint32_t add_thread(struct seam_stream_threads *t,
 		.end_ns = UINT64_MAX,
 	};
 	return seam_pair_map_put(&t->threads, process, (uint32_t)stream->tid,
-			       id) ? SEAM_NONE : id;
+				 id) ? SEAM_NONE : id;
 }
 
 uint32_t seam_stream_thread(struct seam_stream_threads *threads,

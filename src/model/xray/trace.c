@@ -575,7 +575,7 @@ static bool open_block(struct seam_trace_reader *reader)
  * stays for that step and goes on with the counter from there.
  */
 static void convert_times(struct seam_trace_reader *reader,
-		       struct seam_xray_batch *batch)
+			  struct seam_xray_batch *batch)
 {
 	const struct seam_ticks clock = *reader->clock;
 	uint64_t last = reader->last_ns, shift = reader->shift_ns;

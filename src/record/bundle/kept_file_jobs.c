@@ -356,7 +356,7 @@ int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 {
 	struct seam_kept_file *file = &kept->files.items[i];
 	struct file_copy_job *c = calloc(1, sizeof(*c) +
-					    identity_size(file->path));
+					 identity_size(file->path));
 
 	if (!c)
 		return -ENOMEM;

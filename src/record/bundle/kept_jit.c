@@ -158,7 +158,7 @@ static void name_of(const struct jit_copy_job *c, enum seam_jit_kind kind,
 
 /* Not validated yet.  -ENOENT: there is none. */
 static int open_file(const struct jit_copy_job *c, const char *path,
-		   struct seam_err *err)
+		     struct seam_err *err)
 {
 	struct seam_err why = { 0 };
 	int fd = seam_target_open_path(&c->target, path, &why);

@@ -118,7 +118,7 @@ static void copy_more(struct seam_perf_map_watch *w, struct watched *item)
 	name_of(item, name);
 	if (w->folder < 0 ||
 	    seam_perf_map_copy_update(&item->copy, w->folder, name, READ_BYTES,
-			       &err) < 0) {
+				      &err) < 0) {
 		item->has_failed = item->copy.is_over = true;
 		if (!w->why.n_causes)
 			w->why = err;
@@ -342,7 +342,7 @@ static int copy_file(int from, int to, const char *name, const char *suffix,
 
 /* The index is copied last: readers ignore marks beyond the map's end. */
 int seam_perf_map_watch_copy(struct seam_perf_map_watch *w, int folder,
-			 struct seam_err *err)
+			     struct seam_err *err)
 {
 	int from = seam_perf_map_watch_bytes(w) ?
 		   seam_bundle_folder(&w->bundle, "jit", err) : -1;

@@ -63,7 +63,7 @@ static void serve_lookup(struct seam_ipc *ipc, void *context)
  * it was found, or -errno.
  */
 static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
-	       struct seam_err *err)
+		   struct seam_err *err)
 {
 	struct seam_sandbox reader;
 	struct seam_message answer;

@@ -103,7 +103,7 @@ const char *seam_left_out_name(int bit_index)
 }
 
 bool seam_fallback(struct seam_event *events, size_t n,
-		  struct seam_event *event, int code, unsigned int *left_out)
+		   struct seam_event *event, int code, unsigned int *left_out)
 {
 	struct refused refused = { events, n, event };
 
@@ -223,7 +223,7 @@ static int forbidden(int code, const struct seam_event *event, int tid,
 }
 
 int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
-			 struct seam_err *err)
+			  struct seam_err *err)
 {
 	char what[3 * SEAM_EVENT_NAME];
 	struct rlimit limit = { 0 };

@@ -29,13 +29,13 @@ const char *seam_left_out_name(int bit_index);
  * step is taken at most once, so this ends.
  */
 bool seam_fallback(struct seam_event *events, size_t n,
-		  struct seam_event *event, int code, unsigned int *left_out);
+		   struct seam_event *event, int code, unsigned int *left_out);
 
 /*
  * Say why opening @event for thread @tid, or for all (-1), failed with @code,
  * and what to do about it.  Returns @code.
  */
 int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
-			 struct seam_err *err);
+			  struct seam_err *err);
 
 #endif /* SEAM_FALLBACK_H */

@@ -49,7 +49,7 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 	if (cpu[VENDOR].text[0])
 		seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUID, text);
 	kb = strtoull(seam_procfs_value("/proc/meminfo", "MemTotal", text,
-					 sizeof(text)), NULL, 10);
+					sizeof(text)), NULL, 10);
 	seam_perf_features_u64(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb, 1);
 }
 

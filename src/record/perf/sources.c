@@ -237,7 +237,7 @@ static int open_source(struct seam_sources *s, size_t e,
 		return fd;
 	if (fd < 0)
 		return seam_fallback_refusal(fd, &s->events[e], place.tid,
-					    err);
+					     err);
 	source = SEAM_ARRAY_PUSH(&s->list);
 	if (!source) {
 		close(fd);

@@ -28,7 +28,7 @@ static struct seam_stopped_task *task_of(struct seam_stopped *stopped,
 }
 
 static void read_exec(struct seam_stopped *stopped, uint32_t pid, uint64_t ns,
-		     const char *name)
+		      const char *name)
 {
 	struct seam_stopped_task *task = task_of(stopped, pid);
 

@@ -101,7 +101,7 @@ int seam_procfs_cpus(struct seam_number_list *cpus, struct seam_err *err)
 	static const char path[] = "/sys/devices/system/cpu/online";
 	char text[4096];
 	int r = seam_procfs_list(cpus, seam_procfs_text(path, text,
-							  sizeof(text)));
+							sizeof(text)));
 
 	if (r == 0 && cpus->n == 0)
 		r = add_range(cpus, 0, sysconf(_SC_NPROCESSORS_ONLN) - 1);
@@ -126,7 +126,7 @@ static int add_numbers(struct seam_number_list *list, DIR *folder)
 }
 
 int seam_procfs_threads(struct seam_number_list *tids, int pid,
-			 struct seam_err *err)
+			struct seam_err *err)
 {
 	char path[64];
 	DIR *folder;
@@ -164,7 +164,7 @@ static const char *value_in(const char *line, const char *key)
 }
 
 void seam_procfs_values(const char *path, struct seam_procfs_value *values,
-			 size_t n)
+			size_t n)
 {
 	FILE *in = fopen(path, "re");
 	char line[1024];
@@ -189,7 +189,7 @@ void seam_procfs_values(const char *path, struct seam_procfs_value *values,
 }
 
 const char *seam_procfs_value(const char *path, const char *key, char *buf,
-			       size_t cap)
+			      size_t cap)
 {
 	struct seam_procfs_value value = { .key = key };
 

@@ -41,7 +41,7 @@ int seam_procfs_cpus(struct seam_number_list *cpus, struct seam_err *err);
 
 /* The current threads of process @pid, ascending.  -ESRCH: no process. */
 int seam_procfs_threads(struct seam_number_list *tids, int pid,
-			 struct seam_err *err);
+			struct seam_err *err);
 
 /* All processes, ascending.  0 or -ENOMEM. */
 int seam_procfs_processes(struct seam_number_list *pids);
@@ -57,11 +57,11 @@ struct seam_procfs_value {
  * one pass, because each read of /proc/cpuinfo makes the kernel compute it.
  */
 void seam_procfs_values(const char *path, struct seam_procfs_value *values,
-			 size_t n);
+			size_t n);
 
 /* The value of the first line "@key<blank>: value" of @path; "" if none. */
 const char *seam_procfs_value(const char *path, const char *key, char *buf,
-			       size_t cap);
+			      size_t cap);
 
 /* The PMUs of the kernel; at most @cap.  Returns how many. */
 size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap);

@@ -110,7 +110,7 @@ int seam_targets_list(struct seam_number_list *out,
 
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		r = seam_procfs_threads(out, all.items[i],
-					 i < pids->n ? err : NULL);
+					i < pids->n ? err : NULL);
 		if (r == -ESRCH && i >= pids->n)
 			r = 0;		/* a descendant that has ended since */
 	}

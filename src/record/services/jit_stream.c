@@ -253,7 +253,7 @@ static uint32_t verified_tid(struct seam_jit_stream *stream, uint32_t tid)
 }
 
 static void set_identity(struct seam_jit_stream *stream, uint8_t *record,
-		  enum seam_jitdump_id id)
+			 enum seam_jitdump_id id)
 {
 	uint64_t now = seam_clock_ns(), time = u64_at(record + AT_TIME), index;
 	size_t at = id == SEAM_JITDUMP_LOAD ? AT_LOAD_ID : AT_MOVE_ID;

@@ -326,8 +326,8 @@ static void end(struct seam_services *s, const struct seam_link_target *target,
 }
 
 void seam_program_ring_take(struct seam_services *s,
-		     const struct seam_link_target *target,
-		     struct seam_link_rings *rings, uint32_t i, bool is_last)
+			    const struct seam_link_target *target,
+			    struct seam_link_rings *rings, uint32_t i, bool is_last)
 {
 	struct seam_owner *owner = &rings->owners.items[i];
 	struct input *in = owner->input;

@@ -140,7 +140,7 @@ static void begin_owner(struct seam_owners *o, uint32_t i, uint64_t word)
 	if (geometry->aux_bytes)
 		seam_ring_aux_attach(&owner->aux, control,
 				     (uint8_t *)control + SEAM_RING_PAGE +
-					     geometry->data_bytes,
+				     geometry->data_bytes,
 				     geometry->aux_bytes);
 }
 

@@ -72,7 +72,7 @@ static int add_event(struct seam_jit_process *process, int layer,
 static int defer_debug(struct adding *a, uint32_t debug)
 {
 	return seam_pair_map_put(&a->waiting,
-			       a->source->infos.items[debug].code_addr, 0,
+				 a->source->infos.items[debug].code_addr, 0,
 			       debug);
 }
 

@@ -104,7 +104,7 @@ static uint32_t tie_move(struct replay *p, const struct seam_jit_move *move)
 		return SEAM_NONE;
 	}
 	if (p->layer->events.items[p->place[object - p->first_object]]
-		    .start_addr != move->record.old_code_addr)
+	    .start_addr != move->record.old_code_addr)
 		p->layer->notes[SEAM_JIT_MOVE_PLACE]++;
 	return object;
 }

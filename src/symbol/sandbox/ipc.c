@@ -61,7 +61,7 @@ void seam_ipc_put_u64(struct seam_ipc *ipc, uint64_t v)
 void seam_ipc_put_text(struct seam_ipc *ipc, const char *text)
 {
 	seam_ipc_put(ipc, text ? text : "",
-			 text ? strlen(text) + 1 : 1);
+		     text ? strlen(text) + 1 : 1);
 }
 
 /* The header alone: a descriptor is attached to it. */
@@ -210,7 +210,7 @@ void seam_ipc_put_err(struct seam_ipc *ipc, const struct seam_err *err)
 {
 	seam_ipc_put_u32(ipc, (uint32_t)-err->code);
 	seam_ipc_put_text(ipc, err->n_causes > 0 ?
-			      err->cause[err->n_causes - 1] : "");
+			  err->cause[err->n_causes - 1] : "");
 }
 
 int seam_ipc_take_err(struct seam_cursor *body, struct seam_err *err)

@@ -56,9 +56,9 @@ static int take_locations(struct seam_symbolizer *s,
 		module->locations.items[module->locations.n++] =
 			(struct seam_location) {
 				.function = intern(s, function, flags &
-						 SEAM_SYMBOLIZER_NAMED),
+						   SEAM_SYMBOLIZER_NAMED),
 				.file = intern(s, file, flags &
-					     SEAM_SYMBOLIZER_HAS_FILE),
+					       SEAM_SYMBOLIZER_HAS_FILE),
 				.line = line,
 				.is_inlined = flags & SEAM_SYMBOLIZER_INLINED,
 			};

@@ -25,7 +25,7 @@ static void put_function(struct seam_ipc *ipc, const struct seam_xray_map *map,
 	seam_ipc_put_u64(ipc, f->addr);
 	seam_ipc_put_u64(ipc, f->file_offset);
 	seam_ipc_put_text(ipc, f->name ?
-			      seam_strings_get(&map->strings, f->name) : "");
+			  seam_strings_get(&map->strings, f->name) : "");
 }
 
 static void read_map(struct seam_ipc *ipc, void *context)

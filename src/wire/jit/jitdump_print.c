@@ -165,7 +165,7 @@ static void print_record(struct jitdump_lines *d,
 		put_frame_header(&line, d->reader.endian,
 				 &record->unwinding_info);
 		seam_line_data(&line, "unwinding_data",
-			  record->unwinding_info.unwinding_data);
+			       record->unwinding_info.unwinding_data);
 		break;
 	case SEAM_JITDUMP_UNKNOWN:
 		seam_line_record(&line, table, &record->prefix);
@@ -196,10 +196,10 @@ static void print_damaged(struct jitdump_lines *d, size_t pos, size_t end)
 		    prefix.total_size > end - pos)
 			return;
 		line = seam_line_begin(d->out, d->form, pos,
-				  type_name(name, prefix.id), 0);
+				       type_name(name, prefix.id), 0);
 		seam_line_record(&line, &seam_jitdump_prefix_table, &prefix);
 		seam_line_data(&line, "data",
-			  payload_of(d, pos, prefix.total_size));
+			       payload_of(d, pos, prefix.total_size));
 		seam_line_mark(&line, "damaged", "DAMAGED");
 		seam_line_end(&line);
 		d->n_damaged++;

@@ -205,7 +205,7 @@ static int read_attrs(struct seam_perf_data *data,
 
 	note_described(data, h->attrs);
 	if (h->attr_size < SEAM_PERF_ATTR_VER0 +
-			   sizeof(struct seam_perf_file_section) ||
+	    sizeof(struct seam_perf_file_section) ||
 	    h->attr_size > UINT32_MAX)
 		return seam_err_set(err, -EBADMSG,
 			"header: attr_size=%" PRIu64 " is not possible",

@@ -130,7 +130,7 @@ static void put_sample(struct perf_lines *d, struct seam_line *line,
 }
 
 static int print_sample(struct perf_lines *d, struct seam_line *line,
-		       const struct seam_perf_record *record)
+			const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = d->data;
 	uint32_t event = seam_perf_data_event(data, seam_perf_sample_peek_id(
@@ -277,7 +277,7 @@ static int print_mapping(struct perf_lines *d, struct seam_line *line,
 
 /* A new attr with its ids, in a stream without a header. */
 static int print_attr(struct perf_lines *d, struct seam_line *line,
-		     struct seam_bytes payload)
+		      struct seam_bytes payload)
 {
 	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
 						d->data->endian);
@@ -296,7 +296,7 @@ static int print_attr(struct perf_lines *d, struct seam_line *line,
 }
 
 static int print_other(struct perf_lines *d, struct seam_line *line,
-		      const struct seam_perf_record *record)
+		       const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = d->data;
 	const struct seam_record *table = seam_perf_record_table(record->type,

@@ -182,7 +182,7 @@ uint64_t seam_perf_writer_end(const struct seam_perf_writer *w)
 
 /* After failure @r: give the space of half a batch back.  Returns @r. */
 static int cut_after_data(struct seam_perf_writer *w, int r,
-			   struct seam_err *err)
+			  struct seam_err *err)
 {
 	write_table(w, w->data_offset + w->data_bytes, NULL);
 	if (ftruncate(w->fd, (off_t)seam_perf_writer_end(w)) < 0)
