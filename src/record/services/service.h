@@ -23,7 +23,7 @@
  * A service without an event keeps its data elsewhere, and gets each record
  * as the program wrote it.
  *
- * tests/record/counter_service.c is a whole service to copy from.
+ * tests/services/counter_service.c is a whole service to copy from.
  *
  * Threads: one, the recorder's.  No function may block.
  */
