@@ -623,6 +623,46 @@ static void a_refusal_for_an_error_of_the_recorder_says_which(void **state)
 	expect_refusal(3, "cannot make rings: Too many open files");
 }
 
+/* What accept4() fails with next; 0: it does not. */
+static int accept_error;
+
+int __real_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
+
+int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
+{
+	if (accept_error) {
+		errno = accept_error;
+		accept_error = 0;
+		return -1;
+	}
+	return __real_accept4(fd, from, size, flags);
+}
+
+static void a_connection_waits_while_the_kernel_has_no_memory(void **state)
+{
+	static const int errors[] = { ENOMEM, ENOBUFS, ECONNABORTED };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(errors); i++) {
+		struct seam_link_server s;
+		int first, second;
+
+		serve(&s);
+		first = connect_raw(&s);
+		accept_error = errors[i];
+		seam_link_server_step(&s);
+		assert_int_equal(accept_error, 0);
+		assert_int_equal(s.n_targets, 0);
+		assert_int_equal(send_hello(&s, &second), SEAM_LINK_WELCOME);
+		assert_int_equal(s.n_targets, 2);
+		assert_int_equal(s.n_refused, 0);
+		close(first);
+		close(second);
+		seam_link_server_close(&s);
+	}
+}
+
 static bool is_woken(const struct seam_link_server *s)
 {
 	struct pollfd p = { .fd = s->wakeup_fd, .events = POLLIN };
@@ -828,6 +868,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_server_that_cannot_be_opened_says_why),
 		cmocka_unit_test(
 			a_refusal_for_an_error_of_the_recorder_says_which),
+		cmocka_unit_test(
+			a_connection_waits_while_the_kernel_has_no_memory),
 		cmocka_unit_test(reads_each_wakeup_once),
 		cmocka_unit_test(a_wakeup_socket_in_bad_hands_stops_nobody),
 		cmocka_unit_test(a_program_gets_every_number_of_each_geometry),
