@@ -139,12 +139,15 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Tie a clock to wall time; without any (basic mode), ticks since their zero
- * are all there is.  A block's wall time is taken before its first
- * TSC, so no tie may be early, and the latest is the best.
+ * Tie a clock to wall time; without any (basic mode), times are ticks since the
+ * counter's zero.  A block's first TSC is read before its wall time, so that a
+ * tie is late by the delay between them, and the earliest is the best.
  *
- * Estimator: max over blocks of (wall - ticks as ns); late by the shortest
- * delay of any block's first record, plus 1 us of resolution.
+ * Estimator: min over blocks of (wall - ticks as ns); late by the shortest
+ * delay, early by up to 1 us, the resolution of wall times.
+ *
+ * Source: LLVM, compiler-rt/lib/xray/xray_fdr_controller.h: functionEnter()
+ * gets the TSC, and may then read the wall time in setupNewBuffer().
  */
 static void tie(struct seam_trace_clock *clock, int64_t *ties, size_t n)
 {
@@ -156,7 +159,7 @@ static void tie(struct seam_trace_clock *clock, int64_t *ties, size_t n)
 		return;
 	qsort(ties, n, sizeof(*ties), by_value);
 	best = median = ties[n / 2];
-	for (size_t i = n / 2; i < n && ties[i] - median <= MAX_TIE_NS; i++)
+	for (size_t i = n / 2; i-- > 0 && median - ties[i] <= MAX_TIE_NS;)
 		best = ties[i];
 	clock->ticks.origin_ns = best > 0 ? (uint64_t)best : 0;
 }
