@@ -10,10 +10,10 @@
 
 #include "model/load.h"
 
-/* More than any that is written: a line of JSON for each ring. */
+/* No recorder writes one this large: a line of JSON for each ring. */
 #define MAX_MANIFEST_BYTES ((size_t)16 << 20)
 
-/* A folder made by perf has none, which is no error. */
+/* A folder made by perf has no manifest, which is no error. */
 static void read_manifest(struct seam_input *input)
 {
 	struct seam_err why = { 0 };
@@ -56,7 +56,7 @@ static int open_folder(struct seam_input *input, const char *folder,
 	return 0;
 }
 
-/* Standard input counts as written now. */
+/* When data was last changed; standard input counts as written now. */
 static void note_time(struct seam_input *input)
 {
 	char data[PATH_MAX];

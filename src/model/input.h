@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * input.h - the files that a path given to a command stands for
+ * input.h - open the files of a recording, given its path
  *
  * The path is a bundle (NAME.seam), a folder of perf's threads (data, data.0,
  * data.1...), one file, or "-".  This opens the files; loaders read them.
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "wire/manifest.h"
 
-/* Data files beside the first; perf makes one for each of its threads. */
+/* Data files besides the first; perf record --threads makes several. */
 enum { SEAM_INPUT_MAX_PARTS = 256 };
 
 struct seam_input {

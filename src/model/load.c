@@ -2,8 +2,7 @@
 /*
  * load.c - each input to its reader, and all times to one clock; see load.h
  *
- * Samples come first: their time is the one that the calls of XRay logs are
- * aligned with.
+ * Samples come first, because the calls of XRay logs are aligned with them.
  */
 #include "model/load.h"
 
@@ -64,7 +63,7 @@ static void note_manifest(struct seam_profile *profile,
 	add_losses(profile, &m->losses, name);
 }
 
-/* The files whose reading ended the process that reads them, a note each. */
+/* A note for each file on which the process that read it ended. */
 static void note_readers(struct seam_profile *profile,
 			 const struct seam_symbols *symbols)
 {
@@ -147,7 +146,7 @@ static struct seam_trace *add_trace(struct seam_profile *profile)
 	return seam_profile_own(profile, trace, free_trace) ? NULL : trace;
 }
 
-/* The part that is asked for, of the time of all inputs. */
+/* Set the range to the part @text of the time of all inputs. */
 static int select_time(struct seam_trace *trace,
 		       const struct seam_profile *profile, const char *text)
 {
@@ -251,7 +250,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* What cannot be read takes nothing from the other inputs. */
+/* An unreadable log is noted and skipped; the other inputs are used. */
 static void note_unread(struct seam_profile *profile, const char *name,
 			const struct seam_err *err)
 {
@@ -264,7 +263,7 @@ static void note_unread(struct seam_profile *profile, const char *name,
 			  seam_strings_put(&profile->strings, shown), 0, 0);
 }
 
-/* Add what is named in @folder.  0 or -ENOMEM. */
+/* Add the @n logs @entries of @folder.  0 or -ENOMEM. */
 static int add_logs(struct seam_profile *profile, struct seam_trace *trace,
 		    const char *folder, struct dirent **entries, int n)
 {

@@ -2,8 +2,8 @@
 /*
  * load.h - a recording of any kind into a profile
  *
- * Takes a bundle (NAME.seam) or one of the files it holds, alone and from
- * whatever tool; its bytes decide what a file is, not its name.
+ * Reads a bundle (NAME.seam), or a single file of a kind that bundles hold,
+ * written by any tool.  The format is detected from the bytes, not the name.
  *
  * A bundle has several inputs: its samples (data), the code of JITs (jit/)
  * and XRay logs (xray/PID.xray).  All go into one profile.  Threads of equal
@@ -26,17 +26,17 @@ struct seam_load_options {
 	bool no_lines;			/* no DWARF at all: fastest */
 	/*
 	 * Samples have the number of their record, and each address of a
-	 * callchain has a frame: for those who print records with names.
+	 * callchain has a frame: for printing records with names.
 	 */
 	bool by_record;
-	bool debuginfod;		/* ask servers for what is not here */
+	bool debuginfod;		/* fetch missing files from servers */
 	bool isolated;			/* see struct seam_symbols_options */
 	bool no_logs;			/* no XRay logs of a bundle */
 	const char *map;		/* an XRay log's program; NULL: none */
 	/*
 	 * XRay logs are cut to this part of the recording's time while they
-	 * are read (NULL: all of it), as seam_selection_time() takes it; what
-	 * that refuses cuts nothing.
+	 * are read, in the form of seam_selection_time().  NULL or not of that
+	 * form: all of it.
 	 */
 	const char *time;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * origin.h - where and when a recording was made, and which files it means
+ * origin.h - where and when a recording was made, to identify its files
  *
  * An inode identifies a file only on the machine that recorded it.  An equal
  * boot id proves that machine, for one boot; an equal host name makes it
@@ -38,15 +38,15 @@ struct seam_origin seam_origin_of(const struct seam_perf_data *data,
 				  uint64_t written_ns);
 
 /*
- * Set how the file of @module is recognised today if it has no build id:
- * evidence, inode and time.  @m was recorded at @time_ns of the recording's
- * clock; 0: not known.
+ * Set how the file of @module, if it has no build id, is identified today: by
+ * inode and time, where these are evidence.  @m was recorded at @time_ns of the
+ * recording's clock; 0: not known.
  */
 void seam_origin_identify(const struct seam_origin *origin,
 			  const struct seam_perf_mapping *m, uint64_t time_ns,
 			  struct seam_profile_module *module);
 
-/* The module of @symbols that is module @id; SEAM_NONE: no memory. */
+/* Module @id of @profile as one of @symbols; SEAM_NONE: no memory. */
 uint32_t seam_origin_symbols(const struct seam_profile *profile, uint32_t id,
 			     struct seam_symbols *symbols);
 

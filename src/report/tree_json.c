@@ -131,12 +131,12 @@ int seam_report_tree_json(const struct seam_report *report, FILE *out)
 	seam_summary_json(report, &j, all.samples);
 	seam_json_string(&j, "by", seam_by_names(report->by ? report->by :
 						  SEAM_BY_SYMBOL, names));
-	if (s->turned != SEAM_NONE)
+	if (s->callers_of != SEAM_NONE)
 		seam_json_string(&j, "callers_of",
-				 seam_profile_text(s->profile, s->turned));
-	if (s->begins != SEAM_NONE)
+				 seam_profile_text(s->profile, s->callers_of));
+	if (s->callees_of != SEAM_NONE)
 		seam_json_string(&j, "callees_of",
-				 seam_profile_text(s->profile, s->begins));
+				 seam_profile_text(s->profile, s->callees_of));
 	seam_json_open(&j, "events", '[');
 	for (uint32_t e = 0; e < report->profile->events.n && !rc; e++)
 		rc = put_event(report, &j, e);

@@ -233,7 +233,7 @@ static void put_foot(const struct drawing *d)
 static int put_tree(struct drawing *d)
 {
 	const struct seam_tree *tree = &d->tree->tree;
-	bool is_turned = d->report->selected->turned != SEAM_NONE;
+	bool is_inverted = d->report->selected->callers_of != SEAM_NONE;
 	int rc = 0;
 
 	if (d->report->filter && d->tree->n_hidden + 1 == tree->n) {
@@ -241,9 +241,10 @@ static int put_tree(struct drawing *d)
 		goto foot;
 	}
 	seam_view_style(d->view, SEAM_STYLE_DIM);
-	/* turned round, a stack ends where the thread began */
+	/* inverted, a stack ends where the thread began */
 	fprintf(d->view->out, "%8s  %8s  %s\n", "TOTAL",
-		is_turned ? "BEGINS" : "SELF", is_turned ? "CALLERS" : "CALLS");
+		is_inverted ? "BEGINS" : "SELF",
+		is_inverted ? "CALLERS" : "CALLS");
 	seam_view_style(d->view, SEAM_STYLE_PLAIN);
 	for (uint32_t i = seam_tree_next(tree, 0, true);
 	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))

@@ -325,6 +325,25 @@ static void orders_blocks_by_wall_time_then_tsc(void **state)
 	}
 }
 
+/* A thread that was preempted before it took the wall time of a block. */
+static void ties_the_clock_by_the_shortest_delay(void **state)
+{
+	static const uint64_t wall_us[] = { 12, 11, 17 };
+	struct played p = { 0 };
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wall_us); i++) {
+		made_block(&p.made, 1, (int32_t)i + 2, wall_us[i], 0, 1000);
+		made_call(&p.made, SEAM_XRAY_ENTRY, 1, 1);
+		made_end(&p.made, 0, 0);
+	}
+	account_made(&p);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wall_us); i++)
+		assert_int_equal(seam_trace_start_ns(&p.trace, i), 11000);
+	close_played(&p);
+}
+
 /* A CPU whose TSC is behind wrote the later block. */
 static void believes_wall_time_before_the_tsc(void **state)
 {
@@ -664,6 +683,7 @@ int main(void)
 		cmocka_unit_test(ends_open_calls_with_the_log),
 		cmocka_unit_test(follows_calls_over_blocks),
 		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
+		cmocka_unit_test(ties_the_clock_by_the_shortest_delay),
 		cmocka_unit_test(believes_wall_time_before_the_tsc),
 		cmocka_unit_test(never_lets_time_run_backwards),
 		cmocka_unit_test(a_migration_changes_nothing),

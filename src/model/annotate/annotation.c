@@ -91,7 +91,7 @@ static void widen_window(struct seam_annotating *a)
 	a->window.is_requested = false;
 }
 
-/* By name; a window has the unnamed addresses of its module that are near. */
+/* By name; for a window, the unnamed functions of its module. */
 static int choose_functions(struct seam_annotating *a)
 {
 	const struct seam_profile *p = a->profile;
@@ -106,11 +106,11 @@ static int choose_functions(struct seam_annotating *a)
 	for (size_t i = 0; i < p->functions.n; i++) {
 		const struct seam_function *f = &p->functions.items[i];
 
-		a->wanted[i] = a->window.is_requested ? !f->is_named && is_called(
-				seam_profile_path(p, f->module),
-				a->window.module) :
-			strcmp(seam_profile_text(p, f->name),
-			       a->symbol) == 0;
+		a->wanted[i] = a->window.is_requested ?
+			!f->is_named &&
+			is_called(seam_profile_path(p, f->module),
+				  a->window.module) :
+			strcmp(seam_profile_text(p, f->name), a->symbol) == 0;
 	}
 	return 0;
 }
@@ -149,7 +149,7 @@ static uint32_t find_body(const struct seam_annotating *a, uint32_t file,
 	return SEAM_NONE;
 }
 
-/* Where the whole of JIT object @object was.  False: no memory. */
+/* All places of JIT object @object.  False: no memory. */
 static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
 		       uint32_t object)
 {
@@ -232,7 +232,7 @@ static const char *problem_of(struct seam_annotating *a, uint32_t file)
 	       "its file is not known";
 }
 
-/* The body at @addr of module @module, and where in it that is. */
+/* The body at @addr of @module; *@offset is where in it. */
 static uint32_t file_body(struct seam_annotating *a,
 			  const struct seam_function *f, uint32_t module,
 			  uint64_t addr, uint64_t *offset)
@@ -322,7 +322,10 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 	return hit;
 }
 
-/* The last place by then, of the process or of those it was forked from. */
+/*
+ * Count sample @i at the last place before it: of its own process if that has
+ * one, else of any, because a forked child runs code at its parent's places.
+ */
 static void count_place(struct seam_annotating *a,
 			struct seam_annotated *body, size_t i)
 {
@@ -392,7 +395,7 @@ static int count_sample(struct seam_annotating *a, size_t i)
 	return r;
 }
 
-/* The event that is counted: the selected one, or that with most samples. */
+/* The event to count: the selected one, or the one with most samples. */
 static uint32_t choose_event(const struct seam_annotating *a)
 {
 	uint32_t event = seam_selected_event(a->selected);

@@ -8,8 +8,8 @@
  * pieces of code may have one name (static functions, a method compiled again);
  * each is a body of its own.
  *
- * A sample counts at the instruction that was interrupted; with totals also
- * where calls went out of the function, once a sample each.
+ * A sample counts at the instruction that was interrupted; with_callers also at
+ * each return address in the function, once a sample.
  *
  * Threads: one at a time.
  */
@@ -42,7 +42,7 @@ struct seam_annotated {
 	const char *symbol;
 	const char *module;	/* path of its file; "[jit]" */
 	uint8_t layer;
-	uint64_t addr;		/* as in symbols; of JIT code where it was loaded */
+	uint64_t addr;		/* as in symbols; JIT: where it was loaded */
 	uint64_t size;		/* bytes; 0 where there is no code */
 	const uint8_t *code;
 	uint64_t loaded_ns;	/* of JIT code; 0 when not known */
@@ -58,15 +58,15 @@ struct seam_annotated {
 /* Zeroed is valid and empty. */
 struct seam_annotation {
 	SEAM_ARRAY(struct seam_annotated) bodies;	/* hottest first */
-	uint32_t event;		/* of the profile; whose samples these are */
-	uint64_t samples, weight;	/* of all that is selected of it */
+	uint32_t event;		/* the one whose samples are counted */
+	uint64_t samples, weight;	/* selected ones of the event */
 	struct seam_arena arena;	/* texts and code */
 };
 
 struct seam_annotation_options {
 	/* A function's name, or "[module+0x1234]": a window around that. */
 	const char *symbol;
-	bool with_callers;	/* totals: calls that go out count too */
+	bool with_callers;	/* callers on the stack count too (total) */
 	struct seam_symbols_options symbols;
 };
 
@@ -76,7 +76,7 @@ struct seam_annotation_options {
  *
  * Returns 0, also when no sample is in such a function (no bodies then), or
  * code was not found (problem); -ENOMEM, or -EBADMSG where the profile is not
- * of a perf.data file: only that has samples.
+ * of a perf.data file: only that has addresses of samples.
  */
 int seam_annotate(struct seam_annotation *annotation,
 		  const struct seam_selected *selected,

@@ -69,7 +69,7 @@ static int decode(struct seam_annotating *a, struct seam_annotated *body,
 	struct seam_err why = { 0 };
 	int r;
 
-	/* The requested address has as much code after it. */
+	/* The requested address is this far from the end. */
 	if (a->window.is_requested && body->size > SEAM_WINDOW_BYTES)
 		code.middle = (size_t)body->size - SEAM_WINDOW_BYTES;
 	r = seam_symbols_disassemble(a->symbols, &code, add_instruction, &to,
@@ -137,7 +137,7 @@ static int put_file_lines(struct seam_annotating *a,
 	return 0;
 }
 
-/* To the instruction that holds the place, not only to its first byte. */
+/* A hit counts for its instruction, at whichever byte of it. */
 static void put_hits(struct seam_annotating *a)
 {
 	for (size_t i = 0; i < a->hits.n; i++) {

@@ -22,7 +22,7 @@ struct seam_place_hit {
 	uint32_t body;
 	uint64_t offset;
 	uint64_t samples, weight;
-	size_t last;			/* sample that counted here, + 1 */
+	size_t last;			/* the last sample counted here, + 1 */
 };
 
 /* Where the code of a body comes from. */
@@ -40,7 +40,7 @@ struct seam_annotating {
 	const struct seam_annotation_options *options;
 	struct seam_symbols *symbols;
 	struct seam_jit_placements placements;	/* read when first needed */
-	const char *symbol;		/* as the profile has it */
+	const char *symbol;		/* a function's name in the profile */
 	bool *wanted;			/* by function */
 	uint32_t *hit_of;		/* by frame: its hit, + 1 */
 	uint32_t *files;		/* by module: of symbols, + 1; or 0 */
@@ -49,7 +49,7 @@ struct seam_annotating {
 	struct seam_index hit_index;
 	struct {			/* of "[module+0x1234]" */
 		char module[256];
-		char function[300];	/* that it is in, by its bounds */
+		char function[300];	/* around it: a name made of bounds */
 		uint64_t pos;
 		bool is_requested;
 	} window;

@@ -44,7 +44,7 @@ struct count {
 	uint64_t n_jit;		/* in JIT code */
 	uint64_t n_nameless;	/* ... without a name */
 	uint64_t n_python;	/* in Python's interpreter */
-	int minor;		/* of Python 3.MINOR */
+	int minor;		/* Python 3.MINOR */
 	bool has_names;		/* some JIT code has a name */
 };
 
@@ -98,7 +98,7 @@ static void count_sample(const struct seam_profile *profile,
 	c->minor = minors[function] ? minors[function] : c->minor;
 }
 
-/* Its trampolines are in stacks, and rarely the leaf of one. */
+/* Names of -X perf trampolines: in stacks, but rarely the leaf of one. */
 static bool has_python_names(const struct seam_profile *profile)
 {
 	for (size_t i = 0; i < profile->functions.n; i++)
@@ -111,7 +111,7 @@ static bool has_python_names(const struct seam_profile *profile)
 /* Source: What's New in Python 3.12, "perf profiler"; python(1). */
 static void hint_python(struct seam_profile *profile, const struct count *c)
 {
-	/* a fifth of its samples: the interpreter is what matters */
+	/* below a fifth of its samples, the interpreter matters little */
 	if (c->n_python * 5 < c->n || c->n_python < 10 ||
 	    has_python_names(profile))
 		return;
@@ -195,8 +195,8 @@ void seam_jit_hint(struct seam_profile *profile,
 	note_reuse(profile);
 	for (size_t i = 0; counts && minors && i < s->n; i++)
 		count_sample(profile, minors, s->stack[i],
-			     &counts[profile->threads.items[s->thread[i]]
-				     .process]);
+			     &counts[profile->threads.items[
+					s->thread[i]].process]);
 	for (size_t i = 0; counts && minors && i < profile->processes.n; i++)
 		hint(profile, sources, (uint32_t)i, &counts[i]);
 	free(counts);

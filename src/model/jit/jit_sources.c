@@ -60,7 +60,7 @@ static void note_rejected(struct seam_jit_sources *sources, int32_t pid,
 				  pid, err->cause[i]);
 }
 
-/* A map with the times of its lines, where they are of this recording. */
+/* A map, with the times of its lines unless another clock was recorded. */
 static int add_map(struct seam_jit_sources *sources, int32_t pid,
 		   const char *path, struct seam_bytes bytes,
 		   struct seam_err *err)
@@ -141,7 +141,7 @@ static int find(struct seam_jit_sources *sources,
 	int r = seam_jit_find(places, owner, kind, path, &file, found + 1,
 			      sizeof(found) - 1, &err);
 
-	/* Two of one process may lead to the same file. */
+	/* Two markers of a process may lead to the same file. */
 	if (r == 0 && !is_new(sources, owner->pid, found)) {
 		seam_file_close(&file);
 		return 0;
@@ -160,7 +160,7 @@ static int find(struct seam_jit_sources *sources,
 	return r == -ENOMEM ? r : 0;
 }
 
-/* The file of a process that streamed a dump too. */
+/* The dump file of a process that also streamed one to the recorder. */
 static int find_second(struct seam_jit_sources *sources,
 		       const struct seam_jit_owner *owner)
 {
@@ -172,7 +172,7 @@ static int find_second(struct seam_jit_sources *sources,
 	return find(sources, &places, owner, SEAM_JIT_DUMP, NULL);
 }
 
-/* A recording has the process ids of an owner, not its user or age. */
+/* A recording has the pids of an owner, but not its user or start time. */
 static struct seam_jit_owner owner_of(int32_t pid, int32_t inner_pid)
 {
 	return (struct seam_jit_owner) {
@@ -216,9 +216,9 @@ static void note(void *context, int32_t pid, const char *text, uint64_t count)
 		seam_profile_note;
 	char shown[200];
 
-	put(profile, "JIT code of process %" PRId32 ": %s: %"
-			  PRIu64, pid, seam_text_copy(shown, sizeof(shown),
-			  text, SEAM_TEXT_TERMINAL), count);
+	put(profile, "JIT code of process %" PRId32 ": %s: %" PRIu64, pid,
+	    seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL),
+	    count);
 }
 
 int seam_jit_sources_seal(struct seam_jit_sources *sources)

@@ -2,10 +2,10 @@
 /*
  * jit_sources.h - the jitdumps and perf maps that belong to a recording
  *
- * A runtime announces its dump by mapping a page of it; a perf map is found by
- * its name alone.  This finds both, has them validated (jit_find.h), and adds
- * those that are valid to the code in jit_code.h.  A note of the profile gives
- * the reason why a file was rejected.
+ * A runtime announces its dump by mapping a page of it, the marker; a perf map
+ * is found by its name alone.  Both are found and validated by jit_find.h, and
+ * valid ones added to the code of jit_code.h.  A note of the profile gives the
+ * reason why a file was rejected.
  *
  * Threads: one at a time.
  */

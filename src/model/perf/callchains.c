@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* callchains.c - chains that are new; see callchains.h */
+/* callchains.c - add chains and change their leaf; see callchains.h */
 #include "model/perf/callchains.h"
 
 #include <linux/perf_event.h>
@@ -28,7 +28,7 @@ static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
 	return id;
 }
 
-/* Slots that were not used yet have chain 0: its comparison fails. */
+/* An unused slot has chain 0, and a hit is compared with its words. */
 static bool make_recent(struct seam_callchains *chains)
 {
 	if (!chains->recent)
@@ -60,14 +60,14 @@ static bool is_marker(uint64_t word)
 	return word >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* Room for @by more words at the start of @n. */
+/* Make room for @by words before the @n. */
 static size_t shift(uint64_t *words, size_t n, size_t by)
 {
 	memmove(words + by, words, n * sizeof(*words));
 	return n + by;
 }
 
-/* Only the segment of context @marker, or that marker alone. */
+/* Leave only the context of @marker, or that marker alone. */
 static size_t cut_to(uint64_t *words, size_t n, uint64_t marker)
 {
 	size_t at = 0;

@@ -2,7 +2,7 @@
 /*
  * embedded.h - symbol tables that are part of a recording
  *
- * Of the files with samples, simpleperf stores the symbols, by path
+ * simpleperf stores the symbols of the files that have samples, by path
  * (wire/perf/simpleperf.h).  They are those of the recorded files, wherever the
  * recording is read.
  *
@@ -28,7 +28,7 @@ struct seam_embedded_query {
 	uint64_t addr;		/* in memory */
 	uint64_t start_addr;	/* of the mapping */
 	uint64_t pgoff;		/* of the mapping, bytes */
-	bool is_jit;		/* code without a file: the table has @addr */
+	bool is_jit;		/* code without a file: addr is looked up */
 };
 
 /*

@@ -8,13 +8,13 @@
 
 #define MAX_WORDS ((size_t)4 << 20)
 
-/* Kernel addresses and the markers between parts are in the upper half. */
+/* Kernel addresses and context markers are in the upper half. */
 static bool is_user(uint64_t word)
 {
 	return word >> 63 == 0;
 }
 
-/* The first of each part is where it ran; the others are calls. */
+/* After a marker comes the address that ran, then return addresses. */
 static size_t collect(const struct seam_callchains *chains,
 		      struct seam_radix_item *items)
 {

@@ -20,14 +20,17 @@ struct seam_expected {
 };
 
 /*
- * The user addresses of @chains, as they are looked up: those that were
- * called from, one byte before.  None when there are more than 4 million or
- * memory runs out, which costs time only.
+ * The user addresses of @chains, as they are looked up: return addresses one
+ * byte earlier.  None when there are more than 4 million or memory runs out,
+ * which costs time only.
  */
 void seam_expected_make(struct seam_expected *expected,
 			const struct seam_callchains *chains);
 
-/* Announce to @module the addresses in [@begin, @end); @begin is its @pgoff. */
+/*
+ * Announce the addresses in [@begin, @end), where @module is mapped from offset
+ * @pgoff on.
+ */
 void seam_expected_announce(const struct seam_expected *expected,
 			    struct seam_symbols *symbols, uint32_t module,
 			    uint64_t begin, uint64_t end, uint64_t pgoff);

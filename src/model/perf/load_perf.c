@@ -68,7 +68,7 @@ static int add_events(struct perf_loader *l, struct seam_err *err)
 	return 0;
 }
 
-/* The ELF machine that uname(2) calls so. */
+/* The ELF machine for a machine name of uname(2). */
 static uint32_t elf_machine(const char *arch)
 {
 	static const struct { const char *name; uint32_t machine; } all[] = {
@@ -142,7 +142,7 @@ static int scan_all(struct perf_loader *l)
 	return r;
 }
 
-/* Whether all times are of the clock that jitdumps have. */
+/* Whether all times are of CLOCK_MONOTONIC, the clock of jitdumps. */
 static bool is_monotonic(const struct seam_perf_data *data)
 {
 	for (size_t i = 0; i < data->events.n; i++) {
@@ -278,7 +278,7 @@ static int init_resolver(struct perf_loader *l)
 	return seam_resolver_init(&l->resolver);
 }
 
-/* Instead of a time, samples had their position in the file. */
+/* Until now, the time of a sample was its position in the file. */
 static void forget_times(struct seam_profile *profile)
 {
 	struct seam_samples *s = &profile->samples;
@@ -289,7 +289,7 @@ static void forget_times(struct seam_profile *profile)
 	profile->start_ns = profile->end_ns = 0;
 }
 
-/* Until when each code object was where it was loaded. */
+/* Set when each code object was replaced. */
 static int set_code_ends(struct seam_profile *p)
 {
 	struct seam_jit_code *jit = p->jit->code;
@@ -360,7 +360,7 @@ static int load(struct perf_loader *l, struct seam_err *err)
 		r = scan_all(l);
 	if (r == 0)
 		r = take_sideband(l);
-	/* Task keys of samples before the replay that gives them threads. */
+	/* Joining adds the task keys to which the replay gives threads. */
 	if (r == 0)
 		r = seam_scan_join(l->scans.items, l->scans.n,
 				   &l->profile->samples, &l->chains,

@@ -13,7 +13,7 @@ struct seam_perf_input {
 	const struct seam_file *data;		/* header and records */
 	const struct seam_file *parts;		/* more records, or NULL */
 	size_t n_parts;
-	struct seam_kernel kernel;		/* as far as the bundle has it */
+	struct seam_kernel kernel;		/* from the manifest */
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_jit_places jit;		/* where dumps and maps are */
 	bool by_record;				/* as in load.h */

@@ -13,7 +13,7 @@ struct missing_file {
 	uint32_t path;		/* string */
 	int why;		/* as seam_symbols_missing() says */
 	uint64_t n_leaf;	/* samples in it */
-	uint64_t n_callers;	/* samples that only were called from it */
+	uint64_t n_callers;	/* samples with callers, but no leaf in it */
 };
 
 struct missing {
@@ -45,9 +45,9 @@ static bool collect(struct missing *m, bool is_here)
 		const struct seam_profile_module *module =
 			&m->profile->modules.items[i];
 		struct missing_file *slot;
-		int why = module->kind == SEAM_MODULE_FILE &&
-			  r->files.items[i] ? seam_symbols_missing(r->symbols,
-						r->files.items[i] - 1) : 0;
+		uint32_t file = r->files.items[i];
+		int why = module->kind == SEAM_MODULE_FILE && file ?
+			  seam_symbols_missing(r->symbols, file - 1) : 0;
 
 		if (!reason(why) || (why == -ENOENT && !is_here))
 			continue;
@@ -73,7 +73,7 @@ static uint32_t leaf_file(const struct missing *m, uint32_t stack)
 	       m->by_module[frame->module];
 }
 
-/* A parent's number is less than its children's. */
+/* Parents come before their children. */
 static void mark_stacks(struct missing *m)
 {
 	const struct seam_profile *p = m->profile;
@@ -139,8 +139,8 @@ static void note_all(struct missing *m)
 	}
 	if (n_rest)
 		seam_profile_note(m->profile, "%" PRIu64 " samples without "
-				  "names: %zu more files have changed since, or "
-				  "are not here", n_rest,
+				  "names: %zu more files have changed since, "
+				  "or are not here", n_rest,
 				  m->files.n - MAX_NOTES);
 }
 

@@ -5,13 +5,13 @@
 
 #include "model/perf/sideband.h"
 
-/* What @scan could not read. */
+/* Add what @scan could not read. */
 void seam_perf_note_damage(struct seam_profile *profile,
 			   const struct seam_perf_scan *scan);
 
 /*
- * The losses that the side-band and the header report.  @n_paused of the lost
- * records were lost while a snapshot was copied.
+ * Add the losses that the side-band and the header report.  Of the records,
+ * @n_paused were lost while a snapshot was copied.
  */
 void seam_perf_note_losses(const struct seam_sideband *sideband,
 			   uint64_t n_paused);

@@ -15,11 +15,11 @@
 /* A part smaller than this is not worth a thread. */
 #define MIN_PART_BYTES ((uint64_t)4 << 20)
 
-/* How much of the file is mapped in one go. */
+/* How much of the file has its pages mapped at a time. */
 #define WINDOW_BYTES ((uint64_t)2 << 20)
 
-/* How many records in a row must look valid to start there. */
-#define RECORDS_TO_TRUST 32
+/* A guess needs this many records in a row that look valid. */
+#define MIN_VALID_RECORDS 32
 
 /* The last value of a counter: READ samples count the difference. */
 struct seam_perf_last {
@@ -331,7 +331,7 @@ static uint32_t event_of(struct seam_perf_scan *scan,
 
 	if (data->events.n == 1)
 		return 0;
-	/* All events have their id at the same place: see peek_id(). */
+	/* All events have their id at the same place. */
 	if (first->layout.is_usable &&
 	    record->payload.size >= first->layout.fixed_bytes)
 		id = seam_perf_layout_u64(record->payload.data,
@@ -347,8 +347,8 @@ static uint32_t event_of(struct seam_perf_scan *scan,
 }
 
 /*
- * Reserve for all samples, if they are like the first one: growing by doubling
- * would copy the same memory several times.
+ * Reserve for all samples, as if they had the size of the first one: growing by
+ * doubling would copy the same memory several times.
  */
 static void make_room(struct seam_perf_scan *scan,
 		      const struct seam_perf_record *record)
@@ -445,7 +445,7 @@ static void add_sideband(struct seam_perf_scan *scan,
 
 /* -- the walk ----------------------------------------------------------- */
 
-/* Map the next window of the file; returns where it ends. */
+/* Have the pages of the next window mapped; returns where it ends. */
 static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
 {
 	uint64_t left = scan->end > from ? scan->end - from : 0;
@@ -498,7 +498,7 @@ static bool looks_valid(const struct seam_perf_data *data,
 						(size_t)(end - pos),
 						data->endian);
 
-	for (int i = 0; i < RECORDS_TO_TRUST; i++) {
+	for (int i = 0; i < MIN_VALID_RECORDS; i++) {
 		uint32_t type = seam_cursor_u32(&c);
 		uint16_t size;
 

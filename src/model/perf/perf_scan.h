@@ -49,7 +49,7 @@ struct seam_perf_scan {
 	uint32_t key;				/* of these; valid if tid */
 	uint64_t id;
 	uint32_t event;				/* of this id; valid if id */
-	struct seam_samples samples;		/* thread: task key; stack: chain */
+	struct seam_samples samples;	/* thread: task key; stack: chain */
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */
 	struct seam_arena arena;		/* unpacked payloads */
@@ -62,8 +62,8 @@ struct seam_perf_scan {
 	uint64_t n_records;
 	uint64_t n_damaged;			/* samples that do not parse */
 	uint64_t n_unknown;			/* records of no known event */
-	uint64_t n_stacks_dumped;		/* with a copy of the user stack */
-	int error;				/* 0, -ENOMEM, or the cause of a stop */
+	uint64_t n_stacks_dumped;	/* samples with a user stack */
+	int error;				/* 0, or why it stopped */
 	struct seam_err why;
 	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values */
 	struct seam_index last_index;		/* hash of an id -> last */

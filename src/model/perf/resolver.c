@@ -55,7 +55,7 @@ void seam_resolver_fini(struct seam_resolver *resolver)
 	*resolver = (struct seam_resolver) { 0 };
 }
 
-/* The module of symbols that module @id is; SEAM_NONE: no memory. */
+/* Module @id as one of symbols; SEAM_NONE: no memory. */
 static uint32_t file_of(struct seam_resolver *r, uint32_t id)
 {
 	while (r->files.n <= id) {
@@ -280,7 +280,7 @@ static int resolve_place(struct seam_resolver *r, const struct seam_mapping *m,
 #define MODULE_KEY (UINT32_C(1) << 31)
 #define JIT_KEY (UINT32_C(1) << 30)
 
-/* In the position of a place in JIT code, which is smaller. */
+/* A flag in the position of a place in JIT code, which is smaller. */
 #define AMBIGUOUS (UINT64_C(1) << 63)
 
 /*
@@ -442,7 +442,7 @@ jit_place(struct seam_resolver *r, const struct seam_jit_location *at,
 enum context {
 	IN_KERNEL,
 	IN_USER,
-	IN_KVM,			/* in a virtual machine: has no names here */
+	IN_KVM,			/* in a KVM guest: without names */
 };
 
 static enum context context_of(uint64_t marker)
@@ -562,8 +562,9 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 	where->from_ns = 0;
 	where->to_ns = UINT64_MAX;
 	if (r->jit)
-		seam_jit_code_stable_span(r->jit->code, where->pid, where->time_ns,
-					  &where->from_ns, &where->to_ns);
+		seam_jit_code_stable_span(r->jit->code, where->pid,
+					  where->time_ns, &where->from_ns,
+					  &where->to_ns);
 	r->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {

@@ -34,7 +34,7 @@ struct seam_resolver {
 	const struct seam_spaces *spaces;	/* of processes */
 	const struct seam_spaces *kernel;	/* one space: number 0 */
 	uint32_t jit_module;
-	bool all_unknown;		/* do not merge runs of unknown callers */
+	bool all_unknown;		/* keep runs of unknown callers */
 	struct seam_expected expected;	/* may be empty */
 	SEAM_ARRAY(uint32_t) files;	/* by module: of symbols, + 1; or 0 */
 	uint32_t *code_objects;		/* by JIT object: of the profile, + 1 */

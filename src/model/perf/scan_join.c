@@ -11,7 +11,7 @@ struct scan_join {
 	struct seam_tasks *tasks;
 };
 
-/* The ids of one scan in terms of all; 0 or -ENOMEM. */
+/* Map the ids of one scan to common ones.  0 or -ENOMEM. */
 static int renumber(const struct scan_join *j,
 		    const struct seam_perf_scan *scan, uint32_t **keys,
 		    uint32_t **chains)
@@ -53,8 +53,9 @@ static bool append(struct seam_samples *to, const struct seam_samples *from,
 		to->stack[to->n + i] = chains[from->stack[i]];
 		if (!seam_samples_set_weight(to, to->n + i,
 					     seam_samples_weight(from, i)) ||
-		    (from->record && !seam_samples_set_record(to, to->n + i,
-					n_records + from->record[i])))
+		    (from->record &&
+		     !seam_samples_set_record(to, to->n + i,
+					      n_records + from->record[i])))
 			return false;
 	}
 	to->n += n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scan_join.h - the parts of a scan as one: ids of samples in terms of all */
+/* scan_join.h - join the parts of a scan, whose ids are made common */
 #ifndef SEAM_SCAN_JOIN_H
 #define SEAM_SCAN_JOIN_H
 

@@ -74,7 +74,7 @@ static void set_build_id(struct seam_profile_module *module,
 
 /* -- the header --------------------------------------------------------- */
 
-/* Of a KVM guest: its kernel and its files are not this machine's. */
+/* In a KVM guest, whose kernel and files are not those of this machine. */
 static bool is_of_kvm(uint16_t misc)
 {
 	misc &= PERF_RECORD_MISC_CPUMODE_MASK;
@@ -149,8 +149,8 @@ static void change(struct seam_sideband *sb, struct seam_change c)
 }
 
 /*
- * MMAP of pid -1: the kernel's text, or one of its modules.  These hold from
- * the start, whenever they are recorded; KSYMBOLs then cover them.
+ * MMAP of pid -1: the kernel's text, or one of its modules.  They are mapped
+ * from time 0, whenever they were recorded; later KSYMBOLs cover them.
  */
 static void take_kernel_mapping(struct seam_sideband *sb,
 				const struct seam_perf_mapping *m)
@@ -323,9 +323,9 @@ static void mark_loss(struct seam_sideband *sb,
 }
 
 /*
- * The kernel reports loss twice: LOST is in the ring where records are missing,
- * side-band among them; LOST_SAMPLES counts one event up to the end.  Neither
- * contains the other, so the larger is reported.
+ * The kernel reports loss twice: LOST, in the ring where records are missing,
+ * counts those of all events and of the side-band; LOST_SAMPLES those of one
+ * event.  Neither contains the other, so the larger sum is reported.
  */
 static void take_lost_samples(struct seam_sideband *sb,
 			      const struct seam_perf_sideband *r)
@@ -337,7 +337,7 @@ static void take_lost_samples(struct seam_sideband *sb,
 			r->lost_samples.lost;
 }
 
-/* Of a hardware trace: only that it is there, and whether it is complete. */
+/* A hardware trace is not decoded: its size and gaps are noted. */
 static void take_aux(struct seam_sideband *sb, const struct seam_perf_aux *aux)
 {
 	sb->aux.n_bytes += aux->aux_size;

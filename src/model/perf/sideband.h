@@ -24,7 +24,7 @@ struct seam_sideband {
 	struct seam_origin origin;
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_tasks tasks;
-	uint64_t order;			/* of the next change */
+	uint64_t order;			/* number of the next change */
 	SEAM_ARRAY(struct seam_listed_id) build_ids;	/* of the header */
 
 	uint64_t n_lost_ring;		/* sum of the LOST records */
@@ -38,7 +38,7 @@ struct seam_sideband {
 
 /*
  * Begin: @sideband has profile, data, jit, origin and vdso_build_id set, and
- * @kernel is what the bundle has of the kernel.  Reads the build ids of the
+ * @kernel is the kernel of the manifest.  Reads the build ids of the
  * header, and makes the kernel's module and mapping 0, for kernel addresses
  * without one.  0 or -ENOMEM.
  */

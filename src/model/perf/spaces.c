@@ -119,7 +119,7 @@ static void number_branch(struct numbering *n, struct seam_branch *b,
 	n->next += 1 + b->n_vmas;
 }
 
-/* All after the vmas of @b is numbered, except for its first @n_left. */
+/* What comes after the vmas of @b is numbered, but for its first @n_left. */
 static void close_vmas(struct numbering *n, struct seam_branch *b,
 		       uint32_t n_left)
 {
@@ -270,14 +270,14 @@ static void insert_all(const struct seam_spaces *spaces,
 static int add_mark(struct seam_spaces *spaces, size_t first, uint32_t from,
 		    uint32_t vma)
 {
-	struct seam_mark *mark = spaces->marks.n > first ?
+	struct seam_vma_mark *mark = spaces->marks.n > first ?
 		&spaces->marks.items[spaces->marks.n - 1] : NULL;
 
 	if (!mark || mark->from != from)
 		mark = SEAM_ARRAY_PUSH(&spaces->marks);
 	if (!mark)
 		return -ENOMEM;
-	*mark = (struct seam_mark) { .from = from, .vma = vma };
+	*mark = (struct seam_vma_mark) { .from = from, .vma = vma };
 	return 0;
 }
 
@@ -436,7 +436,7 @@ static struct space_state find_state(const struct seam_spaces *spaces,
 				     const struct seam_space *space,
 				     uint64_t time_ns)
 {
-	struct space_state m = { .to_ns = UINT64_MAX };
+	struct space_state at = { .to_ns = UINT64_MAX };
 	size_t low = 0, high = space->branches.n;
 	const struct seam_vma *vmas;
 
@@ -449,13 +449,13 @@ static struct space_state find_state(const struct seam_spaces *spaces,
 			high = mid;
 	}
 	if (low < space->branches.n)
-		m.to_ns = branch_time(spaces, space, low);
+		at.to_ns = branch_time(spaces, space, low);
 	if (low == 0)
-		return m;
-	m.branch = &spaces->branches.items[space->branches.items[low - 1]];
-	m.from_ns = m.branch->from_ns;
-	vmas = &spaces->vmas.items[m.branch->first + 1];
-	for (low = 0, high = m.branch->n_vmas; low < high;) {
+		return at;
+	at.branch = &spaces->branches.items[space->branches.items[low - 1]];
+	at.from_ns = at.branch->from_ns;
+	vmas = &spaces->vmas.items[at.branch->first + 1];
+	for (low = 0, high = at.branch->n_vmas; low < high;) {
 		size_t mid = low + (high - low) / 2;
 
 		if (vmas[mid].from_ns <= time_ns)
@@ -463,16 +463,17 @@ static struct space_state find_state(const struct seam_spaces *spaces,
 		else
 			high = mid;
 	}
-	m.number = m.branch->first + (uint32_t)low;
-	return m;
+	at.number = at.branch->first + (uint32_t)low;
+	return at;
 }
 
 /*
  * Of marks [@low, @high): the vma that is the innermost at @number, into
  * *@vma if it is inner to that; and the next mark, into *@next if earlier.
  */
-static void search_node(const struct seam_mark *marks, size_t low, size_t high,
-			uint32_t number, uint32_t *vma, uint32_t *next)
+static void search_node(const struct seam_vma_mark *marks, size_t low,
+			size_t high, uint32_t number, uint32_t *vma,
+			uint32_t *next)
 {
 	size_t begin = low, end = high;
 
@@ -491,21 +492,21 @@ static void search_node(const struct seam_mark *marks, size_t low, size_t high,
 }
 
 const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
-					uint32_t id, uint64_t addr,
+					uint32_t space, uint64_t addr,
 					uint64_t time_ns, uint64_t *from_ns,
 					uint64_t *to_ns)
 {
-	struct space_state m = find_state(spaces, &spaces->items.items[id],
-					  time_ns);
+	struct space_state at = find_state(spaces, &spaces->items.items[space],
+					   time_ns);
 	const struct seam_vma_tree *tree;
 	const uint32_t *nodes;
 	uint32_t vma = 0, next = SEAM_NONE, bound;
 
-	*from_ns = m.from_ns;
-	*to_ns = m.to_ns;
-	if (!m.branch)
+	*from_ns = at.from_ns;
+	*to_ns = at.to_ns;
+	if (!at.branch)
 		return NULL;
-	tree = &spaces->trees.items[m.branch->tree];
+	tree = &spaces->trees.items[at.branch->tree];
 	nodes = spaces->nodes.items + tree->nodes;
 	bound = count_bounds(spaces->bounds.items + tree->bounds,
 			     tree->n_bounds, addr);
@@ -514,11 +515,11 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2)
 		if (nodes[i] != nodes[i + 1])
 			search_node(spaces->marks.items + tree->marks, nodes[i],
-				    nodes[i + 1], m.number, &vma, &next);
+				    nodes[i + 1], at.number, &vma, &next);
 	/* Numbers after the branch's own are those of forks. */
-	if (next <= m.branch->first + m.branch->n_vmas)
+	if (next <= at.branch->first + at.branch->n_vmas)
 		*to_ns = spaces->vmas.items[next].from_ns;
-	if (vma > m.branch->first)
+	if (vma > at.branch->first)
 		*from_ns = spaces->vmas.items[vma].from_ns;
 	return vma && spaces->vmas.items[vma].mapping != SEAM_NONE ?
 	       &spaces->vmas.items[vma] : NULL;

@@ -47,7 +47,7 @@ struct seam_branch {
 	uint64_t from_ns;
 	uint32_t n_vmas;
 	uint32_t parent;		/* branch; SEAM_NONE: a root */
-	uint32_t fork;			/* how many vmas the parent had */
+	uint32_t fork;			/* vmas that the parent had then */
 	uint32_t first;			/* number; its vmas follow */
 	uint32_t tree;
 	uint32_t child, next;		/* while numbering: forks */
@@ -59,15 +59,15 @@ struct seam_space {
 	SEAM_ARRAY(uint32_t) branches;	/* by from_ns */
 };
 
-/* Branches connected by forks, and where its parts of the arrays begin. */
+/* Branches connected by forks: their numbers, and parts of the arrays. */
 struct seam_vma_tree {
 	uint32_t first, end;		/* numbers */
 	size_t bounds, nodes, marks;
 	uint32_t n_bounds;
 };
 
-/* From number @from on, @vma is the innermost; 0: none. */
-struct seam_mark {
+/* From number from on, vma is the innermost; 0: none. */
+struct seam_vma_mark {
 	uint32_t from, vma;
 };
 
@@ -80,26 +80,26 @@ struct seam_spaces {
 	SEAM_ARRAY(struct seam_vma_tree) trees;
 	SEAM_ARRAY(uint64_t) bounds;
 	SEAM_ARRAY(uint32_t) nodes;
-	SEAM_ARRAY(struct seam_mark) marks;
+	SEAM_ARRAY(struct seam_vma_mark) marks;
 };
 
 /* A new, empty space; its number, or SEAM_NONE when memory ran out. */
 uint32_t seam_spaces_add(struct seam_spaces *spaces);
 
 /*
- * From @time on, @mapping is at [begin, end) of @space; SEAM_NONE: nothing is.
- * It covers what was there before, or a part of that.  0 or -ENOMEM.
+ * From @time_ns on, @mapping is at [@begin, @end) of @space; SEAM_NONE: nothing
+ * is.  It covers what was there before, or a part of that.  0 or -ENOMEM.
  */
 int seam_spaces_map(struct seam_spaces *spaces, uint32_t space,
 		    uint64_t time_ns, uint64_t begin, uint64_t end,
 		    uint32_t mapping);
 
-/* From @time on the space is empty (exec).  0 or -ENOMEM. */
+/* From @time_ns on the space is empty (exec).  0 or -ENOMEM. */
 int seam_spaces_clear(struct seam_spaces *spaces, uint32_t space,
 		      uint64_t time_ns);
 
 /*
- * From @time on, @child, which is new, holds what @parent holds at that time
+ * From @time_ns on, @child, which is new, holds what @parent holds at that time
  * (fork).  0 or -ENOMEM.
  */
 int seam_spaces_copy(struct seam_spaces *spaces, uint32_t child,
@@ -109,8 +109,8 @@ int seam_spaces_copy(struct seam_spaces *spaces, uint32_t child,
 int seam_spaces_seal(struct seam_spaces *spaces);
 
 /*
- * The vma at @addr at @time, or NULL when nothing is mapped there.  The result
- * holds from *@from_ns to *@to_ns.
+ * The vma at @addr at @time_ns, or NULL when nothing is mapped there.  The
+ * result holds from *@from_ns to *@to_ns.
  */
 const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 					uint32_t space, uint64_t addr,

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 enum {
-	FEWEST_SAMPLES = 20,	/* below, a share means nothing */
-	WORTH_A_NOTE = 10,	/* per cent of stacks that are cut */
+	MIN_SAMPLES = 20,	/* of fewer, a share means nothing */
+	MIN_CUT_PERCENT = 10,	/* of stacks, for a note */
 	/* Source: kernel.perf_event_max_stack, the default of the kernel. */
-	DEEPEST = 127,
+	MAX_STACK = 127,
 };
 
 /* How far a stack reaches outward. */
@@ -17,7 +17,7 @@ struct reach {
 	uint32_t outermost;	/* frame; SEAM_NONE: none of user code */
 	uint32_t n_user;	/* frames of user code */
 	uint32_t n;
-	bool is_complete;		/* it reaches the program's entry */
+	bool is_complete;	/* it reaches the program's entry */
 };
 
 static bool begins_with(const char *text, const char *prefix)
@@ -61,7 +61,7 @@ static bool is_complete(const struct seam_profile *profile,
 	const struct seam_function *f = &profile->functions.items[
 		profile->frames.items[reach->outermost].function];
 
-	return reach->n >= DEEPEST ||
+	return reach->n >= MAX_STACK ||
 	       is_entry(seam_profile_text(profile, f->name)) ||
 	       (reach->n_user > 1 &&
 		starts_threads(seam_profile_path(profile, f->module)));
@@ -88,7 +88,7 @@ static struct reach *measure(const struct seam_profile *profile)
 		if (is_user && reach[i].outermost == SEAM_NONE)
 			reach[i].outermost = stack->frame;
 		reach[i].is_complete = reach[i].outermost != SEAM_NONE &&
-				    is_complete(profile, &reach[i]);
+				       is_complete(profile, &reach[i]);
 	}
 	return reach;
 }
@@ -106,9 +106,9 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 		n_user++;
 		n_cut += !r->is_complete;
 	}
-	if (n_user >= FEWEST_SAMPLES && n_cut * 100 >= n_user * WORTH_A_NOTE)
-		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: no "
-			"frame pointers (-fno-omit-frame-pointer)",
+	if (n_user >= MIN_SAMPLES && n_cut * 100 >= n_user * MIN_CUT_PERCENT)
+		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: "
+			"no frame pointers (-fno-omit-frame-pointer)",
 			n_cut * 100 / n_user);
 }
 

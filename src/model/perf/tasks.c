@@ -95,7 +95,7 @@ static int add_name(struct seam_tasks *tasks, struct seam_profile *profile,
 	return 0;
 }
 
-/* Room in both tables first: they have to stay of one length. */
+/* Memory is reserved first: both tables must stay of one length. */
 static uint32_t add_process(struct seam_tasks *tasks,
 			    struct seam_profile *profile, int32_t pid,
 			    uint64_t time_ns)
@@ -143,14 +143,14 @@ static struct seam_task_span *add_thread(struct seam_tasks *tasks,
 	return span;
 }
 
-/* The process that @pid means now, begun at @time if it is not known. */
+/* The process that @pid means now, begun at @time_ns if it is not known. */
 static uint32_t current_process(struct seam_tasks *tasks,
 				struct seam_profile *profile, int32_t pid,
 				uint64_t time_ns)
 {
 	uint32_t key = seam_tasks_key(tasks, pid, pid);
 	struct seam_task_span *span = key == SEAM_NONE ? NULL :
-				 last_span(tasks, key);
+				      last_span(tasks, key);
 	uint32_t process;
 
 	if (key == SEAM_NONE)
@@ -164,7 +164,7 @@ static uint32_t current_process(struct seam_tasks *tasks,
 	return process;
 }
 
-/* The thread that (@pid, @tid) means now, begun at @time if not known. */
+/* The thread that (@pid, @tid) means now, begun at @time_ns if not known. */
 static struct seam_task_span *current_thread(struct seam_tasks *tasks,
 					     struct seam_profile *profile,
 					     int32_t pid, int32_t tid,
@@ -178,7 +178,7 @@ static struct seam_task_span *current_thread(struct seam_tasks *tasks,
 	if (key == SEAM_NONE)
 		return NULL;
 	span = last_span(tasks, key);
-	return  span ?  span :
+	return span ? span :
 	       add_thread(tasks, profile, process, key, time_ns);
 }
 
@@ -201,7 +201,7 @@ static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 	struct seam_task_span *parent =
 		current_thread(tasks, profile, c->ppid, c->ptid, c->time_ns);
 	struct seam_task_span *child = key == SEAM_NONE ? NULL :
-				  last_span(tasks, key);
+				       last_span(tasks, key);
 	uint32_t process, parent_process, parent_space, parent_name;
 	bool is_known;
 

@@ -53,7 +53,7 @@ struct seam_thread_name {
 struct seam_task {
 	int32_t pid;
 	int32_t tid;
-	SEAM_ARRAY(struct seam_task_span) spans;		/* by from_ns */
+	SEAM_ARRAY(struct seam_task_span) spans;	/* by from_ns */
 };
 
 struct seam_thread_names {
@@ -63,7 +63,7 @@ struct seam_thread_names {
 struct seam_tasks {
 	SEAM_ARRAY(struct seam_change) changes;
 	struct seam_spaces spaces;			/* of processes */
-	struct seam_spaces kernel;			/* one: number 0 */
+	struct seam_spaces kernel;			/* only space 0 */
 	SEAM_ARRAY(struct seam_task) keys;		/* by task key */
 	struct seam_index key_index;
 	SEAM_ARRAY(struct seam_thread_names) names;	/* by thread */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* modules.c - each module once; the contract is in modules.h */
+/* modules.c - the index of modules; see modules.h */
 #include "model/profile/modules.h"
 
 #include "base/hash.h"

@@ -76,7 +76,7 @@ uint32_t seam_profile_module(struct seam_profile *profile,
 /* The kind of module that a mapping with this file name belongs to. */
 enum seam_module_kind seam_module_kind_of(const char *filename);
 
-/* Bytes of the longest module name, and of a file name. */
+/* Bytes of the longest module name: those of the longest file name. */
 enum { SEAM_MODULE_NAME_MAX = 255 };
 
 /*

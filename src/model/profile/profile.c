@@ -175,7 +175,6 @@ void seam_profile_fini(struct seam_profile *profile)
 	*profile = (struct seam_profile) { 0 };
 }
 
-
 uint32_t seam_profile_function(struct seam_profile *profile,
 			       const struct seam_function *function)
 {

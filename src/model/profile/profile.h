@@ -6,9 +6,9 @@
  * (load.h), reports and exports read it.
  *
  * Tables of plain structs that refer to each other by 32-bit indices ("ids"),
- * not by pointers; samples are columns, because a report touches few of their
- * fields and there are millions of them.  Calls, of which there may be 10^8, are
- * not kept: a track reads them again for a timeline (timeline.h).  Every time
+ * not by pointers; samples are columns, because there are millions of them and
+ * a report reads few of their fields.  Calls, of which there may be 10^8, are
+ * not stored: a track reads them again for a timeline (timeline.h).  Every time
  * is CLOCK_MONOTONIC nanoseconds of the recording machine, unless
  * has_other_clock is set.
  *
@@ -123,7 +123,7 @@ struct seam_samples {
 
 /*
  * The calls of a thread in one log, and what the program wrote between them.
- * What produces them is known to the reader of the log alone.
+ * @reader reads them from @source.
  */
 struct seam_track {
 	uint32_t thread;
@@ -134,16 +134,16 @@ struct seam_track {
 	size_t stream;		/* likewise: which part of the source */
 };
 
-/* An instant of a thread that a recording tells, and that is no sample. */
+/* An event of a thread that is neither a sample nor in a track. */
 struct seam_profile_mark {
 	uint64_t time_ns;
-	uint32_t thread;	/* that ran when it was recorded */
+	uint32_t thread;	/* the one that ran then */
 	uint32_t event;		/* SEAM_NONE: of no event */
 	uint8_t kind;		/* enum seam_item_kind (timeline.h) */
 	uint64_t value;		/* LOSS: records */
 };
 
-/* What must live as long as the profile does. */
+/* An object that is freed with the profile. */
 struct seam_owned {
 	void *object;
 	void (*free)(void *object);
@@ -151,7 +151,7 @@ struct seam_owned {
 
 /* Data that was produced and is missing here.  See invariant 5. */
 struct seam_loss {
-	const char *cause;	/* literal: "ring full", "record damaged", ... */
+	const char *cause;	/* literal: "ring full", "record damaged" */
 	uint32_t source;	/* string: event, file or section */
 	uint64_t records;	/* how many; 0 when it cannot be known */
 	uint64_t bytes;		/* of a file that could not be read; or 0 */
@@ -182,16 +182,16 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_profile_mark) marks;
 	SEAM_ARRAY(struct seam_owned) owned;
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
-	bool has_other_clock;		/* its samples' is not CLOCK_MONOTONIC */
+	bool has_other_clock;		/* times are not CLOCK_MONOTONIC */
 	uint32_t command;		/* string: what was recorded */
 
 	uint32_t bundle;		/* string: its folder; 0: a lone file */
-	uint32_t boot_id;		/* string: of the machine; 0: not known */
+	uint32_t boot_id;		/* string; 0: not known */
 	uint32_t kernel;		/* module; 0: not known */
 	uint32_t elf_machine;		/* of the machine; EM_NONE: not known */
 	/*
-	 * The JIT code of all processes (model/jit/jit_sources.h), to which
-	 * code objects and their bytes belong; NULL: none was looked for.
+	 * The JIT code of all processes (model/jit/jit_sources.h), which owns
+	 * the bytes of code objects; NULL: none was looked for.
 	 */
 	struct seam_jit_sources *jit;
 
@@ -207,8 +207,8 @@ int seam_profile_init(struct seam_profile *profile);
 void seam_profile_fini(struct seam_profile *profile);
 
 /*
- * Free @object by @free_object with the profile.  0, or -ENOMEM, and it has
- * been freed.
+ * Have seam_profile_fini() free @object by @free_object.  0, or -ENOMEM with
+ * @object freed already.
  */
 int seam_profile_own(struct seam_profile *profile, void *object,
 		     void (*free_object)(void *object));
@@ -234,7 +234,7 @@ bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 bool seam_samples_set_record(struct seam_samples *samples, size_t i,
 			     uint32_t record);
 
-/* Make the column, for the first value that differs. */
+/* Likewise, for the first value that differs: allocates the column. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
 			       uint64_t weight);
 bool seam_samples_split_comm(struct seam_profile *profile, size_t i,

@@ -108,8 +108,8 @@ static bool is_tid(const char *word, int32_t tid)
 }
 
 /*
- * By tid, by last name, and by the name at the sample: a name that a thread
- * had before it took another finds what it did under it.
+ * By tid, by last name, and by the name at the sample: an earlier name of a
+ * thread selects the samples that it has under that name.
  */
 static int find_thread(struct seam_selected *s, const char *word,
 		       struct seam_err *err)
@@ -158,7 +158,7 @@ static int find_function(const struct seam_profile *profile, const char *word,
 					   SEAM_TEXT_TERMINAL));
 }
 
-/* A node of the selection's own stacks, as seam_profile_stack() does it. */
+/* As seam_profile_stack(), in the selection's own stacks. */
 static uint32_t own_stack(struct seam_selected *s, struct seam_index *index,
 			  uint32_t parent, uint32_t frame)
 {
@@ -179,8 +179,8 @@ static uint32_t own_stack(struct seam_selected *s, struct seam_index *index,
 	return id;
 }
 
-static bool stays(const struct seam_profile *profile, uint32_t frame_id,
-		  const struct seam_selection *selection)
+static bool has_frame(const struct seam_profile *profile, uint32_t frame_id,
+		      const struct seam_selection *selection)
 {
 	const struct seam_frame *frame = &profile->frames.items[frame_id];
 	uint8_t layer = profile->functions.items[frame->function].layer;
@@ -197,38 +197,37 @@ static bool is_function(const struct seam_profile *profile, uint32_t frame,
 }
 
 /* The frames of @stack inverted, from the function outward. */
-static uint32_t turned_round(struct seam_selected *s, struct seam_index *index,
-			     const struct seam_selection *selection,
-			     uint32_t stack)
+static uint32_t invert(struct seam_selected *s, struct seam_index *index,
+		       const struct seam_selection *selection, uint32_t stack)
 {
 	const struct seam_stack *stacks = s->profile->stacks.items;
 	uint32_t own = 0;
 
 	for (; stack && own != SEAM_NONE; stack = stacks[stack].parent)
-		if (stays(s->profile, stacks[stack].frame, selection))
+		if (has_frame(s->profile, stacks[stack].frame, selection))
 			own = own_stack(s, index, own, stacks[stack].frame);
 	return own;
 }
 
-/* The selected part of stack @i, whose parent is mapped; 0: nothing. */
+/* The selected part of stack @i, whose parent has been mapped; 0: none. */
 static uint32_t map_stack(struct seam_selected *s, struct seam_index *index,
 			  const struct seam_selection *selection, size_t i)
 {
 	const struct seam_stack *stack = &s->profile->stacks.items[i];
 	uint32_t parent = s->map[stack->parent];
 
-	if (!stays(s->profile, stack->frame, selection))
+	if (!has_frame(s->profile, stack->frame, selection))
 		return parent;
-	if (s->turned != SEAM_NONE)
-		return is_function(s->profile, stack->frame, s->turned) ?
-		       turned_round(s, index, selection, (uint32_t)i) : parent;
-	if (s->begins != SEAM_NONE && !parent &&
-	    !is_function(s->profile, stack->frame, s->begins))
+	if (s->callers_of != SEAM_NONE)
+		return is_function(s->profile, stack->frame, s->callers_of) ?
+		       invert(s, index, selection, (uint32_t)i) : parent;
+	if (s->callees_of != SEAM_NONE && !parent &&
+	    !is_function(s->profile, stack->frame, s->callees_of))
 		return 0;
 	return own_stack(s, index, parent, stack->frame);
 }
 
-/* Parents come before their children, so one pass in order does it. */
+/* Parents come before their children, so one pass in order is enough. */
 static int map_stacks(struct seam_selected *s, struct seam_index *index,
 		      const struct seam_selection *selection)
 {
@@ -258,7 +257,8 @@ static int leave_frames_out(struct seam_selected *s,
 
 	seam_index_fini(&index);
 	s->skips_empty = selection->layers != SEAM_ALL_LAYERS ||
-			 s->turned != SEAM_NONE || s->begins != SEAM_NONE;
+			 s->callers_of != SEAM_NONE ||
+			 s->callees_of != SEAM_NONE;
 	return rc ? seam_err_set(err, rc, "out of memory") : 0;
 }
 
@@ -298,7 +298,7 @@ int seam_selected_init(struct seam_selected *selected,
 		.profile = profile,
 		.from_ns = selection->from_ns, .to_ns = selection->to_ns,
 		.comm = SEAM_NONE, .event = SEAM_NONE,
-		.turned = SEAM_NONE, .begins = SEAM_NONE,
+		.callers_of = SEAM_NONE, .callees_of = SEAM_NONE,
 		.layers = selection->layers, .search = selection->search,
 		.stacks = profile->stacks.items, .n_stacks = profile->stacks.n,
 	};
@@ -308,10 +308,10 @@ int seam_selected_init(struct seam_selected *selected,
 		rc = find_thread(selected, selection->thread, err);
 	if (!rc && selection->callers_of)
 		rc = find_function(profile, selection->callers_of,
-				   &selected->turned, err);
+				   &selected->callers_of, err);
 	if (!rc && selection->callees_of)
 		rc = find_function(profile, selection->callees_of,
-				   &selected->begins, err);
+				   &selected->callees_of, err);
 	if (!rc && (selection->no_inline || selection->callers_of ||
 		    selection->callees_of ||
 		    selection->layers != SEAM_ALL_LAYERS))
@@ -340,7 +340,7 @@ bool seam_selected_is_entry(const struct seam_selected *selected,
 			selected->profile->functions.items[function].name;
 
 	return name != SEAM_NONE &&
-	       (name == selected->turned || name == selected->begins);
+	       (name == selected->callers_of || name == selected->callees_of);
 }
 
 bool seam_selected_has_loss(const struct seam_selected *selected,
@@ -353,13 +353,13 @@ bool seam_selected_has_loss(const struct seam_selected *selected,
 		at->event == selected->event);
 }
 
-/* The same for what code of @layer has done. */
-static bool has_place(const struct seam_selected *s,
-		      const struct seam_instant *at, enum seam_layer layer)
+/* The same for a call or an event of code of @layer. */
+static bool has_code(const struct seam_selected *s,
+		     const struct seam_instant *at, enum seam_layer layer)
 {
 	return seam_selected_has_loss(s, at) && (s->layers >> layer & 1) &&
 	       (at->is_inside ||
-		(s->turned == SEAM_NONE && s->begins == SEAM_NONE));
+		(s->callers_of == SEAM_NONE && s->callees_of == SEAM_NONE));
 }
 
 bool seam_selected_has_call(const struct seam_selected *selected,
@@ -370,10 +370,10 @@ bool seam_selected_has_call(const struct seam_selected *selected,
 
 	if (function == SEAM_NONE)
 		return !selected->found &&
-		       has_place(selected, at, SEAM_LAYER_NATIVE);
+		       has_code(selected, at, SEAM_LAYER_NATIVE);
 	return (!selected->found || selected->found[function]) &&
-	       has_place(selected, at,
-			 (enum seam_layer)functions[function].layer);
+	       has_code(selected, at,
+			(enum seam_layer)functions[function].layer);
 }
 
 /* As strcasestr(), in bytes that may have zeroes among them. */
@@ -391,7 +391,7 @@ bool seam_selected_has_mark(const struct seam_selected *selected,
 			    const struct seam_instant *at,
 			    struct seam_bytes data)
 {
-	return has_place(selected, at, SEAM_LAYER_NATIVE) &&
+	return has_code(selected, at, SEAM_LAYER_NATIVE) &&
 	       (!selected->search || contains(data, selected->search));
 }
 

@@ -56,11 +56,11 @@ struct seam_selected {
 	bool *threads;		/* by thread: it counts; NULL: all do */
 	uint32_t comm;		/* string: samples of that name count as well */
 	uint32_t event;		/* the one that counts; SEAM_NONE: all do */
-	uint32_t turned;	/* string: callers_of; or SEAM_NONE */
-	uint32_t begins;	/* string: callees_of; or SEAM_NONE */
+	uint32_t callers_of;	/* string; or SEAM_NONE */
+	uint32_t callees_of;	/* string; or SEAM_NONE */
 	unsigned int layers;	/* bit 1 << layer */
-	const char *search;	/* borrowed; NULL: everything is found */
-	bool *found;		/* by function: the search finds it; or NULL */
+	const char *search;	/* borrowed; NULL: everything matches */
+	bool *found;		/* by function: it matches search; or NULL */
 	bool *found_stacks;	/* by stack: it has such a function; or NULL */
 	/* The samples' stacks: the profile's, or own. */
 	const struct seam_stack *stacks;
@@ -130,16 +130,16 @@ bool seam_selected_is_entry(const struct seam_selected *selected,
 
 /*
  * Whether a call of @function (SEAM_NONE: of none in the profile) counts: it
- * begins in the time, its function is of the layers and found by the search,
- * and where callers_of or callees_of is set, it is that function's or made
- * under it, as a sample's leaf would be.
+ * begins in the time, its function is of the layers and matches the search, and
+ * where callers_of or callees_of is set, it is a call of that function or below
+ * one, as the leaf of a sample would be.
  */
 bool seam_selected_has_call(const struct seam_selected *selected,
 			    const struct seam_instant *at, uint32_t function);
 
 /*
  * Whether a custom or typed event counts: it lies in the time, native code is
- * of the layers, and the search, where there is one, finds its @data.
+ * of the layers, and its @data contains the search, where there is one.
  */
 bool seam_selected_has_mark(const struct seam_selected *selected,
 			    const struct seam_instant *at,

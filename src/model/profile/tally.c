@@ -60,7 +60,7 @@ struct tally_pass {
 	const struct seam_selected *selected;
 	struct seam_tallies *tallies;
 	enum seam_group group;
-	struct seam_groups *groups;	/* in its place; or NULL */
+	struct seam_groups *groups;	/* NULL, or used instead of group */
 	uint32_t *last;		/* by stack: its last tally; SEAM_NONE */
 	struct seam_index index;/* by (group, stack); no entry for GROUP_NONE */
 };
@@ -148,7 +148,6 @@ static int count(struct tally_pass *p, size_t sample)
 
 	if (group == SEAM_NONE)
 		return -ENOMEM;
-
 	if (id == SEAM_NONE || p->tallies->items[id].group != group) {
 		id = find(p, stack, group);
 		if (id == SEAM_NONE)

@@ -10,7 +10,7 @@
 
 #include "model/profile/selection.h"
 
-/* By what the samples of a stack are counted separately. */
+/* What the samples of a stack are divided by. */
 enum seam_group {
 	SEAM_GROUP_NONE,
 	SEAM_GROUP_COMM,	/* string: the thread's name at the sample */

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* A unit and what one of it is; the empty one is seconds. */
+/* The length of one @unit; the empty one is a second. */
 static bool unit_ns(const char *unit, size_t size, double *ns)
 {
 	static const struct {

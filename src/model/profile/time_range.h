@@ -20,8 +20,8 @@ struct seam_time_range {
 #define SEAM_ALL_TIME ((struct seam_time_range) { 0, UINT64_MAX })
 
 /*
- * @text as a range of the recording from @start_ns to @end_ns, its last time.
- * -EINVAL with the reason when it is none.
+ * Parse @text as a range of a recording whose first and last time are @start_ns
+ * and @end_ns.  0, or -EINVAL with the reason.
  */
 int seam_time_range_parse(struct seam_time_range *range, const char *text,
 			  uint64_t start_ns, uint64_t end_ns,

@@ -12,8 +12,8 @@ struct seam_open_track {
 	void *cursor;
 	struct seam_item item;		/* the next one */
 	size_t order;			/* decides equal times */
-	uint32_t n_inside;	/* open calls of callers_of or callees_of */
-	bool is_argued;			/* the call that began last counts */
+	uint32_t n_inside;		/* open callers_of or callees_of */
+	bool last_call_counts;		/* the one that began last */
 };
 
 /* -- the order ---------------------------------------------------------- */
@@ -181,7 +181,7 @@ static void close_track(struct seam_open_track *open)
 	free(open);
 }
 
-/* The top of the heap to its next item; at its end it is closed. */
+/* Read the next item of the track on top; at its end the track is closed. */
 static int advance_track(struct seam_timeline *t)
 {
 	struct seam_open_track **heap = t->open.items;
@@ -231,7 +231,7 @@ static bool has_more(const struct seam_timeline *t,
 	return at < order->first[t->thread + 1];
 }
 
-/* When the earliest of what is open comes; UINT64_MAX: there is nothing. */
+/* The time of the next sample, mark, or item of a track; UINT64_MAX: none. */
 static uint64_t next_sample_ns(const struct seam_timeline *t)
 {
 	return has_more(t, &t->all->samples, t->sample) ?
@@ -269,7 +269,7 @@ static int open_due(struct seam_timeline *t)
 	return 0;
 }
 
-/* It stays on top until the next call, for those who look at its track. */
+/* The track stays on top until the next take(): counts() needs it there. */
 static void take_from_track(struct seam_timeline *t, struct seam_item *item)
 {
 	*item = t->open.items[0]->item;
@@ -343,7 +343,7 @@ static bool track_item_counts(const struct seam_selected *s, uint32_t thread,
 	bool is_entry = is_call && seam_selected_is_entry(s, item->function);
 
 	if (item->kind == SEAM_ITEM_ARGUMENT)
-		return track->is_argued;
+		return track->last_call_counts;
 	track->n_inside += is_entry && !is_end;
 	at.is_inside = track->n_inside > 0;
 	track->n_inside -= is_entry && is_end;
@@ -353,7 +353,7 @@ static bool track_item_counts(const struct seam_selected *s, uint32_t thread,
 		     seam_selected_has_loss(s, &at) :
 		     seam_selected_has_mark(s, &at, item->data);
 	if (item->kind == SEAM_ITEM_BEGIN)
-		track->is_argued = is_counted;
+		track->last_call_counts = is_counted;
 	return is_counted;
 }
 

@@ -81,16 +81,17 @@ struct seam_timeline {
 	const struct seam_timelines *all;
 	const struct seam_selected *selected;	/* NULL: everything counts */
 	uint32_t thread;
-	size_t sample, track, mark;	/* next of the thread's */
+	size_t sample, track, mark;	/* the thread's next ones */
 	uint32_t depth;			/* calls that are open */
 	SEAM_ARRAY(struct seam_open_track *) open;	/* a heap by time */
 	bool is_taken;			/* its top is the last item */
 };
 
 /*
- * The items of @thread that @selected has: a sample as seam_selected_has()
- * says, a call as seam_selected_has_call() does, an END where its BEGIN was,
- * a mark as seam_selected_has_mark() does.  Both must outlive @timeline.
+ * The items of @thread that count by @selected: seam_selected_has() for a
+ * sample, _has_call() for a call, of which both BEGIN and END count or neither,
+ * _has_mark() for CUSTOM and TYPED, _has_loss() for a LOSS.  Both must outlive
+ * @timeline.
  */
 void seam_timeline_open(struct seam_timeline *timeline,
 			const struct seam_timelines *timelines,

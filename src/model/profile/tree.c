@@ -2,9 +2,9 @@
 /*
  * tree.c - tallies into a call tree; the contract is in tree.h
  *
- * For each tally, the walk goes up to the first stack that has a node already,
- * and then down again, one look-up a level.  Which node a stack has depends on
- * the group: each entry has the group's number, so none must be cleared.
+ * For each tally, a walk goes up to the first stack that has a node already and
+ * down again, with one look-up a level.  A stack has a node for each group:
+ * entries have the number of their group, so that none needs to be cleared.
  */
 #include "model/profile/tree.h"
 
@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 
-/* Where a stack's node is, if it was met in group number @epoch. */
+/* The node of a stack in group number epoch. */
 struct node_place {
 	uint32_t epoch;
 	uint32_t node;
@@ -24,7 +24,7 @@ struct tree_builder {
 	const struct seam_selected *selected;
 	const uint32_t *keys;
 	struct seam_index index;	/* by (parent, key) */
-	struct node_place *places;		/* by stack */
+	struct node_place *places;	/* by stack */
 	SEAM_ARRAY(uint32_t) path;	/* stacks without a node, leaf first */
 };
 

@@ -26,7 +26,7 @@ struct task {
 	struct seam_part part;
 	uint64_t n_bytes;
 	bool is_divided;		/* part is not the whole stream */
-	struct seam_sums *sums;		/* then: of it alone */
+	struct seam_sums *sums;		/* of a divided one: its own */
 };
 
 struct account_job {
@@ -132,7 +132,7 @@ static int order_tasks(struct account_job *job)
 	return 0;
 }
 
-/* The bytes of a part; with one worker there are none. */
+/* The least bytes of a part; with one worker nothing is divided. */
 static uint64_t find_part_bytes(const struct seam_trace *trace)
 {
 	uint64_t workers = seam_workers_count(), total = 0, part;
@@ -277,7 +277,7 @@ void seam_account_fini(struct seam_account *account)
 
 /*
  * The nearest rank, ceil(@fraction * @count), of 1 to @count.  The product is
- * rounded: 0.07 * 100 is a little more than 7, and of rank 7 all the same.
+ * inexact: 0.07 * 100 is a little more than 7, but its rank is 7.
  */
 static uint64_t nearest_rank(uint64_t count, double fraction)
 {

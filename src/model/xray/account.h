@@ -61,8 +61,8 @@ struct seam_account_options {
 	bool edges;
 	size_t part_blocks;		/* blocks of a part of a stream; 0: by
 					 * the stream's size */
-	size_t n_slowest;		/* single calls to keep; 0 to 4096 */
-	/* Selects their functions; NULL: all. */
+	size_t n_slowest;		/* single calls to list; 0 to 4096 */
+	/* Selects the functions of these; NULL: all. */
 	bool (*wanted)(void *context, uint32_t function);
 	void *context;
 };
@@ -100,7 +100,7 @@ uint64_t seam_account_quantile(const struct seam_account *account,
 /* The bucket of @ns, and the least duration in a bucket. */
 static inline unsigned int seam_histogram_bucket(uint64_t ns)
 {
-	/* how far a number must go right to keep its top bit and 4 more */
+	/* a shift to the right that leaves the top bit and 4 more */
 	unsigned int shift = (unsigned int)__builtin_clzll(
 				ns | SEAM_HISTOGRAM_STEPS) ^ 63;
 

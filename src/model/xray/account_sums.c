@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 
-/* As many slots as the calls have. */
+/* Make row_of as long as there are slots of calls. */
 static int grow_slots(struct seam_sums *sums)
 {
 	size_t n = sums->calls.n_slots;
@@ -55,7 +55,7 @@ static struct seam_sums_row *known_row(struct seam_sums *sums,
 
 static int add_octave(struct seam_sums *sums, uint32_t *id)
 {
-	do {	/* octave 0 is of no row, likewise */
+	do {	/* octave 0 is in no row, likewise */
 		struct seam_octave *octave = SEAM_ARRAY_PUSH(&sums->octaves);
 
 		if (!octave)
@@ -184,7 +184,6 @@ static void count_edge(struct seam_sums *sums, struct seam_calls *calls,
 	edge->sum_ns += end_ns - call->begin_ns;
 }
 
-/* Longer first; equal ones in the order of the program. */
 int seam_account_by_length(const void *a, const void *b)
 {
 	const struct seam_account_call *x = a, *y = b;

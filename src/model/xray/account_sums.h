@@ -19,7 +19,7 @@
 struct seam_outer_exit {
 	uint64_t ns;
 	uint64_t child_ns;	/* in calls that it made in this part */
-	uint64_t total_ns;	/* its function's sum_ns[1] at that time */
+	uint64_t total_ns;	/* sum_ns[1] of its function at that time */
 	uint32_t function;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* call_names.c - a map, and its contradictions to a log; see call_names.h */
+/* call_names.c - look up names, check a map against a log; see call_names.h */
 #include "model/xray/call_names.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ const char *seam_call_name(const struct seam_call_names *names,
 	return buf;
 }
 
-/* Any sled that can write the event; entries with arguments have their own. */
+/* The kinds of sleds that can write an event of @kind. */
 static uint8_t sleds_of(uint8_t kind)
 {
 	switch (kind) {

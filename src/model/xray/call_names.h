@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_names.h - what the functions of an XRay log are called
+ * call_names.h - the names of the functions in an XRay log
  *
  * From an instrumentation map, if there is one.  A function without a name in
  * it is its address, "0x401136"; a function that is not in it is "#7".  A log
@@ -20,7 +20,7 @@ struct seam_call_names {
 	struct seam_xray_map map;
 };
 
-/* Read the map at @path; NULL for none.  As seam_xray_map_open(). */
+/* seam_xray_map_open() of @path, if that is not NULL. */
 int seam_call_names_open(struct seam_call_names *names, const char *path,
 			 struct seam_err *err);
 void seam_call_names_fini(struct seam_call_names *names);

@@ -50,7 +50,7 @@ static uint32_t find_child(const struct seam_call_paths *tree, uint32_t parent,
 }
 
 uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
-			      uint32_t function)
+			       uint32_t function)
 {
 	uint32_t id;
 
@@ -86,7 +86,7 @@ static void begin_call(void *context, struct seam_calls *calls)
 		return;
 	}
 	call->user = seam_call_paths_child(pass->tree, call[-1].user,
-					  call->function);
+					   call->function);
 	if (call->user == SEAM_NONE) {
 		calls->error = -ENOMEM;
 		call->user = 0;
@@ -112,7 +112,7 @@ static void end_call(void *context, struct seam_calls *calls,
 	node = &nodes[call->user];
 	node->count += seam_time_range_has(pass->range, call->begin_ns);
 	node->total_ns += ns;
-	/* the callees, which ended before, have taken theirs out */
+	/* each callee, which ended before, has subtracted its time */
 	node->self_ns += ns;
 	if (node->parent != 0)
 		nodes[node->parent].self_ns -= ns;
@@ -123,9 +123,9 @@ static const struct seam_calls_sink sink = {
 };
 
 int seam_call_paths_add(struct seam_call_paths *tree,
-		       const struct seam_trace *trace, size_t stream,
-		       struct seam_calls *calls,
-		       struct seam_xray_problems *problems)
+			const struct seam_trace *trace, size_t stream,
+			struct seam_calls *calls,
+			struct seam_xray_problems *problems)
 {
 	struct paths_pass pass = { .tree = tree, .range = &trace->range };
 

@@ -2,11 +2,10 @@
 /* calls.c - growth and the repairs; the hot path is in calls.h */
 #include "model/xray/calls.h"
 
-#include "base/hash.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/hash.h"
 
 enum { FIRST_BITS = 8 };
 
@@ -44,7 +43,7 @@ const char *seam_repair_text(enum seam_repair repair)
 	return repairs[repair].text;
 }
 
-/* With a key, or a log could have ids that all begin at one place. */
+/* The hash is keyed, or a log could make all ids collide. */
 static uint32_t hash_id(uint32_t id, unsigned int bits)
 {
 	return (uint32_t)(seam_hash_u64(id) >> (64 - bits));
@@ -79,7 +78,7 @@ static int grow_table(struct seam_call_functions *f)
 	return 0;
 }
 
-/* Room for what is known of functions in slots below @need. */
+/* Room for the data of slots below @need. */
 static int grow_slots(struct seam_calls *calls, size_t need)
 {
 	size_t n = calls->n_slots ? calls->n_slots : (size_t)1 << FIRST_BITS;
@@ -217,8 +216,8 @@ void seam_calls_end(struct seam_calls *calls,
 }
 
 /*
- * The exit of a call that began before the log: so did all that is open now
- * end, and what this thread did so far was done for that call.
+ * The exit of a call that began before the log: all open calls have ended too,
+ * and everything in this thread so far was in that call.
  */
 static void end_unseen(struct seam_calls *calls, uint32_t function,
 		       uint64_t ns, const struct seam_calls_sink *sink,
@@ -247,12 +246,12 @@ static void end_unseen(struct seam_calls *calls, uint32_t function,
 	seam_calls_leave(calls, ns, sink, context);
 }
 
-/* Whether a call of @function is open, or only its tail call is. */
+/* Whether an open call's last callee to tail-exit was of @function. */
 static bool made_a_tail_call(const struct seam_calls *calls, uint32_t function)
 {
 	size_t depth = 0;
 
-	/* a few levels: the callee of a tail call is close to its end */
+	/* a few levels: the callee of a tail call ends soon */
 	for (size_t i = calls->n; i-- > 0 && depth < 16; depth++)
 		if (calls->calls[i].tail == function + 1)
 			return true;
@@ -278,7 +277,7 @@ int seam_odd_exit_compare(const void *a, const void *b)
 	return x->function < y->function ? -1 : x->function > y->function;
 }
 
-/* Whether an open call's own exit comes after @event, of none of them. */
+/* Whether @event, of no open call, comes before an exit of an open one. */
 static bool is_followed(struct seam_calls *calls,
 			const struct seam_xray_event *event)
 {
@@ -304,7 +303,7 @@ static void ignore_stray(struct seam_calls *calls,
 	struct seam_odd_exit *exit;
 
 	calls->repairs[SEAM_REPAIR_STRAY]++;
-	if (!calls->keeps_strays)
+	if (!calls->is_first_pass)
 		return;
 	exit = SEAM_ARRAY_PUSH(&calls->strays);
 	if (exit)
@@ -314,15 +313,15 @@ static void ignore_stray(struct seam_calls *calls,
 }
 
 /*
- * Whether a first pass has found @event to be stray.  In the second, what was
- * open before the log is open, perhaps with a call of the same function.
+ * Whether a first pass found @event to be stray.  In the second pass, calls
+ * from before the log are open, perhaps one of the same function.
  */
 static bool was_stray(struct seam_calls *calls,
 		      const struct seam_xray_event *event)
 {
 	const struct seam_odd_exit *next;
 
-	if (calls->keeps_strays || calls->next_stray >= calls->strays.n)
+	if (calls->is_first_pass || calls->next_stray >= calls->strays.n)
 		return false;
 	next = &calls->strays.items[calls->next_stray];
 	if (next->ns != event->tsc || next->function != event->function)
@@ -351,9 +350,9 @@ static void repair_unknown(struct seam_calls *calls,
 }
 
 /*
- * Whether the exit @event of a call under the top one comes before its time:
- * the top call's own exit follows, and no call of that function is open
- * under the one that would have ended, which it could be of.
+ * Whether the exit @event, of a call under the top one, is stray: the top
+ * call's own exit follows, and no call of its function is open under the one
+ * that @event would end, to which that exit could belong.
  */
 static bool is_early(struct seam_calls *calls,
 		     const struct seam_xray_event *event)
@@ -396,7 +395,7 @@ void seam_calls_repair(struct seam_calls *calls,
 		return;
 	}
 	if (is_early(calls, event)) {
-		/* from a thread's middle, not all that is open is known */
+		/* in a thread's middle, not all open calls are known */
 		if (sink->outer)
 			calls->error = -EAGAIN;
 		else

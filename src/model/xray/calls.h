@@ -6,18 +6,18 @@
  * nested.  Real logs are not whole, and each repair is counted:
  *
  *   exit missing    an exception or longjmp left frames without an exit: they
- *                   end where the exit of a caller shows that they have
- *   entry missing   the exit of a call that began before the log does (a
- *                   flight data recorder's ring): it began at the log's start
- *   stray exit      an exit of no open call where an open call's own exit is
- *                   still to come, or of an outer one where the innermost's
- *                   own exit follows (stray_exits.h), or of a function that
- *                   has already made a tail call, when the jump was
- *                   conditional and not taken; ignored
+ *                   end at the next exit of a caller
+ *   entry missing   a call began before the log does (a flight data recorder's
+ *                   ring): it begins at the log's start
+ *   stray exit      ignored.  It is of no open call, and an exit of an open
+ *                   call follows; or of a call under the top one, and the top
+ *                   one's own exit follows (stray_exits.h); or of a function
+ *                   that wrote a tail exit already, because the jump was
+ *                   conditional and not taken
  *   unfinished      calls open at the end of the log end there
  *
  * A tail exit ends its function's call; the callee that it jumps to is then
- * a call of the same caller, which is how the machine sees it.
+ * a call of the same caller, to which it will return.
  *
  * The hot path is inline and the sink's functions are known at compile time
  * where the sink is a constant: accounting costs no call through a pointer.
@@ -68,7 +68,7 @@ enum {
  */
 struct seam_call_functions {
 	uint32_t n_small;		/* ids below this have room in arrays */
-	uint32_t *ids;			/* of large ones, as they appeared */
+	uint32_t *ids;			/* large ones, in order of appearance */
 	size_t n, cap;
 	uint32_t *table;		/* index into ids by hash; SEAM_NONE */
 	unsigned int bits;		/* of the table's size */
@@ -80,11 +80,11 @@ struct seam_call {
 	uint32_t slot;
 	uint64_t child_ns;		/* in calls that it made, so far */
 	uint32_t user;			/* the sink's own */
-	uint32_t tail;			/* the last callee to end by a tail exit,
-					 * its function + 1; 0: none */
+	uint32_t tail;			/* function of the last callee to end by
+					 * a tail exit, + 1; 0: none */
 };
 
-/* An exit of a thread: its time and function. */
+/* An exit that ends no open call. */
 struct seam_odd_exit {
 	uint64_t ns;
 	uint32_t function;		/* XRay id */
@@ -92,11 +92,11 @@ struct seam_odd_exit {
 
 struct seam_calls;
 
-/* How to look ahead of @event, of the batch that is fed. */
+/* How to look ahead from an event of the batch that is fed. */
 struct seam_calls_ahead {
 	/*
-	 * @event is an exit of no open call: leave in not_stray which such
-	 * exits from there on are no stray ones, sorted.  0 or -ENOMEM.
+	 * @event is an exit of no open call.  Set not_stray to those of such
+	 * exits, from @event on, that are not stray.  0 or -ENOMEM.
 	 */
 	int (*find)(struct seam_calls *calls,
 		    const struct seam_xray_event *event);
@@ -117,21 +117,21 @@ struct seam_calls {
 	size_t n_slots;			/* that active has room for */
 	uint64_t start_ns, last_ns;	/* of this thread's events */
 	uint64_t too_deep;		/* entries left out, exits to ignore */
-	bool by_tail;			/* the call that ends does so by a tail
-					 * exit; for a sink's end() */
+	bool by_tail;			/* in a sink's end(): the exit is a tail
+					 * exit */
 	uint64_t repairs[SEAM_N_REPAIRS];
-	/* ids of calls whose entries were missing, innermost first */
+	/* functions of calls without an entry, innermost first */
 	SEAM_ARRAY(uint32_t) unseen;
 	/* NULL: no looking ahead */
 	const struct seam_calls_ahead *ahead;
 	struct seam_trace_reader *reader;	/* for ahead */
-	const struct seam_xray_batch *batch;	/* what it was fed last */
-	SEAM_ARRAY(struct seam_odd_exit) not_stray;
+	const struct seam_xray_batch *batch;	/* the one fed last */
+	SEAM_ARRAY(struct seam_odd_exit) not_stray;	/* sorted */
 	bool has_looked;		/* not_stray is valid */
-	/* stray exits in their order: kept by a first pass for a second one */
+	/* stray exits in order, found by a first pass for a second one */
 	SEAM_ARRAY(struct seam_odd_exit) strays;
-	bool keeps_strays;		/* this pass is the first */
-	size_t next_stray;		/* of the second */
+	bool is_first_pass;
+	size_t next_stray;		/* in strays, of the second pass */
 	int error;			/* 0, -ENOMEM, or -EOVERFLOW: too many
 					 * functions; then nothing counts */
 };
@@ -152,7 +152,7 @@ struct seam_ended_calls {
 };
 
 struct seam_calls_sink {
-	/* The top call has just begun.  NULL: not wanted. */
+	/* The top call has just begun.  NULL: ignored. */
 	void (*begin)(void *context, struct seam_calls *calls);
 	/*
 	 * @call, which was on top, ended at @end_ns; the top is its caller.
@@ -160,16 +160,16 @@ struct seam_calls_sink {
 	 */
 	void (*end)(void *context, struct seam_calls *calls,
 		    const struct seam_call *call, uint64_t end_ns);
-	/* An argument, or a custom or typed event.  NULL: not wanted. */
+	/* An argument, or a custom or typed event.  NULL: ignored. */
 	void (*event)(void *context, struct seam_calls *calls,
 		      const struct seam_xray_batch *batch,
 		      const struct seam_xray_event *event);
 	/*
 	 * For sinks of a part that is not its stream's first: the exit @event
 	 * is of no call that is open here, but perhaps of one that is open
-	 * before the part.  @is_stray: it was taken for a stray exit; else
-	 * nothing was done.  NULL: there are no events before, and the entry
-	 * is missing.
+	 * before the part.  @is_stray: it was ignored as a stray exit; else
+	 * nothing was done.  NULL: no events come before, so that the entry is
+	 * missing.
 	 */
 	void (*outer)(void *context, struct seam_calls *calls,
 		      const struct seam_xray_event *event, bool is_stray);
@@ -182,7 +182,7 @@ struct seam_calls_sink {
 		      const struct seam_ended_calls *ended);
 };
 
-/* Zeroed is valid.  Begin a thread; what was open of another is dropped. */
+/* Zeroed is valid.  Begin a thread; open calls of another one are dropped. */
 void seam_calls_begin(struct seam_calls *calls);
 void seam_calls_fini(struct seam_calls *calls);
 
@@ -202,12 +202,12 @@ void seam_calls_end(struct seam_calls *calls,
 uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id);
 
 /*
- * Room for @n more calls, zeroed where there were none yet.  False when there
- * could be too deep ones among them, or memory ran out (calls->error).
+ * Reserve zeroed room for @n more calls.  False when they could be too deep, or
+ * memory ran out (calls->error).
  */
 bool seam_calls_reserve(struct seam_calls *calls, size_t n);
 
-/* The same for one; when it is too deep, it is counted as left out. */
+/* The same for one call, which is counted as left out when it is too deep. */
 bool seam_calls_grow(struct seam_calls *calls);
 
 /* For qsort() and bsearch(): by time, then by function. */
@@ -233,7 +233,7 @@ seam_calls_function(const struct seam_calls *calls, uint32_t slot)
 	       calls->functions.ids[slot - SEAM_CALLS_SMALL];
 }
 
-/* Where @n is calls->n.  Returns what it is then. */
+/* Open a call; @n is calls->n.  Returns the new one. */
 static inline __attribute__((always_inline)) size_t
 seam_calls_enter_at(struct seam_calls *calls, size_t n, uint32_t function,
 		    uint64_t ns, const struct seam_calls_sink *sink,
@@ -302,7 +302,7 @@ seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,
 		const struct seam_xray_event *event = &batch->events[i];
 		struct seam_call *top = &calls->calls[n - 1];
 
-		/* calls[0] has no function: an exit is never its */
+		/* calls[0] has no function, so no exit ends it */
 		if (event->kind == SEAM_XRAY_EXIT &&
 		    __builtin_expect(top->function == event->function &&
 				     !calls->too_deep, 1))

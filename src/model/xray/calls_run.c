@@ -41,7 +41,7 @@ follow(struct seam_calls *calls, struct seam_trace_run *run,
 		uint32_t function = function_of(record);
 		struct seam_call *call = next + exit;
 
-		/* small ids are slots; no function is in the thread's own */
+		/* small ids are slots; calls[0] has the slot of none */
 		if (__builtin_expect(function >= n_small, 0) ||
 		    __builtin_expect(((function ^ call->slot) &
 				      (uint32_t)exit) != 0, 0))

@@ -22,7 +22,7 @@ struct xray_loader {
 	struct seam_profile *profile;
 	const struct seam_trace *trace;
 	struct seam_call_names names;
-	struct seam_calls calls;	/* scratch, and the repairs */
+	struct seam_calls calls;	/* scratch; collects the repairs */
 	uint64_t n_left_out;		/* calls of stacks over the limit */
 	struct seam_xray_problems problems;
 	struct seam_stream_threads threads;
@@ -197,7 +197,7 @@ static int add_sample(struct xray_loader *l, const struct seam_call_path *path,
 
 	if (!seam_samples_reserve(s, 1))
 		return -ENOMEM;
-	/* a selection of the same time takes all that was cut to it */
+	/* in the range, so that a selection of the same time has it */
 	s->time_ns[s->n] = path->first_ns > l->trace->range.from_ns ?
 			   path->first_ns : l->trace->range.from_ns;
 	s->thread[s->n] = thread;
@@ -326,7 +326,7 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err)
 	return true;
 }
 
-/* The profile's time has the trace's in it, and that of other inputs. */
+/* Extend the profile's time by the trace's. */
 static int add_span(struct xray_loader *l)
 {
 	struct seam_profile *profile = l->profile;

@@ -2,12 +2,12 @@
 /*
  * load_xray.h - XRay logs into a profile: their exact call tree
  *
- * A stack of a thread becomes one sample of the event "xray", whose weight
- * is the time that the thread spent in it and whose count the calls that had
- * it, measured, not sampled: a report's self and total are exact.  Its time
- * is that of the first such call.  Each stream becomes a track of its
- * thread's timeline, which has every call at its time.  What was repaired is
- * a note, what could not be read a loss.
+ * A stack of a thread becomes one sample of the event "xray".  Its weight is
+ * the time that the thread spent in this stack, and its count the number of
+ * calls with it; both are measured, so that a report's self and total are
+ * exact.  Its time is that of the first such call.  Each stream becomes a track
+ * of its thread's timeline, which has every call at its time.  Repairs are
+ * notes, unreadable parts are losses.
  */
 #ifndef SEAM_LOAD_XRAY_H
 #define SEAM_LOAD_XRAY_H
@@ -20,8 +20,8 @@
 bool seam_load_xray_is(struct seam_bytes bytes);
 
 /*
- * For bytes that begin as nothing that is read: whether they are an XRay log
- * all the same, whose version or type is not known; then @err says so.
+ * Whether @bytes, which begin as no file that is read, are an XRay log of an
+ * unknown version or type; @err has the reason then.
  */
 bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err);
 

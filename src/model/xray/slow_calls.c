@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slow_calls.c - a second pass over streams with slow calls; see slow_calls.h */
+/* slow_calls.c - a second pass over threads; see slow_calls.h */
 #include "model/xray/slow_calls.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 struct slow_pass {
 	struct seam_slow_calls *slow;
 	uint32_t stream;
-	/* the function whose tail exit was the event before; SEAM_NONE */
+	/* the function of which the last event was a tail exit; SEAM_NONE */
 	uint32_t tail_of;
 	struct seam_slow_call *left;	/* a slow call that ended by it */
 };
@@ -18,8 +18,8 @@ static bool is_outside(const struct seam_slow_call *slow)
 	return slow->node == SEAM_NONE;
 }
 
-/* Make the tree's columns beside its nodes as long as it is. */
-static int keep_tail(struct seam_slow_call *slow, uint32_t tail_of)
+/* Make tail_of as long as the tree, and set it for the current node. */
+static int set_tail_of(struct seam_slow_call *slow, uint32_t tail_of)
 {
 	while (slow->tail_of.n < slow->tree.nodes.n) {
 		uint32_t *slot = SEAM_ARRAY_PUSH(&slow->tail_of);
@@ -53,9 +53,9 @@ static void begin_call(void *context, struct seam_calls *calls)
 		     call->begin_ns != slow->call.begin_ns))
 			continue;
 		slow->node = seam_call_paths_child(&slow->tree,
-						  is_outside(slow) ? 0 :
-						  slow->node, call->function);
-		if (slow->node == SEAM_NONE || keep_tail(slow, tail_of))
+						   is_outside(slow) ? 0 :
+						   slow->node, call->function);
+		if (slow->node == SEAM_NONE || set_tail_of(slow, tail_of))
 			calls->error = -ENOMEM;
 	}
 }
@@ -72,7 +72,7 @@ static void forget(struct seam_slow_call *slow)
 	slow->n_events = 0;
 }
 
-/* The call itself has ended: was it the one? */
+/* Its call has ended: it is the slow one only if it ended at its time. */
 static void settle(struct seam_slow_call *slow, uint64_t end_ns)
 {
 	slow->node = SEAM_NONE;
@@ -162,7 +162,7 @@ static int by_node(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The first call of each thread pays for all others of it. */
+/* The pass for the first call of a stream finds all others of it. */
 static bool is_first_of_stream(const struct seam_slow_calls *slow, size_t i)
 {
 	for (size_t k = 0; k < i; k++)

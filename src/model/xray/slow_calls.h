@@ -2,12 +2,12 @@
 /*
  * slow_calls.h - single calls with everything they called
  *
- * An account names the slowest calls; a second pass over their threads
- * collects what happened inside of each: a tree of stacks, the arguments of
- * its calls, and the events that the program wrote, at their place in it.
+ * An account lists the slowest calls; a second pass over their threads collects
+ * what happened inside each: a tree of stacks, the arguments of its calls, and
+ * the events that the program wrote, at their place in it.
  *
  * A tail call ends its caller, so that its callee is the caller's sibling in
- * the tree; the function that made the tail call is kept with it.
+ * the tree; the function that made the tail call is stored with it.
  */
 #ifndef SEAM_SLOW_CALLS_H
 #define SEAM_SLOW_CALLS_H
@@ -19,7 +19,7 @@ enum { SEAM_SLOW_EVENTS = 1000 };	/* kept of one slow call */
 
 /* An argument, or a custom or typed event. */
 struct seam_slow_event {
-	uint32_t node;			/* in whose call */
+	uint32_t node;			/* of the tree: the call it was in */
 	uint8_t kind;			/* enum seam_xray_kind */
 	uint16_t type;			/* of a typed event */
 	uint64_t nth_call;		/* of the node, from 0 on */
@@ -36,9 +36,9 @@ struct seam_slow_call {
 					 * it last by a tail call; SEAM_NONE */
 	uint32_t tail_callee;		/* the call's own; SEAM_NONE: none */
 	SEAM_ARRAY(struct seam_slow_event) events;	/* by node and time */
-	uint64_t n_events;		/* also those not kept */
+	uint64_t n_events;		/* with those over the limit */
 	bool found;
-	uint32_t node;			/* where the pass is; SEAM_NONE: out */
+	uint32_t node;			/* the pass is in; SEAM_NONE: outside */
 };
 
 /* Zeroed is valid and empty. */

@@ -10,14 +10,14 @@
 enum { NEARBY = 64 };			/* events */
 
 /* An exit without an open call, not known to be stray so far. */
-struct doubt {
+struct unmatched_exit {
 	struct seam_odd_exit exit;
 	size_t n;			/* calls->n when it came */
 };
 
 struct follower {
-	struct seam_calls calls;	/* what would be open */
-	SEAM_ARRAY(struct doubt) doubts;	/* n never falls */
+	struct seam_calls calls;	/* that would be open */
+	SEAM_ARRAY(struct unmatched_exit) unmatched;	/* by rising n */
 	struct seam_trace_reader reader;
 	struct seam_xray_batch batch;
 };
@@ -30,12 +30,13 @@ static void ignore_end(void *context, struct seam_calls *calls,
 
 static const struct seam_calls_sink no_sink = { .end = ignore_end };
 
-static void add_doubt(struct follower *f, const struct seam_xray_event *event)
+static void add_unmatched(struct follower *f,
+			  const struct seam_xray_event *event)
 {
-	struct doubt *doubt = SEAM_ARRAY_PUSH(&f->doubts);
+	struct unmatched_exit *slot = SEAM_ARRAY_PUSH(&f->unmatched);
 
-	if (doubt)
-		*doubt = (struct doubt) {
+	if (slot)
+		*slot = (struct unmatched_exit) {
 			.exit = { event->tsc, event->function },
 			.n = f->calls.n,
 		};
@@ -56,17 +57,17 @@ static void follow_exit(struct follower *f, const struct seam_xray_event *event)
 	if (slot == SEAM_NONE)
 		return;
 	if (calls->active[slot] == 0) {
-		add_doubt(f, event);
+		add_unmatched(f, event);
 		return;
 	}
 	do {
 		left = calls->calls[calls->n - 1].function;
 		seam_calls_leave(calls, event->tsc, &no_sink, NULL);
 	} while (left != event->function);
-	/* it was open when these came, and has ended by its own exit */
-	while (f->doubts.n &&
-	       f->doubts.items[f->doubts.n - 1].n > calls->n)
-		f->doubts.n--;
+	/* these are stray: the call was open, and now its own exit came */
+	while (f->unmatched.n &&
+	       f->unmatched.items[f->unmatched.n - 1].n > calls->n)
+		f->unmatched.n--;
 }
 
 static void follow(struct follower *f, const struct seam_xray_batch *batch,
@@ -104,15 +105,15 @@ static void follow_rest(struct follower *f, const struct seam_calls *calls,
 		follow(f, &f->batch, 0);
 }
 
-static int keep_doubts(struct seam_calls *calls, const struct follower *f)
+static int set_not_stray(struct seam_calls *calls, const struct follower *f)
 {
-	size_t n = f->doubts.n;
+	size_t n = f->unmatched.n;
 
 	calls->not_stray.n = 0;
 	if (!SEAM_ARRAY_RESERVE(&calls->not_stray, n))
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		calls->not_stray.items[i] = f->doubts.items[i].exit;
+		calls->not_stray.items[i] = f->unmatched.items[i].exit;
 	calls->not_stray.n = n;
 	if (n)
 		qsort(calls->not_stray.items, n,
@@ -128,35 +129,35 @@ static int find(struct seam_calls *calls, const struct seam_xray_event *event)
 	if (!f)
 		return -ENOMEM;
 	follow_rest(f, calls, event);
-	r = f->calls.error ? f->calls.error : keep_doubts(calls, f);
+	r = f->calls.error ? f->calls.error : set_not_stray(calls, f);
 	seam_calls_fini(&f->calls);
-	free(f->doubts.items);
+	free(f->unmatched.items);
 	free(f);
 	return r;
 }
 
-/* The functions entered after an exit, until an exit of another call. */
-struct glance {
+/* Calls entered after an exit, up to the exit of none of them. */
+struct lookahead {
 	uint32_t open[NEARBY];
 	size_t n, n_seen;
 };
 
-/* Whether the end has come; then *@function is the exit's, or SEAM_NONE. */
-static bool glance_at(struct glance *g, const struct seam_xray_event *event,
-		      uint32_t *function)
+/* Whether to stop at @event; *@function is set if it is that exit. */
+static bool is_last(struct lookahead *l, const struct seam_xray_event *event,
+		    uint32_t *function)
 {
 	if (event->kind > SEAM_XRAY_ENTRY_ARGS)
-		return ++g->n_seen == NEARBY;
+		return ++l->n_seen == NEARBY;
 	if (event->kind == SEAM_XRAY_ENTRY ||
 	    event->kind == SEAM_XRAY_ENTRY_ARGS) {
-		g->open[g->n++] = event->function;
-		return ++g->n_seen == NEARBY;
+		l->open[l->n++] = event->function;
+		return ++l->n_seen == NEARBY;
 	}
-	if (g->n == 0)
+	if (l->n == 0)
 		*function = event->function;
-	if (g->n == 0 || g->open[--g->n] != event->function)
+	if (l->n == 0 || l->open[--l->n] != event->function)
 		return true;
-	return ++g->n_seen == NEARBY;
+	return ++l->n_seen == NEARBY;
 }
 
 static uint32_t next(struct seam_calls *calls,
@@ -164,13 +165,13 @@ static uint32_t next(struct seam_calls *calls,
 {
 	const struct seam_xray_batch *batch = calls->batch;
 	struct follower *f = NULL;
-	struct glance g = { .n = 0 };
+	struct lookahead l = { .n = 0 };
 	uint32_t function = SEAM_NONE;
 	size_t i = (size_t)(event - batch->events) + 1, n_shadow;
 
 	for (;; i = 0) {
 		for (; i < batch->n; i++)
-			if (glance_at(&g, &batch->events[i], &function))
+			if (is_last(&l, &batch->events[i], &function))
 				goto out;
 		if (!f) {
 			f = calloc(1, sizeof(*f));

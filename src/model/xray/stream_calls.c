@@ -81,10 +81,10 @@ static void find_unseen(struct seam_calls *calls,
 	seam_calls_begin(calls);
 	calls->start_ns = seam_trace_start_ns(trace, stream);
 	calls->strays.n = calls->next_stray = 0;
-	calls->keeps_strays = true;
+	calls->is_first_pass = true;
 	seam_trace_read(&reader, trace, stream);
 	seam_stream_feed(calls, &reader, batch, &no_sink, NULL);
-	calls->keeps_strays = false;
+	calls->is_first_pass = false;
 	memcpy(calls->repairs, repairs, sizeof(repairs));
 }
 

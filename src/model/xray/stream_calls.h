@@ -3,9 +3,9 @@
  * stream_calls.h - the calls of one thread of a trace, into a sink
  *
  * Joins trace.h, which orders events, with calls.h, which nests them, and
- * handles what takes both: calls that were open when a child was forked begin
- * again in the child, and calls that began before the log are opened before
- * its first event, for callers that need each call under its caller.
+ * handles two cases that need both: calls open when a child was forked begin
+ * again in the child; and calls that began before the log can be opened before
+ * its first event, so that each call is under its caller.
  */
 #ifndef SEAM_STREAM_CALLS_H
 #define SEAM_STREAM_CALLS_H
@@ -15,8 +15,8 @@
 #include "model/xray/trace.h"
 
 /*
- * Replay shadow events [0, @n) of @batch: they change what is open, and no
- * sink gets them.
+ * Replay shadow events [0, @n) of @batch: they open and end calls, without a
+ * sink.
  */
 void seam_stream_follow(struct seam_calls *calls,
 			const struct seam_xray_batch *batch, size_t n);
@@ -67,7 +67,7 @@ void seam_stream_begin(struct seam_calls *calls,
 void seam_stream_end(struct seam_calls *calls, bool follows);
 
 /*
- * All that @reader has.  Inline for the sake of a sink that is a constant;
+ * All events of @reader.  Inline, so that a constant sink is called directly;
  * @batch is scratch space.  A sink that fails sets calls->error, which ends
  * the stream.
  */
@@ -96,8 +96,8 @@ seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
 }
 
 /*
- * The calls of one stream, each under its caller even where its entry is
- * missing: opening costs a first pass that finds those.
+ * The calls of one stream, each under its caller even where the caller's entry
+ * is missing: opening takes a first pass, which finds those callers.
  */
 struct seam_stream {
 	struct seam_calls *calls;	/* of the caller; repairs are added */
@@ -124,8 +124,8 @@ bool seam_stream_next(struct seam_stream *s,
 void seam_stream_close(struct seam_stream *s);
 
 /*
- * All of that in one.  Problems of the log are added to @problems.  0,
- * -ENOMEM, or what a sink has put in calls->error.
+ * Open, read and close the stream.  Problems of the log are added to @problems.
+ * 0, -ENOMEM, or the calls->error that a sink has set.
  */
 int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 		      size_t stream, const struct seam_calls_sink *sink,

@@ -2,7 +2,7 @@
 /*
  * stream_items.h - the calls and events of one thread of a trace, one by one
  *
- * An iterator over what stream_calls.h hands to a sink: entries, arguments,
+ * An iterator over what stream_calls.h passes to a sink: entries, arguments,
  * exits and events as struct seam_item, whose functions are XRay ids.  It
  * holds the items of one batch of events.
  */
@@ -15,11 +15,11 @@
 /* Not to be moved or copied while it is open. */
 struct seam_stream_items {
 	struct seam_calls calls;	/* repairs; its error ends the items */
-	struct seam_stream stream;	/* problems, in its reader */
+	struct seam_stream stream;	/* its reader has the problems */
 	SEAM_ARRAY(struct seam_item) items;	/* of the last batch */
 	size_t at;			/* the next of these */
 	uint64_t last_ns;		/* no later item is earlier */
-	uint64_t n_problems;		/* that are items already */
+	uint64_t n_problems;		/* for which there is a LOSS item */
 	bool is_over;			/* no batch follows */
 };
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A tid that a hostile recording has a million times is not looked at whole. */
+/* Threads of one tid to look at: a hostile recording may have a million. */
 enum { NEARBY = 64 };
 
 /* Whether thread @id comes after a thread of @tid that starts at @ns. */
@@ -79,7 +79,7 @@ static size_t find_place(const struct seam_stream_threads *t, int32_t tid,
 	return low;
 }
 
-/* How far @ns is from the life of @thread. */
+/* How long before the start or after the end of @thread @ns is. */
 static uint64_t distance(const struct seam_thread *thread, uint64_t ns)
 {
 	return ns < thread->start_ns ? thread->start_ns - ns :
@@ -87,8 +87,8 @@ static uint64_t distance(const struct seam_thread *thread, uint64_t ns)
 }
 
 /*
- * The known thread of these ids that lived at @ns, or the one that came
- * closest; SEAM_NONE: there is none.  Pid 0: the log does not have it.
+ * The known thread of these ids that existed at @ns, or the closest in time;
+ * SEAM_NONE: there is none.  Pid 0: the log does not have it.
  */
 static uint32_t find_known(const struct seam_stream_threads *t, int32_t pid,
 			   int32_t tid, uint64_t ns)
@@ -112,7 +112,7 @@ static uint32_t find_known(const struct seam_stream_threads *t, int32_t pid,
 	return found;
 }
 
-/* The last process of these ids, or another one. */
+/* The last process of these ids, added if there is none. */
 static uint32_t find_process(struct seam_stream_threads *t, int32_t pid,
 			     bool is_fork)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream_threads.h - which thread of a profile a stream of a trace is
+ * stream_threads.h - map streams of a trace to threads of a profile
  *
- * A thread that the profile has already, from another input, is known by its
- * pid and tid, and where a number was used twice, by the time.  Others are
- * added: sessions of one thread are one thread, a forked child that writes
+ * A thread that the profile has already, from another input, is found by its
+ * pid and tid, and by the time where a number was used twice.  Others are
+ * added: streams of equal ids are one thread, but a forked child that writes
  * its parent's ids is another one.
  */
 #ifndef SEAM_STREAM_THREADS_H
 #define SEAM_STREAM_THREADS_H
 
+#include "base/pair_map.h"
 #include "model/profile/profile.h"
 #include "model/xray/trace.h"
-#include "base/pair_map.h"
 
 struct seam_stream_threads {
 	struct seam_profile *profile;
-	uint32_t *known;		/* threads that were there at the start,
-					 * by tid and start */
+	uint32_t *known;		/* threads of other inputs, sorted by
+					 * tid and start */
 	size_t n_known;
 	struct seam_pair_map processes;	/* by pid, and by is_fork */
 	struct seam_pair_map threads;	/* added: by process and tid */

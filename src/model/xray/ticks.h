@@ -4,9 +4,9 @@
  *
  * ns = origin_ns + floor((tsc - origin_tsc) * 10^9 / frequency), which never
  * falls when tsc rises.  Most conversions are one 64 x 64 -> 128 bit
- * multiplication by a rounded-up reciprocal; where the rounding could show,
- * which is hours from the origin, a division takes over, so that the result
- * is the exact floor everywhere.
+ * multiplication by a rounded-up reciprocal.  Hours from the origin, where the
+ * rounding could change the result, it is a division, so that the result is the
+ * exact floor everywhere.
  */
 #ifndef SEAM_TICKS_H
 #define SEAM_TICKS_H
@@ -39,7 +39,7 @@ static inline bool seam_ticks_is_wide(const struct seam_ticks *ticks)
 	return ticks->shift == 64;
 }
 
-/* The length of @n_ticks below exact_below; @is_wide may be false. */
+/* The length of @n_ticks < exact_below; @is_wide: the shift is known as 64. */
 static inline __attribute__((always_inline)) uint64_t
 seam_ticks_scale(const struct seam_ticks *ticks, uint64_t n_ticks, bool is_wide)
 {

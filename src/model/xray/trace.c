@@ -107,7 +107,6 @@ static int find_streams(struct seam_trace *trace)
 
 	for (size_t i = 0; i < trace->blocks.n; i++) {
 		struct seam_trace_block *b = &trace->blocks.items[i];
-
 		int r;
 
 		if (!stream || by_owner(b - 1, b)) {
@@ -139,12 +138,15 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Tie a clock to wall time; without any (basic mode), ticks since their zero
- * are all there is.  A block's wall time is taken before its first
- * TSC, so no tie may be early, and the latest is the best.
+ * Tie a clock to wall time; without any (basic mode), times are ticks since the
+ * counter's zero.  A block's first TSC is read before its wall time, so that a
+ * tie is late by the delay between them, and the earliest is the best.
  *
- * Estimator: max over blocks of (wall - ticks as ns); late by the shortest
- * delay of any block's first record, plus 1 us of resolution.
+ * Estimator: min over blocks of (wall - ticks as ns); late by the shortest
+ * delay, early by up to 1 us, the resolution of wall times.
+ *
+ * Source: LLVM, compiler-rt/lib/xray/xray_fdr_controller.h: functionEnter()
+ * gets the TSC, and may then read the wall time in setupNewBuffer().
  */
 static void tie(struct seam_trace_clock *clock, int64_t *ties, size_t n)
 {
@@ -156,7 +158,7 @@ static void tie(struct seam_trace_clock *clock, int64_t *ties, size_t n)
 		return;
 	qsort(ties, n, sizeof(*ties), by_value);
 	best = median = ties[n / 2];
-	for (size_t i = n / 2; i < n && ties[i] - median <= MAX_TIE_NS; i++)
+	for (size_t i = n / 2; i-- > 0 && median - ties[i] <= MAX_TIE_NS;)
 		best = ties[i];
 	clock->ticks.origin_ns = best > 0 ? (uint64_t)best : 0;
 }
@@ -222,7 +224,7 @@ static bool same_event(const struct seam_xray_event *x,
 	       x->cpu == y->cpu && x->kind == y->kind;
 }
 
-/* How many events of @y @x begins with too; UINT64_MAX for all of them. */
+/* How many first events @y shares with @x; UINT64_MAX: all. */
 static uint64_t count_shared(const struct seam_trace *trace,
 			     const struct seam_trace_block *x,
 			     const struct seam_trace_block *y,
@@ -250,7 +252,7 @@ static uint64_t count_shared(const struct seam_trace *trace,
 	}
 }
 
-/* A child shares the events before its fork only: shadows come first. */
+/* A child shares only the events before its fork, so shadows come first. */
 static void keep_first_shadows(struct seam_trace *trace)
 {
 	for (size_t s = 0; s < trace->streams.n; s++) {
@@ -375,7 +377,7 @@ int seam_trace_add_file(struct seam_trace *trace, const char *path,
 	return r;
 }
 
-/* A folder or a file of samples; @r is what opening it as a log gave. */
+/* A bundle or a file of samples; @r: of opening @path as a file. */
 static bool is_sampled(const char *path, const struct seam_file *file, int r)
 {
 	struct seam_input recording;
@@ -571,8 +573,8 @@ static bool open_block(struct seam_trace_reader *reader)
 }
 
 /*
- * Ticks to nanoseconds.  When the counter steps back within a thread, the time
- * stays for that step and goes on with the counter from there.
+ * Convert ticks to nanoseconds.  When the counter of a thread steps back, the
+ * time stands still for that step and then rises with the counter.
  */
 static void convert_times(struct seam_trace_reader *reader,
 			  struct seam_xray_batch *batch)
@@ -601,8 +603,8 @@ static void convert_times(struct seam_trace_reader *reader,
 }
 
 /*
- * Leave only what lies in the range; arguments go with their entry.  Returns
- * how many of the first @n_shadow events are left.
+ * Remove what is not in the range; arguments go with their entry.  Returns how
+ * many of the first @n_shadow events are left.
  */
 static size_t cut(struct seam_trace_reader *reader,
 		  struct seam_xray_batch *batch, size_t n_shadow)
@@ -616,9 +618,9 @@ static size_t cut(struct seam_trace_reader *reader,
 		const struct seam_xray_event event = batch->events[i];
 
 		if (event.kind != SEAM_XRAY_ARGUMENT)
-			reader->keeps = seam_time_range_has(range,
+			reader->in_range = seam_time_range_has(range,
 				seam_ticks_time(reader->clock, event.tsc));
-		if (!reader->keeps)
+		if (!reader->in_range)
 			continue;
 		batch->events[n++] = event;
 		shadows += i < n_shadow;
@@ -666,7 +668,7 @@ bool seam_trace_run(struct seam_trace_reader *reader,
 		    struct seam_trace_run *run)
 {
 	const struct seam_ticks *clock = reader->clock;
-	uint64_t ticks, most;
+	uint64_t ticks, delta;
 
 	reader->takes_runs = true;
 	if ((!reader->in_block && !open_block(reader)) || reader->n_shadow ||
@@ -674,10 +676,10 @@ bool seam_trace_run(struct seam_trace_reader *reader,
 		return false;
 	if (run->wire.n > SEAM_TRACE_RUN)
 		run->wire.n = SEAM_TRACE_RUN;
-	most = (uint64_t)run->wire.n << 32;	/* what the deltas may add */
+	delta = (uint64_t)run->wire.n << 32;	/* at most, of all records */
 	if (run->wire.tsc < clock->origin_tsc ||
-	    run->wire.tsc > UINT64_MAX - most ||
-	    run->wire.tsc + most - clock->origin_tsc >= clock->exact_below ||
+	    run->wire.tsc > UINT64_MAX - delta ||
+	    run->wire.tsc + delta - clock->origin_tsc >= clock->exact_below ||
 	    reader->shift_ns >= SEAM_TICKS_MAX_NS)
 		return false;
 	ticks = run->wire.tsc - clock->origin_tsc;

@@ -30,7 +30,7 @@ struct seam_trace_block {
 	uint32_t log;
 	uint32_t stream;
 	const struct seam_xray_block *block;
-	uint64_t n_shadow;		/* events that another log has too */
+	uint64_t n_shadow;		/* first events that another log has */
 };
 
 struct seam_trace_stream {
@@ -76,9 +76,8 @@ int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
 			  struct seam_err *err);
 
 /*
- * The same step by step: from an empty trace, with all time in its range, add
- * each log, then arrange all of them.  A log that cannot be added leaves the
- * trace as it was.
+ * The same in steps: initialize an empty trace, add each log, then arrange all
+ * of them.  A log that cannot be added leaves the trace as it was.
  */
 void seam_trace_init(struct seam_trace *trace);
 int seam_trace_add(struct seam_trace *trace, const char *path,
@@ -90,9 +89,8 @@ int seam_trace_add_file(struct seam_trace *trace, const char *path,
 int seam_trace_arrange(struct seam_trace *trace, struct seam_err *err);
 
 /*
- * Give the logs another time: the first of their records is at @start_ns
- * then, and the time between any two of them stays.  @untied: only those
- * whose clock is not tied.
+ * Shift the time of the logs so that their first record is at @start_ns; of
+ * logs whose clock is not tied only, with @untied.
  */
 void seam_trace_move(struct seam_trace *trace, bool untied, uint64_t start_ns);
 
@@ -105,7 +103,7 @@ void seam_trace_close(struct seam_trace *trace);
 void seam_trace_problems(const struct seam_trace *trace,
 			 struct seam_xray_problems *problems);
 
-/* Blocks whose extents were wrong and were corrected. */
+/* How many blocks had wrong extents, which were corrected. */
 uint64_t seam_trace_n_extents(const struct seam_trace *trace);
 
 /* Reads one stream; zeroed is not valid. */
@@ -116,8 +114,8 @@ struct seam_trace_reader {
 	size_t next_block, end_block;	/* of the stream */
 	bool in_block;
 	bool takes_runs;		/* seam_trace_run() has been called */
-	bool raw;			/* leave TSCs as they are, cut */
-	bool keeps;			/* the last call or event was kept */
+	bool raw;			/* TSCs, of events in the range only */
+	bool in_range;			/* the last call or event is */
 	uint64_t n_shadow;		/* of this block, still to come */
 	uint64_t last_ns;
 	uint64_t first_ns;		/* of the first event; UINT64_MAX */
@@ -148,34 +146,31 @@ void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream);
 
 /*
- * Read blocks [@first, @first + @n) of the stream, when the time of its event
- * before them was @last_ns.
+ * Read blocks [@first, @first + @n) of the stream; the event before them was at
+ * @last_ns.
  */
 void seam_trace_read_part(struct seam_trace_reader *reader,
 			  const struct seam_trace *trace, size_t stream,
 			  size_t first, size_t n, uint64_t last_ns);
 
 /*
- * The next events of the stream, their tsc turned into nanoseconds that
- * never fall.  The first *@n_shadow of them belong to the process that this
- * one was forked from.  False at the end.  Problems cost the rest of their
- * block and are collected in reader->problems.
+ * The next events of the stream, their tsc converted to nanoseconds that never
+ * fall.  The first *@n_shadow are shadow events.  False at the end.  A problem
+ * ends its block and is added to reader->problems.
  */
 bool seam_trace_next(struct seam_trace_reader *reader,
 		     struct seam_xray_batch *batch, size_t *n_shadow);
 
 /*
- * Function records as they lie in the file, whose times are so well-behaved
- * that each is
+ * Function records as they are in the file, whose times need no division and do
+ * not step back: each is, as from seam_trace_next(),
  *
  *	origin_ns + seam_ticks_scale(clock, ticks + deltas so far)
- *
- * which is what seam_trace_next() would give: no division, no step back.
  */
 struct seam_trace_run {
 	struct seam_xray_run wire;	/* at most SEAM_TRACE_RUN records */
 	const struct seam_ticks *clock;
-	uint64_t ticks;			/* of what came before */
+	uint64_t ticks;			/* of the record before */
 	uint64_t origin_ns;
 };
 
@@ -187,7 +182,7 @@ bool seam_trace_run(struct seam_trace_reader *reader,
 
 /*
  * Go on after the first @n > 0 records of @run, which were all Entry or Exit;
- * run->ticks is now the last one's.
+ * run->ticks is that of the last one.
  */
 void seam_trace_run_take(struct seam_trace_reader *reader,
 			 const struct seam_trace_run *run, size_t n);
