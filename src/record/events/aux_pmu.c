@@ -325,10 +325,8 @@ static void put_etm(struct seam_aux_words *words, const char *pmu,
 void seam_aux_pmu_info(const struct seam_aux_facts *facts,
 		       struct seam_aux_words *words)
 {
-	char pmu[SEAM_EVENT_NAME];
+	const char *pmu = facts->event->kernel_name;
 
-	snprintf(pmu, sizeof(pmu), "%.*s",
-		 (int)strcspn(facts->event->name, "/"), facts->event->name);
 	switch (facts->event->aux_kind) {
 	case SEAM_AUX_INTEL_PT:
 		put_pt(words, pmu, facts);

@@ -68,7 +68,9 @@ enum seam_event_callchains {
 };
 
 struct seam_event {
-	char name[SEAM_EVENT_NAME];	/* as the user wrote it */
+	char name[SEAM_EVENT_NAME];	/* as the user wrote it, or of name= */
+	/* "system:name" of a tracepoint, or the PMU; "" for other events */
+	char kernel_name[SEAM_EVENT_NAME];
 	/* type, config, exclude_*, precise_ip; the recorder sets the rest */
 	struct perf_event_attr attr;
 	enum seam_event_origin origin;

@@ -122,6 +122,7 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
 				    event->name);
 	*terms++ = '\0';
 	*modifiers++ = '\0';
+	snprintf(event->kernel_name, sizeof(event->kernel_name), "%s", copy);
 	type = seam_pmu_type(copy);
 	if (type < 0)
 		return seam_err_set(err, type, "this kernel has no PMU '%s'; "

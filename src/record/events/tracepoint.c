@@ -56,6 +56,7 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 		return seam_err_set(err, -ENAMETOOLONG, "the name of "
 				    "tracepoint '%s:%s' is too long", system,
 				    name);
+	memcpy(event->kernel_name, event->name, sizeof(event->name));
 	snprintf(path, sizeof(path), "%s/%s/%s/id", events_folder(), system,
 		 name);
 	errno = 0;
@@ -226,7 +227,7 @@ static bool is_tracepoint(const struct seam_event *event)
 
 static size_t system_length(const struct seam_event *event)
 {
-	return strcspn(event->name, ":");
+	return strcspn(event->kernel_name, ":");
 }
 
 static bool same_system(const struct seam_event *a, const struct seam_event *b)
@@ -234,7 +235,8 @@ static bool same_system(const struct seam_event *a, const struct seam_event *b)
 	size_t n = system_length(a);
 
 	return is_tracepoint(a) && is_tracepoint(b) &&
-	       n == system_length(b) && strncmp(a->name, b->name, n) == 0;
+	       n == system_length(b) &&
+	       strncmp(a->kernel_name, b->kernel_name, n) == 0;
 }
 
 /* Whether event @i is the first of its system. */
@@ -259,10 +261,10 @@ static bool is_known(const struct seam_event *events, size_t i)
 static void put_format(struct format_text *blob, const struct seam_event *event)
 {
 	char path[2 * SEAM_EVENT_NAME];
-	const char *name = event->name + system_length(event) + 1;
+	int n = (int)system_length(event);
 
-	snprintf(path, sizeof(path), "%.*s/%s/format",
-		 (int)system_length(event), event->name, name);
+	snprintf(path, sizeof(path), "%.*s/%s/format", n, event->kernel_name,
+		 event->kernel_name + n + 1);
 	put_file(blob, path);
 }
 
@@ -272,7 +274,7 @@ static void put_system(struct format_text *blob,
 	size_t length = system_length(&events[first]);
 	uint32_t n_formats = 0;
 
-	put(blob, events[first].name, length);
+	put(blob, events[first].kernel_name, length);
 	put(blob, "", 1);
 	for (size_t i = first; i < n; i++)
 		n_formats += same_system(&events[first], &events[i]) &&
