@@ -226,9 +226,11 @@ static size_t limit(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 {
 	const uint8_t *zero = memchr(bytes, 0, n);
 	size_t taken = zero ? (size_t)(zero - bytes) : n;
+	uint64_t left = copy->n_bytes < copy->max_bytes ?
+			copy->max_bytes - copy->n_bytes : 0;
 
-	if (taken > copy->max_bytes - copy->n_bytes) {
-		taken = (size_t)(copy->max_bytes - copy->n_bytes);
+	if (taken > left) {
+		taken = (size_t)left;
 		copy->is_cut = true;
 	}
 	copy->is_over = taken < n;
