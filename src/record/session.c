@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* session.c - what all stages of a recording do; see session.h */
+/* session.c - steps that all stages of a recording share; see session.h */
 #include "record/session.h"
 
 #include "record/plan.h"
@@ -38,7 +38,7 @@ void seam_session_cut_short(struct seam_session *s)
 {
 	s->result->cut_short = true;
 	seam_sources_disable(&s->sources);
-	/* by another process, a program that begins its log again perhaps */
+	/* truncated by another process */
 	if (s->recording.data.writer.was_cut &&
 	    seam_data_file_salvage(&s->recording.data, &s->sources))
 		seam_existing_write(s, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_jit.c - open runtimes, copy their dumps at the end; see kept_jit.h */
+/* kept_jit.c - open runtimes, copy their dumps and maps; see kept_jit.h */
 #include "record/bundle/kept_jit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static const char part[] = SEAM_BUNDLE_PART;
 
-/* A copy of half a gigabyte reports no progress. */
+/* A copy of half a gigabyte is one step without progress. */
 #define COPY_LIMIT_NS (30 * SEAM_HELPER_LIMIT_NS)
 
 static bool is_anonymous(const char *path)
