@@ -43,14 +43,6 @@ static void read_run(struct seam_helper_job *job)
 		seam_synth_namespaces(&r->synth, r->pid);
 }
 
-void seam_session_track_files(struct seam_session *s,
-			      const struct seam_perf_sideband *record)
-{
-	seam_kept_files_sideband(&s->kept_files, record);
-	if (s->options->keep_files)
-		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
-}
-
 static void track_files(struct seam_session *s, const struct seam_synth *synth)
 {
 	for (size_t pos = 0; pos < synth->bytes.n;) {

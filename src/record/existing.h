@@ -23,8 +23,4 @@
  */
 int seam_existing_write(struct seam_session *s, struct seam_err *err);
 
-/* Pass a side-band record to kept_files and kept_hits. */
-void seam_session_track_files(struct seam_session *s,
-			      const struct seam_perf_sideband *record);
-
 #endif /* SEAM_EXISTING_H */

@@ -200,7 +200,7 @@ static int begin(struct seam_session *s, struct seam_err *err)
 
 	if (r < 0)
 		return r;
-	seam_running_read(&s->kernel);
+	seam_running_kernel_read(&s->kernel);
 	set_start(s);
 	r = begin_data(s, err);
 	if (r == 0)

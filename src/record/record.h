@@ -91,7 +91,7 @@ struct seam_record_result {
 	bool command_ended;	/* wait_status says how */
 	int wait_status;	/* as from waitpid() */
 	bool stopped_command;	/* by us, because -p's processes ended */
-	int signal;		/* that ended the recording before; or 0 */
+	int signal;		/* the last that was to end it; or 0 */
 	bool cut_short;		/* by a failed write; the chain says which */
 	bool skipped;		/* files for symbols were not copied */
 	const char *limit;	/* the option that ended it; or NULL */

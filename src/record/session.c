@@ -2,7 +2,6 @@
 /* session.c - steps that all stages of a recording share; see session.h */
 #include "record/session.h"
 
-#include "record/plan.h"
 #include "record/existing.h"
 
 #include <stdarg.h>
@@ -32,6 +31,14 @@ int seam_session_watch(struct seam_session *s, struct seam_err *err)
 			r = seam_loop_add_ring(&s->loop, fd, err);
 	}
 	return r;
+}
+
+void seam_session_track_files(struct seam_session *s,
+			      const struct seam_perf_sideband *record)
+{
+	seam_kept_files_sideband(&s->kept_files, record);
+	if (s->options->keep_files)
+		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
 }
 
 void seam_session_cut_short(struct seam_session *s)

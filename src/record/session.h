@@ -61,6 +61,10 @@ void seam_session_note(const struct seam_session *s, bool verbose,
 /* Have the loop wait for all sources that it does not wait for yet. */
 int seam_session_watch(struct seam_session *s, struct seam_err *err);
 
+/* Pass a side-band record to kept_files and kept_hits. */
+void seam_session_track_files(struct seam_session *s,
+			      const struct seam_perf_sideband *record);
+
 /* One round of draining.  After -errno the recording is cut short. */
 int seam_session_drain(struct seam_session *s, struct seam_err *err);
 

@@ -62,9 +62,10 @@ void seam_kept_jit_add(struct seam_kept_jit *jit, struct seam_helper *helper,
 
 /*
  * Copy to a bundle: begin(), copy() for each runtime, end().  begin() sets
- * @counts.  copy() has @helper copy the dump of runtime @i, at most @budget
- * bytes; an error is counted.  end() takes the maps; for a snapshot they are
- * copied as they are so far.
+ * @counts.  copy() queues a job for the dump of runtime @i, and for its map if
+ * that is not watched, of at most @budget bytes; or counts the error, and
+ * returns -errno.  end() ends the watch; for a snapshot it copies the maps so
+ * far.
  */
 void seam_kept_jit_begin(struct seam_kept_jit *jit,
 			 const struct seam_bundle *bundle,

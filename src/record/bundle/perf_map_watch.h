@@ -3,9 +3,9 @@
  * perf_map_watch.h - a thread that copies perf maps while they are written
  *
  * A perf map has the functions at addresses, but no times; a runtime that frees
- * code uses the address again.  So maps are copied into the
- * recording as they grow, to jit/perf-PID.map with the PID of the recording,
- * and an index beside each has the time of its lines (perf_map_copy.h).
+ * code uses the address again.  So maps are copied into the recording as they
+ * grow, to jit/perf-PID.map with the PID of the recording, and an index beside
+ * each has the times of its lines (perf_map_copy.h).
  *
  * A file system of another user may block whatever reads it, so a thread does
  * all of it, and the recording does not wait for one that is blocked.  inotify

@@ -79,7 +79,7 @@ static void unmap_rings(struct seam_sources *s, enum seam_ring_use use,
 	}
 }
 
-/* Through the event that owns the ring.  Source: perf_mmap() of Linux. */
+/* The event that owns the ring has the buffer.  Source: perf_mmap(). */
 static int map_aux(struct seam_sources *s, enum seam_ring_use use,
 		   size_t bytes, size_t first, struct seam_err *err)
 {

@@ -322,7 +322,7 @@ static int add_rings(struct seam_sources *s, int tid,
 	return r < 0 ? (int)r : 0;
 }
 
-/* Once its sources are open: entries of an index cannot be removed. */
+/* Call it once the sources are open: no entry of an index can be removed. */
 static int remember_thread(struct seam_sources *s,
 			   const struct seam_source_thread *thread,
 			   struct seam_err *err)

@@ -15,6 +15,6 @@ struct seam_running_kernel {
 };
 
 /* Values that this user may not read are 0. */
-void seam_running_read(struct seam_running_kernel *kernel);
+void seam_running_kernel_read(struct seam_running_kernel *kernel);
 
 #endif /* SEAM_RUNNING_KERNEL_H */
