@@ -73,72 +73,73 @@ static struct perf_event_attr user_cycles(void)
 }
 
 __attribute__((format(printf, 3, 4)))
-static void set_verdict(struct seam_doctor *p, enum seam_verdict verdict,
+static void set_verdict(struct seam_doctor *check, enum seam_verdict verdict,
 			const char *fmt, ...)
 {
 	va_list args;
 
-	p->verdict = verdict;
+	check->verdict = verdict;
 	va_start(args, fmt);
-	vsnprintf(p->found, sizeof(p->found), fmt, args);
+	vsnprintf(check->found, sizeof(check->found), fmt, args);
 	va_end(args);
 }
 
 __attribute__((format(printf, 2, 3)))
-static void advise(struct seam_doctor *p, const char *fmt, ...)
+static void advise(struct seam_doctor *check, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(p->remedy, sizeof(p->remedy), fmt, args);
+	vsnprintf(check->remedy, sizeof(check->remedy), fmt, args);
 	va_end(args);
 }
 
-/* A right that is refused: @level of paranoia would grant it to all. */
-static void report_permission(struct seam_doctor *p, int r, int level)
+/* @r: of an event that any user may open at perf_event_paranoid=@level. */
+static void report_permission(struct seam_doctor *check, int r, int level)
 {
 	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
 
 	if (r == 0) {
-		set_verdict(p, SEAM_VERDICT_YES, "%s", "");
+		set_verdict(check, SEAM_VERDICT_YES, "%s", "");
 		return;
 	}
-	set_verdict(p, SEAM_VERDICT_NO, "%s (kernel.perf_event_paranoid=%ld)",
-		    strerror(-r), paranoid);
+	set_verdict(check, SEAM_VERDICT_NO,
+		    "%s (kernel.perf_event_paranoid=%ld)", strerror(-r),
+		    paranoid);
 	if (r == -ENOSYS)
-		advise(p, "a kernel with CONFIG_PERF_EVENTS=y");
+		advise(check, "a kernel with CONFIG_PERF_EVENTS=y");
 	else if (paranoid > level)
-		advise(p, "sysctl kernel.perf_event_paranoid=%d, or "
+		advise(check, "sysctl kernel.perf_event_paranoid=%d, or "
 		       "CAP_PERFMON", level);
 	else
-		advise(p, "a seccomp profile (of the container?) that allows "
-		       "perf_event_open");
+		advise(check, "a seccomp profile (of the container?) that "
+		       "allows perf_event_open");
 }
 
-static void check_user(struct seam_doctor *p)
+static void check_user(struct seam_doctor *check)
 {
 	struct perf_event_attr attr = user_clock();
 
-	report_permission(p, try_event(&attr), 2);
+	report_permission(check, try_event(&attr), 2);
 }
 
-static void check_kernel(struct seam_doctor *p)
-{
-	struct perf_event_attr attr = user_clock();
-
-	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
-	report_permission(p, try_event(&attr), 1);
-}
-
-static void check_system(struct seam_doctor *p)
+static void check_kernel(struct seam_doctor *check)
 {
 	struct perf_event_attr attr = user_clock();
 
 	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
-	report_permission(p, try_event_of(&attr, EVERY_THREAD, 0), 0);
+	report_permission(check, try_event(&attr), 1);
 }
 
-static void check_kernel_names(struct seam_doctor *p)
+static void check_system(struct seam_doctor *check)
+{
+	struct perf_event_attr attr = user_clock();
+
+	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
+	report_permission(check, try_event_of(&attr, EVERY_THREAD, 0), 0);
+}
+
+static void check_kernel_names(struct seam_doctor *check)
 {
 	long hidden = seam_procfs_sysctl("kptr_restrict", 0);
 	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
@@ -146,79 +147,81 @@ static void check_kernel_names(struct seam_doctor *p)
 
 	seam_kernel_identify(&kernel, NULL);
 	if (kernel.text_addr) {
-		set_verdict(p, SEAM_VERDICT_YES, "%s", "");
+		set_verdict(check, SEAM_VERDICT_YES, "%s", "");
 		return;
 	}
-	set_verdict(p, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
-		    "(kernel.kptr_restrict=%ld, kernel.perf_event_paranoid=%ld)",
-	     hidden, paranoid);
+	set_verdict(check, SEAM_VERDICT_NO, "/proc/kallsyms shows no addresses "
+		    "(kernel.kptr_restrict=%ld, "
+		    "kernel.perf_event_paranoid=%ld)", hidden, paranoid);
 	if (hidden <= 0 && paranoid <= 1)
-		advise(p, "CAP_SYSLOG");
+		advise(check, "CAP_SYSLOG");
 	else
-		advise(p, "sysctl%s%s%s",
+		advise(check, "sysctl%s%s%s",
 		       hidden > 0 ? " kernel.kptr_restrict=0" : "",
 		       paranoid > 1 ? " kernel.perf_event_paranoid=1" : "",
 		       hidden > 1 ? "" : ", or CAP_SYSLOG");
 }
 
 /* A feature of the CPU or of its driver. */
-static void report_hardware(struct seam_doctor *p, int r, const char *remedy)
+static void report_hardware(struct seam_doctor *check, int r,
+			    const char *remedy)
 {
 	if (r == 0) {
-		set_verdict(p, SEAM_VERDICT_YES, "%s", "");
+		set_verdict(check, SEAM_VERDICT_YES, "%s", "");
 		return;
 	}
 	if (r == -ENOENT || r == -EOPNOTSUPP || r == -ENODEV)
-		set_verdict(p, SEAM_VERDICT_NO, "this machine has none");
+		set_verdict(check, SEAM_VERDICT_NO, "this machine has none");
 	else
-		set_verdict(p, SEAM_VERDICT_NO, "%s", strerror(-r));
-	advise(p, "%s", remedy);
+		set_verdict(check, SEAM_VERDICT_NO, "%s", strerror(-r));
+	advise(check, "%s", remedy);
 }
 
-static void check_cycles(struct seam_doctor *p)
+static void check_cycles(struct seam_doctor *check)
 {
 	struct perf_event_attr attr = user_cycles();
 
-	report_hardware(p, try_event(&attr),
+	report_hardware(check, try_event(&attr),
 			"a machine, or a virtual machine, with a PMU; "
-		       "cpu-clock is used in its place");
+			"cpu-clock is used in its place");
 }
 
-static void check_precise(struct seam_doctor *p)
+static void check_precise(struct seam_doctor *check)
 {
 	struct perf_event_attr attr = user_cycles();
 
 	attr.precise_ip = 1;
-	report_hardware(p, try_event(&attr),
+	report_hardware(check, try_event(&attr),
 			"a CPU with PEBS, IBS or SPE");
 }
 
-static void check_branches(struct seam_doctor *p)
+static void check_branches(struct seam_doctor *check)
 {
 	struct perf_event_attr attr = user_cycles();
 
 	attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
 	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER |
 				  PERF_SAMPLE_BRANCH_ANY;
-	report_hardware(p, try_event(&attr),
+	report_hardware(check, try_event(&attr),
 			"a CPU with LBR, BRS or BRBE");
 }
 
-static void check_aux(struct seam_doctor *p)
+static void check_aux(struct seam_doctor *check)
 {
 	struct seam_perf_pmu pmus[128];
 	size_t n = seam_procfs_pmus(pmus, SEAM_ARRAY_SIZE(pmus));
 
 	for (size_t i = 0; i < n; i++)
 		if (seam_aux_pmu_kind(pmus[i].name)) {
-			set_verdict(p, SEAM_VERDICT_YES, "%s", pmus[i].name);
+			set_verdict(check, SEAM_VERDICT_YES, "%s",
+				    pmus[i].name);
 			return;
 		}
-	set_verdict(p, SEAM_VERDICT_NO, "no such PMU");
-	advise(p, "a CPU with Intel PT, CoreSight or SPE");
+	set_verdict(check, SEAM_VERDICT_NO, "no such PMU");
+	advise(check, "a CPU with Intel PT, CoreSight or SPE");
 }
 
-static void check_tracepoints(struct seam_doctor *p)
+static void check_tracepoints(struct seam_doctor *check)
 {
 	static const char path[] =
 		"/sys/kernel/tracing/events/sched/sched_switch/id";
@@ -229,9 +232,9 @@ static void check_tracepoints(struct seam_doctor *p)
 	if (access(path, R_OK) < 0) {
 		bool mounted = errno != ENOENT;
 
-		set_verdict(p, SEAM_VERDICT_NO, "tracefs is not %s",
+		set_verdict(check, SEAM_VERDICT_NO, "tracefs is not %s",
 			    mounted ? "readable" : "mounted");
-		advise(p, mounted ?
+		advise(check, mounted ?
 		       "mount -o remount,mode=755 /sys/kernel/tracing" :
 		       "mount -t tracefs tracefs /sys/kernel/tracing");
 		return;
@@ -242,35 +245,35 @@ static void check_tracepoints(struct seam_doctor *p)
 	attr.sample_period = 1;
 	attr.exclude_kernel = 0;
 	r = try_event(&attr);
-	report_permission(p, r, -1);
+	report_permission(check, r, -1);
 }
 
 /* A feature of newer kernels: EINVAL without it. */
-static void report_feature(struct seam_doctor *p, int r, const char *since)
+static void report_feature(struct seam_doctor *check, int r, const char *since)
 {
-	set_verdict(p, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
+	set_verdict(check, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
 		    r == 0 ? "" : strerror(-r));
 	if (r != 0)
-		advise(p, "%s", since);
+		advise(check, "%s", since);
 }
 
-static void check_build_ids(struct seam_doctor *p)
+static void check_build_ids(struct seam_doctor *check)
 {
 	struct perf_event_attr attr = user_clock();
 
 	attr.mmap = attr.mmap2 = attr.build_id = 1;
-	report_feature(p, try_event(&attr), "Linux 5.12");
+	report_feature(check, try_event(&attr), "Linux 5.12");
 }
 
-static void check_lost_counts(struct seam_doctor *p)
+static void check_lost_counts(struct seam_doctor *check)
 {
 	struct perf_event_attr attr = user_clock();
 
 	attr.read_format = PERF_FORMAT_LOST;
-	report_feature(p, try_event(&attr), "Linux 6.0");
+	report_feature(check, try_event(&attr), "Linux 6.0");
 }
 
-/* Whether a ring of @bytes can be had on all CPUs at once. */
+/* Whether a ring of @bytes can be mapped on all CPUs at once. */
 static bool map_all(const struct seam_number_list *cpus, size_t bytes)
 {
 	struct perf_event_attr attr = user_clock();
@@ -293,7 +296,7 @@ static bool map_all(const struct seam_number_list *cpus, size_t bytes)
 	return ok;
 }
 
-static void check_ring_space(struct seam_doctor *p)
+static void check_ring_space(struct seam_doctor *check)
 {
 	struct seam_number_list cpus = { 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -303,32 +306,32 @@ static void check_ring_space(struct seam_doctor *p)
 	seam_procfs_cpus(&cpus, NULL);
 	while (bytes > page && !map_all(&cpus, bytes))
 		bytes /= 2;
-	set_verdict(p, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
+	set_verdict(check, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
 		    bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
-	     "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
-	     seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
+		    "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
+		    seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
 		    seam_procfs_sysctl("perf_event_mlock_kb", 516));
-	if (p->verdict != SEAM_VERDICT_YES)
-		advise(p, "sysctl kernel.perf_event_mlock_kb=%d, a higher "
+	if (check->verdict != SEAM_VERDICT_YES)
+		advise(check, "sysctl kernel.perf_event_mlock_kb=%d, a higher "
 		       "'ulimit -l', or CAP_IPC_LOCK",
 		       (SEAM_RECORD_RING_BYTES + 128 * 1024) / 1024 + 8);
 	free(cpus.items);
 }
 
-static void check_rate(struct seam_doctor *p)
+static void check_rate(struct seam_doctor *check)
 {
 	long max_hz = seam_procfs_sysctl("perf_event_max_sample_rate", 0);
 	bool enough = max_hz >= SEAM_RECORD_FREQUENCY_HZ;
 
-	set_verdict(p, enough ? SEAM_VERDICT_YES : SEAM_VERDICT_LIMITED,
+	set_verdict(check, enough ? SEAM_VERDICT_YES : SEAM_VERDICT_LIMITED,
 		    "at most %ld Hz", max_hz);
 	if (!enough)
-		advise(p, "sysctl kernel.perf_event_max_sample_rate=100000; "
-		       "the kernel lowers it by "
+		advise(check, "sysctl kernel.perf_event_max_sample_rate="
+		       "100000; the kernel lowers it by "
 		       "kernel.perf_cpu_time_max_percent");
 }
 
-static void check_descriptors(struct seam_doctor *p)
+static void check_descriptors(struct seam_doctor *check)
 {
 	struct rlimit limit = { 0 };
 	struct seam_number_list cpus = { 0 };
@@ -337,12 +340,13 @@ static void check_descriptors(struct seam_doctor *p)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	seam_procfs_cpus(&cpus, NULL);
 	needed = 2 * cpus.n + 64;
-	set_verdict(p, limit.rlim_max >= needed ? SEAM_VERDICT_YES :
-		    SEAM_VERDICT_LIMITED, "%lu, and %lu on request; a command on "
-	     "%zu CPUs takes %zu", (unsigned long)limit.rlim_cur,
-	     (unsigned long)limit.rlim_max, cpus.n, 2 * cpus.n);
-	if (p->verdict != SEAM_VERDICT_YES)
-		advise(p, "a higher hard limit: 'ulimit -Hn'");
+	set_verdict(check, limit.rlim_max >= needed ? SEAM_VERDICT_YES :
+		    SEAM_VERDICT_LIMITED,
+		    "%lu, and %lu on request; a command on %zu CPUs takes %zu",
+		    (unsigned long)limit.rlim_cur,
+		    (unsigned long)limit.rlim_max, cpus.n, 2 * cpus.n);
+	if (check->verdict != SEAM_VERDICT_YES)
+		advise(check, "a higher hard limit: 'ulimit -Hn'");
 	free(cpus.items);
 }
 
@@ -352,8 +356,8 @@ static void say_hello(struct seam_ipc *ipc, void *context)
 	seam_ipc_send(ipc, 0, -1);
 }
 
-/* By starting one, and having it send something. */
-static void check_isolation(struct seam_doctor *p)
+/* Start a sandbox, and receive a message from it. */
+static void check_isolation(struct seam_doctor *check)
 {
 	struct seam_sandbox sandbox;
 	struct seam_message hello;
@@ -364,23 +368,24 @@ static void check_isolation(struct seam_doctor *p)
 	if (!r && seam_ipc_receive(&sandbox.ipc, &hello))
 		r = seam_err_set(&err, -EIO, "it does not answer");
 	missing = seam_sandbox_missing(&sandbox);
-	set_verdict(p, r ? SEAM_VERDICT_NO : missing ? SEAM_VERDICT_LIMITED :
-		    SEAM_VERDICT_YES, "%s%s", missing ? "without limits on: " : "",
-	     r ? err.cause[0] : missing ? missing :
-	     "system calls, memory and user are limited");
+	set_verdict(check, r ? SEAM_VERDICT_NO : missing ?
+		    SEAM_VERDICT_LIMITED : SEAM_VERDICT_YES, "%s%s",
+		    missing ? "without limits on: " : "",
+		    r ? err.cause[0] : missing ? missing :
+		    "system calls, memory and user are limited");
 	if (r)
-		advise(p, "the right to fork; without, reports have no names "
-		       "of files");
+		advise(check, "the right to fork; without, reports have no "
+		       "names of files");
 	else if (missing)
-		advise(p, "a kernel and a container that allow seccomp, "
+		advise(check, "a kernel and a container that allow seccomp, "
 		       "setresuid and setrlimit");
 	seam_sandbox_end(&sandbox, NULL, 0);
 }
 
-/* The first decides whether anything works. */
+/* Without the first nothing can be recorded. */
 static const struct check {
 	const char *key, *title;
-	void (*run)(struct seam_doctor *p);
+	void (*run)(struct seam_doctor *check);
 } checks[] = {
 	{ "user-samples", "samples of user code", check_user },
 	{ "kernel-samples", "samples and stacks of the kernel", check_kernel },

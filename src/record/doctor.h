@@ -17,6 +17,7 @@ enum seam_verdict {
 	SEAM_VERDICT_NO,
 };
 
+/* A check and its result. */
 struct seam_doctor {
 	const char *key;	/* for scripts: "kernel-samples" */
 	const char *title;	/* for people */

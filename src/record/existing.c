@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* existing.c - a job for each process, records to the file; see existing.h */
+/* existing.c - a helper's job for each process; see existing.h */
 #include "record/existing.h"
 
 #include "record/perf/aux_buffers.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-	MAX_WAITING = 64,	/* jobs; their results are in memory */
+	MAX_WAITING = 64,	/* jobs, whose results are in memory */
 	WAIT_MS = 20,
 };
 
@@ -41,14 +41,6 @@ static void read_run(struct seam_helper_job *job)
 	seam_synth_process(&r->synth, r->pid);
 	if (r->namespaces)
 		seam_synth_namespaces(&r->synth, r->pid);
-}
-
-void seam_session_track_files(struct seam_session *s,
-			      const struct seam_perf_sideband *record)
-{
-	seam_kept_files_sideband(&s->kept_files, record);
-	if (s->options->keep_files)
-		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
 }
 
 static void track_files(struct seam_session *s, const struct seam_synth *synth)
@@ -119,7 +111,7 @@ static int submit(struct existing *e, int pid)
 	return 0;
 }
 
-/* Wait until at most @max jobs are left.  False: a signal ends it. */
+/* Wait until at most @max jobs are left.  False: a signal, or an error. */
 static bool wait_for_jobs(struct existing *e, size_t max)
 {
 	struct seam_helper *helper = e->s->kept_files.helper;
@@ -143,7 +135,8 @@ static void report(const struct existing *e)
 			"long; symbols may be missing", e->n_stuck);
 	if (e->n_left_out)
 		seam_session_note(e->s, false, "%" PRIu64 " mappings of "
-			"processes that ran before were left out: too many", e->n_left_out);
+			"processes that ran before were left out: too many",
+			e->n_left_out);
 }
 
 static int read_all(struct seam_session *s,
@@ -180,7 +173,7 @@ static int list_processes(const struct seam_session *s,
 
 	if (seam_plan_is_system_wide(s->options))
 		return seam_procfs_processes(pids);
-	if (seam_plan_follows_command(s->options))
+	if (seam_plan_records_command(s->options))
 		return 0;
 	for (size_t i = 0; i < tids->n; i++) {
 		int pid = seam_targets_process(tids->items[i]);
@@ -204,7 +197,6 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 	int r;
 
 	seam_aux_buffers_describe(&s->sources, &synth);
-
 	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
 		seam_synth_kernel(&synth, &s->kernel);
 	if (list_processes(s, &pids) < 0)
@@ -212,8 +204,8 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 	if (s->options->cgroups)
 		seam_synth_cgroups(&synth);
 	if (s->child.pid && (seam_plan_is_system_wide(s->options) ||
-			     seam_plan_follows_command(s->options))) {
-		/* until its exec() the command has our name */
+			     seam_plan_records_command(s->options))) {
+		/* until its exec(), the command's process has our name */
 		seam_procfs_text("/proc/self/comm", name, sizeof(name));
 		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
 	}

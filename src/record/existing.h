@@ -13,18 +13,14 @@
 
 #include "record/session.h"
 
-/* Records of all processes; more are left out, and counted. */
+/* Bytes of records of all processes; beyond it, processes are left out. */
 #define SEAM_EXISTING_MAX_BYTES (UINT64_C(256) << 20)
 
 /*
- * Append the records of the kernel and of the processes to be sampled that run
- * already.  0, or -errno of a write, of memory or of the helper; reports what
- * was left out.
+ * Append the records of the kernel, and of those processes to be sampled that
+ * run already.  0, or -errno of a write, of memory or of the helper; what was
+ * left out is reported to the user.
  */
 int seam_existing_write(struct seam_session *s, struct seam_err *err);
-
-/* Pass a side-band record to what copies files at the end. */
-void seam_session_track_files(struct seam_session *s,
-			      const struct seam_perf_sideband *record);
 
 #endif /* SEAM_EXISTING_H */

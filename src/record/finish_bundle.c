@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* What a message says after the number of files or processes. */
+/* Messages, after the number of files or processes. */
 static const char *const file_messages[SEAM_KEPT_N_CAUSES] = {
 	[SEAM_KEPT_GONE] = "mapped files were gone before they could be "
 			   "copied: symbols may be missing",
@@ -52,11 +52,11 @@ static void copy_kernel(struct seam_recording *recording,
 		return;
 	seam_session_note(s, false, "the kernel's symbols were not copied: %s",
 			  err.cause[0]);
-	/* without the right to read them nothing is lost */
+	/* what this user may not read is not counted as skipped */
 	recording->skipped |= r != -EACCES && r != -EPERM;
 }
 
-/* One line for each cause; one of them has the first error. */
+/* One line for each cause; the first error is in the line of its cause. */
 static void report(const struct seam_session *s,
 		   const struct seam_kept_counts *counts,
 		   const char *const messages[SEAM_KEPT_N_CAUSES])
@@ -84,7 +84,7 @@ static void report_hits(const struct seam_session *s)
 			s->kept_hits.n_left_out);
 }
 
-/* How much of --max-size is left for files beside the data. */
+/* The bytes of --max-size that are left for files beside "data". */
 static uint64_t budget(const struct seam_recording *recording,
 		       const struct seam_session *s)
 {

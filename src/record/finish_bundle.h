@@ -2,9 +2,10 @@
 /*
  * finish_bundle.h - copy what readers need into the bundle of a recording
  *
- * At the end of a recording, or for a snapshot: the kernel's symbols, the
- * files of kept_files.h, the dumps and maps of JITs.  What was left out is
- * reported by cause, and counted in the manifest.
+ * seam_recording_add_files(), at the end of a recording or for a snapshot,
+ * copies the kernel's symbols, the files of kept_files.h, and the dumps and
+ * maps of JITs.  Files left out are reported by cause, and counted in the
+ * manifest.
  */
 #ifndef SEAM_FINISH_BUNDLE_H
 #define SEAM_FINISH_BUNDLE_H

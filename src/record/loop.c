@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.c - epoll over perf events, a signalfd and a pidfd; see loop.h */
+/* loop.c - epoll over rings, links, pidfds and a signalfd; see loop.h */
 #include "record/loop.h"
 
 #include "base/clock.h"
@@ -77,7 +77,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 
 void seam_loop_take_signals(void)
 {
-	/* ignored, as by some parents, it discards the status of children */
+	/* if a parent ignored it, the kernel discards the status of children */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -131,7 +131,7 @@ int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 	return add(loop, fd, err);
 }
 
-/* Whether @fd is of a process, which has ended then: it is removed. */
+/* True: @fd was a pidfd, and its process has ended; it is closed. */
 static bool ends_process(struct seam_loop *loop, int fd)
 {
 	for (size_t i = 0; i < loop->processes.n; i++)
@@ -146,7 +146,7 @@ static bool ends_process(struct seam_loop *loop, int fd)
 
 /*
  * timeout(1) sends a signal to its child and then to its process group: that
- * is one request, not a second and more urgent one.
+ * is one request, and not a second one, which would end the recording at once.
  */
 static bool is_repeated(struct seam_loop *loop,
 			const struct signalfd_siginfo *info)
@@ -158,7 +158,7 @@ static bool is_repeated(struct seam_loop *loop,
 	    loop->last_pid == info->ssi_pid &&
 	    now_ns - loop->last_ns < REPEAT_NS)
 		return true;
-	/* only accepted ones, so that a repeated signal is accepted at last */
+	/* not of ignored ones: a signal sent again and again gets through */
 	loop->last_number = (int)info->ssi_signo;
 	loop->last_pid = info->ssi_pid;
 	loop->last_ns = now_ns;
@@ -213,7 +213,7 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			continue;
 		}
 		news |= SEAM_LOOP_RINGS;
-		/* once: epoll would report it forever */
+		/* the event has ended: epoll would report it forever */
 		if (events[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}

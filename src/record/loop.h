@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop.h - wait for rings, for the command and for signals in one place
+ * loop.h - wait for rings, programs, processes and signals in one place
  *
  * Signals that end a recording are read from a signalfd, so none interrupts a
- * write: SIGINT and SIGTERM even if they were ignored when we were started, as
- * in a background job of a script; SIGHUP (nohup) and SIGQUIT stay ignored
- * then.
+ * write.  SIGINT and SIGTERM are read even if they were ignored when we were
+ * started, as in a background job of a script; SIGHUP (nohup) and SIGQUIT stay
+ * ignored then.
  */
 #ifndef SEAM_LOOP_H
 #define SEAM_LOOP_H
@@ -19,7 +19,7 @@
 enum seam_loop_news {
 	SEAM_LOOP_RINGS = 1 << 0,	/* a ring is above its watermark */
 	SEAM_LOOP_CHILD = 1 << 1,	/* a child of ours has changed state */
-	SEAM_LOOP_SIGNAL = 1 << 2,	/* to end the recording */
+	SEAM_LOOP_SIGNAL = 1 << 2,	/* one that ends the recording */
 	SEAM_LOOP_EXITS = 1 << 3,	/* all watched processes have ended */
 	SEAM_LOOP_SNAPSHOT = 1 << 4,	/* requested by SIGUSR2 */
 	SEAM_LOOP_LINK = 1 << 5,	/* connection, message or wakeup */
@@ -34,17 +34,17 @@ struct seam_loop_signal {
 
 struct seam_loop {
 	int epoll;
-	int signals;
+	int signals;			/* signalfd */
 	int links[2];			/* of the link server; -1: none */
 	SEAM_ARRAY(int) processes;	/* pidfds of those still running */
 	sigset_t old_mask;
-	/* The last signal: see is_repeated() in loop.c. */
+	/* The last accepted signal: see is_repeated() in loop.c. */
 	int last_number;
 	uint32_t last_pid;
 	uint64_t last_ns;
 };
 
-/* Block the signals from here on; @loop->old_mask is what was before. */
+/* Block the signals from here on; @loop->old_mask gets the former mask. */
 int seam_loop_init(struct seam_loop *loop, struct seam_err *err);
 
 /*
@@ -63,7 +63,7 @@ int seam_loop_add_link(struct seam_loop *loop, const int fds[2],
 
 /*
  * Wait for the end of process or thread @id too, which is not our child.
- * Kernels before 6.9 can watch processes only: there it is the thread's.
+ * Kernels before 6.9 have no pidfd of a thread: its process is watched there.
  */
 int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 			  struct seam_err *err);
@@ -76,8 +76,8 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 			    struct seam_loop_signal *signal);
 
 /*
- * The same for signals and children only, and until @fd is readable.  A
- * request for a snapshot is dropped.
+ * Wait for signals and children only, and until @fd is readable; requests for
+ * a snapshot are dropped.
  */
 unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
 				int timeout_ms,

@@ -12,11 +12,9 @@
 #include <unistd.h>
 
 enum {
-	/* How often the threads of a process are listed until none is new. */
-	MAX_TRIES = 8,
-	/* One ring with -m auto; all of them, as a part of memory. */
-	MAX_AUTO_BYTES = 16 * 1024 * 1024,
-	AUTO_PART_OF_MEMORY = 32,
+	MAX_TRIES = 8,		/* to open the events of all threads */
+	MAX_AUTO_BYTES = 16 * 1024 * 1024,	/* of a ring, with -m auto */
+	AUTO_PART_OF_MEMORY = 32,	/* of all rings, at most 1/32 */
 };
 
 static uint64_t frequency(const struct seam_session *s, uint64_t wanted)
@@ -48,7 +46,7 @@ static void set_rate(const struct seam_session *s, struct seam_event *event)
 	if (event->read_by_leader || event->origin == SEAM_EVENT_OF_PROGRAM)
 		return;
 	if (event->aux_kind) {
-		/* SPE has an interval, for the others the period is 1 */
+		/* of SPE the period is an interval, of the others it is 1 */
 		if (o->period && event->aux_kind == SEAM_AUX_ARM_SPE)
 			attr->sample_period = o->period;
 		return;
@@ -157,7 +155,7 @@ static int list_events(struct seam_session *s, const char *fallback,
 	return 0;
 }
 
-/* Events of programs, whose samples are no kernel's. */
+/* Add the events whose samples programs write. */
 static int add_services(struct seam_session *s, struct seam_err *err)
 {
 	for (uint32_t i = 0; i < s->services.n; i++) {
@@ -177,7 +175,7 @@ static int add_services(struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
-/* After the others, as in files of perf. */
+/* Add the side-band's event, last as in files of perf. */
 static int add_sideband(struct seam_session *s, struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
@@ -203,7 +201,7 @@ bool seam_plan_is_system_wide(const struct seam_record_options *o)
 	       (o->cpus.n && !o->command && !attaches(o));
 }
 
-bool seam_plan_follows_command(const struct seam_record_options *o)
+bool seam_plan_records_command(const struct seam_record_options *o)
 {
 	return o->command && !o->system_wide && !attaches(o);
 }
@@ -248,7 +246,7 @@ static int list_cpus(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-/* For -m auto; mapping reduces it to what the user may lock. */
+/* For -m auto; seam_sources_map() reduces it to what the user may lock. */
 static size_t auto_ring_bytes(size_t n_cpus)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
@@ -296,7 +294,7 @@ static int open_sources(struct seam_session *s, const char *fallback,
 		.sideband = s->events.n - 1,
 		.per_thread = o->per_thread,
 		.overwrite = o->overwrite,
-		.on_exec = seam_plan_follows_command(o),
+		.on_exec = seam_plan_records_command(o),
 		.delayed = o->delay_ms > 0,
 		.ring_bytes = o->ring_bytes,
 		.aux_bytes = has_aux ? aux_bytes(o) : 0,
@@ -417,7 +415,7 @@ static void report_groups(const struct seam_session *s)
 		}
 }
 
-/* Child processes are recorded with those that -p names. */
+/* With -p, child processes are recorded too. */
 static void report_children(const struct seam_session *s)
 {
 	const struct seam_number_list *tids = &s->sources.tids;

@@ -9,7 +9,7 @@
 
 #include "record/session.h"
 
-/* Open the events of the options.  The command must have been prepared. */
+/* Open the events of the options, after seam_child_prepare(). */
 int seam_plan_open(struct seam_session *s, struct seam_err *err);
 
 /* Whether all threads are recorded: -a, or CPUs and nothing else. */
@@ -19,9 +19,9 @@ bool seam_plan_is_system_wide(const struct seam_record_options *options);
  * Whether the command is recorded.  Beside -a, -p and -t it only defines how
  * long to record, as in perf.
  */
-bool seam_plan_follows_command(const struct seam_record_options *options);
+bool seam_plan_records_command(const struct seam_record_options *options);
 
-/* Report what the recording does without. */
+/* Report to the user what is left out or smaller than requested. */
 void seam_plan_report(const struct seam_session *s);
 
 #endif /* SEAM_PLAN_H */

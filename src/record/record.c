@@ -6,7 +6,7 @@
  *	          on disk yet, so a failure leaves no trace
  *	begin     create the bundle, the head of "data", the first manifest
  *	run       start the command; rounds of draining until it ends
- *	finish    losses without a record, features, the last manifest
+ *	finish    the last records, losses, features, the last manifest
  *
  * Slow work that can wait is in finish: recording a command that does nothing
  * must cost next to nothing before that command runs.
@@ -27,8 +27,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* How long files may be copied, or read at the start. */
-#define KEEP_NS (60 * SEAM_NS_PER_S)
+/* How long files may be copied, or /proc be read at the start. */
+#define MAX_COPY_NS (60 * SEAM_NS_PER_S)
 
 /* ---- prepare ---- */
 
@@ -67,7 +67,7 @@ static int watch_link(struct seam_session *s, struct seam_err *err)
 	       0;
 }
 
-/* The command, with the address of the link in its environment. */
+/* Fork the command, with the socket of the link in its environment. */
 static int prepare_command(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_err why = { 0 };
@@ -172,7 +172,7 @@ static void set_start(struct seam_session *s)
 	s->start_ns = seam_clock_ns();
 }
 
-/* "data", up to its first record of an event. */
+/* Write "data" up to the first record from a ring. */
 static int begin_data(struct seam_session *s, struct seam_err *err)
 {
 	int r = seam_recording_begin_data(&s->recording, &s->sources, err);
@@ -184,7 +184,7 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 		r = seam_compress_init(&s->recording.data.compress,
 				       s->options->compress_level, err);
 	/* the rings fill while /proc is read: nothing is missed in between */
-	if (r == 0 && !seam_plan_follows_command(s->options))
+	if (r == 0 && !seam_plan_records_command(s->options))
 		seam_sources_enable(&s->sources);
 	if (r == 0)
 		r = seam_existing_write(s, err);
@@ -192,7 +192,7 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 	       r;
 }
 
-/* The bundle gets its name when all that can fail early has succeeded. */
+/* The bundle gets its name last, when all of this has succeeded. */
 static int begin(struct seam_session *s, struct seam_err *err)
 {
 	int r = seam_bundle_create(&s->recording.bundle, s->options->output,
@@ -200,7 +200,7 @@ static int begin(struct seam_session *s, struct seam_err *err)
 
 	if (r < 0)
 		return r;
-	seam_running_read(&s->kernel);
+	seam_running_kernel_read(&s->kernel);
 	set_start(s);
 	r = begin_data(s, err);
 	if (r == 0)
@@ -214,7 +214,7 @@ static int begin(struct seam_session *s, struct seam_err *err)
 
 /* ---- finish ---- */
 
-/* The first failure is reported; the other steps are tried all the same. */
+/* All steps are taken; the first failure is reported. */
 static void keep_first(int *r, int next)
 {
 	if (*r == 0)
@@ -231,7 +231,7 @@ static void finish_services(struct seam_session *s)
 			s->services.n_failed, s->services.why.cause[0]);
 }
 
-/* Whether the recording still exists. */
+/* Set was_moved and was_removed.  -ENOENT: it was removed. */
 static int check_place(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_record_result *result = s->result;
@@ -253,13 +253,13 @@ static int check_place(struct seam_session *s, struct seam_err *err)
 			    s->recording.bundle.path : "data");
 }
 
-/* The last records, and losses without a record. */
+/* Write the last records, and count losses that no record reports. */
 static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 {
 	struct seam_data_file *data = &s->recording.data;
 
 	s->drain.is_last = true;
-	seam_rounds_allow(s, KEEP_NS);
+	seam_rounds_allow(s, MAX_COPY_NS);
 	keep_first(&r, seam_session_drain(s, r < 0 ? NULL : err));
 	finish_services(s);
 	if (s->options->overwrite && !s->result->cut_short)
@@ -322,8 +322,8 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 	r = finish_data(s, r, err);
 	keep_first(&r, check_place(s, r < 0 ? NULL : err));
 	if (!s->result->was_removed)
-		keep_first(&r, seam_recording_write_features(&s->recording, s,
-							     r < 0 ? NULL : err));
+		keep_first(&r, seam_recording_write_features(&s->recording,
+			s, r < 0 ? NULL : err));
 	if (!s->result->cut_short)
 		seam_recording_add_files(&s->recording, s);
 	if (!s->result->was_removed)
@@ -363,7 +363,7 @@ int seam_record(const struct seam_record_options *options,
 
 	*result = (struct seam_record_result) { 0 };
 	seam_recording_init(&s.recording);
-	seam_rounds_allow(&s, KEEP_NS);
+	seam_rounds_allow(&s, MAX_COPY_NS);
 	r = prepare(&s, err);
 	if (r == 0)
 		r = begin(&s, err);
@@ -375,7 +375,7 @@ int seam_record(const struct seam_record_options *options,
 	}
 	if (r == 0) {
 		r = finish(&s, seam_rounds_run(&s, err), err);
-		/* not before: removing a large file takes time */
+		/* last: removing a large file takes time */
 		seam_bundle_settle(&s.recording.bundle);
 		seam_rounds_wait_for_command(&s);
 	} else if (s.recording.bundle.dir >= 0) {

@@ -75,7 +75,7 @@ struct seam_record_options {
 	void *context;
 };
 
-/* What became of one event. */
+/* The counts of one event. */
 struct seam_record_event {
 	char name[256];
 	uint64_t n_samples;
@@ -91,16 +91,16 @@ struct seam_record_result {
 	bool command_ended;	/* wait_status says how */
 	int wait_status;	/* as from waitpid() */
 	bool stopped_command;	/* by us, because -p's processes ended */
-	int signal;		/* ended the recording before that; or 0 */
+	int signal;		/* the last that was to end it; or 0 */
 	bool cut_short;		/* by a failed write; the chain says which */
-	bool skipped;		/* symbols that could have been kept */
-	const char *limit;	/* the option that ended it; NULL: none did */
+	bool skipped;		/* files for symbols were not copied */
+	const char *limit;	/* the option that ended it; or NULL */
 	bool was_moved;		/* renamed by a user or a later recording */
-	char place[4096];	/* its path then */
+	char place[4096];	/* its new path */
 	bool was_removed;	/* while it was written: nothing is left */
 
 	uint64_t n_samples;
-	const char *aux_event;	/* that wrote AUX data; in events, or NULL */
+	const char *aux_event;	/* name of the one with AUX data; or NULL */
 	uint64_t aux_bytes;	/* AUX data in the file */
 	struct seam_losses losses;
 	/* Without the side-band's; owned, or NULL. */

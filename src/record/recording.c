@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Room for a manifest, without and for each ring. */
+/* Bytes reserved for a manifest: in all, and more for each ring. */
 enum {
 	MANIFEST_BYTES = 8192,
 	MANIFEST_RING_BYTES = 256,
@@ -144,7 +144,7 @@ int seam_recording_reserve_manifest(struct seam_recording *recording,
 	recording->meta = fd;
 	if (fd < 0)
 		return fd;
-	/* where the file system cannot do this, writing may fail later */
+	/* a file system without fallocate() may run full later */
 	if (fallocate(fd, 0, 0, (off_t)bytes) < 0 && errno == ENOSPC)
 		return seam_err_set(err, -ENOSPC, "no space for %zu bytes of "
 				    "'meta.json'", bytes);
@@ -166,8 +166,8 @@ static int put_manifest(struct seam_recording *recording,
 }
 
 int seam_recording_write_manifest(struct seam_recording *recording,
-				  const struct seam_session *s, bool is_complete,
-				  struct seam_err *err)
+				  const struct seam_session *s,
+				  bool is_complete, struct seam_err *err)
 {
 	struct seam_manifest m = describe(recording, s);
 	struct seam_manifest_ring *rings = calloc(m.n_rings, sizeof(*rings));

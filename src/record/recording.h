@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording.h - one bundle that is written: a recording's own, or a snapshot's
+ * recording.h - a bundle being written: a recording's own, or a snapshot's
  *
- * Everything that exists once a bundle: its folder, its perf.data file, its
+ * Everything that each bundle has: its folder, its perf.data file, its
  * manifest, and counts of the files that were copied into it.  What all
  * bundles of a recording share is in session.h.
  */
@@ -18,9 +18,9 @@ struct seam_session;
 struct seam_recording {
 	struct seam_bundle bundle;
 	struct seam_data_file data;
-	int meta;		/* of the next manifest; -1: none */
+	int meta;		/* descriptor of the next manifest; or -1 */
 	bool is_snapshot;	/* the recording goes on */
-	bool skipped;		/* symbols could not be copied */
+	bool skipped;		/* files for symbols were not copied */
 	uint64_t duration_ns;	/* of the recording; 0: not yet known */
 	struct seam_kept_files_counts kept;
 };
@@ -42,8 +42,8 @@ int seam_recording_reserve_manifest(struct seam_recording *recording,
 
 /* Write the current state as the manifest, into the reserved space. */
 int seam_recording_write_manifest(struct seam_recording *recording,
-				  const struct seam_session *s, bool is_complete,
-				  struct seam_err *err);
+				  const struct seam_session *s,
+				  bool is_complete, struct seam_err *err);
 
 /* End the perf.data file with its features. */
 int seam_recording_write_features(struct seam_recording *recording,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rounds.c - signals, limits, snapshots; see rounds.h */
+/* rounds.c - signals, limits, snapshots, CPU; see rounds.h */
 #include "record/rounds.h"
 
 #include "base/clock.h"
@@ -20,14 +20,13 @@ enum {
 	LONGEST_WAIT_MS = 256,
 	/* A flood: a ring is above its watermark again within this time. */
 	FLOOD_NS = 20 * 1000 * 1000,
-	/* Of --max-size, at most this part is left for kept files. */
-	KEPT_PART = 4,
+	KEPT_PART = 4,	/* of --max-size, at most 1/4 is for kept files */
 };
 
 /* How long a snapshot may copy files. */
-#define SNAPSHOT_KEEP_NS (2 * SEAM_NS_PER_S)
+#define SNAPSHOT_COPY_NS (2 * SEAM_NS_PER_S)
 
-/* The status of waitpid(). */
+/* The same as a status of waitpid(). */
 static int wait_status_of(const siginfo_t *info)
 {
 	return info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) :
@@ -52,17 +51,17 @@ static bool check_command(struct seam_session *s)
 	while (r < 0 && errno == EINTR);
 	if (r == 0 && info.si_pid == 0)
 		return false;
-	/* another waited for it: it has ended, its status is not known */
+	/* -ECHILD: it was reaped elsewhere, and its status is unknown */
 	s->result->command_ended = true;
 	s->result->wait_status = r == 0 ? wait_status_of(&info) : 0;
 	return true;
 }
 
 /*
- * True when the signal ends the recording.  The first one is for the command:
- * it has received it from the terminal, or receives it from us, and the
- * recording ends when the command does.  A second one ends the recording at
- * once.  So does the first if the command inherited that it is ignored.
+ * True when the signal ends the recording.  The first signal is for the
+ * command: the terminal has sent it there too, or we do, and the recording ends
+ * when the command does.  A second one ends the recording at once.  So does the
+ * first if it was ignored at our start: the command ignores it too.
  */
 static bool ends_on_signal(struct seam_session *s,
 			   const struct seam_loop_signal *signal)
@@ -101,7 +100,7 @@ bool seam_rounds_wait(void *session, int fd, int timeout_ms)
 	return false;
 }
 
-/* Soon after side-band records; and never later than what is due. */
+/* Short after side-band records, and never beyond the next due time. */
 static int next_wait_ms(const struct seam_session *s, int wait_ms,
 			bool had_sideband)
 {
@@ -119,7 +118,7 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 	return due_ns < (uint64_t)wait_ms ? (int)due_ns : wait_ms;
 }
 
-/* The times that count from now, when the target runs. */
+/* Set the times that count from now, when the target runs. */
 static void set_times(struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
@@ -160,7 +159,7 @@ static void make_snapshot(struct seam_session *s)
 {
 	struct seam_err err = { 0 };
 
-	seam_rounds_allow(s, SNAPSHOT_KEEP_NS);
+	seam_rounds_allow(s, SNAPSHOT_COPY_NS);
 	if (!s->options->overwrite && !s->sources.aux_snapshots)
 		seam_session_note(s, false, "snapshots need --overwrite or "
 				  "-S");
@@ -192,7 +191,7 @@ static bool ends_on(struct seam_session *s, unsigned int news,
 	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
-/* On the CPU of a flood while it lasts; back when no ring caused a wakeup. */
+/* Run on the CPU of a flood, until no ring causes a wakeup any more. */
 static void choose_cpu(struct seam_session *s, unsigned int news)
 {
 	uint64_t now_ns;
@@ -215,7 +214,7 @@ static bool is_over(const struct seam_session *s)
 	       s->loop.processes.n == 0;
 }
 
-/* With what programs have written by now. */
+/* Drain first, for the records that programs have written by now. */
 static int take_snapshot(struct seam_session *s, struct seam_err *err)
 {
 	int r = s->services.server.n_targets ? seam_session_drain(s, err) : 0;
@@ -259,7 +258,7 @@ void seam_rounds_wait_for_command(struct seam_session *s)
 
 	if (s->child.pid && !s->result->command_ended && !s->result->limit &&
 	    !s->result->signal && !seam_plan_is_system_wide(s->options) &&
-	    !seam_plan_follows_command(s->options)) {
+	    !seam_plan_records_command(s->options)) {
 		s->result->stopped_command = true;
 		kill(s->child.pid, SIGTERM);
 	}
@@ -273,4 +272,3 @@ void seam_rounds_wait_for_command(struct seam_session *s)
 			ends_on_signal(s, &signal);
 	}
 }
-

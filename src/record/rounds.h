@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rounds.h - the rounds of a recording: wait, drain, do what is due
+ * rounds.h - the rounds of a recording: wait, drain, check limits
  *
- * A round begins with a wakeup or after a time, drains the rings, and makes a
- * snapshot or ends the recording where that is due: by a signal, by a limit, or
- * because everything recorded has ended.
+ * A round begins with a wakeup or a timeout and drains the rings.  It makes a
+ * snapshot if one is due, and ends the recording on a signal, at a limit, or
+ * when all recorded processes have ended.
  */
 #ifndef SEAM_ROUNDS_H
 #define SEAM_ROUNDS_H
@@ -23,28 +23,27 @@ struct seam_rounds {
 	uint64_t snapshot_ns;	/* of the next snapshot; UINT64_MAX: none */
 	unsigned int n_snapshots;
 	uint64_t wait_end_ns;	/* when seam_rounds_wait() gives up */
-	bool must_end;		/* a signal in seam_rounds_wait() demands it */
+	bool must_end;		/* seam_rounds_wait() has found the end */
 };
 
-/* Round after round until the recording ends.  0 or -errno of a write. */
+/* Run rounds until the recording ends.  0 or -errno of a write. */
 int seam_rounds_run(struct seam_session *s, struct seam_err *err);
 
 /*
- * For work outside the rounds: seam_rounds_wait() may take this long from now.
+ * Limit work outside the rounds: seam_rounds_wait() returns false @ns from now.
  */
 void seam_rounds_allow(struct seam_session *s, uint64_t ns);
 
 /*
  * Wait until @fd is readable or @timeout_ms is over, and read signals.  False:
- * a signal or the end of the allowed time wants the work to stop.  @session is
- * a struct seam_session.
+ * stop the work, because of a signal or because the allowed time is over.
+ * @session is a struct seam_session.
  */
 bool seam_rounds_wait(void *session, int fd, int timeout_ms);
 
 /*
- * After the recording: wait for the command's end, which is our exit status.
- * A command that only defines the time of a recording of other processes
- * (-p, -t) is ended.
+ * After the recording: wait until the command has ended, for its exit status.
+ * A command that is not recorded itself, with -p or -t, is terminated.
  */
 void seam_rounds_wait_for_command(struct seam_session *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.c - a short slice, or real time; see sched.h */
+/* sched.c - slice, nice value, real-time priority, CPU; see sched.h */
 #include "record/sched.h"
 
 #include <errno.h>
@@ -43,34 +43,34 @@ void seam_sched_request(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-static void move_back(struct seam_sched *p)
+static void move_back(struct seam_sched *sched)
 {
-	if (p->is_moved)
-		sched_setaffinity(0, p->usual.bytes, p->usual.set);
-	p->is_moved = false;
+	if (sched->is_moved)
+		sched_setaffinity(0, sched->usual.bytes, sched->usual.set);
+	sched->is_moved = false;
 }
 
-void seam_sched_move(struct seam_sched *p, int cpu)
+void seam_sched_move(struct seam_sched *sched, int cpu)
 {
 	if (cpu < 0)
-		move_back(p);
-	if (cpu < 0 || (p->is_moved && p->cpu == cpu))
+		move_back(sched);
+	if (cpu < 0 || (sched->is_moved && sched->cpu == cpu))
 		return;
-	if (!p->is_moved) {
+	if (!sched->is_moved) {
 		/* the user may have changed it since the last move */
-		seam_cpu_mask_fini(&p->usual);
-		if (seam_cpu_mask_get(&p->usual) < 0)
+		seam_cpu_mask_fini(&sched->usual);
+		if (seam_cpu_mask_get(&sched->usual) < 0)
 			return;
 	}
-	if (!CPU_ISSET_S((size_t)cpu, p->usual.bytes, p->usual.set))
+	if (!CPU_ISSET_S((size_t)cpu, sched->usual.bytes, sched->usual.set))
 		return;
-	p->is_moved = seam_cpu_mask_set_one(cpu) == 0 || p->is_moved;
-	p->cpu = cpu;
+	sched->is_moved = seam_cpu_mask_set_one(cpu) == 0 || sched->is_moved;
+	sched->cpu = cpu;
 }
 
-void seam_sched_fini(struct seam_sched *p)
+void seam_sched_fini(struct seam_sched *sched)
 {
-	seam_cpu_mask_fini(&p->usual);
+	seam_cpu_mask_fini(&sched->usual);
 }
 
 int seam_sched_realtime(int priority, struct seam_err *err)

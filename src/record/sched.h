@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.h - scheduling of the recorder: soon after a wakeup, on a chosen CPU */
+/* sched.h - run the recorder soon after a wakeup, and on a chosen CPU */
 #ifndef SEAM_SCHED_H
 #define SEAM_SCHED_H
 

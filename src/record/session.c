@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* session.c - what all stages of a recording do; see session.h */
+/* session.c - steps that all stages of a recording share; see session.h */
 #include "record/session.h"
 
-#include "record/plan.h"
 #include "record/existing.h"
 
 #include <stdarg.h>
@@ -34,11 +33,19 @@ int seam_session_watch(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
+void seam_session_track_files(struct seam_session *s,
+			      const struct seam_perf_sideband *record)
+{
+	seam_kept_files_sideband(&s->kept_files, record);
+	if (s->options->keep_files)
+		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
+}
+
 void seam_session_cut_short(struct seam_session *s)
 {
 	s->result->cut_short = true;
 	seam_sources_disable(&s->sources);
-	/* by another process, a program that begins its log again perhaps */
+	/* truncated by another process */
 	if (s->recording.data.writer.was_cut &&
 	    seam_data_file_salvage(&s->recording.data, &s->sources))
 		seam_existing_write(s, NULL);

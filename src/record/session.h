@@ -30,7 +30,7 @@ struct seam_session {
 	struct seam_running_kernel kernel;
 	uint64_t start_ns, start_wall_ns;	/* the same moment */
 
-	/* What is recorded. */
+	/* The command, and the events that are recorded. */
 	struct seam_child child;
 	struct seam_event_list events;
 	uint64_t frequency_hz;		/* of samples; 0: by period */
@@ -43,7 +43,7 @@ struct seam_session {
 	struct seam_drain drain;
 	struct seam_recording recording;
 
-	/* What reads the side-band. */
+	/* Readers of the side-band. */
 	struct seam_kept_files kept_files;	/* for all bundles */
 	struct seam_kept_hits kept_hits;	/* with --keep-files */
 	struct seam_kept_kernel kept_kernel;	/* for all bundles */
@@ -61,13 +61,17 @@ void seam_session_note(const struct seam_session *s, bool verbose,
 /* Have the loop wait for all sources that it does not wait for yet. */
 int seam_session_watch(struct seam_session *s, struct seam_err *err);
 
+/* Pass a side-band record to kept_files and kept_hits. */
+void seam_session_track_files(struct seam_session *s,
+			      const struct seam_perf_sideband *record);
+
 /* One round of draining.  After -errno the recording is cut short. */
 int seam_session_drain(struct seam_session *s, struct seam_err *err);
 
-/* Nothing more is written; what is in the file stays readable. */
+/* Write no more records; those in the file stay readable. */
 void seam_session_cut_short(struct seam_session *s);
 
-/* Bytes in @file, and of streamed JIT code so far. */
+/* The size of @file so far, and of the dumps that JITs stream. */
 uint64_t seam_session_bytes(const struct seam_session *s,
 			    const struct seam_data_file *file);
 

@@ -83,8 +83,8 @@ static void copy_rings(struct ring_copies *c, struct seam_sources *sources)
 }
 
 /*
- * From newest first to oldest first: @ordered is filled from its end.  The
- * counts of the ring are those of its current contents.
+ * Reverse the order, from newest first to oldest first: @ordered is filled from
+ * its end.  The counts of the ring become those of its current contents.
  */
 static void put_in_order(struct seam_drain *drain,
 			 struct seam_source_ring *ring,

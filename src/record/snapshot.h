@@ -13,7 +13,7 @@
  * the snapshot has all samples so far beside them.
  *
  * The rings are paused while they are copied.  Records that the kernel would
- * have written in those microseconds are lost and counted (n_paused).
+ * have written in those microseconds are lost, and counted as n_paused.
  *
  * FINISHED_ROUND is not written: samples come later in the file than younger
  * side-band records, so readers must sort all of it.

@@ -7,7 +7,6 @@
 #include "record/snapshot.h"
 #include "wire/manifest.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +39,7 @@ static bool blocks_signal(int pid)
 	return mask >> (SIGUSR2 - 1) & 1;
 }
 
-/* The folder of the recording that @pid writes, into @folder. */
+/* Copy the path of the recording that @pid writes, to @folder. */
 static bool writes_recording(int pid, char folder[PATH_MAX])
 {
 	static const char data[] = "/data";
@@ -67,7 +66,7 @@ static bool writes_recording(int pid, char folder[PATH_MAX])
 	return found && blocks_signal(pid);
 }
 
-/* The recorder of the recording @name; @folder is its full path. */
+/* The recorder that writes @name, whose full path is copied to @folder. */
 static int find_by_name(const char *name, char folder[PATH_MAX])
 {
 	struct seam_number_list pids = { 0 };
@@ -138,7 +137,7 @@ static int list_known(struct known *known, const char *folder)
 	return 0;
 }
 
-/* A complete one that is not @known: its path is in @path. */
+/* Find a complete snapshot that is not @known; its path is in @path. */
 static bool find_new(const struct known *known, const char *folder,
 		     char *path, size_t cap)
 {

@@ -291,6 +291,8 @@ def test_decoders_learn_what_perf_would_have_told_them():
     record("info2", "-e", "intel_pt/tsc=0,mtc=0,psb_period=0/u", BYTES=100)
     equal(hex(Data("info2").attrs[0][2]), hex(0xe001), "the user's terms")
     equal(Data("info2").info()[8], 0, "no switches without a clock")
+    record("info3", "-e", "intel_pt/name=mine/u", BYTES=100)
+    equal(hex(Data("info3").info()[6]), "0x400", "its PMU's bits")
 
 
 def test_coresight_and_spe_are_described():

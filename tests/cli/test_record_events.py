@@ -137,6 +137,18 @@ def test_a_pattern_takes_all_that_match():
     check("no tracepoint 'sched:nosuch_*'" in bad.stderr, bad.stderr)
 
 
+def test_a_tracepoint_takes_terms():
+    if not needs_root("-e", "sched:sched_process_exec/name=run/", "true"):
+        return
+    result = with_tracefs(lambda: record(
+        "-e", "sched:sched_process_exec/name=run/", "-e",
+        "sched:sched_process_exit/period=1/", "-o", "terms.seam", "true"))
+    whole(result, "terms.seam")
+    text = perf("script", "-i", "terms.seam")
+    check(" run: filename=" in text, text[:300])
+    check("sched:sched_process_exit/period=1/: comm=" in text, text[:300])
+
+
 def test_where_tracefs_is_not_mounted_the_way_is_told():
     if not needs_root("-e", "sched:sched_switch", "true"):
         return

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_map_copy.c - a map is copied as it grows, each line with its time */
+/* test_perf_map_copy.c - a map is copied as it grows, each line with its time */
 #include "record/bundle/perf_map_copy.h"
 
 #include <errno.h>
@@ -173,6 +173,22 @@ static void a_map_of_zeros_or_without_end_is_bounded(void **state)
 	look(&f);
 	assert_true(f.copy.is_over && f.copy.is_cut);
 	expect_file("copy", "1000 1 a\n2000 ");
+	end(&f);
+	drop_folder(NULL);
+	make_folder(NULL);
+
+	/* The newline after a cut line is one byte more than the limit. */
+	begin(&f);
+	f.copy.max_bytes = 14;
+	put(&f, "1000 1 a");
+	look(&f);
+	assert_int_equal(ftruncate(f.map, 0), 0);
+	put(&f, "2000 1");
+	look(&f);
+	put(&f, " b\n");
+	look(&f);
+	assert_true(f.copy.is_over && f.copy.is_cut);
+	expect_file("copy", "1000 1 a\n2000 1");
 	end(&f);
 }
 

@@ -100,18 +100,17 @@ static bool is_of_type(int dir, const char *name, mode_t type)
 	       (st.st_mode & S_IFMT) == type;
 }
 
-/* A function for each entry of a folder. */
+/* What each_name() calls for each entry of a folder. */
 struct visit {
-	/* 0 to go on. */
+	/* 0: go on; else the walk ends with that. */
 	int (*one)(int dir, const char *name, struct visit *visit);
 	const struct entry *folder;	/* inside the bundle; NULL: itself */
 	char unexpected[NAME_MAX + NAME_MAX + 2];	/* name of an entry */
 };
 
 /*
- * Call visit->one for each name in the folder @dir, and close it.  Stops at the
- * first that does not return 0, and returns the same.  visit->one may remove
- * the entry.  Uses no heap: it must work when memory has run out.
+ * Call visit->one for each name in the folder @dir, and close @dir.  visit->one
+ * may remove the entry.  Uses no heap: it must work when memory has run out.
  */
 static int each_name_of(int dir, struct visit *visit)
 {
@@ -155,7 +154,7 @@ static int each_inside(int dir, const struct entry *entry, struct visit *visit)
 	return r;
 }
 
-/* Note an entry that no recording has: -EEXIST. */
+/* Store the name of an entry that no recording has.  -EEXIST. */
 static int unexpected(const char *name, struct visit *visit)
 {
 	snprintf(visit->unexpected, sizeof(visit->unexpected), "%s%s%s",
@@ -576,7 +575,7 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 	return fd;
 }
 
-/* By name, not by a list of entries: it must work without memory. */
+/* By name, so that it works even if the folder cannot be listed. */
 void seam_bundle_empty(int dir)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {

@@ -8,7 +8,7 @@
  * write to the parent folder cannot redirect us.
  *
  * The folder is created as .seam-PID-N, and seam_bundle_place() renames it to
- * the name that the user gave when it has a recording.  If anything fails
+ * the name that the user gave when it holds a recording.  If anything fails
  * before that, an older recording of that name is unchanged.
  *
  * A file is written as NAME.part, and seam_bundle_publish() renames it when it
@@ -32,7 +32,7 @@ struct seam_bundle {
 	bool moved;		/* an older recording is PATH.old now */
 	bool moved_old;		/* and the former PATH.old is PATH.older */
 	char path[4096];	/* as the user gave it */
-	char made[4096 + 32];	/* its path until it is placed */
+	char made[4096 + 32];	/* .seam-PID-N: its path until then */
 };
 
 /* Where a bundle is after it was written. */
@@ -91,7 +91,7 @@ enum seam_bundle_place seam_bundle_find(const struct seam_bundle *bundle,
 /* Remove a recording that failed, and give older ones their names back. */
 void seam_bundle_remove(struct seam_bundle *bundle);
 
-/* The files stay. */
+/* Close its descriptor; the files stay. */
 void seam_bundle_close(struct seam_bundle *bundle);
 
 #endif /* SEAM_BUNDLE_H */

@@ -16,7 +16,7 @@
 enum {
 	OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC |
 		      O_NONBLOCK,
-	/* Entries of the parent folder: 2 ms if it has a million. */
+	/* Entries of the parent folder that are read: 2 ms. */
 	MAX_NAMES = 8192,
 };
 

@@ -14,8 +14,8 @@
 #include "base/err.h"
 
 /*
- * Lock the folder @dir that a recorder has just made, until it is closed.  On
- * a file system without locks, only PID protects it.
+ * Lock the folder @dir that this recorder has made, until @dir is closed.  On a
+ * file system without locks, only the PID in its name protects it.
  */
 void seam_bundle_claim(int dir);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle_size.c - the sum of the sizes of its files; see bundle.h */
+/* bundle_size.c - the sum of the sizes of a bundle's files; see bundle.h */
 #include "record/bundle/bundle.h"
 
 #include <dirent.h>

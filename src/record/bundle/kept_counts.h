@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept_counts.h - what was copied into a bundle, and what was left out and why
+ * kept_counts.h - counts of files copied into a bundle, or left out by cause
  *
  * One set of counts is of the mapped files in elf/, another of the dumps and
  * maps in jit/.  A message names each cause (finish_bundle.c), and the
@@ -28,13 +28,13 @@ struct seam_kept_counts {
 	uint64_t n_copied;
 	uint64_t n_bytes;
 	uint64_t n_left_out[SEAM_KEPT_N_CAUSES];
-	struct seam_err why;	/* the first message, ... */
-	enum seam_kept_cause why_cause;	/* ... and what it explains */
+	struct seam_err why;	/* the first message ... */
+	enum seam_kept_cause why_cause;	/* ... and its cause */
 };
 
 /*
- * Count one that was left out: @code is 0 (it was never opened) or the -errno
- * of opening or checking it.  @why may be NULL or empty.
+ * Count a file that was left out: @code is 0 (it was never opened) or the
+ * -errno of opening or checking it.  @why may be NULL or empty.
  */
 void seam_kept_counts_leave_out(struct seam_kept_counts *counts, int code,
 				const struct seam_err *why);

@@ -21,7 +21,7 @@ static const char part[] = SEAM_BUNDLE_PART;
 #define COPY_LIMIT_NS (10 * SEAM_HELPER_LIMIT_NS)
 enum { CHUNK = 4 << 20 };
 
-/* A file by the contents that were recorded, and the path to them. */
+/* A recorded file: its build id, and its path. */
 struct identity {
 	uint8_t build_id[SEAM_KEPT_BUILD_ID];
 	size_t build_id_size;
@@ -50,7 +50,7 @@ static bool has_build_id(int fd, const struct identity *id)
 	       memcmp(found, id->build_id, id->build_id_size) == 0;
 }
 
-/* @fd, a descriptor or -errno, if it has the contents; else closed. */
+/* Return @fd if it has that build id; else close it.  @fd may be -errno. */
 static int if_identical(int fd, const struct identity *id)
 {
 	if (fd < 0 || has_build_id(fd, id))
@@ -59,7 +59,7 @@ static int if_identical(int fd, const struct identity *id)
 	return -ENOENT;
 }
 
-/* Whether a reader who opens the path finds these contents. */
+/* Whether the file at that path has that build id. */
 static bool is_at_path(const struct identity *id)
 {
 	int fd = if_identical(seam_elf_open_fd(id->path, NULL), id);
@@ -80,7 +80,7 @@ struct open_job {
 	struct identity id;
 };
 
-/* The more specific error: "not there" follows from any of the ways. */
+/* Of two errors, the one that is not merely "not found". */
 static int specific_error(int code, int next)
 {
 	return code == -ENOENT || code == -ESRCH || code == -EPERM ? next :
@@ -212,7 +212,7 @@ static void check_free(struct seam_helper_job *job)
 int seam_kept_file_check_paths(struct seam_kept_files *kept)
 {
 	struct check_job *c = calloc(1, sizeof(*c) +
-					kept->files.n * sizeof(*c->files));
+				     kept->files.n * sizeof(*c->files));
 
 	if (!c)
 		return -ENOMEM;

@@ -50,12 +50,12 @@ enum {
 
 struct seam_kept_file {
 	int fd;			/* -1: not open */
-	int code;		/* -errno of opening it; 0: not yet opened */
+	int code;		/* -errno of opening it; 0: none so far */
 	bool is_hit;		/* samples are in it */
 	bool is_at_path;	/* when the paths were checked last */
 	uint8_t build_id[SEAM_KEPT_BUILD_ID];
 	uint8_t build_id_size;
-	uint64_t copy_bytes;	/* its size, if its path led elsewhere */
+	uint64_t copy_bytes;	/* its size, if it was not at its path */
 	char *path;		/* as in the record */
 };
 
@@ -72,7 +72,7 @@ struct seam_kept_files {
 	struct seam_index index;	/* of files, by build id */
 	size_t n_name_bytes;
 	size_t n_held;			/* open, or a job will open it */
-	uint16_t of_process[SEAM_KEPT_N_COUNTERS];	/* by a hash of pids */
+	uint16_t of_process[SEAM_KEPT_N_COUNTERS];	/* files; by pid */
 	struct seam_kept_jit jit;
 	bool has_vdso;			/* a 64-bit process mapped it */
 	uint8_t vdso_build_id[SEAM_KEPT_BUILD_ID];
@@ -108,7 +108,7 @@ void seam_kept_files_collect(struct seam_kept_files *kept);
 uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *kept,
 					uint64_t max);
 
-/* The file of @path with that build id; NULL: not in the list. */
+/* The file at @path with that build id; NULL: not in the list. */
 struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept,
 					    const char *path,
 					    const uint8_t *build_id,

@@ -82,7 +82,7 @@ static void add_page(struct seam_kept_hits *hits, int32_t pid, uint64_t page)
 	*slot = (struct seam_kept_hits_page) { .pid = pid, .page = page };
 }
 
-/* Else it is of the kernel, or a context marker in a call chain. */
+/* False: of the kernel, or a context marker in a call chain. */
 static bool is_user(uint64_t addr)
 {
 	return addr < UINT64_C(1) << 56;
@@ -113,7 +113,7 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* The first mapping of @pid, in order of pids. */
+/* The index of the first mapping of @pid; they are sorted by pid. */
 static size_t first_of(const struct seam_kept_hits *hits, int32_t pid)
 {
 	size_t low = 0, high = hits->maps.n;
@@ -144,11 +144,12 @@ static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 		if (m->begin >= end || m->end <= begin)
 			continue;
 		found = true;
-		if (m->file != SEAM_NONE)
+		if (m->file != SEAM_NONE) {
 			kept->files.items[m->file].is_hit = true;
-		else
+		} else {
 			hits->n_without++;
-		m->end = m->file == SEAM_NONE ? m->begin : m->end;
+			m->end = m->begin;	/* counted once */
+		}
 	}
 	return found;
 }

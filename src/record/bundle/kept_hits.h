@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept_hits.h - which of the mapped files samples are in, for --keep-files
+ * kept_hits.h - the mapped files that samples are in, for --keep-files
  *
  * Collects the mappings of each process and the pages of addresses in its
  * samples and call chains, and joins the two at the end.  Times are ignored,
- * and a mapping is also one of the processes forked from its own: this may
- * copy a file too many, but none too few.
+ * and the mappings of a process also count for its children: this may copy
+ * files that no sample is in, but misses none.
  *
  * Threads: one.
  */
@@ -14,7 +14,7 @@
 
 #include "record/bundle/kept_files.h"
 
-/* Of pages, mappings and forks each; more are left out. */
+/* The maximum of pages, of mappings and of forks; more are left out. */
 enum { SEAM_KEPT_HITS_MAX = 1 << 20 };
 
 struct seam_kept_hits_page {
@@ -28,7 +28,7 @@ struct seam_kept_hits_fork {
 
 struct seam_kept_hits_mapping {
 	int32_t pid;
-	uint32_t file;		/* index in kept_files; SEAM_NONE: not there */
+	uint32_t file;		/* index in kept_files; SEAM_NONE: not in it */
 	uint64_t begin, end;
 };
 
@@ -39,7 +39,7 @@ struct seam_kept_hits {
 	struct seam_index page_index;
 	SEAM_ARRAY(struct seam_kept_hits_fork) forks;
 	uint64_t n_left_out;	/* pages and mappings beyond the maximum */
-	uint64_t n_without;	/* hit mappings of files that are not there */
+	uint64_t n_without;	/* mappings with samples, but file SEAM_NONE */
 };
 
 /* Process a side-band record, after seam_kept_files_sideband(). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_jit.c - open runtimes, copy their dumps at the end; see kept_jit.h */
+/* kept_jit.c - open runtimes, copy their dumps and maps; see kept_jit.h */
 #include "record/bundle/kept_jit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static const char part[] = SEAM_BUNDLE_PART;
 
-/* A copy of half a gigabyte reports no progress. */
+/* A copy of half a gigabyte is one step without progress. */
 #define COPY_LIMIT_NS (30 * SEAM_HELPER_LIMIT_NS)
 
 static bool is_anonymous(const char *path)
@@ -108,8 +108,8 @@ static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
 	*runtime = (struct seam_kept_jit_runtime) { .pid = pid };
 	if (!jit->maps && jit->bundle)
 		jit->maps = seam_perf_map_watch_start(jit->bundle);
-	if (jit->maps)
-		seam_perf_map_watch_add(jit->maps, pid);
+	runtime->is_watched = jit->maps &&
+			      seam_perf_map_watch_add(jit->maps, pid);
 	seam_target_init(&runtime->target);
 	runtime->target.owner.pid = pid;
 	open_runtime(jit, helper, jit->runtimes.n - 1);
@@ -301,7 +301,7 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 	};
 	c->jit = jit;
 	c->marker = runtime->marker ? strdup(runtime->marker) : NULL;
-	c->copies_map = !jit->maps;
+	c->copies_map = !runtime->is_watched;
 	c->folder = fcntl(jit->folder, F_DUPFD_CLOEXEC, 0);
 	c->budget = budget < max ? budget : max;
 	/* moved: a job that is given up keeps its descriptors */

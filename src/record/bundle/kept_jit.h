@@ -38,14 +38,15 @@ struct seam_kept_jit_runtime {
 	int32_t pid;
 	int32_t marker_pid;	/* PID in the name of its dump; 0: no dump */
 	struct seam_target target;	/* opened by the helper */
-	bool is_stuck;		/* that took too long */
+	bool is_stuck;		/* opening it took too long */
+	bool is_watched;	/* a thread copies its map (perf_map_watch.h) */
 	char *marker;		/* path of the mapped dump; NULL: no dump */
 };
 
 /* Zeroed is valid and empty. */
 struct seam_kept_jit {
 	SEAM_ARRAY(struct seam_kept_jit_runtime) runtimes;
-	uint64_t n_too_many;
+	uint64_t n_too_many;	/* mappings of processes beyond the maximum */
 	/* The caller's; NULL: maps are copied when the recording ends. */
 	const struct seam_bundle *bundle;
 	struct seam_perf_map_watch *maps;	/* from the first runtime on */
@@ -55,15 +56,16 @@ struct seam_kept_jit {
 /* Whether a process that maps @path executable may have a JIT. */
 bool seam_kept_jit_is_runtime(const char *path);
 
-/* Process @pid has mapped such a @path: have @helper open the process. */
+/* Process @pid has mapped such a @path: open the process, in @helper. */
 void seam_kept_jit_add(struct seam_kept_jit *jit, struct seam_helper *helper,
 		       int32_t pid, const char *path);
 
 /*
- * Copy to a bundle: begin, copy of each runtime, end.  begin() sets @counts.
- * copy() takes the dump of runtime @i, at most @budget bytes; 0: the helper
- * does it; else the error is counted.  end() takes the maps; for a snapshot
- * they are copied as they are so far.
+ * Copy to a bundle: begin(), copy() for each runtime, end().  begin() sets
+ * @counts.  copy() queues a job for the dump of runtime @i, and for its map if
+ * that is not watched, of at most @budget bytes; or counts the error, and
+ * returns -errno.  end() ends the watch; for a snapshot it copies the maps so
+ * far.
  */
 void seam_kept_jit_begin(struct seam_kept_jit *jit,
 			 const struct seam_bundle *bundle,

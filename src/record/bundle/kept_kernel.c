@@ -11,7 +11,7 @@
 
 #define FILE_NAME "kernel.sym.zst"
 
-/* False: no copy, other modules, or another file system. */
+/* Link the copy.  False: no copy, other modules, another file system. */
 static bool link_copy(const struct seam_kept_kernel *kept, int dir)
 {
 	char path[32];

@@ -13,9 +13,9 @@
 
 enum {
 	CHUNK_BYTES = 64 * 1024,
-	/* The oldest of several lines that are read at once. */
+	/* Age of the oldest of several lines that are read at once. */
 	BURST_NS = 5 * 1000 * 1000,
-	/* From a write to the update that inotify causes. */
+	/* From a write to the update that inotify causes, at most. */
 	WAKE_NS = 1000 * 1000,
 };
 
@@ -85,7 +85,7 @@ static uint64_t to_monotonic(const struct statx_timestamp *t)
 	return now > age ? now - age : 0;
 }
 
-/* A write sets the time of the last tick: at most this much earlier. */
+/* A write sets mtime to the last tick: at most this much earlier. */
 static uint64_t tick_ns(void)
 {
 	struct timespec t;
@@ -163,7 +163,7 @@ static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 		.offset = copy->n_bytes, .to_ns = to_ns,
 		.from_ns = written_from(copy, bytes, n, to_ns),
 	};
-	/* a map that is read again begins with a line of its own */
+	/* a map that is read again begins on a new line */
 	bool is_cut_line = copy->pos == 0 && copy->n_bytes &&
 			   copy->last != '\n';
 	char line[SEAM_PERF_MAP_MARK_BYTES];
@@ -226,9 +226,11 @@ static size_t limit(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 {
 	const uint8_t *zero = memchr(bytes, 0, n);
 	size_t taken = zero ? (size_t)(zero - bytes) : n;
+	uint64_t left = copy->n_bytes < copy->max_bytes ?
+			copy->max_bytes - copy->n_bytes : 0;
 
-	if (taken > copy->max_bytes - copy->n_bytes) {
-		taken = (size_t)(copy->max_bytes - copy->n_bytes);
+	if (taken > left) {
+		taken = (size_t)left;
 		copy->is_cut = true;
 	}
 	copy->is_over = taken < n;

@@ -27,14 +27,14 @@ struct seam_perf_map_copy {
 	int to, times;		/* in the recording; -1: not made yet */
 	uint64_t pos;		/* in the map: read up to there */
 	uint64_t n_bytes;	/* of the copy */
-	uint64_t checked_ns;	/* time of the last read at its end; 0: none */
+	uint64_t checked_ns;	/* when its end was last read; 0: never */
 	uint64_t marked_ns;	/* from_ns of the last mark */
 	uint64_t max_bytes;
 	bool is_woken;		/* an inotify event has caused the update */
-	bool is_over;		/* nothing more is copied */
-	bool is_cut;		/* because of max_bytes */
-	char last;		/* byte of the copy */
-	uint8_t tail[SEAM_PERF_MAP_COPY_TAIL];	/* last bytes read */
+	bool is_over;		/* nothing more is copied ... */
+	bool is_cut;		/* ... because of max_bytes */
+	char last;		/* the last byte of the copy */
+	uint8_t tail[SEAM_PERF_MAP_COPY_TAIL];	/* the last bytes read */
 	size_t n_tail;
 };
 

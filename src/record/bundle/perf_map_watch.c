@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_map_watch.c - find maps, wait until they grow; see perf_map_watch.h */
+/* perf_map_watch.c - open maps, wait until they grow; see perf_map_watch.h */
 #include "record/bundle/perf_map_watch.h"
 
 #include "base/clock.h"
@@ -33,9 +33,9 @@ enum {
 /* Only the thread uses it, but for n_bytes. */
 struct watched {
 	int32_t pid;
-	bool is_open;			/* the process: target */
-	bool is_ready;			/* inotify has an event of its map */
-	bool has_failed;		/* to write */
+	bool is_open;			/* target was opened */
+	bool is_ready;			/* inotify reported a write to it */
+	bool has_failed;		/* the copy could not be written */
 	int inotify_id;			/* -1: none */
 	struct seam_target target;
 	struct seam_perf_map_copy copy;
@@ -97,7 +97,7 @@ static void add_inotify(struct seam_perf_map_watch *w, struct watched *item)
 		return;
 	if (item->inotify_id >= 0)
 		inotify_rm_watch(w->inotify, item->inotify_id);
-	/* the file that was validated, not the one that has its name now */
+	/* the validated file, not one that has taken its name since */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", item->copy.from);
 	item->inotify_id = inotify_add_watch(w->inotify, path, IN_MODIFY);
 }
@@ -149,7 +149,7 @@ static int open_map(struct watched *item)
 					    SEAM_JIT_MAX_BYTES, why);
 }
 
-/* Open the map by its name, again and again: another file may have it. */
+/* Open the map by its name; later calls find a file that replaced it. */
 static void find_map(struct seam_perf_map_watch *w, struct watched *item)
 {
 	int fd = open_map(item);
@@ -160,7 +160,7 @@ static void find_map(struct seam_perf_map_watch *w, struct watched *item)
 		close(fd);
 		return;
 	}
-	copy_more(w, item);		/* the end of the file before it */
+	copy_more(w, item);		/* the rest of the former file */
 	seam_perf_map_copy_set_source(&item->copy, fd);
 	add_inotify(w, item);
 }
@@ -173,7 +173,7 @@ static void update(struct seam_perf_map_watch *w, struct watched *item,
 		return;
 	if (item->try_ns <= now_ns) {
 		find_map(w, item);
-		/* less and less often while there is none */
+		/* at first often, for a map that is about to be made */
 		item->step_ns = item->step_ns < POLL_NS / 2 ?
 				2 * item->step_ns : POLL_NS;
 		item->try_ns = seam_clock_ns() + item->step_ns;

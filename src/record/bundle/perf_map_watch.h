@@ -2,22 +2,22 @@
 /*
  * perf_map_watch.h - a thread that copies perf maps while they are written
  *
- * A perf map says which function was at an address, but not when; a runtime
- * that frees code uses the address again.  So maps are copied into the
- * recording as they grow, to jit/perf-PID.map with the PID of the recording,
- * and an index beside each has the time of its lines (perf_map_copy.h).
+ * A perf map has the functions at addresses, but no times; a runtime that frees
+ * code uses the address again.  So maps are copied into the recording as they
+ * grow, to jit/perf-PID.map with the PID of the recording, and an index beside
+ * each has the times of its lines (perf_map_copy.h).
  *
  * A file system of another user may block whatever reads it, so a thread does
  * all of it, and the recording does not wait for one that is blocked.  inotify
- * wakes the thread; without inotify, or while there is no map yet, it polls
- * every POLL_MS.
+ * wakes the thread; without inotify, or while there is no map yet, it polls, at
+ * least every SEAM_PERF_MAP_WATCH_POLL_MS.
  *
  * Nothing here fails a recording.
  *
  * Threads: all calls from one, the recorder's; this module starts another.
  */
-#ifndef SEAM_PERF_MAP_FOLLOW_H
-#define SEAM_PERF_MAP_FOLLOW_H
+#ifndef SEAM_PERF_MAP_WATCH_H
+#define SEAM_PERF_MAP_WATCH_H
 
 #include "record/bundle/bundle.h"
 #include "record/bundle/kept_counts.h"

@@ -11,7 +11,7 @@
 #endif
 
 enum {
-	PT_PERIOD = 3,		/* of MTC and PSB packets, as perf has it */
+	PT_PERIOD = 3,		/* of MTC and PSB packets, as perf's */
 	SPE_INTERVAL = 4096,	/* if the driver has no min_interval */
 	CPUID_TSC = 0x15,	/* Source: Intel SDM, CPUID leaf 15H */
 };
@@ -76,7 +76,7 @@ static void default_pt(const char *pmu, char *terms, size_t cap)
 	}
 }
 
-/* Without these a decoder knows neither the thread nor the time. */
+/* Without these the trace has neither threads nor times. */
 static void default_etm(const char *pmu, char *terms, size_t cap)
 {
 	if (seam_pmu_has(pmu, "format/contextid"))
@@ -207,7 +207,7 @@ static void put_pt(struct seam_aux_words *words, const char *pmu,
 	put(words, tsc);
 	put(words, config_bits(pmu, "noretcomp", 1));
 	put(words, switches(facts, tsc));
-	put(words, facts->free_running);
+	put(words, facts->snapshot_mode);
 	put(words, facts->by_cpu);
 	put(words, config_bits(pmu, "mtc", 1));
 	put(words, config_bits(pmu, "mtc_period", UINT64_MAX));
@@ -223,7 +223,7 @@ static void put_bts(struct seam_aux_words *words,
 {
 	put(words, facts->event->attr.type);
 	put_clock(words, &facts->clock);
-	put(words, facts->free_running);
+	put(words, facts->snapshot_mode);
 }
 
 /* A register from the driver's file, in hexadecimal; 0: no such file. */
@@ -311,7 +311,7 @@ static void put_etm(struct seam_aux_words *words, const char *pmu,
 
 	put(words, VERSION);
 	put(words, (uint64_t)facts->event->attr.type << 32 | n);
-	put(words, facts->free_running);
+	put(words, facts->snapshot_mode);
 	for (size_t i = 0; i < n; i++) {
 		int cpu = facts->cpus->items[i];
 
@@ -325,10 +325,8 @@ static void put_etm(struct seam_aux_words *words, const char *pmu,
 void seam_aux_pmu_info(const struct seam_aux_facts *facts,
 		       struct seam_aux_words *words)
 {
-	char pmu[SEAM_EVENT_NAME];
+	const char *pmu = facts->event->kernel_name;
 
-	snprintf(pmu, sizeof(pmu), "%.*s",
-		 (int)strcspn(facts->event->name, "/"), facts->event->name);
 	switch (facts->event->aux_kind) {
 	case SEAM_AUX_INTEL_PT:
 		put_pt(words, pmu, facts);

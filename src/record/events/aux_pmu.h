@@ -24,8 +24,8 @@ enum seam_aux_kind seam_aux_pmu_kind(const char *name);
 
 /*
  * Write to @terms the terms of PMU @pmu that the decoder of @event needs, as
- * far as this machine has them; those of the user come after them.  Sets the
- * period too.
+ * far as this machine has them; the user's are applied after them.  Also sets
+ * the period.
  */
 void seam_aux_pmu_defaults(struct seam_event *event, const char *pmu,
 			   char *terms, size_t cap);
@@ -44,12 +44,12 @@ struct seam_aux_clock {
 /* Read it from the control page of a ring whose event has no clockid. */
 struct seam_aux_clock seam_aux_clock_read(const void *control_page);
 
-/* Input of AUXTRACE_INFO.  Everything is borrowed. */
+/* What AUXTRACE_INFO is made from.  Everything is borrowed. */
 struct seam_aux_facts {
 	const struct seam_event *event;
 	const struct seam_number_list *cpus;	/* that are traced */
 	struct seam_aux_clock clock;
-	bool free_running;	/* snapshots are taken */
+	bool snapshot_mode;	/* the newest bytes are copied on request */
 	bool by_cpu;		/* a buffer for each CPU, not each thread */
 	bool system_wide;
 };

@@ -17,7 +17,7 @@ static int malformed(const char *text, struct seam_err *err)
 			    "mem:ADDR[/LEN][:rwx[:u]], and not '%s'", shown);
 }
 
-/* The letters after the address, up to a colon.  0: one is unknown. */
+/* The type of "rw", which ends at a colon.  0: an unknown letter, or none. */
 static uint32_t access_of(const char *letters)
 {
 	uint32_t type = 0;

@@ -94,15 +94,13 @@ static const struct named *find(const char *name)
 	return NULL;
 }
 
-/* "r1a8": the CPU's number of an event, in hexadecimal. */
+/* "r1a8": config of a raw event, in hexadecimal. */
 static bool parse_raw(const char *name, uint64_t *config)
 {
-	char *end;
-
 	if (name[0] != 'r' || !name[1] || strlen(name + 1) > 16 ||
 	    strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1))
 		return false;
-	*config = strtoull(name + 1, &end, 16);
+	*config = strtoull(name + 1, NULL, 16);
 	return true;
 }
 
@@ -110,18 +108,15 @@ static int set_modifier(struct seam_event *event, char letter)
 {
 	struct perf_event_attr *attr = &event->attr;
 
-	/*
-	 * As perf 6.1 has it: guests of KVM count where modifiers are given,
-	 * but not with u or p.
-	 */
-	if (strchr("up", letter) && !event->names_kvm)
+	/* as in perf 6.1: modifiers include guests of KVM, except u and p */
+	if (strchr("up", letter) && !event->has_kvm_modifier)
 		attr->exclude_guest = 1;
-	/* As of u, k and h: the first of G and H excludes both. */
-	if (strchr("GH", letter) && !event->names_kvm) {
-		event->names_kvm = true;
+	/* the first of G and H excludes both; each includes its own */
+	if (strchr("GH", letter) && !event->has_kvm_modifier) {
+		event->has_kvm_modifier = true;
 		attr->exclude_guest = attr->exclude_host = 1;
 	}
-	/* The first of u, k and h excludes all; each takes one back. */
+	/* the first of u, k and h excludes all; each includes its own */
 	if (strchr("ukh", letter) && !attr->exclude_user &&
 	    !attr->exclude_kernel && !attr->exclude_hv)
 		attr->exclude_user = attr->exclude_kernel =
@@ -153,7 +148,7 @@ int seam_event_modify(struct seam_event *event, const char *modifiers,
 {
 	char shown[2 * SEAM_EVENT_NAME];
 
-	if (*modifiers && !event->names_kvm)
+	if (*modifiers && !event->has_kvm_modifier)
 		event->attr.exclude_guest = 0;
 	for (; *modifiers; modifiers++)
 		if (set_modifier(event, *modifiers) < 0)

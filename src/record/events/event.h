@@ -34,7 +34,7 @@ enum {
 /* The event whose ring carries the side-band: mappings, names, threads. */
 #define SEAM_EVENT_SIDEBAND "dummy:HG"
 
-/* Bit 63 of an id: no id of the kernel has it, they count up from 1. */
+/* Bit 63 of an id: the kernel's ids, which count up from 1, never have it. */
 #define SEAM_EVENT_PROGRAM_ID (UINT64_C(1) << 63)
 
 /* Where the records of an event come from. */
@@ -44,7 +44,7 @@ enum seam_event_origin {
 	SEAM_EVENT_OF_PMU,	/* written pmu/terms/ */
 	/*
 	 * A program's own ring: the event has an attr and an id in perf.data,
-	 * but the kernel does not know it, so no descriptor is opened.
+	 * but is not opened in the kernel.
 	 */
 	SEAM_EVENT_OF_PROGRAM,
 };
@@ -62,13 +62,15 @@ enum seam_aux_kind {
 
 /* Whether samples of an event have call chains. */
 enum seam_event_callchains {
-	SEAM_EVENT_AS_ALL,		/* as options of the recording say */
+	SEAM_EVENT_AS_ALL,		/* as the option for all events says */
 	SEAM_EVENT_CALLCHAINS,
 	SEAM_EVENT_NO_CALLCHAINS,
 };
 
 struct seam_event {
-	char name[SEAM_EVENT_NAME];	/* as the user wrote it */
+	char name[SEAM_EVENT_NAME];	/* as the user wrote it, or of name= */
+	/* "system:name" of a tracepoint, or the PMU; "" for other events */
+	char kernel_name[SEAM_EVENT_NAME];
 	/* type, config, exclude_*, precise_ip; the recorder sets the rest */
 	struct perf_event_attr attr;
 	enum seam_event_origin origin;
@@ -76,13 +78,13 @@ struct seam_event {
 	char *probe_path;	/* attr.uprobe_path; owned, or NULL */
 	bool any_precision;	/* lower precise_ip until it opens */
 	bool each_time;		/* the default period is 1 */
-	bool names_kvm;		/* G or H was given */
+	bool has_kvm_modifier;	/* G or H was given */
 	bool no_inherit;	/* not into the children of its threads */
 	uint64_t period;	/* of its own; 0: the recording's */
 	uint64_t frequency_hz;	/* likewise */
 	enum seam_event_callchains callchains;
 	enum seam_aux_kind aux_kind;
-	int leader;		/* index of its group's, or SEAM_EVENT_ALONE */
+	int leader;		/* index of its group's leader, or ALONE */
 	bool read_by_leader;	/* {a,b}:S: counts; the leader samples */
 };
 

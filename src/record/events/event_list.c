@@ -17,7 +17,7 @@ static bool begins_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* One more event, which @parse fills in from @text. */
+/* Append an event, which @parse fills in from @text. */
 static int add_event(struct seam_event_list *list, const char *text,
 		     int (*parse)(struct seam_event *event, const char *text,
 				  struct seam_err *err), struct seam_err *err)
@@ -40,7 +40,7 @@ static bool is_plain(const char *text, size_t size)
 static int add_one(struct seam_event_list *list, const char *text,
 		   struct seam_err *err);
 
-/* "event/terms/modifiers": parse the event without its terms, then these. */
+/* "event/terms/modifiers": parse "event:modifiers", then the terms. */
 static int add_with_terms(struct seam_event_list *list, const char *text,
 			  struct seam_err *err)
 {
@@ -101,7 +101,7 @@ static size_t item_length(const char *text)
 	bool in_slashes = false;
 	size_t n = 0;
 
-	/* commas divide the terms of a PMU's event too */
+	/* commas between slashes divide the terms of one event */
 	for (; text[n] && (text[n] != ',' || in_slashes); n++)
 		if (text[n] == '/' && text[0] != '{' &&
 		    !begins_with(text, "uprobe:") &&
@@ -167,7 +167,7 @@ static int finish_group(struct seam_event_list *list, size_t first,
 		unsigned int no_guest = event->attr.exclude_guest;
 
 		r = seam_event_modify(event, modifiers, err);
-		if (!event->names_kvm)
+		if (!event->has_kvm_modifier)
 			event->attr.exclude_guest = no_guest & 1;
 	}
 	if (r == 0)

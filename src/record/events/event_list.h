@@ -5,7 +5,8 @@
  *	cycles:u,page-faults		names of perf; see event.h
  *	sched:sched_switch		a tracepoint; the name may hold * and ?
  *	{cycles,instructions}		a group, counted together
- *	{cycles,instructions}:S		the first one samples, each reads all
+ *	{cycles,instructions}:S		only the first samples; a sample
+ *					has the counts of all
  *	cycles/period=1000,name=x/u	terms of one event; event_term.h
  *	uprobe:/usr/bin/x:main		a function of a file, by symbol ...
  *	uprobe:/usr/bin/x:0x1130%return	... or offset in the file; its return

@@ -9,7 +9,7 @@
  *	max-stack=N	maximum number of frames in a call chain
  *	no-inherit	only the threads that are named, not their children
  *
- * A term overrides the option of the command line for all events.
+ * A term overrides, for its event, the option that is for all events.
  * Source: perf-record(1) of Linux 6.1, "-e".
  */
 #ifndef SEAM_EVENT_TERM_H

@@ -45,7 +45,7 @@ int seam_pmu_type(const char *name)
 	return atoi(text);
 }
 
-/* The word that @format names; NULL: none of them. */
+/* The member of @attr that @format names; NULL: none. */
 static uint64_t *word_of(struct perf_event_attr *attr, const char *format)
 {
 	size_t n = strcspn(format, ":");

@@ -20,23 +20,23 @@
 
 /*
  * Set the bits of @attr that @format ("config1:1,6-10") names to @value, its
- * lowest bit first.  -EINVAL when it is none; -EOVERFLOW when @value has
- * more bits than there are.
+ * lowest bit first.  -EINVAL: an invalid @format; -EOVERFLOW: @value has more
+ * bits than that.
  */
 int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 		      uint64_t value);
 
-/* The number in attr.type of PMU @name; -ENOENT. */
+/* attr.type of the events of PMU @name, or -ENOENT. */
 int seam_pmu_type(const char *name);
 
 /* The text of file @path in the folder of @pmu; "" when there is none. */
 const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
 			  size_t cap);
 
-/* Whether there is such a file. */
+/* Whether that file has any text. */
 bool seam_pmu_has(const char *pmu, const char *path);
 
-/* The number in it, in that @base, or @otherwise. */
+/* The number in that file, to @base; @otherwise if there is none. */
 uint64_t seam_pmu_number(const char *pmu, const char *path, int base,
 			 uint64_t otherwise);
 

@@ -10,11 +10,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The terms of an event's name may hold the name of another event. */
+/* An event's name stands for terms, which may name another event. */
 enum { MAX_NESTED = 2 };
 
-static const char *named_text(const char *pmu, const char *folder,
-			      const char *name, char *buf, size_t cap)
+static const char *read_text(const char *pmu, const char *folder,
+			     const char *name, char *buf, size_t cap)
 {
 	char path[SEAM_EVENT_NAME + 16];
 
@@ -31,7 +31,7 @@ static int set_sink(struct seam_event *event, const char *pmu,
 {
 	char text[64];
 
-	if (!*named_text(pmu, "sinks", sink, text, sizeof(text)))
+	if (!*read_text(pmu, "sinks", sink, text, sizeof(text)))
 		return seam_err_set(err, -EINVAL, "PMU '%s' has no sink '%s'; "
 			"see " SEAM_PMU_DEVICES "/%s/sinks", pmu, sink, pmu);
 	event->attr.config2 = (event->attr.config2 & ~(uint64_t)UINT32_MAX) |
@@ -43,7 +43,7 @@ static int set_sink(struct seam_event *event, const char *pmu,
 static bool find_format(const char *pmu, const char *term, char *format,
 			size_t cap)
 {
-	if (*named_text(pmu, "format", term, format, cap))
+	if (*read_text(pmu, "format", term, format, cap))
 		return true;
 	snprintf(format, cap, "%s:0-63", term);
 	return strcmp(term, "config") == 0 || strcmp(term, "config1") == 0 ||
@@ -85,7 +85,7 @@ static int set_term(struct seam_event *event, const char *pmu, char *term,
 	if (term[0] == '@' && !value)
 		return set_sink(event, pmu, term + 1, err);
 	if (!value && depth < MAX_NESTED &&
-	    *named_text(pmu, "events", term, text, sizeof(text)))
+	    *read_text(pmu, "events", term, text, sizeof(text)))
 		return set_terms(event, pmu, text, depth + 1, err);
 	return seam_err_set(err, -EINVAL, "PMU '%s' has no term or event "
 			    "'%s'", pmu, term);
@@ -122,6 +122,7 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
 				    event->name);
 	*terms++ = '\0';
 	*modifiers++ = '\0';
+	snprintf(event->kernel_name, sizeof(event->kernel_name), "%s", copy);
 	type = seam_pmu_type(copy);
 	if (type < 0)
 		return seam_err_set(err, type, "this kernel has no PMU '%s'; "

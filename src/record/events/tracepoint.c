@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepoint.c - names and formats out of tracefs; see tracepoint.h */
+/* tracepoint.c - ids and formats from tracefs; see tracepoint.h */
 #include "record/events/tracepoint.h"
 
 #include "base/file.h"
@@ -16,7 +16,7 @@
 
 enum { MAX_FORMAT_BYTES = 1 << 20 };
 
-/* Where tracefs is: by itself, or as older systems mount it. */
+/* Where tracefs is: on its own, or in debugfs as on older systems. */
 static const char *events_folder(void)
 {
 	static const char *const roots[] = {
@@ -28,11 +28,11 @@ static const char *events_folder(void)
 	       access(roots[1], R_OK | X_OK) < 0 ? roots[0] : roots[1];
 }
 
-static int not_readable(struct seam_err *err)
+static int check_tracefs(struct seam_err *err)
 {
 	int code = access(events_folder(), R_OK | X_OK) < 0 ? errno : 0;
 
-	/* any other error shows again, with its path, when files are read */
+	/* other errors recur, with their paths, when files are read */
 	if (code != ENOENT && code != EACCES && code != EPERM)
 		return 0;
 	if (code == ENOENT)
@@ -56,6 +56,7 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 		return seam_err_set(err, -ENAMETOOLONG, "the name of "
 				    "tracepoint '%s:%s' is too long", system,
 				    name);
+	memcpy(event->kernel_name, event->name, sizeof(event->name));
 	snprintf(path, sizeof(path), "%s/%s/%s/id", events_folder(), system,
 		 name);
 	errno = 0;
@@ -157,7 +158,7 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 		   modifiers) < 2)
 		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
 				    "'seam doctor' lists the events", shown);
-	r = not_readable(err);
+	r = check_tracefs(err);
 	if (r == 0)
 		r = add_systems(list, system, name, modifiers, err);
 	if (r == 0 && list->n == before)
@@ -168,54 +169,54 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 
 /* --- TRACING_DATA --- */
 
-struct format_text {
+struct tracing_data {
 	SEAM_ARRAY(uint8_t) bytes;
 	int code;		/* 0, or the first -errno */
 	struct seam_err *err;
 };
 
-static void put(struct format_text *blob, const void *data, size_t size)
+static void put(struct tracing_data *out, const void *data, size_t size)
 {
-	if (size == 0 || blob->code)
+	if (size == 0 || out->code)
 		return;
-	if (!SEAM_ARRAY_RESERVE(&blob->bytes, size)) {
-		blob->code = seam_err_set(blob->err, -ENOMEM, "out of memory");
+	if (!SEAM_ARRAY_RESERVE(&out->bytes, size)) {
+		out->code = seam_err_set(out->err, -ENOMEM, "out of memory");
 		return;
 	}
-	memcpy(blob->bytes.items + blob->bytes.n, data, size);
-	blob->bytes.n += size;
+	memcpy(out->bytes.items + out->bytes.n, data, size);
+	out->bytes.n += size;
 }
 
-static void put_u32(struct format_text *blob, uint32_t v)
+static void put_u32(struct tracing_data *out, uint32_t v)
 {
-	put(blob, &v, sizeof(v));
+	put(out, &v, sizeof(v));
 }
 
-static void put_u64(struct format_text *blob, uint64_t v)
+static void put_u64(struct tracing_data *out, uint64_t v)
 {
-	put(blob, &v, sizeof(v));
+	put(out, &v, sizeof(v));
 }
 
 /* A file of tracefs after its size, a u64. */
-static void put_file(struct format_text *blob, const char *name)
+static void put_file(struct tracing_data *out, const char *name)
 {
 	struct seam_file file = { 0 };
 	struct seam_err why = { 0 };
 	char path[PATH_MAX];
 	int r;
 
-	if (blob->code)
+	if (out->code)
 		return;
 	snprintf(path, sizeof(path), "%s/%s", events_folder(), name);
 	r = seam_file_read(&file, AT_FDCWD, path, MAX_FORMAT_BYTES, &why);
 	if (r < 0) {
 		/* without it no reader can decode the samples */
-		blob->code = seam_err_set(blob->err, r, "cannot read '%s': %s",
-					  path, why.cause[0]);
+		out->code = seam_err_set(out->err, r, "cannot read '%s': %s",
+					 path, why.cause[0]);
 		return;
 	}
-	put_u64(blob, file.bytes.size);
-	put(blob, file.bytes.data, file.bytes.size);
+	put_u64(out, file.bytes.size);
+	put(out, file.bytes.data, file.bytes.size);
 	seam_file_close(&file);
 }
 
@@ -226,7 +227,7 @@ static bool is_tracepoint(const struct seam_event *event)
 
 static size_t system_length(const struct seam_event *event)
 {
-	return strcspn(event->name, ":");
+	return strcspn(event->kernel_name, ":");
 }
 
 static bool same_system(const struct seam_event *a, const struct seam_event *b)
@@ -234,7 +235,8 @@ static bool same_system(const struct seam_event *a, const struct seam_event *b)
 	size_t n = system_length(a);
 
 	return is_tracepoint(a) && is_tracepoint(b) &&
-	       n == system_length(b) && strncmp(a->name, b->name, n) == 0;
+	       n == system_length(b) &&
+	       strncmp(a->kernel_name, b->kernel_name, n) == 0;
 }
 
 /* Whether event @i is the first of its system. */
@@ -256,54 +258,54 @@ static bool is_known(const struct seam_event *events, size_t i)
 	return false;
 }
 
-static void put_format(struct format_text *blob, const struct seam_event *event)
+static void put_format(struct tracing_data *out, const struct seam_event *event)
 {
 	char path[2 * SEAM_EVENT_NAME];
-	const char *name = event->name + system_length(event) + 1;
+	int n = (int)system_length(event);
 
-	snprintf(path, sizeof(path), "%.*s/%s/format",
-		 (int)system_length(event), event->name, name);
-	put_file(blob, path);
+	snprintf(path, sizeof(path), "%.*s/%s/format", n, event->kernel_name,
+		 event->kernel_name + n + 1);
+	put_file(out, path);
 }
 
-static void put_system(struct format_text *blob,
+static void put_system(struct tracing_data *out,
 		       const struct seam_event *events, size_t n, size_t first)
 {
 	size_t length = system_length(&events[first]);
 	uint32_t n_formats = 0;
 
-	put(blob, events[first].name, length);
-	put(blob, "", 1);
+	put(out, events[first].kernel_name, length);
+	put(out, "", 1);
 	for (size_t i = first; i < n; i++)
 		n_formats += same_system(&events[first], &events[i]) &&
 			     !is_known(events, i);
-	put_u32(blob, n_formats);
+	put_u32(out, n_formats);
 	for (size_t i = first; i < n; i++)
 		if (same_system(&events[first], &events[i]) &&
 		    !is_known(events, i))
-			put_format(blob, &events[i]);
+			put_format(out, &events[i]);
 }
 
-static void put_head(struct format_text *blob)
+static void put_head(struct tracing_data *out)
 {
 	static const char magic[] = "\027\010\104tracing0.6";
 	uint16_t one = 1;
 	uint8_t words[2] = { *(const uint8_t *)&one == 0, sizeof(long) };
 
-	put(blob, magic, sizeof(magic));
-	put(blob, words, sizeof(words));
-	put_u32(blob, (uint32_t)sysconf(_SC_PAGESIZE));
-	put(blob, "header_page", sizeof("header_page"));
-	put_file(blob, "header_page");
-	put(blob, "header_event", sizeof("header_event"));
-	put_file(blob, "header_event");
-	put_u32(blob, 0);	/* formats of ftrace's events */
+	put(out, magic, sizeof(magic));
+	put(out, words, sizeof(words));
+	put_u32(out, (uint32_t)sysconf(_SC_PAGESIZE));
+	put(out, "header_page", sizeof("header_page"));
+	put_file(out, "header_page");
+	put(out, "header_event", sizeof("header_event"));
+	put_file(out, "header_event");
+	put_u32(out, 0);	/* formats of ftrace's events */
 }
 
 int seam_tracepoint_data(const struct seam_event *events, size_t n,
 			 uint8_t **data, size_t *size, struct seam_err *err)
 {
-	struct format_text blob = { .err = err };
+	struct tracing_data out = { .err = err };
 	uint32_t n_systems = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -312,19 +314,19 @@ int seam_tracepoint_data(const struct seam_event *events, size_t n,
 	*size = 0;
 	if (n_systems == 0)
 		return 0;
-	put_head(&blob);
-	put_u32(&blob, n_systems);
+	put_head(&out);
+	put_u32(&out, n_systems);
 	for (size_t i = 0; i < n; i++)
 		if (begins_system(events, i))
-			put_system(&blob, events, n, i);
-	put_u32(&blob, 0);	/* kallsyms: in kernel.sym.zst */
-	put_u32(&blob, 0);	/* formats of trace_printk() */
-	put_u64(&blob, 0);	/* names of threads: in COMM records */
-	if (blob.code) {
-		free(blob.bytes.items);
-		return blob.code;
+			put_system(&out, events, n, i);
+	put_u32(&out, 0);	/* kallsyms: in kernel.sym.zst */
+	put_u32(&out, 0);	/* formats of trace_printk() */
+	put_u64(&out, 0);	/* names of threads: in COMM records */
+	if (out.code) {
+		free(out.bytes.items);
+		return out.code;
 	}
-	*data = blob.bytes.items;
-	*size = blob.bytes.n;
+	*data = out.bytes.items;
+	*size = out.bytes.n;
 	return 0;
 }

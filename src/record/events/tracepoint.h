@@ -3,8 +3,8 @@
  * tracepoint.h - tracepoints of the kernel, and their formats
  *
  * The layout of a tracepoint's sample is in a format file of tracefs.  The
- * formats of the recorded events go into the recording, so that it can be
- * read on any machine.
+ * formats of the recorded events are copied into the recording, so that it can
+ * be read on any machine.
  */
 #ifndef SEAM_TRACEPOINT_H
 #define SEAM_TRACEPOINT_H

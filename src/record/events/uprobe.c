@@ -59,8 +59,8 @@ static void serve_lookup(struct seam_ipc *ipc, void *context)
 }
 
 /*
- * Have a sandbox find function @name in @fd, which is closed.  0 and whether
- * it was found, or -errno.
+ * Find function @name in @fd, in a sandbox, and close @fd.  0 and *@found, or
+ * -errno.
  */
 static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
 		   struct seam_err *err)
@@ -126,7 +126,7 @@ static int find_place(struct seam_event *event, const char *place,
 	return r;
 }
 
-/* Set @event->probe_path: the kernel takes no relative paths. */
+/* Set @event->probe_path, an absolute path as the kernel requires. */
 static int set_path(struct seam_event *event, const char *path,
 		    struct seam_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* uprobe.h - a probe of a function of a file, in all processes */
+/* uprobe.h - a probe at a function of an ELF file */
 #ifndef SEAM_UPROBE_H
 #define SEAM_UPROBE_H
 

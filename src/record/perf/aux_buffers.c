@@ -34,7 +34,7 @@ void seam_aux_buffers_describe(const struct seam_sources *s,
 		.event = first_event(s),
 		.cpus = s->sampled.n ? &s->sampled : &s->cpus,
 		.clock = read_clock(s),
-		.free_running = s->aux_snapshots,
+		.snapshot_mode = s->aux_snapshots,
 		.by_cpu = !s->per_thread || s->sampled.n,
 		.system_wide = seam_sources_is_system_wide(s),
 	};

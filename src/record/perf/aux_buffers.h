@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aux_buffers.h - the AUX buffers of a recording: their description, snapshots
+ * aux_buffers.h - describe and copy the AUX buffers of a recording
  *
  * Draining them is a part of each round; see drain.h.  In snapshot mode (-S)
  * the hardware overwrites the oldest bytes, and the newest are copied into each
  * snapshot, and at the end into the recording's own file; see snapshot.h.  The
- * kernel gives the head of a buffer only while its event is stopped, so that is
- * done during the copy.
+ * kernel updates the head of a buffer when its event stops, so all such events
+ * are stopped during the copy.
  */
 #ifndef SEAM_AUX_BUFFERS_H
 #define SEAM_AUX_BUFFERS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auxtrace.h - AUX data into the file
+ * auxtrace.h - write AUX data to the file
  *
  * AUX records in a ring describe what its AUX buffer holds; the bytes go into
  * the file as PERF_RECORD_AUXTRACE, and an index of these records is a feature

@@ -251,7 +251,7 @@ bool seam_data_file_salvage(struct seam_data_file *file,
 	};
 	for (size_t e = 0; e < file->n_events; e++)
 		file->by_event[e].n_samples = 0;
-	/* the samples left are not counted by event; one event has all */
+	/* what is left is not counted by event; a single event has all */
 	if (file->n_events <= 2)
 		file->by_event[0].n_samples = left.n_samples;
 	return begun_again;

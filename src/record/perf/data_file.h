@@ -32,7 +32,7 @@ struct seam_data_file {
 	SEAM_ARRAY(struct seam_auxtrace_entry) auxtraces;
 	struct seam_losses losses;
 
-	uint64_t n_records;		/* drained for it, of all kinds */
+	uint64_t n_records;		/* drained, of all kinds */
 	struct seam_data_file_counts {	/* of records in the file */
 		uint64_t n_samples;
 		uint64_t n_kernel_samples;	/* in kernel mode */
@@ -51,7 +51,7 @@ struct seam_data_file {
 };
 
 /*
- * Begin the empty file @fd, which becomes the file's, with the events of
+ * Begin the empty file @fd, which @file owns from now on, with the events of
  * @sources.  0 or -errno.
  */
 int seam_data_file_begin(struct seam_data_file *file, int fd,
@@ -59,7 +59,7 @@ int seam_data_file_begin(struct seam_data_file *file, int fd,
 			 struct seam_err *err);
 
 /*
- * Make the empty file @fd, which becomes the file's, a copy of @from.
+ * Make the empty file @fd, which @file owns from now on, a copy of @from.
  * 0 or -errno.
  */
 int seam_data_file_copy(struct seam_data_file *file, int fd,
@@ -70,7 +70,7 @@ int seam_data_file_copy(struct seam_data_file *file, int fd,
 int seam_data_file_append(struct seam_data_file *file,
 			  struct seam_synth *synth, struct seam_err *err);
 
-/* Remember the counts; _revert() when what was drained since is not written. */
+/* Save the counts; _revert() if records drained since were not written. */
 void seam_data_file_mark(struct seam_data_file *file);
 void seam_data_file_revert(struct seam_data_file *file);
 
@@ -84,9 +84,9 @@ int seam_data_file_write_losses(struct seam_data_file *file,
 				bool is_closed, struct seam_err *err);
 
 /*
- * Another process has cut the file (writer.was_cut): keep the records that are
- * left, and count the others as not written.  True: the header was lost too,
- * and the file was begun again without a record.
+ * Another process truncated the file (writer.was_cut): keep the records that
+ * are left, and count the others as not written.  True: the header was lost
+ * too, and the file was begun again without a record.
  */
 bool seam_data_file_salvage(struct seam_data_file *file,
 			    const struct seam_sources *sources);

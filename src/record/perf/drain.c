@@ -13,7 +13,7 @@ enum {
 	LOST_POS = sizeof(struct seam_ring_header) +
 		   offsetof(struct seam_perf_lost, lost),
 	MAX_RECORD_BYTES = UINT16_MAX + 1,
-	/* A ring fuller than this part of it has caused a wakeup. */
+	/* Of a ring: below WAKEUP_PART of sources.c, for a wakeup. */
 	FULL_PART = 5,
 };
 
@@ -40,8 +40,8 @@ void seam_drain_fini(struct seam_drain *d)
 }
 
 /*
- * Threads bring new sources and rings.  Returns how many of the mapped rings
- * there is memory to drain.
+ * Make room for the sources and rings of new threads.  Returns how many of the
+ * mapped rings can be drained: all, unless memory has run out.
  */
 static size_t make_room(struct seam_drain *d)
 {
@@ -58,7 +58,7 @@ static size_t make_room(struct seam_drain *d)
 		d->spans = spans ? spans : d->spans;
 		pieces = realloc(d->pieces, (4 * n + 2) * sizeof(*d->pieces));
 		d->pieces = pieces ? pieces : d->pieces;
-		/* without memory, later threads stay in their rings */
+		/* without memory, later rings are not drained */
 		if (spans && pieces)
 			d->room = 2 * n;
 	}
@@ -100,7 +100,7 @@ static void count_sample(struct seam_drain *d,
 	uint64_t ns;
 
 	counts->n_samples++;
-	/* beside the side-band's, one event is all there is */
+	/* two events: this one and the side-band's */
 	event = d->sources->n_events <= 2 ? 0 :
 		event_of(d, u64_at(span, pos + d->id_pos));
 	d->file->by_event[event].n_samples++;
@@ -173,7 +173,7 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 						 d->scratch));
 }
 
-/* Count the records of @span.  Returns the bytes of whole ones. */
+/* Count the records of @span.  Returns the bytes of whole records. */
 static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 		   const struct seam_ring_span *span)
 {
@@ -239,8 +239,8 @@ static void release(struct seam_drain *d)
 }
 
 /*
- * At least the AUX data that this round's AUX records describe.  Sources that
- * stopped because the buffer was full are enabled again.
+ * Write at least the AUX data that this round's AUX records describe.  Sources
+ * that stopped because the buffer was full are enabled again.
  */
 static int drain_aux_of(struct seam_drain *d, uint32_t i, struct seam_err *err)
 {

@@ -3,7 +3,7 @@
  * drain.h - from the rings to the file, in rounds
  *
  * A round takes all whole records of all rings and appends them in one
- * batch, straight from the mappings; then it gives the space back.  The
+ * batch, straight from the mappings; then it advances the tails.  The
  * batch ends with FINISHED_ROUND: all later records are younger than those of
  * the round before, so readers may sort and release up to there.
  *
@@ -33,7 +33,7 @@ struct seam_drain {
 			  const struct seam_ring_header *record);
 	/*
 	 * The rings of programs.  The first copies what they hold, before the
-	 * kernel's rings are read; the second, after the side-band was shown,
+	 * kernel's rings are read; the second, after on_sideband() was called,
 	 * returns the records of this round.  Both NULL: there are none.
 	 */
 	void (*copy_programs)(void *context, bool is_last);
@@ -42,14 +42,14 @@ struct seam_drain {
 
 	struct iovec *pieces;		/* two for each live ring, and two */
 	struct seam_ring_span *spans;	/* one for each live ring */
-	size_t room;			/* rings that these two are for */
+	size_t room;			/* live rings that both have room for */
 	uint8_t *scratch;		/* for a record that wraps */
 	size_t id_pos, time_pos;	/* in a sample, its header included */
 	bool is_last;			/* the next round is the last */
 	bool unordered;		/* older records follow: no FINISHED_ROUND */
 	struct seam_index ids;		/* of the sources, by id */
 	size_t n_ids;			/* sources that are in it */
-	/* Of the fullest ring, if it was above its watermark; or -1. */
+	/* Of the fullest ring, if it was full enough for a wakeup; or -1. */
 	int fullest_cpu;
 	uint64_t n_sideband;		/* records: names, mappings, tasks */
 };
@@ -65,7 +65,7 @@ void seam_drain_fini(struct seam_drain *d);
  */
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
 
-/* Count a record of @ring that is not read by a round. */
+/* Count a record of @ring; for rings that no round drains. */
 void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,
 		      const struct seam_ring_header *header);

@@ -19,13 +19,13 @@ struct refused {
 	struct seam_event *event;
 };
 
-/* Steps return false when taken before, or when they do not apply. */
+/* A step returns false if it was taken before, or does not apply. */
 
 static bool leave_kernel_out(const struct refused *r)
 {
 	const struct perf_event_attr *refused = &r->event->attr;
 
-	/* nothing would be left of an event of the kernel only */
+	/* an event of the kernel alone would count nothing */
 	if (refused->exclude_kernel || refused->exclude_user ||
 	    refused->type == PERF_TYPE_TRACEPOINT)
 		return false;
@@ -170,7 +170,7 @@ static int forbidden_process(int code, int tid, struct seam_err *err)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	uid = (uid_t)strtoul(seam_procfs_value(path, "Uid", text,
-						sizeof(text)), NULL, 10);
+					       sizeof(text)), NULL, 10);
 	if (uid == getuid())
 		return seam_err_set(err, code, "process %d has privileges "
 			"that you do not have: recording it needs CAP_PERFMON "

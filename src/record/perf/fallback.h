@@ -32,8 +32,8 @@ bool seam_fallback(struct seam_event *events, size_t n,
 		   struct seam_event *event, int code, unsigned int *left_out);
 
 /*
- * Say why opening @event for thread @tid, or for all (-1), failed with @code,
- * and what to do about it.  Returns @code.
+ * Set the message: why opening @event for thread @tid, or for all (-1), failed
+ * with @code, and what to do about it.  Returns @code.
  */
 int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
 			  struct seam_err *err);

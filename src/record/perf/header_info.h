@@ -6,7 +6,7 @@
 #include "record/perf/data_file.h"
 #include "record/proc/running_kernel.h"
 
-/* What features describe beside the file itself.  Everything is borrowed. */
+/* Contents of features that the file does not have.  All is borrowed. */
 struct seam_header_info {
 	const struct seam_sources *sources;
 	const struct seam_kernel_identity *kernel;

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 
 /*
- * Going offline and online again takes longer than this.  Two clocks that
- * measure the same time differ by less, apart from what all CPUs have in
- * common.
+ * Going offline and online again takes longer than this; errors of the clocks,
+ * apart from the error that all CPUs share, are smaller.
  */
 #define MIN_MISSING_NS INT64_C(5000000)
 

@@ -5,8 +5,8 @@
  * The events of a CPU end when it goes offline and do not begin again when it
  * is back; there is no notification.  The kernel does count how long each
  * event was enabled: where that is shorter than on the other CPUs, the CPU was
- * offline.  Events of threads go on with it.  A CPU that came online later
- * has no events at all.
+ * offline.  Events of threads continue when it is back.  A CPU that came online
+ * later has no events at all.
  *
  * Source: perf_event_exit_cpu_context() of kernel/events/core.c, Linux 6.1.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* map_rings.c - all of a kind in one size; see map_rings.h */
+/* map_rings.c - map all rings of a kind in one size; see map_rings.h */
 #include "record/perf/map_rings.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /*
- * A read-only mapping makes the kernel overwrite: there is no tail to respect.
+ * With a read-only mapping the kernel ignores the tail, and overwrites.
  * Source: perf_mmap() of Linux.
  */
 static int map_backward(struct seam_ring *ring, int fd, size_t bytes,
@@ -79,7 +79,7 @@ static void unmap_rings(struct seam_sources *s, enum seam_ring_use use,
 	}
 }
 
-/* Of the event that owns the ring.  Source: perf_mmap() of Linux. */
+/* The event that owns the ring has the buffer.  Source: perf_mmap(). */
 static int map_aux(struct seam_sources *s, enum seam_ring_use use,
 		   size_t bytes, size_t first, struct seam_err *err)
 {
@@ -116,7 +116,7 @@ static void unmap_aux(struct seam_sources *s, enum seam_ring_use use,
 /* Rings or AUX buffers that are mapped in one size. */
 struct ring_kind {
 	enum seam_ring_use use;
-	size_t *bytes;		/* wanted, then had */
+	size_t *bytes;		/* requested, then mapped */
 	int (*map)(struct seam_sources *s, enum seam_ring_use use,
 		   size_t bytes, size_t first, struct seam_err *err);
 	void (*unmap)(struct seam_sources *s, enum seam_ring_use use,

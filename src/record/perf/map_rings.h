@@ -11,16 +11,16 @@
 
 #include "record/perf/sources.h"
 
-/* Bytes of each ring and AUX buffer, powers of two: wanted, then had. */
+/* Bytes of each ring and AUX buffer, powers of two: requested, then mapped. */
 struct seam_ring_sizes {
 	size_t samples, aux;
 };
 
 /*
  * Map the rings of the sources from index @first on that are not mapped yet,
- * and redirect sources that own no ring to the one of their place.  -EPERM: the
- * user may not lock even one page a ring; -EOPNOTSUPP: an event has no AUX
- * buffer, though its aux_kind is set.
+ * and redirect sources that own no ring to the ring of their CPU or thread.
+ * -EPERM: the user may not lock even one page a ring; -EOPNOTSUPP: an event has
+ * no AUX buffer, though its aux_kind is set.
  */
 int seam_sources_map(struct seam_sources *s, size_t first,
 		     struct seam_ring_sizes *sizes, struct seam_err *err);

@@ -37,7 +37,7 @@ void seam_new_threads_read(struct seam_new_threads *threads,
 		count_refused(threads, "out of memory");
 }
 
-/* With the kernel's own clock in the records the time is not known. */
+/* Not with AUX buffers: the times of records are of another clock then. */
 static void count_late(struct seam_new_threads *threads, uint64_t from_ns,
 		       uint64_t to_ns)
 {
@@ -94,8 +94,8 @@ static int by_time(const void *a, const void *b)
 }
 
 /*
- * Set exit_ns of each fork whose thread ended in this round: from the last of
- * the changes to the first, with the next exit of each tid in an index.
+ * Set exit_ns of each fork whose thread ended in this round.  Goes from the
+ * last change to the first, with an index of the exits by tid.
  */
 static void match_exits(struct seam_new_threads *threads)
 {

@@ -3,8 +3,8 @@
  * new_threads.h - threads that start during a per-thread recording
  *
  * The kernel does not inherit events with a ring for each thread.  The
- * side-band, which it does inherit, has a FORK record of each new thread;
- * then its events are opened.  The time for which it ran before is measured.
+ * side-band, which it does inherit, has a FORK record of each new thread, whose
+ * events are opened then.  The time for which it had run is measured.
  * A thread that ended before its events were opened is counted, and so is one
  * whose events could not be opened.
  */

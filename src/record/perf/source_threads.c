@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * source_threads.c - sources and rings of one thread; see sources.h
+ * source_threads.c - find, stop and end a thread's sources; see sources.h
  *
  * Thousands of threads may start and end during a recording, so the time of
  * these functions does not depend on the number of ended ones.

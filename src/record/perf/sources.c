@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sources.c - open, and give up what is refused; see sources.h */
+/* sources.c - open, enable, count; see sources.h */
 #include "record/perf/sources.h"
 
 #include "base/clock.h"
@@ -129,7 +129,7 @@ static bool is_member(const struct seam_sources *s,
 	return event->leader >= 0 && event != &s->events[event->leader];
 }
 
-/* What all events have in common; perf requires equal formats. */
+/* Set what all events have in common; perf requires equal formats. */
 static void complete(struct seam_sources *s, struct seam_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
@@ -156,7 +156,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 		/* a new thread is sampled only after its FORK record is read */
 		attr->wakeup_watermark = 1;
 	} else if (event->aux_kind) {
-		/* which thread the AUX data is of: in the same ring */
+		/* a decoder assigns AUX data to threads by SWITCH records */
 		attr->context_switch = 1;
 		attr->watermark = 1;
 		attr->wakeup_watermark = SMALL_WAKEUP_BYTES;
@@ -180,7 +180,7 @@ static int group_of(const struct seam_sources *s,
 	return -1;
 }
 
-/* Whether event @e counts the time for which its CPU was online. */
+/* Whether event @e measures for how long its CPU was online. */
 static bool counts_time(const struct seam_sources *s, size_t e)
 {
 	return seam_sources_is_system_wide(s) && e == s->sideband;
@@ -322,7 +322,7 @@ static int add_rings(struct seam_sources *s, int tid,
 	return r < 0 ? (int)r : 0;
 }
 
-/* Add it to the index.  An index removes nothing, so this comes last. */
+/* Call it once the sources are open: no entry of an index can be removed. */
 static int remember_thread(struct seam_sources *s,
 			   const struct seam_source_thread *thread,
 			   struct seam_err *err)
@@ -337,7 +337,7 @@ static int remember_thread(struct seam_sources *s,
 	return 0;
 }
 
-/* The rings of one thread, and its sources: @thread describes them. */
+/* Open the sources of one thread, with rings of its own, as @thread says. */
 static int open_own_rings(struct seam_sources *s, int tid,
 			  struct seam_source_thread *thread,
 			  struct seam_err *err)
@@ -362,8 +362,8 @@ static int open_own_rings(struct seam_sources *s, int tid,
 }
 
 /*
- * One thread: the side-band first, so that the kernel refuses it before
- * anything else is open.
+ * Open the sources of one thread.  The side-band is first, so that the kernel
+ * refuses the thread before anything else is open.
  */
 static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 {
@@ -421,7 +421,7 @@ static int open_all(struct seam_sources *s, struct seam_err *err)
 	return r;
 }
 
-/* Rings from @first on are mapped. */
+/* Add the rings from @first on, which are mapped, to the live ones. */
 static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
 {
 	if (!SEAM_ARRAY_RESERVE(&s->live, s->rings.n - first))
@@ -482,8 +482,7 @@ static void close_from(struct seam_sources *s, size_t first, size_t ring)
 }
 
 /*
- * Descriptors for other things (files of the bundle, snapshots, programs that
- * connect) must be left.
+ * Leave descriptors for the files of bundles and for programs that connect.
  */
 static int check_spare_fds(const struct seam_sources *s, struct seam_err *err)
 {

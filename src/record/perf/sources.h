@@ -12,8 +12,8 @@
  *		    "dummy", which children always inherit
  *	samples	    a ring for each CPU that is sampled; or, with per_thread,
  *		    one for each thread, which the kernel allows only without
- *		    inheritance: later threads are added when the side-band
- *		    reports them
+ *		    inheritance: later threads are added when their FORK
+ *		    records are read
  *	AUX	    the same for each event that writes an AUX buffer; the ring
  *		    has the records that describe the buffer's contents, and
  *		    the switches between threads
@@ -22,7 +22,7 @@
  * clock, the only one that a decoder can compute from the CPU's counter in the
  * trace.
  *
- * What the kernel refuses is given up where possible; see fallback.h.
+ * Features that the kernel refuses are left out where possible; see fallback.h.
  */
 #ifndef SEAM_SOURCES_H
 #define SEAM_SOURCES_H
@@ -57,7 +57,7 @@ struct seam_source {
 	uint32_t event;		/* index in the events */
 	uint32_t ring;		/* index in the rings */
 	int tid;		/* or SEAM_SOURCES_EVERY */
-	uint64_t n_lost;	/* when fd is -1: seam_sources_lost() */
+	uint64_t n_lost;	/* final, once fd is -1 */
 	uint64_t enabled_at_ns, disabled_at_ns;	/* CLOCK_MONOTONIC; 0: never */
 };
 
@@ -97,10 +97,10 @@ struct seam_sources {
 	bool overwrite;		/* rings of samples run backward */
 	bool on_exec;		/* sample from the next exec on */
 	bool delayed;		/* only the side-band is enabled */
-	bool is_sampling;	/* the rest is too; set by the caller */
+	bool is_sampling;	/* samples are enabled; set by the caller */
 	bool no_inherit;	/* children are not recorded */
 	bool aux_snapshots;	/* AUX buffers overwrite; copied on request */
-	size_t ring_bytes;	/* wanted, then had; a power of two */
+	size_t ring_bytes;	/* requested, then mapped; a power of two */
 	size_t aux_bytes;	/* the same for AUX buffers */
 	uint64_t aux_snapshot_bytes;	/* of one buffer, at most; 0: all */
 	uint64_t watermark;	/* bytes to a wakeup; 0: a part of the ring */
@@ -115,8 +115,8 @@ struct seam_sources {
 };
 
 /*
- * The attributes that all events have in common: which fields all samples, and
- * the trailers of all other records, have.
+ * The attributes that all events have in common: the fields of all samples and
+ * of the sample_id of all other records.
  */
 extern const struct seam_perf_attr seam_sources_common;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 enum {
-	/* Slots, by pid: few processes are inside exec() at once. */
+	/* A slot has the newest of its pids: few are in exec() at once. */
 	N_TASKS = 1 << 16,
 };
 
@@ -84,9 +84,9 @@ void seam_stopped_read(struct seam_stopped *stopped,
 }
 
 /* Count the task if nothing was mapped between its exec() and @exit. */
-static void judge(const struct seam_stopped *stopped,
-		  const struct seam_stopped_exit *exit,
-		  struct seam_losses *losses)
+static void check_exit(const struct seam_stopped *stopped,
+		       const struct seam_stopped_exit *exit,
+		       struct seam_losses *losses)
 {
 	const struct seam_stopped_task *task =
 		&stopped->tasks[exit->pid % N_TASKS];
@@ -104,7 +104,7 @@ void seam_stopped_round(struct seam_stopped *stopped, bool is_last,
 	size_t n = is_last ? stopped->exits.n : stopped->n_old;
 
 	for (size_t i = 0; i < n; i++)
-		judge(stopped, &stopped->exits.items[i], losses);
+		check_exit(stopped, &stopped->exits.items[i], losses);
 	if (n)
 		memmove(stopped->exits.items, stopped->exits.items + n,
 			(stopped->exits.n - n) *

@@ -9,7 +9,7 @@
  * running program has.  Events of CPUs go on.
  *
  * Rings are read one after the other, so a record may be read before an older
- * one of another ring.  An EXIT is therefore judged one round later, by the
+ * one of another ring.  An EXIT is therefore checked one round later, by the
  * times of the records.
  *
  * Source: begin_new_exec() of fs/exec.c, Linux 6.1: perf_event_exit_task()
@@ -26,11 +26,11 @@ struct seam_stopped_task;
 
 /* Zeroed is valid. */
 struct seam_stopped {
-	struct seam_stopped_task *tasks;	/* by pid, the newest */
+	struct seam_stopped_task *tasks;	/* slots, by pid */
 	/* Exits of processes, in this round and in the one before. */
 	SEAM_ARRAY(struct seam_stopped_exit { uint32_t pid; uint64_t ns; })
 		exits;
-	size_t n_old;			/* of the round before */
+	size_t n_old;			/* exits of the round before */
 };
 
 /* Take a record of the side-band. */

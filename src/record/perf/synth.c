@@ -48,7 +48,7 @@ void seam_synth_put(struct seam_synth *synth, uint32_t type, uint16_t misc,
 		    const void *fields,
 		    const struct seam_perf_sample_id *sample_id)
 {
-	/* all or nothing, so that the next bytes are a record again */
+	/* all or nothing, so that the next bytes begin a record */
 	if (!SEAM_ARRAY_RESERVE(&synth->bytes, SEAM_PERF_SIDEBAND_MAX)) {
 		synth->no_memory = true;
 		return;
@@ -59,7 +59,7 @@ void seam_synth_put(struct seam_synth *synth, uint32_t type, uint16_t misc,
 			SEAM_PERF_SIDEBAND_MAX);
 }
 
-/* Without a build id, its place is that of an inode of 0. */
+/* Without a build id, the record has an inode of 0. */
 static void put_mmap(struct seam_synth *synth, uint16_t misc,
 		     const struct seam_perf_mmap2_build_id *mapping)
 {
@@ -71,9 +71,9 @@ static void put_mmap(struct seam_synth *synth, uint16_t misc,
 	seam_synth_put(synth, PERF_RECORD_MMAP2, misc, mapping, &sample_id);
 }
 
-static void kernel_mmap(struct seam_synth *synth, uint64_t addr,
-			uint64_t bytes, uint64_t offset, const uint8_t *id,
-			size_t id_size, const char *name)
+static void put_kernel_mmap(struct seam_synth *synth, uint64_t addr,
+			    uint64_t bytes, uint64_t offset, const uint8_t *id,
+			    size_t id_size, const char *name)
 {
 	struct seam_perf_mmap2_build_id mapping = {
 		.pid = KERNEL_PID, .addr = addr, .len = bytes,
@@ -108,7 +108,7 @@ static void put_module(struct seam_synth *synth, const char *line)
 				(struct seam_bytes) { notes, (size_t)n }, id);
 	}
 	snprintf(title, sizeof(title), "[%s]", name);
-	kernel_mmap(synth, addr, bytes, 0, id, id_size, title);
+	put_kernel_mmap(synth, addr, bytes, 0, id, id_size, title);
 }
 
 void seam_synth_kernel(struct seam_synth *synth,
@@ -120,8 +120,9 @@ void seam_synth_kernel(struct seam_synth *synth,
 
 	if (!id->text_addr)
 		return;
-	kernel_mmap(synth, id->text_addr, kernel->text_bytes, id->text_addr,
-		    id->build_id, id->build_id_size, "[kernel.kallsyms]_text");
+	put_kernel_mmap(synth, id->text_addr, kernel->text_bytes, id->text_addr,
+			id->build_id, id->build_id_size,
+			"[kernel.kallsyms]_text");
 	modules = fopen("/proc/modules", "re");
 	while (modules && fgets(line, sizeof(line), modules))
 		put_module(synth, line);
@@ -189,8 +190,8 @@ static int open_mapping(const struct maps_reader *r, const struct mapping *m)
 }
 
 /*
- * From the mapped file itself: its path may lead to a newer file, or to one of
- * another mount namespace.  Where it cannot be opened, from memory.
+ * Read it from the mapped file itself: the path may lead to a newer file, or to
+ * one of another mount namespace.  Where it cannot be opened, from memory.
  */
 static size_t build_id_of(const struct maps_reader *r, const struct mapping *m,
 			  uint8_t *id)
@@ -309,7 +310,7 @@ void seam_synth_words(struct seam_synth *synth, uint32_t type,
 		.size = (uint16_t)(sizeof(header) + n * sizeof(*words)),
 	};
 
-	/* as many CPUs as a record has no room for are not described */
+	/* too many CPUs for a record: they are not described */
 	if (n > (UINT16_MAX - sizeof(header)) / sizeof(*words))
 		return;
 	put(synth, &header, sizeof(header));

@@ -23,7 +23,7 @@ enum {
 /* A sequence of records.  Zeroed is empty. */
 struct seam_synth {
 	SEAM_ARRAY(uint8_t) bytes;
-	uint64_t id;		/* in their sample_id: the side-band's */
+	uint64_t id;		/* of the side-band; in their sample_id */
 	bool no_memory;		/* records are missing for want of memory */
 	uint64_t n_left_out;	/* mappings beyond the maximum of a process */
 };

@@ -55,7 +55,7 @@ void seam_synth_namespaces(struct seam_synth *synth, int pid)
 	free(tids.items);
 }
 
-/* The mount point of the hierarchy of seam_synth_cgroups(); false: none. */
+/* Find the mount point of the hierarchy that samples have ids of. */
 static bool find_hierarchy(char *path, size_t cap)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");

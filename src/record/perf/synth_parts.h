@@ -10,7 +10,7 @@
 #include "record/perf/sources.h"
 #include "record/perf/synth.h"
 
-/* Of a thread, at time 0. */
+/* The sample_id of a record of a thread, at time 0. */
 struct seam_perf_sample_id seam_synth_sample_id(const struct seam_synth *synth,
 						int pid, int tid);
 

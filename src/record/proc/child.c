@@ -17,12 +17,12 @@ enum { EXIT_NOT_STARTED = 127 };
 static void wait_and_exec(char **argv, const sigset_t *mask, int go,
 			  int failure)
 {
-	char word;
+	char byte;
 	ssize_t n;
 	int code;
 
 	do
-		n = read(go, &word, 1);
+		n = read(go, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(EXIT_NOT_STARTED);	/* the recorder has ended */

@@ -20,7 +20,7 @@ struct seam_child {
 	pid_t pid;		/* 0: none */
 	bool started;
 	int go;			/* pipe: a byte makes it call exec() */
-	int failure;		/* pipe: the errno of exec(); closed by it */
+	int failure;		/* pipe: the errno of exec(), if it fails */
 };
 
 /*

@@ -21,7 +21,7 @@ struct seam_number_list {
 /* 0 or -ENOMEM. */
 int seam_number_list_add(struct seam_number_list *list, int number);
 
-/* Ascending, each number once. */
+/* Sort it, and remove duplicates. */
 void seam_number_list_sort(struct seam_number_list *list);
 
 /*
@@ -46,7 +46,7 @@ int seam_procfs_threads(struct seam_number_list *tids, int pid,
 /* All processes, ascending.  0 or -ENOMEM. */
 int seam_procfs_processes(struct seam_number_list *pids);
 
-/* A line "@key<blank>: @text". */
+/* The key and the value of a line "key<blank>: value". */
 struct seam_procfs_value {
 	const char *key;
 	char text[128];
@@ -63,7 +63,7 @@ void seam_procfs_values(const char *path, struct seam_procfs_value *values,
 const char *seam_procfs_value(const char *path, const char *key, char *buf,
 			      size_t cap);
 
-/* The PMUs of the kernel; at most @cap.  Returns how many. */
+/* List the PMUs of the kernel, at most @cap.  Returns how many. */
 size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap);
 
 #endif /* SEAM_PROCFS_H */

@@ -30,7 +30,7 @@ static uint64_t code_bytes(void)
 	return bytes;
 }
 
-void seam_running_read(struct seam_running_kernel *kernel)
+void seam_running_kernel_read(struct seam_running_kernel *kernel)
 {
 	*kernel = (struct seam_running_kernel) { 0 };
 	seam_kernel_identify(&kernel->identity, NULL);

@@ -2,8 +2,7 @@
 /*
  * running_kernel.h - identity and address range of the running kernel
  *
- * For the manifest (symbol/kernel/kernel.h), and for the MMAP record of the
- * kernel's text.
+ * For the manifest, and for the MMAP2 record of the kernel's text.
  */
 #ifndef SEAM_RUNNING_KERNEL_H
 #define SEAM_RUNNING_KERNEL_H
@@ -16,6 +15,6 @@ struct seam_running_kernel {
 };
 
 /* Values that this user may not read are 0. */
-void seam_running_read(struct seam_running_kernel *kernel);
+void seam_running_kernel_read(struct seam_running_kernel *kernel);
 
 #endif /* SEAM_RUNNING_KERNEL_H */

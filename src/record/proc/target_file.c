@@ -24,8 +24,8 @@ enum {
 	NOBODY = 65534,
 };
 
-/* File systems of kernel state: their files have no contents on a disk. */
-static const uint64_t stateful[] = {
+/* File systems that show kernel state and hold no data. */
+static const uint64_t kernel_file_systems[] = {
 	PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
 	CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
 	BPF_FS_MAGIC, DEVPTS_SUPER_MAGIC, SELINUX_MAGIC, SMACK_MAGIC,
@@ -81,8 +81,8 @@ static bool read_status(struct seam_target *target)
 	return n > 0;
 }
 
-/* The process has ended: its user and root are unknown, so use our root. */
-static void take_our_root(struct seam_target *target, int32_t pid)
+/* The process has ended, or may not be accessed: use our root, as nobody. */
+static void use_our_root(struct seam_target *target, int32_t pid)
 {
 	seam_jit_owner_fini(&target->owner);
 	if (target->process >= 0)
@@ -112,7 +112,7 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 		r = seam_err_set(err, -ESRCH, "cannot read process %" PRId32
 				 ": %s", pid, strerror(ESRCH));
 	if (r < 0)
-		take_our_root(target, pid);
+		use_our_root(target, pid);
 	return r == -ENOENT ? -ESRCH : r;
 }
 
@@ -167,13 +167,13 @@ static void take_rights(const struct seam_target *target, struct rights *old)
 	syscall(SYS_setgroups, old->n_groups, old->groups);
 }
 
-static void give_back(const struct rights *old)
+static void restore_rights(const struct rights *old)
 {
 	if (!old->taken)
 		return;
 	setfsuid(geteuid());
 	setfsgid(getegid());
-	/* it has the right: it changed them before */
+	/* this cannot fail: take_rights() has changed them */
 	syscall(SYS_setgroups, old->n_groups, old->groups);
 }
 
@@ -185,8 +185,8 @@ static int check_file_system(int fd, struct seam_err *err)
 
 	if (fstatfs(fd, &fs) < 0)
 		return seam_err_set(err, -errno, "%s", strerror(errno));
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stateful); i++)
-		if ((uint64_t)fs.f_type == stateful[i])
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kernel_file_systems); i++)
+		if ((uint64_t)fs.f_type == kernel_file_systems[i])
 			return seam_err_set(err, -EPERM, "it is a file of the "
 					    "kernel's, not on a disk");
 	return 0;
@@ -298,7 +298,7 @@ int seam_target_open_path(const struct seam_target *target, const char *path,
 	fd = find(target, &rights, path);
 	fd = fd < 0 ? refused(errno, err) :
 	     open_found(target, &rights, fd, err);
-	give_back(&rights);
+	restore_rights(&rights);
 	return fd;
 }
 
@@ -317,7 +317,7 @@ static int open_link(const struct seam_target *target, const char *name,
 		return refused(errno, err);
 	take_rights(target, &rights);
 	fd = open_found(target, &rights, fd, err);
-	give_back(&rights);
+	restore_rights(&rights);
 	return fd;
 }
 

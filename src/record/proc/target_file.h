@@ -13,11 +13,11 @@
  *     its path leads to now.  Else a path is resolved inside the root of
  *     the process.  The last name must neither be a link nor have a file
  *     system mounted on it (RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV).
- *   - All calls have the rights of the process's user (fsuid, fsgid, groups),
- *     so that the kernel refuses files which that user may not read.  Without
- *     the right to change them (CAP_SETUID), symbolic links in the path are
- *     refused too, and a file must belong to that user or be readable for
- *     all.
+ *   - Files are opened with the rights of the process's user (fsuid, fsgid,
+ *     groups), so that the kernel refuses files which that user may not read.
+ *     Without the right to change them (CAP_SETUID), symbolic links in the
+ *     path are refused too, and a file must belong to that user or be readable
+ *     for all.
  *   - Only regular files of file systems that hold data are opened: no FIFO,
  *     no device, no file of /proc, /sys and the like.
  *   - A file under a write lease is refused with -EAGAIN: no wait.
@@ -26,8 +26,8 @@
  * ever.  So only a helper thread (record/proc/helper.h) may call these
  * functions, never the one that drains the rings.
  *
- * Threads: any; the rights of the calling thread alone are changed, and are
- * back on return.
+ * Threads: any; only the rights of the calling thread are changed, and they are
+ * restored on return.
  */
 #ifndef SEAM_TARGET_FILE_H
 #define SEAM_TARGET_FILE_H
@@ -50,9 +50,8 @@ struct seam_target {
 
 /*
  * Open process @pid.  -ESRCH: it has ended; -EACCES: this user may not access
- * it.  @target is valid then too, but opens only files in our own root that
- * everybody may read.  seam_target_close() is
- * valid after each of them.
+ * it.  @target is valid then too, and must be closed, but opens only files in
+ * our own root that everybody may read.
  */
 int seam_target_open(struct seam_target *target, int32_t pid,
 		     struct seam_err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* targets.c - lists of threads, from options and from /proc; see targets.h */
+/* targets.c - threads and descendants of processes; see targets.h */
 #include "record/proc/targets.h"
 
 #include <ctype.h>
