@@ -21,8 +21,8 @@
 
 /*
  * Read @size bytes of code at @addr of kernel @kernel into @buf.  vmlinux
- * files are read by @reader.  0, or -errno, and @err has all that was tried,
- * and what would help.
+ * files are read by @reader.  0, or -errno, and @err has what was tried and
+ * what would help.
  */
 int seam_kernel_code(const struct seam_symbols_options *options,
 		     const struct seam_vmlinux_reader *reader,

@@ -21,8 +21,8 @@ struct seam_vmlinux_query {
 
 struct seam_vmlinux_answer {
 	struct seam_machine machine;
-	bool is_found;			/* the file was, if not the code */
-	char other[256];		/* a file of another kernel; "" */
+	bool is_found;			/* of the file, perhaps not the code */
+	char other[256];		/* why a file was not used; "" */
 };
 
 /* Calls seam_vmlinux_code(), in this process or in a sandbox. */

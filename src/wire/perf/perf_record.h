@@ -61,7 +61,7 @@ extern const struct seam_record seam_perf_header_record;
 struct seam_perf_record {
 	uint32_t type;
 	uint16_t misc;
-	uint64_t offset;		/* of the header, from the file's start */
+	uint64_t offset;		/* of the header, in the file */
 	struct seam_bytes payload;	/* after the header */
 };
 

@@ -129,9 +129,9 @@ struct seam_xray_reader {
 	enum seam_xray_state state;
 	uint64_t tsc;			/* base of the next delta */
 	uint16_t cpu;
-	bool cut;			/* the file ends before the block does */
+	bool cut;			/* the file ends inside the block */
 	uint64_t missing_bytes;		/* of the block, where that is known */
-	uint16_t most;			/* events that a batch is given */
+	uint16_t max_batch;		/* events of a batch, at most */
 	struct seam_xray_problem problem;
 };
 
