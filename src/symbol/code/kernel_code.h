@@ -30,7 +30,7 @@ int seam_kernel_code(const struct seam_symbols_options *options,
 		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err);
 
-/* The same out of a file like /proc/kcore. */
+/* The same from a file like /proc/kcore. */
 int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
 			  size_t size, struct seam_machine *machine,
 			  struct seam_err *err);

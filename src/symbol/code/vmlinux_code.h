@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vmlinux_code.h - the code of a kernel out of its vmlinux file
+ * vmlinux_code.h - the code of a kernel from its vmlinux file
  *
  * The paths are listed by a process that can read folders (kernel_code.h); the
  * files are opened and parsed in a sandbox, if there is one (symbolizer.h).

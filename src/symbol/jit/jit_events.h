@@ -23,7 +23,7 @@
 #include "symbol/jit/jit_lines.h"
 #include "wire/jit/jitdump.h"
 
-/* What was corrected or skipped here; the reader has notes of its own. */
+/* Corrected or skipped here; the reader has notes of its own. */
 enum seam_jit_note {
 	SEAM_JIT_OTHER_PID,
 	SEAM_JIT_UNTIMED,

@@ -25,7 +25,7 @@ struct seam_unwind_registers {
 };
 
 /*
- * What may be read: a run of the stack at hand, and else @read, which may be
+ * Readable memory: a copied part of the stack, else through @read, which may be
  * NULL.  @read returns false where nothing can be read at @addr.
  */
 struct seam_unwind_memory {
@@ -36,7 +36,7 @@ struct seam_unwind_memory {
 	void *context;
 };
 
-/* What lies so far above the end of a copied stack may still be on it. */
+/* An address so far above the end of a copied stack may be on the stack. */
 enum { SEAM_UNWIND_MAX_STACK = 64 << 20 };
 
 /* How a step, or a stack, ended. */

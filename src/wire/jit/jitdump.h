@@ -66,7 +66,7 @@ struct seam_jitdump_header {
 	uint64_t flags;
 };
 
-/* What every record begins with; all there is of CLOSE. */
+/* Every record begins with it; CLOSE has no more. */
 struct seam_jitdump_prefix {
 	uint32_t id;
 	uint32_t total_size;
@@ -182,7 +182,7 @@ bool seam_jitdump_next(struct seam_jitdump_reader *reader,
 /* "JIT_CODE_LOAD" for an id; NULL for SEAM_JITDUMP_UNKNOWN. */
 const char *seam_jitdump_id_name(enum seam_jitdump_id id);
 
-/* What a note means, in words: "records of an unknown type". */
+/* A note in words: "records of an unknown type". */
 const char *seam_jitdump_note_text(enum seam_jitdump_note note);
 
 /* The record's table, for dumps. */

@@ -121,15 +121,6 @@ seam_perf_data_attr_of(const struct seam_perf_data *data,
 	return event == SEAM_NONE ? attr : &data->events.items[event].attr;
 }
 
-int seam_perf_data_sideband(const struct seam_perf_data *data,
-			    const struct seam_perf_record *record,
-			    struct seam_perf_sideband *out)
-{
-	return seam_perf_sideband_read(
-		seam_perf_data_attr_of(data, record->payload), data->endian,
-		record, out);
-}
-
 /* -- events ------------------------------------------------------------- */
 
 static int add_event(struct seam_perf_data *data,

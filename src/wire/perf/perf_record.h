@@ -19,7 +19,7 @@
 
 #include "wire/wire.h"
 
-/* What linux/perf_event.h of Linux 6.1 does not name. */
+/* Types that linux/perf_event.h of Linux 6.1 does not have. */
 enum seam_perf_type {
 	SEAM_PERF_CALLCHAIN_DEFERRED = 22,	/* Linux 6.19 */
 	SEAM_PERF_HEADER_ATTR = 64,

@@ -50,7 +50,7 @@ struct seam_perf_writer {
 	bool was_cut;		/* another process made the file shorter */
 };
 
-/* What is left of a file that was cut. */
+/* The records left in a file that was cut. */
 struct seam_perf_writer_left {
 	uint64_t n_records, n_samples;
 };

@@ -41,7 +41,7 @@ struct seam_xray_header {
 
 extern const struct seam_record seam_xray_header_record;
 
-/* What a program did; the first four are the spec's function actions. */
+/* Kinds of events; the first four are the spec's function actions. */
 enum seam_xray_kind {
 	SEAM_XRAY_ENTRY,
 	SEAM_XRAY_EXIT,

@@ -62,7 +62,6 @@ struct seam_xray_wrap { uint64_t absolute_tsc; };
 struct seam_xray_argument { uint64_t argument; };
 struct seam_xray_extents { uint64_t size; };
 struct seam_xray_pid { int32_t pid; };
-struct seam_xray_end { uint8_t unused; };
 
 struct seam_xray_function {
 	uint32_t word;		/* function_id, action and a 0, packed */
@@ -93,7 +92,6 @@ struct seam_xray_record {
 		struct seam_xray_argument argument;
 		struct seam_xray_extents extents;
 		struct seam_xray_pid pid;
-		struct seam_xray_end end;
 		struct seam_xray_function function_record;
 		struct seam_xray_marker marker;
 	};
