@@ -9,7 +9,7 @@
  * A mangled name is a small program for a printer; some of a few hundred
  * bytes print gigabytes.  A name that would be longer than SEAM_DEMANGLE_MAX
  * stays mangled; libiberty's own limit on recursion is in force.  Names of
- * files are demangled by the process without rights that reads them (sandbox.h).
+ * files are demangled by the sandboxed process that reads them (sandbox.h).
  *
  * Threads: no shared state.
  */
