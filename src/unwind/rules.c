@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The places of the ids that every file has stay empty. */
+/* The ids that every file has are of empty rules. */
 static int add_fixed_rules(struct seam_unwind_rules *rules)
 {
 	if (rules->rules.n)

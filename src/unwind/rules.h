@@ -37,12 +37,12 @@ enum {
 /* Where a register's value in the caller is. */
 enum seam_unwind_how {
 	SEAM_UNWIND_SAME,		/* the register still holds it */
-	SEAM_UNWIND_UNDEFINED,		/* it is lost; a return address: root */
+	SEAM_UNWIND_UNDEFINED,		/* lost; of a return address: root */
 	SEAM_UNWIND_AT_CFA,		/* in memory at CFA + value */
 	SEAM_UNWIND_CFA_PLUS,		/* CFA + value */
 	SEAM_UNWIND_REGISTER,		/* in the register of column value */
-	SEAM_UNWIND_AT_EXPRESSION,	/* in memory at the expression's value */
-	SEAM_UNWIND_EXPRESSION,		/* the expression's value */
+	SEAM_UNWIND_AT_EXPRESSION,	/* in memory at its expression */
+	SEAM_UNWIND_EXPRESSION,		/* the value of its expression */
 };
 
 /* How the CFA is found. */

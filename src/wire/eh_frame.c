@@ -144,7 +144,7 @@ static void read_augmentation(struct seam_cursor *data, const char *letters,
 		case 'S':
 			cie->is_signal_frame = true;
 			break;
-		case 'B':		/* arm64: pointers are signed by key B */
+		case 'B':		/* arm64: pointers signed by key B */
 		case 'G':		/* arm64: the stack is tagged */
 			break;
 		default:

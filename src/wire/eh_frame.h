@@ -18,8 +18,8 @@
  * Addresses are those of the file, as its program headers have them.  Bytes
  * are untrusted: an entry that breaks the format costs itself, and only a
  * length that leads out of the section ends a walk.  An FDE may name any CIE
- * and is run for any address, so both have a size that no compiler comes
- * near: the cost of an entry does not depend on what it points to.
+ * and is run for any address, so both have a largest size, far above that of
+ * any compiler: the cost of an entry does not depend on what it points to.
  *
  * Ownership: everything handed out points into the caller's bytes.
  * Threads: nothing is shared; a section may be read by any number.

@@ -33,7 +33,7 @@ void seam_line_end(struct seam_line *line)
 		fputc('\n', line->out);
 }
 
-/* In text: what is between two elements of a list. */
+/* In text: between two elements of a list. */
 static const char *separator(struct seam_line *line)
 {
 	bool is_later = line->is_later;

@@ -17,7 +17,7 @@ enum member_type {
 	TEXT,			/* const char * */
 	FLAG,			/* bool */
 	COUNT,			/* uint64_t */
-	ADDR,			/* uint64_t, as a string of hexadecimal digits */
+	ADDR,			/* uint64_t, as a string of hex digits */
 	CLOCK,			/* bool: whether it is the kernel's own */
 	BUILD_ID,		/* uint8_t [], with a size_t */
 	STRINGS,		/* const char *const *, with a size_t */
@@ -115,7 +115,7 @@ static const struct member *end_of_section(const struct member *row)
 	return end;
 }
 
-/* Readers have 63 bits, and one number beyond would cost them all. */
+/* JSON readers have int64_t, and one number beyond fails the whole file. */
 static void put_u64(struct seam_json *j, const char *key, uint64_t value)
 {
 	seam_json_u64(j, key, value < INT64_MAX ? value : INT64_MAX);

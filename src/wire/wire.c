@@ -28,7 +28,7 @@ uint64_t seam_wire_uint(const struct seam_field *f, const void *rec)
 }
 
 int seam_wire_read(struct seam_cursor *c, const struct seam_record *rec,
-		  void *out)
+		   void *out)
 {
 	for (size_t i = 0; i < rec->n_fields; i++) {
 		const struct seam_field *f = &rec->fields[i];
@@ -86,7 +86,7 @@ static size_t put_uint(uint8_t *buf, size_t cap, size_t pos, uint64_t v,
 }
 
 size_t seam_wire_write(const struct seam_record *rec, const void *in,
-		      enum seam_endian endian, uint8_t *buf, size_t cap)
+		       enum seam_endian endian, uint8_t *buf, size_t cap)
 {
 	size_t pos = 0;
 

@@ -10,8 +10,7 @@
  *
  * The table describes syntax only.  What a field must satisfy (a size that
  * agrees with another, a flag that must be zero) is checked by a short
- * hand-written function beside the table; see for instance
- * perf_record.c.
+ * hand-written function beside the table, as in jit/jitdump.c.
  */
 #ifndef SEAM_WIRE_H
 #define SEAM_WIRE_H
@@ -55,8 +54,8 @@ struct seam_record {
 		.type = _Generic(((record *)0)->member,			\
 			uint8_t: SEAM_WIRE_U8,				\
 			uint16_t: SEAM_WIRE_U16,			\
-			uint32_t: SEAM_WIRE_U32,				\
-			uint64_t: SEAM_WIRE_U64,				\
+			uint32_t: SEAM_WIRE_U32,			\
+			uint64_t: SEAM_WIRE_U64,			\
 			int32_t: SEAM_WIRE_I32,				\
 			int64_t: SEAM_WIRE_I64,				\
 			const char *: SEAM_WIRE_CSTR,			\
@@ -78,14 +77,14 @@ struct seam_record {
  * Returns 0 or the cursor's error; on error @out is partly written.
  */
 int seam_wire_read(struct seam_cursor *c, const struct seam_record *rec,
-		  void *out);
+		   void *out);
 
 /*
  * Write @in at @buf in byte order @endian.  Returns the record's size, which
  * may exceed @cap, as snprintf() does; then @buf holds nothing useful.
  */
 size_t seam_wire_write(const struct seam_record *rec, const void *in,
-		      enum seam_endian endian, uint8_t *buf, size_t cap);
+		       enum seam_endian endian, uint8_t *buf, size_t cap);
 
 /* Write the low @n bytes of @v, at most 8, in byte order @endian. */
 void seam_wire_put_uint(uint8_t *to, uint64_t v, size_t n,

@@ -288,6 +288,41 @@ static void yaml_cut_anywhere_is_read_or_refused(void **state)
 	}
 }
 
+static long until_failure;	/* calls of strdup(); 0: none fails */
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+	return --until_failure == 0 ? NULL : __real_strdup(text);
+}
+
+/* A failure without a cause is a success to the parent of a sandbox. */
+static void yaml_without_memory_is_refused_with_a_cause(void **state)
+{
+	static const char text[] = "- { id: 1, function: 0x10, "
+		"kind: function-enter, function-name: f }\n";
+	const struct seam_bytes bytes = {
+		(const uint8_t *)text, sizeof(text) - 1,
+	};
+	struct seam_xray_map map;
+	int r = -ENOMEM;
+
+	(void)state;
+	for (long n = 1; r; n++) {
+		struct seam_err err = { 0 };
+
+		until_failure = n;
+		r = seam_xray_map_read(&map, bytes, &err);
+		assert_int_equal(r, until_failure > 0 ? 0 : -ENOMEM);
+		assert_int_equal(err.n_causes > 0, r < 0);
+	}
+	until_failure = 0;
+	assert_int_equal(map.functions.n, 1);
+	seam_xray_map_fini(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +332,7 @@ int main(void)
 		cmocka_unit_test(reads_the_yaml_of_llvm_xray),
 		cmocka_unit_test(refuses_what_is_no_map_and_says_why),
 		cmocka_unit_test(yaml_cut_anywhere_is_read_or_refused),
+		cmocka_unit_test(yaml_without_memory_is_refused_with_a_cause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ int seam_disassembly_load(struct seam_err *err)
 			    CS_API_MAJOR);
 }
 
-/* How capstone calls an ELF machine. */
+/* Capstone's names of an ELF machine. */
 static bool find_machine(const struct seam_machine *machine, cs_arch *arch,
 			 unsigned int *mode, size_t *unit)
 {
@@ -174,8 +174,8 @@ static struct seam_bytes from(const struct seam_code_block *code, size_t at)
 }
 
 /*
- * Where to begin so that an instruction begins at the middle: code before it
- * has no mark of where instructions do.
+ * Where to begin so that an instruction begins at the middle: where those
+ * before it begin is not recorded.
  */
 static size_t find_start(struct seam_disassembly *d,
 			 const struct seam_code_block *code)

@@ -2,7 +2,7 @@
 /*
  * disassembly.h - machine code as text, an instruction at a time
  *
- * What cannot be decoded comes as ".byte 0x12" (or a whole word, where
+ * Bytes that cannot be decoded become ".byte 0x12" (or a whole word, where
  * instructions are words), so that a walk over any bytes reaches their end.
  *
  * Decoding is capstone's.  The library has 1.3 MiB of tables that the dynamic
@@ -33,7 +33,7 @@ struct seam_instruction {
 int seam_disassembly_load(struct seam_err *err);
 
 /*
- * 0; -ENOTSUP for a machine that capstone does not know, or without capstone;
+ * 0; -ENOTSUP for a machine that capstone does not have, or without capstone;
  * -ENOMEM.
  */
 int seam_disassembly_open(struct seam_disassembly **disassembly,

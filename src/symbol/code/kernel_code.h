@@ -21,8 +21,8 @@
 
 /*
  * Read @size bytes of code at @addr of kernel @kernel into @buf.  vmlinux
- * files are read by @reader.  0, or -errno, and @err has all that was tried,
- * and what would help.
+ * files are read by @reader.  0, or -errno, and @err has what was tried and
+ * what would help.
  */
 int seam_kernel_code(const struct seam_symbols_options *options,
 		     const struct seam_vmlinux_reader *reader,
@@ -30,7 +30,7 @@ int seam_kernel_code(const struct seam_symbols_options *options,
 		     uint8_t *buf, size_t size, struct seam_machine *machine,
 		     struct seam_err *err);
 
-/* The same out of a file like /proc/kcore. */
+/* The same from a file like /proc/kcore. */
 int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
 			  size_t size, struct seam_machine *machine,
 			  struct seam_err *err);

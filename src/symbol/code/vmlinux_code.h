@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vmlinux_code.h - the code of a kernel out of its vmlinux file
+ * vmlinux_code.h - the code of a kernel from its vmlinux file
  *
  * The paths are listed by a process that can read folders (kernel_code.h); the
  * files are opened and parsed in a sandbox, if there is one (symbolizer.h).
@@ -21,8 +21,8 @@ struct seam_vmlinux_query {
 
 struct seam_vmlinux_answer {
 	struct seam_machine machine;
-	bool is_found;			/* the file was, if not the code */
-	char other[256];		/* a file of another kernel; "" */
+	bool is_found;			/* of the file, perhaps not the code */
+	char other[256];		/* why a file was not used; "" */
 };
 
 /* Calls seam_vmlinux_code(), in this process or in a sandbox. */

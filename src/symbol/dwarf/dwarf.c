@@ -43,7 +43,7 @@ struct seam_dwarf {
 	SEAM_ARRAY(Dwarf_Off) offsets;	/* of the DIEs of units */
 	SEAM_ARRAY(struct unit) units;
 	struct seam_index unit_index;	/* by offset of its DIE */
-	uint64_t fuel;			/* see seam_inlines_read() */
+	uint64_t budget;			/* see seam_inlines_read() */
 	const char *problem;		/* literal, or NULL */
 };
 
@@ -126,7 +126,7 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 	 * An undamaged file has fewer attributes, ranges and lines than bytes,
 	 * and those compressed to a tenth at most.
 	 */
-	d->fuel = 64 * d->file.size + 4096;
+	d->budget = 64 * d->file.size + 4096;
 	if (!seam_elf_unpacks_well(&d->file, err)) {
 		seam_dwarf_close(d);
 		return -EFBIG;
@@ -176,14 +176,14 @@ const char *seam_dwarf_problem(const struct seam_dwarf *d)
 	return d->problem;
 }
 
-static bool use_fuel(struct seam_dwarf *d, uint64_t amount)
+static bool spend(struct seam_dwarf *d, uint64_t amount)
 {
-	if (d->fuel < amount) {
-		d->fuel = 0;
+	if (d->budget < amount) {
+		d->budget = 0;
 		d->problem = "DWARF repeats itself without end";
 		return false;
 	}
-	d->fuel -= amount;
+	d->budget -= amount;
 	return true;
 }
 
@@ -195,11 +195,11 @@ static bool add_unit_ranges(struct seam_dwarf *d, Dwarf_Die *die)
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
-	if (!slot || !use_fuel(d, seam_inlines_cost(die)))
+	if (!slot || !spend(d, seam_inlines_cost(die)))
 		return false;
 	*slot = dwarf_dieoffset(die);
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
-		if (!use_fuel(d, 1) ||
+		if (!spend(d, 1) ||
 		    seam_intervals_add(&d->ranges, start, end, id))
 			return false;
 	return true;
@@ -253,9 +253,9 @@ static void read_unit(struct seam_dwarf *d, struct unit *unit)
 	if (dwarf_getsrcfiles(&unit->die, &unit->files, &n))
 		unit->files = NULL;
 	if (dwarf_getsrclines(&unit->die, &lines, &n) == 0)
-		use_fuel(d, n);
-	if (seam_inlines_read(&unit->inlines, &unit->die, &d->fuel) == -E2BIG)
-		use_fuel(d, 1);
+		spend(d, n);
+	if (seam_inlines_read(&unit->inlines, &unit->die, &d->budget) == -E2BIG)
+		spend(d, 1);
 }
 
 static struct unit *get_unit(struct seam_dwarf *d, uint64_t addr)
@@ -274,7 +274,7 @@ static struct unit *get_unit(struct seam_dwarf *d, uint64_t addr)
 		if (dwarf_dieoffset(&d->units.items[id].die) ==
 		    dwarf_dieoffset(&die))
 			return &d->units.items[id];
-	if (d->fuel == 0)
+	if (d->budget == 0)
 		return NULL;
 	unit = SEAM_ARRAY_PUSH(&d->units);
 	if (!unit)

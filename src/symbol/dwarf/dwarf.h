@@ -45,7 +45,7 @@ void seam_dwarf_close(struct seam_dwarf *dwarf);
 size_t seam_dwarf_resolve(struct seam_dwarf *dwarf, uint64_t addr,
 			  struct seam_location *out, size_t cap);
 
-/* What was not read, and why ("split DWARF ..."), or NULL. */
+/* The part that was not read, and why ("split DWARF ..."), or NULL. */
 const char *seam_dwarf_problem(const struct seam_dwarf *dwarf);
 
 #endif /* SEAM_DWARF_H */

@@ -4,7 +4,7 @@
  *
  * Only DIEs that can hold code are entered: types are most of a unit and are
  * stepped over.  Progress: each step is to a DIE further on (libdw refuses
- * a sibling at a lower offset), and costs fuel.
+ * a sibling at a lower offset), and costs budget.
  */
 #include "symbol/dwarf/inlines.h"
 
@@ -20,13 +20,13 @@ enum { MAX_DEPTH = 128 };
 enum { KNOWN = 256 };
 
 struct level {
-	Dwarf_Die die;		/* whose siblings are walked */
-	uint32_t call;		/* what encloses them; SEAM_NONE: nothing */
+	Dwarf_Die die;		/* the next of its siblings */
+	uint32_t call;		/* the enclosing one; SEAM_NONE: none */
 };
 
 struct die_walk {
 	struct seam_inlines *inlines;
-	uint64_t *fuel;
+	uint64_t *budget;
 	struct level levels[MAX_DEPTH];
 	size_t depth;
 	struct {
@@ -35,13 +35,13 @@ struct die_walk {
 	} known[KNOWN];		/* by the address of the abbreviation */
 };
 
-static bool use_fuel(struct die_walk *walk, uint64_t amount)
+static bool spend(struct die_walk *walk, uint64_t amount)
 {
-	if (*walk->fuel < amount) {
-		*walk->fuel = 0;
+	if (*walk->budget < amount) {
+		*walk->budget = 0;
 		return false;
 	}
-	*walk->fuel -= amount;
+	*walk->budget -= amount;
 	return true;
 }
 
@@ -49,7 +49,7 @@ uint64_t seam_inlines_cost(Dwarf_Die *die)
 {
 	size_t n = 0;
 
-	/* The tag, for its effect: it makes libdw find the abbreviation. */
+	/* Reading the tag makes libdw find the abbreviation. */
 	if (dwarf_tag(die) == DW_TAG_invalid ||
 	    dwarf_getattrcnt(die->abbrev, &n))
 		return 1;
@@ -77,7 +77,7 @@ static int add_ranges(struct die_walk *walk, Dwarf_Die *die, uint32_t id)
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		if (!use_fuel(walk, 1))
+		if (!spend(walk, 1))
 			return -E2BIG;
 		if (seam_intervals_add(&walk->inlines->intervals, start, end,
 				       id))
@@ -93,8 +93,8 @@ static bool has_code(Dwarf_Die *die)
 }
 
 /*
- * Add the function or call @die.  *@call is what encloses it, and then what
- * encloses its children.  1: enter it; 0: step over it.
+ * Add the function or call @die.  *@call is the enclosing call, and then that
+ * of its children.  1: enter it; 0: step over it.
  */
 static int take_call(struct die_walk *walk, Dwarf_Die *die, bool is_inlined,
 		     uint32_t *call)
@@ -155,7 +155,7 @@ static int step(struct die_walk *walk)
 	uint32_t call = level->call;
 	int r;
 
-	if (!use_fuel(walk, cost_of(walk, &die)))
+	if (!spend(walk, cost_of(walk, &die)))
 		return -E2BIG;
 	r = visit(walk, &die, &call);
 	if (r < 0)
@@ -170,9 +170,9 @@ static int step(struct die_walk *walk)
 }
 
 int seam_inlines_read(struct seam_inlines *inlines, Dwarf_Die *unit,
-		      uint64_t *fuel)
+		      uint64_t *budget)
 {
-	struct die_walk walk = { .inlines = inlines, .fuel = fuel };
+	struct die_walk walk = { .inlines = inlines, .budget = budget };
 	int r = 0, cut;
 
 	enter(&walk, unit, SEAM_NONE);

@@ -16,7 +16,7 @@
 /* A function, or a call of one that was inlined. */
 struct seam_inline {
 	Dwarf_Die die;
-	uint32_t parent;	/* what encloses it; SEAM_NONE: a function */
+	uint32_t parent;	/* the enclosing one; SEAM_NONE: a function */
 	const char *name;	/* NULL until it is used */
 };
 
@@ -28,12 +28,12 @@ struct seam_inlines {
 
 /*
  * Walk unit @unit.  Each attribute of a DIE and each range costs one of
- * *@fuel, and none left ends the walk with -E2BIG: damaged DWARF can name the
+ * *@budget, and none left ends the walk with -E2BIG: damaged DWARF can name the
  * same bytes over and over.  0, -ENOMEM or -E2BIG; what was read before
  * is kept.
  */
 int seam_inlines_read(struct seam_inlines *inlines, Dwarf_Die *unit,
-		      uint64_t *fuel);
+		      uint64_t *budget);
 
 /* The cost of reading @die: its attributes, which may take no bytes. */
 uint64_t seam_inlines_cost(Dwarf_Die *die);

@@ -34,7 +34,7 @@ static bool read_header(int fd, uint64_t base, struct segments *out)
 	uint8_t bytes[64];
 	ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)base);
 	struct seam_cursor c = seam_cursor_make(bytes, n > 0 ? (size_t)n : 0,
-						SEAM_LITTLE);
+						SEAM_NATIVE);
 	const uint8_t *ident = seam_cursor_bytes(&c, EI_NIDENT);
 
 	if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0)
@@ -66,7 +66,7 @@ static bool read_segment(const struct segments *segments, size_t i,
 {
 	struct seam_cursor c = seam_cursor_make(segments->table,
 						segments->table_bytes,
-						SEAM_LITTLE);
+						SEAM_NATIVE);
 	uint32_t type;
 
 	seam_cursor_skip(&c, i * segments->entry_bytes);
@@ -87,7 +87,7 @@ static bool read_segment(const struct segments *segments, size_t i,
 size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20])
 {
 	struct seam_cursor c = seam_cursor_make(notes.data, notes.size,
-						SEAM_LITTLE);
+						SEAM_NATIVE);
 
 	while (!c.error && seam_cursor_left(&c) > 0) {
 		uint32_t name_bytes = seam_cursor_u32(&c);

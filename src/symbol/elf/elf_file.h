@@ -44,8 +44,8 @@ struct seam_elf {
 };
 
 /*
- * Open a regular file for reading without following anything into a device:
- * the descriptor, or -errno with the reason in @err.
+ * Open @path for reading if it is a regular file: the descriptor, or -errno
+ * with the reason in @err.
  */
 int seam_elf_open_fd(const char *path, struct seam_err *err);
 

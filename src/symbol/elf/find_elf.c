@@ -93,7 +93,7 @@ static bool has_recorded_id(struct elf_search *s)
 	return false;
 }
 
-/* Whether the file at the path that @fmt makes is the one. */
+/* Open the file at the path that @fmt makes, if it is the one. */
 __attribute__((format(printf, 2, 3)))
 static bool try(struct elf_search *s, const char *fmt, ...)
 {

@@ -3,15 +3,16 @@
  * find_elf.h - the file of a module, and the file with its debug information
  *
  * A module is identified by its build id.  Where one was recorded, a file with
- * another one, or none, is not the module.  Where none was, the file at the
- * path is the module if it has the recorded inode and did not change after it
+ * another one, or none, is not the module.  Otherwise the file at the path is
+ * the module if it has the recorded inode and did not change after it
  * was mapped (mtime, and ctime: a replaced file may have the same inode).
  * Below a SYMFS, which a user named, it is used unchecked.  Paths, in order:
  *
  *	BUNDLE/elf/ID			saved by the recorder
  *	SYMFS/path, path		as mapped
+ *	this process's memory		[vdso] with the same build id
  *	~/.debug/.build-id/xx/rest/	perf's cache: elf, vdso
- *	CACHE/ID/executable		what debuginfod brought earlier
+ *	CACHE/ID/executable		debuginfod's cache
  *	debuginfod servers		only with --debuginfod
  *
  * and for debug information BUNDLE/elf/ID.debug, /usr/lib/debug (under each

@@ -18,7 +18,7 @@
 
 struct seam_function_range {
 	uint64_t start, end;		/* addresses, as symbols have them */
-	uint32_t go;			/* function of the table, or SEAM_NONE */
+	uint32_t go;			/* index in Go's table, or SEAM_NONE */
 	bool is_signal_frame;		/* a signal trampoline */
 };
 

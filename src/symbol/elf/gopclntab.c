@@ -67,7 +67,7 @@ bool seam_gopclntab_open(struct seam_gopclntab *t, struct seam_bytes bytes,
 	read_places(t, &c, magic);
 	if (c.error)
 		return false;
-	/* Behind the last function's entry there is the end of its code. */
+	/* After the last function's entry comes the end of its code. */
 	c = cursor_at(t, t->table_pos);
 	return seam_cursor_count(&c, t->n, 2 * (size_t)t->word_bytes) > 0;
 }

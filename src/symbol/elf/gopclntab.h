@@ -20,7 +20,7 @@ struct seam_gopclntab {
 	unsigned int word_bytes;	/* of an entry's two numbers */
 	size_t n;			/* functions */
 	uint64_t text_addr;		/* entries are relative to it, or 0 */
-	size_t text_addr_pos;		/* where it was read; 0: is not there */
+	size_t text_addr_pos;		/* where it was read; 0: not there */
 	uint64_t names_pos, table_pos;	/* offsets in the section */
 };
 

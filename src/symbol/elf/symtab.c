@@ -33,7 +33,7 @@ int seam_symtab_add(struct seam_symtab *table, const struct seam_symbol *symbol)
 	return 0;
 }
 
-/* The larger, the better. */
+/* Of aliases the one with the largest merit is used. */
 static unsigned int merit(const struct seam_symbol *symbol)
 {
 	return (symbol->flags & SEAM_SYMBOL_FENCE ? 0 : 16) |
@@ -59,7 +59,7 @@ static int order_by_start(struct seam_symtab *table)
 	struct seam_symbol *sorted;
 	int r;
 
-	if (is_in_order(table))		/* a kernel without modules is */
+	if (is_in_order(table))		/* as a kernel without modules */
 		return 0;
 	order = malloc(n * sizeof(*order));
 	sorted = malloc(n * sizeof(*sorted));

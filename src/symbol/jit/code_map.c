@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* code_map.c - paint, rectangles, segment tree; the idea is in code_map.h */
+/* code_map.c - rectangles in a segment tree; the idea is in code_map.h */
 #include "symbol/jit/code_map.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ int seam_code_map_init(struct seam_code_map *map,
 	return make_levels(map);
 }
 
-/* End what is alive from bound @left on.  What was never seen is dropped. */
+/* End the one alive from bound @left on.  One of no duration is dropped. */
 static struct seam_code_rect end_rect(struct seam_code_map *map, uint32_t left,
 				      uint64_t time)
 {
@@ -134,7 +134,7 @@ static bool has_room(struct seam_code_map *map, size_t n)
 	       map->rects.n < SEAM_NONE - n;
 }
 
-/* The caller has seen to the room. */
+/* The caller has made room. */
 static void begin_rect(struct seam_code_map *map, uint32_t left, uint32_t right,
 		       uint32_t range, uint64_t time)
 {
@@ -147,8 +147,8 @@ static void begin_rect(struct seam_code_map *map, uint32_t left, uint32_t right,
 }
 
 /* Clear [@left, @right) of what is alive; parts outside stay. */
-static void wipe(struct seam_code_map *map, uint32_t left, uint32_t right,
-		 uint64_t time)
+static void clear(struct seam_code_map *map, uint32_t left, uint32_t right,
+		  uint64_t time)
 {
 	uint32_t at;
 
@@ -175,7 +175,7 @@ int seam_code_map_place(struct seam_code_map *map, uint32_t range,
 		return 0;
 	if (!has_room(map, 3))
 		return -ENOMEM;
-	wipe(map, left, right, time);
+	clear(map, left, right, time);
 	begin_rect(map, left, right, range, time);
 	return 0;
 }
@@ -203,8 +203,8 @@ int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
  * The nodes that together are [left, right): leaves are n_bounds .. 2 *
  * n_bounds - 1, the parent of i is i / 2.  Count or fill, as @nodes is.
  */
-static void hang(const struct seam_code_map *map, uint32_t rect,
-		 uint32_t *first, uint32_t *nodes)
+static void insert(const struct seam_code_map *map, uint32_t rect,
+		   uint32_t *first, uint32_t *nodes)
 {
 	size_t left = map->rects.items[rect].left + map->n_bounds;
 	size_t right = map->rects.items[rect].right + map->n_bounds;
@@ -225,12 +225,12 @@ static void hang(const struct seam_code_map *map, uint32_t rect,
 	}
 }
 
-static void hang_all(const struct seam_code_map *map, uint32_t *first,
-		     uint32_t *nodes)
+static void insert_all(const struct seam_code_map *map, uint32_t *first,
+		       uint32_t *nodes)
 {
 	for (uint32_t i = 0; i < map->rects.n; i++)
 		if (map->rects.items[i].range != SEAM_NONE)
-			hang(map, i, first, nodes);
+			insert(map, i, first, nodes);
 }
 
 static void drop_building(struct seam_code_map *map)
@@ -251,7 +251,7 @@ int seam_code_map_seal(struct seam_code_map *map)
 	map->first = calloc(n_nodes + 1, sizeof(*map->first));
 	if (!map->first)
 		return -ENOMEM;
-	hang_all(map, map->first, NULL);
+	insert_all(map, map->first, NULL);
 	for (size_t i = 0; i <= n_nodes; i++) {
 		uint32_t count = map->first[i];
 
@@ -262,7 +262,7 @@ int seam_code_map_seal(struct seam_code_map *map)
 		     NULL;
 	if (!map->nodes)
 		return -ENOMEM;
-	hang_all(map, map->first, map->nodes);
+	insert_all(map, map->first, map->nodes);
 	/* Filling moved each start to its end, the next one's start. */
 	memmove(map->first + 1, map->first, n_nodes * sizeof(*map->first));
 	map->first[0] = 0;
@@ -292,7 +292,8 @@ static const struct seam_code_rect *at_node(const struct seam_code_map *map,
 }
 
 /* The range in force from bound @i to the next. */
-static uint32_t seen(const struct seam_code_map *map, size_t i, uint64_t time)
+static uint32_t in_force(const struct seam_code_map *map, size_t i,
+			 uint64_t time)
 {
 	for (size_t node = i + map->n_bounds; node; node /= 2) {
 		const struct seam_code_rect *rect = at_node(map, node, time);
@@ -323,14 +324,14 @@ uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
 			   uint64_t time, bool *is_there)
 {
 	size_t bound = map->nodes ? bound_of(map, addr) : 0;
-	uint32_t range = bound ? seen(map, bound - 1, time) : SEAM_NONE;
+	uint32_t range = bound ? in_force(map, bound - 1, time) : SEAM_NONE;
 
 	*is_there = false;
 	if (range == SEAM_NONE)
 		return SEAM_NONE;
 	if (range >= SEAM_CODE_REMOVED)
 		return range - SEAM_CODE_REMOVED;
-	*is_there = seen(map, map->ends[range].left, time) == range;
+	*is_there = in_force(map, map->ends[range].left, time) == range;
 	return range;
 }
 

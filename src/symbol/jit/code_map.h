@@ -18,8 +18,8 @@
  * How: addresses become indices of the sorted bounds of all ranges.  A range
  * that stays uncovered from t0 to t1 is a rectangle; covering it ends
  * rectangles and begins others, at most two more for each range.  Sealing
- * hangs each rectangle on the nodes of a segment tree over the indices.
- * Rectangles on one node all cover its addresses, so they follow each other
+ * adds each rectangle to the nodes of a segment tree over the indices.
+ * Rectangles of one node all cover its addresses, so they follow each other
  * in time, and one binary search on each node from leaf to root finds the
  * answer.  JIT code seldom overlaps: then a rectangle is one leaf.
  *
@@ -38,16 +38,16 @@ struct seam_code_range {
 	uint64_t end_addr;
 };
 
-/*
- * A part of a range that is in force for some time.  SEAM_NONE: it was covered
- * at the time it appeared, so it never was in force.
- */
 enum { SEAM_CODE_REMOVED = 0x40000000 };
 
+/*
+ * A part of a range that is in force for some time.  Its range is SEAM_NONE if
+ * it was covered at the time it began: it never was in force.
+ */
 struct seam_code_rect {
-	uint32_t left, right;		/* bounds, right is not in it */
+	uint32_t left, right;		/* bounds: [left, right) */
 	uint32_t range;			/* or SEAM_CODE_REMOVED + range */
-	uint64_t from, to;		/* time; to is not in it */
+	uint64_t from, to;		/* times: [from, to) */
 };
 
 /* Zeroed is valid and empty. */
@@ -73,15 +73,15 @@ int seam_code_map_init(struct seam_code_map *map,
 		       const struct seam_code_range *ranges, size_t n);
 
 /*
- * From @time on, range @range is seen where it is.  Times do not decrease
- * from call to call.  0 or -ENOMEM.
+ * Place range @range over the others from @time on.  Times do not decrease from
+ * call to call.  0 or -ENOMEM.
  */
 int seam_code_map_place(struct seam_code_map *map, uint32_t range,
 			uint64_t time);
 
 /*
- * From @time on it is not, and where it was seen there is nothing: what it
- * was placed over does not come back.  0 or -ENOMEM.
+ * Remove it from @time on.  Where it was in force there is nothing then: the
+ * ranges that it was placed over do not come back.  0 or -ENOMEM.
  */
 int seam_code_map_remove(struct seam_code_map *map, uint32_t range,
 			 uint64_t time);
@@ -94,16 +94,16 @@ uint32_t seam_code_map_find(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time);
 
 /*
- * The same, but the last range that was placed over @addr, in force or gone or
- * removed (then not *@is_there): what it was placed over is gone anyhow.
+ * The same, but the last range that was placed over @addr, also when it is not
+ * in force any more (*@is_there is false then), as those below it are.
  */
 uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
 			   uint64_t time, bool *is_there);
 
 /*
- * The first range that is seen anew at @addr after @time, SEAM_NONE when there
- * is none: one that is placed, or what another has just left of one.  After
- * sealing.
+ * The first range that begins to be in force at @addr after @time, SEAM_NONE
+ * when there is none: one that is placed, or the rest of one that is covered in
+ * part then.  After sealing.
  */
 uint32_t seam_code_map_next(const struct seam_code_map *map, uint64_t addr,
 			    uint64_t time);

@@ -16,7 +16,7 @@ struct adding {
 	struct seam_jit_source *source;
 	struct seam_jit_process *process;	/* of process_pid, or NULL */
 	int32_t process_pid;
-	struct seam_pair_map waiting;	/* address -> debug info */
+	struct seam_pair_map deferred;	/* address -> debug info */
 	uint32_t debug;			/* the one just read, or SEAM_NONE */
 	struct seam_jit_unwinding unwinding;
 	struct seam_jit_shift shift;
@@ -71,9 +71,9 @@ static int add_event(struct seam_jit_process *process, int layer,
 /* Debug information that was not for the record after it. */
 static int defer_debug(struct adding *a, uint32_t debug)
 {
-	return seam_pair_map_put(&a->waiting,
+	return seam_pair_map_put(&a->deferred,
 				 a->source->infos.items[debug].code_addr, 0,
-			       debug);
+				 debug);
 }
 
 /*
@@ -82,7 +82,7 @@ static int defer_debug(struct adding *a, uint32_t debug)
  */
 static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
 {
-	uint32_t last = a->debug, *waiting = NULL;
+	uint32_t last = a->debug, *deferred = NULL;
 
 	a->debug = SEAM_NONE;
 	if (last != SEAM_NONE &&
@@ -90,10 +90,10 @@ static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
 		*debug = last;
 		return 0;
 	}
-	waiting = seam_pair_map_find(&a->waiting, addr, 0);
-	if (waiting && *waiting != SEAM_NONE) {
-		*debug = *waiting;
-		*waiting = SEAM_NONE;
+	deferred = seam_pair_map_find(&a->deferred, addr, 0);
+	if (deferred && *deferred != SEAM_NONE) {
+		*debug = *deferred;
+		*deferred = SEAM_NONE;
 	} else {
 		*debug = last;
 	}
@@ -277,7 +277,7 @@ static int add_records(struct adding *a, struct seam_jitdump_reader *reader)
 	a->source->shift = seam_jit_shift_bytes(&a->shift);
 	if (a->source->shift)
 		a->source->notes[SEAM_JIT_SHIFTED] = a->shift.n;
-	seam_pair_map_fini(&a->waiting);
+	seam_pair_map_fini(&a->deferred);
 	return r;
 }
 

@@ -22,9 +22,9 @@
  *    where a recorder followed the map (wire/jit/perf_map_times.h): a line is
  *    in force from its time until another covers its first byte; before that
  *    only where no line came earlier since the fork or exec, because many
- *    runtimes write late.  Without times a line is valid at any time, and of two for
- *    one address the later one; the result is marked as ambiguous;
- *  - CLOSE ends nothing: what was compiled is still run.
+ *    runtimes write late.  Without times a line is valid at any time, and of
+ *    two for one address the later one; the result is marked as ambiguous;
+ *  - CLOSE ends nothing: code that was compiled still runs.
  *
  * Debug information belongs to the load with its address (LLVM's jitlink
  * writes all of it before all loads), else to the next load.  Unwinding

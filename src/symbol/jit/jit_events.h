@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit_events.h - what is inside struct seam_jit_code
+ * jit_events.h - the members of struct seam_jit_code
  *
  * jit_add.c turns records into objects (what was compiled) and events (where
  * it was put, when) of each process.  jit_replay.c sorts the events of a
  * process by time and replays them into its code map, one range an event.
  * Moves are matched with their loads there, because the match depends on the
- * order.  jit_code.c looks addresses up.  Maps are a layer of their own below
- * the dumps; without times, all their events are of time 0.
+ * order.  jit_code.c looks addresses up, jit_placements.c lists them.  Maps are
+ * a layer of their own below the dumps; without times, all their events are of
+ * time 0.
  *
- * Nothing else includes this.
+ * Private to these four files.
  */
 #ifndef SEAM_JIT_EVENTS_H
 #define SEAM_JIT_EVENTS_H
@@ -22,7 +23,7 @@
 #include "symbol/jit/jit_lines.h"
 #include "wire/jit/jitdump.h"
 
-/* What was corrected or skipped here; the reader has notes of its own. */
+/* Corrected or skipped here; the reader has notes of its own. */
 enum seam_jit_note {
 	SEAM_JIT_OTHER_PID,
 	SEAM_JIT_UNTIMED,

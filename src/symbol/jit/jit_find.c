@@ -29,7 +29,7 @@ enum {
 	TIME_SLACK_NS = 30 * 1000 * 1000,
 };
 
-/* What to check, besides that it is a regular file below a limit of size. */
+/* The checks besides those of a regular file and its size. */
 enum trust {
 	TRUST_PROCESS,		/* named by a process: everything */
 	TRUST_NAME,		/* found by its name alone: the same */

@@ -16,9 +16,9 @@
  *
  * Every refusal has a text with the file and the reason.
  *
- * Files in or next to the recording are as trusted as the recording, and those
- * that the user named are trusted: of both only kind and size are
- * checked, of the former also the owner.
+ * Files in or next to the recording are as trusted as it is, and those that the
+ * user named are trusted: only kind and size are checked, and the owner of the
+ * former.
  *
  * Threads: any.  Nothing here blocks on the target.
  */
@@ -77,8 +77,8 @@ int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		   struct seam_err *err);
 
 /*
- * Copy what seam_jit_check() gave to file @name in @folder, made anew with mode
- * 0600; an older one of the name is replaced.  Ends at the first hole:
+ * Copy the file that seam_jit_check() returned to a new file @name in @folder,
+ * mode 0600; an older one of the name is replaced.  Ends at the first hole:
  * neither format has zeros in it, so no data follows.  Returns 0 or
  * -errno, and then no file is left.
  */

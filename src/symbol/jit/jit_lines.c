@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_lines.c - line tables, shifted addresses and lost names put right */
+/* jit_lines.c - line tables, with corrections; see jit_lines.h */
 #include "symbol/jit/jit_lines.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum {
 	OVERWRITTEN = 16,	/* bytes of a name that V8 may have lost */
-	NEARBY = 256,		/* records looked at on each side for it */
+	NEARBY = 256,		/* records searched on each side for it */
 	ENTRY_FIXED = 16,	/* bytes of an entry before its name */
 };
 
@@ -103,15 +103,15 @@ int seam_jit_lines_read(const struct seam_jitdump_debug_info *infos, size_t n,
 {
 	const struct seam_jitdump_debug_info *info = &infos[at];
 	struct seam_jitdump_lines lines = seam_jitdump_lines_make(info, endian);
-	size_t most = info->entries.size / (ENTRY_FIXED + 1);
+	size_t max = info->entries.size / (ENTRY_FIXED + 1);
 	size_t step = lines.step;
 	struct seam_jitdump_debug_entry entry;
 	const char *found = NULL;
 
 	*table = (struct seam_jit_line_table) { 0 };
-	if (most > info->nr_entry)
-		most = (size_t)info->nr_entry;
-	table->rows = seam_arena_alloc(arena, (most + 1) *
+	if (max > info->nr_entry)
+		max = (size_t)info->nr_entry;
+	table->rows = seam_arena_alloc(arena, (max + 1) *
 				       sizeof(*table->rows));
 	if (!table->rows)
 		return -ENOMEM;

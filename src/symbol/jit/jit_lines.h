@@ -5,15 +5,15 @@
  * Two things that writers do are undone here.
  *
  * Addresses: V8 and LLVM add 0x40 to every address of an entry, the size of
- * the ELF header that perf put in front of the code when they were written.
- * Others do not (OpenJDK's agent, Erlang).  Which of both a dump has follows
- * from the first entries of all its records, see struct seam_jit_shift.
+ * the ELF header that perf put before the code when they were written.  Others
+ * do not (OpenJDK's agent, Erlang).  The first entries of all records of a dump
+ * show whether it does: struct seam_jit_shift.
  *
  * Names: V8 overwrites the first 16 bytes of a stale file name.  The rest of
  * it, and its length, usually are those of a name that is intact in a
  * record nearby.
  *
- * Part of jit_code.c; nothing else includes it.
+ * For jit_events.h only.
  */
 #ifndef SEAM_JIT_LINES_H
 #define SEAM_JIT_LINES_H
@@ -50,7 +50,7 @@ struct seam_jit_line_table {
 
 /*
  * The rows of @infos[@at] that lie in [@start_addr, @start_addr + @size) once
- * @shift is taken off, sorted.  The other of the @n records are looked at for
+ * @shift is taken off, sorted.  The other of the @n records are searched for
  * names.  Rows are in @arena.  0 or -ENOMEM.
  */
 int seam_jit_lines_read(const struct seam_jitdump_debug_info *infos, size_t n,

@@ -33,9 +33,9 @@ struct seam_jit_placements {
 /*
  * Append all placements of @jit: process by process, and in each the maps
  * first, because dumps take precedence, then by time.  Replayed in that order
- * they give the results of seam_jit_code_find().  What was inherited in
- * a fork is not listed again; what has no time begins with the process, one
- * nanosecond after its last fork or exec.  0 or -ENOMEM.
+ * they give the results of seam_jit_code_find().  Code inherited in a fork is
+ * not listed again; code without a time begins with the process, one nanosecond
+ * after its last fork or exec.  0 or -ENOMEM.
  */
 int seam_jit_placements_read(struct seam_jit_placements *placements,
 			     struct seam_jit_code *jit);

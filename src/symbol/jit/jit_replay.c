@@ -87,8 +87,8 @@ static int remember(struct replay *p, uint32_t event, uint32_t object)
 				 object);
 }
 
-/* Tie a move to its load.  SEAM_NONE when it must be skipped. */
-static uint32_t tie_move(struct replay *p, const struct seam_jit_move *move)
+/* The object of a move.  SEAM_NONE when it must be skipped. */
+static uint32_t match_move(struct replay *p, const struct seam_jit_move *move)
 {
 	uint32_t object = moved_object(p, move);
 	uint32_t *slot;
@@ -114,7 +114,7 @@ static int play_move(struct replay *p, uint32_t i)
 	struct seam_jit_event *event = &p->layer->events.items[i];
 	uint32_t from;
 
-	event->object = tie_move(p, &p->jit->moves.items[event->move]);
+	event->object = match_move(p, &p->jit->moves.items[event->move]);
 	if (event->object == SEAM_NONE)
 		return 0;
 	from = p->place[event->object - p->first_object];
@@ -171,8 +171,8 @@ static int play_load(struct replay *p, uint32_t i)
 	return seam_code_map_place(&p->layer->map, i, event->time_ns);
 }
 
-/* Moves that found no load: was there one later? */
-static void judge_unknown(struct replay *p)
+/* Count moves without a load before them, by whether one came later. */
+static void count_unknown(struct replay *p)
 {
 	for (size_t i = 0; i < p->unknown.n; i++) {
 		const struct seam_jit_move *move =
@@ -215,7 +215,7 @@ static int play(struct seam_jit_code *jit, struct seam_jit_layer *layer)
 	for (uint32_t i = 0; !r && i < layer->events.n; i++)
 		r = layer->events.items[i].move == SEAM_NONE ?
 		    play_load(&p, i) : play_move(&p, i);
-	judge_unknown(&p);
+	count_unknown(&p);
 	seam_pair_map_fini(&p.by_index);
 	seam_pair_map_fini(&p.by_place);
 	free(p.place);

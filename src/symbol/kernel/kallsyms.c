@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kallsyms.c - lines of text, read by hand; the contract is in kallsyms.h
+ * kallsyms.c - lines of text, read in one pass; the contract is in kallsyms.h
  *
- * 120 000 lines are read for every report with kernel frames: one pass, no
- * copy, no call for each line but memchr().
+ * Each report with kernel frames reads 120,000 lines: no copy, and no call for
+ * each line but memchr().
  */
 #include "symbol/kernel/kallsyms.h"
 

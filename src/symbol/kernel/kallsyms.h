@@ -18,8 +18,7 @@
  *
  * @text is changed, a NUL after each name, and must outlive the table;
  * text[size] must be there to be written.  Lines that are not of this form
- * are passed over, and so are addresses of 0, which say that this user may
- * not see them.
+ * are skipped, and so are addresses of 0, which this user may not see.
  *
  * Returns how many functions the text has, or -ENOMEM.  Of several at one
  * address the table keeps the last.  Sorts the table.

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cursor.h"
 #include "base/file.h"
+#include "symbol/elf/build_id.h"
 #include "symbol/kernel/kallsyms.h"
 #include "symbol/kernel/kernel_cache.h"
 #include "symbol/kernel/kernel_file.h"
@@ -17,12 +17,6 @@
 #define KALLSYMS "/proc/kallsyms"
 #define FILE_MAX ((size_t)64 << 20)
 #define KALLSYMS_MAX ((size_t)256 << 20)
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define HOST_ENDIAN SEAM_LITTLE
-#else
-#define HOST_ENDIAN SEAM_BIG
-#endif
 
 static void read_boot_id(struct seam_kernel_identity *identity)
 {
@@ -37,32 +31,6 @@ static void read_boot_id(struct seam_kernel_identity *identity)
 	seam_file_close(&file);
 }
 
-/* Find the note (name "GNU", type 3) among those of the kernel. */
-static void find_build_id(struct seam_kernel_identity *identity,
-			  struct seam_bytes notes)
-{
-	struct seam_cursor c = seam_cursor_make(notes.data, notes.size,
-						HOST_ENDIAN);
-
-	while (!c.error && seam_cursor_left(&c) > 0) {
-		uint32_t name_size = seam_cursor_u32(&c);
-		uint32_t size = seam_cursor_u32(&c);
-		uint32_t type = seam_cursor_u32(&c);
-		const uint8_t *name = seam_cursor_bytes(&c, name_size);
-		const uint8_t *value;
-
-		seam_cursor_align(&c, 4);
-		value = seam_cursor_bytes(&c, size);
-		if (value && type == 3 && name_size == 4 &&
-		    memcmp(name, "GNU", 4) == 0 && size <= SEAM_BUILD_ID_MAX) {
-			memcpy(identity->build_id, value, size);
-			identity->build_id_size = size;
-			return;
-		}
-		seam_cursor_align(&c, 4);
-	}
-}
-
 static void read_build_id(struct seam_kernel_identity *identity)
 {
 	struct seam_file file;
@@ -70,7 +38,8 @@ static void read_build_id(struct seam_kernel_identity *identity)
 	if (seam_file_read(&file, AT_FDCWD, "/sys/kernel/notes", 1 << 20,
 			   NULL))
 		return;
-	find_build_id(identity, file.bytes);
+	identity->build_id_size = seam_build_id_in_notes(file.bytes,
+						identity->build_id);
 	seam_file_close(&file);
 }
 
@@ -178,7 +147,7 @@ static int write_new(int dirfd, const char *name, struct seam_bytes bytes,
 	return r;
 }
 
-/* Read and compress, and keep the result for the next time. */
+/* Read and compress, and cache the result. */
 static int capture_new(int dirfd, const char *name,
 		       const struct seam_kernel_file *header,
 		       struct seam_err *err)
@@ -196,7 +165,7 @@ static int capture_new(int dirfd, const char *name,
 		return r;
 	file.data = bytes;
 	r = write_new(dirfd, name, file, err);
-	/* What changed meanwhile may or may not be in the text. */
+	/* Modules that changed meanwhile may be in the text or not. */
 	if (!r && header->modules && header->modules == seam_kernel_modules())
 		seam_kernel_cache_write(file);
 	free(bytes);
@@ -249,7 +218,7 @@ static bool is_recorded(const struct seam_kernel_identity *have,
 	return !proven && !has_boot;
 }
 
-/* Whether modules are where they were, as far as can be known. */
+/* Whether modules are where they were, unless it is not known. */
 static bool is_same_boot(const struct seam_kernel_identity *have,
 			 const struct seam_kernel *kernel)
 {

@@ -32,7 +32,8 @@ struct seam_kernel_identity {
 
 /*
  * The running kernel.  Reads /proc/kallsyms only up to _text: some 0.1 ms.
- * Parts that cannot be read are left empty; 0 always but for -ENOMEM.
+ * Parts that are missing, or hidden from this user, are left empty.  0,
+ * -ENOMEM, or -errno where /proc/kallsyms cannot be read for another reason.
  */
 int seam_kernel_identify(struct seam_kernel_identity *identity,
 			 struct seam_err *err);

@@ -3,7 +3,7 @@
  * kernel_cache.h - a cache of the running kernel's compressed symbols
  *
  * Reading and compressing them takes 50 ms at the end of every recording,
- * and they hardly ever change.  One file in the user's cache folder holds
+ * and they rarely change.  One file in the user's cache folder holds
  * them and what they are valid for: the kernel, its boot, the modules and BPF
  * programs that were loaded.
  *
@@ -31,7 +31,7 @@ bool seam_kernel_cache_read(struct seam_file *file,
 			    const struct seam_kernel_identity *identity,
 			    uint64_t modules);
 
-/* Keep @bytes, a whole file; replaces an older one. */
+/* Cache @bytes, a whole file; replaces an older one. */
 void seam_kernel_cache_write(struct seam_bytes bytes);
 
 #endif /* SEAM_KERNEL_CACHE_H */

@@ -107,7 +107,7 @@ static bool parse_build_id(struct seam_kernel_identity *id, const char *text,
 	return true;
 }
 
-/* One "key=value"; false when a key that we know has a value we do not. */
+/* One "key=value"; false when a known key has an unknown value. */
 static bool parse_line(struct seam_kernel_file *file, const char *key,
 		       size_t key_size, const char *value, size_t size)
 {

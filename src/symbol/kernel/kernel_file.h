@@ -12,8 +12,8 @@
  *					kernel_cache.h
  *	frame 2: the text of /proc/kallsyms, its size in the frame's header
  *
- * A line may be missing when its value was not known; readers pass over
- * keys that they do not know.  Both integers are little-endian.
+ * A line is missing when its value was not known; readers skip unknown keys.
+ * Both integers are little-endian.
  */
 #ifndef SEAM_KERNEL_FILE_H
 #define SEAM_KERNEL_FILE_H

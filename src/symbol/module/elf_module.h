@@ -53,7 +53,7 @@ int seam_elf_module_code(const struct seam_elf_module *module, uint64_t offset,
 			 uint8_t *buf, size_t size,
 			 struct seam_machine *machine, struct seam_err *err);
 
-/* What of its symbols is missing, and why; NULL: nothing. */
+/* Which of its symbols are missing, and why; NULL: none. */
 const char *seam_elf_module_problem(const struct seam_elf_module *module);
 
 void seam_elf_module_fini(struct seam_elf_module *module);

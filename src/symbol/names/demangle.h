@@ -7,9 +7,9 @@
  * can be compared.
  *
  * A mangled name is a small program for a printer; some of a few hundred
- * bytes print gigabytes.  What would be longer than SEAM_DEMANGLE_MAX stays
- * mangled; libiberty's own limit on recursion is in force.  Names of files are
- * demangled by the process without rights that reads them (sandbox.h).
+ * bytes print gigabytes.  A name that would be longer than SEAM_DEMANGLE_MAX
+ * stays mangled; libiberty's own limit on recursion is in force.  Names of
+ * files are demangled by the sandboxed process that reads them (sandbox.h).
  *
  * Threads: no shared state.
  */
@@ -20,7 +20,7 @@
 
 enum { SEAM_DEMANGLE_MAX = 16 * 1024 };
 
-/* False when seam_demangle() would give back the name as it is. */
+/* False when seam_demangle() would return the name as it is. */
 bool seam_is_mangled(const char *name);
 
 /*

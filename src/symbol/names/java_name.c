@@ -14,7 +14,7 @@ static void put(struct text *t, const char *s, size_t size)
 	t->n += size;
 }
 
-/* "java/util/Arrays;" with dots.  Behind the ';', or NULL. */
+/* "java/util/Arrays;" with dots.  What follows the ';', or NULL. */
 static const char *put_class(struct text *t, const char *s)
 {
 	for (; *s && *s != ';' && *s != '('; s++)
@@ -37,7 +37,7 @@ static const char *base_type(char c)
 	}
 }
 
-/* One type of a descriptor.  Behind it, or NULL. */
+/* One type of a descriptor.  What follows it, or NULL. */
 static const char *put_type(struct text *t, const char *s)
 {
 	size_t n_arrays = strspn(s, "[");

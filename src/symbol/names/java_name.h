@@ -15,8 +15,8 @@
 #include "base/base.h"
 
 /*
- * Write what @name reads as into @buf of @cap bytes.  False, and @buf
- * untouched in meaning, when @name is no signature or does not fit.
+ * Write @name as Java into @buf of @cap bytes.  False, and @buf holds nothing
+ * useful, when @name is no signature or does not fit.
  */
 bool seam_java_name(const char *name, char *buf, size_t cap);
 

@@ -14,13 +14,6 @@ struct message_header {
 	uint32_t kind, size;
 };
 
-/* Numbers are sent in memory order. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define HOST SEAM_LITTLE
-#else
-#define HOST SEAM_BIG
-#endif
-
 static int send_all(int fd, const uint8_t *p, size_t size)
 {
 	while (size > 0) {
@@ -202,7 +195,7 @@ int seam_ipc_receive(struct seam_ipc *ipc, struct seam_message *message)
 		return r;
 	}
 	message->kind = header.kind;
-	message->body = seam_cursor_make(ipc->in, header.size, HOST);
+	message->body = seam_cursor_make(ipc->in, header.size, SEAM_NATIVE);
 	return 0;
 }
 

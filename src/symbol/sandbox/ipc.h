@@ -33,7 +33,7 @@ struct seam_ipc {
 
 struct seam_message {
 	uint32_t kind;
-	int fd;				/* yours to close; -1: none */
+	int fd;				/* the caller's to close; -1: none */
 	struct seam_cursor body;	/* valid until the next is received */
 };
 

@@ -26,7 +26,7 @@ struct seam_sandbox {
 	pid_t pid;			/* 0: none runs */
 	struct seam_ipc ipc;
 	unsigned int refused;		/* of enum seam_sandbox_part */
-	uint64_t begin_s;		/* its CPU time as a reply began */
+	uint64_t begin_s;		/* its CPU time after a second of it */
 	bool is_slow;			/* it exceeded its time */
 };
 

@@ -12,7 +12,7 @@
 #include "symbol/elf/elf_file.h"
 #include "symbol/symbolizer/symbolizer_request.h"
 
-/* A process that dies of each file costs a fork each, up to this number. */
+/* The most processes: each file may end one, and the next costs a fork. */
 enum { MAX_PROCESSES = 100 };
 
 /* Files of one request: more than find_elf.h tries. */

@@ -44,7 +44,7 @@ struct seam_symbolizer_module {
 	uint32_t cap;		/* the largest requested */
 	bool is_readable;	/* it has code, and perhaps names */
 	int missing;		/* see seam_symbols_missing() */
-	char lost[SEAM_SYMBOLIZER_LOST]; /* why its reader died; "": not */
+	char lost[SEAM_SYMBOLIZER_LOST]; /* why its reader died, or "" */
 	char problem[SEAM_ERR_TEXT];	/* what is missing, or lost; "" */
 	SEAM_ARRAY(uint64_t) expected;	/* offsets, not requested yet */
 	SEAM_ARRAY(struct seam_symbolizer_result) results;
@@ -61,7 +61,7 @@ struct seam_symbolizer *
 seam_symbolizer_new(const struct seam_symbols_options *options);
 void seam_symbolizer_free(struct seam_symbolizer *symbolizer);
 
-/* Have @module read, unless it was. */
+/* Read @module in the process, unless that was done. */
 void seam_symbolizer_open(struct seam_symbolizer *symbolizer,
 			  struct seam_symbolizer_module *module);
 

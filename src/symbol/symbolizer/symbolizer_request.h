@@ -18,11 +18,11 @@ struct seam_symbolizer {
 	struct seam_strings strings;	/* in results */
 };
 
-/* Have a process.  0 or -errno. */
+/* Start a process unless one runs.  0 or -errno. */
 int seam_symbolizer_start(struct seam_symbolizer *symbolizer,
 			  struct seam_err *err);
 
-/* Have a process that has read @module.  0 or -errno. */
+/* The same, and have it read @module unless that was done.  0 or -errno. */
 int seam_symbolizer_reach(struct seam_symbolizer *symbolizer,
 			  struct seam_symbolizer_module *module,
 			  struct seam_err *err);

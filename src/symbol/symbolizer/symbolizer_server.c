@@ -2,8 +2,8 @@
 /*
  * symbolizer_server.c - the sandboxed side: read files, reply to requests
  *
- * The parent numbers nothing twice: a module that it sends is a new one here,
- * and its number is the reply.
+ * The parent sends each module once: it is a new one here, and the reply is its
+ * number.
  */
 #include <errno.h>
 #include <stdlib.h>

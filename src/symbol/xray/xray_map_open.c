@@ -58,7 +58,7 @@ static int take_function(struct seam_xray_map *map, struct seam_cursor *body)
 	f.addr = seam_cursor_u64(body);
 	f.file_offset = seam_cursor_u64(body);
 	name = seam_cursor_cstr(body);
-	/* ids are searched by halves */
+	/* look-ups are binary searches by id */
 	if (body->error || (last && f.id < last->id))
 		return -EBADMSG;
 	f.name = *name ? seam_strings_put(&map->strings, name) : 0;

@@ -72,7 +72,8 @@ static int set_value(struct yaml_reader *r, const char *text)
 	} else if (strcmp(r->key, "function-name") == 0) {
 		free(r->name);
 		r->name = strdup(text);
-		err = r->name ? 0 : -ENOMEM;
+		err = r->name ? 0 : seam_err_set(r->err, -ENOMEM,
+						 "out of memory");
 	}
 	free(r->key);
 	r->key = NULL;

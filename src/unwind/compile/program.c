@@ -29,7 +29,7 @@ struct run {
 	const struct seam_eh_fde *fde;
 	struct seam_unwind_rules *rules;
 	uint64_t instructions_addr;	/* of @c's first byte */
-	uint64_t loc;			/* from where the row holds */
+	uint64_t loc;			/* where the row begins */
 	struct seam_unwind_row row;
 	const struct seam_unwind_row *initial;	/* what RESTORE goes back to */
 	struct seam_unwind_row remembered[MAX_REMEMBERED];
@@ -87,7 +87,7 @@ static void set_cfa_register(struct run *run, uint64_t column)
 	run->row.cfa_column = (uint8_t)column;
 }
 
-/* A block of operations, kept; its id. */
+/* Intern a block of operations.  Its id. */
 static int32_t take_expression(struct run *run)
 {
 	uint64_t size = seam_cursor_uleb128(&run->c);
@@ -104,7 +104,7 @@ static int32_t take_expression(struct run *run)
 	return id < 0 ? 0 : id;
 }
 
-static void remember(struct run *run)
+static void remember_state(struct run *run)
 {
 	if (run->n_remembered == MAX_REMEMBERED)
 		fail(run, -ENOTSUP);
@@ -112,7 +112,7 @@ static void remember(struct run *run)
 		run->remembered[run->n_remembered++] = run->row;
 }
 
-static void recall(struct run *run)
+static void restore_state(struct run *run)
 {
 	if (run->n_remembered == 0)
 		fail(run, -EBADMSG);
@@ -127,7 +127,7 @@ static void define_cfa(struct run *run, uint8_t op)
 	bool is_whole = op == DEF_CFA || op == DEF_CFA_SF ||
 			op == DEF_CFA_EXPRESSION;
 
-	/* half a rule changes one of a register and an offset only */
+	/* the others change the register or the offset of such a rule */
 	if (!is_whole && run->row.cfa_how != SEAM_UNWIND_CFA_REGISTER)
 		fail(run, -EBADMSG);
 	switch (op) {
@@ -212,10 +212,10 @@ static void execute(struct run *run, uint8_t op)
 	case NOP:
 		break;
 	case REMEMBER_STATE:
-		remember(run);
+		remember_state(run);
 		break;
 	case RESTORE_STATE:
-		recall(run);
+		restore_state(run);
 		break;
 	case DEF_CFA:
 	case DEF_CFA_SF:
@@ -239,7 +239,7 @@ static void execute(struct run *run, uint8_t op)
 		define_register(run, op);
 		break;
 	case ARGS_SIZE:
-		/* bytes of arguments on the stack: not the CFA's matter */
+		/* bytes of arguments on the stack: no part of the CFA */
 		seam_cursor_uleb128(&run->c);
 		break;
 	case NEGATE_RA_STATE:

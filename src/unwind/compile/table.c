@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Where an FDE is, while all are put in order. */
+/* Where an FDE is, for the sort. */
 struct pc_place {
 	uint64_t start;
 	size_t offset;		/* in the section */
@@ -96,7 +96,7 @@ static int push_row(void *context, uint64_t start,
 	return id < 0 ? id : push(b, start, (uint16_t)id);
 }
 
-/* The rows of one FDE; after them nothing is known until the next. */
+/* The rows of one FDE; after it SEAM_UNWIND_NO_CFI up to the next. */
 static int compile(struct table_building *b, const struct seam_eh_frame *frame,
 		   const struct seam_eh_fde *fde)
 {

@@ -62,7 +62,7 @@ static void push_register(struct machine *m, uint64_t column)
 	int64_t offset = seam_cursor_sleb128(&m->c);
 
 	if (column >= SEAM_UNWIND_COLUMNS ||
-	    !seam_unwind_knows(m->regs, (unsigned int)column))
+	    !seam_unwind_has(m->regs, (unsigned int)column))
 		stop(m, SEAM_UNWIND_UNKNOWN_REGISTER);
 	else
 		push(m, m->regs->value[column] + (uint64_t)offset);

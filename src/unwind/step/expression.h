@@ -2,8 +2,8 @@
 /*
  * expression.h - DWARF operations that call frame information may use
  *
- * A few functions cannot say in a number where their caller's frame is: the
- * PLT's stubs, which look at their own address; signal trampolines, whose
+ * For the few functions whose rules are no register and offset: stubs of the
+ * PLT, where the CFA depends on the program counter; signal trampolines, whose
  * registers are in the kernel's frame; functions that align their stack.
  *
  * Work is bounded: at most SEAM_UNWIND_MAX_OPERATIONS operations, on a stack

@@ -43,14 +43,14 @@ find_cfa(const struct seam_unwind_rules *rules,
 			seam_unwind_rules_borrow_expression(rules,
 							    rule->cfa_value),
 			NULL, memory, regs, cfa);
-	if (!seam_unwind_knows(regs, rule->cfa_column))
+	if (!seam_unwind_has(regs, rule->cfa_column))
 		return SEAM_UNWIND_UNKNOWN_REGISTER;
 	*cfa = regs->value[rule->cfa_column] +
 	       (uint64_t)(int64_t)rule->cfa_value;
 	return SEAM_UNWIND_CALLER;
 }
 
-/* What @saved says of its register; SEAM_UNWIND_ROOT: that it is lost. */
+/* The caller's value of a saved register; SEAM_UNWIND_ROOT: it is lost. */
 static enum seam_unwind_end
 find_saved(const struct seam_unwind_rules *rules,
 	   const struct seam_unwind_saved *saved, uint64_t cfa,
@@ -65,7 +65,7 @@ find_saved(const struct seam_unwind_rules *rules,
 		*value = at;
 		return end;
 	case SEAM_UNWIND_REGISTER:
-		if (!seam_unwind_knows(regs, (unsigned int)saved->value))
+		if (!seam_unwind_has(regs, (unsigned int)saved->value))
 			return SEAM_UNWIND_UNKNOWN_REGISTER;
 		*value = regs->value[saved->value];
 		return end;
@@ -100,7 +100,7 @@ static bool is_popped(const struct seam_unwind_saved *saved, uint64_t cfa,
 {
 	return saved->how == SEAM_UNWIND_AT_CFA &&
 	       PRESERVED >> saved->column & 1 &&
-	       seam_unwind_knows(regs, saved->column) &&
+	       seam_unwind_has(regs, saved->column) &&
 	       cfa + (uint64_t)(int64_t)saved->value <
 		       regs->value[SEAM_X86_64_RSP];
 }
@@ -147,7 +147,7 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 			caller.known |= UINT64_C(1) << saved->column;
 		else if (saved->column == SEAM_X86_64_RIP)
 			return end;
-		/* another register is missed only by a rule that needs it */
+		/* any other register may be unknown until a rule needs it */
 	}
 	if (!(caller.known & pc_bit))
 		return SEAM_UNWIND_BROKEN_CFI;

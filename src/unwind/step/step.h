@@ -2,10 +2,9 @@
 /*
  * step.h - from a frame's registers to its caller's
  *
- * One step: the rules for the frame's code say where the CFA is and where
- * each saved register lies; what the ABI lets a callee change is unknown in
- * the caller.  Whoever walks a stack finds the rules for the next program
- * counter and steps again.
+ * One step: the rules for the frame's code give the CFA and the place of each
+ * saved register; what the ABI lets a callee change is unknown in the caller.
+ * A walk (walk.h) finds the rules for the next program counter and steps again.
  *
  * A step calls nothing but the memory's read function, allocates nothing and
  * does bounded work, so it may run in a signal handler.
@@ -19,14 +18,14 @@
 
 #include "unwind/rules.h"
 
-/* Registers by column; bit i of .known says whether value[i] is one. */
+/* Registers by column; bit i of .known: value[i] is valid. */
 struct seam_unwind_registers {
 	uint64_t value[SEAM_UNWIND_COLUMNS];
 	uint64_t known;
 };
 
 /*
- * What may be read: a run of the stack at hand, and else @read, which may be
+ * Readable memory: a copied part of the stack, else through @read, which may be
  * NULL.  @read returns false where nothing can be read at @addr.
  */
 struct seam_unwind_memory {
@@ -37,7 +36,7 @@ struct seam_unwind_memory {
 	void *context;
 };
 
-/* What lies so far above the end of a copied stack may still be on it. */
+/* An address so far above the end of a copied stack may be on the stack. */
 enum { SEAM_UNWIND_MAX_STACK = 64 << 20 };
 
 /* How a step, or a stack, ended. */
@@ -71,11 +70,11 @@ bool seam_unwind_read(const struct seam_unwind_memory *memory, uint64_t addr,
 enum seam_unwind_end
 seam_unwind_unreadable(const struct seam_unwind_memory *memory, uint64_t addr);
 
-/* A word for people: "root", "unreadable stack", ... */
+/* Words for people: "complete", "unreadable stack", ... */
 const char *seam_unwind_end_text(enum seam_unwind_end end);
 
-static inline bool seam_unwind_knows(const struct seam_unwind_registers *regs,
-				     unsigned int column)
+static inline bool seam_unwind_has(const struct seam_unwind_registers *regs,
+				   unsigned int column)
 {
 	return column < SEAM_UNWIND_COLUMNS && regs->known >> column & 1;
 }

@@ -60,7 +60,7 @@ step_by_frame_pointer(const struct seam_unwind_space *space,
 	uint64_t rbp = regs->value[SEAM_X86_64_RBP], saved, pc;
 	struct seam_unwind_code code;
 
-	if (!seam_unwind_knows(regs, SEAM_X86_64_RBP) || rbp & 7 ||
+	if (!seam_unwind_has(regs, SEAM_X86_64_RBP) || rbp & 7 ||
 	    rbp < regs->value[SEAM_X86_64_RSP])
 		return SEAM_UNWIND_WITHOUT_CFI;
 	if (!seam_unwind_read(memory, rbp, &saved) ||

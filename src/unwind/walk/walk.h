@@ -8,11 +8,11 @@
  * Call frame information leads from a frame to its caller.  Code that has
  * none (JIT code, hand-written assembly) is left by its frame pointer, if
  * that is plausible: the frame grows, and the return address is right after
- * a call instruction in an executable mapping.  Each frame says how it was
- * found, and a stack says why it ended.
+ * a call instruction in an executable mapping.  Each frame has the way it was
+ * found, and a stack the reason why it ended.
  *
- * Where mappings, rules and code come from is the caller's affair: from the
- * side-band while recording, from a recording, or from the process itself.
+ * The caller provides mappings, rules and code: from the side-band while
+ * recording, from a recording, or from the process itself.
  *
  * Cost: a look-up and a step a frame, at most @max of each; no allocation, so
  * it may run in a signal handler where the callbacks may.
@@ -53,12 +53,11 @@ enum seam_unwind_quality {
 	SEAM_UNWIND_BY_REGISTERS,	/* the innermost: no step was needed */
 	SEAM_UNWIND_BY_CFI,
 	SEAM_UNWIND_BY_FRAME_POINTER,
-	SEAM_UNWIND_BY_JOINING,		/* see join.h */
 };
 
 struct seam_unwind_frame {
-	uint64_t pc;			/* a return address, but for the first */
-					/* and for interrupted frames */
+	uint64_t pc;			/* a return address, but for the */
+					/* first and interrupted frames */
 	uint64_t sp;			/* the stack pointer in this frame */
 	uint8_t quality;		/* enum seam_unwind_quality */
 	bool is_interrupted;		/* pc is where a signal came */

@@ -188,9 +188,8 @@ int seam_jitdump_begin(struct seam_jitdump_reader *reader,
 }
 
 /*
- * The table reads the name up to its NUL and calls the rest code.  Between
- * the two there may be padding, and a name may have lost its NUL: then what
- * was read as name ran into the code.
+ * The table reads the name up to its NUL, and the rest as code.  Between the
+ * two there may be padding; a name without its NUL was read into the code.
  */
 static bool check_load(struct seam_jitdump_reader *reader,
 		       struct seam_jitdump_load *load, struct seam_cursor *body)
@@ -241,8 +240,8 @@ static bool read_record(struct seam_jitdump_reader *reader,
 }
 
 /*
- * Cut the next record off.  False at the end, which is also where a size
- * cannot be true: the records after it cannot be found.
+ * Cut the next record off.  False at the end, which is also where a size is
+ * impossible: the records after it cannot be found.
  */
 static bool split_record(struct seam_jitdump_reader *reader,
 			 struct seam_jitdump_record *record,
@@ -310,7 +309,7 @@ static bool steps_fit(struct seam_cursor c, uint64_t n, size_t step)
 	return true;
 }
 
-/* Records are padded to 8 bytes, so up to 7 after the entries mean nothing. */
+/* Records are padded to 8 bytes: up to 7 after the entries. */
 enum { MAX_PADDING = 7, ENTRY_BYTES = 16 };
 
 static size_t find_step(const struct seam_jitdump_debug_info *info,

@@ -41,7 +41,7 @@ enum seam_jitdump_id {
 	SEAM_JITDUMP_N_IDS,
 };
 
-/* What was found out of order, and read all the same or skipped. */
+/* Deviations from the specification: read all the same, or skipped. */
 enum seam_jitdump_note {
 	SEAM_JITDUMP_ODD_VERSION,
 	SEAM_JITDUMP_ODD_HEADER_SIZE,
@@ -66,7 +66,7 @@ struct seam_jitdump_header {
 	uint64_t flags;
 };
 
-/* What every record begins with; all there is of CLOSE. */
+/* Every record begins with it; CLOSE has no more. */
 struct seam_jitdump_prefix {
 	uint32_t id;
 	uint32_t total_size;
@@ -182,7 +182,7 @@ bool seam_jitdump_next(struct seam_jitdump_reader *reader,
 /* "JIT_CODE_LOAD" for an id; NULL for SEAM_JITDUMP_UNKNOWN. */
 const char *seam_jitdump_id_name(enum seam_jitdump_id id);
 
-/* What a note means, in words: "records of an unknown type". */
+/* A note in words: "records of an unknown type". */
 const char *seam_jitdump_note_text(enum seam_jitdump_note note);
 
 /* The record's table, for dumps. */
@@ -193,16 +193,16 @@ const struct seam_record *seam_jitdump_table(enum seam_jitdump_id id);
  *
  * V8 overwrites the first bytes of its file names, zeros included, so that
  * the next entry cannot be found after the name's end.  Where a walk by names
- * does not meet the record's end but equal steps do, the steps are taken and
- * is_stepped is set: addresses and lines are right then, names are not.
+ * does not end with the record, but one by equal steps does, entries are found
+ * by steps and is_stepped is set: addresses and lines are right, names are not.
  */
 struct seam_jitdump_lines {
 	struct seam_cursor cursor;
-	uint64_t left;			/* entries still promised */
+	uint64_t left;			/* entries, by nr_entry */
 	size_t step;			/* bytes an entry, 0: by its name */
 	const char *name;		/* of the entry before */
 	bool is_stepped;
-	bool is_cut;			/* fewer entries than were promised */
+	bool is_cut;			/* fewer entries than nr_entry */
 };
 
 struct seam_jitdump_lines

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-struct jitdump_lines {
+struct jitdump_printer {
 	struct seam_jitdump_reader reader;
 	struct seam_bytes bytes;
 	FILE *out;
@@ -124,7 +124,7 @@ static void put_frame_header(struct seam_line *line, enum seam_endian endian,
 	seam_line_close_object(line);
 }
 
-static struct seam_bytes payload_of(const struct jitdump_lines *d, size_t pos,
+static struct seam_bytes payload_of(const struct jitdump_printer *d, size_t pos,
 				    uint32_t total_size)
 {
 	return (struct seam_bytes) {
@@ -143,7 +143,7 @@ static const char *type_name(char buf[32], uint32_t id)
 	return name ? name : buf;
 }
 
-static void print_record(struct jitdump_lines *d,
+static void print_record(struct jitdump_printer *d,
 			 const struct seam_jitdump_record *record)
 {
 	char name[32];
@@ -182,7 +182,7 @@ static void print_record(struct jitdump_lines *d,
 /*
  * Records that the reader skipped in [@pos, @end); it has checked their sizes.
  */
-static void print_damaged(struct jitdump_lines *d, size_t pos, size_t end)
+static void print_damaged(struct jitdump_printer *d, size_t pos, size_t end)
 {
 	while (pos < end) {
 		struct seam_cursor c = seam_cursor_make(d->bytes.data + pos,
@@ -207,7 +207,7 @@ static void print_damaged(struct jitdump_lines *d, size_t pos, size_t end)
 	}
 }
 
-static void print_notes(const struct jitdump_lines *d)
+static void print_notes(const struct jitdump_printer *d)
 {
 	for (int i = 0; i < SEAM_JITDUMP_N_NOTES; i++) {
 		const char *text = seam_jitdump_note_text(
@@ -233,7 +233,7 @@ int seam_jitdump_print(FILE *out, struct seam_bytes bytes,
 		       enum seam_line_form form, uint64_t *n_damaged,
 		       struct seam_err *err)
 {
-	struct jitdump_lines d = { .bytes = bytes, .out = out, .form = form };
+	struct jitdump_printer d = { .bytes = bytes, .out = out, .form = form };
 	struct seam_jitdump_record record;
 	struct seam_line line;
 	size_t pos, end;

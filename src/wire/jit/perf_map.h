@@ -54,7 +54,7 @@ bool seam_perf_map_is(const char *path, struct seam_bytes bytes);
 
 /*
  * Print start, size and name of each line to @out.  Lines that cannot be read
- * count in *@n_damaged.  0.
+ * count in *@n_damaged.  Returns 0.
  */
 int seam_perf_map_print(FILE *out, struct seam_bytes bytes,
 			enum seam_line_form form, uint64_t *n_damaged);

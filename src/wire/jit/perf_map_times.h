@@ -11,8 +11,9 @@
  * All that begins at byte OFFSET of the map or later, up to the next line's
  * OFFSET, was written after FROM and before TO, in nanoseconds of the
  * recording's clock.  A FROM of 0 is "not known, before TO".  Numbers are
- * decimal and do not decrease from line to line; a FROM that does is raised.  Lines that begin with # are
- * comments; those that are not of this form are counted and skipped.
+ * decimal and do not decrease from line to line; a FROM that does is raised.
+ * Lines that begin with # are comments; those that are not of this form are
+ * counted and skipped.
  *
  * doc/formats/perf-map-times.md explains its use.
  */

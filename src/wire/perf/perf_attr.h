@@ -68,7 +68,7 @@ extern const struct seam_record seam_perf_attr_record;
  * Read the attr that begins at the next byte of @c and spans as many bytes
  * as its own size field (0 means VER0).  @c moves after it.
  * Returns 0, -ENODATA or -EBADMSG with the reason; bytes past VER8 are
- * skipped, as a newer kernel's are of no meaning to us.
+ * skipped: they are of a newer kernel.
  */
 int seam_perf_attr_read(struct seam_cursor *c, enum seam_endian endian,
 			struct seam_perf_attr *out, struct seam_err *err);
@@ -92,7 +92,7 @@ static inline bool seam_perf_attr_has(const struct seam_perf_attr *attr,
 
 /*
  * The name that perf gives an event without one in the file: "cpu-clock",
- * "cycles", "tracepoint:443", "raw 0x1b2", ...  Written to @buf, returned.
+ * "cycles", "tracepoint:443", "r1b2", ...  Literal, or written to @buf.
  */
 const char *seam_perf_attr_name(const struct seam_perf_attr *attr, char *buf,
 				size_t cap);

@@ -67,7 +67,7 @@ static struct seam_perf_id *find_id(const struct seam_perf_data *data,
 	return NULL;
 }
 
-/* The first that claims an id has it, as in perf. */
+/* An id is of the first event that lists it, as in perf. */
 static int add_id(struct seam_perf_data *data, uint64_t id, uint32_t event,
 		  struct seam_err *err)
 {
@@ -119,15 +119,6 @@ seam_perf_data_attr_of(const struct seam_perf_data *data,
 	c = seam_cursor_make(payload.data + payload.size - 8, 8, data->endian);
 	event = seam_perf_data_event(data, seam_cursor_u64(&c));
 	return event == SEAM_NONE ? attr : &data->events.items[event].attr;
-}
-
-int seam_perf_data_sideband(const struct seam_perf_data *data,
-			    const struct seam_perf_record *record,
-			    struct seam_perf_sideband *out)
-{
-	return seam_perf_sideband_read(
-		seam_perf_data_attr_of(data, record->payload), data->endian,
-		record, out);
 }
 
 /* -- events ------------------------------------------------------------- */
@@ -193,7 +184,7 @@ static int read_attr(struct seam_perf_data *data, struct seam_cursor *c,
 	return add_ids(data, ids, (uint32_t)(data->events.n - 1), err);
 }
 
-/* attr_size of the header is the stride; each attr knows its own size. */
+/* attr_size of the header is the stride; each attr has its own size. */
 static int read_attrs(struct seam_perf_data *data,
 		      const struct seam_perf_file_header *h,
 		      struct seam_err *err)
@@ -355,7 +346,7 @@ static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
 	return 0;
 }
 
-/* Whether nothing but the event's number has named it so far. */
+/* Whether its only name so far is its number. */
 static bool is_numbered_tracepoint(const struct seam_perf_event *event)
 {
 	char number[64];
@@ -367,7 +358,7 @@ static bool is_numbered_tracepoint(const struct seam_perf_event *event)
 
 /*
  * A recorder that was killed has written no EVENT_DESC, but the formats of its
- * tracepoints, which name them by id.  Without memory they keep their numbers.
+ * tracepoints, which have names by id.  Without memory the numbers remain.
  */
 static void name_tracepoints(struct seam_perf_data *data)
 {

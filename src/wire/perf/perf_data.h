@@ -29,7 +29,7 @@ struct seam_perf_data {
 	bool is_pipe;
 	bool is_cut;			/* shorter than its header requires */
 	uint64_t data_begin, data_end;	/* offsets of the records */
-	/* What the events' attrs and ids lie in; file mode only. */
+	/* The range of the events' attrs and ids; file mode only. */
 	uint64_t described_begin, described_end;
 	uint64_t n_missing_bytes;	/* of records, by the header's size */
 	SEAM_ARRAY(struct seam_perf_event) events;
@@ -67,11 +67,6 @@ const struct seam_perf_attr *
 seam_perf_data_attr_of(const struct seam_perf_data *data,
 		       struct seam_bytes payload);
 
-/* Read a record of the kernel that is no sample; see perf_sideband.h. */
-int seam_perf_data_sideband(const struct seam_perf_data *data,
-			    const struct seam_perf_record *record,
-			    struct seam_perf_sideband *out);
-
 /* A feature that is one string (HOSTNAME, ARCH...), or NULL. */
 const char *seam_perf_data_string(const struct seam_perf_data *data,
 				  enum seam_perf_feature feature);
@@ -94,7 +89,7 @@ struct seam_perf_build_id {
 
 /*
  * Call @take(@context, entry) for each build id that the file lists, until
- * one returns false.  What is damaged ends the walk.
+ * one returns false.  Damage ends the walk.
  */
 void seam_perf_data_build_ids(const struct seam_perf_data *data,
 			      bool (*take)(void *context,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_file.h - what perf.data consists of, for its reader and its writer
+ * perf_file.h - the parts of perf.data, for its reader and its writer
  *
  *	header | ids of each event | attrs | data ... | features
  *

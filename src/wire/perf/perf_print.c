@@ -9,7 +9,7 @@
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/tracepoints.h"
 
-struct perf_lines {
+struct perf_printer {
 	FILE *out;
 	const struct seam_perf_data *data;
 	enum seam_line_form form;
@@ -39,8 +39,8 @@ static void put_regs(struct seam_line *line, const char *name,
 	seam_line_close_object(line);
 }
 
-/* RAW of a tracepoint is its fields, if the recording explains them. */
-static void put_raw(struct perf_lines *d, struct seam_line *line,
+/* RAW of a tracepoint also as fields, if the recording has its format. */
+static void put_raw(struct perf_printer *d, struct seam_line *line,
 		    const struct seam_perf_attr *attr,
 		    const struct seam_perf_sample *s)
 {
@@ -81,7 +81,7 @@ static void put_sample_tail(struct seam_line *line, uint64_t has,
 		seam_line_data(line, "aux", s->aux);
 }
 
-static void put_chain(struct perf_lines *d, struct seam_line *line,
+static void put_chain(struct perf_printer *d, struct seam_line *line,
 		      const struct seam_perf_sample *s)
 {
 	if (!d->namer || !seam_line_is_json(line)) {
@@ -93,7 +93,7 @@ static void put_chain(struct perf_lines *d, struct seam_line *line,
 	seam_line_close_list(line);
 }
 
-static void put_sample(struct perf_lines *d, struct seam_line *line,
+static void put_sample(struct perf_printer *d, struct seam_line *line,
 		       const struct seam_perf_event *event,
 		       const struct seam_perf_sample *s)
 {
@@ -129,7 +129,7 @@ static void put_sample(struct perf_lines *d, struct seam_line *line,
 	put_sample_tail(line, has, s);
 }
 
-static int print_sample(struct perf_lines *d, struct seam_line *line,
+static int print_sample(struct perf_printer *d, struct seam_line *line,
 			const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = d->data;
@@ -148,7 +148,7 @@ static int print_sample(struct perf_lines *d, struct seam_line *line,
 	return 0;
 }
 
-/* -- everything else ---------------------------------------------------- */
+/* -- the trailer -------------------------------------------------------- */
 
 static void put_sample_id(struct seam_line *line,
 			  const struct seam_perf_attr *attr,
@@ -203,7 +203,7 @@ static const struct {
 	{ SEAM_PERF_CALLCHAIN_DEFERRED, { 0 }, 8 },
 };
 
-static void put_list(struct perf_lines *d, struct seam_line *line,
+static void put_list(struct perf_printer *d, struct seam_line *line,
 		     const char *name, const struct seam_record *element,
 		     size_t bytes, struct seam_bytes rest)
 {
@@ -227,7 +227,7 @@ static void put_list(struct perf_lines *d, struct seam_line *line,
 }
 
 /* All fields of a record; the last may be a list. */
-static void put_record(struct perf_lines *d, struct seam_line *line,
+static void put_record(struct perf_printer *d, struct seam_line *line,
 		       uint32_t type, const struct seam_record *table,
 		       const void *in)
 {
@@ -249,9 +249,9 @@ static void put_record(struct perf_lines *d, struct seam_line *line,
 }
 
 /* MMAP2 with a build id in the place of the inode. */
-static int print_mapping(struct perf_lines *d, struct seam_line *line,
-			const struct seam_perf_record *record,
-			struct seam_bytes payload)
+static int print_mapping(struct perf_printer *d, struct seam_line *line,
+			 const struct seam_perf_record *record,
+			 struct seam_bytes payload)
 {
 	struct seam_perf_mmap2_build_id raw;
 	struct seam_perf_mapping m;
@@ -276,7 +276,7 @@ static int print_mapping(struct perf_lines *d, struct seam_line *line,
 }
 
 /* A new attr with its ids, in a stream without a header. */
-static int print_attr(struct perf_lines *d, struct seam_line *line,
+static int print_attr(struct perf_printer *d, struct seam_line *line,
 		      struct seam_bytes payload)
 {
 	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
@@ -295,7 +295,7 @@ static int print_attr(struct perf_lines *d, struct seam_line *line,
 	return 0;
 }
 
-static int print_other(struct perf_lines *d, struct seam_line *line,
+static int print_other(struct perf_printer *d, struct seam_line *line,
 		       const struct seam_perf_record *record)
 {
 	const struct seam_perf_data *data = d->data;
@@ -332,7 +332,7 @@ static int print_other(struct perf_lines *d, struct seam_line *line,
 	return r;
 }
 
-static void print_record(struct perf_lines *d,
+static void print_record(struct perf_printer *d,
 			 const struct seam_perf_record *record,
 			 struct seam_bytes trailing)
 {
@@ -365,7 +365,7 @@ int seam_perf_print(FILE *out, const struct seam_perf_data *data,
 		    const struct seam_perf_namer *namer, uint64_t *n_damaged,
 		    struct seam_err *err)
 {
-	struct perf_lines d = {
+	struct perf_printer d = {
 		.out = out, .data = data, .form = form, .namer = namer,
 		.tracepoints = seam_tracepoints_new(
 			data->features[SEAM_PERF_FEATURE_TRACING_DATA]),

@@ -19,7 +19,7 @@
 
 #include "wire/wire.h"
 
-/* What linux/perf_event.h of Linux 6.1 does not name. */
+/* Types that linux/perf_event.h of Linux 6.1 does not have. */
 enum seam_perf_type {
 	SEAM_PERF_CALLCHAIN_DEFERRED = 22,	/* Linux 6.19 */
 	SEAM_PERF_HEADER_ATTR = 64,
@@ -61,7 +61,7 @@ extern const struct seam_record seam_perf_header_record;
 struct seam_perf_record {
 	uint32_t type;
 	uint16_t misc;
-	uint64_t offset;		/* of the header, from the file's start */
+	uint64_t offset;		/* of the header, in the file */
 	struct seam_bytes payload;	/* after the header */
 };
 

@@ -38,17 +38,18 @@ static uint64_t count_read(const struct seam_perf_attr *attr,
 			   struct seam_cursor peek)
 {
 	uint64_t format = attr->read_format;
-	uint64_t n_times = count_bits(format & (PERF_FORMAT_TOTAL_TIME_ENABLED |
-					       PERF_FORMAT_TOTAL_TIME_RUNNING));
+	uint64_t times = format & (PERF_FORMAT_TOTAL_TIME_ENABLED |
+				   PERF_FORMAT_TOTAL_TIME_RUNNING);
 	uint64_t each = 1 + count_bits(format & (PERF_FORMAT_ID |
 						 PERF_FORMAT_LOST));
 	uint64_t nr;
 
 	if (!(format & PERF_FORMAT_GROUP))
-		return each + n_times;
+		return each + count_bits(times);
 	nr = seam_cursor_u64(&peek);
 	/* A number that cannot fit fails in take_u64s(), not here. */
-	return nr > UINT32_MAX ? UINT64_MAX : 1 + n_times + nr * each;
+	return nr > UINT32_MAX ? UINT64_MAX :
+	       1 + count_bits(times) + nr * each;
 }
 
 static void read_branches(const struct seam_perf_attr *attr,
@@ -189,7 +190,7 @@ uint64_t seam_perf_sample_peek_id(const struct seam_perf_attr *attr,
 	return seam_cursor_u64(&c);
 }
 
-/* The fields before READ, in their order, and where the core wants them. */
+/* The fields up to the callchain, in their order, without READ. */
 struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
 					      enum seam_endian endian)
 {
@@ -223,8 +224,8 @@ struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
 		l.fixed_bytes = (uint16_t)(l.fixed_bytes + 8);
 	}
 	/*
-	 * READ varies in size; the other byte order wants swaps; registers
-	 * and stacks are another way to a callchain than the one here.
+	 * READ varies in size; the other byte order needs swaps; with user
+	 * registers a callchain comes from the copied stack too.
 	 */
 	l.is_usable = !probe.swap && !(attr->sample_type &
 		(PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER));

@@ -14,6 +14,7 @@
 
 enum {
 	WINDOW_BYTES = 64 * 1024,	/* of the file, read at once */
+	DATA_AT = offsetof(struct seam_perf_file_header, data),
 	DATA_SIZE_AT = offsetof(struct seam_perf_file_header, data.size),
 	FEATURES_AT = offsetof(struct seam_perf_file_header, features),
 };
@@ -214,8 +215,7 @@ int seam_perf_writer_formats(struct seam_perf_writer *w,
 	if (r == 0)
 		r = write_table(w, w->data_offset, err);
 	if (r == 0)
-		r = seam_file_write_at(w->fd, &end, sizeof(end),
-				       offsetof(struct seam_perf_file_header, data),
+		r = seam_file_write_at(w->fd, &end, sizeof(end), DATA_AT,
 				       w->name, err);
 	return r;
 }

@@ -33,12 +33,12 @@
 enum {
 	/*
 	 * Bytes of an attr in the file.  perf refuses files whose attrs are
-	 * larger than its own, and 6.1 knows 128 (PERF_ATTR_SIZE_VER7).
+	 * larger than its own; that of 6.1 has 128 (PERF_ATTR_SIZE_VER7).
 	 */
 	SEAM_PERF_WRITER_ATTR_BYTES = 128,
 };
 
-/* Read freely. */
+/* Its members may be read. */
 struct seam_perf_writer {
 	int fd;
 	const char *name;	/* of the file, for messages; borrowed */
@@ -50,7 +50,7 @@ struct seam_perf_writer {
 	bool was_cut;		/* another process made the file shorter */
 };
 
-/* What is left of a file that was cut. */
+/* The records left in a file that was cut. */
 struct seam_perf_writer_left {
 	uint64_t n_records, n_samples;
 };
@@ -72,7 +72,7 @@ int seam_perf_writer_formats(struct seam_perf_writer *w,
 			     struct seam_bytes formats, struct seam_err *err);
 
 /*
- * From here on records may carry @id too, of event @event.  -ENOSPC when
+ * Add @id to event @event: later records may carry it.  -ENOSPC when
  * the event has no room for more.
  */
 int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t event,

@@ -4,12 +4,12 @@
  *
  * A field is a line of a format:
  *
- *	field:unsigned long args[6];	offset:16;	size:48;	signed:0;
- *	field:__data_loc char[] name;	offset:8;	size:4;	signed:0;
+ *	field:unsigned long args[6]; offset:16; size:48; signed:0;
+ *	field:__data_loc char[] name; offset:8; size:4; signed:0;
  *
- * The texts come from a file and are untrusted.  libtraceevent, which
- * knows all of them and prints them as the kernel would, crashes on damaged
- * ones (1.7.1); what a dump needs of them is little, so it is read here.
+ * The texts come from a file and are untrusted.  libtraceevent, which prints
+ * all of them as the kernel would, crashes on damaged ones (1.7.1); a dump
+ * needs little of them, so they are read here.
  */
 #include "wire/perf/tracepoints.h"
 
@@ -25,7 +25,7 @@
 
 static const uint8_t magic[] = "\x17\x08\x44tracing";
 
-enum tracepoint_part {
+enum tracepoint_kind {
 	NUMBER,
 	NUMBERS,		/* an array; each has element_bytes */
 	TEXT,
@@ -33,7 +33,7 @@ enum tracepoint_part {
 
 struct format_field {
 	const char *name;
-	enum tracepoint_part kind;
+	enum tracepoint_kind kind;
 	uint32_t offset, size;	/* in the RAW bytes */
 	uint32_t element_bytes;
 	bool is_signed;
@@ -121,7 +121,7 @@ static void split(struct span declaration, struct span *type,
 	*name = (struct span) { declaration.at + n, end - n };
 }
 
-static enum tracepoint_part kind_of(struct span type, bool is_array,
+static enum tracepoint_kind kind_of(struct span type, bool is_array,
 				    bool is_dynamic)
 {
 	bool is_char = has(type, "char") && !has(type, "unsigned char") &&

@@ -21,7 +21,7 @@ struct seam_tracepoints;
 
 /*
  * Read the formats in @blob.  NULL when there are none or memory ran out.
- * What is damaged ends the reading; the formats before it are known.
+ * Damage ends the reading; the formats before it are known.
  */
 struct seam_tracepoints *seam_tracepoints_new(struct seam_bytes blob);
 void seam_tracepoints_free(struct seam_tracepoints *tracepoints);

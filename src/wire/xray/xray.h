@@ -41,7 +41,7 @@ struct seam_xray_header {
 
 extern const struct seam_record seam_xray_header_record;
 
-/* What a program did; the first four are the spec's function actions. */
+/* Kinds of events; the first four are the spec's function actions. */
 enum seam_xray_kind {
 	SEAM_XRAY_ENTRY,
 	SEAM_XRAY_EXIT,
@@ -86,7 +86,7 @@ struct seam_xray_problem {
 	uint64_t offset;	/* of the record, in the file */
 	uint64_t lost_bytes;	/* of the block, from there on; where the file
 				 * ends, what is missing too */
-	char text[96];		/* "NewBuffer may not follow Function" */
+	char text[96];		/* "NewBuffer may not follow TSCWrap" */
 };
 
 enum { SEAM_XRAY_PROBLEMS = 16 };

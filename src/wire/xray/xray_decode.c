@@ -137,15 +137,15 @@ static bool in_body(const struct seam_xray_reader *r)
 int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
 {
 	batch->n = batch->n_payloads = 0;
-	while (batch->n < r->most &&
+	while (batch->n < r->max_batch &&
 	       batch->n_payloads < SEAM_XRAY_PAYLOADS) {
 		struct seam_xray_record record;
 		int got;
 
 		if (in_body(r))
 			batch->n += take_run(r, batch->events + batch->n,
-					     r->most - batch->n);
-		if (batch->n == r->most)
+					     r->max_batch - batch->n);
+		if (batch->n == r->max_batch)
 			break;
 		got = seam_xray_next(r, &record);
 		if (got <= 0)
@@ -158,7 +158,7 @@ int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
 void seam_xray_short_batches(struct seam_xray_reader *r)
 {
 	if (!r->c.swap && r->format->endian == SEAM_LITTLE)
-		r->most = SHORT_BATCH;
+		r->max_batch = SHORT_BATCH;
 }
 
 bool seam_xray_run(struct seam_xray_reader *r, struct seam_xray_run *run)

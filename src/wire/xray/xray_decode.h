@@ -13,10 +13,10 @@
 #include "wire/xray/xray_fdr.h"
 
 /*
- * Records that lie in the file as numbers of this machine: of a function
- * record bit 0 is 0, bits 1 to 3 are the action, bits 4 to 31 the function,
- * the others the delta.  The reader of the run must find its end: the first
- * record that is no Entry and no Exit.
+ * Records in the byte order of this machine, as numbers: of a function record
+ * bit 0 is 0, bits 1 to 3 are the action, bits 4 to 31 the function, the others
+ * the delta.  The caller finds the end of the run: the first record that is no
+ * Entry and no Exit.
  */
 struct seam_xray_run {
 	const uint8_t *records;		/* borrowed from the file */

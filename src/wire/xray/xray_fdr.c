@@ -104,7 +104,7 @@ static const struct seam_record end_record = {
 	.name = "EndOfBuffer", .spec = SPEC ", \"EndOfBuffer Records\"",
 };
 
-/* What each state is on the wire. */
+/* The record of each state. */
 static const struct {
 	const char *name;	/* in messages */
 	const struct seam_record *table;
@@ -169,7 +169,7 @@ void seam_xray_reader_init(struct seam_xray_reader *reader,
 	*reader = (struct seam_xray_reader) {
 		.format = format,
 		.c = seam_cursor_make(file.data, end, format->endian),
-		.cut = cut, .most = SEAM_XRAY_BATCH,
+		.cut = cut, .max_batch = SEAM_XRAY_BATCH,
 	};
 	seam_cursor_skip(&reader->c, begin);
 }
@@ -233,9 +233,9 @@ static void split_word(struct seam_xray_record *record, enum seam_endian endian)
 	}
 }
 
-/* Advance the reader's TSC by the record. */
-static void tell_time(struct seam_xray_reader *r,
-		      struct seam_xray_record *record)
+/* Advance the reader's TSC by the record, and set the record's. */
+static void advance_tsc(struct seam_xray_reader *r,
+			struct seam_xray_record *record)
 {
 	const struct seam_xray_marker *marker = &record->marker;
 
@@ -350,7 +350,7 @@ int seam_xray_next(struct seam_xray_reader *r, struct seam_xray_record *record)
 		r->c = mark;
 		return err;
 	}
-	tell_time(r, record);
+	advance_tsc(r, record);
 	r->state = to;
 	return 1;
 }

@@ -62,7 +62,6 @@ struct seam_xray_wrap { uint64_t absolute_tsc; };
 struct seam_xray_argument { uint64_t argument; };
 struct seam_xray_extents { uint64_t size; };
 struct seam_xray_pid { int32_t pid; };
-struct seam_xray_end { uint8_t unused; };
 
 struct seam_xray_function {
 	uint32_t word;		/* function_id, action and a 0, packed */
@@ -93,7 +92,6 @@ struct seam_xray_record {
 		struct seam_xray_argument argument;
 		struct seam_xray_extents extents;
 		struct seam_xray_pid pid;
-		struct seam_xray_end end;
 		struct seam_xray_function function_record;
 		struct seam_xray_marker marker;
 	};
@@ -129,9 +127,9 @@ struct seam_xray_reader {
 	enum seam_xray_state state;
 	uint64_t tsc;			/* base of the next delta */
 	uint16_t cpu;
-	bool cut;			/* the file ends before the block does */
+	bool cut;			/* the file ends inside the block */
 	uint64_t missing_bytes;		/* of the block, where that is known */
-	uint16_t most;			/* events that a batch is given */
+	uint16_t max_batch;		/* events of a batch, at most */
 	struct seam_xray_problem problem;
 };
 

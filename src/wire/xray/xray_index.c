@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Walks are bounded by this many times the file, whatever it holds. */
+/* All walks together read at most this many times the file. */
 #define WALK_BUDGET 4
 
 /* A length beyond this is damage, and no measure of what is missing. */
@@ -268,13 +268,13 @@ static uint64_t wall_ns(const struct seam_xray_wall *wall)
 static uint64_t n_missing(const struct index_builder *b, uint64_t begin,
 			  uint64_t end, uint64_t size)
 {
-	uint64_t most = b->section->header.buffer_size;
+	uint64_t max = b->section->header.buffer_size;
 
 	if (end <= size)
 		return 0;
-	if (most >= MIN_BLOCK_BYTES && most >= size - begin &&
-	    most < end - begin)
-		end = begin + most;
+	if (max >= MIN_BLOCK_BYTES && max >= size - begin &&
+	    max < end - begin)
+		end = begin + max;
 	return end - begin > MAX_BLOCK_BYTES ? 0 : end - size;
 }
 

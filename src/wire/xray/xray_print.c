@@ -4,20 +4,20 @@
 
 enum { TYPE_WIDTH = 13 };	/* of "BufferExtents" */
 
-struct xray_lines {
+struct xray_printer {
 	const struct seam_xray_index *index;
 	FILE *out;
 	enum seam_line_form form;
 	uint64_t n_damaged;
 };
 
-static struct seam_line begin_line(const struct xray_lines *x, uint64_t offset,
-				   const char *type)
+static struct seam_line begin_line(const struct xray_printer *x,
+				   uint64_t offset, const char *type)
 {
 	return seam_line_begin(x->out, x->form, offset, type, TYPE_WIDTH);
 }
 
-static void print_header(struct xray_lines *x,
+static void print_header(struct xray_printer *x,
 			 const struct seam_xray_section *section)
 {
 	struct seam_line line = begin_line(x, section->offset,
@@ -27,7 +27,7 @@ static void print_header(struct xray_lines *x,
 	seam_line_end(&line);
 }
 
-static void print_problem(struct xray_lines *x,
+static void print_problem(struct xray_printer *x,
 			  const struct seam_xray_problem *problem)
 {
 	struct seam_line line = begin_line(x, problem->offset, "damaged");
@@ -37,7 +37,7 @@ static void print_problem(struct xray_lines *x,
 	seam_line_end(&line);
 }
 
-static void print_record(struct xray_lines *x, unsigned int version,
+static void print_record(struct xray_printer *x, unsigned int version,
 			 const struct seam_xray_record *record)
 {
 	const struct seam_record *table =
@@ -60,7 +60,7 @@ static void print_record(struct xray_lines *x, unsigned int version,
 	seam_line_end(&line);
 }
 
-static void print_block(struct xray_lines *x,
+static void print_block(struct xray_printer *x,
 			const struct seam_xray_block *block)
 {
 	struct seam_xray_block_reader reader;
@@ -76,8 +76,8 @@ static void print_block(struct xray_lines *x,
 	x->n_damaged++;
 }
 
-/* Members of both records of basic mode in the order of JSON readers. */
-static void print_basic(struct xray_lines *x,
+/* Not by the tables: no reserved members, and the action by name. */
+static void print_basic(struct xray_printer *x,
 			const struct seam_xray_basic_record *record)
 {
 	const struct seam_xray_basic_argument *argument = &record->argument;
@@ -102,7 +102,8 @@ static void print_basic(struct xray_lines *x,
 	seam_line_end(&line);
 }
 
-static void print_run(struct xray_lines *x, const struct seam_xray_block *block)
+static void print_run(struct xray_printer *x,
+		      const struct seam_xray_block *block)
 {
 	enum seam_endian endian =
 		x->index->sections.items[block->section].format.endian;
@@ -114,7 +115,7 @@ static void print_run(struct xray_lines *x, const struct seam_xray_block *block)
 		print_basic(x, &record);
 }
 
-static void print_section(struct xray_lines *x, size_t s, size_t *next)
+static void print_section(struct xray_printer *x, size_t s, size_t *next)
 {
 	const struct seam_xray_section *section = &x->index->sections.items[s];
 
@@ -136,7 +137,7 @@ int seam_xray_print(FILE *out, struct seam_bytes file, enum seam_line_form form,
 		    uint64_t *n_damaged, struct seam_err *err)
 {
 	struct seam_xray_index index;
-	struct xray_lines x = { .index = &index, .out = out, .form = form };
+	struct xray_printer x = { .index = &index, .out = out, .form = form };
 	int r = seam_xray_index_build(&index, file, err);
 	size_t next = 0;
 

@@ -49,16 +49,16 @@ size_t seam_xray_record_write(const struct seam_xray_format *format,
 static void put(struct seam_xray_writer *w,
 		const struct seam_xray_record *record)
 {
-	size_t most = SEAM_XRAY_METADATA_BYTES + record->data.size;
+	size_t max = SEAM_XRAY_METADATA_BYTES + record->data.size;
 
 	if (w->error)
 		return;
-	if (!SEAM_ARRAY_RESERVE(&w->block, most)) {
+	if (!SEAM_ARRAY_RESERVE(&w->block, max)) {
 		w->error = -ENOMEM;
 		return;
 	}
 	w->block.n += seam_xray_record_write(&w->format, record,
-					     w->block.items + w->block.n, most);
+					     w->block.items + w->block.n, max);
 }
 
 static void emit(struct seam_xray_writer *w, const void *data, size_t size)

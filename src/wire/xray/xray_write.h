@@ -2,11 +2,11 @@
 /*
  * xray_write.h - write an FDR log of version 5 that llvm-xray reads
  *
- *	seam_xray_writer_init(&w, out, frequency_hz);
+ *	seam_xray_writer_init(&w, out, frequency_hz, buffer_bytes);
  *	seam_xray_writer_block(&w, &(struct seam_xray_block_start) { ... });
  *	seam_xray_writer_call(&w, SEAM_XRAY_ENTRY, 7, tsc, cpu);
  *	...
- *	err = seam_xray_writer_end(&w, &chain);
+ *	r = seam_xray_writer_end(&w, err);
  *
  * A block is collected in memory, because its length comes before it.  The
  * first failure is remembered and returned at the end.
@@ -28,9 +28,9 @@ struct seam_xray_writer {
 struct seam_xray_block_start {
 	int32_t pid, tid;
 	/*
-	 * llvm-xray sorts the blocks of a thread by seconds and microseconds
-	 * each for itself: with more than 16 blocks a thread it needs both
-	 * to grow from block to block.
+	 * llvm-xray compares seconds and microseconds separately when it sorts
+	 * the blocks of a thread: with more than 16 blocks both must grow
+	 * from block to block.
 	 */
 	uint64_t wall_ns;
 	uint64_t tsc;
