@@ -134,11 +134,8 @@ static bool is_zero(const uint8_t *p, uint64_t bytes)
 	return true;
 }
 
-/*
- * The free-running position of a head that may be only an offset: add the
- * rounds that it does not show.
- */
-static uint64_t unfold(struct seam_ring_aux *aux, uint64_t head)
+/* The free-running position of a head that may be an offset in the buffer. */
+static uint64_t unwrap(struct seam_ring_aux *aux, uint64_t head)
 {
 	uint64_t rounds = aux->last_head & ~(aux->size - 1);
 	uint64_t at = head & (aux->size - 1);
@@ -163,7 +160,7 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 	/* free-running from 0: a head beyond the size has wrapped */
 	aux->wrapped = aux->wrapped || aux->last_head >= aux->size;
 	if (head < aux->size)
-		head = unfold(aux, head);
+		head = unwrap(aux, head);
 	else if (aux->last_head > head)
 		aux->n_resyncs++;
 	aux->wrapped = aux->wrapped || head >= aux->size;

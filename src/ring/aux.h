@@ -5,14 +5,14 @@
  * Normal mode drains, as consumer.h does: peek, use, advance.
  *
  * Snapshot mode copies the newest bytes of a free-running buffer, and writes
- * nothing to the control page.  The head says how many bytes there are, but
+ * nothing to the control page.  The head is the number of bytes written, but
  * some drivers (Intel PT) keep it below the buffer's size: a head of 100 may
  * mean 100 bytes, or the whole buffer.  A new buffer is zeroed, so non-zero
  * bytes after the head mean that the writer has wrapped.  So does a head that
  * has gone back.
  *
- * Nothing is trusted: positions are masked, and a free-running head that goes
- * back is counted and becomes the new start.
+ * Nothing is trusted: positions are masked, and a program's free-running head
+ * that goes back is counted and becomes the new start.
  */
 #ifndef SEAM_RING_AUX_H
 #define SEAM_RING_AUX_H
@@ -23,8 +23,8 @@
 struct seam_ring_aux {
 	struct seam_ring_control *control;
 	const uint8_t *buffer;
-	uint64_t size;		/* bytes, a power of two; ours */
-	uint64_t tail;		/* ours; aux_tail is only a copy */
+	uint64_t size;		/* bytes, a power of two */
+	uint64_t tail;		/* private; aux_tail is a copy */
 	uint64_t first;		/* bytes before it are an earlier owner's */
 	uint64_t last_head;	/* at the last snapshot, free-running */
 	bool wrapped;		/* the whole buffer has been written */
@@ -38,8 +38,8 @@ struct seam_ring_aux_snapshot {
 	const uint8_t *data;	/* the newest bytes, in copy */
 	size_t bytes;
 	uint64_t offset;	/* free-running position of the first */
-	bool has_gap;		/* the writer was stopped inside, ... */
-	uint64_t gap_offset;	/* ... here; of programs only, untrusted */
+	bool has_gap;		/* the writer was stopped within them */
+	uint64_t gap_offset;	/* where; for programs only, untrusted */
 };
 
 /*
@@ -59,7 +59,7 @@ void seam_ring_aux_attach(struct seam_ring_aux *aux,
 /* Valid on a zeroed struct. */
 void seam_ring_aux_fini(struct seam_ring_aux *aux);
 
-/* Normal mode: what can be read now, as in consumer.h; bytes, 0 for none. */
+/* Normal mode: the bytes that can be read now.  Their number, 0 for none. */
 size_t seam_ring_aux_peek(struct seam_ring_aux *aux,
 			  struct seam_ring_span *span);
 
@@ -74,7 +74,7 @@ int seam_ring_aux_snapshot_init(struct seam_ring_aux_snapshot *snapshot,
 void seam_ring_aux_snapshot_fini(struct seam_ring_aux_snapshot *snapshot);
 
 /*
- * Snapshot mode, of the kernel, whose event must be disabled meanwhile.
+ * Snapshot mode, of a kernel buffer, whose event must be disabled meanwhile.
  * Returns the number of bytes.
  */
 size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,

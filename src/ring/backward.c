@@ -28,7 +28,7 @@ void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot)
 }
 
 /* Count the records in the first @valid bytes of the copy. */
-static size_t walk(struct seam_ring_snapshot *snapshot, size_t valid)
+static size_t count_records(struct seam_ring_snapshot *snapshot, size_t valid)
 {
 	struct seam_ring_header header;
 	size_t pos = 0;
@@ -47,7 +47,7 @@ static size_t walk(struct seam_ring_snapshot *snapshot, size_t valid)
 }
 
 /* The bytes since the last snapshot; all when that is unknown. */
-static void compare(struct seam_ring_snapshot *snapshot, uint64_t head)
+static void set_new_bytes(struct seam_ring_snapshot *snapshot, uint64_t head)
 {
 	uint64_t moved = snapshot->head - head;
 	size_t bytes = snapshot->span.size[0];
@@ -59,10 +59,10 @@ static void compare(struct seam_ring_snapshot *snapshot, uint64_t head)
 	snapshot->is_first = false;
 }
 
-static size_t take(struct seam_ring *ring, struct seam_ring_snapshot *snapshot,
-		   bool own)
+static size_t take_snapshot(struct seam_ring *ring,
+			    struct seam_ring_snapshot *snapshot, bool own)
 {
-	uint64_t head, moved = 0;
+	uint64_t head, moved, valid = ring->size;
 	size_t bytes;
 
 	snapshot->span = (struct seam_ring_span) { 0 };
@@ -80,22 +80,26 @@ static size_t take(struct seam_ring *ring, struct seam_ring_snapshot *snapshot,
 		/* relaxed: ordered by the fence */
 		moved = head - atomic_load_explicit(
 			&ring->control->own.head, memory_order_relaxed);
+		valid -= moved < valid ? moved : valid;
+		/* The bytes from the tail on are an earlier owner's. */
+		if (ring->tail - head < valid)
+			valid = ring->tail - head;
 	}
-	bytes = walk(snapshot, moved < ring->size ? ring->size - moved : 0);
-	compare(snapshot, head);
+	bytes = count_records(snapshot, valid);
+	set_new_bytes(snapshot, head);
 	return bytes;
 }
 
 size_t seam_ring_snapshot(struct seam_ring *ring,
 			  struct seam_ring_snapshot *snapshot)
 {
-	return take(ring, snapshot, false);
+	return take_snapshot(ring, snapshot, false);
 }
 
 size_t seam_ring_snapshot_own(struct seam_ring *ring,
 			      struct seam_ring_snapshot *snapshot)
 {
-	return take(ring, snapshot, true);
+	return take_snapshot(ring, snapshot, true);
 }
 
 void seam_ring_pause(struct seam_ring *ring, bool pause)

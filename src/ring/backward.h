@@ -43,8 +43,8 @@ int seam_ring_snapshot_init(struct seam_ring_snapshot *snapshot,
 void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot);
 
 /*
- * Copy the kernel's ring @ring.  Returns the bytes of whole
- * records, 0 when there are none or @snapshot has no room for the ring.
+ * Copy the kernel's ring @ring.  Returns the bytes of whole records, 0 when
+ * there are none or @snapshot has no room for the ring.
  */
 size_t seam_ring_snapshot(struct seam_ring *ring,
 			  struct seam_ring_snapshot *snapshot);

@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-/* relaxed, all of these: the caller's barriers order them */
+/* All of these are relaxed: the caller's barriers order them */
 static inline void seam_ring_store_byte(uint8_t *at, uint8_t v)
 {
 	atomic_store_explicit((_Atomic uint8_t *)at, v, memory_order_relaxed);
@@ -38,7 +38,7 @@ static inline uint64_t seam_ring_load_word(const uint8_t *at)
 				    (const void *)at, memory_order_relaxed);
 }
 
-/* @bytes of @src to position @pos of @data, whose size is @mask + 1. */
+/* Copy @bytes of @src to position @pos of @data, of @mask + 1 bytes. */
 static inline void seam_ring_store(uint8_t *data, uint64_t mask, uint64_t pos,
 				   const void *src, size_t bytes)
 {
@@ -55,7 +55,7 @@ static inline void seam_ring_store(uint8_t *data, uint64_t mask, uint64_t pos,
 		seam_ring_store_byte(data + (pos++ & mask), *from++);
 }
 
-/* And back. */
+/* Copy @bytes at position @pos of @data, of @mask + 1 bytes, to @dst. */
 static inline void seam_ring_load(const uint8_t *data, uint64_t mask,
 				  uint64_t pos, void *dst, size_t bytes)
 {

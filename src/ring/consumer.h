@@ -5,7 +5,7 @@
  *	seam_ring_peek(&ring, &span);
  *	while (seam_ring_record(&span, pos, &header))
  *		pos += header.size;
- *	... keep span's first pos bytes ...
+ *	... use span's first pos bytes ...
  *	seam_ring_advance(&ring, &span);
  *
  * The bytes stay where they are until seam_ring_advance(), so a drain can
@@ -27,8 +27,8 @@
 struct seam_ring {
 	struct seam_ring_control *control;
 	const uint8_t *data;
-	uint64_t size;		/* bytes of data, ours: never read again */
-	uint64_t tail;		/* ours; data_tail is only a copy of it */
+	uint64_t size;		/* bytes of data, as they were mapped */
+	uint64_t tail;		/* private; data_tail is a copy of it */
 	size_t mapped_bytes;	/* 0: mapped by the caller */
 	uint64_t n_resyncs;	/* invalid positions */
 };

@@ -29,7 +29,7 @@ enum seam_ring_mode {
 /* Why a producer in user space could not deliver a record. */
 enum seam_ring_loss {
 	SEAM_RING_LOST_FULL,	/* the consumer was too slow */
-	SEAM_RING_LOST_BIG,	/* larger than a record, or than the ring */
+	SEAM_RING_LOST_BIG,	/* exceeds 64 KiB, or the ring */
 	SEAM_RING_LOST_NESTED,	/* too many writers inside one another */
 	SEAM_RING_LOST_PAUSED,	/* the consumer had stopped the output */
 	SEAM_RING_N_LOSSES,
@@ -65,7 +65,7 @@ struct seam_ring_state {
 	_Atomic uint64_t n_lost[SEAM_RING_N_LOSSES];
 	_Atomic uint64_t n_lost_unreported;	/* in no LOST record so far */
 	_Atomic uint64_t n_wakeups;
-	/* items produced so far, where an item is not one record */
+	/* items produced, by services whose items are not records */
 	_Atomic uint64_t n_offered;
 	uint8_t unused_2[32];
 	/* 704: the AUX buffer */
@@ -116,11 +116,11 @@ SEAM_RING_SAME_PLACE(aux_offset);
 SEAM_RING_SAME_PLACE(aux_size);
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "both sides need plain atomics");
 
-/* Every record begins so.  Source: struct perf_event_header, same file. */
+/* The header of a record.  Source: struct perf_event_header, same file. */
 struct seam_ring_header {
 	uint32_t type;		/* enum perf_event_type */
 	uint16_t misc;		/* PERF_RECORD_MISC_* */
-	uint16_t size;		/* bytes, these 8 included; of 8 */
+	uint16_t size;		/* bytes, header included; n * 8 */
 };
 
 _Static_assert(sizeof(struct seam_ring_header) ==

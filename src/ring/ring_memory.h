@@ -8,12 +8,12 @@
  * setuid and closefrom do not cut them off.
  *
  *	0		head	magic; counts of threads without a ring
- *	4096		slots	64 bytes each: which thread has which ring
+ *	4096		slots	64 bytes each: the thread of each ring
  *	rings_at	ring 0	control page | data | AUX buffer
  *	+ ring_bytes	ring 1	...
  *
- * A slot's word is its state, its generation and its thread, and changes by
- * compare-and-swap only:
+ * A slot's word is its state, its generation and its thread.  A program
+ * changes it by compare-and-swap:
  *
  *	absent --recorder--> free --thread--> claimed --thread--> closed
  *	                      ^                  |                  |
@@ -23,8 +23,8 @@
  * Seals forbid shrinking, growing and further seals, so neither side can
  * take addresses away from the other.  Pages are allocated before a slot is
  * free, so a full cgroup fails the recorder and never the program.  All pages
- * are charged to the recorder, used or not, until it drops the memory;
- * link_server.h says how many it keeps ready.
+ * are charged to the recorder, used or not, until it drops the memory; for
+ * their number see link_server.h.
  * No seal forbids a hole (FALLOC_FL_PUNCH_HOLE) by a program that keeps the
  * descriptor: it reads as zeros, which are invalid data like any other, and
  * is filled at the next access.  A memfd has no size limit that this could
@@ -45,7 +45,7 @@ enum {
 	SEAM_RING_MEMORY_VERSION = 1,
 	SEAM_RING_PAGE = 4096,		/* of the layout, on any machine */
 	SEAM_RING_MAX_SLOTS = 4096,
-	/* Nobody resizes it, or unseals it.  Source: fcntl(2) */
+	/* No process can resize or unseal it.  Source: fcntl(2) */
 	SEAM_RING_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 };
 
@@ -80,7 +80,7 @@ struct seam_ring_memory_head {
 	uint32_t n_slots;
 	/* any thread of the program adds; the recorder reads */
 	_Atomic uint64_t n_unclaimed;	/* threads that found no ring */
-	_Atomic uint64_t n_lost;	/* records, for want of a ring */
+	_Atomic uint64_t n_lost;	/* records of those, or items */
 	uint8_t unused[32];
 };
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,13 +30,19 @@ struct fixture_memory {
 	int fd;
 };
 
-static void set_up(struct fixture_memory *h, uint32_t n_free)
+static void set_up_as(struct fixture_memory *h,
+		      const struct seam_ring_geometry *g, uint32_t n_free)
 {
-	h->fd = seam_ring_memory_create(&h->memory, &geometry, NULL);
+	h->fd = seam_ring_memory_create(&h->memory, g, NULL);
 	assert_true(h->fd >= 0);
 	assert_int_equal(seam_owners_init(&h->owners, &h->memory, h->fd, NULL),
 			 0);
 	assert_int_equal(seam_owners_prepare(&h->owners, n_free, NULL), 0);
+}
+
+static void set_up(struct fixture_memory *h, uint32_t n_free)
+{
+	set_up_as(h, &geometry, n_free);
 }
 
 static void tear_down(struct fixture_memory *h)
@@ -518,14 +525,12 @@ static void lost_bytes_of_an_aux_buffer_are_counted(void **state)
 	struct seam_owner_counts counts;
 	struct seam_ring_claim claim;
 	struct seam_ring_geometry small = geometry;
-	struct fixture_memory h = { 0 };
+	struct fixture_memory h;
 	struct seam_ring_aux_chunk chunk;
 
 	(void)state;
 	small.aux_free_running = 0;
-	h.fd = seam_ring_memory_create(&h.memory, &small, NULL);
-	assert_int_equal(seam_owners_init(&h.owners, &h.memory, h.fd, NULL), 0);
-	assert_int_equal(seam_owners_prepare(&h.owners, 1, NULL), 0);
+	set_up_as(&h, &small, 1);
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	seam_owners_scan(&h.owners);
 	seam_ring_aux_begin(&claim.aux, &chunk);
@@ -535,6 +540,52 @@ static void lost_bytes_of_an_aux_buffer_are_counted(void **state)
 	assert_int_equal(counts.aux_lost_bytes,
 			 sizeof(bytes) - geometry.aux_bytes);
 	tear_down(&h);
+}
+
+/* The next owner of a ring that was full writes less than its size. */
+static void an_overwriting_ring_has_only_its_owners_records(void **state)
+{
+	static const uint32_t n_written[] = { 2 * DATA / 64, 3 };
+	struct seam_ring_geometry backward = geometry;
+	struct seam_ring_snapshot shot;
+	struct seam_ring_claim claim;
+	struct fixture_memory h;
+	uint8_t payload[56] = { 0 };
+
+	(void)state;
+	backward.mode = SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE;
+	set_up_as(&h, &backward, 1);
+	seam_ring_snapshot_init(&shot, DATA, NULL);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(n_written); i++) {
+		seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+		for (uint32_t n = 0; n < n_written[i]; n++)
+			seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0,
+					payload, sizeof(payload));
+		seam_ring_memory_close(&h.memory, &claim);
+		seam_owners_scan(&h.owners);
+		seam_ring_snapshot_own(&h.owners.items[0].ring, &shot);
+		seam_owners_release(&h.owners, 0);
+	}
+	assert_int_equal(shot.n_records, 3);
+	seam_ring_snapshot_fini(&shot);
+	tear_down(&h);
+}
+
+/* /proc/TID/stat has the name as it is, line ends included. */
+static void a_thread_name_cannot_imitate_its_state(void **state)
+{
+	struct seam_thread_identity before, after;
+	char name[16];
+	int r;
+
+	(void)state;
+	prctl(PR_GET_NAME, name);
+	assert_int_equal(seam_thread_identify(my_tid(), &before), 0);
+	prctl(PR_SET_NAME, "a) Z 1\n");
+	r = seam_thread_identify(my_tid(), &after);
+	prctl(PR_SET_NAME, name);
+	assert_int_equal(r, 0);
+	assert_int_equal(after.start_time, before.start_time);
 }
 
 /* Claims a ring when the process's first thread is gone. */
@@ -667,6 +718,9 @@ int main(void)
 			a_thread_id_that_is_used_again_is_another_thread),
 		cmocka_unit_test(a_verification_ends_with_the_ownership),
 		cmocka_unit_test(lost_bytes_of_an_aux_buffer_are_counted),
+		cmocka_unit_test(
+			an_overwriting_ring_has_only_its_owners_records),
+		cmocka_unit_test(a_thread_name_cannot_imitate_its_state),
 		cmocka_unit_test(verifies_a_thread_that_outlived_the_first),
 		cmocka_unit_test(an_owner_never_becomes_another),
 		cmocka_unit_test(writes_the_identity_into_each_sample),

@@ -38,7 +38,7 @@ static struct seam_jit_dump_file *file_of(struct seam_jit_stream *stream)
 	return &stream->dumps->files.items[stream->file];
 }
 
-/* e_machine of the recorder, unless the stream has another. */
+/* e_machine of the recorder: the default, see take_header(). */
 static uint32_t own_machine(void)
 {
 	uint16_t machine = EM_NONE;
@@ -123,7 +123,7 @@ static int append(struct seam_jit_dump_file *file)
 	return 0;
 }
 
-/* Files stay until the end: free the memory of one large piece. */
+/* A file stays open: free the memory that one large piece took. */
 static void shrink(struct seam_jit_dump_file *file)
 {
 	uint8_t *kept = file->pending.cap > MAX_KEPT ?

@@ -16,7 +16,7 @@
  * bounded.  A hostile stream can only spoil the names of its own process, and
  * use memory: unfinished groups of all streams may have 256 MiB, and when
  * that is full the largest is dropped.  So among n streams no piece of code of
- * less than 128 MiB / (n + 1) is dropped, and each that is is counted.
+ * less than 128 MiB / (n + 1) is dropped, and each dropped one is counted.
  *
  * Threads: one.
  */

@@ -161,7 +161,7 @@ static bool find_owner(const struct seam_services *s,
 {
 	const struct seam_ring_holder holder = {
 		.pid = (uint32_t)target->pid, .since_ns = target->rings_ns,
-		.until_ns = target->last_ns,
+		.until_ns = target->until_ns,
 	};
 	bool is_verified = owner->status == SEAM_OWNER_VERIFIED;
 	uint64_t until_ns = 0;
@@ -327,7 +327,8 @@ static void end(struct seam_services *s, const struct seam_link_target *target,
 
 void seam_program_ring_take(struct seam_services *s,
 			    const struct seam_link_target *target,
-			    struct seam_link_rings *rings, uint32_t i, bool is_last)
+			    struct seam_link_rings *rings, uint32_t i,
+			    bool is_last)
 {
 	struct seam_owner *owner = &rings->owners.items[i];
 	struct input *in = owner->input;

@@ -23,7 +23,8 @@ void seam_program_ring_copy(struct seam_services *s,
  */
 void seam_program_ring_take(struct seam_services *s,
 			    const struct seam_link_target *target,
-			    struct seam_link_rings *rings, uint32_t i, bool is_last);
+			    struct seam_link_rings *rings, uint32_t i,
+			    bool is_last);
 
 /* From @time_ns on, process @pid is no longer the owner of its rings. */
 void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,

@@ -56,7 +56,7 @@ struct seam_service {
 	uint64_t sample_type;		/* of the event */
 	void *context;			/* the service's own */
 
-	/* 0, or -errno: begin later, the records wait in the ring. */
+	/* 0, or -errno: called again next round; the records are kept. */
 	int (*begin)(struct seam_service_stream *stream);
 
 	/*

@@ -56,7 +56,7 @@ static int open_server(struct seam_services *s, struct seam_err *why)
 
 void seam_services_open(struct seam_services *s, struct seam_err *why)
 {
-	/* One that a recorder above us set is not for our command. */
+	/* The address of a recorder above us is not for our command. */
 	unsetenv(SEAM_LINK_VARIABLE);
 	if (open_server(s, why) < 0) {
 		seam_link_server_close(&s->server);
@@ -76,7 +76,7 @@ void seam_services_forked(struct seam_services *s)
 /* ---- the side-band ---- */
 
 /* A process has ended: so may have the targets that it descends from. */
-static void see_exit(struct seam_services *s, uint32_t pid)
+static void handle_exit(struct seam_services *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->server.n_targets; i++) {
 		struct seam_link_target *target = s->server.targets[i];
@@ -96,15 +96,15 @@ static void end_process(struct seam_services *s, uint32_t pid, uint64_t time_ns)
 		if (!target->n_rings || time_ns <= target->rings_ns)
 			continue;
 		if ((uint32_t)target->pid == pid &&
-		    (!target->last_ns || time_ns <= target->last_ns))
-			target->last_ns = time_ns - 1;
+		    (!target->until_ns || time_ns <= target->until_ns))
+			target->until_ns = time_ns - 1;
 		for (uint32_t k = 0; k < target->n_rings; k++)
 			seam_program_rings_end_process(&target->rings[k].owners,
 						       pid, time_ns);
 	}
 }
 
-/* The time of @record on the one clock. */
+/* The time of @record, by CLOCK_MONOTONIC. */
 static uint64_t time_of(const struct seam_services *s,
 			const struct seam_perf_sideband *record)
 {
@@ -112,8 +112,8 @@ static uint64_t time_of(const struct seam_services *s,
 	return s->other_clock ? seam_clock_ns() : record->sample_id.time;
 }
 
-static void see_task(struct seam_services *s,
-		     const struct seam_perf_sideband *record)
+static void handle_task(struct seam_services *s,
+			const struct seam_perf_sideband *record)
 {
 	uint32_t pid = (uint32_t)record->task.pid;
 	uint32_t tid = (uint32_t)record->task.tid;
@@ -124,7 +124,7 @@ static void see_task(struct seam_services *s,
 			seam_task_history_thread(&s->history, tid, pid,
 						 time_ns);
 	} else if (record->type == PERF_RECORD_EXIT) {
-		see_exit(s, pid);
+		handle_exit(s, pid);
 	} else {
 		end_process(s, pid, time_ns);
 		seam_task_history_fork(&s->history, pid,
@@ -132,7 +132,7 @@ static void see_task(struct seam_services *s,
 	}
 }
 
-static void see_exec(struct seam_services *s, uint32_t pid, uint64_t time_ns)
+static void handle_exec(struct seam_services *s, uint32_t pid, uint64_t time_ns)
 {
 	end_process(s, pid, time_ns);
 	seam_task_history_exec(&s->history, pid, time_ns);
@@ -145,10 +145,10 @@ void seam_services_see(struct seam_services *s,
 		return;
 	if (record->type == PERF_RECORD_FORK ||
 	    record->type == PERF_RECORD_EXIT)
-		see_task(s, record);
+		handle_task(s, record);
 	if (record->type == PERF_RECORD_COMM &&
 	    record->misc & PERF_RECORD_MISC_COMM_EXEC)
-		see_exec(s, (uint32_t)record->comm.pid, time_of(s, record));
+		handle_exec(s, (uint32_t)record->comm.pid, time_of(s, record));
 }
 
 /* ---- targets that have ended ---- */

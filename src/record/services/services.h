@@ -4,7 +4,7 @@
  *
  * The recorder listens at a socket whose address the command finds in its
  * environment (SEAM_LINK).  A program that has a service's other side in it
- * connects there and gets rings; service.h says what a service is.
+ * connects there and gets rings; service.h defines a service.
  *
  * A round of the drain (record/perf/drain.h) has two halves here:
  *
@@ -65,8 +65,8 @@ void seam_services_add(struct seam_services *s, struct seam_service *service);
 
 /*
  * Listen, and put the address into our environment: fork the command, then
- * call seam_services_forked().  Where that cannot be done, programs do without,
- * and @why (may be NULL) says the cause.
+ * call seam_services_forked().  Where that fails, programs get no rings, and
+ * @why (may be NULL) is the cause.
  */
 void seam_services_open(struct seam_services *s, struct seam_err *why);
 void seam_services_forked(struct seam_services *s);
@@ -83,7 +83,7 @@ void seam_services_see(struct seam_services *s,
 void seam_services_copy(struct seam_services *s, bool is_last);
 struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
 
-/* Stop listening; what is still in the rings is dropped.  Again is harmless. */
+/* Stop listening; what is still in the rings is dropped.  May be repeated. */
 void seam_services_close(struct seam_services *s);
 
 /* Valid on a zeroed struct. */

@@ -25,7 +25,7 @@ void seam_task_history_fini(struct seam_task_history *h)
 	*h = (struct seam_task_history) { 0 };
 }
 
-/* Its newest life; NULL when none is kept. */
+/* The newest life of @pid; NULL when none is kept. */
 static struct seam_process_life *find(const struct seam_task_history *h,
 				      uint32_t pid)
 {
@@ -69,9 +69,9 @@ void seam_task_history_fork(struct seam_task_history *h, uint32_t pid,
 	life->parent = parent;
 	life->fork_ns = time_ns;
 	/* An exec that was seen first is this one's. */
-	life->exec_ns = before.exec_ns > time_ns        ? before.exec_ns
-			: before.last_exec_ns > time_ns ? before.last_exec_ns
-							: 0;
+	life->exec_ns = before.exec_ns > time_ns ? before.exec_ns :
+			before.last_exec_ns > time_ns ? before.last_exec_ns :
+			0;
 	life->last_exec_ns = life->exec_ns;
 }
 
@@ -118,7 +118,7 @@ bool seam_task_history_descends(const struct seam_task_history *h, uint32_t pid,
 	return pid == ancestor;
 }
 
-/* Whether it was forked while @holder had the memory, with no exec between. */
+/* Whether @life began while @holder had the memory, with no exec between. */
 static bool inherits(const struct seam_task_history *h,
 		     const struct seam_ring_holder *holder,
 		     const struct seam_process_life *life)

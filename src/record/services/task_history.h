@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task_history.h - which process forked from which, and which thread was whose
+ * task_history.h - the parents of processes, and the processes of threads
  *
  * The FORK, EXIT and COMM (exec) records of the side-band, kept to resolve the
  * owner of a ring that /proc no longer shows: a process has the memory of the

@@ -13,7 +13,7 @@
  * consecutive.  A group without its LAST, because the writer died, is dropped.
  *
  * The writer is src/target/jit/stream.c, the reader
- * src/record/services/jit_groups.c.
+ * src/record/services/jit_stream.c.
  */
 #ifndef SEAM_RING_JIT_CHUNK_H
 #define SEAM_RING_JIT_CHUNK_H

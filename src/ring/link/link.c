@@ -15,7 +15,7 @@
 #define F(member, text) SEAM_FIELD(struct seam_link_head, member, text)
 static const struct seam_field head_fields[] = {
 	F(magic, "\"seam\""),
-	F(version, "1"),
+	F(version, "SEAM_LINK_VERSION"),
 	F(kind, "enum seam_link_kind"),
 };
 #undef F

@@ -15,8 +15,8 @@
  *
  * A service is one kind of data that a program sends, by name: "jit".  HELLO
  * lists the services of the program; for each that the recorder has there is
- * a WELCOME, with rings of a geometry of its own.  Of the others no rings are
- * made, and where there is none at all the program is refused.
+ * a WELCOME, with rings of a geometry of its own.  The others get no rings,
+ * and a program without any service of the recorder's is refused.
  *
  * Each side gets the other's pid and uid from the kernel and trusts nothing
  * else.  No call blocks longer than its timeout; a peer that sends anything
@@ -51,14 +51,14 @@ enum {
 
 #define SEAM_LINK_MAGIC UINT32_C(0x6d616573)	/* "seam" */
 
-/* A receiver ignores kinds that it does not know. */
+/* A receiver ignores other kinds. */
 enum seam_link_kind {
 	SEAM_LINK_HELLO = 1,
 	SEAM_LINK_WELCOME,
 	SEAM_LINK_REFUSED,
 };
 
-/* Every message begins so. */
+/* The start of every message. */
 struct seam_link_head {
 	uint32_t magic;
 	uint16_t version;
@@ -77,7 +77,7 @@ struct seam_link_welcome {
 	uint32_t n_more;	/* WELCOMEs that follow */
 	uint32_t n_slots, mode, aux_free_running, watermark;
 	uint64_t data_bytes, aux_bytes;
-	uint32_t pid;		/* of the program, as the kernel says */
+	uint32_t pid;		/* of the program; SO_PEERCRED */
 };
 
 struct seam_link_refused {
@@ -126,7 +126,7 @@ int seam_link_receive_bytes(int socket, struct seam_link_message *m,
 /* Close the descriptors that came with @m. */
 void seam_link_drop_fds(struct seam_link_message *m);
 
-/* The process at the other end, as the kernel says.  0 or -errno. */
+/* The process at the other end, by SO_PEERCRED.  0 or -errno. */
 int seam_link_peer(int socket, pid_t *pid, uid_t *uid);
 
 /* Whether user @peer may be at the other end. */

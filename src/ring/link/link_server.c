@@ -192,7 +192,7 @@ static void refuse(struct seam_link_server *s, int socket, const char *reason)
 	seam_link_send(socket, SEAM_LINK_REFUSED, &refused, NULL, 0, 0);
 }
 
-/* Refuse for an error of the recorder, which its user learns too. */
+/* Refuse for an error of the recorder; the first is kept for its user. */
 static void fail(struct seam_link_server *s, int socket, const char *what,
 		 int error)
 {
@@ -230,7 +230,7 @@ static int make_target(int socket, struct seam_link_target **made)
 
 /*
  * All descriptors are in use.  A connection that stays in the queue would keep
- * the socket ready for ever, so it is taken with the spare one and closed.
+ * the socket readable for ever: accept it with the spare one, and close it.
  */
 static bool refuse_with_spare(struct seam_link_server *s, int error)
 {
@@ -301,19 +301,19 @@ static uint64_t bytes_of_all(const struct seam_link_server *s)
 }
 
 /* How many rings of @service to keep free, where all rings have @bytes. */
-static uint32_t n_to_keep(const struct seam_link_server *s, uint32_t service,
-			  uint64_t bytes)
+static uint32_t n_to_keep_free(const struct seam_link_server *s,
+			       uint32_t service, uint64_t bytes)
 {
 	return bytes < s->max_bytes / 4 ? s->services[service].n_free :
 	       bytes < s->max_bytes ? 1 : 0;
 }
 
-/* The next rings of @target, of @service. */
+/* Make rings of @service for @target. */
 static int make_rings(struct seam_link_server *s,
 		      struct seam_link_target *target, uint32_t service)
 {
 	struct seam_link_rings *rings = &target->rings[target->n_rings];
-	uint32_t n = n_to_keep(s, service, bytes_of_all(s));
+	uint32_t n = n_to_keep_free(s, service, bytes_of_all(s));
 	/* No system call here returns that: it is our own limit. */
 	int r = n ? seam_ring_memory_create(&rings->memory,
 					    &s->services[service].geometry,
@@ -372,7 +372,7 @@ static int send_welcome(const struct seam_link_server *s,
 			      2, 0);
 }
 
-/* The service that the first word of @names is; n_services: none of ours. */
+/* The service whose name is the first of @names; n_services: there is none. */
 static uint32_t find_service(const struct seam_link_server *s,
 			     const char *names)
 {
@@ -508,8 +508,9 @@ static void keep_free(struct seam_link_server *s)
 			seam_owners_scan(&rings->owners);
 			before = bytes_of(rings);
 			/* No memory: threads without a ring are counted. */
-			seam_owners_prepare(&rings->owners, n_to_keep(s,
-					    rings->service, bytes), NULL);
+			seam_owners_prepare(
+				&rings->owners,
+				n_to_keep_free(s, rings->service, bytes), NULL);
 			bytes += bytes_of(rings) - before;
 		}
 }

@@ -14,10 +14,10 @@
  * a killed program left is still to be read.  The caller ends it with
  * seam_link_server_forget().
  *
- * Rings have all their pages before a thread claims them.  Of each service a
- * number is kept free for each target; from a quarter of @max_bytes on only
- * one, and from @max_bytes on none: children go without, and programs that
- * connect are refused.
+ * Rings have all their pages before a thread claims them.  In each target
+ * n_free rings of a service are kept free; only one once all rings have a
+ * quarter of max_bytes, and none once they have max_bytes: then further
+ * children get no ring, and programs that connect are refused.
  *
  * Threads: one.  No call blocks.
  */
@@ -50,15 +50,15 @@ struct seam_link_rings {
 
 struct seam_link_target {
 	int socket;			/* -1: the connection has ended */
-	pid_t pid;			/* as the kernel says */
+	pid_t pid;			/* by SO_PEERCRED */
 	uid_t uid;
-	uint64_t connected_ns;		/* the one clock */
+	uint64_t connected_ns;		/* CLOCK_MONOTONIC */
 	uint64_t rings_ns;		/* no process had the rings before */
 	char name[SEAM_LINK_NAME_BYTES];	/* untrusted; escape it */
 	int wakeup_fd;			/* our end */
 	struct seam_link_rings rings[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_rings;		/* 0: no HELLO so far */
-	uint64_t last_ns;		/* the caller's; 0 at first */
+	uint64_t until_ns;		/* the caller's; 0 at first */
 	uint32_t n_checks;		/* the caller's; 0 at first */
 };
 

@@ -2,7 +2,7 @@
 /*
  * link_socket.c - packets with descriptors, within a time; see link.h
  *
- * Apart from link.c because it runs in the traced program too.
+ * Separate from link.c because it runs in the traced program too.
  */
 #include "ring/link/link.h"
 
@@ -38,7 +38,7 @@ static uint64_t deadline(int timeout_ms)
 	return seam_clock_ns() + (uint64_t)timeout_ms * 1000000;
 }
 
-/* Room for the descriptors of a message, aligned as the kernel wants it. */
+/* Room for the descriptors of a message.  Source: cmsg(3) */
 union ancillary {
 	struct cmsghdr align;
 	uint8_t bytes[CMSG_SPACE(SEAM_LINK_MAX_FDS * sizeof(int))];
@@ -90,7 +90,7 @@ void seam_link_drop_fds(struct seam_link_message *m)
 	m->n_fds = 0;
 }
 
-/* Take all that came, so that they can be closed. */
+/* Take all descriptors that came, so that they can be closed. */
 static void take_fds(struct seam_link_message *m, struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c;
@@ -134,13 +134,13 @@ int seam_link_receive_bytes(int socket, struct seam_link_message *m,
 
 int seam_link_peer(int socket, pid_t *pid, uid_t *uid)
 {
-	struct ucred who;
-	socklen_t size = sizeof(who);
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
 
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size))
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return -errno;
-	*pid = who.pid;
-	*uid = who.uid;
+	*pid = peer.pid;
+	*uid = peer.uid;
 	return 0;
 }
 

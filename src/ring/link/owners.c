@@ -99,9 +99,10 @@ static void set_verified(struct seam_owner *owner, uint32_t tid,
 }
 
 /*
- * In our pid namespace.  1: verified.  0: another thread has that id.
- * -ESRCH: none has.  Or another negative errno.  That another thread of the
- * process was verified proves nothing: there may have been an exec since.
+ * Verify @owner in our pid namespace.  Returns 1; 0 when the thread of that id
+ * has not the memory; -ESRCH when there is none; or another negative errno.
+ * That another thread of the process was verified proves nothing: there may
+ * have been an exec since.
  */
 static int verify(const struct seam_owners *o, struct seam_owner *owner)
 {
@@ -118,7 +119,7 @@ static int verify(const struct seam_owners *o, struct seam_owner *owner)
 		r = -EAGAIN;
 	if (r == 1)
 		set_verified(owner, owner->tid, &id);
-	/* It is exiting; or the first thread, and others go on. */
+	/* The thread is exiting, or is the first, which others outlived. */
 	return r == -ESRCH ? -EAGAIN : r;
 }
 
@@ -129,7 +130,7 @@ static void begin_owner(struct seam_owners *o, uint32_t i, uint64_t word)
 	struct seam_ring_control *control =
 		seam_ring_memory_control(o->memory, i);
 
-	*owner = (struct seam_owner){
+	*owner = (struct seam_owner) {
 		.tid = seam_ring_word_tid(word),
 		.status = SEAM_OWNER_UNVERIFIED,
 	};
@@ -173,7 +174,7 @@ uint32_t seam_owners_scan(struct seam_owners *o)
 	return n;
 }
 
-/* Of a verified one.  What cannot be read now does not mean death. */
+/* Whether a verified owner lives; so it does while that cannot be read. */
 static bool is_alive(const struct seam_owners *o,
 		     const struct seam_owner *owner, bool maps)
 {
@@ -203,7 +204,7 @@ static void verify_again(struct seam_owners *o, uint32_t i,
 	if (r == 1)
 		return;
 	owner->status = r == 0 ? SEAM_OWNER_REFUTED : SEAM_OWNER_UNVERIFIED;
-	claims->items[claims->n++] = (struct seam_thread_claim){
+	claims->items[claims->n++] = (struct seam_thread_claim) {
 		.index = i,
 		.own_tid = owner->tid,
 		.found = r == -ESRCH ? 0 : r,
@@ -211,7 +212,7 @@ static void verify_again(struct seam_owners *o, uint32_t i,
 }
 
 /* The claimer is found in another namespace, or dead, or it is not known. */
-static uint32_t settle(struct seam_owner *owner,
+static uint32_t resolve(struct seam_owner *owner,
 		       const struct seam_thread_claim *claim)
 {
 	if (claim->found == 0)
@@ -245,7 +246,8 @@ uint32_t seam_owners_check(struct seam_owners *o, bool maps)
 	if (claims.n)
 		seam_threads_find_below(&claims);
 	for (size_t k = 0; k < claims.n; k++)
-		n += settle(&o->items[claims.items[k].index], &claims.items[k]);
+		n += resolve(&o->items[claims.items[k].index],
+			     &claims.items[k]);
 	return n;
 }
 

@@ -7,8 +7,8 @@
  *	    the ring is empty: seam_owners_release(&o, i);
  *	seam_owners_check(&o, maps);		once a second: which are dead
  *
- * A slot's word says which thread claims the ring.  The program can write any
- * number there, so the claim is checked in /proc, with one of three results:
+ * A slot's word names the thread that claims the ring.  The program can write
+ * any number there, so the claim is checked in /proc, with one of 3 results:
  *
  *	VERIFIED	that thread lives, and its process has this memory
  *			mapped, as only the program and its children can

@@ -5,7 +5,7 @@
  * A program can write any event id, process, thread and time into its
  * records.  The recorder overwrites them with those of the ring's event and
  * owner, and bounds the time.  It accepts samples only: a program must not
- * report mappings, names or deaths, and its losses are taken from the ring's
+ * report mappings, names or exits, and its losses are taken from the ring's
  * counts.
  */
 #ifndef SEAM_SET_OWNER_H

@@ -37,17 +37,17 @@ static int open_error(uint32_t tid)
 	return kill((pid_t)tid, 0) == 0 || errno != ESRCH ? -EACCES : -ESRCH;
 }
 
-/* Why there was no further line: -ESRCH where the thread has died. */
+/* Why nothing more was read: -ESRCH where the thread has died. */
 static int read_error(FILE *f)
 {
 	return ferror(f) ? -errno : -EIO;
 }
 
-/* Where field @n of a line of stat begins; those from the 3rd on. */
-static const char *field_at(const char *line, int n)
+/* Field @n of stat, from the 3rd on; "" where it is missing. */
+static const char *field_at(const char *text, int n)
 {
-	/* The 2nd, in parentheses, may hold spaces and more. */
-	const char *p = strrchr(line, ')');
+	/* The 2nd, the name in parentheses, may hold any character. */
+	const char *p = strrchr(text, ')');
 
 	for (int field = 2; p && field < n; field++)
 		p = strchr(p + 1, ' ');
@@ -55,28 +55,32 @@ static const char *field_at(const char *line, int n)
 }
 
 /* A zombie writes nothing, unless other threads of its process do. */
-static bool is_zombie(const char *line)
+static bool is_zombie(const char *text)
 {
-	char state = *field_at(line, 3);
+	char state = *field_at(text, 3);
 
 	return (state == 'Z' || state == 'X') &&
-	       strtoul(field_at(line, 20), NULL, 10) <= 1;
+	       strtoul(field_at(text, 20), NULL, 10) <= 1;
 }
 
 static int read_start_time(uint32_t tid, const char *id, uint64_t *ticks)
 {
 	FILE *f = open_proc(id, "stat");
-	char line[1024];
+	char text[1024];
+	size_t n;
 	int r = 0;
 
 	if (!f)
 		return open_error(tid);
-	if (!fgets(line, sizeof(line), f))
+	/* Not a line: the name may hold line ends. */
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	if (n == 0)
 		r = read_error(f);
-	else if (is_zombie(line))
+	else if (is_zombie(text))
 		r = -ESRCH;
 	else
-		*ticks = strtoull(field_at(line, 22), NULL, 10);
+		*ticks = strtoull(field_at(text, 22), NULL, 10);
 	fclose(f);
 	return r;
 }

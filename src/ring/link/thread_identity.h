@@ -29,17 +29,17 @@ int seam_thread_has_mapped(uint32_t tid, dev_t device, ino_t inode);
 
 /* A thread that is to be found by its id in its own pid namespace. */
 struct seam_thread_claim {
-	uint32_t index;   /* the caller's */
-	uint32_t own_tid; /* as gettid(2) returns it */
-	int found;        /* 1; 0: there is none; -errno: not known */
-	uint32_t tid;     /* in our pid namespace, where found */
+	uint32_t index;		/* the caller's */
+	uint32_t own_tid;	/* as gettid(2) returns it */
+	int found;		/* 1; 0: there is none; -errno: not known */
+	uint32_t tid;		/* in our pid namespace, where found */
 	struct seam_thread_identity id;
 };
 
 struct seam_thread_claims {
 	struct seam_thread_claim *items;
 	size_t n;
-	dev_t device; /* of the file that they have mapped */
+	dev_t device;		/* of the file that they have mapped */
 	ino_t inode;
 };
 

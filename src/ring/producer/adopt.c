@@ -2,8 +2,8 @@
 /*
  * adopt.c - the layout of a memory of rings, and how a program maps one
  *
- * Apart from ring_memory.c because it runs in the traced program: no error
- * text, no heap.  See ring_memory.h.
+ * Separate from ring_memory.c because it runs in the traced program, without
+ * error texts and heap.  See ring_memory.h.
  */
 #include "ring/ring_memory.h"
 

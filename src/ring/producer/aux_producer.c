@@ -79,8 +79,9 @@ static bool put_record(struct seam_ring_aux_producer *aux, uint64_t offset,
 }
 
 /*
- * Write an AUX record, if it says anything.  A record that is lost sets
- * UNREPORTED, so that the next one says PARTIAL: bytes before it are missing.
+ * Write an AUX record, unless there is nothing to report.  A record that is
+ * lost sets UNREPORTED, so that the next has the flag PARTIAL: bytes before it
+ * are missing.
  */
 static void report(struct seam_ring_aux_producer *aux, uint64_t offset,
 		   uint64_t size, uint64_t flags)
@@ -105,7 +106,7 @@ static void report(struct seam_ring_aux_producer *aux, uint64_t offset,
 			     SEAM_RING_AUX_UNREPORTED);
 }
 
-static void obey_pause(struct seam_ring_aux_producer *aux)
+static void apply_pause(struct seam_ring_aux_producer *aux)
 {
 	/* relaxed: a request, of no effect on what was written */
 	bool paused = atomic_load_explicit(&own_of(aux)->aux_paused,
@@ -132,7 +133,7 @@ int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
 	}
 	set_nest(aux, 1);
 	if (aux->free_running)
-		obey_pause(aux);
+		apply_pause(aux);
 	*chunk = (struct seam_ring_aux_chunk) {
 		.aux = aux, .start = seam_local_load(&own->aux_head),
 	};

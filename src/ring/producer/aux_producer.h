@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aux_producer.h - put bytes of any format into the AUX buffer, user space
+ * aux_producer.h - put bytes into the AUX buffer, from user space
  *
  *	seam_ring_aux_begin(&aux, &chunk);
  *	seam_ring_aux_put(&chunk, bytes, n);
  *	seam_ring_aux_end(&chunk, 0);
  *
- * The AUX buffer takes bytes that are no records; here the traced program
+ * The AUX buffer holds bytes of any format; here the traced program
  * plays the part of the PMU.  There are two modes:
  *
  * normal	The reader's tail is respected.  The end of each chunk makes
  *		it visible and puts an AUX record {offset, size, flags} into
- *		the ring.  Bytes that find the buffer full are dropped and
- *		counted, and the record of that chunk says TRUNCATED.
+ *		the ring.  Bytes that do not fit are dropped and counted, and
+ *		the record of that chunk has the flag TRUNCATED.
  * free-running	Old bytes are overwritten, each put is visible at once, and
  *		no record is written until seam_ring_aux_stop(), whose record
- *		says OVERWRITE, and PARTIAL if the bytes that are left reach
- *		back over an earlier stop.
+ *		has the flag OVERWRITE, and PARTIAL if the bytes that are
+ *		left reach back over an earlier stop.
  *
  * One writer at a time: a second one, in a signal handler, is refused, and
- * the first one's record says COLLISION.  Other rules are as in producer.h.
+ * the first one's record has the flag COLLISION.  Other rules are as in
+ * producer.h.
  *
  * Source: "AUX events" and "Snapshot mode" in Documentation/userspace-api/
  * perf_ring_buffer.rst, sections 3.2 and 3.3; flags in linux/perf_event.h.
@@ -53,16 +54,16 @@ struct seam_ring_aux_chunk {
 };
 
 /*
- * Produce into @buffer, which goes with @ring and must live as long.  Goes on
- * from where the buffer stands; nothing older counts as this producer's.
+ * Produce into @buffer, which goes with @ring and must live as long.
+ * Continues at the buffer's head; no older byte counts as this producer's.
  */
 void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
 				 struct seam_ring_producer *ring, void *buffer,
 				 size_t buffer_bytes, bool free_running);
 
 /*
- * Begin a chunk.  Returns 0, or -EBUSY inside another one.  Also where the
- * consumer's wish to stop or to go on is followed (free-running only).
+ * Begin a chunk.  Returns 0, or -EBUSY inside another one.  A free-running
+ * writer first stops or restarts, if the consumer requested that.
  */
 int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
 			struct seam_ring_aux_chunk *chunk);
@@ -71,12 +72,12 @@ int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
 size_t seam_ring_aux_put(struct seam_ring_aux_chunk *chunk, const void *src,
 			 size_t bytes);
 
-/* Done.  @flags: what the caller knows, such as PERF_AUX_FLAG_PARTIAL. */
+/* End the chunk.  @flags: added to its record, as PERF_AUX_FLAG_PARTIAL. */
 void seam_ring_aux_end(struct seam_ring_aux_chunk *chunk, uint64_t flags);
 
 /*
  * Free-running only, outside of chunks: stop with the record that describes
- * what is left, and drop bytes until the start.  Both do nothing twice.
+ * what is left, and drop bytes until the start.  Both may be repeated.
  */
 void seam_ring_aux_stop(struct seam_ring_aux_producer *aux);
 void seam_ring_aux_start(struct seam_ring_aux_producer *aux);

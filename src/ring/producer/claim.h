@@ -2,7 +2,8 @@
 /*
  * claim.h - a thread of the traced program claims a ring
  *
- * Safe in a signal handler: no lock, no memory, no system call.
+ * Safe in a signal handler: takes no lock, allocates nothing, makes no system
+ * call.
  */
 #ifndef SEAM_RING_CLAIM_H
 #define SEAM_RING_CLAIM_H
@@ -16,7 +17,7 @@
  */
 struct seam_ring_claim {
 	uint32_t slot;
-	uint64_t word;		/* of the slot; another: the claim is lost */
+	uint64_t word;		/* of the slot, while the claim holds */
 	struct seam_ring_producer ring;
 	struct seam_ring_aux_producer aux;	/* size 0: no AUX buffer */
 };

@@ -214,7 +214,7 @@ static void put_header(struct seam_ring_writer *w, uint32_t type,
 	seam_ring_put(w, &header, sizeof(header));
 }
 
-/* The record that says how many are missing before this one. */
+/* The record that counts those that are missing before this one. */
 static void put_lost(struct seam_ring_writer *w, uint64_t n)
 {
 	uint64_t words[2] = { w->ring->id, n };

@@ -8,7 +8,7 @@
  *		seam_ring_end(&w);
  *	}
  *
- * The consumer cannot tell such a ring from the kernel's.  A ring belongs to
+ * For the consumer such a ring is like the kernel's.  A ring belongs to
  * one thread and the signal handlers that interrupt it: writers nest, each
  * reserves its own bytes, and all of them become visible when the outermost
  * ends.  A record that was not visible when its thread died is never seen.

@@ -38,7 +38,7 @@ static int leave(struct seam_jitdump *dump, int r)
 }
 
 /*
- * Whether a recorder takes the records.  A folder in the options asks for a
+ * Whether a recorder takes the records.  A folder in the options means a
  * file, and a map has no times to stream.
  */
 static bool is_streamed(struct seam_jitdump *dump,
@@ -166,7 +166,7 @@ static int move_code(struct seam_jitdump *dump, uint64_t id,
 
 	if (!entry)
 		return -ENOENT;
-	/* A reader cannot use the move of code whose load it has not. */
+	/* Readers cannot use a move of code whose load they do not have. */
 	if (!entry->size)
 		r = entry->code_size ? -ENODATA : 0;
 	else if (dump->format == SEAM_JITDUMP_FORMAT_MAP)
@@ -269,7 +269,7 @@ static void finish(struct seam_jitdump *dump)
 					   NULL);
 	}
 	seam_writer_flush(dump);
-	/* Closing would not: the marker holds on to the open file. */
+	/* close(2) would not unlock it: the marker keeps the file open. */
 	if (seam_writer_owns_fd(file))
 		flock(file->fd, LOCK_UN);
 	seam_lock_release(&dump->lock);

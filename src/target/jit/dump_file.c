@@ -19,7 +19,7 @@ static size_t append(char *path, size_t n, const char *text)
 	return n;
 }
 
-/* "FOLDER/jit-PID.dump"; false when it is too long. */
+/* "FOLDER/jit-PID.dump" or perf-PID.map; false when it is too long. */
 static bool make_path(char *path, bool is_map, int32_t pid,
 		      const char *folder)
 {

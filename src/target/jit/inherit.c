@@ -83,7 +83,7 @@ void seam_writer_release(struct seam_writer_output *out)
 	seam_writer_unmap(entries.items, entries.cap * sizeof(*entries.items));
 }
 
-/* Remove what an attempt of this process, or of our parent, left there. */
+/* Drop an unfinished attempt, of our parent or with its file our own. */
 static void discard(struct seam_writer_output *own)
 {
 	if (own->pid == seam_lock_pid() && own->file.fd >= 0)

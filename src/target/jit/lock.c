@@ -13,7 +13,7 @@
 #include "base/clock.h"
 
 /*
- * The word, 0 when the lock is free.  It changes as one, so that a handler
+ * The word, 0 when the lock is free.  It changes in one step, so that a handler
  * which interrupts its own thread at any instruction sees the owner:
  *
  *	pid 22 bits | serial 19 bits | WAITERS 1 bit | tid 22 bits

@@ -4,12 +4,12 @@
  *
  * A mutex would hang where this must not: in a signal handler that interrupted
  * its own thread's call, in a child forked while another thread was in a call,
- * and after a thread that died in its call, or that a handler threw out of it.
+ * and after a thread died in its call, or left it by a handler's exception.
  * So the word that is the lock has the owner's thread and process in it (in a
  * child, a lock taken before the fork is free), and waiting ends:
  *
- *  - the lock of a thread that died is acquired by the next one, and the
- *    result says so, because the owner's work stopped in the middle;
+ *  - the lock of a thread that died is acquired by the next one with
+ *    SEAM_LOCK_OWNER_DIED, because the owner's work stopped in the middle;
  *  - where the owner lives and does not release the lock for a second, it is
  *    stuck, and further threads do not wait until the owner releases it.
  *
@@ -25,8 +25,8 @@
 /* Zeroed: free.  Any thread writes any of it. */
 struct seam_lock {
 	_Atomic uint64_t word;		/* the owner; see lock.c */
-	_Atomic uint32_t n_released;	/* changes while owners change */
-	_Atomic uint32_t is_stuck;	/* a wait for it timed out: do not */
+	_Atomic uint32_t n_released;	/* counts releases */
+	_Atomic uint32_t is_stuck;	/* a wait timed out: do not wait */
 };
 
 enum seam_lock_state {

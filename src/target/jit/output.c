@@ -35,7 +35,7 @@ static bool is_past_limit(uint64_t size)
 /*
  * Not write(): that is a cancellation point, and the lock of a thread that is
  * cancelled there would never be released.  The limit is checked before each
- * call: a write that was cut by one that has just been set is followed by the
+ * call: a limit set meanwhile cuts one write short, and the next one raises the
  * signal.
  */
 static int write_all(const struct seam_writer_file *file,
@@ -146,7 +146,7 @@ void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n,
 		entry->records.pos = out->file.size + out->buffer.used;
 	out->buffer.n += n;
 	out->buffer.used += size;
-	/* From the next store on a child has it. */
+	/* A child that is forked after the next store has it. */
 	seam_writer_barrier();
 	if (entry)
 		entry->size = (uint32_t)size;

@@ -10,12 +10,12 @@
 #include "wire/jit/jitdump.h"
 
 /* No smaller part of a group is sent, unless it is the last. */
-enum { LEAST_CHUNK = 512 };
+enum { MIN_CHUNK = 512 };
 
 static int claim_ring(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
-	/* As the process: its threads end, the dump stays. */
+	/* For the process: its threads may end before the dump. */
 	int r = seam_link_client_claim(&s->client, 0,
 				       (uint32_t)dump->out->pid, &s->claim);
 
@@ -134,7 +134,7 @@ void seam_stream_unload(struct seam_jitdump *dump,
 		seam_stream_free(&dump->stream.memory, block);
 }
 
-/* Without a store to small blocks, whose pages a child shares. */
+/* Free all without a store to small blocks: a child shares their pages. */
 static void free_blocks(struct seam_jitdump *dump)
 {
 	struct seam_writer_stream *s = &dump->stream;
@@ -187,7 +187,7 @@ static bool send_chunk(struct seam_writer_stream *s,
 	struct seam_ring_writer w;
 
 	room = room > sizeof(chunk) ? room - sizeof(chunk) : 0;
-	if (room < left && room < LEAST_CHUNK)
+	if (room < left && room < MIN_CHUNK)
 		return false;
 	chunk.size = (uint32_t)(room < left ? room : left);
 	chunk.flags |= chunk.size == left ? SEAM_JIT_CHUNK_LAST : 0;
@@ -227,7 +227,7 @@ static int send_blocks(struct seam_jitdump *dump)
 	return 0;
 }
 
-/* In shared memory, so that the recorder knows it after our death. */
+/* Store the count in shared memory, where it outlives this process. */
 static void announce_offered(struct seam_writer_stream *s)
 {
 	/* relaxed: a count */
@@ -248,7 +248,7 @@ static void announce_offered(struct seam_writer_stream *s)
 	s->n_announced = n;
 }
 
-/* The recorder paused the ring: the recording ends. */
+/* Whether the recorder paused the ring: then the recording ends. */
 static bool is_paused(const struct seam_writer_stream *s)
 {
 	/* relaxed: pausing is a request; see ring/backward.h */

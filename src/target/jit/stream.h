@@ -32,14 +32,14 @@ struct seam_stream_block {
 	uint64_t addr;		/* of the code, as the records have it */
 	uint32_t size;		/* bytes of records */
 	uint32_t n_sent;	/* of these, in the ring */
-	uint32_t cap;		/* bytes of the block, all of this included */
+	uint32_t cap;		/* bytes of the block, this struct included */
 	uint8_t n;		/* 1: a piece of code or a move; 0: neither */
 	bool is_queued;
 	bool is_kept;		/* an entry refers to it */
 	uint8_t bytes[];
 };
 
-/* What blocks are made of.  Zeroed: empty. */
+/* The memory of all blocks.  Zeroed: empty. */
 struct seam_stream_memory {
 	struct seam_stream_chunk *chunks;
 	struct seam_stream_block *free[SEAM_STREAM_N_SIZES];
@@ -53,10 +53,10 @@ struct seam_writer_stream {
 	size_t n_queued;	/* bytes in it */
 	struct seam_stream_block *reserved;	/* not queued yet */
 	/*
-	 * While a chunk of @head is put into the ring: the head of the ring,
-	 * and head->n_sent, once it is.
+	 * While a chunk of the first block is put into the ring: the ring's
+	 * head and the block's n_sent as they are afterwards.
 	 */
-	uint64_t ring_head;	/* 0: at no other time */
+	uint64_t ring_head;	/* 0: no chunk is being put */
 	uint32_t n_sent;
 	/* Pieces of code and moves so far.  Any thread adds. */
 	_Atomic uint64_t n_offered;

@@ -172,7 +172,7 @@ void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n,
 /* Reserve, lay out and commit the header of a dump. */
 int seam_writer_add_header(struct seam_jitdump *dump);
 
-/* Write what is buffered or queued.  On failure that is lost, and counted. */
+/* Write all that is buffered or queued.  What fails is counted as lost. */
 int seam_writer_flush(struct seam_jitdump *dump);
 
 /* Count @n pieces of code or moves as lost.  Returns @error. */
