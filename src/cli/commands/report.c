@@ -49,8 +49,7 @@ static const struct seam_option options[] = {
 	       "line of source; a function without lines is one row. With "
 	       "--tree, there is a tree for each comm, thread, process or "
 	       "cpu."),
-	OPTION(sort, SET, 's', "sort", "COLUMN",
-	       "sort descending by COLUMN (self)",
+	OPTION(sort, SET, 's', "sort", "COLUMN", "largest first (self)",
 	       .choices = "self|total|comm|pid|tid|dso|sym|symbol|srcline|cpu",
 	       .detail = "Sort keys of perf, such as comm,dso,sym, define a "
 	       "row, as --by comm,module,symbol does."),
