@@ -3,7 +3,7 @@
  * arena.h - memory that is freed all at once
  *
  * A loaded recording keeps its strings and small tables here: no free for
- * each, no ownership to trace.  Blocks grow from 64 KiB; a request larger
+ * each, no ownership to track.  Blocks grow from 64 KiB; a request larger
  * than a block gets a block of its own.
  *
  * Threads: one arena belongs to one thread at a time.
@@ -24,7 +24,7 @@ struct seam_arena {
 
 /*
  * @size bytes aligned to 16, zeroed, valid until seam_arena_fini().  NULL
- * when memory ran out.  Cost: a few instructions, a malloc a block.
+ * when memory ran out.  Cost: a few instructions, a malloc per block.
  */
 void *seam_arena_alloc(struct seam_arena *arena, size_t size);
 

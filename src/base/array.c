@@ -7,12 +7,12 @@
 
 #include "base/memory_limit.h"
 
-/* A page of the second size, where there are two (x86-64, arm64). */
+/* A PMD-sized page on x86-64 and arm64 with 4 KiB pages. */
 #define HUGE_BYTES ((uintptr_t)2 << 20)
 
 /*
- * An array of megabytes is filled from one end to the other: large pages spare
- * a fault for each 4 KiB of it.  Only a hint.
+ * A large array is filled from one end to the other: huge pages save a page
+ * fault for each 4 KiB.  Only a hint.
  */
 static void prefer_huge_pages(const void *items, size_t size)
 {

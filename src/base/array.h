@@ -11,8 +11,9 @@
  *	...
  *	free(ids.items);
  *
- * The struct is the owner; free(items) ends it.  Growth doubles, so a push
- * costs O(1) over many.  Pointers into items die at the next push.
+ * The struct owns the items until free(items).  The capacity doubles, so a
+ * push costs O(1), amortized.  A push invalidates pointers
+ * into items.
  */
 #ifndef SEAM_ARRAY_H
 #define SEAM_ARRAY_H

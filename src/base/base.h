@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base.h - what every file of Seam may assume
+ * base.h - macros and types for every file, and the forbidden library calls
  *
- * A handful of macros and the list of library calls that are forbidden:
- * each of them has no bound, or hides one.
+ * The forbidden calls write without a bound, or keep hidden state.
  */
 #ifndef SEAM_BASE_H
 #define SEAM_BASE_H

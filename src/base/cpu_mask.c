@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu_mask.c - masks of the size that the kernel wants; see cpu_mask.h */
+/* cpu_mask.c - masks of the size that the kernel needs; see cpu_mask.h */
 #include "base/cpu_mask.h"
 
 #include <errno.h>

@@ -14,13 +14,13 @@
 /* Zeroed is valid and empty. */
 struct seam_cpu_mask {
 	cpu_set_t *set;
-	size_t bytes;		/* of it, as CPU_*_S() wants them */
+	size_t bytes;		/* of @set, for CPU_*_S() */
 };
 
-/* Those of the calling thread.  0 or -errno. */
+/* The affinity mask of the calling thread.  0 or -errno. */
 int seam_cpu_mask_get(struct seam_cpu_mask *mask);
 
-/* Have the calling thread run on @cpu alone.  0 or -errno. */
+/* Pin the calling thread to @cpu.  0 or -errno. */
 int seam_cpu_mask_set_one(int cpu);
 
 void seam_cpu_mask_fini(struct seam_cpu_mask *mask);

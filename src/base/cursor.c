@@ -148,7 +148,7 @@ int64_t seam_cursor_sleb128(struct seam_cursor *c)
 		byte = seam_cursor_u8(c);
 		bits = byte & 0x7f;
 		if (shift >= 63) {
-			/* The sign is settled: bit 63 is bit 0 of group ten. */
+			/* Bit 63, the sign, is bit 0 of group ten. */
 			uint64_t sign = shift == 63 ? bits & 1 : value >> 63;
 
 			if (bits != (sign ? 0x7f : 0)) {

@@ -11,7 +11,7 @@
  *	  caused by: JIT_CODE_LOAD: code_size 99 does not fit in 64 bytes
  *
  * The struct is on the stack of the caller that prints it: no heap, no thread
- * state, so it works when memory is what ran out.  NULL is allowed and means
+ * state, so it works when memory ran out.  NULL is allowed and means
  * that only the code matters.
  */
 #ifndef SEAM_ERR_H

@@ -93,7 +93,7 @@ static int refuse(mode_t mode, struct seam_err *err)
 			    seam_file_kind(mode));
 }
 
-/* Without a name, as of a shell's <(command): its writer is open already. */
+/* A pipe without a name, as a shell's <(command): it has a writer already. */
 static bool is_pipe(int fd, const struct stat *st)
 {
 	struct statfs fs;
@@ -103,33 +103,33 @@ static bool is_pipe(int fd, const struct stat *st)
 }
 
 /*
- * Looked at before it is opened: a device may act when it is, and a socket
- * cannot be.
+ * The type is checked with O_PATH before the open: opening a device may have
+ * an effect, and a socket cannot be opened.
  */
 static int open_fd(int dir, const char *path, int flags, bool or_pipe,
 		   struct seam_err *err)
 {
-	int fd, looked = openat(dir, path, O_PATH | O_CLOEXEC | flags);
+	int fd, checked = openat(dir, path, O_PATH | O_CLOEXEC | flags);
 	char link[32];
 	struct stat st;
 	int r;
 
-	if (looked < 0 || fstat(looked, &st) < 0) {
+	if (checked < 0 || fstat(checked, &st) < 0) {
 		r = seam_err_set(err, -errno, "%s", strerror(errno));
 	} else if (S_ISLNK(st.st_mode)) {
 		r = seam_err_set(err, -ELOOP, "%s", strerror(ELOOP));
 	} else if (!S_ISREG(st.st_mode) &&
-		   !(or_pipe && is_pipe(looked, &st))) {
+		   !(or_pipe && is_pipe(checked, &st))) {
 		r = refuse(st.st_mode, err);
 	} else {
-		/* The checked file, even if @path was replaced since. */
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", looked);
+		/* The same file, even if @path was replaced since. */
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", checked);
 		fd = open(link, OPEN_FLAGS);
 		r = fd >= 0 ? fd :
 		    seam_err_set(err, -errno, "%s", strerror(errno));
 	}
-	if (looked >= 0)
-		close(looked);
+	if (checked >= 0)
+		close(checked);
 	return r;
 }
 

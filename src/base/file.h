@@ -3,7 +3,7 @@
  * file.h - whole files: mapped to read, written until done
  *
  * A mapped file that another process shortens raises SIGBUS in its reader;
- * base/guard.h has what is done then.  Files that others may still change are
+ * base/guard.h handles that.  Files that others may still change are
  * read into memory (seam_file_read), and only recordings that the user named
  * are mapped.
  *
@@ -25,9 +25,10 @@ struct seam_file {
 };
 
 /*
- * Open @path, "-" for standard input, and have all of its bytes.  A regular
- * file is mapped; standard input and a pipe of the shell's, <(command), are
- * read to their end.  Returns 0, or -errno with the reason in @err: a folder
+ * Open @path, "-" for standard input, and make all of its bytes available.
+ * A regular file is mapped; standard input and a pipe without a name
+ * (<(command) of a shell) are read to their end.  Returns 0, or -errno with
+ * the reason in @err: a folder
  * gives -EISDIR, a FIFO, a socket or a device -EINVAL.
  */
 int seam_file_open(struct seam_file *file, const char *path,
@@ -35,17 +36,16 @@ int seam_file_open(struct seam_file *file, const char *path,
 
 /*
  * Open the regular file @path to read, relative to @dir (AT_FDCWD for the
- * current folder), @flags 0 or O_NOFOLLOW.  A descriptor of the caller's, or
- * -errno as above.
+ * current folder), @flags 0 or O_NOFOLLOW.  Returns a descriptor that
+ * the caller closes, or -errno as above.
  */
 int seam_file_open_fd(int dir, const char *path, int flags,
 		      struct seam_err *err);
 
 /*
  * Read at most @max_bytes of the regular file @path, relative to folder @dir
- * (AT_FDCWD for the current one), into heap memory.  Links are not followed
- * at the last name, and nothing but a regular file is opened, so a fifo
- * cannot block.  -EFBIG when the file is larger.
+ * (AT_FDCWD for the current one), into heap memory.  @path itself
+ * must not be a symbolic link.  -EFBIG when the file is larger.
  */
 int seam_file_read(struct seam_file *file, int dir, const char *path,
 		   size_t max_bytes, struct seam_err *err);
@@ -55,8 +55,8 @@ int seam_file_read_fd(struct seam_file *file, int fd, size_t max_bytes,
 		      struct seam_err *err);
 
 /*
- * About to read @bytes of a mapped file: have their pages mapped at once,
- * which costs a tenth of a fault for each.  Only a hint; any bytes will do.
+ * Map the pages of @bytes, part of a mapped file that is about to be read, at
+ * once: a tenth of the cost of a fault for each.  Only a hint; any bytes.
  */
 void seam_file_prepare(struct seam_bytes bytes);
 
@@ -70,7 +70,7 @@ void seam_file_close(struct seam_file *file);
 int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 		       const char *name, struct seam_err *err);
 
-/* "a folder", "a fifo", ...: for messages, of what is not a regular file. */
+/* "a folder", "a fifo", ...: for messages about other than regular files. */
 const char *seam_file_kind(mode_t mode);
 
 #endif /* SEAM_FILE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.c - zeros over what cannot be read any more; see guard.h */
+/* guard.c - zeros in place of pages that cannot be read; see guard.h */
 #include "base/guard.h"
 
 #include <errno.h>
@@ -20,11 +20,11 @@ static struct slot {
 	atomic_bool tripped;
 } slots[MAX_GUARDED];
 
-/* Slots that were ever used: the handler looks no further. */
+/* Slots that were ever used: the handler scans only these. */
 static atomic_size_t n_slots;
 static atomic_uint n_tripped;
 
-/* Of memory; set by seam_guard_install(). */
+/* Set by seam_guard_install(). */
 static uintptr_t page_bytes;
 
 void seam_guard_add(struct seam_bytes mapped)
@@ -63,7 +63,10 @@ unsigned int seam_guard_tripped(void)
 	return atomic_load(&n_tripped);
 }
 
-/* Zeros from the page of @addr to the end.  mmap() is a system call alone. */
+/*
+ * Map zeros from the page of @addr to the end of the mapping.  mmap() is a
+ * plain system call, so a signal handler may call it.
+ */
 static bool cover(struct slot *slot, uintptr_t addr)
 {
 	uintptr_t begin = atomic_load(&slot->begin);
@@ -95,7 +98,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 			return;
 		}
 	}
-	/* Not ours: again, with the default action. */
+	/* Not ours: the access faults again, with the default action. */
 	signal(signal_number, SIG_DFL);
 	errno = before;
 }

@@ -5,14 +5,14 @@
  * Reading a mapping beyond the end of its file raises SIGBUS, as does a disk
  * that cannot be read.  The handler maps zeros over the rest of that
  * mapping, and the reader goes on: each of our readers accepts any bytes,
- * zeros too.  The data read is then not that of the file,
- * so the program checks seam_guard_tripped() at the end and reports it.
+ * zeros too.  The data read is then not that of the file, so the
+ * program checks seam_guard_tripped() at the end and reports it.
  *
- * A handler for the whole process, and not a jump out of each reader: the
- * faults may be in any thread, with locks held and memory half built.
+ * One handler for the process instead of a longjmp() out of each reader: the
+ * fault may be in any thread, with locks held and data half built.
  *
- * System calls that are given such memory fail with EFAULT and raise
- * nothing.
+ * System calls that are passed such memory fail with EFAULT and raise no
+ * signal.
  */
 #ifndef SEAM_GUARD_H
 #define SEAM_GUARD_H
@@ -26,9 +26,9 @@
 void seam_guard_install(void);
 
 /*
- * @mapped, which begins at a page, may trip from now on; before munmap() it
- * is removed.  Any thread.  When too many are guarded already (4096),
- * nothing is done.
+ * @mapped, which begins at a page boundary, is guarded until it is removed,
+ * which must be before munmap().  Any thread.  With 4096 guarded mappings,
+ * further ones are not guarded.
  */
 void seam_guard_add(struct seam_bytes mapped);
 void seam_guard_remove(struct seam_bytes mapped);

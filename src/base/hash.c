@@ -20,8 +20,8 @@ void seam_hash_key_init(struct seam_hash_key *key, uint64_t k0, uint64_t k1)
 }
 
 /*
- * Where the kernel has no random bytes, as early in a boot or in a sandbox
- * without the call, those that it gave the process at its start must do.
+ * Without getrandom(), as early in a boot or in a sandbox that forbids it, the
+ * 16 random bytes of AT_RANDOM are used.
  */
 __attribute__((constructor)) static void make_key(void)
 {

@@ -30,7 +30,7 @@
 #include <string.h>
 
 enum {
-	SEAM_HASH_WORDS = 254,	/* of a callchain that NH takes in */
+	SEAM_HASH_WORDS = 254,	/* of a callchain, hashed by NH */
 };
 
 struct seam_hash_key {
@@ -39,7 +39,7 @@ struct seam_hash_key {
 	uint64_t words[2 + SEAM_HASH_WORDS];
 };
 
-/* This process's; made before main(), then only read. */
+/* The key of this process; made before main(), then only read. */
 extern struct seam_hash_key seam_hash_key;
 
 /* Make @key from 128 random bits. */
@@ -93,7 +93,7 @@ static inline uint64_t seam_sip_end(struct seam_sip *s, uint64_t last)
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-/* -- what tables use ---------------------------------------------------- */
+/* -- numbers and bytes ---------------------------------------------------- */
 
 static inline uint64_t seam_hash_u64(uint64_t v)
 {
@@ -117,7 +117,7 @@ static inline uint64_t seam_hash_add(uint64_t hash, uint64_t v)
 uint64_t seam_hash_sip(const struct seam_hash_key *key, const void *data,
 		       size_t size);
 
-/* Any bytes.  @seed: another part of what is hashed, 0 when there is none. */
+/* A hash of @size bytes and @seed, a number or 0. */
 uint64_t seam_hash_bytes(const void *data, size_t size, uint64_t seed);
 
 static inline uint64_t seam_hash_word(const uint8_t *p)
@@ -140,7 +140,7 @@ static inline seam_u128 seam_hash_product(uint64_t a, uint64_t b)
 /*
  * The sum of (w0 + k0) * (w1 + k1) over pairs of words, mod 2^128.  The
  * first pair is (n, seed), so chains of several lengths differ there; an odd
- * word has a 0 beside it.  Two messages that differ in a pair are equal for
+ * word is paired with 0.  Two messages that differ in a pair are equal for
  * one in 2^64 of that pair's keys, whatever the other pairs are.
  */
 static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
@@ -163,9 +163,9 @@ static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
 seam_u128 seam_hash_long(const void *words, size_t n, uint64_t seed);
 
 /*
- * A hash of @n words, any alignment, and @seed.  For a
- * table: seam_hash_u128() of it.  Products do not depend on one another: 22
- * addresses cost about 30 cycles.  Words beyond SEAM_HASH_WORDS go through
+ * A hash of @n words, any alignment, and @seed; seam_hash_u128() reduces it
+ * to 64 bits.  The products are independent: 22 addresses cost about 30
+ * cycles.  Words beyond SEAM_HASH_WORDS go through
  * SipHash into the seed.
  */
 static inline seam_u128 seam_hash_words(const void *words, size_t n,

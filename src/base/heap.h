@@ -2,8 +2,8 @@
 /*
  * heap.h - a binary heap of pointers, the first element on top
  *
- * For merging sequences: the top is the one that goes on first; when it has
- * advanced, it sinks to its new place.
+ * For merging sequences: the sequence on top has the next element; after it
+ * has advanced, it sinks to its new place.
  */
 #ifndef SEAM_HEAP_H
 #define SEAM_HEAP_H

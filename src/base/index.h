@@ -16,8 +16,8 @@
  *	seam_index_add(&index, hash, n);
  *
  * Open addressing with linear probes, at most half full.  32 bits of the
- * hash are stored with the id: they place it again when the table grows, and
- * the element is compared only when they are equal.
+ * hash are stored with the id: growth needs no other hash, and an
+ * element is compared only when they are equal.
  */
 #ifndef SEAM_INDEX_H
 #define SEAM_INDEX_H
@@ -80,7 +80,7 @@ static inline uint32_t seam_index_next(const struct seam_index *index,
 	}
 }
 
-/* Hold one more id.  0 or -ENOMEM, and then the index is as it was. */
+/* Add an id.  0, or -ENOMEM with the index unchanged. */
 int seam_index_add(struct seam_index *index, uint64_t hash, uint32_t id);
 
 void seam_index_fini(struct seam_index *index);

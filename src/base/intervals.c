@@ -4,7 +4,7 @@
  *
  * A sweep over the starts with a stack of the ranges that are open.  The
  * stack is in order of start, so its top is the winner; ranges below it that
- * end first are dropped when they come to light.
+ * end first are dropped when they reach the top.
  */
 #include "base/intervals.h"
 
@@ -34,7 +34,7 @@ int seam_intervals_add(struct seam_intervals *intervals, uint64_t start,
 	return 0;
 }
 
-/* From @start on it is @id's turn. */
+/* Begin a piece of range @id at @start. */
 static int emit(struct seam_intervals *out, uint64_t start, uint32_t id)
 {
 	struct seam_interval_piece *slot;
@@ -110,7 +110,7 @@ int seam_intervals_cut(struct seam_intervals *intervals)
 	free(order);
 	free(intervals->ranges.items);
 	memset(&intervals->ranges, 0, sizeof(intervals->ranges));
-	/* Half of the pieces would be wrong about the rest. */
+	/* Pieces up to the failure would be wrong about the rest. */
 	if (r)
 		seam_intervals_fini(intervals);
 	return r;

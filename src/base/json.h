@@ -2,9 +2,9 @@
 /*
  * json.h - JSON written as it is produced
  *
- * A writer keeps only its depth, so a dump of a billion records needs no
- * tree in memory (reading JSON is jansson's job).  Commas, quotes and
- * escapes are its business; keys are literals of ours.
+ * A writer keeps only the open brackets, so a dump of a billion records needs
+ * no tree in memory.  It writes commas, quotes and escapes; keys are literals
+ * of the program and not escaped.
  *
  *	seam_json_open(&j, NULL, '{');
  *	seam_json_u64(&j, "samples", n);
@@ -13,7 +13,7 @@
  *	seam_json_close(&j);
  *	seam_json_close(&j);
  *
- * A @key of NULL is for an element of an array or the value on its own.
+ * @key is NULL for an element of an array and for the outermost value.
  * Errors of the stream are the caller's to check, with ferror().
  */
 #ifndef SEAM_JSON_H
@@ -30,7 +30,7 @@ struct seam_json {
 	FILE *out;
 	int depth;
 	bool pretty;			/* a line for each value */
-	bool begun[SEAM_JSON_DEPTH + 1];/* a value was written at this depth */
+	bool begun[SEAM_JSON_DEPTH + 1]; /* a value was written at this depth */
 	char closer[SEAM_JSON_DEPTH];
 };
 

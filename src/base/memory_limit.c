@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - RLIMIT_DATA, and a flag; see memory.h */
+/* memory_limit.c - RLIMIT_DATA, and a flag; see memory_limit.h */
 #include "base/memory_limit.h"
 
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 /* Any thread writes, the printer reads; orders nothing else. */
 static atomic_bool ran_out;
 
-static uint64_t most_of_the_machine(void)
+static uint64_t default_limit(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
 	long size = sysconf(_SC_PAGESIZE);
@@ -24,7 +24,7 @@ void seam_memory_limit(uint64_t bytes)
 	struct rlimit limit;
 
 	if (bytes == 0)
-		bytes = most_of_the_machine();
+		bytes = default_limit();
 	/* AddressSanitizer reserves terabytes, which count as data */
 	if (SEAM_IS_SANITIZED || getrlimit(RLIMIT_DATA, &limit) ||
 	    bytes >= limit.rlim_cur)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory_limit.h - how much memory the program may take, and if it ran out
+ * memory_limit.h - a limit of the program's memory, and whether it ran out
  *
- * The limit is the kernel's own, RLIMIT_DATA: the heap and all private
- * writable memory count, of every library too, and no way of getting some
- * goes round it.  Mapped input files do not count, because their pages can
- * be given back.  Beyond it, allocations fail, which all code here handles.
+ * The limit is RLIMIT_DATA: the heap and all private writable mappings count,
+ * those of libraries too.  Mapped input files do not count, because the kernel
+ * can reclaim their pages.  Allocations beyond it fail, which all code here
+ * handles.
  *
  * Some failures lose no more than a name or a line and are not passed up.
  * So a failed allocation of base's containers is also remembered, and the
@@ -18,17 +18,17 @@
 
 /*
  * Allow @bytes in all; 0: three quarters of the machine's memory.  A lower
- * limit that is in force already stays.  For main(), before threads.
+ * RLIMIT_DATA stays.  For main(), before threads.
  */
 void seam_memory_limit(uint64_t bytes);
 
-/* The limit that is in force; UINT64_MAX when there is none. */
+/* The current limit; UINT64_MAX when there is none. */
 uint64_t seam_memory_limited(void);
 
-/* An allocation failed.  Any thread.  Returns NULL, for a return. */
+/* Note that an allocation failed.  Any thread.  Returns NULL. */
 void *seam_memory_refused(void);
 
-/* Whether any has. */
+/* Whether any allocation failed. */
 bool seam_memory_ran_out(void);
 
 #endif /* SEAM_MEMORY_LIMIT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pair_map.h - the newest value that was put under a key of two numbers */
+/* pair_map.h - a map from two numbers to the value put last */
 #ifndef SEAM_PAIR_MAP_H
 #define SEAM_PAIR_MAP_H
 

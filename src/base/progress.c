@@ -33,11 +33,11 @@ void seam_progress_begin(struct seam_progress *p, const char *verb,
 {
 	p->verb = verb;
 	p->total = total;
-	p->start_ns = seam_clock_ns();
 	atomic_init(&p->done, 0);
 	atomic_init(&p->drawn, false);
 	atomic_init(&p->next_draw_ns,
-		    is_shown() ? p->start_ns + FIRST_DRAW_NS : UINT64_MAX);
+		    is_shown() ? seam_clock_ns() + FIRST_DRAW_NS :
+		    UINT64_MAX);
 }
 
 static void draw(struct seam_progress *p, uint64_t done)
@@ -54,7 +54,7 @@ static void draw(struct seam_progress *p, uint64_t done)
 
 void seam_progress_step(struct seam_progress *p, uint64_t amount)
 {
-	/* Relaxed: a display may lag; no other data hangs on these words. */
+	/* Relaxed: a display may lag; these words publish no other data. */
 	uint64_t done = amount + atomic_fetch_add_explicit(
 		&p->done, amount, memory_order_relaxed);
 	uint64_t due = atomic_load_explicit(&p->next_draw_ns,
@@ -64,7 +64,7 @@ void seam_progress_step(struct seam_progress *p, uint64_t amount)
 	if (due == UINT64_MAX)
 		return;
 	now = seam_clock_ns();
-	/* The one that moves the due time draws; the others go on. */
+	/* The thread that moves the due time draws. */
 	if (now >= due &&
 	    atomic_compare_exchange_strong(&p->next_draw_ns, &due,
 					   now + BETWEEN_NS))

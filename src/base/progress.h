@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * progress.h - how far a slow job is, on a terminal
+ * progress.h - the progress of a slow job, on a terminal
  *
  * Nothing is shown unless standard error is a terminal, the job has run for
  * 0.3 s and --quiet was not given.  A line is drawn at most ten times a second
  * and wiped at the end, so that no output mixes with it.
  *
- * Threads: seam_progress_step() may be called from any; it costs an atomic
- * add and, seldom, a write.
+ * Threads: any may call seam_progress_step(); it costs an atomic add
+ * and, rarely, a write.
  */
 #ifndef SEAM_PROGRESS_H
 #define SEAM_PROGRESS_H
@@ -21,7 +21,6 @@ struct seam_progress {
 	uint64_t total;			/* 0 when it is not known */
 	_Atomic uint64_t done;
 	_Atomic uint64_t next_draw_ns;	/* CLOCK_MONOTONIC; UINT64_MAX: never */
-	uint64_t start_ns;
 	_Atomic bool drawn;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strings.h - each distinct string once, known by a 32-bit id
+ * strings.h - each distinct string once, with a 32-bit id
  *
  * Id 0 is the empty string.  Ids are dense and never change.  The text of an
  * id is NUL-terminated and stays where it is until seam_strings_fini(); a

@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <inttypes.h>
-
 #include <string.h>
 
 /* Decode one UTF-8 character; 0 when the bytes are not one (RFC 3629). */
@@ -31,7 +30,7 @@ static size_t utf8_length(const unsigned char *s, uint32_t *code)
 	return n;
 }
 
-static bool acts_on_its_reader(uint32_t code)
+static bool is_unsafe(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
 	       (code >= 0x202a && code <= 0x202e) ||
@@ -62,11 +61,11 @@ static const char *replacement(unsigned char c, enum seam_text_form form)
 	return NULL;
 }
 
-/* A byte that may not pass, spelled out: one byte of @s, or one character. */
-static void spell(char *buf, size_t cap, uint32_t code,
-		  enum seam_text_form form)
+/* The escape of @code, a byte or a character. */
+static void put_escape(char *buf, size_t cap, uint32_t code,
+		       enum seam_text_form form)
 {
-	/* A backslash that is to be seen is two in DOT. */
+	/* In DOT, a visible backslash is written as two. */
 	const char *backslash = form == SEAM_TEXT_DOT ? "\\\\" : "\\";
 
 	if (form == SEAM_TEXT_JSON || code > 0xff)
@@ -89,12 +88,12 @@ static void next(const char **s, char buf[12], enum seam_text_form form)
 	*s += n ? n : 1;
 	if (other) {
 		snprintf(buf, 12, "%s", other);
-	} else if (n && !acts_on_its_reader(code)) {
+	} else if (n && !is_unsafe(code)) {
 		memcpy(buf, p, n);
 		buf[n] = '\0';
 	} else {
-		spell(buf, 12, n ? code :
-		      form == SEAM_TEXT_JSON ? 0xfffd : *p, form);
+		put_escape(buf, 12, n ? code :
+			   form == SEAM_TEXT_JSON ? 0xfffd : *p, form);
 	}
 }
 

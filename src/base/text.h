@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text.h - names from outside, made harmless for where they are shown
+ * text.h - names from outside, escaped for where they are shown
  *
  * Symbols, paths and thread names come from the traced program or from a
  * file.  A terminal would act on the escapes in them, a browser on the tags,
@@ -26,9 +26,8 @@ enum seam_text_form {
 };
 
 /*
- * Whether a byte of which no encoding is known can be shown as it is.  Not
- * isprint(): in a locale of one byte a printable character above 0x7f,
- * and the output is UTF-8 in any locale.
+ * Whether a byte of unknown encoding can be shown as it is.  isprint() would
+ * accept bytes above 0x7f in a single-byte locale, and the output is UTF-8.
  */
 static inline bool seam_text_is_printable(uint8_t byte)
 {
@@ -46,15 +45,15 @@ const char *seam_text_copy(char *buf, size_t cap, const char *text,
 			   enum seam_text_form form);
 
 /*
- * @word as a shell reads it back: in single quotes where it has anything but
- * letters, digits and _@%+=:,./-  Always NUL-terminated; returns how many
- * bytes the whole would take, as snprintf().
+ * @word quoted for a shell: in single quotes where it has anything but
+ * letters, digits and _@%+=:,./-  Always NUL-terminated; returns the
+ * length of the whole text, as snprintf().
  */
 size_t seam_text_quote(char *buf, size_t cap, const char *word);
 
 enum { SEAM_TEXT_SIZE = 32 };
 
-/* @bytes, which are whole KiB, for people: "516 KiB", "16 MiB". */
+/* @bytes, a multiple of 1024, as "516 KiB" or "16 MiB". */
 const char *seam_text_size(char buf[SEAM_TEXT_SIZE], uint64_t bytes);
 
 #endif /* SEAM_TEXT_H */

@@ -33,20 +33,20 @@ unsigned int seam_workers_count(void)
 
 static void *run(void *arg)
 {
-	struct pool *crew = arg;
+	struct pool *pool = arg;
 	size_t task;
 
-	while ((task = atomic_fetch_add_explicit(&crew->next, 1,
+	while ((task = atomic_fetch_add_explicit(&pool->next, 1,
 						 memory_order_relaxed)) <
-	       crew->n_tasks)
-		crew->work(crew->context, task);
+	       pool->n_tasks)
+		pool->work(pool->context, task);
 	return NULL;
 }
 
 void seam_workers_run(size_t n_tasks, void (*work)(void *context, size_t task),
 		      void *context)
 {
-	struct pool crew = {
+	struct pool pool = {
 		.work = work, .context = context, .n_tasks = n_tasks,
 	};
 	pthread_t threads[MAX_WORKERS];
@@ -56,9 +56,9 @@ void seam_workers_run(size_t n_tasks, void (*work)(void *context, size_t task),
 	if (want > n_tasks)
 		want = n_tasks;
 	while (n + 1 < want &&
-	       pthread_create(&threads[n], NULL, run, &crew) == 0)
+	       pthread_create(&threads[n], NULL, run, &pool) == 0)
 		n++;
-	run(&crew);
+	run(&pool);
 	while (n > 0)
 		pthread_join(threads[--n], NULL);
 }

@@ -2,16 +2,15 @@
 /*
  * workers.h - one function over many tasks, on all cores
  *
- * The calling thread works too, and is the only one when the machine has one
- * core, when there is one task, or when no thread can be had: the result is
- * the same, later.
+ * The calling thread works too, and is the only one on a single CPU, for a
+ * single task, or when no thread can be created.
  */
 #ifndef SEAM_WORKERS_H
 #define SEAM_WORKERS_H
 
 #include "base/base.h"
 
-/* How many tasks run at once: the CPUs this process may use, at most 64. */
+/* How many tasks run at once: the CPUs that this thread may use, at most 64. */
 unsigned int seam_workers_count(void);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* closest_function.c - the function that the user most likely meant */
+/* closest_function.c - similar names of functions; see closest_function.h */
 #include "cli/closest_function.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 
 #include "cli/closest_word.h"
 
-/* How well @name answers who asked for @word; more is better, 0 not. */
+/* How similar @name is to @word: more is better, 0 is not. */
 static int likeness(const char *word, const char *name)
 {
 	struct seam_closest_word nearest = { 0 };

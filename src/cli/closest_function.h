@@ -6,8 +6,8 @@
 #include "model/profile/profile.h"
 
 /*
- * The function whose name is most like @word; of equals the one with the
- * most samples.  NULL: none is like it.
+ * The function with the name most similar to @word; among equals the one with
+ * the most samples.  NULL: none is similar.
  */
 const char *seam_closest_function(const struct seam_profile *profile,
 				  const char *word);

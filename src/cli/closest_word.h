@@ -5,17 +5,17 @@
 
 #include "base/base.h"
 
-/* The best candidate so far.  Zeroed is valid: none yet. */
+/* The best candidate so far.  Zeroed is valid: none. */
 struct seam_closest_word {
 	const char *name;	/* borrowed; NULL when nothing is near */
 	size_t distance;
 };
 
 /*
- * Take @name into account as what @word may have meant.  Near is: at most
- * one edit for each three letters of @word, and at least one edit allowed;
- * an edit inserts, removes, replaces or swaps with the neighbour.
- * Names longer than 31 letters are never near.
+ * Make @name the best candidate for @word if it is nearer.  A name is near
+ * within one edit for each three letters of @word, and at least one; an edit
+ * inserts, removes or replaces a letter, or swaps two neighbours.  Names
+ * longer than 31 letters are never near.
  */
 void seam_closest_word_try(struct seam_closest_word *best, const char *word,
 			   const char *name);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.c - words of a command line into the members of a struct
+ * command.c - parse a command line into the members of a struct
  *
- * The parser walks argv once.  Options are brought to the front as they are
- * met, so what is left behind them are the operands, in their order.  What
- * every command has (--help, --quiet, ...) is one more table, into a struct
- * of this file.
+ * The parser walks argv once and moves each option to the front, so that the
+ * operands follow, in their order.  The common options (--help, --quiet, ...)
+ * are one more table, for a struct of this file.
  */
 #include "cli/command.h"
 
@@ -36,11 +35,11 @@ static const struct seam_option common_options[] = {
 	SEAM_OPTION(struct common, help, SEAM_OPTION_FLAG, 'h', "help", NULL,
 		    "show this help and exit"),
 	SEAM_OPTION(struct common, quiet, SEAM_OPTION_FLAG, 'q', "quiet", NULL,
-		    "say nothing on standard error but errors"),
+		    "print only errors on standard error"),
 	SEAM_OPTION(struct common, verbose, SEAM_OPTION_FLAG, 'v', "verbose",
-		    NULL, "say more on standard error"),
+		    NULL, "print more on standard error"),
 	SEAM_OPTION(struct common, no_pager, SEAM_OPTION_FLAG, 0, "no-pager",
-		    NULL, "no pager for long text on a terminal",
+		    NULL, "do not use a pager on a terminal",
 		    .detail = "The pager is SEAM_PAGER in the environment, "
 		    "else PAGER, else less; cat means none."),
 	SEAM_OPTION(struct common, color, SEAM_OPTION_STRING, 0, "color",
@@ -50,16 +49,15 @@ static const struct seam_option common_options[] = {
 		    "NO_COLOR is set in the environment or TERM is dumb."),
 	SEAM_OPTION(struct common, max_memory, SEAM_OPTION_SIZE, 0,
 		    "max-memory", "SIZE",
-		    "fail rather than take more memory than SIZE",
-		    .detail = "With a unit: 512M, 2G. Without it three "
-		    "quarters of the machine's memory; a lower limit on data "
-		    "of the shell's (ulimit -d) stays. Files that are mapped "
-		    "do not count. Binaries are read by a process of their "
-		    "own that may take as much again. A file that expands has "
-		    "a limit besides: compressed records may unpack to 256 "
-		    "MiB and 200 times their size, the kernel's symbols to 1 "
-		    "MiB and 32 times, the debug sections of a binary to 256 "
-		    "MiB and 16 times the binary."),
+		    "fail if more memory than SIZE is needed",
+		    .detail = "SIZE has a unit: 512M, 2G. The default is "
+		    "three quarters of the machine's memory; a lower limit of "
+		    "the shell (ulimit -d) stays. Mapped files do not count. "
+		    "A second process that reads binaries may use as much "
+		    "again. Expanded data has further limits: 256 MiB plus "
+		    "200 times the size of compressed records, 1 MiB plus 32 "
+		    "times that of the kernel's symbols, and 256 MiB plus 16 "
+		    "times the size of a binary for its debug sections."),
 };
 
 /* Whether @command has @option, one of the above. */
@@ -79,7 +77,7 @@ struct parser {
 	int used;		/* words of the option: itself and its value */
 };
 
-/* An option as it was found, and the struct that its member is in. */
+/* An option that was found, and the struct with its member. */
 struct match {
 	const struct seam_option *option;
 	void *into;
@@ -110,7 +108,7 @@ static const char *shown(const struct seam_option *option, char buf[64])
 	return buf;
 }
 
-/* For the parser, whose callers want an errno. */
+/* As an errno. */
 #define MISUSED(p, ...) \
 	(seam_command_misused((p)->command, __VA_ARGS__), -EINVAL)
 
@@ -187,7 +185,8 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 					      command->options[i].name);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options); i++)
 		if (has_common(command, &common_options[i]))
-			seam_closest_word_try(&near, word, common_options[i].name);
+			seam_closest_word_try(&near, word,
+					      common_options[i].name);
 	if (near.name)
 		return MISUSED(p, "unknown option '--%s'; "
 			       "did you mean '--%s'?", word, near.name);
@@ -197,7 +196,8 @@ static int unknown_name(const struct parser *p, const char *name, size_t size)
 static int unknown_letter(const struct parser *p, char letter)
 {
 	char word[3] = { '-', letter, '\0' };
-	const char *instead = seam_perf_equivalent_option(p->command->name, word);
+	const char *instead = seam_perf_equivalent_option(p->command->name,
+							  word);
 
 	if (instead)
 		return MISUSED(p, "there is no option '%s': %s", word,
@@ -242,8 +242,8 @@ static int check_choice(const struct parser *p,
 }
 
 /*
- * A number is missing or none, at the letter @option: what somebody meant who
- * knows that letter from perf, or NULL.
+ * For the letter of a number @option without a valid number: a hint about that
+ * letter in perf, or NULL.
  */
 static const char *meant_in_perf(const struct parser *p,
 				 const struct seam_option *option)
@@ -301,7 +301,7 @@ static int store_size(const struct parser *p, const struct seam_option *option,
 	return 0;
 }
 
-/* Digits with a point or without; no sign, no exponent, no "nan". */
+/* Digits with or without a point; no sign, no exponent, no "nan". */
 static int store_percent(const struct parser *p,
 			 const struct seam_option *option, const char *value,
 			 double *member)
@@ -355,7 +355,7 @@ static int store(const struct parser *p, struct match m, const char *value)
 	return 0;
 }
 
-/* The next word is the value, when the option must have one. */
+/* Take the next word as the value, if the option requires one. */
 static int next_value(struct parser *p, const struct seam_option *option,
 		      const char **value)
 {
@@ -414,8 +414,8 @@ static int parse_letters(struct parser *p)
 }
 
 /*
- * Bring the option at @at, @used words, before the operands, which begin at
- * @first.  Returns the operands' new beginning.
+ * Move the option at @at, @used words, before the operands, which begin at
+ * @first.  Returns the new index of the first operand.
  */
 static int bring_forward(struct parser *p, int first)
 {

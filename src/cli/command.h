@@ -2,9 +2,8 @@
 /*
  * command.h - a command and its options, declared once
  *
- * One table of options a command is the source of four things: the parser,
- * --help, the man page and shell completion.  An option that is in the table
- * is in all of them, with the same words.
+ * A command has one table of options, from which the parser, --help, the man
+ * page and shell completion are made.
  */
 #ifndef SEAM_COMMAND_H
 #define SEAM_COMMAND_H
@@ -12,10 +11,10 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* Exit status of every command but record's own (DESIGN: command line). */
+/* Exit status of every command; 'record' returns that of its COMMAND. */
 enum seam_exit {
 	SEAM_EXIT_DONE = 0,
-	SEAM_EXIT_FAILED = 1,	/* or a gate was exceeded */
+	SEAM_EXIT_FAILED = 1,
 	SEAM_EXIT_USAGE = 2,
 	SEAM_EXIT_LOSSY = 3,	/* done, but data was lost or skipped */
 };
@@ -27,8 +26,8 @@ enum seam_option_kind {
 	SEAM_OPTION_U64,	/* uint64_t */
 	SEAM_OPTION_SIZE,	/* uint64_t, bytes: 64K, 512M, 2G */
 	SEAM_OPTION_PERCENT,	/* double, 0 to 100 */
-	SEAM_OPTION_SET,	/* const char *: some of choices, by commas */
-	SEAM_OPTION_HEADING,	/* no option: a heading in help and man page */
+	SEAM_OPTION_SET,	/* const char *: choices, with commas */
+	SEAM_OPTION_HEADING,	/* a heading in help and man page */
 };
 
 enum { SEAM_OPTION_LIST = 64 };
@@ -41,13 +40,13 @@ struct seam_option_list {
 struct seam_option {
 	char letter;		/* 0: none */
 	const char *name;	/* without the dashes; NULL: a letter only */
-	/* "HZ"; NULL for a flag; "[BYTES]": optional, "" when not given. */
+	/* "HZ"; NULL for a flag; "[BYTES]": optional, "" if absent. */
 	const char *value;
-	const char *choices;	/* "fp|none" for completion and checks; NULL */
+	const char *choices;	/* "fp|none", the valid values; NULL: any */
 	const char *help;	/* one sentence, lower case, no full stop */
-	const char *detail;	/* more, for the man page only; NULL */
+	const char *detail;	/* for the man page only; NULL: none */
 	enum seam_option_kind kind;
-	uint64_t least;		/* of a U64 */
+	uint64_t least;		/* smallest value of a U64 */
 	size_t offset;		/* of the member in the command's struct */
 };
 
@@ -62,13 +61,13 @@ struct seam_command {
 	const char *name;
 	const char *summary;	/* "record a program", for 'seam help' */
 	const char *synopsis;	/* "[options] [--] COMMAND [ARG...]" */
-	const char *description;/* paragraphs divided by blank lines */
+	const char *description;/* paragraphs separated by blank lines */
 	const char *examples;	/* "command line\ttext\n" lines */
 	const struct seam_option *options;
 	size_t n_options;
-	/* It reads recordings: it has --max-memory. */
+	/* It reads recordings, and has --max-memory. */
 	bool reads;
-	/* Words behind the options belong to a COMMAND: stop at the first. */
+	/* The first word that is no option begins a COMMAND: stop there. */
 	bool takes_command;
 	/* Returns the exit status.  argv[0] is the command's name. */
 	int (*run)(const struct seam_command *self, int argc, char **argv);
@@ -91,9 +90,9 @@ extern const struct seam_command seam_doctor_command;
 extern const struct seam_command seam_help_command;
 
 /*
- * The options that every command has: --help, --quiet, --color, ...; and
- * --max-memory, which those have that read recordings.  Number @i of those
- * that @command has not replaced by its own; NULL at the end.
+ * The common options: --help, --quiet, --color, ...; and --max-memory of the
+ * commands that read recordings.  Number @i of those that @command has no
+ * option of its own for; NULL at the end.
  */
 const struct seam_option *
 seam_command_common(const struct seam_command *command, size_t i);
@@ -101,37 +100,36 @@ seam_command_common(const struct seam_command *command, size_t i);
 /*
  * Parse argv into the members of @into, which holds the defaults.  Options
  * and operands may mix, unless takes_command; "--" ends options.
- * Operands are moved behind the options; *@first is the index of the first.
+ * Operands are moved after the options; *@first is the index of the first.
  *
- * Returns 0; or -EINVAL when the usage was wrong (said on stderr already,
- * with the nearest option's name): the command returns SEAM_EXIT_USAGE; or
- * 1 when --help was asked for and given: it returns SEAM_EXIT_DONE.
+ * Returns 0; or -EINVAL after a message about wrong usage: the command returns
+ * SEAM_EXIT_USAGE; or 1 after --help was printed: it returns SEAM_EXIT_DONE.
  */
 int seam_command_parse(const struct seam_command *command, int argc,
 		       char **argv, void *into, int *first);
 
-/* A line on stderr as a usage error has it.  Returns SEAM_EXIT_USAGE. */
+/* Print a usage error on stderr.  Returns SEAM_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3)))
 int seam_command_misused(const struct seam_command *command,
 			 const char *fmt, ...);
 
-/* "seam: " and the chain of causes on stderr.  Returns SEAM_EXIT_FAILED. */
+/* Print "seam: " and the chain of causes.  Returns SEAM_EXIT_FAILED. */
 int seam_command_failed(const struct seam_err *err);
 
 /*
- * One line on stderr, "seam: " before it; not with --quiet.  Names from
- * outside may stand in it: what acts on a terminal is escaped.
+ * Print "seam: " and one line on stderr, unless --quiet is given.  Control
+ * characters in it are escaped.
  */
 __attribute__((format(printf, 1, 2)))
 void seam_command_say(const char *fmt, ...);
 
-/* Whether --verbose was given: say what is only of use to the curious. */
+/* Whether --verbose was given. */
 bool seam_command_verbose(void);
 
 /* Whether long text on a terminal may go through a pager. */
 bool seam_command_pages(void);
 
-/* Whether to colour what goes to @fd (--color, NO_COLOR, a terminal). */
+/* Whether to colour output to @fd (--color, NO_COLOR, a terminal). */
 bool seam_command_colors(int fd);
 
 #endif /* SEAM_COMMAND_H */

@@ -18,12 +18,12 @@ enum {
 	READ_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 };
 
-/* Where the copy goes, which may lie in what is copied. */
+/* The destination, which may be inside the source. */
 struct target {
 	dev_t dev;
 	ino_t ino;
 	struct seam_output_folder *made;
-	char below[PATH_MAX];		/* "": the top; else ends in '/' */
+	char below[PATH_MAX];		/* current folder: "", or "a/b/" */
 };
 
 static int fail(struct seam_err *err, const char *verb, const char *name)
@@ -85,7 +85,7 @@ static int copy_file(int in, int folder, const char *name,
 static int copy_all(int from, int to, const char *but, int depth,
 		    struct target *target, struct seam_err *err);
 
-/* The folder @name of @to, made, and what is in @in.  Takes @in. */
+/* Create folder @name in @to and copy @in into it.  Closes @in. */
 static int copy_below(int in, int to, const char *name, int depth,
 		      struct target *target, struct seam_err *err)
 {
@@ -111,7 +111,7 @@ static int copy_below(int in, int to, const char *name, int depth,
 	return r;
 }
 
-/* Anything but a file or a folder is passed over. */
+/* Anything but a regular file or a folder is skipped. */
 static int copy_one(int from, int to, const char *name, int depth,
 		    struct target *target, struct seam_err *err)
 {
@@ -134,7 +134,7 @@ static int copy_one(int from, int to, const char *name, int depth,
 	return copy_below(in, to, name, depth, target, err);
 }
 
-/* Takes @from. */
+/* Closes @from. */
 static int copy_all(int from, int to, const char *but, int depth,
 		    struct target *target, struct seam_err *err)
 {
@@ -158,8 +158,8 @@ static int copy_all(int from, int to, const char *but, int depth,
 	return r;
 }
 
-int seam_copy_folder(const char *from, struct seam_output_folder *to, const char *but,
-		     struct seam_err *err)
+int seam_copy_folder(const char *from, struct seam_output_folder *to,
+		     const char *but, struct seam_err *err)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct target target = { .made = to };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* copy_folder.h - the files of a bundle, into another */
+/* copy_folder.h - copy the files of a bundle into another */
 #ifndef SEAM_COPY_FOLDER_H
 #define SEAM_COPY_FOLDER_H
 
 #include "cli/output_folder.h"
 
 /*
- * Copy the regular files of folder @from and of its folders into the folder
- * that @to makes, but not the file @but at the top.  Links are not followed
- * and not copied.  0 or -errno.
+ * Copy the regular files of folder @from and of its subfolders to @to, except
+ * the file @but at the top.  Links are neither followed nor copied.  0 or
+ * -errno.
  */
-int seam_copy_folder(const char *from, struct seam_output_folder *to, const char *but,
-		     struct seam_err *err);
+int seam_copy_folder(const char *from, struct seam_output_folder *to,
+		     const char *but, struct seam_err *err);
 
 #endif /* SEAM_COPY_FOLDER_H */

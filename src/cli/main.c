@@ -2,13 +2,12 @@
 /*
  * main.c - pick a command and run it
  *
- * Standard output may be a pipe whose reader leaves early, or a file on a
- * full disk; so may standard error, and either may be closed from the start.
- * All of that is settled here, so that a command just prints.  A status that
- * is returned is true: output that its reader did not want to the end ends
- * the command by SIGPIPE, as git's and perf's (141 to a shell); output that
- * could not be written makes it 1; and messages that nobody reads change
- * nothing.
+ * Standard output or standard error may be a pipe that its reader closes early,
+ * a file on a full disk, or closed from the start.  All of that is handled
+ * here, so that a command just prints.  If the reader of standard output exits
+ * early, SIGPIPE ends the command, as it ends git and perf (141 in a shell).
+ * Output that cannot be written makes the exit status 1.  Failed writes to
+ * standard error change nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +38,7 @@ const struct seam_command *const seam_commands[] = {
 };
 const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);
 
-/* Whether the reader of our output (a pager, head) has seen enough. */
+/* Whether the reader of a pipe (a pager, head) has closed it. */
 static bool has_left(int fd)
 {
 	struct pollfd p = { .fd = fd };
@@ -59,8 +58,8 @@ static void end_by_closed_pipe(void)
 	_exit(128 + SIGPIPE);	/* not reached */
 }
 
-/* Only what was to be printed ends with its reader, not what tells of it. */
-static void see_closed_pipe(int signal)
+/* Exit if standard output lost its reader, but not for standard error. */
+static void on_closed_pipe(int signal)
 {
 	int code = errno;
 
@@ -78,14 +77,14 @@ static void carry_on(int signal)
 }
 
 /*
- * A handler and not SIG_IGN, because the program that 'record' starts would
- * inherit that; and what its caller ignores stays ignored for the same
- * reason.  A command that runs a program must outlive a closed pipe.
+ * A command that runs a program must outlive a closed pipe.  It gets a handler
+ * and not SIG_IGN, which the program would inherit; for the same reason a
+ * signal that the caller ignores stays ignored.
  */
-static void settle_closed_pipes(bool takes_command)
+static void handle_closed_pipes(bool takes_command)
 {
 	struct sigaction action = {
-		.sa_handler = takes_command ? carry_on : see_closed_pipe,
+		.sa_handler = takes_command ? carry_on : on_closed_pipe,
 		.sa_flags = SA_RESTART,
 	};
 	struct sigaction old;
@@ -96,11 +95,11 @@ static void settle_closed_pipes(bool takes_command)
 }
 
 /*
- * A closed 0, 1 or 2 would be given to the next file that is opened, and what
- * is printed would go into that.  Reading 0 and writing 1 fail as before;
- * a program that is started finds them closed.
+ * If 0, 1 or 2 is closed, the next open() would return it, and messages would
+ * be written to that file.  Reading 0 and writing 1 fail as before; a program
+ * that is started has them closed.
  */
-static void settle_closed_files(void)
+static void open_closed_files(void)
 {
 	static const int modes[] = { O_WRONLY, O_RDONLY, O_WRONLY };
 
@@ -109,25 +108,25 @@ static void settle_closed_files(void)
 			open("/dev/null", modes[fd] | O_CLOEXEC);
 }
 
-/* What nobody could say at its place. @status, or what it becomes. */
-static int say_troubles(int status)
+/* Report problems of the whole process.  Returns the new @status. */
+static int report_problems(int status)
 {
 	unsigned int n_cut = seam_guard_tripped();
 
 	if (n_cut)
-		fprintf(stderr, "seam: %u file%s shrank or could not be read "
-			"on while in use: the rest was taken for zeros\n",
+		fprintf(stderr, "seam: %u file%s shrank or had a read error "
+			"while in use: the rest was read as zeros\n",
 			n_cut, n_cut == 1 ? "" : "s");
 	if (seam_memory_ran_out())
-		fprintf(stderr, "seam: memory ran out: %" PRIu64 " MiB may be "
-			"taken (--max-memory)%s\n", seam_memory_limited() >> 20,
+		fprintf(stderr, "seam: out of memory: the limit is %" PRIu64
+			" MiB (--max-memory)%s\n", seam_memory_limited() >> 20,
 			status == SEAM_EXIT_DONE ?
-			"; what was shown is not all" : "");
+			"; the output is incomplete" : "");
 	return status == SEAM_EXIT_DONE && (n_cut || seam_memory_ran_out()) ?
 	       SEAM_EXIT_LOSSY : status;
 }
 
-/* What was printed has to arrive: @status, or 1 when it did not. */
+/* Flush standard output.  Returns @status, or 1 when that fails. */
 static int finish(int status)
 {
 	bool failed;
@@ -155,7 +154,7 @@ static int run(int argc, char **argv)
 	const struct seam_command *command = argc < 2 ? NULL :
 					     seam_command_find(argv[1]);
 
-	settle_closed_pipes(command && command->takes_command);
+	handle_closed_pipes(command && command->takes_command);
 	if (argc < 2) {
 		seam_help_overview(stderr);
 		return SEAM_EXIT_USAGE;
@@ -175,8 +174,8 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	settle_closed_files();
+	open_closed_files();
 	setlocale(LC_CTYPE, "");
 	seam_guard_install();
-	return finish(say_troubles(run(argc, argv)));
+	return finish(report_problems(run(argc, argv)));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output_file.c - a file and the one that becomes it; see output_file.h */
+/* output_file.c - write a temporary file, then rename; see output_file.h */
 #include "cli/output_file.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@ static int fail(const struct seam_output *output, const char *verb,
 }
 
 /*
- * stdio remembers that a write failed and not why, and by the time that it is
- * asked the cause is gone; so the first cause is kept here.
+ * stdio records that a write failed, but not the errno; so the first one is
+ * stored in output->code.
  */
 static ssize_t put(void *cookie, const char *data, size_t size)
 {
@@ -54,7 +54,7 @@ static int shut(void *cookie)
 	return -1;
 }
 
-/* @fd is the output's from here on, and closed when this fails. */
+/* Takes @fd over; closes it on failure. */
 static void open_stream(struct seam_output *output, int fd)
 {
 	const cookie_io_functions_t calls = { .write = put, .close = shut };
@@ -65,7 +65,7 @@ static void open_stream(struct seam_output *output, int fd)
 		close(fd);
 }
 
-/* Whether to write beside @path and rename: a new or a regular file. */
+/* Whether to write a temporary file and rename: @path is new or regular. */
 static bool is_replaceable(const char *path)
 {
 	struct stat st;
@@ -75,7 +75,7 @@ static bool is_replaceable(const char *path)
 	return S_ISREG(st.st_mode);
 }
 
-/* What a file made by open() would be allowed; mkstemp() makes it 0600. */
+/* The mode of a file created by open(); mkstemp() makes it 0600. */
 static mode_t usual_mode(void)
 {
 	mode_t mask = umask(0);
@@ -84,7 +84,7 @@ static mode_t usual_mode(void)
 	return 0666 & ~mask;
 }
 
-static int open_beside(struct seam_output *output)
+static int open_temporary(struct seam_output *output)
 {
 	int fd;
 
@@ -116,7 +116,7 @@ int seam_output_open(struct seam_output *output, const char *path,
 		open_stream(output, open(path, O_WRONLY | O_CREAT | O_TRUNC |
 					 O_CLOEXEC, 0666));
 	else
-		open_beside(output);
+		open_temporary(output);
 	if (output->file)
 		return 0;
 	fail(output, "write", err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output_folder.c - names of what was made, removed from the last on; see output_folder.h */
+/* output_folder.c - a list of names, removed in reverse; output_folder.h */
 #include "cli/output_folder.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
 	return 0;
 }
 
-/* It is a folder where it cannot be a file. */
+/* A file, or an empty folder. */
 static void remove_one(const struct seam_output_folder *made, const char *name)
 {
 	if (unlinkat(made->folder, name, 0) && errno == EISDIR)

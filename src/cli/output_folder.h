@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output_folder.h - a folder that a command makes, to be taken away if it fails
+ * output_folder.h - a folder that a command creates, and removes if it fails
  *
- * Only what was noted is removed: a file that somebody else put into the
- * folder stays, and the folder with it.
+ * Only noted files are removed: the file of another program stays, and then
+ * the folder too.
  */
 #ifndef SEAM_OUTPUT_FOLDER_H
 #define SEAM_OUTPUT_FOLDER_H
@@ -15,24 +15,24 @@
 struct seam_output_folder {
 	const char *path;		/* of the folder; borrowed */
 	int folder;			/* open, where path is not NULL */
-	SEAM_ARRAY(char *) names;	/* below it, in order of their making */
+	SEAM_ARRAY(char *) names;	/* in it, by creation */
 };
 
-/* Make folder @path, which must not be there.  0 or -errno. */
+/* Create folder @path, which must not exist.  0 or -errno. */
 int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
 			     struct seam_err *err);
 
 /*
- * Note file or folder @name, a path below the folder, as made by us.  0 or
- * -ENOMEM; then it is gone again.
+ * Note that we created @name, a path below the folder.  0, or -ENOMEM after
+ * removing it.
  */
 int seam_output_folder_note(struct seam_output_folder *made, const char *name,
 			    struct seam_err *err);
 
-/* Take away all that was made, the folder too. */
+/* Remove all noted files, then the folder if it is empty. */
 void seam_output_folder_undo(struct seam_output_folder *made);
 
-/* What was made stays. */
+/* Keep all files; free the list. */
 void seam_output_folder_fini(struct seam_output_folder *made);
 
 #endif /* SEAM_OUTPUT_FOLDER_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pager.c - a child that shows what we print; see pager.h */
+/* pager.c - a child that shows standard output; see pager.h */
 #include "cli/pager.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 
 #include "cli/command.h"
 
-/* One a process; set before the pager starts, so that a handler may read. */
+/* Set before anything is piped to the pager: the SIGPIPE handler reads it. */
 static struct {
-	pid_t pid;		/* 0: none runs */
-	int status;		/* to exit with where it is left early */
-	int saved[2];		/* what 1 and 2 were */
+	pid_t pid;		/* 0: no pager runs */
+	int status;		/* exit status if the user quits early */
+	int saved[2];		/* duplicates of 1 and 2 */
 } pager = { .saved = { -1, -1 } };
 
-/* Whether @file can be run, by its path or by PATH. */
+/* Whether @file is executable, by its path or in PATH. */
 static bool is_there(const char *file, size_t size)
 {
 	const char *path = getenv("PATH");
@@ -42,7 +42,7 @@ static bool is_there(const char *file, size_t size)
 	return false;
 }
 
-/* What to run, or NULL. */
+/* The pager's command line, or NULL. */
 static const char *choose(void)
 {
 	const char *term = getenv("TERM"), *name = getenv("SEAM_PAGER");
@@ -57,7 +57,7 @@ static const char *choose(void)
 		return is_there("less", strlen("less")) ? "less" : NULL;
 	if (!*name || strcmp(name, "cat") == 0)
 		return NULL;
-	/* a shell finds out the rest; a plain name can be looked for */
+	/* Check a plain name; the shell resolves anything else. */
 	size = strcspn(name, " ");
 	if (name[strcspn(name, "$`'\"\\|&;()<>=~*?")] || is_there(name, size))
 		return name;
@@ -74,7 +74,7 @@ static void run(const char *command, const int ends[2])
 	_exit(127);
 }
 
-/* What is written from here goes into the pipe. */
+/* Save @fd, and replace it by the pipe. */
 static void redirect(int fd, int to)
 {
 	pager.saved[fd - 1] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -101,14 +101,14 @@ void seam_pager_start(int status)
 		redirect(STDOUT_FILENO, ends[1]);
 		if (isatty(STDERR_FILENO))
 			redirect(STDERR_FILENO, ends[1]);
-		/* the terminal's keys are for the pager */
+		/* the keys of these signals are for the pager */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
 	}
 	close(ends[1]);
 }
 
-/* Close the pipe, so that the pager sees the end, and wait for it. */
+/* Close the pipe, which is the end of file for the pager; wait for it. */
 static void end(void)
 {
 	for (int i = 0; i < 2; i++) {

@@ -2,12 +2,12 @@
 /*
  * pager.h - long text on a terminal goes through a pager, as git does it
  *
- * Which one: SEAM_PAGER, else PAGER, else less where it is installed.  An
- * empty one or "cat" means none, and so do --no-pager, a terminal that is
- * dumb, and a standard output that is no terminal.  less ends by itself
- * where the text fits the screen (LESS=FRX, unless LESS is set).
+ * The pager is SEAM_PAGER, else PAGER, else less if it is installed.  There is
+ * none if that is empty or "cat", with --no-pager, TERM=dumb, or a standard
+ * output that is no terminal.  less exits by itself if the text fits the
+ * screen (LESS=FRX, unless LESS is set).
  *
- * Width and colours of the terminal are asked for before the pager starts.
+ * The caller queries width and colours of the terminal before the start.
  * Threads: none may be running.
  */
 #ifndef SEAM_PAGER_H
@@ -17,20 +17,20 @@
 
 /*
  * Send standard output to the pager from here, and standard error where it
- * is a terminal.  @status is what to exit with where the user leaves the
- * pager before the end.  Does nothing where no pager is to run, or none can.
+ * is a terminal.  @status is the exit status if the user quits the pager
+ * before the end.  Does nothing if there is no pager.
  */
 void seam_pager_start(int status);
 
-/* Flush, and wait until the user has left the pager; again does nothing. */
+/* Flush, and wait until the pager exits.  Nothing without a pager. */
 void seam_pager_finish(void);
 
-/* Whether there is one.  May be called by a signal handler. */
+/* Whether a pager runs.  A signal handler may call it. */
 bool seam_pager_runs(void);
 
 /*
- * The reader of standard output has gone: wait for the pager, and give the
- * status to exit with; 0 without a pager.  May be called by a signal handler.
+ * The pager closed its end of the pipe: wait until it exits.  Returns the exit
+ * status; 0 without a pager.  A signal handler may call it.
  */
 int seam_pager_left(void);
 

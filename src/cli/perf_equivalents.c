@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_equivalents.c - two tables; see perf_equivalents.h */
+/* perf_equivalents.c - tables of hints; see perf_equivalents.h */
 #include "cli/perf_equivalents.h"
 
 #include "base/base.h"
@@ -90,7 +90,8 @@ const char *seam_perf_equivalent_command(const char *name)
 	return NULL;
 }
 
-const char *seam_perf_equivalent_option(const char *command, const char *option)
+const char *seam_perf_equivalent_option(const char *command,
+					const char *option)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(options); i++)
 		if (strcmp(options[i].command, command) == 0 &&

@@ -18,7 +18,7 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.jit = reading->jit.items,
 		.n_jit = reading->jit.n,
 		.no_inline = reading->no_inline,
-		/* Few views show source lines; inlines come by DWARF too. */
+		/* Inlined functions come from DWARF as lines do. */
 		.no_lines = reading->no_inline && !reading->lines,
 		.debuginfod = reading->debuginfod,
 		.isolated = true,
@@ -94,7 +94,7 @@ void seam_reading_say_length(const char *time, uint64_t start_ns,
 				 ms < 1000 ? "ms" : "s");
 }
 
-/* The function that was meant, behind the word of the failure. */
+/* Add the most similar function to the message. */
 static void suggest(const struct seam_opened *opened,
 		    const struct seam_reading *reading, struct seam_err *err)
 {
@@ -111,10 +111,7 @@ static void suggest(const struct seam_opened *opened,
 					SEAM_TEXT_TERMINAL));
 }
 
-/*
- * A word that is not a time is wrong usage; a thread that is not in the
- * recording is a failure.
- */
+/* A malformed --time or --layer is wrong usage; an absent thread a failure. */
 static int select_part(struct seam_opened *opened,
 		       const struct seam_reading *reading)
 {
@@ -162,7 +159,7 @@ int seam_reading_open(struct seam_opened *opened,
 		if (n) {
 			*opened = (struct seam_opened) { 0 };
 			return seam_command_misused(command, "-i and FILE "
-						    "name two recordings");
+						    "cannot be combined");
 		}
 		paths = &reading->input;
 		n = 1;
@@ -173,8 +170,8 @@ int seam_reading_open(struct seam_opened *opened,
 	};
 	for (size_t i = 0; n > 1 && i < n; i++)
 		if (strcmp(paths[i], "-") == 0)
-			return seam_command_misused(command, "- is read "
-						    "alone, not with others");
+			return seam_command_misused(command, "- cannot be "
+				"combined with other files");
 	if (seam_reading_check(&reading->symfs, &reading->jit, &err))
 		return seam_command_failed(&err);
 	status = load(opened, reading, paths, n);
@@ -186,7 +183,7 @@ static bool has_samples(const struct seam_profile_event *event)
 	return event->n_samples || event->is_measured;
 }
 
-/* " 'a', 'b'", cut where @cap ends; at least 8 bytes. */
+/* "'a', 'b'", or with ", ..." at the end where @cap bytes are too few. */
 static void name_others(const struct seam_profile *profile, uint32_t taken,
 			char *out, size_t cap)
 {
@@ -224,7 +221,7 @@ void seam_reading_take_one_event(struct seam_opened *opened)
 		return;
 	opened->selected.event = first;
 	name_others(profile, first, others, sizeof(others));
-	seam_command_say("of several events this is '%s'; --event takes "
+	seam_command_say("several events: '%s' is shown; --event selects "
 			 "another: %s",
 			 seam_text_copy(name, sizeof(name), seam_profile_text(
 				profile, profile->events.items[first].name),
@@ -278,8 +275,8 @@ int seam_reading_say_problems(const struct seam_trace *trace,
 	if (trace->blocks.n == 0 && problems->n == 0)
 		seam_command_say("the log is empty: nothing was recorded");
 	if (trace->in_ticks)
-		seam_command_say("times are ticks: the log does not say how "
-				 "many make a second");
+		seam_command_say("times are ticks: the log has no clock "
+				 "frequency");
 	if (problems->n)
 		seam_command_say("%" PRIu64 " part%s of the log could not be "
 				 "read, %" PRIu64 " byte%s", problems->n,

@@ -81,7 +81,7 @@ const char *seam_source_text_line(void *context, const char *path,
 		;
 	if (n >= sizeof(sources->line))
 		n = sizeof(sources->line) - 1;
-	/* A tab would be shown as what it is: an escape. */
+	/* A tab would be shown as an escape. */
 	for (size_t i = 0; i < n; i++)
 		sources->line[i] = text[i] == '\t' ? ' ' : text[i];
 	sources->line[n] = '\0';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * source_text.h - lines of source files, for those who show code
+ * source_text.h - lines of source files, for annotate
  *
- * Names of files come from debug information, which anybody may have written:
- * only regular files of bearable size are opened, under --symfs first, and
+ * Names of files come from debug information, which is not trusted: only
+ * regular files of at most 16 MiB are read, in --symfs first, and symbolic
  * links are not followed.
  */
 #ifndef SEAM_SOURCE_TEXT_H
@@ -23,7 +23,7 @@ struct seam_source_file {
 struct seam_source_text {
 	const struct seam_option_list *symfs;	/* borrowed; NULL: none */
 	SEAM_ARRAY(struct seam_source_file) files;
-	char line[512];			/* the one last given */
+	char line[512];			/* the last one returned */
 };
 
 /* Line @line (from 1) of @path, cut at 511 bytes; NULL: there is none. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exporter.h - what writes a recording as another tool's file
+ * exporter.h - a recording as a file of another tool's format
  *
- * One struct for every format, and one table (exporters.c) of those that
- * 'seam convert' offers.  A format is a row there: its name among the choices
- * of --to, its help, what it reads, and the function that writes it.
+ * A format is a row of SEAM_EXPORTERS, the table of 'seam convert': its name
+ * among the choices of --to, what it reads, the function that writes it, and
+ * its help.
  */
 #ifndef SEAM_EXPORTER_H
 #define SEAM_EXPORTER_H
@@ -12,7 +12,7 @@
 #include "model/profile/tally.h"
 #include "model/xray/call_names.h"
 
-/* What an exporter reads. */
+/* The input of an exporter. */
 enum seam_exporter_needs {
 	SEAM_NEEDS_STACKS,	/* a profile: the selected samples' stacks */
 	SEAM_NEEDS_LOGS,	/* every record of XRay logs */
@@ -31,29 +31,29 @@ struct seam_export {
 	/* SEAM_NEEDS_LOGS */
 	const struct seam_trace *trace;
 	const struct seam_call_names *names;
-	struct seam_xray_problems *problems;	/* what cannot be read is added */
+	struct seam_xray_problems *problems;	/* unreadable parts: added */
 };
 
 struct seam_exporter {
 	const char *name;
 	enum seam_exporter_needs needs;
 	/*
-	 * 0, or -errno with the reason in @err.  Where @export->out fails, the
-	 * caller may be the first to notice, when it closes it.
+	 * 0, or -errno with the reason in @err.  An error of @export->out may
+	 * show only when the caller closes it.
 	 */
 	int (*write)(const struct seam_export *export, struct seam_err *err);
 };
 
 /*
- * The table: name, needs, writer, help.  As a macro, because the option --to
- * is a constant too, and has its choices and its help from here.
+ * The table: name, needs, writer, help.  A macro, because the table of options
+ * is constant too, and takes the choices and the help of --to from here.
  */
 #define SEAM_EXPORTERS(ROW)						\
 	ROW("folded", SEAM_NEEDS_STACKS, write_folded,			\
 	    "Folded has a line for each stack: thread name (or what "	\
-	    "--by says), frames from the root to the leaf, divided by "	\
-	    "semicolons, and a count. The end of a frame's name is its "\
-	    "layer: _[k] for the kernel, _[j] for JIT code, _[g] for a "\
+	    "--by selects), frames from the root to the leaf, separated " \
+	    "by semicolons, and a count. A suffix of a frame's name is " \
+	    "its layer: _[k] for the kernel, _[j] for JIT code, _[g] for a "\
 	    "guest, _[i] for an inlined function. The other formats "	\
 	    "take XRay logs, one or several of a program, and keep "	\
 	    "every event: ")						\
@@ -67,7 +67,7 @@ struct seam_exporter {
 #define SEAM_EXPORTER_CHOICE(name, needs, write, help) "|" name
 #define SEAM_EXPORTER_HELP(name, needs, write, help) help
 
-/* "folded|trace-json|...", and what each is for. */
+/* "folded|trace-json|...", and the help of all. */
 #define SEAM_EXPORTER_CHOICES (SEAM_EXPORTERS(SEAM_EXPORTER_CHOICE) + 1)
 #define SEAM_EXPORTERS_HELP SEAM_EXPORTERS(SEAM_EXPORTER_HELP)
 

@@ -71,7 +71,7 @@ static void put_head(const struct seam_annotate_view *a,
 			body->n_outside == 1 ? " is" : "s are");
 }
 
-/* "triangle.bf:3", and the line itself where the file is at hand. */
+/* "triangle.bf:3", and the line itself where the file can be read. */
 static void put_source(const struct seam_annotate_view *a,
 		       const struct seam_view *view,
 		       const struct seam_annotated_instruction *at)
@@ -235,5 +235,4 @@ void seam_annotate_json(const struct seam_annotate_view *annotate, FILE *out)
 		put_json_body(annotate, &j, &all->bodies.items[i]);
 	seam_json_close(&j);
 	seam_json_close(&j);
-	fputc('\n', out);
 }

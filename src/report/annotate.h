@@ -2,8 +2,8 @@
 /*
  * annotate.h - annotated machine code, for people or as JSON
  *
- * "seam.annotate/1" is versioned: members may be added under the same schema,
- * none is taken away or changes its meaning.
+ * "seam.annotate/1" is versioned: members may be added under the same schema;
+ * none is removed or changes its meaning.
  */
 #ifndef SEAM_ANNOTATE_H
 #define SEAM_ANNOTATE_H
@@ -14,18 +14,18 @@
 struct seam_annotate_view {
 	const struct seam_report *report;	/* path, profile, selection */
 	const struct seam_annotation *annotation;
-	const char *symbol;		/* as it was asked for */
+	const char *symbol;		/* as given by the user */
 	bool no_source;
 	bool only_hot;			/* no instruction without samples */
 	/*
-	 * Line @line of source file @path, without its end; NULL when there is
-	 * none.  Valid until the next call.
+	 * Line @line of source file @path, without its newline; NULL when
+	 * there is none.  Valid until the next call.
 	 */
 	const char *(*source)(void *context, const char *path, uint32_t line);
 	void *context;
 };
 
-/* Bodies one after another, hottest first, as a disassembler prints code. */
+/* Functions one after another, hottest first, like a disassembler. */
 void seam_annotate_text(const struct seam_annotate_view *annotate,
 			const struct seam_view *view);
 
@@ -35,7 +35,7 @@ void seam_annotate_text(const struct seam_annotate_view *annotate,
  *	"instructions":[{"offset":0,"addr":N,"bytes":"c3","text":"ret",
  *	"samples":N,"weight":N,"file":"f.js","line":3}]}]}
  *
- * A function whose code could not be had has "problem" and no instructions.
+ * A function without available code has "problem" and no instructions.
  */
 void seam_annotate_json(const struct seam_annotate_view *annotate, FILE *out);
 

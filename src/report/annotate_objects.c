@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-/* Places that were never sampled are told of in JSON only. */
+/* Only JSON includes places without samples. */
 static size_t count_places(const struct seam_annotated *body)
 {
 	size_t n = 0;
@@ -37,13 +37,14 @@ static uint64_t weight_of_all(const struct seam_annotation *all)
 	return weight;
 }
 
-/* What is the same of an object and of one of its places. */
+/* The columns that an object and one of its places have in common. */
 struct object_line {
 	size_t object;
 	uint64_t addr, size, samples, weight, of_weight;
 };
 
-static void put_line(const struct seam_view *view, const struct object_line *line)
+static void put_line(const struct seam_view *view,
+		     const struct object_line *line)
 {
 	char part[SEAM_NUMBER], samples[SEAM_NUMBER];
 
@@ -67,7 +68,8 @@ static void put_since(const struct seam_annotate_view *a,
 
 static void put_places(const struct seam_annotate_view *a,
 		       const struct seam_view *view,
-		       const struct seam_annotated *body, struct object_line line)
+		       const struct seam_annotated *body,
+		       struct object_line line)
 {
 	for (size_t i = 0; i < body->places.n; i++) {
 		const struct seam_annotated_place *p = &body->places.items[i];

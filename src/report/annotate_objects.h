@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * annotate_objects.h - which code objects a name stands for, and where they
- * were
+ * annotate_objects.h - the code objects of one name, and their places
  *
- * A function that was compiled again, moved, or loaded by several processes,
- * and functions of one name in several files: each is code of its own, with
- * samples of its own.
+ * A name has several objects when its function was compiled again, or loaded
+ * by several processes, or when several files have such a function.  An object
+ * of a JIT has several places when it was moved.
  */
 #ifndef SEAM_ANNOTATE_OBJECTS_H
 #define SEAM_ANNOTATE_OBJECTS_H
@@ -13,7 +12,7 @@
 #include "base/json.h"
 #include "report/annotate.h"
 
-/* A line for each object and each place it was at; none if that is one line. */
+/* A line for each object and place; nothing if that is only one line. */
 void seam_annotate_objects(const struct seam_annotate_view *annotate,
 			   const struct seam_view *view);
 

@@ -2,8 +2,8 @@
 /*
  * call_tree.c - which nodes a call tree shows, and in which order
  *
- * Nodes that are not shown are taken out of their parents' lists first, so
- * that whoever draws sees who is last or alone without looking ahead.
+ * Nodes that are not shown are first unlinked from their parents' lists, so
+ * that next_sibling and first_child give the last or only node that is drawn.
  */
 #include "report/call_tree.h"
 
@@ -54,7 +54,7 @@ static int by_size(const struct seam_node *a, const struct seam_node *b,
 	return rc ? rc : (a->key > b->key) - (a->key < b->key);
 }
 
-/* What matches, all below it, and all that leads to it. */
+/* Nodes that match, their descendants and their ancestors. */
 static void mark_matches(const struct seam_call_tree *tree,
 			 const struct seam_report *report, bool *shown)
 {
@@ -139,7 +139,7 @@ int seam_call_tree_make(struct seam_call_tree *tree,
 		.group = group_of(report),
 	};
 	rc = seam_tallies_make(&tallies, report->selected, event, tree->group);
-	/* not their sum: a file may have weights that make it wrap to 0 */
+	/* not their sum: weights of a hostile file may make it wrap to 0 */
 	if (rc || (!tallies.samples && !tallies.weight)) {
 		free(tallies.items);
 		return rc;

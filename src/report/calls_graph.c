@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_graph.c - all calls as a graph; see calls.h */
+/* calls_graph.c - all calls as a graph; see calls_table.h */
 #include "report/calls_table.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		if (account->rows.items[i].count &&
 		    seam_calls_selects(report, account->rows.items[i].function))
 			put_vertex(out, report, &account->rows.items[i]);
-	/* no function has the id 0; llvm-xray's graph calls the thread so too */
+	/* no function has the id 0; the name is that of llvm-xray's graph */
 	fputs("F0 [label=\"thread\", shape=oval];\n", out);
 	for (size_t i = 0; i < account->edges.n; i++) {
 		const struct seam_account_edge *edge = &account->edges.items[i];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls_stacks.c - the slowest calls from inside; see calls.h
+ * calls_stacks.c - the call trees of the slowest calls; see calls_table.h
  *
- * A line for each node of a call's tree; arguments stand beside its name,
- * what else was recorded in it below, before its callees.
+ * A line for each node of a call's tree, with the arguments after the name;
+ * then custom and typed events of the node, then its callees.
  */
 #include "report/calls_table.h"
 
@@ -14,8 +14,8 @@
 
 enum {
 	MARGIN = 30,			/* columns before a function's name */
-	MAX_INDENT = 40,		/* levels; deeper ones stand below */
-	SHOWN_EVENTS = 16,		/* of a node, if it has more */
+	MAX_INDENT = 40,		/* levels; deeper: same column */
+	SHOWN_EVENTS = 16,		/* of a node */
 	SHOWN_CALLS = 4,		/* of a node, with their arguments */
 	SHOWN_BYTES = 32,		/* of an event */
 };
@@ -39,11 +39,8 @@ static void put_name(FILE *out, const struct seam_calls_report *report,
 		      SEAM_TEXT_TERMINAL);
 }
 
-/*
- * Children of each node, the longest first: next[node] is its next sibling,
- * first[node] its first child.
- */
-struct family {
+/* By node: its first child, the longest, and its next sibling. */
+struct links {
 	uint32_t *first, *next;
 };
 
@@ -57,26 +54,26 @@ static int by_total(const void *a, const void *b, void *nodes)
 	return x < y ? 1 : -1;
 }
 
-static void free_family(struct family *family)
+static void free_links(struct links *links)
 {
-	free(family->first);
-	free(family->next);
+	free(links->first);
+	free(links->next);
 }
 
-static bool make_family(struct family *family,
-			const struct seam_call_paths *tree)
+static bool link_children(struct links *links,
+			  const struct seam_call_paths *tree)
 {
 	size_t n = tree->nodes.n;
 	uint32_t *order = malloc(n * sizeof(*order));
 
-	family->first = malloc(n * sizeof(*family->first));
-	family->next = malloc(n * sizeof(*family->next));
-	if (!order || !family->first || !family->next) {
+	links->first = malloc(n * sizeof(*links->first));
+	links->next = malloc(n * sizeof(*links->next));
+	if (!order || !links->first || !links->next) {
 		free(order);
-		free_family(family);
+		free_links(links);
 		return false;
 	}
-	memset(family->first, 0xff, n * sizeof(*family->first));
+	memset(links->first, 0xff, n * sizeof(*links->first));
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	qsort_r(order, n, sizeof(*order), by_total, tree->nodes.items);
@@ -85,8 +82,8 @@ static bool make_family(struct family *family,
 
 		if (parent == SEAM_NONE)
 			continue;
-		family->next[order[i]] = family->first[parent];
-		family->first[parent] = order[i];
+		links->next[order[i]] = links->first[parent];
+		links->first[parent] = order[i];
 	}
 	free(order);
 	return true;
@@ -137,7 +134,7 @@ static void put_arguments(FILE *out, const struct seam_slow_call *call,
 		fputc(')', out);
 }
 
-/* As text if it is some, else in hexadecimal; the beginning of it. */
+/* The first bytes, as text if printable, else in hexadecimal. */
 static void put_data(FILE *out, struct seam_bytes data)
 {
 	size_t n = data.size < SHOWN_BYTES ? data.size : SHOWN_BYTES;
@@ -215,37 +212,37 @@ static void put_node(FILE *out, const struct seam_calls_report *report,
 	put_events(out, report, call, from, to, depth);
 }
 
-/* Depth first without recursion: a program's may be deeper than ours. */
+/* Depth-first without recursion: the depth is that of the program's stack. */
 static void put_tree(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call)
 {
 	const struct seam_call_paths *tree = &call->tree;
 	const struct seam_call_path *nodes = tree->nodes.items;
-	struct family family;
+	struct links links;
 	uint32_t at;
 	int depth = 0;
 
-	if (tree->nodes.n < 2 || !make_family(&family, tree))
+	if (tree->nodes.n < 2 || !link_children(&links, tree))
 		return;
-	at = family.first[0];
+	at = links.first[0];
 	while (at != SEAM_NONE) {
 		put_node(out, report, call, at, depth);
-		if (family.first[at] != SEAM_NONE) {
-			at = family.first[at];
+		if (links.first[at] != SEAM_NONE) {
+			at = links.first[at];
 			depth++;
 			continue;
 		}
 		while (at != SEAM_NONE && at != 0 &&
-		       family.next[at] == SEAM_NONE) {
+		       links.next[at] == SEAM_NONE) {
 			at = nodes[at].parent;
 			depth--;
 		}
-		at = at == SEAM_NONE || at == 0 ? SEAM_NONE : family.next[at];
+		at = at == SEAM_NONE || at == 0 ? SEAM_NONE : links.next[at];
 	}
-	free_family(&family);
+	free_links(&links);
 }
 
-/* What the tree cannot show. */
+/* A final tail call, and events beyond the limit. */
 static void put_rest(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_table.c - table, histograms and JSON of an account; see calls.h */
+/* calls_table.c - table, histograms and JSON; see calls_table.h */
 #include "report/calls_table.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum { BAR_COLUMNS = 40 };
 
-/* A row of the account with what the table shows of it. */
+/* A row of the account, and its values in the table. */
 struct call_line {
 	const struct seam_account_row *row;
 	const char *name;
@@ -23,7 +23,7 @@ struct call_line {
 struct lines {
 	struct call_line *items;
 	size_t n;
-	char (*numbers)[SEAM_CALL_NAME];/* names of functions without one */
+	char (*numbers)[SEAM_CALL_NAME];/* numbers as names */
 };
 
 int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort)
@@ -207,7 +207,7 @@ static void put_bar(const struct seam_view *view,
 	fputc('\n', view->out);
 }
 
-/* A bar a power of two, from the shortest call's to the longest's. */
+/* A bar for each power of two, from the shortest to the longest call. */
 static void put_histogram(const struct seam_view *view,
 			  const struct seam_account *account,
 			  const struct call_line *line)
@@ -266,8 +266,8 @@ int seam_calls_table(const struct seam_calls_report *report,
 	if (select_lines(&lines, report))
 		return -ENOMEM;
 	if (report->account->in_ticks)
-		fputs("times are ticks: the log does not say how many make a "
-		      "second\n", view->out);
+		fputs("times are ticks: the log has no clock frequency\n",
+		      view->out);
 	seam_view_style(view, SEAM_STYLE_BOLD);
 	fprintf(view->out, "%11s", "calls");
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++)
@@ -335,7 +335,8 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 		return -ENOMEM;
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", "seam.calls/1");
-	seam_json_string(&j, "unit", report->account->in_ticks ? "ticks" : "ns");
+	seam_json_string(&j, "unit",
+			 report->account->in_ticks ? "ticks" : "ns");
 	json_functions(&j, &lines);
 	seam_json_double(&j, "quantile_error", SEAM_QUANTILE_ERROR);
 	seam_json_open(&j, "repairs", '{');

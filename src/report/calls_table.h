@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls_table.h - an account of calls for people: table, histograms, stacks, graph
+ * calls_table.h - an account of calls as table, histograms, trees, graph, JSON
  *
- * And for programs: JSON of schema "seam.calls/1", which only grows.  Times
- * are nanoseconds, or ticks where the log does not say its frequency; then
- * each view says so.
+ * Members may be added to the JSON schema "seam.calls/1"; none is removed.
+ * Times are nanoseconds, or ticks for a log without a clock frequency.
  */
 #ifndef SEAM_CALLS_TABLE_H
 #define SEAM_CALLS_TABLE_H
@@ -36,7 +35,7 @@ enum seam_calls_sort {
 struct seam_calls_report {
 	const struct seam_account *account;
 	const struct seam_call_names *names;
-	enum seam_calls_sort sort;	/* numbers fall, names and ids rise */
+	enum seam_calls_sort sort;	/* names and ids ascend */
 	const char *filter;		/* a part of the name, or a pattern
 					 * with * and ?; NULL: all */
 	size_t limit;			/* rows; 0: all */
@@ -47,7 +46,8 @@ struct seam_calls_report {
 int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort);
 
 /* Whether @function passes the filter. */
-bool seam_calls_selects(const struct seam_calls_report *report, uint32_t function);
+bool seam_calls_selects(const struct seam_calls_report *report,
+			uint32_t function);
 
 /* 0 or -ENOMEM. */
 int seam_calls_table(const struct seam_calls_report *report,
@@ -55,15 +55,15 @@ int seam_calls_table(const struct seam_calls_report *report,
 int seam_calls_json(const struct seam_calls_report *report, FILE *out);
 
 /*
- * The slowest single calls, each with all it called, as indented trees; with
- * arguments and events at their places.
+ * The slowest single calls as indented trees of their callees, with arguments
+ * and events.
  */
 void seam_calls_stacks(const struct seam_calls_report *report,
 		       const struct seam_slow_calls *slow,
 		       const struct seam_trace *trace,
 		       const struct seam_view *view);
 
-/* Who calls whom, as a graph for Graphviz.  Needs the account's edges. */
+/* The call graph, for Graphviz.  Needs the account's edges. */
 void seam_calls_graph(const struct seam_calls_report *report, FILE *out);
 
 #endif /* SEAM_CALLS_TABLE_H */

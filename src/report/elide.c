@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elide.c - cut, compare, cut those that are alike elsewhere; see elide.h
+ * elide.c - cut, compare, cut equal results elsewhere; see elide.h
  *
  * Both kinds of names are made distinct in the same way: each distinct text
- * is shortened, those that read alike are shortened less or elsewhere, and
- * so on.  What is alike after MAX_ROUNDS is left whole.
+ * is shortened, those with equal results are shortened less or elsewhere, and
+ * so on.  Texts that are still equal after MAX_ROUNDS are not shortened.
  */
 #include "report/elide.h"
 
@@ -16,7 +16,7 @@
 
 enum {
 	MAX_ROUNDS = 10,
-	FEWEST = 4,		/* columns that hold an ellipsis at all */
+	FEWEST = 4,		/* columns of a cut text */
 	CONTEXT = 2,		/* bytes shown before a difference */
 };
 
@@ -43,7 +43,7 @@ static size_t step(const char *text, size_t *columns)
 const char *seam_elide_escape(struct seam_arena *arena, const char *text)
 {
 	char few[512], *buf = few;
-	size_t cap = 6 * strlen(text) + 1;	/* one byte becomes six */
+	size_t cap = 4 * strlen(text) + 1;	/* "\x1b" for one byte */
 	const char *copy = NULL;
 
 	if (cap > sizeof(few))
@@ -84,7 +84,7 @@ static size_t head_bytes(const char *text, size_t columns)
 	return at;
 }
 
-/* Where the end of @text begins that takes at most @columns. */
+/* Start of the longest end of @text that takes at most @columns. */
 static size_t tail_start(const char *text, size_t columns)
 {
 	size_t all = seam_elide_columns(text), at = 0, taken;
@@ -93,7 +93,7 @@ static size_t tail_start(const char *text, size_t columns)
 		at += step(text + at, &taken);
 		all -= taken;
 	}
-	/* an accent alone belongs to the character before it */
+	/* a combining character belongs to the character before it */
 	while (text[at]) {
 		size_t n = step(text + at, &taken);
 
@@ -104,7 +104,7 @@ static size_t tail_start(const char *text, size_t columns)
 	return at;
 }
 
-/* The first of the bytes at @at and before that begins a character. */
+/* Start of the character that byte @at is in. */
 static size_t character(const char *text, size_t at)
 {
 	while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
@@ -123,7 +123,7 @@ static const char *mark_of(const struct cutter *c)
 	return c->unicode ? "…" : "..";
 }
 
-/* Three pieces with marks between; an empty last one ends at the mark. */
+/* The first @head bytes, an ellipsis, [@from, @to), and one if text follows. */
 static const char *join(const struct cutter *c, const char *text, size_t head,
 			size_t from, size_t to)
 {
@@ -153,7 +153,7 @@ static const char *cut_middle(const struct cutter *c, const char *text)
 		    tail_start(text, tail), strlen(text));
 }
 
-/* The front of @text, and what is around byte @at of it. */
+/* The front of @text, and the part around its byte @at. */
 static const char *cut_around(const struct cutter *c, const char *text,
 			      size_t at)
 {
@@ -179,8 +179,8 @@ struct elided_name {
 	const char *whole;
 	const char *shown;
 	bool is_alike;		/* shorten it again */
-	unsigned int level;	/* how often it was alike */
-	size_t differs;		/* byte up to which it was, last */
+	unsigned int level;	/* rounds in which it was alike */
+	size_t differs;		/* first byte not common to all alike, last */
 };
 
 typedef const char *shorten_fn(const struct cutter *c,
@@ -231,9 +231,9 @@ static size_t common(const char *a, const char *b)
 }
 
 /*
- * Mark all that are alike: @n items in the order of what they show, then of
- * their text, so that the first and the last of a run have the least in
- * common.  True when there were any.
+ * Mark items that are shown alike.  They are sorted by their shown text, then
+ * by the whole one, so the first and the last of a run have the shortest
+ * common prefix.  True when there were any.
  */
 static bool mark_alike(struct elided_name *items, size_t n, bool give_up)
 {
@@ -260,8 +260,8 @@ static bool mark_alike(struct elided_name *items, size_t n, bool give_up)
 	return any;
 }
 
-static int shorten_all(const struct cutter *c, struct elided_name *items, size_t n,
-		       shorten_fn *shorten)
+static int shorten_all(const struct cutter *c, struct elided_name *items,
+		       size_t n, shorten_fn *shorten)
 {
 	for (unsigned int round = 0; ; round++) {
 		for (size_t i = 0; i < n; i++) {

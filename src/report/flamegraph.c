@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamegraph.c - the still picture; the contract is in flamegraph.h
+ * flamegraph.c - the static picture; the contract is in flamegraph.h
  *
- * Every frame is a group: a title for those who hover or listen, a rectangle,
- * a name that fits.  The script finds what it needs in the same elements, so
- * that nothing is said twice.  Names from outside stand in text nodes only.
+ * Every frame is an SVG group: a title (tool tip and screen reader), a
+ * rectangle, and the name cut to fit.  The script reads the same elements.
+ * Names from outside are in text nodes only.
  */
 #include "report/flamegraph.h"
 
@@ -30,11 +30,11 @@ enum {
 	SHADES = 3,
 };
 
-/* Width of a character of 11.5 px, and the least room for a name. */
+/* Width of a character of 11.5 px, and of the narrowest frame with a name. */
 static const double character_width = 6.95;
 static const double least_text_width = 3 * 6.95 + 7;
 #define GAP 0.7			/* between neighbours */
-#define LEAST_PERCENT 0.01	/* of the whole: narrower is not seen */
+#define LEAST_PERCENT 0.01	/* of the whole: narrower is invisible */
 
 /* Colours: a letter for CSS, a word for the legend. */
 enum frame_look {
@@ -61,7 +61,7 @@ static const struct {
 	[LOOK_GROUP] = { 'a', "thread" },
 };
 
-/* Callees that are not drawn, together: they are no self time. */
+/* The callees of a frame that are not drawn, together. */
 struct rest {
 	uint64_t x;		/* as in struct picture */
 	uint64_t samples, weight;
@@ -73,13 +73,13 @@ struct picture {
 	const struct seam_profile *profile;
 	FILE *out;
 	struct seam_tree tree;
-	struct seam_strings groups;	/* names that group nodes' keys are */
-	uint64_t *x;		/* by node: where it begins, in weight */
+	struct seam_strings groups;	/* names: the keys of group nodes */
+	uint64_t *x;		/* by node: its left edge, in weight */
 	bool by_weight;
 	enum seam_unit unit;
-	bool *drawn;		/* by node; never without its caller */
-	size_t n_small;		/* frames that are not */
-	struct rest *rest;	/* by node: its callees that are not */
+	bool *drawn;		/* by node; implies that of its caller */
+	size_t n_small;		/* frames not drawn */
+	struct rest *rest;	/* by node: its callees not drawn */
 	uint32_t rows;
 	bool used[N_LOOKS];
 };
@@ -104,11 +104,12 @@ static const char *name_of(const struct picture *p,
 	       seam_profile_text(p->profile, function_of(p, node)->name);
 }
 
-static enum frame_look look_of(const struct picture *p, const struct seam_node *node)
+static enum frame_look look_of(const struct picture *p,
+			       const struct seam_node *node)
 {
 	if (node->is_group)
 		return LOOK_GROUP;
-	/* where nothing was mapped; what has a module has that for a name */
+	/* nothing was mapped there; else the module would be in the name */
 	if (strcmp(name_of(p, node), "[unknown]") == 0)
 		return LOOK_UNKNOWN;
 	switch ((enum seam_layer)function_of(p, node)->layer) {
@@ -146,8 +147,8 @@ static int wider_first(const void *a, const void *b, void *context)
 }
 
 /*
- * Keep the widest.  No callee is wider than its caller, or has a smaller id,
- * so what is kept is a tree.
+ * Keep the widest.  No callee is wider than its caller or has a smaller id, so
+ * the kept frames are a tree.
  */
 static int bound_frames(struct picture *p)
 {
@@ -164,7 +165,7 @@ static int bound_frames(struct picture *p)
 	return 0;
 }
 
-/* Nothing without a width is drawn, but for the root. */
+/* Only the root is drawn even without a width. */
 static int choose_frames(struct picture *p)
 {
 	double percent = p->graph->min_percent;
@@ -184,7 +185,7 @@ static int choose_frames(struct picture *p)
 	return bound_frames(p);
 }
 
-/* Drawn callees of node @id stand first, then the others, then its own time. */
+/* From the left: drawn callees of node @id, the other callees, self. */
 static void place_callees(struct picture *p, uint32_t id)
 {
 	const struct seam_node *nodes = p->tree.items;
@@ -210,7 +211,7 @@ static uint64_t size_of_rest(const struct picture *p, uint32_t id)
 	return p->by_weight ? p->rest[id].weight : p->rest[id].samples;
 }
 
-/* Where each frame begins, which are drawn, and what the legend needs. */
+/* Positions of frames, the number of rows, and colours for the legend. */
 static int lay_out(struct picture *p)
 {
 	const struct seam_node *nodes = p->tree.items;
@@ -329,7 +330,7 @@ static void put_rect(const struct picture *p, double x, uint32_t y,
 		width - GAP > 0.3 ? width - GAP : 0.3, ROW - 1);
 }
 
-/* In the place of callees that are too narrow: not its caller's own time. */
+/* One dashed frame in place of callees that are too narrow. */
 static void put_rest(const struct picture *p, uint32_t id)
 {
 	const struct rest *rest = &p->rest[id];
@@ -357,7 +358,8 @@ static void put_frame(const struct picture *p, uint32_t id)
 	uint32_t y = row_y(p, node->depth);
 	enum frame_look look = look_of(p, node);
 	unsigned int shade = look == LOOK_GROUP ? node->depth % 2 :
-		(unsigned int)(seam_hash_stable(name, strlen(name), 0) % SHADES);
+		(unsigned int)(seam_hash_stable(name, strlen(name), 0) %
+			       SHADES);
 
 	fprintf(p->out, "<g class=\"f %c%u\" role=\"treeitem\" "
 		"aria-level=\"%u\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64
@@ -463,7 +465,7 @@ static ssize_t count_bytes(void *context, const char *data, size_t size)
 	return (ssize_t)size;
 }
 
-/* How large the page is.  0 or -ENOMEM. */
+/* The size of the page.  0 or -ENOMEM. */
 static int measure_page(const struct picture *p, uint64_t *n_bytes)
 {
 	static const cookie_io_functions_t counter = { .write = count_bytes };
@@ -478,7 +480,7 @@ static int measure_page(const struct picture *p, uint64_t *n_bytes)
 	return 0;
 }
 
-/* Groups are names from here on, so that equal ones merge. */
+/* Replace groups by the ids of their names, so that equal ones merge. */
 static int name_groups(struct picture *p, struct seam_tallies *tallies)
 {
 	uint32_t group = SEAM_NONE, id = SEAM_NONE;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * flamegraph.js - what makes the picture a tool
+ * flamegraph.js - zoom, search and keyboard navigation of a flame graph
  *
- * The picture is complete without this script.  With it, frames are laid out
- * anew for the window, and for the frame that is zoomed to.  The state is in
- * the address (#zoom=FRAME&search=REGEX), so that the browser's back button
- * works and a view can be passed on.  Where the address cannot be changed (a
- * sandboxed page, too many changes a second), the view changes all the same.
+ * The picture is complete without this script.  The script lays frames out for
+ * the window and for the zoomed frame.  The state is in the URL fragment
+ * (#zoom=FRAME&search=REGEX), so that the browser's back button works and a
+ * view can be shared.  Where the fragment cannot be changed (a sandboxed page,
+ * too many changes a second), the view changes nevertheless.
  *
- * Frames stand in the document depth-first, root first.  All names are read
- * from text nodes and written to text nodes; nothing is made from markup.
+ * Frames are in the document depth-first, root first.  All names are read
+ * from text nodes and written to text nodes; nothing is parsed as markup.
  */
 (function () {
 "use strict";
@@ -23,7 +23,7 @@ const page = svg.getElementById("page");
 const number = (element, name) => Number(element.getAttribute("data-" + name));
 const MARGIN = number(root, "margin");
 const TOP = number(root, "top");
-const NARROW = 900;		/* pixels: the tools get a row of their own */
+const NARROW = 900;		/* pixels; below it, tools have their own row */
 const TOOLS_ROW = 40;
 const ROW = number(root, "row");
 const inverted = number(root, "inverted") === 1;
@@ -49,8 +49,8 @@ function makeHtml(name, attributes, parent) {
 }
 
 /*
- * The frames, tied to their parents and children.  The list is copied first:
- * a live one is searched from its start after each change of the document.
+ * The frames, linked to their parents and children.  The list is copied first:
+ * a live one is scanned from its start after each change of the document.
  */
 const elements = [...root.children];
 const frames = elements.filter((e) => !e.classList.contains("rest"))
@@ -58,7 +58,7 @@ const frames = elements.filter((e) => !e.classList.contains("rest"))
 	const title = element.querySelector("title");
 	const lines = title.textContent.split("\n");
 
-	title.remove();		/* the tip says it, and better */
+	title.remove();		/* replaced by the tip */
 	element.setAttribute("aria-label", lines.join(", "));
 	element.setAttribute("tabindex", id === 0 ? "0" : "-1");
 	return {
@@ -73,8 +73,8 @@ const frames = elements.filter((e) => !e.classList.contains("rest"))
 		lines: lines,
 		parent: null,
 		children: [],
-		rest: null,		/* what stands for callees left out */
-		restSize: 0,		/* those that are not in the file */
+		rest: null,		/* element in place of narrow callees */
+		restSize: 0,		/* of callees not in the file */
 		shown: true,
 		pixels: 0,
 	};
@@ -92,7 +92,7 @@ for (const frame of frames) {
 	frame.element.frame = frame;
 }
 
-/* The rest of a frame's callees follows it. */
+/* A .rest element follows the frame of its caller. */
 elements.forEach((element, i) => {
 	if (!element.classList.contains("rest"))
 		return;
@@ -107,7 +107,7 @@ let pattern = null;
 let width = 0;
 let top = TOP;			/* of the first row */
 
-/* A monospaced font: one character tells the width of all. */
+/* The font is monospaced. */
 function characterWidth() {
 	const probe = make("text", {}, svg);
 
@@ -160,7 +160,7 @@ function place(frame) {
 	frame.element.classList.toggle("above", above);
 }
 
-/* How wide the callees are that are not in the file, or not shown now. */
+/* Width of the callees that are not in the file, or not shown now. */
 function restOf(frame) {
 	if (frame.depth < zoomed.depth || !frame.shown)
 		return 0;
@@ -169,7 +169,7 @@ function restOf(frame) {
 		(frame.size || 1));
 }
 
-/* One frame in their place, behind those that are shown. */
+/* One element in their place, right of the shown callees. */
 function placeRest(frame, pixels) {
 	if (pixels < 2 * GAP) {
 		if (frame.rest)
@@ -194,7 +194,7 @@ function placeRest(frame, pixels) {
 	rect.setAttribute("width", (pixels - GAP).toFixed(2));
 }
 
-/* The picture is as high as what is shown of it. */
+/* The height of the picture is that of the shown frames. */
 function layOut() {
 	rows = 1;
 	for (const frame of frames) {
@@ -234,7 +234,7 @@ const reset = makeHtml("button", { type: "button", title: "Escape" }, bar);
 back.textContent = "← Back";
 reset.textContent = "Reset";
 
-/* @text cut to @room pixels; the whole of it is there for those who hover. */
+/* @text cut to @room pixels, with the whole text as a tool tip. */
 function shorten(element, text, room) {
 	element.textContent = text;
 	const length = element.getComputedTextLength();
@@ -250,7 +250,7 @@ const title = head.querySelector(".title");
 const subtitle = head.querySelector(".sub");
 const words = [svg.querySelector("title").textContent, subtitle.textContent];
 
-/* A scroll bar is no part of the page. */
+/* clientWidth: without a scroll bar. */
 function measure() {
 	width = Math.max(document.documentElement.clientWidth ||
 		window.innerWidth || 1200, 320);
@@ -272,14 +272,14 @@ function measure() {
 	holder.setAttribute("width", tools);
 }
 
-/* The head stays in sight in a picture that is taller than the window. */
+/* Keep the head visible in a picture that is taller than the window. */
 function stick() {
 	const y = svg.parentNode === document ? window.scrollY : 0;
 
 	head.setAttribute("transform", "translate(0 " + y + ")");
 }
 
-/* What a search found: frames, and their share without counting twice. */
+/* Mark the frames found; their share counts nested ones once. */
 function mark() {
 	let hits = 0, until = -1, matched = 0;
 	const end = zoomed.x + zoomed.size;
@@ -305,7 +305,7 @@ function mark() {
 	result.title = wrong;
 }
 
-let wrong = "";			/* why the search is no regular expression */
+let wrong = "";			/* error of the regular expression */
 
 function compile(text) {
 	wrong = "";
@@ -320,7 +320,7 @@ function compile(text) {
 	}
 }
 
-/* How many steps of ours "back" can undo. */
+/* The number of zooms that "back" can undo. */
 function stepsBack() {
 	return window.history.state && window.history.state.step || 0;
 }
@@ -338,7 +338,7 @@ function show(zoom, text) {
 	reset.disabled = zoomed === frames[0] && pattern === null;
 }
 
-/* The address as somebody has passed it on, or as it was before. */
+/* Show the state in the URL: at load, and after back or forward. */
 function follow() {
 	const words = new URLSearchParams(window.location.hash.slice(1));
 
@@ -346,7 +346,7 @@ function follow() {
 		words.get("search") || "");
 }
 
-/* A new zoom is a step that "back" undoes; a search is not. */
+/* A zoom adds a history entry, which "back" undoes; a search does not. */
 function go(zoom, text, isStep) {
 	const words = new URLSearchParams();
 	const steps = stepsBack();
@@ -359,18 +359,18 @@ function go(zoom, text, isStep) {
 
 	try {
 		if (hash === (window.location.hash || "#"))
-			;	/* it is there already */
+			;	/* unchanged */
 		else if (isStep)
 			window.history.pushState({ step: steps + 1 }, "", hash);
 		else
 			window.history.replaceState({ step: steps }, "", hash);
 	} catch (error) {
-		/* the view does not depend on the address */
+		/* the view does not depend on the URL */
 	}
 	show(zoom, text);
 }
 
-/* All of the picture, and where it begins: its root. */
+/* Reset zoom and search, and scroll to the root. */
 function goHome() {
 	hideTip();
 	search.blur();
@@ -379,16 +379,16 @@ function goHome() {
 }
 
 /*
- * Whoever opens a picture that is taller than the window wants to see its
- * root.  A headless browser takes a picture of the document's first screen
- * and leaves white what has not been scrolled to it.
+ * A picture that is taller than the window is scrolled to its root, but not in
+ * a headless browser: its screenshot starts at the top of the document.
  */
-function isWatched() {
+function isInteractive() {
 	return !/Headless/.test(window.navigator.userAgent);
 }
 
-/* What is said of a frame beside the pointer. */
-const float = make("foreignObject", { width: 1, height: 1, class: "over" }, svg);
+/* The tip: details of a frame, beside the pointer. */
+const float = make("foreignObject", { width: 1, height: 1, class: "over" },
+	svg);
 const tip = makeHtml("div", { class: "html tip", role: "status" }, float);
 
 float.style.overflow = "visible";
@@ -445,7 +445,7 @@ root.addEventListener("click", (event) => {
 	go(frame, search.value, true);
 });
 
-/* One frame is in the order of the Tab key: the one used last. */
+/* Only the frame used last is in the Tab order. */
 let current = frames[0];
 
 root.addEventListener("focusin", (event) => {
@@ -463,7 +463,7 @@ function choose(frame) {
 	frame.element.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
-/* The next frame of the same row that is drawn, in direction 1 or -1. */
+/* The next shown frame of the same row, in direction 1 or -1. */
 function beside(frame, step) {
 	for (let i = frame.id + step; frames[i]; i += step)
 		if (frames[i].depth === frame.depth && frames[i].shown)
@@ -531,13 +531,13 @@ svg.appendChild(head);
 svg.appendChild(float);
 measure();
 follow();
-/* the picture may have brought a scroll bar, which takes its width */
+/* the picture may have added a scroll bar, which reduces the width */
 if (document.documentElement.clientWidth &&
     document.documentElement.clientWidth !== width) {
 	measure();
 	layOut();
 }
-if (!inverted && isWatched())
+if (!inverted && isInteractive())
 	window.scrollTo(0, svg.getBoundingClientRect().height);
 stick();
 })();

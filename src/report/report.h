@@ -3,11 +3,11 @@
  * report.h - a profile as tables or call trees, for people or as JSON
  *
  * The events of a recording count different things and are shown one after
- * another, each with its own percentages.  What was lost, and what a reader
- * should know, is part of every form.
+ * another, each with its own percentages.  Every form includes losses and
+ * notes.
  *
- * The JSON forms are versioned: members may be added under the same schema,
- * none is taken away or changes its meaning.
+ * The JSON forms are versioned: members may be added under the same schema;
+ * none is removed or changes its meaning.
  */
 #ifndef SEAM_REPORT_H
 #define SEAM_REPORT_H
@@ -20,18 +20,17 @@ struct seam_report {
 	const struct seam_profile *profile;
 	const struct seam_selected *selected;
 	const char *path;	/* of the recording, as the user named it */
-	const char *const *more;	/* and of logs read with it */
+	const char *const *more;	/* paths of XRay logs read with it */
 	size_t n_more;
 	uint32_t by;		/* keys; see rows.h */
 	enum seam_sort sort;
 	uint64_t top;		/* rows shown; 0: all */
 	const char *filter;	/* NULL: all */
-	bool details;		/* beside the notes, in text */
-	double min_percent;	/* of the event; smaller nodes of a tree */
-				/* are left out */
+	bool details;		/* after the notes, in text */
+	double min_percent;	/* of the event; a tree omits smaller nodes */
 };
 
-/* Rows, as aligned text.  0 or -ENOMEM, as the other three. */
+/* Rows, as aligned text.  This and the other three return 0 or -ENOMEM. */
 int seam_report_text(const struct seam_report *report,
 		     const struct seam_view *view);
 
@@ -43,18 +42,18 @@ int seam_report_text(const struct seam_report *report,
 int seam_report_json(const struct seam_report *report, FILE *out);
 
 /*
- * The call tree, top-down.  By comm, thread, process or CPU, each is a root;
- * else all are merged.
+ * The call tree, top-down.  By comm, thread, process or CPU, each of these is a
+ * root; else all stacks are merged.
  */
 int seam_report_tree_text(const struct seam_report *report,
 			  const struct seam_view *view);
 
 /*
  * "seam.tree/1": for each event nested nodes, {"symbol", ..., "children":
- * [...]}.  A node as deep as JSON readers go (SEAM_REPORT_DEPTH) that had
- * callees has "cut": true instead of children; its total has them still.
- * "hidden" counts the nodes that were left out, "stackless" the samples that
- * no node has.
+ * [...]}.  At SEAM_REPORT_DEPTH, a limit of JSON readers, a node with callees
+ * has "cut": true instead of children; its total includes them.  "hidden"
+ * counts the nodes that were left out, "stackless" the samples without a
+ * stack.
  */
 int seam_report_tree_json(const struct seam_report *report, FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* row_keys.c - keys by name, and what a row has for each; see rows.h */
+/* row_keys.c - names of keys, and the values of a row; see rows.h */
 #include "report/rows.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static uint32_t find(const char *text, size_t size)
 int seam_by_parse(const char *text, uint32_t *by)
 {
 	*by = 0;
-	for (size_t i = 0; i < SEAM_MOST_KEYS; i++) {
+	for (size_t i = 0; i < SEAM_MAX_KEYS; i++) {
 		size_t n = strcspn(text, ",");
 		uint32_t key = find(text, n);
 
@@ -67,7 +67,7 @@ uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
 {
 	size_t at = 0;
 
-	/* of samples: in the order of the keys that are not of code */
+	/* ids are in the order of the keys that are not of code */
 	for (size_t i = 0; seam_by_key(table->by, i) != key; i++)
 		at += seam_by_key(table->by, i) > SEAM_BY_LINE;
 	return table->groups.items[row->group].items[at];
@@ -94,7 +94,7 @@ static const char *line_text(const struct seam_rows *table,
 	const struct seam_profile *profile = table->profile;
 
 	if (!code->file && seam_by_has(table->by, SEAM_BY_SYMBOL))
-		return "-";	/* the symbol stands beside it */
+		return "-";	/* the symbol is a column too */
 	if (!code->file)
 		return seam_profile_text(profile, profile->functions.items[
 						  code->function].name);
@@ -146,17 +146,6 @@ const char *seam_row_text(const struct seam_rows *table,
 	default:
 		return seam_profile_text(profile, id);
 	}
-}
-
-const char *seam_row_name(const struct seam_rows *table,
-			  const struct seam_row *row)
-{
-	static const char none[] = "";
-	char buf[SEAM_ROW_TEXT];
-	const char *text = seam_row_text(table, row,
-					 seam_by_key(table->by, 0), buf);
-
-	return text == buf ? none : text;
 }
 
 const char *seam_row_module(const struct seam_rows *table,

@@ -2,10 +2,10 @@
 /*
  * rows.c - rows from tallies; the contract is in rows.h
  *
- * Each frame of the profile gets the number of its code: frames that are
- * one function, or one module, have the same.  Totals come from one walk of
- * the call tree that counts, for each row, how many of its frames are open
- * above: a node adds to the total of its row only where it is the outermost.
+ * Each frame of the profile gets the number of its code: frames of one
+ * function, or of one module, have the same.  Totals come from one walk of
+ * the call tree that counts, for each row, its nodes on the current path: a
+ * node adds to the total of its row only where it is the outermost.
  */
 #include "report/rows.h"
 
@@ -86,14 +86,14 @@ static uint32_t *number_frames(struct seam_rows *table)
 	return NULL;
 }
 
-/* State of the walk: which row a code has, and the path to the node. */
+/* State of the walk: the row of each code, and the path to the node. */
 struct row_walk {
 	struct seam_rows *table;
 	const struct seam_tree *tree;
-	uint32_t group;		/* below whose node we are */
+	uint32_t group;		/* of the node's root */
 	struct {
 		uint32_t row, group;
-	} *row_of;		/* by code; of that group only */
+	} *row_of;		/* by code; valid if group is the current one */
 	SEAM_ARRAY(uint32_t) open;	/* by row: nodes of it on the path */
 	SEAM_ARRAY(uint32_t) path;	/* rows, by depth */
 };
@@ -114,7 +114,7 @@ static uint32_t row_of(struct row_walk *w, uint32_t code)
 	return w->row_of[code].row;
 }
 
-/* Samples without any stack have a row of their own: nothing is dropped. */
+/* Samples without a stack have a row of their own. */
 static int add_stackless(struct row_walk *w, const struct seam_node *node)
 {
 	struct seam_row *row;
@@ -200,7 +200,7 @@ static int from_tree(struct seam_rows *table,
 	return rc;
 }
 
-/* Tallies are sorted by group, so a row is a run of them. */
+/* Tallies are sorted by group: a row is a run of them. */
 static int from_groups(struct seam_rows *table,
 		       const struct seam_tallies *tallies)
 {
@@ -239,8 +239,8 @@ static void list_groups(struct seam_rows *table)
 }
 
 int seam_rows_make(struct seam_rows *table,
-		    const struct seam_selected *selected, uint32_t event,
-		    uint32_t by)
+		   const struct seam_selected *selected, uint32_t event,
+		   uint32_t by)
 {
 	struct seam_tallies tallies;
 	int rc;
@@ -327,7 +327,7 @@ static int compare_rows(const void *x, const void *y, void *context)
 }
 
 void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
-		     bool by_weight)
+		    bool by_weight)
 {
 	struct row_order order = { table, sort, by_weight };
 

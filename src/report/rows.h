@@ -2,40 +2,40 @@
 /*
  * rows.h - rows with self and total, by one key or by several
  *
- * Self is what ended in the row's functions, total what had one of them
- * anywhere on its stack; a recursive function counts once a stack.  A row by
- * thread, process, comm or CPU alone has no callers: its self and total are
- * equal.  By several keys, such as comm and symbol, a row is what all of
- * them have in common.
+ * Self counts the samples with one of the row's functions at the leaf, total
+ * those with one anywhere on the stack; a recursive function counts once per
+ * stack.  In rows by thread, process, comm or CPU alone, self and total are
+ * equal.  With several keys, such as comm and symbol, a row has the samples
+ * that agree in all of them.
  */
 #ifndef SEAM_ROWS_H
 #define SEAM_ROWS_H
 
 #include "model/profile/tally.h"
 
-/* What a row stands for.  Those up to LINE are of code, the rest of samples. */
+/* Keys of rows: up to LINE a property of code, then of samples. */
 enum seam_by {
 	SEAM_BY_SYMBOL = 1,
 	SEAM_BY_MODULE,
-	SEAM_BY_LINE,		/* of the source; functions without lines stay */
+	SEAM_BY_LINE,		/* of source; else the function */
 	SEAM_BY_COMM,		/* the thread's name at the sample */
 	SEAM_BY_THREAD,
 	SEAM_BY_PROCESS,
 	SEAM_BY_CPU,
 };
 
-enum { SEAM_MOST_KEYS = 4 };
+enum { SEAM_MAX_KEYS = 4 };
 
-/* "symbol", "module", ...; NULL for what is none. */
+/* "symbol", "module", ...; NULL for other values. */
 const char *seam_by_name(enum seam_by by);
 
 /*
  * Several keys in one number, four bits each, the first one lowest; one key
- * is its own number.  seam_by_key() gives key @i, 0 behind the last.
+ * is its own number.  seam_by_key() returns key @i, 0 after the last.
  */
 static inline enum seam_by seam_by_key(uint32_t by, size_t i)
 {
-	return (enum seam_by)(i < SEAM_MOST_KEYS ? by >> 4 * i & 0xf : 0);
+	return (enum seam_by)(i < SEAM_MAX_KEYS ? by >> 4 * i & 0xf : 0);
 }
 
 static inline bool seam_by_has(uint32_t by, enum seam_by key)
@@ -46,7 +46,7 @@ static inline bool seam_by_has(uint32_t by, enum seam_by key)
 	return false;
 }
 
-/* Whether rows are of code: they have callers then. */
+/* Whether rows are of code: then they have callers. */
 static inline bool seam_by_is_code(uint32_t by)
 {
 	return seam_by_has(by, SEAM_BY_SYMBOL) ||
@@ -55,8 +55,8 @@ static inline bool seam_by_is_code(uint32_t by)
 }
 
 /*
- * "comm,symbol" as such a number.  -EINVAL: not of up to four names of
- * keys, each once.
+ * "comm,symbol" as such a number.  -EINVAL unless @text has one to four names
+ * of keys, each once.
  */
 int seam_by_parse(const char *text, uint32_t *by);
 
@@ -69,7 +69,7 @@ enum seam_sort {
 	SEAM_SORT_TOTAL,
 };
 
-/* What a row's code has in common; SEAM_NONE for what is no key. */
+/* The code of a row; SEAM_NONE where the key is not used. */
 struct seam_row_code {
 	uint32_t function;
 	uint32_t module;
@@ -78,9 +78,9 @@ struct seam_row_code {
 };
 
 struct seam_row {
-	uint32_t code;		/* of the table's codes; SEAM_NONE: samples */
-				/* without any stack, or no key of code */
-	uint32_t group;		/* of the table's groups */
+	uint32_t code;		/* index in codes; SEAM_NONE: samples */
+				/* without a stack, or no key of code */
+	uint32_t group;		/* index in groups */
 	uint64_t self_samples;
 	uint64_t self_weight;
 	uint64_t samples;	/* total */
@@ -97,46 +97,42 @@ struct seam_rows {
 		size_t n, cap;
 	} codes;
 	struct seam_groups groups;
-	uint64_t samples, weight;	/* of all, filtered or not */
+	uint64_t samples, weight;	/* of all rows, also filtered ones */
 };
 
-/* seam_rows_fini() is due in any case.  0 or -ENOMEM. */
+/* 0 or -ENOMEM; seam_rows_fini() is valid after both. */
 int seam_rows_make(struct seam_rows *table,
-		    const struct seam_selected *selected, uint32_t event,
-		    uint32_t by);
+		   const struct seam_selected *selected, uint32_t event,
+		   uint32_t by);
 void seam_rows_fini(struct seam_rows *table);
 
 /*
- * Largest first, by weights or by numbers of samples; equal ones by their
- * other value, then by name, so that the order is always the same.
+ * Largest first, by weights or by numbers of samples; equal ones by the other
+ * value, then by name, so that the order is reproducible.
  */
 void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
-		     bool by_weight);
+		    bool by_weight);
 
-/* Keep the rows of which a key or the module has @text in it, in any case. */
+/* Keep rows with @text in a key or in the module; case is ignored. */
 void seam_rows_filter(struct seam_rows *table, const char *text);
 
-/* Whether the row is samples without any stack. */
+/* Whether the row holds the samples without a stack. */
 bool seam_row_is_stackless(const struct seam_rows *table,
 			   const struct seam_row *row);
 
-/* The id of a thread, process, comm (string) or CPU of @row. */
+/* The id of the thread, process, comm (string) or CPU; @key is in the table. */
 uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
 		     enum seam_by key);
 
 enum { SEAM_ROW_TEXT = 4096 };
 
 /*
- * What the row has for @key: a symbol, a module's path, "file:line", a name,
- * a CPU's number.  The profile's text, or @buf.
+ * The row's value of @key: a symbol, a module's path, "file:line", a name, a
+ * CPU number.  Text of the profile, or @buf.
  */
 const char *seam_row_text(const struct seam_rows *table,
 			  const struct seam_row *row, enum seam_by key,
 			  char buf[SEAM_ROW_TEXT]);
-
-/* By the first key alone, where it needs no buffer; for tests and JSON. */
-const char *seam_row_name(const struct seam_rows *table,
-			  const struct seam_row *row);
 
 /* The module of a row that has a function; "" for others. */
 const char *seam_row_module(const struct seam_rows *table,

@@ -2,8 +2,7 @@
 /*
  * summary.c - head and tail of every report; the contract is in summary.h
  *
- * Loss is said twice: as a figure at the top, where nobody can miss it, and
- * by cause at the end.
+ * Loss is reported twice: as a figure in the head, and by cause at the end.
  */
 #include "report/summary.h"
 
@@ -16,7 +15,7 @@ bool seam_summary_is_lossy(const struct seam_profile *profile)
 	return profile->losses.n > 0;
 }
 
-/* Of what was produced: samples that are here and records that are not. */
+/* Of all that was produced: the samples and the lost records. */
 static double percent_lost(const struct seam_profile *profile)
 {
 	uint64_t lost = seam_profile_n_lost(profile);
@@ -83,7 +82,8 @@ void seam_summary_event(const struct seam_report *report,
 			const struct seam_view *view, uint32_t event,
 			uint64_t samples, uint64_t weight)
 {
-	const struct seam_profile_event *e = &report->profile->events.items[event];
+	const struct seam_profile_event *e =
+		&report->profile->events.items[event];
 	char buf[SEAM_NUMBER];
 
 	fputc('\n', view->out);
@@ -116,10 +116,10 @@ void seam_summary_event(const struct seam_report *report,
 void seam_summary_unmatched(const struct seam_report *report,
 			    const struct seam_view *view)
 {
-	fputs("Nothing here has '", view->out);
+	fputs("Nothing matches '", view->out);
 	seam_text_put(view->out, report->filter ? report->filter : "",
 		      SEAM_TEXT_TERMINAL);
-	fputs("' in its name\n", view->out);
+	fputs("'\n", view->out);
 }
 
 static void put_loss(const struct seam_profile *profile,
@@ -277,7 +277,8 @@ void seam_summary_event_json(const struct seam_report *report,
 			     struct seam_json *j, uint32_t event,
 			     uint64_t samples, uint64_t weight)
 {
-	const struct seam_profile_event *e = &report->profile->events.items[event];
+	const struct seam_profile_event *e =
+		&report->profile->events.items[event];
 
 	seam_json_string(j, "event", seam_profile_text(report->profile,
 						       e->name));

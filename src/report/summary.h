@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* summary.h - what was recorded, how much of it is here, what was lost */
+/* summary.h - head and tail of every report: samples, time, losses, notes */
 #ifndef SEAM_SUMMARY_H
 #define SEAM_SUMMARY_H
 
@@ -9,16 +9,16 @@
 /* Whether anything was lost or skipped: exit status 3. */
 bool seam_summary_is_lossy(const struct seam_profile *profile);
 
-/* The first lines of every text: the command, the file, time, loss. */
+/* The first lines: command, file, samples, time, loss. */
 void seam_summary_head(const struct seam_report *report,
 		       const struct seam_view *view);
 
-/* A line for one event: samples, their weight, in how many threads. */
+/* A line for one event: samples, their weight, loss. */
 void seam_summary_event(const struct seam_report *report,
 			const struct seam_view *view, uint32_t event,
 			uint64_t samples, uint64_t weight);
 
-/* What stands in place of rows where --filter took all. */
+/* A line in place of rows where none passes --filter. */
 void seam_summary_unmatched(const struct seam_report *report,
 			    const struct seam_view *view);
 

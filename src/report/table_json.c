@@ -5,7 +5,7 @@
 #include "report/report.h"
 #include "report/summary.h"
 
-/* Members that two keys have in common are put by one of them. */
+/* One of two keys puts the members that they have in common. */
 static void put_code(const struct seam_rows *table, const struct seam_row *row,
 		     enum seam_by key, struct seam_json *j)
 {
@@ -19,7 +19,7 @@ static void put_code(const struct seam_rows *table, const struct seam_row *row,
 						code ? code->file : 0));
 		seam_json_u64(j, "line", code ? code->line : 0);
 		if (with_symbol || (code && code->file))
-			return;		/* else the function is all we know */
+			return;		/* else the row is a function */
 		key = SEAM_BY_SYMBOL;
 	}
 	if (key == SEAM_BY_MODULE) {
@@ -108,7 +108,8 @@ static void put_rows(const struct seam_report *report, struct seam_rows *table,
 static bool is_shown(const struct seam_report *report, uint32_t event)
 {
 	const struct seam_selected *s = report->selected;
-	const struct seam_profile_event *e = &report->profile->events.items[event];
+	const struct seam_profile_event *e =
+		&report->profile->events.items[event];
 
 	return s->event == SEAM_NONE ?
 	       e->n_samples || e->n_lost || e->is_measured :

@@ -2,9 +2,9 @@
 /*
  * table_text.c - rows as aligned text
  *
- * The figures come first because they are what is read down; names come
- * last because they vary.  On a terminal a line fits its width: the bar
- * gives way first, then the names share what there is.
+ * Figures come first, in columns of fixed width; names, which vary, come last.
+ * On a terminal a line fits the width: the bar shrinks first, then the names
+ * share the rest.
  */
 #include <errno.h>
 
@@ -18,19 +18,19 @@ enum {
 	BAR = 10,
 	SMALLEST_BAR = 4,
 	LAYER = 8,
-	TEXT_MOST = 72,		/* where nothing is cut: beyond, no padding */
-	MODULE_MOST = 28,
-	MAX_COLUMNS = SEAM_MOST_KEYS + 1,
+	MAX_TEXT = 72,		/* not on a terminal: longer: not padded */
+	MAX_MODULE = 28,
+	MAX_COLUMNS = SEAM_MAX_KEYS + 1,
 };
 
-/* A column of names: a key's, or the module beside a symbol. */
+/* A column of names: of a key, or the modules of symbols. */
 struct column {
 	enum seam_by key;
-	bool has_layer;		/* in front of it */
+	bool has_layer;		/* before it */
 	const char *heading;
 	const char **texts;	/* by row, escaped, as they are shown */
 	size_t width;
-	size_t part;		/* of the room, where it is tight */
+	size_t part;		/* weight in sharing the width */
 };
 
 struct table_layout {
@@ -38,10 +38,10 @@ struct table_layout {
 	const struct seam_rows *table;
 	size_t n;		/* rows shown */
 	bool by_weight;
-	bool is_measured;	/* its numbers are calls */
-	enum seam_by number;	/* thread, process: their number; 0: none */
+	bool is_measured;	/* rows count calls, not samples */
+	enum seam_by number;	/* THREAD or PROCESS: has a TID or PID column */
 	size_t bar;		/* columns; 0: none */
-	uint64_t longest;	/* what a whole bar stands for */
+	uint64_t longest;	/* value of a full bar */
 	struct column columns[MAX_COLUMNS];
 	size_t n_columns;
 	struct seam_arena arena;
@@ -52,12 +52,14 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static uint64_t self_of(const struct table_layout *l, const struct seam_row *row)
+static uint64_t self_of(const struct table_layout *l,
+			const struct seam_row *row)
 {
 	return l->by_weight ? row->self_weight : row->self_samples;
 }
 
-static void add_column(struct table_layout *l, enum seam_by key, const char *heading)
+static void add_column(struct table_layout *l, enum seam_by key,
+		       const char *heading)
 {
 	struct column *c = &l->columns[l->n_columns++];
 
@@ -97,7 +99,7 @@ static int32_t number_of(const struct seam_rows *table,
 	       profile->processes.items[id].pid;
 }
 
-/* What @row has in column @c, not yet escaped. */
+/* The text of @row in column @c, not escaped. */
 static const char *text_of(const struct table_layout *l, const struct column *c,
 			   const struct seam_row *row,
 			   char buf[SEAM_ROW_TEXT])
@@ -111,7 +113,7 @@ static const char *text_of(const struct table_layout *l, const struct column *c,
 	text = seam_row_text(l->table, row, c->key, buf);
 	if (l->number || !has_number)
 		return text;
-	/* threads of one name are told apart by their numbers */
+	/* numbers distinguish threads of one name */
 	snprintf(buf, SEAM_ROW_TEXT, "%.*s %d", SEAM_ROW_TEXT - 16, text,
 		 number_of(l->table, row, c->key));
 	return buf;
@@ -120,11 +122,11 @@ static const char *text_of(const struct table_layout *l, const struct column *c,
 static int fill_column(struct table_layout *l, struct column *c)
 {
 	char buf[SEAM_ROW_TEXT];
-	size_t most = !l->view->width ? TEXT_MOST : SIZE_MAX;
+	size_t most = !l->view->width ? MAX_TEXT : SIZE_MAX;
 	int rc = 0;
 
 	if (!l->view->width && c->key == SEAM_BY_MODULE && l->n_columns > 1)
-		most = MODULE_MOST;
+		most = MAX_MODULE;
 	c->texts = seam_arena_alloc(&l->arena, (l->n + 1) * sizeof(*c->texts));
 	if (!c->texts)
 		return -ENOMEM;
@@ -144,7 +146,7 @@ static int fill_column(struct table_layout *l, struct column *c)
 	return rc;
 }
 
-/* What all columns take, with the gaps between and layers. */
+/* Columns that all names take, with gaps and layers. */
 static size_t taken(const struct table_layout *l)
 {
 	size_t sum = (l->n_columns - 1) * GAP;
@@ -156,8 +158,8 @@ static size_t taken(const struct table_layout *l)
 }
 
 /*
- * Those that need less than their part of the room keep what they need; the
- * others share what is left by their parts.
+ * Columns that need less than their part of the room keep their width; the
+ * others share the rest by their parts.
  */
 static void share(struct table_layout *l, size_t room)
 {
@@ -254,7 +256,8 @@ static void put_head(const struct table_layout *l)
 	fputc('\n', out);
 }
 
-static void put_figures(const struct table_layout *l, const struct seam_row *row)
+static void put_figures(const struct table_layout *l,
+			const struct seam_row *row)
 {
 	const struct seam_rows *t = l->table;
 	uint64_t whole = l->by_weight ? t->weight : t->samples;
@@ -314,7 +317,7 @@ static void put_row(const struct table_layout *l, size_t i)
 	fputc('\n', l->view->out);
 }
 
-/* What --top hides, with its share, so that the sum is always there. */
+/* The number of rows that --top hides, and their share. */
 static void put_rest(const struct table_layout *l)
 {
 	const struct seam_rows *t = l->table;

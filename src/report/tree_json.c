@@ -65,7 +65,7 @@ static void open_node(const struct seam_call_tree *tree,
 
 /*
  * Depth-first without recursion: a node with children opens its array, and
- * the step to the next node closes what lies between the two.
+ * the step to a node of lesser depth closes the arrays between.
  */
 static void put_nodes(const struct seam_call_tree *tree,
 		      const struct seam_profile *profile, struct seam_json *j)

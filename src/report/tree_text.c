@@ -2,9 +2,8 @@
 /*
  * tree_text.c - a call tree drawn with lines
  *
- * Only where calls part does the tree step to the right: a callee that is
- * alone stands under its caller.  A stack of thirty frames with three
- * branches is three steps wide.
+ * Only siblings are indented: an only callee is in the column of its caller.
+ * A stack of thirty frames with three branches is three steps wide.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 enum {
 	FIGURES = 20,		/* columns of total, self and gaps */
-	LEAST = 26,		/* of a name and what follows it */
+	LEAST = 26,		/* of a name and its suffix */
 	NUMBER = 12,		/* " (4194304)" */
 	INLINED = 10,		/* " (inlined)" */
 };
@@ -27,7 +26,7 @@ struct drawing {
 	const struct seam_view *view;
 	const struct seam_call_tree *tree;
 	SEAM_ARRAY(bool) rails;		/* true: siblings follow below */
-	SEAM_ARRAY(uint32_t) steps;	/* rails of the path, by depth - 1 */
+	SEAM_ARRAY(uint32_t) steps;	/* number of rails, by depth - 1 */
 	const char **shown;	/* names by node, on a terminal; or NULL */
 	struct seam_arena arena;
 };
@@ -51,7 +50,8 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 {
 	const struct seam_node *nodes = d->tree->tree.items;
 	bool open = node->next_sibling != SEAM_NONE;
-	bool parts = open || &nodes[nodes[node->parent].first_child] != node;
+	bool has_siblings = open ||
+			    &nodes[nodes[node->parent].first_child] != node;
 	uint32_t *step;
 	bool *slot;
 
@@ -59,7 +59,7 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 	d->rails.n = d->steps.n ? d->steps.items[d->steps.n - 1] : 0;
 	for (size_t i = 0; i < d->rails.n; i++)
 		fputs(rail(d, d->rails.items[i]), d->view->out);
-	if (parts) {
+	if (has_siblings) {
 		fputs(branch(d, open), d->view->out);
 		slot = SEAM_ARRAY_PUSH(&d->rails);
 		if (!slot)
@@ -73,7 +73,7 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 	return 3 * d->rails.n + 1;
 }
 
-/* " (4711)" of a thread or process; a CPU's own; a name has none. */
+/* " (4711)" of a thread or process, or the number of a CPU. */
 static void put_number(const struct drawing *d, const struct seam_node *node)
 {
 	const struct seam_profile *profile = d->report->profile;
@@ -109,8 +109,8 @@ static bool is_inlined(const struct seam_node *node)
 }
 
 /*
- * The names of the children of @parent, cut so that no two read alike; they
- * begin in the same column, with @left to the right of it.
+ * The names of the children of @parent, cut to at most @left columns so that
+ * they stay distinct.
  */
 static int fit_children(struct drawing *d, const struct seam_node *parent,
 			size_t left)
@@ -169,7 +169,7 @@ static void put_name(const struct drawing *d, const struct seam_node *node)
 	fputc('\n', view->out);
 }
 
-/* What a line has for names, where the rails take @used columns. */
+/* Columns for a name, where the rails take @used. */
 static size_t room_for_name(const struct seam_view *view, size_t used)
 {
 	return view->width > FIGURES + used + LEAST ?
@@ -203,7 +203,7 @@ static int put_node(struct drawing *d, const struct seam_node *node)
 	return 0;
 }
 
-/* Samples without any stack have no root; under a thread they are its own. */
+/* Samples without a stack have no root; below a thread they are its self. */
 static void put_stackless(const struct drawing *d)
 {
 	const struct seam_node *root = &d->tree->tree.items[0];
@@ -223,7 +223,7 @@ static void put_foot(const struct drawing *d)
 	if (!d->tree->n_hidden)
 		return;
 	seam_view_style(d->view, SEAM_STYLE_DIM);
-	fprintf(d->view->out, "%s smaller or other node%s not shown; "
+	fprintf(d->view->out, "%s smaller or filtered node%s not shown; "
 		"--min-percent 0 shows all sizes\n",
 		seam_format_count(n, d->tree->n_hidden),
 		d->tree->n_hidden == 1 ? "" : "s");
@@ -241,7 +241,7 @@ static int put_tree(struct drawing *d)
 		goto foot;
 	}
 	seam_view_style(d->view, SEAM_STYLE_DIM);
-	/* inverted, a stack ends where the thread began */
+	/* in an inverted stack, the leaf is where the thread began */
 	fprintf(d->view->out, "%8s  %8s  %s\n", "TOTAL",
 		is_inverted ? "BEGINS" : "SELF",
 		is_inverted ? "CALLERS" : "CALLS");
@@ -257,7 +257,7 @@ foot:
 	return rc;
 }
 
-/* 1 when the event had samples and is drawn. */
+/* 1 when the event has samples and was drawn. */
 static int put_event(const struct seam_report *report,
 		     const struct seam_view *view, uint32_t event)
 {

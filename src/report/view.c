@@ -42,7 +42,7 @@ struct seam_view seam_view_make(FILE *out, bool color)
 
 void seam_view_style(const struct seam_view *view, unsigned int style)
 {
-	/* The 16 colours that every terminal lets its user choose. */
+	/* The 16 colours that users configure in their terminal. */
 	static const char *const codes[] = {
 		[SEAM_STYLE_PLAIN] = "0",
 		[SEAM_STYLE_BOLD] = "1",
@@ -78,7 +78,7 @@ struct scale {
 	const char *unit;
 };
 
-/* Three digits that count, in the largest of @scales that reaches 1. */
+/* Three significant digits, in the largest of @scales not above @value. */
 static const char *scaled(char buf[SEAM_NUMBER], double value,
 			  const struct scale *scales, size_t n)
 {

@@ -2,8 +2,7 @@
 /*
  * view.h - text for people: numbers, columns, colours, what a terminal can do
  *
- * Without a terminal there is no colour, no bar and nothing is cut, so that
- * what is piped is whole; in a terminal a line fits its width.
+ * On a terminal a line fits the width; elsewhere nothing is cut.
  */
 #ifndef SEAM_VIEW_H
 #define SEAM_VIEW_H
@@ -12,12 +11,12 @@
 
 struct seam_view {
 	FILE *out;
-	unsigned int width;	/* columns of the terminal; 0: not one */
+	unsigned int width;	/* columns of the terminal; 0: no terminal */
 	bool color;
 	bool unicode;		/* the locale's encoding is UTF-8 */
 };
 
-/* What standard output can do, colour as the caller decided. */
+/* The capabilities of @out; the caller decides about colour. */
 struct seam_view seam_view_make(FILE *out, bool color);
 
 enum seam_style {
@@ -49,7 +48,7 @@ const char *seam_format_percent(char buf[SEAM_NUMBER], uint64_t part,
 void seam_view_cell(const struct seam_view *view, const char *text,
 		    size_t columns);
 
-/* A bar of @columns cells, @part of @whole of it drawn, in eighths. */
+/* A bar of @columns cells, filled to @part of @whole in eighths of a cell. */
 void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,
 		   size_t columns);
 

@@ -49,7 +49,9 @@ def seam(*words, status=0):
 
 
 def as_json(*words, status=0):
-    return json.loads(seam(*words, status=status).stdout)
+    text = seam(*words, status=status).stdout
+    assert not text.endswith("\n\n"), "an empty line after the JSON"
+    return json.loads(text)
 
 
 def record():

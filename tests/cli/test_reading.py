@@ -281,8 +281,9 @@ def _():
     for words in (["convert", "--to=folded"], ["flamegraph", "-o", "-"]):
         said = run(*words, name).stderr
         quiet = run(*words, "--event=page-faults", name).stderr
-        if ("'cpu-clock'; --event takes another: 'page-faults'" not in said or
-                said.count("takes another") != 1 or "another" in quiet):
+        wanted = "'cpu-clock' is shown; --event selects another: 'page-faults'"
+        if (wanted not in said or said.count("selects another") != 1 or
+                "another" in quiet):
             return f"{words}: {said} {quiet}"
     return True
 
@@ -373,7 +374,8 @@ def _():
              "report --by heap", "report --tree --by module", "report --top",
              "report --min-percent=x", "record -c 0 true", "convert x", "convert --to pprof",
              "flamegraph --min-percent 101", "report --layer heap",
-             "help nothing", "")
+             "help nothing", "dump -q a b", "dump -q --symbols a",
+             "doctor -q x", "")
     for line in lines:
         done = run(*line.split())
         if done.returncode != 2 or done.stdout or not done.stderr:

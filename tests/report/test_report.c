@@ -349,7 +349,7 @@ static void small_nodes_of_a_tree_are_cut_and_counted(void **state)
 	      " 100.00%     0.00%  main\n"
 	      "  50.00%     0.00%  fib\n"
 	      "  50.00%    50.00%  fib\n"
-	      "2 smaller or other nodes not shown; "
+	      "2 smaller or filtered nodes not shown; "
 	      "--min-percent 0 shows all sizes\n");
 	seam_profile_fini(&p);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* annotate.c - 'seam annotate': machine code with the samples on it */
+/* annotate.c - 'seam annotate': machine code with its samples */
 #include <errno.h>
 #include <unistd.h>
 
@@ -16,26 +16,26 @@ struct annotate_options {
 	bool total;
 	bool no_source;
 	bool hot;
-	bool stdio;	/* for compatibility with perf: text is all there is */
+	bool stdio;	/* accepted for compatibility with perf */
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct annotate_options, member, SEAM_OPTION_##kind, letter, \
-		    name, value, help, __VA_ARGS__)
+	SEAM_OPTION(struct annotate_options, member,			\
+		    SEAM_OPTION_##kind, letter, name, value, help,	\
+		    __VA_ARGS__)
 
 static const struct seam_option options[] = {
-	OPTION(total, FLAG, 0, "total", NULL, "count calls that go out too",
-	       .detail = "A sample then counts where the function was "
-	       "interrupted and where it had called a function that was "
-	       "running, once an instruction."),
+	OPTION(total, FLAG, 0, "total", NULL, "count samples in callees too",
+	       .detail = "A sample in a callee counts at the call "
+	       "instruction, once per instruction."),
 	OPTION(hot, FLAG, 0, "hot", NULL,
 	       "only instructions that have samples"),
 	OPTION(no_source, FLAG, 0, "no-source", NULL,
-	       "no source lines between"),
+	       "do not show source lines"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.annotate/1. Members may be added "
-	       "under the same schema, and none is taken away."),
-	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text: nothing else is printed"),
+	       "under the same schema, and none is removed."),
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "no effect; as in perf"),
 	SEAM_INPUT_OPTION(struct annotate_options, reading),
 	SEAM_READING_OPTIONS(struct annotate_options, reading),
 };
@@ -68,7 +68,7 @@ static void print(const struct seam_annotation *annotation,
 	seam_source_text_fini(&sources);
 }
 
-/* No code at all is a failure, missing code a loss. */
+/* Failed without any code; lossy with code missing. */
 static int status_of(const struct seam_annotation *annotation, int status)
 {
 	size_t n_bare = 0;
@@ -85,7 +85,7 @@ static const char *name_of(const struct seam_profile *profile, size_t i)
 	return seam_profile_text(profile, profile->functions.items[i].name);
 }
 
-/* Set @err: there is no such function, or it has no sample. */
+/* Report a function that is unknown or has no sample. */
 static int explain(const struct seam_profile *profile, const char *symbol,
 		   bool total, struct seam_err *err)
 {
@@ -96,7 +96,7 @@ static int explain(const struct seam_profile *profile, const char *symbol,
 		if (strcmp(name_of(profile, i), symbol) == 0)
 			return seam_err_set(err, -ENOENT, "no sample is in "
 				"it%s", total ? "" : " itself; --total counts "
-				"the functions that it called");
+				"samples in its callees");
 	if (symbol[0] == '[')
 		return seam_err_set(err, -ENOENT, "no sample is near it");
 	like = seam_closest_function(profile, symbol);
@@ -158,8 +158,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
 	if (first >= argc)
-		return seam_command_misused(self, "which function? name a "
-					    "SYMBOL");
+		return seam_command_misused(self, "SYMBOL is missing");
 	status = seam_reading_open(&opened, self, &settings.reading, argc,
 				   argv, first + 1);
 	if (status == SEAM_EXIT_DONE)
@@ -174,30 +173,30 @@ const struct seam_command seam_annotate_command = {
 	.synopsis = "[options] SYMBOL [FILE]",
 	.description =
 		"Shows the instructions of function SYMBOL, each with the "
-		"samples that hit it and their share of the function, and the "
-		"source lines between. SYMBOL is a name as seam report has it; "
-		"an inlined function is shown where it stands in others. Of "
-		"several functions of the name, and of code that was compiled "
-		"several times, the hottest comes first; a table above says "
-		"which code objects there are, where each was (code of a JIT "
-		"is moved) and since when, and which share of the samples "
-		"each has.\n\n"
-		"The code of a JIT is what its dump has, as it was at the "
-		"time of the samples; that of programs and libraries comes "
-		"from the file with the recorded build id; the kernel's from a "
-		"vmlinux with its build id (below /usr/lib/debug, /boot or "
-		"--symfs), or from /proc/kcore while it runs. An address "
-		"without a symbol, '[module+0x1234]', stands for the function "
-		"that it is in, where the file says where that begins, else it "
-		"is shown with what is around it. A file that has changed "
-		"since it was recorded is not shown.\n\n"
-		"The exit status is 1 where no code can be shown, and 3 where "
-		"some of it cannot.",
+		"samples at it and their share of the function, and with "
+		"source lines. SYMBOL is a name as seam report shows it; an "
+		"inlined function is shown inside its callers. If several "
+		"functions have the name, or its code was compiled several "
+		"times, the hottest one comes first; a table lists these code "
+		"objects, the addresses of each (code of a JIT can move) with "
+		"their times, and its share of the samples.\n\n"
+		"Code of a JIT comes from its dump, as it was at the time of "
+		"the samples; that of programs and libraries from the file "
+		"with the recorded build id; that of the kernel from a "
+		"vmlinux with its build id (in /usr/lib/debug, /boot or "
+		"--symfs), or from /proc/kcore of the running kernel. An "
+		"address without a symbol, '[module+0x1234]', selects the "
+		"function around it if the file has its bounds, else the "
+		"code near it. A file that has changed since the recording is "
+		"not shown.\n\n"
+		"The exit status is 1 if no code can be shown, and 3 if some "
+		"of it cannot.",
 	.examples =
 		"seam annotate main\tthe last recording\n"
 		"seam annotate --hot --total parse perf.data\t"
-		"only where time went, calls included\n"
-		"seam annotate '[libfoo.so+0x1234]'\ta place without a name\n"
+		"only hot instructions, with callees\n"
+		"seam annotate '[libfoo.so+0x1234]'\t"
+		"an address without a symbol\n"
 		"seam annotate --json f | jq '.functions[0].samples'\t"
 		"for scripts\n",
 	.options = options,

@@ -27,42 +27,42 @@ struct calls_options {
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct calls_options, member, SEAM_OPTION_##kind, letter, name, \
-		    value, help, __VA_ARGS__)
+	SEAM_OPTION(struct calls_options, member,			\
+		    SEAM_OPTION_##kind, letter, name, value, help,	\
+		    __VA_ARGS__)
 
 static const struct seam_option options[] = {
 	OPTION(map, STRING, 'm', "map", "FILE",
 	       "the instrumented program, or its map as YAML",
-	       .detail = "A log has numbers for functions; the program's "
-	       "section xray_instr_map, or what 'llvm-xray extract' makes of "
-	       "it, has their places. A map that contradicts the log is "
-	       "used, with a message."),
+	       .detail = "Functions in a log are numbers; the program's "
+	       "section xray_instr_map, or the output of 'llvm-xray extract', "
+	       "has their addresses. A map that contradicts the log is used, "
+	       "with a message."),
 	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (sum)",
 	       .choices = SEAM_CALLS_SORTS,
-	       .detail = "Names and ids rise, all else falls. Sum adds up "
-	       "all calls; total, which is in --json, counts recursive ones "
-	       "once."),
+	       .detail = "Names and ids ascend, all else descends. Sum adds up "
+	       "all calls; total, which is in --json, counts nested calls "
+	       "of a recursive function once."),
 	OPTION(filter, STRING, 0, "filter", "TEXT",
 	       "functions with TEXT in their name",
-	       .detail = "With *, ? or [ in it, TEXT is a pattern for the "
-	       "whole name."),
+	       .detail = "TEXT with *, ? or [ is a pattern for the whole "
+	       "name."),
 	OPTION(time, STRING, 0, "time", "A,B",
 	       "calls that begin in this time of the logs",
-	       .detail = "Times count from the first record: in seconds "
-	       "(1.5,2), with a unit (300ms,1s) or in percent (10%,20%). "
-	       "Either may be left out. Calls count with all their time, "
-	       "also with what is after B."),
+	       .detail = "Times since the first record: in seconds (1.5,2), "
+	       "with a unit (300ms,1s) or in percent (10%,20%). Either may "
+	       "be omitted. A call counts with all its time, also after B."),
 	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all"),
 	OPTION(histogram, FLAG, 0, "histogram", NULL,
-	       "show how each function's times are spread"),
+	       "show a histogram of each function's times"),
 	OPTION(stacks, STRING, 0, "stacks", "[N]",
-	       "the N slowest single calls and all they called (5)",
-	       .detail = "With the arguments of calls, as far as the log "
-	       "has them, and with custom and typed events: how long after "
-	       "the slow call's begin they were, and how their data begins. "
-	       "A tail call's callee is shown beside its caller and names it."),
+	       "trees of the N slowest single calls (5)",
+	       .detail = "With logged arguments, and with custom and typed "
+	       "events: the time since the begin of the slow call, and the "
+	       "first bytes of the data. The callee of a tail call is a "
+	       "sibling of its caller, with the caller's name."),
 	OPTION(graph, FLAG, 0, "graph", NULL,
-	       "print who calls whom, for Graphviz"),
+	       "print the call graph, for Graphviz"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.calls/1."),
 };
@@ -70,7 +70,7 @@ static const struct seam_option options[] = {
 struct calls_job {
 	const struct calls_options *options;
 	struct seam_trace trace;
-	bool misused;			/* --time is none */
+	bool misused;			/* --time is malformed */
 	struct seam_call_names names;
 	struct seam_account account;
 	struct seam_slow_calls slow;
@@ -139,7 +139,7 @@ static int print(const struct calls_job *job, struct seam_err *err)
 	return r ? seam_err_set(err, r, "out of memory") : 0;
 }
 
-/* Messages that not every form on stdout has.  Returns the exit status. */
+/* On stderr, as not every view has them.  Returns the exit status. */
 static int say_problems(const struct calls_job *job)
 {
 	char doubt[256];
@@ -178,7 +178,7 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 	return status;
 }
 
-/* How many single calls to show; 0 for another view. */
+/* The number of single calls to show; 0 for another view. */
 static int parse_stacks(const struct seam_command *self, const char *text,
 			size_t *n)
 {
@@ -229,22 +229,22 @@ const struct seam_command seam_calls_command = {
 		"basic mode of versions 1 to 3) and shows for each function "
 		"how often it was called and how long its calls took. "
 		"Several logs of one program are put on one time line.\n\n"
-		"Counts, sums, minima and maxima are exact. A percentile is "
-		"the call of the nearest rank (p99 of two calls is the slower "
-		"one), from a histogram whose buckets are a sixteenth of "
-		"their value wide. Calls whose entry or exit is missing are "
+		"Counts, sums, minima and maxima are exact. Percentiles are "
+		"those of the nearest rank (p99 of two calls is the slower "
+		"one), from a histogram with buckets as wide as a sixteenth "
+		"of their value. Calls with a missing entry or exit are "
 		"repaired, and each repair is counted. Self is the time "
-		"without the instrumented functions that were called.\n\n"
-		"The exit status is 3 when a part of a log could not be "
-		"read, or when it does not say its clock's frequency.",
+		"without instrumented callees.\n\n"
+		"The exit status is 3 if a part of a log could not be read, "
+		"or if it has no clock frequency.",
 	.examples =
 		"seam calls --map ./app app.xray\tall functions by time\n"
 		"seam calls --sort p99 --filter 'net_*' --histogram app.xray\t"
-		"where the slow ones are\n"
+		"how slow the slowest are\n"
 		"seam calls --map ./app --stacks=3 --filter handle app.xray\t"
-		"the 3 slowest requests, from inside\n"
+		"call trees of the 3 slowest requests\n"
 		"seam calls --map ./app --graph app.xray | dot -Tsvg\t"
-		"who calls whom\n",
+		"the call graph\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.reads = true,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * completion.c - the tables as completion scripts
+ * completion.c - the option tables as completion scripts
  *
- * All three complete the same: commands, options, the choices of an option,
- * and file names everywhere else.
+ * Each script completes commands, options, the choices of an option, and file
+ * names.
  */
 #include "cli/commands/help.h"
 
@@ -76,7 +76,7 @@ static void bash_name(FILE *out, const struct seam_command *command,
 		fprintf(out, " -%c", option->letter);
 }
 
-/* A value may follow '=', which bash makes a word of its own. */
+/* A value may follow '=', which is a word of its own in bash. */
 static void put_bash(FILE *out)
 {
 	fputs("# bash completion for seam\n"

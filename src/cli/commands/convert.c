@@ -13,15 +13,16 @@ struct convert_options {
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct convert_options, member, SEAM_OPTION_##kind, letter, name, \
-		    value, help, __VA_ARGS__)
+	SEAM_OPTION(struct convert_options, member,			\
+		    SEAM_OPTION_##kind, letter, name, value, help,	\
+		    __VA_ARGS__)
 
 static const struct seam_option options[] = {
-	OPTION(to, STRING, 't', "to", "FORMAT", "what to write",
+	OPTION(to, STRING, 't', "to", "FORMAT", "the format to write",
 	       .choices = SEAM_EXPORTER_CHOICES,
 	       .detail = SEAM_EXPORTERS_HELP),
 	OPTION(output, STRING, 'o', "output", "FILE",
-	       "where to, - for standard output (-)"),
+	       "the output, - for standard output (-)"),
 	OPTION(weight, FLAG, 0, "weight", NULL,
 	       "count weights (nanoseconds, occurrences), not samples"),
 	SEAM_GROUP_OPTION(struct convert_options, by),
@@ -29,7 +30,7 @@ static const struct seam_option options[] = {
 	SEAM_READING_OPTIONS(struct convert_options, reading),
 };
 
-/* Not sampled: what matters is the time in a stack, not how often. */
+/* For calls of XRay logs, the weight of a stack is its time. */
 static bool is_measured(const struct seam_opened *opened)
 {
 	uint32_t event = seam_selected_event(&opened->selected);
@@ -95,13 +96,14 @@ const struct seam_command seam_convert_command = {
 	.summary = "write a recording in another tool's format",
 	.synopsis = "--to FORMAT [options] [FILE...]",
 	.description =
-		"Reads what 'seam report' reads and writes it for another "
-		"tool. The file appears only when it is complete.",
+		"Reads the same files as 'seam report' and writes them in "
+		"another format. The output file is replaced only when the "
+		"new one is complete.",
 	.examples =
 		"seam convert --to folded -o app.folded\t"
 		"stacks for flame graph scripts and speedscope\n"
 		"seam convert --to folded --layer jit,guest | sort -t' ' "
-		"-k2\tonly what the virtual machine ran\n"
+		"-k2\tonly the code of a virtual machine\n"
 		"seam convert --to trace-json --map ./app -o app.json app.xray"
 		"\tevery call, for ui.perfetto.dev\n",
 	.options = options,

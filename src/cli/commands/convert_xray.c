@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* convert_xray.c - XRay logs to formats of events; see convert_xray.h */
+/* convert_xray.c - XRay logs to formats of single events; see convert_xray.h */
 #include "cli/commands/convert_xray.h"
 
 #include <errno.h>

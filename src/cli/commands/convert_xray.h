@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* convert_xray.h - 'seam convert' where every single event counts */
+/* convert_xray.h - 'seam convert' to formats of single events */
 #ifndef SEAM_CONVERT_XRAY_H
 #define SEAM_CONVERT_XRAY_H
 
@@ -7,8 +7,8 @@
 #include "export/exporter.h"
 
 /*
- * Write the XRay logs at @paths by @exporter, which needs such, to @output.
- * Of @reading, map and time count.  Returns the exit status.
+ * Write the XRay logs at @paths to @output with @exporter, which needs logs.
+ * Uses map and time of @reading.  Returns the exit status.
  */
 int seam_convert_xray(const struct seam_exporter *exporter, const char *output,
 		      const struct seam_reading *reading,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor.c - 'seam doctor': what can be recorded here, and what would help */
+/* doctor.c - 'seam doctor': what can be recorded, and what would enable more */
 #include "cli/command.h"
 
 #include "base/json.h"
@@ -16,8 +16,8 @@ struct doctor_options {
 };
 
 static const struct seam_option options[] = {
-	SEAM_OPTION(struct doctor_options, json, SEAM_OPTION_FLAG, 0, "json", NULL,
-		    "print JSON (schema seam.doctor/1)"),
+	SEAM_OPTION(struct doctor_options, json, SEAM_OPTION_FLAG, 0, "json",
+		    NULL, "print JSON (schema seam.doctor/1)"),
 };
 
 static void print_probe(const struct seam_doctor *p)
@@ -118,10 +118,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 
 	if (r != 0)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (first < argc) {
-		seam_command_say("doctor takes no operands");
-		return SEAM_EXIT_USAGE;
-	}
+	if (first < argc)
+		return seam_command_misused(self, "takes no operand");
 	if (o.json)
 		print_json();
 	else
@@ -136,10 +134,10 @@ const struct seam_command seam_doctor_command = {
 	.summary = "show what this machine and this user can record",
 	.synopsis = "[--json]",
 	.description =
-		"Tries out, one by one, what a recording may need, and names "
-		"for each thing that does not work the sysctl, the "
-		"capability or the kernel that would change it.\n\n"
-		"The exit status is 1 when nothing can be recorded.",
+		"Tests each thing that a recording may need, and names the "
+		"sysctl, the capability or the kernel that would enable what "
+		"does not work.\n\n"
+		"The exit status is 1 if nothing can be recorded.",
 	.examples = "seam doctor\twhat works here\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),

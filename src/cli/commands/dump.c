@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dump.c - 'seam dump': every record of a recording, a line each */
+/* dump.c - 'seam dump': every record of a file, one per line */
 #include <errno.h>
 
 #include "cli/commands/dump_symbols.h"
@@ -16,24 +16,24 @@ struct dump_options {
 	bool json;
 	bool code;
 	bool symbols;
-	struct seam_reading reading;	/* where names come from */
+	struct seam_reading reading;	/* options of symbols */
 };
 
 #define OPTION(...) SEAM_OPTION(struct dump_options, __VA_ARGS__)
 static const struct seam_option options[] = {
 	OPTION(json, SEAM_OPTION_FLAG, 0, "json", NULL,
-	       "one JSON object a line",
-	       .detail = "Members are named as the kernel's ABI names the "
-			 "fields; offset is the record's place in the file "
-			 "and type its name without PERF_RECORD_."),
+	       "one JSON object per line",
+	       .detail = "Members have the names of the fields in the "
+			 "kernel's ABI; offset is the record's place in the "
+			 "file and type its name without PERF_RECORD_."),
 	OPTION(code, SEAM_OPTION_FLAG, 0, "code", NULL,
 	       "the machine code of a jitdump as hex",
-	       .detail = "And its unwinding tables. JSON always has them."),
+	       .detail = "With its unwinding tables. JSON always has them."),
 	OPTION(symbols, SEAM_OPTION_FLAG, 0, "symbols", NULL,
 	       "with --json: names in the callchains of samples",
 	       .detail = "Each address becomes an object with ip, layer, "
 			 "symbol, module, file and line, as they were at the "
-			 "sample's time; calls inlined at the place are in "
+			 "sample's time; calls inlined at the address are in "
 			 "inlined, innermost first."),
 	SEAM_INPUT_OPTION(struct dump_options, reading),
 	SEAM_SYMBOL_OPTIONS(struct dump_options, reading),
@@ -66,7 +66,7 @@ static int dump_perf(const struct seam_input *recording,
 	return r;
 }
 
-/* The same with names, from a load of the whole recording. */
+/* The same with symbols, after loading the whole recording. */
 static int dump_named(const struct seam_input *recording,
 		      const struct dump_options *settings, uint64_t *n_damaged,
 		      struct seam_err *err)
@@ -82,14 +82,15 @@ static int dump_named(const struct seam_input *recording,
 		return seam_err_set(err, r, "out of memory");
 	r = seam_load(&profile, recording->path, &load, err);
 	if (r == 0)
-		r = dump_perf(recording, SEAM_LINE_JSON, &(struct seam_perf_namer) {
+		r = dump_perf(recording, SEAM_LINE_JSON,
+			      &(struct seam_perf_namer) {
 			.chain = seam_dump_symbols_chain, .context = &symbols,
 		}, n_damaged, err);
 	seam_profile_fini(&profile);
 	return r;
 }
 
-/* The bytes say what it is; a perf map has none that do. */
+/* Formats are recognized by their magic, a perf map by its name. */
 static int dump_bytes(const struct seam_input *recording,
 		      const struct dump_options *settings, uint64_t *n_damaged,
 		      struct seam_err *err)
@@ -108,7 +109,7 @@ static int dump_bytes(const struct seam_input *recording,
 		return seam_jitdump_print(stdout, bytes, form, n_damaged, err);
 	if (seam_perf_map_is(recording->path, bytes))
 		return seam_perf_map_print(stdout, bytes, form, n_damaged);
-	return seam_err_set(err, -ENOTSUP, "not a recording that Seam knows");
+	return seam_err_set(err, -ENOTSUP, "unknown file format");
 }
 
 static int dump(const char *path, const struct dump_options *settings)
@@ -130,12 +131,12 @@ static int dump(const char *path, const struct dump_options *settings)
 			     "cannot show all of '%s'" : "cannot read '%s'",
 			     path ? path : SEAM_LOAD_DEFAULT);
 		status = seam_command_failed(&err);
-		/* Cut or damaged: what was whole has been shown. */
+		/* Cut or damaged: the records before have been shown. */
 		if (r == -ENODATA || r == -EBADMSG)
 			status = SEAM_EXIT_LOSSY;
 	} else if (n_damaged) {
-		seam_command_say("%llu records do not hold what their type "
-				 "says", (unsigned long long)n_damaged);
+		seam_command_say("%llu records do not have the layout of "
+				 "their type", (unsigned long long)n_damaged);
 		status = SEAM_EXIT_LOSSY;
 	}
 	return status;
@@ -150,20 +151,16 @@ static int run(const struct seam_command *self, int argc, char **argv)
 
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (argc - first > 1) {
-		seam_command_say("dump takes one FILE");
-		return SEAM_EXIT_USAGE;
-	}
-	if (settings.symbols && !settings.json) {
-		seam_command_say("--symbols goes with --json");
-		return SEAM_EXIT_USAGE;
-	}
+	if (argc - first > 1)
+		return seam_command_misused(self, "one FILE at a time");
+	if (settings.symbols && !settings.json)
+		return seam_command_misused(self, "--symbols needs --json");
 	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
 			       &err))
 		return seam_command_failed(&err);
 	if (settings.reading.input && first < argc)
-		return seam_command_misused(self, "-i and FILE name two "
-					    "recordings");
+		return seam_command_misused(self, "-i and FILE cannot be "
+					    "combined");
 	return dump(first < argc ? argv[first] : settings.reading.input,
 		    &settings);
 }
@@ -173,17 +170,17 @@ const struct seam_command seam_dump_command = {
 	.summary = "show every record of a recording",
 	.synopsis = "[--json [--symbols]] [--code] [FILE]",
 	.description =
-		"Writes each record of FILE on a line of its own, in the "
-		"order of the file, with all of its fields and nothing made "
-		"of them.  FILE is a bundle, a perf.data file of any age, "
-		"byte order or kind (file, pipe, compressed, folder), an "
-		"XRay log, a jitdump or a perf-PID.map; without FILE the "
-		"last recording, recording.seam."
+		"Prints each record of FILE on a line, in the order of the "
+		"file, with all of its fields. FILE is a bundle, a perf.data "
+		"file of any age, byte order or kind (file, pipe, "
+		"compressed, folder), an XRay log, a jitdump or a "
+		"perf-PID.map; without FILE the last recording, "
+		"recording.seam."
 		"\n\n"
-		"Of a file that is cut or damaged, everything up to there is "
-		"shown and the exit status is 3. What a jitdump has that "
-		"is not as specified but can be read is noted behind the "
-		"records, in lines that begin with #.",
+		"If a file is cut or damaged, the records before that are "
+		"shown and the exit status is 3. Deviations of a jitdump "
+		"from its specification that can be read are listed after "
+		"the records, in lines that begin with #.",
 	.examples =
 		"seam dump | head\tthe first records of the last recording\n"
 		"seam dump --json perf.data | jq -c "

@@ -5,8 +5,8 @@
 #include <linux/perf_event.h>
 
 /*
- * The stack of the next record; SEAM_NONE: it became no sample.  Those that
- * counter values became have one stack.
+ * The stack of the next record; SEAM_NONE if it has no sample.  A record may
+ * have several samples (one per counter), all with the same stack.
  */
 static uint32_t next_stack(struct seam_dump_symbols *d)
 {
@@ -42,7 +42,7 @@ static void put_place(const struct seam_profile *profile, struct seam_json *j,
 	seam_json_u64(j, "line", frame->line);
 }
 
-/* One address: the function it is in, and the calls inlined into that. */
+/* One address: its function, and the calls inlined into that. */
 static uint32_t put_entry(const struct seam_profile *profile,
 			  struct seam_json *j, uint32_t stack)
 {

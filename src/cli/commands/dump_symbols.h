@@ -2,9 +2,8 @@
 /*
  * dump_symbols.h - names for the callchains of 'seam dump --json --symbols'
  *
- * A dump prints one record after the other; the name of an address depends on
- * the whole recording.  So that is loaded first, with the record number of each
- * sample (by_record).
+ * The symbol of an address depends on the whole recording.  So the recording is
+ * loaded first, with the record number of each sample (by_record).
  */
 #ifndef SEAM_DUMP_SYMBOLS_H
 #define SEAM_DUMP_SYMBOLS_H
@@ -15,7 +14,7 @@
 struct seam_dump_symbols {
 	const struct seam_profile *profile;	/* loaded by_record */
 	uint32_t record;			/* number of the next one */
-	size_t next;				/* the first sample not before it */
+	size_t next;				/* sample of it, or after */
 };
 
 /* As seam_perf_namer.chain; @context is a struct seam_dump_symbols. */

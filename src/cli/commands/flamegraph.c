@@ -17,22 +17,23 @@ struct flamegraph_options {
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct flamegraph_options, member, SEAM_OPTION_##kind, letter, name, \
-		    value, help, __VA_ARGS__)
+	SEAM_OPTION(struct flamegraph_options, member,			\
+		    SEAM_OPTION_##kind, letter, name, value, help,	\
+		    __VA_ARGS__)
 
 static const struct seam_option options[] = {
 	OPTION(output, STRING, 'o', "output", "FILE",
-	       "where to, - for standard output (flamegraph.svg)"),
+	       "the output, - for standard output (flamegraph.svg)"),
 	OPTION(inverted, FLAG, 0, "inverted", NULL,
 	       "put the root at the top: an icicle graph"),
 	OPTION(title, STRING, 0, "title", "TEXT",
 	       "title of the picture (the recorded command)"),
 	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
 	       "leave narrower frames out of the file (0.01)",
-	       .detail = "Without this option they are as many as to leave "
-	       "the 20,000 widest. The picture says how many were left "
-	       "out, and has a dashed frame in their place. A page larger "
-	       "than 50 MB is refused."),
+	       .detail = "The default also keeps only the 20,000 widest "
+	       "frames. The picture has the number of omitted frames, and "
+	       "dashed frames in their place. A page larger than 50 MB is "
+	       "refused."),
 	SEAM_GROUP_OPTION(struct flamegraph_options, by),
 	SEAM_INPUT_OPTION(struct flamegraph_options, reading),
 	SEAM_READING_OPTIONS(struct flamegraph_options, reading),
@@ -49,13 +50,13 @@ static int write_svg(const struct seam_export *export, struct seam_err *err)
 	if (r == -EFBIG)
 		return seam_err_set(err, r, "cannot draw: the page would be "
 			"larger than 50 MB; a larger --min-percent makes it "
-			"smaller (%g leaves out what nobody can see)",
+			"smaller (%g omits invisible frames)",
 			export->min_percent < 0.01 ? 0.01 :
 			10 * export->min_percent);
 	return r ? seam_err_set(err, r, "cannot draw: %s", strerror(-r)) : 0;
 }
 
-/* Its writer is a report, which src/export does not know. */
+/* The writer is in src/report, which src/export may not include. */
 static const struct seam_exporter svg = { "svg", SEAM_NEEDS_STACKS, write_svg };
 
 static int draw(struct seam_opened *opened, const struct flamegraph_options *o)
@@ -112,16 +113,17 @@ const struct seam_command seam_flamegraph_command = {
 		"network and no other file. Several XRay logs of one program "
 		"make one picture.\n\n"
 		"In a browser, a click or Enter zooms to a frame, Escape "
-		"shows all again, Backspace goes back; the arrows walk from "
-		"frame to frame; / or Ctrl-F searches by regular expression "
-		"and shows the matched share. The address holds the zoom and "
-		"the search, so that a view can be passed on.\n\n"
-		"Colours are layers: blue native code, light blue what is "
-		"inlined in it, orange the kernel, green JIT code, purple a "
-		"guest's functions, yellow what has no name.",
+		"resets, Backspace goes back; the arrow keys move from frame "
+		"to frame; / or Ctrl-F searches by regular expression and "
+		"shows the matched share. The URL has the zoom and the "
+		"search, so that a view can be shared.\n\n"
+		"Colours are layers: blue native code, light blue inlined "
+		"functions, orange the kernel, green JIT code, purple "
+		"functions of a guest VM, yellow unknown addresses.",
 	.examples =
 		"seam flamegraph\tflamegraph.svg of the last recording\n"
-		"seam flamegraph -i --layer native,jit -o app.svg app.seam\t"
+		"seam flamegraph --inverted --layer native,jit -o app.svg "
+		"app.seam\t"
 		"an icicle graph without the kernel\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* help.c - help from the tables, and the command that shows it */
+/* help.c - help from the option tables, and 'seam help' */
 #include "cli/commands/help.h"
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 
 enum {
 	WIDTH = 80,
-	HELP_COLUMN = 28,	/* where the text of an option begins */
+	HELP_COLUMN = 28,	/* start of the text of an option */
 };
 
 void seam_help_wrap(FILE *out, const char *text, int indent, int column)
@@ -87,7 +87,7 @@ static void print_options(FILE *out, const struct seam_command *command)
 		print_option(out, option);
 }
 
-/* Paragraphs are divided by blank lines; each is filled anew. */
+/* Paragraphs are separated by blank lines. */
 static void print_paragraphs(FILE *out, const char *text)
 {
 	while (text && *text) {
@@ -217,9 +217,8 @@ const struct seam_command seam_help_command = {
 	.name = "help",
 	.summary = "show help, manual pages and shell completion",
 	.synopsis = "[options] [COMMAND]",
-	.description = "Shows what a command does and which options it has. "
-		"The same tables make the manual pages and the completion "
-		"scripts of three shells.",
+	.description = "Shows the description and the options of a command, "
+		"its manual page, or a completion script for a shell.",
 	.examples =
 		"seam help report\tthe options of seam report\n"
 		"seam help --man report | man -l -\tits manual page\n"

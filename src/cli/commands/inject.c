@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inject.c - 'seam inject': a recording with its JIT code, for plain perf */
+/* inject.c - 'seam inject': convert a recording with JIT code for perf */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,17 +24,17 @@ struct inject_options {
 #define OPTION(...) SEAM_OPTION(struct inject_options, __VA_ARGS__)
 static const struct seam_option options[] = {
 	OPTION(output, SEAM_OPTION_STRING, 'o', "output", "DIR",
-	       "write to folder DIR, which is made",
+	       "create folder DIR and write to it",
 	       .detail = "DIR/data is the recording, DIR/jitted-PID.so the "
-	       "code of a process. The recording names them by their "
-	       "absolute path: DIR stays where it is."),
+	       "code of a process. The recording has their absolute paths: "
+	       "DIR must not be moved."),
 	OPTION(input, SEAM_OPTION_STRING, 'i', "input", "FILE",
 	       "the recording, in place of FILE"),
 	OPTION(jit, SEAM_OPTION_STRINGS, 0, "jit", "PATH",
 	       "a jitdump or perf map, or a folder of them",
-	       .detail = "May be given several times. What is named is "
-	       "looked at first; then the bundle, the recording's folder, and "
-	       "where the runtime wrote it."),
+	       .detail = "May be given several times. These are searched "
+	       "first; then the bundle, the recording's folder, and where the "
+	       "runtime wrote its files."),
 };
 #undef OPTION
 
@@ -121,8 +121,8 @@ static void say_result(const struct injection *in,
 	if (in->profile.jit->is_untimed)
 		seam_command_say("the recording does not have the clock of "
 				 "the dumps (perf record -k mono): an "
-				 "address that was used twice has the code "
-				 "that came last");
+				 "address that was reused has only its last "
+				 "code");
 	for (size_t i = 0; i < in->profile.notes.n; i++)
 		seam_command_say("%s", seam_profile_text(&in->profile,
 						in->profile.notes.items[i]));
@@ -132,10 +132,10 @@ static void say_result(const struct injection *in,
 						in->profile.details.items[i]));
 	if (code->n_bad_tables)
 		seam_command_say("%" PRIu64 " unwinding tables could not be "
-				 "taken over", code->n_bad_tables);
+				 "copied", code->n_bad_tables);
 	if (code->functions.n == 0)
-		seam_command_say("no JIT code was found; --jit says where its "
-				 "dumps and maps are");
+		seam_command_say("no JIT code was found; --jit names dumps and "
+				 "maps");
 	seam_command_say("%zu function%s of %zu process%s, from %zu file%s; %"
 			 PRIu64 " mapping%s added, %" PRIu64 " left out",
 			 n_functions, n_functions == 1 ? "" : "s",
@@ -225,31 +225,31 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		return seam_command_misused(self, "one FILE at a time, "
 					    "not also '%s'", argv[first + 1]);
 	if (!settings.output)
-		return seam_command_misused(self, "-o DIR says where to write");
+		return seam_command_misused(self, "-o DIR is missing");
 	if (seam_reading_check(NULL, &settings.jit, &err))
 		return seam_command_failed(&err);
 	if (settings.input && first < argc)
-		return seam_command_misused(self, "-i and FILE name two "
-					    "recordings");
+		return seam_command_misused(self, "-i and FILE cannot be "
+					    "combined");
 	return inject(first < argc ? argv[first] : settings.input ?
 		      settings.input : SEAM_LOAD_DEFAULT, &settings);
 }
 
 const struct seam_command seam_inject_command = {
 	.name = "inject",
-	.summary = "hand a recording with JIT code to perf",
+	.summary = "convert a recording with JIT code for perf",
 	.synopsis = "[options] -o DIR [FILE]",
 	.description =
 		"Makes a recording that plain perf shows with the names, "
-		"source lines and machine code of just-in-time compilers. Seam's own "
-		"commands need none of this.\n\n"
+		"source lines and machine code of just-in-time compilers. "
+		"Seam's own commands do not need it.\n\n"
 		"FILE is a recording of seam or a perf.data file; its jitdumps "
 		"and perf maps are found as for seam report. The code of a "
 		"process becomes one ELF file with a symbol for each function, "
-		"and the recording is copied with mappings of its parts added "
-		"at the times when they were true. Mappings of memory without "
-		"a file that would hide them are left out. All else stays as "
-		"it is, byte for byte.",
+		"and mappings of its parts are added to a copy of the "
+		"recording at the times when the code was loaded or moved. "
+		"Anonymous mappings that would hide them are left out. All "
+		"else is copied byte for byte.",
 	.examples =
 		"seam inject -o for-perf\tthe last recording\n"
 		"perf report -i for-perf\tas perf shows it\n"

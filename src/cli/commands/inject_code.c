@@ -12,7 +12,7 @@
 
 #include "model/profile/modules.h"
 
-/* Pids are reused: a chain of forks may be a circle. */
+/* Pids are reused: a chain of parents may have a cycle. */
 enum { MAX_ANCESTORS = 64 };
 
 /* -- functions ---------------------------------------------------------- */
@@ -141,7 +141,7 @@ static void seal_ranges(struct seam_inject_code *code,
 	}
 }
 
-/* Backwards from the last range that begins before @end. */
+/* Scan backwards from the last range that begins before @end. */
 static bool overlaps(const struct seam_inject_code *code,
 		     const struct seam_inject_process *process,
 		     uint64_t begin, uint64_t end, uint64_t time_ns)
@@ -164,7 +164,7 @@ static bool overlaps(const struct seam_inject_code *code,
 	return false;
 }
 
-/* The parent of the last process with @pid that was forked; -1: none. */
+/* The parent of the last process with @pid that has one; -1: none. */
 static int32_t parent_of(const struct seam_profile *profile, int32_t pid)
 {
 	const struct seam_process *processes = profile->processes.items;
@@ -217,7 +217,7 @@ static struct seam_inject_process *add_process(struct seam_inject_code *code,
 	return p && p->path ? p : NULL;
 }
 
-/* Placements come process by process. */
+/* Placements are sorted by process. */
 static int take_placements(struct seam_inject_code *code, const char *folder)
 {
 	struct seam_inject_process *process = NULL;
@@ -225,16 +225,11 @@ static int take_placements(struct seam_inject_code *code, const char *folder)
 	for (size_t i = 0; i < code->placements.list.n; i++) {
 		const struct seam_jit_placement *p =
 			&code->placements.list.items[i];
-		struct seam_inject_range *range = SEAM_ARRAY_PUSH(
-							&code->ranges);
+		struct seam_inject_range *range;
 
-		if (!range)
-			return -ENOMEM;
-		if (!process || process->pid != p->pid) {
-			code->ranges.n--;
+		if (!process || process->pid != p->pid)
 			process = add_process(code, p->pid, folder);
-			range = SEAM_ARRAY_PUSH(&code->ranges);
-		}
+		range = SEAM_ARRAY_PUSH(&code->ranges);
 		if (!process || !range || (p->object != SEAM_NONE &&
 					   add_function(code, p->object)))
 			return -ENOMEM;

@@ -23,13 +23,13 @@ struct seam_inject_process {
 	size_t first_range, n_ranges;
 };
 
-/* Where code was, by process and address: must not be mapped over. */
+/* An address range of code, which must not be mapped over. */
 struct seam_inject_range {
 	uint64_t start_addr, end_addr, time_ns;
-	uint64_t reach;		/* highest end of this and all before */
+	uint64_t reach;		/* maximum of end_addr up to this one */
 };
 
-/* Zeroed but for the profile is valid and empty. */
+/* Zeroed except for the profile is valid and empty. */
 struct seam_inject_code {
 	const struct seam_profile *profile;	/* with its JIT code */
 	struct seam_jit_placements placements;
@@ -43,8 +43,8 @@ struct seam_inject_code {
 };
 
 /*
- * Make the files of all JIT code of code->profile in the folder @made, whose
- * absolute path is @path, and the mappings.  0 or -errno.
+ * Make the files of all JIT code of code->profile in the folder @made, with
+ * the absolute path @path, and the mappings.  0 or -errno.
  */
 int seam_inject_code_make(struct seam_inject_code *code,
 			  struct seam_output_folder *made, const char *path,
@@ -53,9 +53,9 @@ int seam_inject_code_make(struct seam_inject_code *code,
 void seam_inject_code_fini(struct seam_inject_code *code);
 
 /*
- * Whether @mapping is memory without a file that covers code: a runtime made it
- * writable and executable again.  perf would drop the code.  @context is the
- * struct seam_inject_code.
+ * Whether @mapping is anonymous and covers code, as after mprotect() by a
+ * runtime: perf would drop the code.  @context is the struct
+ * seam_inject_code.
  */
 bool seam_inject_code_is_hidden_by(void *context,
 				   const struct seam_perf_mapping *mapping,

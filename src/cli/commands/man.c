@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * man.c - the tables as manual pages in mdoc
+ * man.c - the option tables as manual pages in mdoc
  *
- * Text is escaped for roff in one place: a backslash, a hyphen that must
- * stay one, and a dot or quote that would begin a request.
+ * put_escaped() escapes text for roff: backslashes, hyphens, and a dot or quote
+ * that would begin a request.
  */
 #include "cli/commands/help.h"
 
-/* Of the last change to the pages' common text; mdoc wants one. */
+/* mdoc requires a date: of the last change to text in this file. */
 #define MAN_DATE "November 20, 2026"
 
 static void put_escaped(FILE *out, char c, bool at_start)
@@ -23,8 +23,8 @@ static void put_escaped(FILE *out, char c, bool at_start)
 }
 
 /*
- * @size bytes as running text: each sentence begins a line, as mdoc wants
- * it, and no line is much longer than 65 columns.
+ * @size bytes as running text: each sentence begins a line, as mdoc requires,
+ * and no line is much longer than 65 columns.
  */
 static void put_text(FILE *out, const char *text, size_t size)
 {
@@ -165,19 +165,19 @@ static void put_exit_status(FILE *out, bool takes_command)
 	fputs(".Sh EXIT STATUS\n", out);
 	if (takes_command) {
 		fputs("That of COMMAND when it ran.\n"
-		      "It is 3 where COMMAND returned 0 and data was lost,\n"
-		      "126 or 127 where COMMAND could not be started,\n"
-		      "1 where the command itself failed,\n"
-		      "and 2 where it was used in a wrong way.\n", out);
+		      "It is 3 if COMMAND returned 0 and data was lost,\n"
+		      "126 or 127 if COMMAND could not be started,\n"
+		      "1 if the recording failed,\n"
+		      "and 2 after wrong usage.\n", out);
 		return;
 	}
 	fputs(".Bl -tag -width Ds\n"
 	      ".It 0\nDone.\n"
-	      ".It 1\nFailed, or a gate was exceeded.\n"
-	      ".It 2\nUsed in a wrong way.\n"
+	      ".It 1\nFailed.\n"
+	      ".It 2\nWrong usage.\n"
 	      ".It 3\nDone, but data was lost or skipped.\n"
-	      ".It 141\nThe reader of the output left early "
-	      "(SIGPIPE, as a shell tells it).\n"
+	      ".It 141\nThe reader of the output exited early "
+	      "(SIGPIPE, as a shell reports it).\n"
 	      ".El\n", out);
 }
 

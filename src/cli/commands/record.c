@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - 'seam record': record, report, exit status */
+/* record.c - 'seam record': record, print a summary, exit status */
 #include "cli/command.h"
 #include "cli/commands/record_args.h"
 #include "record/record.h"
@@ -98,7 +98,7 @@ static void report_other_losses(const struct seam_losses *losses)
 			seam_command_say("%s", line.text);
 }
 
-/* Where the recording was moved to, relative to this folder if it can. */
+/* Where the recording was moved to, as a relative path if below here. */
 static const char *shown_place(const struct seam_record_result *r)
 {
 	char here[PATH_MAX];
@@ -156,7 +156,7 @@ static int exit_status(const struct seam_record_options *what,
 	return status == SEAM_EXIT_DONE && lossy ? SEAM_EXIT_LOSSY : status;
 }
 
-/* Record with the whole command line, of which argv lacks "seam". */
+/* Record; the recording has the command line, to which "seam" is added. */
 static int record_words(struct seam_record_options *what, int argc,
 			char **argv, struct seam_record_result *result,
 			struct seam_err *err)

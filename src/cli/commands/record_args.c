@@ -36,9 +36,9 @@ static const struct seam_option options[] = {
 	       "mem:ADDR[/LEN][:rwx[:u]] is a breakpoint at an address. "
 	       "pmu/term=value/ is an event of any PMU of the kernel; PMUs "
 	       "that write an AUX buffer (intel_pt, intel_bts, cs_etm, "
-	       "arm_spe, hisi_ptt) are recorded for perf's decoders. The default is "
-	       "cycles, or cpu-clock on a machine without that counter. "
-	       "'seam doctor' lists the events."),
+	       "arm_spe, hisi_ptt) are recorded for perf's decoders. The "
+	       "default is cycles, or cpu-clock on a machine without that "
+	       "counter. 'seam doctor' lists the events."),
 	OPTION(record.filter, STRING, 0, "filter", "EXPR",
 	       "record a tracepoint only if EXPR is true, such as 'id == 1'",
 	       .detail = "EXPR uses the fields of the tracepoint's format. The "
@@ -66,8 +66,9 @@ static const struct seam_option options[] = {
 	OPTION(pids, STRING, 'p', "pid", "PID",
 	       "running processes, with their children",
 	       .detail = "Several with commas. The recording ends with the "
-	       "last of them or with Ctrl-C. With a COMMAND, such as 'sleep 10', it "
-	       "ends when COMMAND does; COMMAND itself is not recorded."),
+	       "last of them or with Ctrl-C. With a COMMAND, such as "
+	       "'sleep 10', it ends when COMMAND does; COMMAND itself is not "
+	       "recorded."),
 	OPTION(tids, STRING, 't', "tid", "TID",
 	       "running threads, with their children"),
 	OPTION(record.system_wide, FLAG, 'a', "all-cpus", NULL,
@@ -81,8 +82,8 @@ static const struct seam_option options[] = {
 	OPTION(record.per_thread, FLAG, 0, "per-thread", NULL,
 	       "a ring for each thread instead of each CPU",
 	       .detail = "Events of such threads are not inherited. New "
-	       "threads are added when their FORK record is read; how long they ran "
-	       "unsampled before that is reported."),
+	       "threads are added when their FORK record is read; how long "
+	       "they ran unsampled before that is reported."),
 	OPTION(record.no_inherit, FLAG, 'i', "no-inherit", NULL,
 	       "do not record child processes and new threads"),
 	HEADING("When to sample"),
@@ -115,15 +116,15 @@ static const struct seam_option options[] = {
 	OPTION(record.output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
 	       .detail = "An existing recording NAME is renamed to NAME.old, "
-	       "and an existing NAME.old is removed at the end. Nothing else is "
-	       "replaced: only a folder that has a 'meta.json' written by Seam "
-	       "and no file that a recording does not have."),
+	       "and an existing NAME.old is removed at the end. Nothing else "
+	       "is replaced: only a folder that has a 'meta.json' written by "
+	       "Seam and no file that a recording does not have."),
 	OPTION(record.keep_files, FLAG, 0, "keep-files", NULL,
 	       "copy the programs and libraries that samples are in",
 	       .detail = "They are copied to elf/ in the recording, by build "
-	       "id, so that it can be read on another machine or after they have "
-	       "changed. Files that were deleted or replaced, or that only a "
-	       "container sees, are always copied."),
+	       "id, so that it can be read on another machine or after they "
+	       "have changed. Files that were deleted or replaced, or that "
+	       "only a container sees, are always copied."),
 	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
 	       "compress the recording, at level 1 to 22 of zstd (1)"),
 	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES[,AUX]",
@@ -136,9 +137,9 @@ static const struct seam_option options[] = {
 	       .detail = "Programs linked with libseam-jitdump write the code "
 	       "that they compile to a ring of the recorder instead of a file, "
 	       "if they inherit SEAM_LINK from COMMAND. While the ring is "
-	       "full, records are queued in the program's memory until its next "
-	       "call; those in the queue when the program ends are lost, and "
-	       "counted."),
+	       "full, records are queued in the program's memory until its "
+	       "next call; those in the queue when the program ends are lost, "
+	       "and counted."),
 	OPTION(record.watermark, SIZE, 0, "watermark", "BYTES",
 	       "drain a ring when it has BYTES (a quarter of its size)"),
 	OPTION(realtime, U64, 'r', "realtime", "PRIORITY",

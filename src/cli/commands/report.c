@@ -25,59 +25,60 @@ struct report_options {
 };
 
 #define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct report_options, member, SEAM_OPTION_##kind, letter, name, \
-		    value, help, __VA_ARGS__)
+	SEAM_OPTION(struct report_options, member,			\
+		    SEAM_OPTION_##kind, letter, name, value, help,	\
+		    __VA_ARGS__)
 
 static const struct seam_option options[] = {
-	OPTION(tree, FLAG, 't', "tree", NULL, "show the call tree, callers "
-	       "first"),
+	OPTION(tree, FLAG, 't', "tree", NULL, "show the call tree, from the "
+	       "root down"),
 	OPTION(reading.callers_of, STRING, 0, "callers", "SYMBOL",
-	       "who calls SYMBOL: a tree from it outward",
-	       .detail = "Of the samples with SYMBOL on their stack; the name "
-	       "is one that the report shows. A percentage is the share of "
-	       "these samples. Of a recursive function it is the innermost "
-	       "call."),
+	       "a tree of the callers of SYMBOL",
+	       .detail = "SYMBOL is a name as in the report. Percentages are "
+	       "shares of the samples with SYMBOL on their stack. For a "
+	       "recursive function the tree starts at the innermost call."),
 	OPTION(reading.callees_of, STRING, 0, "callees", "SYMBOL",
-	       "what SYMBOL calls: a tree that begins with it",
-	       .detail = "Likewise; of a recursive function, the outermost "
-	       "call."),
-	OPTION(by, SET, 0, "by", "WHAT", "what a row stands for (symbol)",
+	       "a tree of the callees of SYMBOL",
+	       .detail = "Likewise; for a recursive function it starts at the "
+	       "outermost call."),
+	OPTION(by, SET, 0, "by", "WHAT", "keys that define a row (symbol)",
 	       .choices = "symbol|module|line|comm|thread|process|cpu",
-	       .detail = "With several, such as comm,symbol, a row is what "
-	       "all of them have in common. Comm is the thread's name at the "
-	       "sample: equal names are one row. Line is a line of the source; "
-	       "a function without lines is one row. With --tree, comm, "
-	       "thread, process and cpu make a tree for each of them."),
-	OPTION(sort, SET, 's', "sort", "COLUMN", "largest first, by (self)",
+	       .detail = "With several keys, such as comm,symbol, a row has "
+	       "the samples that agree in all of them. comm is the thread's "
+	       "name at the sample: threads of one name are merged. line is a "
+	       "line of source; a function without lines is one row. With "
+	       "--tree, there is a tree for each comm, thread, process or "
+	       "cpu."),
+	OPTION(sort, SET, 's', "sort", "COLUMN", "largest first (self)",
 	       .choices = "self|total|comm|pid|tid|dso|sym|symbol|srcline|cpu",
-	       .detail = "Keys of perf's, such as comm,dso,sym, choose what a "
-	       "row stands for, as --by comm,module,symbol does."),
+	       .detail = "Sort keys of perf, such as comm,dso,sym, define a "
+	       "row, as --by comm,module,symbol does."),
 	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all",
 	       .detail = "The default is 40 on a terminal and all rows "
-	       "elsewhere. The share of what is left out is shown."),
+	       "elsewhere. The share of the other rows is shown."),
 	OPTION(filter, STRING, 0, "filter", "TEXT",
 	       "rows with TEXT in their symbol or module",
-	       .detail = "Upper and lower case are the same. Percentages "
-	       "stay those of the whole. In a tree, what matches is shown "
-	       "with all its callers and callees."),
+	       .detail = "Case is ignored. Percentages are still those of the "
+	       "whole event. In a tree, matching functions are shown with all "
+	       "their callers and callees."),
 	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
 	       "smallest node of a tree (0.5)"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.report/1, with --tree "
-	       "seam.tree/1. Self and total are numbers of samples there; "
+	       "seam.tree/1. Self and total are numbers of samples; "
 	       "members may be added under the same schema, and none is "
-	       "taken away. No row is left out unless --top or --filter is "
+	       "removed. All rows are printed unless --top or --filter is "
 	       "given."),
 	SEAM_INPUT_OPTION(struct report_options, reading),
 	SEAM_READING_OPTIONS(struct report_options, reading),
-	{ .kind = SEAM_OPTION_HEADING, .help = "As perf report has them" },
-	OPTION(stdio, FLAG, 0, "stdio", NULL, "print text: nothing else is printed"),
+	{ .kind = SEAM_OPTION_HEADING, .help = "Compatible with perf report" },
+	OPTION(stdio, FLAG, 0, "stdio", NULL, "no effect; as in perf"),
 	OPTION(children, FLAG, 0, "children", NULL, "as --sort total"),
 	OPTION(no_children, FLAG, 0, "no-children", NULL, "as --sort self"),
 };
 
-static int print(const struct seam_report *report, const struct report_options *o,
-		 int status)
+static int print(const struct seam_report *report,
+		 const struct report_options *o, int status)
 {
 	struct seam_view view = seam_view_make(stdout,
 					seam_command_colors(STDOUT_FILENO));
@@ -90,7 +91,7 @@ static int print(const struct seam_report *report, const struct report_options *
 	       seam_report_text(report, &view);
 }
 
-/* A tree stands on one of these. */
+/* The keys that a tree can have as roots. */
 static bool makes_trees(uint32_t by)
 {
 	return by == SEAM_BY_SYMBOL || by == SEAM_BY_COMM ||
@@ -98,7 +99,7 @@ static bool makes_trees(uint32_t by)
 	       by == SEAM_BY_CPU;
 }
 
-/* "comm,dso,sym" as --by has them.  False: not perf's keys. */
+/* Convert "comm,dso,sym" to keys of --by.  False: not perf's keys. */
 static bool keys_of_perf(const char *text, char by[64])
 {
 	static const struct { const char *perf, *name; } keys[] = {
@@ -125,19 +126,20 @@ static bool keys_of_perf(const char *text, char by[64])
 	return true;
 }
 
-/* --sort, and what perf has for it.  Usage is 2, said. */
+/* Check --sort, --by and their forms in perf.  0 or SEAM_EXIT_USAGE. */
 static int interpret_sort(const struct seam_command *self,
-			  const struct report_options *o, struct seam_report *what)
+			  const struct report_options *o,
+			  struct seam_report *what)
 {
 	char by[64];
 
 	what->sort = o->children ? SEAM_SORT_TOTAL : SEAM_SORT_SELF;
 	if (o->children && o->no_children)
 		return seam_command_misused(self, "--children and "
-			"--no-children exclude each other");
+			"--no-children cannot be combined");
 	if (seam_by_parse(o->by ? o->by : "symbol", &what->by) < 0)
 		return seam_command_misused(self, "--by takes up to four "
-			"keys, each once, and not '%s'", o->by);
+			"keys, each once, not '%s'", o->by);
 	if (!o->sort || strcmp(o->sort, "self") == 0)
 		return 0;
 	if (strcmp(o->sort, "total") == 0) {
@@ -147,12 +149,12 @@ static int interpret_sort(const struct seam_command *self,
 	if (o->by || !keys_of_perf(o->sort, by) ||
 	    seam_by_parse(by, &what->by) < 0)
 		return seam_command_misused(self, "--sort takes self or "
-			"total; --by has the keys, and not '%s'", o->sort);
+			"total, not '%s'; --by takes keys", o->sort);
 	return 0;
 }
 
-static int interpret(const struct seam_command *self, const struct report_options *o,
-		     struct seam_report *what)
+static int interpret(const struct seam_command *self,
+		     const struct report_options *o, struct seam_report *what)
 {
 	char names[SEAM_BY_NAMES];
 	int status = interpret_sort(self, o, what);
@@ -164,7 +166,7 @@ static int interpret(const struct seam_command *self, const struct report_option
 					    seam_by_names(what->by, names));
 	if (o->reading.callers_of && o->reading.callees_of)
 		return seam_command_misused(self, "--callers and --callees "
-					    "exclude each other");
+					    "cannot be combined");
 	return 0;
 }
 
@@ -226,24 +228,24 @@ const struct seam_command seam_report_command = {
 	.description =
 		"Shows a recording as a table or as a call tree. FILE is a "
 		"recording of seam, a perf.data file of any origin, or an "
-		"XRay log, whose calls are counted and measured, not "
-		"sampled; several XRay logs of one program (its processes, "
-		"its sessions) are one recording. Without FILE, it is "
+		"XRay log, which has every call with its time; several XRay "
+		"logs of one program (its processes, its sessions) are one "
+		"recording. Without FILE, it is "
 		"recording.seam in the current folder; - is standard "
 		"input.\n\n"
-		"Self is what was sampled in a function itself, total what "
-		"was sampled in it and in all that it called; a recursive "
-		"function counts once a stack. Percentages are those of the "
-		"event's weight: time for a clock, occurrences for others. "
-		"Events are shown one after another.\n\n"
-		"What was lost is shown in every form, and the exit status "
-		"is 3 then.",
+		"Self counts samples in a function itself, total samples in "
+		"it and in its callees; a recursive function counts once "
+		"per stack. Percentages are shares of the event's weight: "
+		"time for a clock, occurrences for others. Events are shown "
+		"one after another.\n\n"
+		"Every form shows losses. If data was lost, the exit status "
+		"is 3.",
 	.examples =
 		"seam report\tthe last recording, by function\n"
-		"seam report --tree --time 1,2\tcalls in its second second\n"
+		"seam report --tree --time 1,2\tcalls from 1 s to 2 s\n"
 		"seam report --by thread\twhich threads were busy\n"
 		"seam report --by comm,symbol\tthe functions of each program\n"
-		"seam report --callers malloc\twho allocates\n"
+		"seam report --callers malloc\tcallers of malloc\n"
 		"seam report --layer native,jit --filter alloc\t"
 		"allocation, without the kernel below it\n"
 		"seam report --json | jq -r '.rows[].symbol'\t"

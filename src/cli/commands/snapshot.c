@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot.c - 'seam snapshot': ask a flight recorder for what it has */
+/* snapshot.c - 'seam snapshot': request a snapshot from a recorder */
 #include "cli/command.h"
 
 #include "base/text.h"
@@ -28,16 +28,16 @@ static int run(const struct seam_command *self, int argc, char **argv)
 
 const struct seam_command seam_snapshot_command = {
 	.name = "snapshot",
-	.summary = "have a flight recorder write what it holds",
+	.summary = "request a snapshot from a flight recorder",
 	.synopsis = "[PID|NAME.seam]",
 	.description =
-		"Asks 'seam record' with --overwrite or -S for a snapshot: by "
-		"the id of the recorder's process, or by its recording "
-		"(recording.seam). Waits until it is whole and prints its "
-		"name. The recording goes on.",
+		"Requests a snapshot from 'seam record' with --overwrite or "
+		"-S. The recorder is selected by its process id or by its "
+		"recording (recording.seam). Waits until the snapshot is "
+		"complete and prints its name. The recording continues.",
 	.examples =
-		"seam snapshot\tof the recording in this folder\n"
-		"seam report \"$(seam snapshot app.seam)\"\twhat happened just "
-		"now\n",
+		"seam snapshot\tof recording.seam in this folder\n"
+		"seam report \"$(seam snapshot app.seam)\"\tthe newest "
+		"samples\n",
 	.run = run,
 };

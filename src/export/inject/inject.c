@@ -44,7 +44,7 @@ static const struct {
 	[SHSTRTAB] = { ".shstrtab", SHT_STRTAB, 0, 1, 0, 0 },
 };
 
-/* The file being made: @out grows, sections remember where they are. */
+/* The file under construction: @parts are appended to @out. */
 struct elf_building {
 	struct seam_inject_buffer out;
 	struct seam_inject_buffer parts[N_SECTIONS];
@@ -79,7 +79,7 @@ static void place(struct elf_building *b, int section)
 		.sh_entsize = sections[section].entry_size,
 	};
 	seam_inject_string(&b->parts[SHSTRTAB], sections[section].name);
-	/* Names of sections are a section themselves, the last. */
+	/* After the line above: .shstrtab, the last one, has its own name. */
 	header->sh_size = part->data.n;
 	seam_inject_put(&b->out, part->data.items, part->data.n);
 	b->out.is_out_of_memory |= part->is_out_of_memory;
@@ -133,7 +133,7 @@ static void put_symbols(struct elf_building *b)
 	}
 }
 
-/* From the contents: equal files are one, others are not taken for it. */
+/* A hash of the contents: equal files have equal build ids. */
 static void put_build_id(struct elf_building *b)
 {
 	struct seam_inject_buffer *note = &b->parts[BUILD_ID];
@@ -198,9 +198,8 @@ static void build(struct elf_building *b, uint32_t elf_machine)
 	put_symbols(b);
 	put_build_id(b);
 	place(b, BUILD_ID);
-	/* Only now: the first of its symbols that is not local is 1. */
 	place(b, SYMTAB);
-	b->headers[SYMTAB].sh_info = 1;
+	b->headers[SYMTAB].sh_info = 1;		/* the first global symbol */
 	place(b, STRTAB);
 	seam_inject_debug(&b->parts[DEBUG_ABBREV], &b->parts[DEBUG_INFO],
 			  &b->parts[DEBUG_ARANGES], &b->parts[DEBUG_LINE],

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inject.h - the code of a process's JITs as one ELF file for plain perf
+ * inject.h - the JIT code of a process as one ELF file for plain perf
  *
- * perf knows code by the file that was mapped where it ran.  So a recording
- * is handed over as: one file for each process, which holds every piece of
- * code that process ever had, one after the other, with symbols, source lines
- * and unwinding tables; and a mapping (MMAP2) of the right part of it for each
- * time a piece was put somewhere:
+ * perf resolves an address by the file that is mapped there.  So the injected
+ * recording has one file per process, with all JIT code that the process ever
+ * had, its symbols, source lines and unwinding tables; and a mapping (MMAP2)
+ * of a part of that file for each time that code was loaded or moved:
  *
  *	addr = where it ran, len = its size, pgoff = file_offset,
  *	time = when it was put there, file = the one that is made here
  *
- * In the file, offsets and addresses are the same numbers: every way in which
- * tools turn one into the other then gives the same answer (perf 6.1 and
- * earlier ones differ in it).  The first code is at 0x80, as in files that
- * perf makes itself.
+ * In the file, addresses are equal to offsets, so that every conversion
+ * between them is the identity (versions of perf convert differently).  The
+ * first code is at 0x80, as in the files of 'perf inject --jit'.
  *
  * Source: ELF gABI 4.1; DWARF 2, 6.2 and 7; LSB 5.0, 10.6 (.eh_frame_hdr).
  */
@@ -24,7 +22,7 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* Code from @offset on comes from @line, until the next one's offset. */
+/* The line of the code from @offset to the next entry's offset. */
 struct seam_inject_line {
 	uint64_t offset;		/* bytes from the start of the code */
 	uint32_t line;
@@ -39,10 +37,10 @@ struct seam_inject_function {
 	struct seam_bytes code;		/* @size bytes, or none: zeros then */
 	const struct seam_inject_line *lines;	/* by offset */
 	size_t n_lines;
-	/* With addresses as if it began @table_offset after the code. */
+	/* Its addresses are right for a place @table_offset after the code. */
 	struct seam_bytes eh_frame;	/* size 0: none */
 	uint64_t table_offset;
-	uint64_t file_offset;		/* out: of its code */
+	uint64_t file_offset;		/* out: of the code */
 };
 
 /* Zeroed is valid and empty. */
@@ -55,10 +53,10 @@ struct seam_inject_file {
 /*
  * Make the file of @n functions for machine @elf_machine, in the byte order of
  * this machine, in memory.  Each function's file_offset is set.  0, -ENOMEM, or
- * -EOVERFLOW when it would have 4 GiB.
+ * -EOVERFLOW for more than 2 GiB of code.
  *
- * Unwinding tables are taken over if their addresses are relative and of 4
- * bytes, as V8, CPython and GCC write them; others are counted.
+ * Unwinding tables are copied if their addresses are pcrel|sdata4, as V8,
+ * CPython and GCC write them; others are left out and counted.
  */
 int seam_inject_elf(struct seam_inject_file *file,
 		    struct seam_inject_function *functions, size_t n,

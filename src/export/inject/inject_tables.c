@@ -67,7 +67,7 @@ static void put_sleb(struct seam_inject_buffer *b, int64_t v)
 	seam_inject_u8(b, (uint8_t)((uint64_t)v & 0x7f));
 }
 
-/* A 4-byte length in front, that is filled in at the end. */
+/* Reserve a 4-byte length; end_length() fills it in. */
 static size_t begin_length(struct seam_inject_buffer *b)
 {
 	seam_inject_u32(b, 0);
@@ -89,7 +89,7 @@ static void put_unit(struct seam_inject_buffer *abbrev,
 		     struct seam_inject_buffer *info, uint64_t start,
 		     uint64_t end)
 {
-	static const uint8_t shape[] = {
+	static const uint8_t declaration[] = {
 		1, DW_TAG_compile_unit, DW_CHILDREN_no,
 		DW_AT_name, DW_FORM_string, DW_AT_stmt_list, DW_FORM_data4,
 		DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_addr,
@@ -97,11 +97,11 @@ static void put_unit(struct seam_inject_buffer *abbrev,
 	};
 	size_t begin = begin_length(info);
 
-	seam_inject_put(abbrev, shape, sizeof(shape));
+	seam_inject_put(abbrev, declaration, sizeof(declaration));
 	seam_inject_u16(info, 2);		/* DWARF version */
 	seam_inject_u32(info, 0);		/* of .debug_abbrev */
 	seam_inject_u8(info, sizeof(uint64_t));	/* bytes of an address */
-	seam_inject_u8(info, 1);		/* the shape above */
+	seam_inject_u8(info, 1);		/* abbreviation code */
 	seam_inject_string(info, "jit");
 	seam_inject_u32(info, 0);		/* of .debug_line */
 	seam_inject_u64(info, start);
@@ -109,7 +109,7 @@ static void put_unit(struct seam_inject_buffer *abbrev,
 	end_length(info, begin);
 }
 
-/* Files are numbered from 1 as the table of strings numbers them. */
+/* File numbers are the string ids, from 1. */
 static void put_line_header(struct seam_inject_buffer *line,
 			    const struct seam_strings *files)
 {
@@ -120,8 +120,8 @@ static void put_line_header(struct seam_inject_buffer *line,
 	begin = begin_length(line);
 	seam_inject_u8(line, 1);	/* bytes of the shortest instruction */
 	seam_inject_u8(line, 1);	/* rows are statements */
-	seam_inject_u8(line, (uint8_t)-5);	/* line base and range of */
-	seam_inject_u8(line, 14);		/* opcodes not used here */
+	seam_inject_u8(line, (uint8_t)-5);	/* line_base and line_range: */
+	seam_inject_u8(line, 14);		/* no special opcode is used */
 	seam_inject_u8(line, sizeof(operands) + 1);
 	seam_inject_put(line, operands, sizeof(operands));
 	seam_inject_u8(line, 0);		/* no folders */
@@ -148,7 +148,7 @@ static void put_row(struct seam_inject_buffer *line, uint64_t advance,
 	seam_inject_u8(line, DW_LNS_copy);
 }
 
-/* The rows of one function: a sequence of its own. */
+/* The rows of one function, as a sequence. */
 static void put_sequence(struct seam_inject_buffer *line,
 			 struct seam_strings *files,
 			 const struct seam_inject_function *f)
@@ -174,7 +174,7 @@ static void put_sequence(struct seam_inject_buffer *line,
 	seam_inject_put(line, "\0\x01\x01", 3);	/* DW_LNE_end_sequence */
 }
 
-/* Which unit an address is in: the one. */
+/* .debug_aranges: all code is in the one unit. */
 static void put_ranges(struct seam_inject_buffer *ranges, uint64_t start,
 		       uint64_t end)
 {
@@ -184,7 +184,7 @@ static void put_ranges(struct seam_inject_buffer *ranges, uint64_t start,
 	seam_inject_u32(ranges, 0);		/* of .debug_info */
 	seam_inject_u8(ranges, sizeof(uint64_t));
 	seam_inject_u8(ranges, 0);		/* no segments */
-	seam_inject_u32(ranges, 0);		/* to a multiple of 16 */
+	seam_inject_u32(ranges, 0);		/* padding to 16 */
 	seam_inject_u64(ranges, start);
 	seam_inject_u64(ranges, end - start);
 	seam_inject_u64(ranges, 0);
@@ -202,7 +202,7 @@ void seam_inject_debug(struct seam_inject_buffer *abbrev,
 	struct seam_strings files = { 0 };
 	size_t begin;
 
-	/* Names first: the header has them all. */
+	/* Names first: the header lists them. */
 	for (size_t i = 0; i < n; i++)
 		for (size_t l = 0; l < functions[i].n_lines; l++)
 			if (seam_strings_put(&files, functions[i].lines[l].file)
@@ -253,7 +253,7 @@ static bool is_relative(struct seam_cursor cie)
 	return false;
 }
 
-/* The place of one table, and the offsets in it. */
+/* One table, and its copy in the file. */
 struct frames {
 	const struct seam_inject_function *function;
 	struct seam_inject_fdes *fdes;
@@ -262,15 +262,15 @@ struct frames {
 };
 
 /*
- * Point the FDE whose address field is @field bytes into the table to where
- * the code is now.  False when it is not the function's own code.
+ * Relocate the FDE at @entry, with its address at @field of the table, to the
+ * code in the file.  False when it covers other code than the function's.
  */
 static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
 		     size_t field)
 {
 	int64_t was = (int32_t)seam_cursor_u32(&body);
 	uint32_t size = seam_cursor_u32(&body);
-	/* In the code: the field's place was table_offset + field. */
+	/* Offset in the code; the field was at table_offset + field. */
 	int64_t in_code = (int64_t)(f->function->table_offset + field) + was;
 	int64_t target = (int64_t)f->function->file_offset + in_code;
 	int64_t relative = target - (int64_t)(f->addr + field);
@@ -289,9 +289,9 @@ static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
 }
 
 /*
- * Go through one function's table and move its FDEs.  False when there is
- * something in it that is not understood; then *@size says nothing.  Else it
- * is the table's size without a terminator.
+ * Relocate all FDEs of one function's table.  False when it has an unknown
+ * entry, and then *@size is not set.  Else *@size is the table's size without
+ * a terminator.
  */
 static bool move_table(struct frames *f, size_t *size)
 {
@@ -344,7 +344,7 @@ void seam_inject_frames(struct seam_inject_buffer *frame,
 			seam_inject_align(frame, 4);
 			continue;
 		}
-		/* As if it had not been there. */
+		/* Remove the table and its FDEs. */
 		frame->data.n = start;
 		fdes->list.n = n_fdes;
 		++*n_bad;
@@ -369,8 +369,9 @@ void seam_inject_frame_header(struct seam_inject_buffer *header,
 		qsort(fdes->list.items, n, sizeof(*fdes->list.items),
 		      compare_fdes);
 	seam_inject_u8(header, 1);		/* version */
-	seam_inject_u8(header, RELATIVE);	/* how .eh_frame is given, */
-	seam_inject_u8(header, DW_EH_PE_udata4);	/* the count, */
+	seam_inject_u8(header, RELATIVE);	/* encoding of eh_frame_ptr, */
+	seam_inject_u8(header, DW_EH_PE_udata4);	/* of fde_count, */
+	/* of the table */
 	seam_inject_u8(header, DW_EH_PE_datarel | DW_EH_PE_sdata4);
 	seam_inject_u32(header, (uint32_t)(frame_addr - (header_addr + 4)));
 	seam_inject_u32(header, (uint32_t)n);

@@ -2,7 +2,7 @@
 /*
  * inject_tables.h - the tables of an injected file: lines and unwinding
  *
- * Part of inject.c; nothing else includes it.
+ * Only inject.c includes it.
  */
 #ifndef SEAM_INJECT_TABLES_H
 #define SEAM_INJECT_TABLES_H
@@ -34,8 +34,8 @@ void seam_inject_debug(struct seam_inject_buffer *abbrev,
 		       uint64_t start, uint64_t end);
 
 /*
- * .eh_frame at @frame_addr of the file; what .eh_frame_hdr must list goes to
- * @fdes.  Tables that cannot be taken over are counted in @n_bad.
+ * .eh_frame at @frame_addr of the file, and in @fdes the entries that
+ * .eh_frame_hdr lists.  Tables that cannot be copied are counted in @n_bad.
  */
 struct seam_inject_fde {
 	uint64_t code_addr;
@@ -51,7 +51,7 @@ void seam_inject_frames(struct seam_inject_buffer *frame,
 			const struct seam_inject_function *functions, size_t n,
 			uint64_t frame_addr, uint64_t *n_bad);
 
-/* .eh_frame_hdr at @header_addr, @fdes sorted in it. */
+/* .eh_frame_hdr at @header_addr.  Sorts @fdes. */
 void seam_inject_frame_header(struct seam_inject_buffer *header,
 			      struct seam_inject_fdes *fdes,
 			      uint64_t header_addr, uint64_t frame_addr);

@@ -14,19 +14,19 @@ enum {
 	SECTION_BYTES = sizeof(struct seam_perf_file_section),
 };
 
-/* Where a record with bytes of a hardware trace was, and is; from the start. */
+/* Offset of an AUXTRACE record in the old and in the new file. */
 struct moved {
 	uint64_t from, to;
 };
 
-struct writing {
+struct rewriter {
 	struct seam_perf_rewrite *what;
 	const struct seam_perf_data *data;
 	FILE *out;
-	size_t next;		/* of what is added */
+	size_t next;		/* mapping to add */
 	uint64_t data_bytes;	/* written */
-	SEAM_ARRAY(struct moved) traces;	/* in the file's order */
-	bool no_memory;
+	SEAM_ARRAY(struct moved) traces;	/* by @from */
+	bool is_out_of_memory;
 };
 
 static void put_u64(const struct seam_perf_data *data, uint8_t *to, uint64_t v)
@@ -44,20 +44,20 @@ static uint64_t get_u64(const struct seam_perf_data *data, uint64_t pos)
 	return seam_cursor_u64(&c);
 }
 
-static void put_bytes(struct writing *w, const void *bytes, size_t size)
+static void put_bytes(struct rewriter *w, const void *bytes, size_t size)
 {
 	if (size)
 		fwrite(bytes, 1, size, w->out);
 	w->data_bytes += size;
 }
 
-static void put_header(struct writing *w, uint32_t type, uint16_t misc,
+static void put_header(struct rewriter *w, uint32_t type, uint16_t misc,
 		       size_t payload)
 {
 	size_t size = SEAM_PERF_HEADER_BYTES + payload;
 	struct seam_perf_header header = {
 		.type = type, .size = (uint16_t)size,
-		/* See perf_stream.h: a size of 32 bits. */
+		/* A size of 32 bits: see perf_stream.h. */
 		.misc = type < SEAM_PERF_FIRST_SIMPLEPERF ? misc :
 			(uint16_t)(size >> 16),
 	};
@@ -68,9 +68,9 @@ static void put_header(struct writing *w, uint32_t type, uint16_t misc,
 	put_bytes(w, bytes, sizeof(bytes));
 }
 
-/* -- what is added ------------------------------------------------------ */
+/* -- added mappings ----------------------------------------------------- */
 
-static void put_added(struct writing *w, const struct seam_perf_added *m)
+static void put_added(struct rewriter *w, const struct seam_perf_added *m)
 {
 	const struct seam_perf_event *event = &w->data->events.items[0];
 	uint64_t id = event->n_ids ? event->ids[0] : 0;
@@ -89,14 +89,14 @@ static void put_added(struct writing *w, const struct seam_perf_added *m)
 			PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &mapping,
 			&sample_id, bytes, sizeof(bytes));
 
-	if (n == 0)		/* a path that no kernel takes */
+	if (n == 0)		/* the path is longer than any kernel's */
 		return;
 	put_bytes(w, bytes, n);
 	w->what->n_written++;
 }
 
-/* Write the mappings that come before a record of time @time_ns. */
-static void put_due(struct writing *w, uint64_t time_ns)
+/* Write the mappings that precede a record of time @time_ns. */
+static void put_due(struct rewriter *w, uint64_t time_ns)
 {
 	const struct seam_perf_rewrite *what = w->what;
 
@@ -105,7 +105,7 @@ static void put_due(struct writing *w, uint64_t time_ns)
 		put_added(w, &what->added[w->next++]);
 }
 
-/* -- what is copied ----------------------------------------------------- */
+/* -- copied records ----------------------------------------------------- */
 
 /* The time of a record; false for those without one. */
 static bool time_of(const struct seam_perf_data *data,
@@ -139,7 +139,7 @@ static bool time_of(const struct seam_perf_data *data,
 	return id.time != 0;
 }
 
-static bool is_left_out(struct writing *w,
+static bool is_left_out(struct rewriter *w,
 			const struct seam_perf_record *record,
 			struct seam_bytes payload, uint64_t time_ns)
 {
@@ -153,7 +153,8 @@ static bool is_left_out(struct writing *w,
 	       w->what->leaves_out(w->what->context, &m, time_ns);
 }
 
-static void note_trace(struct writing *w, const struct seam_perf_record *record)
+static void note_trace(struct rewriter *w,
+		       const struct seam_perf_record *record)
 {
 	struct moved *slot;
 
@@ -168,10 +169,10 @@ static void note_trace(struct writing *w, const struct seam_perf_record *record)
 			.to = w->data->data_begin + w->data_bytes,
 		};
 	else
-		w->no_memory = true;
+		w->is_out_of_memory = true;
 }
 
-static void put_record(struct writing *w,
+static void put_record(struct rewriter *w,
 		       const struct seam_perf_record *record,
 		       struct seam_bytes trailing)
 {
@@ -196,7 +197,7 @@ static bool has_times(const struct seam_perf_data *data)
 	return data->events.items[0].attr.sample_type & PERF_SAMPLE_TIME;
 }
 
-static int put_records(struct writing *w, struct seam_err *err)
+static int put_records(struct rewriter *w, struct seam_err *err)
 {
 	const struct seam_perf_data *data = w->data;
 	struct seam_perf_stream stream;
@@ -229,10 +230,10 @@ static int by_from(const void *key, const void *entry)
 }
 
 /*
- * The index of hardware traces: a count, then offset and size of each record.
- * @rest: a copy of the bytes after the data.
+ * The AUXTRACE index: a count, then offset and size of each record.  @rest is a
+ * copy of the bytes after the data.
  */
-static void move_index(struct writing *w, uint8_t *rest)
+static void move_index(struct rewriter *w, uint8_t *rest)
 {
 	const struct seam_perf_data *data = w->data;
 	struct seam_bytes index = data->features[SEAM_PERF_FEATURE_AUXTRACE];
@@ -253,11 +254,8 @@ static void move_index(struct writing *w, uint8_t *rest)
 	}
 }
 
-/*
- * The sections of features are a table right after the data; their bytes follow
- * it.
- */
-static int put_features(struct writing *w, struct seam_err *err)
+/* Features: a table of sections right after the data, then their bytes. */
+static int put_features(struct rewriter *w, struct seam_err *err)
 {
 	const struct seam_perf_data *data = w->data;
 	uint64_t end = data->data_end, size = data->bytes.size;
@@ -268,7 +266,7 @@ static int put_features(struct writing *w, struct seam_err *err)
 	if (!rest)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	memcpy(rest, data->bytes.data + end, (size_t)(size - end));
-	/* The first section that is read begins where the table ends. */
+	/* The table ends where the first section begins. */
 	for (uint64_t at = end; at + SECTION_BYTES <= table_end;
 	     at += SECTION_BYTES) {
 		uint64_t offset = get_u64(data, at);
@@ -285,7 +283,7 @@ static int put_features(struct writing *w, struct seam_err *err)
 	return 0;
 }
 
-static void patch_size(struct writing *w)
+static void patch_size(struct rewriter *w)
 {
 	uint8_t bytes[8];
 
@@ -295,7 +293,7 @@ static void patch_size(struct writing *w)
 	fseeko(w->out, 0, SEEK_END);
 }
 
-/* Whether what is not moved lies between the header and the data. */
+/* Whether attributes and ids, which are not moved, precede the data. */
 static bool stays_in_place(const struct seam_perf_data *data)
 {
 	return data->data_begin >= SEAM_PERF_FILE_HEADER_BYTES &&
@@ -307,12 +305,13 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 		      struct seam_err *err)
 {
 	const struct seam_perf_data *data = rewrite->data;
-	struct writing w = { .what = rewrite, .data = data, .out = out };
+	struct rewriter w = { .what = rewrite, .data = data, .out = out };
 	int r, feature = 0;
 
 	if (!data->is_pipe && !stays_in_place(data))
-		return seam_err_set(err, -ENOTSUP, "the events are not "
-				    "described between header and data");
+		return seam_err_set(err, -ENOTSUP, "the event "
+				    "attributes are not between header and "
+				    "data");
 	rewrite->n_written = rewrite->n_left_out = 0;
 	fwrite(data->bytes.data, 1, (size_t)data->data_begin, out);
 	r = put_records(&w, err);
@@ -321,7 +320,7 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 	if (!data->is_pipe)
 		patch_size(&w);
 	free(w.traces.items);
-	if (w.no_memory)
+	if (w.is_out_of_memory)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	if (fflush(out) || ferror(out))
 		return seam_err_set(err, errno ? -errno : -EIO,

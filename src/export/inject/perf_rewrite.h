@@ -3,15 +3,14 @@
  * perf_rewrite.h - a perf.data file with mappings added and left out
  *
  * Everything else is copied byte for byte: attrs, records in their order, and
- * features, which are moved to the end of the longer data.  Only the index of
- * hardware traces is corrected.  Compressed records are unpacked, because
- * records are inserted between them.
+ * features, which follow the longer data.  Only the AUXTRACE index gets new
+ * offsets.  Compressed records are unpacked, because records are inserted
+ * between them.
  *
- * perf sorts the records that it has read by time at the end of each round
- * (FINISHED_ROUND).  So a mapping is inserted before the first record that is
- * not older: no newer record was delivered before it, and it does not extend
- * the time that the round covers.  A mapping newer than all records has no
- * effect and is not written.
+ * At each FINISHED_ROUND, perf sorts the records read so far by time.  So a
+ * mapping is inserted before the first record that is not older: no newer
+ * record was delivered before it, and it does not extend the time span of the
+ * round.  A mapping newer than all records has no effect and is not written.
  *
  * Source: tools/perf/util/ordered-events.c and session.c, Linux 6.1.
  */
@@ -21,7 +20,7 @@
 #include "base/err.h"
 #include "wire/perf/perf_data.h"
 
-/* A mapping to add: MMAP2, to run.  Borrowed. */
+/* An executable mapping (MMAP2) to add.  Borrowed. */
 struct seam_perf_added {
 	uint64_t time_ns;
 	int32_t pid;
@@ -35,7 +34,7 @@ struct seam_perf_rewrite {
 	const struct seam_perf_data *data;
 	const struct seam_perf_added *added;	/* by time */
 	size_t n_added;
-	/* Whether to leave a mapping out; NULL: none. */
+	/* Whether to leave a mapping out.  NULL: leave out none. */
 	bool (*leaves_out)(void *context,
 			   const struct seam_perf_mapping *mapping,
 			   uint64_t time_ns);
@@ -46,12 +45,12 @@ struct seam_perf_rewrite {
 };
 
 /*
- * Write the new file to @out, which can seek and is at its start.
+ * Write the new file to @out, which is seekable and at its start.
  *
  * Returns 0; -ENODATA or -EBADMSG when the walk ended early, and then the rest
  * has been copied unchanged (where it is not compressed); -ENOTSUP
- * for a file whose events are not described between its header and its
- * data; -EIO, -ENOSPC, -ENOMEM.
+ * when the event attributes are not between the header and the data; -EIO,
+ * -ENOSPC, -ENOMEM.
  */
 int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 		      struct seam_err *err);

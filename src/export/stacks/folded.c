@@ -2,10 +2,10 @@
 /*
  * folded.c - a call tree of shown names, walked in the order of its lines
  *
- * The tree is merged by what a line shows, so equal lines cannot occur, and
- * it is walked so that the lines come out sorted: no line is kept.  A node
- * is up to two items among its siblings, its own line ("name COUNT") and
- * the lines below it ("name;..."); others may sort between the two.
+ * The tree is merged by the names as shown, so no two lines are equal, and it
+ * is walked in the order of the lines: none is stored.  A node is sorted as
+ * up to two items, its own line ("name COUNT") and the lines below it
+ * ("name;..."), because lines of its siblings may sort between the two.
  */
 #include "export/stacks/folded.h"
 
@@ -37,7 +37,7 @@ static const char *suffix(enum seam_layer layer, bool is_inlined)
 	}
 }
 
-/* The id of @text as it is shown, or SEAM_NONE without memory. */
+/* The id of @text, escaped, with suffix @end; SEAM_NONE without memory. */
 static uint32_t show(struct names *n, const char *text, const char *end)
 {
 	size_t most = strlen(text) * 4 + sizeof("_[k]"), used;
@@ -80,7 +80,7 @@ static int name_frames(struct names *n)
 	return rc;
 }
 
-/* Groups are shown names from here on, so that equal ones merge. */
+/* Replace groups by the ids of their shown names, so that equal ones merge. */
 static int name_groups(struct names *n, struct seam_tallies *tallies,
 		       enum seam_group by)
 {
@@ -100,7 +100,7 @@ static int name_groups(struct names *n, struct seam_tallies *tallies,
 	return 0;
 }
 
-/* One node's own line, or all that is below it. */
+/* One node's own line, or all lines below it. */
 struct folded_stack {
 	uint32_t node;
 	bool is_line;
@@ -112,7 +112,7 @@ struct folded_writer {
 	bool by_weight;
 	FILE *out;
 	uint64_t n_bytes;		/* written */
-	SEAM_ARRAY(struct folded_stack) todo;	/* the next one last */
+	SEAM_ARRAY(struct folded_stack) todo;	/* a stack: the next is last */
 	SEAM_ARRAY(const char *) path;
 };
 
@@ -128,7 +128,7 @@ static const char *name_of(const struct folded_writer *w, uint32_t node)
 	return seam_strings_get(w->names, w->tree->items[node].key);
 }
 
-/* The text after the name in an item's lines. */
+/* What follows the name in an item's lines. */
 static void tail_of(const struct folded_writer *w, struct folded_stack item,
 		    char tail[32])
 {
@@ -138,7 +138,7 @@ static void tail_of(const struct folded_writer *w, struct folded_stack item,
 		snprintf(tail, 32, ";");
 }
 
-/* As strcmp() of the lines, the last first: todo is taken from its end. */
+/* As strcmp() of the lines, but descending: todo is popped from its end. */
 static int compare_items(const void *x, const void *y, void *context)
 {
 	const struct folded_writer *w = context;

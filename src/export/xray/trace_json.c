@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_json.c - a thread's items as events; see trace_json.h
+ * trace_json.c - the items of each thread as events; see trace_json.h
  *
  * The beginning of a call's event is the same text for every call of one
  * function in one thread.  It is made once and copied; only the time's digits
@@ -17,8 +17,8 @@
 
 enum {
 	BUFFER_BYTES = 1 << 20,
-	ROOM = 64,			/* for a number and what is around it */
-	FORK_PID = 1 << 30,		/* pids of Linux are below 2^22 */
+	ROOM = 64,			/* for a number and its punctuation */
+	FORK_PID = 1 << 30,		/* Linux pids are below 2^22 */
 };
 
 struct head {
@@ -39,7 +39,7 @@ struct trace_writer {
 	char ms_text[24];		/* its digits */
 	size_t ms_size;
 	int32_t pid, tid;
-	bool is_begin;			/* the last event: may get arguments */
+	bool is_begin;			/* arguments of the last event follow */
 	unsigned int n_arguments;
 	bool is_first;
 	int error;
@@ -79,8 +79,8 @@ static char *put_digits(char *p, unsigned int below_1000)
 }
 
 /*
- * Microseconds with three decimals.  The next time has the same milliseconds,
- * as a rule, whose digits are kept.
+ * Microseconds with three decimals.  The digits of the milliseconds are cached:
+ * the next time mostly has the same.
  */
 static void put_time(struct trace_writer *w, uint64_t ns)
 {
@@ -107,8 +107,8 @@ static void put_time(struct trace_writer *w, uint64_t ns)
 }
 
 /*
- * Begin an event with @text, which begins with the ",\n" that the first event
- * has not.
+ * Begin an event with @text, without its leading ",\n" if it is the first
+ * event.
  */
 static void put_head(struct trace_writer *w, const char *text, size_t size)
 {
@@ -138,7 +138,7 @@ static void make_head(struct trace_writer *w, struct head *head,
 		w->error = -ENOMEM;
 }
 
-/* Functions of one stream have small numbers in it, their slots. */
+/* Slots number the functions of one stream from 0. */
 static const struct head *find_head(struct trace_writer *w, uint32_t slot,
 				    uint32_t function)
 {
@@ -184,7 +184,7 @@ static void put_end(struct trace_writer *w, const struct seam_item *item)
 	put(w, "}", 1);
 }
 
-/* The begin event is the last thing in the buffer: its end is replaced. */
+/* The buffer ends with the begin event: replace its closing brackets. */
 static void put_argument(struct trace_writer *w, uint64_t value)
 {
 	char text[ROOM];
@@ -206,7 +206,7 @@ static bool is_text(struct seam_bytes data)
 	return true;
 }
 
-/* The bytes of an event: as text if they are, else in hexadecimal. */
+/* The bytes of an event: as text if printable, else in hexadecimal. */
 static void put_data(struct trace_writer *w, struct seam_bytes data)
 {
 	bool text = is_text(data);
@@ -263,13 +263,13 @@ static void put_item(struct trace_writer *w, struct seam_calls *calls,
 	case SEAM_ITEM_TYPED:
 		put_instant(w, item);
 		break;
-	case SEAM_ITEM_LOSS:	/* the caller gets the problems */
+	case SEAM_ITEM_LOSS:	/* reported in the problems */
 	case SEAM_ITEM_SAMPLE:
 		break;
 	}
 }
 
-/* A forked child has its parent's ids: it needs a track of its own. */
+/* A forked child logs its parent's ids; give it a pid (track) of its own. */
 static void begin_stream(struct trace_writer *w,
 			 const struct seam_trace_stream *stream)
 {
@@ -305,7 +305,7 @@ static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
 	w->error = w->error ? w->error : items.calls.error;
 	seam_xray_problems_merge(problems, &items.stream.reader.problems);
 	seam_stream_items_close(&items);
-	/* slots are of one stream */
+	/* slots are those of one stream */
 	for (size_t i = 0; i < w->heads.n; i++)
 		free(w->heads.items[i].text);
 	w->heads.n = 0;

@@ -4,7 +4,7 @@
  *
  * Each call is a begin and an end event, arguments are the begin event's
  * args, custom and typed events are instants of their thread.  Times are
- * microseconds with three decimals.  Repaired calls are whole here too.
+ * microseconds with three decimals.  Repaired calls have both events too.
  *
  * Source: Trace Event Format (Google, 2016), "JSON Object Format".
  */
@@ -14,9 +14,9 @@
 #include "model/xray/call_names.h"
 
 /*
- * Write the calls of @trace that begin in its range, whole, and the events
- * in it.  What could not be read is added to @problems.
- * 0, -ENOMEM, or the error of writing.  Cost: about 40 ns a record.
+ * Write the calls of @trace that begin in its range, to their end, and the
+ * events in it.  Unreadable parts are added to @problems.
+ * 0, -ENOMEM, or the error of writing.  Cost: about 40 ns per record.
  */
 int seam_trace_json(FILE *out, const struct seam_trace *trace,
 		    const struct seam_call_names *names,

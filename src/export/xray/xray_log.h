@@ -2,8 +2,8 @@
 /*
  * xray_log.h - any XRay logs as one FDR log of version 5
  *
- * Each thread's records, in order, joined into at most 16 blocks: more than
- * that llvm-xray puts into a wrong order.
+ * Each thread's records, in order, in at most 16 blocks: llvm-xray reorders
+ * more than that.
  */
 #ifndef SEAM_XRAY_LOG_H
 #define SEAM_XRAY_LOG_H
@@ -11,8 +11,8 @@
 #include "model/xray/trace.h"
 
 /*
- * Write all of @trace.  -ENOTSUP when its logs count different ticks; else
- * as seam_trace_json().
+ * Write all of @trace.  -ENOTSUP when the clocks of its logs have different
+ * frequencies; else as seam_trace_json().
  */
 int seam_xray_log(FILE *out, const struct seam_trace *trace,
 		  struct seam_xray_problems *problems, struct seam_err *err);

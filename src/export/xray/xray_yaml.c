@@ -2,7 +2,7 @@
 /*
  * xray_yaml.c - a merge of all threads by TSC; see xray_yaml.h
  *
- * The lanes, one a thread, are a heap by the TSC of their next event.
+ * The lanes, one per thread, are in a heap by the TSC of their next event.
  */
 #include "export/xray/xray_yaml.h"
 
@@ -34,7 +34,7 @@ static bool is_before(const void *a, const void *b)
 					x->order < y->order;
 }
 
-/* More events in @lane; skips what a forked child has from its parent. */
+/* Read a batch if the last is used up; skip events copied by fork(). */
 static bool fill(struct lane *lane)
 {
 	size_t n_shadow;
@@ -48,8 +48,8 @@ static bool fill(struct lane *lane)
 }
 
 /*
- * A double-quoted scalar; \xNN is a character to YAML and a byte to
- * llvm-xray's reader below 0x80, which is as far as they agree.
+ * A double-quoted scalar.  \xNN is a character in YAML, and a byte for
+ * llvm-xray's reader; the two differ from 0x80 on.
  */
 static void put_scalar(FILE *out, const uint8_t *data, size_t size)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xray_yaml.h - an XRay log as the YAML that llvm-xray reads again
+ * xray_yaml.h - an XRay log as YAML for llvm-xray
  *
  * Records of all threads in the order of their TSC, with the TSCs of the log.
- * The header has version 1, because llvm-xray does not read the YAML that it
- * writes for newer logs.
+ * The header has version 1: llvm-xray writes YAML of newer versions, but does
+ * not read it.
  */
 #ifndef SEAM_XRAY_YAML_H
 #define SEAM_XRAY_YAML_H
