@@ -507,6 +507,8 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 	if (!at.branch)
 		return NULL;
 	tree = &spaces->trees.items[at.branch->tree];
+	if (tree->n_bounds == 0)
+		return NULL;	/* there may be no arrays to point into */
 	nodes = spaces->nodes.items + tree->nodes;
 	bound = count_bounds(spaces->bounds.items + tree->bounds,
 			     tree->n_bounds, addr);
