@@ -80,12 +80,12 @@ struct seam_jit_object {
 	 * one where @is_reused.  UINT64_MAX without times; 0: of a dump.
 	 */
 	uint64_t known_ns;
-	bool is_reused;		/* written at once with another of its place */
 	uint64_t code_index;
 	struct seam_jit_unwinding unwinding;
 	int32_t tid;		/* that compiled, in its own pid namespace */
 	uint32_t elf_machine;	/* 0 when not in the dump */
 	uint8_t endian;		/* enum seam_endian of code and tables */
+	bool is_reused;		/* written at once with another of its place */
 
 	/* for this module */
 	uint32_t dump, debug, lines;
