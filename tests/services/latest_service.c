@@ -73,7 +73,9 @@ void latest_service_init(struct seam_service *service, bool free_running)
 			.name = free_running ? "latest" : "drained",
 			.n_free = 1,
 			.geometry = {
-				.n_slots = 4, .data_bytes = 4096,
+				/* drained: all that the program writes */
+				.n_slots = 4,
+				.data_bytes = free_running ? 4096 : 16384,
 				.aux_bytes = 4096,
 				.mode = free_running ? SEAM_RING_BACKWARD |
 					SEAM_RING_OVERWRITE : 0,
