@@ -146,7 +146,7 @@ static int copy_all(int from, int to, const char *but, int depth,
 		close(from);
 		return fail(err, "list", "folder");
 	}
-	while (r == 0 && (entry = readdir(dir)) != NULL) {
+	while (r == 0 && (errno = 0, entry = readdir(dir)) != NULL) {
 		const char *name = entry->d_name;
 
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
@@ -154,6 +154,8 @@ static int copy_all(int from, int to, const char *but, int depth,
 			continue;
 		r = copy_one(from, to, name, depth, target, err);
 	}
+	if (r == 0 && errno)
+		r = fail(err, "list", "folder");
 	closedir(dir);
 	return r;
 }

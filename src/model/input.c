@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -30,6 +31,37 @@ static void read_manifest(struct seam_input *input)
 	seam_file_close(&json);
 }
 
+static int open_parts(struct seam_input *input, const char *folder,
+		      struct seam_err *err)
+{
+	for (;;) {
+		char path[PATH_MAX];
+		struct seam_file part;
+		struct seam_file *slot;
+		int r;
+
+		snprintf(path, sizeof(path), "%s/data.%zu", folder,
+			 input->parts.n);
+		r = seam_file_open(&part, path, err);
+		if (r == -ENOENT)
+			return 0;
+		if (r < 0)
+			return seam_err_add(err, r, "cannot open '%s'", path);
+		slot = input->parts.n < SEAM_INPUT_MAX_PARTS ?
+		       SEAM_ARRAY_PUSH(&input->parts) : NULL;
+		if (!slot) {
+			seam_file_close(&part);
+			return input->parts.n < SEAM_INPUT_MAX_PARTS ?
+			       seam_err_set(err, -ENOMEM, "out of memory") :
+			       seam_err_set(err, -E2BIG, "cannot open '%s': "
+					    "more than %d files of one "
+					    "recording", folder,
+					    SEAM_INPUT_MAX_PARTS);
+		}
+		*slot = part;
+	}
+}
+
 static int open_folder(struct seam_input *input, const char *folder,
 		       struct seam_err *err)
 {
@@ -41,19 +73,10 @@ static int open_folder(struct seam_input *input, const char *folder,
 	r = seam_file_open(&input->data, path, err);
 	if (r < 0)
 		return seam_err_add(err, r, "cannot open '%s'", path);
-	while (input->n_parts < SEAM_INPUT_MAX_PARTS) {
-		snprintf(path, sizeof(path), "%s/data.%zu", folder,
-			 input->n_parts);
-		r = seam_file_open(&input->parts[input->n_parts],
-				   path, err);
-		if (r == -ENOENT)
-			break;
-		if (r < 0)
-			return seam_err_add(err, r, "cannot open '%s'", path);
-		input->n_parts++;
-	}
-	read_manifest(input);
-	return 0;
+	r = open_parts(input, folder, err);
+	if (r == 0)
+		read_manifest(input);
+	return r;
 }
 
 /* When data was last changed; standard input counts as written now. */
@@ -95,6 +118,7 @@ void seam_input_close(struct seam_input *input)
 {
 	seam_manifest_fini(&input->manifest);
 	seam_file_close(&input->data);
-	while (input->n_parts > 0)
-		seam_file_close(&input->parts[--input->n_parts]);
+	while (input->parts.n > 0)
+		seam_file_close(&input->parts.items[--input->parts.n]);
+	free(input->parts.items);
 }

@@ -8,16 +8,19 @@
 #ifndef SEAM_INPUT_H
 #define SEAM_INPUT_H
 
+#include "base/array.h"
 #include "base/file.h"
 #include "wire/manifest.h"
 
-/* Data files besides the first; perf record --threads makes several. */
-enum { SEAM_INPUT_MAX_PARTS = 256 };
+/*
+ * Data files besides the first: perf record --threads makes one for each
+ * CPU, and Linux has at most 8192 of those (NR_CPUS, arch/x86/Kconfig).
+ */
+enum { SEAM_INPUT_MAX_PARTS = 8192 };
 
 struct seam_input {
 	struct seam_file data;
-	struct seam_file parts[SEAM_INPUT_MAX_PARTS];
-	size_t n_parts;
+	SEAM_ARRAY(struct seam_file) parts;
 	const char *path;		/* as given; borrowed */
 	const char *folder;		/* the same, NULL for a file alone */
 	struct seam_manifest manifest;	/* zeroed where there is none */

@@ -90,8 +90,8 @@ static int load_perf(struct seam_profile *profile,
 	const struct seam_manifest *m = &recording->manifest;
 	struct seam_symbols *symbols;
 	struct seam_perf_input input = {
-		.data = &recording->data, .parts = recording->parts,
-		.n_parts = recording->n_parts,
+		.data = &recording->data, .parts = recording->parts.items,
+		.n_parts = recording->parts.n,
 		.kernel = {
 			.boot_id = m->boot_id,
 			.build_id = m->kernel_build_id_size ?

@@ -95,7 +95,7 @@ static void put_in_order(struct seam_drain *drain,
 	uint8_t *base = ordered->iov_base;
 	struct seam_ring_header header;
 
-	ring->n_records = ring->n_bytes = 0;
+	ring->n_records = ring->n_bytes = ring->n_lost = 0;
 	while (seam_ring_record(span, pos, &header) && header.size <= at) {
 		uint8_t *to = base + (at - header.size);
 		const void *from = seam_ring_bytes(span, pos, header.size, to);

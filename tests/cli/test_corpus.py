@@ -8,7 +8,9 @@ read what is whole and say what is not.
 """
 import collections
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -82,10 +84,25 @@ def check_fields(path):
     assert calls == perf_calls(path) and calls, len(calls)
 
 
+def check_many_parts(source, folder):
+    """perf record --threads writes a file for each CPU, 299 of them here."""
+    many = os.path.join(folder, "many")
+    shutil.copytree(source, many)
+    samples = [json.loads(run("report", "--json", many).stdout)["samples"]]
+    for i in range(1, 300):
+        shutil.copy(f"{many}/data.0", f"{many}/data.{i}")
+        if i in (1, 2):
+            samples.append(json.loads(run("report", "--json",
+                                          many).stdout)["samples"])
+    one = samples[2] - samples[1]
+    whole = json.loads(run("report", "--json", many).stdout)["samples"]
+    assert one > 0 and whole == samples[1] + 298 * one, (samples, whole)
+
+
 def main():
     files = corpus.recordings("perf", "perf-ext")
     failed = not files
-    print(f"1..{len(files) + 1}")
+    print(f"1..{len(files) + 2}")
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, records, path) in enumerate(files, 1):
             try:
@@ -101,6 +118,14 @@ def main():
     except AssertionError as why:
         failed = 1
         print(f"not ok {len(files) + 1} - fields of tracepoints: {why}")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            check_many_parts(corpus.ROOT / "perf" / "threads-core.dir",
+                             folder)
+        print(f"ok {len(files) + 2} - a recording of 300 files is read whole")
+    except AssertionError as why:
+        failed = 1
+        print(f"not ok {len(files) + 2} - a recording of 300 files: {why}")
     return failed
 
 

@@ -89,6 +89,16 @@ def test_a_snapshot_needs_no_other():
     check_snapshot("m.1.seam")
 
 
+def test_a_loss_that_stays_in_the_ring_is_counted_once():
+    """Each snapshot reads the LOST records of those before it again."""
+    record("--overwrite", "--snapshot-every", "0.02", "-m", "64", "-F",
+           "20000", "-o", "l.seam", "./spin", "1500000000")
+    counts = manifest("l.seam")
+    check(sum(ring["lost"] for ring in counts["rings"]) <=
+          counts["lost"]["paused"] + counts["lost"]["ring_full"],
+          f"{counts['rings']}: {counts['lost']}")
+
+
 def test_snapshots_come_at_intervals_and_the_last_is_the_recording():
     result = record("--overwrite", "--snapshot-every", "0.05", "-m", "4",
                     "-F", "20000", "-o", "i.seam", "./spin", "300000000")

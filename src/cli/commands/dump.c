@@ -55,8 +55,8 @@ static int dump_perf(const struct seam_input *recording,
 				    data.data_end, form, namer, &n, err);
 		*n_damaged += n;
 	}
-	for (size_t i = 0; r == 0 && i < recording->n_parts; i++) {
-		struct seam_bytes bytes = recording->parts[i].bytes;
+	for (size_t i = 0; r == 0 && i < recording->parts.n; i++) {
+		struct seam_bytes bytes = recording->parts.items[i].bytes;
 
 		r = seam_perf_print(stdout, &data, bytes, 0, bytes.size, form,
 				    namer, &n, err);

@@ -71,8 +71,8 @@ static int read_code(struct injection *in, struct seam_err *err)
 {
 	const struct seam_input *recording = &in->recording;
 	struct seam_perf_input input = {
-		.data = &recording->data, .parts = recording->parts,
-		.n_parts = recording->n_parts,
+		.data = &recording->data, .parts = recording->parts.items,
+		.n_parts = recording->parts.n,
 		.jit = {
 			.paths = in->settings->jit.items,
 			.n_paths = in->settings->jit.n,
