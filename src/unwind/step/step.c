@@ -156,21 +156,3 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 	*regs = caller;
 	return SEAM_UNWIND_CALLER;
 }
-
-const char *seam_unwind_end_text(enum seam_unwind_end end)
-{
-	static const char *const texts[] = {
-		[SEAM_UNWIND_CALLER] = "more frames",
-		[SEAM_UNWIND_ROOT] = "complete",
-		[SEAM_UNWIND_UNREADABLE] = "unreadable stack",
-		[SEAM_UNWIND_UNKNOWN_REGISTER] = "unknown register",
-		[SEAM_UNWIND_WITHOUT_CFI] = "no call frame information",
-		[SEAM_UNWIND_BROKEN_CFI] = "broken call frame information",
-		[SEAM_UNWIND_NO_PROGRESS] = "frames that do not grow",
-		[SEAM_UNWIND_TRUNCATED] = "deeper than the copied stack",
-		[SEAM_UNWIND_NO_MAPPING] = "no code mapped",
-		[SEAM_UNWIND_TOO_DEEP] = "too many frames",
-	};
-
-	return texts[end];
-}

@@ -70,9 +70,6 @@ bool seam_unwind_read(const struct seam_unwind_memory *memory, uint64_t addr,
 enum seam_unwind_end
 seam_unwind_unreadable(const struct seam_unwind_memory *memory, uint64_t addr);
 
-/* Words for people: "complete", "unreadable stack", ... */
-const char *seam_unwind_end_text(enum seam_unwind_end end);
-
 static inline bool seam_unwind_has(const struct seam_unwind_registers *regs,
 				   unsigned int column)
 {
