@@ -13,6 +13,26 @@ from record_lib import (IS_ROOT, SEAM, check, end_group, equal, manifest,
                         perf_read, record, run, run_tests)
 
 
+def cpu_seconds(process):
+    """CPU time of the command that this recorder records."""
+    try:
+        with open(f"/proc/{process.pid}/task/{process.pid}/children",
+                  encoding="ascii") as children:
+            command = children.read().split()[0]
+        with open(f"/proc/{command}/stat", encoding="ascii") as stat:
+            ticks = stat.read().rpartition(")")[2].split()[11:13]
+    except (FileNotFoundError, IndexError):
+        return 0
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def let_it_run(process, seconds):
+    """Until the command has used CPU time, whatever else the machine does."""
+    wanted = cpu_seconds(process) + seconds
+    while process.poll() is None and cpu_seconds(process) < wanted:
+        time.sleep(0.005)
+
+
 def flight(name, *words):
     """A flight recorder of a program of two threads, until it samples."""
     process = subprocess.Popen(
@@ -21,7 +41,7 @@ def flight(name, *words):
         stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not os.path.exists(f"{name}/meta.json"):
         time.sleep(0.005)
-    time.sleep(0.3)     # for the rings to go round more than once
+    let_it_run(process, 0.3)    # for the rings to go round more than once
     return process
 
 
@@ -67,8 +87,10 @@ def test_a_snapshot_is_asked_for_by_name_and_by_process():
         first = run(SEAM, "snapshot", "n.seam")
         equal(first.returncode, 0, first.stderr)
         equal(first.stdout.strip(), os.path.abspath("n.1.seam"))
+        let_it_run(process, 0.05)
         second = run(SEAM, "snapshot", str(process.pid))
         equal(second.stdout.strip(), os.path.abspath("n.2.seam"))
+        let_it_run(process, 0.05)
         end(process)
     finally:
         end_group(process)
