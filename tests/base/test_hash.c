@@ -133,7 +133,7 @@ static void add_product(uint64_t sum[2], uint64_t a, uint64_t b)
 	}
 }
 
-static void callchains_are_summed_as_the_header_says(void **state)
+static void callchains_are_summed_as_in_the_header(void **state)
 {
 	const uint64_t *k = seam_hash_key.words;
 	uint64_t words[SEAM_HASH_WORDS + 1] = { 0 };
@@ -310,7 +310,7 @@ int main(void)
 		cmocka_unit_test(the_reference_gives_the_papers_example),
 		cmocka_unit_test(bytes_are_hashed_with_siphash_1_3),
 		cmocka_unit_test(numbers_and_seeds_are_bytes_before_the_text),
-		cmocka_unit_test(callchains_are_summed_as_the_header_says),
+		cmocka_unit_test(callchains_are_summed_as_in_the_header),
 		cmocka_unit_test(strings_that_cancel_lanes_do_not_collide),
 		cmocka_unit_test(
 			words_that_the_source_text_suggests_do_not_collide),

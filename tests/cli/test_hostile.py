@@ -218,7 +218,7 @@ def test_max_memory_is_a_limit_that_is_named():
     assert Done("doctor", "--max-memory=2G").status == 2
 
 
-def test_a_recording_that_shrinks_while_it_is_read_is_told():
+def test_a_recording_that_shrinks_while_it_is_read_is_reported():
     for size, word in ((73 * 4096, "shrank"), (300000, "cannot show all")):
         data = write("shrinks.data", perf_data(sample(0x400010) * 100000))
         # Nobody takes the output: the reader stops in the file's beginning.

@@ -168,7 +168,7 @@ def test_annotate_shows_text_for_people():
     assert "countdown.bf:3  the \\x1b[31mthird" in text
 
 
-def test_annotate_says_what_it_cannot_show():
+def test_annotate_reports_what_it_cannot_show():
     path = record()
     done = seam("annotate", "no_such_function", path, status=1)
     assert "no function of that name" in done.stderr
@@ -260,7 +260,7 @@ def leaf_ips(path, pid, start, size):
     return n
 
 
-def test_annotate_says_where_moved_code_was_sampled():
+def test_annotate_reports_where_moved_code_was_sampled():
     path = record()
     body, = as_json("annotate", "--json", "triangle", path)["functions"]
     first, second = body["places"]
@@ -276,7 +276,7 @@ def test_annotate_says_where_moved_code_was_sampled():
     assert " since " not in seam("annotate", "countdown", path).stdout
 
 
-def test_annotate_tells_code_objects_of_one_name_apart():
+def test_annotate_separates_code_objects_of_one_name():
     done = run(SEAM, "record", "-o", "two.seam", "--", "sh", "-c",
                f"{JIT} 100; {JIT} 100")
     assert done.returncode in (0, 3), done.stderr
@@ -363,7 +363,7 @@ def test_annotate_shows_the_kernels_code_from_its_vmlinux():
         body["samples"] == row["self"] > 0
 
 
-def test_annotate_says_why_there_is_no_code_of_the_kernel():
+def test_annotate_reports_why_there_is_no_code_of_the_kernel():
     if not kernel_recording():
         check_no_kernel()
         return

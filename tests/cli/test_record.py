@@ -75,7 +75,7 @@ def test_perf_opens_a_recording_of_several_events():
           counted)
 
 
-def test_perf_knows_the_machine_of_the_recording():
+def test_perf_shows_the_machine_of_the_recording():
     record("-q", "-o", "a.seam", "--", "./spin", "1000")
     text = perf("report", "-i", "a.seam", "--header-only")
     for word in ("hostname : ", "os release : ", "perf version : seam ",
@@ -193,7 +193,7 @@ def test_a_command_that_cannot_start_leaves_the_one_before_that_too():
     check(not os.path.exists("b.seam.older"), "what came before is left over")
 
 
-def test_usage_errors_are_told_and_start_nothing():
+def test_usage_errors_are_reported_and_start_nothing():
     for words in ((), ("-F", "x", "touch", "t"), ("-m", "0", "touch", "t"),
                   ("-a", "-p", "1", "touch", "t"), ("--nosuch", "touch", "t"),
                   ("-F", "9", "-c", "9", "touch", "t"),
@@ -205,7 +205,7 @@ def test_usage_errors_are_told_and_start_nothing():
     check(not os.path.exists("t") and not os.path.exists("u.seam"))
 
 
-def test_the_size_told_is_that_of_the_folder():
+def test_the_size_printed_is_that_of_the_folder():
     result = record("-g", "-o", "size.seam", "./spin", "100000000")
     told = re.search(r"s, ([\d.]+) (KiB|MiB) in 'size.seam'", result.stderr)
     check(told, result.stderr)
@@ -267,7 +267,7 @@ def test_a_full_tmpfs_leaves_what_fitted():
             run("umount", "small")
 
 
-def test_who_ended_the_recording_is_told():
+def test_who_ended_the_recording_is_reported():
     for option, value in (("--duration", "0.05"), ("--max-size", "1K")):
         result = record(option, value, "-o", "l.seam", "--", "./spin",
                         "100000000")
@@ -277,7 +277,7 @@ def test_who_ended_the_recording_is_told():
           record("-o", "l.seam", "./spin", "1000").stderr)
 
 
-def test_a_recording_that_was_not_ended_says_so():
+def test_a_recording_that_was_not_ended_reports_it():
     process = subprocess.Popen([SEAM, "record", "-q", "-o", "u.seam",
                                 "./spin", "10000000000"],
                                start_new_session=True)
@@ -539,7 +539,7 @@ def test_a_flood_of_samples_costs_no_name():
     equal(sum(r["lost"] for r in rings if r["kind"] == "sideband"), 0)
 
 
-def test_loss_is_counted_to_the_record_and_told():
+def test_loss_is_counted_to_the_record_and_reported():
     result = record("-m", "1", "-F", "max", "-g", "-o", "l.seam",
                     *starved("./spin 100000000"))
     lost = manifest("l.seam")["lost"]["ring_full"]
@@ -565,14 +565,14 @@ def test_whose_process_it_is_is_why_it_is_refused():
               "sysctl" not in told, told)
 
 
-def test_rights_that_no_sysctl_gives_are_told():
+def test_rights_that_no_sysctl_gives_are_reported():
     told = refused("-e", f"uprobe:{os.path.abspath('spin')}:leaf", "./spin")
     check("CAP_PERFMON" in told and "sysctl" not in told, told)
     refused("-a")
     refused("-e", "cpu-clock:k", "./spin")
 
 
-def test_the_doctor_says_what_would_help():
+def test_doctor_reports_what_would_help():
     result = run(SEAM, "doctor", "--json")
     equal((result.returncode, result.stderr), (0, ""))
     report = json.loads(result.stdout)
@@ -619,7 +619,7 @@ def refuse_filters():
             raise OSError(ctypes.get_errno(), "prctl")
 
 
-def test_the_doctor_says_what_the_reader_of_files_goes_without():
+def test_doctor_reports_what_the_reader_of_files_lacks():
     def isolation(**how):
         report = json.loads(run(SEAM, "doctor", "--json", **how).stdout)
         return next(c for c in report["checks"] if c["check"] == "isolation")

@@ -197,7 +197,7 @@ def test_who_records_a_shell_does_not_record_itself():
     check("that it has started" not in result.stderr, result.stderr)
 
 
-def test_files_that_were_hit_are_copied_when_asked():
+def test_files_that_were_hit_are_copied_on_request():
     program, library = build()
     daemon = start("./daemon")
     attach("k.seam", "-p", str(daemon.pid), "--keep-files")

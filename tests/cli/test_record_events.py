@@ -149,7 +149,7 @@ def test_a_tracepoint_takes_terms():
     check("sched:sched_process_exit/period=1/: comm=" in text, text[:300])
 
 
-def test_where_tracefs_is_not_mounted_the_way_is_told():
+def test_where_tracefs_is_not_mounted_the_remedy_is_reported():
     if not needs_root("-e", "sched:sched_switch", "true"):
         return
     result = run("unshare", "-m", "--propagation", "unchanged", "sh", "-c",
@@ -184,7 +184,7 @@ def test_a_probe_fires_at_each_call_and_each_return():
     equal(whole(result, "u.seam"), 77, "by offset:")
 
 
-def test_how_a_probe_is_written_is_told():
+def test_how_a_probe_is_written_is_reported():
     path = os.path.abspath(build_calls())
     name = os.path.relpath(path)
     for event, wanted in (
@@ -356,7 +356,7 @@ def test_a_relative_path_of_a_probe_is_the_file_it_leads_to():
     equal(samples_told(result), 10)
 
 
-def test_a_pmu_of_the_kernel_is_asked_in_its_own_terms():
+def test_a_pmu_of_the_kernel_is_described_in_its_own_terms():
     result = record("-e", "software/config=0/", "-c", "1000000", "-o",
                     "s.seam", "./spin", "40000000")
     if "no PMU" in result.stderr:
@@ -371,7 +371,7 @@ def records_of(path, name):
     return run(SEAM, "dump", path).stdout.count(f" {name} ")
 
 
-def test_switches_namespaces_and_cgroups_are_recorded_when_asked():
+def test_switches_namespaces_and_cgroups_are_recorded_on_request():
     may = ("--namespaces",) if needs_root("--namespaces", "true") else ()
     result = record("--switch-events", *may, "--cgroups", "-d", "-o",
                     "x.seam", *(("unshare", "-i") if may else ()), "sh", "-c",
@@ -393,7 +393,7 @@ def hierarchy():
     return (own + [row[1] for row in rows if row[2] == "cgroup2"] + [None])[0]
 
 
-def test_namespaces_and_cgroups_that_stand_are_told():
+def test_namespaces_and_cgroups_that_stand_are_reported():
     if not needs_root("--namespaces", "--cgroups", "true"):
         return
     with contextlib.ExitStack() as stack:
@@ -463,7 +463,7 @@ def test_a_killed_compressed_recording_is_read_to_its_last_batch():
     check(dumped("q.seam") > 100, "nothing was read")
 
 
-def test_auto_takes_what_may_be_locked_and_says_so():
+def test_auto_takes_what_may_be_locked_and_reports_it():
     result = record("-m", "auto", "-o", "a.seam", "./spin", "1000")
     equal(result.returncode, 0, result.stderr)
     told = re.search(r"rings of (\d+) ([KM])iB", result.stderr)
@@ -480,7 +480,7 @@ def test_auto_takes_what_may_be_locked_and_says_so():
     check(re.search(r"rings of \d+ [KM]iB", poor.stderr), poor.stderr)
 
 
-def test_loss_is_told_per_event_to_the_record():
+def test_loss_is_reported_per_event_to_the_record():
     result = record("-m", "1", "-e", "cpu-clock,page-faults,cs", "-F", "max",
                     "-g", "-o", "l.seam", *starved("./spin 100000000"))
     check(re.search(r"lost \d+ records \([\d.]+ %\): \d+ because rings were "

@@ -70,11 +70,11 @@ def failed_and_told(where, call, result):
     check_readable("w.seam")
 
 
-def test_a_full_disk_at_each_write_is_told_and_leaves_what_was_there():
+def test_a_full_disk_at_each_write_is_reported_and_the_old_recording_stays():
     each_write("ENOSPC", failed_and_told, ("pwritev", "pwrite64"))
 
 
-def test_an_io_error_at_each_write_is_told_and_leaves_what_was_there():
+def test_an_io_error_at_each_write_is_reported_and_the_old_recording_stays():
     each_write("EIO", failed_and_told, ("pwritev", "pwrite64"))
 
 

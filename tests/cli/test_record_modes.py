@@ -128,7 +128,7 @@ def test_by_default_each_cpu_has_a_ring_and_every_thread_is_in_it():
         check("tid" not in ring and ring["records"] > 0, f"{ring}")
 
 
-def test_per_thread_each_thread_has_a_ring_and_lateness_is_told():
+def test_per_thread_each_thread_has_a_ring_and_lateness_is_reported():
     threads, found, result = record_pinned("t.seam", "--per-thread")
     late = manifest("t.seam")["late"]
     equal(late["threads"], len(threads))
@@ -225,7 +225,7 @@ def test_cpus_alone_mean_all_that_runs_on_them_for_so_long():
     check(spin.pid in {tid for tid, _ in found}, "the process is not there")
 
 
-def test_without_the_right_to_the_machine_the_way_to_it_is_told():
+def test_without_the_right_to_the_machine_the_remedy_is_reported():
     folder = own_folder_for_nobody()
     result = record("-a", "--duration", "1", "-o",
                     os.path.join(folder, "a.seam"), preexec_fn=as_nobody)
@@ -282,7 +282,7 @@ def test_processes_of_a_list_are_attached_with_all_their_threads():
             spin.wait()
 
 
-def test_a_command_beside_a_process_says_how_long_and_is_not_recorded():
+def test_a_command_beside_a_process_reports_how_long_and_is_not_recorded():
     for i, flags in enumerate((("-p",), ("--per-thread", "-p"), ("-t",))):
         spin = subprocess.Popen(["./spin", "10000000000"])
         try:
@@ -373,7 +373,7 @@ def test_real_time_is_the_recorders_alone():
     check("CAP_SYS_NICE" in poor.stderr, poor.stderr)
 
 
-def test_usage_errors_of_modes_are_told():
+def test_usage_errors_of_modes_are_reported():
     for words in (("-a", "-p", "1"), ("--per-thread", "-a"),
                   ("--per-thread", "-C", "0"), ("-C", "x", "true"),
                   ("-p", "1,", "-o", "u"), ("-t", "0"), ("-C", ""),

@@ -276,19 +276,19 @@ def sweep(few, one):
     check(not failures, "\n".join(failures))
 
 
-def test_a_descriptor_that_is_not_to_be_had_is_told():
+def test_a_descriptor_that_is_not_to_be_had_is_reported():
     sweep(4, sweep_descriptors)
 
 
-def test_an_allocation_that_fails_is_told():
+def test_an_allocation_that_fails_is_reported():
     sweep(5, lambda mode, few: sweep_allocations(mode, few, False))
 
 
-def test_when_no_more_memory_is_to_be_had_it_is_told():
+def test_when_no_more_memory_is_to_be_had_it_is_reported():
     sweep(3, lambda mode, few: sweep_allocations(mode, few, True))
 
 
-def test_a_system_call_that_fails_is_told():
+def test_a_system_call_that_fails_is_reported():
     # each call in some mode; in the long run all in all
     modes = list(MODES)
 

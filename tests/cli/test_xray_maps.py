@@ -107,7 +107,7 @@ def test_m_is_the_map_in_every_command():
         assert short.stdout == long.stdout, words
 
 
-def test_an_entry_with_arguments_is_said_to_have_them_in_yaml():
+def test_an_entry_with_arguments_is_shown_with_them_in_yaml():
     done = run("convert", "--to", "xray-yaml", LOG).stdout.decode()
     rows = [line for line in done.splitlines() if "func-id: 1" in line]
     assert "args: [ 42 ]" in rows[0] and \

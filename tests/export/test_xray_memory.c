@@ -129,7 +129,7 @@ static int run_all(struct seam_bytes bytes, FILE *out)
 	return failed;
 }
 
-static void each_failed_allocation_is_told(void **state)
+static void each_failed_allocation_is_reported(void **state)
 {
 	FILE *out = fopen("/dev/null", "w");
 	struct made m = { 0 };
@@ -156,7 +156,7 @@ static void each_failed_allocation_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_failed_allocation_is_told),
+		cmocka_unit_test(each_failed_allocation_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

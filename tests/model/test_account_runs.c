@@ -181,7 +181,7 @@ static void agrees_where_steps_back_add_up_to_centuries(void **state)
 }
 
 /* A child's log begins with its parent's: followed, and opened anew. */
-static void agrees_behind_a_fork(void **state)
+static void agrees_after_a_fork(void **state)
 {
 	struct life_log log = usual_log;
 	uint64_t n_in_runs = 0, n_calls = 0;
@@ -308,7 +308,7 @@ int main(void)
 		cmocka_unit_test(agrees_where_multiplying_ceases_to_be_exact),
 		cmocka_unit_test(agrees_where_a_counter_starts_again_from_zero),
 		cmocka_unit_test(agrees_where_steps_back_add_up_to_centuries),
-		cmocka_unit_test(agrees_behind_a_fork),
+		cmocka_unit_test(agrees_after_a_fork),
 		cmocka_unit_test(agrees_for_ids_small_and_large),
 		cmocka_unit_test(agrees_with_every_repair),
 		cmocka_unit_test(agrees_where_calls_are_too_deep),

@@ -18,7 +18,7 @@
  * it by a tail exit, "|" ends a block; each record takes 10 ns.  The clock
  * begins at 1000 ns.
  */
-static void play(struct made *m, const char *text)
+static void replay_events(struct made *m, const char *text)
 {
 	uint64_t tsc = 1000;
 	uint32_t block = 1;
@@ -47,13 +47,13 @@ static void play(struct made *m, const char *text)
 	made_end(m, 0, 0);
 }
 
-struct played {
+struct replay {
 	struct made made;
 	struct seam_trace trace;
 	struct seam_account account;
 };
 
-static void account_made(struct played *p)
+static void account_made(struct replay *p)
 {
 	const struct seam_account_options options = {
 		.edges = true, .n_slowest = 8,
@@ -65,22 +65,22 @@ static void account_made(struct played *p)
 					    NULL), 0);
 }
 
-static void open_played(struct played *p, const char *text)
+static void open_replay(struct replay *p, const char *text)
 {
-	*p = (struct played) { 0 };
+	*p = (struct replay) { 0 };
 	made_header(&p->made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
-	play(&p->made, text);
+	replay_events(&p->made, text);
 	account_made(p);
 }
 
-static void close_played(struct played *p)
+static void close_replay(struct replay *p)
 {
 	seam_account_fini(&p->account);
 	seam_trace_close(&p->trace);
 	made_free(&p->made);
 }
 
-static const struct seam_account_row *row(const struct played *p, char name)
+static const struct seam_account_row *row(const struct replay *p, char name)
 {
 	static const struct seam_account_row none;
 	const struct seam_account_row *row =
@@ -89,7 +89,7 @@ static const struct seam_account_row *row(const struct played *p, char name)
 	return row ? row : &none;
 }
 
-static uint64_t n_repairs(const struct played *p)
+static uint64_t n_repairs(const struct replay *p)
 {
 	uint64_t n = 0;
 
@@ -99,7 +99,7 @@ static uint64_t n_repairs(const struct played *p)
 }
 
 /* All paths and their counts, "a1 ab2": sorted as they were made. */
-static void paths_of(const struct played *p, char *text, size_t cap)
+static void paths_of(const struct replay *p, char *text, size_t cap)
 {
 	struct seam_call_paths paths = { 0 };
 	struct seam_xray_problems problems = { 0 };
@@ -129,7 +129,7 @@ static void paths_of(const struct played *p, char *text, size_t cap)
 	seam_call_paths_fini(&paths);
 }
 
-static void assert_paths(const struct played *p, const char *want)
+static void assert_paths(const struct replay *p, const char *want)
 {
 	char text[256];
 
@@ -139,10 +139,10 @@ static void assert_paths(const struct played *p, const char *want)
 
 static void nests_calls_and_shares_their_time(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abBcCbBA");
+	open_replay(&p, "abBcCbBA");
 	assert_int_equal(row(&p, 'a')->sum_ns, 70);
 	assert_int_equal(row(&p, 'a')->self_ns, 40);
 	assert_int_equal(row(&p, 'b')->count, 2);
@@ -150,69 +150,69 @@ static void nests_calls_and_shares_their_time(void **state)
 	assert_int_equal(row(&p, 'b')->min_ns, 10);
 	assert_int_equal(n_repairs(&p), 0);
 	assert_paths(&p, "a1 ab2 ac1");
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void counts_recursive_time_once_in_the_total(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "aaaAAA");
+	open_replay(&p, "aaaAAA");
 	assert_int_equal(row(&p, 'a')->count, 3);
 	assert_int_equal(row(&p, 'a')->sum_ns, 50 + 30 + 10);
 	assert_int_equal(row(&p, 'a')->total_ns, 50);
 	assert_int_equal(row(&p, 'a')->self_ns, 50);
 	assert_paths(&p, "a1 aa1 aaa1");
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void takes_a_tail_callee_as_a_call_of_the_same_caller(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "ab!bc!cdDA");
+	open_replay(&p, "ab!bc!cdDA");
 	assert_paths(&p, "a1 ab1 ac1 ad1");
 	assert_int_equal(row(&p, 'b')->sum_ns, 10);
 	assert_int_equal(n_repairs(&p), 0);
-	close_played(&p);
+	close_replay(&p);
 }
 
-static void ignores_the_exit_behind_a_tail_exit_that_was_not_taken(void **state)
+static void ignores_the_exit_after_a_tail_exit_that_was_not_taken(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "ab!bcCBA");
+	open_replay(&p, "ab!bcCBA");
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
 	assert_int_equal(n_repairs(&p), 1);
 	assert_paths(&p, "a1 ab1 ac1");
 	assert_int_equal(row(&p, 'a')->sum_ns, 60);
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void ends_calls_that_an_exception_left(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abcdBA");
+	open_replay(&p, "abcdBA");
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_EXIT], 2);
 	assert_int_equal(row(&p, 'd')->sum_ns, 10);
 	assert_int_equal(row(&p, 'c')->sum_ns, 20);
 	assert_int_equal(row(&p, 'c')->self_ns, 10);
 	assert_int_equal(row(&p, 'b')->sum_ns, 30);
 	assert_paths(&p, "a1 ab1 abc1 abcd1");
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void finds_callers_that_began_before_the_log(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "dDCdDB");
+	open_replay(&p, "dDCdDB");
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
 	assert_int_equal(n_repairs(&p), 2);
 	assert_int_equal(row(&p, 'b')->sum_ns, 60);
@@ -220,7 +220,7 @@ static void finds_callers_that_began_before_the_log(void **state)
 	assert_int_equal(row(&p, 'c')->sum_ns, 30);
 	assert_int_equal(row(&p, 'c')->self_ns, 20);
 	assert_paths(&p, "b1 bc1 bcd1 bd1");
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* Nothing of c is open; b's own exit shows that b was all the time. */
@@ -230,61 +230,61 @@ static void ignores_an_exit_of_no_open_call(void **state)
 		"aCA", "abCBA", "abCdDBA", "aCbBA", "ab|C|BA", "a|C|bBA",
 		"abABA", "abAdDBA", "ab|A|BA",
 	};
-	struct played p;
+	struct replay p;
 
 	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lives); i++) {
-		open_played(&p, lives[i]);
+		open_replay(&p, lives[i]);
 		assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
 		assert_int_equal(n_repairs(&p), 1);
 		assert_int_equal(row(&p, 'a')->count, 1);
 		assert_int_equal(row(&p, 'c')->count, 0);
-		close_played(&p);
+		close_replay(&p);
 	}
-	open_played(&p, "abCBACB");
+	open_replay(&p, "abCBACB");
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
 	assert_int_equal(n_repairs(&p), 3);
 	assert_paths(&p, "b1 bc1 bca1 bcab1");
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* Nothing that is open has an exit later: all of it ended there. */
 static void ends_what_is_open_with_a_call_from_before_the_log(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abCdDD");
+	open_replay(&p, "abCdDD");
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 0);
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_EXIT], 2);
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
 	assert_int_equal(n_repairs(&p), 4);
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void ends_open_calls_with_the_log(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abBc");
+	open_replay(&p, "abBc");
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_UNFINISHED], 2);
 	assert_int_equal(row(&p, 'a')->sum_ns, 30);
 	assert_int_equal(row(&p, 'c')->sum_ns, 0);
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void follows_calls_over_blocks(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "ab|BcC|A");
+	open_replay(&p, "ab|BcC|A");
 	assert_int_equal(n_repairs(&p), 0);
 	assert_int_equal(row(&p, 'a')->sum_ns, 50);
 	assert_int_equal(row(&p, 'b')->sum_ns, 10);
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* Blocks of a thread in the order @order, as a ring would leave them. */
@@ -296,7 +296,7 @@ static void orders_blocks_by_wall_time_then_tsc(void **state)
 
 	(void)state;
 	for (size_t o = 0; o < SEAM_ARRAY_SIZE(orders); o++) {
-		struct played p = { 0 };
+		struct replay p = { 0 };
 
 		made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE,
 			    1000000000, 0);
@@ -321,7 +321,7 @@ static void orders_blocks_by_wall_time_then_tsc(void **state)
 		assert_int_equal(n_repairs(&p), 0);
 		assert_paths(&p, "a1 ab1 ac1");
 		assert_int_equal(row(&p, 'c')->sum_ns, 100);
-		close_played(&p);
+		close_replay(&p);
 	}
 }
 
@@ -329,7 +329,7 @@ static void orders_blocks_by_wall_time_then_tsc(void **state)
 static void ties_the_clock_by_the_shortest_delay(void **state)
 {
 	static const uint64_t wall_us[] = { 12, 11, 17 };
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
@@ -341,13 +341,13 @@ static void ties_the_clock_by_the_shortest_delay(void **state)
 	account_made(&p);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wall_us); i++)
 		assert_int_equal(seam_trace_start_ns(&p.trace, i), 11000);
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* A CPU whose TSC is behind wrote the later block. */
-static void believes_wall_time_before_the_tsc(void **state)
+static void prefers_wall_time_to_the_tsc(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
@@ -361,12 +361,12 @@ static void believes_wall_time_before_the_tsc(void **state)
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_CLOCK], 1);
 	assert_int_equal(n_repairs(&p), 1);
 	assert_int_equal(row(&p, 'a')->count, 1);
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void never_lets_time_run_backwards(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
@@ -385,12 +385,12 @@ static void never_lets_time_run_backwards(void **state)
 	assert_int_equal(row(&p, 'b')->sum_ns, 0);
 	assert_int_equal(row(&p, 'c')->sum_ns, 20);
 	assert_int_equal(row(&p, 'a')->sum_ns, 560);
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void a_migration_changes_nothing(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
@@ -403,26 +403,26 @@ static void a_migration_changes_nothing(void **state)
 	account_made(&p);
 	assert_int_equal(n_repairs(&p), 0);
 	assert_int_equal(row(&p, 'a')->sum_ns, 205);
-	close_played(&p);
+	close_replay(&p);
 }
 
-static void says_when_times_are_ticks(void **state)
+static void reports_when_times_are_ticks(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 0, 0);
-	play(&p.made, "aA");
+	replay_events(&p.made, "aA");
 	account_made(&p);
 	assert_true(p.account.in_ticks);
 	assert_int_equal(row(&p, 'a')->sum_ns, 10);
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* Parent and child write the buffer of before the fork, both. */
 static void counts_what_a_forked_child_repeats_once(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -444,13 +444,13 @@ static void counts_what_a_forked_child_repeats_once(void **state)
 	assert_int_equal(row(&p, 'a')->count, 2);
 	assert_int_equal(row(&p, 'a')->sum_ns, 50 + 30);
 	assert_paths(&p, "a2 ab1 ad1 ac1");
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* An argument has a value where other events have their time. */
 static void takes_no_argument_for_the_time_of_a_fork(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -470,12 +470,12 @@ static void takes_no_argument_for_the_time_of_a_fork(void **state)
 	assert_int_equal(row(&p, 'a')->count, 2);
 	assert_int_equal(row(&p, 'a')->sum_ns, 30 + 40);
 	assert_int_equal(row(&p, 'b')->sum_ns, 10 + 30);
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void shares_nothing_that_follows_what_is_not_shared(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -494,7 +494,7 @@ static void shares_nothing_that_follows_what_is_not_shared(void **state)
 	assert_int_equal(row(&p, 'a')->count, 1);
 	assert_int_equal(row(&p, 'b')->count, 1);
 	assert_int_equal(row(&p, 'c')->count, 2);
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void keeps_quantiles_within_their_error(void **state)
@@ -515,7 +515,7 @@ static void keeps_quantiles_within_their_error(void **state)
 
 static void gives_quantiles_of_the_calls(void **state)
 {
-	struct played p = { 0 };
+	struct replay p = { 0 };
 	struct seam_account_row one;
 
 	(void)state;
@@ -538,7 +538,7 @@ static void gives_quantiles_of_the_calls(void **state)
 		assert_true(got >= want * (1 - SEAM_QUANTILE_ERROR) - 1);
 		assert_true(got <= want * (1 + SEAM_QUANTILE_ERROR) + 1);
 	}
-	close_played(&p);
+	close_replay(&p);
 }
 
 static int by_value(const void *a, const void *b)
@@ -574,7 +574,7 @@ static void a_quantile_is_the_call_of_the_nearest_rank(void **state)
 	(void)state;
 	for (unsigned int n = 1; n <= SEAM_ARRAY_SIZE(ns); n++) {
 		struct seam_account_row one;
-		struct played p = { 0 };
+		struct replay p = { 0 };
 
 		record_calls(&p.made, n, ns);
 		account_made(&p);
@@ -593,17 +593,17 @@ static void a_quantile_is_the_call_of_the_nearest_rank(void **state)
 			assert_true(32 * (got > want ? got - want : want - got)
 				    <= want);
 		}
-		close_played(&p);
+		close_replay(&p);
 	}
 }
 
 static void shows_the_slowest_calls_from_inside(void **state)
 {
 	struct seam_slow_calls slow;
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abBAabBbBA");
+	open_replay(&p, "abBAabBbBA");
 	assert_int_equal(seam_slow_calls_find(&slow, &p.trace, &p.account,
 					      NULL), 0);
 	assert_int_equal(slow.n, 5);
@@ -615,17 +615,17 @@ static void shows_the_slowest_calls_from_inside(void **state)
 	assert_int_equal(slow.items[0].tree.nodes.items[2].count, 2);
 	assert_int_equal(slow.items[1].tree.nodes.items[2].count, 1);
 	seam_slow_calls_fini(&slow);
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* Which paths they are depends on the order; what they add up to does not. */
 static void a_limit_of_stacks_leaves_their_time_with_the_callers(void **state)
 {
 	struct seam_xray_problems problems = { 0 };
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abcdDCBeEbcCBAaccCCA");
+	open_replay(&p, "abcdDCBeEbcCBAaccCCA");
 	for (size_t max = 1; max <= 8; max++) {
 		struct seam_call_paths paths = { .max = max };
 		struct seam_calls calls = { 0 };
@@ -644,15 +644,15 @@ static void a_limit_of_stacks_leaves_their_time_with_the_callers(void **state)
 		seam_calls_fini(&calls);
 		seam_call_paths_fini(&paths);
 	}
-	close_played(&p);
+	close_replay(&p);
 }
 
 static void counts_edges_from_caller_to_callee(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abBbBAcbBC");
+	open_replay(&p, "abBbBAcbBC");
 	assert_int_equal(p.account.edges.n, 4);
 	assert_int_equal(p.account.edges.items[0].caller, SEAM_NONE);
 	for (size_t i = 0; i < p.account.edges.n; i++) {
@@ -663,7 +663,7 @@ static void counts_edges_from_caller_to_callee(void **state)
 		if (e->caller == 3)
 			assert_int_equal(e->sum_ns, 10);
 	}
-	close_played(&p);
+	close_replay(&p);
 }
 
 int main(void)
@@ -674,7 +674,7 @@ int main(void)
 		cmocka_unit_test(
 			takes_a_tail_callee_as_a_call_of_the_same_caller),
 		cmocka_unit_test(
-			ignores_the_exit_behind_a_tail_exit_that_was_not_taken),
+			ignores_the_exit_after_a_tail_exit_that_was_not_taken),
 		cmocka_unit_test(ends_calls_that_an_exception_left),
 		cmocka_unit_test(finds_callers_that_began_before_the_log),
 		cmocka_unit_test(ignores_an_exit_of_no_open_call),
@@ -684,10 +684,10 @@ int main(void)
 		cmocka_unit_test(follows_calls_over_blocks),
 		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
 		cmocka_unit_test(ties_the_clock_by_the_shortest_delay),
-		cmocka_unit_test(believes_wall_time_before_the_tsc),
+		cmocka_unit_test(prefers_wall_time_to_the_tsc),
 		cmocka_unit_test(never_lets_time_run_backwards),
 		cmocka_unit_test(a_migration_changes_nothing),
-		cmocka_unit_test(says_when_times_are_ticks),
+		cmocka_unit_test(reports_when_times_are_ticks),
 		cmocka_unit_test(counts_what_a_forked_child_repeats_once),
 		cmocka_unit_test(takes_no_argument_for_the_time_of_a_fork),
 		cmocka_unit_test(

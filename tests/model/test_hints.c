@@ -31,7 +31,7 @@ static void check_notes(struct seam_profile *p, const char *expected)
 	seam_profile_fini(p);
 }
 
-static void stacks_that_were_not_recorded_are_told(void **state)
+static void stacks_that_were_not_recorded_are_reported(void **state)
 {
 	struct seam_profile p = built();
 
@@ -133,7 +133,7 @@ static void python_names_its_functions_from_3_12_on(void **state)
 	check_notes(&p, "");
 }
 
-static void a_runtime_without_names_is_told_its_flag(void **state)
+static void a_runtime_without_names_gets_its_flag_named(void **state)
 {
 	static const struct { const char *comm, *flag; } each[] = {
 		{ "node", "node --perf-prof" }, { "php8.2", "opcache.jit_debug" },
@@ -182,11 +182,11 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_that_were_not_recorded_are_told),
+		cmocka_unit_test(stacks_that_were_not_recorded_are_reported),
 		cmocka_unit_test(stacks_that_reach_their_beginning_are_whole),
 		cmocka_unit_test(stacks_that_end_before_are_counted),
 		cmocka_unit_test(python_names_its_functions_from_3_12_on),
-		cmocka_unit_test(a_runtime_without_names_is_told_its_flag),
+		cmocka_unit_test(a_runtime_without_names_gets_its_flag_named),
 		cmocka_unit_test(no_flag_is_advised_that_is_in_use),
 	};
 

@@ -556,7 +556,7 @@ static void a_guests_kernel_is_not_the_hosts(void **state)
 	free(b.data);
 }
 
-static void counts_by_event_and_says_what_was_lost(void **state)
+static void counts_by_event_and_reports_what_was_lost(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -671,7 +671,7 @@ static void the_other_byte_order_gives_the_same_profile(void **state)
 }
 
 /* With one event any id is its: as many counters as there are samples. */
-static void any_number_of_counters_is_told_apart(void **state)
+static void any_number_of_counters_is_distinguished(void **state)
 {
 	enum { N = 3000 };
 	struct bytes b = { .endian = SEAM_LITTLE }, file;
@@ -898,11 +898,11 @@ int main(void)
 		cmocka_unit_test(
 			the_users_leaf_is_in_the_machines_own_register),
 		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
-		cmocka_unit_test(counts_by_event_and_says_what_was_lost),
+		cmocka_unit_test(counts_by_event_and_reports_what_was_lost),
 		cmocka_unit_test(
 			a_loss_is_in_the_timeline_of_the_thread_that_ran),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
-		cmocka_unit_test(any_number_of_counters_is_told_apart),
+		cmocka_unit_test(any_number_of_counters_is_distinguished),
 		cmocka_unit_test(many_parts_give_what_one_gives),
 		cmocka_unit_test(damage_stops_all_parts_at_the_same_place),
 		cmocka_unit_test(a_profile_comes_out_of_any_cut),

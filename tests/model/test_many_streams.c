@@ -70,7 +70,7 @@ static void work_is_divided_once_not_for_each_thread(void **state)
 }
 
 /* Three sections: two of one process, whose threads overlap by 500. */
-static void threads_are_told_apart_however_many(void **state)
+static void threads_are_distinguished_however_many(void **state)
 {
 	struct seam_profile profile;
 	struct seam_trace trace;
@@ -183,7 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_is_divided_once_not_for_each_thread),
-		cmocka_unit_test(threads_are_told_apart_however_many),
+		cmocka_unit_test(threads_are_distinguished_however_many),
 		cmocka_unit_test(more_clocks_than_machines_have_are_refused),
 		cmocka_unit_test(functions_are_found_whatever_their_ids),
 	};

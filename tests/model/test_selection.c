@@ -262,7 +262,7 @@ static void a_thread_is_a_number_or_any_name_it_had(void **state)
 	seam_profile_fini(&p);
 }
 
-static void an_event_that_is_not_there_is_told_with_those_that_are(void **state)
+static void an_event_that_is_not_there_is_refused_with_a_list(void **state)
 {
 	struct seam_profile p = built();
 	struct seam_selection s;
@@ -310,7 +310,7 @@ int main(void)
 			callers_are_turned_round_and_callees_begin_with_it),
 		cmocka_unit_test(a_thread_is_a_number_or_any_name_it_had),
 		cmocka_unit_test(
-		    an_event_that_is_not_there_is_told_with_those_that_are),
+		    an_event_that_is_not_there_is_refused_with_a_list),
 		cmocka_unit_test(an_empty_profile_can_be_selected_from),
 	};
 

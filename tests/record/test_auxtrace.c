@@ -16,7 +16,7 @@
 
 enum { PAGE = 4096, DATA = 8192, AREA = 4096, MAX = 1 << 20 };
 
-/* Both ends: a PMU that is played, and a recording of it. */
+/* Both ends: a simulated PMU, and a recording of it. */
 struct pmu {
 	uint8_t *memory, *area;
 	struct seam_ring_producer ring;
@@ -167,7 +167,7 @@ static const struct { int cpu, tid; } layouts[] = {
 	{ 1, -1 }, { -1, 4711 }, { 3, 4711 },
 };
 
-static void the_file_has_each_byte_of_the_area_in_its_order(void **state)
+static void the_file_has_each_byte_of_the_aux_buffer_in_its_order(void **state)
 {
 	(void)state;
 	for (size_t l = 0; l < SEAM_ARRAY_SIZE(layouts); l++) {
@@ -188,7 +188,7 @@ static void the_file_has_each_byte_of_the_area_in_its_order(void **state)
 	}
 }
 
-static void truncation_is_counted_exactly_when_the_area_is_full(void **state)
+static void counts_truncation_exactly_when_the_buffer_is_full(void **state)
 {
 	uint64_t first;
 	struct pmu p;
@@ -248,9 +248,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			the_file_has_each_byte_of_the_area_in_its_order),
+			the_file_has_each_byte_of_the_aux_buffer_in_its_order),
 		cmocka_unit_test(
-			truncation_is_counted_exactly_when_the_area_is_full),
+			counts_truncation_exactly_when_the_buffer_is_full),
 		cmocka_unit_test(
 			a_snapshot_is_the_newest_bytes_and_moves_no_tail),
 		cmocka_unit_test(what_aux_records_say_is_counted),

@@ -215,7 +215,7 @@ static void what_was_put_in_the_way_meanwhile_is_left_alone(void **state)
 	assert_true(holds("a/letter", "mine"));
 }
 
-static void knows_where_it_was_moved_and_that_it_was_removed(void **state)
+static void finds_where_it_was_moved_and_that_it_was_removed(void **state)
 {
 	struct seam_bundle bundle;
 	char where[4096];
@@ -402,7 +402,7 @@ int main(void)
 		IN_A_FOLDER(what_keeps_us_from_looking_is_the_cause),
 		IN_A_FOLDER(nothing_has_changed_until_a_recording_is_placed),
 		IN_A_FOLDER(what_was_put_in_the_way_meanwhile_is_left_alone),
-		IN_A_FOLDER(knows_where_it_was_moved_and_that_it_was_removed),
+		IN_A_FOLDER(finds_where_it_was_moved_and_that_it_was_removed),
 	};
 
 	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);

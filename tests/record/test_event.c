@@ -16,7 +16,7 @@ static int parse(struct seam_event *event, const char *text)
 	return seam_event_parse(event, text, NULL);
 }
 
-static void knows_the_names_of_perf(void **state)
+static void has_the_names_of_perf(void **state)
 {
 	static const struct { const char *name; uint32_t type; uint64_t id; }
 	some[] = {
@@ -148,7 +148,7 @@ static void every_name_in_the_list_can_be_asked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(knows_the_names_of_perf),
+		cmocka_unit_test(has_the_names_of_perf),
 		cmocka_unit_test(modifiers_choose_where_to_count),
 		cmocka_unit_test(guests_of_kvm_count_where_perf_counts_them),
 		cmocka_unit_test(refuses_what_is_no_event),

@@ -57,7 +57,7 @@ static void finds_a_value_by_its_whole_key(void **state)
 	assert_string_equal(seam_procfs_value(path, "x", value, 64), "");
 }
 
-static void knows_its_own_thread(void **state)
+static void finds_its_own_thread(void **state)
 {
 	struct seam_number_list tids = { 0 };
 
@@ -76,7 +76,7 @@ int main(void)
 		cmocka_unit_test(reads_lists_of_cpus),
 		cmocka_unit_test(refuses_lists_that_make_no_sense),
 		cmocka_unit_test(finds_a_value_by_its_whole_key),
-		cmocka_unit_test(knows_its_own_thread),
+		cmocka_unit_test(finds_its_own_thread),
 	};
 
 	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);

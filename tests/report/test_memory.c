@@ -92,7 +92,7 @@ static int view(const struct seam_profile *p, viewer *as, FILE *out)
 	return rc;
 }
 
-static void each_failed_allocation_is_told(void **state)
+static void each_failed_allocation_is_reported(void **state)
 {
 	static viewer *const viewers[] = {
 		as_folded, as_picture, as_text, as_json, as_tree, as_tree_json,
@@ -129,7 +129,7 @@ static void each_failed_allocation_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_failed_allocation_is_told),
+		cmocka_unit_test(each_failed_allocation_is_reported),
 	};
 
 	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void what_top_hides_is_added_up(void **state)
 	seam_profile_fini(&p);
 }
 
-static void threads_are_told_by_number_and_name(void **state)
+static void threads_are_reported_by_number_and_name(void **state)
 {
 	struct seam_profile p = small();
 	struct seam_report report = { .by = SEAM_BY_THREAD };
@@ -268,7 +268,7 @@ static void one_is_not_many(void **state)
 	seam_profile_fini(&p);
 }
 
-static void no_samples_are_said(void **state)
+static void no_samples_are_reported(void **state)
 {
 	struct seam_profile p = built();
 	char *text = printed(&p, by_symbol, piped, seam_report_text);
@@ -562,14 +562,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_is_aligned),
 		cmocka_unit_test(what_top_hides_is_added_up),
-		cmocka_unit_test(threads_are_told_by_number_and_name),
+		cmocka_unit_test(threads_are_reported_by_number_and_name),
 		cmocka_unit_test(a_terminal_line_fits),
 		cmocka_unit_test(nothing_is_cut_where_there_is_no_terminal),
 		cmocka_unit_test(no_name_acts_on_a_terminal),
 		cmocka_unit_test(losses_and_notes_are_always_shown),
 		cmocka_unit_test(events_are_shown_one_after_another),
 		cmocka_unit_test(one_is_not_many),
-		cmocka_unit_test(no_samples_are_said),
+		cmocka_unit_test(no_samples_are_reported),
 		cmocka_unit_test(colour_and_bars_are_for_terminals_only),
 		cmocka_unit_test(a_tree_steps_right_only_where_calls_part),
 		cmocka_unit_test(small_nodes_of_a_tree_are_cut_and_counted),

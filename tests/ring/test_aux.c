@@ -75,7 +75,7 @@ static void drains_what_was_written_byte_for_byte(void **state)
 	}
 }
 
-static void says_truncated_exactly_when_full(void **state)
+static void reports_truncated_exactly_when_full(void **state)
 {
 	struct fixture f;
 
@@ -99,7 +99,7 @@ static void says_truncated_exactly_when_full(void **state)
 	close_fixture(&f);
 }
 
-static void marks_a_collision_and_a_gap_that_the_caller_knows(void **state)
+static void marks_a_collision_and_a_gap_that_the_caller_found(void **state)
 {
 	struct seam_ring_aux_chunk chunk, second;
 	struct fixture f;
@@ -151,7 +151,7 @@ static void expect_snapshot(struct fixture *f, uint64_t head, size_t n)
 	seam_ring_aux_snapshot_fini(&shot);
 }
 
-static void a_snapshot_is_the_last_bytes_up_to_a_whole_area(void **state)
+static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 8,
 					   -UINT64_C(8), -(uint64_t)AREA };
@@ -175,7 +175,7 @@ static void a_snapshot_is_the_last_bytes_up_to_a_whole_area(void **state)
 		}
 }
 
-static void a_stop_is_told_and_its_gap_is_marked(void **state)
+static void a_stop_is_reported_and_its_gap_is_marked(void **state)
 {
 	struct seam_ring_aux_snapshot shot;
 	struct fixture f;
@@ -210,7 +210,7 @@ static void a_stop_is_told_and_its_gap_is_marked(void **state)
 	close_fixture(&f);
 }
 
-static void stops_and_goes_on_as_the_consumer_asks(void **state)
+static void stops_and_goes_on_on_the_consumer_s_request(void **state)
 {
 	struct fixture f;
 
@@ -358,7 +358,7 @@ static void survives_heads_that_cannot_be(void **state)
 }
 
 /* The two mappings that perf_event_open() would give, of one file. */
-static void maps_an_area_behind_the_ring(void **state)
+static void maps_an_aux_buffer_after_the_ring(void **state)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	struct seam_ring_aux_snapshot shot;
@@ -385,7 +385,7 @@ static void maps_an_area_behind_the_ring(void **state)
 	close(fd);
 }
 
-static void names_an_event_that_has_no_area(void **state)
+static void names_an_event_that_has_no_aux_buffer(void **state)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
@@ -411,7 +411,7 @@ static void names_an_event_that_has_no_area(void **state)
 	close(fd);
 }
 
-static void a_zeroed_area_is_empty(void **state)
+static void a_zeroed_aux_buffer_is_empty(void **state)
 {
 	struct seam_ring_aux aux = { 0 };
 	struct seam_ring_aux_snapshot shot = { 0 };
@@ -431,15 +431,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drains_what_was_written_byte_for_byte),
-		cmocka_unit_test(says_truncated_exactly_when_full),
+		cmocka_unit_test(reports_truncated_exactly_when_full),
 		cmocka_unit_test(
-			marks_a_collision_and_a_gap_that_the_caller_knows),
+			marks_a_collision_and_a_gap_that_the_caller_found),
 		cmocka_unit_test(
 			a_record_that_is_lost_makes_the_next_one_partial),
 		cmocka_unit_test(
-			a_snapshot_is_the_last_bytes_up_to_a_whole_area),
-		cmocka_unit_test(a_stop_is_told_and_its_gap_is_marked),
-		cmocka_unit_test(stops_and_goes_on_as_the_consumer_asks),
+			a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer),
+		cmocka_unit_test(a_stop_is_reported_and_its_gap_is_marked),
+		cmocka_unit_test(stops_and_goes_on_on_the_consumer_s_request),
 		cmocka_unit_test(leaves_out_what_is_being_written_over),
 		cmocka_unit_test(shows_nothing_of_an_earlier_owner),
 		cmocka_unit_test(
@@ -447,9 +447,9 @@ int main(void)
 		cmocka_unit_test(
 		positions_of_such_a_head_grow_from_snapshot_to_snapshot),
 		cmocka_unit_test(survives_heads_that_cannot_be),
-		cmocka_unit_test(maps_an_area_behind_the_ring),
-		cmocka_unit_test(names_an_event_that_has_no_area),
-		cmocka_unit_test(a_zeroed_area_is_empty),
+		cmocka_unit_test(maps_an_aux_buffer_after_the_ring),
+		cmocka_unit_test(names_an_event_that_has_no_aux_buffer),
+		cmocka_unit_test(a_zeroed_aux_buffer_is_empty),
 	};
 
 	return cmocka_run_group_tests_name("aux", tests, NULL, NULL);

@@ -84,7 +84,7 @@ static void ends_at_the_record_that_is_partly_overwritten(void **state)
 	close_fixture(&f);
 }
 
-static void says_how_much_of_it_is_new(void **state)
+static void reports_how_much_of_it_is_new(void **state)
 {
 	struct seam_ring_snapshot shot;
 	struct fixture f;
@@ -131,7 +131,7 @@ static void leaves_out_what_a_writer_has_reserved(void **state)
 	close_fixture(&f);
 }
 
-static void refuses_records_while_paused_and_tells_later(void **state)
+static void refuses_records_while_paused_and_counts_them(void **state)
 {
 	uint8_t record[UINT16_MAX];
 	struct fixture f;
@@ -225,9 +225,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holds_every_record_before_the_first_wrap),
 		cmocka_unit_test(ends_at_the_record_that_is_partly_overwritten),
-		cmocka_unit_test(says_how_much_of_it_is_new),
+		cmocka_unit_test(reports_how_much_of_it_is_new),
 		cmocka_unit_test(leaves_out_what_a_writer_has_reserved),
-		cmocka_unit_test(refuses_records_while_paused_and_tells_later),
+		cmocka_unit_test(refuses_records_while_paused_and_counts_them),
 		cmocka_unit_test(backward_without_overwrite_stops_when_full),
 		cmocka_unit_test(reads_a_ring_that_the_kernel_overwrites),
 	};

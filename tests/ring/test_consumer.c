@@ -119,7 +119,7 @@ static void takes_a_ring_that_is_full_to_the_byte(void **state)
 	close_fake(&f);
 }
 
-static void gives_space_back_only_when_told(void **state)
+static void gives_space_back_only_when_advanced(void **state)
 {
 	struct fake f;
 	struct seam_ring_span span;
@@ -185,7 +185,7 @@ static void ends_at_sizes_that_cannot_be(void **state)
 	}
 }
 
-static void believes_its_own_size_and_tail(void **state)
+static void uses_its_own_size_and_tail(void **state)
 {
 	struct fake f;
 
@@ -220,10 +220,10 @@ int main(void)
 		cmocka_unit_test(delivers_what_was_put_across_every_wrap),
 		cmocka_unit_test(counts_on_past_the_end_of_64_bits),
 		cmocka_unit_test(takes_a_ring_that_is_full_to_the_byte),
-		cmocka_unit_test(gives_space_back_only_when_told),
+		cmocka_unit_test(gives_space_back_only_when_advanced),
 		cmocka_unit_test(survives_heads_that_cannot_be),
 		cmocka_unit_test(ends_at_sizes_that_cannot_be),
-		cmocka_unit_test(believes_its_own_size_and_tail),
+		cmocka_unit_test(uses_its_own_size_and_tail),
 		cmocka_unit_test(a_zeroed_ring_is_empty),
 	};
 

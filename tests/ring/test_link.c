@@ -567,7 +567,7 @@ static struct rlimit limit_descriptors(rlim_t n)
 	return old;
 }
 
-static void a_server_that_cannot_be_opened_says_why(void **state)
+static void a_server_that_cannot_be_opened_reports_why(void **state)
 {
 	(void)state;
 	for (rlim_t n = 0; n < 3; n++) {
@@ -614,7 +614,7 @@ static void expect_refusal(rlim_t n, const char *why)
 	seam_link_server_close(&s);
 }
 
-static void a_refusal_for_an_error_of_the_recorder_says_which(void **state)
+static void a_refusal_for_an_error_of_the_recorder_reports_which(void **state)
 {
 	(void)state;
 	expect_refusal(0, "cannot accept a connection: Too many open files");
@@ -865,9 +865,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(takes_no_descriptors),
 		cmocka_unit_test(refuses_a_second_hello),
 		cmocka_unit_test(all_rings_have_no_more_than_they_may),
-		cmocka_unit_test(a_server_that_cannot_be_opened_says_why),
+		cmocka_unit_test(a_server_that_cannot_be_opened_reports_why),
 		cmocka_unit_test(
-			a_refusal_for_an_error_of_the_recorder_says_which),
+			a_refusal_for_an_error_of_the_recorder_reports_which),
 		cmocka_unit_test(
 			a_connection_waits_while_the_kernel_has_no_memory),
 		cmocka_unit_test(reads_each_wakeup_once),

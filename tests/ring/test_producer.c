@@ -52,7 +52,7 @@ static void puts_in_pieces_of_any_size(void **state)
 	close_fixture(&f);
 }
 
-static void refuses_when_full_and_says_so_when_there_is_room(void **state)
+static void refuses_when_full_and_reports_it_when_there_is_room(void **state)
 {
 	struct fixture f;
 	int n = 0, lost;
@@ -292,7 +292,7 @@ int main(void)
 		cmocka_unit_test(pads_a_payload_with_zeros),
 		cmocka_unit_test(puts_in_pieces_of_any_size),
 		cmocka_unit_test(
-			refuses_when_full_and_says_so_when_there_is_room),
+			refuses_when_full_and_reports_it_when_there_is_room),
 		cmocka_unit_test(counts_what_is_too_big_as_such),
 		cmocka_unit_test(shows_nested_records_when_the_outermost_ends),
 		cmocka_unit_test(

@@ -130,7 +130,7 @@ def test_threads_without_a_ring_are_lost_exactly():
     equal(lost_samples(lines), without)
 
 
-def test_threads_that_ended_before_the_scan_are_known():
+def test_threads_that_ended_before_the_scan_are_resolved():
     for _ in range(5):
         wrote, counts, _ = count("brief", 4, 100)
         equal({owner: len(n) for owner, n in values(records()).items()},
@@ -138,7 +138,7 @@ def test_threads_that_ended_before_the_scan_are_known():
         equal(counts, (400, 0, 0, 0))
 
 
-def test_threads_of_a_killed_process_and_of_a_child_are_known():
+def test_threads_of_a_killed_process_and_of_a_child_are_resolved():
     for how in "kill", "fork":
         wrote, counts, _ = count(how, 3, 100)
         equal({owner: len(n) for owner, n in values(records()).items()},

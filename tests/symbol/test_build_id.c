@@ -82,7 +82,7 @@ static void has_no_id_where_the_file_is_cut(void **state)
 		assert_int_equal(read_id(&s, n, id), 0);
 }
 
-static void believes_no_note_outside_the_segment_of_notes(void **state)
+static void takes_no_note_outside_the_segment_of_notes(void **state)
 {
 	struct small s = small_file();
 	uint8_t id[20];
@@ -111,7 +111,7 @@ int main(void)
 		cmocka_unit_test(finds_the_id_among_other_notes),
 		cmocka_unit_test(has_no_id_where_the_file_is_cut),
 		cmocka_unit_test(
-			believes_no_note_outside_the_segment_of_notes),
+			takes_no_note_outside_the_segment_of_notes),
 		cmocka_unit_test(survives_any_flipped_bit),
 	};
 

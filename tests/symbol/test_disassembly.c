@@ -112,7 +112,7 @@ static void a_missing_library_is_an_error_with_its_package(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void an_unknown_machine_is_said(void **state)
+static void an_unknown_machine_is_reported(void **state)
 {
 	struct seam_machine machine = { .elf_machine = EM_VAX };
 	struct seam_disassembly *d;
@@ -199,7 +199,7 @@ int main(void)
 			a_missing_library_is_an_error_with_its_package),
 		cmocka_unit_test(names_instructions_and_their_sizes),
 		cmocka_unit_test(any_bytes_are_walked_to_their_end),
-		cmocka_unit_test(an_unknown_machine_is_said),
+		cmocka_unit_test(an_unknown_machine_is_reported),
 		cmocka_unit_test(finds_the_extent_and_the_bytes_of_a_function),
 		cmocka_unit_test(code_that_is_not_there_is_an_error),
 	};

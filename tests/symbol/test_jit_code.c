@@ -139,7 +139,7 @@ static void code_moved_twice_is_found_at_each_place(void **state)
 	seam_jit_code_free(jit);
 }
 
-static void moves_that_cannot_be_are_skipped_and_said(void **state)
+static void moves_that_cannot_be_are_skipped_and_reported(void **state)
 {
 	static struct dump d;
 	struct seam_jit_code *jit;
@@ -168,7 +168,7 @@ static void moves_that_cannot_be_are_skipped_and_said(void **state)
 }
 
 /* Two JITs in one process number their code alike. */
-static void twins_are_told_apart_by_where_they_are(void **state)
+static void twins_are_distinguished_by_where_they_are(void **state)
 {
 	static struct dump d;
 	struct seam_jit_code *jit;
@@ -827,8 +827,8 @@ int main(void)
 		cmocka_unit_test(code_inside_other_code_leaves_the_rest_of_it),
 		cmocka_unit_test(times_order_records_and_positions_order_ties),
 		cmocka_unit_test(code_moved_twice_is_found_at_each_place),
-		cmocka_unit_test(moves_that_cannot_be_are_skipped_and_said),
-		cmocka_unit_test(twins_are_told_apart_by_where_they_are),
+		cmocka_unit_test(moves_that_cannot_be_are_skipped_and_reported),
+		cmocka_unit_test(twins_are_distinguished_by_where_they_are),
 		cmocka_unit_test(a_child_has_its_parents_code_as_of_the_fork),
 		cmocka_unit_test(what_a_child_wrote_over_does_not_come_back),
 		cmocka_unit_test(a_pid_used_again_has_none_of_the_old_code),

@@ -335,7 +335,7 @@ static void places_are_searched_in_their_order(void **state)
 	free((void *)(uintptr_t)places.recording);
 }
 
-static void all_refusals_are_told(void **state)
+static void all_refusals_are_reported(void **state)
 {
 	struct seam_jit_owner who = owner();
 	struct seam_jit_places places = { .bundle = folder };
@@ -372,7 +372,7 @@ int main(void)
 		TEST(a_copy_ends_at_the_first_hole),
 		TEST(the_owner_is_read_from_proc),
 		TEST(places_are_searched_in_their_order),
-		TEST(all_refusals_are_told),
+		TEST(all_refusals_are_reported),
 	};
 
 	umask(022);

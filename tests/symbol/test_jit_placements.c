@@ -109,7 +109,7 @@ static void played_in_order_they_give_what_a_look_up_gives(void **state)
 	}
 }
 
-static void maps_begin_behind_the_last_exec(void **state)
+static void maps_begin_after_the_last_exec(void **state)
 {
 	static const char map[] = "1000 10 f\n";
 	struct seam_jit_code *jit = seam_jit_code_new();
@@ -134,7 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			played_in_order_they_give_what_a_look_up_gives),
-		cmocka_unit_test(maps_begin_behind_the_last_exec),
+		cmocka_unit_test(maps_begin_after_the_last_exec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

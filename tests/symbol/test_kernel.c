@@ -420,7 +420,7 @@ static void the_running_kernel_answers_for_itself_alone(void **state)
 }
 
 /* In a process of its own, as root does not get its rights back. */
-static void a_user_who_may_not_see_addresses_is_told_the_sysctl(void **state)
+static void a_user_who_may_not_see_addresses_gets_the_sysctl_named(void **state)
 {
 	int status, dir;
 	pid_t child;
@@ -487,7 +487,7 @@ static void the_cache_is_used_only_when_it_is_the_users_alone(void **state)
 	assert_false(is_kept(&now));
 }
 
-static void the_cache_is_where_the_user_says(void **state)
+static void the_cache_is_where_the_user_sets_it(void **state)
 {
 	struct seam_kernel_identity now;
 	int dir;
@@ -535,11 +535,11 @@ int main(void)
 		cmocka_unit_test(
 			the_running_kernel_answers_for_itself_alone),
 		cmocka_unit_test(
-			a_user_who_may_not_see_addresses_is_told_the_sysctl),
+			a_user_who_may_not_see_addresses_gets_the_sysctl_named),
 		cmocka_unit_test(
 			the_cache_is_used_only_when_it_is_the_users_alone),
 		cmocka_unit_test(
-			the_cache_is_where_the_user_says),
+			the_cache_is_where_the_user_sets_it),
 	};
 
 	return cmocka_run_group_tests_name("kernel", tests, build_enter,

@@ -229,7 +229,7 @@ static void reads_the_yaml_of_llvm_xray(void **state)
 	seam_xray_map_fini(&map);
 }
 
-static void refuses_what_is_no_map_and_says_why(void **state)
+static void refuses_what_is_no_map_and_reports_why(void **state)
 {
 	static const struct {
 		const char *text;
@@ -330,7 +330,7 @@ int main(void)
 		cmocka_unit_test(takes_absolute_addresses_from_the_relocations),
 		cmocka_unit_test(survives_damage_everywhere),
 		cmocka_unit_test(reads_the_yaml_of_llvm_xray),
-		cmocka_unit_test(refuses_what_is_no_map_and_says_why),
+		cmocka_unit_test(refuses_what_is_no_map_and_reports_why),
 		cmocka_unit_test(yaml_cut_anywhere_is_read_or_refused),
 		cmocka_unit_test(yaml_without_memory_is_refused_with_a_cause),
 	};

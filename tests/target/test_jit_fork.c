@@ -313,7 +313,7 @@ static int inherit_half(struct seam_jitdump *dump)
 }
 
 /* Those that are gone stay where they were in the parent's. */
-static void a_child_knows_what_it_has_inherited(void **state)
+static void a_child_finds_what_it_has_inherited(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
 
@@ -365,7 +365,7 @@ int main(void)
 		TEST(a_child_born_while_memory_grows_has_all_code),
 		TEST(a_fork_in_the_middle_of_a_call_is_survived),
 		TEST(a_child_counts_what_it_could_not_inherit),
-		TEST(a_child_knows_what_it_has_inherited),
+		TEST(a_child_finds_what_it_has_inherited),
 		TEST(a_child_inherits_nothing_that_was_lost),
 	};
 

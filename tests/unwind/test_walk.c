@@ -112,7 +112,7 @@ static void a_frame_pointer_that_is_none_is_not_followed(void **state)
 	assert_int_equal(stack.n, 2);
 }
 
-static void calls_are_told_from_other_instructions(void **state)
+static void calls_are_reported_from_other_instructions(void **state)
 {
 	static const struct {
 		const char *code;
@@ -357,7 +357,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_without_cfi_is_left_by_its_frame_pointer),
 		cmocka_unit_test(a_frame_pointer_that_is_none_is_not_followed),
-		cmocka_unit_test(calls_are_told_from_other_instructions),
+		cmocka_unit_test(calls_are_reported_from_other_instructions),
 		cmocka_unit_test(a_call_at_the_end_of_a_function_is_in_it),
 		cmocka_unit_test(a_cut_stack_is_the_start_of_the_whole),
 		cmocka_unit_test(no_more_frames_than_there_is_room_for),

@@ -101,7 +101,7 @@ static size_t written(const struct seam_record *record)
 	return seam_wire_write(record, zeroes, SEAM_LITTLE, buf, sizeof(buf));
 }
 
-static void a_jitdump_record_is_as_large_as_its_page_says(void **state)
+static void a_jitdump_record_is_as_large_as_on_its_page(void **state)
 {
 	static const struct seam_record *const tables[] = {
 		&seam_jitdump_header_table, &seam_jitdump_prefix_table,
@@ -142,7 +142,7 @@ static size_t most_of(const char *name, bool is_basic)
 	       SEAM_XRAY_METADATA_BYTES - 1;
 }
 
-static void an_xray_record_fits_where_its_page_says(void **state)
+static void an_xray_record_fits_as_on_its_page(void **state)
 {
 	char *page = read_page("doc/formats/xray.md");
 	const char *basic = strstr(page, "\n## Basic mode\n");
@@ -214,8 +214,8 @@ static void what_pages_say_in_words_is_what_the_code_has(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_jitdump_record_is_as_large_as_its_page_says),
-		cmocka_unit_test(an_xray_record_fits_where_its_page_says),
+		cmocka_unit_test(a_jitdump_record_is_as_large_as_on_its_page),
+		cmocka_unit_test(an_xray_record_fits_as_on_its_page),
 		cmocka_unit_test(what_pages_say_in_words_is_what_the_code_has),
 	};
 

@@ -236,7 +236,7 @@ static struct seam_bytes text_bytes(const char *text)
 	return (struct seam_bytes) { (const uint8_t *)text, strlen(text) };
 }
 
-static void knows_maps_by_name_or_by_shape(void **state)
+static void recognizes_maps_by_name_or_by_shape(void **state)
 {
 	(void)state;
 	assert_true(seam_perf_map_is("/tmp/perf-12.map", text_bytes("")));
@@ -275,7 +275,7 @@ int main(void)
 		cmocka_unit_test(a_cut_dump_shows_what_is_whole),
 		cmocka_unit_test(a_flipped_byte_leaves_json_valid),
 		cmocka_unit_test(big_endian_reads_as_little),
-		cmocka_unit_test(knows_maps_by_name_or_by_shape),
+		cmocka_unit_test(recognizes_maps_by_name_or_by_shape),
 		cmocka_unit_test(shows_the_lines_of_a_map),
 	};
 

@@ -285,7 +285,7 @@ static void packed_records_read_as_plain_ones(void **state)
 	free(plain.data);
 }
 
-static void a_cut_packed_stream_says_so(void **state)
+static void a_cut_packed_stream_reports_it(void **state)
 {
 	struct bytes plain = some_data(SEAM_LITTLE);
 	struct bytes packed = pack(&plain, 100, false);
@@ -360,7 +360,7 @@ static size_t types_of(const struct bytes *b, uint32_t *types, size_t most)
 }
 
 /* simpleperf pads them to 64, in the record. */
-static void formats_in_the_record_are_not_behind_it(void **state)
+static void formats_in_the_record_are_not_after_it(void **state)
 {
 	(void)state;
 	for (uint64_t size = 1; size <= 96; size++) {
@@ -499,7 +499,7 @@ static void formats_of_any_size_are_passed_over(void **state)
 }
 
 /* perf 6.16 counts in 16 bits what is in a COMPRESSED2: 64 KiB and more. */
-static void a_packed_record_may_be_longer_than_its_size_says(void **state)
+static void a_packed_record_may_be_longer_than_its_size_field(void **state)
 {
 	enum { N = 20, BYTES = 4000 };
 
@@ -625,16 +625,16 @@ int main(void)
 			a_recording_whose_writer_was_killed_reads_to_the_end),
 		cmocka_unit_test(a_record_without_size_ends_the_walk),
 		cmocka_unit_test(packed_records_read_as_plain_ones),
-		cmocka_unit_test(a_cut_packed_stream_says_so),
+		cmocka_unit_test(a_cut_packed_stream_reports_it),
 		cmocka_unit_test(trace_data_comes_with_its_record),
 		cmocka_unit_test(formats_of_any_size_are_passed_over),
-		cmocka_unit_test(formats_in_the_record_are_not_behind_it),
+		cmocka_unit_test(formats_in_the_record_are_not_after_it),
 		cmocka_unit_test(a_record_of_simpleperf_has_a_size_of_32_bits),
 		cmocka_unit_test(a_mapping_of_a_kernel_before_3_16_reads),
 		cmocka_unit_test(
 			code_that_simpleperf_saw_a_jit_write_is_marked),
 		cmocka_unit_test(
-			a_packed_record_may_be_longer_than_its_size_says),
+			a_packed_record_may_be_longer_than_its_size_field),
 		cmocka_unit_test(an_attr_of_any_age_reads),
 		cmocka_unit_test(ids_that_overlap_are_refused),
 		cmocka_unit_test(what_is_not_perf_data_is_refused),

@@ -477,7 +477,7 @@ static void both_ways_agree_wherever_a_byte_is_flipped(void **state)
 	}
 }
 
-static void tells_byte_order_and_version_of_a_header(void **state)
+static void finds_byte_order_and_version_of_a_header(void **state)
 {
 	struct seam_xray_header header;
 	enum seam_endian endian;
@@ -522,7 +522,7 @@ int main(void)
 		cmocka_unit_test(both_ways_through_a_block_agree),
 		cmocka_unit_test(both_ways_agree_wherever_a_block_is_cut),
 		cmocka_unit_test(both_ways_agree_wherever_a_byte_is_flipped),
-		cmocka_unit_test(tells_byte_order_and_version_of_a_header),
+		cmocka_unit_test(finds_byte_order_and_version_of_a_header),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void takes_a_header_alone_as_an_empty_log(void **state)
 	}
 }
 
-static void reads_on_behind_extents_that_are_too_short(void **state)
+static void reads_on_after_extents_that_are_too_short(void **state)
 {
 	(void)state;
 	for (uint64_t extents = 48; extents < 400; extents++) {
@@ -331,7 +331,7 @@ static void check_cut(const struct marks *m, size_t size)
 }
 
 /* What is whole stands, and all that is missing of a block is told. */
-static void tells_what_is_missing_wherever_a_log_ends(void **state)
+static void reports_what_is_missing_wherever_a_log_ends(void **state)
 {
 	(void)state;
 	for (unsigned int version = 1; version <= 5; version++) {
@@ -351,7 +351,7 @@ static void tells_what_is_missing_wherever_a_log_ends(void **state)
  * A log that is cut inside the records of a block, and one behind it.  A length
  * that ends where a block or header of that one begins would be believed.
  */
-static void tells_of_a_cut_in_front_of_another_log(void **state)
+static void reports_a_cut_before_another_log(void **state)
 {
 	(void)state;
 	for (unsigned int version = 1; version <= 5; version++) {
@@ -604,14 +604,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_blocks_of_every_version_and_order),
 		cmocka_unit_test(takes_a_header_alone_as_an_empty_log),
-		cmocka_unit_test(reads_on_behind_extents_that_are_too_short),
+		cmocka_unit_test(reads_on_after_extents_that_are_too_short),
 		cmocka_unit_test(finds_the_next_block_when_extents_are_too_long),
 		cmocka_unit_test(an_illegal_record_costs_the_rest_of_its_block),
 		cmocka_unit_test(names_what_is_wrong_with_a_preamble),
 		cmocka_unit_test(skips_rubbish_between_blocks),
 		cmocka_unit_test(reads_logs_that_were_concatenated),
-		cmocka_unit_test(tells_what_is_missing_wherever_a_log_ends),
-		cmocka_unit_test(tells_of_a_cut_in_front_of_another_log),
+		cmocka_unit_test(reports_what_is_missing_wherever_a_log_ends),
+		cmocka_unit_test(reports_a_cut_before_another_log),
 		cmocka_unit_test(does_not_miss_more_than_a_buffer_holds),
 		cmocka_unit_test(does_without_the_size_of_a_buffer),
 		cmocka_unit_test(loses_one_block_at_most_to_a_flipped_byte),

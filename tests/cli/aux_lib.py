@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What tests of AUX areas need: a PMU that is played, and its bytes by hand.
+"""What tests of AUX areas need: a simulated PMU, and its bytes by hand.
 
-The program is called with the path of played_pmu.c's module after Seam's.
+The program is called with the path of simulated_pmu.c's module after Seam's.
 """
 import os
 import re
@@ -62,7 +62,7 @@ def environment(name, **settings):
     settings = {"SYSFS": "sysfs", "GO": f"{name}.go", "DONE": f"{name}.done",
                 "BYTES": 100000, **settings}
     return {**os.environ, "LD_PRELOAD": PLAYED,
-            **{f"PLAYED_PMU_{key}": str(value)
+            **{f"SIMULATED_PMU_{key}": str(value)
                for key, value in settings.items()}}
 
 

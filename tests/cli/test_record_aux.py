@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""seam record of PMUs with an AUX area; the PMU is played, see played_pmu.c"""
+"""seam record of PMUs with an AUX area; the PMU is simulated_pmu.c"""
 import json
 import os
 import signal
@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 
-from area_lib import Data, TRUNCATED, WAIT, bytes_at, check_bytes, environment, \
+from aux_lib import Data, TRUNCATED, WAIT, bytes_at, check_bytes, environment, \
     perf_opens, record
 from record_lib import IS_ROOT, SEAM, check, equal, run, run_tests
 
@@ -50,7 +50,7 @@ def test_areas_of_all_cpus_are_drained_byte_for_byte():
     check("PERF_RECORD_AUXTRACE " in perf_opens("cpus"), "no AUXTRACE")
 
 
-def test_one_cpu_has_one_area():
+def test_one_cpu_has_one_aux_buffer():
     # an odd number, of which the last bytes are written all the same
     result = record("cpu0", "-e", "intel_pt//", "-m", "8,4", *ONE_CPU,
                     BYTES=99997)
@@ -59,7 +59,7 @@ def test_one_cpu_has_one_area():
     perf_opens("cpu0")
 
 
-def test_the_whole_machine_has_an_area_a_cpu():
+def test_the_whole_machine_has_an_aux_buffer_a_cpu():
     result = record("all", "-e", "intel_pt//", "-m", ",16K", "-a")
     if not IS_ROOT:
         equal(result.returncode, 1)
@@ -70,7 +70,7 @@ def test_the_whole_machine_has_an_area_a_cpu():
     perf_opens("all")
 
 
-def test_a_thread_has_its_own_area():
+def test_a_thread_has_its_own_aux_buffer():
     result = record("thread", "-e", "intel_pt//", "-m", ",16K",
                     "--per-thread")
     check(result.returncode in (0, 3), result.stderr)
@@ -100,7 +100,7 @@ def test_samples_have_a_ring_of_their_own_beside_areas():
                           "partial": 0, "collision": 0})
 
 
-def test_what_finds_its_area_full_is_told_and_goes_on():
+def test_what_finds_its_aux_buffer_full_is_reported_and_goes_on():
     result = record("flood", "-e", "intel_pt//", "-m", ",8K", FLOOD=1)
     equal(result.returncode, 3, result.stderr)
     data = Data("flood")
@@ -169,7 +169,7 @@ def test_snapshots_are_right_where_the_head_is_an_offset():
         check_newest(chunk, total, min(total, 8192))
 
 
-def test_a_snapshot_holds_no_more_than_was_asked_for():
+def test_a_snapshot_holds_no_more_than_requested():
     result = record("small", "-e", "intel_pt//", "-S3000", *ONE_CPU)
     equal(result.returncode, 0, result.stderr)
     ((chunk,),) = Data("small").areas().values()
@@ -195,7 +195,7 @@ def end(process, name):
     return text
 
 
-def test_a_snapshot_is_made_when_asked_for():
+def test_a_snapshot_is_made_on_request():
     process = live("asked", "-S", "-m", ",8K", *ONE_CPU,
                    AGAIN="asked.again")
     asked = run(SEAM, "snapshot", "asked")
@@ -208,7 +208,7 @@ def test_a_snapshot_is_made_when_asked_for():
         perf_opens(name)
 
 
-def test_a_snapshot_beside_samples_says_how_many_of_each_event():
+def test_a_snapshot_beside_samples_reports_how_many_of_each_event():
     process = live("counted", "-S", "-e", "cpu-clock,page-faults", "-m",
                    "8,2")
     process.send_signal(signal.SIGUSR2)
@@ -273,7 +273,7 @@ def test_areas_are_made_smaller_where_the_user_may_not_lock_them():
     check_areas("less", cpus(), lambda tid: tid == -1, online())
 
 
-def test_decoders_learn_what_perf_would_have_told_them():
+def test_decoders_learn_what_perf_writes_for_them():
     """As of the machine that the corpus' Intel PT file is from."""
     record("info", "-e", "intel_pt//", *(["-a"] if IS_ROOT else []),
            BYTES=100)

@@ -33,8 +33,8 @@ def let_it_run(process, seconds):
         time.sleep(0.005)
 
 
-def flight(name, *words):
-    """A flight recorder of a program of two threads, until it samples."""
+def overwriting(name, *words):
+    """A recorder with overwritten rings, of a program of two threads, until it samples."""
     process = subprocess.Popen(
         [SEAM, "record", "--overwrite", "-F", "20000", "-m", "8", "-g", "-o",
          name, *words, "./spin", "10000000000"],
@@ -81,8 +81,8 @@ def check_snapshot(path):
     return times(path)
 
 
-def test_a_snapshot_is_asked_for_by_name_and_by_process():
-    process = flight("n.seam")
+def test_a_snapshot_is_requested_by_name_and_by_process():
+    process = overwriting("n.seam")
     try:
         first = run(SEAM, "snapshot", "n.seam")
         equal(first.returncode, 0, first.stderr)
@@ -102,7 +102,7 @@ def test_a_snapshot_is_asked_for_by_name_and_by_process():
 
 
 def test_a_snapshot_needs_no_other():
-    process = flight("m.seam")
+    process = overwriting("m.seam")
     try:
         equal(run(SEAM, "snapshot", "m.seam").returncode, 0)
     finally:
@@ -174,7 +174,7 @@ int main(void)
 """
 
 
-def test_each_snapshot_tells_what_making_snapshots_has_cost():
+def test_each_snapshot_counts_what_snapshots_lost():
     with open("touch.c", "w", encoding="ascii") as out:
         out.write(TOUCH_C)
     equal(run("cc", "-o", "touch", "touch.c").returncode, 0)
@@ -242,9 +242,9 @@ def test_who_does_not_overwrite_is_left_alone():
         end_group(process)
 
 
-def test_a_snapshot_that_cannot_be_made_is_told_and_survived():
+def test_a_snapshot_that_cannot_be_made_is_reported_and_survived():
     os.makedirs("full", exist_ok=True)
-    process = flight("full/f.seam")
+    process = overwriting("full/f.seam")
     with open("full/f.1.seam", "w", encoding="ascii") as way:
         way.write("a file of somebody's")
     try:

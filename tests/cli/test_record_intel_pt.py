@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The packets of a hardware trace: perf's decoder finds those that were made.
 
-A PMU that is played (see played_pmu.c) writes Intel PT packets of ours; and
+A simulated PMU (simulated_pmu.c) writes Intel PT packets of ours; and
 those of a real one, where the corpus has such a file.
 
 Source: Intel SDM volume 3, "Trace Packets and Data Types".
@@ -13,7 +13,7 @@ import re
 import struct
 import sys
 
-from area_lib import Data, perf_opens, perf_script, record
+from aux_lib import Data, perf_opens, perf_script, record
 from record_lib import IS_ROOT, SEAM, check, equal, run, run_tests
 
 REAL = pathlib.Path(os.environ["SEAM_CORPUS"],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * played_pmu.c - a PMU with an AUX area, for machines that have none
+ * simulated_pmu.c - a PMU with an AUX area, for machines that have none
  *
  * Loaded into 'seam record' with LD_PRELOAD, it stands between it and the
  * kernel: events of the type 77 are its own, all others are the kernel's.
@@ -8,16 +8,16 @@
  * ioctls, a control page, a ring and an area that are mapped one after the
  * other.  What the kernel refuses is refused here as well.
  *
- *	PLAYED_PMU_SYSFS	stands for /sys/bus/event_source/devices
- *	PLAYED_PMU_GO		the PMU waits until this file is there
- *	PLAYED_PMU_DONE		is created when all areas have had their bytes
- *	PLAYED_PMU_BYTES	how many each gets
- *	PLAYED_PMU_AGAIN	as many when it is started anew; then this is made
- *	PLAYED_PMU_FILE		these bytes in place of byte_at()
- *	PLAYED_PMU_FLOOD	do not wait for room
- *	PLAYED_PMU_MAX		bytes of an area, more is EPERM
- *	PLAYED_PMU_OFFSET	a free-running head is an offset in the area
- *	PLAYED_PMU_START	where the head begins
+ *	SIMULATED_PMU_SYSFS	stands for /sys/bus/event_source/devices
+ *	SIMULATED_PMU_GO		the PMU waits until this file is there
+ *	SIMULATED_PMU_DONE		is created when all areas have had their bytes
+ *	SIMULATED_PMU_BYTES	how many each gets
+ *	SIMULATED_PMU_AGAIN	as many when it is started anew; then this is made
+ *	SIMULATED_PMU_FILE		these bytes in place of byte_at()
+ *	SIMULATED_PMU_FLOOD	do not wait for room
+ *	SIMULATED_PMU_MAX		bytes of an area, more is EPERM
+ *	SIMULATED_PMU_OFFSET	a free-running head is an offset in the area
+ *	SIMULATED_PMU_START	where the head begins
  *
  * Source: kernel/events/core.c and ring_buffer.c of Linux 6.18.
  */
@@ -143,7 +143,7 @@ static const uint8_t *file_bytes(uint64_t *size)
 {
 	static uint8_t *bytes;
 	static uint64_t n;
-	const char *path = getenv("PLAYED_PMU_FILE");
+	const char *path = getenv("SIMULATED_PMU_FILE");
 	FILE *in = path && !bytes ? fopen(path, "rb") : NULL;
 
 	if (in) {
@@ -171,7 +171,7 @@ static void fill(struct played *e, uint64_t from, uint64_t n)
 /* A free-running head is true only while its writer stands still. */
 static void publish(struct played *e)
 {
-	uint64_t shown = e->free_running && getenv("PLAYED_PMU_OFFSET") ?
+	uint64_t shown = e->free_running && getenv("SIMULATED_PMU_OFFSET") ?
 		e->head & (e->area_size - 1) : e->head;
 
 	__atomic_store_n(&e->page->aux_head, shown, __ATOMIC_RELEASE);
@@ -204,7 +204,7 @@ static void write_chunk(struct played *e, uint64_t n, bool flood)
 
 static void wait_for_go(void)
 {
-	const char *go = getenv("PLAYED_PMU_GO");
+	const char *go = getenv("SIMULATED_PMU_GO");
 
 	for (int i = 0; go && access(go, F_OK) && i < MAX_WAITS; i++)
 		usleep(1000);
@@ -213,7 +213,7 @@ static void wait_for_go(void)
 /* Until @total bytes are written, or it takes too long. */
 static void write_all(struct played *e, uint64_t total)
 {
-	bool flood = getenv("PLAYED_PMU_FLOOD");
+	bool flood = getenv("SIMULATED_PMU_FLOOD");
 
 	for (int i = 0; e->written < total && i < MAX_WAITS; i++) {
 		uint64_t left = total - e->written;
@@ -236,7 +236,7 @@ static void tell(const char *name)
 static void *play(void *arg)
 {
 	struct played *e = arg;
-	uint64_t total = number("PLAYED_PMU_BYTES"), size;
+	uint64_t total = number("SIMULATED_PMU_BYTES"), size;
 	uint32_t who[2] = { (uint32_t)getpid(), (uint32_t)e->tid };
 
 	if (file_bytes(&size))
@@ -245,13 +245,13 @@ static void *play(void *arg)
 	put_record(e, PERF_RECORD_ITRACE_START, who, sizeof(who));
 	write_all(e, total);
 	if (__atomic_add_fetch(&n_done, 1, __ATOMIC_SEQ_CST) == n_areas)
-		tell("PLAYED_PMU_DONE");
-	if (!getenv("PLAYED_PMU_AGAIN"))
+		tell("SIMULATED_PMU_DONE");
+	if (!getenv("SIMULATED_PMU_AGAIN"))
 		return NULL;
 	for (int i = 0; e->n_starts < 2 && i < MAX_WAITS; i++)
 		usleep(500);
 	write_all(e, 2 * total);
-	tell("PLAYED_PMU_AGAIN");
+	tell("SIMULATED_PMU_AGAIN");
 	return NULL;
 }
 
@@ -281,7 +281,7 @@ static int open_event(const struct perf_event_attr *attr, int tid, int cpu)
 	*e = (struct played) {
 		.tid = tid, .cpu = cpu, .runs = attr->enable_on_exec,
 		.id = 1000000 + (uint64_t)n_events,
-		.head = number("PLAYED_PMU_START"),
+		.head = number("SIMULATED_PMU_START"),
 		.fd = eventfd(0, EFD_CLOEXEC),
 	};
 	n_events++;
@@ -327,7 +327,7 @@ static void *map_ring(struct played *e, size_t length, int prot)
 
 static void *map_area(struct played *e, size_t length, int prot, off_t offset)
 {
-	uint64_t most = number("PLAYED_PMU_MAX");
+	uint64_t most = number("SIMULATED_PMU_MAX");
 	void *theirs;
 
 	errno = EINVAL;
@@ -436,7 +436,7 @@ ssize_t read(int fd, void *buf, size_t size)
 __attribute__((visibility("default")))
 int open64(const char *path, int flags, ...)
 {
-	const char *root = getenv("PLAYED_PMU_SYSFS");
+	const char *root = getenv("SIMULATED_PMU_SYSFS");
 	char other[4096];
 	va_list args;
 	int mode;

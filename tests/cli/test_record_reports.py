@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""seam record: what was not recorded is told, and nothing else is touched"""
+"""seam record: what was not recorded is reported, and nothing else is touched"""
 import json
 import os
 import random
@@ -47,7 +47,7 @@ def told_in_every_view(path, *words):
 # --- what is replaced ---
 
 
-def test_a_folder_of_somebody_s_own_is_never_replaced():
+def test_a_folder_of_another_owner_is_never_replaced():
     for name in ("thesis", "a.seam.old"):
         os.mkdir(name)
         with open(f"{name}/data", "w", encoding="ascii") as out:
@@ -65,7 +65,7 @@ def test_a_folder_of_somebody_s_own_is_never_replaced():
         shutil.rmtree(name)
 
 
-def test_what_kept_us_from_looking_is_the_cause():
+def test_what_prevented_the_check_is_the_cause():
     with open("file", "w", encoding="ascii"):
         pass
     os.symlink("loop", "loop")
@@ -79,7 +79,7 @@ def test_what_kept_us_from_looking_is_the_cause():
               result.stderr)
 
 
-def test_what_keeps_programs_from_connecting_is_the_cause():
+def test_what_prevents_connections_is_the_cause():
     for call, n, error, cause in (
             ("socket", 1, "EMFILE", "make a socket for programs: Too many op"),
             ("epoll_create1", 2, "ENOMEM", "make a socket for programs: Can"),
@@ -100,7 +100,7 @@ def test_a_recording_that_was_moved_meanwhile_is_named_where_it_is():
     check(manifest("elsewhere.seam")["complete"])
 
 
-def test_a_recording_that_was_removed_meanwhile_is_told():
+def test_a_recording_that_was_removed_meanwhile_is_reported():
     for what, status in (("exit 0", 3), ("exit 4", 4)):
         for gone in ("r.seam", "r.seam/data"):
             shutil.rmtree("r.seam", ignore_errors=True)
@@ -235,7 +235,7 @@ def test_perf_reads_tracepoints_of_a_full_disk():
                 equal(result.returncode, 1, result.stderr)
 
 
-def test_a_format_that_cannot_be_read_is_told_before_anything_runs():
+def test_a_format_that_cannot_be_read_is_reported_before_anything_runs():
     if not has_tracepoints():
         return
     for error in ("EMFILE", "EACCES", "EIO"):
@@ -253,7 +253,7 @@ def test_a_format_that_cannot_be_read_is_told_before_anything_runs():
 # --- nothing lost, they said ---
 
 
-def test_a_program_with_another_user_s_rights_is_told():
+def test_a_program_with_another_user_s_rights_is_reported():
     if os.geteuid() != 0:
         return          # nor can such a user make a program that is setuid
     compile_c("setuid", "int main(void) { volatile int i; "
@@ -296,7 +296,7 @@ int main(void)
 """
 
 
-def test_threads_for_which_descriptors_do_not_suffice_are_told():
+def test_threads_for_which_descriptors_do_not_suffice_are_reported():
     compile_c("threads", THREADS_C)
     result = record("--per-thread", "-m", "2", "-o", "t.seam", "./threads",
                     preexec_fn=lambda: resource.setrlimit(
@@ -309,7 +309,7 @@ def test_threads_for_which_descriptors_do_not_suffice_are_told():
     told_in_every_view("t.seam", "threads were not sampled")
 
 
-def test_a_recording_that_its_program_cut_is_told():
+def test_a_recording_that_its_program_cut_is_reported():
     compile_c("cut", """
 #include <stdlib.h>
 #include <sys/stat.h>
