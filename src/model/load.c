@@ -61,6 +61,25 @@ static void note_manifest(struct seam_profile *profile,
 				  name, 0, 0);
 	}
 	add_losses(profile, &m->losses, name);
+	seam_stack_counts_merge(&profile->stack_counts, &m->stacks);
+}
+
+/* Why many stacks are incomplete, and how many were put together. */
+static void note_stacks(struct seam_profile *profile)
+{
+	const struct seam_stack_counts *counts = &profile->stack_counts;
+	char text[600];
+
+	if (seam_stack_counts_advise(counts, text, sizeof(text)))
+		seam_profile_note(profile, "%s", text);
+	if (counts->n_joined)
+		seam_profile_detail(profile, "outer frames of %" PRIu64
+			" stacks are those of other samples of their threads",
+			counts->n_joined);
+	if (counts->n_continued)
+		seam_profile_detail(profile, "outer frames of %" PRIu64
+			" stacks are the kernel's, by frame pointers",
+			counts->n_continued);
 }
 
 /* A note for each file on which the process that read it ended. */
@@ -345,6 +364,7 @@ int seam_load(struct seam_profile *profile, const char *path,
 	if (r == 0) {
 		r = load(profile, &recording, options, err);
 		note_manifest(profile, &recording);
+		note_stacks(profile);
 	}
 	seam_input_close(&recording);
 	return r;

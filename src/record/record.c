@@ -309,6 +309,7 @@ static int fill_result(struct seam_session *s, struct seam_err *err)
 	result->n_samples = data->counts.n_samples;
 	result->aux_bytes = data->counts.n_aux_bytes;
 	result->losses = data->losses;
+	result->stacks = data->stacks;
 	result->duration_ns = s->recording.duration_ns;
 	result->skipped = s->recording.skipped;
 	result->bundle_bytes = seam_bundle_bytes(&s->recording.bundle);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "record/proc/procfs.h"
 #include "wire/losses.h"
+#include "wire/stack_counts.h"
 
 enum {
 	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's */
@@ -103,6 +104,7 @@ struct seam_record_result {
 	const char *aux_event;	/* name of the one with AUX data; or NULL */
 	uint64_t aux_bytes;	/* AUX data in the file */
 	struct seam_losses losses;
+	struct seam_stack_counts stacks;
 	/* Without the side-band's; owned, or NULL. */
 	struct seam_record_event *events;
 	size_t n_events;

@@ -15,7 +15,7 @@
 
 /* Bytes reserved for a manifest: in all, and more for each ring. */
 enum {
-	MANIFEST_BYTES = 8192,
+	MANIFEST_BYTES = 24576,
 	MANIFEST_RING_BYTES = 256,
 };
 
@@ -120,6 +120,7 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.n_events = s->events.n,
 		.n_samples = recording->data.counts.n_samples,
 		.losses = recording->data.losses,
+		.stacks = recording->data.stacks,
 		.n_area_bytes = recording->data.counts.n_aux_bytes,
 		.n_rings = s->sources.rings.n,
 		.n_jit_streams = s->jit.dumps.n_streams,

@@ -199,6 +199,57 @@ static void put_members(struct seam_json *j, const struct seam_manifest *m)
 	}
 }
 
+/* Numbers of "stacks" besides its tables. */
+static const struct {
+	const char *name;
+	size_t offset;		/* in the counts */
+} stack_members[] = {
+#define STACKS(name, member) { name, offsetof(struct seam_stack_counts, member) }
+	STACKS("joined", n_joined),
+	STACKS("continued", n_continued),
+	STACKS("empty", n_empty),
+	STACKS("jvm", n_jvm),
+	STACKS("dump_bytes", dump_bytes),
+#undef STACKS
+};
+
+static void put_stack_files(struct seam_json *j,
+			    const struct seam_stack_counts *stacks)
+{
+	seam_json_open(j, "files", '[');
+	for (size_t i = 0; i < stacks->n_modules; i++) {
+		const struct seam_stack_module *module = &stacks->modules[i];
+
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, "path", module->path);
+		seam_json_string(j, "end", seam_stack_end_key(module->end));
+		put_u64(j, "stacks", module->n);
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+}
+
+static void put_stacks(struct seam_json *j,
+		       const struct seam_stack_counts *stacks)
+{
+	if (!seam_stack_counts_total(stacks) && !stacks->n_empty)
+		return;
+	seam_json_open(j, "stacks", '{');
+	seam_json_open(j, "ended", '{');
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
+		put_u64(j, seam_stack_end_key(i), stacks->n_ended[i]);
+	seam_json_close(j);
+	seam_json_open(j, "frames", '{');
+	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
+		put_u64(j, seam_stack_quality_key(i), stacks->n_frames[i]);
+	seam_json_close(j);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stack_members); i++)
+		put_u64(j, stack_members[i].name, *(const uint64_t *)
+			((const char *)stacks + stack_members[i].offset));
+	put_stack_files(j, stacks);
+	seam_json_close(j);
+}
+
 static void put_by_event(struct seam_json *j, const struct seam_manifest *m)
 {
 	seam_json_open(j, "lost_by_event", '[');
@@ -242,6 +293,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", SCHEMA);
 	put_members(&j, m);
+	put_stacks(&j, &m->stacks);
 	put_by_event(&j, m);
 	put_rings(&j, m);
 	seam_json_close(&j);
@@ -313,6 +365,41 @@ static const char *const *read_strings(const json_t *array, size_t *n)
 			items[(*n)++] = text;
 	}
 	return items;
+}
+
+static uint64_t read_count(const json_t *object, const char *name)
+{
+	json_int_t count = json_integer_value(json_object_get(object, name));
+
+	return count < 0 ? 0 : (uint64_t)count;
+}
+
+/* Ends of a later version are ignored. */
+static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
+{
+	const json_t *ended = json_object_get(object, "ended");
+	const json_t *frames = json_object_get(object, "frames");
+	const json_t *files = json_object_get(object, "files");
+
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
+		stacks->n_ended[i] = read_count(ended, seam_stack_end_key(i));
+	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
+		stacks->n_frames[i] =
+			read_count(frames, seam_stack_quality_key(i));
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stack_members); i++)
+		*(uint64_t *)((char *)stacks + stack_members[i].offset) =
+			read_count(object, stack_members[i].name);
+	for (size_t i = 0; i < json_array_size(files) &&
+	     i < SEAM_STACK_MAX_MODULES; i++) {
+		const json_t *file = json_array_get(files, i);
+		enum seam_stack_end end = seam_stack_end_parse(
+			text_of(json_object_get(file, "end")));
+
+		if (end != SEAM_STACK_N_ENDS)
+			seam_stack_counts_add_module(stacks, end,
+				text_of(json_object_get(file, "path")),
+				read_count(file, "stacks"));
+	}
 }
 
 static void read_member(struct seam_manifest *m, const struct member *row,
@@ -401,6 +488,7 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	}
 	m->owner = root;
 	read_members(m, root);
+	read_stacks(&m->stacks, json_object_get(root, "stacks"));
 	return 0;
 }
 

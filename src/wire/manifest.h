@@ -25,6 +25,9 @@
  *	         "leased","stuck","too_large","too_many","not_written",
  *	         "interrupted"},
  *	 "late":{"threads","ns","longest_ns","unseen_threads"},
+ *	 "stacks":{"ended":{"complete",...},"frames":{"by_cfi",...},"joined",
+ *	           "continued","empty","jvm","dump_bytes",
+ *	           "files":[{"path","end","stacks"}]},
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
  *	           "area_bytes","records","drained_bytes","lost"}]}
@@ -37,6 +40,10 @@
  * could not be opened, programs whose events the kernel stopped because they
  * run with another user's rights, CPUs that went offline and came back (cpu_ns:
  * the longest time from then to the end), and CPUs that came online later.
+ *
+ * "stacks" is there where user stacks were unwound while recording: how they
+ * ended, how their frames were found, and the files in which most ended early
+ * (stack_counts.h).
  *
  * "kept" counts files copied to elf/ and jit/ (dumps and maps), and files that
  * were not copied, by cause: gone before they were opened; not readable for the
@@ -52,6 +59,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "wire/losses.h"
+#include "wire/stack_counts.h"
 
 enum { SEAM_MANIFEST_BUILD_ID = 20 };
 
@@ -112,6 +120,7 @@ struct seam_manifest {
 	uint64_t n_area_bytes;	/* of AUX data */
 	uint64_t n_jit_streams;	/* JITs that streamed code */
 	struct seam_manifest_kept kept;
+	struct seam_stack_counts stacks;
 	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;

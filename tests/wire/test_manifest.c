@@ -43,6 +43,15 @@ static const struct seam_manifest full = {
 		.n_cpus_back = 36, .cpu_ns = 37, .n_cpus_new = 38,
 	},
 	.kept = { 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52 },
+	.stacks = {
+		.n_ended = { 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71 },
+		.n_frames = { 72, 73, 74, 75, 76 }, .n_joined = 77,
+		.n_continued = 78, .n_empty = 79, .n_jvm = 80,
+		.dump_bytes = 32768, .n_modules = 2, .modules = {
+			{ 50, SEAM_STACK_WITHOUT_CFI, "/lib/a" },
+			{ 13, SEAM_STACK_UNREADABLE, "/lib/a" },
+		},
+	},
 };
 
 /* The file's bytes, on the heap and no byte longer. */
@@ -141,7 +150,7 @@ static void omits_optional_objects_in_which_nothing_was_counted(void **state)
 {
 	static const char *const optional[] = {
 		"\"areas\"", "\"jit\"", "\"not_recorded\"", "\"kept\"",
-		"\"late\"",
+		"\"late\"", "\"stacks\"",
 	};
 	struct seam_bytes all = written(&full);
 	struct seam_bytes none = written(&(struct seam_manifest) { 0 });

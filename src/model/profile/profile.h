@@ -23,6 +23,7 @@
 #include "base/index.h"
 #include "base/strings.h"
 #include "model/profile/modules.h"
+#include "wire/stack_counts.h"
 
 /* From the kernel up to the program that a VM interprets (guest). */
 enum seam_layer {
@@ -181,6 +182,7 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_track) tracks;
 	SEAM_ARRAY(struct seam_profile_mark) marks;
 	SEAM_ARRAY(struct seam_owned) owned;
+	struct seam_stack_counts stack_counts;	/* where they were unwound */
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
 	bool has_other_clock;		/* times are not CLOCK_MONOTONIC */
 	uint32_t command;		/* string: what was recorded */

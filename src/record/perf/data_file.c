@@ -152,6 +152,7 @@ int seam_data_file_copy(struct seam_data_file *file, int fd,
 		.n_in = from->compress.n_in, .n_out = from->compress.n_out,
 	};
 	file->losses = from->losses;
+	file->stacks = from->stacks;
 	file->n_records = from->n_records;
 	file->counts = from->counts;
 	return r == 0 ? copy_bytes(fd, from->fd,

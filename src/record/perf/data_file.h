@@ -15,6 +15,7 @@
 #include "record/perf/sources.h"
 #include "record/perf/synth.h"
 #include "wire/losses.h"
+#include "wire/stack_counts.h"
 #include "wire/perf/perf_writer.h"
 
 /* Where in the file an AUXTRACE record is, and its size without AUX data. */
@@ -31,6 +32,7 @@ struct seam_data_file {
 	struct seam_compress compress;	/* of the rounds; off by default */
 	SEAM_ARRAY(struct seam_auxtrace_entry) auxtraces;
 	struct seam_losses losses;
+	struct seam_stack_counts stacks;	/* unwound while draining */
 
 	uint64_t n_records;		/* drained, of all kinds */
 	struct seam_data_file_counts {	/* of records in the file */

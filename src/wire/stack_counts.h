@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_counts.h - how user stacks were unwound, and why some ended early
+ *
+ * One struct from the unwinder to the reports: the recorder, or the reader of
+ * a recording with copies of stacks, counts into it, the manifest stores it,
+ * "seam record" and "seam report --stats" describe it.
+ *
+ * Threads: one; counts of several are added up.
+ */
+#ifndef SEAM_STACK_COUNTS_H
+#define SEAM_STACK_COUNTS_H
+
+#include "base/base.h"
+
+/* How a user stack ended.  All but the first: its outer frames are missing. */
+enum seam_stack_end {
+	SEAM_STACK_COMPLETE,		/* at the entry of program or thread */
+	SEAM_STACK_TRUNCATED,		/* deeper than the copy of the stack */
+	SEAM_STACK_WITHOUT_CFI,		/* code without CFI or frame pointer */
+	SEAM_STACK_BROKEN_CFI,		/* CFI that breaks the format */
+	SEAM_STACK_NO_FILE,		/* not here, or of another build */
+	SEAM_STACK_NOT_READY,		/* not read before the memory of */
+					/* waiting samples was full */
+	SEAM_STACK_NO_MAPPING,		/* nothing executable is mapped */
+	SEAM_STACK_UNREADABLE,		/* a word that is not on the stack */
+	SEAM_STACK_LOST_REGISTER,	/* CFI needs a value that is lost */
+	SEAM_STACK_NO_PROGRESS,		/* the next frame is not above */
+	SEAM_STACK_TOO_DEEP,		/* more frames than there is room for */
+	SEAM_STACK_N_ENDS,
+};
+
+/* How a frame was found. */
+enum seam_stack_quality {
+	SEAM_STACK_BY_REGISTERS,	/* the innermost */
+	SEAM_STACK_BY_CFI,
+	SEAM_STACK_BY_FRAME_POINTER,
+	SEAM_STACK_BY_JOIN,		/* of another sample's stack */
+	SEAM_STACK_BY_KERNEL,		/* of the kernel's own user chain */
+	SEAM_STACK_N_QUALITIES,
+};
+
+enum {
+	SEAM_STACK_MAX_MODULES = 32,
+	SEAM_STACK_PATH = 232,
+};
+
+/* Stacks that ended early in one file, for one reason. */
+struct seam_stack_module {
+	uint64_t n;
+	uint8_t end;			/* enum seam_stack_end */
+	char path[SEAM_STACK_PATH];	/* its end, if it is longer */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_stack_counts {
+	uint64_t n_ended[SEAM_STACK_N_ENDS];
+	/* Of the complete ones, those whose outer frames came from */
+	uint64_t n_joined;	/* other samples of the thread */
+	uint64_t n_continued;	/* the kernel's chain of frame pointers */
+	uint64_t n_empty;	/* samples without user stack; not in n_ended */
+	uint64_t n_frames[SEAM_STACK_N_QUALITIES];
+	uint64_t n_jvm;		/* ended early in a process with libjvm.so */
+	uint64_t dump_bytes;	/* of stack copied for a sample, at most */
+	/*
+	 * The worst files: a full list drops its smallest entry for a new one,
+	 * so the numbers are lower bounds.  A truncated stack has no file.
+	 */
+	struct seam_stack_module modules[SEAM_STACK_MAX_MODULES];
+	uint64_t n_modules;
+};
+
+/* A name for JSON: "complete", "without_cfi". */
+const char *seam_stack_end_key(enum seam_stack_end end);
+
+/* The same for people: "code without call frame information". */
+const char *seam_stack_end_text(enum seam_stack_end end);
+
+/* The end of that key; SEAM_STACK_N_ENDS: unknown. */
+enum seam_stack_end seam_stack_end_parse(const char *key);
+
+/* A name for JSON, and for people: "by_cfi", "call frame information". */
+const char *seam_stack_quality_key(enum seam_stack_quality quality);
+const char *seam_stack_quality_text(enum seam_stack_quality quality);
+
+/*
+ * Count a stack that ended so.  @path: of the file of its outermost frame, or
+ * a name such as "[jit]"; NULL: not known.  It is copied.
+ */
+void seam_stack_counts_add(struct seam_stack_counts *counts,
+			   enum seam_stack_end end, const char *path);
+
+/* Count @n stacks of one file, as read from a manifest. */
+void seam_stack_counts_add_module(struct seam_stack_counts *counts,
+				  enum seam_stack_end end, const char *path,
+				  uint64_t n);
+
+/* Add the counts of @from. */
+void seam_stack_counts_merge(struct seam_stack_counts *counts,
+			     const struct seam_stack_counts *from);
+
+/* How many stacks there were, and what share is complete (0 to 100). */
+uint64_t seam_stack_counts_total(const struct seam_stack_counts *counts);
+double seam_stack_counts_percent(const struct seam_stack_counts *counts);
+
+/* How many frames there are in all of them. */
+uint64_t seam_stack_counts_frames(const struct seam_stack_counts *counts);
+
+/* The largest number of early ends; SEAM_STACK_COMPLETE: there are none. */
+enum seam_stack_end
+seam_stack_counts_worst(const struct seam_stack_counts *counts);
+
+/*
+ * Order the files: most stacks first.  Files are told apart by their reason
+ * too.
+ */
+void seam_stack_counts_sort(struct seam_stack_counts *counts);
+
+/*
+ * Why stacks are incomplete and what to do about it, in one line; names in it
+ * are not escaped.  False: at least 90 % are complete, or there are none.
+ */
+bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
+			      char *text, size_t cap);
+
+#endif /* SEAM_STACK_COUNTS_H */

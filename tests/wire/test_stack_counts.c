@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* test_stack_counts.c - stacks are counted by reason and file, and explained */
+#include "wire/stack_counts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void each_end_and_quality_has_a_key_of_its_own(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++) {
+		assert_true(*seam_stack_end_text(i));
+		assert_int_equal(seam_stack_end_parse(seam_stack_end_key(i)),
+				 i);
+	}
+	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++) {
+		assert_true(*seam_stack_quality_text(i));
+		for (unsigned int k = 0; k < i; k++)
+			assert_string_not_equal(seam_stack_quality_key(i),
+						seam_stack_quality_key(k));
+	}
+	assert_int_equal(seam_stack_end_parse("other"), SEAM_STACK_N_ENDS);
+}
+
+static void files_are_told_apart_by_reason_and_ordered(void **state)
+{
+	struct seam_stack_counts *c = calloc(1, sizeof(*c));
+
+	(void)state;
+	seam_stack_counts_add(c, SEAM_STACK_COMPLETE, "/a");
+	seam_stack_counts_add(c, SEAM_STACK_TRUNCATED, "/a");
+	seam_stack_counts_add(c, SEAM_STACK_UNREADABLE, NULL);
+	seam_stack_counts_add(c, SEAM_STACK_WITHOUT_CFI, "/a");
+	seam_stack_counts_add(c, SEAM_STACK_BROKEN_CFI, "/a");
+	seam_stack_counts_add(c, SEAM_STACK_BROKEN_CFI, "/a");
+	seam_stack_counts_sort(c);
+	assert_int_equal(c->n_modules, 2);
+	assert_int_equal(c->modules[0].end, SEAM_STACK_BROKEN_CFI);
+	assert_int_equal(c->modules[0].n, 2);
+	assert_int_equal(c->modules[1].n, 1);
+	assert_int_equal(seam_stack_counts_total(c), 6);
+	assert_int_equal(seam_stack_counts_worst(c), SEAM_STACK_BROKEN_CFI);
+	free(c);
+}
+
+static void the_worst_file_stays_in_a_full_list(void **state)
+{
+	struct seam_stack_counts *c = calloc(1, sizeof(*c));
+	char path[32];
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(path, sizeof(path), "/lib/%d", i);
+		seam_stack_counts_add(c, SEAM_STACK_WITHOUT_CFI, path);
+		seam_stack_counts_add(c, SEAM_STACK_WITHOUT_CFI, "/worst");
+	}
+	seam_stack_counts_sort(c);
+	assert_int_equal(c->n_modules, SEAM_STACK_MAX_MODULES);
+	assert_string_equal(c->modules[0].path, "/worst");
+	assert_int_equal(c->modules[0].n, 1000);
+	assert_int_equal(c->n_ended[SEAM_STACK_WITHOUT_CFI], 2000);
+	free(c);
+}
+
+static void a_long_path_keeps_the_name_of_the_file(void **state)
+{
+	struct seam_stack_counts *c = calloc(1, sizeof(*c));
+	char *path = calloc(1, 5000);
+
+	(void)state;
+	memset(path, 'd', 4998);
+	memcpy(path + 4990, "/libx.so", 9);
+	seam_stack_counts_add(c, SEAM_STACK_NO_FILE, path);
+	seam_stack_counts_add(c, SEAM_STACK_NO_FILE, path);
+	assert_int_equal(c->n_modules, 1);
+	assert_int_equal(strlen(c->modules[0].path), SEAM_STACK_PATH - 1);
+	assert_string_equal(c->modules[0].path + SEAM_STACK_PATH - 9,
+			    "/libx.so");
+	free(path);
+	free(c);
+}
+
+static void merging_adds_every_count(void **state)
+{
+	struct seam_stack_counts *sum = calloc(1, sizeof(*sum));
+	struct seam_stack_counts from = {
+		.n_ended = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },
+		.n_frames = { 12, 13, 14, 15, 16 }, .n_joined = 17,
+		.n_continued = 18, .n_empty = 19, .n_jvm = 20,
+		.dump_bytes = 21, .n_modules = 1,
+		.modules = { { 3, SEAM_STACK_NO_FILE, "/a" } },
+	};
+
+	(void)state;
+	seam_stack_counts_merge(sum, &from);
+	assert_memory_equal(sum, &from, sizeof(from));
+	seam_stack_counts_merge(sum, &from);
+	assert_int_equal(seam_stack_counts_total(sum), 132);
+	assert_int_equal(seam_stack_counts_frames(sum), 140);
+	assert_int_equal(sum->modules[0].n, 6);
+	assert_int_equal(sum->dump_bytes, 21);
+	free(sum);
+}
+
+static const char *advice(const struct seam_stack_counts *c)
+{
+	static char text[600];
+
+	return seam_stack_counts_advise(c, text, sizeof(text)) ? text : NULL;
+}
+
+static void advice_names_the_option_the_file_or_the_jvm(void **state)
+{
+	struct seam_stack_counts c = {
+		.n_ended = { [SEAM_STACK_COMPLETE] = 90,
+			     [SEAM_STACK_TRUNCATED] = 10 },
+	};
+
+	(void)state;
+	assert_null(advice(&c));
+	assert_null(advice(&(struct seam_stack_counts) { 0 }));
+	c.n_ended[SEAM_STACK_TRUNCATED] = 30;
+	assert_string_equal(advice(&c), "75.0 % of the user stacks are "
+		"complete; 25.0 % end early: deeper than the copy of the "
+		"stack (a larger one: --call-graph auto,SIZE)");
+	seam_stack_counts_add_module(&c, SEAM_STACK_WITHOUT_CFI, "/l/x", 60);
+	c.n_ended[SEAM_STACK_WITHOUT_CFI] = 60;
+	assert_non_null(strstr(advice(&c), "50.0 % of the user stacks"));
+	assert_non_null(strstr(advice(&c), "most in /l/x"));
+	c.n_jvm = 80;
+	assert_non_null(strstr(advice(&c), "-XX:+PreserveFramePointer"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_end_and_quality_has_a_key_of_its_own),
+		cmocka_unit_test(files_are_told_apart_by_reason_and_ordered),
+		cmocka_unit_test(the_worst_file_stays_in_a_full_list),
+		cmocka_unit_test(a_long_path_keeps_the_name_of_the_file),
+		cmocka_unit_test(merging_adds_every_count),
+		cmocka_unit_test(advice_names_the_option_the_file_or_the_jvm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
