@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel_chain.h - where a walk ends early, the kernel's callchain may go on
+ *
+ * A sample may have both: registers with a copy of the stack, and the user
+ * part of the kernel's own callchain, which follows frame pointers through
+ * the whole stack.  Among code that keeps them, as Go's or V8's, that chain
+ * leads on where the copy ends, or where a program switched its stack.
+ *
+ * The two meet at the return address at which the walk ended.  A recursion
+ * has that address many times: the place is the one before which the most
+ * frames are equal, and of several the innermost.
+ *
+ * Threads: nothing is shared.  Cost: one pass over the chain; in recursions at
+ * most 256 comparisons for each of its addresses.
+ */
+#ifndef SEAM_KERNEL_CHAIN_H
+#define SEAM_KERNEL_CHAIN_H
+
+#include "unwind/walk/walk.h"
+
+/*
+ * The index in @chain, the @n user addresses of the kernel's callchain, leaf
+ * first, of the caller of @stack's last frame.  @n where the walk needs no
+ * more, or where the chain does not lead on from it.
+ */
+size_t seam_unwind_kernel_rest(const struct seam_unwind_stack *stack,
+			       const uint64_t *chain, size_t n);
+
+#endif /* SEAM_KERNEL_CHAIN_H */
