@@ -448,17 +448,21 @@ root.addEventListener("click", (event) => {
 /* Only the frame used last is in the Tab order. */
 let current = frames[0];
 
-root.addEventListener("focusin", (event) => {
-	const frame = frameOf(event);
-
+function setCurrent(frame) {
+	if (!frame)
+		return;
 	current.element.setAttribute("tabindex", "-1");
-	current = frame || current;
+	current = frame;
 	current.element.setAttribute("tabindex", "0");
-});
+}
 
+root.addEventListener("focusin", (event) => setCurrent(frameOf(event)));
+
+/* In a window without focus, focus() moves the focus without an event. */
 function choose(frame) {
 	if (!frame)
 		return;
+	setCurrent(frame);
 	frame.element.focus({ preventScroll: true });
 	frame.element.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
@@ -494,6 +498,7 @@ document.addEventListener("keydown", (event) => {
 	const typing = event.target === search;
 	const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
 
+	setCurrent(frameOf(event));
 	if ((event.ctrlKey || event.metaKey) && event.key === "f") {
 		search.focus();
 		search.select();

@@ -82,6 +82,9 @@ async function use() {
 	seen.cleared = [input.value, d.querySelector("output").textContent,
 		w.location.hash];
 
+	/* as in a window without focus, whose elements get no such event */
+	w.addEventListener("focusin", (e) => e.stopImmediatePropagation(),
+		true);
 	called("all").focus();
 	const walk = [];
 	for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight",
