@@ -7,17 +7,15 @@
 
 #include "base/hash.h"
 
-static uint64_t hash(uint64_t a, uint64_t b)
-{
-	return seam_hash_add(a, b);
-}
-
 uint32_t *seam_pair_map_find(struct seam_pair_map *map, uint64_t a, uint64_t b)
 {
-	struct seam_index_probe probe = seam_index_probe(&map->index,
-							 hash(a, b));
+	struct seam_index_probe probe;
 	uint32_t id;
 
+	/* A hash costs as much as the rest of a load of a jitdump. */
+	if (map->slots.n == 0)
+		return NULL;
+	probe = seam_index_probe(&map->index, seam_hash_add(a, b));
 	while ((id = seam_index_next(&map->index, &probe)) != SEAM_NONE)
 		if (map->slots.items[id].a == a &&
 		    map->slots.items[id].b == b)
@@ -36,7 +34,7 @@ int seam_pair_map_put(struct seam_pair_map *map, uint64_t a, uint64_t b,
 		return 0;
 	}
 	if (!SEAM_ARRAY_RESERVE(&map->slots, 1) ||
-	    seam_index_add(&map->index, hash(a, b), (uint32_t)n))
+	    seam_index_add(&map->index, seam_hash_add(a, b), (uint32_t)n))
 		return -ENOMEM;
 	map->slots.items[n].a = a;
 	map->slots.items[n].b = b;

@@ -28,8 +28,8 @@ static struct seam_inject_function convert(struct seam_jit_code *jit,
 	return (struct seam_inject_function) {
 		.name = o->name, .size = o->size, .code = o->code,
 		.lines = lines, .n_lines = lines ? n : 0,
-		.eh_frame = o->unwinding.eh_frame,
-		.table_offset = o->unwinding.table_offset,
+		.eh_frame = o->eh_frame,
+		.eh_frame_offset = o->eh_frame_offset,
 	};
 }
 

@@ -41,7 +41,7 @@ static void make(struct seam_inject_function *functions)
 	functions[F] = (struct seam_inject_function) {
 		.name = "f", .size = 11, .code = { code, 11 },
 		.lines = lines_f, .n_lines = 4,
-		.eh_frame = { frame, sizeof(frame) }, .table_offset = 16,
+		.eh_frame = { frame, sizeof(frame) }, .eh_frame_offset = 16,
 	};
 	functions[EMPTY] = (struct seam_inject_function) { .name = "empty" };
 	functions[G] = (struct seam_inject_function) {
@@ -50,7 +50,7 @@ static void make(struct seam_inject_function *functions)
 	};
 	functions[H] = (struct seam_inject_function) {
 		.name = "of a map, without code", .size = 5000,
-		.eh_frame = { frame, 20 }, .table_offset = 16,	/* cut off */
+		.eh_frame = { frame, 20 }, .eh_frame_offset = 16,	/* cut off */
 	};
 }
 

@@ -54,8 +54,8 @@ static int add_function(struct seam_inject_code *code, uint32_t object)
 		return -ENOMEM;
 	*f = (struct seam_inject_function) {
 		.name = o->name, .size = o->size, .code = o->code,
-		.eh_frame = o->unwinding.eh_frame,
-		.table_offset = o->unwinding.table_offset,
+		.eh_frame = o->eh_frame,
+		.eh_frame_offset = o->eh_frame_offset,
 	};
 	code->function_of[object] = (uint32_t)(code->functions.n - 1);
 	return convert_lines(code, object, f);

@@ -37,9 +37,9 @@ struct seam_inject_function {
 	struct seam_bytes code;		/* @size bytes, or none: zeros then */
 	const struct seam_inject_line *lines;	/* by offset */
 	size_t n_lines;
-	/* Its addresses are right for a place @table_offset after the code. */
+	/* Its addresses are right @eh_frame_offset bytes after the start. */
 	struct seam_bytes eh_frame;	/* size 0: none */
-	uint64_t table_offset;
+	uint64_t eh_frame_offset;
 	uint64_t file_offset;		/* out: of the code */
 };
 

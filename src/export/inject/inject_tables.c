@@ -270,8 +270,9 @@ static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
 {
 	int64_t was = (int32_t)seam_cursor_u32(&body);
 	uint32_t size = seam_cursor_u32(&body);
-	/* Offset in the code; the field was at table_offset + field. */
-	int64_t in_code = (int64_t)(f->function->table_offset + field) + was;
+	/* Offset in the code; the field was at eh_frame_offset + field. */
+	int64_t in_code = (int64_t)(f->function->eh_frame_offset +
+				    field) + was;
 	int64_t target = (int64_t)f->function->file_offset + in_code;
 	int64_t relative = target - (int64_t)(f->addr + field);
 	int32_t narrow = (int32_t)relative;

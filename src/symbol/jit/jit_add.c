@@ -18,7 +18,8 @@ struct adding {
 	int32_t process_pid;
 	struct seam_pair_map deferred;	/* address -> debug info */
 	uint32_t debug;			/* the one just read, or SEAM_NONE */
-	struct seam_jit_unwinding unwinding;
+	struct seam_bytes eh_frame;	/* the one just read; size 0: none */
+	size_t frame_pos;		/* of it, after the other table */
 	struct seam_jit_shift shift;
 	bool is_untimed, is_converted;
 };
@@ -118,15 +119,17 @@ static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 		.name = load->name, .start_addr = addr,
 		.size = load->code_size, .code = load->code,
 		.loaded_ns = time_of(a, load->timestamp),
-		.code_index = load->code_index, .unwinding = a->unwinding,
+		.code_index = load->code_index, .eh_frame = a->eh_frame,
+		.eh_frame_offset = ((load->code_size + 7) & ~UINT64_C(7)) +
+				   a->frame_pos,
 		.tid = (int32_t)load->tid,
 		.elf_machine = a->source->elf_machine,
 		.endian = (uint8_t)a->source->endian,
 		.dump = (uint32_t)(a->source - a->jit->sources.items),
 		.debug = debug, .lines = SEAM_NONE,
 	};
-	object->unwinding.table_offset = (object->size + 7) & ~UINT64_C(7);
-	a->unwinding = (struct seam_jit_unwinding) { 0 };
+	a->eh_frame = (struct seam_bytes) { 0 };
+	a->frame_pos = 0;
 	event = (struct seam_jit_event) {
 		.time_ns = object->loaded_ns,
 		.object = (uint32_t)a->jit->objects.n - 1,
@@ -178,28 +181,23 @@ static bool is_header(struct seam_bytes data)
 }
 
 /*
- * The specification has the header first; V8, CPython and perf have it last.
- * Whichever end has one is it, the last if both.
+ * The frame table beside the header.  The specification has the header first;
+ * V8, CPython and perf have it last.  Whichever end has one is it, the last if
+ * both.  V8 writes a header alone for code that has a frame pointer.
  */
-static struct seam_jit_unwinding
-split_tables(const struct seam_jitdump_unwinding_info *info)
+static void take_frame(struct adding *a,
+		       const struct seam_jitdump_unwinding_info *info)
 {
 	struct seam_bytes all = info->unwinding_data;
 	size_t header = (size_t)info->eh_frame_hdr_size;
 	size_t frame = all.size - header;
-	struct seam_jit_unwinding u = {
-		.eh_frame = { all.data, frame },
-		.eh_frame_hdr = { all.data + frame, header },
-		.mapped_size = info->mapped_size,
-	};
+	bool is_last = is_header((struct seam_bytes) { all.data + frame,
+						       header });
 
-	if (is_header(u.eh_frame_hdr) ||
-	    !is_header((struct seam_bytes) { all.data, header }))
-		return u;
-	u.eh_frame_hdr.data = all.data;
-	u.eh_frame.data = all.data + header;
-	u.is_header_first = true;
-	return u;
+	a->frame_pos = !is_last &&
+		       is_header((struct seam_bytes) { all.data, header }) ?
+		       header : 0;
+	a->eh_frame = (struct seam_bytes) { all.data + a->frame_pos, frame };
 }
 
 static int add_record(struct adding *a,
@@ -213,7 +211,7 @@ static int add_record(struct adding *a,
 	case SEAM_JITDUMP_DEBUG_INFO:
 		return add_debug(a, &record->debug_info);
 	case SEAM_JITDUMP_UNWINDING_INFO:
-		a->unwinding = split_tables(&record->unwinding_info);
+		take_frame(a, &record->unwinding_info);
 		return 0;
 	default:
 		return 0;

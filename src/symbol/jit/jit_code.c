@@ -30,10 +30,13 @@ static const char *const move_note_texts[SEAM_JIT_N_MOVE_NOTES] = {
 struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
 					       int32_t pid)
 {
-	struct seam_index_probe probe = seam_index_probe(
-		&jit->pids, seam_hash_u64((uint32_t)pid));
+	struct seam_index_probe probe;
 	uint32_t id;
 
+	/* Most recordings have code of one process: a look-up without a hash. */
+	if (jit->processes.n && jit->processes.items[0].pid == pid)
+		return &jit->processes.items[0];
+	probe = seam_index_probe(&jit->pids, seam_hash_u64((uint32_t)pid));
 	while ((id = seam_index_next(&jit->pids, &probe)) != SEAM_NONE)
 		if (jit->processes.items[id].pid == pid)
 			return &jit->processes.items[id];

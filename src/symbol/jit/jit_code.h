@@ -54,20 +54,6 @@ struct seam_jit_line {
 	const char *file;	/* "" when not known */
 };
 
-/*
- * An UNWINDING_INFO record.  Addresses in the tables are relative: they are
- * right when the first of the two tables begins table_offset bytes after the
- * code's start.  V8 writes a header without a frame table for code that has a
- * frame pointer.
- */
-struct seam_jit_unwinding {
-	struct seam_bytes eh_frame;	/* size 0: none */
-	struct seam_bytes eh_frame_hdr;	/* size 0: none */
-	uint64_t table_offset;		/* the code's size, aligned to 8 */
-	uint64_t mapped_size;		/* bytes mapped there; 0: none */
-	bool is_header_first;		/* which of the two is the first */
-};
-
 /* A piece of code: one LOAD record, or one line of a perf map. */
 struct seam_jit_object {
 	const char *name;	/* as the runtime wrote it; may be "" */
@@ -81,7 +67,12 @@ struct seam_jit_object {
 	 */
 	uint64_t known_ns;
 	uint64_t code_index;
-	struct seam_jit_unwinding unwinding;
+	/*
+	 * Its UNWINDING_INFO.  Addresses in it are relative, and right where it
+	 * begins eh_frame_offset bytes after the code's start.
+	 */
+	struct seam_bytes eh_frame;	/* size 0: none */
+	uint64_t eh_frame_offset;
 	int32_t tid;		/* that compiled, in its own pid namespace */
 	uint32_t elf_machine;	/* 0 when not in the dump */
 	uint8_t endian;		/* enum seam_endian of code and tables */
