@@ -135,7 +135,7 @@ static bool find_searched(struct seam_unwind_rows *rows, uint64_t addr,
 	const struct seam_unwind_function *function;
 	int r = seam_eh_frame_find(&rows->searched, addr, &rows->fde);
 
-	*id = r < 0 ? SEAM_UNWIND_BAD_CFI : SEAM_UNWIND_NO_CFI;
+	*id = (uint16_t)(r < 0 ? SEAM_UNWIND_BAD_CFI : SEAM_UNWIND_NO_CFI);
 	if (r < 0)
 		seam_unwind_refuse(&rows->refused, r);
 	if (r != 1)
