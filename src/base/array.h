@@ -2,12 +2,10 @@
 /*
  * array.h - growable arrays of any type
  *
- *	struct { uint32_t *items; size_t n, cap; } ids = { 0 };
- *	uint32_t *slot = SEAM_ARRAY_PUSH(&ids);
+ *	SEAM_ARRAY(uint32_t) ids = { 0 };
  *
- *	if (!slot)
+ *	if (!SEAM_ARRAY_ADD(&ids, 7))
  *		return -ENOMEM;
- *	*slot = 7;
  *	...
  *	free(ids.items);
  *
@@ -17,6 +15,8 @@
  */
 #ifndef SEAM_ARRAY_H
 #define SEAM_ARRAY_H
+
+#include <stdlib.h>
 
 #include "base/base.h"
 
@@ -44,5 +44,45 @@ void *seam_array_reserve(void *items, size_t *cap, size_t need, size_t size);
 #define SEAM_ARRAY_PUSH(a)						\
 	((a)->n < (a)->cap || SEAM_ARRAY_RESERVE(a, 1) ?		\
 	 &(a)->items[(a)->n++] : NULL)
+
+/* Append a value, which is evaluated after the element is there: (a)->n. */
+#define SEAM_ARRAY_ADD(a, ...)						\
+	({								\
+		__typeof__((a)->items) slot_ = SEAM_ARRAY_PUSH(a);	\
+									\
+		if (slot_)						\
+			*slot_ = (__VA_ARGS__);				\
+		slot_ != NULL;						\
+	})
+
+/* Sort as qsort() does; an array without memory too. */
+#define SEAM_ARRAY_SORT(a, compare)					\
+	seam_array_sort((a)->items, (a)->n, sizeof(*(a)->items), compare)
+
+static inline void seam_array_sort(void *items, size_t n, size_t size,
+				   int (*compare)(const void *, const void *))
+{
+	if (n > 1)
+		qsort(items, n, size, compare);
+}
+
+/*
+ * The first @i of [0, @n) for which @is_before, an expression of @i, is false;
+ * @n if there is none.  It is true for all before that one and false after it.
+ */
+#define SEAM_ARRAY_SEARCH(i, n, is_before)				\
+	({								\
+		size_t low_ = 0, high_ = (n);				\
+									\
+		while (low_ < high_) {					\
+			size_t i = low_ + (high_ - low_) / 2;		\
+									\
+			if (is_before)					\
+				low_ = i + 1;				\
+			else						\
+				high_ = i;				\
+		}							\
+		low_;							\
+	})
 
 #endif /* SEAM_ARRAY_H */

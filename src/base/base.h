@@ -27,6 +27,9 @@
 
 #define SEAM_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
+/* -1, 0 or 1, as qsort() and bsearch() take it; chains are joined by ?:. */
+#define SEAM_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
 /* The id for "none"; ids are indices and never reach it. */
 #define SEAM_NONE UINT32_MAX
 

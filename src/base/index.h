@@ -6,14 +6,11 @@
  * array, and the caller compares them.  That makes one small hash table
  * serve strings, frames, stacks and addresses alike:
  *
- *	struct seam_index_probe probe = seam_index_probe(&index, hash);
- *	uint32_t id;
+ *	uint32_t id = SEAM_INDEX_FIND(&index, hash, i, a.items[i].key == key);
  *
- *	while ((id = seam_index_next(&index, &probe)) != SEAM_NONE)
- *		if (items[id].key == key)
- *			return id;
- *	... append the element as id n ...
- *	seam_index_add(&index, hash, n);
+ *	if (id == SEAM_NONE)
+ *		id = SEAM_INDEX_APPEND(&index, hash, &a, (struct element) {
+ *			.key = key });
  *
  * Open addressing with linear probes, at most half full.  32 bits of the
  * hash are stored with the id: growth needs no other hash, and an
@@ -22,7 +19,7 @@
 #ifndef SEAM_INDEX_H
 #define SEAM_INDEX_H
 
-#include "base/base.h"
+#include "base/array.h"
 
 struct seam_index_slot {
 	uint32_t hash;		/* folded to 32 bits */
@@ -82,6 +79,36 @@ static inline uint32_t seam_index_next(const struct seam_index *index,
 
 /* Add an id.  0, or -ENOMEM with the index unchanged. */
 int seam_index_add(struct seam_index *index, uint64_t hash, uint32_t id);
+
+/* The id @i for which @is_equal, an expression of @i, is true; SEAM_NONE. */
+#define SEAM_INDEX_FIND(index, hash, i, is_equal)			\
+	({								\
+		const struct seam_index *index_ = (index);		\
+		struct seam_index_probe probe_ =			\
+			seam_index_probe(index_, hash);			\
+		uint32_t i;						\
+									\
+		while ((i = seam_index_next(index_, &probe_)) !=	\
+		       SEAM_NONE && !(is_equal))			\
+			;						\
+		i;							\
+	})
+
+/*
+ * Append a value to array @a, and its id to the index: the id, or SEAM_NONE
+ * with both unchanged when memory ran out or there are 2^32 - 1.
+ */
+#define SEAM_INDEX_APPEND(index, hash, a, ...)				\
+	({								\
+		uint32_t id_ = (a)->n < SEAM_NONE ? (uint32_t)(a)->n :	\
+			       SEAM_NONE;				\
+									\
+		if (id_ != SEAM_NONE &&					\
+		    (!SEAM_ARRAY_ADD(a, __VA_ARGS__) ||			\
+		     (seam_index_add(index, hash, id_) && (a)->n--)))	\
+			id_ = SEAM_NONE;				\
+		id_;							\
+	})
 
 void seam_index_fini(struct seam_index *index);
 

@@ -30,6 +30,54 @@ static void an_array_keeps_what_was_pushed(void **state)
 	free(a.items);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return SEAM_COMPARE(*x % 7, *y % 7) ?: SEAM_COMPARE(*x, *y);
+}
+
+static void a_sorted_array_is_searched(void **state)
+{
+	SEAM_ARRAY(uint64_t) a = { 0 };
+
+	(void)state;
+	SEAM_ARRAY_SORT(&a, by_value);	/* no memory yet */
+	assert_int_equal(SEAM_ARRAY_SEARCH(i, a.n, a.items[i] < 3), 0);
+	for (uint64_t i = 0; i < 100; i++)
+		assert_true(SEAM_ARRAY_ADD(&a, 99 - i));
+	SEAM_ARRAY_SORT(&a, by_value);
+	for (uint64_t rest = 0; rest < 8; rest++) {
+		size_t at = SEAM_ARRAY_SEARCH(i, a.n, a.items[i] % 7 < rest);
+
+		assert_true(at == a.n || a.items[at] == rest);
+		assert_true(at == 0 || a.items[at - 1] % 7 == rest - 1);
+	}
+	free(a.items);
+}
+
+static void an_element_is_appended_with_its_id_or_not_at_all(void **state)
+{
+	SEAM_ARRAY(uint64_t) a = { 0 };
+	struct seam_index index = { 0 };
+
+	(void)state;
+	for (uint32_t k = 0; k < 1000; k++) {
+		uint64_t hash = seam_hash_u64(k / 10), value = k;
+
+		assert_int_equal(SEAM_INDEX_FIND(&index, hash, i,
+						 a.items[i] == k), SEAM_NONE);
+		assert_int_equal(SEAM_INDEX_APPEND(&index, hash, &a, value), k);
+		assert_int_equal(SEAM_INDEX_FIND(&index, hash, i,
+						 a.items[i] == k), k);
+	}
+	a.n = SEAM_NONE;
+	assert_int_equal(SEAM_INDEX_APPEND(&index, 1, &a, 1), SEAM_NONE);
+	assert_int_equal(a.n, SEAM_NONE);
+	free(a.items);
+	seam_index_fini(&index);
+}
+
 static void an_array_refuses_a_size_that_overflows(void **state)
 {
 	size_t cap = 0;
@@ -134,6 +182,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_array_keeps_what_was_pushed),
+		cmocka_unit_test(a_sorted_array_is_searched),
+		cmocka_unit_test(an_element_is_appended_with_its_id_or_not_at_all),
 		cmocka_unit_test(an_array_refuses_a_size_that_overflows),
 		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory),
 		cmocka_unit_test(an_index_finds_every_id_it_was_given),
