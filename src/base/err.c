@@ -3,6 +3,7 @@
 #include "base/err.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -32,6 +33,25 @@ int seam_err_set(struct seam_err *err, int code, const char *fmt, ...)
 	push(err, fmt, args);
 	va_end(args);
 	return code;
+}
+
+int seam_err_errno(struct seam_err *err, const char *fmt, ...)
+{
+	int code = errno ? errno : EIO;
+	char text[SEAM_ERR_TEXT];
+	va_list args;
+
+	if (!err)
+		return -code;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return seam_err_set(err, -code, "%s: %s", text, strerror(code));
+}
+
+int seam_err_no_memory(struct seam_err *err)
+{
+	return seam_err_set(err, -ENOMEM, "out of memory");
 }
 
 int seam_err_add(struct seam_err *err, int code, const char *fmt, ...)

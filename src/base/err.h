@@ -34,6 +34,13 @@ struct seam_err {
 __attribute__((format(printf, 3, 4)))
 int seam_err_set(struct seam_err *err, int code, const char *fmt, ...);
 
+/* Start a chain with the text and errno's, after ": ".  Returns -errno. */
+__attribute__((format(printf, 2, 3)))
+int seam_err_errno(struct seam_err *err, const char *fmt, ...);
+
+/* Start a chain with "out of memory".  Returns -ENOMEM. */
+int seam_err_no_memory(struct seam_err *err);
+
 /*
  * Add context to a failure on its way up.  Returns @code.  When the chain is
  * full the newest line replaces the last: the root cause is never lost.

@@ -26,7 +26,7 @@ int seam_file_read_fd(struct seam_file *file, int fd, size_t max_bytes,
 
 	*file = (struct seam_file) { 0 };
 	if (!buf)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	while (got != 0) {
 		uint8_t *bigger;
 
@@ -54,7 +54,7 @@ int seam_file_read_fd(struct seam_file *file, int fd, size_t max_bytes,
 
 fail:
 	free(buf);
-	return seam_err_set(err, -errno, "cannot read: %s", strerror(errno));
+	return seam_err_errno(err, "cannot read");
 }
 
 static int map(struct seam_file *file, int fd, size_t size,
@@ -66,8 +66,7 @@ static int map(struct seam_file *file, int fd, size_t size,
 		return 0;
 	p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
-		return seam_err_set(err, -errno, "cannot map %zu bytes: %s",
-				    size, strerror(errno));
+		return seam_err_errno(err, "cannot map %zu bytes", size);
 	file->bytes = (struct seam_bytes) { p, size };
 	file->mapped = true;
 	seam_guard_add(file->bytes);

@@ -41,7 +41,7 @@ static int copy_bytes(int from, int to, const char *name,
 	int r = 0;
 
 	if (!buf)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	while (r == 0 && n > 0) {
 		n = read(from, buf, CHUNK_BYTES);
 		if (n > 0)

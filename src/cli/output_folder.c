@@ -13,13 +13,11 @@ int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
 {
 	*made = (struct seam_output_folder) { 0 };
 	if (mkdir(path, 0700))
-		return seam_err_set(err, -errno, "cannot make folder '%s': %s",
-				    path, strerror(errno));
+		return seam_err_errno(err, "cannot make folder '%s'", path);
 	made->path = path;
 	made->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (made->folder < 0)
-		return seam_err_set(err, -errno, "cannot open '%s': %s", path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot open '%s'", path);
 	return 0;
 }
 
@@ -39,7 +37,7 @@ int seam_output_folder_note(struct seam_output_folder *made, const char *name,
 		return 0;
 	made->names.n -= slot != NULL;
 	remove_one(made, name);
-	return seam_err_set(err, -ENOMEM, "out of memory");
+	return seam_err_no_memory(err);
 }
 
 void seam_output_folder_undo(struct seam_output_folder *made)

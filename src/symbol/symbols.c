@@ -383,7 +383,7 @@ int seam_symbols_disassemble(struct seam_symbols *symbols,
 	if (!symbols->disassembler)
 		symbols->disassembler = seam_symbolizer_new(&symbols->options);
 	if (!symbols->disassembler)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	return seam_symbolizer_disassemble(symbols->disassembler, code, add,
 					   context, err);
 }

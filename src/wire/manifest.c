@@ -452,7 +452,7 @@ static json_t *parse(struct seam_bytes json, int *code, struct seam_err *err)
 	if (root)
 		return root;
 	*code = json_error_code(&problem) == json_error_out_of_memory ?
-		seam_err_set(err, -ENOMEM, "out of memory") :
+		seam_err_no_memory(err) :
 		seam_err_set(err, -EBADMSG, "not JSON: line %d: %s",
 			     problem.line, problem.text);
 	return NULL;

@@ -54,6 +54,25 @@ static void cuts_long_text(void **state)
 	assert_int_equal(strlen(err.cause[0]), SEAM_ERR_TEXT - 1);
 }
 
+static void takes_the_reason_from_errno(void **state)
+{
+	struct seam_err err = { 0 };
+
+	(void)state;
+	errno = ENOENT;
+	assert_int_equal(seam_err_errno(&err, "cannot open '%s'", "a"),
+			 -ENOENT);
+	assert_string_equal(err.cause[0],
+			    "cannot open 'a': No such file or directory");
+	/* A failure that set none is still one. */
+	errno = 0;
+	assert_int_equal(seam_err_errno(&err, "x"), -EIO);
+	errno = EPERM;
+	assert_int_equal(seam_err_errno(NULL, "x"), -EPERM);
+	assert_int_equal(seam_err_no_memory(&err), -ENOMEM);
+	assert_string_equal(err.cause[0], "out of memory");
+}
+
 static void accepts_no_error_object(void **state)
 {
 	(void)state;
@@ -67,6 +86,7 @@ int main(void)
 		cmocka_unit_test(prints_newest_context_first),
 		cmocka_unit_test(keeps_the_root_cause_when_full),
 		cmocka_unit_test(cuts_long_text),
+		cmocka_unit_test(takes_the_reason_from_errno),
 		cmocka_unit_test(accepts_no_error_object),
 	};
 

@@ -108,6 +108,35 @@ static void sorting_orders_keys_and_keeps_equal_ones_in_place(void **state)
 	free(items);
 }
 
+static void sorting_an_array_moves_whole_elements(void **state)
+{
+	struct element {
+		uint32_t place;
+		uint64_t key;
+		char text[12];
+	};
+	SEAM_ARRAY(struct element) a = { 0 };
+
+	(void)state;
+	assert_int_equal(SEAM_RADIX_SORT(&a, key), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		struct element e = { .place = i, .key = random_below(900) };
+
+		snprintf(e.text, sizeof(e.text), "%u", (unsigned int)e.key);
+		assert_true(SEAM_ARRAY_ADD(&a, e));
+	}
+	assert_int_equal(SEAM_RADIX_SORT(&a, key), 0);
+	for (size_t i = 0; i < a.n; i++) {
+		assert_int_equal(strtoul(a.items[i].text, NULL, 10),
+				 a.items[i].key);
+		if (i && a.items[i - 1].key == a.items[i].key)
+			assert_true(a.items[i - 1].place < a.items[i].place);
+		else if (i)
+			assert_true(a.items[i - 1].key < a.items[i].key);
+	}
+	free(a.items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +145,7 @@ int main(void)
 		cmocka_unit_test(an_empty_set_holds_nothing),
 		cmocka_unit_test(
 			sorting_orders_keys_and_keeps_equal_ones_in_place),
+		cmocka_unit_test(sorting_an_array_moves_whole_elements),
 	};
 
 	return cmocka_run_group_tests_name("intervals", tests, NULL, NULL);

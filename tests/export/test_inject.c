@@ -50,7 +50,8 @@ static void make(struct seam_inject_function *functions)
 	};
 	functions[H] = (struct seam_inject_function) {
 		.name = "of a map, without code", .size = 5000,
-		.eh_frame = { frame, 20 }, .eh_frame_offset = 16,	/* cut off */
+			/* cut off */
+		.eh_frame = { frame, 20 }, .eh_frame_offset = 16,
 	};
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "jit_dump.h"
+#include "base/radix_sort.h"
 #include "symbol/jit/jit_placements.h"
 
 enum { ADDRESSES = 64, TIMES = 40, BASE = 0x1000 };
@@ -98,7 +99,7 @@ static void played_in_order_they_give_what_a_look_up_gives(void **state)
 			0);
 		assert_int_equal(seam_jit_placements_read(&placements, jit),
 				 0);
-		assert_int_equal(seam_jit_placements_sort(&placements), 0);
+		assert_int_equal(SEAM_RADIX_SORT(&placements.list, time_ns), 0);
 		for (uint64_t time = 0; time < TIMES; time++) {
 			play(&placements, time, objects, offsets);
 			compare(jit, time, objects, offsets);

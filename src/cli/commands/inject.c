@@ -61,8 +61,7 @@ static int open_output(struct injection *in, struct seam_err *err)
 		return r;
 	in->folder_path = realpath(path, NULL);
 	if (!in->folder_path)
-		return seam_err_set(err, -errno, "cannot open '%s': %s", path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot open '%s'", path);
 	return 0;
 }
 
@@ -93,20 +92,17 @@ static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
 	int r;
 
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot create 'data': %s",
-				    strerror(errno));
+		return seam_err_errno(err, "cannot create 'data'");
 	r = seam_output_folder_note(&in->made, "data", err);
 	out = r ? NULL : fdopen(fd, "w");
 	if (!out) {
-		r = r ? r : seam_err_set(err, -errno, "cannot open 'data': %s",
-					 strerror(errno));
+		r = r ? r : seam_err_errno(err, "cannot open 'data'");
 		close(fd);
 		return r;
 	}
 	r = seam_perf_rewrite(rewrite, out, err);
 	if (fclose(out) && r == 0)
-		r = seam_err_set(err, -errno, "cannot write 'data': %s",
-				 strerror(errno));
+		r = seam_err_errno(err, "cannot write 'data'");
 	return r;
 }
 
@@ -185,7 +181,7 @@ static int inject(const char *path, const struct inject_options *settings)
 	bool is_begun;
 
 	if (r == 0 && seam_profile_init(&in.profile))
-		r = seam_err_set(&err, -ENOMEM, "out of memory");
+		r = seam_err_no_memory(&err);
 	if (r == 0)
 		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
 					&err);

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/radix_sort.h"
 #include "model/profile/modules.h"
 
 /* Pids are reused: a chain of parents may have a cycle. */
@@ -74,17 +75,14 @@ static int write_file(struct seam_inject_process *process,
 	int r;
 
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot create '%s': %s",
-				    name, strerror(errno));
+		return seam_err_errno(err, "cannot create '%s'", name);
 	r = seam_output_folder_note(made, name, err);
 	if (r == 0)
 		r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
 	if (r == 0 && fstat(fd, &st))
-		r = seam_err_set(err, -errno, "cannot read '%s': %s", name,
-				 strerror(errno));
+		r = seam_err_errno(err, "cannot read '%s'", name);
 	if (close(fd) && r == 0)
-		r = seam_err_set(err, -errno, "cannot write '%s': %s", name,
-				 strerror(errno));
+		r = seam_err_errno(err, "cannot write '%s'", name);
 	process->maj = major(st.st_dev);
 	process->min = minor(st.st_dev);
 	process->ino = st.st_ino;
@@ -278,18 +276,13 @@ static uint32_t machine_of(const struct seam_inject_code *code, int32_t pid)
 	return code->profile->elf_machine;
 }
 
-static int out_of_memory(struct seam_err *err)
-{
-	return seam_err_set(err, -ENOMEM, "out of memory");
-}
-
 static int make_mappings(struct seam_inject_code *code, struct seam_err *err)
 {
 	size_t n = code->placements.list.n;
 
-	if (seam_jit_placements_sort(&code->placements) ||
+	if (SEAM_RADIX_SORT(&code->placements.list, time_ns) ||
 	    !SEAM_ARRAY_RESERVE(&code->added, n + 1))
-		return out_of_memory(err);
+		return seam_err_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		add_mapping(code, &code->placements.list.items[i]);
 	return 0;
@@ -304,12 +297,12 @@ int seam_inject_code_make(struct seam_inject_code *code,
 
 	code->function_of = malloc((n + 1) * sizeof(*code->function_of));
 	if (!code->function_of)
-		return out_of_memory(err);
+		return seam_err_no_memory(err);
 	memset(code->function_of, 0xff, n * sizeof(*code->function_of));
 	if (seam_jit_placements_read(&code->placements,
 				     code->profile->jit->code) ||
 	    take_placements(code, path))
-		return out_of_memory(err);
+		return seam_err_no_memory(err);
 	for (size_t i = 0; r == 0 && i < code->processes.n; i++) {
 		struct seam_inject_process *p = &code->processes.items[i];
 

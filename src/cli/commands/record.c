@@ -166,7 +166,7 @@ static int record_words(struct seam_record_options *what, int argc,
 	int r;
 
 	if (!words)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	words[0] = "seam";
 	for (size_t i = 0; i < n; i++)
 		words[i + 1] = argv[i];

@@ -198,7 +198,7 @@ static int report(const struct seam_command *self, struct report_options *o,
 			   TOP_ON_TERMINAL : 0;
 		status = seam_reading_status(&opened);
 		if (print(&what, o, status)) {
-			seam_err_set(&err, -ENOMEM, "out of memory");
+			seam_err_no_memory(&err);
 			status = seam_command_failed(&err);
 		}
 	}

@@ -107,7 +107,7 @@ int seam_disassembly_open(struct seam_disassembly **disassembly,
 		return r;
 	d = calloc(1, sizeof(*d));
 	if (!d)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	if (!find_machine(machine, &arch, &mode, &d->unit) ||
 	    capstone.open(arch, (cs_mode)mode, &d->handle) != CS_ERR_OK) {
 		free(d);
@@ -118,7 +118,7 @@ int seam_disassembly_open(struct seam_disassembly **disassembly,
 	d->instruction = capstone.malloc(d->handle);
 	if (!d->instruction) {
 		seam_disassembly_close(d);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	*disassembly = d;
 	return 0;

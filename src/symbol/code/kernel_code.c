@@ -93,8 +93,7 @@ int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
 	int code = -ENODATA;
 
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot open %s: %s", path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot open %s", path);
 	errno = 0;
 	if (pread(fd, &e, sizeof(e), 0) == sizeof(e) &&
 	    memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 &&

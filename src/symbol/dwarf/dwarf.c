@@ -115,7 +115,7 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 	*dwarf = NULL;
 	if (!d) {
 		seam_elf_close(file);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	d->file = *file;
 	d->alt_file.fd = -1;

@@ -86,8 +86,7 @@ static bool read_segment(const struct segments *segments, size_t i,
 
 size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20])
 {
-	struct seam_cursor c = seam_cursor_make(notes.data, notes.size,
-						SEAM_NATIVE);
+	struct seam_cursor c = seam_cursor_over(notes, SEAM_NATIVE);
 
 	while (!c.error && seam_cursor_left(&c) > 0) {
 		uint32_t name_bytes = seam_cursor_u32(&c);

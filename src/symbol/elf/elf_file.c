@@ -90,7 +90,7 @@ static int read_headers(struct seam_elf *file, struct seam_err *err)
 	take_build_id(file);
 	if (add_segments(file)) {
 		seam_elf_close(file);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	return 0;
 }
@@ -103,7 +103,7 @@ int seam_elf_open_at(struct seam_elf *file, int fd, const char *path,
 	*file = (struct seam_elf) { .fd = fd, .path = strdup(path) };
 	if (!file->path) {
 		close(fd);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	elf_version(EV_CURRENT);
 	if (fstat(fd, &st) == 0)

@@ -53,8 +53,7 @@ static void read_places(struct seam_gopclntab *t, struct seam_cursor *c,
 bool seam_gopclntab_open(struct seam_gopclntab *t, struct seam_bytes bytes,
 			 enum seam_endian endian)
 {
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						endian);
+	struct seam_cursor c = seam_cursor_over(bytes, endian);
 	uint32_t magic = seam_cursor_u32(&c);
 
 	*t = (struct seam_gopclntab) { .bytes = bytes, .endian = endian };

@@ -43,48 +43,6 @@ static unsigned int merit(const struct seam_symbol *symbol)
 	       (symbol->flags & SEAM_SYMBOL_GLOBAL ? 1 : 0);
 }
 
-static bool is_in_order(const struct seam_symtab *table)
-{
-	for (size_t i = 1; i < table->symbols.n; i++)
-		if (table->symbols.items[i].start <
-		    table->symbols.items[i - 1].start)
-			return false;
-	return true;
-}
-
-static int order_by_start(struct seam_symtab *table)
-{
-	size_t n = table->symbols.n;
-	struct seam_radix_item *order;
-	struct seam_symbol *sorted;
-	int r;
-
-	if (is_in_order(table))		/* as a kernel without modules */
-		return 0;
-	order = malloc(n * sizeof(*order));
-	sorted = malloc(n * sizeof(*sorted));
-	r = order && sorted ? 0 : -ENOMEM;
-
-	for (size_t i = 0; !r && i < n; i++)
-		order[i] = (struct seam_radix_item) {
-			table->symbols.items[i].start, (uint32_t)i,
-		};
-	if (!r)
-		r = seam_radix_sort(order, n);
-	if (r) {
-		free(sorted);
-		free(order);
-		return r;
-	}
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = table->symbols.items[order[i].id];
-	free(order);
-	free(table->symbols.items);
-	table->symbols.items = sorted;
-	table->symbols.cap = n;
-	return 0;
-}
-
 static uint64_t end_of(const struct seam_symbol *symbol, uint64_t next)
 {
 	if (symbol->end > symbol->start)
@@ -135,7 +93,7 @@ int seam_symtab_sort(struct seam_symtab *table)
 	seam_intervals_fini(&table->intervals);
 	if (table->symbols.n == 0)
 		return 0;
-	r = order_by_start(table);
+	r = SEAM_RADIX_SORT(&table->symbols, start);
 	return r ? r : cut(table);
 }
 

@@ -293,7 +293,7 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 		return r;
 	a.source = SEAM_ARRAY_PUSH(&jit->sources);
 	if (!a.source)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	*a.source = (struct seam_jit_source) {
 		.pid = options->pid,
 		.inner_pid = (int32_t)reader.header.pid,
@@ -302,7 +302,7 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 	};
 	choose_clock(&a, &reader);
 	if (add_records(&a, &reader))
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
 	struct seam_index_probe probe;
 	uint32_t id;
 
-	/* Most recordings have code of one process: a look-up without a hash. */
+	/* Most recordings have code of one process: no hash then. */
 	if (jit->processes.n && jit->processes.items[0].pid == pid)
 		return &jit->processes.items[0];
 	probe = seam_index_probe(&jit->pids, seam_hash_u64((uint32_t)pid));
@@ -470,7 +470,7 @@ size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 			table->n = 0;
 		o->lines = (uint32_t)jit->tables.n - 1;
 	}
-	*lines = jit->tables.items[o->lines].rows;
+	*lines = jit->tables.items[o->lines].items;
 	return jit->tables.items[o->lines].n;
 }
 

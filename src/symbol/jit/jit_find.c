@@ -326,7 +326,7 @@ static int copy_bytes(int from, int to, uint64_t size, const char *name,
 	static const size_t chunk = 64 * 1024;
 	char *buf = malloc(chunk);
 	uint64_t pos = 0;
-	int r = buf ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
+	int r = buf ? 0 : seam_err_no_memory(err);
 
 	while (!r && pos < size) {
 		size_t want = size - pos < chunk ? (size_t)(size - pos) : chunk;
@@ -335,8 +335,7 @@ static int copy_bytes(int from, int to, uint64_t size, const char *name,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			r = seam_err_set(err, -errno, "cannot read: %s",
-					 strerror(errno));
+			r = seam_err_errno(err, "cannot read");
 		if (n <= 0)
 			break;
 		r = seam_file_write_at(to, buf, (size_t)n, pos, name, err);
@@ -357,8 +356,7 @@ int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
 	if (to < 0 && errno == EEXIST && !unlinkat(folder, name, 0))
 		to = openat(folder, name, flags, 0600);
 	if (to < 0)
-		return seam_err_set(err, -errno, "cannot create '%s': %s",
-				    name, strerror(errno));
+		return seam_err_errno(err, "cannot create '%s'", name);
 	/* No hole is reported where a file system does not know them. */
 	r = copy_bytes(fd, to, end >= 0 && (uint64_t)end < max_bytes ?
 		       (uint64_t)end : max_bytes, name, err);

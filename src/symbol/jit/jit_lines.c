@@ -17,8 +17,7 @@ void seam_jit_shift_add(struct seam_jit_shift *shift,
 			const struct seam_jitdump_debug_info *info,
 			enum seam_endian endian)
 {
-	struct seam_cursor c = seam_cursor_make(info->entries.data,
-						info->entries.size, endian);
+	struct seam_cursor c = seam_cursor_over(info->entries, endian);
 	uint64_t offset = seam_cursor_u64(&c) - info->code_addr;
 
 	if (c.error || !info->nr_entry)
@@ -72,29 +71,6 @@ static const char *find_name(const struct seam_jitdump_debug_info *infos,
 	return "";
 }
 
-/* By address; rows of one address stay in order, so that the last one wins. */
-static int sort_rows(struct seam_jit_line *rows, size_t n)
-{
-	struct seam_radix_item *pairs = malloc((n + 1) * sizeof(*pairs));
-	struct seam_jit_line *copy = malloc((n + 1) * sizeof(*copy));
-	int r = -ENOMEM;
-
-	if (!pairs || !copy)
-		goto out;
-	for (size_t i = 0; i < n; i++)
-		pairs[i] = (struct seam_radix_item) {
-			.key = rows[i].addr, .id = (uint32_t)i };
-	r = seam_radix_sort(pairs, n);
-	for (size_t i = 0; !r && i < n; i++)
-		copy[i] = rows[pairs[i].id];
-	if (!r && n)
-		memcpy(rows, copy, n * sizeof(*rows));
-out:
-	free(pairs);
-	free(copy);
-	return r;
-}
-
 int seam_jit_lines_read(const struct seam_jitdump_debug_info *infos, size_t n,
 			size_t at, enum seam_endian endian, uint64_t shift,
 			uint64_t start_addr, uint64_t size,
@@ -111,9 +87,9 @@ int seam_jit_lines_read(const struct seam_jitdump_debug_info *infos, size_t n,
 	*table = (struct seam_jit_line_table) { 0 };
 	if (max > info->nr_entry)
 		max = (size_t)info->nr_entry;
-	table->rows = seam_arena_alloc(arena, (max + 1) *
-				       sizeof(*table->rows));
-	if (!table->rows)
+	table->items = seam_arena_alloc(arena, (max + 1) *
+				       sizeof(*table->items));
+	if (!table->items)
 		return -ENOMEM;
 	while (seam_jitdump_line(&lines, &entry)) {
 		uint64_t addr = entry.code_addr - shift;
@@ -124,7 +100,7 @@ int seam_jit_lines_read(const struct seam_jitdump_debug_info *infos, size_t n,
 		if (step && !found)
 			found = find_name(infos, n, at, endian, entry.name,
 					  step - ENTRY_FIXED - 1);
-		table->rows[table->n++] = (struct seam_jit_line) {
+		table->items[table->n++] = (struct seam_jit_line) {
 			.addr = addr,
 			.line = entry.line,
 			.column = entry.discrim,
@@ -132,5 +108,6 @@ int seam_jit_lines_read(const struct seam_jitdump_debug_info *infos, size_t n,
 		};
 	}
 	table->has_lost_names = found && !*found;
-	return sort_rows(table->rows, table->n);
+	/* Rows of one address stay in order, so that the last one wins. */
+	return SEAM_RADIX_SORT(table, addr);
 }

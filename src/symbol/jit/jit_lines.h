@@ -43,7 +43,7 @@ void seam_jit_shift_add(struct seam_jit_shift *shift,
 uint64_t seam_jit_shift_bytes(const struct seam_jit_shift *shift);
 
 struct seam_jit_line_table {
-	struct seam_jit_line *rows;
+	struct seam_jit_line *items;
 	size_t n;
 	bool has_lost_names;	/* overwritten, and not found nearby */
 };

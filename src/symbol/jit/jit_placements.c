@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/radix_sort.h"
 #include "symbol/jit/jit_events.h"
 
 /*
@@ -146,30 +145,5 @@ int seam_jit_placements_ends(struct seam_jit_code *jit, uint64_t *ends)
 	for (size_t i = 0; r == 0 && i < jit->processes.n; i++)
 		for (int l = 0; r == 0 && l < SEAM_JIT_N_LAYERS; l++)
 			r = add_ends(&jit->processes.items[i].layers[l], ends);
-	return r;
-}
-
-int seam_jit_placements_sort(struct seam_jit_placements *placements)
-{
-	size_t n = placements->list.n;
-	struct seam_radix_item *pairs = malloc((n + 1) * sizeof(*pairs));
-	struct seam_jit_placement *sorted = malloc((n + 1) * sizeof(*sorted));
-	int r = pairs && sorted ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < n; i++)
-		pairs[i] = (struct seam_radix_item) {
-			placements->list.items[i].time_ns, (uint32_t)i };
-	if (r == 0)
-		r = seam_radix_sort(pairs, n);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		sorted[i] = placements->list.items[pairs[i].id];
-	free(pairs);
-	if (r == 0) {
-		free(placements->list.items);
-		placements->list.items = sorted;
-		placements->list.cap = n + 1;
-	} else {
-		free(sorted);
-	}
 	return r;
 }

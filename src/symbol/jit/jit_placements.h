@@ -46,7 +46,4 @@ int seam_jit_placements_read(struct seam_jit_placements *placements,
  */
 int seam_jit_placements_ends(struct seam_jit_code *jit, uint64_t *ends);
 
-/* By time; equal ones stay as they are.  0 or -ENOMEM. */
-int seam_jit_placements_sort(struct seam_jit_placements *placements);
-
 #endif /* SEAM_JIT_PLACEMENTS_H */

@@ -22,36 +22,6 @@ static uint64_t event_size(const struct seam_jit_code *jit,
 	       jit->moves.items[event->move].record.code_size;
 }
 
-static int sort_events(struct seam_jit_layer *layer)
-{
-	size_t n = layer->events.n;
-	struct seam_radix_item *pairs;
-	struct seam_jit_event *sorted;
-	bool is_sorted = true;
-	int r;
-
-	for (size_t i = 1; i < n && is_sorted; i++)
-		is_sorted = layer->events.items[i - 1].time_ns <=
-			    layer->events.items[i].time_ns;
-	if (is_sorted)
-		return 0;
-	pairs = malloc(n * sizeof(*pairs));
-	sorted = malloc(n * sizeof(*sorted));
-	r = pairs && sorted ? 0 : -ENOMEM;
-	for (size_t i = 0; !r && i < n; i++)
-		pairs[i] = (struct seam_radix_item) {
-			layer->events.items[i].time_ns, (uint32_t)i };
-	if (!r)
-		r = seam_radix_sort(pairs, n);
-	for (size_t i = 0; !r && i < n; i++)
-		sorted[i] = layer->events.items[pairs[i].id];
-	if (!r)
-		memcpy(layer->events.items, sorted, n * sizeof(*sorted));
-	free(pairs);
-	free(sorted);
-	return r;
-}
-
 /* Replaying one layer: the load of a code index, and where it is now. */
 struct replay {
 	struct seam_jit_code *jit;
@@ -233,7 +203,7 @@ int seam_jit_replay(struct seam_jit_code *jit, struct seam_jit_layer *layer)
 	memset(layer->notes, 0, sizeof(layer->notes));
 	if (!n)
 		return 0;
-	r = sort_events(layer);
+	r = SEAM_RADIX_SORT(&layer->events, time_ns);
 	ranges = r ? NULL : malloc(n * sizeof(*ranges));
 	if (!ranges)
 		return -ENOMEM;

@@ -62,7 +62,7 @@ static int read_text_addr(struct seam_kernel_identity *identity,
 				    strerror(code));
 	if (fd >= 0 && !text) {
 		close(fd);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	while (text && size + STEP <= MAX &&
 	       (n = read(fd, text + size, STEP)) > 0) {
@@ -121,8 +121,7 @@ static int read_kallsyms(struct seam_file *file, struct seam_err *err)
 
 	*file = (struct seam_file) { 0 };
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot open " KALLSYMS ": %s",
-				    strerror(errno));
+		return seam_err_errno(err, "cannot open " KALLSYMS);
 	r = seam_file_read_fd(file, fd, KALLSYMS_MAX, err);
 	close(fd);
 	return r ? seam_err_add(err, r, "cannot read " KALLSYMS) : 0;
@@ -136,12 +135,10 @@ static int write_new(int dirfd, const char *name, struct seam_bytes bytes,
 	int r;
 
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot create '%s': %s", name,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot create '%s'", name);
 	r = seam_file_write_at(fd, bytes.data, bytes.size, 0, name, err);
 	if (close(fd) < 0 && !r)
-		r = seam_err_set(err, -errno, "cannot write '%s': %s", name,
-				 strerror(errno));
+		r = seam_err_errno(err, "cannot write '%s'", name);
 	if (r)
 		unlinkat(dirfd, name, 0);
 	return r;
@@ -236,7 +233,7 @@ static int take_text(struct seam_kernel_symbols *symbols, char *text,
 	if (n > 0)
 		return 0;
 	seam_kernel_close(symbols);
-	return n < 0 ? seam_err_set(err, -ENOMEM, "out of memory") :
+	return n < 0 ? seam_err_no_memory(err) :
 	       seam_err_set(err, -ENODATA, "no function has an address");
 }
 
@@ -285,7 +282,7 @@ static int load_running(struct seam_kernel_symbols *symbols,
 		       file.bytes.size + 1);
 	if (!text) {
 		seam_file_close(&file);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	return take_text(symbols, text, file.bytes.size,
 			 is_same_boot(&now, kernel), err);

@@ -63,7 +63,7 @@ int seam_kernel_file_write(const struct seam_kernel_file *file,
 
 	*out = NULL;
 	if (!bytes)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	put_u32(bytes, SKIPPABLE);
 	put_u32(bytes + 4, (uint32_t)n);
 	memcpy(bytes + 8, header, n);
@@ -162,8 +162,7 @@ static int parse_header(struct seam_kernel_file *file, const char *text,
 int seam_kernel_file_read(struct seam_kernel_file *file,
 			  struct seam_bytes bytes, struct seam_err *err)
 {
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						SEAM_LITTLE);
+	struct seam_cursor c = seam_cursor_over(bytes, SEAM_LITTLE);
 	uint32_t magic = seam_cursor_u32(&c);
 	uint32_t size = seam_cursor_u32(&c);
 	char header[HEADER_MAX + 1];
@@ -204,7 +203,7 @@ int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
 				    MAX_RATIO);
 	*text = malloc((size_t)n + 1);
 	if (!*text)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	got = ZSTD_decompress(*text, (size_t)n, file->packed.data,
 			      file->packed.size);
 	if (ZSTD_isError(got)) {

@@ -43,7 +43,7 @@ static void read_tables(struct seam_elf_module *module, struct seam_elf *file,
 	struct seam_err err = { 0 };
 
 	if (read_symbols(module, file, debug))
-		seam_err_set(&err, -ENOMEM, "out of memory");
+		seam_err_no_memory(&err);
 	module->segments = file->segments;
 	file->segments = (struct seam_segments) { 0 };
 	if (!err.code && module->table.symbols.n == 0)

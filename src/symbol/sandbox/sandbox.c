@@ -20,6 +20,8 @@ enum { IPC_FD = 3 };
 /* The kind of the child's first message. */
 enum { HELLO = UINT32_C(0x6f6c6568) };
 
+#define CANNOT_START "cannot start a process to read files"
+
 /* Without --max-memory. */
 #define MEMORY_BYTES ((uint64_t)4 << 30)
 
@@ -121,21 +123,21 @@ int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 	const struct timeval second = { .tv_sec = 1 };
 	const struct timeval minute = { .tv_sec = 60 };
 	char why[64];
-	int ends[2];
+	int ends[2], r = 0;
 	pid_t pid;
 
 	*sandbox = (struct seam_sandbox) { .ipc = { .fd = -1 } };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return seam_err_set(err, -errno, "cannot start a process to "
-				    "read files: %s", strerror(errno));
+		return seam_err_errno(err, CANNOT_START);
 	pid = fork();
 	if (pid == 0)
 		run(ends[1], work, context);
+	if (pid < 0)
+		r = seam_err_errno(err, CANNOT_START);
 	close(ends[1]);
-	if (pid < 0) {
+	if (r) {
 		close(ends[0]);
-		return seam_err_set(err, -errno, "cannot start a process to "
-				    "read files: %s", strerror(errno));
+		return r;
 	}
 	sandbox->pid = pid;
 	sandbox->ipc.fd = ends[0];
@@ -144,8 +146,7 @@ int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &minute, sizeof(minute));
 	if (receive_hello(sandbox)) {
 		seam_sandbox_end(sandbox, why, sizeof(why));
-		return seam_err_set(err, -EIO, "cannot start a process to read "
-				    "files: it %s", why);
+		return seam_err_set(err, -EIO, CANNOT_START ": it %s", why);
 	}
 	return 0;
 }

@@ -250,7 +250,7 @@ static void reply_code(struct seam_cursor *body)
 	uint8_t *code = module && size <= MAX_CODE ? malloc(size + 1) : NULL;
 
 	if (!code)
-		seam_err_set(&err, -ENOMEM, "out of memory");
+		seam_err_no_memory(&err);
 	else if (!seam_elf_module_code(module, offset, code, size, &machine,
 				       &err))
 		err.code = 0;	/* what was tried before is in it */
@@ -331,7 +331,7 @@ static void reply_kernel_code(struct seam_cursor *body)
 	query.n_paths = take_paths(body, paths);
 	code = query.size <= MAX_CODE ? malloc(query.size + 1) : NULL;
 	if (!code)
-		seam_err_set(&err, -ENOMEM, "out of memory");
+		seam_err_no_memory(&err);
 	else
 		seam_vmlinux_code(&query, code, &found, &err);
 	seam_ipc_put_err(parent, &err);

@@ -292,9 +292,7 @@ static int add_entry(struct seam_xray_map *map, const struct image *image,
 static int read_entries(struct seam_xray_map *map, const struct image *image,
 			struct seam_err *err)
 {
-	struct seam_cursor c = seam_cursor_make(image->bytes.data,
-						image->bytes.size,
-						image->endian);
+	struct seam_cursor c = seam_cursor_over(image->bytes, image->endian);
 
 	if (c.size % SLED_BYTES)
 		return seam_err_set(err, -EBADMSG, "xray_instr_map: %zu bytes "
@@ -347,11 +345,11 @@ static int load_image(struct image *image, struct seam_err *err)
 				    "-fxray-instrument");
 	copy = malloc(data->d_size + 1);
 	if (!copy)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	memcpy(copy, data->d_buf, data->d_size);
 	image->bytes = (struct seam_bytes) { copy, data->d_size };
 	if (load_sections(image, elf_ndxscn(scn)))
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	return 0;
 }
 

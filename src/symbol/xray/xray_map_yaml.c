@@ -72,8 +72,7 @@ static int set_value(struct yaml_reader *r, const char *text)
 	} else if (strcmp(r->key, "function-name") == 0) {
 		free(r->name);
 		r->name = strdup(text);
-		err = r->name ? 0 : seam_err_set(r->err, -ENOMEM,
-						 "out of memory");
+		err = r->name ? 0 : seam_err_no_memory(r->err);
 	}
 	free(r->key);
 	r->key = NULL;
@@ -116,8 +115,7 @@ static int take(struct yaml_reader *r, const yaml_event_t *event)
 			return set_value(
 				r, (const char *)event->data.scalar.value);
 		r->key = strdup((const char *)event->data.scalar.value);
-		return r->key ? 0 : seam_err_set(r->err, -ENOMEM,
-						 "out of memory");
+		return r->key ? 0 : seam_err_no_memory(r->err);
 	case YAML_ALIAS_EVENT:
 		return bad(r, "an alias");
 	default:
@@ -133,7 +131,7 @@ int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
 	int code = 0;
 
 	if (!yaml_parser_initialize(&r.parser))
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	yaml_parser_set_input_string(&r.parser, bytes.data, bytes.size);
 	while (!code && !done) {
 		yaml_event_t event;

@@ -153,7 +153,7 @@ static void check_header(struct seam_jitdump_reader *reader)
 
 static bool has_magic(struct seam_bytes bytes, enum seam_endian endian)
 {
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size, endian);
+	struct seam_cursor c = seam_cursor_over(bytes, endian);
 
 	return seam_cursor_u32(&c) == SEAM_JITDUMP_MAGIC;
 }
@@ -167,7 +167,7 @@ int seam_jitdump_begin(struct seam_jitdump_reader *reader,
 	*reader = (struct seam_jitdump_reader) {
 		.endian = has_magic(bytes, SEAM_BIG) ? SEAM_BIG : SEAM_LITTLE,
 	};
-	*c = seam_cursor_make(bytes.data, bytes.size, reader->endian);
+	*c = seam_cursor_over(bytes, reader->endian);
 	if (bytes.size >= 4 && !has_magic(bytes, reader->endian))
 		return seam_err_set(err, -EBADMSG,
 				    "not a JITDUMP file: no magic number");
@@ -336,8 +336,7 @@ seam_jitdump_lines_make(const struct seam_jitdump_debug_info *info,
 			enum seam_endian endian)
 {
 	struct seam_jitdump_lines lines = {
-		.cursor = seam_cursor_make(info->entries.data,
-					   info->entries.size, endian),
+		.cursor = seam_cursor_over(info->entries, endian),
 		.left = info->nr_entry,
 		.name = "",
 	};

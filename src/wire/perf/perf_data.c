@@ -47,11 +47,6 @@ static struct seam_bytes part(const struct seam_perf_data *data,
 	};
 }
 
-static int out_of_memory(struct seam_err *err)
-{
-	return seam_err_set(err, -ENOMEM, "out of memory");
-}
-
 /* -- ids ---------------------------------------------------------------- */
 
 static struct seam_perf_id *find_id(const struct seam_perf_data *data,
@@ -78,7 +73,7 @@ static int add_id(struct seam_perf_data *data, uint64_t id, uint32_t event,
 	slot = SEAM_ARRAY_PUSH(&data->ids);
 	if (!slot || seam_index_add(&data->id_index, seam_hash_u64(id),
 				    (uint32_t)(data->ids.n - 1)))
-		return out_of_memory(err);
+		return seam_err_no_memory(err);
 	*slot = (struct seam_perf_id) { .id = id, .event = event };
 	return 0;
 }
@@ -86,8 +81,7 @@ static int add_id(struct seam_perf_data *data, uint64_t id, uint32_t event,
 static int add_ids(struct seam_perf_data *data, struct seam_bytes ids,
 		   uint32_t event, struct seam_err *err)
 {
-	struct seam_cursor c = seam_cursor_make(ids.data, ids.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(ids, data->endian);
 	int r = 0;
 
 	while (r == 0 && seam_cursor_left(&c) >= 8)
@@ -131,14 +125,14 @@ static int add_event(struct seam_perf_data *data,
 	char buf[64];
 
 	if (!event)
-		return out_of_memory(err);
+		return seam_err_no_memory(err);
 	name = seam_perf_attr_name(attr, buf, sizeof(buf));
 	*event = (struct seam_perf_event) {
 		.attr = *attr,
 		.layout = seam_perf_layout_make(attr, data->endian),
 		.name = seam_arena_text(&data->arena, name, strlen(name)),
 	};
-	return event->name ? 0 : out_of_memory(err);
+	return event->name ? 0 : seam_err_no_memory(err);
 }
 
 /* A section beyond the end of the file is cut there, as in part(). */
@@ -190,8 +184,7 @@ static int read_attrs(struct seam_perf_data *data,
 		      struct seam_err *err)
 {
 	struct seam_bytes attrs = part(data, h->attrs);
-	struct seam_cursor c = seam_cursor_make(attrs.data, attrs.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(attrs, data->endian);
 	uint64_t left = data->bytes.size;
 
 	note_described(data, h->attrs);
@@ -221,8 +214,7 @@ static void read_features(struct seam_perf_data *data,
 {
 	struct seam_bytes rest = part(data, (struct seam_perf_file_section) {
 		data->data_end, UINT64_MAX });
-	struct seam_cursor c = seam_cursor_make(rest.data, rest.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(rest, data->endian);
 
 	for (size_t bit = 0; bit < SEAM_PERF_N_FEATURES; bit++) {
 		struct seam_perf_file_section s;
@@ -249,8 +241,7 @@ const char *seam_perf_data_string(const struct seam_perf_data *data,
 				  enum seam_perf_feature feature)
 {
 	struct seam_bytes bytes = data->features[feature];
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
 
 	return take_string(&c);
 }
@@ -259,8 +250,7 @@ const char *seam_perf_data_command(const struct seam_perf_data *data,
 				   char *buf, size_t cap)
 {
 	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_CMDLINE];
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
 	uint32_t n = seam_cursor_u32(&c);
 	size_t pos = 0;
 
@@ -291,8 +281,8 @@ void seam_perf_data_build_ids(const struct seam_perf_data *data,
 	seam_perf_stream_init(&stream, bytes, data->endian, 0, bytes.size,
 			      true);
 	while (seam_perf_stream_next(&stream, &record, NULL) > 0) {
-		struct seam_cursor c = seam_cursor_make(record.payload.data,
-					record.payload.size, data->endian);
+		struct seam_cursor c = seam_cursor_over(record.payload,
+							data->endian);
 		struct seam_perf_build_id entry = { .misc = record.misc };
 		uint8_t size;
 
@@ -316,8 +306,7 @@ void seam_perf_data_build_ids(const struct seam_perf_data *data,
 static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
 {
 	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_EVENT_DESC];
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
 	uint32_t n = seam_cursor_u32(&c);
 	uint32_t attr_size = seam_cursor_u32(&c);
 
@@ -340,7 +329,7 @@ static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
 			continue;
 		name = seam_arena_text(&data->arena, name, strlen(name));
 		if (!name)
-			return out_of_memory(err);
+			return seam_err_no_memory(err);
 		data->events.items[i].name = name;
 	}
 	return 0;
@@ -471,8 +460,7 @@ static int open_file(struct seam_perf_data *data, struct seam_cursor *c,
 static int take_attr(struct seam_perf_data *data, struct seam_bytes payload,
 		     struct seam_err *err)
 {
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(payload, data->endian);
 	struct seam_perf_attr attr;
 	int r = seam_perf_attr_read(&c, data->endian, &attr, err);
 
@@ -490,8 +478,7 @@ static int take_attr(struct seam_perf_data *data, struct seam_bytes payload,
 static int take_update(struct seam_perf_data *data, struct seam_bytes payload,
 		       struct seam_err *err)
 {
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(payload, data->endian);
 	uint64_t type = seam_cursor_u64(&c);
 	uint32_t event = seam_perf_data_event(data, seam_cursor_u64(&c));
 	const char *name = seam_cursor_cstr(&c);
@@ -500,15 +487,14 @@ static int take_update(struct seam_perf_data *data, struct seam_bytes payload,
 		return 0;
 	name = seam_arena_text(&data->arena, name, strlen(name));
 	if (!name)
-		return out_of_memory(err);
+		return seam_err_no_memory(err);
 	data->events.items[event].name = name;
 	return 0;
 }
 
 static void take_feature(struct seam_perf_data *data, struct seam_bytes payload)
 {
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(payload, data->endian);
 	uint64_t feature = seam_cursor_u64(&c);
 
 	if (!c.error && feature < SEAM_PERF_N_FEATURES)
@@ -559,7 +545,7 @@ static int list_ids(struct seam_perf_data *data, struct seam_err *err)
 					  (data->ids.n + 1));
 
 	if (!next)
-		return out_of_memory(err);
+		return seam_err_no_memory(err);
 	for (size_t i = 0; i < data->ids.n; i++)
 		data->events.items[data->ids.items[i].event].n_ids++;
 	for (size_t e = 0; e < data->events.n; e++) {
@@ -582,8 +568,7 @@ static int list_ids(struct seam_perf_data *data, struct seam_err *err)
  */
 static enum seam_endian find_endian(struct seam_bytes bytes)
 {
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						SEAM_LITTLE);
+	struct seam_cursor c = seam_cursor_over(bytes, SEAM_LITTLE);
 
 	if (memcmp(bytes.data, MAGIC2, MAGIC_BYTES) == 0)
 		return SEAM_LITTLE;
@@ -603,7 +588,7 @@ int seam_perf_data_open(struct seam_perf_data *data, struct seam_bytes bytes,
 	if (!seam_perf_data_is(bytes))
 		return seam_err_set(err, -EBADMSG, "not a perf.data file");
 	data->endian = find_endian(bytes);
-	c = seam_cursor_make(bytes.data, bytes.size, data->endian);
+	c = seam_cursor_over(bytes, data->endian);
 	seam_cursor_skip(&c, MAGIC_BYTES);
 	if (seam_cursor_u64(&c) == PIPE_HEADER_BYTES) {
 		r = open_pipe(data, err);

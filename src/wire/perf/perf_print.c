@@ -207,8 +207,7 @@ static void put_list(struct perf_printer *d, struct seam_line *line,
 		     const char *name, const struct seam_record *element,
 		     size_t bytes, struct seam_bytes rest)
 {
-	struct seam_cursor c = seam_cursor_make(rest.data, rest.size,
-						d->data->endian);
+	struct seam_cursor c = seam_cursor_over(rest, d->data->endian);
 	struct seam_perf_u64s words = { rest.data, rest.size / 8, c.swap };
 	_Alignas(8) uint8_t in[SEAM_PERF_MAX_RECORD];
 
@@ -279,8 +278,7 @@ static int print_mapping(struct perf_printer *d, struct seam_line *line,
 static int print_attr(struct perf_printer *d, struct seam_line *line,
 		      struct seam_bytes payload)
 {
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						d->data->endian);
+	struct seam_cursor c = seam_cursor_over(payload, d->data->endian);
 	struct seam_perf_attr attr;
 	struct seam_perf_u64s ids = { .swap = c.swap };
 

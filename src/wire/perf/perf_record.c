@@ -375,8 +375,7 @@ int seam_perf_record_read(const struct seam_record *table,
 			  struct seam_bytes payload, enum seam_endian endian,
 			  void *out)
 {
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						endian);
+	struct seam_cursor c = seam_cursor_over(payload, endian);
 
 	return seam_wire_read(&c, table, out) ? -EBADMSG : 0;
 }
@@ -393,8 +392,7 @@ enum {
  */
 static bool is_old_mmap2(struct seam_bytes payload, enum seam_endian endian)
 {
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						endian);
+	struct seam_cursor c = seam_cursor_over(payload, endian);
 	uint32_t prot;
 
 	seam_cursor_skip(&c, OLD_NAME_POS);

@@ -158,8 +158,7 @@ int seam_perf_sample_read(const struct seam_perf_attr *attr,
 			  enum seam_endian endian, struct seam_bytes payload,
 			  struct seam_perf_sample *out)
 {
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						endian);
+	struct seam_cursor c = seam_cursor_over(payload, endian);
 
 	*out = (struct seam_perf_sample) {
 		.pid = -1, .tid = -1, .cpu = UINT32_MAX,
@@ -177,8 +176,7 @@ uint64_t seam_perf_sample_peek_id(const struct seam_perf_attr *attr,
 		PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
 		PERF_SAMPLE_ADDR,
 	};
-	struct seam_cursor c = seam_cursor_make(payload.data, payload.size,
-						endian);
+	struct seam_cursor c = seam_cursor_over(payload, endian);
 
 	if (attr->sample_type & PERF_SAMPLE_IDENTIFIER)
 		return seam_cursor_u64(&c);

@@ -141,7 +141,7 @@ static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
 	if (!u)
 		u = stream->unpacked = unpacked_new();
 	if (!u)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	compact(u);
 	u->offset = stream->pos;
 	u->n_packed += packed.size;
@@ -155,7 +155,7 @@ static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
 			       seam_err_set(err, -EBADMSG, "compressed record "
 				"at byte %" PRIu64 " unpacks to over %zu MiB",
 				u->offset, MAX_UNPACKED >> 20) :
-			       seam_err_set(err, -ENOMEM, "out of memory");
+			       seam_err_no_memory(err);
 		out = (ZSTD_outBuffer) { u->buf, u->cap, u->size };
 		r = ZSTD_decompressStream(u->zstd, &out, &in);
 		if (ZSTD_isError(r))
@@ -251,8 +251,7 @@ static uint64_t format_bytes(struct seam_cursor *c, size_t payload_bytes)
 static uint64_t trailing_bytes(const struct seam_perf_stream *stream,
 			       const struct seam_perf_record *record)
 {
-	struct seam_cursor c = seam_cursor_make(record->payload.data,
-						record->payload.size,
+	struct seam_cursor c = seam_cursor_over(record->payload,
 						stream->endian);
 
 	if (record->type == SEAM_PERF_AUXTRACE)
@@ -304,8 +303,7 @@ static int take_plain(struct seam_perf_stream *stream,
 static struct seam_bytes packed_bytes(const struct seam_perf_stream *stream,
 				      const struct seam_perf_record *record)
 {
-	struct seam_cursor c = seam_cursor_make(record->payload.data,
-						record->payload.size,
+	struct seam_cursor c = seam_cursor_over(record->payload,
 						stream->endian);
 	uint64_t size = record->payload.size;
 

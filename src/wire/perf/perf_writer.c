@@ -330,8 +330,7 @@ int seam_perf_writer_salvage(struct seam_perf_writer *w,
 
 	*left = (struct seam_perf_writer_left) { 0 };
 	if (fstat(w->fd, &st) < 0)
-		return seam_err_set(err, -errno, "cannot read '%s': %s",
-				    w->name, strerror(errno));
+		return seam_err_errno(err, "cannot read '%s'", w->name);
 	size = (uint64_t)st.st_size < end ? (uint64_t)st.st_size : end;
 	if (size < w->data_offset)
 		return -ENODATA;
@@ -377,7 +376,7 @@ int seam_perf_writer_finish(struct seam_perf_writer *w,
 	uint64_t end = w->data_offset + w->data_bytes;
 	uint64_t bits[SEAM_PERF_N_FEATURES / 64], payloads;
 	size_t n = list_sections(w, f, 0, sections);
-	int r = f->no_memory ? seam_err_set(err, -ENOMEM, "out of memory") :
+	int r = f->no_memory ? seam_err_no_memory(err) :
 		check_size(w, err);
 
 	if (w->was_cut)

@@ -123,7 +123,7 @@ seam_simpleperf_begin(struct seam_bytes bytes, enum seam_endian endian,
 		      bool is_proto)
 {
 	return (struct seam_simpleperf_reader) {
-		seam_cursor_make(bytes.data, bytes.size, endian), is_proto,
+		seam_cursor_over(bytes, endian), is_proto,
 	};
 }
 

@@ -279,8 +279,7 @@ static int by_id(const void *a, const void *b)
 
 struct seam_tracepoints *seam_tracepoints_new(struct seam_bytes blob)
 {
-	struct seam_cursor c = seam_cursor_make(blob.data, blob.size,
-						SEAM_LITTLE);
+	struct seam_cursor c = seam_cursor_over(blob, SEAM_LITTLE);
 	struct seam_tracepoints *t;
 
 	if (blob.size < sizeof(magic) ||
@@ -335,8 +334,7 @@ const char *seam_tracepoints_name(const struct seam_tracepoints *t,
 static bool read_number(const struct seam_tracepoints *t,
 			struct seam_bytes bytes, bool is_signed, int64_t *v)
 {
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						t->endian);
+	struct seam_cursor c = seam_cursor_over(bytes, t->endian);
 
 	switch (bytes.size) {
 	case 1:

@@ -500,7 +500,7 @@ static int read_section(struct index_builder *b, size_t *at,
 
 	section = SEAM_ARRAY_PUSH(&b->index->sections);
 	if (!section)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	*section = (struct seam_xray_section) { .offset = *at };
 	r = seam_xray_header_read(b->file, *at, &section->header, &endian, err);
 	if (r)
@@ -528,7 +528,7 @@ int seam_xray_index_build(struct seam_xray_index *index,
 
 	*index = (struct seam_xray_index) { .file = file };
 	if (!b.batch)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	do
 		r = read_section(&b, &at, err);
 	while (!r && at < file.size);
