@@ -109,17 +109,6 @@ int seam_unwind_rules_intern(struct seam_unwind_rules *rules,
 	return (int)id;
 }
 
-struct seam_bytes
-seam_unwind_rules_borrow_expression(const struct seam_unwind_rules *rules,
-				    int32_t id)
-{
-	const uint8_t *at = rules->expressions.items + id;
-	uint16_t size;
-
-	memcpy(&size, at, sizeof(size));
-	return (struct seam_bytes) { at + sizeof(size), size };
-}
-
 int seam_unwind_rules_expression(struct seam_unwind_rules *rules,
 				 struct seam_bytes expression)
 {

@@ -125,9 +125,16 @@ int seam_unwind_rules_expression(struct seam_unwind_rules *rules,
 				 struct seam_bytes expression);
 
 /* The expression of an id. */
-struct seam_bytes
+static inline struct seam_bytes
 seam_unwind_rules_borrow_expression(const struct seam_unwind_rules *rules,
-				    int32_t id);
+				    int32_t id)
+{
+	const uint8_t *at = rules->expressions.items + id;
+	uint16_t size;
+
+	memcpy(&size, at, sizeof(size));
+	return (struct seam_bytes) { at + sizeof(size), size };
+}
 
 void seam_unwind_rules_fini(struct seam_unwind_rules *rules);
 

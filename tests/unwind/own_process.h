@@ -77,7 +77,10 @@ static inline const struct module *module_at(uint64_t addr)
 }
 
 /* A second executable range without call frame information; or empty. */
-static struct { uint64_t start, end; } jit_code;
+static struct {
+	uint64_t start, end;
+	const struct seam_unwind_adapter *adapter;
+} jit_code;
 
 static inline bool find_code(void *context, uint64_t addr,
 			     struct seam_unwind_code *code)
@@ -85,8 +88,10 @@ static inline bool find_code(void *context, uint64_t addr,
 	const struct module *m = module_at(addr);
 
 	(void)context;
-	if (addr - jit_code.start < jit_code.end - jit_code.start)
+	if (addr - jit_code.start < jit_code.end - jit_code.start) {
+		code->adapter = jit_code.adapter;
 		return true;
+	}
 	if (!m)
 		return false;
 	code->rules = &m->table.rules;

@@ -112,6 +112,56 @@ static void a_frame_pointer_that_is_none_is_not_followed(void **state)
 	assert_int_equal(stack.n, 2);
 }
 
+/* Of code that begins with "push rbp" and is at a call; or another end. */
+static enum seam_unwind_end
+step_by_test(void *context, const struct seam_unwind_memory *memory,
+	     struct seam_unwind_registers *regs)
+{
+	const enum seam_unwind_end *end = context;
+	uint64_t rsp = regs->value[SEAM_X86_64_RSP];
+
+	if (*end != SEAM_UNWIND_CALLER && *end != SEAM_UNWIND_NO_PROGRESS)
+		return *end;
+	assert_true(seam_unwind_read(memory, rsp,
+				     &regs->value[SEAM_X86_64_RBP]));
+	assert_true(seam_unwind_read(memory, rsp + 8,
+				     &regs->value[SEAM_X86_64_RIP]));
+	regs->value[SEAM_X86_64_RSP] =
+		*end == SEAM_UNWIND_CALLER ? rsp + 16 : rsp - 8;
+	return SEAM_UNWIND_CALLER;
+}
+
+static void an_adapter_leads_out_of_its_own_frames(void **state)
+{
+	static const char code[] = "\x55\x31\xed" CALL_RDI EPILOGUE;
+	enum seam_unwind_end end = SEAM_UNWIND_CALLER;
+	const struct seam_unwind_adapter adapter = { step_by_test, &end };
+	size_t at;
+
+	(void)state;
+	jit_code.adapter = &adapter;
+	run_jit(code, sizeof(code));
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	at = jit_frame();
+	assert_int_equal(frames[at + 1].quality, SEAM_UNWIND_BY_ADAPTER);
+	assert_in_range(frames[at + 1].pc, (uint64_t)(uintptr_t)run_jit,
+			(uint64_t)(uintptr_t)run_jit + 1024);
+	assert_int_equal(frames[at + 2].quality, SEAM_UNWIND_BY_CFI);
+
+	end = SEAM_UNWIND_UNREADABLE;
+	run_jit(code, sizeof(code));
+	assert_int_equal(stack.end, SEAM_UNWIND_UNREADABLE);
+	assert_int_equal(stack.n, at + 1);
+	end = SEAM_UNWIND_NO_PROGRESS;	/* a stack pointer that descends */
+	run_jit(code, sizeof(code));
+	assert_int_equal(stack.end, SEAM_UNWIND_NO_PROGRESS);
+	/* not one of its frames: the frame pointer, which is 0 here */
+	end = SEAM_UNWIND_WITHOUT_CFI;
+	run_jit(code, sizeof(code));
+	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+	jit_code.adapter = NULL;
+}
+
 static void calls_are_reported_from_other_instructions(void **state)
 {
 	static const struct {
@@ -357,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_without_cfi_is_left_by_its_frame_pointer),
 		cmocka_unit_test(a_frame_pointer_that_is_none_is_not_followed),
+		cmocka_unit_test(an_adapter_leads_out_of_its_own_frames),
 		cmocka_unit_test(calls_are_reported_from_other_instructions),
 		cmocka_unit_test(a_call_at_the_end_of_a_function_is_in_it),
 		cmocka_unit_test(a_cut_stack_is_the_start_of_the_whole),

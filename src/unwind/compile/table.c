@@ -179,27 +179,6 @@ int seam_unwind_table_build(struct seam_unwind_table *table,
 	return r;
 }
 
-uint16_t seam_unwind_table_find(const struct seam_unwind_table *table,
-				uint64_t addr)
-{
-	const uint32_t *starts = table->starts;
-	size_t n = table->n;
-	uint32_t wanted;
-
-	if (n == 0 || addr < table->base_addr)
-		return SEAM_UNWIND_NO_CFI;
-	wanted = addr - table->base_addr > UINT32_MAX ? UINT32_MAX :
-		 (uint32_t)(addr - table->base_addr);
-	/* the last start at or before it; the first is 0, so there is one */
-	while (n > 1) {
-		size_t half = n / 2;
-
-		starts += starts[half] <= wanted ? half : 0;
-		n -= half;
-	}
-	return table->ids[starts - table->starts];
-}
-
 size_t seam_unwind_table_bytes(const struct seam_unwind_table *table)
 {
 	const struct seam_unwind_rules *rules = &table->rules;

@@ -88,6 +88,55 @@ static bool is_signal_frame(const struct seam_unwind_code *code)
 	       code->rules->rules.items[code->id].is_signal_frame;
 }
 
+/* A step by the adapter of a virtual machine. */
+static enum seam_unwind_end
+step_by_adapter(const struct seam_unwind_adapter *adapter,
+		const struct seam_unwind_memory *memory,
+		struct seam_unwind_registers *regs)
+{
+	struct seam_unwind_registers caller = *regs;
+	enum seam_unwind_end end = adapter->step(adapter->context, memory,
+						 &caller);
+
+	if (end != SEAM_UNWIND_CALLER)
+		return end;
+	if (caller.value[SEAM_X86_64_RSP] < regs->value[SEAM_X86_64_RSP])
+		return SEAM_UNWIND_NO_PROGRESS;
+	*regs = caller;
+	return end;
+}
+
+/* From the frame @at in @code to its caller, in the first way that knows it. */
+static enum seam_unwind_end
+leave_frame(const struct seam_unwind_space *space,
+	    const struct seam_unwind_memory *memory,
+	    const struct seam_unwind_code *code,
+	    struct seam_unwind_registers *regs, struct seam_unwind_frame *at)
+{
+	enum seam_unwind_end end = SEAM_UNWIND_WITHOUT_CFI;
+	uint8_t quality = at->quality;
+
+	if (code->is_entry)
+		return SEAM_UNWIND_ROOT;
+	at->is_interrupted = false;
+	at->quality = SEAM_UNWIND_BY_ADAPTER;
+	if (code->adapter)
+		end = step_by_adapter(code->adapter, memory, regs);
+	if (end != SEAM_UNWIND_WITHOUT_CFI)
+		return end;
+	at->is_interrupted = is_signal_frame(code);
+	at->quality = SEAM_UNWIND_BY_CFI;
+	if (code->rules)
+		end = seam_unwind_step(code->rules, code->id, memory, regs);
+	if (end != SEAM_UNWIND_WITHOUT_CFI)
+		return end;
+	at->quality = SEAM_UNWIND_BY_FRAME_POINTER;
+	if (quality == SEAM_UNWIND_BY_FRAME_POINTER &&
+	    regs->value[SEAM_X86_64_RBP] == 0)
+		return SEAM_UNWIND_ROOT;
+	return step_by_frame_pointer(space, memory, regs);
+}
+
 void seam_unwind_walk(const struct seam_unwind_space *space,
 		      const struct seam_unwind_memory *memory,
 		      const struct seam_unwind_registers *start,
@@ -109,30 +158,10 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		}
 		stack->frames[stack->n++] = next;
 		/* a return address may be the first after its function */
-		if (!space->find(space->context, next.pc -
-				 !next.is_interrupted, &code)) {
-			end = SEAM_UNWIND_NO_MAPPING;
-			break;
-		}
-		if (code.is_entry) {
-			end = SEAM_UNWIND_ROOT;
-			break;
-		}
-		next.is_interrupted = is_signal_frame(&code);
-		end = code.rules ? seam_unwind_step(code.rules, code.id,
-						    memory, &regs) :
-				   SEAM_UNWIND_WITHOUT_CFI;
-		if (end != SEAM_UNWIND_WITHOUT_CFI) {
-			next.quality = SEAM_UNWIND_BY_CFI;
-			continue;
-		}
-		if (next.quality == SEAM_UNWIND_BY_FRAME_POINTER &&
-		    regs.value[SEAM_X86_64_RBP] == 0) {
-			end = SEAM_UNWIND_ROOT;
-			break;
-		}
-		next.quality = SEAM_UNWIND_BY_FRAME_POINTER;
-		end = step_by_frame_pointer(space, memory, &regs);
+		end = space->find(space->context,
+				  next.pc - !next.is_interrupted, &code) ?
+		      leave_frame(space, memory, &code, &regs, &next) :
+		      SEAM_UNWIND_NO_MAPPING;
 	}
 	stack->end = (uint8_t)end;
 }

@@ -25,9 +25,24 @@
 
 enum { SEAM_UNWIND_CALL_BYTES = 7 };	/* the longest call is no longer */
 
+/*
+ * The frames of a virtual machine, whose layout only its adapter knows.
+ * @step makes @regs the caller's, by @memory, as seam_unwind_step() does; the
+ * new program counter is a return address, the stack pointer is not below the
+ * one before, registers that are not known are marked so.  Another end ends
+ * the stack, but SEAM_UNWIND_WITHOUT_CFI leaves the frame to the rules.
+ */
+struct seam_unwind_adapter {
+	enum seam_unwind_end (*step)(void *context,
+				     const struct seam_unwind_memory *memory,
+				     struct seam_unwind_registers *regs);
+	void *context;
+};
+
 /* The code at an address. */
 struct seam_unwind_code {
 	const struct seam_unwind_rules *rules;	/* NULL: no CFI */
+	const struct seam_unwind_adapter *adapter; /* NULL, or before @rules */
 	uint16_t id;			/* of the rule in @rules */
 	/*
 	 * The entry point of its file: nothing called it.  Dynamic loaders
@@ -53,6 +68,7 @@ enum seam_unwind_quality {
 	SEAM_UNWIND_BY_REGISTERS,	/* the innermost: no step was needed */
 	SEAM_UNWIND_BY_CFI,
 	SEAM_UNWIND_BY_FRAME_POINTER,
+	SEAM_UNWIND_BY_ADAPTER,
 };
 
 struct seam_unwind_frame {
