@@ -7,6 +7,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+void seam_unwind_refuse(struct seam_unwind_refused *refused, int error)
+{
+	if (error == -ENOTSUP)
+		refused->n_unsupported++;
+	else if (error == -EOVERFLOW)
+		refused->n_too_large++;
+	else
+		refused->n_broken++;
+}
+
 /* The ids that every file has are of empty rules. */
 static int add_fixed_rules(struct seam_unwind_rules *rules)
 {
@@ -130,7 +140,8 @@ int seam_unwind_rules_expression(struct seam_unwind_rules *rules,
 			return (int)id;
 	}
 	if (expression.size > UINT16_MAX ||
-	    rules->expressions.n > INT32_MAX / 2)
+	    rules->expressions.n + expression.size >
+		    SEAM_UNWIND_MAX_EXPRESSIONS)
 		return -EOVERFLOW;
 	id = (uint32_t)rules->expressions.n;
 	if (!SEAM_ARRAY_RESERVE(&rules->expressions, sizeof(size) + size) ||

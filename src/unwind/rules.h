@@ -86,7 +86,19 @@ enum {
 	SEAM_UNWIND_NO_CFI,		/* the address has no CFI */
 	SEAM_UNWIND_BAD_CFI,		/* its CFI breaks the format */
 	SEAM_UNWIND_MAX_RULES = 65536,
+	/* Bytes of all expressions; the most in a file of Debian 12: 900. */
+	SEAM_UNWIND_MAX_EXPRESSIONS = 1 << 20,
 };
+
+/* Functions whose call frame information was left out, by reason. */
+struct seam_unwind_refused {
+	uint64_t n_broken;		/* it breaks the format */
+	uint64_t n_unsupported;		/* valid, but no rule can hold it */
+	uint64_t n_too_large;		/* beyond a limit; see those above */
+};
+
+/* Count one; @error is what running its program returned. */
+void seam_unwind_refuse(struct seam_unwind_refused *refused, int error);
 
 /* Zeroed is valid and empty. */
 struct seam_unwind_rules {
@@ -106,7 +118,8 @@ int seam_unwind_rules_intern(struct seam_unwind_rules *rules,
 
 /*
  * The id of an expression, to be used as the value of a rule.  -ENOMEM;
- * -EOVERFLOW for one of more than 64 KiB, or all of them beyond 2 GiB.
+ * -EOVERFLOW for one of more than 64 KiB, or all of them beyond
+ * SEAM_UNWIND_MAX_EXPRESSIONS.
  */
 int seam_unwind_rules_expression(struct seam_unwind_rules *rules,
 				 struct seam_bytes expression);

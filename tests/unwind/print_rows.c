@@ -104,7 +104,8 @@ int main(int argc, char **argv)
 	printf("# %zu rows, %zu rules, %zu bytes of table for %zu of .eh_frame"
 	       ", %" PRIu64 " bad\n", table.n, table.rules.rules.n,
 	       seam_unwind_table_bytes(&table), file.frame.entries.size,
-	       n_bad + table.n_bad);
+	       n_bad + table.refused.n_broken + table.refused.n_unsupported +
+	       table.refused.n_too_large);
 	seam_unwind_table_fini(&table);
 	elf_frames_close(&file);
 	return n_bad != 0;

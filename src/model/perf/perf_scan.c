@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/progress.h"
 #include "base/workers.h"
+#include "wire/perf/perf_registers.h"
 #include "wire/perf/perf_stream.h"
 
 /* A part smaller than this is not worth a thread. */
@@ -220,54 +221,6 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 	}
 }
 
-#if defined(__x86_64__)
-#define OWN_ARCH "x86_64"
-#elif defined(__aarch64__)
-#define OWN_ARCH "aarch64"
-#else
-#define OWN_ARCH ""
-#endif
-
-/*
- * The register of the instruction pointer on the recorded machine, or -1.  A
- * file without an architecture, because its writer was killed, counts as one
- * of this machine, as in perf.
- *
- * Source: arch/.../include/uapi/asm/perf_regs.h.
- */
-static int ip_register(const struct seam_perf_data *data)
-{
-	static const struct { const char *begin; int ip; } machines[] = {
-		{ "x86_64", 8 }, { "i386", 8 }, { "i486", 8 }, { "i586", 8 },
-		{ "i686", 8 }, { "aarch64", 32 }, { "arm", 15 },
-		{ "riscv", 0 }, { "loongarch", 0 }, { "ppc", 32 },
-		{ "s390", 33 }, { "mips", 0 },
-	};
-	const char *arch = seam_perf_data_string(data, SEAM_PERF_FEATURE_ARCH);
-
-	if (!arch)
-		arch = OWN_ARCH;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(machines); i++)
-		if (strncmp(arch, machines[i].begin,
-			    strlen(machines[i].begin)) == 0)
-			return machines[i].ip;
-	return -1;
-}
-
-/* The user's instruction pointer at the sample, or 0. */
-static uint64_t user_ip(const struct seam_perf_data *data,
-			const struct seam_perf_regs *regs)
-{
-	int ip = regs->abi ? ip_register(data) : -1;
-	uint64_t below;
-
-	if (ip < 0 || !(regs->mask >> ip & 1))
-		return 0;
-	below = regs->mask & ((UINT64_C(1) << ip) - 1);
-	return seam_perf_u64(&regs->values,
-			     (size_t)__builtin_popcountll(below));
-}
-
 /*
  * A recording with stack dumps has the kernel's half of the chain only; the
  * user's leaf is in the registers.
@@ -277,7 +230,8 @@ static size_t copy_chain(const struct seam_perf_data *data,
 {
 	size_t n = 0;
 	bool has_user = false;
-	uint64_t ip = user_ip(data, &sample->user_regs);
+	uint64_t ip = seam_perf_registers_pc(&sample->user_regs,
+		seam_perf_data_string(data, SEAM_PERF_FEATURE_ARCH));
 
 	for (; n < sample->callchain.n; n++) {
 		to[n] = seam_perf_u64(&sample->callchain, n);

@@ -21,6 +21,7 @@ struct places {
 
 struct table_building {
 	struct seam_unwind_table *table;
+	struct seam_unwind_rules *rules;
 	size_t cap_starts, cap_ids;
 	uint64_t limit;		/* where the next FDE starts */
 };
@@ -92,7 +93,7 @@ static int push_row(void *context, uint64_t start,
 
 	if (start >= b->limit)
 		return 0;
-	id = seam_unwind_rules_intern(&b->table->rules, row);
+	id = seam_unwind_rules_intern(b->rules, row);
 	return id < 0 ? id : push(b, start, (uint16_t)id);
 }
 
@@ -101,15 +102,14 @@ static int compile(struct table_building *b, const struct seam_eh_frame *frame,
 		   const struct seam_eh_fde *fde)
 {
 	uint64_t n_rows = b->table->n;
-	int r = seam_unwind_program_rows(frame, fde, &b->table->rules,
-					 push_row, b);
+	int r = seam_unwind_program_rows(frame, fde, b->rules, push_row, b);
 
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
 		/* which of its rows are right is not known */
 		b->table->n = n_rows;
-		b->table->n_bad++;
+		seam_unwind_refuse(&b->table->refused, r);
 		r = push(b, fde->start, SEAM_UNWIND_BAD_CFI);
 	}
 	if (r == 0 && fde->end < b->limit)
@@ -145,15 +145,16 @@ static int compile_all(struct table_building *b,
 	return 0;
 }
 
-int seam_unwind_table_build(struct seam_unwind_table *table,
-			    const struct seam_eh_frame *frame)
+int seam_unwind_table_build_in(struct seam_unwind_table *table,
+			       const struct seam_eh_frame *frame,
+			       struct seam_unwind_rules *rules)
 {
-	struct table_building b = { .table = table };
+	struct table_building b = { .table = table, .rules = rules };
 	struct places places = { 0 };
 	int r;
 
 	*table = (struct seam_unwind_table) { 0 };
-	r = list_fdes(frame, &places, &table->n_bad);
+	r = list_fdes(frame, &places, &table->refused.n_broken);
 	if (r == 0 && !places.is_sorted)
 		qsort(places.list.items, places.list.n,
 		      sizeof(*places.list.items), by_start);
@@ -162,6 +163,19 @@ int seam_unwind_table_build(struct seam_unwind_table *table,
 	free(places.list.items);
 	if (r < 0)
 		seam_unwind_table_fini(table);
+	return r;
+}
+
+int seam_unwind_table_build(struct seam_unwind_table *table,
+			    const struct seam_eh_frame *frame)
+{
+	struct seam_unwind_rules rules = { 0 };
+	int r = seam_unwind_table_build_in(table, frame, &rules);
+
+	if (r < 0)
+		seam_unwind_rules_fini(&rules);
+	else
+		table->rules = rules;
 	return r;
 }
 

@@ -8,7 +8,7 @@
  *
  * Where FDEs overlap, which no linker makes, the one that starts later wins
  * from its start on.  Between FDEs the rule is SEAM_UNWIND_NO_CFI; an FDE
- * that breaks the format has SEAM_UNWIND_BAD_CFI from where it does.
+ * that breaks the format has SEAM_UNWIND_BAD_CFI and is counted.
  *
  * Threads: built by one, then read by any number; a look-up allocates
  * nothing and may run in a signal handler.
@@ -26,7 +26,7 @@ struct seam_unwind_table {
 	uint16_t *ids;		/* of struct seam_unwind_rules */
 	size_t n;
 	struct seam_unwind_rules rules;
-	uint64_t n_bad;		/* FDEs left out, wholly or from a row on */
+	struct seam_unwind_refused refused;
 };
 
 /*
@@ -36,6 +36,14 @@ struct seam_unwind_table {
  */
 int seam_unwind_table_build(struct seam_unwind_table *table,
 			    const struct seam_eh_frame *frame);
+
+/*
+ * The same with the rules in @rules, which several tables may share;
+ * @table->rules stays empty.  On failure @rules has more than are used.
+ */
+int seam_unwind_table_build_in(struct seam_unwind_table *table,
+			       const struct seam_eh_frame *frame,
+			       struct seam_unwind_rules *rules);
 
 /* The id of the rules at @addr. */
 uint16_t seam_unwind_table_find(const struct seam_unwind_table *table,

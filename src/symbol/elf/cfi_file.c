@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/* cfi_file.c - a few headers, and copies of two sections; see cfi_file.h */
+#include "symbol/elf/cfi_file.h"
+
+#include "base/cursor.h"
+#include "symbol/elf/build_id.h"
+#include "symbol/elf/section_unpack.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum {
+	MAX_SECTIONS = 65536,
+	MAX_NAMES_BYTES = 4 << 20,	/* of .shstrtab */
+	MAX_HEADER_BYTES = 16 << 20,	/* of .eh_frame_hdr */
+	MAX_NOTE_BYTES = 16 * 1024,
+	XFS_MAGIC = 0x58465342,
+};
+
+/* --- reading --- */
+
+/* All @size bytes at @offset, or -ENODATA, -EIO. */
+static int read_at(const struct seam_cfi_file *file, uint64_t offset,
+		   void *buf, size_t size)
+{
+	uint8_t *to = buf;
+
+	if (file->fd < 0) {
+		if (offset > file->image_bytes ||
+		    size > file->image_bytes - offset)
+			return -ENODATA;
+		memcpy(to, file->image + offset, size);
+		return 0;
+	}
+	while (size) {
+		ssize_t n = offset > INT64_MAX ? 0 :
+			    pread(file->fd, to, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -EIO : -ENODATA;
+		to += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A copy on the heap; *@to is freed by the caller. */
+static int copy_at(const struct seam_cfi_file *file, uint64_t offset,
+		   uint64_t size, size_t max, uint8_t **to)
+{
+	int r;
+
+	*to = NULL;
+	if (size > max)
+		return -EFBIG;
+	*to = malloc(size ? size : 1);
+	if (!*to)
+		return -ENOMEM;
+	r = read_at(file, offset, *to, size);
+	if (r < 0) {
+		free(*to);
+		*to = NULL;
+	}
+	return r;
+}
+
+/* --- program headers --- */
+
+struct elf_headers {
+	uint64_t segments_offset, sections_offset;
+	uint16_t n_segments, n_sections, names_section;
+};
+
+static int read_elf_header(struct seam_cfi_file *file,
+			   struct elf_headers *headers, struct seam_err *err)
+{
+	Elf64_Ehdr elf;
+	int r = read_at(file, 0, &elf, sizeof(elf));
+
+	if (r == -EIO)
+		return seam_err_set(err, r, "cannot read it");
+	if (r < 0 || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0)
+		return seam_err_set(err, -EBADMSG, "not an ELF file");
+	if (elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_ident[EI_DATA] != ELFDATA2LSB)
+		return seam_err_set(err, -ENOTSUP, "not an ELF file of 64 bits, "
+				    "little-endian");
+	if (elf.e_phentsize != sizeof(Elf64_Phdr))
+		elf.e_phnum = 0;
+	if (elf.e_shentsize != sizeof(Elf64_Shdr))
+		elf.e_shnum = 0;
+	if (elf.e_phnum > SEAM_CFI_MAX_SEGMENTS)
+		return seam_err_set(err, -ENOTSUP, "%u program headers",
+				    (unsigned int)elf.e_phnum);
+	file->entry = elf.e_entry;
+	file->machine = elf.e_machine;
+	*headers = (struct elf_headers) {
+		elf.e_phoff, elf.e_shoff, elf.e_phnum, elf.e_shnum,
+		elf.e_shstrndx,
+	};
+	return 0;
+}
+
+static void take_build_id(struct seam_cfi_file *file, const Elf64_Phdr *notes)
+{
+	uint64_t size = notes->p_filesz < MAX_NOTE_BYTES ? notes->p_filesz :
+							   MAX_NOTE_BYTES;
+	uint8_t *bytes;
+
+	if (file->build_id_size ||
+	    copy_at(file, notes->p_offset, size, MAX_NOTE_BYTES, &bytes) < 0)
+		return;
+	file->build_id_size = seam_build_id_in_notes(
+		(struct seam_bytes) { bytes, size }, file->build_id);
+	free(bytes);
+}
+
+static int add_segment(struct seam_cfi_file *file, const Elf64_Phdr *header)
+{
+	struct seam_segment *segment;
+
+	if (header->p_filesz == 0 ||
+	    header->p_filesz > UINT64_MAX - header->p_offset ||
+	    header->p_filesz > UINT64_MAX - header->p_vaddr)
+		return 0;
+	segment = SEAM_ARRAY_PUSH(&file->segments);
+	if (!segment)
+		return -ENOMEM;
+	*segment = (struct seam_segment) {
+		header->p_offset, header->p_filesz, header->p_vaddr,
+		header->p_flags & PF_X,
+	};
+	return 0;
+}
+
+/* @contents is set to the header of .eh_frame_hdr where there is one. */
+static int read_segments(struct seam_cfi_file *file,
+			 const struct elf_headers *headers,
+			 Elf64_Phdr *contents)
+{
+	Elf64_Phdr table[SEAM_CFI_MAX_SEGMENTS];
+	int r = read_at(file, headers->segments_offset, table,
+			headers->n_segments * sizeof(table[0]));
+
+	for (size_t i = 0; r == 0 && i < headers->n_segments; i++) {
+		if (table[i].p_type == PT_LOAD)
+			r = add_segment(file, &table[i]);
+		else if (table[i].p_type == PT_NOTE)
+			take_build_id(file, &table[i]);
+		else if (table[i].p_type == PT_GNU_EH_FRAME)
+			*contents = table[i];
+	}
+	return r;
+}
+
+/* The segment with the bytes of @addr; NULL: none has. */
+static const struct seam_segment *
+segment_at(const struct seam_cfi_file *file, uint64_t addr)
+{
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct seam_segment *s = &file->segments.items[i];
+
+		if (addr >= s->addr && addr - s->addr < s->size)
+			return s;
+	}
+	return NULL;
+}
+
+/* --- section headers --- */
+
+/* The sections that are wanted; sh_size 0: there is none. */
+struct found_sections {
+	Elf64_Shdr eh, debug;
+	bool is_zdebug;
+	bool has_no_eh;		/* a debug file: its segments are elsewhere */
+};
+
+static bool has_name(const uint8_t *names, size_t n_names,
+		     const Elf64_Shdr *section, const char *name)
+{
+	size_t size = strlen(name) + 1;
+
+	return section->sh_name < n_names &&
+	       n_names - section->sh_name >= size &&
+	       memcmp(names + section->sh_name, name, size) == 0;
+}
+
+static void match_section(const uint8_t *names, size_t n_names,
+			  const Elf64_Shdr *section,
+			  struct found_sections *found)
+{
+	if (section->sh_size == 0)
+		return;
+	if (has_name(names, n_names, section, ".eh_frame")) {
+		found->has_no_eh = section->sh_type == SHT_NOBITS;
+		if (!found->has_no_eh)
+			found->eh = *section;
+	} else if (section->sh_type == SHT_NOBITS) {
+		return;
+	} else if (has_name(names, n_names, section, ".debug_frame")) {
+		found->debug = *section;
+		found->is_zdebug = false;
+	} else if (has_name(names, n_names, section, ".zdebug_frame")) {
+		found->debug = *section;
+		found->is_zdebug = true;
+	}
+}
+
+/* A file that is stripped of them, or has them wrong, has none. */
+static int find_sections(const struct seam_cfi_file *file,
+			 const struct elf_headers *headers,
+			 struct found_sections *found)
+{
+	const Elf64_Shdr *names_of;
+	Elf64_Shdr *table;
+	uint8_t *bytes, *names;
+	int r;
+
+	if (headers->names_section >= headers->n_sections)
+		return 0;
+	r = copy_at(file, headers->sections_offset,
+		    headers->n_sections * sizeof(*table),
+		    MAX_SECTIONS * sizeof(*table), &bytes);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	table = (Elf64_Shdr *)(void *)bytes;
+	names_of = &table[headers->names_section];
+	r = copy_at(file, names_of->sh_offset, names_of->sh_size,
+		    MAX_NAMES_BYTES, &names);
+	for (size_t i = 0; r == 0 && i < headers->n_sections; i++)
+		match_section(names, names_of->sh_size, &table[i], found);
+	free(names);
+	free(bytes);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* --- call frame information --- */
+
+/* A copied section that belongs to @file from now on. */
+static struct seam_bytes own(struct seam_cfi_file *file, size_t slot,
+			     uint8_t *bytes, size_t size)
+{
+	file->owned[slot] = bytes;
+	file->n_owned_bytes += size;
+	return (struct seam_bytes) { bytes, size };
+}
+
+static int copy_section(struct seam_cfi_file *file, size_t slot,
+			uint64_t offset, uint64_t size, size_t max,
+			struct seam_bytes *to)
+{
+	uint8_t *bytes;
+	int r = copy_at(file, offset, size, max, &bytes);
+
+	if (r == 0)
+		*to = own(file, slot, bytes, size);
+	return r;
+}
+
+/*
+ * .eh_frame by the table of contents, as it is found in a running program.
+ * No program header has its size: it ends with a zero, or where its segment
+ * does, or its section.
+ */
+static int take_eh_frame_by_header(struct seam_cfi_file *file,
+				   const Elf64_Phdr *contents,
+				   const Elf64_Shdr *section)
+{
+	struct seam_eh_frame *eh = &file->eh;
+	const struct seam_segment *segment;
+	uint64_t offset, size;
+	int r = copy_section(file, 0, contents->p_offset, contents->p_filesz,
+			     MAX_HEADER_BYTES, &eh->header);
+
+	if (r < 0)
+		return r;
+	eh->header_addr = contents->p_vaddr;
+	if (!seam_eh_frame_addr(eh, &eh->entries_addr))
+		return -EBADMSG;
+	segment = segment_at(file, eh->entries_addr);
+	if (!segment)
+		return -EBADMSG;
+	offset = eh->entries_addr - segment->addr;
+	size = segment->size - offset;
+	eh->ends_at_terminator = true;
+	if (section->sh_addr == eh->entries_addr && section->sh_size <= size) {
+		size = section->sh_size;
+		eh->ends_at_terminator = false;
+	}
+	return copy_section(file, 1, segment->offset + offset, size,
+			    SEAM_CFI_MAX_BYTES, &eh->entries);
+}
+
+static int take_eh_frame(struct seam_cfi_file *file,
+			 const Elf64_Phdr *contents, const Elf64_Shdr *section)
+{
+	int r = contents->p_filesz ?
+		take_eh_frame_by_header(file, contents, section) : -ENODATA;
+
+	if (r == 0 || section->sh_size == 0)
+		return contents->p_filesz ? r : 0;
+	/* without a table of contents that is right: all is compiled */
+	free(file->owned[0]);
+	file->owned[0] = NULL;
+	file->eh = (struct seam_eh_frame) {
+		.entries_addr = section->sh_addr,
+		.address_bytes = 8, .endian = SEAM_LITTLE,
+	};
+	file->n_owned_bytes = 0;
+	return copy_section(file, 1, section->sh_offset, section->sh_size,
+			    SEAM_CFI_MAX_BYTES, &file->eh.entries);
+}
+
+static int take_debug_frame(struct seam_cfi_file *file,
+			    const Elf64_Shdr *section, bool is_zdebug)
+{
+	bool is_packed = section->sh_flags & SHF_COMPRESSED;
+	struct seam_bytes packed, whole = { NULL, 0 };
+	uint8_t *bytes;
+	int r;
+
+	if (section->sh_size == 0)
+		return 0;
+	r = copy_at(file, section->sh_offset, section->sh_size,
+		    SEAM_CFI_MAX_BYTES, &bytes);
+	if (r < 0)
+		return r;
+	packed = (struct seam_bytes) { bytes, section->sh_size };
+	if (!is_packed && !is_zdebug) {
+		file->debug.entries = own(file, 2, bytes, packed.size);
+		return 0;
+	}
+	r = is_packed ? seam_section_unpack(packed, SEAM_CFI_MAX_BYTES, &whole) :
+		seam_section_unpack_zdebug(packed, SEAM_CFI_MAX_BYTES, &whole);
+	free(bytes);
+	if (r == 0)
+		file->debug.entries = own(file, 2, (uint8_t *)(uintptr_t)
+					  whole.data, whole.size);
+	return r;
+}
+
+/* --- opening --- */
+
+static int read_all(struct seam_cfi_file *file, struct seam_err *err)
+{
+	struct elf_headers headers;
+	struct found_sections found = { 0 };
+	Elf64_Phdr contents = { 0 };
+	int r;
+
+	file->eh.address_bytes = file->debug.address_bytes = 8;
+	file->eh.endian = file->debug.endian = SEAM_LITTLE;
+	file->debug.is_debug_frame = true;
+	r = read_elf_header(file, &headers, err);
+	if (r < 0)
+		return r;
+	r = read_segments(file, &headers, &contents);
+	if (r == 0)
+		r = find_sections(file, &headers, &found);
+	if (r < 0)
+		return seam_err_set(err, r, "cannot read its headers: %s",
+				    strerror(-r));
+	if (!found.has_no_eh)
+		file->eh_error = take_eh_frame(file, &contents, &found.eh);
+	file->debug_error = take_debug_frame(file, &found.debug,
+					     found.is_zdebug);
+	if (file->eh_error < 0)
+		file->eh.entries.size = 0;
+	if (file->eh_error == -ENOMEM || file->debug_error == -ENOMEM)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/*
+ * Whether a read of the file at @fd may have to ask another machine or
+ * process.  Those that cannot, and are asked without RWF_NOWAIT, are in memory.
+ */
+static bool may_block(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	switch ((uint32_t)fs.f_type) {
+	case TMPFS_MAGIC:
+	case RAMFS_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case XFS_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+		return false;
+	default:
+		return true;
+	}
+}
+
+int seam_cfi_file_open(struct seam_cfi_file *file, int fd,
+		       struct seam_err *err)
+{
+	int r;
+
+	*file = (struct seam_cfi_file) { .fd = fd };
+	file->may_block = may_block(fd);
+	r = read_all(file, err);
+	if (r < 0)
+		seam_cfi_file_close(file);
+	return r;
+}
+
+int seam_cfi_file_open_image(struct seam_cfi_file *file,
+			     struct seam_bytes image, struct seam_err *err)
+{
+	int r;
+
+	*file = (struct seam_cfi_file) { .fd = -1 };
+	if (image.size > SEAM_CFI_MAX_IMAGE)
+		return seam_err_set(err, -EFBIG, "an image of %zu bytes",
+				    image.size);
+	file->image = malloc(image.size ? image.size : 1);
+	if (!file->image)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	memcpy(file->image, image.data, image.size);
+	file->image_bytes = image.size;
+	r = read_all(file, err);
+	if (r < 0)
+		seam_cfi_file_close(file);
+	return r;
+}
+
+bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,
+			uint64_t *addr)
+{
+	return seam_segments_addr(&file->segments, offset, addr);
+}
+
+/* Code runs, so it is in memory: a read that would wait has no use. */
+static bool read_code(const struct seam_cfi_file *file, uint64_t offset,
+		      uint8_t *bytes, size_t n)
+{
+	struct iovec io = { bytes, n };
+	ssize_t got;
+
+	if (file->fd < 0)
+		return read_at(file, offset, bytes, n) == 0;
+	if (offset > INT64_MAX)
+		return false;
+	got = preadv2(file->fd, &io, 1, (off_t)offset, RWF_NOWAIT);
+	if (got < 0 && errno == EOPNOTSUPP && !file->may_block)
+		got = pread(file->fd, bytes, n, (off_t)offset);
+	return got == (ssize_t)n;
+}
+
+size_t seam_cfi_file_code_before(const struct seam_cfi_file *file,
+				 uint64_t addr, uint8_t *bytes, size_t max)
+{
+	const struct seam_segment *segment =
+		addr ? segment_at(file, addr - 1) : NULL;
+	uint64_t n;
+
+	if (!segment || !segment->is_executable)
+		return 0;
+	n = addr - segment->addr < max ? addr - segment->addr : max;
+	return read_code(file, segment->offset + (addr - segment->addr) - n,
+			 bytes + max - n, n) ? n : 0;
+}
+
+void seam_cfi_file_release_fd(struct seam_cfi_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}
+
+void seam_cfi_file_close(struct seam_cfi_file *file)
+{
+	seam_cfi_file_release_fd(file);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(file->owned); i++)
+		free(file->owned[i]);
+	free(file->image);
+	free(file->segments.items);
+	*file = (struct seam_cfi_file) { .fd = -1 };
+}

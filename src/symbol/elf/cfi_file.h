@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cfi_file.h - what an ELF file has for unwinding
+ *
+ * .eh_frame with its table of contents, .debug_frame (compressed too; it is
+ * often only in a separate debug file), the segments that lead from a place in
+ * the file to an address, the entry point, the build id, and bytes of code.
+ *
+ * This runs in the recorder, which may be root, on files that others wrote
+ * and may still change.  So it has a reader of its own for the few
+ * headers it needs, and everything but code is copied when the file is opened:
+ * what was checked cannot change later.  Program headers suffice for
+ * .eh_frame; section headers, which may be stripped, give .debug_frame.
+ * Sizes are bounded; a section beyond a limit or out of the file is left
+ * out, with the reason in .eh_error or .debug_error.
+ *
+ * x86-64's kind of file only: 64 bits, little-endian.
+ *
+ * Threads: opened by one, which may be a helper, as opening reads from the
+ * disk; then one at a time.
+ * Source: ELF-64 Object File Format; LSB Core 5.0, 10.6; gABI 4.3, "Section
+ * Compression"; binutils' .zdebug_*: "ZLIB", the size as big-endian u64.
+ */
+#ifndef SEAM_CFI_FILE_H
+#define SEAM_CFI_FILE_H
+
+#include "symbol/elf/elf_file.h"
+#include "wire/eh_frame.h"
+
+enum {
+	/* Largest found: 7 MiB, in a librustc_driver. */
+	SEAM_CFI_MAX_BYTES = 64 << 20,	/* of a section, unpacked */
+	SEAM_CFI_MAX_SEGMENTS = 128,
+	SEAM_CFI_MAX_IMAGE = 1 << 20,
+};
+
+/* Zeroed is valid and closed, but for @fd. */
+struct seam_cfi_file {
+	/* .eh_frame and .debug_frame; without entries: it has none */
+	struct seam_eh_frame eh, debug;
+	int eh_error, debug_error;	/* -errno: why one was left out */
+	uint64_t entry;			/* an address; 0: none */
+	uint16_t machine;		/* EM_X86_64, ... */
+	struct seam_segments segments;
+	uint8_t build_id[SEAM_BUILD_ID_MAX];
+	size_t build_id_size;		/* 0: has none */
+
+	int fd;				/* -1: an image */
+	bool may_block;			/* reading from the file system may */
+	uint8_t *image;			/* owned */
+	size_t image_bytes;
+	uint8_t *owned[3];		/* the bytes of .eh and .debug */
+	size_t n_owned_bytes;
+};
+
+/*
+ * Open the file at @fd, a regular file, and take the descriptor, on failure
+ * too.  0; -EBADMSG: no ELF file, -ENOTSUP: not of this kind, -ENODATA: it ends
+ * early, -ENOMEM, -EIO.  A file without CFI is no failure.
+ */
+int seam_cfi_file_open(struct seam_cfi_file *file, int fd,
+		       struct seam_err *err);
+
+/*
+ * The same for a file in memory, the vdso, whose @image is copied.  -EFBIG
+ * beyond SEAM_CFI_MAX_IMAGE.
+ */
+int seam_cfi_file_open_image(struct seam_cfi_file *file,
+			     struct seam_bytes image, struct seam_err *err);
+
+/* The address of the byte at @offset of the file; false: in no segment. */
+bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,
+			uint64_t *addr);
+
+/*
+ * Copy the bytes of code that end before @addr to the end of @bytes, which has
+ * room for @max.  The number of bytes; 0 where there are none, or where
+ * reading them might wait for a disk or another machine.
+ */
+size_t seam_cfi_file_code_before(const struct seam_cfi_file *file,
+				 uint64_t addr, uint8_t *bytes, size_t max);
+
+/* Give the descriptor back: there are no bytes of code from then on. */
+void seam_cfi_file_release_fd(struct seam_cfi_file *file);
+
+void seam_cfi_file_close(struct seam_cfi_file *file);
+
+#endif /* SEAM_CFI_FILE_H */

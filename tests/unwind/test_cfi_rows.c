@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_cfi_rows.c - functions compiled when they are first seen have the rules of
+ * the whole table; of hostile sections they are refused, at a bounded cost
+ */
+#include "unwind/compile/cfi_rows.h"
+
+#include "unwind/compile/program.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "elf_frames.h"
+#include "no_memory.h"
+
+static const char libc_path[] = "/lib/x86_64-linux-gnu/libc.so.6";
+
+/* Whether the rules of two ids say the same. */
+static bool is_same(const struct seam_unwind_rules *a, uint16_t id_a,
+		    const struct seam_unwind_rules *b, uint16_t id_b)
+{
+	const struct seam_unwind_rule *one, *other;
+
+	if (id_a <= SEAM_UNWIND_BAD_CFI || id_b <= SEAM_UNWIND_BAD_CFI)
+		return id_a == id_b;
+	one = &a->rules.items[id_a];
+	other = &b->rules.items[id_b];
+	for (size_t i = 0; i < one->n_saved && i < other->n_saved; i++) {
+		const struct seam_unwind_saved *x =
+			&a->saved.items[one->first_saved + i];
+		const struct seam_unwind_saved *y =
+			&b->saved.items[other->first_saved + i];
+
+		if (x->column != y->column || x->how != y->how ||
+		    (x->how < SEAM_UNWIND_AT_EXPRESSION &&
+		     x->value != y->value))
+			return false;
+	}
+	return one->cfa_how == other->cfa_how &&
+	       one->cfa_column == other->cfa_column &&
+	       (one->cfa_how == SEAM_UNWIND_CFA_EXPRESSION ||
+		one->cfa_value == other->cfa_value) &&
+	       one->n_saved == other->n_saved &&
+	       one->is_signal_frame == other->is_signal_frame;
+}
+
+/* Each address at which a row of the table starts, and the one before. */
+static void compare(struct seam_unwind_rows *rows,
+		    const struct seam_unwind_table *table)
+{
+	for (size_t round = 0; round < 2; round++) {
+		for (size_t i = 0; i < table->n; i++) {
+			uint64_t addr = table->base_addr + table->starts[i];
+
+			assert_true(is_same(&table->rules, table->ids[i],
+					    &rows->rules,
+					    seam_unwind_rows_find(rows, addr)));
+			addr--;
+			assert_true(is_same(&table->rules,
+				seam_unwind_table_find(table, addr),
+				&rows->rules,
+				seam_unwind_rows_find(rows, addr)));
+		}
+	}
+}
+
+static void rows_are_those_of_the_whole_table(void **state)
+{
+	struct seam_unwind_table table;
+	struct seam_unwind_rows rows;
+	struct elf_frames file;
+
+	(void)state;
+	assert_true(elf_frames_open(&file, libc_path));
+	assert_int_equal(seam_unwind_table_build(&table, &file.frame), 0);
+	assert_int_equal(seam_unwind_rows_init(&rows, &file.frame, NULL), 0);
+	assert_int_equal(rows.whole.n, 0);
+	compare(&rows, &table);
+	assert_int_equal(rows.refused.n_broken + rows.refused.n_unsupported +
+			 rows.refused.n_too_large, 0);
+	assert_true(rows.functions.n > 1000);
+	assert_true(seam_unwind_rows_bytes(&rows) > table.n * 6);
+	seam_unwind_rows_fini(&rows);
+	seam_unwind_table_fini(&table);
+	elf_frames_close(&file);
+}
+
+static void without_a_table_of_contents_all_is_compiled(void **state)
+{
+	struct seam_unwind_table table;
+	struct seam_unwind_rows rows;
+	struct elf_frames file;
+
+	(void)state;
+	assert_true(elf_frames_open(&file, libc_path));
+	assert_int_equal(seam_unwind_table_build(&table, &file.frame), 0);
+	file.frame.header.size = 0;
+	assert_int_equal(seam_unwind_rows_init(&rows, &file.frame, NULL), 0);
+	assert_int_equal(rows.whole.n, table.n);
+	compare(&rows, &table);
+	seam_unwind_rows_fini(&rows);
+	seam_unwind_table_fini(&table);
+	elf_frames_close(&file);
+}
+
+static void an_empty_one_has_no_rules(void **state)
+{
+	struct seam_unwind_rows rows = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_unwind_rows_find(&rows, 0), SEAM_UNWIND_NO_CFI);
+	seam_unwind_rows_fini(&rows);
+	assert_int_equal(seam_unwind_rows_init(&rows, NULL, NULL), 0);
+	assert_int_equal(seam_unwind_rows_find(&rows, UINT64_MAX),
+			 SEAM_UNWIND_NO_CFI);
+	assert_int_equal(seam_unwind_rows_find(&rows, UINT64_MAX),
+			 SEAM_UNWIND_NO_CFI);
+	seam_unwind_rows_fini(&rows);
+}
+
+/* --- sections made here --- */
+
+enum { ENTRIES_ADDR = 0x10000, HEADER_ADDR = 0x8000, CODE = 0x1000 };
+
+struct made {
+	struct seam_eh_frame frame;
+	uint8_t entries[1 << 18], header[1 << 16];
+	size_t n, n_rows;
+};
+
+static void put32(uint8_t *at, uint64_t value)
+{
+	uint32_t word = (uint32_t)value;
+
+	memcpy(at, &word, sizeof(word));
+}
+
+/* A CIE: CFA = rsp + 8, the return address at CFA - 8; plain addresses. */
+static void put_cie(struct made *made)
+{
+	static const uint8_t cie[] = {
+		20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1,
+		0x0b, 0x0c, 7, 8, 0x90, 1, 0, 0,
+	};
+
+	memset(made, 0, sizeof(*made));
+	memcpy(made->entries, cie, sizeof(cie));
+	made->n = sizeof(cie);
+}
+
+/* An FDE for @range bytes from @start on; its place. */
+static size_t put_fde(struct made *made, uint64_t start, uint32_t range,
+		      const char *program, size_t size)
+{
+	uint8_t *at = made->entries + made->n;
+	size_t offset = made->n;
+
+	put32(at, 13 + size);
+	put32(at + 4, made->n + 4);
+	put32(at + 8, start);
+	put32(at + 12, range);
+	at[16] = 0;
+	memcpy(at + 17, program, size);
+	made->n += 17 + size;
+	return offset;
+}
+
+static void put_row(struct made *made, uint64_t start, size_t offset)
+{
+	uint8_t *at = made->header + 12 + 8 * made->n_rows++;
+
+	put32(at, start - HEADER_ADDR);
+	put32(at + 4, ENTRIES_ADDR + offset - HEADER_ADDR);
+}
+
+static const struct seam_eh_frame *finish(struct made *made)
+{
+	static const uint8_t start[] = { 1, 0x03, 0x03, 0x3b };
+
+	memcpy(made->header, start, sizeof(start));
+	put32(made->header + 8, made->n_rows);
+	made->frame = (struct seam_eh_frame) {
+		.entries = { made->entries, made->n },
+		.entries_addr = ENTRIES_ADDR,
+		.header = { made->header, 12 + 8 * made->n_rows },
+		.header_addr = HEADER_ADDR, .address_bytes = 8,
+	};
+	return &made->frame;
+}
+
+#define FDE(made, start, range, text)					\
+	put_row(made, start,						\
+		put_fde(made, start, range, text, sizeof(text) - 1))
+
+static void a_bad_function_is_refused_and_its_neighbours_are_not(void **state)
+{
+	static struct made made;
+	struct seam_unwind_rows rows;
+
+	(void)state;
+	put_cie(&made);
+	FDE(&made, CODE, 16, "\x41\x0e\x10");
+	FDE(&made, CODE + 16, 16, "\x41\x0e\x10\x0b");	/* restore_state */
+	FDE(&made, CODE + 32, 16, "\x41\x2d");		/* of another machine */
+	/* CFA = rsp + 2^35 */
+	FDE(&made, CODE + 48, 16, "\x0e\x80\x80\x80\x80\x80\x01");
+	FDE(&made, CODE + 64, 16, "\x41\x0e\x10");
+	put_row(&made, CODE + 80, 1 << 20);		/* out of the section */
+	assert_int_equal(seam_unwind_rows_init(&rows, finish(&made), NULL), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t i = 0; i < 96; i++) {
+			uint16_t id = seam_unwind_rows_find(&rows, CODE + i);
+
+			if (i < 16 || (i >= 64 && i < 80))
+				assert_true(id > SEAM_UNWIND_BAD_CFI);
+			else
+				assert_int_equal(id, SEAM_UNWIND_BAD_CFI);
+		}
+	}
+	assert_int_equal(rows.refused.n_unsupported, 1);
+	assert_int_equal(rows.refused.n_too_large, 1);
+	assert_true(rows.refused.n_broken >= 2);
+	seam_unwind_rows_fini(&rows);
+}
+
+static void debug_frame_is_for_what_eh_frame_has_not(void **state)
+{
+	static struct made made, other;
+	struct seam_unwind_rows rows;
+	uint16_t first, last;
+
+	(void)state;
+	put_cie(&made);
+	FDE(&made, CODE, 16, "\x0e\x10");
+	FDE(&made, CODE + 32, 16, "\x0b");
+	put_cie(&other);
+	FDE(&other, CODE, 16, "\x0e\x20");
+	FDE(&other, CODE + 16, 16, "\x0e\x18");
+	FDE(&other, CODE + 32, 16, "\x0e\x28");
+	finish(&other);
+	other.frame.header.size = 0;
+	assert_int_equal(seam_unwind_rows_init(&rows, finish(&made),
+					       &other.frame), 0);
+	first = seam_unwind_rows_find(&rows, CODE);
+	assert_int_equal(rows.rules.rules.items[first].cfa_value, 16);
+	last = seam_unwind_rows_find(&rows, CODE + 16);
+	assert_int_equal(rows.rules.rules.items[last].cfa_value, 24);
+	last = seam_unwind_rows_find(&rows, CODE + 32);
+	assert_int_equal(rows.rules.rules.items[last].cfa_value, 40);
+	assert_int_equal(seam_unwind_rows_find(&rows, CODE + 48),
+			 SEAM_UNWIND_NO_CFI);
+	seam_unwind_rows_fini(&rows);
+}
+
+/*
+ * A table of contents whose 8,000 functions are one program of 256 KiB, each
+ * from another place on: all that is compiled has the size of the section.
+ */
+static void overlapping_functions_cost_no_more_than_the_section(void **state)
+{
+	static struct made made;
+	struct seam_unwind_rows rows;
+	size_t n_refused = 0;
+
+	(void)state;
+	put_cie(&made);
+	while (made.n + 64 * 1024 < sizeof(made.entries)) {
+		/* FDEs that begin inside each other's programs */
+		uint8_t *at = made.entries + made.n;
+		uint64_t start = CODE + 16 * (uint64_t)made.n_rows;
+
+		put32(at, 64 * 1024);
+		put32(at + 4, made.n + 4);
+		put32(at + 8, start);
+		put32(at + 12, 1 << 30);
+		put_row(&made, start, made.n);
+		made.n += 32;
+	}
+	made.n = sizeof(made.entries);
+	assert_true(made.n_rows > 6000);
+	assert_int_equal(seam_unwind_rows_init(&rows, finish(&made), NULL), 0);
+	for (uint64_t i = 0; i < made.n_rows; i++)
+		n_refused += seam_unwind_rows_find(&rows, CODE + 16 * i) ==
+			     SEAM_UNWIND_BAD_CFI;
+	assert_true(n_refused > 6000 - 100);
+	assert_true(rows.refused.n_too_large > 5000);
+	assert_true(seam_unwind_rows_bytes(&rows) < 20 << 20);
+	seam_unwind_rows_fini(&rows);
+}
+
+static void no_more_rules_than_ids_and_no_more_expressions(void **state)
+{
+	struct seam_unwind_row row = {
+		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
+		.cfa_column = SEAM_X86_64_RSP,
+	};
+	struct seam_unwind_rules rules = { 0 };
+	static uint8_t expression[60000];
+	int r = 0, n = 0;
+
+	(void)state;
+	for (; r >= 0; row.cfa_value++)
+		r = seam_unwind_rules_intern(&rules, &row);
+	assert_int_equal(r, -EOVERFLOW);
+	assert_int_equal(rules.rules.n, SEAM_UNWIND_MAX_RULES);
+	/* one that is there is still found */
+	row.cfa_value = 8;
+	assert_true(seam_unwind_rules_intern(&rules, &row) > 1);
+	for (r = 0; r >= 0; n++) {
+		memcpy(expression, &n, sizeof(n));
+		r = seam_unwind_rules_expression(&rules, (struct seam_bytes) {
+			expression, sizeof(expression) });
+	}
+	assert_int_equal(r, -EOVERFLOW);
+	assert_true(rules.expressions.n <= SEAM_UNWIND_MAX_EXPRESSIONS + 1024);
+	seam_unwind_rules_fini(&rules);
+}
+
+/* A look-up without memory is answered, and answered right when there is. */
+static void without_memory_a_function_is_tried_again(void **state)
+{
+	static struct made made;
+
+	(void)state;
+	put_cie(&made);
+	FDE(&made, CODE, 16, "\x41\x0e\x10\x41\x0e\x18");
+	finish(&made);
+	for (long n = 1; ; n++) {
+		struct seam_unwind_rows rows;
+		uint16_t id;
+
+		until_failure = n;
+		assert_int_equal(seam_unwind_rows_init(&rows, &made.frame,
+						       NULL), 0);
+		id = seam_unwind_rows_find(&rows, CODE + 2);
+		if (id == SEAM_UNWIND_BAD_CFI)
+			id = seam_unwind_rows_find(&rows, CODE + 2);
+		assert_int_equal(rows.rules.rules.items[id].cfa_value, 24);
+		seam_unwind_rows_fini(&rows);
+		if (until_failure > 0)
+			break;
+	}
+	until_failure = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_those_of_the_whole_table),
+		cmocka_unit_test(without_a_table_of_contents_all_is_compiled),
+		cmocka_unit_test(an_empty_one_has_no_rules),
+		cmocka_unit_test(
+			a_bad_function_is_refused_and_its_neighbours_are_not),
+		cmocka_unit_test(debug_frame_is_for_what_eh_frame_has_not),
+		cmocka_unit_test(
+			overlapping_functions_cost_no_more_than_the_section),
+		cmocka_unit_test(
+			no_more_rules_than_ids_and_no_more_expressions),
+		cmocka_unit_test(without_memory_a_function_is_tried_again),
+	};
+
+	return cmocka_run_group_tests_name("cfi_rows", tests, NULL, NULL);
+}
