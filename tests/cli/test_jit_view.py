@@ -63,7 +63,7 @@ def record():
             raise Skip("no permission to record, or no x86-64")
     if not os.path.exists("perf.data") and HAS_PERF:
         os.mkdir("p")
-        run("perf", "record", "-q", "-k", "mono", "-g", "-e", "cpu-clock",
+        run("perf", "record", "-q", "-B", "-k", "mono", "-g", "-e", "cpu-clock",
             "-F", "999", "-o", "perf.data", JIT, "100", FOLDER)
     return "r.seam"
 
@@ -496,7 +496,7 @@ def test_perf_unwinds_through_code_with_its_tables():
     if not HAS_PERF or "--call-graph" not in run("perf", "record",
                                                  "-h").stderr:
         raise Skip("no perf")
-    done = run("perf", "record", "-q", "-k", "mono", "--call-graph", "dwarf",
+    done = run("perf", "record", "-q", "-B", "-k", "mono", "--call-graph", "dwarf",
                "-e", "cpu-clock", "-F", "499", "-o", "dwarf.data", JIT, "100",
                FOLDER)
     if done.returncode:

@@ -318,7 +318,7 @@ def test_attrs_are_those_of_perf():
             continue
         result = record(*flags, "-e", event, "-o", "o.seam", "true")
         equal(result.returncode, 0, f"{words}: {result.stderr}")
-        perf("record", *flags, "-e", event, "-o", "o.perf", "true",
+        perf("record", "-B", *flags, "-e", event, "-o", "o.perf", "true",
              silent=False)
         ours = attrs("o.seam/data")
         mine = list(ours.values())[0]

@@ -79,7 +79,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.environ["HOME"] = folder
     if not shutil.which("perf"):
         skip("no perf")
-    r = run("perf", "record", "-q", "-k", "mono", "-g", "-e", "cpu-clock",
+    r = run("perf", "record", "-q", "-B", "-k", "mono", "-g", "-e", "cpu-clock",
             "-F", "999", "-o", "perf.data", jit, "100", folder)
     dumps = [n for n in os.listdir(folder) if n.endswith(".dump")]
     if r.returncode or not dumps:

@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     if not shutil.which("perf"):
         skip(NAMES, "no perf")
-    r = run("perf", "record", "-q", "-k", "mono", "-g", "-e", "cpu-clock",
+    r = run("perf", "record", "-q", "-B", "-k", "mono", "-g", "-e", "cpu-clock",
             "-F", "999", "-o", "perf.data", jit, "100", folder)
     if r.returncode or not os.path.exists("perf.data"):
         skip(NAMES, "perf may not record")
