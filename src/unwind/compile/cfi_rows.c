@@ -135,9 +135,10 @@ static bool find_searched(struct seam_unwind_rows *rows, uint64_t addr,
 	const struct seam_unwind_function *function;
 	int r = seam_eh_frame_find(&rows->searched, addr, &rows->fde);
 
-	*id = (uint16_t)(r < 0 ? SEAM_UNWIND_BAD_CFI : SEAM_UNWIND_NO_CFI);
-	if (r < 0)
+	if (r < 0) {
 		seam_unwind_refuse(&rows->refused, r);
+		*id = SEAM_UNWIND_BAD_CFI;
+	}
 	if (r != 1)
 		return true;
 	function = known_function(rows, rows->fde.instructions_offset);
@@ -165,7 +166,8 @@ static bool look_up(struct seam_unwind_rows *rows, uint64_t addr, uint16_t *id)
 	if (*id <= SEAM_UNWIND_BAD_CFI && rows->debug.n) {
 		uint16_t other = seam_unwind_table_find(&rows->debug, addr);
 
-		*id = other != SEAM_UNWIND_NO_CFI ? other : *id;
+		if (other != SEAM_UNWIND_NO_CFI)
+			*id = other;
 	}
 	return is_final;
 }
