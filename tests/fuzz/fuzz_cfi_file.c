@@ -111,8 +111,8 @@ static void look_up(struct one *one)
 		for (uint64_t k = 0; k < 256; k++)
 			seam_unwind_rows_find(&one->rows,
 				one->file.segments.items[i].addr + 8 * k);
-	if (one->rows.starts.n > one->file.eh.entries.size + (1 << 20) +
-	    2 * one->rows.functions.n)
+	if (one->rows.functions.starts.n > one->file.eh.entries.size +
+	    (1 << 20) + 2 * one->rows.functions.list.n)
 		abort();
 }
 

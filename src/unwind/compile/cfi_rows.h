@@ -22,13 +22,8 @@
 #ifndef SEAM_UNWIND_ROWS_H
 #define SEAM_UNWIND_ROWS_H
 
+#include "unwind/compile/function_rows.h"
 #include "unwind/compile/table.h"
-
-/* A function's rows: [first, first + n) of .starts and .ids. */
-struct seam_unwind_function {
-	uint64_t key;			/* where its FDE is in the section */
-	uint32_t first, n;
-};
 
 struct seam_unwind_cached {
 	uint64_t addr;
@@ -38,15 +33,11 @@ struct seam_unwind_cached {
 /* Zeroed is valid and empty. */
 struct seam_unwind_rows {
 	struct seam_unwind_rules rules;		/* of all ids */
-	struct seam_unwind_refused refused;
-
 	struct seam_eh_frame searched;		/* with a table of contents */
 	struct seam_eh_fde fde;			/* the last one, with its CIE */
-	uint64_t bytes_left;			/* that may be compiled */
-	SEAM_ARRAY(struct seam_unwind_function) functions;
-	struct seam_index index;		/* of functions, by key */
-	SEAM_ARRAY(uint32_t) starts;		/* from the function's start */
-	SEAM_ARRAY(uint16_t) ids;
+	struct seam_unwind_functions functions;
+	struct seam_index index;	/* of functions, by their start */
+	uint64_t n_bad_contents;	/* of .eh_frame_hdr: addresses */
 
 	struct seam_unwind_table whole, debug;	/* without .rules */
 
@@ -68,6 +59,10 @@ int seam_unwind_rows_init(struct seam_unwind_rows *rows,
  * Without memory it is SEAM_UNWIND_BAD_CFI, until there is some.
  */
 uint16_t seam_unwind_rows_find(struct seam_unwind_rows *rows, uint64_t addr);
+
+/* The functions that were refused so far, by reason. */
+struct seam_unwind_refused
+seam_unwind_rows_refused(const struct seam_unwind_rows *rows);
 
 /* The memory that it holds, in bytes. */
 size_t seam_unwind_rows_bytes(const struct seam_unwind_rows *rows);
