@@ -83,6 +83,11 @@ struct seam_event {
 	uint64_t period;	/* of its own; 0: the recording's */
 	uint64_t frequency_hz;	/* likewise */
 	enum seam_event_callchains callchains;
+	/*
+	 * The recorder replaces registers and copied stacks of its samples by
+	 * call chains: the file has the attr of seam_event_file_attr().
+	 */
+	bool is_unwound;
 	enum seam_aux_kind aux_kind;
 	int leader;		/* index of its group's leader, or ALONE */
 	bool read_by_leader;	/* {a,b}:S: counts; the leader samples */
@@ -109,6 +114,9 @@ void seam_event_init(struct seam_event *event);
  */
 void seam_event_init_program(struct seam_event *event, const char *name,
 			     uint32_t number);
+
+/* The attr that describes the samples in the file. */
+struct perf_event_attr seam_event_file_attr(const struct seam_event *event);
 
 /* Read "name[:modifiers]" or "rNNN[:modifiers]".  -EINVAL: no such name. */
 int seam_event_parse(struct seam_event *event, const char *text,
