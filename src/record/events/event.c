@@ -213,6 +213,19 @@ void seam_event_init_program(struct seam_event *event, const char *name,
 	event->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
 }
 
+struct perf_event_attr seam_event_file_attr(const struct seam_event *event)
+{
+	struct perf_event_attr attr = event->attr;
+
+	if (event->is_unwound) {
+		attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER |
+						PERF_SAMPLE_STACK_USER);
+		attr.sample_regs_user = 0;
+		attr.sample_stack_user = 0;
+	}
+	return attr;
+}
+
 struct seam_event *seam_event_list_push(struct seam_event_list *list)
 {
 	struct seam_event *event = SEAM_ARRAY_PUSH(list);

@@ -41,8 +41,10 @@ static int describe_events(struct seam_data_file *file,
 
 	for (size_t e = 0; r == 0 && e < file->n_events; e++) {
 		struct seam_perf_event *event = &file->events[e];
+		struct perf_event_attr attr =
+			seam_event_file_attr(&sources->events[e]);
 
-		event->attr = seam_perf_attr_of(&sources->events[e].attr);
+		event->attr = seam_perf_attr_of(&attr);
 		event->name = sources->events[e].name;
 		event->max_ids = later;
 		if (!alloc_ids(file, e, sources->list.n + later + 1))
