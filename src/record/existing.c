@@ -50,7 +50,7 @@ static void track_files(struct seam_session *s, const struct seam_synth *synth)
 		struct seam_perf_sideband record;
 
 		if (seam_sources_read_sideband(at, &record))
-			seam_session_track_files(s, &record);
+			seam_session_track_files(s, &record, false);
 		pos += SEAM_PERF_HEADER_BYTES +
 		       seam_perf_record_at(at).payload.size;
 	}
@@ -154,6 +154,7 @@ static int read_all(struct seam_session *s,
 	if (!s->kept_files.helper)
 		return err ? err->code : -ENOMEM;
 	s->drain.unordered = true;
+	s->stacks.is_starting = true;
 	for (size_t i = 0; goes_on && e.r == 0 && i < pids->n; i++) {
 		e.r = submit(&e, pids->items[i]);
 		goes_on = wait_for_jobs(&e, MAX_WAITING);
@@ -163,6 +164,7 @@ static int read_all(struct seam_session *s,
 	if (e.n_waiting)
 		seam_helper_abandon(s->kept_files.helper);
 	s->drain.unordered = false;
+	s->stacks.is_starting = false;
 	report(&e);
 	return e.r;
 }

@@ -27,6 +27,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+enum { WAIT_MS = 20 };	/* between two checks for overdue jobs */
+
 /* How long files may be copied, or /proc be read at the start. */
 #define MAX_COPY_NS (60 * SEAM_NS_PER_S)
 
@@ -112,7 +114,7 @@ static void read_sideband(void *context,
 {
 	struct seam_session *s = context;
 
-	seam_session_track_files(s, record);
+	seam_session_track_files(s, record, true);
 	seam_services_see(&s->services, record);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_read(&s->new_threads, record);
@@ -134,14 +136,35 @@ static struct seam_bytes take_programs(void *context, bool is_last)
 	return seam_services_take(&s->services, is_last);
 }
 
-static void read_sample(void *context, uint32_t event,
-			const struct seam_ring_header *record)
+static void read_sample(void *context, uint32_t event, const void *record)
 {
 	struct seam_session *s = context;
 
 	seam_kept_hits_sample(&s->kept_hits,
 			      &s->recording.data.events[event].attr,
 			      seam_perf_record_at(record).payload);
+}
+
+/* Of events whose samples are unwound while they are drained. */
+static int init_stacks(struct seam_session *s, struct seam_err *err)
+{
+	long max_chain = seam_procfs_sysctl("perf_event_max_stack", 127);
+	struct seam_perf_attr *attrs = calloc(s->events.n, sizeof(*attrs));
+	int r;
+
+	if (!attrs)
+		return seam_err_set(err, -ENOMEM, "out of memory");
+	for (size_t e = 0; e < s->events.n; e++)
+		if (s->events.items[e].is_unwound)
+			attrs[e] = seam_perf_attr_of(&s->events.items[e].attr);
+	r = seam_live_stacks_init(&s->stacks, attrs, s->events.n,
+				  (size_t)max_chain, &s->recording.data.stacks,
+				  err);
+	free(attrs);
+	s->stacks.on_sample = s->drain.on_sample;
+	s->stacks.context = s;
+	s->drain.stacks = s->stacks.is_used ? &s->stacks : NULL;
+	return r;
 }
 
 /* Connect the readers of records with each other. */
@@ -178,9 +201,11 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 	int r = seam_recording_begin_data(&s->recording, &s->sources, err);
 
 	connect_readers(s);
-	s->recording.data.stacks.dump_bytes = s->stacks.bytes;
+	s->recording.data.stacks.dump_bytes = s->copies.bytes;
 	if (r == 0)
 		r = seam_drain_init(&s->drain, err);
+	if (r == 0)
+		r = init_stacks(s, err);
 	if (r == 0 && s->options->compress_level)
 		r = seam_compress_init(&s->recording.data.compress,
 				       s->options->compress_level, err);
@@ -254,13 +279,29 @@ static int check_place(struct seam_session *s, struct seam_err *err)
 			    s->recording.bundle.path : "data");
 }
 
+/* Wait for the files that samples wait for. */
+static void finish_stacks(struct seam_session *s)
+{
+	bool goes_on = true;
+	int fd = -1;
+
+	if (!s->drain.stacks || s->result->cut_short)
+		return;
+	seam_session_drain(s, NULL);
+	while (goes_on && seam_live_stacks_is_busy(&s->stacks, &fd)) {
+		goes_on = seam_rounds_wait(s, fd, WAIT_MS);
+		seam_session_drain(s, NULL);
+	}
+}
+
 /* Write the last records, and count losses that no record reports. */
 static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 {
 	struct seam_data_file *data = &s->recording.data;
 
-	s->drain.is_last = true;
 	seam_rounds_allow(s, MAX_COPY_NS);
+	finish_stacks(s);
+	s->drain.is_last = true;
 	keep_first(&r, seam_session_drain(s, r < 0 ? NULL : err));
 	finish_services(s);
 	if (s->options->overwrite && !s->result->cut_short)
@@ -339,6 +380,7 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 static void fini(struct seam_session *s)
 {
 	seam_drain_fini(&s->drain);
+	seam_live_stacks_fini(&s->stacks);
 	seam_kept_files_fini(&s->kept_files);
 	seam_kept_hits_fini(&s->kept_hits);
 	seam_kept_kernel_fini(&s->kept_kernel);

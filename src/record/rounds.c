@@ -107,7 +107,7 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 {
 	uint64_t now_ns = seam_clock_ns(), due_ns = s->rounds.end_ns;
 
-	int longest_ms = s->stacks.bytes ? SEAM_STACK_PLAN_WAIT_MS :
+	int longest_ms = s->copies.bytes ? SEAM_STACK_PLAN_WAIT_MS :
 			 LONGEST_WAIT_MS;
 
 	wait_ms = had_sideband ? SHORTEST_WAIT_MS :

@@ -79,7 +79,7 @@ static bool may_copy(const struct seam_session *s,
 {
 	const struct seam_record_options *o = s->options;
 
-	return !s->stacks.by_frame_pointers && !o->overwrite &&
+	return !s->copies.by_frame_pointers && !o->overwrite &&
 	       !o->per_thread && (has_frequency(o, event) || o->callchains) &&
 	       SEAM_STACK_PLAN_UNWINDS && seam_stack_plan_is_supported();
 }
@@ -162,8 +162,8 @@ static int refuse_copies(struct seam_session *s,
 {
 	if (requested(s, event) != SEAM_CALL_GRAPH_DEFAULT)
 		return seam_err_set(err, -EINVAL, "%s", why);
-	s->stacks.by_frame_pointers = true;
-	snprintf(s->stacks.why, sizeof(s->stacks.why), "%s", why);
+	s->copies.by_frame_pointers = true;
+	snprintf(s->copies.why, sizeof(s->copies.why), "%s", why);
 	return -EAGAIN;
 }
 
@@ -174,7 +174,7 @@ static int refuse_size(struct seam_session *s, const struct seam_event *event,
 			 SEAM_STACK_PLAN_DWARF_BYTES;
 	uint64_t hz = copies_hz(s);
 	uint64_t max_hz = seam_stack_plan_max_hz(ring_bytes, bytes);
-	char ring[SEAM_TEXT_SIZE], why[sizeof(s->stacks.why)];
+	char ring[SEAM_TEXT_SIZE], why[sizeof(s->copies.why)];
 
 	seam_text_size(ring, ring_bytes);
 	if (hz > max_hz)
@@ -261,13 +261,13 @@ int seam_sampling_set(struct seam_session *s, struct seam_err *err)
 	do
 		r = set_rates(s, err);
 	while (r == -EAGAIN);
-	s->stacks.bytes = 0;
+	s->copies.bytes = 0;
 	for (size_t i = 0; r == 0 && i < s->events.n; i++) {
 		struct seam_event *event = &s->events.items[i];
 
 		set_contents(s, event);
-		if (event->attr.sample_stack_user > s->stacks.bytes)
-			s->stacks.bytes = event->attr.sample_stack_user;
+		if (event->attr.sample_stack_user > s->copies.bytes)
+			s->copies.bytes = event->attr.sample_stack_user;
 	}
 	return r;
 }
@@ -292,8 +292,8 @@ size_t seam_sampling_ring_bytes(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
 
-	if (s->stacks.ring_bytes && has_copies(s))
-		return s->stacks.ring_bytes;
+	if (s->copies.ring_bytes && has_copies(s))
+		return s->copies.ring_bytes;
 	if (o->ring_auto)
 		return largest_ring(MAX_AUTO_BYTES);
 	if (o->ring_bytes)
@@ -322,16 +322,16 @@ int seam_sampling_check(struct seam_session *s, struct seam_err *err)
 			SEAM_RECORD_RING_BYTES;
 	int r = 0;
 
-	s->stacks.was_limited |= was_limited;
+	s->copies.was_limited |= was_limited;
 	for (size_t i = 0; r == 0 && i < s->events.n; i++)
 		r = check_copies(s, &s->events.items[i],
 				 s->sources.ring_bytes, err);
 	if (r == 0 && !copies_suit(s))
 		r = -EAGAIN;
-	s->stacks.ring_bytes = s->sources.ring_bytes;
+	s->copies.ring_bytes = s->sources.ring_bytes;
 	/* larger rings than by default were tried for the copies */
 	s->sources.left_out &= ~(unsigned int)SEAM_LEFT_OUT_RING_SPACE;
-	if (s->options->ring_auto ? s->stacks.was_limited :
+	if (s->options->ring_auto ? s->copies.was_limited :
 	    s->sources.ring_bytes < wanted)
 		s->sources.left_out |= SEAM_LEFT_OUT_RING_SPACE;
 	return r;
@@ -407,9 +407,9 @@ void seam_sampling_report(const struct seam_session *s)
 {
 	report_frequencies(s);
 	report_rings(s);
-	if (s->stacks.by_frame_pointers)
+	if (s->copies.by_frame_pointers)
 		seam_session_note(s, false, "stacks by frame pointers only: "
-				  "%s", s->stacks.why);
+				  "%s", s->copies.why);
 	for (size_t i = 0; i < s->events.n; i++)
 		if (i != s->sources.sideband)
 			report_copies(s, &s->events.items[i]);

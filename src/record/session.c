@@ -34,8 +34,11 @@ int seam_session_watch(struct seam_session *s, struct seam_err *err)
 }
 
 void seam_session_track_files(struct seam_session *s,
-			      const struct seam_perf_sideband *record)
+			      const struct seam_perf_sideband *record,
+			      bool is_new)
 {
+	if (s->stacks.is_used)
+		seam_live_stacks_sideband(&s->stacks, record, is_new);
 	seam_kept_files_sideband(&s->kept_files, record);
 	if (s->options->keep_files)
 		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);

@@ -23,6 +23,7 @@
 #include "record/rounds.h"
 #include "record/services/jit_service.h"
 #include "record/services/services.h"
+#include "record/stacks/live_stacks.h"
 
 struct seam_session {
 	const struct seam_record_options *options;
@@ -34,13 +35,13 @@ struct seam_session {
 	struct seam_child child;
 	struct seam_event_list events;
 	uint64_t frequency_hz;		/* of samples; 0: by period */
-	struct seam_session_stacks {	/* see stack_plan.h */
+	struct seam_session_copies {	/* of stacks: stack_plan.h */
 		uint32_t bytes;		/* of the largest copy; 0: none */
 		size_t ring_bytes;	/* that could be mapped; 0: not known */
 		bool was_limited;	/* more could not be locked */
 		bool by_frame_pointers;	/* copies were the default, but: */
 		char why[160];
-	} stacks;
+	} copies;
 	struct seam_sources sources;
 	size_t n_watched;		/* sources that the loop waits for */
 
@@ -48,6 +49,7 @@ struct seam_session {
 	struct seam_loop loop;
 	struct seam_rounds rounds;
 	struct seam_drain drain;
+	struct seam_live_stacks stacks;
 	struct seam_recording recording;
 
 	/* Readers of the side-band. */
@@ -68,9 +70,13 @@ void seam_session_note(const struct seam_session *s, bool verbose,
 /* Have the loop wait for all sources that it does not wait for yet. */
 int seam_session_watch(struct seam_session *s, struct seam_err *err);
 
-/* Pass a side-band record to kept_files and kept_hits. */
+/*
+ * Pass a side-band record to kept_files, kept_hits and stacks.  @is_new: from
+ * a ring, not made from /proc.
+ */
 void seam_session_track_files(struct seam_session *s,
-			      const struct seam_perf_sideband *record);
+			      const struct seam_perf_sideband *record,
+			      bool is_new);
 
 /* One round of draining.  After -errno the recording is cut short. */
 int seam_session_drain(struct seam_session *s, struct seam_err *err);

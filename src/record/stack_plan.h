@@ -18,7 +18,7 @@
 
 enum {
 	/* Whether the recorder unwinds copies; else auto is fp. */
-	SEAM_STACK_PLAN_UNWINDS = 0,
+	SEAM_STACK_PLAN_UNWINDS = 1,
 	SEAM_STACK_PLAN_HZ = 1000,	/* default where stacks are copied */
 	/* Default rings there: the largest of these that can be mapped. */
 	SEAM_STACK_PLAN_MAX_RING_BYTES = 2 * 1024 * 1024,

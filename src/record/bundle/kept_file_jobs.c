@@ -3,7 +3,7 @@
 #include "record/bundle/kept_file_jobs.h"
 
 #include "base/file.h"
-#include "record/proc/target_file.h"
+#include "record/proc/mapped_file.h"
 #include "symbol/elf/elf_file.h"
 #include "symbol/elf/build_id.h"
 
@@ -21,10 +21,9 @@ static const char part[] = SEAM_BUNDLE_PART;
 #define COPY_LIMIT_NS (10 * SEAM_HELPER_LIMIT_NS)
 enum { CHUNK = 4 << 20 };
 
-/* A recorded file: its build id, and its path. */
+/* A recorded file: what it is, and its path. */
 struct identity {
-	uint8_t build_id[SEAM_KEPT_BUILD_ID];
-	size_t build_id_size;
+	struct seam_file_identity is;
 	char path[];
 };
 
@@ -37,85 +36,38 @@ static size_t identity_size(const char *path)
 static void identify(struct identity *id, const uint8_t *build_id,
 		     size_t build_id_size, const char *path)
 {
-	memcpy(id->build_id, build_id, build_id_size);
-	id->build_id_size = build_id_size;
+	id->is = (struct seam_file_identity) { .build_id_size = build_id_size };
+	memcpy(id->is.build_id, build_id, build_id_size);
 	memcpy(id->path, path, strlen(path) + 1);
-}
-
-static bool has_build_id(int fd, const struct identity *id)
-{
-	uint8_t found[SEAM_KEPT_BUILD_ID];
-
-	return seam_build_id_read(fd, found) == id->build_id_size &&
-	       memcmp(found, id->build_id, id->build_id_size) == 0;
-}
-
-/* Return @fd if it has that build id; else close it.  @fd may be -errno. */
-static int if_identical(int fd, const struct identity *id)
-{
-	if (fd < 0 || has_build_id(fd, id))
-		return fd;
-	close(fd);
-	return -ENOENT;
 }
 
 /* Whether the file at that path has that build id. */
 static bool is_at_path(const struct identity *id)
 {
-	int fd = if_identical(seam_elf_open_fd(id->path, NULL), id);
+	int fd = seam_elf_open_fd(id->path, NULL);
+	bool is_same = fd >= 0 && seam_mapped_file_is(fd, &id->is);
 
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0;
+	return is_same;
 }
 
 /* ---- open ---- */
 
 struct open_job {
 	struct seam_helper_job job;
-	int32_t pid;
-	uint64_t begin, end;
+	struct seam_file_mapping mapping;	/* .path: of id */
 	int fd;			/* the result: or -errno */
 	uint64_t copy_bytes;	/* 0: it is at its path */
 	struct identity id;
 };
 
-/* Of two errors, the one that is not merely "not found". */
-static int specific_error(int code, int next)
-{
-	return code == -ENOENT || code == -ESRCH || code == -EPERM ? next :
-	       code;
-}
-
-/* As the mapping itself, by its path, or as the program of the process. */
-static int open_mapped(const struct open_job *o,
-		       const struct seam_target *target)
-{
-	int fd, code;
-
-	fd = if_identical(seam_target_open_mapping(target, o->begin, o->end,
-						   NULL), &o->id);
-	if (fd >= 0)
-		return fd;
-	code = fd;
-	fd = if_identical(seam_target_open_path(target, o->id.path, NULL),
-			  &o->id);
-	if (fd >= 0)
-		return fd;
-	code = specific_error(code, fd);
-	fd = if_identical(seam_target_open_exe(target, NULL), &o->id);
-	return fd >= 0 ? fd : specific_error(code, -ENOENT);
-}
-
 static void open_run(struct seam_helper_job *job)
 {
 	struct open_job *o = (struct open_job *)job;
-	struct seam_target target;
 	struct stat st;
 
-	seam_target_open(&target, o->pid, NULL);
-	o->fd = open_mapped(o, &target);
-	seam_target_close(&target);
+	o->fd = seam_mapped_file_open(&o->mapping, &o->id.is);
 	if (o->fd >= 0 && fstat(o->fd, &st) == 0 && !is_at_path(&o->id))
 		o->copy_bytes = (uint64_t)st.st_size;
 }
@@ -162,11 +114,12 @@ int seam_kept_file_open(struct seam_kept_files *kept,
 		.given_up = open_given_up, .free = open_free,
 		.context = kept, .tag = i,
 	};
-	o->pid = m->pid;
-	o->begin = m->addr;
-	o->end = m->addr + m->len;
 	o->fd = -1;
 	identify(&o->id, m->build_id, m->build_id_size, m->filename);
+	o->mapping = (struct seam_file_mapping) {
+		.pid = m->pid, .begin = m->addr, .end = m->addr + m->len,
+		.path = o->id.path,
+	};
 	return seam_helper_submit(kept->helper, &o->job);
 }
 
@@ -289,7 +242,8 @@ static void copy_into(struct file_copy_job *c, int dir, uint64_t bytes)
 	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int to;
 
-	seam_build_id_text(name, c->id.build_id, c->id.build_id_size);
+	seam_build_id_text(name, c->id.is.build_id,
+			   c->id.is.build_id_size);
 	/* another path had the same contents */
 	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return;
@@ -313,7 +267,7 @@ static void copy_run(struct seam_helper_job *job)
 		return;
 	/* the file that is held may have been written to since */
 	if (c->fd < 0 || fstat(c->fd, &st) < 0 ||
-	    !has_build_id(c->fd, &c->id)) {
+	    !seam_mapped_file_is(c->fd, &c->id.is)) {
 		seam_kept_counts_leave_out(&c->counts, c->code, NULL);
 		return;
 	}

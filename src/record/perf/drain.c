@@ -2,6 +2,7 @@
 /* drain.c - peek at all rings, write once, advance; see drain.h */
 #include "record/perf/drain.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "record/perf/auxtrace.h"
 #include "wire/perf/perf_record.h"
@@ -24,14 +25,19 @@ int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 
 	d->id_pos = sizeof(struct seam_ring_header) + layout.id;
 	d->time_pos = sizeof(struct seam_ring_header) + layout.time;
+	d->merge.sample_time_pos = d->time_pos;
+	/* the trailer begins with pid, tid and time */
+	d->merge.time_from_end = seam_perf_sample_id_bytes(
+					&seam_sources_common) - 8;
 	d->scratch = malloc(MAX_RECORD_BYTES);
-	d->pieces = malloc(2 * sizeof(*d->pieces));
+	d->pieces = malloc(3 * sizeof(*d->pieces));
 	return d->scratch && d->pieces ? 0 :
 	       seam_err_set(err, -ENOMEM, "out of memory");
 }
 
 void seam_drain_fini(struct seam_drain *d)
 {
+	seam_record_merge_fini(&d->merge);
 	free(d->spans);
 	free(d->pieces);
 	free(d->scratch);
@@ -56,7 +62,7 @@ static size_t make_room(struct seam_drain *d)
 		void *pieces;
 
 		d->spans = spans ? spans : d->spans;
-		pieces = realloc(d->pieces, (4 * n + 2) * sizeof(*d->pieces));
+		pieces = realloc(d->pieces, (4 * n + 3) * sizeof(*d->pieces));
 		d->pieces = pieces ? pieces : d->pieces;
 		/* without memory, later rings are not drained */
 		if (spans && pieces)
@@ -148,7 +154,7 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
 		count_sample(d, span, pos, header);
-		if (d->on_sample)
+		if (d->on_sample && !d->stacks)
 			d->on_sample(d->context,
 				     event_of(d, u64_at(span, pos + d->id_pos)),
 				     seam_ring_bytes(span, pos, header->size,
@@ -205,31 +211,142 @@ static struct seam_source_ring *live_ring(const struct seam_drain *d, size_t i)
 	return &d->sources->rings.items[d->sources->live.items[i]];
 }
 
+/* Add the first @good bytes of a span, which may wrap. */
+static size_t add_span(struct seam_drain *d, size_t n,
+		       const struct seam_ring_span *span, size_t good)
+{
+	size_t first = good < span->size[0] ? good : span->size[0];
+
+	n = add_piece(d, n, span->part[0], first);
+	return add_piece(d, n, span->part[1], good - first);
+}
+
+static void note_fullest(struct seam_drain *d,
+			 const struct seam_source_ring *ring, size_t bytes,
+			 size_t *max)
+{
+	if (bytes <= ring->size_bytes / FULL_PART || bytes <= *max)
+		return;
+	*max = bytes;
+	d->fullest_cpu = ring->cpu;
+}
+
 /* Peek at all rings.  Returns the number of pieces to write. */
-static size_t gather(struct seam_drain *d)
+static size_t gather_as_they_are(struct seam_drain *d)
 {
 	size_t n = 0, n_rings = make_room(d), max = 0;
 
-	d->fullest_cpu = -1;
 	for (size_t i = 0; i < n_rings; i++) {
 		struct seam_source_ring *ring = live_ring(d, i);
 		struct seam_ring_span *span = &d->spans[i];
-		size_t good, first;
+		size_t good;
 
 		*span = (struct seam_ring_span) { .end = ring->ring.tail };
 		if (ring->is_backward ||
 		    seam_ring_peek(&ring->ring, span) == 0)
 			continue;
 		good = walk(d, ring, span);
-		if (good > ring->size_bytes / FULL_PART && good > max) {
-			max = good;
-			d->fullest_cpu = ring->cpu;
-		}
-		first = good < span->size[0] ? good : span->size[0];
-		n = add_piece(d, n, span->part[0], first);
-		n = add_piece(d, n, span->part[1], good - first);
+		note_fullest(d, ring, good, &max);
+		n = add_span(d, n, span, good);
 	}
 	return n;
+}
+
+/*
+ * Peek at all rings for the merge, at those of the side-band last: what a
+ * sample needs was written before it.
+ */
+static void peek_in_order(struct seam_drain *d)
+{
+	/* the kernel's own clock cannot be read */
+	bool has_clock = !seam_sources_has_aux(d->sources);
+
+	seam_record_merge_begin(&d->merge, d->is_last || !has_clock ?
+				UINT64_MAX : seam_clock_ns());
+	for (size_t i = make_room(d); i-- > 0; ) {
+		struct seam_source_ring *ring = live_ring(d, i);
+		struct seam_ring_span *span = &d->spans[i];
+
+		*span = (struct seam_ring_span) { .end = ring->ring.tail };
+		if (!ring->is_backward &&
+		    seam_ring_peek(&ring->ring, span) > 0 &&
+		    !seam_record_merge_add(&d->merge, span, (uint32_t)i))
+			span->end = ring->ring.tail;
+	}
+}
+
+/* A record out of a ring of samples: a sample, or one between them. */
+static void rewrite(struct seam_drain *d, const struct seam_ring_span *span,
+		    size_t pos, const struct seam_ring_header *header)
+{
+	const void *record = seam_ring_bytes(span, pos, header->size,
+					     d->scratch);
+
+	if (header->type == PERF_RECORD_SAMPLE)
+		seam_live_stacks_sample(d->stacks, event_of(d, u64_at(span,
+					pos + d->id_pos)), record);
+	else
+		seam_live_stacks_copy(d->stacks, record);
+}
+
+/* All records of @from were taken, or those before the time of the merge. */
+static size_t end_ring(struct seam_drain *d, size_t n,
+		       const struct seam_merge_ring *from, size_t *max)
+{
+	struct seam_source_ring *ring = live_ring(d, from->id);
+	struct seam_ring_span *span = &d->spans[from->id];
+
+	if (from->is_cut)
+		span->end = ring->ring.tail + from->pos;
+	else
+		d->file->losses.n_bad_bytes += seam_ring_span_bytes(span) -
+					       from->pos;
+	ring->n_bytes += from->pos;
+	note_fullest(d, ring, from->pos, max);
+	if (ring->use != SEAM_RING_OF_SAMPLES)
+		return add_span(d, n, span, from->pos);
+	/* all of it was copied: the kernel can use the space at once */
+	seam_ring_advance(&ring->ring, span);
+	return n;
+}
+
+/*
+ * The records of all rings in the order of time, samples with their stacks
+ * unwound.  Returns the number of pieces to write.
+ */
+static size_t gather_unwound(struct seam_drain *d)
+{
+	struct seam_ring_header header;
+	struct seam_merge_ring *from;
+	size_t n = 0, max = 0, pos;
+
+	peek_in_order(d);
+	seam_live_stacks_begin_round(d->stacks, d->is_last);
+	while ((from = seam_record_merge_next(&d->merge, &pos, &header))) {
+		struct seam_source_ring *ring = live_ring(d, from->id);
+
+		seam_drain_count(d, ring, &from->span, pos, &header);
+		if (ring->use == SEAM_RING_OF_SAMPLES)
+			rewrite(d, &from->span, pos, &header);
+	}
+	for (size_t i = 0; i < d->merge.rings.n; i++)
+		n = end_ring(d, n, &d->merge.rings.items[i], &max);
+	d->file->losses.n_unwritten += d->stacks->n_dropped;
+	d->stacks->n_dropped = 0;
+	return add_piece(d, n, d->stacks->out.items, d->stacks->out.n);
+}
+
+static size_t gather(struct seam_drain *d)
+{
+	d->fullest_cpu = -1;
+	return d->stacks ? gather_unwound(d) : gather_as_they_are(d);
+}
+
+/* Whether records that are older than those of this round will follow. */
+static bool is_unordered(const struct seam_drain *d)
+{
+	return d->sources->overwrite || d->unordered ||
+	       (d->stacks && seam_live_stacks_n_waiting(d->stacks));
 }
 
 static void release(struct seam_drain *d)
@@ -307,7 +424,7 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 			      file->compress.out.n);
 	}
 	if (n > 0 && r == 0) {
-		if (!d->sources->overwrite && !d->unordered)
+		if (!is_unordered(d))
 			n = add_piece(d, n, (const uint8_t *)&end,
 				      sizeof(end));
 		r = seam_perf_writer_append(&file->writer, d->pieces, n, err);

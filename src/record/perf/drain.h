@@ -12,12 +12,18 @@
  *
  * Records are only walked to count them and to pass those of the side-band to
  * on_sideband.
+ *
+ * With live_stacks, all records of a round are taken in the order of time over
+ * all rings, and what samples and the records among them become is one more
+ * piece of the batch.  FINISHED_ROUND is not written while a sample waits.
  */
 #ifndef SEAM_DRAIN_H
 #define SEAM_DRAIN_H
 
 #include "base/index.h"
 #include "record/perf/data_file.h"
+#include "record/perf/record_merge.h"
+#include "record/stacks/live_stacks.h"
 
 struct seam_drain {
 	struct seam_sources *sources;	/* borrowed */
@@ -29,8 +35,8 @@ struct seam_drain {
 	void (*on_sideband)(void *context,
 			    const struct seam_perf_sideband *record);
 	/* The same for samples, in one piece, with the index of their event. */
-	void (*on_sample)(void *context, uint32_t event,
-			  const struct seam_ring_header *record);
+	void (*on_sample)(void *context, uint32_t event, const void *record);
+	struct seam_live_stacks *stacks;	/* borrowed; may be NULL */
 	/*
 	 * The rings of programs.  The first copies what they hold, before the
 	 * kernel's rings are read; the second, after on_sideband() was called,
@@ -40,7 +46,8 @@ struct seam_drain {
 	struct seam_bytes (*take_programs)(void *context, bool is_last);
 	void *context;
 
-	struct iovec *pieces;		/* two for each live ring, and two */
+	struct seam_record_merge merge;	/* with stacks */
+	struct iovec *pieces;		/* two for each live ring, and three */
 	struct seam_ring_span *spans;	/* one for each live ring */
 	size_t room;			/* live rings that both have room for */
 	uint8_t *scratch;		/* for a record that wraps */

@@ -124,16 +124,20 @@ static void read_tail(const struct seam_perf_attr *attr, struct seam_cursor *c,
 {
 	uint64_t has = attr->sample_type;
 
+	out->at.callchain = c->pos;
 	if (has & PERF_SAMPLE_CALLCHAIN)
 		out->callchain = take_u64s(c, seam_cursor_u64(c));
 	if (has & PERF_SAMPLE_RAW)
 		out->raw = take_bytes(c, seam_cursor_u32(c));
 	if (has & PERF_SAMPLE_BRANCH_STACK)
 		read_branches(attr, c, out);
+	out->at.user_regs = c->pos;
 	if (has & PERF_SAMPLE_REGS_USER)
 		read_regs(attr->sample_regs_user, c, &out->user_regs);
+	out->at.user_stack = c->pos;
 	if (has & PERF_SAMPLE_STACK_USER)
 		read_user_stack(c, &out->user_stack);
+	out->at.rest = c->pos;
 	if (has & PERF_SAMPLE_WEIGHT_TYPE)
 		out->weight = seam_cursor_u64(c);
 	if (has & PERF_SAMPLE_DATA_SRC)

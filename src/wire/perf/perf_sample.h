@@ -58,6 +58,11 @@ struct seam_perf_sample {
 	uint64_t weight, data_src, transaction, phys_addr, cgroup;
 	uint64_t data_page_size, code_page_size;
 	struct seam_bytes aux;
+	/* Where fields are, or would be, in the payload. */
+	struct {
+		size_t callchain, user_regs, user_stack;
+		size_t rest;	/* what follows the user's stack */
+	} at;
 };
 
 /*

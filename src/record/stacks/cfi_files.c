@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* cfi_files.c - jobs that open and read mapped files; see cfi_files.h */
+#include "record/stacks/cfi_files.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A vdso below this belongs to a 32-bit process and is not ours. */
+#define FIRST_64_BIT_ADDR (UINT64_C(1) << 32)
+
+/* Reading .eh_frame from a slow disk takes longer than opening a file. */
+#define READ_LIMIT_NS (4 * SEAM_HELPER_LIMIT_NS)
+
+static const char vdso[] = "[vdso]";
+
+/* ---- in the helper thread ---- */
+
+struct cfi_job {
+	struct seam_helper_job job;
+	struct seam_file_identity identity;
+	struct seam_file_mapping mapping;	/* .path: path */
+	bool reads;			/* not only opens */
+	int fd;				/* or -errno; -1: to be opened */
+	bool is_read;			/* the result is below */
+	struct seam_cfi_file cfi;
+	struct seam_unwind_rows rows;
+	char path[];
+};
+
+/* Whether two states of a file have the same contents. */
+static bool is_unchanged(const struct stat *a, const struct stat *b)
+{
+	return a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ino == b->st_ino;
+}
+
+/* Returns 0 or -errno; the descriptor is taken. */
+static int read_cfi(struct cfi_job *j)
+{
+	struct stat before, after;
+	int fd = j->fd, r;
+
+	j->fd = -1;
+	if (fstat(fd, &before) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	r = seam_cfi_file_open(&j->cfi, fd, NULL);
+	if (r < 0)
+		return r;
+	/* what was written to meanwhile is not what the program runs */
+	if (fstat(j->cfi.fd, &after) < 0 || !is_unchanged(&before, &after) ||
+	    !seam_mapped_file_is(j->cfi.fd, &j->identity))
+		r = -ESTALE;
+	if (r == 0)
+		r = seam_unwind_rows_init(&j->rows, &j->cfi.eh,
+					  &j->cfi.debug);
+	if (r < 0)
+		seam_cfi_file_close(&j->cfi);
+	j->is_read = r == 0;
+	return r;
+}
+
+static void run(struct seam_helper_job *job)
+{
+	struct cfi_job *j = (struct cfi_job *)job;
+	int r;
+
+	if (j->fd < 0)
+		j->fd = seam_mapped_file_open(&j->mapping, &j->identity);
+	seam_helper_progress(job);
+	if (j->fd < 0 || !j->reads)
+		return;
+	r = read_cfi(j);
+	j->fd = r < 0 ? r : -EBADF;
+}
+
+static void free_job(struct seam_helper_job *job)
+{
+	struct cfi_job *j = (struct cfi_job *)job;
+
+	if (j->fd >= 0)
+		close(j->fd);
+	if (j->is_read) {
+		seam_unwind_rows_fini(&j->rows);
+		seam_cfi_file_close(&j->cfi);
+	}
+	free(j);
+}
+
+/* ---- in the recorder's thread ---- */
+
+static void fail(struct seam_cfi_files *files, struct seam_mapped_cfi *file)
+{
+	files->n_open--;
+	file->state = SEAM_MAPPED_CFI_FAILED;
+}
+
+static void submit(struct seam_cfi_files *files, uint32_t id);
+
+static void take_rows(struct seam_cfi_files *files,
+		      struct seam_mapped_cfi *file, struct cfi_job *j)
+{
+	files->n_bytes += j->cfi.n_owned_bytes;
+	file->cfi = j->cfi;
+	file->rows = j->rows;
+	file->state = SEAM_MAPPED_CFI_READY;
+	j->is_read = false;
+	/* the descriptor is for bytes of code only; some files have them */
+	if (files->n_open > SEAM_CFI_FILES_MAX_OPEN / 2) {
+		seam_cfi_file_release_fd(&file->cfi);
+		files->n_open--;
+	}
+}
+
+static void done(struct seam_helper_job *job, void *context)
+{
+	struct cfi_job *j = (struct cfi_job *)job;
+	struct seam_cfi_files *files = context;
+	struct seam_mapped_cfi *file = files->files.items[job->tag];
+
+	files->n_changes++;
+	if (j->is_read) {
+		take_rows(files, file, j);
+	} else if (j->fd >= 0) {
+		file->fd = j->fd;
+		j->fd = -1;
+		file->state = SEAM_MAPPED_CFI_OPEN;
+		if (file->is_wanted)
+			submit(files, (uint32_t)job->tag);
+	} else {
+		fail(files, file);
+	}
+}
+
+static void given_up(void *context, uint64_t tag)
+{
+	struct seam_cfi_files *files = context;
+
+	files->n_changes++;
+	fail(files, files->files.items[tag]);
+}
+
+static struct cfi_job *new_job(struct seam_cfi_files *files, uint32_t id)
+{
+	struct seam_mapped_cfi *file = files->files.items[id];
+	size_t path_bytes = strlen(file->path) + 1;
+	struct cfi_job *j = calloc(1, sizeof(*j) + path_bytes);
+
+	if (!j)
+		return NULL;
+	j->job = (struct seam_helper_job) {
+		.run = run, .done = done, .given_up = given_up,
+		.free = free_job, .context = files, .tag = id,
+		.limit_ns = READ_LIMIT_NS,
+	};
+	j->identity = file->identity;
+	j->mapping = file->mapping;
+	memcpy(j->path, file->path, path_bytes);
+	j->mapping.path = j->path;
+	j->reads = file->is_wanted;
+	j->fd = -1;
+	return j;
+}
+
+/* Have the helper open the file, or read it if it is open. */
+static void submit(struct seam_cfi_files *files, uint32_t id)
+{
+	struct seam_mapped_cfi *file = files->files.items[id];
+	bool is_open = file->state == SEAM_MAPPED_CFI_OPEN;
+	struct cfi_job *j = new_job(files, id);
+
+	if (!is_open)
+		files->n_open++;
+	if (j && is_open) {
+		j->fd = file->fd;
+		file->fd = -1;
+	}
+	file->state = SEAM_MAPPED_CFI_OPENING;
+	if (!files->helper)
+		files->helper = seam_helper_new(NULL);
+	if (!j || !files->helper) {
+		if (j)
+			free_job(&j->job);
+		fail(files, file);
+	} else if (seam_helper_submit(files->helper, &j->job) < 0) {
+		fail(files, file);
+	}
+}
+
+struct seam_mapped_cfi *seam_cfi_files_want(struct seam_cfi_files *files,
+					    uint32_t id)
+{
+	struct seam_mapped_cfi *file = files->files.items[id];
+
+	if (file->is_wanted)
+		return file;
+	file->is_wanted = true;
+	if (files->n_bytes > SEAM_CFI_FILES_MAX_BYTES) {
+		files->n_left_out++;
+		return file;
+	}
+	if (file->state == SEAM_MAPPED_CFI_CLOSED ||
+	    file->state == SEAM_MAPPED_CFI_OPEN)
+		submit(files, id);
+	return file;
+}
+
+static uint64_t hash_of(const struct seam_perf_mapping *m)
+{
+	return m->build_id_size ?
+	       seam_hash_bytes(m->build_id, m->build_id_size, 0) :
+	       seam_hash_bytes(m->filename, strlen(m->filename), m->ino);
+}
+
+static bool is_same(const struct seam_mapped_cfi *file,
+		    const struct seam_perf_mapping *m)
+{
+	const struct seam_file_identity *id = &file->identity;
+
+	if (id->build_id_size != m->build_id_size)
+		return false;
+	return m->build_id_size ?
+	       memcmp(id->build_id, m->build_id, m->build_id_size) == 0 :
+	       id->ino == m->ino && strcmp(file->path, m->filename) == 0;
+}
+
+static uint32_t find(const struct seam_cfi_files *files,
+		     const struct seam_perf_mapping *m)
+{
+	return SEAM_INDEX_FIND(&files->index, hash_of(m), i,
+			       is_same(files->files.items[i], m));
+}
+
+static void free_file(struct seam_mapped_cfi *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->state == SEAM_MAPPED_CFI_READY) {
+		seam_unwind_rows_fini(&file->rows);
+		seam_cfi_file_close(&file->cfi);
+	}
+	free(file->path);
+	free(file);
+}
+
+static bool ends_in(const char *path, const char *name)
+{
+	size_t n = strlen(path), length = strlen(name);
+
+	return n >= length && strcmp(path + n - length, name) == 0;
+}
+
+/* The kernel gives all 64-bit processes the same vdso as us. */
+static int read_vdso(struct seam_mapped_cfi *file)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	const ElfW(Ehdr) *header = (const void *)image;
+	int r;
+
+	if (!image)
+		return -ENOENT;
+	r = seam_cfi_file_open_image(&file->cfi, (struct seam_bytes) {
+			image, header->e_shoff +
+			(size_t)header->e_shnum * header->e_shentsize }, NULL);
+	if (r < 0)
+		return r;
+	r = seam_unwind_rows_init(&file->rows, &file->cfi.eh,
+				  &file->cfi.debug);
+	if (r < 0)
+		seam_cfi_file_close(&file->cfi);
+	return r;
+}
+
+static uint32_t add_file(struct seam_cfi_files *files,
+			 const struct seam_perf_mapping *m)
+{
+	struct seam_mapped_cfi *file;
+	uint32_t id;
+
+	if (files->files.n >= SEAM_CFI_FILES_MAX)
+		return SEAM_NONE;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return SEAM_NONE;
+	*file = (struct seam_mapped_cfi) {
+		.fd = -1, .path = strdup(m->filename),
+		.is_jvm = ends_in(m->filename, "/libjvm.so"),
+		.identity = { .build_id_size = m->build_id_size,
+			      .ino = m->ino },
+	};
+	if (m->build_id_size)
+		memcpy(file->identity.build_id, m->build_id,
+		       m->build_id_size);
+	id = file->path ? SEAM_INDEX_APPEND(&files->index, hash_of(m),
+					    &files->files, file) : SEAM_NONE;
+	if (id == SEAM_NONE)
+		free_file(file);
+	else if (strcmp(m->filename, vdso) == 0)
+		file->state = read_vdso(file) < 0 ? SEAM_MAPPED_CFI_FAILED :
+			      SEAM_MAPPED_CFI_READY;
+	return id;
+}
+
+/* "//anon", "[heap]" and the like are no files; nor is a 32-bit vdso ours. */
+static bool is_file(const struct seam_perf_mapping *m)
+{
+	return strcmp(m->filename, vdso) == 0 ? m->addr >= FIRST_64_BIT_ADDR :
+	       m->filename[0] == '/' && m->filename[1] != '/';
+}
+
+uint32_t seam_cfi_files_add(struct seam_cfi_files *files,
+			    const struct seam_perf_mapping *mapping,
+			    bool is_new)
+{
+	struct seam_mapped_cfi *file;
+	uint32_t id;
+
+	if (!is_file(mapping))
+		return SEAM_NONE;
+	id = find(files, mapping);
+	if (id == SEAM_NONE)
+		id = add_file(files, mapping);
+	if (id == SEAM_NONE) {
+		files->n_left_out++;
+		return id;
+	}
+	file = files->files.items[id];
+	file->mapping = (struct seam_file_mapping) {
+		.pid = mapping->pid, .begin = mapping->addr,
+		.end = mapping->addr + mapping->len,
+	};
+	if (file->path[0] != '/' ||
+	    (file->state != SEAM_MAPPED_CFI_CLOSED &&
+	     file->state != SEAM_MAPPED_CFI_FAILED) ||
+	    file->n_tries >= SEAM_CFI_FILES_MAX_TRIES)
+		return id;
+	if (is_new && files->n_open < SEAM_CFI_FILES_MAX_OPEN) {
+		file->n_tries++;
+		submit(files, id);
+	}
+	return id;
+}
+
+bool seam_cfi_files_collect(struct seam_cfi_files *files)
+{
+	return files->helper && seam_helper_collect(files->helper);
+}
+
+void seam_cfi_files_abandon(struct seam_cfi_files *files)
+{
+	if (files->helper)
+		seam_helper_abandon(files->helper);
+}
+
+void seam_cfi_files_fini(struct seam_cfi_files *files)
+{
+	seam_helper_free(files->helper);
+	for (size_t i = 0; i < files->files.n; i++)
+		free_file(files->files.items[i]);
+	free(files->files.items);
+	seam_index_fini(&files->index);
+	*files = (struct seam_cfi_files) { 0 };
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live_stacks.h - user stacks of samples, unwound while they are recorded
+ *
+ * The kernel copies the user's registers and the top of the user stack into a
+ * sample.  Here it becomes a sample with an ordinary callchain, without
+ * registers and copy: the kernel's part as it was, then the user part by call
+ * frame information (unwind/walk), from the copy where it is in the ring.
+ *
+ *   1. The drain passes all records of a round in the order of time: side-band
+ *	records change the mappings (process_maps), samples are unwound with
+ *	those of their moment.
+ *   2. A sample in a file that was not read yet waits (cfi_files,
+ *	waiting_samples).
+ *   3. Where the walk ends early, the kernel's own user chain of the same
+ *	sample goes on, or frames that other samples of the thread had
+ *	(stack_joins).
+ *   4. The records to be written are in one buffer.
+ *
+ * A sample without registers (within an exec), or of a 32-bit task, keeps the
+ * kernel's user chain.
+ *
+ * Cost: 1 to 10 us a sample; no allocation but of rows and for waiting.
+ * Threads: one, the recorder's; files are opened and read in a helper's.
+ */
+#ifndef SEAM_LIVE_STACKS_H
+#define SEAM_LIVE_STACKS_H
+
+#include "record/stacks/cfi_files.h"
+#include "record/stacks/process_maps.h"
+#include "record/stacks/stack_joins.h"
+#include "record/stacks/waiting_samples.h"
+#include "unwind/walk/walk.h"
+#include "wire/stack_counts.h"
+
+enum {
+	SEAM_LIVE_MAX_FRAMES = 4096,	/* of a user stack */
+};
+
+/* Zeroed is valid: not used. */
+struct seam_live_stacks {
+	/* Called with each sample that is written; may be NULL. */
+	void (*on_sample)(void *context, uint32_t event, const void *record);
+	void *context;
+	struct seam_stack_counts *counts;	/* borrowed */
+	/* Processes that ran before are still read: samples wait for them. */
+	bool is_starting;
+
+	struct seam_perf_attr *attrs;	/* as opened, by event */
+	size_t n_events;
+	bool is_used;			/* an event has copies of stacks */
+	size_t max_chain;		/* addresses in a chain of the kernel */
+	struct seam_process_maps maps;
+	struct seam_cfi_files files;
+	struct seam_stack_joins joins;
+	struct seam_waiting_samples waiting;
+	uint64_t n_tried;		/* files.n_changes at the last try */
+	struct seam_unwind_frame *frames;
+	SEAM_ARRAY(uint8_t) out;	/* records of this round */
+	uint64_t n_dropped;		/* records; out of memory */
+};
+
+/*
+ * For events with these attributes, as they are opened; @max_chain is the
+ * kernel's limit (kernel.perf_event_max_stack), @counts are borrowed.  0 or
+ * -ENOMEM.
+ */
+int seam_live_stacks_init(struct seam_live_stacks *stacks,
+			  const struct seam_perf_attr *attrs, size_t n_events,
+			  size_t max_chain, struct seam_stack_counts *counts,
+			  struct seam_err *err);
+
+/* Whether samples with @attr have copies of stacks. */
+bool seam_live_stacks_has_dumps(const struct seam_perf_attr *attr);
+
+/*
+ * Apply a side-band record.  @is_new: from a ring, not made from /proc.
+ */
+void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
+			       const struct seam_perf_sideband *record,
+			       bool is_new);
+
+/*
+ * Begin a round: an empty buffer, then the waiting samples that can be
+ * unwound now.  With @all, all of them, with what is known.
+ */
+void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all);
+
+/* Unwind the sample of event @event at @record, which is in one piece. */
+void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
+			     const void *record);
+
+/* Append another record, in its place among the samples. */
+void seam_live_stacks_copy(struct seam_live_stacks *stacks,
+			   const void *record);
+
+/*
+ * Wait for files: true while samples wait and the helper works.  The
+ * descriptor of *@fd is readable when a job has ended.
+ */
+bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd);
+
+/* How many samples wait: older records than written ones will follow. */
+static inline size_t
+seam_live_stacks_n_waiting(const struct seam_live_stacks *stacks)
+{
+	return stacks->waiting.n;
+}
+
+void seam_live_stacks_fini(struct seam_live_stacks *stacks);
+
+#endif /* SEAM_LIVE_STACKS_H */

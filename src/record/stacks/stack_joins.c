@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* stack_joins.c - a table of callers, four ways; see stack_joins.h */
+#include "record/stacks/stack_joins.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+
+/* The frames before the one whose caller is looked for, as a hash. */
+struct join_context {
+	uint64_t tid;
+	uint64_t frames[SEAM_STACK_JOIN_FRAMES];	/* the last ones */
+	size_t n;
+};
+
+/* The key of the frames so far; 0: there are too few. */
+static uint64_t next_key(struct join_context *c,
+			 const struct seam_unwind_frame *frame)
+{
+	uint64_t key = c->tid;
+
+	c->frames[c->n++ % SEAM_STACK_JOIN_FRAMES] =
+		seam_hash_add(frame->pc, frame->sp);
+	if (c->n < SEAM_STACK_JOIN_FRAMES)
+		return 0;
+	for (size_t i = 0; i < SEAM_STACK_JOIN_FRAMES; i++)
+		key = seam_sip_rotate(key, 17) ^
+		      c->frames[(c->n + i) % SEAM_STACK_JOIN_FRAMES];
+	return seam_hash_u64(key) | 1;
+}
+
+static struct seam_stack_join *set_of(const struct seam_stack_joins *joins,
+				      uint64_t key)
+{
+	size_t n_sets = SEAM_STACK_JOINS_MAX / SEAM_STACK_JOIN_WAYS;
+
+	return &joins->items[(key >> 32) % n_sets * SEAM_STACK_JOIN_WAYS];
+}
+
+static struct seam_stack_join *find(const struct seam_stack_joins *joins,
+				    uint64_t key)
+{
+	struct seam_stack_join *set = set_of(joins, key);
+
+	for (size_t i = 0; i < SEAM_STACK_JOIN_WAYS; i++)
+		if (set[i].key == key)
+			return &set[i];
+	return NULL;
+}
+
+/* The entry of @key, or the one that was not used for the longest time. */
+static struct seam_stack_join *place_of(const struct seam_stack_joins *joins,
+					uint64_t key)
+{
+	struct seam_stack_join *set = set_of(joins, key), *oldest = &set[0];
+
+	for (size_t i = 0; i < SEAM_STACK_JOIN_WAYS; i++) {
+		if (set[i].key == key)
+			return &set[i];
+		if (oldest->key && (!set[i].key || joins->n_learned -
+		    set[i].used > joins->n_learned - oldest->used))
+			oldest = &set[i];
+	}
+	return oldest;
+}
+
+static void enter(struct seam_stack_joins *joins, uint64_t key,
+		  const struct seam_unwind_frame *caller, bool is_root)
+{
+	struct seam_stack_join *e = place_of(joins, key);
+
+	if (e->key != key) {
+		*e = (struct seam_stack_join) { .key = key };
+	} else if (e->pc != caller->pc || e->sp != caller->sp ||
+		   e->is_root != is_root) {
+		e->has_changed = true;
+		e->n_equal = 0;
+	} else if (e->n_equal < UINT16_MAX) {
+		e->n_equal++;
+	}
+	e->pc = caller->pc;
+	e->sp = caller->sp;
+	e->is_root = is_root;
+	e->used = joins->n_learned;
+}
+
+void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
+			    const struct seam_unwind_stack *stack)
+{
+	bool is_complete = stack->end == SEAM_UNWIND_ROOT;
+	struct join_context c = { .tid = (uint32_t)tid };
+
+	/* where a stack ended otherwise, its last frame may be a false one */
+	if (!is_complete && stack->end != SEAM_UNWIND_TRUNCATED)
+		return;
+	if (!joins->items)
+		joins->items = calloc(SEAM_STACK_JOINS_MAX,
+				      sizeof(*joins->items));
+	if (!joins->items)
+		return;
+	joins->n_learned++;
+	for (size_t i = 1; i + 1 < stack->n; i++) {
+		uint64_t key = next_key(&c, &stack->frames[i]);
+
+		if (key)
+			enter(joins, key, &stack->frames[i + 1],
+			      is_complete && i + 2 == stack->n);
+	}
+}
+
+/* Whether the caller is likely to be the same still. */
+static bool is_reliable(const struct seam_stack_join *e)
+{
+	return !e->has_changed || e->n_equal >= SEAM_STACK_JOIN_EQUAL;
+}
+
+size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
+				 struct seam_unwind_stack *stack)
+{
+	struct join_context c = { .tid = (uint32_t)tid };
+	size_t first = stack->n, n = first;
+	uint64_t key = 0;
+
+	for (size_t i = first > SEAM_STACK_JOIN_FRAMES ?
+			first - SEAM_STACK_JOIN_FRAMES : 1; i < first; i++)
+		key = next_key(&c, &stack->frames[i]);
+	while (joins->items && key && n < stack->max) {
+		const struct seam_stack_join *e = find(joins, key);
+
+		if (!e || !is_reliable(e) || e->sp <= stack->frames[n - 1].sp)
+			return 0;
+		stack->frames[n++] = (struct seam_unwind_frame) {
+			.pc = e->pc, .sp = e->sp,
+			.quality = SEAM_UNWIND_BY_CFI,
+		};
+		if (e->is_root) {
+			stack->n = n;
+			return n - first;
+		}
+		key = next_key(&c, &stack->frames[n - 1]);
+	}
+	return 0;
+}
+
+void seam_stack_joins_fini(struct seam_stack_joins *joins)
+{
+	free(joins->items);
+	*joins = (struct seam_stack_joins) { 0 };
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_joins.h - outer frames of a stack from other samples of its thread
+ *
+ * A sample has the top of the user stack only.  The rest of a deeper one is
+ * often known from samples in which the thread was less deep: a table leads
+ * from a frame to its caller.
+ *
+ *	(thread, return address and CFA of SEAM_STACK_JOIN_FRAMES frames)
+ *		-> (return address, CFA) of the next
+ *
+ * A stack that the copy cuts is joined where the table leads from its last
+ * frames to the root.
+ *
+ * Estimator: nothing proves that the frames beyond the copy are still those
+ * of the other sample: a function may have been called again from elsewhere,
+ * at the same depth.  Several equal frames make that rare.  Where the table
+ * has seen the caller of a frame change, it is used again only after
+ * SEAM_STACK_JOIN_EQUAL equal ones.
+ *
+ * Threads: one.
+ * Source: the idea is simpleperf's (callchain joiner).
+ */
+#ifndef SEAM_STACK_JOINS_H
+#define SEAM_STACK_JOINS_H
+
+#include "unwind/walk/walk.h"
+
+enum {
+	SEAM_STACK_JOINS_MAX = 65536,	/* entries: 2 MiB */
+	SEAM_STACK_JOIN_WAYS = 4,	/* places for an entry */
+	SEAM_STACK_JOIN_FRAMES = 4,	/* that must be equal */
+	SEAM_STACK_JOIN_EQUAL = 4,
+};
+
+struct seam_stack_join {
+	uint64_t key;			/* a hash; 0: free */
+	uint64_t pc, sp;		/* of the caller */
+	uint32_t used;			/* when: n_learned */
+	uint16_t n_equal;		/* times, since it changed */
+	bool has_changed;
+	bool is_root;			/* the caller is the root */
+};
+
+/* Zeroed is valid and empty; the table is allocated when it is needed. */
+struct seam_stack_joins {
+	struct seam_stack_join *items;
+	uint32_t n_learned;		/* stacks */
+};
+
+/* Enter the frames of a stack of thread @tid. */
+void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
+			    const struct seam_unwind_stack *stack);
+
+/*
+ * Append the missing frames to @stack, which was cut, as far as its root.
+ * Returns how many; 0, and nothing was appended: they are not known.
+ */
+size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
+				 struct seam_unwind_stack *stack);
+
+void seam_stack_joins_fini(struct seam_stack_joins *joins);
+
+#endif /* SEAM_STACK_JOINS_H */

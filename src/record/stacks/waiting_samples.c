@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* waiting_samples.c - a list of copies; see waiting_samples.h */
+#include "record/stacks/waiting_samples.h"
+
+#include "wire/perf/perf_record.h"
+
+#include <stdlib.h>
+
+/* What is copied: up to the dump's used part, and from its end on. */
+struct cut {
+	size_t dump_pos, dump_bytes;	/* of its size and bytes */
+	size_t rest_pos, rest_bytes;
+};
+
+static struct cut cut_of(const struct seam_perf_sample *sample,
+			 size_t record_bytes)
+{
+	size_t used = (sample->user_stack.size + 7) & ~(size_t)7;
+
+	return (struct cut) {
+		.dump_pos = SEAM_PERF_HEADER_BYTES + sample->at.user_stack,
+		.dump_bytes = used,
+		.rest_pos = SEAM_PERF_HEADER_BYTES + sample->at.rest,
+		.rest_bytes = record_bytes - SEAM_PERF_HEADER_BYTES -
+			      sample->at.rest,
+	};
+}
+
+/* Write the record with a dump of the size it has. */
+static void copy(uint8_t *to, const uint8_t *from, const struct cut *cut,
+		 size_t bytes, const struct seam_perf_sample *sample)
+{
+	uint64_t size = cut->dump_bytes, used = sample->user_stack.size;
+	struct seam_perf_header header;
+
+	memcpy(&header, from, sizeof(header));
+	header.size = (uint16_t)bytes;
+	memcpy(to, from, cut->dump_pos);
+	memcpy(to, &header, sizeof(header));
+	to += cut->dump_pos;
+	memcpy(to, &size, sizeof(size));
+	to += sizeof(size);
+	if (size) {
+		/* its last word may be beyond what is used: not the bytes */
+		memcpy(to, sample->user_stack.data, size);
+		to += size;
+		memcpy(to, &used, sizeof(used));
+		to += sizeof(used);
+	}
+	memcpy(to, from + cut->rest_pos, cut->rest_bytes);
+}
+
+bool seam_waiting_samples_add(struct seam_waiting_samples *waiting,
+			      uint32_t event, const void *record,
+			      const struct seam_perf_sample *sample,
+			      struct seam_process_map *map)
+{
+	struct seam_waiting_sample *one;
+	struct seam_perf_header header;
+	struct cut cut;
+	size_t bytes;
+
+	memcpy(&header, record, sizeof(header));
+	cut = cut_of(sample, header.size);
+	bytes = cut.dump_pos + sizeof(uint64_t) + cut.dump_bytes +
+		(cut.dump_bytes ? sizeof(uint64_t) : 0) + cut.rest_bytes;
+	if (waiting->n_bytes + bytes > SEAM_WAITING_MAX_BYTES)
+		return false;
+	one = malloc(sizeof(*one) + bytes);
+	if (!one)
+		return false;
+	*one = (struct seam_waiting_sample) {
+		.map = seam_process_map_get(map), .event = event,
+		.bytes = bytes,
+	};
+	copy((uint8_t *)one->record, record, &cut, bytes, sample);
+	seam_waiting_samples_put(waiting, one);
+	return true;
+}
+
+struct seam_waiting_sample *
+seam_waiting_samples_take(struct seam_waiting_samples *waiting)
+{
+	struct seam_waiting_sample *first = waiting->first;
+
+	*waiting = (struct seam_waiting_samples) { 0 };
+	return first;
+}
+
+void seam_waiting_samples_put(struct seam_waiting_samples *waiting,
+			      struct seam_waiting_sample *one)
+{
+	one->next = NULL;
+	if (waiting->first)
+		*waiting->last = one;
+	else
+		waiting->first = one;
+	waiting->last = &one->next;
+	waiting->n++;
+	waiting->n_bytes += one->bytes;
+}
