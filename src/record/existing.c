@@ -103,6 +103,8 @@ static int submit(struct existing *e, int pid)
 	};
 	r->pid = pid;
 	r->namespaces = e->s->options->namespaces;
+	r->synth.data_mappings = e->s->sources.events[
+		e->s->sources.sideband].attr.mmap_data;
 	r->synth.id = seam_sources_sideband_id(&e->s->sources);
 	if (seam_helper_submit(e->s->kept_files.helper, &r->job) < 0)
 		e->n_stuck++;

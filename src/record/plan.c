@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "record/events/aux_pmu.h"
 #include "record/proc/targets.h"
+#include "record/sampling.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,75 +14,7 @@
 
 enum {
 	MAX_TRIES = 8,		/* to open the events of all threads */
-	MAX_AUTO_BYTES = 16 * 1024 * 1024,	/* of a ring, with -m auto */
-	AUTO_PART_OF_MEMORY = 32,	/* of all rings, at most 1/32 */
 };
-
-static uint64_t frequency(const struct seam_session *s, uint64_t wanted)
-{
-	long max_hz = seam_procfs_sysctl("perf_event_max_sample_rate", 100000);
-
-	if (max_hz <= 0 || wanted <= (uint64_t)max_hz)
-		return wanted;
-	if (wanted != UINT64_MAX)
-		seam_session_note(s, false, "%" PRIu64 " Hz is more than "
-			"this machine allows: sampling at %ld Hz "
-			"(kernel.perf_event_max_sample_rate)", wanted, max_hz);
-	return (uint64_t)max_hz;
-}
-
-/* Whether samples have raw data. */
-static bool has_raw(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_TRACEPOINT ||
-	       (attr->type == PERF_TYPE_SOFTWARE &&
-		attr->config == PERF_COUNT_SW_BPF_OUTPUT);
-}
-
-static void set_rate(const struct seam_session *s, struct seam_event *event)
-{
-	const struct seam_record_options *o = s->options;
-	struct perf_event_attr *attr = &event->attr;
-
-	if (event->read_by_leader || event->origin == SEAM_EVENT_OF_PROGRAM)
-		return;
-	if (event->aux_kind) {
-		/* of SPE the period is an interval, of the others it is 1 */
-		if (o->period && event->aux_kind == SEAM_AUX_ARM_SPE)
-			attr->sample_period = o->period;
-		return;
-	}
-	if (event->frequency_hz) {
-		attr->freq = 1;
-		attr->sample_freq = frequency(s, event->frequency_hz);
-	} else if (event->period || o->period || event->each_time) {
-		attr->sample_period = event->period ? event->period :
-				      o->period ? o->period : 1;
-	} else {
-		attr->freq = 1;
-		attr->sample_freq = s->frequency_hz;
-	}
-}
-
-static void set_contents(const struct seam_session *s,
-			 struct seam_event *event)
-{
-	const struct seam_record_options *o = s->options;
-	struct perf_event_attr *attr = &event->attr;
-
-	if (event->aux_kind || event->origin == SEAM_EVENT_OF_PROGRAM)
-		return;		/* its contents are AUX data, or raw */
-	if (event->callchains == SEAM_EVENT_AS_ALL ? o->callchains :
-	    event->callchains == SEAM_EVENT_CALLCHAINS)
-		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (has_raw(attr))
-		attr->sample_type |= PERF_SAMPLE_RAW;
-	if (o->data_addresses)
-		attr->sample_type |= PERF_SAMPLE_ADDR |
-				     PERF_SAMPLE_DATA_SRC;
-	if (o->cgroups)
-		attr->sample_type |= PERF_SAMPLE_CGROUP;
-}
 
 /*
  * With -S or a size of AUX buffers, but no event known to have one: all events
@@ -143,10 +76,9 @@ static int list_events(struct seam_session *s, const char *fallback,
 		r = check_aux(s, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < s->events.n; i++) {
-		set_rate(s, &s->events.items[i]);
-		set_contents(s, &s->events.items[i]);
-	}
+	r = seam_sampling_set(s, err);
+	if (r < 0)
+		return r;
 	/*
 	 * In the rings of samples: so many SWITCH records would cause losses
 	 * in the side-band.
@@ -186,7 +118,9 @@ static int add_sideband(struct seam_session *s, struct seam_err *err)
 	seam_sources_sideband(event);
 	event->attr.namespaces = o->namespaces;
 	event->attr.cgroup = o->cgroups;
-	event->attr.mmap_data = o->data_addresses;
+	/* perf's unwinders read .eh_frame by mappings that are not code */
+	event->attr.mmap_data = o->data_addresses ||
+				seam_sampling_keeps_copies(s);
 	return 0;
 }
 
@@ -246,19 +180,6 @@ static int list_cpus(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-/* For -m auto; seam_sources_map() reduces it to what the user may lock. */
-static size_t auto_ring_bytes(size_t n_cpus)
-{
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
-			  (uint64_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = MAX_AUTO_BYTES;
-
-	while (bytes > SEAM_RECORD_RING_BYTES &&
-	       bytes * n_cpus > memory / AUTO_PART_OF_MEMORY)
-		bytes /= 2;
-	return bytes;
-}
-
 /* Large enough for the requested snapshot, a power of two. */
 static size_t aux_bytes(const struct seam_record_options *o)
 {
@@ -296,7 +217,7 @@ static int open_sources(struct seam_session *s, const char *fallback,
 		.overwrite = o->overwrite,
 		.on_exec = seam_plan_records_command(o),
 		.delayed = o->delay_ms > 0,
-		.ring_bytes = o->ring_bytes,
+		.ring_bytes = seam_sampling_ring_bytes(s),
 		.aux_bytes = has_aux ? aux_bytes(o) : 0,
 		.aux_snapshots = has_aux && (o->aux_snapshots || o->overwrite),
 		.aux_snapshot_bytes = o->aux_snapshot_bytes,
@@ -305,8 +226,6 @@ static int open_sources(struct seam_session *s, const char *fallback,
 		.no_inherit = o->no_inherit,
 	};
 	r = list_cpus(s, err);
-	if (r == 0 && o->ring_auto)
-		s->sources.ring_bytes = auto_ring_bytes(s->sources.cpus.n);
 	if (r == 0)
 		r = list_threads(s, &s->sources.tids, err);
 	if (r == 0)
@@ -346,41 +265,35 @@ static int open_until_stable(struct seam_session *s, const char *fallback,
 	}
 }
 
-int seam_plan_open(struct seam_session *s, struct seam_err *err)
+/* Again with smaller copies, or none, as long as the rings require it. */
+static int open_all(struct seam_session *s, const char *fallback,
+		    struct seam_err *err)
 {
 	int r;
 
-	if (!s->options->period)
-		s->frequency_hz = frequency(s, s->options->frequency_hz);
+	do {
+		r = open_until_stable(s, fallback, err);
+		if (r == 0)
+			r = seam_sampling_check(s, err);
+		if (r < 0)
+			seam_sources_fini(&s->sources);
+	} while (r == -EAGAIN);
+	return r;
+}
+
+int seam_plan_open(struct seam_session *s, struct seam_err *err)
+{
 	/* cycles where the machine has them, else cpu-clock */
-	r = open_until_stable(s, "cycles:P", err);
+	int r = open_all(s, "cycles:P", err);
+
 	if (r == -ENOENT && s->options->n_events == 0) {
 		*err = (struct seam_err) { 0 };
-		r = open_until_stable(s, "cpu-clock", err);
+		r = open_all(s, "cpu-clock", err);
 	}
 	if (r == 0)
 		seam_session_note(s, true, "sampling '%s'",
 				  s->events.items[0].name);
 	return r;
-}
-
-static void report_rings(const struct seam_session *s)
-{
-	const struct seam_record_options *o = s->options;
-	char had[SEAM_TEXT_SIZE], wanted[SEAM_TEXT_SIZE];
-
-	seam_text_size(had, s->sources.ring_bytes);
-	if (o->ring_auto)
-		seam_session_note(s, false, "rings of %s%s", had,
-			s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE ?
-			", the most that may be locked (CAP_IPC_LOCK, "
-			"'ulimit -l', kernel.perf_event_mlock_kb)" : "");
-	else if (s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE)
-		seam_session_note(s, false, "rings of %s in place of "
-			"%s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
-			"'sysctl kernel.perf_event_mlock_kb' (it is %ld)",
-			had, seam_text_size(wanted, o->ring_bytes),
-			seam_procfs_sysctl("perf_event_mlock_kb", 516));
 }
 
 static void report_aux(const struct seam_session *s)
@@ -448,7 +361,7 @@ void seam_plan_report(const struct seam_session *s)
 		seam_session_note(s, true, "no exact count of lost records: "
 			"it needs Linux 6.0");
 	report_children(s);
-	report_rings(s);
+	seam_sampling_report(s);
 	report_aux(s);
 	report_groups(s);
 }

@@ -201,6 +201,7 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 	int r = seam_recording_begin_data(&s->recording, &s->sources, err);
 
 	connect_readers(s);
+	s->recording.data.stacks.dump_bytes = s->copies.bytes;
 	if (r == 0)
 		r = seam_drain_init(&s->drain, err);
 	if (r == 0)

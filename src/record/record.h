@@ -14,12 +14,13 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "record/events/event.h"
 #include "record/proc/procfs.h"
 #include "wire/losses.h"
 #include "wire/stack_counts.h"
 
 enum {
-	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's */
+	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's, without copies */
 	SEAM_RECORD_RING_BYTES = 512 * 1024,	/* for each CPU, as perf's */
 	SEAM_RECORD_AUX_BYTES = 4 * 1024 * 1024,	/* as perf's */
 };
@@ -29,15 +30,20 @@ struct seam_service;			/* record/services/service.h */
 struct seam_record_options {
 	const char *const *events;	/* lists "a,b"; none: the default */
 	size_t n_events;
-	uint64_t frequency_hz;		/* UINT64_MAX: as high as allowed */
+	/* 0: 1000 where stacks are copied, else 4000; UINT64_MAX: maximum */
+	uint64_t frequency_hz;
 	uint64_t period;		/* in its place; 0: frequency_hz */
-	bool callchains;		/* by frame pointers */
+	/* DEFAULT: auto where it fits, and no call chains of tracepoints */
+	enum seam_call_graph call_graph;
+	bool callchains;		/* the same, of all events */
+	uint32_t stack_bytes;		/* copied for a sample; 0: as fits */
 	const char *filter;		/* of all tracepoints; NULL: none */
 	bool switch_events;		/* SWITCH records beside the samples */
 	bool namespaces, cgroups;	/* records of these */
 	bool data_addresses;		/* of what was accessed */
 	int compress_level;		/* of zstd; 0: not compressed */
-	size_t ring_bytes;		/* of each ring; a power of two */
+	/* of each ring, a power of two; 0: as large as stacks need */
+	size_t ring_bytes;
 	size_t aux_bytes;		/* of each AUX buffer; 0: the default */
 	size_t jit_ring_bytes;		/* for each JIT; a power of two */
 	bool ring_auto;			/* the largest that can be locked */

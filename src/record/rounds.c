@@ -6,6 +6,7 @@
 #include "record/plan.h"
 #include "record/session.h"
 #include "record/snapshot.h"
+#include "record/stack_plan.h"
 
 #include <errno.h>
 #include <sys/wait.h>
@@ -17,7 +18,7 @@
  */
 enum {
 	SHORTEST_WAIT_MS = 8,
-	LONGEST_WAIT_MS = 256,
+	LONGEST_WAIT_MS = 256,	/* where stacks are copied: stack_plan.h */
 	/* A flood: a ring is above its watermark again within this time. */
 	FLOOD_NS = 20 * 1000 * 1000,
 	KEPT_PART = 4,	/* of --max-size, at most 1/4 is for kept files */
@@ -106,8 +107,11 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 {
 	uint64_t now_ns = seam_clock_ns(), due_ns = s->rounds.end_ns;
 
+	int longest_ms = s->copies.bytes ? SEAM_STACK_PLAN_WAIT_MS :
+			 LONGEST_WAIT_MS;
+
 	wait_ms = had_sideband ? SHORTEST_WAIT_MS :
-		  wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
+		  2 * wait_ms < longest_ms ? 2 * wait_ms : longest_ms;
 	if (s->rounds.is_delayed && s->rounds.enable_ns < due_ns)
 		due_ns = s->rounds.enable_ns;
 	if (s->rounds.snapshot_ns < due_ns)

@@ -35,6 +35,13 @@ struct seam_session {
 	struct seam_child child;
 	struct seam_event_list events;
 	uint64_t frequency_hz;		/* of samples; 0: by period */
+	struct seam_session_copies {	/* of stacks: stack_plan.h */
+		uint32_t bytes;		/* of the largest copy; 0: none */
+		size_t ring_bytes;	/* that could be mapped; 0: not known */
+		bool was_limited;	/* more could not be locked */
+		bool by_frame_pointers;	/* copies were the default, but: */
+		char why[160];
+	} copies;
 	struct seam_sources sources;
 	size_t n_watched;		/* sources that the loop waits for */
 

@@ -272,19 +272,20 @@ def attrs(path):
 
 def test_events_have_terms_of_their_own():
     result = record("-e", "cpu-clock/period=1000000,name=mine,call-graph=fp,"
-                    "max-stack=7/u,cpu-clock/freq=99,no-inherit/",
+                    "max-stack=7/u,"
+                    "cpu-clock/freq=99,call-graph=no,no-inherit/",
                     "-e", "page-faults/name=touched/,cs",
                     "-o", "e.seam", "./spin", "40000000")
     equal(result.returncode, 0, result.stderr)
     whole(result, "e.seam")
     has = attrs("e.seam/data")
-    equal(list(has)[:4], ["mine", "cpu-clock/freq=99,no-inherit/", "touched",
-                          "cs"])
+    equal(list(has)[:4], ["mine", "cpu-clock/freq=99,call-graph=no,no-inherit/",
+                          "touched", "cs"])
     equal((has["mine"]["rate"], has["mine"]["exclude_kernel"]),
           ("1000000", "1"))
     check("CALLCHAIN" in has["mine"]["sample_type"], has)
     equal(has["mine"]["sample_max_stack"], "7")
-    second = has["cpu-clock/freq=99,no-inherit/"]
+    second = has["cpu-clock/freq=99,call-graph=no,no-inherit/"]
     equal((second["rate"], second.get("inherit")), ("99", None))
     check("CALLCHAIN" not in second["sample_type"], has)
     text = run(SEAM, "report", "--event", "mine", "e.seam").stdout
@@ -316,7 +317,9 @@ def test_attrs_are_those_of_perf():
         if not IS_ROOT and event.endswith(":k"):
             check("CAP_PERFMON" in refused("-e", event, "true"), event)
             continue
-        result = record(*flags, "-e", event, "-o", "o.seam", "true")
+        call_graph = ("--call-graph", "none") if "fp" not in event else ()
+        result = record(*flags, *call_graph, "-e", event, "-o", "o.seam",
+                        "true")
         equal(result.returncode, 0, f"{words}: {result.stderr}")
         perf("record", "-B", *flags, "-e", event, "-o", "o.perf", "true",
              silent=False)

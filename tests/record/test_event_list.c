@@ -46,7 +46,7 @@ static void what_is_no_list_is_refused(void **state)
 		"uprobe:/bin/true:", "nosuchpmu/x/", "/", "a/b", "../x/",
 		"cs/", "cs/period=0/", "cs/period=x/", "cs/period/",
 		"cs/freq=/", "cs/name=/", "cs/call-graph=maybe/",
-		"cs/call-graph=dwarf/", "cs/nosuch=1/", "cs/period=1/x",
+		"cs/call-graph=lbr/", "cs/nosuch=1/", "cs/period=1/x",
 		"cs/period=1,freq=2/", "cs/max-stack=70000/",
 		"software/config=1,nosuch=1/",
 	};
@@ -132,7 +132,7 @@ static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
 		event = list.items;
 		assert_string_equal(event->name, "my-n");
 		assert_int_equal(event->period, 16);
-		assert_int_equal(event->callchains, SEAM_EVENT_CALLCHAINS);
+		assert_int_equal(event->call_graph, SEAM_CALL_GRAPH_FP);
 		assert_int_equal(event->attr.sample_max_stack, 9);
 		assert_true(event->attr.exclude_kernel);
 		assert_true(event->no_inherit);
@@ -140,8 +140,8 @@ static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
 		snprintf(text, sizeof(text), each[i], "freq=99,call-graph=no");
 		assert_int_equal(seam_event_list_add(&list, text, NULL), 0);
 		assert_int_equal(list.items->frequency_hz, 99);
-		assert_int_equal(list.items->callchains,
-				 SEAM_EVENT_NO_CALLCHAINS);
+		assert_int_equal(list.items->call_graph,
+				 SEAM_CALL_GRAPH_NONE);
 		seam_event_list_fini(&list);
 	}
 }

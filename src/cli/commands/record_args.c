@@ -5,6 +5,7 @@
 #include "record/perf/compress.h"
 #include "record/proc/targets.h"
 #include "record/services/jit_service.h"
+#include "record/stack_plan.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +20,24 @@ enum { MAX_JIT_RING = 1 << 30 };	/* bytes */
 		    __VA_ARGS__)
 #define HEADING(text) { .help = (text), .kind = SEAM_OPTION_HEADING }
 
+#define CALL_GRAPH_DETAIL						\
+	"auto: with each sample the kernel copies the registers and the top " \
+	"of the user stack, and the recorder unwinds them by call frame " \
+	"information (.eh_frame, .debug_frame) or frame pointers; the file " \
+	"has ordinary call chains, no copies. A copy has 32, 24, 16 or 8 " \
+	"KiB: as much as rings and frequency allow; auto,SIZE sets it (up " \
+	"to 65528 bytes). Outer frames beyond the copy are taken from " \
+	"other samples of the thread. fp: the kernel follows frame " \
+	"pointers, which most programs do not have. dwarf,SIZE: the copies " \
+	"(8192 bytes) stay in the file, as with perf record; readers unwind " \
+	"them. none: samples have no call chain. Without this option it is " \
+	"auto for events with a frequency and fp for those with a period " \
+	"(-c); tracepoints and probes have no call chain. With -g it is " \
+	"auto for all of them. In both cases it is fp with --overwrite, with " \
+	"--per-thread and on machines other than x86-64; and, with a " \
+	"message, where the rings are too small for the frequency. A value " \
+	"of this option that does not fit is refused."
+
 static const struct seam_option options[] = {
 	HEADING("What to sample"),
 	OPTION(events, STRINGS, 'e', "event", "EVENT",
@@ -30,7 +49,7 @@ static const struct seam_option options[] = {
 	       "tracepoint; its name may have * and ?. {a,b} is a group of "
 	       "events that are counted together; {a,b}:S samples the first "
 	       "and reads the counts of all. event/period=N,freq=HZ,name=TEXT,"
-	       "call-graph=fp,max-stack=N,no-inherit/u sets these for one "
+	       "call-graph=HOW,max-stack=N,no-inherit/u sets these for one "
 	       "event. uprobe:/path:symbol and uprobe:/path:0xoffset probe a "
 	       "function of a file, with %return its return. "
 	       "mem:ADDR[/LEN][:rwx[:u]] is a breakpoint at an address. "
@@ -45,15 +64,18 @@ static const struct seam_option options[] = {
 	       "kernel applies it, to all tracepoints of -e."),
 	OPTION(frequency, STRING, 'F', "freq", "HZ",
 	       "samples per second; 'max' is the maximum allowed",
-	       .detail = "The default is 4000. The maximum is "
+	       .detail = "The default is 1000 where stacks are copied (--call-graph), "
+	       "else 4000. The maximum is "
 	       "kernel.perf_event_max_sample_rate."),
 	OPTION(record.period, U64, 'c', "count", "PERIOD",
 	       "a sample every PERIOD events, instead of a frequency",
 	       .least = 1),
 	OPTION(record.callchains, FLAG, 'g', NULL, NULL,
-	       "record call chains, as --call-graph=fp"),
+	       "record call chains of all events, also of tracepoints and "
+	       "probes"),
 	OPTION(call_graph, STRING, 0, "call-graph", "HOW",
-	       "how to record call chains", .choices = "fp|none"),
+	       "how call chains are recorded: auto, fp, dwarf or none",
+	       .detail = CALL_GRAPH_DETAIL),
 	OPTION(record.data_addresses, FLAG, 'd', "data", NULL,
 	       "record the addresses of memory accesses"),
 	OPTION(record.switch_events, FLAG, 0, "switch-events", NULL,
@@ -208,7 +230,7 @@ static int parse_frequency(const char *text, uint64_t *hz)
 {
 	char *end;
 
-	*hz = SEAM_RECORD_FREQUENCY_HZ;
+	*hz = 0;
 	if (!text)
 		return 0;
 	if (strcmp(text, "max") == 0) {
@@ -240,6 +262,37 @@ static bool parse_size(const char *text, uint64_t *n, bool *has_unit)
 	if (unit)
 		*n <<= 10 * (unit - units);
 	return true;
+}
+
+/* "auto", "fp", "dwarf" or "none"; of the copies, ",SIZE" as well. */
+static int parse_call_graph(const char *text, struct seam_record_options *out)
+{
+	static const char *const names[] = { "none", "fp", "auto", "dwarf" };
+	size_t n = text ? strcspn(text, ",") : 0, i = 0;
+	uint64_t bytes;
+	bool has_unit;
+
+	if (!text)
+		return 0;
+	while (i < SEAM_ARRAY_SIZE(names) &&
+	       (strlen(names[i]) != n || memcmp(names[i], text, n) != 0))
+		i++;
+	if (i == SEAM_ARRAY_SIZE(names))
+		return usage("--call-graph takes auto, fp, dwarf or none",
+			     text);
+	out->call_graph = SEAM_CALL_GRAPH_NONE + i;
+	if (!text[n])
+		return 0;
+	if (out->call_graph < SEAM_CALL_GRAPH_AUTO ||
+	    !parse_size(text + n + 1, &bytes, &has_unit) || bytes < 1024 ||
+	    bytes > UINT16_MAX + 1)
+		return usage("--call-graph takes auto,SIZE and dwarf,SIZE with "
+			     "1024 to 65528 bytes", text);
+	/* words of the stack, in a record of less than 64 KiB */
+	bytes = bytes / 8 * 8;
+	out->stack_bytes = bytes > SEAM_STACK_PLAN_MAX_BYTES ?
+			   SEAM_STACK_PLAN_MAX_BYTES : (uint32_t)bytes;
+	return 0;
 }
 
 static size_t round_ring(uint64_t bytes, const char *what)
@@ -276,7 +329,6 @@ static int parse_ring(const char *text, struct seam_record_options *out)
 	char ring[64];
 	int r = 0;
 
-	out->ring_bytes = SEAM_RECORD_RING_BYTES;
 	if (!text)
 		return 0;
 	snprintf(ring, sizeof(ring), "%.*s",
@@ -397,14 +449,13 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 	o->events = a->events.items;
 	o->n_events = a->events.n;
 	o->realtime = (int)a->realtime;
-	if (a->call_graph)
-		o->callchains = strcmp(a->call_graph, "fp") == 0;
 	problem = contradiction(a);
 	if (problem) {
 		seam_command_misused(&seam_record_command, "%s", problem);
 		return -EINVAL;
 	}
-	if (parse_targets(a, o) < 0 ||
+	if (parse_call_graph(a->call_graph, o) < 0 ||
+	    parse_targets(a, o) < 0 ||
 	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
 	    parse_level(a->compress, &o->compress_level) < 0 ||
 	    parse_duration(a->duration, "--duration takes a number of seconds",

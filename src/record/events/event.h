@@ -60,11 +60,13 @@ enum seam_aux_kind {
 	SEAM_AUX_UNKNOWN = 255,	/* perf has no decoder */
 };
 
-/* Whether samples of an event have call chains. */
-enum seam_event_callchains {
-	SEAM_EVENT_AS_ALL,		/* as the option for all events says */
-	SEAM_EVENT_CALLCHAINS,
-	SEAM_EVENT_NO_CALLCHAINS,
+/* How the call chains of samples are recorded. */
+enum seam_call_graph {
+	SEAM_CALL_GRAPH_DEFAULT,	/* of an event: as for all events */
+	SEAM_CALL_GRAPH_NONE,
+	SEAM_CALL_GRAPH_FP,		/* by the kernel, by frame pointers */
+	SEAM_CALL_GRAPH_AUTO,		/* by the recorder, from copied stacks */
+	SEAM_CALL_GRAPH_DWARF,		/* by readers, from copied stacks */
 };
 
 struct seam_event {
@@ -82,7 +84,7 @@ struct seam_event {
 	bool no_inherit;	/* not into the children of its threads */
 	uint64_t period;	/* of its own; 0: the recording's */
 	uint64_t frequency_hz;	/* likewise */
-	enum seam_event_callchains callchains;
+	enum seam_call_graph call_graph;	/* as requested */
 	/*
 	 * The recorder replaces registers and copied stacks of its samples by
 	 * call chains: the file has the attr of seam_event_file_attr().

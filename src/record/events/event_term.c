@@ -37,22 +37,24 @@ static int set_name(struct seam_event *event, const char *value)
 	return 0;
 }
 
-static int set_callchains(struct seam_event *event, const char *value)
+static int set_call_graph(struct seam_event *event, const char *value)
 {
-	static const char *const unwinders[] = { "dwarf", "lbr" };
+	static const struct {
+		const char *name;
+		enum seam_call_graph how;
+	} ways[] = {
+		{ "auto", SEAM_CALL_GRAPH_AUTO }, { "fp", SEAM_CALL_GRAPH_FP },
+		{ "dwarf", SEAM_CALL_GRAPH_DWARF },
+		{ "no", SEAM_CALL_GRAPH_NONE },
+		{ "none", SEAM_CALL_GRAPH_NONE },
+	};
 
-	if (!value)
-		return -EINVAL;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(unwinders); i++)
-		if (strcmp(value, unwinders[i]) == 0)
-			return -ENOTSUP;
-	if (strcmp(value, "fp") == 0)
-		event->callchains = SEAM_EVENT_CALLCHAINS;
-	else if (strcmp(value, "no") == 0 || strcmp(value, "none") == 0)
-		event->callchains = SEAM_EVENT_NO_CALLCHAINS;
-	else
-		return -EINVAL;
-	return 0;
+	for (size_t i = 0; value && i < SEAM_ARRAY_SIZE(ways); i++)
+		if (strcmp(value, ways[i].name) == 0) {
+			event->call_graph = ways[i].how;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 static int set_max_stack(struct seam_event *event, const char *value)
@@ -79,7 +81,7 @@ static const struct term {
 	{ "period", set_period, "a number of occurrences" },
 	{ "freq", set_frequency, "a number of samples per second" },
 	{ "name", set_name, "a name of up to 255 bytes" },
-	{ "call-graph", set_callchains, "fp or no" },
+	{ "call-graph", set_call_graph, "auto, fp, dwarf or no" },
 	{ "max-stack", set_max_stack, "a number of frames, up to 65535" },
 	{ "no-inherit", set_no_inherit, "no value" },
 };
@@ -110,9 +112,6 @@ int seam_event_term_set(struct seam_event *event, const char *term,
 			"they are period, freq, name, call-graph, max-stack "
 			"and no-inherit", shown);
 	r = known->set(event, value);
-	if (r == -ENOTSUP)
-		return seam_err_set(err, r, "call chains are recorded by frame "
-			"pointers only: call-graph=fp, not '%s'", value);
 	if (r < 0)
 		return seam_err_set(err, r, "the term '%s' of an event takes "
 				    "%s", shown, known->takes);

@@ -5,7 +5,7 @@
  *	period=N	a sample every N occurrences
  *	freq=HZ		samples per second
  *	name=TEXT	the event's name in reports
- *	call-graph=fp	record call chains; "no": none
+ *	call-graph=HOW	auto, fp or dwarf; "no": no call chains
  *	max-stack=N	maximum number of frames in a call chain
  *	no-inherit	only the threads that are named, not their children
  *
@@ -21,8 +21,7 @@
 bool seam_event_term_is(const char *term);
 
 /*
- * Apply one such term; @value NULL: it has none.  -EINVAL: an invalid value;
- * -ENOTSUP: a value of perf's that Seam does not support.
+ * Apply one such term; @value NULL: it has none.  -EINVAL: an invalid value.
  */
 int seam_event_term_set(struct seam_event *event, const char *term,
 			const char *value, struct seam_err *err);

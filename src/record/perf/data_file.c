@@ -41,7 +41,6 @@ static int describe_events(struct seam_data_file *file,
 
 	for (size_t e = 0; r == 0 && e < file->n_events; e++) {
 		struct seam_perf_event *event = &file->events[e];
-
 		struct perf_event_attr attr =
 			seam_event_file_attr(&sources->events[e]);
 

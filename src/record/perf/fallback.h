@@ -18,6 +18,7 @@ enum seam_left_out {
 	SEAM_LEFT_OUT_LOST_COUNTS = 1 << 2,	/* PERF_FORMAT_LOST */
 	SEAM_LEFT_OUT_KSYMBOLS = 1 << 3,	/* names of BPF programs */
 	SEAM_LEFT_OUT_RING_SPACE = 1 << 4,	/* rings are smaller */
+	SEAM_LEFT_OUT_STACK_COPIES = 1 << 5,	/* of user stacks */
 };
 
 /* The name of each bit in the manifest; NULL after the last. */

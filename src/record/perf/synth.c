@@ -212,10 +212,16 @@ static void put_mapping(struct maps_reader *r, const struct mapping *m)
 	struct seam_perf_mmap2_build_id mapping = {
 		.pid = pid, .tid = pid, .addr = m->from,
 		.len = m->to - m->from, .pgoff = m->offset,
-		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
+		.prot = PROT_READ, .flags = MAP_PRIVATE,
 		.filename = m->name[0] ? m->name : "//anon",
 	};
+	uint16_t misc = PERF_RECORD_MISC_USER;
 	uint8_t id[BUILD_ID_BYTES];
+
+	if (m->rights[2] == 'x')
+		mapping.prot |= PROT_EXEC;
+	else
+		misc |= PERF_RECORD_MISC_MMAP_DATA;
 
 	if (r->synth->bytes.n > SEAM_SYNTH_MAX_PROCESS_BYTES) {
 		r->synth->n_left_out++;
@@ -224,7 +230,7 @@ static void put_mapping(struct maps_reader *r, const struct mapping *m)
 	if (m->name[0] == '/' && m->inode)
 		seam_perf_mmap2_set_build_id(&mapping, id,
 					     build_id_of(r, m, id));
-	put_mmap(r->synth, PERF_RECORD_MISC_USER, &mapping);
+	put_mmap(r->synth, misc, &mapping);
 }
 
 /* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
@@ -242,7 +248,8 @@ static void read_line(struct maps_reader *r, const char *line)
 		r->inode = m.inode;
 		r->base = m.from;
 	}
-	if (m.rights[2] == 'x')
+	if (m.rights[2] == 'x' ||
+	    (r->synth->data_mappings && m.rights[0] == 'r' && m.inode))
 		put_mapping(r, &m);
 }
 

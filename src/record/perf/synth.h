@@ -24,6 +24,7 @@ enum {
 struct seam_synth {
 	SEAM_ARRAY(uint8_t) bytes;
 	uint64_t id;		/* of the side-band; in their sample_id */
+	bool data_mappings;	/* of files, besides executable ones */
 	bool no_memory;		/* records are missing for want of memory */
 	uint64_t n_left_out;	/* mappings beyond the maximum of a process */
 };
@@ -40,7 +41,7 @@ void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 
 /*
  * A running process: the names of its threads, and its executable mappings
- * with the build ids of their files.  Opens those files (target_file.h), which
+ * (with .data_mappings all of files) with the build ids of their files.  Opens those files (target_file.h), which
  * may block: not for the thread that drains.
  */
 void seam_synth_process(struct seam_synth *synth, int pid);
