@@ -143,7 +143,7 @@ static uint64_t octave_count(const struct seam_account *account,
 	uint64_t n = 0;
 
 	for (size_t i = 0; row->octave[octave] && i < SEAM_HISTOGRAM_STEPS; i++)
-		n += account->octaves.items[row->octave[octave] - 1].n[i];
+		n += account->octaves.items[row->octave[octave]].n[i];
 	return n;
 }
 
