@@ -30,7 +30,7 @@ struct seam_export {
 	double min_percent;
 	/* SEAM_NEEDS_LOGS */
 	const struct seam_trace *trace;
-	const struct seam_call_names *names;
+	const struct seam_xray_map *names;
 	struct seam_xray_problems *problems;	/* unreadable parts: added */
 };
 

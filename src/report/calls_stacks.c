@@ -226,7 +226,7 @@ static void put_tree(FILE *out, const struct seam_calls_report *report,
 	free_links(&links);
 }
 
-/* A final tail call, and events beyond the limit. */
+/* A final tail call, and what is beyond the limits. */
 static void put_rest(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call)
 {
@@ -235,6 +235,9 @@ static void put_rest(FILE *out, const struct seam_calls_report *report,
 		put_name(out, report, call->tail_callee);
 		fputc('\n', out);
 	}
+	if (call->tree.n_left_out)
+		fprintf(out, "%" PRIu64 " more calls, of too many different "
+			"stacks\n", call->tree.n_left_out);
 	if (call->n_events > call->events.n)
 		fprintf(out, "%" PRIu64 " more arguments and events\n",
 			call->n_events - call->events.n);

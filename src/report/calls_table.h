@@ -35,7 +35,7 @@ enum seam_calls_sort {
 
 struct seam_calls_report {
 	const struct seam_account *account;
-	const struct seam_call_names *names;
+	const struct seam_xray_map *names;
 	enum seam_calls_sort sort;	/* names and ids ascend */
 	const char *filter;		/* a part of the name, or a pattern
 					 * with * and ?; NULL: all */

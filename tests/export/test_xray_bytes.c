@@ -50,7 +50,7 @@ static void open_log(struct made *m, struct seam_trace *trace,
 }
 
 static void put_stacks(FILE *out, const struct seam_trace *trace,
-		       const struct seam_call_names *names)
+		       const struct seam_xray_map *names)
 {
 	const struct seam_account_options options = { .n_slowest = 1 };
 	struct seam_slow_calls slow = { 0 };
@@ -62,8 +62,8 @@ static void put_stacks(FILE *out, const struct seam_trace *trace,
 
 	assert_int_equal(seam_account_build(&account, trace, &options, NULL),
 			 0);
-	assert_int_equal(seam_slow_calls_find(&slow, trace, &account, NULL),
-			 0);
+	assert_int_equal(seam_slow_calls_find(&slow, trace, &account, 100,
+					      NULL), 0);
 	seam_calls_stacks(&report, &slow, trace, &view);
 	seam_slow_calls_fini(&slow);
 	seam_account_fini(&account);
@@ -72,7 +72,7 @@ static void put_stacks(FILE *out, const struct seam_trace *trace,
 /* What the three views that show bytes make of @data; free it. */
 static char *shown(const char *data)
 {
-	const struct seam_call_names names = { 0 };
+	const struct seam_xray_map names = { 0 };
 	struct seam_xray_problems problems = { 0 };
 	struct seam_trace trace;
 	struct made m = { 0 };

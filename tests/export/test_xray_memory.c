@@ -54,7 +54,7 @@ static int show(const struct seam_trace *trace, FILE *out)
 	const struct seam_account_options options = {
 		.edges = true, .n_slowest = 3,
 	};
-	const struct seam_call_names names = { 0 };
+	const struct seam_xray_map names = { 0 };
 	struct seam_xray_problems problems = { 0 };
 	struct seam_view view = { .out = out };
 	struct seam_slow_calls slow = { 0 };
@@ -67,7 +67,8 @@ static int show(const struct seam_trace *trace, FILE *out)
 
 	if (!failed) {
 		failed += count_failed(seam_slow_calls_find(&slow, trace,
-							    &account, NULL));
+							    &account, 100,
+							    NULL));
 		failed += count_failed(seam_calls_table(&report, &view));
 		failed += count_failed(seam_calls_json(&report, out));
 		seam_calls_stacks(&report, &slow, trace, &view);

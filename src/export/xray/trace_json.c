@@ -28,7 +28,7 @@ struct head {
 
 struct trace_writer {
 	FILE *out;
-	const struct seam_call_names *names;
+	const struct seam_xray_map *names;
 	const struct seam_time_range *range;
 	char *buf;
 	size_t used;
@@ -312,7 +312,7 @@ static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
 }
 
 int seam_trace_json(FILE *out, const struct seam_trace *trace,
-		    const struct seam_call_names *names,
+		    const struct seam_xray_map *names,
 		    struct seam_xray_problems *problems, struct seam_err *err)
 {
 	struct trace_writer w = {

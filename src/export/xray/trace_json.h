@@ -19,7 +19,7 @@
  * 0, -ENOMEM, or the error of writing.  Cost: about 40 ns per record.
  */
 int seam_trace_json(FILE *out, const struct seam_trace *trace,
-		    const struct seam_call_names *names,
+		    const struct seam_xray_map *names,
 		    struct seam_xray_problems *problems,
 		    struct seam_err *err);
 

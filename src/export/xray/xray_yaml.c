@@ -98,7 +98,7 @@ static bool put_arguments(FILE *out, struct lane *lane)
 	return have;
 }
 
-static void put_name(FILE *out, const struct seam_call_names *names,
+static void put_name(FILE *out, const struct seam_xray_map *names,
 		     uint32_t function)
 {
 	char buf[SEAM_CALL_NAME];
@@ -106,13 +106,13 @@ static void put_name(FILE *out, const struct seam_call_names *names,
 
 	fprintf(out, "func-id: %" PRIu32 ", function: ", function);
 	/* llvm-xray has the bare number where there is no map */
-	if (seam_xray_map_find(&names->map, function))
+	if (seam_xray_map_find(names, function))
 		put_scalar(out, (const uint8_t *)name, strlen(name));
 	else
 		fprintf(out, "'%" PRIu32 "'", function);
 }
 
-static void put_record(FILE *out, const struct seam_call_names *names,
+static void put_record(FILE *out, const struct seam_xray_map *names,
 		       struct lane *lane)
 {
 	const struct seam_trace_stream *stream = lane->reader.stream;
@@ -150,7 +150,7 @@ static void put_header(FILE *out, const struct seam_trace *trace)
 		header->cycle_frequency);
 }
 
-static void merge(FILE *out, const struct seam_call_names *names,
+static void merge(FILE *out, const struct seam_xray_map *names,
 		  struct lane **heap, size_t n)
 {
 	for (size_t i = n / 2; i-- > 0; )
@@ -188,7 +188,7 @@ static size_t open_lanes(struct lane *lanes, struct lane **heap,
 }
 
 int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
-		   const struct seam_call_names *names,
+		   const struct seam_xray_map *names,
 		   struct seam_xray_problems *problems, struct seam_err *err)
 {
 	size_t n = trace->streams.n;

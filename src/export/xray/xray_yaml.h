@@ -13,7 +13,7 @@
 
 /* As seam_trace_json(). */
 int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
-		   const struct seam_call_names *names,
+		   const struct seam_xray_map *names,
 		   struct seam_xray_problems *problems, struct seam_err *err);
 
 #endif /* SEAM_XRAY_YAML_H */
