@@ -15,8 +15,7 @@
 #include <cmocka.h>
 
 #include "../wire/xray_made.h"
-#include "export/xray/trace_json.h"
-#include "export/xray/xray_yaml.h"
+#include "export/exporter.h"
 #include "model/xray/slow_calls.h"
 #include "report/calls_table.h"
 
@@ -75,16 +74,18 @@ static char *shown(const char *data)
 	const struct seam_xray_map names = { 0 };
 	struct seam_xray_problems problems = { 0 };
 	struct seam_trace trace;
+	struct seam_export export = {
+		.trace = &trace, .names = &names, .problems = &problems,
+	};
 	struct made m = { 0 };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	open_log(&m, &trace, data);
-	assert_int_equal(seam_trace_json(out, &trace, &names, &problems, NULL),
-			 0);
-	assert_int_equal(seam_xray_yaml(out, &trace, &names, &problems, NULL),
-			 0);
+	export.out = out;
+	assert_int_equal(seam_write_trace_json(&export, NULL), 0);
+	assert_int_equal(seam_write_xray_yaml(&export, NULL), 0);
 	put_stacks(out, &trace, &names);
 	fclose(out);
 	seam_trace_close(&trace);

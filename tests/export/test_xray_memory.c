@@ -16,9 +16,7 @@
 
 #include "../no_memory.h"
 #include "../wire/xray_made.h"
-#include "export/xray/trace_json.h"
-#include "export/xray/xray_log.h"
-#include "export/xray/xray_yaml.h"
+#include "export/exporter.h"
 #include "model/profile/timeline.h"
 #include "model/xray/load_xray.h"
 #include "model/xray/slow_calls.h"
@@ -56,6 +54,10 @@ static int show(const struct seam_trace *trace, FILE *out)
 	};
 	const struct seam_xray_map names = { 0 };
 	struct seam_xray_problems problems = { 0 };
+	const struct seam_export export = {
+		.out = out, .trace = trace, .names = &names,
+		.problems = &problems,
+	};
 	struct seam_view view = { .out = out };
 	struct seam_slow_calls slow = { 0 };
 	struct seam_account account;
@@ -75,11 +77,9 @@ static int show(const struct seam_trace *trace, FILE *out)
 	}
 	seam_slow_calls_fini(&slow);
 	seam_account_fini(&account);
-	failed += count_failed(seam_trace_json(out, trace, &names, &problems,
-					       NULL));
-	failed += count_failed(seam_xray_yaml(out, trace, &names, &problems,
-					      NULL));
-	failed += count_failed(seam_xray_log(out, trace, &problems, NULL));
+	failed += count_failed(seam_write_trace_json(&export, NULL));
+	failed += count_failed(seam_write_xray_yaml(&export, NULL));
+	failed += count_failed(seam_write_xray_log(&export, NULL));
 	return failed;
 }
 

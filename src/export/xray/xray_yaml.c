@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xray_yaml.c - a merge of all threads by TSC; see xray_yaml.h
+ * xray_yaml.c - a merge of all threads by TSC; see exporter.h
  *
  * The lanes, one per thread, are in a heap by the TSC of their next event.
  */
-#include "export/xray/xray_yaml.h"
+#include "export/exporter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -187,10 +187,10 @@ static size_t open_lanes(struct lane *lanes, struct lane **heap,
 	return n;
 }
 
-int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
-		   const struct seam_xray_map *names,
-		   struct seam_xray_problems *problems, struct seam_err *err)
+int seam_write_xray_yaml(const struct seam_export *export, struct seam_err *err)
 {
+	const struct seam_trace *trace = export->trace;
+	FILE *out = export->out;
 	size_t n = trace->streams.n;
 	struct lane *lanes = calloc(n + 1, sizeof(*lanes));
 	struct lane **heap = calloc(n + 1, sizeof(*heap));
@@ -200,12 +200,13 @@ int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
 		n = open_lanes(lanes, heap, trace, &error);
 	if (!error) {
 		put_header(out, trace);
-		merge(out, names, heap, n);
+		merge(out, export->names, heap, n);
 		fputs("...\n", out);
 		error = ferror(out) ? -EIO : 0;
 	}
 	for (size_t i = 0; lanes && i < trace->streams.n; i++) {
-		seam_xray_problems_merge(problems, &lanes[i].reader.problems);
+		seam_xray_problems_merge(export->problems,
+					 &lanes[i].reader.problems);
 		free(lanes[i].batch);
 	}
 	free(lanes);

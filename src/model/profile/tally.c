@@ -220,6 +220,28 @@ int seam_tallies_make_by(struct seam_tallies *tallies,
 	return make(&p, event);
 }
 
+int seam_tallies_name(struct seam_tallies *tallies,
+		      const struct seam_profile *profile, enum seam_group group,
+		      uint32_t (*put)(void *context, const char *name),
+		      void *context)
+{
+	uint32_t last = SEAM_NONE, name = SEAM_NONE;
+	char buf[SEAM_GROUP_NAME];
+
+	for (size_t i = 0; i < tallies->n; i++) {
+		struct seam_tally *tally = &tallies->items[i];
+
+		if (i == 0 || tally->group != last)
+			name = put(context, seam_group_name(profile, group,
+						tally->group, buf));
+		if (name == SEAM_NONE)
+			return -ENOMEM;
+		last = tally->group;
+		tally->group = name;
+	}
+	return 0;
+}
+
 void seam_groups_fini(struct seam_groups *groups)
 {
 	free(groups->items);
