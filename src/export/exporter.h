@@ -30,26 +30,68 @@ struct seam_export {
 	double min_percent;
 	/* SEAM_NEEDS_LOGS */
 	const struct seam_trace *trace;
-	const struct seam_call_names *names;
+	const struct seam_xray_map *names;
 	struct seam_xray_problems *problems;	/* unreadable parts: added */
 };
+
+/*
+ * Writes @export: 0, or -errno with the reason in @err.  An error of
+ * @export->out may show only when the caller closes it.
+ */
+typedef int seam_export_fn(const struct seam_export *export,
+			   struct seam_err *err);
 
 struct seam_exporter {
 	const char *name;
 	enum seam_exporter_needs needs;
-	/*
-	 * 0, or -errno with the reason in @err.  An error of @export->out may
-	 * show only when the caller closes it.
-	 */
-	int (*write)(const struct seam_export *export, struct seam_err *err);
+	seam_export_fn *write;
 };
+
+/*
+ * Stacks as lines "group;root;...;leaf COUNT", the format that flame graph
+ * scripts, speedscope and many others read.  One line for each distinct stack,
+ * sorted by bytes, below the name of its group; equal names are merged.  COUNT
+ * is the number of samples, or the sum of their weights.  A suffix of a
+ * frame's name is its layer: _[k] kernel, _[j] JIT, _[g] guest, _[i] inlined
+ * native.  A ';' in a name becomes ':', and control characters are escaped.
+ *
+ * -EFBIG after SEAM_FOLDED_MAX_BYTES: a line has all frames of its stack, so a
+ * log of a few megabytes with deeply nested calls would fill any disk.
+ */
+#define SEAM_FOLDED_MAX_BYTES (UINT64_C(4) << 30)
+seam_export_fn seam_write_folded;
+
+/*
+ * The calls that begin in the trace's range, to their end, and the events in
+ * it, for chrome://tracing and ui.perfetto.dev.  Each call is a begin and an
+ * end event, arguments are the begin event's args, custom and typed events are
+ * instants of their thread.  Times are microseconds with three decimals.
+ * Repaired calls have both events too.  Cost: about 40 ns a record.
+ *
+ * Source: Trace Event Format (Google, 2016), "JSON Object Format".
+ */
+seam_export_fn seam_write_trace_json;
+
+/*
+ * YAML for llvm-xray: records of all threads in the order of their TSC, with
+ * the TSCs of the log.  The header has version 1: llvm-xray writes YAML of
+ * newer versions, but does not read it.
+ */
+seam_export_fn seam_write_xray_yaml;
+
+/*
+ * All logs as one FDR log of version 5: each thread's records, in order, in at
+ * most 16 blocks, because llvm-xray reorders more than that.  -ENOTSUP when the
+ * clocks of the logs have different frequencies.
+ */
+seam_export_fn seam_write_xray_log;
 
 /*
  * The table: name, needs, writer, help.  A macro, because the table of options
  * is constant too, and takes the choices and the help of --to from here.
  */
 #define SEAM_EXPORTERS(ROW)						\
-	ROW("folded", SEAM_NEEDS_STACKS, write_folded,			\
+	ROW("folded", SEAM_NEEDS_STACKS, seam_write_folded,			\
 	    "Folded has a line for each stack: thread name (or what "	\
 	    "--by selects), frames from the root to the leaf, separated " \
 	    "by semicolons, and a count. A suffix of a frame's name is " \
@@ -57,11 +99,11 @@ struct seam_exporter {
 	    "guest, _[i] for an inlined function. The other formats "	\
 	    "take XRay logs, one or several of a program, and keep "	\
 	    "every event: ")						\
-	ROW("trace-json", SEAM_NEEDS_LOGS, write_trace_json,		\
+	ROW("trace-json", SEAM_NEEDS_LOGS, seam_write_trace_json,		\
 	    "trace-json is for chrome://tracing and ui.perfetto.dev, ")	\
-	ROW("xray-yaml", SEAM_NEEDS_LOGS, write_xray_yaml,		\
+	ROW("xray-yaml", SEAM_NEEDS_LOGS, seam_write_xray_yaml,		\
 	    "xray-yaml for llvm-xray, ")				\
-	ROW("xray", SEAM_NEEDS_LOGS, write_xray_log,			\
+	ROW("xray", SEAM_NEEDS_LOGS, seam_write_xray_log,			\
 	    "xray is one log of version 5.")
 
 #define SEAM_EXPORTER_CHOICE(name, needs, write, help) "|" name

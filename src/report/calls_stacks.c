@@ -20,11 +20,6 @@ enum {
 	SHOWN_BYTES = 32,		/* of an event */
 };
 
-static enum seam_unit unit_of(const struct seam_calls_report *report)
-{
-	return report->account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
-}
-
 static int indent(int depth)
 {
 	return 2 * (depth < MAX_INDENT ? depth : MAX_INDENT);
@@ -49,9 +44,8 @@ static int by_total(const void *a, const void *b, void *nodes)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct seam_call_path *node = nodes;
 
-	if (node[x].total_ns != node[y].total_ns)
-		return node[x].total_ns < node[y].total_ns ? -1 : 1;
-	return x < y ? 1 : -1;
+	return SEAM_COMPARE(node[x].total_ns, node[y].total_ns) ?:
+	       SEAM_COMPARE(y, x);
 }
 
 static void free_links(struct links *links)
@@ -93,20 +87,10 @@ static bool link_children(struct links *links,
 static size_t events_of(const struct seam_slow_call *call, uint32_t node,
 			size_t *from)
 {
-	size_t low = 0, high = call->events.n;
+	const struct seam_slow_event *events = call->events.items;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (call->events.items[middle].node < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*from = low;
-	while (low < call->events.n && call->events.items[low].node == node)
-		low++;
-	return low;
+	*from = SEAM_ARRAY_SEARCH(i, call->events.n, events[i].node < node);
+	return SEAM_ARRAY_SEARCH(i, call->events.n, events[i].node <= node);
 }
 
 /* "(1, 2)" for a call; "(1), (5), (1), (7), ..." for several. */
@@ -175,7 +159,7 @@ static void put_events(FILE *out, const struct seam_calls_report *report,
 		}
 		fprintf(out, "%*s+%s ", MARGIN + indent(depth + 1), "",
 			seam_format_weight(offset, e->offset_ns,
-					   unit_of(report)));
+					   seam_calls_unit(report)));
 		if (e->kind == SEAM_XRAY_TYPED)
 			fprintf(out, "typed event %u:", e->type);
 		else
@@ -195,7 +179,7 @@ static void put_node(FILE *out, const struct seam_calls_report *report,
 	uint32_t tail_of = id < call->tail_of.n ? call->tail_of.items[id] :
 			   SEAM_NONE;
 	char total[SEAM_NUMBER], self[SEAM_NUMBER];
-	enum seam_unit unit = unit_of(report);
+	enum seam_unit unit = seam_calls_unit(report);
 	size_t from, to = events_of(call, id, &from);
 
 	fprintf(out, "%9s %9s %8" PRIu64 "  %*s",
@@ -242,7 +226,7 @@ static void put_tree(FILE *out, const struct seam_calls_report *report,
 	free_links(&links);
 }
 
-/* A final tail call, and events beyond the limit. */
+/* A final tail call, and what is beyond the limits. */
 static void put_rest(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call)
 {
@@ -251,6 +235,9 @@ static void put_rest(FILE *out, const struct seam_calls_report *report,
 		put_name(out, report, call->tail_callee);
 		fputc('\n', out);
 	}
+	if (call->tree.n_left_out)
+		fprintf(out, "%" PRIu64 " more calls, of too many different "
+			"stacks\n", call->tree.n_left_out);
 	if (call->n_events > call->events.n)
 		fprintf(out, "%" PRIu64 " more arguments and events\n",
 			call->n_events - call->events.n);
@@ -273,7 +260,7 @@ void seam_calls_stacks(const struct seam_calls_report *report,
 			i ? "\n" : "",
 			seam_format_weight(buf, call->call.end_ns -
 					   call->call.begin_ns,
-					   unit_of(report)),
+					   seam_calls_unit(report)),
 			call->call.begin_ns / 1000000000,
 			call->call.begin_ns % 1000000000, stream->tid,
 			stream->pid);

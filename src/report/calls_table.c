@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_table.c - table, histograms and JSON; see calls_table.h */
+/* calls_table.c - table, histograms, graph and JSON; see calls_table.h */
 #include "report/calls_table.h"
 
 #include <errno.h>
@@ -12,12 +12,21 @@
 
 enum { BAR_COLUMNS = 40 };
 
-/* A row of the account, and its values in the table. */
+/* As --sort, the table's head and, with "_ns", the members of JSON have them. */
+static const char *const names[SEAM_N_CALLS_SORTS] = {
+	[SEAM_CALLS_BY_COUNT] = "count", [SEAM_CALLS_BY_MIN] = "min",
+	[SEAM_CALLS_BY_P50] = "p50", [SEAM_CALLS_BY_P90] = "p90",
+	[SEAM_CALLS_BY_P99] = "p99", [SEAM_CALLS_BY_MAX] = "max",
+	[SEAM_CALLS_BY_SUM] = "sum", [SEAM_CALLS_BY_TOTAL] = "total",
+	[SEAM_CALLS_BY_SELF] = "self", [SEAM_CALLS_BY_NAME] = "name",
+	[SEAM_CALLS_BY_ID] = "id",
+};
+
+/* A row of the account, and its figures. */
 struct call_line {
 	const struct seam_account_row *row;
 	const char *name;
-	uint64_t key;			/* to sort by, unless by name */
-	uint64_t p50, p90, p99;
+	uint64_t values[SEAM_CALLS_BY_SELF + 1];
 };
 
 struct lines {
@@ -28,15 +37,6 @@ struct lines {
 
 int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort)
 {
-	static const char *const names[SEAM_N_CALLS_SORTS] = {
-		[SEAM_CALLS_BY_SUM] = "sum", [SEAM_CALLS_BY_SELF] = "self",
-		[SEAM_CALLS_BY_TOTAL] = "total",
-		[SEAM_CALLS_BY_COUNT] = "count", [SEAM_CALLS_BY_MIN] = "min",
-		[SEAM_CALLS_BY_P50] = "p50", [SEAM_CALLS_BY_P90] = "p90",
-		[SEAM_CALLS_BY_P99] = "p99", [SEAM_CALLS_BY_MAX] = "max",
-		[SEAM_CALLS_BY_NAME] = "name", [SEAM_CALLS_BY_ID] = "id",
-	};
-
 	for (int i = 0; i < SEAM_N_CALLS_SORTS; i++) {
 		if (strcmp(name, names[i]) == 0) {
 			*sort = (enum seam_calls_sort)i;
@@ -64,38 +64,18 @@ bool seam_calls_selects(const struct seam_calls_report *report,
 		       seam_call_name(report->names, function, buf));
 }
 
-static uint64_t key_of(const struct call_line *line, enum seam_calls_sort sort)
+static int by_key(const void *a, const void *b, void *sort)
 {
-	switch (sort) {
-	case SEAM_CALLS_BY_SELF: return line->row->self_ns;
-	case SEAM_CALLS_BY_TOTAL: return line->row->total_ns;
-	case SEAM_CALLS_BY_COUNT: return line->row->count;
-	case SEAM_CALLS_BY_MIN: return line->row->min_ns;
-	case SEAM_CALLS_BY_P50: return line->p50;
-	case SEAM_CALLS_BY_P90: return line->p90;
-	case SEAM_CALLS_BY_P99: return line->p99;
-	case SEAM_CALLS_BY_MAX: return line->row->max_ns;
-	case SEAM_CALLS_BY_ID: return UINT64_MAX - line->row->function;
-	default: return line->row->sum_ns;
-	}
-}
-
-static int by_key(const void *a, const void *b)
-{
+	enum seam_calls_sort key = *(enum seam_calls_sort *)sort;
 	const struct call_line *x = a, *y = b;
+	int r = key == SEAM_CALLS_BY_NAME ? strcmp(x->name, y->name) :
+		key == SEAM_CALLS_BY_ID ? 0 :
+		SEAM_COMPARE(y->values[key], x->values[key]);
 
-	if (x->key != y->key)
-		return x->key < y->key ? 1 : -1;
-	return x->row->function < y->row->function ? -1 :
-	       x->row->function > y->row->function;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct call_line *x = a, *y = b;
-	int r = strcmp(x->name, y->name);
-
-	return r ? r : by_key(a, b);
+	if (key == SEAM_CALLS_BY_NAME && !r)
+		r = SEAM_COMPARE(y->values[SEAM_CALLS_BY_SUM],
+				 x->values[SEAM_CALLS_BY_SUM]);
+	return r ? r : SEAM_COMPARE(x->row->function, y->row->function);
 }
 
 static void free_lines(struct lines *lines)
@@ -108,6 +88,7 @@ static int select_lines(struct lines *lines,
 			const struct seam_calls_report *report)
 {
 	const struct seam_account *account = report->account;
+	enum seam_calls_sort sort = report->sort;
 	size_t cap = account->rows.n + 1;
 
 	lines->n = 0;
@@ -121,55 +102,38 @@ static int select_lines(struct lines *lines,
 		const struct seam_account_row *row = &account->rows.items[i];
 		struct call_line *line = &lines->items[lines->n];
 
-		line->row = row;
 		line->name = seam_call_name(report->names, row->function,
 					    lines->numbers[lines->n]);
 		if (row->count == 0 || !matches(report->filter, line->name))
 			continue;
-		line->p50 = seam_account_quantile(account, row, 0.50);
-		line->p90 = seam_account_quantile(account, row, 0.90);
-		line->p99 = seam_account_quantile(account, row, 0.99);
-		line->key = key_of(line, report->sort);
+		*line = (struct call_line) { row, line->name, {
+			row->count, row->min_ns,
+			seam_account_quantile(account, row, 0.50),
+			seam_account_quantile(account, row, 0.90),
+			seam_account_quantile(account, row, 0.99),
+			row->max_ns, row->sum_ns, row->total_ns, row->self_ns,
+		} };
 		lines->n++;
 	}
-	qsort(lines->items, lines->n, sizeof(*lines->items),
-	      report->sort == SEAM_CALLS_BY_NAME ? by_name : by_key);
+	qsort_r(lines->items, lines->n, sizeof(*lines->items), by_key, &sort);
 	if (report->limit && lines->n > report->limit)
 		lines->n = report->limit;
 	return 0;
 }
 
-static enum seam_unit unit_of(const struct seam_account *account)
-{
-	return account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
-}
-
-static void put_time(const struct seam_view *view,
-		     const struct seam_account *account, uint64_t ns)
-{
-	char buf[SEAM_NUMBER];
-
-	fprintf(view->out, " %9s",
-		seam_format_weight(buf, ns, unit_of(account)));
-}
-
-static void put_line(const struct seam_view *view,
-		     const struct seam_account *account,
+static void put_line(const struct seam_calls_report *report,
+		     const struct seam_view *view,
 		     const struct call_line *line)
 {
-	const struct seam_account_row *row = line->row;
 	char buf[SEAM_NUMBER];
 
-	fprintf(view->out, "%11s", seam_format_count(buf, row->count));
-	put_time(view, account, row->min_ns);
-	put_time(view, account, line->p50);
-	put_time(view, account, line->p90);
-	put_time(view, account, line->p99);
-	put_time(view, account, row->max_ns);
-	put_time(view, account, row->sum_ns);
-	put_time(view, account, row->self_ns);
+	fprintf(view->out, "%11s", seam_format_count(buf, line->row->count));
+	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
+		if (i != SEAM_CALLS_BY_TOTAL)
+			fprintf(view->out, " %9s", seam_format_weight(buf,
+				line->values[i], seam_calls_unit(report)));
 	fputs("  ", view->out);
-	seam_text_put(view->out, line->name, SEAM_TEXT_TERMINAL);
+	seam_view_text(view, SEAM_STYLE_PLAIN, line->name);
 	fputc('\n', view->out);
 }
 
@@ -179,56 +143,50 @@ static uint64_t octave_count(const struct seam_account *account,
 	uint64_t n = 0;
 
 	for (size_t i = 0; row->octave[octave] && i < SEAM_HISTOGRAM_STEPS; i++)
-		n += account->octaves.items[row->octave[octave] - 1].n[i];
+		n += account->octaves.items[row->octave[octave]].n[i];
 	return n;
 }
 
-static void put_bar(const struct seam_view *view,
-		    const struct seam_account *account,
+static void put_bar(const struct seam_calls_report *report,
+		    const struct seam_view *view,
 		    const struct seam_account_row *row, size_t octave,
 		    uint64_t most)
 {
-	uint64_t n = octave_count(account, row, octave);
+	uint64_t n = octave_count(report->account, row, octave);
 	unsigned int bucket = (unsigned int)octave * SEAM_HISTOGRAM_STEPS;
 	char from[SEAM_NUMBER], to[SEAM_NUMBER], count[SEAM_NUMBER];
 
 	fprintf(view->out, "%9s - %9s %11s ",
 		seam_format_weight(from, seam_histogram_least(bucket),
-				   unit_of(account)),
+				   seam_calls_unit(report)),
 		seam_format_weight(to, seam_histogram_least(
 					bucket + SEAM_HISTOGRAM_STEPS),
-				   unit_of(account)),
+				   seam_calls_unit(report)),
 		seam_format_count(count, n));
-	if (view->unicode)
-		seam_view_bar(view, n, most, BAR_COLUMNS);
-	else
-		for (uint64_t i = 0; i < n * BAR_COLUMNS / most; i++)
-			fputc('#', view->out);
+	seam_view_bar(view, n, most, BAR_COLUMNS);
 	fputc('\n', view->out);
 }
 
 /* A bar for each power of two, from the shortest to the longest call. */
-static void put_histogram(const struct seam_view *view,
-			  const struct seam_account *account,
+static void put_histogram(const struct seam_calls_report *report,
+			  const struct seam_view *view,
 			  const struct call_line *line)
 {
 	size_t first = SEAM_HISTOGRAM_OCTAVES, last = 0;
 	uint64_t most = 1;
 
 	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
-		uint64_t n = octave_count(account, line->row, o);
+		uint64_t n = octave_count(report->account, line->row, o);
 
 		first = n && o < first ? o : first;
 		last = n ? o : last;
 		most = n > most ? n : most;
 	}
 	fputc('\n', view->out);
-	seam_view_style(view, SEAM_STYLE_BOLD);
-	seam_text_put(view->out, line->name, SEAM_TEXT_TERMINAL);
-	seam_view_style(view, SEAM_STYLE_PLAIN);
+	seam_view_text(view, SEAM_STYLE_BOLD, line->name);
 	fputc('\n', view->out);
 	for (size_t o = first; o <= last; o++)
-		put_bar(view, account, line->row, o, most);
+		put_bar(report, view, line->row, o, most);
 }
 
 static void put_repairs(const struct seam_view *view,
@@ -258,9 +216,6 @@ static void put_repairs(const struct seam_view *view,
 int seam_calls_table(const struct seam_calls_report *report,
 		     const struct seam_view *view)
 {
-	static const char *const heads[] = {
-		"min", "p50", "p90", "p99", "max", "sum", "self",
-	};
 	struct lines lines;
 
 	if (select_lines(&lines, report))
@@ -270,14 +225,15 @@ int seam_calls_table(const struct seam_calls_report *report,
 		      view->out);
 	seam_view_style(view, SEAM_STYLE_BOLD);
 	fprintf(view->out, "%11s", "calls");
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++)
-		fprintf(view->out, " %9s", heads[i]);
+	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
+		if (i != SEAM_CALLS_BY_TOTAL)
+			fprintf(view->out, " %9s", names[i]);
 	fputs("  function\n", view->out);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	for (size_t i = 0; i < lines.n; i++)
-		put_line(view, report->account, &lines.items[i]);
+		put_line(report, view, &lines.items[i]);
 	for (size_t i = 0; report->histograms && i < lines.n; i++)
-		put_histogram(view, report->account, &lines.items[i]);
+		put_histogram(report, view, &lines.items[i]);
 	put_repairs(view, report->account);
 	free_lines(&lines);
 	return 0;
@@ -288,20 +244,17 @@ static void json_functions(struct seam_json *j, const struct lines *lines)
 	seam_json_open(j, "functions", '[');
 	for (size_t i = 0; i < lines->n; i++) {
 		const struct call_line *line = &lines->items[i];
-		const struct seam_account_row *row = line->row;
 
 		seam_json_open(j, NULL, '{');
-		seam_json_u64(j, "id", row->function);
+		seam_json_u64(j, "id", line->row->function);
 		seam_json_string(j, "name", line->name);
-		seam_json_u64(j, "count", row->count);
-		seam_json_u64(j, "min_ns", row->min_ns);
-		seam_json_u64(j, "p50_ns", line->p50);
-		seam_json_u64(j, "p90_ns", line->p90);
-		seam_json_u64(j, "p99_ns", line->p99);
-		seam_json_u64(j, "max_ns", row->max_ns);
-		seam_json_u64(j, "sum_ns", row->sum_ns);
-		seam_json_u64(j, "total_ns", row->total_ns);
-		seam_json_u64(j, "self_ns", row->self_ns);
+		seam_json_u64(j, "count", line->row->count);
+		for (int k = SEAM_CALLS_BY_MIN; k <= SEAM_CALLS_BY_SELF; k++) {
+			char member[16];
+
+			snprintf(member, sizeof(member), "%s_ns", names[k]);
+			seam_json_u64(j, member, line->values[k]);
+		}
 		seam_json_close(j);
 	}
 	seam_json_close(j);
@@ -348,4 +301,45 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 	seam_json_close(&j);
 	free_lines(&lines);
 	return 0;
+}
+
+static void put_vertex(FILE *out, const struct seam_calls_report *report,
+		       const struct seam_account_row *row)
+{
+	char name[SEAM_CALL_NAME], self[SEAM_NUMBER], sum[SEAM_NUMBER];
+	enum seam_unit unit = seam_calls_unit(report);
+
+	fprintf(out, "F%" PRIu32 " [label=\"{", row->function);
+	seam_text_put(out, seam_call_name(report->names, row->function, name),
+		      SEAM_TEXT_DOT);
+	fprintf(out, "|%" PRIu64 " calls|sum %s|self %s}\"];\n", row->count,
+		seam_format_weight(sum, row->sum_ns, unit),
+		seam_format_weight(self, row->self_ns, unit));
+}
+
+void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
+{
+	const struct seam_account *account = report->account;
+	char sum[SEAM_NUMBER];
+
+	fputs("digraph calls {\nnode [shape=record];\n", out);
+	for (size_t i = 0; i < account->rows.n; i++)
+		if (account->rows.items[i].count &&
+		    seam_calls_selects(report, account->rows.items[i].function))
+			put_vertex(out, report, &account->rows.items[i]);
+	/* no function has the id 0; the name is that of llvm-xray's graph */
+	fputs("F0 [label=\"thread\", shape=oval];\n", out);
+	for (size_t i = 0; i < account->edges.n; i++) {
+		const struct seam_account_edge *edge = &account->edges.items[i];
+		bool is_root = edge->caller == SEAM_NONE;
+
+		if (!seam_calls_selects(report, edge->callee) ||
+		    (!is_root && !seam_calls_selects(report, edge->caller)))
+			continue;
+		fprintf(out, "F%" PRIu32 " -> F%" PRIu32 " [label=\"%" PRIu64
+			" x, %s\"];\n", is_root ? 0 : edge->caller,
+			edge->callee, edge->count,
+			seam_format_weight(sum, edge->sum_ns, seam_calls_unit(report)));
+	}
+	fputs("}\n", out);
 }

@@ -13,28 +13,29 @@
 #include "model/xray/slow_calls.h"
 #include "report/view.h"
 
+/* What rows are sorted by; up to SELF, the figures of a function. */
 enum seam_calls_sort {
-	SEAM_CALLS_BY_SUM,
-	SEAM_CALLS_BY_SELF,
-	SEAM_CALLS_BY_TOTAL,
 	SEAM_CALLS_BY_COUNT,
 	SEAM_CALLS_BY_MIN,
 	SEAM_CALLS_BY_P50,
 	SEAM_CALLS_BY_P90,
 	SEAM_CALLS_BY_P99,
 	SEAM_CALLS_BY_MAX,
+	SEAM_CALLS_BY_SUM,
+	SEAM_CALLS_BY_TOTAL,
+	SEAM_CALLS_BY_SELF,
 	SEAM_CALLS_BY_NAME,
 	SEAM_CALLS_BY_ID,
 	SEAM_N_CALLS_SORTS,
 };
 
-/* "sum|self|total|..."; for the option's choices. */
+/* For the option's choices. */
 #define SEAM_CALLS_SORTS \
 	"sum|self|total|count|min|p50|p90|p99|max|name|id"
 
 struct seam_calls_report {
 	const struct seam_account *account;
-	const struct seam_call_names *names;
+	const struct seam_xray_map *names;
 	enum seam_calls_sort sort;	/* names and ids ascend */
 	const char *filter;		/* a part of the name, or a pattern
 					 * with * and ?; NULL: all */
@@ -44,6 +45,13 @@ struct seam_calls_report {
 
 /* The sort called @name.  -EINVAL when there is none. */
 int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort);
+
+/* The unit of times. */
+static inline enum seam_unit
+seam_calls_unit(const struct seam_calls_report *report)
+{
+	return report->account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
+}
 
 /* Whether @function passes the filter. */
 bool seam_calls_selects(const struct seam_calls_report *report,

@@ -480,23 +480,9 @@ static int measure_page(const struct picture *p, uint64_t *n_bytes)
 	return 0;
 }
 
-/* Replace groups by the ids of their names, so that equal ones merge. */
-static int name_groups(struct picture *p, struct seam_tallies *tallies)
+static uint32_t put_group(void *groups, const char *name)
 {
-	uint32_t group = SEAM_NONE, id = SEAM_NONE;
-	char buf[SEAM_GROUP_NAME];
-
-	for (size_t i = 0; i < tallies->n; i++) {
-		if (i == 0 || tallies->items[i].group != group) {
-			group = tallies->items[i].group;
-			id = seam_strings_put(&p->groups, seam_group_name(
-				p->profile, p->graph->group, group, buf));
-		}
-		if (id == SEAM_NONE)
-			return -ENOMEM;
-		tallies->items[i].group = id;
-	}
-	return 0;
+	return seam_strings_put(groups, name);
 }
 
 static int make_tree(struct picture *p)
@@ -512,7 +498,8 @@ static int make_tree(struct picture *p)
 	p->by_weight = event != SEAM_NONE && tallies.weight != 0;
 	if (p->by_weight)
 		p->unit = (enum seam_unit)p->profile->events.items[event].unit;
-	rc = name_groups(p, &tallies);
+	rc = seam_tallies_name(&tallies, p->profile, p->graph->group, put_group,
+			       &p->groups);
 	if (!rc)
 		rc = seam_tree_make(&p->tree, selected, &tallies, NULL,
 				    p->graph->group != SEAM_GROUP_NONE);

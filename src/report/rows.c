@@ -18,11 +18,9 @@
 static struct seam_row *add_row(struct seam_rows *table, uint32_t code,
 				uint32_t group)
 {
-	struct seam_row *row = SEAM_ARRAY_PUSH(table);
-
-	if (row)
-		*row = (struct seam_row) { .code = code, .group = group };
-	return row;
+	return SEAM_ARRAY_ADD(table, (struct seam_row) {
+			.code = code, .group = group }) ?
+	       &table->items[table->n - 1] : NULL;
 }
 
 static struct seam_row_code code_of(const struct seam_rows *table,
@@ -49,19 +47,12 @@ static uint32_t intern(struct seam_rows *table, struct seam_index *index,
 		       const struct seam_row_code *code)
 {
 	uint64_t hash = seam_hash_bytes(code, sizeof(*code), 0);
-	struct seam_index_probe probe = seam_index_probe(index, hash);
-	struct seam_row_code *slot;
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(index, hash, i,
+			memcmp(&table->codes.items[i], code,
+			       sizeof(*code)) == 0);
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
-		if (memcmp(&table->codes.items[id], code, sizeof(*code)) == 0)
-			return id;
-	id = (uint32_t)table->codes.n;
-	slot = SEAM_ARRAY_PUSH(&table->codes);
-	if (!slot || seam_index_add(index, hash, id))
-		return SEAM_NONE;
-	*slot = *code;
-	return id;
+	return id != SEAM_NONE ? id :
+	       SEAM_INDEX_APPEND(index, hash, &table->codes, *code);
 }
 
 /* The code of each frame of the profile; NULL when memory ran out. */
@@ -100,15 +91,12 @@ struct row_walk {
 
 static uint32_t row_of(struct row_walk *w, uint32_t code)
 {
-	uint32_t *slot;
-
 	if (w->row_of[code].row != SEAM_NONE &&
 	    w->row_of[code].group == w->group)
 		return w->row_of[code].row;
-	slot = SEAM_ARRAY_PUSH(&w->open);
-	if (!slot || !add_row(w->table, code, w->group))
+	if (!SEAM_ARRAY_ADD(&w->open, 0) ||
+	    !add_row(w->table, code, w->group))
 		return SEAM_NONE;
-	*slot = 0;
 	w->row_of[code].row = (uint32_t)(w->table->n - 1);
 	w->row_of[code].group = w->group;
 	return w->row_of[code].row;
@@ -118,15 +106,13 @@ static uint32_t row_of(struct row_walk *w, uint32_t code)
 static int add_stackless(struct row_walk *w, const struct seam_node *node)
 {
 	struct seam_row *row;
-	uint32_t *slot;
 
 	if (!node->self_samples && !node->self_weight)
 		return 0;
-	slot = SEAM_ARRAY_PUSH(&w->open);
-	row = slot ? add_row(w->table, SEAM_NONE, w->group) : NULL;
+	row = SEAM_ARRAY_ADD(&w->open, 0) ?
+	      add_row(w->table, SEAM_NONE, w->group) : NULL;
 	if (!row)
 		return -ENOMEM;
-	*slot = 0;
 	row->self_samples = row->samples = node->self_samples;
 	row->self_weight = row->weight = node->self_weight;
 	return 0;
@@ -141,7 +127,7 @@ static void leave(struct row_walk *w, size_t depth)
 static int visit(struct row_walk *w, const struct seam_node *node)
 {
 	size_t above = w->table->groups.n_kinds ? 2 : 1;
-	uint32_t *slot, r;
+	uint32_t r;
 
 	if (node->is_group) {
 		leave(w, 0);
@@ -150,10 +136,8 @@ static int visit(struct row_walk *w, const struct seam_node *node)
 	}
 	leave(w, node->depth - above);
 	r = row_of(w, node->key);
-	slot = r == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&w->path);
-	if (!slot)
+	if (r == SEAM_NONE || !SEAM_ARRAY_ADD(&w->path, r))
 		return -ENOMEM;
-	*slot = r;
 	w->table->items[r].self_samples += node->self_samples;
 	w->table->items[r].self_weight += node->self_weight;
 	if (w->open.items[r]++ == 0) {
@@ -279,11 +263,6 @@ struct row_order {
 	bool by_weight;
 };
 
-static int descending(uint64_t a, uint64_t b)
-{
-	return (a < b) - (a > b);
-}
-
 static int compare_keys(const struct seam_rows *table,
 			const struct seam_row *a, const struct seam_row *b)
 {
@@ -294,8 +273,8 @@ static int compare_keys(const struct seam_rows *table,
 		enum seam_by key = seam_by_key(table->by, i);
 
 		if (key == SEAM_BY_CPU)
-			rc = -descending(seam_row_id(table, a, key),
-					 seam_row_id(table, b, key));
+			rc = SEAM_COMPARE(seam_row_id(table, a, key),
+					  seam_row_id(table, b, key));
 		else
 			rc = strcmp(seam_row_text(table, a, key, x),
 				    seam_row_text(table, b, key, y));
@@ -311,19 +290,15 @@ static int compare_rows(const void *x, const void *y, void *context)
 	const struct row_order *order = context;
 	const struct seam_row *a = x, *b = y;
 	int self = order->by_weight ?
-		   descending(a->self_weight, b->self_weight) :
-		   descending(a->self_samples, b->self_samples);
-	int total = order->by_weight ? descending(a->weight, b->weight) :
-		    descending(a->samples, b->samples);
-	int rc = order->sort == SEAM_SORT_SELF ? self : total;
+		   SEAM_COMPARE(b->self_weight, a->self_weight) :
+		   SEAM_COMPARE(b->self_samples, a->self_samples);
+	int total = order->by_weight ? SEAM_COMPARE(b->weight, a->weight) :
+		    SEAM_COMPARE(b->samples, a->samples);
+	int rc = order->sort == SEAM_SORT_SELF ? self ?: total : total ?: self;
 
-	if (!rc)
-		rc = order->sort == SEAM_SORT_SELF ? total : self;
-	if (!rc)
-		rc = compare_keys(order->table, a, b);
-	if (!rc)
-		rc = (a->code > b->code) - (a->code < b->code);
-	return rc ? rc : (a->group > b->group) - (a->group < b->group);
+	return rc ?: compare_keys(order->table, a, b) ?:
+	       SEAM_COMPARE(a->code, b->code) ?:
+	       SEAM_COMPARE(a->group, b->group);
 }
 
 void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,

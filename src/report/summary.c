@@ -37,18 +37,15 @@ static void put_loss_figure(const struct seam_view *view,
 	uint64_t lost = seam_profile_n_lost(profile);
 	char n[SEAM_NUMBER];
 
-	if (!seam_summary_is_lossy(profile)) {
-		fprintf(view->out, "nothing lost");
-		return;
-	}
-	seam_view_style(view, SEAM_STYLE_WARN);
 	if (lost)
-		fprintf(view->out, "%s record%s lost (%.2f%%)",
-			seam_format_count(n, lost), lost == 1 ? "" : "s",
-			percent_lost(profile));
+		seam_view_print(view, SEAM_STYLE_WARN,
+				"%s record%s lost (%.2f%%)",
+				seam_format_count(n, lost),
+				lost == 1 ? "" : "s", percent_lost(profile));
+	else if (seam_summary_is_lossy(profile))
+		seam_view_print(view, SEAM_STYLE_WARN, "some data lost");
 	else
-		fprintf(view->out, "some data lost");
-	seam_view_style(view, SEAM_STYLE_PLAIN);
+		fputs("nothing lost", view->out);
 }
 
 void seam_summary_head(const struct seam_report *report,
@@ -87,10 +84,8 @@ void seam_summary_event(const struct seam_report *report,
 	char buf[SEAM_NUMBER];
 
 	fputc('\n', view->out);
-	seam_view_style(view, SEAM_STYLE_BOLD);
-	seam_text_put(view->out, seam_profile_text(report->profile, e->name),
-		      SEAM_TEXT_TERMINAL);
-	seam_view_style(view, SEAM_STYLE_PLAIN);
+	seam_view_text(view, SEAM_STYLE_BOLD,
+		       seam_profile_text(report->profile, e->name));
 	fprintf(view->out, ": %s", seam_format_count(buf, samples));
 	if (samples != e->n_samples)
 		fprintf(view->out, " of %s",
@@ -102,14 +97,11 @@ void seam_summary_event(const struct seam_report *report,
 		e->unit == SEAM_UNIT_NS ? "" :
 		e->is_measured ? weight == 1 ? " tick" : " ticks" :
 		weight == 1 ? " event" : " events");
-	if (e->n_lost) {
-		seam_view_style(view, SEAM_STYLE_WARN);
-		fprintf(view->out, ", %s lost (%.2f%%)",
-			seam_format_count(buf, e->n_lost),
-			100 * (double)e->n_lost /
-			((double)e->n_lost + (double)e->n_samples));
-		seam_view_style(view, SEAM_STYLE_PLAIN);
-	}
+	if (e->n_lost)
+		seam_view_print(view, SEAM_STYLE_WARN, ", %s lost (%.2f%%)",
+				seam_format_count(buf, e->n_lost),
+				100 * (double)e->n_lost /
+				((double)e->n_lost + (double)e->n_samples));
 	fputc('\n', view->out);
 }
 
@@ -129,9 +121,7 @@ static void put_loss(const struct seam_profile *profile,
 	const char *source = seam_profile_text(profile, loss->source);
 	char buf[SEAM_NUMBER];
 
-	seam_view_style(view, SEAM_STYLE_WARN);
-	fputs("lost", view->out);
-	seam_view_style(view, SEAM_STYLE_PLAIN);
+	seam_view_print(view, SEAM_STYLE_WARN, "lost");
 	fputs(": ", view->out);
 	if (loss->records)
 		fprintf(view->out, "%s record%s, ",

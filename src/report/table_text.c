@@ -287,10 +287,8 @@ static void put_layer(const struct table_layout *l, const struct seam_row *row)
 {
 	enum seam_layer layer = seam_row_layer(l->table, row);
 
-	seam_view_style(l->view, SEAM_STYLE_LAYER + layer);
-	fprintf(l->view->out, "%-8s", layer == SEAM_N_LAYERS ? "-" :
-		seam_layer_name(layer));
-	seam_view_style(l->view, SEAM_STYLE_PLAIN);
+	seam_view_print(l->view, SEAM_STYLE_LAYER + layer, "%-8s",
+			layer == SEAM_N_LAYERS ? "-" : seam_layer_name(layer));
 }
 
 static void put_row(const struct table_layout *l, size_t i)
@@ -328,12 +326,12 @@ static void put_rest(const struct table_layout *l)
 		return;
 	for (size_t i = l->n; i < t->n; i++)
 		rest += self_of(l, &t->items[i]);
-	seam_view_style(l->view, SEAM_STYLE_DIM);
-	fprintf(l->view->out, "%8s  in %s more row%s; --top 0 shows all\n",
-		seam_format_percent(a, rest, l->by_weight ? t->weight :
-				    t->samples),
-		seam_format_count(b, t->n - l->n), t->n - l->n == 1 ? "" : "s");
-	seam_view_style(l->view, SEAM_STYLE_PLAIN);
+	seam_view_print(l->view, SEAM_STYLE_DIM,
+			"%8s  in %s more row%s; --top 0 shows all\n",
+			seam_format_percent(a, rest, l->by_weight ? t->weight :
+					    t->samples),
+			seam_format_count(b, t->n - l->n),
+			t->n - l->n == 1 ? "" : "s");
 }
 
 static int put_table(const struct seam_report *report, struct table_layout *l,

@@ -52,8 +52,6 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 	bool open = node->next_sibling != SEAM_NONE;
 	bool has_siblings = open ||
 			    &nodes[nodes[node->parent].first_child] != node;
-	uint32_t *step;
-	bool *slot;
 
 	d->steps.n = node->depth - 1;
 	d->rails.n = d->steps.n ? d->steps.items[d->steps.n - 1] : 0;
@@ -61,16 +59,11 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 		fputs(rail(d, d->rails.items[i]), d->view->out);
 	if (has_siblings) {
 		fputs(branch(d, open), d->view->out);
-		slot = SEAM_ARRAY_PUSH(&d->rails);
-		if (!slot)
+		if (!SEAM_ARRAY_ADD(&d->rails, open))
 			return 0;
-		*slot = open;
 	}
-	step = SEAM_ARRAY_PUSH(&d->steps);
-	if (!step)
-		return 0;
-	*step = (uint32_t)d->rails.n;
-	return 3 * d->rails.n + 1;
+	return SEAM_ARRAY_ADD(&d->steps, (uint32_t)d->rails.n) ?
+	       3 * d->rails.n + 1 : 0;
 }
 
 /* " (4711)" of a thread or process, or the number of a CPU. */
@@ -124,14 +117,11 @@ static int fit_children(struct drawing *d, const struct seam_node *parent,
 	     c = nodes[c].next_sibling) {
 		const char *text = seam_elide_escape(&d->arena,
 						     name_of(d, &nodes[c]));
-		const char **slot = SEAM_ARRAY_PUSH(&texts);
 
 		if (is_inlined(&nodes[c]) && !suffix)
 			suffix = INLINED;
-		if (!text || !slot)
+		if (!text || !SEAM_ARRAY_ADD(&texts, text))
 			rc = -ENOMEM;
-		else
-			*slot = text;
 	}
 	if (!rc)
 		rc = seam_elide_all(&d->arena, texts.items, texts.n,
@@ -161,11 +151,8 @@ static void put_name(const struct drawing *d, const struct seam_node *node)
 	if (node->is_group)
 		put_number(d, node);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
-	if (is_inlined(node)) {
-		seam_view_style(view, SEAM_STYLE_DIM);
-		fputs(" (inlined)", view->out);
-		seam_view_style(view, SEAM_STYLE_PLAIN);
-	}
+	if (is_inlined(node))
+		seam_view_print(view, SEAM_STYLE_DIM, " (inlined)");
 	fputc('\n', view->out);
 }
 
@@ -222,12 +209,10 @@ static void put_foot(const struct drawing *d)
 
 	if (!d->tree->n_hidden)
 		return;
-	seam_view_style(d->view, SEAM_STYLE_DIM);
-	fprintf(d->view->out, "%s smaller or filtered node%s not shown; "
-		"--min-percent 0 shows all sizes\n",
-		seam_format_count(n, d->tree->n_hidden),
-		d->tree->n_hidden == 1 ? "" : "s");
-	seam_view_style(d->view, SEAM_STYLE_PLAIN);
+	seam_view_print(d->view, SEAM_STYLE_DIM, "%s smaller or filtered "
+			"node%s not shown; --min-percent 0 shows all sizes\n",
+			seam_format_count(n, d->tree->n_hidden),
+			d->tree->n_hidden == 1 ? "" : "s");
 }
 
 static int put_tree(struct drawing *d)
@@ -240,12 +225,10 @@ static int put_tree(struct drawing *d)
 		seam_summary_unmatched(d->report, d->view);
 		goto foot;
 	}
-	seam_view_style(d->view, SEAM_STYLE_DIM);
 	/* in an inverted stack, the leaf is where the thread began */
-	fprintf(d->view->out, "%8s  %8s  %s\n", "TOTAL",
-		is_inverted ? "BEGINS" : "SELF",
-		is_inverted ? "CALLERS" : "CALLS");
-	seam_view_style(d->view, SEAM_STYLE_PLAIN);
+	seam_view_print(d->view, SEAM_STYLE_DIM, "%8s  %8s  %s\n", "TOTAL",
+			is_inverted ? "BEGINS" : "SELF",
+			is_inverted ? "CALLERS" : "CALLS");
 	for (uint32_t i = seam_tree_next(tree, 0, true);
 	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))
 		rc = put_node(d, &tree->items[i]);

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <langinfo.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -56,6 +57,28 @@ void seam_view_style(const struct seam_view *view, unsigned int style)
 
 	if (view->color && style < SEAM_ARRAY_SIZE(codes))
 		fprintf(view->out, "\x1b[%sm", codes[style]);
+}
+
+void seam_view_text(const struct seam_view *view, unsigned int style,
+		    const char *text)
+{
+	if (style != SEAM_STYLE_PLAIN)
+		seam_view_style(view, style);
+	seam_text_put(view->out, text, SEAM_TEXT_TERMINAL);
+	if (style != SEAM_STYLE_PLAIN)
+		seam_view_style(view, SEAM_STYLE_PLAIN);
+}
+
+void seam_view_print(const struct seam_view *view, unsigned int style,
+		     const char *fmt, ...)
+{
+	va_list args;
+
+	seam_view_style(view, style);
+	va_start(args, fmt);
+	vfprintf(view->out, fmt, args);
+	va_end(args);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
 }
 
 const char *seam_format_count(char buf[SEAM_NUMBER], uint64_t n)
@@ -145,10 +168,12 @@ void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,
 	size_t n = (size_t)(share * 8 * (double)columns + 0.5);
 	size_t used = 0;
 
+	if (!view->unicode)
+		n -= n % 8;
 	if (n > columns * 8)
 		n = columns * 8;
 	for (; n >= 8; n -= 8, used++)
-		fputs("█", view->out);
+		fputs(view->unicode ? "█" : "#", view->out);
 	if (n) {
 		fputs(eighths[n], view->out);
 		used++;

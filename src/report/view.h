@@ -30,6 +30,13 @@ enum seam_style {
 /* Begin a style; SEAM_STYLE_PLAIN ends it.  Nothing without colour. */
 void seam_view_style(const struct seam_view *view, unsigned int style);
 
+/* Print in a style, and end it; @text is escaped, @fmt has no foreign text. */
+void seam_view_text(const struct seam_view *view, unsigned int style,
+		    const char *text);
+__attribute__((format(printf, 3, 4)))
+void seam_view_print(const struct seam_view *view, unsigned int style,
+		     const char *fmt, ...);
+
 enum { SEAM_NUMBER = 40 };	/* room for any number below */
 
 /* "1,234,567"; returns @buf, as the next two do. */
@@ -48,7 +55,10 @@ const char *seam_format_percent(char buf[SEAM_NUMBER], uint64_t part,
 void seam_view_cell(const struct seam_view *view, const char *text,
 		    size_t columns);
 
-/* A bar of @columns cells, filled to @part of @whole in eighths of a cell. */
+/*
+ * A bar of @columns cells, filled to @part of @whole in eighths of a cell; in
+ * whole cells without unicode.
+ */
 void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,
 		   size_t columns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_folded.c - lines of folded stacks: counts, order, hostile names */
-#include "export/stacks/folded.h"
+#include "export/exporter.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -23,8 +23,9 @@ static char *folded_of(const struct seam_profile *p, bool by_weight,
 	if (layers)
 		selection.layers = layers;
 	assert_int_equal(seam_selected_init(&s, p, &selection, NULL), 0);
-	assert_int_equal(seam_folded_write(&s, SEAM_GROUP_COMM, by_weight,
-					   out), 0);
+	assert_int_equal(seam_write_folded(&(struct seam_export) {
+		.out = out, .selected = &s, .group = SEAM_GROUP_COMM,
+		.by_weight = by_weight }, NULL), 0);
 	fclose(out);
 	seam_selected_fini(&s);
 	return text;
@@ -202,8 +203,9 @@ static void text_beyond_its_limit_is_refused(void **state)
 	seam_selection_init(&selection);
 	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
 			 0);
-	assert_int_equal(seam_folded_write(&selected, SEAM_GROUP_COMM, false,
-					   out), -EFBIG);
+	assert_int_equal(seam_write_folded(&(struct seam_export) {
+		.out = out, .selected = &selected,
+		.group = SEAM_GROUP_COMM }, NULL), -EFBIG);
 	fclose(out);
 	assert_in_range(n_bytes, SEAM_FOLDED_MAX_BYTES,
 			SEAM_FOLDED_MAX_BYTES + DEPTH * (NAME + 1) + 64);

@@ -15,8 +15,7 @@
 #include <cmocka.h>
 
 #include "../wire/xray_made.h"
-#include "export/xray/trace_json.h"
-#include "export/xray/xray_yaml.h"
+#include "export/exporter.h"
 #include "model/xray/slow_calls.h"
 #include "report/calls_table.h"
 
@@ -50,7 +49,7 @@ static void open_log(struct made *m, struct seam_trace *trace,
 }
 
 static void put_stacks(FILE *out, const struct seam_trace *trace,
-		       const struct seam_call_names *names)
+		       const struct seam_xray_map *names)
 {
 	const struct seam_account_options options = { .n_slowest = 1 };
 	struct seam_slow_calls slow = { 0 };
@@ -62,8 +61,8 @@ static void put_stacks(FILE *out, const struct seam_trace *trace,
 
 	assert_int_equal(seam_account_build(&account, trace, &options, NULL),
 			 0);
-	assert_int_equal(seam_slow_calls_find(&slow, trace, &account, NULL),
-			 0);
+	assert_int_equal(seam_slow_calls_find(&slow, trace, &account, 100,
+					      NULL), 0);
 	seam_calls_stacks(&report, &slow, trace, &view);
 	seam_slow_calls_fini(&slow);
 	seam_account_fini(&account);
@@ -72,19 +71,21 @@ static void put_stacks(FILE *out, const struct seam_trace *trace,
 /* What the three views that show bytes make of @data; free it. */
 static char *shown(const char *data)
 {
-	const struct seam_call_names names = { 0 };
+	const struct seam_xray_map names = { 0 };
 	struct seam_xray_problems problems = { 0 };
 	struct seam_trace trace;
+	struct seam_export export = {
+		.trace = &trace, .names = &names, .problems = &problems,
+	};
 	struct made m = { 0 };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	open_log(&m, &trace, data);
-	assert_int_equal(seam_trace_json(out, &trace, &names, &problems, NULL),
-			 0);
-	assert_int_equal(seam_xray_yaml(out, &trace, &names, &problems, NULL),
-			 0);
+	export.out = out;
+	assert_int_equal(seam_write_trace_json(&export, NULL), 0);
+	assert_int_equal(seam_write_xray_yaml(&export, NULL), 0);
 	put_stacks(out, &trace, &names);
 	fclose(out);
 	seam_trace_close(&trace);

@@ -16,9 +16,7 @@
 
 #include "../no_memory.h"
 #include "../wire/xray_made.h"
-#include "export/xray/trace_json.h"
-#include "export/xray/xray_log.h"
-#include "export/xray/xray_yaml.h"
+#include "export/exporter.h"
 #include "model/profile/timeline.h"
 #include "model/xray/load_xray.h"
 #include "model/xray/slow_calls.h"
@@ -54,8 +52,12 @@ static int show(const struct seam_trace *trace, FILE *out)
 	const struct seam_account_options options = {
 		.edges = true, .n_slowest = 3,
 	};
-	const struct seam_call_names names = { 0 };
+	const struct seam_xray_map names = { 0 };
 	struct seam_xray_problems problems = { 0 };
+	const struct seam_export export = {
+		.out = out, .trace = trace, .names = &names,
+		.problems = &problems,
+	};
 	struct seam_view view = { .out = out };
 	struct seam_slow_calls slow = { 0 };
 	struct seam_account account;
@@ -67,18 +69,17 @@ static int show(const struct seam_trace *trace, FILE *out)
 
 	if (!failed) {
 		failed += count_failed(seam_slow_calls_find(&slow, trace,
-							    &account, NULL));
+							    &account, 100,
+							    NULL));
 		failed += count_failed(seam_calls_table(&report, &view));
 		failed += count_failed(seam_calls_json(&report, out));
 		seam_calls_stacks(&report, &slow, trace, &view);
 	}
 	seam_slow_calls_fini(&slow);
 	seam_account_fini(&account);
-	failed += count_failed(seam_trace_json(out, trace, &names, &problems,
-					       NULL));
-	failed += count_failed(seam_xray_yaml(out, trace, &names, &problems,
-					      NULL));
-	failed += count_failed(seam_xray_log(out, trace, &problems, NULL));
+	failed += count_failed(seam_write_trace_json(&export, NULL));
+	failed += count_failed(seam_write_xray_yaml(&export, NULL));
+	failed += count_failed(seam_write_xray_log(&export, NULL));
 	return failed;
 }
 

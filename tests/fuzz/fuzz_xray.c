@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "account_row.h"
-#include "export/xray/xray_log.h"
+#include "export/exporter.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -130,7 +130,9 @@ static void write_again(const struct seam_trace *trace,
 	FILE *out = open_memstream(&data, &size);
 
 	demand(out != NULL);
-	if (seam_xray_log(out, trace, &problems, NULL) == 0) {
+	if (seam_write_xray_log(&(struct seam_export) {
+		.out = out, .trace = trace, .problems = &problems,
+	    }, NULL) == 0) {
 		fflush(out);
 		demand(seam_trace_from_bytes(&again, (struct seam_bytes) {
 			(const uint8_t *)data, size }, NULL) == 0);

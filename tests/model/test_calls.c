@@ -605,7 +605,7 @@ static void shows_the_slowest_calls_from_inside(void **state)
 	(void)state;
 	open_replay(&p, "abBAabBbBA");
 	assert_int_equal(seam_slow_calls_find(&slow, &p.trace, &p.account,
-					      NULL), 0);
+					      100, NULL), 0);
 	assert_int_equal(slow.n, 5);
 	assert_true(slow.items[0].found);
 	assert_int_equal(slow.items[0].call.end_ns -
@@ -616,6 +616,40 @@ static void shows_the_slowest_calls_from_inside(void **state)
 	assert_int_equal(slow.items[1].tree.nodes.items[2].count, 1);
 	seam_slow_calls_fini(&slow);
 	close_replay(&p);
+}
+
+static void a_limit_of_stacks_holds_for_all_slow_calls_together(void **state)
+{
+	struct played p;
+
+	(void)state;
+	open_played(&p, "abcdDCBeEbcCBAaccCCA");
+	for (size_t max = 0; max <= 20; max++) {
+		struct seam_slow_calls slow;
+		size_t n = 0;
+
+		assert_int_equal(seam_slow_calls_find(&slow, &p.trace,
+						      &p.account, max, NULL),
+				 0);
+		for (size_t i = 0; i < slow.n; i++) {
+			const struct seam_slow_call *call = &slow.items[i];
+			uint64_t calls = call->tree.n_left_out;
+
+			for (size_t k = 1; k < call->tree.nodes.n; k++)
+				calls += call->tree.nodes.items[k].count;
+			assert_true(call->found);
+			assert_int_equal(call->tree.nodes.items[1].count, 1);
+			assert_int_equal(call->tree.nodes.items[1].total_ns,
+					 call->call.end_ns -
+					 call->call.begin_ns);
+			/* "abcdDCBeEbcCBA" is the slowest: 7 calls */
+			assert_true(i > 0 || calls == 7);
+			n += call->tree.nodes.n - 2;
+		}
+		assert_true(n <= max);
+		seam_slow_calls_fini(&slow);
+	}
+	close_played(&p);
 }
 
 /* Which paths they are depends on the order; what they add up to does not. */
@@ -696,6 +730,8 @@ int main(void)
 		cmocka_unit_test(gives_quantiles_of_the_calls),
 		cmocka_unit_test(a_quantile_is_the_call_of_the_nearest_rank),
 		cmocka_unit_test(shows_the_slowest_calls_from_inside),
+		cmocka_unit_test(
+			a_limit_of_stacks_holds_for_all_slow_calls_together),
 		cmocka_unit_test(
 			a_limit_of_stacks_leaves_their_time_with_the_callers),
 		cmocka_unit_test(counts_edges_from_caller_to_callee),

@@ -161,9 +161,8 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	struct seam_profile p = of_process("node", "main;x_[j]");
 
 	(void)state;
-	*SEAM_ARRAY_PUSH(&announced.announced) = (struct seam_jit_announced) {
-		.pid = 7,
-	};
+	assert_int_equal(seam_pair_map_put(&announced.announced, 7, 0, false),
+			 0);
 	forget_names(&p);
 	seam_jit_hint(&p, &announced);
 	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "
@@ -176,7 +175,7 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	seam_jit_hint(&p, &announced);
 	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "
 		    "100 % of its samples in JIT code");
-	free(announced.announced.items);
+	seam_pair_map_fini(&announced.announced);
 }
 
 int main(void)

@@ -16,14 +16,16 @@
 
 #include "../model/built.h"
 #include "../no_memory.h"
-#include "export/stacks/folded.h"
+#include "export/exporter.h"
 #include "report/report.h"
 
 typedef int viewer(const struct seam_selected *selected, FILE *out);
 
 static int as_folded(const struct seam_selected *selected, FILE *out)
 {
-	return seam_folded_write(selected, SEAM_GROUP_COMM, false, out);
+	return seam_write_folded(&(struct seam_export) {
+		.out = out, .selected = selected, .group = SEAM_GROUP_COMM,
+	}, NULL);
 }
 
 static int as_picture(const struct seam_selected *selected, FILE *out)

@@ -71,7 +71,7 @@ struct calls_job {
 	const struct calls_options *options;
 	struct seam_trace trace;
 	bool misused;			/* --time is malformed */
-	struct seam_call_names names;
+	struct seam_xray_map names;
 	struct seam_account account;
 	struct seam_slow_calls slow;
 	struct seam_calls_report report;
@@ -101,7 +101,8 @@ static int load(struct calls_job *job, const char *const *paths, size_t n_paths,
 		.wanted = job->options->filter ? is_wanted : NULL,
 		.context = &job->report,
 	};
-	int r = seam_call_names_open(&job->names, job->options->map, err);
+	const char *map = job->options->map;
+	int r = map ? seam_xray_map_open(&job->names, map, err) : 0;
 
 	if (!r)
 		r = seam_trace_open(&job->trace, paths, n_paths, err);
@@ -115,7 +116,8 @@ static int load(struct calls_job *job, const char *const *paths, size_t n_paths,
 		r = seam_account_build(&job->account, &job->trace, &what, err);
 	if (!r && n_slowest)
 		r = seam_slow_calls_find(&job->slow, &job->trace,
-					 &job->account, err);
+					 &job->account, SEAM_CALL_PATHS_MAX,
+					 err);
 	return r;
 }
 
@@ -174,7 +176,7 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 	seam_slow_calls_fini(&job.slow);
 	seam_account_fini(&job.account);
 	seam_trace_close(&job.trace);
-	seam_call_names_fini(&job.names);
+	seam_xray_map_fini(&job.names);
 	return status;
 }
 

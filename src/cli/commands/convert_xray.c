@@ -12,14 +12,15 @@ int seam_convert_xray(const struct seam_exporter *exporter, const char *output,
 		      const char *const *paths, size_t n_paths)
 {
 	struct seam_xray_problems problems = { 0 };
-	struct seam_call_names names = { 0 };
+	struct seam_xray_map names = { 0 };
 	struct seam_trace trace = { 0 };
 	struct seam_export export = {
 		.trace = &trace, .names = &names, .problems = &problems,
 	};
 	struct seam_err err = { 0 };
 	int status = SEAM_EXIT_DONE, failed = SEAM_EXIT_FAILED;
-	int r = seam_call_names_open(&names, reading->map, &err);
+	int r = reading->map ?
+		seam_xray_map_open(&names, reading->map, &err) : 0;
 
 	if (!r)
 		r = seam_trace_open(&trace, paths, n_paths, &err);
@@ -38,6 +39,6 @@ int seam_convert_xray(const struct seam_exporter *exporter, const char *output,
 		status = seam_reading_say_problems(&trace, &problems);
 	}
 	seam_trace_close(&trace);
-	seam_call_names_fini(&names);
+	seam_xray_map_fini(&names);
 	return status;
 }

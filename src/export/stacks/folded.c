@@ -7,7 +7,7 @@
  * up to two items, its own line ("name COUNT") and the lines below it
  * ("name;..."), because lines of its siblings may sort between the two.
  */
-#include "export/stacks/folded.h"
+#include "export/exporter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -80,24 +80,9 @@ static int name_frames(struct names *n)
 	return rc;
 }
 
-/* Replace groups by the ids of their shown names, so that equal ones merge. */
-static int name_groups(struct names *n, struct seam_tallies *tallies,
-		       enum seam_group by)
+static uint32_t show_group(void *names, const char *name)
 {
-	uint32_t group = SEAM_NONE, id = SEAM_NONE;
-	char buf[SEAM_GROUP_NAME];
-
-	for (size_t i = 0; i < tallies->n; i++) {
-		if (tallies->items[i].group != group) {
-			group = tallies->items[i].group;
-			id = show(n, seam_group_name(n->profile, by, group,
-						     buf), "");
-		}
-		if (id == SEAM_NONE)
-			return -ENOMEM;
-		tallies->items[i].group = id;
-	}
-	return 0;
+	return show(names, name, "");
 }
 
 /* One node's own line, or all lines below it. */
@@ -167,11 +152,8 @@ static int compare_items(const void *x, const void *y, void *context)
 
 static bool push(struct folded_writer *w, uint32_t node, bool is_line)
 {
-	struct folded_stack *item = SEAM_ARRAY_PUSH(&w->todo);
-
-	if (item)
-		*item = (struct folded_stack) { node, is_line };
-	return item != NULL;
+	return SEAM_ARRAY_ADD(&w->todo,
+			      (struct folded_stack) { node, is_line });
 }
 
 static int push_children(struct folded_writer *w, uint32_t parent)
@@ -195,13 +177,9 @@ static int push_children(struct folded_writer *w, uint32_t parent)
 static int put_line(struct folded_writer *w, uint32_t node)
 {
 	w->path.n = 0;
-	for (uint32_t n = node; n != 0; n = w->tree->items[n].parent) {
-		const char **slot = SEAM_ARRAY_PUSH(&w->path);
-
-		if (!slot)
+	for (uint32_t n = node; n != 0; n = w->tree->items[n].parent)
+		if (!SEAM_ARRAY_ADD(&w->path, name_of(w, n)))
 			return -ENOMEM;
-		*slot = name_of(w, n);
-	}
 	for (size_t i = w->path.n; i-- > 0;) {
 		w->n_bytes += strlen(w->path.items[i]) + 1;
 		fputs(w->path.items[i], w->out);
@@ -229,22 +207,24 @@ static int put_lines(struct folded_writer *w)
 	return rc;
 }
 
-int seam_folded_write(const struct seam_selected *selected,
-		      enum seam_group group, bool by_weight, FILE *out)
+int seam_write_folded(const struct seam_export *export, struct seam_err *err)
 {
+	const struct seam_selected *selected = export->selected;
 	struct names names = { .profile = selected->profile };
 	struct seam_tallies tallies;
 	struct seam_tree tree = { 0 };
 	struct folded_writer w = {
-		.tree = &tree, .names = &names.shown, .by_weight = by_weight,
-		.out = out,
+		.tree = &tree, .names = &names.shown,
+		.by_weight = export->by_weight, .out = export->out,
 	};
-	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE, group);
+	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE,
+				   export->group);
 
 	if (!rc)
 		rc = name_frames(&names);
 	if (!rc)
-		rc = name_groups(&names, &tallies, group);
+		rc = seam_tallies_name(&tallies, selected->profile,
+				       export->group, show_group, &names);
 	if (!rc)
 		rc = seam_tree_make(&tree, selected, &tallies, names.of_frame,
 				    true);
@@ -255,5 +235,10 @@ int seam_folded_write(const struct seam_selected *selected,
 	free(names.of_frame);
 	free(names.buf.items);
 	seam_strings_fini(&names.shown);
-	return rc;
+	if (rc == -EFBIG)
+		return seam_err_set(err, rc, "cannot convert: the lines are "
+				    "more than 4 GiB; choose a part with "
+				    "--time, --thread or --layer");
+	return rc ? seam_err_set(err, rc, "cannot convert: %s",
+				 strerror(-rc)) : 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_json.c - the items of each thread as events; see trace_json.h
+ * trace_json.c - the items of each thread as events; see exporter.h
  *
  * The beginning of a call's event is the same text for every call of one
  * function in one thread.  It is made once and copied; only the time's digits
  * change.
  */
-#include "export/xray/trace_json.h"
+#include "export/exporter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ struct head {
 
 struct trace_writer {
 	FILE *out;
-	const struct seam_call_names *names;
+	const struct seam_xray_map *names;
 	const struct seam_time_range *range;
 	char *buf;
 	size_t used;
@@ -143,13 +143,10 @@ static const struct head *find_head(struct trace_writer *w, uint32_t slot,
 				    uint32_t function)
 {
 	while (w->heads.n <= slot) {
-		struct head *head = SEAM_ARRAY_PUSH(&w->heads);
-
-		if (!head) {
+		if (!SEAM_ARRAY_ADD(&w->heads, (struct head) { 0 })) {
 			w->error = -ENOMEM;
 			return NULL;
 		}
-		*head = (struct head) { 0 };
 	}
 	if (!w->heads.items[slot].text)
 		make_head(w, &w->heads.items[slot], function);
@@ -311,14 +308,13 @@ static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
 	w->heads.n = 0;
 }
 
-int seam_trace_json(FILE *out, const struct seam_trace *trace,
-		    const struct seam_call_names *names,
-		    struct seam_xray_problems *problems, struct seam_err *err)
+int seam_write_trace_json(const struct seam_export *export,
+			  struct seam_err *err)
 {
+	const struct seam_trace *trace = export->trace;
 	struct trace_writer w = {
-		.out = out, .names = names, .is_first = true,
-		.range = &trace->range,
-		.buf = malloc(BUFFER_BYTES),
+		.out = export->out, .names = export->names, .is_first = true,
+		.range = &trace->range, .buf = malloc(BUFFER_BYTES),
 	};
 
 	if (!w.buf)
@@ -326,7 +322,7 @@ int seam_trace_json(FILE *out, const struct seam_trace *trace,
 	put_text(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (size_t i = 0; !w.error && i < trace->streams.n; i++) {
 		begin_stream(&w, &trace->streams.items[i]);
-		put_stream(&w, trace, i, problems);
+		put_stream(&w, trace, i, export->problems);
 	}
 	put_text(&w, "\n]}\n");
 	flush(&w);

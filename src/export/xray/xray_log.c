@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* xray_log.c - streams into blocks; see xray_log.h */
-#include "export/xray/xray_log.h"
+/* xray_log.c - streams into blocks; see exporter.h */
+#include "export/exporter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,9 +65,9 @@ static void write_stream(struct seam_xray_writer *w,
 	}
 }
 
-int seam_xray_log(FILE *out, const struct seam_trace *trace,
-		  struct seam_xray_problems *problems, struct seam_err *err)
+int seam_write_xray_log(const struct seam_export *export, struct seam_err *err)
 {
+	const struct seam_trace *trace = export->trace;
 	struct seam_xray_batch *batch;
 	struct seam_xray_writer w;
 
@@ -77,7 +77,7 @@ int seam_xray_log(FILE *out, const struct seam_trace *trace,
 	batch = malloc(sizeof(*batch));
 	if (!batch)
 		return seam_err_set(err, -ENOMEM, "out of memory");
-	seam_xray_writer_init(&w, out, trace->clocks.n ?
+	seam_xray_writer_init(&w, export->out, trace->clocks.n ?
 			      trace->clocks.items[0].ticks.frequency_hz : 0,
 			      MIN_BLOCK_BYTES);
 	for (size_t i = 0; i < trace->streams.n; i++) {
@@ -86,7 +86,7 @@ int seam_xray_log(FILE *out, const struct seam_trace *trace,
 		seam_trace_read(&reader, trace, i);
 		reader.raw = true;
 		write_stream(&w, &reader, batch);
-		seam_xray_problems_merge(problems, &reader.problems);
+		seam_xray_problems_merge(export->problems, &reader.problems);
 	}
 	free(batch);
 	return seam_xray_writer_end(&w, err);

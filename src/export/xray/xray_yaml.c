@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xray_yaml.c - a merge of all threads by TSC; see xray_yaml.h
+ * xray_yaml.c - a merge of all threads by TSC; see exporter.h
  *
  * The lanes, one per thread, are in a heap by the TSC of their next event.
  */
-#include "export/xray/xray_yaml.h"
+#include "export/exporter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -98,7 +98,7 @@ static bool put_arguments(FILE *out, struct lane *lane)
 	return have;
 }
 
-static void put_name(FILE *out, const struct seam_call_names *names,
+static void put_name(FILE *out, const struct seam_xray_map *names,
 		     uint32_t function)
 {
 	char buf[SEAM_CALL_NAME];
@@ -106,13 +106,13 @@ static void put_name(FILE *out, const struct seam_call_names *names,
 
 	fprintf(out, "func-id: %" PRIu32 ", function: ", function);
 	/* llvm-xray has the bare number where there is no map */
-	if (seam_xray_map_find(&names->map, function))
+	if (seam_xray_map_find(names, function))
 		put_scalar(out, (const uint8_t *)name, strlen(name));
 	else
 		fprintf(out, "'%" PRIu32 "'", function);
 }
 
-static void put_record(FILE *out, const struct seam_call_names *names,
+static void put_record(FILE *out, const struct seam_xray_map *names,
 		       struct lane *lane)
 {
 	const struct seam_trace_stream *stream = lane->reader.stream;
@@ -150,7 +150,7 @@ static void put_header(FILE *out, const struct seam_trace *trace)
 		header->cycle_frequency);
 }
 
-static void merge(FILE *out, const struct seam_call_names *names,
+static void merge(FILE *out, const struct seam_xray_map *names,
 		  struct lane **heap, size_t n)
 {
 	for (size_t i = n / 2; i-- > 0; )
@@ -187,10 +187,10 @@ static size_t open_lanes(struct lane *lanes, struct lane **heap,
 	return n;
 }
 
-int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
-		   const struct seam_call_names *names,
-		   struct seam_xray_problems *problems, struct seam_err *err)
+int seam_write_xray_yaml(const struct seam_export *export, struct seam_err *err)
 {
+	const struct seam_trace *trace = export->trace;
+	FILE *out = export->out;
 	size_t n = trace->streams.n;
 	struct lane *lanes = calloc(n + 1, sizeof(*lanes));
 	struct lane **heap = calloc(n + 1, sizeof(*heap));
@@ -200,12 +200,13 @@ int seam_xray_yaml(FILE *out, const struct seam_trace *trace,
 		n = open_lanes(lanes, heap, trace, &error);
 	if (!error) {
 		put_header(out, trace);
-		merge(out, names, heap, n);
+		merge(out, export->names, heap, n);
 		fputs("...\n", out);
 		error = ferror(out) ? -EIO : 0;
 	}
 	for (size_t i = 0; lanes && i < trace->streams.n; i++) {
-		seam_xray_problems_merge(problems, &lanes[i].reader.problems);
+		seam_xray_problems_merge(export->problems,
+					 &lanes[i].reader.problems);
 		free(lanes[i].batch);
 	}
 	free(lanes);

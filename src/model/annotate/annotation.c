@@ -159,17 +159,13 @@ static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
 	for (size_t i = 0; i < a->placements.list.n; i++) {
 		const struct seam_jit_placement *p =
 			&a->placements.list.items[i];
-		struct seam_annotated_place *slot;
 
-		if (p->object != object || p->offset != 0)
-			continue;
-		slot = SEAM_ARRAY_PUSH(&body->places);
-		if (!slot)
-			return false;
-		*slot = (struct seam_annotated_place) {
+		if (p->object == object && p->offset == 0 &&
+		    !SEAM_ARRAY_ADD(&body->places,
+				    (struct seam_annotated_place) {
 			.pid = p->pid, .addr = p->start_addr,
-			.since_ns = p->time_ns,
-		};
+			.since_ns = p->time_ns }))
+			return false;
 	}
 	return true;
 }
@@ -277,21 +273,15 @@ static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
 				     uint64_t offset)
 {
 	uint64_t hash = seam_hash_add(offset, body);
-	struct seam_index_probe probe = seam_index_probe(&a->hit_index, hash);
-	struct seam_place_hit *hit;
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(&a->hit_index, hash, i,
+				      a->hits.items[i].body == body &&
+				      a->hits.items[i].offset == offset);
 
-	while ((id = seam_index_next(&a->hit_index, &probe)) != SEAM_NONE) {
-		hit = &a->hits.items[id];
-		if (hit->body == body && hit->offset == offset)
-			return hit;
-	}
-	if (body == SEAM_NONE || !SEAM_ARRAY_RESERVE(&a->hits, 1) ||
-	    seam_index_add(&a->hit_index, hash, (uint32_t)a->hits.n))
-		return NULL;
-	hit = &a->hits.items[a->hits.n++];
-	*hit = (struct seam_place_hit) { .body = body, .offset = offset };
-	return hit;
+	if (id == SEAM_NONE && body != SEAM_NONE)
+		id = SEAM_INDEX_APPEND(&a->hit_index, hash, &a->hits,
+			(struct seam_place_hit) {
+				.body = body, .offset = offset });
+	return id == SEAM_NONE ? NULL : &a->hits.items[id];
 }
 
 /* The hit of @frame, which is not inlined.  NULL: no memory. */

@@ -45,17 +45,14 @@ struct decoding {
 static int add_instruction(void *context, const struct seam_instruction *one)
 {
 	struct decoding *to = context;
-	struct seam_annotated_instruction *slot =
-		SEAM_ARRAY_PUSH(&to->body->instructions);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = (struct seam_annotated_instruction) {
+	struct seam_annotated_instruction added = {
 		.offset = one->addr - to->body->addr,
 		.size = (uint32_t)one->size,
 		.text = seam_annotating_text(to->a, one->text),
 	};
-	return slot->text ? 0 : -ENOMEM;
+
+	return added.text && SEAM_ARRAY_ADD(&to->body->instructions, added) ?
+	       0 : -ENOMEM;
 }
 
 static int decode(struct seam_annotating *a, struct seam_annotated *body,
@@ -144,19 +141,12 @@ static void put_hits(struct seam_annotating *a)
 		const struct seam_place_hit *hit = &a->hits.items[i];
 		struct seam_annotated *body =
 			&a->to->bodies.items[hit->body];
-		size_t low = 0, high = body->instructions.n;
-		struct seam_annotated_instruction *at;
+		struct seam_annotated_instruction *items =
+			body->instructions.items, *at;
+		size_t after = SEAM_ARRAY_SEARCH(k, body->instructions.n,
+					items[k].offset <= hit->offset);
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (body->instructions.items[middle].offset <=
-			    hit->offset)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		at = low ? &body->instructions.items[low - 1] : NULL;
+		at = after ? &items[after - 1] : NULL;
 		if (!at || hit->offset - at->offset >= at->size) {
 			body->n_outside += hit->samples;
 			continue;
@@ -187,9 +177,8 @@ static int hotter(const void *a, const void *b)
 {
 	const struct seam_annotated *x = a, *y = b;
 
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return SEAM_COMPARE(y->weight, x->weight) ?:
+	       SEAM_COMPARE(x->addr, y->addr);
 }
 
 int seam_annotating_bodies(struct seam_annotating *a)
@@ -200,8 +189,7 @@ int seam_annotating_bodies(struct seam_annotating *a)
 		r = make_body(a, i);
 	if (r == 0)
 		put_hits(a);
-	if (r == 0 && a->to->bodies.n)
-		qsort(a->to->bodies.items, a->to->bodies.n,
-		      sizeof(*a->to->bodies.items), hotter);
+	if (r == 0)
+		SEAM_ARRAY_SORT(&a->to->bodies, hotter);
 	return r;
 }

@@ -80,22 +80,21 @@ static void count_sample(const struct seam_profile *profile,
 			 const int *minors, uint32_t stack, struct count *c)
 {
 	const struct seam_function *f;
-	uint32_t function;
+	int minor;
 
 	c->n++;
 	if (stack == 0)
 		return;
-	function = profile->frames.items[
-		profile->stacks.items[stack].frame].function;
-	f = &profile->functions.items[function];
+	f = seam_profile_leaf(profile, stack);
+	minor = minors[f - profile->functions.items];
 	if (f->layer == SEAM_LAYER_JIT) {
 		c->n_jit++;
 		c->n_nameless += !f->is_named;
 		c->has_names |= f->is_named;
 		return;
 	}
-	c->n_python += minors[function] != 0;
-	c->minor = minors[function] ? minors[function] : c->minor;
+	c->n_python += minor != 0;
+	c->minor = minor ? minor : c->minor;
 }
 
 /* Names of -X perf trampolines: in stacks, but rarely the leaf of one. */
@@ -125,7 +124,7 @@ static void hint_python(struct seam_profile *profile, const struct count *c)
 }
 
 static void hint(struct seam_profile *profile,
-		 const struct seam_jit_sources *sources, uint32_t process,
+		 struct seam_jit_sources *sources, uint32_t process,
 		 const struct count *c)
 {
 	const struct seam_process *p = &profile->processes.items[process];
@@ -152,12 +151,6 @@ static void hint(struct seam_profile *profile,
 			"of it when the recording ended" : "");
 }
 
-static bool is_ambiguous(const struct seam_profile *profile, uint32_t stack)
-{
-	return profile->functions.items[profile->frames.items[
-		profile->stacks.items[stack].frame].function].is_ambiguous;
-}
-
 /* Samples with an ambiguous function, wherever it is in the stack. */
 static void note_reuse(struct seam_profile *profile)
 {
@@ -173,7 +166,7 @@ static void note_reuse(struct seam_profile *profile)
 	/* A stack comes after its parent. */
 	for (size_t i = 1; has && i < profile->stacks.n; i++)
 		has[i] = has[profile->stacks.items[i].parent] ||
-			 is_ambiguous(profile, (uint32_t)i);
+			 seam_profile_leaf(profile, (uint32_t)i)->is_ambiguous;
 	for (size_t i = 0; has && i < s->n; i++)
 		n += has[s->stack[i]];
 	if (n)
@@ -185,7 +178,7 @@ static void note_reuse(struct seam_profile *profile)
 }
 
 void seam_jit_hint(struct seam_profile *profile,
-		   const struct seam_jit_sources *sources)
+		   struct seam_jit_sources *sources)
 {
 	const struct seam_samples *s = &profile->samples;
 	struct count *counts = calloc(profile->processes.n + 1,

@@ -12,6 +12,6 @@
  * be wrong, because a perf map without times has several for the address.
  */
 void seam_jit_hint(struct seam_profile *profile,
-		   const struct seam_jit_sources *sources);
+		   struct seam_jit_sources *sources);
 
 #endif /* SEAM_JIT_HINTS_H */

@@ -17,7 +17,7 @@ static void free_sources(void *object)
 		seam_file_close(&sources->files.items[i].file);
 	free(sources->files.items);
 	seam_strings_fini(&sources->tried);
-	free(sources->announced.items);
+	seam_pair_map_fini(&sources->announced);
 	free(sources);
 }
 
@@ -80,7 +80,6 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	       struct seam_file *file)
 {
 	struct seam_err err = { 0 };
-	struct seam_jit_source_file *slot;
 	int r;
 
 	if (kind == SEAM_JIT_MAP)
@@ -93,41 +92,29 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 				.is_untimed = sources->is_untimed,
 			}, &err);
 	/* Maps are copied; dumps are borrowed until the code is freed. */
-	slot = r == 0 ? SEAM_ARRAY_PUSH(&sources->files) : NULL;
-	if (slot) {
-		*slot = (struct seam_jit_source_file) {
+	if (r == 0 && SEAM_ARRAY_ADD(&sources->files,
+		(struct seam_jit_source_file) {
 			.file = *file, .pid = pid,
 			.path = seam_strings_put(&sources->profile->strings,
 						 path),
-		};
+		}))
 		return 0;
-	}
 	seam_file_close(file);
 	note_rejected(sources, pid, r, &err);
 	return r == -ENOMEM || r == 0 ? -ENOMEM : 0;
 }
 
-/* The entry of @pid among the processes that announced a dump, or NULL. */
-static struct seam_jit_announced *
-find_announced(const struct seam_jit_sources *sources, int32_t pid)
+bool seam_jit_sources_lack(struct seam_jit_sources *sources, int32_t pid)
 {
-	for (size_t i = 0; i < sources->announced.n; i++)
-		if (sources->announced.items[i].pid == pid)
-			return &sources->announced.items[i];
-	return NULL;
+	const uint32_t *is_absent = seam_pair_map_find(&sources->announced,
+						       (uint32_t)pid, 0);
+
+	return is_absent && *is_absent;
 }
 
-bool seam_jit_sources_lack(const struct seam_jit_sources *sources, int32_t pid)
+bool seam_jit_sources_announced(struct seam_jit_sources *sources, int32_t pid)
 {
-	const struct seam_jit_announced *a = find_announced(sources, pid);
-
-	return a && a->is_absent;
-}
-
-bool seam_jit_sources_announced(const struct seam_jit_sources *sources,
-				int32_t pid)
-{
-	return find_announced(sources, pid) != NULL;
+	return seam_pair_map_find(&sources->announced, (uint32_t)pid, 0);
 }
 
 static int find(struct seam_jit_sources *sources,
@@ -150,7 +137,8 @@ static int find(struct seam_jit_sources *sources,
 		return add(sources, owner->pid, kind, found + 1, &file);
 	/* A map may not exist; a dump was announced by its marker. */
 	if (r == -ENOENT && path) {
-		find_announced(sources, owner->pid)->is_absent = true;
+		*seam_pair_map_find(&sources->announced, (uint32_t)owner->pid,
+				    0) = true;
 		seam_profile_note(sources->profile, "the jitdump of process %"
 				  PRId32 " was not found: '%s'; --jit says "
 				  "where it is", owner->pid, path);
@@ -185,16 +173,14 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 			    const char *path)
 {
 	struct seam_jit_owner owner = owner_of(pid, 0);
-	struct seam_jit_announced *slot;
 	int r;
 
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
 	    !is_new(sources, pid, path))
 		return 0;
-	slot = SEAM_ARRAY_PUSH(&sources->announced);
-	if (!slot)
+	if (!seam_jit_sources_announced(sources, pid) &&
+	    seam_pair_map_put(&sources->announced, (uint32_t)pid, 0, false))
 		return -ENOMEM;
-	*slot = (struct seam_jit_announced) { .pid = pid };
 	r = find(sources, &sources->places, &owner, SEAM_JIT_DUMP, path);
 	return r ? r : find_second(sources, &owner);
 }

@@ -13,6 +13,7 @@
 #define SEAM_JIT_SOURCES_H
 
 #include "base/file.h"
+#include "base/pair_map.h"
 #include "model/profile/profile.h"
 #include "symbol/jit/jit_code.h"
 #include "symbol/jit/jit_find.h"
@@ -24,12 +25,6 @@ struct seam_jit_source_file {
 	int32_t pid;
 };
 
-/* A process that mapped the marker of a dump. */
-struct seam_jit_announced {
-	int32_t pid;
-	bool is_absent;		/* the dump was not found */
-};
-
 struct seam_jit_sources {
 	struct seam_profile *profile;	/* for notes and paths */
 	struct seam_jit_code *code;
@@ -39,7 +34,8 @@ struct seam_jit_sources {
 	/* in the order of the code's dumps; the code points into them */
 	SEAM_ARRAY(struct seam_jit_source_file) files;
 	struct seam_strings tried;	/* "pid path": each once */
-	SEAM_ARRAY(struct seam_jit_announced) announced;
+	/* by pid: whether the dump that a process announced is absent */
+	struct seam_pair_map announced;
 };
 
 /*
@@ -61,12 +57,10 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid);
 
 /* Whether @pid announced a dump that was not found. */
-bool seam_jit_sources_lack(const struct seam_jit_sources *sources,
-			   int32_t pid);
+bool seam_jit_sources_lack(struct seam_jit_sources *sources, int32_t pid);
 
 /* Whether @pid announced a dump, found or not. */
-bool seam_jit_sources_announced(const struct seam_jit_sources *sources,
-				int32_t pid);
+bool seam_jit_sources_announced(struct seam_jit_sources *sources, int32_t pid);
 
 /* After the last source: sort the code and add its notes.  0 or -ENOMEM. */
 int seam_jit_sources_seal(struct seam_jit_sources *sources);

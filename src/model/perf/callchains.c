@@ -8,20 +8,16 @@
 static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
 			const void *words, size_t n, uint64_t hash)
 {
-	struct seam_callchain *chain = SEAM_ARRAY_PUSH(&chains->items);
-	uint32_t id = (uint32_t)(chains->items.n - 1);
+	uint32_t id = SEAM_NONE;
 
-	if (!chain)
+	if (SEAM_ARRAY_RESERVE(&chains->words, n))
+		id = SEAM_INDEX_APPEND(&chains->index, hash, &chains->items,
+			(struct seam_callchain) {
+				.first = chains->words.n, .n = (uint32_t)n,
+				.pid = pid, .space = SEAM_NONE,
+			});
+	if (id == SEAM_NONE)
 		return SEAM_NONE;
-	if (id == SEAM_NONE || !SEAM_ARRAY_RESERVE(&chains->words, n) ||
-	    seam_index_add(&chains->index, hash, id)) {
-		chains->items.n--;
-		return SEAM_NONE;
-	}
-	*chain = (struct seam_callchain) {
-		.first = chains->words.n, .n = (uint32_t)n, .pid = pid,
-		.space = SEAM_NONE,
-	};
 	if (n)
 		memcpy(chains->words.items + chains->words.n, words, 8 * n);
 	chains->words.n += n;
@@ -41,12 +37,9 @@ uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
 			      const void *words, size_t n, seam_u128 sum)
 {
 	uint64_t hash = seam_hash_u128(sum);
-	struct seam_index_probe probe = seam_index_probe(&chains->index, hash);
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(&chains->index, hash, i,
+			seam_callchains_is(chains, i, pid, words, n));
 
-	while ((id = seam_index_next(&chains->index, &probe)) != SEAM_NONE)
-		if (seam_callchains_is(chains, id, pid, words, n))
-			break;
 	if (id == SEAM_NONE)
 		id = add_new(chains, pid, words, n, hash);
 	if (id != SEAM_NONE && make_recent(chains))

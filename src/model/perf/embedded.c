@@ -44,29 +44,26 @@ static int add_file(struct seam_embedded *embedded,
 		    struct seam_simpleperf_file *from,
 		    struct seam_strings *strings)
 {
-	struct seam_embedded_file *file = SEAM_ARRAY_PUSH(&embedded->files);
-
-	if (!file)
-		return -ENOMEM;
-	*file = (struct seam_embedded_file) {
+	struct seam_embedded_file file = {
 		.order = (uint32_t)embedded->files.n, .type = from->type,
 		.min_vaddr = from->min_vaddr, .offset = from->offset,
 		.path = seam_strings_add(strings,
 					 (const char *)from->path.data,
 					 from->path.size),
 	};
-	if (file->path == SEAM_NONE)
+
+	if (file.path == SEAM_NONE || !SEAM_ARRAY_ADD(&embedded->files, file))
 		return -ENOMEM;
-	return add_symbols(embedded, from, &file->table);
+	return add_symbols(embedded, from,
+			   &embedded->files.items[file.order].table);
 }
 
 static int by_path(const void *a, const void *b)
 {
 	const struct seam_embedded_file *x = a, *y = b;
 
-	if (x->path != y->path)
-		return x->path < y->path ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return SEAM_COMPARE(x->path, y->path) ?:
+	       SEAM_COMPARE(x->order, y->order);
 }
 
 int seam_embedded_read(struct seam_embedded *embedded,
@@ -83,9 +80,7 @@ int seam_embedded_read(struct seam_embedded *embedded,
 	while (!r && seam_simpleperf_next(&reader, &file))
 		if (file.path.size > 0)
 			r = add_file(embedded, &file, strings);
-	if (embedded->files.n)
-		qsort(embedded->files.items, embedded->files.n,
-		      sizeof(*embedded->files.items), by_path);
+	SEAM_ARRAY_SORT(&embedded->files, by_path);
 	return r;
 }
 
@@ -102,19 +97,12 @@ void seam_embedded_fini(struct seam_embedded *embedded)
 static struct seam_embedded_file *find(const struct seam_embedded *embedded,
 				       uint32_t path)
 {
-	size_t low = 0, high = embedded->files.n;
+	struct seam_embedded_file *files = embedded->files.items;
+	size_t at = SEAM_ARRAY_SEARCH(i, embedded->files.n,
+				      files[i].path < path);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (embedded->files.items[mid].path < path)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < embedded->files.n &&
-	       embedded->files.items[low].path == path ?
-	       &embedded->files.items[low] : NULL;
+	return at < embedded->files.n && files[at].path == path ? &files[at] :
+	       NULL;
 }
 
 /* The address in the form that the table of @file has. */

@@ -53,30 +53,15 @@ void seam_expected_make(struct seam_expected *expected,
 	free(items);
 }
 
-/* The first address from @at on. */
-static size_t find(const struct seam_expected *expected, uint64_t at)
-{
-	size_t low = 0, high = expected->addrs.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (expected->addrs.items[middle] < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 void seam_expected_announce(const struct seam_expected *expected,
 			    struct seam_symbols *symbols, uint32_t module,
 			    uint64_t begin, uint64_t end, uint64_t pgoff)
 {
-	for (size_t i = find(expected, begin);
-	     i < expected->addrs.n && expected->addrs.items[i] < end; i++)
-		seam_symbols_expect(symbols, module,
-				    expected->addrs.items[i] - begin + pgoff);
+	const uint64_t *addrs = expected->addrs.items;
+	size_t at = SEAM_ARRAY_SEARCH(i, expected->addrs.n, addrs[i] < begin);
+
+	for (; at < expected->addrs.n && addrs[at] < end; at++)
+		seam_symbols_expect(symbols, module, addrs[at] - begin + pgoff);
 }
 
 void seam_expected_fini(struct seam_expected *expected)

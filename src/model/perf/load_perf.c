@@ -51,18 +51,15 @@ static int add_events(struct perf_loader *l, struct seam_err *err)
 				    MAX_EVENTS);
 	for (size_t i = 0; i < l->data.events.n; i++) {
 		const struct seam_perf_event *from = &l->data.events.items[i];
-		struct seam_profile_event *to =
-			SEAM_ARRAY_PUSH(&l->profile->events);
-
-		if (!to)
-			return -ENOMEM;
-		*to = (struct seam_profile_event) {
+		struct seam_profile_event to = {
 			.name = seam_strings_put(&l->profile->strings,
 						 from->name),
 			.unit = seam_perf_attr_is_clock(&from->attr) ?
 				SEAM_UNIT_NS : SEAM_UNIT_COUNT,
 		};
-		if (to->name == SEAM_NONE)
+
+		if (to.name == SEAM_NONE ||
+		    !SEAM_ARRAY_ADD(&l->profile->events, to))
 			return -ENOMEM;
 	}
 	return 0;

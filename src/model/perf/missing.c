@@ -44,17 +44,15 @@ static bool collect(struct missing *m, bool is_here)
 	for (size_t i = 0; i < r->files.n; i++) {
 		const struct seam_profile_module *module =
 			&m->profile->modules.items[i];
-		struct missing_file *slot;
 		uint32_t file = r->files.items[i];
 		int why = module->kind == SEAM_MODULE_FILE && file ?
 			  seam_symbols_missing(r->symbols, file - 1) : 0;
 
 		if (!reason(why) || (why == -ENOENT && !is_here))
 			continue;
-		slot = SEAM_ARRAY_PUSH(&m->files);
-		if (!slot)
+		if (!SEAM_ARRAY_ADD(&m->files, (struct missing_file) {
+			module->path, why, 0, 0 }))
 			return false;
-		*slot = (struct missing_file) { module->path, why, 0, 0 };
 		m->by_module[i] = (uint32_t)m->files.n;
 	}
 	return true;
@@ -64,13 +62,10 @@ static bool collect(struct missing *m, bool is_here)
 static uint32_t leaf_file(const struct missing *m, uint32_t stack)
 {
 	const struct seam_profile *p = m->profile;
-	const struct seam_frame *frame;
 
-	if (stack == 0)
-		return 0;
-	frame = &p->frames.items[p->stacks.items[stack].frame];
-	return p->functions.items[frame->function].is_named ? 0 :
-	       m->by_module[frame->module];
+	return stack == 0 || seam_profile_leaf(p, stack)->is_named ? 0 :
+	       m->by_module[p->frames.items[p->stacks.items[stack].frame]
+			    .module];
 }
 
 /* Parents come before their children. */
@@ -106,11 +101,9 @@ static int most_first(const void *a, const void *b)
 {
 	const struct missing_file *x = a, *y = b;
 
-	if (x->n_leaf != y->n_leaf)
-		return x->n_leaf > y->n_leaf ? -1 : 1;
-	if (x->n_callers != y->n_callers)
-		return x->n_callers > y->n_callers ? -1 : 1;
-	return x->path < y->path ? -1 : x->path > y->path;
+	return SEAM_COMPARE(y->n_leaf, x->n_leaf) ?:
+	       SEAM_COMPARE(y->n_callers, x->n_callers) ?:
+	       SEAM_COMPARE(x->path, y->path);
 }
 
 static void note(const struct missing *m, const struct missing_file *file)
@@ -129,8 +122,7 @@ static void note_all(struct missing *m)
 {
 	uint64_t n_rest = 0;
 
-	qsort(m->files.items, m->files.n, sizeof(*m->files.items),
-	      most_first);
+	SEAM_ARRAY_SORT(&m->files, most_first);
 	for (size_t i = 0; i < m->files.n; i++) {
 		if (i < MAX_NOTES)
 			note(m, &m->files.items[i]);

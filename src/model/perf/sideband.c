@@ -44,11 +44,7 @@ static uint32_t add_module(struct seam_sideband *sb,
 static uint32_t add_mapping(struct seam_sideband *sb,
 			    struct seam_mapping mapping)
 {
-	struct seam_mapping *slot = SEAM_ARRAY_PUSH(&sb->profile->mappings);
-
-	if (slot)
-		*slot = mapping;
-	else
+	if (!SEAM_ARRAY_ADD(&sb->profile->mappings, mapping))
 		sb->error = -ENOMEM;
 	return (uint32_t)(sb->profile->mappings.n - 1);
 }
@@ -93,7 +89,9 @@ static bool is_zero(const uint8_t *id, size_t size)
 static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 {
 	struct seam_sideband *sb = context;
-	struct seam_listed_id *slot;
+	struct seam_listed_id listed = {
+		.size = (uint8_t)id->build_id_size,
+	};
 
 	if (is_of_kvm(id->misc) || is_zero(id->build_id, id->build_id_size))
 		return true;
@@ -101,22 +99,18 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 		set_build_id(kernel_of(sb), id->build_id, id->build_id_size);
 		return true;
 	}
-	slot = SEAM_ARRAY_PUSH(&sb->build_ids);
-	if (!slot) {
+	listed.path = put(sb, id->filename);
+	memcpy(listed.id, id->build_id, listed.size);
+	if (!SEAM_ARRAY_ADD(&sb->build_ids, listed))
 		sb->error = -ENOMEM;
-		return false;
-	}
-	slot->path = put(sb, id->filename);
-	slot->size = (uint8_t)id->build_id_size;
-	memcpy(slot->id, id->build_id, slot->size);
-	return true;
+	return sb->error == 0;
 }
 
 static int by_path(const void *a, const void *b)
 {
 	const struct seam_listed_id *x = a, *y = b;
 
-	return x->path < y->path ? -1 : x->path > y->path;
+	return SEAM_COMPARE(x->path, y->path);
 }
 
 int seam_sideband_init(struct seam_sideband *sb,
@@ -133,9 +127,7 @@ int seam_sideband_init(struct seam_sideband *sb,
 		.module = sb->profile->kernel, .pid = -1,
 	});
 	seam_perf_data_build_ids(sb->data, take_build_id, sb);
-	if (sb->build_ids.n)
-		qsort(sb->build_ids.items, sb->build_ids.n,
-		      sizeof(*sb->build_ids.items), by_path);
+	SEAM_ARRAY_SORT(&sb->build_ids, by_path);
 	return space == SEAM_NONE ? -ENOMEM : sb->error;
 }
 
@@ -303,23 +295,19 @@ static void take_ksymbol(struct seam_sideband *sb,
 static void mark_loss(struct seam_sideband *sb,
 		      const struct seam_perf_sideband *r)
 {
-	struct seam_profile_mark *mark;
 	uint32_t key;
 
 	/* without a sample_id trailer both are 0; tid 0 is an idle CPU */
 	if (r->sample_id.tid <= 0 || !r->sample_id.time)
 		return;
 	key = seam_tasks_key(&sb->tasks, r->sample_id.pid, r->sample_id.tid);
-	mark = key == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&sb->profile->marks);
-	if (!mark) {
-		sb->error = -ENOMEM;
-		return;
-	}
-	*mark = (struct seam_profile_mark) {
+	if (key == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&sb->profile->marks, (struct seam_profile_mark) {
 		.time_ns = r->sample_id.time, .thread = key,
 		.event = seam_perf_data_event(sb->data, r->lost.id),
 		.kind = SEAM_ITEM_LOSS, .value = r->lost.lost,
-	};
+	    }))
+		sb->error = -ENOMEM;
 }
 
 /*

@@ -58,8 +58,8 @@ static bool starts_threads(const char *module)
 static bool is_complete(const struct seam_profile *profile,
 			const struct reach *reach)
 {
-	const struct seam_function *f = &profile->functions.items[
-		profile->frames.items[reach->outermost].function];
+	const struct seam_function *f =
+		seam_profile_function_of(profile, reach->outermost);
 
 	return reach->n >= MAX_STACK ||
 	       is_entry(seam_profile_text(profile, f->name)) ||
@@ -77,10 +77,8 @@ static struct reach *measure(const struct seam_profile *profile)
 	reach[0].outermost = SEAM_NONE;
 	for (size_t i = 1; i < profile->stacks.n; i++) {
 		const struct seam_stack *stack = &profile->stacks.items[i];
-		const struct seam_frame *frame =
-			&profile->frames.items[stack->frame];
-		bool is_user = profile->functions.items[frame->function].layer
-			       != SEAM_LAYER_KERNEL;
+		bool is_user = seam_profile_leaf(profile, (uint32_t)i)->layer !=
+			       SEAM_LAYER_KERNEL;
 
 		reach[i] = reach[stack->parent];
 		reach[i].n++;

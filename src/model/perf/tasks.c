@@ -7,53 +7,24 @@
 
 #include "base/hash.h"
 
-static uint64_t hash_task(int32_t pid, int32_t tid)
-{
-	return seam_hash_u64((uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
-}
-
-static uint32_t find_key(const struct seam_tasks *tasks, int32_t pid,
-			 int32_t tid)
-{
-	struct seam_index_probe probe = seam_index_probe(&tasks->key_index,
-							 hash_task(pid, tid));
-	uint32_t key;
-
-	while ((key = seam_index_next(&tasks->key_index, &probe)) != SEAM_NONE)
-		if (tasks->keys.items[key].pid == pid &&
-		    tasks->keys.items[key].tid == tid)
-			break;
-	return key;
-}
-
 uint32_t seam_tasks_key(struct seam_tasks *tasks, int32_t pid, int32_t tid)
 {
-	uint32_t key = find_key(tasks, pid, tid);
-	struct seam_task *slot;
+	uint64_t hash = seam_hash_u64((uint64_t)(uint32_t)pid << 32 |
+				      (uint32_t)tid);
+	const struct seam_task *keys = tasks->keys.items;
+	uint32_t key = SEAM_INDEX_FIND(&tasks->key_index, hash, i,
+				       keys[i].pid == pid &&
+				       keys[i].tid == tid);
 
-	if (key != SEAM_NONE)
-		return key;
-	slot = SEAM_ARRAY_PUSH(&tasks->keys);
-	if (!slot)
-		return SEAM_NONE;
-	*slot = (struct seam_task) { .pid = pid, .tid = tid };
-	key = (uint32_t)(tasks->keys.n - 1);
-	if (seam_index_add(&tasks->key_index, hash_task(pid, tid), key)) {
-		tasks->keys.n--;
-		return SEAM_NONE;
-	}
-	return key;
+	return key != SEAM_NONE ? key :
+	       SEAM_INDEX_APPEND(&tasks->key_index, hash, &tasks->keys,
+				 (struct seam_task) { .pid = pid, .tid = tid });
 }
 
 int seam_tasks_change(struct seam_tasks *tasks,
 		      const struct seam_change *change)
 {
-	struct seam_change *slot = SEAM_ARRAY_PUSH(&tasks->changes);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = *change;
-	return 0;
+	return SEAM_ARRAY_ADD(&tasks->changes, *change) ? 0 : -ENOMEM;
 }
 
 /* -- the replay --------------------------------------------------------- */
@@ -83,12 +54,10 @@ static int add_name(struct seam_tasks *tasks, struct seam_profile *profile,
 {
 	struct seam_thread *t = &profile->threads.items[thread];
 	struct seam_process *p = &profile->processes.items[t->process];
-	struct seam_thread_name *slot =
-		SEAM_ARRAY_PUSH(&tasks->names.items[thread].since);
 
-	if (!slot)
+	if (!SEAM_ARRAY_ADD(&tasks->names.items[thread].since,
+			    (struct seam_thread_name) { time_ns, name }))
 		return -ENOMEM;
-	*slot = (struct seam_thread_name) { .from_ns = time_ns, .name = name };
 	t->name = name;
 	if (t->tid == p->pid || p->name == 0)
 		p->name = name;
@@ -261,8 +230,7 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 	case SEAM_CHANGE_EXEC:
 		if (seam_spaces_clear(&tasks->spaces, span->space, c->time_ns))
 			return -ENOMEM;
-		return add_name(tasks, profile, span->thread, c->time_ns,
-				c->name);
+		/* fall through */
 	case SEAM_CHANGE_NAME:
 		return add_name(tasks, profile, span->thread, c->time_ns,
 				c->name);
@@ -281,9 +249,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct seam_change *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return SEAM_COMPARE(x->time_ns, y->time_ns) ?:
+	       SEAM_COMPARE(x->order, y->order);
 }
 
 int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
@@ -291,9 +258,7 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 	size_t n_seen = tasks->keys.n;
 	int r = 0;
 
-	if (tasks->changes.n)
-		qsort(tasks->changes.items, tasks->changes.n,
-		      sizeof(*tasks->changes.items), by_time);
+	SEAM_ARRAY_SORT(&tasks->changes, by_time);
 	for (size_t i = 0; r == 0 && i < tasks->changes.n; i++)
 		r = replay_one(tasks, profile, &tasks->changes.items[i]);
 	/* Samples of threads without a record. */

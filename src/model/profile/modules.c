@@ -24,16 +24,11 @@ static uint64_t hash_of(const struct seam_profile_module *m)
 /* The first module with this path; SEAM_NONE: there is none. */
 static uint32_t find_first(struct seam_profile *profile, uint32_t path)
 {
-	struct seam_index_probe probe = seam_index_probe(
-		&profile->module_index, seam_hash_u64(path));
-	uint32_t id;
+	const struct seam_profile_module *modules = profile->modules.items;
 
-	while ((id = seam_index_next(&profile->module_index, &probe)) !=
-	       SEAM_NONE)
-		if (profile->modules.items[id].path == path &&
-		    profile->modules.items[id].first == id)
-			break;
-	return id;
+	return SEAM_INDEX_FIND(&profile->module_index, seam_hash_u64(path), i,
+			       modules[i].path == path &&
+			       modules[i].first == i);
 }
 
 /* One index holds all modules by hash_of() and the first ones by path. */
@@ -42,31 +37,25 @@ uint32_t seam_profile_module(struct seam_profile *profile,
 {
 	uint64_t hash = hash_of(module);
 	struct seam_index *index = &profile->module_index;
-	struct seam_index_probe probe = seam_index_probe(index, hash);
-	struct seam_profile_module *slot;
-	uint32_t id, first;
+	struct seam_profile_module *modules = profile->modules.items;
+	uint32_t id = SEAM_INDEX_FIND(index, hash, i,
+				      is_same(&modules[i], module)), first;
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE) {
-		slot = &profile->modules.items[id];
-		if (!is_same(slot, module))
-			continue;
-		if (module->mapped_ns < slot->mapped_ns)
-			slot->mapped_ns = module->mapped_ns;
+	if (id != SEAM_NONE) {
+		if (module->mapped_ns < modules[id].mapped_ns)
+			modules[id].mapped_ns = module->mapped_ns;
 		return id;
 	}
-	id = (uint32_t)profile->modules.n;
+	if (module->path == SEAM_NONE)
+		return SEAM_NONE;
 	first = find_first(profile, module->path);
-	slot = id < SEAM_NONE && module->path != SEAM_NONE ?
-	       SEAM_ARRAY_PUSH(&profile->modules) : NULL;
-	if (!slot)
+	id = SEAM_INDEX_APPEND(index, hash, &profile->modules, *module);
+	if (id == SEAM_NONE)
 		return SEAM_NONE;
-	*slot = *module;
-	slot->first = first == SEAM_NONE ? id : first;
-	if (seam_index_add(index, hash, id) ||
-	    (slot->first == id &&
-	     seam_index_add(index, seam_hash_u64(module->path), id)))
-		return SEAM_NONE;
-	return id;
+	profile->modules.items[id].first = first == SEAM_NONE ? id : first;
+	return first == SEAM_NONE &&
+	       seam_index_add(index, seam_hash_u64(module->path), id) ?
+	       SEAM_NONE : id;
 }
 
 /* Source: the kernel's names of mappings, fs/proc/task_mmu.c, and perf's. */

@@ -23,50 +23,54 @@ const char *seam_layer_name(enum seam_layer layer)
 int seam_profile_init(struct seam_profile *profile)
 {
 	const struct seam_profile_module unknown = { .pid = -1 };
-	struct seam_stack *root;
 
 	*profile = (struct seam_profile) { 0 };
-	root = SEAM_ARRAY_PUSH(&profile->stacks);
-	if (!root || seam_strings_put(&profile->strings, "") == SEAM_NONE ||
-	    seam_profile_module(profile, &unknown) == SEAM_NONE) {
-		seam_profile_fini(profile);
-		return -ENOMEM;
-	}
-	*root = (struct seam_stack) { .parent = SEAM_NONE, .frame = SEAM_NONE };
-	return 0;
+	if (SEAM_ARRAY_ADD(&profile->stacks,
+			   (struct seam_stack) { SEAM_NONE, SEAM_NONE }) &&
+	    seam_strings_put(&profile->strings, "") != SEAM_NONE &&
+	    seam_profile_module(profile, &unknown) != SEAM_NONE)
+		return 0;
+	seam_profile_fini(profile);
+	return -ENOMEM;
 }
 
-static bool grow(void *column, size_t *cap, size_t need, size_t size)
-{
-	void *moved = seam_array_reserve(*(void **)column, cap, need, size);
+#define COLUMN(name) { offsetof(struct seam_samples, name), \
+		       sizeof(*((struct seam_samples *)0)->name) }
 
-	if (moved)
-		*(void **)column = moved;
-	return moved != NULL;
+static const struct {
+	size_t offset, size;
+} columns[] = {
+	COLUMN(time_ns), COLUMN(thread), COLUMN(stack), COLUMN(cpu),
+	COLUMN(event),
+	/* these exist only where needed */
+	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(record),
+};
+
+enum { N_CONSTANT_COLUMNS = 5 };
+
+static void **column_of(struct seam_samples *samples, size_t i)
+{
+	return (void **)((char *)samples + columns[i].offset);
 }
 
 bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 {
-	size_t need = s->n + extra;
-	size_t caps[9];
+	size_t need = s->n + extra, cap = s->cap;
 
-	if (need <= s->cap)
-		return true;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(caps); i++)
-		caps[i] = s->cap;
-	if (!grow(&s->time_ns, &caps[0], need, sizeof(*s->time_ns)) ||
-	    !grow(&s->thread, &caps[1], need, sizeof(*s->thread)) ||
-	    !grow(&s->stack, &caps[2], need, sizeof(*s->stack)) ||
-	    !grow(&s->cpu, &caps[3], need, sizeof(*s->cpu)) ||
-	    !grow(&s->event, &caps[4], need, sizeof(*s->event)) ||
-	    (s->weight && !grow(&s->weight, &caps[5], need,
-				sizeof(*s->weight))) ||
-	    (s->comm && !grow(&s->comm, &caps[6], need, sizeof(*s->comm))) ||
-	    (s->count && !grow(&s->count, &caps[7], need, sizeof(*s->count))) ||
-	    (s->record && !grow(&s->record, &caps[8], need,
-				sizeof(*s->record))))
-		return false;
-	s->cap = caps[0];
+	for (size_t i = 0; need > s->cap && i < SEAM_ARRAY_SIZE(columns);
+	     i++) {
+		void **column = column_of(s, i), *moved;
+
+		if (i >= N_CONSTANT_COLUMNS && !*column)
+			continue;
+		cap = s->cap;
+		moved = seam_array_reserve(*column, &cap, need,
+					   columns[i].size);
+		if (!moved)
+			return false;
+		*column = moved;
+	}
+	s->cap = cap;
 	return true;
 }
 
@@ -122,29 +126,25 @@ bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
 
 void seam_samples_fini(struct seam_samples *samples)
 {
-	free(samples->time_ns);
-	free(samples->weight);
-	free(samples->count);
-	free(samples->thread);
-	free(samples->comm);
-	free(samples->stack);
-	free(samples->cpu);
-	free(samples->event);
-	free(samples->record);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(columns); i++)
+		free(*column_of(samples, i));
 	*samples = (struct seam_samples) { 0 };
 }
 
 int seam_profile_own(struct seam_profile *profile, void *object,
 		     void (*free_object)(void *object))
 {
-	struct seam_owned *slot = SEAM_ARRAY_PUSH(&profile->owned);
+	if (SEAM_ARRAY_ADD(&profile->owned,
+			   (struct seam_owned) { object, free_object }))
+		return 0;
+	free_object(object);
+	return -ENOMEM;
+}
 
-	if (!slot) {
-		free_object(object);
-		return -ENOMEM;
-	}
-	*slot = (struct seam_owned) { object, free_object };
-	return 0;
+static void fini_lines(struct seam_lines *lines)
+{
+	free(lines->items);
+	seam_index_fini(&lines->index);
 }
 
 void seam_profile_fini(struct seam_profile *profile)
@@ -160,8 +160,8 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->frames.items);
 	free(profile->stacks.items);
 	free(profile->losses.items);
-	free(profile->notes.items);
-	free(profile->details.items);
+	fini_lines(&profile->notes);
+	fini_lines(&profile->details);
 	seam_samples_fini(&profile->samples);
 	for (size_t i = 0; i < profile->owned.n; i++)
 		profile->owned.items[i].free(profile->owned.items[i].object);
@@ -178,31 +178,20 @@ void seam_profile_fini(struct seam_profile *profile)
 uint32_t seam_profile_function(struct seam_profile *profile,
 			       const struct seam_function *function)
 {
-	uint32_t module = profile->modules.items[function->module].first;
-	uint64_t hash = seam_hash_add(function->name,
-				      (uint64_t)module << 8 | function->layer);
-	struct seam_index *index = &profile->function_index;
-	struct seam_index_probe probe = seam_index_probe(index, hash);
-	struct seam_function *slot;
+	const struct seam_function *functions = profile->functions.items;
+	struct seam_function new = *function;
+	uint64_t hash;
 	uint32_t id;
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE) {
-		slot = &profile->functions.items[id];
-		if (slot->name == function->name && slot->module == module &&
-		    slot->layer == function->layer)
-			return id;
-	}
-	id = (uint32_t)profile->functions.n;
-	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->functions) : NULL;
-	if (!slot)
-		return SEAM_NONE;
-	*slot = *function;
-	slot->module = module;
-	if (seam_index_add(index, hash, id)) {
-		profile->functions.n--;
-		return SEAM_NONE;
-	}
-	return id;
+	new.module = profile->modules.items[function->module].first;
+	hash = seam_hash_add(new.name, (uint64_t)new.module << 8 | new.layer);
+	id = SEAM_INDEX_FIND(&profile->function_index, hash, i,
+			     functions[i].name == new.name &&
+			     functions[i].module == new.module &&
+			     functions[i].layer == new.layer);
+	return id != SEAM_NONE ? id :
+	       SEAM_INDEX_APPEND(&profile->function_index, hash,
+				 &profile->functions, new);
 }
 
 static bool same_frame(const struct seam_frame *a, const struct seam_frame *b)
@@ -219,49 +208,26 @@ uint32_t seam_profile_frame(struct seam_profile *profile,
 	uint64_t hash = seam_hash_add(seam_hash_add(frame->addr,
 			(uint64_t)frame->function << 32 | frame->line),
 			(uint64_t)frame->file << 1 | frame->is_inlined);
-	struct seam_index *index = &profile->frame_index;
-	struct seam_index_probe probe = seam_index_probe(index, hash);
-	struct seam_frame *slot;
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(&profile->frame_index, hash, i,
+			same_frame(&profile->frames.items[i], frame));
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
-		if (same_frame(&profile->frames.items[id], frame))
-			return id;
-	id = (uint32_t)profile->frames.n;
-	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->frames) : NULL;
-	if (!slot)
-		return SEAM_NONE;
-	*slot = *frame;
-	if (seam_index_add(index, hash, id)) {
-		profile->frames.n--;
-		return SEAM_NONE;
-	}
-	return id;
+	return id != SEAM_NONE ? id :
+	       SEAM_INDEX_APPEND(&profile->frame_index, hash, &profile->frames,
+				 *frame);
 }
 
 uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
 			    uint32_t frame)
 {
 	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | frame);
-	struct seam_index *index = &profile->stack_index;
-	struct seam_index_probe probe = seam_index_probe(index, hash);
-	struct seam_stack *slot;
-	uint32_t id;
+	const struct seam_stack *stacks = profile->stacks.items;
+	uint32_t id = SEAM_INDEX_FIND(&profile->stack_index, hash, i,
+				      stacks[i].parent == parent &&
+				      stacks[i].frame == frame);
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
-		if (profile->stacks.items[id].parent == parent &&
-		    profile->stacks.items[id].frame == frame)
-			return id;
-	id = (uint32_t)profile->stacks.n;
-	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&profile->stacks) : NULL;
-	if (!slot)
-		return SEAM_NONE;
-	*slot = (struct seam_stack) { .parent = parent, .frame = frame };
-	if (seam_index_add(index, hash, id)) {
-		profile->stacks.n--;
-		return SEAM_NONE;
-	}
-	return id;
+	return id != SEAM_NONE ? id :
+	       SEAM_INDEX_APPEND(&profile->stack_index, hash, &profile->stacks,
+				 (struct seam_stack) { parent, frame });
 }
 
 void seam_profile_lost(struct seam_profile *profile, const char *cause,
@@ -277,33 +243,24 @@ void seam_profile_lost(struct seam_profile *profile, const char *cause,
 			return;
 		}
 	}
-	loss = SEAM_ARRAY_PUSH(&profile->losses);
-	if (loss)
-		*loss = (struct seam_loss) {
-			.cause = cause, .source = source,
-			.records = records, .bytes = bytes,
-		};
+	SEAM_ARRAY_ADD(&profile->losses,
+		       (struct seam_loss) { cause, source, records, bytes });
 }
 
-static uint32_t put_text(struct seam_profile *profile, const char *fmt,
-			 va_list args)
+__attribute__((format(printf, 3, 0)))
+static void add_line(struct seam_profile *profile, struct seam_lines *lines,
+		     const char *fmt, va_list args)
 {
 	char text[SEAM_ERR_TEXT];
+	uint64_t hash;
+	uint32_t id;
 
 	vsnprintf(text, sizeof(text), fmt, args);
-	return seam_strings_put(&profile->strings, text);
-}
-
-static void add_once(struct seam_lines *lines, uint32_t id)
-{
-	uint32_t *slot;
-
-	for (size_t i = 0; i < lines->n; i++)
-		if (lines->items[i] == id)
-			return;
-	slot = id == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(lines);
-	if (slot)
-		*slot = id;
+	id = seam_strings_put(&profile->strings, text);
+	hash = seam_hash_u64(id);
+	if (id != SEAM_NONE && SEAM_INDEX_FIND(&lines->index, hash, i,
+			lines->items[i] == id) == SEAM_NONE)
+		SEAM_INDEX_APPEND(&lines->index, hash, lines, id);
 }
 
 void seam_profile_note(struct seam_profile *profile, const char *fmt, ...)
@@ -311,7 +268,7 @@ void seam_profile_note(struct seam_profile *profile, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	add_once(&profile->notes, put_text(profile, fmt, args));
+	add_line(profile, &profile->notes, fmt, args);
 	va_end(args);
 }
 
@@ -320,7 +277,7 @@ void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	add_once(&profile->details, put_text(profile, fmt, args));
+	add_line(profile, &profile->details, fmt, args);
 	va_end(args);
 }
 

@@ -18,9 +18,7 @@
 #ifndef SEAM_PROFILE_H
 #define SEAM_PROFILE_H
 
-#include "base/array.h"
 #include "base/err.h"
-#include "base/index.h"
 #include "base/strings.h"
 #include "model/profile/modules.h"
 #include "wire/stack_counts.h"
@@ -162,6 +160,7 @@ struct seam_loss {
 struct seam_lines {
 	uint32_t *items;
 	size_t n, cap;
+	struct seam_index index;
 };
 
 struct seam_profile {
@@ -328,6 +327,20 @@ static inline const char *seam_profile_text(const struct seam_profile *profile,
 					    uint32_t string)
 {
 	return seam_strings_get(&profile->strings, string);
+}
+
+/* The function of frame @frame, and of the leaf of stack @stack, not 0. */
+static inline const struct seam_function *
+seam_profile_function_of(const struct seam_profile *profile, uint32_t frame)
+{
+	return &profile->functions.items[profile->frames.items[frame].function];
+}
+
+static inline const struct seam_function *
+seam_profile_leaf(const struct seam_profile *profile, uint32_t stack)
+{
+	return seam_profile_function_of(profile,
+					profile->stacks.items[stack].frame);
 }
 
 /* The path of module @module. */

@@ -163,20 +163,13 @@ static uint32_t own_stack(struct seam_selected *s, struct seam_index *index,
 			  uint32_t parent, uint32_t frame)
 {
 	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | frame);
-	struct seam_index_probe probe = seam_index_probe(index, hash);
-	struct seam_stack *slot;
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(index, hash, i,
+				      s->own.items[i].parent == parent &&
+				      s->own.items[i].frame == frame);
 
-	while ((id = seam_index_next(index, &probe)) != SEAM_NONE)
-		if (s->own.items[id].parent == parent &&
-		    s->own.items[id].frame == frame)
-			return id;
-	id = (uint32_t)s->own.n;
-	slot = SEAM_ARRAY_PUSH(&s->own);
-	if (!slot || seam_index_add(index, hash, id))
-		return SEAM_NONE;
-	*slot = (struct seam_stack) { .parent = parent, .frame = frame };
-	return id;
+	return id != SEAM_NONE ? id :
+	       SEAM_INDEX_APPEND(index, hash, &s->own,
+				 (struct seam_stack) { parent, frame });
 }
 
 static bool has_frame(const struct seam_profile *profile, uint32_t frame_id,
@@ -192,8 +185,7 @@ static bool has_frame(const struct seam_profile *profile, uint32_t frame_id,
 static bool is_function(const struct seam_profile *profile, uint32_t frame,
 			uint32_t name)
 {
-	return profile->functions.items[profile->frames.items[frame]
-					.function].name == name;
+	return seam_profile_function_of(profile, frame)->name == name;
 }
 
 /* The frames of @stack inverted, from the function outward. */
@@ -232,12 +224,10 @@ static int map_stacks(struct seam_selected *s, struct seam_index *index,
 		      const struct seam_selection *selection)
 {
 	const struct seam_profile *profile = s->profile;
-	struct seam_stack *root = SEAM_ARRAY_PUSH(&s->own);
 
 	s->map = calloc(profile->stacks.n, sizeof(*s->map));
-	if (!s->map || !root)
+	if (!s->map || !SEAM_ARRAY_ADD(&s->own, profile->stacks.items[0]))
 		return -ENOMEM;
-	*root = profile->stacks.items[0];
 	for (size_t i = 1; i < profile->stacks.n; i++) {
 		s->map[i] = map_stack(s, index, selection, i);
 		if (s->map[i] == SEAM_NONE)

@@ -90,19 +90,11 @@ static uint32_t intern(struct seam_groups *groups,
 		       const struct seam_group_ids *ids)
 {
 	uint64_t hash = seam_hash_bytes(ids, sizeof(*ids), 0);
-	struct seam_index_probe probe = seam_index_probe(&groups->index, hash);
-	struct seam_group_ids *slot;
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(&groups->index, hash, i,
+			memcmp(&groups->items[i], ids, sizeof(*ids)) == 0);
 
-	while ((id = seam_index_next(&groups->index, &probe)) != SEAM_NONE)
-		if (memcmp(&groups->items[id], ids, sizeof(*ids)) == 0)
-			return id;
-	id = (uint32_t)groups->n;
-	slot = SEAM_ARRAY_PUSH(groups);
-	if (!slot || seam_index_add(&groups->index, hash, id))
-		return SEAM_NONE;
-	*slot = *ids;
-	return id;
+	return id != SEAM_NONE ? id :
+	       SEAM_INDEX_APPEND(&groups->index, hash, groups, *ids);
 }
 
 static uint32_t group_of(const struct tally_pass *p, size_t sample)
@@ -120,24 +112,18 @@ static uint32_t group_of(const struct tally_pass *p, size_t sample)
 static uint32_t find(struct tally_pass *p, uint32_t stack, uint32_t group)
 {
 	uint64_t hash = seam_hash_u64((uint64_t)group << 32 | stack);
-	struct seam_index_probe probe = seam_index_probe(&p->index, hash);
-	struct seam_tally *tally;
-	uint32_t id;
+	const struct seam_tally *tallies = p->tallies->items;
+	uint32_t id = SEAM_INDEX_FIND(&p->index, hash, i,
+				      tallies[i].stack == stack &&
+				      tallies[i].group == group);
+	struct seam_tally new = { .stack = stack, .group = group };
 
-	while ((id = seam_index_next(&p->index, &probe)) != SEAM_NONE) {
-		tally = &p->tallies->items[id];
-		if (tally->stack == stack && tally->group == group)
-			return id;
-	}
+	if (id != SEAM_NONE)
+		return id;
+	if (p->group != SEAM_GROUP_NONE)
+		return SEAM_INDEX_APPEND(&p->index, hash, p->tallies, new);
 	id = (uint32_t)p->tallies->n;
-	tally = id < SEAM_NONE ? SEAM_ARRAY_PUSH(p->tallies) : NULL;
-	if (!tally)
-		return SEAM_NONE;
-	*tally = (struct seam_tally) { .stack = stack, .group = group };
-	if (p->group != SEAM_GROUP_NONE &&
-	    seam_index_add(&p->index, hash, id))
-		return SEAM_NONE;
-	return id;
+	return SEAM_ARRAY_ADD(p->tallies, new) ? id : SEAM_NONE;
 }
 
 static int count(struct tally_pass *p, size_t sample)
@@ -179,9 +165,8 @@ static int by_group_and_stack(const void *a, const void *b)
 {
 	const struct seam_tally *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return (x->stack > y->stack) - (x->stack < y->stack);
+	return SEAM_COMPARE(x->group, y->group) ?:
+	       SEAM_COMPARE(x->stack, y->stack);
 }
 
 static int make(struct tally_pass *pass, uint32_t event)
@@ -204,9 +189,7 @@ static int make(struct tally_pass *pass, uint32_t event)
 		*tallies = (struct seam_tallies) { 0 };
 		return rc;
 	}
-	if (tallies->n)
-		qsort(tallies->items, tallies->n, sizeof(*tallies->items),
-		      by_group_and_stack);
+	SEAM_ARRAY_SORT(tallies, by_group_and_stack);
 	for (size_t i = 0; i < tallies->n; i++) {
 		tallies->samples += tallies->items[i].samples;
 		tallies->weight += tallies->items[i].weight;
@@ -235,6 +218,28 @@ int seam_tallies_make_by(struct seam_tallies *tallies,
 	};
 
 	return make(&p, event);
+}
+
+int seam_tallies_name(struct seam_tallies *tallies,
+		      const struct seam_profile *profile, enum seam_group group,
+		      uint32_t (*put)(void *context, const char *name),
+		      void *context)
+{
+	uint32_t last = SEAM_NONE, name = SEAM_NONE;
+	char buf[SEAM_GROUP_NAME];
+
+	for (size_t i = 0; i < tallies->n; i++) {
+		struct seam_tally *tally = &tallies->items[i];
+
+		if (i == 0 || tally->group != last)
+			name = put(context, seam_group_name(profile, group,
+						tally->group, buf));
+		if (name == SEAM_NONE)
+			return -ENOMEM;
+		last = tally->group;
+		tally->group = name;
+	}
+	return 0;
 }
 
 void seam_groups_fini(struct seam_groups *groups)

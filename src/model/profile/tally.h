@@ -80,4 +80,13 @@ int seam_tallies_make_by(struct seam_tallies *tallies,
 			 struct seam_groups *groups,
 			 const struct seam_selected *selected, uint32_t event);
 
+/*
+ * Replace the groups of @tallies by what @put returns for their names, so that
+ * equal ones can merge.  0, or -ENOMEM where @put returned SEAM_NONE.
+ */
+int seam_tallies_name(struct seam_tallies *tallies,
+		      const struct seam_profile *profile, enum seam_group group,
+		      uint32_t (*put)(void *context, const char *name),
+		      void *context);
+
 #endif /* SEAM_TALLY_H */

@@ -31,21 +31,19 @@ struct tree_builder {
 static uint32_t add_node(struct tree_builder *b, uint32_t parent, uint32_t key,
 			 bool is_group)
 {
-	struct seam_tree *tree = b->tree;
-	struct seam_node *node = SEAM_ARRAY_PUSH(tree);
-	uint32_t id = (uint32_t)(tree->n - 1);
+	struct seam_node *nodes;
+	uint32_t id = (uint32_t)b->tree->n;
 
-	if (!node || tree->n == SEAM_NONE)
-		return SEAM_NONE;
-	*node = (struct seam_node) {
+	if (id == SEAM_NONE || !SEAM_ARRAY_ADD(b->tree, (struct seam_node) {
 		.parent = parent, .key = key, .is_group = is_group,
-		.first_child = SEAM_NONE, .next_sibling = SEAM_NONE,
-	};
+		.first_child = SEAM_NONE, .next_sibling = SEAM_NONE }))
+		return SEAM_NONE;
 	if (parent == SEAM_NONE)
 		return id;
-	node->depth = tree->items[parent].depth + 1;
-	node->next_sibling = tree->items[parent].first_child;
-	tree->items[parent].first_child = id;
+	nodes = b->tree->items;
+	nodes[id].depth = nodes[parent].depth + 1;
+	nodes[id].next_sibling = nodes[parent].first_child;
+	nodes[parent].first_child = id;
 	return id;
 }
 
@@ -54,17 +52,16 @@ static uint32_t child(struct tree_builder *b, uint32_t parent, uint32_t key,
 		      bool is_group)
 {
 	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | key);
-	struct seam_index_probe probe = seam_index_probe(&b->index, hash);
-	uint32_t id;
+	const struct seam_node *nodes = b->tree->items;
+	uint32_t id = SEAM_INDEX_FIND(&b->index, hash, i,
+				      nodes[i].parent == parent &&
+				      nodes[i].key == key);
 
-	while ((id = seam_index_next(&b->index, &probe)) != SEAM_NONE)
-		if (b->tree->items[id].parent == parent &&
-		    b->tree->items[id].key == key)
-			return id;
+	if (id != SEAM_NONE)
+		return id;
 	id = add_node(b, parent, key, is_group);
-	if (id == SEAM_NONE || seam_index_add(&b->index, hash, id))
-		return SEAM_NONE;
-	return id;
+	return id == SEAM_NONE || seam_index_add(&b->index, hash, id) ?
+	       SEAM_NONE : id;
 }
 
 static uint32_t key_of(const struct tree_builder *b, uint32_t frame)
@@ -82,13 +79,9 @@ static uint32_t node_of(struct tree_builder *b, uint32_t stack, uint32_t top,
 
 	b->path.n = 0;
 	for (; stack && b->places[stack].epoch != epoch;
-	     stack = stacks[stack].parent) {
-		uint32_t *slot = SEAM_ARRAY_PUSH(&b->path);
-
-		if (!slot)
+	     stack = stacks[stack].parent)
+		if (!SEAM_ARRAY_ADD(&b->path, stack))
 			return SEAM_NONE;
-		*slot = stack;
-	}
 	node = stack ? b->places[stack].node : top;
 	while (b->path.n && node != SEAM_NONE) {
 		stack = b->path.items[--b->path.n];
@@ -190,15 +183,9 @@ int seam_tree_sort(struct seam_tree *tree, seam_tree_compare *compare,
 
 		ids.n = 0;
 		for (uint32_t c = *link; c != SEAM_NONE;
-		     c = tree->items[c].next_sibling) {
-			uint32_t *slot = SEAM_ARRAY_PUSH(&ids);
-
-			if (!slot) {
+		     c = tree->items[c].next_sibling)
+			if (!SEAM_ARRAY_ADD(&ids, c))
 				rc = -ENOMEM;
-				break;
-			}
-			*slot = c;
-		}
 		if (rc || ids.n < 2)
 			continue;
 		qsort_r(ids.items, ids.n, sizeof(*ids.items), compare_ids,

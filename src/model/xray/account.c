@@ -49,11 +49,7 @@ static struct seam_sums *take_sums(struct account_job *job)
 	if (sums)
 		job->free = sums->next;
 	pthread_mutex_unlock(&job->lock);
-	if (!sums)
-		sums = calloc(1, sizeof(*sums));
-	if (sums)
-		sums->options = job->options;
-	return sums;
+	return sums ? sums : seam_sums_new(job->options);
 }
 
 static void give_back(struct account_job *job, struct seam_sums *sums)
@@ -72,8 +68,11 @@ static void count_whole(struct account_job *job, const struct task *task)
 {
 	struct seam_sums *sums = take_sums(job);
 
-	if (sums && !sums->calls.error)
-		seam_sums_count(sums, job->trace, task->part.stream);
+	if (sums && !sums->calls.error) {
+		seam_sums_count(sums, job->trace, &task->part,
+				SEAM_PART_FIRST);
+		seam_sums_end(sums);
+	}
 	give_back(job, sums);
 }
 
@@ -86,15 +85,11 @@ static void work(void *context, size_t i)
 		count_whole(job, task);
 		return;
 	}
-	task->sums = calloc(1, sizeof(*task->sums));
-	if (!task->sums)
-		return;
-	task->sums->options = job->options;
-	if (task->part.first == 0)
-		seam_sums_count_part(task->sums, job->trace, &task->part,
-				     false);
-	else
-		seam_sums_count_inner(task->sums, job->trace, &task->part);
+	task->sums = seam_sums_new(job->options);
+	if (task->sums)
+		seam_sums_count(task->sums, job->trace, &task->part,
+				task->part.first ? SEAM_PART_INNER :
+				SEAM_PART_FIRST);
 }
 
 static void free_sums(struct seam_sums *list)
@@ -113,9 +108,7 @@ static int by_size(const void *a, const void *b, void *tasks)
 	const struct task *x = &((const struct task *)tasks)[i];
 	const struct task *y = &((const struct task *)tasks)[k];
 
-	if (x->n_bytes != y->n_bytes)
-		return x->n_bytes < y->n_bytes ? 1 : -1;
-	return i < k ? -1 : i > k;
+	return SEAM_COMPARE(y->n_bytes, x->n_bytes) ?: SEAM_COMPARE(i, k);
 }
 
 /* The longest tasks first, so that no worker ends long after the others. */
@@ -175,13 +168,11 @@ static int divide(struct account_job *job, uint32_t id)
 
 		if (!task || (task->n_bytes >= limit &&
 			      task->part.n >= least)) {
-			task = SEAM_ARRAY_PUSH(&job->tasks);
-			if (!task)
-				return -ENOMEM;
-			*task = (struct task) {
+			if (!SEAM_ARRAY_ADD(&job->tasks, (struct task) {
 				.part = { .stream = id, .first = i },
-				.is_divided = limit != UINT64_MAX,
-			};
+				.is_divided = limit != UINT64_MAX }))
+				return -ENOMEM;
+			task = &job->tasks.items[job->tasks.n - 1];
 		}
 		task->part.n++;
 		task->n_bytes += block->end - block->begin;
@@ -212,13 +203,77 @@ static size_t join_stream(struct account_job *job, struct seam_account *account,
 		seam_sums_free(sums);
 		account->n_again++;
 		if (whole && !whole->calls.error)
-			seam_sums_count_part(whole, job->trace,
-					     &tasks[i].part, true);
+			seam_sums_count(whole, job->trace, &tasks[i].part,
+					SEAM_PART_NEXT);
 	}
 	if (whole)
 		seam_sums_end(whole);
 	give_back(job, whole);
 	return i;
+}
+
+static int edge_by_sum(const void *a, const void *b)
+{
+	const struct seam_account_edge *x = a, *y = b;
+
+	return SEAM_COMPARE(y->sum_ns, x->sum_ns) ?:
+	       SEAM_COMPARE(x->caller, y->caller) ?:
+	       SEAM_COMPARE(x->callee, y->callee);
+}
+
+static int row_by_sum(const void *a, const void *b)
+{
+	const struct seam_account_row *x = a, *y = b;
+
+	return SEAM_COMPARE(y->sum_ns, x->sum_ns) ?:
+	       SEAM_COMPARE(x->function, y->function);
+}
+
+static uint64_t count_of(const struct seam_sums *sums,
+			 const struct seam_sums_row *row)
+{
+	uint64_t n = 0;
+
+	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++)
+		for (size_t i = 0; row->octave[o] && i < SEAM_HISTOGRAM_STEPS;
+		     i++)
+			n += sums->octaves.items[row->octave[o]].n[i];
+	return n;
+}
+
+/* The account of @sums, whose arrays it takes over. */
+static int take_account(struct seam_account *account, struct seam_sums *sums)
+{
+	for (size_t i = 1; i < sums->rows.n; i++) {
+		const struct seam_sums_row *from = &sums->rows.items[i];
+		struct seam_account_row row = {
+			.function = from->function,
+			.count = count_of(sums, from),
+			.min_ns = from->min_ns, .max_ns = from->max_ns,
+			.sum_ns = from->sum_ns[0] + from->sum_ns[1],
+			.total_ns = from->sum_ns[1],
+		};
+
+		row.self_ns = row.sum_ns - from->child_ns;
+		memcpy(row.octave, from->octave, sizeof(row.octave));
+		account->n_calls += row.count;
+		if (!SEAM_ARRAY_ADD(&account->rows, row))
+			return -ENOMEM;
+	}
+	seam_sums_cut_slowest(sums);
+	SEAM_ARRAY_SORT(&account->rows, row_by_sum);
+	SEAM_ARRAY_SORT(&sums->edges, edge_by_sum);
+	account->octaves = sums->octaves;
+	account->edges = sums->edges;
+	account->slowest = sums->slowest;
+	sums->octaves = (struct seam_octaves) { 0 };
+	sums->edges = (struct seam_account_edges) { 0 };
+	sums->slowest = (struct seam_account_calls) { 0 };
+	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
+		account->repairs[i] += sums->calls.repairs[i];
+	account->n_in_runs = sums->n_in_runs;
+	seam_xray_problems_merge(&account->problems, &sums->problems);
+	return 0;
 }
 
 static int build(struct account_job *job, struct seam_account *account)
@@ -237,8 +292,11 @@ static int build(struct account_job *job, struct seam_account *account)
 	while (i < job->tasks.n)
 		i = job->tasks.items[i].is_divided ?
 		    join_stream(job, account, i) : i + 1;
-	return job->error ? job->error :
-	       seam_account_merge(account, job->free, job->options->n_slowest);
+	for (struct seam_sums *next = job->free ? job->free->next : NULL;
+	     next && !job->error; next = next->next)
+		job->error = seam_sums_add(job->free, next);
+	return job->error || !job->free ? job->error :
+	       take_account(account, job->free);
 }
 
 int seam_account_build(struct seam_account *account,
@@ -310,7 +368,7 @@ uint64_t seam_account_quantile(const struct seam_account *account,
 		return clamp(row->sum_ns - row->min_ns - row->max_ns, row);
 	for (unsigned int o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
 		const struct seam_octave *octave = row->octave[o] ?
-			&account->octaves.items[row->octave[o] - 1] : NULL;
+			&account->octaves.items[row->octave[o]] : NULL;
 
 		for (unsigned int i = 0; octave && i < SEAM_HISTOGRAM_STEPS;
 		     i++) {

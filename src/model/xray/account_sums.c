@@ -27,17 +27,12 @@ static int grow_slots(struct seam_sums *sums)
 
 static int add_row(struct seam_sums *sums, uint32_t slot)
 {
-	struct seam_sums_row *row;
-
 	/* row 0 is of no function: 0 in row_of means that there is none */
 	do {
-		row = SEAM_ARRAY_PUSH(&sums->rows);
-		if (!row)
-			return -ENOMEM;
-		*row = (struct seam_sums_row) {
+		if (!SEAM_ARRAY_ADD(&sums->rows, (struct seam_sums_row) {
 			.function = seam_calls_function(&sums->calls, slot),
-			.min_ns = UINT64_MAX,
-		};
+			.min_ns = UINT64_MAX }))
+			return -ENOMEM;
 	} while (sums->rows.n == 1);
 	sums->row_of[slot] = (uint32_t)sums->rows.n - 1;
 	return 0;
@@ -56,11 +51,9 @@ static struct seam_sums_row *known_row(struct seam_sums *sums,
 static int add_octave(struct seam_sums *sums, uint32_t *id)
 {
 	do {	/* octave 0 is in no row, likewise */
-		struct seam_octave *octave = SEAM_ARRAY_PUSH(&sums->octaves);
-
-		if (!octave)
+		if (!SEAM_ARRAY_ADD(&sums->octaves,
+				    (struct seam_octave) { 0 }))
 			return -ENOMEM;
-		*octave = (struct seam_octave) { 0 };
 	} while (sums->octaves.n == 1);
 	*id = (uint32_t)sums->octaves.n - 1;
 	return 0;
@@ -154,94 +147,59 @@ static const struct seam_calls_sink plain_sink = {
 	.end = end_call, .ended = count_ended,
 };
 
-static void count_edge(struct seam_sums *sums, struct seam_calls *calls,
-		       const struct seam_call *call, uint64_t end_ns)
+static void add_edge(struct seam_sums *sums,
+		     const struct seam_account_edge *added)
 {
-	uint32_t caller = calls->calls[calls->n - 1].function;
-	uint64_t hash = seam_hash_u64((uint64_t)caller << 32 | call->function);
-	struct seam_index_probe probe = seam_index_probe(&sums->edge_index,
-							 hash);
-	struct seam_account_edge *edge = NULL;
-	uint32_t id;
+	uint64_t hash = seam_hash_u64((uint64_t)added->caller << 32 |
+				      added->callee);
+	struct seam_account_edge *edges = sums->edges.items;
+	uint32_t id = SEAM_INDEX_FIND(&sums->edge_index, hash, i,
+				      edges[i].caller == added->caller &&
+				      edges[i].callee == added->callee);
 
-	while ((id = seam_index_next(&sums->edge_index, &probe)) != SEAM_NONE) {
-		edge = &sums->edges.items[id];
-		if (edge->caller == caller && edge->callee == call->function)
-			break;
+	if (id != SEAM_NONE) {
+		edges[id].count += added->count;
+		edges[id].sum_ns += added->sum_ns;
+	} else if (SEAM_INDEX_APPEND(&sums->edge_index, hash, &sums->edges,
+				     *added) == SEAM_NONE) {
+		sums->calls.error = -ENOMEM;
 	}
-	if (id == SEAM_NONE) {
-		edge = SEAM_ARRAY_PUSH(&sums->edges);
-		if (!edge || seam_index_add(&sums->edge_index, hash,
-					    (uint32_t)(sums->edges.n - 1))) {
-			calls->error = -ENOMEM;
-			return;
-		}
-		*edge = (struct seam_account_edge) {
-			.caller = caller, .callee = call->function,
-		};
-	}
-	edge->count++;
-	edge->sum_ns += end_ns - call->begin_ns;
 }
 
-int seam_account_by_length(const void *a, const void *b)
+/* Longer calls first; equal ones in the order of the program. */
+static int by_length(const void *a, const void *b)
 {
 	const struct seam_account_call *x = a, *y = b;
-	uint64_t dx = x->end_ns - x->begin_ns, dy = y->end_ns - y->begin_ns;
 
-	if (dx != dy)
-		return dx < dy ? 1 : -1;
-	if (x->stream != y->stream)
-		return x->stream < y->stream ? -1 : 1;
-	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+	return SEAM_COMPARE(y->end_ns - y->begin_ns, x->end_ns - x->begin_ns) ?:
+	       SEAM_COMPARE(x->stream, y->stream) ?:
+	       SEAM_COMPARE(x->begin_ns, y->begin_ns);
 }
 
-/* Restore the heap below element @at; the shortest call is on top. */
-static void sift(struct seam_account_call *heap, size_t at, size_t n)
+void seam_sums_cut_slowest(struct seam_sums *sums)
 {
-	for (;;) {
-		size_t child = 2 * at + 1;
-		struct seam_account_call moved = heap[at];
+	size_t most = sums->options->n_slowest;
 
-		if (child >= n)
-			return;
-		if (child + 1 < n &&
-		    seam_account_by_length(&heap[child + 1], &heap[child]) > 0)
-			child++;
-		if (seam_account_by_length(&heap[child], &moved) <= 0)
-			return;
-		heap[at] = heap[child];
-		heap[child] = moved;
-		at = child;
-	}
+	SEAM_ARRAY_SORT(&sums->slowest, by_length);
+	if (sums->slowest.n < most || most == 0)
+		return;
+	sums->slowest.n = most;
+	sums->least = sums->slowest.items[most - 1];
 }
 
 static void keep_slowest(struct seam_sums *sums,
 			 const struct seam_account_call *call)
 {
-	size_t cap = sums->options->n_slowest;
-	struct seam_account_call *slot;
+	const struct seam_account_options *options = sums->options;
 
-	if (cap == 0 || (sums->options->wanted &&
-			 !sums->options->wanted(sums->options->context,
-						call->function)))
+	if (options->n_slowest == 0 || by_length(call, &sums->least) > 0 ||
+	    (options->wanted &&
+	     !options->wanted(options->context, call->function)))
 		return;
-	if (sums->slowest.n == cap) {
-		if (seam_account_by_length(call, &sums->slowest.items[0]) > 0)
-			return;
-		sums->slowest.items[0] = *call;
-		sift(sums->slowest.items, 0, cap);
-		return;
-	}
-	slot = SEAM_ARRAY_PUSH(&sums->slowest);
-	if (!slot) {
+	if (!SEAM_ARRAY_ADD(&sums->slowest, *call))
 		sums->calls.error = -ENOMEM;
-		return;
-	}
-	*slot = *call;
-	if (sums->slowest.n == cap)
-		for (size_t at = cap / 2; at-- > 0;)
-			sift(sums->slowest.items, at, cap);
+	else if (sums->slowest.n == 2 * options->n_slowest)
+		seam_sums_cut_slowest(sums);
 }
 
 static void end_detailed(void *context, struct seam_calls *calls,
@@ -253,7 +211,11 @@ static void end_detailed(void *context, struct seam_calls *calls,
 		return;
 	end_call(sums, calls, call, end_ns);
 	if (sums->options->edges)
-		count_edge(sums, calls, call, end_ns);
+		add_edge(sums, &(struct seam_account_edge) {
+			.caller = calls->calls[calls->n - 1].function,
+			.callee = call->function, .count = 1,
+			.sum_ns = end_ns - call->begin_ns,
+		});
 	keep_slowest(sums, &(struct seam_account_call) {
 		.begin_ns = call->begin_ns, .end_ns = end_ns,
 		.function = call->function, .stream = sums->stream,
@@ -270,36 +232,6 @@ static bool is_detailed(const struct seam_sums *sums)
 	       !seam_time_range_is_all(&sums->range);
 }
 
-static void prepare(struct seam_sums *sums, const struct seam_trace *trace,
-		    uint32_t stream)
-{
-	sums->stream = stream;
-	sums->range = trace->range;
-	seam_calls_begin(&sums->calls);
-	sums->calls.start_ns = seam_trace_start_ns(trace, stream);
-}
-
-void seam_sums_count_part(struct seam_sums *sums,
-			  const struct seam_trace *trace,
-			  const struct seam_part *part, bool goes_on)
-{
-	struct seam_trace_reader reader;
-
-	if (!goes_on) {
-		prepare(sums, trace, part->stream);
-		sums->calls.last_ns = sums->calls.start_ns;
-	}
-	seam_trace_read_part(&reader, trace, part->stream, part->first,
-			     part->n, sums->calls.last_ns);
-	if (is_detailed(sums))
-		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
-				      &detailed_sink, sums);
-	else
-		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
-				      &plain_sink, sums);
-	seam_xray_problems_merge(&sums->problems, &reader.problems);
-}
-
 /*
  * The exit of a call that is not open in this part.  Where no call is open, it
  * may end the innermost call that is open before the part; joining checks
@@ -312,27 +244,23 @@ static void keep_outer(void *context, struct seam_calls *calls,
 	struct seam_call *base = &calls->calls[0];
 	struct seam_sums *sums = context;
 	const struct seam_sums_row *row = known_row(sums, event->function);
-	struct seam_outer_exit *exit;
-	uint32_t *closed;
 
 	if (is_stray) {
-		closed = SEAM_ARRAY_PUSH(&sums->closed);
-		if (closed)
-			*closed = event->function;
-		else
+		if (!SEAM_ARRAY_ADD(&sums->closed, event->function))
 			calls->error = -ENOMEM;
 		return;
 	}
-	exit = calls->n == 1 ? SEAM_ARRAY_PUSH(&sums->exits) : NULL;
-	if (!exit) {
-		calls->error = calls->n == 1 ? -ENOMEM : -EAGAIN;
+	if (calls->n > 1) {
+		calls->error = -EAGAIN;
 		return;
 	}
-	*exit = (struct seam_outer_exit) {
+	if (!SEAM_ARRAY_ADD(&sums->exits, (struct seam_outer_exit) {
 		.ns = event->tsc, .child_ns = base->child_ns,
 		.total_ns = row ? row->sum_ns[1] : 0,
-		.function = event->function,
-	};
+		.function = event->function })) {
+		calls->error = -ENOMEM;
+		return;
+	}
 	base->child_ns = 0;
 	base->tail = event->kind == SEAM_XRAY_TAIL_EXIT ?
 		     event->function + 1 : 0;
@@ -346,23 +274,43 @@ static const struct seam_calls_sink detailed_inner_sink = {
 	.end = end_detailed, .outer = keep_outer,
 };
 
-void seam_sums_count_inner(struct seam_sums *sums,
-			   const struct seam_trace *trace,
-			   const struct seam_part *part)
+/* A sink is a constant in each of the calls, so that it is inlined. */
+static void feed(struct seam_sums *sums, struct seam_trace_reader *reader,
+		 bool is_inner)
+{
+	struct seam_calls *calls = &sums->calls;
+	struct seam_xray_batch *batch = &sums->batch;
+
+	if (is_detailed(sums) && is_inner)
+		seam_stream_feed(calls, reader, batch, &detailed_inner_sink,
+				 sums);
+	else if (is_detailed(sums))
+		seam_stream_feed(calls, reader, batch, &detailed_sink, sums);
+	else if (is_inner)
+		seam_stream_feed(calls, reader, batch, &plain_inner_sink, sums);
+	else
+		seam_stream_feed(calls, reader, batch, &plain_sink, sums);
+	seam_xray_problems_merge(&sums->problems, &reader->problems);
+}
+
+void seam_sums_count(struct seam_sums *sums, const struct seam_trace *trace,
+		     const struct seam_part *part, enum seam_part_place place)
 {
 	struct seam_trace_reader reader;
 
-	prepare(sums, trace, part->stream);
+	if (place != SEAM_PART_NEXT) {
+		sums->stream = part->stream;
+		sums->range = trace->range;
+		seam_calls_begin(&sums->calls);
+		sums->calls.start_ns = seam_trace_start_ns(trace,
+							   part->stream);
+	}
+	if (place == SEAM_PART_FIRST)
+		sums->calls.last_ns = sums->calls.start_ns;
 	seam_trace_read_part(&reader, trace, part->stream, part->first,
-			     part->n, 0);
-	if (is_detailed(sums))
-		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
-				      &detailed_inner_sink, sums);
-	else
-		seam_stream_feed_part(&sums->calls, &reader, &sums->batch,
-				      &plain_inner_sink, sums);
+			     part->n, sums->calls.last_ns);
+	feed(sums, &reader, place == SEAM_PART_INNER);
 	sums->first_ns = reader.first_ns;
-	seam_xray_problems_merge(&sums->problems, &reader.problems);
 }
 
 static uint32_t n_open(struct seam_sums *sums, uint32_t function)
@@ -486,20 +434,63 @@ void seam_sums_end(struct seam_sums *sums)
 	}
 }
 
-void seam_sums_count(struct seam_sums *sums, const struct seam_trace *trace,
-		     uint32_t stream)
+/* Add the row @from of other sums, whose octaves are in @octaves. */
+static int add_sums_row(struct seam_sums *sums,
+			const struct seam_sums_row *from,
+			const struct seam_octave *octaves)
 {
-	struct seam_trace_reader reader;
+	uint32_t slot = seam_calls_slot(&sums->calls, from->function);
+	struct seam_sums_row *row;
 
-	prepare(sums, trace, stream);
-	seam_trace_read(&reader, trace, stream);
-	if (is_detailed(sums))
-		seam_stream_feed(&sums->calls, &reader, &sums->batch,
-				 &detailed_sink, sums);
-	else
-		seam_stream_feed(&sums->calls, &reader, &sums->batch,
-				 &plain_sink, sums);
-	seam_xray_problems_merge(&sums->problems, &reader.problems);
+	if (slot == SEAM_NONE || grow_slots(sums) ||
+	    (!sums->row_of[slot] && add_row(sums, slot)))
+		return -ENOMEM;
+	row = &sums->rows.items[sums->row_of[slot]];
+	row->sum_ns[0] += from->sum_ns[0];
+	row->sum_ns[1] += from->sum_ns[1];
+	row->child_ns += from->child_ns;
+	row->min_ns = from->min_ns < row->min_ns ? from->min_ns : row->min_ns;
+	row->max_ns = from->max_ns > row->max_ns ? from->max_ns : row->max_ns;
+	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
+		if (!from->octave[o])
+			continue;
+		if (!row->octave[o] && add_octave(sums, &row->octave[o]))
+			return -ENOMEM;
+		for (size_t i = 0; i < SEAM_HISTOGRAM_STEPS; i++)
+			sums->octaves.items[row->octave[o]].n[i] +=
+				octaves[from->octave[o]].n[i];
+	}
+	return 0;
+}
+
+int seam_sums_add(struct seam_sums *sums, const struct seam_sums *from)
+{
+	int *error = &sums->calls.error;
+
+	for (size_t i = 1; i < from->rows.n && !*error; i++)
+		if (add_sums_row(sums, &from->rows.items[i],
+				 from->octaves.items) && !*error)
+			*error = -ENOMEM;
+	for (size_t i = 0; i < from->edges.n && !*error; i++)
+		add_edge(sums, &from->edges.items[i]);
+	for (size_t i = 0; i < from->slowest.n && !*error; i++)
+		keep_slowest(sums, &from->slowest.items[i]);
+	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
+		sums->calls.repairs[i] += from->calls.repairs[i];
+	sums->n_in_runs += from->n_in_runs;
+	seam_xray_problems_merge(&sums->problems, &from->problems);
+	return *error;
+}
+
+struct seam_sums *seam_sums_new(const struct seam_account_options *options)
+{
+	struct seam_sums *sums = calloc(1, sizeof(*sums));
+
+	if (!sums)
+		return NULL;
+	sums->options = options;
+	sums->least.stream = UINT32_MAX;	/* slower than no call */
+	return sums;
 }
 
 void seam_sums_free(struct seam_sums *sums)

@@ -2,8 +2,8 @@
 /*
  * account_sums.h - the sums of one worker, and how those of parts are joined
  *
- * Private to account.c, account_sums.c and account_merge.c.  A worker adds the
- * calls of its streams to one struct seam_sums.  A part of a divided stream
+ * Private to account.c and account_sums.c.  A worker adds the calls of its
+ * streams to one struct seam_sums.  A part of a divided stream
  * has one of its own: where it begins, the calls that are open are not known,
  * so its sums rest on assumptions.  seam_sums_join() checks them against the
  * part before it and corrects what depends on the open calls.
@@ -42,11 +42,13 @@ struct seam_sums {
 	SEAM_ARRAY(struct seam_sums_row) rows;
 	uint32_t *row_of;		/* by slot; 0: none yet */
 	size_t n_slots;			/* that row_of has room for */
-	SEAM_ARRAY(struct seam_octave) octaves;
-	SEAM_ARRAY(struct seam_account_edge) edges;
+	struct seam_octaves octaves;
+	struct seam_account_edges edges;
 	uint64_t n_in_runs;
 	struct seam_index edge_index;
-	SEAM_ARRAY(struct seam_account_call) slowest;	/* heap, least first */
+	/* the slowest, and up to as many that are faster */
+	struct seam_account_calls slowest;
+	struct seam_account_call least;	/* faster calls are none of these */
 	const struct seam_account_options *options;
 	uint32_t stream;
 	struct seam_time_range range;
@@ -59,9 +61,8 @@ struct seam_sums {
 	struct seam_xray_batch batch;
 };
 
-/* Count the calls of @stream.  An error is in sums->calls.error. */
-void seam_sums_count(struct seam_sums *sums,
-		     const struct seam_trace *trace, uint32_t stream);
+/* Zeroed sums; NULL: no memory.  @options outlive them. */
+struct seam_sums *seam_sums_new(const struct seam_account_options *options);
 
 /* Blocks of a stream. */
 struct seam_part {
@@ -69,28 +70,26 @@ struct seam_part {
 	size_t first, n;
 };
 
-/*
- * Count the calls of @part, which is its stream's first, or (@goes_on) the one
- * after those that @sums has counted.  Calls stay open at the end.
- */
-void seam_sums_count_part(struct seam_sums *sums,
-			  const struct seam_trace *trace,
-			  const struct seam_part *part, bool goes_on);
+enum seam_part_place {
+	SEAM_PART_FIRST,	/* its stream's first */
+	SEAM_PART_NEXT,		/* after the part that the sums counted last */
+	SEAM_PART_INNER,	/* the calls open before it are not known */
+};
 
 /*
- * Count the calls of @part, not its stream's first, without the calls that are
- * open where it begins.  calls.error is -EAGAIN where that is not possible.
+ * Count the calls of @part.  Calls stay open at its end.  An error is in
+ * calls.error: -EAGAIN where an inner part cannot be counted by itself.
  */
-void seam_sums_count_inner(struct seam_sums *sums,
-			   const struct seam_trace *trace,
-			   const struct seam_part *part);
+void seam_sums_count(struct seam_sums *sums, const struct seam_trace *trace,
+		     const struct seam_part *part,
+		     enum seam_part_place place);
 
 /*
  * Add to @sums @next, of the part after it: calls that are open in @sums go on
  * in @next and are counted where they end, and the totals of @next are
  * corrected where they depend on calls open before.  False, and nothing has
  * changed, where an assumption of @next does not hold: the part must be
- * counted again by seam_sums_count_part().  Cost: O(calls open in either).
+ * counted again, as @sums' next.  Cost: O(calls open in either).
  */
 bool seam_sums_join(struct seam_sums *sums, struct seam_sums *next);
 
@@ -99,11 +98,10 @@ void seam_sums_end(struct seam_sums *sums);
 
 void seam_sums_free(struct seam_sums *sums);
 
-/* Longer calls first; equal ones in the order of the program; for qsort(). */
-int seam_account_by_length(const void *a, const void *b);
+/* Add @from, whose calls have ended, to @sums.  0 or calls.error. */
+int seam_sums_add(struct seam_sums *sums, const struct seam_sums *from);
 
-/* Add up the list of @sums, sort and cut.  0 or -ENOMEM. */
-int seam_account_merge(struct seam_account *account,
-		       const struct seam_sums *sums, size_t n_slowest);
+/* Put the slowest calls in order, the longest first, and cut the others. */
+void seam_sums_cut_slowest(struct seam_sums *sums);
 
 #endif /* SEAM_ACCOUNT_SUMS_H */

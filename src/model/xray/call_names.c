@@ -5,26 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-int seam_call_names_open(struct seam_call_names *names, const char *path,
-			 struct seam_err *err)
-{
-	*names = (struct seam_call_names) { 0 };
-	return path ? seam_xray_map_open(&names->map, path, err) : 0;
-}
-
-void seam_call_names_fini(struct seam_call_names *names)
-{
-	seam_xray_map_fini(&names->map);
-}
-
-const char *seam_call_name(const struct seam_call_names *names,
+const char *seam_call_name(const struct seam_xray_map *names,
 			   uint32_t function, char buf[SEAM_CALL_NAME])
 {
-	const struct seam_xray_mapped *f = seam_xray_map_find(&names->map,
+	const struct seam_xray_mapped *f = seam_xray_map_find(names,
 							      function);
 
 	if (f && f->name)
-		return seam_strings_get(&names->map.strings, f->name);
+		return seam_strings_get(&names->strings, f->name);
 	if (f && f->addr)
 		snprintf(buf, SEAM_CALL_NAME, "%#" PRIx64, f->addr);
 	else
@@ -48,7 +36,7 @@ static uint8_t sleds_of(uint8_t kind)
 	return 0;
 }
 
-static bool contradicts(const struct seam_call_names *names,
+static bool contradicts(const struct seam_xray_map *names,
 			const struct seam_xray_event *event, char *buf,
 			size_t cap)
 {
@@ -57,11 +45,11 @@ static bool contradicts(const struct seam_call_names *names,
 
 	if (event->kind > SEAM_XRAY_ENTRY_ARGS)
 		return false;
-	f = seam_xray_map_find(&names->map, event->function);
+	f = seam_xray_map_find(names, event->function);
 	if (!f) {
 		snprintf(buf, cap, "the log has function %" PRIu32
 			 ", which the map of %zu functions has not",
-			 event->function, names->map.functions.n);
+			 event->function, names->functions.n);
 		return true;
 	}
 	if (f->kinds & sleds_of(event->kind))
@@ -73,14 +61,14 @@ static bool contradicts(const struct seam_call_names *names,
 	return true;
 }
 
-const char *seam_call_names_doubt(const struct seam_call_names *names,
+const char *seam_call_names_doubt(const struct seam_xray_map *names,
 				  const struct seam_trace *trace, char *buf,
 				  size_t cap)
 {
 	struct seam_xray_batch *batch = malloc(sizeof(*batch));
 	bool found = false;
 
-	if (!batch || names->map.functions.n == 0) {
+	if (!batch || names->functions.n == 0) {
 		free(batch);
 		return NULL;
 	}

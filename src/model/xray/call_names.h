@@ -15,18 +15,11 @@
 
 enum { SEAM_CALL_NAME = 24 };
 
-/* Zeroed is valid: without a map, all functions are numbers. */
-struct seam_call_names {
-	struct seam_xray_map map;
-};
-
-/* seam_xray_map_open() of @path, if that is not NULL. */
-int seam_call_names_open(struct seam_call_names *names, const char *path,
-			 struct seam_err *err);
-void seam_call_names_fini(struct seam_call_names *names);
-
-/* The name of @function, borrowed from @names or made in @buf. */
-const char *seam_call_name(const struct seam_call_names *names,
+/*
+ * The name of @function, borrowed from @names or made in @buf.  Without a map,
+ * @names is zeroed: all functions are numbers.
+ */
+const char *seam_call_name(const struct seam_xray_map *names,
 			   uint32_t function, char buf[SEAM_CALL_NAME]);
 
 /*
@@ -34,7 +27,7 @@ const char *seam_call_name(const struct seam_call_names *names,
  * @buf: a function that is not in the map, or an action for which it has no
  * sled.  NULL where neither is found in the first events of every block.
  */
-const char *seam_call_names_doubt(const struct seam_call_names *names,
+const char *seam_call_names_doubt(const struct seam_xray_map *names,
 				  const struct seam_trace *trace, char *buf,
 				  size_t cap);
 

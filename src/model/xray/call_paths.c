@@ -7,61 +7,34 @@
 
 #include "base/hash.h"
 
-static uint32_t add_node(struct seam_call_paths *tree, uint32_t parent,
-			 uint32_t function, uint64_t hash)
-{
-	struct seam_call_path *node = SEAM_ARRAY_PUSH(&tree->nodes);
-	uint32_t id = (uint32_t)(tree->nodes.n - 1);
-
-	if (!node || id == SEAM_NONE || seam_index_add(&tree->index, hash, id))
-		return SEAM_NONE;
-	*node = (struct seam_call_path) {
-		.parent = parent, .function = function,
-	};
-	return id;
-}
-
 static int make_root(struct seam_call_paths *tree)
 {
 	return tree->nodes.n == 0 &&
-	       add_node(tree, SEAM_NONE, SEAM_NONE,
-			seam_hash_u64(UINT64_MAX)) == SEAM_NONE ? -ENOMEM : 0;
-}
-
-static uint64_t hash_of(uint32_t parent, uint32_t function)
-{
-	return seam_hash_u64((uint64_t)parent << 32 | function);
-}
-
-static uint32_t find_child(const struct seam_call_paths *tree, uint32_t parent,
-			   uint32_t function)
-{
-	struct seam_index_probe probe =
-		seam_index_probe(&tree->index, hash_of(parent, function));
-	uint32_t id;
-
-	while ((id = seam_index_next(&tree->index, &probe)) != SEAM_NONE) {
-		const struct seam_call_path *node = &tree->nodes.items[id];
-
-		if (node->parent == parent && node->function == function)
-			break;
-	}
-	return id;
+	       !SEAM_ARRAY_ADD(&tree->nodes, (struct seam_call_path) {
+			.parent = SEAM_NONE, .function = SEAM_NONE }) ?
+	       -ENOMEM : 0;
 }
 
 uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
 			       uint32_t function)
 {
-	uint32_t id;
+	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | function);
+	const struct seam_call_path *nodes = tree->nodes.items;
+	uint32_t id = SEAM_INDEX_FIND(&tree->index, hash, i,
+				      nodes[i].parent == parent &&
+				      nodes[i].function == function);
 
+	if (id != SEAM_NONE || parent == SEAM_NONE)
+		return id;
 	if (make_root(tree))
+		return 0;
+	if (tree->max && tree->nodes.n > tree->max)
 		return SEAM_NONE;
-	id = find_child(tree, parent, function);
-	return id != SEAM_NONE ? id :
-	       add_node(tree, parent, function, hash_of(parent, function));
+	id = SEAM_INDEX_APPEND(&tree->index, hash, &tree->nodes,
+			       (struct seam_call_path) {
+				.parent = parent, .function = function });
+	return id == SEAM_NONE ? 0 : id;
 }
-
-#define LEFT_OUT SEAM_NONE	/* user of a call that is not in the tree */
 
 struct paths_pass {
 	struct seam_call_paths *tree;
@@ -74,25 +47,12 @@ static void begin_call(void *context, struct seam_calls *calls)
 	struct paths_pass *pass = context;
 	size_t n = pass->tree->nodes.n;
 
-	if (call[-1].user == LEFT_OUT) {
-		call->user = LEFT_OUT;
-		return;
-	}
-	if (pass->tree->max && pass->tree->nodes.n > pass->tree->max) {
-		call->user = find_child(pass->tree, call[-1].user,
-					call->function);
-		if (call->user == SEAM_NONE)
-			call->user = LEFT_OUT;
-		return;
-	}
 	call->user = seam_call_paths_child(pass->tree, call[-1].user,
 					   call->function);
-	if (call->user == SEAM_NONE) {
+	if (call->user == 0)
 		calls->error = -ENOMEM;
-		call->user = 0;
-	} else if (pass->tree->nodes.n > n) {
+	else if (pass->tree->nodes.n > n)
 		pass->tree->nodes.items[n].first_ns = call->begin_ns;
-	}
 }
 
 static void end_call(void *context, struct seam_calls *calls,
@@ -105,7 +65,7 @@ static void end_call(void *context, struct seam_calls *calls,
 	(void)calls;
 	if (call->user == 0)	/* memory ran out where it began */
 		return;
-	if (call->user == LEFT_OUT) {
+	if (call->user == SEAM_NONE) {
 		pass->tree->n_left_out++;
 		return;
 	}

@@ -46,7 +46,8 @@ int seam_call_paths_add(struct seam_call_paths *tree,
 
 /*
  * The node of @function called from node @parent, new if need be; makes node
- * 0 in an empty tree.  SEAM_NONE when memory ran out.
+ * 0 in an empty tree.  SEAM_NONE if that would exceed max, or @parent is that;
+ * 0 when memory ran out.
  */
 uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
 			       uint32_t function);

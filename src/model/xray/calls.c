@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 
-enum { FIRST_BITS = 8 };
+enum { FIRST_SLOTS = 1 << 8 };
 
 static const struct {
 	const char *name, *text;
@@ -43,45 +43,10 @@ const char *seam_repair_text(enum seam_repair repair)
 	return repairs[repair].text;
 }
 
-/* The hash is keyed, or a log could make all ids collide. */
-static uint32_t hash_id(uint32_t id, unsigned int bits)
-{
-	return (uint32_t)(seam_hash_u64(id) >> (64 - bits));
-}
-
-/* Where @id is in the table, or the free place where it is to be. */
-static uint32_t find_place(const struct seam_call_functions *f, uint32_t id)
-{
-	uint32_t mask = (UINT32_C(1) << f->bits) - 1;
-	uint32_t at = hash_id(id, f->bits);
-
-	while (f->table[at] != SEAM_NONE && f->ids[f->table[at]] != id)
-		at = (at + 1) & mask;
-	return at;
-}
-
-/* A table of twice the size, or the first one. */
-static int grow_table(struct seam_call_functions *f)
-{
-	unsigned int bits = f->table ? f->bits + 1 : FIRST_BITS;
-	size_t size = (size_t)1 << bits;
-	uint32_t *table = malloc(size * sizeof(*table));
-
-	if (!table)
-		return -ENOMEM;
-	memset(table, 0xff, size * sizeof(*table));
-	free(f->table);
-	f->table = table;
-	f->bits = bits;
-	for (uint32_t i = 0; i < f->n; i++)
-		table[find_place(f, f->ids[i])] = i;
-	return 0;
-}
-
 /* Room for the data of slots below @need. */
 static int grow_slots(struct seam_calls *calls, size_t need)
 {
-	size_t n = calls->n_slots ? calls->n_slots : (size_t)1 << FIRST_BITS;
+	size_t n = calls->n_slots ? calls->n_slots : FIRST_SLOTS;
 	uint32_t *active;
 
 	while (n < need)
@@ -104,28 +69,16 @@ static int grow_slots(struct seam_calls *calls, size_t need)
 static uint32_t hashed_slot(struct seam_calls *calls, uint32_t id)
 {
 	struct seam_call_functions *f = &calls->functions;
-	uint32_t at, *slot;
+	uint64_t hash = seam_hash_u64(id);
+	uint32_t at = SEAM_INDEX_FIND(&f->index, hash, i,
+				      f->large.items[i] == id);
 
-	if (f->table) {
-		at = f->table[find_place(f, id)];
-		if (at != SEAM_NONE)
-			return SEAM_CALLS_SMALL + at;
-	}
-	if (f->n >= SEAM_CALLS_MAX_FUNCTIONS) {
+	if (at == SEAM_NONE && f->large.n >= SEAM_CALLS_MAX_FUNCTIONS)
 		calls->error = -EOVERFLOW;
-		return SEAM_NONE;
-	}
-	if (grow_slots(calls, SEAM_CALLS_SMALL + f->n + 1) ||
-	    ((!f->table || 2 * (f->n + 1) > (size_t)1 << f->bits) &&
-	     grow_table(f)))
-		return SEAM_NONE;
-	slot = seam_array_reserve(f->ids, &f->cap, f->n + 1, sizeof(*f->ids));
-	if (!slot)
-		return SEAM_NONE;
-	f->ids = slot;
-	f->table[find_place(f, id)] = (uint32_t)f->n;
-	f->ids[f->n] = id;
-	return SEAM_CALLS_SMALL + (uint32_t)f->n++;
+	else if (at == SEAM_NONE &&
+		 !grow_slots(calls, SEAM_CALLS_SMALL + f->large.n + 1))
+		at = SEAM_INDEX_APPEND(&f->index, hash, &f->large, id);
+	return at == SEAM_NONE ? at : SEAM_CALLS_SMALL + at;
 }
 
 uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id)
@@ -189,8 +142,8 @@ void seam_calls_begin(struct seam_calls *calls)
 void seam_calls_fini(struct seam_calls *calls)
 {
 	free(calls->calls);
-	free(calls->functions.ids);
-	free(calls->functions.table);
+	free(calls->functions.large.items);
+	seam_index_fini(&calls->functions.index);
 	free(calls->active);
 	free(calls->unseen.items);
 	free(calls->not_stray.items);
@@ -224,14 +177,12 @@ static void end_unseen(struct seam_calls *calls, uint32_t function,
 		       void *context)
 {
 	struct seam_call *root = &calls->calls[0];
-	uint32_t *unseen = SEAM_ARRAY_PUSH(&calls->unseen);
 	uint64_t child_ns;
 
-	if (!unseen) {
+	if (!SEAM_ARRAY_ADD(&calls->unseen, function)) {
 		calls->error = -ENOMEM;
 		return;
 	}
-	*unseen = function;
 	while (calls->n > 1) {
 		calls->repairs[SEAM_REPAIR_EXIT]++;
 		seam_calls_leave(calls, ns, sink, context);
@@ -272,9 +223,8 @@ int seam_odd_exit_compare(const void *a, const void *b)
 {
 	const struct seam_odd_exit *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return x->function < y->function ? -1 : x->function > y->function;
+	return SEAM_COMPARE(x->ns, y->ns) ?:
+	       SEAM_COMPARE(x->function, y->function);
 }
 
 /* Whether @event, of no open call, comes before an exit of an open one. */
@@ -300,15 +250,10 @@ static bool is_followed(struct seam_calls *calls,
 static void ignore_stray(struct seam_calls *calls,
 			 const struct seam_xray_event *event)
 {
-	struct seam_odd_exit *exit;
-
 	calls->repairs[SEAM_REPAIR_STRAY]++;
-	if (!calls->is_first_pass)
-		return;
-	exit = SEAM_ARRAY_PUSH(&calls->strays);
-	if (exit)
-		*exit = (struct seam_odd_exit) { event->tsc, event->function };
-	else
+	if (calls->is_first_pass &&
+	    !SEAM_ARRAY_ADD(&calls->strays, (struct seam_odd_exit) {
+		event->tsc, event->function }))
 		calls->error = -ENOMEM;
 }
 

@@ -28,6 +28,7 @@
 #ifndef SEAM_CALLS_H
 #define SEAM_CALLS_H
 
+#include "base/index.h"
 #include "wire/xray/xray.h"
 
 struct seam_trace_reader;
@@ -68,10 +69,8 @@ enum {
  */
 struct seam_call_functions {
 	uint32_t n_small;		/* ids below this have room in arrays */
-	uint32_t *ids;			/* large ones, in order of appearance */
-	size_t n, cap;
-	uint32_t *table;		/* index into ids by hash; SEAM_NONE */
-	unsigned int bits;		/* of the table's size */
+	SEAM_ARRAY(uint32_t) large;	/* ids, in order of appearance */
+	struct seam_index index;	/* of large */
 };
 
 struct seam_call {
@@ -156,7 +155,7 @@ struct seam_calls_sink {
 	void (*begin)(void *context, struct seam_calls *calls);
 	/*
 	 * @call, which was on top, ended at @end_ns; the top is its caller.
-	 * calls->active no longer counts it.
+	 * calls->active no longer counts it.  NULL: ignored.
 	 */
 	void (*end)(void *context, struct seam_calls *calls,
 		    const struct seam_call *call, uint64_t end_ns);
@@ -230,7 +229,7 @@ static inline uint32_t
 seam_calls_function(const struct seam_calls *calls, uint32_t slot)
 {
 	return slot < SEAM_CALLS_SMALL ? slot :
-	       calls->functions.ids[slot - SEAM_CALLS_SMALL];
+	       calls->functions.large.items[slot - SEAM_CALLS_SMALL];
 }
 
 /* Open a call; @n is calls->n.  Returns the new one. */
@@ -265,7 +264,8 @@ seam_calls_leave_at(struct seam_calls *calls, size_t n, uint64_t ns,
 	calls->n = n;
 	calls->calls[n - 1].child_ns += ns - call.begin_ns;
 	calls->active[call.slot]--;
-	sink->end(context, calls, &call, ns);
+	if (sink->end)
+		sink->end(context, calls, &call, ns);
 	return n;
 }
 

@@ -21,7 +21,7 @@ struct track_source {
 struct xray_loader {
 	struct seam_profile *profile;
 	const struct seam_trace *trace;
-	struct seam_call_names names;
+	struct seam_xray_map names;
 	struct seam_calls calls;	/* scratch; collects the repairs */
 	uint64_t n_left_out;		/* calls of stacks over the limit */
 	struct seam_xray_problems problems;
@@ -99,17 +99,11 @@ static int make_source(struct xray_loader *l)
 
 static int add_track(struct xray_loader *l, size_t stream, uint32_t thread)
 {
-	struct seam_track *track = SEAM_ARRAY_PUSH(&l->profile->tracks);
-
-	if (!track)
-		return -ENOMEM;
-	*track = (struct seam_track) {
+	return SEAM_ARRAY_ADD(&l->profile->tracks, (struct seam_track) {
 		.thread = thread, .event = l->event,
 		.start_ns = seam_trace_start_ns(l->trace, stream),
 		.reader = &track_reader, .source = l->tracks,
-		.stream = stream,
-	};
-	return 0;
+		.stream = stream }) ? 0 : -ENOMEM;
 }
 
 /* -- names -------------------------------------------------------------- */
@@ -133,18 +127,18 @@ static int load_names(struct xray_loader *l, const char *map,
 	struct seam_module module = { .path = map };
 	struct resolving r = { .symbols = symbols };
 	char doubt[256];
-	int rc = seam_call_names_open(&l->names, map, err);
+	int rc = map ? seam_xray_map_open(&l->names, map, err) : 0;
 
 	if (rc || !map)
 		return rc;
-	if (symbols && l->names.map.from_elf) {
+	if (symbols && l->names.from_elf) {
 		r.module = seam_symbols_module(symbols, &module);
 		for (size_t i = 0; r.module != SEAM_NONE &&
-		     i < l->names.map.functions.n; i++)
+		     i < l->names.functions.n; i++)
 			seam_symbols_expect(symbols, r.module,
-				l->names.map.functions.items[i].file_offset);
+				l->names.functions.items[i].file_offset);
 		if (r.module == SEAM_NONE ||
-		    seam_xray_map_resolve(&l->names.map, resolve, &r))
+		    seam_xray_map_resolve(&l->names, resolve, &r))
 			return seam_err_set(err, -ENOMEM, "out of memory");
 	}
 	if (seam_call_names_doubt(&l->names, l->trace, doubt, sizeof(doubt)))
@@ -155,7 +149,7 @@ static int load_names(struct xray_loader *l, const char *map,
 
 static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 {
-	const struct seam_xray_mapped *f = seam_xray_map_find(&l->names.map,
+	const struct seam_xray_mapped *f = seam_xray_map_find(&l->names,
 							      id);
 	const uint32_t *known = seam_pair_map_find(&l->tracks->frames, id, 0);
 	struct seam_strings *strings = &l->profile->strings;
@@ -175,7 +169,7 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 	function.name = seam_strings_put(strings,
 					 seam_call_name(&l->names, id, buf));
 	frame.file = seam_strings_put(strings, f && f->file ?
-				      seam_strings_get(&l->names.map.strings,
+				      seam_strings_get(&l->names.strings,
 						       f->file) : "");
 	frame.addr = f ? f->file_offset : 0;
 	frame.function = seam_profile_function(l->profile, &function);
@@ -261,17 +255,15 @@ static int load_stream(struct xray_loader *l, size_t stream)
 
 static int add_event(struct xray_loader *l)
 {
-	struct seam_profile_event *event = SEAM_ARRAY_PUSH(&l->profile->events);
+	uint32_t name = seam_strings_put(&l->profile->strings, "xray");
 
-	if (!event)
-		return -ENOMEM;
-	l->event = (uint32_t)l->profile->events.n - 1;
-	*event = (struct seam_profile_event) {
-		.name = seam_strings_put(&l->profile->strings, "xray"),
-		.unit = l->trace->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS,
-		.is_measured = true,
-	};
-	return event->name == SEAM_NONE ? -ENOMEM : 0;
+	l->event = (uint32_t)l->profile->events.n;
+	return name != SEAM_NONE && SEAM_ARRAY_ADD(&l->profile->events,
+		(struct seam_profile_event) {
+			.name = name, .is_measured = true,
+			.unit = l->trace->in_ticks ? SEAM_UNIT_COUNT :
+				SEAM_UNIT_NS,
+		}) ? 0 : -ENOMEM;
 }
 
 /* Notes and losses: repairs, problems, limits. */
@@ -380,7 +372,7 @@ int seam_load_xray(struct seam_profile *profile,
 		add_notes(&l);
 	}
 	seam_calls_fini(&l.calls);
-	seam_call_names_fini(&l.names);
+	seam_xray_map_fini(&l.names);
 	seam_stream_threads_fini(&l.threads);
 	return r;
 }

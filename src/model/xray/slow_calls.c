@@ -21,28 +21,45 @@ static bool is_outside(const struct seam_slow_call *slow)
 /* Make tail_of as long as the tree, and set it for the current node. */
 static int set_tail_of(struct seam_slow_call *slow, uint32_t tail_of)
 {
-	while (slow->tail_of.n < slow->tree.nodes.n) {
-		uint32_t *slot = SEAM_ARRAY_PUSH(&slow->tail_of);
-
-		if (!slot)
+	while (slow->tail_of.n < slow->tree.nodes.n)
+		if (!SEAM_ARRAY_ADD(&slow->tail_of, SEAM_NONE))
 			return -ENOMEM;
-		*slot = SEAM_NONE;
-	}
 	if (tail_of != SEAM_NONE)
 		slow->tail_of.items[slow->node] = tail_of;
 	return 0;
+}
+
+/* Go into the node of @function, or count it as hidden. */
+static int enter(struct slow_pass *pass, struct seam_slow_call *slow,
+		 uint32_t function)
+{
+	size_t n = slow->tree.nodes.n;
+	uint32_t node;
+
+	/* a slow call itself is always in its tree */
+	slow->tree.max = is_outside(slow) ? 1 : n - 1 + pass->slow->n_left;
+	node = slow->n_hidden ? SEAM_NONE :
+	       seam_call_paths_child(&slow->tree, is_outside(slow) ? 0 :
+				     slow->node, function);
+	if (node == SEAM_NONE) {
+		slow->n_hidden++;
+		slow->tree.n_left_out++;
+		return 0;
+	}
+	if (!is_outside(slow))
+		pass->slow->n_left -= slow->tree.nodes.n - n;
+	slow->node = node;
+	return node == 0 || set_tail_of(slow, pass->tail_of) ? -ENOMEM : 0;
 }
 
 static void begin_call(void *context, struct seam_calls *calls)
 {
 	struct slow_pass *pass = context;
 	const struct seam_call *call = &calls->calls[calls->n - 1];
-	uint32_t tail_of = pass->tail_of;
 
 	if (pass->left)
 		pass->left->tail_callee = call->function;
 	pass->left = NULL;
-	pass->tail_of = SEAM_NONE;
 	for (size_t i = 0; i < pass->slow->n; i++) {
 		struct seam_slow_call *slow = &pass->slow->items[i];
 
@@ -52,33 +69,34 @@ static void begin_call(void *context, struct seam_calls *calls)
 		    (call->function != slow->call.function ||
 		     call->begin_ns != slow->call.begin_ns))
 			continue;
-		slow->node = seam_call_paths_child(&slow->tree,
-						   is_outside(slow) ? 0 :
-						   slow->node, call->function);
-		if (slow->node == SEAM_NONE || set_tail_of(slow, tail_of))
+		if (enter(pass, slow, call->function))
 			calls->error = -ENOMEM;
 	}
+	pass->tail_of = SEAM_NONE;
 }
 
 static void forget(struct seam_slow_call *slow)
 {
+	struct seam_slow_call again = {
+		.call = slow->call, .node = SEAM_NONE, .tail_callee = SEAM_NONE,
+	};
+
 	seam_call_paths_fini(&slow->tree);
 	free(slow->tail_of.items);
 	free(slow->events.items);
-	slow->tail_of.items = NULL;
-	slow->tail_of.n = slow->tail_of.cap = 0;
-	slow->events.items = NULL;
-	slow->events.n = slow->events.cap = 0;
-	slow->n_events = 0;
+	*slow = again;
 }
 
 /* Its call has ended: it is the slow one only if it ended at its time. */
-static void settle(struct seam_slow_call *slow, uint64_t end_ns)
+static void settle(struct slow_pass *pass, struct seam_slow_call *slow,
+		   uint64_t end_ns)
 {
 	slow->node = SEAM_NONE;
 	slow->found = end_ns == slow->call.end_ns;
-	if (!slow->found)
-		forget(slow);
+	if (slow->found)
+		return;
+	pass->slow->n_left += slow->tree.nodes.n - 2;
+	forget(slow);
 }
 
 static void end_call(void *context, struct seam_calls *calls,
@@ -95,13 +113,17 @@ static void end_call(void *context, struct seam_calls *calls,
 
 		if (is_outside(slow))
 			continue;
+		if (slow->n_hidden) {
+			slow->n_hidden--;
+			continue;
+		}
 		node = &slow->tree.nodes.items[slow->node];
 		node->count++;
 		node->total_ns += ns;
 		node->self_ns += ns - call->child_ns;
 		slow->node = node->parent;
 		if (slow->node == 0)
-			settle(slow, end_ns);
+			settle(pass, slow, end_ns);
 		if (slow->found && calls->by_tail)
 			pass->left = slow;
 	}
@@ -111,28 +133,22 @@ static void keep_event(struct seam_calls *calls, struct seam_slow_call *slow,
 		       const struct seam_xray_batch *batch,
 		       const struct seam_xray_event *event)
 {
-	bool is_argument = event->kind == SEAM_XRAY_ARGUMENT;
-	struct seam_slow_event *kept;
-
-	if (slow->n_events++ >= SEAM_SLOW_EVENTS)
-		return;
-	kept = SEAM_ARRAY_PUSH(&slow->events);
-	if (!kept) {
-		calls->error = -ENOMEM;
-		return;
-	}
-	*kept = (struct seam_slow_event) {
+	struct seam_slow_event kept = {
 		.node = slow->node, .kind = event->kind,
 		.order = (uint32_t)slow->events.n,
 		.nth_call = slow->tree.nodes.items[slow->node].count,
 	};
-	if (is_argument) {
-		kept->value = event->tsc;
-		return;
+
+	if (event->kind == SEAM_XRAY_ARGUMENT) {
+		kept.value = event->tsc;
+	} else {
+		kept.offset_ns = event->tsc - slow->call.begin_ns;
+		kept.type = batch->payloads[event->function].type;
+		kept.data = batch->payloads[event->function].data;
 	}
-	kept->offset_ns = event->tsc - slow->call.begin_ns;
-	kept->type = batch->payloads[event->function].type;
-	kept->data = batch->payloads[event->function].data;
+	if (slow->n_events++ < SEAM_SLOW_EVENTS &&
+	    !SEAM_ARRAY_ADD(&slow->events, kept))
+		calls->error = -ENOMEM;
 }
 
 static void take_event(void *context, struct seam_calls *calls,
@@ -157,9 +173,8 @@ static int by_node(const void *a, const void *b)
 {
 	const struct seam_slow_event *x = a, *y = b;
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return SEAM_COMPARE(x->node, y->node) ?:
+	       SEAM_COMPARE(x->order, y->order);
 }
 
 /* The pass for the first call of a stream finds all others of it. */
@@ -191,13 +206,13 @@ static int run(struct seam_slow_calls *slow, const struct seam_trace *trace,
 int seam_slow_calls_find(struct seam_slow_calls *slow,
 			 const struct seam_trace *trace,
 			 const struct seam_account *account,
-			 struct seam_err *err)
+			 size_t max_nodes, struct seam_err *err)
 {
 	int r = 0;
 
 	*slow = (struct seam_slow_calls) {
 		.items = calloc(account->slowest.n + 1, sizeof(*slow->items)),
-		.n = account->slowest.n,
+		.n = account->slowest.n, .n_left = max_nodes,
 	};
 	if (!slow->items) {
 		slow->n = 0;
@@ -211,10 +226,7 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 		if (is_first_of_stream(slow, i))
 			r = run(slow, trace, slow->items[i].call.stream);
 	for (size_t i = 0; i < slow->n; i++)
-		if (slow->items[i].events.n)
-			qsort(slow->items[i].events.items,
-			      slow->items[i].events.n,
-			      sizeof(*slow->items[i].events.items), by_node);
+		SEAM_ARRAY_SORT(&slow->items[i].events, by_node);
 	if (r) {
 		seam_slow_calls_fini(slow);
 		return seam_calls_failed(r, err);

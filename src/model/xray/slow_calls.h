@@ -39,22 +39,26 @@ struct seam_slow_call {
 	uint64_t n_events;		/* with those over the limit */
 	bool found;
 	uint32_t node;			/* the pass is in; SEAM_NONE: outside */
+	uint32_t n_hidden;		/* open calls below it, not in the tree */
 };
 
 /* Zeroed is valid and empty. */
 struct seam_slow_calls {
 	struct seam_slow_call *items;	/* longest first */
 	size_t n;
+	size_t n_left;			/* nodes that the trees may still get */
 };
 
 /*
- * 0 or -ENOMEM; @trace must outlive @slow, which borrows its events' data.
+ * The trees have at most @max_nodes in all, beside the calls themselves: calls
+ * that would exceed that are counted as left out, and their time is in no self
+ * time.  0 or -ENOMEM; @trace must outlive @slow, which borrows its events' data.
  * Cost: a pass over each thread that has one of the calls.
  */
 int seam_slow_calls_find(struct seam_slow_calls *slow,
 			 const struct seam_trace *trace,
 			 const struct seam_account *account,
-			 struct seam_err *err);
+			 size_t max_nodes, struct seam_err *err);
 void seam_slow_calls_fini(struct seam_slow_calls *slow);
 
 #endif /* SEAM_SLOW_CALLS_H */

@@ -22,27 +22,7 @@ struct follower {
 	struct seam_xray_batch batch;
 };
 
-static void ignore_end(void *context, struct seam_calls *calls,
-		       const struct seam_call *call, uint64_t end_ns)
-{
-	(void)context, (void)calls, (void)call, (void)end_ns;
-}
-
-static const struct seam_calls_sink no_sink = { .end = ignore_end };
-
-static void add_unmatched(struct follower *f,
-			  const struct seam_xray_event *event)
-{
-	struct unmatched_exit *slot = SEAM_ARRAY_PUSH(&f->unmatched);
-
-	if (slot)
-		*slot = (struct unmatched_exit) {
-			.exit = { event->tsc, event->function },
-			.n = f->calls.n,
-		};
-	else
-		f->calls.error = -ENOMEM;
-}
+static const struct seam_calls_sink no_sink = { 0 };
 
 static void follow_exit(struct follower *f, const struct seam_xray_event *event)
 {
@@ -57,7 +37,9 @@ static void follow_exit(struct follower *f, const struct seam_xray_event *event)
 	if (slot == SEAM_NONE)
 		return;
 	if (calls->active[slot] == 0) {
-		add_unmatched(f, event);
+		if (!SEAM_ARRAY_ADD(&f->unmatched, (struct unmatched_exit) {
+			{ event->tsc, event->function }, calls->n }))
+			calls->error = -ENOMEM;
 		return;
 	}
 	do {
@@ -115,9 +97,7 @@ static int set_not_stray(struct seam_calls *calls, const struct follower *f)
 	for (size_t i = 0; i < n; i++)
 		calls->not_stray.items[i] = f->unmatched.items[i].exit;
 	calls->not_stray.n = n;
-	if (n)
-		qsort(calls->not_stray.items, n,
-		      sizeof(*calls->not_stray.items), seam_odd_exit_compare);
+	SEAM_ARRAY_SORT(&calls->not_stray, seam_odd_exit_compare);
 	return 0;
 }
 
@@ -146,17 +126,15 @@ struct lookahead {
 static bool is_last(struct lookahead *l, const struct seam_xray_event *event,
 		    uint32_t *function)
 {
-	if (event->kind > SEAM_XRAY_ENTRY_ARGS)
-		return ++l->n_seen == NEARBY;
 	if (event->kind == SEAM_XRAY_ENTRY ||
 	    event->kind == SEAM_XRAY_ENTRY_ARGS) {
 		l->open[l->n++] = event->function;
-		return ++l->n_seen == NEARBY;
+	} else if (event->kind <= SEAM_XRAY_TAIL_EXIT) {
+		if (l->n == 0)
+			*function = event->function;
+		if (l->n == 0 || l->open[--l->n] != event->function)
+			return true;
 	}
-	if (l->n == 0)
-		*function = event->function;
-	if (l->n == 0 || l->open[--l->n] != event->function)
-		return true;
 	return ++l->n_seen == NEARBY;
 }
 

@@ -5,13 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void ignore_end(void *context, struct seam_calls *calls,
-		       const struct seam_call *call, uint64_t end_ns)
-{
-	(void)context, (void)calls, (void)call, (void)end_ns;
-}
-
-static const struct seam_calls_sink no_sink = { .end = ignore_end };
+static const struct seam_calls_sink no_sink = { 0 };
 
 void seam_stream_follow(struct seam_calls *calls,
 			const struct seam_xray_batch *batch, size_t n)
@@ -28,24 +22,31 @@ void seam_stream_follow(struct seam_calls *calls,
 		calls->last_ns = batch->events[n - 1].tsc;
 }
 
-void seam_stream_reopen(struct seam_calls *calls,
-			const struct seam_calls_sink *sink, void *context)
+/* Begin with the @n calls of @functions, the outermost first; frees them. */
+static void begin_with(struct seam_calls *calls, uint32_t *functions, size_t n,
+		       uint64_t ns, const struct seam_calls_sink *sink,
+		       void *context)
 {
-	uint64_t ns = calls->last_ns;
-	size_t n = calls->n - 1;
-	uint32_t *open = malloc((n + 1) * sizeof(*open));
-
-	if (!open) {
+	if (!functions) {
 		calls->error = -ENOMEM;
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
-		open[i] = calls->calls[i + 1].function;
 	seam_calls_begin(calls);
 	calls->start_ns = ns;
 	for (size_t i = 0; i < n && !calls->error; i++)
-		seam_calls_preset(calls, open[i], ns, sink, context);
-	free(open);
+		seam_calls_preset(calls, functions[i], ns, sink, context);
+	free(functions);
+}
+
+void seam_stream_reopen(struct seam_calls *calls,
+			const struct seam_calls_sink *sink, void *context)
+{
+	size_t n = calls->n - 1;
+	uint32_t *open = malloc((n + 1) * sizeof(*open));
+
+	for (size_t i = 0; open && i < n; i++)
+		open[i] = calls->calls[i + 1].function;
+	begin_with(calls, open, n, calls->last_ns, sink, context);
 }
 
 void seam_stream_run(struct seam_calls *calls,
@@ -88,22 +89,15 @@ static void find_unseen(struct seam_calls *calls,
 	memcpy(calls->repairs, repairs, sizeof(repairs));
 }
 
-static int open_unseen(struct seam_calls *calls, uint64_t start_ns,
-		       const struct seam_calls_sink *sink, void *context)
+static void open_unseen(struct seam_calls *calls, uint64_t start_ns,
+			const struct seam_calls_sink *sink, void *context)
 {
 	size_t n = calls->unseen.n;
-	uint32_t *ids = malloc((n + 1) * sizeof(*ids));
+	uint32_t *unseen = malloc((n + 1) * sizeof(*unseen));
 
-	if (!ids)
-		return -ENOMEM;
-	if (n)
-		memcpy(ids, calls->unseen.items, n * sizeof(*ids));
-	seam_calls_begin(calls);
-	calls->start_ns = start_ns;
-	while (n-- > 0 && !calls->error)
-		seam_calls_preset(calls, ids[n], start_ns, sink, context);
-	free(ids);
-	return 0;
+	for (size_t i = 0; unseen && i < n; i++)
+		unseen[i] = calls->unseen.items[n - 1 - i];
+	begin_with(calls, unseen, n, start_ns, sink, context);
 }
 
 void seam_stream_begin(struct seam_calls *calls,
@@ -140,8 +134,8 @@ int seam_stream_open(struct seam_stream *s, struct seam_calls *calls,
 		return calls->error;
 	}
 	find_unseen(calls, trace, stream, s->batch);
-	if (!calls->error && open_unseen(calls, start_ns, sink, context))
-		calls->error = -ENOMEM;
+	if (!calls->error)
+		open_unseen(calls, start_ns, sink, context);
 	seam_stream_begin(calls, &s->reader, s->batch);
 	return calls->error;
 }

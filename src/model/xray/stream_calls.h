@@ -67,15 +67,14 @@ void seam_stream_begin(struct seam_calls *calls,
 void seam_stream_end(struct seam_calls *calls, bool follows);
 
 /*
- * All events of @reader.  Inline, so that a constant sink is called directly;
+ * All events of @reader; calls stay open.  Inline, so that a constant sink is called directly;
  * @batch is scratch space.  A sink that fails sets calls->error, which ends
  * the stream.
  */
 static inline __attribute__((always_inline)) void
-seam_stream_feed_part(struct seam_calls *calls,
-		      struct seam_trace_reader *reader,
-		      struct seam_xray_batch *batch,
-		      const struct seam_calls_sink *sink, void *context)
+seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
+		 struct seam_xray_batch *batch,
+		 const struct seam_calls_sink *sink, void *context)
 {
 	bool follows = false;
 
@@ -83,16 +82,6 @@ seam_stream_feed_part(struct seam_calls *calls,
 	while (seam_stream_step(calls, reader, batch, &follows, sink, context))
 		;
 	seam_stream_end(calls, follows);
-}
-
-/* The same, to the stream's end, where open calls end. */
-static inline __attribute__((always_inline)) void
-seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,
-		 struct seam_xray_batch *batch,
-		 const struct seam_calls_sink *sink, void *context)
-{
-	seam_stream_feed_part(calls, reader, batch, sink, context);
-	seam_calls_end(calls, sink, context);
 }
 
 /*

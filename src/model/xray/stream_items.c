@@ -8,20 +8,15 @@
 static struct seam_item *push(struct seam_stream_items *items,
 			      enum seam_item_kind kind, uint64_t time_ns)
 {
-	struct seam_item *item = SEAM_ARRAY_PUSH(&items->items);
-
-	if (!item) {
-		items->calls.error = -ENOMEM;
-		return NULL;
-	}
 	/* a call whose entry is missing begins at the log's start */
 	if (time_ns < items->last_ns)
 		time_ns = items->last_ns;
 	items->last_ns = time_ns;
-	*item = (struct seam_item) {
-		.time_ns = time_ns, .kind = kind, .function = SEAM_NONE,
-	};
-	return item;
+	if (SEAM_ARRAY_ADD(&items->items, (struct seam_item) {
+		.time_ns = time_ns, .kind = kind, .function = SEAM_NONE }))
+		return &items->items.items[items->items.n - 1];
+	items->calls.error = -ENOMEM;
+	return NULL;
 }
 
 static void begin_call(void *context, struct seam_calls *calls)

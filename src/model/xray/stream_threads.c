@@ -9,25 +9,16 @@
 /* Threads of one tid to look at: a hostile recording may have a million. */
 enum { NEARBY = 64 };
 
-/* Whether thread @id comes after a thread of @tid that starts at @ns. */
-static bool is_after(const struct seam_profile *profile, uint32_t id,
-		     int32_t tid, uint64_t ns)
-{
-	const struct seam_thread *thread = &profile->threads.items[id];
-
-	return thread->tid != tid ? thread->tid > tid : thread->start_ns > ns;
-}
-
 static int by_tid(const void *a, const void *b, void *context)
 {
 	const struct seam_profile *profile = context;
-	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct seam_thread *x = &profile->threads.items[i];
-	const struct seam_thread *y = &profile->threads.items[k];
+	const struct seam_thread *x =
+		&profile->threads.items[*(const uint32_t *)a];
+	const struct seam_thread *y =
+		&profile->threads.items[*(const uint32_t *)b];
 
-	if (is_after(profile, i, y->tid, y->start_ns))
-		return 1;
-	return is_after(profile, k, x->tid, x->start_ns) ? -1 : 0;
+	return SEAM_COMPARE(x->tid, y->tid) ?:
+	       SEAM_COMPARE(x->start_ns, y->start_ns);
 }
 
 int seam_stream_threads_init(struct seam_stream_threads *threads,
@@ -66,17 +57,12 @@ void seam_stream_threads_fini(struct seam_stream_threads *threads)
 static size_t find_place(const struct seam_stream_threads *t, int32_t tid,
 			 uint64_t ns)
 {
-	size_t low = 0, high = t->n_known;
+	const struct seam_thread *threads = t->profile->threads.items;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_after(t->profile, t->known[middle], tid, ns))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return SEAM_ARRAY_SEARCH(i, t->n_known,
+		threads[t->known[i]].tid < tid ||
+		(threads[t->known[i]].tid == tid &&
+		 threads[t->known[i]].start_ns <= ns));
 }
 
 /* How long before the start or after the end of @thread @ns is. */
@@ -120,18 +106,15 @@ static uint32_t find_process(struct seam_stream_threads *t, int32_t pid,
 	uint32_t *known = seam_pair_map_find(&t->processes, (uint32_t)pid,
 					     is_fork);
 	uint32_t name, id = (uint32_t)profile->processes.n;
-	struct seam_process *process;
 
 	if (known)
 		return *known;
 	name = seam_strings_put(&profile->strings, is_fork ? "forked" : "");
-	process = SEAM_ARRAY_PUSH(&profile->processes);
-	if (name == SEAM_NONE || !process)
-		return SEAM_NONE;
-	*process = (struct seam_process) {
+	if (name == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&profile->processes, (struct seam_process) {
 		.pid = pid, .name = name, .end_ns = UINT64_MAX,
-		.parent = SEAM_NONE,
-	};
+		.parent = SEAM_NONE }))
+		return SEAM_NONE;
 	return seam_pair_map_put(&t->processes, (uint32_t)pid, is_fork, id) ?
 	       SEAM_NONE : id;
 }
@@ -144,7 +127,6 @@ static uint32_t add_thread(struct seam_stream_threads *t,
 	uint32_t *known = seam_pair_map_find(&t->threads, process,
 					     (uint32_t)stream->tid);
 	uint32_t name, id = (uint32_t)profile->threads.n;
-	struct seam_thread *thread;
 	char text[32];
 
 	if (process == SEAM_NONE || known)
@@ -152,13 +134,11 @@ static uint32_t add_thread(struct seam_stream_threads *t,
 	snprintf(text, sizeof(text), "%s %" PRId32, stream->is_fork ?
 		 "forked from" : "thread", stream->tid);
 	name = seam_strings_put(&profile->strings, text);
-	thread = SEAM_ARRAY_PUSH(&profile->threads);
-	if (name == SEAM_NONE || !thread)
-		return SEAM_NONE;
-	*thread = (struct seam_thread) {
+	if (name == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&profile->threads, (struct seam_thread) {
 		.process = process, .tid = stream->tid, .name = name,
-		.end_ns = UINT64_MAX,
-	};
+		.end_ns = UINT64_MAX }))
+		return SEAM_NONE;
 	return seam_pair_map_put(&t->threads, process, (uint32_t)stream->tid,
 				 id) ? SEAM_NONE : id;
 }

@@ -24,37 +24,28 @@ section_of(const struct seam_trace *trace, const struct seam_trace_block *b)
 	return &trace->logs[b->log].index.sections.items[b->block->section];
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int by_owner(const struct seam_trace_block *x,
 		    const struct seam_trace_block *y)
 {
-	int r = compare(x->log, y->log);
-
-	r = r ? r : compare(x->block->section, y->block->section);
-	r = r ? r : compare((uint32_t)x->block->pid, (uint32_t)y->block->pid);
-	return r ? r : compare((uint32_t)x->block->tid,
-			       (uint32_t)y->block->tid);
+	return SEAM_COMPARE(x->log, y->log) ?:
+	       SEAM_COMPARE(x->block->section, y->block->section) ?:
+	       SEAM_COMPARE(x->block->pid, y->block->pid) ?:
+	       SEAM_COMPARE(x->block->tid, y->block->tid);
 }
 
 static int by_time(const struct seam_xray_block *x,
 		   const struct seam_xray_block *y)
 {
-	int r = compare(x->wall_ns, y->wall_ns);
-
-	r = r ? r : compare(x->first_tsc, y->first_tsc);
-	return r ? r : compare(x->begin, y->begin);
+	return SEAM_COMPARE(x->wall_ns, y->wall_ns) ?:
+	       SEAM_COMPARE(x->first_tsc, y->first_tsc);
 }
 
 static int in_streams(const void *a, const void *b)
 {
 	const struct seam_trace_block *x = a, *y = b;
-	int r = by_owner(x, y);
 
-	return r ? r : by_time(x->block, y->block);
+	return by_owner(x, y) ?: by_time(x->block, y->block) ?:
+	       SEAM_COMPARE(x->block->begin, y->block->begin);
 }
 
 static int collect_blocks(struct seam_trace *trace)
@@ -62,43 +53,31 @@ static int collect_blocks(struct seam_trace *trace)
 	for (size_t l = 0; l < trace->n_logs; l++) {
 		const struct seam_xray_index *index = &trace->logs[l].index;
 
-		for (size_t i = 0; i < index->blocks.n; i++) {
-			struct seam_trace_block *b;
-
-			if (index->blocks.items[i].is_empty)
-				continue;
-			b = SEAM_ARRAY_PUSH(&trace->blocks);
-			if (!b)
-				return -ENOMEM;
-			*b = (struct seam_trace_block) {
+		for (size_t i = 0; i < index->blocks.n; i++)
+			if (!index->blocks.items[i].is_empty &&
+			    !SEAM_ARRAY_ADD(&trace->blocks,
+					    (struct seam_trace_block) {
 				.log = (uint32_t)l,
-				.block = &index->blocks.items[i],
-			};
-		}
+				.block = &index->blocks.items[i] }))
+				return -ENOMEM;
 	}
-	if (trace->blocks.n)
-		qsort(trace->blocks.items, trace->blocks.n,
-		      sizeof(*trace->blocks.items), in_streams);
+	SEAM_ARRAY_SORT(&trace->blocks, in_streams);
 	return 0;
 }
 
 /* The clock of a frequency; all logs of one machine count the same ticks. */
 static int find_clock(struct seam_trace *trace, uint64_t hz, uint32_t *id)
 {
-	struct seam_trace_clock *clock;
+	struct seam_trace_clock clock = { .is_tied = false };
 
 	for (*id = 0; *id < trace->clocks.n; ++*id)
 		if (trace->clocks.items[*id].ticks.frequency_hz == hz)
 			return 0;
 	if (trace->clocks.n == MAX_CLOCKS)
 		return -ENOTSUP;
-	clock = SEAM_ARRAY_PUSH(&trace->clocks);
-	if (!clock)
-		return -ENOMEM;
-	clock->is_tied = false;
-	seam_ticks_init(&clock->ticks, hz);
+	seam_ticks_init(&clock.ticks, hz);
 	trace->in_ticks |= hz == 0;
-	return 0;
+	return SEAM_ARRAY_ADD(&trace->clocks, clock) ? 0 : -ENOMEM;
 }
 
 static int find_streams(struct seam_trace *trace)
@@ -110,14 +89,13 @@ static int find_streams(struct seam_trace *trace)
 		int r;
 
 		if (!stream || by_owner(b - 1, b)) {
-			stream = SEAM_ARRAY_PUSH(&trace->streams);
-			if (!stream)
-				return -ENOMEM;
-			*stream = (struct seam_trace_stream) {
+			if (!SEAM_ARRAY_ADD(&trace->streams,
+					    (struct seam_trace_stream) {
 				.log = b->log, .section = b->block->section,
 				.pid = b->block->pid, .tid = b->block->tid,
-				.first_block = i,
-			};
+				.first_block = i }))
+				return -ENOMEM;
+			stream = &trace->streams.items[trace->streams.n - 1];
 			r = find_clock(trace, section_of(trace, b)->
 				       header.cycle_frequency, &stream->clock);
 			if (r)
@@ -134,7 +112,7 @@ static int by_value(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return SEAM_COMPARE(*x, *y);
 }
 
 /*
@@ -199,12 +177,11 @@ static int by_identity(const void *a, const void *b)
 {
 	const struct seam_trace_block *x = *(struct seam_trace_block *const *)a;
 	const struct seam_trace_block *y = *(struct seam_trace_block *const *)b;
-	int r = compare((uint32_t)x->block->tid, (uint32_t)y->block->tid);
 
-	r = r ? r : compare((uint32_t)x->block->pid, (uint32_t)y->block->pid);
-	r = r ? r : compare(x->block->wall_ns, y->block->wall_ns);
-	r = r ? r : compare(x->block->first_tsc, y->block->first_tsc);
-	return r ? r : compare(x->stream, y->stream);
+	return SEAM_COMPARE(x->block->tid, y->block->tid) ?:
+	       SEAM_COMPARE(x->block->pid, y->block->pid) ?:
+	       by_time(x->block, y->block) ?:
+	       SEAM_COMPARE(x->stream, y->stream);
 }
 
 static bool same_buffer(const struct seam_trace_block *x,
@@ -213,8 +190,7 @@ static bool same_buffer(const struct seam_trace_block *x,
 	return x->stream != y->stream && x->block->wall_ns &&
 	       x->block->tid == y->block->tid &&
 	       x->block->pid == y->block->pid &&
-	       x->block->wall_ns == y->block->wall_ns &&
-	       x->block->first_tsc == y->block->first_tsc;
+	       by_time(x->block, y->block) == 0;
 }
 
 static bool same_event(const struct seam_xray_event *x,
@@ -275,22 +251,20 @@ static int find_shadows(struct seam_trace *trace)
 	size_t n = trace->blocks.n;
 	struct seam_trace_block **sorted = malloc((n + 1) * sizeof(*sorted));
 	struct seam_xray_batch *scratch = malloc(2 * sizeof(*scratch));
+	int r = sorted && scratch ? 0 : -ENOMEM;
 
-	for (size_t i = 0; sorted && scratch && i < n; i++)
+	for (size_t i = 0; !r && i < n; i++)
 		sorted[i] = &trace->blocks.items[i];
-	if (sorted && scratch && n)
+	if (!r)
 		qsort(sorted, n, sizeof(*sorted), by_identity);
-	for (size_t i = 1; sorted && scratch && i < n; i++) {
-		if (!same_buffer(sorted[i - 1], sorted[i]))
-			continue;
-		sorted[i]->n_shadow = count_shared(trace, sorted[i - 1],
-						   sorted[i], scratch);
-	}
+	for (size_t i = 1; !r && i < n; i++)
+		if (same_buffer(sorted[i - 1], sorted[i]))
+			sorted[i]->n_shadow = count_shared(trace,
+					sorted[i - 1], sorted[i], scratch);
 	keep_first_shadows(trace);
-	n = sorted && scratch;
 	free(sorted);
 	free(scratch);
-	return n ? 0 : -ENOMEM;
+	return r;
 }
 
 static bool has_two_sections(const struct seam_trace *trace)
