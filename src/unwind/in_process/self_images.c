@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* self_images.c - make, publish and free what handlers use; self_images.h */
+#include "unwind/in_process/self_images.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "unwind/in_process/self_readers.h"
+#include "unwind/in_process/self_scan.h"
+#include "unwind/in_process/self_table.h"
+
+/* One object that handlers may use, or may have used. */
+struct owned {
+	struct seam_self_table *table;	/* this one, or */
+	const struct seam_self_images *images;	/* this one */
+	uint64_t retired;		/* 0: in use */
+};
+
+/*
+ * Only the owner reads and writes them.  A fork may copy them in the middle
+ * of a change: a child forgets its parent's list, and begins with what is
+ * current.
+ */
+static SEAM_ARRAY(struct owned) owned;
+
+static void free_images(const struct seam_self_images *images)
+{
+	munmap((void *)(uintptr_t)images, images->n_pages_bytes);
+}
+
+static bool own(struct seam_self_table *table,
+		const struct seam_self_images *images)
+{
+	struct owned *slot = SEAM_ARRAY_PUSH(&owned);
+
+	if (slot)
+		*slot = (struct owned) { .table = table, .images = images };
+	return slot != NULL;
+}
+
+static bool uses(const struct seam_self_images *images,
+		 const struct owned *object)
+{
+	if (!object->table)
+		return object->images == images;
+	for (size_t i = 0; images && i < images->n; i++)
+		if (images->list[i].table == &object->table->table)
+			return true;
+	return false;
+}
+
+/* --- the owner's turn --- */
+
+/* The list as @current has it, in a child that has inherited that. */
+static int adopt(const struct seam_self_images *current)
+{
+	memset(&owned, 0, sizeof(owned));
+	if (current && !own(NULL, current))
+		return -ENOMEM;
+	for (size_t i = 0; current && i < current->n; i++) {
+		/* the table is the first member */
+		struct seam_self_table *table =
+			(void *)(uintptr_t)current->list[i].table;
+		size_t k = 0;
+
+		while (table && k < owned.n && owned.items[k].table != table)
+			k++;
+		if (table && k == owned.n && !own(table, NULL))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int begin(void)
+{
+	struct seam_self_process *process = atomic_load(&seam_self_process);
+	uint32_t none = 0;
+	int r = 0;
+
+	if (!process)
+		return -EINVAL;
+	if (!atomic_compare_exchange_strong(&process->is_owned, &none, 1))
+		return -EBUSY;
+	if (!process->n_refreshes++)
+		r = adopt(atomic_load(&seam_self_current));
+	if (r < 0) {
+		process->n_refreshes = 0;
+		atomic_store(&process->is_owned, 0);
+	}
+	return r;
+}
+
+static void end(void)
+{
+	atomic_store(&atomic_load(&seam_self_process)->is_owned, 0);
+}
+
+/* --- old objects --- */
+
+/* Make @images current, and retire what it does not use. */
+static void publish(const struct seam_self_images *images)
+{
+	uint64_t epoch;
+
+	atomic_store(&seam_self_current, images);
+	epoch = seam_self_retire();
+	for (size_t i = 0; i < owned.n; i++) {
+		struct owned *object = &owned.items[i];
+
+		if (uses(images, object))
+			object->retired = 0;
+		else if (!object->retired)
+			object->retired = epoch;
+	}
+}
+
+/* Free what no handler can have, but for the tables that were made last. */
+static void reclaim(size_t max_spare_bytes)
+{
+	size_t n = 0, n_spare_bytes = 0;
+
+	for (size_t i = owned.n; i-- > 0; ) {
+		struct owned *object = &owned.items[i];
+
+		if (!object->retired)
+			continue;
+		if (object->table)
+			n_spare_bytes += object->table->n_pages_bytes;
+		if ((object->table && n_spare_bytes <= max_spare_bytes) ||
+		    !seam_self_unused(object->retired))
+			continue;
+		if (object->table)
+			seam_self_table_free(object->table);
+		else
+			free_images(object->images);
+		*object = (struct owned) { 0 };
+	}
+	for (size_t i = 0; i < owned.n; i++)
+		if (owned.items[i].table || owned.items[i].images)
+			owned.items[n++] = owned.items[i];
+	owned.n = n;
+}
+
+static size_t n_retired(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < owned.n; i++)
+		n += owned.items[i].retired != 0;
+	return n;
+}
+
+/* --- new ones --- */
+
+/* The table of an image that is new, made or found; NULL: it has none. */
+static const struct seam_unwind_table *
+table_of(const struct seam_eh_frame *frame)
+{
+	struct seam_self_table *table;
+	uint64_t hash;
+
+	if (frame->entries.size == 0)
+		return NULL;
+	hash = seam_self_table_hash(frame);
+	for (size_t i = 0; i < owned.n; i++) {
+		table = owned.items[i].table;
+		if (table && table->hash == hash &&
+		    table->frame_bytes == frame->entries.size)
+			return &table->table;
+	}
+	table = seam_self_table_new(frame, hash);
+	if (table && !own(table, NULL)) {
+		seam_self_table_free(table);
+		table = NULL;
+	}
+	return table ? &table->table : NULL;
+}
+
+static int by_image_start(const void *a, const void *b)
+{
+	const struct seam_self_image *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static struct seam_self_images *make_images(const struct seam_self_scan *scan)
+{
+	size_t size = sizeof(struct seam_self_images) +
+		      scan->n * sizeof(struct seam_self_image);
+	struct seam_self_images *images =
+		mmap(NULL, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (images == MAP_FAILED)
+		return NULL;
+	images->n_adds = scan->n_adds;
+	images->n_subs = scan->n_subs;
+	images->n_pages_bytes = size;
+	for (size_t i = 0; i < scan->n; i++) {
+		const struct seam_self_found *found = &scan->found[i];
+		struct seam_self_image *image = &images->list[images->n++];
+		struct seam_eh_frame frame;
+
+		*image = (struct seam_self_image) {
+			found->start, found->end, found->bias, found->entry,
+			NULL };
+		if (found->same) {
+			*image = *found->same;
+			continue;
+		}
+		frame = seam_self_scan_frame(scan, found);
+		image->table = table_of(&frame);
+	}
+	qsort(images->list, images->n, sizeof(images->list[0]),
+	      by_image_start);
+	mprotect(images, size, PROT_READ);
+	return images;
+}
+
+static int replace(const struct seam_self_images *current)
+{
+	struct seam_self_scan scan;
+	struct seam_self_images *images = NULL;
+	int r = seam_self_scan(&scan, current);
+
+	if (r == 0)
+		images = make_images(&scan);
+	seam_self_scan_fini(&scan);
+	if (r < 0)
+		return r;
+	if (!images)
+		return -ENOMEM;
+	if (!own(NULL, images)) {
+		free_images(images);
+		return -ENOMEM;
+	}
+	publish(images);
+	return 1;
+}
+
+/* --- what others call --- */
+
+int seam_self_init(void)
+{
+	int r = seam_self_readers_init();
+
+	if (r == 0)
+		r = seam_self_refresh();
+	return r < 0 ? r : 0;
+}
+
+int seam_self_refresh(void)
+{
+	const struct seam_self_images *current;
+	int r = begin();
+
+	if (r < 0)
+		return r;
+	current = atomic_load(&seam_self_current);
+	reclaim(SEAM_SELF_MAX_SPARE_BYTES);
+	if (seam_self_scan_differs(current))
+		r = n_retired() < SEAM_SELF_MAX_RETIRED ? replace(current) :
+							  -EBUSY;
+	end();
+	return r;
+}
+
+size_t seam_self_bytes(void)
+{
+	size_t size = 0;
+
+	if (begin() < 0)
+		return 0;
+	for (size_t i = 0; i < owned.n; i++)
+		size += owned.items[i].table ?
+			owned.items[i].table->n_pages_bytes :
+			owned.items[i].images->n_pages_bytes;
+	end();
+	return size;
+}
+
+int seam_self_fini(void)
+{
+	int r = begin();
+
+	if (r < 0)
+		return r == -EINVAL ? 0 : r;
+	publish(NULL);
+	reclaim(0);
+	r = owned.n ? -EBUSY : 0;
+	if (r == 0) {
+		free(owned.items);
+		memset(&owned, 0, sizeof(owned));
+	}
+	end();
+	return r;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* self_memory.c - reads that no address makes fault; see self_memory.h */
+#include "unwind/in_process/self_memory.h"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/*
+ * A signal frame with all vector registers is 11 KiB (AMX), and the handler
+ * that called us may have some more.
+ */
+enum { MAX_HANDLER_BYTES = 64 << 10 };
+
+size_t seam_self_read(uint64_t addr, void *bytes, size_t size)
+{
+	struct iovec local = { bytes, size };
+	struct iovec remote = { (void *)(uintptr_t)addr, size };
+	/* not the wrapper, which a program may interpose */
+	long n = syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1,
+			 0);
+
+	return n > 0 ? (size_t)n : 0;
+}
+
+static bool load(const struct seam_self_memory *m, uint64_t addr,
+		 uint64_t *word)
+{
+	uint64_t offset = addr - m->window_addr;
+
+	if (offset >= m->window_bytes ||
+	    m->window_bytes - offset < sizeof(*word))
+		return false;
+	memcpy(word, m->window + offset, sizeof(*word));
+	return true;
+}
+
+/*
+ * A walk goes up, and reads a little below where it read before.  A window
+ * does not begin in the page before, which may not be mapped.
+ */
+static bool move_window(struct seam_self_memory *m, uint64_t addr)
+{
+	uint64_t page = addr & ~(uint64_t)(SEAM_SELF_PAGE - 1);
+	uint64_t from = addr - page < 64 ? page : addr - 64;
+
+	m->window_addr = from;
+	m->window_bytes = seam_self_read(from, m->window, sizeof(m->window));
+	return m->window_bytes > 0;
+}
+
+static bool read_word(void *context, uint64_t addr, uint64_t *word)
+{
+	struct seam_self_memory *m = context;
+
+	if (seam_self_range_has(m->alternate, addr) &&
+	    m->alternate.high - addr >= sizeof(*word)) {
+		memcpy(word, (const void *)(uintptr_t)addr, sizeof(*word));
+		return true;
+	}
+	return load(m, addr, word) ||
+	       (move_window(m, addr) && load(m, addr, word));
+}
+
+/* What may be loaded of the stack that was interrupted. */
+static struct seam_self_range direct_range(uint64_t here, uint64_t sp,
+					   bool is_alternate,
+					   struct seam_self_range stack)
+{
+	uint64_t word;
+
+	if (seam_self_range_has(stack, here))
+		return (struct seam_self_range) { here, stack.high };
+	if (seam_self_range_has(stack, sp) &&
+	    seam_self_read(sp, &word, sizeof(word)) == sizeof(word))
+		return (struct seam_self_range) { sp, stack.high };
+	/* the kernel puts the signal's frame right below the interrupted one */
+	if (!is_alternate && sp - here < MAX_HANDLER_BYTES)
+		return (struct seam_self_range) {
+			here, (sp | (SEAM_SELF_PAGE - 1)) + 1 };
+	return (struct seam_self_range) { 0 };
+}
+
+void seam_self_memory_init(struct seam_self_memory *m, uint64_t here,
+			   uint64_t sp, const stack_t *alternate,
+			   struct seam_self_range stack)
+{
+	struct seam_self_range other = {
+		(uint64_t)(uintptr_t)alternate->ss_sp,
+		(uint64_t)(uintptr_t)alternate->ss_sp + alternate->ss_size };
+	bool is_alternate = !(alternate->ss_flags & SS_DISABLE) &&
+			    seam_self_range_has(other, here);
+	struct seam_self_range direct;
+
+	m->window_bytes = 0;
+	m->alternate = (struct seam_self_range) { 0 };
+	m->memory = (struct seam_unwind_memory) {
+		.read = read_word, .context = m };
+	/* what is between variables there must not be loaded, only copied */
+	if (SEAM_IS_SANITIZED)
+		return;
+	if (is_alternate)
+		m->alternate = (struct seam_self_range) { here, other.high };
+	direct = direct_range(here, sp, is_alternate, stack);
+	m->memory.stack = (const uint8_t *)(uintptr_t)direct.low;
+	m->memory.stack_addr = direct.low;
+	m->memory.stack_bytes = direct.high - direct.low;
+}

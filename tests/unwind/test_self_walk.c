@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_self_walk.c - a handler's walk of its own process
+ *
+ * libgcc's _Unwind_Backtrace() in the same handler is the oracle.  Under
+ * AddressSanitizer every word is read through process_vm_readv(); the build
+ * that people use loads from the stack as well.
+ */
+#include "unwind/in_process/self_walk.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "self_stacks.h"
+
+static const char *library_path;	/* of self_library.so */
+
+static struct seam_unwind_frame frames[MAX_SELF_FRAMES];
+static struct seam_unwind_stack stack = {
+	.frames = frames, .max = MAX_SELF_FRAMES,
+};
+static struct their_stack theirs;
+static volatile int n_walks, n_equal, n_roots, sink;
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	seam_self_walk(context, &stack);
+	theirs.n = 0;
+	_Unwind_Backtrace(add_their_frame, &theirs);
+	n_walks++;
+	n_equal += is_equal_stack(&stack, &theirs);
+	n_roots += stack.end == SEAM_UNWIND_ROOT;
+}
+
+static void handle(int signal, int flags)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO | flags };
+
+	action.sa_sigaction = on_signal;
+	assert_int_equal(sigaction(signal, &action, NULL), 0);
+}
+
+static void expect_equal(size_t n_least)
+{
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	assert_true(stack.n >= n_least);
+	assert_true(is_equal_stack(&stack, &theirs));
+}
+
+static void walk_here(void)
+{
+	stack.n = 0;
+	raise(SIGUSR1);
+}
+
+__attribute__((noinline)) static void deep(int n, void (*callee)(void))
+{
+	volatile int keep = n;
+
+	if (n > 0)
+		deep(n - 1, callee);
+	else
+		callee();
+	sink = keep;
+}
+
+/* --- stacks of all kinds --- */
+
+static void a_handler_has_the_stack_that_libgcc_has(void **state)
+{
+	(void)state;
+	handle(SIGUSR1, 0);
+	deep(300, walk_here);
+	expect_equal(300);
+	for (size_t i = 1; i < stack.n; i++)
+		assert_int_equal(frames[i].quality, SEAM_UNWIND_BY_CFI);
+}
+
+static void no_more_frames_than_asked_for(void **state)
+{
+	(void)state;
+	stack.max = 7;
+	deep(20, walk_here);
+	stack.max = MAX_SELF_FRAMES;
+	assert_int_equal(stack.n, 7);
+	assert_int_equal(stack.end, SEAM_UNWIND_TOO_DEEP);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* libc's assembler, its allocator, the vdso, callbacks. */
+static void work(void)
+{
+	static char from[9000], to[9000];
+	static int numbers[512];
+	struct timespec now;
+	struct tm parts;
+	void *memory;
+
+	memset(from, 'a', sizeof(from) - 1);
+	memcpy(to, from, sizeof(to));
+	sink = (int)strlen(to) + memcmp(from, to, sizeof(to));
+	sink = strchr(to, 'b') != NULL;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	localtime_r(&now.tv_sec, &parts);
+	for (int i = 0; i < 512; i++)
+		numbers[i] = i * 7919 % 512;
+	qsort(numbers, 512, sizeof(numbers[0]), compare_numbers);
+	memory = malloc((size_t)numbers[0] + 100);
+	sink = snprintf(to, sizeof(to), "%f %p", 1.0 / 3, memory);
+	free(memory);
+}
+
+static void work_under_a_timer(void)
+{
+	const struct itimerval tick = { { 0, 1000 }, { 0, 1000 } };
+	const struct itimerval none = { { 0, 0 }, { 0, 0 } };
+
+	n_walks = n_equal = n_roots = 0;
+	handle(SIGPROF, SA_RESTART);
+	setitimer(ITIMER_PROF, &tick, NULL);
+	while (n_walks < 150)
+		work();
+	setitimer(ITIMER_PROF, &none, NULL);
+}
+
+static void at_any_instruction_of_libc(void **state)
+{
+	(void)state;
+	work_under_a_timer();
+	assert_int_equal(n_roots, n_walks);
+	assert_int_equal(n_equal, n_walks);
+}
+
+static void raise_in_handler(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	(void)context;
+	deep(5, walk_here);
+	sink++;
+}
+
+/* The handler on the alternate stack interrupts code on either stack. */
+static void an_alternate_stack_leads_to_the_interrupted_one(void **state)
+{
+	const size_t size = 128 << 10;
+	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	stack_t other = { .ss_sp = malloc(size), .ss_size = size };
+	const stack_t none = { .ss_flags = SS_DISABLE };
+
+	(void)state;
+	assert_non_null(other.ss_sp);
+	sigaltstack(&other, NULL);
+	handle(SIGUSR1, SA_ONSTACK);
+	deep(20, walk_here);
+	expect_equal(20);
+
+	action.sa_sigaction = raise_in_handler;
+	sigaction(SIGUSR2, &action, NULL);
+	raise(SIGUSR2);
+	expect_equal(10);
+	sigaltstack(&none, NULL);
+	handle(SIGUSR1, 0);
+	free(other.ss_sp);
+}
+
+static void errno_is_what_it_was(void **state)
+{
+	(void)state;
+	errno = 4711;
+	deep(3, walk_here);
+	assert_int_equal(errno, 4711);
+}
+
+/* --- threads --- */
+
+static void *walk_in_thread(void *is_begun)
+{
+	if (is_begun)
+		assert_int_equal(seam_self_thread_begin(), 0);
+	deep(40, walk_here);
+	return NULL;
+}
+
+static void expect_thread(const pthread_attr_t *attr, bool is_begun)
+{
+	pthread_t thread;
+
+	stack.n = 0;
+	assert_int_equal(pthread_create(&thread, attr, walk_in_thread,
+					is_begun ? &thread : NULL), 0);
+	pthread_join(thread, NULL);
+	expect_equal(40);
+}
+
+static void threads_announced_or_not_have_their_stacks(void **state)
+{
+	const size_t size = 1 << 20;
+	void *own = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+
+	(void)state;
+	assert_true(own != MAP_FAILED);
+	expect_thread(NULL, false);
+	expect_thread(NULL, true);
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, own, size);
+	expect_thread(&attr, false);
+	expect_thread(&attr, true);
+	pthread_attr_destroy(&attr);
+	munmap(own, size);
+}
+
+static ucontext_t coroutine, back;
+
+static void run_coroutine(void)
+{
+	deep(10, walk_here);
+	swapcontext(&coroutine, &back);
+}
+
+/* A stack that no thread library knows, with nothing mapped around it. */
+static void a_coroutine_has_its_own_stack(void **state)
+{
+	const size_t page = 4096, size = 64 << 10;
+	uint8_t *pages = mmap(NULL, size + 2 * page, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	mprotect(pages + page, size, PROT_READ | PROT_WRITE);
+	getcontext(&coroutine);
+	coroutine.uc_stack.ss_sp = pages + page;
+	coroutine.uc_stack.ss_size = size;
+	coroutine.uc_link = NULL;
+	makecontext(&coroutine, run_coroutine, 0);
+	swapcontext(&back, &coroutine);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	assert_true(stack.n >= 12);
+	munmap(pages, size + 2 * page);
+}
+
+/* --- images --- */
+
+struct library {
+	void *handle;
+	void (*call)(void (*callee)(void));
+};
+
+static struct library load_library(void)
+{
+	struct library library = { .handle = dlopen(library_path, RTLD_NOW) };
+
+	assert_non_null(library.handle);
+	/* ISO C has no cast from an object's to a function's address */
+	*(void **)&library.call = dlsym(library.handle, "library_call");
+	assert_non_null(library.call);
+	return library;
+}
+
+static void a_library_is_known_from_the_refresh_on(void **state)
+{
+	struct library library;
+	uint64_t n_unmapped;
+
+	(void)state;
+	assert_int_equal(seam_self_refresh(), 0);
+	library = load_library();
+	n_unmapped = seam_self_n_unmapped();
+	library.call(walk_here);
+	assert_int_equal(stack.end, SEAM_UNWIND_NO_MAPPING);
+	assert_in_range(stack.end_pc, (uintptr_t)library.call,
+			(uintptr_t)library.call + 100);
+	read_code_ranges();
+	for (size_t i = 0; i < stack.n; i++)
+		assert_false(frames[i].pc == stack.end_pc);
+	assert_int_equal(seam_self_n_unmapped(), n_unmapped + 1);
+
+	assert_int_equal(seam_self_refresh(), 1);
+	assert_int_equal(seam_self_refresh(), 0);
+	library.call(walk_here);
+	expect_equal(4);
+
+	dlclose(library.handle);
+	assert_int_equal(seam_self_refresh(), 1);
+	deep(3, walk_here);
+	expect_equal(4);
+}
+
+static void a_library_loaded_again_has_its_table_still(void **state)
+{
+	size_t size;
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		struct library library = load_library();
+
+		assert_int_equal(seam_self_refresh(), 1);
+		if (i % 100 == 0) {
+			library.call(walk_here);
+			expect_equal(4);
+		}
+		dlclose(library.handle);
+		assert_int_equal(seam_self_refresh(), 1);
+		if (i == 0)
+			size = seam_self_bytes();
+	}
+	assert_int_equal(seam_self_bytes(), size);
+}
+
+/* self_linked.so's, which is loaded before main(). */
+void library_call(void (*callee)(void));
+
+/* ld.so called it; its entry point has no call frame information. */
+static enum seam_unwind_end constructor_end;
+static size_t n_constructor_frames;
+
+__attribute__((visibility("default"))) void on_library_load(void);
+void on_library_load(void)
+{
+	if (constructor_end != SEAM_UNWIND_CALLER ||
+	    seam_self_init() < 0)
+		return;
+	handle(SIGUSR1, 0);
+	walk_here();
+	constructor_end = (enum seam_unwind_end)stack.end;
+	n_constructor_frames = stack.n;
+}
+
+static void a_constructor_at_the_start_has_a_root(void **state)
+{
+	(void)state;
+	assert_int_equal(constructor_end, SEAM_UNWIND_ROOT);
+	assert_true(n_constructor_frames > 4);
+	library_call(walk_here);
+	expect_equal(4);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_constructor_at_the_start_has_a_root),
+		cmocka_unit_test(a_handler_has_the_stack_that_libgcc_has),
+		cmocka_unit_test(no_more_frames_than_asked_for),
+		cmocka_unit_test(at_any_instruction_of_libc),
+		cmocka_unit_test(an_alternate_stack_leads_to_the_interrupted_one),
+		cmocka_unit_test(errno_is_what_it_was),
+		cmocka_unit_test(threads_announced_or_not_have_their_stacks),
+		cmocka_unit_test(a_coroutine_has_its_own_stack),
+		cmocka_unit_test(a_library_is_known_from_the_refresh_on),
+		cmocka_unit_test(a_library_loaded_again_has_its_table_still),
+	};
+	int r;
+
+	if (argc < 2 || seam_self_init() < 0 || seam_self_thread_begin() < 0)
+		return 2;
+	library_path = argv[1];
+	r = cmocka_run_group_tests_name("self_walk", tests, NULL, NULL);
+	/* nothing of it is left to a leak checker */
+	return r ? r : -seam_self_fini();
+}
