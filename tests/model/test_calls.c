@@ -620,10 +620,10 @@ static void shows_the_slowest_calls_from_inside(void **state)
 
 static void a_limit_of_stacks_holds_for_all_slow_calls_together(void **state)
 {
-	struct played p;
+	struct replay p;
 
 	(void)state;
-	open_played(&p, "abcdDCBeEbcCBAaccCCA");
+	open_replay(&p, "abcdDCBeEbcCBAaccCCA");
 	for (size_t max = 0; max <= 20; max++) {
 		struct seam_slow_calls slow;
 		size_t n = 0;
@@ -649,7 +649,7 @@ static void a_limit_of_stacks_holds_for_all_slow_calls_together(void **state)
 		assert_true(n <= max);
 		seam_slow_calls_fini(&slow);
 	}
-	close_played(&p);
+	close_replay(&p);
 }
 
 /* Which paths they are depends on the order; what they add up to does not. */
