@@ -364,6 +364,20 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id, uint64_t addr,
 				    err);
 }
 
+int seam_symbols_open(struct seam_symbols *symbols, uint32_t id, bool is_debug,
+		      struct seam_module_file *file, struct seam_err *err)
+{
+	struct module *module = open_module(symbols, id);
+
+	if (!module || module->is_kernel)
+		return seam_err_set(err, -EINVAL, "there is no such module");
+	return symbols->symbolizer ?
+	       seam_symbolizer_open_file(symbols->symbolizer,
+					 &module->sandboxed, is_debug, file,
+					 err) :
+	       seam_elf_module_open(&module->elf, is_debug, file, err);
+}
+
 int seam_symbols_disassemble(struct seam_symbols *symbols,
 			     const struct seam_code_block *code,
 			     seam_instruction_add *add, void *context,

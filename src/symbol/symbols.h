@@ -83,6 +83,15 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t module,
 		      struct seam_machine *machine, struct seam_err *err);
 
 /*
+ * Open the file of a module, or its separate debug file (@is_debug), which is
+ * searched and checked again.  0, or -errno with the reason as above: -ENOENT
+ * where there is no debug file.  What is open is the caller's.
+ */
+int seam_symbols_open(struct seam_symbols *symbols, uint32_t module,
+		      bool is_debug, struct seam_module_file *file,
+		      struct seam_err *err);
+
+/*
  * 0 when the file of a module was found or never searched; -ESTALE when
  * another file is in its place, -EXDEV when it was recorded on another machine
  * and cannot be identified, or why it could not be opened.

@@ -4,6 +4,8 @@
 
 #include <linux/perf_event.h>
 
+#include "wire/perf/perf_registers.h"
+
 /*
  * The stack of the next record; SEAM_NONE if it has no sample.  A record may
  * have several samples (one per counter), all with the same stack.
@@ -66,20 +68,51 @@ static uint32_t put_entry(const struct seam_profile *profile,
 	return profile->stacks.items[outer].parent;
 }
 
+/* Whether the user part of the stack is of the sample's copy of it. */
+static bool is_unwound(const struct seam_perf_sample *sample)
+{
+	uint64_t columns[SEAM_PERF_X86_64_COLUMNS], known;
+
+	return sample->user_stack.size > 0 &&
+	       seam_perf_registers_x86_64(&sample->user_regs, columns, &known);
+}
+
+/* The addresses of the record; returns what is left of @stack. */
+static uint32_t put_recorded(const struct seam_profile *profile,
+			     struct seam_json *j,
+			     const struct seam_perf_sample *sample,
+			     uint32_t stack)
+{
+	bool is_kept = is_unwound(sample), has_name = true;
+
+	for (size_t i = 0; i < sample->callchain.n; i++) {
+		uint64_t ip = seam_perf_u64(&sample->callchain, i);
+
+		if (ip == (uint64_t)PERF_CONTEXT_USER)
+			has_name = !is_kept;
+		seam_json_open(j, NULL, '{');
+		seam_json_u64(j, "ip", ip);
+		if (ip < (uint64_t)PERF_CONTEXT_MAX && stack && has_name)
+			stack = put_entry(profile, j, stack);
+		seam_json_close(j);
+	}
+	return is_kept ? stack : 0;
+}
+
 void seam_dump_symbols_chain(void *context, struct seam_json *j,
 			     const struct seam_perf_sample *sample)
 {
 	struct seam_dump_symbols *d = context;
 	uint32_t stack = next_stack(d);
 
-	for (size_t i = 0; j && i < sample->callchain.n; i++) {
-		uint64_t ip = seam_perf_u64(&sample->callchain, i);
-
+	if (!j)
+		return;
+	stack = put_recorded(d->profile, j, sample,
+			     stack == SEAM_NONE ? 0 : stack);
+	while (stack) {
 		seam_json_open(j, NULL, '{');
-		seam_json_u64(j, "ip", ip);
-		if (ip < (uint64_t)PERF_CONTEXT_MAX && stack != SEAM_NONE &&
-		    stack != 0)
-			stack = put_entry(d->profile, j, stack);
+		seam_json_bool(j, "unwound", true);
+		stack = put_entry(d->profile, j, stack);
 		seam_json_close(j);
 	}
 }

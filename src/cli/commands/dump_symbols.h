@@ -2,6 +2,9 @@
 /*
  * dump_symbols.h - names for the callchains of 'seam dump --json --symbols'
  *
+ * The frames of a sample's copy of the stack follow the addresses of its
+ * callchain, marked "unwound".
+ *
  * The symbol of an address depends on the whole recording.  So the recording is
  * loaded first, with the record number of each sample (by_record).
  */

@@ -5,7 +5,8 @@
  * 1. Scan all records into columns (perf_scan.h).
  * 2. Decode the side-band, find JIT code, count losses (sideband.h).
  * 3. Join the parts of the scan (scan_join.h) and replay the side-band.
- * 4. Set the thread, the thread's name and the stack of each sample
+ * 4. Unwind copies of stacks (stack_dumps.h).
+ * 5. Set the thread, the thread's name and the stack of each sample
  *    (resolver.h).
  */
 #include "model/perf/load_perf.h"
@@ -23,6 +24,7 @@
 #include "model/perf/perf_notes.h"
 #include "model/perf/resolver.h"
 #include "model/perf/scan_join.h"
+#include "model/perf/stack_dumps.h"
 #include "model/perf/stack_hints.h"
 #include "symbol/jit/jit_placements.h"
 
@@ -243,6 +245,28 @@ static int resolve_samples(struct perf_loader *l)
 	return 0;
 }
 
+/* Copies of stacks become callchains. */
+static int unwind(struct perf_loader *l)
+{
+	struct seam_jit_code *code = l->sideband.jit->code;
+	const struct seam_stack_dumps dumps = {
+		.data = &l->data, .scans = l->scans.items,
+		.n_scans = l->scans.n, .tasks = &l->sideband.tasks,
+		.jit = seam_jit_code_count(code) ? code : NULL,
+		.symbols = l->symbols, .profile = l->profile,
+		.chains = &l->chains,
+	};
+
+	if (!seam_stack_dumps_exist(&dumps))
+		return 0;
+	if (seam_stack_dumps_supported(&dumps))
+		return seam_stack_dumps_unwind(&dumps);
+	seam_profile_note(l->profile, "stack dumps of this architecture are "
+			  "not unwound: their samples show the innermost "
+			  "user function");
+	return 0;
+}
+
 /* A thread that no record names gets its number as a name, as in perf. */
 static void name_unnamed_threads(struct seam_profile *profile)
 {
@@ -311,7 +335,7 @@ static void hint_stacks(struct perf_loader *l)
 	bool has_chains = false, has_samples = false;
 
 	for (size_t i = 0; i < l->scans.n; i++)
-		if (l->scans.items[i].n_stacks_dumped)
+		if (l->scans.items[i].dumps.n)
 			return;
 	for (size_t i = 0; i < l->data.events.n; i++) {
 		const struct seam_perf_attr *attr = &l->data.events.items[i]
@@ -331,8 +355,10 @@ static void hint_stacks(struct perf_loader *l)
 
 static int load_samples(struct perf_loader *l)
 {
-	int r = init_resolver(l);
+	int r = unwind(l);
 
+	if (r == 0)
+		r = init_resolver(l);
 	name_unnamed_threads(l->profile);
 	if (r == 0)
 		r = resolve_samples(l);

@@ -21,9 +21,6 @@ void seam_perf_note_damage(struct seam_profile *p,
 	if (scan->n_unknown)
 		seam_profile_lost(p, "event not described", data,
 				  scan->n_unknown, 0);
-	if (scan->n_stacks_dumped)
-		seam_profile_note(p, "stack dumps are not unwound: their "
-				  "samples show the innermost user function");
 	if (scan->error == -EBADMSG || scan->error == -ENODATA) {
 		seam_profile_lost(p, scan->error == -ENODATA ?
 				  "file cut" : "record damaged", data, 0,

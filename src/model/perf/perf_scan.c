@@ -244,12 +244,29 @@ static size_t copy_chain(const struct seam_perf_data *data,
 	return n;
 }
 
+/* The samples from @first on are of a record with a copy of the stack. */
+static void add_dumps(struct seam_perf_scan *scan, size_t first,
+		      uint32_t event, struct seam_bytes payload)
+{
+	for (size_t i = first; i < scan->samples.n; i++)
+		if (!SEAM_ARRAY_ADD(&scan->dumps, (struct seam_stack_dump) {
+				.payload = scan->is_packed ? NULL :
+					   payload.data,
+				.size = (uint32_t)payload.size,
+				.record = scan->n_sample_records,
+				.sample = (uint32_t)i,
+				.event = (uint16_t)event,
+			}))
+			scan->error = -ENOMEM;
+}
+
 static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 			      uint32_t event, struct seam_bytes payload)
 {
 	const struct seam_perf_attr *attr =
 		&scan->data->events.items[event].attr;
 	struct seam_perf_sample sample;
+	size_t first = scan->samples.n;
 	struct seam_perf_core core;
 	uint64_t *chain;
 
@@ -268,11 +285,13 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		.cpu = sample.cpu, .chain = (const uint8_t *)chain,
 		.n_chain = copy_chain(scan->data, &sample, chain),
 	};
-	scan->n_stacks_dumped += sample.user_stack.size > 0;
 	if (attr->sample_type & PERF_SAMPLE_READ)
 		add_read_values(scan, misc, event, &core, &sample.read);
 	else
 		add_sample(scan, misc, event, &core);
+	if (attr->sample_type & PERF_SAMPLE_STACK_USER &&
+	    sample.user_regs.abi)
+		add_dumps(scan, first, event, payload);
 	free(chain);
 }
 
@@ -424,13 +443,13 @@ static void scan_part(struct seam_perf_scan *scan,
 	while (scan->error == 0 &&
 	       (r = seam_perf_stream_next(&stream, &record, &scan->why)) > 0) {
 		scan->n_records++;
+		scan->is_packed = stream.unpacked != NULL;
 		if (record.type == PERF_RECORD_SAMPLE) {
 			take_sample(scan, &record);
 			scan->n_sample_records++;
 		}
 		if (is_wanted(record.type))
-			add_sideband(scan, &record,
-				     stream.unpacked != NULL);
+			add_sideband(scan, &record, scan->is_packed);
 		if (stream.pos >= prepared)
 			prepared = prepare(scan, prepared);
 		if (stream.pos - reported > (1 << 20)) {
@@ -441,7 +460,6 @@ static void scan_part(struct seam_perf_scan *scan,
 	if (r < 0 && scan->error == 0)
 		scan->error = r;
 	scan->stop = stream.pos;
-	scan->is_packed = stream.unpacked != NULL;
 	seam_perf_stream_fini(&stream);
 }
 
@@ -603,6 +621,7 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	seam_tasks_fini(&scan->tasks);
 	seam_arena_fini(&scan->arena);
 	free(scan->sideband.items);
+	free(scan->dumps.items);
 	free(scan->last.items);
 	seam_index_fini(&scan->last_index);
 	*scan = (struct seam_perf_scan) { 0 };

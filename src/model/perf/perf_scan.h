@@ -29,6 +29,18 @@ struct seam_sideband_record {
 	uint64_t time_ns;
 };
 
+/*
+ * A sample with user registers and a copy of the stack: where its record is,
+ * until stack_dumps.h makes a callchain of it.
+ */
+struct seam_stack_dump {
+	const uint8_t *payload;		/* in the file; NULL: it was packed */
+	uint32_t size;
+	uint32_t record;		/* of the SAMPLE records of its scan */
+	uint32_t sample;		/* in the columns of its scan */
+	uint16_t event;			/* whose attr describes the record */
+};
+
 /* What a scan takes of samples. */
 enum seam_scan_what {
 	SEAM_SCAN_SAMPLES,	/* columns and callchains */
@@ -62,7 +74,8 @@ struct seam_perf_scan {
 	uint64_t n_records;
 	uint64_t n_damaged;			/* samples that do not parse */
 	uint64_t n_unknown;			/* records of no known event */
-	uint64_t n_stacks_dumped;	/* samples with a user stack */
+	SEAM_ARRAY(struct seam_stack_dump) dumps;
+	size_t first_sample;		/* once joined: in all columns */
 	int error;				/* 0, or why it stopped */
 	struct seam_err why;
 	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values */

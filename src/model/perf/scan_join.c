@@ -100,6 +100,7 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 			r = -ENOMEM;
 	}
 	for (size_t i = 1; r == 0 && i < n; i++) {
+		scans[i].first_sample = samples->n;
 		n_records += scans[i - 1].n_sample_records;
 		r = join_one(&j, &scans[i], n_records);
 	}

@@ -206,6 +206,7 @@ static void take_user_mapping(struct seam_sideband *sb, uint64_t time_ns,
 		.mapping = add_mapping(sb, (struct seam_mapping) {
 			.start_addr = m->addr, .size = m->len,
 			.pgoff = m->pgoff, .from_ns = time_ns, .pid = m->pid,
+			.is_executable = m->prot & PROT_EXEC,
 			.module = add_module(sb, &module),
 		}),
 	});

@@ -48,6 +48,7 @@ struct seam_mapping {
 	uint32_t function;	/* string: the only function in it, of a
 				 * KSYMBOL record; 0: any */
 	int32_t pid;		/* -1: the kernel */
+	bool is_executable;	/* as it was recorded */
 	bool is_used;		/* a sample has an address in it */
 };
 

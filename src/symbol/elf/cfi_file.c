@@ -451,7 +451,8 @@ static bool read_code(const struct seam_cfi_file *file, uint64_t offset,
 		return read_at(file, offset, bytes, n) == 0;
 	if (offset > INT64_MAX)
 		return false;
-	got = preadv2(file->fd, &io, 1, (off_t)offset, RWF_NOWAIT);
+	got = preadv2(file->fd, &io, 1, (off_t)offset,
+		      file->may_wait ? 0 : RWF_NOWAIT);
 	if (got < 0 && errno == EOPNOTSUPP && !file->may_block)
 		got = pread(file->fd, bytes, n, (off_t)offset);
 	return got == (ssize_t)n;

@@ -32,6 +32,8 @@ enum {
 	SEAM_CFI_MAX_BYTES = 64 << 20,	/* of a section, unpacked */
 	SEAM_CFI_MAX_SEGMENTS = 128,
 	SEAM_CFI_MAX_IMAGE = 1 << 20,
+	/* _start() of a program calls main, or does not return, by then. */
+	SEAM_CFI_ENTRY_BYTES = 96,
 };
 
 /* Zeroed is valid and closed, but for @fd. */
@@ -47,6 +49,7 @@ struct seam_cfi_file {
 
 	int fd;				/* -1: an image */
 	bool may_block;			/* reading from the file system may */
+	bool may_wait;			/* the caller's: code is read even so */
 	uint8_t *image;			/* owned */
 	size_t image_bytes;
 	uint8_t *owned[3];		/* the bytes of .eh and .debug */
@@ -75,10 +78,20 @@ bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,
 /*
  * Copy the bytes of code that end before @addr to the end of @bytes, which has
  * room for @max.  The number of bytes; 0 where there are none, or where
- * reading them might wait for a disk or another machine.
+ * reading them might wait for a disk or another machine, unless may_wait.
  */
 size_t seam_cfi_file_code_before(const struct seam_cfi_file *file,
 				 uint64_t addr, uint8_t *bytes, size_t max);
+
+/*
+ * Whether @addr, which has no CFI, is in the code at the entry point: nothing
+ * called it.  Dynamic loaders, and programs in assembler, are so.
+ */
+static inline bool seam_cfi_file_is_entry(const struct seam_cfi_file *file,
+					  uint64_t addr)
+{
+	return file->entry && addr - file->entry < SEAM_CFI_ENTRY_BYTES;
+}
 
 /* Give the descriptor back: there are no bytes of code from then on. */
 void seam_cfi_file_release_fd(struct seam_cfi_file *file);

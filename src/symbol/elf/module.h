@@ -60,6 +60,13 @@ struct seam_kernel {
 	uint64_t text_addr;	/* of _text; 0 when not recorded */
 };
 
+/* The file of a module, opened for its bytes.  The caller owns both. */
+struct seam_module_file {
+	int fd;			/* -1: the bytes are in memory */
+	void *image;		/* of malloc(), @size bytes; NULL: fd */
+	size_t size;
+};
+
 /* One function that an address is in.  Innermost first; the last is real. */
 struct seam_location {
 	/* Demangled.  NULL, in the last one only: there is no symbol. */

@@ -349,15 +349,14 @@ static void fill_line(struct seam_jit_code *jit,
 	location->column = rows[low - 1].column;
 }
 
-bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
-			uint64_t time_ns, struct seam_jit_location *location)
+bool seam_jit_code_find_object(const struct seam_jit_code *jit, int32_t pid,
+			       uint64_t addr, uint64_t time_ns,
+			       struct seam_jit_location *location)
 {
 	const struct seam_jit_event *event;
 	struct jit_ancestor at;
 	size_t n_up;
 
-	if (seam_jit_code_index(jit))
-		return false;
 	at = ancestor_at(jit, pid, time_ns, UINT32_MAX);
 	event = find_event(at, addr, &n_up);
 	if (!event || is_overwritten(at, n_up, event->start_addr))
@@ -372,6 +371,15 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 			time_ns < jit->objects.items[event->object].known_ns,
 		.file = "",
 	};
+	return true;
+}
+
+bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
+			uint64_t time_ns, struct seam_jit_location *location)
+{
+	if (seam_jit_code_index(jit) ||
+	    !seam_jit_code_find_object(jit, pid, addr, time_ns, location))
+		return false;
 	fill_line(jit, location);
 	return true;
 }

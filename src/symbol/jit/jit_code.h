@@ -153,6 +153,14 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 			uint64_t time_ns, struct seam_jit_location *location);
 
 /*
+ * The same without file and line.  The code is indexed, and nothing is added
+ * meanwhile: then any number of threads may look up.
+ */
+bool seam_jit_code_find_object(const struct seam_jit_code *jit, int32_t pid,
+			       uint64_t addr, uint64_t time_ns,
+			       struct seam_jit_location *location);
+
+/*
  * The span [*@from_ns, *@to_ns) around @time_ns in which the code of @pid does
  * not change: every find for an address has the same result.
  */

@@ -293,3 +293,37 @@ int seam_elf_module_code(const struct seam_elf_module *module, uint64_t offset,
 	seam_elf_close(&file);
 	return r;
 }
+
+/* What is open of @file, without libelf's part of it. */
+static void take_file(struct seam_elf *file, struct seam_module_file *out)
+{
+	*out = (struct seam_module_file) {
+		.fd = file->fd, .image = file->image,
+		.size = (size_t)file->size,
+	};
+	file->fd = -1;
+	elf_end(file->elf);
+	file->elf = NULL;
+	file->image = NULL;
+	seam_elf_close(file);
+}
+
+int seam_elf_module_open(const struct seam_elf_module *module, bool is_debug,
+			 struct seam_module_file *out, struct seam_err *err)
+{
+	struct seam_elf file, debug;
+	int r = seam_find_elf(&file, module->options, module->file, err);
+
+	if (r < 0)
+		return r;
+	if (!is_debug) {
+		take_file(&file, out);
+		return 0;
+	}
+	r = seam_find_debuginfo(&debug, module->options, module->file, &file,
+				err);
+	seam_elf_close(&file);
+	if (r == 0)
+		take_file(&debug, out);
+	return r;
+}

@@ -53,6 +53,13 @@ int seam_elf_module_code(const struct seam_elf_module *module, uint64_t offset,
 			 uint8_t *buf, size_t size,
 			 struct seam_machine *machine, struct seam_err *err);
 
+/*
+ * Search and check the file again, or its separate debug file, and open it.  0;
+ * or -errno with the reason in @err.
+ */
+int seam_elf_module_open(const struct seam_elf_module *module, bool is_debug,
+			 struct seam_module_file *file, struct seam_err *err);
+
 /* Which of its symbols are missing, and why; NULL: none. */
 const char *seam_elf_module_problem(const struct seam_elf_module *module);
 

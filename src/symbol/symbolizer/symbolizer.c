@@ -175,7 +175,7 @@ int seam_symbolizer_request(struct seam_symbolizer *s,
 	}
 	if (!r && reply->kind != SEAM_SYMBOLIZER_DONE)
 		r = -EBADMSG;
-	if (!r && reply->fd >= 0)
+	if (!r && reply->fd >= 0 && kind != SEAM_SYMBOLIZER_OPEN)
 		close(reply->fd);
 	return r;
 }

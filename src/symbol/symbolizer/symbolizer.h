@@ -94,6 +94,12 @@ int seam_symbolizer_code(struct seam_symbolizer *symbolizer,
 			 uint8_t *buf, size_t size,
 			 struct seam_machine *machine, struct seam_err *err);
 
+/* As seam_symbols_open(). */
+int seam_symbolizer_open_file(struct seam_symbolizer *symbolizer,
+			      struct seam_symbolizer_module *module,
+			      bool is_debug, struct seam_module_file *file,
+			      struct seam_err *err);
+
 /* As seam_symbols_disassemble(). */
 int seam_symbolizer_disassemble(struct seam_symbolizer *symbolizer,
 				const struct seam_code_block *code,

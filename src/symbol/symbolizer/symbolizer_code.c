@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* symbolizer_code.c - machine code and instructions; see symbolizer.h */
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "symbol/symbolizer/symbolizer_request.h"
 
@@ -61,6 +64,53 @@ int seam_symbolizer_code(struct seam_symbolizer *s,
 		return seam_symbolizer_fail(s, module->lost, -EBADMSG, err);
 	*machine = is;
 	return 0;
+}
+
+/* The process may send any descriptor that it has: only files are taken. */
+static int take_open_file(struct seam_message *reply,
+			  struct seam_module_file *file)
+{
+	size_t size = seam_cursor_left(&reply->body);
+	struct stat st;
+
+	*file = (struct seam_module_file) { .fd = reply->fd };
+	if (file->fd >= 0)
+		return fstat(file->fd, &st) == 0 && S_ISREG(st.st_mode) ?
+		       0 : -EBADMSG;
+	if (size == 0)
+		return -EBADMSG;
+	file->image = malloc(size);
+	if (!file->image)
+		return -ENOMEM;
+	file->size = size;
+	return take_code(&reply->body, file->image, size);
+}
+
+int seam_symbolizer_open_file(struct seam_symbolizer *s,
+			      struct seam_symbolizer_module *module,
+			      bool is_debug, struct seam_module_file *file,
+			      struct seam_err *err)
+{
+	struct seam_ipc *ipc = &s->sandbox.ipc;
+	struct seam_message reply;
+	int r = seam_symbolizer_reach(s, module, err);
+
+	if (r)
+		return r;
+	seam_ipc_put_u32(ipc, module->id);
+	seam_ipc_put_u32(ipc, is_debug);
+	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_OPEN, &reply);
+	if (r)
+		return seam_symbolizer_fail(s, module->lost, r, err);
+	r = seam_ipc_take_err(&reply.body, err);
+	if (r == 0)
+		r = take_open_file(&reply, file);
+	if (r == 0)
+		return 0;
+	if (reply.fd >= 0)
+		close(reply.fd);
+	return r == -EBADMSG || reply.body.error ?
+	       seam_symbolizer_fail(s, module->lost, -EBADMSG, err) : r;
 }
 
 /* Each size in @body leads to the next instruction, within the code. */

@@ -27,7 +27,10 @@ int seam_symbolizer_reach(struct seam_symbolizer *symbolizer,
 			  struct seam_symbolizer_module *module,
 			  struct seam_err *err);
 
-/* Send what was put, serve files meanwhile, and receive the reply. */
+/*
+ * Send what was put, serve files meanwhile, and receive the reply.  A
+ * descriptor of SEAM_SYMBOLIZER_OPEN's reply is the caller's to close.
+ */
 int seam_symbolizer_request(struct seam_symbolizer *symbolizer,
 			    enum seam_symbolizer_kind kind,
 			    struct seam_message *reply);

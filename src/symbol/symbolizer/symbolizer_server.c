@@ -34,6 +34,9 @@ static struct seam_ipc files;
 
 static SEAM_ARRAY(struct served *) modules;
 
+/* Sent with the reply, and closed; -1: none. */
+static int reply_fd = -1;
+
 /* -- files, from the parent --------------------------------------------- */
 
 /* The last few folders that do not exist. */
@@ -261,6 +264,24 @@ static void reply_code(struct seam_cursor *body)
 	free(code);
 }
 
+static void reply_open(struct seam_cursor *body)
+{
+	struct seam_elf_module *module = module_of(body);
+	struct seam_module_file file = { .fd = -1 };
+	bool is_debug = seam_cursor_u32(body);
+	struct seam_err err = { 0 };
+
+	if (!module)
+		seam_err_set(&err, -ENOMEM, "out of memory");
+	else if (!seam_elf_module_open(module, is_debug, &file, &err))
+		err.code = 0;	/* what was tried before is in it */
+	seam_ipc_put_err(parent, &err);
+	if (file.image)
+		seam_ipc_put(parent, file.image, file.size);
+	free(file.image);
+	reply_fd = file.fd;
+}
+
 /* -- instructions, and kernels' files ----------------------------------- */
 
 static int put_instruction(void *context,
@@ -359,6 +380,9 @@ static void reply(const struct seam_symbols_options *options,
 	case SEAM_SYMBOLIZER_CODE:
 		reply_code(&request->body);
 		break;
+	case SEAM_SYMBOLIZER_OPEN:
+		reply_open(&request->body);
+		break;
 	case SEAM_SYMBOLIZER_DISASSEMBLE:
 		reply_disassemble(&request->body);
 		break;
@@ -371,6 +395,7 @@ static void reply(const struct seam_symbols_options *options,
 void seam_symbolizer_serve(struct seam_ipc *ipc, void *context)
 {
 	struct seam_message request;
+	int r;
 
 	parent = ipc;
 	files = (struct seam_ipc) { .fd = ipc->fd };
@@ -379,7 +404,11 @@ void seam_symbolizer_serve(struct seam_ipc *ipc, void *context)
 		if (request.fd >= 0)
 			close(request.fd);
 		reply(context, &request);
-		if (seam_ipc_send(ipc, SEAM_SYMBOLIZER_DONE, -1))
+		r = seam_ipc_send(ipc, SEAM_SYMBOLIZER_DONE, reply_fd);
+		if (reply_fd >= 0)
+			close(reply_fd);
+		reply_fd = -1;
+		if (r)
 			break;
 	}
 }

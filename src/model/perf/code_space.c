@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* code_space.c - look up, compile, remember; see code_space.h */
+#include "model/perf/code_space.h"
+
+#include <stdlib.h>
+
+/* Places that are remembered: more than most recordings have. */
+enum { CACHE_BITS = 13 };
+
+/* Functions of one UNWINDING_INFO record; all known writers have one. */
+enum { MAX_JIT_FDES = 64 };
+
+/* -- rules -------------------------------------------------------------- */
+
+/* The rows of @file's rules; NULL: no memory. */
+static struct seam_unwind_rows *rows_of(struct seam_code_space *s,
+					uint32_t module,
+					const struct seam_code_file *file)
+{
+	const struct seam_eh_frame *debug = file->debug.debug.entries.size ?
+					    &file->debug.debug :
+					    &file->main.debug;
+	struct seam_unwind_rows *rows;
+
+	while (s->rows.n <= module)
+		if (!SEAM_ARRAY_ADD(&s->rows, NULL))
+			return NULL;
+	if (s->rows.items[module])
+		return s->rows.items[module];
+	rows = calloc(1, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	/* On failure they are empty: the file has no rules. */
+	(void)seam_unwind_rows_init(rows, &file->main.eh, debug);
+	s->rows.items[module] = rows;
+	return rows;
+}
+
+static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
+			   const struct seam_code_file *file)
+{
+	struct seam_unwind_rows *rows = rows_of(s, at->id, file);
+
+	if (!rows)
+		return;
+	at->code.rules = &rows->rules;
+	at->code.id = seam_unwind_rows_find(rows, at->pos);
+	at->code.is_entry = at->code.id == SEAM_UNWIND_NO_CFI &&
+			    seam_cfi_file_is_entry(&file->main, at->pos);
+}
+
+/* The FDE for offset @at->pos of a JIT object. */
+static bool find_fde(const struct seam_eh_frame *frame, uint64_t pos,
+		     struct seam_eh_fde *fde)
+{
+	uint64_t n_bad = 0;
+	size_t next = 0;
+
+	for (int i = 0; i < 2 * MAX_JIT_FDES; i++) {
+		int r = seam_eh_frame_entry(frame, next, fde, &next, &n_bad);
+
+		if (r < 0)
+			return false;
+		if (r > 0 && pos >= fde->start && pos < fde->end)
+			return true;
+	}
+	return false;
+}
+
+/* Addresses of the tables count from the start of the code. */
+static void find_jit_rule(struct seam_code_space *s, struct seam_code_at *at)
+{
+	const struct seam_jit_object *o = seam_jit_code_object(s->jit, at->id);
+	const struct seam_eh_frame frame = {
+		.entries = o->eh_frame, .entries_addr = o->eh_frame_offset,
+		.endian = (enum seam_endian)o->endian, .address_bytes = 8,
+	};
+	struct seam_eh_fde fde = { 0 };
+	struct seam_unwind_row row;
+	int id;
+
+	if (o->eh_frame.size == 0 || !find_fde(&frame, at->pos, &fde))
+		return;
+	id = seam_unwind_program_row_at(&frame, &fde, at->pos, &s->jit_rules,
+					&row);
+	if (id == 0)
+		id = seam_unwind_rules_intern(&s->jit_rules, &row);
+	at->code.rules = &s->jit_rules;
+	at->code.id = id > 0 ? (uint16_t)id : SEAM_UNWIND_BAD_CFI;
+}
+
+/* -- places ------------------------------------------------------------- */
+
+static void find_in_file(struct seam_code_space *s, struct seam_code_at *at,
+			 uint64_t offset)
+{
+	const struct seam_code_file *file = seam_code_files_get(s->files,
+								at->id);
+
+	at->kind = SEAM_CODE_NONE;
+	if (!file) {
+		s->needed = at->id;
+	} else if (!file->is_found) {
+		/* a guess by the frame pointer could not be checked */
+		at->kind = SEAM_CODE_MISSING;
+		at->code.rules = &s->jit_rules;
+		at->code.id = SEAM_UNWIND_BAD_CFI;
+	} else if (seam_cfi_file_addr(&file->main, offset, &at->pos)) {
+		at->kind = SEAM_CODE_FILE;
+		find_file_rule(s, at, file);
+	}
+}
+
+static void find_mapped(struct seam_code_space *s, struct seam_code_at *at,
+			const struct seam_vma *vma)
+{
+	const struct seam_mapping *m =
+		vma ? &s->profile->mappings.items[vma->mapping] : NULL;
+	enum seam_module_kind kind;
+
+	if (!m || !m->is_executable)
+		return;
+	at->id = m->module;
+	kind = (enum seam_module_kind)s->profile->modules.items[m->module].kind;
+	at->kind = SEAM_CODE_ANON;
+	if (kind == SEAM_MODULE_FILE || kind == SEAM_MODULE_VDSO)
+		find_in_file(s, at, at->addr - vma->begin + m->pgoff);
+}
+
+static void find(struct seam_code_space *s, struct seam_code_at *at)
+{
+	uint64_t from = 0, to = UINT64_MAX;
+	struct seam_jit_location jit;
+	bool is_jit;
+	const struct seam_vma *vma = seam_spaces_find(s->spaces, s->space,
+						      at->addr, s->time_ns,
+						      &at->from_ns,
+						      &at->to_ns);
+
+	if (s->jit)
+		seam_jit_code_stable_span(s->jit, s->pid, s->time_ns, &from,
+					  &to);
+	at->from_ns = from > at->from_ns ? from : at->from_ns;
+	at->to_ns = to < at->to_ns ? to : at->to_ns;
+	is_jit = s->jit && seam_jit_code_find_object(s->jit, s->pid, at->addr,
+						     s->time_ns, &jit);
+	/* A perf map has less than the symbols of a file. */
+	if (!is_jit ||
+	    seam_jit_code_object(s->jit, jit.object)->code.size == 0) {
+		find_mapped(s, at, vma);
+		if (at->kind == SEAM_CODE_NONE && is_jit && !vma)
+			at->kind = SEAM_CODE_ANON;
+		return;
+	}
+	at->kind = SEAM_CODE_JIT;
+	at->id = jit.object;
+	at->pos = jit.offset;
+	find_jit_rule(s, at);
+}
+
+/* Fibonacci hashing: a collision costs a look-up and nothing else. */
+static size_t slot_of(const struct seam_code_space *s, uint64_t addr)
+{
+	return (size_t)((addr ^ (uint64_t)s->space << 40) *
+			UINT64_C(0x9e3779b97f4a7c15) >> (64 - CACHE_BITS));
+}
+
+static bool holds(const struct seam_code_space *s,
+		  const struct seam_code_at *at, uint64_t addr)
+{
+	return at->addr == addr && at->space == s->space &&
+	       at->pid == s->pid && at->from_ns <= s->time_ns &&
+	       s->time_ns < at->to_ns;
+}
+
+const struct seam_code_at *seam_code_space_at(struct seam_code_space *s,
+					      uint64_t addr)
+{
+	static const struct seam_code_at none;
+	struct seam_code_at *at;
+
+	if (!s->cache)
+		s->cache = calloc((size_t)1 << CACHE_BITS, sizeof(*s->cache));
+	if (!s->cache)
+		return &none;
+	at = &s->cache[slot_of(s, addr)];
+	if (holds(s, at, addr))
+		return at;
+	*at = (struct seam_code_at) {
+		.addr = addr, .space = s->space, .pid = s->pid,
+	};
+	find(s, at);
+	if (s->needed != SEAM_NONE)
+		at->to_ns = 0;
+	return at;
+}
+
+/* -- for walks ---------------------------------------------------------- */
+
+static bool find_code(void *context, uint64_t addr,
+		      struct seam_unwind_code *code)
+{
+	const struct seam_code_at *at = seam_code_space_at(context, addr);
+
+	*code = at->code;
+	return at->kind != SEAM_CODE_NONE;
+}
+
+static size_t jit_code_before(const struct seam_jit_object *object,
+			      uint64_t end, uint8_t *bytes)
+{
+	size_t n = end < SEAM_UNWIND_CALL_BYTES ? (size_t)end :
+		   SEAM_UNWIND_CALL_BYTES;
+
+	if (end > object->code.size)
+		return 0;
+	memcpy(bytes + SEAM_UNWIND_CALL_BYTES - n, object->code.data + end - n,
+	       n);
+	return n;
+}
+
+static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
+{
+	struct seam_code_space *s = context;
+	const struct seam_code_at *at = seam_code_space_at(s, addr - 1);
+
+	if (at->kind == SEAM_CODE_JIT)
+		return jit_code_before(seam_jit_code_object(s->jit, at->id),
+				       at->pos + 1, bytes);
+	if (at->kind != SEAM_CODE_FILE)
+		return 0;
+	return seam_cfi_file_code_before(
+		&seam_code_files_get(s->files, at->id)->main, at->pos + 1,
+		bytes, SEAM_UNWIND_CALL_BYTES);
+}
+
+struct seam_unwind_space
+seam_code_space_for_walk(struct seam_code_space *space)
+{
+	return (struct seam_unwind_space) {
+		.find = find_code, .code_before = code_before,
+		.context = space,
+	};
+}
+
+void seam_code_space_fini(struct seam_code_space *s)
+{
+	for (size_t i = 0; i < s->rows.n; i++) {
+		if (s->rows.items[i])
+			seam_unwind_rows_fini(s->rows.items[i]);
+		free(s->rows.items[i]);
+	}
+	free(s->rows.items);
+	seam_unwind_rules_fini(&s->jit_rules);
+	free(s->cache);
+	*s = (struct seam_code_space) { 0 };
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * code_space.h - the code of a recording, as a walk over a stack needs it
+ *
+ * Joins what was mapped (spaces.h) and the code of JITs (jit_code.h) at the
+ * time of a sample with the call frame information of files (code_files.h) and
+ * of JITDUMP's UNWINDING_INFO records.  JIT code has precedence, as in
+ * resolver.h.
+ *
+ * A walk that comes to a file that was not opened yet ends there: .needed is
+ * its module.  The walk is repeated when it is open.
+ *
+ * Threads: one; what it reads is shared by any number.
+ * Cost: an address that was looked up before takes one probe of a table.
+ */
+#ifndef SEAM_CODE_SPACE_H
+#define SEAM_CODE_SPACE_H
+
+#include "model/perf/code_files.h"
+#include "model/perf/spaces.h"
+#include "symbol/jit/jit_code.h"
+#include "unwind/compile/cfi_rows.h"
+#include "unwind/compile/program.h"
+#include "unwind/walk/walk.h"
+
+/* Where code is. */
+enum seam_code_kind {
+	SEAM_CODE_NONE,			/* nothing executable is mapped */
+	SEAM_CODE_ANON,			/* in memory without a file */
+	SEAM_CODE_JIT,			/* of a JIT object */
+	SEAM_CODE_FILE,
+	SEAM_CODE_MISSING,		/* of a file that is not here */
+};
+
+/* The code at an address from one time to another. */
+struct seam_code_at {
+	uint64_t addr, from_ns, to_ns;
+	uint32_t space;
+	int32_t pid;
+	uint64_t pos;			/* in the file's or JIT's numbers */
+	uint32_t id;			/* module; of JIT code its object */
+	uint8_t kind;			/* enum seam_code_kind */
+	struct seam_unwind_code code;
+};
+
+struct seam_code_space {
+	/* Borrowed; jit is indexed already, or NULL: */
+	const struct seam_profile *profile;
+	const struct seam_spaces *spaces;
+	const struct seam_code_files *files;
+	struct seam_jit_code *jit;
+
+	/* The stack that is walked: */
+	uint32_t space;
+	int32_t pid;
+	uint64_t time_ns;
+
+	uint32_t needed;		/* a module to be opened; SEAM_NONE */
+	SEAM_ARRAY(struct seam_unwind_rows *) rows;	/* by module */
+	struct seam_unwind_rules jit_rules;
+	struct seam_code_at *cache;	/* NULL before the first */
+};
+
+/*
+ * The code at @addr in the process and at the time of the stack; valid until
+ * the next call.
+ */
+const struct seam_code_at *seam_code_space_at(struct seam_code_space *space,
+					      uint64_t addr);
+
+/* The same for a walk, whose context is @space. */
+struct seam_unwind_space
+seam_code_space_for_walk(struct seam_code_space *space);
+
+void seam_code_space_fini(struct seam_code_space *space);
+
+#endif /* SEAM_CODE_SPACE_H */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* dump_walk.c - from a sample to its callchain; see dump_walk.h */
+#include "model/perf/dump_walk.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include "unwind/walk/count.h"
+#include "unwind/walk/kernel_chain.h"
+#include "wire/perf/perf_registers.h"
+
+#define USER ((uint64_t)PERF_CONTEXT_USER)
+
+/* -- counts ------------------------------------------------------------- */
+
+/* A stack ended early in JIT code (@i 0) or in module @i - 1. */
+static void count_early(struct seam_dump_walk *w, size_t i,
+			enum seam_stack_end end)
+{
+	size_t at = i * SEAM_STACK_N_ENDS + end;
+
+	while (w->early.n <= at)
+		if (!SEAM_ARRAY_ADD(&w->early, 0)) {
+			w->error = -ENOMEM;
+			return;
+		}
+	w->early.items[at]++;
+}
+
+/* Where the outermost frame that is known is. */
+static const struct seam_code_at *
+end_of(struct seam_dump_walk *w, const struct seam_unwind_stack *stack)
+{
+	bool is_unmapped = stack->end == SEAM_UNWIND_NO_MAPPING;
+	size_t last = stack->n - 1 - (is_unmapped && stack->n > 1);
+	const struct seam_unwind_frame *frame = &stack->frames[last];
+
+	return seam_code_space_at(&w->space,
+				  frame->pc - !frame->is_interrupted);
+}
+
+static bool is_jvm(const struct seam_dump_walk *w)
+{
+	size_t i = SEAM_ARRAY_SEARCH(k, w->n_jvms,
+				     w->jvms[k] < w->space.pid);
+
+	return i < w->n_jvms && w->jvms[i] == w->space.pid;
+}
+
+static void count_stack(struct seam_dump_walk *w,
+			const struct seam_unwind_stack *stack, size_t n_rest)
+{
+	enum seam_stack_end end = seam_unwind_counted_end(
+		(enum seam_unwind_end)stack->end);
+	const struct seam_code_at *at;
+
+	seam_unwind_count_frames(&w->counts, stack);
+	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += n_rest;
+	if (n_rest) {
+		w->counts.n_continued++;
+		end = SEAM_STACK_COMPLETE;
+	}
+	if (end != SEAM_STACK_COMPLETE && end != SEAM_STACK_TRUNCATED) {
+		at = end_of(w, stack);
+		if (at->kind == SEAM_CODE_MISSING)
+			end = SEAM_STACK_NO_FILE;
+		if (at->kind != SEAM_CODE_NONE)
+			count_early(w, at->kind == SEAM_CODE_JIT ? 0 :
+				    (size_t)at->id + 1, end);
+	}
+	w->counts.n_ended[end]++;
+	if (end != SEAM_STACK_COMPLETE && is_jvm(w))
+		w->counts.n_jvm++;
+}
+
+void seam_dump_walk_count(const struct seam_dump_walk *w,
+			  struct seam_stack_counts *counts)
+{
+	const struct seam_profile *p = w->dumps->profile;
+
+	seam_stack_counts_merge(counts, &w->counts);
+	for (size_t i = 0; i < w->early.n; i++) {
+		size_t module = i / SEAM_STACK_N_ENDS;
+
+		if (w->early.items[i])
+			seam_stack_counts_add_module(counts,
+				(enum seam_stack_end)(i % SEAM_STACK_N_ENDS),
+				module ? seam_profile_path(p,
+						(uint32_t)module - 1) :
+				"[jit]", w->early.items[i]);
+	}
+}
+
+/* -- callchains --------------------------------------------------------- */
+
+/* The sample's chain as it was recorded. */
+struct recorded {
+	const uint64_t *words;
+	size_t n_kernel;		/* before the user's marker */
+	const uint64_t *user;		/* after it */
+	size_t n_user;
+};
+
+static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
+				      uint32_t sample)
+{
+	const struct seam_callchain *chain = &dumps->chains->items.items[
+		dumps->profile->samples.stack[sample]];
+	struct recorded c = {
+		.words = dumps->chains->words.items + chain->first,
+	};
+	size_t end;
+
+	while (c.n_kernel < chain->n && c.words[c.n_kernel] != USER)
+		c.n_kernel++;
+	if (c.n_kernel == chain->n)
+		return c;
+	c.user = c.words + c.n_kernel + 1;
+	for (end = c.n_kernel + 1; end < chain->n &&
+	     c.words[end] < (uint64_t)PERF_CONTEXT_MAX; end++)
+		c.n_user++;
+	return c;
+}
+
+/* The chain of @stack; SEAM_NONE: no memory. */
+static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
+			  const struct seam_unwind_stack *stack,
+			  const struct recorded *c, size_t rest)
+{
+	/* an address where nothing is mapped is no caller */
+	size_t n_frames = stack->n - (stack->end == SEAM_UNWIND_NO_MAPPING &&
+				      stack->n > 1);
+	size_t n_rest = c->n_user - rest, n = c->n_kernel;
+	uint64_t *words;
+
+	w->words.n = 0;
+	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + n_frames + n_rest))
+		return SEAM_NONE;
+	words = w->words.items;
+	if (n)
+		memcpy(words, c->words, 8 * n);
+	words[n++] = USER;
+	for (size_t i = 0; i < n_frames; i++)
+		words[n++] = stack->frames[i].pc;
+	/* a precise event names its own instruction */
+	if (c->n_kernel == 0 && c->n_user)
+		words[1] = c->user[0];
+	if (n_rest)
+		memcpy(words + n, c->user + rest, 8 * n_rest);
+	return seam_callchains_add(&w->chains, pid, words, n + n_rest);
+}
+
+/* -- samples ------------------------------------------------------------ */
+
+/* The walk is in the process and at the time of @sample. */
+static void enter(struct seam_dump_walk *w, uint32_t sample, int32_t pid)
+{
+	const struct seam_samples *s = &w->dumps->profile->samples;
+
+	if (!seam_task_at_holds(&w->at, s->thread[sample],
+				s->time_ns[sample]))
+		w->at = seam_tasks_find(w->dumps->tasks, s->thread[sample],
+					s->time_ns[sample]);
+	w->space.space = w->at.space;
+	w->space.pid = pid;
+	w->space.time_ns = s->time_ns[sample];
+	w->space.needed = SEAM_NONE;
+}
+
+static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
+		       const struct seam_perf_sample *sample,
+		       const struct seam_unwind_registers *regs)
+{
+	const struct seam_unwind_space space =
+		seam_code_space_for_walk(&w->space);
+	const struct seam_unwind_memory memory = {
+		.stack = sample->user_stack.data,
+		.stack_addr = regs->value[SEAM_X86_64_RSP],
+		.stack_bytes = sample->user_stack.size,
+	};
+	struct seam_unwind_stack stack = {
+		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
+	};
+	struct recorded c = recorded_chain(w->dumps, job->sample);
+	size_t rest;
+
+	enter(w, job->sample, sample->pid);
+	seam_unwind_walk(&space, &memory, regs, &stack);
+	if (w->space.needed != SEAM_NONE) {
+		if (!SEAM_ARRAY_ADD(&w->needed, w->space.needed))
+			w->error = -ENOMEM;
+		return;
+	}
+	rest = seam_unwind_kernel_rest(&stack, c.user, c.n_user);
+	count_stack(w, &stack, c.n_user - rest);
+	job->chain = add_chain(w, sample->pid, &stack, &c, rest);
+	job->is_done = true;
+	if (job->chain == SEAM_NONE)
+		w->error = -ENOMEM;
+}
+
+void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
+{
+	const struct seam_perf_data *data = w->dumps->data;
+	const struct seam_perf_attr *attr =
+		&data->events.items[job->event].attr;
+	struct seam_unwind_registers regs = { 0 };
+	struct seam_perf_sample sample;
+
+	job->chain = SEAM_NONE;
+	if (seam_perf_sample_read(attr, data->endian, job->payload, &sample) ==
+	    0 && seam_perf_registers_x86_64(&sample.user_regs, regs.value,
+					    &regs.known)) {
+		if (attr->sample_stack_user > w->counts.dump_bytes)
+			w->counts.dump_bytes = attr->sample_stack_user;
+		take_stack(w, job, &sample, &regs);
+		return;
+	}
+	w->counts.n_empty++;
+	job->is_done = true;
+}
+
+void seam_dump_walk_fini(struct seam_dump_walk *w)
+{
+	seam_code_space_fini(&w->space);
+	seam_callchains_fini(&w->chains);
+	free(w->early.items);
+	free(w->needed.items);
+	free(w->words.items);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dump_walk.h - one thread's part of stack_dumps.h: walk, make a callchain,
+ * count
+ *
+ * Threads: one for each struct seam_dump_walk; what they share is only read.
+ */
+#ifndef SEAM_DUMP_WALK_H
+#define SEAM_DUMP_WALK_H
+
+#include "model/perf/code_space.h"
+#include "model/perf/stack_dumps.h"
+
+enum { SEAM_DUMP_MAX_FRAMES = 4096 };	/* of 16 bytes: a dump of 64 KiB */
+
+/* A sample of a batch. */
+struct seam_dump_job {
+	struct seam_bytes payload;
+	uint32_t sample;		/* of the profile */
+	uint16_t event;
+	bool is_done;
+	uint32_t chain;		/* of the walker's; SEAM_NONE: as it was */
+};
+
+struct seam_dump_walk {
+	const struct seam_stack_dumps *dumps;
+	const int32_t *jvms;		/* processes with a JVM, sorted */
+	size_t n_jvms;
+	struct seam_code_space space;
+	struct seam_task_at at;
+	struct seam_callchains chains;		/* of the stacks walked here */
+	struct seam_stack_counts counts;	/* but for .modules */
+	/* stacks that ended early, by module and reason; JIT code first */
+	SEAM_ARRAY(uint64_t) early;
+	SEAM_ARRAY(uint32_t) needed;		/* modules to be opened */
+	SEAM_ARRAY(uint64_t) words;		/* of one callchain */
+	int error;				/* 0 or -ENOMEM */
+	struct seam_unwind_frame frames[SEAM_DUMP_MAX_FRAMES];
+};
+
+/* Unwind @job; it is not done where a file is needed first. */
+void seam_dump_walk_job(struct seam_dump_walk *walk,
+			struct seam_dump_job *job);
+
+/* Add its counts to those of the profile. */
+void seam_dump_walk_count(const struct seam_dump_walk *walk,
+			  struct seam_stack_counts *counts);
+
+void seam_dump_walk_fini(struct seam_dump_walk *walk);
+
+#endif /* SEAM_DUMP_WALK_H */

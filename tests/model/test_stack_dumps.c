@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_stack_dumps.c - registers and copies of the stack in a recording
+ *
+ * Files are made by hand around this program's own registers, stack and
+ * mappings, so that every frame is known.
+ */
+#include "model/perf/stack_dumps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../perf_bytes.h"
+#include "base/workers.h"
+#include "model/perf/load_perf.h"
+#include "wire/perf/perf_registers.h"
+
+#define USER ((uint64_t)PERF_CONTEXT_USER)
+#define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
+
+enum { PID = 7, MAX_STACK = 32768 };
+
+/* -- a sample of this program ------------------------------------------- */
+
+/* One sample's user registers, by the kernel's number, and stack. */
+struct taken {
+	uint64_t regs[24];
+	uint64_t abi;
+	uint8_t stack[MAX_STACK];
+	size_t n_stack;			/* valid bytes */
+};
+
+static struct taken taken;
+static volatile int sink;
+static uint64_t stack_end;		/* of this thread */
+static struct { uint64_t begin, end, offset; char path[512]; } maps[256];
+static size_t n_maps;
+
+/* Mappings of code; a few pages that have no file are left out. */
+static int read_maps(void **state)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[1024], perms[8];
+
+	(void)state;
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		uint64_t begin, end, offset;
+		char path[512] = "";
+
+		sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64
+		       " %*s %*s %511[^\n]", &begin, &end, perms, &offset,
+		       path);
+		if (strstr(path, "[stack]"))
+			stack_end = end;
+		if (!strchr(perms, 'x') || !*path || n_maps == 256)
+			continue;
+		maps[n_maps].begin = begin;
+		maps[n_maps].end = end;
+		maps[n_maps].offset = offset;
+		snprintf(maps[n_maps++].path, sizeof(path), "%s", path);
+	}
+	fclose(file);
+	assert_true(stack_end > 0);
+	return 0;
+}
+
+/* What is there may be a sanitizer's red zone. */
+__attribute__((no_sanitize_address))
+static void copy_stack(uint64_t from)
+{
+	const volatile uint8_t *stack = (const void *)(uintptr_t)from;
+
+	taken.n_stack = stack_end - from < MAX_STACK ?
+			(size_t)(stack_end - from) : MAX_STACK;
+	taken.n_stack &= ~(size_t)7;
+	for (size_t i = 0; i < taken.n_stack; i++)
+		taken.stack[i] = stack[i];
+}
+
+static void take(const ucontext_t *context)
+{
+	static const int order[24] = {
+		REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP,
+		REG_RSP, REG_RIP, 0, 0, 0, 0, 0, 0, 0, REG_R8, REG_R9,
+		REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+	};
+
+	for (int i = 0; i < 24; i++)
+		taken.regs[i] =
+			(uint64_t)context->uc_mcontext.gregs[order[i]];
+	taken.abi = PERF_SAMPLE_REGS_ABI_64;
+	copy_stack(taken.regs[7]);
+}
+
+__attribute__((noipa)) static void inner(void)
+{
+	ucontext_t context;
+
+	getcontext(&context);
+	take(&context);
+	sink++;
+}
+
+__attribute__((noipa)) static void middle(int depth)
+{
+	if (depth > 1)
+		middle(depth - 1);
+	else
+		inner();
+	sink++;
+}
+
+__attribute__((noipa)) static void outer(int depth)
+{
+	middle(depth);
+	sink++;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	inner();
+	sink++;
+}
+
+/* -- recordings --------------------------------------------------------- */
+
+static void put_maps(struct bytes *b)
+{
+	put_comm(b, PID, PID, "test", true, 1);
+	for (size_t i = 0; i < n_maps; i++)
+		put_mmap2(b, PID, maps[i].begin, maps[i].end - maps[i].begin,
+			  maps[i].offset, maps[i].path, 2);
+}
+
+/* What a sample has besides its registers and stack. */
+struct made {
+	uint64_t chain[40];
+	size_t n_chain;
+	uint64_t stated;		/* bytes of stack, if not those there */
+	bool is_stated;
+	uint16_t misc;
+};
+
+static void put_dump(struct bytes *b, uint64_t time, const struct made *made)
+{
+	size_t at = begin_record(b, PERF_RECORD_SAMPLE, made && made->misc ?
+				 made->misc : PERF_RECORD_MISC_USER);
+	size_t n = made ? made->n_chain : 0;
+
+	put_u64(b, TEST_ID_1);
+	put_u64(b, made && made->misc ? made->chain[1] : taken.regs[8]);
+	put_u32(b, PID);
+	put_u32(b, PID);
+	put_u64(b, time);
+	put_u32(b, 1);
+	put_u32(b, 0);
+	put_u64(b, 250000);
+	put_u64(b, n);
+	for (size_t i = 0; i < n; i++)
+		put_u64(b, made->chain[i]);
+	put_u64(b, taken.abi);
+	for (int i = 0; taken.abi && i < 24; i++)
+		if (SEAM_PERF_X86_64_MASK >> i & 1)
+			put_u64(b, taken.regs[i]);
+	put_u64(b, taken.n_stack);
+	put(b, taken.stack, taken.n_stack);
+	if (taken.n_stack)
+		put_u64(b, made && made->is_stated ? made->stated :
+			taken.n_stack);
+	end_record(b, at);
+}
+
+struct loaded {
+	struct bytes file;
+	struct seam_profile profile;
+};
+
+/* A file whose events have registers and stacks; free(.data). */
+static struct bytes make_dumps(const struct bytes *data)
+{
+	struct bytes file = make_file(data);
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t at = 120 + 144 * i;
+
+		set_n(&file, at + 24, TEST_SAMPLE_TYPE |
+		      PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER, 8);
+		set_n(&file, at + 80, SEAM_PERF_X86_64_MASK, 8);
+		set_n(&file, at + 88, MAX_STACK, 4);
+	}
+	return file;
+}
+
+/* Takes @file.  The files of this machine are used unchecked. */
+static void load_file(struct loaded *l, struct bytes made)
+{
+	const char *root = "/";
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) {
+			.symfs = &root, .n_symfs = 1, .no_lines = true,
+		});
+	struct seam_file file = { 0 };
+	struct seam_err err = { 0 };
+
+	l->file = made;
+	file.bytes = (struct seam_bytes) { made.data, made.size };
+	assert_int_equal(seam_profile_init(&l->profile), 0);
+	assert_int_equal(seam_load_perf(&l->profile,
+		&(struct seam_perf_input) { .data = &file }, symbols, &err),
+		0);
+	seam_symbols_free(symbols);
+}
+
+static void load(struct loaded *l, struct bytes *data)
+{
+	load_file(l, make_dumps(data));
+	free(data->data);
+}
+
+static void unload(struct loaded *l)
+{
+	seam_profile_fini(&l->profile);
+	free(l->file.data);
+}
+
+/* "leaf caller ...", of sample @i, without what is above @until. */
+static const char *stack_text(const struct loaded *l, size_t i,
+			      const char *until)
+{
+	static char text[65536];
+	const struct seam_profile *p = &l->profile;
+	size_t pos = 0;
+
+	text[0] = '\0';
+	for (uint32_t s = p->samples.stack[i]; s && pos < sizeof(text);
+	     s = p->stacks.items[s].parent) {
+		const struct seam_frame *frame =
+			&p->frames.items[p->stacks.items[s].frame];
+		const char *name = seam_profile_text(p,
+			p->functions.items[frame->function].name);
+
+		pos += (size_t)snprintf(text + pos, sizeof(text) - pos, "%s%s",
+					pos ? " " : "", name);
+		if (until && strcmp(name, until) == 0)
+			break;
+	}
+	return text;
+}
+
+static uint64_t ended(const struct loaded *l, enum seam_stack_end end)
+{
+	return l->profile.stack_counts.n_ended[end];
+}
+
+/* The sample of take() alone. */
+static void load_one(struct loaded *l, const struct made *made)
+{
+	struct bytes data = { .endian = SEAM_LITTLE };
+
+	put_maps(&data);
+	put_dump(&data, 10, made);
+	load(l, &data);
+}
+
+/* -- tests -------------------------------------------------------------- */
+
+static void a_copy_of_the_stack_gives_all_frames(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	outer(3);
+	load_one(&l, NULL);
+	assert_string_equal(stack_text(&l, 0, "outer"),
+			    "inner middle middle middle outer");
+	assert_non_null(strstr(stack_text(&l, 0, NULL), " main "));
+	assert_string_equal(strrchr(stack_text(&l, 0, NULL), ' '), " _start");
+	assert_int_equal(ended(&l, SEAM_STACK_COMPLETE), 1);
+	assert_true(l.profile.stack_counts.n_frames[SEAM_STACK_BY_CFI] > 5);
+	assert_int_equal(l.profile.stack_counts.dump_bytes, MAX_STACK);
+	unload(&l);
+}
+
+static void a_signal_handler_leads_to_the_code_that_it_interrupted(void **state)
+{
+	struct loaded l;
+	const char *text;
+
+	(void)state;
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	load_one(&l, NULL);
+	text = stack_text(&l, 0, NULL);
+	assert_non_null(strstr(text, "inner on_signal "));
+	assert_non_null(strstr(text, " raise"));
+	assert_non_null(strstr(text, " main "));
+	unload(&l);
+}
+
+static void the_kernels_frames_come_before_those_of_the_stack(void **state)
+{
+	const struct made made = {
+		.chain = { KERNEL, UINT64_C(0xffffffff81000010) },
+		.n_chain = 2, .misc = PERF_RECORD_MISC_KERNEL,
+	};
+	struct loaded l;
+	const char *text;
+
+	(void)state;
+	outer(1);
+	load_one(&l, &made);
+	text = stack_text(&l, 0, "outer");
+	assert_non_null(strstr(text, "]"));
+	assert_string_equal(strstr(text, "] ") + 2, "inner middle outer");
+	unload(&l);
+}
+
+/* As in a file that "seam record" wrote with both. */
+static void the_kernels_user_chain_goes_on_where_the_copy_ends(void **state)
+{
+	struct made made = { .chain = { USER }, .n_chain = 1 };
+	struct loaded whole, cut;
+	uint64_t pcs[64] = { 0 };
+	size_t n = 0;
+
+	(void)state;
+	outer(3);
+	load_one(&whole, NULL);
+	for (uint32_t s = whole.profile.samples.stack[0]; s && n < 64;
+	     s = whole.profile.stacks.items[s].parent) {
+		const struct seam_frame *f = &whole.profile.frames.items[
+			whole.profile.stacks.items[s].frame];
+		const char *path = seam_profile_path(&whole.profile,
+						     f->module);
+		uint64_t pc = 0;
+
+		for (size_t i = 0; i < n_maps; i++)
+			if (strcmp(maps[i].path, path) == 0 &&
+			    f->addr >= maps[i].offset && f->addr -
+			    maps[i].offset < maps[i].end - maps[i].begin)
+				pc = f->addr - maps[i].offset + maps[i].begin;
+		/* a return address is one after what was looked up */
+		pcs[n] = pc + (n > 0);
+		n++;
+	}
+	assert_true(n > 6 && n < 36);
+	/* the kernel missed a caller, and the copy ends in the third middle */
+	made.chain[made.n_chain++] = pcs[0];
+	for (size_t i = 2; i < n; i++)
+		made.chain[made.n_chain++] = pcs[i];
+	for (taken.n_stack = 64; taken.n_stack < 4096; taken.n_stack += 8) {
+		load_one(&cut, &made);
+		if (ended(&cut, SEAM_STACK_COMPLETE))
+			break;
+		unload(&cut);
+	}
+	assert_string_equal(stack_text(&cut, 0, NULL),
+			    stack_text(&whole, 0, NULL));
+	assert_int_equal(cut.profile.stack_counts.n_continued, 1);
+	assert_true(cut.profile.stack_counts
+		    .n_frames[SEAM_STACK_BY_KERNEL] > 1);
+	unload(&cut);
+	unload(&whole);
+}
+
+static void a_stack_ends_with_the_copy_and_is_counted(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	outer(3);
+	taken.n_stack = 0;			/* the kernel could read none */
+	load_one(&l, NULL);
+	assert_string_equal(stack_text(&l, 0, NULL), "inner");
+	assert_int_equal(ended(&l, SEAM_STACK_UNREADABLE), 1);
+	unload(&l);
+	/* fewer bytes than there are, by the count of the kernel */
+	outer(3);
+	load_one(&l, &(struct made) { .is_stated = true, .stated = 8 });
+	assert_string_equal(stack_text(&l, 0, NULL), "inner");
+	assert_int_equal(ended(&l, SEAM_STACK_TRUNCATED), 1);
+	unload(&l);
+}
+
+/* The innermost function is known even so. */
+static void a_file_that_is_not_here_ends_the_stack_with_that_reason(
+								void **state)
+{
+	struct bytes data = { .endian = SEAM_LITTLE };
+	struct loaded l;
+	const struct seam_stack_counts *c = &l.profile.stack_counts;
+
+	(void)state;
+	outer(3);
+	put_comm(&data, PID, PID, "test", true, 1);
+	for (size_t i = 0; i < n_maps; i++)
+		put_mmap2(&data, PID, maps[i].begin,
+			  maps[i].end - maps[i].begin, maps[i].offset,
+			  "/nowhere/else", 2);
+	put_dump(&data, 10, NULL);
+	load(&l, &data);
+	assert_memory_equal(stack_text(&l, 0, NULL), "[else+0x", 8);
+	assert_null(strchr(stack_text(&l, 0, NULL), ' '));
+	assert_int_equal(ended(&l, SEAM_STACK_NO_FILE), 1);
+	assert_int_equal(c->n_modules, 1);
+	assert_string_equal(c->modules[0].path, "/nowhere/else");
+	assert_int_equal(c->modules[0].end, SEAM_STACK_NO_FILE);
+	unload(&l);
+}
+
+static void what_is_mapped_counts_at_the_time_of_the_sample(void **state)
+{
+	struct bytes data = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	outer(2);
+	put_dump(&data, 10, NULL);		/* nothing is mapped */
+	put_comm(&data, PID, PID, "test", true, 11);
+	for (size_t i = 0; i < n_maps; i++)
+		put_mmap2(&data, PID, maps[i].begin,
+			  maps[i].end - maps[i].begin, maps[i].offset,
+			  maps[i].path, 12);
+	put_dump(&data, 20, NULL);
+	put_comm(&data, PID, PID, "other", true, 21);
+	put_dump(&data, 30, NULL);		/* nothing again */
+	load(&l, &data);
+	assert_string_equal(stack_text(&l, 0, NULL), "[unknown]");
+	assert_string_equal(stack_text(&l, 1, "outer"),
+			    "inner middle middle outer");
+	assert_string_equal(stack_text(&l, 2, NULL), "[unknown]");
+	assert_int_equal(ended(&l, SEAM_STACK_NO_MAPPING), 2);
+	assert_int_equal(ended(&l, SEAM_STACK_COMPLETE), 1);
+	unload(&l);
+}
+
+/* Within exec all are 0; a 32-bit task has others. */
+static void registers_without_a_user_stack_are_no_broken_stack(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	outer(1);
+	memset(taken.regs, 0, sizeof(taken.regs));
+	taken.n_stack = 0;
+	load_one(&l, NULL);
+	assert_int_equal(seam_stack_counts_total(&l.profile.stack_counts), 0);
+	assert_int_equal(l.profile.stack_counts.n_empty, 1);
+	unload(&l);
+
+	outer(1);
+	taken.abi = PERF_SAMPLE_REGS_ABI_32;
+	load_one(&l, NULL);
+	assert_int_equal(seam_stack_counts_total(&l.profile.stack_counts), 0);
+	assert_int_equal(l.profile.stack_counts.n_empty, 1);
+	assert_string_equal(stack_text(&l, 0, NULL), "inner");
+	unload(&l);
+
+	outer(1);
+	taken.abi = PERF_SAMPLE_REGS_ABI_NONE;
+	taken.n_stack = 0;
+	load_one(&l, NULL);
+	assert_int_equal(seam_stack_counts_total(&l.profile.stack_counts), 0);
+	unload(&l);
+}
+
+/* Any registers, any stack: an end, and frames in mapped code alone. */
+static void hostile_registers_and_stacks_end(void **state)
+{
+	struct bytes data = { .endian = SEAM_LITTLE };
+	uint64_t seed = 1;
+	struct loaded l;
+	size_t n = 600;
+
+	(void)state;
+	put_maps(&data);
+	for (size_t i = 0; i < n; i++) {
+		outer((int)(i % 5) + 1);
+		taken.n_stack = taken.n_stack < 2048 ? taken.n_stack : 2048;
+		for (size_t k = 0; k < i % 7 + 1; k++) {
+			seed = seed * UINT64_C(6364136223846793005) + 1;
+			if (i % 3)
+				memcpy(taken.stack + seed / 7 %
+				       (taken.n_stack - 8), &seed, 8);
+			if (i % 3 != 1)
+				taken.regs[(seed >> 33) % 24] =
+					i % 2 ? seed : seed >> 60 ?
+					taken.regs[7] + (seed >> 50) :
+					UINT64_MAX - (seed >> 40);
+		}
+		put_dump(&data, 10 + i, NULL);
+	}
+	load(&l, &data);
+	assert_int_equal(l.profile.samples.n, n);
+	assert_int_equal(seam_stack_counts_total(&l.profile.stack_counts) +
+			 l.profile.stack_counts.n_empty, n);
+	unload(&l);
+}
+
+static void a_cut_or_changed_recording_gives_what_is_whole(void **state)
+{
+	struct bytes data = { .endian = SEAM_LITTLE }, whole;
+	uint64_t seed = 3;
+
+	(void)state;
+	put_maps(&data);
+	for (uint64_t i = 0; i < 4; i++) {
+		outer(2);
+		taken.n_stack = 512;
+		put_dump(&data, 10 + i, NULL);
+	}
+	whole = make_dumps(&data);
+	for (size_t size = whole.size - data.size; size < whole.size;
+	     size += 61) {
+		struct bytes copy = { .endian = SEAM_LITTLE };
+		struct loaded l;
+
+		put(&copy, whole.data, size % 2 ? size : whole.size);
+		for (int k = 0; k < 3 && size % 2 == 0; k++) {
+			seed = seed * UINT64_C(6364136223846793005) + 1;
+			copy.data[600 + (seed >> 33) % (copy.size - 700)] ^=
+				(uint8_t)(1 << (seed >> 61));
+		}
+		load_file(&l, copy);
+		assert_true(l.profile.samples.n <= 4 + 40);
+		unload(&l);
+	}
+	free(whole.data);
+	free(data.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_copy_of_the_stack_gives_all_frames),
+		cmocka_unit_test(
+		    a_signal_handler_leads_to_the_code_that_it_interrupted),
+		cmocka_unit_test(
+			the_kernels_frames_come_before_those_of_the_stack),
+		cmocka_unit_test(
+			the_kernels_user_chain_goes_on_where_the_copy_ends),
+		cmocka_unit_test(a_stack_ends_with_the_copy_and_is_counted),
+		cmocka_unit_test(
+		    a_file_that_is_not_here_ends_the_stack_with_that_reason),
+		cmocka_unit_test(
+			what_is_mapped_counts_at_the_time_of_the_sample),
+		cmocka_unit_test(
+			registers_without_a_user_stack_are_no_broken_stack),
+		cmocka_unit_test(hostile_registers_and_stacks_end),
+		cmocka_unit_test(
+			a_cut_or_changed_recording_gives_what_is_whole),
+	};
+
+	return cmocka_run_group_tests(tests, read_maps, NULL);
+}
