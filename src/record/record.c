@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* How long files may be copied, or /proc be read at the start. */
 #define MAX_COPY_NS (60 * SEAM_NS_PER_S)
@@ -200,7 +201,7 @@ static int begin(struct seam_session *s, struct seam_err *err)
 
 	if (r < 0)
 		return r;
-	seam_running_kernel_read(&s->kernel);
+	seam_kernel_identify(&s->kernel, NULL);
 	set_start(s);
 	r = begin_data(s, err);
 	if (r == 0)
@@ -340,7 +341,8 @@ static void fini(struct seam_session *s)
 	seam_drain_fini(&s->drain);
 	seam_kept_files_fini(&s->kept_files);
 	seam_kept_hits_fini(&s->kept_hits);
-	seam_kept_kernel_fini(&s->kept_kernel);
+	if (s->kernel_fd > 0)
+		close(s->kernel_fd);
 	seam_services_fini(&s->services);
 	seam_jit_service_fini(&s->jit);
 	seam_new_threads_fini(&s->new_threads);
