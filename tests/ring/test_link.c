@@ -738,7 +738,8 @@ static void a_wakeup_socket_in_bad_hands_stops_nobody(void **state)
 static const struct seam_link_service odd = {
 	.name = "odd", .n_free = 1,
 	.geometry = {
-		.n_slots = 3, .mode = SEAM_RING_OVERWRITE, .data_bytes = 8192,
+		.n_slots = 3, .data_bytes = 8192,
+		.mode = SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
 		.aux_bytes = 16384, .aux_free_running = 1, .watermark = 5,
 	},
 };
