@@ -22,7 +22,8 @@ struct existing {
 	uint64_t n_bytes;
 	size_t n_waiting;
 	uint64_t n_stuck;	/* processes */
-	uint64_t n_left_out;	/* mappings */
+	uint64_t n_too_large;	/* processes, beyond SEAM_EXISTING_MAX_BYTES */
+	uint64_t n_left_out;	/* mappings of the others */
 	int r;			/* -errno of the first write that failed */
 	struct seam_err *err;
 };
@@ -38,9 +39,7 @@ static void read_run(struct seam_helper_job *job)
 {
 	struct read_job *r = (struct read_job *)job;
 
-	seam_synth_process(&r->synth, r->pid);
-	if (r->namespaces)
-		seam_synth_namespaces(&r->synth, r->pid);
+	seam_synth_process(&r->synth, r->pid, r->namespaces);
 }
 
 static void track_files(struct seam_session *s, const struct seam_synth *synth)
@@ -62,11 +61,11 @@ static void read_done(struct seam_helper_job *job, void *context)
 	struct existing *e = context;
 
 	e->n_waiting--;
-	e->n_left_out += r->synth.n_left_out;
 	if (e->n_bytes + r->synth.bytes.n > SEAM_EXISTING_MAX_BYTES) {
-		e->n_left_out++;
+		e->n_too_large++;
 		return;
 	}
+	e->n_left_out += r->synth.n_left_out;
 	e->n_bytes += r->synth.bytes.n;
 	track_files(e->s, &r->synth);
 	if (e->r == 0)
@@ -135,6 +134,10 @@ static void report(const struct existing *e)
 		seam_session_note(e->s, false, "%" PRIu64 " processes that "
 			"ran before were not recorded: reading /proc took too "
 			"long; symbols may be missing", e->n_stuck);
+	if (e->n_too_large)
+		seam_session_note(e->s, false, "%" PRIu64 " processes that "
+			"ran before were not recorded: all have too many "
+			"mappings; symbols may be missing", e->n_too_large);
 	if (e->n_left_out)
 		seam_session_note(e->s, false, "%" PRIu64 " mappings of "
 			"processes that ran before were left out: too many",

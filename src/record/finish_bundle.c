@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* finish_bundle.c - copy files into the bundle, and report; finish_bundle.h */
-#include "record/finish_bundle.h"
-
+/* finish_bundle.c - copy files into the bundle, and report; recording.h */
 #include "record/session.h"
 
+#include "symbol/kernel/kernel_cache.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <unistd.h>
+
+#define KERNEL_SYMBOLS "kernel.sym.zst"
 
 /* Messages, after the number of files or processes. */
 static const char *const file_messages[SEAM_KEPT_N_CAUSES] = {
@@ -42,14 +46,42 @@ static const char *const jit_messages[SEAM_KEPT_N_CAUSES] = {
 				  "files was interrupted by a signal",
 };
 
+/* Link the last copy.  False: no copy, other modules, another file system. */
+static bool link_kernel(const struct seam_session *s, int dir)
+{
+	char path[32];
+
+	if (s->kernel_fd <= 0 || !s->kernel_modules ||
+	    s->kernel_modules != seam_kernel_modules())
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->kernel_fd);
+	return linkat(AT_FDCWD, path, dir, KERNEL_SYMBOLS,
+		      AT_SYMLINK_FOLLOW) == 0;
+}
+
+/*
+ * Each snapshot has the symbols of the kernel: all but the first are links to
+ * one file, as long as no module is loaded or unloaded.
+ */
 static void copy_kernel(struct seam_recording *recording,
 			struct seam_session *s)
 {
+	int dir = recording->bundle.dir, r;
 	struct seam_err err = { 0 };
-	int r = seam_kept_kernel(&s->kept_kernel, recording->bundle.dir, &err);
+	uint64_t modules;
 
-	if (r == 0)
+	if (link_kernel(s, dir))
 		return;
+	modules = seam_kernel_modules();
+	r = seam_kernel_capture(dir, KERNEL_SYMBOLS, &err);
+	if (r == 0) {
+		if (s->kernel_fd > 0)
+			close(s->kernel_fd);
+		s->kernel_fd = openat(dir, KERNEL_SYMBOLS, O_RDONLY |
+				      O_NOFOLLOW | O_CLOEXEC);
+		s->kernel_modules = modules;
+		return;
+	}
 	seam_session_note(s, false, "the kernel's symbols were not copied: %s",
 			  err.cause[0]);
 	/* what this user may not read is not counted as skipped */
@@ -126,26 +158,4 @@ void seam_recording_add_files(struct seam_recording *recording,
 	report(s, &kept->jit, jit_messages);
 	recording->skipped |= is_incomplete(&kept->files) ||
 			      is_incomplete(&kept->jit);
-}
-
-struct seam_manifest_kept seam_kept_manifest(
-	const struct seam_kept_files_counts *counts)
-{
-	struct seam_kept_counts sum = counts->files;
-
-	seam_kept_counts_add(&sum, &counts->jit);
-	return (struct seam_manifest_kept) {
-		.n_files = counts->files.n_copied,
-		.n_file_bytes = counts->files.n_bytes,
-		.n_dumps = counts->jit.n_copied,
-		.n_dump_bytes = counts->jit.n_bytes,
-		.n_missed = sum.n_left_out[SEAM_KEPT_GONE],
-		.n_refused = sum.n_left_out[SEAM_KEPT_REFUSED],
-		.n_leased = sum.n_left_out[SEAM_KEPT_LEASED],
-		.n_stuck = sum.n_left_out[SEAM_KEPT_TIMED_OUT],
-		.n_too_large = sum.n_left_out[SEAM_KEPT_TOO_LARGE],
-		.n_too_many = sum.n_left_out[SEAM_KEPT_TOO_MANY],
-		.n_unwritten = sum.n_left_out[SEAM_KEPT_NOT_WRITTEN],
-		.n_interrupted = sum.n_left_out[SEAM_KEPT_INTERRUPTED],
-	};
 }

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { WAIT_MS = 20 };	/* between two checks for overdue jobs */
 
@@ -226,7 +227,7 @@ static int begin(struct seam_session *s, struct seam_err *err)
 
 	if (r < 0)
 		return r;
-	seam_running_kernel_read(&s->kernel);
+	seam_kernel_identify(&s->kernel, NULL);
 	set_start(s);
 	r = begin_data(s, err);
 	if (r == 0)
@@ -383,7 +384,8 @@ static void fini(struct seam_session *s)
 	seam_live_stacks_fini(&s->stacks);
 	seam_kept_files_fini(&s->kept_files);
 	seam_kept_hits_fini(&s->kept_hits);
-	seam_kept_kernel_fini(&s->kept_kernel);
+	if (s->kernel_fd > 0)
+		close(s->kernel_fd);
 	seam_services_fini(&s->services);
 	seam_jit_service_fini(&s->jit);
 	seam_new_threads_fini(&s->new_threads);

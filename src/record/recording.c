@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* recording.c - perf.data, manifest, features; see recording.h */
+/* recording.c - begin perf.data, write the manifest; see recording.h */
 #include "record/recording.h"
 
-#include "record/finish_bundle.h"
-#include "record/perf/header_info.h"
 #include "record/session.h"
 #include "wire/manifest.h"
 
@@ -34,22 +32,6 @@ int seam_recording_begin_data(struct seam_recording *recording,
 
 	return fd < 0 ? fd :
 	       seam_data_file_begin(&recording->data, fd, sources, err);
-}
-
-int seam_recording_write_features(struct seam_recording *recording,
-				  const struct seam_session *s,
-				  struct seam_err *err)
-{
-	const struct seam_header_info info = {
-		.sources = &s->sources,
-		.kernel = &s->kernel.identity,
-		.words = s->options->words,
-		.n_words = s->options->n_words,
-		.start_wall_ns = s->start_wall_ns,
-		.start_ns = s->start_ns,
-	};
-
-	return seam_header_info_write(&info, &recording->data, err);
 }
 
 static size_t list_left_out(const struct seam_session *s, const char **names)
@@ -100,6 +82,28 @@ static size_t list_by_event(const struct seam_recording *recording,
 	return n;
 }
 
+static struct seam_manifest_kept describe_kept(
+	const struct seam_kept_files_counts *counts)
+{
+	struct seam_kept_counts sum = counts->files;
+
+	seam_kept_counts_add(&sum, &counts->jit);
+	return (struct seam_manifest_kept) {
+		.n_files = counts->files.n_copied,
+		.n_file_bytes = counts->files.n_bytes,
+		.n_dumps = counts->jit.n_copied,
+		.n_dump_bytes = counts->jit.n_bytes,
+		.n_missed = sum.n_left_out[SEAM_KEPT_GONE],
+		.n_refused = sum.n_left_out[SEAM_KEPT_REFUSED],
+		.n_leased = sum.n_left_out[SEAM_KEPT_LEASED],
+		.n_stuck = sum.n_left_out[SEAM_KEPT_TIMED_OUT],
+		.n_too_large = sum.n_left_out[SEAM_KEPT_TOO_LARGE],
+		.n_too_many = sum.n_left_out[SEAM_KEPT_TOO_MANY],
+		.n_unwritten = sum.n_left_out[SEAM_KEPT_NOT_WRITTEN],
+		.n_interrupted = sum.n_left_out[SEAM_KEPT_INTERRUPTED],
+	};
+}
+
 static struct seam_manifest describe(const struct seam_recording *recording,
 				     const struct seam_session *s)
 {
@@ -109,9 +113,9 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.snapshots = s->options->overwrite || s->sources.aux_snapshots,
 		.words = s->options->words,
 		.n_words = s->options->n_words,
-		.boot_id = s->kernel.identity.boot_id,
-		.kernel_build_id_size = s->kernel.identity.build_id_size,
-		.kernel_text_addr = s->kernel.identity.text_addr,
+		.boot_id = s->kernel.boot_id,
+		.kernel_build_id_size = s->kernel.build_id_size,
+		.kernel_text_addr = s->kernel.text_addr,
 		.vdso_build_id_size = s->kept_files.vdso_build_id_size,
 		.kernel_clock = seam_sources_has_aux(&s->sources),
 		.start_wall_ns = s->start_wall_ns,
@@ -124,10 +128,10 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.n_area_bytes = recording->data.counts.n_aux_bytes,
 		.n_rings = s->sources.rings.n,
 		.n_jit_streams = s->jit.dumps.n_streams,
-		.kept = seam_kept_manifest(&recording->kept),
+		.kept = describe_kept(&recording->kept),
 	};
 
-	memcpy(m.kernel_build_id, s->kernel.identity.build_id,
+	memcpy(m.kernel_build_id, s->kernel.build_id,
 	       sizeof(m.kernel_build_id));
 	memcpy(m.vdso_build_id, s->kept_files.vdso_build_id,
 	       sizeof(m.vdso_build_id));

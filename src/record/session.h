@@ -10,7 +10,6 @@
 #define SEAM_SESSION_H
 
 #include "record/bundle/kept_hits.h"
-#include "record/bundle/kept_kernel.h"
 #include "record/events/event_list.h"
 #include "record/loop.h"
 #include "record/recording.h"
@@ -18,7 +17,6 @@
 #include "record/perf/new_threads.h"
 #include "record/perf/stopped.h"
 #include "record/proc/child.h"
-#include "record/proc/running_kernel.h"
 #include "record/record.h"
 #include "record/rounds.h"
 #include "record/services/jit_service.h"
@@ -28,7 +26,7 @@
 struct seam_session {
 	const struct seam_record_options *options;
 	struct seam_record_result *result;
-	struct seam_running_kernel kernel;
+	struct seam_kernel_identity kernel;	/* 0: may not be read */
 	uint64_t start_ns, start_wall_ns;	/* the same moment */
 
 	/* The command, and the events that are recorded. */
@@ -55,7 +53,8 @@ struct seam_session {
 	/* Readers of the side-band. */
 	struct seam_kept_files kept_files;	/* for all bundles */
 	struct seam_kept_hits kept_hits;	/* with --keep-files */
-	struct seam_kept_kernel kept_kernel;	/* for all bundles */
+	int kernel_fd;			/* the last copy of its symbols; 0: none */
+	uint64_t kernel_modules;	/* hash of those loaded then; 0: unknown */
 	struct seam_services services;	/* rings of programs */
 	struct seam_jit_service jit;
 	struct seam_new_threads new_threads;

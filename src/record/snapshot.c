@@ -78,7 +78,7 @@ static void copy_rings(struct ring_copies *c, struct seam_sources *sources)
 	for (size_t i = 0; i < c->n; i++)
 		if (is_copied(&sources->rings.items[i]))
 			seam_ring_snapshot(&sources->rings.items[i].ring,
-					   &c->rings[i]);
+					   &c->rings[i], false);
 	pause_all(sources, 0);
 }
 

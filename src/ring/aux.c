@@ -123,7 +123,6 @@ static void copy(const struct seam_ring_aux *aux,
 	snapshot->data = snapshot->copy;
 	snapshot->bytes = n;
 	snapshot->offset = head - n;
-	snapshot->has_gap = false;
 }
 
 static bool is_zero(const uint8_t *p, uint64_t bytes)
@@ -170,20 +169,6 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 	return snapshot->bytes;
 }
 
-static void find_gap(const struct seam_ring_aux *aux,
-		     struct seam_ring_aux_snapshot *snapshot)
-{
-	/* relaxed: untrusted, and only sets a flag */
-	uint64_t gap = atomic_load_explicit(&aux->control->own.aux_restart,
-					    memory_order_relaxed);
-
-	if (gap == snapshot->offset ||
-	    gap - snapshot->offset >= snapshot->bytes)
-		return;
-	snapshot->has_gap = true;
-	snapshot->gap_offset = gap;
-}
-
 /* Leave out bytes overwritten during the copy.  False: all of them. */
 static bool drop_overwritten(const struct seam_ring_aux *aux,
 			     struct seam_ring_aux_snapshot *snapshot,
@@ -194,7 +179,7 @@ static bool drop_overwritten(const struct seam_ring_aux *aux,
 	/* F: pairs with E; the copy comes before this load */
 	atomic_thread_fence(memory_order_acquire);
 	/* relaxed: ordered by the fence */
-	ahead = atomic_load_explicit(&aux->control->own.aux_head,
+	ahead = atomic_load_explicit(&aux->control->program.aux_head,
 				     memory_order_relaxed) - head;
 	if (ahead > aux->size)
 		drop = snapshot->bytes;
@@ -206,8 +191,8 @@ static bool drop_overwritten(const struct seam_ring_aux *aux,
 	return snapshot->bytes > 0;
 }
 
-size_t seam_ring_aux_snapshot_own(struct seam_ring_aux *aux,
-				  struct seam_ring_aux_snapshot *snapshot)
+size_t seam_ring_aux_snapshot_program(struct seam_ring_aux *aux,
+				      struct seam_ring_aux_snapshot *snapshot)
 {
 	snapshot->bytes = 0;
 	if (!aux->control || snapshot->room < aux->size)
@@ -226,14 +211,5 @@ size_t seam_ring_aux_snapshot_own(struct seam_ring_aux *aux,
 		if (drop_overwritten(aux, snapshot, head) || n == 0)
 			break;
 	}
-	find_gap(aux, snapshot);
 	return snapshot->bytes;
-}
-
-void seam_ring_aux_pause(struct seam_ring_aux *aux, bool pause)
-{
-	if (aux->control)
-		/* relaxed: a request; what it changes is ordered by F */
-		atomic_store_explicit(&aux->control->own.aux_paused, pause,
-				      memory_order_relaxed);
 }

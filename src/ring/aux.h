@@ -38,8 +38,6 @@ struct seam_ring_aux_snapshot {
 	const uint8_t *data;	/* the newest bytes, in copy */
 	size_t bytes;
 	uint64_t offset;	/* free-running position of the first */
-	bool has_gap;		/* the writer was stopped within them */
-	uint64_t gap_offset;	/* where; for programs only, untrusted */
 };
 
 /*
@@ -84,10 +82,7 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
  * Snapshot mode, of a program, which need not stop: bytes that it may have
  * overwritten during the copy are left out.
  */
-size_t seam_ring_aux_snapshot_own(struct seam_ring_aux *aux,
-				  struct seam_ring_aux_snapshot *snapshot);
-
-/* Request a program's writer to stop, which it does at its next chunk. */
-void seam_ring_aux_pause(struct seam_ring_aux *aux, bool pause);
+size_t seam_ring_aux_snapshot_program(struct seam_ring_aux *aux,
+				      struct seam_ring_aux_snapshot *snapshot);
 
 #endif /* SEAM_RING_AUX_H */

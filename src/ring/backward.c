@@ -12,7 +12,6 @@ int seam_ring_snapshot_init(struct seam_ring_snapshot *snapshot,
 {
 	*snapshot = (struct seam_ring_snapshot) {
 		.copy = aligned_alloc(8, data_bytes), .room = data_bytes,
-		.is_first = true,
 	};
 	if (!snapshot->copy)
 		return seam_err_set(err, -ENOMEM,
@@ -27,46 +26,30 @@ void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot)
 	*snapshot = (struct seam_ring_snapshot) { 0 };
 }
 
-/* Count the records in the first @valid bytes of the copy. */
-static size_t count_records(struct seam_ring_snapshot *snapshot, size_t valid)
+/* Limit the span to the whole records in the first @valid bytes of the copy. */
+static size_t find_records(struct seam_ring_snapshot *snapshot, size_t valid)
 {
 	struct seam_ring_header header;
 	size_t pos = 0;
 
-	snapshot->n_records = 0;
 	snapshot->span = (struct seam_ring_span) {
 		.part = { snapshot->copy, snapshot->copy }, .size = { valid },
 	};
 	/* Also ends at the zeros of a ring that was never full. */
-	while (seam_ring_record(&snapshot->span, pos, &header)) {
+	while (seam_ring_record(&snapshot->span, pos, &header))
 		pos += header.size;
-		snapshot->n_records++;
-	}
 	snapshot->span.size[0] = pos;
 	return pos;
 }
 
-/* The bytes since the last snapshot; all when that is unknown. */
-static void set_new_bytes(struct seam_ring_snapshot *snapshot, uint64_t head)
-{
-	uint64_t moved = snapshot->head - head;
-	size_t bytes = snapshot->span.size[0];
-
-	snapshot->new_bytes =
-		snapshot->is_first || moved > bytes ? bytes : moved;
-	snapshot->span.end = head + bytes;
-	snapshot->head = head;
-	snapshot->is_first = false;
-}
-
-static size_t take_snapshot(struct seam_ring *ring,
-			    struct seam_ring_snapshot *snapshot, bool own)
+size_t seam_ring_snapshot(struct seam_ring *ring,
+			  struct seam_ring_snapshot *snapshot,
+			  bool of_a_program)
 {
 	uint64_t head, moved, valid = ring->size;
 	size_t bytes;
 
 	snapshot->span = (struct seam_ring_span) { 0 };
-	snapshot->n_records = snapshot->new_bytes = 0;
 	if (!ring->control || snapshot->room < ring->size)
 		return 0;
 	/* acquire: C, pairs with B; the records come after.  Loaded once. */
@@ -74,38 +57,25 @@ static size_t take_snapshot(struct seam_ring *ring,
 				    memory_order_acquire) & ~UINT64_C(7);
 	seam_ring_load(ring->data, ring->size - 1, head, snapshot->copy,
 		       ring->size);
-	if (own) {
+	if (of_a_program) {
 		/* F: pairs with E; the copy comes before this load */
 		atomic_thread_fence(memory_order_acquire);
 		/* relaxed: ordered by the fence */
 		moved = head - atomic_load_explicit(
-			&ring->control->own.head, memory_order_relaxed);
+			&ring->control->program.head, memory_order_relaxed);
 		valid -= moved < valid ? moved : valid;
 		/* The bytes from the tail on are an earlier owner's. */
 		if (ring->tail - head < valid)
 			valid = ring->tail - head;
 	}
-	bytes = count_records(snapshot, valid);
-	set_new_bytes(snapshot, head);
+	bytes = find_records(snapshot, valid);
+	snapshot->span.end = head + bytes;
 	return bytes;
 }
 
-size_t seam_ring_snapshot(struct seam_ring *ring,
-			  struct seam_ring_snapshot *snapshot)
+void seam_ring_pause(struct seam_ring_control *control, bool pause)
 {
-	return take_snapshot(ring, snapshot, false);
-}
-
-size_t seam_ring_snapshot_own(struct seam_ring *ring,
-			      struct seam_ring_snapshot *snapshot)
-{
-	return take_snapshot(ring, snapshot, true);
-}
-
-void seam_ring_pause(struct seam_ring *ring, bool pause)
-{
-	if (ring->control)
-		/* relaxed: a request; what it changes is ordered by F */
-		atomic_store_explicit(&ring->control->own.paused, pause,
-				      memory_order_relaxed);
+	/* relaxed: a request; what it changes is ordered by F */
+	atomic_store_explicit(&control->program.paused, pause,
+			      memory_order_relaxed);
 }

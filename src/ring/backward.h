@@ -3,8 +3,8 @@
  * backward.h - take a snapshot of a ring that overwrites
  *
  *	seam_ring_snapshot_init(&snapshot, data_bytes, err);
- *	... PERF_EVENT_IOC_PAUSE_OUTPUT 1, or seam_ring_pause(&ring, true) ...
- *	seam_ring_snapshot(&ring, &snapshot);
+ *	... PERF_EVENT_IOC_PAUSE_OUTPUT 1 ...
+ *	seam_ring_snapshot(&ring, &snapshot, false);
  *	... resume ...
  *	while (seam_ring_record(&snapshot.span, pos, &header))
  *		pos += header.size;
@@ -28,11 +28,6 @@ struct seam_ring_snapshot {
 	uint8_t *copy;			/* owned; room for the ring's data */
 	size_t room;			/* bytes */
 	struct seam_ring_span span;	/* whole records, newest first */
-	size_t n_records;
-	/* Bytes at the span's start that were not in the snapshot before. */
-	size_t new_bytes;
-	uint64_t head;			/* of the last snapshot */
-	bool is_first;
 };
 
 /* Allocate memory for snapshots of a ring with @data_bytes.  -ENOMEM. */
@@ -43,17 +38,15 @@ int seam_ring_snapshot_init(struct seam_ring_snapshot *snapshot,
 void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot);
 
 /*
- * Copy the kernel's ring @ring.  Returns the bytes of whole records, 0 when
- * there are none or @snapshot has no room for the ring.
+ * Copy @ring, the kernel's or that @of_a_program, whose producer need not stop.
+ * Returns the bytes of whole records, 0 when there are none or @snapshot has no
+ * room for the ring.
  */
 size_t seam_ring_snapshot(struct seam_ring *ring,
-			  struct seam_ring_snapshot *snapshot);
-
-/* The same for a program's ring, whose producer need not stop. */
-size_t seam_ring_snapshot_own(struct seam_ring *ring,
-			      struct seam_ring_snapshot *snapshot);
+			  struct seam_ring_snapshot *snapshot,
+			  bool of_a_program);
 
 /* Request a program to refuse records, which it counts, or to resume. */
-void seam_ring_pause(struct seam_ring *ring, bool pause);
+void seam_ring_pause(struct seam_ring_control *control, bool pause);
 
 #endif /* SEAM_RING_BACKWARD_H */

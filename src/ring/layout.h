@@ -42,11 +42,11 @@ enum seam_ring_loss {
  *
  *	 512  head	    608  n_begun		704  aux_head
  *	 520  wakeup_head   616  n_lost[4]		712  aux_first
- *	 528  nest	    648  n_lost_unreported	720  aux_restart
- *	 576  paused	    656  n_wakeups		728  aux_n_lost_bytes
- *	 580  aux_paused    664  n_offered		736  aux_nest, aux_flags
+ *	 528  nest	    648  n_lost_unreported	728  aux_n_lost_bytes
+ *	 576  paused	    656  n_wakeups		736  aux_nest, aux_flags
+ *			    664  n_offered
  *
- * The owner of the ring writes all of it but the two pause words.  The
+ * The owner of the ring writes all of it but @paused.  The
  * consumer trusts none of it: head and aux_head can only make it accept fewer
  * bytes, and counts are shown as the producer's own.
  */
@@ -58,8 +58,7 @@ struct seam_ring_state {
 	uint8_t unused_0[44];
 	/* 576: the consumer writes, the producer reads */
 	_Atomic uint32_t paused;	/* not 0: refuse records */
-	_Atomic uint32_t aux_paused;	/* not 0: stop the AUX buffer */
-	uint8_t unused_1[24];
+	uint8_t unused_1[28];
 	/* 608: counts, which never go back */
 	_Atomic uint64_t n_begun;	/* records for which there was room */
 	_Atomic uint64_t n_lost[SEAM_RING_N_LOSSES];
@@ -71,17 +70,17 @@ struct seam_ring_state {
 	/* 704: the AUX buffer */
 	_Atomic uint64_t aux_head;	/* reserved up to here */
 	_Atomic uint64_t aux_first;	/* the head when this owner began */
-	_Atomic uint64_t aux_restart;	/* position of the last gap */
+	uint8_t unused_3[8];
 	_Atomic uint64_t aux_n_lost_bytes;
 	_Atomic uint32_t aux_nest;	/* 1 while there is a writer */
 	_Atomic uint32_t aux_flags;	/* SEAM_RING_AUX_*; aux_producer.h */
-	uint8_t unused_3[24];
+	uint8_t unused_4[24];
 };
 
 /* Positions are free-running, from 0 in a new ring. */
 struct seam_ring_control {
-	uint8_t kernels_own[512];	/* clock data and self-monitoring */
-	struct seam_ring_state own;	/* of producers in user space */
+	uint8_t of_kernel[512];		/* clock data and self-monitoring */
+	struct seam_ring_state program;	/* of producers in user space */
 	uint8_t unused[256];
 	_Atomic uint64_t data_head;	/* producer writes, consumer reads */
 	_Atomic uint64_t data_tail;	/* consumer writes, producer reads */
@@ -94,10 +93,10 @@ struct seam_ring_control {
 };
 
 _Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
-_Static_assert(offsetof(struct seam_ring_control, own.paused) == 576, "");
-_Static_assert(offsetof(struct seam_ring_control, own.n_begun) == 608, "");
-_Static_assert(offsetof(struct seam_ring_control, own.n_offered) == 664, "");
-_Static_assert(offsetof(struct seam_ring_control, own.aux_head) == 704, "");
+_Static_assert(offsetof(struct seam_ring_control, program.paused) == 576, "");
+_Static_assert(offsetof(struct seam_ring_control, program.n_begun) == 608, "");
+_Static_assert(offsetof(struct seam_ring_control, program.n_offered) == 664, "");
+_Static_assert(offsetof(struct seam_ring_control, program.aux_head) == 704, "");
 _Static_assert(offsetof(struct perf_event_mmap_page, __reserved) <= 512,
 	       "the kernel's page has grown into our bytes");
 

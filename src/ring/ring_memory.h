@@ -54,7 +54,7 @@ enum {
 /* Sizes and mode: the same for each ring of a memory. */
 struct seam_ring_geometry {
 	uint32_t n_slots;	/* 1 to SEAM_RING_MAX_SLOTS */
-	uint32_t mode;		/* enum seam_ring_mode */
+	uint32_t mode;		/* FORWARD, or BACKWARD and OVERWRITE */
 	uint64_t data_bytes;	/* power of two, a page to 1 GiB */
 	uint64_t aux_bytes;	/* the same, or 0: no AUX buffer */
 	uint32_t aux_free_running;	/* 0 or 1 */

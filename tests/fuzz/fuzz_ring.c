@@ -90,12 +90,11 @@ static void look_backward(struct seam_ring *ring,
 
 	head &= ~UINT64_C(7);
 	moved = head - reserved;
-	seam_ring_snapshot(ring, shot);
+	seam_ring_snapshot(ring, shot, false);
 	compare(ring->data, head, DATA, &shot->span, true);
-	seam_ring_snapshot_own(ring, shot);
+	seam_ring_snapshot(ring, shot, true);
 	compare(ring->data, head, moved < DATA ? DATA - moved : 0,
 		&shot->span, true);
-	check(shot->new_bytes <= shot->span.size[0]);
 }
 
 static void look_at_area(struct seam_ring_aux *aux,
@@ -113,7 +112,7 @@ static void look_at_area(struct seam_ring_aux *aux,
 	seam_ring_aux_advance(aux, &span);
 	check(aux->tail == head);
 	for (int own = 0; own < 2; own++) {
-		size_t bytes = own ? seam_ring_aux_snapshot_own(aux, shot) :
+		size_t bytes = own ? seam_ring_aux_snapshot_program(aux, shot) :
 			       seam_ring_aux_snapshot(aux, shot);
 
 		check(bytes <= AREA && bytes == shot->bytes);
@@ -154,7 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	seam_ring_aux_snapshot_init(&aux_shot, &aux, NULL);
 	for (size_t i = 0; i < n; i++) {
 		control->data_head = control->aux_head = heads[i];
-		control->own.head = control->own.aux_head =
+		control->program.head = control->program.aux_head =
 			heads[n - 1 - i];
 		look_forward(&ring, heads[i]);
 		look_backward(&ring, &shot, heads[i], heads[n - 1 - i]);

@@ -60,8 +60,7 @@ static void scribble_control(struct seam_ring_control *c, uint64_t *x)
 	uint64_t *words = (void *)c;
 	_Atomic uint64_t *heads[] = {
 		&c->data_head, &c->data_tail, &c->aux_head, &c->aux_tail,
-		&c->own.head, &c->own.aux_head, &c->own.aux_first,
-		&c->own.aux_restart,
+		&c->program.head, &c->program.aux_head, &c->program.aux_first,
 	};
 	uint64_t r = next_random(x);
 	_Atomic uint64_t *head = heads[r / 4 % SEAM_ARRAY_SIZE(heads)];
@@ -192,7 +191,7 @@ static void read_aux(struct seam_owner *owner)
 	struct seam_ring_span span;
 
 	seam_ring_aux_snapshot_init(&shot, &owner->aux, NULL);
-	seam_ring_aux_snapshot_own(&owner->aux, &shot);
+	seam_ring_aux_snapshot_program(&owner->aux, &shot);
 	for (size_t i = 0; i < shot.bytes; i++)
 		sink += shot.data[i];
 	seam_ring_aux_snapshot(&owner->aux, &shot);
@@ -213,7 +212,7 @@ static void take_snapshot(struct seam_owner *owner)
 	struct seam_ring_header header;
 
 	seam_ring_snapshot_init(&shot, geometry.data_bytes, NULL);
-	seam_ring_snapshot_own(&owner->ring, &shot);
+	seam_ring_snapshot(&owner->ring, &shot, true);
 	for (size_t pos = 0; seam_ring_record(&shot.span, pos, &header);
 	     pos += header.size)
 		seen.n_torn += header.size == 0;

@@ -19,7 +19,7 @@ struct fixture {
 	uint8_t *memory;		/* exactly as large as it must be */
 	uint8_t *area;
 	struct seam_ring_control *control;
-	struct seam_ring_state *own;
+	struct seam_ring_state *state;
 	struct seam_ring_producer out;
 	struct seam_ring in;
 	struct seam_ring_aux_producer aux_out;
@@ -34,7 +34,7 @@ static inline void open_fixture(struct fixture *f, enum seam_ring_mode mode,
 	memset(f->memory, 0, PAGE + DATA);
 	memset(f->area, 0, AREA);
 	f->control = (void *)f->memory;
-	f->own = &f->control->own;
+	f->state = &f->control->program;
 	atomic_store(&f->control->data_head, start);
 	atomic_store(&f->control->data_tail, start);
 	atomic_store(&f->control->aux_head, start);

@@ -132,7 +132,7 @@ static void check_area(void)
 
 	seam_ring_aux_attach(&in, (void *)stage->memory, stage->area, AREA);
 	seam_ring_aux_snapshot_init(&shot, &in, NULL);
-	seam_ring_aux_snapshot_own(&in, &shot);
+	seam_ring_aux_snapshot_program(&in, &shot);
 	for (size_t i = 0; i < shot.bytes; i++)
 		seen.n_bad += shot.data[i] != byte_at(shot.offset + i);
 	/* Each chunk goes before the next record. */
@@ -173,18 +173,18 @@ static bool try_once(uint64_t *x)
 	check_area();
 	finished = atomic_load(&stage->n_finished);
 	for (int i = 0; i < SEAM_RING_N_LOSSES; i++)
-		lost += control->own.n_lost[i];
+		lost += control->program.n_lost[i];
 	/* At most the one that had ended, but was not yet counted as such. */
 	if (seen.n_bad == 0 && seen.n_outer + lost >= finished &&
 	    (lost > 0 || seen.n_outer <= finished + 1) &&
-	    control->own.n_begun >= seen.n_all &&
-	    control->own.n_begun - seen.n_all <= MAX_TORN)
+	    control->program.n_begun >= seen.n_all &&
+	    control->program.n_begun - seen.n_all <= MAX_TORN)
 		return true;
 	printf("# %ju steps: %ju bad; %ju finished, %ju delivered, %ju lost; "
 	       "%ju begun, %ju delivered\n", (uintmax_t)steps,
 	       (uintmax_t)seen.n_bad, (uintmax_t)finished,
 	       (uintmax_t)seen.n_outer, (uintmax_t)lost,
-	       (uintmax_t)control->own.n_begun, (uintmax_t)seen.n_all);
+	       (uintmax_t)control->program.n_begun, (uintmax_t)seen.n_all);
 	return false;
 }
 
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 		return 1;
 	for (uint64_t i = 0; i < n; i++) {
 		struct seam_ring_state *own =
-			&((struct seam_ring_control *)stage->memory)->own;
+			&((struct seam_ring_control *)stage->memory)->program;
 
 		bad += !try_once(&x);
 		n_torn += own->nest > 0;

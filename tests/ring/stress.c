@@ -103,7 +103,7 @@ static void *produce(void *arg)
 	for (uint64_t i = 0; i < run.n_wanted; i++) {
 		put_number(TYPE_OUTER, i);
 		/* Nobody writes now: all is published, nested ones too. */
-		run.n_hidden += control->own.head != control->data_head;
+		run.n_hidden += control->program.head != control->data_head;
 	}
 	set_points(0, false);
 	/* release: pairs with the acquire in consume() */
@@ -172,7 +172,7 @@ static void start_at(uint64_t start)
 static void forward(uint64_t n, uint64_t start, const char *where)
 {
 	struct seam_ring_state *own =
-		&((struct seam_ring_control *)run.memory)->own;
+		&((struct seam_ring_control *)run.memory)->program;
 	struct seen seen = { 0 };
 	struct seam_ring ring;
 	pthread_t thread;
@@ -228,7 +228,7 @@ static void overwrite(uint64_t n, uint64_t start, const char *where)
 		/* acquire: pairs with the release in produce() */
 		done = atomic_load_explicit(&run.is_done,
 					    memory_order_acquire);
-		seam_ring_snapshot_own(&ring, &shot);
+		seam_ring_snapshot(&ring, &shot, true);
 		for (size_t pos = 0; seam_ring_record(&shot.span, pos,
 						      &header);
 		     pos += header.size) {
@@ -291,7 +291,7 @@ static uint64_t look_at_aux(struct seam_ring_aux *aux,
 	uint64_t bad;
 
 	if (free_running) {
-		seam_ring_aux_snapshot_own(aux, shot);
+		seam_ring_aux_snapshot_program(aux, shot);
 		span = (struct seam_ring_span) {
 			.part = { shot->data }, .size = { shot->bytes },
 		};

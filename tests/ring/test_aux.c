@@ -89,7 +89,7 @@ static void reports_truncated_exactly_when_full(void **state)
 	expect_record(&f, AREA, 0, PERF_AUX_FLAG_TRUNCATED);
 	assert_int_equal(put_chunk(&f, 5), 0);		/* said already */
 	assert_int_equal(take_record(&f, record), 0);
-	assert_int_equal(f.own->aux_n_lost_bytes, 6);
+	assert_int_equal(f.state->aux_n_lost_bytes, 6);
 	expect_bytes(&f, 0, AREA);
 	assert_int_equal(put_chunk(&f, AREA + 3), AREA);
 	expect_record(&f, AREA, AREA, PERF_AUX_FLAG_TRUNCATED);
@@ -144,7 +144,7 @@ static void expect_snapshot(struct fixture *f, uint64_t head, size_t n)
 
 	assert_int_equal(seam_ring_aux_snapshot_init(&shot, &f->aux_in,
 						     NULL), 0);
-	assert_int_equal(seam_ring_aux_snapshot_own(&f->aux_in, &shot), n);
+	assert_int_equal(seam_ring_aux_snapshot_program(&f->aux_in, &shot), n);
 	assert_int_equal(shot.offset, head - n);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(shot.data[i], byte_at(head - n + i));
@@ -175,58 +175,6 @@ static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
 		}
 }
 
-static void a_stop_is_reported_and_its_gap_is_marked(void **state)
-{
-	struct seam_ring_aux_snapshot shot;
-	struct fixture f;
-
-	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
-	put_chunk(&f, 1000);
-	seam_ring_aux_stop(&f.aux_out);
-	seam_ring_aux_stop(&f.aux_out);
-	/* as the kernel has it: the offset of the end */
-	expect_record(&f, 1000, 1000, PERF_AUX_FLAG_OVERWRITE);
-	assert_int_equal(take_record(&f, record), 0);
-	assert_int_equal(put_chunk(&f, 50), 0);
-	assert_int_equal(f.own->aux_n_lost_bytes, 50);
-	expect_snapshot(&f, 1000, 1000);
-	seam_ring_aux_start(&f.aux_out);
-	put_chunk(&f, 2000);
-	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
-	seam_ring_aux_snapshot_own(&f.aux_in, &shot);
-	assert_true(shot.has_gap);
-	assert_int_equal(shot.gap_offset, 1000);
-	seam_ring_aux_stop(&f.aux_out);
-	expect_record(&f, 3000, 3000, PERF_AUX_FLAG_OVERWRITE |
-		      PERF_AUX_FLAG_PARTIAL);
-	seam_ring_aux_start(&f.aux_out);
-	put_chunk(&f, AREA);		/* the gap is overwritten */
-	seam_ring_aux_snapshot_own(&f.aux_in, &shot);
-	assert_false(shot.has_gap);
-	seam_ring_aux_stop(&f.aux_out);
-	expect_record(&f, 3000 + AREA, AREA, PERF_AUX_FLAG_OVERWRITE);
-	seam_ring_aux_snapshot_fini(&shot);
-	close_fixture(&f);
-}
-
-static void stops_and_goes_on_on_the_consumer_s_request(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
-	put_chunk(&f, 100);
-	seam_ring_aux_pause(&f.aux_in, true);
-	assert_int_equal(put_chunk(&f, 10), 0);
-	expect_record(&f, 100, 100, PERF_AUX_FLAG_OVERWRITE);
-	expect_snapshot(&f, 100, 100);
-	seam_ring_aux_pause(&f.aux_in, false);
-	assert_int_equal(put_chunk(&f, 10), 10);
-	expect_snapshot(&f, 110, 110);
-	close_fixture(&f);
-}
-
 static void leaves_out_what_is_being_written_over(void **state)
 {
 	struct seam_ring_aux_snapshot shot;
@@ -236,17 +184,17 @@ static void leaves_out_what_is_being_written_over(void **state)
 	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
 	put_chunk(&f, 2 * AREA);
 	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
-	atomic_store(&f.own->aux_head, 2 * AREA + 1000);
+	atomic_store(&f.state->aux_head, 2 * AREA + 1000);
 	memset(f.area, 0xff, 1000);
-	assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot),
+	assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot),
 			 AREA - 1000);
 	for (size_t i = 0; i < shot.bytes; i++)
 		assert_int_equal(shot.data[i], byte_at(AREA + 1000 + i));
 	/* reservations that cannot be */
-	atomic_store(&f.own->aux_head, 3 * AREA + 1);
-	assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot), 0);
-	atomic_store(&f.own->aux_head, 5);
-	assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot), 0);
+	atomic_store(&f.state->aux_head, 3 * AREA + 1);
+	assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot), 0);
+	atomic_store(&f.state->aux_head, 5);
+	assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot), 0);
 	seam_ring_aux_snapshot_fini(&shot);
 	close_fixture(&f);
 }
@@ -344,13 +292,13 @@ static void survives_heads_that_cannot_be(void **state)
 		seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
 		f.aux_in.last_head = f.aux_in.first = 5000;
 		atomic_store(&f.control->aux_head, 4000);
-		atomic_store(&f.own->aux_head, 4000);
-		assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot),
+		atomic_store(&f.state->aux_head, 4000);
+		assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot),
 				 0);
 		assert_int_equal(f.aux_in.n_resyncs, 3);
 		atomic_store(&f.control->aux_head, 4010);
-		atomic_store(&f.own->aux_head, 4010);
-		assert_int_equal(seam_ring_aux_snapshot_own(&f.aux_in, &shot),
+		atomic_store(&f.state->aux_head, 4010);
+		assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot),
 				 10);
 		seam_ring_aux_snapshot_fini(&shot);
 		close_fixture(&f);
@@ -421,8 +369,7 @@ static void a_zeroed_aux_buffer_is_empty(void **state)
 	assert_int_equal(seam_ring_aux_peek(&aux, &span), 0);
 	seam_ring_aux_advance(&aux, &span);
 	assert_int_equal(seam_ring_aux_snapshot(&aux, &shot), 0);
-	assert_int_equal(seam_ring_aux_snapshot_own(&aux, &shot), 0);
-	seam_ring_aux_pause(&aux, true);
+	assert_int_equal(seam_ring_aux_snapshot_program(&aux, &shot), 0);
 	seam_ring_aux_snapshot_fini(&shot);
 	seam_ring_aux_fini(&aux);
 }
@@ -438,8 +385,6 @@ int main(void)
 			a_record_that_is_lost_makes_the_next_one_partial),
 		cmocka_unit_test(
 			a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer),
-		cmocka_unit_test(a_stop_is_reported_and_its_gap_is_marked),
-		cmocka_unit_test(stops_and_goes_on_on_the_consumer_s_request),
 		cmocka_unit_test(leaves_out_what_is_being_written_over),
 		cmocka_unit_test(shows_nothing_of_an_earlier_owner),
 		cmocka_unit_test(

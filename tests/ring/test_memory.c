@@ -84,6 +84,8 @@ static void accepts_only_valid_geometries(void **state)
 		{ .n_slots = 1, .data_bytes = UINT64_C(1) << 31 },
 		{ .n_slots = 1, .data_bytes = DATA, .aux_bytes = 8 },
 		{ .n_slots = 1, .data_bytes = DATA, .mode = 4 },
+		{ .n_slots = 1, .data_bytes = DATA, .mode = 1 },
+		{ .n_slots = 1, .data_bytes = DATA, .mode = 2 },
 		{ .n_slots = 1, .data_bytes = DATA, .watermark = DATA },
 		{ .n_slots = 1, .data_bytes = DATA, .aux_free_running = 2 },
 	};
@@ -199,7 +201,7 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	assert_int_equal(counts.n_begun +
 			 counts.n_lost[SEAM_RING_LOST_FULL], 1000);
 	seam_ring_aux_snapshot_init(&shot, &owner->aux, NULL);
-	assert_int_equal(seam_ring_aux_snapshot_own(&owner->aux, &shot), 6);
+	assert_int_equal(seam_ring_aux_snapshot_program(&owner->aux, &shot), 6);
 	seam_owners_release(&h.owners, 0);
 	assert_int_equal(seam_owners_scan(&h.owners), 0);
 
@@ -214,7 +216,7 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	assert_int_equal(counts.n_begun, 1);
 	assert_int_equal(counts.n_lost[SEAM_RING_LOST_FULL], 0);
 	assert_int_equal(drain(owner, 10), 1);
-	assert_int_equal(seam_ring_aux_snapshot_own(&owner->aux, &shot), 0);
+	assert_int_equal(seam_ring_aux_snapshot_program(&owner->aux, &shot), 0);
 	seam_ring_aux_snapshot_fini(&shot);
 	tear_down(&h);
 }
@@ -563,10 +565,10 @@ static void an_overwriting_ring_has_only_its_owners_records(void **state)
 					payload, sizeof(payload));
 		seam_ring_memory_close(&h.memory, &claim);
 		seam_owners_scan(&h.owners);
-		seam_ring_snapshot_own(&h.owners.items[0].ring, &shot);
+		seam_ring_snapshot(&h.owners.items[0].ring, &shot, true);
 		seam_owners_release(&h.owners, 0);
 	}
-	assert_int_equal(shot.n_records, 3);
+	assert_int_equal(shot.span.size[0], 3 * 64);
 	seam_ring_snapshot_fini(&shot);
 	tear_down(&h);
 }

@@ -66,7 +66,7 @@ static void refuses_when_full_and_reports_it_when_there_is_room(void **state)
 	assert_int_equal(n, (DATA - 8) / 64);
 	for (lost = 1; lost < 5; lost++)
 		assert_int_equal(put_record(&f, 9, 64, 1), -ENOBUFS);
-	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_FULL], lost);
+	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_FULL], lost);
 	assert_int_equal(take_record(&f, record), 9);
 	/* room for the record, but not for the one that goes before it */
 	assert_int_equal(put_record(&f, 9, 104, 2), -ENOBUFS);
@@ -78,8 +78,8 @@ static void refuses_when_full_and_reports_it_when_there_is_room(void **state)
 	assert_int_equal(word_at(record, 16), lost + 1);
 	assert_int_equal(take_record(&f, record), 9);
 	assert_int_equal(record[8], 2);
-	assert_int_equal(f.own->n_begun, n + 1);
-	assert_int_equal(f.own->n_lost_unreported, 0);
+	assert_int_equal(f.state->n_begun, n + 1);
+	assert_int_equal(f.state->n_lost_unreported, 0);
 	close_fixture(&f);
 }
 
@@ -94,7 +94,7 @@ static void counts_what_is_too_big_as_such(void **state)
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 65528), -EMSGSIZE);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, SIZE_MAX),
 			 -EMSGSIZE);
-	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_BIG], 3);
+	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_BIG], 3);
 	/* the largest that ever fits does so behind a LOST record */
 	assert_int_equal(put_record(&f, 9, DATA - 32, 1), 0);
 	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
@@ -119,7 +119,7 @@ static void shows_nested_records_when_the_outermost_ends(void **state)
 	}
 	for (uint32_t i = 0; i < SEAM_RING_MAX_NESTED; i++)
 		assert_int_equal(take_record(&f, record), 100 + i);
-	assert_int_equal(f.own->n_lost[SEAM_RING_LOST_NESTED], 1);
+	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_NESTED], 1);
 	close_fixture(&f);
 }
 
@@ -135,7 +135,7 @@ static void publishes_for_those_inside_a_writer_that_failed(void **state)
 	assert_int_equal(take_record(&f, record), 0);
 	seam_ring_end(&w);
 	assert_int_equal(take_record(&f, record), 9);
-	assert_int_equal(f.own->nest, 0);
+	assert_int_equal(f.state->nest, 0);
 	close_fixture(&f);
 }
 
@@ -213,7 +213,7 @@ static void wakes_once_for_each_watermark(void **state)
 			assert_int_equal(errno, 4711);
 			assert_int_equal(count_wakeups(ends[0]), i % 3 == 0);
 		}
-		assert_int_equal(f.own->n_wakeups, 10);
+		assert_int_equal(f.state->n_wakeups, 10);
 		close_fixture(&f);
 	}
 	close(ends[0]);

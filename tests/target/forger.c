@@ -196,7 +196,7 @@ static void count_wrong(void)
 	connect_to_recorder(&c);
 	claim_as(&c, (uint32_t)getpid(), &claim);
 	send_load(&claim, "honest", (uint32_t)getpid());
-	atomic_store(&claim.ring.control->own.n_offered,
+	atomic_store(&claim.ring.control->program.n_offered,
 		     UINT64_C(12722253223969686284));
 	atomic_store(&c.memories[0].head->n_lost, UINT64_MAX - 5);
 	atomic_store(&c.memories[0].head->n_unclaimed, UINT64_MAX);

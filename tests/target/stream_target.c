@@ -333,7 +333,7 @@ static void run_hostile(uint64_t n)
 			usleep(100);
 		}
 	}
-	atomic_store(&claim.ring.control->own.n_offered, 7);
+	atomic_store(&claim.ring.control->program.n_offered, 7);
 	printf("hostile %d\n", getpid());
 }
 

@@ -144,7 +144,7 @@ static bool is_written(const char *form, bool is_child)
 			return false;
 	}
 	if (r.tail_bytes || seam_jitdump_lost(dump) ||
-	    (dump->stream.is_on && n > our_ring()->own.n_offered))
+	    (dump->stream.is_on && n > our_ring()->program.n_offered))
 		return false;
 	/* "?x": an x or none */
 	n = 0;
@@ -200,7 +200,7 @@ static size_t snapshot(uint8_t *to)
 	for (struct seam_stream_block *b = s->head; b; b = b->next)
 		n = copy(to, n, b, sizeof(*b));
 	if (s->has_ring) {
-		n = copy(to, n, &our_ring()->own, sizeof(our_ring()->own));
+		n = copy(to, n, &our_ring()->program, sizeof(our_ring()->program));
 		n = copy(to, n, &our_ring()->data_head, 8);
 	}
 	return s->is_on ? copy_blocks(to, n) : n;

@@ -204,7 +204,7 @@ static void what_pages_say_in_words_is_what_the_code_has(void **state)
 		    SEAM_JIT_MAX_GROUP >> 20);
 	assert_says("doc/design/ring.md", "with our %zu bytes at %zu",
 		    sizeof(struct seam_ring_state),
-		    offsetof(struct seam_ring_control, own));
+		    offsetof(struct seam_ring_control, program));
 	assert_says("doc/design/ring.md", "size = %zu, %zu, ... %d",
 		    sizeof(struct seam_ring_header),
 		    2 * sizeof(struct seam_ring_header),

@@ -73,6 +73,6 @@ int seam_aux_buffers_append(struct seam_sources *s,
 			r = seam_auxtrace_snapshot(file, &s->rings.items[i],
 						   (uint32_t)i,
 						   s->aux_snapshot_bytes,
-						   false, err);
+						   err);
 	return r < 0 ? (int)r : 0;
 }

@@ -101,16 +101,14 @@ ssize_t seam_auxtrace_drain(struct seam_data_file *file,
 
 ssize_t seam_auxtrace_snapshot(struct seam_data_file *file,
 			       struct seam_source_ring *ring, uint32_t idx,
-			       uint64_t max_bytes, bool own,
-			       struct seam_err *err)
+			       uint64_t max_bytes, struct seam_err *err)
 {
 	struct seam_ring_aux_snapshot copy = { 0 };
 	int r = seam_ring_aux_snapshot_init(&copy, &ring->aux, err);
 	size_t bytes = 0;
 
 	if (r == 0)
-		bytes = own ? seam_ring_aux_snapshot_own(&ring->aux, &copy) :
-			seam_ring_aux_snapshot(&ring->aux, &copy);
+		bytes = seam_ring_aux_snapshot(&ring->aux, &copy);
 	if (bytes) {
 		size_t left_out = max_bytes && bytes > max_bytes ?
 				  bytes - max_bytes : 0;

@@ -28,13 +28,11 @@ ssize_t seam_auxtrace_drain(struct seam_data_file *file,
 			    bool is_last, struct seam_err *err);
 
 /*
- * Snapshot mode: append the newest bytes of the AUX buffer, @max_bytes at most
- * (0: all).  @own: its producer is in user space and need not be stopped; that
- * of the kernel must be.
+ * Snapshot mode: append the newest bytes of the AUX buffer, whose event is
+ * stopped: @max_bytes at most (0: all).  Returns as above.
  */
 ssize_t seam_auxtrace_snapshot(struct seam_data_file *file,
 			       struct seam_source_ring *ring, uint32_t idx,
-			       uint64_t max_bytes, bool own,
-			       struct seam_err *err);
+			       uint64_t max_bytes, struct seam_err *err);
 
 #endif /* SEAM_AUXTRACE_H */

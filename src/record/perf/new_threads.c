@@ -172,8 +172,7 @@ static int close_thread(struct seam_new_threads *threads, int tid,
 			continue;
 		r = sources->aux_snapshots ?
 		    seam_auxtrace_snapshot(threads->file, ring, i,
-					   sources->aux_snapshot_bytes, false,
-					   err) :
+					   sources->aux_snapshot_bytes, err) :
 		    seam_auxtrace_drain(threads->file, ring, i, true, err);
 	}
 	seam_sources_end_thread(sources, tid);

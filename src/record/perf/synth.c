@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* synth.c - records made from /proc; see synth.h */
-#include "record/perf/synth_parts.h"
+#include "record/perf/synth.h"
 
-#include "record/proc/procfs.h"
+#include "record/perf/sources.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <mntent.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,6 +21,12 @@ enum {
 	BUILD_ID_BYTES = 20,
 	KERNEL_PID = -1,	/* in the records of kernel mappings */
 };
+
+/*
+ * For a user who may not read where the kernel's text ends: modules begin after
+ * so much.  Source: arch/x86/include/asm/page_64_types.h, KERNEL_IMAGE_SIZE.
+ */
+#define MAX_TEXT_BYTES (UINT64_C(1) << 30)
 
 void seam_synth_fini(struct seam_synth *synth)
 {
@@ -36,17 +44,10 @@ static void put(struct seam_synth *synth, const void *data, size_t size)
 	synth->bytes.n += size;
 }
 
-struct seam_perf_sample_id seam_synth_sample_id(const struct seam_synth *synth,
-						int pid, int tid)
-{
-	return (struct seam_perf_sample_id) {
-		.pid = pid, .tid = tid, .id = synth->id,
-	};
-}
-
-void seam_synth_put(struct seam_synth *synth, uint32_t type, uint16_t misc,
-		    const void *fields,
-		    const struct seam_perf_sample_id *sample_id)
+/* Append a record of @type, with the @fields of its table. */
+static void put_record(struct seam_synth *synth, uint32_t type, uint16_t misc,
+		       const void *fields,
+		       const struct seam_perf_sample_id *sample_id)
 {
 	/* all or nothing, so that the next bytes begin a record */
 	if (!SEAM_ARRAY_RESERVE(&synth->bytes, SEAM_PERF_SIDEBAND_MAX)) {
@@ -59,16 +60,22 @@ void seam_synth_put(struct seam_synth *synth, uint32_t type, uint16_t misc,
 			SEAM_PERF_SIDEBAND_MAX);
 }
 
+/* The same for a thread, at time 0. */
+static void put_of(struct seam_synth *synth, uint32_t type, uint16_t misc,
+		   const void *fields, int pid, int tid)
+{
+	put_record(synth, type, misc, fields, &(struct seam_perf_sample_id) {
+		   .pid = pid, .tid = tid, .id = synth->id });
+}
+
 /* Without a build id, the record has an inode of 0. */
 static void put_mmap(struct seam_synth *synth, uint16_t misc,
 		     const struct seam_perf_mmap2_build_id *mapping)
 {
-	struct seam_perf_sample_id sample_id =
-		seam_synth_sample_id(synth, mapping->pid, mapping->tid);
-
 	if (mapping->build_id_size)
 		misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
-	seam_synth_put(synth, PERF_RECORD_MMAP2, misc, mapping, &sample_id);
+	put_of(synth, PERF_RECORD_MMAP2, misc, mapping, mapping->pid,
+	       mapping->tid);
 }
 
 static void put_kernel_mmap(struct seam_synth *synth, uint64_t addr,
@@ -111,16 +118,38 @@ static void put_module(struct seam_synth *synth, const char *line)
 	put_kernel_mmap(synth, addr, bytes, 0, id, id_size, title);
 }
 
-void seam_synth_kernel(struct seam_synth *synth,
-		       const struct seam_running_kernel *kernel)
+/*
+ * From _text to the end of the code.
+ * "  01000000-02209987 : Kernel code"; zeros without CAP_SYS_ADMIN.
+ */
+static uint64_t code_bytes(void)
 {
-	const struct seam_kernel_identity *id = &kernel->identity;
+	FILE *in = fopen("/proc/iomem", "re");
+	uint64_t bytes = MAX_TEXT_BYTES;
+	char line[256];
+
+	while (in && fgets(line, sizeof(line), in)) {
+		char *end;
+		uint64_t first = strtoull(line, &end, 16);
+		uint64_t last = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
+
+		if (strstr(line, ": Kernel code") && last > first)
+			bytes = last + 1 - first;
+	}
+	if (in)
+		fclose(in);
+	return bytes;
+}
+
+void seam_synth_kernel(struct seam_synth *synth,
+		       const struct seam_kernel_identity *id)
+{
 	FILE *modules;
 	char line[512];
 
 	if (!id->text_addr)
 		return;
-	put_kernel_mmap(synth, id->text_addr, kernel->text_bytes, id->text_addr,
+	put_kernel_mmap(synth, id->text_addr, code_bytes(), id->text_addr,
 			id->build_id, id->build_id_size,
 			"[kernel.kallsyms]_text");
 	modules = fopen("/proc/modules", "re");
@@ -133,14 +162,46 @@ void seam_synth_kernel(struct seam_synth *synth,
 void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 		     const char *name)
 {
-	struct seam_perf_sample_id sample_id =
-		seam_synth_sample_id(synth, pid, tid);
 	struct seam_perf_comm comm = { .pid = pid, .tid = tid, .comm = name };
 
-	seam_synth_put(synth, PERF_RECORD_COMM, 0, &comm, &sample_id);
+	put_of(synth, PERF_RECORD_COMM, 0, &comm, pid, tid);
 }
 
-static void put_threads(struct seam_synth *synth, int pid)
+/* Source: enum of *_NS_INDEX, linux/perf_event.h. */
+static const char *const namespaces[NR_NAMESPACES] = {
+	[NET_NS_INDEX] = "net", [UTS_NS_INDEX] = "uts",
+	[IPC_NS_INDEX] = "ipc", [PID_NS_INDEX] = "pid",
+	[USER_NS_INDEX] = "user", [MNT_NS_INDEX] = "mnt",
+	[CGROUP_NS_INDEX] = "cgroup",
+};
+
+static void put_namespaces(struct seam_synth *synth, int pid, int tid)
+{
+	struct { uint64_t dev, ino; } links[NR_NAMESPACES] = { 0 };
+	struct seam_perf_namespaces fields = {
+		.pid = pid, .tid = tid, .nr_namespaces = NR_NAMESPACES,
+		.link_info = { (const uint8_t *)links, sizeof(links) },
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < NR_NAMESPACES; i++) {
+		char path[64];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/ns/%s", pid,
+			 tid, namespaces[i]);
+		if (stat(path, &st) < 0)
+			continue;	/* not permitted, or ended */
+		links[i].dev = st.st_dev;
+		links[i].ino = st.st_ino;
+		any = true;
+	}
+	if (any)
+		put_of(synth, PERF_RECORD_NAMESPACES, 0, &fields, pid, tid);
+}
+
+static void put_threads(struct seam_synth *synth, int pid,
+			bool with_namespaces)
 {
 	struct seam_number_list tids = { 0 };
 
@@ -153,6 +214,8 @@ static void put_threads(struct seam_synth *synth, int pid)
 		seam_procfs_text(path, name, sizeof(name));
 		if (name[0])
 			seam_synth_comm(synth, pid, tids.items[i], name);
+		if (with_namespaces)
+			put_namespaces(synth, pid, tids.items[i]);
 	}
 	free(tids.items);
 }
@@ -253,14 +316,15 @@ static void read_line(struct maps_reader *r, const char *line)
 		put_mapping(r, &m);
 }
 
-void seam_synth_process(struct seam_synth *synth, int pid)
+void seam_synth_process(struct seam_synth *synth, int pid,
+			bool with_namespaces)
 {
 	struct maps_reader r = { .synth = synth, .memory = -1 };
 	char line[SEAM_SYNTH_NAME + 128];
 	int fd;
 	FILE *maps;
 
-	put_threads(synth, pid);
+	put_threads(synth, pid, with_namespaces);
 	seam_target_open(&r.target, pid, NULL);
 	fd = r.target.process < 0 ? -1 :
 	     openat(r.target.process, "maps", O_RDONLY | O_CLOEXEC);
@@ -281,20 +345,68 @@ void seam_synth_process(struct seam_synth *synth, int pid)
 	seam_target_close(&r.target);
 }
 
+/* Find the mount point of the hierarchy that samples have ids of. */
+static bool find_hierarchy(char *path, size_t cap)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	bool own = false;
+
+	path[0] = '\0';
+	while (mounts && !own && (m = getmntent(mounts))) {
+		own = strcmp(m->mnt_type, "cgroup") == 0 &&
+		      hasmntopt(m, "perf_event");
+		if (own || (strcmp(m->mnt_type, "cgroup2") == 0 && !path[0]))
+			snprintf(path, cap, "%s", m->mnt_dir);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return path[0];
+}
+
+void seam_synth_cgroups(struct seam_synth *synth)
+{
+	char root[SEAM_SYNTH_NAME];
+	char *const roots[] = { root, NULL };
+	size_t n = 0;
+	FTSENT *entry;
+	FTS *tree;
+
+	if (!find_hierarchy(root, sizeof(root)))
+		return;
+	tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	while (tree && n < SEAM_SYNTH_MAX_CGROUPS &&
+	       (entry = fts_read(tree))) {
+		/* the id is the inode.  Source: cgroup_id() of Linux */
+		struct seam_perf_cgroup fields;
+
+		if (entry->fts_info != FTS_D)
+			continue;
+		fields.id = entry->fts_statp->st_ino;
+		fields.path = entry->fts_path + strlen(root);
+		if (!*fields.path)
+			fields.path = "/";
+		put_of(synth, PERF_RECORD_CGROUP, 0, &fields, 0, 0);
+		n++;
+	}
+	if (tree)
+		fts_close(tree);
+}
+
 void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
 		       uint64_t time_ns)
 {
-	struct seam_perf_sample_id sample_id =
-		seam_synth_sample_id(synth, pid, pid);
+	struct seam_perf_sample_id sample_id = {
+		.pid = pid, .tid = pid, .time = time_ns, .id = synth->id,
+	};
 	struct seam_perf_mmap2 mapping = {
 		.pid = pid, .tid = pid, .len = 1,
 		.prot = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
 		.filename = path,
 	};
 
-	sample_id.time = time_ns;
-	seam_synth_put(synth, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
-		       &mapping, &sample_id);
+	put_record(synth, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &mapping,
+		   &sample_id);
 }
 
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
@@ -305,8 +417,7 @@ void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 	};
 	struct seam_perf_lost_samples fields = { .lost = lost };
 
-	seam_synth_put(synth, PERF_RECORD_LOST_SAMPLES, 0, &fields,
-		       &sample_id);
+	put_record(synth, PERF_RECORD_LOST_SAMPLES, 0, &fields, &sample_id);
 }
 
 void seam_synth_words(struct seam_synth *synth, uint32_t type,

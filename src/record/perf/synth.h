@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
-#include "record/proc/running_kernel.h"
+#include "symbol/kernel/kernel.h"
 
 enum {
 	SEAM_SYNTH_MAX_CGROUPS = 65536,
@@ -33,21 +33,20 @@ void seam_synth_fini(struct seam_synth *synth);
 
 /* The kernel and its modules, with build ids. */
 void seam_synth_kernel(struct seam_synth *synth,
-		       const struct seam_running_kernel *kernel);
+		       const struct seam_kernel_identity *kernel);
 
 /* The name of a thread. */
 void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 		     const char *name);
 
 /*
- * A running process: the names of its threads, and its executable mappings
- * (with .data_mappings all of files) with the build ids of their files.  Opens those files (target_file.h), which
- * may block: not for the thread that drains.
+ * A running process: the names of its threads and, @with_namespaces, their
+ * namespaces; its executable mappings (with .data_mappings all of files) with
+ * the build ids of their files.  Opens those files (target_file.h), which may
+ * block: not for the thread that drains.
  */
-void seam_synth_process(struct seam_synth *synth, int pid);
-
-/* The current namespaces of each thread of process @pid. */
-void seam_synth_namespaces(struct seam_synth *synth, int pid);
+void seam_synth_process(struct seam_synth *synth, int pid,
+			bool with_namespaces);
 
 /*
  * All cgroups, by the ids that samples carry: of the v1 hierarchy with

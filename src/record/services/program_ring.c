@@ -73,7 +73,7 @@ static void copy_overwritten(struct seam_services *s,
 	size_t *slot;
 
 	if (seam_ring_snapshot_init(&snapshot, owner->ring.size, NULL) == 0)
-		seam_ring_snapshot_own(&owner->ring, &snapshot);
+		seam_ring_snapshot(&owner->ring, &snapshot, true);
 	for (size_t pos = 0; seam_ring_record(&snapshot.span, pos, &header);
 	     pos += header.size)
 		if ((slot = SEAM_ARRAY_PUSH(&at)))
@@ -115,7 +115,7 @@ static void copy_free_running(struct seam_service *service,
 	struct seam_ring_aux_snapshot snapshot;
 
 	if (seam_ring_aux_snapshot_init(&snapshot, &owner->aux, NULL) == 0) {
-		seam_ring_aux_snapshot_own(&owner->aux, &snapshot);
+		seam_ring_aux_snapshot_program(&owner->aux, &snapshot);
 		append_aux(service, in, snapshot.data, snapshot.bytes);
 	}
 	seam_ring_aux_snapshot_fini(&snapshot);

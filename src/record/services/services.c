@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "record/services/program_ring.h"
+#include "ring/backward.h"
 
 enum {
 	MAX_RING_BYTES = 256 << 20,	/* of all programs; or so many rings: */
@@ -260,10 +261,8 @@ static void stop_rings(const struct seam_link_target *target)
 		const struct seam_link_rings *rings = &target->rings[k];
 
 		for (uint32_t i = 0; i < rings->owners.n_present; i++)
-			/* relaxed: a request */
-			atomic_store_explicit(&seam_ring_memory_control(
-					&rings->memory, i)->own.paused, 1,
-					memory_order_relaxed);
+			seam_ring_pause(seam_ring_memory_control(
+						&rings->memory, i), true);
 	}
 }
 

@@ -26,23 +26,23 @@
  * long for a socket (108 bytes) an abstract name, written "@name".  The
  * program finds it in its environment.
  *
- * Both sides are of the same machine: integers are in its byte order.
+ * Both sides are of the same machine: a message is a struct of fixed size.
  */
 #ifndef SEAM_RING_LINK_H
 #define SEAM_RING_LINK_H
 
 #include "base/err.h"
 #include "ring/ring_memory.h"
-#include "wire/wire.h"
 
 #include <sys/types.h>
 
 enum {
-	SEAM_LINK_VERSION = 2,
+	SEAM_LINK_VERSION = 3,
 	SEAM_LINK_MAX_BYTES = 512,	/* of a message */
 	SEAM_LINK_MAX_FDS = 4,		/* with a message */
 	SEAM_LINK_ADDRESS_BYTES = 108,	/* Source: unix(7), sun_path */
 	SEAM_LINK_NAME_BYTES = 64,
+	SEAM_LINK_SERVICES_BYTES = 128,
 	SEAM_LINK_MAX_SERVICES = 4,	/* of a program */
 };
 
@@ -58,7 +58,7 @@ enum seam_link_kind {
 	SEAM_LINK_REFUSED,
 };
 
-/* The start of every message. */
+/* The start of every message; seam_link_send() sets it. */
 struct seam_link_head {
 	uint32_t magic;
 	uint16_t version;
@@ -66,62 +66,56 @@ struct seam_link_head {
 };
 
 struct seam_link_hello {
+	struct seam_link_head head;
 	uint32_t pid;			/* in the program's pid namespace */
-	const char *services;		/* names with a space between them */
-	const char *name;		/* of the program */
+	char services[SEAM_LINK_SERVICES_BYTES]; /* with a space in between */
+	char name[SEAM_LINK_NAME_BYTES];	/* of the program; for people */
 };
 
 /* The rings of one service. */
 struct seam_link_welcome {
+	struct seam_link_head head;
 	uint32_t service;	/* index in the list of HELLO */
 	uint32_t n_more;	/* WELCOMEs that follow */
-	uint32_t n_slots, mode, aux_free_running, watermark;
-	uint64_t data_bytes, aux_bytes;
+	struct seam_ring_geometry geometry;
 	uint32_t pid;		/* of the program; SO_PEERCRED */
+	uint32_t unused;
 };
 
 struct seam_link_refused {
-	const char *reason;
+	struct seam_link_head head;
+	char reason[SEAM_LINK_MAX_BYTES / 2];	/* for people */
 };
 
-/* One table for each kind, NULL for others. */
-const struct seam_record *seam_link_table(uint16_t kind);
+_Static_assert(sizeof(struct seam_link_welcome) == 56, "without padding");
 
 struct seam_link_message {
-	struct seam_link_head head;
 	union {
+		struct seam_link_head head;
 		struct seam_link_hello hello;
 		struct seam_link_welcome welcome;
 		struct seam_link_refused refused;
+		uint8_t bytes[SEAM_LINK_MAX_BYTES];
 	};
-	uint8_t bytes[SEAM_LINK_MAX_BYTES];	/* names point in here */
 	int fds[SEAM_LINK_MAX_FDS];		/* the receiver's to close */
 	size_t n_fds;
 };
 
 /*
- * Send @body (a struct of the kind's table) and @fds within @timeout_ms.
- * Returns 0, -ETIMEDOUT, -EPIPE and the like.  Raises no signal.
+ * Send @message, the struct of @kind, and @fds within @timeout_ms.  Returns 0,
+ * -ETIMEDOUT, -EPIPE and the like.  Raises no signal.
  */
-int seam_link_send(int socket, enum seam_link_kind kind, const void *body,
+int seam_link_send(int socket, enum seam_link_kind kind, void *message,
 		   const int *fds, size_t n_fds, int timeout_ms);
 
 /*
  * Receive one message within @timeout_ms (0: without waiting).  Returns 1, or
  * 0 when the peer has closed; -EAGAIN, -ETIMEDOUT when there is none;
- * -EBADMSG for an invalid one.  Descriptors are closed unless 1 is returned.
+ * -EBADMSG for an invalid one.  Of another version or kind only its head is
+ * valid.  Descriptors are closed unless 1 is returned.
  */
 int seam_link_receive(int socket, struct seam_link_message *m,
 		      int timeout_ms);
-
-/*
- * The same with a message as bytes, for the traced program, which has no
- * tables.  Receiving returns the number of bytes.
- */
-int seam_link_send_bytes(int socket, const void *bytes, size_t n,
-			 const int *fds, size_t n_fds, int timeout_ms);
-int seam_link_receive_bytes(int socket, struct seam_link_message *m,
-			    int timeout_ms);
 
 /* Close the descriptors that came with @m. */
 void seam_link_drop_fds(struct seam_link_message *m);

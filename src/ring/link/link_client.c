@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * link_client.c - connect, hello, welcome; see link_client.h
- *
- * Runs in the traced program, so the few fields of its messages are laid out
- * here by hand; a test compares them with the tables of link.c.
- */
+/* link_client.c - connect, hello, welcome; see link_client.h */
 #include "ring/link/link_client.h"
 
 #include "base/clock.h"
@@ -14,35 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum {
-	HEAD_BYTES = 8,
-	WELCOME_BYTES = HEAD_BYTES + 6 * 4 + 2 * 8 + 4,
-	SERVICES_BYTES = 128,
-};
-
 #define NOT_CONNECTED .socket = -1, .wakeup_fd = -1, .wakeup.fd = -1
-
-static uint8_t *put(uint8_t *to, const void *bytes, size_t n)
-{
-	memcpy(to, bytes, n);
-	return to + n;
-}
-
-static uint8_t *put_head(uint8_t *to, uint16_t kind)
-{
-	struct seam_link_head head = {
-		.magic = SEAM_LINK_MAGIC, .version = SEAM_LINK_VERSION,
-		.kind = kind,
-	};
-
-	return put(to, &head, sizeof(head));
-}
-
-static const uint8_t *get(const uint8_t *from, void *to, size_t n)
-{
-	memcpy(to, from, n);
-	return from + n;
-}
 
 /* A unix socket connects at once or not at all. */
 static int open_socket(const char *address)
@@ -76,65 +43,37 @@ static int check_peer(int socket)
 	return uid != 0 && uid != geteuid() ? -EPERM : 0;
 }
 
-static uint8_t *put_string(uint8_t *to, const char *s, size_t max)
+static void set_text(char *to, size_t room, const char *text)
 {
-	size_t n = strnlen(s, max - 1);
-
-	to = put(to, s, n);
-	*to++ = '\0';
-	return to;
+	memcpy(to, text, strnlen(text, room - 1));
 }
 
 static int send_hello(int socket, const char *services, const char *name)
 {
-	uint8_t bytes[HEAD_BYTES + 4 + SERVICES_BYTES + SEAM_LINK_NAME_BYTES];
-	uint32_t pid = (uint32_t)getpid();
-	uint8_t *p = put_head(bytes, SEAM_LINK_HELLO);
+	struct seam_link_hello hello = { .pid = (uint32_t)getpid() };
 
-	p = put(p, &pid, sizeof(pid));
-	p = put_string(p, services, SERVICES_BYTES);
-	p = put_string(p, name, SEAM_LINK_NAME_BYTES);
+	set_text(hello.services, sizeof(hello.services), services);
+	set_text(hello.name, sizeof(hello.name), name);
 	/* The first message finds room at once. */
-	return seam_link_send_bytes(socket, bytes, (size_t)(p - bytes), NULL,
-				    0, 0);
-}
-
-static void read_welcome(const uint8_t *p, struct seam_link_welcome *w)
-{
-	p = get(p + HEAD_BYTES, &w->service, sizeof(w->service));
-	p = get(p, &w->n_more, sizeof(w->n_more));
-	p = get(p, &w->n_slots, sizeof(w->n_slots));
-	p = get(p, &w->mode, sizeof(w->mode));
-	p = get(p, &w->aux_free_running, sizeof(w->aux_free_running));
-	p = get(p, &w->watermark, sizeof(w->watermark));
-	p = get(p, &w->data_bytes, sizeof(w->data_bytes));
-	p = get(p, &w->aux_bytes, sizeof(w->aux_bytes));
-	get(p, &w->pid, sizeof(w->pid));
+	return seam_link_send(socket, SEAM_LINK_HELLO, &hello, NULL, 0, 0);
 }
 
 /* Map the memory; returns how many more WELCOMEs follow, or -errno. */
 static int accept_welcome(struct seam_link_client *c,
 			  struct seam_link_message *m)
 {
-	struct seam_ring_geometry geometry;
-	struct seam_link_welcome w;
+	const struct seam_link_welcome *w = &m->welcome;
 	int r;
 
-	read_welcome(m->bytes, &w);
-	if (m->n_fds != 2 || w.n_more >= SEAM_LINK_MAX_SERVICES ||
-	    w.service >= SEAM_LINK_MAX_SERVICES || c->memories[w.service].head)
+	if (m->n_fds != 2 || w->n_more >= SEAM_LINK_MAX_SERVICES ||
+	    w->service >= SEAM_LINK_MAX_SERVICES ||
+	    c->memories[w->service].head)
 		return -EBADMSG;
 	/* The recorder could not verify thread ids of another namespace. */
-	if (w.pid != (uint32_t)getpid())
+	if (w->pid != (uint32_t)getpid())
 		return -EXDEV;
-	geometry = (struct seam_ring_geometry) {
-		.n_slots = w.n_slots, .mode = w.mode,
-		.data_bytes = w.data_bytes, .aux_bytes = w.aux_bytes,
-		.aux_free_running = w.aux_free_running,
-		.watermark = w.watermark,
-	};
-	r = seam_ring_memory_adopt(&c->memories[w.service], m->fds[0],
-				   &geometry);
+	r = seam_ring_memory_adopt(&c->memories[w->service], m->fds[0],
+				   &w->geometry);
 	if (r < 0)
 		return r;
 	/* The same one in each WELCOME. */
@@ -143,29 +82,23 @@ static int accept_welcome(struct seam_link_client *c,
 		m->n_fds = 1;
 		seam_ring_wakeup_init(&c->wakeup, c->wakeup_fd);
 	}
-	return (int)w.n_more;
+	return (int)w->n_more;
 }
 
 /* Returns how many more WELCOMEs follow, or -errno. */
 static int receive_welcome(struct seam_link_client *c, int timeout_ms)
 {
 	struct seam_link_message m;
-	int r = seam_link_receive_bytes(c->socket, &m, timeout_ms);
-	size_t n = r > 0 ? (size_t)r : 0;
+	int r = seam_link_receive(c->socket, &m, timeout_ms);
 
 	if (r <= 0)
 		return r ? r : -ECONNRESET;
 	r = -EBADMSG;
-	if (n >= HEAD_BYTES) {
-		get(m.bytes, &m.head, sizeof(m.head));
-		if (m.head.magic != SEAM_LINK_MAGIC)
-			r = -EBADMSG;
-		else if (m.head.kind == SEAM_LINK_REFUSED)
-			r = -ECONNREFUSED;
-		else if (m.head.kind == SEAM_LINK_WELCOME &&
-			 n >= WELCOME_BYTES)
-			r = accept_welcome(c, &m);
-	}
+	if (m.head.kind == SEAM_LINK_REFUSED)
+		r = -ECONNREFUSED;
+	else if (m.head.kind == SEAM_LINK_WELCOME &&
+		 m.head.version == SEAM_LINK_VERSION)
+		r = accept_welcome(c, &m);
 	seam_link_drop_fds(&m);
 	return r;
 }

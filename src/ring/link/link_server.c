@@ -185,9 +185,10 @@ static void discard_messages(int socket)
 
 static void refuse(struct seam_link_server *s, int socket, const char *reason)
 {
-	struct seam_link_refused refused = { .reason = reason };
+	struct seam_link_refused refused = { 0 };
 
 	s->n_refused++;
+	snprintf(refused.reason, sizeof(refused.reason), "%s", reason);
 	discard_messages(socket);
 	seam_link_send(socket, SEAM_LINK_REFUSED, &refused, NULL, 0, 0);
 }
@@ -356,14 +357,9 @@ static int send_welcome(const struct seam_link_server *s,
 			uint32_t index, int wakeup_fd)
 {
 	const struct seam_link_rings *rings = &target->rings[i];
-	const struct seam_ring_geometry *g =
-		&s->services[rings->service].geometry;
-	const struct seam_link_welcome welcome = {
+	struct seam_link_welcome welcome = {
 		.service = index, .n_more = target->n_rings - i - 1,
-		.n_slots = g->n_slots, .mode = g->mode,
-		.data_bytes = g->data_bytes, .aux_bytes = g->aux_bytes,
-		.aux_free_running = g->aux_free_running,
-		.watermark = g->watermark,
+		.geometry = s->services[rings->service].geometry,
 		.pid = (uint32_t)target->pid,
 	};
 	const int fds[] = { rings->fd, wakeup_fd };

@@ -254,18 +254,18 @@ uint32_t seam_owners_check(struct seam_owners *o, bool maps)
 void seam_owners_counts(const struct seam_owners *o, uint32_t i,
 			struct seam_owner_counts *counts)
 {
-	const struct seam_ring_state *own =
-		&seam_ring_memory_control(o->memory, i)->own;
+	const struct seam_ring_state *state =
+		&seam_ring_memory_control(o->memory, i)->program;
 
 	/* relaxed, all: each count by itself */
-	counts->n_begun = atomic_load_explicit(&own->n_begun,
+	counts->n_begun = atomic_load_explicit(&state->n_begun,
 					       memory_order_relaxed);
-	counts->n_offered = atomic_load_explicit(&own->n_offered,
+	counts->n_offered = atomic_load_explicit(&state->n_offered,
 						 memory_order_relaxed);
 	for (int k = 0; k < SEAM_RING_N_LOSSES; k++)
-		counts->n_lost[k] = atomic_load_explicit(&own->n_lost[k],
+		counts->n_lost[k] = atomic_load_explicit(&state->n_lost[k],
 							 memory_order_relaxed);
-	counts->aux_lost_bytes = atomic_load_explicit(&own->aux_n_lost_bytes,
+	counts->aux_lost_bytes = atomic_load_explicit(&state->aux_n_lost_bytes,
 						      memory_order_relaxed);
 }
 
@@ -281,7 +281,7 @@ void seam_owners_release(struct seam_owners *o, uint32_t i)
 	if (!owner->word)
 		return;
 	/* relaxed, all: set_free() below publishes them */
-	memset((void *)&control->own, 0, sizeof(control->own));
+	memset((void *)&control->program, 0, sizeof(control->program));
 	atomic_store_explicit(&control->data_head, owner->ring.tail,
 			      memory_order_relaxed);
 	atomic_store_explicit(&control->data_tail, owner->ring.tail,

@@ -27,7 +27,8 @@ bool seam_ring_geometry_is_valid(const struct seam_ring_geometry *geometry)
 {
 	return geometry->n_slots > 0 &&
 	       geometry->n_slots <= SEAM_RING_MAX_SLOTS &&
-	       geometry->mode <= (SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE) &&
+	       (geometry->mode == SEAM_RING_FORWARD ||
+		geometry->mode == (SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE)) &&
 	       is_size(geometry->data_bytes) &&
 	       geometry->aux_free_running <= 1 &&
 	       (geometry->aux_bytes == 0 || is_size(geometry->aux_bytes)) &&

@@ -3,7 +3,7 @@
  * aux_producer.c - the writing half of the AUX buffer
  *
  * Barriers are those of the table in producer.c with aux_head and aux_tail
- * in place of the data's.  The reservation, own.aux_head, is ahead of
+ * in place of the data's.  The reservation, program.aux_head, is ahead of
  * aux_head while bytes are being stored.
  *
  * aux_head is published before the AUX record: a reader that sees the record
@@ -17,15 +17,15 @@
 
 #include <errno.h>
 
-static struct seam_ring_state *own_of(const struct seam_ring_aux_producer *aux)
+static struct seam_ring_state *state_of(const struct seam_ring_aux_producer *aux)
 {
-	return &aux->ring->control->own;
+	return &aux->ring->control->program;
 }
 
 /* relaxed, both: only this thread and its handlers write the flags */
 static uint32_t flags_of(const struct seam_ring_aux_producer *aux)
 {
-	return atomic_load_explicit(&own_of(aux)->aux_flags,
+	return atomic_load_explicit(&state_of(aux)->aux_flags,
 				    memory_order_relaxed);
 }
 
@@ -33,7 +33,7 @@ static void change_flags(struct seam_ring_aux_producer *aux, uint32_t clear,
 			 uint32_t set)
 {
 	seam_local_fence();
-	atomic_store_explicit(&own_of(aux)->aux_flags,
+	atomic_store_explicit(&state_of(aux)->aux_flags,
 			      (flags_of(aux) & ~clear) | set,
 			      memory_order_relaxed);
 	seam_local_fence();
@@ -43,7 +43,7 @@ static void set_nest(struct seam_ring_aux_producer *aux, uint32_t n)
 {
 	seam_local_fence();
 	/* relaxed: for this thread's handlers */
-	atomic_store_explicit(&own_of(aux)->aux_nest, n,
+	atomic_store_explicit(&state_of(aux)->aux_nest, n,
 			      memory_order_relaxed);
 	seam_local_fence();
 }
@@ -52,7 +52,7 @@ void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
 				 struct seam_ring_producer *ring, void *buffer,
 				 size_t buffer_bytes, bool free_running)
 {
-	struct seam_ring_state *own = &ring->control->own;
+	struct seam_ring_state *state = &ring->control->program;
 	/* relaxed: only this thread writes it */
 	uint64_t head = atomic_load_explicit(&ring->control->aux_head,
 					     memory_order_relaxed);
@@ -61,9 +61,8 @@ void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
 		.ring = ring, .buffer = buffer, .size = buffer_bytes,
 		.free_running = free_running,
 	};
-	seam_local_store(&own->aux_head, head);
-	seam_local_store(&own->aux_first, head);
-	seam_local_store(&own->aux_restart, head);
+	seam_local_store(&state->aux_head, head);
+	seam_local_store(&state->aux_first, head);
 	change_flags(aux, UINT32_MAX, 0);
 	set_nest(aux, 0);
 }
@@ -86,17 +85,17 @@ static bool put_record(struct seam_ring_aux_producer *aux, uint64_t offset,
 static void report(struct seam_ring_aux_producer *aux, uint64_t offset,
 		   uint64_t size, uint64_t flags)
 {
-	uint32_t state = flags_of(aux);
+	uint32_t had = flags_of(aux);
 	bool full = flags & PERF_AUX_FLAG_TRUNCATED;
 
-	if (state & SEAM_RING_AUX_COLLIDED)
+	if (had & SEAM_RING_AUX_COLLIDED)
 		flags |= PERF_AUX_FLAG_COLLISION;
-	if (state & SEAM_RING_AUX_UNREPORTED)
+	if (had & SEAM_RING_AUX_UNREPORTED)
 		flags |= PERF_AUX_FLAG_PARTIAL;
 	/* A full buffer is reported once, while it stays full. */
-	if (size == 0 && full && state & SEAM_RING_AUX_REPORTED_FULL)
+	if (size == 0 && full && had & SEAM_RING_AUX_REPORTED_FULL)
 		return;
-	if (size == 0 && !(flags & ~(uint64_t)PERF_AUX_FLAG_OVERWRITE))
+	if (size == 0 && !flags)
 		return;
 	change_flags(aux, SEAM_RING_AUX_COLLIDED | SEAM_RING_AUX_UNREPORTED |
 		     SEAM_RING_AUX_REPORTED_FULL,
@@ -106,36 +105,19 @@ static void report(struct seam_ring_aux_producer *aux, uint64_t offset,
 			     SEAM_RING_AUX_UNREPORTED);
 }
 
-static void apply_pause(struct seam_ring_aux_producer *aux)
-{
-	/* relaxed: a request, of no effect on what was written */
-	bool paused = atomic_load_explicit(&own_of(aux)->aux_paused,
-					   memory_order_relaxed);
-	uint32_t state = flags_of(aux);
-
-	if (paused && !(state & SEAM_RING_AUX_STOPPED)) {
-		seam_ring_aux_stop(aux);
-		change_flags(aux, 0, SEAM_RING_AUX_ON_REQUEST);
-	} else if (!paused && state & SEAM_RING_AUX_ON_REQUEST) {
-		seam_ring_aux_start(aux);
-	}
-}
-
 int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
 			struct seam_ring_aux_chunk *chunk)
 {
-	struct seam_ring_state *own = own_of(aux);
+	struct seam_ring_state *state = state_of(aux);
 
 	/* relaxed: this thread alone writes it */
-	if (atomic_load_explicit(&own->aux_nest, memory_order_relaxed)) {
+	if (atomic_load_explicit(&state->aux_nest, memory_order_relaxed)) {
 		change_flags(aux, 0, SEAM_RING_AUX_COLLIDED);
 		return -EBUSY;
 	}
 	set_nest(aux, 1);
-	if (aux->free_running)
-		apply_pause(aux);
 	*chunk = (struct seam_ring_aux_chunk) {
-		.aux = aux, .start = seam_local_load(&own->aux_head),
+		.aux = aux, .start = seam_local_load(&state->aux_head),
 	};
 	chunk->pos = chunk->start;
 	return 0;
@@ -147,7 +129,7 @@ static uint64_t room_at(const struct seam_ring_aux_producer *aux, uint64_t pos)
 	uint64_t used;
 
 	if (aux->free_running)
-		return flags_of(aux) & SEAM_RING_AUX_STOPPED ? 0 : UINT64_MAX;
+		return UINT64_MAX;
 	/* acquire: A, pairs with D; an invalid tail leaves no room */
 	used = pos - atomic_load_explicit(&aux->ring->control->aux_tail,
 					  memory_order_acquire);
@@ -170,14 +152,13 @@ size_t seam_ring_aux_put(struct seam_ring_aux_chunk *chunk, const void *src,
 	uint64_t skip;
 
 	if (bytes > room) {
-		if (!aux->free_running)
-			chunk->flags |= PERF_AUX_FLAG_TRUNCATED;
-		seam_local_add(&own_of(aux)->aux_n_lost_bytes, bytes - room);
+		chunk->flags |= PERF_AUX_FLAG_TRUNCATED;
+		seam_local_add(&state_of(aux)->aux_n_lost_bytes, bytes - room);
 		bytes = room;
 	}
 	if (bytes == 0)
 		return 0;
-	seam_local_store(&own_of(aux)->aux_head, chunk->pos + bytes);
+	seam_local_store(&state_of(aux)->aux_head, chunk->pos + bytes);
 	/* E: pairs with F; our stores come after the reservation */
 	atomic_thread_fence(memory_order_release);
 	seam_ring_test_point();
@@ -195,42 +176,10 @@ void seam_ring_aux_end(struct seam_ring_aux_chunk *chunk, uint64_t flags)
 {
 	struct seam_ring_aux_producer *aux = chunk->aux;
 
-	if (aux->free_running) {
-		if (flags & PERF_AUX_FLAG_PARTIAL)
-			seam_local_store(&own_of(aux)->aux_restart,
-					 chunk->pos);
-	} else {
+	if (!aux->free_running) {
 		publish(aux, chunk->pos);
 		report(aux, chunk->start, chunk->pos - chunk->start,
 		       flags | chunk->flags);
 	}
 	set_nest(aux, 0);
-}
-
-void seam_ring_aux_stop(struct seam_ring_aux_producer *aux)
-{
-	struct seam_ring_state *own = own_of(aux);
-	uint64_t head = seam_local_load(&own->aux_head);
-	uint64_t first = seam_local_load(&own->aux_first);
-	uint64_t restart = seam_local_load(&own->aux_restart);
-	uint64_t size = head - first < aux->size ? head - first : aux->size;
-	uint64_t flags = PERF_AUX_FLAG_OVERWRITE;
-
-	if (!aux->free_running || flags_of(aux) & SEAM_RING_AUX_STOPPED)
-		return;
-	change_flags(aux, 0, SEAM_RING_AUX_STOPPED);
-	if (restart != first && head - restart < size)
-		flags |= PERF_AUX_FLAG_PARTIAL;
-	/* The offset is that of the end, as in the kernel. */
-	report(aux, head, size, flags);
-}
-
-void seam_ring_aux_start(struct seam_ring_aux_producer *aux)
-{
-	struct seam_ring_state *own = own_of(aux);
-
-	if (!(flags_of(aux) & SEAM_RING_AUX_STOPPED))
-		return;
-	seam_local_store(&own->aux_restart, seam_local_load(&own->aux_head));
-	change_flags(aux, SEAM_RING_AUX_STOPPED | SEAM_RING_AUX_ON_REQUEST, 0);
 }

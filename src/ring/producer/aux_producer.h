@@ -14,9 +14,7 @@
  *		the ring.  Bytes that do not fit are dropped and counted, and
  *		the record of that chunk has the flag TRUNCATED.
  * free-running	Old bytes are overwritten, each put is visible at once, and
- *		no record is written until seam_ring_aux_stop(), whose record
- *		has the flag OVERWRITE, and PARTIAL if the bytes that are
- *		left reach back over an earlier stop.
+ *		no record is written.
  *
  * One writer at a time: a second one, in a signal handler, is refused, and
  * the first one's record has the flag COLLISION.  Other rules are as in
@@ -32,11 +30,9 @@
 
 /* In seam_ring_state.aux_flags; only the owner uses them. */
 enum seam_ring_aux_flag {
-	SEAM_RING_AUX_STOPPED = 1,	/* free-running, but not now */
-	SEAM_RING_AUX_ON_REQUEST = 2,	/* by the consumer's aux_paused */
-	SEAM_RING_AUX_REPORTED_FULL = 4,	/* by a TRUNCATED record */
-	SEAM_RING_AUX_COLLIDED = 8,	/* a second writer was refused */
-	SEAM_RING_AUX_UNREPORTED = 16,	/* an AUX record was lost */
+	SEAM_RING_AUX_REPORTED_FULL = 1,	/* by a TRUNCATED record */
+	SEAM_RING_AUX_COLLIDED = 2,	/* a second writer was refused */
+	SEAM_RING_AUX_UNREPORTED = 4,	/* an AUX record was lost */
 };
 
 struct seam_ring_aux_producer {
@@ -61,10 +57,7 @@ void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
 				 struct seam_ring_producer *ring, void *buffer,
 				 size_t buffer_bytes, bool free_running);
 
-/*
- * Begin a chunk.  Returns 0, or -EBUSY inside another one.  A free-running
- * writer first stops or restarts, if the consumer requested that.
- */
+/* Begin a chunk.  Returns 0, or -EBUSY inside another one. */
 int seam_ring_aux_begin(struct seam_ring_aux_producer *aux,
 			struct seam_ring_aux_chunk *chunk);
 
@@ -74,12 +67,5 @@ size_t seam_ring_aux_put(struct seam_ring_aux_chunk *chunk, const void *src,
 
 /* End the chunk.  @flags: added to its record, as PERF_AUX_FLAG_PARTIAL. */
 void seam_ring_aux_end(struct seam_ring_aux_chunk *chunk, uint64_t flags);
-
-/*
- * Free-running only, outside of chunks: stop with the record that describes
- * what is left, and drop bytes until the start.  Both may be repeated.
- */
-void seam_ring_aux_stop(struct seam_ring_aux_producer *aux);
-void seam_ring_aux_start(struct seam_ring_aux_producer *aux);
 
 #endif /* SEAM_RING_AUX_PRODUCER_H */

@@ -52,56 +52,56 @@ void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
 
 void seam_ring_recover(struct seam_ring_producer *p)
 {
-	struct seam_ring_state *own = &p->control->own;
+	struct seam_ring_state *state = &p->control->program;
 	/* relaxed: only this thread writes it, and is not writing */
 	uint64_t head = atomic_load_explicit(&p->control->data_head,
 					     memory_order_relaxed) &
 			~UINT64_C(7);
 
-	seam_local_store(&own->head, head);
-	seam_local_store(&own->wakeup_head, head);
+	seam_local_store(&state->head, head);
+	seam_local_store(&state->wakeup_head, head);
 	/* relaxed: no handler of ours is active */
-	atomic_store_explicit(&own->nest, 0, memory_order_relaxed);
+	atomic_store_explicit(&state->nest, 0, memory_order_relaxed);
 }
 
-static uint32_t nest_of(const struct seam_ring_state *own)
+static uint32_t nest_of(const struct seam_ring_state *state)
 {
 	/* relaxed: this thread alone writes it */
-	return atomic_load_explicit(&own->nest, memory_order_relaxed);
+	return atomic_load_explicit(&state->nest, memory_order_relaxed);
 }
 
-static void set_nest(struct seam_ring_state *own, uint32_t n)
+static void set_nest(struct seam_ring_state *state, uint32_t n)
 {
 	seam_local_fence();
 	/* relaxed: for this thread's handlers, between the two fences */
-	atomic_store_explicit(&own->nest, n, memory_order_relaxed);
+	atomic_store_explicit(&state->nest, n, memory_order_relaxed);
 	seam_local_fence();
 }
 
 static int lose(struct seam_ring_producer *p, enum seam_ring_loss cause,
 		int error)
 {
-	struct seam_ring_state *own = &p->control->own;
+	struct seam_ring_state *state = &p->control->program;
 
-	seam_local_add(&own->n_lost[cause], 1);
-	seam_local_add(&own->n_lost_unreported, 1);
+	seam_local_add(&state->n_lost[cause], 1);
+	seam_local_add(&state->n_lost_unreported, 1);
 	return error;
 }
 
 /* One wakeup for every watermark's worth of bytes. */
 static void send_wakeup(struct seam_ring_producer *p, uint64_t head)
 {
-	struct seam_ring_state *own = &p->control->own;
-	uint64_t last = seam_local_load(&own->wakeup_head);
+	struct seam_ring_state *state = &p->control->program;
+	uint64_t last = seam_local_load(&state->wakeup_head);
 	/* Negative where a handler has published, and woken, after us. */
 	int64_t filled = (int64_t)(p->mode & SEAM_RING_BACKWARD ?
 				   last - head : head - last);
 
 	if (!p->wakeup || filled <= (int64_t)p->watermark)
 		return;
-	seam_local_store(&own->wakeup_head, head);
+	seam_local_store(&state->wakeup_head, head);
 	if (seam_ring_wakeup_send(p->wakeup))
-		seam_local_add(&own->n_wakeups, 1);
+		seam_local_add(&state->n_wakeups, 1);
 }
 
 /*
@@ -112,26 +112,26 @@ static void send_wakeup(struct seam_ring_producer *p, uint64_t head)
  */
 static void leave(struct seam_ring_producer *p)
 {
-	struct seam_ring_state *own = &p->control->own;
+	struct seam_ring_state *state = &p->control->program;
 	uint64_t head = 0;
 
 	for (int i = 0; i < MAX_TRIES; i++) {
-		uint32_t nest = nest_of(own);
+		uint32_t nest = nest_of(state);
 
 		if (nest > 1) {
-			set_nest(own, nest - 1);
+			set_nest(state, nest - 1);
 			return;
 		}
-		head = seam_local_load(&own->head);
+		head = seam_local_load(&state->head);
 		seam_ring_test_point();
 		/* release: B, pairs with C; the records come before it */
 		atomic_store_explicit(&p->control->data_head, head,
 				      memory_order_release);
 		seam_ring_test_point();
-		set_nest(own, 0);
-		if (i == MAX_TRIES - 1 || seam_local_load(&own->head) == head)
+		set_nest(state, 0);
+		if (i == MAX_TRIES - 1 || seam_local_load(&state->head) == head)
 			break;
-		set_nest(own, 1);
+		set_nest(state, 1);
 	}
 	send_wakeup(p, head);
 }
@@ -156,7 +156,7 @@ static bool has_room(const struct seam_ring_producer *p, uint64_t head,
 
 size_t seam_ring_room(const struct seam_ring_producer *p)
 {
-	uint64_t head = seam_local_load(&p->control->own.head), tail, used;
+	uint64_t head = seam_local_load(&p->control->program.head), tail, used;
 	/* What seam_ring_begin() needs beside the payload, at most. */
 	uint64_t beside = sizeof(struct seam_ring_header) + LOST_BYTES + 8;
 	uint64_t max = SEAM_RING_MAX_RECORD - sizeof(struct seam_ring_header);
@@ -176,17 +176,17 @@ size_t seam_ring_room(const struct seam_ring_producer *p)
 /* Reserve @size bytes from *@pos on.  Handlers may do so in between. */
 static int reserve(struct seam_ring_producer *p, uint64_t size, uint64_t *pos)
 {
-	struct seam_ring_state *own = &p->control->own;
+	struct seam_ring_state *state = &p->control->program;
 	bool backward = p->mode & SEAM_RING_BACKWARD;
 
 	for (int i = 0; i < MAX_TRIES; i++) {
-		uint64_t head = seam_local_load(&own->head);
+		uint64_t head = seam_local_load(&state->head);
 		uint64_t next = backward ? head - size : head + size;
 
 		if (!has_room(p, head, size))
 			return -ENOBUFS;
 		seam_ring_test_point();
-		if (!seam_local_replace(&own->head, head, next))
+		if (!seam_local_replace(&state->head, head, next))
 			continue;
 		*pos = backward ? next : head;
 		/* E: pairs with F; our stores come after the reservation */
@@ -231,17 +231,17 @@ static void put_lost(struct seam_ring_writer *w, uint64_t n)
 static int enter(struct seam_ring_producer *p, struct seam_ring_writer *w,
 		 uint64_t size)
 {
-	struct seam_ring_state *own = &p->control->own;
-	uint64_t lost = seam_local_load(&own->n_lost_unreported);
+	struct seam_ring_state *state = &p->control->program;
+	uint64_t lost = seam_local_load(&state->n_lost_unreported);
 	uint64_t lost_size = 0;
 	int r;
 
-	if (lost && seam_local_replace(&own->n_lost_unreported, lost, 0))
+	if (lost && seam_local_replace(&state->n_lost_unreported, lost, 0))
 		lost_size = LOST_BYTES;
 	r = reserve(p, size + lost_size, &w->pos);
 	if (r < 0) {
 		if (lost_size)
-			seam_local_add(&own->n_lost_unreported, lost);
+			seam_local_add(&state->n_lost_unreported, lost);
 		return r;
 	}
 	w->ring = p;
@@ -255,8 +255,8 @@ static int enter(struct seam_ring_producer *p, struct seam_ring_writer *w,
 int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 		    uint32_t type, uint16_t misc, size_t bytes)
 {
-	struct seam_ring_state *own = &p->control->own;
-	uint32_t nest = nest_of(own);
+	struct seam_ring_state *state = &p->control->program;
+	uint32_t nest = nest_of(state);
 	uint64_t size;
 	int r;
 
@@ -268,11 +268,11 @@ int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 	if (size > p->size - 8 - LOST_BYTES)
 		return lose(p, SEAM_RING_LOST_BIG, -EMSGSIZE);
 	/* relaxed: pausing is a request; see backward.h */
-	if (atomic_load_explicit(&own->paused, memory_order_relaxed))
+	if (atomic_load_explicit(&state->paused, memory_order_relaxed))
 		return lose(p, SEAM_RING_LOST_PAUSED, -EAGAIN);
 	if (nest >= SEAM_RING_MAX_NESTED)
 		return lose(p, SEAM_RING_LOST_NESTED, -EBUSY);
-	set_nest(own, nest + 1);
+	set_nest(state, nest + 1);
 	r = enter(p, w, size);
 	if (r < 0) {
 		lose(p, r == -EBUSY ? SEAM_RING_LOST_NESTED :
@@ -280,7 +280,7 @@ int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 		leave(p);
 		return r;
 	}
-	seam_local_add(&own->n_begun, 1);
+	seam_local_add(&state->n_begun, 1);
 	seam_ring_test_point();
 	put_header(w, type, misc, size);
 	w->limit = w->pos + bytes;

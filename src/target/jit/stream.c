@@ -237,7 +237,7 @@ static void announce_offered(struct seam_writer_stream *s)
 
 	if (s->has_ring) {
 		/* relaxed: a count, written under the lock */
-		atomic_store_explicit(&s->claim.ring.control->own.n_offered, n,
+		atomic_store_explicit(&s->claim.ring.control->program.n_offered, n,
 				      memory_order_relaxed);
 	} else if (n > s->n_announced) {
 		/* relaxed: a count */
@@ -252,7 +252,7 @@ static void announce_offered(struct seam_writer_stream *s)
 static bool is_paused(const struct seam_writer_stream *s)
 {
 	/* relaxed: pausing is a request; see ring/backward.h */
-	return atomic_load_explicit(&s->claim.ring.control->own.paused,
+	return atomic_load_explicit(&s->claim.ring.control->program.paused,
 				    memory_order_relaxed);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* header_info.c - one function a kind of feature; see header_info.h */
-#include "record/perf/header_info.h"
-
-#include "record/proc/procfs.h"
+/* features.c - features of perf.data: host, CPUs, events, clock; recording.h */
+#include "record/session.h"
 
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -69,10 +67,10 @@ static void add_compression(struct seam_perf_features *f,
 }
 
 static void add_clock(struct seam_perf_features *f,
-		      const struct seam_header_info *info,
+		      const struct seam_session *s,
 		      const struct seam_compress *compress)
 {
-	bool is_monotonic = !seam_sources_has_aux(info->sources);
+	bool is_monotonic = !seam_sources_has_aux(&s->sources);
 	struct timespec resolution = { 0 };
 	uint64_t ns;
 
@@ -82,8 +80,8 @@ static void add_clock(struct seam_perf_features *f,
 		seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
 	add_compression(f, compress);	/* in the order of the bits */
 	if (is_monotonic)
-		seam_perf_features_clock(f, CLOCK_MONOTONIC,
-					 info->start_wall_ns, info->start_ns);
+		seam_perf_features_clock(f, CLOCK_MONOTONIC, s->start_wall_ns,
+					 s->start_ns);
 }
 
 /* Consecutive events with one leader are a group. */
@@ -109,41 +107,42 @@ static void add_groups(struct seam_perf_features *f,
 	free(groups);
 }
 
-static void add_all(struct seam_perf_features *f,
-		    const struct seam_header_info *info,
+static void add_all(struct seam_perf_features *f, const struct seam_session *s,
 		    const struct seam_data_file *file)
 {
 	const uint64_t times[] = { file->counts.first_ns,
 				   file->counts.last_ns };
 	struct seam_perf_pmu pmus[MAX_PMUS];
 
-	if (info->kernel->text_addr)
+	if (s->kernel.text_addr)
 		seam_perf_features_build_id(f, "[kernel.kallsyms]",
-			(struct seam_bytes) { info->kernel->build_id,
-					      info->kernel->build_id_size });
+			(struct seam_bytes) { s->kernel.build_id,
+					      s->kernel.build_id_size });
 	add_host(f);
-	add_cpus(f, (uint32_t)info->sources->cpus.n);
-	seam_perf_features_cmdline(f, info->words, info->n_words);
+	add_cpus(f, (uint32_t)s->sources.cpus.n);
+	seam_perf_features_cmdline(f, s->options->words,
+				   s->options->n_words);
 	seam_perf_features_events(f, file->events, file->n_events);
 	seam_perf_features_pmus(f, pmus, seam_procfs_pmus(pmus, MAX_PMUS));
-	add_groups(f, info->sources);
+	add_groups(f, &s->sources);
 	if (file->auxtraces.n)
 		seam_perf_features_auxtrace(f, &file->auxtraces.items->offset,
 					    file->auxtraces.n);
 	if (file->counts.last_ns)
 		seam_perf_features_u64(f, SEAM_PERF_FEATURE_SAMPLE_TIME, times,
 				       SEAM_ARRAY_SIZE(times));
-	add_clock(f, info, &file->compress);
+	add_clock(f, s, &file->compress);
 }
 
-int seam_header_info_write(const struct seam_header_info *info,
-			   struct seam_data_file *file, struct seam_err *err)
+int seam_recording_write_features(struct seam_recording *recording,
+				  const struct seam_session *s,
+				  struct seam_err *err)
 {
 	struct seam_perf_features features = { 0 };
 	int r;
 
-	add_all(&features, info, file);
-	r = seam_perf_writer_finish(&file->writer, &features, err);
+	add_all(&features, s, &recording->data);
+	r = seam_perf_writer_finish(&recording->data.writer, &features, err);
 	seam_perf_features_fini(&features);
 	return r;
 }
