@@ -294,7 +294,8 @@ def test_a_recording_that_was_not_ended_reports_it():
 
 
 def test_a_recording_whose_name_was_taken_is_found_again():
-    first = subprocess.Popen([SEAM, "record", "-o", "t.seam", "sleep", "1"],
+    first = subprocess.Popen([SEAM, "record", "-o", "t.seam", "sh", "-c",
+                              "./spin 40000000; sleep 1"],
                              stderr=subprocess.PIPE, text=True)
     while not os.path.exists("t.seam/meta.json"):
         time.sleep(0.005)
