@@ -55,7 +55,7 @@ static void put_ends(const struct seam_view *view,
 			continue;
 		put_line(view, 0, n, whole, seam_stack_end_text(i));
 		if (i == SEAM_STACK_TRUNCATED && counts->dump_bytes)
-			fprintf(view->out, " of %" PRIu64 " bytes",
+			fprintf(view->out, " (%" PRIu64 " bytes)",
 				counts->dump_bytes);
 		fputc('\n', view->out);
 		if (i == SEAM_STACK_COMPLETE) {
