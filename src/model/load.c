@@ -67,9 +67,10 @@ static void note_manifest(struct seam_profile *profile,
 /* Why many stacks are incomplete, and how many were put together. */
 static void note_stacks(struct seam_profile *profile)
 {
-	const struct seam_stack_counts *counts = &profile->stack_counts;
+	struct seam_stack_counts *counts = &profile->stack_counts;
 	char text[600];
 
+	seam_stack_counts_sort(counts);
 	if (seam_stack_counts_advise(counts, text, sizeof(text)))
 		seam_profile_note(profile, "%s", text);
 	if (counts->n_joined)

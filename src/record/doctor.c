@@ -7,6 +7,7 @@
 #include "record/events/event.h"
 #include "record/proc/procfs.h"
 #include "record/record.h"
+#include "record/stack_plan.h"
 #include "ring/consumer.h"
 #include "symbol/kernel/kernel.h"
 #include "symbol/sandbox/sandbox.h"
@@ -21,7 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OWN_THREAD = 0, EVERY_CPU = -1, EVERY_THREAD = -1 };
+enum {
+	OWN_THREAD = 0,
+	EVERY_CPU = -1,
+	EVERY_THREAD = -1,
+	SMALL_COPY = 16384,	/* of a stack; compilers and php need it */
+};
 
 static int open_event(struct perf_event_attr *attr, int pid, int cpu)
 {
@@ -318,6 +324,43 @@ static void check_ring_space(struct seam_doctor *check)
 	free(cpus.items);
 }
 
+/* Copies of stacks, which "seam record" unwinds. */
+static void check_stacks(struct seam_doctor *check)
+{
+	struct perf_event_attr attr = user_clock();
+	struct seam_event event = { .attr = attr };
+	struct seam_number_list cpus = { 0 };
+	struct rlimit limit = { 0 };
+	size_t bytes = SEAM_STACK_PLAN_MAX_RING_BYTES;
+	char ring[SEAM_TEXT_SIZE];
+	uint32_t copy;
+	int r;
+
+	seam_stack_plan_apply(&event, SEAM_CALL_GRAPH_AUTO,
+			      SEAM_STACK_PLAN_DWARF_BYTES);
+	r = try_event(&event.attr);
+	if (r < 0) {
+		set_verdict(check, SEAM_VERDICT_NO, "the kernel does not copy "
+			    "user stacks: %s", strerror(-r));
+		return;
+	}
+	seam_procfs_cpus(&cpus, NULL);
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	while (bytes > SEAM_STACK_PLAN_DWARF_BYTES && !map_all(&cpus, bytes))
+		bytes /= 2;
+	copy = seam_stack_plan_bytes(bytes, SEAM_STACK_PLAN_HZ);
+	set_verdict(check, copy >= SMALL_COPY ? SEAM_VERDICT_YES : copy ?
+		    SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
+		    "copies of %u KiB at %d Hz, by rings of %s on %zu CPU%s",
+		    copy / 1024, SEAM_STACK_PLAN_HZ,
+		    seam_text_size(ring, bytes), cpus.n,
+		    cpus.n == 1 ? "" : "s");
+	if (copy < SMALL_COPY)
+		advise(check, "a higher 'ulimit -l' (it is %lu KiB), or "
+		       "CAP_IPC_LOCK", (unsigned long)limit.rlim_cur / 1024);
+	free(cpus.items);
+}
+
 static void check_rate(struct seam_doctor *check)
 {
 	long max_hz = seam_procfs_sysctl("perf_event_max_sample_rate", 0);
@@ -399,6 +442,7 @@ static const struct check {
 	{ "build-ids", "build ids of mapped files", check_build_ids },
 	{ "lost-counts", "exact counts of lost records", check_lost_counts },
 	{ "ring-space", "ring space", check_ring_space },
+	{ "stacks", "stacks without frame pointers", check_stacks },
 	{ "sample-rate", "sample rate", check_rate },
 	{ "descriptors", "descriptors", check_descriptors },
 	{ "isolation", "ELF files read without rights", check_isolation },

@@ -57,6 +57,15 @@ int seam_report_tree_text(const struct seam_report *report,
  */
 int seam_report_tree_json(const struct seam_report *report, FILE *out);
 
+/*
+ * How user stacks were unwound: the share of complete ones, the reasons of the
+ * others by file, and how frames were found; of the whole recording, without
+ * regard to what is selected.  As text, and as "seam.stats/1".
+ */
+void seam_report_stats_text(const struct seam_report *report,
+			    const struct seam_view *view);
+void seam_report_stats_json(const struct seam_report *report, FILE *out);
+
 enum { SEAM_REPORT_DEPTH = 240 };
 
 #endif /* SEAM_REPORT_H */

@@ -42,7 +42,7 @@ static void stacks_that_were_not_recorded_are_reported(void **state)
 	add_times(&p, "f", 1);
 	seam_stack_hint(&p, false);
 	check_notes(&p, "stacks were not recorded, so each total is a self: "
-		    "-g records them");
+		    "'seam record' without --call-graph none records them");
 }
 
 static void stacks_that_reach_their_beginning_are_whole(void **state)
@@ -75,7 +75,7 @@ static void stacks_that_end_before_are_counted(void **state)
 	add_times(&p, "kthread_[k]", 900);
 	seam_stack_hint(&p, true);
 	check_notes(&p, "40 % of stacks are cut: no frame pointers "
-		    "(-fno-omit-frame-pointer)");
+		    "(seam record --call-graph auto)");
 	p = built();
 	add_times(&p, "_start;main;f", 95);
 	add_times(&p, "f", 5);

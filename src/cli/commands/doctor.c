@@ -3,9 +3,12 @@
 #include "cli/command.h"
 
 #include "base/json.h"
+#include "base/text.h"
 #include "record/doctor.h"
+#include "record/doctor_program.h"
 #include "record/events/event.h"
 
+#include <inttypes.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -109,6 +112,87 @@ static void print_json(void)
 	seam_json_close(&j);
 }
 
+static const char *needed(const struct seam_doctor_program *p)
+{
+	return p->needs == SEAM_CALL_GRAPH_AUTO ?
+	       "--call-graph auto (the default)" : "nothing unwinds it";
+}
+
+static void print_program(const struct seam_doctor_program *p)
+{
+	if (p->script[0]) {
+		seam_text_put(stdout, p->script, SEAM_TEXT_TERMINAL);
+		printf(", a script of ");
+	}
+	seam_text_put(stdout, p->path, SEAM_TEXT_TERMINAL);
+	printf("%s\n", p->is_go ? " (Go)" : p->is_jvm ? " (JVM)" : "");
+	if (p->cfi_bytes)
+		printf("  call frame information  %.1f KiB, %" PRIu64
+		       " functions\n", (double)p->cfi_bytes / 1024,
+		       p->n_functions);
+	else
+		printf("  call frame information  none\n");
+	if (p->frame_pointer_percent >= 0)
+		printf("  frame pointers          in %d %% of its functions\n",
+		       p->frame_pointer_percent);
+	else
+		printf("  frame pointers          %s\n",
+		       p->is_go ? "in all Go code" : "not known");
+	printf("  stacks                  %s: %s\n", needed(p), p->why);
+	if (p->cost[0])
+		printf("  cost                    %s\n", p->cost);
+}
+
+static void json_program(struct seam_json *j,
+			 const struct seam_doctor_program *p)
+{
+	seam_json_open(j, NULL, '{');
+	seam_json_string(j, "path", p->path);
+	if (p->script[0])
+		seam_json_string(j, "script", p->script);
+	seam_json_u64(j, "cfi_bytes", p->cfi_bytes);
+	seam_json_u64(j, "functions", p->n_functions);
+	seam_json_i64(j, "frame_pointer_percent", p->frame_pointer_percent);
+	seam_json_bool(j, "go", p->is_go);
+	seam_json_bool(j, "jvm", p->is_jvm);
+	seam_json_string(j, "call_graph", p->needs == SEAM_CALL_GRAPH_AUTO ?
+			 "auto" : "none");
+	seam_json_string(j, "why", p->why);
+	seam_json_string(j, "cost", p->cost);
+	seam_json_close(j);
+}
+
+/* The programs that are named.  The exit status. */
+static int report_programs(char **names, bool as_json)
+{
+	struct seam_json j = seam_json_make(stdout, true);
+	int status = SEAM_EXIT_DONE;
+
+	if (as_json) {
+		seam_json_open(&j, NULL, '{');
+		seam_json_string(&j, "schema", "seam.doctor/1");
+		seam_json_open(&j, "programs", '[');
+	}
+	for (; *names; names++) {
+		struct seam_doctor_program p;
+		struct seam_err err = { 0 };
+
+		if (seam_doctor_program(&p, *names, &err) < 0) {
+			seam_command_failed(&err);
+			status = SEAM_EXIT_FAILED;
+		} else if (as_json) {
+			json_program(&j, &p);
+		} else {
+			print_program(&p);
+		}
+	}
+	if (as_json) {
+		seam_json_close(&j);
+		seam_json_close(&j);
+	}
+	return status;
+}
+
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct doctor_options o = { 0 };
@@ -119,7 +203,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (r != 0)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
 	if (first < argc)
-		return seam_command_misused(self, "takes no operand");
+		return report_programs(argv + first, o.json);
 	if (o.json)
 		print_json();
 	else
@@ -132,13 +216,20 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_doctor_command = {
 	.name = "doctor",
 	.summary = "show what this machine and this user can record",
-	.synopsis = "[--json]",
+	.synopsis = "[--json] [PROGRAM...]",
 	.description =
 		"Tests each thing that a recording may need, and names the "
 		"sysctl, the capability or the kernel that would enable what "
 		"does not work.\n\n"
-		"The exit status is 1 if nothing can be recorded.",
-	.examples = "seam doctor\twhat works here\n",
+		"With PROGRAM, a path or a name in PATH, it looks at that "
+		"program or library, or at the interpreter of a script: "
+		"whether it has call frame information and frame pointers, "
+		"whether it is a Go program or a JVM, and by which "
+		"--call-graph of 'seam record' its stacks are complete.\n\n"
+		"The exit status is 1 if nothing can be recorded, or if a "
+		"PROGRAM cannot be read.",
+	.examples = "seam doctor\twhat works here\n"
+		"seam doctor python3 ./server\thow to record their stacks\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.run = run,

@@ -88,6 +88,23 @@ static void report_aux(const char *output,
 			 "%s/data", size, r->aux_event, output);
 }
 
+/* Why many stacks are incomplete; how many were put together. */
+static void report_stacks(const struct seam_stack_counts *stacks)
+{
+	char text[600];
+
+	if (seam_stack_counts_advise(stacks, text, sizeof(text)))
+		seam_command_say("%s", text);
+	if (!seam_command_verbose() || !seam_stack_counts_total(stacks))
+		return;
+	seam_command_say("%.2f %% of %" PRIu64 " user stacks are complete; "
+			 "outer frames of %" PRIu64 " are those of other "
+			 "samples, of %" PRIu64 " the kernel's",
+			 seam_stack_counts_percent(stacks),
+			 seam_stack_counts_total(stacks), stacks->n_joined,
+			 stacks->n_continued);
+}
+
 /* A line for each other kind of loss. */
 static void report_other_losses(const struct seam_losses *losses)
 {
@@ -134,6 +151,7 @@ static void summarize(const char *output, bool has_command,
 				 has_command ? "; COMMAND continues" : "");
 	report_aux(output, r);
 	report_losses(r);
+	report_stacks(&r->stacks);
 	report_other_losses(&r->losses);
 }
 

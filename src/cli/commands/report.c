@@ -13,6 +13,7 @@ enum { TOP_ON_TERMINAL = 40 };	/* rows */
 struct report_options {
 	struct seam_reading reading;
 	bool tree;
+	bool stats;
 	bool json;
 	const char *by;
 	const char *sort;
@@ -63,9 +64,15 @@ static const struct seam_option options[] = {
 	       "their callers and callees."),
 	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
 	       "smallest node of a tree (0.5)"),
+	OPTION(stats, FLAG, 0, "stats", NULL, "show how many user stacks are "
+	       "complete",
+	       .detail = "Of stacks that were copied and unwound (seam record "
+	       "--call-graph): how many reach the entry of the program or of "
+	       "the thread, why the others ended, in which files, and how "
+	       "frames were found."),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.report/1, with --tree "
-	       "seam.tree/1. Self and total are numbers of samples; "
+	       "seam.tree/1, with --stats seam.stats/1. Self and total are numbers of samples; "
 	       "members may be added under the same schema, and none is "
 	       "removed. All rows are printed unless --top or --filter is "
 	       "given."),
@@ -84,6 +91,13 @@ static int print(const struct seam_report *report,
 					seam_command_colors(STDOUT_FILENO));
 
 	seam_pager_start(status);
+	if (o->stats) {
+		if (o->json)
+			seam_report_stats_json(report, stdout);
+		else
+			seam_report_stats_text(report, &view);
+		return 0;
+	}
 	if (o->json)
 		return o->tree ? seam_report_tree_json(report, stdout) :
 		       seam_report_json(report, stdout);
@@ -161,6 +175,9 @@ static int interpret(const struct seam_command *self,
 
 	if (status)
 		return status;
+	if (o->tree && o->stats)
+		return seam_command_misused(self, "--tree and --stats cannot "
+					    "be combined");
 	if (o->tree && !makes_trees(what->by))
 		return seam_command_misused(self, "there is no --tree by %s",
 					    seam_by_names(what->by, names));
@@ -245,6 +262,7 @@ const struct seam_command seam_report_command = {
 		"seam report --tree --time 1,2\tcalls from 1 s to 2 s\n"
 		"seam report --by thread\twhich threads were busy\n"
 		"seam report --by comm,symbol\tthe functions of each program\n"
+		"seam report --stats\thow many stacks are complete\n"
 		"seam report --callers malloc\tcallers of malloc\n"
 		"seam report --layer native,jit --filter alloc\t"
 		"allocation, without the kernel below it\n"

@@ -334,6 +334,10 @@ static void hint_stacks(struct perf_loader *l)
 {
 	bool has_chains = false, has_samples = false;
 
+	/* of stacks that were unwound more is known */
+	if (l->input->manifest &&
+	    seam_stack_counts_total(&l->input->manifest->stacks))
+		return;
 	for (size_t i = 0; i < l->scans.n; i++)
 		if (l->scans.items[i].dumps.n)
 			return;

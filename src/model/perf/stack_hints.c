@@ -106,7 +106,7 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 	}
 	if (n_user >= MIN_SAMPLES && n_cut * 100 >= n_user * MIN_CUT_PERCENT)
 		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: "
-			"no frame pointers (-fno-omit-frame-pointer)",
+			"no frame pointers (seam record --call-graph auto)",
 			n_cut * 100 / n_user);
 }
 
@@ -118,7 +118,8 @@ void seam_stack_hint(struct seam_profile *profile, bool has_chains)
 		return;
 	if (!has_chains) {
 		seam_profile_note(profile, "stacks were not recorded, so each "
-				  "total is a self: -g records them");
+				  "total is a self: 'seam record' without "
+				  "--call-graph none records them");
 		return;
 	}
 	reach = measure(profile);

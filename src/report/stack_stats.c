@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* stack_stats.c - how user stacks were unwound; the contract is in report.h */
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "report/report.h"
+#include "report/summary.h"
+
+enum { INDENT = 2 };		/* columns, of a part of the line above */
+
+static void put_line(const struct seam_view *view, size_t depth, uint64_t n,
+		     uint64_t whole, const char *text)
+{
+	char count[SEAM_NUMBER], share[SEAM_NUMBER];
+
+	fprintf(view->out, "%*s%12s  %7s  %s", (int)(depth * INDENT), "",
+		seam_format_count(count, n),
+		seam_format_percent(share, n, whole), text);
+}
+
+static void put_part(const struct seam_view *view, uint64_t n, uint64_t whole,
+		     const char *text)
+{
+	if (!n)
+		return;
+	put_line(view, 1, n, whole, text);
+	fputc('\n', view->out);
+}
+
+/* The files in which stacks ended early for @end. */
+static void put_files(const struct seam_view *view,
+		      const struct seam_stack_counts *counts,
+		      enum seam_stack_end end, uint64_t whole)
+{
+	for (size_t i = 0; i < counts->n_modules; i++) {
+		const struct seam_stack_module *module = &counts->modules[i];
+
+		if (module->end != end)
+			continue;
+		put_line(view, 1, module->n, whole, "in ");
+		seam_text_put(view->out, module->path, SEAM_TEXT_TERMINAL);
+		fputc('\n', view->out);
+	}
+}
+
+static void put_ends(const struct seam_view *view,
+		     const struct seam_stack_counts *counts)
+{
+	uint64_t whole = seam_stack_counts_total(counts);
+
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++) {
+		uint64_t n = counts->n_ended[i];
+
+		if (n == 0 && i != SEAM_STACK_COMPLETE)
+			continue;
+		put_line(view, 0, n, whole, seam_stack_end_text(i));
+		if (i == SEAM_STACK_TRUNCATED && counts->dump_bytes)
+			fprintf(view->out, " (%" PRIu64 " bytes)",
+				counts->dump_bytes);
+		fputc('\n', view->out);
+		if (i == SEAM_STACK_COMPLETE) {
+			put_part(view, counts->n_joined, whole,
+				 "with outer frames of other samples");
+			put_part(view, counts->n_continued, whole,
+				 "with outer frames of the kernel's chain");
+		}
+		put_files(view, counts, i, whole);
+	}
+}
+
+static void put_heading(const struct seam_view *view, const char *text,
+			uint64_t n)
+{
+	char count[SEAM_NUMBER];
+
+	fputc('\n', view->out);
+	seam_view_style(view, SEAM_STYLE_BOLD);
+	fputs(text, view->out);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	fprintf(view->out, ": %s\n", seam_format_count(count, n));
+}
+
+static void put_counts(const struct seam_view *view,
+		       const struct seam_stack_counts *counts)
+{
+	uint64_t n_stacks = seam_stack_counts_total(counts);
+	uint64_t n_frames = seam_stack_counts_frames(counts);
+	char count[SEAM_NUMBER];
+
+	put_heading(view, "user stacks", n_stacks);
+	put_ends(view, counts);
+	put_heading(view, "their frames", n_frames);
+	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
+		if (counts->n_frames[i]) {
+			put_line(view, 0, counts->n_frames[i], n_frames,
+				 seam_stack_quality_text(i));
+			fputc('\n', view->out);
+		}
+	if (counts->n_empty)
+		fprintf(view->out, "\n%s sample%s had no user stack\n",
+			seam_format_count(count, counts->n_empty),
+			counts->n_empty == 1 ? "" : "s");
+}
+
+void seam_report_stats_text(const struct seam_report *report,
+			    const struct seam_view *view)
+{
+	const struct seam_stack_counts *counts =
+		&report->profile->stack_counts;
+
+	seam_summary_head(report, view);
+	if (seam_stack_counts_total(counts) || counts->n_empty)
+		put_counts(view, counts);
+	else
+		fputs("\nNo user stacks were unwound: there are no counts.\n",
+		      view->out);
+	seam_summary_tail(report, view);
+}
+
+static void put_files_json(struct seam_json *j,
+			   const struct seam_stack_counts *counts)
+{
+	seam_json_open(j, "files", '[');
+	for (size_t i = 0; i < counts->n_modules; i++) {
+		const struct seam_stack_module *module = &counts->modules[i];
+
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, "path", module->path);
+		seam_json_string(j, "end", seam_stack_end_key(module->end));
+		seam_json_u64(j, "stacks", module->n);
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+}
+
+static void put_counts_json(struct seam_json *j,
+			    const struct seam_stack_counts *counts)
+{
+	seam_json_u64(j, "stacks", seam_stack_counts_total(counts));
+	seam_json_double(j, "percent", seam_stack_counts_percent(counts));
+	seam_json_open(j, "ended", '{');
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
+		seam_json_u64(j, seam_stack_end_key(i), counts->n_ended[i]);
+	seam_json_close(j);
+	seam_json_open(j, "frames", '{');
+	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
+		seam_json_u64(j, seam_stack_quality_key(i),
+			      counts->n_frames[i]);
+	seam_json_close(j);
+	seam_json_u64(j, "joined", counts->n_joined);
+	seam_json_u64(j, "continued", counts->n_continued);
+	seam_json_u64(j, "empty", counts->n_empty);
+	seam_json_u64(j, "dump_bytes", counts->dump_bytes);
+	put_files_json(j, counts);
+}
+
+void seam_report_stats_json(const struct seam_report *report, FILE *out)
+{
+	struct seam_json j = seam_json_make(out, false);
+
+	seam_json_open(&j, NULL, '{');
+	seam_json_string(&j, "schema", "seam.stats/1");
+	seam_summary_json(report, &j, seam_profile_n_samples(report->profile));
+	seam_json_open(&j, "user_stacks", '{');
+	put_counts_json(&j, &report->profile->stack_counts);
+	seam_json_close(&j);
+	seam_json_close(&j);
+}
