@@ -12,6 +12,12 @@
 
 enum { MAX_SELF_FRAMES = 512 };
 
+/*
+ * By a pointer that the compiler does not see through: raise() is declared as
+ * one that changes no variable of its caller's file.
+ */
+static int (*volatile send_signal)(int signal) = raise;
+
 /* libgcc's: of the handler, of the signal's frame, and of what it interrupted. */
 struct their_stack {
 	uint64_t pc[MAX_SELF_FRAMES + 16];

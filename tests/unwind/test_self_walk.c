@@ -63,7 +63,7 @@ static void expect_equal(size_t n_least)
 static void walk_here(void)
 {
 	stack.n = 0;
-	raise(SIGUSR1);
+	send_signal(SIGUSR1);
 }
 
 __attribute__((noinline)) static void deep(int n, void (*callee)(void))
@@ -174,7 +174,7 @@ static void an_alternate_stack_leads_to_the_interrupted_one(void **state)
 
 	action.sa_sigaction = raise_in_handler;
 	sigaction(SIGUSR2, &action, NULL);
-	raise(SIGUSR2);
+	send_signal(SIGUSR2);
 	expect_equal(10);
 	sigaltstack(&none, NULL);
 	handle(SIGUSR1, 0);
