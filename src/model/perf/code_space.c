@@ -5,35 +5,46 @@
 #include <stdlib.h>
 
 /* Places that are remembered: more than most recordings have. */
-enum { CACHE_BITS = 13 };
+enum { CACHE_BITS = 13, N_CACHED = 1 << CACHE_BITS };
 
 /* Functions of one UNWINDING_INFO record; all known writers have one. */
 enum { MAX_JIT_FDES = 64 };
 
 /* -- rules -------------------------------------------------------------- */
 
+struct seam_file_rows {
+	struct seam_unwind_rows rows;
+	bool has_debug;			/* made with the debug file */
+};
+
 /* The rows of @file's rules; NULL: no memory. */
 static struct seam_unwind_rows *rows_of(struct seam_code_space *s,
 					uint32_t module,
 					const struct seam_code_file *file)
 {
-	const struct seam_eh_frame *debug = file->debug.debug.entries.size ?
-					    &file->debug.debug :
-					    &file->main.debug;
-	struct seam_unwind_rows *rows;
+	bool has_debug = file->debug.debug.entries.size > 0;
+	struct seam_file_rows *rows;
 
 	while (s->rows.n <= module)
 		if (!SEAM_ARRAY_ADD(&s->rows, NULL))
 			return NULL;
-	if (s->rows.items[module])
-		return s->rows.items[module];
-	rows = calloc(1, sizeof(*rows));
+	rows = s->rows.items[module];
+	if (rows && rows->has_debug == has_debug)
+		return &rows->rows;
+	if (rows) {
+		/* places that are remembered have the old rules */
+		memset(s->cache, 0, N_CACHED * sizeof(*s->cache));
+		seam_unwind_rows_fini(&rows->rows);
+	} else {
+		rows = s->rows.items[module] = calloc(1, sizeof(*rows));
+	}
 	if (!rows)
 		return NULL;
+	rows->has_debug = has_debug;
 	/* On failure they are empty: the file has no rules. */
-	(void)seam_unwind_rows_init(rows, &file->main.eh, debug);
-	s->rows.items[module] = rows;
-	return rows;
+	(void)seam_unwind_rows_init(&rows->rows, &file->main.eh, has_debug ?
+				    &file->debug.debug : &file->main.debug);
+	return &rows->rows;
 }
 
 static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
@@ -45,8 +56,11 @@ static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
 		return;
 	at->code.rules = &rows->rules;
 	at->code.id = seam_unwind_rows_find(rows, at->pos);
-	at->code.is_entry = at->code.id == SEAM_UNWIND_NO_CFI &&
-			    seam_cfi_file_is_entry(&file->main, at->pos);
+	if (at->code.id != SEAM_UNWIND_NO_CFI)
+		return;
+	at->code.is_entry = seam_cfi_file_is_entry(&file->main, at->pos);
+	if (!at->code.is_entry && !file->is_debug_tried)
+		s->needed = at->id;
 }
 
 /* The FDE for offset @at->pos of a JIT object. */
@@ -177,21 +191,22 @@ const struct seam_code_at *seam_code_space_at(struct seam_code_space *s,
 					      uint64_t addr)
 {
 	static const struct seam_code_at none;
+	struct seam_code_at found = {
+		.addr = addr, .space = s->space, .pid = s->pid,
+	};
 	struct seam_code_at *at;
 
 	if (!s->cache)
-		s->cache = calloc((size_t)1 << CACHE_BITS, sizeof(*s->cache));
+		s->cache = calloc(N_CACHED, sizeof(*s->cache));
 	if (!s->cache)
 		return &none;
 	at = &s->cache[slot_of(s, addr)];
 	if (holds(s, at, addr))
 		return at;
-	*at = (struct seam_code_at) {
-		.addr = addr, .space = s->space, .pid = s->pid,
-	};
-	find(s, at);
+	find(s, &found);
 	if (s->needed != SEAM_NONE)
-		at->to_ns = 0;
+		found.to_ns = 0;
+	*at = found;
 	return at;
 }
 
@@ -247,7 +262,7 @@ void seam_code_space_fini(struct seam_code_space *s)
 {
 	for (size_t i = 0; i < s->rows.n; i++) {
 		if (s->rows.items[i])
-			seam_unwind_rows_fini(s->rows.items[i]);
+			seam_unwind_rows_fini(&s->rows.items[i]->rows);
 		free(s->rows.items[i]);
 	}
 	free(s->rows.items);

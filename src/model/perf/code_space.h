@@ -7,8 +7,8 @@
  * of JITDUMP's UNWINDING_INFO records.  JIT code has precedence, as in
  * resolver.h.
  *
- * A walk that comes to a file that was not opened yet ends there: .needed is
- * its module.  The walk is repeated when it is open.
+ * A walk that comes to a file that was not opened yet, or needs its debug file,
+ * ends there: .needed is its module.  The walk is repeated when it is open.
  *
  * Threads: one; what it reads is shared by any number.
  * Cost: an address that was looked up before takes one probe of a table.
@@ -56,7 +56,7 @@ struct seam_code_space {
 	uint64_t time_ns;
 
 	uint32_t needed;		/* a module to be opened; SEAM_NONE */
-	SEAM_ARRAY(struct seam_unwind_rows *) rows;	/* by module */
+	SEAM_ARRAY(struct seam_file_rows *) rows;	/* by module */
 	struct seam_unwind_rules jit_rules;
 	struct seam_code_at *cache;	/* NULL before the first */
 };
