@@ -32,9 +32,7 @@ static void count_early(struct seam_dump_walk *w, size_t i,
 static const struct seam_code_at *
 end_of(struct seam_dump_walk *w, const struct seam_unwind_stack *stack)
 {
-	bool is_unmapped = stack->end == SEAM_UNWIND_NO_MAPPING;
-	size_t last = stack->n - 1 - (is_unmapped && stack->n > 1);
-	const struct seam_unwind_frame *frame = &stack->frames[last];
+	const struct seam_unwind_frame *frame = &stack->frames[stack->n - 1];
 
 	return seam_code_space_at(&w->space,
 				  frame->pc - !frame->is_interrupted);
@@ -128,20 +126,17 @@ static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 			  const struct seam_unwind_stack *stack,
 			  const struct recorded *c, size_t rest)
 {
-	/* an address where nothing is mapped is no caller */
-	size_t n_frames = stack->n - (stack->end == SEAM_UNWIND_NO_MAPPING &&
-				      stack->n > 1);
 	size_t n_rest = c->n_user - rest, n = c->n_kernel;
 	uint64_t *words;
 
 	w->words.n = 0;
-	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + n_frames + n_rest))
+	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + stack->n + n_rest))
 		return SEAM_NONE;
 	words = w->words.items;
 	if (n)
 		memcpy(words, c->words, 8 * n);
 	words[n++] = USER;
-	for (size_t i = 0; i < n_frames; i++)
+	for (size_t i = 0; i < stack->n; i++)
 		words[n++] = stack->frames[i].pc;
 	/* a precise event names its own instruction */
 	if (c->n_kernel == 0 && c->n_user)
