@@ -48,7 +48,8 @@ static void open_debug(struct seam_code_files *files, uint32_t id,
 		seam_cfi_file_release_fd(&file->debug);
 }
 
-int seam_code_files_open(struct seam_code_files *files, uint32_t module)
+int seam_code_files_open(struct seam_code_files *files, uint32_t module,
+			 bool is_debug)
 {
 	uint32_t id = seam_origin_symbols(files->profile, module,
 					  files->symbols);
@@ -60,15 +61,15 @@ int seam_code_files_open(struct seam_code_files *files, uint32_t module)
 	if (id == SEAM_NONE)
 		return -ENOMEM;
 	slot = &files->items.items[module];
-	if (*slot) {
-		open_debug(files, id, *slot);
-		return 0;
+	if (!*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		if (!*slot)
+			return -ENOMEM;
+		(*slot)->main.fd = (*slot)->debug.fd = -1;
+		open_main(files, id, *slot);
 	}
-	*slot = calloc(1, sizeof(**slot));
-	if (!*slot)
-		return -ENOMEM;
-	(*slot)->main.fd = (*slot)->debug.fd = -1;
-	open_main(files, id, *slot);
+	if (is_debug && !(*slot)->is_debug_tried)
+		open_debug(files, id, *slot);
 	return 0;
 }
 

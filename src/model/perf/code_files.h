@@ -41,10 +41,11 @@ seam_code_files_get(const struct seam_code_files *files, uint32_t module)
 }
 
 /*
- * Search and open the file of @module; its debug file, which few addresses
- * need, when called again.  0 or -ENOMEM.
+ * Search and open the file of @module, or its debug file, which few addresses
+ * need (@is_debug), unless that was done.  0 or -ENOMEM.
  */
-int seam_code_files_open(struct seam_code_files *files, uint32_t module);
+int seam_code_files_open(struct seam_code_files *files, uint32_t module,
+			 bool is_debug);
 
 void seam_code_files_fini(struct seam_code_files *files);
 
