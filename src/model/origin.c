@@ -3,9 +3,13 @@
 #include "model/origin.h"
 
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "symbol/elf/build_id.h"
 
 /*
  * Clocks drift apart by 500 ppm at most (NTP's limit).  A file that changed
@@ -90,6 +94,40 @@ static uint64_t to_utc(const struct seam_origin *origin, uint64_t time_ns)
 	utc = origin->wall_ns + since + since / DRIFT_DIVISOR +
 	      CLOCK_STEP_NS;
 	return origin->end_ns && utc > origin->end_ns ? origin->end_ns : utc;
+}
+
+/* UTC when this machine was booted. */
+static uint64_t boot_ns(void)
+{
+	struct timespec now, up;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	return (uint64_t)(now.tv_sec - up.tv_sec) * 1000000000;
+}
+
+static size_t read_own_vdso(uint8_t id[20])
+{
+	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	uint64_t base = getauxval(AT_SYSINFO_EHDR);
+	size_t size = memory >= 0 && base ?
+		      seam_build_id_read_at(memory, base, id) : 0;
+
+	if (memory >= 0)
+		close(memory);
+	return size;
+}
+
+size_t seam_origin_vdso(const struct seam_origin *origin,
+			const struct seam_perf_data *data, uint8_t id[20])
+{
+	const char *release = seam_perf_data_string(data,
+						SEAM_PERF_FEATURE_OSRELEASE);
+	struct utsname own;
+
+	return origin->machine == SEAM_ORIGIN_HERE && release &&
+	       uname(&own) == 0 && strcmp(own.release, release) == 0 &&
+	       origin->end_ns > boot_ns() ? read_own_vdso(id) : 0;
 }
 
 void seam_origin_identify(const struct seam_origin *origin,

@@ -38,6 +38,14 @@ struct seam_origin seam_origin_of(const struct seam_perf_data *data,
 				  uint64_t written_ns);
 
 /*
+ * The build id of this machine's vdso where the recording, which has none, has
+ * the same: it was made here, since the last boot, by this release of the
+ * kernel.  Its size, or 0.
+ */
+size_t seam_origin_vdso(const struct seam_origin *origin,
+			const struct seam_perf_data *data, uint8_t id[20]);
+
+/*
  * Set how the file of @module, if it has no build id, is identified today: by
  * inode and time, where these are evidence.  @m was recorded at @time_ns of the
  * recording's clock; 0: not known.

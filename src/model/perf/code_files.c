@@ -22,56 +22,54 @@ static bool read_file(struct seam_cfi_file *file,
 	return r == 0;
 }
 
-/*
- * .debug_frame is often only in the debug file; it is for functions without
- * .eh_frame.
- */
+static void open_main(struct seam_code_files *files, uint32_t id,
+		      struct seam_code_file *file)
+{
+	struct seam_module_file opened;
+	struct seam_err err = { 0 };
+
+	file->is_found = seam_symbols_open(files->symbols, id, false, &opened,
+					   &err) == 0 &&
+			 read_file(&file->main, &opened);
+	file->main.may_wait = true;
+}
+
+/* .debug_frame is often in the debug file alone. */
 static void open_debug(struct seam_code_files *files, uint32_t id,
 		       struct seam_code_file *file)
 {
 	struct seam_module_file opened;
 	struct seam_err err = { 0 };
 
+	file->is_debug_tried = true;
 	if (file->main.debug.entries.size == 0 &&
 	    seam_symbols_open(files->symbols, id, true, &opened, &err) == 0 &&
 	    read_file(&file->debug, &opened))
 		seam_cfi_file_release_fd(&file->debug);
 }
 
-static bool is_file(const struct seam_code_files *files, uint32_t module)
+int seam_code_files_open(struct seam_code_files *files, uint32_t module,
+			 bool is_debug)
 {
-	enum seam_module_kind kind = files->profile->modules.items[module].kind;
+	uint32_t id = seam_origin_symbols(files->profile, module,
+					  files->symbols);
+	struct seam_code_file **slot;
 
-	return kind == SEAM_MODULE_FILE || kind == SEAM_MODULE_VDSO;
-}
-
-int seam_code_files_open(struct seam_code_files *files, uint32_t module)
-{
-	struct seam_module_file opened;
-	struct seam_code_file *file;
-	struct seam_err err = { 0 };
-	uint32_t id;
-
-	if (seam_code_files_get(files, module))
-		return 0;
 	while (files->items.n <= module)
 		if (!SEAM_ARRAY_ADD(&files->items, NULL))
 			return -ENOMEM;
-	file = calloc(1, sizeof(*file));
-	if (!file)
-		return -ENOMEM;
-	file->main.fd = file->debug.fd = -1;
-	files->items.items[module] = file;
-	if (!is_file(files, module))
-		return 0;
-	id = seam_origin_symbols(files->profile, module, files->symbols);
 	if (id == SEAM_NONE)
 		return -ENOMEM;
-	if (seam_symbols_open(files->symbols, id, false, &opened, &err) ||
-	    !read_file(&file->main, &opened))
-		return 0;
-	file->is_found = file->main.may_wait = true;
-	open_debug(files, id, file);
+	slot = &files->items.items[module];
+	if (!*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		if (!*slot)
+			return -ENOMEM;
+		(*slot)->main.fd = (*slot)->debug.fd = -1;
+		open_main(files, id, *slot);
+	}
+	if (is_debug && !(*slot)->is_debug_tried)
+		open_debug(files, id, *slot);
 	return 0;
 }
 

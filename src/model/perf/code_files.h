@@ -20,7 +20,9 @@
 struct seam_code_file {
 	bool is_found;			/* else no file here is the module */
 	struct seam_cfi_file main;
-	struct seam_cfi_file debug;	/* its separate debug file, or closed */
+	/* Its separate debug file, or closed: */
+	struct seam_cfi_file debug;
+	bool is_debug_tried;
 };
 
 /* Zeroed with profile and symbols set, it is ready. */
@@ -38,8 +40,12 @@ seam_code_files_get(const struct seam_code_files *files, uint32_t module)
 	return module < files->items.n ? files->items.items[module] : NULL;
 }
 
-/* Search and open the file of @module, unless that was done.  0 or -ENOMEM. */
-int seam_code_files_open(struct seam_code_files *files, uint32_t module);
+/*
+ * Search and open the file of @module, or its debug file, which few addresses
+ * need (@is_debug), unless that was done.  0 or -ENOMEM.
+ */
+int seam_code_files_open(struct seam_code_files *files, uint32_t module,
+			 bool is_debug);
 
 void seam_code_files_fini(struct seam_code_files *files);
 

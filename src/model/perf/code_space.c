@@ -5,35 +5,49 @@
 #include <stdlib.h>
 
 /* Places that are remembered: more than most recordings have. */
-enum { CACHE_BITS = 13 };
-
-/* Functions of one UNWINDING_INFO record; all known writers have one. */
-enum { MAX_JIT_FDES = 64 };
+enum { CACHE_BITS = 13, N_CACHED = 1 << CACHE_BITS };
 
 /* -- rules -------------------------------------------------------------- */
+
+struct seam_file_rows {
+	struct seam_unwind_rows rows;
+	bool has_debug;			/* made with the debug file */
+};
 
 /* The rows of @file's rules; NULL: no memory. */
 static struct seam_unwind_rows *rows_of(struct seam_code_space *s,
 					uint32_t module,
 					const struct seam_code_file *file)
 {
-	const struct seam_eh_frame *debug = file->debug.debug.entries.size ?
-					    &file->debug.debug :
-					    &file->main.debug;
-	struct seam_unwind_rows *rows;
+	bool has_debug = file->debug.debug.entries.size > 0;
+	struct seam_file_rows *rows;
 
 	while (s->rows.n <= module)
 		if (!SEAM_ARRAY_ADD(&s->rows, NULL))
 			return NULL;
-	if (s->rows.items[module])
-		return s->rows.items[module];
-	rows = calloc(1, sizeof(*rows));
+	rows = s->rows.items[module];
+	if (rows && rows->has_debug == has_debug)
+		return &rows->rows;
+	if (rows) {
+		/* places that are remembered have the old rules */
+		memset(s->cache, 0, N_CACHED * sizeof(*s->cache));
+		seam_unwind_rows_fini(&rows->rows);
+	} else {
+		rows = s->rows.items[module] = calloc(1, sizeof(*rows));
+	}
 	if (!rows)
 		return NULL;
+	rows->has_debug = has_debug;
 	/* On failure they are empty: the file has no rules. */
-	(void)seam_unwind_rows_init(rows, &file->main.eh, debug);
-	s->rows.items[module] = rows;
-	return rows;
+	(void)seam_unwind_rows_init(&rows->rows, &file->main.eh, has_debug ?
+				    &file->debug.debug : &file->main.debug);
+	return &rows->rows;
+}
+
+static void need(struct seam_code_space *s, uint32_t module, bool is_debug)
+{
+	s->needed = module;
+	s->is_debug_needed = is_debug;
 }
 
 static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
@@ -45,48 +59,45 @@ static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
 		return;
 	at->code.rules = &rows->rules;
 	at->code.id = seam_unwind_rows_find(rows, at->pos);
-	at->code.is_entry = at->code.id == SEAM_UNWIND_NO_CFI &&
-			    seam_cfi_file_is_entry(&file->main, at->pos);
+	if (at->code.id != SEAM_UNWIND_NO_CFI)
+		return;
+	at->code.is_entry = seam_cfi_file_is_entry(&file->main, at->pos);
+	if (!at->code.is_entry && !file->is_debug_tried)
+		need(s, at->id, true);
 }
 
-/* The FDE for offset @at->pos of a JIT object. */
-static bool find_fde(const struct seam_eh_frame *frame, uint64_t pos,
-		     struct seam_eh_fde *fde)
+/* The rows of JIT object @id, compiled when it is first seen; SEAM_NONE: none. */
+static uint32_t piece_of(struct seam_code_space *s, uint32_t id,
+			 const struct seam_jit_object *o)
 {
-	uint64_t n_bad = 0;
-	size_t next = 0;
+	const struct seam_eh_frame frame = {
+		.entries = o->eh_frame,
+		.entries_addr = o->start_addr + o->eh_frame_offset,
+		.endian = (enum seam_endian)o->endian, .address_bytes = 8,
+	};
+	int64_t piece;
 
-	for (int i = 0; i < 2 * MAX_JIT_FDES; i++) {
-		int r = seam_eh_frame_entry(frame, next, fde, &next, &n_bad);
-
-		if (r < 0)
-			return false;
-		if (r > 0 && pos >= fde->start && pos < fde->end)
-			return true;
+	while (s->pieces.n <= id)
+		if (!SEAM_ARRAY_ADD(&s->pieces, 0))
+			return SEAM_NONE;
+	if (s->pieces.items[id] == 0) {
+		piece = seam_unwind_code_rows_add(&s->jit_rows, &frame,
+						  o->start_addr, o->size);
+		s->pieces.items[id] = piece < 0 || piece == SEAM_NONE ?
+				      SEAM_NONE : (uint32_t)piece + 1;
 	}
-	return false;
+	return s->pieces.items[id] - 1;
 }
 
-/* Addresses of the tables count from the start of the code. */
 static void find_jit_rule(struct seam_code_space *s, struct seam_code_at *at)
 {
 	const struct seam_jit_object *o = seam_jit_code_object(s->jit, at->id);
-	const struct seam_eh_frame frame = {
-		.entries = o->eh_frame, .entries_addr = o->eh_frame_offset,
-		.endian = (enum seam_endian)o->endian, .address_bytes = 8,
-	};
-	struct seam_eh_fde fde = { 0 };
-	struct seam_unwind_row row;
-	int id;
+	uint32_t piece = o->eh_frame.size ? piece_of(s, at->id, o) : SEAM_NONE;
 
-	if (o->eh_frame.size == 0 || !find_fde(&frame, at->pos, &fde))
+	if (piece >= s->jit_rows.pieces.n)
 		return;
-	id = seam_unwind_program_row_at(&frame, &fde, at->pos, &s->jit_rules,
-					&row);
-	if (id == 0)
-		id = seam_unwind_rules_intern(&s->jit_rules, &row);
-	at->code.rules = &s->jit_rules;
-	at->code.id = id > 0 ? (uint16_t)id : SEAM_UNWIND_BAD_CFI;
+	at->code.rules = &s->jit_rows.rules;
+	at->code.id = seam_unwind_code_rows_find(&s->jit_rows, piece, at->pos);
 }
 
 /* -- places ------------------------------------------------------------- */
@@ -99,11 +110,11 @@ static void find_in_file(struct seam_code_space *s, struct seam_code_at *at,
 
 	at->kind = SEAM_CODE_NONE;
 	if (!file) {
-		s->needed = at->id;
+		need(s, at->id, false);
 	} else if (!file->is_found) {
 		/* a guess by the frame pointer could not be checked */
 		at->kind = SEAM_CODE_MISSING;
-		at->code.rules = &s->jit_rules;
+		at->code.rules = &s->jit_rows.rules;
 		at->code.id = SEAM_UNWIND_BAD_CFI;
 	} else if (seam_cfi_file_addr(&file->main, offset, &at->pos)) {
 		at->kind = SEAM_CODE_FILE;
@@ -177,21 +188,22 @@ const struct seam_code_at *seam_code_space_at(struct seam_code_space *s,
 					      uint64_t addr)
 {
 	static const struct seam_code_at none;
+	struct seam_code_at found = {
+		.addr = addr, .space = s->space, .pid = s->pid,
+	};
 	struct seam_code_at *at;
 
 	if (!s->cache)
-		s->cache = calloc((size_t)1 << CACHE_BITS, sizeof(*s->cache));
+		s->cache = calloc(N_CACHED, sizeof(*s->cache));
 	if (!s->cache)
 		return &none;
 	at = &s->cache[slot_of(s, addr)];
 	if (holds(s, at, addr))
 		return at;
-	*at = (struct seam_code_at) {
-		.addr = addr, .space = s->space, .pid = s->pid,
-	};
-	find(s, at);
+	find(s, &found);
 	if (s->needed != SEAM_NONE)
-		at->to_ns = 0;
+		found.to_ns = 0;
+	*at = found;
 	return at;
 }
 
@@ -247,11 +259,12 @@ void seam_code_space_fini(struct seam_code_space *s)
 {
 	for (size_t i = 0; i < s->rows.n; i++) {
 		if (s->rows.items[i])
-			seam_unwind_rows_fini(s->rows.items[i]);
+			seam_unwind_rows_fini(&s->rows.items[i]->rows);
 		free(s->rows.items[i]);
 	}
 	free(s->rows.items);
-	seam_unwind_rules_fini(&s->jit_rules);
+	seam_unwind_code_rows_fini(&s->jit_rows);
+	free(s->pieces.items);
 	free(s->cache);
 	*s = (struct seam_code_space) { 0 };
 }

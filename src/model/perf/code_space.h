@@ -7,8 +7,8 @@
  * of JITDUMP's UNWINDING_INFO records.  JIT code has precedence, as in
  * resolver.h.
  *
- * A walk that comes to a file that was not opened yet ends there: .needed is
- * its module.  The walk is repeated when it is open.
+ * A walk that comes to a file that was not opened yet, or needs its debug file,
+ * ends there: .needed is its module.  The walk is repeated when it is open.
  *
  * Threads: one; what it reads is shared by any number.
  * Cost: an address that was looked up before takes one probe of a table.
@@ -20,7 +20,7 @@
 #include "model/perf/spaces.h"
 #include "symbol/jit/jit_code.h"
 #include "unwind/compile/cfi_rows.h"
-#include "unwind/compile/program.h"
+#include "unwind/compile/code_rows.h"
 #include "unwind/walk/walk.h"
 
 /* Where code is. */
@@ -56,8 +56,10 @@ struct seam_code_space {
 	uint64_t time_ns;
 
 	uint32_t needed;		/* a module to be opened; SEAM_NONE */
-	SEAM_ARRAY(struct seam_unwind_rows *) rows;	/* by module */
-	struct seam_unwind_rules jit_rules;
+	bool is_debug_needed;		/* its debug file */
+	SEAM_ARRAY(struct seam_file_rows *) rows;	/* by module */
+	struct seam_unwind_code_rows jit_rows;
+	SEAM_ARRAY(uint32_t) pieces;	/* of these, by JIT object, + 1; or 0 */
 	struct seam_code_at *cache;	/* NULL before the first */
 };
 

@@ -12,6 +12,53 @@
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)
 
+/* -- the recorded callchain --------------------------------------------- */
+
+/* The sample's chain as it was recorded. */
+struct recorded {
+	const uint64_t *words;
+	size_t n_kernel;		/* before the user's marker */
+	const uint64_t *user;		/* after it */
+	size_t n_user;
+	size_t rest;			/* of these, what goes on */
+};
+
+static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
+				      uint32_t sample)
+{
+	const struct seam_callchain *chain = &dumps->chains->items.items[
+		dumps->profile->samples.stack[sample]];
+	struct recorded c = {
+		.words = dumps->chains->words.items + chain->first,
+	};
+	size_t end;
+
+	while (c.n_kernel < chain->n && c.words[c.n_kernel] != USER)
+		c.n_kernel++;
+	if (c.n_kernel == chain->n)
+		return c;
+	c.user = c.words + c.n_kernel + 1;
+	for (end = c.n_kernel + 1; end < chain->n &&
+	     c.words[end] < (uint64_t)PERF_CONTEXT_MAX; end++)
+		c.n_user++;
+	return c;
+}
+
+/*
+ * Whether the rest of the chain leads to the root, as far as can be said: its
+ * last address is in code, and the kernel's limit did not cut it.
+ */
+static bool is_whole(struct seam_dump_walk *w, const struct recorded *c,
+		     uint16_t max_stack)
+{
+	/* the limit does not count the marks of contexts */
+	size_t n = c->n_kernel - (c->n_kernel > 0) + c->n_user;
+
+	return n < (max_stack ? max_stack : PERF_MAX_STACK_DEPTH) &&
+	       seam_code_space_at(&w->space, c->user[c->n_user - 1] - 1)
+			->kind != SEAM_CODE_NONE;
+}
+
 /* -- counts ------------------------------------------------------------- */
 
 /* A stack ended early in JIT code (@i 0) or in module @i - 1. */
@@ -32,9 +79,7 @@ static void count_early(struct seam_dump_walk *w, size_t i,
 static const struct seam_code_at *
 end_of(struct seam_dump_walk *w, const struct seam_unwind_stack *stack)
 {
-	bool is_unmapped = stack->end == SEAM_UNWIND_NO_MAPPING;
-	size_t last = stack->n - 1 - (is_unmapped && stack->n > 1);
-	const struct seam_unwind_frame *frame = &stack->frames[last];
+	const struct seam_unwind_frame *frame = &stack->frames[stack->n - 1];
 
 	return seam_code_space_at(&w->space,
 				  frame->pc - !frame->is_interrupted);
@@ -49,15 +94,17 @@ static bool is_jvm(const struct seam_dump_walk *w)
 }
 
 static void count_stack(struct seam_dump_walk *w,
-			const struct seam_unwind_stack *stack, size_t n_rest)
+			const struct seam_unwind_stack *stack,
+			const struct recorded *c, uint16_t max_stack)
 {
+	size_t n_rest = c->n_user - c->rest;
 	enum seam_stack_end end = seam_unwind_counted_end(
 		(enum seam_unwind_end)stack->end);
 	const struct seam_code_at *at;
 
 	seam_unwind_count_frames(&w->counts, stack);
 	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += n_rest;
-	if (n_rest) {
+	if (n_rest && is_whole(w, c, max_stack)) {
 		w->counts.n_continued++;
 		end = SEAM_STACK_COMPLETE;
 	}
@@ -94,60 +141,28 @@ void seam_dump_walk_count(const struct seam_dump_walk *w,
 
 /* -- callchains --------------------------------------------------------- */
 
-/* The sample's chain as it was recorded. */
-struct recorded {
-	const uint64_t *words;
-	size_t n_kernel;		/* before the user's marker */
-	const uint64_t *user;		/* after it */
-	size_t n_user;
-};
-
-static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
-				      uint32_t sample)
-{
-	const struct seam_callchain *chain = &dumps->chains->items.items[
-		dumps->profile->samples.stack[sample]];
-	struct recorded c = {
-		.words = dumps->chains->words.items + chain->first,
-	};
-	size_t end;
-
-	while (c.n_kernel < chain->n && c.words[c.n_kernel] != USER)
-		c.n_kernel++;
-	if (c.n_kernel == chain->n)
-		return c;
-	c.user = c.words + c.n_kernel + 1;
-	for (end = c.n_kernel + 1; end < chain->n &&
-	     c.words[end] < (uint64_t)PERF_CONTEXT_MAX; end++)
-		c.n_user++;
-	return c;
-}
-
 /* The chain of @stack; SEAM_NONE: no memory. */
 static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 			  const struct seam_unwind_stack *stack,
-			  const struct recorded *c, size_t rest)
+			  const struct recorded *c)
 {
-	/* an address where nothing is mapped is no caller */
-	size_t n_frames = stack->n - (stack->end == SEAM_UNWIND_NO_MAPPING &&
-				      stack->n > 1);
-	size_t n_rest = c->n_user - rest, n = c->n_kernel;
+	size_t n_rest = c->n_user - c->rest, n = c->n_kernel;
 	uint64_t *words;
 
 	w->words.n = 0;
-	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + n_frames + n_rest))
+	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + stack->n + n_rest))
 		return SEAM_NONE;
 	words = w->words.items;
 	if (n)
 		memcpy(words, c->words, 8 * n);
 	words[n++] = USER;
-	for (size_t i = 0; i < n_frames; i++)
+	for (size_t i = 0; i < stack->n; i++)
 		words[n++] = stack->frames[i].pc;
 	/* a precise event names its own instruction */
 	if (c->n_kernel == 0 && c->n_user)
 		words[1] = c->user[0];
 	if (n_rest)
-		memcpy(words + n, c->user + rest, 8 * n_rest);
+		memcpy(words + n, c->user + c->rest, 8 * n_rest);
 	return seam_callchains_add(&w->chains, pid, words, n + n_rest);
 }
 
@@ -183,18 +198,19 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
 	};
 	struct recorded c = recorded_chain(w->dumps, job->sample);
-	size_t rest;
 
 	enter(w, job->sample, sample->pid);
 	seam_unwind_walk(&space, &memory, regs, &stack);
 	if (w->space.needed != SEAM_NONE) {
-		if (!SEAM_ARRAY_ADD(&w->needed, w->space.needed))
+		if (!SEAM_ARRAY_ADD(&w->needed, (struct seam_needed_file) {
+				w->space.needed, w->space.is_debug_needed }))
 			w->error = -ENOMEM;
 		return;
 	}
-	rest = seam_unwind_kernel_rest(&stack, c.user, c.n_user);
-	count_stack(w, &stack, c.n_user - rest);
-	job->chain = add_chain(w, sample->pid, &stack, &c, rest);
+	c.rest = seam_unwind_kernel_rest(&stack, c.user, c.n_user);
+	count_stack(w, &stack, &c, w->dumps->data->events.items[job->event]
+					.attr.sample_max_stack);
+	job->chain = add_chain(w, sample->pid, &stack, &c);
 	job->is_done = true;
 	if (job->chain == SEAM_NONE)
 		w->error = -ENOMEM;
@@ -210,8 +226,9 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 
 	job->chain = SEAM_NONE;
 	if (seam_perf_sample_read(attr, data->endian, job->payload, &sample) ==
-	    0 && seam_perf_registers_x86_64(&sample.user_regs, regs.value,
-					    &regs.known)) {
+	    0 && sample.user_stack.size &&
+	    seam_perf_registers_x86_64(&sample.user_regs, regs.value,
+				       &regs.known)) {
 		if (attr->sample_stack_user > w->counts.dump_bytes)
 			w->counts.dump_bytes = attr->sample_stack_user;
 		take_stack(w, job, &sample, &regs);

@@ -36,6 +36,7 @@ struct perf_loader {
 	struct seam_sideband sideband;
 	struct seam_resolver resolver;
 	struct seam_embedded embedded;
+	uint8_t vdso_id[20];
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
 };
@@ -99,6 +100,11 @@ static int read_header(struct perf_loader *l, struct seam_err *err)
 		.origin = seam_origin_of(&l->data, l->input->manifest,
 					 l->input->written_ns),
 	};
+	if (l->sideband.vdso_build_id.size == 0)
+		l->sideband.vdso_build_id = (struct seam_bytes) {
+			l->vdso_id, seam_origin_vdso(&l->sideband.origin,
+						     &l->data, l->vdso_id),
+		};
 	p->command = seam_strings_put(strings, seam_perf_data_command(
 				&l->data, command, sizeof(command)));
 	p->bundle = seam_strings_put(strings, l->input->jit.bundle);

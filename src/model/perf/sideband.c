@@ -168,6 +168,9 @@ static void take_kernel_mapping(struct seam_sideband *sb,
 		sb->error = -ENOMEM;
 }
 
+/* A vdso below this is that of a 32-bit process. */
+#define FIRST_64_BIT_ADDR (UINT64_C(1) << 32)
+
 /* The best source of a build id: the record, the header, the bundle. */
 static void find_build_id(const struct seam_sideband *sb,
 			  const struct seam_perf_mapping *m,
@@ -182,7 +185,8 @@ static void find_build_id(const struct seam_sideband *sb,
 		set_build_id(module, m->build_id, m->build_id_size);
 	else if (listed)
 		set_build_id(module, listed->id, listed->size);
-	else if (module->kind == SEAM_MODULE_VDSO)
+	else if (module->kind == SEAM_MODULE_VDSO &&
+		 m->addr >= FIRST_64_BIT_ADDR)
 		set_build_id(module, sb->vdso_build_id.data,
 			     sb->vdso_build_id.size);
 }

@@ -63,7 +63,7 @@ static void walk_task(void *context, size_t walker)
 			seam_dump_walk_job(w, &b->jobs.items[i]);
 }
 
-/* Open what the walks need.  How many files that were, or -ENOMEM. */
+/* Open what the walks need.  1 if there was something; 0; or -ENOMEM. */
 static int open_needed(struct dump_batches *b)
 {
 	int n = 0;
@@ -74,9 +74,12 @@ static int open_needed(struct dump_batches *b)
 		if (w->error)
 			return w->error;
 		for (size_t k = 0; k < w->needed.n; k++) {
+			const struct seam_needed_file *file =
+				&w->needed.items[k];
+
 			n = 1;
-			if (seam_code_files_open(&b->files,
-						 w->needed.items[k]))
+			if (seam_code_files_open(&b->files, file->module,
+						 file->is_debug))
 				return -ENOMEM;
 		}
 		w->needed.n = 0;

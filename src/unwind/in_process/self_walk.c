@@ -133,12 +133,10 @@ void seam_self_walk(const ucontext_t *context, struct seam_unwind_stack *stack)
 	/* the whole stack is here: nothing was copied of it */
 	if (stack->end == SEAM_UNWIND_TRUNCATED)
 		stack->end = SEAM_UNWIND_UNREADABLE;
-	if (stack->end == SEAM_UNWIND_NO_MAPPING) {
-		stack->n -= stack->n > 1;
+	if (stack->end == SEAM_UNWIND_NO_MAPPING)
 		/* relaxed: a count */
 		atomic_fetch_add_explicit(&n_unmapped, 1,
 					  memory_order_relaxed);
-	}
 	errno = saved_errno;
 }
 

@@ -163,5 +163,7 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		      leave_frame(space, memory, &code, &regs, &next) :
 		      SEAM_UNWIND_NO_MAPPING;
 	}
+	/* what follows data that was taken for a return address is no frame */
+	stack->n -= end == SEAM_UNWIND_NO_MAPPING && stack->n > 1;
 	stack->end = (uint8_t)end;
 }

@@ -84,7 +84,11 @@ struct seam_unwind_stack {
 	size_t max;
 	size_t n;
 	uint8_t end;			/* enum seam_unwind_end */
-	uint64_t end_pc;		/* of the frame without a caller */
+	/*
+	 * Of the frame without a caller; with SEAM_UNWIND_NO_MAPPING of its
+	 * caller, which is no frame.
+	 */
+	uint64_t end_pc;
 };
 
 /* Walk from the frame that @regs describes.  @stack is filled anew. */

@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Recordings with copies of stacks: the frames that perf has, where it is right.
+
+    test_stack_dumps.py SEAM PRINT_STACKS
+
+Programs without frame pointers are recorded by perf.  A stack of perf's counts
+as right where it reaches the program's entry.
+"""
+import collections
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import corpus
+import tap
+
+SEAM = os.path.abspath(sys.argv[1])
+PRINT_STACKS = os.path.abspath(sys.argv[2])
+ROOTS = {"_start", "__clone3", "clone3", "clone", "__clone"}
+ENTRY = re.compile(r"^(_start|__clone3?|clone3?)(\+|$)")
+
+C_PROGRAM = r"""
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+volatile unsigned long sink;
+
+#define KEPT __attribute__((noipa))
+KEPT static void leaf(int n) { for (int i = 0; i < n; i++) sink += i; }
+KEPT static void recurse(int depth)
+{
+	volatile char here[48];
+
+	here[0] = (char)depth;
+	if (depth)
+		recurse(depth - 1);
+	else
+		leaf(20000);
+	sink += here[0];
+}
+KEPT static void clocks(int n)
+{
+	struct timespec t;
+
+	for (int i = 0; i < n; i++)
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	sink += t.tv_nsec;
+}
+KEPT static void variable(int n)
+{
+	volatile char *room = __builtin_alloca(n);
+
+	room[n - 1] = 1;
+	leaf(20000);
+	sink += room[n - 1];
+}
+static int compare(const void *a, const void *b)
+{
+	leaf(50);
+	return *(const int *)a - *(const int *)b;
+}
+static void on_signal(int number)
+{
+	leaf(20000);
+	sink += number;
+}
+KEPT static void round_of_all(int k)
+{
+	static int v[300];
+
+	recurse(k % 50);
+	clocks(500);
+	variable(16 + k % 200);
+	raise(SIGUSR1);
+	for (int i = 0; i < 300; i++)
+		v[i] = rand();
+	qsort(v, 300, sizeof(*v), compare);
+}
+static void *thread(void *n)
+{
+	for (int k = 0; k < *(int *)n; k++)
+		round_of_all(k);
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	static char alternate[65536];
+	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+	struct sigaction action = { .sa_flags = argc > 2 ? SA_ONSTACK : 0 };
+	int n = argc > 1 ? atoi(argv[1]) : 1000;
+	pthread_t id;
+
+	action.sa_handler = on_signal;
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_create(&id, NULL, thread, &n);
+	pthread_join(id, NULL);
+	thread(&n);
+	return 0;
+}
+"""
+
+CXX_PROGRAM = r"""
+#include <stdexcept>
+#include <vector>
+#include <cstdlib>
+volatile unsigned long sink;
+#define KEPT __attribute__((noipa))
+struct Guard { int n; ~Guard() { for (int i = 0; i < n; i++) sink += i; } };
+KEPT static void thrower(int depth)
+{
+	Guard guard = { 2000 };
+
+	if (depth == 0)
+		throw std::runtime_error("as planned");
+	thrower(depth - 1);
+	sink += guard.n;
+}
+int main(int argc, char **argv)
+{
+	int n = argc > 1 ? atoi(argv[1]) : 1000;
+
+	for (int k = 0; k < n; k++)
+		try {
+			thrower(k % 30);
+		} catch (const std::exception &) {
+			sink++;
+		}
+	return 0;
+}
+"""
+
+
+def run(*words, **more):
+    return subprocess.run(words, check=True, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=120, **more)
+
+
+def build(name, source, *flags):
+    compiler, suffix = ("g++", ".cc") if "<vector>" in source else ("gcc",
+                                                                    ".c")
+    with open(name + suffix, "w") as out:
+        out.write(source)
+    run(compiler, "-O2", "-fomit-frame-pointer", "-pthread", *flags, "-o",
+        name, name + suffix)
+    return os.path.abspath(name)
+
+
+def record(data, *words, size=8192, options=()):
+    # without its pass over build ids, in which perf 6.1 ends now and then
+    run("perf", "record", "-q", "-B", "--call-graph", f"dwarf,{size}", "-F",
+        "1500", "-e", "cpu-clock:u", "-o", data, *options, *words,
+        env=dict(os.environ, LC_ALL="C"))
+    return data
+
+
+class Loaded:
+    """The samples of @data by Seam, and how their stacks ended."""
+
+    def __init__(self, data, symfs="", stdin=None):
+        done = run(PRINT_STACKS, data, symfs, stdin=stdin)
+        self.samples = collections.defaultdict(list)
+        for line in done.stdout.splitlines():
+            if line[0] != " ":
+                tid, time = line.split()
+                frames = []
+                self.samples[int(tid), int(time) // 1000].append(frames)
+                continue
+            addr, path, layer, name = line[1:].split("\t", 3)
+            if layer != "kernel":
+                frames.append((int(addr, 16), path, name))
+        self.ends = collections.Counter()
+        self.modules = []
+        for line in done.stderr.splitlines():
+            kind, *words = line.split(" ")
+            if kind == "module":
+                self.modules.append((words[-3], words[-2]))
+            else:
+                self.ends[kind] = int(words[-1])
+
+    def all(self):
+        return [s for of_time in self.samples.values() for s in of_time]
+
+
+HEAD = re.compile(r"\S.*?\s(\d+)(?:/(\d+))?\s+(?:\[\d+\]\s+)?(\d+)\.(\d{6}):")
+FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \((.*)\)$")
+
+
+def perf_stacks(lines):
+    """{(tid, microsecond): [[(address, path, symbol), ...], ...]}
+
+    Inlined calls are left out.  Their function itself is sometimes shown twice.
+    """
+    samples = collections.defaultdict(list)
+    frames = inlined = None
+    for line in lines:
+        head, frame = HEAD.match(line), FRAME.match(line.rstrip())
+        if head and "PERF_RECORD" not in line:
+            frames, inlined = [], None
+            samples[int(head[2] or head[1]),
+                    int(head[3] + head[4])].append(frames)
+        elif frame and frames is not None:
+            addr = int(frame[1], 16)
+            if inlined and inlined[0] != addr:
+                frames.append(inlined)
+            inlined = (addr, frame[3], frame[2])
+            if frame[3] != "inlined":
+                frames.append(inlined)
+                inlined = None
+        elif "PERF_RECORD" in line:
+            frames = None
+    return samples
+
+
+def perf_script(data):
+    """Empty where perf 6.1 ends by a signal, as it does now and then."""
+    words = ["perf", "script", "--no-inline", "--max-stack", "4096", "-i",
+             data, "-F", "comm,pid,tid,time,ip,sym,dso"]
+    for _ in range(3):
+        done = subprocess.run(words, stdout=subprocess.PIPE, errors="replace",
+                              stderr=subprocess.DEVNULL, text=True,
+                              timeout=120, check=False)
+        if done.returncode >= 0:
+            return perf_stacks(done.stdout.splitlines())
+    return {}
+
+
+def is_same(theirs, ours):
+    """perf shows a return address minus one or, older, as it is.
+
+    Of a signal's trampoline too, which is none.
+    """
+    return len(theirs) == len(ours) and all(
+        abs(a[0] - b[0]) <= 1 for a, b in zip(theirs, ours))
+
+
+def runs(frames):
+    """Without repetitions of an address."""
+    return [f for i, f in enumerate(frames)
+            if i == 0 or frames[i - 1][0] != f[0]]
+
+
+def compare(data, loaded):
+    """(right of perf's, of these the same, the first that differs)"""
+    n_right = n_same = 0
+    first = None
+    for key, stacks in perf_script(data).items():
+        for theirs, ours in zip(stacks, loaded.samples.get(key, [])):
+            theirs = [f for f in theirs if f[0] < 2**63]
+            if not theirs or not ENTRY.match(theirs[-1][2]):
+                continue
+            n_right += 1
+            if is_same(theirs, ours):
+                n_same += 1
+            else:
+                first = first or (theirs, ours)
+    return n_right, n_same, first
+
+
+def check_program(program, *words, size=8192, complete=0.98):
+    data = record("program.data", program, *words, size=size)
+    loaded = Loaded(data)
+    stacks = loaded.all()
+    whole = sum(s[-1][2] in ROOTS for s in stacks if s)
+    assert len(stacks) > 50, len(stacks)
+    assert whole >= complete * len(stacks), (whole, len(stacks), loaded.ends,
+                                             loaded.modules)
+    n_right, n_same, first = compare(data, loaded)
+    print(f"# {len(stacks)} stacks, {whole} complete; perf {n_right}, same "
+          f"{n_same}")
+    assert n_same == n_right, first
+    return {name for s in stacks for _, _, name in s}
+
+
+def test_c_with_signals_alloca_qsort_threads_and_the_vdso():
+    names = check_program(build("c_program", C_PROGRAM), "700")
+    assert {"leaf", "recurse", "variable", "compare", "on_signal",
+            "round_of_all", "thread", "main"} <= names, names
+    assert any("clock_gettime" in name for name in names), names
+
+
+def test_a_handler_on_another_stack_leads_to_what_it_interrupted():
+    """The copy is of the handler's stack alone: there the stack ends."""
+    loaded = Loaded(record("other.data", os.path.abspath("c_program"), "500",
+                           "on another stack"))
+    cut = [[name for _, _, name in s] for s in loaded.all()
+           if s and s[-1][2] not in ROOTS]
+    assert len(cut) > 0 and loaded.ends["unreadable"] == len(cut), \
+        (loaded.ends, cut)
+    for names in cut:
+        assert names[-1] != "__restore_rt" and "__restore_rt" in names, names
+
+
+def test_a_static_program():
+    check_program(build("static_program", C_PROGRAM, "-static"), "500")
+
+
+def test_cxx_exceptions():
+    names = check_program(build("cxx_program", CXX_PROGRAM), "3000")
+    assert any("thrower" in name for name in names), names
+    assert any("_Unwind" in name for name in names), names
+
+
+def test_a_compressed_recording_and_one_from_a_pipe():
+    program = build("c_small", C_PROGRAM)
+    for options in (["-z"], ["-z", "--buildid-mmap"], ["--buildid-mmap"]):
+        loaded = Loaded(record("small.data", program, "300", options=options))
+        stacks = loaded.all()
+        assert len(stacks) > 30 and loaded.ends["complete"] >= \
+            0.98 * len(stacks), (options, len(stacks), loaded.ends)
+    with open("pipe.data", "wb") as out:
+        subprocess.run(["perf", "record", "-q", "-B", "--call-graph", "dwarf",
+                        "-F", "1500", "-e", "cpu-clock:u", "-o", "-", program,
+                        "300"], stdout=out, stderr=subprocess.PIPE,
+                       check=True, timeout=60)
+    loaded = Loaded("pipe.data")
+    assert loaded.ends["complete"] >= 0.98 * len(loaded.all()) > 30, \
+        loaded.ends
+
+
+def test_a_file_that_was_replaced_ends_the_stack():
+    program = build("replaced", C_PROGRAM)
+    data = record("replaced.data", program, "300", options=["--buildid-mmap"])
+    build("replaced", C_PROGRAM + "int other(void) { return 4711; }")
+    loaded = Loaded(data)
+    assert loaded.ends["complete"] == 0, loaded.ends
+    assert (program, "no_file") in loaded.modules, loaded.modules
+    report = json.loads(run(SEAM, "report", "--json", data).stdout)
+    assert any("not here, or of another build" in note
+               for note in report["notes"]), report["notes"]
+
+
+def test_inject_keeps_registers_and_stacks():
+    data = record("inject.data", os.path.abspath("c_small"), "200")
+    run(SEAM, "inject", "-q", "-o", "injected", data)
+    before, after = perf_script(data), perf_script("injected/data")
+    if not before or not after:
+        raise tap.Skip("perf script ended by a signal")
+    assert len(before) > 20 and before == after
+
+
+def test_names_of_a_dump_follow_the_recorded_callchain():
+    done = run(SEAM, "dump", "--json", "--symbols", "inject.data")
+    samples = [json.loads(line) for line in done.stdout.splitlines()]
+    samples = [s for s in samples if s["type"] == "SAMPLE"]
+    assert len(samples) > 20
+    for sample in samples:
+        chain = sample["callchain"]
+        assert chain[-1]["symbol"] in ROOTS and chain[-1]["unwound"], chain
+
+
+def find_build_id(path):
+    done = subprocess.run(["readelf", "-n", path], capture_output=True,
+                          text=True, check=False)
+    match = re.search(r"Build ID: ([0-9a-f]+)", done.stdout)
+    return match and match[1]
+
+
+def test_the_corpus_has_the_frames_of_perf():
+    data = corpus.ROOT / "perf" / "dwarf.data"
+    if not data.exists():
+        raise tap.Skip("no dwarf.data")
+    os.makedirs("root/opt/workload/perf/cap")
+    shutil.copy(corpus.ROOT / "perf" / "stress.bin",
+                "root/opt/workload/perf/cap/stress")
+    # the C library of Debian 12.12, whose build id was not recorded
+    libc = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+    has_libc = find_build_id(libc) == \
+        "93ac61ec5a8eb1396f9fbd350e3169a558528a40"
+    if has_libc:
+        os.makedirs("root" + os.path.dirname(libc))
+        os.symlink(libc, "root" + libc)
+    loaded = Loaded(str(data), "root")
+    with gzip.open(str(data) + ".script.txt.gz", "rt") as lines:
+        oracle = perf_stacks(lines)
+    assert len(oracle) == 24
+    for key, stacks in oracle.items():
+        for theirs, ours in zip(stacks, loaded.samples[key]):
+            if not has_libc:
+                theirs = [f for f in theirs if "stress" in f[1]]
+                ours = [f for f in ours if "stress" in f[1]]
+            assert is_same(runs(theirs), runs(ours)), (theirs, ours)
+
+
+if __name__ == "__main__":
+    folder = tempfile.mkdtemp(prefix="seam-dumps-")
+    os.chdir(folder)
+    try:
+        sys.exit(tap.run(tap.promises(globals())))
+    finally:
+        os.chdir("/")
+        shutil.rmtree(folder)
