@@ -420,7 +420,7 @@ def expect_a_task_in_its_group(group):
         number = os.stat(group).st_ino
         inode = os.stat(f"/proc/{target.pid}/ns/net").st_ino
         result = record("--namespaces", "--cgroups", "-o", "st.seam", "-p",
-                        str(target.pid), "--duration", "0.1")
+                        str(target.pid), "--duration", "0.5")
         equal(result.returncode, 0, result.stderr)
     finally:
         target.kill()
