@@ -6,8 +6,8 @@
  * its last bytes.  From the file to a stack: cfi_file, rows, walk.  Oracle:
  * ids are in the pool of rules, and the same when they are asked for again;
  * what is compiled is bounded by the sections; a walk ends with a reason; a
- * frame is in an executable segment, the first and the last excepted; frames
- * ascend, but through signal frames.
+ * frame is in an executable segment, the first and the last excepted; no frame
+ * is below the one before, but through signal frames.
  */
 #include "symbol/elf/cfi_file.h"
 #include "unwind/compile/cfi_rows.h"
@@ -47,7 +47,7 @@ static bool find(void *context, uint64_t addr, struct seam_unwind_code *code)
 	     code->id >= one->rows.rules.rules.n) ||
 	    code->id != seam_unwind_rows_find(&one->rows, addr))
 		abort();
-	code->is_entry = addr == one->file.entry;
+	code->is_entry = seam_cfi_file_is_entry(&one->file, addr);
 	return true;
 }
 
@@ -72,7 +72,7 @@ static void check_stack(const struct one *one,
 			     !frames[i].is_interrupted))
 			abort();
 		if (!frames[i].is_interrupted &&
-		    frames[i].sp <= frames[i - 1].sp)
+		    frames[i].sp < frames[i - 1].sp)
 			abort();
 	}
 }
