@@ -4,13 +4,16 @@
  *
  * self_mutations N: N contexts whose registers were changed, then N with rules
  * compiled from changed bytes.  Each walk has to end, without a fault, with
- * frames in loaded code alone.  Half of the walks run on an alternate stack.
+ * frames in loaded code alone.  Half of the walks run on an alternate stack,
+ * half in a thread whose stack is not known; pages right above and below the
+ * stack are not readable.
  * Prints TAP.
  */
 #include "unwind/in_process/self_readers.h"
 #include "unwind/in_process/self_scan.h"
 #include "unwind/in_process/self_table.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,6 +24,8 @@ enum {
 	MAX_WALK = 100,
 	WALKS_A_TABLE = 50,
 	FORGED_WORDS = 1024,
+	STACK_BYTES = 512 << 10,
+	ZONE_BYTES = 16 << 10,	/* not readable, as a JVM's guard zones */
 	MAX_CHANGED_FRAME = 64 << 10,	/* larger ones take long to compile */
 };
 
@@ -44,6 +49,7 @@ static uint64_t below(uint64_t n)
 /* --- what a register may hold --- */
 
 static uint64_t *forged;	/* a stack made of addresses; then no page */
+static uint64_t stack_low, stack_high;
 
 static uint64_t any_code(void)
 {
@@ -65,8 +71,8 @@ static uint64_t any_value(uint64_t real)
 	case 4: return forged_addr + 8 * below(FORGED_WORDS);
 	/* the end of what is mapped, and what is not readable there */
 	case 5: return forged_addr + 8 * FORGED_WORDS - below(16);
-	case 6: return seam_self_thread.stack.high - below(64);
-	case 7: return seam_self_thread.stack.low + below(8192);
+	case 6: return stack_high + below(128) - 64;
+	case 7: return stack_low + below(2 * ZONE_BYTES);
 	case 8: return below(4096);
 	default: return UINT64_MAX - below(4096);
 	}
@@ -234,10 +240,14 @@ __attribute__((noinline)) static void deep(int n)
 	keep++;
 }
 
-static void run(int number, const char *promise)
+static void *walk_in_thread(void *is_known)
 {
-	n_failed = n_frames = 0;
-	memset(n_ends, 0, sizeof(n_ends));
+	static uint8_t alternate[256 << 10];
+	stack_t other = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+
+	sigaltstack(&other, NULL);
+	if (is_known && seam_self_thread_begin() < 0)
+		exit(2);
 	for (int flags = 0; flags <= SA_ONSTACK; flags += SA_ONSTACK) {
 		struct sigaction action = { .sa_flags = SA_SIGINFO | flags };
 
@@ -245,6 +255,37 @@ static void run(int number, const char *promise)
 		sigaction(SIGUSR1, &action, NULL);
 		deep(20);
 	}
+	return NULL;
+}
+
+/* [ not readable | zone, not readable | stack | not readable ] */
+static void run_thread(bool is_known)
+{
+	uint8_t *pages = mmap(NULL, STACK_BYTES + 2 * ZONE_BYTES, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	stack_low = (uint64_t)(uintptr_t)pages + ZONE_BYTES;
+	stack_high = stack_low + STACK_BYTES;
+	mprotect(pages + 2 * ZONE_BYTES, STACK_BYTES - ZONE_BYTES,
+		 PROT_READ | PROT_WRITE);
+	pthread_attr_init(&attr);
+	if (pages == MAP_FAILED ||
+	    pthread_attr_setstack(&attr, pages + ZONE_BYTES, STACK_BYTES) ||
+	    pthread_create(&thread, &attr, walk_in_thread,
+			   is_known ? &attr : NULL))
+		exit(2);
+	pthread_join(thread, NULL);
+	munmap(pages, STACK_BYTES + 2 * ZONE_BYTES);
+}
+
+static void run(int number, const char *promise)
+{
+	n_failed = n_frames = 0;
+	memset(n_ends, 0, sizeof(n_ends));
+	run_thread(true);
+	run_thread(false);
 	printf("%sok %d - %s\n# %llu frames; stacks by end:",
 	       n_failed ? "not " : "", number, promise,
 	       (unsigned long long)n_frames);
@@ -255,20 +296,17 @@ static void run(int number, const char *promise)
 
 int main(int argc, char **argv)
 {
-	static uint8_t alternate[256 << 10];
-	stack_t other = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
 	uint8_t *pages = mmap(NULL, FORGED_WORDS * 8 + 4096,
 			      PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool has_failed;
 
 	if (argc < 2 || pages == MAP_FAILED || seam_self_init() < 0 ||
-	    seam_self_thread_begin() < 0 || seam_self_scan(&scan, NULL) < 0)
+	    seam_self_scan(&scan, NULL) < 0)
 		return 2;
-	n_contexts = strtoull(argv[1], NULL, 10) / 2;
+	n_contexts = strtoull(argv[1], NULL, 10) / 4;
 	forged = (uint64_t *)(void *)pages;
 	mprotect(pages + FORGED_WORDS * 8, 4096, PROT_NONE);
-	sigaltstack(&other, NULL);
 	read_code_ranges();
 	/* an endless loop ends the test */
 	alarm(60 + (unsigned int)(n_contexts / 1000));

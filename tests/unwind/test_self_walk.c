@@ -22,9 +22,12 @@
 
 #include <cmocka.h>
 
+#include "unwind/in_process/self_memory.h"
+
 #include "self_stacks.h"
 
-static const char *library_path;	/* of self_library.so */
+/* Of self_library.so, a second one, and one without CFI. */
+static const char *library_path, *other_path, *plain_path;
 
 static struct seam_unwind_frame frames[MAX_SELF_FRAMES];
 static struct seam_unwind_stack stack = {
@@ -240,7 +243,7 @@ static void run_coroutine(void)
 /* A stack that no thread library knows, with nothing mapped around it. */
 static void a_coroutine_has_its_own_stack(void **state)
 {
-	const size_t page = 4096, size = 64 << 10;
+	const size_t page = SEAM_SELF_PAGE, size = 64 << 10;
 	uint8_t *pages = mmap(NULL, size + 2 * page, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -265,9 +268,9 @@ struct library {
 	void (*call)(void (*callee)(void));
 };
 
-static struct library load_library(void)
+static struct library load_library(const char *path)
 {
-	struct library library = { .handle = dlopen(library_path, RTLD_NOW) };
+	struct library library = { .handle = dlopen(path, RTLD_NOW) };
 
 	assert_non_null(library.handle);
 	/* ISO C has no cast from an object's to a function's address */
@@ -283,7 +286,7 @@ static void a_library_is_known_from_the_refresh_on(void **state)
 
 	(void)state;
 	assert_int_equal(seam_self_refresh(), 0);
-	library = load_library();
+	library = load_library(library_path);
 	n_unmapped = seam_self_n_unmapped();
 	library.call(walk_here);
 	assert_int_equal(stack.end, SEAM_UNWIND_NO_MAPPING);
@@ -305,25 +308,211 @@ static void a_library_is_known_from_the_refresh_on(void **state)
 	expect_equal(4);
 }
 
+/* The second call frees what the first one replaced. */
+static void refresh_twice(void)
+{
+	assert_int_equal(seam_self_refresh(), 1);
+	assert_int_equal(seam_self_refresh(), 0);
+}
+
 static void a_library_loaded_again_has_its_table_still(void **state)
 {
 	size_t size;
 
 	(void)state;
-	for (int i = 0; i < 400; i++) {
-		struct library library = load_library();
+	dlclose(load_library(library_path).handle);
+	refresh_twice();
+	size = seam_self_bytes();
+	for (int i = 0; i < 200; i++) {
+		struct library library = load_library(library_path);
 
-		assert_int_equal(seam_self_refresh(), 1);
+		refresh_twice();
+		/* no other table: an image more */
+		assert_in_range(seam_self_bytes(), size,
+				size + sizeof(struct seam_self_image));
 		if (i % 100 == 0) {
 			library.call(walk_here);
 			expect_equal(4);
 		}
 		dlclose(library.handle);
-		assert_int_equal(seam_self_refresh(), 1);
-		if (i == 0)
-			size = seam_self_bytes();
+		refresh_twice();
+		assert_int_equal(seam_self_bytes(), size);
 	}
-	assert_int_equal(seam_self_bytes(), size);
+}
+
+/* Unloaded and loaded between two refreshes, where the first one was. */
+static void another_library_at_the_same_address_has_its_own_table(void **state)
+{
+	struct library library = load_library(library_path), other;
+
+	(void)state;
+	assert_int_equal(seam_self_refresh(), 1);
+	library.call(walk_here);
+	expect_equal(4);
+	dlclose(library.handle);
+	other = load_library(other_path);
+	assert_ptr_equal(other.call, library.call);
+	assert_int_equal(seam_self_refresh(), 1);
+	other.call(walk_here);
+	expect_equal(4);
+	dlclose(other.handle);
+	assert_int_equal(seam_self_refresh(), 1);
+}
+
+static size_t frame_by(uint8_t quality)
+{
+	for (size_t i = 0; i < stack.n; i++)
+		if (frames[i].quality == quality)
+			return i;
+	return SIZE_MAX;
+}
+
+static void a_library_without_cfi_is_left_by_its_frame_pointer(void **state)
+{
+	struct library library = load_library(plain_path);
+
+	(void)state;
+	assert_int_equal(seam_self_refresh(), 1);
+	library.call(walk_here);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	assert_in_range(frame_by(SEAM_UNWIND_BY_FRAME_POINTER), 2, 6);
+	dlclose(library.handle);
+	assert_int_equal(seam_self_refresh(), 1);
+}
+
+/* --- the frames of a virtual machine --- */
+
+static uint8_t *jit_code;
+
+static bool has_jit_code(void *context, uint64_t pc)
+{
+	return pc - (uint64_t)(uintptr_t)*(uint8_t **)context < 4096;
+}
+
+/* "push rbp" is all that the code has put on its stack. */
+static enum seam_unwind_end
+step_jit(void *context, const struct seam_unwind_memory *memory,
+	 struct seam_unwind_registers *regs)
+{
+	uint64_t rsp = regs->value[SEAM_X86_64_RSP];
+
+	(void)context;
+	if (!seam_unwind_read(memory, rsp, &regs->value[SEAM_X86_64_RBP]) ||
+	    !seam_unwind_read(memory, rsp + 8, &regs->value[SEAM_X86_64_RIP]))
+		return SEAM_UNWIND_UNREADABLE;
+	regs->value[SEAM_X86_64_RSP] = rsp + 16;
+	return SEAM_UNWIND_CALLER;
+}
+
+static void an_adapter_leads_through_its_own_code(void **state)
+{
+	/* push rbp; xor ebp, ebp; call rdi; pop rbp; ret */
+	static const char code[] = "\x55\x31\xed\xff\xd7\x5d\xc3";
+	const struct seam_self_adapter adapter = {
+		has_jit_code, { step_jit, &jit_code } };
+	void (*call)(void (*callee)(void));
+	size_t at;
+
+	(void)state;
+	jit_code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(jit_code != MAP_FAILED);
+	memcpy(jit_code, code, sizeof(code));
+	memcpy(&call, &jit_code, sizeof(call));
+	call(walk_here);
+	assert_int_equal(stack.end, SEAM_UNWIND_NO_MAPPING);
+	assert_true(has_jit_code(&jit_code, stack.end_pc));
+	assert_int_equal(seam_self_add_adapter(&adapter), 0);
+	call(walk_here);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	at = frame_by(SEAM_UNWIND_BY_ADAPTER);
+	assert_in_range(at, 2, 6);
+	assert_true(has_jit_code(&jit_code, frames[at - 1].pc));
+	assert_int_equal(seam_self_remove_adapter(&adapter), 0);
+	munmap(jit_code, 4096);
+}
+
+/*
+ * An adapter that knows its code, but not the frame: two frames by the frame
+ * pointer, the outer one called at the start of the first page that is mapped.
+ */
+static enum seam_unwind_end
+step_nothing(void *context, const struct seam_unwind_memory *memory,
+	     struct seam_unwind_registers *regs)
+{
+	(void)context;
+	(void)memory;
+	(void)regs;
+	return SEAM_UNWIND_WITHOUT_CFI;
+}
+
+static void an_adapter_may_leave_frames_to_the_frame_pointer(void **state)
+{
+	/* push rbp; mov rbp, rsp; call rdi (then: rsi); pop rbp; ret */
+	static const char outer[] = "\x55\x48\x89\xe5\xff\xd7\x5d\xc3";
+	static const char inner[] = "\x55\x48\x89\xe5\xff\xd6\x5d\xc3";
+	const struct seam_self_adapter adapter = {
+		has_jit_code, { step_nothing, &jit_code } };
+	uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*call)(void *inner_code, void (*callee)(void));
+	size_t at;
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	mprotect(pages, 4096, PROT_NONE);
+	jit_code = pages + 4096;
+	memcpy(jit_code, outer, sizeof(outer));
+	memcpy(jit_code + 64, inner, sizeof(inner));
+	memcpy(&call, &jit_code, sizeof(call));
+	assert_int_equal(seam_self_add_adapter(&adapter), 0);
+	call(jit_code + 64, walk_here);
+	assert_int_equal(seam_self_remove_adapter(&adapter), 0);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	at = frame_by(SEAM_UNWIND_BY_FRAME_POINTER);
+	assert_true(frames[at].pc == (uint64_t)(uintptr_t)jit_code + 6);
+	assert_int_equal(frames[at + 1].quality, SEAM_UNWIND_BY_FRAME_POINTER);
+	munmap(pages, 8192);
+}
+
+/* --- memory --- */
+
+static void expect_word(struct seam_self_memory *memory, const uint8_t *at)
+{
+	uint64_t word = 0;
+
+	memory->window_bytes = 0;
+	assert_true(seam_unwind_read(&memory->memory, (uintptr_t)at, &word));
+	assert_memory_equal(&word, at, sizeof(word));
+}
+
+static void what_is_mapped_can_be_read_up_to_its_edges(void **state)
+{
+	const size_t page = SEAM_SELF_PAGE;
+	uint8_t *pages = mmap(NULL, 4 * page, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct seam_self_range none = { 0, 0 };
+	const stack_t alternate = { .ss_flags = SS_DISABLE };
+	struct seam_self_memory memory;
+	uint64_t word;
+
+	(void)state;
+	mprotect(pages + page, 2 * page, PROT_READ | PROT_WRITE);
+	for (size_t i = page; i < 3 * page; i++)
+		pages[i] = (uint8_t)(i * 7);
+	seam_self_memory_init(&memory, (uintptr_t)pages, (uintptr_t)pages,
+			      &alternate, none);
+	assert_int_equal(memory.memory.stack_bytes, 0);
+	expect_word(&memory, pages + page);
+	expect_word(&memory, pages + page + 1);
+	expect_word(&memory, pages + 2 * page);
+	expect_word(&memory, pages + 2 * page - 3);
+	expect_word(&memory, pages + 3 * page - sizeof(word));
+	for (size_t i = 0; i <= 4 * page - sizeof(word); i++)
+		assert_int_equal(seam_unwind_read(&memory.memory,
+						  (uintptr_t)pages + i, &word),
+				 i >= page && i <= 3 * page - sizeof(word));
+	munmap(pages, 4 * page);
 }
 
 /* self_linked.so's, which is loaded before main(). */
@@ -367,12 +556,22 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_coroutine_has_its_own_stack),
 		cmocka_unit_test(a_library_is_known_from_the_refresh_on),
 		cmocka_unit_test(a_library_loaded_again_has_its_table_still),
+		cmocka_unit_test(
+			another_library_at_the_same_address_has_its_own_table),
+		cmocka_unit_test(
+			a_library_without_cfi_is_left_by_its_frame_pointer),
+		cmocka_unit_test(an_adapter_leads_through_its_own_code),
+		cmocka_unit_test(
+			an_adapter_may_leave_frames_to_the_frame_pointer),
+		cmocka_unit_test(what_is_mapped_can_be_read_up_to_its_edges),
 	};
 	int r;
 
-	if (argc < 2 || seam_self_init() < 0 || seam_self_thread_begin() < 0)
+	if (argc < 4 || seam_self_init() < 0 || seam_self_thread_begin() < 0)
 		return 2;
 	library_path = argv[1];
+	other_path = argv[2];
+	plain_path = argv[3];
 	r = cmocka_run_group_tests_name("self_walk", tests, NULL, NULL);
 	/* nothing of it is left to a leak checker */
 	return r ? r : -seam_self_fini();

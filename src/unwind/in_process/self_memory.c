@@ -6,12 +6,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/*
- * A signal frame with all vector registers is 11 KiB (AMX), and the handler
- * that called us may have some more.
- */
-enum { MAX_HANDLER_BYTES = 64 << 10 };
-
 size_t seam_self_read(uint64_t addr, void *bytes, size_t size)
 {
 	struct iovec local = { bytes, size };
@@ -64,7 +58,6 @@ static bool read_word(void *context, uint64_t addr, uint64_t *word)
 
 /* What may be loaded of the stack that was interrupted. */
 static struct seam_self_range direct_range(uint64_t here, uint64_t sp,
-					   bool is_alternate,
 					   struct seam_self_range stack)
 {
 	uint64_t word;
@@ -74,10 +67,6 @@ static struct seam_self_range direct_range(uint64_t here, uint64_t sp,
 	if (seam_self_range_has(stack, sp) &&
 	    seam_self_read(sp, &word, sizeof(word)) == sizeof(word))
 		return (struct seam_self_range) { sp, stack.high };
-	/* the kernel puts the signal's frame right below the interrupted one */
-	if (!is_alternate && sp - here < MAX_HANDLER_BYTES)
-		return (struct seam_self_range) {
-			here, (sp | (SEAM_SELF_PAGE - 1)) + 1 };
 	return (struct seam_self_range) { 0 };
 }
 
@@ -101,7 +90,7 @@ void seam_self_memory_init(struct seam_self_memory *m, uint64_t here,
 		return;
 	if (is_alternate)
 		m->alternate = (struct seam_self_range) { here, other.high };
-	direct = direct_range(here, sp, is_alternate, stack);
+	direct = direct_range(here, sp, stack);
 	m->memory.stack = (const uint8_t *)(uintptr_t)direct.low;
 	m->memory.stack_addr = direct.low;
 	m->memory.stack_bytes = direct.high - direct.low;

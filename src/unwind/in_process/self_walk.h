@@ -48,9 +48,9 @@ uint64_t seam_self_n_unmapped(void);
 
 /*
  * Find the bounds of this thread's stack, so that its walks load from it
- * directly.  Without this call, or where it fails, they copy by windows, and
- * take about 0.5 us more.  Not in a handler; it allocates.  0, or the errno of
- * pthread_getattr_np().
+ * directly.  Without this call, or where it fails, they copy it by windows,
+ * which takes two to three times as long.  Not in a handler; it allocates.
+ * 0, or the errno of pthread_getattr_np().
  */
 int seam_self_thread_begin(void);
 
