@@ -47,7 +47,7 @@ static bool find(void *context, uint64_t addr, struct seam_unwind_code *code)
 	     code->id >= one->rows.rules.rules.n) ||
 	    code->id != seam_unwind_rows_find(&one->rows, addr))
 		abort();
-	code->is_entry = addr == one->file.entry;
+	code->is_entry = seam_cfi_file_is_entry(&one->file, addr);
 	return true;
 }
 

@@ -90,6 +90,9 @@ static void has_all_that_a_program_has(void **state)
 	assert_true(whole.eh.header.size > 0);
 	assert_true(n_rows(&whole.eh) > 4);
 	assert_int_equal(whole.entry, build_symbol("p", "_start"));
+	assert_true(seam_cfi_file_is_entry(&whole, whole.entry));
+	assert_false(seam_cfi_file_is_entry(&whole, whole.entry - 1));
+	assert_false(seam_cfi_file_is_entry(&whole, whole.entry + 96));
 	assert_int_equal(whole.build_id_size, build_id("p", id));
 	assert_memory_equal(whole.build_id, id, whole.build_id_size);
 	assert_true(seam_cfi_file_addr(&whole, build_offset("p", main_addr),

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "own_process.h"
 
@@ -343,6 +345,124 @@ static void an_entry_point_without_cfi_is_a_root(void **state)
 	assert_int_equal(stack.end_pc, 0);
 }
 
+/* A range around the entry may reach into a function that has CFI. */
+static bool find_with_rule(void *context, uint64_t addr,
+			   struct seam_unwind_code *code)
+{
+	code->is_entry = true;
+	code->rules = context;
+	code->id = addr == 0x401000 ? SEAM_UNWIND_BAD_CFI + 1 :
+				      SEAM_UNWIND_NO_CFI;
+	return addr == 0x401000 || addr == 0x400fff;
+}
+
+static void code_at_the_entry_point_that_has_cfi_is_unwound(void **state)
+{
+	const struct seam_unwind_row row = {
+		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
+		.cfa_column = SEAM_X86_64_RSP, .cfa_value = 8,
+		.how[SEAM_X86_64_RIP] = SEAM_UNWIND_AT_CFA,
+		.value[SEAM_X86_64_RIP] = -8,
+	};
+	uint64_t word = 0x401000;
+	const struct seam_unwind_memory memory = {
+		.stack = (const uint8_t *)&word, .stack_addr = 0x1000,
+		.stack_bytes = sizeof(word),
+	};
+	struct seam_unwind_rules rules = { 0 };
+	const struct seam_unwind_space space = {
+		.find = find_with_rule, .context = &rules,
+	};
+	struct seam_unwind_registers regs = {
+		.value = { [SEAM_X86_64_RIP] = 0x401000,
+			   [SEAM_X86_64_RSP] = 0x1000 },
+		.known = UINT64_MAX,
+	};
+
+	(void)state;
+	assert_int_equal(seam_unwind_rules_intern(&rules, &row),
+			 SEAM_UNWIND_BAD_CFI + 1);
+	stack.max = MAX_FRAMES;
+	seam_unwind_walk(&space, &memory, &regs, &stack);
+	assert_int_equal(stack.n, 2);
+	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+	assert_int_equal(frames[1].quality, SEAM_UNWIND_BY_CFI);
+	seam_unwind_rules_fini(&rules);
+}
+
+/* --- signals --- */
+
+__attribute__((noinline)) static void deep_raise(int n)
+{
+	volatile int keep = n;
+
+	if (n > 0)
+		deep_raise(n - 1);
+	else
+		raise(SIGUSR2);
+	keep++;
+}
+
+/* Trampolines without call frame information, as musl and Go have them. */
+void return_by_eax(void);
+void return_by_rax(void);
+__asm__(".text\n\t.p2align 4\n\tnop\n"
+	"return_by_eax: mov $15, %eax\n\tsyscall\n\t.p2align 4\n\tnop\n"
+	"return_by_rax: mov $15, %rax\n\tsyscall\n\t.p2align 4\n");
+
+static size_t n_interrupted;
+static uint64_t interrupted_pc;
+
+__attribute__((noinline)) static void walk_in_handler(int signal)
+{
+	(void)signal;
+	walk_from_here();
+	n_interrupted = 0;
+	for (size_t i = 1; i < stack.n; i++) {
+		if (!frames[i].is_interrupted)
+			continue;
+		n_interrupted++;
+		interrupted_pc = frames[i].pc;
+		assert_int_equal(frames[i].quality, SEAM_UNWIND_BY_CFI);
+	}
+}
+
+/* The kernel's struct sigaction, to choose the trampoline. */
+static void raise_through(void (*trampoline)(void), bool is_alternate)
+{
+	static char room[65536];
+	struct {
+		void (*handler)(int);
+		uint64_t flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} action = {
+		walk_in_handler, 0x04000000 | (is_alternate ? SA_ONSTACK : 0),
+		trampoline, 0,
+	};
+	stack_t alternate = { .ss_sp = room, .ss_size = sizeof(room) };
+
+	sigaltstack(&alternate, NULL);
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR2, &action, NULL, 8),
+			 0);
+	deep_raise(5);
+	signal(SIGUSR2, SIG_DFL);
+}
+
+static void a_signal_frame_needs_no_cfi_of_its_trampoline(void **state)
+{
+	static void (*const all[])(void) = { return_by_eax, return_by_rax };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		raise_through(all[i % 2], i / 2);
+		assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
+		assert_int_equal(n_interrupted, 1);
+		assert_non_null(module_at(interrupted_pc));
+		assert_true(stack.n > 10);
+	}
+}
+
 /* --- contexts that no program has --- */
 
 static bool read_nothing(void *context, uint64_t addr, uint64_t *word)
@@ -413,6 +533,8 @@ int main(void)
 		cmocka_unit_test(a_cut_stack_is_the_start_of_the_whole),
 		cmocka_unit_test(no_more_frames_than_there_is_room_for),
 		cmocka_unit_test(an_entry_point_without_cfi_is_a_root),
+		cmocka_unit_test(code_at_the_entry_point_that_has_cfi_is_unwound),
+		cmocka_unit_test(a_signal_frame_needs_no_cfi_of_its_trampoline),
 		cmocka_unit_test(any_registers_and_any_stack_end),
 	};
 

@@ -40,12 +40,65 @@ bool seam_unwind_is_call(const uint8_t *end, size_t n)
 	return false;
 }
 
+/* Code that cannot be read, JIT code of another process, may end in a call. */
 static bool is_after_call(const struct seam_unwind_space *space, uint64_t pc)
 {
 	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
 	size_t n = space->code_before(space->context, pc, bytes);
 
-	return seam_unwind_is_call(bytes + sizeof(bytes), n);
+	return n == 0 || seam_unwind_is_call(bytes + sizeof(bytes), n);
+}
+
+/*
+ * Whether the code is "mov $15, %eax; syscall", or the same with %rax: the
+ * end of a signal handler, above which the kernel's frame is.  Its first words
+ * are uc_flags, at most 7, and uc_link, 0: cheap to see, and rare elsewhere.
+ */
+static bool is_sigreturn(const struct seam_unwind_space *space,
+			 const struct seam_unwind_memory *memory,
+			 const struct seam_unwind_registers *regs)
+{
+	static const uint8_t of_eax[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t of_rax[] = { 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+	uint64_t sp = regs->value[SEAM_X86_64_RSP], flags, link;
+	uint64_t pc = regs->value[SEAM_X86_64_RIP];
+	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
+
+	if (!seam_unwind_read(memory, sp, &flags) || flags > 7 ||
+	    !seam_unwind_read(memory, sp + 8, &link) || link)
+		return false;
+	/* of the second the last 7 bytes of 9 */
+	return (space->code_before(space->context, pc + 7, bytes) == 7 &&
+		memcmp(bytes, of_eax, 7) == 0) ||
+	       (space->code_before(space->context, pc + 9, bytes) == 7 &&
+		memcmp(bytes, of_rax, 7) == 0);
+}
+
+/*
+ * From a handler to what it interrupted: the kernel's frame has all registers.
+ * glibc has rules for its trampoline; musl and Go have none for theirs.
+ *
+ * Source: arch/x86/include/asm/sigframe.h, struct rt_sigframe, and
+ * uapi/asm/sigcontext.h: what follows uc_flags, uc_link and uc_stack.
+ */
+static enum seam_unwind_end
+step_over_signal(const struct seam_unwind_memory *memory,
+		 struct seam_unwind_registers *regs)
+{
+	static const uint8_t order[SEAM_X86_64_COLUMNS] = {
+		8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2,
+		SEAM_X86_64_RSP, SEAM_X86_64_RIP,
+	};
+	uint64_t at = regs->value[SEAM_X86_64_RSP] + 5 * sizeof(uint64_t);
+	struct seam_unwind_registers caller = { .known = 0 };
+
+	for (size_t i = 0; i < SEAM_X86_64_COLUMNS; i++, at += 8) {
+		if (!seam_unwind_read(memory, at, &caller.value[order[i]]))
+			return seam_unwind_unreadable(memory, at);
+		caller.known |= UINT64_C(1) << order[i];
+	}
+	*regs = caller;
+	return SEAM_UNWIND_CALLER;
 }
 
 /*
@@ -66,7 +119,7 @@ step_by_frame_pointer(const struct seam_unwind_space *space,
 	if (!seam_unwind_read(memory, rbp, &saved) ||
 	    !seam_unwind_read(memory, rbp + 8, &pc))
 		return seam_unwind_unreadable(memory, rbp + 8);
-	if (pc == 0)
+	if (pc == 0 && saved == 0)
 		return SEAM_UNWIND_ROOT;
 	/* the saved value is the caller's, which may not be a pointer */
 	if (!space->find(space->context, pc - 1, &code) ||
@@ -80,6 +133,11 @@ step_by_frame_pointer(const struct seam_unwind_space *space,
 		      UINT64_C(1) << SEAM_X86_64_RBP |
 		      UINT64_C(1) << SEAM_X86_64_RIP;
 	return SEAM_UNWIND_CALLER;
+}
+
+static bool has_cfi(const struct seam_unwind_code *code)
+{
+	return code->rules && code->id != SEAM_UNWIND_NO_CFI;
 }
 
 static bool is_signal_frame(const struct seam_unwind_code *code)
@@ -116,7 +174,7 @@ leave_frame(const struct seam_unwind_space *space,
 	enum seam_unwind_end end = SEAM_UNWIND_WITHOUT_CFI;
 	uint8_t quality = at->quality;
 
-	if (code->is_entry)
+	if (code->is_entry && !has_cfi(code))
 		return SEAM_UNWIND_ROOT;
 	at->is_interrupted = false;
 	at->quality = SEAM_UNWIND_BY_ADAPTER;
@@ -130,6 +188,10 @@ leave_frame(const struct seam_unwind_space *space,
 		end = seam_unwind_step(code->rules, code->id, memory, regs);
 	if (end != SEAM_UNWIND_WITHOUT_CFI)
 		return end;
+	if (is_sigreturn(space, memory, regs)) {
+		at->is_interrupted = true;
+		return step_over_signal(memory, regs);
+	}
 	at->quality = SEAM_UNWIND_BY_FRAME_POINTER;
 	if (quality == SEAM_UNWIND_BY_FRAME_POINTER &&
 	    regs->value[SEAM_X86_64_RBP] == 0)

@@ -7,8 +7,9 @@
  *
  * Call frame information leads from a frame to its caller.  Code that has
  * none (JIT code, hand-written assembly) is left by its frame pointer, if
- * that is plausible: the frame grows, and the return address is right after
- * a call instruction in an executable mapping.  Each frame has the way it was
+ * that is plausible: the frame grows, and the return address is in an
+ * executable mapping, right after a call instruction where its bytes can be
+ * read.  Each frame has the way it was
  * found, and a stack the reason why it ended.
  *
  * The caller provides mappings, rules and code: from the side-band while
@@ -45,8 +46,9 @@ struct seam_unwind_code {
 	const struct seam_unwind_adapter *adapter; /* NULL, or before @rules */
 	uint16_t id;			/* of the rule in @rules */
 	/*
-	 * The entry point of its file: nothing called it.  Dynamic loaders
-	 * have no call frame information there.
+	 * The first instructions from the entry point of its file on: where
+	 * they have no call frame information, as those of dynamic loaders,
+	 * nothing called them.
 	 */
 	bool is_entry;
 };
@@ -57,7 +59,9 @@ struct seam_unwind_space {
 		     struct seam_unwind_code *code);
 	/*
 	 * Copy the bytes of code that end before @addr to the end of
-	 * @bytes.  The number of bytes, at most SEAM_UNWIND_CALL_BYTES.
+	 * @bytes.  The number of bytes, at most SEAM_UNWIND_CALL_BYTES; 0
+	 * where they cannot be read: then any step by a frame pointer to
+	 * @addr is plausible.
 	 */
 	size_t (*code_before)(void *context, uint64_t addr, uint8_t *bytes);
 	void *context;
@@ -66,7 +70,7 @@ struct seam_unwind_space {
 /* How a frame was found. */
 enum seam_unwind_quality {
 	SEAM_UNWIND_BY_REGISTERS,	/* the innermost: no step was needed */
-	SEAM_UNWIND_BY_CFI,
+	SEAM_UNWIND_BY_CFI,		/* or by the kernel's signal frame */
 	SEAM_UNWIND_BY_FRAME_POINTER,
 	SEAM_UNWIND_BY_ADAPTER,
 };
