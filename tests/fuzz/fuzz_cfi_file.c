@@ -6,8 +6,8 @@
  * its last bytes.  From the file to a stack: cfi_file, rows, walk.  Oracle:
  * ids are in the pool of rules, and the same when they are asked for again;
  * what is compiled is bounded by the sections; a walk ends with a reason; a
- * frame is in an executable segment, the first and the last excepted; frames
- * ascend, but through signal frames.
+ * frame is in an executable segment, the first and the last excepted; no frame
+ * is below the one before, but through signal frames.
  */
 #include "symbol/elf/cfi_file.h"
 #include "unwind/compile/cfi_rows.h"
@@ -72,7 +72,7 @@ static void check_stack(const struct one *one,
 			     !frames[i].is_interrupted))
 			abort();
 		if (!frames[i].is_interrupted &&
-		    frames[i].sp <= frames[i - 1].sp)
+		    frames[i].sp < frames[i - 1].sp)
 			abort();
 	}
 }

@@ -190,18 +190,32 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
+/* The rules of longjmp() are of where it leads to, one by one. */
+static jmp_buf back;
+
+__attribute__((noinline)) static void jump(int n)
+{
+	volatile char room[64];
+
+	room[n] = (char)n;
+	sink = room[n];
+	longjmp(back, n);
+}
+
 /* Prologues, epilogues, the PLT, and libc's code written by hand. */
 __attribute__((noinline)) static size_t work(void)
 {
 	int numbers[20] = { 5, 3, 9, 1 };
 	char text[200], other[200];
-	double d;
+	volatile double d;
 
 	qsort(numbers, 20, sizeof(numbers[0]), compare);
 	snprintf(text, sizeof(text), "%d %s %.3f", numbers[3], "text", 2.5);
 	memset(other, 'x', sizeof(other) - 1);
 	memcpy(other, text, strlen(text));
 	other[sizeof(other) - 1] = 0;
+	if (!setjmp(back))
+		jump(3);
 	d = strtod(strchr(text, '.'), NULL);
 	return strlen(other) + (size_t)d + (size_t)strcmp(text, other);
 }

@@ -90,6 +90,19 @@ find_saved(const struct seam_unwind_rules *rules,
 	       seam_unwind_unreadable(memory, at);
 }
 
+/* Whether the stack pointer has a rule of its own, as in longjmp(). */
+static bool has_rule_for_sp(const struct seam_unwind_rules *rules,
+			    const struct seam_unwind_rule *rule)
+{
+	const struct seam_unwind_saved *saved =
+		rules->saved.items + rule->first_saved;
+
+	for (size_t i = 0; i < rule->n_saved; i++)
+		if (saved[i].column == SEAM_X86_64_RSP)
+			return true;
+	return false;
+}
+
 /*
  * Compilers do not describe their epilogues to the last pop: after "pop
  * rbp" the rule still names the place in memory, which is below the stack
@@ -124,7 +137,8 @@ find_all(const struct seam_unwind_rules *rules,
 		uint64_t bit = UINT64_C(1) << saved->column;
 		enum seam_unwind_end end;
 
-		if (is_popped(saved, cfa, regs)) {
+		if (is_popped(saved, cfa, regs) &&
+		    !has_rule_for_sp(rules, rule)) {
 			values[saved->column] = regs->value[saved->column];
 			continue;
 		}
@@ -132,7 +146,8 @@ find_all(const struct seam_unwind_rules *rules,
 				 &values[saved->column]);
 		if (end == SEAM_UNWIND_CALLER)
 			*known |= bit;
-		else if (saved->column == SEAM_X86_64_RIP)
+		else if (saved->column == SEAM_X86_64_RIP ||
+			 saved->column == SEAM_X86_64_RSP)
 			return end;
 		else	/* may be unknown until a rule needs it */
 			*known &= ~bit;
@@ -162,12 +177,14 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 	if (end != SEAM_UNWIND_CALLER)
 		return end;
 	if (!rule->is_signal_frame) {
-		if (cfa <= regs->value[SEAM_X86_64_RSP])
+		if (cfa <= regs->value[SEAM_X86_64_RSP] &&
+		    !has_rule_for_sp(rules, rule))
 			return SEAM_UNWIND_NO_PROGRESS;
 		known &= PRESERVED;
 	}
 	known &= ~pc_bit;
 	known |= UINT64_C(1) << SEAM_X86_64_RSP;
+	values[SEAM_X86_64_RSP] = cfa;
 	end = find_all(rules, rule, cfa, memory, regs, values, &known);
 	if (end != SEAM_UNWIND_CALLER)
 		return end;
@@ -175,8 +192,12 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 		return SEAM_UNWIND_BROKEN_CFI;
 	if (values[SEAM_X86_64_RIP] == 0)
 		return SEAM_UNWIND_ROOT;
+	/* equal: at the last instruction of longjmp() */
+	if (!rule->is_signal_frame &&
+	    values[SEAM_X86_64_RSP] < regs->value[SEAM_X86_64_RSP])
+		return SEAM_UNWIND_NO_PROGRESS;
 	/* only what changes: copies of all columns would take half the time */
-	regs->value[SEAM_X86_64_RSP] = cfa;
+	regs->value[SEAM_X86_64_RSP] = values[SEAM_X86_64_RSP];
 	saved = rules->saved.items + rule->first_saved;
 	for (size_t i = 0; i < rule->n_saved; i++)
 		if (known >> saved[i].column & 1)
