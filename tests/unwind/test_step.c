@@ -262,6 +262,7 @@ static void a_frame_that_does_not_grow_ends_the_stack(void **state)
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
 		.cfa_column = SEAM_X86_64_RSP,
+		.columns = UINT64_C(1) << SEAM_X86_64_RIP,
 		.how[SEAM_X86_64_RIP] = SEAM_UNWIND_AT_CFA,
 	};
 	struct seam_unwind_registers regs = {
