@@ -384,6 +384,9 @@ static size_t compare(void)
 	size_t i = 0;
 
 	walk(process.registers, &ours);
+	/* libdw has a caller that is in no mapping as a frame */
+	if (ours.end == SEAM_UNWIND_NO_MAPPING && ours.n < MAX_FRAMES)
+		frames[ours.n++].pc = ours.end_pc;
 	unwind_by_libdw(&theirs);
 	counts.n_stacks++;
 	counts.n_frames += ours.n;
