@@ -30,83 +30,91 @@ static int add_fixed_rules(struct seam_unwind_rules *rules)
 	return 0;
 }
 
-/* @row without what is SAME; room for all columns has been made. */
-static struct seam_unwind_rule pack(struct seam_unwind_rules *rules,
-				    const struct seam_unwind_row *row)
+/* @row without what is SAME, which goes to @saved. */
+static struct seam_unwind_rule pack(const struct seam_unwind_row *row,
+				    struct seam_unwind_saved *saved)
 {
 	struct seam_unwind_rule rule = {
 		.cfa_value = row->cfa_value,
 		.cfa_how = row->cfa_how,
 		.cfa_column = row->cfa_column,
 		.is_signal_frame = row->is_signal_frame,
-		.first_saved = (uint32_t)rules->saved.n,
 	};
-	struct seam_unwind_saved *saved =
-		rules->saved.items + rules->saved.n;
 
-	for (uint8_t i = 0; i < SEAM_UNWIND_COLUMNS; i++)
-		if (row->how[i] != SEAM_UNWIND_SAME)
-			saved[rule.n_saved++] =
-				(struct seam_unwind_saved) {
-					.value = row->value[i], .column = i,
-					.how = row->how[i] };
+	for (uint64_t left = row->columns; left; left &= left - 1) {
+		size_t i = (size_t)__builtin_ctzll(left);
+
+		saved[rule.n_saved++] = (struct seam_unwind_saved) {
+			.value = row->value[i], .column = (uint8_t)i,
+			.how = row->how[i],
+		};
+	}
 	return rule;
 }
 
-static uint64_t hash_of(const struct seam_unwind_rules *rules,
-			const struct seam_unwind_rule *rule)
-{
-	uint64_t head[2] = {
-		(uint32_t)rule->cfa_value,
-		(uint64_t)rule->cfa_how << 16 |
-		(uint64_t)rule->cfa_column << 8 | rule->is_signal_frame,
-	};
+/* What is saved is hashed as words. */
+_Static_assert(sizeof(struct seam_unwind_saved) == sizeof(uint64_t),
+	       "a saved register is a word");
 
-	return seam_hash_bytes(rules->saved.items + rule->first_saved,
-			       rule->n_saved * sizeof(*rules->saved.items),
-			       seam_hash_bytes(head, sizeof(head), 0));
+static uint64_t hash_of(const struct seam_unwind_rule *rule,
+			const struct seam_unwind_saved *saved)
+{
+	uint64_t head = (uint64_t)(uint32_t)rule->cfa_value << 32 |
+			(uint64_t)rule->cfa_how << 16 |
+			(uint64_t)rule->cfa_column << 8 | rule->is_signal_frame;
+	seam_u128 hash = seam_hash_words(saved, rule->n_saved, head);
+
+	return (uint64_t)(hash >> 64) ^ (uint64_t)hash;
 }
 
+/* Whether @a, of @rules, is @b with its @saved. */
 static bool is_equal(const struct seam_unwind_rules *rules,
 		     const struct seam_unwind_rule *a,
-		     const struct seam_unwind_rule *b)
+		     const struct seam_unwind_rule *b,
+		     const struct seam_unwind_saved *saved)
 {
-	const struct seam_unwind_saved *saved = rules->saved.items;
-
 	return a->cfa_value == b->cfa_value && a->cfa_how == b->cfa_how &&
 	       a->cfa_column == b->cfa_column &&
 	       a->is_signal_frame == b->is_signal_frame &&
 	       a->n_saved == b->n_saved &&
-	       memcmp(saved + a->first_saved, saved + b->first_saved,
+	       memcmp(rules->saved.items + a->first_saved, saved,
 		      a->n_saved * sizeof(*saved)) == 0;
+}
+
+/* A new rule; its id. */
+static int add_rule(struct seam_unwind_rules *rules,
+		    struct seam_unwind_rule *rule,
+		    const struct seam_unwind_saved *saved, uint64_t hash)
+{
+	uint32_t id;
+
+	if (add_fixed_rules(rules) < 0)
+		return -ENOMEM;
+	id = (uint32_t)rules->rules.n;
+	if (id == SEAM_UNWIND_MAX_RULES)
+		return -EOVERFLOW;
+	if (!SEAM_ARRAY_RESERVE(&rules->saved, SEAM_UNWIND_COLUMNS) ||
+	    !SEAM_ARRAY_RESERVE(&rules->rules, 1) ||
+	    seam_index_add(&rules->rule_index, hash, id) < 0)
+		return -ENOMEM;
+	rule->first_saved = (uint32_t)rules->saved.n;
+	memcpy(rules->saved.items + rules->saved.n, saved,
+	       rule->n_saved * sizeof(*saved));
+	rules->saved.n += rule->n_saved;
+	rules->rules.items[rules->rules.n++] = *rule;
+	return (int)id;
 }
 
 int seam_unwind_rules_intern(struct seam_unwind_rules *rules,
 			     const struct seam_unwind_row *row)
 {
-	struct seam_index_probe probe;
-	struct seam_unwind_rule rule;
-	uint64_t hash;
-	uint32_t id;
+	struct seam_unwind_saved saved[SEAM_UNWIND_COLUMNS];
+	struct seam_unwind_rule rule = pack(row, saved);
+	uint64_t hash = hash_of(&rule, saved);
+	uint32_t id = SEAM_INDEX_FIND(&rules->rule_index, hash, i,
+		is_equal(rules, &rules->rules.items[i], &rule, saved));
 
-	if (add_fixed_rules(rules) < 0 ||
-	    !SEAM_ARRAY_RESERVE(&rules->saved, SEAM_UNWIND_COLUMNS) ||
-	    !SEAM_ARRAY_RESERVE(&rules->rules, 1))
-		return -ENOMEM;
-	rule = pack(rules, row);
-	hash = hash_of(rules, &rule);
-	probe = seam_index_probe(&rules->rule_index, hash);
-	while ((id = seam_index_next(&rules->rule_index, &probe)) != SEAM_NONE)
-		if (is_equal(rules, &rules->rules.items[id], &rule))
-			return (int)id;
-	if (rules->rules.n == SEAM_UNWIND_MAX_RULES)
-		return -EOVERFLOW;
-	id = (uint32_t)rules->rules.n;
-	if (seam_index_add(&rules->rule_index, hash, id) < 0)
-		return -ENOMEM;
-	rules->rules.items[rules->rules.n++] = rule;
-	rules->saved.n += rule.n_saved;
-	return (int)id;
+	return id != SEAM_NONE ? (int)id : add_rule(rules, &rule, saved, hash);
 }
 
 int seam_unwind_rules_expression(struct seam_unwind_rules *rules,

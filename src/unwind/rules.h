@@ -58,6 +58,7 @@ struct seam_unwind_row {
 	uint8_t cfa_column;
 	bool is_signal_frame;
 	uint8_t how[SEAM_UNWIND_COLUMNS];	/* enum seam_unwind_how */
+	uint64_t columns;	/* bit i: how[i] is not SEAM_UNWIND_SAME */
 	int32_t cfa_value;
 	/* offset, column, or id of an expression: see enum seam_unwind_how */
 	int32_t value[SEAM_UNWIND_COLUMNS];

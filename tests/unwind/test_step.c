@@ -262,6 +262,7 @@ static void a_frame_that_does_not_grow_ends_the_stack(void **state)
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
 		.cfa_column = SEAM_X86_64_RSP,
+		.columns = UINT64_C(1) << SEAM_X86_64_RIP,
 		.how[SEAM_X86_64_RIP] = SEAM_UNWIND_AT_CFA,
 	};
 	struct seam_unwind_registers regs = {
@@ -281,6 +282,49 @@ static void a_frame_that_does_not_grow_ends_the_stack(void **state)
 	assert_int_equal(regs.value[SEAM_X86_64_RSP], 0x1000);
 	assert_int_equal(seam_unwind_step(&rules, SEAM_UNWIND_NO_CFI, &memory,
 					  &regs), SEAM_UNWIND_WITHOUT_CFI);
+	seam_unwind_rules_fini(&rules);
+}
+
+/*
+ * After "pop rbp" the rule still names the place below the stack pointer, which
+ * no copy of the stack has and signal handlers write to.
+ */
+static void a_register_popped_below_the_stack_pointer_is_live(void **state)
+{
+	const struct seam_unwind_row row = {
+		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
+		.cfa_column = SEAM_X86_64_RSP, .cfa_value = 8,
+		.columns = UINT64_C(1) << SEAM_X86_64_RIP |
+			   UINT64_C(1) << SEAM_X86_64_RBP |
+			   UINT64_C(1) << SEAM_X86_64_RBX,
+		.how = { [SEAM_X86_64_RBX] = SEAM_UNWIND_AT_CFA,
+			 [SEAM_X86_64_RBP] = SEAM_UNWIND_AT_CFA,
+			 [SEAM_X86_64_RIP] = SEAM_UNWIND_AT_CFA },
+		.value = { [SEAM_X86_64_RBX] = 0, [SEAM_X86_64_RBP] = -16,
+			   [SEAM_X86_64_RIP] = -8 },
+	};
+	/* below the stack pointer; the return address; rbx */
+	const uint64_t words[] = { 0xbad, 0x401000, 0x77 };
+	const struct seam_unwind_memory memory = {
+		.stack = (const uint8_t *)words, .stack_addr = 0x1000,
+		.stack_bytes = sizeof(words),
+	};
+	struct seam_unwind_registers regs = {
+		.value = { [SEAM_X86_64_RSP] = 0x1008,
+			   [SEAM_X86_64_RBP] = 0x5550,
+			   [SEAM_X86_64_RBX] = 0x66 },
+		.known = UINT64_MAX,
+	};
+	struct seam_unwind_rules rules = { 0 };
+	int id = seam_unwind_rules_intern(&rules, &row);
+
+	(void)state;
+	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory, &regs),
+			 SEAM_UNWIND_CALLER);
+	assert_int_equal(regs.value[SEAM_X86_64_RIP], 0x401000);
+	assert_int_equal(regs.value[SEAM_X86_64_RBP], 0x5550);
+	assert_int_equal(regs.value[SEAM_X86_64_RBX], 0x77);
+	assert_int_equal(regs.value[SEAM_X86_64_RSP], 0x1010);
 	seam_unwind_rules_fini(&rules);
 }
 
@@ -339,6 +383,8 @@ int main(void)
 		cmocka_unit_test(through_a_handler_on_its_own_stack),
 		cmocka_unit_test(every_instruction_has_the_same_callers),
 		cmocka_unit_test(a_frame_that_does_not_grow_ends_the_stack),
+		cmocka_unit_test(
+			a_register_popped_below_the_stack_pointer_is_live),
 		cmocka_unit_test(operations_are_bounded_and_right),
 	};
 

@@ -361,6 +361,7 @@ static void code_at_the_entry_point_that_has_cfi_is_unwound(void **state)
 	const struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
 		.cfa_column = SEAM_X86_64_RSP, .cfa_value = 8,
+		.columns = UINT64_C(1) << SEAM_X86_64_RIP,
 		.how[SEAM_X86_64_RIP] = SEAM_UNWIND_AT_CFA,
 		.value[SEAM_X86_64_RIP] = -8,
 	};

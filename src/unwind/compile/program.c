@@ -32,7 +32,7 @@ struct run {
 	uint64_t loc;			/* where the row begins */
 	struct seam_unwind_row row;
 	const struct seam_unwind_row *initial;	/* what RESTORE goes back to */
-	struct seam_unwind_row remembered[MAX_REMEMBERED];
+	struct seam_unwind_row *remembered;	/* MAX_REMEMBERED */
 	size_t n_remembered;
 	int error;
 };
@@ -67,6 +67,8 @@ static void set(struct run *run, uint64_t column, enum seam_unwind_how how,
 	if (column >= SEAM_UNWIND_COLUMNS)
 		return;
 	run->row.how[column] = (uint8_t)how;
+	run->row.columns &= ~(UINT64_C(1) << column);
+	run->row.columns |= (uint64_t)(how != SEAM_UNWIND_SAME) << column;
 	run->row.value[column] = value;
 }
 
@@ -343,8 +345,11 @@ int seam_unwind_program_rows(const struct seam_eh_frame *frame,
 			     struct seam_unwind_rules *rules,
 			     seam_unwind_row_fn on_row, void *context)
 {
-	struct run run = { .frame = frame, .fde = fde, .rules = rules };
-	struct seam_unwind_row initial;
+	struct seam_unwind_row initial, remembered[MAX_REMEMBERED];
+	struct run run = {
+		.frame = frame, .fde = fde, .rules = rules,
+		.remembered = remembered,
+	};
 	uint64_t next = 0;
 	int more = 1, r = run_cie(&run, &initial);
 
@@ -363,8 +368,11 @@ int seam_unwind_program_row_at(const struct seam_eh_frame *frame,
 			       struct seam_unwind_rules *rules,
 			       struct seam_unwind_row *row)
 {
-	struct run run = { .frame = frame, .fde = fde, .rules = rules };
-	struct seam_unwind_row initial;
+	struct seam_unwind_row initial, remembered[MAX_REMEMBERED];
+	struct run run = {
+		.frame = frame, .fde = fde, .rules = rules,
+		.remembered = remembered,
+	};
 	uint64_t next = 0;
 	int r = run_cie(&run, &initial);
 

@@ -22,7 +22,7 @@ struct places {
 struct table_building {
 	struct seam_unwind_table *table;
 	struct seam_unwind_rules *rules;
-	size_t cap_starts, cap_ids;
+	size_t cap;		/* of both arrays */
 	uint64_t limit;		/* where the next FDE starts */
 };
 
@@ -62,26 +62,37 @@ static int by_start(const void *a, const void *b)
 	return one->offset < other->offset ? -1 : one->offset > other->offset;
 }
 
+/* Room for more rows in both arrays. */
+static int grow(struct table_building *b)
+{
+	struct seam_unwind_table *t = b->table;
+	size_t cap_starts = b->cap, cap_ids = b->cap;
+	uint32_t *starts = seam_array_reserve(t->starts, &cap_starts, t->n + 1,
+					      sizeof(*starts));
+	uint16_t *ids;
+
+	if (!starts)
+		return -ENOMEM;
+	t->starts = starts;
+	ids = seam_array_reserve(t->ids, &cap_ids, t->n + 1, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	t->ids = ids;
+	b->cap = cap_starts < cap_ids ? cap_starts : cap_ids;
+	return 0;
+}
+
 /* One more row; the same rules as before need none. */
 static int push(struct table_building *b, uint64_t start, uint16_t id)
 {
 	struct seam_unwind_table *t = b->table;
-	uint32_t *starts;
-	uint16_t *ids;
 
 	if (t->n && t->ids[t->n - 1] == id)
 		return 0;
-	starts = seam_array_reserve(t->starts, &b->cap_starts, t->n + 1,
-				    sizeof(*starts));
-	if (!starts)
+	if (t->n == b->cap && grow(b) < 0)
 		return -ENOMEM;
-	t->starts = starts;
-	ids = seam_array_reserve(t->ids, &b->cap_ids, t->n + 1, sizeof(*ids));
-	if (!ids)
-		return -ENOMEM;
-	t->ids = ids;
-	starts[t->n] = (uint32_t)(start - t->base_addr);
-	ids[t->n++] = id;
+	t->starts[t->n] = (uint32_t)(start - t->base_addr);
+	t->ids[t->n++] = id;
 	return 0;
 }
 

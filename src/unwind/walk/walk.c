@@ -210,6 +210,7 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 
 	for (stack->n = 0; end == SEAM_UNWIND_CALLER; ) {
 		struct seam_unwind_code code = { .rules = NULL };
+		struct seam_unwind_frame *frame;
 
 		next.pc = regs.value[SEAM_X86_64_RIP];
 		next.sp = regs.value[SEAM_X86_64_RSP];
@@ -218,7 +219,12 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 			end = SEAM_UNWIND_TOO_DEEP;
 			break;
 		}
-		stack->frames[stack->n++] = next;
+		/* member by member: a copy would wait for the stores above */
+		frame = &stack->frames[stack->n++];
+		frame->pc = next.pc;
+		frame->sp = next.sp;
+		frame->quality = next.quality;
+		frame->is_interrupted = next.is_interrupted;
 		/* a return address may be the first after its function */
 		end = space->find(space->context,
 				  next.pc - !next.is_interrupted, &code) ?

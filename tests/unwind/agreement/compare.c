@@ -384,6 +384,9 @@ static size_t compare(void)
 	size_t i = 0;
 
 	walk(process.registers, &ours);
+	/* libdw has a caller that is in no mapping as a frame */
+	if (ours.end == SEAM_UNWIND_NO_MAPPING && ours.n < MAX_FRAMES)
+		frames[ours.n++].pc = ours.end_pc;
 	unwind_by_libdw(&theirs);
 	counts.n_stacks++;
 	counts.n_frames += ours.n;
@@ -458,6 +461,17 @@ static bool next_stop(void)
 		    sizeof(process.registers)) == sizeof(process.registers);
 }
 
+static void close_all(void)
+{
+	for (size_t i = 0; i < process.n_files; i++) {
+		if (!process.files[i].is_open)
+			continue;
+		seam_unwind_rows_fini(&process.files[i].rows);
+		seam_cfi_file_close(&process.files[i].cfi);
+	}
+	dwfl_end(process.dwfl);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t every = argc > 2 ? strtoull(argv[1], NULL, 10) : 0;
@@ -486,5 +500,6 @@ int main(int argc, char **argv)
 		       causes[c].name);
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		die("the program failed");
+	close_all();
 	return counts.n_unlisted != 0;
 }
