@@ -392,6 +392,20 @@ def test_the_corpus_has_the_frames_of_perf():
             assert is_same(runs(theirs), runs(ours)), (theirs, ours)
 
 
+def test_precise_events_of_the_corpus():
+    """Registers are those after a call or, and then no caller is known, a ret."""
+    folder = corpus.ROOT / "perf-ext" / "perfparser" / "cpp-inlining"
+    if not folder.exists():
+        raise tap.Skip("not in this corpus")
+    place = "precise/home/lieven/KDAB/hotspot/3rdparty/perfparser/tests/" \
+        "auto/perfdata/cpp-inlining/"
+    os.makedirs(place)
+    shutil.move(corpus.unpacked(folder / "cpp-inlining.xz", "."), place)
+    loaded = Loaded(str(folder / "cpp-inlining.perf.data"), "precise")
+    ends = {k: n for k, n in loaded.ends.items() if n}
+    assert ends == {"complete": 520, "lost_register": 18}, ends
+
+
 if __name__ == "__main__":
     folder = tempfile.mkdtemp(prefix="seam-dumps-")
     os.chdir(folder)

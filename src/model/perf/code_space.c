@@ -57,6 +57,11 @@ static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
 
 	if (!rows)
 		return;
+	/* its CFI may say so only from the second instruction on */
+	if (at->pos && at->pos == file->main.entry) {
+		at->code.is_entry = true;
+		return;
+	}
 	at->code.rules = &rows->rules;
 	at->code.id = seam_unwind_rows_find(rows, at->pos);
 	if (at->code.id != SEAM_UNWIND_NO_CFI)
