@@ -225,6 +225,10 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 
 	enter(w, job->sample, sample->pid);
 	walk(w, job, sample, regs, &stack);
+	if (w->space.error) {
+		w->error = w->space.error;
+		return;
+	}
 	if (w->space.needed != SEAM_NONE) {
 		if (!SEAM_ARRAY_ADD(&w->needed, (struct seam_needed_file) {
 				w->space.needed, w->space.is_debug_needed }))
