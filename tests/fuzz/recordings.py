@@ -91,6 +91,9 @@ COMMANDS = [
     (("dump", "--json", "--symbols", "PATH"), json_lines),
     (("annotate", "--json", "main", "PATH"), json.loads),
     (("inject", "-q", "-o", "OUT", "PATH"), nothing),
+    # with a program for the copies of its stack
+    (("report", "--json", "--symfs", "ROOT", "PATH"), check_report),
+    (("dump", "--json", "--symbols", "--symfs", "ROOT", "PATH"), json_lines),
 ]
 OF_XRAY = [
     (("calls", "PATH"), nothing),
@@ -123,6 +126,14 @@ def bases(corpus):
     for kind, paths in found.items():
         found[kind] = [p for p in paths if size_of(p) <= LARGEST_BASE]
     return found
+
+
+def make_root(corpus, root):
+    """The recorded programs, where their recordings have them."""
+    place = os.path.join(root, "opt/workload/perf/cap")
+    os.makedirs(place, exist_ok=True)
+    for name, program in ("stress", "stress.bin"), ("busy", "busy"):
+        shutil.copy(corpus / "perf" / program, os.path.join(place, name))
 
 
 def size_of(path):
@@ -174,7 +185,9 @@ def run(seam, words, folder):
 
 def check(seam, words, holds, path, folder):
     out = os.path.join(folder, "out")
-    words = [{"PATH": path, "OUT": out}.get(word, word) for word in words]
+    root = os.path.join(os.path.dirname(folder), "root")
+    words = [{"PATH": path, "OUT": out, "ROOT": root}.get(word, word)
+             for word in words]
     status, text, told = run(seam, words, folder)
     require(not FINDING.search(told), told.decode(errors="replace")[:3000])
     if "folded" in words and status == -signal.SIGXFSZ:
@@ -235,6 +248,7 @@ def main():
     o = options.parse_args()
     found = bases(o.corpus)
     os.makedirs(o.folder, exist_ok=True)
+    make_root(o.corpus, os.path.join(o.folder, "root"))
     # one that stays the same, whatever is built meanwhile
     seam = shutil.copy(o.seam, os.path.abspath(o.folder))
     statuses, n_findings = collections.Counter(), 0

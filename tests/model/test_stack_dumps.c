@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../no_memory.h"
 #include "../perf_bytes.h"
 #include "base/workers.h"
 #include "model/perf/load_perf.h"
@@ -201,24 +202,30 @@ static struct bytes make_dumps(const struct bytes *data)
 	return file;
 }
 
-/* Takes @file.  The files of this machine are used unchecked. */
-static void load_file(struct loaded *l, struct bytes made)
+/* Takes the file.  The files of this machine are used unchecked. */
+static int try_load(struct loaded *l, struct bytes made)
 {
 	const char *root = "/";
-	struct seam_symbols *symbols = seam_symbols_new(
-		&(struct seam_symbols_options) {
-			.symfs = &root, .n_symfs = 1, .no_lines = true,
-		});
-	struct seam_file file = { 0 };
+	struct seam_file file = { .bytes = { made.data, made.size } };
+	struct seam_symbols *symbols;
 	struct seam_err err = { 0 };
+	int r = seam_profile_init(&l->profile);
 
 	l->file = made;
-	file.bytes = (struct seam_bytes) { made.data, made.size };
-	assert_int_equal(seam_profile_init(&l->profile), 0);
-	assert_int_equal(seam_load_perf(&l->profile,
-		&(struct seam_perf_input) { .data = &file }, symbols, &err),
-		0);
+	if (r)
+		return r;
+	symbols = seam_symbols_new(&(struct seam_symbols_options) {
+		.symfs = &root, .n_symfs = 1, .no_lines = true,
+	});
+	r = symbols ? seam_load_perf(&l->profile, &(struct seam_perf_input) {
+			.data = &file }, symbols, &err) : -ENOMEM;
 	seam_symbols_free(symbols);
+	return r;
+}
+
+static void load_file(struct loaded *l, struct bytes made)
+{
+	assert_int_equal(try_load(l, made), 0);
 }
 
 static void load(struct loaded *l, struct bytes *data)
@@ -540,6 +547,36 @@ static void a_cut_or_changed_recording_gives_what_is_whole(void **state)
 	free(data.data);
 }
 
+/* A load without names, or without all frames, is one; a crash is not. */
+static void any_allocation_may_fail(void **state)
+{
+	struct bytes data = { .endian = SEAM_LITTLE }, file;
+	struct loaded l;
+	long n = 0;
+	int r;
+
+	(void)state;
+	put_maps(&data);
+	for (uint64_t i = 0; i < 3; i++) {
+		outer((int)i + 1);
+		taken.n_stack = taken.n_stack < 1024 ? taken.n_stack : 1024;
+		put_dump(&data, 10 + i, NULL);
+	}
+	file = make_dumps(&data);
+	free(data.data);
+	do {
+		until_failure = ++n;
+		r = try_load(&l, file);
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_true(r || l.profile.samples.n == 3);
+		seam_profile_fini(&l.profile);
+	} while (until_failure <= 0 && n < 10000);
+	until_failure = 0;
+	assert_int_equal(r, 0);
+	assert_true(n > 100);
+	free(file.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +597,7 @@ int main(void)
 		cmocka_unit_test(hostile_registers_and_stacks_end),
 		cmocka_unit_test(
 			a_cut_or_changed_recording_gives_what_is_whole),
+		cmocka_unit_test(any_allocation_may_fail),
 	};
 
 	return cmocka_run_group_tests(tests, read_maps, NULL);

@@ -26,6 +26,7 @@
 
 #include "build.h"
 #include "symbol/code/disassembly.h"
+#include "symbol/symbolizer/symbolizer_protocol.h"
 #include "symbol/symbols.h"
 #include "symbol/xray/xray_map.h"
 
@@ -167,6 +168,27 @@ static pid_t child(void)
 
 /* -- the same answers --------------------------------------------------- */
 
+static void assert_opens_alike(struct seam_symbols *a, uint32_t in_a,
+			       struct seam_symbols *b, uint32_t in_b)
+{
+	for (int is_debug = 0; is_debug < 2; is_debug++) {
+		struct seam_module_file x = { .fd = -1 }, y = { .fd = -1 };
+		struct seam_err err = { 0 };
+		struct stat of_x, of_y;
+		int r = seam_symbols_open(a, in_a, is_debug, &x, &err);
+
+		assert_int_equal(r, seam_symbols_open(b, in_b, is_debug, &y,
+						      &err));
+		if (r)
+			continue;
+		assert_int_equal(fstat(x.fd, &of_x), 0);
+		assert_int_equal(fstat(y.fd, &of_y), 0);
+		assert_int_equal(of_x.st_ino, of_y.st_ino);
+		close(x.fd);
+		close(y.fd);
+	}
+}
+
 static void answers_are_those_of_reading_it_here(void **state)
 {
 	static const struct seam_symbols_options here = { 0 };
@@ -211,6 +233,7 @@ static void answers_are_those_of_reading_it_here(void **state)
 				 seam_symbols_code(b, in_b, 0x1000, code_b, 64,
 						   &m_b, &err_b));
 		assert_memory_equal(code_a, code_b, 64);
+		assert_opens_alike(a, in_a, b, in_b);
 		assert_int_equal(seam_symbols_missing(a, in_a),
 				 seam_symbols_missing(b, in_b));
 		assert_int_equal(m_a.elf_machine, m_b.elf_machine);
@@ -388,6 +411,55 @@ static const struct {
 	{ loop, "took more than 1 seconds" },
 	{ lie, "invalid reply" },
 };
+
+/* Reply to the requests to read and to open the module: with a pipe. */
+static void hand_over_a_pipe(void)
+{
+	struct seam_ipc ipc = { .fd = 3 };
+	struct seam_message request;
+	int ends[2];
+
+	seam_ipc_put_u32(&ipc, 0);
+	seam_ipc_put_u32(&ipc, 1);
+	seam_ipc_put_u32(&ipc, 0);
+	seam_ipc_put_text(&ipc, "");
+	if (seam_ipc_send(&ipc, SEAM_SYMBOLIZER_DONE, -1) ||
+	    seam_ipc_receive(&ipc, &request) || pipe(ends) < 0)
+		_exit(9);
+	seam_ipc_put_err(&ipc, &(struct seam_err) { .code = 0 });
+	seam_ipc_send(&ipc, SEAM_SYMBOLIZER_DONE, ends[0]);
+	_exit(0);
+}
+
+static void a_reader_can_hand_over_files_alone(void **state)
+{
+	struct seam_symbols *symbols = begin();
+	struct seam_module_file file;
+	struct seam_err err = { 0 };
+	uint32_t good, bad;
+
+	(void)state;
+	evil = hand_over_a_pipe;
+	kill(child(), SIGKILL);
+	module_of(symbols, "none");
+	seam_symbols_problem(symbols, 0);
+	good = module_of(symbols, "good");
+	assert_int_equal(seam_symbols_open(symbols, 0, false, &file, &err),
+			 -EIO);		/* whose reader was killed */
+	assert_int_equal(seam_symbols_open(symbols, good, false, &file, &err),
+			 0);
+	close(file.fd);
+	bad = module_of(symbols, "evil");
+	assert_int_equal(seam_symbols_open(symbols, bad, false, &file, &err),
+			 -EIO);
+	assert_string_equal(seam_symbols_lost(symbols, bad),
+			    "the process that read it sent an invalid reply");
+	assert_int_equal(seam_symbols_open(symbols, bad, false, &file, &err),
+			 -EIO);
+	assert_reads(symbols, "good");
+	evil = NULL;
+	seam_symbols_free(symbols);
+}
 
 /* Before, between and after other files. */
 static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
@@ -631,6 +703,7 @@ int main(void)
 		cmocka_unit_test(
 			code_that_kills_its_decoder_costs_its_listing_only),
 		cmocka_unit_test(a_map_that_kills_its_reader_is_an_error),
+		cmocka_unit_test(a_reader_can_hand_over_files_alone),
 		cmocka_unit_test(
 			a_file_that_kills_its_reader_costs_its_own_names_only),
 		cmocka_unit_test(

@@ -34,7 +34,8 @@ static const struct seam_option options[] = {
 	       .detail = "Each address becomes an object with ip, layer, "
 			 "symbol, module, file and line, as they were at the "
 			 "sample's time; calls inlined at the address are in "
-			 "inlined, innermost first."),
+			 "inlined, innermost first. Frames of a copied stack "
+			 "follow, without ip and with unwound."),
 	SEAM_INPUT_OPTION(struct dump_options, reading),
 	SEAM_SYMBOL_OPTIONS(struct dump_options, reading),
 };

@@ -2,6 +2,7 @@
 /* code_space.c - look up, compile, remember; see code_space.h */
 #include "model/perf/code_space.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* Places that are remembered: more than most recordings have. */
@@ -14,6 +15,12 @@ struct seam_file_rows {
 	bool has_debug;			/* made with the debug file */
 };
 
+static void *no_memory(struct seam_code_space *s)
+{
+	s->error = -ENOMEM;
+	return NULL;
+}
+
 /* The rows of @file's rules; NULL: no memory. */
 static struct seam_unwind_rows *rows_of(struct seam_code_space *s,
 					uint32_t module,
@@ -24,7 +31,7 @@ static struct seam_unwind_rows *rows_of(struct seam_code_space *s,
 
 	while (s->rows.n <= module)
 		if (!SEAM_ARRAY_ADD(&s->rows, NULL))
-			return NULL;
+			return no_memory(s);
 	rows = s->rows.items[module];
 	if (rows && rows->has_debug == has_debug)
 		return &rows->rows;
@@ -36,11 +43,13 @@ static struct seam_unwind_rows *rows_of(struct seam_code_space *s,
 		rows = s->rows.items[module] = calloc(1, sizeof(*rows));
 	}
 	if (!rows)
-		return NULL;
+		return no_memory(s);
 	rows->has_debug = has_debug;
 	/* On failure they are empty: the file has no rules. */
-	(void)seam_unwind_rows_init(&rows->rows, &file->main.eh, has_debug ?
-				    &file->debug.debug : &file->main.debug);
+	if (seam_unwind_rows_init(&rows->rows, &file->main.eh, has_debug ?
+				  &file->debug.debug : &file->main.debug) ==
+	    -ENOMEM)
+		return no_memory(s);
 	return &rows->rows;
 }
 
@@ -57,6 +66,11 @@ static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
 
 	if (!rows)
 		return;
+	/* its CFI may say so only from the second instruction on */
+	if (at->pos && at->pos == file->main.entry) {
+		at->code.is_entry = true;
+		return;
+	}
 	at->code.rules = &rows->rules;
 	at->code.id = seam_unwind_rows_find(rows, at->pos);
 	if (at->code.id != SEAM_UNWIND_NO_CFI)
@@ -78,11 +92,15 @@ static uint32_t piece_of(struct seam_code_space *s, uint32_t id,
 	int64_t piece;
 
 	while (s->pieces.n <= id)
-		if (!SEAM_ARRAY_ADD(&s->pieces, 0))
+		if (!SEAM_ARRAY_ADD(&s->pieces, 0)) {
+			s->error = -ENOMEM;
 			return SEAM_NONE;
+		}
 	if (s->pieces.items[id] == 0) {
 		piece = seam_unwind_code_rows_add(&s->jit_rows, &frame,
 						  o->start_addr, o->size);
+		if (piece < 0)
+			s->error = (int)piece;
 		s->pieces.items[id] = piece < 0 || piece == SEAM_NONE ?
 				      SEAM_NONE : (uint32_t)piece + 1;
 	}
@@ -195,8 +213,10 @@ const struct seam_code_at *seam_code_space_at(struct seam_code_space *s,
 
 	if (!s->cache)
 		s->cache = calloc(N_CACHED, sizeof(*s->cache));
-	if (!s->cache)
+	if (!s->cache) {
+		s->error = -ENOMEM;
 		return &none;
+	}
 	at = &s->cache[slot_of(s, addr)];
 	if (holds(s, at, addr))
 		return at;

@@ -61,6 +61,7 @@ struct seam_code_space {
 	struct seam_unwind_code_rows jit_rows;
 	SEAM_ARRAY(uint32_t) pieces;	/* of these, by JIT object, + 1; or 0 */
 	struct seam_code_at *cache;	/* NULL before the first */
+	int error;			/* 0 or -ENOMEM */
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include "unwind/walk/count.h"
 #include "unwind/walk/kernel_chain.h"
+#include "unwind/walk/precise.h"
 #include "wire/perf/perf_registers.h"
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)
@@ -183,9 +184,18 @@ static void enter(struct seam_dump_walk *w, uint32_t sample, int32_t pid)
 	w->space.needed = SEAM_NONE;
 }
 
-static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
-		       const struct seam_perf_sample *sample,
-		       const struct seam_unwind_registers *regs)
+/* In the kernel, the user registers are those of its entry. */
+static bool is_precise(uint16_t misc)
+{
+	return misc & PERF_RECORD_MISC_EXACT_IP &&
+	       (misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+		       PERF_RECORD_MISC_USER;
+}
+
+static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
+		 const struct seam_perf_sample *sample,
+		 struct seam_unwind_registers *regs,
+		 struct seam_unwind_stack *stack)
 {
 	const struct seam_unwind_space space =
 		seam_code_space_for_walk(&w->space);
@@ -194,13 +204,31 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		.stack_addr = regs->value[SEAM_X86_64_RSP],
 		.stack_bytes = sample->user_stack.size,
 	};
-	struct seam_unwind_stack stack = {
-		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
+	bool is_known = !is_precise(job->misc) ||
+			seam_unwind_precise(&space, &memory, regs);
+
+	*stack = (struct seam_unwind_stack) {
+		.frames = w->frames,
+		.max = is_known ? SEAM_DUMP_MAX_FRAMES : 1,
 	};
+	seam_unwind_walk(&space, &memory, regs, stack);
+	if (!is_known && stack->end == SEAM_UNWIND_TOO_DEEP)
+		stack->end = SEAM_UNWIND_UNKNOWN_REGISTER;
+}
+
+static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
+		       const struct seam_perf_sample *sample,
+		       struct seam_unwind_registers *regs)
+{
 	struct recorded c = recorded_chain(w->dumps, job->sample);
+	struct seam_unwind_stack stack;
 
 	enter(w, job->sample, sample->pid);
-	seam_unwind_walk(&space, &memory, regs, &stack);
+	walk(w, job, sample, regs, &stack);
+	if (w->space.error) {
+		w->error = w->space.error;
+		return;
+	}
 	if (w->space.needed != SEAM_NONE) {
 		if (!SEAM_ARRAY_ADD(&w->needed, (struct seam_needed_file) {
 				w->space.needed, w->space.is_debug_needed }))

@@ -17,7 +17,7 @@ enum { SEAM_DUMP_MAX_FRAMES = 4096 };	/* of 16 bytes: a dump of 64 KiB */
 struct seam_dump_job {
 	struct seam_bytes payload;
 	uint32_t sample;		/* of the profile */
-	uint16_t event;
+	uint16_t event, misc;
 	bool is_done;
 	uint32_t chain;		/* of the walker's; SEAM_NONE: as it was */
 };

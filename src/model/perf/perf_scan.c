@@ -246,7 +246,8 @@ static size_t copy_chain(const struct seam_perf_data *data,
 
 /* The samples from @first on are of a record with a copy of the stack. */
 static void add_dumps(struct seam_perf_scan *scan, size_t first,
-		      uint32_t event, struct seam_bytes payload)
+		      uint16_t misc, uint32_t event,
+		      struct seam_bytes payload)
 {
 	for (size_t i = first; i < scan->samples.n; i++)
 		if (!SEAM_ARRAY_ADD(&scan->dumps, (struct seam_stack_dump) {
@@ -255,7 +256,7 @@ static void add_dumps(struct seam_perf_scan *scan, size_t first,
 				.size = (uint32_t)payload.size,
 				.record = scan->n_sample_records,
 				.sample = (uint32_t)i,
-				.event = (uint16_t)event,
+				.event = (uint16_t)event, .misc = misc,
 			}))
 			scan->error = -ENOMEM;
 }
@@ -291,7 +292,7 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		add_sample(scan, misc, event, &core);
 	if (attr->sample_type & PERF_SAMPLE_STACK_USER &&
 	    sample.user_regs.abi)
-		add_dumps(scan, first, event, payload);
+		add_dumps(scan, first, misc, event, payload);
 	free(chain);
 }
 

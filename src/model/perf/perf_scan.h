@@ -39,6 +39,7 @@ struct seam_stack_dump {
 	uint32_t record;		/* of the SAMPLE records of its scan */
 	uint32_t sample;		/* in the columns of its scan */
 	uint16_t event;			/* whose attr describes the record */
+	uint16_t misc;			/* of the record's header */
 };
 
 /* What a scan takes of samples. */

@@ -128,7 +128,7 @@ static int add_job(struct dump_batches *b, const struct seam_perf_scan *scan,
 {
 	if (!SEAM_ARRAY_ADD(&b->jobs, (struct seam_dump_job) {
 			.payload = { payload, dump->size },
-			.event = dump->event,
+			.event = dump->event, .misc = dump->misc,
 			.sample = (uint32_t)scan->first_sample + dump->sample,
 		}))
 		return -ENOMEM;

@@ -93,6 +93,7 @@ int seam_symbolizer_open_file(struct seam_symbolizer *s,
 {
 	struct seam_ipc *ipc = &s->sandbox.ipc;
 	struct seam_message reply;
+	bool is_valid;
 	int r = seam_symbolizer_reach(s, module, err);
 
 	if (r)
@@ -103,14 +104,14 @@ int seam_symbolizer_open_file(struct seam_symbolizer *s,
 	if (r)
 		return seam_symbolizer_fail(s, module->lost, r, err);
 	r = seam_ipc_take_err(&reply.body, err);
-	if (r == 0)
+	is_valid = !reply.body.error;
+	if (r == 0) {
 		r = take_open_file(&reply, file);
-	if (r == 0)
-		return 0;
-	if (reply.fd >= 0)
+		is_valid = r != -EBADMSG;
+	}
+	if (r && reply.fd >= 0)
 		close(reply.fd);
-	return r == -EBADMSG || reply.body.error ?
-	       seam_symbolizer_fail(s, module->lost, -EBADMSG, err) : r;
+	return is_valid ? r : seam_symbolizer_fail(s, module->lost, r, err);
 }
 
 /* Each size in @body leads to the next instruction, within the code. */
