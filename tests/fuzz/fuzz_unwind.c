@@ -75,7 +75,9 @@ static void check_rules(const struct seam_unwind_table *table)
 	for (size_t i = 0; i < table->n; i++)
 		if ((table->ids[i] > SEAM_UNWIND_BAD_CFI &&
 		     table->ids[i] >= rules->rules.n) ||
-		    (i && table->starts[i] <= table->starts[i - 1]))
+		    (i && table->starts[i] <= table->starts[i - 1]) ||
+		    seam_unwind_table_find(table, table->base_addr +
+					   table->starts[i]) != table->ids[i])
 			abort();
 	for (size_t i = 0; i < rules->rules.n; i++)
 		if ((size_t)rules->rules.items[i].first_saved +

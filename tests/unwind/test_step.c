@@ -285,6 +285,41 @@ static void a_frame_that_does_not_grow_ends_the_stack(void **state)
 	seam_unwind_rules_fini(&rules);
 }
 
+/* vfork() pops its return address: CFA = rsp, rip is in rdi. */
+static void a_return_address_in_a_register_needs_no_larger_frame(void **state)
+{
+	struct seam_unwind_row row = {
+		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
+		.cfa_column = SEAM_X86_64_RSP,
+		.columns = UINT64_C(1) << SEAM_X86_64_RIP,
+		.how[SEAM_X86_64_RIP] = SEAM_UNWIND_REGISTER,
+		.value[SEAM_X86_64_RIP] = 5,
+	};
+	struct seam_unwind_registers regs = {
+		.value = { [SEAM_X86_64_RSP] = 0x1000, [5] = 0x401000 },
+		.known = UINT64_MAX,
+	};
+	const struct seam_unwind_memory memory = { .stack_addr = 0x1000 };
+	struct seam_unwind_rules rules = { 0 };
+	int id = seam_unwind_rules_intern(&rules, &row);
+
+	(void)state;
+	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory, &regs),
+			 SEAM_UNWIND_CALLER);
+	assert_int_equal(regs.value[SEAM_X86_64_RIP], 0x401000);
+	assert_int_equal(regs.value[SEAM_X86_64_RSP], 0x1000);
+	/* rdi is lost in the caller, so this cannot go on for ever */
+	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory, &regs),
+			 SEAM_UNWIND_UNKNOWN_REGISTER);
+	/* but a frame below is none */
+	row.cfa_value = -8;
+	regs.known = UINT64_MAX;
+	id = seam_unwind_rules_intern(&rules, &row);
+	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory, &regs),
+			 SEAM_UNWIND_NO_PROGRESS);
+	seam_unwind_rules_fini(&rules);
+}
+
 /*
  * After "pop rbp" the rule still names the place below the stack pointer, which
  * no copy of the stack has and signal handlers write to.
@@ -383,6 +418,8 @@ int main(void)
 		cmocka_unit_test(through_a_handler_on_its_own_stack),
 		cmocka_unit_test(every_instruction_has_the_same_callers),
 		cmocka_unit_test(a_frame_that_does_not_grow_ends_the_stack),
+		cmocka_unit_test(
+			a_return_address_in_a_register_needs_no_larger_frame),
 		cmocka_unit_test(
 			a_register_popped_below_the_stack_pointer_is_live),
 		cmocka_unit_test(operations_are_bounded_and_right),

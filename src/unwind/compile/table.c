@@ -156,6 +156,29 @@ static int compile_all(struct table_building *b,
 	return 0;
 }
 
+/* Rows of a block, about: half a byte of blocks a row. */
+enum { ROWS_OF_BLOCK = 8 };
+
+static int make_blocks(struct seam_unwind_table *t)
+{
+	uint32_t last = t->starts[t->n - 1];
+	size_t row = 0;
+
+	while ((last >> t->block_shift) > t->n / ROWS_OF_BLOCK)
+		t->block_shift++;
+	t->n_blocks = (last >> t->block_shift) + 1;
+	t->blocks = malloc(t->n_blocks * sizeof(*t->blocks));
+	if (!t->blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n_blocks; i++) {
+		while (row + 1 < t->n &&
+		       t->starts[row + 1] <= i << t->block_shift)
+			row++;
+		t->blocks[i] = (uint32_t)row;
+	}
+	return 0;
+}
+
 int seam_unwind_table_build_in(struct seam_unwind_table *table,
 			       const struct seam_eh_frame *frame,
 			       struct seam_unwind_rules *rules)
@@ -171,6 +194,8 @@ int seam_unwind_table_build_in(struct seam_unwind_table *table,
 		      sizeof(*places.list.items), by_start);
 	if (r == 0 && places.list.n)
 		r = compile_all(&b, frame, &places);
+	if (r == 0 && table->n)
+		r = make_blocks(table);
 	free(places.list.items);
 	if (r < 0)
 		seam_unwind_table_fini(table);
@@ -195,6 +220,7 @@ size_t seam_unwind_table_bytes(const struct seam_unwind_table *table)
 	const struct seam_unwind_rules *rules = &table->rules;
 
 	return table->n * (sizeof(*table->starts) + sizeof(*table->ids)) +
+	       table->n_blocks * sizeof(*table->blocks) +
 	       rules->rules.n * sizeof(*rules->rules.items) +
 	       rules->saved.n * sizeof(*rules->saved.items) +
 	       rules->expressions.n;
@@ -204,6 +230,7 @@ void seam_unwind_table_fini(struct seam_unwind_table *table)
 {
 	free(table->starts);
 	free(table->ids);
+	free(table->blocks);
 	seam_unwind_rules_fini(&table->rules);
 	*table = (struct seam_unwind_table) { 0 };
 }

@@ -3,8 +3,8 @@
  * table.h - all unwinding rules of a file, sorted by address
  *
  * Two arrays: addresses, and the ids of the rules that hold from there; a
- * look-up is one binary search over the addresses alone.  6 bytes a row: for
- * libc, node and libLLVM 0.8 to 1.1 times the size of their .eh_frame.
+ * look-up is one binary search over the addresses of a block of code.  6.5
+ * bytes a row: for libc, node and libLLVM 1.1 to 1.3 times their .eh_frame.
  *
  * Where FDEs overlap, which no linker makes, the one that starts later wins
  * from its start on.  Between FDEs the rule is SEAM_UNWIND_NO_CFI; an FDE
@@ -25,6 +25,13 @@ struct seam_unwind_table {
 	uint32_t *starts;	/* ascending */
 	uint16_t *ids;		/* of struct seam_unwind_rules */
 	size_t n;
+	/*
+	 * Of each block of 1 << block_shift bytes, the last row that starts at
+	 * or before its start: a look-up searches the rows of one block.
+	 */
+	uint32_t *blocks;
+	size_t n_blocks;
+	uint8_t block_shift;
 	struct seam_unwind_rules rules;
 	struct seam_unwind_refused refused;
 };

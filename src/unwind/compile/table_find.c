@@ -5,15 +5,21 @@
 uint16_t seam_unwind_table_find(const struct seam_unwind_table *table,
 				uint64_t addr)
 {
-	const uint32_t *starts = table->starts;
-	size_t n = table->n;
+	const uint32_t *starts;
+	size_t block, n;
 	uint32_t wanted;
 
-	if (n == 0 || addr < table->base_addr)
+	if (table->n == 0 || addr < table->base_addr)
 		return SEAM_UNWIND_NO_CFI;
 	wanted = addr - table->base_addr > UINT32_MAX ? UINT32_MAX :
 		 (uint32_t)(addr - table->base_addr);
-	/* the last start at or before it; the first is 0, so there is one */
+	block = wanted >> table->block_shift;
+	if (block >= table->n_blocks)
+		block = table->n_blocks - 1;
+	starts = table->starts + table->blocks[block];
+	n = (block + 1 < table->n_blocks ? table->blocks[block + 1] + 1 :
+	     table->n) - table->blocks[block];
+	/* the last start at or before it; the first is, so there is one */
 	while (n > 1) {
 		size_t half = n / 2;
 

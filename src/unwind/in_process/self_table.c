@@ -29,6 +29,7 @@ static size_t packed_bytes(const struct seam_unwind_table *table)
 	return sizeof(struct seam_self_table) +
 	       aligned(table->n * sizeof(*table->starts)) +
 	       aligned(table->n * sizeof(*table->ids)) +
+	       aligned(table->n_blocks * sizeof(*table->blocks)) +
 	       aligned(rules->rules.n * sizeof(*rules->rules.items)) +
 	       aligned(rules->saved.n * sizeof(*rules->saved.items)) +
 	       aligned(rules->expressions.n);
@@ -52,6 +53,10 @@ static struct seam_self_table *pack(const struct seam_unwind_table *from)
 	to->starts = place(&at, from->starts,
 			   from->n * sizeof(*from->starts));
 	to->ids = place(&at, from->ids, from->n * sizeof(*from->ids));
+	to->n_blocks = from->n_blocks;
+	to->block_shift = from->block_shift;
+	to->blocks = place(&at, from->blocks,
+			   from->n_blocks * sizeof(*from->blocks));
 	to->rules.rules.n = rules->rules.n;
 	to->rules.rules.items = place(&at, rules->rules.items,
 		rules->rules.n * sizeof(*rules->rules.items));

@@ -90,17 +90,37 @@ find_saved(const struct seam_unwind_rules *rules,
 	       seam_unwind_unreadable(memory, at);
 }
 
-/* Whether the stack pointer has a rule of its own, as in longjmp(). */
-static bool has_rule_for_sp(const struct seam_unwind_rules *rules,
-			    const struct seam_unwind_rule *rule)
+/* How @rule finds @column in the caller. */
+static enum seam_unwind_how how_of(const struct seam_unwind_rules *rules,
+				   const struct seam_unwind_rule *rule,
+				   uint8_t column)
 {
 	const struct seam_unwind_saved *saved =
 		rules->saved.items + rule->first_saved;
 
 	for (size_t i = 0; i < rule->n_saved; i++)
-		if (saved[i].column == SEAM_X86_64_RSP)
-			return true;
-	return false;
+		if (saved[i].column == column)
+			return (enum seam_unwind_how)saved[i].how;
+	return SEAM_UNWIND_SAME;
+}
+
+/* Whether the stack pointer has a rule of its own, as in longjmp(). */
+static bool has_rule_for_sp(const struct seam_unwind_rules *rules,
+			    const struct seam_unwind_rule *rule)
+{
+	return how_of(rules, rule, SEAM_X86_64_RSP) != SEAM_UNWIND_SAME;
+}
+
+/*
+ * Whether a CFA that is not above the stack pointer may be right: in longjmp(),
+ * and where the return address was popped into a register, as in vfork() and
+ * at the end of _Unwind_Resume().
+ */
+static bool may_stay(const struct seam_unwind_rules *rules,
+		     const struct seam_unwind_rule *rule)
+{
+	return has_rule_for_sp(rules, rule) ||
+	       how_of(rules, rule, SEAM_X86_64_RIP) == SEAM_UNWIND_REGISTER;
 }
 
 /*
@@ -178,7 +198,7 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 		return end;
 	if (!rule->is_signal_frame) {
 		if (cfa <= regs->value[SEAM_X86_64_RSP] &&
-		    !has_rule_for_sp(rules, rule))
+		    !may_stay(rules, rule))
 			return SEAM_UNWIND_NO_PROGRESS;
 		known &= PRESERVED;
 	}
@@ -192,7 +212,7 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 		return SEAM_UNWIND_BROKEN_CFI;
 	if (values[SEAM_X86_64_RIP] == 0)
 		return SEAM_UNWIND_ROOT;
-	/* equal: at the last instruction of longjmp() */
+	/* equal only where it may stay */
 	if (!rule->is_signal_frame &&
 	    values[SEAM_X86_64_RSP] < regs->value[SEAM_X86_64_RSP])
 		return SEAM_UNWIND_NO_PROGRESS;

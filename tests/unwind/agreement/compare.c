@@ -327,7 +327,8 @@ static void read_maps(void)
 /*
  * libdw 0.188 ends a stack in _dl_runtime_resolve_*() of ld.so, whose CFA is
  * of rbx, while its callee's first instructions have not saved rbx.  Ours
- * goes on to the root.
+ * goes on to the root; test_step's every_instruction_has_the_same_callers()
+ * is there, too.
  */
 static bool libdw_ends_at_resolver(const struct seam_unwind_stack *ours,
 				   const struct theirs *theirs, size_t i)
@@ -343,6 +344,19 @@ static bool libdw_ends_at_resolver(const struct seam_unwind_stack *ours,
 	       rule->cfa_column == SEAM_X86_64_RBX;
 }
 
+/*
+ * While _Unwind_Resume() and longjmp() write the registers of another frame,
+ * what they have saved is no caller's, and both unwinders arrive at an address
+ * that is not mapped.  libdw goes on from there by the frame pointer; ours
+ * ends: test_walk, an_entry_point_without_cfi_is_a_root().
+ */
+static bool libdw_leaves_the_mappings(const struct seam_unwind_stack *ours,
+				      const struct theirs *theirs, size_t i)
+{
+	return ours->end == SEAM_UNWIND_NO_MAPPING && i == ours->n &&
+	       theirs->n > i;
+}
+
 /* Why the stacks differ from frame @i on. */
 static const struct cause {
 	const char *name;
@@ -350,6 +364,7 @@ static const struct cause {
 			const struct theirs *theirs, size_t i);
 } causes[] = {
 	{ "libdw ends at the resolver", libdw_ends_at_resolver },
+	{ "libdw goes on where nothing is mapped", libdw_leaves_the_mappings },
 	{ NULL, NULL },
 };
 
