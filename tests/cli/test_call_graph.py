@@ -148,7 +148,7 @@ def test_the_default_goes_on_by_frame_pointers_with_a_line():
                     "1000000")
     equal(result.returncode, 0, result.stderr)
     equal(result.stderr.count("by frame pointers only"), 1, result.stderr)
-    check("-F 2181 does" in result.stderr, result.stderr)
+    check("-F 2181 or larger" in result.stderr, result.stderr)
     kinds, hz, copy = attr("p.seam")
     equal((hz, copy, "CALLCHAIN" in kinds), (3500, 0, True))
     for words in (("--overwrite",), ("--per-thread",), ("-c", "1000000")):
@@ -177,8 +177,9 @@ def test_the_summary_says_why_stacks_are_incomplete():
           result.stderr)
     counts = stats("s.seam")
     check(counts["ended"]["truncated"] > 50, counts)
-    equal(counts["dump_bytes"], 32768 if manifest("s.seam")["rings"][-1][
-        "bytes"] >= 1 << 20 else 16384)
+    rings = manifest("s.seam")["rings"][-1]["bytes"]
+    equal(counts["dump_bytes"], {1 << 21: 49152, 1 << 20: 32768,
+                                 1 << 19: 16384}[rings])
     notes = run(SEAM, "report", "s.seam").stdout
     check("note: " in notes and "deeper than the copy" in notes, notes[-500:])
     result = record("-o", "s.seam", "./bare", COUNT)
@@ -190,10 +191,9 @@ def test_the_summary_says_why_stacks_are_incomplete():
 
 def test_perf_unwinds_the_copies_of_dwarf():
     """Also of a process that ran before: perf reads .eh_frame by mappings."""
-    with subprocess.Popen(["./deep", "5", "1500000000"]) as before:
+    with subprocess.Popen(["./deep", "5", "1200000000"]) as before:
         result = record("--call-graph", "dwarf", "-p", str(before.pid), "-o",
-                        "k.seam", "--", "sleep", "0.2")
-        before.kill()
+                        "k.seam")
     equal(result.returncode, 0, result.stderr)
     leaf = [names for names in stacks("k.seam") if names[0] == "leaf"]
     whole = [names for names in leaf if "main" in names]
