@@ -81,7 +81,7 @@ static bool may_copy(const struct seam_session *s,
 
 	return !s->copies.by_frame_pointers && !o->overwrite &&
 	       !o->per_thread && (has_frequency(o, event) || o->callchains) &&
-	       SEAM_STACK_PLAN_UNWINDS && seam_stack_plan_is_supported();
+	       seam_stack_plan_is_supported();
 }
 
 /* Each occurrence of a tracepoint or a probe: no call chains unless asked. */
@@ -99,8 +99,6 @@ static enum seam_call_graph call_graph_of(const struct seam_session *s,
 
 	if (!is_sampled(event))
 		return SEAM_CALL_GRAPH_NONE;
-	if (how == SEAM_CALL_GRAPH_AUTO && !SEAM_STACK_PLAN_UNWINDS)
-		return SEAM_CALL_GRAPH_FP;
 	if (how != SEAM_CALL_GRAPH_DEFAULT)
 		return how;
 	if (is_each_time(s->options, event) && !s->options->callchains)
@@ -180,7 +178,8 @@ static int refuse_size(struct seam_session *s, const struct seam_event *event,
 	if (hz > max_hz)
 		snprintf(why, sizeof(why), "copies of %" PRIu32 " bytes of "
 			 "stack at %" PRIu64 " Hz do not fit rings of %s: "
-			 "-F %" PRIu64 " does", bytes, hz, ring, max_hz);
+			 "-F %" PRIu64 " or larger rings (-m) do", bytes, hz,
+			 ring, max_hz);
 	else
 		snprintf(why, sizeof(why), "copies of %" PRIu32 " bytes of "
 			 "stack do not fit rings of %s (-m)", bytes, ring);

@@ -38,7 +38,7 @@ struct seam_session {
 		size_t ring_bytes;	/* that could be mapped; 0: not known */
 		bool was_limited;	/* more could not be locked */
 		bool by_frame_pointers;	/* copies were the default, but: */
-		char why[160];
+		char why[200];
 	} copies;
 	struct seam_sources sources;
 	size_t n_watched;		/* sources that the loop waits for */

@@ -8,7 +8,12 @@
 
 enum {
 	RING_PART = 32,		/* a copy is at most so much of its ring */
-	BUSY_MS = 11,		/* from a wakeup until the recorder runs */
+	/*
+	 * From a wakeup until the recorder runs: 10 to 20 ms on a busy machine,
+	 * at times more.
+	 */
+	BUSY_MS = 11,
+	VERY_BUSY_MS = 30,
 };
 
 /*
@@ -33,21 +38,34 @@ bool seam_stack_plan_is_supported(void)
 	return REGISTERS != 0;
 }
 
+/* Above the watermark of a quarter three quarters of a ring are free. */
+static uint64_t max_hz(size_t ring_bytes, uint32_t bytes, unsigned int ms)
+{
+	return (uint64_t)ring_bytes * 3 / 4 / bytes * 1000 / ms;
+}
+
 uint64_t seam_stack_plan_max_hz(size_t ring_bytes, uint32_t bytes)
 {
-	/* above the watermark of a quarter three quarters are free */
-	return (uint64_t)ring_bytes * 3 / 4 / bytes * 1000 / BUSY_MS;
+	return max_hz(ring_bytes, bytes, BUSY_MS);
 }
 
 uint32_t seam_stack_plan_bytes(size_t ring_bytes, uint64_t hz)
 {
-	static const uint32_t sizes[] = { 32768, 24576, 16384, 8192 };
+	static const struct {
+		uint32_t bytes;
+		unsigned int ms;	/* that three quarters of a ring last */
+	} sizes[] = {
+		/* compilers of the size of clang need it; rare elsewhere */
+		{ 49152, VERY_BUSY_MS },
+		{ 32768, BUSY_MS }, { 24576, BUSY_MS }, { 16384, BUSY_MS },
+		{ 8192, BUSY_MS },
+	};
 	const size_t n = sizeof(sizes) / sizeof(sizes[0]);
 
 	for (size_t i = hz ? 0 : n - 1; i < n; i++)
-		if (sizes[i] <= ring_bytes / RING_PART &&
-		    hz <= seam_stack_plan_max_hz(ring_bytes, sizes[i]))
-			return sizes[i];
+		if (sizes[i].bytes <= ring_bytes / RING_PART &&
+		    hz <= max_hz(ring_bytes, sizes[i].bytes, sizes[i].ms))
+			return sizes[i].bytes;
 	return 0;
 }
 

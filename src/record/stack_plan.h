@@ -5,7 +5,7 @@
  * A program without frame pointers has complete stacks only if the kernel
  * copies the registers and the top of the stack into the ring with each
  * sample.  The ring must then last from one wakeup of the recorder to the
- * next, 11 ms on a busy machine: that limits the size of a copy and the
+ * next, 11 ms or more on a busy machine: that limits the size of a copy and the
  * frequency.  The recorder unwinds the copies (auto), or writes them (dwarf).
  *
  * By default stacks are copied where this fits and the rate is bounded; else
@@ -17,8 +17,6 @@
 #include "record/events/event.h"
 
 enum {
-	/* Whether the recorder unwinds copies; else auto is fp. */
-	SEAM_STACK_PLAN_UNWINDS = 1,
 	SEAM_STACK_PLAN_HZ = 1000,	/* default where stacks are copied */
 	/* Default rings there: the largest of these that can be mapped. */
 	SEAM_STACK_PLAN_MAX_RING_BYTES = 2 * 1024 * 1024,
@@ -35,7 +33,7 @@ bool seam_stack_plan_is_supported(void);
 
 /*
  * The largest copy that fits rings of @ring_bytes at @hz samples a second on a
- * CPU: 32, 24, 16 or 8 KiB, or 0.  @hz 0: not known, the smallest.
+ * CPU: 48, 32, 24, 16 or 8 KiB, or 0.  @hz 0: not known, the smallest.
  */
 uint32_t seam_stack_plan_bytes(size_t ring_bytes, uint64_t hz);
 

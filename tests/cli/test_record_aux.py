@@ -210,7 +210,7 @@ def test_a_snapshot_is_made_on_request():
 
 def test_a_snapshot_beside_samples_reports_how_many_of_each_event():
     process = live("counted", "-S", "-e", "cpu-clock,page-faults", "-m",
-                   "8,2")
+                   "8,2", "--call-graph", "fp")
     process.send_signal(signal.SIGUSR2)
     line = process.stderr.readline()
     if "user code only" in line:

@@ -24,7 +24,7 @@ enum { MAX_JIT_RING = 1 << 30 };	/* bytes */
 	"auto: with each sample the kernel copies the registers and the top " \
 	"of the user stack, and the recorder unwinds them by call frame " \
 	"information (.eh_frame, .debug_frame) or frame pointers; the file " \
-	"has ordinary call chains, no copies. A copy has 32, 24, 16 or 8 " \
+	"has ordinary call chains, no copies. A copy has 48, 32, 24, 16 or 8 " \
 	"KiB: as much as rings and frequency allow; auto,SIZE sets it (up " \
 	"to 65528 bytes). Outer frames beyond the copy are taken from " \
 	"other samples of the thread. fp: the kernel follows frame " \
@@ -178,7 +178,8 @@ const struct seam_command seam_record_command = {
 	.description =
 		"Runs COMMAND and records samples of it and of its child "
 		"processes to a folder of standard files: 'data' in it is "
-		"a perf.data file.\n\n"
+		"a perf.data file. Samples have call chains; programs "
+		"without frame pointers have them too (--call-graph).\n\n"
 		"The exit status is that of COMMAND; 3 if COMMAND returned "
 		"0 and data was lost; 126 or 127 if it could not be "
 		"started. An interrupt from the terminal goes to COMMAND, "
@@ -202,8 +203,7 @@ const struct seam_command seam_record_command = {
 		"meta.json. A signal ends the copying.",
 	.examples =
 		"seam record -- make\trecord a build\n"
-		"seam record -g -F 10000 -- ./server\twith call chains, "
-		"10000 samples a second\n"
+		"seam record -F 4000 -- ./server\t4000 samples a second\n"
 		"seam record -p 4711,4712\trunning processes, until Ctrl-C\n"
 		"seam record -p 4711 -- sleep 10\tthe same for 10 seconds\n"
 		"seam record -a -C 0 --duration 10\teverything on CPU 0 for "

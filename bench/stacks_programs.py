@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""The programs of bench/stacks: loads of a few seconds, and what they need.
+
+Each is a shell command that runs in a folder of its own, with the files below
+in it; PROGRAMS names the executable that must be there, and the Debian package
+that has it.
+"""
+
+FILES = {
+    "load.py": """
+import ast, collections, json, re, sys
+x = [{str(i): [i] * 20} for i in range(4000)]
+for _ in range(60): json.loads(json.dumps(x))
+s = open(ast.__file__).read() * 2
+for _ in range(10): compile(ast.parse(s), 'x', 'exec')
+for _ in range(200): collections.Counter(re.findall(r'\\w+', s)).most_common(5)
+""",
+    "load.pl": """
+my %h; for my $i (1..4000000){ $h{$i%5000}.=sprintf('%d',$i) if $i%3; }
+sub f { my $n=shift; return $n<1?0:f($n-1)+1 } for(1..2000){ f(90) }
+my @a=sort { $a <=> $b } map { ($_*7919)%100003 } 1..2000000;
+""",
+    "load.rb": """
+h = Hash.new(0); 1500000.times { |i| h[(i % 5000).to_s] += i }
+def f(n) n < 1 ? 0 : f(n - 1) + 1 end
+20000.times { f(60) }
+(1..300000).sort_by { |x| -x }.map(&:to_s).join.gsub(/7+/) { |m| m.size.to_s }
+""",
+    "load.php": """<?php
+$h=[];for($i=0;$i<4000000;$i++){$h[md5((string)($i%5000))]=$i;}
+function f($n){return $n<2?$n:array_sum(array_map('f',[$n-1]))+1;}
+for($i=0;$i<3000;$i++) f(200);
+""",
+    "load.js": """
+function f(n) { return n < 1 ? 0 : f(n - 1) + 1; }
+let o = {};
+for (let i = 0; i < 1.2e6; i++) {
+  o['k' + i % 5000] = JSON.stringify({ i, a: [i, i + 1] });
+  if (i % 100 == 0) f(60);
+}
+[...Array(300000).keys()].sort((a, b) => b % 997 - a % 997);
+""",
+    "load.sh": """
+f() { local n=$1; if [ $n -gt 0 ]; then f $((n-1)); fi; }
+for i in $(seq 150); do f 60; done
+x=0; for ((i=0;i<500000;i++)); do x=$((x+i%7)); case $x in *9) y=${x//1/2};;
+esac; done
+for i in $(seq 200); do y=$(echo $(echo $i)); done
+""",
+    "load.awk": """
+function f(n) { return n < 1 ? 0 : f(n - 1) + 1 }
+BEGIN { for (i = 0; i < 1500000; i++) h[i % 5000] = h[i % 5000] + length(i "x")
+  for (i = 0; i < 8000; i++) s += f(60)
+  for (i = 0; i < 200000; i++) { t = "a" i "b"; gsub(/[0-9]+/, "<&>", t) } }
+""",
+    "load.tcl": """
+proc f n { expr {$n < 1 ? 0 : [f [expr {$n-1}]] + 1} }
+for {set i 0} {$i < 600000} {incr i} { dict incr d [expr {$i % 5000}] $i }
+for {set i 0} {$i < 6000} {incr i} { f 60 }
+for {set i 0} {$i < 150000} {incr i} { regsub -all {[0-9]+} a${i}b <&> q }
+""",
+    "load.sql": """
+with recursive c(x) as (select 1 union all select x+1 from c where x<3000000)
+select sum(x*x%7), count(distinct x%1000) from c;
+create table t(a, b); create index ti on t(b);
+with recursive c(x) as (select 1 union all select x+1 from c where x<200000)
+insert into t select x, hex(x*7919) from c;
+select count(*) from t a join t b on a.a = b.a+1 where a.b > b.b;
+""",
+    "load.pg": """
+select count(distinct n%97), sum(n) from generate_series(1,3000000) n;
+create table t as select n a, md5(n::text) b from generate_series(1,600000) n;
+select count(*) from (select regexp_replace(b, '([0-9]+)', '<1>', 'g') from t) x;
+select a.a from t a join t b on a.a = b.a + 1 order by b.b limit 3;
+""",
+    "load.cmake": """
+function(r n)
+ if(n GREATER 0)
+  math(EXPR m "${n}-1")
+  r(${m})
+ endif()
+endfunction()
+foreach(i RANGE 120)
+ r(60)
+endforeach()
+foreach(i RANGE 40000)
+ string(REGEX REPLACE "([0-9]+)" "<\\\\1>" q "a${i}b")
+ list(APPEND l ${q})
+endforeach()
+list(SORT l)
+""",
+    "load.vim": """
+let i = 0
+let l = []
+while i < 60000
+  call add(l, substitute('abc' . i . 'def', '\\v(\\d+)', '<\\1>', 'g'))
+  let i += 1
+endwhile
+function! F(n)
+  return a:n < 1 ? 0 : F(a:n - 1) + 1
+endfunction
+for k in range(300)
+  call F(80)
+endfor
+call setline(1, l)
+%s/\\v(abc)(.{-})(def)/\\3\\2\\1/g
+sort n
+qa!
+""",
+    "load.cc": """
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <unordered_map>
+template<int N> struct F { static constexpr long v = F<N-1>::v + F<N-2>::v; };
+template<> struct F<0> { static constexpr long v = 0; };
+template<> struct F<1> { static constexpr long v = 1; };
+template<class... T> auto sum(T... t) { return (t + ...); }
+template<int... I> long go(std::integer_sequence<int, I...>)
+{ return sum(F<I % 60>::v...); }
+int main(int c, char **v) {
+  std::regex r("(a|b)*c[0-9]+"); std::map<std::string, std::vector<int>> m;
+  for (int i = 0; i < c; i++) m[v[i]] = std::vector<int>(i, 3);
+  std::ostringstream o;
+  for (auto &[k, x] : m) { std::sort(x.begin(), x.end(), std::greater<>{});
+    for (auto z : x) o << k << z; }
+  std::cout << o.str() << std::regex_match(o.str(), r)
+            << go(std::make_integer_sequence<int, 200>{}); }
+""",
+    "load.go": """
+package main
+
+import ("encoding/json"; "fmt"; "regexp"; "sort"; "strconv")
+
+func f(n int) int { if n < 1 { return 0 }; return f(n-1) + 1 }
+
+func main() {
+	h := map[string]int{}
+	for i := 0; i < 3000000; i++ { h[strconv.Itoa(i%5000)] += i }
+	for i := 0; i < 200; i++ { b, _ := json.Marshal(h); json.Unmarshal(b, &h) }
+	r := regexp.MustCompile("[0-9]+"); s := 0
+	for i := 0; i < 300000; i++ { s += len(r.ReplaceAllString("a"+strconv.Itoa(i), "<>")) + f(60) }
+	l := make([]int, 2000000); for i := range l { l[i] = i * 7919 % 100003 }
+	sort.Ints(l); fmt.Println(len(h), s)
+}
+""",
+    "nginx.conf": """
+daemon off; master_process off; pid nginx.pid; error_log /dev/null;
+events {}
+http { access_log off; client_body_temp_path b; proxy_temp_path p;
+ fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
+ server { listen unix:nginx.sock; root .; gzip on; gzip_types *; } }
+""",
+    "client.py": """
+import socket
+for i in range(1500):
+    s = socket.socket(socket.AF_UNIX); s.connect('nginx.sock')
+    s.sendall(b'GET /load.cc HTTP/1.0\\r\\nAccept-Encoding: gzip\\r\\n\\r\\n')
+    while s.recv(65536): pass
+""",
+}
+
+# Made once, before anything is recorded.
+PREPARE = {
+    "git": "git init -q repo && cd repo && for i in $(seq 200); do "
+           "seq $i $((i*99)) > f$((i%9)); git add -A; git -c user.name=n "
+           "-c user.email=e commit -qm $i; done",
+    "postgres": "initdb -D pg -A trust >/dev/null",
+    "go": "GOCACHE=$PWD/gocache go build -o gobin load.go",
+    "zstd": "head -c 40000000 /proc/self/exe > big; "
+            "cat $(command -v gdb python3.11 git | xargs realpath) >> big",
+    "clang++": "grep -v ranges load.cc > load17.cc",
+}
+
+_git = "for i in 1 2 3; do git -C repo log --stat -p >/dev/null; done; " \
+       "git -C repo log -S77 >/dev/null; git -C repo repack -qadf"
+_redis = "redis-server --port 0 --unixsocket $PWD/s --save '' & p=$!; " \
+    "sleep 0.3; redis-benchmark -s $PWD/s -n 40000 -c 20 -q " \
+    "-t set,get,lpush,lrange_100,zadd,mset; redis-cli -s $PWD/s shutdown " \
+    "nosave; wait $p"
+_nginx = "nginx -p $PWD -c nginx.conf & p=$!; sleep 0.3; " \
+    "python3 client.py; kill $p; wait $p"
+
+# name: (executable, package, command)
+PROGRAMS = {
+    "python3": ("/usr/bin/python3", "python3", "/usr/bin/python3 load.py"),
+    "sqlite3": ("sqlite3", "sqlite3", "sqlite3 :memory: < load.sql"),
+    "perl": ("perl", "perl", "perl load.pl"),
+    "ruby": ("ruby", "ruby", "ruby load.rb"),
+    "php": ("php", "php-cli", "php load.php"),
+    "g++": ("g++", "g++", "g++ -O2 -std=c++20 -c load.cc -o load.o"),
+    "git": ("git", "git", _git),
+    "node": ("node", "nodejs", "node load.js"),
+    "bash": ("bash", "bash", "bash load.sh"),
+    "gawk": ("gawk", "gawk", "gawk -f load.awk"),
+    "tclsh": ("tclsh", "tcl", "tclsh load.tcl"),
+    "postgres": ("initdb", "postgresql",
+                 "postgres --single -D pg postgres < load.pg"),
+    "redis": ("redis-server", "redis-server redis-tools", _redis),
+    "nginx": ("nginx", "nginx", _nginx),
+    "zstd": ("zstd", "zstd", "zstd -q -T2 -9 -f big -o big.zst"),
+    "cmake": ("cmake", "cmake", "cmake -P load.cmake"),
+    "gdb": ("gdb", "gdb", "gdb -nx -batch -ex 'info functions perf_event' "
+            "-ex 'info types x' {seam}"),
+    "go": ("go", "golang-go", "./gobin"),
+    "clang++": ("clang++", "clang", "clang++ -O2 -std=c++17 -c load17.cc -o "
+                "load17.o"),
+    "vim": ("vim", "vim", "vim -es -u NONE -S load.vim"),
+}
