@@ -111,7 +111,8 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 /* Whether the caller is likely to be the same still. */
 static bool is_reliable(const struct seam_stack_join *e)
 {
-	return !e->has_changed || e->n_equal >= SEAM_STACK_JOIN_EQUAL;
+	return e->n_equal >= (e->has_changed ? SEAM_STACK_JOIN_EQUAL_AGAIN :
+					       SEAM_STACK_JOIN_EQUAL);
 }
 
 size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,

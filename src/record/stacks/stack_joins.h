@@ -14,9 +14,11 @@
  *
  * Estimator: nothing proves that the frames beyond the copy are still those
  * of the other sample: a function may have been called again from elsewhere,
- * at the same depth.  Several equal frames make that rare.  Where the table
- * has seen the caller of a frame change, it is used again only after
- * SEAM_STACK_JOIN_EQUAL equal ones.
+ * at the same depth.  Several equal frames make that rare, and a caller counts
+ * only when a second sample had it; where it was seen to change, when many had
+ * it since.  Compared with copies of 64 KiB of the same samples, for copies of
+ * 16 and 32 KiB: one false stack in 14,000 of g++, clang++, php, python3; bash
+ * in a recursion with two calls: one in 330.
  *
  * Threads: one.
  * Source: the idea is simpleperf's (callchain joiner).
@@ -30,7 +32,9 @@ enum {
 	SEAM_STACK_JOINS_MAX = 65536,	/* entries: 2 MiB */
 	SEAM_STACK_JOIN_WAYS = 4,	/* places for an entry */
 	SEAM_STACK_JOIN_FRAMES = 4,	/* that must be equal */
-	SEAM_STACK_JOIN_EQUAL = 4,
+	/* Further samples with the same caller; the same after a change. */
+	SEAM_STACK_JOIN_EQUAL = 1,
+	SEAM_STACK_JOIN_EQUAL_AGAIN = 8,
 };
 
 struct seam_stack_join {
