@@ -40,12 +40,13 @@ bool seam_unwind_is_call(const uint8_t *end, size_t n)
 	return false;
 }
 
+/* Code that cannot be read, JIT code of another process, may end in a call. */
 static bool is_after_call(const struct seam_unwind_space *space, uint64_t pc)
 {
 	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
 	size_t n = space->code_before(space->context, pc, bytes);
 
-	return seam_unwind_is_call(bytes + sizeof(bytes), n);
+	return n == 0 || seam_unwind_is_call(bytes + sizeof(bytes), n);
 }
 
 /*
