@@ -96,8 +96,8 @@ static void replace(struct seam_process_maps *maps,
 	memmove(map->items + from + n, map->items + to,
 		(map->n - to) * sizeof(*map->items));
 	memcpy(map->items + from, with, n * sizeof(*with));
-	maps->n_mappings += n - (to - from);
-	map->n += n - (to - from);
+	maps->n_mappings = maps->n_mappings - (to - from) + n;
+	map->n = map->n - (to - from) + n;
 }
 
 /* Map @m over what is there: at most two parts of older mappings remain. */

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* test_live_stacks.c - samples with copies of stacks become plain ones */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/stacks/live_stacks.h"
+#include "wire/perf/perf_registers.h"
+
+enum {
+	PID = 100, TID = 101,
+	JIT = 0x10000, JIT_END = 0x20000,	/* code without a file */
+	STACK = 0x7000000,
+	MAX_CHAIN = 20,
+	DUMP = 512,
+};
+
+static struct seam_live_stacks stacks;
+static struct seam_stack_counts counts;
+static struct seam_perf_attr attr;
+static char folder[] = "/tmp/live_stacks_XXXXXX";
+
+static int set_up(void **state)
+{
+	(void)state;
+	counts = (struct seam_stack_counts) { .n_empty = 0 };
+	stacks = (struct seam_live_stacks) { .n_dropped = 0 };
+	attr = (struct seam_perf_attr) {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN |
+			       PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CGROUP,
+		.sample_regs_user = SEAM_PERF_X86_64_MASK,
+		.sample_stack_user = DUMP,
+	};
+	assert_int_equal(seam_live_stacks_init(&stacks, &attr, 1, MAX_CHAIN,
+					       &counts, NULL), 0);
+	assert_true(stacks.is_used);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_live_stacks_fini(&stacks);
+	return 0;
+}
+
+/* ---- records ---- */
+
+static uint64_t record[4096];
+static size_t n_words;
+
+static void word(uint64_t v)
+{
+	record[n_words++] = v;
+}
+
+/* What a sample has; its chain is "kernel K, user U". */
+struct made_sample {
+	uint64_t abi, pc, sp, bp;
+	const uint64_t *stack;		/* n_stack words are used */
+	size_t n_stack;
+	bool has_dump;
+	const uint64_t *user;		/* the kernel's chain */
+	size_t n_user;
+};
+
+static const void *make(const struct made_sample *s)
+{
+	struct seam_perf_header header = {
+		.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER,
+	};
+
+	n_words = 1;
+	word(s->pc);
+	word(PID | (uint64_t)TID << 32);
+	word(1234);
+	word(3 + s->n_user);
+	word((uint64_t)PERF_CONTEXT_KERNEL);
+	word(0xffffffff81000000);
+	word((uint64_t)PERF_CONTEXT_USER);
+	for (size_t i = 0; i < s->n_user; i++)
+		word(s->user[i]);
+	word(4 | UINT64_C(0x55) << 32);		/* raw: size, 4 bytes */
+	word(s->abi);
+	for (int i = 0; s->abi && i < 17; i++)
+		word(i == 6 ? s->bp : i == 7 ? s->sp : i == 8 ? s->pc : 0);
+	word(s->has_dump ? DUMP : 0);
+	for (size_t i = 0; s->has_dump && i < DUMP / 8; i++)
+		word(i < s->n_stack ? s->stack[i] : 0xdead);
+	if (s->has_dump)
+		word(8 * s->n_stack);
+	word(77);				/* cgroup */
+	header.size = (uint16_t)(8 * n_words);
+	memcpy(record, &header, sizeof(header));
+	return record;
+}
+
+static void map(uint64_t begin, uint64_t end, const char *path, uint64_t ino)
+{
+	const struct seam_perf_sideband r = {
+		.type = PERF_RECORD_MMAP2,
+		.mapping = { .pid = PID, .addr = begin, .len = end - begin,
+			     .prot = PROT_READ | PROT_EXEC, .filename = path,
+			     .ino = ino },
+	};
+
+	seam_live_stacks_sideband(&stacks, &r, true);
+}
+
+/* The sample at @pos of the buffer, which has neither registers nor stack. */
+static size_t read_out(size_t pos, struct seam_perf_sample *out)
+{
+	struct seam_perf_attr file = attr;
+	struct seam_perf_header header;
+
+	assert_true(pos + sizeof(header) <= stacks.out.n);
+	memcpy(&header, stacks.out.items + pos, sizeof(header));
+	assert_int_equal(header.type, PERF_RECORD_SAMPLE);
+	assert_int_equal(header.misc, PERF_RECORD_MISC_USER);
+	file.sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER |
+					PERF_SAMPLE_STACK_USER);
+	assert_int_equal(seam_perf_sample_read(&file, SEAM_NATIVE,
+		seam_perf_record_at(stacks.out.items + pos).payload, out), 0);
+	assert_int_equal(out->tid, TID);
+	assert_int_equal(out->time, 1234);
+	assert_int_equal(out->cgroup, 77);
+	assert_int_equal(out->raw.size, 4);
+	assert_int_equal(out->raw.data[0], 0x55);
+	assert_int_equal(out->at.rest + 8 + sizeof(header), header.size);
+	return pos + header.size;
+}
+
+static void expect_chain(const uint64_t *user, size_t n)
+{
+	struct seam_perf_sample sample;
+
+	assert_int_equal(read_out(0, &sample), stacks.out.n);
+	assert_int_equal(sample.callchain.n, 3 + n);
+	assert_int_equal(seam_perf_u64(&sample.callchain, 0),
+			 (uint64_t)PERF_CONTEXT_KERNEL);
+	assert_int_equal(seam_perf_u64(&sample.callchain, 2),
+			 (uint64_t)PERF_CONTEXT_USER);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(seam_perf_u64(&sample.callchain, 3 + i),
+				 user[i]);
+}
+
+/* Three frames of JIT code by frame pointers, the outermost the root. */
+static const uint64_t jit_stack[] = {
+	STACK + 24, JIT + 0x200, 0,		/* of the innermost */
+	0, 0,
+};
+static const struct made_sample jit = {
+	.abi = 2, .pc = JIT + 0x100, .sp = STACK, .bp = STACK,
+	.stack = jit_stack, .n_stack = 5, .has_dump = true,
+};
+
+/* ---- tests ---- */
+
+static void the_user_part_is_unwound_and_all_else_kept(void **state)
+{
+	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	expect_chain(user, 2);
+	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 1);
+	assert_int_equal(counts.n_frames[SEAM_STACK_BY_FRAME_POINTER], 1);
+	assert_int_equal(seam_live_stacks_n_waiting(&stacks), 0);
+}
+
+static void a_task_without_64_bit_registers_keeps_the_kernels_chain(void **s)
+{
+	static const uint64_t user[] = { 5, 6, 7 };
+	struct made_sample sample = { .user = user, .n_user = 3 };
+
+	(void)s;
+	for (uint64_t abi = 0; abi < 2; abi++) {
+		sample.abi = abi;
+		sample.has_dump = abi;
+		seam_live_stacks_begin_round(&stacks, false);
+		seam_live_stacks_sample(&stacks, 0, make(&sample));
+		expect_chain(user, 3);
+	}
+	/* within exec: registers of 0, or of a stack that is gone */
+	sample.abi = 2;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	expect_chain(user, 3);
+	assert_int_equal(counts.n_empty, 3);
+	assert_int_equal(seam_stack_counts_total(&counts), 0);
+}
+
+static void the_kernels_chain_goes_on_where_the_copy_ends(void **state)
+{
+	static const uint64_t user[] = {
+		JIT + 0x100, JIT + 0x200, JIT + 0x300, JIT + 0x400,
+	};
+	struct made_sample sample = jit;
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	sample.n_stack = 2;
+	sample.user = user;
+	sample.n_user = 4;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	expect_chain(user, 4);
+	assert_int_equal(counts.n_continued, 1);
+	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 1);
+	assert_int_equal(counts.n_frames[SEAM_STACK_BY_KERNEL], 2);
+}
+
+static void a_chain_that_the_kernel_cut_is_no_complete_stack(void **state)
+{
+	uint64_t user[MAX_CHAIN];
+	struct made_sample sample = jit;
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	for (size_t i = 0; i < MAX_CHAIN; i++)
+		user[i] = JIT + 0x100 * (i + 1);
+	sample.n_stack = 2;
+	sample.user = user;
+	sample.n_user = MAX_CHAIN - 1;		/* and one of the kernel */
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	expect_chain(user, MAX_CHAIN - 1);
+	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
+	/* nor one whose last address is in no code */
+	user[5] = 5;
+	sample.n_user = 6;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 2);
+	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 0);
+}
+
+static void a_process_without_mappings_has_one_frame(void **state)
+{
+	static const uint64_t user[] = { JIT + 0x100 };
+
+	(void)state;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	expect_chain(user, 1);
+	assert_int_equal(counts.n_ended[SEAM_STACK_NO_MAPPING], 1);
+}
+
+static void other_records_stay_in_their_place(void **state)
+{
+	static const struct seam_perf_header lost = {
+		.type = PERF_RECORD_LOST, .size = sizeof(lost),
+	};
+	struct seam_perf_sample sample;
+	size_t pos;
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	seam_live_stacks_copy(&stacks, &lost);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	pos = read_out(0, &sample);
+	assert_memory_equal(stacks.out.items + pos, &lost, sizeof(lost));
+	assert_int_equal(read_out(pos + sizeof(lost), &sample), stacks.out.n);
+}
+
+static void damaged_samples_are_counted_and_left_out(void **state)
+{
+	(void)state;
+	seam_live_stacks_begin_round(&stacks, false);
+	for (size_t bytes = 8; bytes < 200; bytes += 8) {
+		struct seam_perf_header header;
+
+		make(&jit);
+		memcpy(&header, record, sizeof(header));
+		header.size = (uint16_t)bytes;
+		memcpy(record, &header, sizeof(header));
+		seam_live_stacks_sample(&stacks, 0, record);
+	}
+	assert_int_equal(stacks.out.n, 0);
+	assert_int_equal(stacks.n_dropped, (200 - 8) / 8);
+}
+
+/* A file that can be opened but is no ELF file. */
+static uint64_t make_file(char path[64])
+{
+	struct stat st;
+	FILE *file;
+
+	snprintf(path, 64, "%s/code", folder);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("no ELF file", file);
+	fclose(file);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+/* Rounds until no sample waits. */
+static void wait_for_files(void)
+{
+	int fd = -1;
+
+	while (seam_live_stacks_is_busy(&stacks, &fd)) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		poll(&p, 1, 20);
+		seam_live_stacks_begin_round(&stacks, false);
+	}
+}
+
+static void a_sample_waits_for_its_file_with_the_mappings_it_had(void **state)
+{
+	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
+	struct seam_perf_sample sample;
+	char path[64];
+	uint64_t ino = make_file(path);
+
+	(void)state;
+	map(JIT, JIT_END, path, ino);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	assert_int_equal(stacks.out.n, 0);
+	assert_int_equal(seam_live_stacks_n_waiting(&stacks), 1);
+	/* without the unused part of its dump */
+	assert_true(stacks.waiting.n_bytes < DUMP);
+	/* later the process maps something else there */
+	map(JIT + 0x200, JIT_END, "//anon", 0);
+	wait_for_files();
+	assert_int_equal(seam_live_stacks_n_waiting(&stacks), 0);
+	assert_int_equal(read_out(0, &sample), stacks.out.n);
+	assert_int_equal(seam_perf_u64(&sample.callchain, 3), user[0]);
+	assert_int_equal(seam_stack_counts_total(&counts), 1);
+	assert_int_equal(counts.n_ended[SEAM_STACK_NOT_READY], 0);
+}
+
+static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
+{
+	struct seam_perf_sample sample;
+	char path[64];
+	uint64_t ino = make_file(path);
+
+	(void)state;
+	map(JIT, JIT_END, path, ino);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	seam_live_stacks_begin_round(&stacks, true);
+	assert_int_equal(seam_live_stacks_n_waiting(&stacks), 0);
+	assert_int_equal(read_out(0, &sample), stacks.out.n);
+}
+
+static void memory_of_waiting_samples_is_bounded(void **state)
+{
+	char path[64];
+	uint64_t ino = make_file(path);
+	size_t n = 0;
+
+	(void)state;
+	map(JIT, JIT_END, path, ino);
+	/* no result is taken before the next round */
+	seam_live_stacks_begin_round(&stacks, false);
+	while (stacks.out.n == 0) {
+		seam_live_stacks_sample(&stacks, 0, make(&jit));
+		n++;
+	}
+	assert_true(stacks.waiting.n_bytes <= SEAM_WAITING_MAX_BYTES);
+	assert_true(n > 10000);
+	assert_int_equal(seam_live_stacks_n_waiting(&stacks), n - 1);
+	wait_for_files();
+	assert_int_equal(seam_live_stacks_n_waiting(&stacks), 0);
+	assert_int_equal(seam_stack_counts_total(&counts), n);
+}
+
+static void a_process_that_ran_before_is_waited_for(void **state)
+{
+	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
+
+	(void)state;
+	stacks.is_starting = true;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	assert_int_equal(seam_live_stacks_n_waiting(&stacks), 1);
+	map(JIT, JIT_END, "//anon", 0);
+	stacks.is_starting = false;
+	seam_live_stacks_begin_round(&stacks, false);
+	expect_chain(user, 2);
+}
+
+static int set_up_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/code", folder);
+	unlink(path);
+	return rmdir(folder);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(the_user_part_is_unwound_and_all_else_kept),
+		T(a_task_without_64_bit_registers_keeps_the_kernels_chain),
+		T(the_kernels_chain_goes_on_where_the_copy_ends),
+		T(a_chain_that_the_kernel_cut_is_no_complete_stack),
+		T(a_process_without_mappings_has_one_frame),
+		T(other_records_stay_in_their_place),
+		T(damaged_samples_are_counted_and_left_out),
+		T(a_sample_waits_for_its_file_with_the_mappings_it_had),
+		T(at_the_end_waiting_samples_are_written_as_they_are),
+		T(memory_of_waiting_samples_is_bounded),
+		T(a_process_that_ran_before_is_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_folder, remove_folder);
+}

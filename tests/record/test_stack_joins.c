@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* test_stack_joins.c - cut stacks completed from other samples of a thread */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "record/stacks/stack_joins.h"
+
+enum { DEPTH = 60, FRAME = 0x40, TOP = 0x7000000 };
+
+static struct seam_stack_joins joins;
+static struct seam_unwind_frame frames[4 * DEPTH];
+
+static int set_up(void **state)
+{
+	(void)state;
+	joins = (struct seam_stack_joins) { .n_learned = 0 };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_stack_joins_fini(&joins);
+	return 0;
+}
+
+/*
+ * Frames [first, last] of a stack of DEPTH frames, the root is number 0; each
+ * has a place and a return address of its own, that of frame @other another.
+ */
+static struct seam_unwind_stack stack_of(int first, int last, int other)
+{
+	struct seam_unwind_stack stack = {
+		.frames = frames, .max = SEAM_ARRAY_SIZE(frames),
+		.end = first == 0 ? SEAM_UNWIND_ROOT : SEAM_UNWIND_TRUNCATED,
+	};
+
+	for (int i = last; i >= first; i--)
+		frames[stack.n++] = (struct seam_unwind_frame) {
+			.pc = 0x1000 + 16 * (uint64_t)i + (i == other),
+			.sp = TOP - FRAME * (uint64_t)i,
+		};
+	/* the innermost is somewhere else in its function each time */
+	frames[0].pc += 7;
+	return stack;
+}
+
+static void learn(int tid, int first, int last, int other)
+{
+	struct seam_unwind_stack stack = stack_of(first, last, other);
+
+	seam_stack_joins_learn(&joins, tid, &stack);
+}
+
+/* How many frames a stack that is cut at @first gets; checks them. */
+static size_t complete(int tid, int first, int last, int other)
+{
+	struct seam_unwind_stack stack = stack_of(first, last, -1);
+	size_t n = seam_stack_joins_complete(&joins, tid, &stack);
+
+	for (size_t i = stack.n - n; i < stack.n; i++) {
+		int at = (int)(stack.n - 1 - i);
+
+		assert_int_equal(frames[i].pc, 0x1000 + 16 * at +
+				 (at == other));
+		assert_int_equal(frames[i].sp, TOP - FRAME * at);
+	}
+	return n;
+}
+
+static void a_cut_stack_goes_on_to_the_root_by_overlapping_samples(void **s)
+{
+	(void)s;
+	for (int i = 0; i < 2; i++) {
+		learn(1, 0, 20, -1);
+		learn(1, 10, 40, -1);
+	}
+	assert_int_equal(complete(1, 30, DEPTH, -1), 30);
+}
+
+static void one_sample_is_no_evidence(void **state)
+{
+	(void)state;
+	learn(1, 0, 40, -1);
+	assert_int_equal(complete(1, 30, DEPTH, -1), 0);
+	learn(1, 0, 40, -1);
+	assert_int_equal(complete(1, 30, DEPTH, -1), 30);
+}
+
+static void threads_have_nothing_in_common(void **state)
+{
+	(void)state;
+	learn(1, 0, 40, -1);
+	learn(1, 0, 40, -1);
+	assert_int_equal(complete(2, 30, DEPTH, -1), 0);
+}
+
+static void a_gap_on_the_way_to_the_root_leaves_the_stack_cut(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		learn(1, 0, 9, -1);
+		learn(1, 12, 40, -1);
+	}
+	assert_int_equal(complete(1, 30, DEPTH, -1), 0);
+}
+
+static void too_few_frames_to_compare_leave_the_stack_cut(void **state)
+{
+	(void)state;
+	learn(1, 0, 40, -1);
+	learn(1, 0, 40, -1);
+	/* the innermost is no return address */
+	assert_int_equal(complete(1, 30, 30 + SEAM_STACK_JOIN_FRAMES - 1, -1),
+			 0);
+	assert_int_equal(complete(1, 30, 30 + SEAM_STACK_JOIN_FRAMES, -1), 30);
+}
+
+static void other_frames_at_the_same_place_do_not_match(void **state)
+{
+	struct seam_unwind_stack stack;
+
+	(void)state;
+	learn(1, 0, 40, -1);
+	learn(1, 0, 40, -1);
+	for (int other = 30; other < 30 + SEAM_STACK_JOIN_FRAMES; other++) {
+		stack = stack_of(30, DEPTH, other);
+		assert_int_equal(seam_stack_joins_complete(&joins, 1, &stack),
+				 0);
+		assert_int_equal(stack.n, DEPTH - 30 + 1);
+	}
+}
+
+static void a_caller_that_changes_is_used_after_many_equal_ones(void **state)
+{
+	(void)state;
+	learn(1, 0, 40, -1);
+	learn(1, 0, 40, -1);
+	learn(1, 0, 40, 12);
+	for (int i = 0; i < SEAM_STACK_JOIN_EQUAL_AGAIN; i++) {
+		assert_int_equal(complete(1, 30, DEPTH, 12), 0);
+		learn(1, 0, 40, 12);
+	}
+	assert_int_equal(complete(1, 30, DEPTH, 12), 30);
+}
+
+static void stacks_that_ended_otherwise_are_not_learned(void **state)
+{
+	struct seam_unwind_stack stack;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		stack = stack_of(0, 40, -1);
+		stack.end = SEAM_UNWIND_NO_MAPPING;
+		seam_stack_joins_learn(&joins, 1, &stack);
+	}
+	assert_int_equal(complete(1, 30, DEPTH, -1), 0);
+	assert_null(joins.items);
+}
+
+static void no_room_for_the_frames_leaves_the_stack_cut(void **state)
+{
+	struct seam_unwind_stack stack;
+
+	(void)state;
+	learn(1, 0, 40, -1);
+	learn(1, 0, 40, -1);
+	stack = stack_of(30, DEPTH, -1);
+	stack.max = stack.n + 29;
+	assert_int_equal(seam_stack_joins_complete(&joins, 1, &stack), 0);
+	stack.max++;
+	assert_int_equal(seam_stack_joins_complete(&joins, 1, &stack), 30);
+	stack.max = stack.n = 1;
+	assert_int_equal(seam_stack_joins_complete(&joins, 1, &stack), 0);
+	stack.n = 0;
+	seam_stack_joins_learn(&joins, 1, &stack);
+	assert_int_equal(seam_stack_joins_complete(&joins, 1, &stack), 0);
+}
+
+static void the_oldest_entries_make_room(void **state)
+{
+	(void)state;
+	for (int tid = 1; tid < 4000; tid++) {
+		learn(tid, 0, 40, -1);
+		learn(tid, 0, 40, -1);
+	}
+	assert_int_equal(complete(3999, 30, DEPTH, -1), 30);
+	assert_int_equal(complete(1, 30, DEPTH, -1), 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(a_cut_stack_goes_on_to_the_root_by_overlapping_samples),
+		T(one_sample_is_no_evidence),
+		T(threads_have_nothing_in_common),
+		T(a_gap_on_the_way_to_the_root_leaves_the_stack_cut),
+		T(too_few_frames_to_compare_leave_the_stack_cut),
+		T(other_frames_at_the_same_place_do_not_match),
+		T(a_caller_that_changes_is_used_after_many_equal_ones),
+		T(stacks_that_ended_otherwise_are_not_learned),
+		T(no_room_for_the_frames_leaves_the_stack_cut),
+		T(the_oldest_entries_make_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
