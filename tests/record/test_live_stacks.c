@@ -16,7 +16,7 @@
 #include "wire/perf/perf_registers.h"
 
 enum {
-	PID = 100, TID = 101,
+	TID = 101,
 	JIT = 0x10000, JIT_END = 0x20000,	/* code without a file */
 	STACK = 0x7000000,
 	MAX_CHAIN = 20,
@@ -26,6 +26,7 @@ enum {
 static struct seam_live_stacks stacks;
 static struct seam_stack_counts counts;
 static struct seam_perf_attr attr;
+static int32_t pid;			/* ours: files are opened as we see them */
 static char folder[] = "/tmp/live_stacks_XXXXXX";
 
 static int set_up(void **state)
@@ -82,7 +83,7 @@ static const void *make(const struct made_sample *s)
 
 	n_words = 1;
 	word(s->pc);
-	word(PID | (uint64_t)TID << 32);
+	word((uint32_t)pid | (uint64_t)TID << 32);
 	word(1234);
 	word(3 + s->n_user);
 	word((uint64_t)PERF_CONTEXT_KERNEL);
@@ -109,7 +110,7 @@ static void map(uint64_t begin, uint64_t end, const char *path, uint64_t ino)
 {
 	const struct seam_perf_sideband r = {
 		.type = PERF_RECORD_MMAP2,
-		.mapping = { .pid = PID, .addr = begin, .len = end - begin,
+		.mapping = { .pid = pid, .addr = begin, .len = end - begin,
 			     .prot = PROT_READ | PROT_EXEC, .filename = path,
 			     .ino = ino },
 	};
@@ -239,13 +240,25 @@ static void a_chain_that_the_kernel_cut_is_no_complete_stack(void **state)
 	seam_live_stacks_sample(&stacks, 0, make(&sample));
 	expect_chain(user, MAX_CHAIN - 1);
 	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
-	/* nor one whose last address is in no code */
-	user[5] = 5;
-	sample.n_user = 6;
+}
+
+static void what_is_no_code_ends_the_kernels_chain(void **state)
+{
+	static const uint64_t user[] = {
+		JIT + 0x100, JIT + 0x200, JIT + 0x300, 5, JIT + 0x400,
+	};
+	struct made_sample sample = jit;
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	sample.n_stack = 2;
+	sample.user = user;
+	sample.n_user = 5;
 	seam_live_stacks_begin_round(&stacks, false);
 	seam_live_stacks_sample(&stacks, 0, make(&sample));
-	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 2);
-	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 0);
+	expect_chain(user, 3);
+	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
+	assert_int_equal(counts.n_frames[SEAM_STACK_BY_KERNEL], 1);
 }
 
 static void a_process_without_mappings_has_one_frame(void **state)
@@ -403,6 +416,7 @@ static void a_process_that_ran_before_is_waited_for(void **state)
 static int set_up_folder(void **state)
 {
 	(void)state;
+	pid = getpid();
 	return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -424,6 +438,7 @@ int main(void)
 		T(a_task_without_64_bit_registers_keeps_the_kernels_chain),
 		T(the_kernels_chain_goes_on_where_the_copy_ends),
 		T(a_chain_that_the_kernel_cut_is_no_complete_stack),
+		T(what_is_no_code_ends_the_kernels_chain),
 		T(a_process_without_mappings_has_one_frame),
 		T(other_records_stay_in_their_place),
 		T(damaged_samples_are_counted_and_left_out),

@@ -135,19 +135,25 @@ static bool is_deep(const struct seam_unwind_stack *stack, size_t dump_bytes)
 }
 
 /*
- * Append the kernel's user addresses from @from on.  True: they lead to the
- * root, as far as can be said: the last one is in code, and none is missing.
+ * Append the kernel's user addresses from @from on, as far as they are in
+ * code: the kernel follows any value of rbp.  True: to the end, which is the
+ * root, as far as can be said, unless the kernel has cut the chain.
  */
 static bool append_kernel(struct view *v, struct seam_unwind_stack *stack,
 			  const struct user_chain *chain, size_t from)
 {
-	for (size_t i = from; i < chain->n && stack->n < stack->max; i++)
+	size_t i = from;
+
+	for (; i < chain->n && stack->n < stack->max; i++) {
+		if (!mapping_at(v, chain->addrs[i] - 1))
+			break;
 		stack->frames[stack->n++] = (struct seam_unwind_frame) {
 			.pc = chain->addrs[i],
 			.quality = SEAM_UNWIND_BY_FRAME_POINTER,
 		};
-	return !chain->is_cut && stack->n < stack->max &&
-	       mapping_at(v, chain->addrs[chain->n - 1] - 1);
+	}
+	v->stacks->counts->n_frames[SEAM_STACK_BY_KERNEL] += i - from;
+	return i == chain->n && !chain->is_cut;
 }
 
 static const char *path_of(const struct view *v, uint64_t pc)
@@ -186,7 +192,6 @@ static void complete(struct view *v, const struct seam_perf_sample *sample,
 	if (is_cut || is_deep(stack, dump_bytes))
 		seam_stack_joins_learn(&s->joins, sample->tid, stack);
 	if (rest < chain->n) {
-		s->counts->n_frames[SEAM_STACK_BY_KERNEL] += chain->n - rest;
 		if (append_kernel(v, stack, chain, rest)) {
 			end = SEAM_STACK_COMPLETE;
 			s->counts->n_continued++;

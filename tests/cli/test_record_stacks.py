@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record: complete stacks of programs without frame pointers."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from record_lib import (IS_ROOT, SEAM, as_nobody, check, equal, manifest,
+                        own_folder_for_nobody, perf, record, run, run_tests)
+from tap import Skip
+
+# Without frame pointers, and with every call a real one.
+FLAGS = ("-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls",
+         "-fno-ipa-icf", "-fno-inline", "-pthread")
+# outer() to inner(), each with a frame of another size, use CPU time.
+CODE_C = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned long x;
+static double used(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+void inner(double s)
+{
+	double end = used() + s;
+	while (used() < end)
+		for (int i = 0; i < 20000; i++)
+			x += i;
+}
+void middle(double s)
+{ volatile char a[500]; a[9] = 1; inner(s); x += a[9]; }
+void outer(double s)
+{ volatile char *a = __builtin_alloca(64 + (x & 63)); a[3] = 1;
+  middle(s); x += a[3]; }
+static void clocks(double s)
+{
+	double end = used() + s;
+	struct timespec t;
+	while (used() < end)
+		for (int i = 0; i < 1000; i++)
+			clock_gettime(CLOCK_MONOTONIC, &t);
+}
+static void deep(int d, double s)
+{ volatile char a[200]; a[d & 127] = 1;
+  if (d) deep(d - 1, s); else outer(s); x += a[d & 127]; }
+static void *thread(void *s) { outer(*(double *)s); return s; }
+static void go_to(int cpu)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+static void *map_code(const char *path, const void *code, size_t n, long size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0755);
+	void *at;
+	if (write(fd, code, n) < 0 || ftruncate(fd, size) < 0)
+		exit(9);
+	at = mmap(0, 65536, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	return at;
+}
+static void hostile(double s)
+{
+	/* mov %rdi,%rcx; 1: dec %rcx; jnz 1b; ret */
+	static const char spin[] = "\x48\x89\xf9\x48\xff\xc9\x75\xfb\xc3";
+	void (*code)(long) = map_code("mapped", spin, sizeof(spin), 4096);
+	double end;
+	unlink("mapped");
+	mkfifo("mapped", 0666);
+	mmap(0, 65536, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+	     open("/dev/zero", O_RDONLY), 0);
+	map_code("shrunk", "\177ELF\2\1\1", 7, 1 << 20);
+	truncate("shrunk", 5);
+	for (end = used() + s; used() < end; )
+		code(1000000);
+}
+int main(int c, char **v)
+{
+	const char *how = v[1];
+	double s = atof(v[2]);
+	pthread_t t;
+	void (*in_library)(void (*)(double), double);
+	if (strcmp(how, "plain") == 0)
+		outer(s);
+	else if (strcmp(how, "deep") == 0)
+		/* less deep first, as programs are that recurse */
+		for (int i = 0; i < 40; i++)
+			deep(i % 4 * 70 + 10, s / 40);
+	else if (strcmp(how, "thread") == 0) {
+		pthread_create(&t, 0, thread, &s);
+		pthread_join(t, 0);
+	} else if (strcmp(how, "fork") == 0) {
+		if (fork() == 0) { outer(s); _exit(0); }
+		wait(0);
+	} else if (strcmp(how, "clocks") == 0)
+		clocks(s);
+	else if (strcmp(how, "unlinked") == 0) {
+		unlink(v[0]);
+		outer(s);
+	} else if (strcmp(how, "library") == 0) {
+		in_library = dlsym(dlopen("./library.so", RTLD_NOW), "in_library");
+		in_library(outer, s);
+	} else if (strcmp(how, "hop") == 0 && atoi(v[3]) > 0) {
+		char left[16], *args[] = { v[0], "hop", v[2], left, 0 };
+		sprintf(left, "%d", atoi(v[3]) - 1);
+		/* the exec is on one CPU, what is mapped then on the other */
+		go_to(atoi(v[3]) & 1);
+		in_library = dlsym(dlopen("./library.so", RTLD_NOW), "in_library");
+		in_library(outer, s);
+		execv(v[0], args);
+	} else if (strcmp(how, "hostile") == 0)
+		hostile(s);
+	return 0;
+}
+"""
+LIBRARY_C = r"""
+void in_library(void (*fn)(double), double s)
+{ volatile char a[300]; a[1] = 1; fn(s); a[2] = 1; }
+"""
+ROOTS = ("_start", "clone3", "__clone", "_dl_start_user")
+
+
+def build():
+    if os.path.exists("code"):
+        return
+    for name, text, flags in (("code", CODE_C, ()),
+                              ("library.so", LIBRARY_C, ("-shared", "-fPIC"))):
+        with open("a.c", "w", encoding="ascii") as out:
+            out.write(text)
+        subprocess.run(["cc", *FLAGS, *flags, "-o", name, "a.c", "-ldl"],
+                       check=True, stderr=subprocess.DEVNULL)
+
+
+def stacks_of(path):
+    """User frames of each sample, innermost first, as perf reads them."""
+    text = perf("script", "-i", f"{path}/data", "-F", "ip,sym,dso",
+                "--max-stack", "2000", silent=False)
+    stacks = []
+    for sample in text.split("\n\n"):
+        frames = [line.split(None, 1)[1] for line in sample.splitlines()
+                  if line.strip() and not line.lstrip().startswith("ffffffff")]
+        if frames:
+            stacks.append(frames)
+    return stacks
+
+
+def counts(path):
+    return manifest(path)["stacks"]
+
+
+def check_complete(path, percent=97, least=20):
+    """By the recorder's count and by the frames that perf sees."""
+    ended = counts(path)["ended"]
+    total = sum(ended.values())
+    check(total >= least, f"{total} stacks only")
+    check(ended["complete"] >= total * percent / 100, str(ended))
+    return ended
+
+
+def recorded(name, *words, options=(), **more):
+    build()
+    path = f"{name}.seam"
+    result = record("-o", path, *options, "--", *words, **more)
+    equal(result.returncode, 0, result.stderr)
+    return path
+
+
+def check_frames(path, wanted, percent=90):
+    """That most stacks have the functions @wanted, innermost first."""
+    stacks = stacks_of(path)
+    in_order = re.compile(".*".join(rf"\n{name} " for name in wanted), re.S)
+    n = sum(1 for frames in stacks
+            if in_order.search("\n" + "\n".join(frames) + " "))
+    check(n >= len(stacks) * percent / 100,
+          f"{n} of {len(stacks)}: {stacks[len(stacks) // 2]}")
+
+
+CHAIN = ("outer", "main", "_start")
+
+
+def test_stacks_without_frame_pointers_are_complete_as_perf_reads_them():
+    path = recorded("plain", "./code", "plain", "0.4")
+    check_complete(path)
+    check_frames(path, ("inner", "middle", *CHAIN))
+    # plain callchains, no copies of stacks: in attr and in size
+    data, samples = os.path.getsize(f"{path}/data"), manifest(path)["samples"]
+    check(data < samples * 400 + 40000, f"{data} bytes, {samples} samples")
+    check("STACK_USER" not in perf("evlist", "-v", "-i", f"{path}/data",
+                                   silent=False))
+
+
+def test_seam_report_has_the_callers_too():
+    path = recorded("report", "./code", "plain", "0.2")
+    text = run(SEAM, "report", path).stdout
+    for name in ("main", "outer", "middle", "_start"):
+        check(re.search(rf"\b{name}\b", text), text)
+
+
+def test_threads_forks_and_the_vdso():
+    for how, wanted in (("thread", ("inner", "middle", "outer", "thread",
+                                    "start_thread", r"_*clone3?")),
+                        ("fork", ("inner", "middle", *CHAIN)),
+                        ("clocks", ("clocks", "main", "_start"))):
+        path = recorded(how, "./code", how, "0.3")
+        check_complete(path)
+        check_frames(path, wanted)
+    check(any("[vdso]" in frames[0] for frames in stacks_of("clocks.seam")),
+          "no sample in the vdso")
+
+
+def test_a_library_loaded_at_run_time():
+    path = recorded("library", "./code", "library", "0.3")
+    check_complete(path)
+    check_frames(path, ("inner", "middle", "outer", "in_library", "main"))
+
+
+def test_a_program_that_removes_its_file():
+    build()
+    for who in (None, as_nobody):
+        folder = own_folder_for_nobody()
+        os.chmod(folder, 0o777)
+        shutil.copy("code", folder)
+        path = f"{folder}/unlinked.seam"
+        result = record("-o", path, "--", f"{folder}/code", "unlinked", "0.3",
+                        preexec_fn=who)
+        equal(result.returncode, 0, result.stderr)
+        check(not os.path.exists(f"{folder}/code"))
+        check_complete(path)
+
+
+def test_what_is_mapped_after_an_exec_on_another_cpu():
+    if os.cpu_count() < 2:
+        raise Skip("one CPU")
+    path = recorded("hop", "./code", "hop", "0.03", "14")
+    check_complete(path)
+    # the last frames of samples in main() itself are fewer
+    check_frames(path, ("outer", "in_library", "main", "_start"), 70)
+
+
+def test_many_short_programs():
+    path = recorded("short", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 "
+                    "11 12 13 14 15 16 17 18 19 20; do /bin/true; "
+                    "./code plain 0.003; done")
+    ended = check_complete(path, 95)
+    equal(sum(ended.values()) + counts(path)["empty"],
+          manifest(path)["samples"], "a sample without user stack:")
+
+
+def test_stacks_deeper_than_the_copy_are_joined():
+    path = recorded("deep", "./code", "deep", "1.2")
+    check(counts(path)["joined"] > 0, str(counts(path)))
+    # frames of a recursion are all there, however a stack was found
+    for frames in stacks_of(path):
+        names = [frame.split()[0] for frame in frames]
+        if names[-1:] == ["_start"] and "outer" in names:
+            check(names.count("deep") in (11, 81, 151, 221), str(names))
+
+
+def attached(name, how, *options):
+    build()
+    path = f"{name}.seam"
+    with subprocess.Popen(["./code", how, "6"]) as program:
+        time.sleep(0.1)
+        result = record("-o", path, *options, *(
+            () if "-a" in options else ("-p", str(program.pid))),
+            "--duration", "0.4")
+        program.kill()
+    equal(result.returncode, 0, result.stderr)
+    return path
+
+
+def test_a_program_that_ran_before():
+    for name, how, options in (("p", "plain", ()), ("t", "thread", ()),
+                               ("per_thread", "thread", ("--per-thread",))):
+        path = attached(name, how, *options)
+        check_complete(path, 97, 10)
+        check_frames(path, ("inner", "middle", "outer"))
+
+
+def test_all_programs_of_the_machine():
+    if not IS_ROOT:
+        raise Skip("needs root")
+    path = attached("a", "plain", "-a")
+    stacks = [frames for frames in stacks_of(path)
+              if frames[0].startswith("inner ")]
+    check(len(stacks) > 10, f"{len(stacks)} stacks")
+    whole = [frames for frames in stacks if frames[-1].startswith("_start ")]
+    check(len(whole) >= 0.97 * len(stacks), f"{len(whole)} {len(stacks)}")
+
+
+def test_an_ordinary_user_and_compressed_data():
+    build()
+    folder = own_folder_for_nobody()
+    path = f"{folder}/user.seam"
+    result = record("-z", "-o", path, "--", "./code", "plain", "0.3",
+                    preexec_fn=as_nobody)
+    equal(result.returncode, 0, result.stderr)
+    check_complete(path)
+    check_frames(path, ("inner", "middle", *CHAIN))
+    equal(manifest(path)["lost"]["ring_full"], 0)
+
+
+def test_debians_programs():
+    script = ("import json\nfor i in range(3000):\n"
+              " json.loads(json.dumps([{'a': i}] * 20))")
+    for words in (("/usr/bin/python3", "-c", script),
+                  ("sqlite3", ":memory:", "with recursive c(x) as (values(1) "
+                   "union all select x+1 from c where x<400000) "
+                   "select sum(x*3) from c;"),
+                  ("perl", "-e", "for (1..3000) { my $s = join ',', sort "
+                   "map { $_ * 7 } 1..100; $s =~ s/(1)(2)/$2$1/g }")):
+        if not shutil.which(words[0]):
+            print(f"# no {words[0]}")
+            continue
+        path = recorded("debian", *words)
+        check_complete(path)
+        shutil.rmtree(path)
+
+
+def test_files_of_a_hostile_program_are_not_opened():
+    begin = time.monotonic()
+    path = recorded("hostile", "./code", "hostile", "0.3", timeout=30)
+    check(time.monotonic() - begin < 20, "it took too long")
+    ended = counts(path)["ended"]
+    check(sum(ended.values()) > 20, str(ended))
+    # the mapped file itself is no ELF file
+    files = [f["path"] for f in counts(path)["files"]]
+    check(all("zero" not in f for f in files), str(files))
+    check(json.dumps(manifest(path)))
+
+
+def test_the_recorder_rests_when_one_of_several_programs_has_ended():
+    build()
+    programs = [subprocess.Popen(["./code", "plain", "0.05"]),
+                subprocess.Popen(["sleep", "20"])]
+    pids = ",".join(str(p.pid) for p in programs)
+    recorder = subprocess.Popen(
+        [SEAM, "record", "-q", "-o", "rest.seam", "-p", pids,
+         "--duration", "1.5"], stderr=subprocess.DEVNULL)
+    programs[0].wait()
+    _, status, usage = os.wait4(recorder.pid, 0)
+    recorder.returncode = os.waitstatus_to_exitcode(status)
+    programs[1].kill()
+    programs[1].wait()
+    used = usage.ru_utime + usage.ru_stime
+    check(used < 0.7, f"{used} s of CPU in 1.5 s")
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(globals()))
