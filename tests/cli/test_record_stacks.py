@@ -154,7 +154,7 @@ def build():
 
 def stacks_of(path):
     """User frames of each sample, innermost first, as perf reads them."""
-    text = perf("script", "-i", f"{path}/data", "-F", "ip,sym,dso",
+    text = perf("script", "-f", "-i", f"{path}/data", "-F", "ip,sym,dso",
                 "--max-stack", "2000", silent=False)
     stacks = []
     for sample in text.split("\n\n"):
@@ -286,13 +286,16 @@ def attached(name, how, *options):
             () if "-a" in options else ("-p", str(program.pid))),
             "--duration", "0.4")
         program.kill()
-    equal(result.returncode, 0, result.stderr)
+    # of a whole machine that is busy, records may be lost
+    check(result.returncode in (0, 3 if "-a" in options else 0),
+          result.stderr)
     return path
 
 
 def test_a_program_that_ran_before():
     for name, how, options in (("p", "plain", ()), ("t", "thread", ()),
-                               ("per_thread", "thread", ("--per-thread",))):
+                               ("per_thread", "thread",
+                                ("--per-thread", "--call-graph", "auto"))):
         path = attached(name, how, *options)
         check_complete(path, 97, 10)
         check_frames(path, ("inner", "middle", "outer"))
