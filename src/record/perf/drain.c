@@ -437,10 +437,29 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	return r < 0 ? r : (ssize_t)(file->writer.data_bytes - before);
 }
 
+/*
+ * They were counted when they were drained; not in a file that was cut, where
+ * all records that are not there were counted as not written.
+ */
+static void drop_waiting(struct seam_drain *d)
+{
+	uint32_t event;
+
+	while (d->stacks && (event = seam_live_stacks_drop(d->stacks)) !=
+			    SEAM_NONE) {
+		if (d->file->writer.was_cut)
+			continue;
+		d->file->losses.n_unwritten++;
+		d->file->counts.n_samples--;
+		d->file->by_event[event].n_samples--;
+	}
+}
+
 void seam_drain_discard(struct seam_drain *d)
 {
 	seam_data_file_mark(d->file);
 	gather(d);
 	release(d);
 	seam_data_file_revert(d->file);
+	drop_waiting(d);
 }

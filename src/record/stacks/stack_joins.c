@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { LEARNED_AT_ONCE = 32 };
+
 /* The frames before the one whose caller is looked for, as a hash. */
 struct join_context {
 	uint64_t tid;
@@ -35,6 +37,15 @@ static struct seam_stack_join *set_of(const struct seam_stack_joins *joins,
 	size_t n_sets = SEAM_STACK_JOINS_MAX / SEAM_STACK_JOIN_WAYS;
 
 	return &joins->items[(key >> 32) % n_sets * SEAM_STACK_JOIN_WAYS];
+}
+
+/* The table is larger than a cache: load the places of many keys at once. */
+static void prefetch(const struct seam_stack_joins *joins, uint64_t key)
+{
+	const struct seam_stack_join *set = set_of(joins, key);
+
+	__builtin_prefetch(&set[0], 1);
+	__builtin_prefetch(&set[SEAM_STACK_JOIN_WAYS - 1], 1);
 }
 
 static struct seam_stack_join *find(const struct seam_stack_joins *joins,
@@ -89,6 +100,7 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 {
 	bool is_complete = stack->end == SEAM_UNWIND_ROOT;
 	struct join_context c = { .tid = (uint32_t)tid };
+	uint64_t keys[LEARNED_AT_ONCE];
 
 	/* where a stack ended otherwise, its last frame may be a false one */
 	if (!is_complete && stack->end != SEAM_UNWIND_TRUNCATED)
@@ -99,12 +111,17 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 	if (!joins->items)
 		return;
 	joins->n_learned++;
-	for (size_t i = 1; i + 1 < stack->n; i++) {
-		uint64_t key = next_key(&c, &stack->frames[i]);
-
-		if (key)
-			enter(joins, key, &stack->frames[i + 1],
-			      is_complete && i + 2 == stack->n);
+	for (size_t i = 1, n; i + 1 < stack->n; i += n) {
+		n = stack->n - 1 - i;
+		n = n < LEARNED_AT_ONCE ? n : LEARNED_AT_ONCE;
+		for (size_t k = 0; k < n; k++) {
+			keys[k] = next_key(&c, &stack->frames[i + k]);
+			prefetch(joins, keys[k]);
+		}
+		for (size_t k = 0; k < n; k++)
+			if (keys[k])
+				enter(joins, keys[k], &stack->frames[i + k + 1],
+				      is_complete && i + k + 2 == stack->n);
 	}
 }
 
