@@ -437,18 +437,12 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	return r < 0 ? r : (ssize_t)(file->writer.data_bytes - before);
 }
 
-/*
- * They were counted when they were drained; not in a file that was cut, where
- * all records that are not there were counted as not written.
- */
-static void drop_waiting(struct seam_drain *d)
+void seam_drain_drop_waiting(struct seam_drain *d)
 {
 	uint32_t event;
 
 	while (d->stacks && (event = seam_live_stacks_drop(d->stacks)) !=
 			    SEAM_NONE) {
-		if (d->file->writer.was_cut)
-			continue;
 		d->file->losses.n_unwritten++;
 		d->file->counts.n_samples--;
 		d->file->by_event[event].n_samples--;
@@ -461,5 +455,7 @@ void seam_drain_discard(struct seam_drain *d)
 	gather(d);
 	release(d);
 	seam_data_file_revert(d->file);
-	drop_waiting(d);
+	/* those of this round: the counts are reverted */
+	while (d->stacks && seam_live_stacks_drop(d->stacks) != SEAM_NONE)
+		;
 }

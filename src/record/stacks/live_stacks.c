@@ -12,8 +12,6 @@
 #include <sys/mman.h>
 
 enum {
-	/* Bytes after its start that an entry point without CFI may have. */
-	ENTRY_BYTES = 96,
 	/* A stack that is less deep than this part of a copy is not learned. */
 	LEARNED_PART = 8,
 	IS_JVM = 1,		/* flag of a mapping */
@@ -82,8 +80,8 @@ static bool find_code(void *context, uint64_t addr,
 		return !v->is_pending || v->is_last_try;
 	code->id = seam_unwind_rows_find(&file->rows, file_addr);
 	code->rules = &file->rows.rules;
-	code->is_entry = code->id == SEAM_UNWIND_NO_CFI && file->cfi.entry &&
-			 file_addr - file->cfi.entry < ENTRY_BYTES;
+	code->is_entry = code->id == SEAM_UNWIND_NO_CFI &&
+			 seam_cfi_file_is_entry(&file->cfi, file_addr);
 	return true;
 }
 
