@@ -31,7 +31,7 @@
 enum {
 	SEAM_STACK_JOINS_MAX = 65536,	/* entries: 2 MiB */
 	SEAM_STACK_JOIN_WAYS = 4,	/* places for an entry */
-	SEAM_STACK_JOIN_FRAMES = 4,	/* that must be equal */
+	SEAM_STACK_JOIN_FRAMES = 3,	/* that must be equal */
 	/* Further samples with the same caller; the same after a change. */
 	SEAM_STACK_JOIN_EQUAL = 1,
 	SEAM_STACK_JOIN_EQUAL_AGAIN = 8,
