@@ -47,6 +47,7 @@ void seam_session_track_files(struct seam_session *s,
 void seam_session_cut_short(struct seam_session *s)
 {
 	s->result->cut_short = true;
+	seam_drain_drop_waiting(&s->drain);
 	seam_sources_disable(&s->sources);
 	/* truncated by another process */
 	if (s->recording.data.writer.was_cut &&

@@ -90,6 +90,23 @@ static void one_sample_is_no_evidence(void **state)
 	assert_int_equal(complete(1, 30, DEPTH, -1), 30);
 }
 
+static void one_sample_is_enough_where_callers_do_not_change(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		learn(1, 0, 30, -1);
+	learn(1, 0, 50, -1);
+	assert_int_equal(complete(1, 40, DEPTH, -1), 40);
+	/* other threads are not that steady */
+	learn(2, 0, 50, -1);
+	assert_int_equal(complete(2, 40, DEPTH, -1), 0);
+	/* nor is this one, once some have changed */
+	for (int i = 1; i < 6; i++)
+		learn(1, 0, 20, i);
+	learn(1, 31, 59, 33);
+	assert_int_equal(complete(1, 40, DEPTH, -1), 0);
+}
+
 static void threads_have_nothing_in_common(void **state)
 {
 	(void)state;
@@ -197,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_cut_stack_goes_on_to_the_root_by_overlapping_samples),
 		T(one_sample_is_no_evidence),
+		T(one_sample_is_enough_where_callers_do_not_change),
 		T(threads_have_nothing_in_common),
 		T(a_gap_on_the_way_to_the_root_leaves_the_stack_cut),
 		T(too_few_frames_to_compare_leave_the_stack_cut),

@@ -437,10 +437,25 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	return r < 0 ? r : (ssize_t)(file->writer.data_bytes - before);
 }
 
+void seam_drain_drop_waiting(struct seam_drain *d)
+{
+	uint32_t event;
+
+	while (d->stacks && (event = seam_live_stacks_drop(d->stacks)) !=
+			    SEAM_NONE) {
+		d->file->losses.n_unwritten++;
+		d->file->counts.n_samples--;
+		d->file->by_event[event].n_samples--;
+	}
+}
+
 void seam_drain_discard(struct seam_drain *d)
 {
 	seam_data_file_mark(d->file);
 	gather(d);
 	release(d);
 	seam_data_file_revert(d->file);
+	/* those of this round: the counts are reverted */
+	while (d->stacks && seam_live_stacks_drop(d->stacks) != SEAM_NONE)
+		;
 }

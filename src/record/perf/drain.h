@@ -77,6 +77,12 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,
 		      const struct seam_ring_header *header);
 
+/*
+ * A write has failed: samples that wait are not written either.  Once, before
+ * the file's counts are those of what is left of it.
+ */
+void seam_drain_drop_waiting(struct seam_drain *d);
+
 /* After a write has failed: empty the rings, and count the records. */
 void seam_drain_discard(struct seam_drain *d);
 

@@ -284,11 +284,15 @@ static int read_vdso(struct seam_mapped_cfi *file)
 static uint32_t add_file(struct seam_cfi_files *files,
 			 const struct seam_perf_mapping *m)
 {
+	uint16_t *n = &files->of_process[(uint32_t)m->pid %
+					 SEAM_CFI_FILES_COUNTERS];
 	struct seam_mapped_cfi *file;
 	uint32_t id;
 
-	if (files->files.n >= SEAM_CFI_FILES_MAX)
+	if (files->files.n >= SEAM_CFI_FILES_MAX ||
+	    *n >= SEAM_CFI_FILES_MAX_OF_PROCESS)
 		return SEAM_NONE;
+	++*n;
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return SEAM_NONE;

@@ -27,6 +27,8 @@
 
 enum {
 	SEAM_CFI_FILES_MAX = 8192,
+	SEAM_CFI_FILES_MAX_OF_PROCESS = 1024,
+	SEAM_CFI_FILES_COUNTERS = 4096,
 	SEAM_CFI_FILES_MAX_OPEN = 512,	/* descriptors */
 	SEAM_CFI_FILES_MAX_TRIES = 4,	/* to open a file */
 };
@@ -60,6 +62,8 @@ struct seam_cfi_files {
 	struct seam_helper *helper;	/* started with the first job */
 	SEAM_ARRAY(struct seam_mapped_cfi *) files;
 	struct seam_index index;
+	/* Files that a process was the first to map; by pid. */
+	uint16_t of_process[SEAM_CFI_FILES_COUNTERS];
 	size_t n_open;			/* descriptors, or jobs for one */
 	uint64_t n_bytes;
 	uint64_t n_changes;		/* files that are no longer OPENING */

@@ -12,8 +12,6 @@
 #include <sys/mman.h>
 
 enum {
-	/* Bytes after its start that an entry point without CFI may have. */
-	ENTRY_BYTES = 96,
 	/* A stack that is less deep than this part of a copy is not learned. */
 	LEARNED_PART = 8,
 	IS_JVM = 1,		/* flag of a mapping */
@@ -82,8 +80,8 @@ static bool find_code(void *context, uint64_t addr,
 		return !v->is_pending || v->is_last_try;
 	code->id = seam_unwind_rows_find(&file->rows, file_addr);
 	code->rules = &file->rows.rules;
-	code->is_entry = code->id == SEAM_UNWIND_NO_CFI && file->cfi.entry &&
-			 file_addr - file->cfi.entry < ENTRY_BYTES;
+	code->is_entry = code->id == SEAM_UNWIND_NO_CFI &&
+			 seam_cfi_file_is_entry(&file->cfi, file_addr);
 	return true;
 }
 
@@ -397,15 +395,15 @@ void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 /* Try the waiting samples again. */
 static void try_again(struct seam_live_stacks *stacks, bool all)
 {
-	struct seam_waiting_sample *one, *next;
+	struct seam_waiting_samples again = stacks->waiting;
+	struct seam_waiting_sample *one;
 
-	one = seam_waiting_samples_take(&stacks->waiting);
-	for (; one; one = next) {
+	stacks->waiting = (struct seam_waiting_samples) { 0 };
+	while ((one = seam_waiting_samples_take_first(&again))) {
 		struct view v = { .stacks = stacks, .is_last_try = all };
 		struct seam_perf_sample sample;
 		bool is_done = true;
 
-		next = one->next;
 		/* it was read before, but its copy is shorter */
 		if (read_sample(stacks, one->event, one->record, &sample)) {
 			v.map = one->map ? one->map :
@@ -448,6 +446,18 @@ bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd)
 	if (stacks->files.helper)
 		*fd = seam_helper_fd(stacks->files.helper, is_busy);
 	return is_busy;
+}
+
+uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks)
+{
+	struct seam_waiting_sample *one =
+		seam_waiting_samples_take_first(&stacks->waiting);
+	uint32_t event = one ? one->event : SEAM_NONE;
+
+	if (one)
+		seam_process_maps_put(&stacks->maps, one->map);
+	free(one);
+	return event;
 }
 
 void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
@@ -518,14 +528,8 @@ int seam_live_stacks_init(struct seam_live_stacks *stacks,
 
 void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 {
-	struct seam_waiting_sample *one, *next;
-
-	one = seam_waiting_samples_take(&stacks->waiting);
-	for (; one; one = next) {
-		next = one->next;
-		seam_process_maps_put(&stacks->maps, one->map);
-		free(one);
-	}
+	while (seam_live_stacks_drop(stacks) != SEAM_NONE)
+		;
 	seam_cfi_files_fini(&stacks->files);
 	seam_process_maps_fini(&stacks->maps);
 	seam_stack_joins_fini(&stacks->joins);

@@ -100,6 +100,12 @@ void seam_live_stacks_copy(struct seam_live_stacks *stacks,
  */
 bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd);
 
+/*
+ * After a write has failed: drop the oldest waiting sample.  The index of its
+ * event; SEAM_NONE: none waits.
+ */
+uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks);
+
 /* How many samples wait: older records than written ones will follow. */
 static inline size_t
 seam_live_stacks_n_waiting(const struct seam_live_stacks *stacks)

@@ -6,6 +6,11 @@
 
 #include <stdlib.h>
 
+enum {
+	LEARNED_AT_ONCE = 32,
+	COUNTED = 1 << 16,	/* callers of a thread */
+};
+
 /* The frames before the one whose caller is looked for, as a hash. */
 struct join_context {
 	uint64_t tid;
@@ -37,6 +42,15 @@ static struct seam_stack_join *set_of(const struct seam_stack_joins *joins,
 	return &joins->items[(key >> 32) % n_sets * SEAM_STACK_JOIN_WAYS];
 }
 
+/* The table is larger than a cache: load the places of many keys at once. */
+static void prefetch(const struct seam_stack_joins *joins, uint64_t key)
+{
+	const struct seam_stack_join *set = set_of(joins, key);
+
+	__builtin_prefetch(&set[0], 1);
+	__builtin_prefetch(&set[SEAM_STACK_JOIN_WAYS - 1], 1);
+}
+
 static struct seam_stack_join *find(const struct seam_stack_joins *joins,
 				    uint64_t key)
 {
@@ -64,19 +78,44 @@ static struct seam_stack_join *place_of(const struct seam_stack_joins *joins,
 	return oldest;
 }
 
-static void enter(struct seam_stack_joins *joins, uint64_t key,
+static struct seam_stack_join_thread *
+thread_of(struct seam_stack_joins *joins, int32_t tid)
+{
+	return &joins->threads[(uint32_t)tid % SEAM_STACK_JOIN_THREADS];
+}
+
+/* What was longer ago counts less. */
+static void count(struct seam_stack_join_thread *thread, bool has_changed)
+{
+	thread->n_changed += has_changed;
+	thread->n_equal += !has_changed;
+	if (thread->n_equal < COUNTED && thread->n_changed < COUNTED)
+		return;
+	thread->n_equal /= 2;
+	thread->n_changed /= 2;
+}
+
+static bool is_steady(const struct seam_stack_join_thread *thread)
+{
+	return thread->n_equal >= SEAM_STACK_JOIN_STEADY &&
+	       thread->n_changed <= thread->n_equal / SEAM_STACK_JOIN_STEADY;
+}
+
+static void enter(struct seam_stack_joins *joins,
+		  struct seam_stack_join_thread *thread, uint64_t key,
 		  const struct seam_unwind_frame *caller, bool is_root)
 {
 	struct seam_stack_join *e = place_of(joins, key);
+	bool is_same = e->pc == caller->pc && e->sp == caller->sp &&
+		       e->is_root == is_root;
 
 	if (e->key != key) {
 		*e = (struct seam_stack_join) { .key = key };
-	} else if (e->pc != caller->pc || e->sp != caller->sp ||
-		   e->is_root != is_root) {
-		e->has_changed = true;
-		e->n_equal = 0;
-	} else if (e->n_equal < UINT16_MAX) {
-		e->n_equal++;
+	} else {
+		count(thread, !is_same);
+		e->has_changed |= !is_same;
+		e->n_equal = !is_same ? 0 : e->n_equal < UINT16_MAX ?
+			     e->n_equal + 1 : UINT16_MAX;
 	}
 	e->pc = caller->pc;
 	e->sp = caller->sp;
@@ -89,6 +128,8 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 {
 	bool is_complete = stack->end == SEAM_UNWIND_ROOT;
 	struct join_context c = { .tid = (uint32_t)tid };
+	struct seam_stack_join_thread *thread = thread_of(joins, tid);
+	uint64_t keys[LEARNED_AT_ONCE];
 
 	/* where a stack ended otherwise, its last frame may be a false one */
 	if (!is_complete && stack->end != SEAM_UNWIND_TRUNCATED)
@@ -99,18 +140,27 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 	if (!joins->items)
 		return;
 	joins->n_learned++;
-	for (size_t i = 1; i + 1 < stack->n; i++) {
-		uint64_t key = next_key(&c, &stack->frames[i]);
-
-		if (key)
-			enter(joins, key, &stack->frames[i + 1],
-			      is_complete && i + 2 == stack->n);
+	for (size_t i = 1, n; i + 1 < stack->n; i += n) {
+		n = stack->n - 1 - i;
+		n = n < LEARNED_AT_ONCE ? n : LEARNED_AT_ONCE;
+		for (size_t k = 0; k < n; k++) {
+			keys[k] = next_key(&c, &stack->frames[i + k]);
+			prefetch(joins, keys[k]);
+		}
+		for (size_t k = 0; k < n; k++)
+			if (keys[k])
+				enter(joins, thread, keys[k],
+				      &stack->frames[i + k + 1],
+				      is_complete && i + k + 2 == stack->n);
 	}
 }
 
 /* Whether the caller is likely to be the same still. */
-static bool is_reliable(const struct seam_stack_join *e)
+static bool is_reliable(const struct seam_stack_join *e,
+			const struct seam_stack_join_thread *thread)
 {
+	if (!e->has_changed && is_steady(thread))
+		return true;
 	return e->n_equal >= (e->has_changed ? SEAM_STACK_JOIN_EQUAL_AGAIN :
 					       SEAM_STACK_JOIN_EQUAL);
 }
@@ -119,6 +169,7 @@ size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
 				 struct seam_unwind_stack *stack)
 {
 	struct join_context c = { .tid = (uint32_t)tid };
+	const struct seam_stack_join_thread *thread = thread_of(joins, tid);
 	size_t first = stack->n, n = first;
 	uint64_t key = 0;
 
@@ -128,7 +179,8 @@ size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
 	while (joins->items && key && n < stack->max) {
 		const struct seam_stack_join *e = find(joins, key);
 
-		if (!e || !is_reliable(e) || e->sp <= stack->frames[n - 1].sp)
+		if (!e || !is_reliable(e, thread) ||
+		    e->sp <= stack->frames[n - 1].sp)
 			return 0;
 		stack->frames[n++] = (struct seam_unwind_frame) {
 			.pc = e->pc, .sp = e->sp,

@@ -79,11 +79,15 @@ bool seam_waiting_samples_add(struct seam_waiting_samples *waiting,
 }
 
 struct seam_waiting_sample *
-seam_waiting_samples_take(struct seam_waiting_samples *waiting)
+seam_waiting_samples_take_first(struct seam_waiting_samples *waiting)
 {
 	struct seam_waiting_sample *first = waiting->first;
 
-	*waiting = (struct seam_waiting_samples) { 0 };
+	if (!first)
+		return NULL;
+	waiting->first = first->next;
+	waiting->n--;
+	waiting->n_bytes -= first->bytes;
 	return first;
 }
 

@@ -40,11 +40,11 @@ bool seam_waiting_samples_add(struct seam_waiting_samples *waiting,
 			      const struct seam_perf_sample *sample,
 			      struct seam_process_map *map);
 
-/* Remove all of them, as a list that the caller frees one by one. */
+/* Remove the oldest, which the caller frees with its use of .map; or NULL. */
 struct seam_waiting_sample *
-seam_waiting_samples_take(struct seam_waiting_samples *waiting);
+seam_waiting_samples_take_first(struct seam_waiting_samples *waiting);
 
-/* Put one of the list back, at the end. */
+/* Put one back, at the end. */
 void seam_waiting_samples_put(struct seam_waiting_samples *waiting,
 			      struct seam_waiting_sample *one);
 
