@@ -225,8 +225,24 @@ static void code_is_read_up_to_an_address(void **state)
 	assert_int_equal(seam_cfi_file_code_before(&file, 0, bytes, 7), 0);
 	assert_int_equal(seam_cfi_file_code_before(&file, UINT64_MAX, bytes,
 						   7), 0);
+	/* the same with what was read before */
+	seam_cfi_file_keep_code(&file);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t i = 0; i < 3000; i++) {
+			uint8_t kept[7], read[7];
+			size_t n = seam_cfi_file_code_before(&file, start + i,
+							     kept, 7);
+
+			assert_int_equal(seam_cfi_file_code_before(
+				&whole, start + i, read, 7), n);
+			assert_memory_equal(kept + 7 - n, read + 7 - n, n);
+		}
+	}
 	seam_cfi_file_release_fd(&file);
-	assert_int_equal(seam_cfi_file_code_before(&file, start, bytes, 7), 0);
+	assert_int_equal(seam_cfi_file_code_before(&file, start + 4, bytes, 6),
+			 0);
+	assert_int_equal(seam_cfi_file_code_before(&file, start + 9000, bytes,
+						   7), 0);
 	seam_cfi_file_close(&file);
 }
 

@@ -110,8 +110,10 @@ static void submit(struct seam_cfi_files *files, uint32_t id);
 static void take_rows(struct seam_cfi_files *files,
 		      struct seam_mapped_cfi *file, struct cfi_job *j)
 {
-	files->n_bytes += j->cfi.n_owned_bytes;
+	files->n_bytes += j->cfi.n_owned_bytes +
+			  seam_unwind_rows_bytes(&j->rows);
 	file->cfi = j->cfi;
+	seam_cfi_file_keep_code(&file->cfi);
 	file->rows = j->rows;
 	file->state = SEAM_MAPPED_CFI_READY;
 	j->is_read = false;

@@ -458,8 +458,8 @@ static bool read_code(const struct seam_cfi_file *file, uint64_t offset,
 	return got == (ssize_t)n;
 }
 
-size_t seam_cfi_file_code_before(const struct seam_cfi_file *file,
-				 uint64_t addr, uint8_t *bytes, size_t max)
+static size_t read_code_before(const struct seam_cfi_file *file, uint64_t addr,
+			       uint8_t *bytes, size_t max)
 {
 	const struct seam_segment *segment =
 		addr ? segment_at(file, addr - 1) : NULL;
@@ -470,6 +470,34 @@ size_t seam_cfi_file_code_before(const struct seam_cfi_file *file,
 	n = addr - segment->addr < max ? addr - segment->addr : max;
 	return read_code(file, segment->offset + (addr - segment->addr) - n,
 			 bytes + max - n, n) ? n : 0;
+}
+
+size_t seam_cfi_file_code_before(const struct seam_cfi_file *file,
+				 uint64_t addr, uint8_t *bytes, size_t max)
+{
+	uint64_t hash = addr * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	size_t i = hash % SEAM_CFI_CODE_SLOTS, n;
+
+	if (!file->code || max != sizeof(file->code->slots[i].bytes))
+		return read_code_before(file, addr, bytes, max);
+	if (addr && file->code->slots[i].addr == addr) {
+		memcpy(bytes, file->code->slots[i].bytes, max);
+		return file->code->slots[i].n;
+	}
+	n = read_code_before(file, addr, bytes, max);
+	/* one that would have waited is tried again */
+	if (n) {
+		file->code->slots[i].addr = addr;
+		file->code->slots[i].n = (uint8_t)n;
+		memcpy(file->code->slots[i].bytes, bytes, max);
+	}
+	return n;
+}
+
+void seam_cfi_file_keep_code(struct seam_cfi_file *file)
+{
+	if (!file->code)
+		file->code = calloc(1, sizeof(*file->code));
 }
 
 void seam_cfi_file_release_fd(struct seam_cfi_file *file)
@@ -485,6 +513,7 @@ void seam_cfi_file_close(struct seam_cfi_file *file)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(file->owned); i++)
 		free(file->owned[i]);
 	free(file->image);
+	free(file->code);
 	free(file->segments.items);
 	*file = (struct seam_cfi_file) { .fd = -1 };
 }

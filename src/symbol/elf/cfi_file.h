@@ -32,8 +32,17 @@ enum {
 	SEAM_CFI_MAX_BYTES = 64 << 20,	/* of a section, unpacked */
 	SEAM_CFI_MAX_SEGMENTS = 128,
 	SEAM_CFI_MAX_IMAGE = 1 << 20,
+	SEAM_CFI_CODE_SLOTS = 1024,	/* 16 KiB */
 	/* _start() of a program calls main, or does not return, by then. */
 	SEAM_CFI_ENTRY_BYTES = 96,
+};
+
+/* Bytes of code that were read, by address; no chains. */
+struct seam_cfi_code {
+	struct {
+		uint64_t addr;		/* after the bytes; 0: a free slot */
+		uint8_t n, bytes[7];
+	} slots[SEAM_CFI_CODE_SLOTS];
 };
 
 /* Zeroed is valid and closed, but for @fd. */
@@ -52,6 +61,7 @@ struct seam_cfi_file {
 	bool may_wait;			/* the caller's: code is read even so */
 	uint8_t *image;			/* owned */
 	size_t image_bytes;
+	struct seam_cfi_code *code;	/* NULL: each byte is read again */
 	uint8_t *owned[3];		/* the bytes of .eh and .debug */
 	size_t n_owned_bytes;
 };
@@ -92,6 +102,13 @@ static inline bool seam_cfi_file_is_entry(const struct seam_cfi_file *file,
 {
 	return file->entry && addr - file->entry < SEAM_CFI_ENTRY_BYTES;
 }
+
+/*
+ * Keep the bytes of code that are read: a stack of V8's code has ten frames
+ * that are left by their frame pointers, at a system call each.  From then on
+ * only one thread at a time may read code.  Without memory nothing changes.
+ */
+void seam_cfi_file_keep_code(struct seam_cfi_file *file);
 
 /* Give the descriptor back: there are no bytes of code from then on. */
 void seam_cfi_file_release_fd(struct seam_cfi_file *file);

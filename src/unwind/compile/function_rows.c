@@ -12,6 +12,7 @@ struct compiling {
 	struct seam_unwind_functions *functions;
 	struct seam_unwind_rules *rules;
 	uint64_t start;
+	size_t first;		/* of its rows */
 };
 
 static int append(struct seam_unwind_functions *f, uint64_t offset, int id)
@@ -28,16 +29,20 @@ static int append_row(void *context, uint64_t start,
 		      const struct seam_unwind_row *row)
 {
 	struct compiling *c = context;
+	struct seam_unwind_functions *f = c->functions;
 	int id = seam_unwind_rules_intern(c->rules, row);
 
-	return id < 0 ? id : append(c->functions, start - c->start, id);
+	/* the same rules as before need no row */
+	if (id >= 0 && f->ids.n > c->first && f->ids.items[f->ids.n - 1] == id)
+		return 0;
+	return id < 0 ? id : append(f, start - c->start, id);
 }
 
 static int run(struct seam_unwind_functions *f,
 	       const struct seam_eh_frame *frame,
 	       const struct seam_eh_fde *fde, struct seam_unwind_rules *rules)
 {
-	struct compiling c = { f, rules, fde->start };
+	struct compiling c = { f, rules, fde->start, f->starts.n };
 	uint64_t bytes = fde->instructions.size + fde->cie.instructions.size;
 
 	if (bytes > f->bytes_left || fde->end - fde->start > UINT32_MAX)
