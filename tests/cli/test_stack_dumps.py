@@ -306,6 +306,25 @@ def test_a_static_program():
     check_program(build("static_program", C_PROGRAM, "-static"), "500")
 
 
+def test_debug_frame_in_the_file_compressed_and_in_a_debug_file():
+    flags = ("-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+    own = build("in_the_file", C_PROGRAM, *flags)
+    packed = build("packed", C_PROGRAM, *flags, "-gz=zlib")
+    apart = build("apart", C_PROGRAM, *flags)
+    run("objcopy", "--only-keep-debug", apart, apart + ".debug")
+    run("strip", "-s", apart)
+    run("objcopy", "--add-gnu-debuglink=apart.debug", apart)
+    for program in own, packed, apart:
+        assert "eh_frame_hdr" in run("readelf", "-SW", program).stdout
+        data = record("debug.data", program, "300")
+        loaded = Loaded(data)
+        n = len(loaded.all())
+        assert n > 20 and loaded.ends["complete"] >= 0.98 * n, \
+            (program, n, loaded.ends, loaded.modules)
+    os.unlink(apart + ".debug")
+    assert Loaded(data).ends["without_cfi"] > n / 2
+
+
 def test_cxx_exceptions():
     names = check_program(build("cxx_program", CXX_PROGRAM), "3000")
     assert any("thrower" in name for name in names), names

@@ -158,7 +158,6 @@ static void find_mapped(struct seam_code_space *s, struct seam_code_at *at,
 
 static void find(struct seam_code_space *s, struct seam_code_at *at)
 {
-	uint64_t from = 0, to = UINT64_MAX;
 	struct seam_jit_location jit;
 	bool is_jit;
 	const struct seam_vma *vma = seam_spaces_find(s->spaces, s->space,
@@ -166,11 +165,10 @@ static void find(struct seam_code_space *s, struct seam_code_at *at)
 						      &at->from_ns,
 						      &at->to_ns);
 
-	if (s->jit)
-		seam_jit_code_stable_span(s->jit, s->pid, s->time_ns, &from,
-					  &to);
-	at->from_ns = from > at->from_ns ? from : at->from_ns;
-	at->to_ns = to < at->to_ns ? to : at->to_ns;
+	if (s->jit_from_ns > at->from_ns)
+		at->from_ns = s->jit_from_ns;
+	if (s->jit_to_ns < at->to_ns)
+		at->to_ns = s->jit_to_ns;
 	is_jit = s->jit && seam_jit_code_find_object(s->jit, s->pid, at->addr,
 						     s->time_ns, &jit);
 	/* A perf map has less than the symbols of a file. */
@@ -185,6 +183,25 @@ static void find(struct seam_code_space *s, struct seam_code_at *at)
 	at->id = jit.object;
 	at->pos = jit.offset;
 	find_jit_rule(s, at);
+}
+
+void seam_code_space_enter(struct seam_code_space *s, uint32_t space,
+			   int32_t pid, uint64_t time_ns)
+{
+	bool is_stable = pid == s->pid && s->jit_from_ns <= time_ns &&
+			 time_ns < s->jit_to_ns;
+
+	s->space = space;
+	s->pid = pid;
+	s->time_ns = time_ns;
+	s->needed = SEAM_NONE;
+	if (is_stable)
+		return;
+	s->jit_from_ns = 0;
+	s->jit_to_ns = UINT64_MAX;
+	if (s->jit)
+		seam_jit_code_stable_span(s->jit, pid, time_ns,
+					  &s->jit_from_ns, &s->jit_to_ns);
 }
 
 /* Fibonacci hashing: a collision costs a look-up and nothing else. */

@@ -50,10 +50,11 @@ struct seam_code_space {
 	const struct seam_code_files *files;
 	struct seam_jit_code *jit;
 
-	/* The stack that is walked: */
+	/* The stack that is walked, see seam_code_space_enter(): */
 	uint32_t space;
 	int32_t pid;
 	uint64_t time_ns;
+	uint64_t jit_from_ns, jit_to_ns;	/* JIT code does not change */
 
 	uint32_t needed;		/* a module to be opened; SEAM_NONE */
 	bool is_debug_needed;		/* its debug file */
@@ -63,6 +64,10 @@ struct seam_code_space {
 	struct seam_code_at *cache;	/* NULL before the first */
 	int error;			/* 0 or -ENOMEM */
 };
+
+/* Look up in address space @space of process @pid at @time_ns from now on. */
+void seam_code_space_enter(struct seam_code_space *code, uint32_t space,
+			   int32_t pid, uint64_t time_ns);
 
 /*
  * The code at @addr in the process and at the time of the stack; valid until

@@ -178,10 +178,7 @@ static void enter(struct seam_dump_walk *w, uint32_t sample, int32_t pid)
 				s->time_ns[sample]))
 		w->at = seam_tasks_find(w->dumps->tasks, s->thread[sample],
 					s->time_ns[sample]);
-	w->space.space = w->at.space;
-	w->space.pid = pid;
-	w->space.time_ns = s->time_ns[sample];
-	w->space.needed = SEAM_NONE;
+	seam_code_space_enter(&w->space, w->at.space, pid, s->time_ns[sample]);
 }
 
 /* In the kernel, the user registers are those of its entry. */
