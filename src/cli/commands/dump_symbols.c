@@ -2,6 +2,7 @@
 /* dump_symbols.c - print addresses with their frames; see dump_symbols.h */
 #include "cli/commands/dump_symbols.h"
 
+#include <elf.h>
 #include <linux/perf_event.h>
 
 #include "wire/perf/perf_registers.h"
@@ -69,11 +70,14 @@ static uint32_t put_entry(const struct seam_profile *profile,
 }
 
 /* Whether the user part of the stack is of the sample's copy of it. */
-static bool is_unwound(const struct seam_perf_sample *sample)
+static bool is_unwound(const struct seam_profile *profile,
+		       const struct seam_perf_sample *sample)
 {
 	uint64_t columns[SEAM_PERF_X86_64_COLUMNS], known;
 
 	return sample->user_stack.size > 0 &&
+	       (profile->elf_machine == EM_X86_64 ||
+		profile->elf_machine == EM_NONE) &&
 	       seam_perf_registers_x86_64(&sample->user_regs, columns, &known);
 }
 
@@ -83,7 +87,7 @@ static uint32_t put_recorded(const struct seam_profile *profile,
 			     const struct seam_perf_sample *sample,
 			     uint32_t stack)
 {
-	bool is_kept = is_unwound(sample), has_name = true;
+	bool is_kept = is_unwound(profile, sample), has_name = true;
 
 	for (size_t i = 0; i < sample->callchain.n; i++) {
 		uint64_t ip = seam_perf_u64(&sample->callchain, i);
