@@ -361,6 +361,14 @@ def test_a_file_that_was_replaced_ends_the_stack():
                for note in report["notes"]), report["notes"]
 
 
+def test_any_number_of_cores_gives_the_same():
+    data = record("cores.data", build("cores", C_PROGRAM), "400")
+    one, all_of_them = (run(*words, PRINT_STACKS, data)
+                        for words in (["taskset", "-c", "0"], []))
+    assert one.stdout == all_of_them.stdout != ""
+    assert one.stderr == all_of_them.stderr
+
+
 def test_inject_keeps_registers_and_stacks():
     data = record("inject.data", build("injected", C_PROGRAM), "200")
     run(SEAM, "inject", "-q", "-o", "injected.seam", data)

@@ -154,7 +154,7 @@ bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 
 /*
  * The same without file and line.  The code is indexed, and nothing is added
- * meanwhile: then any number of threads may look up.
+ * meanwhile: then any number of threads may look up, the span below too.
  */
 bool seam_jit_code_find_object(const struct seam_jit_code *jit, int32_t pid,
 			       uint64_t addr, uint64_t time_ns,
