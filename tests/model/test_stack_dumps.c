@@ -377,6 +377,14 @@ static void the_kernels_user_chain_goes_on_where_the_copy_ends(void **state)
 	assert_true(cut.profile.stack_counts
 		    .n_frames[SEAM_STACK_BY_KERNEL] > 1);
 	unload(&cut);
+	/* it ends where it leaves the code, and is not complete then */
+	made.chain[made.n_chain++] = 4096;
+	load_one(&cut, &made);
+	assert_string_equal(stack_text(&cut, 0, NULL),
+			    stack_text(&whole, 0, NULL));
+	assert_int_equal(cut.profile.stack_counts.n_continued, 0);
+	assert_int_equal(ended(&cut, SEAM_STACK_COMPLETE), 0);
+	unload(&cut);
 	unload(&whole);
 }
 

@@ -21,7 +21,8 @@ struct recorded {
 	size_t n_kernel;		/* before the user's marker */
 	const uint64_t *user;		/* after it */
 	size_t n_user;
-	size_t rest;			/* of these, what goes on */
+	size_t rest, n_rest;		/* of these, what goes on */
+	bool is_whole;			/* to the root, as far as is known */
 };
 
 static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
@@ -46,18 +47,23 @@ static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
 }
 
 /*
- * Whether the rest of the chain leads to the root, as far as can be said: its
- * last address is in code, and the kernel's limit did not cut it.
+ * What goes on after @stack, as far as it is in code.  It is whole unless the
+ * kernel's limit @max_stack cut it, which does not count the marks of contexts.
  */
-static bool is_whole(struct seam_dump_walk *w, const struct recorded *c,
-		     uint16_t max_stack)
+static void find_rest(struct seam_dump_walk *w, struct recorded *c,
+		      const struct seam_unwind_stack *stack,
+		      uint16_t max_stack)
 {
-	/* the limit does not count the marks of contexts */
 	size_t n = c->n_kernel - (c->n_kernel > 0) + c->n_user;
+	size_t i = seam_unwind_kernel_rest(stack, c->user, c->n_user);
 
-	return n < (max_stack ? max_stack : PERF_MAX_STACK_DEPTH) &&
-	       seam_code_space_at(&w->space, c->user[c->n_user - 1] - 1)
-			->kind != SEAM_CODE_NONE;
+	for (c->rest = i; i < c->n_user; i++)
+		if (seam_code_space_at(&w->space, c->user[i] - 1)->kind ==
+		    SEAM_CODE_NONE)
+			break;
+	c->n_rest = i - c->rest;
+	c->is_whole = c->n_rest && i == c->n_user &&
+		      n < (max_stack ? max_stack : PERF_MAX_STACK_DEPTH);
 }
 
 /* -- counts ------------------------------------------------------------- */
@@ -96,16 +102,15 @@ static bool is_jvm(const struct seam_dump_walk *w)
 
 static void count_stack(struct seam_dump_walk *w,
 			const struct seam_unwind_stack *stack,
-			const struct recorded *c, uint16_t max_stack)
+			const struct recorded *c)
 {
-	size_t n_rest = c->n_user - c->rest;
 	enum seam_stack_end end = seam_unwind_counted_end(
 		(enum seam_unwind_end)stack->end);
 	const struct seam_code_at *at;
 
 	seam_unwind_count_frames(&w->counts, stack);
-	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += n_rest;
-	if (n_rest && is_whole(w, c, max_stack)) {
+	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += c->n_rest;
+	if (c->is_whole) {
 		w->counts.n_continued++;
 		end = SEAM_STACK_COMPLETE;
 	}
@@ -147,11 +152,11 @@ static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 			  const struct seam_unwind_stack *stack,
 			  const struct recorded *c)
 {
-	size_t n_rest = c->n_user - c->rest, n = c->n_kernel;
+	size_t n = c->n_kernel;
 	uint64_t *words;
 
 	w->words.n = 0;
-	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + stack->n + n_rest))
+	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + stack->n + c->n_rest))
 		return SEAM_NONE;
 	words = w->words.items;
 	if (n)
@@ -162,9 +167,9 @@ static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 	/* a precise event names its own instruction */
 	if (c->n_kernel == 0 && c->n_user)
 		words[1] = c->user[0];
-	if (n_rest)
-		memcpy(words + n, c->user + c->rest, 8 * n_rest);
-	return seam_callchains_add(&w->chains, pid, words, n + n_rest);
+	if (c->n_rest)
+		memcpy(words + n, c->user + c->rest, 8 * c->n_rest);
+	return seam_callchains_add(&w->chains, pid, words, n + c->n_rest);
 }
 
 /* -- samples ------------------------------------------------------------ */
@@ -222,6 +227,8 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 
 	enter(w, job->sample, sample->pid);
 	walk(w, job, sample, regs, &stack);
+	find_rest(w, &c, &stack, w->dumps->data->events.items[job->event]
+				 .attr.sample_max_stack);
 	if (w->space.error) {
 		w->error = w->space.error;
 		return;
@@ -232,9 +239,7 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 			w->error = -ENOMEM;
 		return;
 	}
-	c.rest = seam_unwind_kernel_rest(&stack, c.user, c.n_user);
-	count_stack(w, &stack, &c, w->dumps->data->events.items[job->event]
-					.attr.sample_max_stack);
+	count_stack(w, &stack, &c);
 	job->chain = add_chain(w, sample->pid, &stack, &c);
 	job->is_done = true;
 	if (job->chain == SEAM_NONE)
