@@ -254,24 +254,27 @@ static void put_name(FILE *out, const char *name, size_t size)
 	fputs("…", out);
 }
 
+/* The bytes of the first @n characters of @name. */
+static size_t bytes_of(const char *name, size_t n)
+{
+	size_t bytes = 0;
+
+	for (; name[bytes] && n; n--)
+		do {
+			bytes++;
+		} while (((unsigned char)name[bytes] & 0xc0) == 0x80);
+	return bytes;
+}
+
 /* The first @n characters of @name, the last an ellipsis if it is longer. */
 static void put_label(FILE *out, const char *name, size_t n)
 {
-	size_t bytes = 0, shown = 0;
+	size_t bytes = bytes_of(name, n);
 
-	while (name[bytes] && shown <= n) {
-		bytes++;
-		shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
-	}
-	if (!name[bytes] && shown <= n) {
-		seam_text_put(out, name, SEAM_TEXT_XML);
-		return;
-	}
-	for (bytes = 0, shown = 0; shown + 1 < n; ) {
-		bytes++;
-		shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
-	}
-	put_name(out, name, bytes < NAME_BYTES ? bytes : NAME_BYTES);
+	if (name[bytes])
+		bytes = bytes_of(name, n ? n - 1 : 0);
+	put_name(out, name, !name[bytes] || bytes < NAME_BYTES ? bytes :
+		 NAME_BYTES);
 }
 
 static void put_amount(const struct picture *p, const char *what,
@@ -280,8 +283,8 @@ static void put_amount(const struct picture *p, const char *what,
 	const struct seam_node *root = &p->tree.items[0];
 	char n[SEAM_NUMBER], share[SEAM_NUMBER], w[SEAM_NUMBER];
 
-	fprintf(p->out, "%s%s %s%s, %s", what, seam_format_count(n, samples),
-		seam_profile_noun(p->profile), samples == 1 ? "" : "s",
+	fprintf(p->out, "%s%s, %s", what,
+		seam_format_amount(n, samples, seam_profile_noun(p->profile)),
 		seam_format_percent(share, p->by_weight ? weight : samples,
 				    size_of(p, root)));
 	if (p->by_weight)
@@ -340,8 +343,8 @@ static void put_rest(const struct picture *p, uint32_t id)
 	if (!size)
 		return;
 	fprintf(p->out, "<g class=\"rest\" data-w=\"%" PRIu64 "\"><title>"
-		"%s narrow frame%s, not drawn\n", size,
-		seam_format_count(n, rest->n), rest->n == 1 ? "" : "s");
+		"%s, not drawn\n", size,
+		seam_format_amount(n, rest->n, "narrow frame"));
 	put_amount(p, "total ", rest->samples, rest->weight);
 	fputs("</title>", p->out);
 	put_rect(p, MARGIN + pixels(p, rest->x),
@@ -413,9 +416,8 @@ static void put_subtitle(const struct picture *p)
 	fputs(seam_summary_line(profile, root->samples, line, sizeof(line)),
 	      p->out);
 	if (p->n_small)
-		fprintf(p->out, "; %s narrow frame%s not drawn",
-			seam_format_count(n, p->n_small),
-			p->n_small == 1 ? "" : "s");
+		fprintf(p->out, "; %s not drawn",
+			seam_format_amount(n, p->n_small, "narrow frame"));
 	fputs("</text>\n", p->out);
 }
 

@@ -15,8 +15,10 @@
 #include "base/hash.h"
 #include "model/origin.h"
 
-/* Larger functions are rejected. */
-enum { MAX_CODE_BYTES = 64 << 20 };
+enum {
+	MAX_CODE_BYTES = 64 << 20,	/* larger functions are rejected */
+	MAX_ANCESTORS = 64,		/* hostile parents may form a cycle */
+};
 
 /* -- which functions ---------------------------------------------------- */
 
@@ -124,29 +126,23 @@ static bool is_wanted(const struct seam_annotating *a,
 
 /* -- bodies ------------------------------------------------------------- */
 
-static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
-			 struct seam_code_source source)
-{
-	/* Both or none: the two arrays have one length. */
-	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
-	    !SEAM_ARRAY_RESERVE(&a->sources, 1))
-		return SEAM_NONE;
-	a->to->bodies.items[a->to->bodies.n++] = body;
-	a->sources.items[a->sources.n++] = source;
-	return (uint32_t)a->to->bodies.n - 1;
-}
-
-static uint32_t find_body(const struct seam_annotating *a, uint32_t file,
-			  uint64_t offset, uint32_t object)
+/* The body with this source, added as @body if there is none. */
+static uint32_t body_of(struct seam_annotating *a, struct seam_annotated body,
+			struct seam_code_source source)
 {
 	for (uint32_t i = 0; i < a->sources.n; i++) {
 		const struct seam_code_source *s = &a->sources.items[i];
 
-		if (s->file == file && s->offset == offset &&
-		    s->object == object)
+		if (s->file == source.file && s->offset == source.offset &&
+		    s->object == source.object)
 			return i;
 	}
-	return SEAM_NONE;
+	/* Both or none: the two arrays have one length. */
+	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
+	    !SEAM_ARRAY_ADD(&a->sources, source))
+		return SEAM_NONE;
+	a->to->bodies.items[a->to->bodies.n++] = body;
+	return (uint32_t)a->to->bodies.n - 1;
 }
 
 /* All places of JIT object @object.  False: no memory. */
@@ -177,11 +173,8 @@ static uint32_t jit_body(struct seam_annotating *a,
 	const struct seam_code_object *c = &p->code_objects.items[code];
 	const struct seam_jit_object *o = seam_jit_code_object(p->jit->code,
 							       c->object);
-	uint32_t body = find_body(a, SEAM_NONE, 0, code);
-
-	if (body != SEAM_NONE)
-		return body;
-	body = add_body(a, (struct seam_annotated) {
+	size_t n = a->to->bodies.n;
+	uint32_t body = body_of(a, (struct seam_annotated) {
 		.symbol = seam_profile_text(p, f->name),
 		.module = seam_profile_path(p, f->module),
 		.layer = f->layer, .addr = c->start_addr,
@@ -197,8 +190,9 @@ static uint32_t jit_body(struct seam_annotating *a,
 			.is_big_endian = o->endian == SEAM_BIG,
 		},
 	});
-	return body != SEAM_NONE &&
-	       add_places(a, &a->to->bodies.items[body], c->object) ? body :
+
+	return body < n || (body != SEAM_NONE &&
+		add_places(a, &a->to->bodies.items[body], c->object)) ? body :
 	       SEAM_NONE;
 }
 
@@ -207,17 +201,13 @@ static uint32_t bare_body(struct seam_annotating *a,
 			  const struct seam_function *f, uint32_t file,
 			  const char *problem)
 {
-	uint32_t body = find_body(a, file, f->name, SEAM_NONE);
-
-	return body != SEAM_NONE ? body : add_body(a,
-		(struct seam_annotated) {
-			.symbol = seam_profile_text(a->profile, f->name),
-			.module = seam_profile_path(a->profile, f->module),
-			.layer = f->layer, .problem = problem,
-		}, (struct seam_code_source) {
-			.file = file, .offset = f->name,
-			.object = SEAM_NONE,
-		});
+	return body_of(a, (struct seam_annotated) {
+		.symbol = seam_profile_text(a->profile, f->name),
+		.module = seam_profile_path(a->profile, f->module),
+		.layer = f->layer, .problem = problem,
+	}, (struct seam_code_source) {
+		.file = file, .offset = f->name, .object = SEAM_NONE,
+	});
 }
 
 static const char *problem_of(struct seam_annotating *a, uint32_t file)
@@ -233,7 +223,7 @@ static uint32_t file_body(struct seam_annotating *a,
 			  const struct seam_function *f, uint32_t module,
 			  uint64_t addr, uint64_t *offset)
 {
-	uint32_t body, file = file_of(a, module);
+	uint32_t file = file_of(a, module);
 	struct seam_extent extent;
 
 	*offset = 0;
@@ -253,18 +243,14 @@ static uint32_t file_body(struct seam_annotating *a,
 	if (extent.size == 0 || extent.size > MAX_CODE_BYTES)
 		return bare_body(a, f, file, "its end is not known");
 	*offset = addr - extent.offset;
-	body = find_body(a, file, extent.offset, SEAM_NONE);
-	return body != SEAM_NONE ? body : add_body(a,
-		(struct seam_annotated) {
-			.symbol = a->window.is_requested ? a->symbol :
-				  seam_profile_text(a->profile, f->name),
-			.module = seam_profile_path(a->profile, f->module),
-			.layer = f->layer, .addr = extent.addr,
-			.size = extent.size,
-		}, (struct seam_code_source) {
-			.file = file, .offset = extent.offset,
-			.object = SEAM_NONE,
-		});
+	return body_of(a, (struct seam_annotated) {
+		.symbol = a->window.is_requested ? a->symbol :
+			  seam_profile_text(a->profile, f->name),
+		.module = seam_profile_path(a->profile, f->module),
+		.layer = f->layer, .addr = extent.addr, .size = extent.size,
+	}, (struct seam_code_source) {
+		.file = file, .offset = extent.offset, .object = SEAM_NONE,
+	});
 }
 
 /* -- counting ----------------------------------------------------------- */
@@ -312,34 +298,49 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 	return hit;
 }
 
+/* The last place in process @pid by @time_ns; NULL: none. */
+static struct seam_annotated_place *place_of(struct seam_annotated *body,
+					     int32_t pid, uint64_t time_ns)
+{
+	struct seam_annotated_place *last = NULL;
+
+	for (size_t i = 0; i < body->places.n; i++) {
+		struct seam_annotated_place *place = &body->places.items[i];
+
+		if (place->pid == pid && place->since_ns <= time_ns &&
+		    (!last || place->since_ns >= last->since_ns))
+			last = place;
+	}
+	return last;
+}
+
 /*
- * Count sample @i at the last place before it: of its own process if that has
- * one, else of any, because a forked child runs code at its parent's places.
+ * Count sample @i where the code was at its time: in its own process, else
+ * where its parent had it when it forked, and so on.
  */
 static void count_place(struct seam_annotating *a,
 			struct seam_annotated *body, size_t i)
 {
 	const struct seam_profile *p = a->profile;
-	int32_t pid = p->processes.items[p->threads.items[
-			p->samples.thread[i]].process].pid;
+	uint32_t process = p->threads.items[p->samples.thread[i]].process;
 	uint64_t time_ns = p->samples.time_ns[i];
-	struct seam_annotated_place *best = NULL;
+	struct seam_annotated_place *place = NULL;
 
-	for (size_t k = 0; k < body->places.n; k++) {
-		struct seam_annotated_place *place = &body->places.items[k];
-		bool is_own = place->pid == pid;
-
-		if (best && (place->since_ns > time_ns ||
-			     (best->pid == pid && !is_own)))
-			continue;
-		if (!best || (is_own && best->pid != pid) ||
-		    place->since_ns >= best->since_ns)
-			best = place;
-	}
-	if (!best)
+	if (body->places.n == 0)
 		return;
-	best->samples++;
-	best->weight += seam_samples_weight(&p->samples, i);
+	for (int depth = 0; !place && process != SEAM_NONE &&
+	     depth < MAX_ANCESTORS; depth++) {
+		const struct seam_process *at = &p->processes.items[process];
+
+		place = place_of(body, at->pid, time_ns);
+		if (at->start_ns && at->start_ns < time_ns)
+			time_ns = at->start_ns;
+		process = at->parent;
+	}
+	if (!place)
+		place = &body->places.items[0];
+	place->samples++;
+	place->weight += seam_samples_weight(&p->samples, i);
 }
 
 static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)

@@ -14,46 +14,54 @@
 
 #include "base/hash.h"
 
-static const char *number_name(const char *name, const char *what,
-			       int32_t number, char buf[SEAM_GROUP_NAME])
+const char *seam_group_text(const struct seam_profile *profile,
+			    enum seam_group group, uint32_t id)
 {
-	size_t size = strlen(name), digits;
-	char text[16];
+	switch (group) {
+	case SEAM_GROUP_COMM:
+		return seam_profile_text(profile, id);
+	case SEAM_GROUP_THREAD:
+		return seam_profile_text(profile,
+					 profile->threads.items[id].name);
+	case SEAM_GROUP_PROCESS:
+		return seam_profile_text(profile,
+					 profile->processes.items[id].name);
+	case SEAM_GROUP_CPU:
+		return "CPU";
+	case SEAM_GROUP_NONE:
+		break;
+	}
+	return "all";
+}
 
-	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32, number);
-	if (size >= digits && strcmp(name + size - digits, text) == 0)
-		return name;
-	snprintf(buf, SEAM_GROUP_NAME, "%.*s%s", SEAM_GROUP_NAME - 17,
-		 *name ? name : what, text);
-	return buf;
+int32_t seam_group_number(const struct seam_profile *profile,
+			  enum seam_group group, uint32_t id)
+{
+	return group == SEAM_GROUP_THREAD ? profile->threads.items[id].tid :
+	       group == SEAM_GROUP_PROCESS ? profile->processes.items[id].pid :
+	       group == SEAM_GROUP_CPU && id != UINT16_MAX ? (int32_t)id : -1;
 }
 
 const char *seam_group_name(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id,
 			    char buf[SEAM_GROUP_NAME])
 {
-	const struct seam_process *process;
-	const struct seam_thread *thread;
+	const char *name = seam_group_text(profile, group, id);
+	size_t size = strlen(name), digits;
+	char text[16];
 
-	switch (group) {
-	case SEAM_GROUP_COMM:
-		return seam_profile_text(profile, id);
-	case SEAM_GROUP_THREAD:
-		thread = &profile->threads.items[id];
-		return number_name(seam_profile_text(profile, thread->name),
-				   "thread", thread->tid, buf);
-	case SEAM_GROUP_PROCESS:
-		process = &profile->processes.items[id];
-		return number_name(seam_profile_text(profile, process->name),
-				   "process", process->pid, buf);
-	case SEAM_GROUP_CPU:
-		snprintf(buf, SEAM_GROUP_NAME, id == UINT16_MAX ?
-			 "CPU unknown" : "CPU %" PRIu32, id);
-		return buf;
-	case SEAM_GROUP_NONE:
-		break;
-	}
-	return "all";
+	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM)
+		return name;
+	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32,
+				  seam_group_number(profile, group, id));
+	if (group == SEAM_GROUP_CPU && id == UINT16_MAX)
+		return "CPU unknown";
+	if (size >= digits && strcmp(name + size - digits, text) == 0)
+		return name;
+	snprintf(buf, SEAM_GROUP_NAME, "%.*s%s", SEAM_GROUP_NAME - 17,
+		 *name ? name : group == SEAM_GROUP_THREAD ? "thread" :
+		 "process", text);
+	return buf;
 }
 
 struct tally_pass {
@@ -169,18 +177,17 @@ static int by_group_and_stack(const void *a, const void *b)
 	       SEAM_COMPARE(x->stack, y->stack);
 }
 
-static int make(struct tally_pass *pass, uint32_t event)
+static int make(struct tally_pass p, uint32_t event)
 {
-	const struct seam_selected *selected = pass->selected;
-	struct seam_tallies *tallies = pass->tallies;
-	struct tally_pass p = *pass;
+	size_t n_stacks = p.selected->n_stacks;
+	struct seam_tallies *tallies = p.tallies;
 	int rc;
 
 	*tallies = (struct seam_tallies) { 0 };
-	p.last = malloc(selected->n_stacks * sizeof(*p.last));
+	p.last = malloc(n_stacks * sizeof(*p.last));
 	if (!p.last)
 		return -ENOMEM;
-	memset(p.last, 0xff, selected->n_stacks * sizeof(*p.last));
+	memset(p.last, 0xff, n_stacks * sizeof(*p.last));
 	rc = count_all(&p, event);
 	free(p.last);
 	seam_index_fini(&p.index);
@@ -201,23 +208,19 @@ int seam_tallies_make(struct seam_tallies *tallies,
 		      const struct seam_selected *selected, uint32_t event,
 		      enum seam_group group)
 {
-	struct tally_pass p = {
+	return make((struct tally_pass) {
 		.selected = selected, .tallies = tallies, .group = group,
-	};
-
-	return make(&p, event);
+	}, event);
 }
 
 int seam_tallies_make_by(struct seam_tallies *tallies,
 			 struct seam_groups *groups,
 			 const struct seam_selected *selected, uint32_t event)
 {
-	struct tally_pass p = {
+	return make((struct tally_pass) {
 		.selected = selected, .tallies = tallies, .groups = groups,
 		.group = SEAM_GROUP_COMM,	/* of any kind but none */
-	};
-
-	return make(&p, event);
+	}, event);
 }
 
 int seam_tallies_name(struct seam_tallies *tallies,

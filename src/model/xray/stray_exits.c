@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* stray_exits.c - replay of the rest of a thread; see stray_exits.h */
-#include "model/xray/stray_exits.h"
+/*
+ * stray_exits.c - find stray exits by looking ahead
+ *
+ * An exit of a function without an open call either ends a call that began
+ * before the log, and then all open calls have ended too, or it is stray: an
+ * exit of an open call follows.  One pass over the rest of the thread, from its
+ * first such exit on, decides that for all of them.  The pass ends no call at
+ * such an exit: a call with an exit of its own later was open all the time, and
+ * a call without one changes no result.
+ *
+ * The exit of a call under the top one ends the calls above, as an exception
+ * does; but it is stray where the top call's own exit comes next.  Only a few
+ * records are read to decide that.
+ */
+#include "model/xray/calls.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -101,7 +114,8 @@ static int set_not_stray(struct seam_calls *calls, const struct follower *f)
 	return 0;
 }
 
-static int find(struct seam_calls *calls, const struct seam_xray_event *event)
+int seam_calls_find_strays(struct seam_calls *calls,
+			   const struct seam_xray_event *event)
 {
 	struct follower *f = calloc(1, sizeof(*f));
 	int r;
@@ -138,8 +152,8 @@ static bool is_last(struct lookahead *l, const struct seam_xray_event *event,
 	return ++l->n_seen == NEARBY;
 }
 
-static uint32_t next(struct seam_calls *calls,
-		     const struct seam_xray_event *event)
+uint32_t seam_calls_next_exit(struct seam_calls *calls,
+			      const struct seam_xray_event *event)
 {
 	const struct seam_xray_batch *batch = calls->batch;
 	struct follower *f = NULL;
@@ -166,7 +180,3 @@ out:
 	free(f);
 	return function;
 }
-
-const struct seam_calls_ahead seam_stray_exits = {
-	.find = find, .next = next,
-};
