@@ -182,6 +182,7 @@ static void connect_readers(struct seam_session *s)
 	s->jit.bundle = &s->recording.bundle;
 	s->jit.sideband_id = seam_sources_sideband_id(&s->sources);
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
+	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
 	s->new_threads.file = &s->recording.data;
 }
