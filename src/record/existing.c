@@ -184,11 +184,9 @@ static int list_processes(const struct seam_session *s,
 		return 0;
 	for (size_t i = 0; i < tids->n; i++) {
 		int pid = seam_targets_process(tids->items[i]);
-		bool known = pid == 0;
 
-		for (size_t k = 0; k < pids->n && !known; k++)
-			known = pids->items[k] == pid;
-		if (!known && seam_number_list_add(pids, pid) < 0)
+		if (pid && !seam_number_list_has(pids, pid) &&
+		    seam_number_list_add(pids, pid) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -3,6 +3,7 @@
 #include "record/loop.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "record/proc/targets.h"
 
 #include <errno.h>
@@ -246,8 +247,7 @@ static void drop_pending_signals(struct seam_loop *loop)
 
 void seam_loop_fini(struct seam_loop *loop)
 {
-	if (loop->epoll >= 0)
-		close(loop->epoll);
+	seam_file_close_fd(loop->epoll);
 	if (loop->signals >= 0) {
 		drop_pending_signals(loop);
 		close(loop->signals);

@@ -599,7 +599,6 @@ void seam_bundle_remove(struct seam_bundle *bundle)
 
 void seam_bundle_close(struct seam_bundle *bundle)
 {
-	if (bundle->dir >= 0)
-		close(bundle->dir);
+	seam_file_close_fd(bundle->dir);
 	bundle->dir = -1;
 }

@@ -3,6 +3,7 @@
 #include "record/bundle/bundle_left.h"
 
 #include "base/base.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,8 +83,8 @@ static bool is_begun(int dir)
 	}
 	if (names)
 		closedir(names);
-	else if (copy >= 0)
-		close(copy);
+	else
+		seam_file_close_fd(copy);
 	return is;
 }
 

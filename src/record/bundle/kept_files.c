@@ -2,6 +2,7 @@
 /* kept_files.c - the list of files, and the order of jobs; see kept_files.h */
 #include "record/bundle/kept_files.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "record/bundle/kept_file_jobs.h"
 #include "symbol/elf/build_id.h"
@@ -289,8 +290,7 @@ void seam_kept_files_fini(struct seam_kept_files *kept)
 {
 	seam_helper_free(kept->helper);
 	for (size_t i = 0; i < kept->files.n; i++) {
-		if (kept->files.items[i].fd >= 0)
-			close(kept->files.items[i].fd);
+		seam_file_close_fd(kept->files.items[i].fd);
 		free(kept->files.items[i].path);
 	}
 	free(kept->files.items);

@@ -2,6 +2,8 @@
 /* kept_jit.c - open runtimes, copy their dumps and maps; see kept_jit.h */
 #include "record/bundle/kept_jit.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -262,8 +264,7 @@ static void copy_free(struct seam_helper_job *job)
 	struct jit_copy_job *c = (struct jit_copy_job *)job;
 
 	seam_target_close(&c->target);
-	if (c->folder >= 0)
-		close(c->folder);
+	seam_file_close_fd(c->folder);
 	free(c->marker);
 	free(c);
 }

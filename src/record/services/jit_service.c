@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 enum {
 	MAX_PROCESSES = 128,	/* of one program at a time; it and its forks */
@@ -104,8 +105,7 @@ int seam_jit_service_copy(const struct seam_jit_service *jit,
 		return 0;
 	folder = seam_bundle_folder(bundle, "jit", err);
 	r = folder < 0 ? folder : seam_jit_dumps_copy(&jit->dumps, folder, err);
-	if (folder >= 0)
-		close(folder);
+	seam_file_close_fd(folder);
 	return r;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "symbol/jit/jit_find.h"
 
 /* Offsets of the fields that are overwritten. */
@@ -47,8 +48,7 @@ static uint32_t own_machine(void)
 	if (fd < 0 || pread(fd, &machine, sizeof(machine),
 			    offsetof(Elf64_Ehdr, e_machine)) < 0)
 		machine = EM_NONE;
-	if (fd >= 0)
-		close(fd);
+	seam_file_close_fd(fd);
 	return machine;
 }
 
@@ -98,29 +98,18 @@ static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
 /* All bytes or none: a part would make those after it unreadable. */
 static int append(struct seam_jit_dump_file *file)
 {
-	const uint8_t *p = file->pending.items;
-	size_t left = file->pending.n;
+	int r;
 
-	if (file->fd < 0 || file->n_bytes + left > SEAM_JIT_MAX_BYTES)
+	if (file->fd < 0 ||
+	    file->n_bytes + file->pending.n > SEAM_JIT_MAX_BYTES)
 		return -EFBIG;
-	while (left) {
-		ssize_t n = pwrite(file->fd, p, left, (off_t)(file->n_bytes +
-				   file->pending.n - left));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			int r = n < 0 ? -errno : -EIO;
-
-			if (ftruncate(file->fd, (off_t)file->n_bytes))
-				file->fd = (close(file->fd), -1);
-			return r;
-		}
-		p += n;
-		left -= (size_t)n;
-	}
-	file->n_bytes += file->pending.n;
-	return 0;
+	r = seam_file_write_at(file->fd, file->pending.items, file->pending.n,
+			       file->n_bytes, "a dump", NULL);
+	if (r == 0)
+		file->n_bytes += file->pending.n;
+	else if (ftruncate(file->fd, (off_t)file->n_bytes))
+		file->fd = (close(file->fd), -1);
+	return r;
 }
 
 /* A file stays open: free the memory that one large piece took. */
@@ -157,51 +146,27 @@ void seam_jit_dumps_write(struct seam_jit_dumps *dumps)
 		write_file(dumps, &dumps->files.items[i]);
 }
 
-static int copy_one(const struct seam_jit_dump_file *file, int folder,
-		    struct seam_err *err)
-{
-	off_t in = 0, out = 0;
-	char name[32];
-	int to;
-
-	snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", file->pid);
-	to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
-		    O_CLOEXEC, 0600);
-	while (to >= 0 && (uint64_t)in < file->n_bytes) {
-		ssize_t n = copy_file_range(file->fd, &in, to, &out,
-				(size_t)(file->n_bytes - (uint64_t)in), 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			errno = n < 0 ? errno : EIO;
-			close(to);
-			to = -1;
-		}
-	}
-	if (to < 0)
-		return seam_err_set(err, -errno, "cannot copy '%s': %s", name,
-				    strerror(errno));
-	close(to);
-	return 0;
-}
-
 int seam_jit_dumps_copy(const struct seam_jit_dumps *dumps, int folder,
 			struct seam_err *err)
 {
+	char name[32];
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < dumps->files.n; i++)
-		if (dumps->files.items[i].fd >= 0)
-			r = copy_one(&dumps->files.items[i], folder, err);
+	for (size_t i = 0; r == 0 && i < dumps->files.n; i++) {
+		const struct seam_jit_dump_file *file = &dumps->files.items[i];
+
+		if (file->fd < 0)
+			continue;
+		snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", file->pid);
+		r = seam_jit_copy(file->fd, folder, name, file->n_bytes, err);
+	}
 	return r;
 }
 
 void seam_jit_dumps_fini(struct seam_jit_dumps *dumps)
 {
 	for (size_t i = 0; i < dumps->files.n; i++) {
-		if (dumps->files.items[i].fd >= 0)
-			close(dumps->files.items[i].fd);
+		seam_file_close_fd(dumps->files.items[i].fd);
 		free(dumps->files.items[i].pending.items);
 	}
 	for (size_t i = 0; i < dumps->groups.n; i++)
@@ -230,12 +195,6 @@ static uint64_t u64_at(const uint8_t *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
-}
-
-static enum seam_endian native(void)
-{
-	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? SEAM_LITTLE :
-	       SEAM_BIG;
 }
 
 /* @tid if it is a thread of the process; else the pid. */
@@ -292,8 +251,8 @@ static bool check_group(struct seam_jit_stream *stream, uint8_t *bytes,
 			size_t size, uint64_t *n)
 {
 	struct seam_jitdump_reader reader = {
-		.cursor = seam_cursor_make(bytes, size, native()),
-		.endian = native(),
+		.cursor = seam_cursor_make(bytes, size, SEAM_NATIVE),
+		.endian = SEAM_NATIVE,
 	};
 	struct seam_jitdump_record record = { .id = SEAM_JITDUMP_UNKNOWN };
 	uint32_t seen = 0;

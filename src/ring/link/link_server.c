@@ -3,6 +3,7 @@
 #include "ring/link/link_server.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,8 +132,7 @@ static void free_target(struct seam_link_server *s,
 
 		seam_owners_fini(&rings->owners);
 		seam_ring_memory_fini(&rings->memory);
-		if (rings->fd >= 0)
-			close(rings->fd);
+		seam_file_close_fd(rings->fd);
 	}
 	if (target->wakeup_fd >= 0) {
 		epoll_ctl(s->wakeup_fd, EPOLL_CTL_DEL, target->wakeup_fd, NULL);
@@ -156,14 +156,10 @@ void seam_link_server_close(struct seam_link_server *s)
 	while (s->n_targets > 0)
 		seam_link_server_forget(s, s->n_targets - 1);
 	free(s->targets);
-	if (s->socket >= 0)
-		close(s->socket);
-	if (s->epoll_fd >= 0)
-		close(s->epoll_fd);
-	if (s->wakeup_fd >= 0)
-		close(s->wakeup_fd);
-	if (s->spare_fd >= 0)
-		close(s->spare_fd);
+	seam_file_close_fd(s->socket);
+	seam_file_close_fd(s->epoll_fd);
+	seam_file_close_fd(s->wakeup_fd);
+	seam_file_close_fd(s->spare_fd);
 	if (s->address[0] == '/')
 		unlink(s->address);
 	*s = (struct seam_link_server) { 0 };
