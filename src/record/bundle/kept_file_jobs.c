@@ -288,6 +288,7 @@ static void copy_done(struct seam_helper_job *job, void *context)
 	struct file_copy_job *c = (struct file_copy_job *)job;
 
 	c->kept->files.items[job->tag].fd = c->fd;
+	c->kept->files.items[job->tag].code = c->code;
 	c->fd = -1;
 	seam_kept_counts_add(context, &c->counts);
 }
@@ -326,6 +327,7 @@ int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 	/* moved: a job that is given up keeps the descriptor */
 	c->fd = file->fd;
 	file->fd = -1;
+	file->code = -ETIMEDOUT;
 	return seam_helper_submit(kept->helper, &c->job);
 }
 

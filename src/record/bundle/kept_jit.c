@@ -60,7 +60,7 @@ static void open_given_up(void *context, uint64_t tag)
 {
 	struct seam_kept_jit *jit = context;
 
-	jit->runtimes.items[tag].is_stuck = true;
+	jit->runtimes.items[tag].code = -ETIMEDOUT;
 }
 
 static void open_free(struct seam_helper_job *job)
@@ -77,7 +77,7 @@ static void open_runtime(struct seam_kept_jit *jit, struct seam_helper *helper,
 	struct open_runtime_job *o = calloc(1, sizeof(*o));
 
 	if (!o) {
-		jit->runtimes.items[i].is_stuck = true;
+		jit->runtimes.items[i].code = -ENOMEM;
 		return;
 	}
 	o->job = (struct seam_helper_job) {
@@ -87,8 +87,7 @@ static void open_runtime(struct seam_kept_jit *jit, struct seam_helper *helper,
 	};
 	o->pid = jit->runtimes.items[i].pid;
 	seam_target_init(&o->target);
-	if (seam_helper_submit(helper, &o->job) < 0)
-		jit->runtimes.items[i].is_stuck = true;
+	jit->runtimes.items[i].code = seam_helper_submit(helper, &o->job);
 }
 
 /* The runtime of @pid, added if it is new; NULL: too many. */
@@ -255,6 +254,7 @@ static void copy_done(struct seam_helper_job *job, void *context)
 	struct jit_copy_job *c = (struct jit_copy_job *)job;
 
 	c->jit->runtimes.items[job->tag].target = c->target;
+	c->jit->runtimes.items[job->tag].code = 0;
 	seam_target_init(&c->target);
 	seam_kept_counts_add(context, &c->counts);
 }
@@ -287,13 +287,18 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 {
 	struct seam_kept_jit_runtime *runtime = &jit->runtimes.items[i];
 	uint64_t max = SEAM_KEPT_JIT_MAX_BYTES - counts->n_bytes;
-	struct jit_copy_job *c = jit->folder < 0 || runtime->is_stuck ? NULL :
-				 calloc(1, sizeof(*c));
+	struct jit_copy_job *c;
+	int r;
 
+	if (jit->folder < 0) {
+		counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
+		return -EIO;
+	}
+	c = runtime->code ? NULL : calloc(1, sizeof(*c));
 	if (!c) {
-		counts->n_left_out[runtime->is_stuck ? SEAM_KEPT_TIMED_OUT :
-				   SEAM_KEPT_NOT_WRITTEN]++;
-		return -ENOENT;
+		r = runtime->code ? runtime->code : -ENOMEM;
+		seam_kept_counts_leave_out(counts, r, NULL);
+		return r;
 	}
 	c->job = (struct seam_helper_job) {
 		.run = copy_run, .done = copy_done,
@@ -307,14 +312,15 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 	c->budget = budget < max ? budget : max;
 	/* moved: a job that is given up keeps its descriptors */
 	c->target = runtime->target;
+	runtime->code = -ETIMEDOUT;
 	seam_target_init(&runtime->target);
 	runtime->target.owner.pid = runtime->pid;
 	if (!c->target.owner.inner_pid)
 		c->target.owner.inner_pid = runtime->marker_pid;
-	if (seam_helper_submit(helper, &c->job) == 0)
-		return 0;
-	counts->n_left_out[SEAM_KEPT_TIMED_OUT]++;
-	return -EAGAIN;
+	r = seam_helper_submit(helper, &c->job);
+	if (r < 0)
+		seam_kept_counts_leave_out(counts, r, NULL);
+	return r;
 }
 
 void seam_kept_jit_end(struct seam_kept_jit *jit,

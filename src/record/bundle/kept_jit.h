@@ -38,7 +38,7 @@ struct seam_kept_jit_runtime {
 	int32_t pid;
 	int32_t marker_pid;	/* PID in the name of its dump; 0: no dump */
 	struct seam_target target;	/* opened by the helper */
-	bool is_stuck;		/* opening it took too long */
+	int code;		/* -errno: it could not be opened */
 	bool is_watched;	/* a thread copies its map (perf_map_watch.h) */
 	char *marker;		/* path of the mapped dump; NULL: no dump */
 };
