@@ -60,16 +60,6 @@ static int watch(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-static int watch_link(struct seam_session *s, struct seam_err *err)
-{
-	const int fds[2] = {
-		s->services.server.epoll_fd, s->services.server.wakeup_fd,
-	};
-
-	return s->services.is_open ? seam_loop_add_link(&s->loop, fds, err) :
-	       0;
-}
-
 /* Fork the command, with the socket of the link in its environment. */
 static int prepare_command(struct seam_session *s, struct seam_err *err)
 {
@@ -87,7 +77,9 @@ static int prepare_command(struct seam_session *s, struct seam_err *err)
 	r = seam_child_prepare(&s->child, s->options->command,
 			       &s->loop.old_mask, err);
 	seam_services_forked(&s->services);
-	return r == 0 ? watch_link(s, err) : r;
+	return r == 0 && s->services.is_open ?
+	       seam_loop_add_link(&s->loop, s->services.server.epoll_fd, err) :
+	       r;
 }
 
 static int prepare(struct seam_session *s, struct seam_err *err)

@@ -293,9 +293,9 @@ static void each_ring(struct seam_services *s, visit_ring *visit, bool is_last)
 
 void seam_services_copy(struct seam_services *s, bool is_last)
 {
-	if (!s->is_open || (!s->has_news && !s->server.n_targets))
+	if (!s->is_open || (!s->is_ready && !s->server.n_targets))
 		return;
-	s->has_news = false;
+	s->is_ready = false;
 	seam_link_server_step(&s->server);
 	for (size_t i = 0; i < s->server.n_targets; i++) {
 		struct seam_link_target *target = s->server.targets[i];

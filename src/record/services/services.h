@@ -41,7 +41,7 @@
 
 struct seam_services {
 	bool is_open;
-	bool has_news;			/* the caller's: a socket is readable */
+	bool is_ready;			/* the caller's: a socket is readable */
 	bool other_clock;		/* the caller's: "data" has another */
 	bool is_unordered;		/* the caller's: no FINISHED_ROUND */
 	struct seam_link_server server;

@@ -71,7 +71,7 @@ static int make_descriptors(struct seam_link_server *s)
 	if (s->wakeup_fd < 0)
 		return -errno;
 	open_spare(s);
-	return 0;
+	return watch(s->epoll_fd, s->wakeup_fd, s);
 }
 
 int seam_link_server_open(struct seam_link_server *s,
@@ -540,6 +540,8 @@ size_t seam_link_server_step(struct seam_link_server *s)
 		struct seam_link_target *target = events[i].data.ptr;
 		bool had_rings;
 
+		if ((void *)target == s)
+			continue;	/* wakeups, which are drained above */
 		if (!target) {
 			for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
 				;

@@ -4,8 +4,7 @@
  *
  *	seam_link_server_open(&s, services, n, err);
  *	setenv("SEAM_LINK", s.address, 1);	for the program to find
- *	poll s.epoll_fd and s.wakeup_fd with everything else; when ready, and
- *	at intervals:
+ *	poll s.epoll_fd with everything else; when ready, and at intervals:
  *		seam_link_server_step(&s);
  *		for each s.targets[i]->rings[k]: its owners, see owners.h
  *
@@ -64,7 +63,7 @@ struct seam_link_target {
 
 struct seam_link_server {
 	int socket, epoll_fd;
-	int wakeup_fd;			/* an epoll of all targets' */
+	int wakeup_fd;			/* an epoll of all targets', in epoll_fd */
 	struct seam_link_service services[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_services;
 	uint64_t max_bytes;		/* of all rings */
