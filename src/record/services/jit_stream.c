@@ -52,11 +52,6 @@ static uint32_t own_machine(void)
 	return machine;
 }
 
-static struct seam_jit_group *group_of(struct seam_jit_stream *stream)
-{
-	return &stream->dumps->groups.items[stream->group];
-}
-
 static void put_header(struct seam_jit_dump_file *file)
 {
 	struct seam_jitdump_header header = {
@@ -169,14 +164,9 @@ void seam_jit_dumps_fini(struct seam_jit_dumps *dumps)
 		seam_file_close_fd(dumps->files.items[i].fd);
 		free(dumps->files.items[i].pending.items);
 	}
-	for (size_t i = 0; i < dumps->groups.n; i++)
-		free(dumps->groups.items[i].bytes.items);
 	free(dumps->files.items);
-	free(dumps->groups.items);
 	dumps->files.items = NULL;
 	dumps->files.n = dumps->files.cap = 0;
-	dumps->groups.items = NULL;
-	dumps->groups.n = dumps->groups.cap = 0;
 }
 
 /* ---- groups ---- */
@@ -290,8 +280,8 @@ static void take_group(struct seam_jit_stream *stream)
 {
 	struct seam_jit_dumps *dumps = stream->dumps;
 	struct seam_jit_dump_file *file = file_of(stream);
-	uint8_t *bytes = group_of(stream)->bytes.items;
-	size_t size = group_of(stream)->bytes.n;
+	uint8_t *bytes = stream->group.items;
+	size_t size = stream->group.n;
 	uint64_t n;
 
 	if (size == SEAM_JITDUMP_HEADER_BYTES &&
@@ -318,81 +308,73 @@ static void take_group(struct seam_jit_stream *stream)
 		write_file(dumps, file);
 }
 
-static void free_group(struct seam_jit_dumps *dumps,
-		       struct seam_jit_group *group)
+static void free_group(struct seam_jit_stream *stream)
 {
-	dumps->n_group_bytes -= group->bytes.cap;
-	free(group->bytes.items);
-	group->bytes.items = NULL;
-	group->bytes.n = group->bytes.cap = 0;
+	stream->dumps->n_group_bytes -= stream->group.cap;
+	free(stream->group.items);
+	stream->group.items = NULL;
+	stream->group.n = stream->group.cap = 0;
 }
 
-static void drop_group(struct seam_jit_dumps *dumps,
-		       struct seam_jit_group *group)
+static void drop_group(struct seam_jit_stream *stream)
 {
-	dumps->n_bad += group->is_begun;
-	group->is_begun = false;
-	group->bytes.n = 0;
-	if (group->bytes.cap > MAX_KEPT)
-		free_group(dumps, group);
+	stream->dumps->n_bad += stream->is_begun;
+	stream->is_begun = false;
+	stream->group.n = 0;
+	if (stream->group.cap > MAX_KEPT)
+		free_group(stream);
 }
 
-/* The largest group; NULL: none is larger than @least. */
-static struct seam_jit_group *largest_group(struct seam_jit_dumps *dumps,
+/* The stream with the largest group; NULL: none is larger than @least. */
+static struct seam_jit_stream *find_largest(const struct seam_jit_dumps *dumps,
 					    size_t least)
 {
-	struct seam_jit_group *largest = NULL;
+	struct seam_jit_stream *largest = NULL;
 
-	for (size_t i = 0; i < dumps->groups.n; i++) {
-		struct seam_jit_group *group = &dumps->groups.items[i];
-
-		if (group->bytes.cap > least) {
-			least = group->bytes.cap;
-			largest = group;
+	for (struct seam_jit_stream *s = dumps->streams; s; s = s->next)
+		if (s->group.cap > least) {
+			least = s->group.cap;
+			largest = s;
 		}
-	}
 	return largest;
 }
 
 /* Growth doubles; the limit is on allocated bytes. */
-static bool make_room(struct seam_jit_dumps *dumps,
-		      struct seam_jit_group *group, size_t size)
+static bool make_room(struct seam_jit_stream *stream, size_t size)
 {
-	size_t had = group->bytes.cap, cap = had ? had : MIN_GROUP;
+	struct seam_jit_dumps *dumps = stream->dumps;
+	size_t had = stream->group.cap, cap = had ? had : MIN_GROUP;
 
-	while (cap < group->bytes.n + size)
+	while (cap < stream->group.n + size)
 		cap *= 2;
 	while (dumps->n_group_bytes + cap - had > MAX_GROUP_BYTES) {
-		struct seam_jit_group *other = largest_group(dumps, had);
+		struct seam_jit_stream *other = find_largest(dumps, had);
 
 		if (!other)
 			return false;	/* this is the largest */
-		drop_group(dumps, other);
-		free_group(dumps, other);
+		drop_group(other);
+		free_group(other);
 	}
-	if (!SEAM_ARRAY_RESERVE(&group->bytes, cap - group->bytes.n))
+	if (!SEAM_ARRAY_RESERVE(&stream->group, cap - stream->group.n))
 		return false;
-	dumps->n_group_bytes += group->bytes.cap - had;
+	dumps->n_group_bytes += stream->group.cap - had;
 	return true;
 }
 
-static bool add_bytes(struct seam_jit_dumps *dumps,
-		      struct seam_jit_group *group, const uint8_t *bytes,
+static bool add_bytes(struct seam_jit_stream *stream, const uint8_t *bytes,
 		      size_t size)
 {
-	if (size > SEAM_JIT_MAX_GROUP - group->bytes.n ||
-	    !make_room(dumps, group, size))
+	if (size > SEAM_JIT_MAX_GROUP - stream->group.n ||
+	    !make_room(stream, size))
 		return false;
-	memcpy(group->bytes.items + group->bytes.n, bytes, size);
-	group->bytes.n += size;
+	memcpy(stream->group.items + stream->group.n, bytes, size);
+	stream->group.n += size;
 	return true;
 }
 
 void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 			  size_t size)
 {
-	struct seam_jit_dumps *dumps = stream->dumps;
-	struct seam_jit_group *group = group_of(stream);
 	struct seam_jit_chunk chunk;
 	size_t room;
 
@@ -402,81 +384,60 @@ void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 	room = size - CHUNK_AT - sizeof(chunk);
 	memcpy(&chunk, record + CHUNK_AT, sizeof(chunk));
 	if (chunk.flags & SEAM_JIT_CHUNK_FIRST) {
-		drop_group(dumps, group);
-		group->is_begun = true;
+		drop_group(stream);
+		stream->is_begun = true;
 	}
-	if (!group->is_begun)
+	if (!stream->is_begun)
 		return;			/* its beginning was dropped */
 	if (chunk.size > room ||
-	    !add_bytes(dumps, group, record + CHUNK_AT + sizeof(chunk),
-		       chunk.size)) {
-		drop_group(dumps, group);
+	    !add_bytes(stream, record + CHUNK_AT + sizeof(chunk), chunk.size)) {
+		drop_group(stream);
 		return;
 	}
 	if (!(chunk.flags & SEAM_JIT_CHUNK_LAST))
 		return;
-	if (group->bytes.n)
+	if (stream->group.n)
 		take_group(stream);
-	group->is_begun = false;
-	drop_group(dumps, group);
+	stream->is_begun = false;
+	drop_group(stream);
 }
 
 /* ---- streams ---- */
 
-/* A group that no stream uses. */
-static int find_group(struct seam_jit_dumps *dumps, size_t *at)
+struct seam_jit_stream *seam_jit_stream_begin(struct seam_jit_dumps *dumps,
+					      uint32_t pid, uint64_t since_ns)
 {
-	struct seam_jit_group *group;
+	struct seam_jit_stream *stream = malloc(sizeof(*stream));
+	size_t at;
 
-	for (*at = 0; *at < dumps->groups.n; ++*at)
-		if (!dumps->groups.items[*at].is_used)
-			break;
-	if (*at == dumps->groups.n) {
-		group = SEAM_ARRAY_PUSH(&dumps->groups);
-		if (!group)
-			return -ENOMEM;
+	if (!stream || make_file(dumps, pid, &at) < 0) {
+		free(stream);
+		return NULL;
 	}
-	dumps->groups.items[*at] = (struct seam_jit_group) {
-		.is_used = true,
-	};
-	return 0;
-}
-
-int seam_jit_stream_begin(struct seam_jit_stream *stream,
-			  struct seam_jit_dumps *dumps, uint32_t pid,
-			  uint64_t since_ns)
-{
-	size_t at, group;
-	int r = make_file(dumps, pid, &at);
-
-	if (r == 0)
-		r = find_group(dumps, &group);
-	if (r < 0)
-		return r;
 	*stream = (struct seam_jit_stream) {
-		.dumps = dumps, .file = at, .group = group, .pid = pid,
-		.tid = pid, .since_ns = since_ns,
+		.dumps = dumps, .next = dumps->streams, .file = at,
+		.pid = pid, .tid = pid, .since_ns = since_ns,
 		.id_base = (uint64_t)dumps->files.items[at].n_streams++ <<
 			   ID_BITS,
 	};
+	dumps->streams = stream;
 	dumps->n_streams++;
-	return 0;
+	return stream;
 }
 
 void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered)
 {
 	struct seam_jit_dumps *dumps = stream->dumps;
-	struct seam_jit_group *group;
+	struct seam_jit_stream **link = &dumps->streams;
 
-	if (!dumps)
-		return;
-	group = group_of(stream);
-	group->is_begun = false;	/* its writer died: not invalid */
-	free_group(dumps, group);
-	group->is_used = false;
+	while (*link != stream)
+		link = &(*link)->next;
+	*link = stream->next;
+	/* A group that is begun is not invalid: its writer died. */
+	free_group(stream);
 	dumps->n_taken += stream->n_taken;
 	/* Untrusted: never fewer than were taken. */
 	dumps->n_offered += n_offered > stream->n_taken ? n_offered :
 			    stream->n_taken;
-	*stream = (struct seam_jit_stream) { 0 };
+	free(stream);
 }
