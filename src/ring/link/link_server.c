@@ -527,36 +527,28 @@ static void drain_wakeups(struct seam_link_server *s)
 	}
 }
 
-size_t seam_link_server_step(struct seam_link_server *s)
+void seam_link_server_step(struct seam_link_server *s)
 {
 	struct epoll_event events[MAX_EVENTS];
 	int n = epoll_wait(s->epoll_fd, events, MAX_EVENTS, 0);
-	size_t n_changed = 0;
 
 	/* A later wakeup is for records that this round may not read. */
 	drain_wakeups(s);
 
 	for (int i = 0; i < n; i++) {
 		struct seam_link_target *target = events[i].data.ptr;
-		bool had_rings;
 
 		if ((void *)target == s)
 			continue;	/* wakeups, which are drained above */
 		if (!target) {
 			for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
 				;
-			continue;
-		}
-		had_rings = target->n_rings > 0;
-		if (!read_message(s, target)) {
+		} else if (!read_message(s, target)) {
 			disconnect(s, target);
-			n_changed += had_rings;
 		}
-		n_changed += target->n_rings > 0 && !had_rings;
 	}
 	forget_without_hello(s);
 	keep_free(s);
-	return n_changed;
 }
 
 bool seam_link_target_is_over(struct seam_link_target *target)

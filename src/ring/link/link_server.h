@@ -98,10 +98,9 @@ void seam_link_server_close(struct seam_link_server *s);
 
 /*
  * Accept connections, read messages, scan for claims, keep rings free, drain
- * wakeups.  To be called before the rings are drained, not after.  Returns
- * the number of targets that got rings or whose connection ended.
+ * wakeups.  To be called before the rings are drained, not after.
  */
-size_t seam_link_server_step(struct seam_link_server *s);
+void seam_link_server_step(struct seam_link_server *s);
 
 /*
  * Whether the connection has ended and no living thread owns a ring of
