@@ -2,7 +2,7 @@
 /* existing.c - a helper's job for each process; see existing.h */
 #include "record/existing.h"
 
-#include "record/perf/aux_buffers.h"
+#include "record/perf/auxtrace.h"
 #include "record/perf/synth.h"
 #include "record/plan.h"
 #include "record/proc/targets.h"
@@ -201,7 +201,7 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 	char name[64];
 	int r;
 
-	seam_aux_buffers_describe(&s->sources, &synth);
+	seam_auxtrace_describe(&s->sources, &synth);
 	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
 		seam_synth_kernel(&synth, &s->kernel);
 	if (list_processes(s, &pids) < 0)

@@ -14,7 +14,7 @@
 #include "record/record.h"
 
 #include "base/clock.h"
-#include "record/perf/aux_buffers.h"
+#include "record/perf/auxtrace.h"
 #include "record/perf/hotplug.h"
 #include "record/plan.h"
 #include "record/existing.h"
@@ -302,7 +302,7 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 		keep_first(&r, seam_snapshot_append(s, data,
 						    r < 0 ? NULL : err));
 	if (s->sources.aux_snapshots && !s->result->cut_short)
-		keep_first(&r, seam_aux_buffers_append(&s->sources, data,
+		keep_first(&r, seam_auxtrace_snapshot_all(&s->sources, data,
 						       r < 0 ? NULL : err));
 	s->recording.duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, seam_data_file_write_losses(data, &s->sources,

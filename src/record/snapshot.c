@@ -3,7 +3,7 @@
 #include "record/snapshot.h"
 
 #include "base/clock.h"
-#include "record/perf/aux_buffers.h"
+#include "record/perf/auxtrace.h"
 #include "record/session.h"
 #include "ring/backward.h"
 
@@ -178,7 +178,7 @@ static int write_data(struct seam_recording *recording, struct seam_session *s,
 	if (r == 0)
 		r = seam_snapshot_append(s, &recording->data, err);
 	if (r == 0 && s->sources.aux_snapshots) {
-		r = seam_aux_buffers_append(&s->sources, &recording->data, err);
+		r = seam_auxtrace_snapshot_all(&s->sources, &recording->data, err);
 		seam_sources_hold_aux(&s->sources, false);
 	}
 	if (r == 0)

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "record/bundle/bundle_left.h"
 #include "wire/manifest.h"
 
 #include <dirent.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle_left.c - find folders of killed recorders; see bundle_left.h */
-#include "record/bundle/bundle_left.h"
+/* bundle_left.c - find folders of killed recorders; see bundle.h */
+#include "record/bundle/bundle.h"
 
-#include "base/base.h"
 #include "base/file.h"
 
 #include <dirent.h>
