@@ -159,8 +159,7 @@ int main(int argc, char **argv)
 	n_numbers = strtoull(argv[3], NULL, 10);
 	service = is_how("latest") || is_how("drained") ? how : COUNTER_SERVICE;
 	if (n_threads > MAX_THREADS ||
-	    seam_link_client_connect(&client, address, service, "counter",
-				     5000))
+	    seam_link_client_connect(&client, address, service, 5000))
 		return 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (service == how)

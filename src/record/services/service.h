@@ -33,11 +33,6 @@
 #include "record/perf/synth.h"
 #include "ring/link/link_server.h"
 
-/* The fields that samples of every event in "data" have. */
-#define SEAM_SERVICE_SAMPLE_TYPE					\
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |	\
-	 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
-
 struct seam_service;
 
 /* One ring, from the first record of its owner to the last. */

@@ -443,7 +443,6 @@ static bool answer_hello(struct seam_link_server *s,
 		target->n_rings = 0;
 		return false;
 	}
-	snprintf(target->name, sizeof(target->name), "%s", m->hello.name);
 	target->rings_ns = seam_clock_ns();
 	for (uint32_t i = 0; r == 0 && i < target->n_rings; i++)
 		r = send_welcome(s, target, i, indices[i], wakeup);

@@ -53,7 +53,6 @@ struct seam_link_target {
 	uid_t uid;
 	uint64_t connected_ns;		/* CLOCK_MONOTONIC */
 	uint64_t rings_ns;		/* no process had the rings before */
-	char name[SEAM_LINK_NAME_BYTES];	/* untrusted; escape it */
 	int wakeup_fd;			/* our end */
 	struct seam_link_rings rings[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_rings;		/* 0: no HELLO so far */
