@@ -14,6 +14,7 @@
 #define SEAM_FILE_H
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/err.h"
@@ -62,6 +63,13 @@ void seam_file_prepare(struct seam_bytes bytes);
 
 /* Valid on a zeroed struct, and again after itself. */
 void seam_file_close(struct seam_file *file);
+
+/* Close @fd; nothing if it is negative. */
+static inline void seam_file_close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
 
 /*
  * Write all @size bytes at @offset of @fd, through EINTR and short writes.

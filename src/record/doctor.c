@@ -290,7 +290,7 @@ static bool map_all(const struct seam_number_list *cpus, size_t bytes)
 	for (size_t i = 0; ok && i < cpus->n; i++) {
 		fds[i] = open_event(&attr, OWN_THREAD, cpus->items[i]);
 		ok = fds[i] >= 0 &&
-		     seam_ring_map(&rings[i], fds[i], bytes, NULL) == 0;
+		     seam_ring_map(&rings[i], fds[i], bytes, false, NULL) == 0;
 	}
 	for (size_t i = 0; rings && fds && i < cpus->n; i++) {
 		seam_ring_fini(&rings[i]);

@@ -2,7 +2,7 @@
 /* existing.c - a helper's job for each process; see existing.h */
 #include "record/existing.h"
 
-#include "record/perf/aux_buffers.h"
+#include "record/perf/auxtrace.h"
 #include "record/perf/synth.h"
 #include "record/plan.h"
 #include "record/proc/targets.h"
@@ -184,11 +184,9 @@ static int list_processes(const struct seam_session *s,
 		return 0;
 	for (size_t i = 0; i < tids->n; i++) {
 		int pid = seam_targets_process(tids->items[i]);
-		bool known = pid == 0;
 
-		for (size_t k = 0; k < pids->n && !known; k++)
-			known = pids->items[k] == pid;
-		if (!known && seam_number_list_add(pids, pid) < 0)
+		if (pid && !seam_number_list_has(pids, pid) &&
+		    seam_number_list_add(pids, pid) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -203,7 +201,7 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 	char name[64];
 	int r;
 
-	seam_aux_buffers_describe(&s->sources, &synth);
+	seam_auxtrace_describe(&s->sources, &synth);
 	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
 		seam_synth_kernel(&synth, &s->kernel);
 	if (list_processes(s, &pids) < 0)

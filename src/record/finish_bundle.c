@@ -110,10 +110,10 @@ static void report_hits(const struct seam_session *s)
 		seam_session_note(s, false, "%" PRIu64 " mappings with samples "
 			"not copied: their files have no build id",
 			s->kept_hits.n_without);
-	if (s->kept_hits.n_left_out)
+	if (s->kept_hits.n_left_out + s->kept_hits.n_unjoined)
 		seam_session_note(s, false, "%" PRIu64 " pages and mappings "
 			"ignored by --keep-files: too many",
-			s->kept_hits.n_left_out);
+			s->kept_hits.n_left_out + s->kept_hits.n_unjoined);
 }
 
 /* The bytes of --max-size that are left for files beside "data". */

@@ -3,6 +3,7 @@
 #include "record/loop.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "record/proc/targets.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 {
 	sigset_t set;
 
-	loop->links[0] = loop->links[1] = -1;
+	loop->link = -1;
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
@@ -88,13 +89,10 @@ int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err)
 	return add(loop, fd, err);
 }
 
-int seam_loop_add_link(struct seam_loop *loop, const int fds[2],
-		       struct seam_err *err)
+int seam_loop_add_link(struct seam_loop *loop, int fd, struct seam_err *err)
 {
-	int r = add(loop, fds[0], err);
-
-	memcpy(loop->links, fds, sizeof(loop->links));
-	return r == 0 ? add(loop, fds[1], err) : r;
+	loop->link = fd;
+	return add(loop, fd, err);
 }
 
 static int open_pidfd(int id, bool is_thread)
@@ -169,24 +167,24 @@ static unsigned int read_signals(struct seam_loop *loop,
 				 struct seam_loop_signal *out)
 {
 	struct signalfd_siginfo info;
-	unsigned int news = 0;
+	unsigned int found = 0;
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || info.ssi_signo == SIGUSR2) {
-			news |= info.ssi_signo == SIGCHLD ?
+			found |= info.ssi_signo == SIGCHLD ?
 				SEAM_LOOP_CHILD : SEAM_LOOP_SNAPSHOT;
 			continue;
 		}
 		if (is_repeated(loop, &info))
 			continue;
-		news |= SEAM_LOOP_SIGNAL;
+		found |= SEAM_LOOP_SIGNAL;
 		*out = (struct seam_loop_signal) {
 			.number = (int)info.ssi_signo,
 			.from_terminal = info.ssi_code == SI_KERNEL,
 			.was_ignored = is_ignored((int)info.ssi_signo),
 		};
 	}
-	return news;
+	return found;
 }
 
 unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
@@ -195,29 +193,29 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 	struct epoll_event events[64];
 	int n = epoll_wait(loop->epoll, events,
 			   sizeof(events) / sizeof(events[0]), timeout_ms);
-	unsigned int news = 0;
+	unsigned int found = 0;
 
 	for (int i = 0; i < n; i++) {
 		int fd = events[i].data.fd;
 
 		if (fd == loop->signals) {
-			news |= read_signals(loop, out);
+			found |= read_signals(loop, out);
 			continue;
 		}
 		if (ends_process(loop, fd)) {
-			news |= loop->processes.n ? 0 : SEAM_LOOP_EXITS;
+			found |= loop->processes.n ? 0 : SEAM_LOOP_EXITS;
 			continue;
 		}
-		if (fd == loop->links[0] || fd == loop->links[1]) {
-			news |= SEAM_LOOP_LINK;
+		if (fd == loop->link) {
+			found |= SEAM_LOOP_LINK;
 			continue;
 		}
-		news |= SEAM_LOOP_RINGS;
+		found |= SEAM_LOOP_RINGS;
 		/* the event has ended: epoll would report it forever */
 		if (events[i].events & (EPOLLHUP | EPOLLERR))
 			epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}
-	return news;
+	return found;
 }
 
 unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
@@ -246,8 +244,7 @@ static void drop_pending_signals(struct seam_loop *loop)
 
 void seam_loop_fini(struct seam_loop *loop)
 {
-	if (loop->epoll >= 0)
-		close(loop->epoll);
+	seam_file_close_fd(loop->epoll);
 	if (loop->signals >= 0) {
 		drop_pending_signals(loop);
 		close(loop->signals);

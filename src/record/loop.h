@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-enum seam_loop_news {
+enum seam_loop_events {
 	SEAM_LOOP_RINGS = 1 << 0,	/* a ring is above its watermark */
 	SEAM_LOOP_CHILD = 1 << 1,	/* a child of ours has changed state */
 	SEAM_LOOP_SIGNAL = 1 << 2,	/* one that ends the recording */
@@ -35,7 +35,7 @@ struct seam_loop_signal {
 struct seam_loop {
 	int epoll;
 	int signals;			/* signalfd */
-	int links[2];			/* of the link server; -1: none */
+	int link;			/* the link server's; -1: none */
 	SEAM_ARRAY(int) processes;	/* pidfds of those still running */
 	sigset_t old_mask;
 	/* The last accepted signal: see is_repeated() in loop.c. */
@@ -57,9 +57,8 @@ void seam_loop_take_signals(void);
 /* Wait for perf event @fd too. */
 int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err);
 
-/* Wait for the two descriptors of a link server too. */
-int seam_loop_add_link(struct seam_loop *loop, const int fds[2],
-		       struct seam_err *err);
+/* Wait for the epoll descriptor of a link server too. */
+int seam_loop_add_link(struct seam_loop *loop, int fd, struct seam_err *err);
 
 /*
  * Wait for the end of process or thread @id too, which is not our child.
@@ -69,7 +68,7 @@ int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 			  struct seam_err *err);
 
 /*
- * Wait for at most @timeout_ms.  Returns enum seam_loop_news; @signal is set
+ * Wait for at most @timeout_ms.  Returns enum seam_loop_events; @signal is set
  * with SEAM_LOOP_SIGNAL.
  */
 unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,

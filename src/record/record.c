@@ -14,7 +14,7 @@
 #include "record/record.h"
 
 #include "base/clock.h"
-#include "record/perf/aux_buffers.h"
+#include "record/perf/auxtrace.h"
 #include "record/perf/hotplug.h"
 #include "record/plan.h"
 #include "record/existing.h"
@@ -60,16 +60,6 @@ static int watch(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-static int watch_link(struct seam_session *s, struct seam_err *err)
-{
-	const int fds[2] = {
-		s->services.server.epoll_fd, s->services.server.wakeup_fd,
-	};
-
-	return s->services.is_open ? seam_loop_add_link(&s->loop, fds, err) :
-	       0;
-}
-
 /* Fork the command, with the socket of the link in its environment. */
 static int prepare_command(struct seam_session *s, struct seam_err *err)
 {
@@ -87,7 +77,9 @@ static int prepare_command(struct seam_session *s, struct seam_err *err)
 	r = seam_child_prepare(&s->child, s->options->command,
 			       &s->loop.old_mask, err);
 	seam_services_forked(&s->services);
-	return r == 0 ? watch_link(s, err) : r;
+	return r == 0 && s->services.is_open ?
+	       seam_loop_add_link(&s->loop, s->services.server.epoll_fd, err) :
+	       r;
 }
 
 static int prepare(struct seam_session *s, struct seam_err *err)
@@ -182,6 +174,7 @@ static void connect_readers(struct seam_session *s)
 	s->jit.bundle = &s->recording.bundle;
 	s->jit.sideband_id = seam_sources_sideband_id(&s->sources);
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
+	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
 	s->new_threads.file = &s->recording.data;
 }
@@ -309,7 +302,7 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 		keep_first(&r, seam_snapshot_append(s, data,
 						    r < 0 ? NULL : err));
 	if (s->sources.aux_snapshots && !s->result->cut_short)
-		keep_first(&r, seam_aux_buffers_append(&s->sources, data,
+		keep_first(&r, seam_auxtrace_snapshot_all(&s->sources, data,
 						       r < 0 ? NULL : err));
 	s->recording.duration_ns = seam_clock_ns() - s->start_ns;
 	keep_first(&r, seam_data_file_write_losses(data, &s->sources,

@@ -2,6 +2,7 @@
 /* recording.c - begin perf.data, write the manifest; see recording.h */
 #include "record/recording.h"
 
+#include "base/file.h"
 #include "record/session.h"
 #include "wire/manifest.h"
 
@@ -210,8 +211,7 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 void seam_recording_fini(struct seam_recording *recording)
 {
 	seam_data_file_fini(&recording->data);
-	if (recording->meta >= 0)
-		close(recording->meta);
+	seam_file_close_fd(recording->meta);
 	recording->meta = -1;
 	seam_bundle_close(&recording->bundle);
 }

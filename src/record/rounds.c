@@ -86,13 +86,13 @@ bool seam_rounds_wait(void *session, int fd, int timeout_ms)
 {
 	struct seam_session *s = session;
 	struct seam_loop_signal signal;
-	unsigned int news = seam_loop_wait_for(&s->loop, fd, timeout_ms,
+	unsigned int events = seam_loop_wait_for(&s->loop, fd, timeout_ms,
 					       &signal);
 
-	if (news & SEAM_LOOP_CHILD && !s->result->command_ended &&
+	if (events & SEAM_LOOP_CHILD && !s->result->command_ended &&
 	    check_command(s))
 		s->rounds.must_end = true;
-	if (!(news & SEAM_LOOP_SIGNAL))
+	if (!(events & SEAM_LOOP_SIGNAL))
 		return seam_clock_ns() < s->rounds.wait_end_ns;
 	if (s->result->command_ended)
 		s->result->signal = signal.number;
@@ -186,22 +186,22 @@ static bool wants_snapshot(struct seam_session *s, bool requested)
 	return requested;
 }
 
-/* True when one of @news, enum seam_loop_news, ends the recording. */
-static bool ends_on(struct seam_session *s, unsigned int news,
+/* True when one of @events, enum seam_loop_events, ends the recording. */
+static bool ends_on(struct seam_session *s, unsigned int events,
 		    const struct seam_loop_signal *signal)
 {
-	return (news & SEAM_LOOP_CHILD && check_command(s)) ||
-	       news & SEAM_LOOP_EXITS ||
-	       (news & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
+	return (events & SEAM_LOOP_CHILD && check_command(s)) ||
+	       events & SEAM_LOOP_EXITS ||
+	       (events & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
 }
 
 /* Run on the CPU of a flood, until no ring causes a wakeup any more. */
-static void choose_cpu(struct seam_session *s, unsigned int news)
+static void choose_cpu(struct seam_session *s, unsigned int events)
 {
 	uint64_t now_ns;
 
 	if (s->drain.fullest_cpu < 0) {
-		if (!(news & SEAM_LOOP_RINGS))
+		if (!(events & SEAM_LOOP_RINGS))
 			seam_sched_move(&s->rounds.sched, -1);
 		return;
 	}
@@ -237,17 +237,17 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 
 	set_times(s);
 	while (!ended) {
-		unsigned int news = seam_loop_wait(&s->loop, wait_ms, &signal);
+		unsigned int events = seam_loop_wait(&s->loop, wait_ms, &signal);
 		uint64_t n_sideband = s->drain.n_sideband;
 		int failed;
 
-		ended = ends_on(s, news, &signal);
-		s->services.has_news |= (news & SEAM_LOOP_LINK) != 0;
+		ended = ends_on(s, events, &signal);
+		s->services.is_ready |= (events & SEAM_LOOP_LINK) != 0;
 		failed = seam_session_drain(s, err);
-		choose_cpu(s, news);
+		choose_cpu(s, events);
 		if (failed < 0)
 			r = failed;
-		if (wants_snapshot(s, news & SEAM_LOOP_SNAPSHOT) && r == 0)
+		if (wants_snapshot(s, events & SEAM_LOOP_SNAPSHOT) && r == 0)
 			r = take_snapshot(s, err);
 		ended |= reached_limit(s) || s->rounds.must_end;
 		wait_ms = next_wait_ms(s, wait_ms,
@@ -268,11 +268,11 @@ void seam_rounds_wait_for_command(struct seam_session *s)
 	}
 	while (s->child.pid && !s->result->command_ended &&
 	       !s->result->signal) {
-		unsigned int news = seam_loop_wait(&s->loop, -1, &signal);
+		unsigned int events = seam_loop_wait(&s->loop, -1, &signal);
 
-		if (news & SEAM_LOOP_CHILD && check_command(s))
+		if (events & SEAM_LOOP_CHILD && check_command(s))
 			return;
-		if (news & SEAM_LOOP_SIGNAL)
+		if (events & SEAM_LOOP_SIGNAL)
 			ends_on_signal(s, &signal);
 	}
 }

@@ -3,7 +3,7 @@
 #include "record/snapshot.h"
 
 #include "base/clock.h"
-#include "record/perf/aux_buffers.h"
+#include "record/perf/auxtrace.h"
 #include "record/session.h"
 #include "ring/backward.h"
 
@@ -111,6 +111,24 @@ static void put_in_order(struct seam_drain *drain,
 	ordered->iov_len = bytes - at;
 }
 
+/* Append the records of programs' rings that overwrite, and count them. */
+static int append_programs(struct seam_session *s, struct seam_drain *drain,
+			   struct seam_err *err)
+{
+	struct seam_bytes records = seam_services_snapshot(&s->services);
+	struct seam_source_ring programs = { .use = SEAM_RING_OF_SAMPLES };
+	const struct seam_ring_span span = {
+		.part = { records.data }, .size = { records.size },
+	};
+	struct iovec piece = { (void *)(uintptr_t)records.data, records.size };
+	struct seam_ring_header header;
+
+	for (size_t pos = 0; seam_ring_record(&span, pos, &header);
+	     pos += header.size)
+		seam_drain_count(drain, &programs, &span, pos, &header);
+	return seam_perf_writer_append(&drain->file->writer, &piece, 1, err);
+}
+
 int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 			 struct seam_err *err)
 {
@@ -129,6 +147,8 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 		memcpy(c.pieces, c.ordered, c.n * sizeof(*c.pieces));
 		r = seam_perf_writer_append(&file->writer, c.pieces, c.n, err);
 	}
+	if (r == 0)
+		r = append_programs(s, &drain, err);
 	copies_fini(&c);
 	return r;
 }
@@ -158,7 +178,7 @@ static int write_data(struct seam_recording *recording, struct seam_session *s,
 	if (r == 0)
 		r = seam_snapshot_append(s, &recording->data, err);
 	if (r == 0 && s->sources.aux_snapshots) {
-		r = seam_aux_buffers_append(&s->sources, &recording->data, err);
+		r = seam_auxtrace_snapshot_all(&s->sources, &recording->data, err);
 		seam_sources_hold_aux(&s->sources, false);
 	}
 	if (r == 0)

@@ -5,9 +5,9 @@
  * With --overwrite the rings of samples run backward and are never drained:
  * the kernel overwrites the oldest records.  The side-band is drained as usual,
  * into the recording's own file.  A snapshot is a bundle of its own: a copy of
- * that file, and after it the contents of the rings, oldest first.  So it can
- * be read without any other bundle.  The recording's own bundle gets the
- * contents of the rings at the end.
+ * that file, and after it the contents of the rings, oldest first, those of
+ * programs that overwrite included.  So it can be read without any other
+ * bundle.  The recording's own bundle gets the contents of the rings at the end.
  *
  * AUX buffers in snapshot mode (-S) are added likewise; without --overwrite
  * the snapshot has all samples so far beside them.
@@ -28,7 +28,7 @@
 struct seam_data_file;
 struct seam_session;
 
-/* Append the contents of the backward rings to @file.  0 or -errno. */
+/* Append the contents of rings that overwrite to @file.  0 or -errno. */
 int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 			 struct seam_err *err);
 

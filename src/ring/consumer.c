@@ -15,11 +15,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int map(struct seam_ring *ring, int fd, size_t data_bytes, int prot,
-	       struct seam_err *err)
+int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
+		  bool overwrite, struct seam_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p = mmap(NULL, page + data_bytes, prot, MAP_SHARED, fd, 0);
+	void *p = mmap(NULL, page + data_bytes, overwrite ? PROT_READ :
+		       PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	*ring = (struct seam_ring) { 0 };
 	if (p == MAP_FAILED)
@@ -29,18 +30,6 @@ static int map(struct seam_ring *ring, int fd, size_t data_bytes, int prot,
 	seam_ring_attach(ring, p, page, data_bytes);
 	ring->mapped_bytes = page + data_bytes;
 	return 0;
-}
-
-int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
-		  struct seam_err *err)
-{
-	return map(ring, fd, data_bytes, PROT_READ | PROT_WRITE, err);
-}
-
-int seam_ring_map_overwrite(struct seam_ring *ring, int fd,
-			    size_t data_bytes, struct seam_err *err)
-{
-	return map(ring, fd, data_bytes, PROT_READ, err);
 }
 
 void seam_ring_attach(struct seam_ring *ring, void *memory, size_t page_bytes,

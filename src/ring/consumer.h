@@ -42,18 +42,12 @@ struct seam_ring_span {
 
 /*
  * Map the ring of perf event @fd with @data_bytes (a power of two, at least
- * a page) of data.  -EPERM: more memory than this user may lock.
+ * a page) of data.  @overwrite, for an event with write_backward: a read-only
+ * mapping makes the kernel overwrite; see backward.h; there is no tail to
+ * advance.  -EPERM: more memory than this user may lock.
  */
 int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
-		  struct seam_err *err);
-
-/*
- * The same for an event with write_backward: a read-only mapping makes the
- * kernel overwrite.  For seam_ring_snapshot(), see backward.h; there is no
- * tail to advance.
- */
-int seam_ring_map_overwrite(struct seam_ring *ring, int fd,
-			    size_t data_bytes, struct seam_err *err);
+		  bool overwrite, struct seam_err *err);
 
 /*
  * Use the ring in @memory: a control page and @data_bytes of data, a power

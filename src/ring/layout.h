@@ -41,9 +41,9 @@ enum seam_ring_loss {
  * it, and the recorder after the producer's death.  Offsets in the page:
  *
  *	 512  head	    608  n_begun		704  aux_head
- *	 520  wakeup_head   616  n_lost[4]		712  aux_first
- *	 528  nest	    648  n_lost_unreported	728  aux_n_lost_bytes
- *	 576  paused	    656  n_wakeups		736  aux_nest, aux_flags
+ *	 520  wakeup_head   616  n_lost[4]		728  aux_n_lost_bytes
+ *	 528  nest	    648  n_lost_unreported	736  aux_nest, aux_flags
+ *	 576  paused	    656  n_wakeups
  *			    664  n_offered
  *
  * The owner of the ring writes all of it but @paused.  The
@@ -69,8 +69,7 @@ struct seam_ring_state {
 	uint8_t unused_2[32];
 	/* 704: the AUX buffer */
 	_Atomic uint64_t aux_head;	/* reserved up to here */
-	_Atomic uint64_t aux_first;	/* the head when this owner began */
-	uint8_t unused_3[8];
+	uint8_t unused_3[16];
 	_Atomic uint64_t aux_n_lost_bytes;
 	_Atomic uint32_t aux_nest;	/* 1 while there is a writer */
 	_Atomic uint32_t aux_flags;	/* SEAM_RING_AUX_*; aux_producer.h */

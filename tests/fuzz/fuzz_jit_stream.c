@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_cursor c = seam_cursor_make(data, size, SEAM_LITTLE);
 	struct seam_jit_dumps dumps = { 0 };
-	struct seam_jit_stream streams[N_STREAMS];
+	struct seam_jit_stream *streams[N_STREAMS];
 	uint64_t since_ns = seam_clock_ns();
 
 	if (folder_fd < 0) {
@@ -130,12 +130,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unlinkat(folder_fd, "jit-7.dump", 0);
 	dumps.folder = folder_fd;
 	for (int i = 0; i < N_STREAMS; i++)
-		must(!seam_jit_stream_begin(&streams[i], &dumps, PID,
-					    since_ns));
+		must((streams[i] = seam_jit_stream_begin(&dumps, PID,
+							 since_ns)));
 	while (seam_cursor_left(&c) > 0 && !c.error)
-		give(&streams[seam_cursor_left(&c) % N_STREAMS], &c);
+		give(streams[seam_cursor_left(&c) % N_STREAMS], &c);
 	for (int i = 0; i < N_STREAMS; i++)
-		seam_jit_stream_end(&streams[i], 0);
+		seam_jit_stream_end(streams[i], 0);
 	must(dumps.n_group_bytes == 0 && dumps.n_offered == dumps.n_taken);
 	seam_jit_dumps_write(&dumps);
 	must(dumps.n_written == dumps.n_taken && !dumps.n_unwritten);

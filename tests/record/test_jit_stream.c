@@ -107,12 +107,12 @@ static void give_group(struct seam_jit_stream *stream, const uint8_t *bytes,
 	give(stream, SEAM_JIT_CHUNK_FIRST | SEAM_JIT_CHUNK_LAST, bytes, size);
 }
 
-static struct seam_jit_stream begin(void)
+static struct seam_jit_stream *begin(void)
 {
-	struct seam_jit_stream stream;
+	struct seam_jit_stream *stream =
+		seam_jit_stream_begin(&dumps, PID, since_ns);
 
-	assert_int_equal(seam_jit_stream_begin(&stream, &dumps, PID, since_ns),
-			 0);
+	assert_non_null(stream);
 	return stream;
 }
 
@@ -150,19 +150,19 @@ static size_t read_back(struct seam_jitdump_load *last)
 
 static void a_group_is_one_however_it_is_cut(void **state)
 {
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
 
 	(void)state;
 	for (size_t cut = 0; cut <= size; cut++) {
-		give(&stream, SEAM_JIT_CHUNK_FIRST, group, cut);
-		give(&stream, 0, group, 0);
-		give(&stream, SEAM_JIT_CHUNK_LAST, group + cut, size - cut);
+		give(stream, SEAM_JIT_CHUNK_FIRST, group, cut);
+		give(stream, 0, group, 0);
+		give(stream, SEAM_JIT_CHUNK_LAST, group + cut, size - cut);
 	}
-	assert_int_equal(stream.n_taken, size + 1);
-	seam_jit_stream_end(&stream, size + 3);
+	assert_int_equal(stream->n_taken, size + 1);
+	seam_jit_stream_end(stream, size + 3);
 	seam_jit_dumps_write(&dumps);
 	assert_int_equal(read_back(&load), size + 1);
 	assert_int_equal(load.code_index, 5);
@@ -173,7 +173,7 @@ static void a_group_is_one_however_it_is_cut(void **state)
 
 static void a_group_that_ends_early_is_dropped(void **state)
 {
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
@@ -183,14 +183,14 @@ static void a_group_that_ends_early_is_dropped(void **state)
 		uint8_t *cut = malloc(n);
 
 		memcpy(cut, group, n);
-		give_group(&stream, cut, n);
+		give_group(stream, cut, n);
 		free(cut);
 	}
 	/* Its first is missing, its last never comes: neither is one. */
-	give(&stream, SEAM_JIT_CHUNK_LAST, group, size);
-	give(&stream, SEAM_JIT_CHUNK_FIRST, group, size);
+	give(stream, SEAM_JIT_CHUNK_LAST, group, size);
+	give(stream, SEAM_JIT_CHUNK_FIRST, group, size);
 	assert_int_equal(dumps.n_bad, size - 1);
-	seam_jit_stream_end(&stream, 0);
+	seam_jit_stream_end(stream, 0);
 	seam_jit_dumps_write(&dumps);
 	assert_int_equal(dumps.n_bad, size - 1);
 	assert_int_equal(read_back(&load), 0);
@@ -199,7 +199,7 @@ static void a_group_that_ends_early_is_dropped(void **state)
 static void no_byte_makes_a_dump_that_is_not_clean(void **state)
 {
 	static const uint8_t values[] = { 0, 1, 2, 3, 4, 0x7f, 0x80, 0xff };
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
@@ -210,41 +210,41 @@ static void no_byte_makes_a_dump_that_is_not_clean(void **state)
 		for (size_t k = 0; k < sizeof(values); k++, n++) {
 			make_group(group, since_ns, 5);
 			group[i] = values[k];
-			give_group(&stream, group, size);
+			give_group(stream, group, size);
 		}
-	assert_int_equal(stream.n_taken + dumps.n_bad, n);
-	assert_true(dumps.n_bad > n / 4 && stream.n_taken > n / 4);
-	n = stream.n_taken;
-	seam_jit_stream_end(&stream, n);
+	assert_int_equal(stream->n_taken + dumps.n_bad, n);
+	assert_true(dumps.n_bad > n / 4 && stream->n_taken > n / 4);
+	n = stream->n_taken;
+	seam_jit_stream_end(stream, n);
 	seam_jit_dumps_write(&dumps);
 	assert_int_equal(read_back(&load), n);
 }
 
 static void two_groups_in_one_are_none(void **state)
 {
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	uint8_t group[2 * MAX];
 	size_t size = make_group(group, since_ns, 5);
 
 	(void)state;
 	size += make_group(group + size, since_ns, 6);
-	give_group(&stream, group, size);
+	give_group(stream, group, size);
 	assert_int_equal(dumps.n_bad, 1);
-	assert_int_equal(stream.n_taken, 0);
-	seam_jit_stream_end(&stream, 0);
+	assert_int_equal(stream->n_taken, 0);
+	seam_jit_stream_end(stream, 0);
 }
 
 static void times_and_threads_are_bounded(void **state)
 {
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 
 	(void)state;
 	/* read_back() looks at the times */
-	give_group(&stream, group, make_group(group, 0, 1));
-	give_group(&stream, group, make_group(group, UINT64_MAX, 1));
-	seam_jit_stream_end(&stream, 2);
+	give_group(stream, group, make_group(group, 0, 1));
+	give_group(stream, group, make_group(group, UINT64_MAX, 1));
+	seam_jit_stream_end(stream, 2);
 	seam_jit_dumps_write(&dumps);
 	assert_int_equal(read_back(&load), 2);
 	assert_int_equal(load.tid, PID);	/* 1 is no thread of ours */
@@ -252,16 +252,16 @@ static void times_and_threads_are_bounded(void **state)
 
 static void streams_of_one_process_keep_their_ids_apart(void **state)
 {
-	struct seam_jit_stream first = begin(), second = begin();
+	struct seam_jit_stream *first = begin(), *second = begin();
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 
 	(void)state;
-	give_group(&first, group, make_group(group, since_ns, 5));
-	give_group(&second, group,
+	give_group(first, group, make_group(group, since_ns, 5));
+	give_group(second, group,
 		   make_group(group, since_ns, UINT64_MAX << 40 | 5));
-	seam_jit_stream_end(&first, 1);
-	seam_jit_stream_end(&second, 1);
+	seam_jit_stream_end(first, 1);
+	seam_jit_stream_end(second, 1);
 	seam_jit_dumps_write(&dumps);
 	assert_int_equal(read_back(&load), 2);
 	assert_int_equal(load.code_index, UINT64_C(1) << 32 | 5);
@@ -271,7 +271,7 @@ static void streams_of_one_process_keep_their_ids_apart(void **state)
 static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
 {
 	struct rlimit all, little = { .rlim_cur = 1000 };
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 
@@ -281,15 +281,15 @@ static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
 	little.rlim_max = all.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &little);
 	for (int i = 0; i < 20; i++) {
-		give_group(&stream, group, make_group(group, since_ns, 5));
+		give_group(stream, group, make_group(group, since_ns, 5));
 		seam_jit_dumps_write(&dumps);
 	}
 	setrlimit(RLIMIT_FSIZE, &all);
 	assert_true(dumps.n_unwritten > 5 && dumps.n_written > 5);
 	assert_int_equal(dumps.n_unwritten + dumps.n_written, 20);
 	assert_int_equal(read_back(&load), dumps.n_written);
-	give_group(&stream, group, make_group(group, since_ns, 5));
-	seam_jit_stream_end(&stream, 21);
+	give_group(stream, group, make_group(group, since_ns, 5));
+	seam_jit_stream_end(stream, 21);
 	seam_jit_dumps_write(&dumps);
 	assert_int_equal(read_back(&load), dumps.n_written);
 	assert_int_equal(dumps.n_unwritten + dumps.n_written, 21);
@@ -297,18 +297,18 @@ static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
 
 static void a_group_without_end_is_given_up(void **state)
 {
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	uint8_t *bytes = calloc(1, 60000);
 	size_t n = 0;
 
 	(void)state;
-	give(&stream, SEAM_JIT_CHUNK_FIRST, bytes, 60000);
+	give(stream, SEAM_JIT_CHUNK_FIRST, bytes, 60000);
 	while (dumps.n_bad == 0) {
 		assert_true(n++ < SEAM_JIT_MAX_GROUP / 60000 + 1);
-		give(&stream, 0, bytes, 60000);
+		give(stream, 0, bytes, 60000);
 	}
 	assert_int_equal(dumps.n_group_bytes, 0);
-	seam_jit_stream_end(&stream, 0);
+	seam_jit_stream_end(stream, 0);
 	free(bytes);
 }
 
@@ -348,29 +348,29 @@ static void give_in_parts(struct seam_jit_stream *stream, uint8_t *bytes,
 
 static size_t held_by(const struct seam_jit_stream *stream)
 {
-	return dumps.groups.items[stream->group].bytes.cap;
+	return stream->group.cap;
 }
 
 static void the_memory_of_a_large_piece_is_given_back(void **state)
 {
 	enum { LITTLE = 64 << 10 };
-	struct seam_jit_stream stream = begin();
+	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
 	size_t size;
 	uint8_t *group = make_large(5 << 20, &size);
 
 	(void)state;
-	give_in_parts(&stream, group, size, 0);
+	give_in_parts(stream, group, size, 0);
 	/* What is held counts, not what is used of it. */
-	assert_true(dumps.n_group_bytes >= held_by(&stream));
-	give_in_parts(&stream, group, size, SEAM_JIT_CHUNK_LAST);
+	assert_true(dumps.n_group_bytes >= held_by(stream));
+	give_in_parts(stream, group, size, SEAM_JIT_CHUNK_LAST);
 	seam_jit_dumps_write(&dumps);
-	assert_true(held_by(&stream) <= LITTLE);
-	assert_int_equal(dumps.n_group_bytes, held_by(&stream));
+	assert_true(held_by(stream) <= LITTLE);
+	assert_int_equal(dumps.n_group_bytes, held_by(stream));
 	assert_true(dumps.files.items[0].pending.cap <= LITTLE);
 	assert_int_equal(read_back(&load), 1);
 	assert_int_equal(dumps.n_bad, 1);	/* that it began again */
-	seam_jit_stream_end(&stream, 1);
+	seam_jit_stream_end(stream, 1);
 	assert_int_equal(dumps.n_group_bytes, 0);
 	free(group);
 }
@@ -378,7 +378,7 @@ static void the_memory_of_a_large_piece_is_given_back(void **state)
 static void who_never_ends_a_group_takes_nobodys_names(void **state)
 {
 	enum { N_LIARS = 12 };
-	struct seam_jit_stream liars[N_LIARS], honest = begin();
+	struct seam_jit_stream *liars[N_LIARS], *honest = begin();
 	struct seam_jitdump_load load;
 	uint8_t *lie = calloc(1, SEAM_JIT_MAX_GROUP), small[MAX], *large;
 	size_t small_size = make_group(small, since_ns, 5), large_size;
@@ -388,16 +388,16 @@ static void who_never_ends_a_group_takes_nobodys_names(void **state)
 	large = make_large(8 << 20, &large_size);
 	for (int i = 0; i < N_LIARS; i++) {
 		liars[i] = begin();
-		give_in_parts(&liars[i], lie, SEAM_JIT_MAX_GROUP, 0);
+		give_in_parts(liars[i], lie, SEAM_JIT_MAX_GROUP, 0);
 		assert_true(dumps.n_group_bytes <= 256 << 20);
 	}
-	give_group(&honest, small, small_size);
-	give_in_parts(&honest, large, large_size, SEAM_JIT_CHUNK_LAST);
-	assert_int_equal(honest.n_taken, 2);
+	give_group(honest, small, small_size);
+	give_in_parts(honest, large, large_size, SEAM_JIT_CHUNK_LAST);
+	assert_int_equal(honest->n_taken, 2);
 	assert_in_range(dumps.n_bad, 1, N_LIARS);
 	for (int i = 0; i < N_LIARS; i++)
-		seam_jit_stream_end(&liars[i], 1);
-	seam_jit_stream_end(&honest, 2);
+		seam_jit_stream_end(liars[i], 1);
+	seam_jit_stream_end(honest, 2);
 	assert_int_equal(dumps.n_group_bytes, 0);
 	seam_jit_dumps_write(&dumps);
 	assert_int_equal(read_back(&load), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_kept_jit.c - maps of more processes than are watched */
+/* test_kept_jit.c - the map of the last process that there is room for */
 #include "record/bundle/kept_jit.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void finish_jobs(struct seam_helper *helper)
 		poll(&ended, 1, 50);
 }
 
-static void a_map_that_is_not_watched_is_copied_at_the_end(void **state)
+static void the_map_of_the_last_of_all_processes_is_copied(void **state)
 {
 	static const char text[] = "1000 10 a\n";
 	struct seam_helper *helper = seam_helper_new(NULL);
@@ -41,7 +41,7 @@ static void a_map_that_is_not_watched_is_copied_at_the_end(void **state)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
 	/* no such processes */
-	for (int i = 0; i < SEAM_PERF_MAP_WATCH_MAX; i++)
+	for (int i = 1; i < SEAM_KEPT_JIT_MAX_RUNTIMES; i++)
 		seam_kept_jit_add(&jit, helper, INT32_MAX - i, "//anon");
 	seam_kept_jit_add(&jit, helper, getpid(), "//anon");
 	finish_jobs(helper);
@@ -64,7 +64,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			a_map_that_is_not_watched_is_copied_at_the_end,
+			the_map_of_the_last_of_all_processes_is_copied,
 			make_folder, drop_folder),
 	};
 

@@ -60,7 +60,7 @@ static void scribble_control(struct seam_ring_control *c, uint64_t *x)
 	uint64_t *words = (void *)c;
 	_Atomic uint64_t *heads[] = {
 		&c->data_head, &c->data_tail, &c->aux_head, &c->aux_tail,
-		&c->program.head, &c->program.aux_head, &c->program.aux_first,
+		&c->program.head, &c->program.aux_head,
 	};
 	uint64_t r = next_random(x);
 	_Atomic uint64_t *head = heads[r / 4 % SEAM_ARRAY_SIZE(heads)];

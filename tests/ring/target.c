@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	n = strtoull(argv[2], NULL, 10);
-	r = seam_link_client_connect(&c, argv[1], "numbers", "target", 5000);
+	r = seam_link_client_connect(&c, argv[1], "numbers", 5000);
 	if (r) {
 		fprintf(stderr, "target: no recorder: %s\n", strerror(-r));
 		return 1;

@@ -317,7 +317,7 @@ static void maps_an_aux_buffer_after_the_ring(void **state)
 	assert_int_equal(ftruncate(fd, PAGE + DATA + AREA), 0);
 	assert_int_equal(pwrite(fd, "bytes", 5, PAGE + DATA), 5);
 	for (int overwrite = 0; overwrite < 2; overwrite++) {
-		assert_int_equal(seam_ring_map(&ring, fd, DATA, NULL), 0);
+		assert_int_equal(seam_ring_map(&ring, fd, DATA, false, NULL), 0);
 		assert_int_equal(seam_ring_aux_map(&aux, &ring, fd, AREA,
 						   overwrite, NULL), 0);
 		assert_int_equal(ring.control->aux_offset, PAGE + DATA);
@@ -351,7 +351,7 @@ static void names_an_event_that_has_no_aux_buffer(void **state)
 			    errno == ENOSYS);
 		return;
 	}
-	assert_int_equal(seam_ring_map(&ring, fd, DATA, NULL), 0);
+	assert_int_equal(seam_ring_map(&ring, fd, DATA, false, NULL), 0);
 	assert_int_equal(seam_ring_aux_map(&aux, &ring, fd, AREA, true,
 					   &err), -EOPNOTSUPP);
 	seam_ring_aux_fini(&aux);

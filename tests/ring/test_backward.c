@@ -174,7 +174,7 @@ static void reads_a_ring_that_the_kernel_overwrites(void **state)
 			    errno == ENOSYS);
 		return;
 	}
-	assert_int_equal(seam_ring_map_overwrite(&ring, fd, DATA, NULL), 0);
+	assert_int_equal(seam_ring_map(&ring, fd, DATA, true, NULL), 0);
 	seam_ring_snapshot_init(&shot, DATA, NULL);
 	pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

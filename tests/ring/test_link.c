@@ -142,7 +142,6 @@ static void delivers_all_records_of_a_program(void **state)
 	assert_int_equal(sums.sum, 1000 * 999 / 2);
 	assert_int_equal(s.targets[0]->pid, pid);
 	assert_int_equal(s.targets[0]->uid, geteuid());
-	assert_string_equal(s.targets[0]->name, "target");
 	assert_int_equal(s.targets[0]->socket, -1);
 	assert_int_equal(s.targets[0]->rings[0].memory.head->n_unclaimed, 0);
 	seam_link_server_close(&s);
@@ -457,8 +456,7 @@ static void takes_no_descriptors(void **state)
 
 static void refuses_a_second_hello(void **state)
 {
-	struct seam_link_hello hello = { .services = "numbers",
-					 .name = "twice" };
+	struct seam_link_hello hello = { .services = "numbers" };
 	struct seam_link_server s;
 	struct seam_link_message m;
 	int fd;
@@ -487,7 +485,7 @@ static void refuses_a_second_hello(void **state)
 /* Connect as a program would: the socket, and the wakeup as it came. */
 static int connect_program(struct seam_link_server *s, int *wakeup_fd)
 {
-	struct seam_link_hello hello = { .services = "numbers", .name = "raw" };
+	struct seam_link_hello hello = { .services = "numbers" };
 	struct seam_link_message m;
 	int fd = connect_raw(s);
 
@@ -506,7 +504,7 @@ static int connect_program(struct seam_link_server *s, int *wakeup_fd)
 /* The kind of the answer to a hello that goes with @socket. */
 static uint16_t send_hello(struct seam_link_server *s, int *socket)
 {
-	struct seam_link_hello hello = { .services = "numbers", .name = "raw" };
+	struct seam_link_hello hello = { .services = "numbers" };
 	struct seam_link_message m;
 
 	*socket = connect_raw(s);
@@ -587,7 +585,7 @@ static void a_server_that_cannot_be_opened_reports_why(void **state)
 /* What the program is told, with @n descriptors for the recorder. */
 static void expect_refusal(rlim_t n, const char *why)
 {
-	struct seam_link_hello hello = { .services = "numbers", .name = "raw" };
+	struct seam_link_hello hello = { .services = "numbers" };
 	struct seam_link_message m;
 	struct seam_link_server s;
 	struct rlimit old;
@@ -764,7 +762,7 @@ static bool check_services(const struct seam_link_server *s, const char *names,
 {
 	struct seam_link_client c;
 	bool holds =
-		seam_link_client_connect(&c, s->address, names, "x", 5000) == 0;
+		seam_link_client_connect(&c, s->address, names, 5000) == 0;
 
 	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
 		holds &= services[i] ? has_geometry(&c.memories[i], services[i])
@@ -806,7 +804,7 @@ static void rings_are_made_for_services_that_hello_names_only(void **state)
 	(void)state;
 	serve_both(&s);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
-		struct seam_link_hello hello = { .name = "raw" };
+		struct seam_link_hello hello = { 0 };
 		struct seam_link_message m;
 		int fd = connect_raw(&s);
 
@@ -839,14 +837,14 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 	(void)state;
 	serve(&s);	/* and never steps */
 	assert_int_equal(
-		seam_link_client_connect(&c, s.address, "numbers", "x", 20),
+		seam_link_client_connect(&c, s.address, "numbers", 20),
 		-ETIMEDOUT);
 	seam_link_client_fini(&c);
 	seam_link_server_close(&s);
 	assert_true(seam_link_client_connect(&c, "/nowhere/at/all", "numbers",
-					     "x", 20) < 0);
+					     20) < 0);
 	seam_link_client_fini(&c);
-	assert_true(seam_link_client_connect(&c, "", "numbers", "x", 20) < 0);
+	assert_true(seam_link_client_connect(&c, "", "numbers", 20) < 0);
 	seam_link_client_fini(&c);
 }
 

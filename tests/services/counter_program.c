@@ -15,6 +15,8 @@
  *	lie	as slow, but each sample names another event, process and
  *		time
  *	bad	closes it; sizes and types that a reader could not rely on
+ *	big	closes it; each record is larger than any may be
+ *	none	claims no ring: all numbers are lost
  *	thief	one ring is claimed for a thread of another process
  *	latest, drained: one thread, of the services of latest_service.c
  *
@@ -67,6 +69,22 @@ static bool put_number(struct seam_ring_producer *ring, uint32_t thread,
 			       size) == 0;
 }
 
+static void lose_all(void)
+{
+	for (uint64_t i = 0; i < n_numbers; i++)
+		seam_ring_memory_lose(&client.memories[0]);
+}
+
+/* Records that are refused, as fast as possible. */
+static void refuse_all(struct seam_ring_producer *ring)
+{
+	struct seam_ring_writer writer;
+
+	for (uint64_t i = 0; i < n_numbers; i++)
+		seam_ring_begin(ring, &writer, PERF_RECORD_SAMPLE, 0,
+				UINT16_MAX);
+}
+
 static void *count(void *arg)
 {
 	uint32_t thread = (uint32_t)(uintptr_t)arg;
@@ -76,13 +94,15 @@ static void *count(void *arg)
 	uint64_t n = 0;
 
 	/* Thread 1 is never one of ours. */
-	if (seam_link_client_claim(&client, 0, is_how("thief") ? 1 : tid,
+	if (is_how("none") ||
+	    seam_link_client_claim(&client, 0, is_how("thief") ? 1 : tid,
 				   &claim)) {
-		for (uint64_t i = 0; i < n_numbers; i++)
-			seam_ring_memory_lose(&client.memories[0]);
+		lose_all();
 		return NULL;
 	}
-	for (uint64_t i = 0; i < n_numbers; i++) {
+	if (is_how("big"))
+		refuse_all(&claim.ring);
+	for (uint64_t i = 0; !is_how("big") && i < n_numbers; i++) {
 		n += put_number(&claim.ring, thread, i);
 		if (is_how("slow") || is_how("lie"))
 			usleep(SLOW_US);
@@ -139,8 +159,7 @@ int main(int argc, char **argv)
 	n_numbers = strtoull(argv[3], NULL, 10);
 	service = is_how("latest") || is_how("drained") ? how : COUNTER_SERVICE;
 	if (n_threads > MAX_THREADS ||
-	    seam_link_client_connect(&client, address, service, "counter",
-				     5000))
+	    seam_link_client_connect(&client, address, service, 5000))
 		return 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (service == how)

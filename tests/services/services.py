@@ -9,7 +9,10 @@ import collections
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 from record_lib import (SEAM, check, equal, perf, run,  # noqa: E402
@@ -38,8 +41,8 @@ def count(how, threads, n, ring=65536, status=0):
     return wrote, tuple(map(int, counts.groups())), result.stdout
 
 
-def records():
-    result = run(SEAM, "dump", "--json", "last.seam")
+def records(path="last.seam"):
+    result = run(SEAM, "dump", "--json", path)
     equal(result.returncode, 0, result.stderr)
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -130,6 +133,14 @@ def test_threads_without_a_ring_are_lost_exactly():
     equal(lost_samples(lines), without)
 
 
+def test_losses_of_a_tight_loop_are_exact():
+    # A record is refused in 3 ns.
+    _, counts, _ = count("big", 1, 30000000)
+    equal(counts[:2], (0, 30000000))
+    output = count("none", 1, 30000000)[2]
+    check("without a ring 30000000" in output, output)
+
+
 def test_threads_that_ended_before_the_scan_are_resolved():
     for _ in range(5):
         wrote, counts, _ = count("brief", 4, 100)
@@ -176,6 +187,34 @@ def test_rings_that_overwrite_keep_the_newest():
     check(found, output)
     # 4 KiB of records of 16 bytes.
     equal((int(found[1]), int(found[2])), (256, 4744))
+
+
+def test_a_snapshot_has_the_newest_of_rings_that_overwrite():
+    recorder = subprocess.Popen(
+        [RECORDER, "o.seam", "4096", PROGRAM, "slow", "1", "10000000"],
+        env={**os.environ, "OVERWRITE": "1"}, stdout=subprocess.DEVNULL,
+        start_new_session=True)
+    try:
+        while not os.path.exists("o.seam/meta.json"):
+            time.sleep(0.005)
+        newest = -1
+        for number in 1, 2:
+            time.sleep(0.1)     # for some hundred numbers
+            result = run(SEAM, "snapshot", "o.seam")
+            equal(result.returncode, 0, result.stderr)
+            lines = records(f"o.{number}.seam")
+            (numbers,) = values(lines).values()
+            equal(numbers, list(range(numbers[0], numbers[-1] + 1)))
+            check(numbers[-1] > newest, f"{numbers} after {newest}")
+            newest = numbers[-1]
+            times = [line["time"] for line in lines
+                     if line["type"] == "SAMPLE" and line["event"] == EVENT]
+            equal(len(set(times)), len(times), "each has its own time")
+    finally:
+        os.killpg(recorder.pid, signal.SIGINT)
+        recorder.wait(30)
+    (numbers,) = values(records("o.seam")).values()
+    check(numbers[0] > 0 and numbers[-1] > newest, f"{numbers}")
 
 
 def test_an_aux_buffer_is_drained_with_its_ring():

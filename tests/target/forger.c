@@ -109,8 +109,7 @@ static void connect_to_recorder(struct seam_link_client *c)
 {
 	const char *address = getenv(SEAM_LINK_VARIABLE);
 
-	if (!address || seam_link_client_connect(c, address, "jit",
-						 "forger", 5000)) {
+	if (!address || seam_link_client_connect(c, address, "jit", 5000)) {
 		puts("not connected");
 		exit(1);
 	}

@@ -311,7 +311,7 @@ static void run_hostile(uint64_t n)
 	struct seam_ring_claim claim;
 
 	if (seam_link_client_connect(&c, getenv(SEAM_LINK_VARIABLE), "jit",
-				     "\033[2J", 5000) ||
+				     5000) ||
 	    seam_link_client_claim(&c, 0, (uint32_t)getpid(), &claim))
 		exit(1);
 	for (uint64_t i = 0; i < n; i++) {

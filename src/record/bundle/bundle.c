@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "record/bundle/bundle_left.h"
 #include "wire/manifest.h"
 
 #include <dirent.h>
@@ -599,7 +598,6 @@ void seam_bundle_remove(struct seam_bundle *bundle)
 
 void seam_bundle_close(struct seam_bundle *bundle)
 {
-	if (bundle->dir >= 0)
-		close(bundle->dir);
+	seam_file_close_fd(bundle->dir);
 	bundle->dir = -1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle_left.c - find folders of killed recorders; see bundle_left.h */
-#include "record/bundle/bundle_left.h"
+/* bundle_left.c - find folders of killed recorders; see bundle.h */
+#include "record/bundle/bundle.h"
 
-#include "base/base.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,8 +82,8 @@ static bool is_begun(int dir)
 	}
 	if (names)
 		closedir(names);
-	else if (copy >= 0)
-		close(copy);
+	else
+		seam_file_close_fd(copy);
 	return is;
 }
 

@@ -11,8 +11,12 @@ static enum seam_kept_cause cause_of(int code)
 	case ENOENT:
 	case ESRCH: return SEAM_KEPT_GONE;
 	case EAGAIN: return SEAM_KEPT_LEASED;
+	case EBUSY:
 	case ETIMEDOUT: return SEAM_KEPT_TIMED_OUT;
 	case EFBIG: return SEAM_KEPT_TOO_LARGE;
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM: return SEAM_KEPT_TOO_MANY;
 	default: return SEAM_KEPT_REFUSED;
 	}
 }

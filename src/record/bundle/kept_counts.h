@@ -18,7 +18,7 @@ enum seam_kept_cause {
 	SEAM_KEPT_LEASED,	/* under another process's write lease */
 	SEAM_KEPT_TIMED_OUT,	/* not read in time */
 	SEAM_KEPT_TOO_LARGE,	/* beyond a limit of bytes */
-	SEAM_KEPT_TOO_MANY,	/* beyond a limit of files or processes */
+	SEAM_KEPT_TOO_MANY,	/* beyond a limit of files, processes, memory */
 	SEAM_KEPT_NOT_WRITTEN,
 	SEAM_KEPT_INTERRUPTED,	/* by a signal, while the recording ended */
 	SEAM_KEPT_N_CAUSES,

@@ -47,8 +47,7 @@ static bool is_at_path(const struct identity *id)
 	int fd = seam_elf_open_fd(id->path, NULL);
 	bool is_same = fd >= 0 && seam_mapped_file_is(fd, &id->is);
 
-	if (fd >= 0)
-		close(fd);
+	seam_file_close_fd(fd);
 	return is_same;
 }
 
@@ -97,8 +96,7 @@ static void open_free(struct seam_helper_job *job)
 {
 	struct open_job *o = (struct open_job *)job;
 
-	if (o->fd >= 0)
-		close(o->fd);
+	seam_file_close_fd(o->fd);
 	free(o);
 }
 
@@ -290,6 +288,7 @@ static void copy_done(struct seam_helper_job *job, void *context)
 	struct file_copy_job *c = (struct file_copy_job *)job;
 
 	c->kept->files.items[job->tag].fd = c->fd;
+	c->kept->files.items[job->tag].code = c->code;
 	c->fd = -1;
 	seam_kept_counts_add(context, &c->counts);
 }
@@ -298,8 +297,7 @@ static void copy_free(struct seam_helper_job *job)
 {
 	struct file_copy_job *c = (struct file_copy_job *)job;
 
-	if (c->fd >= 0)
-		close(c->fd);
+	seam_file_close_fd(c->fd);
 	seam_bundle_close(&c->bundle);
 	free(c);
 }
@@ -329,6 +327,7 @@ int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 	/* moved: a job that is given up keeps the descriptor */
 	c->fd = file->fd;
 	file->fd = -1;
+	file->code = -ETIMEDOUT;
 	return seam_helper_submit(kept->helper, &c->job);
 }
 
@@ -343,8 +342,7 @@ int seam_kept_file_write(const struct seam_bundle *bundle, const uint8_t *id,
 	r = fd < 0 ? -1 : seam_file_write_at(fd, image, bytes, 0, name, NULL);
 	if (fd >= 0 && !publish(dir, fd, r == 0, name))
 		r = -EIO;
-	if (dir >= 0)
-		close(dir);
+	seam_file_close_fd(dir);
 	return r;
 }
 

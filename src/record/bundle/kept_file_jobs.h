@@ -3,7 +3,7 @@
  * kept_file_jobs.h - jobs of the helper thread for kept_files.c
  *
  * Results arrive in seam_kept_files_collect().  Each function returns 0, or
- * -ENOMEM or -EAGAIN if the job was not queued.
+ * -ENOMEM or -EBUSY if the job was not queued.
  */
 #ifndef SEAM_KEPT_FILE_JOBS_H
 #define SEAM_KEPT_FILE_JOBS_H

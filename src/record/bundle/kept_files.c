@@ -2,6 +2,7 @@
 /* kept_files.c - the list of files, and the order of jobs; see kept_files.h */
 #include "record/bundle/kept_files.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "record/bundle/kept_file_jobs.h"
 #include "symbol/elf/build_id.h"
@@ -119,17 +120,11 @@ static void open_last(struct seam_kept_files *kept,
 		      const struct seam_perf_mapping *m)
 {
 	uint32_t i = (uint32_t)kept->files.n - 1;
-	struct seam_kept_file *file = &kept->files.items[i];
+	int r = kept->n_held >= SEAM_KEPT_MAX_HELD ? -ENFILE :
+		!has_helper(kept) ? -ENOMEM : seam_kept_file_open(kept, m, i);
 
-	if (kept->n_held >= SEAM_KEPT_MAX_HELD || !has_helper(kept)) {
-		file->code = -ENOENT;
-		return;
-	}
-	kept->n_held++;
-	if (seam_kept_file_open(kept, m, i) < 0) {
-		file->code = -ETIMEDOUT;
-		kept->n_held--;
-	}
+	kept->files.items[i].code = r;
+	kept->n_held += r == 0;
 }
 
 void seam_kept_files_sideband(struct seam_kept_files *kept,
@@ -229,22 +224,25 @@ static void copy_files(struct seam_kept_files *kept,
 	if (budget > SEAM_KEPT_MAX_BYTES)
 		budget = SEAM_KEPT_MAX_BYTES;
 	if (!kept->helper) {
-		counts->n_left_out[SEAM_KEPT_TIMED_OUT] += kept->files.n;
+		counts->n_left_out[SEAM_KEPT_TOO_MANY] += kept->files.n;
 		return;
 	}
 	if (has_time && kept->files.n && seam_kept_file_check_paths(kept) == 0)
 		has_time = wait_for_jobs(kept, to);
 	for (size_t i = 0; i < kept->files.n; i++) {
 		const struct seam_kept_file *file = &kept->files.items[i];
+		int r;
 
 		if (file->is_at_path && !file->is_hit)
 			continue;
-		if (!has_time)
+		if (!has_time) {
 			counts->n_left_out[SEAM_KEPT_INTERRUPTED]++;
-		else if (seam_kept_file_copy(kept, (uint32_t)i, to->bundle,
-					     rest(budget, counts->n_bytes),
-					     counts) < 0)
-			counts->n_left_out[SEAM_KEPT_TIMED_OUT]++;
+			continue;
+		}
+		r = seam_kept_file_copy(kept, (uint32_t)i, to->bundle,
+					rest(budget, counts->n_bytes), counts);
+		if (r < 0)
+			seam_kept_counts_leave_out(counts, r, NULL);
 		else
 			has_time = wait_for_jobs(kept, to);
 	}
@@ -289,8 +287,7 @@ void seam_kept_files_fini(struct seam_kept_files *kept)
 {
 	seam_helper_free(kept->helper);
 	for (size_t i = 0; i < kept->files.n; i++) {
-		if (kept->files.items[i].fd >= 0)
-			close(kept->files.items[i].fd);
+		seam_file_close_fd(kept->files.items[i].fd);
 		free(kept->files.items[i].path);
 	}
 	free(kept->files.items);

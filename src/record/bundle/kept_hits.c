@@ -55,6 +55,7 @@ void seam_kept_hits_sideband(struct seam_kept_hits *hits,
 				    m->build_id_size) : NULL;
 	*slot = (struct seam_kept_hits_mapping) {
 		.pid = m->pid, .begin = m->addr, .end = m->addr + m->len,
+		.has_build_id = m->build_id_size > 0,
 		.file = file ? (uint32_t)(file - kept->files.items) :
 			SEAM_NONE,
 	};
@@ -146,7 +147,7 @@ static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 		found = true;
 		if (m->file != SEAM_NONE) {
 			kept->files.items[m->file].is_hit = true;
-		} else {
+		} else if (!m->has_build_id) {
 			hits->n_without++;
 			m->end = m->begin;	/* counted once */
 		}
@@ -169,6 +170,7 @@ void seam_kept_hits_mark(struct seam_kept_hits *hits,
 {
 	uint64_t steps = 0;
 
+	hits->n_unjoined = 0;
 	if (hits->maps.n)
 		qsort(hits->maps.items, hits->maps.n,
 		      sizeof(*hits->maps.items), by_pid);
@@ -180,7 +182,7 @@ void seam_kept_hits_mark(struct seam_kept_hits *hits,
 		     !mark_of(hits, kept, pid, p->page, &steps); up++)
 			pid = parent_of(hits, pid, &steps);
 		if (steps > MAX_STEPS) {
-			hits->n_left_out += hits->pages.n - i;
+			hits->n_unjoined = hits->pages.n - i;
 			return;
 		}
 	}

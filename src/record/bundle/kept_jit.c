@@ -2,6 +2,8 @@
 /* kept_jit.c - open runtimes, copy their dumps and maps; see kept_jit.h */
 #include "record/bundle/kept_jit.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -58,7 +60,7 @@ static void open_given_up(void *context, uint64_t tag)
 {
 	struct seam_kept_jit *jit = context;
 
-	jit->runtimes.items[tag].is_stuck = true;
+	jit->runtimes.items[tag].code = -ETIMEDOUT;
 }
 
 static void open_free(struct seam_helper_job *job)
@@ -75,7 +77,7 @@ static void open_runtime(struct seam_kept_jit *jit, struct seam_helper *helper,
 	struct open_runtime_job *o = calloc(1, sizeof(*o));
 
 	if (!o) {
-		jit->runtimes.items[i].is_stuck = true;
+		jit->runtimes.items[i].code = -ENOMEM;
 		return;
 	}
 	o->job = (struct seam_helper_job) {
@@ -85,8 +87,7 @@ static void open_runtime(struct seam_kept_jit *jit, struct seam_helper *helper,
 	};
 	o->pid = jit->runtimes.items[i].pid;
 	seam_target_init(&o->target);
-	if (seam_helper_submit(helper, &o->job) < 0)
-		jit->runtimes.items[i].is_stuck = true;
+	jit->runtimes.items[i].code = seam_helper_submit(helper, &o->job);
 }
 
 /* The runtime of @pid, added if it is new; NULL: too many. */
@@ -106,10 +107,10 @@ static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
 		return NULL;
 	}
 	*runtime = (struct seam_kept_jit_runtime) { .pid = pid };
-	if (!jit->maps && jit->bundle)
+	if (!jit->maps)
 		jit->maps = seam_perf_map_watch_start(jit->bundle);
-	runtime->is_watched = jit->maps &&
-			      seam_perf_map_watch_add(jit->maps, pid);
+	if (jit->maps)
+		seam_perf_map_watch_add(jit->maps, pid);
 	seam_target_init(&runtime->target);
 	runtime->target.owner.pid = pid;
 	open_runtime(jit, helper, jit->runtimes.n - 1);
@@ -136,60 +137,51 @@ struct jit_copy_job {
 	struct seam_kept_jit *jit;	/* for done() */
 	struct seam_target target;	/* returned in done() */
 	char *marker;
-	bool copies_map;		/* no thread has copied it */
 	int folder;
 	uint64_t budget;
 	struct seam_kept_counts counts;	/* the result */
 };
 
-static void name_of(const struct jit_copy_job *c, enum seam_jit_kind kind,
-		    char name[48])
+static void name_of(const struct jit_copy_job *c, char name[48])
 {
 	int32_t pid = c->target.owner.pid;
 
-	snprintf(name, 48, kind == SEAM_JIT_DUMP ? "jit-%" PRId32 ".dump" :
-		 "perf-%" PRId32 ".map", pid);
+	snprintf(name, 48, "jit-%" PRId32 ".dump", pid);
 	/* the process has streamed a dump, which has that name */
-	if (kind == SEAM_JIT_DUMP &&
-	    faccessat(c->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (faccessat(c->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		snprintf(name, 48, "jit-%" PRId32 "-%" PRId32 ".dump", pid,
 			 pid);
 }
 
-/* Not validated yet.  -ENOENT: there is none. */
-static int open_file(const struct jit_copy_job *c, const char *path,
-		     struct seam_err *err)
+/* Open and validate the dump.  -ENOENT: there is none. */
+static int open_dump(const struct jit_copy_job *c, struct seam_err *err)
 {
-	struct seam_err why = { 0 };
-	int fd = seam_target_open_path(&c->target, path, &why);
-
-	if (fd == -ENOTDIR)
-		fd = -ENOENT;
-	if (fd < 0)
-		seam_err_set(err, fd, "cannot read '%s': %s", path,
-			     why.cause[0]);
-	return fd;
-}
-
-static void copy_file(struct jit_copy_job *c, enum seam_jit_kind kind,
-		      const char *path)
-{
-	struct seam_err err = { 0 };
-	char name[48];
 	uint64_t max = c->budget < SEAM_KEPT_JIT_MAX_FILE_BYTES ? c->budget :
 		       SEAM_KEPT_JIT_MAX_FILE_BYTES;
-	struct stat st = { 0 };
-	int fd = open_file(c, path, &err);
+	struct seam_err why = { 0 };
+	int fd = seam_target_open_path(&c->target, c->marker, &why);
 
 	if (fd >= 0)
-		fd = seam_jit_check(&c->target.owner, kind, path, fd, max,
-				    &err);
+		return seam_jit_check(&c->target.owner, SEAM_JIT_DUMP,
+				      c->marker, fd, max, err);
+	return seam_err_set(err, fd == -ENOTDIR ? -ENOENT : fd,
+			    "cannot read '%s': %s", c->marker, why.cause[0]);
+}
+
+static void copy_run(struct seam_helper_job *job)
+{
+	struct jit_copy_job *c = (struct jit_copy_job *)job;
+	struct seam_err err = { 0 };
+	char name[48];
+	struct stat st = { 0 };
+	int fd = open_dump(c, &err);
+
 	if (fd < 0) {
 		if (fd != -ENOENT)
 			seam_kept_counts_leave_out(&c->counts, fd, &err);
 		return;
 	}
-	name_of(c, kind, name);
+	name_of(c, name);
 	/* the runtime may still append: copy what there is now */
 	if (fstat(fd, &st) == 0 &&
 	    seam_jit_copy(fd, c->folder, part, (uint64_t)st.st_size,
@@ -197,7 +189,6 @@ static void copy_file(struct jit_copy_job *c, enum seam_jit_kind kind,
 	    renameat(c->folder, part, c->folder, name) == 0) {
 		c->counts.n_copied++;
 		c->counts.n_bytes += (uint64_t)st.st_size;
-		c->budget -= (uint64_t)st.st_size;
 	} else {
 		unlinkat(c->folder, part, 0);
 		c->counts.n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
@@ -218,13 +209,14 @@ static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
 {
 	struct seam_err err = { 0 };
 
-	if (!jit->maps)
-		return;
-	if (!is_snapshot) {
+	if (jit->maps && !is_snapshot) {
 		seam_perf_map_watch_stop(jit->maps, counts);
 		return;
 	}
-	if (seam_perf_map_watch_copy(jit->maps, jit->folder, &err) < 0)
+	if (!jit->maps)
+		seam_err_set(&err, -EAGAIN, "no thread could be started");
+	if (!jit->maps ||
+	    seam_perf_map_watch_copy(jit->maps, jit->folder, &err) < 0)
 		counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
 	else
 		counts->n_copied += seam_kept_jit_map_bytes(jit) > 0;
@@ -232,27 +224,12 @@ static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
 	seam_kept_counts_explain(counts, SEAM_KEPT_NOT_WRITTEN, &err);
 }
 
-static void copy_run(struct seam_helper_job *job)
-{
-	struct jit_copy_job *c = (struct jit_copy_job *)job;
-	const struct seam_jit_owner *owner = &c->target.owner;
-	char map[64];
-
-	if (c->marker)
-		copy_file(c, SEAM_JIT_DUMP, c->marker);
-	if (!c->copies_map)
-		return;
-	seam_helper_progress(job);
-	snprintf(map, sizeof(map), "/tmp/perf-%" PRId32 ".map",
-		 owner->inner_pid ? owner->inner_pid : owner->pid);
-	copy_file(c, SEAM_JIT_MAP, map);
-}
-
 static void copy_done(struct seam_helper_job *job, void *context)
 {
 	struct jit_copy_job *c = (struct jit_copy_job *)job;
 
 	c->jit->runtimes.items[job->tag].target = c->target;
+	c->jit->runtimes.items[job->tag].code = 0;
 	seam_target_init(&c->target);
 	seam_kept_counts_add(context, &c->counts);
 }
@@ -262,8 +239,7 @@ static void copy_free(struct seam_helper_job *job)
 	struct jit_copy_job *c = (struct jit_copy_job *)job;
 
 	seam_target_close(&c->target);
-	if (c->folder >= 0)
-		close(c->folder);
+	seam_file_close_fd(c->folder);
 	free(c->marker);
 	free(c);
 }
@@ -286,13 +262,23 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 {
 	struct seam_kept_jit_runtime *runtime = &jit->runtimes.items[i];
 	uint64_t max = SEAM_KEPT_JIT_MAX_BYTES - counts->n_bytes;
-	struct jit_copy_job *c = jit->folder < 0 || runtime->is_stuck ? NULL :
-				 calloc(1, sizeof(*c));
+	struct jit_copy_job *c;
+	char *marker;
+	int r;
 
-	if (!c) {
-		counts->n_left_out[runtime->is_stuck ? SEAM_KEPT_TIMED_OUT :
-				   SEAM_KEPT_NOT_WRITTEN]++;
+	if (!runtime->marker)
 		return -ENOENT;
+	if (jit->folder < 0) {
+		counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
+		return -EIO;
+	}
+	c = runtime->code ? NULL : calloc(1, sizeof(*c));
+	marker = c ? strdup(runtime->marker) : NULL;
+	if (!marker) {
+		free(c);
+		r = runtime->code ? runtime->code : -ENOMEM;
+		seam_kept_counts_leave_out(counts, r, NULL);
+		return r;
 	}
 	c->job = (struct seam_helper_job) {
 		.run = copy_run, .done = copy_done,
@@ -300,20 +286,20 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 		.context = counts, .tag = i, .limit_ns = COPY_LIMIT_NS,
 	};
 	c->jit = jit;
-	c->marker = runtime->marker ? strdup(runtime->marker) : NULL;
-	c->copies_map = !runtime->is_watched;
+	c->marker = marker;
 	c->folder = fcntl(jit->folder, F_DUPFD_CLOEXEC, 0);
 	c->budget = budget < max ? budget : max;
 	/* moved: a job that is given up keeps its descriptors */
 	c->target = runtime->target;
+	runtime->code = -ETIMEDOUT;
 	seam_target_init(&runtime->target);
 	runtime->target.owner.pid = runtime->pid;
 	if (!c->target.owner.inner_pid)
 		c->target.owner.inner_pid = runtime->marker_pid;
-	if (seam_helper_submit(helper, &c->job) == 0)
-		return 0;
-	counts->n_left_out[SEAM_KEPT_TIMED_OUT]++;
-	return -EAGAIN;
+	r = seam_helper_submit(helper, &c->job);
+	if (r < 0)
+		seam_kept_counts_leave_out(counts, r, NULL);
+	return r;
 }
 
 void seam_kept_jit_end(struct seam_kept_jit *jit,

@@ -8,8 +8,8 @@
  * which is held from its first such mapping on, with the rights of its user
  * (target_file.h), and validated as symbol/jit/jit_find.h says.
  *
- * Maps are copied while they are written (perf_map_watch.h), dumps when the
- * recording ends, because runtimes write to the end: to jit/jit-PID.dump, with
+ * A thread copies maps while they are written (perf_map_watch.h).  Dumps are
+ * copied when the recording ends, because runtimes write to the end: to jit/jit-PID.dump, with
  * the PID of the recording, or jit/jit-PID-PID.dump if the process has
  * streamed another dump, which has that name.
  *
@@ -27,10 +27,10 @@
 
 enum {
 	/* each holds two descriptors */
-	SEAM_KEPT_JIT_MAX_RUNTIMES = 512,
+	SEAM_KEPT_JIT_MAX_RUNTIMES = SEAM_PERF_MAP_WATCH_MAX,
 };
 
-/* Of one dump or map, and of all of jit/. */
+/* Of one dump, and of all of jit/. */
 #define SEAM_KEPT_JIT_MAX_FILE_BYTES (UINT64_C(512) << 20)
 #define SEAM_KEPT_JIT_MAX_BYTES (UINT64_C(2) << 30)
 
@@ -38,8 +38,7 @@ struct seam_kept_jit_runtime {
 	int32_t pid;
 	int32_t marker_pid;	/* PID in the name of its dump; 0: no dump */
 	struct seam_target target;	/* opened by the helper */
-	bool is_stuck;		/* opening it took too long */
-	bool is_watched;	/* a thread copies its map (perf_map_watch.h) */
+	int code;		/* -errno: it could not be opened */
 	char *marker;		/* path of the mapped dump; NULL: no dump */
 };
 
@@ -47,8 +46,7 @@ struct seam_kept_jit_runtime {
 struct seam_kept_jit {
 	SEAM_ARRAY(struct seam_kept_jit_runtime) runtimes;
 	uint64_t n_too_many;	/* mappings of processes beyond the maximum */
-	/* The caller's; NULL: maps are copied when the recording ends. */
-	const struct seam_bundle *bundle;
+	const struct seam_bundle *bundle;	/* the caller's */
 	struct seam_perf_map_watch *maps;	/* from the first runtime on */
 	int folder;		/* jit/ of the bundle to copy to; or -1 */
 };
@@ -62,10 +60,9 @@ void seam_kept_jit_add(struct seam_kept_jit *jit, struct seam_helper *helper,
 
 /*
  * Copy to a bundle: begin(), copy() for each runtime, end().  begin() sets
- * @counts.  copy() queues a job for the dump of runtime @i, and for its map if
- * that is not watched, of at most @budget bytes; or counts the error, and
- * returns -errno.  end() ends the watch; for a snapshot it copies the maps so
- * far.
+ * @counts.  copy() queues a job for the dump of runtime @i, of at most @budget
+ * bytes; or counts the error, and returns -errno; -ENOENT: it has no dump.
+ * end() ends the watch; for a snapshot it copies the maps so far.
  */
 void seam_kept_jit_begin(struct seam_kept_jit *jit,
 			 const struct seam_bundle *bundle,

@@ -29,8 +29,7 @@ void seam_perf_map_copy_init(struct seam_perf_map_copy *copy,
 
 static void close_fd(int *fd)
 {
-	if (*fd >= 0)
-		close(*fd);
+	seam_file_close_fd(*fd);
 	*fd = -1;
 }
 

@@ -265,14 +265,10 @@ static int start_thread(struct seam_perf_map_watch *w)
 
 static void destroy(struct seam_perf_map_watch *w)
 {
-	if (w->bundle.dir >= 0)
-		close(w->bundle.dir);
-	if (w->folder >= 0)
-		close(w->folder);
-	if (w->wakeup >= 0)
-		close(w->wakeup);
-	if (w->inotify >= 0)
-		close(w->inotify);
+	seam_file_close_fd(w->bundle.dir);
+	seam_file_close_fd(w->folder);
+	seam_file_close_fd(w->wakeup);
+	seam_file_close_fd(w->inotify);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
@@ -361,8 +357,7 @@ int seam_perf_map_watch_copy(struct seam_perf_map_watch *w, int folder,
 				      SEAM_PERF_MAP_TIMES_SUFFIX, UINT64_MAX,
 				      err);
 	}
-	if (from >= 0)
-		close(from);
+	seam_file_close_fd(from);
 	return r;
 }
 

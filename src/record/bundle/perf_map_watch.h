@@ -23,7 +23,7 @@
 #include "record/bundle/kept_counts.h"
 
 enum {
-	SEAM_PERF_MAP_WATCH_MAX = 256,		/* processes */
+	SEAM_PERF_MAP_WATCH_MAX = 512,		/* processes */
 	SEAM_PERF_MAP_WATCH_POLL_MS = 100,
 	SEAM_PERF_MAP_WATCH_STOP_MS = 5000,	/* for the last reads */
 };
@@ -33,10 +33,7 @@ enum {
 
 struct seam_perf_map_watch;
 
-/*
- * Start to copy maps into @bundle.  NULL: no thread could be started; then
- * maps have to be copied when the recording ends.
- */
+/* Start to copy maps into @bundle.  NULL: no thread could be started. */
 struct seam_perf_map_watch *seam_perf_map_watch_start(
 	const struct seam_bundle *bundle);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* breakpoint.c - "mem:ADDR[/LEN][:rwx[:u]]"; see breakpoint.h */
-#include "record/events/breakpoint.h"
+/* breakpoint.c - "mem:ADDR[/LEN][:rwx[:u]]"; see event_kinds.h */
+#include "record/events/event_kinds.h"
 
 #include "base/text.h"
 

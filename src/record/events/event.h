@@ -2,7 +2,7 @@
 /*
  * event.h - an event to record, and the list of them
  *
- * Each kind of event (pmu_event.h, tracepoint.h, uprobe.h, breakpoint.h) fills
+ * Each kind of event (event_kinds.h, tracepoint.h) fills
  * a struct seam_event from text; this file has the events that perf names.  A
  * name is one of the table in event.c or "rNNN", a raw event of the CPU in
  * hexadecimal; event_list.h has the syntax of all kinds.  Modifiers follow a

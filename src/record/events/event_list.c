@@ -3,11 +3,9 @@
 #include "record/events/event_list.h"
 
 #include "base/text.h"
-#include "record/events/breakpoint.h"
+#include "record/events/event_kinds.h"
 #include "record/events/event_term.h"
-#include "record/events/pmu_event.h"
 #include "record/events/tracepoint.h"
-#include "record/events/uprobe.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
  *	uprobe:/usr/bin/x:main		a function of a file, by symbol ...
  *	uprobe:/usr/bin/x:0x1130%return	... or offset in the file; its return
  *	mem:0x601020/4:rw:u		an address that is read or written
- *	intel_pt/tsc=1,cyc=0/u		any PMU of the kernel; see pmu_event.h
+ *	intel_pt/tsc=1,cyc=0/u		any PMU of the kernel; see pmu.h
  *
  * Tracepoints are found in tracefs, PMUs in /sys/bus/event_source/devices.
  *

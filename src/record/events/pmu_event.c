@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pmu_event.c - terms of a PMU to bits of an attr; see pmu_event.h */
-#include "record/events/pmu_event.h"
+/* pmu_event.c - terms of a PMU to bits of an attr; see event_kinds.h */
+#include "record/events/event_kinds.h"
 
 #include "base/text.h"
 #include "record/events/aux_pmu.h"

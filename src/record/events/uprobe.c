@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* uprobe.c - "uprobe:/path:where"; see uprobe.h */
-#include "record/events/uprobe.h"
+/* uprobe.c - "uprobe:/path:where"; see event_kinds.h */
+#include "record/events/event_kinds.h"
 
 #include "base/text.h"
 #include "record/events/pmu.h"

@@ -4,8 +4,9 @@
  *
  * AUX records in a ring describe what its AUX buffer holds; the bytes go into
  * the file as PERF_RECORD_AUXTRACE, and an index of these records is a feature
- * of the file.  Normal mode drains the buffer as rings are drained; snapshot
- * mode copies its newest bytes on request.
+ * of the file.  Normal mode drains the buffer as rings are drained (drain.h).
+ * In snapshot mode (-S) the hardware overwrites the oldest bytes, and the newest
+ * are copied into each snapshot and, at the end, into the recording's own file.
  *
  * Source: auxtrace_mmap__read() in tools/perf/util/auxtrace.c of Linux 6.1.
  */
@@ -34,5 +35,20 @@ ssize_t seam_auxtrace_drain(struct seam_data_file *file,
 ssize_t seam_auxtrace_snapshot(struct seam_data_file *file,
 			       struct seam_source_ring *ring, uint32_t idx,
 			       uint64_t max_bytes, struct seam_err *err);
+
+/*
+ * Snapshot mode: append all buffers.  Their events stay stopped, because the
+ * kernel updates the head of a buffer when its event stops.  0 or -errno.
+ */
+int seam_auxtrace_snapshot_all(struct seam_sources *sources,
+			       struct seam_data_file *file,
+			       struct seam_err *err);
+
+/*
+ * Append AUXTRACE_INFO and TIME_CONV, which perf's decoders need, to the
+ * records at the head of the file.  Nothing without AUX buffers.
+ */
+void seam_auxtrace_describe(const struct seam_sources *sources,
+			    struct seam_synth *synth);
 
 #endif /* SEAM_AUXTRACE_H */

@@ -3,7 +3,6 @@
 #include "record/perf/fallback.h"
 
 #include "base/text.h"
-#include "record/events/uprobe.h"
 #include "record/proc/targets.h"
 
 #include <errno.h>

@@ -2,8 +2,6 @@
 /* hotplug.c - time that is missing, CPUs that are new; see hotplug.h */
 #include "record/perf/hotplug.h"
 
-#include "record/proc/targets.h"
-
 #include <stdlib.h>
 
 /*
@@ -11,13 +9,6 @@
  * apart from the error that all CPUs share, are smaller.
  */
 #define MIN_MISSING_NS INT64_C(5000000)
-
-static bool is_in(const struct seam_number_list *list, int number)
-{
-	struct seam_number_list one = { .items = &number, .n = 1 };
-
-	return seam_targets_are_in(&one, list);
-}
 
 /*
  * How much longer source @i was enabled by our clock than by the kernel's;
@@ -61,7 +52,7 @@ static void count_back(const struct seam_sources *s,
 		int cpu = s->rings.items[s->list.items[i].ring].cpu;
 
 		if (missing == INT64_MAX || missing - least < MIN_MISSING_NS ||
-		    !is_in(online, cpu))
+		    !seam_number_list_has(online, cpu))
 			continue;
 		if (losses->n_cpus_back++ == 0)
 			losses->first_cpu = cpu;
@@ -81,7 +72,7 @@ void seam_hotplug_count(const struct seam_sources *s,
 		online.n = 0;
 	/* with a list of CPUs from the user, a new one is not missing */
 	for (size_t i = 0; !s->sampled.n && i < online.n; i++)
-		if (!is_in(&s->cpus, online.items[i]) &&
+		if (!seam_number_list_has(&s->cpus, online.items[i]) &&
 		    losses->n_cpus_new++ + losses->n_cpus_back == 0)
 			losses->first_cpu = online.items[i];
 	free(online.items);

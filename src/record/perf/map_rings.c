@@ -26,9 +26,7 @@ static struct seam_source_ring *ring_of(struct seam_sources *s, size_t i,
 static int map_ring(struct seam_source_ring *ring, int fd, size_t bytes,
 		    struct seam_err *err)
 {
-	int r = ring->is_backward ?
-		seam_ring_map_overwrite(&ring->ring, fd, bytes, err) :
-		seam_ring_map(&ring->ring, fd, bytes, err);
+	int r = seam_ring_map(&ring->ring, fd, bytes, ring->is_backward, err);
 
 	if (r == 0) {
 		ring->fd = fd;

@@ -3,8 +3,6 @@
 #include "record/perf/new_threads.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
-#include "base/index.h"
 #include "record/perf/auxtrace.h"
 
 #include <errno.h>
@@ -83,53 +81,34 @@ static int write_ids(struct seam_new_threads *threads, size_t first,
 	return r;
 }
 
-/* The records of one ring are in order, those of several are not. */
-static int by_time(const void *a, const void *b)
+/*
+ * The changes of each thread together, in the order of time: the records of one
+ * ring are in order, those of several are not.
+ */
+static int by_thread_and_time(const void *a, const void *b)
 {
 	const struct seam_thread_change *x = a, *y = b;
 
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	return x->is_exit - y->is_exit;
 }
 
-/*
- * Set exit_ns of each fork whose thread ended in this round.  Goes from the
- * last change to the first, with an index of the exits by tid.
- */
-static void match_exits(struct seam_new_threads *threads)
-{
-	struct seam_thread_change *changes = threads->changes.items;
-	struct seam_index exits = { 0 };
-
-	for (size_t i = threads->changes.n; i-- > 0; ) {
-		uint64_t hash = seam_hash_u64((uint32_t)changes[i].tid);
-		struct seam_index_probe probe = seam_index_probe(&exits, hash);
-		uint32_t id, next = SEAM_NONE;
-
-		while ((id = seam_index_next(&exits, &probe)) != SEAM_NONE)
-			if (changes[id].tid == changes[i].tid && id < next)
-				next = id;
-		if (changes[i].is_exit)
-			seam_index_add(&exits, hash, (uint32_t)i);
-		else if (next != SEAM_NONE)
-			changes[i].exit_ns = changes[next].time_ns;
-	}
-	seam_index_fini(&exits);
-}
-
+/* @exit_ns: when the thread ended, in this round; 0: it did not. */
 static int open_thread(struct seam_new_threads *threads,
 		       const struct seam_thread_change *fork,
-		       struct seam_err *err)
+		       uint64_t exit_ns, struct seam_err *err)
 {
 	struct seam_losses *losses = &threads->file->losses;
 	size_t first = threads->sources->list.n;
 	struct seam_err why = { 0 };
 	int r;
 
-	if (fork->exit_ns) {
+	if (exit_ns) {
 		losses->n_unseen++;
-		count_late(threads, fork->time_ns, fork->exit_ns);
+		count_late(threads, fork->time_ns, exit_ns);
 		return 0;
 	}
 	r = seam_sources_add_thread(threads->sources, fork->tid, &why);
@@ -187,12 +166,17 @@ int seam_new_threads_update(struct seam_new_threads *threads,
 	int r = 0;
 
 	if (n)
-		qsort(changes, n, sizeof(*changes), by_time);
-	match_exits(threads);
-	for (size_t i = 0; r == 0 && i < n; i++)
+		qsort(changes, n, sizeof(*changes), by_thread_and_time);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct seam_thread_change *next = i + 1 < n &&
+			changes[i + 1].tid == changes[i].tid ?
+			&changes[i + 1] : NULL;
+
 		r = changes[i].is_exit ?
 		    close_thread(threads, changes[i].tid, err) :
-		    open_thread(threads, &changes[i], err);
+		    open_thread(threads, &changes[i], next && next->is_exit ?
+				next->time_ns : 0, err);
+	}
 	threads->changes.n = 0;
 	return r;
 }

@@ -19,7 +19,6 @@ struct seam_thread_change {
 	int tid;
 	bool is_exit;
 	uint64_t time_ns;
-	uint64_t exit_ns;	/* of a fork: the EXIT in this round, or 0 */
 };
 
 /* The caller sets the first two members.  Counts go into file->losses. */

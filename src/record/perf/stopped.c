@@ -27,59 +27,37 @@ static struct seam_stopped_task *task_of(struct seam_stopped *stopped,
 	return task;
 }
 
-static void read_exec(struct seam_stopped *stopped, uint32_t pid, uint64_t ns,
-		      const char *name)
-{
-	struct seam_stopped_task *task = task_of(stopped, pid);
-
-	if (ns < task->exec_ns)
-		return;
-	task->exec_ns = ns;
-	snprintf(task->name, sizeof(task->name), "%s", name);
-}
-
-static void read_exit(struct seam_stopped *stopped, uint32_t pid, uint64_t ns)
-{
-	struct seam_stopped_exit *slot = SEAM_ARRAY_PUSH(&stopped->exits);
-
-	if (slot)
-		*slot = (struct seam_stopped_exit) { pid, ns };
-}
-
-static void read_mapping(struct seam_stopped *stopped, uint32_t pid,
-			 uint64_t ns)
-{
-	struct seam_stopped_task *task = task_of(stopped, pid);
-
-	if (ns > task->mapped_ns)
-		task->mapped_ns = ns;
-}
-
 void seam_stopped_read(struct seam_stopped *stopped,
 		       const struct seam_perf_sideband *record)
 {
+	const struct seam_perf_mapping *mapping = &record->mapping;
 	uint64_t ns = record->sample_id.time;
+	struct seam_stopped_task *task;
+	struct seam_stopped_exit *exit;
 
 	if (!stopped->tasks)
 		stopped->tasks = calloc(N_TASKS, sizeof(*stopped->tasks));
 	if (!stopped->tasks)
 		return;
-	switch (record->type) {
-	case PERF_RECORD_MMAP2:
-		if (record->mapping.pid == record->mapping.tid)
-			read_mapping(stopped, (uint32_t)record->mapping.pid,
-				     ns);
-		break;
-	case PERF_RECORD_EXIT:
-		if (record->task.pid == record->task.tid)
-			read_exit(stopped, (uint32_t)record->task.pid, ns);
-		break;
-	case PERF_RECORD_COMM:
-		if (record->comm.pid == record->comm.tid &&
-		    record->misc & PERF_RECORD_MISC_COMM_EXEC)
-			read_exec(stopped, (uint32_t)record->comm.pid, ns,
-				  record->comm.comm);
-		break;
+	if (record->type == PERF_RECORD_MMAP2 && mapping->pid == mapping->tid) {
+		task = task_of(stopped, (uint32_t)mapping->pid);
+		if (ns > task->mapped_ns)
+			task->mapped_ns = ns;
+	} else if (record->type == PERF_RECORD_EXIT &&
+		   record->task.pid == record->task.tid) {
+		exit = SEAM_ARRAY_PUSH(&stopped->exits);
+		if (exit)
+			*exit = (struct seam_stopped_exit) {
+				(uint32_t)record->task.pid, ns };
+	} else if (record->type == PERF_RECORD_COMM &&
+		   record->comm.pid == record->comm.tid &&
+		   record->misc & PERF_RECORD_MISC_COMM_EXEC) {
+		task = task_of(stopped, (uint32_t)record->comm.pid);
+		if (ns < task->exec_ns)
+			return;
+		task->exec_ns = ns;
+		snprintf(task->name, sizeof(task->name), "%s",
+			 record->comm.comm);
 	}
 }
 

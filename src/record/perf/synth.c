@@ -2,6 +2,7 @@
 /* synth.c - records made from /proc; see synth.h */
 #include "record/perf/synth.h"
 
+#include "base/file.h"
 #include "record/perf/sources.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
@@ -338,10 +339,9 @@ void seam_synth_process(struct seam_synth *synth, int pid,
 	}
 	if (maps)
 		fclose(maps);
-	else if (fd >= 0)
-		close(fd);
-	if (r.memory >= 0)
-		close(r.memory);
+	else
+		seam_file_close_fd(fd);
+	seam_file_close_fd(r.memory);
 	seam_target_close(&r.target);
 }
 

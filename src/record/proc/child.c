@@ -2,6 +2,7 @@
 /* child.c - fork, wait for a byte, exec; see child.h */
 #include "record/proc/child.h"
 
+#include "base/file.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -100,10 +101,8 @@ int seam_child_start(struct seam_child *child, const char *name,
 
 void seam_child_close(struct seam_child *child)
 {
-	if (child->go >= 0)
-		close(child->go);
-	if (child->failure >= 0)
-		close(child->failure);
+	seam_file_close_fd(child->go);
+	seam_file_close_fd(child->failure);
 	/* a process that was not started exits: its pipe is closed */
 	if (child->pid > 0)
 		waitpid(child->pid, NULL, child->started ? WNOHANG : 0);

@@ -174,7 +174,7 @@ int seam_helper_submit(struct seam_helper *helper,
 
 	pthread_mutex_lock(&helper->lock);
 	r = helper->n_queued >= SEAM_HELPER_MAX_JOBS ||
-	    helper->n_stuck >= SEAM_HELPER_MAX_STUCK ? -EAGAIN :
+	    helper->n_stuck >= SEAM_HELPER_MAX_STUCK ? -EBUSY :
 	    start(helper);
 	if (r == 0) {
 		push(&helper->queue, job);

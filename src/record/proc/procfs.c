@@ -2,6 +2,8 @@
 /* procfs.c - small files of /proc and /sys; see procfs.h */
 #include "record/proc/procfs.h"
 
+#include "base/file.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -17,8 +19,7 @@ const char *seam_procfs_text(const char *path, char *buf, size_t cap)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
 
-	if (fd >= 0)
-		close(fd);
+	seam_file_close_fd(fd);
 	if (n > 0 && buf[n - 1] == '\n')
 		n--;
 	buf[n > 0 ? n : 0] = '\0';
@@ -43,6 +44,14 @@ int seam_number_list_add(struct seam_number_list *list, int number)
 		return -ENOMEM;
 	*slot = number;
 	return 0;
+}
+
+bool seam_number_list_has(const struct seam_number_list *list, int number)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i] == number)
+			return true;
+	return false;
 }
 
 static int by_number(const void *a, const void *b)

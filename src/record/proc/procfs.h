@@ -21,6 +21,8 @@ struct seam_number_list {
 /* 0 or -ENOMEM. */
 int seam_number_list_add(struct seam_number_list *list, int number);
 
+bool seam_number_list_has(const struct seam_number_list *list, int number);
+
 /* Sort it, and remove duplicates. */
 void seam_number_list_sort(struct seam_number_list *list);
 

@@ -75,8 +75,7 @@ static bool read_status(struct seam_target *target)
 		text[n] = '\0';
 		read_groups(target, text);
 	}
-	if (fd >= 0)
-		close(fd);
+	seam_file_close_fd(fd);
 	free(text);
 	return n > 0;
 }
@@ -85,8 +84,7 @@ static bool read_status(struct seam_target *target)
 static void use_our_root(struct seam_target *target, int32_t pid)
 {
 	seam_jit_owner_fini(&target->owner);
-	if (target->process >= 0)
-		close(target->process);
+	seam_file_close_fd(target->process);
 	seam_target_init(target);
 	target->owner.pid = pid;
 	target->owner.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -119,8 +117,7 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 void seam_target_close(struct seam_target *target)
 {
 	seam_jit_owner_fini(&target->owner);
-	if (target->process >= 0)
-		close(target->process);
+	seam_file_close_fd(target->process);
 	target->process = -1;
 }
 

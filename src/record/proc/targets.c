@@ -46,14 +46,6 @@ static int parent_of(int pid)
 	return end && end[1] && end[2] && end[3] ? atoi(end + 4) : 0;
 }
 
-static bool has(const struct seam_number_list *list, int id)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i] == id)
-			return true;
-	return false;
-}
-
 /* Add those of @all whose parent (in @parents, by index) is in @pids. */
 static int add_children(struct seam_number_list *pids,
 			const struct seam_number_list *all,
@@ -63,7 +55,8 @@ static int add_children(struct seam_number_list *pids,
 
 	for (size_t i = 0; r == 0 && i < all->n; i++)
 		if (parents->items[i] > 0 && all->items[i] != self &&
-		    has(pids, parents->items[i]) && !has(pids, all->items[i]))
+		    seam_number_list_has(pids, parents->items[i]) &&
+		    !seam_number_list_has(pids, all->items[i]))
 			r = seam_number_list_add(pids, all->items[i]);
 	return r;
 }

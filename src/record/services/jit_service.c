@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 enum {
 	MAX_PROCESSES = 128,	/* of one program at a time; it and its forks */
@@ -18,20 +19,13 @@ enum {
 static int begin(struct seam_service_stream *stream)
 {
 	struct seam_jit_service *jit = stream->service->context;
-	struct seam_jit_stream *state = calloc(1, sizeof(*state));
 
-	if (!state)
-		return -ENOMEM;
 	if (jit->dumps.folder < 0)
 		jit->dumps.folder =
 			seam_bundle_folder(jit->bundle, "jit", NULL);
-	if (seam_jit_stream_begin(state, &jit->dumps, stream->pid,
-				  stream->since_ns) < 0) {
-		free(state);
-		return -ENOMEM;
-	}
-	stream->state = state;
-	return 0;
+	stream->state = seam_jit_stream_begin(&jit->dumps, stream->pid,
+					      stream->since_ns);
+	return stream->state ? 0 : -ENOMEM;
 }
 
 static bool take(struct seam_service_stream *stream, uint8_t *record,
@@ -48,7 +42,6 @@ static void end(struct seam_service_stream *stream,
 		const struct seam_owner_counts *counts)
 {
 	seam_jit_stream_end(stream->state, counts->n_offered);
-	free(stream->state);
 }
 
 /* Write the dumps, and name new ones.  Nothing can be mapped at address 0. */
@@ -104,8 +97,7 @@ int seam_jit_service_copy(const struct seam_jit_service *jit,
 		return 0;
 	folder = seam_bundle_folder(bundle, "jit", err);
 	r = folder < 0 ? folder : seam_jit_dumps_copy(&jit->dumps, folder, err);
-	if (folder >= 0)
-		close(folder);
+	seam_file_close_fd(folder);
 	return r;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "symbol/jit/jit_find.h"
 
 /* Offsets of the fields that are overwritten. */
@@ -47,14 +48,8 @@ static uint32_t own_machine(void)
 	if (fd < 0 || pread(fd, &machine, sizeof(machine),
 			    offsetof(Elf64_Ehdr, e_machine)) < 0)
 		machine = EM_NONE;
-	if (fd >= 0)
-		close(fd);
+	seam_file_close_fd(fd);
 	return machine;
-}
-
-static struct seam_jit_group *group_of(struct seam_jit_stream *stream)
-{
-	return &stream->dumps->groups.items[stream->group];
 }
 
 static void put_header(struct seam_jit_dump_file *file)
@@ -98,29 +93,18 @@ static int make_file(struct seam_jit_dumps *dumps, uint32_t pid, size_t *at)
 /* All bytes or none: a part would make those after it unreadable. */
 static int append(struct seam_jit_dump_file *file)
 {
-	const uint8_t *p = file->pending.items;
-	size_t left = file->pending.n;
+	int r;
 
-	if (file->fd < 0 || file->n_bytes + left > SEAM_JIT_MAX_BYTES)
+	if (file->fd < 0 ||
+	    file->n_bytes + file->pending.n > SEAM_JIT_MAX_BYTES)
 		return -EFBIG;
-	while (left) {
-		ssize_t n = pwrite(file->fd, p, left, (off_t)(file->n_bytes +
-				   file->pending.n - left));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			int r = n < 0 ? -errno : -EIO;
-
-			if (ftruncate(file->fd, (off_t)file->n_bytes))
-				file->fd = (close(file->fd), -1);
-			return r;
-		}
-		p += n;
-		left -= (size_t)n;
-	}
-	file->n_bytes += file->pending.n;
-	return 0;
+	r = seam_file_write_at(file->fd, file->pending.items, file->pending.n,
+			       file->n_bytes, "a dump", NULL);
+	if (r == 0)
+		file->n_bytes += file->pending.n;
+	else if (ftruncate(file->fd, (off_t)file->n_bytes))
+		file->fd = (close(file->fd), -1);
+	return r;
 }
 
 /* A file stays open: free the memory that one large piece took. */
@@ -157,61 +141,32 @@ void seam_jit_dumps_write(struct seam_jit_dumps *dumps)
 		write_file(dumps, &dumps->files.items[i]);
 }
 
-static int copy_one(const struct seam_jit_dump_file *file, int folder,
-		    struct seam_err *err)
-{
-	off_t in = 0, out = 0;
-	char name[32];
-	int to;
-
-	snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", file->pid);
-	to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
-		    O_CLOEXEC, 0600);
-	while (to >= 0 && (uint64_t)in < file->n_bytes) {
-		ssize_t n = copy_file_range(file->fd, &in, to, &out,
-				(size_t)(file->n_bytes - (uint64_t)in), 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			errno = n < 0 ? errno : EIO;
-			close(to);
-			to = -1;
-		}
-	}
-	if (to < 0)
-		return seam_err_set(err, -errno, "cannot copy '%s': %s", name,
-				    strerror(errno));
-	close(to);
-	return 0;
-}
-
 int seam_jit_dumps_copy(const struct seam_jit_dumps *dumps, int folder,
 			struct seam_err *err)
 {
+	char name[32];
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < dumps->files.n; i++)
-		if (dumps->files.items[i].fd >= 0)
-			r = copy_one(&dumps->files.items[i], folder, err);
+	for (size_t i = 0; r == 0 && i < dumps->files.n; i++) {
+		const struct seam_jit_dump_file *file = &dumps->files.items[i];
+
+		if (file->fd < 0)
+			continue;
+		snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", file->pid);
+		r = seam_jit_copy(file->fd, folder, name, file->n_bytes, err);
+	}
 	return r;
 }
 
 void seam_jit_dumps_fini(struct seam_jit_dumps *dumps)
 {
 	for (size_t i = 0; i < dumps->files.n; i++) {
-		if (dumps->files.items[i].fd >= 0)
-			close(dumps->files.items[i].fd);
+		seam_file_close_fd(dumps->files.items[i].fd);
 		free(dumps->files.items[i].pending.items);
 	}
-	for (size_t i = 0; i < dumps->groups.n; i++)
-		free(dumps->groups.items[i].bytes.items);
 	free(dumps->files.items);
-	free(dumps->groups.items);
 	dumps->files.items = NULL;
 	dumps->files.n = dumps->files.cap = 0;
-	dumps->groups.items = NULL;
-	dumps->groups.n = dumps->groups.cap = 0;
 }
 
 /* ---- groups ---- */
@@ -230,12 +185,6 @@ static uint64_t u64_at(const uint8_t *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
-}
-
-static enum seam_endian native(void)
-{
-	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? SEAM_LITTLE :
-	       SEAM_BIG;
 }
 
 /* @tid if it is a thread of the process; else the pid. */
@@ -292,8 +241,8 @@ static bool check_group(struct seam_jit_stream *stream, uint8_t *bytes,
 			size_t size, uint64_t *n)
 {
 	struct seam_jitdump_reader reader = {
-		.cursor = seam_cursor_make(bytes, size, native()),
-		.endian = native(),
+		.cursor = seam_cursor_make(bytes, size, SEAM_NATIVE),
+		.endian = SEAM_NATIVE,
 	};
 	struct seam_jitdump_record record = { .id = SEAM_JITDUMP_UNKNOWN };
 	uint32_t seen = 0;
@@ -331,8 +280,8 @@ static void take_group(struct seam_jit_stream *stream)
 {
 	struct seam_jit_dumps *dumps = stream->dumps;
 	struct seam_jit_dump_file *file = file_of(stream);
-	uint8_t *bytes = group_of(stream)->bytes.items;
-	size_t size = group_of(stream)->bytes.n;
+	uint8_t *bytes = stream->group.items;
+	size_t size = stream->group.n;
 	uint64_t n;
 
 	if (size == SEAM_JITDUMP_HEADER_BYTES &&
@@ -359,81 +308,73 @@ static void take_group(struct seam_jit_stream *stream)
 		write_file(dumps, file);
 }
 
-static void free_group(struct seam_jit_dumps *dumps,
-		       struct seam_jit_group *group)
+static void free_group(struct seam_jit_stream *stream)
 {
-	dumps->n_group_bytes -= group->bytes.cap;
-	free(group->bytes.items);
-	group->bytes.items = NULL;
-	group->bytes.n = group->bytes.cap = 0;
+	stream->dumps->n_group_bytes -= stream->group.cap;
+	free(stream->group.items);
+	stream->group.items = NULL;
+	stream->group.n = stream->group.cap = 0;
 }
 
-static void drop_group(struct seam_jit_dumps *dumps,
-		       struct seam_jit_group *group)
+static void drop_group(struct seam_jit_stream *stream)
 {
-	dumps->n_bad += group->is_begun;
-	group->is_begun = false;
-	group->bytes.n = 0;
-	if (group->bytes.cap > MAX_KEPT)
-		free_group(dumps, group);
+	stream->dumps->n_bad += stream->is_begun;
+	stream->is_begun = false;
+	stream->group.n = 0;
+	if (stream->group.cap > MAX_KEPT)
+		free_group(stream);
 }
 
-/* The largest group; NULL: none is larger than @least. */
-static struct seam_jit_group *largest_group(struct seam_jit_dumps *dumps,
+/* The stream with the largest group; NULL: none is larger than @least. */
+static struct seam_jit_stream *find_largest(const struct seam_jit_dumps *dumps,
 					    size_t least)
 {
-	struct seam_jit_group *largest = NULL;
+	struct seam_jit_stream *largest = NULL;
 
-	for (size_t i = 0; i < dumps->groups.n; i++) {
-		struct seam_jit_group *group = &dumps->groups.items[i];
-
-		if (group->bytes.cap > least) {
-			least = group->bytes.cap;
-			largest = group;
+	for (struct seam_jit_stream *s = dumps->streams; s; s = s->next)
+		if (s->group.cap > least) {
+			least = s->group.cap;
+			largest = s;
 		}
-	}
 	return largest;
 }
 
 /* Growth doubles; the limit is on allocated bytes. */
-static bool make_room(struct seam_jit_dumps *dumps,
-		      struct seam_jit_group *group, size_t size)
+static bool make_room(struct seam_jit_stream *stream, size_t size)
 {
-	size_t had = group->bytes.cap, cap = had ? had : MIN_GROUP;
+	struct seam_jit_dumps *dumps = stream->dumps;
+	size_t had = stream->group.cap, cap = had ? had : MIN_GROUP;
 
-	while (cap < group->bytes.n + size)
+	while (cap < stream->group.n + size)
 		cap *= 2;
 	while (dumps->n_group_bytes + cap - had > MAX_GROUP_BYTES) {
-		struct seam_jit_group *other = largest_group(dumps, had);
+		struct seam_jit_stream *other = find_largest(dumps, had);
 
 		if (!other)
 			return false;	/* this is the largest */
-		drop_group(dumps, other);
-		free_group(dumps, other);
+		drop_group(other);
+		free_group(other);
 	}
-	if (!SEAM_ARRAY_RESERVE(&group->bytes, cap - group->bytes.n))
+	if (!SEAM_ARRAY_RESERVE(&stream->group, cap - stream->group.n))
 		return false;
-	dumps->n_group_bytes += group->bytes.cap - had;
+	dumps->n_group_bytes += stream->group.cap - had;
 	return true;
 }
 
-static bool add_bytes(struct seam_jit_dumps *dumps,
-		      struct seam_jit_group *group, const uint8_t *bytes,
+static bool add_bytes(struct seam_jit_stream *stream, const uint8_t *bytes,
 		      size_t size)
 {
-	if (size > SEAM_JIT_MAX_GROUP - group->bytes.n ||
-	    !make_room(dumps, group, size))
+	if (size > SEAM_JIT_MAX_GROUP - stream->group.n ||
+	    !make_room(stream, size))
 		return false;
-	memcpy(group->bytes.items + group->bytes.n, bytes, size);
-	group->bytes.n += size;
+	memcpy(stream->group.items + stream->group.n, bytes, size);
+	stream->group.n += size;
 	return true;
 }
 
 void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 			  size_t size)
 {
-	struct seam_jit_dumps *dumps = stream->dumps;
-	struct seam_jit_group *group = group_of(stream);
 	struct seam_jit_chunk chunk;
 	size_t room;
 
@@ -443,81 +384,60 @@ void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 	room = size - CHUNK_AT - sizeof(chunk);
 	memcpy(&chunk, record + CHUNK_AT, sizeof(chunk));
 	if (chunk.flags & SEAM_JIT_CHUNK_FIRST) {
-		drop_group(dumps, group);
-		group->is_begun = true;
+		drop_group(stream);
+		stream->is_begun = true;
 	}
-	if (!group->is_begun)
+	if (!stream->is_begun)
 		return;			/* its beginning was dropped */
 	if (chunk.size > room ||
-	    !add_bytes(dumps, group, record + CHUNK_AT + sizeof(chunk),
-		       chunk.size)) {
-		drop_group(dumps, group);
+	    !add_bytes(stream, record + CHUNK_AT + sizeof(chunk), chunk.size)) {
+		drop_group(stream);
 		return;
 	}
 	if (!(chunk.flags & SEAM_JIT_CHUNK_LAST))
 		return;
-	if (group->bytes.n)
+	if (stream->group.n)
 		take_group(stream);
-	group->is_begun = false;
-	drop_group(dumps, group);
+	stream->is_begun = false;
+	drop_group(stream);
 }
 
 /* ---- streams ---- */
 
-/* A group that no stream uses. */
-static int find_group(struct seam_jit_dumps *dumps, size_t *at)
+struct seam_jit_stream *seam_jit_stream_begin(struct seam_jit_dumps *dumps,
+					      uint32_t pid, uint64_t since_ns)
 {
-	struct seam_jit_group *group;
+	struct seam_jit_stream *stream = malloc(sizeof(*stream));
+	size_t at;
 
-	for (*at = 0; *at < dumps->groups.n; ++*at)
-		if (!dumps->groups.items[*at].is_used)
-			break;
-	if (*at == dumps->groups.n) {
-		group = SEAM_ARRAY_PUSH(&dumps->groups);
-		if (!group)
-			return -ENOMEM;
+	if (!stream || make_file(dumps, pid, &at) < 0) {
+		free(stream);
+		return NULL;
 	}
-	dumps->groups.items[*at] = (struct seam_jit_group) {
-		.is_used = true,
-	};
-	return 0;
-}
-
-int seam_jit_stream_begin(struct seam_jit_stream *stream,
-			  struct seam_jit_dumps *dumps, uint32_t pid,
-			  uint64_t since_ns)
-{
-	size_t at, group;
-	int r = make_file(dumps, pid, &at);
-
-	if (r == 0)
-		r = find_group(dumps, &group);
-	if (r < 0)
-		return r;
 	*stream = (struct seam_jit_stream) {
-		.dumps = dumps, .file = at, .group = group, .pid = pid,
-		.tid = pid, .since_ns = since_ns,
+		.dumps = dumps, .next = dumps->streams, .file = at,
+		.pid = pid, .tid = pid, .since_ns = since_ns,
 		.id_base = (uint64_t)dumps->files.items[at].n_streams++ <<
 			   ID_BITS,
 	};
+	dumps->streams = stream;
 	dumps->n_streams++;
-	return 0;
+	return stream;
 }
 
 void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered)
 {
 	struct seam_jit_dumps *dumps = stream->dumps;
-	struct seam_jit_group *group;
+	struct seam_jit_stream **link = &dumps->streams;
 
-	if (!dumps)
-		return;
-	group = group_of(stream);
-	group->is_begun = false;	/* its writer died: not invalid */
-	free_group(dumps, group);
-	group->is_used = false;
+	while (*link != stream)
+		link = &(*link)->next;
+	*link = stream->next;
+	/* A group that is begun is not invalid: its writer died. */
+	free_group(stream);
 	dumps->n_taken += stream->n_taken;
 	/* Untrusted: never fewer than were taken. */
 	dumps->n_offered += n_offered > stream->n_taken ? n_offered :
 			    stream->n_taken;
-	*stream = (struct seam_jit_stream) { 0 };
+	free(stream);
 }

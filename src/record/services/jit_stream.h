@@ -2,9 +2,9 @@
 /*
  * jit_stream.h - groups of JITDUMP records from rings to jit/jit-PID.dump
  *
- *	seam_jit_stream_begin(&stream, &dumps, pid, since_ns);
+ *	stream = seam_jit_stream_begin(&dumps, pid, since_ns);
  *	for each record of the ring:
- *		seam_jit_stream_take(&stream, record, size);
+ *		seam_jit_stream_take(stream, record, size);
  *	seam_jit_dumps_write(&dumps);		once a round
  *
  * A dump is a JITDUMP file as any writer makes it.  A process has one, also
@@ -39,18 +39,11 @@ struct seam_jit_dump_file {
 	uint64_t n_pending;		/* pieces of code and moves */
 };
 
-/* The unfinished group of a stream. */
-struct seam_jit_group {
-	SEAM_ARRAY(uint8_t) bytes;
-	bool is_begun;
-	bool is_used;			/* by a stream */
-};
-
 struct seam_jit_dumps {
 	int folder;			/* of the bundle; borrowed */
 	SEAM_ARRAY(struct seam_jit_dump_file) files;
-	SEAM_ARRAY(struct seam_jit_group) groups;
-	uint64_t n_group_bytes;		/* allocated for groups */
+	struct seam_jit_stream *streams;	/* a list of those begun */
+	uint64_t n_group_bytes;		/* allocated for their groups */
 
 	uint64_t n_streams;
 	/* Pieces of code and moves. */
@@ -61,28 +54,29 @@ struct seam_jit_dumps {
 	uint64_t n_bad;			/* invalid groups */
 };
 
-/* The stream of one ring.  Zeroed: not begun. */
+/* The stream of one ring, and its unfinished group. */
 struct seam_jit_stream {
-	struct seam_jit_dumps *dumps;	/* NULL: not begun */
+	struct seam_jit_dumps *dumps;
+	struct seam_jit_stream *next;
 	size_t file;			/* of dumps->files */
 	uint32_t pid, tid;		/* tid: the last that was verified */
 	uint64_t since_ns;		/* no time is before it */
 	uint64_t until_ns;		/* nor after it; 0: no bound */
 	uint64_t id_base;
-	size_t group;			/* of dumps->groups */
+	SEAM_ARRAY(uint8_t) group;
+	bool is_begun;			/* the group is */
 	uint64_t n_taken;		/* pieces of code and moves */
 };
 
-/* Begin a stream of process @pid, connected at @since_ns.  0 or -ENOMEM. */
-int seam_jit_stream_begin(struct seam_jit_stream *stream,
-			  struct seam_jit_dumps *dumps, uint32_t pid,
-			  uint64_t since_ns);
+/* Begin a stream of process @pid, connected at @since_ns.  NULL: no memory. */
+struct seam_jit_stream *seam_jit_stream_begin(struct seam_jit_dumps *dumps,
+					      uint32_t pid, uint64_t since_ns);
 
 /* Take one record, a private copy (seam_ring_copy()), header included. */
 void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 			  size_t size);
 
-/* End it; @n_offered is its writer's count. */
+/* End and free it; @n_offered is its writer's count. */
 void seam_jit_stream_end(struct seam_jit_stream *stream, uint64_t n_offered);
 
 /* Write the pending groups.  Failures are counted. */

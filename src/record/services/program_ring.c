@@ -9,8 +9,8 @@
 #include "ring/link/set_owner.h"
 
 enum {
-	/* No program counts an item in less: it takes five times that. */
-	ITEM_NS = 20,
+	/* A thread counts no item in less: refusing a record takes twice that. */
+	ITEM_NS = 1,
 	/* Rounds in which the side-band can still name the owner of a ring. */
 	MAX_ROUNDS = 3,
 };
@@ -26,9 +26,10 @@ struct input {
 };
 
 uint64_t seam_program_ring_limit(const struct seam_link_target *target,
-				 uint64_t n)
+				 uint64_t n, uint64_t n_threads)
 {
-	uint64_t max = (seam_clock_ns() - target->connected_ns) / ITEM_NS;
+	uint64_t max = (seam_clock_ns() - target->connected_ns) / ITEM_NS *
+		       n_threads;
 
 	return n < max ? n : max;
 }
@@ -122,6 +123,7 @@ static void copy_free_running(struct seam_service *service,
 }
 
 void seam_program_ring_copy(struct seam_services *s,
+			    const struct seam_link_target *target,
 			    struct seam_link_rings *rings, uint32_t i,
 			    bool is_last)
 {
@@ -130,6 +132,7 @@ void seam_program_ring_copy(struct seam_services *s,
 	const struct seam_ring_geometry *g = &service->link.geometry;
 	struct input *in = owner->input;
 
+	(void)target;
 	if (!in)
 		in = owner->input = calloc(1, sizeof(*in));
 	/* Without memory, or an owner, the records stay in the ring. */
@@ -217,7 +220,7 @@ void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
 
 /*
  * A sample of the service's event.  Its time is not before the end of the
- * round before: readers of "data" have sorted the records up to there.
+ * round before, unless readers sort all of "data".
  */
 static void take_sample(struct seam_services *s, struct input *in,
 			uint8_t *record, const struct seam_ring_header *header)
@@ -227,7 +230,7 @@ static void take_sample(struct seam_services *s, struct input *in,
 	const struct seam_ring_identity identity = {
 		.sample_type = service->sample_type, .id = service->event_id,
 		.pid = in->stream.pid, .tid = in->stream.tid,
-		.min_ns = s->floor_ns,
+		.min_ns = s->is_unordered ? in->stream.since_ns : s->floor_ns,
 		.max_ns = until_ns && until_ns < now_ns ? until_ns : now_ns,
 	};
 	struct seam_synth *round = &s->round;
@@ -269,6 +272,28 @@ static void take_records(struct seam_services *s, struct input *in)
 	in->records.n = in->records.cap = in->aux.n = in->aux.cap = 0;
 }
 
+void seam_program_ring_snapshot(struct seam_services *s,
+				const struct seam_link_target *target,
+				struct seam_link_rings *rings, uint32_t i,
+				bool is_last)
+{
+	struct seam_owner *owner = &rings->owners.items[i];
+	struct seam_service *service = s->items[rings->service];
+	struct input *in = owner->input, now = { 0 };
+	uint64_t n_samples = service->n_samples, n_bad = service->n_bad;
+
+	(void)is_last;
+	if (!service->event || !in || !begin(s, target, rings, owner) ||
+	    !(service->link.geometry.mode & SEAM_RING_OVERWRITE))
+		return;
+	now.stream = in->stream;
+	copy_overwritten(s, service, owner, &now);
+	take_records(s, &now);
+	/* the ring still has them */
+	service->n_samples = n_samples;
+	service->n_bad = n_bad;
+}
+
 /* Records lost so far, and at the end those that were begun and never ended. */
 static uint64_t count_lost(const struct input *in,
 			   const struct seam_owner_counts *counts,
@@ -291,7 +316,7 @@ static void report_losses(struct seam_services *s, struct input *in,
 	struct seam_service *service = in->stream.service;
 	bool overwrites = service->link.geometry.mode & SEAM_RING_OVERWRITE;
 	uint64_t n = seam_program_ring_limit(
-		target, count_lost(in, counts, overwrites));
+		target, count_lost(in, counts, overwrites), 1);
 
 	if (!service->event || n <= in->n_reported)
 		return;
@@ -309,7 +334,7 @@ static void end(struct seam_services *s, const struct seam_link_target *target,
 	struct seam_owner_counts counts;
 
 	seam_owners_counts(&rings->owners, i, &counts);
-	counts.n_offered = seam_program_ring_limit(target, counts.n_offered);
+	counts.n_offered = seam_program_ring_limit(target, counts.n_offered, 1);
 	if (in && in->stream.service) {
 		report_losses(s, in, target, &counts);
 		service->end(&in->stream, &counts);

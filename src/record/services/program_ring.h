@@ -14,6 +14,7 @@ enum { SEAM_PROGRAM_RING_RECORD_BYTES = UINT16_MAX + 1 };
 
 /* Copy what ring @i holds, unless an earlier copy is still to be used. */
 void seam_program_ring_copy(struct seam_services *s,
+			    const struct seam_link_target *target,
 			    struct seam_link_rings *rings, uint32_t i,
 			    bool is_last);
 
@@ -26,12 +27,24 @@ void seam_program_ring_take(struct seam_services *s,
 			    struct seam_link_rings *rings, uint32_t i,
 			    bool is_last);
 
+/*
+ * Hand what ring @i holds now to the service, for a snapshot: only of rings
+ * that overwrite, of services with an event.  The ring keeps its records.
+ */
+void seam_program_ring_snapshot(struct seam_services *s,
+				const struct seam_link_target *target,
+				struct seam_link_rings *rings, uint32_t i,
+				bool is_last);
+
 /* From @time_ns on, process @pid is no longer the owner of its rings. */
 void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
 				    uint64_t time_ns);
 
-/* @n, or the most that a program can have counted since it connected. */
+/*
+ * @n, or the most that @n_threads of a program, running at once, can have
+ * counted since it connected.
+ */
 uint64_t seam_program_ring_limit(const struct seam_link_target *target,
-				 uint64_t n);
+				 uint64_t n, uint64_t n_threads);
 
 #endif /* SEAM_PROGRAM_RING_H */

@@ -33,11 +33,6 @@
 #include "record/perf/synth.h"
 #include "ring/link/link_server.h"
 
-/* The fields that samples of every event in "data" have. */
-#define SEAM_SERVICE_SAMPLE_TYPE					\
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |	\
-	 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
-
 struct seam_service;
 
 /* One ring, from the first record of its owner to the last. */
@@ -62,6 +57,7 @@ struct seam_service {
 	/*
 	 * @record is a private copy of @size bytes, header included.  True: it
 	 * is valid, write it into "data" (only of a service with an event).
+	 * The records of a ring that overwrites come for each snapshot too.
 	 */
 	bool (*take)(struct seam_service_stream *stream, uint8_t *record,
 		     size_t size);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "record/services/program_ring.h"
@@ -187,6 +188,8 @@ static bool is_over(const struct seam_services *s,
 static void count_without_ring(struct seam_services *s,
 			       struct seam_link_target *target)
 {
+	uint64_t n_cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+
 	for (uint32_t k = 0; k < target->n_rings; k++) {
 		struct seam_link_rings *rings = &target->rings[k];
 		struct seam_service *service = s->items[rings->service];
@@ -194,7 +197,7 @@ static void count_without_ring(struct seam_services *s,
 		uint64_t n = seam_program_ring_limit(
 			target, atomic_load_explicit(
 					&rings->memory.head->n_lost,
-					memory_order_relaxed));
+					memory_order_relaxed), n_cpus);
 
 		if (n <= rings->n_without_ring)
 			continue;
@@ -266,44 +269,45 @@ static void stop_rings(const struct seam_link_target *target)
 	}
 }
 
-static void copy_target(struct seam_services *s,
-			struct seam_link_target *target, bool is_last)
-{
-	if (is_last)
-		stop_rings(target);
-	else if (target->n_checks)
-		check_owners(target, true);
-	for (uint32_t k = 0; k < target->n_rings; k++) {
-		struct seam_owners *o = &target->rings[k].owners;
+typedef void visit_ring(struct seam_services *s,
+			const struct seam_link_target *target,
+			struct seam_link_rings *rings, uint32_t i,
+			bool is_last);
 
-		if (is_last)
-			seam_owners_scan(o);
-		for (uint32_t i = 0; i < o->n_present; i++)
-			if (o->items[i].word)
-				seam_program_ring_copy(s, &target->rings[k], i,
-						       is_last);
+/* Call @visit for each ring that has an owner. */
+static void each_ring(struct seam_services *s, visit_ring *visit, bool is_last)
+{
+	for (size_t t = 0; t < s->server.n_targets; t++) {
+		struct seam_link_target *target = s->server.targets[t];
+
+		for (uint32_t k = 0; k < target->n_rings; k++) {
+			struct seam_owners *o = &target->rings[k].owners;
+
+			for (uint32_t i = 0; i < o->n_present; i++)
+				if (o->items[i].word)
+					visit(s, target, &target->rings[k], i,
+					      is_last);
+		}
 	}
 }
 
 void seam_services_copy(struct seam_services *s, bool is_last)
 {
-	if (!s->is_open || (!s->has_news && !s->server.n_targets))
+	if (!s->is_open || (!s->is_ready && !s->server.n_targets))
 		return;
-	s->has_news = false;
+	s->is_ready = false;
 	seam_link_server_step(&s->server);
-	for (size_t i = 0; i < s->server.n_targets; i++)
-		copy_target(s, s->server.targets[i], is_last);
-}
+	for (size_t i = 0; i < s->server.n_targets; i++) {
+		struct seam_link_target *target = s->server.targets[i];
 
-static void take_target(struct seam_services *s,
-			const struct seam_link_target *target,
-			struct seam_link_rings *rings, bool is_last)
-{
-	struct seam_owners *o = &rings->owners;
-
-	for (uint32_t i = 0; i < o->n_present; i++)
-		if (o->items[i].word)
-			seam_program_ring_take(s, target, rings, i, is_last);
+		if (is_last)
+			stop_rings(target);
+		else if (target->n_checks)
+			check_owners(target, true);
+		for (uint32_t k = 0; is_last && k < target->n_rings; k++)
+			seam_owners_scan(&target->rings[k].owners);
+	}
+	each_ring(s, seam_program_ring_copy, is_last);
 }
 
 struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
@@ -311,12 +315,7 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
 	s->round.bytes.n = 0;
 	if (!s->is_open)
 		return (struct seam_bytes) { 0 };
-	for (size_t i = 0; i < s->server.n_targets; i++) {
-		struct seam_link_target *target = s->server.targets[i];
-
-		for (uint32_t k = 0; k < target->n_rings; k++)
-			take_target(s, target, &target->rings[k], is_last);
-	}
+	each_ring(s, seam_program_ring_take, is_last);
 	for (size_t i = 0; i < s->n; i++)
 		if (s->items[i]->finish_round)
 			s->items[i]->finish_round(s->items[i], &s->round);
@@ -327,6 +326,14 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
 	for (size_t i = 0; is_last && i < s->server.n_targets; i++)
 		count_without_ring(s, s->server.targets[i]);
 	s->floor_ns = seam_clock_ns();
+	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
+}
+
+struct seam_bytes seam_services_snapshot(struct seam_services *s)
+{
+	s->round.bytes.n = 0;
+	if (s->is_open)
+		each_ring(s, seam_program_ring_snapshot, false);
 	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
 }
 

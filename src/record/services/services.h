@@ -41,8 +41,9 @@
 
 struct seam_services {
 	bool is_open;
-	bool has_news;			/* the caller's: a socket is readable */
+	bool is_ready;			/* the caller's: a socket is readable */
 	bool other_clock;		/* the caller's: "data" has another */
+	bool is_unordered;		/* the caller's: no FINISHED_ROUND */
 	struct seam_link_server server;
 	struct seam_service *items[SEAM_LINK_MAX_SERVICES];
 	size_t n;
@@ -82,6 +83,12 @@ void seam_services_see(struct seam_services *s,
  */
 void seam_services_copy(struct seam_services *s, bool is_last);
 struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
+
+/*
+ * The samples that are now in rings which overwrite, for the file of a snapshot.
+ * Valid until the next round.
+ */
+struct seam_bytes seam_services_snapshot(struct seam_services *s);
 
 /* Stop listening; what is still in the rings is dropped.  May be repeated. */
 void seam_services_close(struct seam_services *s);

@@ -117,11 +117,6 @@ static void take_fds(struct seam_link_message *m, struct msghdr *msg)
 	}
 }
 
-static void terminate(char *text, size_t room)
-{
-	text[room - 1] = '\0';
-}
-
 /* Whether the @n bytes of @m are a message.  Its texts end with a NUL then. */
 static bool is_message(struct seam_link_message *m, size_t n)
 {
@@ -129,12 +124,10 @@ static bool is_message(struct seam_link_message *m, size_t n)
 		return false;
 	if (m->head.version != SEAM_LINK_VERSION)
 		return true;
-	if (m->head.kind == SEAM_LINK_HELLO) {
-		terminate(m->hello.services, sizeof(m->hello.services));
-		terminate(m->hello.name, sizeof(m->hello.name));
-	} else if (m->head.kind == SEAM_LINK_REFUSED) {
-		terminate(m->refused.reason, sizeof(m->refused.reason));
-	}
+	if (m->head.kind == SEAM_LINK_HELLO)
+		m->hello.services[sizeof(m->hello.services) - 1] = '\0';
+	else if (m->head.kind == SEAM_LINK_REFUSED)
+		m->refused.reason[sizeof(m->refused.reason) - 1] = '\0';
 	return n >= size_of(m->head.kind);
 }
 

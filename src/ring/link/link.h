@@ -6,7 +6,7 @@
  *
  *	program                         recorder
  *	connect, check the peer's uid   accept, check the peer's uid
- *	HELLO  pid, services, name  -->
+ *	HELLO  services            -->
  *	                            <-- WELCOME  geometry + memfd, wakeup
  *	                            <-- WELCOME  of the next service
  *	                            <-- or REFUSED  reason
@@ -41,7 +41,6 @@ enum {
 	SEAM_LINK_MAX_BYTES = 512,	/* of a message */
 	SEAM_LINK_MAX_FDS = 4,		/* with a message */
 	SEAM_LINK_ADDRESS_BYTES = 108,	/* Source: unix(7), sun_path */
-	SEAM_LINK_NAME_BYTES = 64,
 	SEAM_LINK_SERVICES_BYTES = 128,
 	SEAM_LINK_MAX_SERVICES = 4,	/* of a program */
 };
@@ -67,9 +66,7 @@ struct seam_link_head {
 
 struct seam_link_hello {
 	struct seam_link_head head;
-	uint32_t pid;			/* in the program's pid namespace */
 	char services[SEAM_LINK_SERVICES_BYTES]; /* with a space in between */
-	char name[SEAM_LINK_NAME_BYTES];	/* of the program; for people */
 };
 
 /* The rings of one service. */

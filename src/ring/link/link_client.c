@@ -43,17 +43,12 @@ static int check_peer(int socket)
 	return uid != 0 && uid != geteuid() ? -EPERM : 0;
 }
 
-static void set_text(char *to, size_t room, const char *text)
+static int send_hello(int socket, const char *services)
 {
-	memcpy(to, text, strnlen(text, room - 1));
-}
+	struct seam_link_hello hello = { 0 };
 
-static int send_hello(int socket, const char *services, const char *name)
-{
-	struct seam_link_hello hello = { .pid = (uint32_t)getpid() };
-
-	set_text(hello.services, sizeof(hello.services), services);
-	set_text(hello.name, sizeof(hello.name), name);
+	memcpy(hello.services, services,
+	       strnlen(services, sizeof(hello.services) - 1));
 	/* The first message finds room at once. */
 	return seam_link_send(socket, SEAM_LINK_HELLO, &hello, NULL, 0, 0);
 }
@@ -129,8 +124,7 @@ static int receive_welcomes(struct seam_link_client *c, int timeout_ms)
 }
 
 int seam_link_client_connect(struct seam_link_client *c, const char *address,
-			     const char *services, const char *name,
-			     int timeout_ms)
+			     const char *services, int timeout_ms)
 {
 	int r;
 
@@ -141,7 +135,7 @@ int seam_link_client_connect(struct seam_link_client *c, const char *address,
 	c->socket = r;
 	r = check_peer(c->socket);
 	if (r == 0)
-		r = send_hello(c->socket, services, name);
+		r = send_hello(c->socket, services);
 	if (r == 0)
 		r = receive_welcomes(c, timeout_ms);
 	if (r < 0)

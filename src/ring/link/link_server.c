@@ -3,6 +3,7 @@
 #include "ring/link/link_server.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +71,7 @@ static int make_descriptors(struct seam_link_server *s)
 	if (s->wakeup_fd < 0)
 		return -errno;
 	open_spare(s);
-	return 0;
+	return watch(s->epoll_fd, s->wakeup_fd, s);
 }
 
 int seam_link_server_open(struct seam_link_server *s,
@@ -131,8 +132,7 @@ static void free_target(struct seam_link_server *s,
 
 		seam_owners_fini(&rings->owners);
 		seam_ring_memory_fini(&rings->memory);
-		if (rings->fd >= 0)
-			close(rings->fd);
+		seam_file_close_fd(rings->fd);
 	}
 	if (target->wakeup_fd >= 0) {
 		epoll_ctl(s->wakeup_fd, EPOLL_CTL_DEL, target->wakeup_fd, NULL);
@@ -156,14 +156,10 @@ void seam_link_server_close(struct seam_link_server *s)
 	while (s->n_targets > 0)
 		seam_link_server_forget(s, s->n_targets - 1);
 	free(s->targets);
-	if (s->socket >= 0)
-		close(s->socket);
-	if (s->epoll_fd >= 0)
-		close(s->epoll_fd);
-	if (s->wakeup_fd >= 0)
-		close(s->wakeup_fd);
-	if (s->spare_fd >= 0)
-		close(s->spare_fd);
+	seam_file_close_fd(s->socket);
+	seam_file_close_fd(s->epoll_fd);
+	seam_file_close_fd(s->wakeup_fd);
+	seam_file_close_fd(s->spare_fd);
 	if (s->address[0] == '/')
 		unlink(s->address);
 	*s = (struct seam_link_server) { 0 };
@@ -447,7 +443,6 @@ static bool answer_hello(struct seam_link_server *s,
 		target->n_rings = 0;
 		return false;
 	}
-	snprintf(target->name, sizeof(target->name), "%s", m->hello.name);
 	target->rings_ns = seam_clock_ns();
 	for (uint32_t i = 0; r == 0 && i < target->n_rings; i++)
 		r = send_welcome(s, target, i, indices[i], wakeup);
@@ -531,34 +526,28 @@ static void drain_wakeups(struct seam_link_server *s)
 	}
 }
 
-size_t seam_link_server_step(struct seam_link_server *s)
+void seam_link_server_step(struct seam_link_server *s)
 {
 	struct epoll_event events[MAX_EVENTS];
 	int n = epoll_wait(s->epoll_fd, events, MAX_EVENTS, 0);
-	size_t n_changed = 0;
 
 	/* A later wakeup is for records that this round may not read. */
 	drain_wakeups(s);
 
 	for (int i = 0; i < n; i++) {
 		struct seam_link_target *target = events[i].data.ptr;
-		bool had_rings;
 
+		if ((void *)target == s)
+			continue;	/* wakeups, which are drained above */
 		if (!target) {
 			for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
 				;
-			continue;
-		}
-		had_rings = target->n_rings > 0;
-		if (!read_message(s, target)) {
+		} else if (!read_message(s, target)) {
 			disconnect(s, target);
-			n_changed += had_rings;
 		}
-		n_changed += target->n_rings > 0 && !had_rings;
 	}
 	forget_without_hello(s);
 	keep_free(s);
-	return n_changed;
 }
 
 bool seam_link_target_is_over(struct seam_link_target *target)

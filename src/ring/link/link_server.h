@@ -4,8 +4,7 @@
  *
  *	seam_link_server_open(&s, services, n, err);
  *	setenv("SEAM_LINK", s.address, 1);	for the program to find
- *	poll s.epoll_fd and s.wakeup_fd with everything else; when ready, and
- *	at intervals:
+ *	poll s.epoll_fd with everything else; when ready, and at intervals:
  *		seam_link_server_step(&s);
  *		for each s.targets[i]->rings[k]: its owners, see owners.h
  *
@@ -54,7 +53,6 @@ struct seam_link_target {
 	uid_t uid;
 	uint64_t connected_ns;		/* CLOCK_MONOTONIC */
 	uint64_t rings_ns;		/* no process had the rings before */
-	char name[SEAM_LINK_NAME_BYTES];	/* untrusted; escape it */
 	int wakeup_fd;			/* our end */
 	struct seam_link_rings rings[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_rings;		/* 0: no HELLO so far */
@@ -64,7 +62,7 @@ struct seam_link_target {
 
 struct seam_link_server {
 	int socket, epoll_fd;
-	int wakeup_fd;			/* an epoll of all targets' */
+	int wakeup_fd;			/* an epoll of all targets', in epoll_fd */
 	struct seam_link_service services[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_services;
 	uint64_t max_bytes;		/* of all rings */
@@ -99,10 +97,9 @@ void seam_link_server_close(struct seam_link_server *s);
 
 /*
  * Accept connections, read messages, scan for claims, keep rings free, drain
- * wakeups.  To be called before the rings are drained, not after.  Returns
- * the number of targets that got rings or whose connection ended.
+ * wakeups.  To be called before the rings are drained, not after.
  */
-size_t seam_link_server_step(struct seam_link_server *s);
+void seam_link_server_step(struct seam_link_server *s);
 
 /*
  * Whether the connection has ended and no living thread owns a ring of

@@ -62,7 +62,6 @@ void seam_ring_aux_producer_init(struct seam_ring_aux_producer *aux,
 		.free_running = free_running,
 	};
 	seam_local_store(&state->aux_head, head);
-	seam_local_store(&state->aux_first, head);
 	change_flags(aux, UINT32_MAX, 0);
 	set_nest(aux, 0);
 }

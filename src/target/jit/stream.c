@@ -3,7 +3,6 @@
 #include "target/jit/stream.h"
 
 #include <errno.h>
-#include <sys/prctl.h>
 
 #include "ring/link/jit_chunk.h"
 #include "target/jit/writer.h"
@@ -32,12 +31,10 @@ static int claim_ring(struct seam_jitdump *dump)
 int seam_stream_open(struct seam_jitdump *dump, const char *address)
 {
 	struct seam_writer_stream *s = &dump->stream;
-	char name[16] = "";		/* Source: prctl(2), PR_GET_NAME */
 	int r;
 
-	prctl(PR_GET_NAME, name);
 	r = seam_link_client_connect(&s->client, address, SEAM_JIT_SERVICE,
-				     name, SEAM_STREAM_CONNECT_MS);
+				     SEAM_STREAM_CONNECT_MS);
 	if (r)
 		return r;
 	/* Programs close what they did not open; the ring needs no socket. */

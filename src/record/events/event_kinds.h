@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * event_kinds.h - events that are described by more than a name of perf
+ *
+ * Each of these fills @event from @text; event_list.h has the syntax of all.
+ */
+#ifndef SEAM_EVENT_KINDS_H
+#define SEAM_EVENT_KINDS_H
+
+#include "record/events/event.h"
+
+/*
+ * A hardware breakpoint, "mem:ADDR[/LEN][:rwx[:modifiers]]"; without letters
+ * both reads and writes, of 4 bytes unless LEN is 1, 2 or 8.
+ */
+int seam_breakpoint_parse(struct seam_event *event, const char *text,
+			  struct seam_err *err);
+
+/*
+ * An event of any PMU of the kernel, "pmu/term=value,term,name/modifiers".
+ * -ENOENT: no such PMU; -EINVAL: it has no such term or event.  If the PMU
+ * writes an AUX buffer, aux_kind is set, and the terms begin with its defaults;
+ * see aux_pmu.h.
+ */
+int seam_pmu_event_parse(struct seam_event *event, const char *text,
+			 struct seam_err *err);
+
+/*
+ * A probe at a function of an ELF file, "uprobe:/path:symbol|0xoffset[%return]".
+ * A symbol is looked up in the file's tables, an offset is one in the file.
+ * -ENOENT: no such symbol, or it lies outside of the file.
+ */
+int seam_uprobe_parse(struct seam_event *event, const char *text,
+		      struct seam_err *err);
+
+#endif /* SEAM_EVENT_KINDS_H */

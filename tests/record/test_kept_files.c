@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* test_kept_files.c - each file that is left out is counted by its cause */
+#include "record/bundle/kept_hits.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+
+/* No such processes. */
+enum { PID = INT32_MAX - 8, PAGE = 4096 };
+
+/* Mapping number @i of @pid: file @name, with a build id if it is not 0. */
+static struct seam_perf_sideband mapping(int pid, uint32_t i, const char *name,
+					 uint32_t build_id)
+{
+	struct seam_perf_sideband record = {
+		.type = PERF_RECORD_MMAP2,
+		.mapping = {
+			.pid = pid, .tid = pid, .addr = (i + 1) * PAGE,
+			.len = PAGE, .prot = PROT_EXEC, .filename = name,
+			.build_id_size = build_id ? sizeof(build_id) : 0,
+		},
+	};
+	static uint8_t bytes[SEAM_KEPT_BUILD_ID];
+
+	memcpy(bytes, &build_id, sizeof(build_id));
+	record.mapping.build_id = bytes;
+	return record;
+}
+
+static bool wait_for(void *context, int fd, int timeout_ms)
+{
+	struct pollfd ended = { .fd = fd, .events = POLLIN };
+
+	(void)context;
+	poll(&ended, 1, timeout_ms);
+	return true;
+}
+
+static struct seam_kept_counts copy(struct seam_kept_files *kept)
+{
+	struct seam_bundle bundle = {
+		.dir = open(folder, O_RDONLY | O_DIRECTORY),
+	};
+	const struct seam_kept_destination to = {
+		.bundle = &bundle, .budget_bytes = UINT64_MAX,
+		.wait = wait_for,
+	};
+	struct seam_kept_files_counts counts;
+
+	seam_kept_files_copy(kept, &to, &counts);
+	close(bundle.dir);
+	return counts.files;
+}
+
+static void files_beyond_the_descriptors_are_too_many_not_gone(void **state)
+{
+	enum { MORE = 5 };
+	struct seam_kept_files kept = { 0 };
+	struct seam_kept_counts counts;
+	char name[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < SEAM_KEPT_MAX_HELD + MORE; i++) {
+		struct seam_perf_sideband record;
+
+		snprintf(name, sizeof(name), "/no/such/file%u", i);
+		record = mapping(PID + i % 2, i, name, i + 1);
+		seam_kept_files_sideband(&kept, &record);
+	}
+	counts = copy(&kept);
+	assert_int_equal(counts.n_left_out[SEAM_KEPT_GONE], SEAM_KEPT_MAX_HELD);
+	assert_int_equal(counts.n_left_out[SEAM_KEPT_TOO_MANY], MORE);
+	seam_kept_files_fini(&kept);
+}
+
+static void only_files_without_a_build_id_are_counted_as_such(void **state)
+{
+	const struct seam_perf_attr attr = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID,
+	};
+	struct seam_kept_files kept = { 0 };
+	struct seam_kept_hits hits = { 0 };
+	uint32_t n = SEAM_KEPT_MAX_PATHS + 1;
+	char name[32];
+
+	(void)state;
+	/* one file under so many paths that one is left out, and one more */
+	for (uint32_t i = 0; i <= n; i++) {
+		struct { uint64_t ip; int32_t pid, tid; } sample = {
+			.ip = (i + 1) * PAGE, .pid = PID, .tid = PID,
+		};
+		struct seam_perf_sideband record;
+
+		snprintf(name, sizeof(name), "/no/such/path%u", i);
+		record = mapping(PID, i, name, i < n ? 7 : 0);
+		seam_kept_files_sideband(&kept, &record);
+		seam_kept_hits_sideband(&hits, &kept, &record);
+		seam_kept_hits_sample(&hits, &attr, (struct seam_bytes) {
+				      (uint8_t *)&sample, sizeof(sample) });
+	}
+	seam_kept_hits_mark(&hits, &kept);
+	assert_int_equal(kept.n_too_many, 1);
+	assert_int_equal(hits.n_without, 1);
+	seam_kept_hits_fini(&hits);
+	seam_kept_files_fini(&kept);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			files_beyond_the_descriptors_are_too_many_not_gone,
+			make_folder, drop_folder),
+		cmocka_unit_test(
+			only_files_without_a_build_id_are_counted_as_such),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
