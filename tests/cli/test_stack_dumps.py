@@ -168,8 +168,8 @@ def record(data, *words, size=8192, options=()):
 class Loaded:
     """The samples of @data by Seam, and how their stacks ended."""
 
-    def __init__(self, data, symfs="", stdin=None):
-        done = run(PRINT_STACKS, data, symfs, stdin=stdin)
+    def __init__(self, data, symfs="", *jit):
+        done = run(PRINT_STACKS, data, symfs, *jit)
         self.samples = collections.defaultdict(list)
         for line in done.stdout.splitlines():
             if line[0] != " ":
@@ -329,6 +329,36 @@ def test_cxx_exceptions():
     names = check_program(build("cxx_program", CXX_PROGRAM), "3000")
     assert any("thrower" in name for name in names), names
     assert any("_Unwind" in name for name in names), names
+
+
+JS_PROGRAM = """
+function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+const end = Date.now() + 800;
+let sum = 0;
+while (Date.now() < end) {
+	sum += fib(18);
+	for (let i = 0; i < 200; i++)
+		sum += JSON.stringify({ i, list: [1, 2, 3] }).length;
+}
+"""
+
+
+def test_code_of_v8_with_and_without_its_own_tables():
+    """Its builtins and its JIT code have frame pointers, or tables."""
+    if not shutil.which("node"):
+        raise tap.Skip("no node")
+    with open("w.js", "w") as out:
+        out.write(JS_PROGRAM)
+    for more in [], ["--perf-prof-unwinding-info"]:
+        data = record("v8.data", "node", "--perf-prof", *more, "w.js",
+                      size=16384, options=["-k", "mono"])
+        dumps = [f for f in os.listdir() if f.startswith("jit-")]
+        loaded = Loaded(data, "", dumps[0])
+        stacks = loaded.all()
+        assert len(stacks) > 30 and loaded.ends["complete"] >= \
+            0.97 * len(stacks), (more, loaded.ends, loaded.modules)
+        assert any("fib" in name for s in stacks for _, _, name in s)
+        os.unlink(dumps[0])
 
 
 def test_a_compressed_recording_and_one_from_a_pipe():
