@@ -5,7 +5,16 @@
     test_stack_dumps.py SEAM PRINT_STACKS PRINT_LIVE_STACKS
 
 Programs without frame pointers are recorded by perf.  A stack of perf's counts
-as right where it reaches the program's entry.
+as right where it reaches the program's entry.  All differences that were met,
+of perf 6.1 with libunwind:
+
+ - it finds no caller in some programs (1,692 of 1,718 stacks of cc1plus), and
+   none in static ones;
+ - where its look-up fails, it takes a word of the stack for the caller;
+ - an address without a mapping, or ~0, is a frame of it;
+ - the end of a function with inlined calls is shown twice, the trampoline of a
+   signal handler one byte early;
+ - of a file that is not here it shows no frame, Seam the innermost.
 """
 import collections
 import gzip

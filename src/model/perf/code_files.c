@@ -32,6 +32,8 @@ static void open_main(struct seam_code_files *files, uint32_t id,
 					   &err) == 0 &&
 			 read_file(&file->main, &opened);
 	file->main.may_wait = true;
+	if (file->main.fd >= 0 && ++files->n_open > SEAM_CODE_FILES_MAX_OPEN)
+		seam_cfi_file_release_fd(&file->main);
 }
 
 /* .debug_frame is often in the debug file alone. */

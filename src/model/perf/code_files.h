@@ -17,6 +17,9 @@
 #include "symbol/elf/cfi_file.h"
 #include "symbol/symbols.h"
 
+/* Code of more files is not read: a step by frame pointer is not checked. */
+enum { SEAM_CODE_FILES_MAX_OPEN = 256 };
+
 struct seam_code_file {
 	bool is_found;			/* else no file here is the module */
 	struct seam_cfi_file main;
@@ -29,6 +32,7 @@ struct seam_code_file {
 struct seam_code_files {
 	const struct seam_profile *profile;
 	struct seam_symbols *symbols;
+	size_t n_open;			/* descriptors */
 	/* by module of the profile; NULL: not opened yet */
 	SEAM_ARRAY(struct seam_code_file *) items;
 };

@@ -80,7 +80,7 @@ static void find_file_rule(struct seam_code_space *s, struct seam_code_at *at,
 		need(s, at->id, true);
 }
 
-/* The rows of JIT object @id, compiled when it is first seen; SEAM_NONE: none. */
+/* The rows of JIT object @id, compiled when first seen; SEAM_NONE: none. */
 static uint32_t piece_of(struct seam_code_space *s, uint32_t id,
 			 const struct seam_jit_object *o)
 {

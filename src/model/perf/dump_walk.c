@@ -233,12 +233,8 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		w->error = w->space.error;
 		return;
 	}
-	if (w->space.needed != SEAM_NONE) {
-		if (!SEAM_ARRAY_ADD(&w->needed, (struct seam_needed_file) {
-				w->space.needed, w->space.is_debug_needed }))
-			w->error = -ENOMEM;
+	if (w->space.needed != SEAM_NONE)
 		return;
-	}
 	count_stack(w, &stack, &c);
 	job->chain = add_chain(w, sample->pid, &stack, &c);
 	job->is_done = true;
@@ -254,7 +250,7 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 	struct seam_unwind_registers regs = { 0 };
 	struct seam_perf_sample sample;
 
-	job->chain = SEAM_NONE;
+	job->chain = w->space.needed = SEAM_NONE;
 	if (seam_perf_sample_read(attr, data->endian, job->payload, &sample) ==
 	    0 && sample.user_stack.size &&
 	    seam_perf_registers_x86_64(&sample.user_regs, regs.value,
@@ -273,6 +269,5 @@ void seam_dump_walk_fini(struct seam_dump_walk *w)
 	seam_code_space_fini(&w->space);
 	seam_callchains_fini(&w->chains);
 	free(w->early.items);
-	free(w->needed.items);
 	free(w->words.items);
 }

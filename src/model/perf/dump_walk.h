@@ -22,11 +22,6 @@ struct seam_dump_job {
 	uint32_t chain;		/* of the walker's; SEAM_NONE: as it was */
 };
 
-struct seam_needed_file {
-	uint32_t module;
-	bool is_debug;			/* its debug file */
-};
-
 struct seam_dump_walk {
 	const struct seam_stack_dumps *dumps;
 	const int32_t *jvms;		/* processes with a JVM, sorted */
@@ -37,13 +32,15 @@ struct seam_dump_walk {
 	struct seam_stack_counts counts;	/* but for .modules */
 	/* stacks that ended early, by module and reason; JIT code first */
 	SEAM_ARRAY(uint64_t) early;
-	SEAM_ARRAY(struct seam_needed_file) needed;
 	SEAM_ARRAY(uint64_t) words;		/* of one callchain */
 	int error;				/* 0 or -ENOMEM */
 	struct seam_unwind_frame frames[SEAM_DUMP_MAX_FRAMES];
 };
 
-/* Unwind @job; it is not done where a file is needed first. */
+/*
+ * Unwind @job.  It is not done where a file is needed first, which is then
+ * .space.needed.
+ */
 void seam_dump_walk_job(struct seam_dump_walk *walk,
 			struct seam_dump_job *job);
 

@@ -18,8 +18,8 @@
 #define IS_X86_64 0
 #endif
 
-/* Samples of a batch.  The first is small: its walks only find files. */
-enum { FIRST_BATCH = 32, MAX_BATCH = 4096 };
+/* Samples of a batch. */
+enum { MAX_BATCH = 4096 };
 
 /* Of a batch, unpacked. */
 #define MAX_UNPACKED ((size_t)16 << 20)
@@ -36,7 +36,6 @@ struct dump_batches {
 	struct seam_dump_walk *walks;
 	size_t n_walks;
 	SEAM_ARRAY(struct seam_dump_job) jobs;
-	size_t max_jobs;
 	struct seam_arena unpacked;	/* payloads of jobs */
 	size_t n_unpacked;		/* bytes */
 	SEAM_ARRAY(struct unwound) results;
@@ -57,10 +56,17 @@ static void walk_task(void *context, size_t walker)
 	struct dump_batches *b = context;
 	struct seam_dump_walk *w = &b->walks[walker];
 
-	for (size_t i = first_job(b, walker);
-	     i < first_job(b, walker + 1) && w->error == 0; i++)
-		if (!b->jobs.items[i].is_done)
-			seam_dump_walk_job(w, &b->jobs.items[i]);
+	for (size_t i = first_job(b, walker); i < first_job(b, walker + 1);
+	     i++) {
+		struct seam_dump_job *job = &b->jobs.items[i];
+
+		if (!job->is_done)
+			seam_dump_walk_job(w, job);
+		/* the next one is likely to need the same file */
+		if (w->error || !job->is_done)
+			return;
+	}
+	w->space.needed = SEAM_NONE;
 }
 
 /* Open what the walks need.  1 if there was something; 0; or -ENOMEM. */
@@ -73,16 +79,12 @@ static int open_needed(struct dump_batches *b)
 
 		if (w->error)
 			return w->error;
-		for (size_t k = 0; k < w->needed.n; k++) {
-			const struct seam_needed_file *file =
-				&w->needed.items[k];
-
-			n = 1;
-			if (seam_code_files_open(&b->files, file->module,
-						 file->is_debug))
-				return -ENOMEM;
-		}
-		w->needed.n = 0;
+		if (w->space.needed == SEAM_NONE)
+			continue;
+		n = 1;
+		if (seam_code_files_open(&b->files, w->space.needed,
+					 w->space.is_debug_needed))
+			return -ENOMEM;
 	}
 	return n;
 }
@@ -117,7 +119,6 @@ static int run_batch(struct dump_batches *b)
 	b->jobs.n = 0;
 	b->n_unpacked = 0;
 	seam_arena_fini(&b->unpacked);
-	b->max_jobs = b->max_jobs < MAX_BATCH ? 2 * b->max_jobs : MAX_BATCH;
 	return r;
 }
 
@@ -132,7 +133,7 @@ static int add_job(struct dump_batches *b, const struct seam_perf_scan *scan,
 			.sample = (uint32_t)scan->first_sample + dump->sample,
 		}))
 		return -ENOMEM;
-	return b->jobs.n >= b->max_jobs || b->n_unpacked >= MAX_UNPACKED ?
+	return b->jobs.n >= MAX_BATCH || b->n_unpacked >= MAX_UNPACKED ?
 	       run_batch(b) : 0;
 }
 
@@ -259,7 +260,6 @@ static int init(struct dump_batches *b)
 	const struct seam_stack_dumps *d = b->dumps;
 	int r = find_jvms(b);
 
-	b->max_jobs = FIRST_BATCH;
 	b->n_walks = seam_workers_count();
 	b->files.profile = d->profile;
 	b->files.symbols = d->symbols;

@@ -9,11 +9,11 @@
  * ends early the rest of the kernel's own user chain, if the sample has one.
  *
  * Samples are taken in batches, each unwound on all cores.  A walk that comes
- * to a file that was not opened yet is repeated when it is: files are opened
- * between the passes over a batch, by this thread alone, because the process
- * that searches them cannot be started while other threads run.  Dumps are read
- * where they are in the file; those of a compressed recording are unpacked
- * again, a batch at a time.
+ * to a file that was not opened yet stops its thread, and is repeated when the
+ * file is open: files are opened between the passes over a batch, by the
+ * calling thread alone, because the process that searches them cannot be
+ * started while other threads run.  Dumps are read where they are in the file;
+ * those of a compressed recording are unpacked again, a batch at a time.
  *
  * x86-64 only.
  *
