@@ -345,9 +345,40 @@ static void a_flipped_byte_is_survived(void **state)
 	drop(&made);
 }
 
+static ssize_t fail_then_fail_otherwise(void *n_failed, const char *data,
+					size_t size)
+{
+	(void)data, (void)size;
+	errno = ++*(int *)n_failed == 1 ? ENOSPC : EBADF;
+	return 0;
+}
+
+static void the_first_error_of_writing_is_the_reason(void **state)
+{
+	static const cookie_io_functions_t failing = {
+		.write = fail_then_fail_otherwise,
+	};
+	struct made made = make(SEAM_LITTLE);
+	struct seam_perf_rewrite what = { .data = &made.data };
+	struct seam_err err = { 0 };
+	int n_failed = 0;
+	FILE *out = fopencookie(&n_failed, "w", failing);
+
+	(void)state;
+	setvbuf(out, NULL, _IONBF, 0);
+	assert_int_equal(seam_perf_data_open(&made.data, (struct seam_bytes) {
+		made.file.data, made.file.size }, NULL), 0);
+	assert_int_equal(seam_perf_rewrite(&what, out, &err), -ENOSPC);
+	assert_non_null(strstr(err.cause[0], strerror(ENOSPC)));
+	seam_perf_data_close(&made.data);
+	fclose(out);
+	drop(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_error_of_writing_is_the_reason),
 		cmocka_unit_test(nothing_to_do_gives_the_same_bytes),
 		cmocka_unit_test(mappings_come_before_what_is_not_older),
 		cmocka_unit_test(mappings_are_what_was_asked_for),

@@ -256,6 +256,7 @@ static bool is_relative(struct seam_cursor cie)
 /* One table, and its copy in the file. */
 struct frames {
 	const struct seam_inject_function *function;
+	struct seam_inject_buffer *frame;	/* the section */
 	struct seam_inject_fdes *fdes;
 	uint8_t *copy;			/* in the section */
 	uint64_t addr;			/* of the copy, in the file */
@@ -276,15 +277,13 @@ static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
 	int64_t target = (int64_t)f->function->file_offset + in_code;
 	int64_t relative = target - (int64_t)(f->addr + field);
 	int32_t narrow = (int32_t)relative;
-	struct seam_inject_fde *fde;
+	struct seam_inject_fde fde = { (uint64_t)target, f->addr + entry };
 
 	if (body.error || in_code < 0 ||
 	    (uint64_t)in_code + size > f->function->size || narrow != relative)
 		return false;
-	fde = SEAM_ARRAY_PUSH(&f->fdes->list);
-	if (!fde)
-		return false;
-	*fde = (struct seam_inject_fde) { (uint64_t)target, f->addr + entry };
+	if (!SEAM_ARRAY_ADD(&f->fdes->list, fde))
+		f->frame->is_out_of_memory = true;
 	memcpy(f->copy + field, &narrow, sizeof(narrow));
 	return true;
 }
@@ -328,7 +327,8 @@ void seam_inject_frames(struct seam_inject_buffer *frame,
 {
 	for (size_t i = 0; i < n; i++) {
 		struct frames f = {
-			.function = &functions[i], .fdes = fdes,
+			.function = &functions[i], .frame = frame,
+			.fdes = fdes,
 			.addr = frame_addr + frame->data.n,
 		};
 		size_t start = frame->data.n, n_fdes = fdes->list.n, size;
@@ -357,7 +357,7 @@ static int compare_fdes(const void *a, const void *b)
 {
 	const struct seam_inject_fde *x = a, *y = b;
 
-	return x->code_addr < y->code_addr ? -1 : x->code_addr > y->code_addr;
+	return SEAM_COMPARE(x->code_addr, y->code_addr);
 }
 
 void seam_inject_frame_header(struct seam_inject_buffer *header,
@@ -366,9 +366,7 @@ void seam_inject_frame_header(struct seam_inject_buffer *header,
 {
 	size_t n = fdes->list.n;
 
-	if (n)
-		qsort(fdes->list.items, n, sizeof(*fdes->list.items),
-		      compare_fdes);
+	SEAM_ARRAY_SORT(&fdes->list, compare_fdes);
 	seam_inject_u8(header, 1);		/* version */
 	seam_inject_u8(header, RELATIVE);	/* encoding of eh_frame_ptr, */
 	seam_inject_u8(header, DW_EH_PE_udata4);	/* of fde_count, */

@@ -26,7 +26,7 @@ struct rewriter {
 	size_t next;		/* mapping to add */
 	uint64_t data_bytes;	/* written */
 	SEAM_ARRAY(struct moved) traces;	/* by @from */
-	bool is_out_of_memory;
+	int error;		/* the first one of writing, or -ENOMEM */
 };
 
 static void put_u64(const struct seam_perf_data *data, uint8_t *to, uint64_t v)
@@ -44,10 +44,16 @@ static uint64_t get_u64(const struct seam_perf_data *data, uint64_t pos)
 	return seam_cursor_u64(&c);
 }
 
+static void write_bytes(struct rewriter *w, const void *bytes, size_t size)
+{
+	if (size && !w->error && fwrite(bytes, 1, size, w->out) != size)
+		w->error = errno ? -errno : -EIO;
+}
+
+/* The same for bytes of the data section. */
 static void put_bytes(struct rewriter *w, const void *bytes, size_t size)
 {
-	if (size)
-		fwrite(bytes, 1, size, w->out);
+	write_bytes(w, bytes, size);
 	w->data_bytes += size;
 }
 
@@ -156,20 +162,16 @@ static bool is_left_out(struct rewriter *w,
 static void note_trace(struct rewriter *w,
 		       const struct seam_perf_record *record)
 {
-	struct moved *slot;
+	/* not in the file: unpacked, so that the index has no offset of it */
+	uint64_t from = (uintptr_t)record->payload.data -
+			(uintptr_t)w->data->bytes.data;
 
-	if (record->type != SEAM_PERF_AUXTRACE)
+	if (record->type != SEAM_PERF_AUXTRACE || from >= w->data->bytes.size)
 		return;
-	slot = SEAM_ARRAY_PUSH(&w->traces);
-	if (slot)
-		*slot = (struct moved) {
-			.from = (uint64_t)(record->payload.data -
-					   w->data->bytes.data) -
-				SEAM_PERF_HEADER_BYTES,
-			.to = w->data->data_begin + w->data_bytes,
-		};
-	else
-		w->is_out_of_memory = true;
+	if (!SEAM_ARRAY_ADD(&w->traces, (struct moved) {
+		.from = from - SEAM_PERF_HEADER_BYTES,
+		.to = w->data->data_begin + w->data_bytes }))
+		w->error = -ENOMEM;
 }
 
 static void put_record(struct rewriter *w,
@@ -207,7 +209,7 @@ static int put_records(struct rewriter *w, struct seam_err *err)
 	seam_perf_stream_init(&stream, data->bytes, data->endian,
 			      data->data_begin, data->data_end, false);
 	while ((r = seam_perf_stream_next(&stream, &record, err)) > 0 &&
-	       !ferror(w->out)) {
+	       !w->error) {
 		if (!has_times(data) && record.type == PERF_RECORD_SAMPLE)
 			put_due(w, UINT64_MAX);
 		put_record(w, &record, stream.trailing);
@@ -226,7 +228,7 @@ static int by_from(const void *key, const void *entry)
 	const uint64_t *from = key;
 	const struct moved *moved = entry;
 
-	return *from < moved->from ? -1 : *from > moved->from;
+	return SEAM_COMPARE(*from, moved->from);
 }
 
 /*
@@ -255,7 +257,7 @@ static void move_index(struct rewriter *w, uint8_t *rest)
 }
 
 /* Features: a table of sections right after the data, then their bytes. */
-static int put_features(struct rewriter *w, struct seam_err *err)
+static void put_features(struct rewriter *w)
 {
 	const struct seam_perf_data *data = w->data;
 	uint64_t end = data->data_end, size = data->bytes.size;
@@ -263,8 +265,10 @@ static int put_features(struct rewriter *w, struct seam_err *err)
 	uint8_t *rest = malloc((size_t)(size - end) + 1);
 	uint64_t table_end = size;
 
-	if (!rest)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+	if (!rest) {
+		w->error = -ENOMEM;
+		return;
+	}
 	memcpy(rest, data->bytes.data + end, (size_t)(size - end));
 	/* The table ends where the first section begins. */
 	for (uint64_t at = end; at + SECTION_BYTES <= table_end;
@@ -278,9 +282,8 @@ static int put_features(struct rewriter *w, struct seam_err *err)
 		put_u64(data, rest + (at - end), offset + shift);
 	}
 	move_index(w, rest);
-	fwrite(rest, 1, (size_t)(size - end), w->out);
+	write_bytes(w, rest, (size_t)(size - end));
 	free(rest);
-	return 0;
 }
 
 static void patch_size(struct rewriter *w)
@@ -289,7 +292,7 @@ static void patch_size(struct rewriter *w)
 
 	put_u64(w->data, bytes, w->data_bytes);
 	if (fseeko(w->out, DATA_SIZE_AT, SEEK_SET) == 0)
-		fwrite(bytes, 1, sizeof(bytes), w->out);
+		write_bytes(w, bytes, sizeof(bytes));
 	fseeko(w->out, 0, SEEK_END);
 }
 
@@ -306,24 +309,24 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 {
 	const struct seam_perf_data *data = rewrite->data;
 	struct rewriter w = { .what = rewrite, .data = data, .out = out };
-	int r, feature = 0;
+	int r;
 
 	if (!data->is_pipe && !stays_in_place(data))
 		return seam_err_set(err, -ENOTSUP, "the event "
 				    "attributes are not between header and "
 				    "data");
 	rewrite->n_written = rewrite->n_left_out = 0;
-	fwrite(data->bytes.data, 1, (size_t)data->data_begin, out);
+	write_bytes(&w, data->bytes.data, (size_t)data->data_begin);
 	r = put_records(&w, err);
 	if (!data->is_pipe && !data->is_cut)
-		feature = put_features(&w, err);
+		put_features(&w);
 	if (!data->is_pipe)
 		patch_size(&w);
 	free(w.traces.items);
-	if (w.is_out_of_memory)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	if (fflush(out) || ferror(out))
-		return seam_err_set(err, errno ? -errno : -EIO,
-				    "cannot write: %s", strerror(errno));
-	return feature ? feature : r;
+	if (!w.error && fflush(out))
+		w.error = -errno;
+	if (w.error == -ENOMEM)
+		return seam_err_set(err, w.error, "out of memory");
+	return w.error ? seam_err_set(err, w.error, "cannot write: %s",
+				      strerror(-w.error)) : r;
 }
