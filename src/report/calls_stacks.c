@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "model/profile/tree.h"
 
 enum {
 	MARGIN = 30,			/* columns before a function's name */
@@ -34,53 +35,26 @@ static void put_name(FILE *out, const struct seam_calls_report *report,
 		      SEAM_TEXT_TERMINAL);
 }
 
-/* By node: its first child, the longest, and its next sibling. */
-struct links {
-	uint32_t *first, *next;
-};
-
-static int by_total(const void *a, const void *b, void *nodes)
+/* The paths of a call as a tree of equal ids. */
+static bool make_tree(struct seam_tree *tree,
+		      const struct seam_call_paths *paths)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct seam_call_path *node = nodes;
+	for (size_t i = 0; i < paths->nodes.n; i++) {
+		const struct seam_call_path *path = &paths->nodes.items[i];
+		uint32_t id = seam_tree_add(tree, path->parent, 0, false);
 
-	return SEAM_COMPARE(node[x].total_ns, node[y].total_ns) ?:
-	       SEAM_COMPARE(y, x);
-}
-
-static void free_links(struct links *links)
-{
-	free(links->first);
-	free(links->next);
-}
-
-static bool link_children(struct links *links,
-			  const struct seam_call_paths *tree)
-{
-	size_t n = tree->nodes.n;
-	uint32_t *order = malloc(n * sizeof(*order));
-
-	links->first = malloc(n * sizeof(*links->first));
-	links->next = malloc(n * sizeof(*links->next));
-	if (!order || !links->first || !links->next) {
-		free(order);
-		free_links(links);
-		return false;
+		if (id == SEAM_NONE)
+			return false;
+		tree->items[id].weight = path->total_ns;
 	}
-	memset(links->first, 0xff, n * sizeof(*links->first));
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = i;
-	qsort_r(order, n, sizeof(*order), by_total, tree->nodes.items);
-	for (size_t i = 0; i < n; i++) {
-		uint32_t parent = tree->nodes.items[order[i]].parent;
-
-		if (parent == SEAM_NONE)
-			continue;
-		links->next[order[i]] = links->first[parent];
-		links->first[parent] = order[i];
-	}
-	free(order);
 	return true;
+}
+
+static int longest_first(const struct seam_node *a, const struct seam_node *b,
+			 void *context)
+{
+	(void)context;
+	return SEAM_COMPARE(b->weight, a->weight) ?: SEAM_COMPARE(a, b);
 }
 
 /* The events of one node: [*from, result) of @call's. */
@@ -196,34 +170,18 @@ static void put_node(FILE *out, const struct seam_calls_report *report,
 	put_events(out, report, call, from, to, depth);
 }
 
-/* Depth-first without recursion: the depth is that of the program's stack. */
 static void put_tree(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call)
 {
-	const struct seam_call_paths *tree = &call->tree;
-	const struct seam_call_path *nodes = tree->nodes.items;
-	struct links links;
-	uint32_t at;
-	int depth = 0;
+	struct seam_tree tree = { 0 };
 
-	if (tree->nodes.n < 2 || !link_children(&links, tree))
-		return;
-	at = links.first[0];
-	while (at != SEAM_NONE) {
-		put_node(out, report, call, at, depth);
-		if (links.first[at] != SEAM_NONE) {
-			at = links.first[at];
-			depth++;
-			continue;
-		}
-		while (at != SEAM_NONE && at != 0 &&
-		       links.next[at] == SEAM_NONE) {
-			at = nodes[at].parent;
-			depth--;
-		}
-		at = at == SEAM_NONE || at == 0 ? SEAM_NONE : links.next[at];
-	}
-	free_links(&links);
+	if (make_tree(&tree, &call->tree) && tree.n &&
+	    !seam_tree_sort(&tree, longest_first, NULL))
+		for (uint32_t i = seam_tree_next(&tree, 0, true);
+		     i != SEAM_NONE; i = seam_tree_next(&tree, i, true))
+			put_node(out, report, call, i,
+				 (int)tree.items[i].depth - 1);
+	free(tree.items);
 }
 
 /* A final tail call, and what is beyond the limits. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hints.c - one line where a recording could have told more */
 #include "model/jit/jit_hints.h"
-#include "model/perf/stack_hints.h"
+#include "model/perf/perf_notes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

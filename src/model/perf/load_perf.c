@@ -20,12 +20,10 @@
 
 #include "base/progress.h"
 #include "model/jit/jit_hints.h"
-#include "model/perf/missing.h"
 #include "model/perf/perf_notes.h"
 #include "model/perf/resolver.h"
 #include "model/perf/scan_join.h"
 #include "model/perf/stack_dumps.h"
-#include "model/perf/stack_hints.h"
 #include "symbol/jit/jit_placements.h"
 
 struct perf_loader {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* missing.c - nameless samples by file; the contract is in missing.h */
-#include "model/perf/missing.h"
+/* missing.c - nameless samples by file; see perf_notes.h */
+#include "model/perf/perf_notes.h"
 
 #include <errno.h>
 #include <inttypes.h>

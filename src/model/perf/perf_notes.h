@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_notes.h - losses and notes of a profile that was read from perf.data */
+/*
+ * perf_notes.h - losses and notes of a profile that was read from perf.data,
+ * and hints how to record more
+ */
 #ifndef SEAM_PERF_NOTES_H
 #define SEAM_PERF_NOTES_H
 
+#include "model/perf/resolver.h"
 #include "model/perf/sideband.h"
 
 /* Add what @scan could not read. */
@@ -15,5 +19,27 @@ void seam_perf_note_damage(struct seam_profile *profile,
  */
 void seam_perf_note_losses(const struct seam_sideband *sideband,
 			   uint64_t n_paused);
+
+/*
+ * Add a note for each file that was looked for and not found: how many samples
+ * have no name because of it.  Reasons are another file at its path, and a
+ * recording of another machine without build ids; where the recording was made
+ * on this machine (@is_here), also a file that is gone.  After all samples were
+ * resolved.
+ */
+void seam_missing_note(const struct seam_resolver *resolver, bool is_here);
+
+/*
+ * Add a note if a sampled recording has no callchains (@has_chains: those of
+ * some event have), or if many of them end before the function in which their
+ * thread began.
+ *
+ * Estimator: a callchain by frame pointers counts as complete where its
+ * outermost user frame is the code that starts threads and processes, by
+ * its name (_start, clone3, start_thread, ...) or, without one, by its file
+ * (the C library or its loader).  A function that a program calls by itself
+ * on a stack of its own (a coroutine) counts as cut though it is complete.
+ */
+void seam_stack_hint(struct seam_profile *profile, bool has_chains);
 
 #endif /* SEAM_PERF_NOTES_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_hints.c - how far stacks reach; see stack_hints.h */
-#include "model/perf/stack_hints.h"
+/* stack_hints.c - how far stacks reach; see perf_notes.h */
+#include "model/perf/perf_notes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

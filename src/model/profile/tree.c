@@ -28,19 +28,19 @@ struct tree_builder {
 	SEAM_ARRAY(uint32_t) path;	/* stacks without a node, leaf first */
 };
 
-static uint32_t add_node(struct tree_builder *b, uint32_t parent, uint32_t key,
-			 bool is_group)
+uint32_t seam_tree_add(struct seam_tree *tree, uint32_t parent, uint32_t key,
+		       bool is_group)
 {
 	struct seam_node *nodes;
-	uint32_t id = (uint32_t)b->tree->n;
+	uint32_t id = (uint32_t)tree->n;
 
-	if (id == SEAM_NONE || !SEAM_ARRAY_ADD(b->tree, (struct seam_node) {
+	if (id == SEAM_NONE || !SEAM_ARRAY_ADD(tree, (struct seam_node) {
 		.parent = parent, .key = key, .is_group = is_group,
 		.first_child = SEAM_NONE, .next_sibling = SEAM_NONE }))
 		return SEAM_NONE;
 	if (parent == SEAM_NONE)
 		return id;
-	nodes = b->tree->items;
+	nodes = tree->items;
 	nodes[id].depth = nodes[parent].depth + 1;
 	nodes[id].next_sibling = nodes[parent].first_child;
 	nodes[parent].first_child = id;
@@ -59,7 +59,7 @@ static uint32_t child(struct tree_builder *b, uint32_t parent, uint32_t key,
 
 	if (id != SEAM_NONE)
 		return id;
-	id = add_node(b, parent, key, is_group);
+	id = seam_tree_add(b->tree, parent, key, is_group);
 	return id == SEAM_NONE || seam_index_add(&b->index, hash, id) ?
 	       SEAM_NONE : id;
 }
@@ -94,7 +94,7 @@ static uint32_t node_of(struct tree_builder *b, uint32_t stack, uint32_t top,
 static int add_tallies(struct tree_builder *b,
 		       const struct seam_tallies *tallies, bool grouped)
 {
-	uint32_t epoch = 0, top = add_node(b, SEAM_NONE, 0, true);
+	uint32_t epoch = 0, top = seam_tree_add(b->tree, SEAM_NONE, 0, true);
 
 	if (top == SEAM_NONE)
 		return -ENOMEM;

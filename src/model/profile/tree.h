@@ -51,6 +51,13 @@ int seam_tree_make(struct seam_tree *tree,
 		   const struct seam_tallies *tallies, const uint32_t *keys,
 		   bool grouped);
 
+/*
+ * Add a node, the first child of @parent; SEAM_NONE makes a root.  The id, or
+ * SEAM_NONE when memory ran out.
+ */
+uint32_t seam_tree_add(struct seam_tree *tree, uint32_t parent, uint32_t key,
+		       bool is_group);
+
 /* Order of two siblings, as qsort_r() has it. */
 typedef int seam_tree_compare(const struct seam_node *a,
 			      const struct seam_node *b, void *context);
