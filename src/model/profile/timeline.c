@@ -18,60 +18,47 @@ struct seam_open_track {
 
 /* -- the order ---------------------------------------------------------- */
 
-/* A table of the profile that has a thread and a time in each row. */
-struct thread_column {
+/* A table of a profile, as the context of qsort_r(). */
+struct timeline_column {
 	const struct seam_profile *profile;
+	enum seam_timeline_table table;
 	size_t n;
-	/* SEAM_NONE: the row is in no timeline */
-	uint32_t (*thread)(const struct seam_profile *profile, size_t i);
-	uint64_t (*time_ns)(const struct seam_profile *profile, size_t i);
 };
 
-static uint32_t sample_thread(const struct seam_profile *p, size_t i)
+/* SEAM_NONE: the row is in no timeline. */
+static uint32_t thread_of(const struct timeline_column *c, size_t i)
 {
+	const struct seam_profile *p = c->profile;
+
+	if (c->table == SEAM_TIMELINE_TRACKS)
+		return p->tracks.items[i].thread;
+	if (c->table == SEAM_TIMELINE_MARKS)
+		return p->marks.items[i].thread;
 	return p->events.items[p->samples.event[i]].is_measured ? SEAM_NONE :
 	       p->samples.thread[i];
 }
 
-static uint64_t sample_time(const struct seam_profile *p, size_t i)
+static uint64_t time_of(const struct seam_profile *profile,
+			enum seam_timeline_table table, size_t i)
 {
-	return p->samples.time_ns[i];
-}
-
-static uint32_t track_thread(const struct seam_profile *p, size_t i)
-{
-	return p->tracks.items[i].thread;
-}
-
-static uint64_t track_start(const struct seam_profile *p, size_t i)
-{
-	return p->tracks.items[i].start_ns;
-}
-
-static uint32_t mark_thread(const struct seam_profile *p, size_t i)
-{
-	return p->marks.items[i].thread;
-}
-
-static uint64_t mark_time(const struct seam_profile *p, size_t i)
-{
-	return p->marks.items[i].time_ns;
+	return table == SEAM_TIMELINE_TRACKS ?
+	       profile->tracks.items[i].start_ns :
+	       table == SEAM_TIMELINE_MARKS ? profile->marks.items[i].time_ns :
+	       profile->samples.time_ns[i];
 }
 
 static int by_time(const void *a, const void *b, void *context)
 {
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct thread_column *column = context;
-	uint64_t x = column->time_ns(column->profile, i);
-	uint64_t y = column->time_ns(column->profile, k);
+	const struct timeline_column *c = context;
 
-	if (x != y)
-		return x < y ? -1 : 1;
-	return i < k ? -1 : i > k;
+	return SEAM_COMPARE(time_of(c->profile, c->table, i),
+			    time_of(c->profile, c->table, k)) ?:
+	       SEAM_COMPARE(i, k);
 }
 
 /* Most threads' rows are in order already: a thread is on one CPU at a time. */
-static void sort_thread(struct thread_column *column, uint32_t *items,
+static void sort_thread(struct timeline_column *column, uint32_t *items,
 			size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -83,11 +70,10 @@ static void sort_thread(struct thread_column *column, uint32_t *items,
 }
 
 /* A counting sort by thread, then each thread by time. */
-static int make_order(struct seam_thread_items *order,
-		      struct thread_column *column)
+static int make_order(struct seam_thread_rows *order,
+		      struct timeline_column *column)
 {
-	const struct seam_profile *profile = column->profile;
-	size_t n_threads = profile->threads.n;
+	size_t n_threads = column->profile->threads.n;
 	size_t *first = calloc(n_threads + 2, sizeof(*first));
 	uint32_t *items = malloc((column->n + 1) * sizeof(*items));
 
@@ -96,7 +82,7 @@ static int make_order(struct seam_thread_items *order,
 	if (!first || !items)
 		return -ENOMEM;
 	for (size_t i = 0; i < column->n; i++) {
-		uint32_t thread = column->thread(profile, i);
+		uint32_t thread = thread_of(column, i);
 
 		if (thread < n_threads)
 			first[thread + 2]++;
@@ -105,7 +91,7 @@ static int make_order(struct seam_thread_items *order,
 		first[i] += first[i - 1];
 	/* first[thread + 1] is where the next row of thread goes */
 	for (size_t i = 0; i < column->n; i++) {
-		uint32_t thread = column->thread(profile, i);
+		uint32_t thread = thread_of(column, i);
 
 		if (thread < n_threads)
 			items[first[thread + 1]++] = (uint32_t)i;
@@ -118,37 +104,28 @@ static int make_order(struct seam_thread_items *order,
 int seam_timelines_init(struct seam_timelines *timelines,
 			const struct seam_profile *profile)
 {
-	int r;
+	const size_t n[SEAM_N_TIMELINE_TABLES] = {
+		profile->samples.n, profile->tracks.n, profile->marks.n,
+	};
+	int r = 0;
 
 	*timelines = (struct seam_timelines) { .profile = profile };
-	if (profile->samples.n >= SEAM_NONE || profile->tracks.n >= SEAM_NONE ||
-	    profile->marks.n >= SEAM_NONE)
-		return -EOVERFLOW;
-	r = make_order(&timelines->samples, &(struct thread_column) {
-		profile, profile->samples.n, sample_thread, sample_time });
-	if (!r)
-		r = make_order(&timelines->tracks, &(struct thread_column) {
-			profile, profile->tracks.n, track_thread,
-			track_start });
-	if (!r)
-		r = make_order(&timelines->marks, &(struct thread_column) {
-			profile, profile->marks.n, mark_thread, mark_time });
+	for (int i = 0; i < SEAM_N_TIMELINE_TABLES && !r; i++)
+		r = n[i] >= SEAM_NONE ? -EOVERFLOW :
+		    make_order(&timelines->tables[i],
+			       &(struct timeline_column) {
+				profile, (enum seam_timeline_table)i, n[i] });
 	if (r)
 		seam_timelines_fini(timelines);
 	return r;
 }
 
-static void free_order(struct seam_thread_items *order)
-{
-	free(order->items);
-	free(order->first);
-}
-
 void seam_timelines_fini(struct seam_timelines *timelines)
 {
-	free_order(&timelines->samples);
-	free_order(&timelines->tracks);
-	free_order(&timelines->marks);
+	for (int i = 0; i < SEAM_N_TIMELINE_TABLES; i++) {
+		free(timelines->tables[i].items);
+		free(timelines->tables[i].first);
+	}
 	*timelines = (struct seam_timelines) { 0 };
 }
 
@@ -160,10 +137,9 @@ void seam_timeline_open(struct seam_timeline *timeline,
 {
 	*timeline = (struct seam_timeline) {
 		.all = timelines, .selected = selected, .thread = thread,
-		.sample = timelines->samples.first[thread],
-		.track = timelines->tracks.first[thread],
-		.mark = timelines->marks.first[thread],
 	};
+	for (int i = 0; i < SEAM_N_TIMELINE_TABLES; i++)
+		timeline->next[i] = timelines->tables[i].first[thread];
 }
 
 static bool is_before(const void *a, const void *b)
@@ -196,21 +172,18 @@ static int advance_track(struct seam_timeline *t)
 	return r;
 }
 
-/* Open the thread's next track, which may turn out to be empty. */
-static int open_track(struct seam_timeline *t)
+/* Open the track @order, which may turn out to be empty. */
+static int open_track(struct seam_timeline *t, size_t order)
 {
-	size_t order = t->track++;
 	const struct seam_track *track = &t->all->profile->tracks.items[
-		t->all->tracks.items[order]];
-	struct seam_open_track **slot = SEAM_ARRAY_PUSH(&t->open), *open;
+		t->all->tables[SEAM_TIMELINE_TRACKS].items[order]];
+	struct seam_open_track *open = calloc(1, sizeof(*open));
 	int r;
 
-	open = slot ? calloc(1, sizeof(*open)) : NULL;
-	if (!open) {
-		t->open.n -= slot != NULL;
+	if (!open || !SEAM_ARRAY_ADD(&t->open, open)) {
+		free(open);
 		return -ENOMEM;
 	}
-	*slot = open;
 	open->track = track;
 	open->order = order;
 	r = track->reader->open(track, &open->cursor);
@@ -226,26 +199,21 @@ static int open_track(struct seam_timeline *t)
 }
 
 static bool has_more(const struct seam_timeline *t,
-		     const struct seam_thread_items *order, size_t at)
+		     enum seam_timeline_table table)
 {
-	return at < order->first[t->thread + 1];
+	return t->next[table] < t->all->tables[table].first[t->thread + 1];
 }
 
-/* The time of the next sample, mark, or item of a track; UINT64_MAX: none. */
-static uint64_t next_sample_ns(const struct seam_timeline *t)
+/* The time of the next row; UINT64_MAX: none. */
+static uint64_t next_ns(const struct seam_timeline *t,
+			enum seam_timeline_table table)
 {
-	return has_more(t, &t->all->samples, t->sample) ?
-	       sample_time(t->all->profile,
-			   t->all->samples.items[t->sample]) : UINT64_MAX;
-}
-
-static uint64_t next_mark_ns(const struct seam_timeline *t)
-{
-	return has_more(t, &t->all->marks, t->mark) ?
-	       mark_time(t->all->profile, t->all->marks.items[t->mark]) :
+	return has_more(t, table) ? time_of(t->all->profile, table,
+			t->all->tables[table].items[t->next[table]]) :
 	       UINT64_MAX;
 }
 
+/* The same for items of the open tracks. */
 static uint64_t next_track_ns(const struct seam_timeline *t)
 {
 	return t->open.n ? t->open.items[0]->item.time_ns : UINT64_MAX;
@@ -254,15 +222,15 @@ static uint64_t next_track_ns(const struct seam_timeline *t)
 /* Open the tracks that may have the next item. */
 static int open_due(struct seam_timeline *t)
 {
-	while (has_more(t, &t->all->tracks, t->track)) {
-		uint64_t start = track_start(t->all->profile,
-				t->all->tracks.items[t->track]);
+	while (has_more(t, SEAM_TIMELINE_TRACKS)) {
+		uint64_t start = next_ns(t, SEAM_TIMELINE_TRACKS);
 		int r;
 
-		if (start > next_track_ns(t) || start > next_sample_ns(t) ||
-		    start > next_mark_ns(t))
+		if (start > next_track_ns(t) ||
+		    start > next_ns(t, SEAM_TIMELINE_SAMPLES) ||
+		    start > next_ns(t, SEAM_TIMELINE_MARKS))
 			break;
-		r = open_track(t);
+		r = open_track(t, t->next[SEAM_TIMELINE_TRACKS]++);
 		if (r)
 			return r;
 	}
@@ -279,11 +247,17 @@ static void take_from_track(struct seam_timeline *t, struct seam_item *item)
 	t->is_taken = true;
 }
 
+static uint32_t next_row(struct seam_timeline *t,
+			 enum seam_timeline_table table)
+{
+	return t->all->tables[table].items[t->next[table]++];
+}
+
 static void take_mark(struct seam_timeline *t, struct seam_item *item,
 		      uint32_t *event)
 {
 	const struct seam_profile_mark *mark = &t->all->profile->marks.items[
-		t->all->marks.items[t->mark++]];
+		next_row(t, SEAM_TIMELINE_MARKS)];
 
 	*item = (struct seam_item) {
 		.time_ns = mark->time_ns, .kind = mark->kind,
@@ -297,10 +271,10 @@ static void take_sample(struct seam_timeline *t, struct seam_item *item)
 {
 	*item = (struct seam_item) {
 		.kind = SEAM_ITEM_SAMPLE, .function = SEAM_NONE,
-		.sample = t->all->samples.items[t->sample++],
+		.sample = next_row(t, SEAM_TIMELINE_SAMPLES),
 		.depth = t->depth,
 	};
-	item->time_ns = sample_time(t->all->profile, item->sample);
+	item->time_ns = t->all->profile->samples.time_ns[item->sample];
 }
 
 /* The next item, whether it is selected or not: 1, 0 at the end, or -errno. */
@@ -315,13 +289,14 @@ static int take(struct seam_timeline *t, struct seam_item *item,
 		r = open_due(t);
 	if (r < 0)
 		return r;
-	if (t->open.n && next_track_ns(t) <= next_sample_ns(t) &&
-	    next_track_ns(t) <= next_mark_ns(t))
+	if (t->open.n && next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_SAMPLES) &&
+	    next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_MARKS))
 		take_from_track(t, item);
-	else if (has_more(t, &t->all->marks, t->mark) &&
-		 next_mark_ns(t) <= next_sample_ns(t))
+	else if (has_more(t, SEAM_TIMELINE_MARKS) &&
+		 next_ns(t, SEAM_TIMELINE_MARKS) <=
+		 next_ns(t, SEAM_TIMELINE_SAMPLES))
 		take_mark(t, item, event);
-	else if (has_more(t, &t->all->samples, t->sample))
+	else if (has_more(t, SEAM_TIMELINE_SAMPLES))
 		take_sample(t, item);
 	else
 		return 0;

@@ -59,13 +59,21 @@ struct seam_track_reader {
 	void (*close)(void *cursor);
 };
 
-/* The order of a profile's samples, tracks and marks, by thread and time. */
+/* The tables of a profile whose rows have a thread and a time. */
+enum seam_timeline_table {
+	SEAM_TIMELINE_SAMPLES,
+	SEAM_TIMELINE_TRACKS,
+	SEAM_TIMELINE_MARKS,
+	SEAM_N_TIMELINE_TABLES,
+};
+
+/* Their order, by thread and time. */
 struct seam_timelines {
 	const struct seam_profile *profile;
-	struct seam_thread_items {
+	struct seam_thread_rows {
 		uint32_t *items;	/* indices */
 		size_t *first;		/* by thread, and one more: the end */
-	} samples, tracks, marks;
+	} tables[SEAM_N_TIMELINE_TABLES];
 };
 
 /*
@@ -81,7 +89,7 @@ struct seam_timeline {
 	const struct seam_timelines *all;
 	const struct seam_selected *selected;	/* NULL: everything counts */
 	uint32_t thread;
-	size_t sample, track, mark;	/* the thread's next ones */
+	size_t next[SEAM_N_TIMELINE_TABLES];	/* of the thread's rows */
 	uint32_t depth;			/* calls that are open */
 	SEAM_ARRAY(struct seam_open_track *) open;	/* a heap by time */
 	bool is_taken;			/* its top is the last item */
