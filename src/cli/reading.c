@@ -13,15 +13,17 @@ struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)
 {
 	return (struct seam_load_options) {
-		.symfs = reading->symfs.items,
-		.n_symfs = reading->symfs.n,
+		.symbols = {
+			.symfs = reading->symfs.items,
+			.n_symfs = reading->symfs.n,
+			.no_inline = reading->no_inline,
+			/* Inlined functions come from DWARF as lines do. */
+			.no_lines = reading->no_inline && !reading->lines,
+			.debuginfod = reading->debuginfod,
+			.isolated = true,
+		},
 		.jit = reading->jit.items,
 		.n_jit = reading->jit.n,
-		.no_inline = reading->no_inline,
-		/* Inlined functions come from DWARF as lines do. */
-		.no_lines = reading->no_inline && !reading->lines,
-		.debuginfod = reading->debuginfod,
-		.isolated = true,
 		.map = reading->map,
 		.time = reading->time,
 	};

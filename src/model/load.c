@@ -6,10 +6,8 @@
  */
 #include "model/load.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -108,6 +106,7 @@ static int load_perf(struct seam_profile *profile,
 		     struct seam_err *err)
 {
 	const struct seam_manifest *m = &recording->manifest;
+	struct seam_symbols_options how = options->symbols;
 	struct seam_symbols *symbols;
 	struct seam_perf_input input = {
 		.data = &recording->data, .parts = recording->parts.items,
@@ -132,13 +131,8 @@ static int load_perf(struct seam_profile *profile,
 	};
 	int r;
 
-	symbols = seam_symbols_new(&(struct seam_symbols_options) {
-		.bundle = recording->folder, .symfs = options->symfs,
-		.n_symfs = options->n_symfs, .no_inline = options->no_inline,
-		.no_lines = options->no_lines,
-		.debuginfod = options->debuginfod,
-		.isolated = options->isolated,
-	});
+	how.bundle = recording->folder;
+	symbols = seam_symbols_new(&how);
 	if (!symbols)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = seam_load_perf(profile, &input, symbols, err);
@@ -223,18 +217,15 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 		      const struct seam_load_options *options,
 		      struct seam_err *err)
 {
+	struct seam_symbols_options how = options->symbols;
 	struct seam_symbols *symbols;
 	int r;
 
 	if (align(profile, trace) ||
 	    select_time(trace, profile, options->time))
 		return seam_err_set(err, -ENOMEM, "out of memory");
-	symbols = seam_symbols_new(&(struct seam_symbols_options) {
-		.symfs = options->symfs, .n_symfs = options->n_symfs,
-		.no_inline = true, .no_lines = options->no_lines,
-		.debuginfod = options->debuginfod,
-		.isolated = options->isolated,
-	});
+	how.no_inline = true;
+	symbols = seam_symbols_new(&how);
 	if (!symbols)
 		return seam_err_set(err, -ENOMEM, "out of memory");
 	r = seam_load_xray(profile, trace, options->map, symbols, err);
@@ -258,22 +249,11 @@ static int load_xray(struct seam_profile *profile,
 	return r ? r : load_trace(profile, trace, options, err);
 }
 
-static int is_log(const struct dirent *entry)
-{
-	size_t n = strlen(entry->d_name);
-
-	return n > 5 && strcmp(entry->d_name + n - 5, ".xray") == 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* An unreadable log is noted and skipped; the other inputs are used. */
-static void note_unread(struct seam_profile *profile, const char *name,
+static void note_unread(void *context, const char *name,
 			const struct seam_err *err)
 {
+	struct seam_profile *profile = context;
 	char shown[256];
 
 	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
@@ -283,55 +263,25 @@ static void note_unread(struct seam_profile *profile, const char *name,
 			  seam_strings_put(&profile->strings, shown), 0, 0);
 }
 
-/* Add the @n logs @entries of @folder.  0 or -ENOMEM. */
-static int add_logs(struct seam_profile *profile, struct seam_trace *trace,
-		    const char *folder, struct dirent **entries, int n)
-{
-	char path[PATH_MAX + NAME_MAX + 2];
-	struct seam_err err = { 0 };
-	int r = 0;
-
-	for (int i = 0; r != -ENOMEM && i < n; i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder,
-			 entries[i]->d_name);
-		r = seam_trace_add(trace, path, &err);
-		if (r && r != -ENOMEM)
-			note_unread(profile, entries[i]->d_name, &err);
-		err = (struct seam_err) { 0 };
-	}
-	if (r != -ENOMEM && trace->n_logs) {
-		r = seam_trace_arrange(trace, &err);
-		if (r && r != -ENOMEM) {
-			note_unread(profile, "*.xray", &err);
-			seam_trace_close(trace);
-		}
-	}
-	return r == -ENOMEM ? r : 0;
-}
-
 /* The logs of a bundle: xray/PID.xray. */
 static int load_logs(struct seam_profile *profile, const char *bundle,
 		     const struct seam_load_options *options,
 		     struct seam_err *err)
 {
-	struct dirent **entries = NULL;
-	struct seam_trace *trace;
-	char folder[PATH_MAX];
-	int n, r;
+	struct seam_trace *trace = add_trace(profile);
+	struct seam_err why = { 0 };
+	int r = trace ? seam_trace_add_bundle(trace, bundle, note_unread,
+					      profile, &why) : -ENOMEM;
 
-	snprintf(folder, sizeof(folder), "%s/xray", bundle);
-	n = scandir(folder, &entries, is_log, by_name);
-	trace = n > 0 ? add_trace(profile) : NULL;
-	r = n > 0 && !trace ? -ENOMEM : 0;
-	if (trace)
-		r = add_logs(profile, trace, folder, entries, n);
-	while (n > 0)
-		free(entries[--n]);
-	free(entries);
-	if (r)
+	if (!r && trace->n_logs)
+		r = seam_trace_arrange(trace, &why);
+	if (r == -ENOMEM)
 		return seam_err_set(err, r, "out of memory");
-	return trace && trace->n_logs ?
-	       load_trace(profile, trace, options, err) : 0;
+	if (r) {
+		note_unread(profile, "*.xray", &why);
+		seam_trace_close(trace);
+	}
+	return trace->n_logs ? load_trace(profile, trace, options, err) : 0;
 }
 
 /* -- all inputs --------------------------------------------------------- */

@@ -16,21 +16,17 @@
 #define SEAM_LOAD_H
 
 #include "model/profile/profile.h"
+#include "symbol/symbols.h"
 
 struct seam_load_options {
-	const char *const *symfs;	/* roots to look for binaries under */
-	size_t n_symfs;
+	struct seam_symbols_options symbols;	/* its bundle is not used */
 	const char *const *jit;		/* dumps and maps, or folders of them */
 	size_t n_jit;
-	bool no_inline;			/* no inlined frames */
-	bool no_lines;			/* no DWARF at all: fastest */
 	/*
 	 * Samples have the number of their record, and each address of a
 	 * callchain has a frame: for printing records with names.
 	 */
 	bool by_record;
-	bool debuginfod;		/* fetch missing files from servers */
-	bool isolated;			/* see struct seam_symbols_options */
 	bool no_logs;			/* no XRay logs of a bundle */
 	const char *map;		/* an XRay log's program; NULL: none */
 	/*

@@ -48,12 +48,32 @@ static void put_loss_figure(const struct seam_view *view,
 		fputs("nothing lost", view->out);
 }
 
+/* "12 samples", "3 calls", or both: they are no sum. */
+static void put_amounts(const struct seam_view *view,
+			const struct seam_profile *profile)
+{
+	uint64_t n_samples = 0, n_calls = 0;
+	char buf[SEAM_NUMBER];
+
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct seam_profile_event *e = &profile->events.items[i];
+
+		*(e->is_measured ? &n_calls : &n_samples) += e->n_samples;
+	}
+	if (n_samples || !n_calls)
+		fprintf(view->out, "%s %s%s", seam_format_count(buf, n_samples),
+			seam_profile_noun(profile), n_samples == 1 ? "" : "s");
+	if (n_calls)
+		fprintf(view->out, "%s%s call%s", n_samples ? " and " : "",
+			seam_format_count(buf, n_calls),
+			n_calls == 1 ? "" : "s");
+}
+
 void seam_summary_head(const struct seam_report *report,
 		       const struct seam_view *view)
 {
 	const struct seam_profile *profile = report->profile;
 	const char *command = seam_profile_text(profile, profile->command);
-	uint64_t n = seam_profile_n_samples(profile);
 	char buf[SEAM_NUMBER];
 
 	seam_view_style(view, SEAM_STYLE_BOLD);
@@ -67,8 +87,7 @@ void seam_summary_head(const struct seam_report *report,
 		seam_text_put(view->out, report->path, SEAM_TEXT_TERMINAL);
 		fputs(": ", view->out);
 	}
-	fprintf(view->out, "%s %s%s", seam_format_count(buf, n),
-		seam_profile_noun(profile), n == 1 ? "" : "s");
+	put_amounts(view, profile);
 	fprintf(view->out, " over %s, ",
 		seam_format_weight(buf, duration_ns(profile), SEAM_UNIT_NS));
 	put_loss_figure(view, profile);

@@ -84,7 +84,7 @@ static int enter(void **state)
 
 static int annotate_once(size_t *n_instructions)
 {
-	struct seam_load_options load = { .no_lines = true };
+	struct seam_load_options load = { .symbols.no_lines = true };
 	struct seam_annotation_options how = { .symbol = "f" };
 	struct seam_profile profile;
 	struct seam_selection selection;

@@ -176,7 +176,33 @@ def a_bad_log_costs_no_other():
             rows(report(SAMPLES), "cpu-clock")) or told
 
 
+def logs_alone_are_read_too():
+    """seam calls, and convert to formats of calls, take a bundle's logs."""
+    log = moved("fdr-single.xray", PID, [PID], FIRST_NS // 1000)
+    path, one = bundle(_21860=log), alone(log)
+    for words in ("calls",), ("convert", "--to", "trace-json"):
+        of_bundle, of_log = run(*words, path), run(*words, one)
+        if of_log.returncode or of_bundle.stdout != of_log.stdout:
+            return of_bundle
+    without = run("calls", SAMPLES)
+    bad = run("calls", bundle(_1=b"not a log" * 9, _21860=log))
+    return (without.returncode == 1 and
+            "sampled recording" in without.stderr and
+            bad.returncode == 1 and "1.xray" in bad.stderr) or (without, bad)
+
+
+def the_head_adds_no_calls_to_samples():
+    log = moved("fdr-single.xray", PID, [PID], FIRST_NS // 1000)
+    head = run("report", bundle(_21860=log)).stdout.split("\n\n")[0]
+    n = report(SAMPLES)["samples"], report(alone(log))["samples"]
+    return f"{n[0]:,} samples and {n[1]:,} calls over" in head or head
+
+
 tests = (
+    ("a bundle's logs are read by the commands for logs",
+     logs_alone_are_read_too),
+    ("the head of a report adds no calls to samples",
+     the_head_adds_no_calls_to_samples),
     ("a bundle's samples and calls are those of each input alone",
      both_are_there),
     ("threads of equal pid and tid are one thread", threads_are_one),

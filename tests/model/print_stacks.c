@@ -35,10 +35,10 @@ static void print_stack(const struct seam_profile *p, uint32_t stack)
 int main(int argc, char **argv)
 {
 	const struct seam_load_options options = {
-		.symfs = (const char *const *)&argv[2],
-		.n_symfs = argc > 2 && *argv[2],
+		.symbols.symfs = (const char *const *)&argv[2],
+		.symbols.n_symfs = argc > 2 && *argv[2],
 		.jit = (const char *const *)&argv[3], .n_jit = argc > 3,
-		.no_lines = true,
+		.symbols.no_lines = true,
 	};
 	const struct seam_stack_counts *counts;
 	struct seam_err err = { 0 };

@@ -112,25 +112,22 @@ static int explain(const struct seam_profile *profile, const char *symbol,
 static int show(const struct seam_opened *opened,
 		const struct annotate_options *settings, const char *symbol)
 {
-	const struct seam_reading *reading = &settings->reading;
 	struct seam_annotation annotation = { 0 };
 	struct seam_err err = { 0 };
 	struct seam_annotation_options how = {
 		.symbol = symbol, .with_callers = settings->total,
-		.symbols = {
-			.bundle = opened->profile.bundle ? seam_profile_text(
-				&opened->profile, opened->profile.bundle) :
-				NULL,
-			.symfs = reading->symfs.items,
-			.n_symfs = reading->symfs.n,
-			.debuginfod = reading->debuginfod,
-			.isolated = true,
-		},
+		.symbols = seam_reading_load_options(&settings->reading)
+			   .symbols,
 	};
 	int status = seam_reading_status(opened);
 	char shown[200];
-	int r = seam_annotate(&annotation, &opened->selected, &how, &err);
+	int r;
 
+	if (opened->profile.bundle)
+		how.symbols.bundle = seam_profile_text(&opened->profile,
+						       opened->profile.bundle);
+	how.symbols.no_inline = how.symbols.no_lines = false;
+	r = seam_annotate(&annotation, &opened->selected, &how, &err);
 	if (r == 0 && annotation.bodies.n == 0)
 		r = explain(&opened->profile, symbol, settings->total, &err);
 	/* Losses first: they may be the cause of a failure. */

@@ -3,7 +3,9 @@
 #include "model/xray/trace.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "model/input.h"
@@ -351,33 +353,95 @@ int seam_trace_add_file(struct seam_trace *trace, const char *path,
 	return r;
 }
 
-/* A bundle or a file of samples; @r: of opening @path as a file. */
-static bool is_sampled(const char *path, const struct seam_file *file, int r)
+static int refuse_samples(const char *path, struct seam_err *err)
 {
-	struct seam_input recording;
-	bool is;
+	return seam_err_set(err, -ENOTSUP, "it is a sampled recording, not an "
+			    "XRay log: use 'seam report %s'", path);
+}
 
-	if (r != -EISDIR)
-		return r == 0 && seam_perf_data_is(file->bytes);
-	is = seam_input_open(&recording, path, NULL) == 0 &&
-	     seam_perf_data_is(recording.data.bytes);
+static int add_path(struct seam_trace *trace, const char *path,
+		    struct seam_err *err)
+{
+	struct seam_file file;
+	int r = seam_file_open(&file, path, err);
+
+	if (r)
+		return r;
+	if (!seam_perf_data_is(file.bytes))
+		return seam_trace_add_file(trace, path, &file, err);
+	seam_file_close(&file);
+	return refuse_samples(path, err);
+}
+
+static int is_log(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name);
+
+	return n > 5 && strcmp(entry->d_name + n - 5, ".xray") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
+			  void (*unread)(void *context, const char *name,
+					 const struct seam_err *err),
+			  void *context, struct seam_err *err)
+{
+	char path[PATH_MAX + NAME_MAX + 2], folder[PATH_MAX];
+	struct dirent **entries = NULL;
+	int n, r = 0;
+
+	snprintf(folder, sizeof(folder), "%s/xray", bundle);
+	n = scandir(folder, &entries, is_log, by_name);
+	for (int i = 0; i < n; i++) {
+		struct seam_err why = { 0 };
+
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			 entries[i]->d_name);
+		if (!r)
+			r = add_path(trace, path, &why);
+		if (r && r != -ENOMEM && unread) {
+			unread(context, entries[i]->d_name, &why);
+			r = 0;
+		} else if (why.code && err) {
+			*err = why;
+			seam_err_add(err, r, "cannot read '%s'", path);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+/* A bundle without logs has samples at least, or it is none. */
+static int add_folder(struct seam_trace *trace, const char *path,
+		      struct seam_err *err)
+{
+	size_t n_logs = trace->n_logs;
+	struct seam_input recording;
+	int r = seam_trace_add_bundle(trace, path, NULL, NULL, err);
+
+	if (r || trace->n_logs > n_logs)
+		return r;
+	if (seam_input_open(&recording, path, NULL) == 0 &&
+	    seam_perf_data_is(recording.data.bytes))
+		r = refuse_samples(path, err);
+	else
+		r = seam_err_set(err, -EISDIR, "%s", strerror(EISDIR));
 	seam_input_close(&recording);
-	return is;
+	return r;
 }
 
 int seam_trace_add(struct seam_trace *trace, const char *path,
 		   struct seam_err *err)
 {
-	struct seam_file file = { 0 };
-	int r = seam_file_open(&file, path, err);
+	int r = add_path(trace, path, err);
 
-	if (is_sampled(path, &file, r))
-		r = seam_err_set(err, -ENOTSUP, "it is a sampled recording, "
-				 "not an XRay log: use 'seam report %s'", path);
-	if (r)
-		seam_file_close(&file);
-	else
-		r = seam_trace_add_file(trace, path, &file, err);
+	if (r == -EISDIR)
+		r = add_folder(trace, path, err);
 	return r ? seam_err_add(err, r, "cannot read '%s'", path) : 0;
 }
 

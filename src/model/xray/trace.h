@@ -64,7 +64,7 @@ struct seam_trace {
 };
 
 /*
- * Open and index the logs at @paths.  0, also where parts could not be read
+ * Open and index the logs at @paths, files and bundles.  0, also where parts could not be read
  * (seam_trace_problems()); or a negative errno with the path in @err, and the
  * trace is empty.
  */
@@ -82,6 +82,16 @@ int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
 void seam_trace_init(struct seam_trace *trace);
 int seam_trace_add(struct seam_trace *trace, const char *path,
 		   struct seam_err *err);
+
+/*
+ * Add the logs of a bundle, xray/PID.xray, if it has any.  @unread is called
+ * for each that cannot be read, and the others are added; NULL: such a log is
+ * an error.
+ */
+int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
+			  void (*unread)(void *context, const char *name,
+					 const struct seam_err *err),
+			  void *context, struct seam_err *err);
 
 /* Takes over @file, which was opened at @path, also where it fails. */
 int seam_trace_add_file(struct seam_trace *trace, const char *path,
