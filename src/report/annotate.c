@@ -176,9 +176,8 @@ static void put_head(const struct seam_annotate_view *a,
 		fprintf(view->out, "  object %zu of %zu",
 			(size_t)(body - all->bodies.items) + 1,
 			all->bodies.n);
-	fprintf(view->out, "  %s sample%s, %s, %s of all",
-		seam_format_count(samples, body->samples),
-		body->samples == 1 ? "" : "s",
+	fprintf(view->out, "  %s, %s, %s of all",
+		seam_format_amount(samples, body->samples, "sample"),
 		seam_format_weight(weight, body->weight, unit_of(a)),
 		seam_format_percent(part, body->weight, all->weight));
 	if (body->loaded_ns)

@@ -14,19 +14,10 @@ const char *seam_call_tree_name(const struct seam_call_tree *tree,
 				const struct seam_profile *profile,
 				const struct seam_node *node)
 {
-	uint32_t string;
-
-	if (!node->is_group)
-		string = profile->functions.items[node->key >> 1].name;
-	else if (tree->group == SEAM_GROUP_THREAD)
-		string = profile->threads.items[node->key].name;
-	else if (tree->group == SEAM_GROUP_COMM)
-		string = node->key;
-	else if (tree->group == SEAM_GROUP_CPU)
-		return "CPU";
-	else
-		string = profile->processes.items[node->key].name;
-	return seam_profile_text(profile, string);
+	return node->is_group ?
+	       seam_group_text(profile, tree->group, node->key) :
+	       seam_profile_text(profile, profile->functions.items[
+					 node->key >> 1].name);
 }
 
 struct node_order {
@@ -112,22 +103,6 @@ static int hide_small(struct seam_call_tree *tree,
 	return 0;
 }
 
-static enum seam_group group_of(const struct seam_report *report)
-{
-	switch (seam_by_key(report->by, 0)) {
-	case SEAM_BY_COMM:
-		return SEAM_GROUP_COMM;
-	case SEAM_BY_THREAD:
-		return SEAM_GROUP_THREAD;
-	case SEAM_BY_PROCESS:
-		return SEAM_GROUP_PROCESS;
-	case SEAM_BY_CPU:
-		return SEAM_GROUP_CPU;
-	default:
-		return SEAM_GROUP_NONE;
-	}
-}
-
 int seam_call_tree_make(struct seam_call_tree *tree,
 			const struct seam_report *report, uint32_t event)
 {
@@ -136,7 +111,7 @@ int seam_call_tree_make(struct seam_call_tree *tree,
 	int rc;
 
 	*tree = (struct seam_call_tree) {
-		.group = group_of(report),
+		.group = seam_by_group(seam_by_key(report->by, 0)),
 	};
 	rc = seam_tallies_make(&tallies, report->selected, event, tree->group);
 	/* not their sum: weights of a hostile file may make it wrap to 0 */

@@ -280,8 +280,8 @@ static void put_amount(const struct picture *p, const char *what,
 	const struct seam_node *root = &p->tree.items[0];
 	char n[SEAM_NUMBER], share[SEAM_NUMBER], w[SEAM_NUMBER];
 
-	fprintf(p->out, "%s%s %s%s, %s", what, seam_format_count(n, samples),
-		seam_profile_noun(p->profile), samples == 1 ? "" : "s",
+	fprintf(p->out, "%s%s, %s", what,
+		seam_format_amount(n, samples, seam_profile_noun(p->profile)),
 		seam_format_percent(share, p->by_weight ? weight : samples,
 				    size_of(p, root)));
 	if (p->by_weight)
@@ -340,8 +340,8 @@ static void put_rest(const struct picture *p, uint32_t id)
 	if (!size)
 		return;
 	fprintf(p->out, "<g class=\"rest\" data-w=\"%" PRIu64 "\"><title>"
-		"%s narrow frame%s, not drawn\n", size,
-		seam_format_count(n, rest->n), rest->n == 1 ? "" : "s");
+		"%s, not drawn\n", size,
+		seam_format_amount(n, rest->n, "narrow frame"));
 	put_amount(p, "total ", rest->samples, rest->weight);
 	fputs("</title>", p->out);
 	put_rect(p, MARGIN + pixels(p, rest->x),
@@ -413,9 +413,8 @@ static void put_subtitle(const struct picture *p)
 	fputs(seam_summary_line(profile, root->samples, line, sizeof(line)),
 	      p->out);
 	if (p->n_small)
-		fprintf(p->out, "; %s narrow frame%s not drawn",
-			seam_format_count(n, p->n_small),
-			p->n_small == 1 ? "" : "s");
+		fprintf(p->out, "; %s not drawn",
+			seam_format_amount(n, p->n_small, "narrow frame"));
 	fputs("</text>\n", p->out);
 }
 

@@ -18,6 +18,18 @@ const char *seam_by_name(enum seam_by by)
 	return by < SEAM_ARRAY_SIZE(names) ? names[by] : NULL;
 }
 
+enum seam_group seam_by_group(enum seam_by by)
+{
+	static const enum seam_group groups[] = {
+		[SEAM_BY_COMM] = SEAM_GROUP_COMM,
+		[SEAM_BY_THREAD] = SEAM_GROUP_THREAD,
+		[SEAM_BY_PROCESS] = SEAM_GROUP_PROCESS,
+		[SEAM_BY_CPU] = SEAM_GROUP_CPU,
+	};
+
+	return by < SEAM_ARRAY_SIZE(groups) ? groups[by] : SEAM_GROUP_NONE;
+}
+
 static uint32_t find(const char *text, size_t size)
 {
 	for (uint32_t i = SEAM_BY_SYMBOL; i < SEAM_ARRAY_SIZE(names); i++)
@@ -126,26 +138,16 @@ const char *seam_row_text(const struct seam_rows *table,
 			  const struct seam_row *row, enum seam_by key,
 			  char buf[SEAM_ROW_TEXT])
 {
-	const struct seam_profile *profile = table->profile;
 	uint32_t id;
 
 	if (key <= SEAM_BY_LINE)
 		return code_text(table, row, key, buf);
 	id = seam_row_id(table, row, key);
-	switch (key) {
-	case SEAM_BY_THREAD:
-		return seam_profile_text(profile,
-					 profile->threads.items[id].name);
-	case SEAM_BY_PROCESS:
-		return seam_profile_text(profile,
-					 profile->processes.items[id].name);
-	case SEAM_BY_CPU:
-		snprintf(buf, SEAM_ROW_TEXT, id == UINT16_MAX ? "unknown" :
-			 "%" PRIu32, id);
-		return buf;
-	default:
-		return seam_profile_text(profile, id);
-	}
+	if (key != SEAM_BY_CPU)
+		return seam_group_text(table->profile, seam_by_group(key), id);
+	snprintf(buf, SEAM_ROW_TEXT, id == UINT16_MAX ? "unknown" :
+		 "%" PRIu32, id);
+	return buf;
 }
 
 const char *seam_row_module(const struct seam_rows *table,

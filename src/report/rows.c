@@ -206,19 +206,11 @@ static int from_groups(struct seam_rows *table,
 /* The keys that are not of code, in their order. */
 static void list_groups(struct seam_rows *table)
 {
-	static const enum seam_group kinds[] = {
-		[SEAM_BY_COMM] = SEAM_GROUP_COMM,
-		[SEAM_BY_THREAD] = SEAM_GROUP_THREAD,
-		[SEAM_BY_PROCESS] = SEAM_GROUP_PROCESS,
-		[SEAM_BY_CPU] = SEAM_GROUP_CPU,
-	};
-
 	for (size_t i = 0; seam_by_key(table->by, i); i++) {
-		enum seam_by key = seam_by_key(table->by, i);
+		enum seam_group kind = seam_by_group(seam_by_key(table->by, i));
 
-		if (key > SEAM_BY_LINE && key <= SEAM_BY_CPU)
-			table->groups.kinds[table->groups.n_kinds++] =
-				kinds[key];
+		if (kind != SEAM_GROUP_NONE)
+			table->groups.kinds[table->groups.n_kinds++] = kind;
 	}
 }
 

@@ -46,6 +46,9 @@ static inline bool seam_by_has(uint32_t by, enum seam_by key)
 	return false;
 }
 
+/* The group that a key of samples is; NONE: a key of code. */
+enum seam_group seam_by_group(enum seam_by by);
+
 /* Whether rows are of code: then they have callers. */
 static inline bool seam_by_is_code(uint32_t by)
 {

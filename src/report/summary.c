@@ -38,10 +38,9 @@ static void put_loss_figure(const struct seam_view *view,
 	char n[SEAM_NUMBER];
 
 	if (lost)
-		seam_view_print(view, SEAM_STYLE_WARN,
-				"%s record%s lost (%.2f%%)",
-				seam_format_count(n, lost),
-				lost == 1 ? "" : "s", percent_lost(profile));
+		seam_view_print(view, SEAM_STYLE_WARN, "%s lost (%.2f%%)",
+				seam_format_amount(n, lost, "record"),
+				percent_lost(profile));
 	else if (seam_summary_is_lossy(profile))
 		seam_view_print(view, SEAM_STYLE_WARN, "some data lost");
 	else
@@ -61,12 +60,12 @@ static void put_amounts(const struct seam_view *view,
 		*(e->is_measured ? &n_calls : &n_samples) += e->n_samples;
 	}
 	if (n_samples || !n_calls)
-		fprintf(view->out, "%s %s%s", seam_format_count(buf, n_samples),
-			seam_profile_noun(profile), n_samples == 1 ? "" : "s");
+		fputs(seam_format_amount(buf, n_samples,
+					 seam_profile_noun(profile)),
+		      view->out);
 	if (n_calls)
-		fprintf(view->out, "%s%s call%s", n_samples ? " and " : "",
-			seam_format_count(buf, n_calls),
-			n_calls == 1 ? "" : "s");
+		fprintf(view->out, "%s%s", n_samples ? " and " : "",
+			seam_format_amount(buf, n_calls, "call"));
 }
 
 void seam_summary_head(const struct seam_report *report,
@@ -143,13 +142,11 @@ static void put_loss(const struct seam_profile *profile,
 	seam_view_print(view, SEAM_STYLE_WARN, "lost");
 	fputs(": ", view->out);
 	if (loss->records)
-		fprintf(view->out, "%s record%s, ",
-			seam_format_count(buf, loss->records),
-			loss->records == 1 ? "" : "s");
+		fprintf(view->out, "%s, ",
+			seam_format_amount(buf, loss->records, "record"));
 	if (loss->bytes)
-		fprintf(view->out, "%s byte%s, ",
-			seam_format_count(buf, loss->bytes),
-			loss->bytes == 1 ? "" : "s");
+		fprintf(view->out, "%s, ",
+			seam_format_amount(buf, loss->bytes, "byte"));
 	seam_text_put(view->out, loss->cause, SEAM_TEXT_TERMINAL);
 	if (*source) {
 		fputs(" (", view->out);
@@ -212,17 +209,42 @@ const char *seam_summary_line(const struct seam_profile *profile,
 	uint64_t lost = seam_profile_n_lost(profile);
 	char n[SEAM_NUMBER], time[SEAM_NUMBER], loss[64] = "";
 
-	seam_format_count(n, lost);
 	if (lost)
-		snprintf(loss, sizeof(loss), "; %s record%s lost (%.2f%%)", n,
-			 lost == 1 ? "" : "s", percent_lost(profile));
+		snprintf(loss, sizeof(loss), "; %s lost (%.2f%%)",
+			 seam_format_amount(n, lost, "record"),
+			 percent_lost(profile));
 	else if (seam_summary_is_lossy(profile))
 		snprintf(loss, sizeof(loss), "; some data lost");
-	snprintf(buf, cap, "%s %s%s over %s%s", seam_format_count(n, samples),
-		 seam_profile_noun(profile), samples == 1 ? "" : "s",
+	snprintf(buf, cap, "%s over %s%s",
+		 seam_format_amount(n, samples, seam_profile_noun(profile)),
 		 seam_format_weight(time, duration_ns(profile), SEAM_UNIT_NS),
 		 loss);
 	return buf;
+}
+
+void seam_summary_task_json(const struct seam_profile *profile,
+			    struct seam_json *j, enum seam_group group,
+			    uint32_t id, bool without_process)
+{
+	static const char *const names[] = {
+		[SEAM_GROUP_COMM] = "comm", [SEAM_GROUP_THREAD] = "thread",
+		[SEAM_GROUP_PROCESS] = "process",
+	};
+	static const char *const numbers[] = {
+		[SEAM_GROUP_THREAD] = "tid", [SEAM_GROUP_PROCESS] = "pid",
+		[SEAM_GROUP_CPU] = "cpu",
+	};
+
+	if (group != SEAM_GROUP_CPU)
+		seam_json_string(j, names[group],
+				 seam_group_text(profile, group, id));
+	if (group != SEAM_GROUP_COMM)
+		seam_json_i64(j, numbers[group],
+			      seam_group_number(profile, group, id));
+	if (group == SEAM_GROUP_THREAD && !without_process)
+		seam_summary_task_json(profile, j, SEAM_GROUP_PROCESS,
+				       profile->threads.items[id].process,
+				       true);
 }
 
 static void put_losses_json(const struct seam_profile *profile,

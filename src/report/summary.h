@@ -47,6 +47,14 @@ int seam_summary_frame(const struct seam_report *report,
 const char *seam_summary_line(const struct seam_profile *profile,
 			      uint64_t samples, char *buf, size_t cap);
 
+/*
+ * Members of an open object: the comm, thread, process or CPU @id; of a thread
+ * also its process, unless @without_process.
+ */
+void seam_summary_task_json(const struct seam_profile *profile,
+			    struct seam_json *j, enum seam_group group,
+			    uint32_t id, bool without_process);
+
 /* Members of an open object: command, file, times, lost, notes. */
 void seam_summary_json(const struct seam_report *report, struct seam_json *j,
 		       uint64_t samples);

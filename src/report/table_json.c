@@ -34,37 +34,6 @@ static void put_code(const struct seam_rows *table, const struct seam_row *row,
 		seam_json_string(j, "module", seam_row_module(table, row));
 }
 
-static void put_task(const struct seam_rows *table, const struct seam_row *row,
-		     enum seam_by key, struct seam_json *j)
-{
-	const struct seam_profile *profile = table->profile;
-	uint32_t id = seam_row_id(table, row, key);
-	const struct seam_process *process;
-	char buf[SEAM_ROW_TEXT];
-
-	if (key == SEAM_BY_CPU) {
-		seam_json_i64(j, "cpu", id == UINT16_MAX ? -1 : (int64_t)id);
-		return;
-	}
-	if (key == SEAM_BY_COMM) {
-		seam_json_string(j, "comm",
-				 seam_row_text(table, row, key, buf));
-		return;
-	}
-	if (key == SEAM_BY_THREAD) {
-		seam_json_string(j, "thread",
-				 seam_row_text(table, row, key, buf));
-		seam_json_i64(j, "tid", profile->threads.items[id].tid);
-		id = profile->threads.items[id].process;
-		if (seam_by_has(table->by, SEAM_BY_PROCESS))
-			return;
-	}
-	process = &profile->processes.items[id];
-	seam_json_string(j, "process",
-			 seam_profile_text(profile, process->name));
-	seam_json_i64(j, "pid", process->pid);
-}
-
 static void put_identity(const struct seam_rows *table,
 			 const struct seam_row *row, struct seam_json *j)
 {
@@ -74,7 +43,10 @@ static void put_identity(const struct seam_rows *table,
 		if (key <= SEAM_BY_LINE)
 			put_code(table, row, key, j);
 		else
-			put_task(table, row, key, j);
+			seam_summary_task_json(table->profile, j,
+				seam_by_group(key),
+				seam_row_id(table, row, key),
+				seam_by_has(table->by, SEAM_BY_PROCESS));
 	}
 }
 

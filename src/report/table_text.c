@@ -92,11 +92,8 @@ static void list_columns(struct table_layout *l)
 static int32_t number_of(const struct seam_rows *table,
 			 const struct seam_row *row, enum seam_by key)
 {
-	const struct seam_profile *profile = table->profile;
-	uint32_t id = seam_row_id(table, row, key);
-
-	return key == SEAM_BY_THREAD ? profile->threads.items[id].tid :
-	       profile->processes.items[id].pid;
+	return seam_group_number(table->profile, seam_by_group(key),
+				 seam_row_id(table, row, key));
 }
 
 /* The text of @row in column @c, not escaped. */
@@ -327,11 +324,10 @@ static void put_rest(const struct table_layout *l)
 	for (size_t i = l->n; i < t->n; i++)
 		rest += self_of(l, &t->items[i]);
 	seam_view_print(l->view, SEAM_STYLE_DIM,
-			"%8s  in %s more row%s; --top 0 shows all\n",
+			"%8s  in %s; --top 0 shows all\n",
 			seam_format_percent(a, rest, l->by_weight ? t->weight :
 					    t->samples),
-			seam_format_count(b, t->n - l->n),
-			t->n - l->n == 1 ? "" : "s");
+			seam_format_amount(b, t->n - l->n, "more row"));
 }
 
 static int put_table(const struct seam_report *report, struct table_layout *l,

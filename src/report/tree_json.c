@@ -18,33 +18,6 @@ static void put_function(const struct seam_profile *profile, uint32_t key,
 		seam_json_bool(j, "inlined", true);
 }
 
-static void put_group(const struct seam_profile *profile,
-		      enum seam_group group, uint32_t id, struct seam_json *j)
-{
-	const struct seam_process *process;
-
-	if (group == SEAM_GROUP_COMM) {
-		seam_json_string(j, "comm", seam_profile_text(profile, id));
-		return;
-	}
-	if (group == SEAM_GROUP_CPU) {
-		seam_json_i64(j, "cpu", id == UINT16_MAX ? -1 : (int64_t)id);
-		return;
-	}
-	if (group == SEAM_GROUP_THREAD) {
-		const struct seam_thread *thread = &profile->threads.items[id];
-
-		seam_json_string(j, "thread",
-				 seam_profile_text(profile, thread->name));
-		seam_json_i64(j, "tid", thread->tid);
-		id = thread->process;
-	}
-	process = &profile->processes.items[id];
-	seam_json_string(j, "process",
-			 seam_profile_text(profile, process->name));
-	seam_json_i64(j, "pid", process->pid);
-}
-
 /* Opens the node's object; the caller closes it after its children. */
 static void open_node(const struct seam_call_tree *tree,
 		      const struct seam_profile *profile,
@@ -52,7 +25,8 @@ static void open_node(const struct seam_call_tree *tree,
 {
 	seam_json_open(j, NULL, '{');
 	if (node->is_group)
-		put_group(profile, tree->group, node->key, j);
+		seam_summary_task_json(profile, j, tree->group, node->key,
+				       false);
 	else
 		put_function(profile, node->key, j);
 	seam_json_u64(j, "self", node->self_samples);

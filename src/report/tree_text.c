@@ -69,25 +69,15 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 /* " (4711)" of a thread or process, or the number of a CPU. */
 static void put_number(const struct drawing *d, const struct seam_node *node)
 {
-	const struct seam_profile *profile = d->report->profile;
-	FILE *out = d->view->out;
+	enum seam_group group = d->tree->group;
+	int32_t number = seam_group_number(d->report->profile, group,
+					   node->key);
 
-	switch (d->tree->group) {
-	case SEAM_GROUP_THREAD:
-		fprintf(out, " (%d)", profile->threads.items[node->key].tid);
-		return;
-	case SEAM_GROUP_PROCESS:
-		fprintf(out, " (%d)", profile->processes.items[node->key].pid);
-		return;
-	case SEAM_GROUP_CPU:
-		if (node->key == UINT16_MAX)
-			fputs(" unknown", out);
-		else
-			fprintf(out, " %u", node->key);
-		return;
-	default:
-		return;
-	}
+	if (group == SEAM_GROUP_CPU && number < 0)
+		fputs(" unknown", d->view->out);
+	else if (group != SEAM_GROUP_COMM)
+		fprintf(d->view->out, group == SEAM_GROUP_CPU ? " %d" : " (%d)",
+			number);
 }
 
 static const char *name_of(const struct drawing *d,
@@ -209,10 +199,10 @@ static void put_foot(const struct drawing *d)
 
 	if (!d->tree->n_hidden)
 		return;
-	seam_view_print(d->view, SEAM_STYLE_DIM, "%s smaller or filtered "
-			"node%s not shown; --min-percent 0 shows all sizes\n",
-			seam_format_count(n, d->tree->n_hidden),
-			d->tree->n_hidden == 1 ? "" : "s");
+	seam_view_print(d->view, SEAM_STYLE_DIM, "%s not shown; "
+			"--min-percent 0 shows all sizes\n",
+			seam_format_amount(n, d->tree->n_hidden,
+					   "smaller or filtered node"));
 }
 
 static int put_tree(struct drawing *d)

@@ -96,6 +96,16 @@ const char *seam_format_count(char buf[SEAM_NUMBER], uint64_t n)
 	return buf;
 }
 
+const char *seam_format_amount(char buf[SEAM_NUMBER], uint64_t n,
+			       const char *noun)
+{
+	size_t used = strlen(seam_format_count(buf, n));
+
+	snprintf(buf + used, SEAM_NUMBER - used, " %s%s", noun,
+		 n == 1 ? "" : "s");
+	return buf;
+}
+
 struct scale {
 	double factor;
 	const char *unit;

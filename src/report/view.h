@@ -39,8 +39,11 @@ void seam_view_print(const struct seam_view *view, unsigned int style,
 
 enum { SEAM_NUMBER = 40 };	/* room for any number below */
 
-/* "1,234,567"; returns @buf, as the next two do. */
+/* "1,234,567"; returns @buf, as all of these do. */
 const char *seam_format_count(char buf[SEAM_NUMBER], uint64_t n);
+/* "1 record", "1,234 records" of the noun "record". */
+const char *seam_format_amount(char buf[SEAM_NUMBER], uint64_t n,
+			       const char *noun);
 /* "1.23 s", "45.1 ms" for nanoseconds; "1.23 G", "512" for others. */
 const char *seam_format_weight(char buf[SEAM_NUMBER], uint64_t weight,
 			       enum seam_unit unit);

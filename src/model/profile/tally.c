@@ -14,46 +14,54 @@
 
 #include "base/hash.h"
 
-static const char *number_name(const char *name, const char *what,
-			       int32_t number, char buf[SEAM_GROUP_NAME])
+const char *seam_group_text(const struct seam_profile *profile,
+			    enum seam_group group, uint32_t id)
 {
-	size_t size = strlen(name), digits;
-	char text[16];
+	switch (group) {
+	case SEAM_GROUP_COMM:
+		return seam_profile_text(profile, id);
+	case SEAM_GROUP_THREAD:
+		return seam_profile_text(profile,
+					 profile->threads.items[id].name);
+	case SEAM_GROUP_PROCESS:
+		return seam_profile_text(profile,
+					 profile->processes.items[id].name);
+	case SEAM_GROUP_CPU:
+		return "CPU";
+	case SEAM_GROUP_NONE:
+		break;
+	}
+	return "all";
+}
 
-	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32, number);
-	if (size >= digits && strcmp(name + size - digits, text) == 0)
-		return name;
-	snprintf(buf, SEAM_GROUP_NAME, "%.*s%s", SEAM_GROUP_NAME - 17,
-		 *name ? name : what, text);
-	return buf;
+int32_t seam_group_number(const struct seam_profile *profile,
+			  enum seam_group group, uint32_t id)
+{
+	return group == SEAM_GROUP_THREAD ? profile->threads.items[id].tid :
+	       group == SEAM_GROUP_PROCESS ? profile->processes.items[id].pid :
+	       group == SEAM_GROUP_CPU && id != UINT16_MAX ? (int32_t)id : -1;
 }
 
 const char *seam_group_name(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id,
 			    char buf[SEAM_GROUP_NAME])
 {
-	const struct seam_process *process;
-	const struct seam_thread *thread;
+	const char *name = seam_group_text(profile, group, id);
+	size_t size = strlen(name), digits;
+	char text[16];
 
-	switch (group) {
-	case SEAM_GROUP_COMM:
-		return seam_profile_text(profile, id);
-	case SEAM_GROUP_THREAD:
-		thread = &profile->threads.items[id];
-		return number_name(seam_profile_text(profile, thread->name),
-				   "thread", thread->tid, buf);
-	case SEAM_GROUP_PROCESS:
-		process = &profile->processes.items[id];
-		return number_name(seam_profile_text(profile, process->name),
-				   "process", process->pid, buf);
-	case SEAM_GROUP_CPU:
-		snprintf(buf, SEAM_GROUP_NAME, id == UINT16_MAX ?
-			 "CPU unknown" : "CPU %" PRIu32, id);
-		return buf;
-	case SEAM_GROUP_NONE:
-		break;
-	}
-	return "all";
+	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM)
+		return name;
+	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32,
+				  seam_group_number(profile, group, id));
+	if (group == SEAM_GROUP_CPU && id == UINT16_MAX)
+		return "CPU unknown";
+	if (size >= digits && strcmp(name + size - digits, text) == 0)
+		return name;
+	snprintf(buf, SEAM_GROUP_NAME, "%.*s%s", SEAM_GROUP_NAME - 17,
+		 *name ? name : group == SEAM_GROUP_THREAD ? "thread" :
+		 "process", text);
+	return buf;
 }
 
 struct tally_pass {

@@ -30,6 +30,14 @@ const char *seam_group_name(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id,
 			    char buf[SEAM_GROUP_NAME]);
 
+/* The same without the number: "CPU" of a CPU. */
+const char *seam_group_text(const struct seam_profile *profile,
+			    enum seam_group group, uint32_t id);
+
+/* A tid, pid or CPU; -1: not known, or no such group. */
+int32_t seam_group_number(const struct seam_profile *profile,
+			  enum seam_group group, uint32_t id);
+
 enum { SEAM_GROUP_KINDS = 4 };
 
 /* One id for each kind, in their order. */
