@@ -204,6 +204,39 @@ static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
 	free(b.data);
 }
 
+/* main() may call pthread_exit(); exec ends the other threads. */
+static void a_process_ends_with_its_last_thread(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_comm(&b, 7, 7, "app", true, 10);
+	put_task(&b, PERF_RECORD_FORK, 7, 7, 9, 7, 20);
+	put_task(&b, PERF_RECORD_EXIT, 7, 1, 7, 1, 30);
+	put_sample(&b, TEST_ID_1, 7, 9, 40, chain, 2);
+	put_task(&b, PERF_RECORD_EXIT, 7, 1, 9, 1, 50);
+	put_comm(&b, 8, 8, "sh", true, 10);
+	put_task(&b, PERF_RECORD_FORK, 8, 8, 10, 8, 20);
+	put_task(&b, PERF_RECORD_EXIT, 8, 1, 8, 1, 30);
+	put_comm(&b, 8, 8, "next", true, 31);	/* thread 10 is 8 now */
+	put_sample(&b, TEST_ID_1, 8, 8, 40, chain, 2);
+	put_task(&b, PERF_RECORD_EXIT, 8, 1, 8, 1, 60);
+	load(&l, &b, false);
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct seam_thread *thread = &l.profile.threads.items[
+			l.profile.samples.thread[i]];
+
+		assert_int_equal(thread->end_ns, 50 + 10 * i);
+		assert_int_equal(l.profile.processes.items[thread->process]
+				 .end_ns, 50 + 10 * i);
+	}
+	unload(&l);
+	free(b.data);
+}
+
 static void put_ksymbol(struct bytes *b, uint64_t addr, uint32_t len,
 			const char *name, bool gone, uint64_t time)
 {
@@ -888,8 +921,8 @@ int main(void)
 		cmocka_unit_test(of_one_time_the_later_record_holds),
 		cmocka_unit_test(
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
-		cmocka_unit_test(
-			a_pid_is_used_again_though_nobody_saw_its_end),
+		cmocka_unit_test(a_pid_is_used_again_though_nobody_saw_its_end),
+		cmocka_unit_test(a_process_ends_with_its_last_thread),
 		cmocka_unit_test(
 			kernel_code_comes_and_goes_in_the_order_of_time),
 		cmocka_unit_test(names_that_the_recording_brings_are_used),

@@ -72,12 +72,13 @@ static uint32_t add_process(struct seam_tasks *tasks,
 	uint32_t space;
 
 	if (!SEAM_ARRAY_RESERVE(&profile->processes, 1) ||
-	    !SEAM_ARRAY_RESERVE(&tasks->process_spaces, 1))
+	    !SEAM_ARRAY_RESERVE(&tasks->processes, 1))
 		return SEAM_NONE;
 	space = seam_spaces_add(&tasks->spaces);
 	if (space == SEAM_NONE)
 		return SEAM_NONE;
-	*SEAM_ARRAY_PUSH(&tasks->process_spaces) = space;
+	*SEAM_ARRAY_PUSH(&tasks->processes) =
+		(struct seam_task_process) { .space = space };
 	*SEAM_ARRAY_PUSH(&profile->processes) = (struct seam_process) {
 		.pid = pid, .start_ns = time_ns, .end_ns = UINT64_MAX,
 		.parent = SEAM_NONE,
@@ -107,8 +108,9 @@ static struct seam_task_span *add_thread(struct seam_tasks *tasks,
 	*span = (struct seam_task_span) {
 		.from_ns = time_ns,
 		.thread = (uint32_t)(profile->threads.n - 1),
-		.space = tasks->process_spaces.items[process],
+		.space = tasks->processes.items[process].space,
 	};
+	tasks->processes.items[process].n_threads++;
 	return span;
 }
 
@@ -163,6 +165,28 @@ static void end_threads(struct seam_profile *profile)
 	}
 }
 
+/* A process ends with its last thread: the first one may end before others. */
+static void end_thread(struct seam_tasks *tasks, struct seam_profile *profile,
+		       uint32_t thread, uint64_t time_ns)
+{
+	struct seam_thread *t = &profile->threads.items[thread];
+	uint32_t *n = &tasks->processes.items[t->process].n_threads;
+
+	if (t->end_ns == UINT64_MAX && *n && --*n == 0)
+		profile->processes.items[t->process].end_ns = time_ns;
+	t->end_ns = time_ns;
+}
+
+/* Other threads have ended; the one that runs on has the process's tid. */
+static void leave_one_thread(struct seam_tasks *tasks,
+			     struct seam_profile *profile, uint32_t thread)
+{
+	struct seam_thread *t = &profile->threads.items[thread];
+
+	t->end_ns = UINT64_MAX;
+	tasks->processes.items[t->process].n_threads = 1;
+}
+
 static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 		       const struct seam_change *c)
 {
@@ -197,7 +221,7 @@ static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 		process = add_process(tasks, profile, c->pid, c->time_ns);
 		if (process == SEAM_NONE ||
 		    seam_spaces_copy(&tasks->spaces,
-				     tasks->process_spaces.items[process],
+				     tasks->processes.items[process].space,
 				     parent_space, c->time_ns))
 			return -ENOMEM;
 		profile->processes.items[process].parent = parent_process;
@@ -222,12 +246,10 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 		return -ENOMEM;
 	switch (c->kind) {
 	case SEAM_CHANGE_EXIT:
-		profile->threads.items[span->thread].end_ns = c->time_ns;
-		if (c->pid == c->tid)
-			profile->processes.items[profile->threads.items[
-				span->thread].process].end_ns = c->time_ns;
+		end_thread(tasks, profile, span->thread, c->time_ns);
 		return 0;
 	case SEAM_CHANGE_EXEC:
+		leave_one_thread(tasks, profile, span->thread);
 		if (seam_spaces_clear(&tasks->spaces, span->space, c->time_ns))
 			return -ENOMEM;
 		/* fall through */
@@ -339,7 +361,7 @@ void seam_tasks_fini(struct seam_tasks *tasks)
 	free(tasks->changes.items);
 	free(tasks->keys.items);
 	free(tasks->names.items);
-	free(tasks->process_spaces.items);
+	free(tasks->processes.items);
 	seam_index_fini(&tasks->key_index);
 	seam_spaces_fini(&tasks->spaces);
 	seam_spaces_fini(&tasks->kernel);

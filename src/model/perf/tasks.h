@@ -60,6 +60,11 @@ struct seam_thread_names {
 	SEAM_ARRAY(struct seam_thread_name) since;	/* by from_ns */
 };
 
+struct seam_task_process {
+	uint32_t space;		/* of spaces */
+	uint32_t n_threads;	/* that have not ended, during the replay */
+};
+
 struct seam_tasks {
 	SEAM_ARRAY(struct seam_change) changes;
 	struct seam_spaces spaces;			/* of processes */
@@ -67,7 +72,7 @@ struct seam_tasks {
 	SEAM_ARRAY(struct seam_task) keys;		/* by task key */
 	struct seam_index key_index;
 	SEAM_ARRAY(struct seam_thread_names) names;	/* by thread */
-	SEAM_ARRAY(uint32_t) process_spaces;		/* by process */
+	SEAM_ARRAY(struct seam_task_process) processes;	/* by process */
 };
 
 /* The key of (@pid, @tid), new or not; SEAM_NONE when memory ran out. */
