@@ -16,6 +16,7 @@
 
 #include "../folder.h"
 #include "../perf_bytes.h"
+#include "model/annotate/annotation.h"
 #include "model/jit/jit_sources.h"
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)
@@ -152,7 +153,21 @@ static void put_code(struct bytes *b, uint64_t time, uint64_t index)
 	put(b, "f\0\x31\xc0\xc3", 5);
 }
 
-static void write_dump(void)
+/* The code of @index goes from 0x5000 to 0x6000. */
+static void put_move(struct bytes *b, uint64_t time, uint64_t index)
+{
+	const uint32_t move[] = { 1, 64 };
+	const uint64_t place[] = { 0x6000, 0x5000, 0x6000, 3, index };
+
+	put(b, move, sizeof(move));
+	put_u64(b, time);
+	put_u32(b, 7);
+	put_u32(b, 7);
+	put(b, place, sizeof(place));
+}
+
+/* A dump of process 7; takes @records. */
+static void write_records(struct bytes *records)
 {
 	const uint32_t header[] = { 0x4a695444, 1, 40, 62, 0, 7 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -162,14 +177,23 @@ static void write_dump(void)
 	put(&b, header, sizeof(header));
 	put_u64(&b, 1);
 	put_u64(&b, 0);
-	put_code(&b, 30, 1);
-	put_code(&b, 50, 2);
+	put(&b, records->data, records->size);
 	snprintf(path, sizeof(path), "%s/jit-7.dump", folder);
 	out = fopen(path, "w");
 	assert_non_null(out);
 	assert_int_equal(fwrite(b.data, 1, b.size, out), b.size);
 	assert_int_equal(fclose(out), 0);
 	free(b.data);
+	free(records->data);
+}
+
+static void write_dump(void)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	put_code(&b, 30, 1);
+	put_code(&b, 50, 2);
+	write_records(&b);
 }
 
 /* One name, one address: still each sample has the code of its time. */
@@ -233,6 +257,43 @@ static void a_load_without_samples_has_processes_and_code(void **state)
 	seam_profile_fini(&p);
 }
 
+/* A parent moved its code after the fork: its child's is where it was. */
+static void a_forked_process_runs_code_where_its_parent_had_it(void **state)
+{
+	const uint64_t chain[] = { USER, 0x5001 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	const struct seam_annotation_options how = { .symbol = "f" };
+	struct seam_annotation annotation;
+	struct seam_selection selection;
+	struct seam_selected selected;
+	struct seam_profile p;
+
+	(void)state;
+	put_code(&b, 30, 1);
+	put_move(&b, 60, 1);
+	write_records(&b);
+	b = (struct bytes) { .endian = SEAM_LITTLE };
+	put_comm(&b, 7, 7, "x", true, 10);
+	put_mmap2(&b, 7, 0x9000, 0x1000, 0, "/gone/jit-7.dump", 20);
+	put_sample(&b, TEST_ID_1, 7, 7, 40, chain, 2);
+	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 50);
+	put_sample(&b, TEST_ID_1, 8, 8, 70, chain, 2);
+	p = load(b, true);
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
+	assert_int_equal(seam_annotate(&annotation, &selected, &how, NULL), 0);
+	assert_int_equal(annotation.bodies.n, 1);
+	assert_int_equal(annotation.bodies.items[0].places.n, 2);
+	assert_int_equal(annotation.bodies.items[0].places.items[0].addr,
+			 0x5000);
+	assert_int_equal(annotation.bodies.items[0].places.items[0].samples, 2);
+	assert_int_equal(annotation.bodies.items[0].places.items[1].samples, 0);
+	seam_annotation_fini(&annotation);
+	seam_selected_fini(&selected);
+	seam_profile_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +302,8 @@ int main(void)
 			a_used_mapping_turns_an_offset_into_an_address),
 		cmocka_unit_test(code_objects_say_what_code_was_where_and_when),
 		cmocka_unit_test(a_load_without_samples_has_processes_and_code),
+		cmocka_unit_test(
+			a_forked_process_runs_code_where_its_parent_had_it),
 	};
 
 	return cmocka_run_group_tests_name("profile_modules", tests, make_folder,

@@ -15,8 +15,10 @@
 #include "base/hash.h"
 #include "model/origin.h"
 
-/* Larger functions are rejected. */
-enum { MAX_CODE_BYTES = 64 << 20 };
+enum {
+	MAX_CODE_BYTES = 64 << 20,	/* larger functions are rejected */
+	MAX_ANCESTORS = 64,		/* hostile parents may form a cycle */
+};
 
 /* -- which functions ---------------------------------------------------- */
 
@@ -312,34 +314,49 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 	return hit;
 }
 
+/* The last place in process @pid by @time_ns; NULL: none. */
+static struct seam_annotated_place *place_of(struct seam_annotated *body,
+					     int32_t pid, uint64_t time_ns)
+{
+	struct seam_annotated_place *last = NULL;
+
+	for (size_t i = 0; i < body->places.n; i++) {
+		struct seam_annotated_place *place = &body->places.items[i];
+
+		if (place->pid == pid && place->since_ns <= time_ns &&
+		    (!last || place->since_ns >= last->since_ns))
+			last = place;
+	}
+	return last;
+}
+
 /*
- * Count sample @i at the last place before it: of its own process if that has
- * one, else of any, because a forked child runs code at its parent's places.
+ * Count sample @i where the code was at its time: in its own process, else
+ * where its parent had it when it forked, and so on.
  */
 static void count_place(struct seam_annotating *a,
 			struct seam_annotated *body, size_t i)
 {
 	const struct seam_profile *p = a->profile;
-	int32_t pid = p->processes.items[p->threads.items[
-			p->samples.thread[i]].process].pid;
+	uint32_t process = p->threads.items[p->samples.thread[i]].process;
 	uint64_t time_ns = p->samples.time_ns[i];
-	struct seam_annotated_place *best = NULL;
+	struct seam_annotated_place *place = NULL;
 
-	for (size_t k = 0; k < body->places.n; k++) {
-		struct seam_annotated_place *place = &body->places.items[k];
-		bool is_own = place->pid == pid;
-
-		if (best && (place->since_ns > time_ns ||
-			     (best->pid == pid && !is_own)))
-			continue;
-		if (!best || (is_own && best->pid != pid) ||
-		    place->since_ns >= best->since_ns)
-			best = place;
-	}
-	if (!best)
+	if (body->places.n == 0)
 		return;
-	best->samples++;
-	best->weight += seam_samples_weight(&p->samples, i);
+	for (int depth = 0; !place && process != SEAM_NONE &&
+	     depth < MAX_ANCESTORS; depth++) {
+		const struct seam_process *at = &p->processes.items[process];
+
+		place = place_of(body, at->pid, time_ns);
+		if (at->start_ns && at->start_ns < time_ns)
+			time_ns = at->start_ns;
+		process = at->parent;
+	}
+	if (!place)
+		place = &body->places.items[0];
+	place->samples++;
+	place->weight += seam_samples_weight(&p->samples, i);
 }
 
 static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
