@@ -218,16 +218,9 @@ int seam_profile_own(struct seam_profile *profile, void *object,
 bool seam_samples_reserve(struct seam_samples *samples, size_t extra);
 
 /*
- * Set the weight of sample @i, or the name of its thread (0: the last one).  @i
- * may be n, if there is room; the samples before it have been set.  False when
- * memory ran out.
+ * Set how many samples, or calls, sample @i represents.  @i may be n, if there
+ * is room; the samples before it have been set.  False when memory ran out.
  */
-static inline bool seam_samples_set_weight(struct seam_samples *samples,
-					   size_t i, uint64_t weight);
-static inline bool seam_samples_set_comm(struct seam_profile *profile,
-					 size_t i, uint32_t comm);
-
-/* Set how many samples, or calls, sample @i represents, likewise. */
 bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 			    uint64_t count);
 
@@ -235,7 +228,7 @@ bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 bool seam_samples_set_record(struct seam_samples *samples, size_t i,
 			     uint32_t record);
 
-/* Likewise, for the first value that differs: allocates the column. */
+/* For the functions below: the first value that differs needs a column. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
 			       uint64_t weight);
 bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
@@ -298,6 +291,7 @@ static inline uint32_t seam_samples_comm(const struct seam_profile *profile,
 	       profile->threads.items[samples->thread[i]].name;
 }
 
+/* Set the weight of sample @i, or the name of its thread (0: the last one). */
 static inline bool seam_samples_set_weight(struct seam_samples *samples,
 					   size_t i, uint64_t weight)
 {

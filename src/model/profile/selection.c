@@ -69,6 +69,18 @@ int seam_selection_layers(struct seam_selection *selection, const char *text,
 	return 0;
 }
 
+/* @code: what is called @word is not in the recording. */
+static int not_found(int code, const char *what, const char *word,
+		     const char *known, struct seam_err *err)
+{
+	char shown[200];
+
+	return seam_err_set(err, code, "cannot select the %s '%s': the "
+			    "recording has %s", what,
+			    seam_text_copy(shown, sizeof(shown), word,
+					   SEAM_TEXT_TERMINAL), known);
+}
+
 static int find_event(struct seam_selected *s, const char *name,
 		      struct seam_err *err)
 {
@@ -91,11 +103,7 @@ static int find_event(struct seam_selected *s, const char *name,
 		snprintf(known + used, sizeof(known) - used, "%s%s",
 			 used ? ", " : "", shown);
 	}
-	return seam_err_set(err, -EINVAL, "cannot select the event '%s': "
-			    "the recording has %s",
-			    seam_text_copy(shown, sizeof(shown), name,
-					   SEAM_TEXT_TERMINAL),
-			    *known ? known : "none");
+	return not_found(-EINVAL, "event", name, *known ? known : "none", err);
 }
 
 /* True when @word is @tid in digits. */
@@ -116,7 +124,6 @@ static int find_thread(struct seam_selected *s, const char *word,
 {
 	const struct seam_profile *profile = s->profile;
 	bool found = false;
-	char shown[100];
 
 	s->threads = calloc(profile->threads.n + 1, sizeof(*s->threads));
 	if (!s->threads)
@@ -133,29 +140,20 @@ static int find_thread(struct seam_selected *s, const char *word,
 	for (size_t i = 0; i < profile->samples.n && !found; i++)
 		found = s->comm != SEAM_NONE &&
 			seam_samples_comm(profile, i) == s->comm;
-	if (found)
-		return 0;
-	return seam_err_set(err, -EINVAL, "cannot select the thread '%s': "
-			    "the recording has none of that name or number",
-			    seam_text_copy(shown, sizeof(shown), word,
-					   SEAM_TEXT_TERMINAL));
+	return found ? 0 : not_found(-EINVAL, "thread", word,
+				     "none of that name or number", err);
 }
 
 /* The string of function @word; -ENOENT: there is none of that name. */
 static int find_function(const struct seam_profile *profile, const char *word,
 			 uint32_t *name, struct seam_err *err)
 {
-	char shown[200];
-
 	*name = seam_strings_find(&profile->strings, word);
 	for (size_t i = 0; *name != SEAM_NONE && i < profile->functions.n; i++)
 		if (profile->functions.items[i].name == *name)
 			return 0;
 	*name = SEAM_NONE;
-	return seam_err_set(err, -ENOENT, "cannot select the function '%s': "
-			    "the recording has none of that name",
-			    seam_text_copy(shown, sizeof(shown), word,
-					   SEAM_TEXT_TERMINAL));
+	return not_found(-ENOENT, "function", word, "none of that name", err);
 }
 
 /* As seam_profile_stack(), in the selection's own stacks. */

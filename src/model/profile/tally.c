@@ -177,18 +177,17 @@ static int by_group_and_stack(const void *a, const void *b)
 	       SEAM_COMPARE(x->stack, y->stack);
 }
 
-static int make(struct tally_pass *pass, uint32_t event)
+static int make(struct tally_pass p, uint32_t event)
 {
-	const struct seam_selected *selected = pass->selected;
-	struct seam_tallies *tallies = pass->tallies;
-	struct tally_pass p = *pass;
+	size_t n_stacks = p.selected->n_stacks;
+	struct seam_tallies *tallies = p.tallies;
 	int rc;
 
 	*tallies = (struct seam_tallies) { 0 };
-	p.last = malloc(selected->n_stacks * sizeof(*p.last));
+	p.last = malloc(n_stacks * sizeof(*p.last));
 	if (!p.last)
 		return -ENOMEM;
-	memset(p.last, 0xff, selected->n_stacks * sizeof(*p.last));
+	memset(p.last, 0xff, n_stacks * sizeof(*p.last));
 	rc = count_all(&p, event);
 	free(p.last);
 	seam_index_fini(&p.index);
@@ -209,23 +208,19 @@ int seam_tallies_make(struct seam_tallies *tallies,
 		      const struct seam_selected *selected, uint32_t event,
 		      enum seam_group group)
 {
-	struct tally_pass p = {
+	return make((struct tally_pass) {
 		.selected = selected, .tallies = tallies, .group = group,
-	};
-
-	return make(&p, event);
+	}, event);
 }
 
 int seam_tallies_make_by(struct seam_tallies *tallies,
 			 struct seam_groups *groups,
 			 const struct seam_selected *selected, uint32_t event)
 {
-	struct tally_pass p = {
+	return make((struct tally_pass) {
 		.selected = selected, .tallies = tallies, .groups = groups,
 		.group = SEAM_GROUP_COMM,	/* of any kind but none */
-	};
-
-	return make(&p, event);
+	}, event);
 }
 
 int seam_tallies_name(struct seam_tallies *tallies,

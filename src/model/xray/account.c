@@ -33,8 +33,7 @@ struct account_job {
 	const struct seam_trace *trace;
 	const struct seam_account_options *options;
 	uint64_t part_bytes;		/* of a stream that is divided */
-	SEAM_ARRAY(struct task) tasks;	/* by stream, in time */
-	size_t *order;			/* tasks, the longest first */
+	SEAM_ARRAY(struct task) tasks;
 	pthread_mutex_t lock;		/* guards all below */
 	struct seam_sums *free;
 	int error;
@@ -79,7 +78,7 @@ static void count_whole(struct account_job *job, const struct task *task)
 static void work(void *context, size_t i)
 {
 	struct account_job *job = context;
-	struct task *task = &job->tasks.items[job->order[i]];
+	struct task *task = &job->tasks.items[i];
 
 	if (!task->is_divided) {
 		count_whole(job, task);
@@ -102,27 +101,20 @@ static void free_sums(struct seam_sums *list)
 	}
 }
 
-static int by_size(const void *a, const void *b, void *tasks)
+/* So that no worker ends long after the others. */
+static int longest_first(const void *a, const void *b)
 {
-	size_t i = *(const size_t *)a, k = *(const size_t *)b;
-	const struct task *x = &((const struct task *)tasks)[i];
-	const struct task *y = &((const struct task *)tasks)[k];
+	const struct task *x = a, *y = b;
 
-	return SEAM_COMPARE(y->n_bytes, x->n_bytes) ?: SEAM_COMPARE(i, k);
+	return SEAM_COMPARE(y->n_bytes, x->n_bytes);
 }
 
-/* The longest tasks first, so that no worker ends long after the others. */
-static int order_tasks(struct account_job *job)
+static int in_streams(const void *a, const void *b)
 {
-	size_t n = job->tasks.n;
+	const struct task *x = a, *y = b;
 
-	job->order = malloc((n + 1) * sizeof(*job->order));
-	if (!job->order)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		job->order[i] = i;
-	qsort_r(job->order, n, sizeof(*job->order), by_size, job->tasks.items);
-	return 0;
+	return SEAM_COMPARE(x->part.stream, y->part.stream) ?:
+	       SEAM_COMPARE(x->part.first, y->part.first);
 }
 
 /* The least bytes of a part; with one worker nothing is divided. */
@@ -284,11 +276,11 @@ static int build(struct account_job *job, struct seam_account *account)
 	job->part_bytes = find_part_bytes(job->trace);
 	for (uint32_t s = 0; !r && s < job->trace->streams.n; s++)
 		r = divide(job, s);
-	if (!r)
-		r = order_tasks(job);
 	if (r)
 		return r;
+	SEAM_ARRAY_SORT(&job->tasks, longest_first);
 	seam_workers_run(job->tasks.n, work, job);
+	SEAM_ARRAY_SORT(&job->tasks, in_streams);
 	while (i < job->tasks.n)
 		i = job->tasks.items[i].is_divided ?
 		    join_stream(job, account, i) : i + 1;
@@ -316,7 +308,6 @@ int seam_account_build(struct seam_account *account,
 	r = build(&job, account);
 	free_sums(job.free);
 	free(job.tasks.items);
-	free(job.order);
 	if (r) {
 		seam_account_fini(account);
 		return seam_calls_failed(r, err);

@@ -11,7 +11,7 @@
  *                   ring): it begins at the log's start
  *   stray exit      ignored.  It is of no open call, and an exit of an open
  *                   call follows; or of a call under the top one, and the top
- *                   one's own exit follows (stray_exits.h); or of a function
+ *                   one's own exit follows (stray_exits.c); or of a function
  *                   that wrote a tail exit already, because the jump was
  *                   conditional and not taken
  *   unfinished      calls open at the end of the log end there

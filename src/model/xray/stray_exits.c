@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* stray_exits.c - replay of the rest of a thread; see stray_exits.h */
-#include "model/xray/stray_exits.h"
+/*
+ * stray_exits.c - find stray exits by looking ahead
+ *
+ * An exit of a function without an open call either ends a call that began
+ * before the log, and then all open calls have ended too, or it is stray: an
+ * exit of an open call follows.  One pass over the rest of the thread, from its
+ * first such exit on, decides that for all of them.  The pass ends no call at
+ * such an exit: a call with an exit of its own later was open all the time, and
+ * a call without one changes no result.
+ *
+ * The exit of a call under the top one ends the calls above, as an exception
+ * does; but it is stray where the top call's own exit comes next.  Only a few
+ * records are read to decide that.
+ */
+#include "model/xray/stream_calls.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "model/xray/trace.h"
 
 enum { NEARBY = 64 };			/* events */
 
