@@ -233,10 +233,10 @@ static bool is_followed(struct seam_calls *calls,
 {
 	struct seam_odd_exit exit = { event->tsc, event->function };
 
-	if (calls->n <= 1 || !calls->ahead)
+	if (calls->n <= 1 || !calls->reader)
 		return false;
 	if (!calls->has_looked) {
-		int r = calls->ahead->find(calls, event);
+		int r = seam_calls_find_strays(calls, event);
 
 		if (r)
 			calls->error = r;
@@ -306,12 +306,12 @@ static bool is_early(struct seam_calls *calls,
 	size_t i = calls->n - 1, lowest = calls->n > 64 ? calls->n - 64 : 1;
 	uint32_t above = 0;
 
-	if (!calls->ahead)
+	if (!calls->reader)
 		return false;
 	for (; i >= lowest && calls->calls[i].function != event->function; i--)
 		above += calls->calls[i].function == top->function;
 	return i >= lowest && above == calls->active[top->slot] &&
-	       calls->ahead->next(calls, event) == top->function;
+	       seam_calls_next_exit(calls, event) == top->function;
 }
 
 void seam_calls_repair(struct seam_calls *calls,

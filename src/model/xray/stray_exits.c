@@ -13,10 +13,12 @@
  * does; but it is stray where the top call's own exit comes next.  Only a few
  * records are read to decide that.
  */
-#include "model/xray/stream_calls.h"
+#include "model/xray/calls.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "model/xray/trace.h"
 
 enum { NEARBY = 64 };			/* events */
 
@@ -112,7 +114,8 @@ static int set_not_stray(struct seam_calls *calls, const struct follower *f)
 	return 0;
 }
 
-static int find(struct seam_calls *calls, const struct seam_xray_event *event)
+int seam_calls_find_strays(struct seam_calls *calls,
+			   const struct seam_xray_event *event)
 {
 	struct follower *f = calloc(1, sizeof(*f));
 	int r;
@@ -149,8 +152,8 @@ static bool is_last(struct lookahead *l, const struct seam_xray_event *event,
 	return ++l->n_seen == NEARBY;
 }
 
-static uint32_t next(struct seam_calls *calls,
-		     const struct seam_xray_event *event)
+uint32_t seam_calls_next_exit(struct seam_calls *calls,
+			      const struct seam_xray_event *event)
 {
 	const struct seam_xray_batch *batch = calls->batch;
 	struct follower *f = NULL;
@@ -177,7 +180,3 @@ out:
 	free(f);
 	return function;
 }
-
-const struct seam_calls_ahead seam_stray_exits = {
-	.find = find, .next = next,
-};

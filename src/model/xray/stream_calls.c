@@ -104,7 +104,6 @@ void seam_stream_begin(struct seam_calls *calls,
 		       struct seam_trace_reader *reader,
 		       struct seam_xray_batch *batch)
 {
-	calls->ahead = &seam_stray_exits;
 	calls->reader = reader;
 	calls->batch = batch;
 }
@@ -114,7 +113,6 @@ void seam_stream_end(struct seam_calls *calls, bool follows)
 	if (follows)
 		seam_calls_begin(calls);
 	calls->repairs[SEAM_REPAIR_CLOCK] += calls->reader->n_steps;
-	calls->ahead = NULL;
 	calls->reader = NULL;
 	calls->batch = NULL;
 }

@@ -14,13 +14,6 @@
 #include "model/xray/trace.h"
 
 /*
- * How struct seam_calls with a reader looks ahead (stray_exits.c).  Cost of
- * find(): about 10 ns for each record left in the stream, and 24 bytes for
- * each exit of no open call; of next(): the decoding of at most 64 records.
- */
-extern const struct seam_calls_ahead seam_stray_exits;
-
-/*
  * Replay shadow events [0, @n) of @batch: they open and end calls, without a
  * sink.
  */
