@@ -273,7 +273,7 @@ static int load_logs(struct seam_profile *profile, const char *bundle,
 	int r = trace ? seam_trace_add_bundle(trace, bundle, note_unread,
 					      profile, &why) : -ENOMEM;
 
-	if (!r && trace->n_logs)
+	if (!r && trace->logs.n)
 		r = seam_trace_arrange(trace, &why);
 	if (r == -ENOMEM)
 		return seam_err_set(err, r, "out of memory");
@@ -281,7 +281,7 @@ static int load_logs(struct seam_profile *profile, const char *bundle,
 		note_unread(profile, "*.xray", &why);
 		seam_trace_close(trace);
 	}
-	return trace->n_logs ? load_trace(profile, trace, options, err) : 0;
+	return trace->logs.n ? load_trace(profile, trace, options, err) : 0;
 }
 
 /* -- all inputs --------------------------------------------------------- */

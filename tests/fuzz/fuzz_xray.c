@@ -136,8 +136,8 @@ static void write_again(const struct seam_trace *trace,
 		fflush(out);
 		demand(seam_trace_from_bytes(&again, (struct seam_bytes) {
 			(const uint8_t *)data, size }, NULL) == 0);
-		demand(again.logs[0].index.problems.n == 0);
-		demand(again.logs[0].index.n_extents == 0);
+		demand(again.logs.items[0].index.problems.n == 0);
+		demand(again.logs.items[0].index.n_extents == 0);
 		count_kinds(&again, n);
 		for (int k = 0; k < N_KINDS; k++)
 			demand(n[k] == want[k] || k == SEAM_XRAY_ARGUMENT);
@@ -258,10 +258,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (seam_trace_from_bytes(&trace, bytes, NULL))
 		return 0;
-	cover_every_byte(&trace.logs[0].index, size);
-	for (size_t i = 0; i < trace.logs[0].index.blocks.n; i++)
-		both_ways_agree(&trace.logs[0].index,
-				&trace.logs[0].index.blocks.items[i]);
+	cover_every_byte(&trace.logs.items[0].index, size);
+	for (size_t i = 0; i < trace.logs.items[0].index.blocks.n; i++)
+		both_ways_agree(&trace.logs.items[0].index,
+				&trace.logs.items[0].index.blocks.items[i]);
 	if (!count_kinds(&trace, n))
 		write_again(&trace, n);
 	add_up(&trace, size);

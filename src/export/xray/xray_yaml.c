@@ -140,7 +140,7 @@ static void put_record(FILE *out, const struct seam_xray_map *names,
 static void put_header(FILE *out, const struct seam_trace *trace)
 {
 	const struct seam_xray_header *header =
-		&trace->logs[0].index.sections.items[0].header;
+		&trace->logs.items[0].index.sections.items[0].header;
 
 	fprintf(out, "---\nheader:\n  version: 1\n  type: 0\n"
 		"  constant-tsc: %s\n  nonstop-tsc: %s\n"

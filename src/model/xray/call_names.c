@@ -76,7 +76,7 @@ const char *seam_call_names_doubt(const struct seam_xray_map *names,
 		const struct seam_trace_block *b = &trace->blocks.items[i];
 		struct seam_xray_block_reader reader;
 
-		seam_xray_block_open(&reader, &trace->logs[b->log].index,
+		seam_xray_block_open(&reader, &trace->logs.items[b->log].index,
 				     b->block);
 		seam_xray_block_next(&reader, batch);
 		for (size_t e = 0; !found && e < batch->n; e++)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c - open, order, tie to the clock, read; see trace.h */
+/* trace.c - open, order, tie to the clock; see trace.h */
 #include "model/xray/trace.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +22,7 @@
 static const struct seam_xray_section *
 section_of(const struct seam_trace *trace, const struct seam_trace_block *b)
 {
-	return &trace->logs[b->log].index.sections.items[b->block->section];
+	return &trace->logs.items[b->log].index.sections.items[b->block->section];
 }
 
 static int by_owner(const struct seam_trace_block *x,
@@ -52,8 +51,8 @@ static int in_streams(const void *a, const void *b)
 
 static int collect_blocks(struct seam_trace *trace)
 {
-	for (size_t l = 0; l < trace->n_logs; l++) {
-		const struct seam_xray_index *index = &trace->logs[l].index;
+	for (size_t l = 0; l < trace->logs.n; l++) {
+		const struct seam_xray_index *index = &trace->logs.items[l].index;
 
 		for (size_t i = 0; i < index->blocks.n; i++)
 			if (!index->blocks.items[i].is_empty &&
@@ -212,8 +211,8 @@ static uint64_t count_shared(const struct seam_trace *trace,
 	struct seam_xray_block_reader a, b;
 	uint64_t n = 0;
 
-	seam_xray_block_open(&a, &trace->logs[x->log].index, x->block);
-	seam_xray_block_open(&b, &trace->logs[y->log].index, y->block);
+	seam_xray_block_open(&a, &trace->logs.items[x->log].index, x->block);
+	seam_xray_block_open(&b, &trace->logs.items[y->log].index, y->block);
 	for (;;) {
 		size_t i = 0;
 
@@ -271,8 +270,8 @@ static int find_shadows(struct seam_trace *trace)
 
 static bool has_two_sections(const struct seam_trace *trace)
 {
-	return trace->n_logs > 1 ||
-	       (trace->n_logs && trace->logs[0].index.sections.n > 1);
+	return trace->logs.n > 1 ||
+	       (trace->logs.n && trace->logs.items[0].index.sections.n > 1);
 }
 
 int seam_trace_arrange(struct seam_trace *trace, struct seam_err *err)
@@ -306,38 +305,33 @@ static void close_log(struct seam_trace_log *log)
 static int add_log(struct seam_trace *trace, const char *path,
 		   struct seam_bytes bytes, struct seam_err *err)
 {
-	struct seam_trace_log *logs, *log;
-	int r;
+	struct seam_trace_log log = { .path = strdup(path) };
+	int r = log.path ? seam_xray_index_build(&log.index, bytes, err) :
+		seam_err_set(err, -ENOMEM, "out of memory");
 
-	logs = seam_array_reserve(trace->logs, &trace->cap_logs,
-				  trace->n_logs + 1, sizeof(*logs));
-	if (!logs)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	trace->logs = logs;
-	log = &logs[trace->n_logs];
-	*log = (struct seam_trace_log) { .path = strdup(path) };
-	r = log->path ? seam_xray_index_build(&log->index, bytes, err) :
-	    seam_err_set(err, -ENOMEM, "out of memory");
-	if (r) {
-		close_log(log);
-		return r;
-	}
-	trace->n_logs++;
-	return 0;
+	if (!r && !SEAM_ARRAY_ADD(&trace->logs, log))
+		r = seam_err_set(err, -ENOMEM, "out of memory");
+	if (r)
+		close_log(&log);
+	return r;
 }
 
-int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
-			  struct seam_err *err)
+/* After the last log, or an error @r of adding it. */
+static int arrange_or_close(struct seam_trace *trace, int r,
+			    struct seam_err *err)
 {
-	int r;
-
-	seam_trace_init(trace);
-	r = add_log(trace, "", bytes, err);
 	if (!r)
 		r = seam_trace_arrange(trace, err);
 	if (r)
 		seam_trace_close(trace);
 	return r;
+}
+
+int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
+			  struct seam_err *err)
+{
+	seam_trace_init(trace);
+	return arrange_or_close(trace, add_log(trace, "", bytes, err), err);
 }
 
 int seam_trace_add_file(struct seam_trace *trace, const char *path,
@@ -348,7 +342,7 @@ int seam_trace_add_file(struct seam_trace *trace, const char *path,
 	if (r)
 		seam_file_close(file);
 	else
-		trace->logs[trace->n_logs - 1].file = *file;
+		trace->logs.items[trace->logs.n - 1].file = *file;
 	*file = (struct seam_file) { 0 };
 	return r;
 }
@@ -420,11 +414,11 @@ int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
 static int add_folder(struct seam_trace *trace, const char *path,
 		      struct seam_err *err)
 {
-	size_t n_logs = trace->n_logs;
+	size_t n_logs = trace->logs.n;
 	struct seam_input recording;
 	int r = seam_trace_add_bundle(trace, path, NULL, NULL, err);
 
-	if (r || trace->n_logs > n_logs)
+	if (r || trace->logs.n > n_logs)
 		return r;
 	if (seam_input_open(&recording, path, NULL) == 0 &&
 	    seam_perf_data_is(recording.data.bytes))
@@ -453,18 +447,14 @@ int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 	seam_trace_init(trace);
 	for (size_t i = 0; !r && i < n_paths; i++)
 		r = seam_trace_add(trace, paths[i], err);
-	if (!r)
-		r = seam_trace_arrange(trace, err);
-	if (r)
-		seam_trace_close(trace);
-	return r;
+	return arrange_or_close(trace, r, err);
 }
 
 void seam_trace_close(struct seam_trace *trace)
 {
-	for (size_t i = 0; i < trace->n_logs; i++)
-		close_log(&trace->logs[i]);
-	free(trace->logs);
+	for (size_t i = 0; i < trace->logs.n; i++)
+		close_log(&trace->logs.items[i]);
+	free(trace->logs.items);
 	free(trace->blocks.items);
 	free(trace->streams.items);
 	free(trace->clocks.items);
@@ -498,246 +488,16 @@ bool seam_trace_is_tied(const struct seam_trace *trace)
 void seam_trace_problems(const struct seam_trace *trace,
 			 struct seam_xray_problems *problems)
 {
-	for (size_t l = 0; l < trace->n_logs; l++)
+	for (size_t l = 0; l < trace->logs.n; l++)
 		seam_xray_problems_merge(problems,
-					 &trace->logs[l].index.problems);
+					 &trace->logs.items[l].index.problems);
 }
 
 uint64_t seam_trace_n_extents(const struct seam_trace *trace)
 {
 	uint64_t n = 0;
 
-	for (size_t l = 0; l < trace->n_logs; l++)
-		n += trace->logs[l].index.n_extents;
+	for (size_t l = 0; l < trace->logs.n; l++)
+		n += trace->logs.items[l].index.n_extents;
 	return n;
-}
-
-uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
-{
-	const struct seam_trace_stream *s = &trace->streams.items[stream];
-	const struct seam_xray_block *first =
-		trace->blocks.items[s->first_block].block;
-
-	return seam_ticks_time(&trace->clocks.items[s->clock].ticks,
-			       first->first_tsc);
-}
-
-/* When the last record of the stream's last block was written. */
-static uint64_t end_of_stream(const struct seam_trace *trace, size_t stream,
-			      struct seam_xray_batch *batch)
-{
-	struct seam_trace_reader reader;
-	size_t n_shadow;
-
-	seam_trace_read(&reader, trace, stream);
-	reader.next_block = reader.stream->n_blocks - 1;
-	while (seam_trace_next(&reader, batch, &n_shadow))
-		;
-	return reader.last_ns;
-}
-
-int seam_trace_span(const struct seam_trace *trace, uint64_t *start_ns,
-		    uint64_t *end_ns)
-{
-	struct seam_xray_batch *batch = malloc(sizeof(*batch));
-
-	*start_ns = trace->streams.n ? UINT64_MAX : 0;
-	*end_ns = 0;
-	if (!batch)
-		return -ENOMEM;
-	for (size_t i = 0; i < trace->streams.n; i++) {
-		uint64_t start = seam_trace_start_ns(trace, i);
-		uint64_t end = end_of_stream(trace, i, batch);
-
-		*start_ns = start < *start_ns ? start : *start_ns;
-		*end_ns = end > *end_ns ? end : *end_ns;
-	}
-	free(batch);
-	return 0;
-}
-
-int seam_trace_select(struct seam_trace *trace, const char *text,
-		      struct seam_err *err)
-{
-	uint64_t start, end;
-
-	if (seam_trace_span(trace, &start, &end))
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	return seam_time_range_parse(&trace->range, text, start, end, err);
-}
-
-void seam_trace_read(struct seam_trace_reader *reader,
-		     const struct seam_trace *trace, size_t stream)
-{
-	assert(stream < trace->streams.n);
-
-	*reader = (struct seam_trace_reader) {
-		.trace = trace, .stream = &trace->streams.items[stream],
-	};
-	reader->clock = &trace->clocks.items[reader->stream->clock].ticks;
-	reader->end_block = reader->stream->n_blocks;
-	reader->last_ns = seam_trace_start_ns(trace, stream);
-	reader->first_ns = UINT64_MAX;
-}
-
-void seam_trace_read_part(struct seam_trace_reader *reader,
-			  const struct seam_trace *trace, size_t stream,
-			  size_t first, size_t n, uint64_t last_ns)
-{
-	seam_trace_read(reader, trace, stream);
-	assert(first <= reader->end_block && n <= reader->end_block - first);
-	reader->next_block = first;
-	reader->end_block = first + n;
-	reader->last_ns = last_ns;
-}
-
-static bool open_block(struct seam_trace_reader *reader)
-{
-	const struct seam_trace_stream *stream = reader->stream;
-	const struct seam_trace_block *b;
-
-	if (reader->next_block == reader->end_block)
-		return false;
-	b = &reader->trace->blocks.items[stream->first_block +
-					 reader->next_block++];
-	seam_xray_block_open(&reader->block,
-			     &reader->trace->logs[b->log].index, b->block);
-	if (reader->takes_runs)
-		seam_xray_short_batches(&reader->block.fdr);
-	reader->n_shadow = b->n_shadow;
-	reader->in_block = true;
-	reader->shift_ns = 0;
-	return true;
-}
-
-/*
- * Convert ticks to nanoseconds.  When the counter of a thread steps back, the
- * time stands still for that step and then rises with the counter.
- */
-static void convert_times(struct seam_trace_reader *reader,
-			  struct seam_xray_batch *batch)
-{
-	const struct seam_ticks clock = *reader->clock;
-	uint64_t last = reader->last_ns, shift = reader->shift_ns;
-
-	for (size_t i = 0; i < batch->n; i++) {
-		struct seam_xray_event *event = &batch->events[i];
-		uint64_t ns;
-
-		if (event->kind == SEAM_XRAY_ARGUMENT)
-			continue;
-		ns = seam_ticks_time(&clock, event->tsc) + shift;
-		if (__builtin_expect(ns < last, 0)) {
-			shift += last - ns;
-			ns = last;
-			reader->n_steps++;
-		}
-		event->tsc = last = ns;
-		if (__builtin_expect(reader->first_ns == UINT64_MAX, 0))
-			reader->first_ns = ns;
-	}
-	reader->last_ns = last;
-	reader->shift_ns = shift;
-}
-
-/*
- * Remove what is not in the range; arguments go with their entry.  Returns how
- * many of the first @n_shadow events are left.
- */
-static size_t cut(struct seam_trace_reader *reader,
-		  struct seam_xray_batch *batch, size_t n_shadow)
-{
-	const struct seam_time_range *range = &reader->trace->range;
-	size_t n = 0, shadows = 0;
-
-	if (seam_time_range_is_all(range))
-		return n_shadow;
-	for (size_t i = 0; i < batch->n; i++) {
-		const struct seam_xray_event event = batch->events[i];
-
-		if (event.kind != SEAM_XRAY_ARGUMENT)
-			reader->in_range = seam_time_range_has(range,
-				seam_ticks_time(reader->clock, event.tsc));
-		if (!reader->in_range)
-			continue;
-		batch->events[n++] = event;
-		shadows += i < n_shadow;
-	}
-	batch->n = n;
-	return shadows;
-}
-
-static bool next_batch(struct seam_trace_reader *reader,
-		       struct seam_xray_batch *batch, size_t *n_shadow)
-{
-	for (;;) {
-		int err;
-
-		if (!reader->in_block && !open_block(reader))
-			return false;
-		err = seam_xray_block_next(&reader->block, batch);
-		if (err)
-			seam_xray_problems_add(&reader->problems,
-					       &reader->block.fdr.problem);
-		reader->in_block = !err && batch->n > 0;
-		if (batch->n > 0)
-			break;
-	}
-	*n_shadow = reader->n_shadow < batch->n ? reader->n_shadow : batch->n;
-	reader->n_shadow -= *n_shadow;
-	return true;
-}
-
-bool seam_trace_next(struct seam_trace_reader *reader,
-		     struct seam_xray_batch *batch, size_t *n_shadow)
-{
-	do {
-		if (!next_batch(reader, batch, n_shadow))
-			return false;
-		if (!reader->raw)
-			convert_times(reader, batch);
-		else
-			*n_shadow = cut(reader, batch, *n_shadow);
-	} while (batch->n == 0);
-	return true;
-}
-
-bool seam_trace_run(struct seam_trace_reader *reader,
-		    struct seam_trace_run *run)
-{
-	const struct seam_ticks *clock = reader->clock;
-	uint64_t ticks, delta;
-
-	reader->takes_runs = true;
-	if ((!reader->in_block && !open_block(reader)) || reader->n_shadow ||
-	    !seam_xray_run(&reader->block.fdr, &run->wire))
-		return false;
-	if (run->wire.n > SEAM_TRACE_RUN)
-		run->wire.n = SEAM_TRACE_RUN;
-	delta = (uint64_t)run->wire.n << 32;	/* at most, of all records */
-	if (run->wire.tsc < clock->origin_tsc ||
-	    run->wire.tsc > UINT64_MAX - delta ||
-	    run->wire.tsc + delta - clock->origin_tsc >= clock->exact_below ||
-	    reader->shift_ns >= SEAM_TICKS_MAX_NS)
-		return false;
-	ticks = run->wire.tsc - clock->origin_tsc;
-	run->clock = clock;
-	run->ticks = ticks;
-	run->origin_ns = clock->origin_ns + reader->shift_ns;
-	return seam_ticks_scale(clock, ticks, false) + run->origin_ns >=
-	       reader->last_ns;
-}
-
-void seam_trace_run_take(struct seam_trace_reader *reader,
-			 const struct seam_trace_run *run, size_t n)
-{
-	const struct seam_ticks *clock = run->clock;
-
-	/* a block's first event comes in the batch with its preamble */
-	assert(reader->first_ns != UINT64_MAX);
-
-	reader->last_ns = run->origin_ns +
-			  seam_ticks_scale(clock, run->ticks, false);
-	seam_xray_run_take(&reader->block.fdr, &run->wire, n,
-			   clock->origin_tsc + run->ticks);
 }

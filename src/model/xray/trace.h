@@ -49,8 +49,7 @@ struct seam_trace_clock {
 
 /* Zeroed is valid and empty. */
 struct seam_trace {
-	struct seam_trace_log *logs;
-	size_t n_logs, cap_logs;
+	SEAM_ARRAY(struct seam_trace_log) logs;
 	SEAM_ARRAY(struct seam_trace_block) blocks;	/* by stream, in time */
 	SEAM_ARRAY(struct seam_trace_stream) streams;
 	SEAM_ARRAY(struct seam_trace_clock) clocks;	/* one a frequency */
