@@ -91,7 +91,7 @@ seam_export_fn seam_write_xray_log;
  * is constant too, and takes the choices and the help of --to from here.
  */
 #define SEAM_EXPORTERS(ROW)						\
-	ROW("folded", SEAM_NEEDS_STACKS, seam_write_folded,			\
+	ROW("folded", SEAM_NEEDS_STACKS, seam_write_folded,		\
 	    "Folded has a line for each stack: thread name (or what "	\
 	    "--by selects), frames from the root to the leaf, separated " \
 	    "by semicolons, and a count. A suffix of a frame's name is " \
@@ -99,11 +99,11 @@ seam_export_fn seam_write_xray_log;
 	    "guest, _[i] for an inlined function. The other formats "	\
 	    "take XRay logs, one or several of a program, and keep "	\
 	    "every event: ")						\
-	ROW("trace-json", SEAM_NEEDS_LOGS, seam_write_trace_json,		\
+	ROW("trace-json", SEAM_NEEDS_LOGS, seam_write_trace_json,	\
 	    "trace-json is for chrome://tracing and ui.perfetto.dev, ")	\
 	ROW("xray-yaml", SEAM_NEEDS_LOGS, seam_write_xray_yaml,		\
 	    "xray-yaml for llvm-xray, ")				\
-	ROW("xray", SEAM_NEEDS_LOGS, seam_write_xray_log,			\
+	ROW("xray", SEAM_NEEDS_LOGS, seam_write_xray_log,		\
 	    "xray is one log of version 5.")
 
 #define SEAM_EXPORTER_CHOICE(name, needs, write, help) "|" name

@@ -12,7 +12,7 @@
 
 enum { BAR_COLUMNS = 40 };
 
-/* As --sort, the table's head and, with "_ns", the members of JSON have them. */
+/* In --sort, in the table's head and, with "_ns", in JSON. */
 static const char *const names[SEAM_N_CALLS_SORTS] = {
 	[SEAM_CALLS_BY_COUNT] = "count", [SEAM_CALLS_BY_MIN] = "min",
 	[SEAM_CALLS_BY_P50] = "p50", [SEAM_CALLS_BY_P90] = "p90",
@@ -339,7 +339,8 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		fprintf(out, "F%" PRIu32 " -> F%" PRIu32 " [label=\"%" PRIu64
 			" x, %s\"];\n", is_root ? 0 : edge->caller,
 			edge->callee, edge->count,
-			seam_format_weight(sum, edge->sum_ns, seam_calls_unit(report)));
+			seam_format_weight(sum, edge->sum_ns,
+					   seam_calls_unit(report)));
 	}
 	fputs("}\n", out);
 }

@@ -254,24 +254,27 @@ static void put_name(FILE *out, const char *name, size_t size)
 	fputs("…", out);
 }
 
+/* The bytes of the first @n characters of @name. */
+static size_t bytes_of(const char *name, size_t n)
+{
+	size_t bytes = 0;
+
+	for (; name[bytes] && n; n--)
+		do {
+			bytes++;
+		} while (((unsigned char)name[bytes] & 0xc0) == 0x80);
+	return bytes;
+}
+
 /* The first @n characters of @name, the last an ellipsis if it is longer. */
 static void put_label(FILE *out, const char *name, size_t n)
 {
-	size_t bytes = 0, shown = 0;
+	size_t bytes = bytes_of(name, n);
 
-	while (name[bytes] && shown <= n) {
-		bytes++;
-		shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
-	}
-	if (!name[bytes] && shown <= n) {
-		seam_text_put(out, name, SEAM_TEXT_XML);
-		return;
-	}
-	for (bytes = 0, shown = 0; shown + 1 < n; ) {
-		bytes++;
-		shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
-	}
-	put_name(out, name, bytes < NAME_BYTES ? bytes : NAME_BYTES);
+	if (name[bytes])
+		bytes = bytes_of(name, n ? n - 1 : 0);
+	put_name(out, name, !name[bytes] || bytes < NAME_BYTES ? bytes :
+		 NAME_BYTES);
 }
 
 static void put_amount(const struct picture *p, const char *what,

@@ -126,29 +126,23 @@ static bool is_wanted(const struct seam_annotating *a,
 
 /* -- bodies ------------------------------------------------------------- */
 
-static uint32_t add_body(struct seam_annotating *a, struct seam_annotated body,
-			 struct seam_code_source source)
-{
-	/* Both or none: the two arrays have one length. */
-	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
-	    !SEAM_ARRAY_RESERVE(&a->sources, 1))
-		return SEAM_NONE;
-	a->to->bodies.items[a->to->bodies.n++] = body;
-	a->sources.items[a->sources.n++] = source;
-	return (uint32_t)a->to->bodies.n - 1;
-}
-
-static uint32_t find_body(const struct seam_annotating *a, uint32_t file,
-			  uint64_t offset, uint32_t object)
+/* The body with this source, added as @body if there is none. */
+static uint32_t body_of(struct seam_annotating *a, struct seam_annotated body,
+			struct seam_code_source source)
 {
 	for (uint32_t i = 0; i < a->sources.n; i++) {
 		const struct seam_code_source *s = &a->sources.items[i];
 
-		if (s->file == file && s->offset == offset &&
-		    s->object == object)
+		if (s->file == source.file && s->offset == source.offset &&
+		    s->object == source.object)
 			return i;
 	}
-	return SEAM_NONE;
+	/* Both or none: the two arrays have one length. */
+	if (!SEAM_ARRAY_RESERVE(&a->to->bodies, 1) ||
+	    !SEAM_ARRAY_ADD(&a->sources, source))
+		return SEAM_NONE;
+	a->to->bodies.items[a->to->bodies.n++] = body;
+	return (uint32_t)a->to->bodies.n - 1;
 }
 
 /* All places of JIT object @object.  False: no memory. */
@@ -179,11 +173,8 @@ static uint32_t jit_body(struct seam_annotating *a,
 	const struct seam_code_object *c = &p->code_objects.items[code];
 	const struct seam_jit_object *o = seam_jit_code_object(p->jit->code,
 							       c->object);
-	uint32_t body = find_body(a, SEAM_NONE, 0, code);
-
-	if (body != SEAM_NONE)
-		return body;
-	body = add_body(a, (struct seam_annotated) {
+	size_t n = a->to->bodies.n;
+	uint32_t body = body_of(a, (struct seam_annotated) {
 		.symbol = seam_profile_text(p, f->name),
 		.module = seam_profile_path(p, f->module),
 		.layer = f->layer, .addr = c->start_addr,
@@ -199,8 +190,9 @@ static uint32_t jit_body(struct seam_annotating *a,
 			.is_big_endian = o->endian == SEAM_BIG,
 		},
 	});
-	return body != SEAM_NONE &&
-	       add_places(a, &a->to->bodies.items[body], c->object) ? body :
+
+	return body < n || (body != SEAM_NONE &&
+		add_places(a, &a->to->bodies.items[body], c->object)) ? body :
 	       SEAM_NONE;
 }
 
@@ -209,17 +201,13 @@ static uint32_t bare_body(struct seam_annotating *a,
 			  const struct seam_function *f, uint32_t file,
 			  const char *problem)
 {
-	uint32_t body = find_body(a, file, f->name, SEAM_NONE);
-
-	return body != SEAM_NONE ? body : add_body(a,
-		(struct seam_annotated) {
-			.symbol = seam_profile_text(a->profile, f->name),
-			.module = seam_profile_path(a->profile, f->module),
-			.layer = f->layer, .problem = problem,
-		}, (struct seam_code_source) {
-			.file = file, .offset = f->name,
-			.object = SEAM_NONE,
-		});
+	return body_of(a, (struct seam_annotated) {
+		.symbol = seam_profile_text(a->profile, f->name),
+		.module = seam_profile_path(a->profile, f->module),
+		.layer = f->layer, .problem = problem,
+	}, (struct seam_code_source) {
+		.file = file, .offset = f->name, .object = SEAM_NONE,
+	});
 }
 
 static const char *problem_of(struct seam_annotating *a, uint32_t file)
@@ -235,7 +223,7 @@ static uint32_t file_body(struct seam_annotating *a,
 			  const struct seam_function *f, uint32_t module,
 			  uint64_t addr, uint64_t *offset)
 {
-	uint32_t body, file = file_of(a, module);
+	uint32_t file = file_of(a, module);
 	struct seam_extent extent;
 
 	*offset = 0;
@@ -255,18 +243,14 @@ static uint32_t file_body(struct seam_annotating *a,
 	if (extent.size == 0 || extent.size > MAX_CODE_BYTES)
 		return bare_body(a, f, file, "its end is not known");
 	*offset = addr - extent.offset;
-	body = find_body(a, file, extent.offset, SEAM_NONE);
-	return body != SEAM_NONE ? body : add_body(a,
-		(struct seam_annotated) {
-			.symbol = a->window.is_requested ? a->symbol :
-				  seam_profile_text(a->profile, f->name),
-			.module = seam_profile_path(a->profile, f->module),
-			.layer = f->layer, .addr = extent.addr,
-			.size = extent.size,
-		}, (struct seam_code_source) {
-			.file = file, .offset = extent.offset,
-			.object = SEAM_NONE,
-		});
+	return body_of(a, (struct seam_annotated) {
+		.symbol = a->window.is_requested ? a->symbol :
+			  seam_profile_text(a->profile, f->name),
+		.module = seam_profile_path(a->profile, f->module),
+		.layer = f->layer, .addr = extent.addr, .size = extent.size,
+	}, (struct seam_code_source) {
+		.file = file, .offset = extent.offset, .object = SEAM_NONE,
+	});
 }
 
 /* -- counting ----------------------------------------------------------- */

@@ -289,7 +289,8 @@ static int take(struct seam_timeline *t, struct seam_item *item,
 		r = open_due(t);
 	if (r < 0)
 		return r;
-	if (t->open.n && next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_SAMPLES) &&
+	if (t->open.n &&
+	    next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_SAMPLES) &&
 	    next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_MARKS))
 		take_from_track(t, item);
 	else if (has_more(t, SEAM_TIMELINE_MARKS) &&

@@ -221,7 +221,7 @@ static int row_by_sum(const void *a, const void *b)
 	       SEAM_COMPARE(x->function, y->function);
 }
 
-static uint64_t count_of(const struct seam_sums *sums,
+static uint64_t count_of(const struct seam_account *account,
 			 const struct seam_sums_row *row)
 {
 	uint64_t n = 0;
@@ -229,42 +229,41 @@ static uint64_t count_of(const struct seam_sums *sums,
 	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++)
 		for (size_t i = 0; row->octave[o] && i < SEAM_HISTOGRAM_STEPS;
 		     i++)
-			n += sums->octaves.items[row->octave[o]].n[i];
+			n += account->octaves.items[row->octave[o]].n[i];
 	return n;
 }
 
 /* The account of @sums, whose arrays it takes over. */
 static int take_account(struct seam_account *account, struct seam_sums *sums)
 {
+	struct seam_account *from = &sums->account;
+
 	for (size_t i = 1; i < sums->rows.n; i++) {
-		const struct seam_sums_row *from = &sums->rows.items[i];
+		const struct seam_sums_row *r = &sums->rows.items[i];
 		struct seam_account_row row = {
-			.function = from->function,
-			.count = count_of(sums, from),
-			.min_ns = from->min_ns, .max_ns = from->max_ns,
-			.sum_ns = from->sum_ns[0] + from->sum_ns[1],
-			.total_ns = from->sum_ns[1],
+			.function = r->function, .count = count_of(from, r),
+			.min_ns = r->min_ns, .max_ns = r->max_ns,
+			.sum_ns = r->sum_ns[0] + r->sum_ns[1],
+			.total_ns = r->sum_ns[1],
+			.self_ns = r->sum_ns[0] + r->sum_ns[1] - r->child_ns,
 		};
 
-		row.self_ns = row.sum_ns - from->child_ns;
-		memcpy(row.octave, from->octave, sizeof(row.octave));
+		memcpy(row.octave, r->octave, sizeof(row.octave));
 		account->n_calls += row.count;
 		if (!SEAM_ARRAY_ADD(&account->rows, row))
 			return -ENOMEM;
 	}
 	seam_sums_cut_slowest(sums);
 	SEAM_ARRAY_SORT(&account->rows, row_by_sum);
-	SEAM_ARRAY_SORT(&sums->edges, edge_by_sum);
-	account->octaves = sums->octaves;
-	account->edges = sums->edges;
-	account->slowest = sums->slowest;
-	sums->octaves = (struct seam_octaves) { 0 };
-	sums->edges = (struct seam_account_edges) { 0 };
-	sums->slowest = (struct seam_account_calls) { 0 };
+	SEAM_ARRAY_SORT(&from->edges, edge_by_sum);
+	account->octaves = from->octaves;
+	account->edges = from->edges;
+	account->slowest = from->slowest;
+	account->n_in_runs = from->n_in_runs;
+	seam_xray_problems_merge(&account->problems, &from->problems);
+	*from = (struct seam_account) { 0 };
 	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
 		account->repairs[i] += sums->calls.repairs[i];
-	account->n_in_runs = sums->n_in_runs;
-	seam_xray_problems_merge(&account->problems, &sums->problems);
 	return 0;
 }
 

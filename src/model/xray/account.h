@@ -57,22 +57,6 @@ struct seam_account_call {
 	uint32_t stream;
 };
 
-/* Arrays that are handed on, not copied. */
-struct seam_octaves {
-	struct seam_octave *items;
-	size_t n, cap;
-};
-
-struct seam_account_edges {
-	struct seam_account_edge *items;
-	size_t n, cap;
-};
-
-struct seam_account_calls {
-	struct seam_account_call *items;
-	size_t n, cap;
-};
-
 struct seam_account_options {
 	bool edges;
 	size_t part_blocks;		/* blocks of a part of a stream; 0: by
@@ -86,9 +70,9 @@ struct seam_account_options {
 /* Zeroed is valid and empty. */
 struct seam_account {
 	SEAM_ARRAY(struct seam_account_row) rows;	/* by sum, descending */
-	struct seam_octaves octaves;
-	struct seam_account_edges edges;	/* by sum, descending */
-	struct seam_account_calls slowest;	/* longest first */
+	SEAM_ARRAY(struct seam_octave) octaves;
+	SEAM_ARRAY(struct seam_account_edge) edges;	/* by sum, descending */
+	SEAM_ARRAY(struct seam_account_call) slowest;	/* longest first */
 	uint64_t n_calls;
 	uint64_t repairs[SEAM_N_REPAIRS];
 	struct seam_xray_problems problems;

@@ -51,11 +51,11 @@ static struct seam_sums_row *known_row(struct seam_sums *sums,
 static int add_octave(struct seam_sums *sums, uint32_t *id)
 {
 	do {	/* octave 0 is in no row, likewise */
-		if (!SEAM_ARRAY_ADD(&sums->octaves,
+		if (!SEAM_ARRAY_ADD(&sums->account.octaves,
 				    (struct seam_octave) { 0 }))
 			return -ENOMEM;
-	} while (sums->octaves.n == 1);
-	*id = (uint32_t)sums->octaves.n - 1;
+	} while (sums->account.octaves.n == 1);
+	*id = (uint32_t)sums->account.octaves.n - 1;
 	return 0;
 }
 
@@ -89,7 +89,7 @@ static void count_one(struct seam_sums *sums,
 	octave = &row->octave[bucket / SEAM_HISTOGRAM_STEPS];
 	if (!*octave && add_octave(sums, octave))
 		goto fail;
-	count(row, &sums->octaves.items[*octave], call, bucket);
+	count(row, &sums->account.octaves.items[*octave], call, bucket);
 	return;
 fail:
 	sums->calls.error = -ENOMEM;
@@ -101,7 +101,7 @@ static void count_ended(void *context, struct seam_calls *calls,
 	const struct seam_ended_call *call = ended->items;
 	const struct seam_ended_call *end = call + ended->n;
 	struct seam_sums *sums = context;
-	struct seam_octave *octaves = sums->octaves.items;
+	struct seam_octave *octaves = sums->account.octaves.items;
 	struct seam_sums_row *rows = sums->rows.items;
 	const uint32_t *row_of;
 
@@ -109,7 +109,7 @@ static void count_ended(void *context, struct seam_calls *calls,
 		calls->error = -ENOMEM;
 		return;
 	}
-	sums->n_in_runs += ended->n;
+	sums->account.n_in_runs += ended->n;
 	row_of = sums->row_of;
 	for (; call < end; call++) {
 		unsigned int bucket = seam_histogram_bucket(call->ns);
@@ -121,7 +121,7 @@ static void count_ended(void *context, struct seam_calls *calls,
 			count(&rows[row], &octaves[octave], call, bucket);
 		} else {
 			count_one(sums, call);
-			octaves = sums->octaves.items;
+			octaves = sums->account.octaves.items;
 			rows = sums->rows.items;
 		}
 	}
@@ -152,7 +152,7 @@ static void add_edge(struct seam_sums *sums,
 {
 	uint64_t hash = seam_hash_u64((uint64_t)added->caller << 32 |
 				      added->callee);
-	struct seam_account_edge *edges = sums->edges.items;
+	struct seam_account_edge *edges = sums->account.edges.items;
 	uint32_t id = SEAM_INDEX_FIND(&sums->edge_index, hash, i,
 				      edges[i].caller == added->caller &&
 				      edges[i].callee == added->callee);
@@ -160,8 +160,9 @@ static void add_edge(struct seam_sums *sums,
 	if (id != SEAM_NONE) {
 		edges[id].count += added->count;
 		edges[id].sum_ns += added->sum_ns;
-	} else if (SEAM_INDEX_APPEND(&sums->edge_index, hash, &sums->edges,
-				     *added) == SEAM_NONE) {
+	} else if (SEAM_INDEX_APPEND(&sums->edge_index, hash,
+				     &sums->account.edges, *added) ==
+		   SEAM_NONE) {
 		sums->calls.error = -ENOMEM;
 	}
 }
@@ -180,11 +181,11 @@ void seam_sums_cut_slowest(struct seam_sums *sums)
 {
 	size_t most = sums->options->n_slowest;
 
-	SEAM_ARRAY_SORT(&sums->slowest, by_length);
-	if (sums->slowest.n < most || most == 0)
+	SEAM_ARRAY_SORT(&sums->account.slowest, by_length);
+	if (sums->account.slowest.n < most || most == 0)
 		return;
-	sums->slowest.n = most;
-	sums->least = sums->slowest.items[most - 1];
+	sums->account.slowest.n = most;
+	sums->least = sums->account.slowest.items[most - 1];
 }
 
 static void keep_slowest(struct seam_sums *sums,
@@ -196,9 +197,9 @@ static void keep_slowest(struct seam_sums *sums,
 	    (options->wanted &&
 	     !options->wanted(options->context, call->function)))
 		return;
-	if (!SEAM_ARRAY_ADD(&sums->slowest, *call))
+	if (!SEAM_ARRAY_ADD(&sums->account.slowest, *call))
 		sums->calls.error = -ENOMEM;
-	else if (sums->slowest.n == 2 * options->n_slowest)
+	else if (sums->account.slowest.n == 2 * options->n_slowest)
 		seam_sums_cut_slowest(sums);
 }
 
@@ -290,7 +291,7 @@ static void feed(struct seam_sums *sums, struct seam_trace_reader *reader,
 		seam_stream_feed(calls, reader, batch, &plain_inner_sink, sums);
 	else
 		seam_stream_feed(calls, reader, batch, &plain_sink, sums);
-	seam_xray_problems_merge(&sums->problems, &reader->problems);
+	seam_xray_problems_merge(&sums->account.problems, &reader->problems);
 }
 
 void seam_sums_count(struct seam_sums *sums, const struct seam_trace *trace,
@@ -457,7 +458,7 @@ static int add_sums_row(struct seam_sums *sums,
 		if (!row->octave[o] && add_octave(sums, &row->octave[o]))
 			return -ENOMEM;
 		for (size_t i = 0; i < SEAM_HISTOGRAM_STEPS; i++)
-			sums->octaves.items[row->octave[o]].n[i] +=
+			sums->account.octaves.items[row->octave[o]].n[i] +=
 				octaves[from->octave[o]].n[i];
 	}
 	return 0;
@@ -469,16 +470,17 @@ int seam_sums_add(struct seam_sums *sums, const struct seam_sums *from)
 
 	for (size_t i = 1; i < from->rows.n && !*error; i++)
 		if (add_sums_row(sums, &from->rows.items[i],
-				 from->octaves.items) && !*error)
+				 from->account.octaves.items) && !*error)
 			*error = -ENOMEM;
-	for (size_t i = 0; i < from->edges.n && !*error; i++)
-		add_edge(sums, &from->edges.items[i]);
-	for (size_t i = 0; i < from->slowest.n && !*error; i++)
-		keep_slowest(sums, &from->slowest.items[i]);
+	for (size_t i = 0; i < from->account.edges.n && !*error; i++)
+		add_edge(sums, &from->account.edges.items[i]);
+	for (size_t i = 0; i < from->account.slowest.n && !*error; i++)
+		keep_slowest(sums, &from->account.slowest.items[i]);
 	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
 		sums->calls.repairs[i] += from->calls.repairs[i];
-	sums->n_in_runs += from->n_in_runs;
-	seam_xray_problems_merge(&sums->problems, &from->problems);
+	sums->account.n_in_runs += from->account.n_in_runs;
+	seam_xray_problems_merge(&sums->account.problems,
+				 &from->account.problems);
 	return *error;
 }
 
@@ -501,9 +503,7 @@ void seam_sums_free(struct seam_sums *sums)
 	seam_index_fini(&sums->edge_index);
 	free(sums->rows.items);
 	free(sums->row_of);
-	free(sums->octaves.items);
-	free(sums->edges.items);
-	free(sums->slowest.items);
+	seam_account_fini(&sums->account);
 	free(sums->exits.items);
 	free(sums->closed.items);
 	free(sums);

@@ -42,17 +42,16 @@ struct seam_sums {
 	SEAM_ARRAY(struct seam_sums_row) rows;
 	uint32_t *row_of;		/* by slot; 0: none yet */
 	size_t n_slots;			/* that row_of has room for */
-	struct seam_octaves octaves;
-	struct seam_account_edges edges;
-	uint64_t n_in_runs;
+	/*
+	 * Its octaves, edges, problems, and slowest calls, with up to as many
+	 * that are faster; in any order.
+	 */
+	struct seam_account account;
 	struct seam_index edge_index;
-	/* the slowest, and up to as many that are faster */
-	struct seam_account_calls slowest;
-	struct seam_account_call least;	/* faster calls are none of these */
+	struct seam_account_call least;	/* faster calls are not the slowest */
 	const struct seam_account_options *options;
 	uint32_t stream;
 	struct seam_time_range range;
-	struct seam_xray_problems problems;
 	/* of a part that is not its stream's first */
 	SEAM_ARRAY(struct seam_outer_exit) exits;	/* innermost first */
 	SEAM_ARRAY(uint32_t) closed;	/* functions assumed not to be open

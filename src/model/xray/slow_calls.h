@@ -39,7 +39,7 @@ struct seam_slow_call {
 	uint64_t n_events;		/* with those over the limit */
 	bool found;
 	uint32_t node;			/* the pass is in; SEAM_NONE: outside */
-	uint32_t n_hidden;		/* open calls below it, not in the tree */
+	uint32_t n_hidden;		/* open below it, not in the tree */
 };
 
 /* Zeroed is valid and empty. */
@@ -52,8 +52,8 @@ struct seam_slow_calls {
 /*
  * The trees have at most @max_nodes in all, beside the calls themselves: calls
  * that would exceed that are counted as left out, and their time is in no self
- * time.  0 or -ENOMEM; @trace must outlive @slow, which borrows its events' data.
- * Cost: a pass over each thread that has one of the calls.
+ * time.  0 or -ENOMEM; @trace must outlive @slow, which borrows the data of its
+ * events.  Cost: a pass over each thread that has one of the calls.
  */
 int seam_slow_calls_find(struct seam_slow_calls *slow,
 			 const struct seam_trace *trace,

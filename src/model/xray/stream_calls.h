@@ -66,9 +66,9 @@ void seam_stream_begin(struct seam_calls *calls,
 void seam_stream_end(struct seam_calls *calls, bool follows);
 
 /*
- * All events of @reader; calls stay open.  Inline, so that a constant sink is called directly;
- * @batch is scratch space.  A sink that fails sets calls->error, which ends
- * the stream.
+ * All events of @reader; calls stay open.  Inline, so that a constant sink is
+ * called directly; @batch is scratch space.  A sink that fails sets
+ * calls->error, which ends the stream.
  */
 static inline __attribute__((always_inline)) void
 seam_stream_feed(struct seam_calls *calls, struct seam_trace_reader *reader,

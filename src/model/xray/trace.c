@@ -22,7 +22,9 @@
 static const struct seam_xray_section *
 section_of(const struct seam_trace *trace, const struct seam_trace_block *b)
 {
-	return &trace->logs.items[b->log].index.sections.items[b->block->section];
+	const struct seam_xray_index *index = &trace->logs.items[b->log].index;
+
+	return &index->sections.items[b->block->section];
 }
 
 static int by_owner(const struct seam_trace_block *x,
@@ -52,7 +54,8 @@ static int in_streams(const void *a, const void *b)
 static int collect_blocks(struct seam_trace *trace)
 {
 	for (size_t l = 0; l < trace->logs.n; l++) {
-		const struct seam_xray_index *index = &trace->logs.items[l].index;
+		const struct seam_xray_index *index =
+			&trace->logs.items[l].index;
 
 		for (size_t i = 0; i < index->blocks.n; i++)
 			if (!index->blocks.items[i].is_empty &&

@@ -63,9 +63,9 @@ struct seam_trace {
 };
 
 /*
- * Open and index the logs at @paths, files and bundles.  0, also where parts could not be read
- * (seam_trace_problems()); or a negative errno with the path in @err, and the
- * trace is empty.
+ * Open and index the logs at @paths, files and bundles.  0, also where parts
+ * could not be read (seam_trace_problems()); or a negative errno with the path
+ * in @err, and the trace is empty.
  */
 int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 		    size_t n_paths, struct seam_err *err);

@@ -95,7 +95,8 @@ static bool open_block(struct seam_trace_reader *reader)
 	b = &reader->trace->blocks.items[stream->first_block +
 					 reader->next_block++];
 	seam_xray_block_open(&reader->block,
-			     &reader->trace->logs.items[b->log].index, b->block);
+			     &reader->trace->logs.items[b->log].index,
+			     b->block);
 	if (reader->takes_runs)
 		seam_xray_short_batches(&reader->block.fdr);
 	reader->n_shadow = b->n_shadow;
