@@ -196,13 +196,19 @@ static void exceptions(void)
 	timer_delete(timer);
 }
 
-/* The child has no timer; it walks with what it has inherited. */
+/*
+ * The child has no timer; it walks with what it has inherited, and loads a
+ * library: no lock of the loader may have been held by the owner's thread.
+ */
 static int walk_in_child(void)
 {
 	uint64_t n_roots = atomic_load(&n_ends[SEAM_UNWIND_ROOT]);
 
+	alarm(20);
 	send_signal(SIGPROF);
 	deep(10, spin);
+	if (!dlopen(library_path, RTLD_NOW))
+		return 3;
 	if (seam_self_refresh() < 0)
 		return 1;
 	send_signal(SIGPROF);

@@ -244,8 +244,9 @@ static void *walk_in_thread(void *is_known)
 {
 	static uint8_t alternate[256 << 10];
 	stack_t other = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+	stack_t before;
 
-	sigaltstack(&other, NULL);
+	sigaltstack(&other, &before);	/* a sanitizer has one of its own */
 	if (is_known && seam_self_thread_begin() < 0)
 		exit(2);
 	for (int flags = 0; flags <= SA_ONSTACK; flags += SA_ONSTACK) {
@@ -255,6 +256,7 @@ static void *walk_in_thread(void *is_known)
 		sigaction(SIGUSR1, &action, NULL);
 		deep(20);
 	}
+	sigaltstack(&before, NULL);
 	return NULL;
 }
 

@@ -15,9 +15,12 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "unwind/in_process/self_fork.h"
 
 #include "self_stacks.h"
 
@@ -234,6 +237,58 @@ static void a_child_is_free_of_its_parents_threads(void **state)
 	assert_true(is_quiet());
 }
 
+static int hold_lock(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const struct timespec hold = { 0, 50 * 1000 * 1000 };
+
+	(void)info;
+	(void)size;
+	(void)context;
+	atomic_store(&is_in_walk, true);
+	nanosleep(&hold, NULL);
+	return 1;
+}
+
+static void *be_in_loader(void *unused)
+{
+	(void)unused;
+	seam_self_loader_enter();
+	dl_iterate_phdr(hold_lock, NULL);
+	seam_self_loader_leave();
+	return NULL;
+}
+
+/* The child would wait for it in its first dlopen(), for ever. */
+static void a_fork_does_not_copy_a_lock_of_the_loader(void **state)
+{
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	(void)state;
+	atomic_store(&is_in_walk, false);
+	assert_int_equal(pthread_create(&thread, NULL, be_in_loader, NULL), 0);
+	while (!atomic_load(&is_in_walk))
+		sched_yield();
+	child = fork();
+	if (child == 0) {
+		alarm(5);
+		_exit(!dlopen(library_path, RTLD_NOW) ||
+		      seam_self_refresh() != 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	pthread_join(thread, NULL);
+	/* a fork in the owner's own thread waits for nothing */
+	seam_self_loader_enter();
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	seam_self_loader_leave();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void more_threads_than_slots_have_their_program_counter(void **state)
 {
 	struct seam_self_process *process = atomic_load(&seam_self_process);
@@ -352,6 +407,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_walk_that_was_left_ends_with_the_next),
 		cmocka_unit_test(a_thread_that_died_in_a_walk_holds_nothing),
 		cmocka_unit_test(a_child_is_free_of_its_parents_threads),
+		cmocka_unit_test(a_fork_does_not_copy_a_lock_of_the_loader),
 		cmocka_unit_test(
 			more_threads_than_slots_have_their_program_counter),
 		cmocka_unit_test(nothing_in_use_is_removed),

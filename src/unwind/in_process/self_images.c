@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "unwind/in_process/self_fork.h"
 #include "unwind/in_process/self_readers.h"
 #include "unwind/in_process/self_scan.h"
 #include "unwind/in_process/self_table.h"
@@ -243,8 +244,11 @@ static int replace(const struct seam_self_images *current)
 
 int seam_self_init(void)
 {
+	static _Atomic bool is_prepared;
 	int r = seam_self_readers_init();
 
+	if (r == 0 && !atomic_exchange(&is_prepared, true))
+		r = seam_self_fork_init();
 	if (r == 0)
 		r = seam_self_refresh();
 	return r < 0 ? r : 0;

@@ -49,7 +49,8 @@ int seam_self_init(void);
 /*
  * 1 where images were loaded or unloaded since, and handlers use the new ones
  * from now on; 0 where none were.  -ENOMEM; -EBUSY when another thread is in
- * here, or too many replaced objects are still held by handlers.
+ * here, libraries are unloaded all the time, or too many replaced objects are
+ * still held by handlers.
  *
  * Cost: without a change a call of dl_iterate_phdr() that ends at its first
  * image, about 0.1 us; per new image as seam_unwind_table_build().

@@ -3,16 +3,20 @@
 #include "unwind/in_process/self_scan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "unwind/in_process/self_fork.h"
 #include "unwind/in_process/self_memory.h"
+
+/* Where images are unloaded all the time. */
+enum { MAX_ATTEMPTS = 5 };
 
 struct scanning {
 	struct seam_self_scan *scan;
 	const struct seam_self_images *current;
-	bool is_started;
-	int error;
 };
 
 static void *map(size_t size)
@@ -23,7 +27,7 @@ static void *map(size_t size)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* Room for @size more bytes of copies: pages, because the heap may be locked. */
+/* Room for @size more bytes of copies. */
 static bool reserve(struct seam_self_scan *scan, size_t size)
 {
 	size_t room = scan->room ? scan->room : 1 << 20;
@@ -42,90 +46,7 @@ static bool reserve(struct seam_self_scan *scan, size_t size)
 	return true;
 }
 
-/* The bytes from @addr on to the end of the segment that has it, or 0. */
-static size_t left_in_segment(const struct dl_phdr_info *info, uint64_t addr)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_LOAD && p->p_flags & PF_R &&
-		    addr - p->p_vaddr < p->p_filesz)
-			return p->p_vaddr + p->p_filesz - addr;
-	}
-	return 0;
-}
-
-/*
- * Copy what is mapped of @size bytes.  The number.  A sandbox may refuse the
- * system call; the segment is mapped as long as the loader's lock is held.
- */
-static size_t copy(struct seam_self_scan *scan, uint64_t addr, size_t size)
-{
-	uint8_t *to = scan->copies + scan->n_copied;
-	size_t n = seam_self_read(addr, to, size);
-
-	if (n == 0 && (errno == ENOSYS || errno == EPERM)) {
-		memcpy(to, (const void *)(uintptr_t)addr, size);
-		n = size;
-	}
-	scan->n_copied += n;
-	return n;
-}
-
-/*
- * .eh_frame_hdr, and from .eh_frame on, whose size is not known here, up to
- * the end of its segment.  Bytes that are not mapped are left out.
- */
-static void copy_frame(struct scanning *s, const struct dl_phdr_info *info,
-		       const ElfW(Phdr) *header, struct seam_self_found *found)
-{
-	struct seam_eh_frame frame = { .address_bytes = 8 };
-	size_t size = left_in_segment(info, header->p_vaddr);
-
-	if (size > header->p_memsz)
-		size = header->p_memsz;
-	if (size == 0 || size > SEAM_SELF_MAX_FRAME)
-		return;
-	if (!reserve(s->scan, size)) {
-		s->error = -ENOMEM;
-		return;
-	}
-	found->copy = s->scan->n_copied;
-	found->header_addr = header->p_vaddr;
-	found->header_bytes = copy(s->scan, info->dlpi_addr + header->p_vaddr,
-				   size);
-	frame.header = (struct seam_bytes) { s->scan->copies + found->copy,
-					     found->header_bytes };
-	frame.header_addr = found->header_addr;
-	if (!seam_eh_frame_addr(&frame, &found->frame_addr))
-		return;
-	size = left_in_segment(info, found->frame_addr);
-	if (size == 0 || size > SEAM_SELF_MAX_FRAME)
-		return;
-	if (!reserve(s->scan, size)) {
-		s->error = -ENOMEM;
-		return;
-	}
-	found->frame_bytes = copy(s->scan, info->dlpi_addr + found->frame_addr,
-				  size);
-}
-
-/* The entry point, from the ELF header where that is loaded. */
-static uint64_t entry_of(const struct dl_phdr_info *info)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		ElfW(Ehdr) header;
-
-		if (p->p_type == PT_LOAD && p->p_offset == 0 &&
-		    seam_self_read(info->dlpi_addr + p->p_vaddr, &header,
-				   sizeof(header)) == sizeof(header) &&
-		    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0)
-			return header.e_entry ? info->dlpi_addr +
-						header.e_entry : 0;
-	}
-	return 0;
-}
+/* --- what the loader has, under its lock --- */
 
 /* The same image of the last time: right where none was unloaded since. */
 static const struct seam_self_image *
@@ -142,48 +63,46 @@ find_same(const struct scanning *s, const struct seam_self_found *found)
 	return NULL;
 }
 
-static void add_image(struct scanning *s, const struct dl_phdr_info *info)
+static void add_segment(struct seam_self_found *found, const ElfW(Phdr) *p)
 {
-	const ElfW(Phdr) *header = NULL;
-	struct seam_self_found found = {
-		.start = UINT64_MAX, .bias = info->dlpi_addr };
+	uint64_t start = found->bias + p->p_vaddr;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uint64_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_GNU_EH_FRAME)
-			header = p;
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
-			continue;
-		if (start < found.start)
-			found.start = start;
-		if (start + p->p_memsz > found.end)
-			found.end = start + p->p_memsz;
+	if (p->p_flags & PF_X) {
+		if (start < found->start)
+			found->start = start;
+		if (start + p->p_memsz > found->end)
+			found->end = start + p->p_memsz;
 	}
-	if (found.start >= found.end || s->scan->n == SEAM_SELF_MAX_IMAGES)
-		return;
-	found.same = find_same(s, &found);
-	if (!found.same) {
-		found.entry = entry_of(info);
-		if (header)
-			copy_frame(s, info, header, &found);
-	}
-	s->scan->found[s->scan->n++] = found;
+	if (p->p_flags & PF_R && found->n_readable < SEAM_SELF_MAX_SEGMENTS)
+		found->readable[found->n_readable++] =
+			(struct seam_self_segment) {
+				p->p_vaddr, p->p_filesz, p->p_offset };
 }
 
-static int on_image(struct dl_phdr_info *info, size_t size, void *context)
+static int add_image(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct scanning *s = context;
+	struct seam_self_found *found = &s->scan->found[s->scan->n];
 
-	(void)size;
-	if (!s->is_started) {
-		s->scan->n_adds = info->dlpi_adds;
-		s->scan->n_subs = info->dlpi_subs;
+	(void)size;	/* glibc since 2.4 and musl have both counts */
+	s->scan->n_adds = info->dlpi_adds;
+	s->scan->n_subs = info->dlpi_subs;
+	*found = (struct seam_self_found) {
+		.start = UINT64_MAX, .bias = info->dlpi_addr };
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD)
+			add_segment(found, p);
+		if (p->p_type == PT_GNU_EH_FRAME) {
+			found->header_addr = p->p_vaddr;
+			found->header_bytes = p->p_memsz;
+		}
 	}
-	s->is_started = true;
-	add_image(s, info);
-	return s->error;
+	if (found->start >= found->end)
+		return 0;
+	found->same = find_same(s, found);
+	return ++s->scan->n == SEAM_SELF_MAX_IMAGES;
 }
 
 /* Whether the loader's counts are those of @context; ends at one image. */
@@ -192,9 +111,29 @@ static int compare_counts(struct dl_phdr_info *info, size_t size,
 {
 	const struct seam_self_images *current = context;
 
-	(void)size;	/* glibc since 2.4 and musl have both counts */
+	(void)size;
 	return info->dlpi_adds == current->n_adds &&
 	       info->dlpi_subs == current->n_subs ? 1 : -1;
+}
+
+static int compare_unloaded(struct dl_phdr_info *info, size_t size,
+			    void *context)
+{
+	const struct seam_self_scan *scan = context;
+
+	(void)size;
+	return info->dlpi_subs == scan->n_subs ? 1 : -1;
+}
+
+static int call_loader(int (*on_image)(struct dl_phdr_info *, size_t, void *),
+		       void *context)
+{
+	int r;
+
+	seam_self_loader_enter();
+	r = dl_iterate_phdr(on_image, context);
+	seam_self_loader_leave();
+	return r;
 }
 
 bool seam_self_scan_differs(const struct seam_self_images *current)
@@ -204,7 +143,123 @@ bool seam_self_scan_differs(const struct seam_self_images *current)
 		void *out;	/* the callback only reads it */
 	} context = { current };
 
-	return !current || dl_iterate_phdr(compare_counts, context.out) < 0;
+	return !current || call_loader(compare_counts, context.out) < 0;
+}
+
+/* --- copies, without the lock --- */
+
+/* Where a sandbox refuses the system call that copies. */
+static size_t read_file(uint64_t addr, void *to, size_t size)
+{
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : pread(fd, to, size, (off_t)addr);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static size_t read_any(uint64_t addr, void *to, size_t size)
+{
+	size_t n = seam_self_read(addr, to, size);
+
+	return n == 0 && (errno == ENOSYS || errno == EPERM) ?
+	       read_file(addr, to, size) : n;
+}
+
+/* The bytes from @addr on to the end of the segment that has it, or 0. */
+static size_t left_in_segment(const struct seam_self_found *found,
+			      uint64_t addr)
+{
+	for (size_t i = 0; i < found->n_readable; i++) {
+		const struct seam_self_segment *s = &found->readable[i];
+
+		if (addr - s->addr < s->bytes)
+			return s->addr + s->bytes - addr;
+	}
+	return 0;
+}
+
+/* Copy what is mapped of [@addr, @addr + @size).  The number, or -ENOMEM. */
+static ssize_t copy(struct seam_self_scan *scan,
+		    const struct seam_self_found *found, uint64_t addr,
+		    size_t size)
+{
+	size_t n;
+
+	if (size == 0 || size > SEAM_SELF_MAX_FRAME)
+		return 0;
+	if (!reserve(scan, size))
+		return -ENOMEM;
+	n = read_any(found->bias + addr, scan->copies + scan->n_copied, size);
+	scan->n_copied += n;
+	return (ssize_t)n;
+}
+
+/*
+ * .eh_frame_hdr, and from .eh_frame on, whose size is not known here, up to
+ * the end of its segment.
+ */
+static int copy_frame(struct seam_self_scan *scan,
+		      struct seam_self_found *found)
+{
+	struct seam_eh_frame frame = { .address_bytes = 8 };
+	size_t size = left_in_segment(found, found->header_addr);
+	ssize_t n;
+
+	if (size > found->header_bytes)
+		size = found->header_bytes;
+	found->header_bytes = 0;
+	found->copy = scan->n_copied;
+	n = copy(scan, found, found->header_addr, size);
+	if (n <= 0)
+		return (int)n;
+	found->header_bytes = (size_t)n;
+	frame.header = (struct seam_bytes) { scan->copies + found->copy,
+					     found->header_bytes };
+	frame.header_addr = found->header_addr;
+	if (!seam_eh_frame_addr(&frame, &found->frame_addr))
+		return 0;
+	n = copy(scan, found, found->frame_addr,
+		 left_in_segment(found, found->frame_addr));
+	if (n < 0)
+		return (int)n;
+	found->frame_bytes = (size_t)n;
+	return 0;
+}
+
+/* The entry point, from the ELF header where that is loaded. */
+static uint64_t entry_of(const struct seam_self_found *found)
+{
+	for (size_t i = 0; i < found->n_readable; i++) {
+		const struct seam_self_segment *s = &found->readable[i];
+		ElfW(Ehdr) header;
+
+		if (s->offset == 0 &&
+		    read_any(found->bias + s->addr, &header,
+			     sizeof(header)) == sizeof(header) &&
+		    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0)
+			return header.e_entry ?
+			       found->bias + header.e_entry : 0;
+	}
+	return 0;
+}
+
+static int copy_all(struct seam_self_scan *scan)
+{
+	for (size_t i = 0; i < scan->n; i++) {
+		struct seam_self_found *found = &scan->found[i];
+		int r = 0;
+
+		if (found->same)
+			continue;
+		found->entry = entry_of(found);
+		if (found->header_addr)
+			r = copy_frame(scan, found);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int seam_self_scan(struct seam_self_scan *scan,
@@ -216,8 +271,17 @@ int seam_self_scan(struct seam_self_scan *scan,
 		SEAM_SELF_MAX_IMAGES * sizeof(*scan->found)) };
 	if (!scan->found)
 		return -ENOMEM;
-	dl_iterate_phdr(on_image, &s);
-	return s.error;
+	for (int i = 0; i < MAX_ATTEMPTS; i++) {
+		int r;
+
+		scan->n = scan->n_copied = 0;
+		call_loader(add_image, &s);
+		r = copy_all(scan);
+		/* what was copied is what was listed, if none was unloaded */
+		if (r < 0 || call_loader(compare_unloaded, scan) > 0)
+			return r;
+	}
+	return -EBUSY;
 }
 
 struct seam_eh_frame

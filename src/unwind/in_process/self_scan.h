@@ -3,9 +3,9 @@
  * self_scan.h - which images the dynamic loader has mapped
  *
  * dl_iterate_phdr() lists them under the loader's lock, which a dlopen() of
- * the program waits for: while it is held, the call frame information of new
- * images is copied, and nothing is compiled or taken from the program's heap.
- * The copy needs no image to stay loaded afterwards.
+ * the program waits for, and a fork must not copy (self_fork.h).  So only the
+ * list is made under it; call frame information is copied afterwards, by reads
+ * that do not fault, and the copies are used if nothing was unloaded meanwhile.
  *
  * Images of other link-map namespaces (dlmopen) are not listed.
  *
@@ -19,7 +19,13 @@
 
 enum {
 	SEAM_SELF_MAX_IMAGES = 4096,
+	SEAM_SELF_MAX_SEGMENTS = 8,
 	SEAM_SELF_MAX_FRAME = 256 << 20,	/* bytes of .eh_frame */
+};
+
+/* Addresses and sizes in the file. */
+struct seam_self_segment {
+	uint64_t addr, bytes, offset;
 };
 
 struct seam_self_found {
@@ -28,6 +34,8 @@ struct seam_self_found {
 	uint64_t entry;			/* as loaded; 0: not known */
 	/* Of the set of images that is current; NULL: the image is new. */
 	const struct seam_self_image *same;
+	struct seam_self_segment readable[SEAM_SELF_MAX_SEGMENTS];
+	size_t n_readable;
 	/* Addresses and sizes in the file; what was copied is at .copy. */
 	uint64_t header_addr, frame_addr;
 	size_t header_bytes, frame_bytes;
@@ -46,7 +54,7 @@ struct seam_self_scan {
 /* Whether an image was loaded or unloaded since @current, or it is NULL. */
 bool seam_self_scan_differs(const struct seam_self_images *current);
 
-/* List the images.  @current: those of the last time, or NULL.  0, -ENOMEM. */
+/* List the images.  @current: those of the last time, or NULL.  0; -ENOMEM; -EBUSY. */
 int seam_self_scan(struct seam_self_scan *scan,
 		   const struct seam_self_images *current);
 
