@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include <link.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,6 +69,7 @@ static void word(uint64_t v)
 
 /* What a sample has; its chain is "kernel K, user U". */
 struct made_sample {
+	uint16_t misc;			/* more bits of its header */
 	uint64_t abi, pc, sp, bp;
 	const uint64_t *stack;		/* n_stack words are used */
 	size_t n_stack;
@@ -78,7 +81,8 @@ struct made_sample {
 static const void *make(const struct made_sample *s)
 {
 	struct seam_perf_header header = {
-		.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER,
+		.type = PERF_RECORD_SAMPLE,
+		.misc = PERF_RECORD_MISC_USER | s->misc,
 	};
 
 	n_words = 1;
@@ -127,7 +131,8 @@ static size_t read_out(size_t pos, struct seam_perf_sample *out)
 	assert_true(pos + sizeof(header) <= stacks.out.n);
 	memcpy(&header, stacks.out.items + pos, sizeof(header));
 	assert_int_equal(header.type, PERF_RECORD_SAMPLE);
-	assert_int_equal(header.misc, PERF_RECORD_MISC_USER);
+	assert_int_equal(header.misc & PERF_RECORD_MISC_CPUMODE_MASK,
+			 PERF_RECORD_MISC_USER);
 	file.sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER |
 					PERF_SAMPLE_STACK_USER);
 	assert_int_equal(seam_perf_sample_read(&file, SEAM_NATIVE,
@@ -270,6 +275,49 @@ static void a_process_without_mappings_has_one_frame(void **state)
 	seam_live_stacks_sample(&stacks, 0, make(&jit));
 	expect_chain(user, 1);
 	assert_int_equal(counts.n_ended[SEAM_STACK_NO_MAPPING], 1);
+}
+
+/* The address of a ret in the vdso, which is mapped from @base to @end. */
+static uint64_t find_ret(uint64_t base, uint64_t *end)
+{
+	const ElfW(Ehdr) *header = (const void *)(uintptr_t)base;
+	const ElfW(Phdr) *segments =
+		(const void *)(uintptr_t)(base + header->e_phoff);
+	const uint8_t *found = NULL;
+
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		if (segments[i].p_type != PT_LOAD)
+			continue;
+		*end = base + segments[i].p_offset + segments[i].p_filesz;
+		found = memchr((const uint8_t *)header + 0x400, 0xc3,
+			       segments[i].p_filesz - 0x400);
+	}
+	assert_non_null(found);
+	return (uint64_t)(uintptr_t)found;
+}
+
+/* Its registers are the caller's, and where it returned to is lost. */
+static void after_the_ret_of_a_precise_event_no_caller_is_known(void **state)
+{
+	uint64_t base = getauxval(AT_SYSINFO_EHDR), end = 0, words[64];
+	struct made_sample sample = {
+		.abi = 2, .pc = find_ret(base, &end), .sp = STACK,
+		.bp = STACK, .stack = words, .n_stack = 64, .has_dump = true,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 64; i++)
+		words[i] = JIT + 0x200;
+	map(base, end, "[vdso]", 0);
+	map(JIT, JIT_END, "//anon", 0);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	assert_int_equal(counts.n_ended[SEAM_STACK_LOST_REGISTER], 0);
+	sample.misc = PERF_RECORD_MISC_EXACT_IP;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	expect_chain(&sample.pc, 1);
+	assert_int_equal(counts.n_ended[SEAM_STACK_LOST_REGISTER], 1);
 }
 
 static void other_records_stay_in_their_place(void **state)
@@ -440,6 +488,7 @@ int main(void)
 		T(a_chain_that_the_kernel_cut_is_no_complete_stack),
 		T(what_is_no_code_ends_the_kernels_chain),
 		T(a_process_without_mappings_has_one_frame),
+		T(after_the_ret_of_a_precise_event_no_caller_is_known),
 		T(other_records_stay_in_their_place),
 		T(damaged_samples_are_counted_and_left_out),
 		T(a_sample_waits_for_its_file_with_the_mappings_it_had),

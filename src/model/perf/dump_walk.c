@@ -186,17 +186,9 @@ static void enter(struct seam_dump_walk *w, uint32_t sample, int32_t pid)
 	seam_code_space_enter(&w->space, w->at.space, pid, s->time_ns[sample]);
 }
 
-/* In the kernel, the user registers are those of its entry. */
-static bool is_precise(uint16_t misc)
-{
-	return misc & PERF_RECORD_MISC_EXACT_IP &&
-	       (misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-		       PERF_RECORD_MISC_USER;
-}
-
 static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		 const struct seam_perf_sample *sample,
-		 struct seam_unwind_registers *regs,
+		 const struct seam_unwind_registers *regs,
 		 struct seam_unwind_stack *stack)
 {
 	const struct seam_unwind_space space =
@@ -206,21 +198,16 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		.stack_addr = regs->value[SEAM_X86_64_RSP],
 		.stack_bytes = sample->user_stack.size,
 	};
-	bool is_known = !is_precise(job->misc) ||
-			seam_unwind_precise(&space, &memory, regs);
 
 	*stack = (struct seam_unwind_stack) {
-		.frames = w->frames,
-		.max = is_known ? SEAM_DUMP_MAX_FRAMES : 1,
+		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
 	};
-	seam_unwind_walk(&space, &memory, regs, stack);
-	if (!is_known && stack->end == SEAM_UNWIND_TOO_DEEP)
-		stack->end = SEAM_UNWIND_UNKNOWN_REGISTER;
+	seam_unwind_walk_sample(&space, &memory, regs, job->misc, stack);
 }
 
 static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		       const struct seam_perf_sample *sample,
-		       struct seam_unwind_registers *regs)
+		       const struct seam_unwind_registers *regs)
 {
 	struct recorded c = recorded_chain(w->dumps, job->sample);
 	struct seam_unwind_stack stack;

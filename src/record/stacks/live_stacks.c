@@ -4,6 +4,7 @@
 
 #include "unwind/walk/count.h"
 #include "unwind/walk/kernel_chain.h"
+#include "unwind/walk/precise.h"
 #include "wire/perf/perf_registers.h"
 
 #include <errno.h>
@@ -207,7 +208,8 @@ static void complete(struct view *v, const struct seam_perf_sample *sample,
 }
 
 /* The kernel limits a walk to what it copied; false: a file is not read yet. */
-static bool walk(struct view *v, const struct seam_perf_sample *sample,
+static bool walk(struct view *v, uint16_t misc,
+		 const struct seam_perf_sample *sample,
 		 const struct seam_unwind_registers *regs,
 		 struct seam_unwind_stack *stack)
 {
@@ -223,7 +225,7 @@ static bool walk(struct view *v, const struct seam_perf_sample *sample,
 	*stack = (struct seam_unwind_stack) {
 		.frames = v->stacks->frames, .max = SEAM_LIVE_MAX_FRAMES,
 	};
-	seam_unwind_walk(&space, &memory, regs, stack);
+	seam_unwind_walk_sample(&space, &memory, regs, misc, stack);
 	return !v->is_pending || v->is_last_try;
 }
 
@@ -332,7 +334,8 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 	struct seam_unwind_stack stack;
 
 	if (has_stack(v->stacks, sample, &regs)) {
-		if (!walk(v, sample, &regs, &stack))
+		if (!walk(v, seam_perf_record_at(record).misc, sample, &regs,
+			  &stack))
 			return false;
 		complete(v, sample, &chain,
 			 v->stacks->attrs[event].sample_stack_user, &stack);

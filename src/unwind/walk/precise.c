@@ -2,6 +2,8 @@
 /* precise.c - after calls and returns; the contract is in precise.h */
 #include "unwind/walk/precise.h"
 
+#include <linux/perf_event.h>
+
 /* A prefix may be before the longest call. */
 enum { MIN_CALL_BYTES = 2, MAX_CALL_BYTES = SEAM_UNWIND_CALL_BYTES + 1 };
 
@@ -39,4 +41,28 @@ bool seam_unwind_precise(const struct seam_unwind_space *space,
 		return true;
 	}
 	return !is_return(space, pc);
+}
+
+/* In the kernel, the user registers are those of its entry. */
+static bool is_precise(uint16_t misc)
+{
+	return misc & PERF_RECORD_MISC_EXACT_IP &&
+	       (misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+		       PERF_RECORD_MISC_USER;
+}
+
+void seam_unwind_walk_sample(const struct seam_unwind_space *space,
+			     const struct seam_unwind_memory *memory,
+			     const struct seam_unwind_registers *start,
+			     uint16_t misc, struct seam_unwind_stack *stack)
+{
+	struct seam_unwind_registers regs = *start;
+	size_t max = stack->max;
+
+	if (is_precise(misc) && !seam_unwind_precise(space, memory, &regs))
+		stack->max = 1;
+	seam_unwind_walk(space, memory, &regs, stack);
+	if (stack->max < max && stack->end == SEAM_UNWIND_TOO_DEEP)
+		stack->end = SEAM_UNWIND_UNKNOWN_REGISTER;
+	stack->max = max;
 }

@@ -25,4 +25,14 @@ bool seam_unwind_precise(const struct seam_unwind_space *space,
 			 const struct seam_unwind_memory *memory,
 			 struct seam_unwind_registers *regs);
 
+/*
+ * As seam_unwind_walk(), for a sample with bits @misc in its header: of a
+ * precise one in user mode, @regs are made to agree first.  After a return the
+ * stack is one frame, and ends with SEAM_UNWIND_UNKNOWN_REGISTER.
+ */
+void seam_unwind_walk_sample(const struct seam_unwind_space *space,
+			     const struct seam_unwind_memory *memory,
+			     const struct seam_unwind_registers *regs,
+			     uint16_t misc, struct seam_unwind_stack *stack);
+
 #endif /* SEAM_UNWIND_PRECISE_H */
