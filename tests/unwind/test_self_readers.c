@@ -311,18 +311,46 @@ static void more_threads_than_slots_have_their_program_counter(void **state)
 	assert_false(atomic_load(&is_in_walk));
 	during_walk = NULL;
 
-	/* the owner frees those of threads that ended */
+	/* those of threads that ended are taken */
 	for (size_t i = 0; i < SEAM_SELF_SLOTS; i++)
 		if (&process->slots[i] != own) {
 			atomic_store(&process->slots[i].thread, NO_THREAD);
 			atomic_store(&process->slots[i].epoch, 1);
 		}
-	assert_true(is_quiet());
 	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL),
 			 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(last_end, SEAM_UNWIND_ROOT);
 	assert_true(atomic_load(&is_in_walk));
+	assert_true(is_quiet());
+}
+
+static void *walk_once(void *unused)
+{
+	walk_and(NULL);
+	return unused;
+}
+
+/* More than there are slots, where no library is ever loaded. */
+static void threads_that_come_and_go_have_slots(void **state)
+{
+	struct seam_self_process *process = atomic_load(&seam_self_process);
+	size_t n_used = 0;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, walk_once,
+						NULL), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(last_end, SEAM_UNWIND_ROOT);
+		if (i % 100 == 0)
+			assert_true(seam_self_refresh() >= 0);
+	}
+	for (size_t i = 0; i < SEAM_SELF_SLOTS; i++)
+		n_used += atomic_load(&process->slots[i].thread) != 0;
+	assert_in_range(n_used, 1, SEAM_SELF_SLOTS / 2);
 }
 
 /* --- what is freed, and what is not --- */
@@ -410,6 +438,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_fork_does_not_copy_a_lock_of_the_loader),
 		cmocka_unit_test(
 			more_threads_than_slots_have_their_program_counter),
+		cmocka_unit_test(threads_that_come_and_go_have_slots),
 		cmocka_unit_test(nothing_in_use_is_removed),
 		cmocka_unit_test(a_stopped_walk_bounds_what_is_held),
 	};

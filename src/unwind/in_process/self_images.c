@@ -262,6 +262,7 @@ int seam_self_refresh(void)
 	if (r < 0)
 		return r;
 	current = atomic_load(&seam_self_current);
+	seam_self_free_slots();
 	reclaim(SEAM_SELF_MAX_SPARE_BYTES);
 	if (seam_self_scan_differs(current))
 		r = n_retired() < SEAM_SELF_MAX_RETIRED ? replace(current) :

@@ -12,6 +12,8 @@ __thread struct seam_self_thread seam_self_thread
 _Atomic(struct seam_self_process *) seam_self_process;
 _Atomic(const struct seam_self_images *) seam_self_current;
 
+enum { MAX_TRIES = 64 };	/* slots of others, in a handler */
+
 static _Atomic uint64_t current_epoch = 1;	/* the owner increments */
 static _Atomic uint32_t n_serials;		/* any thread takes the next */
 
@@ -36,9 +38,15 @@ int seam_self_readers_init(void)
 	return r;
 }
 
+/* In any process: a thread that shares our memory may be in another one. */
+static bool is_dead(uint64_t thread)
+{
+	return syscall(SYS_tkill, (uint32_t)thread, 0) < 0 && errno == ESRCH;
+}
+
 /*
  * Find a slot for this thread.  One with its thread id is that of a thread
- * that is dead.  False: all are in use.
+ * that is dead; where none is free, some more are tried.  False: none.
  */
 static bool claim(struct seam_self_process *process,
 		  struct seam_self_thread *self)
@@ -48,12 +56,13 @@ static bool claim(struct seam_self_process *process,
 	uint64_t mine = (uint64_t)atomic_fetch_add_explicit(
 				&n_serials, 1, memory_order_relaxed) << 32 | tid;
 
-	for (uint32_t i = 0; i < SEAM_SELF_SLOTS; i++) {
+	for (uint32_t i = 0; i < SEAM_SELF_SLOTS + MAX_TRIES; i++) {
 		struct seam_self_slot *slot =
 			&process->slots[(tid + i) % SEAM_SELF_SLOTS];
 		uint64_t thread = atomic_load(&slot->thread);
 
-		if (thread && (uint32_t)thread != tid)
+		if (thread && (uint32_t)thread != tid &&
+		    (i < SEAM_SELF_SLOTS || !is_dead(thread)))
 			continue;
 		if (atomic_compare_exchange_strong(&slot->thread, &thread,
 						   mine)) {
@@ -133,30 +142,40 @@ uint64_t seam_self_retire(void)
 /* Free the slot of a thread that ended. */
 static bool is_left(struct seam_self_slot *slot, uint64_t thread)
 {
-	/* any process: a thread that shares our memory may be in another */
-	return syscall(SYS_tkill, (uint32_t)thread, 0) < 0 && errno == ESRCH &&
-	       /* fails where a new thread of that id has claimed it since */
+	/* fails where a new thread of that id has claimed it since */
+	return is_dead(thread) &&
 	       atomic_compare_exchange_strong(&slot->thread, &thread, 0);
+}
+
+void seam_self_free_slots(void)
+{
+	static uint32_t n_before;	/* only the owner calls */
+	struct seam_self_process *process = atomic_load(&seam_self_process);
+	uint32_t n = atomic_load(&n_serials);
+
+	if (n - n_before < SEAM_SELF_SLOTS / 4)
+		return;
+	n_before = n;
+	for (size_t i = 0; i < SEAM_SELF_SLOTS; i++) {
+		uint64_t thread = atomic_load(&process->slots[i].thread);
+
+		if (thread)
+			is_left(&process->slots[i], thread);
+	}
 }
 
 bool seam_self_unused(uint64_t epoch)
 {
 	struct seam_self_process *process = atomic_load(&seam_self_process);
 	bool is_unused = true;
-	size_t n_used = 0;
 
 	for (size_t i = 0; i < SEAM_SELF_SLOTS; i++) {
 		struct seam_self_slot *slot = &process->slots[i];
 		uint64_t thread = atomic_load(&slot->thread);
 		uint64_t announced = atomic_load(&slot->epoch);
-		bool is_used = thread && announced && announced <= epoch;
 
-		n_used += thread != 0;
-		/* slots of dead threads are needed when half are in use */
-		if ((is_used || (thread && n_used > SEAM_SELF_SLOTS / 2)) &&
-		    is_left(slot, thread))
-			is_used = false;
-		if (is_used)
+		if (thread && announced && announced <= epoch &&
+		    !is_left(slot, thread))
 			is_unused = false;
 	}
 	return is_unused;

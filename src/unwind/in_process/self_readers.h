@@ -21,7 +21,8 @@
  *    announcement holds for both.
  *  - A walk is left by longjmp() of such a handler: the next walk on the same
  *    stack, at the same or a higher address, replaces the announcement.
- *  - It ends: the owner frees slots of threads that do not exist.
+ *  - It ends: the owner frees slots of threads that do not exist; where it
+ *    is too slow for the program's threads, a new one takes such a slot.
  *  - It forks: the child's slots are zeroed by the kernel (MADV_WIPEONFORK,
  *    Linux 4.14), and its thread claims a new one at its next walk.
  *
@@ -90,6 +91,9 @@ struct seam_self_visit {
 struct seam_self_visit seam_self_enter(uint64_t here,
 				       const stack_t *alternate);
 void seam_self_leave(const struct seam_self_visit *visit);
+
+/* Of the owner: free slots of dead threads, after each thousand of new ones. */
+void seam_self_free_slots(void);
 
 /* Of the owner: what was replaced before this call; see seam_self_unused(). */
 uint64_t seam_self_retire(void);
