@@ -52,7 +52,7 @@ static int open_parts(struct seam_input *input, const char *folder,
 		if (!slot) {
 			seam_file_close(&part);
 			return input->parts.n < SEAM_INPUT_MAX_PARTS ?
-			       seam_err_set(err, -ENOMEM, "out of memory") :
+			       seam_err_no_memory(err) :
 			       seam_err_set(err, -E2BIG, "cannot open '%s': "
 					    "more than %d files of one "
 					    "recording", folder,

@@ -134,7 +134,7 @@ static int load_perf(struct seam_profile *profile,
 	how.bundle = recording->folder;
 	symbols = seam_symbols_new(&how);
 	if (!symbols)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	r = seam_load_perf(profile, &input, symbols, err);
 	note_readers(profile, symbols);
 	seam_symbols_free(symbols);
@@ -223,11 +223,11 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 
 	if (align(profile, trace) ||
 	    select_time(trace, profile, options->time))
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	how.no_inline = true;
 	symbols = seam_symbols_new(&how);
 	if (!symbols)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	r = seam_load_xray(profile, trace, options->map, symbols, err);
 	note_readers(profile, symbols);
 	seam_symbols_free(symbols);
@@ -242,7 +242,7 @@ static int load_xray(struct seam_profile *profile,
 	struct seam_trace *trace = add_trace(profile);
 	int r = trace ? seam_trace_add_file(trace, recording->path,
 					    &recording->data, err) :
-		seam_err_set(err, -ENOMEM, "out of memory");
+		seam_err_no_memory(err);
 
 	if (!r)
 		r = seam_trace_arrange(trace, err);
@@ -276,7 +276,7 @@ static int load_logs(struct seam_profile *profile, const char *bundle,
 	if (!r && trace->logs.n)
 		r = seam_trace_arrange(trace, &why);
 	if (r == -ENOMEM)
-		return seam_err_set(err, r, "out of memory");
+		return seam_err_no_memory(err);
 	if (r) {
 		note_unread(profile, "*.xray", &why);
 		seam_trace_close(trace);
@@ -329,7 +329,7 @@ int seam_load_logs(struct seam_profile *profile, const char *const *paths,
 	int r = 0;
 
 	if (!trace)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	for (size_t i = 0; !r && i < n_paths; i++)
 		r = seam_trace_add(trace, paths[i], err);
 	if (r)

@@ -57,8 +57,7 @@ static void find_clock(struct seam_origin *origin,
 		       const struct seam_manifest *manifest)
 {
 	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_CLOCK_DATA];
-	struct seam_cursor c = seam_cursor_make(bytes.data, bytes.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
 
 	if (manifest && manifest->start_wall_ns && !manifest->kernel_clock) {
 		origin->wall_ns = manifest->start_wall_ns;

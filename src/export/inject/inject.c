@@ -225,7 +225,7 @@ int seam_inject_elf(struct seam_inject_file *file,
 	if (total > UINT32_MAX / 2)
 		r = seam_err_set(err, -EOVERFLOW, "too much code for one file");
 	else if (!b)
-		r = seam_err_set(err, -ENOMEM, "out of memory");
+		r = seam_err_no_memory(err);
 	if (r)
 		goto out;
 	b->functions = functions;
@@ -233,7 +233,7 @@ int seam_inject_elf(struct seam_inject_file *file,
 	build(b, elf_machine);
 	if (b->out.is_out_of_memory) {
 		free(b->out.data.items);
-		r = seam_err_set(err, -ENOMEM, "out of memory");
+		r = seam_err_no_memory(err);
 	} else {
 		*file = (struct seam_inject_file) {
 			.bytes = b->out.data.items, .n = b->out.data.n,

@@ -296,8 +296,7 @@ static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
 static bool move_table(struct frames *f, size_t *size)
 {
 	struct seam_bytes table = f->function->eh_frame;
-	struct seam_cursor c = seam_cursor_make(table.data, table.size,
-						THIS_ENDIAN);
+	struct seam_cursor c = seam_cursor_over(table, THIS_ENDIAN);
 	bool has_relative = false;
 
 	for (*size = 0; seam_cursor_left(&c) >= 4; *size = c.pos) {

@@ -36,9 +36,7 @@ static void put_u64(const struct seam_perf_data *data, uint8_t *to, uint64_t v)
 
 static uint64_t get_u64(const struct seam_perf_data *data, uint64_t pos)
 {
-	struct seam_cursor c = seam_cursor_make(data->bytes.data,
-						data->bytes.size,
-						data->endian);
+	struct seam_cursor c = seam_cursor_over(data->bytes, data->endian);
 
 	seam_cursor_skip(&c, (size_t)pos);
 	return seam_cursor_u64(&c);
@@ -326,7 +324,7 @@ int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 	if (!w.error && fflush(out))
 		w.error = -errno;
 	if (w.error == -ENOMEM)
-		return seam_err_set(err, w.error, "out of memory");
+		return seam_err_no_memory(err);
 	return w.error ? seam_err_set(err, w.error, "cannot write: %s",
 				      strerror(-w.error)) : r;
 }

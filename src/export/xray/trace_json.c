@@ -318,7 +318,7 @@ int seam_write_trace_json(const struct seam_export *export,
 	};
 
 	if (!w.buf)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	put_text(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (size_t i = 0; !w.error && i < trace->streams.n; i++) {
 		begin_stream(&w, &trace->streams.items[i]);

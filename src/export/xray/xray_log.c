@@ -76,7 +76,7 @@ int seam_write_xray_log(const struct seam_export *export, struct seam_err *err)
 				    "clocks have different frequencies");
 	batch = malloc(sizeof(*batch));
 	if (!batch)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	seam_xray_writer_init(&w, export->out, trace->clocks.n ?
 			      trace->clocks.items[0].ticks.frequency_hz : 0,
 			      MIN_BLOCK_BYTES);

@@ -462,7 +462,7 @@ int seam_annotate(struct seam_annotation *annotation,
 		return seam_err_set(err, -EBADMSG, "not a perf.data file");
 	r = annotate(&a);
 	if (r < 0)
-		seam_err_set(err, r, "out of memory");
+		seam_err_no_memory(err);
 	seam_symbols_free(a.symbols);
 	free(a.placements.list.items);
 	free(a.wanted);

@@ -415,7 +415,7 @@ int seam_load_perf(struct seam_profile *profile,
 	if (r == 0) {
 		r = load(&l, err);
 		if (r == -ENOMEM)
-			seam_err_set(err, r, "out of memory");
+			seam_err_no_memory(err);
 	}
 	for (size_t i = 0; i < l.scans.n; i++)
 		seam_perf_scan_fini(&l.scans.items[i]);

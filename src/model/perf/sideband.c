@@ -135,8 +135,7 @@ int seam_sideband_init(struct seam_sideband *sb,
 
 static void change(struct seam_sideband *sb, struct seam_change c)
 {
-	c.order = sb->order++;
-	if (seam_tasks_change(&sb->tasks, &c))
+	if (!SEAM_ARRAY_ADD(&sb->tasks.changes, c))
 		sb->error = -ENOMEM;
 }
 

@@ -24,7 +24,6 @@ struct seam_sideband {
 	struct seam_origin origin;
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_tasks tasks;
-	uint64_t order;			/* number of the next change */
 	SEAM_ARRAY(struct seam_listed_id) build_ids;	/* of the header */
 
 	uint64_t n_lost_ring;		/* sum of the LOST records */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/radix_sort.h"
 
 uint32_t seam_tasks_key(struct seam_tasks *tasks, int32_t pid, int32_t tid)
 {
@@ -19,12 +20,6 @@ uint32_t seam_tasks_key(struct seam_tasks *tasks, int32_t pid, int32_t tid)
 	return key != SEAM_NONE ? key :
 	       SEAM_INDEX_APPEND(&tasks->key_index, hash, &tasks->keys,
 				 (struct seam_task) { .pid = pid, .tid = tid });
-}
-
-int seam_tasks_change(struct seam_tasks *tasks,
-		      const struct seam_change *change)
-{
-	return SEAM_ARRAY_ADD(&tasks->changes, *change) ? 0 : -ENOMEM;
 }
 
 /* -- the replay --------------------------------------------------------- */
@@ -267,20 +262,11 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct seam_change *x = a, *y = b;
-
-	return SEAM_COMPARE(x->time_ns, y->time_ns) ?:
-	       SEAM_COMPARE(x->order, y->order);
-}
-
 int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 {
 	size_t n_seen = tasks->keys.n;
-	int r = 0;
+	int r = SEAM_RADIX_SORT(&tasks->changes, time_ns);
 
-	SEAM_ARRAY_SORT(&tasks->changes, by_time);
 	for (size_t i = 0; r == 0 && i < tasks->changes.n; i++)
 		r = replay_one(tasks, profile, &tasks->changes.items[i]);
 	/* Samples of threads without a record. */

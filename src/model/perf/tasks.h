@@ -30,7 +30,6 @@ enum seam_change_kind {
 
 struct seam_change {
 	uint64_t time_ns;	/* 0: before the recording */
-	uint64_t order;		/* position in the file; decides equal times */
 	enum seam_change_kind kind;
 	int32_t pid, tid, ppid, ptid;
 	uint32_t name;		/* string of the profile */
@@ -66,7 +65,7 @@ struct seam_task_process {
 };
 
 struct seam_tasks {
-	SEAM_ARRAY(struct seam_change) changes;
+	SEAM_ARRAY(struct seam_change) changes;	/* in the file's order */
 	struct seam_spaces spaces;			/* of processes */
 	struct seam_spaces kernel;			/* only space 0 */
 	SEAM_ARRAY(struct seam_task) keys;		/* by task key */
@@ -77,10 +76,6 @@ struct seam_tasks {
 
 /* The key of (@pid, @tid), new or not; SEAM_NONE when memory ran out. */
 uint32_t seam_tasks_key(struct seam_tasks *tasks, int32_t pid, int32_t tid);
-
-/* Collect a change.  0 or -ENOMEM. */
-int seam_tasks_change(struct seam_tasks *tasks,
-		      const struct seam_change *change);
 
 /*
  * Replay all changes into @profile's processes and threads and into spaces.

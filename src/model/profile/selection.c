@@ -127,7 +127,7 @@ static int find_thread(struct seam_selected *s, const char *word,
 
 	s->threads = calloc(profile->threads.n + 1, sizeof(*s->threads));
 	if (!s->threads)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	s->comm = seam_strings_find(&profile->strings, word);
 	for (size_t i = 0; i < profile->threads.n; i++) {
 		const struct seam_thread *thread = &profile->threads.items[i];
@@ -247,7 +247,7 @@ static int leave_frames_out(struct seam_selected *s,
 	s->skips_empty = selection->layers != SEAM_ALL_LAYERS ||
 			 s->callers_of != SEAM_NONE ||
 			 s->callees_of != SEAM_NONE;
-	return rc ? seam_err_set(err, rc, "out of memory") : 0;
+	return rc ? seam_err_no_memory(err) : 0;
 }
 
 /* Find functions, and stacks with one of them. */
@@ -259,7 +259,7 @@ static int search(struct seam_selected *s, struct seam_err *err)
 	s->found = calloc(profile->functions.n + 1, sizeof(*s->found));
 	s->found_stacks = calloc(profile->stacks.n, sizeof(*s->found_stacks));
 	if (!s->found || !s->found_stacks)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	for (size_t i = 0; i < profile->functions.n; i++) {
 		const struct seam_function *f = &profile->functions.items[i];
 

@@ -35,7 +35,7 @@ int seam_calls_failed(int error, struct seam_err *err)
 	return error == -EOVERFLOW ?
 	       seam_err_set(err, error, "the log has more than %d functions",
 			    SEAM_CALLS_MAX_FUNCTIONS) :
-	       seam_err_set(err, error, "out of memory");
+	       seam_err_no_memory(err);
 }
 
 const char *seam_repair_text(enum seam_repair repair)

@@ -139,7 +139,7 @@ static int load_names(struct xray_loader *l, const char *map,
 				l->names.functions.items[i].file_offset);
 		if (r.module == SEAM_NONE ||
 		    seam_xray_map_resolve(&l->names, resolve, &r))
-			return seam_err_set(err, -ENOMEM, "out of memory");
+			return seam_err_no_memory(err);
 	}
 	if (seam_call_names_doubt(&l->names, l->trace, doubt, sizeof(doubt)))
 		seam_profile_note(l->profile, "'%s' does not fit this log: %s",

@@ -216,7 +216,7 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 	};
 	if (!slow->items) {
 		slow->n = 0;
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	for (size_t i = 0; i < slow->n; i++) {
 		slow->items[i].call = account->slowest.items[i];

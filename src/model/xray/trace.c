@@ -290,7 +290,7 @@ int seam_trace_arrange(struct seam_trace *trace, struct seam_err *err)
 	if (r == -ENOTSUP)
 		return seam_err_set(err, r, "logs of more than %d frequencies",
 				    MAX_CLOCKS);
-	return r ? seam_err_set(err, r, "out of memory") : 0;
+	return r ? seam_err_no_memory(err) : 0;
 }
 
 void seam_trace_init(struct seam_trace *trace)
@@ -310,10 +310,10 @@ static int add_log(struct seam_trace *trace, const char *path,
 {
 	struct seam_trace_log log = { .path = strdup(path) };
 	int r = log.path ? seam_xray_index_build(&log.index, bytes, err) :
-		seam_err_set(err, -ENOMEM, "out of memory");
+		seam_err_no_memory(err);
 
 	if (!r && !SEAM_ARRAY_ADD(&trace->logs, log))
-		r = seam_err_set(err, -ENOMEM, "out of memory");
+		r = seam_err_no_memory(err);
 	if (r)
 		close_log(&log);
 	return r;

@@ -56,7 +56,7 @@ int seam_trace_select(struct seam_trace *trace, const char *text,
 	uint64_t start, end;
 
 	if (seam_trace_span(trace, &start, &end))
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	return seam_time_range_parse(&trace->range, text, start, end, err);
 }
 
