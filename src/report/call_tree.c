@@ -11,19 +11,15 @@
 #include <stdlib.h>
 
 const char *seam_call_tree_name(const struct seam_call_tree *tree,
-				const struct seam_profile *profile,
 				const struct seam_node *node)
 {
+	const struct seam_profile *profile = tree->profile;
+
 	return node->is_group ?
 	       seam_group_text(profile, tree->group, node->key) :
 	       seam_profile_text(profile, profile->functions.items[
 					 node->key >> 1].name);
 }
-
-struct node_order {
-	const struct seam_call_tree *tree;
-	const struct seam_profile *profile;
-};
 
 static uint64_t measure(const struct seam_call_tree *tree,
 			const struct seam_node *node)
@@ -34,15 +30,12 @@ static uint64_t measure(const struct seam_call_tree *tree,
 static int by_size(const struct seam_node *a, const struct seam_node *b,
 		   void *context)
 {
-	const struct node_order *order = context;
-	uint64_t x = measure(order->tree, a), y = measure(order->tree, b);
-	int rc = (x < y) - (x > y);
+	const struct seam_call_tree *tree = context;
 
-	if (!rc)
-		rc = strcmp(seam_call_tree_name(order->tree, order->profile, a),
-			    seam_call_tree_name(order->tree, order->profile,
-						b));
-	return rc ? rc : (a->key > b->key) - (a->key < b->key);
+	return SEAM_COMPARE(measure(tree, b), measure(tree, a)) ?:
+	       strcmp(seam_call_tree_name(tree, a),
+		      seam_call_tree_name(tree, b)) ?:
+	       SEAM_COMPARE(a->key, b->key);
 }
 
 /* Nodes that match, their descendants and their ancestors. */
@@ -53,8 +46,7 @@ static void mark_matches(const struct seam_call_tree *tree,
 
 	for (size_t i = 1; i < tree->tree.n; i++)
 		shown[i] = shown[nodes[i].parent] ||
-			   strcasestr(seam_call_tree_name(tree,
-					report->profile, &nodes[i]),
+			   strcasestr(seam_call_tree_name(tree, &nodes[i]),
 				      report->filter);
 	for (size_t i = tree->tree.n; i-- > 1;)
 		if (shown[i])
@@ -106,11 +98,11 @@ static int hide_small(struct seam_call_tree *tree,
 int seam_call_tree_make(struct seam_call_tree *tree,
 			const struct seam_report *report, uint32_t event)
 {
-	struct node_order order = { tree, report->profile };
 	struct seam_tallies tallies;
 	int rc;
 
 	*tree = (struct seam_call_tree) {
+		.profile = report->profile,
 		.group = seam_by_group(seam_by_key(report->by, 0)),
 	};
 	rc = seam_tallies_make(&tallies, report->selected, event, tree->group);
@@ -125,7 +117,7 @@ int seam_call_tree_make(struct seam_call_tree *tree,
 			    tree->group != SEAM_GROUP_NONE);
 	free(tallies.items);
 	if (!rc)
-		rc = seam_tree_sort(&tree->tree, by_size, &order);
+		rc = seam_tree_sort(&tree->tree, by_size, tree);
 	if (!rc)
 		rc = hide_small(tree, report);
 	if (rc)

@@ -6,6 +6,7 @@
 #include "report/report.h"
 
 struct seam_call_tree {
+	const struct seam_profile *profile;
 	struct seam_tree tree;
 	enum seam_group group;	/* of the roots; NONE: functions */
 	bool by_weight;		/* false: all weights are 0 */
@@ -20,7 +21,6 @@ void seam_call_tree_fini(struct seam_call_tree *tree);
 
 /* Name of a node: of its function, or of the group of a root. */
 const char *seam_call_tree_name(const struct seam_call_tree *tree,
-				const struct seam_profile *profile,
 				const struct seam_node *node);
 
 #endif /* SEAM_CALL_TREE_H */

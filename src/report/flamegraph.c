@@ -128,22 +128,20 @@ static int larger_first(const struct seam_node *a, const struct seam_node *b,
 			void *context)
 {
 	const struct picture *p = context;
-	uint64_t x = size_of(p, a), y = size_of(p, b);
-	int rc = (x < y) - (x > y);
 
-	if (!rc)
-		rc = strcmp(name_of(p, a), name_of(p, b));
-	return rc ? rc : (a->key > b->key) - (a->key < b->key);
+	return SEAM_COMPARE(size_of(p, b), size_of(p, a)) ?:
+	       strcmp(name_of(p, a), name_of(p, b)) ?:
+	       SEAM_COMPARE(a->key, b->key);
 }
 
 static int wider_first(const void *a, const void *b, void *context)
 {
 	const struct picture *p = context;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	uint64_t x = size_of(p, &p->tree.items[i]);
-	uint64_t y = size_of(p, &p->tree.items[k]);
 
-	return x != y ? (x < y ? 1 : -1) : (i > k) - (i < k);
+	return SEAM_COMPARE(size_of(p, &p->tree.items[k]),
+			    size_of(p, &p->tree.items[i])) ?:
+	       SEAM_COMPARE(i, k);
 }
 
 /*

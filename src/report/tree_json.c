@@ -20,15 +20,14 @@ static void put_function(const struct seam_profile *profile, uint32_t key,
 
 /* Opens the node's object; the caller closes it after its children. */
 static void open_node(const struct seam_call_tree *tree,
-		      const struct seam_profile *profile,
 		      const struct seam_node *node, struct seam_json *j)
 {
 	seam_json_open(j, NULL, '{');
 	if (node->is_group)
-		seam_summary_task_json(profile, j, tree->group, node->key,
-				       false);
+		seam_summary_task_json(tree->profile, j, tree->group,
+				       node->key, false);
 	else
-		put_function(profile, node->key, j);
+		put_function(tree->profile, node->key, j);
 	seam_json_u64(j, "self", node->self_samples);
 	seam_json_u64(j, "total", node->samples);
 	seam_json_u64(j, "self_weight", node->self_weight);
@@ -41,8 +40,7 @@ static void open_node(const struct seam_call_tree *tree,
  * Depth-first without recursion: a node with children opens its array, and
  * the step to a node of lesser depth closes the arrays between.
  */
-static void put_nodes(const struct seam_call_tree *tree,
-		      const struct seam_profile *profile, struct seam_json *j)
+static void put_nodes(const struct seam_call_tree *tree, struct seam_json *j)
 {
 	const struct seam_node *nodes = tree->tree.items;
 	uint32_t depth = 1, i = seam_tree_next(&tree->tree, 0, true);
@@ -52,7 +50,7 @@ static void put_nodes(const struct seam_call_tree *tree,
 			    nodes[i].first_child != SEAM_NONE;
 		uint32_t next = seam_tree_next(&tree->tree, i, into);
 
-		open_node(tree, profile, &nodes[i], j);
+		open_node(tree, &nodes[i], j);
 		depth = nodes[i].depth;
 		if (into)
 			seam_json_open(j, "children", '[');
@@ -81,7 +79,7 @@ static int put_event(const struct seam_report *report, struct seam_json *j,
 	seam_json_u64(j, "hidden", tree.n_hidden);
 	seam_json_u64(j, "stackless", tree.tree.items[0].self_samples);
 	seam_json_open(j, "tree", '[');
-	put_nodes(&tree, report->profile, j);
+	put_nodes(&tree, j);
 	seam_json_close(j);
 	seam_json_close(j);
 	seam_call_tree_fini(&tree);

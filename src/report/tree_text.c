@@ -80,12 +80,6 @@ static void put_number(const struct drawing *d, const struct seam_node *node)
 			number);
 }
 
-static const char *name_of(const struct drawing *d,
-			   const struct seam_node *node)
-{
-	return seam_call_tree_name(d->tree, d->report->profile, node);
-}
-
 static bool is_inlined(const struct seam_node *node)
 {
 	return !node->is_group && node->key & 1;
@@ -106,7 +100,7 @@ static int fit_children(struct drawing *d, const struct seam_node *parent,
 	for (uint32_t c = parent->first_child; c != SEAM_NONE && !rc;
 	     c = nodes[c].next_sibling) {
 		const char *text = seam_elide_escape(&d->arena,
-						     name_of(d, &nodes[c]));
+				seam_call_tree_name(d->tree, &nodes[c]));
 
 		if (is_inlined(&nodes[c]) && !suffix)
 			suffix = INLINED;
@@ -137,7 +131,8 @@ static void put_name(const struct drawing *d, const struct seam_node *node)
 	if (d->shown)
 		fputs(d->shown[node - d->tree->tree.items], view->out);
 	else
-		seam_text_put(view->out, name_of(d, node), SEAM_TEXT_TERMINAL);
+		seam_view_text(view, SEAM_STYLE_PLAIN,
+			       seam_call_tree_name(d->tree, node));
 	if (node->is_group)
 		put_number(d, node);
 	seam_view_style(view, SEAM_STYLE_PLAIN);

@@ -29,6 +29,8 @@ struct xray_loader {
 	struct track_source *tracks;
 	uint32_t event;			/* of the profile */
 	uint32_t module;		/* the map's file; 0: none */
+	struct seam_symbols *symbols;	/* NULL: no files and lines */
+	uint32_t file;			/* the same of symbols */
 };
 
 /* -- tracks ------------------------------------------------------------- */
@@ -108,37 +110,31 @@ static int add_track(struct xray_loader *l, size_t stream, uint32_t thread)
 
 /* -- names -------------------------------------------------------------- */
 
-struct resolving {
-	struct seam_symbols *symbols;
-	uint32_t module;
-};
-
 static size_t resolve(void *context, uint64_t offset,
 		      struct seam_location *out, size_t cap)
 {
-	struct resolving *r = context;
+	struct xray_loader *l = context;
 
-	return seam_symbols_resolve(r->symbols, r->module, offset, out, cap);
+	return seam_symbols_resolve(l->symbols, l->file, offset, out, cap);
 }
 
 static int load_names(struct xray_loader *l, const char *map,
-		      struct seam_symbols *symbols, struct seam_err *err)
+		      struct seam_err *err)
 {
 	struct seam_module module = { .path = map };
-	struct resolving r = { .symbols = symbols };
 	char doubt[256];
 	int rc = map ? seam_xray_map_open(&l->names, map, err) : 0;
 
 	if (rc || !map)
 		return rc;
-	if (symbols && l->names.from_elf) {
-		r.module = seam_symbols_module(symbols, &module);
-		for (size_t i = 0; r.module != SEAM_NONE &&
+	if (l->symbols && l->names.from_elf) {
+		l->file = seam_symbols_module(l->symbols, &module);
+		for (size_t i = 0; l->file != SEAM_NONE &&
 		     i < l->names.functions.n; i++)
-			seam_symbols_expect(symbols, r.module,
+			seam_symbols_expect(l->symbols, l->file,
 				l->names.functions.items[i].file_offset);
-		if (r.module == SEAM_NONE ||
-		    seam_xray_map_resolve(&l->names, resolve, &r))
+		if (l->file == SEAM_NONE ||
+		    seam_xray_map_resolve(&l->names, resolve, l))
 			return seam_err_no_memory(err);
 	}
 	if (seam_call_names_doubt(&l->names, l->trace, doubt, sizeof(doubt)))
@@ -354,14 +350,16 @@ int seam_load_xray(struct seam_profile *profile,
 		   const struct seam_trace *trace, const char *map,
 		   struct seam_symbols *symbols, struct seam_err *err)
 {
-	struct xray_loader l = { .profile = profile, .trace = trace };
+	struct xray_loader l = {
+		.profile = profile, .trace = trace, .symbols = symbols,
+	};
 	int r;
 
 	/* a sample has 16 bits for its event */
 	if (profile->events.n > UINT16_MAX)
 		return seam_err_set(err, -EOVERFLOW, "too many events to add "
 				    "the calls of an XRay log to");
-	r = load_names(&l, map, symbols, err);
+	r = load_names(&l, map, err);
 	if (!r) {
 		r = load_streams(&l, map);
 		if (r)
