@@ -160,33 +160,14 @@ static struct seam_trace *add_trace(struct seam_profile *profile)
 	return seam_profile_own(profile, trace, free_trace) ? NULL : trace;
 }
 
-/* Set the range to the part @text of the time of all inputs. */
-static int select_time(struct seam_trace *trace,
-		       const struct seam_profile *profile, const char *text)
-{
-	uint64_t start, end;
-
-	if (!text)
-		return 0;
-	if (seam_trace_span(trace, &start, &end))
-		return -ENOMEM;
-	if (profile->samples.n) {
-		start = start < profile->start_ns ? start : profile->start_ns;
-		end = end > profile->end_ns ? end : profile->end_ns;
-	}
-	seam_time_range_parse(&trace->range, text, start, end, NULL);
-	return 0;
-}
-
 /* Bring the logs to the clock of the samples, if there are any. */
-static int align(struct seam_profile *profile, struct seam_trace *trace)
+static void align(struct seam_profile *profile, struct seam_trace *trace)
 {
 	bool is_tied = seam_trace_is_tied(trace);
-	uint64_t start, end;
 
 	if (profile->samples.n == 0) {
 		profile->has_other_clock |= !is_tied;
-		return 0;
+		return;
 	}
 	if (profile->has_other_clock)
 		seam_profile_note(profile, "the clock of the samples is not "
@@ -201,14 +182,28 @@ static int align(struct seam_profile *profile, struct seam_trace *trace)
 	if (profile->has_other_clock || !is_tied)
 		seam_trace_move(trace, !profile->has_other_clock,
 				profile->start_ns);
+}
+
+/* Set the range to the part @text of the time of all inputs; NULL: all. */
+static int select_time(struct seam_trace *trace, struct seam_profile *profile,
+		       const char *text)
+{
+	uint64_t start, end;
+
 	if (seam_trace_span(trace, &start, &end))
 		return -ENOMEM;
-	if (start > profile->end_ns || end < profile->start_ns)
-		seam_profile_note(profile, "the XRay logs and the samples have "
-			"no time in common: %.3f s lie between them",
-			(double)(start > profile->end_ns ?
-				 start - profile->end_ns :
-				 profile->start_ns - end) / 1e9);
+	if (profile->samples.n) {
+		if (start > profile->end_ns || end < profile->start_ns)
+			seam_profile_note(profile, "the XRay logs and the "
+				"samples have no time in common: %.3f s lie "
+				"between them", (double)(start >
+				profile->end_ns ? start - profile->end_ns :
+				profile->start_ns - end) / 1e9);
+		start = start < profile->start_ns ? start : profile->start_ns;
+		end = end > profile->end_ns ? end : profile->end_ns;
+	}
+	if (text)
+		seam_time_range_parse(&trace->range, text, start, end, NULL);
 	return 0;
 }
 
@@ -221,8 +216,8 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 	struct seam_symbols *symbols;
 	int r;
 
-	if (align(profile, trace) ||
-	    select_time(trace, profile, options->time))
+	align(profile, trace);
+	if (select_time(trace, profile, options->time))
 		return seam_err_no_memory(err);
 	how.no_inline = true;
 	symbols = seam_symbols_new(&how);
