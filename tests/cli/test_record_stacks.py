@@ -235,6 +235,22 @@ def test_a_library_loaded_at_run_time():
     check_frames(path, ("inner", "middle", "outer", "in_library", "main"))
 
 
+def test_rules_that_only_debug_frame_has():
+    build()
+    with open("a.c", "w", encoding="ascii") as out:
+        out.write(CODE_C)
+    subprocess.run(["cc", *FLAGS, "-g", "-fno-asynchronous-unwind-tables",
+                    "-fno-unwind-tables", "-o", "in_it", "a.c", "-ldl"],
+                   check=True, stderr=subprocess.DEVNULL)
+    for words in (("objcopy", "--compress-debug-sections", "in_it", "packed"),
+                  ("objcopy", "--only-keep-debug", "in_it", "apart.debug"),
+                  ("objcopy", "--strip-all", "--add-gnu-debuglink=apart.debug",
+                   "in_it", "apart")):
+        subprocess.run(words, check=True)
+    for name in ("in_it", "packed", "apart"):
+        check_complete(recorded(f"debug_{name}", f"./{name}", "plain", "0.2"))
+
+
 def test_a_program_that_removes_its_file():
     build()
     for who in (None, as_nobody):

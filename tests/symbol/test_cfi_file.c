@@ -182,6 +182,35 @@ static void a_separate_debug_file_has_debug_frame_only(void **state)
 	seam_cfi_file_close(&file);
 }
 
+/* What a program has not, its debug file gives it, by build id alone. */
+static void debug_frame_is_taken_from_the_debug_file_of_a_program(void **state)
+{
+	struct seam_cfi_file file, other;
+	size_t bytes;
+
+	(void)state;
+	build_run("strip -o bare q && objcopy --add-gnu-debuglink=q.debug "
+		  "bare linked");
+	assert_int_equal(open_path(&file, "linked"), 0);
+	assert_string_equal(file.debug_link, "q.debug");
+	assert_int_equal(file.debug.entries.size, 0);
+	bytes = file.n_owned_bytes;
+	/* of another program */
+	assert_int_equal(open_path(&other, "p"), 0);
+	assert_false(seam_cfi_file_take_debug(&file, &other));
+	assert_int_equal(open_path(&other, "q.debug"), 0);
+	other.build_id[0] ^= 1;
+	assert_false(seam_cfi_file_take_debug(&file, &other));
+	assert_int_equal(open_path(&other, "q.debug"), 0);
+	assert_true(seam_cfi_file_take_debug(&file, &other));
+	assert_true(n_rows(&file.debug) > 50);
+	assert_int_equal(file.n_owned_bytes - bytes, file.debug.entries.size);
+	/* it has one now */
+	assert_int_equal(open_path(&other, "q.debug"), 0);
+	assert_false(seam_cfi_file_take_debug(&file, &other));
+	seam_cfi_file_close(&file);
+}
+
 static void the_vdso_is_read_from_memory(void **state)
 {
 	uint64_t base = getauxval(AT_SYSINFO_EHDR);
@@ -362,6 +391,8 @@ int main(void)
 		cmocka_unit_test(a_program_header_is_not_needed),
 		cmocka_unit_test(debug_frame_is_read_in_each_form),
 		cmocka_unit_test(a_separate_debug_file_has_debug_frame_only),
+		cmocka_unit_test(
+			debug_frame_is_taken_from_the_debug_file_of_a_program),
 		cmocka_unit_test(the_vdso_is_read_from_memory),
 		cmocka_unit_test(code_is_read_up_to_an_address),
 		cmocka_unit_test(a_cut_file_is_refused_or_has_less),

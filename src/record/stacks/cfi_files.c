@@ -5,6 +5,7 @@
 #include "base/hash.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -42,6 +43,77 @@ static bool is_unchanged(const struct stat *a, const struct stat *b)
 	       a->st_ino == b->st_ino;
 }
 
+/* Take .debug_frame of the debug file at @path, as the process sees it. */
+static bool take_debug_at(struct cfi_job *j, const char *path)
+{
+	const struct seam_file_mapping mapping = {
+		.pid = j->mapping.pid, .path = path,
+	};
+	struct seam_file_identity identity = {
+		.build_id_size = j->cfi.build_id_size,
+	};
+	struct seam_cfi_file other;
+	int fd;
+
+	memcpy(identity.build_id, j->cfi.build_id, identity.build_id_size);
+	fd = seam_mapped_file_open(&mapping, &identity);
+	seam_helper_progress(&j->job);
+	return fd >= 0 && seam_cfi_file_open(&other, fd, NULL) == 0 &&
+	       seam_cfi_file_take_debug(&j->cfi, &other);
+}
+
+/*
+ * Whether nearly all code has .eh_frame, by PLACES addresses of each segment.
+ * Most files are so, and need no further file.
+ */
+static bool is_covered(const struct seam_cfi_file *file)
+{
+	enum { PLACES = 64 };
+	struct seam_eh_fde fde = { 0 };
+	unsigned int n = 0, n_without = 0;
+
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct seam_segment *s = &file->segments.items[i];
+
+		for (uint64_t k = 0; s->is_executable && k < PLACES; k++, n++)
+			n_without += seam_eh_frame_find(&file->eh, s->addr +
+				s->size / PLACES * k, &fde) != 1;
+	}
+	return n_without <= n / 4;
+}
+
+/*
+ * A program without .eh_frame may have its rules in a separate debug file:
+ * by its build id, or as .gnu_debuglink names it, in the places of gdb.
+ */
+static void find_debug(struct cfi_job *j)
+{
+	static const char root[] = "/usr/lib/debug";
+	const struct seam_cfi_file *file = &j->cfi;
+	const char *base = strrchr(j->path, '/');
+	int n = base ? (int)(base - j->path) : 0;
+	char id[2 * SEAM_BUILD_ID_MAX + 1], path[PATH_MAX];
+
+	if (file->debug.entries.size || file->build_id_size < 2 ||
+	    is_covered(file))
+		return;
+	seam_build_id_text(id, file->build_id, file->build_id_size);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, id,
+		 id + 2);
+	if (take_debug_at(j, path) || !file->debug_link[0])
+		return;
+	snprintf(path, sizeof(path), "%.*s/%s", n, j->path, file->debug_link);
+	if (take_debug_at(j, path))
+		return;
+	snprintf(path, sizeof(path), "%.*s/.debug/%s", n, j->path,
+		 file->debug_link);
+	if (take_debug_at(j, path))
+		return;
+	snprintf(path, sizeof(path), "%s%.*s/%s", root, n, j->path,
+		 file->debug_link);
+	take_debug_at(j, path);
+}
+
 /* Returns 0 or -errno; the descriptor is taken. */
 static int read_cfi(struct cfi_job *j)
 {
@@ -61,6 +133,8 @@ static int read_cfi(struct cfi_job *j)
 	if (fstat(j->cfi.fd, &after) < 0 || !is_unchanged(&before, &after) ||
 	    !seam_mapped_file_is(j->cfi.fd, &j->identity))
 		r = -ESTALE;
+	if (r == 0)
+		find_debug(j);
 	if (r == 0)
 		r = seam_unwind_rows_init(&j->rows, &j->cfi.eh,
 					  &j->cfi.debug);

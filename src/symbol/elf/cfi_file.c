@@ -21,6 +21,9 @@ enum {
 	XFS_MAGIC = 0x58465342,
 };
 
+/* What is in .owned. */
+enum { OF_CONTENTS, OF_EH, OF_DEBUG };
+
 /* --- reading --- */
 
 /* All @size bytes at @offset, or -ENODATA, -EIO. */
@@ -177,7 +180,7 @@ segment_at(const struct seam_cfi_file *file, uint64_t addr)
 
 /* The sections that are wanted; sh_size 0: there is none. */
 struct found_sections {
-	Elf64_Shdr eh, debug;
+	Elf64_Shdr eh, debug, link;
 	bool is_zdebug;
 	bool has_no_eh;		/* a debug file: its segments are elsewhere */
 };
@@ -210,6 +213,8 @@ static void match_section(const uint8_t *names, size_t n_names,
 	} else if (has_name(names, n_names, section, ".zdebug_frame")) {
 		found->debug = *section;
 		found->is_zdebug = true;
+	} else if (has_name(names, n_names, section, ".gnu_debuglink")) {
+		found->link = *section;
 	}
 }
 
@@ -276,7 +281,7 @@ static int take_eh_frame_by_header(struct seam_cfi_file *file,
 	struct seam_eh_frame *eh = &file->eh;
 	const struct seam_segment *segment;
 	uint64_t offset, size;
-	int r = copy_section(file, 0, contents->p_offset, contents->p_filesz,
+	int r = copy_section(file, OF_CONTENTS, contents->p_offset, contents->p_filesz,
 			     MAX_HEADER_BYTES, &eh->header);
 
 	if (r < 0)
@@ -294,7 +299,7 @@ static int take_eh_frame_by_header(struct seam_cfi_file *file,
 		size = section->sh_size;
 		eh->ends_at_terminator = false;
 	}
-	return copy_section(file, 1, segment->offset + offset, size,
+	return copy_section(file, OF_EH, segment->offset + offset, size,
 			    SEAM_CFI_MAX_BYTES, &eh->entries);
 }
 
@@ -307,14 +312,14 @@ static int take_eh_frame(struct seam_cfi_file *file,
 	if (r == 0 || section->sh_size == 0)
 		return contents->p_filesz ? r : 0;
 	/* without a table of contents that is right: all is compiled */
-	free(file->owned[0]);
-	file->owned[0] = NULL;
+	free(file->owned[OF_CONTENTS]);
+	file->owned[OF_CONTENTS] = NULL;
 	file->eh = (struct seam_eh_frame) {
 		.entries_addr = section->sh_addr,
 		.address_bytes = 8, .endian = SEAM_LITTLE,
 	};
 	file->n_owned_bytes = 0;
-	return copy_section(file, 1, section->sh_offset, section->sh_size,
+	return copy_section(file, OF_EH, section->sh_offset, section->sh_size,
 			    SEAM_CFI_MAX_BYTES, &file->eh.entries);
 }
 
@@ -334,16 +339,29 @@ static int take_debug_frame(struct seam_cfi_file *file,
 		return r;
 	packed = (struct seam_bytes) { bytes, section->sh_size };
 	if (!is_packed && !is_zdebug) {
-		file->debug.entries = own(file, 2, bytes, packed.size);
+		file->debug.entries = own(file, OF_DEBUG, bytes, packed.size);
 		return 0;
 	}
 	r = is_packed ? seam_section_unpack(packed, SEAM_CFI_MAX_BYTES, &whole) :
 		seam_section_unpack_zdebug(packed, SEAM_CFI_MAX_BYTES, &whole);
 	free(bytes);
 	if (r == 0)
-		file->debug.entries = own(file, 2, (uint8_t *)(uintptr_t)
+		file->debug.entries = own(file, OF_DEBUG, (uint8_t *)(uintptr_t)
 					  whole.data, whole.size);
 	return r;
+}
+
+/* The name ends in the section, where a checksum follows it. */
+static void take_debug_link(struct seam_cfi_file *file,
+			    const Elf64_Shdr *section)
+{
+	size_t size = section->sh_size < SEAM_CFI_MAX_LINK - 1 ?
+		      section->sh_size : SEAM_CFI_MAX_LINK - 1;
+
+	if (read_at(file, section->sh_offset, file->debug_link, size) < 0 ||
+	    strlen(file->debug_link) == size ||
+	    strchr(file->debug_link, '/'))
+		file->debug_link[0] = '\0';
 }
 
 /* --- opening --- */
@@ -371,6 +389,7 @@ static int read_all(struct seam_cfi_file *file, struct seam_err *err)
 		file->eh_error = take_eh_frame(file, &contents, &found.eh);
 	file->debug_error = take_debug_frame(file, &found.debug,
 					     found.is_zdebug);
+	take_debug_link(file, &found.link);
 	if (file->eh_error < 0)
 		file->eh.entries.size = 0;
 	if (file->eh_error == -ENOMEM || file->debug_error == -ENOMEM)
@@ -432,6 +451,26 @@ int seam_cfi_file_open_image(struct seam_cfi_file *file,
 	if (r < 0)
 		seam_cfi_file_close(file);
 	return r;
+}
+
+bool seam_cfi_file_take_debug(struct seam_cfi_file *file,
+			      struct seam_cfi_file *other)
+{
+	bool takes = other->debug.entries.size && !file->debug.entries.size &&
+		     file->build_id_size &&
+		     file->build_id_size == other->build_id_size &&
+		     memcmp(file->build_id, other->build_id,
+			    file->build_id_size) == 0;
+
+	if (takes) {
+		file->debug = other->debug;
+		file->debug_error = 0;
+		file->owned[OF_DEBUG] = other->owned[OF_DEBUG];
+		file->n_owned_bytes += file->debug.entries.size;
+		other->owned[OF_DEBUG] = NULL;
+	}
+	seam_cfi_file_close(other);
+	return takes;
 }
 
 bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,

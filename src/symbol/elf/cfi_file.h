@@ -33,6 +33,7 @@ enum {
 	SEAM_CFI_MAX_SEGMENTS = 128,
 	SEAM_CFI_MAX_IMAGE = 1 << 20,
 	SEAM_CFI_CODE_SLOTS = 1024,	/* 16 KiB */
+	SEAM_CFI_MAX_LINK = 128,
 	/* _start() of a program calls main, or does not return, by then. */
 	SEAM_CFI_ENTRY_BYTES = 96,
 };
@@ -55,6 +56,8 @@ struct seam_cfi_file {
 	struct seam_segments segments;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_size;		/* 0: has none */
+	/* the name of its debug file, without a folder; "": has none */
+	char debug_link[SEAM_CFI_MAX_LINK];
 
 	int fd;				/* -1: an image */
 	bool may_block;			/* reading from the file system may */
@@ -80,6 +83,13 @@ int seam_cfi_file_open(struct seam_cfi_file *file, int fd,
  */
 int seam_cfi_file_open_image(struct seam_cfi_file *file,
 			     struct seam_bytes image, struct seam_err *err);
+
+/*
+ * Move .debug_frame of @other, the debug file of @file by its build id, to
+ * @file, which has none; close @other.  Whether there was one.
+ */
+bool seam_cfi_file_take_debug(struct seam_cfi_file *file,
+			      struct seam_cfi_file *other);
 
 /* The address of the byte at @offset of the file; false: in no segment. */
 bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,
