@@ -296,6 +296,38 @@ static void overlapping_functions_cost_no_more_than_the_section(void **state)
 	seam_unwind_rows_fini(&rows);
 }
 
+/* Few functions, far apart: the blocks of a table are large then. */
+static void functions_4_gib_apart_are_found(void **state)
+{
+	static const uint64_t starts[] = { 0, 0xfffff000, 100, 1U << 31 };
+	struct seam_unwind_table table;
+	static struct made made;
+
+	(void)state;
+	for (size_t n = 1; n <= SEAM_ARRAY_SIZE(starts); n++) {
+		put_cie(&made);
+		for (size_t i = 0; i < n; i++)
+			put_fde(&made, starts[i], 16, "\x41\x0e\x10", 3);
+		finish(&made);
+		made.frame.address_bytes = 4;
+		made.frame.header.size = 0;
+		assert_int_equal(seam_unwind_table_build(&table, &made.frame),
+				 0);
+		for (size_t i = 0; i < n; i++) {
+			uint64_t at = (uint32_t)starts[i];
+
+			assert_true(seam_unwind_table_find(&table, at) >
+				    SEAM_UNWIND_BAD_CFI);
+			assert_true(seam_unwind_table_find(&table, at + 15) >
+				    SEAM_UNWIND_BAD_CFI);
+			assert_int_equal(seam_unwind_table_find(&table,
+								at + 16),
+					 SEAM_UNWIND_NO_CFI);
+		}
+		seam_unwind_table_fini(&table);
+	}
+}
+
 static void no_more_rules_than_ids_and_no_more_expressions(void **state)
 {
 	struct seam_unwind_row row = {
@@ -362,6 +394,7 @@ int main(void)
 		cmocka_unit_test(debug_frame_is_for_what_eh_frame_has_not),
 		cmocka_unit_test(
 			overlapping_functions_cost_no_more_than_the_section),
+		cmocka_unit_test(functions_4_gib_apart_are_found),
 		cmocka_unit_test(
 			no_more_rules_than_ids_and_no_more_expressions),
 		cmocka_unit_test(without_memory_a_function_is_tried_again),

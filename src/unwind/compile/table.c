@@ -164,7 +164,8 @@ static int make_blocks(struct seam_unwind_table *t)
 	uint32_t last = t->starts[t->n - 1];
 	size_t row = 0;
 
-	while ((last >> t->block_shift) > t->n / ROWS_OF_BLOCK)
+	/* two blocks at least, so that no shift is of all 32 bits */
+	while ((last >> t->block_shift) > t->n / ROWS_OF_BLOCK + 1)
 		t->block_shift++;
 	t->n_blocks = (last >> t->block_shift) + 1;
 	t->blocks = malloc(t->n_blocks * sizeof(*t->blocks));
