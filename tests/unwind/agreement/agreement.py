@@ -3,14 +3,15 @@
 """Stacks by our walk are those that libdw's unwinder finds.
 
 agreement.py COMPARE [--soak].  Builds subject.cc without frame pointers in
-several ways, and compares stacks at many of its instructions.  At least 99.9 %
-are equal; each difference has one of the causes that compare.c lists.
-Prints TAP.
+several ways, and compares stacks at many of its instructions; with --soak also
+those of programs of the system.  At least 99.9 % are equal; each difference has
+one of the causes that compare.c lists.  Prints TAP.
 """
 import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,27 @@ FEW = [("gcc", "-O2", "pie"), ("gcc", "-O0", "pie"), ("clang", "-O3", "nopie"),
 ALL = [(compiler, level, kind) for compiler in ("gcc", "clang")
        for level in ("-O0", "-O1", "-O2", "-O3", "-Os")
        for kind in ("pie", "nopie", "static")]
+# Programs of the system, from their main() on.
+SYSTEM = [
+    ("perl", "-e", "my %h; $h{$_ % 17} .= \"x$_\" for 1 .. 500;"
+     "my $s = join ',', sort values %h; $s =~ s/(x\\d)(\\d+)/$2$1/g;"),
+    ("python3", "-c", "import json\nfor i in range(200):"
+     " json.loads(json.dumps({'a': [i, 'x' * i]}))"),
+    ("openssl", "speed", "-seconds", "1", "sha256"),
+    ("openssl", "speed", "-seconds", "1", "-evp", "aes-128-gcm"),
+    ("openssl", "speed", "-seconds", "1", "rsa1024"),
+    ("sqlite3", ":memory:", "with recursive c(x) as (select 1 union all "
+     "select x + 1 from c where x < 5000) select x * x % 97, count(*) from c "
+     "group by 1"),
+    ("xz", "-kc", __file__), ("zstd", "-T1", "-kc", __file__),
+    ("php", "-r", "for ($i = 0; $i < 2000; $i++) $a[] = md5($i); sort($a);"),
+    ("luajit", "-joff", "-e", "local t = {} for i = 1, 2000 do "
+     "t[i % 7] = (t[i % 7] or '') .. i end"),
+    ("bash", "-c", "for i in 1 2 3 4 5 6 7; do x=$x$i; y=${x//2/3}; done"),
+    ("awk", "BEGIN { for (i = 0; i < 1000; i++) a[i % 7] = a[i % 7] i }"),
+    ("gdb", "-batch", "-ex", "info functions main", "/bin/ls"),
+    ("ls", "-laR", "/usr/share/doc/bash"),
+]
 KINDS = {"pie": ["-pie", "-fPIE"], "nopie": ["-no-pie"], "static": ["-static"]}
 COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
 
@@ -42,12 +64,16 @@ def build(folder, compiler, level, kind):
 
 def compare(one, way, folder, every):
     """One way to build it: the line of counts, and those of causes."""
-    program = build(folder, *way)
-    library = [] if way[2] == "static" else [f"{folder}/library.so"]
     # the resolver of ld.so runs in the first one only
     environment = os.environ | ({} if way == FEW[0] else {"LD_BIND_NOW": "1"})
-    done = run([one, str(every), program, *library], env=environment,
-               timeout=600)
+    if way in SYSTEM:
+        done = run([one, f"{every * 8}:2000", "/usr/bin/env",
+                    f"LD_PRELOAD={folder}/preload.so", *way],
+                   env=environment, timeout=600)
+    else:
+        library = [] if way[2] == "static" else [f"{folder}/library.so"]
+        done = run([one, str(every), build(folder, *way), *library],
+                   env=environment, timeout=600)
     counts = re.search(r"^(\d+) stacks, (\d+) frames, (\d+) complete, "
                        r"(\d+) without", done.stdout, re.M)
     if not counts or done.returncode:
@@ -65,7 +91,10 @@ def attempt(one, way, folder, every):
 
 def main():
     is_soak = "--soak" in sys.argv
-    ways, every = (ALL, 20) if is_soak else (FEW, 100)
+    ways, every = (FEW, 100)
+    if is_soak:
+        system = [way for way in SYSTEM if shutil.which(way[0])]
+        ways, every = ALL + system, 20
     failed, stacks, listed = 0, 0, {}
     print(f"1..{len(ways) + 1}")
     with tempfile.TemporaryDirectory(prefix="seam-agree-") as folder, \
@@ -73,14 +102,19 @@ def main():
         done = run(["gcc", "-O2", "-g0", "-fomit-frame-pointer", "-shared",
                     "-fPIC", "-o", f"{folder}/library.so",
                     f"{HERE}/library.c"])
+        if is_soak and not done.returncode:
+            done = run(["g++", "-O2", "-shared", "-fPIC",
+                        "-fomit-frame-pointer", "-o", f"{folder}/preload.so",
+                        f"{HERE}/preload.cc", "-ldl"])
         if done.returncode:
             sys.exit(done.stderr)
         results = pool.map(lambda way: attempt(sys.argv[1], way, folder,
                                                every), ways)
         for n, (way, (result, why)) in enumerate(zip(ways, results), 1):
             failed |= result is None
-            print(f"{'not ok' if why else 'ok'} {n} - {' '.join(way)}: no "
-                  "stack differs without a cause", flush=True)
+            name = way[0] if way in SYSTEM else " ".join(way)
+            print(f"{'not ok' if why else 'ok'} {n} - {name}: no stack "
+                  "differs without a cause", flush=True)
             if why:
                 print("# " + why.replace("\n", "\n# "))
                 continue

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare EVERY PROGRAM [ARGUMENT] - a program's stacks, by two unwinders
+ * compare EVERY[:MAX] PROGRAM [ARGUMENT...] - stacks by two unwinders
  *
  * The program stops itself about each EVERY instructions (stepper.h).  There
  * our walk, with the process's mappings, files and memory, and libdw's unwinder
- * start from the same registers.  Deep stacks are compared less often.
+ * start from the same registers.  Deep stacks are compared less often.  After
+ * MAX stops the program is ended.
  *
  * A difference has a cause, by what can be seen of it (causes[]); any other
  * is printed and fails.  Prints "N stacks, N frames, N complete" and the count
@@ -17,6 +18,7 @@
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -489,14 +491,16 @@ static void close_all(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t every = argc > 2 ? strtoull(argv[1], NULL, 10) : 0;
-	uint64_t n;
+	char *rest = NULL;
+	uint64_t every = argc > 2 ? strtoull(argv[1], &rest, 10) : 0;
+	uint64_t max = rest && *rest == ':' ? strtoull(rest + 1, NULL, 10) :
+					      UINT64_MAX, n;
 	int status = 0;
 
 	if (every == 0)
 		return 2;
 	start(argv + 2);
-	while (next_stop()) {
+	while (counts.n_stacks < max && next_stop()) {
 		if (!process.memory)
 			open_memory();
 		read_maps();
@@ -506,6 +510,8 @@ int main(int argc, char **argv)
 		if (write(process.goes_on, &n, sizeof(n)) != sizeof(n))
 			die("cannot go on");
 	}
+	if (max != UINT64_MAX)
+		kill(process.pid, SIGKILL);
 	waitpid(process.pid, &status, 0);
 	printf("%" PRIu64 " stacks, %" PRIu64 " frames, %" PRIu64
 	       " complete, %" PRIu64 " without a cause\n", counts.n_stacks,
@@ -513,7 +519,7 @@ int main(int argc, char **argv)
 	for (size_t c = 0; causes[c].name; c++)
 		printf("%" PRIu64 " %s\n", counts.n_of_cause[c],
 		       causes[c].name);
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
+	if (max == UINT64_MAX && (!WIFEXITED(status) || WEXITSTATUS(status)))
 		die("the program failed");
 	close_all();
 	return counts.n_unlisted != 0;
