@@ -13,7 +13,8 @@ enum {
 	 * at times more.
 	 */
 	BUSY_MS = 11,
-	VERY_BUSY_MS = 30,
+	/* With many other programs; what a size beyond the usual must leave. */
+	VERY_BUSY_MS = 50,
 };
 
 /*

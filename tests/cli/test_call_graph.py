@@ -178,8 +178,8 @@ def test_the_summary_says_why_stacks_are_incomplete():
     counts = stats("s.seam")
     check(counts["ended"]["truncated"] > 50, counts)
     rings = manifest("s.seam")["rings"][-1]["bytes"]
-    equal(counts["dump_bytes"], {1 << 21: 49152, 1 << 20: 32768,
-                                 1 << 19: 16384}[rings])
+    equal(counts["dump_bytes"], {1 << 22: 49152, 1 << 21: 32768,
+                                 1 << 20: 32768, 1 << 19: 16384}[rings])
     notes = run(SEAM, "report", "s.seam").stdout
     check("note: " in notes and "deeper than the copy" in notes, notes[-500:])
     result = record("-o", "s.seam", "./bare", COUNT)

@@ -375,7 +375,7 @@ def _():
              "report --min-percent=x", "record -c 0 true", "convert x", "convert --to pprof",
              "flamegraph --min-percent 101", "report --layer heap",
              "help nothing", "dump -q a b", "dump -q --symbols a",
-             "doctor -q x", "")
+             "doctor -q --probe", "")
     for line in lines:
         done = run(*line.split())
         if done.returncode != 2 or done.stdout or not done.stderr:

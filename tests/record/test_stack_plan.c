@@ -13,8 +13,9 @@ enum { KIB = 1024, MIB = 1024 * KIB };
 static void the_largest_copy_that_ring_and_frequency_allow(void **state)
 {
 	(void)state;
-	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 1000), 48 * KIB);
-	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 1100), 32 * KIB);
+	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1000), 48 * KIB);
+	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1300), 32 * KIB);
+	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 1000), 32 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(1 * MIB, 1000), 32 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(512 * KIB, 1000), 16 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 4000), 32 * KIB);
