@@ -426,6 +426,39 @@ static void put_old_mmap2(struct bytes *b, const char *name)
 	put_name(b, name);
 }
 
+/* The kernel leaves the mark of a build id in records of other layout. */
+static void a_mark_without_a_build_id_leaves_the_inode(void **state)
+{
+	static const uint32_t majors[] = { 254, 8, 0, 259, 7 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * SEAM_ARRAY_SIZE(majors); i++) {
+		struct bytes b = { .endian = i % 2 ? SEAM_BIG : SEAM_LITTLE };
+		struct seam_perf_mapping m;
+
+		put_old_mmap2(&b, "");
+		b.size -= 8;
+		set_n(&b, 32, majors[i / 2], 4);
+		put_u32(&b, 5);
+		put_u32(&b, 2);
+		put_name(&b, "/lib/a.so");
+		m = read_mapping(&b, PERF_RECORD_MISC_USER |
+				 PERF_RECORD_MISC_MMAP_BUILD_ID);
+		assert_null(m.build_id);
+		assert_int_equal(m.maj, majors[i / 2]);
+		assert_int_equal(m.ino, 4711);
+		assert_int_equal(m.prot, 5);
+		assert_string_equal(m.filename, "/lib/a.so");
+		/* a hash of 8 bytes, as lld has */
+		if (majors[i / 2] == 8 && b.endian == SEAM_LITTLE) {
+			memset(b.data + 36, 0xab, 8);
+			m = read_mapping(&b, PERF_RECORD_MISC_MMAP_BUILD_ID);
+			assert_int_equal(m.build_id_size, 8);
+		}
+		free(b.data);
+	}
+}
+
 static void a_mapping_of_a_kernel_before_3_16_reads(void **state)
 {
 	static const char *const names[] = {
@@ -630,6 +663,7 @@ int main(void)
 		cmocka_unit_test(formats_of_any_size_are_passed_over),
 		cmocka_unit_test(formats_in_the_record_are_not_after_it),
 		cmocka_unit_test(a_record_of_simpleperf_has_a_size_of_32_bits),
+		cmocka_unit_test(a_mark_without_a_build_id_leaves_the_inode),
 		cmocka_unit_test(a_mapping_of_a_kernel_before_3_16_reads),
 		cmocka_unit_test(
 			code_that_simpleperf_saw_a_jit_write_is_marked),

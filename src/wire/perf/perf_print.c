@@ -315,12 +315,13 @@ static int print_other(struct perf_printer *d, struct seam_line *line,
 					     &id))
 			return -EBADMSG;
 	}
-	if (record->type == PERF_RECORD_MMAP2 &&
-	    record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+	table = seam_perf_record_table_of(record->type, record->misc, payload,
+					  data->endian);
+	if (record->type == PERF_RECORD_MMAP2 && table ==
+	    seam_perf_record_table(PERF_RECORD_MMAP2,
+				   PERF_RECORD_MISC_MMAP_BUILD_ID)) {
 		r = print_mapping(d, line, record, payload);
 	} else {
-		table = seam_perf_record_table_of(record->type, record->misc,
-						  payload, data->endian);
 		r = seam_perf_record_read(table, payload, data->endian, in);
 		if (r == 0)
 			put_record(d, line, record->type, table, in);

@@ -381,6 +381,7 @@ int seam_perf_record_read(const struct seam_record *table,
 }
 
 enum {
+	BUILD_ID_SIZE_POS = 32,	/* a byte, then three of zero; or maj */
 	OLD_NAME_POS = 56,	/* in the older MMAP2; of prot in the newer */
 	/* All PROT_* bits of any architecture, those of growing stacks. */
 	PROT_BITS = 0xff | 0x03000000 | SEAM_PERF_PROT_JIT_SYMFILE,
@@ -403,12 +404,38 @@ static bool is_old_mmap2(struct seam_bytes payload, enum seam_endian endian)
 		payload.data[OLD_NAME_POS] >= ' ');
 }
 
+/*
+ * Whether a mapping that is marked to have a build id has one.  The kernel
+ * leaves the mark in the records of all events after the first that wants build
+ * ids, of whatever user.  A device's major number is there otherwise, hardly
+ * above 20, and then its minor number, which has 20 bits; all ids of less than
+ * 16 bytes are hashes.
+ *
+ * Source: Linux 5.12 to 6.18, kernel/events/core.c, perf_event_mmap_output():
+ * type and size are restored, misc is not.
+ */
+static bool has_build_id(struct seam_bytes payload, enum seam_endian endian)
+{
+	struct seam_cursor c = seam_cursor_over(payload, endian);
+	const uint8_t *size;
+	uint32_t minor;
+
+	seam_cursor_skip(&c, BUILD_ID_SIZE_POS);
+	size = seam_cursor_bytes(&c, 4);
+	minor = seam_cursor_u32(&c);
+	if (c.error || size[0] > 20 || size[1] || size[2] || size[3])
+		return false;
+	return size[0] >= 16 || (size[0] && minor >> 20);
+}
+
 const struct seam_record *
 seam_perf_record_table_of(uint32_t type, uint16_t misc,
 			  struct seam_bytes payload, enum seam_endian endian)
 {
 	const struct seam_record *table = seam_perf_record_table(type, misc);
 
+	if (table == &mmap2_build_id_record && !has_build_id(payload, endian))
+		return &mmap2_record;
 	return table == &mmap2_record && is_old_mmap2(payload, endian) ?
 	       &mmap2_old_record : table;
 }

@@ -114,11 +114,12 @@ int seam_perf_mapping_read(uint32_t type, uint16_t misc,
 	};
 	if (type == PERF_RECORD_MMAP) {
 		out->filename = m.mmap.filename;
-	} else if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+	} else if (table == seam_perf_record_table(type,
+					PERF_RECORD_MISC_MMAP_BUILD_ID)) {
 		out->filename = m.with_id.filename;
 		out->prot = m.with_id.prot;
 		set_build_id(out, payload, m.with_id.build_id_size);
-	} else if (table == seam_perf_record_table(type, misc)) {
+	} else if (table == seam_perf_record_table(type, 0)) {
 		out->filename = m.mmap2.filename;
 		out->prot = m.mmap2.prot;
 		out->is_jit_symfile = out->prot & SEAM_PERF_PROT_JIT_SYMFILE;
