@@ -130,7 +130,7 @@ void seam_self_leave(const struct seam_self_visit *visit)
 	if (!visit->is_outermost)
 		return;
 	atomic_store_explicit(&self->entered, 0, memory_order_relaxed);
-	/* release: pairs with the load in is_unused(); uses before the 0 */
+	/* release: pairs with the load in seam_self_unused() */
 	atomic_store_explicit(&self->slot->epoch, 0, memory_order_release);
 }
 
