@@ -3,8 +3,8 @@
  * handler_guard.c - preloaded: calls that a signal handler may not make, abort
  *
  * A program brackets its handler's work with handler_guard_enter() and
- * handler_guard_leave().  In between, in that thread, the heap, locks, stdio and
- * the dynamic loader end the process with the name of the call.
+ * handler_guard_leave().  In between, in that thread, the heap, locks, stdio
+ * and the dynamic loader end the process with the name of the call.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -18,7 +18,7 @@ enum { MAX_SELF_FRAMES = 512 };
  */
 static int (*volatile send_signal)(int signal) = raise;
 
-/* libgcc's: of the handler, of the signal's frame, and of what it interrupted. */
+/* libgcc's: the handler, the signal's frame, and what it interrupted. */
 struct their_stack {
 	uint64_t pc[MAX_SELF_FRAMES + 16];
 	size_t n;

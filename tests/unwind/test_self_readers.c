@@ -103,7 +103,7 @@ static void walk_again(void)
 	look();
 }
 
-static void a_walk_in_a_walk_leaves_the_outer_one_its_hold(void **state)
+static void a_walk_in_a_walk_leaves_the_outer_its_hold(void **state)
 {
 	(void)state;
 	n_walks = 0;
@@ -431,7 +431,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_walk_holds_what_it_uses),
-		cmocka_unit_test(a_walk_in_a_walk_leaves_the_outer_one_its_hold),
+		cmocka_unit_test(a_walk_in_a_walk_leaves_the_outer_its_hold),
 		cmocka_unit_test(a_walk_that_was_left_ends_with_the_next),
 		cmocka_unit_test(a_thread_that_died_in_a_walk_holds_nothing),
 		cmocka_unit_test(a_child_is_free_of_its_parents_threads),

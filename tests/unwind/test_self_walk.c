@@ -161,7 +161,7 @@ static void raise_in_handler(int signal, siginfo_t *info, void *context)
 }
 
 /* The handler on the alternate stack interrupts code on either stack. */
-static void an_alternate_stack_leads_to_the_interrupted_one(void **state)
+static void an_alternate_stack_leads_to_the_other_one(void **state)
 {
 	const size_t size = 128 << 10;
 	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
@@ -550,7 +550,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_handler_has_the_stack_that_libgcc_has),
 		cmocka_unit_test(no_more_frames_than_asked_for),
 		cmocka_unit_test(at_any_instruction_of_libc),
-		cmocka_unit_test(an_alternate_stack_leads_to_the_interrupted_one),
+		cmocka_unit_test(an_alternate_stack_leads_to_the_other_one),
 		cmocka_unit_test(errno_is_what_it_was),
 		cmocka_unit_test(threads_announced_or_not_have_their_stacks),
 		cmocka_unit_test(a_coroutine_has_its_own_stack),

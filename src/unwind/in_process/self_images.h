@@ -31,7 +31,7 @@ struct seam_self_image {
 };
 
 struct seam_self_images {
-	uint64_t n_adds, n_subs;	/* dl_phdr_info's, when they were read */
+	uint64_t n_adds, n_subs;	/* dl_phdr_info's, at that time */
 	size_t n_pages_bytes;		/* of the mapping that begins here */
 	size_t n;
 	struct seam_self_image list[];	/* ascending */
@@ -49,8 +49,8 @@ int seam_self_init(void);
 /*
  * 1 where images were loaded or unloaded since, and handlers use the new ones
  * from now on; 0 where none were.  -ENOMEM; -EBUSY when another thread is in
- * here, libraries are unloaded all the time, or too many replaced objects are
- * still held by handlers.
+ * here, or too many replaced objects are still held by handlers; -EAGAIN where
+ * libraries were unloaded each time that they were listed.
  *
  * Cost: without a change a call of dl_iterate_phdr() that ends at its first
  * image, about 0.1 us; per new image as seam_unwind_table_build().

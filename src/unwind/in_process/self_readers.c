@@ -53,8 +53,9 @@ static bool claim(struct seam_self_process *process,
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	/* relaxed: numbers only have to differ */
-	uint64_t mine = (uint64_t)atomic_fetch_add_explicit(
-				&n_serials, 1, memory_order_relaxed) << 32 | tid;
+	uint64_t serial = atomic_fetch_add_explicit(&n_serials, 1,
+						    memory_order_relaxed);
+	uint64_t mine = serial << 32 | tid;
 
 	for (uint32_t i = 0; i < SEAM_SELF_SLOTS + MAX_TRIES; i++) {
 		struct seam_self_slot *slot =
@@ -130,7 +131,7 @@ void seam_self_leave(const struct seam_self_visit *visit)
 	if (!visit->is_outermost)
 		return;
 	atomic_store_explicit(&self->entered, 0, memory_order_relaxed);
-	/* release: pairs with the load in is_unused(); uses before the 0 */
+	/* release: pairs with the load in seam_self_unused() */
 	atomic_store_explicit(&self->slot->epoch, 0, memory_order_release);
 }
 

@@ -281,7 +281,7 @@ int seam_self_scan(struct seam_self_scan *scan,
 		if (r < 0 || call_loader(compare_unloaded, scan) > 0)
 			return r;
 	}
-	return -EBUSY;
+	return -EAGAIN;
 }
 
 struct seam_eh_frame

@@ -54,7 +54,10 @@ struct seam_self_scan {
 /* Whether an image was loaded or unloaded since @current, or it is NULL. */
 bool seam_self_scan_differs(const struct seam_self_images *current);
 
-/* List the images.  @current: those of the last time, or NULL.  0; -ENOMEM; -EBUSY. */
+/*
+ * List the images and copy what is new.  @current: those of the last time, or
+ * NULL.  0; -ENOMEM; -EAGAIN where some were unloaded at each attempt.
+ */
 int seam_self_scan(struct seam_self_scan *scan,
 		   const struct seam_self_images *current);
 

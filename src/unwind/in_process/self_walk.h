@@ -17,13 +17,13 @@
  * frame information is left by its frame pointer, frames of a virtual machine
  * by its adapter.  It takes no lock, allocates nothing and calls nothing but
  * memcpy() and system calls (gettid once a thread; process_vm_readv for memory
- * that is not on the stack), errno stays as it was, and no content of registers,
- * stack or call frame information makes it fault, or run for more than
- * stack->max frames.  It needs about 3 KiB of stack.
+ * that is not on the stack), errno stays as it was, and no content of
+ * registers, stack or call frame information makes it fault, or run for more
+ * than stack->max frames.  It needs about 4 KiB of stack.
  *
  * A program counter that is in no image and belongs to no adapter ends the
- * stack with SEAM_UNWIND_NO_MAPPING and is stack->end_pc, but no frame, unless it
- * is that of the registers.
+ * stack with SEAM_UNWIND_NO_MAPPING and is stack->end_pc, but no frame, unless
+ * it is that of the registers.
  *
  * A sandbox that kills a process for a refused system call, instead of failing
  * the call, has to allow process_vm_readv.
