@@ -296,6 +296,33 @@ static void overlapping_functions_cost_no_more_than_the_section(void **state)
 	seam_unwind_rows_fini(&rows);
 }
 
+/* A CIE of 1,000 instructions, and 8,000 functions that run it. */
+static void a_large_cie_is_not_run_for_ever(void **state)
+{
+	struct seam_unwind_table table;
+	static struct made made;
+	enum { MORE = 992 };
+
+	(void)state;
+	put_cie(&made);
+	/* the same instruction again and again: DW_CFA_same_value rbx */
+	put32(made.entries, 20 + MORE);
+	for (size_t i = 0; i < MORE; i += 2) {
+		made.entries[made.n++] = 0x08;
+		made.entries[made.n++] = 3;
+	}
+	for (uint64_t i = 0; i < 8000; i++)
+		put_fde(&made, CODE + 16 * i, 16, "\x41\x0e\x10", 3);
+	finish(&made);
+	made.frame.header.size = 0;
+	assert_int_equal(seam_unwind_table_build(&table, &made.frame), 0);
+	assert_in_range(table.refused.n_too_large, 6000, 7999);
+	assert_true(seam_unwind_table_find(&table, CODE) > SEAM_UNWIND_BAD_CFI);
+	assert_int_equal(seam_unwind_table_find(&table, CODE + 16 * 7999),
+			 SEAM_UNWIND_BAD_CFI);
+	seam_unwind_table_fini(&table);
+}
+
 /* Few functions, far apart: the blocks of a table are large then. */
 static void functions_4_gib_apart_are_found(void **state)
 {
@@ -394,6 +421,7 @@ int main(void)
 		cmocka_unit_test(debug_frame_is_for_what_eh_frame_has_not),
 		cmocka_unit_test(
 			overlapping_functions_cost_no_more_than_the_section),
+		cmocka_unit_test(a_large_cie_is_not_run_for_ever),
 		cmocka_unit_test(functions_4_gib_apart_are_found),
 		cmocka_unit_test(
 			no_more_rules_than_ids_and_no_more_expressions),

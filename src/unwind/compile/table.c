@@ -24,6 +24,7 @@ struct table_building {
 	struct seam_unwind_rules *rules;
 	size_t cap;		/* of both arrays */
 	uint64_t limit;		/* where the next FDE starts */
+	uint64_t bytes_left;	/* of programs that may be run */
 };
 
 static int list_fdes(const struct seam_eh_frame *frame, struct places *places,
@@ -108,12 +109,26 @@ static int push_row(void *context, uint64_t start,
 	return id < 0 ? id : push(b, start, (uint16_t)id);
 }
 
+/* What may be run beyond the bytes of the section: CIEs. */
+enum { SPARE_BYTES = 1 << 20 };
+
+static int run(struct table_building *b, const struct seam_eh_frame *frame,
+	       const struct seam_eh_fde *fde)
+{
+	uint64_t bytes = fde->instructions.size + fde->cie.instructions.size;
+
+	if (bytes > b->bytes_left)
+		return -EOVERFLOW;
+	b->bytes_left -= bytes;
+	return seam_unwind_program_rows(frame, fde, b->rules, push_row, b);
+}
+
 /* The rows of one FDE; after it SEAM_UNWIND_NO_CFI up to the next. */
 static int compile(struct table_building *b, const struct seam_eh_frame *frame,
 		   const struct seam_eh_fde *fde)
 {
 	uint64_t n_rows = b->table->n;
-	int r = seam_unwind_program_rows(frame, fde, b->rules, push_row, b);
+	int r = run(b, frame, fde);
 
 	if (r == -ENOMEM)
 		return r;
@@ -184,7 +199,10 @@ int seam_unwind_table_build_in(struct seam_unwind_table *table,
 			       const struct seam_eh_frame *frame,
 			       struct seam_unwind_rules *rules)
 {
-	struct table_building b = { .table = table, .rules = rules };
+	struct table_building b = {
+		.table = table, .rules = rules,
+		.bytes_left = frame->entries.size + SPARE_BYTES,
+	};
 	struct places places = { 0 };
 	int r;
 

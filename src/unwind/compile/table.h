@@ -39,7 +39,9 @@ struct seam_unwind_table {
 /*
  * Compile all of @frame.  0, -ENOMEM, or -ENOTSUP where the code of the file
  * spreads over more than 4 GiB.  On failure the table is empty.
- * Cost: linear in the bytes of @frame, and a sort of its FDEs.
+ * Cost: linear in the bytes of @frame, and a sort of its FDEs.  A CIE of many
+ * instructions with many small FDEs would cost more: the later ones are
+ * refused as too large.
  */
 int seam_unwind_table_build(struct seam_unwind_table *table,
 			    const struct seam_eh_frame *frame);
