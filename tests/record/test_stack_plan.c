@@ -10,7 +10,7 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 
-static void the_largest_copy_that_ring_and_frequency_allow(void **state)
+static void the_largest_copy_that_ring_and_rate_allow(void **state)
 {
 	(void)state;
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1000), 48 * KIB);
@@ -52,7 +52,7 @@ static void the_frequency_that_would_fit_does(void **state)
 	assert_int_equal(seam_stack_plan_max_hz(512 * KIB, 65528), 545);
 }
 
-static void only_live_unwinding_hides_copies_from_the_file(void **state)
+static void live_unwinding_keeps_copies_from_the_file(void **state)
 {
 	const uint64_t copies = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
@@ -82,12 +82,12 @@ static void only_live_unwinding_hides_copies_from_the_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_largest_copy_that_ring_and_frequency_allow),
+		cmocka_unit_test(the_largest_copy_that_ring_and_rate_allow),
 		cmocka_unit_test(
 			no_copy_where_a_ring_is_too_small_or_the_rate_too_high),
 		cmocka_unit_test(an_unknown_rate_gets_the_smallest_copy),
 		cmocka_unit_test(the_frequency_that_would_fit_does),
-		cmocka_unit_test(only_live_unwinding_hides_copies_from_the_file),
+		cmocka_unit_test(live_unwinding_keeps_copies_from_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
