@@ -153,8 +153,8 @@ static const struct seam_option options[] = {
 	       "size of each ring: pages, bytes such as 512K, or 'auto'",
 	       .detail = "Rounded up to a power of two of pages. The default "
 	       "is 512K; where stacks are copied (--call-graph), the largest "
-	       "of 2M, 1M and 512K that this user may lock. 'auto' is as "
-	       "much as this user may lock, up to 16M. "
+	       "of 4M, 2M, 1M and 512K that this user may lock. 'auto' is "
+	       "as much as this user may lock, up to 16M. "
 	       "AUX is the size of each AUX buffer (4M)."),
 	OPTION(jit_ring, STRING, 0, "jit-ring", "SIZE",
 	       "size of the ring of each process that streams JIT code (1M)",
