@@ -201,7 +201,7 @@ PROGRAMS = {
                  "postgres --single -D pg postgres < load.pg"),
     "redis": ("redis-server", "redis-server redis-tools", _redis),
     "nginx": ("nginx", "nginx", _nginx),
-    "zstd": ("zstd", "zstd", "zstd -q -T2 -9 -f big -o big.zst"),
+    "zstd": ("zstd", "zstd", "zstd -q -f -T2 -9 big -o big.zst"),
     "cmake": ("cmake", "cmake", "cmake -P load.cmake"),
     "gdb": ("gdb", "gdb", "gdb -nx -batch -ex 'info functions perf_event' "
             "-ex 'info types x' {seam}"),

@@ -213,9 +213,9 @@ static void decide(struct seam_doctor_program *p)
 static void estimate(struct seam_doctor_program *p)
 {
 	if (p->needs == SEAM_CALL_GRAPH_AUTO)
-		snprintf(p->cost, sizeof(p->cost), "auto: about 10 us and "
-			 "100 to 400 bytes a sample, 1 %% of a CPU at %d Hz; "
-			 "fp: about 1 us; dwarf: %d bytes a sample",
+		snprintf(p->cost, sizeof(p->cost), "auto: 10 to 25 us of the "
+			 "recorder and 150 to 400 bytes a sample, 1 to 3 %% "
+			 "of a CPU at %d Hz; fp: 1 us; dwarf: %d bytes",
 			 SEAM_STACK_PLAN_HZ, SEAM_STACK_PLAN_DWARF_BYTES);
 }
 

@@ -333,6 +333,8 @@ int seam_sampling_check(struct seam_session *s, struct seam_err *err)
 	if (s->options->ring_auto ? s->copies.was_limited :
 	    s->sources.ring_bytes < wanted)
 		s->sources.left_out |= SEAM_LEFT_OUT_RING_SPACE;
+	if (s->copies.by_frame_pointers)
+		s->sources.left_out |= SEAM_LEFT_OUT_STACK_COPIES;
 	return r;
 }
 

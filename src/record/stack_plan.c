@@ -25,7 +25,7 @@ enum {
 #define BIT(name) (UINT64_C(1) << PERF_REG_X86_##name)
 #define REGISTERS (BIT(AX) | BIT(BX) | BIT(CX) | BIT(DX) | BIT(SI) |	\
 		   BIT(DI) | BIT(BP) | BIT(SP) | BIT(IP) | BIT(R8) |	\
-		   BIT(R9) | BIT(R10) | BIT(R11) | BIT(R12) | BIT(R13) |	\
+		   BIT(R9) | BIT(R10) | BIT(R11) | BIT(R12) | BIT(R13) | \
 		   BIT(R14) | BIT(R15))
 /* Of perf, whose unwinders may not do with fewer. */
 #define ALL_REGISTERS (REGISTERS | BIT(FLAGS) | BIT(CS) | BIT(SS))

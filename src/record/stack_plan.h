@@ -18,9 +18,8 @@
 
 enum {
 	SEAM_STACK_PLAN_HZ = 1000,	/* default where stacks are copied */
-	/* Default rings there: the largest of these that can be mapped. */
+	/* Default rings there: half of it, and so on, where less may be locked. */
 	SEAM_STACK_PLAN_MAX_RING_BYTES = 4 * 1024 * 1024,
-	SEAM_STACK_PLAN_MIN_RING_BYTES = 512 * 1024,
 	/* perf's default; and the largest, because a record has 64 KiB */
 	SEAM_STACK_PLAN_DWARF_BYTES = 8192,
 	SEAM_STACK_PLAN_MAX_BYTES = 65528,

@@ -204,7 +204,8 @@ static const struct {
 	const char *name;
 	size_t offset;		/* in the counts */
 } stack_members[] = {
-#define STACKS(name, member) { name, offsetof(struct seam_stack_counts, member) }
+#define STACKS(name, member) \
+	{ name, offsetof(struct seam_stack_counts, member) }
 	STACKS("joined", n_joined),
 	STACKS("continued", n_continued),
 	STACKS("empty", n_empty),

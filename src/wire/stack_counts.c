@@ -173,20 +173,6 @@ uint64_t seam_stack_counts_frames(const struct seam_stack_counts *counts)
 	return n;
 }
 
-enum seam_stack_end
-seam_stack_counts_worst(const struct seam_stack_counts *counts)
-{
-	enum seam_stack_end worst = SEAM_STACK_COMPLETE;
-	uint64_t most = 0;
-
-	for (unsigned int i = 1; i < SEAM_STACK_N_ENDS; i++)
-		if (counts->n_ended[i] > most) {
-			most = counts->n_ended[i];
-			worst = (enum seam_stack_end)i;
-		}
-	return worst;
-}
-
 /* Equal numbers in the order of their names, for a stable output. */
 static int compare(const void *a, const void *b)
 {
@@ -201,6 +187,17 @@ void seam_stack_counts_sort(struct seam_stack_counts *counts)
 {
 	qsort(counts->modules, counts->n_modules, sizeof(counts->modules[0]),
 	      compare);
+}
+
+/* The end of most incomplete stacks. */
+static enum seam_stack_end worst_end(const struct seam_stack_counts *counts)
+{
+	unsigned int worst = SEAM_STACK_COMPLETE + 1;
+
+	for (unsigned int i = worst + 1; i < SEAM_STACK_N_ENDS; i++)
+		if (counts->n_ended[i] > counts->n_ended[worst])
+			worst = i;
+	return (enum seam_stack_end)worst;
 }
 
 /* The file in which most stacks ended for @end; "": none. */
@@ -222,7 +219,7 @@ static const char *worst_path(const struct seam_stack_counts *counts,
 bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			      char *text, size_t cap)
 {
-	enum seam_stack_end worst = seam_stack_counts_worst(counts);
+	enum seam_stack_end worst = worst_end(counts);
 	uint64_t total = seam_stack_counts_total(counts);
 	double percent = seam_stack_counts_percent(counts);
 	const char *path = worst_path(counts, worst);

@@ -106,10 +106,6 @@ double seam_stack_counts_percent(const struct seam_stack_counts *counts);
 /* How many frames there are in all of them. */
 uint64_t seam_stack_counts_frames(const struct seam_stack_counts *counts);
 
-/* The largest number of early ends; SEAM_STACK_COMPLETE: there are none. */
-enum seam_stack_end
-seam_stack_counts_worst(const struct seam_stack_counts *counts);
-
 /*
  * Order the files: most stacks first.  Files are told apart by their reason
  * too.

@@ -151,6 +151,7 @@ def test_the_default_goes_on_by_frame_pointers_with_a_line():
     check("-F 2181 or larger" in result.stderr, result.stderr)
     kinds, hz, copy = attr("p.seam")
     equal((hz, copy, "CALLCHAIN" in kinds), (3500, 0, True))
+    check("stack-copies" in manifest("p.seam")["left_out"])
     for words in (("--overwrite",), ("--per-thread",), ("-c", "1000000")):
         result = record(*words, "-o", "p.seam", "./spin", "1000000")
         equal(result.returncode, 0, result.stderr)

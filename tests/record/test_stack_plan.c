@@ -2,6 +2,9 @@
 /* test_stack_plan.c - copies of stacks that fit their rings */
 #include "record/stack_plan.h"
 
+#include "record/perf/fallback.h"
+
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 
-static void the_largest_copy_that_ring_and_frequency_allow(void **state)
+static void the_largest_copy_that_ring_and_rate_allow(void **state)
 {
 	(void)state;
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1000), 48 * KIB);
@@ -52,7 +55,7 @@ static void the_frequency_that_would_fit_does(void **state)
 	assert_int_equal(seam_stack_plan_max_hz(512 * KIB, 65528), 545);
 }
 
-static void only_live_unwinding_hides_copies_from_the_file(void **state)
+static void live_unwinding_keeps_copies_from_the_file(void **state)
 {
 	const uint64_t copies = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
@@ -79,15 +82,38 @@ static void only_live_unwinding_hides_copies_from_the_file(void **state)
 	}
 }
 
+/* ENOSYS is what an architecture without copies returns. */
+static void a_kernel_without_copies_is_noted_and_samples_without(void **state)
+{
+	struct seam_event events[2];
+	unsigned int left_out = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		seam_event_init(&events[i]);
+		seam_stack_plan_apply(&events[i], SEAM_CALL_GRAPH_AUTO, 8192);
+	}
+	assert_true(seam_fallback(events, 2, &events[1], ENOSYS, &left_out));
+	assert_int_equal(left_out, SEAM_LEFT_OUT_STACK_COPIES);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(events[i].attr.sample_type,
+				 PERF_SAMPLE_CALLCHAIN);
+		assert_false(events[i].is_unwound);
+	}
+	assert_false(seam_fallback(events, 2, &events[1], ENOSYS, &left_out));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_largest_copy_that_ring_and_frequency_allow),
+		cmocka_unit_test(the_largest_copy_that_ring_and_rate_allow),
 		cmocka_unit_test(
 			no_copy_where_a_ring_is_too_small_or_the_rate_too_high),
 		cmocka_unit_test(an_unknown_rate_gets_the_smallest_copy),
 		cmocka_unit_test(the_frequency_that_would_fit_does),
-		cmocka_unit_test(only_live_unwinding_hides_copies_from_the_file),
+		cmocka_unit_test(
+			a_kernel_without_copies_is_noted_and_samples_without),
+		cmocka_unit_test(live_unwinding_keeps_copies_from_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

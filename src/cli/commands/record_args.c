@@ -64,8 +64,8 @@ static const struct seam_option options[] = {
 	       "kernel applies it, to all tracepoints of -e."),
 	OPTION(frequency, STRING, 'F', "freq", "HZ",
 	       "samples per second; 'max' is the maximum allowed",
-	       .detail = "The default is 1000 where stacks are copied (--call-graph), "
-	       "else 4000. The maximum is "
+	       .detail = "The default is 1000 where stacks are copied "
+	       "(--call-graph), else 4000. The maximum is "
 	       "kernel.perf_event_max_sample_rate."),
 	OPTION(record.period, U64, 'c', "count", "PERIOD",
 	       "a sample every PERIOD events, instead of a frequency",
@@ -152,7 +152,9 @@ static const struct seam_option options[] = {
 	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES[,AUX]",
 	       "size of each ring: pages, bytes such as 512K, or 'auto'",
 	       .detail = "Rounded up to a power of two of pages. The default "
-	       "is 512K. 'auto' is as much as this user may lock, up to 16M. "
+	       "is 512K; where stacks are copied (--call-graph), the largest "
+	       "of 4M, 2M, 1M and 512K that this user may lock. 'auto' is "
+	       "as much as this user may lock, up to 16M. "
 	       "AUX is the size of each AUX buffer (4M)."),
 	OPTION(jit_ring, STRING, 0, "jit-ring", "SIZE",
 	       "size of the ring of each process that streams JIT code (1M)",
