@@ -404,16 +404,18 @@ static void order_flags(struct seam_perf_file_header *h, bool swap)
 	h->features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_BUILD_ID;
 }
 
-/* The oldest header ends before the feature bits. */
+/* A run of u64; the oldest header ends before the feature bits. */
 static void read_header(struct seam_cursor *c, struct seam_perf_file_header *h)
 {
-	struct seam_record table = seam_perf_file_header_record;
-	struct seam_cursor peek = *c;
+	uint64_t words[sizeof(*h) / sizeof(uint64_t)] = { 0 };
+	size_t n = SEAM_ARRAY_SIZE(words);
 
-	seam_cursor_skip(&peek, offsetof(struct seam_perf_file_header, size));
-	if (seam_cursor_u64(&peek) <= SEAM_PERF_FILE_HEADER_MIN_BYTES)
-		table.n_fields -= SEAM_ARRAY_SIZE(h->features);
-	seam_wire_read(c, &table, h);
+	for (size_t i = 0; i < n; i++) {
+		words[i] = seam_cursor_u64(c);
+		if (i == 1 && words[i] <= SEAM_PERF_FILE_HEADER_MIN_BYTES)
+			n = SEAM_PERF_FILE_HEADER_MIN_BYTES / sizeof(*words);
+	}
+	memcpy(h, words, sizeof(*h));
 }
 
 /*

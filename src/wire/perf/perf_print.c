@@ -177,14 +177,14 @@ static void put_sample_id(struct seam_line *line,
 /* -- records that end in a list ----------------------------------------- */
 
 struct link_info {
-	uint64_t dev, ino;
+	uint64_t dev, ino;		/* of a namespace */
 };
 
 struct id_entry {
-	uint64_t id, idx, cpu, tid;
+	uint64_t id, idx, cpu, tid;	/* of an event; -1: any CPU, thread */
 };
 
-#define F(record, member, text) SEAM_FIELD(struct record, member, text)
+#define F(record, member) SEAM_FIELD(struct record, member, NULL)
 
 /* The list that is the last field of a record; no fields: of u64. */
 static const struct {
@@ -193,11 +193,9 @@ static const struct {
 	size_t bytes;
 } lists[] = {
 	{ PERF_RECORD_NAMESPACES, SEAM_RECORD("namespace", NULL,
-		F(link_info, dev, "device of the namespace"),
-		F(link_info, ino, "inode of the namespace")), 16 },
-	{ SEAM_PERF_ID_INDEX, SEAM_RECORD("id", NULL,
-		F(id_entry, id, "event on a CPU"), F(id_entry, idx, "event"),
-		F(id_entry, cpu, "-1: any"), F(id_entry, tid, "-1: any")), 32 },
+		F(link_info, dev), F(link_info, ino)), 16 },
+	{ SEAM_PERF_ID_INDEX, SEAM_RECORD("id", NULL, F(id_entry, id),
+		F(id_entry, idx), F(id_entry, cpu), F(id_entry, tid)), 32 },
 	{ PERF_RECORD_READ, { 0 }, 8 },
 	{ SEAM_PERF_AUXTRACE_INFO, { 0 }, 8 },
 	{ SEAM_PERF_CALLCHAIN_DEFERRED, { 0 }, 8 },
