@@ -2,12 +2,9 @@
 /* kernel_code.c - where vmlinux files are, /proc/kcore; see kernel_code.h */
 #include "symbol/code/kernel_code.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -86,38 +83,18 @@ int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
 			  size_t size, struct seam_machine *machine,
 			  struct seam_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
-	Elf64_Phdr p = { 0 };
-	Elf64_Ehdr e = { 0 };
-	int code = -ENODATA;
+	struct seam_elf core;
+	int r = seam_elf_open(&core, path, err);
 
-	if (fd < 0)
-		return seam_err_errno(err, "cannot open %s", path);
-	errno = 0;
-	if (pread(fd, &e, sizeof(e), 0) == sizeof(e) &&
-	    memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 &&
-	    e.e_ident[EI_CLASS] == ELFCLASS64 &&
-	    e.e_phentsize == sizeof(p))
-		for (uint16_t i = 0; i < e.e_phnum && n < 0; i++) {
-			if (pread(fd, &p, sizeof(p), (off_t)(e.e_phoff +
-				  i * sizeof(p))) != sizeof(p))
-				break;
-			if (p.p_type == PT_LOAD && addr >= p.p_vaddr &&
-			    addr - p.p_vaddr < p.p_memsz)
-				n = pread(fd, buf, size, (off_t)(p.p_offset +
-					  (addr - p.p_vaddr)));
-			code = n < 0 && errno ? -errno : -ENODATA;
-		}
-	close(fd);
-	if (n != (ssize_t)size)
-		return seam_err_set(err, code, "%s does not have that address",
-				    path);
-	*machine = (struct seam_machine) {
-		.elf_machine = e.e_machine, .is_64 = true,
-		.is_big_endian = e.e_ident[EI_DATA] == ELFDATA2MSB,
-	};
-	return 0;
+	if (r && r != -EBADMSG)
+		return seam_err_add(err, r, "cannot open %s", path);
+	if (!r) {
+		*machine = seam_elf_machine(&core);
+		r = seam_elf_read_at(&core, addr, buf, size, NULL);
+		seam_elf_close(&core);
+	}
+	return r ? seam_err_set(err, -ENODATA, "%s does not have that address",
+				path) : 0;
 }
 
 static bool is_running(const struct seam_kernel *kernel)
