@@ -26,10 +26,7 @@ struct calls_options {
 	const char *stacks;
 };
 
-#define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct calls_options, member,			\
-		    SEAM_OPTION_##kind, letter, name, value, help,	\
-		    __VA_ARGS__)
+#define OPTION(...) SEAM_OPTION(struct calls_options, __VA_ARGS__)
 
 static const struct seam_option options[] = {
 	OPTION(map, STRING, 'm', "map", "FILE",

@@ -21,15 +21,15 @@ struct dump_options {
 
 #define OPTION(...) SEAM_OPTION(struct dump_options, __VA_ARGS__)
 static const struct seam_option options[] = {
-	OPTION(json, SEAM_OPTION_FLAG, 0, "json", NULL,
+	OPTION(json, FLAG, 0, "json", NULL,
 	       "one JSON object per line",
 	       .detail = "Members have the names of the fields in the "
 			 "kernel's ABI; offset is the record's place in the "
 			 "file and type its name without PERF_RECORD_."),
-	OPTION(code, SEAM_OPTION_FLAG, 0, "code", NULL,
+	OPTION(code, FLAG, 0, "code", NULL,
 	       "the machine code of a jitdump as hex",
 	       .detail = "With its unwinding tables. JSON always has them."),
-	OPTION(symbols, SEAM_OPTION_FLAG, 0, "symbols", NULL,
+	OPTION(symbols, FLAG, 0, "symbols", NULL,
 	       "with --json: names in the callchains of samples",
 	       .detail = "Each address becomes an object with ip, layer, "
 			 "symbol, module, file and line, as they were at the "
