@@ -177,19 +177,12 @@ int seam_file_open(struct seam_file *file, const char *path,
 int seam_file_read(struct seam_file *file, int dir, const char *path,
 		   size_t max_bytes, struct seam_err *err)
 {
-	int fd = seam_file_open_fd(dir, path, O_NOFOLLOW, err);
-	struct stat st;
-	int r;
+	int r, fd = seam_file_open_fd(dir, path, O_NOFOLLOW, err);
 
 	*file = (struct seam_file) { 0 };
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		r = seam_err_set(err, -errno, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		r = refuse(st.st_mode, err);
-	else
-		r = seam_file_read_fd(file, fd, max_bytes, err);
+	r = seam_file_read_fd(file, fd, max_bytes, err);
 	close(fd);
 	return r;
 }

@@ -32,11 +32,10 @@ struct vmlinux_search {
 /* Without memory there is one path less. */
 static void add_path(struct vmlinux_search *s, const char *path)
 {
-	const char *copy = seam_arena_text(&s->arena, path, strlen(path));
-	const char **slot = copy ? SEAM_ARRAY_PUSH(&s->paths) : NULL;
+	const char *copy;
 
-	if (slot)
-		*slot = copy;
+	if (seam_arena_copy(&s->arena, &copy, path))
+		(void)SEAM_ARRAY_ADD(&s->paths, copy);
 }
 
 static void add_all(struct vmlinux_search *s, const char *pattern)

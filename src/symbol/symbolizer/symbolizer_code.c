@@ -121,7 +121,8 @@ int seam_symbolizer_open_file(struct seam_symbolizer *s,
 	if (reply.fd >= 0)
 		close(reply.fd);
 	return taken == -EBADMSG ?
-	       seam_symbolizer_fail(s, module->lost, taken, err) : r ? r : taken;
+	       seam_symbolizer_fail(s, module->lost, taken, err) :
+	       r ? r : taken;
 }
 
 /* Each size in @body leads to the next instruction, within the code. */

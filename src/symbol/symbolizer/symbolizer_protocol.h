@@ -16,7 +16,7 @@ enum seam_symbolizer_kind {
 	SEAM_SYMBOLIZER_MODULE = 1,	/* -> DONE: id, problem */
 	SEAM_SYMBOLIZER_RESOLVE,	/* -> DONE: a result for each offset */
 	SEAM_SYMBOLIZER_CODE,		/* -> DONE: error, machine, bytes */
-	SEAM_SYMBOLIZER_OPEN,		/* -> DONE: error, descriptor or bytes */
+	SEAM_SYMBOLIZER_OPEN,	/* -> DONE: error, descriptor or bytes */
 	SEAM_SYMBOLIZER_DISASSEMBLE,	/* -> DONE: instructions, error */
 	SEAM_SYMBOLIZER_KERNEL_CODE,	/* -> DONE: error, answer, bytes */
 	SEAM_SYMBOLIZER_DONE,
