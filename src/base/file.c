@@ -234,3 +234,27 @@ int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 	}
 	return 0;
 }
+
+int seam_file_copy(int from, int to, uint64_t max_bytes, const char *name,
+		   struct seam_err *err)
+{
+	uint8_t buf[32 * 1024];
+	uint64_t pos = 0;
+	int r = 0;
+
+	while (!r && pos < max_bytes) {
+		uint64_t left = max_bytes - pos;
+		ssize_t n = pread(from, buf, left < sizeof(buf) ?
+				  (size_t)left : sizeof(buf), (off_t)pos);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = seam_err_errno(err, "cannot read '%s'", name);
+		if (n <= 0)
+			break;
+		r = seam_file_write_at(to, buf, (size_t)n, pos, name, err);
+		pos += (uint64_t)n;
+	}
+	return r;
+}

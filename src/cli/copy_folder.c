@@ -12,26 +12,6 @@
 
 enum { MAX_DEPTH = 5 };			/* a bundle's files are at 2 */
 
-static int copy_bytes(int from, int to, const char *name,
-		      struct seam_err *err)
-{
-	uint8_t buf[1 << 16];
-	uint64_t pos = 0;
-	ssize_t n = 1;
-	int r = 0;
-
-	while (r == 0 && n != 0) {
-		n = read(from, buf, sizeof(buf));
-		if (n > 0)
-			r = seam_file_write_at(to, buf, (size_t)n, pos, name,
-					       err);
-		else if (n < 0 && errno != EINTR)
-			r = seam_err_errno(err, "cannot read '%s'", name);
-		pos += n > 0 ? (uint64_t)n : 0;
-	}
-	return r;
-}
-
 /* A file that is replaced by something else meanwhile is skipped. */
 static int copy_file(const FTSENT *entry, const char *name,
 		     struct seam_output_folder *to, struct seam_err *err)
@@ -49,7 +29,7 @@ static int copy_file(const FTSENT *entry, const char *name,
 		return 0;
 	}
 	out = seam_output_folder_create(to, name, err);
-	r = out < 0 ? out : copy_bytes(in, out, name, err);
+	r = out < 0 ? out : seam_file_copy(in, out, UINT64_MAX, name, err);
 	if (out >= 0 && close(out) && r == 0)
 		r = seam_err_errno(err, "cannot write '%s'", name);
 	close(in);

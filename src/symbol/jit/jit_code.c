@@ -17,9 +17,6 @@ static const char *const note_texts[SEAM_JIT_N_NOTES] = {
 		"functions whose source lines were 0x40 bytes off, corrected",
 	[SEAM_JIT_BAD_LINES] = "lines of the perf map that cannot be read",
 	[SEAM_JIT_BAD_TIMES] = "times of the perf map that cannot be read",
-};
-
-static const char *const move_note_texts[SEAM_JIT_N_MOVE_NOTES] = {
 	[SEAM_JIT_MOVE_UNKNOWN] = "moves of unknown code, skipped",
 	[SEAM_JIT_MOVE_EARLY] = "moves before the load of their code, skipped",
 	[SEAM_JIT_MOVE_SIZE] = "moves with another size than the code, skipped",
@@ -450,14 +447,13 @@ size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 
 /* ---- notes ---- */
 
-static void report_all(const uint64_t *counts, size_t n,
-		       const char *const *texts, int32_t pid,
+static void report_all(const uint64_t counts[SEAM_JIT_N_NOTES], int32_t pid,
 		       void (*report)(void *, int32_t, const char *, uint64_t),
 		       void *context)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < SEAM_JIT_N_NOTES; i++)
 		if (counts[i])
-			report(context, pid, texts[i], counts[i]);
+			report(context, pid, note_texts[i], counts[i]);
 }
 
 bool seam_jit_code_is_corrected(const char *text)
@@ -481,16 +477,11 @@ void seam_jit_code_notes(const struct seam_jit_code *jit,
 				       seam_jitdump_note_text(
 					       (enum seam_jitdump_note)n),
 				       s->reader_notes[n]);
-		report_all(s->notes, SEAM_JIT_N_NOTES, note_texts, s->pid,
-			   report, context);
+		report_all(s->notes, s->pid, report, context);
 	}
-	for (size_t i = 0; i < jit->processes.n; i++) {
-		const struct seam_jit_process *p = &jit->processes.items[i];
-
-		report_all(p->layers[SEAM_JIT_DUMPS].notes,
-			   SEAM_JIT_N_MOVE_NOTES, move_note_texts, p->pid,
-			   report, context);
-	}
+	for (size_t i = 0; i < jit->processes.n; i++)
+		report_all(jit->processes.items[i].layers[SEAM_JIT_DUMPS].notes,
+			   jit->processes.items[i].pid, report, context);
 	for (size_t i = 0; i < jit->tables.n; i++)
 		n_lost += jit->tables.items[i].has_lost_names;
 	if (n_lost)

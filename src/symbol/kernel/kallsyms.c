@@ -120,23 +120,16 @@ ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
 	return seam_symtab_sort(table) ? -ENOMEM : n;
 }
 
-bool seam_kallsyms_find(const char *text, size_t size, const char *name,
-			uint64_t *addr)
+bool seam_kallsyms_is(const char *text, size_t size, const char *name,
+		      uint64_t *addr)
 {
-	size_t pos = 0, length = strlen(name);
+	struct symbol_line line;
+	const char *end = memchr(text, '\n', size);
 
-	while (pos < size) {
-		const char *newline = memchr(text + pos, '\n', size - pos);
-		size_t end = newline ? (size_t)(newline - text) : size;
-		struct symbol_line line;
-
-		if (newline && read_line(text + pos, end - pos, &line) &&
-		    line.name_size == length &&
-		    memcmp(line.name, name, length) == 0) {
-			*addr = line.addr;
-			return true;
-		}
-		pos = end + 1;
-	}
-	return false;
+	if (!end || !read_line(text, (size_t)(end - text), &line) ||
+	    line.name_size != strlen(name) ||
+	    memcmp(line.name, name, line.name_size) != 0)
+		return false;
+	*addr = line.addr;
+	return true;
 }
