@@ -77,8 +77,7 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 	return seam_command_failed(&err);
 }
 
-void seam_reading_say_length(const char *time, uint64_t start_ns,
-			     uint64_t end_ns)
+static void say_length(const char *time, uint64_t start_ns, uint64_t end_ns)
 {
 	double ms = (double)(end_ns - start_ns) / 1e6;
 
@@ -127,9 +126,8 @@ static int select_part(struct seam_opened *opened,
 		return SEAM_EXIT_USAGE;
 	}
 	if (selection->from_ns > opened->profile.end_ns)
-		seam_reading_say_length(reading->time,
-					opened->profile.start_ns,
-					opened->profile.end_ns);
+		say_length(reading->time, opened->profile.start_ns,
+			   opened->profile.end_ns);
 	rc = seam_selected_init(&opened->selected, &opened->profile, selection,
 				&err);
 	if (rc == -ENOENT)
@@ -168,6 +166,41 @@ int seam_reading_open(struct seam_opened *opened,
 		return seam_command_failed(&err);
 	status = load(opened, reading, paths, n);
 	return status ? status : select_part(opened, reading);
+}
+
+int seam_reading_open_logs(struct seam_trace *trace,
+			   struct seam_xray_map *names,
+			   const struct seam_reading *reading,
+			   const char *const *paths, size_t n_paths)
+{
+	struct seam_err err = { 0 };
+	uint64_t start_ns, end_ns;
+	int r = reading->map ? seam_xray_map_open(names, reading->map, &err) :
+		0;
+
+	if (r || seam_trace_open(trace, paths, n_paths, &err))
+		return seam_command_failed(&err);
+	r = reading->time ? seam_trace_select(trace, reading->time, &err) : 0;
+	if (r) {
+		seam_command_failed(&err);
+		return r == -EINVAL ? SEAM_EXIT_USAGE : SEAM_EXIT_FAILED;
+	}
+	if (reading->time && !seam_trace_span(trace, &start_ns, &end_ns) &&
+	    trace->range.from_ns > end_ns)
+		say_length(reading->time, start_ns, end_ns);
+	return SEAM_EXIT_DONE;
+}
+
+int seam_reading_operand(const struct seam_command *command, const char *input,
+			 int argc, char **argv, int first, const char **path)
+{
+	*path = first < argc ? argv[first] : input;
+	if (argc - first > 1)
+		return seam_command_misused(command, "one FILE at a time, "
+					    "not also '%s'", argv[first + 1]);
+	return input && first < argc ?
+	       seam_command_misused(command, "-i and FILE cannot be "
+				    "combined") : SEAM_EXIT_DONE;
 }
 
 static bool has_samples(const struct seam_profile_event *event)

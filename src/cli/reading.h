@@ -18,6 +18,7 @@
 #include "model/profile/selection.h"
 #include "model/profile/tally.h"
 #include "model/xray/trace.h"
+#include "symbol/xray/xray_map.h"
 
 struct seam_reading {
 	struct seam_option_list symfs;
@@ -140,9 +141,22 @@ int seam_reading_open(struct seam_opened *opened,
 		      char **argv, int first);
 void seam_reading_close(struct seam_opened *opened);
 
-/* Say that --time @time begins after the end, and the length. */
-void seam_reading_say_length(const char *time, uint64_t start_ns,
-			     uint64_t end_ns);
+/*
+ * Open the XRay logs @paths and the map of their functions, and select --time:
+ * reading->map and reading->time.  SEAM_EXIT_DONE, or as seam_reading_open();
+ * both are closed by the caller.
+ */
+int seam_reading_open_logs(struct seam_trace *trace,
+			   struct seam_xray_map *names,
+			   const struct seam_reading *reading,
+			   const char *const *paths, size_t n_paths);
+
+/*
+ * The recording of a command that takes one: FILE or -i, @input; NULL: neither.
+ * SEAM_EXIT_DONE, or USAGE after a message.
+ */
+int seam_reading_operand(const struct seam_command *command, const char *input,
+			 int argc, char **argv, int first, const char **path);
 
 /* SEAM_EXIT_LOSSY when the recording lost or skipped anything, else DONE. */
 int seam_reading_status(const struct seam_opened *opened);

@@ -64,25 +64,18 @@ static int convert_logs(const struct convert_options *o,
 		.trace = &trace, .names = &names, .problems = &problems,
 	};
 	struct seam_err err = { 0 };
-	bool misused = false;
-	int status;
-	int r = o->reading.map ?
-		seam_xray_map_open(&names, o->reading.map, &err) : 0;
+	int r, status = seam_reading_open_logs(&trace, &names, &o->reading,
+					       paths, n_paths);
 
-	if (!r)
-		r = seam_trace_open(&trace, paths, n_paths, &err);
-	if (!r && o->reading.time) {
-		r = seam_trace_select(&trace, o->reading.time, &err);
-		misused = r == -EINVAL;
-	}
-	if (!r)
+	if (status == SEAM_EXIT_DONE) {
 		r = seam_export_file(o->output, exporter, &export, &err);
-	seam_trace_problems(&trace, &problems);
-	status = r ? seam_command_failed(&err) :
-		 seam_reading_say_problems(&trace, &problems);
+		seam_trace_problems(&trace, &problems);
+		status = r ? seam_command_failed(&err) :
+			 seam_reading_say_problems(&trace, &problems);
+	}
 	seam_trace_close(&trace);
 	seam_xray_map_fini(&names);
-	return misused ? SEAM_EXIT_USAGE : status;
+	return status;
 }
 
 static int run(const struct seam_command *self, int argc, char **argv)

@@ -147,23 +147,21 @@ static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct dump_options settings = { 0 };
 	struct seam_err err = { 0 };
+	const char *path;
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (argc - first > 1)
-		return seam_command_misused(self, "one FILE at a time");
+	if (seam_reading_operand(self, settings.reading.input, argc, argv,
+				 first, &path))
+		return SEAM_EXIT_USAGE;
 	if (settings.symbols && !settings.json)
 		return seam_command_misused(self, "--symbols needs --json");
 	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
 			       &err))
 		return seam_command_failed(&err);
-	if (settings.reading.input && first < argc)
-		return seam_command_misused(self, "-i and FILE cannot be "
-					    "combined");
-	return dump(first < argc ? argv[first] : settings.reading.input,
-		    &settings);
+	return dump(path, &settings);
 }
 
 const struct seam_command seam_dump_command = {

@@ -199,23 +199,20 @@ static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct inject_options settings = { 0 };
 	struct seam_err err = { 0 };
+	const char *path;
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (argc - first > 1)
-		return seam_command_misused(self, "one FILE at a time, "
-					    "not also '%s'", argv[first + 1]);
+	if (seam_reading_operand(self, settings.input, argc, argv, first,
+				 &path))
+		return SEAM_EXIT_USAGE;
 	if (!settings.output)
 		return seam_command_misused(self, "-o DIR is missing");
 	if (seam_reading_check(NULL, &settings.jit, &err))
 		return seam_command_failed(&err);
-	if (settings.input && first < argc)
-		return seam_command_misused(self, "-i and FILE cannot be "
-					    "combined");
-	return inject(first < argc ? argv[first] : settings.input ?
-		      settings.input : SEAM_LOAD_DEFAULT, &settings);
+	return inject(path ? path : SEAM_LOAD_DEFAULT, &settings);
 }
 
 const struct seam_command seam_inject_command = {

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "symbol/elf/elf_file.h"
 #include "symbol/kernel/kernel.h"
 
@@ -56,7 +57,7 @@ static void add_below(struct vmlinux_search *s, const char *root)
 		snprintf(path, sizeof(path), "%s/%s", root, places[i]);
 		add_all(s, path);
 	}
-	seam_build_id_text(id, s->kernel->build_id, s->kernel->build_id_size);
+	seam_text_hex(id, s->kernel->build_id, s->kernel->build_id_size);
 	snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/%.2s/%s.debug",
 		 root, id, id + 2);
 	add_path(s, path);
@@ -129,7 +130,7 @@ static int give_up(const struct seam_kernel *kernel, const char *other,
 	char id[2 * SEAM_BUILD_ID_MAX + 1] = "not recorded", memory[128];
 
 	if (kernel->build_id_size)
-		seam_build_id_text(id, kernel->build_id, kernel->build_id_size);
+		seam_text_hex(id, kernel->build_id, kernel->build_id_size);
 	explain_core(memory, sizeof(memory), is_running, core);
 	return seam_err_set(err, -ENOENT, "the kernel's code was not found "
 		"(build id %.12s)%s%s; install its debug package (Debian: "

@@ -313,16 +313,3 @@ bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size)
 			return false;
 	return true;
 }
-
-const char *seam_build_id_text(char *text, const uint8_t *id, size_t size)
-{
-	static const char digits[] = "0123456789abcdef";
-	size_t n = size < SEAM_BUILD_ID_MAX ? size : SEAM_BUILD_ID_MAX;
-
-	for (size_t i = 0; i < n; i++) {
-		text[2 * i] = digits[id[i] >> 4];
-		text[2 * i + 1] = digits[id[i] & 15];
-	}
-	text[2 * n] = '\0';
-	return text;
-}

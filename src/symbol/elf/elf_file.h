@@ -121,7 +121,4 @@ bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err);
  */
 bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size);
 
-/* "98fe01.." into @text, which has room for 2 * SEAM_BUILD_ID_MAX + 1. */
-const char *seam_build_id_text(char *text, const uint8_t *id, size_t size);
-
 #endif /* SEAM_ELF_FILE_H */

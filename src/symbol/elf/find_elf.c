@@ -68,7 +68,7 @@ static struct elf_search search_for(struct seam_elf *found,
 		s.id_size = SEAM_BUILD_ID_MAX;
 	s.id_size = without_padding(s.id, s.id_size);
 	if (s.id)
-		seam_build_id_text(s.id_text, s.id, s.id_size);
+		seam_text_hex(s.id_text, s.id, s.id_size);
 	*found = (struct seam_elf) { .fd = -1 };
 	return s;
 }
@@ -110,8 +110,8 @@ static bool is_recorded(struct elf_search *s)
 	else
 		seam_err_set(s->why, -ESTALE, "build id is %s, "
 			     "the recording has %s",
-			     seam_build_id_text(have, s->found->build_id,
-						s->found->build_id_size),
+			     seam_text_hex(have, s->found->build_id,
+					   s->found->build_id_size),
 			     s->id_text);
 	seam_elf_close(s->found);
 	return false;

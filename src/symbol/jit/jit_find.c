@@ -39,13 +39,12 @@ enum trust {
 
 static bool take_number(const char **s, int32_t *value)
 {
-	const char *start = *s;
-	uint64_t v = 0;
+	uint64_t v;
+	const char *end = seam_text_number(*s, *s + strlen(*s), 10, &v);
 
-	while (**s >= '0' && **s <= '9' && v <= INT32_MAX)
-		v = v * 10 + (uint64_t)(*(*s)++ - '0');
 	*value = (int32_t)v;
-	return *s > start && v && v <= INT32_MAX;
+	*s = end;
+	return end && v && v <= INT32_MAX;
 }
 
 static const char *base_name(const char *path)

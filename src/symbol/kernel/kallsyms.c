@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /*
  * A function without a size ends at the next symbol, but not further away
  * than this: beyond the last symbol of a module lies another module.
@@ -24,28 +26,14 @@ struct symbol_line {
 	bool in_module;
 };
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Read the line of @size bytes at @text, without its newline. */
 static bool read_line(const char *text, size_t size, struct symbol_line *line)
 {
-	size_t pos = 0, end;
+	const char *blank = seam_text_number(text, text + size, 16,
+					     &line->addr);
+	size_t pos = blank ? (size_t)(blank - text) : 0, end;
 
-	line->addr = 0;
-	for (; pos < size && pos < 16; pos++) {
-		int value = digit(text[pos]);
-
-		if (value < 0)
-			break;
-		line->addr = line->addr << 4 | (uint64_t)value;
-	}
-	if (pos == 0 || size - pos < 4 || text[pos] != ' ' ||
+	if (!blank || size - pos < 4 || text[pos] != ' ' ||
 	    text[pos + 2] != ' ')
 		return false;
 	line->type = text[pos + 1];

@@ -115,23 +115,6 @@ static int read_kallsyms(struct seam_file *file, struct seam_err *err)
 	return r ? seam_err_add(err, r, "cannot read " KALLSYMS) : 0;
 }
 
-static int write_new(int dirfd, const char *name, struct seam_bytes bytes,
-		     struct seam_err *err)
-{
-	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
-			O_NOFOLLOW, 0600);
-	int r;
-
-	if (fd < 0)
-		return seam_err_errno(err, "cannot create '%s'", name);
-	r = seam_file_write_at(fd, bytes.data, bytes.size, 0, name, err);
-	if (close(fd) < 0 && !r)
-		r = seam_err_errno(err, "cannot write '%s'", name);
-	if (r)
-		unlinkat(dirfd, name, 0);
-	return r;
-}
-
 /* Read and compress, and cache the result. */
 static int capture_new(int dirfd, const char *name,
 		       const struct seam_kernel_file *header,
@@ -149,7 +132,7 @@ static int capture_new(int dirfd, const char *name,
 	if (r)
 		return r;
 	file.data = bytes;
-	r = write_new(dirfd, name, file, err);
+	r = seam_file_create(dirfd, name, file, err);
 	/* Modules that changed meanwhile may be in the text or not. */
 	if (!r && header->modules && header->modules == seam_kernel_modules())
 		seam_kernel_cache_write(file);
@@ -170,7 +153,7 @@ int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err)
 	header.modules = seam_kernel_modules();
 	if (!seam_kernel_cache_read(&kept, &header.identity, header.modules))
 		return capture_new(dirfd, name, &header, err);
-	r = write_new(dirfd, name, kept.bytes, err);
+	r = seam_file_create(dirfd, name, kept.bytes, err);
 	seam_file_close(&kept);
 	return r;
 }

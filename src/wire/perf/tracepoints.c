@@ -93,10 +93,9 @@ static uint32_t number_of(struct span line, const char *key)
 
 	if (!p)
 		return 0;
-	for (p += strlen(key); p < line.at + line.n && *p >= '0' && *p <= '9' &&
-	     v < UINT32_MAX; p++)
-		v = v * 10 + (uint64_t)(*p - '0');
-	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+	p += strlen(key);
+	return !seam_text_number(p, line.at + line.n, 10, &v) ? 0 :
+	       v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
 /* Split "unsigned long args[6]" into its type and its name. */
