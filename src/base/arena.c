@@ -60,6 +60,13 @@ char *seam_arena_text(struct seam_arena *arena, const char *text, size_t size)
 	return copy;
 }
 
+bool seam_arena_copy(struct seam_arena *arena, const char **to,
+		     const char *text)
+{
+	*to = text ? seam_arena_text(arena, text, strlen(text)) : NULL;
+	return !text || *to;
+}
+
 void seam_arena_fini(struct seam_arena *arena)
 {
 	struct seam_arena_block *block = arena->blocks;

@@ -31,6 +31,10 @@ void *seam_arena_alloc(struct seam_arena *arena, size_t size);
 /* A copy of @size bytes with a NUL after them.  NULL as above. */
 char *seam_arena_text(struct seam_arena *arena, const char *text, size_t size);
 
+/* *@to is a copy of @text, NULL for NULL.  False when memory ran out. */
+bool seam_arena_copy(struct seam_arena *arena, const char **to,
+		     const char *text);
+
 /* Free everything.  Valid on a zeroed arena, and again after itself. */
 void seam_arena_fini(struct seam_arena *arena);
 

@@ -177,19 +177,12 @@ int seam_file_open(struct seam_file *file, const char *path,
 int seam_file_read(struct seam_file *file, int dir, const char *path,
 		   size_t max_bytes, struct seam_err *err)
 {
-	int fd = seam_file_open_fd(dir, path, O_NOFOLLOW, err);
-	struct stat st;
-	int r;
+	int r, fd = seam_file_open_fd(dir, path, O_NOFOLLOW, err);
 
 	*file = (struct seam_file) { 0 };
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		r = seam_err_set(err, -errno, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		r = refuse(st.st_mode, err);
-	else
-		r = seam_file_read_fd(file, fd, max_bytes, err);
+	r = seam_file_read_fd(file, fd, max_bytes, err);
 	close(fd);
 	return r;
 }
@@ -240,4 +233,45 @@ int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 		offset += (uint64_t)n;
 	}
 	return 0;
+}
+
+int seam_file_create(int dir, const char *name, struct seam_bytes bytes,
+		     struct seam_err *err)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
+			O_NOFOLLOW, 0600);
+	int r;
+
+	if (fd < 0)
+		return seam_err_errno(err, "cannot create '%s'", name);
+	r = seam_file_write_at(fd, bytes.data, bytes.size, 0, name, err);
+	if (close(fd) < 0 && !r)
+		r = seam_err_errno(err, "cannot write '%s'", name);
+	if (r)
+		unlinkat(dir, name, 0);
+	return r;
+}
+
+int seam_file_copy(int from, int to, uint64_t max_bytes, const char *name,
+		   struct seam_err *err)
+{
+	uint8_t buf[32 * 1024];
+	uint64_t pos = 0;
+	int r = 0;
+
+	while (!r && pos < max_bytes) {
+		uint64_t left = max_bytes - pos;
+		ssize_t n = pread(from, buf, left < sizeof(buf) ?
+				  (size_t)left : sizeof(buf), (off_t)pos);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = seam_err_errno(err, "cannot read '%s'", name);
+		if (n <= 0)
+			break;
+		r = seam_file_write_at(to, buf, (size_t)n, pos, name, err);
+		pos += (uint64_t)n;
+	}
+	return r;
 }

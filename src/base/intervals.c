@@ -21,17 +21,10 @@ struct sweep {
 int seam_intervals_add(struct seam_intervals *intervals, uint64_t start,
 		       uint64_t end, uint32_t id)
 {
-	struct seam_interval *slot;
+	struct seam_interval range = { start, end, id };
 
-	if (start >= end)
-		return 0;
-	if (intervals->ranges.n >= SEAM_NONE)
-		return -ENOMEM;
-	slot = SEAM_ARRAY_PUSH(&intervals->ranges);
-	if (!slot)
-		return -ENOMEM;
-	*slot = (struct seam_interval) { start, end, id };
-	return 0;
+	return start >= end || (intervals->ranges.n < SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&intervals->ranges, range)) ? 0 : -ENOMEM;
 }
 
 /* Begin a piece of range @id at @start. */
@@ -77,16 +70,10 @@ static int close_until(struct sweep *sweep, uint64_t addr)
 static int open_range(struct sweep *sweep, uint32_t index)
 {
 	const struct seam_interval *range = &sweep->out->ranges.items[index];
-	uint32_t *slot;
 
-	if (close_until(sweep, range->start) ||
-	    emit(sweep->out, range->start, range->id))
-		return -ENOMEM;
-	slot = SEAM_ARRAY_PUSH(&sweep->open);
-	if (!slot)
-		return -ENOMEM;
-	*slot = index;
-	return 0;
+	return !close_until(sweep, range->start) &&
+	       !emit(sweep->out, range->start, range->id) &&
+	       SEAM_ARRAY_ADD(&sweep->open, index) ? 0 : -ENOMEM;
 }
 
 int seam_intervals_cut(struct seam_intervals *intervals)
@@ -120,17 +107,10 @@ uint32_t seam_intervals_find(const struct seam_intervals *intervals,
 			     uint64_t addr)
 {
 	const struct seam_interval_piece *pieces = intervals->pieces.items;
-	size_t low = 0, high = intervals->pieces.n;
+	size_t n = SEAM_ARRAY_SEARCH(i, intervals->pieces.n,
+				     pieces[i].start <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (pieces[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 ? pieces[low - 1].id : SEAM_NONE;
+	return n > 0 ? pieces[n - 1].id : SEAM_NONE;
 }
 
 void seam_intervals_fini(struct seam_intervals *intervals)

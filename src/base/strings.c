@@ -10,37 +10,22 @@
 static uint32_t find(const struct seam_strings *strings, uint64_t hash,
 		     const char *text, size_t size)
 {
-	struct seam_index_probe probe = seam_index_probe(&strings->index, hash);
-	uint32_t id;
-
-	while ((id = seam_index_next(&strings->index, &probe)) != SEAM_NONE) {
-		const char *have = strings->texts.items[id];
-
-		if (strncmp(have, text, size) == 0 && have[size] == '\0')
-			break;
-	}
-	return id;
+	return SEAM_INDEX_FIND(&strings->index, hash, id,
+		strncmp(strings->texts.items[id], text, size) == 0 &&
+		strings->texts.items[id][size] == '\0');
 }
 
 static uint32_t add(struct seam_strings *strings, const char *text, size_t size)
 {
 	uint64_t hash = seam_hash_bytes(text, size, 0);
 	uint32_t id = find(strings, hash, text, size);
-	const char **slot;
+	const char *copy;
 
 	if (id != SEAM_NONE)
 		return id;
-	slot = SEAM_ARRAY_PUSH(&strings->texts);
-	if (!slot)
-		return SEAM_NONE;
-	id = (uint32_t)(strings->texts.n - 1);
-	*slot = seam_arena_text(&strings->arena, text, size);
-	if (!*slot || id == SEAM_NONE ||
-	    seam_index_add(&strings->index, hash, id)) {
-		strings->texts.n--;
-		return SEAM_NONE;
-	}
-	return id;
+	copy = seam_arena_text(&strings->arena, text, size);
+	return copy ? SEAM_INDEX_APPEND(&strings->index, hash, &strings->texts,
+					copy) : SEAM_NONE;
 }
 
 uint32_t seam_strings_add(struct seam_strings *strings, const char *text,

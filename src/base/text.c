@@ -153,6 +153,34 @@ size_t seam_text_quote(char *buf, size_t cap, const char *word)
 	return n;
 }
 
+const char *seam_text_hex(char *text, const uint8_t *bytes, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	text[2 * n] = '\0';
+	return text;
+}
+
+size_t seam_text_unhex(uint8_t *bytes, size_t cap, const char *text,
+		       size_t size)
+{
+	if (size % 2 || size / 2 > cap)
+		return 0;
+	for (size_t i = 0; i < size; i++) {
+		unsigned int digit = seam_text_digit(text[i]);
+
+		if (digit > 15 || (text[i] >= 'A' && text[i] <= 'F'))
+			return 0;
+		bytes[i / 2] = (uint8_t)(i % 2 ? bytes[i / 2] * 16u + digit :
+					 digit);
+	}
+	return size / 2;
+}
+
 const char *seam_text_size(char buf[SEAM_TEXT_SIZE], uint64_t bytes)
 {
 	uint64_t mib = bytes >> 20;

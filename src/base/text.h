@@ -51,6 +51,38 @@ const char *seam_text_copy(char *buf, size_t cap, const char *text,
  */
 size_t seam_text_quote(char *buf, size_t cap, const char *word);
 
+/* The value of a hexadecimal digit; 16 for all else. */
+static inline unsigned int seam_text_digit(char c)
+{
+	unsigned int letter = (unsigned char)c | 0x20u;
+
+	return c >= '0' && c <= '9' ? (unsigned int)(c - '0') :
+	       letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : 16;
+}
+
+/*
+ * The number of the digits of @base, 10 or 16, from @at on but before @end.
+ * Returns what is after them; NULL where there are none, or more than 64 bits.
+ */
+static inline const char *seam_text_number(const char *at, const char *end,
+					   unsigned int base, uint64_t *value)
+{
+	const char *p = at;
+
+	for (*value = 0; p < end && seam_text_digit(*p) < base; p++)
+		if (__builtin_mul_overflow(*value, base, value) ||
+		    __builtin_add_overflow(*value, seam_text_digit(*p), value))
+			return NULL;
+	return p > at ? p : NULL;
+}
+
+/* Two lower-case digits a byte, with a NUL.  Returns @text. */
+const char *seam_text_hex(char *text, const uint8_t *bytes, size_t n);
+
+/* At most @cap bytes of such @text; 0 where it is not of that form. */
+size_t seam_text_unhex(uint8_t *bytes, size_t cap, const char *text,
+		       size_t size);
+
 enum { SEAM_TEXT_SIZE = 32 };
 
 /* @bytes, a multiple of 1024, as "516 KiB" or "16 MiB". */

@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "cli/commands/help.h"
 #include "cli/perf_equivalents.h"
-#include "cli/closest_word.h"
+#include "cli/closest.h"
 #include "cli/pager.h"
 
 /* Set by the parser before anything runs, read afterwards. */
@@ -32,22 +32,22 @@ static struct common {
 } common;
 
 static const struct seam_option common_options[] = {
-	SEAM_OPTION(struct common, help, SEAM_OPTION_FLAG, 'h', "help", NULL,
+	SEAM_OPTION(struct common, help, FLAG, 'h', "help", NULL,
 		    "show this help and exit"),
-	SEAM_OPTION(struct common, quiet, SEAM_OPTION_FLAG, 'q', "quiet", NULL,
+	SEAM_OPTION(struct common, quiet, FLAG, 'q', "quiet", NULL,
 		    "print only errors on standard error"),
-	SEAM_OPTION(struct common, verbose, SEAM_OPTION_FLAG, 'v', "verbose",
+	SEAM_OPTION(struct common, verbose, FLAG, 'v', "verbose",
 		    NULL, "print more on standard error"),
-	SEAM_OPTION(struct common, no_pager, SEAM_OPTION_FLAG, 0, "no-pager",
+	SEAM_OPTION(struct common, no_pager, FLAG, 0, "no-pager",
 		    NULL, "do not use a pager on a terminal",
 		    .detail = "The pager is SEAM_PAGER in the environment, "
 		    "else PAGER, else less; cat means none."),
-	SEAM_OPTION(struct common, color, SEAM_OPTION_STRING, 0, "color",
+	SEAM_OPTION(struct common, color, STRING, 0, "color",
 		    "WHEN", "colour the output (auto)",
 		    .choices = "auto|always|never",
 		    .detail = "With auto there is colour on a terminal, unless "
 		    "NO_COLOR is set in the environment or TERM is dumb."),
-	SEAM_OPTION(struct common, max_memory, SEAM_OPTION_SIZE, 0,
+	SEAM_OPTION(struct common, max_memory, SIZE, 0,
 		    "max-memory", "SIZE",
 		    "fail if more memory than SIZE is needed",
 		    .detail = "SIZE has a unit: 512M, 2G. The default is "
@@ -205,8 +205,7 @@ static int unknown_letter(const struct parser *p, char letter)
 	return MISUSED(p, "unknown option '%s'", word);
 }
 
-/* True when @size bytes at @word are one of "a|b|c". */
-static bool is_choice(const char *choices, const char *word, size_t size)
+bool seam_command_is_choice(const char *choices, const char *word, size_t size)
 {
 	for (const char *c = choices; *c; c += *c == '|') {
 		size_t n = strcspn(c, "|");
@@ -230,7 +229,7 @@ static int check_choice(const struct parser *p,
 	for (;;) {
 		size_t n = strcspn(word, several ? "," : "");
 
-		if (!is_choice(option->choices, word, n))
+		if (!seam_command_is_choice(option->choices, word, n))
 			return MISUSED(p, "option '%s' takes %s%s, not '%s'",
 				       shown(option, name),
 				       several ? "some of " : "",
@@ -282,23 +281,32 @@ static int store_u64(const struct parser *p, const struct seam_option *option,
 	return 0;
 }
 
-/* "65536", "64K", "512M", "2G"; not 0. */
+bool seam_command_size(const char *text, uint64_t *size, bool *has_unit)
+{
+	static const char units[] = "BKMGT";
+	size_t n = strspn(text, "0123456789");
+	const char *unit = text[n] ? strchr(units, text[n] & ~0x20) : units;
+
+	errno = 0;
+	*size = strtoull(text, NULL, 10);
+	if (n == 0 || errno || !unit || (text[n] && text[n + 1]) ||
+	    *size == 0 || *size > UINT64_MAX >> 10 * (unit - units))
+		return false;
+	*size <<= 10 * (unit - units);
+	*has_unit = text[n];
+	return true;
+}
+
 static int store_size(const struct parser *p, const struct seam_option *option,
 		      const char *value, uint64_t *member)
 {
-	static const char units[] = "BKMGT";
-	size_t n = strspn(value, "0123456789");
-	const char *unit = value[n] ? strchr(units, value[n] & ~0x20) : units;
+	bool has_unit;
 	char name[64];
 
-	errno = 0;
-	*member = strtoull(value, NULL, 10);
-	if (n == 0 || errno || !unit || (value[n] && value[n + 1]) ||
-	    *member == 0 || *member > UINT64_MAX >> 10 * (unit - units))
-		return MISUSED(p, "option '%s' takes a size such as 512M or "
-			       "2G, not '%s'", shown(option, name), value);
-	*member <<= 10 * (unit - units);
-	return 0;
+	if (seam_command_size(value, member, &has_unit))
+		return 0;
+	return MISUSED(p, "option '%s' takes a size such as 512M or 2G, not "
+		       "'%s'", shown(option, name), value);
 }
 
 /* Digits with or without a point; no sign, no exponent, no "nan". */

@@ -50,10 +50,11 @@ struct seam_option {
 	size_t offset;		/* of the member in the command's struct */
 };
 
+/* @kind_ is FLAG, STRING, ... */
 #define SEAM_OPTION(type, member, kind_, letter_, name_, value_, help_, ...) \
 	{								\
-		.letter = (letter_), .name = (name_),			\
-		.value = (value_), .help = (help_), .kind = (kind_),	\
+		.letter = (letter_), .name = (name_), .value = (value_), \
+		.help = (help_), .kind = SEAM_OPTION_##kind_,		\
 		.offset = offsetof(type, member), __VA_ARGS__		\
 	}
 
@@ -107,6 +108,12 @@ seam_command_common(const struct seam_command *command, size_t i);
  */
 int seam_command_parse(const struct seam_command *command, int argc,
 		       char **argv, void *into, int *first);
+
+/* Whether @size bytes at @word are one of @choices, "a|b|c". */
+bool seam_command_is_choice(const char *choices, const char *word, size_t size);
+
+/* "65536", "64K", "512M", "2G" to bytes; false for all else, and for 0. */
+bool seam_command_size(const char *text, uint64_t *size, bool *has_unit);
 
 /* Print a usage error on stderr.  Returns SEAM_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3)))

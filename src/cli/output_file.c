@@ -8,17 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
-
 static int fail(const struct seam_output *output, const char *verb,
 		struct seam_err *err)
 {
 	int code = output->code ? -output->code : errno ? -errno : -EIO;
-	char shown[200];
 
-	seam_text_copy(shown, sizeof(shown), output->path, SEAM_TEXT_TERMINAL);
-	return seam_err_set(err, code, "cannot %s '%s': %s", verb, shown,
-			    strerror(-code));
+	return seam_err_set(err, code, "cannot %s '%.200s': %s", verb,
+			    output->path, strerror(-code));
 }
 
 /*
@@ -149,4 +145,18 @@ int seam_output_close(struct seam_output *output, bool keep,
 	free(output->temporary);
 	output->temporary = NULL;
 	return rc;
+}
+
+int seam_export_file(const char *path, const struct seam_exporter *exporter,
+		     struct seam_export *export, struct seam_err *err)
+{
+	struct seam_output output;
+	int r = seam_output_open(&output, path, err), closed;
+
+	if (r)
+		return r;
+	export->out = output.file;
+	r = exporter->write(export, err);
+	closed = seam_output_close(&output, r == 0, r ? NULL : err);
+	return r ? r : closed;
 }

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "export/exporter.h"
 
 /* Must not be copied while it is open. */
 struct seam_output {
@@ -32,5 +33,12 @@ int seam_output_open(struct seam_output *output, const char *path,
  */
 int seam_output_close(struct seam_output *output, bool keep,
 		      struct seam_err *err);
+
+/*
+ * Write @export with @exporter to @path ("-": standard output); sets
+ * @export->out.  0, or -errno with the reason and the file at @path unchanged.
+ */
+int seam_export_file(const char *path, const struct seam_exporter *exporter,
+		     struct seam_export *export, struct seam_err *err);
 
 #endif /* SEAM_OUTPUT_FILE_H */

@@ -31,13 +31,28 @@ static void remove_one(const struct seam_output_folder *made, const char *name)
 int seam_output_folder_note(struct seam_output_folder *made, const char *name,
 			    struct seam_err *err)
 {
-	char **slot = SEAM_ARRAY_PUSH(&made->names);
+	char *copy = strdup(name);
 
-	if (slot && (*slot = strdup(name)) != NULL)
+	if (copy && SEAM_ARRAY_ADD(&made->names, copy))
 		return 0;
-	made->names.n -= slot != NULL;
+	free(copy);
 	remove_one(made, name);
 	return seam_err_no_memory(err);
+}
+
+int seam_output_folder_create(struct seam_output_folder *made,
+			      const char *name, struct seam_err *err)
+{
+	int fd = openat(made->folder, name, O_WRONLY | O_CREAT | O_EXCL |
+			O_CLOEXEC, 0600);
+	int r = fd < 0 ? seam_err_errno(err, "cannot create '%s'", name) :
+		seam_output_folder_note(made, name, err);
+
+	if (!r)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return r;
 }
 
 void seam_output_folder_undo(struct seam_output_folder *made)

@@ -23,6 +23,13 @@ int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
 			     struct seam_err *err);
 
 /*
+ * Create file @name in the folder, mode 0600, and note it.  A descriptor to
+ * write to, or -errno.
+ */
+int seam_output_folder_create(struct seam_output_folder *made,
+			      const char *name, struct seam_err *err);
+
+/*
  * Note that we created @name, a path below the folder.  0, or -ENOMEM after
  * removing it.
  */

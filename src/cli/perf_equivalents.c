@@ -2,7 +2,7 @@
 /* perf_equivalents.c - tables of hints; see perf_equivalents.h */
 #include "cli/perf_equivalents.h"
 
-#include "base/base.h"
+#include "cli/command.h"
 
 /* Source: perf(1) of Linux 6.1. */
 static const struct {
@@ -28,58 +28,43 @@ static const struct {
 
 static const struct {
 	const char *command;
-	const char *option;
+	const char *options;		/* of one meaning: "-a|--all" */
 	const char *instead;
 } options[] = {
 	{ "report", "-n", "-n takes the number of rows; the number of samples "
 	  "is always shown" },
-	{ "report", "-F", "columns are fixed; --by chooses what a row is" },
-	{ "report", "--fields", "columns are fixed; --by chooses what a row "
+	{ "report", "-F|--fields", "columns are fixed; --by chooses what a row "
 	  "is" },
-	{ "report", "-g", "use --tree" },
-	{ "report", "--call-graph", "use --tree" },
+	{ "report", "-g|--call-graph", "use --tree" },
 	{ "report", "-G", "use --tree, or --callers SYMBOL" },
-	{ "report", "--inverted", "use --callers SYMBOL" },
-	{ "report", "--caller", "use --callers SYMBOL" },
+	{ "report", "--inverted|--caller", "use --callers SYMBOL" },
 	{ "report", "--percent-limit", "use --min-percent" },
-	{ "report", "-S", "use --filter TEXT" },
-	{ "report", "--symbols", "use --filter TEXT" },
-	{ "report", "--symbol-filter", "use --filter TEXT" },
-	{ "report", "-d", "use --filter TEXT" },
-	{ "report", "--dsos", "use --filter TEXT" },
-	{ "report", "-c", "use --thread NAME" },
-	{ "report", "--comms", "use --thread NAME" },
+	{ "report", "-S|--symbols|--symbol-filter|-d|--dsos",
+	  "use --filter TEXT" },
+	{ "report", "-c|--comms", "use --thread NAME" },
 	{ "report", "--tid", "use --thread TID" },
 	{ "report", "--pid", "use --by process, or --thread TID" },
 	{ "report", "-T", "use --by thread" },
-	{ "report", "-k", "use --symfs" },
-	{ "report", "--vmlinux", "use --symfs" },
+	{ "report", "-k|--vmlinux", "use --symfs" },
 	{ "report", "--header", "'seam dump' shows the header" },
-	{ "report", "--tui", "use --tree, or seam flamegraph" },
-	{ "report", "--gtk", "use --tree, or seam flamegraph" },
-	{ "record", "-b", "branch stacks are not recorded: use 'perf record'" },
-	{ "record", "-j", "branch stacks are not recorded: use 'perf record'" },
-	{ "record", "--branch-any",
+	{ "report", "--tui|--gtk", "use --tree, or seam flamegraph" },
+	{ "record", "-b|-j|--branch-any",
 	  "branch stacks are not recorded: use 'perf record'" },
-	{ "record", "-R", "leave it out: samples of tracepoints hold all" },
-	{ "record", "--raw-samples",
+	{ "record", "-R|--raw-samples",
 	  "leave it out: samples of tracepoints hold all" },
-	{ "record", "-T", "leave it out: each sample has its time" },
-	{ "record", "--timestamp", "leave it out: each sample has its time" },
+	{ "record", "-T|--timestamp",
+	  "leave it out: each sample has its time" },
 	{ "record", "-P", "leave it out: each sample has its period" },
 	{ "record", "-s", "leave it out: counts are for each event" },
-	{ "record", "-k", "leave it out: times are CLOCK_MONOTONIC's" },
-	{ "record", "--clockid",
+	{ "record", "-k|--clockid",
 	  "leave it out: times are CLOCK_MONOTONIC's" },
-	{ "record", "-u", "use -p with the processes of the user" },
-	{ "record", "--uid", "use -p with the processes of the user" },
+	{ "record", "-u|--uid", "use -p with the processes of the user" },
 	{ "record", "--all-user", "use a modifier: -e cycles:u" },
 	{ "record", "--all-kernel", "use a modifier: -e cycles:k" },
 	{ "record", "--switch-output", "use --overwrite --snapshot-every" },
 	{ "record", "--off-cpu", "use -e sched:sched_switch -g" },
 	{ "annotate", "-l", "leave it out: source lines are shown" },
-	{ "annotate", "-s", "name the SYMBOL without an option" },
-	{ "annotate", "--symbol", "name the SYMBOL without an option" },
+	{ "annotate", "-s|--symbol", "name the SYMBOL without an option" },
 };
 
 const char *seam_perf_equivalent_command(const char *name)
@@ -95,7 +80,8 @@ const char *seam_perf_equivalent_option(const char *command,
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(options); i++)
 		if (strcmp(options[i].command, command) == 0 &&
-		    strcmp(options[i].option, option) == 0)
+		    seam_command_is_choice(options[i].options, option,
+					   strlen(option)))
 			return options[i].instead;
 	return NULL;
 }

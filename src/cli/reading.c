@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
-#include "cli/closest_function.h"
+#include "cli/closest.h"
 
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)
@@ -32,7 +31,6 @@ seam_reading_load_options(const struct seam_reading *reading)
 static int check_paths(const struct seam_option_list *list, const char *option,
 		       bool folders, struct seam_err *err)
 {
-	char shown[200];
 	struct stat st;
 
 	for (size_t i = 0; list && i < list->n; i++) {
@@ -43,9 +41,7 @@ static int check_paths(const struct seam_option_list *list, const char *option,
 			continue;
 		seam_err_set(err, -code, "%s", strerror(code));
 		return seam_err_add(err, -code, "cannot use %s '%s'", option,
-				    seam_text_copy(shown, sizeof(shown),
-						   list->items[i],
-						   SEAM_TEXT_TERMINAL));
+				    list->items[i]);
 	}
 	return 0;
 }
@@ -64,7 +60,6 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 {
 	struct seam_load_options options = seam_reading_load_options(reading);
 	struct seam_err err = { 0 };
-	char shown[200];
 	int rc = seam_profile_init(&opened->profile);
 
 	if (rc)
@@ -78,14 +73,11 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 	if (!rc)
 		return SEAM_EXIT_DONE;
 	if (n_paths <= 1)
-		seam_err_add(&err, rc, "cannot read '%s'",
-			     seam_text_copy(shown, sizeof(shown), opened->path,
-					    SEAM_TEXT_TERMINAL));
+		seam_err_add(&err, rc, "cannot read '%s'", opened->path);
 	return seam_command_failed(&err);
 }
 
-void seam_reading_say_length(const char *time, uint64_t start_ns,
-			     uint64_t end_ns)
+static void say_length(const char *time, uint64_t start_ns, uint64_t end_ns)
 {
 	double ms = (double)(end_ns - start_ns) / 1e6;
 
@@ -104,13 +96,10 @@ static void suggest(const struct seam_opened *opened,
 			   reading->callees_of;
 	const char *like = seam_closest_function(&opened->profile, word);
 	size_t used = strlen(err->cause[0]);
-	char shown[200];
 
 	if (like)
 		snprintf(err->cause[0] + used, SEAM_ERR_TEXT - used,
-			 "; did you mean '%s'?",
-			 seam_text_copy(shown, sizeof(shown), like,
-					SEAM_TEXT_TERMINAL));
+			 "; did you mean '%.200s'?", like);
 }
 
 /* A malformed --time or --layer is wrong usage; an absent thread a failure. */
@@ -137,9 +126,8 @@ static int select_part(struct seam_opened *opened,
 		return SEAM_EXIT_USAGE;
 	}
 	if (selection->from_ns > opened->profile.end_ns)
-		seam_reading_say_length(reading->time,
-					opened->profile.start_ns,
-					opened->profile.end_ns);
+		say_length(reading->time, opened->profile.start_ns,
+			   opened->profile.end_ns);
 	rc = seam_selected_init(&opened->selected, &opened->profile, selection,
 				&err);
 	if (rc == -ENOENT)
@@ -180,6 +168,41 @@ int seam_reading_open(struct seam_opened *opened,
 	return status ? status : select_part(opened, reading);
 }
 
+int seam_reading_open_logs(struct seam_trace *trace,
+			   struct seam_xray_map *names,
+			   const struct seam_reading *reading,
+			   const char *const *paths, size_t n_paths)
+{
+	struct seam_err err = { 0 };
+	uint64_t start_ns, end_ns;
+	int r = reading->map ? seam_xray_map_open(names, reading->map, &err) :
+		0;
+
+	if (r || seam_trace_open(trace, paths, n_paths, &err))
+		return seam_command_failed(&err);
+	r = reading->time ? seam_trace_select(trace, reading->time, &err) : 0;
+	if (r) {
+		seam_command_failed(&err);
+		return r == -EINVAL ? SEAM_EXIT_USAGE : SEAM_EXIT_FAILED;
+	}
+	if (reading->time && !seam_trace_span(trace, &start_ns, &end_ns) &&
+	    trace->range.from_ns > end_ns)
+		say_length(reading->time, start_ns, end_ns);
+	return SEAM_EXIT_DONE;
+}
+
+int seam_reading_operand(const struct seam_command *command, const char *input,
+			 int argc, char **argv, int first, const char **path)
+{
+	*path = first < argc ? argv[first] : input;
+	if (argc - first > 1)
+		return seam_command_misused(command, "one FILE at a time, "
+					    "not also '%s'", argv[first + 1]);
+	return input && first < argc ?
+	       seam_command_misused(command, "-i and FILE cannot be "
+				    "combined") : SEAM_EXIT_DONE;
+}
+
 static bool has_samples(const struct seam_profile_event *event)
 {
 	return event->n_samples || event->is_measured;
@@ -192,13 +215,11 @@ static void name_others(const struct seam_profile *profile, uint32_t taken,
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < profile->events.n; i++) {
-		char name[100];
+		const char *name = seam_profile_text(profile,
+					profile->events.items[i].name);
 
 		if (i == taken || !has_samples(&profile->events.items[i]))
 			continue;
-		seam_text_copy(name, sizeof(name), seam_profile_text(profile,
-			       profile->events.items[i].name),
-			       SEAM_TEXT_TERMINAL);
 		if (used + strlen(name) + 12 > cap) {
 			snprintf(out + used, cap - used, ", ...");
 			return;
@@ -211,7 +232,7 @@ static void name_others(const struct seam_profile *profile, uint32_t taken,
 void seam_reading_take_one_event(struct seam_opened *opened)
 {
 	const struct seam_profile *profile = &opened->profile;
-	char name[100], others[300] = "";
+	char others[300] = "";
 	uint32_t first = 0;
 
 	if (seam_selected_event(&opened->selected) != SEAM_NONE)
@@ -223,11 +244,9 @@ void seam_reading_take_one_event(struct seam_opened *opened)
 		return;
 	opened->selected.event = first;
 	name_others(profile, first, others, sizeof(others));
-	seam_command_say("several events: '%s' is shown; --event selects "
-			 "another: %s",
-			 seam_text_copy(name, sizeof(name), seam_profile_text(
-				profile, profile->events.items[first].name),
-				SEAM_TEXT_TERMINAL), others);
+	seam_command_say("several events: '%.100s' is shown; --event selects "
+			 "another: %s", seam_profile_text(profile,
+				profile->events.items[first].name), others);
 }
 
 void seam_reading_close(struct seam_opened *opened)
@@ -239,6 +258,17 @@ void seam_reading_close(struct seam_opened *opened)
 int seam_reading_status(const struct seam_opened *opened)
 {
 	return opened->profile.losses.n ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
+}
+
+void seam_reading_say_notes(const struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->notes.n; i++)
+		seam_command_say("%s", seam_profile_text(profile,
+						 profile->notes.items[i]));
+	for (size_t i = 0; seam_command_verbose() && i < profile->details.n;
+	     i++)
+		seam_command_say("%s", seam_profile_text(profile,
+						 profile->details.items[i]));
 }
 
 void seam_reading_say_losses(const struct seam_opened *opened)
@@ -262,13 +292,7 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 				 loss->cause, *source ? " (" : "", source,
 				 *source ? ")" : "");
 	}
-	for (size_t i = 0; i < profile->notes.n; i++)
-		seam_command_say("%s", seam_profile_text(profile,
-						 profile->notes.items[i]));
-	for (size_t i = 0; seam_command_verbose() && i < profile->details.n;
-	     i++)
-		seam_command_say("%s", seam_profile_text(profile,
-						 profile->details.items[i]));
+	seam_reading_say_notes(profile);
 }
 
 int seam_reading_say_problems(const struct seam_trace *trace,

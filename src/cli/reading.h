@@ -18,6 +18,7 @@
 #include "model/profile/selection.h"
 #include "model/profile/tally.h"
 #include "model/xray/trace.h"
+#include "symbol/xray/xray_map.h"
 
 struct seam_reading {
 	struct seam_option_list symfs;
@@ -37,25 +38,25 @@ struct seam_reading {
 
 #define SEAM_READING_OPTIONS(type, member)				\
 	{ .kind = SEAM_OPTION_HEADING, .help = "Selection" },		\
-	SEAM_OPTION(type, member.time, SEAM_OPTION_STRING, 0, "time",	\
+	SEAM_OPTION(type, member.time, STRING, 0, "time",		\
 		    "A,B", "only this part of the recording",		\
 		    .detail = "Times since its start: in seconds "	\
 		    "(1.5,2), with a unit (300ms,1s) or in percent "	\
 		    "(10%,20%). Either may be omitted. The range is "	\
 		    "[A, B). Calls of an XRay log are selected if they " \
 		    "begin in it; reports count their time up to B."),	\
-	SEAM_OPTION(type, member.thread, SEAM_OPTION_STRING, 0,		\
+	SEAM_OPTION(type, member.thread, STRING, 0,			\
 		    "thread", "THREAD", "a thread, by number or name",	\
 		    .detail = "A name selects all threads whose last "	\
 		    "name it is, and the samples of other threads "	\
 		    "while they had it."),				\
-	SEAM_OPTION(type, member.layers, SEAM_OPTION_SET, 0, "layer",	\
+	SEAM_OPTION(type, member.layers, SET, 0, "layer",		\
 		    "LAYERS", "only these layers, with commas",		\
 		    .choices = "kernel|native|jit|guest",		\
 		    .detail = "Frames of other layers are removed from " \
 		    "the stacks; a sample with no frame left is not "	\
 		    "counted."),					\
-	SEAM_OPTION(type, member.event, SEAM_OPTION_STRING, 0, "event",	\
+	SEAM_OPTION(type, member.event, STRING, 0, "event",		\
 		    "NAME", "samples of this event",			\
 		    .detail = "The default is all events, one after "	\
 		    "another, for reports, and the first one with "	\
@@ -64,38 +65,38 @@ struct seam_reading {
 
 /* -i, as in perf. */
 #define SEAM_INPUT_OPTION(type, member)					\
-	SEAM_OPTION(type, member.input, SEAM_OPTION_STRING, 'i',	\
+	SEAM_OPTION(type, member.input, STRING, 'i',			\
 		    "input", "FILE", "the recording, in place of FILE")
 
 /* The part about sources of symbols. */
 #define SEAM_SYMBOL_OPTIONS(type, member)				\
 	{ .kind = SEAM_OPTION_HEADING, .help = "Symbols" },		\
-	SEAM_OPTION(type, member.no_inline, SEAM_OPTION_FLAG, 0,	\
+	SEAM_OPTION(type, member.no_inline, FLAG, 0,			\
 		    "no-inline", NULL, "omit inlined functions"),	\
-	SEAM_OPTION(type, member.symfs, SEAM_OPTION_STRINGS, 0,		\
+	SEAM_OPTION(type, member.symfs, STRINGS, 0,			\
 		    "symfs", "DIR", "look for binaries under DIR first", \
 		    .detail = "May be given several times. A binary is " \
 		    "used only if its build id is the recorded one."),	\
-	SEAM_OPTION(type, member.jit, SEAM_OPTION_STRINGS, 0, "jit",	\
+	SEAM_OPTION(type, member.jit, STRINGS, 0, "jit",		\
 		    "PATH", "a JIT's dump or map, or a folder of them",	\
-		    .detail = "May be given several times. Without it " \
+		    .detail = "May be given several times. Without it "	\
 		    "jit-PID.dump and perf-PID.map are searched in the " \
 		    "recording, its folder, and where the runtime "	\
 		    "wrote them."),					\
-	SEAM_OPTION(type, member.debuginfod, SEAM_OPTION_FLAG, 0,	\
+	SEAM_OPTION(type, member.debuginfod, FLAG, 0,			\
 		    "debuginfod", NULL,					\
 		    "download debug information from debuginfod servers", \
 		    .detail = "The servers are those in "		\
 		    "DEBUGINFOD_URLS. Without this option only the "	\
 		    "local cache is read."),				\
-	SEAM_OPTION(type, member.map, SEAM_OPTION_STRING, 'm', "map",	\
+	SEAM_OPTION(type, member.map, STRING, 'm', "map",		\
 		    "FILE", "the program that wrote an XRay log",	\
 		    .detail = "Or its instrumentation map as YAML. Without " \
 		    "it the functions of an XRay log are numbers.")
 
 /* The root frames of a flame graph or a folded file. */
 #define SEAM_GROUP_OPTION(type, member)					\
-	SEAM_OPTION(type, member, SEAM_OPTION_STRING, 0, "by", "WHAT",	\
+	SEAM_OPTION(type, member, STRING, 0, "by", "WHAT",		\
 		    "the root frame of each stack (comm)",		\
 		    .choices = "comm|thread|process|all",		\
 		    .detail = "comm is the thread's name at the sample: " \
@@ -140,9 +141,22 @@ int seam_reading_open(struct seam_opened *opened,
 		      char **argv, int first);
 void seam_reading_close(struct seam_opened *opened);
 
-/* Say that --time @time begins after the end, and the length. */
-void seam_reading_say_length(const char *time, uint64_t start_ns,
-			     uint64_t end_ns);
+/*
+ * Open the XRay logs @paths and the map of their functions, and select --time:
+ * reading->map and reading->time.  SEAM_EXIT_DONE, or as seam_reading_open();
+ * both are closed by the caller.
+ */
+int seam_reading_open_logs(struct seam_trace *trace,
+			   struct seam_xray_map *names,
+			   const struct seam_reading *reading,
+			   const char *const *paths, size_t n_paths);
+
+/*
+ * The recording of a command that takes one: FILE or -i, @input; NULL: neither.
+ * SEAM_EXIT_DONE, or USAGE after a message.
+ */
+int seam_reading_operand(const struct seam_command *command, const char *input,
+			 int argc, char **argv, int first, const char **path);
 
 /* SEAM_EXIT_LOSSY when the recording lost or skipped anything, else DONE. */
 int seam_reading_status(const struct seam_opened *opened);
@@ -159,6 +173,9 @@ void seam_reading_take_one_event(struct seam_opened *opened);
  */
 int seam_reading_say_problems(const struct seam_trace *trace,
 			      const struct seam_xray_problems *problems);
+
+/* Print the notes on stderr, with --verbose the details too. */
+void seam_reading_say_notes(const struct seam_profile *profile);
 
 /* Print losses and notes on stderr, for outputs that cannot have them. */
 void seam_reading_say_losses(const struct seam_opened *opened);

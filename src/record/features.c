@@ -38,7 +38,7 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 	uint64_t kb;
 
 	seam_procfs_values("/proc/cpuinfo", cpu, N_VALUES);
-	seam_perf_features_u32(f, SEAM_PERF_FEATURE_NRCPUS, n, 2);
+	seam_perf_features_data(f, SEAM_PERF_FEATURE_NRCPUS, n, 2 * sizeof(*n));
 	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
 				  cpu[NAME].text);
 	/* perf's form on x86: vendor,family,model,stepping */
@@ -48,7 +48,8 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 		seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUID, text);
 	kb = strtoull(seam_procfs_value("/proc/meminfo", "MemTotal", text,
 					sizeof(text)), NULL, 10);
-	seam_perf_features_u64(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb, 1);
+	seam_perf_features_data(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb,
+				sizeof(kb));
 }
 
 /* Version, kind (zstd), level, ratio, bytes of an unpacked record. */
@@ -62,8 +63,8 @@ static void add_compression(struct seam_perf_features *f,
 	};
 
 	if (c->level)
-		seam_perf_features_u32(f, SEAM_PERF_FEATURE_COMPRESSED,
-				       values, 5);
+		seam_perf_features_data(f, SEAM_PERF_FEATURE_COMPRESSED,
+					values, sizeof(values));
 }
 
 static void add_clock(struct seam_perf_features *f,
@@ -77,7 +78,8 @@ static void add_clock(struct seam_perf_features *f,
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	ns = (uint64_t)resolution.tv_nsec;
 	if (is_monotonic)
-		seam_perf_features_u64(f, SEAM_PERF_FEATURE_CLOCKID, &ns, 1);
+		seam_perf_features_data(f, SEAM_PERF_FEATURE_CLOCKID, &ns,
+					sizeof(ns));
 	add_compression(f, compress);	/* in the order of the bits */
 	if (is_monotonic)
 		seam_perf_features_clock(f, CLOCK_MONOTONIC, s->start_wall_ns,
@@ -129,8 +131,8 @@ static void add_all(struct seam_perf_features *f, const struct seam_session *s,
 		seam_perf_features_auxtrace(f, &file->auxtraces.items->offset,
 					    file->auxtraces.n);
 	if (file->counts.last_ns)
-		seam_perf_features_u64(f, SEAM_PERF_FEATURE_SAMPLE_TIME, times,
-				       SEAM_ARRAY_SIZE(times));
+		seam_perf_features_data(f, SEAM_PERF_FEATURE_SAMPLE_TIME,
+					times, sizeof(times));
 	add_clock(f, s, &file->compress);
 }
 

@@ -48,15 +48,6 @@ struct seam_symbols {
 
 /* -- creation ----------------------------------------------------------- */
 
-/* A copy of a string that may be NULL; false when memory ran out. */
-static bool copy_text(struct seam_symbols *symbols, const char **to,
-		      const char *text)
-{
-	*to = text ? seam_arena_text(&symbols->arena, text, strlen(text)) :
-	      NULL;
-	return !text || *to;
-}
-
 static bool copy_options(struct seam_symbols *symbols,
 			 const struct seam_symbols_options *options)
 {
@@ -65,11 +56,13 @@ static bool copy_options(struct seam_symbols *symbols,
 
 	symbols->options = *options;
 	symbols->options.symfs = roots;
-	if (!roots || !copy_text(symbols, &symbols->options.bundle,
-				 options->bundle))
+	if (!roots || !seam_arena_copy(&symbols->arena,
+				       &symbols->options.bundle,
+				       options->bundle))
 		return false;
 	for (size_t i = 0; i < options->n_symfs; i++)
-		if (!copy_text(symbols, &roots[i], options->symfs[i]))
+		if (!seam_arena_copy(&symbols->arena, &roots[i],
+				     options->symfs[i]))
 			return false;
 	return true;
 }
@@ -120,38 +113,28 @@ void seam_symbols_free(struct seam_symbols *symbols)
 static uint32_t add_module(struct seam_symbols *symbols, struct module *module,
 			   uint64_t hash)
 {
-	uint32_t id = (uint32_t)symbols->modules.n;
-	struct module **slot = SEAM_ARRAY_PUSH(&symbols->modules);
+	uint32_t id = SEAM_INDEX_APPEND(&symbols->index, hash,
+					&symbols->modules, module);
 
 	module->elf.options = &symbols->options;
 	module->elf.file = module->sandboxed.file = &module->file;
-	if (slot && !seam_index_add(&symbols->index, hash, id)) {
-		*slot = module;
-		return id;
-	}
-	if (slot)
-		symbols->modules.n--;
-	free_module(module);
-	return SEAM_NONE;
+	if (id == SEAM_NONE)
+		free_module(module);
+	return id;
 }
 
 /* The module that equals @want, or SEAM_NONE. */
 static uint32_t find_module(struct seam_symbols *symbols,
 			    const struct seam_module *want, uint64_t hash)
 {
-	struct seam_index_probe probe = seam_index_probe(&symbols->index, hash);
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(&symbols->index, hash, i,
+		!symbols->modules.items[i]->is_kernel &&
+		seam_module_equal(&symbols->modules.items[i]->file, want));
+	struct seam_module *file = id == SEAM_NONE ? NULL :
+				   &symbols->modules.items[id]->file;
 
-	while ((id = seam_index_next(&symbols->index, &probe)) != SEAM_NONE) {
-		struct module *module = symbols->modules.items[id];
-
-		if (module->is_kernel ||
-		    !seam_module_equal(&module->file, want))
-			continue;
-		if (want->mapped_ns < module->file.mapped_ns)
-			module->file.mapped_ns = want->mapped_ns;
-		break;
-	}
+	if (file && want->mapped_ns < file->mapped_ns)
+		file->mapped_ns = want->mapped_ns;
 	return id;
 }
 

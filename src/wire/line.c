@@ -143,8 +143,7 @@ void seam_line_record(struct seam_line *line, const struct seam_record *table,
 	}
 }
 
-static void open_brackets(struct seam_line *line, const char *name,
-			  char bracket)
+void seam_line_open(struct seam_line *line, const char *name, char bracket)
 {
 	if (seam_line_is_json(line))
 		seam_json_open(&line->j, name, bracket);
@@ -153,31 +152,11 @@ static void open_brackets(struct seam_line *line, const char *name,
 	line->is_later = false;
 }
 
-static void close_brackets(struct seam_line *line, const char *text)
+void seam_line_close(struct seam_line *line, char bracket)
 {
 	if (seam_line_is_json(line))
 		seam_json_close(&line->j);
 	else
-		fputs(text, line->out);
+		fputs(bracket == '}' ? " }" : "]", line->out);
 	line->is_later = true;
-}
-
-void seam_line_open_object(struct seam_line *line, const char *name)
-{
-	open_brackets(line, name, '{');
-}
-
-void seam_line_close_object(struct seam_line *line)
-{
-	close_brackets(line, " }");
-}
-
-void seam_line_open_list(struct seam_line *line, const char *name)
-{
-	open_brackets(line, name, '[');
-}
-
-void seam_line_close_list(struct seam_line *line)
-{
-	close_brackets(line, "]");
 }

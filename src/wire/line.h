@@ -62,9 +62,8 @@ void seam_line_mark(struct seam_line *line, const char *name, const char *text);
 void seam_line_record(struct seam_line *line, const struct seam_record *table,
 		      const void *in);
 
-void seam_line_open_object(struct seam_line *line, const char *name);
-void seam_line_close_object(struct seam_line *line);
-void seam_line_open_list(struct seam_line *line, const char *name);
-void seam_line_close_list(struct seam_line *line);
+/* An object, @bracket is '{' and '}'; or a list, '[' and ']'. */
+void seam_line_open(struct seam_line *line, const char *name, char bracket);
+void seam_line_close(struct seam_line *line, char bracket);
 
 #endif /* SEAM_LINE_H */

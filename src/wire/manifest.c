@@ -3,6 +3,7 @@
 #include "wire/manifest.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -335,22 +336,6 @@ static const char *text_of(const json_t *value)
 	return text ? text : "";
 }
 
-static size_t read_build_id(const json_t *value, uint8_t *id)
-{
-	const char *text = text_of(value);
-	size_t n = strlen(text);
-
-	if (n % 2 || n / 2 > SEAM_MANIFEST_BUILD_ID ||
-	    strspn(text, "0123456789abcdef") != n)
-		return 0;
-	for (size_t i = 0; i < n / 2; i++) {
-		char digits[3] = { text[2 * i], text[2 * i + 1] };
-
-		id[i] = (uint8_t)strtoul(digits, NULL, 16);
-	}
-	return n / 2;
-}
-
 /* An array on the heap, of strings that belong to @array. */
 static const char *const *read_strings(const json_t *array, size_t *n)
 {
@@ -420,7 +405,10 @@ static void read_member(struct seam_manifest *m, const struct member *row,
 	case CLOCK:
 		*(bool *)at = strcmp(text_of(value), "perf") == 0;
 		break;
-	case BUILD_ID: *n = read_build_id(value, at); break;
+	case BUILD_ID:
+		*n = seam_text_unhex(at, SEAM_MANIFEST_BUILD_ID, text_of(value),
+				     strlen(text_of(value)));
+		break;
 	case STRINGS:
 		*(const char *const **)at = read_strings(value, n);
 		break;

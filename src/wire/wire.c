@@ -4,21 +4,18 @@
 
 #include <string.h>
 
-static const struct {
-	const char *name;
-	size_t size;		/* bytes on the wire, 0 when it varies */
-} types[] = {
-	[SEAM_WIRE_U8] = { "u8", 1 },	 [SEAM_WIRE_U16] = { "u16", 2 },
-	[SEAM_WIRE_U32] = { "u32", 4 },	 [SEAM_WIRE_U64] = { "u64", 8 },
-	[SEAM_WIRE_I32] = { "i32", 4 },	 [SEAM_WIRE_I64] = { "i64", 8 },
-	[SEAM_WIRE_CSTR] = { "cstr", 0 }, [SEAM_WIRE_REST] = { "bytes", 0 },
+/* Bytes on the wire; 0: it varies. */
+static const uint8_t sizes[] = {
+	[SEAM_WIRE_U8] = 1, [SEAM_WIRE_U16] = 2, [SEAM_WIRE_U32] = 4,
+	[SEAM_WIRE_U64] = 8, [SEAM_WIRE_I32] = 4, [SEAM_WIRE_I64] = 8,
+	[SEAM_WIRE_CSTR] = 0, [SEAM_WIRE_REST] = 0,
 };
 
 uint64_t seam_wire_uint(const struct seam_field *f, const void *rec)
 {
 	const char *p = (const char *)rec + f->offset;
 
-	switch (types[f->type].size) {
+	switch (sizes[f->type]) {
 	case 1: return *(const uint8_t *)p;
 	case 2: return *(const uint16_t *)(const void *)p;
 	case 4: return *(const uint32_t *)(const void *)p;
@@ -104,29 +101,8 @@ size_t seam_wire_write(const struct seam_record *rec, const void *in,
 			pos = put(buf, cap, pos, b->data, b->size);
 		} else {
 			pos = put_uint(buf, cap, pos, seam_wire_uint(f, in),
-				       types[f->type].size, endian);
+				       sizes[f->type], endian);
 		}
 	}
 	return pos;
-}
-
-void seam_wire_doc(FILE *out, const struct seam_record *rec)
-{
-	size_t offset = 0;
-	bool fixed = true;
-
-	fprintf(out, "### %s\n\nSource: %s\n\n", rec->name, rec->spec);
-	fputs("| offset | type | field | meaning |\n|---|---|---|---|\n", out);
-	for (size_t i = 0; i < rec->n_fields; i++) {
-		const struct seam_field *f = &rec->fields[i];
-
-		if (fixed)
-			fprintf(out, "| %zu ", offset);
-		else
-			fputs("| - ", out);
-		fprintf(out, "| %s | %s | %s |\n", types[f->type].name,
-			f->name, f->doc);
-		offset += types[f->type].size;
-		fixed = fixed && types[f->type].size;
-	}
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h - one table a record: reader, writer, dumps and manual from it
+ * wire.h - one table a record: reader, writer and dumps from it
  *
  * A record's wire layout is its C struct's fields in declaration order, each
  * packed (no padding) in the byte order of the file.  The table adds what C
  * cannot express: the meaning and unit of each field.  The functions below and
  * seam_line_record() walk the table, so a field added there appears in all at
- * once.
+ * once.  Tests compare the tables with the pages of doc/formats.
  *
  * The table describes syntax only.  What a field must satisfy (a size that
  * agrees with another, a flag that must be zero) is checked by a short
@@ -33,7 +33,7 @@ enum seam_wire_type {
 
 struct seam_field {
 	const char *name;
-	const char *doc;	/* meaning and unit, one line */
+	const char *doc;	/* meaning and unit; NULL: see the C struct */
 	size_t offset;		/* in the C struct */
 	enum seam_wire_type type;
 };
@@ -92,8 +92,5 @@ void seam_wire_put_uint(uint8_t *to, uint64_t v, size_t n,
 
 /* The value of an integer field of @rec, zero-extended. */
 uint64_t seam_wire_uint(const struct seam_field *f, const void *rec);
-
-/* The record as a Markdown table, for doc/formats. */
-void seam_wire_doc(FILE *out, const struct seam_record *rec);
 
 #endif /* SEAM_WIRE_H */

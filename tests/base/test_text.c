@@ -128,6 +128,56 @@ static void a_word_is_quoted_as_a_shell_reads_it(void **state)
 	}
 }
 
+static void a_number_has_its_digits_and_64_bits(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned int base;
+		uint64_t value;
+		ptrdiff_t n;		/* digits; -1: refused */
+	} each[] = {
+		{ "0", 10, 0, 1 }, { "12a", 10, 12, 2 },
+		{ "12a", 16, 0x12a, 3 },
+		{ "fFg", 16, 0xff, 2 }, { "", 10, 0, -1 }, { "-1", 10, 0, -1 },
+		{ " 1", 10, 0, -1 }, { "a", 10, 0, -1 }, { ":", 16, 0, -1 },
+		{ "18446744073709551615", 10, UINT64_MAX, 20 },
+		{ "18446744073709551616", 10, 0, -1 },
+		{ "00ffffffffffffffff", 16, UINT64_MAX, 18 },
+		{ "10000000000000000", 16, 0, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
+		const char *text = each[i].text, *after;
+		uint64_t value;
+
+		after = seam_text_number(text, text + strlen(text),
+					 each[i].base, &value);
+		assert_int_equal(after ? after - text : -1, each[i].n);
+		if (after)
+			assert_true(value == each[i].value);
+	}
+}
+
+static void bytes_are_two_digits_each(void **state)
+{
+	static const char *const refused[] = {
+		"0", "0g", "AB", "000102", "-1",
+	};
+	uint8_t bytes[] = { 0x00, 0xfe }, back[2] = { 1, 1 };
+	char text[5];
+
+	(void)state;
+	assert_string_equal(seam_text_hex(text, bytes, 2), "00fe");
+	assert_int_equal(seam_text_unhex(back, 2, text, 4), 2);
+	assert_memory_equal(bytes, back, 2);
+	assert_int_equal(seam_text_unhex(back, 2, "", 0), 0);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(refused); i++)
+		assert_int_equal(seam_text_unhex(back, 2, refused[i],
+						 strlen(refused[i])), 0);
+	assert_string_equal(seam_text_hex(text, bytes, 0), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +187,8 @@ int main(void)
 		cmocka_unit_test(each_form_guards_its_own_syntax),
 		cmocka_unit_test(a_copy_is_cut_between_characters),
 		cmocka_unit_test(a_word_is_quoted_as_a_shell_reads_it),
+		cmocka_unit_test(a_number_has_its_digits_and_64_bits),
+		cmocka_unit_test(bytes_are_two_digits_each),
 		cmocka_unit_test(json_places_commas_and_brackets),
 	};
 

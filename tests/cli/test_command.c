@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/commands/help.h"
-#include "cli/closest_word.h"
+#include "cli/closest.h"
 
 struct options {
 	bool tree;
@@ -26,24 +26,24 @@ struct options {
 };
 
 static const struct seam_option options[] = {
-	SEAM_OPTION(struct options, tree, SEAM_OPTION_FLAG, 't', "tree", NULL,
+	SEAM_OPTION(struct options, tree, FLAG, 't', "tree", NULL,
 		    "show a tree"),
-	SEAM_OPTION(struct options, all, SEAM_OPTION_FLAG, 'a', "all", NULL,
+	SEAM_OPTION(struct options, all, FLAG, 'a', "all", NULL,
 		    "show all"),
-	SEAM_OPTION(struct options, g, SEAM_OPTION_U64, 'g', NULL, "N",
+	SEAM_OPTION(struct options, g, U64, 'g', NULL, "N",
 		    "a letter only"),
 	{ .kind = SEAM_OPTION_HEADING, .help = "Sampling" },
-	SEAM_OPTION(struct options, hertz, SEAM_OPTION_U64, 'F', "freq", "HZ",
+	SEAM_OPTION(struct options, hertz, U64, 'F', "freq", "HZ",
 		    "samples a second", .detail = "It's \\ -odd.\n\nDone."),
-	SEAM_OPTION(struct options, by, SEAM_OPTION_STRING, 0, "by", "WHAT",
+	SEAM_OPTION(struct options, by, STRING, 0, "by", "WHAT",
 		    "rows", .choices = "symbol|thread"),
-	SEAM_OPTION(struct options, layers, SEAM_OPTION_SET, 0, "layer", "LIST",
+	SEAM_OPTION(struct options, layers, SET, 0, "layer", "LIST",
 		    "layers", .choices = "kernel|native|jit"),
-	SEAM_OPTION(struct options, least, SEAM_OPTION_PERCENT, 0, "least",
+	SEAM_OPTION(struct options, least, PERCENT, 0, "least",
 		    "PERCENT", "smallest"),
-	SEAM_OPTION(struct options, snapshot, SEAM_OPTION_STRING, 'S',
+	SEAM_OPTION(struct options, snapshot, STRING, 'S',
 		    "snapshot", "[BYTES]", "take snapshots"),
-	SEAM_OPTION(struct options, symfs, SEAM_OPTION_STRINGS, 0, "symfs",
+	SEAM_OPTION(struct options, symfs, STRINGS, 0, "symfs",
 		    "DIR", "look there"),
 };
 

@@ -18,6 +18,31 @@
 static const struct seam_machine x86 = { .elf_machine = EM_X86_64,
 					 .is_64 = true };
 
+struct walked {
+	struct seam_instruction all[1000];
+	size_t n;
+};
+
+static int take(void *context, const struct seam_instruction *one)
+{
+	struct walked *walked = context;
+
+	assert_true(walked->n < SEAM_ARRAY_SIZE(walked->all));
+	walked->all[walked->n++] = *one;
+	return 0;
+}
+
+static int walk(struct walked *walked, const struct seam_machine *machine,
+		const uint8_t *code, size_t size, uint64_t addr)
+{
+	const struct seam_code_block block = {
+		.machine = *machine, .bytes = { code, size }, .addr = addr,
+	};
+
+	walked->n = 0;
+	return seam_disassembly_walk(&block, take, walked, NULL);
+}
+
 static void names_instructions_and_their_sizes(void **state)
 {
 	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xc3, 0x06 };
@@ -25,21 +50,18 @@ static void names_instructions_and_their_sizes(void **state)
 		{ 1, "push rbp" }, { 3, "mov rbp, rsp" }, { 1, "ret" },
 		{ 1, ".byte 0x06" },
 	};
-	struct seam_disassembly *d;
-	struct seam_instruction one;
+	static struct walked walked;
 	size_t at = 0;
 
 	(void)state;
-	assert_int_equal(seam_disassembly_open(&d, &x86, NULL), 0);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(want); i++, at += one.size) {
-		seam_disassembly_next(d, (struct seam_bytes) {
-			code + at, sizeof(code) - at }, 0x1000 + at, &one);
-		assert_int_equal(one.addr, 0x1000 + at);
-		assert_int_equal(one.size, want[i].size);
-		assert_string_equal(one.text, want[i].text);
+	assert_int_equal(walk(&walked, &x86, code, sizeof(code), 0x1000), 0);
+	assert_int_equal(walked.n, SEAM_ARRAY_SIZE(want));
+	for (size_t i = 0; i < walked.n; at += want[i++].size) {
+		assert_int_equal(walked.all[i].addr, 0x1000 + at);
+		assert_int_equal(walked.all[i].size, want[i].size);
+		assert_string_equal(walked.all[i].text, want[i].text);
 	}
 	assert_int_equal(at, sizeof(code));
-	seam_disassembly_close(d);
 }
 
 static void any_bytes_are_walked_to_their_end(void **state)
@@ -55,10 +77,9 @@ static void any_bytes_are_walked_to_their_end(void **state)
 			.elf_machine = machines[m], .is_64 = true,
 			.is_big_endian = machines[m] == EM_S390,
 		};
-		struct seam_disassembly *d;
+		static struct walked walked;
 		/* Exact, so that a read behind its end is found. */
 		uint8_t *code = malloc(997);
-		struct seam_instruction one;
 		size_t at = 0;
 
 		assert_non_null(code);
@@ -66,14 +87,10 @@ static void any_bytes_are_walked_to_their_end(void **state)
 			random = random * 1664525 + 1013904223;
 			code[i] = (uint8_t)(random >> 16);
 		}
-		assert_int_equal(seam_disassembly_open(&d, &machine, NULL),
-				 0);
-		for (; at < 997; at += one.size) {
-			seam_disassembly_next(d, (struct seam_bytes) {
-				code + at, 997 - at }, at, &one);
-			assert_in_range(one.size, 1, 997 - at);
-		}
-		seam_disassembly_close(d);
+		assert_int_equal(walk(&walked, &machine, code, 997, 0), 0);
+		for (size_t i = 0; i < walked.n; at += walked.all[i++].size)
+			assert_in_range(walked.all[i].size, 1, 997 - at);
+		assert_int_equal(at, 997);
 		free(code);
 	}
 }
@@ -91,12 +108,13 @@ void *__wrap_dlopen(const char *name, int flags)
 /* In a child: the library is looked for once a process. */
 static int fails_without_capstone(void)
 {
-	struct seam_machine machine = { .elf_machine = EM_X86_64 };
-	struct seam_disassembly *d;
+	const struct seam_code_block block = {
+		.machine.elf_machine = EM_X86_64,
+	};
 	struct seam_err err = { 0 };
 
 	no_library = true;
-	return seam_disassembly_open(&d, &machine, &err) == -ENOTSUP && !d &&
+	return seam_disassembly_walk(&block, take, NULL, &err) == -ENOTSUP &&
 	       strstr(err.cause[0], "(package libcapstone");
 }
 
@@ -114,13 +132,12 @@ static void a_missing_library_is_an_error_with_its_package(void **state)
 
 static void an_unknown_machine_is_reported(void **state)
 {
-	struct seam_machine machine = { .elf_machine = EM_VAX };
-	struct seam_disassembly *d;
+	const struct seam_code_block block = { .machine.elf_machine = EM_VAX };
 	struct seam_err err = { 0 };
 
 	(void)state;
-	assert_int_equal(seam_disassembly_open(&d, &machine, &err), -ENOTSUP);
-	assert_null(d);
+	assert_int_equal(seam_disassembly_walk(&block, take, NULL, &err),
+			 -ENOTSUP);
 	assert_non_null(strstr(err.cause[0], "75"));
 }
 

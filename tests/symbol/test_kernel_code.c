@@ -48,6 +48,10 @@ static int set_up(void **state)
 	memcpy(core.e.e_ident, ELFMAG, SELFMAG);
 	core.e.e_ident[EI_CLASS] = ELFCLASS64;
 	core.e.e_ident[EI_DATA] = ELFDATA2LSB;
+	core.e.e_ident[EI_VERSION] = EV_CURRENT;
+	core.e.e_version = EV_CURRENT;
+	core.e.e_type = ET_CORE;
+	core.e.e_ehsize = sizeof(core.e);
 	core.e.e_machine = EM_X86_64;
 	core.e.e_phoff = sizeof(core.e);
 	core.e.e_phentsize = sizeof(core.p[0]);
@@ -55,7 +59,8 @@ static int set_up(void **state)
 	core.p[0] = (Elf64_Phdr) { .p_type = PT_NOTE, .p_vaddr = vaddr,
 				   .p_memsz = 64 };
 	core.p[1] = (Elf64_Phdr) { .p_type = PT_LOAD, .p_vaddr = vaddr,
-				   .p_memsz = 64, .p_offset = CODE_AT };
+				   .p_memsz = 64, .p_filesz = 64,
+				   .p_offset = CODE_AT };
 	return close(fd);
 }
 
@@ -114,7 +119,7 @@ static void what_is_no_core_is_not_read(void **state)
 	write_core(CODE_AT + 64);
 	assert_int_equal(read_at(vaddr, buf, 8), -ENODATA);
 	core.e.e_ident[EI_CLASS] = ELFCLASS64;
-	core.e.e_phentsize = 8;
+	core.e.e_phoff = 1 << 20;
 	write_core(CODE_AT + 64);
 	assert_int_equal(read_at(vaddr, buf, 8), -ENODATA);
 }

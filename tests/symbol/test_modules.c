@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "base/workers.h"
 #include "build.h"
 #include "symbol/elf/elf_file.h"
@@ -126,7 +127,7 @@ static void check_padded(const char *flag, size_t size)
 	assert_string_equal(ask(build_path("padded"), id, 20, offset).function,
 			    "hidden");
 	build_run("mkdir -p padded.seam/elf && cp padded padded.seam/elf/%s",
-		  seam_build_id_text(text, id, size));
+		  seam_text_hex(text, id, size));
 	assert_string_equal(ask_with(&options, "/gone", id, 20,
 				     offset).function, "hidden");
 	id[19] = 1;
@@ -153,7 +154,7 @@ static void the_bundle_has_what_is_gone_from_disk(void **state)
 
 	(void)state;
 	build_run("mkdir -p x.seam/elf && cp full x.seam/elf/%s",
-		  seam_build_id_text(text, id, size));
+		  seam_text_hex(text, id, size));
 	a = ask_with(&options, "/gone/prog (deleted)", id, size,
 		     hidden_offset());
 	assert_string_equal(a.function, "hidden");
@@ -226,7 +227,7 @@ static void a_stripped_file_finds_its_debug_file_by_build_id(void **state)
 
 	(void)state;
 	assert_string_equal(a.function, "none");
-	seam_build_id_text(text, id, size);
+	seam_text_hex(text, id, size);
 	build_run("d=root2/usr/lib/debug/.build-id/%.2s && mkdir -p $d && "
 		  "cp full.debug $d/%s.debug", text, text + 2);
 	a = ask_with(&options, build_path("bare"), NULL, 0, hidden_offset());
@@ -447,7 +448,7 @@ static void servers_bring_what_is_missing(void **state)
 	size_t size = build_id("full", id);
 
 	(void)state;
-	seam_build_id_text(text, id, size);
+	seam_text_hex(text, id, size);
 	build_run("mkdir -p server/buildid/%s && cp full "
 		  "server/buildid/%s/executable && cp full.debug "
 		  "server/buildid/%s/debuginfo", text, text, text);

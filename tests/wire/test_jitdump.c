@@ -12,6 +12,7 @@
 
 #include "jit_corpus.h"
 #include "jit_dump.h"
+#include "wire_doc.h"
 
 /* One record of every kind, and one of none. */
 static struct dump every_kind(enum seam_endian endian)
@@ -379,7 +380,7 @@ static void the_manual_has_the_tables(void **state)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++) {
 		FILE *out = open_memstream(&text, &size);
 
-		seam_wire_doc(out, tables[i]);
+		wire_doc(out, tables[i]);
 		fclose(out);
 		assert_non_null(memmem(page.bytes.data, page.bytes.size, text,
 				       size));

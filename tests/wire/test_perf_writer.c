@@ -245,7 +245,8 @@ static void lists_features_by_ascending_bit(void **state)
 	append(&o, "aaaaaaaa", "");
 	seam_perf_features_string(&f, SEAM_PERF_FEATURE_HOSTNAME, "vm");
 	seam_perf_features_string(&f, SEAM_PERF_FEATURE_ARCH, "");
-	seam_perf_features_u32(&f, SEAM_PERF_FEATURE_NRCPUS, cpus, 2);
+	seam_perf_features_data(&f, SEAM_PERF_FEATURE_NRCPUS, cpus,
+				sizeof(cpus));
 	assert_int_equal(seam_perf_writer_finish(&o.writer, &f, NULL), 0);
 	assert_int_equal(u64_at(&o, FLAGS_AT), 1 << 3 | 1 << 7);
 	/* the sections, then the payloads */

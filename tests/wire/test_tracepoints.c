@@ -76,9 +76,9 @@ static void fields_of(const struct seam_tracepoints *t, struct seam_bytes raw,
 	};
 	bool known;
 
-	seam_line_open_object(&line, NULL);
+	seam_line_open(&line, NULL, '{');
 	known = seam_tracepoints_fields(t, 77, raw, &line);
-	seam_line_close_object(&line);
+	seam_line_close(&line, '}');
 	fclose(f);
 	snprintf(text, cap, "%s", known ? out : "none");
 	free(out);

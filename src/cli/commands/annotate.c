@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/text.h"
-#include "cli/closest_function.h"
+#include "cli/closest.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
 #include "cli/source_text.h"
@@ -19,10 +18,7 @@ struct annotate_options {
 	bool stdio;	/* accepted for compatibility with perf */
 };
 
-#define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct annotate_options, member,			\
-		    SEAM_OPTION_##kind, letter, name, value, help,	\
-		    __VA_ARGS__)
+#define OPTION(...) SEAM_OPTION(struct annotate_options, __VA_ARGS__)
 
 static const struct seam_option options[] = {
 	OPTION(total, FLAG, 0, "total", NULL, "count samples in callees too",
@@ -90,7 +86,6 @@ static int explain(const struct seam_profile *profile, const char *symbol,
 		   bool total, struct seam_err *err)
 {
 	const char *like;
-	char shown[300];
 
 	for (size_t i = 0; i < profile->functions.n; i++)
 		if (strcmp(name_of(profile, i), symbol) == 0)
@@ -104,9 +99,7 @@ static int explain(const struct seam_profile *profile, const char *symbol,
 		return seam_err_set(err, -ENOENT, "the recording has no "
 				    "function of that name");
 	return seam_err_set(err, -ENOENT, "the recording has no function of "
-			    "that name; did you mean '%s'?",
-			    seam_text_copy(shown, sizeof(shown), like,
-					   SEAM_TEXT_TERMINAL));
+			    "that name; did you mean '%.300s'?", like);
 }
 
 static int show(const struct seam_opened *opened,
@@ -120,7 +113,6 @@ static int show(const struct seam_opened *opened,
 			   .symbols,
 	};
 	int status = seam_reading_status(opened);
-	char shown[200];
 	int r;
 
 	if (opened->profile.bundle)
@@ -136,9 +128,7 @@ static int show(const struct seam_opened *opened,
 		status = status_of(&annotation, status);
 		print(&annotation, opened, settings, symbol, status);
 	} else {
-		seam_err_add(&err, r, "cannot annotate '%s'",
-			     seam_text_copy(shown, sizeof(shown), symbol,
-					    SEAM_TEXT_TERMINAL));
+		seam_err_add(&err, r, "cannot annotate '%s'", symbol);
 		status = seam_command_failed(&err);
 	}
 	seam_annotation_fini(&annotation);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
@@ -15,10 +16,9 @@ enum {
 };
 
 struct calls_options {
-	const char *map;
+	struct seam_reading reading;	/* map and time */
 	const char *sort;
 	const char *filter;
-	const char *time;
 	uint64_t top;
 	bool histogram;
 	bool json;
@@ -26,13 +26,10 @@ struct calls_options {
 	const char *stacks;
 };
 
-#define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct calls_options, member,			\
-		    SEAM_OPTION_##kind, letter, name, value, help,	\
-		    __VA_ARGS__)
+#define OPTION(...) SEAM_OPTION(struct calls_options, __VA_ARGS__)
 
 static const struct seam_option options[] = {
-	OPTION(map, STRING, 'm', "map", "FILE",
+	OPTION(reading.map, STRING, 'm', "map", "FILE",
 	       "the instrumented program, or its map as YAML",
 	       .detail = "Functions in a log are numbers; the program's "
 	       "section xray_instr_map, or the output of 'llvm-xray extract', "
@@ -47,7 +44,7 @@ static const struct seam_option options[] = {
 	       "functions with TEXT in their name",
 	       .detail = "TEXT with *, ? or [ is a pattern for the whole "
 	       "name."),
-	OPTION(time, STRING, 0, "time", "A,B",
+	OPTION(reading.time, STRING, 0, "time", "A,B",
 	       "calls that begin in this time of the logs",
 	       .detail = "Times since the first record: in seconds (1.5,2), "
 	       "with a unit (300ms,1s) or in percent (10%,20%). Either may "
@@ -70,7 +67,6 @@ static const struct seam_option options[] = {
 struct calls_job {
 	const struct calls_options *options;
 	struct seam_trace trace;
-	bool misused;			/* --time is malformed */
 	struct seam_xray_map names;
 	struct seam_account account;
 	struct seam_slow_calls slow;
@@ -84,36 +80,15 @@ static bool is_wanted(void *context, uint32_t function)
 	return seam_calls_selects(report, function);
 }
 
-static void check_time(const struct calls_job *job)
-{
-	uint64_t start_ns, end_ns;
-
-	if (seam_trace_span(&job->trace, &start_ns, &end_ns) == 0 &&
-	    job->trace.range.from_ns > end_ns)
-		seam_reading_say_length(job->options->time, start_ns, end_ns);
-}
-
-static int load(struct calls_job *job, const char *const *paths, size_t n_paths,
-		size_t n_slowest, struct seam_err *err)
+static int load(struct calls_job *job, size_t n_slowest, struct seam_err *err)
 {
 	struct seam_account_options what = {
 		.edges = job->options->graph, .n_slowest = n_slowest,
 		.wanted = job->options->filter ? is_wanted : NULL,
 		.context = &job->report,
 	};
-	const char *map = job->options->map;
-	int r = map ? seam_xray_map_open(&job->names, map, err) : 0;
+	int r = seam_account_build(&job->account, &job->trace, &what, err);
 
-	if (!r)
-		r = seam_trace_open(&job->trace, paths, n_paths, err);
-	if (!r && job->options->time) {
-		r = seam_trace_select(&job->trace, job->options->time, err);
-		job->misused = r == -EINVAL;
-		if (!r)
-			check_time(job);
-	}
-	if (!r)
-		r = seam_account_build(&job->account, &job->trace, &what, err);
 	if (!r && n_slowest)
 		r = seam_slow_calls_find(&job->slow, &job->trace,
 					 &job->account, SEAM_CALL_PATHS_MAX,
@@ -149,7 +124,7 @@ static int say_problems(const struct calls_job *job)
 	if (seam_call_names_doubt(&job->names, &job->trace, doubt,
 				  sizeof(doubt)))
 		seam_command_say("'%s' does not fit this log: %s",
-				 job->options->map, doubt);
+				 job->options->reading.map, doubt);
 	return seam_reading_say_problems(&job->trace, &job->account.problems);
 }
 
@@ -167,12 +142,14 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 
 	job.report.account = &job.account;
 	job.report.names = &job.names;
-	r = load(&job, paths, n_paths, n_slowest, &err);
-	if (!r)
-		r = print(&job, &err);
-	status = r ? seam_command_failed(&err) : say_problems(&job);
-	if (job.misused)
-		status = SEAM_EXIT_USAGE;
+	status = seam_reading_open_logs(&job.trace, &job.names, &o->reading,
+					paths, n_paths);
+	if (status == SEAM_EXIT_DONE) {
+		r = load(&job, n_slowest, &err);
+		if (!r)
+			r = print(&job, &err);
+		status = r ? seam_command_failed(&err) : say_problems(&job);
+	}
 	seam_slow_calls_fini(&job.slow);
 	seam_account_fini(&job.account);
 	seam_trace_close(&job.trace);
@@ -184,15 +161,14 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 static int parse_stacks(const struct seam_command *self, const char *text,
 			size_t *n)
 {
-	unsigned long long value = 0;
-	const char *p = text;
+	const char *end;
+	uint64_t value;
 
 	*n = text ? DEFAULT_STACKS : 0;
 	if (!text || !*text)
 		return 0;
-	for (; *p >= '0' && *p <= '9' && value <= MAX_STACKS; p++)
-		value = value * 10 + (unsigned long long)(*p - '0');
-	if (*p || value == 0 || value > MAX_STACKS)
+	end = seam_text_number(text, text + strlen(text), 10, &value);
+	if (!end || *end || value == 0 || value > MAX_STACKS)
 		return seam_command_misused(self, "option '--stacks' takes a "
 			"number from 1 to %d, not '%s'", MAX_STACKS, text);
 	*n = (size_t)value;

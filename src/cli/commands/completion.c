@@ -225,11 +225,7 @@ static void fish_option(FILE *out, const struct seam_command *command,
 		fputc('\'', out);
 	}
 	fputs(" -d '", out);
-	for (const char *c = option->help; *c; c++) {
-		if (*c == '\'' || *c == '\\')
-			fputc('\\', out);
-		fputc(*c, out);
-	}
+	put_quoted(out, option->help, "\\");
 	fputs("'\n", out);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* convert.c - 'seam convert': a recording as another tool's file */
-#include "cli/commands/convert_xray.h"
-#include "cli/export_file.h"
+#include <errno.h>
+
+#include "cli/output_file.h"
 #include "cli/reading.h"
 
 struct convert_options {
@@ -12,10 +13,7 @@ struct convert_options {
 	bool weight;
 };
 
-#define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct convert_options, member,			\
-		    SEAM_OPTION_##kind, letter, name, value, help,	\
-		    __VA_ARGS__)
+#define OPTION(...) SEAM_OPTION(struct convert_options, __VA_ARGS__)
 
 static const struct seam_option options[] = {
 	OPTION(to, STRING, 't', "to", "FORMAT", "the format to write",
@@ -54,6 +52,32 @@ static int convert(struct seam_opened *opened, const struct convert_options *o,
 	       seam_command_failed(&err) : SEAM_EXIT_DONE;
 }
 
+/* XRay logs, in formats of single events. */
+static int convert_logs(const struct convert_options *o,
+			const struct seam_exporter *exporter,
+			const char *const *paths, size_t n_paths)
+{
+	struct seam_xray_problems problems = { 0 };
+	struct seam_xray_map names = { 0 };
+	struct seam_trace trace = { 0 };
+	struct seam_export export = {
+		.trace = &trace, .names = &names, .problems = &problems,
+	};
+	struct seam_err err = { 0 };
+	int r, status = seam_reading_open_logs(&trace, &names, &o->reading,
+					       paths, n_paths);
+
+	if (status == SEAM_EXIT_DONE) {
+		r = seam_export_file(o->output, exporter, &export, &err);
+		seam_trace_problems(&trace, &problems);
+		status = r ? seam_command_failed(&err) :
+			 seam_reading_say_problems(&trace, &problems);
+	}
+	seam_trace_close(&trace);
+	seam_xray_map_fini(&names);
+	return status;
+}
+
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct convert_options o = { .output = "-", .by = "comm" };
@@ -75,9 +99,9 @@ static int run(const struct seam_command *self, int argc, char **argv)
 			return seam_command_misused(self, "--to %s writes all "
 				"threads and events of a log; only --time "
 				"selects", o.to);
-		return seam_convert_xray(exporter, o.output, &o.reading,
-					 (const char *const *)argv + first,
-					 (size_t)(argc - first));
+		return convert_logs(&o, exporter,
+				    (const char *const *)argv + first,
+				    (size_t)(argc - first));
 	}
 	status = seam_reading_open(&opened, self, &o.reading, argc, argv,
 				   first);

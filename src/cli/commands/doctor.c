@@ -19,7 +19,7 @@ struct doctor_options {
 };
 
 static const struct seam_option options[] = {
-	SEAM_OPTION(struct doctor_options, json, SEAM_OPTION_FLAG, 0, "json",
+	SEAM_OPTION(struct doctor_options, json, FLAG, 0, "json",
 		    NULL, "print JSON (schema seam.doctor/1)"),
 };
 

@@ -21,15 +21,15 @@ struct dump_options {
 
 #define OPTION(...) SEAM_OPTION(struct dump_options, __VA_ARGS__)
 static const struct seam_option options[] = {
-	OPTION(json, SEAM_OPTION_FLAG, 0, "json", NULL,
+	OPTION(json, FLAG, 0, "json", NULL,
 	       "one JSON object per line",
 	       .detail = "Members have the names of the fields in the "
 			 "kernel's ABI; offset is the record's place in the "
 			 "file and type its name without PERF_RECORD_."),
-	OPTION(code, SEAM_OPTION_FLAG, 0, "code", NULL,
+	OPTION(code, FLAG, 0, "code", NULL,
 	       "the machine code of a jitdump as hex",
 	       .detail = "With its unwinding tables. JSON always has them."),
-	OPTION(symbols, SEAM_OPTION_FLAG, 0, "symbols", NULL,
+	OPTION(symbols, FLAG, 0, "symbols", NULL,
 	       "with --json: names in the callchains of samples",
 	       .detail = "Each address becomes an object with ip, layer, "
 			 "symbol, module, file and line, as they were at the "
@@ -147,23 +147,21 @@ static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct dump_options settings = { 0 };
 	struct seam_err err = { 0 };
+	const char *path;
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (argc - first > 1)
-		return seam_command_misused(self, "one FILE at a time");
+	if (seam_reading_operand(self, settings.reading.input, argc, argv,
+				 first, &path))
+		return SEAM_EXIT_USAGE;
 	if (settings.symbols && !settings.json)
 		return seam_command_misused(self, "--symbols needs --json");
 	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
 			       &err))
 		return seam_command_failed(&err);
-	if (settings.reading.input && first < argc)
-		return seam_command_misused(self, "-i and FILE cannot be "
-					    "combined");
-	return dump(first < argc ? argv[first] : settings.reading.input,
-		    &settings);
+	return dump(path, &settings);
 }
 
 const struct seam_command seam_dump_command = {

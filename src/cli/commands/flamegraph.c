@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "cli/export_file.h"
+#include "cli/output_file.h"
 #include "cli/reading.h"
 
 struct flamegraph_options {
@@ -16,10 +16,7 @@ struct flamegraph_options {
 	bool inverted;
 };
 
-#define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct flamegraph_options, member,			\
-		    SEAM_OPTION_##kind, letter, name, value, help,	\
-		    __VA_ARGS__)
+#define OPTION(...) SEAM_OPTION(struct flamegraph_options, __VA_ARGS__)
 
 static const struct seam_option options[] = {
 	OPTION(output, STRING, 'o', "output", "FILE",

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "cli/perf_equivalents.h"
-#include "cli/closest_word.h"
+#include "cli/closest.h"
 #include "cli/pager.h"
 
 enum {
@@ -175,11 +175,11 @@ struct help_options {
 };
 
 static const struct seam_option help_options[] = {
-	SEAM_OPTION(struct help_options, man, SEAM_OPTION_FLAG, 0, "man", NULL,
+	SEAM_OPTION(struct help_options, man, FLAG, 0, "man", NULL,
 		    "print the manual page, in mdoc",
 		    .detail = "Without a COMMAND it is the page of seam "
 		    "itself."),
-	SEAM_OPTION(struct help_options, completion, SEAM_OPTION_STRING, 0,
+	SEAM_OPTION(struct help_options, completion, STRING, 0,
 		    "completion", "SHELL", "print the completion script",
 		    .choices = "bash|zsh|fish"),
 };

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/inject_code.h"
 #include "cli/copy_folder.h"
@@ -23,14 +22,14 @@ struct inject_options {
 
 #define OPTION(...) SEAM_OPTION(struct inject_options, __VA_ARGS__)
 static const struct seam_option options[] = {
-	OPTION(output, SEAM_OPTION_STRING, 'o', "output", "DIR",
+	OPTION(output, STRING, 'o', "output", "DIR",
 	       "create folder DIR and write to it",
 	       .detail = "DIR/data is the recording, DIR/jitted-PID.so the "
 	       "code of a process. The recording has their absolute paths: "
 	       "DIR must not be moved."),
-	OPTION(input, SEAM_OPTION_STRING, 'i', "input", "FILE",
+	OPTION(input, STRING, 'i', "input", "FILE",
 	       "the recording, in place of FILE"),
-	OPTION(jit, SEAM_OPTION_STRINGS, 0, "jit", "PATH",
+	OPTION(jit, STRINGS, 0, "jit", "PATH",
 	       "a jitdump or perf map, or a folder of them",
 	       .detail = "May be given several times. These are searched "
 	       "first; then the bundle, the recording's folder, and where the "
@@ -86,17 +85,14 @@ static int read_code(struct injection *in, struct seam_err *err)
 static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
 		      struct seam_err *err)
 {
-	int fd = openat(in->made.folder, "data", O_WRONLY | O_CREAT | O_EXCL |
-			O_CLOEXEC, 0600);
+	int r, fd = seam_output_folder_create(&in->made, "data", err);
 	FILE *out;
-	int r;
 
 	if (fd < 0)
-		return seam_err_errno(err, "cannot create 'data'");
-	r = seam_output_folder_note(&in->made, "data", err);
-	out = r ? NULL : fdopen(fd, "w");
+		return fd;
+	out = fdopen(fd, "w");
 	if (!out) {
-		r = r ? r : seam_err_errno(err, "cannot open 'data'");
+		r = seam_err_errno(err, "cannot open 'data'");
 		close(fd);
 		return r;
 	}
@@ -119,13 +115,7 @@ static void say_result(const struct injection *in,
 				 "the dumps (perf record -k mono): an "
 				 "address that was reused has only its last "
 				 "code");
-	for (size_t i = 0; i < in->profile.notes.n; i++)
-		seam_command_say("%s", seam_profile_text(&in->profile,
-						in->profile.notes.items[i]));
-	for (size_t i = 0; seam_command_verbose() &&
-	     i < in->profile.details.n; i++)
-		seam_command_say("%s", seam_profile_text(&in->profile,
-						in->profile.details.items[i]));
+	seam_reading_say_notes(&in->profile);
 	if (code->n_bad_tables)
 		seam_command_say("%" PRIu64 " unwinding tables could not be "
 				 "copied", code->n_bad_tables);
@@ -175,7 +165,6 @@ static int inject(const char *path, const struct inject_options *settings)
 		.code.profile = &in.profile,
 	};
 	struct seam_err err = { 0 };
-	char shown[200];
 	int r = seam_input_open(&in.recording, path, &err);
 	int status = SEAM_EXIT_DONE;
 	bool is_begun;
@@ -190,9 +179,7 @@ static int inject(const char *path, const struct inject_options *settings)
 		r = make(&in, &err);
 	if (r < 0) {
 		seam_err_add(&err, r, is_begun ? "cannot inject all of '%s'" :
-			     "cannot read '%s'",
-			     seam_text_copy(shown, sizeof(shown), path,
-					    SEAM_TEXT_TERMINAL));
+			     "cannot read '%s'", path);
 		status = seam_command_failed(&err);
 		if (in.is_damaged)
 			status = SEAM_EXIT_LOSSY;
@@ -212,23 +199,20 @@ static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct inject_options settings = { 0 };
 	struct seam_err err = { 0 };
+	const char *path;
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (argc - first > 1)
-		return seam_command_misused(self, "one FILE at a time, "
-					    "not also '%s'", argv[first + 1]);
+	if (seam_reading_operand(self, settings.input, argc, argv, first,
+				 &path))
+		return SEAM_EXIT_USAGE;
 	if (!settings.output)
 		return seam_command_misused(self, "-o DIR is missing");
 	if (seam_reading_check(NULL, &settings.jit, &err))
 		return seam_command_failed(&err);
-	if (settings.input && first < argc)
-		return seam_command_misused(self, "-i and FILE cannot be "
-					    "combined");
-	return inject(first < argc ? argv[first] : settings.input ?
-		      settings.input : SEAM_LOAD_DEFAULT, &settings);
+	return inject(path ? path : SEAM_LOAD_DEFAULT, &settings);
 }
 
 const struct seam_command seam_inject_command = {

@@ -69,16 +69,12 @@ static int write_file(struct seam_inject_process *process,
 		      const struct seam_inject_file *elf, struct seam_err *err)
 {
 	const char *name = strrchr(process->path, '/') + 1;
-	int fd = openat(made->folder, name, O_WRONLY | O_CREAT | O_EXCL |
-			O_CLOEXEC, 0600);
+	int r, fd = seam_output_folder_create(made, name, err);
 	struct stat st = { 0 };
-	int r;
 
 	if (fd < 0)
-		return seam_err_errno(err, "cannot create '%s'", name);
-	r = seam_output_folder_note(made, name, err);
-	if (r == 0)
-		r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
+		return fd;
+	r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
 	if (r == 0 && fstat(fd, &st))
 		r = seam_err_errno(err, "cannot read '%s'", name);
 	if (close(fd) && r == 0)
@@ -120,8 +116,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct seam_inject_range *x = a, *y = b;
 
-	return x->start_addr < y->start_addr ? -1 :
-	       x->start_addr > y->start_addr;
+	return SEAM_COMPARE(x->start_addr, y->start_addr);
 }
 
 static void seal_ranges(struct seam_inject_code *code,
@@ -146,18 +141,11 @@ static bool overlaps(const struct seam_inject_code *code,
 {
 	const struct seam_inject_range *r = code->ranges.items +
 					    process->first_range;
-	size_t low = 0, high = process->n_ranges;
+	size_t n = SEAM_ARRAY_SEARCH(i, process->n_ranges,
+				     r[i].start_addr < end);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r[middle].start_addr < end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low-- > 0 && r[low].reach > begin)
-		if (r[low].end_addr > begin && r[low].time_ns <= time_ns)
+	while (n-- > 0 && r[n].reach > begin)
+		if (r[n].end_addr > begin && r[n].time_ns <= time_ns)
 			return true;
 	return false;
 }

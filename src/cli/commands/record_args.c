@@ -14,10 +14,7 @@
 
 enum { MAX_JIT_RING = 1 << 30 };	/* bytes */
 
-#define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct seam_record_args, member,			\
-		    SEAM_OPTION_##kind, letter, name, value, help,	\
-		    __VA_ARGS__)
+#define OPTION(...) SEAM_OPTION(struct seam_record_args, __VA_ARGS__)
 #define HEADING(text) { .help = (text), .kind = SEAM_OPTION_HEADING }
 
 #define CALL_GRAPH_DETAIL						\
@@ -247,23 +244,10 @@ static int parse_frequency(const char *text, uint64_t *hz)
 	return 0;
 }
 
-/* "4", "512K", "1M", "2G": true, the number, and whether it had a unit. */
+/* A size of at most 1 TiB, so that rounding up cannot overflow. */
 static bool parse_size(const char *text, uint64_t *n, bool *has_unit)
 {
-	static const char units[] = "BKMG";
-	const char *unit;
-	char *end;
-
-	errno = 0;
-	*n = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	if (errno || text[0] < '0' || text[0] > '9' || *n == 0 ||
-	    (*end && (!unit || end[1])) || *n > UINT64_C(1) << 30)
-		return false;
-	*has_unit = unit;
-	if (unit)
-		*n <<= 10 * (unit - units);
-	return true;
+	return seam_command_size(text, n, has_unit) && *n <= UINT64_C(1) << 40;
 }
 
 /* "auto", "fp", "dwarf" or "none"; of the copies, ",SIZE" as well. */

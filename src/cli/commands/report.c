@@ -25,10 +25,7 @@ struct report_options {
 	bool no_children;
 };
 
-#define OPTION(member, kind, letter, name, value, help, ...) \
-	SEAM_OPTION(struct report_options, member,			\
-		    SEAM_OPTION_##kind, letter, name, value, help,	\
-		    __VA_ARGS__)
+#define OPTION(...) SEAM_OPTION(struct report_options, __VA_ARGS__)
 
 static const struct seam_option options[] = {
 	OPTION(tree, FLAG, 't', "tree", NULL, "show the call tree, from the "

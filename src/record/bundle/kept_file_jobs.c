@@ -3,6 +3,7 @@
 #include "record/bundle/kept_file_jobs.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "record/proc/mapped_file.h"
 #include "symbol/elf/elf_file.h"
 #include "symbol/elf/build_id.h"
@@ -240,8 +241,7 @@ static void copy_into(struct file_copy_job *c, int dir, uint64_t bytes)
 	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int to;
 
-	seam_build_id_text(name, c->id.is.build_id,
-			   c->id.is.build_id_size);
+	seam_text_hex(name, c->id.is.build_id, c->id.is.build_id_size);
 	/* another path had the same contents */
 	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return;
@@ -338,7 +338,7 @@ int seam_kept_file_write(const struct seam_bundle *bundle, const uint8_t *id,
 	int dir = seam_bundle_folder(bundle, "elf", NULL);
 	int fd = dir < 0 ? dir : create(dir), r;
 
-	seam_build_id_text(name, id, id_size);
+	seam_text_hex(name, id, id_size);
 	r = fd < 0 ? -1 : seam_file_write_at(fd, image, bytes, 0, name, NULL);
 	if (fd >= 0 && !publish(dir, fd, r == 0, name))
 		r = -EIO;

@@ -7,7 +7,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #define TEXT_OF(x) #x
 #define LIBRARY(major) "libcapstone.so." TEXT_OF(major)
@@ -24,7 +23,7 @@ static struct {
 /* "capstone" is written once under this, then only read. */
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
-struct seam_disassembly {
+struct decoder {
 	csh handle;
 	cs_insn *instruction;
 	size_t unit;		/* bytes of the shortest instruction */
@@ -93,45 +92,31 @@ static bool find_machine(const struct seam_machine *machine, cs_arch *arch,
 	return false;
 }
 
-int seam_disassembly_open(struct seam_disassembly **disassembly,
-			  const struct seam_machine *machine,
-			  struct seam_err *err)
+static void end(struct decoder *d)
 {
-	struct seam_disassembly *d;
+	if (d->instruction)
+		capstone.free(d->instruction, 1);
+	if (d->handle)
+		capstone.close(&d->handle);
+}
+
+static int begin(struct decoder *d, const struct seam_machine *machine,
+		 struct seam_err *err)
+{
 	unsigned int mode = 0;
 	cs_arch arch;
 	int r = seam_disassembly_load(err);
 
-	*disassembly = NULL;
+	*d = (struct decoder) { 0 };
 	if (r)
 		return r;
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return seam_err_no_memory(err);
 	if (!find_machine(machine, &arch, &mode, &d->unit) ||
-	    capstone.open(arch, (cs_mode)mode, &d->handle) != CS_ERR_OK) {
-		free(d);
+	    capstone.open(arch, (cs_mode)mode, &d->handle) != CS_ERR_OK)
 		return seam_err_set(err, -ENOTSUP, "cannot disassemble for "
 				    "machine %u (e_machine)",
 				    machine->elf_machine);
-	}
 	d->instruction = capstone.malloc(d->handle);
-	if (!d->instruction) {
-		seam_disassembly_close(d);
-		return seam_err_no_memory(err);
-	}
-	*disassembly = d;
-	return 0;
-}
-
-void seam_disassembly_close(struct seam_disassembly *d)
-{
-	if (!d)
-		return;
-	if (d->instruction)
-		capstone.free(d->instruction, 1);
-	capstone.close(&d->handle);
-	free(d);
+	return d->instruction ? 0 : seam_err_no_memory(err);
 }
 
 static void put_bytes(struct seam_instruction *out, struct seam_bytes code,
@@ -146,8 +131,9 @@ static void put_bytes(struct seam_instruction *out, struct seam_bytes code,
 	out->size = n;
 }
 
-void seam_disassembly_next(struct seam_disassembly *d, struct seam_bytes code,
-			   uint64_t addr, struct seam_instruction *out)
+/* The instruction at the start of @code, which is not empty, at @addr. */
+static void decode(struct decoder *d, struct seam_bytes code, uint64_t addr,
+		   struct seam_instruction *out)
 {
 	const uint8_t *at = code.data;
 	size_t left = code.size;
@@ -177,8 +163,7 @@ static struct seam_bytes from(const struct seam_code_block *code, size_t at)
  * Where to begin so that an instruction begins at the middle: where those
  * before it begin is not recorded.
  */
-static size_t find_start(struct seam_disassembly *d,
-			 const struct seam_code_block *code)
+static size_t find_start(struct decoder *d, const struct seam_code_block *code)
 {
 	struct seam_instruction one;
 	size_t middle = code->middle <= code->bytes.size ? code->middle : 0;
@@ -187,7 +172,7 @@ static size_t find_start(struct seam_disassembly *d,
 		size_t at = start;
 
 		while (at < middle) {
-			seam_disassembly_next(d, from(code, at), at, &one);
+			decode(d, from(code, at), at, &one);
 			at += one.size;
 		}
 		if (at == middle)
@@ -200,16 +185,15 @@ int seam_disassembly_walk(const struct seam_code_block *code,
 			  seam_instruction_add *add, void *context,
 			  struct seam_err *err)
 {
-	struct seam_disassembly *d;
+	struct decoder d;
 	struct seam_instruction one;
-	int r = seam_disassembly_open(&d, &code->machine, err);
-	size_t at = r ? 0 : find_start(d, code);
+	int r = begin(&d, &code->machine, err);
+	size_t at = r ? 0 : find_start(&d, code);
 
 	for (; !r && at < code->bytes.size; at += one.size) {
-		seam_disassembly_next(d, from(code, at), code->addr + at,
-				      &one);
+		decode(&d, from(code, at), code->addr + at, &one);
 		r = add(context, &one);
 	}
-	seam_disassembly_close(d);
+	end(&d);
 	return r;
 }

@@ -16,8 +16,6 @@
 #include "base/err.h"
 #include "symbol/elf/module.h"
 
-struct seam_disassembly;
-
 enum { SEAM_INSTRUCTION_TEXT = 192 };
 
 struct seam_instruction {
@@ -31,20 +29,6 @@ struct seam_instruction {
  * may open no files can decode only what was loaded before.
  */
 int seam_disassembly_load(struct seam_err *err);
-
-/*
- * 0; -ENOTSUP for a machine that capstone does not have, or without capstone;
- * -ENOMEM.
- */
-int seam_disassembly_open(struct seam_disassembly **disassembly,
-			  const struct seam_machine *machine,
-			  struct seam_err *err);
-void seam_disassembly_close(struct seam_disassembly *disassembly);
-
-/* The instruction at the start of @code, which is not empty, at @addr. */
-void seam_disassembly_next(struct seam_disassembly *disassembly,
-			   struct seam_bytes code, uint64_t addr,
-			   struct seam_instruction *out);
 
 /* Code to decode. */
 struct seam_code_block {
@@ -63,8 +47,9 @@ typedef int seam_instruction_add(void *context,
 				 const struct seam_instruction *instruction);
 
 /*
- * Give all instructions of @code to @add, in order.  As
- * seam_disassembly_open(), or what @add returned.
+ * Give all instructions of @code to @add, in order.  0; -ENOTSUP for a machine
+ * that capstone does not have, or without capstone; -ENOMEM; or what @add
+ * returned.
  */
 int seam_disassembly_walk(const struct seam_code_block *code,
 			  seam_instruction_add *add, void *context,

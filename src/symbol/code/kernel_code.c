@@ -2,15 +2,13 @@
 /* kernel_code.c - where vmlinux files are, /proc/kcore; see kernel_code.h */
 #include "symbol/code/kernel_code.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "symbol/elf/elf_file.h"
 #include "symbol/kernel/kernel.h"
 
@@ -35,11 +33,10 @@ struct vmlinux_search {
 /* Without memory there is one path less. */
 static void add_path(struct vmlinux_search *s, const char *path)
 {
-	const char *copy = seam_arena_text(&s->arena, path, strlen(path));
-	const char **slot = copy ? SEAM_ARRAY_PUSH(&s->paths) : NULL;
+	const char *copy;
 
-	if (slot)
-		*slot = copy;
+	if (seam_arena_copy(&s->arena, &copy, path))
+		(void)SEAM_ARRAY_ADD(&s->paths, copy);
 }
 
 static void add_all(struct vmlinux_search *s, const char *pattern)
@@ -60,7 +57,7 @@ static void add_below(struct vmlinux_search *s, const char *root)
 		snprintf(path, sizeof(path), "%s/%s", root, places[i]);
 		add_all(s, path);
 	}
-	seam_build_id_text(id, s->kernel->build_id, s->kernel->build_id_size);
+	seam_text_hex(id, s->kernel->build_id, s->kernel->build_id_size);
 	snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/%.2s/%s.debug",
 		 root, id, id + 2);
 	add_path(s, path);
@@ -86,38 +83,18 @@ int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
 			  size_t size, struct seam_machine *machine,
 			  struct seam_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
-	Elf64_Phdr p = { 0 };
-	Elf64_Ehdr e = { 0 };
-	int code = -ENODATA;
+	struct seam_elf core;
+	int r = seam_elf_open(&core, path, err);
 
-	if (fd < 0)
-		return seam_err_errno(err, "cannot open %s", path);
-	errno = 0;
-	if (pread(fd, &e, sizeof(e), 0) == sizeof(e) &&
-	    memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 &&
-	    e.e_ident[EI_CLASS] == ELFCLASS64 &&
-	    e.e_phentsize == sizeof(p))
-		for (uint16_t i = 0; i < e.e_phnum && n < 0; i++) {
-			if (pread(fd, &p, sizeof(p), (off_t)(e.e_phoff +
-				  i * sizeof(p))) != sizeof(p))
-				break;
-			if (p.p_type == PT_LOAD && addr >= p.p_vaddr &&
-			    addr - p.p_vaddr < p.p_memsz)
-				n = pread(fd, buf, size, (off_t)(p.p_offset +
-					  (addr - p.p_vaddr)));
-			code = n < 0 && errno ? -errno : -ENODATA;
-		}
-	close(fd);
-	if (n != (ssize_t)size)
-		return seam_err_set(err, code, "%s does not have that address",
-				    path);
-	*machine = (struct seam_machine) {
-		.elf_machine = e.e_machine, .is_64 = true,
-		.is_big_endian = e.e_ident[EI_DATA] == ELFDATA2MSB,
-	};
-	return 0;
+	if (r && r != -EBADMSG)
+		return seam_err_add(err, r, "cannot open %s", path);
+	if (!r) {
+		*machine = seam_elf_machine(&core);
+		r = seam_elf_read_at(&core, addr, buf, size, NULL);
+		seam_elf_close(&core);
+	}
+	return r ? seam_err_set(err, -ENODATA, "%s does not have that address",
+				path) : 0;
 }
 
 static bool is_running(const struct seam_kernel *kernel)
@@ -153,7 +130,7 @@ static int give_up(const struct seam_kernel *kernel, const char *other,
 	char id[2 * SEAM_BUILD_ID_MAX + 1] = "not recorded", memory[128];
 
 	if (kernel->build_id_size)
-		seam_build_id_text(id, kernel->build_id, kernel->build_id_size);
+		seam_text_hex(id, kernel->build_id, kernel->build_id_size);
 	explain_core(memory, sizeof(memory), is_running, core);
 	return seam_err_set(err, -ENOENT, "the kernel's code was not found "
 		"(build id %.12s)%s%s; install its debug package (Debian: "

@@ -3,7 +3,6 @@
 #include "symbol/code/vmlinux_code.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "symbol/elf/elf_file.h"
 
@@ -57,23 +56,12 @@ static int read_file(const struct seam_vmlinux_query *query,
 		     struct seam_err *err)
 {
 	uint64_t at = query->addr - query->kernel->text_addr + text_of(file);
-	size_t size = query->size;
+	int r = seam_elf_read_at(file, at, buf, query->size, err);
 
-	for (size_t i = 0; i < file->segments.n; i++) {
-		const struct seam_segment *segment = &file->segments.items[i];
-
-		if (at < segment->addr || at - segment->addr > segment->size ||
-		    size > segment->size - (at - segment->addr))
-			continue;
-		if (pread(file->fd, buf, size, (off_t)(segment->offset + at -
-			  segment->addr)) == (ssize_t)size)
-			return 0;
-		return seam_err_set(err, -ENODATA, "the kernel's file '%s' is "
-				    "cut", file->path);
-	}
-	return seam_err_set(err, -ENOENT, "it is not in the kernel's file, but "
-			    "in a module or made at run time; /proc/kcore has "
-			    "that for root, until the next boot");
+	return r != -ENOENT ? r :
+	       seam_err_set(err, r, "it is not in the kernel's file, but in a "
+			    "module or made at run time; /proc/kcore has that "
+			    "for root, until the next boot");
 }
 
 int seam_vmlinux_code(const struct seam_vmlinux_query *query, uint8_t *buf,

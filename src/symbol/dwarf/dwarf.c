@@ -191,13 +191,13 @@ static bool spend(struct seam_dwarf *d, uint64_t amount)
 static bool add_unit_ranges(struct seam_dwarf *d, Dwarf_Die *die)
 {
 	uint32_t id = (uint32_t)d->offsets.n;
-	Dwarf_Off *slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&d->offsets) : NULL;
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
-	if (!slot || !spend(d, seam_inlines_cost(die)))
+	if (id == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&d->offsets, dwarf_dieoffset(die)) ||
+	    !spend(d, seam_inlines_cost(die)))
 		return false;
-	*slot = dwarf_dieoffset(die);
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
 		if (!spend(d, 1) ||
 		    seam_intervals_add(&d->ranges, start, end, id))
@@ -262,30 +262,23 @@ static struct unit *get_unit(struct seam_dwarf *d, uint64_t addr)
 {
 	Dwarf_Die die;
 	uint64_t hash;
-	struct seam_index_probe probe;
-	struct unit *unit;
 	uint32_t id;
 
 	if (!find_unit(d, addr, &die))
 		return NULL;
 	hash = seam_hash_u64(dwarf_dieoffset(&die));
-	probe = seam_index_probe(&d->unit_index, hash);
-	while ((id = seam_index_next(&d->unit_index, &probe)) != SEAM_NONE)
-		if (dwarf_dieoffset(&d->units.items[id].die) ==
-		    dwarf_dieoffset(&die))
-			return &d->units.items[id];
-	if (d->budget == 0)
+	id = SEAM_INDEX_FIND(&d->unit_index, hash, i,
+		dwarf_dieoffset(&d->units.items[i].die) ==
+		dwarf_dieoffset(&die));
+	if (id != SEAM_NONE)
+		return &d->units.items[id];
+	if (d->budget)
+		id = SEAM_INDEX_APPEND(&d->unit_index, hash, &d->units,
+				       (struct unit) { .die = die });
+	if (id == SEAM_NONE)
 		return NULL;
-	unit = SEAM_ARRAY_PUSH(&d->units);
-	if (!unit)
-		return NULL;
-	*unit = (struct unit) { .die = die };
-	if (seam_index_add(&d->unit_index, hash, (uint32_t)d->units.n - 1)) {
-		d->units.n--;
-		return NULL;
-	}
-	read_unit(d, unit);
-	return unit;
+	read_unit(d, &d->units.items[id]);
+	return &d->units.items[id];
 }
 
 /* libdw bounds the chain of origins and specifications that it follows. */

@@ -99,19 +99,16 @@ static bool has_code(Dwarf_Die *die)
 static int take_call(struct die_walk *walk, Dwarf_Die *die, bool is_inlined,
 		     uint32_t *call)
 {
-	struct seam_inline *slot;
 	uint32_t id = (uint32_t)walk->inlines->calls.n;
 	int r;
 
 	/* Declarations, and the abstract originals of inlined functions. */
 	if (!has_code(die))
 		return 0;
-	slot = id < SEAM_NONE ? SEAM_ARRAY_PUSH(&walk->inlines->calls) : NULL;
-	if (!slot)
+	if (id == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&walk->inlines->calls, (struct seam_inline) {
+		.die = *die, .parent = is_inlined ? *call : SEAM_NONE }))
 		return -ENOMEM;
-	*slot = (struct seam_inline) {
-		.die = *die, .parent = is_inlined ? *call : SEAM_NONE,
-	};
 	*call = id;
 	r = add_ranges(walk, die, id);
 	return r ? r : 1;

@@ -14,75 +14,7 @@
 enum {
 	MAX_SEGMENTS = 64,
 	MAX_NOTE_BYTES = 16 * 1024,
-	/* Source: ELF-64 Object File Format; and those of ELF-32. */
-	PHOFF_POS_64 = 32, PHENTSIZE_POS_64 = 54,
-	PHOFF_POS_32 = 28, PHENTSIZE_POS_32 = 42,
 };
-
-struct segments {
-	uint64_t base;		/* of the file, in what is read */
-	bool is_64;
-	uint64_t offset;	/* in the file */
-	uint16_t entry_bytes;
-	uint16_t n;
-	uint8_t table[MAX_SEGMENTS * sizeof(Elf64_Phdr)];
-	size_t table_bytes;
-};
-
-static bool read_header(int fd, uint64_t base, struct segments *out)
-{
-	uint8_t bytes[64];
-	ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)base);
-	struct seam_cursor c = seam_cursor_make(bytes, n > 0 ? (size_t)n : 0,
-						SEAM_NATIVE);
-	const uint8_t *ident = seam_cursor_bytes(&c, EI_NIDENT);
-
-	if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0)
-		return false;
-	out->base = base;
-	out->is_64 = ident[EI_CLASS] == ELFCLASS64;
-	c.pos = out->is_64 ? PHOFF_POS_64 : PHOFF_POS_32;
-	out->offset = out->is_64 ? seam_cursor_u64(&c) : seam_cursor_u32(&c);
-	c.pos = out->is_64 ? PHENTSIZE_POS_64 : PHENTSIZE_POS_32;
-	out->entry_bytes = seam_cursor_u16(&c);
-	out->n = seam_cursor_u16(&c);
-	return !c.error && out->n <= MAX_SEGMENTS &&
-	       out->entry_bytes == (out->is_64 ? sizeof(Elf64_Phdr) :
-				    sizeof(Elf32_Phdr));
-}
-
-static void read_table(int fd, struct segments *segments)
-{
-	ssize_t n = pread(fd, segments->table,
-			  (size_t)segments->n * segments->entry_bytes,
-			  (off_t)(segments->base + segments->offset));
-
-	segments->table_bytes = n > 0 ? (size_t)n : 0;
-}
-
-/* The place of a segment's bytes; false when it holds no notes. */
-static bool read_segment(const struct segments *segments, size_t i,
-			 uint64_t *offset, uint64_t *size)
-{
-	struct seam_cursor c = seam_cursor_make(segments->table,
-						segments->table_bytes,
-						SEAM_NATIVE);
-	uint32_t type;
-
-	seam_cursor_skip(&c, i * segments->entry_bytes);
-	type = seam_cursor_u32(&c);
-	if (segments->is_64) {
-		seam_cursor_skip(&c, 4);	/* p_flags */
-		*offset = seam_cursor_u64(&c);
-		seam_cursor_skip(&c, 16);	/* p_vaddr, p_paddr */
-		*size = seam_cursor_u64(&c);
-	} else {
-		*offset = seam_cursor_u32(&c);
-		seam_cursor_skip(&c, 8);
-		*size = seam_cursor_u32(&c);
-	}
-	return !c.error && type == PT_NOTE;
-}
 
 size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20])
 {
@@ -112,29 +44,44 @@ size_t seam_build_id_read(int fd, uint8_t id[20])
 	return seam_build_id_read_at(fd, 0, id);
 }
 
-size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20])
+/* The build id in notes at @pos of the file. */
+static size_t read_notes(int fd, uint64_t pos, uint64_t size, uint8_t id[20])
 {
 	uint8_t notes[MAX_NOTE_BYTES];
-	struct segments segments;
+	ssize_t n = pread(fd, notes, size < sizeof(notes) ? (size_t)size :
+			  sizeof(notes), (off_t)pos);
 
-	if (!read_header(fd, base, &segments))
-		return 0;
-	read_table(fd, &segments);
-	for (size_t i = 0; i < segments.n; i++) {
-		uint64_t offset, size;
-		ssize_t n;
-		size_t found;
-
-		if (!read_segment(&segments, i, &offset, &size))
-			continue;
-		n = pread(fd, notes, size < sizeof(notes) ? (size_t)size :
-			  sizeof(notes), (off_t)(base + offset));
-		if (n <= 0)
-			continue;
-		found = seam_build_id_in_notes(
+	return n <= 0 ? 0 : seam_build_id_in_notes(
 			(struct seam_bytes) { notes, (size_t)n }, id);
-		if (found)
-			return found;
-	}
-	return 0;
+}
+
+size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20])
+{
+	union { Elf64_Ehdr e64; Elf32_Ehdr e32; } header = { 0 };
+	union {
+		Elf64_Phdr e64[MAX_SEGMENTS];
+		Elf32_Phdr e32[MAX_SEGMENTS];
+	} table = { 0 };
+	const unsigned char *ident = header.e32.e_ident;
+	bool is_64;
+	size_t n, entry_bytes, found = 0;
+
+	if (pread(fd, &header, sizeof(header), (off_t)base) <
+	    (ssize_t)sizeof(header.e32) || memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return 0;
+	is_64 = ident[EI_CLASS] == ELFCLASS64;
+#define OF(what, member) (is_64 ? (what).e64 member : (what).e32 member)
+	n = OF(header, .e_phnum);
+	entry_bytes = OF(header, .e_phentsize);
+	if (n > MAX_SEGMENTS || entry_bytes != (is_64 ? sizeof(Elf64_Phdr) :
+						sizeof(Elf32_Phdr)))
+		return 0;
+	(void)!pread(fd, &table, n * entry_bytes,
+		     (off_t)(base + OF(header, .e_phoff)));
+	for (size_t i = 0; !found && i < n; i++)
+		if (OF(table, [i].p_type) == PT_NOTE)
+			found = read_notes(fd, base + OF(table, [i].p_offset),
+					   OF(table, [i].p_filesz), id);
+#undef OF
+	return found;
 }

@@ -42,7 +42,6 @@ static int add_segments(struct seam_elf *file)
 	if (elf_getphdrnum(file->elf, &n))
 		return 0;
 	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		struct seam_segment *slot;
 		GElf_Phdr header;
 
 		if (!gelf_getphdr(file->elf, (int)i, &header))
@@ -52,13 +51,10 @@ static int add_segments(struct seam_elf *file)
 			continue;
 		if (header.p_filesz > file->size - header.p_offset)
 			header.p_filesz = file->size - header.p_offset;
-		slot = SEAM_ARRAY_PUSH(&file->segments);
-		if (!slot)
-			return -ENOMEM;
-		*slot = (struct seam_segment) {
+		if (!SEAM_ARRAY_ADD(&file->segments, (struct seam_segment) {
 			header.p_offset, header.p_filesz, header.p_vaddr,
-			header.p_flags & PF_X,
-		};
+			header.p_flags & PF_X }))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -120,13 +116,29 @@ int seam_elf_open(struct seam_elf *file, const char *path, struct seam_err *err)
 	return fd < 0 ? fd : seam_elf_open_at(file, fd, path, err);
 }
 
+int seam_elf_open_bytes(struct seam_elf *file, struct seam_bytes bytes,
+			struct seam_err *err)
+{
+	*file = (struct seam_elf) {
+		.fd = -1, .bytes = bytes, .size = bytes.size,
+	};
+	elf_version(EV_CURRENT);
+	file->elf = bytes.size > 0 ? elf_memory((char *)(uintptr_t)bytes.data,
+						bytes.size) : NULL;
+	return read_headers(file, err);
+}
+
 int seam_elf_open_image(struct seam_elf *file, void *image, size_t size,
 			struct seam_err *err)
 {
-	*file = (struct seam_elf) { .fd = -1, .image = image, .size = size };
-	elf_version(EV_CURRENT);
-	file->elf = size > 0 ? elf_memory(image, size) : NULL;
-	return read_headers(file, err);
+	int r = seam_elf_open_bytes(file, (struct seam_bytes) { image, size },
+				    err);
+
+	if (r)
+		free(image);
+	else
+		file->image = image;
+	return r;
 }
 
 void seam_elf_release_fd(struct seam_elf *file)
@@ -199,10 +211,10 @@ int seam_elf_read(const struct seam_elf *file, uint64_t offset, void *buf,
 	if (offset > file->size || size > file->size - offset)
 		return seam_err_set(err, -ENODATA, "the file ends before the "
 				    "function does");
-	if (file->fd < 0 && !file->image)
+	if (file->fd < 0 && !file->bytes.data)
 		return seam_err_set(err, -EBADF, "the file is closed");
 	if (file->fd < 0) {
-		memcpy(buf, (const uint8_t *)file->image + offset, size);
+		memcpy(buf, file->bytes.data + offset, size);
 		return 0;
 	}
 	n = pread(file->fd, buf, size, (off_t)offset);
@@ -212,14 +224,40 @@ int seam_elf_read(const struct seam_elf *file, uint64_t offset, void *buf,
 			    n < 0 ? strerror(errno) : "the file is cut");
 }
 
-struct seam_machine seam_elf_machine(const struct seam_elf *file)
+const struct seam_segment *
+seam_segment_at(const struct seam_segments *segments, uint64_t addr)
+{
+	for (size_t i = 0; i < segments->n; i++)
+		if (addr >= segments->items[i].addr &&
+		    addr - segments->items[i].addr < segments->items[i].size)
+			return &segments->items[i];
+	return NULL;
+}
+
+int seam_elf_read_at(const struct seam_elf *file, uint64_t addr, void *buf,
+		     size_t size, struct seam_err *err)
+{
+	const struct seam_segment *s = seam_segment_at(&file->segments, addr);
+
+	if (!s || size > s->size - (addr - s->addr))
+		return seam_err_set(err, -ENOENT, "no segment has the address");
+	return seam_elf_read(file, s->offset + (addr - s->addr), buf, size,
+			     err);
+}
+
+enum seam_endian seam_elf_endian(const struct seam_elf *file)
 {
 	const char *ident = elf_getident(file->elf, NULL);
 
+	return ident && ident[EI_DATA] == ELFDATA2MSB ? SEAM_BIG : SEAM_LITTLE;
+}
+
+struct seam_machine seam_elf_machine(const struct seam_elf *file)
+{
 	return (struct seam_machine) {
 		.elf_machine = (uint32_t)file->machine,
 		.is_64 = gelf_getclass(file->elf) == ELFCLASS64,
-		.is_big_endian = ident && ident[EI_DATA] == ELFDATA2MSB,
+		.is_big_endian = seam_elf_endian(file) == SEAM_BIG,
 	};
 }
 
@@ -274,17 +312,4 @@ bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size)
 		if (id[i] != 0)
 			return false;
 	return true;
-}
-
-const char *seam_build_id_text(char *text, const uint8_t *id, size_t size)
-{
-	static const char digits[] = "0123456789abcdef";
-	size_t n = size < SEAM_BUILD_ID_MAX ? size : SEAM_BUILD_ID_MAX;
-
-	for (size_t i = 0; i < n; i++) {
-		text[2 * i] = digits[id[i] >> 4];
-		text[2 * i + 1] = digits[id[i] & 15];
-	}
-	text[2 * n] = '\0';
-	return text;
 }

@@ -12,6 +12,7 @@
 #define SEAM_ELF_FILE_H
 
 #include "base/array.h"
+#include "base/cursor.h"
 #include "base/err.h"
 #include "symbol/elf/module.h"
 
@@ -34,7 +35,8 @@ struct seam_segments {
 struct seam_elf {
 	Elf *elf;
 	int fd;			/* -1: bytes in memory */
-	void *image;		/* owned; when fd is -1 */
+	struct seam_bytes bytes;	/* these */
+	void *image;		/* owned: what they are in; NULL: borrowed */
 	char *path;		/* owned; NULL for memory */
 	uint64_t size;		/* bytes of the file */
 	int machine;		/* EM_X86_64, ... */
@@ -57,6 +59,10 @@ int seam_elf_open(struct seam_elf *file, const char *path,
 int seam_elf_open_at(struct seam_elf *file, int fd, const char *path,
 		     struct seam_err *err);
 
+/* The same for @bytes, which are borrowed until the file is closed. */
+int seam_elf_open_bytes(struct seam_elf *file, struct seam_bytes bytes,
+			struct seam_err *err);
+
 /* The same for @size bytes of malloc().  Takes @image, on failure too. */
 int seam_elf_open_image(struct seam_elf *file, void *image, size_t size,
 			struct seam_err *err);
@@ -72,6 +78,18 @@ void seam_elf_close(struct seam_elf *file);
  */
 int seam_elf_read(const struct seam_elf *file, uint64_t offset, void *buf,
 		  size_t size, struct seam_err *err);
+
+/* The segment that @addr is in, or NULL. */
+const struct seam_segment *
+seam_segment_at(const struct seam_segments *segments, uint64_t addr);
+
+enum seam_endian seam_elf_endian(const struct seam_elf *file);
+
+/*
+ * The same at address @addr, of one segment; -ENOENT when none has all of it.
+ */
+int seam_elf_read_at(const struct seam_elf *file, uint64_t addr, void *buf,
+		     size_t size, struct seam_err *err);
 
 /* The machine of @file, which is open. */
 struct seam_machine seam_elf_machine(const struct seam_elf *file);
@@ -102,8 +120,5 @@ bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err);
  * kernels pad ids with zeros to 20 bytes.
  */
 bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size);
-
-/* "98fe01.." into @text, which has room for 2 * SEAM_BUILD_ID_MAX + 1. */
-const char *seam_build_id_text(char *text, const uint8_t *id, size_t size);
 
 #endif /* SEAM_ELF_FILE_H */

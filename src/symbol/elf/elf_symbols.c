@@ -26,27 +26,24 @@ struct symbol_reader {
 
 static int find_places(struct symbol_reader *reader)
 {
-	struct symbol_place *slot = SEAM_ARRAY_PUSH(&reader->places);
+	struct symbol_place none = { 0 };
+	bool has_room = SEAM_ARRAY_ADD(&reader->places, none);	/* section 0 */
 	Elf_Scn *section = NULL;
 
-	if (!slot)
-		return -ENOMEM;
-	*slot = (struct symbol_place) { 0 };	/* section 0 is none */
-	while ((section = elf_nextscn(reader->file->elf, section))) {
+	while (has_room &&
+	       (section = elf_nextscn(reader->file->elf, section))) {
+		struct symbol_place place = none;
 		GElf_Shdr header;
 
-		slot = SEAM_ARRAY_PUSH(&reader->places);
-		if (!slot)
-			return -ENOMEM;
-		*slot = (struct symbol_place) { 0 };
-		if (!gelf_getshdr(section, &header) ||
-		    !(header.sh_flags & SHF_EXECINSTR) ||
-		    header.sh_size > UINT64_MAX - header.sh_addr)
-			continue;
-		slot->start = header.sh_addr;
-		slot->end = header.sh_addr + header.sh_size;
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_flags & SHF_EXECINSTR &&
+		    header.sh_size <= UINT64_MAX - header.sh_addr)
+			place = (struct symbol_place) {
+				header.sh_addr, header.sh_addr + header.sh_size,
+			};
+		has_room = SEAM_ARRAY_ADD(&reader->places, place);
 	}
-	return 0;
+	return has_room ? 0 : -ENOMEM;
 }
 
 /* "$x", "$d.7": notes of ARM and RISC-V assemblers, not functions. */

@@ -33,6 +33,7 @@ struct elf_search {
 	const uint8_t *id;		/* NULL: none is known */
 	size_t id_size;
 	char id_text[ID_TEXT];		/* "" when none is known */
+	const uint32_t *crc;		/* of the whole file; NULL: not known */
 	bool is_stale;			/* another file is at the path */
 	struct seam_err *why;
 };
@@ -67,27 +68,50 @@ static struct elf_search search_for(struct seam_elf *found,
 		s.id_size = SEAM_BUILD_ID_MAX;
 	s.id_size = without_padding(s.id, s.id_size);
 	if (s.id)
-		seam_build_id_text(s.id_text, s.id, s.id_size);
+		seam_text_hex(s.id_text, s.id, s.id_size);
 	*found = (struct seam_elf) { .fd = -1 };
 	return s;
 }
 
-/* Close what was opened unless it has the recorded build id. */
-static bool has_recorded_id(struct elf_search *s)
+/* The CRC of .gnu_debuglink covers the whole file. */
+static bool crc_is(const struct seam_elf *file, uint32_t expected)
+{
+	uint8_t *block = malloc(64 * 1024);
+	uint32_t crc = 0;
+	off_t pos = 0;
+	ssize_t n = 0;
+
+	while (block && (n = pread(file->fd, block, 64 * 1024, pos)) > 0) {
+		crc = lzma_crc32(block, (size_t)n, crc);
+		pos += n;
+	}
+	free(block);
+	return block && n == 0 && crc == expected;
+}
+
+/*
+ * Close what was opened unless it has the recorded build id.  Equal build ids
+ * prove more than a CRC and cost nothing; the CRC decides where one is missing.
+ */
+static bool is_recorded(struct elf_search *s)
 {
 	char have[ID_TEXT];
 
-	if (!s->id || seam_elf_is(s->found, s->id, s->id_size))
+	if (s->id ? seam_elf_is(s->found, s->id, s->id_size) :
+	    !s->crc || crc_is(s->found, *s->crc))
 		return true;
 	s->is_stale = true;
-	if (s->found->build_id_size == 0)
+	if (!s->id)
+		seam_err_set(s->why, -ESTALE, "the CRC of '%s' is not the one "
+			     "in .gnu_debuglink", s->found->path);
+	else if (s->found->build_id_size == 0)
 		seam_err_set(s->why, -ESTALE, "the file has no build id, "
 			     "the recording has %s", s->id_text);
 	else
 		seam_err_set(s->why, -ESTALE, "build id is %s, "
 			     "the recording has %s",
-			     seam_build_id_text(have, s->found->build_id,
-						s->found->build_id_size),
+			     seam_text_hex(have, s->found->build_id,
+					   s->found->build_id_size),
 			     s->id_text);
 	seam_elf_close(s->found);
 	return false;
@@ -109,7 +133,7 @@ static bool try(struct elf_search *s, const char *fmt, ...)
 		return false;
 	r = seam_elf_open(s->found, path, &err);
 	if (!r)
-		return has_recorded_id(s);
+		return is_recorded(s);
 	/* A missing file is expected; other errors may explain the result. */
 	if (r != -ENOENT && r != -ENOTDIR)
 		seam_err_set(s->why, r, "cannot read '%s': %s",
@@ -117,6 +141,13 @@ static bool try(struct elf_search *s, const char *fmt, ...)
 					    SEAM_TEXT_TERMINAL),
 			     err.cause[0]);
 	return false;
+}
+
+/* Each symfs root, then "", then NULL. */
+static const char *root_of(const struct elf_search *s, size_t i)
+{
+	return i < s->options->n_symfs ? s->options->symfs[i] :
+	       i == s->options->n_symfs ? "" : NULL;
 }
 
 /* The last attempt. */
@@ -129,7 +160,7 @@ static int try_servers(struct elf_search *s, bool debug)
 		return -ENOENT;
 	fd = seam_debuginfod_open(debug, s->id, s->id_size, &err);
 	if (fd >= 0 && !seam_elf_open_at(s->found, fd, "debuginfod", &err) &&
-	    has_recorded_id(s))
+	    is_recorded(s))
 		return 0;
 	if (err.n_causes > 0)
 		seam_err_set(s->why, err.code, "%s", err.cause[0]);
@@ -277,7 +308,7 @@ static bool try_own_vdso(struct elf_search *s)
 	close(fds[0]);
 	close(fds[1]);
 	return !seam_elf_open_image(s->found, image, size, &err) &&
-	       has_recorded_id(s);
+	       is_recorded(s);
 }
 
 int seam_find_elf(struct seam_elf *found,
@@ -307,80 +338,36 @@ int seam_find_elf(struct seam_elf *found,
 	return is_stale ? -ESTALE : why ? why->code : -ENOENT;
 }
 
-/* The CRC of .gnu_debuglink covers the whole file. */
-static bool crc_is(const struct seam_elf *file, uint32_t expected)
-{
-	uint8_t *block = malloc(64 * 1024);
-	uint32_t crc = 0;
-	off_t pos = 0;
-	ssize_t n = 0;
-
-	while (block && (n = pread(file->fd, block, 64 * 1024, pos)) > 0) {
-		crc = lzma_crc32(block, (size_t)n, crc);
-		pos += n;
-	}
-	free(block);
-	return block && n == 0 && crc == expected;
-}
-
-/*
- * One place for the file that .gnu_debuglink names.  Equal build ids prove more
- * than a CRC and cost nothing; the CRC decides where one is missing.
- */
-__attribute__((format(printf, 3, 4)))
-static bool try_link(struct elf_search *s, uint32_t crc, const char *fmt, ...)
-{
-	char path[PATH_MAX];
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(path, sizeof(path), fmt, args);
-	va_end(args);
-	if (n < 0 || (size_t)n >= sizeof(path) || !try(s, "%s", path))
-		return false;
-	if (s->id || crc_is(s->found, crc))
-		return true;
-	seam_err_set(s->why, -ESTALE, "the CRC of '%s' is not the one in "
-		     ".gnu_debuglink", path);
-	seam_elf_close(s->found);
-	return false;
-}
-
 static bool try_debuglink(struct elf_search *s, const struct seam_elf *file,
 			  const char *mapped)
 {
-	GElf_Word crc;
+	GElf_Word crc = 0;
 	const char *name = dwelf_elf_gnu_debuglink(file->elf, &crc);
 	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
 	int dir = slash ? (int)(slash - file->path) : 0;
-	const char *end = strrchr(mapped, '/');
+	bool found;
 
 	/* A file name, by its definition; a path could lead anywhere. */
 	if (!name || !*name || strchr(name, '/'))
 		return false;
-	if (slash && (try_link(s, crc, "%.*s/%s", dir, file->path, name) ||
-		      try_link(s, crc, "%.*s/.debug/%s", dir, file->path,
-			       name)))
-		return true;
-	if (mapped[0] != '/' || !end)
-		return false;
-	dir = (int)(end - mapped);
-	for (size_t i = 0; i < s->options->n_symfs; i++)
-		if (try_link(s, crc, "%s" DEBUG_ROOT "%.*s/%s",
-			     s->options->symfs[i], dir, mapped, name))
-			return true;
-	return try_link(s, crc, DEBUG_ROOT "%.*s/%s", dir, mapped, name);
+	s->crc = &crc;
+	found = slash && (try(s, "%.*s/%s", dir, file->path, name) ||
+			  try(s, "%.*s/.debug/%s", dir, file->path, name));
+	dir = mapped[0] == '/' ? (int)(strrchr(mapped, '/') - mapped) : 0;
+	for (size_t i = 0; !found && mapped[0] == '/' && root_of(s, i); i++)
+		found = try(s, "%s" DEBUG_ROOT "%.*s/%s", root_of(s, i), dir,
+			    mapped, name);
+	s->crc = NULL;
+	return found;
 }
 
 static bool try_debug_root(struct elf_search *s)
 {
-	for (size_t i = 0; i < s->options->n_symfs; i++)
+	for (size_t i = 0; root_of(s, i); i++)
 		if (try(s, "%s" DEBUG_ROOT "/.build-id/%.2s/%s.debug",
-			s->options->symfs[i], s->id_text, s->id_text + 2))
+			root_of(s, i), s->id_text, s->id_text + 2))
 			return true;
-	return try(s, DEBUG_ROOT "/.build-id/%.2s/%s.debug", s->id_text,
-		   s->id_text + 2);
+	return false;
 }
 
 int seam_find_debuginfo(struct seam_elf *found,

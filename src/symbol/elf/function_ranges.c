@@ -7,13 +7,6 @@
 
 #include "wire/eh_frame.h"
 
-static enum seam_endian endian_of(const struct seam_elf *file)
-{
-	const char *ident = elf_getident(file->elf, NULL);
-
-	return ident && ident[EI_DATA] == ELFDATA2MSB ? SEAM_BIG : SEAM_LITTLE;
-}
-
 static struct seam_bytes bytes_of(Elf_Scn *section)
 {
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
@@ -26,14 +19,9 @@ static struct seam_bytes bytes_of(Elf_Scn *section)
 static int add(struct seam_function_ranges *ranges,
 	       struct seam_function_range range)
 {
-	struct seam_function_range *slot;
-
-	if (ranges->items.n >= SEAM_NONE - 1)
+	if (ranges->items.n >= SEAM_NONE - 1 ||
+	    !SEAM_ARRAY_ADD(&ranges->items, range))
 		return -ENOMEM;
-	slot = SEAM_ARRAY_PUSH(&ranges->items);
-	if (!slot)
-		return -ENOMEM;
-	*slot = range;
 	return seam_intervals_add(&ranges->intervals, range.start, range.end,
 				  (uint32_t)(ranges->items.n - 1));
 }
@@ -47,24 +35,20 @@ static int add(struct seam_function_ranges *ranges,
 static uint8_t *segment_from(const struct seam_elf *file, uint64_t addr,
 			     struct seam_bytes *out)
 {
-	for (size_t i = 0; i < file->segments.n; i++) {
-		const struct seam_segment *s = &file->segments.items[i];
-		Elf_Data *data;
-		uint8_t *copy;
+	const struct seam_segment *s = seam_segment_at(&file->segments, addr);
+	Elf_Data *data;
+	uint8_t *copy;
 
-		if (addr < s->addr || addr - s->addr >= s->size)
-			continue;
-		out->size = (size_t)(s->size - (addr - s->addr));
-		data = elf_getdata_rawchunk(file->elf,
-			(int64_t)(s->offset + (addr - s->addr)), out->size,
-			ELF_T_BYTE);
-		copy = data && data->d_buf ? malloc(out->size) : NULL;
-		if (copy)
-			memcpy(copy, data->d_buf, out->size);
-		out->data = copy;
-		return copy;
-	}
-	return NULL;
+	if (!s)
+		return NULL;
+	out->size = (size_t)(s->size - (addr - s->addr));
+	data = elf_getdata_rawchunk(file->elf,
+		(int64_t)(s->offset + (addr - s->addr)), out->size, ELF_T_BYTE);
+	copy = data && data->d_buf ? malloc(out->size) : NULL;
+	if (copy)
+		memcpy(copy, data->d_buf, out->size);
+	out->data = copy;
+	return copy;
 }
 
 static int add_fdes(struct seam_function_ranges *ranges,
@@ -130,7 +114,7 @@ static int read_eh_frame(struct seam_function_ranges *ranges,
 			 const struct seam_elf *file)
 {
 	struct seam_eh_frame frame = {
-		.endian = endian_of(file),
+		.endian = seam_elf_endian(file),
 		.address_bytes = gelf_getclass(file->elf) == ELFCLASS32 ? 4 : 8,
 	};
 	GElf_Shdr header;
@@ -202,7 +186,8 @@ static int read_gopclntab(struct seam_function_ranges *ranges,
 	if (!bytes.size)
 		return 0;
 	r = copy_go(ranges, &bytes);
-	if (r || !seam_gopclntab_open(&ranges->go, bytes, endian_of(file)))
+	if (r || !seam_gopclntab_open(&ranges->go, bytes,
+				      seam_elf_endian(file)))
 		return r;
 	place_text(ranges, file, header.sh_addr);
 	for (size_t i = 0; !r && i < ranges->go.n && i < SEAM_NONE; i++)

@@ -5,15 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A copy of a string that may be NULL; false when memory ran out. */
-static bool copy_text(struct seam_arena *arena, const char **to,
-		      const char *text)
-{
-	*to = text ? seam_arena_text(arena, text, strlen(text)) : NULL;
-	return !text || *to;
-}
-
-/* The same of a build id, cut to the longest that is in use. */
+/* A copy of a build id, cut to the longest that is in use. */
 static bool copy_id(struct seam_arena *arena, const uint8_t **to,
 		    size_t *to_size, const uint8_t *id, size_t size)
 {
@@ -29,7 +21,7 @@ int seam_module_copy(struct seam_arena *arena, struct seam_module *to,
 		     const struct seam_module *from)
 {
 	*to = *from;
-	return copy_text(arena, &to->path, from->path) &&
+	return seam_arena_copy(arena, &to->path, from->path) &&
 	       copy_id(arena, &to->build_id, &to->build_id_size,
 		       from->build_id, from->build_id_size) ? 0 : -ENOMEM;
 }
@@ -38,7 +30,7 @@ int seam_kernel_copy(struct seam_arena *arena, struct seam_kernel *to,
 		     const struct seam_kernel *from)
 {
 	*to = *from;
-	return copy_text(arena, &to->boot_id, from->boot_id) &&
+	return seam_arena_copy(arena, &to->boot_id, from->boot_id) &&
 	       copy_id(arena, &to->build_id, &to->build_id_size,
 		       from->build_id, from->build_id_size) ? 0 : -ENOMEM;
 }

@@ -98,20 +98,16 @@ static int read_slots(struct plt *plt, Elf_Scn *section,
 	size_t n = data && data->d_buf && entry ? data->d_size / entry : 0;
 
 	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		struct slot *slot;
 		GElf_Rela r;
 
 		if (!get_relocation(data, rela, (int)i, &r) ||
 		    (is_x86(plt) && !is_slot(plt, GELF_R_TYPE(r.r_info))))
 			continue;
-		slot = SEAM_ARRAY_PUSH(&plt->slots);
-		if (!slot)
-			return -ENOMEM;
-		*slot = (struct slot) {
+		if (!SEAM_ARRAY_ADD(&plt->slots, (struct slot) {
 			r.r_offset,
 			symbol_name(plt, symbols, GELF_R_SYM(r.r_info)),
-			(uint64_t)r.r_addend,
-		};
+			(uint64_t)r.r_addend }))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -141,16 +137,16 @@ static int compare_slots(const void *a, const void *b)
 {
 	const struct slot *left = a, *right = b;
 
-	return left->addr < right->addr ? -1 : left->addr > right->addr;
+	return SEAM_COMPARE(left->addr, right->addr);
 }
 
 static const struct slot *slot_at(const struct plt *plt, uint64_t addr)
 {
-	const struct slot key = { .addr = addr };
+	size_t at = SEAM_ARRAY_SEARCH(i, plt->slots.n,
+				      plt->slots.items[i].addr < addr);
 
-	return plt->slots.n == 0 ? NULL :
-	       bsearch(&key, plt->slots.items, plt->slots.n, sizeof(key),
-		       compare_slots);
+	return at < plt->slots.n && plt->slots.items[at].addr == addr ?
+	       &plt->slots.items[at] : NULL;
 }
 
 static int name_stub(struct plt *plt, uint64_t addr, uint64_t size,
@@ -233,9 +229,7 @@ static int name_x86(struct plt *plt)
 	GElf_Shdr header;
 	int r = 0;
 
-	if (plt->slots.n > 0)
-		qsort(plt->slots.items, plt->slots.n, sizeof(struct slot),
-		      compare_slots);
+	SEAM_ARRAY_SORT(&plt->slots, compare_slots);
 	if (seam_elf_section(plt->file, ".got.plt", &header))
 		plt->got = header.sh_addr;
 	for (size_t i = 0; !r && i < SEAM_ARRAY_SIZE(names); i++)

@@ -22,15 +22,8 @@ enum { MAX_NAMES = 64 };
 
 int seam_symtab_add(struct seam_symtab *table, const struct seam_symbol *symbol)
 {
-	struct seam_symbol *slot;
-
-	if (table->symbols.n >= SEAM_NONE)
-		return -ENOMEM;
-	slot = SEAM_ARRAY_PUSH(&table->symbols);
-	if (!slot)
-		return -ENOMEM;
-	*slot = *symbol;
-	return 0;
+	return table->symbols.n < SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&table->symbols, *symbol) ? 0 : -ENOMEM;
 }
 
 /* Of aliases the one with the largest merit is used. */

@@ -14,19 +14,17 @@ static int find_bounds(struct seam_code_map *map,
 {
 	struct seam_radix_item *pairs = malloc((2 * n + 1) * sizeof(*pairs));
 	size_t n_bounds = 0;
-	int r = -ENOMEM;
+	int r = pairs ? 0 : -ENOMEM;
 
-	if (!pairs)
-		return -ENOMEM;
-	for (size_t i = 0; i < 2 * n; i++)
+	for (size_t i = 0; !r && i < 2 * n; i++)
 		pairs[i] = (struct seam_radix_item) {
 			.key = i % 2 ? ranges[i / 2].end_addr :
 			       ranges[i / 2].start_addr,
 			.id = (uint32_t)i,
 		};
-	if (seam_radix_sort(pairs, 2 * n))
-		goto out;
-	for (size_t i = 0; i < 2 * n; i++) {
+	if (!r)
+		r = seam_radix_sort(pairs, 2 * n);
+	for (size_t i = 0; !r && i < 2 * n; i++) {
 		struct seam_code_rect *end = &map->ends[pairs[i].id / 2];
 
 		if (!i || map->bounds[n_bounds - 1] != pairs[i].key)
@@ -37,8 +35,6 @@ static int find_bounds(struct seam_code_map *map,
 			end->left = (uint32_t)n_bounds - 1;
 	}
 	map->n_bounds = n_bounds;
-	r = 0;
-out:
 	free(pairs);
 	return r;
 }
@@ -269,26 +265,25 @@ int seam_code_map_seal(struct seam_code_map *map)
 	return 0;
 }
 
+/* Rects of @node that began by @time; they follow one another in time. */
+static size_t begun_by(const struct seam_code_map *map, size_t node,
+		       uint64_t time)
+{
+	const uint32_t *nodes = map->nodes + map->first[node];
+
+	return SEAM_ARRAY_SEARCH(i, map->first[node + 1] - map->first[node],
+				 map->rects.items[nodes[i]].from <= time);
+}
+
 /* The rect of one node at @time, or NULL. */
 static const struct seam_code_rect *at_node(const struct seam_code_map *map,
 					    size_t node, uint64_t time)
 {
-	size_t low = map->first[node], high = map->first[node + 1];
-	size_t begin = low;
-	const struct seam_code_rect *rect;
+	size_t n = begun_by(map, node, time);
+	const struct seam_code_rect *rect = n ? &map->rects.items[
+		map->nodes[map->first[node] + n - 1]] : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->rects.items[map->nodes[middle]].from <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == begin)
-		return NULL;
-	rect = &map->rects.items[map->nodes[low - 1]];
-	return time < rect->to ? rect : NULL;
+	return rect && time < rect->to ? rect : NULL;
 }
 
 /* The range in force from bound @i to the next. */
@@ -307,17 +302,7 @@ static uint32_t in_force(const struct seam_code_map *map, size_t i,
 /* The last bound at or before @addr, plus 1; 0: none. */
 static size_t bound_of(const struct seam_code_map *map, uint64_t addr)
 {
-	size_t low = 0, high = map->n_bounds;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->bounds[middle] <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEAM_ARRAY_SEARCH(i, map->n_bounds, map->bounds[i] <= addr);
 }
 
 uint32_t seam_code_map_top(const struct seam_code_map *map, uint64_t addr,
@@ -364,18 +349,10 @@ uint32_t seam_code_map_below(const struct seam_code_map *map, uint32_t range,
 static const struct seam_code_rect *
 next_at_node(const struct seam_code_map *map, size_t node, uint64_t time)
 {
-	size_t low = map->first[node], high = map->first[node + 1];
-	size_t end = high;
+	size_t i = map->first[node] + begun_by(map, node, time);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->rects.items[map->nodes[middle]].from <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < end ? &map->rects.items[map->nodes[low]] : NULL;
+	return i < map->first[node + 1] ? &map->rects.items[map->nodes[i]] :
+	       NULL;
 }
 
 uint32_t seam_code_map_next(const struct seam_code_map *map, uint64_t addr,

@@ -58,15 +58,9 @@ static struct seam_jit_process *owner(struct adding *a, uint32_t pid)
 static int add_event(struct seam_jit_process *process, int layer,
 		     struct seam_jit_event event)
 {
-	struct seam_jit_event *slot;
-
-	if (!process || process->layers[layer].events.n >= SEAM_NONE / 8)
-		return -ENOMEM;
-	slot = SEAM_ARRAY_PUSH(&process->layers[layer].events);
-	if (!slot)
-		return -ENOMEM;
-	*slot = event;
-	return 0;
+	return process && process->layers[layer].events.n < SEAM_NONE / 8 &&
+	       SEAM_ARRAY_ADD(&process->layers[layer].events, event) ? 0 :
+	       -ENOMEM;
 }
 
 /* Debug information that was not for the record after it. */
@@ -107,7 +101,6 @@ static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 {
 	uint64_t addr = load->code_addr ? load->code_addr : load->vma;
 	struct seam_jit_object *object;
-	struct seam_jit_event event;
 	uint32_t debug;
 
 	if (take_debug(a, addr, &debug))
@@ -130,45 +123,38 @@ static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 	};
 	a->eh_frame = (struct seam_bytes) { 0 };
 	a->frame_pos = 0;
-	event = (struct seam_jit_event) {
+	return add_event(owner(a, load->pid), SEAM_JIT_DUMPS,
+			 (struct seam_jit_event) {
 		.time_ns = object->loaded_ns,
 		.object = (uint32_t)a->jit->objects.n - 1,
 		.move = SEAM_NONE, .start_addr = addr,
-	};
-	return add_event(owner(a, load->pid), SEAM_JIT_DUMPS, event);
+	});
 }
 
 static int add_move(struct adding *a, const struct seam_jitdump_move *record)
 {
-	struct seam_jit_move *move = SEAM_ARRAY_PUSH(&a->jit->moves);
-	struct seam_jit_event event;
-
-	if (!move || a->jit->moves.n >= SEAM_NONE)
-		return -ENOMEM;
-	*move = (struct seam_jit_move) {
+	if (a->jit->moves.n >= SEAM_NONE - 1 ||
+	    !SEAM_ARRAY_ADD(&a->jit->moves, (struct seam_jit_move) {
 		.record = *record,
 		.source = (uint32_t)(a->source - a->jit->sources.items),
-	};
-	event = (struct seam_jit_event) {
+	    }))
+		return -ENOMEM;
+	return add_event(owner(a, record->pid), SEAM_JIT_DUMPS,
+			 (struct seam_jit_event) {
 		.time_ns = time_of(a, record->timestamp),
 		.object = SEAM_NONE,
 		.move = (uint32_t)a->jit->moves.n - 1,
 		.start_addr = record->new_code_addr,
-	};
-	return add_event(owner(a, record->pid), SEAM_JIT_DUMPS, event);
+	});
 }
 
 static int add_debug(struct adding *a,
 		     const struct seam_jitdump_debug_info *info)
 {
-	struct seam_jitdump_debug_info *slot;
-
-	if (a->debug != SEAM_NONE && defer_debug(a, a->debug))
+	if ((a->debug != SEAM_NONE && defer_debug(a, a->debug)) ||
+	    a->source->infos.n >= SEAM_NONE - 1 ||
+	    !SEAM_ARRAY_ADD(&a->source->infos, *info))
 		return -ENOMEM;
-	slot = SEAM_ARRAY_PUSH(&a->source->infos);
-	if (!slot || a->source->infos.n >= SEAM_NONE)
-		return -ENOMEM;
-	*slot = *info;
 	a->debug = (uint32_t)a->source->infos.n - 1;
 	seam_jit_shift_add(&a->shift, info, a->source->endian);
 	return 0;

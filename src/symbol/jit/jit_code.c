@@ -17,9 +17,6 @@ static const char *const note_texts[SEAM_JIT_N_NOTES] = {
 		"functions whose source lines were 0x40 bytes off, corrected",
 	[SEAM_JIT_BAD_LINES] = "lines of the perf map that cannot be read",
 	[SEAM_JIT_BAD_TIMES] = "times of the perf map that cannot be read",
-};
-
-static const char *const move_note_texts[SEAM_JIT_N_MOVE_NOTES] = {
 	[SEAM_JIT_MOVE_UNKNOWN] = "moves of unknown code, skipped",
 	[SEAM_JIT_MOVE_EARLY] = "moves before the load of their code, skipped",
 	[SEAM_JIT_MOVE_SIZE] = "moves with another size than the code, skipped",
@@ -30,17 +27,14 @@ static const char *const move_note_texts[SEAM_JIT_N_MOVE_NOTES] = {
 struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
 					       int32_t pid)
 {
-	struct seam_index_probe probe;
 	uint32_t id;
 
 	/* Most recordings have code of one process: no hash then. */
 	if (jit->processes.n && jit->processes.items[0].pid == pid)
 		return &jit->processes.items[0];
-	probe = seam_index_probe(&jit->pids, seam_hash_u64((uint32_t)pid));
-	while ((id = seam_index_next(&jit->pids, &probe)) != SEAM_NONE)
-		if (jit->processes.items[id].pid == pid)
-			return &jit->processes.items[id];
-	return NULL;
+	id = SEAM_INDEX_FIND(&jit->pids, seam_hash_u64((uint32_t)pid), i,
+			     jit->processes.items[i].pid == pid);
+	return id == SEAM_NONE ? NULL : &jit->processes.items[id];
 }
 
 struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
@@ -49,14 +43,13 @@ struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
 	struct seam_jit_process *process = seam_jit_process_find(jit, pid);
 
 	if (!process) {
-		uint32_t id = (uint32_t)jit->processes.n;
+		uint32_t id = SEAM_INDEX_APPEND(&jit->pids,
+			seam_hash_u64((uint32_t)pid), &jit->processes,
+			(struct seam_jit_process) { .pid = pid });
 
-		if (!SEAM_ARRAY_RESERVE(&jit->processes, 1) ||
-		    seam_index_add(&jit->pids, seam_hash_u64((uint32_t)pid),
-				   id))
+		if (id == SEAM_NONE)
 			return NULL;
-		process = &jit->processes.items[jit->processes.n++];
-		*process = (struct seam_jit_process) { .pid = pid };
+		process = &jit->processes.items[id];
 	}
 	process->is_indexed = false;
 	jit->is_indexed = false;
@@ -99,16 +92,12 @@ static int add_fork(struct seam_jit_code *jit, int32_t pid, int32_t parent,
 		    uint64_t time_ns)
 {
 	struct seam_jit_process *process = seam_jit_process_make(jit, pid);
-	struct seam_jit_fork_exec *fork =
-		process ? SEAM_ARRAY_PUSH(&process->forks) : NULL;
 
-	if (!fork)
-		return -ENOMEM;
-	*fork = (struct seam_jit_fork_exec) {
-		.time_ns = time_ns, .parent = parent,
-		.order = jit->n_forks++,
-	};
-	return 0;
+	return process && SEAM_ARRAY_ADD(&process->forks,
+		(struct seam_jit_fork_exec) {
+			.time_ns = time_ns, .parent = parent,
+			.order = jit->n_forks++,
+		}) ? 0 : -ENOMEM;
 }
 
 int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
@@ -126,17 +115,14 @@ static int compare_forks(const void *a, const void *b)
 {
 	const struct seam_jit_fork_exec *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return SEAM_COMPARE(x->time_ns, y->time_ns) ?:
+	       SEAM_COMPARE(x->order, y->order);
 }
 
 static int index_process(struct seam_jit_code *jit,
 			 struct seam_jit_process *process)
 {
-	if (process->forks.n)
-		qsort(process->forks.items, process->forks.n,
-		      sizeof(*process->forks.items), compare_forks);
+	SEAM_ARRAY_SORT(&process->forks, compare_forks);
 	for (int l = 0; l < SEAM_JIT_N_LAYERS; l++)
 		if (seam_jit_replay(jit, &process->layers[l]))
 			return -ENOMEM;
@@ -172,20 +158,13 @@ static const struct seam_jit_fork_exec *
 fork_before(const struct seam_jit_process *process, uint64_t time_ns,
 	    uint32_t order)
 {
-	size_t low = 0, high = process ? process->forks.n : 0;
+	const struct seam_jit_fork_exec *forks =
+		process ? process->forks.items : NULL;
+	size_t n = SEAM_ARRAY_SEARCH(i, forks ? process->forks.n : 0,
+		forks[i].time_ns < time_ns ||
+		(forks[i].time_ns == time_ns && forks[i].order < order));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct seam_jit_fork_exec *b =
-			&process->forks.items[middle];
-
-		if (b->time_ns < time_ns ||
-		    (b->time_ns == time_ns && b->order < order))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &process->forks.items[low - 1] : NULL;
+	return n ? &forks[n - 1] : NULL;
 }
 
 static struct jit_ancestor ancestor_at(const struct seam_jit_code *jit,
@@ -329,24 +308,16 @@ static void fill_line(struct seam_jit_code *jit,
 		      struct seam_jit_location *location)
 {
 	const struct seam_jit_line *rows;
-	size_t low = 0, high = seam_jit_code_lines(jit, location->object,
-						   &rows);
+	size_t n = seam_jit_code_lines(jit, location->object, &rows);
 	uint64_t addr = jit->objects.items[location->object].start_addr +
 			location->offset;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rows[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || !rows[low - 1].line)
+	n = SEAM_ARRAY_SEARCH(i, n, rows[i].addr <= addr);
+	if (!n || !rows[n - 1].line)
 		return;
-	location->file = rows[low - 1].file;
-	location->line = rows[low - 1].line;
-	location->column = rows[low - 1].column;
+	location->file = rows[n - 1].file;
+	location->line = rows[n - 1].line;
+	location->column = rows[n - 1].column;
 }
 
 bool seam_jit_code_find_object(const struct seam_jit_code *jit, int32_t pid,
@@ -398,20 +369,12 @@ static void narrow(const struct seam_jit_code *jit,
 		   uint64_t time_ns, uint64_t *from_ns, uint64_t *to_ns)
 {
 	const struct seam_jit_event *events = layer->events.items;
-	size_t low = 0, high = layer->events.n;
-	uint64_t ns;
+	size_t n = SEAM_ARRAY_SEARCH(i, layer->events.n,
+		change_ns(jit, &events[i], is_known) <= time_ns);
+	uint64_t ns = n ? change_ns(jit, &events[n - 1], is_known) : 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (change_ns(jit, &events[middle], is_known) <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	ns = low ? change_ns(jit, &events[low - 1], is_known) : 0;
 	*from_ns = ns > *from_ns ? ns : *from_ns;
-	ns = low < layer->events.n ? change_ns(jit, &events[low], is_known) :
+	ns = n < layer->events.n ? change_ns(jit, &events[n], is_known) :
 	     UINT64_MAX;
 	*to_ns = ns < *to_ns ? ns : *to_ns;
 }
@@ -484,14 +447,13 @@ size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 
 /* ---- notes ---- */
 
-static void report_all(const uint64_t *counts, size_t n,
-		       const char *const *texts, int32_t pid,
+static void report_all(const uint64_t counts[SEAM_JIT_N_NOTES], int32_t pid,
 		       void (*report)(void *, int32_t, const char *, uint64_t),
 		       void *context)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < SEAM_JIT_N_NOTES; i++)
 		if (counts[i])
-			report(context, pid, texts[i], counts[i]);
+			report(context, pid, note_texts[i], counts[i]);
 }
 
 bool seam_jit_code_is_corrected(const char *text)
@@ -515,16 +477,11 @@ void seam_jit_code_notes(const struct seam_jit_code *jit,
 				       seam_jitdump_note_text(
 					       (enum seam_jitdump_note)n),
 				       s->reader_notes[n]);
-		report_all(s->notes, SEAM_JIT_N_NOTES, note_texts, s->pid,
-			   report, context);
+		report_all(s->notes, s->pid, report, context);
 	}
-	for (size_t i = 0; i < jit->processes.n; i++) {
-		const struct seam_jit_process *p = &jit->processes.items[i];
-
-		report_all(p->layers[SEAM_JIT_DUMPS].notes,
-			   SEAM_JIT_N_MOVE_NOTES, move_note_texts, p->pid,
-			   report, context);
-	}
+	for (size_t i = 0; i < jit->processes.n; i++)
+		report_all(jit->processes.items[i].layers[SEAM_JIT_DUMPS].notes,
+			   jit->processes.items[i].pid, report, context);
 	for (size_t i = 0; i < jit->tables.n; i++)
 		n_lost += jit->tables.items[i].has_lost_names;
 	if (n_lost)

@@ -32,17 +32,13 @@ enum seam_jit_note {
 	SEAM_JIT_SHIFTED,
 	SEAM_JIT_BAD_LINES,
 	SEAM_JIT_BAD_TIMES,
-	SEAM_JIT_N_NOTES,
-};
-
-/* The same for moves, counted again by each replay. */
-enum seam_jit_move_note {
+	/* Of moves; counted again by each replay, in its layer. */
 	SEAM_JIT_MOVE_UNKNOWN,
 	SEAM_JIT_MOVE_EARLY,
 	SEAM_JIT_MOVE_SIZE,
 	SEAM_JIT_MOVE_PLACE,
 	SEAM_JIT_INDEX_TWICE,
-	SEAM_JIT_N_MOVE_NOTES,
+	SEAM_JIT_N_NOTES,
 };
 
 /* A dump or a map. */
@@ -82,7 +78,7 @@ enum { SEAM_JIT_DUMPS, SEAM_JIT_MAPS, SEAM_JIT_N_LAYERS };
 struct seam_jit_layer {
 	SEAM_ARRAY(struct seam_jit_event) events;	/* replayed: by time */
 	struct seam_code_map map;			/* ranges are events */
-	uint64_t notes[SEAM_JIT_N_MOVE_NOTES];
+	uint64_t notes[SEAM_JIT_N_NOTES];
 };
 
 struct seam_jit_process {

@@ -39,13 +39,12 @@ enum trust {
 
 static bool take_number(const char **s, int32_t *value)
 {
-	const char *start = *s;
-	uint64_t v = 0;
+	uint64_t v;
+	const char *end = seam_text_number(*s, *s + strlen(*s), 10, &v);
 
-	while (**s >= '0' && **s <= '9' && v <= INT32_MAX)
-		v = v * 10 + (uint64_t)(*(*s)++ - '0');
 	*value = (int32_t)v;
-	return *s > start && v && v <= INT32_MAX;
+	*s = end;
+	return end && v && v <= INT32_MAX;
 }
 
 static const char *base_name(const char *path)
@@ -320,31 +319,6 @@ int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 
 /* ---- copying ---- */
 
-static int copy_bytes(int from, int to, uint64_t size, const char *name,
-		      struct seam_err *err)
-{
-	static const size_t chunk = 64 * 1024;
-	char *buf = malloc(chunk);
-	uint64_t pos = 0;
-	int r = buf ? 0 : seam_err_no_memory(err);
-
-	while (!r && pos < size) {
-		size_t want = size - pos < chunk ? (size_t)(size - pos) : chunk;
-		ssize_t n = pread(from, buf, want, (off_t)pos);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			r = seam_err_errno(err, "cannot read");
-		if (n <= 0)
-			break;
-		r = seam_file_write_at(to, buf, (size_t)n, pos, name, err);
-		pos += (uint64_t)n;
-	}
-	free(buf);
-	return r;
-}
-
 int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
 		  struct seam_err *err)
 {
@@ -358,8 +332,8 @@ int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
 	if (to < 0)
 		return seam_err_errno(err, "cannot create '%s'", name);
 	/* No hole is reported where a file system does not know them. */
-	r = copy_bytes(fd, to, end >= 0 && (uint64_t)end < max_bytes ?
-		       (uint64_t)end : max_bytes, name, err);
+	r = seam_file_copy(fd, to, end >= 0 && (uint64_t)end < max_bytes ?
+			   (uint64_t)end : max_bytes, name, err);
 	close(to);
 	if (r)
 		unlinkat(folder, name, 0);

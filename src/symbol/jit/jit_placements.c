@@ -31,17 +31,6 @@ static bool is_new_placement(const struct seam_jit_layer *layer,
 	return is_begin;
 }
 
-static int add(struct seam_jit_placements *to,
-	       const struct seam_jit_placement *placement)
-{
-	struct seam_jit_placement *slot = SEAM_ARRAY_PUSH(&to->list);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = *placement;
-	return 0;
-}
-
 /*
  * Until when each range's first byte was its own: a part of it that is seen
  * longer means nothing from then on.
@@ -72,22 +61,22 @@ static int add_rect(struct seam_jit_placements *to, int32_t pid,
 		.start_addr = map->bounds[rect->left],
 		.size = map->bounds[rect->right] - map->bounds[rect->left],
 	};
-	int r = 0;
+	bool has_room = true;
 
 	if (is_new_placement(layer, rect, &p.object)) {
 		if (p.object != SEAM_NONE)
 			p.offset = p.start_addr -
 				layer->events.items[rect->range].start_addr;
-		r = add(to, &p);
+		has_room = SEAM_ARRAY_ADD(&to->list, p);
 	}
-	if (r == 0 && rect->range < map->n_ranges &&
+	if (has_room && rect->range < map->n_ranges &&
 	    ends[rect->range] > rect->from && ends[rect->range] < rect->to) {
 		p.object = SEAM_NONE;
 		p.offset = 0;
 		p.time_ns = ends[rect->range];
-		r = add(to, &p);
+		has_room = SEAM_ARRAY_ADD(&to->list, p);
 	}
-	return r;
+	return has_room ? 0 : -ENOMEM;
 }
 
 static int add_layer(struct seam_jit_placements *to, int32_t pid,

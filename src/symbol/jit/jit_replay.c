@@ -61,12 +61,11 @@ static int remember(struct replay *p, uint32_t event, uint32_t object)
 static uint32_t match_move(struct replay *p, const struct seam_jit_move *move)
 {
 	uint32_t object = moved_object(p, move);
-	uint32_t *slot;
 
 	if (object == SEAM_NONE) {
-		slot = SEAM_ARRAY_PUSH(&p->unknown);
-		if (slot)
-			*slot = (uint32_t)(move - p->jit->moves.items);
+		/* Without memory one is not counted. */
+		(void)SEAM_ARRAY_ADD(&p->unknown,
+				     (uint32_t)(move - p->jit->moves.items));
 		return SEAM_NONE;
 	}
 	if (p->jit->objects.items[object].size != move->record.code_size) {

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /*
  * A function without a size ends at the next symbol, but not further away
  * than this: beyond the last symbol of a module lies another module.
@@ -24,28 +26,14 @@ struct symbol_line {
 	bool in_module;
 };
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Read the line of @size bytes at @text, without its newline. */
 static bool read_line(const char *text, size_t size, struct symbol_line *line)
 {
-	size_t pos = 0, end;
+	const char *blank = seam_text_number(text, text + size, 16,
+					     &line->addr);
+	size_t pos = blank ? (size_t)(blank - text) : 0, end;
 
-	line->addr = 0;
-	for (; pos < size && pos < 16; pos++) {
-		int value = digit(text[pos]);
-
-		if (value < 0)
-			break;
-		line->addr = line->addr << 4 | (uint64_t)value;
-	}
-	if (pos == 0 || size - pos < 4 || text[pos] != ' ' ||
+	if (!blank || size - pos < 4 || text[pos] != ' ' ||
 	    text[pos + 2] != ' ')
 		return false;
 	line->type = text[pos + 1];
@@ -120,23 +108,16 @@ ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
 	return seam_symtab_sort(table) ? -ENOMEM : n;
 }
 
-bool seam_kallsyms_find(const char *text, size_t size, const char *name,
-			uint64_t *addr)
+bool seam_kallsyms_is(const char *text, size_t size, const char *name,
+		      uint64_t *addr)
 {
-	size_t pos = 0, length = strlen(name);
+	struct symbol_line line;
+	const char *end = memchr(text, '\n', size);
 
-	while (pos < size) {
-		const char *newline = memchr(text + pos, '\n', size - pos);
-		size_t end = newline ? (size_t)(newline - text) : size;
-		struct symbol_line line;
-
-		if (newline && read_line(text + pos, end - pos, &line) &&
-		    line.name_size == length &&
-		    memcmp(line.name, name, length) == 0) {
-			*addr = line.addr;
-			return true;
-		}
-		pos = end + 1;
-	}
-	return false;
+	if (!end || !read_line(text, (size_t)(end - text), &line) ||
+	    line.name_size != strlen(name) ||
+	    memcmp(line.name, name, line.name_size) != 0)
+		return false;
+	*addr = line.addr;
+	return true;
 }

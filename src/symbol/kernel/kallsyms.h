@@ -26,11 +26,8 @@
 ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
 			     bool modules);
 
-/*
- * The address of @name in @text, which need not be whole lines at its end.
- * False when it is not there.
- */
-bool seam_kallsyms_find(const char *text, size_t size, const char *name,
-			uint64_t *addr);
+/* Whether the line @text, its newline included, is of @name: its address. */
+bool seam_kallsyms_is(const char *text, size_t size, const char *name,
+		      uint64_t *addr);
 
 #endif /* SEAM_KALLSYMS_H */

@@ -50,37 +50,25 @@ static void read_build_id(struct seam_kernel_identity *identity)
 static int read_text_addr(struct seam_kernel_identity *identity,
 			  struct seam_err *err)
 {
-	enum { STEP = 16 * 1024, MAX = 4 << 20 };
-	int fd = open(KALLSYMS, O_RDONLY | O_CLOEXEC);
-	char *text = fd < 0 ? NULL : malloc(MAX);
-	size_t size = 0, from = 0;
+	enum { MAX = 4 << 20 };
+	FILE *in = fopen(KALLSYMS, "re");
+	char *line = NULL;
+	size_t cap = 0, done = 0;
 	ssize_t n = 0;
-	int code = errno;
+	int r = 0;
 
-	if (fd < 0 && code != ENOENT && code != EACCES && code != EPERM)
-		return seam_err_set(err, -code, "cannot open " KALLSYMS ": %s",
-				    strerror(code));
-	if (fd >= 0 && !text) {
-		close(fd);
-		return seam_err_no_memory(err);
-	}
-	while (text && size + STEP <= MAX &&
-	       (n = read(fd, text + size, STEP)) > 0) {
-		size += (size_t)n;
-		if (seam_kallsyms_find(text + from, size - from, "_text",
-				       &identity->text_addr))
-			break;
-		/* Whole lines were searched; the cut one is next. */
-		while (size > from && memchr(text + from, '\n', size - from))
-			from = (size_t)((char *)memchr(text + from, '\n',
-						       size - from) - text) + 1;
-	}
-	code = errno;
-	free(text);
-	if (fd >= 0)
-		close(fd);
-	return n >= 0 ? 0 : seam_err_set(err, -code, "cannot read " KALLSYMS
-					 ": %s", strerror(code));
+	if (!in)
+		return errno == ENOENT || errno == EACCES || errno == EPERM ?
+		       0 : seam_err_errno(err, "cannot open " KALLSYMS);
+	while (done < MAX && (n = getline(&line, &cap, in)) > 0 &&
+	       !seam_kallsyms_is(line, (size_t)n, "_text",
+				 &identity->text_addr))
+		done += (size_t)n;
+	if (n < 0 && ferror(in))
+		r = seam_err_errno(err, "cannot read " KALLSYMS);
+	free(line);
+	fclose(in);
+	return r;
 }
 
 int seam_kernel_identify(struct seam_kernel_identity *identity,
@@ -127,23 +115,6 @@ static int read_kallsyms(struct seam_file *file, struct seam_err *err)
 	return r ? seam_err_add(err, r, "cannot read " KALLSYMS) : 0;
 }
 
-static int write_new(int dirfd, const char *name, struct seam_bytes bytes,
-		     struct seam_err *err)
-{
-	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
-			O_NOFOLLOW, 0600);
-	int r;
-
-	if (fd < 0)
-		return seam_err_errno(err, "cannot create '%s'", name);
-	r = seam_file_write_at(fd, bytes.data, bytes.size, 0, name, err);
-	if (close(fd) < 0 && !r)
-		r = seam_err_errno(err, "cannot write '%s'", name);
-	if (r)
-		unlinkat(dirfd, name, 0);
-	return r;
-}
-
 /* Read and compress, and cache the result. */
 static int capture_new(int dirfd, const char *name,
 		       const struct seam_kernel_file *header,
@@ -161,7 +132,7 @@ static int capture_new(int dirfd, const char *name,
 	if (r)
 		return r;
 	file.data = bytes;
-	r = write_new(dirfd, name, file, err);
+	r = seam_file_create(dirfd, name, file, err);
 	/* Modules that changed meanwhile may be in the text or not. */
 	if (!r && header->modules && header->modules == seam_kernel_modules())
 		seam_kernel_cache_write(file);
@@ -182,7 +153,7 @@ int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err)
 	header.modules = seam_kernel_modules();
 	if (!seam_kernel_cache_read(&kept, &header.identity, header.modules))
 		return capture_new(dirfd, name, &header, err);
-	r = write_new(dirfd, name, kept.bytes, err);
+	r = seam_file_create(dirfd, name, kept.bytes, err);
 	seam_file_close(&kept);
 	return r;
 }

@@ -144,20 +144,14 @@ bool seam_kernel_cache_read(struct seam_file *file,
 
 void seam_kernel_cache_write(struct seam_bytes bytes)
 {
-	int folder = open_folder(), fd;
+	int folder = open_folder();
 	char name[64];
 
 	if (folder < 0)
 		return;
 	snprintf(name, sizeof(name), NAME ".%ld", (long)getpid());
-	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
-		    O_NOFOLLOW, 0600);
-	if (fd >= 0) {
-		if (seam_file_write_at(fd, bytes.data, bytes.size, 0, name,
-				       NULL) ||
-		    renameat(folder, name, folder, NAME))
-			unlinkat(folder, name, 0);
-		close(fd);
-	}
+	if (!seam_file_create(folder, name, bytes, NULL) &&
+	    renameat(folder, name, folder, NAME))
+		unlinkat(folder, name, 0);
 	close(folder);
 }

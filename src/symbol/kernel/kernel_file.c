@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "base/cursor.h"
+#include "base/text.h"
 
 #define SKIPPABLE 0x184d2a50u
 #define HEADER_MAX 4096
@@ -43,8 +44,8 @@ static size_t print_header(const struct seam_kernel_file *file, char *text)
 			      id->boot_id);
 	if (id->build_id_size > 0)
 		n += snprintf(text + n, HEADER_MAX - (size_t)n, "build_id=%s\n",
-			      seam_build_id_text(hex, id->build_id,
-						 id->build_id_size));
+			      seam_text_hex(hex, id->build_id,
+					    id->build_id_size));
 	n += snprintf(text + n, HEADER_MAX - (size_t)n,
 		      "text=%" PRIx64 "\nmodules=%" PRIx64 "\n", id->text_addr,
 		      file->modules);
@@ -80,31 +81,7 @@ int seam_kernel_file_write(const struct seam_kernel_file *file,
 
 static bool parse_hex(const char *text, size_t size, uint64_t *value)
 {
-	char copy[17], *end;
-
-	if (size == 0 || size >= sizeof(copy) ||
-	    strspn(text, "0123456789abcdef") < size)
-		return false;
-	memcpy(copy, text, size);
-	copy[size] = '\0';
-	*value = strtoull(copy, &end, 16);
-	return true;
-}
-
-static bool parse_build_id(struct seam_kernel_identity *id, const char *text,
-			   size_t size)
-{
-	if (size == 0 || size % 2 != 0 || size / 2 > SEAM_BUILD_ID_MAX)
-		return false;
-	for (size_t i = 0; i < size / 2; i++) {
-		uint64_t byte;
-
-		if (!parse_hex(text + 2 * i, 2, &byte))
-			return false;
-		id->build_id[i] = (uint8_t)byte;
-	}
-	id->build_id_size = size / 2;
-	return true;
+	return seam_text_number(text, text + size, 16, value) == text + size;
 }
 
 /* One "key=value"; false when a known key has an unknown value. */
@@ -122,7 +99,8 @@ static bool parse_line(struct seam_kernel_file *file, const char *key,
 		return true;
 	}
 	if (IS("build_id"))
-		return parse_build_id(id, value, size);
+		return (id->build_id_size = seam_text_unhex(id->build_id,
+				SEAM_BUILD_ID_MAX, value, size)) != 0;
 	if (IS("text"))
 		return parse_hex(value, size, &id->text_addr);
 	if (IS("modules"))

@@ -10,7 +10,7 @@
 
 #include "symbol/elf/debuginfod.h"
 #include "symbol/elf/elf_file.h"
-#include "symbol/symbolizer/symbolizer_request.h"
+#include "symbol/symbolizer/symbolizer_protocol.h"
 
 /* The most processes: each file may end one, and the next costs a fork. */
 enum { MAX_PROCESSES = 100 };

@@ -30,7 +30,6 @@ struct seam_symbolizer_result {
 	uint64_t offset;		/* in the file */
 	size_t first;			/* of locations */
 	uint32_t n, cap;		/* cap: of the request */
-	bool has_extent;		/* extent is valid: it has no name */
 	bool is_mapped;
 	bool before_trampoline;	/* see seam_symbolizer_is_trampoline() */
 	struct seam_extent extent;

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbol/symbolizer/symbolizer_request.h"
+#include "symbol/symbolizer/symbolizer_protocol.h"
 
 void seam_symbolizer_put_machine(struct seam_ipc *ipc,
 				 const struct seam_machine *machine)
@@ -27,6 +27,23 @@ void seam_symbolizer_take_machine(struct seam_cursor *body,
 	};
 }
 
+/*
+ * Send what was put.  0, or the error in the reply, with the rest of its body
+ * unread; an invalid one ends the process.
+ */
+static int exchange(struct seam_symbolizer *s, enum seam_symbolizer_kind kind,
+		    char *lost, struct seam_message *reply,
+		    struct seam_err *err)
+{
+	int r = seam_symbolizer_request(s, kind, reply), sent = 0;
+
+	if (!r) {
+		sent = seam_ipc_take_err(&reply->body, err);
+		r = reply->body.error ? -EBADMSG : 0;
+	}
+	return r ? seam_symbolizer_fail(s, lost, r, err) : sent;
+}
+
 /* @size bytes of code into @buf; -EBADMSG when there are fewer. */
 static int take_code(struct seam_cursor *body, uint8_t *buf, size_t size)
 {
@@ -44,7 +61,7 @@ int seam_symbolizer_code(struct seam_symbolizer *s,
 			 struct seam_machine *machine, struct seam_err *err)
 {
 	struct seam_ipc *ipc = &s->sandbox.ipc;
-	struct seam_machine is = { 0 };
+	struct seam_machine is;
 	struct seam_message reply;
 	int r = seam_symbolizer_reach(s, module, err);
 
@@ -53,13 +70,10 @@ int seam_symbolizer_code(struct seam_symbolizer *s,
 	seam_ipc_put_u32(ipc, module->id);
 	seam_ipc_put_u64(ipc, offset);
 	seam_ipc_put_u64(ipc, size);
-	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_CODE, &reply);
+	r = exchange(s, SEAM_SYMBOLIZER_CODE, module->lost, &reply, err);
 	if (r)
-		return seam_symbolizer_fail(s, module->lost, r, err);
-	r = seam_ipc_take_err(&reply.body, err);
-	seam_symbolizer_take_machine(&reply.body, &is);
-	if (r && !reply.body.error)
 		return r;
+	seam_symbolizer_take_machine(&reply.body, &is);
 	if (take_code(&reply.body, buf, size))
 		return seam_symbolizer_fail(s, module->lost, -EBADMSG, err);
 	*machine = is;
@@ -93,25 +107,22 @@ int seam_symbolizer_open_file(struct seam_symbolizer *s,
 {
 	struct seam_ipc *ipc = &s->sandbox.ipc;
 	struct seam_message reply;
-	bool is_valid;
-	int r = seam_symbolizer_reach(s, module, err);
+	int taken, r = seam_symbolizer_reach(s, module, err);
 
 	if (r)
 		return r;
 	seam_ipc_put_u32(ipc, module->id);
 	seam_ipc_put_u32(ipc, is_debug);
-	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_OPEN, &reply);
-	if (r)
-		return seam_symbolizer_fail(s, module->lost, r, err);
-	r = seam_ipc_take_err(&reply.body, err);
-	is_valid = !reply.body.error;
-	if (r == 0) {
-		r = take_open_file(&reply, file);
-		is_valid = r != -EBADMSG;
-	}
-	if (r && reply.fd >= 0)
+	reply.fd = -1;
+	r = exchange(s, SEAM_SYMBOLIZER_OPEN, module->lost, &reply, err);
+	taken = r ? 0 : take_open_file(&reply, file);
+	if (r == 0 && taken == 0)
+		return 0;
+	if (reply.fd >= 0)
 		close(reply.fd);
-	return is_valid ? r : seam_symbolizer_fail(s, module->lost, r, err);
+	return taken == -EBADMSG ?
+	       seam_symbolizer_fail(s, module->lost, taken, err) :
+	       r ? r : taken;
 }
 
 /* Each size in @body leads to the next instruction, within the code. */
@@ -153,30 +164,11 @@ int seam_symbolizer_disassemble(struct seam_symbolizer *s,
 	seam_ipc_put_u64(ipc, code->addr);
 	seam_ipc_put_u64(ipc, code->middle);
 	seam_ipc_put(ipc, code->bytes.data, code->bytes.size);
-	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_DISASSEMBLE, &reply);
+	r = exchange(s, SEAM_SYMBOLIZER_DISASSEMBLE, lost, &reply, err);
 	if (r)
-		return seam_symbolizer_fail(s, lost, r, err);
-	r = seam_ipc_take_err(&reply.body, err);
-	if (r && !reply.body.error)
 		return r;
 	r = take_instructions(&reply.body, code, add, context);
 	return r == -EBADMSG ? seam_symbolizer_fail(s, lost, r, err) : r;
-}
-
-/* -EBADMSG for an invalid message; or 0, or the error that was sent. */
-static int take_vmlinux_code(struct seam_cursor *body, uint8_t *buf,
-			     size_t size, struct seam_vmlinux_answer *out,
-			     struct seam_err *err)
-{
-	int r = seam_ipc_take_err(body, err);
-
-	seam_symbolizer_take_machine(body, &out->machine);
-	out->is_found = seam_cursor_u32(body);
-	snprintf(out->other, sizeof(out->other), "%s",
-		 body->error ? "" : seam_cursor_cstr(body));
-	if (body->error || r)
-		return body->error ? -EBADMSG : r;
-	return take_code(body, buf, size);
 }
 
 int seam_symbolizer_vmlinux_code(void *symbolizer,
@@ -189,6 +181,7 @@ int seam_symbolizer_vmlinux_code(void *symbolizer,
 	const struct seam_kernel *kernel = query->kernel;
 	char lost[SEAM_SYMBOLIZER_LOST];
 	struct seam_message reply;
+	const char *other;
 	int r = seam_symbolizer_start(s, err);
 
 	if (r)
@@ -200,9 +193,14 @@ int seam_symbolizer_vmlinux_code(void *symbolizer,
 	seam_ipc_put(ipc, kernel->build_id, kernel->build_id_size);
 	for (size_t i = 0; i < query->n_paths && i < SEAM_SYMBOLIZER_PATHS; i++)
 		seam_ipc_put_text(ipc, query->paths[i]);
-	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_KERNEL_CODE, &reply);
-	if (r)
-		return seam_symbolizer_fail(s, lost, r, err);
-	r = take_vmlinux_code(&reply.body, buf, query->size, out, err);
-	return r == -EBADMSG ? seam_symbolizer_fail(s, lost, r, err) : r;
+	r = exchange(s, SEAM_SYMBOLIZER_KERNEL_CODE, lost, &reply, err);
+	if (r == -EIO)
+		return r;
+	seam_symbolizer_take_machine(&reply.body, &out->machine);
+	out->is_found = seam_cursor_u32(&reply.body);
+	other = seam_cursor_cstr(&reply.body);
+	snprintf(out->other, sizeof(out->other), "%s", other ? other : "");
+	return reply.body.error ||
+	       (!r && take_code(&reply.body, buf, query->size)) ?
+	       seam_symbolizer_fail(s, lost, -EBADMSG, err) : r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbolizer_protocol.h - messages to and from the sandboxed process
+ * symbolizer_protocol.h - requests to the sandboxed process, and its side
  *
  * For symbolizer*.c only.  A request ends with SEAM_SYMBOLIZER_DONE; before
  * that the process may request files, which its parent opens.
@@ -8,15 +8,15 @@
 #ifndef SEAM_SYMBOLIZER_PROTOCOL_H
 #define SEAM_SYMBOLIZER_PROTOCOL_H
 
-#include "symbol/elf/module.h"
-#include "symbol/sandbox/ipc.h"
+#include "base/strings.h"
+#include "symbol/sandbox/sandbox.h"
+#include "symbol/symbolizer/symbolizer.h"
 
 enum seam_symbolizer_kind {
 	SEAM_SYMBOLIZER_MODULE = 1,	/* -> DONE: id, problem */
 	SEAM_SYMBOLIZER_RESOLVE,	/* -> DONE: a result for each offset */
-	SEAM_SYMBOLIZER_EXTENT,		/* -> DONE: an extent */
 	SEAM_SYMBOLIZER_CODE,		/* -> DONE: error, machine, bytes */
-	SEAM_SYMBOLIZER_OPEN,		/* -> DONE: error, descriptor or bytes */
+	SEAM_SYMBOLIZER_OPEN,	/* -> DONE: error, descriptor or bytes */
 	SEAM_SYMBOLIZER_DISASSEMBLE,	/* -> DONE: instructions, error */
 	SEAM_SYMBOLIZER_KERNEL_CODE,	/* -> DONE: error, answer, bytes */
 	SEAM_SYMBOLIZER_DONE,
@@ -28,7 +28,6 @@ enum seam_symbolizer_kind {
 enum seam_symbolizer_flag {
 	SEAM_SYMBOLIZER_MAPPED = 1,
 	SEAM_SYMBOLIZER_BEFORE_TRAMPOLINE = 2,
-	SEAM_SYMBOLIZER_HAS_EXTENT = 4,
 };
 
 /* Of a location. */
@@ -54,5 +53,39 @@ void seam_symbolizer_take_machine(struct seam_cursor *body,
  * struct seam_symbols_options.
  */
 void seam_symbolizer_serve(struct seam_ipc *ipc, void *context);
+
+/* -- the parent's side -------------------------------------------------- */
+
+struct seam_symbolizer {
+	const struct seam_symbols_options *options;
+	struct seam_sandbox sandbox;
+	unsigned int n_processes;	/* started so far */
+	unsigned int refused;		/* of the first one */
+	struct seam_strings strings;	/* in results */
+};
+
+/* Start a process unless one runs.  0 or -errno. */
+int seam_symbolizer_start(struct seam_symbolizer *symbolizer,
+			  struct seam_err *err);
+
+/* The same, and have it read @module unless that was done.  0 or -errno. */
+int seam_symbolizer_reach(struct seam_symbolizer *symbolizer,
+			  struct seam_symbolizer_module *module,
+			  struct seam_err *err);
+
+/*
+ * Send what was put, serve files meanwhile, and receive the reply.  A
+ * descriptor of SEAM_SYMBOLIZER_OPEN's reply is the caller's to close.
+ */
+int seam_symbolizer_request(struct seam_symbolizer *symbolizer,
+			    enum seam_symbolizer_kind kind,
+			    struct seam_message *reply);
+
+/*
+ * After failure @r of a request: end the process.  -EIO, with the reason in
+ * @err and in @lost, which has SEAM_SYMBOLIZER_LOST bytes.
+ */
+int seam_symbolizer_fail(struct seam_symbolizer *symbolizer, char *lost, int r,
+			 struct seam_err *err);
 
 #endif /* SEAM_SYMBOLIZER_PROTOCOL_H */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "symbol/symbolizer/symbolizer_request.h"
+#include "symbol/symbolizer/symbolizer_protocol.h"
 
 /* Inlined calls at an offset, where no request has set a number. */
 enum { USUAL_CAP = 64 };
@@ -12,10 +12,7 @@ enum { USUAL_CAP = 64 };
 void seam_symbolizer_expect(struct seam_symbolizer_module *module,
 			    uint64_t offset)
 {
-	uint64_t *slot = SEAM_ARRAY_PUSH(&module->expected);
-
-	if (slot)
-		*slot = offset;
+	(void)SEAM_ARRAY_ADD(&module->expected, offset);
 }
 
 void seam_symbolizer_module_fini(struct seam_symbolizer_module *module)
@@ -95,9 +92,8 @@ static int take_result(struct seam_symbolizer *s,
 		.first = module->locations.n,
 		.is_mapped = flags & SEAM_SYMBOLIZER_MAPPED,
 		.before_trampoline = flags & SEAM_SYMBOLIZER_BEFORE_TRAMPOLINE,
-		.has_extent = flags & SEAM_SYMBOLIZER_HAS_EXTENT,
 	};
-	if (!r && result->has_extent)
+	if (!r)
 		r = take_extent(body, offset, &result->extent);
 	if (!r)
 		r = take_locations(s, module, body, n);
@@ -114,15 +110,12 @@ static const struct seam_symbolizer_result *
 find_result(const struct seam_symbolizer_module *module, uint64_t offset,
 	    uint32_t cap)
 {
-	struct seam_index_probe probe = seam_index_probe(&module->index,
-						seam_hash_add(offset, cap));
-	uint32_t id;
+	uint32_t id = SEAM_INDEX_FIND(&module->index,
+		seam_hash_add(offset, cap), i,
+		module->results.items[i].offset == offset &&
+		module->results.items[i].cap == cap);
 
-	while ((id = seam_index_next(&module->index, &probe)) != SEAM_NONE)
-		if (module->results.items[id].offset == offset &&
-		    module->results.items[id].cap == cap)
-			return &module->results.items[id];
-	return NULL;
+	return id == SEAM_NONE ? NULL : &module->results.items[id];
 }
 
 /* -- requests ----------------------------------------------------------- */
@@ -208,6 +201,12 @@ result_at(struct seam_symbolizer *s, struct seam_symbolizer_module *module,
 	return find_result(module, offset, cap);
 }
 
+/* A result with this number is most likely there already. */
+static size_t any_cap(const struct seam_symbolizer_module *module)
+{
+	return module->cap ? module->cap : USUAL_CAP;
+}
+
 size_t seam_symbolizer_resolve(struct seam_symbolizer *s,
 			       struct seam_symbolizer_module *module,
 			       uint64_t offset, struct seam_location *out,
@@ -227,35 +226,11 @@ bool seam_symbolizer_is_trampoline(struct seam_symbolizer *s,
 				   struct seam_symbolizer_module *module,
 				   uint64_t offset)
 {
-	const struct seam_symbolizer_result *result = offset == 0 ? NULL :
-		result_at(s, module, offset - 1,
-			  module->cap ? module->cap : USUAL_CAP);
+	const struct seam_symbolizer_result *result =
+		offset == 0 ? NULL : result_at(s, module, offset - 1,
+					       any_cap(module));
 
 	return result && result->before_trampoline;
-}
-
-/* Of an offset with a name, which few callers need. */
-static bool request_extent(struct seam_symbolizer *s,
-			   struct seam_symbolizer_module *module,
-			   uint64_t offset, struct seam_extent *out)
-{
-	struct seam_ipc *ipc = &s->sandbox.ipc;
-	struct seam_message reply;
-	bool is_mapped = false;
-	int r;
-
-	if (!is_reachable(s, module))
-		return false;
-	seam_ipc_put_u32(ipc, module->id);
-	seam_ipc_put_u64(ipc, offset);
-	r = seam_symbolizer_request(s, SEAM_SYMBOLIZER_EXTENT, &reply);
-	if (!r) {
-		is_mapped = seam_cursor_u32(&reply.body);
-		r = take_extent(&reply.body, offset, out);
-	}
-	if (r)
-		give_up(s, module, r);
-	return !r && is_mapped;
 }
 
 bool seam_symbolizer_extent(struct seam_symbolizer *s,
@@ -263,11 +238,10 @@ bool seam_symbolizer_extent(struct seam_symbolizer *s,
 			    uint64_t offset, struct seam_extent *out)
 {
 	const struct seam_symbolizer_result *result =
-		find_result(module, offset, module->cap);
+		result_at(s, module, offset, any_cap(module));
 
-	if (!result || !result->has_extent)
-		return request_extent(s, module, offset, out);
-	if (result->is_mapped)
-		*out = result->extent;
-	return result->is_mapped;
+	if (!result || !result->is_mapped)
+		return false;
+	*out = result->extent;
+	return true;
 }

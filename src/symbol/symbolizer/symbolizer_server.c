@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "symbol/code/disassembly.h"
-#include "symbol/code/vmlinux_code.h"
 #include "symbol/elf/file_broker.h"
 #include "symbol/module/elf_module.h"
 #include "symbol/symbolizer/symbolizer_protocol.h"
@@ -136,17 +134,15 @@ static struct served *add_module(const struct seam_symbols_options *options,
 				 const struct seam_module *file)
 {
 	struct served *module = calloc(1, sizeof(*module));
-	struct served **slot = module ? SEAM_ARRAY_PUSH(&modules) : NULL;
 
-	if (!slot || seam_module_copy(&module->elf.arena, &module->file,
-				      file)) {
-		modules.n -= slot ? 1 : 0;
+	if (!module || seam_module_copy(&module->elf.arena, &module->file,
+					file) ||
+	    !SEAM_ARRAY_ADD(&modules, module)) {
 		free(module);
 		return NULL;
 	}
 	module->elf.options = options;
 	module->elf.file = &module->file;
-	*slot = module;
 	return module;
 }
 
@@ -187,14 +183,6 @@ static void put_location(const struct seam_location *at)
 	seam_ipc_put_text(parent, at->file);
 }
 
-static void put_extent(const struct seam_extent *extent)
-{
-	seam_ipc_put_u64(parent, extent->offset);
-	seam_ipc_put_u64(parent, extent->addr);
-	seam_ipc_put_u64(parent, extent->size);
-}
-
-/* An offset without a name is shown by where its function begins. */
 static void put_result(struct seam_elf_module *module, uint64_t offset,
 		       size_t cap)
 {
@@ -203,17 +191,15 @@ static void put_result(struct seam_elf_module *module, uint64_t offset,
 	size_t n = cap ? seam_elf_module_resolve(module, offset, at, cap) : 0;
 	uint32_t flags = 0;
 
-	if (n == 0 || !at[n - 1].function) {
-		flags |= SEAM_SYMBOLIZER_HAS_EXTENT;
-		if (seam_elf_module_extent(module, offset, &extent))
-			flags |= SEAM_SYMBOLIZER_MAPPED;
-	}
+	if (seam_elf_module_extent(module, offset, &extent))
+		flags |= SEAM_SYMBOLIZER_MAPPED;
 	if (seam_elf_module_is_trampoline(module, offset + 1))
 		flags |= SEAM_SYMBOLIZER_BEFORE_TRAMPOLINE;
 	seam_ipc_put_u32(parent, flags);
 	seam_ipc_put_u32(parent, (uint32_t)n);
-	if (flags & SEAM_SYMBOLIZER_HAS_EXTENT)
-		put_extent(&extent);
+	seam_ipc_put_u64(parent, extent.offset);
+	seam_ipc_put_u64(parent, extent.addr);
+	seam_ipc_put_u64(parent, extent.size);
 	for (size_t i = 0; i < n; i++)
 		put_location(&at[i]);
 }
@@ -230,17 +216,6 @@ static void reply_resolve(struct seam_cursor *body)
 	/* reading a unit may find what is missing */
 	seam_ipc_put_text(parent, module ? seam_elf_module_problem(module) :
 			  NULL);
-}
-
-static void reply_extent(struct seam_cursor *body)
-{
-	struct seam_elf_module *module = module_of(body);
-	struct seam_extent extent = { 0 };
-	uint64_t offset = seam_cursor_u64(body);
-
-	seam_ipc_put_u32(parent, module &&
-			 seam_elf_module_extent(module, offset, &extent));
-	put_extent(&extent);
 }
 
 static void reply_code(struct seam_cursor *body)
@@ -373,9 +348,6 @@ static void reply(const struct seam_symbols_options *options,
 		break;
 	case SEAM_SYMBOLIZER_RESOLVE:
 		reply_resolve(&request->body);
-		break;
-	case SEAM_SYMBOLIZER_EXTENT:
-		reply_extent(&request->body);
 		break;
 	case SEAM_SYMBOLIZER_CODE:
 		reply_code(&request->body);

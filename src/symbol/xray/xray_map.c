@@ -16,12 +16,10 @@ int seam_xray_map_add(struct seam_xray_map *map,
 	if (!same) {
 		uint32_t id = sled->id ? sled->id : f ? f->id + 1 : 1;
 
-		f = SEAM_ARRAY_PUSH(&map->functions);
-		if (!f)
+		if (!SEAM_ARRAY_ADD(&map->functions, (struct seam_xray_mapped) {
+			.id = id, .addr = sled->function }))
 			return -ENOMEM;
-		*f = (struct seam_xray_mapped) {
-			.id = id, .addr = sled->function,
-		};
+		f = &map->functions.items[map->functions.n - 1];
 	}
 	if (sled->name && !f->name) {
 		f->name = seam_strings_put(&map->strings, sled->name);
@@ -37,7 +35,7 @@ static int by_id(const void *a, const void *b)
 {
 	const struct seam_xray_mapped *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	return SEAM_COMPARE(x->id, y->id);
 }
 
 /* Files of other systems, which could be taken for YAML. */
@@ -87,9 +85,7 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		seam_xray_map_fini(map);
 		return r;
 	}
-	if (map->functions.n)
-		qsort(map->functions.items, map->functions.n,
-		      sizeof(*map->functions.items), by_id);
+	SEAM_ARRAY_SORT(&map->functions, by_id);
 	return 0;
 }
 

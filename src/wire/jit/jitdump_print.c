@@ -32,9 +32,9 @@ static void put_entry(struct seam_line *line,
 		      const struct seam_jitdump_debug_entry *entry)
 {
 	if (seam_line_is_json(line)) {
-		seam_line_open_object(line, NULL);
+		seam_line_open(line, NULL, '{');
 		seam_line_record(line, &seam_jitdump_debug_entry_table, entry);
-		seam_line_close_object(line);
+		seam_line_close(line, '}');
 		return;
 	}
 	fprintf(line->out, "%#" PRIx64 " \"", entry->code_addr);
@@ -52,13 +52,13 @@ static bool put_entries(struct seam_line *line, enum seam_endian endian,
 	struct seam_jitdump_debug_entry entry;
 	bool is_first = true;
 
-	seam_line_open_list(line, "entries");
+	seam_line_open(line, "entries", '[');
 	for (; seam_jitdump_line(&lines, &entry); is_first = false) {
 		if (!is_first && !seam_line_is_json(line))
 			fputs(", ", line->out);
 		put_entry(line, &entry);
 	}
-	seam_line_close_list(line);
+	seam_line_close(line, ']');
 	if (lines.is_cut)
 		seam_line_mark(line, "cut", "CUT");
 	if (lines.is_stepped)
@@ -114,14 +114,14 @@ static void put_frame_header(struct seam_line *line, enum seam_endian endian,
 	ptr_enc = seam_cursor_u8(&c);
 	count_enc = seam_cursor_u8(&c);
 	table_enc = seam_cursor_u8(&c);
-	seam_line_open_object(line, "eh_frame_hdr");
+	seam_line_open(line, "eh_frame_hdr", '{');
 	seam_line_hex(line, "version", version);
 	seam_line_hex(line, "eh_frame_ptr_enc", ptr_enc);
 	seam_line_hex(line, "fde_count_enc", count_enc);
 	seam_line_hex(line, "table_enc", table_enc);
 	put_encoded(line, "eh_frame_ptr", &c, ptr_enc);
 	put_encoded(line, "fde_count", &c, count_enc);
-	seam_line_close_object(line);
+	seam_line_close(line, '}');
 }
 
 static struct seam_bytes payload_of(const struct jitdump_printer *d, size_t pos,

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/text.h"
+
 static bool take_line(struct seam_perf_map_reader *reader,
 		      struct seam_bytes *line)
 {
@@ -34,34 +36,21 @@ static void skip_blanks(struct seam_bytes *line)
 		skip(line, 1);
 }
 
-/* The value of a hexadecimal digit, or 16. */
-static unsigned int digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16;
-}
-
 /* A number and the blank after it. */
 static bool take_hex(struct seam_bytes *line, uint64_t *value)
 {
-	size_t n = 0;
+	const char *text, *end, *after;
 
 	skip_blanks(line);
 	if (line->size > 2 && line->data[0] == '0' &&
 	    (line->data[1] | 0x20) == 'x')
 		skip(line, 2);
-	*value = 0;
-	while (n < line->size && digit(line->data[n]) < 16) {
-		if (*value >> 60)
-			return false;
-		*value = *value << 4 | digit(line->data[n++]);
-	}
-	if (!n || n >= line->size ||
-	    (line->data[n] != ' ' && line->data[n] != '\t'))
+	text = (const char *)line->data;
+	end = text + line->size;
+	after = seam_text_number(text, end, 16, value);
+	if (!after || after == end || (*after != ' ' && *after != '\t'))
 		return false;
-	skip(line, n);
+	skip(line, (size_t)(after - text));
 	return true;
 }
 

@@ -4,27 +4,20 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
+
 /* A decimal number and the blank or end after it. */
-static bool take_number(const uint8_t **at, const uint8_t *end,
-			uint64_t *value)
+static bool take_number(const char **at, const char *end, uint64_t *value)
 {
-	const uint8_t *p = *at;
+	const char *p = seam_text_number(*at, end, 10, value);
 
-	*value = 0;
-	for (; p < end && *p >= '0' && *p <= '9'; p++) {
-		uint64_t digit = (uint64_t)(*p - '0');
-
-		if (*value > (UINT64_MAX - digit) / 10)
-			return false;
-		*value = *value * 10 + digit;
-	}
-	if (p == *at || (p < end && *p != ' '))
+	if (!p || (p < end && *p != ' '))
 		return false;
 	*at = p + (p < end);
 	return true;
 }
 
-static bool read_mark(const uint8_t *at, const uint8_t *end,
+static bool read_mark(const char *at, const char *end,
 		      struct seam_perf_map_mark *mark)
 {
 	return take_number(&at, end, &mark->offset) &&
@@ -37,9 +30,10 @@ bool seam_perf_map_times_next(struct seam_perf_map_times *times,
 			      struct seam_perf_map_mark *mark)
 {
 	while (times->pos < times->bytes.size) {
-		const uint8_t *start = times->bytes.data + times->pos;
-		const uint8_t *end = memchr(start, '\n',
-					    times->bytes.size - times->pos);
+		const char *start = (const char *)times->bytes.data +
+				    times->pos;
+		const char *end = memchr(start, '\n',
+					 times->bytes.size - times->pos);
 
 		/* A recorder that was killed may leave half a line. */
 		if (!end)

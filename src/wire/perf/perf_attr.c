@@ -7,32 +7,15 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 
-#define F(member, text) SEAM_FIELD(struct seam_perf_attr, member, text)
+#define F(member) SEAM_FIELD(struct seam_perf_attr, member, NULL)
 const struct seam_record seam_perf_attr_record = SEAM_RECORD(
-	"perf_event_attr", "linux/perf_event.h",
-	F(type, "PERF_TYPE_*, or the number of a PMU"),
-	F(size, "bytes of this structure in the file"),
-	F(config, "which event, by type"),
-	F(sample_period, "events a sample, or samples a second with freq"),
-	F(sample_type, "PERF_SAMPLE_* bits: what a sample holds"),
-	F(read_format, "PERF_FORMAT_* bits: what READ values hold"),
-	F(flags, "the bit field: disabled, inherit, ..."),
-	F(wakeup_events, "or wakeup_watermark"),
-	F(bp_type, "HW_BREAKPOINT_*"),
-	F(config1, "or bp_addr, kprobe_func, uprobe_path"),
-	F(config2, "or bp_len, kprobe_addr, probe_offset"),
-	F(branch_sample_type, "PERF_SAMPLE_BRANCH_* bits"),
-	F(sample_regs_user, "mask of user registers in samples"),
-	F(sample_stack_user, "bytes of user stack in samples"),
-	F(clockid, "with use_clockid: the clock of all times"),
-	F(sample_regs_intr, "mask of registers at the interrupt"),
-	F(aux_watermark, "bytes of AUX data that wake the reader"),
-	F(sample_max_stack, "frames in a callchain"),
-	F(reserved_2, "zero"),
-	F(aux_sample_size, "bytes of AUX data in samples"),
-	F(aux_action, "start_paused, pause, resume (6.13)"),
-	F(sig_data, "user data for sigtrap"),
-	F(config3, "PMU's own"));
+	"perf_event_attr", NULL,
+	F(type), F(size), F(config), F(sample_period), F(sample_type),
+	F(read_format), F(flags), F(wakeup_events), F(bp_type), F(config1),
+	F(config2), F(branch_sample_type), F(sample_regs_user),
+	F(sample_stack_user), F(clockid), F(sample_regs_intr),
+	F(aux_watermark), F(sample_max_stack), F(reserved_2),
+	F(aux_sample_size), F(aux_action), F(sig_data), F(config3));
 #undef F
 
 static uint64_t reverse_bits(uint64_t v)

@@ -40,14 +40,14 @@ struct seam_perf_attr {
 	uint32_t type;
 	uint32_t size;
 	uint64_t config;
-	uint64_t sample_period;
+	uint64_t sample_period;	/* or a frequency, with freq */
 	uint64_t sample_type;
 	uint64_t read_format;
 	uint64_t flags;
-	uint32_t wakeup_events;
+	uint32_t wakeup_events;	/* or wakeup_watermark */
 	uint32_t bp_type;
-	uint64_t config1;
-	uint64_t config2;
+	uint64_t config1;	/* or bp_addr, kprobe_func, uprobe_path */
+	uint64_t config2;	/* or bp_len, kprobe_addr, probe_offset */
 	uint64_t branch_sample_type;
 	uint64_t sample_regs_user;
 	uint32_t sample_stack_user;

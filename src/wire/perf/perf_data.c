@@ -52,30 +52,22 @@ static struct seam_bytes part(const struct seam_perf_data *data,
 static struct seam_perf_id *find_id(const struct seam_perf_data *data,
 				    uint64_t id)
 {
-	struct seam_index_probe probe = seam_index_probe(&data->id_index,
-							 seam_hash_u64(id));
-	uint32_t at;
+	uint32_t at = SEAM_INDEX_FIND(&data->id_index, seam_hash_u64(id), i,
+				      data->ids.items[i].id == id);
 
-	while ((at = seam_index_next(&data->id_index, &probe)) != SEAM_NONE)
-		if (data->ids.items[at].id == id)
-			return &data->ids.items[at];
-	return NULL;
+	return at == SEAM_NONE ? NULL : &data->ids.items[at];
 }
 
 /* An id is of the first event that lists it, as in perf. */
 static int add_id(struct seam_perf_data *data, uint64_t id, uint32_t event,
 		  struct seam_err *err)
 {
-	struct seam_perf_id *slot;
+	struct seam_perf_id entry = { .id = id, .event = event };
 
-	if (find_id(data, id))
-		return 0;
-	slot = SEAM_ARRAY_PUSH(&data->ids);
-	if (!slot || seam_index_add(&data->id_index, seam_hash_u64(id),
-				    (uint32_t)(data->ids.n - 1)))
-		return seam_err_no_memory(err);
-	*slot = (struct seam_perf_id) { .id = id, .event = event };
-	return 0;
+	return find_id(data, id) ||
+	       SEAM_INDEX_APPEND(&data->id_index, seam_hash_u64(id),
+				 &data->ids, entry) != SEAM_NONE ? 0 :
+	       seam_err_no_memory(err);
 }
 
 static int add_ids(struct seam_perf_data *data, struct seam_bytes ids,
@@ -327,10 +319,9 @@ static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
 			return -ENOMEM;
 		if (!name || !*name)
 			continue;
-		name = seam_arena_text(&data->arena, name, strlen(name));
-		if (!name)
+		if (!seam_arena_copy(&data->arena,
+				     &data->events.items[i].name, name))
 			return seam_err_no_memory(err);
-		data->events.items[i].name = name;
 	}
 	return 0;
 }
@@ -356,7 +347,7 @@ static void name_tracepoints(struct seam_perf_data *data)
 
 	for (size_t i = 0; i < data->events.n; i++) {
 		struct seam_perf_event *event = &data->events.items[i];
-		const char *name;
+		const char *name, *copy;
 
 		if (!is_numbered_tracepoint(event))
 			continue;
@@ -367,9 +358,8 @@ static void name_tracepoints(struct seam_perf_data *data)
 			return;
 		name = seam_tracepoints_name(known, event->attr.config, buf,
 					     sizeof(buf));
-		name = name ? seam_arena_text(&data->arena, name,
-					      strlen(name)) : NULL;
-		event->name = name ? name : event->name;
+		if (name && seam_arena_copy(&data->arena, &copy, name))
+			event->name = copy;
 	}
 	seam_tracepoints_free(known);
 }
@@ -404,16 +394,18 @@ static void order_flags(struct seam_perf_file_header *h, bool swap)
 	h->features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_BUILD_ID;
 }
 
-/* The oldest header ends before the feature bits. */
+/* A run of u64; the oldest header ends before the feature bits. */
 static void read_header(struct seam_cursor *c, struct seam_perf_file_header *h)
 {
-	struct seam_record table = seam_perf_file_header_record;
-	struct seam_cursor peek = *c;
+	uint64_t words[sizeof(*h) / sizeof(uint64_t)] = { 0 };
+	size_t n = SEAM_ARRAY_SIZE(words);
 
-	seam_cursor_skip(&peek, offsetof(struct seam_perf_file_header, size));
-	if (seam_cursor_u64(&peek) <= SEAM_PERF_FILE_HEADER_MIN_BYTES)
-		table.n_fields -= SEAM_ARRAY_SIZE(h->features);
-	seam_wire_read(c, &table, h);
+	for (size_t i = 0; i < n; i++) {
+		words[i] = seam_cursor_u64(c);
+		if (i == 1 && words[i] <= SEAM_PERF_FILE_HEADER_MIN_BYTES)
+			n = SEAM_PERF_FILE_HEADER_MIN_BYTES / sizeof(*words);
+	}
+	memcpy(h, words, sizeof(*h));
 }
 
 /*
@@ -485,11 +477,8 @@ static int take_update(struct seam_perf_data *data, struct seam_bytes payload,
 
 	if (type != UPDATE_NAME || event == SEAM_NONE || !name)
 		return 0;
-	name = seam_arena_text(&data->arena, name, strlen(name));
-	if (!name)
-		return seam_err_no_memory(err);
-	data->events.items[event].name = name;
-	return 0;
+	return seam_arena_copy(&data->arena, &data->events.items[event].name,
+			       name) ? 0 : seam_err_no_memory(err);
 }
 
 static void take_feature(struct seam_perf_data *data, struct seam_bytes payload)

@@ -81,20 +81,12 @@ void seam_perf_features_string(struct seam_perf_features *f,
 	put_string(f, text);
 }
 
-void seam_perf_features_u32(struct seam_perf_features *f,
-			    enum seam_perf_feature bit, const uint32_t *values,
-			    size_t n)
+void seam_perf_features_data(struct seam_perf_features *f,
+			     enum seam_perf_feature bit, const void *data,
+			     size_t size)
 {
 	begin(f, bit);
-	put(f, values, n * sizeof(*values));
-}
-
-void seam_perf_features_u64(struct seam_perf_features *f,
-			    enum seam_perf_feature bit, const uint64_t *values,
-			    size_t n)
-{
-	begin(f, bit);
-	put(f, values, n * sizeof(*values));
+	put(f, data, size);
 }
 
 void seam_perf_features_build_id(struct seam_perf_features *f,
@@ -189,9 +181,11 @@ void seam_perf_features_auxtrace(struct seam_perf_features *f,
 void seam_perf_features_clock(struct seam_perf_features *f, uint32_t clock,
 			      uint64_t wall_ns, uint64_t clock_ns)
 {
-	begin(f, SEAM_PERF_FEATURE_CLOCK_DATA);
-	put_u32(f, CLOCK_DATA_VERSION);
-	put_u32(f, clock);
-	put(f, &wall_ns, sizeof(wall_ns));
-	put(f, &clock_ns, sizeof(clock_ns));
+	struct {
+		uint32_t version, clock;
+		uint64_t wall_ns, clock_ns;
+	} data = { CLOCK_DATA_VERSION, clock, wall_ns, clock_ns };
+
+	seam_perf_features_data(f, SEAM_PERF_FEATURE_CLOCK_DATA, &data,
+				sizeof(data));
 }

@@ -32,13 +32,10 @@ void seam_perf_features_fini(struct seam_perf_features *f);
 void seam_perf_features_string(struct seam_perf_features *f,
 			       enum seam_perf_feature bit, const char *text);
 
-/* A feature that is one number or several. */
-void seam_perf_features_u32(struct seam_perf_features *f,
-			    enum seam_perf_feature bit, const uint32_t *values,
-			    size_t n);
-void seam_perf_features_u64(struct seam_perf_features *f,
-			    enum seam_perf_feature bit, const uint64_t *values,
-			    size_t n);
+/* A feature that is one number or several: @size bytes of u32 or u64. */
+void seam_perf_features_data(struct seam_perf_features *f,
+			     enum seam_perf_feature bit, const void *data,
+			     size_t size);
 
 /* The build id of the kernel, which perf calls @name. */
 void seam_perf_features_build_id(struct seam_perf_features *f,

@@ -59,15 +59,16 @@ struct seam_perf_file_section {
 /* All members are u64, so C lays them out as the file does. */
 struct seam_perf_file_header {
 	uint64_t magic;
-	uint64_t size;
-	uint64_t attr_size;
+	uint64_t size;			/* of the header; 16: pipe mode */
+	uint64_t attr_size;		/* of an attr and its ids' section */
 	struct seam_perf_file_section attrs;
-	struct seam_perf_file_section data;
-	struct seam_perf_file_section event_types;
-	uint64_t features[SEAM_PERF_N_FEATURES / 64];
+	struct seam_perf_file_section data;	/* size 0: it was killed */
+	struct seam_perf_file_section event_types;	/* unused */
+	uint64_t features[SEAM_PERF_N_FEATURES / 64];	/* a bit each */
 };
 
-extern const struct seam_record seam_perf_file_header_record;
+_Static_assert(sizeof(struct seam_perf_file_header) ==
+	       SEAM_PERF_FILE_HEADER_BYTES, "the header has 104 bytes");
 
 /* An event of a recording; perf calls it evsel. */
 struct seam_perf_event {

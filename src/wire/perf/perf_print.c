@@ -21,10 +21,10 @@ struct perf_printer {
 static void put_words(struct seam_line *line, const char *name,
 		      const struct seam_perf_u64s *words)
 {
-	seam_line_open_list(line, name);
+	seam_line_open(line, name, '[');
 	for (size_t i = 0; i < words->n; i++)
 		seam_line_hex(line, NULL, seam_perf_u64(words, i));
-	seam_line_close_list(line);
+	seam_line_close(line, ']');
 }
 
 /* -- samples ------------------------------------------------------------ */
@@ -32,11 +32,11 @@ static void put_words(struct seam_line *line, const char *name,
 static void put_regs(struct seam_line *line, const char *name,
 		     const struct seam_perf_regs *regs)
 {
-	seam_line_open_object(line, name);
+	seam_line_open(line, name, '{');
 	seam_line_u64(line, "abi", regs->abi);
 	seam_line_hex(line, "mask", regs->mask);
 	put_words(line, "values", &regs->values);
-	seam_line_close_object(line);
+	seam_line_close(line, '}');
 }
 
 /* RAW of a tracepoint also as fields, if the recording has its format. */
@@ -47,9 +47,9 @@ static void put_raw(struct perf_printer *d, struct seam_line *line,
 	seam_line_data(line, "raw", s->raw);
 	if (attr->type != PERF_TYPE_TRACEPOINT)
 		return;
-	seam_line_open_object(line, "fields");
+	seam_line_open(line, "fields", '{');
 	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw, line);
-	seam_line_close_object(line);
+	seam_line_close(line, '}');
 }
 
 static void put_sample_tail(struct seam_line *line, uint64_t has,
@@ -88,9 +88,9 @@ static void put_chain(struct perf_printer *d, struct seam_line *line,
 		put_words(line, "callchain", &s->callchain);
 		return;
 	}
-	seam_line_open_list(line, "callchain");
+	seam_line_open(line, "callchain", '[');
 	d->namer->chain(d->namer->context, &line->j, s);
-	seam_line_close_list(line);
+	seam_line_close(line, ']');
 }
 
 static void put_sample(struct perf_printer *d, struct seam_line *line,
@@ -158,7 +158,7 @@ static void put_sample_id(struct seam_line *line,
 
 	if (seam_perf_sample_id_bytes(attr) == 0)
 		return;
-	seam_line_open_object(line, "sample_id");
+	seam_line_open(line, "sample_id", '{');
 	if (has & PERF_SAMPLE_TID) {
 		seam_line_i64(line, "pid", id->pid);
 		seam_line_i64(line, "tid", id->tid);
@@ -171,20 +171,20 @@ static void put_sample_id(struct seam_line *line,
 		seam_line_u64(line, "stream_id", id->stream_id);
 	if (has & PERF_SAMPLE_CPU)
 		seam_line_u64(line, "cpu", id->cpu);
-	seam_line_close_object(line);
+	seam_line_close(line, '}');
 }
 
 /* -- records that end in a list ----------------------------------------- */
 
 struct link_info {
-	uint64_t dev, ino;
+	uint64_t dev, ino;		/* of a namespace */
 };
 
 struct id_entry {
-	uint64_t id, idx, cpu, tid;
+	uint64_t id, idx, cpu, tid;	/* of an event; -1: any CPU, thread */
 };
 
-#define F(record, member, text) SEAM_FIELD(struct record, member, text)
+#define F(record, member) SEAM_FIELD(struct record, member, NULL)
 
 /* The list that is the last field of a record; no fields: of u64. */
 static const struct {
@@ -193,11 +193,9 @@ static const struct {
 	size_t bytes;
 } lists[] = {
 	{ PERF_RECORD_NAMESPACES, SEAM_RECORD("namespace", NULL,
-		F(link_info, dev, "device of the namespace"),
-		F(link_info, ino, "inode of the namespace")), 16 },
-	{ SEAM_PERF_ID_INDEX, SEAM_RECORD("id", NULL,
-		F(id_entry, id, "event on a CPU"), F(id_entry, idx, "event"),
-		F(id_entry, cpu, "-1: any"), F(id_entry, tid, "-1: any")), 32 },
+		F(link_info, dev), F(link_info, ino)), 16 },
+	{ SEAM_PERF_ID_INDEX, SEAM_RECORD("id", NULL, F(id_entry, id),
+		F(id_entry, idx), F(id_entry, cpu), F(id_entry, tid)), 32 },
 	{ PERF_RECORD_READ, { 0 }, 8 },
 	{ SEAM_PERF_AUXTRACE_INFO, { 0 }, 8 },
 	{ SEAM_PERF_CALLCHAIN_DEFERRED, { 0 }, 8 },
@@ -215,14 +213,14 @@ static void put_list(struct perf_printer *d, struct seam_line *line,
 		put_words(line, name, &words);
 		return;
 	}
-	seam_line_open_list(line, name);
+	seam_line_open(line, name, '[');
 	while (seam_cursor_left(&c) >= bytes) {
 		seam_wire_read(&c, element, in);
-		seam_line_open_object(line, NULL);
+		seam_line_open(line, NULL, '{');
 		seam_line_record(line, element, in);
-		seam_line_close_object(line);
+		seam_line_close(line, '}');
 	}
-	seam_line_close_list(line);
+	seam_line_close(line, ']');
 }
 
 /* All fields of a record; the last may be a list. */
@@ -286,9 +284,9 @@ static int print_attr(struct perf_printer *d, struct seam_line *line,
 		return -EBADMSG;
 	ids.n = seam_cursor_left(&c) / 8;
 	ids.data = seam_cursor_bytes(&c, 8 * ids.n);
-	seam_line_open_object(line, "attr");
+	seam_line_open(line, "attr", '{');
 	seam_line_record(line, &seam_perf_attr_record, &attr);
-	seam_line_close_object(line);
+	seam_line_close(line, '}');
 	put_words(line, "ids", &ids);
 	return 0;
 }

@@ -1,362 +1,218 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_record.c - tables of every record, in the order of their types */
+/*
+ * perf_record.c - tables of every record, in the order of their types
+ *
+ * Field names are the ABI's, except where one could be taken for the record's
+ * own in a dump: a type of BPF event, an offset in the AUX buffer.
+ */
 #include "wire/perf/perf_record.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 
-/*
- * Field names are the ABI's, except where one could be taken for the record's
- * own in a dump: a type of BPF event, an offset in the AUX buffer.
- */
-#define KERNEL "linux/perf_event.h, enum perf_event_type"
-#define TOOL "tools/lib/perf/include/perf/event.h"
+#define F(record, member) SEAM_FIELD(struct seam_perf_##record, member, NULL)
+#define RECORD(label, ...) SEAM_RECORD(label, NULL, __VA_ARGS__)
 
-#define F(record, member, text)						\
-	SEAM_FIELD(struct seam_perf_##record, member, text)
-
-const struct seam_record seam_perf_header_record = SEAM_RECORD(
-	"perf_event_header", KERNEL,
-	F(header, type, "PERF_RECORD_*"),
-	F(header, misc, "bits 0-2 CPU mode, the rest by type"),
-	F(header, size, "bytes of the record, these 8 included"));
+const struct seam_record seam_perf_header_record = RECORD("header",
+	F(header, type), F(header, misc), F(header, size));
 
 /* Common to all forms of a mapping. */
 #define MAPPING(record)							\
-	F(record, pid, "process; -1 for the kernel's own"),		\
-	F(record, tid, "thread"),					\
-	F(record, addr, "first address"),				\
-	F(record, len, "bytes"),					\
-	F(record, pgoff, "offset in the file, bytes")
+	F(record, pid), F(record, tid), F(record, addr),		\
+	F(record, len), F(record, pgoff)
 #define INODE(record)							\
-	F(record, maj, "device, major"),				\
-	F(record, min, "device, minor"),				\
-	F(record, ino, "inode"),					\
-	F(record, ino_generation, "inode generation")
+	F(record, maj), F(record, min), F(record, ino),			\
+	F(record, ino_generation)
 
-static const struct seam_record mmap_record = SEAM_RECORD("MMAP", KERNEL,
-	MAPPING(mmap),
-	F(mmap, filename, "path, or [vdso], [kernel.kallsyms]_text, //anon"));
+static const struct seam_record mmap2_old_record = RECORD("MMAP2",
+	MAPPING(mmap2_old), INODE(mmap2_old), F(mmap2_old, filename));
 
-static const struct seam_record mmap2_record = SEAM_RECORD("MMAP2", KERNEL,
-	MAPPING(mmap2),
-	INODE(mmap2),
-	F(mmap2, prot, "PROT_* bits"),
-	F(mmap2, flags, "MAP_* bits"),
-	F(mmap2, filename, "path, or [vdso], //anon"));
+static const struct seam_record mmap2_build_id_record = RECORD("MMAP2",
+	MAPPING(mmap2_build_id), F(mmap2_build_id, build_id_size),
+	F(mmap2_build_id, reserved_1), F(mmap2_build_id, reserved_2),
+	F(mmap2_build_id, build_id_0), F(mmap2_build_id, build_id_1),
+	F(mmap2_build_id, build_id_2), F(mmap2_build_id, prot),
+	F(mmap2_build_id, flags), F(mmap2_build_id, filename));
 
-static const struct seam_record mmap2_old_record = SEAM_RECORD("MMAP2", KERNEL,
-	MAPPING(mmap2_old),
-	INODE(mmap2_old),
-	F(mmap2_old, filename, "path, or [vdso], //anon"));
-
-static const struct seam_record mmap2_build_id_record = SEAM_RECORD(
-	"MMAP2", KERNEL,
-	MAPPING(mmap2_build_id),
-	F(mmap2_build_id, build_id_size, "bytes of the build id, at most 20"),
-	F(mmap2_build_id, reserved_1, "zero"),
-	F(mmap2_build_id, reserved_2, "zero"),
-	F(mmap2_build_id, build_id_0, "build id, bytes 0-3"),
-	F(mmap2_build_id, build_id_1, "build id, bytes 4-11"),
-	F(mmap2_build_id, build_id_2, "build id, bytes 12-19"),
-	F(mmap2_build_id, prot, "PROT_* bits"),
-	F(mmap2_build_id, flags, "MAP_* bits"),
-	F(mmap2_build_id, filename, "path"));
-
-static const struct seam_record comm_record = SEAM_RECORD("COMM", KERNEL,
-	F(comm, pid, "process"),
-	F(comm, tid, "thread"),
-	F(comm, comm, "the thread's new name"));
-
-static const struct seam_record task_record = SEAM_RECORD("FORK", KERNEL,
-	F(task, pid, "process"),
-	F(task, ppid, "its parent"),
-	F(task, tid, "thread"),
-	F(task, ptid, "thread that started it"),
-	F(task, time, "of the event's clock"));
-
-static const struct seam_record lost_record = SEAM_RECORD("LOST", KERNEL,
-	F(lost, id, "of the event that found room again"),
-	F(lost, lost, "records that found no room in the ring"));
-
-struct seam_perf_throttle {
+/* Records that are only dumped. */
+struct seam_perf_throttle {		/* THROTTLE, UNTHROTTLE */
 	uint64_t time, id, stream_id;
 };
 
-static const struct seam_record throttle_record = SEAM_RECORD(
-	"THROTTLE", KERNEL,
-	F(throttle, time, "of the event's clock"),
-	F(throttle, id, "event"),
-	F(throttle, stream_id, "event on its CPU"));
-
 struct seam_perf_read {
 	int32_t pid, tid;
-	struct seam_bytes values;
+	struct seam_bytes values;	/* by read_format */
 };
-
-static const struct seam_record read_record = SEAM_RECORD("READ", KERNEL,
-	F(read, pid, "process"),
-	F(read, tid, "thread"),
-	F(read, values, "by read_format"));
-
-static const struct seam_record aux_record = SEAM_RECORD("AUX", KERNEL,
-	F(aux, aux_offset, "of the first byte, free-running"),
-	F(aux, aux_size, "bytes"),
-	F(aux, flags, "1 truncated, 2 overwrite, 4 partial, 8 collision"));
 
 struct seam_perf_itrace_start {
 	int32_t pid, tid;
 };
 
-static const struct seam_record itrace_start_record = SEAM_RECORD(
-	"ITRACE_START", KERNEL,
-	F(itrace_start, pid, "process"),
-	F(itrace_start, tid, "thread"));
-
-static const struct seam_record lost_samples_record = SEAM_RECORD(
-	"LOST_SAMPLES", KERNEL,
-	F(lost_samples, lost, "samples that were lost"));
-
-struct seam_perf_switch_wide {
+struct seam_perf_switch_wide {		/* switched to or from */
 	int32_t next_prev_pid, next_prev_tid;
 };
 
-static const struct seam_record switch_wide_record = SEAM_RECORD(
-	"SWITCH_CPU_WIDE", KERNEL,
-	F(switch_wide, next_prev_pid, "process switched to or from"),
-	F(switch_wide, next_prev_tid, "thread switched to or from"));
-
-static const struct seam_record namespaces_record = SEAM_RECORD(
-	"NAMESPACES", KERNEL,
-	F(namespaces, pid, "process"),
-	F(namespaces, tid, "thread"),
-	F(namespaces, nr_namespaces, "entries"),
-	F(namespaces, link_info,
-	  "u64 dev, u64 ino: net uts ipc pid user mnt cgroup"));
-
-static const struct seam_record ksymbol_record = SEAM_RECORD("KSYMBOL", KERNEL,
-	F(ksymbol, addr, "first address"),
-	F(ksymbol, len, "bytes"),
-	F(ksymbol, ksym_type, "1 BPF program, 2 out-of-line code"),
-	F(ksymbol, flags, "1: unregistered"),
-	F(ksymbol, name, "symbol"));
-
 struct seam_perf_bpf_event {
-	uint16_t bpf_type, flags;
-	uint32_t id;
+	uint16_t bpf_type;		/* 1 load, 2 unload */
+	uint16_t flags;
+	uint32_t id;			/* of the program */
 	struct seam_bytes tag;
 };
-
-static const struct seam_record bpf_event_record = SEAM_RECORD(
-	"BPF_EVENT", KERNEL,
-	F(bpf_event, bpf_type, "1 load, 2 unload"),
-	F(bpf_event, flags, "zero"),
-	F(bpf_event, id, "of the program"),
-	F(bpf_event, tag, "8 bytes"));
-
-static const struct seam_record cgroup_record = SEAM_RECORD("CGROUP", KERNEL,
-	F(cgroup, id, "as in samples"),
-	F(cgroup, path, "from the cgroup file system's root"));
 
 struct seam_perf_text_poke {
 	uint64_t addr;
 	uint16_t old_len, new_len;
-	struct seam_bytes bytes;
+	struct seam_bytes bytes;	/* old ones, new ones, padding */
 };
-
-static const struct seam_record text_poke_record = SEAM_RECORD(
-	"TEXT_POKE", KERNEL,
-	F(text_poke, addr, "kernel address"),
-	F(text_poke, old_len, "bytes before"),
-	F(text_poke, new_len, "bytes after"),
-	F(text_poke, bytes, "old bytes, new bytes, padding"));
 
 struct seam_perf_hw_id {
 	uint64_t hw_id;
 };
-
-static const struct seam_record hw_id_record = SEAM_RECORD(
-	"AUX_OUTPUT_HW_ID", KERNEL,
-	F(hw_id, hw_id, "PMU's own"));
 
 struct seam_perf_callchain_deferred {
 	uint64_t cookie, nr;
 	struct seam_bytes ips;
 };
 
-static const struct seam_record callchain_deferred_record = SEAM_RECORD(
-	"CALLCHAIN_DEFERRED", KERNEL,
-	F(callchain_deferred, cookie, "as in the sample"),
-	F(callchain_deferred, nr, "entries"),
-	F(callchain_deferred, ips, "u64 each"));
-
-/* The perf tool's own, and what has no fields. */
+/* The perf tool's own. */
 struct seam_perf_blob {
 	struct seam_bytes data;
 };
 
-static const struct seam_record blob_record = SEAM_RECORD("data", TOOL,
-	F(blob, data, "see perf.data"));
-
 struct seam_perf_tracing_data {
-	uint32_t size;
+	uint32_t size;		/* bytes after the record, padded to 8 */
 };
 
-static const struct seam_record tracing_data_record = SEAM_RECORD(
-	"TRACING_DATA", TOOL,
-	F(tracing_data, size, "bytes after the record, padded to 8"));
-
 struct seam_perf_header_build_id {
-	int32_t pid;
-	uint32_t id_0;
+	int32_t pid;			/* -1 for files of the host */
+	uint32_t id_0;			/* the build id, as in an MMAP2 */
 	uint64_t id_1, id_2;
-	uint8_t size, reserved_1;
+	uint8_t size;			/* of it, with misc bit 15; else 20 */
+	uint8_t reserved_1;
 	uint16_t reserved_2;
 	const char *filename;
 };
-
-static const struct seam_record build_id_record = SEAM_RECORD("BUILD_ID", TOOL,
-	F(header_build_id, pid, "process; -1 for files of the host"),
-	F(header_build_id, id_0, "build id, bytes 0-3"),
-	F(header_build_id, id_1, "build id, bytes 4-11"),
-	F(header_build_id, id_2, "build id, bytes 12-19"),
-	F(header_build_id, size,
-	  "bytes of the build id, with misc bit 15; else 20"),
-	F(header_build_id, reserved_1, "zero"),
-	F(header_build_id, reserved_2, "zero"),
-	F(header_build_id, filename, "path"));
 
 struct seam_perf_counted {
 	uint64_t nr;
 	struct seam_bytes entries;
 };
 
-static const struct seam_record counted_record = SEAM_RECORD("ID_INDEX", TOOL,
-	F(counted, nr, "entries"),
-	F(counted, entries, "by type"));
-
 struct seam_perf_auxtrace_info {
-	uint32_t auxtrace_type, reserved;
-	struct seam_bytes priv;
+	uint32_t auxtrace_type;		/* 1 Intel PT, 2 BTS, ... */
+	uint32_t reserved;
+	struct seam_bytes priv;		/* u64 values of the decoder's own */
 };
 
-static const struct seam_record auxtrace_info_record = SEAM_RECORD(
-	"AUXTRACE_INFO", TOOL,
-	F(auxtrace_info, auxtrace_type,
-	  "1 Intel PT, 2 BTS, 3 CoreSight, 4 Arm SPE, ..."),
-	F(auxtrace_info, reserved, "zero"),
-	F(auxtrace_info, priv, "u64 values of the decoder's own"));
-
-static const struct seam_record auxtrace_record = SEAM_RECORD("AUXTRACE", TOOL,
-	F(auxtrace, size, "bytes of trace after this record"),
-	F(auxtrace, aux_offset, "of the first byte in the AUX buffer"),
-	F(auxtrace, reference, "unique to the trace"),
-	F(auxtrace, idx, "of the AUX ring"),
-	F(auxtrace, tid, "-1 for a CPU's ring"),
-	F(auxtrace, cpu, "-1 for a thread's ring"),
-	F(auxtrace, reserved, "zero"));
-
 struct seam_perf_event_update {
-	uint64_t update_type, id;
+	uint64_t update_type;		/* 0 unit, 1 scale, 2 name, 3 CPUs */
+	uint64_t id;			/* of the event */
 	struct seam_bytes data;
 };
 
-static const struct seam_record event_update_record = SEAM_RECORD(
-	"EVENT_UPDATE", TOOL,
-	F(event_update, update_type, "0 unit, 1 scale, 2 name, 3 CPUs"),
-	F(event_update, id, "event"),
-	F(event_update, data, "the new value"));
-
-struct seam_perf_time_conv {
+struct seam_perf_time_conv {		/* of the TSC */
 	uint64_t time_shift, time_mult, time_zero;
-	struct seam_bytes more;
+	struct seam_bytes more;		/* cycles, mask, capabilities */
 };
-
-static const struct seam_record time_conv_record = SEAM_RECORD(
-	"TIME_CONV", TOOL,
-	F(time_conv, time_shift, "of the TSC"),
-	F(time_conv, time_mult, "of the TSC"),
-	F(time_conv, time_zero, "ns at TSC 0"),
-	F(time_conv, more, "cycles, mask, capabilities"));
 
 struct seam_perf_header_feature {
 	uint64_t feat_id;
-	struct seam_bytes data;
+	struct seam_bytes data;		/* as the feature's section */
 };
-
-static const struct seam_record header_feature_record = SEAM_RECORD(
-	"FEATURE", TOOL,
-	F(header_feature, feat_id, "HEADER_*"),
-	F(header_feature, data, "as the feature's section"));
 
 struct seam_perf_compressed2 {
-	uint64_t data_size;
+	uint64_t data_size;		/* bytes of zstd data */
 	struct seam_bytes data;
-};
-
-static const struct seam_record compressed2_record = SEAM_RECORD(
-	"COMPRESSED2", TOOL,
-	F(compressed2, data_size, "bytes of zstd data"),
-	F(compressed2, data, "zstd stream, padded"));
-
-static const struct seam_record nothing_record = {
-	.name = "nothing", .spec = KERNEL,
 };
 
 _Static_assert(sizeof(struct seam_perf_mmap2) <= SEAM_PERF_MAX_RECORD &&
 	       sizeof(struct seam_perf_mmap2_build_id) <= SEAM_PERF_MAX_RECORD,
 	       "SEAM_PERF_MAX_RECORD is too small");
 
-static const struct {
-	const char *name;
-	const struct seam_record *table;
-} types[] = {
-	[PERF_RECORD_MMAP] = { "MMAP", &mmap_record },
-	[PERF_RECORD_LOST] = { "LOST", &lost_record },
-	[PERF_RECORD_COMM] = { "COMM", &comm_record },
-	[PERF_RECORD_EXIT] = { "EXIT", &task_record },
-	[PERF_RECORD_THROTTLE] = { "THROTTLE", &throttle_record },
-	[PERF_RECORD_UNTHROTTLE] = { "UNTHROTTLE", &throttle_record },
-	[PERF_RECORD_FORK] = { "FORK", &task_record },
-	[PERF_RECORD_READ] = { "READ", &read_record },
-	[PERF_RECORD_SAMPLE] = { "SAMPLE", NULL },
-	[PERF_RECORD_MMAP2] = { "MMAP2", &mmap2_record },
-	[PERF_RECORD_AUX] = { "AUX", &aux_record },
-	[PERF_RECORD_ITRACE_START] = { "ITRACE_START", &itrace_start_record },
-	[PERF_RECORD_LOST_SAMPLES] = { "LOST_SAMPLES", &lost_samples_record },
-	[PERF_RECORD_SWITCH] = { "SWITCH", &nothing_record },
-	[PERF_RECORD_SWITCH_CPU_WIDE] = {
-		"SWITCH_CPU_WIDE", &switch_wide_record },
-	[PERF_RECORD_NAMESPACES] = { "NAMESPACES", &namespaces_record },
-	[PERF_RECORD_KSYMBOL] = { "KSYMBOL", &ksymbol_record },
-	[PERF_RECORD_BPF_EVENT] = { "BPF_EVENT", &bpf_event_record },
-	[PERF_RECORD_CGROUP] = { "CGROUP", &cgroup_record },
-	[PERF_RECORD_TEXT_POKE] = { "TEXT_POKE", &text_poke_record },
-	[PERF_RECORD_AUX_OUTPUT_HW_ID] = { "AUX_OUTPUT_HW_ID", &hw_id_record },
-	[SEAM_PERF_CALLCHAIN_DEFERRED] = {
-		"CALLCHAIN_DEFERRED", &callchain_deferred_record },
-	[SEAM_PERF_HEADER_ATTR] = { "ATTR", &blob_record },
-	[SEAM_PERF_HEADER_EVENT_TYPE] = { "EVENT_TYPE", &blob_record },
-	[SEAM_PERF_HEADER_TRACING_DATA] = {
-		"TRACING_DATA", &tracing_data_record },
-	[SEAM_PERF_HEADER_BUILD_ID] = { "BUILD_ID", &build_id_record },
-	[SEAM_PERF_FINISHED_ROUND] = { "FINISHED_ROUND", &nothing_record },
-	[SEAM_PERF_ID_INDEX] = { "ID_INDEX", &counted_record },
-	[SEAM_PERF_AUXTRACE_INFO] = {
-		"AUXTRACE_INFO", &auxtrace_info_record },
-	[SEAM_PERF_AUXTRACE] = { "AUXTRACE", &auxtrace_record },
-	[SEAM_PERF_AUXTRACE_ERROR] = { "AUXTRACE_ERROR", &blob_record },
-	[SEAM_PERF_THREAD_MAP] = { "THREAD_MAP", &counted_record },
-	[SEAM_PERF_CPU_MAP] = { "CPU_MAP", &blob_record },
-	[SEAM_PERF_STAT_CONFIG] = { "STAT_CONFIG", &counted_record },
-	[SEAM_PERF_STAT] = { "STAT", &blob_record },
-	[SEAM_PERF_STAT_ROUND] = { "STAT_ROUND", &blob_record },
-	[SEAM_PERF_EVENT_UPDATE] = { "EVENT_UPDATE", &event_update_record },
-	[SEAM_PERF_TIME_CONV] = { "TIME_CONV", &time_conv_record },
-	[SEAM_PERF_HEADER_FEATURE] = { "FEATURE", &header_feature_record },
-	[SEAM_PERF_COMPRESSED] = { "COMPRESSED", &blob_record },
-	[SEAM_PERF_FINISHED_INIT] = { "FINISHED_INIT", &nothing_record },
-	[SEAM_PERF_COMPRESSED2] = { "COMPRESSED2", &compressed2_record },
+#define TASK(label) RECORD(label, F(task, pid), F(task, ppid),		\
+			   F(task, tid), F(task, ptid), F(task, time))
+#define THROTTLE(label) RECORD(label, F(throttle, time), F(throttle, id),\
+			       F(throttle, stream_id))
+#define BLOB(label) RECORD(label, F(blob, data))
+#define COUNTED(label) RECORD(label, F(counted, nr), F(counted, entries))
+
+/* Records without fields have a name only, and so has SAMPLE. */
+static const struct seam_record types[] = {
+	[PERF_RECORD_MMAP] = RECORD("MMAP", MAPPING(mmap), F(mmap, filename)),
+	[PERF_RECORD_LOST] = RECORD("LOST", F(lost, id), F(lost, lost)),
+	[PERF_RECORD_COMM] = RECORD("COMM", F(comm, pid), F(comm, tid),
+		F(comm, comm)),
+	[PERF_RECORD_EXIT] = TASK("EXIT"),
+	[PERF_RECORD_THROTTLE] = THROTTLE("THROTTLE"),
+	[PERF_RECORD_UNTHROTTLE] = THROTTLE("UNTHROTTLE"),
+	[PERF_RECORD_FORK] = TASK("FORK"),
+	[PERF_RECORD_READ] = RECORD("READ", F(read, pid), F(read, tid),
+		F(read, values)),
+	[PERF_RECORD_SAMPLE] = { .name = "SAMPLE" },
+	[PERF_RECORD_MMAP2] = RECORD("MMAP2", MAPPING(mmap2), INODE(mmap2),
+		F(mmap2, prot), F(mmap2, flags), F(mmap2, filename)),
+	[PERF_RECORD_AUX] = RECORD("AUX", F(aux, aux_offset), F(aux, aux_size),
+		F(aux, flags)),
+	[PERF_RECORD_ITRACE_START] = RECORD("ITRACE_START",
+		F(itrace_start, pid), F(itrace_start, tid)),
+	[PERF_RECORD_LOST_SAMPLES] = RECORD("LOST_SAMPLES",
+		F(lost_samples, lost)),
+	[PERF_RECORD_SWITCH] = { .name = "SWITCH" },
+	[PERF_RECORD_SWITCH_CPU_WIDE] = RECORD("SWITCH_CPU_WIDE",
+		F(switch_wide, next_prev_pid), F(switch_wide, next_prev_tid)),
+	[PERF_RECORD_NAMESPACES] = RECORD("NAMESPACES", F(namespaces, pid),
+		F(namespaces, tid), F(namespaces, nr_namespaces),
+		F(namespaces, link_info)),
+	[PERF_RECORD_KSYMBOL] = RECORD("KSYMBOL", F(ksymbol, addr),
+		F(ksymbol, len), F(ksymbol, ksym_type), F(ksymbol, flags),
+		F(ksymbol, name)),
+	[PERF_RECORD_BPF_EVENT] = RECORD("BPF_EVENT", F(bpf_event, bpf_type),
+		F(bpf_event, flags), F(bpf_event, id), F(bpf_event, tag)),
+	[PERF_RECORD_CGROUP] = RECORD("CGROUP", F(cgroup, id), F(cgroup, path)),
+	[PERF_RECORD_TEXT_POKE] = RECORD("TEXT_POKE", F(text_poke, addr),
+		F(text_poke, old_len), F(text_poke, new_len),
+		F(text_poke, bytes)),
+	[PERF_RECORD_AUX_OUTPUT_HW_ID] = RECORD("AUX_OUTPUT_HW_ID",
+		F(hw_id, hw_id)),
+	[SEAM_PERF_CALLCHAIN_DEFERRED] = RECORD("CALLCHAIN_DEFERRED",
+		F(callchain_deferred, cookie), F(callchain_deferred, nr),
+		F(callchain_deferred, ips)),
+	[SEAM_PERF_HEADER_ATTR] = BLOB("ATTR"),
+	[SEAM_PERF_HEADER_EVENT_TYPE] = BLOB("EVENT_TYPE"),
+	[SEAM_PERF_HEADER_TRACING_DATA] = RECORD("TRACING_DATA",
+		F(tracing_data, size)),
+	[SEAM_PERF_HEADER_BUILD_ID] = RECORD("BUILD_ID",
+		F(header_build_id, pid), F(header_build_id, id_0),
+		F(header_build_id, id_1), F(header_build_id, id_2),
+		F(header_build_id, size), F(header_build_id, reserved_1),
+		F(header_build_id, reserved_2), F(header_build_id, filename)),
+	[SEAM_PERF_FINISHED_ROUND] = { .name = "FINISHED_ROUND" },
+	[SEAM_PERF_ID_INDEX] = COUNTED("ID_INDEX"),
+	[SEAM_PERF_AUXTRACE_INFO] = RECORD("AUXTRACE_INFO",
+		F(auxtrace_info, auxtrace_type), F(auxtrace_info, reserved),
+		F(auxtrace_info, priv)),
+	[SEAM_PERF_AUXTRACE] = RECORD("AUXTRACE", F(auxtrace, size),
+		F(auxtrace, aux_offset), F(auxtrace, reference),
+		F(auxtrace, idx), F(auxtrace, tid), F(auxtrace, cpu),
+		F(auxtrace, reserved)),
+	[SEAM_PERF_AUXTRACE_ERROR] = BLOB("AUXTRACE_ERROR"),
+	[SEAM_PERF_THREAD_MAP] = COUNTED("THREAD_MAP"),
+	[SEAM_PERF_CPU_MAP] = BLOB("CPU_MAP"),
+	[SEAM_PERF_STAT_CONFIG] = COUNTED("STAT_CONFIG"),
+	[SEAM_PERF_STAT] = BLOB("STAT"),
+	[SEAM_PERF_STAT_ROUND] = BLOB("STAT_ROUND"),
+	[SEAM_PERF_EVENT_UPDATE] = RECORD("EVENT_UPDATE",
+		F(event_update, update_type), F(event_update, id),
+		F(event_update, data)),
+	[SEAM_PERF_TIME_CONV] = RECORD("TIME_CONV", F(time_conv, time_shift),
+		F(time_conv, time_mult), F(time_conv, time_zero),
+		F(time_conv, more)),
+	[SEAM_PERF_HEADER_FEATURE] = RECORD("FEATURE",
+		F(header_feature, feat_id), F(header_feature, data)),
+	[SEAM_PERF_COMPRESSED] = BLOB("COMPRESSED"),
+	[SEAM_PERF_FINISHED_INIT] = { .name = "FINISHED_INIT" },
+	[SEAM_PERF_COMPRESSED2] = RECORD("COMPRESSED2",
+		F(compressed2, data_size), F(compressed2, data)),
 };
 
 const char *seam_perf_record_name(uint32_t type)
@@ -368,7 +224,8 @@ const struct seam_record *seam_perf_record_table(uint32_t type, uint16_t misc)
 {
 	if (type == PERF_RECORD_MMAP2 && misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 		return &mmap2_build_id_record;
-	return type < SEAM_ARRAY_SIZE(types) ? types[type].table : NULL;
+	return type < SEAM_ARRAY_SIZE(types) && types[type].name &&
+	       type != PERF_RECORD_SAMPLE ? &types[type] : NULL;
 }
 
 int seam_perf_record_read(const struct seam_record *table,
@@ -435,7 +292,7 @@ seam_perf_record_table_of(uint32_t type, uint16_t misc,
 	const struct seam_record *table = seam_perf_record_table(type, misc);
 
 	if (table == &mmap2_build_id_record && !has_build_id(payload, endian))
-		return &mmap2_record;
-	return table == &mmap2_record && is_old_mmap2(payload, endian) ?
-	       &mmap2_old_record : table;
+		return &types[PERF_RECORD_MMAP2];
+	return table == &types[PERF_RECORD_MMAP2] &&
+	       is_old_mmap2(payload, endian) ? &mmap2_old_record : table;
 }

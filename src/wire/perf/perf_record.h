@@ -137,7 +137,8 @@ struct seam_perf_task {		/* FORK and EXIT */
 };
 
 struct seam_perf_lost {
-	uint64_t id, lost;
+	uint64_t id;		/* of the event that found room again */
+	uint64_t lost;		/* records that found no room in the ring */
 };
 
 struct seam_perf_lost_samples {
@@ -147,7 +148,8 @@ struct seam_perf_lost_samples {
 struct seam_perf_ksymbol {
 	uint64_t addr;
 	uint32_t len;
-	uint16_t ksym_type, flags;
+	uint16_t ksym_type;	/* 1 BPF program, 2 out-of-line code */
+	uint16_t flags;		/* 1: unregistered */
 	const char *name;
 };
 
@@ -163,14 +165,16 @@ struct seam_perf_cgroup {
 };
 
 struct seam_perf_aux {
-	uint64_t aux_offset, aux_size, flags;
+	uint64_t aux_offset, aux_size;	/* of the bytes, free-running */
+	uint64_t flags;		/* 1 truncated, 2 overwrite, 4 partial, ... */
 };
 
 struct seam_perf_auxtrace {
-	uint64_t size, aux_offset, reference;
-	uint32_t idx;
-	int32_t tid;
-	uint32_t cpu, reserved;
+	uint64_t size, aux_offset;	/* bytes of trace after this record */
+	uint64_t reference;	/* unique to the trace */
+	uint32_t idx;		/* of the AUX ring */
+	int32_t tid;		/* -1 for a CPU's ring */
+	uint32_t cpu, reserved;	/* -1 for a thread's ring */
 };
 
 /* Room for what any of the tables reads. */

@@ -93,10 +93,9 @@ static uint32_t number_of(struct span line, const char *key)
 
 	if (!p)
 		return 0;
-	for (p += strlen(key); p < line.at + line.n && *p >= '0' && *p <= '9' &&
-	     v < UINT32_MAX; p++)
-		v = v * 10 + (uint64_t)(*p - '0');
-	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+	p += strlen(key);
+	return !seam_text_number(p, line.at + line.n, 10, &v) ? 0 :
+	       v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
 /* Split "unsigned long args[6]" into its type and its name. */
@@ -155,7 +154,6 @@ static int add_field(struct seam_tracepoints *t, struct span line)
 {
 	struct span rest = line, declaration, type, name;
 	struct format_field field;
-	struct format_field *slot;
 	uint32_t count;
 
 	until(&rest, ':');
@@ -174,18 +172,13 @@ static int add_field(struct seam_tracepoints *t, struct span line)
 			   begins(declaration, "__data_loc");
 	field.kind = kind_of(type, count > 0, field.is_dynamic);
 	field.element_bytes = count ? field.size / count : type_bytes(type);
-	slot = field.name ? SEAM_ARRAY_PUSH(&t->fields) : NULL;
-	if (!slot)
-		return -ENOMEM;
-	*slot = field;
-	return 0;
+	return field.name && SEAM_ARRAY_ADD(&t->fields, field) ? 0 : -ENOMEM;
 }
 
 static int add_event(struct seam_tracepoints *t, struct span format,
 		     const char *system)
 {
 	struct event event = { .system = system, .first = t->fields.n };
-	struct event *slot;
 
 	while (format.n) {
 		struct span line = until(&format, '\n');
@@ -203,13 +196,7 @@ static int add_event(struct seam_tracepoints *t, struct span format,
 			break;
 	}
 	event.n = t->fields.n - event.first;
-	if (!event.name)
-		return 0;
-	slot = SEAM_ARRAY_PUSH(&t->events);
-	if (!slot)
-		return -ENOMEM;
-	*slot = event;
-	return 0;
+	return !event.name || SEAM_ARRAY_ADD(&t->events, event) ? 0 : -ENOMEM;
 }
 
 /* -- all of them -------------------------------------------------------- */
@@ -274,7 +261,7 @@ static int by_id(const void *a, const void *b)
 {
 	const struct event *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	return SEAM_COMPARE(x->id, y->id);
 }
 
 struct seam_tracepoints *seam_tracepoints_new(struct seam_bytes blob)
@@ -293,9 +280,7 @@ struct seam_tracepoints *seam_tracepoints_new(struct seam_bytes blob)
 		seam_tracepoints_free(t);
 		return NULL;
 	}
-	if (t->events.n)
-		qsort(t->events.items, t->events.n, sizeof(*t->events.items),
-		      by_id);
+	SEAM_ARRAY_SORT(&t->events, by_id);
 	return t;
 }
 
@@ -311,10 +296,11 @@ void seam_tracepoints_free(struct seam_tracepoints *t)
 
 static const struct event *find(const struct seam_tracepoints *t, uint64_t id)
 {
-	struct event key = { .id = id };
+	size_t n = t ? t->events.n : 0;
+	size_t at = SEAM_ARRAY_SEARCH(i, n, t->events.items[i].id < id);
 
-	return t && t->events.n ? bsearch(&key, t->events.items, t->events.n,
-					  sizeof(key), by_id) : NULL;
+	return at < n && t->events.items[at].id == id ? &t->events.items[at] :
+	       NULL;
 }
 
 const char *seam_tracepoints_name(const struct seam_tracepoints *t,
@@ -336,24 +322,19 @@ static bool read_number(const struct seam_tracepoints *t,
 {
 	struct seam_cursor c = seam_cursor_over(bytes, t->endian);
 
+	unsigned int unused_bits = 64 - 8 * (unsigned int)(bytes.size & 15);
+	uint64_t u;
+
 	switch (bytes.size) {
-	case 1:
-		*v = seam_cursor_u8(&c);
-		*v = is_signed ? (int8_t)*v : *v;
-		return true;
-	case 2:
-		*v = seam_cursor_u16(&c);
-		*v = is_signed ? (int16_t)*v : *v;
-		return true;
-	case 4:
-		*v = seam_cursor_u32(&c);
-		*v = is_signed ? (int32_t)*v : *v;
-		return true;
-	case 8:
-		*v = (int64_t)seam_cursor_u64(&c);
-		return true;
+	case 1: u = seam_cursor_u8(&c); break;
+	case 2: u = seam_cursor_u16(&c); break;
+	case 4: u = seam_cursor_u32(&c); break;
+	case 8: u = seam_cursor_u64(&c); break;
+	default: return false;
 	}
-	return false;
+	*v = is_signed ? (int64_t)(u << unused_bits) >> unused_bits :
+	     (int64_t)u;
+	return true;
 }
 
 /* Where a field lies, if it lies in @raw. */
@@ -410,7 +391,7 @@ static void put_numbers(const struct seam_tracepoints *t,
 	size_t each = field->element_bytes ? field->element_bytes : 1;
 	int64_t v;
 
-	seam_line_open_list(line, field->name);
+	seam_line_open(line, field->name, '[');
 	for (size_t at = 0; each <= bytes.size - at; at += each) {
 		struct seam_bytes one = { bytes.data + at, each };
 
@@ -418,7 +399,7 @@ static void put_numbers(const struct seam_tracepoints *t,
 			break;
 		put_number(line, NULL, field->is_signed, v);
 	}
-	seam_line_close_list(line);
+	seam_line_close(line, ']');
 }
 
 static void put_field(const struct seam_tracepoints *t, struct seam_line *line,

@@ -9,7 +9,8 @@
 
 #define SPEC "LLVM 14, basic mode version 3"
 
-static const struct seam_record call_record = SEAM_RECORD("Function", SPEC,
+const struct seam_record seam_xray_basic_call_record = SEAM_RECORD(
+	"Function", SPEC,
 	F(call, record_type, "0"),
 	F(call, cpu, "CPU, its low 8 bits"),
 	F(call, action, "0 Entry, 1 Exit, 2 Tail_Exit (since 2), 3 Entry_Args"),
@@ -18,7 +19,7 @@ static const struct seam_record call_record = SEAM_RECORD("Function", SPEC,
 	F(call, thread_id, "thread"),
 	F(call, process_id, "process; since version 3"));
 
-static const struct seam_record argument_record = SEAM_RECORD(
+const struct seam_record seam_xray_basic_argument_record = SEAM_RECORD(
 	"CallArgument", SPEC,
 	F(argument, record_type, "1"),
 	F(argument, cpu, "not meaningful"),
@@ -49,8 +50,9 @@ int seam_xray_basic_read(struct seam_bytes file, size_t offset,
 	if (type > 1)
 		return -EBADMSG;
 	if (type == 1)
-		return seam_wire_read(&c, &argument_record, &record->argument);
-	seam_wire_read(&c, &call_record, &record->call);
+		return seam_wire_read(&c, &seam_xray_basic_argument_record,
+				      &record->argument);
+	seam_wire_read(&c, &seam_xray_basic_call_record, &record->call);
 	return record->call.action > SEAM_XRAY_ENTRY_ARGS ||
 	       record->call.function_id < 0 ? -EBADMSG : 0;
 }
@@ -81,11 +83,4 @@ void seam_xray_basic_decode(struct seam_bytes file, size_t *offset, size_t end,
 				.kind = record.call.action,
 			};
 	}
-}
-
-void seam_xray_basic_doc(FILE *out)
-{
-	seam_wire_doc(out, &call_record);
-	fputc('\n', out);
-	seam_wire_doc(out, &argument_record);
 }

@@ -36,6 +36,9 @@ struct seam_xray_basic_argument {
 	uint64_t argument;
 };
 
+extern const struct seam_record seam_xray_basic_call_record;
+extern const struct seam_record seam_xray_basic_argument_record;
+
 struct seam_xray_basic_record {
 	uint64_t offset;
 	bool is_argument;
@@ -60,8 +63,5 @@ int seam_xray_basic_read(struct seam_bytes file, size_t offset,
 void seam_xray_basic_decode(struct seam_bytes file, size_t *offset, size_t end,
 			    enum seam_endian endian,
 			    struct seam_xray_batch *batch);
-
-/* Both records as Markdown, for doc/formats/xray.md. */
-void seam_xray_basic_doc(FILE *out);
 
 #endif /* SEAM_XRAY_BASIC_H */

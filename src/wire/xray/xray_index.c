@@ -346,7 +346,6 @@ static size_t add_block(struct index_builder *b, size_t at)
 	uint64_t size = b->section->header.buffer_size;
 	uint64_t extents_end = size < MIN_BLOCK_BYTES ||
 			       size > UINT64_MAX - at ? UINT64_MAX : at + size;
-	struct seam_xray_block *slot;
 	struct seam_xray_reader reader;
 	int err;
 
@@ -378,11 +377,7 @@ static size_t add_block(struct index_builder *b, size_t at)
 		    (!block.cut || format->version > 1))
 			b->index->n_extents++;
 	}
-	slot = SEAM_ARRAY_PUSH(&b->index->blocks);
-	if (!slot)
-		return 0;
-	*slot = block;
-	return block.end;
+	return SEAM_ARRAY_ADD(&b->index->blocks, block) ? block.end : 0;
 }
 
 static int read_fdr(struct index_builder *b, size_t at, size_t *end)

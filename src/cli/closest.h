@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* closest_word.h - suggest a word for one that is not known */
-#ifndef SEAM_CLOSEST_WORD_H
-#define SEAM_CLOSEST_WORD_H
+/* closest.h - suggest a word, or a function, for one that is not known */
+#ifndef SEAM_CLOSEST_H
+#define SEAM_CLOSEST_H
 
-#include "base/base.h"
+#include "model/profile/profile.h"
 
 /* The best candidate so far.  Zeroed is valid: none. */
 struct seam_closest_word {
@@ -20,4 +20,11 @@ struct seam_closest_word {
 void seam_closest_word_try(struct seam_closest_word *best, const char *word,
 			   const char *name);
 
-#endif /* SEAM_CLOSEST_WORD_H */
+/*
+ * The function with the name most similar to @word; among equals the one with
+ * the most samples.  NULL: none is similar.
+ */
+const char *seam_closest_function(const struct seam_profile *profile,
+				  const char *word);
+
+#endif /* SEAM_CLOSEST_H */
