@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record: complete stacks of programs without frame pointers."""
+import collections
 import json
 import os
 import re
@@ -119,14 +120,14 @@ int main(int c, char **v)
 		unlink(v[0]);
 		outer(s);
 	} else if (strcmp(how, "library") == 0) {
-		in_library = dlsym(dlopen("./library.so", RTLD_NOW), "in_library");
+		in_library = dlsym(dlopen("./library", RTLD_NOW), "in_library");
 		in_library(outer, s);
 	} else if (strcmp(how, "hop") == 0 && atoi(v[3]) > 0) {
 		char left[16], *args[] = { v[0], "hop", v[2], left, 0 };
 		sprintf(left, "%d", atoi(v[3]) - 1);
 		/* the exec is on one CPU, what is mapped then on the other */
 		go_to(atoi(v[3]) & 1);
-		in_library = dlsym(dlopen("./library.so", RTLD_NOW), "in_library");
+		in_library = dlsym(dlopen("./library", RTLD_NOW), "in_library");
 		in_library(outer, s);
 		execv(v[0], args);
 	} else if (strcmp(how, "hostile") == 0)
@@ -144,11 +145,11 @@ ROOTS = ("_start", "clone3", "__clone", "_dl_start_user")
 def build():
     if os.path.exists("code"):
         return
-    for name, text, flags in (("code", CODE_C, ()),
-                              ("library.so", LIBRARY_C, ("-shared", "-fPIC"))):
-        with open("a.c", "w", encoding="ascii") as out:
+    for name, text, flags in (("library", LIBRARY_C, ("-shared", "-fPIC")),
+                              ("code", CODE_C, ())):
+        with open(f"{name}.c", "w", encoding="ascii") as out:
             out.write(text)
-        subprocess.run(["cc", *FLAGS, *flags, "-o", name, "a.c", "-ldl"],
+        subprocess.run(["cc", *FLAGS, *flags, "-o", name, f"{name}.c", "-ldl"],
                        check=True, stderr=subprocess.DEVNULL)
 
 
@@ -215,6 +216,28 @@ def test_seam_report_has_the_callers_too():
     text = run(SEAM, "report", path).stdout
     for name in ("main", "outer", "middle", "_start"):
         check(re.search(rf"\b{name}\b", text), text)
+
+
+def folded(path):
+    """How many samples each stack of user code has."""
+    stacks = collections.Counter()
+    for line in run(SEAM, "convert", "--to", "folded", path).stdout.split("\n"):
+        if line:
+            stack, n = line.rsplit(None, 1)
+            stacks[stack] += int(n)
+    return stacks
+
+
+def test_copies_kept_for_readers_give_the_same_stacks():
+    build()
+    live = folded(recorded("live", "./code", "thread", "0.3"))
+    kept = folded(recorded("kept", "./code", "thread", "0.3",
+                           options=("--call-graph", "dwarf")))
+    for one, other in ((live, kept), (kept, live)):
+        stack, n = one.most_common(1)[0]
+        check(stack.count(";") > 4, stack)
+        check(n > 0.4 * one.total() and other[stack] > 0.4 * other.total(),
+              f"{stack}: {n} of {one.total()}, {other.most_common(2)}")
 
 
 def test_threads_forks_and_the_vdso():
@@ -315,6 +338,24 @@ def test_a_program_that_ran_before():
         path = attached(name, how, *options)
         check_complete(path, 97, 10)
         check_frames(path, ("inner", "middle", "outer"))
+
+
+def test_a_program_without_a_build_id():
+    build()
+    subprocess.run(["cc", *FLAGS, "-Wl,--build-id=none", "-o", "no_id",
+                    "code.c", "-ldl"], check=True, stderr=subprocess.DEVNULL)
+    for who in (None, as_nobody):
+        folder = own_folder_for_nobody()
+        with subprocess.Popen(["./no_id", "plain", "6"],
+                              preexec_fn=who) as program:
+            time.sleep(0.1)
+            path = f"{folder}/no_id.seam"
+            result = record("-o", path, "-p", str(program.pid), "--duration",
+                            "0.4", preexec_fn=who)
+            program.kill()
+        equal(result.returncode, 0, result.stderr)
+        check_complete(path, 97, 10)
+        check_frames(path, ("inner", "middle", *CHAIN))
 
 
 def test_all_programs_of_the_machine():

@@ -225,6 +225,7 @@ static void put_threads(struct seam_synth *synth, int pid,
 struct mapping {
 	uint64_t from, to, offset;
 	char rights[5];
+	uint32_t maj, min;
 	uint64_t inode;
 	const char *name;
 };
@@ -270,6 +271,22 @@ static size_t build_id_of(const struct maps_reader *r, const struct mapping *m,
 	return size;
 }
 
+/* As the kernel does for a file without a build id. */
+static void put_inode_mmap(struct seam_synth *synth, uint16_t misc,
+			   const struct seam_perf_mmap2_build_id *as,
+			   const struct mapping *m)
+{
+	const struct seam_perf_mmap2 mapping = {
+		.pid = as->pid, .tid = as->tid, .addr = as->addr,
+		.len = as->len, .pgoff = as->pgoff,
+		.maj = m->maj, .min = m->min, .ino = m->inode,
+		.prot = as->prot, .flags = as->flags,
+		.filename = as->filename,
+	};
+
+	put_of(synth, PERF_RECORD_MMAP2, misc, &mapping, as->pid, as->tid);
+}
+
 static void put_mapping(struct maps_reader *r, const struct mapping *m)
 {
 	int pid = r->target.owner.pid;
@@ -294,7 +311,10 @@ static void put_mapping(struct maps_reader *r, const struct mapping *m)
 	if (m->name[0] == '/' && m->inode)
 		seam_perf_mmap2_set_build_id(&mapping, id,
 					     build_id_of(r, m, id));
-	put_mmap(r->synth, misc, &mapping);
+	if (mapping.build_id_size || !m->inode)
+		put_mmap(r->synth, misc, &mapping);
+	else
+		put_inode_mmap(r->synth, misc, &mapping, m);
 }
 
 /* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
@@ -303,9 +323,9 @@ static void read_line(struct maps_reader *r, const char *line)
 	struct mapping m = { 0 };
 	int name_at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64
-		   " %n", &m.from, &m.to, m.rights, &m.offset,
-		   &m.inode, &name_at) < 5 || name_at == 0)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32
+		   ":%" SCNx32 " %" SCNu64 " %n", &m.from, &m.to, m.rights,
+		   &m.offset, &m.maj, &m.min, &m.inode, &name_at) < 7 || name_at == 0)
 		return;
 	m.name = line + name_at;
 	if (m.offset == 0 && m.inode) {
