@@ -27,9 +27,12 @@ struct view {
 	struct seam_live_stacks *stacks;
 	const struct seam_process_map *map;
 	const struct seam_process_mapping *mapping;	/* the last one */
+	uint16_t misc;		/* of the sample's header */
 	bool is_last_try;	/* do without files that are not read yet */
 	bool is_pending;	/* a file is not read yet */
 	enum seam_stack_end no_file;	/* why the last file had no CFI */
+	enum seam_stack_end end;	/* the same at the end of the walk */
+	struct seam_unwind_rest rest;	/* of the kernel's chain */
 };
 
 static const struct seam_process_mapping *mapping_at(struct view *v,
@@ -133,26 +136,19 @@ static bool is_deep(const struct seam_unwind_stack *stack, size_t dump_bytes)
 		       dump_bytes / LEARNED_PART;
 }
 
-/*
- * Append the kernel's user addresses from @from on, as far as they are in
- * code: the kernel follows any value of rbp.  True: to the end, which is the
- * root, as far as can be said, unless the kernel has cut the chain.
- */
-static bool append_kernel(struct view *v, struct seam_unwind_stack *stack,
-			  const struct user_chain *chain, size_t from)
+/* Append the addresses of the kernel's chain that go on. */
+static void append_kernel(struct view *v, struct seam_unwind_stack *stack,
+			  const struct user_chain *chain,
+			  const struct seam_unwind_rest *rest)
 {
-	size_t i = from;
+	size_t i = 0;
 
-	for (; i < chain->n && stack->n < stack->max; i++) {
-		if (!mapping_at(v, chain->addrs[i] - 1))
-			break;
+	for (; i < rest->n && stack->n < stack->max; i++)
 		stack->frames[stack->n++] = (struct seam_unwind_frame) {
-			.pc = chain->addrs[i],
+			.pc = chain->addrs[rest->first + i],
 			.quality = SEAM_UNWIND_BY_FRAME_POINTER,
 		};
-	}
-	v->stacks->counts->n_frames[SEAM_STACK_BY_KERNEL] += i - from;
-	return i == chain->n && !chain->is_cut;
+	v->stacks->counts->n_frames[SEAM_STACK_BY_KERNEL] += i;
 }
 
 static const char *path_of(const struct view *v, uint64_t pc)
@@ -170,46 +166,43 @@ static void count_end(struct view *v, const struct seam_unwind_stack *stack,
 	struct seam_stack_counts *counts = v->stacks->counts;
 
 	if (end == SEAM_STACK_WITHOUT_CFI)
-		end = v->no_file;
+		end = v->end;
 	seam_stack_counts_add(counts, end, end == SEAM_STACK_COMPLETE ? NULL :
 			      path_of(v, stack->end_pc));
 	if (end != SEAM_STACK_COMPLETE && v->map && v->map->flags & IS_JVM)
 		counts->n_jvm++;
 }
 
-/* Add the outer frames that the walk did not reach, and count. */
+/*
+ * Add the outer frames that the walk did not reach, and count: by the kernel's
+ * chain, if it leads to the root, or by other samples; else as far as the
+ * chain goes.
+ */
 static void complete(struct view *v, const struct seam_perf_sample *sample,
 		     const struct user_chain *chain, size_t dump_bytes,
 		     struct seam_unwind_stack *stack)
 {
 	struct seam_live_stacks *s = v->stacks;
 	enum seam_stack_end end = seam_unwind_counted_end(stack->end);
-	size_t rest = seam_unwind_kernel_rest(stack, chain->addrs, chain->n);
 	bool is_cut = end == SEAM_STACK_TRUNCATED;
+	size_t n = 0;
 
 	seam_unwind_count_frames(s->counts, stack);
 	if (is_cut || is_deep(stack, dump_bytes))
 		seam_stack_joins_learn(&s->joins, sample->tid, stack);
-	if (rest < chain->n) {
-		if (append_kernel(v, stack, chain, rest)) {
-			end = SEAM_STACK_COMPLETE;
-			s->counts->n_continued++;
-		}
-	} else if (is_cut) {
-		size_t n = seam_stack_joins_complete(&s->joins, sample->tid,
-						     stack);
-
-		s->counts->n_frames[SEAM_STACK_BY_JOIN] += n;
-		s->counts->n_joined += n > 0;
-		if (n)
-			end = SEAM_STACK_COMPLETE;
-	}
-	count_end(v, stack, end);
+	if (is_cut && !v->rest.is_whole)
+		n = seam_stack_joins_complete(&s->joins, sample->tid, stack);
+	if (n == 0)
+		append_kernel(v, stack, chain, &v->rest);
+	s->counts->n_frames[SEAM_STACK_BY_JOIN] += n;
+	s->counts->n_joined += n > 0;
+	s->counts->n_continued += v->rest.is_whole;
+	count_end(v, stack, n || v->rest.is_whole ? SEAM_STACK_COMPLETE : end);
 }
 
-/* The kernel limits a walk to what it copied; false: a file is not read yet. */
-static bool walk(struct view *v, uint16_t misc,
-		 const struct seam_perf_sample *sample,
+/* False: a file is not read yet, and this is not the last try. */
+static bool walk(struct view *v, const struct seam_perf_sample *sample,
+		 const struct user_chain *chain,
 		 const struct seam_unwind_registers *regs,
 		 struct seam_unwind_stack *stack)
 {
@@ -225,7 +218,13 @@ static bool walk(struct view *v, uint16_t misc,
 	*stack = (struct seam_unwind_stack) {
 		.frames = v->stacks->frames, .max = SEAM_LIVE_MAX_FRAMES,
 	};
-	seam_unwind_walk_sample(&space, &memory, regs, misc, stack);
+	seam_unwind_walk_sample(&space, &memory, regs, v->misc, stack);
+	/* a precise event names its own instruction */
+	if (chain->n_before == 0 && chain->n)
+		stack->frames[0].pc = chain->addrs[0];
+	v->end = v->no_file;
+	v->rest = seam_unwind_kernel_follow(&space, stack, chain->addrs,
+					    chain->n, chain->is_cut);
 	return !v->is_pending || v->is_last_try;
 }
 
@@ -333,9 +332,9 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 	struct seam_unwind_registers regs;
 	struct seam_unwind_stack stack;
 
+	v->misc = seam_perf_record_at(record).misc;
 	if (has_stack(v->stacks, sample, &regs)) {
-		if (!walk(v, seam_perf_record_at(record).misc, sample, &regs,
-			  &stack))
+		if (!walk(v, sample, &chain, &regs, &stack))
 			return false;
 		complete(v, sample, &chain,
 			 v->stacks->attrs[event].sample_stack_user, &stack);

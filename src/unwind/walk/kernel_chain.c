@@ -49,3 +49,36 @@ size_t seam_unwind_kernel_rest(const struct seam_unwind_stack *stack,
 	}
 	return rest;
 }
+
+/* Whether nothing called the code before @pc, as far as is known of it. */
+static bool may_be_root(const struct seam_unwind_space *space, uint64_t pc)
+{
+	const struct seam_unwind_memory nothing = { .stack = NULL };
+	struct seam_unwind_registers regs = { .known = ~UINT64_C(0) };
+	struct seam_unwind_code code = { .rules = NULL };
+
+	if (!space->find(space->context, pc - 1, &code))
+		return false;
+	if (code.is_entry || !code.rules || code.id == SEAM_UNWIND_NO_CFI)
+		return true;
+	/* a root's rules say so without a look at the stack */
+	return seam_unwind_step(code.rules, code.id, &nothing, &regs) ==
+	       SEAM_UNWIND_ROOT;
+}
+
+struct seam_unwind_rest
+seam_unwind_kernel_follow(const struct seam_unwind_space *space,
+			  const struct seam_unwind_stack *stack,
+			  const uint64_t *chain, size_t n, bool is_cut)
+{
+	size_t first = seam_unwind_kernel_rest(stack, chain, n), i = first;
+	struct seam_unwind_code code = { .rules = NULL };
+
+	while (i < n && space->find(space->context, chain[i] - 1, &code))
+		i++;
+	return (struct seam_unwind_rest) {
+		.first = first, .n = i - first,
+		.is_whole = i > first && i == n && !is_cut &&
+			    may_be_root(space, chain[n - 1]),
+	};
+}

@@ -27,4 +27,21 @@
 size_t seam_unwind_kernel_rest(const struct seam_unwind_stack *stack,
 			       const uint64_t *chain, size_t n);
 
+/* How the kernel's chain goes on after a walk: its addresses from @first on. */
+struct seam_unwind_rest {
+	size_t first, n;	/* those that are in code; n 0: it does not */
+	bool is_whole;		/* they lead to a root, as far as is known */
+};
+
+/*
+ * As above, but only as far as the chain is in code: the kernel follows any
+ * value of rbp.  It leads to a root if it ends where nothing called the code,
+ * or in code without CFI, as Go's; @is_cut: the kernel's limit ended it
+ * (kernel.perf_event_max_stack, sample_max_stack).
+ */
+struct seam_unwind_rest
+seam_unwind_kernel_follow(const struct seam_unwind_space *space,
+			  const struct seam_unwind_stack *stack,
+			  const uint64_t *chain, size_t n, bool is_cut);
+
 #endif /* SEAM_KERNEL_CHAIN_H */
