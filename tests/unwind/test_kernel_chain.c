@@ -102,6 +102,7 @@ static uint16_t intern(enum seam_unwind_how of_return_address)
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
 		.cfa_column = SEAM_X86_64_RSP, .cfa_value = 8,
+		.columns = UINT64_C(1) << SEAM_X86_64_RIP,
 	};
 
 	row.how[SEAM_X86_64_RIP] = (uint8_t)of_return_address;

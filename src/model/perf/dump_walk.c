@@ -21,8 +21,7 @@ struct recorded {
 	size_t n_kernel;		/* before the user's marker */
 	const uint64_t *user;		/* after it */
 	size_t n_user;
-	size_t rest, n_rest;		/* of these, what goes on */
-	bool is_whole;			/* to the root, as far as is known */
+	struct seam_unwind_rest rest;	/* of these, what goes on */
 };
 
 static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
@@ -44,26 +43,6 @@ static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
 	     c.words[end] < (uint64_t)PERF_CONTEXT_MAX; end++)
 		c.n_user++;
 	return c;
-}
-
-/*
- * What goes on after @stack, as far as it is in code.  It is whole unless the
- * kernel's limit @max_stack cut it, which does not count the marks of contexts.
- */
-static void find_rest(struct seam_dump_walk *w, struct recorded *c,
-		      const struct seam_unwind_stack *stack,
-		      uint16_t max_stack)
-{
-	size_t n = c->n_kernel - (c->n_kernel > 0) + c->n_user;
-	size_t i = seam_unwind_kernel_rest(stack, c->user, c->n_user);
-
-	for (c->rest = i; i < c->n_user; i++)
-		if (seam_code_space_at(&w->space, c->user[i] - 1)->kind ==
-		    SEAM_CODE_NONE)
-			break;
-	c->n_rest = i - c->rest;
-	c->is_whole = c->n_rest && i == c->n_user &&
-		      n < (max_stack ? max_stack : PERF_MAX_STACK_DEPTH);
 }
 
 /* -- counts ------------------------------------------------------------- */
@@ -109,8 +88,8 @@ static void count_stack(struct seam_dump_walk *w,
 	const struct seam_code_at *at;
 
 	seam_unwind_count_frames(&w->counts, stack);
-	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += c->n_rest;
-	if (c->is_whole) {
+	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += c->rest.n;
+	if (c->rest.is_whole) {
 		w->counts.n_continued++;
 		end = SEAM_STACK_COMPLETE;
 	}
@@ -156,7 +135,7 @@ static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 	uint64_t *words;
 
 	w->words.n = 0;
-	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + stack->n + c->n_rest))
+	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + stack->n + c->rest.n))
 		return SEAM_NONE;
 	words = w->words.items;
 	if (n)
@@ -167,9 +146,9 @@ static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 	/* a precise event names its own instruction */
 	if (c->n_kernel == 0 && c->n_user)
 		words[1] = c->user[0];
-	if (c->n_rest)
-		memcpy(words + n, c->user + c->rest, 8 * c->n_rest);
-	return seam_callchains_add(&w->chains, pid, words, n + c->n_rest);
+	if (c->rest.n)
+		memcpy(words + n, c->user + c->rest.first, 8 * c->rest.n);
+	return seam_callchains_add(&w->chains, pid, words, n + c->rest.n);
 }
 
 /* -- samples ------------------------------------------------------------ */
@@ -186,11 +165,18 @@ static void enter(struct seam_dump_walk *w, uint32_t sample, int32_t pid)
 	seam_code_space_enter(&w->space, w->at.space, pid, s->time_ns[sample]);
 }
 
+/*
+ * Walk, and find where the recorded chain @c goes on; the kernel's limit does
+ * not count the marks of contexts.
+ */
 static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		 const struct seam_perf_sample *sample,
 		 const struct seam_unwind_registers *regs,
-		 struct seam_unwind_stack *stack)
+		 struct seam_unwind_stack *stack, struct recorded *c)
 {
+	uint16_t max_stack = w->dumps->data->events.items[job->event]
+			     .attr.sample_max_stack;
+	size_t n = c->n_kernel - (c->n_kernel > 0) + c->n_user;
 	const struct seam_unwind_space space =
 		seam_code_space_for_walk(&w->space);
 	const struct seam_unwind_memory memory = {
@@ -203,6 +189,8 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
 	};
 	seam_unwind_walk_sample(&space, &memory, regs, job->misc, stack);
+	c->rest = seam_unwind_kernel_follow(&space, stack, c->user, c->n_user,
+		n >= (max_stack ? max_stack : PERF_MAX_STACK_DEPTH));
 }
 
 static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
@@ -213,9 +201,7 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 	struct seam_unwind_stack stack;
 
 	enter(w, job->sample, sample->pid);
-	walk(w, job, sample, regs, &stack);
-	find_rest(w, &c, &stack, w->dumps->data->events.items[job->event]
-				 .attr.sample_max_stack);
+	walk(w, job, sample, regs, &stack, &c);
 	if (w->space.error) {
 		w->error = w->space.error;
 		return;
