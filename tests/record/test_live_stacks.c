@@ -28,7 +28,7 @@ enum {
 static struct seam_live_stacks stacks;
 static struct seam_stack_counts counts;
 static struct seam_perf_attr attr;
-static int32_t pid;			/* ours: files are opened as we see them */
+static int32_t pid;			/* ours: it sees the files we see */
 static char folder[] = "/tmp/live_stacks_XXXXXX";
 
 static int set_up(void **state)

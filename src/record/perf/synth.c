@@ -325,7 +325,8 @@ static void read_line(struct maps_reader *r, const char *line)
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32
 		   ":%" SCNx32 " %" SCNu64 " %n", &m.from, &m.to, m.rights,
-		   &m.offset, &m.maj, &m.min, &m.inode, &name_at) < 7 || name_at == 0)
+		   &m.offset, &m.maj, &m.min, &m.inode, &name_at) < 7 ||
+	    name_at == 0)
 		return;
 	m.name = line + name_at;
 	if (m.offset == 0 && m.inode) {
