@@ -3,6 +3,7 @@
 #include "record/stacks/cfi_files.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -97,7 +98,7 @@ static void find_debug(struct cfi_job *j)
 	if (file->debug.entries.size || file->build_id_size < 2 ||
 	    is_covered(file))
 		return;
-	seam_build_id_text(id, file->build_id, file->build_id_size);
+	seam_text_hex(id, file->build_id, file->build_id_size);
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, id,
 		 id + 2);
 	if (take_debug_at(j, path) || !file->debug_link[0])
