@@ -424,6 +424,28 @@ static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
 	assert_int_equal(read_out(0, &sample), stacks.out.n);
 }
 
+static void one_process_cannot_map_more_files_than_its_share(void **state)
+{
+	struct seam_perf_mapping m = { .pid = 7, .prot = PROT_EXEC, .len = 9 };
+	char path[64];
+
+	(void)state;
+	m.filename = path;
+	for (int i = 0; i < SEAM_CFI_FILES_MAX_OF_PROCESS + 5; i++) {
+		snprintf(path, sizeof(path), "/nowhere/%d", i);
+		seam_cfi_files_add(&stacks.files, &m, false);
+	}
+	assert_int_equal(stacks.files.files.n, SEAM_CFI_FILES_MAX_OF_PROCESS);
+	assert_int_equal(stacks.files.n_left_out, 5);
+	/* the same file again is no further one */
+	snprintf(path, sizeof(path), "/nowhere/0");
+	assert_int_equal(seam_cfi_files_add(&stacks.files, &m, false), 0);
+	snprintf(path, sizeof(path), "/nowhere/else");
+	m.pid = 8;
+	assert_int_not_equal(seam_cfi_files_add(&stacks.files, &m, false),
+			     SEAM_NONE);
+}
+
 static void memory_of_waiting_samples_is_bounded(void **state)
 {
 	char path[64];
@@ -493,6 +515,7 @@ int main(void)
 		T(damaged_samples_are_counted_and_left_out),
 		T(a_sample_waits_for_its_file_with_the_mappings_it_had),
 		T(at_the_end_waiting_samples_are_written_as_they_are),
+		T(one_process_cannot_map_more_files_than_its_share),
 		T(memory_of_waiting_samples_is_bounded),
 		T(a_process_that_ran_before_is_waited_for),
 	};
