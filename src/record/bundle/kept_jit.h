@@ -74,9 +74,6 @@ void seam_kept_jit_end(struct seam_kept_jit *jit,
 		       const struct seam_bundle *bundle, bool is_snapshot,
 		       struct seam_kept_counts *counts);
 
-/* Bytes of maps that were copied so far. */
-uint64_t seam_kept_jit_map_bytes(const struct seam_kept_jit *jit);
-
 void seam_kept_jit_fini(struct seam_kept_jit *jit);
 
 #endif /* SEAM_KEPT_JIT_H */
