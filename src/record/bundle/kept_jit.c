@@ -103,7 +103,8 @@ static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
 	runtime = jit->runtimes.n < SEAM_KEPT_JIT_MAX_RUNTIMES ?
 		  SEAM_ARRAY_PUSH(&jit->runtimes) : NULL;
 	if (!runtime) {
-		jit->n_too_many++;
+		jit->n_too_many += jit->left_out_pid != pid;
+		jit->left_out_pid = pid;
 		return NULL;
 	}
 	*runtime = (struct seam_kept_jit_runtime) { .pid = pid };

@@ -45,7 +45,8 @@ struct seam_kept_jit_runtime {
 /* Zeroed is valid and empty. */
 struct seam_kept_jit {
 	SEAM_ARRAY(struct seam_kept_jit_runtime) runtimes;
-	uint64_t n_too_many;	/* mappings of processes beyond the maximum */
+	uint64_t n_too_many;	/* processes beyond the maximum */
+	int32_t left_out_pid;	/* the last of these */
 	const struct seam_bundle *bundle;	/* the caller's */
 	struct seam_perf_map_watch *maps;	/* from the first runtime on */
 	int folder;		/* jit/ of the bundle to copy to; or -1 */
