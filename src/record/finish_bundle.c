@@ -11,39 +11,19 @@
 
 #define KERNEL_SYMBOLS "kernel.sym.zst"
 
-/* Messages, after the number of files or processes. */
-static const char *const file_messages[SEAM_KEPT_N_CAUSES] = {
-	[SEAM_KEPT_GONE] = "mapped files were gone before they could be "
-			   "copied: symbols may be missing",
-	[SEAM_KEPT_REFUSED] = "mapped files not copied: the user of their "
-			      "program may not read them",
-	[SEAM_KEPT_LEASED] = "mapped files not copied: another process has a "
-			     "lease on them",
-	[SEAM_KEPT_TIMED_OUT] = "mapped files not copied: reading them took "
-				"too long",
-	[SEAM_KEPT_TOO_LARGE] = "mapped files not copied: too large",
-	[SEAM_KEPT_TOO_MANY] = "mapped files not copied: too many",
-	[SEAM_KEPT_NOT_WRITTEN] = "mapped files not copied: cannot write them "
-				  "into the recording",
-	[SEAM_KEPT_INTERRUPTED] = "mapped files not copied: interrupted by a "
-				  "signal",
-};
-
-static const char *const jit_messages[SEAM_KEPT_N_CAUSES] = {
-	[SEAM_KEPT_GONE] = "jitdumps or perf maps were gone before they could "
-			   "be copied: names may be missing",
-	[SEAM_KEPT_REFUSED] = "jitdumps or perf maps rejected as untrusted",
-	[SEAM_KEPT_LEASED] = "jitdumps or perf maps not copied: another "
-			     "process has a lease on them",
-	[SEAM_KEPT_TIMED_OUT] = "processes with JIT code: reading their files "
-				"took too long",
-	[SEAM_KEPT_TOO_LARGE] = "jitdumps or perf maps not copied: too large",
-	[SEAM_KEPT_TOO_MANY] = "mappings of JIT code ignored: too many "
-			       "processes with JIT code",
-	[SEAM_KEPT_NOT_WRITTEN] = "jitdumps or perf maps not copied: cannot "
-				  "write them into the recording",
-	[SEAM_KEPT_INTERRUPTED] = "processes with JIT code: copying their "
-				  "files was interrupted by a signal",
+/* Messages, after the number of files and their kind. */
+static const char *const messages[SEAM_KEPT_N_CAUSES] = {
+	[SEAM_KEPT_GONE] = "were gone before they could be copied: names may "
+			   "be missing",
+	[SEAM_KEPT_REFUSED] = "rejected as untrusted, or unreadable for the "
+			      "user of their program",
+	[SEAM_KEPT_LEASED] = "not copied: another process has a lease on them",
+	[SEAM_KEPT_TIMED_OUT] = "not copied: reading them took too long",
+	[SEAM_KEPT_TOO_LARGE] = "not copied: too large",
+	[SEAM_KEPT_TOO_MANY] = "not copied: too many",
+	[SEAM_KEPT_NOT_WRITTEN] = "not copied: cannot write them into the "
+				  "recording",
+	[SEAM_KEPT_INTERRUPTED] = "not copied: interrupted by a signal",
 };
 
 /* Link the last copy.  False: no copy, other modules, another file system. */
@@ -89,16 +69,16 @@ static void copy_kernel(struct seam_recording *recording,
 }
 
 /* One line for each cause; the first error is in the line of its cause. */
-static void report(const struct seam_session *s,
-		   const struct seam_kept_counts *counts,
-		   const char *const messages[SEAM_KEPT_N_CAUSES])
+static void report(const struct seam_session *s, const char *kind,
+		   const struct seam_kept_counts *counts)
 {
 	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++) {
 		bool has_why = counts->why.n_causes && i == counts->why_cause;
 
 		if (counts->n_left_out[i])
-			seam_session_note(s, false, "%" PRIu64 " %s%s%s",
-					  counts->n_left_out[i], messages[i],
+			seam_session_note(s, false, "%" PRIu64 " %s %s%s%s",
+					  counts->n_left_out[i], kind,
+					  messages[i],
 					  has_why ? ": " : "",
 					  has_why ? counts->why.cause[0] : "");
 	}
@@ -153,9 +133,9 @@ void seam_recording_add_files(struct seam_recording *recording,
 	if (kept->files.n_copied)
 		seam_session_note(s, true, "%" PRIu64 " mapped files copied",
 				  kept->files.n_copied);
-	report(s, &kept->files, file_messages);
+	report(s, "mapped files", &kept->files);
 	report_hits(s);
-	report(s, &kept->jit, jit_messages);
+	report(s, "jitdumps or perf maps", &kept->jit);
 	recording->skipped |= is_incomplete(&kept->files) ||
 			      is_incomplete(&kept->jit);
 }

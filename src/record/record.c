@@ -192,7 +192,9 @@ static void set_start(struct seam_session *s)
 /* Write "data" up to the first record from a ring. */
 static int begin_data(struct seam_session *s, struct seam_err *err)
 {
-	int r = seam_recording_begin_data(&s->recording, &s->sources, err);
+	int fd = seam_bundle_file(&s->recording.bundle, "data", err);
+	int r = fd < 0 ? fd : seam_data_file_begin(&s->recording.data, fd,
+						   &s->sources, err);
 
 	connect_readers(s);
 	s->recording.data.stacks.dump_bytes = s->copies.bytes;

@@ -25,16 +25,6 @@ void seam_recording_init(struct seam_recording *recording)
 	};
 }
 
-int seam_recording_begin_data(struct seam_recording *recording,
-			      const struct seam_sources *sources,
-			      struct seam_err *err)
-{
-	int fd = seam_bundle_file(&recording->bundle, "data", err);
-
-	return fd < 0 ? fd :
-	       seam_data_file_begin(&recording->data, fd, sources, err);
-}
-
 static size_t list_left_out(const struct seam_session *s, const char **names)
 {
 	size_t n = 0;

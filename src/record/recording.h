@@ -27,11 +27,6 @@ struct seam_recording {
 
 void seam_recording_init(struct seam_recording *recording);
 
-/* Create the perf.data file.  The bundle must exist.  0 or -errno. */
-int seam_recording_begin_data(struct seam_recording *recording,
-			      const struct seam_sources *sources,
-			      struct seam_err *err);
-
 /*
  * Allocate the space of the next manifest: a full disk must not prevent the
  * last one, which reports it.

@@ -153,7 +153,7 @@ static bool reached_limit(struct seam_session *s)
 		s->result->limit = "--duration";
 	else if (max_bytes &&
 		 seam_session_bytes(s, &s->recording.data) +
-		 seam_kept_jit_map_bytes(&s->kept_files.jit) >= max_bytes)
+		 seam_perf_map_watch_bytes(s->kept_files.jit.maps) >= max_bytes)
 		s->result->limit = "--max-size";
 	return s->result->limit != NULL;
 }

@@ -257,7 +257,8 @@ static bool copy_jit(struct seam_kept_files *kept,
 	seam_kept_jit_begin(&kept->jit, to->bundle, counts);
 	for (size_t i = 0; i < kept->jit.runtimes.n; i++)
 		if (!has_time)
-			counts->n_left_out[SEAM_KEPT_INTERRUPTED]++;
+			counts->n_left_out[SEAM_KEPT_INTERRUPTED] +=
+				kept->jit.runtimes.items[i].marker != NULL;
 		else if (seam_kept_jit_copy(&kept->jit, kept->helper, i,
 					    rest(to->budget_bytes,
 						 counts->n_bytes),

@@ -103,7 +103,8 @@ static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
 	runtime = jit->runtimes.n < SEAM_KEPT_JIT_MAX_RUNTIMES ?
 		  SEAM_ARRAY_PUSH(&jit->runtimes) : NULL;
 	if (!runtime) {
-		jit->n_too_many++;
+		jit->n_too_many += jit->left_out_pid != pid;
+		jit->left_out_pid = pid;
 		return NULL;
 	}
 	*runtime = (struct seam_kept_jit_runtime) { .pid = pid };
@@ -198,11 +199,6 @@ static void copy_run(struct seam_helper_job *job)
 	close(fd);
 }
 
-uint64_t seam_kept_jit_map_bytes(const struct seam_kept_jit *jit)
-{
-	return jit->maps ? seam_perf_map_watch_bytes(jit->maps) : 0;
-}
-
 /* The result of the thread; a snapshot gets copies of its files so far. */
 static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
 			struct seam_kept_counts *counts)
@@ -219,8 +215,8 @@ static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
 	    seam_perf_map_watch_copy(jit->maps, jit->folder, &err) < 0)
 		counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
 	else
-		counts->n_copied += seam_kept_jit_map_bytes(jit) > 0;
-	counts->n_bytes += seam_kept_jit_map_bytes(jit);
+		counts->n_copied += seam_perf_map_watch_bytes(jit->maps) > 0;
+	counts->n_bytes += seam_perf_map_watch_bytes(jit->maps);
 	seam_kept_counts_explain(counts, SEAM_KEPT_NOT_WRITTEN, &err);
 }
 

@@ -45,7 +45,8 @@ struct seam_kept_jit_runtime {
 /* Zeroed is valid and empty. */
 struct seam_kept_jit {
 	SEAM_ARRAY(struct seam_kept_jit_runtime) runtimes;
-	uint64_t n_too_many;	/* mappings of processes beyond the maximum */
+	uint64_t n_too_many;	/* processes beyond the maximum */
+	int32_t left_out_pid;	/* the last of these */
 	const struct seam_bundle *bundle;	/* the caller's */
 	struct seam_perf_map_watch *maps;	/* from the first runtime on */
 	int folder;		/* jit/ of the bundle to copy to; or -1 */
@@ -73,9 +74,6 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 void seam_kept_jit_end(struct seam_kept_jit *jit,
 		       const struct seam_bundle *bundle, bool is_snapshot,
 		       struct seam_kept_counts *counts);
-
-/* Bytes of maps that were copied so far. */
-uint64_t seam_kept_jit_map_bytes(const struct seam_kept_jit *jit);
 
 void seam_kept_jit_fini(struct seam_kept_jit *jit);
 

@@ -77,7 +77,7 @@ uint64_t seam_perf_map_watch_bytes(struct seam_perf_map_watch *w)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = count_items(w); i-- > 0;)
+	for (size_t i = w ? count_items(w) : 0; i-- > 0;)
 		bytes += bytes_of(&w->items[i]);
 	return bytes;
 }

@@ -40,7 +40,7 @@ struct seam_perf_map_watch *seam_perf_map_watch_start(
 /* Process @pid may write a map.  False: too many processes. */
 bool seam_perf_map_watch_add(struct seam_perf_map_watch *watch, int32_t pid);
 
-/* Bytes copied so far. */
+/* Bytes copied so far; of NULL 0. */
 uint64_t seam_perf_map_watch_bytes(struct seam_perf_map_watch *watch);
 
 /* Put copies of all maps, as they are now, into @folder.  0 or -errno. */
