@@ -9,12 +9,17 @@
 #define SEAM_NS_PER_S UINT64_C(1000000000)
 #define SEAM_NS_PER_MS UINT64_C(1000000)
 
+static inline uint64_t seam_clock_of(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * SEAM_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
 static inline uint64_t seam_clock_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SEAM_NS_PER_S + (uint64_t)t.tv_nsec;
+	return seam_clock_of(t);
 }
 
 #endif /* SEAM_CLOCK_H */

@@ -3,7 +3,6 @@
 #include "model/origin.h"
 
 #include <fcntl.h>
-#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,28 +104,19 @@ static uint64_t boot_ns(void)
 	return (uint64_t)(now.tv_sec - up.tv_sec) * 1000000000;
 }
 
-static size_t read_own_vdso(uint8_t id[20])
-{
-	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	uint64_t base = getauxval(AT_SYSINFO_EHDR);
-	size_t size = memory >= 0 && base ?
-		      seam_build_id_read_at(memory, base, id) : 0;
-
-	if (memory >= 0)
-		close(memory);
-	return size;
-}
-
 size_t seam_origin_vdso(const struct seam_origin *origin,
 			const struct seam_perf_data *data, uint8_t id[20])
 {
 	const char *release = seam_perf_data_string(data,
 						SEAM_PERF_FEATURE_OSRELEASE);
 	struct utsname own;
+	size_t size = 0;
 
-	return origin->machine == SEAM_ORIGIN_HERE && release &&
-	       uname(&own) == 0 && strcmp(own.release, release) == 0 &&
-	       origin->end_ns > boot_ns() ? read_own_vdso(id) : 0;
+	if (origin->machine == SEAM_ORIGIN_HERE && release &&
+	    uname(&own) == 0 && strcmp(own.release, release) == 0 &&
+	    origin->end_ns > boot_ns())
+		seam_own_vdso(id, &size);
+	return size;
 }
 
 void seam_origin_identify(const struct seam_origin *origin,

@@ -8,15 +8,12 @@
 #include "symbol/elf/build_id.h"
 
 #include <errno.h>
-#include <link.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum {
-	VDSO_BYTES = 64 * 1024,	/* no vdso is larger */
 	WAIT_MS = 50,		/* between two checks for overdue jobs */
 };
 
@@ -171,26 +168,15 @@ static void copy_vdso(struct seam_kept_files *kept,
 		      const struct seam_bundle *bundle,
 		      struct seam_kept_counts *counts)
 {
-	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	const ElfW(Ehdr) *header = (const void *)image;
-	const ElfW(Phdr) *segments;
-	size_t bytes;
+	struct seam_bytes vdso = seam_own_vdso(kept->vdso_build_id,
+					       &kept->vdso_build_id_size);
 
-	if (!image)
+	if (!vdso.data)
 		return;
-	segments = (const void *)(image + header->e_phoff);
-	for (size_t i = 0; i < header->e_phnum; i++)
-		if (segments[i].p_type == PT_NOTE && !kept->vdso_build_id_size)
-			kept->vdso_build_id_size = seam_build_id_in_notes(
-				(struct seam_bytes) {
-					image + segments[i].p_offset,
-					segments[i].p_filesz },
-				kept->vdso_build_id);
-	bytes = header->e_shoff + (size_t)header->e_shnum *
-				  header->e_shentsize;
-	if (kept->vdso_build_id_size && bytes <= VDSO_BYTES &&
+	if (vdso.size &&
 	    seam_kept_file_write(bundle, kept->vdso_build_id,
-				 kept->vdso_build_id_size, image, bytes) == 0)
+				 kept->vdso_build_id_size, vdso.data,
+				 vdso.size) == 0)
 		return;
 	kept->vdso_build_id_size = 0;
 	counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;

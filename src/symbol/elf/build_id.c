@@ -8,12 +8,14 @@
 
 #include "base/cursor.h"
 
-#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 enum {
 	MAX_SEGMENTS = 64,
 	MAX_NOTE_BYTES = 16 * 1024,
+	MAX_VDSO_BYTES = 64 * 1024,
 };
 
 size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20])
@@ -84,4 +86,27 @@ size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20])
 					   OF(table, [i].p_filesz), id);
 #undef OF
 	return found;
+}
+
+struct seam_bytes seam_own_vdso(uint8_t id[20], size_t *id_size)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	const ElfW(Ehdr) *header = (const void *)image;
+	const ElfW(Phdr) *segments;
+	struct seam_bytes vdso = { image, 0 };
+
+	*id_size = 0;
+	if (!image)
+		return vdso;
+	segments = (const void *)(image + header->e_phoff);
+	for (size_t i = 0; i < header->e_phnum && !*id_size; i++)
+		if (segments[i].p_type == PT_NOTE)
+			*id_size = seam_build_id_in_notes((struct seam_bytes) {
+				image + segments[i].p_offset,
+				segments[i].p_filesz }, id);
+	/* The section headers are last. */
+	if (*id_size)
+		vdso.size = header->e_shoff + (size_t)header->e_shnum *
+			    header->e_shentsize;
+	return vdso.size <= MAX_VDSO_BYTES ? vdso : (struct seam_bytes) { 0 };
 }

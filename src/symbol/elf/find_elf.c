@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,14 +15,13 @@
 #include <elfutils/libdwelf.h>
 #include <lzma.h>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "symbol/elf/build_id.h"
 #include "symbol/elf/debuginfod.h"
 
 #define DELETED " (deleted)"
 #define DEBUG_ROOT "/usr/lib/debug"
-
-/* The vdso has one or two pages; this is far more than any machine's. */
-#define VDSO_MAX (64 * 1024)
 
 enum { ID_TEXT = 2 * SEAM_BUILD_ID_MAX + 1 };
 
@@ -202,14 +200,6 @@ static bool get_generation(int fd, uint32_t *generation)
 	return true;
 }
 
-static uint64_t later_of(const struct timespec *a, const struct timespec *b)
-{
-	uint64_t a_ns = (uint64_t)a->tv_sec * 1000000000 + (uint64_t)a->tv_nsec;
-	uint64_t b_ns = (uint64_t)b->tv_sec * 1000000000 + (uint64_t)b->tv_nsec;
-
-	return a_ns > b_ns ? a_ns : b_ns;
-}
-
 /* Why the open file at the path of @module is another one; NULL: it is not. */
 static const char *difference(const struct seam_elf *file,
 			      const struct seam_module *module)
@@ -227,7 +217,8 @@ static const char *difference(const struct seam_elf *file,
 	    generation != (uint32_t)module->ino_generation)
 		return "another file is in its place";
 	if (module->mapped_ns &&
-	    later_of(&st.st_mtim, &st.st_ctim) > module->mapped_ns)
+	    (seam_clock_of(st.st_mtim) > module->mapped_ns ||
+	     seam_clock_of(st.st_ctim) > module->mapped_ns))
 		return "the file was changed after it was mapped";
 	return NULL;
 }
@@ -287,27 +278,15 @@ static bool try_path(struct elf_search *s, const struct seam_module *module)
 /* This process has a vdso too; with the same build id it is the same. */
 static bool try_own_vdso(struct elf_search *s)
 {
-	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
-	uint8_t *image = vdso ? malloc(VDSO_MAX) : NULL;
-	struct seam_err err = { 0 };
-	long page = sysconf(_SC_PAGESIZE);
-	size_t size = 0;
-	int fds[2];
+	uint8_t id[SEAM_BUILD_ID_MAX], *image;
+	size_t id_size;
+	struct seam_bytes vdso = seam_own_vdso(id, &id_size);
 
+	image = vdso.size ? malloc(vdso.size) : NULL;
 	if (!image)
 		return false;
-	if (pipe(fds) < 0) {
-		free(image);
-		return false;
-	}
-	/* write() fails where the mapping ends; a load would crash. */
-	while (page > 0 && size + (size_t)page <= VDSO_MAX &&
-	       write(fds[1], (const uint8_t *)vdso + size, (size_t)page) ==
-	       page && read(fds[0], image + size, (size_t)page) == page)
-		size += (size_t)page;
-	close(fds[0]);
-	close(fds[1]);
-	return !seam_elf_open_image(s->found, image, size, &err) &&
+	memcpy(image, vdso.data, vdso.size);
+	return !seam_elf_open_image(s->found, image, vdso.size, NULL) &&
 	       is_recorded(s);
 }
 

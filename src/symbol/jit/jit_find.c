@@ -47,16 +47,9 @@ static bool take_number(const char **s, int32_t *value)
 	return end && v && v <= INT32_MAX;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 bool seam_jit_marker(const char *path, int32_t *inner_pid)
 {
-	const char *s = base_name(path);
+	const char *s = basename(path);
 
 	if (strncmp(s, "jit-", 4))
 		return false;
@@ -112,7 +105,7 @@ static uint64_t clock_of(clockid_t id)
 	struct timespec t;
 
 	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * SEAM_NS_PER_S + (uint64_t)t.tv_nsec;
+	return seam_clock_of(t);
 }
 
 static uint64_t utc_of_ticks(uint64_t ticks)
@@ -230,8 +223,7 @@ static int check_mode(const struct candidate *c, const struct stat *st,
 static int check_age(const struct candidate *c, const struct stat *st,
 		     struct seam_err *err)
 {
-	uint64_t written = (uint64_t)st->st_mtim.tv_sec * SEAM_NS_PER_S +
-			   (uint64_t)st->st_mtim.tv_nsec;
+	uint64_t written = seam_clock_of(st->st_mtim);
 
 	if (written + TIME_SLACK_NS < c->owner->start_ns)
 		return refuse(c, -ESTALE, err, "it was written %.1f s before "
@@ -412,7 +404,7 @@ static int try_named(struct jit_search *s, const char *path)
 		       try_path(s, path, TRUST_USER);
 	}
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(s->names); i++)
-		if (strcmp(base_name(path), s->names[i]) == 0)
+		if (strcmp(basename(path), s->names[i]) == 0)
 			return try_path(s, path, TRUST_USER);
 	return -1;
 }
@@ -433,8 +425,8 @@ static void make_names(struct jit_search *s, const char *path)
 	snprintf(s->names[0], NAME_BYTES, format, s->owner->pid);
 	if (inner != s->owner->pid)
 		snprintf(s->names[1], NAME_BYTES, format, inner);
-	if (path && strlen(base_name(path)) < NAME_BYTES)
-		snprintf(s->names[2], NAME_BYTES, "%s", base_name(path));
+	if (path && strlen(basename(path)) < NAME_BYTES)
+		snprintf(s->names[2], NAME_BYTES, "%s", basename(path));
 }
 
 static uid_t owner_of(const char *path)
@@ -459,7 +451,7 @@ static int search_all(struct jit_search *s, const char *path, bool *is_live)
 		return fd;
 	if (fd < 0 && p->recording)
 		fd = try_folder(s, p->recording,
-				(size_t)(base_name(p->recording) -
+				(size_t)(basename(p->recording) -
 					 p->recording), "", TRUST_FOLDER);
 	*is_live = fd < 0;
 	if (fd < 0 && path && !p->no_recorded_path)

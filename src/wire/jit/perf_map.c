@@ -87,8 +87,7 @@ bool seam_perf_map_next(struct seam_perf_map_reader *reader,
 
 static bool is_map_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = basename(path);
 	size_t digits;
 
 	if (strncmp(name, "perf-", 5))
