@@ -83,7 +83,7 @@ def test_what_prevents_connections_is_the_cause():
     for call, n, error, cause in (
             ("socket", 1, "EMFILE", "make a socket for programs: Too many op"),
             ("epoll_create1", 2, "ENOMEM", "make a socket for programs: Can"),
-            ("epoll_ctl", 2, "ENOSPC", "watch for programs: No space left"),
+            ("epoll_ctl", 2, "ENOSPC", "socket for programs: No space left"),
             ("bind", 1, "EACCES", "': Permission denied")):
         result = run("strace", "-o", "/dev/null", "-e",
                      f"inject={call}:error={error}:when={n}", SEAM, "record",

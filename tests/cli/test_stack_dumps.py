@@ -335,7 +335,9 @@ def test_debug_frame_in_the_file_compressed_and_in_a_debug_file():
 
 
 def test_cxx_exceptions():
-    names = check_program(build("cxx_program", CXX_PROGRAM), "3000")
+    # while libgcc goes to a handler, registers are of neither frame
+    names = check_program(build("cxx_program", CXX_PROGRAM), "3000",
+                          complete=0.94)
     assert any("thrower" in name for name in names), names
     assert any("_Unwind" in name for name in names), names
 
@@ -520,11 +522,12 @@ def test_the_corpus_has_the_frames_of_perf():
             assert is_same(runs(theirs), runs(ours)), (theirs, ours)
 
 
-def test_precise_events_of_the_corpus():
+CPP_INLINING = corpus.ROOT / "perf-ext" / "perfparser" / "cpp-inlining"
+
+
+def precise_events():
     """Registers are those after a call or, and then no caller is known, a ret."""
-    folder = corpus.ROOT / "perf-ext" / "perfparser" / "cpp-inlining"
-    if not folder.exists():
-        raise tap.Skip("not in this corpus")
+    folder = CPP_INLINING
     place = "precise/home/lieven/KDAB/hotspot/3rdparty/perfparser/tests/" \
         "auto/perfdata/cpp-inlining/"
     os.makedirs(place)
@@ -538,7 +541,10 @@ if __name__ == "__main__":
     folder = tempfile.mkdtemp(prefix="seam-dumps-")
     os.chdir(folder)
     try:
-        sys.exit(tap.run(tap.promises(globals())))
+        # in a larger corpus only what is not in tests/corpus
+        sys.exit(tap.run([("precise events of the corpus", precise_events)]
+                         if CPP_INLINING.exists() else
+                         tap.promises(globals())))
     finally:
         os.chdir("/")
         shutil.rmtree(folder)
