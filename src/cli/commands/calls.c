@@ -113,7 +113,7 @@ static int print(const struct calls_job *job, struct seam_err *err)
 		r = seam_calls_json(&job->report, stdout);
 	else
 		r = seam_calls_table(&job->report, &view);
-	return r ? seam_err_set(err, r, "out of memory") : 0;
+	return r ? seam_err_no_memory(err) : 0;
 }
 
 /* On stderr, as not every view has them.  Returns the exit status. */

@@ -80,7 +80,7 @@ static int dump_named(const struct seam_input *recording,
 
 	load.by_record = load.no_logs = true;
 	if (r < 0)
-		return seam_err_set(err, r, "out of memory");
+		return seam_err_no_memory(err);
 	r = seam_load(&profile, recording->path, &load, err);
 	if (r == 0)
 		r = dump_perf(recording, SEAM_LINE_JSON,

@@ -46,20 +46,18 @@ static int add_function(struct seam_inject_code *code, uint32_t object)
 {
 	const struct seam_jit_object *o =
 		seam_jit_code_object(code->profile->jit->code, object);
-	struct seam_inject_function *f;
+	size_t n = code->functions.n;
 
 	if (code->function_of[object] != SEAM_NONE)
 		return 0;
-	f = SEAM_ARRAY_PUSH(&code->functions);
-	if (!f)
+	if (!SEAM_ARRAY_ADD(&code->functions, (struct seam_inject_function) {
+			.name = o->name, .size = o->size, .code = o->code,
+			.eh_frame = o->eh_frame,
+			.eh_frame_offset = o->eh_frame_offset,
+		}))
 		return -ENOMEM;
-	*f = (struct seam_inject_function) {
-		.name = o->name, .size = o->size, .code = o->code,
-		.eh_frame = o->eh_frame,
-		.eh_frame_offset = o->eh_frame_offset,
-	};
-	code->function_of[object] = (uint32_t)(code->functions.n - 1);
-	return convert_lines(code, object, f);
+	code->function_of[object] = (uint32_t)n;
+	return convert_lines(code, object, &code->functions.items[n]);
 }
 
 /* -- files -------------------------------------------------------------- */
@@ -126,7 +124,7 @@ static void seal_ranges(struct seam_inject_code *code,
 				      process->first_range;
 	uint64_t reach = 0;
 
-	qsort(r, process->n_ranges, sizeof(*r), by_address);
+	seam_array_sort(r, process->n_ranges, sizeof(*r), by_address);
 	for (size_t i = 0; i < process->n_ranges; i++) {
 		if (r[i].end_addr > reach)
 			reach = r[i].end_addr;
@@ -211,17 +209,15 @@ static int take_placements(struct seam_inject_code *code, const char *folder)
 	for (size_t i = 0; i < code->placements.list.n; i++) {
 		const struct seam_jit_placement *p =
 			&code->placements.list.items[i];
-		struct seam_inject_range *range;
 
 		if (!process || process->pid != p->pid)
 			process = add_process(code, p->pid, folder);
-		range = SEAM_ARRAY_PUSH(&code->ranges);
-		if (!process || !range || (p->object != SEAM_NONE &&
-					   add_function(code, p->object)))
+		if (!process || (p->object != SEAM_NONE &&
+				 add_function(code, p->object)) ||
+		    !SEAM_ARRAY_ADD(&code->ranges, (struct seam_inject_range) {
+				p->start_addr, p->start_addr + p->size,
+				p->time_ns, 0 }))
 			return -ENOMEM;
-		*range = (struct seam_inject_range) {
-			p->start_addr, p->start_addr + p->size, p->time_ns, 0,
-		};
 		process->n = code->functions.n - process->first;
 		process->n_ranges = code->ranges.n - process->first_range;
 	}

@@ -221,9 +221,6 @@ void seam_inject_debug(struct seam_inject_buffer *abbrev,
 
 /* ---- frames ---- */
 
-#define THIS_ENDIAN \
-	(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? SEAM_LITTLE : SEAM_BIG)
-
 enum { RELATIVE = DW_EH_PE_pcrel | DW_EH_PE_sdata4 };
 
 /* Whether the FDEs of a CIE have relative addresses of 4 bytes. */
@@ -296,7 +293,7 @@ static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
 static bool move_table(struct frames *f, size_t *size)
 {
 	struct seam_bytes table = f->function->eh_frame;
-	struct seam_cursor c = seam_cursor_over(table, THIS_ENDIAN);
+	struct seam_cursor c = seam_cursor_over(table, SEAM_NATIVE);
 	bool has_relative = false;
 
 	for (*size = 0; seam_cursor_left(&c) >= 4; *size = c.pos) {

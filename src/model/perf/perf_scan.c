@@ -148,24 +148,13 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
 {
 	uint64_t hash = seam_hash_u64(id);
-	struct seam_index_probe probe = seam_index_probe(&scan->last_index,
-							 hash);
-	struct seam_perf_last *last;
-	uint32_t at;
+	uint32_t at = SEAM_INDEX_FIND(&scan->last_index, hash, i,
+				      scan->last.items[i].id == id);
 
-	while ((at = seam_index_next(&scan->last_index, &probe)) != SEAM_NONE)
-		if (scan->last.items[at].id == id)
-			return &scan->last.items[at];
-	last = SEAM_ARRAY_PUSH(&scan->last);
-	if (!last)
-		return NULL;
-	if (seam_index_add(&scan->last_index, hash,
-			   (uint32_t)(scan->last.n - 1))) {
-		scan->last.n--;
-		return NULL;
-	}
-	*last = (struct seam_perf_last) { .id = id };
-	return last;
+	if (at == SEAM_NONE)
+		at = SEAM_INDEX_APPEND(&scan->last_index, hash, &scan->last,
+				       (struct seam_perf_last) { .id = id });
+	return at == SEAM_NONE ? NULL : &scan->last.items[at];
 }
 
 /*

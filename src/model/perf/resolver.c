@@ -58,13 +58,9 @@ void seam_resolver_fini(struct seam_resolver *resolver)
 /* Module @id as one of symbols; SEAM_NONE: no memory. */
 static uint32_t file_of(struct seam_resolver *r, uint32_t id)
 {
-	while (r->files.n <= id) {
-		uint32_t *slot = SEAM_ARRAY_PUSH(&r->files);
-
-		if (!slot)
+	while (r->files.n <= id)
+		if (!SEAM_ARRAY_ADD(&r->files, 0))
 			return SEAM_NONE;
-		*slot = 0;
-	}
 	if (r->files.items[id] == 0)
 		r->files.items[id] = 1 + seam_origin_symbols(r->profile, id,
 							     r->symbols);
@@ -129,15 +125,15 @@ static uint32_t made_up_name(struct seam_profile *profile, uint32_t module,
 static int add_frame(struct seam_resolver *r, struct seam_function function,
 		     struct seam_frame frame)
 {
-	uint32_t *slot = SEAM_ARRAY_PUSH(&r->frames);
+	uint32_t id;
 
-	if (!slot || function.name == SEAM_NONE || frame.file == SEAM_NONE)
+	if (function.name == SEAM_NONE || frame.file == SEAM_NONE)
 		return -ENOMEM;
 	frame.function = seam_profile_function(r->profile, &function);
 	if (frame.function == SEAM_NONE)
 		return -ENOMEM;
-	*slot = seam_profile_frame(r->profile, &frame);
-	return *slot == SEAM_NONE ? -ENOMEM : 0;
+	id = seam_profile_frame(r->profile, &frame);
+	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->frames, id) ? 0 : -ENOMEM;
 }
 
 /* The recording's own tables.  @pos as in struct seam_place. */
@@ -309,32 +305,20 @@ static struct seam_place *place_for(struct seam_resolver *r, uint32_t key,
 				    uint64_t pos, bool is_call, bool *is_new)
 {
 	uint64_t hash = seam_hash_add(pos, (uint64_t)key << 1 | is_call);
-	struct seam_index_probe probe = seam_index_probe(&r->place_index,
-							 hash);
-	struct seam_place *place;
-	uint32_t id;
+	const struct seam_place *places = r->places.items;
+	uint32_t id = SEAM_INDEX_FIND(&r->place_index, hash, i,
+		places[i].pos == pos && places[i].key == key &&
+		places[i].is_call == is_call);
 
-	*is_new = false;
-	while ((id = seam_index_next(&r->place_index, &probe)) != SEAM_NONE) {
-		place = &r->places.items[id];
-		if (place->pos == pos && place->key == key &&
-		    place->is_call == is_call)
-			return place;
-	}
-	place = SEAM_ARRAY_PUSH(&r->places);
-	if (!place)
-		return NULL;
-	if (seam_index_add(&r->place_index, hash,
-			   (uint32_t)(r->places.n - 1))) {
-		r->places.n--;
-		return NULL;
-	}
-	*is_new = true;
-	*place = (struct seam_place) {
-		.key = key, .pos = pos, .is_call = is_call,
-		.first = r->frames.n,
-	};
-	return place;
+	*is_new = id == SEAM_NONE;
+	if (*is_new)
+		id = SEAM_INDEX_APPEND(&r->place_index, hash, &r->places,
+			(struct seam_place) {
+				.key = key, .pos = pos, .is_call = is_call,
+				.first = r->frames.n,
+			});
+	*is_new &= id != SEAM_NONE;
+	return id == SEAM_NONE ? NULL : &r->places.items[id];
 }
 
 static const struct seam_place *find_place(struct seam_resolver *r,
@@ -388,20 +372,18 @@ static uint32_t code_object(struct seam_resolver *r, uint32_t id)
 							       id);
 	const struct seam_jit_source_file *file =
 		&r->jit->files.items[o->dump];
-	struct seam_code_object *slot;
 
 	if (r->code_objects[id])
 		return r->code_objects[id] - 1;
-	slot = SEAM_ARRAY_PUSH(&r->profile->code_objects);
-	if (!slot)
-		return SEAM_NONE;
-	*slot = (struct seam_code_object) {
+	if (!SEAM_ARRAY_ADD(&r->profile->code_objects,
+			    (struct seam_code_object) {
 		.name = seam_strings_put(&r->profile->strings, o->name),
 		.dump = file->path, .pid = file->pid, .object = id,
 		.index = o->code_index, .start_addr = o->start_addr,
 		.size = o->size, .code = o->code.size ? o->code.data : NULL,
 		.from_ns = o->loaded_ns, .to_ns = UINT64_MAX,
-	};
+	    }))
+		return SEAM_NONE;
 	r->code_objects[id] = (uint32_t)r->profile->code_objects.n;
 	return r->code_objects[id] - 1;
 }

@@ -9,27 +9,19 @@
 
 uint32_t seam_spaces_add(struct seam_spaces *spaces)
 {
-	struct seam_space *space = SEAM_ARRAY_PUSH(&spaces->items);
-
-	if (!space)
-		return SEAM_NONE;
-	*space = (struct seam_space) { 0 };
-	return (uint32_t)(spaces->items.n - 1);
+	return SEAM_ARRAY_ADD(&spaces->items, (struct seam_space) { 0 }) ?
+	       (uint32_t)(spaces->items.n - 1) : SEAM_NONE;
 }
 
 /* A new branch of @space; SEAM_NONE when memory ran out. */
 static uint32_t add_branch(struct seam_spaces *spaces, uint32_t space,
 			   struct seam_branch branch)
 {
-	struct seam_branch *slot = SEAM_ARRAY_PUSH(&spaces->branches);
-	uint32_t *of_space = slot ?
-		SEAM_ARRAY_PUSH(&spaces->items.items[space].branches) : NULL;
+	uint32_t id = (uint32_t)spaces->branches.n;
 
-	if (!of_space)
-		return SEAM_NONE;
-	*slot = branch;
-	*of_space = (uint32_t)(spaces->branches.n - 1);
-	return *of_space;
+	return SEAM_ARRAY_ADD(&spaces->branches, branch) &&
+	       SEAM_ARRAY_ADD(&spaces->items.items[space].branches, id) ? id :
+	       SEAM_NONE;
 }
 
 /* The current branch of @space; the first, from the beginning, if none. */
@@ -46,19 +38,17 @@ int seam_spaces_map(struct seam_spaces *spaces, uint32_t space,
 		    uint64_t time_ns, uint64_t begin, uint64_t end,
 		    uint32_t mapping)
 {
-	struct seam_vma *vma;
 	uint32_t branch;
 
 	if (begin >= end)
 		return 0;
 	branch = last_branch(spaces, space);
-	vma = branch == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&spaces->vmas);
-	if (!vma)
+	if (branch == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&spaces->vmas, (struct seam_vma) {
+			.begin = begin, .end = end, .from_ns = time_ns,
+			.mapping = mapping, .last = branch,
+		}))
 		return -ENOMEM;
-	*vma = (struct seam_vma) {
-		.begin = begin, .end = end, .from_ns = time_ns,
-		.mapping = mapping, .last = branch,
-	};
 	spaces->branches.items[branch].n_vmas++;
 	return 0;
 }
@@ -182,7 +172,7 @@ static int by_value(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return SEAM_COMPARE(*x, *y);
 }
 
 /* The distinct bounds of the vmas of @tree, sorted.  0 or -ENOMEM. */
@@ -216,17 +206,7 @@ static int add_bounds(struct seam_spaces *spaces,
 /* How many of @bounds are at or below @addr. */
 static uint32_t count_bounds(const uint64_t *bounds, uint32_t n, uint64_t addr)
 {
-	uint32_t low = 0, high = n;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (bounds[mid] <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return (uint32_t)SEAM_ARRAY_SEARCH(i, n, bounds[i] <= addr);
 }
 
 /*
@@ -270,15 +250,12 @@ static void insert_all(const struct seam_spaces *spaces,
 static int add_mark(struct seam_spaces *spaces, size_t first, uint32_t from,
 		    uint32_t vma)
 {
-	struct seam_vma_mark *mark = spaces->marks.n > first ?
-		&spaces->marks.items[spaces->marks.n - 1] : NULL;
+	size_t n = spaces->marks.n;
 
-	if (!mark || mark->from != from)
-		mark = SEAM_ARRAY_PUSH(&spaces->marks);
-	if (!mark)
-		return -ENOMEM;
-	*mark = (struct seam_vma_mark) { .from = from, .vma = vma };
-	return 0;
+	if (n > first && spaces->marks.items[n - 1].from == from)
+		spaces->marks.n--;
+	return SEAM_ARRAY_ADD(&spaces->marks, (struct seam_vma_mark) {
+			.from = from, .vma = vma }) ? 0 : -ENOMEM;
 }
 
 /*
@@ -386,18 +363,17 @@ static int number_all(struct seam_spaces *spaces)
 		return -ENOMEM;
 	list_forks(spaces);
 	for (uint32_t i = 0; i < spaces->branches.n; i++) {
-		struct seam_vma_tree *tree;
+		size_t tree = spaces->trees.n;
 
 		if (n.branches[i].parent != SEAM_NONE)
 			continue;
-		tree = SEAM_ARRAY_PUSH(&spaces->trees);
-		if (!tree) {
+		if (!SEAM_ARRAY_ADD(&spaces->trees, (struct seam_vma_tree) {
+				.first = n.next })) {
 			free(n.vmas);
 			return -ENOMEM;
 		}
-		*tree = (struct seam_vma_tree) { .first = n.next };
-		number_tree(&n, i, (uint32_t)(spaces->trees.n - 1));
-		tree->end = n.next;
+		number_tree(&n, i, (uint32_t)tree);
+		spaces->trees.items[tree].end = n.next;
 	}
 	place_vmas(spaces, n.vmas);
 	spaces->vmas.n = n_numbers;
@@ -437,58 +413,36 @@ static struct space_state find_state(const struct seam_spaces *spaces,
 				     uint64_t time_ns)
 {
 	struct space_state at = { .to_ns = UINT64_MAX };
-	size_t low = 0, high = space->branches.n;
+	size_t n = SEAM_ARRAY_SEARCH(i, space->branches.n,
+			branch_time(spaces, space, i) <= time_ns);
 	const struct seam_vma *vmas;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (branch_time(spaces, space, mid) <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < space->branches.n)
-		at.to_ns = branch_time(spaces, space, low);
-	if (low == 0)
+	if (n < space->branches.n)
+		at.to_ns = branch_time(spaces, space, n);
+	if (n == 0)
 		return at;
-	at.branch = &spaces->branches.items[space->branches.items[low - 1]];
+	at.branch = &spaces->branches.items[space->branches.items[n - 1]];
 	at.from_ns = at.branch->from_ns;
 	vmas = &spaces->vmas.items[at.branch->first + 1];
-	for (low = 0, high = at.branch->n_vmas; low < high;) {
-		size_t mid = low + (high - low) / 2;
-
-		if (vmas[mid].from_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	at.number = at.branch->first + (uint32_t)low;
+	n = SEAM_ARRAY_SEARCH(i, at.branch->n_vmas,
+			      vmas[i].from_ns <= time_ns);
+	at.number = at.branch->first + (uint32_t)n;
 	return at;
 }
 
 /*
- * Of marks [@low, @high): the vma that is the innermost at @number, into
+ * Of @n marks: the vma that is the innermost at @number, into
  * *@vma if it is inner to that; and the next mark, into *@next if earlier.
  */
-static void search_node(const struct seam_vma_mark *marks, size_t low,
-			size_t high, uint32_t number, uint32_t *vma,
-			uint32_t *next)
+static void search_node(const struct seam_vma_mark *marks, size_t n,
+			uint32_t number, uint32_t *vma, uint32_t *next)
 {
-	size_t begin = low, end = high;
+	size_t at = SEAM_ARRAY_SEARCH(i, n, marks[i].from <= number);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (marks[mid].from <= number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low > begin && marks[low - 1].vma > *vma)
-		*vma = marks[low - 1].vma;
-	if (low < end && marks[low].from < *next)
-		*next = marks[low].from;
+	if (at > 0 && marks[at - 1].vma > *vma)
+		*vma = marks[at - 1].vma;
+	if (at < n && marks[at].from < *next)
+		*next = marks[at].from;
 }
 
 const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
@@ -516,8 +470,9 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 		return NULL;
 	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2)
 		if (nodes[i] != nodes[i + 1])
-			search_node(spaces->marks.items + tree->marks, nodes[i],
-				    nodes[i + 1], at.number, &vma, &next);
+			search_node(spaces->marks.items + tree->marks +
+				    nodes[i], nodes[i + 1] - nodes[i],
+				    at.number, &vma, &next);
 	/* Numbers after the branch's own are those of forks. */
 	if (next <= at.branch->first + at.branch->n_vmas)
 		*to_ns = spaces->vmas.items[next].from_ns;

@@ -234,7 +234,7 @@ static int by_number(const void *a, const void *b)
 {
 	const int32_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return SEAM_COMPARE(*x, *y);
 }
 
 /* Stacks that end early in a JVM have a remedy of their own. */

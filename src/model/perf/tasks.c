@@ -285,6 +285,14 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 
 /* -- look-up ------------------------------------------------------------ */
 
+static uint64_t from_ns(const void *items, size_t size, size_t i)
+{
+	uint64_t ns;
+
+	memcpy(&ns, (const char *)items + i * size, sizeof(ns));
+	return ns;
+}
+
 /*
  * Of @n elements of @size bytes that begin with their from_ns, the last one
  * from @time_ns or earlier; the first when @time_ns is before all.  @n is not
@@ -293,30 +301,14 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 static size_t last_since(const void *items, size_t n, size_t size,
 			 uint64_t time_ns, struct seam_task_at *at)
 {
-	size_t low = 1, high = n;
-	uint64_t from_ns;
+	size_t last = SEAM_ARRAY_SEARCH(i, n - 1,
+			from_ns(items, size, i + 1) <= time_ns);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		memcpy(&from_ns, (const char *)items + mid * size,
-		       sizeof(from_ns));
-		if (from_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	memcpy(&from_ns, (const char *)items + (low - 1) * size,
-	       sizeof(from_ns));
-	if (low > 1 && from_ns > at->from_ns)
-		at->from_ns = from_ns;
-	if (low < n) {
-		memcpy(&from_ns, (const char *)items + low * size,
-		       sizeof(from_ns));
-		if (from_ns < at->to_ns)
-			at->to_ns = from_ns;
-	}
-	return low - 1;
+	if (last > 0 && from_ns(items, size, last) > at->from_ns)
+		at->from_ns = from_ns(items, size, last);
+	if (last + 1 < n && from_ns(items, size, last + 1) < at->to_ns)
+		at->to_ns = from_ns(items, size, last + 1);
+	return last;
 }
 
 struct seam_task_at seam_tasks_find(const struct seam_tasks *tasks,

@@ -63,6 +63,21 @@ static int add_event(struct seam_jit_process *process, int layer,
 	       -ENOMEM;
 }
 
+/* A new object, which is loaded at its time. */
+static int add_object(struct seam_jit_code *jit,
+		      struct seam_jit_process *process, int layer,
+		      struct seam_jit_object object)
+{
+	object.lines = SEAM_NONE;
+	return jit->objects.n < SEAM_NONE - 1 &&
+	       SEAM_ARRAY_ADD(&jit->objects, object) ?
+	       add_event(process, layer, (struct seam_jit_event) {
+			.time_ns = object.loaded_ns, .move = SEAM_NONE,
+			.object = (uint32_t)jit->objects.n - 1,
+			.start_addr = object.start_addr,
+	       }) : -ENOMEM;
+}
+
 /* Debug information that was not for the record after it. */
 static int defer_debug(struct adding *a, uint32_t debug)
 {
@@ -100,15 +115,7 @@ static int take_debug(struct adding *a, uint64_t addr, uint32_t *debug)
 static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 {
 	uint64_t addr = load->code_addr ? load->code_addr : load->vma;
-	struct seam_jit_object *object;
-	uint32_t debug;
-
-	if (take_debug(a, addr, &debug))
-		return -ENOMEM;
-	object = SEAM_ARRAY_PUSH(&a->jit->objects);
-	if (!object || a->jit->objects.n >= SEAM_NONE)
-		return -ENOMEM;
-	*object = (struct seam_jit_object) {
+	struct seam_jit_object object = {
 		.name = load->name, .start_addr = addr,
 		.size = load->code_size, .code = load->code,
 		.loaded_ns = time_of(a, load->timestamp),
@@ -119,16 +126,12 @@ static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 		.elf_machine = a->source->elf_machine,
 		.endian = (uint8_t)a->source->endian,
 		.dump = (uint32_t)(a->source - a->jit->sources.items),
-		.debug = debug, .lines = SEAM_NONE,
 	};
+
 	a->eh_frame = (struct seam_bytes) { 0 };
 	a->frame_pos = 0;
-	return add_event(owner(a, load->pid), SEAM_JIT_DUMPS,
-			 (struct seam_jit_event) {
-		.time_ns = object->loaded_ns,
-		.object = (uint32_t)a->jit->objects.n - 1,
-		.move = SEAM_NONE, .start_addr = addr,
-	});
+	return take_debug(a, addr, &object.debug) ? -ENOMEM :
+	       add_object(a->jit, owner(a, load->pid), SEAM_JIT_DUMPS, object);
 }
 
 static int add_move(struct adding *a, const struct seam_jitdump_move *record)
@@ -277,15 +280,14 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 
 	if (r)
 		return r;
-	a.source = SEAM_ARRAY_PUSH(&jit->sources);
-	if (!a.source)
+	if (!SEAM_ARRAY_ADD(&jit->sources, (struct seam_jit_source) {
+			.pid = options->pid,
+			.inner_pid = (int32_t)reader.header.pid,
+			.elf_machine = reader.header.elf_mach,
+			.endian = reader.endian,
+		}))
 		return seam_err_no_memory(err);
-	*a.source = (struct seam_jit_source) {
-		.pid = options->pid,
-		.inner_pid = (int32_t)reader.header.pid,
-		.elf_machine = reader.header.elf_mach,
-		.endian = reader.endian,
-	};
+	a.source = &jit->sources.items[jit->sources.n - 1];
 	choose_clock(&a, &reader);
 	if (add_records(&a, &reader))
 		return seam_err_no_memory(err);
@@ -326,23 +328,15 @@ static int add_map_entry(struct seam_jit_code *jit,
 			 const struct seam_perf_map_entry *entry,
 			 const struct seam_perf_map_mark *mark)
 {
-	struct seam_jit_object *object = SEAM_ARRAY_PUSH(&jit->objects);
-	char *name = seam_arena_text(&jit->arena,
-				     (const char *)entry->name.data,
-				     entry->name.size);
+	const char *name = seam_arena_text(&jit->arena,
+					   (const char *)entry->name.data,
+					   entry->name.size);
 
-	if (!object || !name || jit->objects.n >= SEAM_NONE)
-		return -ENOMEM;
-	*object = (struct seam_jit_object) {
+	return !name ? -ENOMEM : add_object(jit, process, SEAM_JIT_MAPS,
+					    (struct seam_jit_object) {
 		.name = name, .start_addr = entry->start_addr,
 		.size = entry->size, .dump = source, .debug = SEAM_NONE,
-		.lines = SEAM_NONE, .loaded_ns = mark->from_ns,
-		.known_ns = mark->to_ns,
-	};
-	return add_event(process, SEAM_JIT_MAPS, (struct seam_jit_event) {
-		.time_ns = mark->from_ns,
-		.object = (uint32_t)jit->objects.n - 1,
-		.move = SEAM_NONE, .start_addr = entry->start_addr,
+		.loaded_ns = mark->from_ns, .known_ns = mark->to_ns,
 	});
 }
 
@@ -353,18 +347,18 @@ int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
 	struct map_times marks = begin_times(times);
 	struct seam_perf_map_reader reader = seam_perf_map_begin(bytes);
 	struct seam_jit_process *process = seam_jit_process_make(jit, pid);
-	struct seam_jit_source *source = SEAM_ARRAY_PUSH(&jit->sources);
+	struct seam_jit_source *source;
 	struct seam_perf_map_entry entry;
-	int r = process && source ? 0 : -ENOMEM;
+	int r = process && SEAM_ARRAY_ADD(&jit->sources,
+			(struct seam_jit_source) { .pid = pid }) ? 0 : -ENOMEM;
 
-	if (source)
-		*source = (struct seam_jit_source) { .pid = pid };
 	while (!r && seam_perf_map_next(&reader, &entry))
 		r = add_map_entry(jit, process, (uint32_t)jit->sources.n - 1,
 				  &entry, mark_at(&marks, (uint64_t)(
 				  entry.line - bytes.data)));
 	if (r)
-		return seam_err_set(err, r, "out of memory");
+		return seam_err_no_memory(err);
+	source = &jit->sources.items[jit->sources.n - 1];
 	source->notes[SEAM_JIT_BAD_LINES] = reader.n_bad;
 	source->notes[SEAM_JIT_BAD_TIMES] = marks.reader.n_bad;
 	return 0;

@@ -99,12 +99,10 @@ void seam_xray_map_fini(struct seam_xray_map *map)
 const struct seam_xray_mapped *
 seam_xray_map_find(const struct seam_xray_map *map, uint32_t id)
 {
-	struct seam_xray_mapped key = { .id = id };
+	const struct seam_xray_mapped *f = map->functions.items;
+	size_t at = SEAM_ARRAY_SEARCH(i, map->functions.n, f[i].id < id);
 
-	if (map->functions.n == 0)
-		return NULL;
-	return bsearch(&key, map->functions.items, map->functions.n,
-		       sizeof(key), by_id);
+	return at < map->functions.n && f[at].id == id ? &f[at] : NULL;
 }
 
 int seam_xray_map_resolve(struct seam_xray_map *map,

@@ -51,7 +51,6 @@ static int take_function(struct seam_xray_map *map, struct seam_cursor *body)
 	struct seam_xray_mapped f = { .id = seam_cursor_u32(body) };
 	const struct seam_xray_mapped *last = map->functions.n ?
 		&map->functions.items[map->functions.n - 1] : NULL;
-	struct seam_xray_mapped *slot;
 	const char *name;
 
 	f.kinds = (uint8_t)seam_cursor_u32(body);
@@ -62,11 +61,8 @@ static int take_function(struct seam_xray_map *map, struct seam_cursor *body)
 	if (body->error || (last && f.id < last->id))
 		return -EBADMSG;
 	f.name = *name ? seam_strings_put(&map->strings, name) : 0;
-	slot = f.name == SEAM_NONE ? NULL : SEAM_ARRAY_PUSH(&map->functions);
-	if (!slot)
-		return -ENOMEM;
-	*slot = f;
-	return 0;
+	return f.name != SEAM_NONE && SEAM_ARRAY_ADD(&map->functions, f) ? 0 :
+	       -ENOMEM;
 }
 
 static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
@@ -105,8 +101,7 @@ static int read_in_sandbox(struct seam_xray_map *map, struct seam_file *file,
 		return seam_err_set(err, -EIO, "the process that read it %s",
 				    why);
 	}
-	if (reply.fd >= 0)
-		close(reply.fd);
+	seam_file_close_fd(reply.fd);
 	r = take_map(map, &reply.body, err);
 	seam_sandbox_end(&reader, NULL, 0);
 	return r;

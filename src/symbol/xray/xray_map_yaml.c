@@ -91,7 +91,7 @@ static int end_entry(struct yaml_reader *r)
 	r->name = NULL;
 	r->sled = (struct seam_xray_sled) { 0 };
 	r->has_kind = false;
-	return err ? seam_err_set(r->err, err, "out of memory") : 0;
+	return err ? seam_err_no_memory(r->err) : 0;
 }
 
 /* A sequence of mappings of scalars, and nothing else. */
