@@ -88,8 +88,9 @@ static bool may_copy(const struct seam_session *s,
 static bool is_each_time(const struct seam_record_options *o,
 			 const struct seam_event *event)
 {
-	return event->each_time && !event->period && !event->frequency_hz &&
-	       !o->period;
+	uint64_t period = event->period ? event->period : o->period;
+
+	return event->each_time && !event->frequency_hz && period <= 1;
 }
 
 static enum seam_call_graph call_graph_of(const struct seam_session *s,

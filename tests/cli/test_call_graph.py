@@ -166,7 +166,8 @@ def test_occurrences_have_call_chains_on_request():
     check(stats("o.seam")["stacks"] > 10, stats("o.seam"))
     if IS_ROOT:
         tracepoint = "sched:sched_process_exit"
-        for flag, has in (((), False), (("-g",), True)):
+        for flag, has in (((), False), (("-c", "1"), False),
+                          (("-g",), True)):
             record("-e", tracepoint, *flag, "-o", "o.seam", "true")
             equal("CALLCHAIN" in attr("o.seam")[0], has)
 
