@@ -63,7 +63,7 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 	int rc = seam_profile_init(&opened->profile);
 
 	if (rc)
-		seam_err_set(&err, rc, "out of memory");
+		seam_err_no_memory(&err);
 	else if (n_paths > 1)
 		rc = seam_load_logs(&opened->profile, paths, n_paths, &options,
 				    &err);
