@@ -244,10 +244,9 @@ static int find_jvms(struct dump_batches *b)
 
 	for (size_t i = 0; i < p->mappings.n; i++) {
 		const struct seam_mapping *m = &p->mappings.items[i];
-		const char *path = seam_profile_path(p, m->module);
-		const char *slash = strrchr(path, '/');
 
-		if (slash && strcmp(slash, "/libjvm.so") == 0 &&
+		if (strcmp(basename(seam_profile_path(p, m->module)),
+			   "libjvm.so") == 0 &&
 		    !SEAM_ARRAY_ADD(&b->jvms, m->pid))
 			return -ENOMEM;
 	}
