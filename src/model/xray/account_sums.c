@@ -10,7 +10,7 @@
 /* Make row_of as long as there are slots of calls.  False: no memory. */
 static bool grow_slots(struct seam_sums *sums)
 {
-	return SEAM_ARRAY_GROW(&sums->row_of, sums->calls.n_slots);
+	return SEAM_ARRAY_GROW(&sums->row_of, sums->calls.active.n);
 }
 
 static int add_row(struct seam_sums *sums, uint32_t slot)
@@ -128,7 +128,7 @@ static void end_call(void *context, struct seam_calls *calls,
 		count_one(sums, &(struct seam_ended_call) {
 			.ns = ns, .child_ns = call->child_ns,
 			.slot = call->slot,
-			.n_open = calls->active[call->slot],
+			.n_open = calls->active.items[call->slot],
 		});
 }
 
@@ -307,7 +307,7 @@ static uint32_t n_open(struct seam_sums *sums, uint32_t function)
 {
 	uint32_t slot = seam_calls_slot(&sums->calls, function);
 
-	return slot == SEAM_NONE ? 0 : sums->calls.active[slot];
+	return slot == SEAM_NONE ? 0 : sums->calls.active.items[slot];
 }
 
 /* Whether the assumptions of @next hold after @sums. */
@@ -392,7 +392,7 @@ static void open_again(struct seam_sums *sums, const struct seam_calls *next)
 		call.slot = seam_calls_slot(&sums->calls, call.function);
 		if (call.slot == SEAM_NONE)
 			return;
-		sums->calls.active[call.slot]++;
+		sums->calls.active.items[call.slot]++;
 		sums->calls.calls[sums->calls.n++] = call;
 	}
 }
