@@ -239,6 +239,7 @@ void seam_dump_walk_fini(struct seam_dump_walk *w)
 {
 	seam_code_space_fini(&w->space);
 	seam_callchains_fini(&w->chains);
+	free(w->common.items);
 	free(w->early.items);
 	free(w->words.items);
 }
