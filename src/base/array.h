@@ -66,6 +66,20 @@ static inline void seam_array_sort(void *items, size_t n, size_t size,
 		qsort(items, n, size, compare);
 }
 
+/* Append zeroed elements until there are @count.  True on success. */
+#define SEAM_ARRAY_GROW(a, count)					\
+	({								\
+		size_t n_ = (count), old_ = (a)->n;			\
+		bool ok_ = n_ <= old_ || SEAM_ARRAY_RESERVE(a, n_ - old_); \
+									\
+		if (ok_ && n_ > old_) {					\
+			memset((a)->items + old_, 0,			\
+			       (n_ - old_) * sizeof(*(a)->items));	\
+			(a)->n = n_;					\
+		}							\
+		ok_;							\
+	})
+
 /*
  * The first @i of [0, @n) for which @is_before, an expression of @i, is false;
  * @n if there is none.  It is true for all before that one and false after it.

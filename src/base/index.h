@@ -6,11 +6,8 @@
  * array, and the caller compares them.  That makes one small hash table
  * serve strings, frames, stacks and addresses alike:
  *
- *	uint32_t id = SEAM_INDEX_FIND(&index, hash, i, a.items[i].key == key);
- *
- *	if (id == SEAM_NONE)
- *		id = SEAM_INDEX_APPEND(&index, hash, &a, (struct element) {
- *			.key = key });
+ *	uint32_t id = SEAM_INDEX_INTERN(&index, hash, &a, i,
+ *		a.items[i].key == key, (struct element) { .key = key });
  *
  * Open addressing with linear probes, at most half full.  32 bits of the
  * hash are stored with the id: growth needs no other hash, and an
@@ -108,6 +105,18 @@ int seam_index_add(struct seam_index *index, uint64_t hash, uint32_t id);
 		     (seam_index_add(index, hash, id_) && (a)->n--)))	\
 			id_ = SEAM_NONE;				\
 		id_;							\
+	})
+
+/* The id of the equal element as above; of @value, appended, if none is. */
+#define SEAM_INDEX_INTERN(index, hash, a, i, is_equal, ...)		\
+	({								\
+		uint64_t hash_ = (hash);				\
+		uint32_t found_ = SEAM_INDEX_FIND(index, hash_, i, is_equal); \
+									\
+		if (found_ == SEAM_NONE)				\
+			found_ = SEAM_INDEX_APPEND(index, hash_, a,	\
+						   __VA_ARGS__);	\
+		found_;							\
 	})
 
 void seam_index_fini(struct seam_index *index);

@@ -33,7 +33,7 @@ static int check_paths(const struct seam_option_list *list, const char *option,
 {
 	struct stat st;
 
-	for (size_t i = 0; list && i < list->n; i++) {
+	for (size_t i = 0; i < list->n; i++) {
 		int code = stat(list->items[i], &st) ? errno :
 			   folders && !S_ISDIR(st.st_mode) ? ENOTDIR : 0;
 
@@ -46,13 +46,14 @@ static int check_paths(const struct seam_option_list *list, const char *option,
 	return 0;
 }
 
-int seam_reading_check(const struct seam_option_list *symfs,
-		       const struct seam_option_list *jit,
-		       struct seam_err *err)
+/* Whether the paths of --symfs and --jit exist: the exit status. */
+static int check(const struct seam_reading *reading)
 {
-	int r = check_paths(symfs, "--symfs", true, err);
+	struct seam_err err = { 0 };
 
-	return r ? r : check_paths(jit, "--jit", false, err);
+	return check_paths(&reading->symfs, "--symfs", true, &err) ||
+	       check_paths(&reading->jit, "--jit", false, &err) ?
+	       seam_command_failed(&err) : SEAM_EXIT_DONE;
 }
 
 static int load(struct seam_opened *opened, const struct seam_reading *reading,
@@ -63,7 +64,7 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 	int rc = seam_profile_init(&opened->profile);
 
 	if (rc)
-		seam_err_set(&err, rc, "out of memory");
+		seam_err_no_memory(&err);
 	else if (n_paths > 1)
 		rc = seam_load_logs(&opened->profile, paths, n_paths, &options,
 				    &err);
@@ -142,7 +143,6 @@ int seam_reading_open(struct seam_opened *opened,
 {
 	const char *const *paths = (const char *const *)argv + first;
 	size_t n = (size_t)(argc - first);
-	struct seam_err err = { 0 };
 	int status;
 
 	if (reading->input) {
@@ -162,9 +162,9 @@ int seam_reading_open(struct seam_opened *opened,
 		if (strcmp(paths[i], "-") == 0)
 			return seam_command_misused(command, "- cannot be "
 				"combined with other files");
-	if (seam_reading_check(&reading->symfs, &reading->jit, &err))
-		return seam_command_failed(&err);
-	status = load(opened, reading, paths, n);
+	status = check(reading);
+	if (status == SEAM_EXIT_DONE)
+		status = load(opened, reading, paths, n);
 	return status ? status : select_part(opened, reading);
 }
 
@@ -191,16 +191,17 @@ int seam_reading_open_logs(struct seam_trace *trace,
 	return SEAM_EXIT_DONE;
 }
 
-int seam_reading_operand(const struct seam_command *command, const char *input,
-			 int argc, char **argv, int first, const char **path)
+int seam_reading_operand(const struct seam_command *command,
+			 const struct seam_reading *reading, int argc,
+			 char **argv, int first, const char **path)
 {
-	*path = first < argc ? argv[first] : input;
+	*path = first < argc ? argv[first] : reading->input;
 	if (argc - first > 1)
 		return seam_command_misused(command, "one FILE at a time, "
 					    "not also '%s'", argv[first + 1]);
-	return input && first < argc ?
+	return reading->input && first < argc ?
 	       seam_command_misused(command, "-i and FILE cannot be "
-				    "combined") : SEAM_EXIT_DONE;
+				    "combined") : check(reading);
 }
 
 static bool has_samples(const struct seam_profile_event *event)

@@ -107,14 +107,6 @@ struct seam_reading {
 /* A choice of that option as a group. */
 enum seam_group seam_reading_group(const char *by);
 
-/*
- * Check that the paths given with --symfs and --jit exist.  Either may be
- * NULL.  0, or as stat(2).
- */
-int seam_reading_check(const struct seam_option_list *symfs,
-		       const struct seam_option_list *jit,
-		       struct seam_err *err);
-
 /* The options as a loader takes them; borrows from @reading. */
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading);
@@ -152,11 +144,12 @@ int seam_reading_open_logs(struct seam_trace *trace,
 			   const char *const *paths, size_t n_paths);
 
 /*
- * The recording of a command that takes one: FILE or -i, @input; NULL: neither.
- * SEAM_EXIT_DONE, or USAGE after a message.
+ * The recording of a command that takes one: FILE or -i; NULL: neither.
+ * SEAM_EXIT_DONE, or as seam_reading_open().
  */
-int seam_reading_operand(const struct seam_command *command, const char *input,
-			 int argc, char **argv, int first, const char **path);
+int seam_reading_operand(const struct seam_command *command,
+			 const struct seam_reading *reading, int argc,
+			 char **argv, int first, const char **path);
 
 /* SEAM_EXIT_LOSSY when the recording lost or skipped anything, else DONE. */
 int seam_reading_status(const struct seam_opened *opened);

@@ -37,7 +37,6 @@ static int open_parts(struct seam_input *input, const char *folder,
 	for (;;) {
 		char path[PATH_MAX];
 		struct seam_file part;
-		struct seam_file *slot;
 		int r;
 
 		snprintf(path, sizeof(path), "%s/data.%zu", folder,
@@ -47,18 +46,16 @@ static int open_parts(struct seam_input *input, const char *folder,
 			return 0;
 		if (r < 0)
 			return seam_err_add(err, r, "cannot open '%s'", path);
-		slot = input->parts.n < SEAM_INPUT_MAX_PARTS ?
-		       SEAM_ARRAY_PUSH(&input->parts) : NULL;
-		if (!slot) {
+		if (input->parts.n == SEAM_INPUT_MAX_PARTS)
+			r = seam_err_set(err, -E2BIG, "cannot open '%s': more "
+					 "than %d files of one recording",
+					 folder, SEAM_INPUT_MAX_PARTS);
+		else if (!SEAM_ARRAY_ADD(&input->parts, part))
+			r = seam_err_no_memory(err);
+		if (r < 0) {
 			seam_file_close(&part);
-			return input->parts.n < SEAM_INPUT_MAX_PARTS ?
-			       seam_err_no_memory(err) :
-			       seam_err_set(err, -E2BIG, "cannot open '%s': "
-					    "more than %d files of one "
-					    "recording", folder,
-					    SEAM_INPUT_MAX_PARTS);
+			return r;
 		}
-		*slot = part;
 	}
 }
 

@@ -46,13 +46,10 @@ static struct seam_row_code code_of(const struct seam_rows *table,
 static uint32_t intern(struct seam_rows *table, struct seam_index *index,
 		       const struct seam_row_code *code)
 {
-	uint64_t hash = seam_hash_bytes(code, sizeof(*code), 0);
-	uint32_t id = SEAM_INDEX_FIND(index, hash, i,
-			memcmp(&table->codes.items[i], code,
-			       sizeof(*code)) == 0);
-
-	return id != SEAM_NONE ? id :
-	       SEAM_INDEX_APPEND(index, hash, &table->codes, *code);
+	return SEAM_INDEX_INTERN(index,
+		seam_hash_bytes(code, sizeof(*code), 0), &table->codes, i,
+		memcmp(&table->codes.items[i], code, sizeof(*code)) == 0,
+		*code);
 }
 
 /* The code of each frame of the profile; NULL when memory ran out. */

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "base/array.h"
+
 enum {
 	LENGTH_IS_64 = 0xffffffff,
 	HEADER_VERSION = 1,
@@ -304,17 +306,9 @@ static size_t rows_up_to(const struct contents *contents, uint64_t addr,
 			 uint64_t header_addr)
 {
 	int64_t wanted = (int64_t)(addr - header_addr);
-	size_t low = 0, high = contents->n;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cell(contents, middle, 0) <= wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEAM_ARRAY_SEARCH(i, contents->n,
+				 cell(contents, i, 0) <= wanted);
 }
 
 int seam_eh_frame_find(const struct seam_eh_frame *frame, uint64_t addr,

@@ -78,6 +78,42 @@ static void an_element_is_appended_with_its_id_or_not_at_all(void **state)
 	seam_index_fini(&index);
 }
 
+static void an_equal_element_has_one_id(void **state)
+{
+	SEAM_ARRAY(uint64_t) a = { 0 };
+	struct seam_index index = { 0 };
+
+	(void)state;
+	for (uint64_t k = 0; k < 1000; k++)
+		assert_int_equal(SEAM_INDEX_INTERN(&index,
+				seam_hash_u64(k % 100 / 10), &a, i,
+				a.items[i] == k % 100, k % 100), k % 100);
+	assert_int_equal(a.n, 100);
+	seam_index_fini(&index);
+	free(a.items);
+}
+
+static void an_array_grows_by_zeroed_elements(void **state)
+{
+	SEAM_ARRAY(uint64_t) a = { 0 };
+
+	(void)state;
+	assert_true(SEAM_ARRAY_GROW(&a, 0));
+	for (size_t n = 1; n < 1000; n += n) {
+		assert_true(SEAM_ARRAY_GROW(&a, n));
+		assert_int_equal(a.n, n);
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(a.items[i], i < n / 2 ? i : 0);
+		for (size_t i = 0; i < n; i++)
+			a.items[i] = i;
+	}
+	assert_true(SEAM_ARRAY_GROW(&a, 3));	/* it never shrinks */
+	assert_int_equal(a.n, 512);
+	assert_false(SEAM_ARRAY_GROW(&a, SIZE_MAX / 4));
+	assert_int_equal(a.n, 512);
+	free(a.items);
+}
+
 static void an_array_refuses_a_size_that_overflows(void **state)
 {
 	size_t cap = 0;
@@ -184,6 +220,8 @@ int main(void)
 		cmocka_unit_test(an_array_keeps_what_was_pushed),
 		cmocka_unit_test(a_sorted_array_is_searched),
 		cmocka_unit_test(an_element_is_appended_with_its_id_or_not_at_all),
+		cmocka_unit_test(an_equal_element_has_one_id),
+		cmocka_unit_test(an_array_grows_by_zeroed_elements),
 		cmocka_unit_test(an_array_refuses_a_size_that_overflows),
 		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory),
 		cmocka_unit_test(an_index_finds_every_id_it_was_given),

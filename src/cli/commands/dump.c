@@ -146,22 +146,17 @@ static int dump(const char *path, const struct dump_options *settings)
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct dump_options settings = { 0 };
-	struct seam_err err = { 0 };
 	const char *path;
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (seam_reading_operand(self, settings.reading.input, argc, argv,
-				 first, &path))
-		return SEAM_EXIT_USAGE;
 	if (settings.symbols && !settings.json)
 		return seam_command_misused(self, "--symbols needs --json");
-	if (seam_reading_check(&settings.reading.symfs, &settings.reading.jit,
-			       &err))
-		return seam_command_failed(&err);
-	return dump(path, &settings);
+	r = seam_reading_operand(self, &settings.reading, argc, argv, first,
+				 &path);
+	return r ? r : dump(path, &settings);
 }
 
 const struct seam_command seam_dump_command = {

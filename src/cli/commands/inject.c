@@ -16,8 +16,7 @@
 
 struct inject_options {
 	const char *output;
-	const char *input;
-	struct seam_option_list jit;
+	struct seam_reading reading;	/* input and jit */
 };
 
 #define OPTION(...) SEAM_OPTION(struct inject_options, __VA_ARGS__)
@@ -27,9 +26,8 @@ static const struct seam_option options[] = {
 	       .detail = "DIR/data is the recording, DIR/jitted-PID.so the "
 	       "code of a process. The recording has their absolute paths: "
 	       "DIR must not be moved."),
-	OPTION(input, STRING, 'i', "input", "FILE",
-	       "the recording, in place of FILE"),
-	OPTION(jit, STRINGS, 0, "jit", "PATH",
+	SEAM_INPUT_OPTION(struct inject_options, reading),
+	OPTION(reading.jit, STRINGS, 0, "jit", "PATH",
 	       "a jitdump or perf map, or a folder of them",
 	       .detail = "May be given several times. These are searched "
 	       "first; then the bundle, the recording's folder, and where the "
@@ -72,8 +70,8 @@ static int read_code(struct injection *in, struct seam_err *err)
 		.data = &recording->data, .parts = recording->parts.items,
 		.n_parts = recording->parts.n,
 		.jit = {
-			.paths = in->settings->jit.items,
-			.n_paths = in->settings->jit.n,
+			.paths = in->settings->reading.jit.items,
+			.n_paths = in->settings->reading.jit.n,
 			.bundle = recording->folder,
 			.recording = recording->folder ? NULL : in->path,
 		},
@@ -198,21 +196,17 @@ static int inject(const char *path, const struct inject_options *settings)
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct inject_options settings = { 0 };
-	struct seam_err err = { 0 };
 	const char *path;
 	int first;
 	int r = seam_command_parse(self, argc, argv, &settings, &first);
 
 	if (r)
 		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (seam_reading_operand(self, settings.input, argc, argv, first,
-				 &path))
-		return SEAM_EXIT_USAGE;
 	if (!settings.output)
 		return seam_command_misused(self, "-o DIR is missing");
-	if (seam_reading_check(NULL, &settings.jit, &err))
-		return seam_command_failed(&err);
-	return inject(path ? path : SEAM_LOAD_DEFAULT, &settings);
+	r = seam_reading_operand(self, &settings.reading, argc, argv, first,
+				 &path);
+	return r ? r : inject(path ? path : SEAM_LOAD_DEFAULT, &settings);
 }
 
 const struct seam_command seam_inject_command = {

@@ -66,7 +66,7 @@ static int write_file(struct seam_inject_process *process,
 		      struct seam_output_folder *made,
 		      const struct seam_inject_file *elf, struct seam_err *err)
 {
-	const char *name = strrchr(process->path, '/') + 1;
+	const char *name = basename(process->path);
 	int r, fd = seam_output_folder_create(made, name, err);
 	struct stat st = { 0 };
 

@@ -239,6 +239,5 @@ int seam_write_folded(const struct seam_export *export, struct seam_err *err)
 		return seam_err_set(err, rc, "cannot convert: the lines are "
 				    "more than 4 GiB; choose a part with "
 				    "--time, --thread or --layer");
-	return rc ? seam_err_set(err, rc, "cannot convert: %s",
-				 strerror(-rc)) : 0;
+	return rc ? seam_err_no_memory(err) : 0;
 }

@@ -142,11 +142,9 @@ static void make_head(struct trace_writer *w, struct head *head,
 static const struct head *find_head(struct trace_writer *w, uint32_t slot,
 				    uint32_t function)
 {
-	while (w->heads.n <= slot) {
-		if (!SEAM_ARRAY_ADD(&w->heads, (struct head) { 0 })) {
-			w->error = -ENOMEM;
-			return NULL;
-		}
+	if (!SEAM_ARRAY_GROW(&w->heads, (size_t)slot + 1)) {
+		w->error = -ENOMEM;
+		return NULL;
 	}
 	if (!w->heads.items[slot].text)
 		make_head(w, &w->heads.items[slot], function);

@@ -202,7 +202,6 @@ int seam_write_xray_yaml(const struct seam_export *export, struct seam_err *err)
 		put_header(out, trace);
 		merge(out, export->names, heap, n);
 		fputs("...\n", out);
-		error = ferror(out) ? -EIO : 0;
 	}
 	for (size_t i = 0; lanes && i < trace->streams.n; i++) {
 		seam_xray_problems_merge(export->problems,
@@ -211,6 +210,5 @@ int seam_write_xray_yaml(const struct seam_export *export, struct seam_err *err)
 	}
 	free(lanes);
 	free(heap);
-	return error ? seam_err_set(err, error, "cannot write YAML: %s",
-				    strerror(-error)) : 0;
+	return error ? seam_err_no_memory(err) : 0;
 }

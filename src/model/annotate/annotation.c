@@ -258,15 +258,13 @@ static uint32_t file_body(struct seam_annotating *a,
 static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
 				     uint64_t offset)
 {
-	uint64_t hash = seam_hash_add(offset, body);
-	uint32_t id = SEAM_INDEX_FIND(&a->hit_index, hash, i,
-				      a->hits.items[i].body == body &&
-				      a->hits.items[i].offset == offset);
-
-	if (id == SEAM_NONE && body != SEAM_NONE)
-		id = SEAM_INDEX_APPEND(&a->hit_index, hash, &a->hits,
+	uint32_t id = body == SEAM_NONE ? SEAM_NONE :
+		SEAM_INDEX_INTERN(&a->hit_index, seam_hash_add(offset, body),
+			&a->hits, i, a->hits.items[i].body == body &&
+			a->hits.items[i].offset == offset,
 			(struct seam_place_hit) {
 				.body = body, .offset = offset });
+
 	return id == SEAM_NONE ? NULL : &a->hits.items[id];
 }
 

@@ -51,8 +51,7 @@ struct count {
 /* "python3.11", "libpython3.12.so.1.0": 11, 12; else 0. */
 static int python_minor(const char *module)
 {
-	const char *slash = strrchr(module, '/');
-	const char *at = slash ? slash + 1 : module;
+	const char *at = basename(module);
 
 	if (strncmp(at, "lib", strlen("lib")) == 0)
 		at += strlen("lib");

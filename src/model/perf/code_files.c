@@ -57,10 +57,8 @@ int seam_code_files_open(struct seam_code_files *files, uint32_t module,
 					  files->symbols);
 	struct seam_code_file **slot;
 
-	while (files->items.n <= module)
-		if (!SEAM_ARRAY_ADD(&files->items, NULL))
-			return -ENOMEM;
-	if (id == SEAM_NONE)
+	if (id == SEAM_NONE ||
+	    !SEAM_ARRAY_GROW(&files->items, (size_t)module + 1))
 		return -ENOMEM;
 	slot = &files->items.items[module];
 	if (!*slot) {

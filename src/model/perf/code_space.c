@@ -29,9 +29,8 @@ static struct seam_unwind_rows *rows_of(struct seam_code_space *s,
 	bool has_debug = file->debug.debug.entries.size > 0;
 	struct seam_file_rows *rows;
 
-	while (s->rows.n <= module)
-		if (!SEAM_ARRAY_ADD(&s->rows, NULL))
-			return no_memory(s);
+	if (!SEAM_ARRAY_GROW(&s->rows, (size_t)module + 1))
+		return no_memory(s);
 	rows = s->rows.items[module];
 	if (rows && rows->has_debug == has_debug)
 		return &rows->rows;
@@ -91,11 +90,10 @@ static uint32_t piece_of(struct seam_code_space *s, uint32_t id,
 	};
 	int64_t piece;
 
-	while (s->pieces.n <= id)
-		if (!SEAM_ARRAY_ADD(&s->pieces, 0)) {
-			s->error = -ENOMEM;
-			return SEAM_NONE;
-		}
+	if (!SEAM_ARRAY_GROW(&s->pieces, (size_t)id + 1)) {
+		s->error = -ENOMEM;
+		return SEAM_NONE;
+	}
 	if (s->pieces.items[id] == 0) {
 		piece = seam_unwind_code_rows_add(&s->jit_rows, &frame,
 						  o->start_addr, o->size);

@@ -53,12 +53,10 @@ static void count_early(struct seam_dump_walk *w, size_t i,
 {
 	size_t at = i * SEAM_STACK_N_ENDS + end;
 
-	while (w->early.n <= at)
-		if (!SEAM_ARRAY_ADD(&w->early, 0)) {
-			w->error = -ENOMEM;
-			return;
-		}
-	w->early.items[at]++;
+	if (SEAM_ARRAY_GROW(&w->early, at + 1))
+		w->early.items[at]++;
+	else
+		w->error = -ENOMEM;
 }
 
 /* Where the outermost frame that is known is. */
@@ -241,6 +239,7 @@ void seam_dump_walk_fini(struct seam_dump_walk *w)
 {
 	seam_code_space_fini(&w->space);
 	seam_callchains_fini(&w->chains);
+	free(w->common.items);
 	free(w->early.items);
 	free(w->words.items);
 }

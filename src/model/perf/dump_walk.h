@@ -29,6 +29,7 @@ struct seam_dump_walk {
 	struct seam_code_space space;
 	struct seam_task_at at;
 	struct seam_callchains chains;		/* of the stacks walked here */
+	SEAM_ARRAY(uint32_t) common;		/* their common ids, + 1; 0 */
 	struct seam_stack_counts counts;	/* but for .modules */
 	/* stacks that ended early, by module and reason; JIT code first */
 	SEAM_ARRAY(uint64_t) early;

@@ -147,13 +147,10 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 /* The last value of counter @id, 0 when it is new; NULL: no memory. */
 static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
 {
-	uint64_t hash = seam_hash_u64(id);
-	uint32_t at = SEAM_INDEX_FIND(&scan->last_index, hash, i,
-				      scan->last.items[i].id == id);
+	uint32_t at = SEAM_INDEX_INTERN(&scan->last_index, seam_hash_u64(id),
+		&scan->last, i, scan->last.items[i].id == id,
+		(struct seam_perf_last) { .id = id });
 
-	if (at == SEAM_NONE)
-		at = SEAM_INDEX_APPEND(&scan->last_index, hash, &scan->last,
-				       (struct seam_perf_last) { .id = id });
 	return at == SEAM_NONE ? NULL : &scan->last.items[at];
 }
 

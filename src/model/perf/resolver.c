@@ -58,9 +58,8 @@ void seam_resolver_fini(struct seam_resolver *resolver)
 /* Module @id as one of symbols; SEAM_NONE: no memory. */
 static uint32_t file_of(struct seam_resolver *r, uint32_t id)
 {
-	while (r->files.n <= id)
-		if (!SEAM_ARRAY_ADD(&r->files, 0))
-			return SEAM_NONE;
+	if (!SEAM_ARRAY_GROW(&r->files, (size_t)id + 1))
+		return SEAM_NONE;
 	if (r->files.items[id] == 0)
 		r->files.items[id] = 1 + seam_origin_symbols(r->profile, id,
 							     r->symbols);
@@ -304,20 +303,17 @@ static uint32_t key_of(const struct seam_resolver *r, uint32_t mapping)
 static struct seam_place *place_for(struct seam_resolver *r, uint32_t key,
 				    uint64_t pos, bool is_call, bool *is_new)
 {
-	uint64_t hash = seam_hash_add(pos, (uint64_t)key << 1 | is_call);
 	const struct seam_place *places = r->places.items;
-	uint32_t id = SEAM_INDEX_FIND(&r->place_index, hash, i,
-		places[i].pos == pos && places[i].key == key &&
-		places[i].is_call == is_call);
+	size_t n = r->places.n;
+	uint32_t id = SEAM_INDEX_INTERN(&r->place_index,
+		seam_hash_add(pos, (uint64_t)key << 1 | is_call), &r->places,
+		i, places[i].pos == pos && places[i].key == key &&
+		places[i].is_call == is_call, (struct seam_place) {
+			.key = key, .pos = pos, .is_call = is_call,
+			.first = r->frames.n,
+		});
 
-	*is_new = id == SEAM_NONE;
-	if (*is_new)
-		id = SEAM_INDEX_APPEND(&r->place_index, hash, &r->places,
-			(struct seam_place) {
-				.key = key, .pos = pos, .is_call = is_call,
-				.first = r->frames.n,
-			});
-	*is_new &= id != SEAM_NONE;
+	*is_new = r->places.n > n;
 	return id == SEAM_NONE ? NULL : &r->places.items[id];
 }
 

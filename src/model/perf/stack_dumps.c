@@ -24,12 +24,6 @@ enum { MAX_BATCH = 4096 };
 /* Of a batch, unpacked. */
 #define MAX_UNPACKED ((size_t)16 << 20)
 
-/* The chain of a sample, of the walker that made it. */
-struct unwound {
-	uint32_t sample, chain;
-	uint32_t walker;
-};
-
 struct dump_batches {
 	const struct seam_stack_dumps *dumps;
 	struct seam_code_files files;
@@ -38,7 +32,6 @@ struct dump_batches {
 	SEAM_ARRAY(struct seam_dump_job) jobs;
 	struct seam_arena unpacked;	/* payloads of jobs */
 	size_t n_unpacked;		/* bytes */
-	SEAM_ARRAY(struct unwound) results;
 	SEAM_ARRAY(int32_t) jvms;	/* processes, sorted */
 	struct seam_progress progress;
 };
@@ -89,19 +82,34 @@ static int open_needed(struct dump_batches *b)
 	return n;
 }
 
+/* The chain of walker @w becomes a common one, that of the sample. */
+static int set_chain(const struct seam_stack_dumps *dumps,
+		     struct seam_dump_walk *w, const struct seam_dump_job *job)
+{
+	const struct seam_callchain *c;
+	uint32_t *id;
+
+	if (job->chain == SEAM_NONE)
+		return 0;
+	if (!SEAM_ARRAY_GROW(&w->common, w->chains.items.n))
+		return -ENOMEM;
+	c = &w->chains.items.items[job->chain];
+	id = &w->common.items[job->chain];
+	if (*id == 0)
+		*id = 1 + seam_callchains_add(dumps->chains, c->pid,
+				w->chains.words.items + c->first, c->n);
+	dumps->profile->samples.stack[job->sample] = *id - 1;
+	return *id ? 0 : -ENOMEM;
+}
+
 static int take_results(struct dump_batches *b)
 {
 	for (size_t walker = 0; walker < b->n_walks; walker++)
 		for (size_t i = first_job(b, walker);
-		     i < first_job(b, walker + 1); i++) {
-			const struct seam_dump_job *job = &b->jobs.items[i];
-
-			if (job->chain != SEAM_NONE &&
-			    !SEAM_ARRAY_ADD(&b->results, (struct unwound) {
-					job->sample, job->chain,
-					(uint32_t)walker }))
+		     i < first_job(b, walker + 1); i++)
+			if (set_chain(b->dumps, &b->walks[walker],
+				      &b->jobs.items[i]))
 				return -ENOMEM;
-		}
 	return 0;
 }
 
@@ -195,41 +203,6 @@ static int take_scan(struct dump_batches *b, const struct seam_perf_scan *scan)
 
 /* -- the result --------------------------------------------------------- */
 
-/* Chains of walkers become common ones. */
-static int set_chains(struct dump_batches *b)
-{
-	const struct seam_stack_dumps *d = b->dumps;
-	uint32_t **common = calloc(b->n_walks, sizeof(*common));
-	int r = common ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < b->n_walks; i++) {
-		size_t n = b->walks[i].chains.items.n;
-
-		common[i] = malloc((n + 1) * sizeof(**common));
-		if (!common[i])
-			r = -ENOMEM;
-		else
-			memset(common[i], 0xff, n * sizeof(**common));
-	}
-	for (size_t i = 0; r == 0 && i < b->results.n; i++) {
-		const struct unwound *u = &b->results.items[i];
-		struct seam_callchains *from = &b->walks[u->walker].chains;
-		const struct seam_callchain *c = &from->items.items[u->chain];
-		uint32_t *id = &common[u->walker][u->chain];
-
-		if (*id == SEAM_NONE)
-			*id = seam_callchains_add(d->chains, c->pid,
-				from->words.items + c->first, c->n);
-		if (*id == SEAM_NONE)
-			r = -ENOMEM;
-		d->profile->samples.stack[u->sample] = *id;
-	}
-	for (size_t i = 0; common && i < b->n_walks; i++)
-		free(common[i]);
-	free(common);
-	return r;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const int32_t *x = a, *y = b;
@@ -244,10 +217,9 @@ static int find_jvms(struct dump_batches *b)
 
 	for (size_t i = 0; i < p->mappings.n; i++) {
 		const struct seam_mapping *m = &p->mappings.items[i];
-		const char *path = seam_profile_path(p, m->module);
-		const char *slash = strrchr(path, '/');
 
-		if (slash && strcmp(slash, "/libjvm.so") == 0 &&
+		if (strcmp(basename(seam_profile_path(p, m->module)),
+			   "libjvm.so") == 0 &&
 		    !SEAM_ARRAY_ADD(&b->jvms, m->pid))
 			return -ENOMEM;
 	}
@@ -287,7 +259,6 @@ static void fini(struct dump_batches *b)
 	seam_code_files_fini(&b->files);
 	seam_arena_fini(&b->unpacked);
 	free(b->jobs.items);
-	free(b->results.items);
 	free(b->jvms.items);
 }
 
@@ -325,8 +296,6 @@ int seam_stack_dumps_unwind(const struct seam_stack_dumps *dumps)
 	if (r == 0 && b.jobs.n)
 		r = run_batch(&b);
 	seam_progress_end(&b.progress);
-	if (r == 0)
-		r = set_chains(&b);
 	for (size_t i = 0; r == 0 && i < b.n_walks; i++)
 		seam_dump_walk_count(&b.walks[i],
 				     &dumps->profile->stack_counts);

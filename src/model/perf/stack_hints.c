@@ -46,11 +46,9 @@ static bool starts_threads(const char *module)
 	static const char *const names[] = {
 		"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl",
 	};
-	const char *slash = strrchr(module, '/');
 
-	module = slash ? slash + 1 : module;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
-		if (begins_with(module, names[i]))
+		if (begins_with(basename(module), names[i]))
 			return true;
 	return false;
 }

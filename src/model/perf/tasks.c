@@ -13,13 +13,10 @@ uint32_t seam_tasks_key(struct seam_tasks *tasks, int32_t pid, int32_t tid)
 	uint64_t hash = seam_hash_u64((uint64_t)(uint32_t)pid << 32 |
 				      (uint32_t)tid);
 	const struct seam_task *keys = tasks->keys.items;
-	uint32_t key = SEAM_INDEX_FIND(&tasks->key_index, hash, i,
-				       keys[i].pid == pid &&
-				       keys[i].tid == tid);
 
-	return key != SEAM_NONE ? key :
-	       SEAM_INDEX_APPEND(&tasks->key_index, hash, &tasks->keys,
-				 (struct seam_task) { .pid = pid, .tid = tid });
+	return SEAM_INDEX_INTERN(&tasks->key_index, hash, &tasks->keys, i,
+		keys[i].pid == pid && keys[i].tid == tid,
+		(struct seam_task) { .pid = pid, .tid = tid });
 }
 
 /* -- the replay --------------------------------------------------------- */

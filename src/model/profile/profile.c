@@ -180,18 +180,13 @@ uint32_t seam_profile_function(struct seam_profile *profile,
 {
 	const struct seam_function *functions = profile->functions.items;
 	struct seam_function new = *function;
-	uint64_t hash;
-	uint32_t id;
 
 	new.module = profile->modules.items[function->module].first;
-	hash = seam_hash_add(new.name, (uint64_t)new.module << 8 | new.layer);
-	id = SEAM_INDEX_FIND(&profile->function_index, hash, i,
-			     functions[i].name == new.name &&
-			     functions[i].module == new.module &&
-			     functions[i].layer == new.layer);
-	return id != SEAM_NONE ? id :
-	       SEAM_INDEX_APPEND(&profile->function_index, hash,
-				 &profile->functions, new);
+	return SEAM_INDEX_INTERN(&profile->function_index,
+		seam_hash_add(new.name, (uint64_t)new.module << 8 | new.layer),
+		&profile->functions, i, functions[i].name == new.name &&
+		functions[i].module == new.module &&
+		functions[i].layer == new.layer, new);
 }
 
 static bool same_frame(const struct seam_frame *a, const struct seam_frame *b)
@@ -208,26 +203,21 @@ uint32_t seam_profile_frame(struct seam_profile *profile,
 	uint64_t hash = seam_hash_add(seam_hash_add(frame->addr,
 			(uint64_t)frame->function << 32 | frame->line),
 			(uint64_t)frame->file << 1 | frame->is_inlined);
-	uint32_t id = SEAM_INDEX_FIND(&profile->frame_index, hash, i,
-			same_frame(&profile->frames.items[i], frame));
 
-	return id != SEAM_NONE ? id :
-	       SEAM_INDEX_APPEND(&profile->frame_index, hash, &profile->frames,
-				 *frame);
+	return SEAM_INDEX_INTERN(&profile->frame_index, hash, &profile->frames,
+		i, same_frame(&profile->frames.items[i], frame), *frame);
 }
 
 uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
 			    uint32_t frame)
 {
-	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | frame);
 	const struct seam_stack *stacks = profile->stacks.items;
-	uint32_t id = SEAM_INDEX_FIND(&profile->stack_index, hash, i,
-				      stacks[i].parent == parent &&
-				      stacks[i].frame == frame);
 
-	return id != SEAM_NONE ? id :
-	       SEAM_INDEX_APPEND(&profile->stack_index, hash, &profile->stacks,
-				 (struct seam_stack) { parent, frame });
+	return SEAM_INDEX_INTERN(&profile->stack_index,
+		seam_hash_u64((uint64_t)parent << 32 | frame),
+		&profile->stacks, i, stacks[i].parent == parent &&
+		stacks[i].frame == frame,
+		(struct seam_stack) { parent, frame });
 }
 
 void seam_profile_lost(struct seam_profile *profile, const char *cause,

@@ -160,14 +160,12 @@ static int find_function(const struct seam_profile *profile, const char *word,
 static uint32_t own_stack(struct seam_selected *s, struct seam_index *index,
 			  uint32_t parent, uint32_t frame)
 {
-	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | frame);
-	uint32_t id = SEAM_INDEX_FIND(index, hash, i,
-				      s->own.items[i].parent == parent &&
-				      s->own.items[i].frame == frame);
+	const struct seam_stack *stacks = s->own.items;
 
-	return id != SEAM_NONE ? id :
-	       SEAM_INDEX_APPEND(index, hash, &s->own,
-				 (struct seam_stack) { parent, frame });
+	return SEAM_INDEX_INTERN(index,
+		seam_hash_u64((uint64_t)parent << 32 | frame), &s->own, i,
+		stacks[i].parent == parent && stacks[i].frame == frame,
+		(struct seam_stack) { parent, frame });
 }
 
 static bool has_frame(const struct seam_profile *profile, uint32_t frame_id,

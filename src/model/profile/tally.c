@@ -97,12 +97,9 @@ static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 static uint32_t intern(struct seam_groups *groups,
 		       const struct seam_group_ids *ids)
 {
-	uint64_t hash = seam_hash_bytes(ids, sizeof(*ids), 0);
-	uint32_t id = SEAM_INDEX_FIND(&groups->index, hash, i,
-			memcmp(&groups->items[i], ids, sizeof(*ids)) == 0);
-
-	return id != SEAM_NONE ? id :
-	       SEAM_INDEX_APPEND(&groups->index, hash, groups, *ids);
+	return SEAM_INDEX_INTERN(&groups->index,
+		seam_hash_bytes(ids, sizeof(*ids), 0), groups, i,
+		memcmp(&groups->items[i], ids, sizeof(*ids)) == 0, *ids);
 }
 
 static uint32_t group_of(const struct tally_pass *p, size_t sample)

@@ -7,22 +7,10 @@
 
 #include "base/hash.h"
 
-/* Make row_of as long as there are slots of calls. */
-static int grow_slots(struct seam_sums *sums)
+/* Make row_of as long as there are slots of calls.  False: no memory. */
+static bool grow_slots(struct seam_sums *sums)
 {
-	size_t n = sums->calls.n_slots;
-	uint32_t *row_of;
-
-	if (n == sums->n_slots)
-		return 0;
-	row_of = realloc(sums->row_of, n * sizeof(*row_of));
-	if (!row_of)
-		return -ENOMEM;
-	memset(row_of + sums->n_slots, 0,
-	       (n - sums->n_slots) * sizeof(*row_of));
-	sums->row_of = row_of;
-	sums->n_slots = n;
-	return 0;
+	return SEAM_ARRAY_GROW(&sums->row_of, sums->calls.active.n);
 }
 
 static int add_row(struct seam_sums *sums, uint32_t slot)
@@ -34,7 +22,7 @@ static int add_row(struct seam_sums *sums, uint32_t slot)
 			.min_ns = UINT64_MAX }))
 			return -ENOMEM;
 	} while (sums->rows.n == 1);
-	sums->row_of[slot] = (uint32_t)sums->rows.n - 1;
+	sums->row_of.items[slot] = (uint32_t)sums->rows.n - 1;
 	return 0;
 }
 
@@ -44,8 +32,8 @@ static struct seam_sums_row *known_row(struct seam_sums *sums,
 {
 	uint32_t slot = seam_calls_slot(&sums->calls, function);
 
-	return slot < sums->n_slots && sums->row_of[slot] ?
-	       &sums->rows.items[sums->row_of[slot]] : NULL;
+	return slot < sums->row_of.n && sums->row_of.items[slot] ?
+	       &sums->rows.items[sums->row_of.items[slot]] : NULL;
 }
 
 static int add_octave(struct seam_sums *sums, uint32_t *id)
@@ -83,9 +71,10 @@ static void count_one(struct seam_sums *sums,
 	struct seam_sums_row *row;
 	uint32_t *octave;
 
-	if (!sums->row_of[call->slot] && add_row(sums, (uint32_t)call->slot))
+	if (!sums->row_of.items[call->slot] &&
+	    add_row(sums, (uint32_t)call->slot))
 		goto fail;
-	row = &sums->rows.items[sums->row_of[call->slot]];
+	row = &sums->rows.items[sums->row_of.items[call->slot]];
 	octave = &row->octave[bucket / SEAM_HISTOGRAM_STEPS];
 	if (!*octave && add_octave(sums, octave))
 		goto fail;
@@ -105,12 +94,12 @@ static void count_ended(void *context, struct seam_calls *calls,
 	struct seam_sums_row *rows = sums->rows.items;
 	const uint32_t *row_of;
 
-	if (grow_slots(sums)) {
+	if (!grow_slots(sums)) {
 		calls->error = -ENOMEM;
 		return;
 	}
 	sums->account.n_in_runs += ended->n;
-	row_of = sums->row_of;
+	row_of = sums->row_of.items;
 	for (; call < end; call++) {
 		unsigned int bucket = seam_histogram_bucket(call->ns);
 		uint32_t row = row_of[call->slot], octave;
@@ -133,13 +122,13 @@ static void end_call(void *context, struct seam_calls *calls,
 	uint64_t ns = end_ns - call->begin_ns;
 	struct seam_sums *sums = context;
 
-	if (grow_slots(sums))
+	if (!grow_slots(sums))
 		calls->error = -ENOMEM;
 	else
 		count_one(sums, &(struct seam_ended_call) {
 			.ns = ns, .child_ns = call->child_ns,
 			.slot = call->slot,
-			.n_open = calls->active[call->slot],
+			.n_open = calls->active.items[call->slot],
 		});
 }
 
@@ -318,7 +307,7 @@ static uint32_t n_open(struct seam_sums *sums, uint32_t function)
 {
 	uint32_t slot = seam_calls_slot(&sums->calls, function);
 
-	return slot == SEAM_NONE ? 0 : sums->calls.active[slot];
+	return slot == SEAM_NONE ? 0 : sums->calls.active.items[slot];
 }
 
 /* Whether the assumptions of @next hold after @sums. */
@@ -403,7 +392,7 @@ static void open_again(struct seam_sums *sums, const struct seam_calls *next)
 		call.slot = seam_calls_slot(&sums->calls, call.function);
 		if (call.slot == SEAM_NONE)
 			return;
-		sums->calls.active[call.slot]++;
+		sums->calls.active.items[call.slot]++;
 		sums->calls.calls[sums->calls.n++] = call;
 	}
 }
@@ -443,10 +432,10 @@ static int add_sums_row(struct seam_sums *sums,
 	uint32_t slot = seam_calls_slot(&sums->calls, from->function);
 	struct seam_sums_row *row;
 
-	if (slot == SEAM_NONE || grow_slots(sums) ||
-	    (!sums->row_of[slot] && add_row(sums, slot)))
+	if (slot == SEAM_NONE || !grow_slots(sums) ||
+	    (!sums->row_of.items[slot] && add_row(sums, slot)))
 		return -ENOMEM;
-	row = &sums->rows.items[sums->row_of[slot]];
+	row = &sums->rows.items[sums->row_of.items[slot]];
 	row->sum_ns[0] += from->sum_ns[0];
 	row->sum_ns[1] += from->sum_ns[1];
 	row->child_ns += from->child_ns;
@@ -502,7 +491,7 @@ void seam_sums_free(struct seam_sums *sums)
 	seam_calls_fini(&sums->calls);
 	seam_index_fini(&sums->edge_index);
 	free(sums->rows.items);
-	free(sums->row_of);
+	free(sums->row_of.items);
 	seam_account_fini(&sums->account);
 	free(sums->exits.items);
 	free(sums->closed.items);

@@ -40,8 +40,7 @@ struct seam_sums {
 	struct seam_sums *next;		/* owned by account.c */
 	struct seam_calls calls;
 	SEAM_ARRAY(struct seam_sums_row) rows;
-	uint32_t *row_of;		/* by slot; 0: none yet */
-	size_t n_slots;			/* that row_of has room for */
+	SEAM_ARRAY(uint32_t) row_of;	/* by slot; 0: none yet */
 	/*
 	 * Its octaves, edges, problems, and slowest calls, with up to as many
 	 * that are faster; in any order.

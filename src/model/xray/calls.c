@@ -46,20 +46,12 @@ const char *seam_repair_text(enum seam_repair repair)
 /* Room for the data of slots below @need. */
 static int grow_slots(struct seam_calls *calls, size_t need)
 {
-	size_t n = calls->n_slots ? calls->n_slots : FIRST_SLOTS;
-	uint32_t *active;
+	size_t n = calls->active.n ? calls->active.n : FIRST_SLOTS;
 
 	while (n < need)
 		n *= 2;
-	if (n == calls->n_slots)
-		return 0;
-	active = realloc(calls->active, n * sizeof(*active));
-	if (!active)
+	if (!SEAM_ARRAY_GROW(&calls->active, n))
 		return -ENOMEM;
-	memset(active + calls->n_slots, 0,
-	       (n - calls->n_slots) * sizeof(*active));
-	calls->active = active;
-	calls->n_slots = n;
 	calls->functions.n_small = n < SEAM_CALLS_SMALL ? (uint32_t)n :
 				   SEAM_CALLS_SMALL;
 	return 0;
@@ -127,7 +119,7 @@ bool seam_calls_grow(struct seam_calls *calls)
 void seam_calls_begin(struct seam_calls *calls)
 {
 	while (calls->n > 1)
-		calls->active[calls->calls[--calls->n].slot]--;
+		calls->active.items[calls->calls[--calls->n].slot]--;
 	calls->n = 0;
 	calls->start_ns = calls->last_ns = 0;
 	calls->too_deep = 0;
@@ -144,7 +136,7 @@ void seam_calls_fini(struct seam_calls *calls)
 	free(calls->calls);
 	free(calls->functions.large.items);
 	seam_index_fini(&calls->functions.index);
-	free(calls->active);
+	free(calls->active.items);
 	free(calls->unseen.items);
 	free(calls->not_stray.items);
 	free(calls->strays.items);
@@ -310,7 +302,7 @@ static bool is_early(struct seam_calls *calls,
 		return false;
 	for (; i >= lowest && calls->calls[i].function != event->function; i--)
 		above += calls->calls[i].function == top->function;
-	return i >= lowest && above == calls->active[top->slot] &&
+	return i >= lowest && above == calls->active.items[top->slot] &&
 	       seam_calls_next_exit(calls, event) == top->function;
 }
 
@@ -335,7 +327,7 @@ void seam_calls_repair(struct seam_calls *calls,
 	slot = seam_calls_slot(calls, function);
 	if (slot == SEAM_NONE)
 		return;
-	if (calls->active[slot] == 0) {
+	if (calls->active.items[slot] == 0) {
 		repair_unknown(calls, event, sink, context);
 		return;
 	}

@@ -96,8 +96,7 @@ struct seam_calls {
 	struct seam_call *calls;
 	size_t n, cap;			/* n >= 1 once begun */
 	struct seam_call_functions functions;
-	uint32_t *active;		/* by slot: calls open now */
-	size_t n_slots;			/* that active has room for */
+	SEAM_ARRAY(uint32_t) active;	/* by slot: calls open now */
 	uint64_t start_ns, last_ns;	/* of this thread's events */
 	uint64_t too_deep;		/* entries left out, exits to ignore */
 	bool by_tail;			/* in a sink's end(): the exit is a tail
@@ -248,7 +247,7 @@ seam_calls_enter_at(struct seam_calls *calls, size_t n, uint32_t function,
 		.begin_ns = ns, .function = function, .slot = slot,
 	};
 	calls->n = n;
-	calls->active[slot]++;
+	calls->active.items[slot]++;
 	if (sink->begin)
 		sink->begin(context, calls);
 	return n;
@@ -262,7 +261,7 @@ seam_calls_leave_at(struct seam_calls *calls, size_t n, uint64_t ns,
 
 	calls->n = n;
 	calls->calls[n - 1].child_ns += ns - call.begin_ns;
-	calls->active[call.slot]--;
+	calls->active.items[call.slot]--;
 	if (sink->end)
 		sink->end(context, calls, &call, ns);
 	return n;

@@ -29,7 +29,7 @@ follow(struct seam_calls *calls, struct seam_trace_run *run,
 {
 	const struct seam_ticks clock = *run->clock;
 	uint32_t n_small = calls->functions.n_small;
-	uint32_t *active = calls->active;
+	uint32_t *active = calls->active.items;
 	struct seam_call *next = calls->calls + calls->n;
 	struct seam_ended_call *out = ended->items;
 	uint64_t ticks = run->ticks;

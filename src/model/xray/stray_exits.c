@@ -49,7 +49,7 @@ static void follow_exit(struct follower *f, const struct seam_xray_event *event)
 	slot = seam_calls_slot(calls, event->function);
 	if (slot == SEAM_NONE)
 		return;
-	if (calls->active[slot] == 0) {
+	if (calls->active.items[slot] == 0) {
 		if (!SEAM_ARRAY_ADD(&f->unmatched, (struct unmatched_exit) {
 			{ event->tsc, event->function }, calls->n }))
 			calls->error = -ENOMEM;

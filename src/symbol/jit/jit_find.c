@@ -124,8 +124,7 @@ static bool read_text(int process, const char *name, char *buf, size_t cap)
 	int fd = openat(process, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap - 1);
 
-	if (fd >= 0)
-		close(fd);
+	seam_file_close_fd(fd);
 	buf[n > 0 ? n : 0] = '\0';
 	return n > 0;
 }
@@ -161,8 +160,7 @@ out:
 
 void seam_jit_owner_fini(struct seam_jit_owner *owner)
 {
-	if (owner->root >= 0)
-		close(owner->root);
+	seam_file_close_fd(owner->root);
 	owner->root = -1;
 }
 
