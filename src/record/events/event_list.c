@@ -23,7 +23,7 @@ static int add_event(struct seam_event_list *list, const char *text,
 	struct seam_event *event = seam_event_list_push(list);
 
 	return event ? parse(event, text, err) :
-	       seam_err_set(err, -ENOMEM, "out of memory");
+	       seam_err_no_memory(err);
 }
 
 /* Whether the @size bytes at @text are an event that has no slashes. */
@@ -58,7 +58,7 @@ static int add_with_terms(struct seam_event_list *list, const char *text,
 	terms = r == 0 ? strndup(text + n + 1,
 				 (size_t)(modifiers - text) - n - 1) : NULL;
 	if (r == 0 && !terms)
-		r = seam_err_set(err, -ENOMEM, "out of memory");
+		r = seam_err_no_memory(err);
 	if (r == 0)
 		r = seam_event_terms_set(&list->items[first], list->n - first,
 					 terms, err);
@@ -119,7 +119,7 @@ static int add_items(struct seam_event_list *list, const char *text,
 		char *item = strndup(text, n);
 
 		if (!item)
-			return seam_err_set(err, -ENOMEM, "out of memory");
+			return seam_err_no_memory(err);
 		r = add_one(list, item, err);
 		free(item);
 		text += n;
@@ -188,7 +188,7 @@ static int add_group(struct seam_event_list *list, const char *text,
 				    "written {a,b}, {a,b}:u or {a,b}:S");
 	inside = strndup(text + 1, (size_t)(end - text) - 1);
 	if (!inside)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	r = add_items(list, inside, err);
 	free(inside);
 	return r == 0 ? finish_group(list, first, end + 1, err) : r;
@@ -216,7 +216,7 @@ int seam_event_list_add(struct seam_event_list *list, const char *text,
 		char *part = strndup(text, n);
 
 		if (!part)
-			return seam_err_set(err, -ENOMEM, "out of memory");
+			return seam_err_no_memory(err);
 		r = *text == '{' ? add_group(list, part, n, err) :
 		    add_items(list, part, err);
 		free(part);

@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int no_memory(struct seam_err *err)
-{
-	return seam_err_set(err, -ENOMEM, "out of memory");
-}
-
 static int alloc_events(struct seam_data_file *file, size_t n,
 			struct seam_err *err)
 {
@@ -22,7 +17,7 @@ static int alloc_events(struct seam_data_file *file, size_t n,
 	file->by_event = calloc(n, sizeof(*file->by_event));
 	file->by_event_before = calloc(n, sizeof(*file->by_event_before));
 	return file->events && file->by_event && file->by_event_before ?
-	       0 : no_memory(err);
+	       0 : seam_err_no_memory(err);
 }
 
 /* Room for @n ids of event @e. */
@@ -48,7 +43,7 @@ static int describe_events(struct seam_data_file *file,
 		event->name = sources->events[e].name;
 		event->max_ids = later;
 		if (!alloc_ids(file, e, sources->list.n + later + 1))
-			return no_memory(err);
+			return seam_err_no_memory(err);
 		if (sources->events[e].program_id)
 			event->ids[event->n_ids++] =
 				sources->events[e].program_id;
@@ -121,7 +116,7 @@ static int copy_tables(struct seam_data_file *file,
 		uint64_t *ids = alloc_ids(file, e, event->n_ids);
 
 		if (!ids)
-			return no_memory(err);
+			return seam_err_no_memory(err);
 		memcpy(ids, event->ids, event->n_ids * sizeof(*ids));
 		file->events[e] = *event;
 		file->events[e].ids = ids;
@@ -130,7 +125,7 @@ static int copy_tables(struct seam_data_file *file,
 	if (r < 0 || n == 0)
 		return r;
 	if (!SEAM_ARRAY_RESERVE(&file->auxtraces, n))
-		return no_memory(err);
+		return seam_err_no_memory(err);
 	memcpy(file->auxtraces.items, from->auxtraces.items,
 	       n * sizeof(*from->auxtraces.items));
 	file->auxtraces.n = n;
@@ -168,7 +163,7 @@ int seam_data_file_append(struct seam_data_file *file,
 	struct iovec piece = {
 		.iov_base = synth->bytes.items, .iov_len = synth->bytes.n,
 	};
-	int r = synth->no_memory ? no_memory(err) :
+	int r = synth->no_memory ? seam_err_no_memory(err) :
 		seam_perf_writer_append(&file->writer, &piece, 1, err);
 
 	seam_synth_fini(synth);

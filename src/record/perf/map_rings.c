@@ -113,9 +113,8 @@ static int share_rings(struct seam_sources *s, size_t first,
 
 		if (fd != ring->fd &&
 		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
-			return seam_err_set(err, -errno, "cannot share the "
-				"ring of cpu %d: %s", ring->cpu,
-				strerror(errno));
+			return seam_err_errno(err, "cannot share the ring of "
+					      "cpu %d", ring->cpu);
 	}
 	return 0;
 }

@@ -71,14 +71,12 @@ static void copy_overwritten(struct seam_services *s,
 	struct seam_ring_snapshot snapshot;
 	struct seam_ring_header header;
 	SEAM_ARRAY(size_t) at = { 0 };
-	size_t *slot;
 
 	if (seam_ring_snapshot_init(&snapshot, owner->ring.size, NULL) == 0)
 		seam_ring_snapshot(&owner->ring, &snapshot, true);
 	for (size_t pos = 0; seam_ring_record(&snapshot.span, pos, &header);
 	     pos += header.size)
-		if ((slot = SEAM_ARRAY_PUSH(&at)))
-			*slot = pos;
+		(void)SEAM_ARRAY_ADD(&at, pos);
 	while (at.n > 0 && seam_ring_copy(&snapshot.span, at.items[--at.n],
 					  &header, s->record))
 		append(s, service, in, &header);

@@ -44,15 +44,14 @@ static int open_server(struct seam_services *s, struct seam_err *why)
 
 	s->record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
 	if (!s->record)
-		return seam_err_set(why, -ENOMEM, "out of memory");
+		return seam_err_no_memory(why);
 	for (size_t i = 0; i < s->n; i++)
 		services[i] = s->items[i]->link;
 	r = seam_task_history_init(&s->history, why);
 	if (r == 0)
 		r = seam_link_server_open(&s->server, services, s->n, why);
 	if (r == 0 && setenv(SEAM_LINK_VARIABLE, s->server.address, 1))
-		r = seam_err_set(why, -errno, "cannot set " SEAM_LINK_VARIABLE
-				 ": %s", strerror(errno));
+		r = seam_err_errno(why, "cannot set " SEAM_LINK_VARIABLE);
 	return r;
 }
 

@@ -438,12 +438,6 @@ bool seam_cfi_files_collect(struct seam_cfi_files *files)
 	return files->helper && seam_helper_collect(files->helper);
 }
 
-void seam_cfi_files_abandon(struct seam_cfi_files *files)
-{
-	if (files->helper)
-		seam_helper_abandon(files->helper);
-}
-
 void seam_cfi_files_fini(struct seam_cfi_files *files)
 {
 	seam_helper_free(files->helper);
