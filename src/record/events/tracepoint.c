@@ -176,14 +176,8 @@ struct tracing_data {
 
 static void put(struct tracing_data *out, const void *data, size_t size)
 {
-	if (size == 0 || out->code)
-		return;
-	if (!SEAM_ARRAY_RESERVE(&out->bytes, size)) {
+	if (!out->code && !SEAM_ARRAY_EXTEND(&out->bytes, data, size))
 		out->code = seam_err_no_memory(out->err);
-		return;
-	}
-	memcpy(out->bytes.items + out->bytes.n, data, size);
-	out->bytes.n += size;
 }
 
 static void put_u32(struct tracing_data *out, uint32_t v)

@@ -108,7 +108,6 @@ static int copy_tables(struct seam_data_file *file,
 		       const struct seam_data_file *from,
 		       struct seam_err *err)
 {
-	size_t n = from->auxtraces.n;
 	int r = alloc_events(file, from->n_events, err);
 
 	for (size_t e = 0; r == 0 && e < file->n_events; e++) {
@@ -122,14 +121,11 @@ static int copy_tables(struct seam_data_file *file,
 		file->events[e].ids = ids;
 		file->by_event[e] = from->by_event[e];
 	}
-	if (r < 0 || n == 0)
-		return r;
-	if (!SEAM_ARRAY_RESERVE(&file->auxtraces, n))
+	if (r == 0 && !SEAM_ARRAY_EXTEND(&file->auxtraces,
+					 from->auxtraces.items,
+					 from->auxtraces.n))
 		return seam_err_no_memory(err);
-	memcpy(file->auxtraces.items, from->auxtraces.items,
-	       n * sizeof(*from->auxtraces.items));
-	file->auxtraces.n = n;
-	return 0;
+	return r;
 }
 
 int seam_data_file_copy(struct seam_data_file *file, int fd,

@@ -37,12 +37,7 @@ void seam_synth_fini(struct seam_synth *synth)
 
 static void put(struct seam_synth *synth, const void *data, size_t size)
 {
-	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
-		synth->no_memory = true;
-		return;
-	}
-	memcpy(synth->bytes.items + synth->bytes.n, data, size);
-	synth->bytes.n += size;
+	synth->no_memory |= !SEAM_ARRAY_EXTEND(&synth->bytes, data, size);
 }
 
 /* Append a record of @type, with the @fields of its table. */

@@ -348,12 +348,10 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 void seam_live_stacks_copy(struct seam_live_stacks *stacks, const void *record)
 {
 	struct seam_perf_header header;
-	void *to;
 
 	memcpy(&header, record, sizeof(header));
-	to = append(stacks, header.size);
-	if (to)
-		memcpy(to, record, header.size);
+	stacks->n_dropped += !SEAM_ARRAY_EXTEND(&stacks->out, record,
+						header.size);
 }
 
 static bool read_sample(const struct seam_live_stacks *stacks, uint32_t event,
