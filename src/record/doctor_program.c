@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_program.c - files, functions, a verdict; see doctor_program.h */
-#include "record/doctor_program.h"
+/* doctor_program.c - files, functions, a verdict; see doctor.h */
+#include "record/doctor.h"
 
 #include "record/stack_plan.h"
 #include "symbol/elf/cfi_file.h"

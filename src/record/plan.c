@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "record/events/aux_pmu.h"
 #include "record/proc/targets.h"
-#include "record/sampling.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "record/bundle/kept_file_jobs.h"
 #include "symbol/elf/build_id.h"
 
 #include <errno.h>

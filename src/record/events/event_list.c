@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "record/events/event_kinds.h"
 #include "record/events/event_term.h"
-#include "record/events/tracepoint.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepoint.c - ids and formats from tracefs; see tracepoint.h */
-#include "record/events/tracepoint.h"
+#include "record/events/event_kinds.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -3,7 +3,8 @@
 #include "record/perf/data_file.h"
 
 #include "base/clock.h"
-#include "record/events/tracepoint.h"
+#include "base/file.h"
+#include "record/events/event_kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -268,7 +269,6 @@ void seam_data_file_fini(struct seam_data_file *file)
 	free(file->by_event_before);
 	free(file->auxtraces.items);
 	seam_compress_fini(&file->compress);
-	if (file->fd >= 0)
-		close(file->fd);
+	seam_file_close_fd(file->fd);
 	*file = (struct seam_data_file) { .fd = -1 };
 }

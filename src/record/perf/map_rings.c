@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* map_rings.c - map all rings of a kind in one size; see map_rings.h */
-#include "record/perf/map_rings.h"
+/* map_rings.c - map all rings of a kind in one size; see sources.h */
+#include "record/perf/sources.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>

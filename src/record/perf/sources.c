@@ -3,8 +3,8 @@
 #include "record/perf/sources.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
-#include "record/perf/map_rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -470,8 +470,7 @@ static void close_from(struct seam_sources *s, size_t first, size_t ring)
 		seam_ring_fini(&s->rings.items[i].ring);
 	}
 	for (size_t i = first; i < s->list.n; i++)
-		if (s->list.items[i].fd >= 0)
-			close(s->list.items[i].fd);
+		seam_file_close_fd(s->list.items[i].fd);
 	s->list.n = first;
 	s->rings.n = ring;
 }

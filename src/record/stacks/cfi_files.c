@@ -2,6 +2,7 @@
 /* cfi_files.c - jobs that open and read mapped files; see cfi_files.h */
 #include "record/stacks/cfi_files.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -164,8 +165,7 @@ static void free_job(struct seam_helper_job *job)
 {
 	struct cfi_job *j = (struct cfi_job *)job;
 
-	if (j->fd >= 0)
-		close(j->fd);
+	seam_file_close_fd(j->fd);
 	if (j->is_read) {
 		seam_unwind_rows_fini(&j->rows);
 		seam_cfi_file_close(&j->cfi);
@@ -321,8 +321,7 @@ static uint32_t find(const struct seam_cfi_files *files,
 
 static void free_file(struct seam_mapped_cfi *file)
 {
-	if (file->fd >= 0)
-		close(file->fd);
+	seam_file_close_fd(file->fd);
 	if (file->state == SEAM_MAPPED_CFI_READY) {
 		seam_unwind_rows_fini(&file->rows);
 		seam_cfi_file_close(&file->cfi);
