@@ -58,7 +58,7 @@ struct seam_doctor_program {
 	bool is_go, is_jvm;
 
 	enum seam_call_graph needs;	/* NONE: nothing unwinds its code */
-	char why[200];
+	const char *why;	/* static */
 	char cost[200];
 };
 
