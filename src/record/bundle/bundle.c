@@ -514,18 +514,13 @@ void seam_bundle_settle(struct seam_bundle *bundle)
 	bundle->moved_old = false;
 }
 
-static void part_name(char *buf, size_t cap, const char *name)
-{
-	snprintf(buf, cap, "%s.part", name);
-}
-
 int seam_bundle_file(const struct seam_bundle *bundle, const char *name,
 		     struct seam_err *err)
 {
 	char part[64];
 	int fd;
 
-	part_name(part, sizeof(part), name);
+	snprintf(part, sizeof(part), "%s.part", name);
 	fd = openat(bundle->dir, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
 		    O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -539,7 +534,7 @@ int seam_bundle_publish(const struct seam_bundle *bundle, const char *name,
 {
 	char part[64];
 
-	part_name(part, sizeof(part), name);
+	snprintf(part, sizeof(part), "%s.part", name);
 	if (renameat(bundle->dir, part, bundle->dir, name) < 0)
 		return seam_err_errno(err, "cannot rename '%s' to '%s' in '%s'",
 				      part, name, bundle->path);
@@ -550,7 +545,7 @@ void seam_bundle_drop(const struct seam_bundle *bundle, const char *name)
 {
 	char part[64];
 
-	part_name(part, sizeof(part), name);
+	snprintf(part, sizeof(part), "%s.part", name);
 	unlinkat(bundle->dir, part, 0);
 }
 

@@ -91,6 +91,9 @@ static bool is_covered(const struct seam_cfi_file *file)
 static void find_debug(struct cfi_job *j)
 {
 	static const char root[] = "/usr/lib/debug";
+	static const struct {
+		const char *root, *folder;
+	} links[] = { { "", "" }, { "", "/.debug" }, { root, "" } };
 	const struct seam_cfi_file *file = &j->cfi;
 	const char *base = strrchr(j->path, '/');
 	int n = base ? (int)(base - j->path) : 0;
@@ -102,18 +105,10 @@ static void find_debug(struct cfi_job *j)
 	seam_text_hex(id, file->build_id, file->build_id_size);
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, id,
 		 id + 2);
-	if (take_debug_at(j, path) || !file->debug_link[0])
-		return;
-	snprintf(path, sizeof(path), "%.*s/%s", n, j->path, file->debug_link);
-	if (take_debug_at(j, path))
-		return;
-	snprintf(path, sizeof(path), "%.*s/.debug/%s", n, j->path,
-		 file->debug_link);
-	if (take_debug_at(j, path))
-		return;
-	snprintf(path, sizeof(path), "%s%.*s/%s", root, n, j->path,
-		 file->debug_link);
-	take_debug_at(j, path);
+	for (size_t i = 0; !take_debug_at(j, path) && file->debug_link[0] &&
+	     i < SEAM_ARRAY_SIZE(links); i++)
+		snprintf(path, sizeof(path), "%s%.*s%s/%s", links[i].root, n,
+			 j->path, links[i].folder, file->debug_link);
 }
 
 /* Returns 0 or -errno; the descriptor is taken. */
