@@ -55,6 +55,20 @@ void *seam_array_reserve(void *items, size_t *cap, size_t need, size_t size);
 		slot_ != NULL;						\
 	})
 
+/* Append @extra elements, copied from @from.  True on success. */
+#define SEAM_ARRAY_EXTEND(a, from, extra)				\
+	({								\
+		const size_t extra_ = (extra);				\
+		bool has_room_ = !extra_ || SEAM_ARRAY_RESERVE(a, extra_); \
+									\
+		if (has_room_ && extra_) {				\
+			memcpy((a)->items + (a)->n, from,		\
+			       extra_ * sizeof(*(a)->items));		\
+			(a)->n += extra_;				\
+		}							\
+		has_room_;						\
+	})
+
 /* Sort as qsort() does; an array without memory too. */
 #define SEAM_ARRAY_SORT(a, compare)					\
 	seam_array_sort((a)->items, (a)->n, sizeof(*(a)->items), compare)

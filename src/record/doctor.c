@@ -29,19 +29,20 @@ enum {
 	SMALL_COPY = 16384,	/* of a stack; compilers and php need it */
 };
 
-static int open_event(struct perf_event_attr *attr, int pid, int cpu)
+static int open_event(const struct perf_event_attr *of, int pid, int cpu)
 {
+	struct perf_event_attr attr = *of;
 	int fd;
 
-	attr->size = PERF_ATTR_SIZE_VER7;
-	attr->disabled = 1;
-	fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1,
+	attr.size = PERF_ATTR_SIZE_VER7;
+	attr.disabled = 1;
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1,
 			  PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
 /* 0 when it opens, else -errno. */
-static int try_event_of(struct perf_event_attr *attr, int pid, int cpu)
+static int try_event_of(const struct perf_event_attr *attr, int pid, int cpu)
 {
 	int fd = open_event(attr, pid, cpu);
 
@@ -51,32 +52,23 @@ static int try_event_of(struct perf_event_attr *attr, int pid, int cpu)
 	return 0;
 }
 
-static int try_event(struct perf_event_attr *attr)
+static int try_event(const struct perf_event_attr *attr)
 {
 	return try_event_of(attr, OWN_THREAD, EVERY_CPU);
 }
 
-static struct perf_event_attr user_clock(void)
-{
-	return (struct perf_event_attr) {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = 1000000,
-		.sample_type = PERF_SAMPLE_IP,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.exclude_callchain_kernel = 1,
-	};
-}
+/* Members of an event of all code, by a clock or by the cycles of the CPU. */
+#define CLOCK								\
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,	\
+	.sample_period = 1000000, .exclude_hv = 1
+#define CYCLES								\
+	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES,	\
+	.sample_period = 1000000, .exclude_hv = 1
+#define USER_CODE .exclude_kernel = 1, .exclude_callchain_kernel = 1
 
-static struct perf_event_attr user_cycles(void)
-{
-	struct perf_event_attr attr = user_clock();
-
-	attr.type = PERF_TYPE_HARDWARE;
-	attr.config = PERF_COUNT_HW_CPU_CYCLES;
-	return attr;
-}
+static const struct perf_event_attr user_clock = {
+	CLOCK, USER_CODE, .sample_type = PERF_SAMPLE_IP,
+};
 
 __attribute__((format(printf, 3, 4)))
 static void set_verdict(struct seam_doctor *check, enum seam_verdict verdict,
@@ -100,15 +92,11 @@ static void advise(struct seam_doctor *check, const char *fmt, ...)
 	va_end(args);
 }
 
-/* @r: of an event that any user may open at perf_event_paranoid=@level. */
-static void report_permission(struct seam_doctor *check, int r, int level)
+/* The event needs a perf_event_paranoid of at most @level. */
+static void refuse_permission(struct seam_doctor *check, int r, int level)
 {
 	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
 
-	if (r == 0) {
-		set_verdict(check, SEAM_VERDICT_YES, "%s", "");
-		return;
-	}
 	set_verdict(check, SEAM_VERDICT_NO,
 		    "%s (kernel.perf_event_paranoid=%ld)", strerror(-r),
 		    paranoid);
@@ -122,27 +110,31 @@ static void report_permission(struct seam_doctor *check, int r, int level)
 		       "allows perf_event_open");
 }
 
-static void check_user(struct seam_doctor *check)
+/* An event that may be refused, and why. */
+struct event_check {
+	struct perf_event_attr attr;
+	bool of_all;		/* threads, on one CPU */
+	int level;		/* perf_event_paranoid; where needs is NULL: */
+	/* a feature of the CPU and its driver, or of newer kernels */
+	const char *needs;
+};
+
+static void check_event(struct seam_doctor *check,
+			const struct event_check *event)
 {
-	struct perf_event_attr attr = user_clock();
+	int r = event->of_all ? try_event_of(&event->attr, EVERY_THREAD, 0) :
+		try_event(&event->attr);
 
-	report_permission(check, try_event(&attr), 2);
-}
-
-static void check_kernel(struct seam_doctor *check)
-{
-	struct perf_event_attr attr = user_clock();
-
-	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
-	report_permission(check, try_event(&attr), 1);
-}
-
-static void check_system(struct seam_doctor *check)
-{
-	struct perf_event_attr attr = user_clock();
-
-	attr.exclude_kernel = attr.exclude_callchain_kernel = 0;
-	report_permission(check, try_event_of(&attr, EVERY_THREAD, 0), 0);
+	if (r < 0 && !event->needs) {
+		refuse_permission(check, r, event->level);
+		return;
+	}
+	set_verdict(check, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
+		    r == 0 ? "" :
+		    r == -ENOENT || r == -EOPNOTSUPP || r == -ENODEV ?
+		    "this machine has none" : strerror(-r));
+	if (r < 0)
+		advise(check, "%s", event->needs);
 }
 
 static void check_kernel_names(struct seam_doctor *check)
@@ -168,50 +160,6 @@ static void check_kernel_names(struct seam_doctor *check)
 		       hidden > 1 ? "" : ", or CAP_SYSLOG");
 }
 
-/* A feature of the CPU or of its driver. */
-static void report_hardware(struct seam_doctor *check, int r,
-			    const char *remedy)
-{
-	if (r == 0) {
-		set_verdict(check, SEAM_VERDICT_YES, "%s", "");
-		return;
-	}
-	if (r == -ENOENT || r == -EOPNOTSUPP || r == -ENODEV)
-		set_verdict(check, SEAM_VERDICT_NO, "this machine has none");
-	else
-		set_verdict(check, SEAM_VERDICT_NO, "%s", strerror(-r));
-	advise(check, "%s", remedy);
-}
-
-static void check_cycles(struct seam_doctor *check)
-{
-	struct perf_event_attr attr = user_cycles();
-
-	report_hardware(check, try_event(&attr),
-			"a machine, or a virtual machine, with a PMU; "
-			"cpu-clock is used in its place");
-}
-
-static void check_precise(struct seam_doctor *check)
-{
-	struct perf_event_attr attr = user_cycles();
-
-	attr.precise_ip = 1;
-	report_hardware(check, try_event(&attr),
-			"a CPU with PEBS, IBS or SPE");
-}
-
-static void check_branches(struct seam_doctor *check)
-{
-	struct perf_event_attr attr = user_cycles();
-
-	attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
-	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER |
-				  PERF_SAMPLE_BRANCH_ANY;
-	report_hardware(check, try_event(&attr),
-			"a CPU with LBR, BRS or BRBE");
-}
-
 static void check_aux(struct seam_doctor *check)
 {
 	struct seam_perf_pmu pmus[128];
@@ -231,9 +179,13 @@ static void check_tracepoints(struct seam_doctor *check)
 {
 	static const char path[] =
 		"/sys/kernel/tracing/events/sched/sched_switch/id";
-	struct perf_event_attr attr = user_clock();
+	struct event_check event = {
+		.attr = { .type = PERF_TYPE_TRACEPOINT, .sample_period = 1,
+			  .sample_type = PERF_SAMPLE_IP, .exclude_hv = 1,
+			  .exclude_callchain_kernel = 1 },
+		.level = -1,
+	};
 	char text[32];
-	int r;
 
 	if (access(path, R_OK) < 0) {
 		bool mounted = errno != ENOENT;
@@ -245,50 +197,20 @@ static void check_tracepoints(struct seam_doctor *check)
 		       "mount -t tracefs tracefs /sys/kernel/tracing");
 		return;
 	}
-	attr.type = PERF_TYPE_TRACEPOINT;
-	attr.config = strtoull(seam_procfs_text(path, text, sizeof(text)),
-			       NULL, 10);
-	attr.sample_period = 1;
-	attr.exclude_kernel = 0;
-	r = try_event(&attr);
-	report_permission(check, r, -1);
-}
-
-/* A feature of newer kernels: EINVAL without it. */
-static void report_feature(struct seam_doctor *check, int r, const char *since)
-{
-	set_verdict(check, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
-		    r == 0 ? "" : strerror(-r));
-	if (r != 0)
-		advise(check, "%s", since);
-}
-
-static void check_build_ids(struct seam_doctor *check)
-{
-	struct perf_event_attr attr = user_clock();
-
-	attr.mmap = attr.mmap2 = attr.build_id = 1;
-	report_feature(check, try_event(&attr), "Linux 5.12");
-}
-
-static void check_lost_counts(struct seam_doctor *check)
-{
-	struct perf_event_attr attr = user_clock();
-
-	attr.read_format = PERF_FORMAT_LOST;
-	report_feature(check, try_event(&attr), "Linux 6.0");
+	event.attr.config = strtoull(seam_procfs_text(path, text,
+						      sizeof(text)), NULL, 10);
+	check_event(check, &event);
 }
 
 /* Whether a ring of @bytes can be mapped on all CPUs at once. */
 static bool map_all(const struct seam_number_list *cpus, size_t bytes)
 {
-	struct perf_event_attr attr = user_clock();
 	struct seam_ring *rings = calloc(cpus->n, sizeof(*rings));
 	int *fds = calloc(cpus->n, sizeof(*fds));
 	bool ok = rings && fds;
 
 	for (size_t i = 0; ok && i < cpus->n; i++) {
-		fds[i] = open_event(&attr, OWN_THREAD, cpus->items[i]);
+		fds[i] = open_event(&user_clock, OWN_THREAD, cpus->items[i]);
 		ok = fds[i] >= 0 &&
 		     seam_ring_map(&rings[i], fds[i], bytes, false, NULL) == 0;
 	}
@@ -327,8 +249,7 @@ static void check_ring_space(struct seam_doctor *check)
 /* Copies of stacks, which "seam record" unwinds. */
 static void check_stacks(struct seam_doctor *check)
 {
-	struct perf_event_attr attr = user_clock();
-	struct seam_event event = { .attr = attr };
+	struct seam_event event = { .attr = user_clock };
 	struct seam_number_list cpus = { 0 };
 	struct rlimit limit = { 0 };
 	size_t bytes = SEAM_STACK_PLAN_MAX_RING_BYTES;
@@ -428,24 +349,47 @@ static void check_isolation(struct seam_doctor *check)
 /* Without the first nothing can be recorded. */
 static const struct check {
 	const char *key, *title;
-	void (*run)(struct seam_doctor *check);
+	void (*run)(struct seam_doctor *check);	/* NULL: check_event() */
+	struct event_check event;
 } checks[] = {
-	{ "user-samples", "samples of user code", check_user },
-	{ "kernel-samples", "samples and stacks of the kernel", check_kernel },
-	{ "kernel-symbols", "names of kernel functions", check_kernel_names },
-	{ "system-wide", "all processes at once", check_system },
-	{ "hardware-cycles", "hardware cycles", check_cycles },
-	{ "precise", "precise hardware samples", check_precise },
-	{ "branch-stacks", "branch stacks", check_branches },
-	{ "aux", "hardware traces (AUX area)", check_aux },
-	{ "tracepoints", "tracepoints of the kernel", check_tracepoints },
-	{ "build-ids", "build ids of mapped files", check_build_ids },
-	{ "lost-counts", "exact counts of lost records", check_lost_counts },
-	{ "ring-space", "ring space", check_ring_space },
-	{ "stacks", "stacks without frame pointers", check_stacks },
-	{ "sample-rate", "sample rate", check_rate },
-	{ "descriptors", "descriptors", check_descriptors },
-	{ "isolation", "ELF files read without rights", check_isolation },
+	{ "user-samples", "samples of user code", .event = {
+		{ CLOCK, USER_CODE, .sample_type = PERF_SAMPLE_IP },
+		.level = 2 } },
+	{ "kernel-samples", "samples and stacks of the kernel", .event = {
+		{ CLOCK, .sample_type = PERF_SAMPLE_IP }, .level = 1 } },
+	{ "kernel-symbols", "names of kernel functions",
+	  .run = check_kernel_names },
+	{ "system-wide", "all processes at once", .event = {
+		{ CLOCK, .sample_type = PERF_SAMPLE_IP }, .of_all = true } },
+	{ "hardware-cycles", "hardware cycles", .event = {
+		{ CYCLES, USER_CODE, .sample_type = PERF_SAMPLE_IP },
+		.needs = "a machine, or a virtual machine, with a PMU; "
+			 "cpu-clock is used in its place" } },
+	{ "precise", "precise hardware samples", .event = {
+		{ CYCLES, USER_CODE, .sample_type = PERF_SAMPLE_IP,
+		  .precise_ip = 1 },
+		.needs = "a CPU with PEBS, IBS or SPE" } },
+	{ "branch-stacks", "branch stacks", .event = {
+		{ CYCLES, USER_CODE,
+		  .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK,
+		  .branch_sample_type = PERF_SAMPLE_BRANCH_USER |
+					PERF_SAMPLE_BRANCH_ANY },
+		.needs = "a CPU with LBR, BRS or BRBE" } },
+	{ "aux", "hardware traces (AUX area)", .run = check_aux },
+	{ "tracepoints", "tracepoints of the kernel", .run = check_tracepoints },
+	{ "build-ids", "build ids of mapped files", .event = {
+		{ CLOCK, USER_CODE, .sample_type = PERF_SAMPLE_IP,
+		  .mmap = 1, .mmap2 = 1, .build_id = 1 },
+		.needs = "Linux 5.12" } },
+	{ "lost-counts", "exact counts of lost records", .event = {
+		{ CLOCK, USER_CODE, .sample_type = PERF_SAMPLE_IP,
+		  .read_format = PERF_FORMAT_LOST },
+		.needs = "Linux 6.0" } },
+	{ "ring-space", "ring space", .run = check_ring_space },
+	{ "stacks", "stacks without frame pointers", .run = check_stacks },
+	{ "sample-rate", "sample rate", .run = check_rate },
+	{ "descriptors", "descriptors", .run = check_descriptors },
+	{ "isolation", "ELF files read without rights", .run = check_isolation },
 };
 
 const char *seam_verdict_name(enum seam_verdict verdict)
@@ -468,7 +412,10 @@ void seam_doctor_run(size_t i, struct seam_doctor *check)
 	*check = (struct seam_doctor) {
 		.key = checks[i].key, .title = checks[i].title,
 	};
-	checks[i].run(check);
+	if (checks[i].run)
+		checks[i].run(check);
+	else
+		check_event(check, &checks[i].event);
 }
 
 bool seam_doctor_event(size_t i)

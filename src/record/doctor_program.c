@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_program.c - files, functions, a verdict; see doctor_program.h */
-#include "record/doctor_program.h"
+/* doctor_program.c - files, functions, a verdict; see doctor.h */
+#include "record/doctor.h"
 
 #include "record/stack_plan.h"
 #include "symbol/elf/cfi_file.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -175,38 +174,28 @@ static bool is_jvm(const struct seam_doctor_program *p,
 
 /* ---- the verdict ---- */
 
-__attribute__((format(printf, 3, 4)))
-static void need(struct seam_doctor_program *p, enum seam_call_graph how,
-		 const char *fmt, ...)
-{
-	va_list args;
-
-	p->needs = how;
-	va_start(args, fmt);
-	vsnprintf(p->why, sizeof(p->why), fmt, args);
-	va_end(args);
-}
-
 static void decide(struct seam_doctor_program *p)
 {
 	bool has_frames = p->frame_pointer_percent >= FRAME_POINTER_PERCENT;
 
-	if (p->is_jvm)
-		need(p, SEAM_CALL_GRAPH_AUTO, "compiled Java code has no "
-		     "frame pointers: start it with "
-		     "-XX:+PreserveFramePointer");
-	else if (p->is_go)
-		need(p, SEAM_CALL_GRAPH_AUTO, "Go has frame pointers, but C "
-		     "code that it calls has not; fp is enough for Go alone");
-	else if (has_frames)
-		need(p, SEAM_CALL_GRAPH_AUTO, "libraries may have no frame "
-		     "pointers; fp is enough for code of the file itself");
-	else if (p->cfi_bytes)
-		need(p, SEAM_CALL_GRAPH_AUTO, "by call frame information: "
-		     "with fp callers would be missing");
-	else
-		need(p, SEAM_CALL_GRAPH_NONE, "neither call frame information "
-		     "nor known frame pointers: its stacks end early");
+	p->needs = SEAM_CALL_GRAPH_AUTO;
+	if (p->is_jvm) {
+		p->why = "compiled Java code has no frame pointers: start it "
+			 "with -XX:+PreserveFramePointer";
+	} else if (p->is_go) {
+		p->why = "Go has frame pointers, but C code that it calls has "
+			 "not; fp is enough for Go alone";
+	} else if (has_frames) {
+		p->why = "libraries may have no frame pointers; fp is enough "
+			 "for code of the file itself";
+	} else if (p->cfi_bytes) {
+		p->why = "by call frame information: with fp callers would be "
+			 "missing";
+	} else {
+		p->needs = SEAM_CALL_GRAPH_NONE;
+		p->why = "neither call frame information nor known frame "
+			 "pointers: its stacks end early";
+	}
 }
 
 /* Source: measurements of "./dev bench stacks"; perf's copies. */

@@ -50,8 +50,7 @@ static int add(struct seam_loop *loop, int fd, struct seam_err *err)
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
-		return seam_err_set(err, -errno, "cannot wait for events: "
-				    "epoll_ctl: %s", strerror(errno));
+		return seam_err_errno(err, "cannot wait for events: epoll_ctl");
 	return 0;
 }
 
@@ -71,8 +70,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
 	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (loop->epoll < 0 || loop->signals < 0)
-		return seam_err_set(err, -errno, "cannot wait for signals: %s",
-				    strerror(errno));
+		return seam_err_errno(err, "cannot wait for signals");
 	return add(loop, loop->signals, err);
 }
 
@@ -112,20 +110,16 @@ int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 			  struct seam_err *err)
 {
 	int fd = open_pidfd(id, is_thread);
-	int *slot;
 
 	/* it has ended since its events were opened */
 	if (fd < 0 && errno == ESRCH)
 		return 0;
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot watch process %d: %s",
-				    id, strerror(errno));
-	slot = SEAM_ARRAY_PUSH(&loop->processes);
-	if (!slot) {
+		return seam_err_errno(err, "cannot watch process %d", id);
+	if (!SEAM_ARRAY_ADD(&loop->processes, fd)) {
 		close(fd);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
-	*slot = fd;
 	return add(loop, fd, err);
 }
 

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "record/events/aux_pmu.h"
 #include "record/proc/targets.h"
-#include "record/sampling.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -98,7 +97,7 @@ static int add_services(struct seam_session *s, struct seam_err *err)
 			continue;
 		event = seam_event_list_push(&s->events);
 		if (!event)
-			return seam_err_set(err, -ENOMEM, "out of memory");
+			return seam_err_no_memory(err);
 		seam_event_init_program(event, service->event, i);
 		event->attr.sample_type = service->sample_type;
 		event->attr.sample_period = 1;
@@ -114,7 +113,7 @@ static int add_sideband(struct seam_session *s, struct seam_err *err)
 	struct seam_event *event = seam_event_list_push(&s->events);
 
 	if (!event)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	seam_sources_sideband(event);
 	event->attr.namespaces = o->namespaces;
 	event->attr.cgroup = o->cgroups;
@@ -143,18 +142,14 @@ bool seam_plan_records_command(const struct seam_record_options *o)
 static int list_threads(struct seam_session *s,
 			struct seam_number_list *tids, struct seam_err *err)
 {
-	int *slot;
+	int tid = seam_plan_is_system_wide(s->options) ? SEAM_SOURCES_EVERY :
+		  s->child.pid;
 
 	if (attaches(s->options))
 		return seam_targets_list(tids, &s->options->pids,
 					 &s->options->tids,
 					 !s->options->no_inherit, err);
-	slot = SEAM_ARRAY_PUSH(tids);
-	if (!slot)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	*slot = seam_plan_is_system_wide(s->options) ? SEAM_SOURCES_EVERY :
-		s->child.pid;
-	return 0;
+	return SEAM_ARRAY_ADD(tids, tid) ? 0 : seam_err_no_memory(err);
 }
 
 /* The CPUs to sample, all of which must be online. */
@@ -164,18 +159,13 @@ static int list_cpus(struct seam_session *s, struct seam_err *err)
 	int r = seam_procfs_cpus(&s->sources.cpus, err);
 
 	for (size_t i = 0; r == 0 && i < wanted->n; i++) {
-		struct seam_number_list one = {
-			.items = &wanted->items[i], .n = 1,
-		};
-		int *slot;
+		int cpu = wanted->items[i];
 
-		if (!seam_targets_are_in(&one, &s->sources.cpus))
+		if (!seam_number_list_has(&s->sources.cpus, cpu))
 			return seam_err_set(err, -ENODEV, "cpu %d is not "
-					    "online", wanted->items[i]);
-		slot = SEAM_ARRAY_PUSH(&s->sources.sampled);
-		if (!slot)
-			return seam_err_set(err, -ENOMEM, "out of memory");
-		*slot = wanted->items[i];
+					    "online", cpu);
+		if (!SEAM_ARRAY_ADD(&s->sources.sampled, cpu))
+			return seam_err_no_memory(err);
 	}
 	return r;
 }

@@ -146,7 +146,7 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 	int r;
 
 	if (!attrs)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	for (size_t e = 0; e < s->events.n; e++)
 		if (s->events.items[e].is_unwound)
 			attrs[e] = seam_perf_attr_of(&s->events.items[e].attr);
@@ -321,7 +321,7 @@ static int list_events(struct seam_session *s, struct seam_err *err)
 
 	result->events = calloc(s->events.n, sizeof(*result->events));
 	if (!result->events)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	for (size_t i = 0; i < s->events.n; i++) {
 		struct seam_record_event *event =
 			&result->events[result->n_events];

@@ -190,7 +190,7 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 		m.n_by_event = list_by_event(recording, s, by_event);
 		r = put_manifest(recording, &m, err);
 	} else {
-		seam_err_set(err, r, "out of memory");
+		seam_err_no_memory(err);
 	}
 	free(rings);
 	free(by_event);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rounds.c - signals, limits, snapshots, CPU; see rounds.h */
-#include "record/rounds.h"
+/* rounds.c - signals, limits, snapshots, CPU; see session.h */
+#include "record/session.h"
 
 #include "base/clock.h"
 #include "record/plan.h"
-#include "record/session.h"
 #include "record/snapshot.h"
 #include "record/stack_plan.h"
 

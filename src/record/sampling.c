@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sampling.c - rates, call chains, sizes of rings; see sampling.h */
-#include "record/sampling.h"
+/* sampling.c - rates, call chains, sizes of rings; see plan.h */
+#include "record/plan.h"
 
 #include "base/text.h"
 #include "record/stack_plan.h"

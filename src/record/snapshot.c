@@ -57,7 +57,7 @@ static int copies_init(struct ring_copies *c,
 	c->ordered = calloc(c->n, sizeof(*c->ordered));
 	c->pieces = calloc(c->n, sizeof(*c->pieces));
 	if (!c->rings || !c->ordered || !c->pieces)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	for (size_t i = 0; r == 0 && i < c->n; i++) {
 		const struct seam_source_ring *ring = &sources->rings.items[i];
 
@@ -67,7 +67,7 @@ static int copies_init(struct ring_copies *c,
 					    err);
 		c->ordered[i].iov_base = malloc(ring->size_bytes);
 		if (!c->ordered[i].iov_base)
-			r = seam_err_set(err, -ENOMEM, "out of memory");
+			r = seam_err_no_memory(err);
 	}
 	return r;
 }

@@ -126,12 +126,11 @@ static int list_known(struct known *known, const char *folder)
 	char path[PATH_MAX + 16];
 
 	for (unsigned int n = 1; n < MAX_SNAPSHOTS; n++) {
-		ino_t *slot = SEAM_ARRAY_PUSH(&known->inodes);
+		ino_t inode = inode_of(folder, n, path, sizeof(path));
 
-		if (!slot)
+		if (!SEAM_ARRAY_ADD(&known->inodes, inode))
 			return -ENOMEM;
-		*slot = inode_of(folder, n, path, sizeof(path));
-		if (!*slot)
+		if (!inode)
 			break;
 	}
 	return 0;
@@ -183,10 +182,9 @@ int seam_snapshot_request(const char *name, char *path, size_t cap,
 				    folder);
 	r = list_known(&known, folder);
 	if (r < 0)
-		seam_err_set(err, r, "out of memory");
+		seam_err_no_memory(err);
 	else if (kill(pid, SIGUSR2) < 0)
-		r = seam_err_set(err, -errno, "cannot signal process %d: %s",
-				 pid, strerror(errno));
+		r = seam_err_errno(err, "cannot signal process %d", pid);
 	else
 		r = wait_for_new(&known, folder, path, cap, err);
 	free(known.inodes.items);

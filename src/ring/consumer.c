@@ -24,9 +24,8 @@ int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
 
 	*ring = (struct seam_ring) { 0 };
 	if (p == MAP_FAILED)
-		return seam_err_set(err, -errno,
-				    "cannot map a ring of %zu KiB: %s",
-				    data_bytes / 1024, strerror(errno));
+		return seam_err_errno(err, "cannot map a ring of %zu KiB",
+				      data_bytes / 1024);
 	seam_ring_attach(ring, p, page, data_bytes);
 	ring->mapped_bytes = page + data_bytes;
 	return 0;

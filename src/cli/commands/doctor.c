@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "record/doctor.h"
-#include "record/doctor_program.h"
 #include "record/events/event.h"
 
 #include <inttypes.h>

@@ -13,13 +13,8 @@
 void seam_inject_put(struct seam_inject_buffer *b, const void *bytes,
 		     size_t size)
 {
-	if (b->is_out_of_memory || !SEAM_ARRAY_RESERVE(&b->data, size)) {
-		b->is_out_of_memory = true;
-		return;
-	}
-	if (size)
-		memcpy(b->data.items + b->data.n, bytes, size);
-	b->data.n += size;
+	b->is_out_of_memory = b->is_out_of_memory ||
+			      !SEAM_ARRAY_EXTEND(&b->data, bytes, size);
 }
 
 void seam_inject_u8(struct seam_inject_buffer *b, uint8_t v)

@@ -306,14 +306,12 @@ static struct old_name old_name(const struct seam_bundle *bundle,
 static int move(const char *from, const char *to, struct seam_err *err)
 {
 	char shown[256], other[256];
-	int code;
 
 	if (rename(from, to) == 0)
 		return 0;
-	code = errno;
-	return seam_err_set(err, -code, "cannot rename '%s' to '%s': %s",
-			    quoted(shown, sizeof(shown), from),
-			    quoted(other, sizeof(other), to), strerror(code));
+	return seam_err_errno(err, "cannot rename '%s' to '%s'",
+			      quoted(shown, sizeof(shown), from),
+			      quoted(other, sizeof(other), to));
 }
 
 /* 1: there is a recording at @path; 0: nothing. */
@@ -516,23 +514,18 @@ void seam_bundle_settle(struct seam_bundle *bundle)
 	bundle->moved_old = false;
 }
 
-static void part_name(char *buf, size_t cap, const char *name)
-{
-	snprintf(buf, cap, "%s.part", name);
-}
-
 int seam_bundle_file(const struct seam_bundle *bundle, const char *name,
 		     struct seam_err *err)
 {
 	char part[64];
 	int fd;
 
-	part_name(part, sizeof(part), name);
+	snprintf(part, sizeof(part), "%s.part", name);
 	fd = openat(bundle->dir, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
 		    O_CLOEXEC, 0600);
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot create '%s' in '%s': "
-				    "%s", part, bundle->path, strerror(errno));
+		return seam_err_errno(err, "cannot create '%s' in '%s'", part,
+				      bundle->path);
 	return fd;
 }
 
@@ -541,11 +534,10 @@ int seam_bundle_publish(const struct seam_bundle *bundle, const char *name,
 {
 	char part[64];
 
-	part_name(part, sizeof(part), name);
+	snprintf(part, sizeof(part), "%s.part", name);
 	if (renameat(bundle->dir, part, bundle->dir, name) < 0)
-		return seam_err_set(err, -errno, "cannot rename '%s' to '%s' "
-				    "in '%s': %s", part, name, bundle->path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot rename '%s' to '%s' in '%s'",
+				      part, name, bundle->path);
 	return 0;
 }
 
@@ -553,7 +545,7 @@ void seam_bundle_drop(const struct seam_bundle *bundle, const char *name)
 {
 	char part[64];
 
-	part_name(part, sizeof(part), name);
+	snprintf(part, sizeof(part), "%s.part", name);
 	unlinkat(bundle->dir, part, 0);
 }
 
@@ -563,14 +555,12 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 	int fd;
 
 	if (mkdirat(bundle->dir, name, 0700) < 0 && errno != EEXIST)
-		return seam_err_set(err, -errno, "cannot create folder '%s' "
-				    "in '%s': %s", name, bundle->path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot create folder '%s' in '%s'",
+				      name, bundle->path);
 	fd = openat(bundle->dir, name, OPEN_FOLDER);
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot open folder '%s' in "
-				    "'%s': %s", name, bundle->path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot open folder '%s' in '%s'",
+				      name, bundle->path);
 	return fd;
 }
 

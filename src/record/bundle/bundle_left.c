@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle_left.c - find folders of killed recorders; see bundle.h */
+/* bundle_left.c - folders of killed recorders, sizes; see bundle.h */
 #include "record/bundle/bundle.h"
 
 #include "base/file.h"
@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -128,4 +129,24 @@ void seam_bundle_clear_left(const char *path)
 	if (names)
 		closedir(names);
 	free(folder);
+}
+
+/* ---- sizes ---- */
+
+uint64_t seam_bundle_bytes(const struct seam_bundle *bundle)
+{
+	char path[64];
+	char *const paths[] = { path, NULL };
+	uint64_t sum = 0;
+	FTSENT *e;
+	FTS *tree;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/.", bundle->dir);
+	tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	while (tree && (e = fts_read(tree)))
+		if (e->fts_info == FTS_F && S_ISREG(e->fts_statp->st_mode))
+			sum += (uint64_t)e->fts_statp->st_size;
+	if (tree)
+		fts_close(tree);
+	return sum;
 }

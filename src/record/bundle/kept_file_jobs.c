@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_file_jobs.c - open, check and copy mapped files; see kept_file_jobs.h */
-#include "record/bundle/kept_file_jobs.h"
+/* kept_file_jobs.c - open, check and copy mapped files; see kept_files.h */
+#include "record/bundle/kept_files.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "record/bundle/kept_file_jobs.h"
 #include "symbol/elf/build_id.h"
 
 #include <errno.h>
@@ -32,27 +31,29 @@ static uint64_t hash_of(const uint8_t *build_id, size_t size)
 	return seam_hash_bytes(build_id, size, 0);
 }
 
-/* Also counts the files with that build id that have other paths. */
+/* @n: files with that build id and another path, which are counted. */
+static bool is_file(const struct seam_kept_file *file, const char *path,
+		    const uint8_t *id, size_t size, size_t *n)
+{
+	bool is_same = file->build_id_size == size &&
+		       memcmp(file->build_id, id, size) == 0;
+	bool is_at_path = is_same && strcmp(file->path, path) == 0;
+
+	*n += is_same && !is_at_path;
+	return is_at_path;
+}
+
 static struct seam_kept_file *find(struct seam_kept_files *kept,
 				   const char *path, const uint8_t *id,
 				   size_t size, size_t *n)
 {
-	struct seam_index_probe probe =
-		seam_index_probe(&kept->index, hash_of(id, size));
+	struct seam_kept_file *files = kept->files.items;
 	uint32_t i;
 
 	*n = 0;
-	while ((i = seam_index_next(&kept->index, &probe)) != SEAM_NONE) {
-		struct seam_kept_file *file = &kept->files.items[i];
-
-		if (file->build_id_size != size ||
-		    memcmp(file->build_id, id, size) != 0)
-			continue;
-		if (strcmp(file->path, path) == 0)
-			return file;
-		++*n;
-	}
-	return NULL;
+	i = SEAM_INDEX_FIND(&kept->index, hash_of(id, size), k,
+			    is_file(&files[k], path, id, size, n));
+	return i == SEAM_NONE ? NULL : &files[i];
 }
 
 struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept,
@@ -93,23 +94,19 @@ static bool has_helper(struct seam_kept_files *kept)
 static bool add_file(struct seam_kept_files *kept,
 		     const struct seam_perf_mapping *m)
 {
-	uint32_t i = (uint32_t)kept->files.n;
-	char *path = strdup(m->filename);
-	struct seam_kept_file *file;
-
-	if (!path || !SEAM_ARRAY_RESERVE(&kept->files, 1) ||
-	    seam_index_add(&kept->index,
-			   hash_of(m->build_id, m->build_id_size), i) < 0) {
-		free(path);
-		return false;
-	}
-	file = &kept->files.items[kept->files.n++];
-	*file = (struct seam_kept_file) {
+	struct seam_kept_file file = {
 		.fd = -1, .build_id_size = (uint8_t)m->build_id_size,
-		.path = path,
+		.path = strdup(m->filename),
 	};
-	memcpy(file->build_id, m->build_id, m->build_id_size);
-	return true;
+
+	memcpy(file.build_id, m->build_id, m->build_id_size);
+	if (file.path &&
+	    SEAM_INDEX_APPEND(&kept->index,
+			      hash_of(m->build_id, m->build_id_size),
+			      &kept->files, file) != SEAM_NONE)
+		return true;
+	free(file.path);
+	return false;
 }
 
 /* Have the helper open the file that was added last, mapped as @m. */

@@ -18,17 +18,11 @@ enum {
 static void add_fork(struct seam_kept_hits *hits,
 		     const struct seam_perf_task *task)
 {
-	struct seam_kept_hits_fork *slot;
-
 	if (task->pid == task->ppid)
 		return;		/* a thread */
-	slot = hits->forks.n < SEAM_KEPT_HITS_MAX ?
-	       SEAM_ARRAY_PUSH(&hits->forks) : NULL;
-	if (slot)
-		*slot = (struct seam_kept_hits_fork) {
-			.pid = task->pid, .parent = task->ppid,
-		};
-	else
+	if (hits->forks.n >= SEAM_KEPT_HITS_MAX ||
+	    !SEAM_ARRAY_ADD(&hits->forks, (struct seam_kept_hits_fork) {
+			    .pid = task->pid, .parent = task->ppid }))
 		hits->n_left_out++;
 }
 
@@ -64,23 +58,16 @@ void seam_kept_hits_sideband(struct seam_kept_hits *hits,
 static void add_page(struct seam_kept_hits *hits, int32_t pid, uint64_t page)
 {
 	uint64_t hash = seam_hash_u64(page ^ (uint64_t)(uint32_t)pid << 40);
-	struct seam_index_probe probe =
-		seam_index_probe(&hits->page_index, hash);
-	struct seam_kept_hits_page *slot;
-	uint32_t i;
+	const struct seam_kept_hits_page found = { .pid = pid, .page = page };
 
-	while ((i = seam_index_next(&hits->page_index, &probe)) != SEAM_NONE)
-		if (hits->pages.items[i].pid == pid &&
-		    hits->pages.items[i].page == page)
-			return;
-	i = (uint32_t)hits->pages.n;
-	if (i >= SEAM_KEPT_HITS_MAX || !SEAM_ARRAY_RESERVE(&hits->pages, 1) ||
-	    seam_index_add(&hits->page_index, hash, i) < 0) {
-		hits->n_left_out++;
+	if (SEAM_INDEX_FIND(&hits->page_index, hash, i,
+			    hits->pages.items[i].pid == pid &&
+			    hits->pages.items[i].page == page) != SEAM_NONE)
 		return;
-	}
-	slot = &hits->pages.items[hits->pages.n++];
-	*slot = (struct seam_kept_hits_page) { .pid = pid, .page = page };
+	if (hits->pages.n >= SEAM_KEPT_HITS_MAX ||
+	    SEAM_INDEX_APPEND(&hits->page_index, hash, &hits->pages, found) ==
+	    SEAM_NONE)
+		hits->n_left_out++;
 }
 
 /* False: of the kernel, or a context marker in a call chain. */
@@ -111,23 +98,7 @@ static int by_pid(const void *a, const void *b)
 {
 	const struct seam_kept_hits_mapping *x = a, *y = b;
 
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-/* The index of the first mapping of @pid; they are sorted by pid. */
-static size_t first_of(const struct seam_kept_hits *hits, int32_t pid)
-{
-	size_t low = 0, high = hits->maps.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (hits->maps.items[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEAM_COMPARE(x->pid, y->pid);
 }
 
 /* Mark the files of @pid that @page is in.  False: there is no mapping. */
@@ -136,8 +107,11 @@ static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 {
 	uint64_t begin = page << PAGE_BITS, end = (page + 1) << PAGE_BITS;
 	bool found = false;
+	/* the first mapping of @pid: they are sorted by pid */
+	size_t i = SEAM_ARRAY_SEARCH(k, hits->maps.n,
+				     hits->maps.items[k].pid < pid);
 
-	for (size_t i = first_of(hits, pid); i < hits->maps.n; i++) {
+	for (; i < hits->maps.n; i++) {
 		struct seam_kept_hits_mapping *m = &hits->maps.items[i];
 
 		if (m->pid != pid || ++*steps > MAX_STEPS)
@@ -171,9 +145,7 @@ void seam_kept_hits_mark(struct seam_kept_hits *hits,
 	uint64_t steps = 0;
 
 	hits->n_unjoined = 0;
-	if (hits->maps.n)
-		qsort(hits->maps.items, hits->maps.n,
-		      sizeof(*hits->maps.items), by_pid);
+	SEAM_ARRAY_SORT(&hits->maps, by_pid);
 	for (size_t i = 0; i < hits->pages.n; i++) {
 		const struct seam_kept_hits_page *p = &hits->pages.items[i];
 		int32_t pid = p->pid;

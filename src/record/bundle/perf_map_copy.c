@@ -139,8 +139,7 @@ static int create(int folder, const char *name, const char *suffix,
 	snprintf(path, sizeof(path), "%s%s", name, suffix);
 	fd = openat(folder, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
 		    O_CLOEXEC, 0600);
-	return fd < 0 ? seam_err_set(err, -errno, "cannot create '%s': %s",
-				     path, strerror(errno)) : fd;
+	return fd < 0 ? seam_err_errno(err, "cannot create '%s'", path) : fd;
 }
 
 static int make_files(struct seam_perf_map_copy *copy, int folder,

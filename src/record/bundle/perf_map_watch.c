@@ -329,8 +329,7 @@ static int copy_file(int from, int to, const char *name, const char *suffix,
 	snprintf(path, sizeof(path), "%s%s", name, suffix);
 	fd = openat(from, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return seam_err_set(err, -errno, "cannot copy '%s': %s", path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot copy '%s'", path);
 	r = seam_jit_copy(fd, to, path, max_bytes, err);
 	close(fd);
 	return r;

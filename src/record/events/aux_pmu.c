@@ -143,12 +143,7 @@ struct seam_aux_clock seam_aux_clock_read(const void *control_page)
 
 static void put(struct seam_aux_words *words, uint64_t word)
 {
-	uint64_t *slot = SEAM_ARRAY_PUSH(&words->list);
-
-	if (slot)
-		*slot = word;
-	else
-		words->no_memory = true;
+	words->no_memory |= !SEAM_ARRAY_ADD(&words->list, word);
 }
 
 static void put_clock(struct seam_aux_words *words,

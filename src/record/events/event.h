@@ -2,11 +2,10 @@
 /*
  * event.h - an event to record, and the list of them
  *
- * Each kind of event (event_kinds.h, tracepoint.h) fills
- * a struct seam_event from text; this file has the events that perf names.  A
- * name is one of the table in event.c or "rNNN", a raw event of the CPU in
- * hexadecimal; event_list.h has the syntax of all kinds.  Modifiers follow a
- * colon:
+ * Each kind of event (event_kinds.h) fills a struct seam_event from text; this
+ * file has the events that perf names.  A name is one of the table in event.c
+ * or "rNNN", a raw event of the CPU in hexadecimal; event_list.h has the syntax
+ * of all kinds.  Modifiers follow a colon:
  *
  *	u k h	count only in user space, in the kernel, in the hypervisor
  *	G H	count in guests of KVM, on the host

@@ -2,7 +2,8 @@
 /*
  * event_kinds.h - events that are described by more than a name of perf
  *
- * Each of these fills @event from @text; event_list.h has the syntax of all.
+ * Each of these fills @event, or appends to @list, from @text; event_list.h has
+ * the syntax of all.
  */
 #ifndef SEAM_EVENT_KINDS_H
 #define SEAM_EVENT_KINDS_H
@@ -32,5 +33,24 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
  */
 int seam_uprobe_parse(struct seam_event *event, const char *text,
 		      struct seam_err *err);
+
+/*
+ * Append each tracepoint that matches "system:name[:modifiers]", in the order
+ * of their names: a pattern stands for several events, so this takes the
+ * list.  -ENOENT: none matches; -EACCES, -ENODEV: tracefs cannot be read, and
+ * the message says how to change that.
+ */
+int seam_tracepoint_add(struct seam_event_list *list, const char *text,
+			struct seam_err *err);
+
+/*
+ * Make the feature HEADER_TRACING_DATA of perf.data, for the tracepoints among
+ * @events.  The caller frees *@data; *@size is 0 when there is no tracepoint.
+ * -errno: a format cannot be read, and *@data is NULL.
+ * Source: trace-event-info.c in tools/perf/util of Linux 6.1, version 0.6 of
+ * trace-cmd's format.
+ */
+int seam_tracepoint_data(const struct seam_event *events, size_t n,
+			 uint8_t **data, size_t *size, struct seam_err *err);
 
 #endif /* SEAM_EVENT_KINDS_H */

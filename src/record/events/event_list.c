@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "record/events/event_kinds.h"
 #include "record/events/event_term.h"
-#include "record/events/tracepoint.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static int add_event(struct seam_event_list *list, const char *text,
 	struct seam_event *event = seam_event_list_push(list);
 
 	return event ? parse(event, text, err) :
-	       seam_err_set(err, -ENOMEM, "out of memory");
+	       seam_err_no_memory(err);
 }
 
 /* Whether the @size bytes at @text are an event that has no slashes. */
@@ -58,7 +57,7 @@ static int add_with_terms(struct seam_event_list *list, const char *text,
 	terms = r == 0 ? strndup(text + n + 1,
 				 (size_t)(modifiers - text) - n - 1) : NULL;
 	if (r == 0 && !terms)
-		r = seam_err_set(err, -ENOMEM, "out of memory");
+		r = seam_err_no_memory(err);
 	if (r == 0)
 		r = seam_event_terms_set(&list->items[first], list->n - first,
 					 terms, err);
@@ -109,21 +108,24 @@ static size_t item_length(const char *text)
 	return n;
 }
 
-static int add_items(struct seam_event_list *list, const char *text,
+/* End the first @n bytes of *@text, and go on after their comma, or to NULL. */
+static char *cut_off(char **text, size_t n)
+{
+	char *part = *text;
+
+	*text = part[n] == ',' ? part + n + 1 : NULL;
+	part[n] = '\0';
+	return part;
+}
+
+/* @text is changed. */
+static int add_items(struct seam_event_list *list, char *text,
 		     struct seam_err *err)
 {
-	int r;
+	int r = 0;
 
-	do {
-		size_t n = item_length(text);
-		char *item = strndup(text, n);
-
-		if (!item)
-			return seam_err_set(err, -ENOMEM, "out of memory");
-		r = add_one(list, item, err);
-		free(item);
-		text += n;
-	} while (r == 0 && *text++ == ',');
+	while (r == 0 && text)
+		r = add_one(list, cut_off(&text, item_length(text)), err);
 	return r;
 }
 
@@ -173,24 +175,19 @@ static int finish_group(struct seam_event_list *list, size_t first,
 	return r;
 }
 
-/* "{a,b}" or "{a,b}:uS", in the first @size bytes of @text. */
-static int add_group(struct seam_event_list *list, const char *text,
-		     size_t size, struct seam_err *err)
+/* "{a,b}" or "{a,b}:uS", which is changed. */
+static int add_group(struct seam_event_list *list, char *text,
+		     struct seam_err *err)
 {
-	const char *end = memchr(text, '}', size);
+	char *end = strchr(text, '}');
 	size_t first = list->n;
-	char *inside;
 	int r;
 
-	if (!end || (end[1] && (end[1] != ':' || !end[2])) ||
-	    size - (size_t)(end - text) > 32)
+	if (!end || (end[1] && (end[1] != ':' || !end[2])) || strlen(end) > 32)
 		return seam_err_set(err, -EINVAL, "a group of events is "
 				    "written {a,b}, {a,b}:u or {a,b}:S");
-	inside = strndup(text + 1, (size_t)(end - text) - 1);
-	if (!inside)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	r = add_items(list, inside, err);
-	free(inside);
+	*end = '\0';
+	r = add_items(list, text + 1, err);
 	return r == 0 ? finish_group(list, first, end + 1, err) : r;
 }
 
@@ -209,18 +206,15 @@ static size_t part_length(const char *text)
 int seam_event_list_add(struct seam_event_list *list, const char *text,
 			struct seam_err *err)
 {
-	int r;
+	char *copy = strdup(text), *rest = copy;
+	int r = copy ? 0 : seam_err_no_memory(err);
 
-	do {
-		size_t n = part_length(text);
-		char *part = strndup(text, n);
+	while (r == 0 && rest) {
+		char *part = cut_off(&rest, part_length(rest));
 
-		if (!part)
-			return seam_err_set(err, -ENOMEM, "out of memory");
-		r = *text == '{' ? add_group(list, part, n, err) :
+		r = *part == '{' ? add_group(list, part, err) :
 		    add_items(list, part, err);
-		free(part);
-		text += n;
-	} while (r == 0 && *text++ == ',');
+	}
+	free(copy);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepoint.c - ids and formats from tracefs; see tracepoint.h */
-#include "record/events/tracepoint.h"
+#include "record/events/event_kinds.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -50,7 +50,7 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 	char path[PATH_MAX], text[32];
 
 	if (!event)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	if ((size_t)snprintf(event->name, sizeof(event->name), "%s:%s", system,
 			     name) >= sizeof(event->name))
 		return seam_err_set(err, -ENAMETOOLONG, "the name of "
@@ -62,8 +62,7 @@ static int add_tracepoint(struct seam_event_list *list, const char *system,
 	errno = 0;
 	if (!*seam_procfs_text(path, text, sizeof(text)))
 		return errno && errno != ENOENT ?
-		       seam_err_set(err, -errno, "cannot read '%s': %s", path,
-				    strerror(errno)) :
+		       seam_err_errno(err, "cannot read '%s'", path) :
 		       seam_err_set(err, -ENOENT, "there is no tracepoint "
 				    "'%s'", event->name);
 	event->attr.type = PERF_TYPE_TRACEPOINT;
@@ -177,14 +176,8 @@ struct tracing_data {
 
 static void put(struct tracing_data *out, const void *data, size_t size)
 {
-	if (size == 0 || out->code)
-		return;
-	if (!SEAM_ARRAY_RESERVE(&out->bytes, size)) {
-		out->code = seam_err_set(out->err, -ENOMEM, "out of memory");
-		return;
-	}
-	memcpy(out->bytes.items + out->bytes.n, data, size);
-	out->bytes.n += size;
+	if (!out->code && !SEAM_ARRAY_EXTEND(&out->bytes, data, size))
+		out->code = seam_err_no_memory(out->err);
 }
 
 static void put_u32(struct tracing_data *out, uint32_t v)

@@ -45,7 +45,7 @@ static void serve_lookup(struct seam_ipc *ipc, void *context)
 	if (!r)
 		r = seam_elf_open_at(&file, sent.fd, "", &err);
 	if (!r && seam_elf_symbols(&table, &arena, &file))
-		r = seam_err_set(&err, -ENOMEM, "out of memory");
+		r = seam_err_no_memory(&err);
 	for (size_t i = 0; !r && found < 0 && i < table.symbols.n; i++) {
 		const struct seam_symbol *s = &table.symbols.items[i];
 
@@ -139,10 +139,9 @@ static int set_path(struct seam_event *event, const char *path,
 	event->attr.uprobe_path = (uintptr_t)event->probe_path;
 	if (event->probe_path)
 		return 0;
-	return seam_err_set(err, -errno, "cannot read '%s': %s",
-			    seam_text_copy(shown, sizeof(shown), path,
-					   SEAM_TEXT_TERMINAL),
-			    strerror(errno));
+	return seam_err_errno(err, "cannot read '%s'",
+			      seam_text_copy(shown, sizeof(shown), path,
+					     SEAM_TEXT_TERMINAL));
 }
 
 /* Cut "%return" off.  True when it was there. */

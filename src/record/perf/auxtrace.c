@@ -53,15 +53,14 @@ static int append(struct seam_data_file *file,
 		{ (void *)(uintptr_t)span->part[1], span->size[1] },
 		{ (void *)(uintptr_t)zeros, padding },
 	};
-	struct seam_auxtrace_entry *entry = SEAM_ARRAY_PUSH(&file->auxtraces);
-	int r;
-
-	if (!entry)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	*entry = (struct seam_auxtrace_entry) {
+	struct seam_auxtrace_entry entry = {
 		.offset = file->writer.data_offset + file->writer.data_bytes,
 		.size = sizeof(record),
 	};
+	int r;
+
+	if (!SEAM_ARRAY_ADD(&file->auxtraces, entry))
+		return seam_err_no_memory(err);
 	r = seam_perf_writer_append(&file->writer, pieces,
 				    SEAM_ARRAY_SIZE(pieces), err);
 	if (r < 0)
@@ -167,10 +166,8 @@ void seam_auxtrace_describe(const struct seam_sources *s,
 				 SEAM_ARRAY_SIZE(conversion));
 	}
 	if (facts.event->aux_kind != SEAM_AUX_UNKNOWN) {
-		uint64_t *kind = SEAM_ARRAY_PUSH(&words.list);
-
-		if (kind)
-			*kind = (uint64_t)facts.event->aux_kind;
+		words.no_memory = !SEAM_ARRAY_ADD(&words.list,
+						  facts.event->aux_kind);
 		seam_aux_pmu_info(&facts, &words);
 		seam_synth_words(synth, SEAM_PERF_AUXTRACE_INFO,
 				 words.list.items, words.list.n);

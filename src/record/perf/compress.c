@@ -38,7 +38,7 @@ static int put_chunk(struct seam_compress *c, const uint8_t *data,
 	size_t left;
 
 	if (!SEAM_ARRAY_RESERVE(&c->out, UINT16_MAX))
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	out.dst = c->out.items + c->out.n + sizeof(header);
 	left = ZSTD_compressStream2(c->stream, &out, &in, ZSTD_e_flush);
 	if (left != 0 || in.pos != size)

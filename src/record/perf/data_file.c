@@ -3,16 +3,12 @@
 #include "record/perf/data_file.h"
 
 #include "base/clock.h"
-#include "record/events/tracepoint.h"
+#include "base/file.h"
+#include "record/events/event_kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static int no_memory(struct seam_err *err)
-{
-	return seam_err_set(err, -ENOMEM, "out of memory");
-}
 
 static int alloc_events(struct seam_data_file *file, size_t n,
 			struct seam_err *err)
@@ -22,7 +18,7 @@ static int alloc_events(struct seam_data_file *file, size_t n,
 	file->by_event = calloc(n, sizeof(*file->by_event));
 	file->by_event_before = calloc(n, sizeof(*file->by_event_before));
 	return file->events && file->by_event && file->by_event_before ?
-	       0 : no_memory(err);
+	       0 : seam_err_no_memory(err);
 }
 
 /* Room for @n ids of event @e. */
@@ -48,7 +44,7 @@ static int describe_events(struct seam_data_file *file,
 		event->name = sources->events[e].name;
 		event->max_ids = later;
 		if (!alloc_ids(file, e, sources->list.n + later + 1))
-			return no_memory(err);
+			return seam_err_no_memory(err);
 		if (sources->events[e].program_id)
 			event->ids[event->n_ids++] =
 				sources->events[e].program_id;
@@ -113,7 +109,6 @@ static int copy_tables(struct seam_data_file *file,
 		       const struct seam_data_file *from,
 		       struct seam_err *err)
 {
-	size_t n = from->auxtraces.n;
 	int r = alloc_events(file, from->n_events, err);
 
 	for (size_t e = 0; r == 0 && e < file->n_events; e++) {
@@ -121,20 +116,17 @@ static int copy_tables(struct seam_data_file *file,
 		uint64_t *ids = alloc_ids(file, e, event->n_ids);
 
 		if (!ids)
-			return no_memory(err);
+			return seam_err_no_memory(err);
 		memcpy(ids, event->ids, event->n_ids * sizeof(*ids));
 		file->events[e] = *event;
 		file->events[e].ids = ids;
 		file->by_event[e] = from->by_event[e];
 	}
-	if (r < 0 || n == 0)
-		return r;
-	if (!SEAM_ARRAY_RESERVE(&file->auxtraces, n))
-		return no_memory(err);
-	memcpy(file->auxtraces.items, from->auxtraces.items,
-	       n * sizeof(*from->auxtraces.items));
-	file->auxtraces.n = n;
-	return 0;
+	if (r == 0 && !SEAM_ARRAY_EXTEND(&file->auxtraces,
+					 from->auxtraces.items,
+					 from->auxtraces.n))
+		return seam_err_no_memory(err);
+	return r;
 }
 
 int seam_data_file_copy(struct seam_data_file *file, int fd,
@@ -168,7 +160,7 @@ int seam_data_file_append(struct seam_data_file *file,
 	struct iovec piece = {
 		.iov_base = synth->bytes.items, .iov_len = synth->bytes.n,
 	};
-	int r = synth->no_memory ? no_memory(err) :
+	int r = synth->no_memory ? seam_err_no_memory(err) :
 		seam_perf_writer_append(&file->writer, &piece, 1, err);
 
 	seam_synth_fini(synth);
@@ -277,7 +269,6 @@ void seam_data_file_fini(struct seam_data_file *file)
 	free(file->by_event_before);
 	free(file->auxtraces.items);
 	seam_compress_fini(&file->compress);
-	if (file->fd >= 0)
-		close(file->fd);
+	seam_file_close_fd(file->fd);
 	*file = (struct seam_data_file) { .fd = -1 };
 }

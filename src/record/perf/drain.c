@@ -31,8 +31,7 @@ int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 					&seam_sources_common) - 8;
 	d->scratch = malloc(MAX_RECORD_BYTES);
 	d->pieces = malloc(3 * sizeof(*d->pieces));
-	return d->scratch && d->pieces ? 0 :
-	       seam_err_set(err, -ENOMEM, "out of memory");
+	return d->scratch && d->pieces ? 0 : seam_err_no_memory(err);
 }
 
 void seam_drain_fini(struct seam_drain *d)
@@ -74,13 +73,11 @@ static size_t make_room(struct seam_drain *d)
 /* The event whose records carry @id; the first for an unknown id. */
 static uint32_t event_of(const struct seam_drain *d, uint64_t id)
 {
-	struct seam_index_probe probe =
-		seam_index_probe(&d->ids, seam_hash_u64(id));
-	uint32_t i;
+	uint32_t i = SEAM_INDEX_FIND(&d->ids, seam_hash_u64(id), k,
+				     d->sources->list.items[k].id == id);
 
-	while ((i = seam_index_next(&d->ids, &probe)) != SEAM_NONE)
-		if (d->sources->list.items[i].id == id)
-			return d->sources->list.items[i].event;
+	if (i != SEAM_NONE)
+		return d->sources->list.items[i].event;
 	for (uint32_t e = 0; id & SEAM_EVENT_PROGRAM_ID &&
 	     e < d->sources->n_events; e++)
 		if (d->sources->events[e].program_id == id)

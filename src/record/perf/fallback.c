@@ -151,18 +151,6 @@ static const char *name_of(const struct seam_event *event, char *buf,
 	return buf;
 }
 
-static int missing(const struct seam_event *event, struct seam_err *err)
-{
-	char what[3 * SEAM_EVENT_NAME];
-
-	if (event->attr.type == PERF_TYPE_SOFTWARE)
-		return seam_err_set(err, -ENOENT, "this kernel has no %s",
-				    name_of(event, what, sizeof(what)));
-	return seam_err_set(err, -ENOENT, "this machine has no %s: use '-e "
-			    "cpu-clock', which needs no hardware",
-			    name_of(event, what, sizeof(what)));
-}
-
 /*
  * Whether the kernel permits us to inspect thread @tid.  Its links in /proc
  * have the same condition as perf_event_open().
@@ -212,23 +200,21 @@ static int unprivileged_level(const struct seam_event *event, int tid)
 	return event->attr.exclude_kernel ? 2 : 1;
 }
 
-static int forbidden(int code, const struct seam_event *event, int tid,
-		     struct seam_err *err)
+static int forbidden(int code, const struct seam_event *event,
+		     const char *what, int tid, struct seam_err *err)
 {
 	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
 	int level = unprivileged_level(event, tid);
-	char what[3 * SEAM_EVENT_NAME];
 
 	if (tid > 0 && !may_inspect(tid))
 		return forbidden_process(code, tid, err);
 	if (event->origin == SEAM_EVENT_OF_UPROBE)
 		return seam_err_set(err, code, "no permission for %s: probes "
-			"need CAP_PERFMON", name_of(event, what, sizeof(what)));
+			"need CAP_PERFMON", what);
 	if (paranoid > level)
 		return seam_err_set(err, code, "no permission for %s%s at "
 			"kernel.perf_event_paranoid=%ld: it needs CAP_PERFMON, "
-			"or 'sysctl kernel.perf_event_paranoid=%d'",
-			name_of(event, what, sizeof(what)),
+			"or 'sysctl kernel.perf_event_paranoid=%d'", what,
 			tid < 0 ? " of all processes" : "", paranoid, level);
 	if (event->attr.namespaces)
 		return seam_err_set(err, code, "no permission for records of "
@@ -236,13 +222,14 @@ static int forbidden(int code, const struct seam_event *event, int tid,
 	return seam_err_set(err, code, "no permission for %s, though "
 		"kernel.perf_event_paranoid=%ld: it needs a seccomp profile "
 		"(of the container?) that allows perf_event_open, or "
-		"CAP_PERFMON", name_of(event, what, sizeof(what)), paranoid);
+		"CAP_PERFMON", what, paranoid);
 }
 
 int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
 			  struct seam_err *err)
 {
-	char what[3 * SEAM_EVENT_NAME];
+	char buf[3 * SEAM_EVENT_NAME];
+	const char *what = name_of(event, buf, sizeof(buf));
 	struct rlimit limit = { 0 };
 
 	switch (-code) {
@@ -250,19 +237,21 @@ int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
 	case ENODEV:
 	case EOPNOTSUPP:
 	case ENXIO:
-		return missing(event, err);
+		return seam_err_set(err, -ENOENT, "this %s has no %s%s",
+			event->attr.type == PERF_TYPE_SOFTWARE ? "kernel" :
+			"machine", what,
+			event->attr.type == PERF_TYPE_SOFTWARE ? "" :
+			": use '-e cpu-clock', which needs no hardware");
 	case EACCES:
 	case EPERM:
-		return forbidden(code, event, tid, err);
+		return forbidden(code, event, what, tid, err);
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &limit);
 		return seam_err_set(err, code, "%s needs more than "
-			"the %lu descriptors of 'ulimit -n'",
-			name_of(event, what, sizeof(what)),
+			"the %lu descriptors of 'ulimit -n'", what,
 			(unsigned long)limit.rlim_cur);
 	default:
 		return seam_err_set(err, code, "perf_event_open of %s: %s",
-				    name_of(event, what, sizeof(what)),
-				    strerror(-code));
+				    what, strerror(-code));
 	}
 }

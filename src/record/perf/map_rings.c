@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* map_rings.c - map all rings of a kind in one size; see map_rings.h */
-#include "record/perf/map_rings.h"
+/* map_rings.c - map all rings of a kind in one size; see sources.h */
+#include "record/perf/sources.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -113,9 +113,8 @@ static int share_rings(struct seam_sources *s, size_t first,
 
 		if (fd != ring->fd &&
 		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
-			return seam_err_set(err, -errno, "cannot share the "
-				"ring of cpu %d: %s", ring->cpu,
-				strerror(errno));
+			return seam_err_errno(err, "cannot share the ring of "
+					      "cpu %d", ring->cpu);
 	}
 	return 0;
 }

@@ -21,17 +21,13 @@ void seam_new_threads_read(struct seam_new_threads *threads,
 			   const struct seam_perf_sideband *record)
 {
 	bool is_exit = record->type == PERF_RECORD_EXIT;
-	struct seam_thread_change *slot;
+	const struct seam_thread_change change = {
+		.tid = record->task.tid, .is_exit = is_exit,
+		.time_ns = record->task.time,
+	};
 
-	if (record->type != PERF_RECORD_FORK && !is_exit)
-		return;
-	slot = SEAM_ARRAY_PUSH(&threads->changes);
-	if (slot)
-		*slot = (struct seam_thread_change) {
-			.tid = record->task.tid, .is_exit = is_exit,
-			.time_ns = record->task.time,
-		};
-	else if (!is_exit)
+	if ((record->type == PERF_RECORD_FORK || is_exit) &&
+	    !SEAM_ARRAY_ADD(&threads->changes, change) && !is_exit)
 		count_refused(threads, "out of memory");
 }
 
@@ -165,8 +161,7 @@ int seam_new_threads_update(struct seam_new_threads *threads,
 	size_t n = threads->changes.n;
 	int r = 0;
 
-	if (n)
-		qsort(changes, n, sizeof(*changes), by_thread_and_time);
+	SEAM_ARRAY_SORT(&threads->changes, by_thread_and_time);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		const struct seam_thread_change *next = i + 1 < n &&
 			changes[i + 1].tid == changes[i].tid ?

@@ -2,12 +2,15 @@
 /* record_merge.c - a heap of rings; see record_merge.h */
 #include "record/perf/record_merge.h"
 
+#include "base/heap.h"
+
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
 void seam_record_merge_begin(struct seam_record_merge *merge, uint64_t until)
 {
 	merge->until = until;
+	merge->is_begun = false;
 	merge->rings.n = merge->heap.n = 0;
 }
 
@@ -39,66 +42,32 @@ static bool read_header(const struct seam_record_merge *merge,
 }
 
 /* Equal times: rings that were added later first. */
-static bool is_before(const struct seam_record_merge *merge, uint32_t a,
-		      uint32_t b)
+static bool is_before(const void *a, const void *b)
 {
-	uint64_t x = merge->rings.items[a].time;
-	uint64_t y = merge->rings.items[b].time;
+	const struct seam_merge_ring *x = a, *y = b;
 
-	return x < y || (x == y && a > b);
-}
-
-static void swap(uint32_t *a, uint32_t *b)
-{
-	uint32_t t = *a;
-
-	*a = *b;
-	*b = t;
-}
-
-static void sift_up(struct seam_record_merge *merge, size_t i)
-{
-	uint32_t *heap = merge->heap.items;
-
-	for (; i > 0 && is_before(merge, heap[i], heap[(i - 1) / 2]);
-	     i = (i - 1) / 2)
-		swap(&heap[i], &heap[(i - 1) / 2]);
-}
-
-static void sift_down(struct seam_record_merge *merge)
-{
-	uint32_t *heap = merge->heap.items;
-	size_t i = 0, n = merge->heap.n;
-
-	for (;;) {
-		size_t first = i, left = 2 * i + 1;
-
-		for (size_t c = left; c < n && c <= left + 1; c++)
-			if (is_before(merge, heap[c], heap[first]))
-				first = c;
-		if (first == i)
-			return;
-		swap(&heap[i], &heap[first]);
-		i = first;
-	}
+	return x->time < y->time || (x->time == y->time && x > y);
 }
 
 bool seam_record_merge_add(struct seam_record_merge *merge,
 			   const struct seam_ring_span *span, uint32_t id)
 {
-	struct seam_merge_ring ring = { .span = *span, .id = id };
+	const struct seam_merge_ring ring = { .span = *span, .id = id };
 
-	if (!SEAM_ARRAY_RESERVE(&merge->heap, 1) ||
-	    !SEAM_ARRAY_RESERVE(&merge->rings, 1))
-		return false;
-	if (read_header(merge, &ring)) {
-		merge->heap.items[merge->heap.n++] = (uint32_t)merge->rings.n;
-		merge->rings.items[merge->rings.n++] = ring;
-		sift_up(merge, merge->heap.n - 1);
-	} else {
-		merge->rings.items[merge->rings.n++] = ring;
+	return SEAM_ARRAY_RESERVE(&merge->heap, merge->rings.n + 1) &&
+	       SEAM_ARRAY_ADD(&merge->rings, ring);
+}
+
+/* Once all rings are there, and their addresses are final. */
+static void fill_heap(struct seam_record_merge *merge)
+{
+	merge->is_begun = true;
+	for (size_t i = 0; i < merge->rings.n; i++) {
+		if (!read_header(merge, &merge->rings.items[i]))
+			continue;
+		merge->heap.items[merge->heap.n] = &merge->rings.items[i];
+		seam_heap_rise(merge->heap.items, merge->heap.n++, is_before);
 	}
-	return true;
 }
 
 struct seam_merge_ring *
@@ -107,15 +76,18 @@ seam_record_merge_next(struct seam_record_merge *merge, size_t *pos,
 {
 	struct seam_merge_ring *ring;
 
+	if (!merge->is_begun)
+		fill_heap(merge);
 	if (merge->heap.n == 0)
 		return NULL;
-	ring = &merge->rings.items[merge->heap.items[0]];
+	ring = merge->heap.items[0];
 	*pos = ring->pos;
 	*header = ring->header;
 	ring->pos += header->size;
 	if (!read_header(merge, ring))
 		merge->heap.items[0] = merge->heap.items[--merge->heap.n];
-	sift_down(merge);
+	if (merge->heap.n)
+		seam_heap_sink(merge->heap.items, merge->heap.n, 0, is_before);
 	return ring;
 }
 

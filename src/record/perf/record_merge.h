@@ -33,7 +33,8 @@ struct seam_record_merge {
 	size_t time_from_end;		/* in other records, to their end */
 	uint64_t until;			/* the last time of a record */
 	SEAM_ARRAY(struct seam_merge_ring) rings;
-	SEAM_ARRAY(uint32_t) heap;	/* indexes of rings, by time */
+	SEAM_ARRAY(void *) heap;	/* of those rings, by time */
+	bool is_begun;			/* a record was returned: no more rings */
 };
 
 /* Begin with no ring. */

@@ -15,16 +15,12 @@
 struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
 					       int tid)
 {
-	struct seam_index_probe probe =
-		seam_index_probe(&s->by_tid, seam_hash_u64((uint32_t)tid));
-	uint32_t i;
-
 	/* ids are reused; at most one thread of an id is running */
-	while ((i = seam_index_next(&s->by_tid, &probe)) != SEAM_NONE)
-		if (s->threads.items[i].tid == tid &&
-		    !s->threads.items[i].has_ended)
-			return &s->threads.items[i];
-	return NULL;
+	uint32_t i = SEAM_INDEX_FIND(&s->by_tid, seam_hash_u64((uint32_t)tid),
+				     k, s->threads.items[k].tid == tid &&
+				     !s->threads.items[k].has_ended);
+
+	return i == SEAM_NONE ? NULL : &s->threads.items[i];
 }
 
 void seam_sources_stop_thread(struct seam_sources *s, int tid)

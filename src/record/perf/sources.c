@@ -3,8 +3,8 @@
 #include "record/perf/sources.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
-#include "record/perf/map_rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -218,8 +218,8 @@ static int set_filter(const struct seam_sources *s,
 	if (!s->filter || event->attr.type != PERF_TYPE_TRACEPOINT ||
 	    ioctl(source->fd, PERF_EVENT_IOC_SET_FILTER, s->filter) == 0)
 		return 0;
-	return seam_err_set(err, -errno, "cannot use filter '%s' for '%s': %s",
-			    s->filter, event->name, strerror(errno));
+	return seam_err_errno(err, "cannot use filter '%s' for '%s'", s->filter,
+			      event->name);
 }
 
 /*
@@ -241,16 +241,15 @@ static int open_source(struct seam_sources *s, size_t e,
 	source = SEAM_ARRAY_PUSH(&s->list);
 	if (!source) {
 		close(fd);
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	}
 	*source = (struct seam_source) {
 		.fd = fd, .event = (uint32_t)e, .ring = (uint32_t)ring,
 		.tid = place.tid,
 	};
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
-		return seam_err_set(err, -errno, "cannot read the id of "
-				    "'%s': %s", s->events[e].name,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot read the id of '%s'",
+				      s->events[e].name);
 	return set_filter(s, source, err);
 }
 
@@ -261,7 +260,7 @@ static ssize_t add_ring(struct seam_sources *s, struct cpu_and_thread place,
 	struct seam_source_ring *ring = SEAM_ARRAY_PUSH(&s->rings);
 
 	if (!ring)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	*ring = (struct seam_source_ring) {
 		.cpu = place.cpu, .tid = place.tid, .use = use,
 		.is_backward = s->overwrite && use == SEAM_RING_OF_SAMPLES,
@@ -327,14 +326,10 @@ static int remember_thread(struct seam_sources *s,
 			   const struct seam_source_thread *thread,
 			   struct seam_err *err)
 {
-	uint32_t id = (uint32_t)s->threads.n;
+	uint64_t hash = seam_hash_u64((uint32_t)thread->tid);
 
-	if (!SEAM_ARRAY_RESERVE(&s->threads, 1) ||
-	    seam_index_add(&s->by_tid, seam_hash_u64((uint32_t)thread->tid),
-			   id) < 0)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	s->threads.items[s->threads.n++] = *thread;
-	return 0;
+	return SEAM_INDEX_APPEND(&s->by_tid, hash, &s->threads, *thread) ==
+	       SEAM_NONE ? seam_err_no_memory(err) : 0;
 }
 
 /* Open the sources of one thread, with rings of its own, as @thread says. */
@@ -425,7 +420,7 @@ static int open_all(struct seam_sources *s, struct seam_err *err)
 static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
 {
 	if (!SEAM_ARRAY_RESERVE(&s->live, s->rings.n - first))
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	for (size_t i = first; i < s->rings.n; i++)
 		s->live.items[s->live.n++] = (uint32_t)i;
 	return 0;
@@ -475,8 +470,7 @@ static void close_from(struct seam_sources *s, size_t first, size_t ring)
 		seam_ring_fini(&s->rings.items[i].ring);
 	}
 	for (size_t i = first; i < s->list.n; i++)
-		if (s->list.items[i].fd >= 0)
-			close(s->list.items[i].fd);
+		seam_file_close_fd(s->list.items[i].fd);
 	s->list.n = first;
 	s->rings.n = ring;
 }

@@ -33,7 +33,6 @@ void seam_stopped_read(struct seam_stopped *stopped,
 	const struct seam_perf_mapping *mapping = &record->mapping;
 	uint64_t ns = record->sample_id.time;
 	struct seam_stopped_task *task;
-	struct seam_stopped_exit *exit;
 
 	if (!stopped->tasks)
 		stopped->tasks = calloc(N_TASKS, sizeof(*stopped->tasks));
@@ -45,10 +44,9 @@ void seam_stopped_read(struct seam_stopped *stopped,
 			task->mapped_ns = ns;
 	} else if (record->type == PERF_RECORD_EXIT &&
 		   record->task.pid == record->task.tid) {
-		exit = SEAM_ARRAY_PUSH(&stopped->exits);
-		if (exit)
-			*exit = (struct seam_stopped_exit) {
-				(uint32_t)record->task.pid, ns };
+		(void)SEAM_ARRAY_ADD(&stopped->exits,
+				     (struct seam_stopped_exit) {
+				     (uint32_t)record->task.pid, ns });
 	} else if (record->type == PERF_RECORD_COMM &&
 		   record->comm.pid == record->comm.tid &&
 		   record->misc & PERF_RECORD_MISC_COMM_EXEC) {

@@ -37,12 +37,7 @@ void seam_synth_fini(struct seam_synth *synth)
 
 static void put(struct seam_synth *synth, const void *data, size_t size)
 {
-	if (!SEAM_ARRAY_RESERVE(&synth->bytes, size)) {
-		synth->no_memory = true;
-		return;
-	}
-	memcpy(synth->bytes.items + synth->bytes.n, data, size);
-	synth->bytes.n += size;
+	synth->no_memory |= !SEAM_ARRAY_EXTEND(&synth->bytes, data, size);
 }
 
 /* Append a record of @type, with the @fields of its table. */
@@ -69,27 +64,35 @@ static void put_of(struct seam_synth *synth, uint32_t type, uint16_t misc,
 		   .pid = pid, .tid = tid, .id = synth->id });
 }
 
-/* Without a build id, the record has an inode of 0. */
+/* With the build id @id, or as @mapping is. */
 static void put_mmap(struct seam_synth *synth, uint16_t misc,
-		     const struct seam_perf_mmap2_build_id *mapping)
+		     const struct seam_perf_mmap2 *mapping, const uint8_t *id,
+		     size_t id_size)
 {
-	if (mapping->build_id_size)
+	struct seam_perf_mmap2_build_id other = {
+		.pid = mapping->pid, .tid = mapping->tid,
+		.addr = mapping->addr, .len = mapping->len,
+		.pgoff = mapping->pgoff, .prot = mapping->prot,
+		.flags = mapping->flags, .filename = mapping->filename,
+	};
+
+	seam_perf_mmap2_set_build_id(&other, id, id_size);
+	if (id_size)
 		misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
-	put_of(synth, PERF_RECORD_MMAP2, misc, mapping, mapping->pid,
-	       mapping->tid);
+	put_of(synth, PERF_RECORD_MMAP2, misc, id_size ?
+	       (const void *)&other : mapping, mapping->pid, mapping->tid);
 }
 
 static void put_kernel_mmap(struct seam_synth *synth, uint64_t addr,
 			    uint64_t bytes, uint64_t offset, const uint8_t *id,
 			    size_t id_size, const char *name)
 {
-	struct seam_perf_mmap2_build_id mapping = {
+	const struct seam_perf_mmap2 mapping = {
 		.pid = KERNEL_PID, .addr = addr, .len = bytes,
 		.pgoff = offset, .prot = PROT_EXEC, .filename = name,
 	};
 
-	seam_perf_mmap2_set_build_id(&mapping, id, id_size);
-	put_mmap(synth, PERF_RECORD_MISC_KERNEL, &mapping);
+	put_mmap(synth, PERF_RECORD_MISC_KERNEL, &mapping, id, id_size);
 }
 
 /* "ext4 1000 1 - Live 0xffffffffc0400000"; the address 0 when hidden. */
@@ -271,33 +274,19 @@ static size_t build_id_of(const struct maps_reader *r, const struct mapping *m,
 	return size;
 }
 
-/* As the kernel does for a file without a build id. */
-static void put_inode_mmap(struct seam_synth *synth, uint16_t misc,
-			   const struct seam_perf_mmap2_build_id *as,
-			   const struct mapping *m)
-{
-	const struct seam_perf_mmap2 mapping = {
-		.pid = as->pid, .tid = as->tid, .addr = as->addr,
-		.len = as->len, .pgoff = as->pgoff,
-		.maj = m->maj, .min = m->min, .ino = m->inode,
-		.prot = as->prot, .flags = as->flags,
-		.filename = as->filename,
-	};
-
-	put_of(synth, PERF_RECORD_MMAP2, misc, &mapping, as->pid, as->tid);
-}
-
 static void put_mapping(struct maps_reader *r, const struct mapping *m)
 {
 	int pid = r->target.owner.pid;
-	struct seam_perf_mmap2_build_id mapping = {
+	struct seam_perf_mmap2 mapping = {
 		.pid = pid, .tid = pid, .addr = m->from,
 		.len = m->to - m->from, .pgoff = m->offset,
+		.maj = m->maj, .min = m->min, .ino = m->inode,
 		.prot = PROT_READ, .flags = MAP_PRIVATE,
 		.filename = m->name[0] ? m->name : "//anon",
 	};
 	uint16_t misc = PERF_RECORD_MISC_USER;
 	uint8_t id[BUILD_ID_BYTES];
+	size_t id_size = 0;
 
 	if (m->rights[2] == 'x')
 		mapping.prot |= PROT_EXEC;
@@ -309,12 +298,8 @@ static void put_mapping(struct maps_reader *r, const struct mapping *m)
 		return;
 	}
 	if (m->name[0] == '/' && m->inode)
-		seam_perf_mmap2_set_build_id(&mapping, id,
-					     build_id_of(r, m, id));
-	if (mapping.build_id_size || !m->inode)
-		put_mmap(r->synth, misc, &mapping);
-	else
-		put_inode_mmap(r->synth, misc, &mapping, m);
+		id_size = build_id_of(r, m, id);
+	put_mmap(r->synth, misc, &mapping, id, id_size);
 }
 
 /* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */

@@ -43,15 +43,13 @@ int seam_child_prepare(struct seam_child *child, char **argv,
 
 	*child = (struct seam_child) { .go = -1, .failure = -1 };
 	if (pipe2(go, O_CLOEXEC) < 0)
-		return seam_err_set(err, -errno, "cannot start the command: "
-				    "pipe: %s", strerror(errno));
+		return seam_err_errno(err, "cannot start the command: pipe");
 	if (pipe2(failure, O_CLOEXEC) < 0) {
-		int code = errno;
+		int r = seam_err_errno(err, "cannot start the command: pipe");
 
 		close(go[0]);
 		close(go[1]);
-		return seam_err_set(err, -code, "cannot start the command: "
-				    "pipe: %s", strerror(code));
+		return r;
 	}
 	pid = fork();
 	if (pid == 0) {
@@ -64,11 +62,10 @@ int seam_child_prepare(struct seam_child *child, char **argv,
 	child->go = go[1];
 	child->failure = failure[0];
 	if (pid < 0) {
-		int code = errno;
+		int r = seam_err_errno(err, "cannot fork");
 
 		seam_child_close(child);
-		return seam_err_set(err, -code, "cannot fork: %s",
-				    strerror(code));
+		return r;
 	}
 	child->pid = pid;
 	return 0;
@@ -82,8 +79,7 @@ int seam_child_start(struct seam_child *child, const char *name,
 	ssize_t n;
 
 	if (write(child->go, "", 1) != 1)
-		return seam_err_set(err, -errno, "cannot start the command: "
-				    "%s", strerror(errno));
+		return seam_err_errno(err, "cannot start the command");
 	/* a successful exec() closes the other end: no bytes */
 	do
 		n = read(child->failure, &code, sizeof(code));

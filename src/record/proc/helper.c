@@ -60,13 +60,12 @@ struct seam_helper *seam_helper_new(struct seam_err *err)
 	struct seam_helper *helper = calloc(1, sizeof(*helper));
 
 	if (!helper) {
-		seam_err_set(err, -ENOMEM, "out of memory");
+		seam_err_no_memory(err);
 		return NULL;
 	}
 	helper->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (helper->fd < 0) {
-		seam_err_set(err, -errno, "cannot create an eventfd: %s",
-			     strerror(errno));
+		seam_err_errno(err, "cannot create an eventfd");
 		free(helper);
 		return NULL;
 	}

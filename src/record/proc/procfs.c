@@ -38,12 +38,7 @@ long seam_procfs_sysctl(const char *name, long otherwise)
 
 int seam_number_list_add(struct seam_number_list *list, int number)
 {
-	int *slot = SEAM_ARRAY_PUSH(list);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = number;
-	return 0;
+	return SEAM_ARRAY_ADD(list, number) ? 0 : -ENOMEM;
 }
 
 bool seam_number_list_has(const struct seam_number_list *list, int number)
@@ -56,8 +51,7 @@ bool seam_number_list_has(const struct seam_number_list *list, int number)
 
 static int by_number(const void *a, const void *b)
 {
-	return (*(const int *)a > *(const int *)b) -
-	       (*(const int *)a < *(const int *)b);
+	return SEAM_COMPARE(*(const int *)a, *(const int *)b);
 }
 
 void seam_number_list_sort(struct seam_number_list *list)
@@ -66,7 +60,7 @@ void seam_number_list_sort(struct seam_number_list *list)
 
 	if (list->n == 0)
 		return;
-	qsort(list->items, list->n, sizeof(*list->items), by_number);
+	SEAM_ARRAY_SORT(list, by_number);
 	for (size_t i = 1; i < list->n; i++)
 		if (list->items[i] != list->items[n])
 			list->items[++n] = list->items[i];
@@ -144,13 +138,12 @@ int seam_procfs_threads(struct seam_number_list *tids, int pid,
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	folder = opendir(path);
 	if (!folder && errno != ENOENT && errno != ESRCH)
-		return seam_err_set(err, -errno, "cannot list '%s': %s", path,
-				    strerror(errno));
+		return seam_err_errno(err, "cannot list '%s'", path);
 	if (!folder)
 		return seam_err_set(err, -ESRCH, "there is no process %d",
 				    pid);
 	r = add_numbers(tids, folder);
-	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
+	return r < 0 ? seam_err_no_memory(err) : 0;
 }
 
 int seam_procfs_processes(struct seam_number_list *pids)

@@ -90,7 +90,7 @@ static int copy_pids(struct seam_number_list *out,
 		r = seam_number_list_add(out, pids->items[i]);
 	if (r == 0 && pids->n && children)
 		r = add_descendants(out);
-	return r < 0 ? seam_err_set(err, r, "out of memory") : 0;
+	return r < 0 ? seam_err_no_memory(err) : 0;
 }
 
 int seam_targets_list(struct seam_number_list *out,

@@ -297,12 +297,10 @@ static void take_group(struct seam_jit_stream *stream)
 	if (n == 0)
 		return;
 	stream->n_taken += n;
-	if (!SEAM_ARRAY_RESERVE(&file->pending, size)) {
+	if (!SEAM_ARRAY_EXTEND(&file->pending, bytes, size)) {
 		dumps->n_unwritten += n;
 		return;
 	}
-	memcpy(file->pending.items + file->pending.n, bytes, size);
-	file->pending.n += size;
 	file->n_pending += n;
 	if (file->pending.n >= MAX_PENDING)
 		write_file(dumps, file);
@@ -364,12 +362,9 @@ static bool make_room(struct seam_jit_stream *stream, size_t size)
 static bool add_bytes(struct seam_jit_stream *stream, const uint8_t *bytes,
 		      size_t size)
 {
-	if (size > SEAM_JIT_MAX_GROUP - stream->group.n ||
-	    !make_room(stream, size))
-		return false;
-	memcpy(stream->group.items + stream->group.n, bytes, size);
-	stream->group.n += size;
-	return true;
+	return size <= SEAM_JIT_MAX_GROUP - stream->group.n &&
+	       make_room(stream, size) &&
+	       SEAM_ARRAY_EXTEND(&stream->group, bytes, size);
 }
 
 void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,

@@ -40,17 +40,14 @@ static void append(struct seam_services *s, struct seam_service *service,
 		   struct input *in, const struct seam_ring_header *header)
 {
 	in->n_copied += header->type != PERF_RECORD_LOST;
-	if (!SEAM_ARRAY_RESERVE(&in->records, header->size)) {
-		service->n_bad++;
-		return;
-	}
-	memcpy(in->records.items + in->records.n, s->record, header->size);
-	in->records.n += header->size;
+	service->n_bad += !SEAM_ARRAY_EXTEND(&in->records, s->record,
+					     header->size);
 }
 
-static void copy_records(struct seam_services *s, struct seam_service *service,
-			 struct seam_owner *owner, struct input *in)
+static void copy_records(struct seam_services *s,
+			 const struct seam_program_ring *ring, struct input *in)
 {
+	struct seam_owner *owner = ring->owner;
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 	size_t pos = 0;
@@ -58,30 +55,29 @@ static void copy_records(struct seam_services *s, struct seam_service *service,
 	seam_ring_peek(&owner->ring, &span);
 	for (; seam_ring_copy(&span, pos, &header, s->record);
 	     pos += header.size)
-		append(s, service, in, &header);
-	service->n_bad += pos != seam_ring_span_bytes(&span);
+		append(s, ring->service, in, &header);
+	ring->service->n_bad += pos != seam_ring_span_bytes(&span);
 	seam_ring_advance(&owner->ring, &span);
 }
 
 /* A ring that overwrites: once, when its owner has ended.  Oldest first. */
 static void copy_overwritten(struct seam_services *s,
-			     struct seam_service *service,
-			     struct seam_owner *owner, struct input *in)
+			     const struct seam_program_ring *ring,
+			     struct input *in)
 {
+	struct seam_owner *owner = ring->owner;
 	struct seam_ring_snapshot snapshot;
 	struct seam_ring_header header;
 	SEAM_ARRAY(size_t) at = { 0 };
-	size_t *slot;
 
 	if (seam_ring_snapshot_init(&snapshot, owner->ring.size, NULL) == 0)
 		seam_ring_snapshot(&owner->ring, &snapshot, true);
 	for (size_t pos = 0; seam_ring_record(&snapshot.span, pos, &header);
 	     pos += header.size)
-		if ((slot = SEAM_ARRAY_PUSH(&at)))
-			*slot = pos;
+		(void)SEAM_ARRAY_ADD(&at, pos);
 	while (at.n > 0 && seam_ring_copy(&snapshot.span, at.items[--at.n],
 					  &header, s->record))
-		append(s, service, in, &header);
+		append(s, ring->service, in, &header);
 	free(at.items);
 	seam_ring_snapshot_fini(&snapshot);
 }
@@ -89,50 +85,40 @@ static void copy_overwritten(struct seam_services *s,
 static void append_aux(struct seam_service *service, struct input *in,
 		       const uint8_t *bytes, size_t size)
 {
-	if (size == 0)
-		return;
-	if (!SEAM_ARRAY_RESERVE(&in->aux, size)) {
-		service->n_bad++;
-		return;
-	}
-	memcpy(in->aux.items + in->aux.n, bytes, size);
-	in->aux.n += size;
+	service->n_bad += !SEAM_ARRAY_EXTEND(&in->aux, bytes, size);
 }
 
-static void copy_aux(struct seam_service *service, struct seam_owner *owner,
-		     struct input *in)
+static void copy_aux(const struct seam_program_ring *ring, struct input *in)
 {
+	struct seam_ring_aux *aux = &ring->owner->aux;
 	struct seam_ring_span span;
 
-	seam_ring_aux_peek(&owner->aux, &span);
-	append_aux(service, in, span.part[0], span.size[0]);
-	append_aux(service, in, span.part[1], span.size[1]);
-	seam_ring_aux_advance(&owner->aux, &span);
+	seam_ring_aux_peek(aux, &span);
+	append_aux(ring->service, in, span.part[0], span.size[0]);
+	append_aux(ring->service, in, span.part[1], span.size[1]);
+	seam_ring_aux_advance(aux, &span);
 }
 
-static void copy_free_running(struct seam_service *service,
-			      struct seam_owner *owner, struct input *in)
+static void copy_free_running(const struct seam_program_ring *ring,
+			      struct input *in)
 {
+	struct seam_ring_aux *aux = &ring->owner->aux;
 	struct seam_ring_aux_snapshot snapshot;
 
-	if (seam_ring_aux_snapshot_init(&snapshot, &owner->aux, NULL) == 0) {
-		seam_ring_aux_snapshot_program(&owner->aux, &snapshot);
-		append_aux(service, in, snapshot.data, snapshot.bytes);
+	if (seam_ring_aux_snapshot_init(&snapshot, aux, NULL) == 0) {
+		seam_ring_aux_snapshot_program(aux, &snapshot);
+		append_aux(ring->service, in, snapshot.data, snapshot.bytes);
 	}
 	seam_ring_aux_snapshot_fini(&snapshot);
 }
 
 void seam_program_ring_copy(struct seam_services *s,
-			    const struct seam_link_target *target,
-			    struct seam_link_rings *rings, uint32_t i,
-			    bool is_last)
+			    const struct seam_program_ring *ring, bool is_last)
 {
-	struct seam_owner *owner = &rings->owners.items[i];
-	struct seam_service *service = s->items[rings->service];
-	const struct seam_ring_geometry *g = &service->link.geometry;
+	const struct seam_ring_geometry *g = &ring->service->link.geometry;
+	struct seam_owner *owner = ring->owner;
 	struct input *in = owner->input;
 
-	(void)target;
 	if (!in)
 		in = owner->input = calloc(1, sizeof(*in));
 	/* Without memory, or an owner, the records stay in the ring. */
@@ -141,13 +127,13 @@ void seam_program_ring_copy(struct seam_services *s,
 	/* Before the copy: a record that came before the end is in it. */
 	in->is_complete = owner->is_ending || is_last;
 	if (!(g->mode & SEAM_RING_OVERWRITE))
-		copy_records(s, service, owner, in);
+		copy_records(s, ring, in);
 	else if (in->is_complete)
-		copy_overwritten(s, service, owner, in);
+		copy_overwritten(s, ring, in);
 	if (g->aux_bytes && !g->aux_free_running)
-		copy_aux(service, owner, in);
+		copy_aux(ring, in);
 	else if (g->aux_bytes && in->is_complete)
-		copy_free_running(service, owner, in);
+		copy_free_running(ring, in);
 }
 
 /* ---- the owner ---- */
@@ -185,20 +171,17 @@ static bool find_owner(const struct seam_services *s,
 }
 
 static bool begin(const struct seam_services *s,
-		  const struct seam_link_target *target,
-		  const struct seam_link_rings *rings,
-		  const struct seam_owner *owner)
+		  const struct seam_program_ring *ring)
 {
-	struct input *in = owner->input;
-	struct seam_service *service = s->items[rings->service];
+	struct input *in = ring->owner->input;
 
 	if (in->stream.service)
 		return true;
-	in->stream.since_ns = target->connected_ns;
-	if (!find_owner(s, target, owner, &in->stream))
+	in->stream.since_ns = ring->target->connected_ns;
+	if (!find_owner(s, ring->target, ring->owner, &in->stream))
 		return false;
-	in->stream.service = service;
-	if (service->begin(&in->stream) == 0)
+	in->stream.service = ring->service;
+	if (ring->service->begin(&in->stream) == 0)
 		return true;
 	in->stream = (struct seam_service_stream) { 0 };
 	return false;
@@ -233,18 +216,14 @@ static void take_sample(struct seam_services *s, struct input *in,
 		.min_ns = s->is_unordered ? in->stream.since_ns : s->floor_ns,
 		.max_ns = until_ns && until_ns < now_ns ? until_ns : now_ns,
 	};
-	struct seam_synth *round = &s->round;
 
 	if (s->other_clock || identity.max_ns < identity.min_ns ||
 	    !seam_ring_set_owner(record, header, &identity) ||
 	    !service->take(&in->stream, record, header->size) ||
-	    !SEAM_ARRAY_RESERVE(&round->bytes, header->size)) {
+	    !SEAM_ARRAY_EXTEND(&s->round.bytes, record, header->size))
 		service->n_bad++;
-		return;
-	}
-	memcpy(round->bytes.items + round->bytes.n, record, header->size);
-	round->bytes.n += header->size;
-	service->n_samples++;
+	else
+		service->n_samples++;
 }
 
 static void take_records(struct seam_services *s, struct input *in)
@@ -273,21 +252,19 @@ static void take_records(struct seam_services *s, struct input *in)
 }
 
 void seam_program_ring_snapshot(struct seam_services *s,
-				const struct seam_link_target *target,
-				struct seam_link_rings *rings, uint32_t i,
+				const struct seam_program_ring *ring,
 				bool is_last)
 {
-	struct seam_owner *owner = &rings->owners.items[i];
-	struct seam_service *service = s->items[rings->service];
-	struct input *in = owner->input, now = { 0 };
+	struct seam_service *service = ring->service;
+	struct input *in = ring->owner->input, now = { 0 };
 	uint64_t n_samples = service->n_samples, n_bad = service->n_bad;
 
 	(void)is_last;
-	if (!service->event || !in || !begin(s, target, rings, owner) ||
+	if (!service->event || !in || !begin(s, ring) ||
 	    !(service->link.geometry.mode & SEAM_RING_OVERWRITE))
 		return;
 	now.stream = in->stream;
-	copy_overwritten(s, service, owner, &now);
+	copy_overwritten(s, ring, &now);
 	take_records(s, &now);
 	/* the ring still has them */
 	service->n_samples = n_samples;
@@ -326,17 +303,17 @@ static void report_losses(struct seam_services *s, struct input *in,
 	in->n_reported = n;
 }
 
-static void end(struct seam_services *s, const struct seam_link_target *target,
-		struct seam_link_rings *rings, uint32_t i)
+static void end(struct seam_services *s, const struct seam_program_ring *ring)
 {
-	struct seam_service *service = s->items[rings->service];
-	struct input *in = rings->owners.items[i].input;
+	struct seam_service *service = ring->service;
+	struct input *in = ring->owner->input;
 	struct seam_owner_counts counts;
 
-	seam_owners_counts(&rings->owners, i, &counts);
-	counts.n_offered = seam_program_ring_limit(target, counts.n_offered, 1);
+	seam_owners_counts(&ring->rings->owners, ring->i, &counts);
+	counts.n_offered = seam_program_ring_limit(ring->target,
+						   counts.n_offered, 1);
 	if (in && in->stream.service) {
-		report_losses(s, in, target, &counts);
+		report_losses(s, in, ring->target, &counts);
 		service->end(&in->stream, &counts);
 	} else {
 		service->n_unowned++;
@@ -347,27 +324,24 @@ static void end(struct seam_services *s, const struct seam_link_target *target,
 		free(in->aux.items);
 		free(in);
 	}
-	seam_owners_release(&rings->owners, i);
+	seam_owners_release(&ring->rings->owners, ring->i);
 }
 
 void seam_program_ring_take(struct seam_services *s,
-			    const struct seam_link_target *target,
-			    struct seam_link_rings *rings, uint32_t i,
-			    bool is_last)
+			    const struct seam_program_ring *ring, bool is_last)
 {
-	struct seam_owner *owner = &rings->owners.items[i];
-	struct input *in = owner->input;
+	struct input *in = ring->owner->input;
 	struct seam_owner_counts counts;
 
-	if (in && begin(s, target, rings, owner)) {
+	if (in && begin(s, ring)) {
 		take_records(s, in);
-		seam_owners_counts(&rings->owners, i, &counts);
+		seam_owners_counts(&ring->rings->owners, ring->i, &counts);
 		if (!in->is_complete)
-			report_losses(s, in, target, &counts);
+			report_losses(s, in, ring->target, &counts);
 	} else if (in) {
 		in->n_rounds += in->is_complete;
 	}
 	if (is_last || (in && in->is_complete &&
 			(in->stream.service || in->n_rounds >= MAX_ROUNDS)))
-		end(s, target, rings, i);
+		end(s, ring);
 }

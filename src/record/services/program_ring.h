@@ -12,28 +12,32 @@
 
 enum { SEAM_PROGRAM_RING_RECORD_BYTES = UINT16_MAX + 1 };
 
-/* Copy what ring @i holds, unless an earlier copy is still to be used. */
+/* Ring @i of a program for a service, and its owner. */
+struct seam_program_ring {
+	const struct seam_link_target *target;
+	struct seam_link_rings *rings;
+	uint32_t i;
+	struct seam_owner *owner;
+	struct seam_service *service;
+};
+
+/* Copy what @ring holds, unless an earlier copy is still to be used. */
 void seam_program_ring_copy(struct seam_services *s,
-			    const struct seam_link_target *target,
-			    struct seam_link_rings *rings, uint32_t i,
-			    bool is_last);
+			    const struct seam_program_ring *ring, bool is_last);
 
 /*
  * Hand the copy to the service, if the owner is known.  Ends the input of an
  * owner that has ended; with @is_last every input.
  */
 void seam_program_ring_take(struct seam_services *s,
-			    const struct seam_link_target *target,
-			    struct seam_link_rings *rings, uint32_t i,
-			    bool is_last);
+			    const struct seam_program_ring *ring, bool is_last);
 
 /*
- * Hand what ring @i holds now to the service, for a snapshot: only of rings
+ * Hand what @ring holds now to the service, for a snapshot: only of rings
  * that overwrite, of services with an event.  The ring keeps its records.
  */
 void seam_program_ring_snapshot(struct seam_services *s,
-				const struct seam_link_target *target,
-				struct seam_link_rings *rings, uint32_t i,
+				const struct seam_program_ring *ring,
 				bool is_last);
 
 /* From @time_ns on, process @pid is no longer the owner of its rings. */

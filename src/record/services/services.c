@@ -44,15 +44,14 @@ static int open_server(struct seam_services *s, struct seam_err *why)
 
 	s->record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
 	if (!s->record)
-		return seam_err_set(why, -ENOMEM, "out of memory");
+		return seam_err_no_memory(why);
 	for (size_t i = 0; i < s->n; i++)
 		services[i] = s->items[i]->link;
 	r = seam_task_history_init(&s->history, why);
 	if (r == 0)
 		r = seam_link_server_open(&s->server, services, s->n, why);
 	if (r == 0 && setenv(SEAM_LINK_VARIABLE, s->server.address, 1))
-		r = seam_err_set(why, -errno, "cannot set " SEAM_LINK_VARIABLE
-				 ": %s", strerror(errno));
+		r = seam_err_errno(why, "cannot set " SEAM_LINK_VARIABLE);
 	return r;
 }
 
@@ -270,9 +269,7 @@ static void stop_rings(const struct seam_link_target *target)
 }
 
 typedef void visit_ring(struct seam_services *s,
-			const struct seam_link_target *target,
-			struct seam_link_rings *rings, uint32_t i,
-			bool is_last);
+			const struct seam_program_ring *ring, bool is_last);
 
 /* Call @visit for each ring that has an owner. */
 static void each_ring(struct seam_services *s, visit_ring *visit, bool is_last)
@@ -281,12 +278,17 @@ static void each_ring(struct seam_services *s, visit_ring *visit, bool is_last)
 		struct seam_link_target *target = s->server.targets[t];
 
 		for (uint32_t k = 0; k < target->n_rings; k++) {
-			struct seam_owners *o = &target->rings[k].owners;
+			struct seam_link_rings *rings = &target->rings[k];
+			struct seam_program_ring ring = {
+				.target = target, .rings = rings,
+				.service = s->items[rings->service],
+			};
 
-			for (uint32_t i = 0; i < o->n_present; i++)
-				if (o->items[i].word)
-					visit(s, target, &target->rings[k], i,
-					      is_last);
+			for (; ring.i < rings->owners.n_present; ring.i++) {
+				ring.owner = &rings->owners.items[ring.i];
+				if (ring.owner->word)
+					visit(s, &ring, is_last);
+			}
 		}
 	}
 }

@@ -14,7 +14,7 @@ enum {
 int seam_task_history_init(struct seam_task_history *h, struct seam_err *err)
 {
 	h->newest = calloc(MAX_PIDS, sizeof(*h->newest));
-	return h->newest ? 0 : seam_err_set(err, -ENOMEM, "out of memory");
+	return h->newest ? 0 : seam_err_no_memory(err);
 }
 
 void seam_task_history_fini(struct seam_task_history *h)

@@ -2,6 +2,7 @@
 /* cfi_files.c - jobs that open and read mapped files; see cfi_files.h */
 #include "record/stacks/cfi_files.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -90,6 +91,9 @@ static bool is_covered(const struct seam_cfi_file *file)
 static void find_debug(struct cfi_job *j)
 {
 	static const char root[] = "/usr/lib/debug";
+	static const struct {
+		const char *root, *folder;
+	} links[] = { { "", "" }, { "", "/.debug" }, { root, "" } };
 	const struct seam_cfi_file *file = &j->cfi;
 	const char *base = strrchr(j->path, '/');
 	int n = base ? (int)(base - j->path) : 0;
@@ -101,18 +105,10 @@ static void find_debug(struct cfi_job *j)
 	seam_text_hex(id, file->build_id, file->build_id_size);
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, id,
 		 id + 2);
-	if (take_debug_at(j, path) || !file->debug_link[0])
-		return;
-	snprintf(path, sizeof(path), "%.*s/%s", n, j->path, file->debug_link);
-	if (take_debug_at(j, path))
-		return;
-	snprintf(path, sizeof(path), "%.*s/.debug/%s", n, j->path,
-		 file->debug_link);
-	if (take_debug_at(j, path))
-		return;
-	snprintf(path, sizeof(path), "%s%.*s/%s", root, n, j->path,
-		 file->debug_link);
-	take_debug_at(j, path);
+	for (size_t i = 0; !take_debug_at(j, path) && file->debug_link[0] &&
+	     i < SEAM_ARRAY_SIZE(links); i++)
+		snprintf(path, sizeof(path), "%s%.*s%s/%s", links[i].root, n,
+			 j->path, links[i].folder, file->debug_link);
 }
 
 /* Returns 0 or -errno; the descriptor is taken. */
@@ -164,8 +160,7 @@ static void free_job(struct seam_helper_job *job)
 {
 	struct cfi_job *j = (struct cfi_job *)job;
 
-	if (j->fd >= 0)
-		close(j->fd);
+	seam_file_close_fd(j->fd);
 	if (j->is_read) {
 		seam_unwind_rows_fini(&j->rows);
 		seam_cfi_file_close(&j->cfi);
@@ -321,8 +316,7 @@ static uint32_t find(const struct seam_cfi_files *files,
 
 static void free_file(struct seam_mapped_cfi *file)
 {
-	if (file->fd >= 0)
-		close(file->fd);
+	seam_file_close_fd(file->fd);
 	if (file->state == SEAM_MAPPED_CFI_READY) {
 		seam_unwind_rows_fini(&file->rows);
 		seam_cfi_file_close(&file->cfi);
@@ -436,12 +430,6 @@ uint32_t seam_cfi_files_add(struct seam_cfi_files *files,
 bool seam_cfi_files_collect(struct seam_cfi_files *files)
 {
 	return files->helper && seam_helper_collect(files->helper);
-}
-
-void seam_cfi_files_abandon(struct seam_cfi_files *files)
-{
-	if (files->helper)
-		seam_helper_abandon(files->helper);
 }
 
 void seam_cfi_files_fini(struct seam_cfi_files *files)

@@ -95,9 +95,6 @@ seam_cfi_files_is_pending(const struct seam_mapped_cfi *file)
 /* Take the results of the helper; true while jobs run.  Never blocks. */
 bool seam_cfi_files_collect(struct seam_cfi_files *files);
 
-/* Give up all jobs. */
-void seam_cfi_files_abandon(struct seam_cfi_files *files);
-
 void seam_cfi_files_fini(struct seam_cfi_files *files);
 
 #endif /* SEAM_CFI_FILES_H */

@@ -348,12 +348,10 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 void seam_live_stacks_copy(struct seam_live_stacks *stacks, const void *record)
 {
 	struct seam_perf_header header;
-	void *to;
 
 	memcpy(&header, record, sizeof(header));
-	to = append(stacks, header.size);
-	if (to)
-		memcpy(to, record, header.size);
+	stacks->n_dropped += !SEAM_ARRAY_EXTEND(&stacks->out, record,
+						header.size);
 }
 
 static bool read_sample(const struct seam_live_stacks *stacks, uint32_t event,
@@ -364,6 +362,13 @@ static bool read_sample(const struct seam_live_stacks *stacks, uint32_t event,
 				     sample) == 0;
 }
 
+/* Whether samples with @attr have copies of stacks. */
+static bool has_dumps(const struct seam_perf_attr *attr)
+{
+	return (attr->sample_type & DUMPS) == DUMPS &&
+	       attr->sample_type & PERF_SAMPLE_CALLCHAIN;
+}
+
 void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 			     const void *record)
 {
@@ -371,7 +376,7 @@ void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 	struct seam_perf_sample sample;
 	struct seam_process_map *map;
 
-	if (!seam_live_stacks_has_dumps(&stacks->attrs[event])) {
+	if (!has_dumps(&stacks->attrs[event])) {
 		seam_live_stacks_copy(stacks, record);
 		hand_on(stacks, event, record);
 		return;
@@ -499,12 +504,6 @@ void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 	}
 }
 
-bool seam_live_stacks_has_dumps(const struct seam_perf_attr *attr)
-{
-	return (attr->sample_type & DUMPS) == DUMPS &&
-	       attr->sample_type & PERF_SAMPLE_CALLCHAIN;
-}
-
 int seam_live_stacks_init(struct seam_live_stacks *stacks,
 			  const struct seam_perf_attr *attrs, size_t n_events,
 			  size_t max_chain, struct seam_stack_counts *counts,
@@ -513,13 +512,13 @@ int seam_live_stacks_init(struct seam_live_stacks *stacks,
 	stacks->attrs = calloc(n_events ? n_events : 1, sizeof(*attrs));
 	stacks->frames = calloc(SEAM_LIVE_MAX_FRAMES, sizeof(*stacks->frames));
 	if (!stacks->attrs || !stacks->frames)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	memcpy(stacks->attrs, attrs, n_events * sizeof(*attrs));
 	stacks->counts = counts;
 	stacks->n_events = n_events;
 	stacks->max_chain = max_chain;
 	for (size_t i = 0; i < n_events; i++) {
-		if (!seam_live_stacks_has_dumps(&attrs[i]))
+		if (!has_dumps(&attrs[i]))
 			continue;
 		stacks->is_used = true;
 		if (counts->dump_bytes < attrs[i].sample_stack_user)

@@ -70,9 +70,6 @@ int seam_live_stacks_init(struct seam_live_stacks *stacks,
 			  size_t max_chain, struct seam_stack_counts *counts,
 			  struct seam_err *err);
 
-/* Whether samples with @attr have copies of stacks. */
-bool seam_live_stacks_has_dumps(const struct seam_perf_attr *attr);
-
 /*
  * Apply a side-band record.  @is_new: from a ring, not made from /proc.
  */

@@ -160,13 +160,10 @@ static void rebuild_index(struct seam_process_maps *maps)
 static void free_slot(struct seam_process_maps *maps, uint32_t i)
 {
 	struct seam_mapped_process *process = &maps->processes.items[i];
-	uint32_t *slot;
 
 	seam_process_maps_put(maps, process->map);
 	*process = (struct seam_mapped_process) { 0 };
-	slot = SEAM_ARRAY_PUSH(&maps->free);
-	if (slot)
-		*slot = i;
+	(void)SEAM_ARRAY_ADD(&maps->free, i);
 }
 
 static uint32_t new_slot(struct seam_process_maps *maps)

@@ -91,7 +91,7 @@ int seam_link_server_open(struct seam_link_server *s,
 					    "mode of rings");
 	s->targets = calloc(SEAM_LINK_MAX_TARGETS, sizeof(*s->targets));
 	if (!s->targets)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	r = make_descriptors(s);
 	if (r < 0)
 		return seam_err_set(err, r,

@@ -15,14 +15,13 @@ int seam_owners_init(struct seam_owners *o,
 
 	*o = (struct seam_owners) { .memory = memory, .fd = fd };
 	if (fstat(fd, &st))
-		return seam_err_set(err, -errno, "cannot stat rings: %s",
-				    strerror(errno));
+		return seam_err_errno(err, "cannot stat rings");
 	o->device = st.st_dev;
 	o->inode = st.st_ino;
 	o->items = calloc(memory->geometry.n_slots, sizeof(*o->items));
 	o->claims = calloc(memory->geometry.n_slots, sizeof(*o->claims));
 	if (!o->items || !o->claims)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	return 0;
 }
 

@@ -31,14 +31,8 @@ static int send_all(int fd, const uint8_t *p, size_t size)
 
 void seam_ipc_put(struct seam_ipc *ipc, const void *data, size_t size)
 {
-	if (ipc->is_broken || size == 0)
-		return;
-	if (!SEAM_ARRAY_RESERVE(&ipc->out, size)) {
-		ipc->is_broken = true;
-		return;
-	}
-	memcpy(ipc->out.items + ipc->out.n, data, size);
-	ipc->out.n += size;
+	ipc->is_broken = ipc->is_broken ||
+			 !SEAM_ARRAY_EXTEND(&ipc->out, data, size);
 }
 
 void seam_ipc_put_u32(struct seam_ipc *ipc, uint32_t v)

@@ -19,14 +19,7 @@ enum {
 
 static void put(struct seam_perf_features *f, const void *data, size_t size)
 {
-	if (size == 0)
-		return;
-	if (!SEAM_ARRAY_RESERVE(&f->bytes, size)) {
-		f->no_memory = true;
-		return;
-	}
-	memcpy(f->bytes.items + f->bytes.n, data, size);
-	f->bytes.n += size;
+	f->no_memory |= !SEAM_ARRAY_EXTEND(&f->bytes, data, size);
 }
 
 static void put_u32(struct seam_perf_features *f, uint32_t v)
