@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepoint.c - ids and formats from tracefs; see tracepoint.h */
+/* tracepoint.c - ids and formats from tracefs; see event_kinds.h */
 #include "record/events/event_kinds.h"
 
 #include "base/file.h"

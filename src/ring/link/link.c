@@ -190,3 +190,22 @@ int seam_link_sockaddr(const char *address, struct sockaddr_un *out)
 		n++;
 	return (int)(offsetof(struct sockaddr_un, sun_path) + n);
 }
+
+int seam_link_connect(const char *address)
+{
+	struct sockaddr_un to;
+	int size = seam_link_sockaddr(address, &to);
+	int fd, r;
+
+	if (size < 0)
+		return size;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		    0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&to, (socklen_t)size) == 0)
+		return fd;
+	r = -errno;
+	close(fd);
+	return r;
+}

@@ -128,4 +128,10 @@ struct sockaddr_un;
 /* "@name" or a path as a socket address: its length, or -ENAMETOOLONG. */
 int seam_link_sockaddr(const char *address, struct sockaddr_un *out);
 
+/*
+ * A non-blocking socket that is connected to @address, or -errno.  A unix
+ * socket connects at once or not at all.
+ */
+int seam_link_connect(const char *address);
+
 #endif /* SEAM_RING_LINK_H */

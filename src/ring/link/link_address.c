@@ -8,6 +8,7 @@
 #include "ring/link/link_server.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,9 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum {
@@ -76,20 +75,10 @@ static pid_t recorder_of(const char *name)
  */
 static bool is_refused(const char *address)
 {
-	struct sockaddr_un at;
-	int size = seam_link_sockaddr(address, &at);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			0);
-	bool refused = false;
+	int fd = seam_link_connect(address);
 
-	if (fd < 0)
-		return false;
-	if (size > 0)
-		refused = connect(fd, (struct sockaddr *)&at, (socklen_t)size) <
-				  0 &&
-			  errno == ECONNREFUSED;
-	close(fd);
-	return refused;
+	seam_file_close_fd(fd);
+	return fd == -ECONNREFUSED;
 }
 
 static void remove_if_stale(int dir, const char *folder, const char *name)

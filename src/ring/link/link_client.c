@@ -6,30 +6,9 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define NOT_CONNECTED .socket = -1, .wakeup_fd = -1, .wakeup.fd = -1
-
-/* A unix socket connects at once or not at all. */
-static int open_socket(const char *address)
-{
-	struct sockaddr_un to;
-	int size = seam_link_sockaddr(address, &to);
-	int fd, r;
-
-	if (size < 0)
-		return size;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		    0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&to, (socklen_t)size) == 0)
-		return fd;
-	r = -errno;
-	close(fd);
-	return r;
-}
 
 static int check_peer(int socket)
 {
@@ -129,7 +108,7 @@ int seam_link_client_connect(struct seam_link_client *c, const char *address,
 	int r;
 
 	*c = (struct seam_link_client) { NOT_CONNECTED };
-	r = open_socket(address);
+	r = seam_link_connect(address);
 	if (r < 0)
 		return r;
 	c->socket = r;
