@@ -376,7 +376,8 @@ static const struct check {
 					PERF_SAMPLE_BRANCH_ANY },
 		.needs = "a CPU with LBR, BRS or BRBE" } },
 	{ "aux", "hardware traces (AUX area)", .run = check_aux },
-	{ "tracepoints", "tracepoints of the kernel", .run = check_tracepoints },
+	{ "tracepoints", "tracepoints of the kernel",
+	  .run = check_tracepoints },
 	{ "build-ids", "build ids of mapped files", .event = {
 		{ CLOCK, USER_CODE, .sample_type = PERF_SAMPLE_IP,
 		  .mmap = 1, .mmap2 = 1, .build_id = 1 },
@@ -389,7 +390,8 @@ static const struct check {
 	{ "stacks", "stacks without frame pointers", .run = check_stacks },
 	{ "sample-rate", "sample rate", .run = check_rate },
 	{ "descriptors", "descriptors", .run = check_descriptors },
-	{ "isolation", "ELF files read without rights", .run = check_isolation },
+	{ "isolation", "ELF files read without rights",
+	  .run = check_isolation },
 };
 
 const char *seam_verdict_name(enum seam_verdict verdict)

@@ -236,7 +236,8 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 
 	set_times(s);
 	while (!ended) {
-		unsigned int events = seam_loop_wait(&s->loop, wait_ms, &signal);
+		unsigned int events = seam_loop_wait(&s->loop, wait_ms,
+						     &signal);
 		uint64_t n_sideband = s->drain.n_sideband;
 		int failed;
 

@@ -66,8 +66,8 @@ struct seam_session {
 	/* Readers of the side-band. */
 	struct seam_kept_files kept_files;	/* for all bundles */
 	struct seam_kept_hits kept_hits;	/* with --keep-files */
-	int kernel_fd;			/* the last copy of its symbols; 0: none */
-	uint64_t kernel_modules;	/* hash of those loaded then; 0: unknown */
+	int kernel_fd;		/* the last copy of its symbols; 0: none */
+	uint64_t kernel_modules; /* hash of those loaded then; 0: unknown */
 	struct seam_services services;	/* rings of programs */
 	struct seam_jit_service jit;
 	struct seam_new_threads new_threads;

@@ -178,7 +178,8 @@ static int write_data(struct seam_recording *recording, struct seam_session *s,
 	if (r == 0)
 		r = seam_snapshot_append(s, &recording->data, err);
 	if (r == 0 && s->sources.aux_snapshots) {
-		r = seam_auxtrace_snapshot_all(&s->sources, &recording->data, err);
+		r = seam_auxtrace_snapshot_all(&s->sources, &recording->data,
+					       err);
 		seam_sources_hold_aux(&s->sources, false);
 	}
 	if (r == 0)

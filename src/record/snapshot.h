@@ -7,7 +7,7 @@
  * into the recording's own file.  A snapshot is a bundle of its own: a copy of
  * that file, and after it the contents of the rings, oldest first, those of
  * programs that overwrite included.  So it can be read without any other
- * bundle.  The recording's own bundle gets the contents of the rings at the end.
+ * bundle.  The recording's own bundle gets what the rings hold at the end.
  *
  * AUX buffers in snapshot mode (-S) are added likewise; without --overwrite
  * the snapshot has all samples so far beside them.

@@ -18,7 +18,7 @@
 
 enum {
 	SEAM_STACK_PLAN_HZ = 1000,	/* default where stacks are copied */
-	/* Default rings there: half of it, and so on, where less may be locked. */
+	/* Default rings there; halved while less may be locked. */
 	SEAM_STACK_PLAN_MAX_RING_BYTES = 4 * 1024 * 1024,
 	/* perf's default; and the largest, because a record has 64 KiB */
 	SEAM_STACK_PLAN_DWARF_BYTES = 8192,

@@ -38,7 +38,7 @@ int seam_ring_aux_map(struct seam_ring_aux *aux, struct seam_ring *ring,
 	ring->control->aux_size = bytes;
 	p = mmap(NULL, bytes, prot, MAP_SHARED, fd, (off_t)offset);
 	if (p == MAP_FAILED)
-		return seam_err_errno(err, "cannot map an AUX buffer of %zu KiB",
+		return seam_err_errno(err, "cannot map %zu KiB of AUX data",
 				      bytes / 1024);
 	seam_ring_aux_attach(aux, ring->control, p, bytes);
 	aux->mapped_bytes = bytes;

@@ -94,7 +94,8 @@ struct seam_ring_control {
 _Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
 _Static_assert(offsetof(struct seam_ring_control, program.paused) == 576, "");
 _Static_assert(offsetof(struct seam_ring_control, program.n_begun) == 608, "");
-_Static_assert(offsetof(struct seam_ring_control, program.n_offered) == 664, "");
+_Static_assert(offsetof(struct seam_ring_control, program.n_offered) == 664,
+	       "");
 _Static_assert(offsetof(struct seam_ring_control, program.aux_head) == 704, "");
 _Static_assert(offsetof(struct perf_event_mmap_page, __reserved) <= 512,
 	       "the kernel's page has grown into our bytes");

@@ -69,7 +69,8 @@ static const struct seam_option options[] = {
 	       "frames were found."),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.report/1, with --tree "
-	       "seam.tree/1, with --stats seam.stats/1. Self and total are numbers of samples; "
+	       "seam.tree/1, with --stats seam.stats/1. Self and total are "
+		"numbers of samples; "
 	       "members may be added under the same schema, and none is "
 	       "removed. All rows are printed unless --top or --filter is "
 	       "given."),

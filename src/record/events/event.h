@@ -64,7 +64,7 @@ enum seam_call_graph {
 	SEAM_CALL_GRAPH_DEFAULT,	/* of an event: as for all events */
 	SEAM_CALL_GRAPH_NONE,
 	SEAM_CALL_GRAPH_FP,		/* by the kernel, by frame pointers */
-	SEAM_CALL_GRAPH_AUTO,		/* by the recorder, from copied stacks */
+	SEAM_CALL_GRAPH_AUTO,		/* by the recorder, from copies */
 	SEAM_CALL_GRAPH_DWARF,		/* by readers, from copied stacks */
 };
 

@@ -27,7 +27,8 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
 			 struct seam_err *err);
 
 /*
- * A probe at a function of an ELF file, "uprobe:/path:symbol|0xoffset[%return]".
+ * A probe at a function of an ELF file,
+ * "uprobe:/path:symbol|0xoffset[%return]".
  * A symbol is looked up in the file's tables, an offset is one in the file.
  * -ENOENT: no such symbol, or it lies outside of the file.
  */

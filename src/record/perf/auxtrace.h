@@ -5,8 +5,9 @@
  * AUX records in a ring describe what its AUX buffer holds; the bytes go into
  * the file as PERF_RECORD_AUXTRACE, and an index of these records is a feature
  * of the file.  Normal mode drains the buffer as rings are drained (drain.h).
- * In snapshot mode (-S) the hardware overwrites the oldest bytes, and the newest
- * are copied into each snapshot and, at the end, into the recording's own file.
+ * In snapshot mode (-S) the hardware overwrites the oldest bytes, and the
+ * newest are copied into each snapshot and, at the end, into the recording's
+ * own file.
  *
  * Source: auxtrace_mmap__read() in tools/perf/util/auxtrace.c of Linux 6.1.
  */

@@ -58,7 +58,8 @@ static int map_all(struct seam_sources *s, const struct ring_kind *kind,
 		struct seam_source_ring *ring = ring_of(s, i, kind);
 		const struct seam_source *source = &s->list.items[i];
 
-		if (!ring || (kind->is_aux ? ring->aux.size > 0 : ring->fd >= 0))
+		if (!ring ||
+		    (kind->is_aux ? ring->aux.size > 0 : ring->fd >= 0))
 			continue;
 		r = kind->is_aux ? map_aux(s, ring, &s->events[source->event],
 					   *kind->bytes, err) :

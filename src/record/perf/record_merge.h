@@ -34,7 +34,7 @@ struct seam_record_merge {
 	uint64_t until;			/* the last time of a record */
 	SEAM_ARRAY(struct seam_merge_ring) rings;
 	SEAM_ARRAY(void *) heap;	/* of those rings, by time */
-	bool is_begun;			/* a record was returned: no more rings */
+	bool is_begun;			/* a record was returned */
 };
 
 /* Begin with no ring. */

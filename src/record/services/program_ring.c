@@ -9,7 +9,7 @@
 #include "ring/link/set_owner.h"
 
 enum {
-	/* A thread counts no item in less: refusing a record takes twice that. */
+	/* A thread counts no item in less: a refusal takes twice that. */
 	ITEM_NS = 1,
 	/* Rounds in which the side-band can still name the owner of a ring. */
 	MAX_ROUNDS = 3,

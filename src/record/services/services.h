@@ -85,7 +85,7 @@ void seam_services_copy(struct seam_services *s, bool is_last);
 struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
 
 /*
- * The samples that are now in rings which overwrite, for the file of a snapshot.
+ * The samples that are now in rings which overwrite, for a snapshot's file.
  * Valid until the next round.
  */
 struct seam_bytes seam_services_snapshot(struct seam_services *s);

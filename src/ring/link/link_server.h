@@ -62,7 +62,7 @@ struct seam_link_target {
 
 struct seam_link_server {
 	int socket, epoll_fd;
-	int wakeup_fd;			/* an epoll of all targets', in epoll_fd */
+	int wakeup_fd;		/* an epoll of all targets', in epoll_fd */
 	struct seam_link_service services[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_services;
 	uint64_t max_bytes;		/* of all rings */

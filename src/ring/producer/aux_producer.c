@@ -17,7 +17,8 @@
 
 #include <errno.h>
 
-static struct seam_ring_state *state_of(const struct seam_ring_aux_producer *aux)
+static struct seam_ring_state *
+state_of(const struct seam_ring_aux_producer *aux)
 {
 	return &aux->ring->control->program;
 }

@@ -93,8 +93,8 @@ static int read_elf_header(struct seam_cfi_file *file,
 		return seam_err_set(err, -EBADMSG, "not an ELF file");
 	if (elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    elf.e_ident[EI_DATA] != ELFDATA2LSB)
-		return seam_err_set(err, -ENOTSUP, "not an ELF file of 64 bits, "
-				    "little-endian");
+		return seam_err_set(err, -ENOTSUP,
+				    "not a little-endian ELF file of 64 bits");
 	if (elf.e_phentsize != sizeof(Elf64_Phdr))
 		elf.e_phnum = 0;
 	if (elf.e_shentsize != sizeof(Elf64_Shdr))
@@ -281,8 +281,9 @@ static int take_eh_frame_by_header(struct seam_cfi_file *file,
 	struct seam_eh_frame *eh = &file->eh;
 	const struct seam_segment *segment;
 	uint64_t offset, size;
-	int r = copy_section(file, OF_CONTENTS, contents->p_offset, contents->p_filesz,
-			     MAX_HEADER_BYTES, &eh->header);
+	int r = copy_section(file, OF_CONTENTS, contents->p_offset,
+			     contents->p_filesz, MAX_HEADER_BYTES,
+			     &eh->header);
 
 	if (r < 0)
 		return r;
@@ -342,8 +343,8 @@ static int take_debug_frame(struct seam_cfi_file *file,
 		file->debug.entries = own(file, OF_DEBUG, bytes, packed.size);
 		return 0;
 	}
-	r = is_packed ? seam_section_unpack(packed, SEAM_CFI_MAX_BYTES, &whole) :
-		seam_section_unpack_zdebug(packed, SEAM_CFI_MAX_BYTES, &whole);
+	r = (is_packed ? seam_section_unpack : seam_section_unpack_zdebug)(
+		packed, SEAM_CFI_MAX_BYTES, &whole);
 	free(bytes);
 	if (r == 0)
 		file->debug.entries = own(file, OF_DEBUG, (uint8_t *)(uintptr_t)

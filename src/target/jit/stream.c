@@ -234,8 +234,9 @@ static void announce_offered(struct seam_writer_stream *s)
 
 	if (s->has_ring) {
 		/* relaxed: a count, written under the lock */
-		atomic_store_explicit(&s->claim.ring.control->program.n_offered, n,
-				      memory_order_relaxed);
+		atomic_store_explicit(
+			&s->claim.ring.control->program.n_offered, n,
+			memory_order_relaxed);
 	} else if (n > s->n_announced) {
 		/* relaxed: a count */
 		atomic_fetch_add_explicit(&m->head->n_lost,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cfi_rows.h - the unwinding rules of one file, compiled when code is first seen
+ * cfi_rows.h - the unwinding rules of a file, compiled when code is first seen
  *
  * A recording runs a few thousand of a file's million instructions.  So a
  * function is compiled when one of its addresses is looked up for the first

@@ -45,7 +45,8 @@ int64_t seam_unwind_code_rows_add(struct seam_unwind_code_rows *rows,
 	if (f->list.n == first)
 		return SEAM_NONE;
 	if (!SEAM_ARRAY_ADD(&rows->pieces, (struct seam_unwind_piece) {
-			start, (uint32_t)first, (uint32_t)(f->list.n - first) }))
+			start, (uint32_t)first,
+			(uint32_t)(f->list.n - first) }))
 		return -ENOMEM;
 	return (int64_t)rows->pieces.n - 1;
 }
