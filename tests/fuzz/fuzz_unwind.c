@@ -85,6 +85,18 @@ static void check_rules(const struct seam_unwind_table *table)
 			abort();
 }
 
+/* Whether the return address, and nothing else, was saved on the stack. */
+static bool saves_return_address_only(const struct seam_unwind_rules *rules,
+				      const struct seam_unwind_rule *rule)
+{
+	const struct seam_unwind_saved *saved =
+		&rules->saved.items[rule->first_saved];
+
+	return !rule->is_signal_frame && rule->n_saved == 1 &&
+	       saved->column == SEAM_X86_64_RIP &&
+	       saved->how == SEAM_UNWIND_AT_CFA;
+}
+
 static void check_steps(const struct seam_unwind_table *table,
 			const uint8_t *stack, size_t size)
 {
@@ -106,8 +118,8 @@ static void check_steps(const struct seam_unwind_table *table,
 		    memcmp(&before, &regs, sizeof(regs)) != 0)
 			abort();
 		if (end == SEAM_UNWIND_CALLER &&
-		    !table->rules.rules.items[id].is_signal_frame &&
-		    table->rules.rules.items[id].n_saved == 1 &&
+		    saves_return_address_only(
+			    &table->rules, &table->rules.rules.items[id]) &&
 		    regs.value[SEAM_X86_64_RSP] <= sp)
 			abort();
 	}
