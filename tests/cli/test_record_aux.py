@@ -84,7 +84,7 @@ def test_a_thread_has_its_own_aux_buffer():
 
 def test_samples_have_a_ring_of_their_own_beside_areas():
     result = record("beside", "-e", "intel_pt//u", "-e", "cpu-clock", "-m",
-                    ",16K")
+                    ",16K", "-F", "10000", "--call-graph", "fp")
     equal(result.returncode, 0, result.stderr)
     check_areas("beside", cpus(), lambda tid: tid == -1, online())
     with open("beside/meta.json", encoding="ascii") as text:
