@@ -393,6 +393,9 @@ static void report_rings(const struct seam_session *s)
 static void report_copies(const struct seam_session *s,
 			  const struct seam_event *event)
 {
+	const struct seam_record_options *o = s->options;
+	const char *mode = o->per_thread ? "--per-thread" :
+			   o->overwrite ? "--overwrite" : NULL;
 	char ring[SEAM_TEXT_SIZE];
 
 	if (is_copied(s, event))
@@ -400,7 +403,12 @@ static void report_copies(const struct seam_session *s,
 			"to %" PRIu32 " bytes, by rings of %s", event->name,
 			event->attr.sample_stack_user,
 			seam_text_size(ring, s->sources.ring_bytes));
-	else if (call_graph_of(s, event) == SEAM_CALL_GRAPH_FP)
+	else if (call_graph_of(s, event) != SEAM_CALL_GRAPH_FP)
+		return;
+	else if (mode && requested(s, event) == SEAM_CALL_GRAPH_DEFAULT)
+		seam_session_note(s, false, "stacks of '%s' by frame pointers "
+				  "only: %s", event->name, mode);
+	else
 		seam_session_note(s, true, "stacks of '%s' by frame pointers",
 				  event->name);
 }
