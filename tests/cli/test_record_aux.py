@@ -226,7 +226,8 @@ def test_a_snapshot_beside_samples_reports_how_many_of_each_event():
 
 
 def test_a_snapshot_of_overwritten_rings_has_its_areas():
-    process = live("flight", "--overwrite", "-e", "cpu-clock", "-m", "8,2")
+    process = live("flight", "--overwrite", "--call-graph", "fp", "-e",
+                   "cpu-clock", "-m", "8,2")
     process.send_signal(signal.SIGUSR2)
     told = process.stderr.readline()
     if "user code only" in told:
