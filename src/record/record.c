@@ -290,6 +290,20 @@ static void finish_stacks(struct seam_session *s)
 	}
 }
 
+/* Why stacks end early that has its cause here, not in the files. */
+static void report_stacks(const struct seam_session *s)
+{
+	const struct seam_cfi_files *files = &s->stacks.files;
+
+	if (files->shortage)
+		seam_session_note(s, false, "files for stacks could not be "
+			"opened: %s%s", strerror(-files->shortage),
+			files->shortage == -EMFILE ? " ('ulimit -n')" : "");
+	if (files->n_left_out)
+		seam_session_note(s, false, "%" PRIu64 " mapped files were "
+			"not read for stacks: too many", files->n_left_out);
+}
+
 /* Write the last records, and count losses that no record reports. */
 static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 {
@@ -297,6 +311,7 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 
 	seam_rounds_allow(s, MAX_COPY_NS);
 	finish_stacks(s);
+	report_stacks(s);
 	s->drain.is_last = true;
 	keep_first(&r, seam_session_drain(s, r < 0 ? NULL : err));
 	finish_services(s);

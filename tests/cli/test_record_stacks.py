@@ -369,6 +369,22 @@ def test_all_programs_of_the_machine():
     check(len(whole) >= 0.97 * len(stacks), f"{len(whole)} {len(stacks)}")
 
 
+def test_files_for_which_descriptors_do_not_suffice_are_reported():
+    build()
+    reported = 0
+    for n in range(16, 40):
+        done = run("sh", "-c", f"ulimit -n {n}; exec \"$@\"", "sh", SEAM,
+                   "record", "-o", "few.seam", "./code", "plain", "0.05")
+        if done.returncode == 1:
+            continue
+        counts = manifest("few.seam")["stacks"]["ended"]
+        wants = counts["no_file"] > 0
+        said = "files for stacks could not be opened: Too many" in done.stderr
+        check(said or not wants, done.stderr)
+        reported += said
+    check(reported, "each number of descriptors sufficed, or none did")
+
+
 def test_an_ordinary_user_and_compressed_data():
     build()
     folder = own_folder_for_nobody()

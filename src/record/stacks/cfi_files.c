@@ -195,6 +195,13 @@ static void take_rows(struct seam_cfi_files *files,
 	}
 }
 
+/* Keep the cause if @error says that the recorder, not the file, is at fault. */
+static void note_shortage(struct seam_cfi_files *files, int error)
+{
+	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+		files->shortage = error;
+}
+
 static void done(struct seam_helper_job *job, void *context)
 {
 	struct cfi_job *j = (struct cfi_job *)job;
@@ -211,6 +218,7 @@ static void done(struct seam_helper_job *job, void *context)
 		if (file->is_wanted)
 			submit(files, (uint32_t)job->tag);
 	} else {
+		note_shortage(files, j->fd);
 		fail(files, file);
 	}
 }
@@ -251,6 +259,7 @@ static void submit(struct seam_cfi_files *files, uint32_t id)
 	struct seam_mapped_cfi *file = files->files.items[id];
 	bool is_open = file->state == SEAM_MAPPED_CFI_OPEN;
 	struct cfi_job *j = new_job(files, id);
+	struct seam_err err = { 0 };
 
 	if (!is_open)
 		files->n_open++;
@@ -260,7 +269,8 @@ static void submit(struct seam_cfi_files *files, uint32_t id)
 	}
 	file->state = SEAM_MAPPED_CFI_OPENING;
 	if (!files->helper)
-		files->helper = seam_helper_new(NULL);
+		files->helper = seam_helper_new(&err);
+	note_shortage(files, err.code);
 	if (!j || !files->helper) {
 		if (j)
 			free_job(&j->job);

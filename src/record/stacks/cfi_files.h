@@ -67,7 +67,8 @@ struct seam_cfi_files {
 	size_t n_open;			/* descriptors, or jobs for one */
 	uint64_t n_bytes;
 	uint64_t n_changes;		/* files that are no longer OPENING */
-	uint64_t n_left_out;
+	uint64_t n_left_out;		/* files beyond a limit */
+	int shortage;	/* -errno: descriptors or memory did not suffice; 0 */
 };
 
 /*
