@@ -321,6 +321,8 @@ enum seam_group seam_reading_group(const char *by)
 		return SEAM_GROUP_THREAD;
 	case 'p':
 		return SEAM_GROUP_PROCESS;
+	case 'v':
+		return SEAM_GROUP_VMSTATE;
 	case 'a':
 		return SEAM_GROUP_NONE;
 	default:

@@ -98,11 +98,12 @@ struct seam_reading {
 #define SEAM_GROUP_OPTION(type, member)					\
 	SEAM_OPTION(type, member, STRING, 0, "by", "WHAT",		\
 		    "the root frame of each stack (comm)",		\
-		    .choices = "comm|thread|process|all",		\
+		    .choices = "comm|thread|process|vmstate|all",	\
 		    .detail = "comm is the thread's name at the sample: " \
 		    "threads of one name are merged. thread separates "	\
 		    "all threads, process merges those of a process, "	\
-		    "all merges everything.")
+		    "vmstate separates by what a VM did (LFUNC, GC, "	\
+		    "...), all merges everything.")
 
 /* A choice of that option as a group. */
 enum seam_group seam_reading_group(const char *by);

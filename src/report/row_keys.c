@@ -10,7 +10,7 @@ static const char *const names[] = {
 	[SEAM_BY_SYMBOL] = "symbol", [SEAM_BY_MODULE] = "module",
 	[SEAM_BY_LINE] = "line", [SEAM_BY_COMM] = "comm",
 	[SEAM_BY_THREAD] = "thread", [SEAM_BY_PROCESS] = "process",
-	[SEAM_BY_CPU] = "cpu",
+	[SEAM_BY_CPU] = "cpu", [SEAM_BY_VMSTATE] = "vmstate",
 };
 
 const char *seam_by_name(enum seam_by by)
@@ -25,6 +25,7 @@ enum seam_group seam_by_group(enum seam_by by)
 		[SEAM_BY_THREAD] = SEAM_GROUP_THREAD,
 		[SEAM_BY_PROCESS] = SEAM_GROUP_PROCESS,
 		[SEAM_BY_CPU] = SEAM_GROUP_CPU,
+		[SEAM_BY_VMSTATE] = SEAM_GROUP_VMSTATE,
 	};
 
 	return by < SEAM_ARRAY_SIZE(groups) ? groups[by] : SEAM_GROUP_NONE;

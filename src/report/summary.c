@@ -229,6 +229,7 @@ void seam_summary_task_json(const struct seam_profile *profile,
 	static const char *const names[] = {
 		[SEAM_GROUP_COMM] = "comm", [SEAM_GROUP_THREAD] = "thread",
 		[SEAM_GROUP_PROCESS] = "process",
+		[SEAM_GROUP_VMSTATE] = "vmstate",
 	};
 	static const char *const numbers[] = {
 		[SEAM_GROUP_THREAD] = "tid", [SEAM_GROUP_PROCESS] = "pid",
@@ -238,7 +239,7 @@ void seam_summary_task_json(const struct seam_profile *profile,
 	if (group != SEAM_GROUP_CPU)
 		seam_json_string(j, names[group],
 				 seam_group_text(profile, group, id));
-	if (group != SEAM_GROUP_COMM)
+	if (group != SEAM_GROUP_COMM && group != SEAM_GROUP_VMSTATE)
 		seam_json_i64(j, numbers[group],
 			      seam_group_number(profile, group, id));
 	if (group == SEAM_GROUP_THREAD && !without_process)

@@ -76,7 +76,7 @@ static void list_columns(struct table_layout *l)
 		[SEAM_BY_SYMBOL] = "SYMBOL", [SEAM_BY_MODULE] = "MODULE",
 		[SEAM_BY_LINE] = "LINE", [SEAM_BY_COMM] = "COMM",
 		[SEAM_BY_THREAD] = "THREAD", [SEAM_BY_PROCESS] = "PROCESS",
-		[SEAM_BY_CPU] = "CPU",
+		[SEAM_BY_CPU] = "CPU", [SEAM_BY_VMSTATE] = "VM STATE",
 	};
 	uint32_t by = l->table->by;
 

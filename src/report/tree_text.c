@@ -75,7 +75,7 @@ static void put_number(const struct drawing *d, const struct seam_node *node)
 
 	if (group == SEAM_GROUP_CPU && number < 0)
 		fputs(" unknown", d->view->out);
-	else if (group != SEAM_GROUP_COMM)
+	else if (group != SEAM_GROUP_COMM && group != SEAM_GROUP_VMSTATE)
 		fprintf(d->view->out, group == SEAM_GROUP_CPU ? " %d" : " (%d)",
 			number);
 }

@@ -328,6 +328,28 @@ static void a_cpu_is_a_row_in_the_order_of_numbers(void **state)
 	seam_profile_fini(&p);
 }
 
+static void a_state_of_a_vm_is_a_row_and_so_is_none(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++)
+		built_add(&p, i, "a", i == 3 ? "g" : "f");
+	assert_true(seam_samples_set_vmstate(&p.samples, 1,
+					     SEAM_VMSTATE_LFUNC));
+	assert_true(seam_samples_set_vmstate(&p.samples, 3,
+					     SEAM_VMSTATE_LFUNC));
+	check_keys(&p, "vmstate", "LFUNC 2/2 none 2/2");
+	check_keys(&p, "vmstate,symbol", "none|f 2/2 LFUNC|f 1/1 LFUNC|g 1/1");
+	/* samples that a later reader adds have none */
+	assert_true(seam_samples_reserve(&p.samples, 100));
+	assert_int_equal(seam_samples_vmstate(&p.samples, 4),
+			 SEAM_VMSTATE_NONE);
+	assert_int_equal(seam_samples_vmstate(&p.samples, 103),
+			 SEAM_VMSTATE_NONE);
+	seam_profile_fini(&p);
+}
+
 static void what_is_no_list_of_keys_is_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -348,6 +370,7 @@ int main(void)
 			several_keys_make_a_row_of_what_they_have_in_common),
 		cmocka_unit_test(a_line_is_a_row_and_so_is_a_function_without),
 		cmocka_unit_test(a_cpu_is_a_row_in_the_order_of_numbers),
+		cmocka_unit_test(a_state_of_a_vm_is_a_row_and_so_is_none),
 		cmocka_unit_test(what_is_no_list_of_keys_is_refused),
 		cmocka_unit_test(self_is_the_leaf_and_total_all_above_it),
 		cmocka_unit_test(a_recursive_function_counts_once_a_stack),

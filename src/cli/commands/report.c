@@ -40,13 +40,15 @@ static const struct seam_option options[] = {
 	       .detail = "Likewise; for a recursive function it starts at the "
 	       "outermost call."),
 	OPTION(by, SET, 0, "by", "WHAT", "keys that define a row (symbol)",
-	       .choices = "symbol|module|line|comm|thread|process|cpu",
+	       .choices = "symbol|module|line|comm|thread|process|cpu|vmstate",
 	       .detail = "With several keys, such as comm,symbol, a row has "
 	       "the samples that agree in all of them. comm is the thread's "
 	       "name at the sample: threads of one name are merged. line is a "
-	       "line of source; a function without lines is one row. With "
-	       "--tree, there is a tree for each comm, thread, process or "
-	       "cpu."),
+	       "line of source; a function without lines is one row. vmstate "
+	       "is what a VM did at the sample: INTERP, LFUNC, FFUNC, CFUNC, "
+	       "GC, EXIT, RECORD, OPT, ASM or TRACE, none where there is no "
+	       "VM. With --tree, there is a tree for each comm, thread, "
+	       "process, cpu or vmstate."),
 	OPTION(sort, SET, 's', "sort", "COLUMN", "largest first (self)",
 	       .choices = "self|total|comm|pid|tid|dso|sym|symbol|srcline|cpu",
 	       .detail = "Sort keys of perf, such as comm,dso,sym, define a "
@@ -108,7 +110,7 @@ static bool makes_trees(uint32_t by)
 {
 	return by == SEAM_BY_SYMBOL || by == SEAM_BY_COMM ||
 	       by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS ||
-	       by == SEAM_BY_CPU;
+	       by == SEAM_BY_CPU || by == SEAM_BY_VMSTATE;
 }
 
 /* Convert "comm,dso,sym" to keys of --by.  False: not perf's keys. */

@@ -22,6 +22,7 @@ enum seam_module_kind {
 	SEAM_MODULE_JIT,	/* code that a jitdump or perf map describes */
 	SEAM_MODULE_KERNEL,	/* the kernel's text and its BPF programs */
 	SEAM_MODULE_KERNEL_MODULE,
+	SEAM_MODULE_GUEST,	/* a chunk of a guest's source */
 };
 
 /* Equal path, kind and build id, or inode without one, are one module. */

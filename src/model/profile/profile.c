@@ -43,7 +43,8 @@ static const struct {
 	COLUMN(time_ns), COLUMN(thread), COLUMN(stack), COLUMN(cpu),
 	COLUMN(event),
 	/* these exist only where needed */
-	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(record),
+	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(vmstate),
+	COLUMN(record),
 };
 
 enum { N_CONSTANT_COLUMNS = 5 };
@@ -69,6 +70,9 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 		if (!moved)
 			return false;
 		*column = moved;
+		if (column == (void **)&s->vmstate)
+			memset(s->vmstate + s->cap, SEAM_VMSTATE_NONE,
+			       cap - s->cap);
 	}
 	s->cap = cap;
 	return true;
@@ -97,6 +101,19 @@ bool seam_samples_set_count(struct seam_samples *s, size_t i, uint64_t count)
 	}
 	if (s->count)
 		s->count[i] = count;
+	return true;
+}
+
+bool seam_samples_set_vmstate(struct seam_samples *s, size_t i,
+			      enum seam_vmstate state)
+{
+	if (!s->vmstate) {
+		s->vmstate = malloc(s->cap);
+		if (!s->vmstate)
+			return false;
+		memset(s->vmstate, SEAM_VMSTATE_NONE, s->cap);
+	}
+	s->vmstate[i] = (uint8_t)state;
 	return true;
 }
 

@@ -22,6 +22,7 @@
 #include "base/strings.h"
 #include "model/profile/modules.h"
 #include "wire/stack_counts.h"
+#include "wire/vmstate.h"
 
 /* From the kernel up to the program that a VM interprets (guest). */
 enum seam_layer {
@@ -100,10 +101,10 @@ struct seam_profile_event {
 };
 
 /*
- * Samples, in the order of their file.  Three columns exist only where needed:
+ * Samples, in the order of their file.  Four columns exist only where needed:
  * weights that differ, samples that represent several (all calls of a stack),
- * and names that a thread had before its last one; read them with
- * seam_samples_weight(), _count() and _comm().
+ * names that a thread had before its last one, and states of a VM; read them
+ * with seam_samples_weight(), _count(), _comm() and _vmstate().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -116,6 +117,7 @@ struct seam_samples {
 	uint64_t same_weight;
 	uint64_t *count;	/* NULL: each is one */
 	uint32_t *comm;		/* string; NULL: all are their thread's name */
+	uint8_t *vmstate;	/* enum seam_vmstate; NULL: no sample has one */
 	/* number of its SAMPLE record; NULL: not loaded by_record */
 	uint32_t *record;
 };
@@ -228,6 +230,13 @@ bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 bool seam_samples_set_record(struct seam_samples *samples, size_t i,
 			     uint32_t record);
 
+/*
+ * Set what the VM did at sample @i, likewise; samples before it for which this
+ * was not called have none.
+ */
+bool seam_samples_set_vmstate(struct seam_samples *samples, size_t i,
+			      enum seam_vmstate state);
+
 /* For the functions below: the first value that differs needs a column. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
 			       uint64_t weight);
@@ -279,6 +288,13 @@ static inline uint64_t seam_samples_count(const struct seam_samples *samples,
 					  size_t i)
 {
 	return samples->count ? samples->count[i] : 1;
+}
+
+/* What the VM did at sample @i; SEAM_VMSTATE_NONE: not known, or no VM. */
+static inline uint8_t seam_samples_vmstate(const struct seam_samples *samples,
+					   size_t i)
+{
+	return samples->vmstate ? samples->vmstate[i] : SEAM_VMSTATE_NONE;
 }
 
 /* The name of the thread of sample @i at its time: a string. */

@@ -28,6 +28,9 @@ const char *seam_group_text(const struct seam_profile *profile,
 					 profile->processes.items[id].name);
 	case SEAM_GROUP_CPU:
 		return "CPU";
+	case SEAM_GROUP_VMSTATE:
+		return id < SEAM_N_VMSTATES ?
+		       seam_vmstate_name((enum seam_vmstate)id) : "none";
 	case SEAM_GROUP_NONE:
 		break;
 	}
@@ -50,7 +53,8 @@ const char *seam_group_name(const struct seam_profile *profile,
 	size_t size = strlen(name), digits;
 	char text[16];
 
-	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM)
+	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM ||
+	    group == SEAM_GROUP_VMSTATE)
 		return name;
 	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32,
 				  seam_group_number(profile, group, id));
@@ -89,6 +93,8 @@ static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 		return profile->threads.items[thread].process;
 	case SEAM_GROUP_CPU:
 		return profile->samples.cpu[sample];
+	case SEAM_GROUP_VMSTATE:
+		return seam_samples_vmstate(&profile->samples, sample);
 	}
 	return 0;
 }

@@ -17,6 +17,7 @@ enum seam_group {
 	SEAM_GROUP_THREAD,
 	SEAM_GROUP_PROCESS,
 	SEAM_GROUP_CPU,		/* UINT16_MAX: not known */
+	SEAM_GROUP_VMSTATE,	/* SEAM_VMSTATE_NONE: not known, or no VM */
 };
 
 enum { SEAM_GROUP_NAME = 256 };
@@ -30,7 +31,7 @@ const char *seam_group_name(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id,
 			    char buf[SEAM_GROUP_NAME]);
 
-/* The same without the number: "CPU" of a CPU. */
+/* The same without the number: "CPU" of a CPU; "none" for no VM state. */
 const char *seam_group_text(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id);
 

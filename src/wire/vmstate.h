@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vmstate.h - what a LuaJIT VM did at a sample
+ *
+ * The numbers are those of sysprof's streams and of guest records.
+ *
+ * Source: LuaJIT 2.1, lj_obj.h, LJ_VMST_*; in the VM a number that is not
+ * negative is a trace's, hence TRACE.
+ */
+#ifndef SEAM_VMSTATE_H
+#define SEAM_VMSTATE_H
+
+#include "base/base.h"
+
+enum seam_vmstate {
+	SEAM_VMSTATE_INTERP,	/* the interpreter, between functions */
+	SEAM_VMSTATE_LFUNC,	/* a Lua function, interpreted */
+	SEAM_VMSTATE_FFUNC,	/* a fast function: built in, in assembly */
+	SEAM_VMSTATE_CFUNC,	/* a C function */
+	SEAM_VMSTATE_GC,
+	SEAM_VMSTATE_EXIT,	/* leaving a trace */
+	SEAM_VMSTATE_RECORD,	/* the JIT compiler: recording a trace */
+	SEAM_VMSTATE_OPT,	/* optimizing it */
+	SEAM_VMSTATE_ASM,	/* assembling it */
+	SEAM_VMSTATE_TRACE,	/* compiled code */
+	SEAM_N_VMSTATES,
+	SEAM_VMSTATE_NONE = UINT8_MAX,	/* not known, or no VM */
+};
+
+/* "INTERP", ...; NULL for other numbers. */
+const char *seam_vmstate_name(enum seam_vmstate state);
+
+#endif /* SEAM_VMSTATE_H */

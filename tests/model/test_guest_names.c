@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* test_guest_names.c - names of chunks and of functions in them */
+#include "model/guest/guest_names.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct seam_profile profile;
+static struct seam_guest_names names;
+
+static int set_up(void **state)
+{
+	(void)state;
+	names = (struct seam_guest_names) { .profile = &profile };
+	return seam_profile_init(&profile);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_guest_names_fini(&names);
+	seam_profile_fini(&profile);
+	return 0;
+}
+
+static uint32_t function(const char *chunk, uint64_t line, const char *own)
+{
+	uint32_t c = seam_guest_chunk(&names, (struct seam_bytes) {
+		(const uint8_t *)chunk, strlen(chunk) });
+
+	assert_int_not_equal(c, SEAM_NONE);
+	return seam_guest_function(&names, c, line, own);
+}
+
+static void check(uint32_t function, const char *name)
+{
+	const struct seam_function *f = &profile.functions.items[function];
+
+	assert_int_equal(f->layer, SEAM_LAYER_GUEST);
+	assert_string_equal(seam_profile_text(&profile, f->name), name);
+}
+
+static void a_function_is_its_chunk_and_line(void **state)
+{
+	(void)state;
+	check(function("@app.lua", 12, NULL), "app.lua:12");
+	check(function("@/srv/init.lua", 0, ""), "/srv/init.lua:0");
+	check(function("=stdin", 3, "f"), "f stdin:3");
+	assert_int_equal(function("@app.lua", 12, NULL),
+			 function("@app.lua", 12, NULL));
+	assert_string_equal(seam_profile_path(&profile,
+		profile.functions.items[0].module), "app.lua");
+}
+
+static void a_text_is_its_first_line_and_stays_distinct(void **state)
+{
+	(void)state;
+	check(function("return 1", 0, NULL), "[string \"return 1\"]:0");
+	check(function("a\nb", 1, NULL), "[string \"a...\"]:1");
+	check(function("a\nc", 1, NULL), "[string \"a...\"]#2:1");
+	check(function("a\nb", 2, NULL), "[string \"a...\"]:2");
+	check(function("a\r\nd", 1, NULL), "[string \"a...\"]#3:1");
+	check(function("", 0, NULL), "[string \"\"]:0");
+}
+
+static void a_long_text_is_cut_between_characters(void **state)
+{
+	(void)state;
+	/* 47 bytes, and a character of two */
+	check(function("01234567890123456789012345678901234567890123456\xc3\xa4x",
+		       0, NULL),
+	      "[string \"01234567890123456789012345678901234567890123456"
+	      "...\"]:0");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_function_is_its_chunk_and_line),
+		TEST(a_text_is_its_first_line_and_stays_distinct),
+		TEST(a_long_text_is_cut_between_characters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
