@@ -137,6 +137,23 @@ def perf_read(path, *words):
     return perf(words[0], "-i", path, *words[1:], silent=silent)
 
 
+def in_order(lines):
+    """No record is older than what perf has sorted and used before it.
+
+    At a FINISHED_ROUND perf uses what is older than the newest record of the
+    round before.  Source: ordered-events.c of perf 6.1, OE_FLUSH__ROUND.
+    """
+    used = before = newest = 0
+    for line in lines:
+        time = line.get("time", line.get("sample_id", {}).get("time", 0))
+        if line["type"] == "FINISHED_ROUND":
+            used, before = before, newest
+        elif "time" in line or "sample_id" in line:
+            check(time >= used, f"{line} after {used}")
+            newest = max(newest, time)
+    return used > 0
+
+
 def perf_samples(path, silent=True):
     """How many samples perf script prints, one line each."""
     text = perf("script", "-i", path, "-F", "comm,tid,time,event,ip",

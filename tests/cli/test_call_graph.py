@@ -168,6 +168,7 @@ def test_occurrences_have_call_chains_on_request():
     if IS_ROOT:
         tracepoint = "sched:sched_process_exit"
         for flag, has in (((), False), (("-c", "1"), False),
+                          (("-c", "2"), True),
                           (("-g",), True)):
             record("-e", tracepoint, *flag, "-o", "o.seam", "true")
             equal("CALLCHAIN" in attr("o.seam")[0], has)

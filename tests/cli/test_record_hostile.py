@@ -5,6 +5,7 @@
 Each program is another user's, and tries to have the recorder read what that
 user may not, stand still, or fill its disk or memory.
 """
+import json
 import os
 import re
 import resource
@@ -14,7 +15,7 @@ import sys
 import time
 
 from record_lib import (IS_ROOT, SEAM, as_nobody, check, end_group,
-                        end_private_mounts, equal, manifest,
+                        end_private_mounts, equal, in_order, manifest,
                         own_folder_for_nobody, record, run, run_tests)
 
 HANGING_FILE = os.path.abspath(sys.argv[2])
@@ -313,6 +314,29 @@ def test_a_signal_ends_an_ending_that_hangs():
     check(time.monotonic() - begin < 5, text)
     check("by a signal" in text or "too long" in text, text)
     check(manifest("h.seam")["complete"], text)
+
+
+def test_samples_that_wait_for_a_slow_file_are_in_order_for_perf():
+    """The samples of one program wait, those of another are written.
+
+    That one's file was read before: files are opened one after the other.
+    Each has a name in it, and so a build id of its own.
+    """
+    for name in "slow", "fast":
+        build(".", name, "#include <stdlib.h>\n#include <time.h>\n"
+              "int main(int n, char **words) { while (clock() < atoi(words[1])"
+              " * (CLOCKS_PER_SEC / 1000)); return n < 0; }\n"
+              f"const char name[] = \"{name}\";")
+    environment = dict(os.environ, LD_PRELOAD=HANGING_FILE, HANG="/slow",
+                       HANG_SINCE="/", HANG_MS="300")
+    done = run(SEAM, "record", "-o", "w.seam", "env", "-u", "LD_PRELOAD",
+               "sh", "-c", "./fast 200; ./slow 500 & ./fast 500; wait",
+               env=environment)
+    check(done.returncode in (0, 3), done.stderr)
+    lines = [json.loads(line) for line in
+             run(SEAM, "dump", "--json", "w.seam").stdout.splitlines()]
+    check(in_order(lines), "no round was finished")
+    equal(manifest("w.seam")["stacks"]["ended"]["not_ready"], 0)
 
 
 sys.exit(run_tests(globals()))

@@ -3,8 +3,8 @@
  * hanging_file.c - a file system whose server does not answer
  *
  * Loaded with LD_PRELOAD: opening a file whose path has $HANG in it takes for
- * ever, once the file $HANG_SINCE is there.  So behaves a mount of FUSE or
- * NFS; O_NONBLOCK does not help there.
+ * ever, or $HANG_MS, once the file $HANG_SINCE is there.  So behaves a mount of
+ * FUSE or NFS; O_NONBLOCK does not help there.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -40,7 +40,9 @@ int open64(const char *path, int flags, ...)
 		mode = __builtin_va_arg(args, int);
 		__builtin_va_end(args);
 	}
-	while (hangs(path))
+	while (hangs(path) && !getenv("HANG_MS"))
 		pause();
+	if (hangs(path))
+		usleep((useconds_t)atoi(getenv("HANG_MS")) * 1000);
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }

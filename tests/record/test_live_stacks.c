@@ -277,6 +277,25 @@ static void a_process_without_mappings_has_one_frame(void **state)
 	assert_int_equal(counts.n_ended[SEAM_STACK_NO_MAPPING], 1);
 }
 
+/* An address of the program before it is no code of the new one. */
+static void exec_leaves_no_mapping(void **state)
+{
+	static const uint64_t user[] = { JIT + 0x100 };
+	const struct seam_perf_sideband exec = {
+		.type = PERF_RECORD_COMM,
+		.misc = PERF_RECORD_MISC_COMM_EXEC,
+		.comm = { .pid = pid, .tid = pid, .comm = "new" },
+	};
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	seam_live_stacks_sideband(&stacks, &exec, true);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&jit));
+	expect_chain(user, 1);
+	assert_int_equal(counts.n_ended[SEAM_STACK_NO_MAPPING], 1);
+}
+
 /* The address of a ret in the vdso, which is mapped from @base to @end. */
 static uint64_t find_ret(uint64_t base, uint64_t *end)
 {
@@ -409,6 +428,58 @@ static void a_sample_waits_for_its_file_with_the_mappings_it_had(void **state)
 	assert_int_equal(counts.n_ended[SEAM_STACK_NOT_READY], 0);
 }
 
+/* Whether fstat() finds another time of change each time. */
+static _Atomic bool is_changing;
+
+int __real_fstat64(int fd, struct stat *st);
+int __wrap_fstat64(int fd, struct stat *st);
+int __wrap_fstat64(int fd, struct stat *st)
+{
+	static _Atomic long n;
+	int result = __real_fstat64(fd, st);
+
+	if (is_changing)
+		st->st_mtim.tv_nsec = n++;
+	return result;
+}
+
+/* How the file of this program is after it was read for a sample. */
+static enum seam_mapped_cfi_state read_own_file(void)
+{
+	static const struct made_sample without_caller = {
+		.abi = 2, .pc = JIT + 0x100, .sp = STACK, .bp = 8,
+		.stack = jit_stack, .n_stack = 5, .has_dump = true,
+	};
+	char path[256];
+	struct stat st;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_in_range(n, 1, sizeof(path) - 1);
+	path[n] = '\0';
+	assert_int_equal(stat(path, &st), 0);
+	map(JIT, JIT_END, path, st.st_ino);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&without_caller));
+	wait_for_files();
+	assert_int_equal(seam_stack_counts_total(&counts), 1);
+	return stacks.files.files.items[0]->state;
+}
+
+static void a_file_is_read_for_its_rules(void **state)
+{
+	(void)state;
+	assert_int_equal(read_own_file(), SEAM_MAPPED_CFI_READY);
+}
+
+static void a_file_that_changes_while_it_is_read_is_not_used(void **state)
+{
+	(void)state;
+	is_changing = true;
+	assert_int_equal(read_own_file(), SEAM_MAPPED_CFI_FAILED);
+	is_changing = false;
+	assert_int_equal(counts.n_ended[SEAM_STACK_NO_FILE], 1);
+}
+
 static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
 {
 	struct seam_perf_sample sample;
@@ -510,10 +581,13 @@ int main(void)
 		T(a_chain_that_the_kernel_cut_is_no_complete_stack),
 		T(what_is_no_code_ends_the_kernels_chain),
 		T(a_process_without_mappings_has_one_frame),
+		T(exec_leaves_no_mapping),
 		T(after_the_ret_of_a_precise_event_no_caller_is_known),
 		T(other_records_stay_in_their_place),
 		T(damaged_samples_are_counted_and_left_out),
 		T(a_sample_waits_for_its_file_with_the_mappings_it_had),
+		T(a_file_is_read_for_its_rules),
+		T(a_file_that_changes_while_it_is_read_is_not_used),
 		T(at_the_end_waiting_samples_are_written_as_they_are),
 		T(one_process_cannot_map_more_files_than_its_share),
 		T(memory_of_waiting_samples_is_bounded),

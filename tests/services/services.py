@@ -15,8 +15,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
-from record_lib import (SEAM, check, equal, perf, run,  # noqa: E402
-                        run_tests)
+from record_lib import (SEAM, check, equal, in_order,  # noqa: E402
+                        perf, run, run_tests)
 
 RECORDER, PROGRAM = (os.path.abspath(path) for path in sys.argv[2:4])
 EVENT = "seam:counter"
@@ -64,23 +64,6 @@ def lost_samples(lines):
     return sum(line["lost"] for line in lines
                if line["type"] == "LOST_SAMPLES" and
                line["sample_id"]["id"] in ids)
-
-
-def in_order(lines):
-    """No record is older than what perf has sorted and used before it.
-
-    At a FINISHED_ROUND perf uses what is older than the newest record of the
-    round before.  Source: ordered-events.c of perf 6.1, OE_FLUSH__ROUND.
-    """
-    used = before = newest = 0
-    for line in lines:
-        time = line.get("time", line.get("sample_id", {}).get("time", 0))
-        if line["type"] == "FINISHED_ROUND":
-            used, before = before, newest
-        elif "time" in line or "sample_id" in line:
-            check(time >= used, f"{line} after {used}")
-            newest = max(newest, time)
-    return used > 0
 
 
 def test_numbers_arrive_in_order_with_their_owner():
