@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* guest_decode.c - bytes to structs, checked; see guest_decode.h */
+#include "wire/guest/guest_decode.h"
+
+#include <errno.h>
+
+#define SPEC "seam, doc/formats/guest.md"
+#define F(record, member, text)						\
+	SEAM_FIELD(struct seam_guest_##record, member, text)
+
+const struct seam_record seam_guest_start_table = SEAM_RECORD(
+	"start", SPEC,
+	F(start, version, "1"),
+	F(start, kind, "1: guest record; 2: symbol record"),
+	F(start, adapter, "the VM: 1, LuaJIT"),
+	F(start, flags, "of the record, below"),
+	F(start, table, "in which ids are valid; not 0"));
+
+const struct seam_record seam_guest_head_table = SEAM_RECORD(
+	"guest record", SPEC,
+	F(head, vmstate, "of the innermost VM; 255: none"),
+	F(head, guest_end, "how the walk over the guest's frames ended"),
+	F(head, host_end, "how the walk over the host's frames ended"),
+	F(head, n_segments, "segments that follow"),
+	F(head, n_ticks, "ticks that the sample represents; not 0"),
+	F(head, vm, "address that identifies the VM; 0: none"));
+
+const struct seam_record seam_guest_segment_table = SEAM_RECORD(
+	"segment", SPEC,
+	F(segment, join, "index in the callchain's user part; 65535: none"),
+	F(segment, n_replaced, "entries of the callchain from there on"),
+	F(segment, n_frames, "frames that follow"),
+	F(segment, end, "as guest_end, of this segment"),
+	F(segment, thread, "address that identifies the coroutine"));
+
+const struct seam_record seam_guest_frame_table = SEAM_RECORD(
+	"frame", SPEC,
+	F(frame, id, "of a symbol; of a cut: frames left out; not 0"),
+	F(frame, place, "bits 28-31: kind; 0-27: line, 0: not known"));
+
+const struct seam_record seam_guest_symbol_table = SEAM_RECORD(
+	"symbol record", SPEC,
+	F(symbol, id, "not 0"),
+	F(symbol, start, "of a trace: id of the function it starts in"),
+	F(symbol, line, "of the definition; of a trace: its first"),
+	F(symbol, last_line, "of the definition; 0: not known"),
+	F(symbol, address, "of prototype or code; number of a trace"),
+	F(symbol, n_chunk, "bytes of the chunk's name, at most 1024"),
+	F(symbol, n_name, "bytes of the function's name, at most 200"),
+	F(symbol, kind, "of frames with this id"));
+
+/* Name the value that does not fit, and where it is. */
+static int bad(struct seam_err *err, const char *what, uint64_t value,
+	       size_t pos)
+{
+	return seam_err_set(err, -EBADMSG,
+			    "cannot read guest record: %s=%llu at byte %zu",
+			    what, (unsigned long long)value, pos);
+}
+
+static int ended(const struct seam_cursor *c, struct seam_err *err)
+{
+	return seam_err_set(err, -ENODATA,
+			    "cannot read guest record: it ends at byte %zu",
+			    c->error_pos);
+}
+
+/* Positions of fields, for messages. */
+enum {
+	POS_KIND = 1, POS_ADAPTER = 2, POS_FLAGS = 3, POS_TABLE = 4,
+	POS_VMSTATE = 8, POS_GUEST_END = 9, POS_HOST_END = 10, POS_TICKS = 12,
+	POS_ID = 8, POS_CHUNK = 32, POS_NAME = 34, POS_SYMBOL_KIND = 35,
+};
+
+/* Read the start, and reject all that are not of @kind. */
+static int read_start(struct seam_cursor *c, enum seam_guest_kind kind,
+		      uint8_t known_flags, struct seam_guest_start *start,
+		      struct seam_err *err)
+{
+	if (c->size > SEAM_GUEST_MAX_BYTES + 7)
+		return bad(err, "size", c->size, 0);
+	if (seam_wire_read(c, &seam_guest_start_table, start))
+		return ended(c, err);
+	if (start->version != SEAM_GUEST_VERSION)
+		return seam_err_set(err, -ENOTSUP,
+				    "cannot read guest record: version=%u",
+				    start->version);
+	if (start->kind != kind)
+		return bad(err, "kind", start->kind, POS_KIND);
+	if (!start->adapter)
+		return bad(err, "adapter", 0, POS_ADAPTER);
+	if (start->flags & ~known_flags)
+		return bad(err, "flags", start->flags, POS_FLAGS);
+	if (!start->table)
+		return bad(err, "table", 0, POS_TABLE);
+	return 0;
+}
+
+/* What is left of the record is at most padding. */
+static int check_rest(struct seam_cursor *c, struct seam_err *err)
+{
+	size_t size = seam_cursor_left(c);
+	const uint8_t *rest = seam_cursor_bytes(c, size);
+
+	if (size > 7)
+		return bad(err, "bytes after its end", size, c->pos - size);
+	for (size_t i = 0; i < size; i++)
+		if (rest[i])
+			return bad(err, "padding", rest[i], c->pos - size + i);
+	return 0;
+}
+
+static int check_head(const struct seam_guest_head *head, struct seam_err *err)
+{
+	if (head->vmstate >= SEAM_N_VMSTATES &&
+	    head->vmstate != SEAM_VMSTATE_NONE)
+		return bad(err, "vmstate", head->vmstate, POS_VMSTATE);
+	if (head->guest_end >= SEAM_GUEST_N_ENDS)
+		return bad(err, "guest_end", head->guest_end, POS_GUEST_END);
+	if (head->host_end >= SEAM_STACK_N_ENDS)
+		return bad(err, "host_end", head->host_end, POS_HOST_END);
+	if (!head->n_ticks)
+		return bad(err, "n_ticks", 0, POS_TICKS);
+	return 0;
+}
+
+struct seam_guest_frame seam_guest_frame_at(const struct seam_guest_part *part,
+					    size_t i)
+{
+	const uint8_t *p = part->frames + 8 * i;
+
+	return (struct seam_guest_frame) {
+		.id = p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24,
+		.place = p[4] | p[5] << 8 | p[6] << 16 | (uint32_t)p[7] << 24,
+	};
+}
+
+static int check_frames(const struct seam_guest_part *part, size_t pos,
+			struct seam_err *err)
+{
+	for (size_t i = 0; i < part->segment.n_frames; i++, pos += 8) {
+		struct seam_guest_frame frame = seam_guest_frame_at(part, i);
+		uint32_t kind = seam_guest_frame_kind(frame);
+
+		if (!frame.id)
+			return bad(err, "frame id", 0, pos);
+		if (kind >= SEAM_GUEST_N_FRAME_KINDS)
+			return bad(err, "frame kind", kind, pos + 7);
+	}
+	return 0;
+}
+
+/* Segments are in order: this one begins at @first or later. */
+static int check_segment(const struct seam_guest_reader *reader,
+			 const struct seam_guest_segment *s, uint32_t first,
+			 size_t pos, struct seam_err *err)
+{
+	bool has_join = s->join != SEAM_GUEST_NO_JOIN;
+
+	if (has_join ? s->join < first : reader->n_left > 0)
+		return bad(err, "join", s->join, pos);
+	if (!has_join && s->n_replaced)
+		return bad(err, "n_replaced", s->n_replaced, pos + 2);
+	if (s->end >= SEAM_GUEST_N_ENDS)
+		return bad(err, "end of segment", s->end, pos + 6);
+	return 0;
+}
+
+/* Check all segments; @reader is a copy that is used up. */
+static int check_segments(struct seam_guest_reader reader, struct seam_err *err)
+{
+	struct seam_cursor *c = &reader.segments;
+	struct seam_guest_part part;
+	uint32_t first = 0;
+
+	for (size_t pos = c->pos; seam_guest_next_part(&reader, &part);
+	     pos = c->pos) {
+		int res = check_segment(&reader, &part.segment, first, pos,
+					err);
+
+		if (!res)
+			res = check_frames(&part, pos + 16, err);
+		if (res)
+			return res;
+		first = (uint32_t)part.segment.join + part.segment.n_replaced;
+	}
+	return c->error ? ended(c, err) : check_rest(c, err);
+}
+
+int seam_guest_read_sample(struct seam_bytes raw,
+			   struct seam_guest_reader *reader,
+			   struct seam_err *err)
+{
+	struct seam_cursor c = seam_cursor_over(raw, SEAM_LITTLE);
+	struct seam_guest_start start;
+	struct seam_guest_head *head = &reader->head;
+	int res = read_start(&c, SEAM_GUEST_SAMPLE, SEAM_GUEST_SAMPLE_FLAGS,
+			     &start, err);
+
+	if (res)
+		return res;
+	if (seam_wire_read(&c, &seam_guest_head_table, head))
+		return ended(&c, err);
+	head->adapter = start.adapter;
+	head->flags = start.flags;
+	head->table = start.table;
+	reader->segments = c;
+	reader->n_left = head->n_segments;
+	res = check_head(head, err);
+	return res ? res : check_segments(*reader, err);
+}
+
+bool seam_guest_next_part(struct seam_guest_reader *reader,
+			  struct seam_guest_part *part)
+{
+	struct seam_cursor *c = &reader->segments;
+
+	if (!reader->n_left)
+		return false;
+	reader->n_left--;
+	if (seam_wire_read(c, &seam_guest_segment_table, &part->segment))
+		return false;
+	part->frames = seam_cursor_bytes(c, (size_t)8 * part->segment.n_frames);
+	return !c->error;
+}
+
+int seam_guest_read_symbol(struct seam_bytes raw,
+			   struct seam_guest_symbol *symbol,
+			   struct seam_err *err)
+{
+	struct seam_cursor c = seam_cursor_over(raw, SEAM_LITTLE);
+	const uint8_t *chunk, *name;
+	struct seam_guest_start start;
+	int res = read_start(&c, SEAM_GUEST_SYMBOL, SEAM_GUEST_SYMBOL_FLAGS,
+			     &start, err);
+
+	if (res)
+		return res;
+	symbol->adapter = start.adapter;
+	symbol->flags = start.flags;
+	symbol->table = start.table;
+	if (seam_wire_read(&c, &seam_guest_symbol_table, symbol))
+		return ended(&c, err);
+	if (!symbol->id)
+		return bad(err, "id", 0, POS_ID);
+	if (symbol->n_chunk > SEAM_GUEST_MAX_CHUNK)
+		return bad(err, "n_chunk", symbol->n_chunk, POS_CHUNK);
+	if (symbol->n_name > SEAM_GUEST_MAX_NAME)
+		return bad(err, "n_name", symbol->n_name, POS_NAME);
+	if (symbol->kind >= SEAM_GUEST_FRAME_CUT)
+		return bad(err, "kind", symbol->kind, POS_SYMBOL_KIND);
+	chunk = seam_cursor_bytes(&c, symbol->n_chunk);
+	name = seam_cursor_bytes(&c, symbol->n_name);
+	if (c.error)
+		return ended(&c, err);
+	memcpy(symbol->chunk, chunk, symbol->n_chunk);
+	memcpy(symbol->name, name, symbol->n_name);
+	return check_rest(&c, err);
+}
+
+const char *seam_guest_end_key(enum seam_guest_end end)
+{
+	static const char *const keys[SEAM_GUEST_N_ENDS] = {
+		[SEAM_GUEST_COMPLETE] = "complete",
+		[SEAM_GUEST_ABSENT] = "absent",
+		[SEAM_GUEST_CUT] = "cut",
+		[SEAM_GUEST_NOT_FOUND] = "not_found",
+		[SEAM_GUEST_INVALID] = "invalid",
+		[SEAM_GUEST_UNSETTLED] = "unsettled",
+		[SEAM_GUEST_UNREADABLE] = "unreadable",
+		[SEAM_GUEST_NO_PROGRESS] = "no_progress",
+		[SEAM_GUEST_HOST_ENDED] = "host_ended",
+	};
+
+	return end < SEAM_GUEST_N_ENDS ? keys[end] : NULL;
+}
+
+const char *seam_guest_end_text(enum seam_guest_end end)
+{
+	static const char *const texts[SEAM_GUEST_N_ENDS] = {
+		[SEAM_GUEST_COMPLETE] = "complete",
+		[SEAM_GUEST_ABSENT] = "no VM on the stack",
+		[SEAM_GUEST_CUT] = "too deep: frames in the middle left out",
+		[SEAM_GUEST_NOT_FOUND] = "a VM's frame without its state",
+		[SEAM_GUEST_INVALID] = "a VM's state that contradicts itself",
+		[SEAM_GUEST_UNSETTLED] = "the VM was changing its frames",
+		[SEAM_GUEST_UNREADABLE] = "memory that could not be read",
+		[SEAM_GUEST_NO_PROGRESS] = "a chain of frames without end",
+		[SEAM_GUEST_HOST_ENDED] = "the host's stack ended before",
+	};
+
+	return end < SEAM_GUEST_N_ENDS ? texts[end] : NULL;
+}
+
+const char *seam_guest_frame_kind_name(enum seam_guest_frame_kind kind)
+{
+	static const char *const names[SEAM_GUEST_N_FRAME_KINDS] = {
+		"guest", "c", "builtin", "trace", "cut",
+	};
+
+	return kind < SEAM_GUEST_N_FRAME_KINDS ? names[kind] : NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guest_encode.h - write guest and symbol records in a signal handler
+ *
+ * No allocation, no system call, bounded work: for every byte that is written
+ * one is copied.  The result is the RAW data of a perf sample, without its
+ * size in front; it is a multiple of 4 bytes.
+ */
+#ifndef SEAM_GUEST_ENCODE_H
+#define SEAM_GUEST_ENCODE_H
+
+#include "wire/guest/guest_record.h"
+
+/*
+ * Write a guest record into the @cap bytes at @buf.  @frames are those of all
+ * segments, one segment after the other.  A record that would be larger than
+ * @cap or SEAM_GUEST_MAX_BYTES loses frames in the middle of its longest
+ * segments, each replaced by a frame of kind SEAM_GUEST_FRAME_CUT; a
+ * guest_end of SEAM_GUEST_COMPLETE then becomes SEAM_GUEST_CUT.
+ *
+ * Returns the size in bytes; 0 where @cap has no room for three frames of
+ * each segment.
+ */
+size_t seam_guest_encode_sample(uint8_t *buf, size_t cap,
+				const struct seam_guest_head *head,
+				const struct seam_guest_segment *segments,
+				const struct seam_guest_frame *frames);
+
+/* Bytes that hold any symbol record. */
+enum {
+	SEAM_GUEST_SYMBOL_BYTES =
+		36 + SEAM_GUEST_MAX_CHUNK + SEAM_GUEST_MAX_NAME,
+};
+
+/*
+ * Write a symbol record.  Texts longer than their arrays are cut to them, and
+ * marked.  Returns the size in bytes.
+ */
+size_t seam_guest_encode_symbol(uint8_t buf[SEAM_GUEST_SYMBOL_BYTES],
+				const struct seam_guest_symbol *symbol);
+
+#endif /* SEAM_GUEST_ENCODE_H */
