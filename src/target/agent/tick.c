@@ -22,7 +22,7 @@ enum {
  * The sample up to its callchain.  Source: perf_event_open(2),
  * PERF_RECORD_SAMPLE, for SAMPLE_TYPE.
  */
-struct fixed {
+struct tick_fields {
 	struct seam_ring_header header;
 	uint64_t time_ns;
 	uint32_t cpu, reserved;
@@ -38,7 +38,7 @@ enum {
 	COMPARE_EVERY = 16,	/* samples; a system call each */
 };
 
-_Static_assert(sizeof(struct fixed) + MAX_CHAIN * 8 <=
+_Static_assert(sizeof(struct tick_fields) + MAX_CHAIN * 8 <=
 	       SEAM_TICK_RECORD_WORDS * 8, "a record fits");
 
 static uint64_t cpu_time_ns(void)
@@ -225,7 +225,7 @@ static bool read_sample(struct seam_tick *tick)
 {
 	const struct seam_ring_control *control = tick->ring;
 	const uint8_t *data = (const uint8_t *)tick->ring + PAGE;
-	struct fixed *sample = (struct fixed *)tick->record;
+	struct tick_fields *sample = (struct tick_fields *)tick->record;
 	/* acquire: the sample is complete */
 	uint64_t head = atomic_load_explicit(&control->data_head,
 					     memory_order_acquire);
@@ -248,7 +248,7 @@ static bool read_sample(struct seam_tick *tick)
 static void take_kernel(const struct seam_tick *tick,
 			struct seam_tick_taken *taken)
 {
-	const struct fixed *sample = (const struct fixed *)tick->record;
+	const struct tick_fields *sample = (const struct tick_fields *)tick->record;
 	size_t n = sample->n_chain;
 
 	if (n < 2 || sample->chain[0] != (uint64_t)PERF_CONTEXT_KERNEL)
@@ -282,7 +282,7 @@ static uint64_t count_up_to(struct seam_tick *tick, uint64_t now_ns)
  * then; the handler is a little later than its sample, which the next
  * comparison evens out.
  */
-static uint64_t time_of(struct seam_tick *tick, const struct fixed *sample)
+static uint64_t time_of(struct seam_tick *tick, const struct tick_fields *sample)
 {
 	if (tick->n_samples++ % COMPARE_EVERY == 0)
 		tick->ahead_ns = (int64_t)(sample->cpu_time_ns -
@@ -293,7 +293,7 @@ static uint64_t time_of(struct seam_tick *tick, const struct fixed *sample)
 void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 		    struct seam_tick_taken *taken)
 {
-	const struct fixed *sample = (const struct fixed *)tick->record;
+	const struct tick_fields *sample = (const struct tick_fields *)tick->record;
 
 	*taken = (struct seam_tick_taken) { .is_ours = is_ours(tick, info) };
 	if (!taken->is_ours || tick->source == SEAM_TICK_OFF)
