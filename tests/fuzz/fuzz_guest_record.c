@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_guest_record.c - any bytes as a guest record and as a symbol record
+ *
+ * Oracle: what was read, written again, is the same bytes; and written with
+ * less room it is read again, with the same leaf and root of each segment and
+ * the same number of frames, those left out counted.
+ */
+#include "wire/guest/guest_decode.h"
+#include "wire/guest/guest_encode.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+struct copy {
+	struct seam_guest_segment segments[SEAM_GUEST_MAX_SEGMENTS];
+	struct seam_guest_frame frames[SEAM_GUEST_MAX_BYTES / 8];
+	size_t n_segments, n_frames;
+};
+
+static void take(struct seam_guest_reader reader, struct copy *copy)
+{
+	struct seam_guest_part part;
+
+	copy->n_segments = copy->n_frames = 0;
+	while (seam_guest_next_part(&reader, &part)) {
+		copy->segments[copy->n_segments++] = part.segment;
+		for (size_t i = 0; i < part.segment.n_frames; i++)
+			copy->frames[copy->n_frames++] =
+				seam_guest_frame_at(&part, i);
+	}
+	must(copy->n_segments == reader.head.n_segments);
+}
+
+static uint64_t represented(const struct seam_guest_frame *frames, size_t n)
+{
+	uint32_t sum = 0;	/* wraps as the writer's does */
+
+	for (size_t i = 0; i < n; i++)
+		sum += seam_guest_frame_kind(frames[i]) ==
+		       SEAM_GUEST_FRAME_CUT ? frames[i].id : 1;
+	return sum;
+}
+
+static void same_ends(const struct copy *a, const struct copy *b)
+{
+	const struct seam_guest_frame *x = a->frames, *y = b->frames;
+
+	for (size_t i = 0; i < a->n_segments; i++) {
+		size_t n = a->segments[i].n_frames, m = b->segments[i].n_frames;
+
+		must(m <= n && !m == !n);
+		must(a->segments[i].join == b->segments[i].join);
+		must(represented(x, n) == represented(y, m));
+		if (n)
+			must(x[0].id == y[0].id && x[n - 1].id == y[m - 1].id);
+		x += n;
+		y += m;
+	}
+}
+
+static void check_sample(struct seam_bytes bytes, size_t cap)
+{
+	static struct copy one, two;
+	static uint8_t again[SEAM_GUEST_MAX_BYTES];
+	struct seam_guest_reader reader;
+	size_t size;
+
+	if (seam_guest_read_sample(bytes, &reader, NULL))
+		return;
+	take(reader, &one);
+	size = seam_guest_encode_sample(again, sizeof(again), &reader.head,
+					one.segments, one.frames);
+	must(size && size <= bytes.size && bytes.size - size < 8);
+	must(memcmp(again, bytes.data, size) == 0);
+	size = seam_guest_encode_sample(again, cap, &reader.head, one.segments,
+					one.frames);
+	must(size <= cap);
+	/* a mark of 2^32 frames left out is no frame */
+	if (!size || seam_guest_read_sample((struct seam_bytes) { again, size },
+					    &reader, NULL))
+		return;
+	take(reader, &two);
+	same_ends(&one, &two);
+}
+
+static void check_symbol(struct seam_bytes bytes)
+{
+	static uint8_t again[SEAM_GUEST_SYMBOL_BYTES];
+	struct seam_guest_symbol symbol;
+	size_t size;
+
+	if (seam_guest_read_symbol(bytes, &symbol, NULL))
+		return;
+	size = (size_t)36 + symbol.n_chunk + symbol.n_name;
+	must(seam_guest_encode_symbol(again, &symbol) - size < 4);
+	must(size <= bytes.size && memcmp(again, bytes.data, size) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size > SEAM_GUEST_MAX_BYTES)
+		return 0;
+	check_symbol((struct seam_bytes) { data, size });
+	check_sample((struct seam_bytes) { data, size },
+		     size ? data[size - 1] * 8u + 24 : 0);
+	return 0;
+}

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: MIT */
+/* test_guest_record.c - guest and symbol records survive a trip, or are refused */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/file.h"
+#include "wire/guest/guest_decode.h"
+#include "wire/guest/guest_encode.h"
+#include "wire_doc.h"
+
+enum { MAX_FRAMES = 8192, CAP = SEAM_GUEST_MAX_BYTES };
+
+static const char *page_path;
+
+/* A guest record as a handler has it. */
+struct made {
+	struct seam_guest_head head;
+	struct seam_guest_segment segments[SEAM_GUEST_MAX_SEGMENTS];
+	struct seam_guest_frame frames[MAX_FRAMES];
+	size_t n_frames;
+	uint8_t bytes[CAP];
+	size_t size;
+};
+
+static struct made made;
+
+static void begin(void)
+{
+	memset(&made, 0, sizeof(made));
+	made.head = (struct seam_guest_head) {
+		.adapter = SEAM_GUEST_LUAJIT, .flags = SEAM_GUEST_NO_KERNEL,
+		.table = 0x01020304, .vmstate = SEAM_VMSTATE_LFUNC,
+		.host_end = SEAM_STACK_WITHOUT_CFI, .n_ticks = 3,
+		.vm = UINT64_C(0x7f0011223344),
+	};
+}
+
+/* A segment with frames of ids from @first_id on. */
+static void add(uint16_t join, uint16_t n_replaced, uint16_t n_frames,
+		uint32_t first_id)
+{
+	made.segments[made.head.n_segments++] = (struct seam_guest_segment) {
+		.join = join, .n_replaced = n_replaced, .n_frames = n_frames,
+		.thread = UINT64_C(0x4100000000) + join,
+	};
+	for (uint32_t i = 0; i < n_frames; i++)
+		made.frames[made.n_frames++] = seam_guest_frame_make(
+			i % SEAM_GUEST_FRAME_CUT, first_id + i, i);
+}
+
+static void encode(size_t cap)
+{
+	made.size = seam_guest_encode_sample(made.bytes, cap, &made.head,
+					     made.segments, made.frames);
+}
+
+static struct seam_bytes bytes_of(const uint8_t *data, size_t size)
+{
+	return (struct seam_bytes) { data, size };
+}
+
+/* Encode again what @reader has, which must be those bytes. */
+static void assert_same_bytes(struct seam_guest_reader reader,
+			      struct seam_bytes bytes)
+{
+	static struct made again;
+	struct seam_guest_part part;
+	size_t n = 0;
+
+	again.head = reader.head;
+	again.n_frames = 0;
+	while (seam_guest_next_part(&reader, &part)) {
+		again.segments[n++] = part.segment;
+		for (size_t i = 0; i < part.segment.n_frames; i++)
+			again.frames[again.n_frames++] =
+				seam_guest_frame_at(&part, i);
+	}
+	assert_int_equal(n, again.head.n_segments);
+	again.size = seam_guest_encode_sample(again.bytes, CAP, &again.head,
+					      again.segments, again.frames);
+	assert_true(again.size <= bytes.size && bytes.size - again.size < 8);
+	assert_memory_equal(again.bytes, bytes.data, again.size);
+}
+
+static void typical(void)
+{
+	begin();
+	add(0, 1, 4, 100);
+	add(3, 1, 0, 0);
+	add(5, 2, 3, 200);
+	add(SEAM_GUEST_NO_JOIN, 0, 2, 300);
+	encode(CAP);
+	assert_int_equal(made.size, 24 + 4 * 16 + 9 * 8);
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+	struct seam_guest_reader reader;
+	struct seam_guest_part part;
+
+	(void)state;
+	typical();
+	assert_int_equal(seam_guest_read_sample(bytes_of(made.bytes, made.size),
+						&reader, NULL), 0);
+	assert_int_equal(reader.head.table, 0x01020304);
+	assert_int_equal(reader.head.n_ticks, 3);
+	assert_int_equal(reader.head.guest_end, SEAM_GUEST_COMPLETE);
+	assert_int_equal(reader.head.vm, UINT64_C(0x7f0011223344));
+	assert_true(seam_guest_next_part(&reader, &part));
+	assert_int_equal(part.segment.n_frames, 4);
+	assert_int_equal(seam_guest_frame_at(&part, 2).id, 102);
+	assert_int_equal(seam_guest_frame_line(seam_guest_frame_at(&part, 2)),
+			 2);
+	assert_int_equal(seam_guest_frame_kind(seam_guest_frame_at(&part, 2)),
+			 SEAM_GUEST_FRAME_BUILTIN);
+	assert_true(seam_guest_next_part(&reader, &part));
+	assert_int_equal(part.segment.n_frames, 0);
+	assert_true(seam_guest_next_part(&reader, &part));
+	assert_int_equal(part.segment.n_replaced, 2);
+	assert_true(seam_guest_next_part(&reader, &part));
+	assert_int_equal(part.segment.join, SEAM_GUEST_NO_JOIN);
+	assert_false(seam_guest_next_part(&reader, &part));
+}
+
+static size_t put_table(const struct seam_record *table, const void *in,
+			uint8_t *to)
+{
+	return seam_wire_write(table, in, SEAM_LITTLE, to, 64);
+}
+
+static void the_handler_writes_what_the_tables_say(void **state)
+{
+	struct seam_guest_start start = {
+		.version = SEAM_GUEST_VERSION, .kind = SEAM_GUEST_SAMPLE,
+		.adapter = SEAM_GUEST_LUAJIT, .flags = SEAM_GUEST_NO_KERNEL,
+		.table = 0x01020304,
+	};
+	uint8_t bytes[4096];
+	size_t n = 0, frame = 0;
+
+	(void)state;
+	typical();
+	n += put_table(&seam_guest_start_table, &start, bytes + n);
+	n += put_table(&seam_guest_head_table, &made.head, bytes + n);
+	for (size_t i = 0; i < made.head.n_segments; i++) {
+		n += put_table(&seam_guest_segment_table, &made.segments[i],
+			       bytes + n);
+		for (size_t k = 0; k < made.segments[i].n_frames; k++)
+			n += put_table(&seam_guest_frame_table,
+				       &made.frames[frame++], bytes + n);
+	}
+	assert_int_equal(n, made.size);
+	assert_memory_equal(bytes, made.bytes, n);
+}
+
+static void make_symbol(struct seam_guest_symbol *s, size_t n_chunk,
+			size_t n_name)
+{
+	*s = (struct seam_guest_symbol) {
+		.adapter = SEAM_GUEST_LUAJIT, .table = 7, .id = 9, .start = 8,
+		.line = 12, .last_line = 20, .address = UINT64_C(0x4123456789),
+		.n_chunk = (uint16_t)n_chunk, .n_name = (uint8_t)n_name,
+		.kind = SEAM_GUEST_FRAME_TRACE,
+	};
+	memset(s->chunk, 'c', sizeof(s->chunk));
+	memset(s->name, 'n', sizeof(s->name));
+}
+
+static void a_symbol_is_read_back_whatever_its_length(void **state)
+{
+	static uint8_t bytes[SEAM_GUEST_SYMBOL_BYTES];
+	static struct seam_guest_symbol s, read;
+
+	(void)state;
+	for (size_t n = 0; n <= SEAM_GUEST_MAX_CHUNK; n += n < 20 ? 1 : 251) {
+		size_t n_name = n % (SEAM_GUEST_MAX_NAME + 1), size;
+
+		make_symbol(&s, n, n_name);
+		size = seam_guest_encode_symbol(bytes, &s);
+		assert_int_equal(size % 4, 0);
+		memset(&read, 0, sizeof(read));
+		assert_int_equal(seam_guest_read_symbol(bytes_of(bytes, size),
+							&read, NULL), 0);
+		assert_int_equal(read.id, 9);
+		assert_int_equal(read.start, 8);
+		assert_int_equal(read.line, 12);
+		assert_int_equal(read.last_line, 20);
+		assert_int_equal(read.address, s.address);
+		assert_int_equal(read.kind, s.kind);
+		assert_int_equal(read.n_chunk, n);
+		assert_int_equal(read.n_name, n_name);
+		assert_memory_equal(read.chunk, s.chunk, n);
+		assert_memory_equal(read.name, s.name, n_name);
+	}
+}
+
+static void texts_that_are_too_long_are_cut_and_marked(void **state)
+{
+	static uint8_t bytes[SEAM_GUEST_SYMBOL_BYTES];
+	static struct seam_guest_symbol s, read;
+
+	(void)state;
+	make_symbol(&s, 0, 0);
+	s.n_chunk = UINT16_MAX;
+	s.n_name = UINT8_MAX;
+	assert_int_equal(seam_guest_encode_symbol(bytes, &s), sizeof(bytes));
+	assert_int_equal(seam_guest_read_symbol(bytes_of(bytes, sizeof(bytes)),
+						&read, NULL), 0);
+	assert_int_equal(read.n_chunk, SEAM_GUEST_MAX_CHUNK);
+	assert_int_equal(read.n_name, SEAM_GUEST_MAX_NAME);
+	assert_int_equal(read.flags,
+			 SEAM_GUEST_CHUNK_CUT | SEAM_GUEST_NAME_CUT);
+}
+
+/* The frames of @part represent those from @id on, of which there were @n. */
+static void assert_leaf_and_root(const struct seam_guest_part *part,
+				 uint32_t id, uint32_t n)
+{
+	uint32_t sum = 0, n_marks = 0;
+	uint32_t last = part->segment.n_frames - 1u;
+
+	for (uint32_t i = 0; i <= last; i++) {
+		struct seam_guest_frame f = seam_guest_frame_at(part, i);
+
+		if (seam_guest_frame_kind(f) == SEAM_GUEST_FRAME_CUT) {
+			n_marks++;
+			sum += f.id;
+		} else {
+			assert_int_equal(f.id, id + sum);
+			sum++;
+		}
+	}
+	assert_int_equal(sum, n);
+	assert_int_equal(n_marks, part->segment.end == SEAM_GUEST_CUT);
+	assert_int_equal(seam_guest_frame_at(part, 0).id, id);
+	assert_int_equal(seam_guest_frame_at(part, last).id, id + n - 1);
+}
+
+static void what_is_too_deep_keeps_leaf_and_root(void **state)
+{
+	static const size_t caps[] = { CAP, 4096, 512, 200, 144 };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(caps); i++) {
+		struct seam_guest_reader reader;
+		struct seam_guest_part part;
+
+		begin();
+		add(0, 1, 5000, 1);
+		add(2, 1, 3, 10001);
+		add(9, 1, 2000, 20001);
+		encode(caps[i]);
+		assert_in_range(made.size, 24 + 48 + 9 * 8, caps[i]);
+		assert_int_equal(seam_guest_read_sample(
+			bytes_of(made.bytes, made.size), &reader, NULL), 0);
+		assert_int_equal(reader.head.guest_end, SEAM_GUEST_CUT);
+		assert_true(seam_guest_next_part(&reader, &part));
+		assert_leaf_and_root(&part, 1, 5000);
+		assert_true(seam_guest_next_part(&reader, &part));
+		assert_leaf_and_root(&part, 10001, 3);
+		assert_true(seam_guest_next_part(&reader, &part));
+		assert_leaf_and_root(&part, 20001, 2000);
+		/* less than a frame for each segment remains unused */
+		assert_in_range(caps[i] - made.size, 0, 3 * 8);
+	}
+}
+
+static void a_buffer_without_room_for_the_ends_is_refused(void **state)
+{
+	(void)state;
+	begin();
+	add(0, 1, 10, 1);
+	add(2, 1, 10, 101);
+	encode(24 + 2 * 16 + 6 * 8 - 1);
+	assert_int_equal(made.size, 0);
+	encode(24 + 2 * 16 + 6 * 8);
+	assert_int_equal(made.size, 24 + 2 * 16 + 6 * 8);
+	encode(10);
+	assert_int_equal(made.size, 0);
+}
+
+static void the_ends_of_a_frame_cut_twice_are_counted_once(void **state)
+{
+	struct seam_guest_reader reader;
+	struct seam_guest_part part;
+	uint32_t sum = 0;
+
+	(void)state;
+	begin();
+	add(0, 1, 100, 1);
+	made.frames[50] = seam_guest_frame_make(SEAM_GUEST_FRAME_CUT, 900, 0);
+	encode(24 + 16 + 20 * 8);
+	assert_int_equal(seam_guest_read_sample(bytes_of(made.bytes, made.size),
+						&reader, NULL), 0);
+	assert_true(seam_guest_next_part(&reader, &part));
+	for (size_t i = 0; i < part.segment.n_frames; i++) {
+		struct seam_guest_frame f = seam_guest_frame_at(&part, i);
+
+		sum += seam_guest_frame_kind(f) == SEAM_GUEST_FRAME_CUT ?
+		       f.id : 1;
+	}
+	assert_int_equal(sum, 999);
+}
+
+/* Read from a block of its own, so that a byte too far is found. */
+static int read_copy(const uint8_t *data, size_t size,
+		     struct seam_guest_reader *reader, uint8_t **copy,
+		     struct seam_err *err)
+{
+	*copy = malloc(size ? size : 1);
+	assert_non_null(*copy);
+	memcpy(*copy, data, size);
+	return seam_guest_read_sample(bytes_of(*copy, size), reader, err);
+}
+
+static void a_record_that_ends_early_is_refused_at_every_byte(void **state)
+{
+	struct seam_guest_reader reader;
+	uint8_t *copy;
+
+	(void)state;
+	typical();
+	for (size_t n = 0; n < made.size; n++) {
+		struct seam_err err = { 0 };
+
+		assert_int_equal(read_copy(made.bytes, n, &reader, &copy,
+					   &err), -ENODATA);
+		assert_non_null(strstr(err.cause[0], "at byte"));
+		free(copy);
+	}
+}
+
+static void a_changed_bit_is_refused_or_read_as_it_is(void **state)
+{
+	size_t n_refused = 0;
+
+	(void)state;
+	typical();
+	for (size_t bit = 0; bit < 8 * made.size; bit++) {
+		struct seam_guest_reader reader;
+		uint8_t *copy;
+		int r;
+
+		made.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		r = read_copy(made.bytes, made.size, &reader, &copy, NULL);
+		if (r == 0)
+			assert_same_bytes(reader, bytes_of(copy, made.size));
+		else
+			assert_true(r == -EBADMSG || r == -ENODATA ||
+				    r == -ENOTSUP);
+		n_refused += r != 0;
+		made.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		free(copy);
+	}
+	assert_true(n_refused > 100);
+}
+
+/* Change a byte of a good record: what is wrong is named with its place. */
+static void assert_refused(size_t pos, uint8_t value, const char *what)
+{
+	struct seam_guest_reader reader;
+	struct seam_err err = { 0 };
+	char at[32];
+
+	typical();
+	made.bytes[pos] = value;
+	assert_int_not_equal(seam_guest_read_sample(
+		bytes_of(made.bytes, made.size), &reader, &err), 0);
+	if (!strstr(err.cause[0], what))
+		fail_msg("'%s' is not in '%s'", what, err.cause[0]);
+	snprintf(at, sizeof(at), "at byte %zu", pos);
+	if (strcmp(what, "version=2") && !strstr(err.cause[0], at))
+		fail_msg("'%s' is not in '%s'", at, err.cause[0]);
+}
+
+static void what_contradicts_itself_is_refused_with_its_place(void **state)
+{
+	(void)state;
+	assert_refused(0, 2, "version=2");
+	assert_refused(1, SEAM_GUEST_SYMBOL, "kind=2");
+	assert_refused(2, 0, "adapter=0");
+	assert_refused(3, 0x80, "flags=128");
+	assert_refused(8, SEAM_N_VMSTATES, "vmstate=10");
+	assert_refused(9, SEAM_GUEST_N_ENDS, "guest_end=9");
+	assert_refused(10, SEAM_STACK_N_ENDS, "host_end");
+	assert_refused(12, 0, "n_ticks=0");
+	/* the second segment joins before the first ends */
+	assert_refused(72, 0, "join=0");
+	/* the last has no join, and replaces something */
+	assert_refused(130, 1, "n_replaced=1");
+	/* its first frame has no id, or a kind that is not known */
+	assert_refused(47, 0x50, "frame kind=5");
+	typical();
+}
+
+static void bytes_after_a_record_are_padding_or_refused(void **state)
+{
+	struct seam_guest_reader reader;
+
+	(void)state;
+	typical();
+	assert_int_equal(seam_guest_read_sample(
+		bytes_of(made.bytes, made.size + 7), &reader, NULL), 0);
+	assert_int_equal(seam_guest_read_sample(
+		bytes_of(made.bytes, made.size + 8), &reader, NULL), -EBADMSG);
+	made.bytes[made.size + 2] = 1;
+	assert_int_equal(seam_guest_read_sample(
+		bytes_of(made.bytes, made.size + 4), &reader, NULL), -EBADMSG);
+}
+
+static void a_changed_symbol_is_refused_or_read_as_it_is(void **state)
+{
+	static uint8_t bytes[SEAM_GUEST_SYMBOL_BYTES];
+	static uint8_t again[SEAM_GUEST_SYMBOL_BYTES];
+	static struct seam_guest_symbol s;
+	size_t size;
+
+	(void)state;
+	make_symbol(&s, 9, 6);
+	size = seam_guest_encode_symbol(bytes, &s);
+	for (size_t bit = 0; bit < 8 * size; bit++) {
+		uint8_t *copy = malloc(size);
+
+		memcpy(copy, bytes, size);
+		copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		if (!seam_guest_read_symbol(bytes_of(copy, size), &s, NULL)) {
+			assert_true(seam_guest_encode_symbol(again, &s) <=
+				    size);
+			assert_memory_equal(again, copy, (size_t)36 +
+					    s.n_chunk + s.n_name);
+		}
+		free(copy);
+	}
+	for (size_t n = 0; n < 36 + 9 + 6; n++) {
+		uint8_t *copy = malloc(n + 1);
+
+		memcpy(copy, bytes, n);
+		assert_int_equal(seam_guest_read_symbol(bytes_of(copy, n), &s,
+							NULL), -ENODATA);
+		free(copy);
+	}
+}
+
+static void each_end_has_a_key_and_a_text_of_its_own(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++) {
+		assert_true(*seam_guest_end_text(i));
+		for (unsigned int k = 0; k < i; k++)
+			assert_string_not_equal(seam_guest_end_key(i),
+						seam_guest_end_key(k));
+	}
+	assert_null(seam_guest_end_key(SEAM_GUEST_N_ENDS));
+	assert_null(seam_guest_frame_kind_name(SEAM_GUEST_N_FRAME_KINDS));
+}
+
+static void document(FILE *out)
+{
+	static const struct seam_record *const tables[] = {
+		&seam_guest_start_table, &seam_guest_head_table,
+		&seam_guest_segment_table, &seam_guest_frame_table,
+		&seam_guest_symbol_table,
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++) {
+		wire_doc(out, tables[i]);
+		fputc('\n', out);
+	}
+	fputs("| guest_end | key | meaning |\n|---|---|---|\n", out);
+	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++)
+		fprintf(out, "| %u | `%s` | %s |\n", i, seam_guest_end_key(i),
+			seam_guest_end_text(i));
+}
+
+static void the_page_has_the_tables_of_the_code(void **state)
+{
+	struct seam_file page;
+	char *text = NULL, *save = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(seam_file_open(&page, page_path, NULL), 0);
+	document(out);
+	fclose(out);
+	for (char *line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (!memmem(page.bytes.data, page.bytes.size, line,
+			    strlen(line)))
+			fail_msg("not in the page: %s", line);
+	free(text);
+	seam_file_close(&page);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(the_handler_writes_what_the_tables_say),
+		cmocka_unit_test(a_symbol_is_read_back_whatever_its_length),
+		cmocka_unit_test(texts_that_are_too_long_are_cut_and_marked),
+		cmocka_unit_test(what_is_too_deep_keeps_leaf_and_root),
+		cmocka_unit_test(a_buffer_without_room_for_the_ends_is_refused),
+		cmocka_unit_test(the_ends_of_a_frame_cut_twice_are_counted_once),
+		cmocka_unit_test(a_record_that_ends_early_is_refused_at_every_byte),
+		cmocka_unit_test(a_changed_bit_is_refused_or_read_as_it_is),
+		cmocka_unit_test(what_contradicts_itself_is_refused_with_its_place),
+		cmocka_unit_test(bytes_after_a_record_are_padding_or_refused),
+		cmocka_unit_test(a_changed_symbol_is_refused_or_read_as_it_is),
+		cmocka_unit_test(each_end_has_a_key_and_a_text_of_its_own),
+		cmocka_unit_test(the_page_has_the_tables_of_the_code),
+	};
+
+	if (getenv("SEAM_GUEST_DOC")) {
+		document(stdout);
+		return 0;
+	}
+	page_path = argc > 1 ? argv[1] : "doc/formats/guest.md";
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
