@@ -75,6 +75,36 @@ static void a_long_text_is_cut_between_characters(void **state)
 	      "...\"]:0");
 }
 
+static const char *name_of(uint32_t function)
+{
+	return seam_profile_text(&profile,
+				 profile.functions.items[function].name);
+}
+
+static void a_trace_is_where_it_started(void **state)
+{
+	uint32_t chunk = seam_guest_chunk(&names, (struct seam_bytes) {
+		(const uint8_t *)"@app.lua", 8 });
+	uint32_t trace = seam_guest_trace(&names, 3, chunk, 12);
+
+	(void)state;
+	assert_string_equal(name_of(trace), "TRACE [3] started at app.lua:12");
+	assert_int_equal(trace, seam_guest_trace(&names, 3, chunk, 12));
+	assert_int_equal(profile.functions.items[trace].layer, SEAM_LAYER_JIT);
+	assert_string_equal(name_of(seam_guest_trace(&names, 4, SEAM_NONE, 0)),
+			    "TRACE [4]");
+}
+
+static void a_builtin_is_the_vms(void **state)
+{
+	uint32_t id = seam_guest_builtin(&names, "string.gsub", true);
+
+	(void)state;
+	check(id, "string.gsub");
+	assert_string_equal(seam_profile_path(&profile,
+		profile.functions.items[id].module), "[vm]");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -82,6 +112,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_function_is_its_chunk_and_line),
 		TEST(a_text_is_its_first_line_and_stays_distinct),
+		TEST(a_trace_is_where_it_started),
+		TEST(a_builtin_is_the_vms),
 		TEST(a_long_text_is_cut_between_characters),
 	};
 

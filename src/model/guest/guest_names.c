@@ -101,6 +101,51 @@ uint32_t seam_guest_function(struct seam_guest_names *names, uint32_t chunk,
 	       seam_profile_function(names->profile, &function);
 }
 
+static uint32_t add_named(struct seam_guest_names *names, const char *name,
+			  const char *module, enum seam_module_kind kind,
+			  struct seam_function function)
+{
+	struct seam_strings *strings = &names->profile->strings;
+	struct seam_profile_module m = {
+		.kind = (uint8_t)kind, .pid = -1,
+		.path = seam_strings_put(strings, module),
+	};
+
+	function.name = seam_strings_put(strings, name);
+	if (m.path == SEAM_NONE || function.name == SEAM_NONE)
+		return SEAM_NONE;
+	function.module = seam_profile_module(names->profile, &m);
+	return function.module == SEAM_NONE ? SEAM_NONE :
+	       seam_profile_function(names->profile, &function);
+}
+
+uint32_t seam_guest_builtin(struct seam_guest_names *names, const char *name,
+			    bool is_named)
+{
+	return add_named(names, name, "[vm]", SEAM_MODULE_GUEST,
+			 (struct seam_function) {
+		.layer = SEAM_LAYER_GUEST, .is_named = is_named,
+	});
+}
+
+uint32_t seam_guest_trace(struct seam_guest_names *names, uint64_t number,
+			  uint32_t chunk, uint64_t line)
+{
+	char text[MAX_NAME];
+	int used = snprintf(text, sizeof(text), "TRACE [%" PRIu64 "]", number);
+
+	if (chunk != SEAM_NONE)
+		snprintf(text + used, sizeof(text) - (size_t)used,
+			 " started at %.*s:%" PRIu64, MAX_NAME / 2,
+			 seam_profile_text(names->profile,
+					   names->chunks.items[chunk].shown),
+			 line);
+	return add_named(names, text, "[jit]", SEAM_MODULE_JIT,
+			 (struct seam_function) {
+		.layer = SEAM_LAYER_JIT, .is_named = true,
+	});
+}
+
 void seam_guest_names_fini(struct seam_guest_names *names)
 {
 	seam_strings_fini(&names->sources);

@@ -51,4 +51,18 @@ uint32_t seam_guest_chunk(struct seam_guest_names *names,
 uint32_t seam_guest_function(struct seam_guest_names *names, uint32_t chunk,
 			     uint64_t line, const char *own);
 
+/*
+ * A function that is built into the VM, or that has a made-up name
+ * (not @is_named).  Its module is "[vm]".
+ */
+uint32_t seam_guest_builtin(struct seam_guest_names *names, const char *name,
+			    bool is_named);
+
+/*
+ * Trace @number, which the VM compiled from @line of @chunk on; @chunk may be
+ * SEAM_NONE, not known.  "TRACE [3] started at app.lua:12", of layer jit.
+ */
+uint32_t seam_guest_trace(struct seam_guest_names *names, uint64_t number,
+			  uint32_t chunk, uint64_t line);
+
 #endif /* SEAM_GUEST_NAMES_H */
