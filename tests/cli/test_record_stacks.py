@@ -153,10 +153,10 @@ def build():
                        check=True, stderr=subprocess.DEVNULL)
 
 
-def stacks_of(path):
+def stacks_of(path, *options):
     """User frames of each sample, innermost first, as perf reads them."""
     text = perf("script", "-f", "-i", f"{path}/data", "-F", "ip,sym,dso",
-                "--max-stack", "2000", silent=False)
+                "--max-stack", "2000", *options, silent=False)
     stacks = []
     for sample in text.split("\n\n"):
         frames = [line.split(None, 1)[1] for line in sample.splitlines()
@@ -272,6 +272,10 @@ def test_rules_that_only_debug_frame_has():
         subprocess.run(words, check=True)
     for name in ("in_it", "packed", "apart"):
         check_complete(recorded(f"debug_{name}", f"./{name}", "plain", "0.2"))
+    if IS_ROOT:         # the debug file of another author is not used
+        os.chown("apart.debug", 65533, -1)
+        ended = counts(recorded("other", "./apart", "plain", "0.2"))["ended"]
+        check(ended["complete"] < sum(ended.values()) / 4, str(ended))
 
 
 def test_a_program_that_removes_its_file():
@@ -367,6 +371,36 @@ def test_all_programs_of_the_machine():
     check(len(stacks) > 10, f"{len(stacks)} stacks")
     whole = [frames for frames in stacks if frames[-1].startswith("_start ")]
     check(len(whole) >= 0.97 * len(stacks), f"{len(whole)} {len(stacks)}")
+
+
+def test_a_forged_build_id_changes_the_stacks_of_its_own_program_only():
+    if not IS_ROOT:     # an ordinary user's programs are all of one author
+        return
+    build()
+    folder = own_folder_for_nobody()
+    for name, flags in (("real", ()), (f"{folder}/forged", (
+            "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))):
+        subprocess.run(["cc", *FLAGS, *flags, "-Wl,--build-id=0x" + "5e" * 20,
+                        "-o", name, "code.c", "-ldl"], check=True,
+                       stderr=subprocess.DEVNULL)
+    os.chown(f"{folder}/forged", 65534, -1)
+    become = "setpriv --clear-groups --reuid"
+    # of a third user, and of root
+    for owner in (65533, 0):
+        os.chown("real", owner, -1)
+        path = f"forged{owner}.seam"
+        record("-a", "-o", path, "--", "sh", "-c",
+               f"{become} 65534 {folder}/forged plain 30 & sleep 0.3;"
+               f"{become} {owner} ./real plain 0.4; kill $!")
+        stacks = stacks_of(path, "--comm", "real")
+        stacks = [frames for frames in stacks if "inner " in frames[0]]
+        whole = [frames for frames in stacks
+                 if re.search("outer .*main .*_start ", " ".join(frames))]
+        check(len(stacks) > 50, f"{len(stacks)} stacks")
+        check(len(whole) >= 0.97 * len(stacks),
+              f"owner {owner}: {len(whole)} of {len(stacks)}")
+        check("outer " not in str(stacks_of(path, "--comm", "forged")),
+              "it was not forged")
 
 
 def test_files_for_which_descriptors_do_not_suffice_are_reported():

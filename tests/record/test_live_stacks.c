@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <link.h>
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -444,7 +445,7 @@ int __wrap_fstat64(int fd, struct stat *st)
 }
 
 /* How the file of this program is after it was read for a sample. */
-static enum seam_mapped_cfi_state read_own_file(void)
+static enum seam_file_cfi_state read_own_file(void)
 {
 	static const struct made_sample without_caller = {
 		.abi = 2, .pc = JIT + 0x100, .sp = STACK, .bp = 8,
@@ -468,14 +469,14 @@ static enum seam_mapped_cfi_state read_own_file(void)
 static void a_file_is_read_for_its_rules(void **state)
 {
 	(void)state;
-	assert_int_equal(read_own_file(), SEAM_MAPPED_CFI_READY);
+	assert_int_equal(read_own_file(), SEAM_FILE_CFI_READY);
 }
 
 static void a_file_that_changes_while_it_is_read_is_not_used(void **state)
 {
 	(void)state;
 	is_changing = true;
-	assert_int_equal(read_own_file(), SEAM_MAPPED_CFI_FAILED);
+	assert_int_equal(read_own_file(), SEAM_FILE_CFI_FAILED);
 	is_changing = false;
 	assert_int_equal(counts.n_ended[SEAM_STACK_NO_FILE], 1);
 }
@@ -498,23 +499,87 @@ static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
 static void one_process_cannot_map_more_files_than_its_share(void **state)
 {
 	struct seam_perf_mapping m = { .pid = 7, .prot = PROT_EXEC, .len = 9 };
+	uint32_t id = 0;
 	char path[64];
 
 	(void)state;
 	m.filename = path;
 	for (int i = 0; i < SEAM_CFI_FILES_MAX_OF_PROCESS + 5; i++) {
 		snprintf(path, sizeof(path), "/nowhere/%d", i);
-		seam_cfi_files_add(&stacks.files, &m, false);
+		id = seam_cfi_files_add(&stacks.files, &m, false, SEAM_NONE);
 	}
-	assert_int_equal(stacks.files.files.n, SEAM_CFI_FILES_MAX_OF_PROCESS);
+	assert_int_equal(id, SEAM_NONE);
+	assert_int_equal(stacks.files.mappings.n,
+			 SEAM_CFI_FILES_MAX_OF_PROCESS);
 	assert_int_equal(stacks.files.n_left_out, 5);
-	/* the same file again is no further one */
+	/* the same file beside it is no further one */
 	snprintf(path, sizeof(path), "/nowhere/0");
-	assert_int_equal(seam_cfi_files_add(&stacks.files, &m, false), 0);
+	assert_int_equal(seam_cfi_files_add(&stacks.files, &m, false, 0), 0);
 	snprintf(path, sizeof(path), "/nowhere/else");
 	m.pid = 8;
-	assert_int_not_equal(seam_cfi_files_add(&stacks.files, &m, false),
-			     SEAM_NONE);
+	id = seam_cfi_files_add(&stacks.files, &m, false, 0);
+	assert_int_equal(id, SEAM_CFI_FILES_MAX_OF_PROCESS);
+	/* what is mapped no more leaves its place, once nothing uses it */
+	seam_cfi_files_use(&stacks.files, 0, -1);
+	m.pid = 7;
+	assert_int_equal(seam_cfi_files_add(&stacks.files, &m, false,
+					    SEAM_NONE), SEAM_NONE);
+	seam_cfi_files_use(&stacks.files, 0, -1);
+	assert_int_equal(seam_cfi_files_add(&stacks.files, &m, false,
+					    SEAM_NONE), 0);
+}
+
+/* Map the file at @path in process @who, and have it opened. */
+static const struct seam_cfi_mapping *open_as(int32_t who, const char *path)
+{
+	struct seam_perf_mapping m = {
+		.pid = who, .prot = PROT_EXEC, .len = 9, .filename = path,
+	};
+	struct stat st;
+	uint32_t id;
+
+	assert_int_equal(stat(path, &st), 0);
+	m.ino = st.st_ino;
+	id = seam_cfi_files_add(&stacks.files, &m, true, SEAM_NONE);
+	assert_int_not_equal(id, SEAM_NONE);
+	while (seam_cfi_files_collect(&stacks.files))
+		usleep(100);
+	assert_int_equal(stacks.files.mappings.items[id].state,
+			 SEAM_CFI_MAPPING_OPEN);
+	return &stacks.files.mappings.items[id];
+}
+
+static void a_protected_file_is_opened_once_for_all_processes(void **state)
+{
+	char path[64];
+
+	(void)state;
+	make_file(path);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(open_as(pid, path)->file, 0);
+	assert_int_equal(open_as(1, path)->file, 0);
+	assert_int_equal(stacks.files.mappings.n, 1);
+	assert_int_equal(stacks.files.mappings.items[0].n_users, 2);
+	assert_int_equal(stacks.files.n_open, 1);
+}
+
+/* One that all may write to stands for one that others own. */
+static void any_other_file_is_opened_for_each_and_read_once(void **state)
+{
+	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	char path[64];
+
+	(void)state;
+	make_file(path);
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(open_as(pid, path)->file, 0);
+	assert_int_equal(open_as(pid, path)->file, 0);
+	assert_int_equal(stacks.files.mappings.n, 2);
+	assert_int_equal(stacks.files.n_open, 1);
+	/* it was changed since: another file */
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	assert_int_equal(open_as(pid, path)->file, 1);
+	assert_int_equal(chmod(path, 0644), 0);
 }
 
 static void memory_of_waiting_samples_is_bounded(void **state)
@@ -590,6 +655,8 @@ int main(void)
 		T(a_file_that_changes_while_it_is_read_is_not_used),
 		T(at_the_end_waiting_samples_are_written_as_they_are),
 		T(one_process_cannot_map_more_files_than_its_share),
+		T(a_protected_file_is_opened_once_for_all_processes),
+		T(any_other_file_is_opened_for_each_and_read_once),
 		T(memory_of_waiting_samples_is_bounded),
 		T(a_process_that_ran_before_is_waited_for),
 	};

@@ -67,7 +67,7 @@ static void open_run(struct seam_helper_job *job)
 	struct open_job *o = (struct open_job *)job;
 	struct stat st;
 
-	o->fd = seam_mapped_file_open(&o->mapping, &o->id.is);
+	o->fd = seam_mapped_file_open(&o->mapping, &o->id.is, NULL);
 	if (o->fd >= 0 && fstat(o->fd, &st) == 0 && !is_at_path(&o->id))
 		o->copy_bytes = (uint64_t)st.st_size;
 }

@@ -6,7 +6,11 @@
 #include "symbol/elf/build_id.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 bool seam_mapped_file_is(int fd, const struct seam_file_identity *identity)
@@ -63,14 +67,43 @@ static int open_of(const struct seam_target *target,
 	return fd >= 0 ? fd : specific_error(code, -ENOENT);
 }
 
+/* Whether the process sees the file systems that we see. */
+static bool has_our_mounts(const struct seam_target *target)
+{
+	struct stat ours, theirs;
+
+	if (target->process < 0)
+		return true;		/* it was opened in our root */
+	return stat("/proc/self/ns/mnt", &ours) == 0 &&
+	       fstatat(target->process, "ns/mnt", &theirs, 0) == 0 &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+/* Whether its owner is one of ours, and no other user may write to it. */
+static bool is_ours(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && fstatfs(fd, &fs) == 0 &&
+	       (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (uint32_t)fs.f_type != FUSE_SUPER_MAGIC &&
+	       !(fs.f_flags & ST_NOSUID);
+}
+
 int seam_mapped_file_open(const struct seam_file_mapping *mapping,
-			  const struct seam_file_identity *identity)
+			  const struct seam_file_identity *identity,
+			  bool *is_protected)
 {
 	struct seam_target target;
 	int fd;
 
 	seam_target_open(&target, mapping->pid, NULL);
 	fd = open_of(&target, mapping, identity);
+	if (is_protected)
+		*is_protected = fd >= 0 && is_ours(fd) &&
+				has_our_mounts(&target);
 	seam_target_close(&target);
 	return fd;
 }

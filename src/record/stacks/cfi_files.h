@@ -2,14 +2,21 @@
 /*
  * cfi_files.h - the call frame information of mapped files
  *
- * One file for each build id, shared by all processes that map it; without a
- * build id, for each path and inode.  A file is opened when it is mapped,
- * before it may be deleted, and read when the first sample is in it; both in a
- * helper thread, because both may block.  Until then a sample waits
- * (waiting_samples.h).  The vdso, which has no file, is read from our memory.
+ * A file is opened when it is mapped, before it may be deleted, and read when
+ * the first sample is in it; both in a helper thread, because both may block.
+ * Until then a sample waits (waiting_samples.h).  The vdso, which has no file,
+ * is read from our memory.
  *
- * A file that could not be opened is tried again when another process maps
- * it.  The number of files, of open descriptors and the bytes of call frame
+ * What was read of a file is shared by all that map it.  A build id does not
+ * prove that two files are the same: any program can map a file with the build
+ * id of another one.  So a mapping is of a file that was opened before
+ *
+ *   - by its build id (without one, by its path and inode) if that one is
+ *     protected (mapped_file.h): only root or our user can have made it;
+ *   - else if it is the same inode, unchanged: it is opened for each process
+ *     that maps it.
+ *
+ * The number of files, of open descriptors and the bytes of call frame
  * information are bounded.
  *
  * Threads: one, the recorder's.
@@ -19,79 +26,99 @@
 
 #include "base/array.h"
 #include "base/index.h"
-#include "record/proc/helper.h"
-#include "record/proc/mapped_file.h"
-#include "symbol/elf/cfi_file.h"
-#include "unwind/compile/cfi_rows.h"
+#include "record/stacks/cfi_jobs.h"
 #include "wire/perf/perf_sideband.h"
 
 enum {
-	SEAM_CFI_FILES_MAX = 8192,
+	SEAM_CFI_FILES_MAX = 8192,	/* that differ */
+	/* Files as processes map them now; protected ones count once. */
+	SEAM_CFI_FILES_MAX_MAPPED = 65536,
 	SEAM_CFI_FILES_MAX_OF_PROCESS = 1024,
 	SEAM_CFI_FILES_COUNTERS = 4096,
 	SEAM_CFI_FILES_MAX_OPEN = 512,	/* descriptors */
-	SEAM_CFI_FILES_MAX_TRIES = 4,	/* to open a file */
 };
 
 /* Of sections in memory. */
 #define SEAM_CFI_FILES_MAX_BYTES (UINT64_C(512) << 20)
 
-enum seam_mapped_cfi_state {
-	SEAM_MAPPED_CFI_CLOSED,		/* never opened */
-	SEAM_MAPPED_CFI_OPENING,	/* a job runs, or is queued */
-	SEAM_MAPPED_CFI_OPEN,		/* not read yet */
-	SEAM_MAPPED_CFI_READY,
-	SEAM_MAPPED_CFI_FAILED,
+enum seam_file_cfi_state {
+	SEAM_FILE_CFI_UNREAD,
+	SEAM_FILE_CFI_READING,		/* a job runs, or is queued */
+	SEAM_FILE_CFI_READY,
+	SEAM_FILE_CFI_FAILED,
 };
 
-struct seam_mapped_cfi {
-	uint8_t state;			/* enum seam_mapped_cfi_state */
-	uint8_t n_tries;
-	bool is_wanted;			/* a sample is in it */
-	bool is_jvm;			/* libjvm.so */
-	int fd;				/* SEAM_MAPPED_CFI_OPEN: owned */
-	char *path;			/* as it was recorded first; owned */
-	struct seam_file_identity identity;
-	struct seam_file_mapping mapping;	/* the last one; .path unused */
+/* One file. */
+struct seam_mapped_file_cfi {
+	uint8_t state;			/* enum seam_file_cfi_state */
+	bool is_protected;
+	int fd;				/* UNREAD: owned */
+	struct seam_file_version version;
 	struct seam_cfi_file cfi;	/* READY, as .rows */
 	struct seam_unwind_rows rows;
+};
+
+enum seam_cfi_mapping_state {
+	SEAM_CFI_MAPPING_FREE,		/* an unused slot */
+	SEAM_CFI_MAPPING_CLOSED,	/* never opened */
+	SEAM_CFI_MAPPING_OPENING,	/* a job runs, or is queued */
+	SEAM_CFI_MAPPING_OPEN,		/* .file is set */
+	SEAM_CFI_MAPPING_FAILED,
+};
+
+/* A file as processes map it: protected as all, else as one does. */
+struct seam_cfi_mapping {
+	uint8_t state;			/* enum seam_cfi_mapping_state */
+	bool is_for_all;		/* later mappings are found by identity */
+	bool is_wanted;			/* a sample is in it */
+	bool is_jvm;			/* libjvm.so */
+	uint32_t n_users;		/* see seam_cfi_files_use() */
+	uint32_t file;			/* OPEN: of .files */
+	char *path;			/* as it was recorded; owned */
+	struct seam_file_identity identity;
+	struct seam_file_mapping mapping;	/* .path unused */
 };
 
 /* Zeroed is valid and empty. */
 struct seam_cfi_files {
 	struct seam_helper *helper;	/* started with the first job */
-	SEAM_ARRAY(struct seam_mapped_cfi *) files;
-	struct seam_index index;
-	/* Files that a process was the first to map; by pid. */
+	SEAM_ARRAY(struct seam_cfi_mapping) mappings;
+	SEAM_ARRAY(uint32_t) free;	/* slots of these */
+	struct seam_index for_all;	/* of mappings, by identity */
+	SEAM_ARRAY(struct seam_mapped_file_cfi *) files;
+	struct seam_index by_version;	/* of files */
+	/* Slots that a process was the first to use; by pid. */
 	uint16_t of_process[SEAM_CFI_FILES_COUNTERS];
 	size_t n_open;			/* descriptors, or jobs for one */
 	uint64_t n_bytes;
-	uint64_t n_changes;		/* files that are no longer OPENING */
+	uint64_t n_changes;		/* jobs that ended */
 	uint64_t n_left_out;		/* files beyond a limit */
 	int shortage;	/* -errno: descriptors or memory did not suffice; 0 */
 };
 
 /*
  * The id of the file that @mapping is of; SEAM_NONE: it is no file, as JIT
- * code, or there are too many.  A new file is opened if @is_new: the mapping
- * was made just now.  Never blocks.
+ * code, or there are too many.  A file that is not known is opened if @is_new:
+ * the mapping was made just now.  @near is the id of a file that is mapped
+ * beside or under it in the same process, or SEAM_NONE: it may be the same.
+ * Never blocks.
+ *
+ * An id is valid while it is in use; the caller's use is the first, and ends
+ * with seam_cfi_files_use().
  */
 uint32_t seam_cfi_files_add(struct seam_cfi_files *files,
 			    const struct seam_perf_mapping *mapping,
-			    bool is_new);
+			    bool is_new, uint32_t near);
+
+/* @id is used once more (@n 1) or less (@n -1); SEAM_NONE is ok. */
+void seam_cfi_files_use(struct seam_cfi_files *files, uint32_t id, int n);
 
 /*
- * The file, which is requested if it was not read yet: wait as long as
- * seam_cfi_files_is_pending().
+ * The call frame information of @id, which is requested if it was not read
+ * yet.  NULL: there is none; *@is_pending: not yet.
  */
-struct seam_mapped_cfi *seam_cfi_files_want(struct seam_cfi_files *files,
-					    uint32_t id);
-
-static inline bool
-seam_cfi_files_is_pending(const struct seam_mapped_cfi *file)
-{
-	return file->state == SEAM_MAPPED_CFI_OPENING;
-}
+struct seam_mapped_file_cfi *seam_cfi_files_want(struct seam_cfi_files *files,
+						 uint32_t id, bool *is_pending);
 
 /* Take the results of the helper; true while jobs run.  Never blocks. */
 bool seam_cfi_files_collect(struct seam_cfi_files *files);

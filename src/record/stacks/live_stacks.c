@@ -48,23 +48,23 @@ static const struct seam_process_mapping *mapping_at(struct view *v,
 }
 
 /* The file of @m, and the address of @addr in it; NULL: it has no CFI. */
-static struct seam_mapped_cfi *file_at(struct view *v,
-				       const struct seam_process_mapping *m,
-				       uint64_t addr, uint64_t *file_addr)
+static struct seam_mapped_file_cfi *
+file_at(struct view *v, const struct seam_process_mapping *m, uint64_t addr,
+	uint64_t *file_addr)
 {
-	struct seam_mapped_cfi *file;
+	struct seam_mapped_file_cfi *file;
+	bool is_pending;
 
 	v->no_file = SEAM_STACK_WITHOUT_CFI;
 	if (m->file == SEAM_NONE)
 		return NULL;
-	file = seam_cfi_files_want(&v->stacks->files, m->file);
-	if (file->state == SEAM_MAPPED_CFI_READY)
+	file = seam_cfi_files_want(&v->stacks->files, m->file, &is_pending);
+	if (file)
 		return seam_cfi_file_addr(&file->cfi,
 					  addr - m->begin + m->offset,
 					  file_addr) ? file : NULL;
-	v->is_pending |= seam_cfi_files_is_pending(file);
-	v->no_file = seam_cfi_files_is_pending(file) ? SEAM_STACK_NOT_READY :
-		     SEAM_STACK_NO_FILE;
+	v->is_pending |= is_pending;
+	v->no_file = is_pending ? SEAM_STACK_NOT_READY : SEAM_STACK_NO_FILE;
 	return NULL;
 }
 
@@ -73,7 +73,7 @@ static bool find_code(void *context, uint64_t addr,
 {
 	struct view *v = context;
 	const struct seam_process_mapping *m = mapping_at(v, addr);
-	struct seam_mapped_cfi *file;
+	struct seam_mapped_file_cfi *file;
 	uint64_t file_addr;
 
 	*code = (struct seam_unwind_code) { .rules = NULL };
@@ -94,7 +94,7 @@ static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
 	struct view *v = context;
 	const struct seam_process_mapping *m = mapping_at(v, addr - 1);
 	uint64_t file_addr;
-	struct seam_mapped_cfi *file =
+	struct seam_mapped_file_cfi *file =
 		m ? file_at(v, m, addr - 1, &file_addr) : NULL;
 
 	return file ? seam_cfi_file_code_before(&file->cfi, file_addr + 1,
@@ -157,7 +157,7 @@ static const char *path_of(const struct view *v, uint64_t pc)
 		v->map ? seam_process_map_at(v->map, pc) : NULL;
 
 	return !m ? NULL : m->file == SEAM_NONE ? "[jit]" :
-	       v->stacks->files.files.items[m->file]->path;
+	       v->stacks->files.mappings.items[m->file].path;
 }
 
 static void count_end(struct view *v, const struct seam_unwind_stack *stack,
@@ -467,27 +467,51 @@ uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks)
 	return event;
 }
 
+/* A file that @pid has mapped beside, or under, the mapping at @addr. */
+static uint32_t file_near(const struct seam_live_stacks *stacks, int32_t pid,
+			  uint64_t addr)
+{
+	const struct seam_process_map *map =
+		seam_process_maps_find(&stacks->maps, pid);
+	uint32_t i;
+
+	if (!map || !map->n)
+		return SEAM_NONE;
+	i = (uint32_t)SEAM_ARRAY_SEARCH(k, map->n, map->items[k].begin <= addr);
+	return map->items[i ? i - 1 : 0].file;
+}
+
+static void add_mapping(struct seam_live_stacks *stacks,
+			const struct seam_perf_mapping *m, bool is_new)
+{
+	struct seam_process_mapping mapping = {
+		.begin = m->addr, .end = m->addr + m->len, .offset = m->pgoff,
+	};
+
+	if (!(m->prot & PROT_EXEC))
+		return;
+	mapping.file = seam_cfi_files_add(&stacks->files, m, is_new,
+					  file_near(stacks, m->pid, m->addr));
+	if (mapping.file != SEAM_NONE &&
+	    stacks->files.mappings.items[mapping.file].is_jvm)
+		mapping.flags = IS_JVM;
+	seam_process_maps_add(&stacks->maps, m->pid, &mapping);
+	seam_cfi_files_use(&stacks->files, mapping.file, -1);
+}
+
+static void use_file(void *context, uint32_t file, int n)
+{
+	seam_cfi_files_use(context, file, n);
+}
+
 void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 			       const struct seam_perf_sideband *record,
 			       bool is_new)
 {
-	const struct seam_perf_mapping *m = &record->mapping;
-	struct seam_process_mapping mapping;
-
 	switch (record->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		if (!(m->prot & PROT_EXEC))
-			return;
-		mapping = (struct seam_process_mapping) {
-			.begin = m->addr, .end = m->addr + m->len,
-			.offset = m->pgoff,
-			.file = seam_cfi_files_add(&stacks->files, m, is_new),
-		};
-		if (mapping.file != SEAM_NONE && stacks->files.files
-		    .items[mapping.file]->is_jvm)
-			mapping.flags = IS_JVM;
-		seam_process_maps_add(&stacks->maps, m->pid, &mapping);
+		add_mapping(stacks, &record->mapping, is_new);
 		return;
 	case PERF_RECORD_COMM:
 		if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
@@ -514,6 +538,8 @@ int seam_live_stacks_init(struct seam_live_stacks *stacks,
 	if (!stacks->attrs || !stacks->frames)
 		return seam_err_no_memory(err);
 	memcpy(stacks->attrs, attrs, n_events * sizeof(*attrs));
+	stacks->maps.use = use_file;
+	stacks->maps.context = &stacks->files;
 	stacks->counts = counts;
 	stacks->n_events = n_events;
 	stacks->max_chain = max_chain;
@@ -531,8 +557,8 @@ void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 {
 	while (seam_live_stacks_drop(stacks) != SEAM_NONE)
 		;
-	seam_cfi_files_fini(&stacks->files);
 	seam_process_maps_fini(&stacks->maps);
+	seam_cfi_files_fini(&stacks->files);
 	seam_stack_joins_fini(&stacks->joins);
 	free(stacks->attrs);
 	free(stacks->frames);

@@ -26,12 +26,20 @@ struct seam_process_map *seam_process_map_get(struct seam_process_map *map)
 	return map;
 }
 
+static void use(struct seam_process_maps *maps,
+		const struct seam_process_mapping *items, size_t count, int n)
+{
+	for (size_t i = 0; maps->use && i < count; i++)
+		maps->use(maps->context, items[i].file, n);
+}
+
 void seam_process_maps_put(struct seam_process_maps *maps,
 			   struct seam_process_map *map)
 {
 	if (!map || --map->n_users > 0)
 		return;
 	maps->n_mappings -= map->n;
+	use(maps, map->items, map->n, -1);
 	free(map);
 }
 
@@ -75,6 +83,7 @@ static struct seam_process_map *own_map(struct seam_process_maps *maps,
 			return NULL;
 		memcpy(map, old, map_bytes(n));
 		maps->n_mappings += n;
+		use(maps, map->items, n, 1);
 		seam_process_maps_put(maps, old);
 	} else {
 		map = realloc(old, map_bytes(cap));
@@ -93,6 +102,8 @@ static void replace(struct seam_process_maps *maps,
 		    struct seam_process_map *map, uint32_t from, uint32_t to,
 		    const struct seam_process_mapping *with, uint32_t n)
 {
+	use(maps, with, n, 1);
+	use(maps, map->items + from, to - from, -1);
 	memmove(map->items + from + n, map->items + to,
 		(map->n - to) * sizeof(*map->items));
 	memcpy(map->items + from, with, n * sizeof(*with));

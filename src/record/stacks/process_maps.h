@@ -55,6 +55,9 @@ struct seam_mapped_process {
 
 /* Zeroed is valid and empty. */
 struct seam_process_maps {
+	/* A mapping of @file is in one list more (@n 1) or less; may be NULL. */
+	void (*use)(void *context, uint32_t file, int n);
+	void *context;
 	SEAM_ARRAY(struct seam_mapped_process) processes;
 	struct seam_index index;	/* of processes, by pid; may be stale */
 	SEAM_ARRAY(uint32_t) free;	/* slots */
