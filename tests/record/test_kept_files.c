@@ -8,10 +8,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "folder.h"
+#include "symbol/elf/build_id.h"
 
 /* No such processes. */
 enum { PID = INT32_MAX - 8, PAGE = 4096 };
@@ -113,6 +116,99 @@ static void only_files_without_a_build_id_are_counted_as_such(void **state)
 	seam_kept_files_fini(&kept);
 }
 
+/* A copy of this program in the test's folder, with @more bytes after it. */
+static void put_program(char path[128], const char *name, int more, mode_t mode)
+{
+	char command[512];
+
+	snprintf(path, 128, "%s/%s", folder, name);
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s && "
+		 "head -c %d /dev/zero >> %s", getpid(), path, more, path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+/* Program @name, which is mapped, and gone afterwards if @is_gone. */
+struct kept_program {
+	const char *name;
+	mode_t mode;
+	int more;
+	bool is_gone;
+};
+
+/*
+ * Which of @programs is elf/BUILDID, by its bytes after the program; -1: there
+ * is none.
+ */
+static int kept_of(const struct kept_program *programs, size_t n,
+		   struct seam_kept_counts *counts)
+{
+	struct seam_kept_files kept = { 0 };
+	uint8_t id[SEAM_KEPT_BUILD_ID];
+	struct seam_perf_sideband r;
+	struct stat whole, copied;
+	char path[128], text[2 * sizeof(id) + 1];
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	fstat(fd, &whole);
+	r = mapping(getpid(), 0, path, 1);
+	r.mapping.build_id = id;
+	r.mapping.build_id_size = seam_build_id_read(fd, id);
+	close(fd);
+	assert_int_not_equal(r.mapping.build_id_size, 0);
+	for (size_t i = 0; i < n; i++) {
+		put_program(path, programs[i].name, programs[i].more,
+			    programs[i].mode);
+		seam_kept_files_sideband(&kept, &r);
+		while (seam_helper_collect(kept.helper))
+			usleep(100);
+		if (programs[i].is_gone)
+			unlink(path);
+	}
+	*counts = copy(&kept);
+	snprintf(path, sizeof(path), "%s/elf/%s", folder,
+		 seam_text_hex(text, id, r.mapping.build_id_size));
+	fd = stat(path, &copied);
+	seam_kept_files_fini(&kept);
+	return fd < 0 ? -1 : (int)(copied.st_size - whole.st_size);
+}
+
+/* Files that all may write to stand for those that others own. */
+static void the_copy_of_a_build_id_is_of_a_protected_file(void **state)
+{
+	static const struct kept_program gone[] = {
+		{ "forged", 0666, 1, true }, { "true", 0644, 2, true },
+		{ "again", 0666, 3, true },
+	}, at_path[] = {
+		{ "forged", 0666, 1, true }, { "there", 0644, 2, false },
+	};
+	struct seam_kept_counts counts;
+
+	(void)state;
+	assert_int_equal(kept_of(gone, 3, &counts), 2);
+	assert_int_equal(counts.n_copied, 1);
+	drop_folder(state);
+	make_folder(state);
+	assert_int_equal(kept_of(at_path, 2, &counts), 2);
+}
+
+static void of_others_that_differ_none_is_copied(void **state)
+{
+	static const struct kept_program programs[] = {
+		{ "a", 0666, 1, true }, { "b", 0666, 2, true },
+		{ "c", 0666, 2, true },
+	}, equal[] = {
+		{ "a", 0666, 1, true }, { "b", 0666, 1, true },
+	};
+	struct seam_kept_counts counts;
+
+	(void)state;
+	assert_int_equal(kept_of(programs, 3, &counts), -1);
+	assert_int_equal(counts.n_left_out[SEAM_KEPT_REFUSED], 2);
+	assert_int_equal(kept_of(equal, 2, &counts), 1);
+	assert_int_equal(counts.n_left_out[SEAM_KEPT_REFUSED], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +217,12 @@ int main(void)
 			make_folder, drop_folder),
 		cmocka_unit_test(
 			only_files_without_a_build_id_are_counted_as_such),
+		cmocka_unit_test_setup_teardown(
+			the_copy_of_a_build_id_is_of_a_protected_file,
+			make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(
+			of_others_that_differ_none_is_copied,
+			make_folder, drop_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

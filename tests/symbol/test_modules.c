@@ -165,6 +165,26 @@ static void the_bundle_has_what_is_gone_from_disk(void **state)
 	assert_int_equal(a.n, 0);
 }
 
+/* What has the build id of "full" in the bundle has other names than it. */
+static void the_file_at_its_path_comes_before_the_bundle(void **state)
+{
+	const struct seam_symbols_options options = {
+		.bundle = build_path("f.seam"),
+	};
+	uint8_t id[20];
+	char text[41];
+	size_t size = build_id("full", id);
+
+	(void)state;
+	build_run("mkdir -p f.seam/elf && objcopy --redefine-sym "
+		  "hidden=forged full f.seam/elf/%s",
+		  seam_text_hex(text, id, size));
+	assert_string_equal(ask_with(&options, "/gone", id, size,
+				     hidden_offset()).function, "forged");
+	assert_string_equal(ask_with(&options, build_path("full"), id, size,
+				     hidden_offset()).function, "hidden");
+}
+
 static void deleted_is_cut_off_only_with_a_build_id_as_proof(void **state)
 {
 	uint8_t id[20];
@@ -479,6 +499,7 @@ int main(void)
 		cmocka_unit_test(without_a_recorded_build_id_the_path_counts),
 		cmocka_unit_test(ids_padded_with_zeros_are_those_without),
 		cmocka_unit_test(the_bundle_has_what_is_gone_from_disk),
+		cmocka_unit_test(the_file_at_its_path_comes_before_the_bundle),
 		cmocka_unit_test(
 			deleted_is_cut_off_only_with_a_build_id_as_proof),
 		cmocka_unit_test(symfs_roots_come_before_the_path),

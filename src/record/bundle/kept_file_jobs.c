@@ -20,7 +20,7 @@ static const char part[] = SEAM_BUNDLE_PART;
 
 /* Writing to a disk may take longer than opening a file. */
 #define COPY_LIMIT_NS (10 * SEAM_HELPER_LIMIT_NS)
-enum { CHUNK = 4 << 20 };
+enum { CHUNK = 4 << 20, COMPARED = 4096 };
 
 /* A recorded file: what it is, and its path. */
 struct identity {
@@ -42,14 +42,23 @@ static void identify(struct identity *id, const uint8_t *build_id,
 	memcpy(id->path, path, strlen(path) + 1);
 }
 
-/* Whether the file at that path has that build id. */
-static bool is_at_path(const struct identity *id)
+/* The file at that path with that build id, open; or -1. */
+static int open_at_path(const struct identity *id)
 {
 	int fd = seam_elf_open_fd(id->path, NULL);
-	bool is_same = fd >= 0 && seam_mapped_file_is(fd, &id->is);
+
+	if (fd < 0 || seam_mapped_file_is(fd, &id->is))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool is_at_path(const struct identity *id)
+{
+	int fd = open_at_path(id);
 
 	seam_file_close_fd(fd);
-	return is_same;
+	return fd >= 0;
 }
 
 /* ---- open ---- */
@@ -58,6 +67,7 @@ struct open_job {
 	struct seam_helper_job job;
 	struct seam_file_mapping mapping;	/* .path: of id */
 	int fd;			/* the result: or -errno */
+	bool is_protected;
 	uint64_t copy_bytes;	/* 0: it is at its path */
 	struct identity id;
 };
@@ -67,7 +77,8 @@ static void open_run(struct seam_helper_job *job)
 	struct open_job *o = (struct open_job *)job;
 	struct stat st;
 
-	o->fd = seam_mapped_file_open(&o->mapping, &o->id.is, NULL);
+	o->fd = seam_mapped_file_open(&o->mapping, &o->id.is,
+				      &o->is_protected);
 	if (o->fd >= 0 && fstat(o->fd, &st) == 0 && !is_at_path(&o->id))
 		o->copy_bytes = (uint64_t)st.st_size;
 }
@@ -81,6 +92,7 @@ static void open_done(struct seam_helper_job *job, void *context)
 	file->fd = o->fd < 0 ? -1 : o->fd;
 	file->code = o->fd < 0 ? o->fd : 0;
 	file->copy_bytes = o->copy_bytes;
+	file->is_protected = o->is_protected;
 	kept->n_held -= o->fd < 0;
 	o->fd = -1;
 }
@@ -129,7 +141,7 @@ struct check_job {
 	size_t n;
 	struct checked_file {
 		struct identity *id;
-		bool is_at_path;
+		bool is_at_path, is_protected;
 	} files[];
 };
 
@@ -138,7 +150,12 @@ static void check_run(struct seam_helper_job *job)
 	struct check_job *c = (struct check_job *)job;
 
 	for (size_t i = 0; i < c->n; i++) {
-		c->files[i].is_at_path = is_at_path(c->files[i].id);
+		int fd = open_at_path(c->files[i].id);
+
+		c->files[i].is_at_path = fd >= 0;
+		c->files[i].is_protected = fd >= 0 &&
+					   seam_mapped_file_is_protected(fd);
+		seam_file_close_fd(fd);
 		seam_helper_progress(job);
 	}
 }
@@ -148,8 +165,12 @@ static void check_done(struct seam_helper_job *job, void *context)
 	struct check_job *c = (struct check_job *)job;
 	struct seam_kept_files *kept = context;
 
-	for (size_t i = 0; i < c->n; i++)
-		kept->files.items[i].is_at_path = c->files[i].is_at_path;
+	for (size_t i = 0; i < c->n; i++) {
+		struct seam_kept_file *file = &kept->files.items[i];
+
+		file->is_at_path = c->files[i].is_at_path;
+		file->is_protected_there = c->files[i].is_protected;
+	}
 }
 
 static void check_free(struct seam_helper_job *job)
@@ -182,7 +203,7 @@ int seam_kept_file_check_paths(struct seam_kept_files *kept)
 		}
 		identify(id, file->build_id, file->build_id_size, file->path);
 		c->files[c->n].id = id;
-		file->is_at_path = false;
+		file->is_at_path = file->is_protected_there = false;
 	}
 	return seam_helper_submit(kept->helper, &c->job);
 }
@@ -195,7 +216,8 @@ struct file_copy_job {
 	struct seam_bundle bundle;	/* with a descriptor of its own */
 	int fd;				/* -1: it could not be opened ... */
 	int code;			/* ... for this -errno */
-	bool is_hit;
+	bool is_protected;
+	bool is_ambiguous;	/* a result */
 	uint64_t budget;
 	struct seam_kept_counts counts;	/* the result */
 	struct identity id;
@@ -236,15 +258,47 @@ static bool publish(int dir, int fd, bool is_whole, const char *name)
 	return false;
 }
 
+/* Whether the file has the bytes of the copy at @name. */
+static bool is_equal(struct file_copy_job *c, int dir, const char *name)
+{
+	uint8_t a[COMPARED], b[COMPARED];
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	for (off_t pos = 0; n > 0; pos += n) {
+		n = pread(fd, a, sizeof(a), pos);
+		if (pread(c->fd, b, sizeof(b), pos) != n ||
+		    (n > 0 && memcmp(a, b, (size_t)n) != 0))
+			n = -1;
+		seam_helper_progress(&c->job);
+	}
+	seam_file_close_fd(fd);
+	return n == 0;
+}
+
+/*
+ * There is a copy with that build id.  Of two files that are not protected and
+ * differ, either may be what a third process has mapped.
+ */
+static void compare_copy(struct file_copy_job *c, int dir, const char *name)
+{
+	if (c->is_protected || is_equal(c, dir, name))
+		return;
+	unlinkat(dir, name, 0);
+	c->counts.n_left_out[SEAM_KEPT_REFUSED]++;
+	c->is_ambiguous = true;
+}
+
 static void copy_into(struct file_copy_job *c, int dir, uint64_t bytes)
 {
 	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int to;
 
 	seam_text_hex(name, c->id.is.build_id, c->id.is.build_id_size);
-	/* another path had the same contents */
-	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		compare_copy(c, dir, name);
 		return;
+	}
 	to = create(dir);
 	if (to >= 0 && publish(dir, to, copy_bytes(c, to, bytes), name)) {
 		c->counts.n_copied++;
@@ -254,6 +308,20 @@ static void copy_into(struct file_copy_job *c, int dir, uint64_t bytes)
 	}
 }
 
+/* Take the file at its path if that one is protected, and ours is not. */
+static void use_path(struct file_copy_job *c)
+{
+	int fd = c->is_protected || c->fd < 0 ? -1 : open_at_path(&c->id);
+
+	c->is_protected |= fd >= 0 && seam_mapped_file_is_protected(fd);
+	if (!c->is_protected || fd < 0) {
+		seam_file_close_fd(fd);
+		return;
+	}
+	close(c->fd);
+	c->fd = fd;
+}
+
 static void copy_run(struct seam_helper_job *job)
 {
 	struct file_copy_job *c = (struct file_copy_job *)job;
@@ -261,8 +329,7 @@ static void copy_run(struct seam_helper_job *job)
 	uint64_t bytes;
 	int dir;
 
-	if (!c->is_hit && is_at_path(&c->id))
-		return;
+	use_path(c);
 	/* the file that is held may have been written to since */
 	if (c->fd < 0 || fstat(c->fd, &st) < 0 ||
 	    !seam_mapped_file_is(c->fd, &c->id.is)) {
@@ -289,6 +356,8 @@ static void copy_done(struct seam_helper_job *job, void *context)
 
 	c->kept->files.items[job->tag].fd = c->fd;
 	c->kept->files.items[job->tag].code = c->code;
+	c->kept->files.items[job->tag].is_protected = c->is_protected;
+	c->kept->files.items[job->tag].is_ambiguous = c->is_ambiguous;
 	c->fd = -1;
 	seam_kept_counts_add(context, &c->counts);
 }
@@ -321,7 +390,7 @@ int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 	c->bundle = *bundle;
 	c->bundle.dir = fcntl(bundle->dir, F_DUPFD_CLOEXEC, 0);
 	c->code = file->code;
-	c->is_hit = file->is_hit;
+	c->is_protected = file->is_protected;
 	c->budget = budget;
 	identify(&c->id, file->build_id, file->build_id_size, file->path);
 	/* moved: a job that is given up keeps the descriptor */

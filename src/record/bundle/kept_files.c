@@ -199,6 +199,33 @@ static uint64_t rest(uint64_t budget, uint64_t used)
 	return used < budget ? budget - used : 0;
 }
 
+static bool has_build_id(const struct seam_kept_file *file,
+			 const struct seam_kept_file *other)
+{
+	return file->build_id_size == other->build_id_size &&
+	       memcmp(file->build_id, other->build_id,
+		      file->build_id_size) == 0;
+}
+
+/*
+ * The file to copy where file @i is needed: a protected one with its build id,
+ * else itself; SEAM_NONE: others with it differ.
+ */
+static uint32_t source_of(const struct seam_kept_files *kept, uint32_t i)
+{
+	const struct seam_kept_file *files = kept->files.items, *file = &files[i];
+	uint64_t hash = hash_of(file->build_id, file->build_id_size);
+	uint32_t found = SEAM_INDEX_FIND(&kept->index, hash, k,
+		has_build_id(&files[k], file) && files[k].fd >= 0 &&
+		(files[k].is_protected || files[k].is_protected_there));
+
+	if (found != SEAM_NONE)
+		return found;
+	found = SEAM_INDEX_FIND(&kept->index, hash, k, files[k].is_ambiguous &&
+				has_build_id(&files[k], file));
+	return found == SEAM_NONE ? i : SEAM_NONE;
+}
+
 /* One file at a time, so that the budget is exact. */
 static void copy_files(struct seam_kept_files *kept,
 		       const struct seam_kept_destination *to, uint64_t budget,
@@ -212,8 +239,9 @@ static void copy_files(struct seam_kept_files *kept,
 	}
 	if (has_time && kept->files.n && seam_kept_file_check_paths(kept) == 0)
 		has_time = wait_for_jobs(kept, to);
-	for (size_t i = 0; i < kept->files.n; i++) {
+	for (uint32_t i = 0; i < kept->files.n; i++) {
 		const struct seam_kept_file *file = &kept->files.items[i];
+		uint32_t source;
 		int r;
 
 		if (file->is_at_path && !file->is_hit)
@@ -222,7 +250,9 @@ static void copy_files(struct seam_kept_files *kept,
 			counts->n_left_out[SEAM_KEPT_INTERRUPTED]++;
 			continue;
 		}
-		r = seam_kept_file_copy(kept, (uint32_t)i, to->bundle,
+		source = source_of(kept, i);
+		r = source == SEAM_NONE ? -EACCES :
+		    seam_kept_file_copy(kept, source, to->bundle,
 					rest(budget, counts->n_bytes), counts);
 		if (r < 0)
 			seam_kept_counts_leave_out(counts, r, NULL);

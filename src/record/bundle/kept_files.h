@@ -11,7 +11,9 @@
  *   2. When the recording ends, the files that are no longer found at their
  *	paths are copied to elf/BUILDID; with --keep-files also those that
  *	samples are in (kept_hits.h).  The vdso, which has no file, is copied
- *	from our own memory.
+ *	from our own memory.  A reader uses the copy for all files with its
+ *	build id.  So of several a protected one (mapped_file.h) is copied; if
+ *	there is none and they differ, none is.
  *   3. Dumps and maps of JITs are copied to jit/ (kept_jit.h).
  *
  * Files of other processes are opened as target_file.h says, in a helper
@@ -52,7 +54,10 @@ struct seam_kept_file {
 	int fd;			/* -1: not open */
 	int code;		/* -errno of opening it; 0: none so far */
 	bool is_hit;		/* samples are in it */
-	bool is_at_path;	/* when the paths were checked last */
+	bool is_at_path;	/* when the paths were checked last ... */
+	bool is_protected_there;	/* ... and that file is protected */
+	bool is_protected;	/* the open one is */
+	bool is_ambiguous;	/* it differs from a copy with its build id */
 	uint8_t build_id[SEAM_KEPT_BUILD_ID];
 	uint8_t build_id_size;
 	uint64_t copy_bytes;	/* its size, if it was not at its path */
@@ -135,12 +140,13 @@ void seam_kept_files_fini(struct seam_kept_files *kept);
 int seam_kept_file_open(struct seam_kept_files *kept,
 			const struct seam_perf_mapping *m, uint32_t i);
 
-/* Set is_at_path of all files, in one job. */
+/* Set is_at_path and is_protected_there of all files, in one job. */
 int seam_kept_file_check_paths(struct seam_kept_files *kept);
 
 /*
- * Copy file @i into @bundle unless it is at its path and was not hit.  The
- * result is added to @counts; a larger file than @budget is left out.
+ * Copy file @i into @bundle, from its path if that one is protected and the
+ * open one is not.  The result is added to @counts; a larger file than
+ * @budget is left out.
  */
 int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 			const struct seam_bundle *bundle, uint64_t budget,

@@ -79,8 +79,7 @@ static bool has_our_mounts(const struct seam_target *target)
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-/* Whether its owner is one of ours, and no other user may write to it. */
-static bool is_ours(int fd)
+bool seam_mapped_file_is_protected(int fd)
 {
 	struct statfs fs;
 	struct stat st;
@@ -102,8 +101,8 @@ int seam_mapped_file_open(const struct seam_file_mapping *mapping,
 	seam_target_open(&target, mapping->pid, NULL);
 	fd = open_of(&target, mapping, identity);
 	if (is_protected)
-		*is_protected = fd >= 0 && is_ours(fd) &&
-				has_our_mounts(&target);
+		*is_protected = fd >= 0 && has_our_mounts(&target) &&
+				seam_mapped_file_is_protected(fd);
 	seam_target_close(&target);
 	return fd;
 }

@@ -32,17 +32,22 @@ struct seam_file_mapping {
 /*
  * Open it for reading.  A descriptor as of seam_target_open_path(); or -errno,
  * -ENOENT where only other files were found.
- *
- * *@is_protected (may be NULL): nobody but root and our user could have made
- * the file.  A build id is a claim of the file's author; other processes may be
- * taken to run the same code only where the author can be trusted.  A file is
- * protected if one of these two owns it, no other may write to it, and neither
- * the user who mounted its file system (FUSE, nosuid) nor the image of a
- * container (another mount namespace) provides its owner.
+ * *@is_protected (may be NULL) is set as below, but false for a file of another
+ * mount namespace: the image of a container provides its owner.
  */
 int seam_mapped_file_open(const struct seam_file_mapping *mapping,
 			  const struct seam_file_identity *identity,
 			  bool *is_protected);
+
+/*
+ * Whether nobody but root and our user could have made the file at @fd: one of
+ * these owns it, no other may write to it, and its owner is not what the user
+ * who mounted its file system says (FUSE, nosuid).
+ *
+ * A build id is a claim of the file's author; only where the author can be
+ * trusted is what was read of one file used for all files with its build id.
+ */
+bool seam_mapped_file_is_protected(int fd);
 
 /* Whether the file at @fd is the recorded one. */
 bool seam_mapped_file_is(int fd, const struct seam_file_identity *identity);

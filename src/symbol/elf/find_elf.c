@@ -300,13 +300,12 @@ int seam_find_elf(struct seam_elf *found,
 
 	seam_err_set(why, -ENOENT, module->path[0] == '/' ?
 		     "file not found" : "not a file");
-	if (s.id && options->bundle &&
-	    try(&s, "%s/elf/%s", options->bundle, s.id_text))
-		return 0;
-	s.is_stale = false;
 	if (try_path(&s, module))
 		return 0;
 	is_stale = s.is_stale;
+	if (s.id && options->bundle &&
+	    try(&s, "%s/elf/%s", options->bundle, s.id_text))
+		return 0;
 	if (!s.id)
 		return is_stale ? -ESTALE : why ? why->code : -ENOENT;
 	if (strcmp(module->path, "[vdso]") == 0 && try_own_vdso(&s))

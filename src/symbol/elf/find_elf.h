@@ -8,8 +8,8 @@
  * was mapped (mtime, and ctime: a replaced file may have the same inode).
  * Below a SYMFS, which a user named, it is used unchecked.  Paths, in order:
  *
- *	BUNDLE/elf/ID			saved by the recorder
  *	SYMFS/path, path		as mapped
+ *	BUNDLE/elf/ID			saved by the recorder: of any author
  *	this process's memory		[vdso] with the same build id
  *	~/.debug/.build-id/xx/rest/	perf's cache: elf, vdso
  *	CACHE/ID/executable		debuginfod's cache
