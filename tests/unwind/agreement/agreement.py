@@ -5,7 +5,8 @@
 agreement.py COMPARE [--soak].  Builds subject.cc without frame pointers in
 several ways, and compares stacks at many of its instructions; with --soak also
 those of programs of the system.  At least 99.9 % are equal; each difference has
-one of the causes that compare.c lists.  Prints TAP.
+one of the causes that compare.c lists, and each cause a program that has little
+else.  Prints TAP.
 """
 import concurrent.futures
 import os
@@ -43,6 +44,13 @@ SYSTEM = [
     ("gdb", "-batch", "-ex", "info functions main", "/bin/ls"),
     ("ls", "-laR", "/usr/share/doc/bash"),
 ]
+# For each cause of a difference a program, and how it is linked.
+CAUSES = {
+    "libdw ends at the resolver": ("resolver.cc", ["-Wl,-z,lazy"]),
+    "libdw goes on where nothing is mapped": ("resume.cc", ["-Wl,-z,now"]),
+    "libdw follows the rbp of a PLT": ("plt.cc", ["-static"]),
+}
+CAUSE = r"^(\d+) (libdw .*|ours .*)$"
 KINDS = {"pie": ["-pie", "-fPIE"], "nopie": ["-no-pie"], "static": ["-static"]}
 COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
 
@@ -62,6 +70,22 @@ def build(folder, compiler, level, kind):
     return program
 
 
+def has_cause(one, folder, cause):
+    """Stacks of the cause's program differ, all of them by it."""
+    source, flags = CAUSES[cause]
+    program = f"{folder}/{source[:-3]}"
+    done = run(["g++", "-O2", "-g0", "-fomit-frame-pointer", *flags, "-o",
+                program, f"{HERE}/{source}"])
+    if done.returncode == 0:
+        environment = {name: value for name, value in os.environ.items()
+                       if name != "LD_BIND_NOW"}
+        done = run([one, "1", program], env=environment, timeout=600)
+    found = [name for count, name in
+             re.findall(CAUSE, done.stdout, re.M) if int(count)]
+    if done.returncode or found != [cause]:
+        raise AssertionError(done.stdout[-2000:] + done.stderr[-500:])
+
+
 def compare(one, way, folder, every):
     """One way to build it: the line of counts, and those of causes."""
     # the resolver of ld.so runs in the first one only
@@ -78,13 +102,13 @@ def compare(one, way, folder, every):
                        r"(\d+) without", done.stdout, re.M)
     if not counts or done.returncode:
         raise AssertionError(done.stdout[-2000:] + done.stderr[-500:])
-    causes = re.findall(r"^(\d+) (libdw .*|ours .*)$", done.stdout, re.M)
+    causes = re.findall(CAUSE, done.stdout, re.M)
     return [int(n) for n in counts.groups()], causes
 
 
-def attempt(one, way, folder, every):
+def attempt(check, *words):
     try:
-        return compare(one, way, folder, every), None
+        return check(*words), None
     except (AssertionError, subprocess.TimeoutExpired) as why:
         return None, str(why)
 
@@ -96,7 +120,7 @@ def main():
         system = [way for way in SYSTEM if shutil.which(way[0])]
         ways, every = ALL + system, 20
     failed, stacks, listed = 0, 0, {}
-    print(f"1..{len(ways) + 1}")
+    print(f"1..{len(CAUSES) + len(ways) + 1}")
     with tempfile.TemporaryDirectory(prefix="seam-agree-") as folder, \
             concurrent.futures.ThreadPoolExecutor(2) as pool:
         done = run(["gcc", "-O2", "-g0", "-fomit-frame-pointer", "-shared",
@@ -108,9 +132,18 @@ def main():
                         f"{HERE}/preload.cc", "-ldl"])
         if done.returncode:
             sys.exit(done.stderr)
-        results = pool.map(lambda way: attempt(sys.argv[1], way, folder,
-                                               every), ways)
-        for n, (way, (result, why)) in enumerate(zip(ways, results), 1):
+        results = pool.map(lambda cause: attempt(has_cause, sys.argv[1],
+                                                 folder, cause), CAUSES)
+        for n, (cause, (_, why)) in enumerate(zip(CAUSES, results), 1):
+            failed |= why is not None
+            print(f"{'not ok' if why else 'ok'} {n} - {cause}: by a minimal "
+                  "program, which has no other cause", flush=True)
+            if why:
+                print("# " + why.replace("\n", "\n# "))
+        results = pool.map(lambda way: attempt(compare, sys.argv[1], way,
+                                               folder, every), ways)
+        for n, (way, (result, why)) in enumerate(zip(ways, results),
+                                                 len(CAUSES) + 1):
             failed |= result is None
             name = way[0] if way in SYSTEM else " ".join(way)
             print(f"{'not ok' if why else 'ok'} {n} - {name}: no stack "
@@ -126,7 +159,7 @@ def main():
                 listed[cause] = listed.get(cause, 0) + int(count)
     differ = sum(listed.values())
     is_equal = stacks > 0 and differ <= stacks * 0.001
-    print(f"{'ok' if is_equal else 'not ok'} {len(ways) + 1} - 99.9 % of the "
+    print(f"{'ok' if is_equal else 'not ok'} {len(CAUSES) + len(ways) + 1} - 99.9 % of the "
           "stacks are equal")
     print(f"# {differ} of {stacks} differ: {listed}")
     return failed or not is_equal

@@ -359,7 +359,27 @@ static bool libdw_leaves_the_mappings(const struct seam_unwind_stack *ours,
 	       theirs->n > i;
 }
 
-/* Why the stacks differ from frame @i on. */
+/*
+ * The jump of a static program's PLT to an IFUNC has no rules: ours ends.
+ * libdw takes the caller's rbp for a frame pointer, whatever it is.
+ */
+static bool libdw_follows_rbp_of_a_plt(const struct seam_unwind_stack *ours,
+				       const struct theirs *theirs, size_t i)
+{
+	static const uint8_t jump[] = { 0xff, 0x25 };	/* jmp *n(%rip) */
+	struct seam_unwind_code code = { .rules = NULL };
+	uint8_t bytes[2];
+
+	(void)theirs;
+	return ours->end == SEAM_UNWIND_WITHOUT_CFI && ours->n == 1 &&
+	       i == 1 && find(NULL, frames[0].pc, &code) && code.rules &&
+	       code.id == SEAM_UNWIND_NO_CFI &&
+	       pread(process.memory, bytes, sizeof(bytes),
+		     (off_t)frames[0].pc) == sizeof(bytes) &&
+	       memcmp(bytes, jump, sizeof(jump)) == 0;
+}
+
+/* Why stacks differ from frame @i on; agreement.py has a program for each. */
 static const struct cause {
 	const char *name;
 	bool (*applies)(const struct seam_unwind_stack *ours,
@@ -367,6 +387,7 @@ static const struct cause {
 } causes[] = {
 	{ "libdw ends at the resolver", libdw_ends_at_resolver },
 	{ "libdw goes on where nothing is mapped", libdw_leaves_the_mappings },
+	{ "libdw follows the rbp of a PLT", libdw_follows_rbp_of_a_plt },
 	{ NULL, NULL },
 };
 
