@@ -7,13 +7,21 @@
  * malloc(), to see that handler_guard.so finds it.  The owner's thread
  * refreshes the images all the time.  The exit status is 0 where every walk
  * ended as it should, and nothing is held in the end.
+ *
+ * The signals come from a perf event of each thread, every 100 us of its CPU
+ * time: timers of CPU time stop at the kernel's tick, and those of wall-clock
+ * time signal a thread that waits for a CPU once only.  Prints how many were
+ * handled a second of CPU time.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,6 +38,9 @@ static void (*throw_and_catch)(int depth);
 static struct timespec end_time;
 static bool does_malloc_in_handler;
 static _Atomic uint64_t n_ends[16], n_child_failures;
+/* Of threads that are sampled: signals handled, and CPU time. */
+static _Atomic uint64_t n_signals, cpu_ns;
+static _Atomic bool has_no_event;
 static _Atomic bool is_over;
 static volatile int sink;
 static void *volatile leaked;
@@ -41,6 +52,7 @@ static void on_profile(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	(void)info;
+	atomic_fetch_add(&n_signals, 1);
 	if (handler_guard_enter)
 		handler_guard_enter();
 	seam_self_walk(context, &stack);
@@ -51,7 +63,7 @@ static void on_profile(int signal, siginfo_t *info, void *context)
 	atomic_fetch_add(&n_ends[stack.end & 15], 1);
 }
 
-/* Signal this thread each @period_ns. */
+/* Signal this thread each @period_ns of wall-clock time. */
 static timer_t start_timer(int signal, long period_ns)
 {
 	const struct itimerspec period = {
@@ -67,6 +79,81 @@ static timer_t start_timer(int signal, long period_ns)
 		exit(2);
 	}
 	return timer;
+}
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Send SIGPROF to this thread each PERIOD_NS of its CPU time. */
+struct sampling {
+	int fd;				/* -1: the timer is used */
+	timer_t timer;
+	uint64_t begin_ns;		/* CPU time */
+};
+
+enum { PERIOD_NS = 100000 };
+
+/* A descriptor; -1 where the kernel refuses. */
+static int open_event(bool with_kernel)
+{
+	const struct f_owner_ex owner = {
+		.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid) };
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.sample_period = PERIOD_NS, .disabled = 1,
+		.exclude_kernel = !with_kernel, .exclude_hv = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (fcntl(fd, F_SETSIG, SIGPROF) || fcntl(fd, F_SETOWN_EX, &owner) ||
+	    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		perror("self_loads: event");
+		exit(2);
+	}
+	return fd;
+}
+
+static struct sampling start_sampling(void)
+{
+	struct sampling s = { .fd = open_event(true) };
+
+	if (s.fd < 0)
+		s.fd = open_event(false);
+	if (s.fd < 0) {
+		s.timer = start_timer(SIGPROF, PERIOD_NS);
+		has_no_event = true;
+	}
+	s.begin_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	return s;
+}
+
+static void count_cpu_time(const struct sampling *s)
+{
+	cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - s->begin_ns;
+}
+
+static void close_sampling(const struct sampling *s)
+{
+	if (s->fd < 0)
+		timer_delete(s->timer);
+	else
+		close(s->fd);
+}
+
+static void stop_sampling(const struct sampling *s)
+{
+	count_cpu_time(s);
+	close_sampling(s);
 }
 
 static bool is_time_left(void)
@@ -101,7 +188,7 @@ static void spin(void)
 static void *use_heap(void *unused)
 {
 	void *held[64] = { NULL };
-	timer_t timer = start_timer(SIGPROF, 100000);
+	const struct sampling sampling = start_sampling();
 
 	(void)unused;
 	for (unsigned int i = 0; is_time_left(); i++) {
@@ -113,7 +200,7 @@ static void *use_heap(void *unused)
 		if (i % 3 == 0)
 			*slot = malloc(i * 104729 % 3000 + 1);
 	}
-	timer_delete(timer);
+	stop_sampling(&sampling);
 	for (int i = 0; i < 64; i++)
 		free(held[i]);
 	return NULL;
@@ -131,19 +218,19 @@ static void heap(void)
 
 static void *keep_walking(void *unused)
 {
-	timer_t timer = start_timer(SIGPROF, 100000);
+	const struct sampling sampling = start_sampling();
 
 	(void)unused;
 	while (is_time_left())
 		deep(10, spin);
-	timer_delete(timer);
+	stop_sampling(&sampling);
 	return NULL;
 }
 
 /* Another thread walks all the time with what is replaced. */
 static void loader(void)
 {
-	timer_t timer = start_timer(SIGPROF, 100000);
+	const struct sampling sampling = start_sampling();
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, keep_walking, NULL))
@@ -157,43 +244,58 @@ static void loader(void)
 			call(spin);
 		dlclose(library);
 	}
-	timer_delete(timer);
+	stop_sampling(&sampling);
 	pthread_join(thread, NULL);
 }
 
-static void *live_briefly(void *is_begun)
-{
-	timer_t timer = start_timer(SIGPROF, 100000);
+struct brief_life {
+	bool is_begun;		/* seam_self_thread_begin() */
+	struct sampling sampling;
+};
 
-	if (is_begun)
+/* It is sampled until the kernel has ended it. */
+static void *live_briefly(void *of)
+{
+	struct brief_life *life = of;
+
+	life->sampling = start_sampling();
+	if (life->is_begun)
 		seam_self_thread_begin();
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 50; i++)
 		deep(20, spin);
-	timer_delete(timer);
+	count_cpu_time(&life->sampling);
 	return NULL;
 }
 
 static void threads(void)
 {
+	const struct sampling sampling = start_sampling();
+
 	while (is_time_left()) {
+		struct brief_life lives[4] = { { .is_begun = false } };
 		pthread_t all[4];
 
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 4; i++) {
+			lives[i].is_begun = i % 2;
 			if (pthread_create(&all[i], NULL, live_briefly,
-					   i % 2 ? all : NULL))
+					   &lives[i]))
 				exit(2);
-		for (int i = 0; i < 4; i++)
+		}
+		for (int i = 0; i < 4; i++) {
 			pthread_join(all[i], NULL);
+			close_sampling(&lives[i].sampling);
+		}
 	}
+	stop_sampling(&sampling);
 }
 
 static void exceptions(void)
 {
-	timer_t timer = start_timer(SIGPROF, 100000);
+	const struct sampling sampling = start_sampling();
 
 	while (is_time_left())
 		throw_and_catch(30);
-	timer_delete(timer);
+	stop_sampling(&sampling);
 }
 
 /*
@@ -217,7 +319,7 @@ static int walk_in_child(void)
 
 static void forks(void)
 {
-	timer_t timer = start_timer(SIGPROF, 100000);
+	const struct sampling sampling = start_sampling();
 
 	while (is_time_left()) {
 		pid_t child = fork();
@@ -230,7 +332,7 @@ static void forks(void)
 		n_child_failures += child < 0 || status != 0;
 		deep(10, spin);
 	}
-	timer_delete(timer);
+	stop_sampling(&sampling);
 }
 
 static sigjmp_buf back;
@@ -254,7 +356,8 @@ static void jump_from_here(void)
 static void jumps(void)
 {
 	struct sigaction action = { .sa_handler = jump_from_handler };
-	timer_t timer = start_timer(SIGPROF, 100000), jumping;
+	const struct sampling sampling = start_sampling();
+	timer_t jumping;
 
 	sigaction(SIGUSR1, &action, NULL);
 	jumping = start_timer(SIGUSR1, 130000);
@@ -267,7 +370,7 @@ static void jumps(void)
 			handler_guard_leave();
 	}
 	timer_delete(jumping);
-	timer_delete(timer);
+	stop_sampling(&sampling);
 }
 
 static const struct load {
@@ -293,6 +396,15 @@ static void *refresh(void *n_failed)
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
+}
+
+static void print_rate(void)
+{
+	printf("# %llu signals in %.1f s of CPU time: %.0f a second%s\n",
+	       (unsigned long long)n_signals, (double)cpu_ns / 1e9,
+	       (double)n_signals * 1e9 / (double)(cpu_ns ? cpu_ns : 1),
+	       has_no_event ? ", by a timer of wall-clock time: events are "
+			      "refused" : "");
 }
 
 /* A walk that was left is over when the thread walks again. */
@@ -338,6 +450,7 @@ static bool run_load(const struct load *load)
 	load->run();
 	atomic_store(&is_over, true);
 	pthread_join(owner, NULL);
+	print_rate();
 	are_right = are_ends_right(load->run == loader);
 	if (n_failed || n_child_failures)
 		printf("# %llu refreshes and %llu children failed\n",
