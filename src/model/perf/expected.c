@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/radix_sort.h"
+#include "model/guest/guest_merge.h"
 
 #define MAX_WORDS ((size_t)4 << 20)
 
@@ -14,23 +15,38 @@ static bool is_user(uint64_t word)
 	return word >> 63 == 0;
 }
 
-/* After a marker comes the address that ran, then return addresses. */
+/*
+ * After a marker comes the address that ran, then return addresses; the frames
+ * of a VM's guest are no addresses.
+ */
+static size_t collect_chain(const uint64_t *words, size_t n_words,
+			    struct seam_radix_item *items)
+{
+	bool is_call = false, is_guest = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_words; i++) {
+		if (!is_user(words[i])) {
+			is_call = words[i] == SEAM_GUEST_CALLER;
+			is_guest = words[i] == SEAM_GUEST_FRAMES;
+		} else if (!is_guest) {
+			if (words[i] > 0)
+				items[n++].key = words[i] - is_call;
+			is_call = true;
+		}
+	}
+	return n;
+}
+
 static size_t collect(const struct seam_callchains *chains,
 		      struct seam_radix_item *items)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < chains->items.n; i++) {
-		const struct seam_callchain *chain = &chains->items.items[i];
-		const uint64_t *words = chains->words.items + chain->first;
-
-		for (uint32_t k = 0; k < chain->n; k++) {
-			bool is_call = k > 0 && is_user(words[k - 1]);
-
-			if (is_user(words[k]) && words[k] > 0)
-				items[n++].key = words[k] - is_call;
-		}
-	}
+	for (size_t i = 0; i < chains->items.n; i++)
+		n += collect_chain(chains->words.items +
+				   chains->items.items[i].first,
+				   chains->items.items[i].n, items + n);
 	return n;
 }
 

@@ -37,12 +37,20 @@ struct perf_loader {
 	uint8_t vdso_id[20];
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
+	struct seam_guest_symbols guest;
+	uint32_t guest_clock;	/* event of seam:guest; SEAM_NONE: itself */
 };
 
 /* -- the header --------------------------------------------------------- */
 
 /* A sample has 16 bits for its event. */
 #define MAX_EVENTS (UINT16_MAX + 1)
+
+static bool is_clock(const struct seam_perf_event *event)
+{
+	return seam_perf_attr_is_clock(&event->attr) ||
+	       seam_scan_guest_event(event) == SEAM_GUEST_EVENT_SAMPLES;
+}
 
 static int add_events(struct perf_loader *l, struct seam_err *err)
 {
@@ -55,8 +63,8 @@ static int add_events(struct perf_loader *l, struct seam_err *err)
 		struct seam_profile_event to = {
 			.name = seam_strings_put(&l->profile->strings,
 						 from->name),
-			.unit = seam_perf_attr_is_clock(&from->attr) ?
-				SEAM_UNIT_NS : SEAM_UNIT_COUNT,
+			.unit = is_clock(from) ? SEAM_UNIT_NS :
+				SEAM_UNIT_COUNT,
 		};
 
 		if (to.name == SEAM_NONE ||
@@ -202,6 +210,41 @@ static int take_sideband(struct perf_loader *l)
 
 /* -- samples ------------------------------------------------------------ */
 
+/*
+ * What the traced programs recorded about themselves.  Damaged symbols count
+ * as damaged samples do.
+ */
+static int take_guest(struct perf_loader *l)
+{
+	struct seam_profile *p = l->profile;
+
+	l->guest.names.profile = p;
+	l->guest_clock = seam_scan_guest_clock(&l->data);
+	for (size_t i = 0; i < l->scans.n; i++) {
+		const struct seam_scan_guest *g = &l->scans.items[i].guest;
+
+		seam_guest_counts_merge(&p->guest_counts, &g->counts);
+		for (size_t k = 0; k < g->symbols.n; k++) {
+			int r = seam_guest_symbols_add(&l->guest,
+					g->symbols.items[k].pid,
+					g->symbols.items[k].raw, NULL);
+
+			if (r == -ENOMEM)
+				return r;
+			p->guest_counts.n_bad += r != 0;
+		}
+	}
+	return 0;
+}
+
+/* Samples of seam:guest and those of a clock are of one kind: CPU time. */
+static uint16_t event_of(const struct perf_loader *l, uint16_t event)
+{
+	return l->guest_clock != SEAM_NONE &&
+	       seam_scan_guest_event(&l->data.events.items[event]) ?
+	       (uint16_t)l->guest_clock : event;
+}
+
 static uint32_t stack_of(struct perf_loader *l, struct seam_callchain *chain,
 			 uint32_t space, uint64_t time_ns)
 {
@@ -241,6 +284,7 @@ static int resolve_samples(struct perf_loader *l)
 				       at.space, s->time_ns[i]);
 		if (s->stack[i] == SEAM_NONE)
 			return -ENOMEM;
+		s->event[i] = event_of(l, s->event[i]);
 		l->profile->events.items[s->event[i]].n_samples++;
 		if (i % 4096 == 4095)
 			seam_progress_step(&progress, 4096);
@@ -298,7 +342,7 @@ static int init_resolver(struct perf_loader *l)
 		.kernel = &l->sideband.tasks.kernel,
 		.embedded = l->embedded.files.n ? &l->embedded : NULL,
 		.jit = seam_jit_code_count(jit->code) ? jit : NULL,
-		.all_unknown = l->input->by_record,
+		.guest = &l->guest, .all_unknown = l->input->by_record,
 	};
 	return seam_resolver_init(&l->resolver);
 }
@@ -366,6 +410,8 @@ static int load_samples(struct perf_loader *l)
 	int r = unwind(l);
 
 	if (r == 0)
+		r = take_guest(l);
+	if (r == 0)
 		r = init_resolver(l);
 	name_unnamed_threads(l->profile);
 	if (r == 0)
@@ -377,6 +423,8 @@ static int load_samples(struct perf_loader *l)
 	seam_missing_note(&l->resolver, l->sideband.origin.machine ==
 					SEAM_ORIGIN_HERE);
 	seam_jit_hint(l->profile, l->sideband.jit);
+	seam_perf_note_guest(l->profile, &l->guest,
+			     l->guest_clock != SEAM_NONE);
 	hint_stacks(l);
 	if (!(l->data.events.items[0].attr.sample_type & PERF_SAMPLE_TIME))
 		forget_times(l->profile);
@@ -422,6 +470,7 @@ int seam_load_perf(struct seam_profile *profile,
 	free(l.scans.items);
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
+	seam_guest_symbols_fini(&l.guest);
 	seam_sideband_fini(&l.sideband);
 	seam_embedded_fini(&l.embedded);
 	seam_perf_data_close(&l.data);

@@ -92,3 +92,46 @@ void seam_perf_note_losses(const struct seam_sideband *sb, uint64_t n_paused)
 		seam_profile_note(p, "the recording was not closed: its writer "
 				  "was killed, or the file is cut");
 }
+
+/* Guest stacks that end early, if they are many: most of them why? */
+static void note_incomplete(struct seam_profile *p)
+{
+	const uint64_t *n = p->guest_counts.n_guest;
+	uint64_t whole = seam_guest_counts_total(&p->guest_counts) -
+			 n[SEAM_GUEST_ABSENT];
+	size_t most = SEAM_GUEST_CUT;
+
+	for (size_t i = most; i < SEAM_GUEST_N_ENDS; i++)
+		if (n[i] > n[most])
+			most = i;
+	if (whole && n[SEAM_GUEST_COMPLETE] < whole - whole / 10)
+		seam_profile_note(p, "%.1f %% of the VM stacks are complete; "
+				  "most others: %s",
+				  100 * (double)n[SEAM_GUEST_COMPLETE] /
+				  (double)whole,
+				  seam_guest_end_text((enum seam_guest_end)
+						      most));
+}
+
+void seam_perf_note_guest(struct seam_profile *p,
+			  const struct seam_guest_symbols *symbols,
+			  bool has_clock)
+{
+	const struct seam_guest_counts *counts = &p->guest_counts;
+
+	if (counts->n_bad) {
+		seam_profile_lost(p, "guest record damaged",
+				  put(p, "seam:guest"), 0, 0);
+		seam_profile_note(p, "guest records that break their format: "
+				  "%" PRIu64 "; samples with one show the "
+				  "native stack alone", counts->n_bad);
+	}
+	if (symbols->n_nameless)
+		seam_profile_note(p, "functions of VMs without names, whose "
+				  "symbol records were lost: %" PRIu64,
+				  symbols->n_nameless);
+	if (seam_guest_counts_total(counts) && !has_clock)
+		seam_profile_note(p, "no other clock was recorded: seam:guest "
+				  "is an event of its own");
+	note_incomplete(p);
+}

@@ -30,6 +30,15 @@ void seam_perf_note_losses(const struct seam_sideband *sideband,
 void seam_missing_note(const struct seam_resolver *resolver, bool is_here);
 
 /*
+ * Add notes on guest records: those that break the format, functions without
+ * names, stacks that are not complete, and a recording without another clock
+ * (not @has_clock).  After all samples were resolved.
+ */
+void seam_perf_note_guest(struct seam_profile *profile,
+			  const struct seam_guest_symbols *symbols,
+			  bool has_clock);
+
+/*
  * Add a note if a sampled recording has no callchains (@has_chains: those of
  * some event have), or if many of them end before the function in which their
  * thread began.

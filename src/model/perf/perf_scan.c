@@ -247,9 +247,38 @@ static void add_dumps(struct seam_perf_scan *scan, size_t first,
 			scan->error = -ENOMEM;
 }
 
+/* A sample whose RAW data is a guest record. */
+static void add_guest(struct seam_perf_scan *scan, uint16_t misc,
+		      uint32_t event, const struct seam_perf_sample *sample,
+		      struct seam_perf_core *core)
+{
+	struct seam_samples *s = &scan->samples;
+	size_t i = s->n;
+	uint8_t vmstate = SEAM_VMSTATE_NONE;
+
+	/* Records with names have a frame for each address, and no others. */
+	if (scan->what != SEAM_SCAN_RECORDS &&
+	    seam_scan_guest_merge(&scan->guest, sample, core, &vmstate))
+		scan->error = -ENOMEM;
+	add_sample(scan, misc, event, core);
+	if (s->n > i && vmstate != SEAM_VMSTATE_NONE &&
+	    !seam_samples_set_vmstate(s, i, (enum seam_vmstate)vmstate))
+		scan->error = -ENOMEM;
+}
+
+static void take_symbol(struct seam_perf_scan *scan,
+			const struct seam_perf_sample *sample)
+{
+	if (seam_scan_guest_symbol(&scan->guest, sample,
+				   scan->is_packed ? &scan->arena : NULL))
+		scan->error = -ENOMEM;
+}
+
 static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 			      uint32_t event, struct seam_bytes payload)
 {
+	enum seam_guest_event guest =
+		seam_scan_guest_event(&scan->data->events.items[event]);
 	const struct seam_perf_attr *attr =
 		&scan->data->events.items[event].attr;
 	struct seam_perf_sample sample;
@@ -259,6 +288,10 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 
 	if (seam_perf_sample_read(attr, scan->data->endian, payload, &sample)) {
 		scan->n_damaged++;
+		return;
+	}
+	if (guest == SEAM_GUEST_EVENT_SYMBOLS) {
+		take_symbol(scan, &sample);
 		return;
 	}
 	chain = malloc((sample.callchain.n + 2) * sizeof(*chain));
@@ -272,7 +305,9 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		.cpu = sample.cpu, .chain = (const uint8_t *)chain,
 		.n_chain = copy_chain(scan->data, &sample, chain),
 	};
-	if (attr->sample_type & PERF_SAMPLE_READ)
+	if (guest == SEAM_GUEST_EVENT_SAMPLES)
+		add_guest(scan, misc, event, &sample, &core);
+	else if (attr->sample_type & PERF_SAMPLE_READ)
 		add_read_values(scan, misc, event, &core, &sample.read);
 	else
 		add_sample(scan, misc, event, &core);
@@ -349,7 +384,8 @@ static void take_sample(struct seam_perf_scan *scan,
 		scan->n_unknown++;
 	else if (scan->what == SEAM_SCAN_TIMES)
 		take_time(scan, event, record->payload);
-	else if (seam_perf_layout_read(&data->events.items[event].layout,
+	else if (!seam_scan_guest_event(&data->events.items[event]) &&
+		 seam_perf_layout_read(&data->events.items[event].layout,
 				       record->payload, &core))
 		add_sample(scan, record->misc, event, &core);
 	else
@@ -609,6 +645,7 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	seam_arena_fini(&scan->arena);
 	free(scan->sideband.items);
 	free(scan->dumps.items);
+	seam_scan_guest_fini(&scan->guest);
 	free(scan->last.items);
 	seam_index_fini(&scan->last_index);
 	*scan = (struct seam_perf_scan) { 0 };

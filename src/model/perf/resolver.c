@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "model/guest/guest_merge.h"
 #include "model/origin.h"
 #include "symbol/names/java_name.h"
 
@@ -421,6 +422,7 @@ enum context {
 	IN_KERNEL,
 	IN_USER,
 	IN_KVM,			/* in a KVM guest: without names */
+	IN_VM,			/* no address: a frame of a VM's guest */
 };
 
 static enum context context_of(uint64_t marker)
@@ -433,6 +435,8 @@ static enum context context_of(uint64_t marker)
 	case PERF_CONTEXT_GUEST_KERNEL:
 	case PERF_CONTEXT_GUEST_USER:
 		return IN_KVM;
+	case SEAM_GUEST_FRAMES:
+		return IN_VM;
 	}
 	return IN_USER;
 }
@@ -529,12 +533,48 @@ static int push_frames(struct seam_resolver *r, const struct seam_place *place)
 	return 0;
 }
 
+/* A C function of the guest is shown as all code of the host is. */
+static int push_guest(struct seam_resolver *r, uint32_t table, uint64_t word,
+		      struct seam_resolver_where *where)
+{
+	struct seam_guest_frame frame = seam_guest_frame_of_word(word);
+	uint64_t code = seam_guest_symbols_code(r->guest, where->pid, table,
+						frame);
+	uint32_t id;
+
+	if (code)
+		return push_frames(r, place_at(r, IN_USER, code, false, where));
+	id = seam_guest_symbols_frame(r->guest, where->pid, table, frame);
+	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->chain, id) ? 0 : -ENOMEM;
+}
+
+/* What the words of a chain mean at a position in it. */
+struct chain_state {
+	enum context context;
+	bool is_call;		/* the next address is a return address */
+	uint32_t table;		/* of the guest's frames */
+};
+
+/* Push what one word is. */
+static int push_word(struct seam_resolver *r, struct chain_state *s,
+		     uint64_t word, struct seam_resolver_where *where)
+{
+	const struct seam_place *place;
+
+	if (s->context == IN_VM)
+		return push_guest(r, s->table, word, where);
+	place = place_at(r, s->context, word, s->is_call, where);
+	if (push_frames(r, place))
+		return -ENOMEM;
+	/* The code that a signal interrupted made no call. */
+	s->is_call = !place->is_trampoline;
+	return 0;
+}
+
 uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 			     size_t n, struct seam_resolver_where *where)
 {
-	enum context context = IN_USER;
-	const struct seam_place *place;
-	bool is_call = false;
+	struct chain_state state = { .context = IN_USER };
 	uint32_t stack = 0;
 
 	where->from_ns = 0;
@@ -546,17 +586,15 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 	r->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
-			context = context_of(chain[i]);
-			is_call = false;
+			state.context = context_of(chain[i]);
+			state.is_call = chain[i] == SEAM_GUEST_CALLER;
 			if (chain[i] == CONTEXT_USER_DEFERRED)
 				i++;
-			continue;
-		}
-		place = place_at(r, context, chain[i], is_call, where);
-		if (push_frames(r, place))
+			if (state.context == IN_VM)
+				state.table = ++i < n ? (uint32_t)chain[i] : 0;
+		} else if (push_word(r, &state, chain[i], where)) {
 			return SEAM_NONE;
-		/* The code that a signal interrupted made no call. */
-		is_call = !place->is_trampoline;
+		}
 	}
 	for (size_t i = r->chain.n; i-- > 0 && stack != SEAM_NONE;)
 		stack = seam_profile_stack(r->profile, stack,

@@ -14,10 +14,14 @@
  * perf looks them up as they are, and so names the next function where a call
  * is the last instruction.  A signal's trampoline, and the address after it in
  * the chain, are no return addresses and are looked up as they are.
+ *
+ * Frames of a VM's guest stand between the addresses of a merged chain
+ * (guest_merge.h).
  */
 #ifndef SEAM_RESOLVER_H
 #define SEAM_RESOLVER_H
 
+#include "model/guest/guest_symbols.h"
 #include "model/jit/jit_sources.h"
 #include "model/perf/callchains.h"
 #include "model/perf/embedded.h"
@@ -31,6 +35,7 @@ struct seam_resolver {
 	struct seam_symbols *symbols;
 	struct seam_jit_sources *jit;	/* NULL: no JIT code is known */
 	struct seam_embedded *embedded;	/* NULL: the recording has no tables */
+	struct seam_guest_symbols *guest;	/* may be empty */
 	const struct seam_spaces *spaces;	/* of processes */
 	const struct seam_spaces *kernel;	/* one space: number 0 */
 	uint32_t jit_module;
@@ -48,7 +53,7 @@ struct seam_resolver {
 
 /*
  * @resolver has profile, symbols, spaces and kernel set, which must outlive it,
- * and jit and embedded where there are any.  Mappings of the spaces are those
+ * guest, and jit and embedded where there are any.  Mappings of the spaces are those
  * of the profile; mapping 0 is for kernel addresses without one.  0 or -ENOMEM.
  */
 int seam_resolver_init(struct seam_resolver *resolver);

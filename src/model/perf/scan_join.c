@@ -57,6 +57,9 @@ static bool append(struct seam_samples *to, const struct seam_samples *from,
 		     !seam_samples_set_record(to, to->n + i,
 					      n_records + from->record[i])))
 			return false;
+		if (from->vmstate && !seam_samples_set_vmstate(to, to->n + i,
+				(enum seam_vmstate)from->vmstate[i]))
+			return false;
 	}
 	to->n += n;
 	return true;

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/strings.h"
 #include "model/profile/modules.h"
+#include "wire/guest/guest_counts.h"
 #include "wire/stack_counts.h"
 #include "wire/vmstate.h"
 
@@ -184,6 +185,7 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_profile_mark) marks;
 	SEAM_ARRAY(struct seam_owned) owned;
 	struct seam_stack_counts stack_counts;	/* where they were unwound */
+	struct seam_guest_counts guest_counts;	/* samples with guest records */
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
 	bool has_other_clock;		/* times are not CLOCK_MONOTONIC */
 	uint32_t command;		/* string: what was recorded */

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_guest_samples.c - guest records of a recording become merged stacks
+ *
+ * Files are made by hand, so that every answer is known.  Their binaries do not
+ * exist: a native address shows as [module+0x...].
+ */
+#include "model/perf/load_perf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../guest_file.h"
+
+#define USER ((uint64_t)PERF_CONTEXT_USER)
+#define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
+
+enum { PID = 7, TABLE = 70, NO_SYMBOL = 9 };
+
+static struct bytes file;
+static struct seam_profile profile;
+
+static void load_as(struct bytes *data, bool has_clock, bool by_record)
+{
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
+	struct seam_file opened = { 0 };
+	struct seam_err err = { 0 };
+
+	file = make_guest_file(data, has_clock);
+	opened.bytes = (struct seam_bytes) { file.data, file.size };
+	assert_int_equal(seam_profile_init(&profile), 0);
+	assert_int_equal(seam_load_perf(&profile, &(struct seam_perf_input) {
+		.data = &opened, .by_record = by_record }, symbols, &err), 0);
+	seam_symbols_free(symbols);
+}
+
+static void load(struct bytes *data)
+{
+	load_as(data, true, false);
+}
+
+static void unload(struct bytes *data)
+{
+	seam_profile_fini(&profile);
+	free(file.data);
+	free(data->data);
+	*data = (struct bytes) { .endian = SEAM_LITTLE };
+}
+
+/* "root;...;leaf" of sample @i, with the letters of layers that are not C. */
+static const char *stack_text(size_t i)
+{
+	static const char *const suffixes[] = { "_[k]", "", "_[j]", "_[g]" };
+	static char text[4000];
+	char before[2000];
+
+	text[0] = '\0';
+	for (uint32_t s = profile.samples.stack[i]; s != 0;
+	     s = profile.stacks.items[s].parent) {
+		const struct seam_function *f = seam_profile_leaf(&profile, s);
+
+		snprintf(before, sizeof(before), "%.1999s", text);
+		snprintf(text, sizeof(text), "%s%s%s%s",
+			 seam_profile_text(&profile, f->name),
+			 suffixes[f->layer], *before ? ";" : "", before);
+	}
+	return text;
+}
+
+static bool has_note(const char *text)
+{
+	for (size_t i = 0; i < profile.notes.n; i++)
+		if (strstr(seam_profile_text(&profile, profile.notes.items[i]),
+			   text))
+			return true;
+	return false;
+}
+
+static const struct seam_guest_head head = {
+	.adapter = SEAM_GUEST_LUAJIT, .table = TABLE,
+	.vmstate = SEAM_VMSTATE_LFUNC, .n_segments = 1, .n_ticks = 2,
+	.vm = 0x41,
+};
+
+static void put_functions(struct bytes *b, int32_t pid, uint32_t table)
+{
+	put_symbol(b, pid, 5, (struct seam_guest_symbol) {
+		.table = table, .id = 1, .line = 12 }, "@app.lua",
+		"lua_payload");
+	put_symbol(b, pid, 5, (struct seam_guest_symbol) {
+		.table = table, .id = 2 }, "@app.lua", "");
+	put_symbol(b, pid, 5, (struct seam_guest_symbol) {
+		.table = table, .id = 3, .kind = SEAM_GUEST_FRAME_BUILTIN,
+		.address = 44 }, "", "string.gsub");
+	put_symbol(b, pid, 5, (struct seam_guest_symbol) {
+		.table = table, .id = 4, .kind = SEAM_GUEST_FRAME_TRACE,
+		.address = 6, .start = 1, .line = 13 }, "", "");
+	put_symbol(b, pid, 5, (struct seam_guest_symbol) {
+		.table = table, .id = 5, .kind = SEAM_GUEST_FRAME_C,
+		.address = 0x401500 }, "", "os_exit");
+}
+
+static void put_program(struct bytes *b, int32_t pid)
+{
+	put_comm(b, pid, pid, "app", true, 1);
+	put_mmap2(b, pid, 0x400000, 0x10000, 0, "/bin/app", 2);
+}
+
+static const uint64_t chain[] = {
+	USER, 0x401000, 0x402010, 0x403020, 0x404030, 0x405040, 0x406050,
+};
+
+/* Whatever the nesting: native code, the guest, native code, the guest. */
+static void guest_frames_replace_the_frames_of_their_vm(void **state)
+{
+	static const struct seam_guest_segment segments[] = {
+		{ .join = 1, .n_replaced = 1, .n_frames = 2 },
+		{ .join = 3, .n_replaced = 2, .n_frames = 1 },
+	};
+	static const struct seam_guest_frame frames[] = {
+		{ 3, SEAM_GUEST_FRAME_BUILTIN << 28 }, { 1, 14 }, { 2, 30 },
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 2000000, chain, 7, head, segments, frames,
+	};
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	i.head.n_segments = 2;
+	put_guest(&b, &i);
+	load(&b);
+	/* return addresses are looked up a byte earlier */
+	assert_string_equal(stack_text(0), "[app+0x6050];app.lua:0_[g];"
+		"[app+0x3020];lua_payload app.lua:12_[g];string.gsub_[g];"
+		"[app+0x1000]");
+	assert_int_equal(profile.samples.n, 1);
+	assert_int_equal(profile.samples.vmstate[0], SEAM_VMSTATE_LFUNC);
+	unload(&b);
+}
+
+/* Position of the segment, frames; what is expected. */
+static void check_one(struct seam_guest_segment segment, const uint64_t *words,
+		      size_t n_words, const char *stack)
+{
+	static const struct seam_guest_frame frames[] = {
+		{ 4, SEAM_GUEST_FRAME_TRACE << 28 }, { 1, 14 },
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 2000000, words, n_words, head, &segment, frames,
+	};
+
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_guest(&b, &i);
+	load(&b);
+	assert_string_equal(stack_text(0), stack);
+	unload(&b);
+}
+
+static void a_segment_may_be_anywhere_in_the_stack(void **state)
+{
+	static const uint64_t kernel[] = {
+		KERNEL, 0xffffffff81000010, USER, 0x401000, 0x402010,
+	};
+	static const char lua[] = "lua_payload app.lua:12_[g];"
+				  "TRACE [6] started at app.lua:13_[j]";
+	char text[200];
+
+	(void)state;
+	snprintf(text, sizeof(text), "[app+0x2010];%s", lua);
+	check_one((struct seam_guest_segment) { 0, 1, 2, 0, 0 }, chain, 3,
+		  text);
+	snprintf(text, sizeof(text), "%s;[app+0x1000]", lua);
+	check_one((struct seam_guest_segment) { 1, 1, 2, 0, 0 }, chain, 3,
+		  text);
+	snprintf(text, sizeof(text), "[app+0x2010];[app+0x1000];%s", lua);
+	check_one((struct seam_guest_segment) { 0, 0, 2, 0, 0 }, chain, 3,
+		  text);
+	snprintf(text, sizeof(text), "%s;[app+0x2010];[app+0x1000]", lua);
+	check_one((struct seam_guest_segment) {
+		SEAM_GUEST_NO_JOIN, 0, 2, 0, 0 }, chain, 3, text);
+	snprintf(text, sizeof(text), "[app+0x2010];%s;"
+		 "[kernel.kallsyms+0xffffffff81000010]_[k]", lua);
+	check_one((struct seam_guest_segment) { 0, 1, 2, 0, 0 }, kernel, 5,
+		  text);
+	/* all of the stack, and a stack without host */
+	check_one((struct seam_guest_segment) { 0, 2, 2, 0, 0 }, chain, 3, lua);
+	check_one((struct seam_guest_segment) { 0, 0, 2, 0, 0 }, chain, 1, lua);
+	/* an empty segment leaves the frame of the VM */
+	check_one((struct seam_guest_segment) { 0, 1, 0, 0, 0 }, chain, 3,
+		  "[app+0x2010];[app+0x1000]");
+}
+
+static void a_c_function_is_shown_as_the_host_shows_it(void **state)
+{
+	static const struct seam_guest_segment segment = { 1, 1, 2, 0, 0 };
+	static const struct seam_guest_frame frames[] = {
+		{ 5, (uint32_t)SEAM_GUEST_FRAME_C << 28 }, { 1, 14 },
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 1, chain, 3, head, &segment, frames,
+	};
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_guest(&b, &i);
+	load(&b);
+	assert_string_equal(stack_text(0), "lua_payload app.lua:12_[g];"
+			    "[app+0x1500];[app+0x1000]");
+	unload(&b);
+}
+
+static const struct seam_guest_segment leaf = { 0, 1, 1, 0, 0 };
+
+/* One sample of one function, @id of @table, in process @pid. */
+static void put_function(struct bytes *b, int32_t pid, uint32_t table,
+			 uint32_t id)
+{
+	struct seam_guest_frame frame = { id, 0 };
+	struct guest_instant i = {
+		pid, pid, 100, 1000000, chain, 3, head, &leaf, &frame,
+	};
+
+	i.head.table = table;
+	put_guest(b, &i);
+}
+
+static void ids_are_of_one_process_and_table_in_any_order(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	(void)state;
+	put_function(&b, PID, TABLE, 1);
+	put_function(&b, PID, TABLE + 1, 1);
+	put_function(&b, PID + 1, TABLE, 1);
+	put_symbol(&b, PID + 1, 9, (struct seam_guest_symbol) {
+		.table = TABLE, .id = 1, .line = 3 }, "@child.lua", "");
+	put_symbol(&b, PID, 9, (struct seam_guest_symbol) {
+		.table = TABLE + 1, .id = 1, .line = 2 }, "@exec.lua", "");
+	put_symbol(&b, PID, 9, (struct seam_guest_symbol) {
+		.table = TABLE, .id = 1, .line = 1 }, "@app.lua", "");
+	/* announced again, with a name, and then with another */
+	put_symbol(&b, PID, 9, (struct seam_guest_symbol) {
+		.table = TABLE, .id = 1, .line = 1 }, "@app.lua", "f");
+	put_symbol(&b, PID, 9, (struct seam_guest_symbol) {
+		.table = TABLE, .id = 1, .line = 1 }, "@app.lua", "g");
+	put_program(&b, PID);
+	put_program(&b, PID + 1);
+	load(&b);
+	assert_string_equal(stack_text(0), "[app+0x2010];f app.lua:1_[g]");
+	assert_string_equal(stack_text(1), "[app+0x2010];exec.lua:2_[g]");
+	assert_string_equal(stack_text(2), "[app+0x2010];child.lua:3_[g]");
+	assert_false(has_note("without names"));
+	unload(&b);
+}
+
+static void a_function_whose_symbol_was_lost_is_still_one(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	(void)state;
+	put_program(&b, PID);
+	put_function(&b, PID, TABLE, NO_SYMBOL);
+	put_function(&b, PID, TABLE, NO_SYMBOL);
+	put_function(&b, PID, TABLE, NO_SYMBOL + 1);
+	load(&b);
+	assert_string_equal(stack_text(0),
+			    "[app+0x2010];function 9 of pid 7_[g]");
+	assert_int_equal(profile.samples.stack[0], profile.samples.stack[1]);
+	assert_int_not_equal(profile.samples.stack[0],
+			     profile.samples.stack[2]);
+	assert_true(has_note("symbol records were lost: 2"));
+	unload(&b);
+}
+
+static void lines_are_those_of_files_that_are_named(void **state)
+{
+	static const struct seam_guest_frame frame = { 1, 14 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 1000000, chain, 3, head, &leaf, &frame,
+	};
+	const struct seam_frame *f;
+
+	(void)state;
+	put_functions(&b, PID, TABLE);
+	put_guest(&b, &i);
+	load(&b);
+	f = &profile.frames.items[profile.stacks.items[
+		profile.samples.stack[0]].frame];
+	assert_string_equal(seam_profile_text(&profile, f->file), "app.lua");
+	assert_int_equal(f->line, 14);
+	unload(&b);
+}
+
+/* One flame graph: all CPU time is of one event, in nanoseconds. */
+static void samples_count_for_the_clock_that_was_recorded(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_sample(&b, TEST_ID_1, PID, PID, 50, chain, 3);
+	put_function(&b, PID, TABLE, 1);
+	load(&b);
+	assert_int_equal(profile.samples.n, 2);
+	assert_int_equal(profile.samples.event[1], 0);
+	assert_int_equal(profile.events.items[0].n_samples, 2);
+	assert_int_equal(profile.events.items[1].n_samples, 0);
+	assert_int_equal(profile.events.items[2].n_samples, 0);
+	assert_int_equal(seam_samples_weight(&profile.samples, 0), 250000);
+	assert_int_equal(seam_samples_weight(&profile.samples, 1), 1000000);
+	assert_int_equal(profile.guest_counts.n_ticks, 2);
+	assert_int_equal(seam_samples_vmstate(&profile.samples, 0),
+			 SEAM_VMSTATE_NONE);
+	unload(&b);
+}
+
+static void without_a_clock_they_are_an_event_of_their_own(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_function(&b, PID, TABLE, 1);
+	load_as(&b, false, false);
+	assert_int_equal(profile.samples.event[0], 1);
+	assert_int_equal(profile.events.items[1].unit, SEAM_UNIT_NS);
+	assert_true(has_note("event of its own"));
+	unload(&b);
+}
+
+static void records_with_names_have_a_frame_for_each_address(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_function(&b, PID, TABLE, 1);
+	load_as(&b, true, true);
+	assert_string_equal(stack_text(0), "[app+0x2010];[app+0x1000]");
+	assert_int_equal(profile.samples.record[0], 5);
+	unload(&b);
+}
+
+/* Count the ends of guest and host, of one sample each. */
+static void put_end(struct bytes *b, enum seam_guest_end guest,
+		    enum seam_stack_end host)
+{
+	struct guest_instant i = {
+		PID, PID, 100, 1000000, chain, 3, head, NULL, NULL,
+	};
+
+	i.head.n_segments = 0;
+	i.head.guest_end = (uint8_t)guest;
+	i.head.host_end = (uint8_t)host;
+	put_guest(b, &i);
+}
+
+static void incomplete_stacks_are_counted_by_reason(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+	const struct seam_guest_counts *c = &profile.guest_counts;
+
+	(void)state;
+	put_program(&b, PID);
+	put_end(&b, SEAM_GUEST_COMPLETE, SEAM_STACK_COMPLETE);
+	put_end(&b, SEAM_GUEST_COMPLETE, SEAM_STACK_WITHOUT_CFI);
+	put_end(&b, SEAM_GUEST_UNSETTLED, SEAM_STACK_COMPLETE);
+	put_end(&b, SEAM_GUEST_ABSENT, SEAM_STACK_COMPLETE);
+	load(&b);
+	assert_int_equal(seam_guest_counts_total(c), 4);
+	assert_int_equal(c->n_complete, 2);
+	assert_int_equal(c->n_guest[SEAM_GUEST_UNSETTLED], 1);
+	assert_int_equal(c->n_host[SEAM_STACK_WITHOUT_CFI], 1);
+	assert_true(has_note("66.7 % of the VM stacks are complete; most "
+			     "others: the VM was changing its frames"));
+	unload(&b);
+}
+
+/* A join beyond the stack, a bad record: the host's half is shown. */
+static void a_bad_guest_record_leaves_the_native_stack(void **state)
+{
+	static const struct seam_guest_frame frame = { 1, 0 };
+	static const struct seam_guest_segment beyond = { 2, 1, 1, 0, 0 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 1, chain, 3, head, &beyond, &frame,
+	};
+	uint8_t raw[SEAM_GUEST_SYMBOL_BYTES] = { 0 };
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_guest(&b, &i);
+	put_guest_raw(&b, &i, raw, 40);
+	put_guest_raw(&b, &i, raw, 0);
+	put_symbol_raw(&b, PID, 3, raw, 40);
+	load(&b);
+	assert_int_equal(profile.samples.n, 3);
+	for (size_t k = 0; k < 3; k++)
+		assert_string_equal(stack_text(k),
+				    "[app+0x2010];[app+0x1000]");
+	assert_int_equal(profile.guest_counts.n_bad, 4);
+	assert_true(has_note("break their format: 4"));
+	assert_int_equal(profile.losses.n, 1);
+	unload(&b);
+}
+
+/* Each distinct merged stack is one, and the guest belongs to it. */
+static void equal_stacks_are_one_and_others_are_not(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_function(&b, PID, TABLE, 1);
+	put_function(&b, PID, TABLE, 2);
+	put_function(&b, PID, TABLE, 1);
+	load(&b);
+	assert_int_equal(profile.samples.stack[0], profile.samples.stack[2]);
+	assert_int_not_equal(profile.samples.stack[0],
+			     profile.samples.stack[1]);
+	unload(&b);
+}
+
+static void frames_left_out_are_one_frame(void **state)
+{
+	static const struct seam_guest_segment segment = { 0, 1, 3, 0, 0 };
+	struct seam_guest_frame frames[] = {
+		{ 1, 0 }, { 900, (uint32_t)SEAM_GUEST_FRAME_CUT << 28 },
+		{ 2, 0 },
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 1, chain, 3, head, &segment, frames,
+	};
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_guest(&b, &i);
+	frames[1].id = 901;
+	put_guest(&b, &i);
+	load(&b);
+	assert_string_equal(stack_text(0), "[app+0x2010];app.lua:0_[g];"
+			    "[frames left out]_[g];lua_payload app.lua:12_[g]");
+	assert_int_equal(profile.samples.stack[0], profile.samples.stack[1]);
+	unload(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guest_frames_replace_the_frames_of_their_vm),
+		cmocka_unit_test(a_segment_may_be_anywhere_in_the_stack),
+		cmocka_unit_test(a_c_function_is_shown_as_the_host_shows_it),
+		cmocka_unit_test(ids_are_of_one_process_and_table_in_any_order),
+		cmocka_unit_test(a_function_whose_symbol_was_lost_is_still_one),
+		cmocka_unit_test(lines_are_those_of_files_that_are_named),
+		cmocka_unit_test(samples_count_for_the_clock_that_was_recorded),
+		cmocka_unit_test(without_a_clock_they_are_an_event_of_their_own),
+		cmocka_unit_test(records_with_names_have_a_frame_for_each_address),
+		cmocka_unit_test(incomplete_stacks_are_counted_by_reason),
+		cmocka_unit_test(a_bad_guest_record_leaves_the_native_stack),
+		cmocka_unit_test(equal_stacks_are_one_and_others_are_not),
+		cmocka_unit_test(frames_left_out_are_one_frame),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
