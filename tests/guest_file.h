@@ -135,6 +135,7 @@ static inline struct bytes make_guest_file(const struct bytes *data,
 	struct seam_perf_features features = { 0 };
 	struct seam_perf_writer writer;
 	struct iovec all = { data->data, data->size };
+	char host[256] = "";
 	int fd = memfd_create("data", MFD_CLOEXEC);
 	struct bytes file = { .endian = SEAM_LITTLE };
 
@@ -143,6 +144,9 @@ static inline struct bytes make_guest_file(const struct bytes *data,
 			.attr = seam_perf_attr_of(&attrs[i]),
 			.name = names[i], .ids = &ids[i], .n_ids = 1,
 		};
+	/* this machine's, so that the files of its mappings are used */
+	gethostname(host, sizeof(host) - 1);
+	seam_perf_features_string(&features, SEAM_PERF_FEATURE_HOSTNAME, host);
 	seam_perf_features_string(&features, SEAM_PERF_FEATURE_ARCH, "x86_64");
 	seam_perf_features_events(&features, events, 3);
 	if (fd < 0 ||

@@ -102,16 +102,65 @@ static void put_counts(const struct seam_view *view,
 			counts->n_empty == 1 ? "" : "s");
 }
 
+/* The ends of @n_ends kinds that occurred, and how each is called. */
+static void put_guest_ends(const struct seam_view *view, const uint64_t *n,
+			   unsigned int n_ends, const char *(*text)(int end))
+{
+	uint64_t whole = 0;
+
+	for (unsigned int i = 0; i < n_ends; i++)
+		whole += n[i];
+	for (unsigned int i = 0; i < n_ends; i++) {
+		if (n[i] == 0 && i != 0)
+			continue;
+		put_line(view, 0, n[i], whole, text((int)i));
+		fputc('\n', view->out);
+	}
+}
+
+static const char *guest_text(int end)
+{
+	return seam_guest_end_text((enum seam_guest_end)end);
+}
+
+static const char *host_text(int end)
+{
+	return seam_stack_end_text((enum seam_stack_end)end);
+}
+
+static void put_guest(const struct seam_view *view,
+		      const struct seam_guest_counts *counts)
+{
+	uint64_t n = seam_guest_counts_total(counts);
+	char count[SEAM_NUMBER], share[SEAM_NUMBER], ticks[SEAM_NUMBER];
+
+	put_heading(view, "VM stacks", n);
+	put_guest_ends(view, counts->n_guest, SEAM_GUEST_N_ENDS, guest_text);
+	put_heading(view, "native stacks below them", n);
+	put_guest_ends(view, counts->n_host, SEAM_STACK_N_ENDS, host_text);
+	fprintf(view->out, "\n%s complete in both (%s), of %s ticks",
+		seam_format_count(count, counts->n_complete),
+		seam_format_percent(share, counts->n_complete, n),
+		seam_format_count(ticks, counts->n_ticks));
+	if (counts->n_bad)
+		fprintf(view->out, "; %s records damaged",
+			seam_format_count(count, counts->n_bad));
+	fputc('\n', view->out);
+}
+
 void seam_report_stats_text(const struct seam_report *report,
 			    const struct seam_view *view)
 {
 	const struct seam_stack_counts *counts =
 		&report->profile->stack_counts;
+	const struct seam_guest_counts *guest = &report->profile->guest_counts;
 
 	seam_summary_head(report, view);
+	if (seam_guest_counts_total(guest))
+		put_guest(view, guest);
 	if (seam_stack_counts_total(counts) || counts->n_empty)
 		put_counts(view, counts);
-	else
+	else if (!seam_guest_counts_total(guest))
 		fputs("\nNo user stacks were unwound: there are no counts.\n",
 		      view->out);
 	seam_summary_tail(report, view);
@@ -154,6 +203,23 @@ static void put_counts_json(struct seam_json *j,
 	put_files_json(j, counts);
 }
 
+static void put_guest_json(struct seam_json *j,
+			   const struct seam_guest_counts *counts)
+{
+	seam_json_u64(j, "stacks", seam_guest_counts_total(counts));
+	seam_json_u64(j, "complete", counts->n_complete);
+	seam_json_u64(j, "ticks", counts->n_ticks);
+	seam_json_u64(j, "damaged", counts->n_bad);
+	seam_json_open(j, "guest_ended", '{');
+	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++)
+		seam_json_u64(j, seam_guest_end_key(i), counts->n_guest[i]);
+	seam_json_close(j);
+	seam_json_open(j, "host_ended", '{');
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
+		seam_json_u64(j, seam_stack_end_key(i), counts->n_host[i]);
+	seam_json_close(j);
+}
+
 void seam_report_stats_json(const struct seam_report *report, FILE *out)
 {
 	struct seam_json j = seam_json_make(out, false);
@@ -163,6 +229,9 @@ void seam_report_stats_json(const struct seam_report *report, FILE *out)
 	seam_summary_json(report, &j, seam_profile_n_samples(report->profile));
 	seam_json_open(&j, "user_stacks", '{');
 	put_counts_json(&j, &report->profile->stack_counts);
+	seam_json_close(&j);
+	seam_json_open(&j, "guest_stacks", '{');
+	put_guest_json(&j, &report->profile->guest_counts);
 	seam_json_close(&j);
 	seam_json_close(&j);
 }

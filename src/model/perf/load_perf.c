@@ -383,8 +383,9 @@ static void hint_stacks(struct perf_loader *l)
 	bool has_chains = false, has_samples = false;
 
 	/* of stacks that were unwound more is known */
-	if (l->input->manifest &&
-	    seam_stack_counts_total(&l->input->manifest->stacks))
+	if ((l->input->manifest &&
+	     seam_stack_counts_total(&l->input->manifest->stacks)) ||
+	    seam_guest_counts_total(&l->profile->guest_counts))
 		return;
 	for (size_t i = 0; i < l->scans.n; i++)
 		if (l->scans.items[i].dumps.n)

@@ -39,4 +39,8 @@ void seam_guest_counts_merge(struct seam_guest_counts *counts,
 /* How many records were counted, those that break the format left out. */
 uint64_t seam_guest_counts_total(const struct seam_guest_counts *counts);
 
+/* A name for JSON, and for people: "unsettled", "the VM was changing...". */
+const char *seam_guest_end_key(enum seam_guest_end end);
+const char *seam_guest_end_text(enum seam_guest_end end);
+
 #endif /* SEAM_GUEST_COUNTS_H */

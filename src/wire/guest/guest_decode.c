@@ -258,40 +258,6 @@ int seam_guest_read_symbol(struct seam_bytes raw,
 	return check_rest(&c, err);
 }
 
-const char *seam_guest_end_key(enum seam_guest_end end)
-{
-	static const char *const keys[SEAM_GUEST_N_ENDS] = {
-		[SEAM_GUEST_COMPLETE] = "complete",
-		[SEAM_GUEST_ABSENT] = "absent",
-		[SEAM_GUEST_CUT] = "cut",
-		[SEAM_GUEST_NOT_FOUND] = "not_found",
-		[SEAM_GUEST_INVALID] = "invalid",
-		[SEAM_GUEST_UNSETTLED] = "unsettled",
-		[SEAM_GUEST_UNREADABLE] = "unreadable",
-		[SEAM_GUEST_NO_PROGRESS] = "no_progress",
-		[SEAM_GUEST_HOST_ENDED] = "host_ended",
-	};
-
-	return end < SEAM_GUEST_N_ENDS ? keys[end] : NULL;
-}
-
-const char *seam_guest_end_text(enum seam_guest_end end)
-{
-	static const char *const texts[SEAM_GUEST_N_ENDS] = {
-		[SEAM_GUEST_COMPLETE] = "complete",
-		[SEAM_GUEST_ABSENT] = "no VM on the stack",
-		[SEAM_GUEST_CUT] = "too deep: frames in the middle left out",
-		[SEAM_GUEST_NOT_FOUND] = "a VM's frame without its state",
-		[SEAM_GUEST_INVALID] = "a VM's state that contradicts itself",
-		[SEAM_GUEST_UNSETTLED] = "the VM was changing its frames",
-		[SEAM_GUEST_UNREADABLE] = "memory that could not be read",
-		[SEAM_GUEST_NO_PROGRESS] = "a chain of frames without end",
-		[SEAM_GUEST_HOST_ENDED] = "the host's stack ended before",
-	};
-
-	return end < SEAM_GUEST_N_ENDS ? texts[end] : NULL;
-}
-
 const char *seam_guest_frame_kind_name(enum seam_guest_frame_kind kind)
 {
 	static const char *const names[SEAM_GUEST_N_FRAME_KINDS] = {

@@ -56,10 +56,6 @@ int seam_guest_read_symbol(struct seam_bytes raw,
 			   struct seam_guest_symbol *symbol,
 			   struct seam_err *err);
 
-/* A name for JSON, and for people: "unsettled", "the VM was changing...". */
-const char *seam_guest_end_key(enum seam_guest_end end);
-const char *seam_guest_end_text(enum seam_guest_end end);
-
 /* "guest", "c", "builtin", "trace", "cut". */
 const char *seam_guest_frame_kind_name(enum seam_guest_frame_kind kind);
 
