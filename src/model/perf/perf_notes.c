@@ -121,7 +121,7 @@ void seam_perf_note_guest(struct seam_profile *p,
 
 	if (counts->n_bad) {
 		seam_profile_lost(p, "guest record damaged",
-				  put(p, "seam:guest"), 0, 0);
+				  put(p, SEAM_GUEST_EVENT), 0, 0);
 		seam_profile_note(p, "guest records that break their format: "
 				  "%" PRIu64 "; samples with one show the "
 				  "native stack alone", counts->n_bad);

@@ -13,12 +13,9 @@ seam_scan_guest_event(const struct seam_perf_event *event)
 
 	if (attr->type != PERF_TYPE_SOFTWARE ||
 	    attr->config != PERF_COUNT_SW_BPF_OUTPUT ||
-	    !(attr->sample_type & PERF_SAMPLE_RAW) || !event->name)
+	    !(attr->sample_type & PERF_SAMPLE_RAW))
 		return SEAM_GUEST_EVENT_NONE;
-	return strcmp(event->name, "seam:guest") == 0 ?
-	       SEAM_GUEST_EVENT_SAMPLES :
-	       strcmp(event->name, "seam:guest_symtab") == 0 ?
-	       SEAM_GUEST_EVENT_SYMBOLS : SEAM_GUEST_EVENT_NONE;
+	return seam_guest_event_of(event->name);
 }
 
 uint32_t seam_scan_guest_clock(const struct seam_perf_data *data)

@@ -16,12 +16,6 @@
 #include "wire/perf/perf_data.h"
 #include "wire/perf/perf_sample.h"
 
-enum seam_guest_event {
-	SEAM_GUEST_EVENT_NONE,		/* any other event */
-	SEAM_GUEST_EVENT_SAMPLES,
-	SEAM_GUEST_EVENT_SYMBOLS,
-};
-
 /* What @event is, by its attr and its name. */
 enum seam_guest_event
 seam_scan_guest_event(const struct seam_perf_event *event);

@@ -34,6 +34,25 @@ enum {
 	SEAM_GUEST_NO_JOIN = 0xffff,
 };
 
+/* The two events, by the names that they have in a recording. */
+#define SEAM_GUEST_EVENT "seam:guest"
+#define SEAM_GUEST_SYMTAB_EVENT "seam:guest_symtab"
+
+enum seam_guest_event {
+	SEAM_GUEST_EVENT_NONE,		/* any other event */
+	SEAM_GUEST_EVENT_SAMPLES,
+	SEAM_GUEST_EVENT_SYMBOLS,
+};
+
+static inline enum seam_guest_event seam_guest_event_of(const char *name)
+{
+	if (!name)
+		return SEAM_GUEST_EVENT_NONE;
+	return strcmp(name, SEAM_GUEST_EVENT) == 0 ? SEAM_GUEST_EVENT_SAMPLES :
+	       strcmp(name, SEAM_GUEST_SYMTAB_EVENT) == 0 ?
+	       SEAM_GUEST_EVENT_SYMBOLS : SEAM_GUEST_EVENT_NONE;
+}
+
 enum seam_guest_kind {
 	SEAM_GUEST_SAMPLE = 1,
 	SEAM_GUEST_SYMBOL = 2,

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 
+#include "wire/guest/guest_print.h"
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/tracepoints.h"
 
@@ -39,16 +40,24 @@ static void put_regs(struct seam_line *line, const char *name,
 	seam_line_close(line, '}');
 }
 
-/* RAW of a tracepoint also as fields, if the recording has its format. */
+/*
+ * RAW of a tracepoint also as fields, if the recording has its format; that of
+ * a VM's sample as its record.
+ */
 static void put_raw(struct perf_printer *d, struct seam_line *line,
-		    const struct seam_perf_attr *attr,
+		    const struct seam_perf_event *event,
 		    const struct seam_perf_sample *s)
 {
+	enum seam_guest_event guest = seam_guest_event_of(event->name);
+
 	seam_line_data(line, "raw", s->raw);
-	if (attr->type != PERF_TYPE_TRACEPOINT)
+	if (guest)
+		seam_guest_print(line, guest, s->raw);
+	if (event->attr.type != PERF_TYPE_TRACEPOINT)
 		return;
 	seam_line_open(line, "fields", '{');
-	seam_tracepoints_fields(d->tracepoints, attr->config, s->raw, line);
+	seam_tracepoints_fields(d->tracepoints, event->attr.config, s->raw,
+				line);
 	seam_line_close(line, '}');
 }
 
@@ -125,7 +134,7 @@ static void put_sample(struct perf_printer *d, struct seam_line *line,
 	else if (d->namer)
 		d->namer->chain(d->namer->context, NULL, s);
 	if (has & PERF_SAMPLE_RAW)
-		put_raw(d, line, &event->attr, s);
+		put_raw(d, line, event, s);
 	put_sample_tail(line, has, s);
 }
 
