@@ -3,6 +3,7 @@
 #include "wire/line.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 
@@ -92,6 +93,15 @@ void seam_line_string(struct seam_line *line, const char *name, const char *v)
 	fputc('"', line->out);
 }
 
+void seam_line_text(struct seam_line *line, const char *name,
+		    struct seam_bytes v)
+{
+	char *text = strndup((const char *)v.data, v.size);
+
+	seam_line_string(line, name, text ? text : "");
+	free(text);
+}
+
 void seam_line_bytes(struct seam_line *line, const char *name,
 		     struct seam_bytes v)
 {
@@ -133,6 +143,9 @@ void seam_line_record(struct seam_line *line, const struct seam_record *table,
 					 *(const char *const *)at);
 		else if (f->type == SEAM_WIRE_REST)
 			seam_line_data(line, f->name,
+				       *(const struct seam_bytes *)at);
+		else if (f->type == SEAM_WIRE_STRING)
+			seam_line_text(line, f->name,
 				       *(const struct seam_bytes *)at);
 		else if (f->type == SEAM_WIRE_I32)
 			seam_line_i64(line, f->name, *(const int32_t *)at);

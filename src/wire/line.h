@@ -50,6 +50,9 @@ void seam_line_i64(struct seam_line *line, const char *name, int64_t v);
 /* In hex for people; JSON has decimal numbers only. */
 void seam_line_hex(struct seam_line *line, const char *name, uint64_t v);
 void seam_line_string(struct seam_line *line, const char *name, const char *v);
+/* Text of this size, cut at a NUL. */
+void seam_line_text(struct seam_line *line, const char *name,
+		    struct seam_bytes v);
 /* A few bytes, as hexadecimal digits in every form. */
 void seam_line_bytes(struct seam_line *line, const char *name,
 		     struct seam_bytes v);

@@ -29,6 +29,8 @@ enum seam_wire_type {
 	SEAM_WIRE_I64,
 	SEAM_WIRE_CSTR,		/* const char *, NUL-terminated, borrowed */
 	SEAM_WIRE_REST,		/* struct seam_bytes, must be the last field */
+	SEAM_WIRE_ULEB,		/* uint64_t as ULEB128 of at most 10 bytes */
+	SEAM_WIRE_STRING,	/* struct seam_bytes after its size as ULEB */
 };
 
 struct seam_field {
@@ -62,6 +64,22 @@ struct seam_record {
 			struct seam_bytes: SEAM_WIRE_REST),		\
 	}
 
+/* The same for types of the wire that C does not have. */
+#define SEAM_FIELD_ULEB(record, member, text)				\
+	{								\
+		.name = #member, .doc = (text),				\
+		.offset = offsetof(record, member),			\
+		.type = _Generic(((record *)0)->member,			\
+			uint64_t: SEAM_WIRE_ULEB),			\
+	}
+#define SEAM_FIELD_STRING(record, member, text)				\
+	{								\
+		.name = #member, .doc = (text),				\
+		.offset = offsetof(record, member),			\
+		.type = _Generic(((record *)0)->member,			\
+			struct seam_bytes: SEAM_WIRE_STRING),		\
+	}
+
 /* A table of the fields that follow, each a SEAM_FIELD(). */
 #define SEAM_RECORD(label, source, ...)					\
 	{								\
@@ -89,6 +107,11 @@ size_t seam_wire_write(const struct seam_record *rec, const void *in,
 /* Write the low @n bytes of @v, at most 8, in byte order @endian. */
 void seam_wire_put_uint(uint8_t *to, uint64_t v, size_t n,
 			enum seam_endian endian);
+
+enum { SEAM_ULEB_BYTES = 10 };	/* of the longest ULEB128 of 64 bits */
+
+/* Write @v as ULEB128 of the fewest bytes; returns their number. */
+size_t seam_wire_put_uleb(uint8_t to[SEAM_ULEB_BYTES], uint64_t v);
 
 /* The value of an integer field of @rec, zero-extended. */
 uint64_t seam_wire_uint(const struct seam_field *f, const void *rec);

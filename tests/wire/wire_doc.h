@@ -16,6 +16,8 @@ static void wire_doc(FILE *out, const struct seam_record *rec)
 		[SEAM_WIRE_I32] = { "i32", 4 }, [SEAM_WIRE_I64] = { "i64", 8 },
 		[SEAM_WIRE_CSTR] = { "cstr", 0 },
 		[SEAM_WIRE_REST] = { "bytes", 0 },
+		[SEAM_WIRE_ULEB] = { "uleb128", 0 },
+		[SEAM_WIRE_STRING] = { "string", 0 },
 	};
 	size_t offset = 0;
 	bool fixed = true;

@@ -10,6 +10,7 @@
 #include "wire/jit/jitdump_print.h"
 #include "wire/jit/perf_map.h"
 #include "wire/perf/perf_print.h"
+#include "wire/sysprof/sysprof_print.h"
 #include "wire/xray/xray_print.h"
 
 struct dump_options {
@@ -106,6 +107,8 @@ static int dump_bytes(const struct seam_input *recording,
 		       dump_perf(recording, form, NULL, n_damaged, err);
 	if (seam_load_xray_is(bytes))
 		return seam_xray_print(stdout, bytes, form, n_damaged, err);
+	if (seam_sysprof_is(bytes))
+		return seam_sysprof_print(stdout, bytes, form, err);
 	if (seam_jitdump_is(bytes))
 		return seam_jitdump_print(stdout, bytes, form, n_damaged, err);
 	if (seam_perf_map_is(recording->path, bytes))
@@ -167,8 +170,8 @@ const struct seam_command seam_dump_command = {
 		"Prints each record of FILE on a line, in the order of the "
 		"file, with all of its fields. FILE is a bundle, a perf.data "
 		"file of any age, byte order or kind (file, pipe, "
-		"compressed, folder), an XRay log, a jitdump or a "
-		"perf-PID.map; without FILE the last recording, "
+		"compressed, folder), an XRay log, a jitdump, a "
+		"perf-PID.map or a stream of LuaJIT's sysprof; without FILE the last recording, "
 		"recording.seam."
 		"\n\n"
 		"If a file is cut or damaged, the records before that are "

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sysprof.c - items of a stream; the contract is in sysprof.h
+ *
+ * Symbols and traces are read by their tables.  Frames, of which there are a
+ * hundred million in a gigabyte, have a loop of their own.
+ */
+#include "wire/sysprof/sysprof.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#define SPEC "tarantool/luajit, "
+#define ULEB(record, member, text)					\
+	SEAM_FIELD_ULEB(struct seam_sysprof_##record, member, text)
+#define STRING(record, member, text)					\
+	SEAM_FIELD_STRING(struct seam_sysprof_##record, member, text)
+
+const struct seam_record seam_sysprof_lfunc_table = SEAM_RECORD(
+	"lfunc", SPEC "lj_symtab.h, sym-lua",
+	ULEB(lfunc, addr, "address of the prototype (GCproto)"),
+	STRING(lfunc, chunk, "name of the chunk, with its @ or =; the source "
+	       "text where it has no name"),
+	ULEB(lfunc, line, "line of the definition; 0: the chunk itself"));
+
+const struct seam_record seam_sysprof_cfunc_table = SEAM_RECORD(
+	"cfunc", SPEC "lj_symtab.h, sym-cfunc",
+	ULEB(cfunc, addr, "address of the first instruction; the size is "
+	     "not in the stream"),
+	STRING(cfunc, name, "symbol, or the path of a file without symbols"));
+
+const struct seam_record seam_sysprof_trace_table = SEAM_RECORD(
+	"trace", SPEC "lj_symtab.h, sym-trace",
+	ULEB(trace, traceno, "number of the trace"),
+	ULEB(trace, addr, "address of the prototype in which it starts"),
+	ULEB(trace, line, "line where it starts"));
+
+const struct seam_record seam_sysprof_trace_sample_table = SEAM_RECORD(
+	"trace sample", SPEC "lj_sysprof.h, sample-trace",
+	ULEB(trace, traceno, "number of the trace"),
+	ULEB(trace, addr, "address of the prototype in which it starts"),
+	ULEB(trace, line, "line of the definition of that prototype"));
+
+bool seam_sysprof_is(struct seam_bytes bytes)
+{
+	return bytes.size >= 3 && memcmp(bytes.data, "ljs", 3) == 0;
+}
+
+/* -- numbers ------------------------------------------------------------- */
+
+static uint64_t long_uleb(struct seam_cursor *c)
+{
+	size_t start = c->pos;
+	uint64_t v = seam_cursor_uleb128(c);
+
+	if (c->pos - start > SEAM_ULEB_BYTES)
+		seam_cursor_fail(c, -EBADMSG, start);
+	return v;
+}
+
+/*
+ * A ULEB128 of up to 8 bytes is taken from one word: the lowest byte without
+ * bit 7 is its last, and groups of 7 bits are moved together in three steps.
+ */
+static inline uint64_t uleb(struct seam_cursor *c)
+{
+	const uint8_t *p = c->base + c->pos;
+	uint64_t v, ends;
+
+	if (seam_cursor_left(c) < 8)
+		return long_uleb(c);
+	if (p[0] < 0x80) {
+		c->pos++;
+		return p[0];
+	}
+	memcpy(&v, p, sizeof(v));
+	v = le64toh(v);
+	ends = ~v & UINT64_C(0x8080808080808080);
+	if (!ends)
+		return long_uleb(c);
+	c->pos += ((unsigned int)__builtin_ctzll(ends) >> 3) + 1;
+	v &= (ends ^ (ends - 1)) & UINT64_C(0x7f7f7f7f7f7f7f7f);
+	v = (v & UINT64_C(0x007f007f007f007f)) |
+	    (v & UINT64_C(0x7f007f007f007f00)) >> 1;
+	v = (v & UINT64_C(0x00003fff00003fff)) |
+	    (v & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (v & UINT64_C(0x0fffffff)) | (v & (UINT64_C(0x0fffffff) << 32))
+	       >> 4;
+}
+
+/* -- errors -------------------------------------------------------------- */
+
+/* The message of a failure of the cursor in @what. */
+static int fail_at(const struct seam_cursor *c, const char *what,
+		   struct seam_err *err)
+{
+	if (c->error == -ENODATA)
+		return seam_err_set(err, -ENODATA, "the stream is cut off at "
+				    "byte %zu, in %s", c->size, what);
+	return seam_err_set(err, -EBADMSG, "the number at byte %zu, in %s, "
+			    "has more than 64 bits", c->error_pos, what);
+}
+
+static int bad_byte(const struct seam_cursor *c, size_t pos, const char *what,
+		    struct seam_err *err)
+{
+	return seam_err_set(err, -EBADMSG, "%s at byte %zu (0x%02x)", what,
+			    pos, c->base[pos]);
+}
+
+/* -- prologues ----------------------------------------------------------- */
+
+static int read_prologue(struct seam_cursor *c, const char *what, char kind[4],
+			 unsigned int *version, struct seam_err *err)
+{
+	size_t pos = c->pos;
+	const uint8_t *p = seam_cursor_bytes(c, SEAM_SYSPROF_PROLOGUE_BYTES);
+
+	if (!p)
+		return seam_err_set(err, -ENODATA, "the stream is cut off at "
+				    "byte %zu, in the prologue of %s", c->size,
+				    what);
+	if (p[0] != 'l' || p[1] != 'j')
+		return seam_err_set(err, -EBADMSG, "no prologue of %s at byte "
+				    "%zu", what, pos);
+	memcpy(kind, p, 3);
+	kind[3] = '\0';
+	*version = p[3];
+	return 0;
+}
+
+static int refuse_version(const char *kind, size_t pos, unsigned int version,
+			  unsigned int newest, struct seam_err *err)
+{
+	return seam_err_set(err, -ENOTSUP, "%s version %u at byte %zu: "
+			    "versions 1 to %u are known", kind, version,
+			    pos + 3, newest);
+}
+
+static int begin_symtab(struct seam_sysprof_reader *r,
+			struct seam_sysprof_item *item, struct seam_err *err)
+{
+	char kind[4];
+	int rc = read_prologue(&r->cursor, "the symbol table", kind,
+			       &item->version, err);
+
+	if (rc)
+		return rc;
+	if (strcmp(kind, "ljs") != 0)
+		return seam_err_set(err, -EBADMSG, "no symbol table at byte 0");
+	if (item->version < 1 || item->version > SEAM_SYSPROF_SYMTAB_VERSION)
+		return refuse_version("symbol table", item->offset,
+				      item->version,
+				      SEAM_SYSPROF_SYMTAB_VERSION, err);
+	r->symtab_version = item->version;
+	item->kind = SEAM_SYSPROF_SYMTAB;
+	return 1;
+}
+
+static int begin_profile(struct seam_sysprof_reader *r,
+			 struct seam_sysprof_item *item, struct seam_err *err)
+{
+	char kind[4];
+	int rc = read_prologue(&r->cursor, "the profile", kind, &item->version,
+			       err);
+
+	if (rc)
+		return rc;
+	if (strcmp(kind, "ljm") == 0)
+		return seam_err_set(err, -ENOTSUP, "a memory profile (memprof, "
+			"ljm version %u at byte %zu), which Seam does not "
+			"read: luajit -tm does", item->version, item->offset);
+	if (strcmp(kind, "ljp") != 0)
+		return seam_err_set(err, -EBADMSG, "no prologue of the profile "
+				    "at byte %zu", item->offset);
+	if (item->version < 1 || item->version > SEAM_SYSPROF_VERSION)
+		return refuse_version("profile", item->offset, item->version,
+				      SEAM_SYSPROF_VERSION, err);
+	r->version = item->version;
+	item->kind = SEAM_SYSPROF_PROFILE;
+	return 1;
+}
+
+/* -- symbols ------------------------------------------------------------- */
+
+static int read_symbol(struct seam_sysprof_reader *r,
+		       struct seam_sysprof_item *item,
+		       enum seam_sysprof_kind kind, struct seam_err *err)
+{
+	struct seam_cursor *c = &r->cursor;
+	item->kind = kind;
+	switch (kind) {
+	case SEAM_SYSPROF_SYMBOL_LFUNC:
+		seam_wire_read(c, &seam_sysprof_lfunc_table, &item->lfunc);
+		return c->error ? fail_at(c, "a Lua symbol", err) : 1;
+	case SEAM_SYSPROF_SYMBOL_CFUNC:
+		seam_wire_read(c, &seam_sysprof_cfunc_table, &item->cfunc);
+		return c->error ? fail_at(c, "a C symbol", err) : 1;
+	default:
+		if (!r->has_trace_addr || item->is_event) {
+			seam_wire_read(c, &seam_sysprof_trace_table,
+				       &item->trace);
+			return c->error ? fail_at(c, "a trace", err) : 1;
+		}
+		item->trace.traceno = uleb(c);
+		uleb(c);	/* where its code is */
+		item->trace.addr = uleb(c);
+		item->trace.line = uleb(c);
+		return c->error ? fail_at(c, "a trace", err) : 1;
+	}
+}
+
+static int next_of_symtab(struct seam_sysprof_reader *r,
+			  struct seam_sysprof_item *item, struct seam_err *err)
+{
+	/* by version and type; 0: it has none */
+	static const uint8_t kinds[SEAM_SYSPROF_SYMTAB_VERSION + 1][4] = {
+		[1] = { SEAM_SYSPROF_SYMBOL_LFUNC },
+		[2] = { SEAM_SYSPROF_SYMBOL_LFUNC, SEAM_SYSPROF_SYMBOL_TRACE },
+		[3] = { SEAM_SYSPROF_SYMBOL_LFUNC, SEAM_SYSPROF_SYMBOL_CFUNC,
+			SEAM_SYSPROF_SYMBOL_TRACE },
+	};
+	struct seam_cursor *c = &r->cursor;
+	uint8_t byte = seam_cursor_u8(c), kind;
+
+	if (c->error)
+		return fail_at(c, "the symbol table", err);
+	if (byte & SEAM_SYSPROF_FINAL) {
+		item->kind = SEAM_SYSPROF_SYMTAB_END;
+		r->is_symtab_read = true;
+		return 1;
+	}
+	kind = kinds[r->symtab_version][byte & 3];
+	if (!kind)
+		return bad_byte(c, item->offset, "unknown kind of symbol", err);
+	return read_symbol(r, item, (enum seam_sysprof_kind)kind, err);
+}
+
+/* -- samples ------------------------------------------------------------- */
+
+static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
+{
+	struct seam_cursor *c = &r->cursor;
+
+	for (r->lua.n = 0; !c->error;) {
+		uint8_t kind = seam_cursor_u8(c);
+		struct seam_sysprof_frame *frame;
+
+		if (kind == SEAM_SYSPROF_FRAMES_END || c->error)
+			break;
+		if (kind < SEAM_SYSPROF_LFUNC || kind > SEAM_SYSPROF_FFUNC)
+			return bad_byte(c, c->pos - 1,
+					"unknown kind of Lua frame", err);
+		if (r->lua.n == SEAM_SYSPROF_MAX_FRAMES)
+			return bad_byte(c, c->pos - 1, "more than 1,048,576 "
+					"frames in one stack", err);
+		frame = SEAM_ARRAY_PUSH(&r->lua);
+		if (!frame)
+			return seam_err_no_memory(err);
+		frame->kind = (enum seam_sysprof_frame_kind)kind;
+		frame->value = uleb(c);
+		frame->line = kind == SEAM_SYSPROF_LFUNC ? uleb(c) : 0;
+	}
+	return c->error ? fail_at(c, "a Lua stack", err) : 0;
+}
+
+static int read_host(struct seam_sysprof_reader *r, struct seam_err *err)
+{
+	struct seam_cursor *c = &r->cursor;
+
+	for (r->host.n = 0; !c->error;) {
+		size_t pos = c->pos;
+		uint64_t addr = uleb(c);
+
+		if (!addr)
+			break;
+		if (r->host.n == SEAM_SYSPROF_MAX_FRAMES)
+			return bad_byte(c, pos, "more than 1,048,576 frames "
+					"in one stack", err);
+		if (!SEAM_ARRAY_ADD(&r->host, addr))
+			return seam_err_no_memory(err);
+	}
+	return c->error ? fail_at(c, "a host stack", err) : 0;
+}
+
+static int read_sample(struct seam_sysprof_reader *r,
+		       struct seam_sysprof_item *item, struct seam_err *err)
+{
+	bool has_lua = item->vmstate == SEAM_VMSTATE_LFUNC ||
+		       item->vmstate == SEAM_VMSTATE_FFUNC ||
+		       item->vmstate == SEAM_VMSTATE_CFUNC;
+	int rc = 0;
+
+	item->kind = SEAM_SYSPROF_SAMPLE;
+	item->n_lua = item->n_host = 0;
+	if (item->vmstate == SEAM_VMSTATE_TRACE) {
+		seam_wire_read(&r->cursor, &seam_sysprof_trace_sample_table,
+			       &item->trace);
+		return r->cursor.error ?
+		       fail_at(&r->cursor, "a sample of a trace", err) : 1;
+	}
+	if (has_lua)
+		rc = read_lua(r, err);
+	if (!rc)
+		rc = read_host(r, err);
+	if (rc)
+		return rc;
+	item->lua = r->lua.items;
+	item->n_lua = has_lua ? r->lua.n : 0;
+	item->host = r->host.items;
+	item->n_host = r->host.n;
+	return 1;
+}
+
+static int next_of_profile(struct seam_sysprof_reader *r,
+			   struct seam_sysprof_item *item, struct seam_err *err)
+{
+	struct seam_cursor *c = &r->cursor;
+	uint8_t byte = seam_cursor_u8(c);
+	bool is_old = r->version == 1;
+
+	if (c->error)
+		return seam_err_set(err, -ENODATA, "the stream is cut off at "
+				    "byte %zu, before its epilogue", c->size);
+	if (byte < SEAM_N_VMSTATES) {
+		item->vmstate = (enum seam_vmstate)byte;
+		return read_sample(r, item, err);
+	}
+	item->is_event = true;
+	if (byte == SEAM_SYSPROF_EVENT_LFUNC)
+		return read_symbol(r, item, is_old ?
+				   SEAM_SYSPROF_SYMBOL_CFUNC :
+				   SEAM_SYSPROF_SYMBOL_LFUNC, err);
+	if (byte == SEAM_SYSPROF_EVENT_CFUNC && !is_old)
+		return read_symbol(r, item, SEAM_SYSPROF_SYMBOL_CFUNC, err);
+	if (byte == SEAM_SYSPROF_EVENT_TRACE && !is_old)
+		return read_symbol(r, item, SEAM_SYSPROF_SYMBOL_TRACE, err);
+	if (byte != SEAM_SYSPROF_EPILOGUE)
+		return bad_byte(c, item->offset, "neither a VM state nor a "
+				"symbol nor the epilogue", err);
+	item->is_event = false;
+	item->kind = SEAM_SYSPROF_END;
+	r->is_done = true;
+	return 1;
+}
+
+/* -- the stream ---------------------------------------------------------- */
+
+/* How far a table of version 2 is read, with or without addresses. */
+static size_t try_symtab(struct seam_bytes bytes, bool has_trace_addr)
+{
+	struct seam_sysprof_reader r;
+	struct seam_sysprof_item item;
+
+	r = (struct seam_sysprof_reader) {
+		.cursor = seam_cursor_over(bytes, SEAM_LITTLE),
+		.has_trace_addr = has_trace_addr,
+	};
+	while (!r.version && seam_sysprof_next(&r, &item, NULL) > 0)
+		;
+	return r.version ? SIZE_MAX : r.cursor.pos;
+}
+
+/*
+ * Traces of version 2 had an address of their own at first, and lost it later
+ * without a new version (Nov 2021, Apr 2022): the reading that leads to the
+ * profile is the right one.
+ */
+void seam_sysprof_begin(struct seam_sysprof_reader *reader,
+			struct seam_bytes bytes)
+{
+	*reader = (struct seam_sysprof_reader) {
+		.cursor = seam_cursor_over(bytes, SEAM_LITTLE),
+	};
+	if (seam_sysprof_is(bytes) && bytes.size > 3 && bytes.data[3] == 2)
+		reader->has_trace_addr = try_symtab(bytes, true) >
+					 try_symtab(bytes, false);
+}
+
+static int next(struct seam_sysprof_reader *reader,
+		struct seam_sysprof_item *item, struct seam_err *err)
+{
+	item->offset = reader->cursor.pos;
+	item->is_event = false;
+	if (reader->version)
+		return next_of_profile(reader, item, err);
+	if (!reader->symtab_version)
+		return begin_symtab(reader, item, err);
+	return reader->is_symtab_read ? begin_profile(reader, item, err) :
+	       next_of_symtab(reader, item, err);
+}
+
+int seam_sysprof_next(struct seam_sysprof_reader *reader,
+		      struct seam_sysprof_item *item, struct seam_err *err)
+{
+	int rc = reader->is_done ? 0 : next(reader, item, err);
+
+	reader->is_done |= rc < 0;
+	return rc;
+}
+
+void seam_sysprof_fini(struct seam_sysprof_reader *reader)
+{
+	free(reader->lua.items);
+	free(reader->host.items);
+}
