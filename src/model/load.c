@@ -13,8 +13,10 @@
 #include "base/text.h"
 #include "model/input.h"
 #include "model/perf/load_perf.h"
+#include "model/sysprof/load_sysprof.h"
 #include "model/xray/load_xray.h"
 #include "wire/perf/perf_data.h"
+#include "wire/sysprof/sysprof.h"
 
 /*
  * Losses that the manifest has, and the data file has not.  How many samples
@@ -289,6 +291,9 @@ static int load(struct seam_profile *profile, struct seam_input *recording,
 
 	if (seam_load_xray_is(bytes))
 		return load_xray(profile, recording, options, err);
+	if (seam_sysprof_is(bytes))
+		return seam_load_sysprof(profile, &recording->data,
+					 options->like_parser, err);
 	if (!seam_perf_data_is(bytes) && seam_load_xray_refuses(bytes, err))
 		return -ENOTSUP;
 	if (!seam_perf_data_is(bytes))

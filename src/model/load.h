@@ -28,6 +28,7 @@ struct seam_load_options {
 	 */
 	bool by_record;
 	bool no_logs;			/* no XRay logs of a bundle */
+	bool like_parser;		/* sysprof: stacks as LuaJIT's parser */
 	const char *map;		/* an XRay log's program; NULL: none */
 	/*
 	 * XRay logs are cut to this part of the recording's time while they

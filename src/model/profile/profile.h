@@ -199,6 +199,8 @@ struct seam_profile {
 	 * the bytes of code objects; NULL: none was looked for.
 	 */
 	struct seam_jit_sources *jit;
+	/* The stream that it was read from (load_sysprof.h); NULL: none. */
+	const struct seam_sysprof_source *sysprof;
 
 	/* look-up, while the profile is filled */
 	struct seam_index module_index;

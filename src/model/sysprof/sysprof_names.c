@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* sysprof_names.c - addresses to frames of the profile; see sysprof_names.h */
+#include "model/sysprof/sysprof_names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/hash.h"
+
+/*
+ * No function is larger: the interpreter loops of CPython and Lua, the largest
+ * that are common, have 50 KiB.
+ */
+enum { MAX_FUNCTION_BYTES = 64 << 10 };
+
+void seam_sysprof_names_fini(struct seam_sysprof_names *n)
+{
+	seam_guest_names_fini(&n->guest);
+	seam_c_functions_fini(&n->c_functions);
+	free(n->protos.items);
+	seam_pair_map_fini(&n->by_addr);
+	seam_pair_map_fini(&n->traces);
+	free(n->meanings.items);
+	seam_index_fini(&n->index);
+}
+
+/* -- symbols ------------------------------------------------------------- */
+
+/* The next look-ups find what is true now. */
+static void change(struct seam_sysprof_names *n)
+{
+	if (n->meanings.n)
+		n->epoch++;
+}
+
+static int add_lfunc(struct seam_sysprof_names *n,
+		     const struct seam_sysprof_lfunc *lfunc)
+{
+	struct seam_sysprof_proto proto = {
+		.chunk = seam_guest_chunk(&n->guest, lfunc->chunk),
+		.line = lfunc->line,
+	};
+	const uint32_t *known = seam_pair_map_find(&n->by_addr, lfunc->addr, 0);
+
+	if (proto.chunk == SEAM_NONE)
+		return -ENOMEM;
+	if (known) {
+		struct seam_sysprof_proto *old = &n->protos.items[*known];
+
+		if (old->chunk != proto.chunk || old->line != proto.line)
+			change(n);
+		*old = proto;
+		return 0;
+	}
+	change(n);
+	return SEAM_ARRAY_ADD(&n->protos, proto) ?
+	       seam_pair_map_put(&n->by_addr, lfunc->addr, 0,
+				 (uint32_t)(n->protos.n - 1)) : -ENOMEM;
+}
+
+static int add_cfunc(struct seam_sysprof_names *n,
+		     const struct seam_sysprof_cfunc *cfunc)
+{
+	const char *text = (const char *)cfunc->name.data;
+	uint32_t name = seam_strings_add(&n->profile->strings, text,
+					 cfunc->name.size);
+	int r = name == SEAM_NONE ? -ENOMEM :
+		seam_c_functions_add(&n->c_functions, cfunc->addr, name);
+
+	if (r <= 0)
+		return r;
+	seam_fast_functions_note(&n->fast, text, cfunc->name.size);
+	change(n);
+	return 0;
+}
+
+static int add_trace(struct seam_sysprof_names *n,
+		     const struct seam_sysprof_trace *trace)
+{
+	const uint32_t *known = seam_pair_map_find(&n->traces, trace->traceno,
+						   trace->addr);
+	uint32_t line = trace->line < UINT32_MAX ? (uint32_t)trace->line :
+			UINT32_MAX;
+
+	if (!known || *known != line)
+		change(n);
+	return seam_pair_map_put(&n->traces, trace->traceno, trace->addr, line);
+}
+
+int seam_sysprof_names_add(struct seam_sysprof_names *n,
+			   const struct seam_sysprof_item *item)
+{
+	n->guest.profile = n->profile;
+	switch (item->kind) {
+	case SEAM_SYSPROF_SYMBOL_LFUNC:
+		return add_lfunc(n, &item->lfunc);
+	case SEAM_SYSPROF_SYMBOL_CFUNC:
+		return add_cfunc(n, &item->cfunc);
+	case SEAM_SYSPROF_SYMBOL_TRACE:
+		return add_trace(n, &item->trace);
+	default:
+		return 0;
+	}
+}
+
+/* -- frames -------------------------------------------------------------- */
+
+static const char *text_of(const struct seam_sysprof_names *n, uint32_t string)
+{
+	return seam_profile_text(n->profile, string);
+}
+
+/* A frame at @addr of a function that is called @name. */
+static uint32_t add_frame(struct seam_sysprof_names *n, const char *name,
+			  enum seam_layer layer, uint32_t module,
+			  uint64_t addr, bool is_named)
+{
+	uint32_t string = seam_strings_put(&n->profile->strings, name);
+	uint32_t function = string == SEAM_NONE ? SEAM_NONE :
+		seam_profile_function(n->profile, &(struct seam_function) {
+			.name = string, .module = module,
+			.layer = (uint8_t)layer, .is_named = is_named,
+		});
+
+	return function == SEAM_NONE ? SEAM_NONE :
+	       seam_profile_frame(n->profile, &(struct seam_frame) {
+			.function = function, .module = module, .addr = addr,
+			.code = SEAM_NONE,
+	       });
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Functions of the VM's assembly code that others call, and that return. */
+static bool is_helper(const char *name)
+{
+	static const char *const helpers[] = {
+		"ffi_call", "floor", "ceil", "trunc", "pow", "exp2", "log2",
+		"mod", "foldarith", "foldfpm", "cpuid", "next", "errno",
+		"cachesync", "asm_begin",
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(helpers); i++)
+		if (begins(name, helpers[i]) && strcmp(name, "ffi_callback"))
+			return true;
+	return false;
+}
+
+static enum seam_sysprof_role role_of(const struct seam_sysprof_names *n,
+				      const char *name)
+{
+	if (begins(name, "lua_call") || begins(name, "lua_pcall") ||
+	    (!n->as_parser && begins(name, "lua_resume")))
+		return SEAM_SYSPROF_ROLE_CALL;
+	if (begins(name, "lua_cpcall"))
+		return SEAM_SYSPROF_ROLE_CPCALL;
+	if (begins(name, "lj_ff_coroutine_resume") ||
+	    begins(name, "lj_ff_coroutine_wrap_aux"))
+		return SEAM_SYSPROF_ROLE_SWITCH;
+	if (begins(name, "lj_BC_") || begins(name, "lj_ff_") ||
+	    begins(name, "lj_cont_") ||
+	    (begins(name, "lj_vm_") && !is_helper(name + 6)))
+		return SEAM_SYSPROF_ROLE_VM;
+	return SEAM_SYSPROF_ROLE_OTHER;
+}
+
+static struct seam_sysprof_place name_unknown(struct seam_sysprof_names *n,
+					      uint64_t addr)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "[unknown+0x%" PRIx64 "]", addr);
+	return (struct seam_sysprof_place) {
+		.frame = add_frame(n, text, SEAM_LAYER_NATIVE, 0, addr, false),
+	};
+}
+
+/*
+ * A return address is looked up one byte before it, which is in the call; the
+ * parser of LuaJIT looks it up as it is.
+ */
+static struct seam_sysprof_place name_host(struct seam_sysprof_names *n,
+					   uint64_t addr, bool is_leaf)
+{
+	const struct seam_c_function *f = seam_c_functions_find(
+			&n->c_functions, addr - (!is_leaf && !n->as_parser));
+	struct seam_sysprof_place place = { 0 };
+	char text[512];
+
+	if (!f)
+		return name_unknown(n, addr);
+	if (!n->as_parser && addr - f->addr > MAX_FUNCTION_BYTES) {
+		n->n_far++;
+		snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]",
+			 text_of(n, f->name), addr - f->addr);
+		place.frame = add_frame(n, text, SEAM_LAYER_NATIVE, 0, addr,
+					false);
+		return place;
+	}
+	place.function = f->addr;
+	place.symbol = f->name;
+	place.role = role_of(n, text_of(n, f->name));
+	place.frame = add_frame(n, text_of(n, f->name), SEAM_LAYER_NATIVE, 0,
+				addr, true);
+	return place;
+}
+
+static uint32_t name_proto(struct seam_sysprof_names *n, uint64_t addr,
+			   uint64_t line)
+{
+	const uint32_t *id = seam_pair_map_find(&n->by_addr, addr, 0);
+	const struct seam_sysprof_proto *proto = id ? &n->protos.items[*id] :
+						 NULL;
+	struct seam_frame frame = { .addr = addr, .code = SEAM_NONE };
+	char text[64];
+
+	if (!proto) {
+		snprintf(text, sizeof(text), "[prototype 0x%" PRIx64 "]:%"
+			 PRIu64, addr, line);
+		return add_frame(n, text, SEAM_LAYER_GUEST, 0, addr, false);
+	}
+	frame.function = seam_guest_function(&n->guest, proto->chunk,
+					     proto->line, NULL);
+	if (frame.function == SEAM_NONE)
+		return SEAM_NONE;
+	frame.module = n->guest.chunks.items[proto->chunk].module;
+	if (n->guest.chunks.items[proto->chunk].is_file)
+		frame.file = n->guest.chunks.items[proto->chunk].shown;
+	return seam_profile_frame(n->profile, &frame);
+}
+
+static struct seam_sysprof_place name_fast(struct seam_sysprof_names *n,
+					   uint64_t ffid)
+{
+	bool in_c;
+	const char *name = seam_fast_functions_name(&n->fast, ffid, &in_c);
+	char text[32];
+
+	snprintf(text, sizeof(text), "ffid %" PRIu64, ffid);
+	return (struct seam_sysprof_place) {
+		.frame = add_frame(n, name ? name : text, SEAM_LAYER_GUEST, 0,
+				   ffid, name),
+		.symbol = in_c ? seam_strings_put(&n->profile->strings, name) :
+			  0,
+	};
+}
+
+static struct seam_sysprof_place
+name_lua(struct seam_sysprof_names *n, const struct seam_sysprof_frame *frame)
+{
+	if (frame->kind == SEAM_SYSPROF_LFUNC)
+		return (struct seam_sysprof_place) {
+			.frame = name_proto(n, frame->value, frame->line),
+		};
+	return frame->kind == SEAM_SYSPROF_FFUNC ? name_fast(n, frame->value) :
+	       name_host(n, frame->value, true);
+}
+
+static struct seam_sysprof_place
+name_trace(struct seam_sysprof_names *n, const struct seam_sysprof_trace *trace)
+{
+	const uint32_t *id = seam_pair_map_find(&n->by_addr, trace->addr, 0);
+	const uint32_t *line = seam_pair_map_find(&n->traces, trace->traceno,
+						  trace->addr);
+	const struct seam_guest_chunk *chunk = id ?
+		&n->guest.chunks.items[n->protos.items[*id].chunk] : NULL;
+	char text[1024];
+
+	snprintf(text, sizeof(text), "TRACE [%" PRIu64 "] started at %.900s:%"
+		 PRIu64, trace->traceno, chunk ? text_of(n, chunk->shown) :
+		 "[unknown]", line ? *line : trace->line);
+	return (struct seam_sysprof_place) {
+		.frame = add_frame(n, text, SEAM_LAYER_JIT,
+				   chunk ? chunk->module : 0, trace->traceno,
+				   true),
+	};
+}
+
+/* -- meanings ------------------------------------------------------------ */
+
+/* The meaning of (@a, @b), made if it is new; it is outdated then. */
+static struct seam_sysprof_meaning *find(struct seam_sysprof_names *n,
+					 uint64_t a, uint64_t b)
+{
+	const struct seam_sysprof_meaning *items = n->meanings.items;
+	uint32_t i = SEAM_INDEX_INTERN(&n->index, seam_hash_add(a, b),
+		&n->meanings, k, items[k].key[0] == a && items[k].key[1] == b,
+		(struct seam_sysprof_meaning) {
+			.key = { a, b }, .epoch = n->epoch - 1 });
+
+	return i == SEAM_NONE ? NULL : &n->meanings.items[i];
+}
+
+/* Kinds of keys: in the upper half, beside a line or a kind of Lua frame. */
+enum { OF_HOST = 1, OF_LEAF, OF_TRACE, OF_LUA };
+
+#define LOOK_UP(n, value, kind, more, named)				\
+	({								\
+		struct seam_sysprof_meaning *m_ = find(n, value,	\
+			(uint64_t)(kind) << 60 | ((more) & ~(15ull << 60))); \
+		struct seam_sysprof_place place_ = { .frame = SEAM_NONE }; \
+									\
+		if (m_ && m_->epoch != (n)->epoch) {			\
+			m_->place = (named);				\
+			m_->epoch = (n)->epoch;				\
+		}							\
+		m_ ? m_->place : place_;				\
+	})
+
+struct seam_sysprof_place
+seam_sysprof_names_host(struct seam_sysprof_names *n, uint64_t addr,
+			bool is_leaf)
+{
+	return LOOK_UP(n, addr, is_leaf ? OF_LEAF : OF_HOST, 0ull,
+		       name_host(n, addr, is_leaf));
+}
+
+struct seam_sysprof_place
+seam_sysprof_names_lua(struct seam_sysprof_names *n,
+		       const struct seam_sysprof_frame *frame)
+{
+	return LOOK_UP(n, frame->value, OF_LUA + frame->kind, frame->line,
+		       name_lua(n, frame));
+}
+
+struct seam_sysprof_place
+seam_sysprof_names_trace(struct seam_sysprof_names *n,
+			 const struct seam_sysprof_trace *trace)
+{
+	return LOOK_UP(n, trace->addr, OF_TRACE, trace->traceno,
+		       name_trace(n, trace));
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sysprof_names.h - what the addresses of a sysprof stream mean at a sample
+ *
+ * The stream's symbols are applied in its order, so that a prototype that was
+ * collected and whose address is another's now has the name of its time.
+ *
+ * The function of a C address is the one that begins last before it.  Its size is
+ * unknown, so an address far beyond has no name: it is "[name+0x12345]".
+ */
+#ifndef SEAM_SYSPROF_NAMES_H
+#define SEAM_SYSPROF_NAMES_H
+
+#include "model/guest/guest_names.h"
+#include "model/sysprof/c_functions.h"
+#include "model/sysprof/fast_functions.h"
+#include "wire/sysprof/sysprof.h"
+
+/* What a C function is for the joint of host and Lua frames. */
+enum seam_sysprof_role {
+	SEAM_SYSPROF_ROLE_OTHER,
+	SEAM_SYSPROF_ROLE_VM,		/* the interpreter's assembly code */
+	SEAM_SYSPROF_ROLE_SWITCH,	/* of it: to another coroutine */
+	SEAM_SYSPROF_ROLE_CALL,		/* lua_call, lua_pcall */
+	SEAM_SYSPROF_ROLE_CPCALL,	/* lua_cpcall: calls a C function */
+};
+
+/* A frame of the profile, and what it was made from. */
+struct seam_sysprof_place {
+	uint32_t frame;
+	enum seam_sysprof_role role;
+	uint64_t function;	/* C: its first address; 0: not known */
+	uint32_t symbol;	/* string of a C function, or fast one in C; 0 */
+};
+
+struct seam_sysprof_proto {
+	uint32_t chunk;
+	uint64_t line;
+};
+
+/* What a number of the stream means; it may change with its symbols. */
+struct seam_sysprof_meaning {
+	uint64_t key[2];
+	uint32_t epoch;
+	struct seam_sysprof_place place;
+};
+
+/* Zeroed but for the profile and @as_parser is valid and empty. */
+struct seam_sysprof_names {
+	struct seam_profile *profile;
+	bool as_parser;		/* names as LuaJIT's own parser has them */
+	struct seam_guest_names guest;
+	struct seam_c_functions c_functions;
+	struct seam_fast_functions fast;
+	SEAM_ARRAY(struct seam_sysprof_proto) protos;
+	struct seam_pair_map by_addr;		/* prototype to protos */
+	struct seam_pair_map traces;		/* (traceno, proto) to line */
+	/* frames that were made; valid while the epoch is the same */
+	SEAM_ARRAY(struct seam_sysprof_meaning) meanings;
+	struct seam_index index;
+	uint32_t epoch;
+	uint64_t n_far;				/* addresses without a name */
+};
+
+void seam_sysprof_names_fini(struct seam_sysprof_names *names);
+
+/* Apply a symbol of the stream.  0 or -ENOMEM. */
+int seam_sysprof_names_add(struct seam_sysprof_names *names,
+			   const struct seam_sysprof_item *item);
+
+/*
+ * A frame of the host's stack, @is_leaf where it is the sample's own
+ * instruction; of a Lua stack; of a trace.  The frame is SEAM_NONE when memory
+ * ran out.
+ */
+struct seam_sysprof_place
+seam_sysprof_names_host(struct seam_sysprof_names *names, uint64_t addr,
+			bool is_leaf);
+struct seam_sysprof_place
+seam_sysprof_names_lua(struct seam_sysprof_names *names,
+		       const struct seam_sysprof_frame *frame);
+struct seam_sysprof_place
+seam_sysprof_names_trace(struct seam_sysprof_names *names,
+			 const struct seam_sysprof_trace *trace);
+
+#endif /* SEAM_SYSPROF_NAMES_H */
