@@ -92,9 +92,13 @@ int seam_command_misused(const struct seam_command *command,
 	va_start(args, fmt);
 	vsnprintf(plain, sizeof(plain), fmt, args);
 	va_end(args);
-	fprintf(stderr, "seam: %s: %s\nTry 'seam %s --help'.\n", command->name,
-		seam_text_copy(safe, sizeof(safe), plain, SEAM_TEXT_TERMINAL),
-		command->name);
+	seam_text_copy(safe, sizeof(safe), plain, SEAM_TEXT_TERMINAL);
+	if (command->is_program)
+		fprintf(stderr, "%s: %s\nTry '%s --help'.\n", command->name,
+			safe, command->name);
+	else
+		fprintf(stderr, "seam: %s: %s\nTry 'seam %s --help'.\n",
+			command->name, safe, command->name);
 	return SEAM_EXIT_USAGE;
 }
 

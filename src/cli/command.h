@@ -68,6 +68,8 @@ struct seam_command {
 	size_t n_options;
 	/* It reads recordings, and has --max-memory. */
 	bool reads;
+	/* A program of its own: there is no "seam" before its name. */
+	bool is_program;
 	/* The first word that is no option begins a COMMAND: stop there. */
 	bool takes_command;
 	/* Returns the exit status.  argv[0] is the command's name. */
@@ -78,6 +80,11 @@ struct seam_command {
 extern const struct seam_command *const seam_commands[];
 extern const size_t seam_n_commands;
 
+/* Programs that are second names of seam; the table is in main.c. */
+extern const struct seam_command *const seam_programs[];
+extern const size_t seam_n_programs;
+
+extern const struct seam_command seam_parse_sysprof_program;
 extern const struct seam_command seam_record_command;
 extern const struct seam_command seam_snapshot_command;
 extern const struct seam_command seam_report_command;

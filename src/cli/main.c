@@ -38,6 +38,11 @@ const struct seam_command *const seam_commands[] = {
 };
 const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);
 
+const struct seam_command *const seam_programs[] = {
+	&seam_parse_sysprof_program,
+};
+const size_t seam_n_programs = SEAM_ARRAY_SIZE(seam_programs);
+
 /* Whether the reader of a pipe (a pager, head) has closed it. */
 static bool has_left(int fd)
 {
@@ -151,9 +156,15 @@ static int finish(int status)
 
 static int run(int argc, char **argv)
 {
+	const struct seam_command *program = argc < 1 ? NULL :
+					     seam_command_find_program(argv[0]);
 	const struct seam_command *command = argc < 2 ? NULL :
 					     seam_command_find(argv[1]);
 
+	if (program) {
+		handle_closed_pipes(false);
+		return program->run(program, argc, argv);
+	}
 	handle_closed_pipes(command && command->takes_command);
 	if (argc < 2) {
 		seam_help_overview(stderr);

@@ -25,6 +25,7 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.n_jit = reading->jit.n,
 		.map = reading->map,
 		.time = reading->time,
+		.like_parser = reading->like_parser,
 	};
 }
 

@@ -34,6 +34,7 @@ struct seam_reading {
 	const char *callers_of;	/* this and the next: of report only */
 	const char *callees_of;
 	bool lines;		/* source lines are shown */
+	bool like_parser;	/* sysprof: stacks as LuaJIT's own parser */
 };
 
 #define SEAM_READING_OPTIONS(type, member)				\

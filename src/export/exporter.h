@@ -25,6 +25,8 @@ struct seam_export {
 	const struct seam_selected *selected;
 	enum seam_group group;
 	bool by_weight;
+	bool no_root;			/* folded: no frame of the group */
+	const char *root_prefix;	/* folded: before its name; or NULL */
 	const char *title;		/* of a picture */
 	bool inverted;
 	double min_percent;

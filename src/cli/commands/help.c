@@ -121,8 +121,10 @@ static void print_examples(FILE *out, const char *line)
 
 void seam_help_print(FILE *out, const struct seam_command *command)
 {
-	fprintf(out, "seam %s - %s\n\nusage: seam %s %s\n", command->name,
-		command->summary, command->name, command->synopsis);
+	const char *seam = command->is_program ? "" : "seam ";
+
+	fprintf(out, "%s%s - %s\n\nusage: %s%s %s\n", seam, command->name,
+		command->summary, seam, command->name, command->synopsis);
 	print_paragraphs(out, command->description);
 	print_options(out, command);
 	print_examples(out, command->examples);
@@ -145,6 +147,17 @@ const struct seam_command *seam_command_find(const char *name)
 	for (size_t i = 0; i < seam_n_commands; i++)
 		if (strcmp(seam_commands[i]->name, name) == 0)
 			return seam_commands[i];
+	return NULL;
+}
+
+const struct seam_command *seam_command_find_program(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < seam_n_programs; i++)
+		if (strcmp(seam_programs[i]->name, slash ? slash + 1 :
+			   path) == 0)
+			return seam_programs[i];
 	return NULL;
 }
 
@@ -197,6 +210,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		return seam_command_misused(self, "one COMMAND at a time");
 	if (first < argc) {
 		command = seam_command_find(argv[first]);
+		if (!command)
+			command = seam_command_find_program(argv[first]);
 		if (!command)
 			return seam_command_unknown(argv[first]);
 	}

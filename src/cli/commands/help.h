@@ -25,6 +25,9 @@ void seam_completion_print(FILE *out, const char *shell);
 /* The command @name, or NULL. */
 const struct seam_command *seam_command_find(const char *name);
 
+/* The program that is started by @path, a second name of seam; or NULL. */
+const struct seam_command *seam_command_find_program(const char *path);
+
 /* Print that there is no command @name.  Returns SEAM_EXIT_USAGE. */
 int seam_command_unknown(const char *name);
 

@@ -186,9 +186,11 @@ static void put_command(FILE *out, const struct seam_command *command)
 	const struct seam_option *common;
 	char name[64];
 
-	snprintf(name, sizeof(name), "seam-%s", command->name);
+	snprintf(name, sizeof(name), "%s%s", command->is_program ? "" : "seam-",
+		 command->name);
 	put_head(out, name, name, command->summary);
-	fprintf(out, ".Sh SYNOPSIS\n.Nm seam %s\n.Ar ", command->name);
+	fprintf(out, ".Sh SYNOPSIS\n.Nm %s%s\n.Ar ",
+		command->is_program ? "" : "seam ", command->name);
 	put_argument(out, command->synopsis);
 	fputs("\n.Sh DESCRIPTION\n", out);
 	put_paragraphs(out, command->description);

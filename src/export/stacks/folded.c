@@ -20,6 +20,7 @@ struct names {
 	const struct seam_profile *profile;
 	struct seam_strings shown;	/* as they are in a line */
 	uint32_t *of_frame;		/* shown string, by frame */
+	const char *root_prefix;	/* of groups; or NULL */
 	SEAM_ARRAY(char) buf;
 };
 
@@ -80,9 +81,15 @@ static int name_frames(struct names *n)
 	return rc;
 }
 
-static uint32_t show_group(void *names, const char *name)
+static uint32_t show_group(void *context, const char *name)
 {
-	return show(names, name, "");
+	struct names *names = context;
+	char text[SEAM_GROUP_NAME];
+
+	if (!names->root_prefix)
+		return show(names, name, "");
+	snprintf(text, sizeof(text), "%s%s", names->root_prefix, name);
+	return show(names, text, "");
 }
 
 /* One node's own line, or all lines below it. */
@@ -196,6 +203,9 @@ static int put_lines(struct folded_writer *w)
 {
 	int rc = w->tree->n ? push_children(w, 0) : 0;
 
+	/* samples without a stack, where no group is above them */
+	if (!rc && w->tree->n && w->tree->items[0].self_samples)
+		rc = put_line(w, 0);
 	while (!rc && w->todo.n && !ferror(w->out)) {
 		struct folded_stack item = w->todo.items[--w->todo.n];
 
@@ -210,7 +220,10 @@ static int put_lines(struct folded_writer *w)
 int seam_write_folded(const struct seam_export *export, struct seam_err *err)
 {
 	const struct seam_selected *selected = export->selected;
-	struct names names = { .profile = selected->profile };
+	struct names names = {
+		.profile = selected->profile,
+		.root_prefix = export->root_prefix,
+	};
 	struct seam_tallies tallies;
 	struct seam_tree tree = { 0 };
 	struct folded_writer w = {
@@ -218,16 +231,17 @@ int seam_write_folded(const struct seam_export *export, struct seam_err *err)
 		.by_weight = export->by_weight, .out = export->out,
 	};
 	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE,
+				   export->no_root ? SEAM_GROUP_NONE :
 				   export->group);
 
 	if (!rc)
 		rc = name_frames(&names);
-	if (!rc)
+	if (!rc && !export->no_root)
 		rc = seam_tallies_name(&tallies, selected->profile,
 				       export->group, show_group, &names);
 	if (!rc)
 		rc = seam_tree_make(&tree, selected, &tallies, names.of_frame,
-				    true);
+				    !export->no_root);
 	if (!rc)
 		rc = put_lines(&w);
 	free(tree.items);

@@ -185,11 +185,13 @@ static void join(struct joining *j)
 
 /* -- as LuaJIT's parser -------------------------------------------------- */
 
-/* Put frames in from the root; they are reversed in the end. */
+/* Frames are put in from the root, and reversed in the end. */
 struct parsing {
 	struct seam_joined_stack *stack;
 	const struct seam_sysprof_item *sample;
-	size_t n_lua;		/* Lua frames that were not put yet */
+	size_t reached;		/* C functions from here on outward were met */
+	size_t max;		/* frames: repetitions are bounded */
+	bool is_called;		/* a call into the VM was met */
 };
 
 static bool is_c(const struct parsing *p, size_t l)
@@ -197,32 +199,44 @@ static bool is_c(const struct parsing *p, size_t l)
 	return p->sample->lua[l].kind == SEAM_SYSPROF_CFUNC;
 }
 
-/* Lua frames up to a C function, which the host's stack shows itself. */
-static void put_lua(struct parsing *p)
+/*
+ * Lua frames up to the next C function, which the host's stack shows itself.
+ * The parser does not drop those that it has put before, so they are repeated.
+ */
+static int put_lua(struct parsing *p)
 {
-	const struct seam_sysprof_place *lua = p->stack->lua.items;
+	struct seam_joined_stack *stack = p->stack;
+	size_t n_lua = stack->lua.n;
 
-	while (p->n_lua) {
-		size_t l = --p->n_lua;
-
-		if (is_c(p, l))
-			return;
-		put(p->stack, lua, l, l + 1);
+	if (stack->frames.n + n_lua + stack->host.n > p->max)
+		return 0;
+	if (!SEAM_ARRAY_RESERVE(&stack->frames, n_lua + stack->host.n))
+		return -ENOMEM;
+	for (size_t l = n_lua; l-- > 0;) {
+		if (!is_c(p, l))
+			put(stack, stack->lua.items, l, l + 1);
+		else if (l < p->reached) {
+			p->reached = l;
+			return 0;
+		}
 	}
+	p->reached = 0;
+	return 0;
 }
 
-static void put_host(struct parsing *p, size_t h, bool *is_called)
+static int put_host(struct parsing *p, size_t h)
 {
 	enum seam_sysprof_role role = p->stack->host.items[h].role;
+	size_t outermost = p->stack->lua.n - 1;
 
-	if (role == SEAM_SYSPROF_ROLE_CPCALL && p->n_lua &&
-	    is_c(p, p->n_lua - 1))
-		p->n_lua--;
+	if (role == SEAM_SYSPROF_ROLE_CPCALL && p->stack->lua.n &&
+	    is_c(p, outermost) && p->reached > outermost)
+		p->reached = outermost;
 	put(p->stack, p->stack->host.items, h, h + 1);
-	if (role == SEAM_SYSPROF_ROLE_CALL) {
-		put_lua(p);
-		*is_called = true;
-	}
+	if (role != SEAM_SYSPROF_ROLE_CALL)
+		return 0;
+	p->is_called = true;
+	return put_lua(p);
 }
 
 static void reverse(uint32_t *items, size_t n)
@@ -235,27 +249,29 @@ static void reverse(uint32_t *items, size_t n)
 	}
 }
 
-static void join_as_parser(struct seam_joined_stack *stack,
-			   const struct seam_sysprof_item *sample,
-			   unsigned int version)
+static int join_as_parser(struct seam_joined_stack *stack,
+			  const struct seam_sysprof_item *sample,
+			  unsigned int version)
 {
 	struct parsing p = {
-		.stack = stack, .sample = sample, .n_lua = stack->lua.n,
+		.stack = stack, .sample = sample, .reached = stack->lua.n,
+		.max = most_comparisons(sample),
 	};
-	bool is_called = false;
+	int r = 0;
 
-	for (size_t h = stack->host.n; h-- > 0;) {
+	for (size_t h = stack->host.n; h-- > 0 && !r;) {
 		if (version > 1)
-			put_host(&p, h, &is_called);
+			r = put_host(&p, h);
 		else
 			put(stack, stack->host.items, h, h + 1);
 	}
-	if (is_called)
-		stack->n_left_out += p.n_lua;
+	if (p.is_called)
+		stack->n_left_out += p.reached;
 	else
-		while (p.n_lua--)
-			put(stack, stack->lua.items, p.n_lua, p.n_lua + 1);
+		for (size_t l = stack->lua.n; l-- > 0;)
+			put(stack, stack->lua.items, l, l + 1);
 	reverse(stack->frames.items, stack->frames.n);
+	return r;
 }
 
 /* -- any sample ---------------------------------------------------------- */
@@ -294,10 +310,8 @@ int seam_joined_stack_make(struct seam_joined_stack *stack,
 		return make_trace(stack, names, &sample->trace);
 	if (name_frames(stack, names, sample))
 		return -ENOMEM;
-	if (names->as_parser) {
-		join_as_parser(stack, sample, version);
-		return 0;
-	}
+	if (names->as_parser)
+		return join_as_parser(stack, sample, version);
 	for (size_t h = 0; h < stack->host.n && !j.has_vm; h++)
 		j.has_vm = is_vm(&stack->host.items[h]);
 	join(&j);

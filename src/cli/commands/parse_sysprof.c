@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parse_sysprof.c - 'luajit-parse-sysprof': a sysprof stream as folded stacks
+ *
+ * Source: LuaJIT RFC "lua: system-wide profiler", "Retrieving the results".
+ */
+#include <errno.h>
+
+#include "cli/output_file.h"
+#include "cli/reading.h"
+
+struct parse_sysprof_options {
+	bool split;
+};
+
+static const struct seam_option options[] = {
+	SEAM_OPTION(struct parse_sysprof_options, split, FLAG, 0, "split", NULL,
+		    "split callchains by vmstate",
+		    .detail = "The root frame of each stack is then VMST_LFUNC, "
+		    "VMST_GC and so on: what the VM did."),
+};
+
+static int write_stacks(struct seam_opened *opened,
+			const struct parse_sysprof_options *o)
+{
+	struct seam_export export = {
+		.selected = &opened->selected, .group = SEAM_GROUP_VMSTATE,
+		.root_prefix = "VMST_", .no_root = !o->split,
+	};
+	struct seam_err err = { 0 };
+
+	return seam_export_file("-", seam_exporter_find("folded"), &export,
+				&err) ? seam_command_failed(&err) :
+	       SEAM_EXIT_DONE;
+}
+
+static int run(const struct seam_command *self, int argc, char **argv)
+{
+	struct parse_sysprof_options o = { 0 };
+	struct seam_reading reading = { .like_parser = true };
+	struct seam_opened opened;
+	int first, status;
+	int rc = seam_command_parse(self, argc, argv, &o, &first);
+
+	if (rc)
+		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (argc - first != 1)
+		return seam_command_misused(self, first == argc ?
+			"FILE is missing" : "one FILE at a time");
+	status = seam_reading_open(&opened, self, &reading, argc, argv, first);
+	if (status == SEAM_EXIT_DONE && !opened.profile.sysprof) {
+		seam_command_say("'%s' is not a stream of sysprof; 'seam "
+				 "convert' reads other recordings",
+				 opened.path);
+		status = SEAM_EXIT_FAILED;
+	}
+	if (status == SEAM_EXIT_DONE)
+		status = write_stacks(&opened, &o);
+	if (status == SEAM_EXIT_DONE) {
+		seam_reading_say_losses(&opened);
+		status = seam_reading_status(&opened);
+	}
+	seam_reading_close(&opened);
+	return status;
+}
+
+const struct seam_command seam_parse_sysprof_program = {
+	.name = "luajit-parse-sysprof",
+	.summary = "parser of the profile collected with LuaJIT's sysprof",
+	.synopsis = "[--help] [--split] FILE",
+	.description =
+		"Prints the stacks of FILE, a stream of LuaJIT's sysprof "
+		"(versions ljs 1 to 3, ljp 1 and 2), as lines that "
+		"flamegraph.pl reads: frames from the root to the leaf, "
+		"separated by semicolons, a space and the number of samples. "
+		"- is standard input.\n\n"
+		"A Lua function is chunk.lua:LINE_[g], the line being that of "
+		"its definition; a trace is TRACE [N] started at "
+		"chunk.lua:LINE_[j], after the function in which it starts; a "
+		"fast function has its name where the stream has the "
+		"symbols of the VM, and is ffid N otherwise. The line of "
+		"samples without any frame begins with its space.\n\n"
+		"Host and Lua stack are joined as by the parser that comes "
+		"with LuaJIT: Lua frames follow lua_call and lua_pcall, up to "
+		"a C function. Different from it are: lua_cpcall, which takes "
+		"the C function that it calls, and not the innermost frame; "
+		"stacks without one of these calls, whose Lua frames are at "
+		"the leaf, and not left out; traces, which have frames; damaged "
+		"streams, of which everything before the damage is shown. "
+		"Lua frames of inner calls that the parser leaves out are "
+		"counted; 'seam convert --to folded' has them all, where they "
+		"belong.\n\n"
+		"If the stream is cut or damaged, the exit status is 3.",
+	.examples =
+		"luajit-parse-sysprof sysprof.bin | flamegraph.pl > app.svg\t"
+		"a flame graph\n"
+		"luajit-parse-sysprof --split sysprof.bin | head\t"
+		"by VM state\n",
+	.options = options,
+	.n_options = SEAM_ARRAY_SIZE(options),
+	.reads = true,
+	.is_program = true,
+	.run = run,
+};
