@@ -2,8 +2,11 @@
 /*
  * load_sysprof.c - samples of a stream to those of a profile
  *
- * A program is sampled in the same place again and again, so the bytes of a
- * sample are looked for among those before; only new ones are joined and named.
+ * A program is sampled in the same places again and again, at a few different
+ * instructions of each.  So the bytes of a sample but for its leaf are looked for
+ * among those before: then all but the leaf's frame is known.  The leaf counts by
+ * what it is for the joint of the two stacks; where it is not the leaf of the
+ * result (a stack without VM or call), its address must be equal too.
  */
 #include "model/sysprof/load_sysprof.h"
 
@@ -13,11 +16,21 @@
 #include "base/hash.h"
 #include "model/sysprof/joined_stack.h"
 
-/* The bytes of a sample, and the stack that they are in this epoch. */
+/* What the stack of a sample depends on, but for the leaf's address. */
+struct sample_key {
+	uint64_t leaf_function;
+	size_t offset, size;		/* its bytes before the leaf */
+	size_t callers_offset, callers_size;	/* those after it */
+	enum seam_sysprof_role leaf_role;
+};
+
+/* A sample that was seen, and its stack in this epoch. */
 struct known_sample {
-	size_t offset, size;
+	struct sample_key key;
 	uint32_t epoch;
-	uint32_t stack;
+	uint32_t stack;		/* of the callers; SEAM_NONE: none yet */
+	bool is_whole;		/* the stack is that of one address: */
+	uint64_t leaf_addr;
 };
 
 struct sysprof_loader {
@@ -35,60 +48,123 @@ struct sysprof_loader {
 
 /* -- stacks -------------------------------------------------------------- */
 
-static int make_stack(struct sysprof_loader *l,
-		      const struct seam_sysprof_item *sample, uint32_t *stack)
+static struct seam_bytes part(const struct sysprof_loader *l, size_t offset,
+			      size_t size)
 {
-	*stack = 0;
-	if (seam_joined_stack_make(&l->joined, &l->names, sample,
-				   l->reader.version))
-		return -ENOMEM;
-	for (size_t i = l->joined.frames.n; i-- > 0 && *stack != SEAM_NONE;)
-		*stack = seam_profile_stack(l->profile, *stack,
-					    l->joined.frames.items[i]);
-	return *stack == SEAM_NONE ? -ENOMEM : 0;
+	return (struct seam_bytes) { l->bytes.data + offset, size };
 }
 
-static uint64_t hash_of(struct seam_bytes bytes)
+static uint64_t hash_of(struct seam_bytes bytes, uint64_t seed)
 {
 	size_t n = bytes.size / 8;
 	uint64_t rest = 0;
 
 	memcpy(&rest, bytes.data + 8 * n, bytes.size - 8 * n);
-	return seam_hash_u128(seam_hash_words(bytes.data, n, rest));
+	return (uint64_t)seam_hash_words(bytes.data, n, rest ^ seed);
 }
 
-/* The entry of these bytes, added if they are new; NULL: no memory. */
-static struct known_sample *find_known(struct sysprof_loader *l, size_t offset,
-				       size_t size)
+static bool is_equal(struct seam_bytes a, struct seam_bytes b)
 {
-	const uint8_t *data = l->bytes.data;
-	struct seam_bytes bytes = { data + offset, size };
-	uint32_t i = SEAM_INDEX_INTERN(&l->index, hash_of(bytes), &l->known, k,
-		l->known.items[k].size == size &&
-		memcmp(data + l->known.items[k].offset, bytes.data, size) == 0,
-		(struct known_sample) {
-			.offset = offset, .size = size, .stack = SEAM_NONE,
-		});
+	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
 
+static bool is_same_key(const struct sysprof_loader *l,
+			const struct sample_key *a, const struct sample_key *b)
+{
+	return a->leaf_function == b->leaf_function &&
+	       a->leaf_role == b->leaf_role &&
+	       is_equal(part(l, a->offset, a->size),
+			part(l, b->offset, b->size)) &&
+	       is_equal(part(l, a->callers_offset, a->callers_size),
+			part(l, b->callers_offset, b->callers_size));
+}
+
+/* The functions of the VM are one place: none is a joint. */
+static struct sample_key key_of(const struct sysprof_loader *l,
+				const struct seam_sysprof_item *sample,
+				const struct seam_sysprof_place *leaf)
+{
+	size_t end = l->reader.cursor.pos;
+
+	if (sample->vmstate == SEAM_VMSTATE_TRACE)
+		return (struct sample_key) {
+			.offset = sample->offset, .size = end - sample->offset,
+		};
+	return (struct sample_key) {
+		.offset = sample->offset,
+		.size = sample->host_offset - sample->offset,
+		.callers_offset = sample->callers_offset,
+		.callers_size = end - sample->callers_offset,
+		.leaf_role = leaf->role,
+		.leaf_function = leaf->role == SEAM_SYSPROF_ROLE_VM ? 0 :
+				 leaf->function,
+	};
+}
+
+/* The entry of @key, added if it is new; NULL: no memory. */
+static struct known_sample *find_known(struct sysprof_loader *l,
+				       const struct sample_key *key)
+{
+	uint64_t hash = hash_of(part(l, key->offset, key->size),
+				key->leaf_function);
+	uint32_t i;
+
+	hash = seam_hash_add(hash_of(part(l, key->callers_offset,
+					  key->callers_size), hash), hash);
+	i = SEAM_INDEX_INTERN(&l->index, hash, &l->known, k,
+		is_same_key(l, &l->known.items[k].key, key),
+		(struct known_sample) { .key = *key, .stack = SEAM_NONE });
 	return i == SEAM_NONE ? NULL : &l->known.items[i];
+}
+
+/* Join the sample's stacks, all of them or without the frame of its leaf. */
+static int make_stack(struct sysprof_loader *l,
+		      const struct seam_sysprof_item *sample, uint32_t leaf,
+		      struct known_sample *known)
+{
+	struct seam_joined_stack *joined = &l->joined;
+	uint32_t stack = 0;
+
+	if (seam_joined_stack_make(joined, &l->names, sample,
+				   l->reader.version))
+		return -ENOMEM;
+	known->is_whole = leaf == SEAM_NONE || !joined->frames.n ||
+			  joined->frames.items[0] != leaf;
+	for (size_t i = joined->frames.n; i-- > !known->is_whole &&
+	     stack != SEAM_NONE;)
+		stack = seam_profile_stack(l->profile, stack,
+					   joined->frames.items[i]);
+	known->stack = stack;
+	known->epoch = l->names.epoch;
+	return stack == SEAM_NONE ? -ENOMEM : 0;
 }
 
 static int find_stack(struct sysprof_loader *l,
 		      const struct seam_sysprof_item *sample, uint32_t *stack)
 {
-	struct known_sample *known = find_known(l, sample->offset,
-			l->reader.cursor.pos - sample->offset);
+	bool has_leaf = sample->vmstate != SEAM_VMSTATE_TRACE &&
+			sample->n_host;
+	uint64_t addr = has_leaf ? sample->host[0] : 0;
+	struct seam_sysprof_place leaf = { .frame = SEAM_NONE };
+	struct sample_key key;
+	struct known_sample *known;
 
+	if (has_leaf)
+		leaf = seam_sysprof_names_host(&l->names, addr, true);
+	if (has_leaf && leaf.frame == SEAM_NONE)
+		return -ENOMEM;
+	key = key_of(l, sample, &leaf);
+	known = find_known(l, &key);
 	if (!known)
 		return -ENOMEM;
-	if ((known->stack == SEAM_NONE || known->epoch != l->names.epoch) &&
-	    make_stack(l, sample, &known->stack)) {
-		known->stack = SEAM_NONE;
+	if ((known->stack == SEAM_NONE || known->epoch != l->names.epoch ||
+	     (known->is_whole && known->leaf_addr != addr)) &&
+	    make_stack(l, sample, leaf.frame, known))
 		return -ENOMEM;
-	}
-	known->epoch = l->names.epoch;
-	*stack = known->stack;
-	return 0;
+	known->leaf_addr = addr;
+	*stack = known->is_whole ? known->stack :
+		 seam_profile_stack(l->profile, known->stack, leaf.frame);
+	return *stack == SEAM_NONE ? -ENOMEM : 0;
 }
 
 /* -- samples ------------------------------------------------------------- */

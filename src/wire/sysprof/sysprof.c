@@ -265,10 +265,12 @@ static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 	return c->error ? fail_at(c, "a Lua stack", err) : 0;
 }
 
-static int read_host(struct seam_sysprof_reader *r, struct seam_err *err)
+static int read_host(struct seam_sysprof_reader *r,
+		     struct seam_sysprof_item *item, struct seam_err *err)
 {
 	struct seam_cursor *c = &r->cursor;
 
+	item->host_offset = item->callers_offset = c->pos;
 	for (r->host.n = 0; !c->error;) {
 		size_t pos = c->pos;
 		uint64_t addr = uleb(c);
@@ -280,6 +282,8 @@ static int read_host(struct seam_sysprof_reader *r, struct seam_err *err)
 					"in one stack", err);
 		if (!SEAM_ARRAY_ADD(&r->host, addr))
 			return seam_err_no_memory(err);
+		if (r->host.n == 1)
+			item->callers_offset = c->pos;
 	}
 	return c->error ? fail_at(c, "a host stack", err) : 0;
 }
@@ -303,7 +307,7 @@ static int read_sample(struct seam_sysprof_reader *r,
 	if (has_lua)
 		rc = read_lua(r, err);
 	if (!rc)
-		rc = read_host(r, err);
+		rc = read_host(r, item, err);
 	if (rc)
 		return rc;
 	item->lua = r->lua.items;

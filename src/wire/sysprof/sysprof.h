@@ -114,6 +114,8 @@ struct seam_sysprof_item {
 	size_t n_lua;
 	const uint64_t *host;		/* return addresses */
 	size_t n_host;
+	size_t host_offset;		/* of the host's stack */
+	size_t callers_offset;		/* of its frames after the leaf */
 };
 
 /* What seam_sysprof_next() needs; the members are its own. */
