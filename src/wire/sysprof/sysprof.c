@@ -59,6 +59,12 @@ static uint64_t long_uleb(struct seam_cursor *c)
 	return v;
 }
 
+/* As seam_cursor_u8(), inline. */
+static inline uint8_t byte(struct seam_cursor *c)
+{
+	return seam_cursor_left(c) ? c->base[c->pos++] : seam_cursor_u8(c);
+}
+
 /*
  * A ULEB128 of up to 8 bytes is taken from one word: the lowest byte without
  * bit 7 is its last, and groups of 7 bits are moved together in three steps.
@@ -222,16 +228,16 @@ static int next_of_symtab(struct seam_sysprof_reader *r,
 			SEAM_SYSPROF_SYMBOL_TRACE },
 	};
 	struct seam_cursor *c = &r->cursor;
-	uint8_t byte = seam_cursor_u8(c), kind;
+	uint8_t header = byte(c), kind;
 
 	if (c->error)
 		return fail_at(c, "the symbol table", err);
-	if (byte & SEAM_SYSPROF_FINAL) {
+	if (header & SEAM_SYSPROF_FINAL) {
 		item->kind = SEAM_SYSPROF_SYMTAB_END;
 		r->is_symtab_read = true;
 		return 1;
 	}
-	kind = kinds[r->symtab_version][byte & 3];
+	kind = kinds[r->symtab_version][header & 3];
 	if (!kind)
 		return bad_byte(c, item->offset, "unknown kind of symbol", err);
 	return read_symbol(r, item, (enum seam_sysprof_kind)kind, err);
@@ -244,7 +250,7 @@ static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 	struct seam_cursor *c = &r->cursor;
 
 	for (r->lua.n = 0; !c->error;) {
-		uint8_t kind = seam_cursor_u8(c);
+		uint8_t kind = byte(c);
 		struct seam_sysprof_frame *frame;
 
 		if (kind == SEAM_SYSPROF_FRAMES_END || c->error)
@@ -321,26 +327,26 @@ static int next_of_profile(struct seam_sysprof_reader *r,
 			   struct seam_sysprof_item *item, struct seam_err *err)
 {
 	struct seam_cursor *c = &r->cursor;
-	uint8_t byte = seam_cursor_u8(c);
+	uint8_t header = byte(c);
 	bool is_old = r->version == 1;
 
 	if (c->error)
 		return seam_err_set(err, -ENODATA, "the stream is cut off at "
 				    "byte %zu, before its epilogue", c->size);
-	if (byte < SEAM_N_VMSTATES) {
-		item->vmstate = (enum seam_vmstate)byte;
+	if (header < SEAM_N_VMSTATES) {
+		item->vmstate = (enum seam_vmstate)header;
 		return read_sample(r, item, err);
 	}
 	item->is_event = true;
-	if (byte == SEAM_SYSPROF_EVENT_LFUNC)
+	if (header == SEAM_SYSPROF_EVENT_LFUNC)
 		return read_symbol(r, item, is_old ?
 				   SEAM_SYSPROF_SYMBOL_CFUNC :
 				   SEAM_SYSPROF_SYMBOL_LFUNC, err);
-	if (byte == SEAM_SYSPROF_EVENT_CFUNC && !is_old)
+	if (header == SEAM_SYSPROF_EVENT_CFUNC && !is_old)
 		return read_symbol(r, item, SEAM_SYSPROF_SYMBOL_CFUNC, err);
-	if (byte == SEAM_SYSPROF_EVENT_TRACE && !is_old)
+	if (header == SEAM_SYSPROF_EVENT_TRACE && !is_old)
 		return read_symbol(r, item, SEAM_SYSPROF_SYMBOL_TRACE, err);
-	if (byte != SEAM_SYSPROF_EPILOGUE)
+	if (header != SEAM_SYSPROF_EPILOGUE)
 		return bad_byte(c, item->offset, "neither a VM state nor a "
 				"symbol nor the epilogue", err);
 	item->is_event = false;
