@@ -110,23 +110,31 @@ static const char *text_of(const struct seam_sysprof_names *n, uint32_t string)
 	return seam_profile_text(n->profile, string);
 }
 
-/* A frame at @addr of a function that is called @name. */
-static uint32_t add_frame(struct seam_sysprof_names *n, const char *name,
-			  enum seam_layer layer, uint32_t module,
-			  uint64_t addr, bool is_named)
+/* The frame at @addr of @function. */
+static uint32_t frame_of(struct seam_sysprof_names *n, uint32_t function,
+			 uint64_t addr)
+{
+	struct seam_frame frame = {
+		.function = function, .addr = addr, .code = SEAM_NONE,
+	};
+
+	if (function == SEAM_NONE)
+		return SEAM_NONE;
+	frame.module = n->profile->functions.items[function].module;
+	return seam_profile_frame(n->profile, &frame);
+}
+
+static uint32_t native_frame(struct seam_sysprof_names *n, const char *name,
+			     uint64_t addr, bool is_named)
 {
 	uint32_t string = seam_strings_put(&n->profile->strings, name);
-	uint32_t function = string == SEAM_NONE ? SEAM_NONE :
-		seam_profile_function(n->profile, &(struct seam_function) {
-			.name = string, .module = module,
-			.layer = (uint8_t)layer, .is_named = is_named,
-		});
 
-	return function == SEAM_NONE ? SEAM_NONE :
-	       seam_profile_frame(n->profile, &(struct seam_frame) {
-			.function = function, .module = module, .addr = addr,
-			.code = SEAM_NONE,
-	       });
+	return string == SEAM_NONE ? SEAM_NONE :
+	       frame_of(n, seam_profile_function(n->profile,
+			&(struct seam_function) {
+				.name = string, .layer = SEAM_LAYER_NATIVE,
+				.is_named = is_named,
+			}), addr);
 }
 
 static bool begins(const char *text, const char *with)
@@ -174,7 +182,7 @@ static struct seam_sysprof_place name_unknown(struct seam_sysprof_names *n,
 
 	snprintf(text, sizeof(text), "[unknown+0x%" PRIx64 "]", addr);
 	return (struct seam_sysprof_place) {
-		.frame = add_frame(n, text, SEAM_LAYER_NATIVE, 0, addr, false),
+		.frame = native_frame(n, text, addr, false),
 	};
 }
 
@@ -196,40 +204,37 @@ static struct seam_sysprof_place name_host(struct seam_sysprof_names *n,
 		n->n_far++;
 		snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]",
 			 text_of(n, f->name), addr - f->addr);
-		place.frame = add_frame(n, text, SEAM_LAYER_NATIVE, 0, addr,
-					false);
+		place.frame = native_frame(n, text, addr, false);
 		return place;
 	}
 	place.function = f->addr;
 	place.symbol = f->name;
 	place.role = role_of(n, text_of(n, f->name));
-	place.frame = add_frame(n, text_of(n, f->name), SEAM_LAYER_NATIVE, 0,
-				addr, true);
+	place.frame = native_frame(n, text_of(n, f->name), addr, true);
 	return place;
+}
+
+static const struct seam_sysprof_proto *
+find_proto(struct seam_sysprof_names *n, uint64_t addr)
+{
+	const uint32_t *id = seam_pair_map_find(&n->by_addr, addr, 0);
+
+	return id ? &n->protos.items[*id] : NULL;
 }
 
 static uint32_t name_proto(struct seam_sysprof_names *n, uint64_t addr,
 			   uint64_t line)
 {
-	const uint32_t *id = seam_pair_map_find(&n->by_addr, addr, 0);
-	const struct seam_sysprof_proto *proto = id ? &n->protos.items[*id] :
-						 NULL;
-	struct seam_frame frame = { .addr = addr, .code = SEAM_NONE };
+	const struct seam_sysprof_proto *proto = find_proto(n, addr);
 	char text[64];
 
-	if (!proto) {
-		snprintf(text, sizeof(text), "[prototype 0x%" PRIx64 "]:%"
-			 PRIu64, addr, line);
-		return add_frame(n, text, SEAM_LAYER_GUEST, 0, addr, false);
-	}
-	frame.function = seam_guest_function(&n->guest, proto->chunk,
-					     proto->line, NULL);
-	if (frame.function == SEAM_NONE)
-		return SEAM_NONE;
-	frame.module = n->guest.chunks.items[proto->chunk].module;
-	if (n->guest.chunks.items[proto->chunk].is_file)
-		frame.file = n->guest.chunks.items[proto->chunk].shown;
-	return seam_profile_frame(n->profile, &frame);
+	if (proto)
+		return frame_of(n, seam_guest_function(&n->guest, proto->chunk,
+						       proto->line, NULL),
+				addr);
+	snprintf(text, sizeof(text), "[prototype 0x%" PRIx64 "]:%" PRIu64,
+		 addr, line);
+	return frame_of(n, seam_guest_builtin(&n->guest, text, false), addr);
 }
 
 static struct seam_sysprof_place name_fast(struct seam_sysprof_names *n,
@@ -241,8 +246,8 @@ static struct seam_sysprof_place name_fast(struct seam_sysprof_names *n,
 
 	snprintf(text, sizeof(text), "ffid %" PRIu64, ffid);
 	return (struct seam_sysprof_place) {
-		.frame = add_frame(n, name ? name : text, SEAM_LAYER_GUEST, 0,
-				   ffid, name),
+		.frame = frame_of(n, seam_guest_builtin(&n->guest, name ? name :
+							text, name), ffid),
 		.symbol = in_c ? seam_strings_put(&n->profile->strings, name) :
 			  0,
 	};
@@ -262,20 +267,14 @@ name_lua(struct seam_sysprof_names *n, const struct seam_sysprof_frame *frame)
 static struct seam_sysprof_place
 name_trace(struct seam_sysprof_names *n, const struct seam_sysprof_trace *trace)
 {
-	const uint32_t *id = seam_pair_map_find(&n->by_addr, trace->addr, 0);
+	const struct seam_sysprof_proto *proto = find_proto(n, trace->addr);
 	const uint32_t *line = seam_pair_map_find(&n->traces, trace->traceno,
 						  trace->addr);
-	const struct seam_guest_chunk *chunk = id ?
-		&n->guest.chunks.items[n->protos.items[*id].chunk] : NULL;
-	char text[1024];
 
-	snprintf(text, sizeof(text), "TRACE [%" PRIu64 "] started at %.900s:%"
-		 PRIu64, trace->traceno, chunk ? text_of(n, chunk->shown) :
-		 "[unknown]", line ? *line : trace->line);
 	return (struct seam_sysprof_place) {
-		.frame = add_frame(n, text, SEAM_LAYER_JIT,
-				   chunk ? chunk->module : 0, trace->traceno,
-				   true),
+		.frame = frame_of(n, seam_guest_trace(&n->guest, trace->traceno,
+			proto ? proto->chunk : SEAM_NONE,
+			line ? *line : trace->line), trace->traceno),
 	};
 }
 
