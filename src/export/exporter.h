@@ -30,6 +30,9 @@ struct seam_export {
 	const char *title;		/* of a picture */
 	bool inverted;
 	double min_percent;
+	/* Says in a line what the format cannot hold; NULL: nobody listens. */
+	void (*say)(const char *fmt, ...);
+	uint64_t *n_skipped;		/* set: samples that were left out */
 	/* SEAM_NEEDS_LOGS */
 	const struct seam_trace *trace;
 	const struct seam_xray_map *names;
@@ -62,6 +65,15 @@ struct seam_exporter {
  */
 #define SEAM_FOLDED_MAX_BYTES (UINT64_C(4) << 30)
 seam_export_fn seam_write_folded;
+
+/*
+ * A stream of LuaJIT's sysprof, symbol table 3 and profile 2.  One that was read
+ * from a stream is copied: bytes that LuaJIT wrote in these versions come out the
+ * same, an older stream as the same symbols and samples, a damaged one up to the
+ * damage, with an epilogue.  -EINVAL where layers are selected.  Of other
+ * recordings the samples with a VM state are written; -ENOTSUP without any.
+ */
+seam_export_fn seam_write_sysprof;
 
 /*
  * The calls that begin in the trace's range, to their end, and the events in
@@ -98,9 +110,13 @@ seam_export_fn seam_write_xray_log;
 	    "--by selects), frames from the root to the leaf, separated " \
 	    "by semicolons, and a count. A suffix of a frame's name is " \
 	    "its layer: _[k] for the kernel, _[j] for JIT code, _[g] for a "\
-	    "guest, _[i] for an inlined function. The other formats "	\
-	    "take XRay logs, one or several of a program, and keep "	\
-	    "every event: ")						\
+	    "guest, _[i] for an inlined function. ")			\
+	ROW("sysprof", SEAM_NEEDS_STACKS, seam_write_sysprof,		\
+	    "Sysprof is a stream of LuaJIT's profiler: of such a stream, " \
+	    "a copy in its newest version; of other recordings the samples " \
+	    "of a LuaJIT, without what a stream cannot hold, which is " \
+	    "counted. The other formats take XRay logs, one or several " \
+	    "of a program, and keep every event: ")			\
 	ROW("trace-json", SEAM_NEEDS_LOGS, seam_write_trace_json,	\
 	    "trace-json is for chrome://tracing and ui.perfetto.dev, ")	\
 	ROW("xray-yaml", SEAM_NEEDS_LOGS, seam_write_xray_yaml,		\

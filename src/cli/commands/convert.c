@@ -40,16 +40,19 @@ static bool is_measured(const struct seam_opened *opened)
 static int convert(struct seam_opened *opened, const struct convert_options *o,
 		   const struct seam_exporter *exporter)
 {
+	uint64_t n_skipped = 0;
 	struct seam_export export = {
 		.selected = &opened->selected,
 		.group = seam_reading_group(o->by),
+		.say = seam_command_say, .n_skipped = &n_skipped,
 	};
 	struct seam_err err = { 0 };
 
 	seam_reading_take_one_event(opened);
 	export.by_weight = o->weight || is_measured(opened);
-	return seam_export_file(o->output, exporter, &export, &err) ?
-	       seam_command_failed(&err) : SEAM_EXIT_DONE;
+	if (seam_export_file(o->output, exporter, &export, &err))
+		return seam_command_failed(&err);
+	return n_skipped ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
 }
 
 /* XRay logs, in formats of single events. */
@@ -107,9 +110,10 @@ static int run(const struct seam_command *self, int argc, char **argv)
 				   first);
 	if (status == SEAM_EXIT_DONE)
 		status = convert(&opened, &o, exporter);
-	if (status == SEAM_EXIT_DONE) {
+	if (status == SEAM_EXIT_DONE || status == SEAM_EXIT_LOSSY) {
 		seam_reading_say_losses(&opened);
-		status = seam_reading_status(&opened);
+		if (status == SEAM_EXIT_DONE)
+			status = seam_reading_status(&opened);
 	}
 	seam_reading_close(&opened);
 	return status;
