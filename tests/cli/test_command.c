@@ -63,6 +63,9 @@ static const struct seam_command runs = {
 const struct seam_command *const seam_commands[] = { &command, &runs };
 const size_t seam_n_commands = SEAM_ARRAY_SIZE(seam_commands);
 
+const struct seam_command *const seam_programs[] = { &command };
+const size_t seam_n_programs = SEAM_ARRAY_SIZE(seam_programs);
+
 /* A parsed command line. */
 struct parsed {
 	struct options options;

@@ -24,15 +24,16 @@ static void put_escaped(FILE *out, char c, bool at_start)
 
 /*
  * @size bytes as running text: each sentence begins a line, as mdoc requires,
- * and no line is much longer than 65 columns.
+ * and a word that would pass column 72 does so too.
  */
 static void put_text(FILE *out, const char *text, size_t size)
 {
-	int column = 0;
+	size_t column = 0;
 
 	for (size_t i = 0; i < size; i++) {
 		bool ends = i > 0 && text[i] == ' ' &&
-			    (text[i - 1] == '.' || column > 60);
+			    (text[i - 1] == '.' || column + 1 +
+			     strcspn(text + i + 1, " \n") > 72);
 
 		if (text[i] == '\n' || ends) {
 			fputc('\n', out);
