@@ -122,6 +122,14 @@ static void copy_programs(void *context, bool is_last)
 	seam_services_copy(&s->services, is_last);
 }
 
+/* Code of a JIT, for stacks that are unwound. */
+static void read_code(void *context, uint32_t pid, struct seam_bytes group)
+{
+	struct seam_session *s = context;
+
+	seam_live_jit_add(&s->stacks.jit, (int32_t)pid, group);
+}
+
 static struct seam_bytes take_programs(void *context, bool is_last)
 {
 	struct seam_session *s = context;
@@ -157,6 +165,11 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 	s->stacks.on_sample = s->drain.on_sample;
 	s->stacks.context = s;
 	s->drain.stacks = s->stacks.is_used ? &s->stacks : NULL;
+	/* without a common clock no code can be found by its time */
+	if (s->drain.stacks && !s->services.other_clock) {
+		s->jit.dumps.on_code = read_code;
+		s->jit.dumps.context = s;
+	}
 	return r;
 }
 

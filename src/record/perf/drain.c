@@ -259,7 +259,7 @@ static void peek_in_order(struct seam_drain *d)
 	bool has_clock = !seam_sources_has_aux(d->sources);
 
 	seam_record_merge_begin(&d->merge, d->is_last || !has_clock ?
-				UINT64_MAX : seam_clock_ns());
+				UINT64_MAX : d->begin_ns);
 	for (size_t i = make_room(d); i-- > 0; ) {
 		struct seam_source_ring *ring = live_ring(d, i);
 		struct seam_ring_span *span = &d->spans[i];
@@ -412,6 +412,7 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	int r = 0;
 
 	seam_data_file_mark(file);
+	d->begin_ns = seam_clock_ns();
 	if (d->copy_programs)
 		d->copy_programs(d->context, d->is_last);
 	n = gather_programs(d, gather(d));

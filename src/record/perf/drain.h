@@ -51,6 +51,8 @@ struct seam_drain {
 	struct seam_ring_span *spans;	/* one for each live ring */
 	size_t room;			/* live rings that both have room for */
 	uint8_t *scratch;		/* for a record that wraps */
+	/* Before the programs' rings are copied: no later sample is unwound. */
+	uint64_t begin_ns;
 	size_t id_pos, time_pos;	/* in a sample, its header included */
 	bool is_last;			/* the next round is the last */
 	bool unordered;		/* older records follow: no FINISHED_ROUND */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -36,6 +37,26 @@ static bool take(struct seam_service_stream *stream, uint8_t *record,
 	state->until_ns = stream->until_ns;
 	seam_jit_stream_take(state, record, size);
 	return false;
+}
+
+static void preview(struct seam_service *service, uint32_t pid,
+		    const uint8_t *record, size_t size)
+{
+	enum { WHOLE = SEAM_JIT_CHUNK_FIRST | SEAM_JIT_CHUNK_LAST };
+	const struct seam_jit_service *jit = service->context;
+	struct seam_ring_header header;
+	struct seam_jit_chunk chunk;
+	const size_t at = sizeof(header) + sizeof(chunk);
+
+	if (!jit->dumps.on_code || size < at)
+		return;
+	memcpy(&header, record, sizeof(header));
+	memcpy(&chunk, record + sizeof(header), sizeof(chunk));
+	if (header.type == PERF_RECORD_SAMPLE && chunk.flags == WHOLE &&
+	    chunk.size <= size - at)
+		jit->dumps.on_code(jit->dumps.context, pid,
+				   (struct seam_bytes) { record + at,
+							 chunk.size });
 }
 
 static void end(struct seam_service_stream *stream,
@@ -82,6 +103,7 @@ void seam_jit_service_init(struct seam_jit_service *jit, size_t ring_bytes)
 				},
 			},
 			.begin = begin, .take = take, .end = end,
+			.preview = preview,
 			.finish_round = finish_round, .context = jit,
 		},
 	};

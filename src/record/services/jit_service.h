@@ -20,7 +20,12 @@ enum { SEAM_RECORD_JIT_RING_BYTES = 1 << 20 };
 struct seam_jit_service {
 	struct seam_service service;
 	struct seam_jit_dumps dumps;
-	/* The caller's, set before the first round. */
+	/*
+	 * The caller's, set before the first round; also dumps.on_code, which
+	 * is called with code as soon as it was copied: before the samples of
+	 * the round are, but for groups of several chunks.  These bytes were
+	 * not checked.
+	 */
 	const struct seam_bundle *bundle;
 	uint64_t sideband_id;		/* of the records that name dumps */
 };

@@ -297,6 +297,9 @@ static void take_group(struct seam_jit_stream *stream)
 	if (n == 0)
 		return;
 	stream->n_taken += n;
+	if (stream->is_split && dumps->on_code)
+		dumps->on_code(dumps->context, stream->pid,
+			       (struct seam_bytes) { bytes, size });
 	if (!SEAM_ARRAY_EXTEND(&file->pending, bytes, size)) {
 		dumps->n_unwritten += n;
 		return;
@@ -378,6 +381,7 @@ void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 		return;		/* LOST: counted by program_ring.c */
 	room = size - CHUNK_AT - sizeof(chunk);
 	memcpy(&chunk, record + CHUNK_AT, sizeof(chunk));
+	stream->is_split = !(chunk.flags & SEAM_JIT_CHUNK_FIRST);
 	if (chunk.flags & SEAM_JIT_CHUNK_FIRST) {
 		drop_group(stream);
 		stream->is_begun = true;

@@ -44,6 +44,12 @@ struct seam_jit_dumps {
 	SEAM_ARRAY(struct seam_jit_dump_file) files;
 	struct seam_jit_stream *streams;	/* a list of those begun */
 	uint64_t n_group_bytes;		/* allocated for their groups */
+	/*
+	 * Called with each group of records that was split into several, once
+	 * it is whole; see jit_service.h.  May be NULL.
+	 */
+	void (*on_code)(void *context, uint32_t pid, struct seam_bytes group);
+	void *context;
 
 	uint64_t n_streams;
 	/* Pieces of code and moves. */
@@ -65,6 +71,7 @@ struct seam_jit_stream {
 	uint64_t id_base;
 	SEAM_ARRAY(uint8_t) group;
 	bool is_begun;			/* the group is */
+	bool is_split;			/* it has more than one chunk */
 	uint64_t n_taken;		/* pieces of code and moves */
 };
 

@@ -19,6 +19,7 @@ struct input {
 	struct seam_service_stream stream;	/* pid 0: owner not known */
 	SEAM_ARRAY(uint8_t) records;	/* copied and not used, whole */
 	SEAM_ARRAY(uint8_t) aux;	/* likewise */
+	bool is_previewed;		/* these records were */
 	bool is_complete;		/* nothing will follow the copy */
 	uint32_t n_rounds;		/* since then without an owner */
 	uint64_t n_copied;		/* records that the program began */
@@ -112,6 +113,22 @@ static void copy_free_running(const struct seam_program_ring *ring,
 	seam_ring_aux_snapshot_fini(&snapshot);
 }
 
+/* Hand the copy to preview(); without an owner, when that is known. */
+static void preview(struct seam_service *service, struct input *in,
+		    uint32_t pid)
+{
+	struct seam_ring_header header;
+
+	if (!service->preview || in->is_previewed || !pid || !in->records.n)
+		return;
+	in->is_previewed = true;
+	for (size_t pos = 0; pos < in->records.n; pos += header.size) {
+		memcpy(&header, in->records.items + pos, sizeof(header));
+		service->preview(service, pid, in->records.items + pos,
+				 header.size);
+	}
+}
+
 void seam_program_ring_copy(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last)
 {
@@ -134,6 +151,8 @@ void seam_program_ring_copy(struct seam_services *s,
 		copy_aux(ring, in);
 	else if (g->aux_bytes && in->is_complete)
 		copy_free_running(ring, in);
+	preview(ring->service, in, in->stream.service ? in->stream.pid :
+		owner->status == SEAM_OWNER_VERIFIED ? owner->pid : 0);
 }
 
 /* ---- the owner ---- */
@@ -231,6 +250,8 @@ static void take_records(struct seam_services *s, struct input *in)
 	struct seam_service *service = in->stream.service;
 	struct seam_ring_header header;
 
+	preview(service, in, in->stream.pid);
+	in->is_previewed = false;
 	for (size_t pos = 0; pos < in->records.n; pos += header.size) {
 		uint8_t *record = in->records.items + pos;
 

@@ -63,6 +63,14 @@ struct seam_service {
 		     size_t size);
 
 	/*
+	 * Before the kernel's rings are read, and once before take(): a
+	 * record of process @pid that was just copied, for what samples of
+	 * this round need of it.  May be NULL.
+	 */
+	void (*preview)(struct seam_service *service, uint32_t pid,
+			const uint8_t *record, size_t size);
+
+	/*
 	 * Bytes of the AUX buffer, a private copy: those since the last call,
 	 * or of a free-running buffer the newest, once, before the end.  NULL
 	 * where the rings have none.

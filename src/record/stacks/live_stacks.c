@@ -27,6 +27,8 @@ struct view {
 	struct seam_live_stacks *stacks;
 	const struct seam_process_map *map;
 	const struct seam_process_mapping *mapping;	/* the last one */
+	const struct seam_live_jit_process *jit;	/* NULL: no such code */
+	uint64_t time_ns;	/* of the sample */
 	uint16_t misc;		/* of the sample's header */
 	bool is_last_try;	/* do without files that are not read yet */
 	bool is_pending;	/* a file is not read yet */
@@ -68,15 +70,27 @@ file_at(struct view *v, const struct seam_process_mapping *m, uint64_t addr,
 	return NULL;
 }
 
+static bool is_jit(struct view *v, uint64_t addr, struct seam_unwind_code *code)
+{
+	if (!v->jit || !seam_live_jit_find(&v->stacks->jit, v->jit, addr,
+					   v->time_ns, code))
+		return false;
+	v->no_file = SEAM_STACK_WITHOUT_CFI;
+	return true;
+}
+
 static bool find_code(void *context, uint64_t addr,
 		      struct seam_unwind_code *code)
 {
 	struct view *v = context;
-	const struct seam_process_mapping *m = mapping_at(v, addr);
+	const struct seam_process_mapping *m;
 	struct seam_mapped_file_cfi *file;
 	uint64_t file_addr;
 
+	if (is_jit(v, addr, code))
+		return true;
 	*code = (struct seam_unwind_code) { .rules = NULL };
+	m = mapping_at(v, addr);
 	if (!m)
 		return false;
 	file = file_at(v, m, addr, &file_addr);
@@ -93,9 +107,11 @@ static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
 {
 	struct view *v = context;
 	const struct seam_process_mapping *m = mapping_at(v, addr - 1);
+	struct seam_unwind_code code;
 	uint64_t file_addr;
 	struct seam_mapped_file_cfi *file =
-		m ? file_at(v, m, addr - 1, &file_addr) : NULL;
+		m && !is_jit(v, addr - 1, &code) ?
+		file_at(v, m, addr - 1, &file_addr) : NULL;
 
 	return file ? seam_cfi_file_code_before(&file->cfi, file_addr + 1,
 						bytes,
@@ -333,6 +349,9 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 	struct seam_unwind_stack stack;
 
 	v->misc = seam_perf_record_at(record).misc;
+	v->time_ns = sample->time;
+	v->jit = v->stacks->jit.n ?
+		 seam_live_jit_process(&v->stacks->jit, sample->pid) : NULL;
 	if (has_stack(v->stacks, sample, &regs)) {
 		if (!walk(v, sample, &chain, &regs, &stack))
 			return false;
@@ -504,6 +523,12 @@ static void use_file(void *context, uint32_t file, int n)
 	seam_cfi_files_use(context, file, n);
 }
 
+static void exec(struct seam_live_stacks *stacks, int32_t pid, uint64_t time_ns)
+{
+	seam_process_maps_exec(&stacks->maps, pid);
+	seam_live_jit_exec(&stacks->jit, pid, time_ns);
+}
+
 void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 			       const struct seam_perf_sideband *record,
 			       bool is_new)
@@ -515,12 +540,15 @@ void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 		return;
 	case PERF_RECORD_COMM:
 		if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
-			seam_process_maps_exec(&stacks->maps,
-					       record->comm.pid);
+			exec(stacks, record->comm.pid, record->sample_id.time);
 		return;
 	case PERF_RECORD_FORK:
 		seam_process_maps_fork(&stacks->maps, record->task.pid,
 				       record->task.ppid);
+		if (record->task.pid != record->task.ppid)
+			seam_live_jit_fork(&stacks->jit, record->task.pid,
+					   record->task.ppid,
+					   record->sample_id.time);
 		return;
 	case PERF_RECORD_EXIT:
 		seam_process_maps_exit(&stacks->maps, record->task.pid);
@@ -560,6 +588,7 @@ void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 	seam_process_maps_fini(&stacks->maps);
 	seam_cfi_files_fini(&stacks->files);
 	seam_stack_joins_fini(&stacks->joins);
+	seam_live_jit_fini(&stacks->jit);
 	free(stacks->attrs);
 	free(stacks->frames);
 	free(stacks->out.items);

@@ -12,6 +12,7 @@
  *	those of their moment.
  *   2. A sample in a file that was not read yet waits (cfi_files,
  *	waiting_samples).
+ *	The code of a JIT has the rules that it was announced with (live_jit).
  *   3. Where the walk ends early, the kernel's own user chain of the same
  *	sample goes on, or frames that other samples of the thread had
  *	(stack_joins).
@@ -27,6 +28,7 @@
 #define SEAM_LIVE_STACKS_H
 
 #include "record/stacks/cfi_files.h"
+#include "record/stacks/live_jit.h"
 #include "record/stacks/process_maps.h"
 #include "record/stacks/stack_joins.h"
 #include "record/stacks/waiting_samples.h"
@@ -52,6 +54,7 @@ struct seam_live_stacks {
 	size_t max_chain;		/* addresses in a chain of the kernel */
 	struct seam_process_maps maps;
 	struct seam_cfi_files files;
+	struct seam_live_jit jit;	/* filled by the caller */
 	struct seam_stack_joins joins;
 	struct seam_waiting_samples waiting;
 	uint64_t n_tried;		/* files.n_changes at the last try */

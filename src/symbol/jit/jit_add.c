@@ -120,7 +120,7 @@ static int add_load(struct adding *a, const struct seam_jitdump_load *load)
 		.size = load->code_size, .code = load->code,
 		.loaded_ns = time_of(a, load->timestamp),
 		.code_index = load->code_index, .eh_frame = a->eh_frame,
-		.eh_frame_offset = ((load->code_size + 7) & ~UINT64_C(7)) +
+		.eh_frame_offset = seam_jitdump_aligned(load->code_size) +
 				   a->frame_pos,
 		.tid = (int32_t)load->tid,
 		.elf_machine = a->source->elf_machine,
@@ -163,32 +163,6 @@ static int add_debug(struct adding *a,
 	return 0;
 }
 
-/* A header begins with its version, 1, and a kind of pointers, not 0. */
-static bool is_header(struct seam_bytes data)
-{
-	return data.size >= 4 && data.data[0] == 1 && data.data[1];
-}
-
-/*
- * The frame table beside the header.  The specification has the header first;
- * V8, CPython and perf have it last.  Whichever end has one is it, the last if
- * both.  V8 writes a header alone for code that has a frame pointer.
- */
-static void take_frame(struct adding *a,
-		       const struct seam_jitdump_unwinding_info *info)
-{
-	struct seam_bytes all = info->unwinding_data;
-	size_t header = (size_t)info->eh_frame_hdr_size;
-	size_t frame = all.size - header;
-	bool is_last = is_header((struct seam_bytes) { all.data + frame,
-						       header });
-
-	a->frame_pos = !is_last &&
-		       is_header((struct seam_bytes) { all.data, header }) ?
-		       header : 0;
-	a->eh_frame = (struct seam_bytes) { all.data + a->frame_pos, frame };
-}
-
 static int add_record(struct adding *a,
 		      const struct seam_jitdump_record *record)
 {
@@ -200,7 +174,8 @@ static int add_record(struct adding *a,
 	case SEAM_JITDUMP_DEBUG_INFO:
 		return add_debug(a, &record->debug_info);
 	case SEAM_JITDUMP_UNWINDING_INFO:
-		take_frame(a, &record->unwinding_info);
+		a->eh_frame = seam_jitdump_eh_frame(&record->unwinding_info,
+						    &a->frame_pos);
 		return 0;
 	default:
 		return 0;

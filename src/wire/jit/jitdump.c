@@ -377,3 +377,25 @@ bool seam_jitdump_is(struct seam_bytes bytes)
 	return bytes.size >= 4 && (memcmp(bytes.data, "JiTD", 4) == 0 ||
 				   memcmp(bytes.data, "DTiJ", 4) == 0);
 }
+
+/* A header begins with its version, 1, and a kind of pointers, not 0. */
+static bool is_frame_header(struct seam_bytes data)
+{
+	return data.size >= 4 && data.data[0] == 1 && data.data[1];
+}
+
+struct seam_bytes
+seam_jitdump_eh_frame(const struct seam_jitdump_unwinding_info *info,
+		      size_t *pos)
+{
+	struct seam_bytes all = info->unwinding_data;
+	size_t header = (size_t)info->eh_frame_hdr_size;
+	size_t frame = all.size - header;
+	bool is_last = is_frame_header((struct seam_bytes) { all.data + frame,
+							     header });
+
+	*pos = !is_last && is_frame_header((struct seam_bytes) { all.data,
+								 header }) ?
+	       header : 0;
+	return (struct seam_bytes) { all.data + *pos, frame };
+}

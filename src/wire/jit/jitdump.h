@@ -179,6 +179,24 @@ int seam_jitdump_begin(struct seam_jitdump_reader *reader,
 bool seam_jitdump_next(struct seam_jitdump_reader *reader,
 		       struct seam_jitdump_record *record);
 
+/*
+ * The .eh_frame in @info, *@pos bytes after its beginning, which is for the next
+ * load.  Addresses in it are relative: it counts as mapped
+ * seam_jitdump_aligned(code_size) + *@pos bytes after the start of the code.
+ *
+ * The specification has .eh_frame_hdr first; V8, CPython and perf have it last.
+ * Whichever end has one is it, the last if both.  V8 writes a header alone for
+ * code that has a frame pointer: size 0.
+ */
+struct seam_bytes
+seam_jitdump_eh_frame(const struct seam_jitdump_unwinding_info *info,
+		      size_t *pos);
+
+static inline uint64_t seam_jitdump_aligned(uint64_t code_size)
+{
+	return (code_size + 7) & ~UINT64_C(7);
+}
+
 /* "JIT_CODE_LOAD" for an id; NULL for SEAM_JITDUMP_UNKNOWN. */
 const char *seam_jitdump_id_name(enum seam_jitdump_id id);
 

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* live_jit.c - parts of the address space, newest code first; live_jit.h */
+#include "record/stacks/live_jit.h"
+
+#include "base/hash.h"
+#include "wire/jit/jitdump.h"
+
+#include <stdlib.h>
+
+/* ---- processes ---- */
+
+static void clear(struct seam_live_jit *jit, struct seam_live_jit_process *p)
+{
+	jit->n_links -= p->links.n;
+	free(p->pieces.items);
+	free(p->parts.items);
+	free(p->links.items);
+	seam_index_fini(&p->index);
+	seam_unwind_code_rows_fini(&p->rows);
+	*p = (struct seam_live_jit_process) {
+		.pid = p->pid, .serial = p->serial, .used = p->used,
+		.exec_ns = p->exec_ns, .fork_ns = p->fork_ns,
+		.parent = p->parent,
+	};
+}
+
+struct seam_live_jit_process *seam_live_jit_process(struct seam_live_jit *jit,
+						    int32_t pid)
+{
+	for (size_t i = 0; i < jit->n; i++)
+		if (jit->items[i]->pid == pid) {
+			jit->items[i]->used = ++jit->n_used;
+			return jit->items[i];
+		}
+	return NULL;
+}
+
+static const struct seam_live_jit_process *
+by_serial(const struct seam_live_jit *jit, uint64_t serial)
+{
+	for (size_t i = 0; i < jit->n; i++)
+		if (jit->items[i]->serial == serial)
+			return jit->items[i];
+	return NULL;
+}
+
+/* The place of the process that was not used for the longest time. */
+static size_t oldest(const struct seam_live_jit *jit)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < jit->n; i++)
+		if (jit->items[i]->used < jit->items[found]->used)
+			found = i;
+	return found;
+}
+
+/* The process, a new one if it is not known; NULL: out of memory. */
+static struct seam_live_jit_process *make(struct seam_live_jit *jit,
+					  int32_t pid)
+{
+	struct seam_live_jit_process *p = seam_live_jit_process(jit, pid);
+	size_t i;
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->serial = ++jit->n_serials;
+	p->used = ++jit->n_used;
+	if (jit->n < SEAM_LIVE_JIT_MAX_PROCESSES) {
+		jit->items[jit->n++] = p;
+		return p;
+	}
+	i = oldest(jit);
+	clear(jit, jit->items[i]);
+	free(jit->items[i]);
+	jit->n_forgotten++;
+	return jit->items[i] = p;
+}
+
+void seam_live_jit_fork(struct seam_live_jit *jit, int32_t pid, int32_t parent,
+			uint64_t time_ns)
+{
+	struct seam_live_jit_process *from =
+		jit->n ? seam_live_jit_process(jit, parent) : NULL;
+	struct seam_live_jit_process *p;
+
+	/* code that is newer may have been announced already */
+	seam_live_jit_exec(jit, pid, time_ns);
+	p = from ? make(jit, pid) : NULL;
+	if (!p)
+		return;
+	p->parent = from->serial;
+	p->fork_ns = time_ns;
+}
+
+void seam_live_jit_exec(struct seam_live_jit *jit, int32_t pid,
+			uint64_t time_ns)
+{
+	struct seam_live_jit_process *p =
+		jit->n ? seam_live_jit_process(jit, pid) : NULL;
+
+	if (!p)
+		return;
+	p->exec_ns = time_ns;
+}
+
+/* ---- code ---- */
+
+static uint32_t part_of(const struct seam_live_jit_process *p, uint64_t number)
+{
+	return SEAM_INDEX_FIND(&p->index, seam_hash_u64(number), i,
+			       p->parts.items[i].number == number);
+}
+
+/* From now on @piece is the newest of the part; false: out of memory. */
+static bool link_part(struct seam_live_jit *jit,
+		      struct seam_live_jit_process *p, uint64_t number,
+		      uint32_t piece)
+{
+	const struct seam_live_jit_piece *new = &p->pieces.items[piece];
+	uint32_t id = SEAM_INDEX_INTERN(&p->index, seam_hash_u64(number),
+		&p->parts, i, p->parts.items[i].number == number,
+		(struct seam_live_jit_part) { number, SEAM_NONE });
+	uint32_t *at, n = 0;
+
+	if (id == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&p->links, (struct seam_live_jit_link) {
+			piece, p->parts.items[id].newest }))
+		return false;
+	jit->n_links++;
+	p->parts.items[id].newest = (uint32_t)p->links.n - 1;
+	for (at = &p->links.items[p->links.n - 1].older; *at != SEAM_NONE;
+	     at = &p->links.items[*at].older) {
+		struct seam_live_jit_piece *old =
+			&p->pieces.items[p->links.items[*at].piece];
+
+		if (old->to_ns > new->from_ns && old->begin >= new->begin &&
+		    old->begin < new->end)
+			old->to_ns = new->from_ns;
+		if (++n == SEAM_LIVE_JIT_MAX_OF_PART) {
+			*at = SEAM_NONE;
+			break;
+		}
+	}
+	return true;
+}
+
+static void add_piece(struct seam_live_jit *jit,
+		      struct seam_live_jit_process *p,
+		      const struct seam_live_jit_piece *piece)
+{
+	uint64_t first = piece->begin >> SEAM_LIVE_JIT_PART_BITS;
+	uint64_t end = piece->end - piece->begin > SEAM_LIVE_JIT_MAX_PIECE ?
+		       piece->begin + SEAM_LIVE_JIT_MAX_PIECE : piece->end;
+	uint64_t last = (end - 1) >> SEAM_LIVE_JIT_PART_BITS;
+
+	if (!SEAM_ARRAY_ADD(&p->pieces, *piece))
+		return;
+	for (uint64_t i = first; i <= last; i++)
+		if (!link_part(jit, p, i, (uint32_t)p->pieces.n - 1))
+			return;
+}
+
+/* Whether there is room for code of @size and its @frame. */
+static bool has_room(const struct seam_live_jit *jit,
+		     const struct seam_live_jit_process *p, uint64_t size,
+		     size_t frame)
+{
+	uint64_t n = (size >> SEAM_LIVE_JIT_PART_BITS) + 2;
+
+	return jit->n_links + n <= SEAM_LIVE_JIT_MAX_LINKS &&
+	       p->frame_bytes + frame <= SEAM_LIVE_JIT_MAX_FRAMES;
+}
+
+static void load(struct seam_live_jit *jit, struct seam_live_jit_process *p,
+		 const struct seam_jitdump_load *load, struct seam_bytes frame,
+		 size_t frame_pos)
+{
+	uint64_t addr = load->code_addr ? load->code_addr : load->vma;
+	struct seam_live_jit_piece piece = {
+		.begin = addr, .end = addr + load->code_size,
+		.from_ns = load->timestamp, .to_ns = UINT64_MAX,
+		.rows = SEAM_NONE,
+	};
+	const struct seam_eh_frame eh = {
+		.entries = frame, .address_bytes = 8, .endian = SEAM_NATIVE,
+		.entries_addr = addr + seam_jitdump_aligned(load->code_size) +
+				frame_pos,
+	};
+
+	if (piece.end <= piece.begin)
+		return;
+	if (!has_room(jit, p, load->code_size < SEAM_LIVE_JIT_MAX_PIECE ?
+		      load->code_size : SEAM_LIVE_JIT_MAX_PIECE, frame.size)) {
+		clear(jit, p);
+		jit->n_forgotten++;
+	}
+	if (frame.size && frame.size <= SEAM_LIVE_JIT_MAX_FRAMES) {
+		int64_t rows = seam_unwind_code_rows_add(&p->rows, &eh, addr,
+							 load->code_size);
+
+		p->frame_bytes += frame.size;
+		piece.rows = rows < 0 ? SEAM_NONE : (uint32_t)rows;
+	}
+	add_piece(jit, p, &piece);
+}
+
+/* The newest piece that begins at @addr; SEAM_NONE: none. */
+static uint32_t piece_at(const struct seam_live_jit_process *p, uint64_t addr)
+{
+	uint32_t part = part_of(p, addr >> SEAM_LIVE_JIT_PART_BITS);
+	uint32_t i = part == SEAM_NONE ? SEAM_NONE :
+		     p->parts.items[part].newest;
+
+	while (i != SEAM_NONE &&
+	       p->pieces.items[p->links.items[i].piece].begin != addr)
+		i = p->links.items[i].older;
+	return i == SEAM_NONE ? i : p->links.items[i].piece;
+}
+
+static void move(struct seam_live_jit *jit, struct seam_live_jit_process *p,
+		 const struct seam_jitdump_move *move)
+{
+	uint32_t old = piece_at(p, move->old_code_addr);
+	struct seam_live_jit_piece piece;
+
+	if (old == SEAM_NONE)
+		return;
+	piece = p->pieces.items[old];
+	piece.end = move->new_code_addr + (piece.end - piece.begin);
+	piece.begin = move->new_code_addr;
+	piece.from_ns = move->timestamp;
+	piece.to_ns = UINT64_MAX;
+	if (piece.end <= piece.begin ||
+	    !has_room(jit, p, piece.end - piece.begin, 0))
+		return;
+	if (p->pieces.items[old].to_ns > move->timestamp)
+		p->pieces.items[old].to_ns = move->timestamp;
+	add_piece(jit, p, &piece);
+}
+
+void seam_live_jit_add(struct seam_live_jit *jit, int32_t pid,
+		       struct seam_bytes records)
+{
+	struct seam_live_jit_process *p = make(jit, pid);
+	struct seam_jitdump_reader reader = {
+		.cursor = seam_cursor_over(records, SEAM_NATIVE),
+		.endian = SEAM_NATIVE,
+	};
+	struct seam_jitdump_record record;
+	struct seam_bytes frame = { NULL, 0 };
+	size_t frame_pos = 0;
+
+	while (p && seam_jitdump_next(&reader, &record)) {
+		if (record.id == SEAM_JITDUMP_UNWINDING_INFO)
+			frame = seam_jitdump_eh_frame(&record.unwinding_info,
+						      &frame_pos);
+		else if (record.id == SEAM_JITDUMP_MOVE)
+			move(jit, p, &record.move);
+		if (record.id != SEAM_JITDUMP_LOAD)
+			continue;
+		load(jit, p, &record.load, frame, frame_pos);
+		frame = (struct seam_bytes) { NULL, 0 };
+	}
+}
+
+/* ---- look-up ---- */
+
+/* The code of @p itself that was placed last over @addr. */
+static const struct seam_live_jit_piece *
+find_own(const struct seam_live_jit_process *p, uint64_t addr, uint64_t time_ns)
+{
+	uint64_t least = time_ns >= p->exec_ns ? p->exec_ns : 0;
+	uint32_t part = part_of(p, addr >> SEAM_LIVE_JIT_PART_BITS);
+	uint32_t i = part == SEAM_NONE ? SEAM_NONE :
+		     p->parts.items[part].newest;
+
+	for (; i != SEAM_NONE; i = p->links.items[i].older) {
+		const struct seam_live_jit_piece *piece =
+			&p->pieces.items[p->links.items[i].piece];
+
+		if (piece->from_ns <= time_ns && piece->from_ns >= least &&
+		    addr >= piece->begin && addr < piece->end)
+			return piece;
+	}
+	return NULL;
+}
+
+/* Whether @p still has the code that it was forked with. */
+static bool has_inherited(const struct seam_live_jit_process *p,
+			  uint64_t time_ns)
+{
+	return p->parent && time_ns >= p->fork_ns &&
+	       (p->exec_ns <= p->fork_ns || time_ns < p->exec_ns);
+}
+
+/* The code at @addr, of the process or of those that it was forked from. */
+static const struct seam_live_jit_piece *
+find_piece(const struct seam_live_jit *jit,
+	   const struct seam_live_jit_process **p, uint64_t addr,
+	   uint64_t *time_ns, int n_forks)
+{
+	const struct seam_live_jit_process *own = *p;
+	const struct seam_live_jit_piece *piece = find_own(own, addr, *time_ns);
+	uint64_t own_ns = *time_ns;
+
+	if (piece || !has_inherited(own, own_ns) ||
+	    n_forks == SEAM_LIVE_JIT_MAX_FORKS)
+		return piece;
+	*time_ns = own->fork_ns;
+	*p = by_serial(jit, own->parent);
+	piece = *p ? find_piece(jit, p, addr, time_ns, n_forks + 1) : NULL;
+	/* since the fork its first byte may have been covered */
+	return piece && !find_own(own, piece->begin, own_ns) ? piece : NULL;
+}
+
+bool seam_live_jit_find(const struct seam_live_jit *jit,
+			const struct seam_live_jit_process *process,
+			uint64_t addr, uint64_t time_ns,
+			struct seam_unwind_code *code)
+{
+	const struct seam_live_jit_process *p = process;
+	const struct seam_live_jit_piece *piece =
+		find_piece(jit, &p, addr, &time_ns, 0);
+
+	if (!piece || time_ns >= piece->to_ns)
+		return false;
+	*code = (struct seam_unwind_code) { .rules = NULL };
+	if (piece->rows == SEAM_NONE)
+		return true;
+	code->rules = &p->rows.rules;
+	code->id = seam_unwind_code_rows_find(&p->rows, piece->rows,
+					      addr - piece->begin);
+	return true;
+}
+
+void seam_live_jit_fini(struct seam_live_jit *jit)
+{
+	for (size_t i = 0; i < jit->n; i++) {
+		clear(jit, jit->items[i]);
+		free(jit->items[i]);
+	}
+	jit->n = 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live_jit.h - the code of JITs and its unwinding rules, while it is recorded
+ *
+ * A JIT that is connected to the recorder announces code before it runs:
+ * JITDUMP records, some with UNWINDING_INFO.  Here they are compiled as they
+ * arrive, and found by process, address and time.  The rules of which code is
+ * in force are those of symbol/jit/jit_code.h: until other code covers its
+ * first byte, or it is moved; a child has its parent's as of the fork; an exec
+ * ends it.
+ *
+ * Exact is what was announced before it ran: the recorder copies the rings of
+ * programs first, and then takes samples up to the time of that copy
+ * (record/perf/drain.h).  A piece of code that needs several records of a ring
+ * (64 KiB), and the first round of a program whose owner has to be searched,
+ * are known one round later; until then, as all code without rules, it is left
+ * by its frame pointer.
+ *
+ * All of it is untrusted, and spoils the stacks of its own process only.
+ * Bounded: a process whose code does not fit begins anew, and is counted.
+ *
+ * Threads: one.
+ * Cost: 0.5 us a piece of code; 20 ns to find one.  Without JITs: none.
+ */
+#ifndef SEAM_LIVE_JIT_H
+#define SEAM_LIVE_JIT_H
+
+#include "base/array.h"
+#include "base/index.h"
+#include "unwind/compile/code_rows.h"
+#include "unwind/walk/walk.h"
+
+enum {
+	SEAM_LIVE_JIT_MAX_PROCESSES = 1024,
+	/* Code is found by parts of so many bytes, as a power of two ... */
+	SEAM_LIVE_JIT_PART_BITS = 8,
+	SEAM_LIVE_JIT_MAX_LINKS = 1 << 20,	/* ... of all processes */
+	SEAM_LIVE_JIT_MAX_OF_PART = 64,		/* older ones are forgotten */
+	SEAM_LIVE_JIT_MAX_PIECE = 1 << 20,	/* bytes; the rest is not found */
+	SEAM_LIVE_JIT_MAX_FORKS = 8,		/* from a process to its code */
+};
+
+/* Of .eh_frame, of one process. */
+#define SEAM_LIVE_JIT_MAX_FRAMES ((size_t)32 << 20)
+
+struct seam_live_jit_piece {
+	uint64_t begin, end;
+	uint64_t from_ns, to_ns;	/* when it was in force */
+	uint32_t rows;			/* of .rows; SEAM_NONE: none */
+};
+
+/* The code in a part of the address space. */
+struct seam_live_jit_part {
+	uint64_t number;	/* address >> SEAM_LIVE_JIT_PART_BITS */
+	uint32_t newest;	/* of .links; SEAM_NONE: none */
+};
+
+struct seam_live_jit_link {
+	uint32_t piece, older;	/* SEAM_NONE: the last */
+};
+
+struct seam_live_jit_process {
+	int32_t pid;
+	uint64_t serial;		/* of all that ever were */
+	uint64_t used;			/* when: n_used */
+	uint64_t exec_ns;		/* older code is gone since then */
+	uint64_t fork_ns;		/* of .parent, by its serial; 0: none */
+	uint64_t parent;
+	SEAM_ARRAY(struct seam_live_jit_piece) pieces;
+	SEAM_ARRAY(struct seam_live_jit_part) parts;
+	struct seam_index index;	/* of parts */
+	SEAM_ARRAY(struct seam_live_jit_link) links;
+	struct seam_unwind_code_rows rows;
+	size_t frame_bytes;
+};
+
+/* Zeroed is valid and empty. */
+struct seam_live_jit {
+	struct seam_live_jit_process *items[SEAM_LIVE_JIT_MAX_PROCESSES];
+	size_t n;
+	size_t n_links;			/* of all processes */
+	uint64_t n_serials, n_used;
+	uint64_t n_forgotten;		/* processes that began anew */
+};
+
+/*
+ * Process @pid announced @records, whole JITDUMP records of this machine's byte
+ * order: code with what belongs to it, or a move.  Without memory nothing
+ * changes.
+ */
+void seam_live_jit_add(struct seam_live_jit *jit, int32_t pid,
+		       struct seam_bytes records);
+
+/* @pid was forked from @parent; @pid runs another program. */
+void seam_live_jit_fork(struct seam_live_jit *jit, int32_t pid, int32_t parent,
+			uint64_t time_ns);
+void seam_live_jit_exec(struct seam_live_jit *jit, int32_t pid,
+			uint64_t time_ns);
+
+/* What is known of @pid, valid until the next call of another function. */
+struct seam_live_jit_process *seam_live_jit_process(struct seam_live_jit *jit,
+						    int32_t pid);
+
+/*
+ * Whether a piece of code was at @addr at @time_ns; its rules go to @code, which
+ * has none if it was announced without.
+ */
+bool seam_live_jit_find(const struct seam_live_jit *jit,
+			const struct seam_live_jit_process *process,
+			uint64_t addr, uint64_t time_ns,
+			struct seam_unwind_code *code);
+
+void seam_live_jit_fini(struct seam_live_jit *jit);
+
+#endif /* SEAM_LIVE_JIT_H */
