@@ -273,8 +273,12 @@ static int open_all(struct seam_session *s, const char *fallback,
 
 int seam_plan_open(struct seam_session *s, struct seam_err *err)
 {
-	/* cycles where the machine has them, else cpu-clock */
-	int r = open_all(s, "cycles:P", err);
+	/*
+	 * cycles where the machine has them, else cpu-clock; agents' samples
+	 * have weights in ns, which no other event has
+	 */
+	int r = open_all(s, s->preload.is_used ? "cpu-clock" : "cycles:P",
+			 err);
 
 	if (r == -ENOENT && s->options->n_events == 0) {
 		*err = (struct seam_err) { 0 };

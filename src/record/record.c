@@ -14,6 +14,7 @@
 #include "record/record.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "record/perf/auxtrace.h"
 #include "record/perf/hotplug.h"
 #include "record/plan.h"
@@ -60,6 +61,31 @@ static int watch(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
+/* Of CPU time, between two samples of an agent. */
+static uint64_t guest_period_ns(const struct seam_record_options *o)
+{
+	uint64_t hz = o->frequency_hz;
+
+	return hz ? SEAM_NS_PER_S / hz : SEAM_GUEST_DEFAULT_NS;
+}
+
+/* Decide whether the command gets an agent, and have its services. */
+static void prepare_guest(struct seam_session *s)
+{
+	char message[512];
+
+	seam_preload_decide(&s->preload, s->options->layers,
+			    s->options->command, message, sizeof(message));
+	if (message[0])
+		seam_session_note(s, false, "%s", message);
+	if (!s->preload.is_used)
+		return;
+	seam_guest_service_init(&s->guest, s->options->overwrite);
+	seam_guest_service_set_period(&s->guest, guest_period_ns(s->options));
+	seam_services_add(&s->services, &s->guest.guest);
+	seam_services_add(&s->services, &s->guest.symtab);
+}
+
 /* Fork the command, with the socket of the link in its environment. */
 static int prepare_command(struct seam_session *s, struct seam_err *err)
 {
@@ -68,14 +94,17 @@ static int prepare_command(struct seam_session *s, struct seam_err *err)
 
 	seam_jit_service_init(&s->jit, s->options->jit_ring_bytes);
 	seam_services_add(&s->services, &s->jit.service);
+	prepare_guest(s);
 	for (size_t i = 0; i < s->options->n_services; i++)
 		seam_services_add(&s->services, s->options->services[i]);
 	seam_services_open(&s->services, &why);
 	if (!s->services.is_open)
 		seam_session_note(s, true, "JITs write files: %s",
 				  why.cause[0]);
+	seam_preload_set(&s->preload);
 	r = seam_child_prepare(&s->child, s->options->command,
 			       &s->loop.old_mask, err);
+	seam_preload_restore(&s->preload);
 	seam_services_forked(&s->services);
 	return r == 0 && s->services.is_open ?
 	       seam_loop_add_link(&s->loop, s->services.server.epoll_fd, err) :
@@ -109,6 +138,10 @@ static void read_sideband(void *context,
 
 	seam_session_track_files(s, record, true);
 	seam_services_see(&s->services, record);
+	if (record->type == PERF_RECORD_COMM &&
+	    record->misc & PERF_RECORD_MISC_COMM_EXEC)
+		seam_guest_service_exec(&s->guest, (uint32_t)record->comm.pid,
+					record->sample_id.time);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_read(&s->new_threads, record);
 	if (!seam_sources_is_system_wide(&s->sources))
@@ -135,6 +168,16 @@ static struct seam_bytes take_programs(void *context, bool is_last)
 	struct seam_session *s = context;
 
 	return seam_services_take(&s->services, is_last);
+}
+
+/* Samples of other events have no weight in common with the agents'. */
+static bool is_superseded(void *context, uint32_t event, uint32_t tid,
+			  uint64_t time_ns)
+{
+	struct seam_session *s = context;
+
+	return seam_event_is_cpu_time(&s->events.items[event]) &&
+	       seam_guest_service_supersedes(&s->guest, tid, time_ns);
 }
 
 static void read_sample(void *context, uint32_t event, const void *record)
@@ -184,6 +227,7 @@ static void connect_readers(struct seam_session *s)
 	s->kept_files.jit.bundle = &s->recording.bundle;
 	s->drain.copy_programs = copy_programs;
 	s->drain.take_programs = take_programs;
+	s->drain.is_superseded = s->preload.is_used ? is_superseded : NULL;
 	s->jit.bundle = &s->recording.bundle;
 	s->jit.sideband_id = seam_sources_sideband_id(&s->sources);
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
@@ -256,10 +300,28 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
+/* What agents have to report: the first of them. */
+static void report_note(const struct seam_session *s)
+{
+	char text[SEAM_LINK_NOTE_BYTES], others[64] = "";
+
+	if (!s->services.n_notes)
+		return;
+	seam_text_copy(text, sizeof(text), s->services.note,
+		       SEAM_TEXT_TERMINAL);
+	if (s->services.n_notes > 1)
+		snprintf(others, sizeof(others), "; %" PRIu64 " more messages "
+			 "of programs", s->services.n_notes - 1);
+	seam_session_note(s, false, "%s%s", text, others);
+}
+
 static void finish_services(struct seam_session *s)
 {
 	seam_services_close(&s->services);
 	seam_jit_service_losses(&s->jit, true, &s->recording.data.losses);
+	report_note(s);
+	seam_guest_service_finish(&s->guest);
+	s->result->guest = s->guest.counts;
 	if (s->services.n_failed)
 		seam_session_note(s, false, "%" PRIu64 " programs with a "
 			"JIT got no ring and write files: %s",
@@ -411,6 +473,7 @@ static void fini(struct seam_session *s)
 		close(s->kernel_fd);
 	seam_services_fini(&s->services);
 	seam_jit_service_fini(&s->jit);
+	seam_guest_service_fini(&s->guest);
 	seam_new_threads_fini(&s->new_threads);
 	seam_stopped_fini(&s->stopped);
 	seam_sched_fini(&s->rounds.sched);

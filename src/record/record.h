@@ -15,7 +15,9 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "record/events/event.h"
+#include "record/preload/preload.h"
 #include "record/proc/procfs.h"
+#include "wire/guest/agent_counts.h"
 #include "wire/losses.h"
 #include "wire/stack_counts.h"
 
@@ -63,6 +65,7 @@ struct seam_record_options {
 	/* Besides the recorder's own; for COMMAND and its children. */
 	struct seam_service *const *services;
 	size_t n_services;
+	enum seam_layers layers;	/* of COMMAND: whether it has an agent */
 	uint64_t delay_ms;		/* before the first sample */
 	/*
 	 * Keep the newest samples only; a snapshot is made on SIGUSR2, at
@@ -111,6 +114,7 @@ struct seam_record_result {
 	uint64_t aux_bytes;	/* AUX data in the file */
 	struct seam_losses losses;
 	struct seam_stack_counts stacks;
+	struct seam_agent_counts guest;
 	/* Without the side-band's; owned, or NULL. */
 	struct seam_record_event *events;
 	size_t n_events;

@@ -19,6 +19,7 @@
 #include "record/proc/child.h"
 #include "record/record.h"
 #include "record/sched.h"
+#include "record/services/guest_service.h"
 #include "record/services/jit_service.h"
 #include "record/services/services.h"
 #include "record/stacks/live_stacks.h"
@@ -70,6 +71,8 @@ struct seam_session {
 	uint64_t kernel_modules; /* hash of those loaded then; 0: unknown */
 	struct seam_services services;	/* rings of programs */
 	struct seam_jit_service jit;
+	struct seam_preload preload;
+	struct seam_guest_service guest; /* if preload.is_used */
 	struct seam_new_threads new_threads;
 	struct seam_stopped stopped;
 };

@@ -35,6 +35,8 @@ enum seam_ring_loss {
 	SEAM_RING_N_LOSSES,
 };
 
+enum { SEAM_RING_N_SKIPPED = 4 };	/* causes of a service */
+
 /*
  * State of a producer in user space.  It lies in the ring itself, 256 bytes
  * that the kernel leaves reserved, so that the producer's signal handlers find
@@ -45,6 +47,7 @@ enum seam_ring_loss {
  *	 528  nest	    648  n_lost_unreported	736  aux_nest, aux_flags
  *	 576  paused	    656  n_wakeups
  *			    664  n_offered
+ *			    672  n_skipped[4]
  *
  * The owner of the ring writes all of it but @paused.  The
  * consumer trusts none of it: head and aux_head can only make it accept fewer
@@ -66,7 +69,8 @@ struct seam_ring_state {
 	_Atomic uint64_t n_wakeups;
 	/* items produced, by services whose items are not records */
 	_Atomic uint64_t n_offered;
-	uint8_t unused_2[32];
+	/* of these, not in a record, by causes of the service's own */
+	_Atomic uint64_t n_skipped[SEAM_RING_N_SKIPPED];
 	/* 704: the AUX buffer */
 	_Atomic uint64_t aux_head;	/* reserved up to here */
 	uint8_t unused_3[16];
@@ -95,6 +99,8 @@ _Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
 _Static_assert(offsetof(struct seam_ring_control, program.paused) == 576, "");
 _Static_assert(offsetof(struct seam_ring_control, program.n_begun) == 608, "");
 _Static_assert(offsetof(struct seam_ring_control, program.n_offered) == 664,
+	       "");
+_Static_assert(offsetof(struct seam_ring_control, program.n_skipped) == 672,
 	       "");
 _Static_assert(offsetof(struct seam_ring_control, program.aux_head) == 704, "");
 _Static_assert(offsetof(struct perf_event_mmap_page, __reserved) <= 512,

@@ -20,6 +20,9 @@
  *	 "lost":{"ring_full","paused","not_written","damaged_bytes"},
  *	 "areas":{"bytes","truncated","partial","collision"},
  *	 "jit":{"streams","records","lost","refused_groups","refused_rings"},
+ *	 "guest":{"processes","samples","with_guest","incomplete","symbols",
+ *	          "refused","lost","without_ring","ticks","ticks_due","merged",
+ *	          "throttled","no_stack","ended","superseded"},
  *	 "not_recorded":{"threads","programs","cpus","cpu_ns","new_cpus"},
  *	 "kept":{"files","file_bytes","dumps","dump_bytes","missed","refused",
  *	         "leased","stuck","too_large","too_many","not_written",
@@ -41,6 +44,10 @@
  * run with another user's rights, CPUs that went offline and came back (cpu_ns:
  * the longest time from then to the end), and CPUs that came online later.
  *
+ * "guest" is there where programs had an agent: its samples and why ticks have
+ * none (agent_counts.h); the recorder's own samples of those threads, which
+ * were dropped, are "superseded".
+ *
  * "stacks" is there where user stacks were unwound while recording: how they
  * ended, how their frames were found, and the files in which most ended early
  * (stack_counts.h).
@@ -58,6 +65,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "wire/guest/agent_counts.h"
 #include "wire/losses.h"
 #include "wire/stack_counts.h"
 
@@ -121,6 +129,7 @@ struct seam_manifest {
 	uint64_t n_jit_streams;	/* JITs that streamed code */
 	struct seam_manifest_kept kept;
 	struct seam_stack_counts stacks;
+	struct seam_agent_counts guest;
 	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;

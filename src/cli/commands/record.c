@@ -105,6 +105,33 @@ static void report_stacks(const struct seam_stack_counts *stacks)
 			 stacks->n_continued);
 }
 
+/* Samples of agents: how many have Lua stacks, and what is missing. */
+static void report_guest(const struct seam_agent_counts *g)
+{
+	char why[300] = "";
+
+	if (!g->n_samples && !g->n_bad)
+		return;
+	add_cause(why, sizeof(why), g->n_lost, "because rings were full");
+	add_cause(why, sizeof(why), g->n_bad, "because they are invalid");
+	add_cause(why, sizeof(why), g->n_throttled,
+		  "because sampling took too much time");
+	add_cause(why, sizeof(why), g->n_no_stack,
+		  "because signal stacks are small");
+	add_cause(why, sizeof(why), g->n_without_ring,
+		  "of threads without a ring");
+	seam_command_say("%" PRIu64 " sample%s with Lua stacks, of %" PRIu64
+			 " by libseam-agent%s%s", g->n_guest,
+			 plural(g->n_guest), g->n_samples,
+			 why[0] ? "; skipped: " : "", why);
+	if (!seam_command_verbose())
+		return;
+	seam_command_say("%" PRIu64 " ticks of CPU time were due, %" PRIu64
+			 " are in samples; %" PRIu64 " were merged; %" PRIu64
+			 " samples of the recorder are superseded", g->n_due,
+			 g->n_ticks, g->n_merged, g->n_superseded);
+}
+
 /* A line for each other kind of loss. */
 static void report_other_losses(const struct seam_losses *losses)
 {
@@ -152,6 +179,7 @@ static void summarize(const char *output, bool has_command,
 	report_aux(output, r);
 	report_losses(r);
 	report_stacks(&r->stacks);
+	report_guest(&r->guest);
 	report_other_losses(&r->losses);
 }
 

@@ -81,6 +81,18 @@ static const struct seam_option options[] = {
 	       "record the namespaces of threads"),
 	OPTION(record.cgroups, FLAG, 0, "cgroups", NULL,
 	       "record the cgroup of each sample"),
+	OPTION(layers, STRING, 0, "layers", "WHICH",
+	       "with Lua stacks or without: auto, guest or native",
+	       .detail = "guest: libseam-agent is preloaded (LD_PRELOAD) into "
+	       "COMMAND and all that it starts. In programs with LuaJIT each "
+	       "thread takes samples of its own, with its Lua, native and "
+	       "kernel frames in one stack; the recorder's samples of these "
+	       "threads are dropped. auto, the default, does so where LuaJIT "
+	       "is found: in COMMAND's file or a library that it needs, in "
+	       "the interpreter of a script, in a program that COMMAND's "
+	       "words or a shell script name, or in a module that nginx's "
+	       "configuration loads. Programs that load it otherwise need "
+	       "guest. native: no agent."),
 	HEADING("Which processes and CPUs"),
 	OPTION(pids, STRING, 'p', "pid", "PID",
 	       "running processes, with their children",
@@ -281,6 +293,18 @@ static int parse_call_graph(const char *text, struct seam_record_options *out)
 	return 0;
 }
 
+static int parse_layers(const char *text, enum seam_layers *layers)
+{
+	static const char *const names[] = { "auto", "guest", "native" };
+
+	for (size_t i = 0; text && i < SEAM_ARRAY_SIZE(names); i++)
+		if (strcmp(text, names[i]) == 0) {
+			*layers = (enum seam_layers)i;
+			return 0;
+		}
+	return text ? usage("--layers takes auto, guest or native", text) : 0;
+}
+
 static size_t round_ring(uint64_t bytes, const char *what)
 {
 	uint64_t rounded = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -441,6 +465,7 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 		return -EINVAL;
 	}
 	if (parse_call_graph(a->call_graph, o) < 0 ||
+	    parse_layers(a->layers, &o->layers) < 0 ||
 	    parse_targets(a, o) < 0 ||
 	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
 	    parse_level(a->compress, &o->compress_level) < 0 ||

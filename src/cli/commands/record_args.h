@@ -16,7 +16,7 @@ struct seam_record_args {
 	struct seam_record_options record;	/* values that need no check */
 	struct seam_option_list events;
 	const char *frequency;
-	const char *call_graph;
+	const char *call_graph, *layers;
 	const char *pids, *tids, *cpus;
 	const char *compress;
 	const char *ring, *jit_ring;

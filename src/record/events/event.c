@@ -263,3 +263,17 @@ int seam_event_parse(struct seam_event *event, const char *text,
 			   attr->config == PERF_COUNT_SW_BPF_OUTPUT;
 	return modifiers ? seam_event_modify(event, modifiers, err) : 0;
 }
+
+bool seam_event_is_cpu_time(const struct seam_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	if (event->origin != SEAM_EVENT_OF_KERNEL)
+		return false;
+	if (attr->type == PERF_TYPE_SOFTWARE)
+		return attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+		       attr->config == PERF_COUNT_SW_TASK_CLOCK;
+	return attr->type == PERF_TYPE_HARDWARE &&
+	       (attr->config == PERF_COUNT_HW_CPU_CYCLES ||
+		attr->config == PERF_COUNT_HW_REF_CPU_CYCLES);
+}

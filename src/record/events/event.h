@@ -116,6 +116,9 @@ void seam_event_init(struct seam_event *event);
 void seam_event_init_program(struct seam_event *event, const char *name,
 			     uint32_t number);
 
+/* Whether its samples are of time on a CPU, as the default event's are. */
+bool seam_event_is_cpu_time(const struct seam_event *event);
+
 /* The attr that describes the samples in the file. */
 struct perf_event_attr seam_event_file_attr(const struct seam_event *event);
 

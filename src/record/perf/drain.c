@@ -24,6 +24,7 @@ int seam_drain_init(struct seam_drain *d, struct seam_err *err)
 		seam_perf_layout_make(&seam_sources_common, SEAM_NATIVE);
 
 	d->id_pos = sizeof(struct seam_ring_header) + layout.id;
+	d->tid_pos = sizeof(struct seam_ring_header) + layout.tid;
 	d->time_pos = sizeof(struct seam_ring_header) + layout.time;
 	d->merge.sample_time_pos = d->time_pos;
 	/* the trailer begins with pid, tid and time */
@@ -39,6 +40,7 @@ void seam_drain_fini(struct seam_drain *d)
 	seam_record_merge_fini(&d->merge);
 	free(d->spans);
 	free(d->pieces);
+	free(d->kept.items);
 	free(d->scratch);
 	seam_index_fini(&d->ids);
 	*d = (struct seam_drain) { 0 };
@@ -176,6 +178,21 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 						 d->scratch));
 }
 
+static bool is_superseded(const struct seam_drain *d,
+			  const struct seam_ring_span *span, size_t pos,
+			  const struct seam_ring_header *header)
+{
+	if (!d->is_superseded || header->type != PERF_RECORD_SAMPLE ||
+	    header->size < d->time_pos + sizeof(uint64_t))
+		return false;
+	/* tid is the upper half */
+	return d->is_superseded(d->context,
+				event_of(d, u64_at(span, pos + d->id_pos)),
+				(uint32_t)(u64_at(span, pos + d->tid_pos) >>
+					   32),
+				u64_at(span, pos + d->time_pos));
+}
+
 /* Count the records of @span.  Returns the bytes of whole records. */
 static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 		   const struct seam_ring_span *span)
@@ -228,10 +245,37 @@ static void note_fullest(struct seam_drain *d,
 	d->fullest_cpu = ring->cpu;
 }
 
+/*
+ * Count the records of @span and copy those that are not superseded.  Returns
+ * the bytes of whole records.  Without memory all of them are lost.
+ */
+static size_t walk_and_copy(struct seam_drain *d, struct seam_source_ring *ring,
+			    const struct seam_ring_span *span)
+{
+	struct seam_ring_header header;
+	size_t pos = 0;
+
+	for (; seam_ring_record(span, pos, &header); pos += header.size) {
+		if (is_superseded(d, span, pos, &header))
+			continue;
+		seam_drain_count(d, ring, span, pos, &header);
+		if (!SEAM_ARRAY_EXTEND(&d->kept, (const uint8_t *)
+				       seam_ring_bytes(span, pos, header.size,
+						       d->scratch),
+				       header.size))
+			d->file->losses.n_unwritten++;
+	}
+	d->file->losses.n_bad_bytes += seam_ring_span_bytes(span) - pos;
+	ring->n_bytes += pos;
+	return pos;
+}
+
 /* Peek at all rings.  Returns the number of pieces to write. */
 static size_t gather_as_they_are(struct seam_drain *d)
 {
 	size_t n = 0, n_rings = make_room(d), max = 0;
+
+	d->kept.n = 0;
 
 	for (size_t i = 0; i < n_rings; i++) {
 		struct seam_source_ring *ring = live_ring(d, i);
@@ -242,11 +286,15 @@ static size_t gather_as_they_are(struct seam_drain *d)
 		if (ring->is_backward ||
 		    seam_ring_peek(&ring->ring, span) == 0)
 			continue;
-		good = walk(d, ring, span);
+		if (d->is_superseded && ring->use == SEAM_RING_OF_SAMPLES) {
+			good = walk_and_copy(d, ring, span);
+		} else {
+			good = walk(d, ring, span);
+			n = add_span(d, n, span, good);
+		}
 		note_fullest(d, ring, good, &max);
-		n = add_span(d, n, span, good);
 	}
-	return n;
+	return add_piece(d, n, d->kept.items, d->kept.n);
 }
 
 /*
@@ -322,6 +370,9 @@ static size_t gather_unwound(struct seam_drain *d)
 	while ((from = seam_record_merge_next(&d->merge, &pos, &header))) {
 		struct seam_source_ring *ring = live_ring(d, from->id);
 
+		if (ring->use == SEAM_RING_OF_SAMPLES &&
+		    is_superseded(d, &from->span, pos, &header))
+			continue;
 		seam_drain_count(d, ring, &from->span, pos, &header);
 		if (ring->use == SEAM_RING_OF_SAMPLES)
 			rewrite(d, &from->span, pos, &header);

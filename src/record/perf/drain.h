@@ -44,8 +44,15 @@ struct seam_drain {
 	 */
 	void (*copy_programs)(void *context, bool is_last);
 	struct seam_bytes (*take_programs)(void *context, bool is_last);
+	/*
+	 * Whether a sample of the kernel's is dropped, because another source
+	 * has one of the same thread and time.  May be NULL.
+	 */
+	bool (*is_superseded)(void *context, uint32_t event, uint32_t tid,
+			      uint64_t time_ns);
 	void *context;
 
+	SEAM_ARRAY(uint8_t) kept;	/* records of rings with such samples */
 	struct seam_record_merge merge;	/* with stacks */
 	struct iovec *pieces;		/* two for each live ring, and three */
 	struct seam_ring_span *spans;	/* one for each live ring */
@@ -53,7 +60,8 @@ struct seam_drain {
 	uint8_t *scratch;		/* for a record that wraps */
 	/* Before the programs' rings are copied: no later sample is unwound. */
 	uint64_t begin_ns;
-	size_t id_pos, time_pos;	/* in a sample, its header included */
+	/* in a sample, its header included */
+	size_t id_pos, tid_pos, time_pos;
 	bool is_last;			/* the next round is the last */
 	bool unordered;		/* older records follow: no FINISHED_ROUND */
 	struct seam_index ids;		/* of the sources, by id */

@@ -39,8 +39,9 @@ static bool take(struct seam_service_stream *stream, uint8_t *record,
 	return false;
 }
 
-static void preview(struct seam_service *service, uint32_t pid,
-		    const uint8_t *record, size_t size)
+static void preview(struct seam_service *service,
+		    struct seam_service_stream *stream, const uint8_t *record,
+		    size_t size)
 {
 	enum { WHOLE = SEAM_JIT_CHUNK_FIRST | SEAM_JIT_CHUNK_LAST };
 	const struct seam_jit_service *jit = service->context;
@@ -54,7 +55,7 @@ static void preview(struct seam_service *service, uint32_t pid,
 	memcpy(&chunk, record + sizeof(header), sizeof(chunk));
 	if (header.type == PERF_RECORD_SAMPLE && chunk.flags == WHOLE &&
 	    chunk.size <= size - at)
-		jit->dumps.on_code(jit->dumps.context, pid,
+		jit->dumps.on_code(jit->dumps.context, stream->pid,
 				   (struct seam_bytes) { record + at,
 							 chunk.size });
 }

@@ -35,6 +35,40 @@ uint64_t seam_program_ring_limit(const struct seam_link_target *target,
 	return n < max ? n : max;
 }
 
+/* ---- the owner ---- */
+
+/*
+ * The process and thread that own the ring, and until when (0: still).  A
+ * living process that does not have the memory is no owner, whatever it
+ * descends from, unless it had the memory until an exec.
+ */
+static bool find_owner(const struct seam_services *s,
+		       const struct seam_link_target *target,
+		       const struct seam_owner *owner,
+		       struct seam_service_stream *stream)
+{
+	const struct seam_ring_holder holder = {
+		.pid = (uint32_t)target->pid, .since_ns = target->rings_ns,
+		.until_ns = target->until_ns,
+	};
+	bool is_verified = owner->status == SEAM_OWNER_VERIFIED;
+	uint64_t until_ns = 0;
+	uint32_t pid = owner->pid;
+
+	if (!is_verified)
+		pid = seam_task_history_find(&s->history, &holder, owner->tid,
+					     &until_ns);
+	else if (!seam_task_history_has_rings(&s->history, &holder, pid,
+					      &until_ns))
+		until_ns = 0;
+	if (!pid || (owner->status == SEAM_OWNER_REFUTED && !until_ns))
+		return false;
+	stream->pid = pid;
+	stream->tid = owner->tid;
+	stream->until_ns = until_ns;
+	return true;
+}
+
 /* ---- copy ---- */
 
 static void append(struct seam_services *s, struct seam_service *service,
@@ -113,20 +147,33 @@ static void copy_free_running(const struct seam_program_ring *ring,
 	seam_ring_aux_snapshot_fini(&snapshot);
 }
 
-/* Hand the copy to preview(); without an owner, when that is known. */
+/* Hand the copy to preview(), once. */
 static void preview(struct seam_service *service, struct input *in,
-		    uint32_t pid)
+		    struct seam_service_stream *stream)
 {
 	struct seam_ring_header header;
 
-	if (!service->preview || in->is_previewed || !pid || !in->records.n)
+	if (!service->preview || in->is_previewed || !in->records.n)
 		return;
 	in->is_previewed = true;
 	for (size_t pos = 0; pos < in->records.n; pos += header.size) {
 		memcpy(&header, in->records.items + pos, sizeof(header));
-		service->preview(service, pid, in->records.items + pos,
+		service->preview(service, stream, in->records.items + pos,
 				 header.size);
 	}
+}
+
+/* Before begin(), if the owner is known by now: for that, keep the state. */
+static void preview_copy(const struct seam_services *s,
+			 const struct seam_program_ring *ring, struct input *in)
+{
+	struct seam_service_stream stream = in->stream;
+
+	if (!stream.service &&
+	    !find_owner(s, ring->target, ring->owner, &stream))
+		return;
+	preview(ring->service, in, &stream);
+	in->stream.state = stream.state;
 }
 
 void seam_program_ring_copy(struct seam_services *s,
@@ -151,43 +198,10 @@ void seam_program_ring_copy(struct seam_services *s,
 		copy_aux(ring, in);
 	else if (g->aux_bytes && in->is_complete)
 		copy_free_running(ring, in);
-	preview(ring->service, in, in->stream.service ? in->stream.pid :
-		owner->status == SEAM_OWNER_VERIFIED ? owner->pid : 0);
+	preview_copy(s, ring, in);
 }
 
-/* ---- the owner ---- */
-
-/*
- * The process and thread that own the ring, and until when (0: still).  A
- * living process that does not have the memory is no owner, whatever it
- * descends from, unless it had the memory until an exec.
- */
-static bool find_owner(const struct seam_services *s,
-		       const struct seam_link_target *target,
-		       const struct seam_owner *owner,
-		       struct seam_service_stream *stream)
-{
-	const struct seam_ring_holder holder = {
-		.pid = (uint32_t)target->pid, .since_ns = target->rings_ns,
-		.until_ns = target->until_ns,
-	};
-	bool is_verified = owner->status == SEAM_OWNER_VERIFIED;
-	uint64_t until_ns = 0;
-	uint32_t pid = owner->pid;
-
-	if (!is_verified)
-		pid = seam_task_history_find(&s->history, &holder, owner->tid,
-					     &until_ns);
-	else if (!seam_task_history_has_rings(&s->history, &holder, pid,
-					      &until_ns))
-		until_ns = 0;
-	if (!pid || (owner->status == SEAM_OWNER_REFUTED && !until_ns))
-		return false;
-	stream->pid = pid;
-	stream->tid = owner->tid;
-	stream->until_ns = until_ns;
-	return true;
-}
+/* ---- begin ---- */
 
 static bool begin(const struct seam_services *s,
 		  const struct seam_program_ring *ring)
@@ -202,7 +216,8 @@ static bool begin(const struct seam_services *s,
 	in->stream.service = ring->service;
 	if (ring->service->begin(&in->stream) == 0)
 		return true;
-	in->stream = (struct seam_service_stream) { 0 };
+	in->stream.service = NULL;
+	in->stream.pid = 0;
 	return false;
 }
 
@@ -222,7 +237,8 @@ void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
 
 /*
  * A sample of the service's event.  Its time is not before the end of the
- * round before, unless readers sort all of "data".
+ * round before the last, unless readers sort all of "data": at the end of a
+ * round they use what is older than the newest record of the round before.
  */
 static void take_sample(struct seam_services *s, struct input *in,
 			uint8_t *record, const struct seam_ring_header *header)
@@ -250,7 +266,7 @@ static void take_records(struct seam_services *s, struct input *in)
 	struct seam_service *service = in->stream.service;
 	struct seam_ring_header header;
 
-	preview(service, in, in->stream.pid);
+	preview(service, in, &in->stream);
 	in->is_previewed = false;
 	for (size_t pos = 0; pos < in->records.n; pos += header.size) {
 		uint8_t *record = in->records.items + pos;
@@ -333,6 +349,9 @@ static void end(struct seam_services *s, const struct seam_program_ring *ring)
 	seam_owners_counts(&ring->rings->owners, ring->i, &counts);
 	counts.n_offered = seam_program_ring_limit(ring->target,
 						   counts.n_offered, 1);
+	for (int i = 0; i < SEAM_RING_N_SKIPPED; i++)
+		counts.n_skipped[i] = seam_program_ring_limit(
+			ring->target, counts.n_skipped[i], 1);
 	if (in && in->stream.service) {
 		report_losses(s, in, ring->target, &counts);
 		service->end(&in->stream, &counts);

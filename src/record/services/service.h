@@ -64,10 +64,12 @@ struct seam_service {
 
 	/*
 	 * Before the kernel's rings are read, and once before take(): a
-	 * record of process @pid that was just copied, for what samples of
-	 * this round need of it.  May be NULL.
+	 * record that was just copied, for what samples of this round need of
+	 * it.  It may come before begin(): @stream has pid, tid and the state,
+	 * NULL at first.  May be NULL.
 	 */
-	void (*preview)(struct seam_service *service, uint32_t pid,
+	void (*preview)(struct seam_service *service,
+			struct seam_service_stream *stream,
 			const uint8_t *record, size_t size);
 
 	/*

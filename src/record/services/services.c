@@ -64,7 +64,7 @@ void seam_services_open(struct seam_services *s, struct seam_err *why)
 		return;
 	}
 	s->server.max_bytes = max_bytes(s);
-	s->floor_ns = seam_clock_ns();
+	s->floor_ns = s->round_ns = seam_clock_ns();
 	s->is_open = true;
 }
 
@@ -327,7 +327,8 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
 	}
 	for (size_t i = 0; is_last && i < s->server.n_targets; i++)
 		count_without_ring(s, s->server.targets[i]);
-	s->floor_ns = seam_clock_ns();
+	s->floor_ns = s->round_ns;
+	s->round_ns = seam_clock_ns();
 	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
 }
 
@@ -351,6 +352,8 @@ void seam_services_close(struct seam_services *s)
 		stop_rings(s->server.targets[i]);
 	s->n_failed = s->server.n_failed;
 	s->why = s->server.why;
+	s->n_notes = s->server.n_notes;
+	memcpy(s->note, s->server.note, sizeof(s->note));
 	seam_link_server_close(&s->server);
 	s->is_open = false;
 }

@@ -49,13 +49,16 @@ struct seam_services {
 	size_t n;
 	struct seam_task_history history;
 	struct seam_synth round;	/* records of this round */
-	uint64_t floor_ns;		/* the end of the round before */
+	/* the ends of the round before, and of the one before that */
+	uint64_t round_ns, floor_ns;
 	uint64_t checked_ns;		/* when /proc was last read */
 	uint8_t *record;		/* room for one */
 
 	/* Valid once closed: */
 	uint64_t n_failed;		/* programs refused for our errors */
 	struct seam_err why;		/* the first of these */
+	uint64_t n_notes;		/* of programs, for the user */
+	char note[SEAM_LINK_NOTE_BYTES];	/* the first; not trusted */
 };
 
 /*

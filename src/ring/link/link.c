@@ -61,6 +61,7 @@ static size_t size_of(uint16_t kind)
 	case SEAM_LINK_HELLO: return sizeof(struct seam_link_hello);
 	case SEAM_LINK_WELCOME: return sizeof(struct seam_link_welcome);
 	case SEAM_LINK_REFUSED: return sizeof(struct seam_link_refused);
+	case SEAM_LINK_NOTE: return sizeof(struct seam_link_note);
 	}
 	return 0;
 }
@@ -128,6 +129,8 @@ static bool is_message(struct seam_link_message *m, size_t n)
 		m->hello.services[sizeof(m->hello.services) - 1] = '\0';
 	else if (m->head.kind == SEAM_LINK_REFUSED)
 		m->refused.reason[sizeof(m->refused.reason) - 1] = '\0';
+	else if (m->head.kind == SEAM_LINK_NOTE)
+		m->note.text[sizeof(m->note.text) - 1] = '\0';
 	return n >= size_of(m->head.kind);
 }
 

@@ -18,6 +18,9 @@
  * a WELCOME, with rings of a geometry of its own.  The others get no rings,
  * and a program without any service of the recorder's is refused.
  *
+ * In place of HELLO a program may send a NOTE, a line for the recorder's user:
+ * why it sends nothing, for one.
+ *
  * Each side gets the other's pid and uid from the kernel and trusts nothing
  * else.  No call blocks longer than its timeout; a peer that sends anything
  * invalid is disconnected, without an effect on others.
@@ -42,7 +45,8 @@ enum {
 	SEAM_LINK_MAX_FDS = 4,		/* with a message */
 	SEAM_LINK_ADDRESS_BYTES = 108,	/* Source: unix(7), sun_path */
 	SEAM_LINK_SERVICES_BYTES = 128,
-	SEAM_LINK_MAX_SERVICES = 4,	/* of a program */
+	SEAM_LINK_MAX_SERVICES = 8,	/* of a program */
+	SEAM_LINK_NOTE_BYTES = 256,
 };
 
 /* The environment variable that holds the recorder's address. */
@@ -55,6 +59,7 @@ enum seam_link_kind {
 	SEAM_LINK_HELLO = 1,
 	SEAM_LINK_WELCOME,
 	SEAM_LINK_REFUSED,
+	SEAM_LINK_NOTE,
 };
 
 /* The start of every message; seam_link_send() sets it. */
@@ -76,12 +81,17 @@ struct seam_link_welcome {
 	uint32_t n_more;	/* WELCOMEs that follow */
 	struct seam_ring_geometry geometry;
 	uint32_t pid;		/* of the program; SO_PEERCRED */
-	uint32_t unused;
+	uint32_t parameter;	/* the service's own; 0: none */
 };
 
 struct seam_link_refused {
 	struct seam_link_head head;
 	char reason[SEAM_LINK_MAX_BYTES / 2];	/* for people */
+};
+
+struct seam_link_note {
+	struct seam_link_head head;
+	char text[SEAM_LINK_NOTE_BYTES];	/* for people */
 };
 
 _Static_assert(sizeof(struct seam_link_welcome) == 56, "without padding");
@@ -92,6 +102,7 @@ struct seam_link_message {
 		struct seam_link_hello hello;
 		struct seam_link_welcome welcome;
 		struct seam_link_refused refused;
+		struct seam_link_note note;
 		uint8_t bytes[SEAM_LINK_MAX_BYTES];
 	};
 	int fds[SEAM_LINK_MAX_FDS];		/* the receiver's to close */

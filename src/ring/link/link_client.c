@@ -50,6 +50,7 @@ static int accept_welcome(struct seam_link_client *c,
 				   &w->geometry);
 	if (r < 0)
 		return r;
+	c->parameters[w->service] = w->parameter;
 	/* The same one in each WELCOME. */
 	if (c->wakeup_fd < 0) {
 		c->wakeup_fd = m->fds[1];
@@ -100,6 +101,21 @@ static int receive_welcomes(struct seam_link_client *c, int timeout_ms)
 		r = receive_welcome(c, (int)(left / SEAM_NS_PER_MS));
 	}
 	return r > 0 ? -EBADMSG : r;
+}
+
+int seam_link_client_note(const char *address, const char *text)
+{
+	struct seam_link_note note = { 0 };
+	int socket = seam_link_connect(address), r;
+
+	if (socket < 0)
+		return socket;
+	memcpy(note.text, text, strnlen(text, sizeof(note.text) - 1));
+	r = check_peer(socket);
+	if (r == 0)
+		r = seam_link_send(socket, SEAM_LINK_NOTE, &note, NULL, 0, 0);
+	close(socket);
+	return r;
 }
 
 int seam_link_client_connect(struct seam_link_client *c, const char *address,

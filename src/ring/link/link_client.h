@@ -20,6 +20,7 @@ struct seam_link_client {
 	struct seam_ring_wakeup wakeup;
 	/* in the order of the services; head NULL: the recorder lacks it */
 	struct seam_ring_memory memories[SEAM_LINK_MAX_SERVICES];
+	uint32_t parameters[SEAM_LINK_MAX_SERVICES];	/* of WELCOME */
 };
 
 /*
@@ -31,6 +32,12 @@ struct seam_link_client {
  */
 int seam_link_client_connect(struct seam_link_client *c, const char *address,
 			     const char *services, int timeout_ms);
+
+/*
+ * Send @text, a line for the recorder's user, over a connection of its own.
+ * Returns as seam_link_client_connect().
+ */
+int seam_link_client_note(const char *address, const char *text);
 
 /* Close the socket, for programs that count or close their descriptors. */
 void seam_link_client_disconnect(struct seam_link_client *c);

@@ -357,6 +357,7 @@ static int send_welcome(const struct seam_link_server *s,
 		.service = index, .n_more = target->n_rings - i - 1,
 		.geometry = s->services[rings->service].geometry,
 		.pid = (uint32_t)target->pid,
+		.parameter = s->services[rings->service].parameter,
 	};
 	const int fds[] = { rings->fd, wakeup_fd };
 
@@ -466,6 +467,9 @@ static bool read_message(struct seam_link_server *s,
 	}
 	if (m.head.kind == SEAM_LINK_HELLO)
 		stays = answer_hello(s, target, &m);
+	else if (m.head.kind == SEAM_LINK_NOTE &&
+		 m.head.version == SEAM_LINK_VERSION && s->n_notes++ == 0)
+		memcpy(s->note, m.note.text, sizeof(s->note));
 	seam_link_drop_fds(&m);
 	return stays;
 }

@@ -36,6 +36,7 @@ struct seam_link_service {
 	const char *name;
 	struct seam_ring_geometry geometry;
 	uint32_t n_free;	/* rings kept free in each program */
+	uint32_t parameter;	/* for WELCOME */
 };
 
 /* The rings of one service in one target. */
@@ -73,6 +74,8 @@ struct seam_link_server {
 	int spare_fd;			/* to accept and refuse with */
 	uint64_t n_failed;		/* refused for an error of ours */
 	struct seam_err why;		/* the first of these */
+	uint64_t n_notes;
+	char note[SEAM_LINK_NOTE_BYTES];	/* the first; not trusted */
 };
 
 /*

@@ -264,6 +264,10 @@ void seam_owners_counts(const struct seam_owners *o, uint32_t i,
 	for (int k = 0; k < SEAM_RING_N_LOSSES; k++)
 		counts->n_lost[k] = atomic_load_explicit(&state->n_lost[k],
 							 memory_order_relaxed);
+	for (int k = 0; k < SEAM_RING_N_SKIPPED; k++)
+		counts->n_skipped[k] =
+			atomic_load_explicit(&state->n_skipped[k],
+					     memory_order_relaxed);
 	counts->aux_lost_bytes = atomic_load_explicit(&state->aux_n_lost_bytes,
 						      memory_order_relaxed);
 }

@@ -59,6 +59,7 @@ struct seam_owner {
 struct seam_owner_counts {
 	uint64_t n_begun;	/* records delivered, or torn by its death */
 	uint64_t n_offered;	/* items produced; 0: it counts records */
+	uint64_t n_skipped[SEAM_RING_N_SKIPPED];
 	uint64_t n_lost[SEAM_RING_N_LOSSES];
 	uint64_t aux_lost_bytes;
 };

@@ -200,6 +200,8 @@ void seam_tick_abandon(struct seam_tick *tick)
 
 static bool is_ours(const struct seam_tick *tick, const siginfo_t *info)
 {
+	if (!tick->period_ns)
+		return false;		/* never started, or wiped by a fork */
 	if (info->si_code == SI_TIMER)
 		return info->si_value.sival_ptr == tick;
 	/* Source: fs/fcntl.c, send_sigio_to_task(); without memory for it the
@@ -248,7 +250,8 @@ static bool read_sample(struct seam_tick *tick)
 static void take_kernel(const struct seam_tick *tick,
 			struct seam_tick_taken *taken)
 {
-	const struct tick_fields *sample = (const struct tick_fields *)tick->record;
+	const struct tick_fields *sample =
+		(const struct tick_fields *)tick->record;
 	size_t n = sample->n_chain;
 
 	if (n < 2 || sample->chain[0] != (uint64_t)PERF_CONTEXT_KERNEL)
@@ -282,7 +285,8 @@ static uint64_t count_up_to(struct seam_tick *tick, uint64_t now_ns)
  * then; the handler is a little later than its sample, which the next
  * comparison evens out.
  */
-static uint64_t time_of(struct seam_tick *tick, const struct tick_fields *sample)
+static uint64_t time_of(struct seam_tick *tick,
+			const struct tick_fields *sample)
 {
 	if (tick->n_samples++ % COMPARE_EVERY == 0)
 		tick->ahead_ns = (int64_t)(sample->cpu_time_ns -
@@ -293,7 +297,8 @@ static uint64_t time_of(struct seam_tick *tick, const struct tick_fields *sample
 void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 		    struct seam_tick_taken *taken)
 {
-	const struct tick_fields *sample = (const struct tick_fields *)tick->record;
+	const struct tick_fields *sample =
+		(const struct tick_fields *)tick->record;
 
 	*taken = (struct seam_tick_taken) { .is_ours = is_ours(tick, info) };
 	if (!taken->is_ours || tick->source == SEAM_TICK_OFF)

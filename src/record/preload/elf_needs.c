@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* elf_needs.c - the dynamic section, and the search path; elf_needs.h */
+#include "record/preload/elf_needs.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MAX_SYMBOLS = 1 << 20, MAX_SECTIONS = 256 };
+
+/* A function that no other Lua exports. */
+#define LUAJIT_SYMBOL "luaJIT_setmode"
+
+static void take_needed(struct seam_elf_needs *needs, const char *name)
+{
+	if (strncmp(name, "libasan.so", 10) == 0)
+		needs->has_asan = true;
+	if (needs->n < SEAM_ELF_MAX_NEEDED)
+		snprintf(needs->names[needs->n++], SEAM_ELF_NAME_BYTES, "%s",
+			 name);
+}
+
+static void read_dynamic(struct seam_elf_needs *needs, Elf *elf, Elf_Data *data,
+			 const GElf_Shdr *header)
+{
+	GElf_Dyn entry;
+
+	for (int i = 0; i < 4 * SEAM_ELF_MAX_NEEDED &&
+	     gelf_getdyn(data, i, &entry); i++) {
+		const char *text = NULL;
+
+		if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_RPATH ||
+		    entry.d_tag == DT_RUNPATH)
+			text = elf_strptr(elf, header->sh_link,
+					  entry.d_un.d_val);
+		if (text && entry.d_tag == DT_NEEDED)
+			take_needed(needs, text);
+		else if (text)
+			snprintf(needs->paths, sizeof(needs->paths), "%s",
+				 text);
+	}
+}
+
+static bool exports_luajit(Elf *elf, Elf_Data *data, const GElf_Shdr *header)
+{
+	GElf_Sym symbol;
+
+	for (int i = 0; i < MAX_SYMBOLS && gelf_getsym(data, i, &symbol);
+	     i++) {
+		const char *name;
+
+		if (symbol.st_shndx == SHN_UNDEF)
+			continue;
+		name = elf_strptr(elf, header->sh_link, symbol.st_name);
+		if (name && strcmp(name, LUAJIT_SYMBOL) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void read_sections(struct seam_elf_needs *needs, Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	for (int i = 0; i < MAX_SECTIONS &&
+	     (section = elf_nextscn(elf, section)); i++) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) ||
+		    (header.sh_type != SHT_DYNAMIC &&
+		     header.sh_type != SHT_DYNSYM) ||
+		    !(data = elf_getdata(section, NULL)))
+			continue;
+		if (header.sh_type == SHT_DYNAMIC)
+			read_dynamic(needs, elf, data, &header);
+		else
+			needs->has_luajit |= exports_luajit(elf, data,
+							    &header);
+	}
+}
+
+bool seam_elf_needs_read(struct seam_elf_needs *needs, const char *path)
+{
+	/* a pipe would block */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	GElf_Ehdr header;
+	bool is_ours;
+	Elf *elf;
+
+	memset(needs, 0, sizeof(*needs));
+	if (fd < 0)
+		return false;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	is_ours = elf && gelf_getehdr(elf, &header) &&
+		  header.e_machine == EM_X86_64;
+	if (is_ours)
+		read_sections(needs, elf);
+	elf_end(elf);
+	close(fd);
+	return is_ours;
+}
+
+/* ---- the search ---- */
+
+/* @name in the folder [@folder, @folder + @n), of the file @path. */
+static bool is_in(const char *folder, size_t n, const char *path,
+		  const char *name, char *found, size_t room)
+{
+	static const char origin[] = "$ORIGIN", braces[] = "${ORIGIN}";
+	const char *slash = strrchr(path, '/');
+	size_t skip = strncmp(folder, origin, sizeof(origin) - 1) == 0 ?
+		      sizeof(origin) - 1 :
+		      strncmp(folder, braces, sizeof(braces) - 1) == 0 ?
+		      sizeof(braces) - 1 : 0;
+	int length;
+
+	if (n == 0 || skip > n)
+		return false;
+	length = skip ? snprintf(found, room, "%.*s%.*s/%s",
+				 slash ? (int)(slash - path) : 1,
+				 slash ? path : ".", (int)(n - skip),
+				 folder + skip, name) :
+		 snprintf(found, room, "%.*s/%s", (int)n, folder, name);
+	return length > 0 && (size_t)length < room &&
+	       access(found, R_OK) == 0;
+}
+
+static bool is_in_list(const char *folders, const char *path, const char *name,
+		       char *found, size_t room)
+{
+	while (folders && *folders) {
+		size_t n = strcspn(folders, ":");
+
+		if (is_in(folders, n, path, name, found, room))
+			return true;
+		folders += n + (folders[n] == ':');
+	}
+	return false;
+}
+
+bool seam_elf_needs_find(const struct seam_elf_needs *needs, const char *path,
+			 const char *name, char *found, size_t room)
+{
+	static const char usual[] =
+		"/usr/local/lib/x86_64-linux-gnu:/usr/local/lib:"
+		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
+		"/lib64:/usr/lib64:/lib:/usr/lib";
+
+	if (strchr(name, '/'))
+		return (size_t)snprintf(found, room, "%s", name) < room &&
+		       access(found, R_OK) == 0;
+	return is_in_list(needs->paths, path, name, found, room) ||
+	       is_in_list(getenv("LD_LIBRARY_PATH"), path, name, found,
+			  room) ||
+	       is_in_list(usual, path, name, found, room);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* preload.c - decide, and change the environment; see preload.h */
+#include "record/preload/preload.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define LIBRARY "libseam-agent.so"
+
+bool seam_preload_find(char library[PATH_MAX])
+{
+	static const char *const places[] = {
+		/* of the program: beside it, built, installed */
+		LIBRARY, "src/target/agent/" LIBRARY,
+		"../" SEAM_LIBDIR "/" LIBRARY,
+	};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self));
+	const char *slash;
+
+	if (n <= 0 || (size_t)n >= sizeof(self))
+		return false;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < SEAM_ARRAY_SIZE(places); i++) {
+		char path[2 * PATH_MAX];
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self),
+			 self, places[i]);
+		if (access(path, R_OK) == 0 && realpath(path, library))
+			return true;
+	}
+	return false;
+}
+
+void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
+			 char **argv, char *message, size_t room)
+{
+	char found[256];
+	bool has_vm;
+
+	*p = (struct seam_preload) { .is_used = false };
+	message[0] = '\0';
+	if (layers == SEAM_LAYERS_NATIVE)
+		return;
+	has_vm = seam_vm_search(&p->search, argv);
+	if (!has_vm && layers == SEAM_LAYERS_AUTO)
+		return;
+	if (!seam_preload_find(p->library)) {
+		snprintf(message, room, "no Lua stacks: cannot find "
+			 LIBRARY);
+		return;
+	}
+	/* Source: ld.so(8), LD_PRELOAD: its items end at these */
+	if (strpbrk(p->library, ": ")) {
+		snprintf(message, room, "no Lua stacks: the path of " LIBRARY
+			 " has a space or a colon");
+		return;
+	}
+	p->is_used = true;
+	if (!has_vm)
+		return;
+	seam_text_copy(found, sizeof(found), p->search.found,
+		       SEAM_TEXT_TERMINAL);
+	snprintf(message, room, "Lua stacks by " LIBRARY ", preloaded: '%s' "
+		 "has LuaJIT (--layers=native: without)", found);
+}
+
+/* ---- the environment ---- */
+
+static bool is_asan(const char *item)
+{
+	size_t n = strcspn(item, ": ");
+	const char *name = item;
+
+	for (size_t i = 0; i < n; i++)
+		name = item[i] == '/' ? item + i + 1 : name;
+	return strncmp(name, "libasan.so", 10) == 0 ||
+	       strncmp(name, "libclang_rt.asan", 16) == 0;
+}
+
+static void set(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+/* The items of @users that have to be before ours. */
+static size_t leading_asan(const char *users)
+{
+	return is_asan(users) ? strcspn(users, ": ") : 0;
+}
+
+static void set_preload(const struct seam_preload *p)
+{
+	const char *users = p->old_preload ? p->old_preload : "";
+	size_t leading = leading_asan(users), n;
+	const char *asan = p->search.is_command && !leading ?
+			   p->search.asan : "";
+	char *value;
+
+	n = strlen(users) + strlen(asan) + strlen(p->library) + 4;
+	value = malloc(n);
+	if (!value)
+		return;
+	snprintf(value, n, "%.*s%s%s%s%s%s", (int)leading, users,
+		 leading ? ":" : asan, asan[0] ? ":" : "", p->library,
+		 users[leading] ? ":" : "",
+		 users + leading + (leading && users[leading]));
+	setenv("LD_PRELOAD", value, 1);
+	free(value);
+}
+
+/* A program with AddressSanitizer further on: without its own check. */
+static void set_asan(const struct seam_preload *p)
+{
+	const char *users = p->old_asan ? p->old_asan : "";
+	size_t n = strlen(users) + 64;
+	char *value;
+
+	if (p->search.is_command || !p->search.asan[0] || !(value = malloc(n)))
+		return;
+	snprintf(value, n, "%s%sverify_asan_link_order=0", users,
+		 users[0] ? ":" : "");
+	setenv("ASAN_OPTIONS", value, 1);
+	free(value);
+}
+
+static char *copy_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value ? strdup(value) : NULL;
+}
+
+void seam_preload_set(struct seam_preload *p)
+{
+	if (!p->is_used)
+		return;
+	p->old_preload = copy_of("LD_PRELOAD");
+	p->old_asan = copy_of("ASAN_OPTIONS");
+	set_preload(p);
+	set_asan(p);
+}
+
+void seam_preload_restore(struct seam_preload *p)
+{
+	if (!p->is_used)
+		return;
+	set("LD_PRELOAD", p->old_preload);
+	set("ASAN_OPTIONS", p->old_asan);
+	free(p->old_preload);
+	free(p->old_asan);
+	p->old_preload = p->old_asan = NULL;
+}

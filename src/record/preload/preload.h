@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload.h - whether the command gets libseam-agent, and how
+ *
+ * The agent is in LD_PRELOAD, of the command and of all that it starts: in
+ * front of what the user has there, but after AddressSanitizer's library,
+ * which refuses to run behind another.
+ */
+#ifndef SEAM_PRELOAD_H
+#define SEAM_PRELOAD_H
+
+#include <limits.h>
+
+#include "record/preload/vm_search.h"
+
+/* Which layers are recorded by an agent: --layers. */
+enum seam_layers {
+	SEAM_LAYERS_AUTO,	/* the guest's where a VM is found */
+	SEAM_LAYERS_GUEST,	/* in any case */
+	SEAM_LAYERS_NATIVE,	/* in none */
+};
+
+struct seam_preload {
+	bool is_used;
+	char library[PATH_MAX];
+	struct seam_vm_search search;
+	char *old_preload, *old_asan;	/* of the environment; owned */
+};
+
+/*
+ * The path of libseam-agent.so: beside the program, in the tree where it was
+ * built, or where it was installed.  False: it is in none of them.
+ */
+bool seam_preload_find(char library[PATH_MAX]);
+
+/*
+ * Decide for command @argv.  @message, of @room bytes, is one line for the
+ * user, or "".  is_used says whether there is an agent.
+ */
+void seam_preload_decide(struct seam_preload *preload, enum seam_layers layers,
+			 char **argv, char *message, size_t room);
+
+/* Change the environment, which the command inherits; and change it back. */
+void seam_preload_set(struct seam_preload *preload);
+void seam_preload_restore(struct seam_preload *preload);
+
+#endif /* SEAM_PRELOAD_H */

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* guest_service.c - check and count the agents' samples; guest_service.h */
+#include "record/services/guest_service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "wire/guest/guest_decode.h"
+
+enum {
+	MAX_THREADS = 512,	/* of one program at a time, with its forks */
+	FREE_RINGS = 4,
+	RING_BYTES = 256 << 10,	/* of samples, at 1000 a second */
+	MAX_RING_BYTES = 2 << 20,
+	SYMTAB_BYTES = 64 << 10,
+	/* of a thread that uses the CPU; a round can take some ms */
+	SILENT_NS = 20 * 1000 * 1000,
+	SILENT_PERIODS = 8,
+};
+
+/* In the order of the agent's skip causes; see target/agent/agent.h. */
+enum { MERGED, THROTTLED, NO_STACK, ENDED };
+
+/*
+ * The fields of both samples up to the callchain, or the RAW data.  Source:
+ * perf_event_open(2), PERF_RECORD_SAMPLE.
+ */
+struct guest_fields {
+	struct seam_ring_header header;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t period;
+};
+
+#define FIXED_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |		\
+		    PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
+		    PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |		\
+		    PERF_SAMPLE_RAW)
+
+/* ---- streams ---- */
+
+/* Forget those that have ended, when they are the most. */
+static void tidy(struct seam_guest_service *g)
+{
+	size_t n = 0;
+
+	if (g->n_ended < MAX_THREADS || g->n_ended * 2 < g->streams.n)
+		return;
+	seam_index_fini(&g->by_tid);
+	for (size_t i = 0; i < g->streams.n; i++) {
+		struct seam_guest_stream *s = g->streams.items[i];
+
+		if (s->has_ended) {
+			free(s);
+			continue;
+		}
+		/* without memory it supersedes nothing */
+		(void)seam_index_add(&g->by_tid, seam_hash_u64(s->tid),
+				     (uint32_t)n);
+		g->streams.items[n++] = s;
+	}
+	g->streams.n = n;
+	g->n_ended = 0;
+}
+
+static struct seam_guest_stream *add(struct seam_guest_service *g,
+				     uint32_t tid, uint64_t first_ns)
+{
+	struct seam_guest_stream *s = calloc(1, sizeof(*s));
+
+	tidy(g);
+	if (!s)
+		return NULL;
+	*s = (struct seam_guest_stream) {
+		.tid = tid, .first_ns = first_ns, .last_ns = first_ns,
+		.until_ns = UINT64_MAX,
+	};
+	if (SEAM_INDEX_APPEND(&g->by_tid, seam_hash_u64(tid), &g->streams,
+			      s) != SEAM_NONE)
+		return s;
+	free(s);
+	return NULL;
+}
+
+/*
+ * The recorder's samples of this round are superseded already: take() comes
+ * after them.
+ */
+static void preview(struct seam_service *service,
+		    struct seam_service_stream *stream, const uint8_t *record,
+		    size_t size)
+{
+	struct seam_guest_stream *s = stream->state;
+	struct guest_fields fields;
+
+	if (size < sizeof(fields))
+		return;
+	memcpy(&fields, record, sizeof(fields));
+	if (fields.header.type != PERF_RECORD_SAMPLE)
+		return;
+	if (!s)
+		s = stream->state = add(service->context, stream->tid,
+					fields.time_ns);
+	if (s && fields.time_ns > s->last_ns)
+		s->last_ns = fields.time_ns;
+}
+
+static int begin(struct seam_service_stream *stream)
+{
+	struct seam_guest_service *g = stream->service->context;
+
+	g->counts.n_processes += stream->pid == stream->tid;
+	return 0;
+}
+
+static void end(struct seam_service_stream *stream,
+		const struct seam_owner_counts *counts)
+{
+	struct seam_guest_service *g = stream->service->context;
+	struct seam_guest_stream *s = stream->state;
+
+	g->counts.n_due += counts->n_offered;
+	g->counts.n_merged += counts->n_skipped[MERGED];
+	g->counts.n_throttled += counts->n_skipped[THROTTLED];
+	g->counts.n_no_stack += counts->n_skipped[NO_STACK];
+	g->counts.n_ended += counts->n_skipped[ENDED];
+	if (!s)
+		return;
+	if (s->until_ns == UINT64_MAX)
+		s->until_ns = s->last_ns + g->period_ns;
+	s->has_ended = true;
+	g->n_ended++;
+}
+
+void seam_guest_service_exec(struct seam_guest_service *g, uint32_t pid,
+			     uint64_t time_ns)
+{
+	for (size_t i = 0; i < g->streams.n; i++) {
+		struct seam_guest_stream *s = g->streams.items[i];
+
+		if (s->tid == pid && s->first_ns < time_ns &&
+		    s->until_ns > time_ns)
+			s->until_ns = time_ns;
+	}
+}
+
+/*
+ * The agent's samples begin with its first.  It is silent if there was none
+ * for a while, though the thread uses the CPU, as a sample of CPU time shows.
+ */
+static bool covers(const struct seam_guest_service *g,
+		   const struct seam_guest_stream *s, uint64_t time_ns)
+{
+	return time_ns + g->period_ns >= s->first_ns &&
+	       time_ns <= s->until_ns &&
+	       time_ns <= s->last_ns + SILENT_NS +
+			  SILENT_PERIODS * g->period_ns;
+}
+
+bool seam_guest_service_supersedes(struct seam_guest_service *g, uint32_t tid,
+				   uint64_t time_ns)
+{
+	uint32_t i = SEAM_INDEX_FIND(&g->by_tid, seam_hash_u64(tid), k,
+				     g->streams.items[k]->tid == tid &&
+				     covers(g, g->streams.items[k], time_ns));
+
+	g->counts.n_superseded += i != SEAM_NONE;
+	return i != SEAM_NONE;
+}
+
+/* ---- records ---- */
+
+/* The RAW data at @at, to the end of the record. */
+static bool find_raw(const uint8_t *record, size_t size, size_t at,
+		     struct seam_bytes *raw)
+{
+	uint32_t n;
+
+	if (size < at + sizeof(n))
+		return false;
+	memcpy(&n, record + at, sizeof(n));
+	*raw = (struct seam_bytes) { record + at + sizeof(n), n };
+	return n == size - at - sizeof(n);
+}
+
+/*
+ * Whether the callchain is a kernel part, or none, and a user part; sets
+ * @end, where the RAW data begin, and @kernel, the innermost address there.
+ */
+static bool check_chain(const uint8_t *record, size_t size, size_t *end,
+			uint64_t *kernel)
+{
+	size_t at = sizeof(struct guest_fields);
+	uint64_t n, ip, context = 0;
+
+	if (size < at + sizeof(n))
+		return false;
+	memcpy(&n, record + at, sizeof(n));
+	at += sizeof(n);
+	if (n > (size - at) / sizeof(ip))
+		return false;
+	*kernel = 0;
+	*end = at + n * sizeof(ip);
+	for (; at < *end; at += sizeof(ip)) {
+		memcpy(&ip, record + at, sizeof(ip));
+		if (ip >= (uint64_t)PERF_CONTEXT_MAX) {
+			/* each once, in this order */
+			if (ip == context ||
+			    (ip == (uint64_t)PERF_CONTEXT_KERNEL && context) ||
+			    (ip != (uint64_t)PERF_CONTEXT_KERNEL &&
+			     ip != (uint64_t)PERF_CONTEXT_USER))
+				return false;
+			context = ip;
+		} else if (!context) {
+			return false;
+		} else if (context == (uint64_t)PERF_CONTEXT_KERNEL &&
+			   !*kernel) {
+			*kernel = ip;
+		}
+	}
+	return context == (uint64_t)PERF_CONTEXT_USER;
+}
+
+static void count_sample(struct seam_guest_service *g,
+			 struct seam_guest_reader *reader)
+{
+	struct seam_guest_part part;
+	bool has_frames = false;
+
+	while (seam_guest_next_part(reader, &part))
+		has_frames |= part.segment.n_frames > 0;
+	g->counts.n_samples++;
+	g->counts.n_guest += has_frames;
+	g->counts.n_ticks += reader->head.n_ticks;
+	g->counts.n_incomplete += reader->head.host_end !=
+				  SEAM_STACK_COMPLETE ||
+				  (reader->head.guest_end !=
+				   SEAM_GUEST_COMPLETE &&
+				   reader->head.guest_end != SEAM_GUEST_ABSENT);
+}
+
+static bool take_sample(struct seam_service_stream *stream, uint8_t *record,
+			size_t size)
+{
+	struct seam_guest_service *g = stream->service->context;
+	struct seam_guest_reader reader;
+	struct guest_fields fields;
+	struct seam_bytes raw;
+	uint64_t kernel;
+	size_t at;
+
+	if (size < sizeof(fields) ||
+	    !check_chain(record, size, &at, &kernel) ||
+	    !find_raw(record, size, at, &raw) ||
+	    seam_guest_read_sample(raw, &reader, NULL))
+		return false;
+	memcpy(&fields, record, sizeof(fields));
+	fields.period = reader.head.n_ticks * g->period_ns;
+	if (kernel) {
+		fields.header.misc = PERF_RECORD_MISC_KERNEL;
+		fields.ip = kernel;
+	}
+	memcpy(record, &fields, sizeof(fields));
+	count_sample(g, &reader);
+	return true;
+}
+
+static int begin_symbols(struct seam_service_stream *stream)
+{
+	(void)stream;
+	return 0;
+}
+
+static bool take_symbol(struct seam_service_stream *stream, uint8_t *record,
+			size_t size)
+{
+	struct seam_guest_service *g = stream->service->context;
+	struct seam_guest_symbol symbol;
+	struct seam_bytes raw;
+
+	if (!find_raw(record, size, sizeof(struct guest_fields), &raw) ||
+	    seam_guest_read_symbol(raw, &symbol, NULL))
+		return false;
+	g->counts.n_symbols++;
+	return true;
+}
+
+static void end_symbols(struct seam_service_stream *stream,
+			const struct seam_owner_counts *counts)
+{
+	(void)stream;
+	(void)counts;
+}
+
+/* ---- the service ---- */
+
+void seam_guest_service_init(struct seam_guest_service *g, bool overwrite)
+{
+	*g = (struct seam_guest_service) {
+		.guest = {
+			.link = {
+				.name = SEAM_GUEST_SERVICE,
+				.n_free = FREE_RINGS,
+				.geometry = {
+					.n_slots = MAX_THREADS,
+					.mode = overwrite ?
+						SEAM_RING_BACKWARD |
+						SEAM_RING_OVERWRITE :
+						SEAM_RING_FORWARD,
+				},
+			},
+			.event = SEAM_GUEST_EVENT,
+			.sample_type = FIXED_TYPE | PERF_SAMPLE_CALLCHAIN,
+			.context = g,
+			.preview = preview,
+			.begin = begin, .take = take_sample, .end = end,
+		},
+		.symtab = {
+			.link = {
+				.name = SEAM_GUEST_SYMTAB_SERVICE,
+				.n_free = FREE_RINGS,
+				.geometry = {
+					.n_slots = MAX_THREADS,
+					.data_bytes = SYMTAB_BYTES,
+				},
+			},
+			.event = SEAM_GUEST_SYMTAB_EVENT,
+			.sample_type = FIXED_TYPE,
+			.context = g,
+			.begin = begin_symbols, .take = take_symbol,
+			.end = end_symbols,
+		},
+	};
+	seam_guest_service_set_period(g, SEAM_GUEST_DEFAULT_NS);
+}
+
+void seam_guest_service_set_period(struct seam_guest_service *g,
+				   uint64_t period_ns)
+{
+	struct seam_ring_geometry *geometry = &g->guest.link.geometry;
+
+	if (period_ns < SEAM_GUEST_MIN_NS)
+		period_ns = SEAM_GUEST_MIN_NS;
+	if (period_ns > UINT32_MAX)
+		period_ns = UINT32_MAX;
+	g->period_ns = period_ns;
+	g->guest.link.parameter = (uint32_t)period_ns;
+	geometry->data_bytes = RING_BYTES;
+	while (geometry->data_bytes < MAX_RING_BYTES &&
+	       geometry->data_bytes * period_ns <
+	       (uint64_t)RING_BYTES * SEAM_GUEST_DEFAULT_NS)
+		geometry->data_bytes *= 2;
+}
+
+void seam_guest_service_finish(struct seam_guest_service *g)
+{
+	g->counts.n_bad = g->guest.n_bad + g->symtab.n_bad;
+	g->counts.n_lost = g->guest.n_lost;
+	g->counts.n_without_ring = g->guest.n_without_ring;
+}
+
+void seam_guest_service_fini(struct seam_guest_service *g)
+{
+	seam_index_fini(&g->by_tid);
+	for (size_t i = 0; i < g->streams.n; i++)
+		free(g->streams.items[i]);
+	free(g->streams.items);
+	*g = (struct seam_guest_service) { 0 };
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guest_service.h - services "guest" and "guest_symtab"
+ *
+ * Threads of a program with libseam-agent write samples with their host stack
+ * and a guest record (wire/guest), and the names of the functions in them.
+ * Both become samples of "data": events seam:guest and seam:guest_symtab.
+ *
+ * The record is the program's: all of it is checked, its sizes against each
+ * other and the guest record by its decoder; its period is the weight times
+ * the period of this recording.
+ *
+ * The recorder samples the same threads, because it cannot leave them out: its
+ * events are of all threads of a CPU.  Of two samples of CPU time for one
+ * moment the recorder's is dropped, and counted as superseded.  A thread whose
+ * agent is silent is the recorder's again.
+ *
+ * Threads: one, the recorder's.
+ */
+#ifndef SEAM_GUEST_SERVICE_H
+#define SEAM_GUEST_SERVICE_H
+
+#include "base/array.h"
+#include "base/index.h"
+#include "record/services/service.h"
+#include "wire/guest/agent_counts.h"
+
+#define SEAM_GUEST_SERVICE "guest"
+#define SEAM_GUEST_SYMTAB_SERVICE "guest_symtab"
+#define SEAM_GUEST_EVENT "seam:guest"
+#define SEAM_GUEST_SYMTAB_EVENT "seam:guest_symtab"
+
+enum {
+	SEAM_GUEST_DEFAULT_NS = 1000 * 1000,	/* of CPU time, to a sample */
+	SEAM_GUEST_MIN_NS = 100 * 1000,
+};
+
+/* A thread whose agent samples it, from the first sample to the last. */
+struct seam_guest_stream {
+	uint32_t tid;
+	uint64_t first_ns, last_ns;
+	uint64_t until_ns;	/* of its exec; UINT64_MAX: none yet */
+	bool has_ended;
+};
+
+struct seam_guest_service {
+	struct seam_service guest, symtab;
+	uint64_t period_ns;
+	struct seam_agent_counts counts;
+	/* Owned; ended ones too, for samples that come late. */
+	SEAM_ARRAY(struct seam_guest_stream *) streams;
+	struct seam_index by_tid;	/* of streams; a tid may have several */
+	size_t n_ended;
+};
+
+/*
+ * @overwrite: rings keep the newest samples only.  @g must stay where it is.
+ */
+void seam_guest_service_init(struct seam_guest_service *g, bool overwrite);
+
+/*
+ * The time between two samples, and rings for it; before programs connect.
+ * At least SEAM_GUEST_MIN_NS.
+ */
+void seam_guest_service_set_period(struct seam_guest_service *g,
+				   uint64_t period_ns);
+
+/*
+ * Whether the recorder's own sample of CPU time, of thread @tid at @time_ns,
+ * is one too many.  Counts it then.
+ */
+bool seam_guest_service_supersedes(struct seam_guest_service *g, uint32_t tid,
+				   uint64_t time_ns);
+
+/* Process @pid executes another program: its agent is gone. */
+void seam_guest_service_exec(struct seam_guest_service *g, uint32_t pid,
+			     uint64_t time_ns);
+
+/* Complete the counts, after the last round. */
+void seam_guest_service_finish(struct seam_guest_service *g);
+
+/* Valid on a zeroed struct. */
+void seam_guest_service_fini(struct seam_guest_service *g);
+
+#endif /* SEAM_GUEST_SERVICE_H */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* agent.c - begin and end in a process; see agent.h */
+#include "target/agent/agent.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "target/agent/interpose.h"
+#include "unwind/in_process/self_images.h"
+#include "unwind/in_process/self_walk.h"
+
+enum {
+	CONNECT_MS = 1000,	/* for the recorder to answer */
+	DEFAULT_PERIOD_NS = 1000 * 1000,
+	PAUSE_NS = 50 * 1000,
+	MAX_PAUSES = 20000,	/* one second, of a fork */
+};
+
+/* One thread at a time refreshes; others leave it to the next. */
+static _Atomic bool is_busy;
+
+/* ---- messages for the recorder's user ---- */
+
+__attribute__((format(printf, 1, 2)))
+static void report(const char *format, ...)
+{
+	char text[SEAM_LINK_NOTE_BYTES];
+	va_list list;
+	int n = snprintf(text, sizeof(text), "%s (%d): ",
+			 program_invocation_short_name, getpid());
+
+	va_start(list, format);
+	if (n >= 0 && (size_t)n < sizeof(text))
+		vsnprintf(text + n, sizeof(text) - (size_t)n, format, list);
+	va_end(list);
+	/* a program without a message goes on as one with it */
+	(void)seam_link_client_note(seam_agent.address, text);
+}
+
+/* ---- begin ---- */
+
+/* A number that no other process of this pid has had: see wire/guest. */
+static uint32_t make_table(void)
+{
+	return (uint32_t)(seam_clock_ns() >> 10) | 1;
+}
+
+static int connect_to_recorder(void)
+{
+	struct seam_link_client *c = &seam_agent.client;
+	int r = seam_link_client_connect(c, seam_agent.address,
+					 SEAM_AGENT_SERVICES, CONNECT_MS);
+
+	if (r)
+		return r;
+	/* programs close what they did not open; rings need no socket */
+	seam_link_client_disconnect(c);
+	for (int i = 0; i < SEAM_AGENT_N_SERVICES; i++)
+		if (!c->memories[i].head)
+			r = -ENOENT;
+	seam_agent.period_ns = c->parameters[SEAM_AGENT_GUEST];
+	if (seam_agent.period_ns < SEAM_TICK_MIN_NS)
+		seam_agent.period_ns = DEFAULT_PERIOD_NS;
+	if (r)
+		seam_link_client_fini(c);
+	return r;
+}
+
+/* What the first thread shows is so in all of them. */
+static void report_ticks(void)
+{
+	const struct seam_agent_thread *t = seam_agent_self.thread;
+
+	if (!t || !t->is_on)
+		report("cannot be sampled: no event and no timer");
+	else if (t->tick.source == SEAM_TICK_TIMER)
+		report("sampled by a timer, 250 times a second at most: "
+		       "perf_event_open: %s", strerror(t->tick.refusal));
+}
+
+/* Find VMs, connect, begin to sample all threads. */
+static void begin(void)
+{
+	int r = seam_self_init();
+
+	if (r == 0)
+		r = seam_guest_init();
+	if (r == -ENOENT)
+		return;
+	if (r == -ENOTSUP)
+		report("Lua stacks are not recorded: %s", seam_guest_refusal());
+	else if (r < 0)
+		report("Lua stacks are not recorded: %s", strerror(-r));
+	else
+		r = connect_to_recorder();
+	if (r == 0) {
+		seam_agent.table = make_table();
+		r = seam_agent_signals_init();
+		if (r == -EBUSY)
+			report("Lua stacks are not recorded: it has a handler "
+			       "of SIGURG of its own");
+	}
+	if (r < 0) {
+		atomic_store(&seam_agent.is_off, true);
+		return;
+	}
+	atomic_store(&seam_agent.is_on, true);
+	seam_agent_attach_all();
+	report_ticks();
+}
+
+/* A symbol that LuaJIT alone exports; loading a library is rare. */
+static bool has_vm(void *handle)
+{
+	return dlsym(handle ? handle : RTLD_DEFAULT, "luaJIT_setmode");
+}
+
+static void refresh(void *handle)
+{
+	if (!atomic_load(&seam_agent.is_on)) {
+		if (has_vm(handle))
+			begin();
+		return;
+	}
+	/* 1: images have changed */
+	if (seam_self_refresh() == 1)
+		seam_guest_refresh();
+	if (!seam_agent_signals_are_ours())
+		seam_agent_end("it has replaced the handler of SIGURG");
+}
+
+void seam_agent_refresh(void *handle)
+{
+	int saved_errno = errno;
+	bool was_busy = false;
+
+	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off))
+		return;
+	if (!atomic_compare_exchange_strong(&is_busy, &was_busy, true))
+		return;
+	refresh(handle);
+	atomic_store(&is_busy, false);
+	errno = saved_errno;
+}
+
+/* ---- end ---- */
+
+void seam_agent_end(const char *why)
+{
+	int saved_errno = errno;
+
+	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off))
+		return;
+	if (atomic_load(&seam_agent.is_on))
+		report("Lua stacks end early: %s", why);
+	atomic_store(&seam_agent.is_off, true);
+	seam_agent_detach();
+	seam_agent_abandon_all();
+	errno = saved_errno;
+}
+
+int seam_agent_is_sampling(void)
+{
+	return atomic_load(&seam_agent.is_on) &&
+	       !atomic_load(&seam_agent.is_off);
+}
+
+/* ---- fork ---- */
+
+void seam_agent_hold(void)
+{
+	const struct timespec pause = { 0, PAUSE_NS };
+
+	for (int i = 0; i < MAX_PAUSES; i++) {
+		bool was_busy = false;
+
+		if (atomic_compare_exchange_strong(&is_busy, &was_busy, true))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+void seam_agent_release(void)
+{
+	atomic_store(&is_busy, false);
+}
+
+void seam_agent_begin_child(void)
+{
+	if (!atomic_load(&seam_agent.is_on) || atomic_load(&seam_agent.is_off))
+		return;
+	seam_agent.table = make_table();
+	seam_guest_announce_all_again();
+	if (seam_agent_self.is_listed)
+		seam_agent_attach();
+}
+
+/* ---- the library is loaded, and unloaded at exit ---- */
+
+__attribute__((constructor))
+static void load(void)
+{
+	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
+	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
+
+	if (!address || getauxval(AT_SECURE) ||
+	    strlen(address) >= sizeof(seam_agent.address))
+		return;
+	if (seam_agent_threads_init() || seam_agent_fork_init())
+		return;
+	seam_agent.is_unthrottled = secure_getenv("SEAM_AGENT_UNTHROTTLED");
+	memcpy(seam_agent.address, address, strlen(address) + 1);
+	seam_agent_thread_begin();
+	seam_agent_refresh(NULL);
+}
+
+__attribute__((destructor))
+static void unload(void)
+{
+	seam_agent_detach();
+}

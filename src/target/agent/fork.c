@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork.c - what a fork copies, and what the child begins with
+ *
+ * The signal is blocked meanwhile: the kernel restarts a fork that a signal
+ * interrupts, and one of a large process could take longer than a period for
+ * ever.  Ticks that are due have their weight in the next sample.
+ *
+ * The child has no event and no ring of its parent's.  It attaches here, for
+ * children that go on without exec; one that executes another program loses
+ * some 50 us.  vfork() and posix_spawn() do not come here, and a child of
+ * clone(2) itself is not sampled.
+ */
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/agent/agent.h"
+
+enum { SET_BYTES = 8 };		/* of the kernel's signal set */
+
+/* Of the thread that forks; one at a time has the locks. */
+static uint64_t old_mask;
+
+static void before_fork(void)
+{
+	const uint64_t ours = UINT64_C(1) << (SEAM_AGENT_SIGNAL - 1);
+	uint64_t before;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, SET_BYTES);
+	seam_agent_hold();
+	seam_agent_threads_lock();
+	old_mask = before;
+}
+
+static void restore(uint64_t mask)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, SET_BYTES);
+}
+
+static void after_fork(void)
+{
+	uint64_t mask = old_mask;
+
+	seam_agent_threads_unlock();
+	seam_agent_release();
+	restore(mask);
+}
+
+static void begin_child(void)
+{
+	uint64_t mask = old_mask;
+
+	seam_agent_threads_begin_child();
+	seam_agent_threads_unlock();
+	seam_agent_begin_child();
+	seam_agent_release();
+	restore(mask);
+}
+
+int seam_agent_fork_init(void)
+{
+	return -pthread_atfork(before_fork, after_fork, begin_child);
+}

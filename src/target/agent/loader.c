@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loader.c - libraries that the program loads and unloads
+ *
+ * dlopen() searches as its caller's RUNPATH says, and finds its caller by the
+ * return address.  So it is called by us only where the caller makes no
+ * difference: for a path, and where no file has a RPATH or RUNPATH; else by
+ * a jump, as if we were not there.  Libraries that come so are taken into
+ * account at the next call of ours.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include "target/agent/agent.h"
+#include "target/agent/interpose.h"
+
+enum { MAX_OBJECTS = 4096, MAX_ENTRIES = 256 };
+
+void *(*seam_agent_real_dlopen)(const char *, int);
+
+static bool has_search_path(const struct link_map *object)
+{
+	const ElfW(Dyn) *d = object->l_ld;
+
+	for (int i = 0; d && i < MAX_ENTRIES && d[i].d_tag != DT_NULL; i++)
+		if (d[i].d_tag == DT_RPATH || d[i].d_tag == DT_RUNPATH)
+			return true;
+	return false;
+}
+
+/* A file's name without a slash is searched by the caller's paths. */
+static bool depends_on_caller(const char *file)
+{
+	const struct link_map *object = _r_debug.r_map;
+	int n = 0;
+
+	if (!file || !file[0])
+		return false;
+	if (strchr(file, '$'))
+		return true;		/* $ORIGIN of the caller */
+	if (strchr(file, '/'))
+		return false;
+	for (; object; object = object->l_next)
+		if (++n > MAX_OBJECTS || has_search_path(object))
+			return true;
+	return false;
+}
+
+/* For the assembly below: find libc's function; whether we may call it. */
+bool seam_agent_may_call_dlopen(const char *file);
+void *seam_agent_call_dlopen(const char *file, int mode);
+
+bool seam_agent_may_call_dlopen(const char *file)
+{
+	if (!seam_agent_real_dlopen)
+		seam_agent_real_dlopen = (void *(*)(const char *, int))
+					 dlsym(RTLD_NEXT, "dlopen");
+	return seam_agent.address[0] && !depends_on_caller(file);
+}
+
+void *seam_agent_call_dlopen(const char *file, int mode)
+{
+	void *handle = seam_agent_real_dlopen(file, mode);
+
+	if (handle && file)
+		seam_agent_refresh(handle);
+	return handle;
+}
+
+__asm__(".text\n"
+	".globl dlopen\n"
+	".type dlopen, @function\n"
+	"dlopen:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	pushq %rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call seam_agent_may_call_dlopen\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	testb %al, %al\n"
+	"	jnz seam_agent_call_dlopen\n"
+	"	jmp *seam_agent_real_dlopen(%rip)\n"
+	"	.cfi_endproc\n"
+	".size dlopen, . - dlopen\n");
+
+SEAM_INTERPOSED
+int dlclose(void *handle)
+{
+	int r = SEAM_REAL(dlclose)(handle);
+
+	if (r == 0)
+		seam_agent_refresh(NULL);
+	return r;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seccomp.c - a program that is about to restrict its own system calls
+ *
+ * A seccomp filter may kill a thread for a call that our handler makes, so the
+ * agent ends before the filter is there.  Filters that were inherited fail the
+ * calls in most cases; what kills would have killed the program's start too.
+ */
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/agent/agent.h"
+#include "target/agent/interpose.h"
+
+static void end_before(void)
+{
+	seam_agent_end("it installs a seccomp filter");
+}
+
+SEAM_INTERPOSED
+int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list list;
+
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (option == PR_SET_SECCOMP)
+		end_before();
+	return SEAM_REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+}
+
+static bool installs_filter(long number, const long *a)
+{
+	return (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT ||
+					  a[0] == SECCOMP_SET_MODE_FILTER)) ||
+	       (number == SYS_prctl && a[0] == PR_SET_SECCOMP);
+}
+
+/* In handlers of ours too, so it does not look for libc's. */
+SEAM_INTERPOSED
+long syscall(long number, ...)
+{
+	register long r10 __asm__("r10");
+	register long r8 __asm__("r8");
+	register long r9 __asm__("r9");
+	va_list list;
+	long a[6], r;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (installs_filter(number, a))
+		end_before();
+	r10 = a[3];
+	r8 = a[4];
+	r9 = a[5];
+	__asm__ volatile("syscall"
+			 : "=a" (r)
+			 : "a" (number), "D" (a[0]), "S" (a[1]), "d" (a[2]),
+			   "r" (r10), "r" (r8), "r" (r9)
+			 : "rcx", "r11", "memory");
+	/* Source: System V ABI, x86-64, A.2.1 */
+	if (r < 0 && r > -4096) {
+		errno = (int)-r;
+		return -1;
+	}
+	return r;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threads.c - the program's threads, from start to end
+ *
+ * Threads of pthread_create() and the one in which the agent was loaded.
+ * Others, of clone(2) itself or of thrd_create(3), are not sampled here; the
+ * recorder samples them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/agent/agent.h"
+#include "target/agent/interpose.h"
+#include "unwind/in_process/self_walk.h"
+
+static pthread_key_t key;	/* its destructor ends a thread */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct seam_agent_self *first;	/* under the lock */
+
+void seam_agent_threads_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void seam_agent_threads_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void add(struct seam_agent_self *self)
+{
+	pthread_mutex_lock(&lock);
+	self->tid = (uint32_t)syscall(SYS_gettid);
+	self->previous = NULL;
+	self->next = first;
+	if (first)
+		first->previous = self;
+	first = self;
+	self->is_listed = true;
+	pthread_mutex_unlock(&lock);
+}
+
+static void remove_self(struct seam_agent_self *self)
+{
+	pthread_mutex_lock(&lock);
+	if (self->next)
+		self->next->previous = self->previous;
+	if (self->previous)
+		self->previous->next = self->next;
+	else
+		first = self->next;
+	self->is_listed = false;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A signal that is still on its way would find nothing that it is of. */
+static void end_thread(void *unused)
+{
+	struct seam_agent_self *self = &seam_agent_self;
+	sigset_t ours;
+
+	(void)unused;
+	sigemptyset(&ours);
+	sigaddset(&ours, SEAM_AGENT_SIGNAL);
+	SEAM_REAL(pthread_sigmask)(SIG_BLOCK, &ours, NULL);
+	seam_agent_detach();
+	remove_self(self);
+	if (self->thread)
+		munmap(self->thread, sizeof(*self->thread));
+	self->thread = NULL;
+}
+
+int seam_agent_threads_init(void)
+{
+	return -pthread_key_create(&key, end_thread);
+}
+
+void seam_agent_thread_begin(void)
+{
+	struct seam_agent_self *self = &seam_agent_self;
+
+	if (!self->is_listed) {
+		add(self);
+		/* not NULL: so that the destructor is called */
+		pthread_setspecific(key, self);
+	}
+	/* in the list before: the one that sets it requests all of them */
+	if (!atomic_load(&seam_agent.is_on))
+		return;
+	seam_self_thread_begin();
+	seam_agent_attach();
+}
+
+void seam_agent_attach_all(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct seam_agent_self *s = first; s; s = s->next)
+		if (s != &seam_agent_self)
+			seam_agent_request(s->tid);
+	pthread_mutex_unlock(&lock);
+	if (seam_agent_self.is_listed)
+		seam_agent_thread_begin();
+}
+
+void seam_agent_abandon_all(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct seam_agent_self *s = first; s; s = s->next)
+		if (s->thread)
+			seam_tick_abandon(&s->thread->tick);
+	pthread_mutex_unlock(&lock);
+}
+
+void seam_agent_threads_begin_child(void)
+{
+	struct seam_agent_self *self = &seam_agent_self;
+
+	first = self->is_listed ? self : NULL;
+	self->next = self->previous = NULL;
+	self->tid = (uint32_t)syscall(SYS_gettid);
+}
+
+/* ---- what the program calls ---- */
+
+struct start {
+	void *(*function)(void *);
+	void *argument;
+};
+
+static void *start_thread(void *argument)
+{
+	struct start start = *(struct start *)argument;
+
+	free(argument);
+	seam_agent_thread_begin();
+	return start.function(start.argument);
+}
+
+SEAM_INTERPOSED
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+		   void *(*function)(void *), void *argument)
+{
+	struct start *start = NULL;
+	int r;
+
+	seam_agent_refresh(NULL);
+	if (seam_agent.address[0])
+		start = malloc(sizeof(*start));
+	if (!start)
+		return SEAM_REAL(pthread_create)(thread, attr, function,
+						 argument);
+	*start = (struct start) { function, argument };
+	r = SEAM_REAL(pthread_create)(thread, attr, start_thread, start);
+	if (r)
+		free(start);
+	return r;
+}

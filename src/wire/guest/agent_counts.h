@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent_counts.h - samples of agents, and ticks without one, by cause
+ *
+ * Counted by the recorder (record/services/guest_service.h), stored in the
+ * manifest, described by "seam record".
+ *
+ * A tick is a period of a thread's CPU time.  Each is in the weight of a
+ * sample: n_ticks is n_due but for what was lost at the end of threads, or
+ * with a full ring.  A tick without a sample of its own is counted by cause.
+ */
+#ifndef SEAM_AGENT_COUNTS_H
+#define SEAM_AGENT_COUNTS_H
+
+#include "base/base.h"
+
+/* Zeroed is valid and empty. */
+struct seam_agent_counts {
+	uint64_t n_processes;	/* that connected; forked ones not counted */
+	uint64_t n_samples;
+	uint64_t n_guest;	/* of these, with frames of the guest */
+	uint64_t n_incomplete;	/* with frames missing, of guest or host */
+	uint64_t n_symbols;
+	uint64_t n_bad;		/* invalid records, dropped */
+	uint64_t n_lost;	/* records that found no room */
+	uint64_t n_without_ring;	/* ticks of threads that had no ring */
+	uint64_t n_ticks;	/* weights of the samples */
+	uint64_t n_due;
+	uint64_t n_merged;	/* the signal came late */
+	uint64_t n_throttled;	/* samples took too much of the CPU time */
+	uint64_t n_no_stack;	/* no room on the thread's signal stack */
+	uint64_t n_ended;	/* left over at the end of a thread */
+	uint64_t n_superseded;	/* the recorder's own samples, dropped */
+};
+
+#endif /* SEAM_AGENT_COUNTS_H */

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs with libseam-agent: agent.py SEAM AGENT PROGRAM ASAN LATE LUAJIT
+
+Each program prints the CPU time of its threads, which is what all counts are
+compared with: a tick is due for each period of it.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
+from record_lib import (FOLDER, IS_ROOT, SEAM, check, equal,  # noqa: E402
+                        manifest, perf, record, run, run_tests)
+from tap import Skip  # noqa: E402
+
+AGENT = shutil.copy(sys.argv[2], FOLDER)
+PROGRAM, ASAN, LATE = (shutil.copy(path, FOLDER) for path in sys.argv[3:6])
+LUAJIT = sys.argv[6]
+PRELOADED = "libseam-agent.so, preloaded"
+# All ticks; and no leaks of a program that ends by exec or _exit.
+os.environ["SEAM_AGENT_UNTHROTTLED"] = "1"
+os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+
+
+def cpu_ms(output):
+    return sum(int(ns) for ns in
+               re.findall(r"^cpu \d+ (\d+)$", output, re.M)) / 1e6
+
+
+def sampled(*words, hz=1000, options=(), **more):
+    """Record; what the program printed, and the manifest's counts."""
+    result = record("-v", "-o", "a.seam", "-F", str(hz), *options, "--",
+                    *words, **more)
+    check(result.returncode == 0, f"{words}: {result.returncode}: "
+          f"{result.stderr}")
+    return result, manifest("a.seam").get("guest", {})
+
+
+def check_all_sampled(result, guest, hz=1000, share=0.9):
+    """Each tick has a sample or a cause; the weights are the CPU time.
+
+    A busy machine merges ticks, so the share is not what './dev bench guest'
+    measures.
+    """
+    due = cpu_ms(result.stdout) * hz / 1000
+    check(due > 0, f"no CPU time in {result.stdout}")
+    equal(guest["samples"] + guest["merged"] + guest["ended"],
+          guest["ticks_due"], f"{guest}")
+    check(guest["samples"] >= share * guest["ticks_due"], f"{guest}")
+    # what the loader used before the agent was there is the recorder's
+    startup = 30 * hz / 1000
+    check(-startup - 0.02 * due <= guest["ticks"] - due <= 0.02 * due,
+          f"weights {guest['ticks']}, due {due:.0f}: {guest}")
+    equal(guest["ticks"] + guest["ended"], guest["ticks_due"], f"{guest}")
+    equal([guest[key] for key in ("lost", "refused", "without_ring",
+                                  "throttled", "no_stack")], [0] * 5,
+          f"{guest}")
+
+
+def test_a_program_is_sampled_at_1_khz():
+    result, guest = sampled(PROGRAM, "busy")
+    check(PRELOADED in result.stderr, result.stderr)
+    check_all_sampled(result, guest)
+
+
+def test_a_program_is_sampled_at_10_khz():
+    result, guest = sampled(PROGRAM, "busy", hz=10000)
+    check_all_sampled(result, guest, hz=10000)
+
+
+def test_luajit_itself_is_sampled():
+    with open("spin.lua", "w", encoding="ascii") as lua:
+        lua.write("local x, t = 0, os.clock() while os.clock() - t < 0.2 do "
+                  "for i = 1, 1000 do x = x + i % 7 end end "
+                  "print(('cpu 1 %d'):format(os.clock() * 1e9))")
+    result, guest = sampled(LUAJIT, "spin.lua")
+    check_all_sampled(result, guest)
+    report = perf("report", "--stdio", "-i", "a.seam/data", silent=True)
+    check("event 'seam:guest'" in report, report)
+
+
+def test_a_thread_is_sampled_once():
+    result, guest = sampled(PROGRAM, "threads")
+    check_all_sampled(result, guest)
+    told = int(re.search(r"seam: (\d+) samples? in", result.stderr)[1])
+    own = told - guest["samples"] - guest.get("symbols", 0)
+    # the recorder's own: the loader and the agent's start
+    check(own <= 60, f"{own} samples of the recorder besides {guest}")
+    check(guest["superseded"] >= 0.95 * guest["samples"], f"{guest}")
+
+
+def test_threads_with_all_signals_blocked_are_sampled():
+    check_all_sampled(*sampled(PROGRAM, "blocked"))
+
+
+def test_threads_with_small_stacks_are_sampled():
+    check_all_sampled(*sampled(PROGRAM, "small_stacks"))
+
+
+def test_a_forked_child_goes_on_under_its_own_pid():
+    result, guest = sampled(PROGRAM, "forks")
+    check_all_sampled(result, guest)
+    script = perf("script", "-i", "a.seam/data", "-F", "tid,event",
+                  silent=True)
+    tids = set(re.findall(r"^ *(\d+) +seam:guest: *$", script, re.M))
+    equal(tids, set(re.findall(r"^cpu (\d+)", result.stdout, re.M)))
+
+
+def test_a_child_without_the_agent_is_not_disturbed():
+    check_all_sampled(*sampled(PROGRAM, "clones"))
+
+
+def test_a_process_outlives_its_first_thread():
+    check_all_sampled(*sampled(PROGRAM, "exit_of_main"))
+
+
+def test_a_chain_of_execs_does_not_die_of_a_signal():
+    result, guest = sampled(PROGRAM, "execs", "60", hz=10000)
+    check(guest["samples"] > 60 * 10, f"{guest}")
+    equal(len(re.findall("^cpu", result.stdout, re.M)), 61)
+
+
+def test_a_program_keeps_its_own_handlers():
+    check_all_sampled(*sampled(PROGRAM, "profiled"))
+    # The kernel would merge signals of the program's with ticks.
+    result, guest = sampled(PROGRAM, "handlers")
+    check("handler of SIGURG of its own" in result.stderr, result.stderr)
+    check(guest["samples"] < 60, f"{guest}")
+
+
+def test_errno_and_fp_state_and_mask_are_as_they_were():
+    # 10,000 samples
+    _, guest = sampled(PROGRAM, "state", "2", hz=10000)
+    check(guest["samples"] > 9000, f"{guest}")
+
+
+def test_a_sandbox_ends_the_sampling_and_not_the_program():
+    result, guest = sampled(PROGRAM, "seccomp")
+    equal(len(re.findall("^cpu", result.stdout, re.M)), 4)
+    check("it installs a seccomp filter" in result.stderr, result.stderr)
+    check(180 <= guest["ticks"] <= 220, f"{guest}")
+    told = int(re.search(r"seam: (\d+) samples? in", result.stderr)[1])
+    check(told > 750, f"the recorder has {told} samples: {result.stderr}")
+
+
+def test_a_program_that_closes_all_descriptors_is_sampled():
+    check_all_sampled(*sampled(PROGRAM, "closed"))
+
+
+def test_a_program_gains_one_descriptor_at_most():
+    sampled(PROGRAM, "descriptors")
+
+
+def test_chroot_and_another_user_do_not_end_the_sampling():
+    if not IS_ROOT:
+        raise Skip("needs root")
+    result, guest = sampled(PROGRAM, "jailed")
+    # threads of that user do not see the kernel: its ticks are merged
+    check_all_sampled(result, guest, share=0.7)
+
+
+def test_a_set_user_id_program_has_no_agent():
+    if not IS_ROOT:
+        raise Skip("needs root")
+    shutil.copy(PROGRAM, "setuid")
+    os.chown("setuid", 65534, 65534)
+    os.chmod("setuid", 0o4755)
+    result = record("-o", "a.seam", "--", "./setuid", "busy")
+    check(cpu_ms(result.stdout) > 0, result.stdout)
+    equal(manifest("a.seam").get("guest", {}).get("samples", 0), 0)
+
+
+def test_asan_stays_first():
+    result, guest = sampled(ASAN, "threads")
+    check_all_sampled(result, guest, share=0.85)
+    result, guest = sampled("sh", "-c", f"{ASAN} busy")
+    check_all_sampled(result, guest, share=0.85)
+
+
+def test_a_library_that_is_loaded_late_begins_all_threads():
+    library = re.search(r"libluajit\S* => (\S+)",
+                        run("ldd", PROGRAM).stdout)[1]
+    result, guest = sampled(LATE, library, options=["--layers=guest"])
+    check_all_sampled(result, guest)
+
+
+def test_a_program_without_a_vm_is_left_alone():
+    result, guest = sampled("./spin", "20000000",
+                            options=["--layers=guest"])
+    equal(guest.get("samples", 0), 0)
+    equal(guest.get("superseded", 0), 0)
+    result, guest = sampled("./spin", "20000000")
+    equal(guest, {})
+    check("libseam-agent" not in result.stderr, result.stderr)
+
+
+def test_the_vm_is_found_behind_wrappers_and_in_scripts():
+    with open("app", "w", encoding="ascii") as app:
+        app.write(f"#!/usr/bin/env luajit\nprint(1)\n")
+    with open("start", "w", encoding="ascii") as start:
+        start.write("#!/bin/sh\nexec ./app\n")
+    os.chmod("app", 0o755)
+    os.chmod("start", 0o755)
+    folder = os.path.dirname(LUAJIT)
+    path = {**os.environ, "PATH": folder + ":" + os.environ["PATH"]}
+    for words in ((LUAJIT, "-v"), ("env", "luajit", "-v"),
+                  ("nice", "-n", "1", "luajit", "-v"),
+                  ("sh", "-c", "true; luajit -v"), ("./app",),
+                  ("./start",), ("env", "./start")):
+        result = record("-o", "a.seam", "--", *words, env=path)
+        check(PRELOADED in result.stderr, f"{words}: {result.stderr}")
+    for words in (("true",), ("sh", "-c", "true"), ("echo", "luajittery")):
+        result = record("-o", "a.seam", "--", *words, env=path)
+        check(PRELOADED not in result.stderr, f"{words}: {result.stderr}")
+    result = record("--layers=native", "-o", "a.seam", "--", LUAJIT, "-v")
+    check(PRELOADED not in result.stderr, result.stderr)
+    equal(record("--layers=lua", "true").returncode, 2)
+
+
+def test_nginx_has_an_agent_if_a_lua_module_is_loaded():
+    shutil.copy("/bin/true", "nginx")
+    os.makedirs("modules", exist_ok=True)
+    for module, has in ("ngx_http_lua_module", True), ("ngx_mail", False):
+        with open("modules/a.conf", "w", encoding="ascii") as conf:
+            conf.write(f"load_module modules/{module}.so;\n")
+        with open("nginx.conf", "w", encoding="ascii") as conf:
+            conf.write(f"user www-data;\ninclude {FOLDER}/modules/*.conf;\n")
+        result = record("-o", "a.seam", "--", "./nginx", "-c", "nginx.conf")
+        equal(PRELOADED in result.stderr, has, result.stderr)
+
+
+def test_what_the_user_preloads_stays():
+    users = "/lib/x86_64-linux-gnu/libm.so.6"
+    env = {**os.environ, "LD_PRELOAD": users}
+    result = record("--layers=guest", "-o", "a.seam", "--", "sh", "-c",
+                    "echo $LD_PRELOAD", env=env)
+    equal(result.stdout, f"{AGENT}:{users}\n")
+    # the recorder's own environment, and what it starts later, is as before
+    equal(env["LD_PRELOAD"], users)
+
+
+def test_a_killed_recorder_does_not_disturb_the_program():
+    recorder = subprocess.Popen(
+        [SEAM, "record", "-F", "10000", "-o", "k.seam", "--", "sh", "-c",
+         f"{PROGRAM} threads; echo status $?"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "SECONDS_OF_CPU": "0.5"})
+    while not os.path.exists("k.seam/data"):
+        pass
+    os.kill(recorder.pid, signal.SIGKILL)
+    output = recorder.stdout.read()
+    recorder.wait()
+    equal(len(re.findall("^cpu", output, re.M)), 3, output)
+    check("status 0" in output, output)
+
+
+sys.exit(run_tests(globals()))

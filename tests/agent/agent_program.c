@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent_program.c - programs that the agent samples, and what it must not do
+ *
+ *	agent_program HOW [ARGUMENT]
+ *
+ * Each way uses CPU time in a Lua state and prints "cpu TID NANOSECONDS" for
+ * each thread that did; a check of its own that fails is exit status 1 with a
+ * message.  See the table at the end for the ways.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fenv.h>
+#include <lauxlib.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <lualib.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { N_THREADS = 3 };
+
+#define NS_PER_S 1000000000L
+#define CHECK(is_right, ...)						\
+	do {								\
+		if (!(is_right)) {					\
+			fprintf(stderr, __VA_ARGS__);			\
+			fputc('\n', stderr);				\
+			_exit(1);					\
+		}							\
+	} while (0)
+
+static double seconds = 0.2;	/* of CPU time, in each thread */
+static char **arguments;
+
+static long cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static void report(long ns)
+{
+	printf("cpu %ld %ld\n", syscall(SYS_gettid), ns);
+	fflush(stdout);
+}
+
+/* Run a Lua function until @s seconds of CPU time are over. */
+static void use_cpu(double s)
+{
+	static const char code[] =
+		"local function work(n) local x = 0 "
+		"for i = 1, n do x = x + i % 7 end return x end "
+		"return work(20000)";
+	long begin = cpu_ns();
+	lua_State *lua = luaL_newstate();
+
+	CHECK(lua, "no Lua state");
+	luaL_openlibs(lua);
+	while ((double)(cpu_ns() - begin) < s * 1e9) {
+		CHECK(!luaL_dostring(lua, code), "%s", lua_tostring(lua, -1));
+		lua_settop(lua, 0);
+	}
+	lua_close(lua);
+	/* from the thread's start on */
+	report(cpu_ns());
+}
+
+static void busy(void)
+{
+	use_cpu(seconds);
+}
+
+/* ---- threads ---- */
+
+static void *run_thread(void *function)
+{
+	((void (*)(void))(uintptr_t)function)();
+	return NULL;
+}
+
+static void in_threads(void (*function)(void), const pthread_attr_t *attr)
+{
+	pthread_t threads[N_THREADS];
+
+	for (int i = 0; i < N_THREADS; i++)
+		CHECK(!pthread_create(&threads[i], attr, run_thread,
+				      (void *)(uintptr_t)function),
+		      "no thread");
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void threads(void)
+{
+	in_threads(busy, NULL);
+}
+
+/* The signal stays unblocked, and the program is told that it is blocked. */
+static void blocked(void)
+{
+	sigset_t all, now;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	CHECK(sigismember(&now, SIGURG) == 1, "SIGURG is not blocked");
+	busy();
+}
+
+static void blocked_threads(void)
+{
+	in_threads(blocked, NULL);
+}
+
+static void small_stacks(void)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	/* what a Lua state and libc need; the handler has its own */
+	pthread_attr_setstacksize(&attr, 48 << 10);
+	in_threads(busy, &attr);
+}
+
+/* The first thread ends before the others, which end the process. */
+static void exit_of_main(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, run_thread,
+			      (void *)(uintptr_t)busy), "no thread");
+	pthread_detach(thread);
+	pthread_exit(NULL);
+}
+
+/* ---- processes ---- */
+
+static void wait_for(pid_t child)
+{
+	int status;
+
+	CHECK(child > 0 && waitpid(child, &status, 0) == child, "no child");
+	CHECK(status == 0, "the child ended with %#x", status);
+}
+
+static void forks(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		busy();
+		_exit(0);
+	}
+	busy();
+	wait_for(child);
+}
+
+/* Without libc's fork(): not sampled, and not disturbed. */
+static void clones(void)
+{
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (child == 0) {
+		volatile long x = 0;
+
+		for (long i = 0; i < 30000000; i++)
+			x += i;
+		_exit(0);
+	}
+	busy();
+	wait_for(child);
+}
+
+/* Each program executes the next, at a high rate of signals. */
+static void execs(void)
+{
+	long n = arguments[0] ? atol(arguments[0]) : 100;
+	char left[32];
+
+	use_cpu(0.002);
+	if (n == 0)
+		return;
+	snprintf(left, sizeof(left), "%ld", n - 1);
+	if (n % 2) {
+		pid_t child = vfork();
+
+		if (child == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		wait_for(child);
+	}
+	execl("/proc/self/exe", "agent_program", "execs", left, (char *)NULL);
+	CHECK(false, "exec: %s", strerror(errno));
+}
+
+/* ---- signals of the program's own ---- */
+
+static _Atomic long n_urgent, n_profiling;
+static _Atomic bool is_wrong;
+
+static void on_urgent(int signal, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (signal != SIGURG || info->si_code != SI_TKILL ||
+	    info->si_pid != getpid())
+		is_wrong = true;
+	n_urgent++;
+}
+
+static void on_profiling(int signal)
+{
+	(void)signal;
+	n_profiling++;
+}
+
+static void profiled(void)
+{
+	const struct itimerval each = { { 0, 10000 }, { 0, 10000 } };
+	const struct itimerval none = { { 0, 0 }, { 0, 0 } };
+
+	CHECK(signal(SIGPROF, on_profiling) == SIG_DFL, "signal");
+	setitimer(ITIMER_PROF, &each, NULL);
+	busy();
+	setitimer(ITIMER_PROF, &none, NULL);
+	CHECK(n_profiling > 0, "no SIGPROF");
+}
+
+/* A handler of SIGURG, which gets its signals and no other. */
+static void handlers(void)
+{
+	struct sigaction urgent = {
+		.sa_sigaction = on_urgent, .sa_flags = SA_SIGINFO,
+	};
+	struct sigaction old;
+
+	use_cpu(0.02);
+	CHECK(!sigaction(SIGURG, NULL, &old) && old.sa_handler == SIG_DFL,
+	      "SIGURG has a handler");
+	sigaddset(&urgent.sa_mask, SIGUSR1);
+	CHECK(!sigaction(SIGURG, &urgent, NULL), "sigaction");
+	CHECK(!sigaction(SIGURG, NULL, &old) &&
+	      old.sa_sigaction == on_urgent && old.sa_flags == SA_SIGINFO &&
+	      sigismember(&old.sa_mask, SIGUSR1), "another handler");
+	for (int i = 0; i < 100; i++) {
+		raise(SIGURG);
+		use_cpu(seconds / 100);
+	}
+	CHECK(!is_wrong && n_urgent == 100, "%ld SIGURGs", n_urgent);
+}
+
+/* ---- what a handler could change ---- */
+
+static void state(void)
+{
+	long n = arguments[0] ? atol(arguments[0]) : 1;
+	long begin = cpu_ns();
+	char folder[4096];
+	sigset_t mask, now;
+	stack_t stack;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR2);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	fesetround(FE_UPWARD);
+	CHECK(getcwd(folder, sizeof(folder)), "getcwd");
+	while (cpu_ns() - begin < n * NS_PER_S / 2) {
+		volatile double x = 1.0, y = 3.0, sum = 0;
+
+		errno = 12345;
+		for (int i = 0; i < 20000; i++)
+			sum += x / y;
+		CHECK(errno == 12345, "errno is %d", errno);
+		CHECK(fegetround() == FE_UPWARD, "another rounding");
+		CHECK(sum > 6666.0, "%f", sum);
+	}
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	CHECK(memcmp(&mask, &now, 8) == 0, "another mask");
+	CHECK(!sigaltstack(NULL, &stack) && stack.ss_flags == SS_DISABLE,
+	      "a signal stack");
+	fesetround(FE_TONEAREST);
+	busy();
+}
+
+/* ---- restricted programs ---- */
+
+static void seccomp(void)
+{
+	struct sock_filter allow[] = {
+		/* all but what only the agent calls */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 3,
+			 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog filter = { 7, allow };
+
+	busy();
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter),
+	      "seccomp: %s", strerror(errno));
+	threads();
+}
+
+static void closed(void)
+{
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	/* its numbers are others' now */
+	for (int i = 0; i < 8; i++)
+		CHECK(dup(1) > 2, "dup");
+	threads();
+}
+
+static void jailed(void)
+{
+	CHECK(!chroot("/var/empty") || !chroot("/proc/self/fdinfo"),
+	      "chroot: %s", strerror(errno));
+	CHECK(!setgid(65534) && !setuid(65534), "setuid");
+	busy();
+	threads();
+}
+
+/* Nothing of a recorder's is open, but the wakeup's descriptor. */
+static void descriptors(void)
+{
+	int n = 0;
+
+	busy();
+	for (int fd = 3; fd < 1024; fd++) {
+		int flags = (int)syscall(SYS_fcntl, fd, 1 /* F_GETFD */);
+
+		if (flags < 0)
+			continue;
+		n++;
+		CHECK(flags & 1 /* FD_CLOEXEC */, "%d is inherited", fd);
+	}
+	CHECK(n <= 1, "%d descriptors", n);
+}
+
+/* Blocking calls, of which a signal could end one. */
+static void sleeps(void)
+{
+	long n = arguments[0] ? atol(arguments[0]) : 20000, n_ended = 0;
+	const struct timespec pause = { 0, 20000 };
+
+	for (long i = 0; i < n; i++)
+		n_ended += nanosleep(&pause, NULL) != 0;
+	printf("ended %ld of %ld\n", n_ended, n);
+	busy();
+}
+
+static const struct way {
+	const char *name;
+	void (*run)(void);
+} ways[] = {
+	{ "busy", busy }, { "threads", threads }, { "forks", forks },
+	{ "blocked", blocked_threads }, { "small_stacks", small_stacks },
+	{ "exit_of_main", exit_of_main }, { "clones", clones },
+	{ "execs", execs }, { "profiled", profiled },
+	{ "handlers", handlers }, { "state", state },
+	{ "seccomp", seccomp }, { "closed", closed }, { "jailed", jailed },
+	{ "descriptors", descriptors }, { "sleeps", sleeps },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return 2;
+	arguments = argv + 2;
+	if (getenv("SECONDS_OF_CPU"))
+		seconds = atof(getenv("SECONDS_OF_CPU"));
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (strcmp(ways[i].name, argv[1]) == 0) {
+			ways[i].run();
+			return 0;
+		}
+	return 2;
+}
