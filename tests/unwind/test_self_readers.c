@@ -31,12 +31,13 @@ static void (*during_walk)(void);
 static volatile int n_walks;
 static volatile enum seam_unwind_end last_end;
 
-static bool interrupt_walk(void *context, uint64_t pc)
+static bool interrupt_walk(void *context, uint64_t pc, bool is_in_image)
 {
 	void (*act)(void) = during_walk;
 
 	(void)context;
 	(void)pc;
+	(void)is_in_image;
 	during_walk = NULL;
 	if (act)
 		act();

@@ -384,7 +384,7 @@ static void a_library_without_cfi_is_left_by_its_frame_pointer(void **state)
 
 static uint8_t *jit_code;
 
-static bool has_jit_code(void *context, uint64_t pc)
+static bool has_jit_code(void *context, uint64_t pc, bool is_in_image)
 {
 	return pc - (uint64_t)(uintptr_t)*(uint8_t **)context < 4096;
 }

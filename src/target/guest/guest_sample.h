@@ -30,6 +30,7 @@
 
 #include <ucontext.h>
 
+#include "seam/guest.h"
 #include "unwind/walk/walk.h"
 #include "wire/guest/guest_record.h"
 
@@ -38,6 +39,7 @@ enum {
 	SEAM_GUEST_MAX_FRAMES = 2048,
 	SEAM_GUEST_MAX_SYMBOLS = 65536,
 	SEAM_GUEST_MAX_REFUSAL = 256,	/* bytes of a text */
+	SEAM_GUEST_SCRATCH_WORDS = 8192,
 };
 
 /* What a frame is, beyond its record. */
@@ -75,6 +77,10 @@ struct seam_guest_sample {
 	size_t n_fresh;
 	/* The caller's, not changed: whether frames of C functions stay. */
 	bool with_c;
+	/* What is known while the sample is taken; see guest_walk.h. */
+	struct seam_guest_activation activations[SEAM_GUEST_MAX_SEGMENTS];
+	struct seam_guest_text text;
+	uint64_t scratch[SEAM_GUEST_SCRATCH_WORDS];	/* the adapter's */
 };
 
 /*

@@ -14,12 +14,13 @@
 static _Atomic(const struct seam_self_adapter *)
 	adapters[SEAM_SELF_MAX_ADAPTERS];
 
-const struct seam_unwind_adapter *seam_self_find_adapter(uint64_t pc)
+const struct seam_unwind_adapter *seam_self_find_adapter(uint64_t pc,
+							 bool is_in_image)
 {
 	for (size_t i = 0; i < SEAM_SELF_MAX_ADAPTERS; i++) {
 		const struct seam_self_adapter *a = atomic_load(&adapters[i]);
 
-		if (a && a->has_code(a->adapter.context, pc))
+		if (a && a->has_code(a->adapter.context, pc, is_in_image))
 			return &a->adapter;
 	}
 	return NULL;

@@ -5,7 +5,11 @@
 
 #include "unwind/walk/walk.h"
 
-/* The adapter that has the code at @pc, or NULL.  In a handler. */
-const struct seam_unwind_adapter *seam_self_find_adapter(uint64_t pc);
+/*
+ * The adapter that has the code at @pc, or NULL; whether an image has it.  In
+ * a handler.
+ */
+const struct seam_unwind_adapter *seam_self_find_adapter(uint64_t pc,
+							 bool is_in_image);
 
 #endif /* SEAM_SELF_ADAPTERS_H */

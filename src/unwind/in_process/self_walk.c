@@ -58,7 +58,7 @@ static bool find_code(void *context, uint64_t addr,
 	const struct seam_self_image *image = find_image(w, addr);
 
 	if (w->visit.is_announced)
-		code->adapter = seam_self_find_adapter(addr);
+		code->adapter = seam_self_find_adapter(addr, image != NULL);
 	if (!image)
 		return code->adapter != NULL;
 	if (image->table) {

@@ -60,8 +60,11 @@ int seam_self_thread_begin(void);
  * gone by @memory alone.
  */
 struct seam_self_adapter {
-	/* Whether the code at @pc is the machine's; used for every frame. */
-	bool (*has_code)(void *context, uint64_t pc);
+	/*
+	 * Whether the code at @pc, which a loaded image has or has not, is
+	 * the machine's; used for every frame.
+	 */
+	bool (*has_code)(void *context, uint64_t pc, bool is_in_image);
 	struct seam_unwind_adapter adapter;	/* its context is has_code's */
 };
 

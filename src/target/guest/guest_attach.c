@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guest_attach.c - find the VMs in this process; see guest_sample.h
+ *
+ * Outside handlers.  Every loaded image is looked at once, by its own handle:
+ * a library that was loaded for a plugin alone is in no global scope.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+
+#include "target/guest/guest_symbols.h"
+#include "target/guest/guest_vms.h"
+#include "target/guest/luajit/luajit_vm.h"
+#include "unwind/in_process/self_fork.h"
+#include "unwind/in_process/self_images.h"
+#include "unwind/in_process/self_readers.h"
+
+enum { MAX_IMAGES = 512, MAX_REFUSED = 16, MAX_VMS_TEXT = 512 };
+
+static const struct seam_guest_vm *const vms[] = { &seam_luajit_vm };
+
+static char refusal[SEAM_GUEST_MAX_REFUSAL];
+static char vms_text[MAX_VMS_TEXT];
+/* What was refused is not tried again while it stays loaded. */
+static const void *refused[MAX_REFUSED];
+static size_t n_refused;
+/* The loader's counts at the last look. */
+static uint64_t n_adds, n_subs;
+
+/* --- images --- */
+
+struct listing {
+	uint64_t n_adds, n_subs;
+	char *names[MAX_IMAGES];	/* the first is the program: "" */
+	size_t n;
+};
+
+/* Under the loader's lock: only copies. */
+static int add_image(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct listing *listing = context;
+
+	(void)size;
+	listing->n_adds = info->dlpi_adds;
+	listing->n_subs = info->dlpi_subs;
+	if (listing->n < MAX_IMAGES && (info->dlpi_name[0] || !listing->n))
+		listing->names[listing->n++] = strdup(info->dlpi_name);
+	return 0;
+}
+
+static void list_images(struct listing *listing)
+{
+	listing->n = 0;
+	seam_self_loader_enter();
+	dl_iterate_phdr(add_image, listing);
+	seam_self_loader_leave();
+}
+
+static void free_listing(struct listing *listing)
+{
+	for (size_t i = 0; i < listing->n; i++)
+		free(listing->names[i]);
+}
+
+static void *find_symbol(void *image, const char *name)
+{
+	return dlsym(image, name);
+}
+
+/* The name of the image that has @key, without its folders. */
+static void copy_name(const void *key, char *name, size_t size)
+{
+	Dl_info info;
+	const char *slash;
+
+	snprintf(name, size, "program");
+	if (!dladdr(key, &info) || !info.dli_fname || !info.dli_fname[0])
+		return;
+	slash = strrchr(info.dli_fname, '/');
+	snprintf(name, size, "%s", slash ? slash + 1 : info.dli_fname);
+}
+
+/* --- slots --- */
+
+static bool is_known(const void *key)
+{
+	for (size_t i = 0; i < n_refused; i++)
+		if (refused[i] == key)
+			return true;
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++)
+		if (seam_guest_slots[i].key == key &&
+		    atomic_load(&seam_guest_slots[i].state) ==
+			    SEAM_GUEST_USED)
+			return true;
+	return false;
+}
+
+static void refuse(const void *key, const char *reason)
+{
+	char name[64];
+
+	copy_name(key, name, sizeof(name));
+	snprintf(refusal, sizeof(refusal), "%s: %s", name, reason);
+	if (n_refused < MAX_REFUSED)
+		refused[n_refused++] = key;
+}
+
+/* Free what no handler can be in. */
+static void free_slot(struct seam_guest_slot *slot)
+{
+	atomic_store(&slot->state, SEAM_GUEST_LEAVING);
+	if (seam_self_remove_adapter(&slot->adapter) < 0)
+		return;
+	slot->vm->detach(slot->object);
+	atomic_store(&slot->state, SEAM_GUEST_FREE);
+}
+
+static struct seam_guest_slot *find_free(void)
+{
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++)
+		if (atomic_load(&seam_guest_slots[i].state) ==
+		    SEAM_GUEST_FREE)
+			return &seam_guest_slots[i];
+	return NULL;
+}
+
+/* Fill @slot, in use for this thread alone until it is proven. */
+static bool try_slot(struct seam_guest_slot *slot,
+		     const struct seam_guest_vm *vm, void *object,
+		     const void *key, char *reason, size_t size)
+{
+	bool is_proven;
+
+	*slot = (struct seam_guest_slot) {
+		.adapter = { .has_code = seam_guest_has_code,
+			     .adapter = { seam_guest_step, slot } },
+		.vm = vm, .object = object, .key = key };
+	copy_name(key, slot->name, sizeof(slot->name));
+	atomic_store(&slot->state, SEAM_GUEST_TRIAL);
+	if (seam_self_add_adapter(&slot->adapter) < 0) {
+		snprintf(reason, size, "too many adapters");
+		vm->detach(object);
+		atomic_store(&slot->state, SEAM_GUEST_FREE);
+		return false;
+	}
+	seam_guest_is_proving = true;
+	is_proven = vm->prove(object, reason, size);
+	seam_guest_is_proving = false;
+	if (is_proven)
+		atomic_store(&slot->state, SEAM_GUEST_USED);
+	else
+		free_slot(slot);
+	return is_proven;
+}
+
+static void attach(const struct seam_guest_vm *vm, void *image)
+{
+	char reason[SEAM_GUEST_MAX_REFUSAL - 64] = "";
+	struct seam_guest_slot *slot = find_free();
+	const void *key = dlsym(image, vm->symbol);
+	void *object;
+
+	if (!key || is_known(key))
+		return;
+	if (!slot) {
+		refuse(key, "too many virtual machines");
+		return;
+	}
+	object = vm->attach(find_symbol, image, reason, sizeof(reason));
+	if (!object || !try_slot(slot, vm, object, key, reason,
+				 sizeof(reason)))
+		refuse(key, reason);
+}
+
+/* --- a look at all images --- */
+
+static void attach_all(const struct listing *listing)
+{
+	for (size_t i = 0; i < listing->n; i++) {
+		/* the program has no name; what is loaded is not loaded again */
+		void *image = !listing->names[i] ? NULL :
+			dlopen(listing->names[i][0] ? listing->names[i] : NULL,
+			       RTLD_LAZY | RTLD_NOLOAD);
+
+		if (!image)
+			continue;
+		for (size_t k = 0; k < SEAM_ARRAY_SIZE(vms); k++)
+			attach(vms[k], image);
+		dlclose(image);
+	}
+}
+
+/* Whether what @key is in is still loaded, under the name of that time. */
+static bool is_loaded(const struct seam_guest_slot *slot)
+{
+	char name[64];
+	Dl_info info;
+
+	copy_name(slot->key, name, sizeof(name));
+	return dladdr(slot->key, &info) && strcmp(name, slot->name) == 0;
+}
+
+static void detach_unloaded(void)
+{
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
+		struct seam_guest_slot *slot = &seam_guest_slots[i];
+		uint32_t state = atomic_load(&slot->state);
+
+		if (state == SEAM_GUEST_LEAVING ||
+		    (state == SEAM_GUEST_USED && !is_loaded(slot)))
+			free_slot(slot);
+	}
+	/* addresses may be used again */
+	n_refused = 0;
+}
+
+static int result(void)
+{
+	size_t n = 0, length = 0;
+
+	vms_text[0] = '\0';
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
+		const struct seam_guest_slot *slot = &seam_guest_slots[i];
+
+		if (atomic_load(&slot->state) != SEAM_GUEST_USED)
+			continue;
+		if (length < sizeof(vms_text))
+			length += (size_t)snprintf(vms_text + length,
+				sizeof(vms_text) - length, "%s%s (%s)",
+				n ? ", " : "", slot->name, slot->vm->name);
+		n++;
+	}
+	return n ? 0 : n_refused ? -ENOTSUP : -ENOENT;
+}
+
+/* The counts alone: ends at the first image. */
+static int read_counts(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct listing *listing = context;
+
+	(void)size;
+	listing->n_adds = info->dlpi_adds;
+	listing->n_subs = info->dlpi_subs;
+	return 1;
+}
+
+static bool is_changed(void)
+{
+	struct listing now;
+
+	seam_self_loader_enter();
+	dl_iterate_phdr(read_counts, &now);
+	seam_self_loader_leave();
+	return now.n_adds != n_adds || now.n_subs != n_subs;
+}
+
+int seam_guest_refresh(void)
+{
+	struct listing *listing;
+
+	if (!is_changed())
+		return result();
+	listing = malloc(sizeof(*listing));
+	if (!listing)
+		return -ENOMEM;
+	list_images(listing);
+	if (listing->n_subs != n_subs)
+		detach_unloaded();
+	attach_all(listing);
+	n_adds = listing->n_adds;
+	n_subs = listing->n_subs;
+	free_listing(listing);
+	free(listing);
+	return result();
+}
+
+int seam_guest_init(void)
+{
+	int r = seam_guest_symbols_init();
+
+	return r < 0 ? r : seam_guest_refresh();
+}
+
+const char *seam_guest_refusal(void)
+{
+	return refusal;
+}
+
+const char *seam_guest_vms(void)
+{
+	return vms_text;
+}

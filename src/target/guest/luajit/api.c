@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c - the VM's public interface; see api.h */
+#include "target/guest/luajit/api.h"
+
+#define F(member, symbol) { #symbol, offsetof(struct seam_lua_api, member) }
+
+bool seam_lua_api_find(struct seam_lua_api *api,
+		       void *(*symbol)(void *image, const char *name),
+		       void *image, const char **missing)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} functions[] = {
+		F(newstate, luaL_newstate), F(openlibs, luaL_openlibs),
+		F(close, lua_close), F(newthread, lua_newthread),
+		F(loadbuffer, luaL_loadbuffer), F(pcall, lua_pcall),
+		F(call, lua_call), F(resume, lua_resume),
+		F(gettop, lua_gettop), F(settop, lua_settop),
+		F(pushvalue, lua_pushvalue), F(pushnumber, lua_pushnumber),
+		F(pushcclosure, lua_pushcclosure),
+		F(pushlightuserdata, lua_pushlightuserdata),
+		F(touserdata, lua_touserdata), F(topointer, lua_topointer),
+		F(tolstring, lua_tolstring), F(type, lua_type),
+		F(getfield, lua_getfield), F(setfield, lua_setfield),
+		F(next, lua_next), F(pushnil, lua_pushnil), F(gc, lua_gc),
+		F(getallocf, lua_getallocf), F(setallocf, lua_setallocf),
+		F(getstack, lua_getstack), F(getinfo, lua_getinfo),
+		F(setmode, luaJIT_setmode),
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(functions); i++) {
+		void *found = symbol(image, functions[i].name);
+
+		if (!found) {
+			*missing = functions[i].name;
+			return false;
+		}
+		memcpy((char *)api + functions[i].offset, &found,
+		       sizeof(found));
+	}
+	return true;
+}
+
+bool seam_lua_run(const struct seam_lua_api *api, struct seam_lua *lua,
+		  const char *text, const char *name, int n_results)
+{
+	return api->loadbuffer(lua, text, strlen(text), name) == SEAM_LUA_OK &&
+	       api->pcall(lua, 0, n_results, 0) == SEAM_LUA_OK;
+}
