@@ -86,7 +86,7 @@ static bool find_glref(struct seam_luajit_calibration *c, uint64_t thread)
 static bool find_top(struct seam_luajit_calibration *c)
 {
 	struct seam_luajit_places top = { .n = 0 }, base = { .n = 0 };
-	uint64_t before[STATE_BYTES / 8];
+	uint64_t before[STATE_BYTES / 8], word;
 	int n = c->api->gettop(c->lua);
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(before); i++)
@@ -108,7 +108,7 @@ static bool find_top(struct seam_luajit_calibration *c)
 	    !seam_luajit_only(c, &base, "lua_State.base",
 			      &c->layout->at.l_base))
 		return false;
-	return before[base.at / 8] >> SEAM_LUAJIT_TYPE_SHIFT == 0 ||
+	return seam_guest_u64(&c->memory, before[base.at / 8], &word) ||
 	       seam_luajit_refuse(c, "pointers have 32 bits: not a GC64 "
 				  "build");
 }

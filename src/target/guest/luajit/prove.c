@@ -83,6 +83,7 @@ static struct {
 	char *reason;
 	size_t size;
 	unsigned int n_checks, n_gc, n_traces;
+	bool is_collecting;
 	bool is_refused;
 } proof;
 
@@ -223,7 +224,7 @@ static void *check_alloc(void *context, void *block, size_t old_size,
 
 	(void)context;
 	if (proof.is_refused || proof.n_traces > MAX_TRACES ||
-	    proof.n_gc > MAX_COLLECTIONS)
+	    (proof.is_collecting && proof.n_gc > MAX_COLLECTIONS))
 		return proof.alloc(proof.alloc_context, block, old_size, size);
 	take();
 	if (head->guest_end != SEAM_GUEST_ABSENT && is_whole()) {
@@ -255,6 +256,7 @@ static bool run_loop(struct seam_lua *lua)
 	is_run = api->pcall(lua, 0, 0, 0) == SEAM_LUA_OK;
 	n_traces = proof.n_traces;
 	proof.n_traces = proof.n_gc = 0;
+	proof.is_collecting = true;
 	api->pushcclosure(lua, collect, 0);
 	is_run = api->pcall(lua, 0, 0, 0) == SEAM_LUA_OK && is_run;
 	api->setallocf(lua, proof.alloc, proof.alloc_context);
