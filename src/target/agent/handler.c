@@ -102,6 +102,9 @@ static size_t encode(struct seam_agent_thread *t, uint64_t weight)
 		      SEAM_GUEST_BY_TIMER : 0;
 	if (t->tick.source == SEAM_TICK_PERF_USER)
 		head->flags |= SEAM_GUEST_NO_KERNEL;
+	/* where no VM is on the stack there is none to name */
+	if (!head->adapter)
+		head->adapter = SEAM_GUEST_LUAJIT;
 	head->table = seam_agent.table;
 	head->n_ticks = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 	size = seam_guest_encode_sample(t->bytes, sizeof(t->bytes) - 8, head,
