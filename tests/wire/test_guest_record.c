@@ -383,6 +383,8 @@ static void assert_refused(size_t pos, uint8_t value, const char *what)
 
 static void what_contradicts_itself_is_refused_with_its_place(void **state)
 {
+	struct seam_guest_reader reader;
+
 	(void)state;
 	assert_refused(0, 2, "version=2");
 	assert_refused(1, SEAM_GUEST_SYMBOL, "kind=2");
@@ -398,7 +400,13 @@ static void what_contradicts_itself_is_refused_with_its_place(void **state)
 	assert_refused(130, 1, "n_replaced=1");
 	/* its first frame has no id, or a kind that is not known */
 	assert_refused(47, 0x50, "frame kind=5");
+	/* two segments without a place in the callchain */
 	typical();
+	made.segments[2].join = SEAM_GUEST_NO_JOIN;
+	made.segments[2].n_replaced = 0;
+	encode(CAP);
+	assert_int_equal(seam_guest_read_sample(
+		bytes_of(made.bytes, made.size), &reader, NULL), -EBADMSG);
 }
 
 static void bytes_after_a_record_are_padding_or_refused(void **state)
