@@ -4,11 +4,14 @@
  *
  * Oracle: what was read, written again, is the same bytes; and written with
  * less room it is read again, with the same leaf and root of each segment and
- * the same number of frames, those left out counted.
+ * the same number of frames, those left out counted.  Merged with a callchain,
+ * it has each of its frames once, and each address that was not replaced.
  */
+#include "model/guest/guest_merge.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/guest/guest_encode.h"
 
+#include <linux/perf_event.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -66,6 +69,50 @@ static void same_ends(const struct copy *a, const struct copy *b)
 	}
 }
 
+/* Addresses of a callchain are their index; frames are in order. */
+static void check_merged(const struct seam_guest_words *words, size_t n_host,
+			 const struct copy *copy)
+{
+	size_t host = 0, frame = 0, n_replaced = 0;
+	bool in_guest = false;
+
+	for (size_t i = 0; i < copy->n_segments; i++)
+		if (copy->segments[i].n_frames)
+			n_replaced += copy->segments[i].n_replaced;
+	for (size_t i = 1; i < words->n; i++) {
+		uint64_t word = words->items[i];
+
+		if (word == SEAM_GUEST_FRAMES) {
+			in_guest = true;
+			i++;		/* the table */
+		} else if (word >= (uint64_t)PERF_CONTEXT_MAX) {
+			in_guest = false;
+		} else if (in_guest) {
+			must(frame < copy->n_frames);
+			must(word == seam_guest_word(copy->frames[frame++]));
+		} else {
+			must(word > host || (host == 0 && word == 1));
+			must(word <= n_host);
+			host = word;
+			n_replaced++;
+		}
+	}
+	must(frame == copy->n_frames && n_replaced == n_host);
+}
+
+static void check_merge(const struct seam_guest_reader *reader,
+			const struct copy *copy, size_t n_host)
+{
+	uint64_t chain[257] = { (uint64_t)PERF_CONTEXT_USER };
+	struct seam_guest_words words = { 0 };
+
+	for (size_t i = 1; i <= n_host; i++)
+		chain[i] = i;
+	if (seam_guest_merge(*reader, chain, n_host + 1, &words) == 0)
+		check_merged(&words, n_host, copy);
+	free(words.items);
+}
+
 static void check_sample(struct seam_bytes bytes, size_t cap)
 {
 	static struct copy one, two;
@@ -76,6 +123,7 @@ static void check_sample(struct seam_bytes bytes, size_t cap)
 	if (seam_guest_read_sample(bytes, &reader, NULL))
 		return;
 	take(reader, &one);
+	check_merge(&reader, &one, cap % 256);
 	size = seam_guest_encode_sample(again, sizeof(again), &reader.head,
 					one.segments, one.frames);
 	must(size && size <= bytes.size && bytes.size - size < 8);

@@ -462,6 +462,40 @@ static void frames_left_out_are_one_frame(void **state)
 	unload(&b);
 }
 
+/* A large file is scanned in parts, by several threads. */
+static void parts_of_a_file_are_joined(void **state)
+{
+	enum { N = 70000 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct seam_guest_frame frame = { 1, 0 };
+	struct guest_instant i = {
+		PID, PID, 0, 1000, chain, 3, head, &leaf, &frame,
+	};
+
+	(void)state;
+	put_program(&b, PID);
+	for (i.time = 100; i.time < 100 + N; i.time++) {
+		frame.id = 1 + i.time % 2;
+		i.head.vmstate = (uint8_t)(i.time % SEAM_N_VMSTATES);
+		put_guest(&b, &i);
+	}
+	put_functions(&b, PID, TABLE);
+	load(&b);
+	assert_int_equal(profile.samples.n, N);
+	assert_int_equal(seam_guest_counts_total(&profile.guest_counts), N);
+	for (size_t k = 0; k < N; k++) {
+		uint64_t time = profile.samples.time_ns[k];
+
+		assert_int_equal(seam_samples_vmstate(&profile.samples, k),
+				 time % SEAM_N_VMSTATES);
+		assert_int_equal(profile.samples.stack[k],
+				 profile.samples.stack[time % 2]);
+	}
+	assert_string_equal(stack_text(0),
+			    "[app+0x2010];lua_payload app.lua:12_[g]");
+	unload(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +512,7 @@ int main(void)
 		cmocka_unit_test(a_bad_guest_record_leaves_the_native_stack),
 		cmocka_unit_test(equal_stacks_are_one_and_others_are_not),
 		cmocka_unit_test(frames_left_out_are_one_frame),
+		cmocka_unit_test(parts_of_a_file_are_joined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "../no_memory.h"
-#include "../perf_bytes.h"
+#include "../guest_file.h"
 
 /* Something of every kind: names, forks, mappings, chains, losses. */
 static struct bytes a_recording(void)
@@ -51,6 +51,37 @@ static struct bytes a_recording_of_counters(void)
 		put_read_sample(&b, 5 + i % 200, 1000 + i, i);
 	file = make_file(&b);
 	make_read_event(&file);
+	free(b.data);
+	return file;
+}
+
+/* Chunks, names and lines; some functions without a symbol record. */
+static struct bytes a_recording_of_a_vm(void)
+{
+	static const uint64_t chain[] = {
+		(uint64_t)PERF_CONTEXT_USER, 0x401100, 0x402100, 0x403100,
+	};
+	static const struct seam_guest_segment segment = { 1, 1, 2, 0, 0 };
+	struct bytes b = { .endian = SEAM_LITTLE }, file;
+	char chunk[16];
+
+	for (uint32_t i = 1; i <= 100; i++) {
+		struct seam_guest_frame frames[] = { { i, i }, { 101 - i, 1 } };
+
+		put_guest(&b, &(struct guest_instant) {
+			7, 7, i, 1000, chain, 4, {
+				.adapter = 1, .table = 1, .n_segments = 1,
+				.n_ticks = 1, .vmstate = SEAM_VMSTATE_GC,
+			}, &segment, frames,
+		});
+		snprintf(chunk, sizeof(chunk), "%s%u", i % 2 ? "@" : "return ",
+			 i / 4);
+		if (i % 5)
+			put_symbol(&b, 7, i, (struct seam_guest_symbol) {
+				.table = 1, .id = i, .line = i,
+				.kind = i % 4 }, i % 4 < 2 ? chunk : "", "f");
+	}
+	file = make_guest_file(&b, true);
 	free(b.data);
 	return file;
 }
@@ -117,6 +148,7 @@ static void any_allocation_may_fail(void **state)
 	/* 200 counters that show 1000 to 1199, then 200 more each. */
 	fail_each(a_recording_of_counters(), (struct got) {
 		400, 200 * 1000 + 200 * 199 / 2 + 200 * 200 });
+	fail_each(a_recording_of_a_vm(), (struct got) { 100, 100 * 1000 });
 }
 
 int main(void)
