@@ -727,14 +727,14 @@ static void any_number_of_counters_is_distinguished(void **state)
 		assert_int_equal(seam_samples_weight(&scan.samples, i),
 				 i < N ? 1 + i : 10000 + N);
 	/* Each was found without a look at many others. */
-	assert_int_equal(scan.last_index.n, N);
+	assert_int_equal(scan.counters.index.n, N);
 	for (uint64_t id = 5; id < 5 + N; id++) {
 		struct seam_index_probe probe = seam_index_probe(
-			&scan.last_index, seam_hash_u64(id));
+			&scan.counters.index, seam_hash_u64(id));
 		uint32_t at;
 
 		do {
-			at = seam_index_next(&scan.last_index, &probe);
+			at = seam_index_next(&scan.counters.index, &probe);
 			assert_int_not_equal(at, SEAM_NONE);
 			n_looks++;
 		} while (at != id - 5);

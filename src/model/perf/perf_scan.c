@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/progress.h"
 #include "base/workers.h"
 #include "wire/perf/perf_registers.h"
@@ -21,11 +20,6 @@
 
 /* A guess needs this many records in a row that look valid. */
 #define MIN_VALID_RECORDS 32
-
-/* The last value of a counter: READ samples count the difference. */
-struct seam_perf_last {
-	uint64_t id, value;
-};
 
 /* -- one sample --------------------------------------------------------- */
 
@@ -144,35 +138,6 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 
 /* -- samples without a fixed layout ------------------------------------- */
 
-/* The last value of counter @id, 0 when it is new; NULL: no memory. */
-static struct seam_perf_last *last_of(struct seam_perf_scan *scan, uint64_t id)
-{
-	uint32_t at = SEAM_INDEX_INTERN(&scan->last_index, seam_hash_u64(id),
-		&scan->last, i, scan->last.items[i].id == id,
-		(struct seam_perf_last) { .id = id });
-
-	return at == SEAM_NONE ? NULL : &scan->last.items[at];
-}
-
-/*
- * The increase of counter @id since its last value.  In a recording of one
- * event any id means that event: there may be as many as samples.
- */
-static uint64_t increase_of(struct seam_perf_scan *scan, uint64_t id,
-			    uint64_t value)
-{
-	struct seam_perf_last *last = last_of(scan, id);
-	uint64_t by;
-
-	if (!last) {
-		scan->error = -ENOMEM;
-		return 0;
-	}
-	by = value - last->value;
-	last->value = value;
-	return by;
-}
-
 /*
  * A sample with counter values becomes a sample of each counter that increased,
  * weighted by the increase, as in perf.
@@ -198,8 +163,12 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 			      seam_perf_u64(read, id_at) : core->id;
 		uint32_t which = seam_perf_data_event(scan->data, id);
 
-		core->period = which == SEAM_NONE ? 0 :
-			       increase_of(scan, id, seam_perf_u64(read, at));
+		core->period = 0;
+		if (which != SEAM_NONE &&
+		    seam_scan_counters_set(&scan->counters, id,
+					   seam_perf_u64(read, at),
+					   &core->period))
+			scan->error = -ENOMEM;
 		if (core->period)
 			add_sample(scan, misc, which, core);
 		if (!is_group)
@@ -266,14 +235,6 @@ static void add_guest(struct seam_perf_scan *scan, uint16_t misc,
 		scan->error = -ENOMEM;
 }
 
-static void take_symbol(struct seam_perf_scan *scan,
-			const struct seam_perf_sample *sample)
-{
-	if (seam_scan_guest_symbol(&scan->guest, sample,
-				   scan->is_packed ? &scan->arena : NULL))
-		scan->error = -ENOMEM;
-}
-
 static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 			      uint32_t event, struct seam_bytes payload)
 {
@@ -291,7 +252,10 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		return;
 	}
 	if (guest == SEAM_GUEST_EVENT_SYMBOLS) {
-		take_symbol(scan, &sample);
+		if (seam_scan_guest_symbol(&scan->guest, &sample,
+					   scan->is_packed ? &scan->arena :
+					   NULL))
+			scan->error = -ENOMEM;
 		return;
 	}
 	chain = malloc((sample.callchain.n + 2) * sizeof(*chain));
@@ -646,7 +610,6 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	free(scan->sideband.items);
 	free(scan->dumps.items);
 	seam_scan_guest_fini(&scan->guest);
-	free(scan->last.items);
-	seam_index_fini(&scan->last_index);
+	seam_scan_counters_fini(&scan->counters);
 	*scan = (struct seam_perf_scan) { 0 };
 }

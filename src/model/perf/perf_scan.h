@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "model/perf/callchains.h"
+#include "model/perf/scan_counters.h"
 #include "model/perf/scan_guest.h"
 #include "model/perf/tasks.h"
 #include "model/profile/profile.h"
@@ -81,8 +82,7 @@ struct seam_perf_scan {
 	size_t first_sample;		/* once joined: in all columns */
 	int error;				/* 0, or why it stopped */
 	struct seam_err why;
-	SEAM_ARRAY(struct seam_perf_last) last;	/* READ values */
-	struct seam_index last_index;		/* hash of an id -> last */
+	struct seam_scan_counters counters;	/* READ values */
 };
 
 /*

@@ -555,7 +555,6 @@ struct chain_state {
 	uint32_t table;		/* of the guest's frames */
 };
 
-/* Push what one word is. */
 static int push_word(struct seam_resolver *r, struct chain_state *s,
 		     uint64_t word, struct seam_resolver_where *where)
 {
@@ -564,11 +563,9 @@ static int push_word(struct seam_resolver *r, struct chain_state *s,
 	if (s->context == IN_VM)
 		return push_guest(r, s->table, word, where);
 	place = place_at(r, s->context, word, s->is_call, where);
-	if (push_frames(r, place))
-		return -ENOMEM;
 	/* The code that a signal interrupted made no call. */
-	s->is_call = !place->is_trampoline;
-	return 0;
+	s->is_call = place && !place->is_trampoline;
+	return push_frames(r, place);
 }
 
 uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
