@@ -185,7 +185,8 @@ static void put_head(const struct seam_annotate_view *a,
 			((double)body->loaded_ns - (double)start_ns) / 1e9);
 	fputc('\n', view->out);
 	if (body->problem) {
-		fputs("  no machine code: ", view->out);
+		fputs(body->layer == SEAM_LAYER_GUEST ? "  no source: " :
+		      "  no machine code: ", view->out);
 		seam_text_put(view->out, body->problem, SEAM_TEXT_TERMINAL);
 		fputc('\n', view->out);
 	}
@@ -215,7 +216,36 @@ static void put_source(const struct seam_annotate_view *a,
 	fputc('\n', view->out);
 }
 
-static void put_instruction(const struct seam_view *view,
+/* The address and the bytes of an instruction. */
+static void put_machine_code(const struct seam_view *view,
+			     const struct seam_annotated *body,
+			     const struct seam_annotated_instruction *at)
+{
+	fprintf(view->out, "%8" PRIx64 ":  ", body->addr + at->offset);
+	for (uint32_t i = 0; i < BYTES_SHOWN; i++) {
+		if (i < at->size)
+			fprintf(view->out, "%02x ",
+				body->code[at->offset + i]);
+		else
+			fputs("   ", view->out);
+	}
+	seam_text_put(view->out, at->text, SEAM_TEXT_TERMINAL);
+}
+
+/* A line of a guest's source, and its number. */
+static void put_line_of_source(const struct seam_annotate_view *a,
+			       const struct seam_view *view,
+			       const struct seam_annotated_instruction *at)
+{
+	const char *text = a->source && !a->no_source ?
+			   a->source(a->context, at->file, at->line) : NULL;
+
+	fprintf(view->out, "%8" PRIu32 ":  ", at->line);
+	seam_text_put(view->out, text ? text : "", SEAM_TEXT_TERMINAL);
+}
+
+static void put_instruction(const struct seam_annotate_view *a,
+			    const struct seam_view *view,
 			    const struct seam_annotated *body,
 			    const struct seam_annotated_instruction *at)
 {
@@ -235,15 +265,10 @@ static void put_instruction(const struct seam_view *view,
 			seam_format_count(samples, at->samples));
 	else
 		fprintf(view->out, "%17s  ", "");
-	fprintf(view->out, "%8" PRIx64 ":  ", body->addr + at->offset);
-	for (uint32_t i = 0; i < BYTES_SHOWN; i++) {
-		if (i < at->size)
-			fprintf(view->out, "%02x ",
-				body->code[at->offset + i]);
-		else
-			fputs("   ", view->out);
-	}
-	seam_text_put(view->out, at->text, SEAM_TEXT_TERMINAL);
+	if (body->is_source)
+		put_line_of_source(a, view, at);
+	else
+		put_machine_code(view, body, at);
 	if (style != SEAM_STYLE_PLAIN)
 		seam_view_style(view, SEAM_STYLE_PLAIN);
 	fputc('\n', view->out);
@@ -258,18 +283,18 @@ static void put_body(const struct seam_annotate_view *a,
 	put_head(a, view, body);
 	if (body->instructions.n)
 		fprintf(view->out, "%8s %8s  %8s\n", "percent", "samples",
-			"address");
+			body->is_source ? "line" : "address");
 	for (size_t i = 0; i < body->instructions.n; i++) {
 		const struct seam_annotated_instruction *at =
 			&body->instructions.items[i];
 
 		if (a->only_hot && !at->samples)
 			continue;
-		if (!a->no_source && at->file &&
+		if (!body->is_source && !a->no_source && at->file &&
 		    (!before || before->line != at->line || !before->file ||
 		     strcmp(before->file, at->file)))
 			put_source(a, view, at);
-		put_instruction(view, body, at);
+		put_instruction(a, view, body, at);
 		before = at;
 	}
 }
@@ -296,11 +321,13 @@ static void put_json_instruction(struct seam_json *j,
 				 const struct seam_annotated_instruction *at)
 {
 	seam_json_open(j, NULL, '{');
-	seam_json_u64(j, "offset", at->offset);
-	seam_json_u64(j, "addr", body->addr + at->offset);
-	seam_json_hex(j, "bytes", (struct seam_bytes) {
-		body->code + at->offset, at->size });
-	seam_json_string(j, "text", at->text);
+	if (!body->is_source) {
+		seam_json_u64(j, "offset", at->offset);
+		seam_json_u64(j, "addr", body->addr + at->offset);
+		seam_json_hex(j, "bytes", (struct seam_bytes) {
+			body->code + at->offset, at->size });
+		seam_json_string(j, "text", at->text);
+	}
 	seam_json_u64(j, "samples", at->samples);
 	seam_json_u64(j, "weight", at->weight);
 	if (at->file) {
@@ -351,7 +378,7 @@ static void put_json_body(const struct seam_annotate_view *a,
 	put_json_places(j, body);
 	if (body->problem)
 		seam_json_string(j, "problem", body->problem);
-	seam_json_open(j, "instructions", '[');
+	seam_json_open(j, body->is_source ? "lines" : "instructions", '[');
 	for (size_t i = 0; i < body->instructions.n; i++)
 		if (!a->only_hot || body->instructions.items[i].samples)
 			put_json_instruction(j, body,

@@ -124,6 +124,18 @@ def test_the_flame_graph_has_a_colour_for_each_layer():
     assert [look[1] for look in looks.values()] == ["g", "n", "j"], looks
 
 
+def test_annotate_shows_the_source_of_a_guest_function():
+    name = "lua_payload app.lua:2"
+    function, = json.loads(seam("annotate", "--json", "-i", FILE,
+                                name))["functions"]
+    assert [(line["line"], line["samples"]) for line in function["lines"]] \
+        == [(3, 20), (4, 20)], function
+    text = seam("annotate", "-i", FILE, name)
+    assert re.search(r"33.33% +20 +3: +local a = n\n", text), text
+    text = seam("annotate", "--total", "-i", FILE, "app.lua:0")
+    assert re.search(r" 50 +9: *\n.* 25 +10: *\n", text), text
+
+
 def test_stats_count_ends_and_ticks():
     stats = json.loads(seam("report", "--stats", "--json", FILE))
     guest = stats["guest_stacks"]

@@ -134,7 +134,7 @@ static uint32_t body_of(struct seam_annotating *a, struct seam_annotated body,
 		const struct seam_code_source *s = &a->sources.items[i];
 
 		if (s->file == source.file && s->offset == source.offset &&
-		    s->object == source.object)
+		    s->object == source.object && s->chunk == source.chunk)
 			return i;
 	}
 	/* Both or none: the two arrays have one length. */
@@ -207,6 +207,24 @@ static uint32_t bare_body(struct seam_annotating *a,
 		.layer = f->layer, .problem = problem,
 	}, (struct seam_code_source) {
 		.file = file, .offset = f->name, .object = SEAM_NONE,
+	});
+}
+
+/* A function of a VM's guest; without the path of its chunk, no lines. */
+static uint32_t source_body(struct seam_annotating *a,
+			    const struct seam_function *f,
+			    const struct seam_frame *at, uint64_t *line)
+{
+	*line = at->file ? at->line : 0;
+	if (!at->file)
+		return bare_body(a, f, SEAM_NONE, "its lines are not known");
+	return body_of(a, (struct seam_annotated) {
+		.symbol = seam_profile_text(a->profile, f->name),
+		.module = seam_profile_path(a->profile, f->module),
+		.layer = f->layer, .is_source = true,
+	}, (struct seam_code_source) {
+		.file = SEAM_NONE, .offset = f->name, .object = SEAM_NONE,
+		.chunk = at->file,
 	});
 }
 
@@ -287,6 +305,8 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 	} else if (f->layer == SEAM_LAYER_NATIVE ||
 		   f->layer == SEAM_LAYER_KERNEL) {
 		body = file_body(a, f, at->module, at->addr, &offset);
+	} else if (f->layer == SEAM_LAYER_GUEST) {
+		body = source_body(a, f, at, &offset);
 	} else {
 		body = bare_body(a, f, SEAM_NONE, "its code is in no jitdump");
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * annotation.h - the machine code of a function with the samples on it
+ * annotation.h - the code of a function with the samples on it
  *
  * A profile has the places of a function that were sampled; this adds the code:
  * from the file with the recorded build id for native functions, from the dump
@@ -10,6 +10,9 @@
  *
  * A sample counts at the instruction that was interrupted; with_callers also at
  * each return address in the function, once a sample.
+ *
+ * The code of a VM's guest is its source: each line that ran, as if it were an
+ * instruction of one byte at an offset that is its number.
  *
  * Threads: one at a time.
  */
@@ -42,6 +45,7 @@ struct seam_annotated {
 	const char *symbol;
 	const char *module;	/* path of its file; "[jit]" */
 	uint8_t layer;
+	bool is_source;		/* of a guest: instructions are lines */
 	uint64_t addr;		/* as in symbols; JIT: where it was loaded */
 	uint64_t size;		/* bytes; 0 where there is no code */
 	const uint8_t *code;

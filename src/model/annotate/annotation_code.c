@@ -7,7 +7,10 @@
 
 #include "symbol/code/disassembly.h"
 
-enum { MAX_INLINED = 64 };
+enum {
+	MAX_INLINED = 64,
+	MAX_LINES = 4096,	/* of source between the first and the last */
+};
 
 const char *seam_annotating_text(struct seam_annotating *a, const char *text)
 {
@@ -134,6 +137,50 @@ static int put_file_lines(struct seam_annotating *a,
 	return 0;
 }
 
+static int by_line(const void *a, const void *b)
+{
+	const struct seam_annotated_instruction *x = a, *y = b;
+
+	return SEAM_COMPARE(x->offset, y->offset);
+}
+
+static int add_line(struct seam_annotated *body, const char *file,
+		    uint64_t line)
+{
+	return SEAM_ARRAY_ADD(&body->instructions,
+			      (struct seam_annotated_instruction) {
+		.offset = line, .size = 1, .line = (uint32_t)line,
+		.file = file, .text = "",
+	}) ? 0 : -ENOMEM;
+}
+
+/* Lines that ran, and those between them unless they are very many. */
+static int make_lines(struct seam_annotating *a, uint32_t i)
+{
+	struct seam_annotated *body = &a->to->bodies.items[i];
+	const char *file = seam_profile_text(a->profile,
+					     a->sources.items[i].chunk);
+	uint64_t first = UINT64_MAX, last = 0;
+	int r = 0;
+
+	for (size_t k = 0; k < a->hits.n && r == 0; k++) {
+		uint64_t line = a->hits.items[k].offset;
+
+		if (a->hits.items[k].body != i)
+			continue;
+		r = add_line(body, file, line);
+		first = line < first ? line : first;
+		last = line > last ? line : last;
+	}
+	if (r == 0 && last > first && last - first < MAX_LINES) {
+		body->instructions.n = 0;
+		for (uint64_t line = first; line <= last && r == 0; line++)
+			r = add_line(body, file, line);
+	}
+	SEAM_ARRAY_SORT(&body->instructions, by_line);
+	return r;
+}
+
 /* A hit counts for its instruction, at whichever byte of it. */
 static void put_hits(struct seam_annotating *a)
 {
@@ -160,8 +207,11 @@ static int make_body(struct seam_annotating *a, uint32_t i)
 {
 	struct seam_annotated *body = &a->to->bodies.items[i];
 	struct seam_code_source *source = &a->sources.items[i];
-	int r = read_code(a, body, source);
+	int r;
 
+	if (body->is_source)
+		return make_lines(a, i);
+	r = read_code(a, body, source);
 	if (r == 0 && !body->problem)
 		r = decode(a, body, &source->machine);
 	if (r < 0 || body->problem)

@@ -30,6 +30,7 @@ struct seam_code_source {
 	uint32_t file;			/* module of symbols; SEAM_NONE */
 	uint64_t offset;		/* in the file */
 	uint32_t object;		/* JIT: code object; SEAM_NONE */
+	uint32_t chunk;			/* guest: string, its path; 0 */
 	struct seam_machine machine;
 };
 
