@@ -774,7 +774,8 @@ static bool check_services(const struct seam_link_server *s, const char *names,
 /* The program reads by hand what the recorder writes by a table. */
 static void a_program_gets_every_number_of_each_geometry(void **state)
 {
-	static const struct seam_link_service *const expected[] = {
+	static const struct seam_link_service *const
+	expected[SEAM_LINK_MAX_SERVICES] = {
 		NULL, &odd, &numbers, NULL,
 	};
 	struct seam_link_server s;
@@ -797,7 +798,8 @@ static void rings_are_made_for_services_that_hello_names_only(void **state)
 	static const struct { const char *names; uint32_t n; } cases[] = {
 		{ "odd", 1 }, { "numbers odd", 2 }, { "odd odd odd odd", 1 },
 		{ "none", 0 }, { "", 0 }, { " ", 0 }, { "od", 0 },
-		{ "odds", 0 }, { "a b c d odd", 0 }, { "none odd", 1 },
+		{ "odds", 0 }, { "a b c d e f g h odd", 0 },
+		{ "none odd", 1 },
 	};
 	struct seam_link_server s;
 
