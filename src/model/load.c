@@ -283,6 +283,18 @@ static int load_logs(struct seam_profile *profile, const char *bundle,
 
 /* -- all inputs --------------------------------------------------------- */
 
+static int refuse(struct seam_bytes bytes, struct seam_err *err)
+{
+	size_t n = bytes.size < 8 ? bytes.size : 8;
+	char hex[2 * 8 + 1];
+
+	if (!n)
+		return seam_err_set(err, -EBADMSG, "the file is empty");
+	return seam_err_set(err, -EBADMSG, "not a recording that Seam knows: "
+			    "it begins, at byte 0, with %s",
+			    seam_text_hex(hex, bytes.data, n));
+}
+
 static int load(struct seam_profile *profile, struct seam_input *recording,
 		const struct seam_load_options *options, struct seam_err *err)
 {
@@ -297,9 +309,7 @@ static int load(struct seam_profile *profile, struct seam_input *recording,
 	if (!seam_perf_data_is(bytes) && seam_load_xray_refuses(bytes, err))
 		return -ENOTSUP;
 	if (!seam_perf_data_is(bytes))
-		return seam_err_set(err, -EBADMSG, bytes.size ?
-				    "not a recording that Seam knows" :
-				    "the file is empty");
+		return refuse(bytes, err);
 	r = load_perf(profile, recording, options, err);
 	if (!r && recording->folder && !options->no_logs)
 		r = load_logs(profile, recording->folder, options, err);

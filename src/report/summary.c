@@ -87,8 +87,10 @@ void seam_summary_head(const struct seam_report *report,
 		fputs(": ", view->out);
 	}
 	put_amounts(view, profile);
-	fprintf(view->out, " over %s, ",
-		seam_format_weight(buf, duration_ns(profile), SEAM_UNIT_NS));
+	if (!profile->sysprof)	/* which has no times */
+		fprintf(view->out, " over %s", seam_format_weight(buf,
+				duration_ns(profile), SEAM_UNIT_NS));
+	fputs(", ", view->out);
 	put_loss_figure(view, profile);
 	fputc('\n', view->out);
 }
@@ -207,7 +209,7 @@ const char *seam_summary_line(const struct seam_profile *profile,
 			      uint64_t samples, char *buf, size_t cap)
 {
 	uint64_t lost = seam_profile_n_lost(profile);
-	char n[SEAM_NUMBER], time[SEAM_NUMBER], loss[64] = "";
+	char n[SEAM_NUMBER], time[SEAM_NUMBER], over[64] = "", loss[64] = "";
 
 	if (lost)
 		snprintf(loss, sizeof(loss), "; %s lost (%.2f%%)",
@@ -215,10 +217,13 @@ const char *seam_summary_line(const struct seam_profile *profile,
 			 percent_lost(profile));
 	else if (seam_summary_is_lossy(profile))
 		snprintf(loss, sizeof(loss), "; some data lost");
-	snprintf(buf, cap, "%s over %s%s",
+	if (!profile->sysprof)	/* which has no times */
+		snprintf(over, sizeof(over), " over %s",
+			 seam_format_weight(time, duration_ns(profile),
+					    SEAM_UNIT_NS));
+	snprintf(buf, cap, "%s%s%s",
 		 seam_format_amount(n, samples, seam_profile_noun(profile)),
-		 seam_format_weight(time, duration_ns(profile), SEAM_UNIT_NS),
-		 loss);
+		 over, loss);
 	return buf;
 }
 

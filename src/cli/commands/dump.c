@@ -2,6 +2,7 @@
 /* dump.c - 'seam dump': every record of a file, one per line */
 #include <errno.h>
 
+#include "base/text.h"
 #include "cli/commands/dump_symbols.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
@@ -100,6 +101,7 @@ static int dump_bytes(const struct seam_input *recording,
 	struct seam_bytes bytes = recording->data.bytes;
 	enum seam_line_form form = settings->json ? SEAM_LINE_JSON :
 		settings->code ? SEAM_LINE_TEXT_BYTES : SEAM_LINE_TEXT;
+	char hex[2 * 8 + 1];
 
 	if (seam_perf_data_is(bytes))
 		return settings->symbols ?
@@ -113,7 +115,10 @@ static int dump_bytes(const struct seam_input *recording,
 		return seam_jitdump_print(stdout, bytes, form, n_damaged, err);
 	if (seam_perf_map_is(recording->path, bytes))
 		return seam_perf_map_print(stdout, bytes, form, n_damaged);
-	return seam_err_set(err, -ENOTSUP, "unknown file format");
+	return seam_err_set(err, -ENOTSUP, "unknown file format: it begins, "
+			    "at byte 0, with %s",
+			    seam_text_hex(hex, bytes.data, bytes.size < 8 ?
+					  bytes.size : 8));
 }
 
 static int dump(const char *path, const struct dump_options *settings)

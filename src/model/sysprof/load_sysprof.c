@@ -222,15 +222,18 @@ static int begin(struct sysprof_loader *l)
 
 /* -- the stream ---------------------------------------------------------- */
 
-/* What is missing after an error of the stream is not known, but its bytes. */
-static void note_damage(struct sysprof_loader *l, int r,
+/*
+ * What is missing after an error of the stream, from the item at @offset on, is
+ * not known, but its bytes.
+ */
+static void note_damage(struct sysprof_loader *l, int r, size_t offset,
 			const struct seam_err *why)
 {
-	size_t rest = l->bytes.size - l->reader.cursor.pos;
-
-	seam_profile_note(l->profile, "%s", why->cause[0]);
+	seam_profile_note(l->profile, "%s; what is before byte %zu was read",
+			  why->cause[0], offset);
 	seam_profile_lost(l->profile, r == -ENODATA ? "stream cut off" :
-			  "stream damaged", l->source, 0, rest);
+			  "stream damaged", l->source, 0,
+			  l->bytes.size - offset);
 }
 
 static void note_rest(struct sysprof_loader *l)
@@ -276,7 +279,7 @@ static int read_stream(struct sysprof_loader *l, struct seam_err *err)
 		return r;
 	}
 	if (r < 0)
-		note_damage(l, r, &why);
+		note_damage(l, r, item.offset, &why);
 	else
 		note_rest(l);
 	return 0;
