@@ -115,6 +115,8 @@ static int dump_bytes(const struct seam_input *recording,
 		return seam_jitdump_print(stdout, bytes, form, n_damaged, err);
 	if (seam_perf_map_is(recording->path, bytes))
 		return seam_perf_map_print(stdout, bytes, form, n_damaged);
+	if (!bytes.size)
+		return seam_err_set(err, -ENOTSUP, "the file is empty");
 	return seam_err_set(err, -ENOTSUP, "unknown file format: it begins, "
 			    "at byte 0, with %s",
 			    seam_text_hex(hex, bytes.data, bytes.size < 8 ?

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sysprof_stacks.c - names, joints and order of a sysprof stream */
+#include "model/sysprof/load_sysprof.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../sysprof_made.h"
+#include "model/sysprof/joined_stack.h"
+
+/* Functions of 0x100 bytes; the VM has symbols, from 0x5000 on. */
+static const struct { uint64_t addr; const char *name; } symbols[] = {
+	{ 0x1000, "main" }, { 0x1100, "lua_pcall" }, { 0x1200, "lua_cpcall" },
+	{ 0x1300, "lua_call" }, { 0x1400, "l_apply" }, { 0x1500, "l_fib" },
+	{ 0x1600, "fib" }, { 0x1700, "pmain" }, { 0x1800, "helper" },
+	{ 0x5000, "lj_vm_call" }, { 0x5100, "lj_BC_CALL" },
+	{ 0x5200, "lj_BC_FUNCC" }, { 0x5300, "lj_ff_coroutine_resume" },
+	{ 0x5400, "lj_vm_floor" }, { 0x5500, "end" },
+};
+
+static struct seam_sysprof_buffer begin(bool with_vm)
+{
+	struct seam_sysprof_buffer b = made_begin();
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(symbols); i++)
+		if (with_vm || symbols[i].addr < 0x5000)
+			made_cfunc(&b, symbols[i].addr, symbols[i].name, false);
+	made_lfunc(&b, 0x10, "@a.lua", 0, false);
+	made_lfunc(&b, 0x20, "@a.lua", 10, false);
+	made_lfunc(&b, 0x30, "@b.lua", 20, false);
+	made_trace(&b, 3, 0x20, 12, false);
+	return b;
+}
+
+static struct seam_profile load_as(struct seam_sysprof_buffer *b,
+				   bool as_parser)
+{
+	struct seam_file file;
+	struct seam_profile p;
+	struct seam_err err = { 0 };
+
+	made_end(b);
+	file = made_file(b);
+	assert_int_equal(seam_profile_init(&p), 0);
+	if (seam_load_sysprof(&p, &file, as_parser, &err))
+		fail_msg("%s", err.cause[0]);
+	return p;
+}
+
+/* The names of sample @i, from the root, with semicolons. */
+static const char *stack_of(const struct seam_profile *p, size_t i)
+{
+	static char text[4096];
+	size_t at = sizeof(text) - 1;
+
+	text[at] = '\0';
+	for (uint32_t s = p->samples.stack[i]; s;
+	     s = p->stacks.items[s].parent) {
+		const char *name = seam_profile_text(p,
+					seam_profile_leaf(p, s)->name);
+		size_t n = strlen(name);
+
+		if (at < sizeof(text) - 1)
+			text[--at] = ';';
+		assert_true(n < at);
+		memcpy(text + (at -= n), name, n);
+	}
+	return text + at;
+}
+
+/* The stack of one sample. */
+static void check_as(bool with_vm, bool as_parser, const char *lua,
+		     const char *host, const char *expected)
+{
+	struct seam_sysprof_buffer b = begin(with_vm);
+	struct seam_profile p;
+
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, lua, host);
+	p = load_as(&b, as_parser);
+	assert_int_equal(p.samples.n, 1);
+	assert_string_equal(stack_of(&p, 0), expected);
+	seam_profile_fini(&p);
+}
+
+static void check(const char *lua, const char *host, const char *expected)
+{
+	check_as(true, false, lua, host, expected);
+}
+
+/* -- joints -------------------------------------------------------------- */
+
+static void lua_frames_are_between_the_caller_of_the_vm_and_the_vm(void **state)
+{
+	(void)state;
+	check("L20:10 L10:0", "5120 1120 1020",
+	      "main;lua_pcall;a.lua:0;a.lua:10;lj_BC_CALL");
+	/* the VM may call functions of its own, and has more than one frame */
+	check("L20:10 L10:0", "1820 5120 5020 1120 1020",
+	      "main;lua_pcall;a.lua:0;a.lua:10;lj_vm_call;lj_BC_CALL;helper");
+	/* a function that the VM's code has for others is none of its frames */
+	check("L20:10 L10:0", "5420 1820 5120 1120 1020", "main;lua_pcall;"
+	      "a.lua:0;a.lua:10;lj_BC_CALL;helper;lj_vm_floor");
+}
+
+static void a_c_function_joins_both_stacks(void **state)
+{
+	(void)state;
+	/* lua_cpcall: pmain is the outermost Lua frame */
+	check("L20:10 L10:0 C1700", "5120 1120 1720 5220 1220 1020",
+	      "main;lua_cpcall;lj_BC_FUNCC;pmain;lua_pcall;a.lua:0;a.lua:10;"
+	      "lj_BC_CALL");
+	/* l_apply ends with lua_call, which is a jump there */
+	check("L30:20 C1400 L20:10 L10:0", "5120 1420 5220 1120 1020",
+	      "main;lua_pcall;a.lua:0;a.lua:10;lj_BC_FUNCC;l_apply;b.lua:20;"
+	      "lj_BC_CALL");
+	/* the sample is in a C function, which calls itself */
+	check("C1500 L10:0", "1520 1540 1540 5220 1120 1020",
+	      "main;lua_pcall;a.lua:0;lj_BC_FUNCC;l_fib;l_fib;l_fib");
+	check("C1500 L10:0 C1400 L20:10",
+	      "1620 1620 1540 5220 1320 1440 5220 1120",
+	      "lua_pcall;a.lua:10;lj_BC_FUNCC;l_apply;lua_call;a.lua:0;"
+	      "lj_BC_FUNCC;l_fib;fib;fib");
+}
+
+static void a_c_function_that_the_host_does_not_show_is_a_frame(void **state)
+{
+	(void)state;
+	check("L30:20 C1400 L10:0", "5120 1120",
+	      "lua_pcall;a.lua:0;l_apply;b.lua:20;lj_BC_CALL");
+	check("L30:20 C1400 L10:0", "", "a.lua:0;l_apply;b.lua:20");
+}
+
+static void a_coroutine_is_inside_of_the_frames_that_resumed_it(void **state)
+{
+	(void)state;
+	/* the Lua stack has the coroutine alone, neither chunk nor pmain */
+	check("L20:10", "5120 5320 1120 1720 5220 1220",
+	      "lua_cpcall;lj_BC_FUNCC;pmain;lua_pcall;lj_ff_coroutine_resume;"
+	      "a.lua:10;lj_BC_CALL");
+	check("L30:20 C1400 L20:10", "5120 1440 5220 5320 1120",
+	      "lua_pcall;lj_ff_coroutine_resume;a.lua:10;lj_BC_FUNCC;l_apply;"
+	      "b.lua:20;lj_BC_CALL");
+	/* it is about to resume another */
+	check("L20:10", "5320 5320 1120", "lua_pcall;lj_ff_coroutine_resume;"
+	      "a.lua:10;lj_ff_coroutine_resume");
+}
+
+static void a_vm_without_symbols_is_the_caller_of_joints(void **state)
+{
+	(void)state;
+	/* its code is at 0x9000, which is far from any symbol */
+	check_as(false, false, "L30:20 C1400 L20:10 L10:0",
+		 "29120 1320 1440 29120 1120 1020",
+		 "main;lua_pcall;a.lua:0;a.lua:10;[helper+0x27920];l_apply;"
+		 "lua_call;b.lua:20;[helper+0x27920]");
+	check_as(false, false, "L20:10 L10:0", "29120 1120 1020",
+		 "main;lua_pcall;a.lua:0;a.lua:10;[helper+0x27920]");
+	check_as(false, false, "L20:10 L10:0", "29120 1020",
+		 "main;[helper+0x27920];a.lua:0;a.lua:10");
+}
+
+static void without_a_host_stack_the_lua_stack_is_all(void **state)
+{
+	(void)state;
+	check("L20:10 L10:0", "", "a.lua:0;a.lua:10");
+	check_as(true, true, "L20:10 L10:0", "", "a.lua:0;a.lua:10");
+	check("", "", "");
+}
+
+/* -- fast functions ------------------------------------------------------- */
+
+static void put_fast(struct seam_sysprof_buffer *b)
+{
+	static const char *const names[] = {
+		"lj_ff_assert", "lj_cf_select", "lj_ff_tostring",
+		"lj_cf_print", "lj_ff_string_byte", "lj_cf_string_format",
+		"lj_cf_table_concat", "lj_cf_table_sort", "lj_cf_os_clock",
+		"lj_cf_package_loadlib",
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
+		made_cfunc(b, 0x2000 + 0x100 * i, names[i], false);
+}
+
+static void a_fast_function_has_the_number_of_its_place(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	(void)state;
+	put_fast(&b);
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_FFUNC, "F2 L10:0", "5120 1120");
+	/* table.sort is in C, and calls back */
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L30:20 F10 L10:0",
+		    "5120 1820 2720 5220 1120");
+	made_sample(&b, SEAM_VMSTATE_FFUNC, "F11", "");
+	made_sample(&b, SEAM_VMSTATE_FFUNC, "F12", "");
+	made_sample(&b, SEAM_VMSTATE_FFUNC, "F0", "");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0),
+			    "lua_pcall;a.lua:0;assert;lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 1), "lua_pcall;a.lua:0;table.sort;"
+			    "lj_BC_FUNCC;lj_cf_table_sort;helper;b.lua:20;"
+			    "lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 2), "os.clock");
+	assert_string_equal(stack_of(&p, 3), "ffid 12");
+	assert_string_equal(stack_of(&p, 4), "ffid 0");
+	seam_profile_fini(&p);
+}
+
+static void an_unknown_function_makes_all_numbers_unknown(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	(void)state;
+	put_fast(&b);
+	made_cfunc(&b, 0x4000, "lj_cf_table_novel", false);
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_FFUNC, "F2", "");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0), "ffid 2");
+	seam_profile_fini(&p);
+
+	b = begin(true);		/* and so do symbols that are missing */
+	made_cfunc(&b, 0x4000, "lj_ff_assert", false);
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_FFUNC, "F2", "");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0), "ffid 2");
+	seam_profile_fini(&p);
+}
+
+/* -- traces and states ---------------------------------------------------- */
+
+static void a_trace_is_a_frame_of_the_function_in_which_it_starts(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	(void)state;
+	made_profile(&b);
+	made_trace_sample(&b, 3, 0x20, 10);
+	made_trace_sample(&b, 4, 0x30, 20);	/* no symbol of the trace */
+	made_trace_sample(&b, 4, 0x990, 5);	/* nor of the prototype */
+	made_sample(&b, SEAM_VMSTATE_INTERP, "", "5120 1120");
+	made_sample(&b, SEAM_VMSTATE_GC, "", "");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0),
+			    "a.lua:10;TRACE [3] started at a.lua:12");
+	assert_string_equal(stack_of(&p, 1),
+			    "b.lua:20;TRACE [4] started at b.lua:20");
+	assert_non_null(strstr(stack_of(&p, 2), "[prototype 0x990]:5;TRACE [4]"
+			       ));
+	assert_string_equal(stack_of(&p, 3), "lua_pcall;lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 4), "");
+	assert_int_equal(p.samples.vmstate[0], SEAM_VMSTATE_TRACE);
+	assert_int_equal(p.samples.vmstate[3], SEAM_VMSTATE_INTERP);
+	assert_int_equal(p.samples.vmstate[4], SEAM_VMSTATE_GC);
+	assert_int_equal(seam_profile_leaf(&p, p.samples.stack[0])->layer,
+			 SEAM_LAYER_JIT);
+	seam_profile_fini(&p);
+}
+
+/* -- order --------------------------------------------------------------- */
+
+static void a_name_is_that_of_its_time(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	(void)state;
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:10 L40:7", "5120 1120 9020");
+	/* 0x20 was collected, and another is at its address now */
+	made_lfunc(&b, 0x20, "@new.lua", 10, true);
+	made_lfunc(&b, 0x40, "text\nmore", 7, true);
+	made_cfunc(&b, 0x9000, "late", true);
+	made_trace(&b, 3, 0x20, 99, true);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:10 L40:7", "5120 1120 9020");
+	made_trace_sample(&b, 3, 0x20, 10);
+	made_lfunc(&b, 0x20, "@a.lua", 10, true);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:10 L40:7", "5120 1120 9020");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0), "end;lua_pcall;"
+			    "[prototype 0x40]:7;a.lua:10;lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 1), "late;lua_pcall;"
+			    "[string \"text...\"]:7;new.lua:10;lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 2),
+			    "new.lua:10;TRACE [3] started at new.lua:99");
+	assert_string_equal(stack_of(&p, 3), "late;lua_pcall;"
+			    "[string \"text...\"]:7;a.lua:10;lj_BC_CALL");
+	seam_profile_fini(&p);
+}
+
+static void an_address_far_after_a_symbol_has_no_name(void **state)
+{
+	(void)state;
+	check("", "15500 1020", "main;end");		/* 64 KiB */
+	check("", "15501 1020", "main;[end+0x10001]");
+	check("", "5500 500", "[unknown+0x500];end");
+	/* a call may be the last instruction of its function */
+	check("", "1600 1100", "main;fib");
+	check_as(true, true, "", "1600 1100", "lua_pcall;fib");
+	check_as(true, true, "", "15501 1020", "main;end");
+}
+
+/* -- as LuaJIT's parser --------------------------------------------------- */
+
+static void luajit_s_parser_inserts_lua_frames_at_calls(void **state)
+{
+	(void)state;
+	check_as(true, true, "L30:20 C1400 L10:0", "5120 1320 1440 5220 1120",
+		 "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lua_call;a.lua:0;"
+		 "b.lua:20;lj_BC_CALL");
+	/* those of inner calls are lost without a call */
+	check_as(true, true, "L30:20 C1400 L10:0", "5120 1440 5220 1120",
+		 "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lj_BC_CALL");
+	check_as(true, true, "L20:10 C1700", "5120 1120 1720 5220 1220",
+		 "lua_cpcall;lj_BC_FUNCC;pmain;lua_pcall;a.lua:10;lj_BC_CALL");
+}
+
+/* -- two ways to the same ------------------------------------------------- */
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t next_random(uint64_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (random_state >> 20) % below;
+}
+
+static void put_random(struct seam_sysprof_buffer *b)
+{
+	char lua[200] = "", host[200] = "";
+	size_t n = 0;
+
+	for (uint64_t i = next_random(5); i > 0; i--)
+		n += (size_t)snprintf(lua + n, sizeof(lua) - n, "%s%c%x%s",
+			n ? " " : "", "LCF"[next_random(3)],
+			next_random(2) ? 0x10 * (int)(1 + next_random(4)) :
+			0x1000 + 0x100 * (int)next_random(9), ":1");
+	n = 0;
+	for (uint64_t i = next_random(8); i > 0; i--)
+		n += (size_t)snprintf(host + n, sizeof(host) - n, "%s%x",
+			n ? " " : "", (next_random(2) ? 0x5000 : 0x1000) +
+			0x100 * (int)next_random(6) + (int)next_random(3));
+	made_sample(b, SEAM_VMSTATE_LFUNC, lua, host);
+}
+
+/* Each sample of the stream joined by itself, beside the loaded ones. */
+static void compare(struct seam_bytes bytes, const struct seam_profile *loaded,
+		    bool as_parser)
+{
+	struct seam_profile p;
+	struct seam_sysprof_names names = {
+		.profile = &p, .as_parser = as_parser,
+	};
+	struct seam_joined_stack joined = { 0 };
+	struct seam_sysprof_reader reader;
+	struct seam_sysprof_item item;
+	size_t n = 0;
+
+	assert_int_equal(seam_profile_init(&p), 0);
+	seam_sysprof_begin(&reader, bytes);
+	while (seam_sysprof_next(&reader, &item, NULL) > 0) {
+		uint32_t s;
+
+		if (item.kind != SEAM_SYSPROF_SAMPLE) {
+			assert_int_equal(seam_sysprof_names_add(&names, &item),
+					 0);
+			continue;
+		}
+		assert_int_equal(seam_joined_stack_make(&joined, &names, &item,
+							2), 0);
+		s = loaded->samples.stack[n++];
+		for (size_t i = 0; i < joined.frames.n;
+		     i++, s = loaded->stacks.items[s].parent) {
+			assert_int_not_equal(s, 0);
+			assert_string_equal(seam_profile_text(loaded,
+					seam_profile_leaf(loaded, s)->name),
+				seam_profile_text(&p, seam_profile_function_of(
+					&p, joined.frames.items[i])->name));
+		}
+		assert_int_equal(s, 0);
+	}
+	assert_int_equal(n, loaded->samples.n);
+	seam_sysprof_fini(&reader);
+	seam_joined_stack_fini(&joined);
+	seam_sysprof_names_fini(&names);
+	seam_profile_fini(&p);
+}
+
+/* Samples share what they have in common, and are as if joined alone. */
+static void samples_are_as_if_each_was_the_only_one(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		struct seam_sysprof_buffer b = begin(true);
+		struct seam_profile p;
+
+		put_fast(&b);
+		made_profile(&b);
+		for (int k = 0; k < 400; k++) {
+			put_random(&b);
+			if (next_random(50) == 0)
+				made_lfunc(&b, 0x10 * next_random(5), "@c.lua",
+					   next_random(3), true);
+			if (next_random(50) == 0)
+				made_cfunc(&b, 0x1000 + 0x80 *
+					   next_random(20), next_random(2) ?
+					   "l_other" : "lj_BC_OTHER", true);
+		}
+		p = load_as(&b, i % 2);
+		compare(p.sysprof->file.bytes, &p, i % 2);
+		seam_profile_fini(&p);
+	}
+}
+
+static void c_functions_are_found_as_in_a_plain_list(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 30; round++) {
+		struct seam_c_functions f = { 0 };
+		struct seam_c_function list[300];
+		size_t n = 0;
+
+		for (int i = 0; i < 300; i++) {
+			uint64_t addr = next_random(400) * 4;
+			uint32_t name = (uint32_t)next_random(3);
+			const struct seam_c_function *best = NULL, *found;
+
+			list[n++] = (struct seam_c_function) { addr, name };
+			assert_true(seam_c_functions_add(&f, addr, name) >= 0);
+			addr = next_random(1800);
+			for (size_t k = 0; k < n; k++)
+				if (list[k].addr <= addr &&
+				    (!best || list[k].addr >= best->addr))
+					best = &list[k];
+			found = seam_c_functions_find(&f, addr);
+			assert_int_equal(!found, !best);
+			if (found) {
+				assert_int_equal(found->addr, best->addr);
+				assert_int_equal(found->name, best->name);
+			}
+		}
+		assert_true(f.runs.n <= 10);
+		seam_c_functions_fini(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			lua_frames_are_between_the_caller_of_the_vm_and_the_vm),
+		cmocka_unit_test(a_c_function_joins_both_stacks),
+		cmocka_unit_test(
+			a_c_function_that_the_host_does_not_show_is_a_frame),
+		cmocka_unit_test(
+			a_coroutine_is_inside_of_the_frames_that_resumed_it),
+		cmocka_unit_test(a_vm_without_symbols_is_the_caller_of_joints),
+		cmocka_unit_test(without_a_host_stack_the_lua_stack_is_all),
+		cmocka_unit_test(a_fast_function_has_the_number_of_its_place),
+		cmocka_unit_test(an_unknown_function_makes_all_numbers_unknown),
+		cmocka_unit_test(
+			a_trace_is_a_frame_of_the_function_in_which_it_starts),
+		cmocka_unit_test(a_name_is_that_of_its_time),
+		cmocka_unit_test(an_address_far_after_a_symbol_has_no_name),
+		cmocka_unit_test(luajit_s_parser_inserts_lua_frames_at_calls),
+		cmocka_unit_test(samples_are_as_if_each_was_the_only_one),
+		cmocka_unit_test(c_functions_are_found_as_in_a_plain_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
