@@ -169,6 +169,9 @@ static void without_a_host_stack_the_lua_stack_is_all(void **state)
 	check("L20:10 L10:0", "", "a.lua:0;a.lua:10");
 	check_as(true, true, "L20:10 L10:0", "", "a.lua:0;a.lua:10");
 	check("", "", "");
+	/* nor does one that ends in the VM's code */
+	check("L20:10 L10:0", "5420", "a.lua:0;a.lua:10;lj_vm_floor");
+	check("L20:10 L10:0", "1020", "main;a.lua:0;a.lua:10");
 }
 
 /* -- fast functions ------------------------------------------------------- */

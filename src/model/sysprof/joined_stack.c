@@ -156,8 +156,12 @@ static size_t find_gap(const struct joining *j, size_t from, size_t to)
 	for (i = from; i < to; i++)
 		if (host[i].role == SEAM_SYSPROF_ROLE_CALL)
 			return i;
-	/* inside of it is a joint, which the VM has called */
-	return from > 0 && from < to ? from + 1 : from;
+	/* inside of it is a joint, or code of the VM, that the VM has called */
+	if (from > 0)
+		return from < to ? from + 1 : from;
+	while (from < to && host[from].role == SEAM_SYSPROF_ROLE_INNER)
+		from++;
+	return from;
 }
 
 static void join(struct joining *j)
@@ -213,9 +217,9 @@ static int put_lua(struct parsing *p)
 	if (!SEAM_ARRAY_RESERVE(&stack->frames, n_lua + stack->host.n))
 		return -ENOMEM;
 	for (size_t l = n_lua; l-- > 0;) {
-		if (!is_c(p, l))
+		if (!is_c(p, l)) {
 			put(stack, stack->lua.items, l, l + 1);
-		else if (l < p->reached) {
+		} else if (l < p->reached) {
 			p->reached = l;
 			return 0;
 		}

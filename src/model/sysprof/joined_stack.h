@@ -16,7 +16,8 @@
  * the root it has less than the host's.  A C function is one frame in the result,
  * the VM's frames stay.  Of a VM without symbols the caller of a joint is the
  * VM; where there is no joint either, Lua frames are below the innermost
- * lua_call or lua_pcall; and where the host's stack has none, at the leaf.
+ * lua_call or lua_pcall; and where the host's stack has none, at the leaf, but for
+ * other code of the VM there.
  *
  * LuaJIT's own parser takes another way, and as_parser that one: from the root,
  * lua_call and lua_pcall are followed by Lua frames up to a C function.  Frames

@@ -172,7 +172,8 @@ static enum seam_sysprof_role role_of(const struct seam_sysprof_names *n,
 	    begins(name, "lj_cont_") ||
 	    (begins(name, "lj_vm_") && !is_helper(name + 6)))
 		return SEAM_SYSPROF_ROLE_VM;
-	return SEAM_SYSPROF_ROLE_OTHER;
+	return begins(name, "lj_") ? SEAM_SYSPROF_ROLE_INNER :
+	       SEAM_SYSPROF_ROLE_OTHER;
 }
 
 static struct seam_sysprof_place name_unknown(struct seam_sysprof_names *n,

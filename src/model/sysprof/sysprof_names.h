@@ -21,6 +21,7 @@ enum seam_sysprof_role {
 	SEAM_SYSPROF_ROLE_OTHER,
 	SEAM_SYSPROF_ROLE_VM,		/* the interpreter's assembly code */
 	SEAM_SYSPROF_ROLE_SWITCH,	/* of it: to another coroutine */
+	SEAM_SYSPROF_ROLE_INNER,	/* other code of the VM */
 	SEAM_SYSPROF_ROLE_CALL,		/* lua_call, lua_pcall */
 	SEAM_SYSPROF_ROLE_CPCALL,	/* lua_cpcall: calls a C function */
 };
