@@ -313,6 +313,23 @@ static void an_address_far_after_a_symbol_has_no_name(void **state)
 	check_as(true, true, "", "15501 1020", "main;end");
 }
 
+static void a_stack_of_one_frame_is_not_one_of_none(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	(void)state;
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_INTERP, "", "7f");
+	made_sample(&b, SEAM_VMSTATE_INTERP, "", "");
+	made_sample(&b, SEAM_VMSTATE_INTERP, "", "7e");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0), "[unknown+0x7f]");
+	assert_string_equal(stack_of(&p, 1), "");
+	assert_string_equal(stack_of(&p, 2), "[unknown+0x7e]");
+	seam_profile_fini(&p);
+}
+
 /* -- as LuaJIT's parser --------------------------------------------------- */
 
 static void luajit_s_parser_inserts_lua_frames_at_calls(void **state)
@@ -477,6 +494,7 @@ int main(void)
 			a_trace_is_a_frame_of_the_function_in_which_it_starts),
 		cmocka_unit_test(a_name_is_that_of_its_time),
 		cmocka_unit_test(an_address_far_after_a_symbol_has_no_name),
+		cmocka_unit_test(a_stack_of_one_frame_is_not_one_of_none),
 		cmocka_unit_test(luajit_s_parser_inserts_lua_frames_at_calls),
 		cmocka_unit_test(samples_are_as_if_each_was_the_only_one),
 		cmocka_unit_test(c_functions_are_found_as_in_a_plain_list),

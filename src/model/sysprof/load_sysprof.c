@@ -22,6 +22,7 @@ struct sample_key {
 	size_t offset, size;		/* its bytes before the leaf */
 	size_t callers_offset, callers_size;	/* those after it */
 	enum seam_sysprof_role leaf_role;
+	bool has_leaf;
 };
 
 /* A sample that was seen, and its stack in this epoch. */
@@ -72,7 +73,7 @@ static bool is_same_key(const struct sysprof_loader *l,
 			const struct sample_key *a, const struct sample_key *b)
 {
 	return a->leaf_function == b->leaf_function &&
-	       a->leaf_role == b->leaf_role &&
+	       a->leaf_role == b->leaf_role && a->has_leaf == b->has_leaf &&
 	       is_equal(part(l, a->offset, a->size),
 			part(l, b->offset, b->size)) &&
 	       is_equal(part(l, a->callers_offset, a->callers_size),
@@ -95,7 +96,7 @@ static struct sample_key key_of(const struct sysprof_loader *l,
 		.size = sample->host_offset - sample->offset,
 		.callers_offset = sample->callers_offset,
 		.callers_size = end - sample->callers_offset,
-		.leaf_role = leaf->role,
+		.has_leaf = sample->n_host, .leaf_role = leaf->role,
 		.leaf_function = leaf->role == SEAM_SYSPROF_ROLE_VM ? 0 :
 				 leaf->function,
 	};
