@@ -166,6 +166,8 @@ static inline void built_put(struct seam_profile *p, struct built_sample b)
 	BUILT_PUSH(s, comm, comm);
 	BUILT_PUSH(s, stack, built_stack(p, b.stack));
 	BUILT_PUSH(s, cpu, 0);
+	if (s->vmstate)
+		BUILT_PUSH(s, vmstate, SEAM_VMSTATE_NONE);
 	BUILT_PUSH(s, event, built_event(p, b.event ? b.event : "cpu-clock"));
 	s->n = s->cap = s->n + 1;
 	if (s->n == 1 || b.time_ns < p->start_ns)

@@ -275,7 +275,7 @@ static void say_count(const struct stream_writer *w, uint64_t n,
 		      const char *what)
 {
 	if (n && w->export->say)
-		w->export->say("left out: %" PRIu64 " %s", n, what);
+		w->export->say("left out: %s (%" PRIu64 ")", what, n);
 }
 
 static void say_left_out(const struct stream_writer *w)
