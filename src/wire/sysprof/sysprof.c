@@ -65,34 +65,45 @@ static inline uint8_t byte(struct seam_cursor *c)
 	return seam_cursor_left(c) ? c->base[c->pos++] : seam_cursor_u8(c);
 }
 
+enum {
+	SHORT_ULEB = 8,			/* bytes */
+	LONGEST_SHORT_FRAME = 1 + 2 * SHORT_ULEB,
+};
+
 /*
  * A ULEB128 of up to 8 bytes is taken from one word: the lowest byte without
  * bit 7 is its last, and groups of 7 bits are moved together in three steps.
+ * Returns its bytes; 0 where it is longer.  8 bytes can be read at @p.
  */
-static inline uint64_t uleb(struct seam_cursor *c)
+static inline size_t short_uleb(const uint8_t *p, uint64_t *value)
 {
-	const uint8_t *p = c->base + c->pos;
 	uint64_t v, ends;
 
-	if (seam_cursor_left(c) < 8)
-		return long_uleb(c);
-	if (p[0] < 0x80) {
-		c->pos++;
-		return p[0];
-	}
 	memcpy(&v, p, sizeof(v));
 	v = le64toh(v);
 	ends = ~v & UINT64_C(0x8080808080808080);
 	if (!ends)
-		return long_uleb(c);
-	c->pos += ((unsigned int)__builtin_ctzll(ends) >> 3) + 1;
+		return 0;
 	v &= (ends ^ (ends - 1)) & UINT64_C(0x7f7f7f7f7f7f7f7f);
 	v = (v & UINT64_C(0x007f007f007f007f)) |
 	    (v & UINT64_C(0x7f007f007f007f00)) >> 1;
 	v = (v & UINT64_C(0x00003fff00003fff)) |
 	    (v & UINT64_C(0x3fff00003fff0000)) >> 2;
-	return (v & UINT64_C(0x0fffffff)) | (v & (UINT64_C(0x0fffffff) << 32))
-	       >> 4;
+	*value = (v & UINT64_C(0x0fffffff)) |
+		 (v & (UINT64_C(0x0fffffff) << 32)) >> 4;
+	return ((size_t)__builtin_ctzll(ends) >> 3) + 1;
+}
+
+static inline uint64_t uleb(struct seam_cursor *c)
+{
+	uint64_t v;
+	size_t n = seam_cursor_left(c) < SHORT_ULEB ? 0 :
+		   short_uleb(c->base + c->pos, &v);
+
+	if (!n)
+		return long_uleb(c);
+	c->pos += n;
+	return v;
 }
 
 /* -- errors -------------------------------------------------------------- */
@@ -245,20 +256,57 @@ static int next_of_symtab(struct seam_sysprof_reader *r,
 
 /* -- samples ------------------------------------------------------------- */
 
+/*
+ * Frames that surely fit, in the window and in the array: all but the last few
+ * of a stream.  Stops before the first other one.
+ */
+static void take_lua(struct seam_sysprof_reader *r)
+{
+	const uint8_t *p = r->cursor.base + r->cursor.pos;
+	const uint8_t *stop = r->cursor.base + r->cursor.size;
+	struct seam_sysprof_frame *frame, *end;
+
+	if (r->lua.n == r->lua.cap)
+		return;
+	frame = r->lua.items + r->lua.n;
+	end = r->lua.items + r->lua.cap;
+	for (; stop - p >= LONGEST_SHORT_FRAME && frame < end; frame++) {
+		size_t n, m = 0;
+
+		if (*p < SEAM_SYSPROF_LFUNC || *p > SEAM_SYSPROF_FFUNC)
+			break;
+		frame->kind = (enum seam_sysprof_frame_kind)*p;
+		frame->line = 0;
+		n = short_uleb(p + 1, &frame->value);
+		if (*p == SEAM_SYSPROF_LFUNC) {
+			m = short_uleb(p + 1 + n, &frame->line);
+			if (!m)
+				break;
+		}
+		if (!n)
+			break;
+		p += 1 + n + m;
+	}
+	r->lua.n = (size_t)(frame - r->lua.items);
+	r->cursor.pos = (size_t)(p - r->cursor.base);
+}
+
 static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 {
 	struct seam_cursor *c = &r->cursor;
 
 	for (r->lua.n = 0; !c->error;) {
-		uint8_t kind = byte(c);
 		struct seam_sysprof_frame *frame;
+		uint8_t kind;
 
+		take_lua(r);
+		kind = byte(c);
 		if (kind == SEAM_SYSPROF_FRAMES_END || c->error)
 			break;
 		if (kind < SEAM_SYSPROF_LFUNC || kind > SEAM_SYSPROF_FFUNC)
 			return bad_byte(c, c->pos - 1,
 					"unknown kind of Lua frame", err);
-		if (r->lua.n == SEAM_SYSPROF_MAX_FRAMES)
+		if (r->lua.n >= SEAM_SYSPROF_MAX_FRAMES)
 			return bad_byte(c, c->pos - 1, "more than 1,048,576 "
 					"frames in one stack", err);
 		frame = SEAM_ARRAY_PUSH(&r->lua);
@@ -269,6 +317,25 @@ static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 		frame->line = kind == SEAM_SYSPROF_LFUNC ? uleb(c) : 0;
 	}
 	return c->error ? fail_at(c, "a Lua stack", err) : 0;
+}
+
+/* The same for addresses of the host; stops before the 0 that ends them. */
+static void take_host(struct seam_sysprof_reader *r)
+{
+	uint64_t *addr = r->host.items + r->host.n;
+	const uint64_t *end = r->host.items + r->host.cap;
+	const uint8_t *p = r->cursor.base + r->cursor.pos;
+	const uint8_t *stop = r->cursor.base + r->cursor.size;
+
+	for (; stop - p >= SHORT_ULEB && addr < end; addr++) {
+		size_t n = short_uleb(p, addr);
+
+		if (!n || !*addr)
+			break;
+		p += n;
+	}
+	r->host.n = (size_t)(addr - r->host.items);
+	r->cursor.pos = (size_t)(p - r->cursor.base);
 }
 
 static int read_host(struct seam_sysprof_reader *r,
@@ -283,13 +350,14 @@ static int read_host(struct seam_sysprof_reader *r,
 
 		if (!addr)
 			break;
-		if (r->host.n == SEAM_SYSPROF_MAX_FRAMES)
+		if (r->host.n >= SEAM_SYSPROF_MAX_FRAMES)
 			return bad_byte(c, pos, "more than 1,048,576 frames "
 					"in one stack", err);
 		if (!SEAM_ARRAY_ADD(&r->host, addr))
 			return seam_err_no_memory(err);
 		if (r->host.n == 1)
 			item->callers_offset = c->pos;
+		take_host(r);
 	}
 	return c->error ? fail_at(c, "a host stack", err) : 0;
 }
