@@ -22,6 +22,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -480,13 +481,51 @@ def test_the_recorder_finds_the_same_frames():
         for key, stacks in live.items():
             for recorder, reader in zip(stacks, loaded.samples[key]):
                 n_all += 1
-                # a stack that the copy ends may be joined by the recorder
-                if reader[-1][2] not in ROOTS:
-                    recorder = recorder[:len(reader)]
+                # one may have learned the rest of a cut stack before
+                n = min(len(recorder), len(reader))
+                if reader[-1][2] not in ROOTS or n < len(reader):
+                    recorder, reader = recorder[:n], reader[:n]
                 assert len(recorder) == len(reader) and all(
                     a[1] == b[1] and 0 <= a[0] - b[0] <= 1
                     for a, b in zip(recorder, reader)), (ends, recorder, reader)
         assert n_all > 30, n_all
+
+
+def with_copies_of(size, data, cut):
+    """Write @cut: @data, as if at most @size bytes of a stack were copied."""
+    with open(data, "rb") as whole:
+        content = bytearray(whole.read())
+    attr_size, attr, _, at, size_of_data = struct.unpack_from("<5Q", content,
+                                                              16)
+    # sample_type, sample_stack_user; the copy is last, or before DATA_SRC
+    last = 8 * (content[attr + 24 + 1] >> 7 & 1)
+    struct.pack_into("<I", content, attr + 88, size)
+    end = at + size_of_data
+    while at < end:
+        kind, _, length = struct.unpack_from("<IHH", content, at)
+        used_at = at + length - 8 - last
+        used, = struct.unpack_from("<Q", content, used_at)
+        if kind == 9 and used > size:
+            struct.pack_into("<Q", content, used_at, size)
+        at += length
+    with open(cut, "wb") as out:
+        out.write(content)
+
+
+def test_stacks_that_the_copy_cuts_are_joined_with_others_of_the_thread():
+    data = record("deep.data", build("deep", C_PROGRAM), "4000", size=16384)
+    with_copies_of(1024, data, "short.data")
+    whole, cut = Loaded(data).all(), Loaded("short.data")
+    pairs = list(zip(whole, cut.all()))
+    joined = [(a, b) for a, b in pairs if b[-1][2] in ROOTS and len(b) > 15]
+    wrong = [(a, b) for a, b in joined if a != b]
+    short = [(a, b) for a, b in pairs if b[-1][2] not in ROOTS and
+             a[:len(b)] != b]
+    done = run(SEAM, "report", "--stats", "short.data")
+    n = int(re.search(r"([\d,]+) .* with outer frames of other samples",
+                      done.stdout)[1].replace(",", ""))
+    assert len(pairs) > 200 and n > 10 and joined, (len(pairs), done.stdout)
+    assert len(wrong) <= 0.003 * len(pairs) + 1 and not short, (wrong, short)
 
 
 def find_build_id(path):

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "unwind/walk/count.h"
-#include "unwind/walk/kernel_chain.h"
 #include "unwind/walk/precise.h"
 #include "wire/perf/perf_registers.h"
 
@@ -79,18 +78,18 @@ static bool is_jvm(const struct seam_dump_walk *w)
 
 static void count_stack(struct seam_dump_walk *w,
 			const struct seam_unwind_stack *stack,
-			const struct recorded *c)
+			const struct recorded *c, size_t n_joined)
 {
 	enum seam_stack_end end = seam_unwind_counted_end(
 		(enum seam_unwind_end)stack->end);
 	const struct seam_code_at *at;
 
-	seam_unwind_count_frames(&w->counts, stack);
-	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += c->rest.n;
-	if (c->rest.is_whole) {
-		w->counts.n_continued++;
+	w->counts.n_frames[SEAM_STACK_BY_JOIN] += n_joined;
+	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += n_joined ? 0 : c->rest.n;
+	w->counts.n_joined += n_joined > 0;
+	w->counts.n_continued += c->rest.is_whole;
+	if (n_joined || c->rest.is_whole)
 		end = SEAM_STACK_COMPLETE;
-	}
 	if (end != SEAM_STACK_COMPLETE && end != SEAM_STACK_TRUNCATED) {
 		at = end_of(w, stack);
 		if (at->kind == SEAM_CODE_MISSING)
@@ -191,9 +190,38 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		n >= (max_stack ? max_stack : PERF_MAX_STACK_DEPTH));
 }
 
+/* Count the stack, of which @n_joined frames are of others; its chain. */
+static void finish(struct seam_dump_walk *w, struct seam_dump_job *job,
+		   const struct seam_unwind_stack *stack, struct recorded *c,
+		   size_t n_joined)
+{
+	count_stack(w, stack, c, n_joined);
+	if (n_joined)
+		c->rest.n = 0;
+	job->chain = add_chain(w, job->pid, stack, c);
+	if (job->chain == SEAM_NONE)
+		w->error = -ENOMEM;
+}
+
+/* Keep the frames for seam_dump_walk_join().  False: there is no room. */
+static bool keep(struct seam_dump_walk *w, struct seam_dump_job *job,
+		 const struct seam_unwind_stack *stack)
+{
+	size_t first = w->kept.n;
+
+	if (first + stack->n > SEAM_DUMP_MAX_KEPT ||
+	    !SEAM_ARRAY_EXTEND(&w->kept, stack->frames, stack->n))
+		return false;
+	job->first_frame = (uint32_t)first;
+	job->n_frames = (uint32_t)stack->n;
+	job->end = stack->end;
+	return true;
+}
+
 static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		       const struct seam_perf_sample *sample,
-		       const struct seam_unwind_registers *regs)
+		       const struct seam_unwind_registers *regs,
+		       size_t copy_bytes)
 {
 	struct recorded c = recorded_chain(w->dumps, job->sample);
 	struct seam_unwind_stack stack;
@@ -206,11 +234,40 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 	}
 	if (w->space.needed != SEAM_NONE)
 		return;
-	count_stack(w, &stack, &c);
-	job->chain = add_chain(w, sample->pid, &stack, &c);
 	job->is_done = true;
-	if (job->chain == SEAM_NONE)
-		w->error = -ENOMEM;
+	job->pid = sample->pid;
+	job->tid = sample->tid;
+	job->rest = c.rest;
+	seam_unwind_count_frames(&w->counts, &stack);
+	job->is_cut = seam_stack_joins_want(&stack, copy_bytes) &&
+		      keep(w, job, &stack) &&
+		      stack.end == SEAM_UNWIND_TRUNCATED && !c.rest.is_whole;
+	if (!job->is_cut)
+		finish(w, job, &stack, &c, 0);
+}
+
+void seam_dump_walk_join(struct seam_dump_walk *w, struct seam_dump_job *job,
+			 struct seam_stack_joins *joins)
+{
+	struct seam_unwind_stack stack = {
+		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
+		.n = job->n_frames, .end = job->end,
+	};
+	struct recorded c;
+	size_t n;
+
+	if (!job->n_frames)
+		return;
+	memcpy(w->frames, w->kept.items + job->first_frame,
+	       stack.n * sizeof(*w->frames));
+	seam_stack_joins_learn(joins, job->tid, &stack);
+	if (!job->is_cut)
+		return;
+	c = recorded_chain(w->dumps, job->sample);
+	c.rest = job->rest;
+	enter(w, job->sample, job->pid);
+	n = seam_stack_joins_complete(joins, job->tid, &stack);
+	finish(w, job, &stack, &c, n);
 }
 
 void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
@@ -222,13 +279,14 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 	struct seam_perf_sample sample;
 
 	job->chain = w->space.needed = SEAM_NONE;
+	job->n_frames = 0;
 	if (seam_perf_sample_read(attr, data->endian, job->payload, &sample) ==
 	    0 && sample.user_stack.size &&
 	    seam_perf_registers_x86_64(&sample.user_regs, regs.value,
 				       &regs.known)) {
 		if (attr->sample_stack_user > w->counts.dump_bytes)
 			w->counts.dump_bytes = attr->sample_stack_user;
-		take_stack(w, job, &sample, &regs);
+		take_stack(w, job, &sample, &regs, attr->sample_stack_user);
 		return;
 	}
 	w->counts.n_empty++;
@@ -242,4 +300,5 @@ void seam_dump_walk_fini(struct seam_dump_walk *w)
 	free(w->common.items);
 	free(w->early.items);
 	free(w->words.items);
+	free(w->kept.items);
 }

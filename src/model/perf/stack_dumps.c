@@ -33,6 +33,7 @@ struct dump_batches {
 	struct seam_arena unpacked;	/* payloads of jobs */
 	size_t n_unpacked;		/* bytes */
 	SEAM_ARRAY(int32_t) jvms;	/* processes, sorted */
+	struct seam_stack_joins joins;
 	struct seam_progress progress;
 };
 
@@ -102,15 +103,26 @@ static int set_chain(const struct seam_stack_dumps *dumps,
 	return *id ? 0 : -ENOMEM;
 }
 
+static int take_result(struct dump_batches *b, struct seam_dump_walk *w,
+		       struct seam_dump_job *job)
+{
+	seam_dump_walk_join(w, job, &b->joins);
+	return w->error ? w->error : set_chain(b->dumps, w, job);
+}
+
 static int take_results(struct dump_batches *b)
 {
-	for (size_t walker = 0; walker < b->n_walks; walker++)
+	int r = 0;
+
+	for (size_t walker = 0; walker < b->n_walks; walker++) {
+		struct seam_dump_walk *w = &b->walks[walker];
+
 		for (size_t i = first_job(b, walker);
-		     i < first_job(b, walker + 1); i++)
-			if (set_chain(b->dumps, &b->walks[walker],
-				      &b->jobs.items[i]))
-				return -ENOMEM;
-	return 0;
+		     r == 0 && i < first_job(b, walker + 1); i++)
+			r = take_result(b, w, &b->jobs.items[i]);
+		w->kept.n = 0;
+	}
+	return r;
 }
 
 static int run_batch(struct dump_batches *b)
@@ -260,6 +272,7 @@ static void fini(struct dump_batches *b)
 	seam_arena_fini(&b->unpacked);
 	free(b->jobs.items);
 	free(b->jvms.items);
+	seam_stack_joins_fini(&b->joins);
 }
 
 static size_t count(const struct seam_stack_dumps *dumps)

@@ -6,7 +6,8 @@
  * top of the user stack.  They are unwound when all mappings are known, before
  * addresses are resolved; from then on they are callchains as all others: the
  * kernel's part as recorded, then the frames of the stack, and where the copy
- * ends early the rest of the kernel's own user chain, if the sample has one.
+ * ends early the rest of the kernel's own user chain, if the sample has one, or
+ * frames that other samples of the thread had (unwind/walk/stack_joins.h).
  *
  * Samples are taken in batches, each unwound on all cores.  A walk that comes
  * to a file that was not opened yet stops its thread, and is repeated when the

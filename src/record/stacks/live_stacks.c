@@ -12,11 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum {
-	/* A stack that is less deep than this part of a copy is not learned. */
-	LEARNED_PART = 8,
-	IS_JVM = 1,		/* flag of a mapping */
-};
+enum { IS_JVM = 1 };		/* flag of a mapping */
 
 #define DUMPS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
@@ -144,14 +140,6 @@ static struct user_chain user_chain_of(const struct seam_live_stacks *stacks,
 	};
 }
 
-/* Whether samples of this depth may lead from a cut stack to the root. */
-static bool is_deep(const struct seam_unwind_stack *stack, size_t dump_bytes)
-{
-	return stack->n > 1 &&
-	       stack->frames[stack->n - 1].sp - stack->frames[0].sp >=
-		       dump_bytes / LEARNED_PART;
-}
-
 /* Append the addresses of the kernel's chain that go on. */
 static void append_kernel(struct view *v, struct seam_unwind_stack *stack,
 			  const struct user_chain *chain,
@@ -204,7 +192,7 @@ static void complete(struct view *v, const struct seam_perf_sample *sample,
 	size_t n = 0;
 
 	seam_unwind_count_frames(s->counts, stack);
-	if (is_cut || is_deep(stack, dump_bytes))
+	if (seam_stack_joins_want(stack, dump_bytes))
 		seam_stack_joins_learn(&s->joins, sample->tid, stack);
 	if (is_cut && !v->rest.is_whole)
 		n = seam_stack_joins_complete(&s->joins, sample->tid, stack);

@@ -30,7 +30,7 @@
 #include "record/stacks/cfi_files.h"
 #include "record/stacks/live_jit.h"
 #include "record/stacks/process_maps.h"
-#include "record/stacks/stack_joins.h"
+#include "unwind/walk/stack_joins.h"
 #include "record/stacks/waiting_samples.h"
 #include "unwind/walk/walk.h"
 #include "wire/stack_counts.h"

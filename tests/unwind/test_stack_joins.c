@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "record/stacks/stack_joins.h"
+#include "unwind/walk/stack_joins.h"
 
 enum { DEPTH = 60, FRAME = 0x40, TOP = 0x7000000 };
 

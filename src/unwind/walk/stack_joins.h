@@ -23,6 +23,9 @@
  * JIT code a function may be compiled while it runs, and a frame is then of the
  * code before: node 0 to 0.2 % with 48 KiB, 0 to 2.5 % with 16 KiB.
  *
+ * The recorder and the reader of recordings with copies of stacks enter all
+ * stacks in the order of the records.
+ *
  * Threads: one.
  * Source: the idea is simpleperf's (callchain joiner).
  */
@@ -45,6 +48,8 @@ enum {
 	 */
 	SEAM_STACK_JOIN_STEADY = 256,
 	SEAM_STACK_JOIN_THREADS = 1024,
+	/* A stack that is less deep than this part of a copy is not entered. */
+	SEAM_STACK_JOIN_PART = 8,
 };
 
 struct seam_stack_join {
@@ -67,6 +72,13 @@ struct seam_stack_joins {
 	struct seam_stack_join_thread threads[SEAM_STACK_JOIN_THREADS];
 	uint32_t n_learned;		/* stacks */
 };
+
+/*
+ * Whether @stack, of a sample with a copy of @copy_bytes, was cut, or may lead
+ * one that was cut to the root.
+ */
+bool seam_stack_joins_want(const struct seam_unwind_stack *stack,
+			   size_t copy_bytes);
 
 /* Enter the frames of a stack of thread @tid. */
 void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,

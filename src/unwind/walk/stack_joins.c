@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_joins.c - a table of callers, four ways; see stack_joins.h */
-#include "record/stacks/stack_joins.h"
+#include "unwind/walk/stack_joins.h"
 
 #include "base/hash.h"
 
@@ -121,6 +121,16 @@ static void enter(struct seam_stack_joins *joins,
 	e->sp = caller->sp;
 	e->is_root = is_root;
 	e->used = joins->n_learned;
+}
+
+bool seam_stack_joins_want(const struct seam_unwind_stack *stack,
+			   size_t copy_bytes)
+{
+	if (stack->end == SEAM_UNWIND_TRUNCATED)
+		return true;
+	return stack->n > 1 &&
+	       stack->frames[stack->n - 1].sp - stack->frames[0].sp >=
+		       copy_bytes / SEAM_STACK_JOIN_PART;
 }
 
 void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
