@@ -151,17 +151,25 @@ static void other_frames_at_the_same_place_do_not_match(void **state)
 	}
 }
 
+/* Each time that it changes it has to be the same for longer. */
 static void a_caller_that_changes_is_used_after_many_equal_ones(void **state)
 {
 	(void)state;
 	learn(1, 0, 40, -1);
 	learn(1, 0, 40, -1);
-	learn(1, 0, 40, 12);
-	for (int i = 0; i < SEAM_STACK_JOIN_EQUAL_AGAIN; i++) {
-		assert_int_equal(complete(1, 30, DEPTH, 12), 0);
-		learn(1, 0, 40, 12);
+	for (int changes = 1; changes <= SEAM_STACK_JOIN_MAX_CHANGES + 2;
+	     changes++) {
+		int other = changes % 2 ? 12 : -1;
+		int n = changes < SEAM_STACK_JOIN_MAX_CHANGES ? changes :
+			SEAM_STACK_JOIN_MAX_CHANGES;
+
+		learn(1, 0, 40, other);
+		for (int i = 0; i < n * SEAM_STACK_JOIN_EQUAL_AGAIN; i++) {
+			assert_int_equal(complete(1, 30, DEPTH, other), 0);
+			learn(1, 0, 40, other);
+		}
+		assert_int_equal(complete(1, 30, DEPTH, other), 30);
 	}
-	assert_int_equal(complete(1, 30, DEPTH, 12), 30);
 }
 
 static void stacks_that_ended_otherwise_are_not_learned(void **state)

@@ -113,7 +113,8 @@ static void enter(struct seam_stack_joins *joins,
 		*e = (struct seam_stack_join) { .key = key };
 	} else {
 		count(thread, !is_same);
-		e->has_changed |= !is_same;
+		e->n_changed += !is_same &&
+				e->n_changed < SEAM_STACK_JOIN_MAX_CHANGES;
 		e->n_equal = !is_same ? 0 : e->n_equal < UINT16_MAX ?
 			     e->n_equal + 1 : UINT16_MAX;
 	}
@@ -169,10 +170,11 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 static bool is_reliable(const struct seam_stack_join *e,
 			const struct seam_stack_join_thread *thread)
 {
-	if (!e->has_changed && is_steady(thread))
+	if (!e->n_changed && is_steady(thread))
 		return true;
-	return e->n_equal >= (e->has_changed ? SEAM_STACK_JOIN_EQUAL_AGAIN :
-					       SEAM_STACK_JOIN_EQUAL);
+	return e->n_equal >= (e->n_changed ?
+			      SEAM_STACK_JOIN_EQUAL_AGAIN * e->n_changed :
+			      SEAM_STACK_JOIN_EQUAL);
 }
 
 size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
