@@ -57,6 +57,7 @@ struct kept {
 struct kept_frame {
 	struct seam_guest_frame frame;
 	uint32_t first_line;
+	uint32_t segment;	/* its place in the host's stack */
 };
 
 static struct seam_guest_sample *sample;
@@ -97,9 +98,13 @@ static void keep(void)
 	}
 	memcpy(to, &kept, sizeof(kept));
 	to += sizeof(kept);
-	for (size_t i = 0; i < sample->n_frames; i++) {
+	for (size_t i = 0, segment = 0, n = 0; i < sample->n_frames; i++) {
 		struct kept_frame frame = { sample->frames[i],
-					    sample->origins[i].first_line };
+					    sample->origins[i].first_line, 0 };
+
+		while (i == n + sample->segments[segment].n_frames)
+			n += sample->segments[segment++].n_frames;
+		frame.segment = sample->segments[segment].join;
 
 		memcpy(to, &frame, sizeof(frame));
 		to += sizeof(frame);
@@ -211,11 +216,11 @@ static void print_frame(FILE *file, const struct kept_frame *kept)
 		fprintf(file, "%c", kinds[kind]);
 		return;
 	}
-	fprintf(file, "%c:%.*s:%.*s:%u@%u", kinds[kind], symbol.n_name,
+	fprintf(file, "%c:%.*s:%.*s:%u@%u/%u", kinds[kind], symbol.n_name,
 		symbol.name, symbol.n_chunk < 60 ? symbol.n_chunk : 60,
 		symbol.chunk, kind == SEAM_GUEST_FRAME_GUEST ?
 		kept->first_line : symbol.line,
-		seam_guest_frame_line(kept->frame));
+		seam_guest_frame_line(kept->frame), kept->segment);
 }
 
 static void print_samples(FILE *file)

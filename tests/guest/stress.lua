@@ -178,11 +178,11 @@ for text in io.lines(file) do
   by[where] = b
   n, b[1] = n + 1, b[1] + 1
   if guest_end == "0" or guest_end == "2" then guest, b[2] = guest + 1, b[2] + 1
-  elseif #b[5] < 3 then b[5][#b[5] + 1] = pc .. ":" .. guest_end end
+  elseif #b[5] < (tonumber(os.getenv 'STRESS_PCS') or 3) then b[5][#b[5] + 1] = pc .. ":" .. guest_end end
   if host_end == "0" then host, b[3] = host + 1, b[3] + 1 end
   local caller
   for frame in stack:gmatch "[^;]+" do
-    local chunk, first, line = frame:match "^L:[^:]*:(.-):(%d+)@(%d+)$"
+    local chunk, first, line = frame:match "^L:[^:]*:(.-):(%d+)@(%d+)/%d+$"
     first, line = tonumber(first), tonumber(line)
     if chunk == "@gen" and caller then
       if caller == 0 then unknown = unknown + 1

@@ -266,7 +266,10 @@ static enum seam_guest_bridged bridge_instruction(const struct bridging *b)
 	if (is_cframe(b, sp + TRACE_SPACE, &thread))
 		return activate(b, &thread, sp + TRACE_SPACE,
 				SEAM_LUAJIT_AT_INSTRUCTION);
-	if (!read_stack(b, sp, &caller) || !is_after_call(b, caller))
+	/* entering or leaving, L is not linked to its C frame */
+	if (pc - b->lj->layout.exit_end >= b->lj->layout.subroutines_end -
+					   b->lj->layout.exit_end ||
+	    !read_stack(b, sp, &caller) || !is_after_call(b, caller))
 		return SEAM_GUEST_BY_RULES;
 	if (seam_luajit_is_code(b->lj, caller) &&
 	    is_cframe(b, sp + 8, &thread))

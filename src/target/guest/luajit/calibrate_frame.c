@@ -28,6 +28,7 @@ static struct {
 enum {
 	N_RESULTS = 91,		/* asked for; a rare number */
 	SAVED_BYTES = 40,	/* saved registers and return address */
+	FIRST_OF_CALLBACK = 16,	/* distance at its first instruction */
 };
 
 /*
@@ -186,6 +187,16 @@ static void add_edge(struct seam_luajit_layout *layout, size_t at,
 	layout->n_edges++;
 }
 
+/* Entries follow each other; the last one is short. */
+static void add_entry(struct seam_luajit_layout *layout, size_t at)
+{
+	enum { ENTRY_BYTES = 128 };
+
+	if (!layout->entry_start)
+		layout->entry_start = layout->code_start + at;
+	layout->entry_end = layout->code_start + at + ENTRY_BYTES;
+}
+
 static bool find_edges(struct seam_luajit_calibration *c, const uint8_t *code,
 		       size_t size)
 {
@@ -199,6 +210,8 @@ static bool find_edges(struct seam_luajit_calibration *c, const uint8_t *code,
 			if (memcmp(code + i, pattern->bytes, pattern->n))
 				continue;
 			n[p]++;
+			if (p == 0)
+				add_entry(layout, i);
 			for (size_t s = 0; s < 7 &&
 			     pattern->steps[s].distance; s++)
 				add_edge(layout, i + pattern->steps[s].at,
@@ -243,6 +256,12 @@ static bool find_exit(struct seam_luajit_calibration *c, const uint8_t *code,
 					  "not a known one");
 	c->layout->exit_start = c->layout->code_start + start;
 	c->layout->exit_end = c->layout->code_start + end + sizeof(leaves);
+	/* up to the entry of callbacks, the last prologue */
+	c->layout->subroutines_end = c->layout->code_end;
+	for (size_t i = 0; i < c->layout->n_edges; i++)
+		if (c->layout->edges[i].bytes == FIRST_OF_CALLBACK)
+			c->layout->subroutines_end = c->layout->code_start +
+						     c->layout->edges[i].addr;
 	return true;
 }
 

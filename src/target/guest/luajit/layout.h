@@ -93,6 +93,10 @@ struct seam_luajit_layout {
 	uint64_t code_start, code_end;
 	/* The handler of trace exits in it. */
 	uint64_t exit_start, exit_end;
+	/* Behind it, subroutines that C code and traces call as well. */
+	uint64_t subroutines_end;
+	/* Where C code enters it: all but callbacks. */
+	uint64_t entry_start, entry_end;
 	/* Prologues and epilogues, ascending; first bit of a byte set. */
 	struct seam_luajit_edge edges[SEAM_LUAJIT_MAX_EDGES];
 	size_t n_edges;

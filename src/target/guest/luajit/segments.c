@@ -31,13 +31,15 @@ open_stack(const struct emitting *e,
 {
 	struct seam_luajit_scratch *scratch = e->scratch;
 	struct seam_luajit_stack *stack = &scratch->stacks[scratch->n_stacks];
+	uint32_t room = SEAM_LUAJIT_MAX_FRAMES - scratch->n_frames;
 
 	if (scratch->n_stacks == SEAM_LUAJIT_MAX_THREADS)
 		return NULL;
 	scratch->n_stacks++;
 	*stack = (struct seam_luajit_stack) {
 		.frames = scratch->frames + scratch->n_frames,
-		.room = SEAM_LUAJIT_MAX_FRAMES - scratch->n_frames,
+		/* some is for those that resumed it */
+		.room = room - room / 4,
 		.end = SEAM_GUEST_INVALID };
 	if (seam_luajit_read_thread(e->lj, &e->walk->memory,
 				    activation->thread, &stack->thread))

@@ -109,18 +109,27 @@ static bool is_storing_link(const struct top *t)
 	       memcmp((const void *)(uintptr_t)pc, store, sizeof(store)) == 0;
 }
 
-/* The distance of a frame that C code has asked for, or only its type. */
-static bool is_entering(const struct top *t)
+/* rbx is the distance of a frame from C code, or still only its type. */
+static bool is_distance(const struct top *t)
 {
 	const struct seam_luajit_thread *thread = &t->stack->thread;
-	uint64_t type = t->rbx & 7, link;
+	uint64_t type = t->rbx & 7;
 
-	if ((type != SEAM_LUAJIT_FRAME_C && type != SEAM_LUAJIT_FRAME_CP) ||
-	    t->rbx > thread->maxstack - thread->stack)
-		return false;
-	return !seam_luajit_is_base(thread, t->rdx) ||
-	       !seam_guest_u64(t->memory, t->rdx - 8, &link) ||
-	       (link != t->rbx && (link ^ 1) != t->rbx);
+	return (type == SEAM_LUAJIT_FRAME_C || type == SEAM_LUAJIT_FRAME_CP) &&
+	       t->rbx <= thread->maxstack - thread->stack;
+}
+
+/* The frame that C code has asked for is not there yet. */
+static bool is_entering(const struct top *t)
+{
+	uint64_t pc = t->activation->notes[SEAM_LUAJIT_NOTE_PC], link;
+
+	return pc - t->lj->layout.entry_start <
+		       t->lj->layout.entry_end - t->lj->layout.entry_start &&
+	       is_distance(t) &&
+	       (!seam_luajit_is_base(&t->stack->thread, t->rdx) ||
+		!seam_guest_u64(t->memory, t->rdx - 8, &link) ||
+		link != t->rbx);
 }
 
 /* By the call instruction before rbx: the callee's frame is gone. */
@@ -146,7 +155,9 @@ static bool walk_instruction(const struct top *t, uint32_t vmstate)
 		return true;
 	if (is_entering(t))
 		return walk_empty(t, base);
+	/* a builtin that overwrites its link has stored the caller's place */
 	return walk_from(t, t->rdx, t->rbx, 0) || walk_returned(t) ||
+	       walk_from(t, t->rdx, 0, saved_pc(t)) ||
 	       walk_from(t, base, t->rbx, 0) ||
 	       walk_from(t, t->rbp, t->rbx, 0);
 }
@@ -203,6 +214,9 @@ static bool walk_call(const struct top *t)
 
 	if (keeps_base(t) && walk_from(t, t->rbp, t->rbx, 0))
 		return true;
+	/* what is called has no function yet: C code looks for one */
+	if (is_distance(t) && saved_pc(t) == t->rbx)
+		return walk_empty(t, base);
 	return walk_from(t, base, pc, 0) || walk_moved(t) ||
 	       walk_from(t, t->rbp, t->rbx, 0);
 }
