@@ -10,9 +10,8 @@
 #include <link.h>
 #include <stdlib.h>
 
-#include "target/guest/guest_symbols.h"
+#include "target/guest/guest_ids.h"
 #include "target/guest/guest_vms.h"
-#include "target/guest/luajit/luajit_vm.h"
 #include "unwind/in_process/self_fork.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_readers.h"
@@ -278,7 +277,7 @@ int seam_guest_refresh(void)
 
 int seam_guest_init(void)
 {
-	int r = seam_guest_symbols_init();
+	int r = seam_guest_ids_init();
 
 	return r < 0 ? r : seam_guest_refresh();
 }

@@ -2,7 +2,7 @@
 /* guest_take.c - one sample: host's stack, then the guests'; guest_sample.h */
 #include <errno.h>
 
-#include "target/guest/guest_symbols.h"
+#include "target/guest/guest_ids.h"
 #include "target/guest/guest_vms.h"
 #include "unwind/in_process/self_readers.h"
 
@@ -114,7 +114,7 @@ static uint32_t note_fresh(struct seam_guest_walk *walk, uint32_t id)
 	struct seam_guest_sample *sample = walk->sample;
 
 	if (id && sample->n_fresh < SEAM_ARRAY_SIZE(sample->fresh) &&
-	    seam_guest_symbols_take_fresh(id))
+	    seam_guest_ids_take_fresh(id))
 		sample->fresh[sample->n_fresh++] = id;
 	return id;
 }
@@ -122,9 +122,9 @@ static uint32_t note_fresh(struct seam_guest_walk *walk, uint32_t id)
 uint32_t seam_guest_find(struct seam_guest_walk *walk,
 			 const struct seam_guest_key *key, bool *is_nameless)
 {
-	uint32_t id = seam_guest_symbols_find(key);
+	uint32_t id = seam_guest_ids_find(key);
 
-	*is_nameless = id && seam_guest_symbols_is_nameless(id);
+	*is_nameless = id && seam_guest_ids_is_nameless(id);
 	return note_fresh(walk, id);
 }
 
@@ -133,9 +133,9 @@ uint32_t seam_guest_name(struct seam_guest_walk *walk,
 			 const struct seam_guest_text *text)
 {
 	if (id)
-		seam_guest_symbols_rename(id, text);
+		seam_guest_ids_rename(id, text);
 	else
-		id = seam_guest_symbols_add(key, text);
+		id = seam_guest_ids_add(key, text);
 	return note_fresh(walk, id);
 }
 

@@ -37,6 +37,9 @@ extern __thread bool seam_guest_is_proving
 
 extern struct seam_guest_slot seam_guest_slots[SEAM_GUEST_MAX_VMS];
 
+/* The adapters of this library; declared here, so that no room needs theirs. */
+extern const struct seam_guest_vm seam_luajit_vm;
+
 /* What the unwinder calls for a slot. */
 bool seam_guest_has_code(void *slot, uint64_t pc, bool is_in_image);
 enum seam_unwind_end

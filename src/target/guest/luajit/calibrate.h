@@ -14,8 +14,8 @@
 #define SEAM_LUAJIT_CALIBRATE_H
 
 #include "target/guest/guest_memory.h"
-#include "target/guest/luajit/api.h"
-#include "target/guest/luajit/layout.h"
+#include "target/guest/luajit/lua_api.h"
+#include "target/guest/luajit/luajit_layout.h"
 
 struct seam_luajit_calibration {
 	const struct seam_lua_api *api;

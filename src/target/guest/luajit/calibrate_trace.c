@@ -16,7 +16,7 @@ enum {
 	LOOP_LINE = 3,
 };
 
-struct places {
+struct trace_places {
 	struct seam_luajit_places table, proto, number, pc;
 };
 
@@ -31,7 +31,7 @@ static bool is_trace(struct seam_luajit_calibration *c, uint64_t addr)
 
 /* The loop's prototype, its bytecode, and the number, in GCtrace. */
 static void look_at_trace(struct seam_luajit_calibration *c, uint64_t trace,
-			  uint64_t proto, struct places *places)
+			  uint64_t proto, struct trace_places *places)
 {
 	uint64_t code = proto + c->layout->at.pt_bytes;
 	uint64_t code_end = code + 4 * (uint64_t)
@@ -54,7 +54,7 @@ static void look_at_trace(struct seam_luajit_calibration *c, uint64_t trace,
 
 /* The table of traces, then two numbers, the second its size. */
 static void look_for_table(struct seam_luajit_calibration *c, uint64_t proto,
-			   struct places *places)
+			   struct trace_places *places)
 {
 	for (size_t o = 64; o < SEARCHED; o += 8) {
 		uint64_t table = seam_luajit_word(c, c->g + o);
@@ -62,7 +62,7 @@ static void look_for_table(struct seam_luajit_calibration *c, uint64_t proto,
 		uint64_t trace = table && !(table & 7) && size > TRACE &&
 				 size <= MAX_SIZE ?
 				 seam_luajit_word(c, table + 8 * TRACE) : 0;
-		struct places inside = { .table.n = 0 };
+		struct trace_places inside = { .table.n = 0 };
 
 		if (!is_trace(c, trace))
 			continue;
@@ -84,7 +84,7 @@ void seam_luajit_calibrate_trace(struct seam_luajit_calibration *c)
 		" for i = 1, 300 do t[i] = i end\n"
 		"end";
 	struct seam_luajit_offsets *at = &c->layout->at;
-	struct places places = { .table.n = 0 };
+	struct trace_places places = { .table.n = 0 };
 	uint64_t function;
 
 	if (!seam_lua_run(c->api, c->lua, loop, "=seam", 1))

@@ -15,7 +15,7 @@
 #define SEAM_LUAJIT_H
 
 #include "target/guest/guest_walk.h"
-#include "target/guest/luajit/layout.h"
+#include "target/guest/luajit/luajit_layout.h"
 
 /* What attach returns: constant. */
 struct seam_luajit {

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "target/guest/guest_vms.h"
 #include "target/guest/luajit/calibrate.h"
 
 static bool calibrate(struct seam_luajit_object *object, char *reason,

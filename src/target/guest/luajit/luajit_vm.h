@@ -9,10 +9,8 @@
 #define SEAM_LUAJIT_VM_H
 
 #include "seam/guest.h"
-#include "target/guest/luajit/api.h"
+#include "target/guest/luajit/lua_api.h"
 #include "target/guest/luajit/luajit.h"
-
-extern const struct seam_guest_vm seam_luajit_vm;
 
 /* What attach returns: the adapter's constants first. */
 struct seam_luajit_object {

@@ -194,7 +194,7 @@ static bool read_step(struct seam_guest_memory *memory,
 }
 
 /* The frame that is looked at, and what the one above says of it. */
-struct walking {
+struct stack_walk {
 	struct seam_luajit_frame frame;
 	uint64_t link;		/* 0: it is in the frame */
 	bool is_called;		/* by its bytecode, which has to fit */
@@ -203,7 +203,7 @@ struct walking {
 
 /* Whether .pc is right; one that may be wrong is dropped. */
 static bool check_pc(const struct seam_luajit *lj,
-		     struct seam_guest_memory *memory, struct walking *w,
+		     struct seam_guest_memory *memory, struct stack_walk *w,
 		     bool is_mark)
 {
 	if (!w->frame.pc || (w->frame.kind == SEAM_GUEST_FRAME_GUEST &&
@@ -218,7 +218,7 @@ static bool check_pc(const struct seam_luajit *lj,
 /* Add the frame, and go to its caller's; false: it is none. */
 static bool walk_frame(const struct seam_luajit *lj,
 		       struct seam_guest_memory *memory,
-		       struct seam_luajit_stack *stack, struct walking *w)
+		       struct seam_luajit_stack *stack, struct stack_walk *w)
 {
 	struct step step;
 	bool is_mark;
@@ -259,7 +259,7 @@ bool seam_luajit_walk_stack(const struct seam_luajit *lj,
 			    struct seam_luajit_stack *stack, uint64_t base,
 			    uint64_t pc, uint64_t link)
 {
-	struct walking w = { .frame = { .addr = base - 8, .pc = pc },
+	struct stack_walk w = { .frame = { .addr = base - 8, .pc = pc },
 			     .link = link };
 	uint64_t bottom = stack->thread.stack + 8;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* api.c - the VM's public interface; see api.h */
-#include "target/guest/luajit/api.h"
+/* lua_api.c - the VM's public interface; see lua_api.h */
+#include "target/guest/luajit/lua_api.h"
 
 #define F(member, symbol) { #symbol, offsetof(struct seam_lua_api, member) }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* guest_symbols.c - see guest_symbols.h */
-#include "target/guest/guest_symbols.h"
+/* guest_ids.c - see guest_ids.h */
+#include "target/guest/guest_ids.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -33,7 +33,7 @@ struct table {
 
 static _Atomic(struct table *) table;
 
-int seam_guest_symbols_init(void)
+int seam_guest_ids_init(void)
 {
 	struct table *none = NULL, *pages;
 
@@ -65,13 +65,13 @@ static uint32_t first_slot(const struct seam_guest_key *key)
 	return (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
 }
 
-uint32_t seam_guest_symbols_find(const struct seam_guest_key *key)
+uint32_t seam_guest_ids_find(const struct seam_guest_key *key)
 {
 	struct table *t = atomic_load_explicit(&table, memory_order_acquire);
 	uint32_t slot = first_slot(key);
 
 	for (int i = 0; t && i < MAX_STEPS; i++, slot = (slot + 1) % SLOTS) {
-		/* acquire: pairs with the exchange of seam_guest_symbols_add */
+		/* acquire: pairs with the exchange of seam_guest_ids_add */
 		uint32_t id = atomic_load_explicit(&t->slots[slot],
 						   memory_order_acquire);
 
@@ -83,7 +83,7 @@ uint32_t seam_guest_symbols_find(const struct seam_guest_key *key)
 	return 0;
 }
 
-bool seam_guest_symbols_is_nameless(uint32_t id)
+bool seam_guest_ids_is_nameless(uint32_t id)
 {
 	struct entry *entry = &atomic_load(&table)->entries[id];
 
@@ -119,7 +119,7 @@ static void set_symbol(struct seam_guest_symbol *symbol, uint32_t id,
 	set_name(symbol, text);
 }
 
-uint32_t seam_guest_symbols_add(const struct seam_guest_key *key,
+uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
 				const struct seam_guest_text *text)
 {
 	struct table *t = atomic_load_explicit(&table, memory_order_acquire);
@@ -146,7 +146,7 @@ uint32_t seam_guest_symbols_add(const struct seam_guest_key *key,
 	return id;
 }
 
-void seam_guest_symbols_rename(uint32_t id, const struct seam_guest_text *text)
+void seam_guest_ids_rename(uint32_t id, const struct seam_guest_text *text)
 {
 	struct table *t = atomic_load(&table);
 	struct entry *entry = &t->entries[id];
@@ -163,7 +163,7 @@ void seam_guest_symbols_rename(uint32_t id, const struct seam_guest_text *text)
 	atomic_store(&entry->state, ENTRY_READY);
 }
 
-bool seam_guest_symbols_take_fresh(uint32_t id)
+bool seam_guest_ids_take_fresh(uint32_t id)
 {
 	struct table *t = atomic_load_explicit(&table, memory_order_acquire);
 	uint32_t generation = atomic_load_explicit(&t->generation,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * layout.h - where one build of LuaJIT 2.1 keeps what a walk needs
+ * luajit_layout.h - where one build of LuaJIT 2.1 keeps what a walk needs
  *
  * All of it is found by experiment (calibrate.c) and checked against the VM's
  * public interface (prove.c); nothing is taken from a header of LuaJIT's.  The

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api.h - the VM's public interface, by the symbols of the image that has it
+ * lua_api.h - the VM's public interface, by the symbols of the image that has it
  *
  * Declared here, not by lua.h: the build needs no LuaJIT, and one process may
  * have several.
@@ -8,8 +8,8 @@
  * Source: Lua 5.1 reference manual, 3 "The Application Program Interface";
  * LuaJIT's luajit.h for luaJIT_setmode().
  */
-#ifndef SEAM_LUAJIT_API_H
-#define SEAM_LUAJIT_API_H
+#ifndef SEAM_LUA_API_H
+#define SEAM_LUA_API_H
 
 #include "base/base.h"
 
@@ -92,4 +92,4 @@ bool seam_lua_api_find(struct seam_lua_api *api,
 bool seam_lua_run(const struct seam_lua_api *api, struct seam_lua *lua,
 		  const char *text, const char *name, int n_results);
 
-#endif /* SEAM_LUAJIT_API_H */
+#endif /* SEAM_LUA_API_H */
