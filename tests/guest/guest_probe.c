@@ -3,14 +3,17 @@
  * guest_probe.c - a module for LuaJIT that samples the program it is in
  *
  *	local probe = require "guest_probe"
- *	probe.start(100)		-- microseconds of CPU time
+ *	probe.start(100)		-- microseconds of CPU time; 0: after
+ *					-- each instruction
  *	...
  *	local t = probe.stop("samples.txt")
  *	probe.call(f, ...)		-- lua_call(), from C
  *
  * Samples are kept in memory and written at the end, one a line, root first:
  *
- *	STATE GUEST_END HOST_END KIND|frame;frame;...
+ *	STATE GUEST_END HOST_END KIND PC SAMPLES|frame;frame;...
+ *
+ * Equal samples that follow each other are one line.
  *
  * SEAM_PROBE_CHAOS=1 changes a word that the sample begins with, in each.
  */
@@ -50,7 +53,8 @@ enum { LOG_BYTES = 1 << 30 };
 /* One sample in the log; then its frames. */
 struct kept {
 	uint8_t vmstate, guest_end, host_end, kind;
-	uint16_t n_frames, n_host;
+	uint16_t n_frames;
+	uint32_t n;			/* equal ones */
 	uint64_t first_pc;
 };
 
@@ -76,22 +80,51 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* Whether the sample is the one at @last, but for its program counter. */
+static bool is_equal(const uint8_t *last, const struct kept *kept)
+{
+	struct kept other;
+	struct kept_frame frame;
+
+	memcpy(&other, last, sizeof(other));
+	if (other.vmstate != kept->vmstate || other.kind != kept->kind ||
+	    other.guest_end != kept->guest_end || kept->guest_end ||
+	    other.host_end != kept->host_end || kept->host_end ||
+	    other.n_frames != kept->n_frames)
+		return false;
+	last += sizeof(other);
+	for (size_t i = 0; i < kept->n_frames; i++, last += sizeof(frame)) {
+		memcpy(&frame, last, sizeof(frame));
+		if (frame.frame.id != sample->frames[i].id ||
+		    frame.frame.place != sample->frames[i].place)
+			return false;
+	}
+	return true;
+}
+
 static void keep(void)
 {
+	static size_t last;
 	size_t size = sizeof(struct kept) +
 		      sample->n_frames * sizeof(struct kept_frame);
 	struct kept kept = {
+		.n = 1,
 		.vmstate = sample->head.vmstate,
 		.guest_end = sample->head.guest_end,
 		.host_end = sample->head.host_end,
 		.kind = sample->head.n_segments ?
 			sample->activations[0].kind : 9,
 		.n_frames = (uint16_t)sample->n_frames,
-		.n_host = (uint16_t)sample->stack.n,
 		.first_pc = sample->host[0].pc };
 	uint8_t *to = log_bytes + n_logged;
 
 	n_samples++;
+	if (n_logged && is_equal(log_bytes + last, &kept)) {
+		memcpy(&kept, log_bytes + last, sizeof(kept));
+		kept.n++;
+		memcpy(log_bytes + last, &kept, sizeof(kept));
+		return;
+	}
 	if (n_logged + size > LOG_BYTES) {
 		n_dropped++;
 		return;
@@ -109,6 +142,7 @@ static void keep(void)
 		memcpy(to, &frame, sizeof(frame));
 		to += sizeof(frame);
 	}
+	last = n_logged;
 	n_logged += size;
 }
 
@@ -138,32 +172,73 @@ static void corrupt(ucontext_t *context)
 	}
 }
 
-static void on_tick(int signal, siginfo_t *info, void *context)
+static void take(ucontext_t *context)
 {
-	static uint64_t rest_until;
 	ucontext_t copy;
-	uint64_t start = now_ns(), end;
-	int saved_errno = errno;
+	uint64_t start = now_ns(), spent;
 
-	(void)signal;
-	(void)info;
-	if (start < rest_until) {
-		n_throttled++;
-		return;
-	}
 	if (is_chaos) {
 		memcpy(&copy, context, sizeof(copy));
 		corrupt(&copy);
 		context = &copy;
 	}
 	seam_guest_take(context, sample);
-	end = now_ns();
-	spent_ns += end - start;
-	longest_ns = end - start > longest_ns ? end - start : longest_ns;
+	spent = now_ns() - start;
+	spent_ns += spent;
+	longest_ns = spent > longest_ns ? spent : longest_ns;
 	keep();
-	rest_until = now_ns() + 3 * (end - start);
+}
+
+static void on_tick(int signal, siginfo_t *info, void *context)
+{
+	static uint64_t rest_until;
+	uint64_t start = now_ns();
+	int saved_errno = errno;
+
+	(void)signal;
+	(void)info;
+	if (start < rest_until) {
+		n_throttled++;
+	} else {
+		take(context);
+		rest_until = 2 * now_ns() - start;
+	}
 	errno = saved_errno;
 }
+
+/* --- after each instruction --- */
+
+enum { TRAP_FLAG = 1 << 8 };
+
+static volatile bool is_stepping;
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	int saved_errno = errno;
+
+	(void)signal;
+	(void)info;
+	if (is_stepping) {
+		take(context);
+		c->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+	} else {
+		c->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+	}
+	errno = saved_errno;
+}
+
+static void start_steps(void)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO };
+
+	action.sa_sigaction = on_step;
+	sigaction(SIGTRAP, &action, NULL);
+	is_stepping = true;
+	raise(SIGTRAP);
+}
+
+/* --- by the thread's CPU time --- */
 
 static int start_ticks(uint64_t period_ns)
 {
@@ -198,7 +273,9 @@ static int start(struct lua_State *lua)
 	is_chaos = getenv("SEAM_PROBE_CHAOS") != NULL;
 	action.sa_sigaction = on_tick;
 	sigaction(SIGURG, &action, NULL);
-	if (start_ticks(period_ns) < 0)
+	if (period_ns == 0)
+		start_steps();
+	else if (start_ticks(period_ns) < 0)
 		return luaL_error(lua, "cannot open an event");
 	return 0;
 }
@@ -231,8 +308,9 @@ static void print_samples(FILE *file)
 
 		memcpy(&kept, log_bytes + at, sizeof(kept));
 		at += sizeof(kept);
-		fprintf(file, "%d %d %d %d %lx|", kept.vmstate, kept.guest_end,
-			kept.host_end, kept.kind, kept.first_pc);
+		fprintf(file, "%d %d %d %d %lx %u|", kept.vmstate,
+			kept.guest_end, kept.host_end, kept.kind,
+			kept.first_pc, kept.n);
 		for (size_t i = kept.n_frames; i-- > 0; ) {
 			memcpy(&frame, log_bytes + at + i * sizeof(frame),
 			       sizeof(frame));
@@ -256,9 +334,13 @@ static int stop(struct lua_State *lua)
 	const char *path = luaL_optlstring(lua, 1, NULL, NULL);
 	FILE *file = path ? fopen(path, "w") : NULL;
 
-	ioctl(event_fd, PERF_EVENT_IOC_DISABLE, 0);
-	close(event_fd);
-	munmap(ring, 8192);
+	is_stepping = false;
+	if (event_fd >= 0) {
+		ioctl(event_fd, PERF_EVENT_IOC_DISABLE, 0);
+		close(event_fd);
+		munmap(ring, 8192);
+		event_fd = -1;
+	}
 	if (file) {
 		print_samples(file);
 		fclose(file);

@@ -6,14 +6,15 @@
 -- A chunk of functions is generated that call each other in all ways a VM has:
 -- directly, through pcall, error, coroutines, sort, gsub, metamethods,
 -- varargs, FFI callbacks and lua_call().  It prints numbers that depend on all
--- of them: the same with a profiler and without (PERIOD_US 0).
+-- of them: the same with a profiler and without.  PERIOD_US is "none", or 0: a
+-- sample after each instruction.
 --
 -- Then the oracle: in the stacks of all samples, each two Lua functions that
 -- follow each other are a line of the generated chunk and a function that
 -- this line calls.  One line of figures is written to FILE.figures.
 package.cpath = arg[1] .. "/?.so"
 local seed, rounds = tonumber(arg[2]), tonumber(arg[4])
-local period, file = tonumber(arg[5]), arg[6]
+local period, file = tonumber(arg[5]), arg[6] -- nil: none
 local probe, ffi = require "guest_probe", require "ffi"
 
 if arg[3] == "off" then jit.off() jit.flush() end
@@ -137,7 +138,7 @@ F = assert(loadstring(table.concat(lines, "\n"), "@gen"))(probe, ffi, callback)
 local function deep(n) if n == 0 then return 0 end return 1 + deep(n - 1) end
 local function allocate() local t = {} for i = 1, 200 do t[i] = {i} end return #t end
 
-if period > 0 then probe.start(period) end
+if period then probe.start(period) end
 local started = os.clock()
 local sum = 0
 for round = 1, rounds do
@@ -153,7 +154,7 @@ for round = 1, rounds do
   if round % 1000 == 0 then collectgarbage() end
 end
 local took = os.clock() - started
-local figures = period > 0 and probe.stop(file)
+local figures = period and probe.stop(file)
 callback:free()
 print(sum)
 if not figures then return end
@@ -171,24 +172,25 @@ end
 local n, guest, host, edges, wrong, unknown, shown = 0, 0, 0, 0, 0, 0, 0
 local by = {}
 for text in io.lines(file) do
-  local vmstate, guest_end, host_end, kind, pc, stack =
-    text:match "^(%d+) (%d+) (%d+) (%d+) (%x+)|(.*)$"
+  local vmstate, guest_end, host_end, kind, pc, weight, stack =
+    text:match "^(%d+) (%d+) (%d+) (%d+) (%x+) (%d+)|(.*)$"
+  weight = tonumber(weight)
   local where = vmstate .. "/" .. kind
   local b = by[where] or { 0, 0, 0, 0, {} }
   by[where] = b
-  n, b[1] = n + 1, b[1] + 1
-  if guest_end == "0" or guest_end == "2" then guest, b[2] = guest + 1, b[2] + 1
+  n, b[1] = n + weight, b[1] + weight
+  if guest_end == "0" or guest_end == "2" then guest, b[2] = guest + weight, b[2] + weight
   elseif #b[5] < (tonumber(os.getenv 'STRESS_PCS') or 3) then b[5][#b[5] + 1] = pc .. ":" .. guest_end end
-  if host_end == "0" then host, b[3] = host + 1, b[3] + 1 end
+  if host_end == "0" then host, b[3] = host + weight, b[3] + weight end
   local caller
   for frame in stack:gmatch "[^;]+" do
     local chunk, first, line = frame:match "^L:[^:]*:(.-):(%d+)@(%d+)/%d+$"
     first, line = tonumber(first), tonumber(line)
     if chunk == "@gen" and caller then
-      if caller == 0 then unknown = unknown + 1
-      elseif allowed[caller] and allowed[caller][first] then edges = edges + 1
+      if caller == 0 then unknown = unknown + weight
+      elseif allowed[caller] and allowed[caller][first] then edges = edges + weight
       else
-        wrong, b[4] = wrong + 1, b[4] + 1
+        wrong, b[4] = wrong + weight, b[4] + weight
         if shown < 8 and os.getenv "STRESS_SHOW" then
           shown = shown + 1
           print("wrong", caller, lines[caller], first, lines[first], where, pc, stack)
