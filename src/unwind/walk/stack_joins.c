@@ -113,8 +113,8 @@ static void enter(struct seam_stack_joins *joins,
 		*e = (struct seam_stack_join) { .key = key };
 	} else {
 		count(thread, !is_same);
-		e->n_changed += !is_same &&
-				e->n_changed < SEAM_STACK_JOIN_MAX_CHANGES;
+		if (!is_same && e->n_changed < SEAM_STACK_JOIN_MAX_CHANGES)
+			e->n_changed++;
 		e->n_equal = !is_same ? 0 : e->n_equal < UINT16_MAX ?
 			     e->n_equal + 1 : UINT16_MAX;
 	}
