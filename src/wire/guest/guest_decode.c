@@ -124,15 +124,18 @@ static int check_head(const struct seam_guest_head *head, struct seam_err *err)
 	return 0;
 }
 
+static uint32_t u32_at(const uint8_t *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	       (uint32_t)p[3] << 24;
+}
+
 struct seam_guest_frame seam_guest_frame_at(const struct seam_guest_part *part,
 					    size_t i)
 {
 	const uint8_t *p = part->frames + 8 * i;
 
-	return (struct seam_guest_frame) {
-		.id = p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24,
-		.place = p[4] | p[5] << 8 | p[6] << 16 | (uint32_t)p[7] << 24,
-	};
+	return (struct seam_guest_frame) { u32_at(p), u32_at(p + 4) };
 }
 
 static int check_frames(const struct seam_guest_part *part, size_t pos,
