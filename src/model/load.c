@@ -67,11 +67,15 @@ static void note_manifest(struct seam_profile *profile,
 /* Why many stacks are incomplete, and how many were put together. */
 static void note_stacks(struct seam_profile *profile)
 {
-	struct seam_stack_counts *counts = &profile->stack_counts;
+	struct seam_stack_counts *counts = &profile->stack_counts, all;
 	char text[600];
 
 	seam_stack_counts_sort(counts);
-	if (seam_stack_counts_advise(counts, text, sizeof(text)))
+	/* those of an agent are of this recording too */
+	all = *counts;
+	for (size_t i = 0; i < SEAM_STACK_N_ENDS; i++)
+		all.n_ended[i] += profile->guest_counts.n_host[i];
+	if (seam_stack_counts_advise(&all, text, sizeof(text)))
 		seam_profile_note(profile, "%s", text);
 	if (counts->n_joined)
 		seam_profile_detail(profile, "outer frames of %" PRIu64

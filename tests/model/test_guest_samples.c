@@ -282,6 +282,22 @@ static void a_function_whose_symbol_was_lost_is_still_one(void **state)
 	unload(&b);
 }
 
+static void a_builtin_without_a_name_has_its_number(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	(void)state;
+	put_program(&b, PID);
+	put_symbol(&b, PID, 5, (struct seam_guest_symbol) {
+		.table = TABLE, .id = 1, .kind = SEAM_GUEST_FRAME_BUILTIN,
+		.address = 171 }, "", "");
+	put_function(&b, PID, TABLE, 1);
+	load(&b);
+	assert_string_equal(stack_text(0), "[app+0x2010];builtin 171_[g]");
+	assert_false(has_note("symbol records"));
+	unload(&b);
+}
+
 static void lines_are_those_of_files_that_are_named(void **state)
 {
 	static const struct seam_guest_frame frame = { 1, 14 };
@@ -504,6 +520,7 @@ int main(void)
 		cmocka_unit_test(a_c_function_is_shown_as_the_host_shows_it),
 		cmocka_unit_test(ids_are_of_one_process_and_table_in_any_order),
 		cmocka_unit_test(a_function_whose_symbol_was_lost_is_still_one),
+		cmocka_unit_test(a_builtin_without_a_name_has_its_number),
 		cmocka_unit_test(lines_are_those_of_files_that_are_named),
 		cmocka_unit_test(samples_count_for_the_clock_that_was_recorded),
 		cmocka_unit_test(without_a_clock_they_are_an_event_of_their_own),

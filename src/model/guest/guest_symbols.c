@@ -69,6 +69,7 @@ int seam_guest_symbols_add(struct seam_guest_symbols *symbols, int32_t pid,
 
 /* -- functions ---------------------------------------------------------- */
 
+/* A name from numbers alone. */
 static uint32_t made_up(struct seam_guest_symbols *symbols,
 			const struct seam_guest_known *known)
 {
@@ -80,8 +81,13 @@ static uint32_t made_up(struct seam_guest_symbols *symbols,
 	};
 	char name[64];
 
-	snprintf(name, sizeof(name), "%s %" PRIu32 " of pid %" PRId32,
-		 words[known->kind], known->id, known->pid);
+	/* a builtin has its number in every process of this VM */
+	if (known->is_announced && known->kind == SEAM_GUEST_FRAME_BUILTIN)
+		snprintf(name, sizeof(name), "builtin %" PRIu64,
+			 known->address);
+	else
+		snprintf(name, sizeof(name), "%s %" PRIu32 " of pid %" PRId32,
+			 words[known->kind], known->id, known->pid);
 	return seam_guest_builtin(&symbols->names, name, false);
 }
 
