@@ -21,7 +21,7 @@ int compress2(char *to, unsigned long *n, const char *from, unsigned long size,
 local zlib = ffi.load("libz.so.1")
 local file = (arg[1] or ".") .. "/orders.txt"
 local seconds = tonumber(arg[2]) or 2
-local PIECE = 256
+local PIECE = 64
 
 local function random(seed)
   return (seed * 16807) % 2147483647
@@ -48,7 +48,7 @@ end
 
 local function discount(customer)
   local rate = 0
-  for step = 1, 300 do
+  for step = 1, 120 do
     rate = (rate * 31 + customer + step) % 1009
   end
   return rate / 10090
@@ -115,7 +115,7 @@ end
 local function main()
   local rounds, sum = 0, 0
   while os.clock() < seconds do
-    sum = round(4000)
+    sum = round(1000)
     rounds = rounds + 1
   end
   os.remove(file)

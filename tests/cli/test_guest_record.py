@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A program in Lua and C, recorded: test_guest_record.py SEAM
+
+The program of the sysprof RFC: fib() in Lua and fib() in C, called by FFI, with
+the CPU time of each, which the program measures itself.  Prints TAP.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+SEAM = os.path.abspath(sys.argv[1])
+FOLDER = tempfile.mkdtemp(prefix="seam-guest-record-")
+C = """
+__attribute__((noinline)) int c_payload(int n)
+{ return n <= 1 ? n : c_payload(n - 1) + c_payload(n - 2); }
+"""
+LUA = """\
+local ffi = require "ffi"
+ffi.cdef "int c_payload(int n);"
+local C = ffi.load("./libpayload.so")
+
+local function lua_payload(n)
+  if n <= 1 then return n end
+  return lua_payload(n - 1) + lua_payload(n - 2)
+end
+
+local function timed(f, n)
+  local before = os.clock()
+  f(n)
+  return os.clock() - before
+end
+
+local function payload(seconds)
+  local lua, c = 0, 0
+  while lua + c < seconds do
+    lua = lua + timed(lua_payload, 25)
+    c = c + timed(C.c_payload, 30)
+  end
+  print(("lua %.6f c %.6f"):format(lua, c))
+end
+
+payload(tonumber(arg[1]))
+"""
+LUA_PAYLOAD, PAYLOAD = "lua_payload rfc.lua:5", "payload rfc.lua:16"
+
+
+def seam(*words):
+    done = subprocess.run([SEAM, *words], capture_output=True, text=True,
+                          timeout=120, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, f"{words}: {done.returncode} {done.stderr}"
+    return done.stdout
+
+
+def record(*options):
+    """The recording, and the CPU time of both payloads in seconds."""
+    name = f"rfc{''.join(options)}.seam"
+    out = seam("record", "-q", "-F", "1000", "--layers", "guest", "-o", name,
+               "--", "luajit", *options, "rfc.lua", "0.8")
+    lua, c = map(float, re.search(r"lua (\S+) c (\S+)", out).groups())
+    return name, lua, c
+
+
+def folded(name, *words):
+    lines = seam("convert", "--to", "folded", "--weight", *words,
+                 name).splitlines()
+    return [(stack.split(";"), int(n)) for stack, n in
+            (line.rsplit(" ", 1) for line in lines)]
+
+
+def check(*options):
+    """All that is promised about a recording of the program."""
+    name, lua, c = record(*options)
+    stacks = folded(name)
+    total = sum(n for _, n in stacks)
+    under = [(stack, n) for stack, n in stacks if PAYLOAD + "_[g]" in stack]
+    in_c = sum(n for stack, n in under if "c_payload" in stack)
+    in_lua = sum(n for stack, n in under if LUA_PAYLOAD + "_[g]" in stack)
+    # one flame graph, under one root: from the entry to both payloads
+    roots = {tuple(stack[:stack.index(PAYLOAD + "_[g]")])
+             for stack, _ in under}
+    assert len(roots) == 1, roots
+    root, = roots
+    assert root[1] == "_start" and "lua_pcall" in root and \
+        root[-1] == "rfc.lua:0_[g]", root
+    events = json.loads(seam("report", "--json", name))["events"]
+    assert [e["unit"] for e in events if e["samples"]] == ["ns"], events
+    # shares, of the CPU time that the program measured
+    for what, weight, seconds in ("lua", in_lua, lua), ("c", in_c, c):
+        share, measured = weight / total, seconds / (lua + c)
+        assert abs(weight / (in_lua + in_c) - measured) <= 0.02, \
+            f"{what}: {share:.4f} of the samples, {measured:.4f} of the time"
+    assert abs((in_lua + in_c) / 1e9 / (lua + c) - 1) <= 0.03, \
+        f"{(in_lua + in_c) / 1e9} s sampled, {lua + c} s measured"
+    stats = json.loads(seam("report", "--stats", "--json",
+                            name))["guest_stacks"]
+    assert stats["complete"] >= 0.995 * stats["stacks"] > 0, stats
+    return name
+
+
+def test_interpreted_functions_have_their_share_under_one_root():
+    name = check("-joff")
+    rows = {row["vmstate"]: row["self"] for row in json.loads(
+        seam("report", "--by", "vmstate", "--json", name))["rows"]}
+    assert rows["LFUNC"] + rows["CFUNC"] > 0.95 * sum(rows.values()), rows
+    assert "TRACE" not in rows, rows
+
+
+def test_compiled_functions_have_their_share_under_one_root():
+    name = check()
+    rows = {row["vmstate"]: row["self"] for row in json.loads(
+        seam("report", "--by", "vmstate", "--json", name))["rows"]}
+    assert rows["TRACE"] > 0.1 * sum(rows.values()), rows
+    traces = [row["symbol"] for row in json.loads(
+        seam("report", "--top", "0", "--json", name))["rows"]
+        if row["layer"] == "jit"]
+    assert any(re.fullmatch(r"TRACE \[\d+\] started at rfc.lua:\d+", trace)
+               for trace in traces), traces
+
+
+os.chdir(FOLDER)
+open("rfc.lua", "w").write(LUA)
+open("payload.c", "w").write(C)
+subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-o",
+                "libpayload.so", "payload.c"], check=True)
+try:
+    sys.exit(tap.run(tap.promises(globals())))
+finally:
+    shutil.rmtree(FOLDER)
