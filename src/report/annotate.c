@@ -191,9 +191,11 @@ static void put_head(const struct seam_annotate_view *a,
 		fputc('\n', view->out);
 	}
 	if (body->n_outside && !body->problem)
-		fprintf(view->out, "  %s sample%s in no instruction\n",
+		fprintf(view->out, "  %s sample%s in no %s\n",
 			seam_format_count(samples, body->n_outside),
-			body->n_outside == 1 ? " is" : "s are");
+			body->n_outside == 1 ? " is" : "s are",
+			body->is_source ? "line that is known" :
+					  "instruction");
 }
 
 /* "triangle.bf:3", and the line itself where the file can be read. */

@@ -9,7 +9,8 @@
  * app.lua, whose main loop calls lua_payload (in Lua) and c_payload (in C).
  *
  *	10 ms	cpu-clock: main, before there was an agent; 40 samples
- *	60 ms	lua_payload, recursive; 40 samples, 10 of which represent 3 ticks
+ *	60 ms	lua_payload, recursive; 40 samples, 10 of which represent 3 ticks,
+ *		and 5 of which have no line
  *	25 ms	c_payload
  *	 5 ms	a trace that started in lua_payload
  *	 4 ms	the garbage collector, called by lua_payload
@@ -136,7 +137,9 @@ static void put_lua(void)
 	m.frames[0] = lua(LUA_PAYLOAD, 4);
 	put_moments(10, m);
 	m.n_ticks = 3;
-	put_moments(10, m);
+	put_moments(5, m);
+	m.frames[0] = lua(LUA_PAYLOAD, 0);
+	put_moments(5, m);
 }
 
 static void put_rest(void)

@@ -215,7 +215,7 @@ static uint32_t source_body(struct seam_annotating *a,
 			    const struct seam_function *f,
 			    const struct seam_frame *at, uint64_t *line)
 {
-	*line = at->file ? at->line : 0;
+	*line = at->line;
 	if (!at->file)
 		return bare_body(a, f, SEAM_NONE, "its lines are not known");
 	return body_of(a, (struct seam_annotated) {

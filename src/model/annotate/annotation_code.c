@@ -166,7 +166,7 @@ static int make_lines(struct seam_annotating *a, uint32_t i)
 	for (size_t k = 0; k < a->hits.n && r == 0; k++) {
 		uint64_t line = a->hits.items[k].offset;
 
-		if (a->hits.items[k].body != i)
+		if (a->hits.items[k].body != i || line == 0)
 			continue;
 		r = add_line(body, file, line);
 		first = line < first ? line : first;

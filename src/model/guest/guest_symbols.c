@@ -147,7 +147,7 @@ static uint32_t frame_in(struct seam_guest_symbols *symbols, uint32_t function,
 	struct seam_profile *profile = symbols->names.profile;
 	const struct seam_guest_chunk *c = chunk == SEAM_NONE ? NULL :
 		&symbols->names.chunks.items[chunk];
-	bool has_lines = c && c->is_file && line;
+	bool has_lines = c && c->is_file;
 
 	if (function == SEAM_NONE)
 		return SEAM_NONE;
