@@ -77,7 +77,7 @@ static void check_sample(const struct seam_profile *p, size_t i,
 		n_c += item->lua[k].kind == SEAM_SYSPROF_CFUNC;
 	must(n >= item->n_host);
 	if (as_parser)
-		must(n <= 65536 + 64 * all + all);
+		must(n <= 65536 + 2 * all);
 	else
 		must(n <= all && n >= all - n_c);
 }

@@ -189,6 +189,12 @@ static void join(struct joining *j)
 
 /* -- as LuaJIT's parser -------------------------------------------------- */
 
+/*
+ * Frames by which repetitions make a stack longer, at most: a real program has
+ * a few calls inside each other, or few frames.
+ */
+enum { MAX_REPEATED = 65536 };
+
 /* Frames are put in from the root, and reversed in the end. */
 struct parsing {
 	struct seam_joined_stack *stack;
@@ -259,7 +265,7 @@ static int join_as_parser(struct seam_joined_stack *stack,
 {
 	struct parsing p = {
 		.stack = stack, .sample = sample, .reached = stack->lua.n,
-		.max = most_comparisons(sample),
+		.max = MAX_REPEATED + sample->n_lua + sample->n_host,
 	};
 	int r = 0;
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_sysprof_memory.c - sysprof streams without memory, and made to be slow
+ *
+ * The n-th allocation of a load fails, for n = 1, 2, ... until a load gets
+ * through: it is -ENOMEM each time; LeakSanitizer sees what was forgotten.
+ */
+#include "model/sysprof/load_sysprof.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "../no_memory.h"
+#include "../sysprof_made.h"
+#include "model/sysprof/joined_stack.h"
+
+/* Something of every kind. */
+static struct seam_sysprof_buffer a_stream(void)
+{
+	struct seam_sysprof_buffer b = made_begin();
+
+	made_cfunc(&b, 0x1000, "lua_pcall", false);
+	made_cfunc(&b, 0x2000, "lj_BC_CALL", false);
+	made_cfunc(&b, 0x3000, "l_apply", false);
+	made_lfunc(&b, 0x10, "@a.lua", 1, false);
+	made_lfunc(&b, 0x20, "text\nof a chunk", 2, false);
+	made_trace(&b, 1, 0x10, 3, false);
+	made_profile(&b);
+	for (int i = 0; i < 40; i++) {
+		char host[64];
+
+		snprintf(host, sizeof(host), "%x 3010 2010 1010", 0x2001 + i);
+		made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:2 C3000 L10:1", host);
+	}
+	made_sample(&b, SEAM_VMSTATE_FFUNC, "F5 L30:1", "99010");
+	made_trace_sample(&b, 1, 0x10, 1);
+	made_lfunc(&b, 0x10, "@b.lua", 1, true);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:2 C3000 L10:1", "2010 1010");
+	made_sample(&b, SEAM_VMSTATE_GC, "", "");
+	made_end(&b);
+	return b;
+}
+
+static int load(bool as_parser, size_t *n_samples)
+{
+	long after = until_failure;
+	struct seam_sysprof_buffer b;
+	struct seam_file file;
+	struct seam_profile p;
+	struct seam_err err = { 0 };
+	int r;
+
+	until_failure = 0;		/* not in the stream itself */
+	b = a_stream();
+	file = made_file(&b);
+	until_failure = after;
+	r = seam_profile_init(&p);
+	if (!r) {
+		r = seam_load_sysprof(&p, &file, as_parser, &err);
+		assert_true(!r || err.n_causes > 0);
+		*n_samples = p.samples.n;
+		seam_profile_fini(&p);
+	}
+	seam_file_close(&file);
+	return r;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+	(void)state;
+	for (int as_parser = 0; as_parser < 2; as_parser++) {
+		size_t n_samples = 0;
+		long n = 0;
+		int r;
+
+		do {
+			until_failure = ++n;
+			r = load(as_parser, &n_samples);
+			assert_true(r == 0 || r == -ENOMEM);
+			/* a note that has no memory is left out */
+			assert_true(r || n_samples == 44);
+		} while (until_failure <= 0 && n < 10000);
+		until_failure = 0;
+		assert_int_equal(r, 0);
+		assert_true(n > 30);
+	}
+}
+
+/*
+ * A sample of @n_lua Lua frames and @n_host frames of the host, joined: all Lua
+ * frames are function 0x1000, all others in @host_symbol, at 0x2000.
+ */
+static size_t frames_of(size_t n_lua, enum seam_sysprof_frame_kind kind,
+			size_t n_host, const char *host_symbol, bool as_parser)
+{
+	struct seam_sysprof_frame *lua = calloc(n_lua, sizeof(*lua));
+	uint64_t *host = calloc(n_host, sizeof(*host));
+	struct seam_sysprof_item item = {
+		.kind = SEAM_SYSPROF_SYMBOL_CFUNC,
+		.cfunc = { 0x1000, made_text("f") },
+	};
+	struct seam_joined_stack stack = { 0 };
+	struct seam_profile p;
+	struct seam_sysprof_names names = {
+		.profile = &p, .as_parser = as_parser,
+	};
+	size_t n;
+
+	assert_int_equal(seam_profile_init(&p), 0);
+	assert_int_equal(seam_sysprof_names_add(&names, &item), 0);
+	item.cfunc = (struct seam_sysprof_cfunc) {
+		0x2000, made_text(host_symbol) };
+	assert_int_equal(seam_sysprof_names_add(&names, &item), 0);
+	for (size_t i = 0; i < n_lua; i++)
+		lua[i] = (struct seam_sysprof_frame) {
+			.kind = kind, .value = 0x1000 };
+	for (size_t i = 0; i < n_host; i++)
+		host[i] = 0x2010;
+	item = (struct seam_sysprof_item) {
+		.kind = SEAM_SYSPROF_SAMPLE, .vmstate = SEAM_VMSTATE_LFUNC,
+		.lua = lua, .n_lua = n_lua, .host = host, .n_host = n_host,
+	};
+	assert_int_equal(seam_joined_stack_make(&stack, &names, &item, 2), 0);
+	n = stack.frames.n;
+	seam_joined_stack_fini(&stack);
+	seam_sysprof_names_fini(&names);
+	seam_profile_fini(&p);
+	free(lua);
+	free(host);
+	return n;
+}
+
+/* Without a bound the first takes a day, and the second 80 GB. */
+static void a_stack_made_to_be_slow_is_not(void **state)
+{
+	(void)state;
+	assert_true(frames_of(300000, SEAM_SYSPROF_CFUNC, 300000, "g",
+			      false) >= 300000);
+	assert_true(frames_of(100000, SEAM_SYSPROF_LFUNC, 100000, "lua_pcall",
+			      true) <= 65536 + 200000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_allocation_may_fail),
+		cmocka_unit_test(a_stack_made_to_be_slow_is_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
