@@ -338,6 +338,9 @@ static void luajit_s_parser_inserts_lua_frames_at_calls(void **state)
 	check_as(true, true, "L30:20 C1400 L10:0", "5120 1320 1440 5220 1120",
 		 "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lua_call;a.lua:0;"
 		 "b.lua:20;lj_BC_CALL");
+	/* at a second call, all but the innermost are repeated */
+	check_as(true, true, "L20:10 L10:0", "5120 1320 1120",
+		 "lua_pcall;a.lua:0;a.lua:10;lua_call;a.lua:0;lj_BC_CALL");
 	/* those of inner calls are lost without a call */
 	check_as(true, true, "L30:20 C1400 L10:0", "5120 1440 5220 1120",
 		 "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lj_BC_CALL");

@@ -200,6 +200,7 @@ struct parsing {
 	struct seam_joined_stack *stack;
 	const struct seam_sysprof_item *sample;
 	size_t reached;		/* C functions from here on outward were met */
+	size_t first;		/* frames inside of it are dropped */
 	size_t max;		/* frames: repetitions are bounded */
 	bool is_called;		/* a call into the VM was met */
 };
@@ -211,7 +212,8 @@ static bool is_c(const struct parsing *p, size_t l)
 
 /*
  * Lua frames up to the next C function, which the host's stack shows itself.
- * The parser does not drop those that it has put before, so they are repeated.
+ * The parser drops the frame that it has reached, the C function or the innermost
+ * one, but none before it: they are repeated at the next call.
  */
 static int put_lua(struct parsing *p)
 {
@@ -222,7 +224,7 @@ static int put_lua(struct parsing *p)
 		return 0;
 	if (!SEAM_ARRAY_RESERVE(&stack->frames, n_lua + stack->host.n))
 		return -ENOMEM;
-	for (size_t l = n_lua; l-- > 0;) {
+	for (size_t l = n_lua; l-- > p->first;) {
 		if (!is_c(p, l)) {
 			put(stack, stack->lua.items, l, l + 1);
 		} else if (l < p->reached) {
@@ -231,6 +233,7 @@ static int put_lua(struct parsing *p)
 		}
 	}
 	p->reached = 0;
+	p->first += p->first < n_lua;
 	return 0;
 }
 
