@@ -34,6 +34,13 @@ struct known_sample {
 	uint64_t leaf_addr;
 };
 
+/* The stack of a leaf below its callers: the last that was looked for. */
+struct recent_stack {
+	uint32_t callers, leaf, stack;
+};
+
+enum { N_RECENT = 1 << 16 };
+
 struct sysprof_loader {
 	struct seam_profile *profile;
 	struct seam_bytes bytes;
@@ -42,6 +49,7 @@ struct sysprof_loader {
 	struct seam_joined_stack joined;
 	SEAM_ARRAY(struct known_sample) known;
 	struct seam_index index;
+	struct recent_stack *recent;	/* N_RECENT, by a hash */
 	uint32_t source;		/* string, of losses */
 	uint32_t event, thread;
 	uint64_t n_samples[SEAM_N_VMSTATES];
@@ -59,9 +67,11 @@ static uint64_t hash_of(struct seam_bytes bytes, uint64_t seed)
 {
 	size_t n = bytes.size / 8;
 	uint64_t rest = 0;
+	seam_u128 hash;
 
 	memcpy(&rest, bytes.data + 8 * n, bytes.size - 8 * n);
-	return (uint64_t)seam_hash_words(bytes.data, n, rest ^ seed);
+	hash = seam_hash_words(bytes.data, n, rest ^ seed);
+	return (uint64_t)hash ^ (uint64_t)(hash >> 64);
 }
 
 static bool is_equal(struct seam_bytes a, struct seam_bytes b)
@@ -110,8 +120,7 @@ static struct known_sample *find_known(struct sysprof_loader *l,
 				key->leaf_function);
 	uint32_t i;
 
-	hash = seam_hash_add(hash_of(part(l, key->callers_offset,
-					  key->callers_size), hash), hash);
+	hash = hash_of(part(l, key->callers_offset, key->callers_size), hash);
 	i = SEAM_INDEX_INTERN(&l->index, hash, &l->known, k,
 		is_same_key(l, &l->known.items[k].key, key),
 		(struct known_sample) { .key = *key, .stack = SEAM_NONE });
@@ -140,6 +149,20 @@ static int make_stack(struct sysprof_loader *l,
 	return stack == SEAM_NONE ? -ENOMEM : 0;
 }
 
+static uint32_t find_leaf(struct sysprof_loader *l, uint32_t callers,
+			  uint32_t leaf)
+{
+	uint64_t hash = ((uint64_t)callers << 32 | leaf) *
+			UINT64_C(0x9e3779b97f4a7c15);
+	struct recent_stack *r = &l->recent[hash >> 40 & (N_RECENT - 1)];
+
+	/* stack 0 is the empty one, so zeroes are none */
+	if (r->callers != callers || r->leaf != leaf || !r->stack)
+		*r = (struct recent_stack) { callers, leaf,
+			seam_profile_stack(l->profile, callers, leaf) };
+	return r->stack;
+}
+
 static int find_stack(struct sysprof_loader *l,
 		      const struct seam_sysprof_item *sample, uint32_t *stack)
 {
@@ -164,7 +187,7 @@ static int find_stack(struct sysprof_loader *l,
 		return -ENOMEM;
 	known->leaf_addr = addr;
 	*stack = known->is_whole ? known->stack :
-		 seam_profile_stack(l->profile, known->stack, leaf.frame);
+		 find_leaf(l, known->stack, leaf.frame);
 	return *stack == SEAM_NONE ? -ENOMEM : 0;
 }
 
@@ -318,6 +341,9 @@ int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 	};
 	int r = own(profile, file) || begin(&l) ? seam_err_no_memory(err) : 0;
 
+	l.recent = calloc(N_RECENT, sizeof(*l.recent));
+	if (!r && !l.recent)
+		r = seam_err_no_memory(err);
 	if (!r) {
 		seam_sysprof_begin(&l.reader, l.bytes);
 		r = read_stream(&l, err);
@@ -326,6 +352,7 @@ int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 	seam_sysprof_names_fini(&l.names);
 	seam_joined_stack_fini(&l.joined);
 	free(l.known.items);
+	free(l.recent);
 	seam_index_fini(&l.index);
 	return r;
 }

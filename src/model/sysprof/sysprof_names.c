@@ -297,17 +297,42 @@ static struct seam_sysprof_meaning *find(struct seam_sysprof_names *n,
 /* Kinds of keys: in the upper half, beside a line or a kind of Lua frame. */
 enum { OF_HOST = 1, OF_LEAF, OF_TRACE, OF_LUA };
 
+static inline uint64_t key_of(unsigned int kind, uint64_t more)
+{
+	return (uint64_t)kind << 60 | (more & ~(UINT64_C(15) << 60));
+}
+
+/* Where (@a, @b) may be among the recent ones. */
+static inline struct seam_sysprof_meaning *
+recent_of(struct seam_sysprof_names *n, uint64_t a, uint64_t b)
+{
+	uint64_t hash = (a ^ b << 7) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &n->recent[(hash >> 40) % SEAM_SYSPROF_RECENT];
+}
+
+static inline bool is_valid(const struct seam_sysprof_names *n,
+			    const struct seam_sysprof_meaning *m, uint64_t a,
+			    uint64_t b)
+{
+	return m->key[0] == a && m->key[1] == b && m->epoch == n->epoch;
+}
+
+/* The place of (@value, @kind and @more); @named makes it where it is new. */
 #define LOOK_UP(n, value, kind, more, named)				\
 	({								\
-		struct seam_sysprof_meaning *m_ = find(n, value,	\
-			(uint64_t)(kind) << 60 | ((more) & ~(15ull << 60))); \
-		struct seam_sysprof_place place_ = { .frame = SEAM_NONE }; \
+		uint64_t a_ = (value), b_ = key_of(kind, more);		\
+		struct seam_sysprof_meaning *r_ = recent_of(n, a_, b_), *m_; \
+		struct seam_sysprof_place none_ = { .frame = SEAM_NONE }; \
 									\
+		m_ = is_valid(n, r_, a_, b_) ? r_ : find(n, a_, b_);	\
 		if (m_ && m_->epoch != (n)->epoch) {			\
 			m_->place = (named);				\
 			m_->epoch = (n)->epoch;				\
 		}							\
-		m_ ? m_->place : place_;				\
+		if (m_ && m_ != r_)					\
+			*r_ = *m_;					\
+		m_ ? m_->place : none_;					\
 	})
 
 struct seam_sysprof_place

@@ -46,6 +46,8 @@ struct seam_sysprof_meaning {
 	struct seam_sysprof_place place;
 };
 
+enum { SEAM_SYSPROF_RECENT = 1024 };	/* a power of two */
+
 /* Zeroed but for the profile and @as_parser is valid and empty. */
 struct seam_sysprof_names {
 	struct seam_profile *profile;
@@ -59,6 +61,8 @@ struct seam_sysprof_names {
 	/* frames that were made; valid while the epoch is the same */
 	SEAM_ARRAY(struct seam_sysprof_meaning) meanings;
 	struct seam_index index;
+	/* meanings by the lowest bits of a hash: most look-ups end here */
+	struct seam_sysprof_meaning recent[SEAM_SYSPROF_RECENT];
 	uint32_t epoch;
 	uint64_t n_far;				/* addresses without a name */
 };

@@ -73,25 +73,47 @@ enum {
 /*
  * A ULEB128 of up to 8 bytes is taken from one word: the lowest byte without
  * bit 7 is its last, and groups of 7 bits are moved together in three steps.
- * Returns its bytes; 0 where it is longer.  8 bytes can be read at @p.
  */
-static inline size_t short_uleb(const uint8_t *p, uint64_t *value)
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* Bit 7 of each byte that ends a number.  8 bytes can be read at @p. */
+static inline uint64_t load_word(const uint8_t *p, uint64_t *ends)
 {
-	uint64_t v, ends;
+	uint64_t v;
 
 	memcpy(&v, p, sizeof(v));
 	v = le64toh(v);
-	ends = ~v & UINT64_C(0x8080808080808080);
-	if (!ends)
-		return 0;
-	v &= (ends ^ (ends - 1)) & UINT64_C(0x7f7f7f7f7f7f7f7f);
+	*ends = ~v & HIGH_BITS;
+	return v;
+}
+
+/* Bytes up to the first of @ends, not 0. */
+static inline size_t bytes_to(uint64_t ends)
+{
+	return ((size_t)__builtin_ctzll(ends) >> 3) + 1;
+}
+
+/* The number in the bytes of @v up to the first of @ends. */
+static inline uint64_t number_in(uint64_t v, uint64_t ends)
+{
+	v &= (ends ^ (ends - 1)) & ~HIGH_BITS;
 	v = (v & UINT64_C(0x007f007f007f007f)) |
 	    (v & UINT64_C(0x7f007f007f007f00)) >> 1;
 	v = (v & UINT64_C(0x00003fff00003fff)) |
 	    (v & UINT64_C(0x3fff00003fff0000)) >> 2;
-	*value = (v & UINT64_C(0x0fffffff)) |
-		 (v & (UINT64_C(0x0fffffff) << 32)) >> 4;
-	return ((size_t)__builtin_ctzll(ends) >> 3) + 1;
+	return (v & UINT64_C(0x0fffffff)) |
+	       (v & (UINT64_C(0x0fffffff) << 32)) >> 4;
+}
+
+/* A number of up to 8 bytes at @p; returns their number, 0 for a longer one. */
+static inline size_t short_uleb(const uint8_t *p, uint64_t *value)
+{
+	uint64_t ends, v = load_word(p, &ends);
+
+	if (!ends)
+		return 0;
+	*value = number_in(v, ends);
+	return bytes_to(ends);
 }
 
 static inline uint64_t uleb(struct seam_cursor *c)
@@ -257,6 +279,33 @@ static int next_of_symtab(struct seam_sysprof_reader *r,
 /* -- samples ------------------------------------------------------------- */
 
 /*
+ * A frame at @p, of which all numbers are short; address and line are mostly in
+ * one word.  Returns its bytes; 0: another frame, or none.
+ */
+static inline size_t short_frame(const uint8_t *p,
+				 struct seam_sysprof_frame *frame)
+{
+	uint64_t ends, v = load_word(p + 1, &ends), rest;
+	size_t n, m;
+
+	if (*p < SEAM_SYSPROF_LFUNC || *p > SEAM_SYSPROF_FFUNC || !ends)
+		return 0;
+	frame->kind = (enum seam_sysprof_frame_kind)*p;
+	frame->value = number_in(v, ends);
+	frame->line = 0;
+	n = bytes_to(ends);
+	if (*p != SEAM_SYSPROF_LFUNC)
+		return 1 + n;
+	rest = ends & (ends - 1);
+	if (rest) {
+		frame->line = number_in(v >> 8 * n, rest >> 8 * n);
+		return 1 + bytes_to(rest);
+	}
+	m = short_uleb(p + 1 + n, &frame->line);
+	return m ? 1 + n + m : 0;
+}
+
+/*
  * Frames that surely fit, in the window and in the array: all but the last few
  * of a stream.  Stops before the first other one.
  */
@@ -271,21 +320,11 @@ static void take_lua(struct seam_sysprof_reader *r)
 	frame = r->lua.items + r->lua.n;
 	end = r->lua.items + r->lua.cap;
 	for (; stop - p >= LONGEST_SHORT_FRAME && frame < end; frame++) {
-		size_t n, m = 0;
+		size_t n = short_frame(p, frame);
 
-		if (*p < SEAM_SYSPROF_LFUNC || *p > SEAM_SYSPROF_FFUNC)
-			break;
-		frame->kind = (enum seam_sysprof_frame_kind)*p;
-		frame->line = 0;
-		n = short_uleb(p + 1, &frame->value);
-		if (*p == SEAM_SYSPROF_LFUNC) {
-			m = short_uleb(p + 1 + n, &frame->line);
-			if (!m)
-				break;
-		}
 		if (!n)
 			break;
-		p += 1 + n + m;
+		p += n;
 	}
 	r->lua.n = (size_t)(frame - r->lua.items);
 	r->cursor.pos = (size_t)(p - r->cursor.base);
