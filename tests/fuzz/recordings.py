@@ -102,13 +102,17 @@ OF_XRAY = [
     (("convert", "--to", "xray-yaml", "PATH"), nothing),
     (("convert", "--to", "xray", "-o", "OUT", "PATH"), nothing),
 ]
+OF_SYSPROF = [
+    (("convert", "--to", "sysprof", "-o", "OUT", "PATH"), nothing),
+    (("report", "--json", "--by", "vmstate,symbol", "PATH"), check_report),
+]
 OF_JIT = [(("dump", "PATH"), nothing), (("dump", "--json", "PATH"),
                                         json_lines)]
 
 
 def bases(corpus):
     """(kind, path) of what is changed: bundles, folders and lone files."""
-    found = {"bundle": [], "perf": [], "xray": [], "jit": []}
+    found = {"bundle": [], "perf": [], "xray": [], "jit": [], "sysprof": []}
     for path in sorted((corpus / "bundle").iterdir()):
         found["bundle"].append(path)
     for path in sorted((corpus / "perf").rglob("*")):
@@ -118,6 +122,7 @@ def bases(corpus):
                 path.read_bytes()[:8] == b"PERFILE2":
             found["perf"].append(path)
     found["xray"] += sorted((corpus / "xray" / "rec").glob("*.xray"))
+    found["sysprof"] += sorted((corpus / "sysprof").rglob("*.bin"))
     found["jit"] += sorted((corpus / "jit").rglob("*.dump"))
     found["jit"] += sorted((corpus / "jit").rglob("perf-*.map"))
     # runs of a JIT: recording, dump and map beside each other
@@ -216,10 +221,11 @@ def check(seam, words, holds, path, folder):
 def one(seam, found, seed, where, keep):
     """Input number @seed.  Returns (statuses of commands, finding or None)."""
     r = random.Random(seed)
-    kind = r.choice(("bundle", "bundle", "perf", "perf", "xray", "jit"))
+    kind = r.choice(("bundle", "bundle", "perf", "perf", "xray", "jit",
+                     "sysprof"))
     base = r.choice(found[kind])
-    commands = {"xray": COMMANDS[:7] + OF_XRAY, "jit": OF_JIT}.get(
-        kind, COMMANDS)
+    commands = {"xray": COMMANDS[:7] + OF_XRAY, "jit": OF_JIT,
+                "sysprof": COMMANDS[:8] + OF_SYSPROF}.get(kind, COMMANDS)
     folder = os.path.join(where, str(seed))
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
