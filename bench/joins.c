@@ -4,8 +4,8 @@
  *
  * joins_bench FILE KIB...  FILE was recorded with copies of 64 KiB of the
  * stack (--call-graph dwarf,65528), by one event.  Its samples are passed to
- * the recorder's unwinder as they are, then once for each KIB with copies cut to
- * so many KiB, in the order of time.  Files are opened by their paths.
+ * the recorder's unwinder as they are, then once for each KIB with copies cut
+ * to so many KiB, in the order of time.  Files are opened by their paths.
  *
  * Prints for each KIB: the stacks, those that the shorter copy cuts, those that
  * are joined, and of these the ones whose frames are not those of the copy of

@@ -111,7 +111,8 @@ globalThis.work = function() {
   let s = 0; for (let i = 0; i < 3000; i++) s += (i * 7919) % 13; return s; }
 const end = Date.now() + 4000; let t = 0, k = 0;
 while (Date.now() < end) {
-  globalThis.R = (0, eval)('(' + src.replace('work()', 'work() + ' + k++) + ')');
+  globalThis.R = (0, eval)(
+    '(' + src.replace('work()', 'work() + ' + k++) + ')');
   for (let i = 0; i < 40; i++) t += R(900);
 }
 """,

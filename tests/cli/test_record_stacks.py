@@ -431,20 +431,112 @@ def test_an_ordinary_user_and_compressed_data():
     equal(manifest(path)["lost"]["ring_full"], 0)
 
 
-def test_debians_programs():
-    script = ("import json\nfor i in range(3000):\n"
-              " json.loads(json.dumps([{'a': i}] * 20))")
-    for words in (("/usr/bin/python3", "-c", script),
-                  ("sqlite3", ":memory:", "with recursive c(x) as (values(1) "
-                   "union all select x+1 from c where x<400000) "
-                   "select sum(x*3) from c;"),
-                  ("perl", "-e", "for (1..3000) { my $s = join ',', sort "
-                   "map { $_ * 7 } 1..100; $s =~ s/(1)(2)/$2$1/g }")):
-        if not shutil.which(words[0]):
-            print(f"# no {words[0]}")
-            continue
-        path = recorded("debian", *words)
+MARKS = 0xfffffffffffff000       # of contexts: PERF_CONTEXT_MAX and above
+# The programs that README's table of stacks begins with.
+DEBIANS = {
+    "python3": ("/usr/bin/python3", "-c", "import json\nfor i in range(8000):"
+                " json.loads(json.dumps([{'a': i}] * 20))"),
+    "sqlite3": ("sqlite3", ":memory:", "with recursive c(x) as (values(1) "
+                "union all select x+1 from c where x<1500000) "
+                "select sum(x*3) from c;"),
+    "perl": ("perl", "-e", "for (1..9000) { my $s = join ',', sort "
+             "map { $_ * 7 } 1..100; $s =~ s/(1)(2)/$2$1/g }"),
+    "ruby": ("ruby", "-e", "h = {}; 80000.times { |i| h[i.to_s] = "
+             "[i, i.to_s * 3].hash }; h.keys.sort.size"),
+    "php": ("php", "-r", "for ($i = 0; $i < 200000; $i++) $a[] = md5($i); "
+            "sort($a);"),
+    "g++": ("sh", "-c", "echo '#include <map>\nint f() { std::map<int, int> m;"
+            " return m[3]; }' | g++ -O2 -x c++ -c -o /dev/null -"),
+    "git": ("git", "-C", "repo", "log", "-p", "--stat"),
+    "node": ("node", "-e", "let o = {}; for (let i = 0; i < 2e5; i++) "
+             "o['k' + i % 5000] = JSON.stringify({ i, a: [i] });"),
+}
+
+
+def make_repo():
+    done = run("sh", "-c", "git init -q repo && cd repo && for i in $(seq 120);"
+               " do seq $i $((i * 99)) > f$((i % 9)); git add -A; git -c "
+               "user.name=n -c user.email=e commit -qm $i; done")
+    equal(done.returncode, 0, done.stderr)
+
+
+def frames_by_perf(path):
+    """(thread, time in us) -> the frames of its samples as perf names them.
+
+    A frame is its place in a page, which perf's addresses in files have in
+    common with those in memory, and its name.
+    """
+    text = perf("script", "-f", "-i", f"{path}/data", "--no-inline",
+                "--max-stack", "2000", "-F", "tid,time,ip,sym", silent=False)
+    samples = collections.defaultdict(list)
+    for sample in text.split("\n\n"):
+        lines = sample.split("\n")
+        head = re.match(r"\s*(\d+)\s+([\d.]+):", lines[0])
+        if head:
+            samples[int(head[1]), int(head[2].replace(".", ""))].append(
+                [(int(frame[0], 16) % 4096, frame[1]) for frame in
+                 (line.split(None, 1) for line in lines[1:] if line)])
+    return samples
+
+
+def frames_by_seam(path):
+    samples = collections.defaultdict(list)
+    for line in run(SEAM, "dump", "--json", "--symbols", "--no-inline",
+                    path).stdout.splitlines():
+        record = json.loads(line)
+        if record["type"] == "SAMPLE":
+            samples[record["tid"], record["time"] // 1000].append(
+                [(frame["ip"] % 4096, frame.get("symbol", ""))
+                 for frame in record["callchain"]
+                 if frame["ip"] < MARKS])
+    return samples
+
+
+def plain(name):
+    """The name of a function without what the two write in other ways."""
+    name = re.sub(r"\(.*|@.*|\[clone .*|\.(isra|part|cold|constprop).*", "",
+                  name).strip()
+    return "" if name.startswith("[") or not name else name
+
+
+def check_perf_has_the_frames(path):
+    theirs, ours = frames_by_perf(path), frames_by_seam(path)
+    equal(sorted(theirs), sorted(ours), "samples")
+    n = n_named = n_other = 0
+    for key, samples in ours.items():
+        for one, other in zip(samples, theirs[key]):
+            equal([ip for ip, _ in one], [ip for ip, _ in other], str(key))
+            names = [(plain(a[1]), plain(b[1])) for a, b in zip(one, other)]
+            n += len(names)
+            n_named += sum(bool(a and b) for a, b in names)
+            n_other += sum(a != b for a, b in names if a and b)
+    check(n_named > n / 8 and n_other <= n * 0.01,
+          f"{path}: {n_other} of {n} names differ, {n_named} by both")
+
+
+def check_report_has_the_frames(path):
+    """The stacks of a profile are those of the dump, with as many samples."""
+    names = collections.Counter()
+    for samples in frames_by_seam(path).values():
+        for frames in samples:
+            names[tuple(plain(name) for _, name in frames)] += 1
+    profile = collections.Counter()
+    for line in run(SEAM, "convert", "--to", "folded", "--no-inline",
+                    path).stdout.splitlines():
+        stack, n = line.rsplit(None, 1)
+        frames = re.sub(r"_\[k\](;|$)", r"\1", stack).split(";")[:0:-1]
+        profile[tuple(map(plain, frames))] += int(n)
+    equal(profile - names, names - profile)
+
+
+def test_debians_programs_are_complete_with_the_frames_of_perf_script():
+    make_repo()
+    for name, words in DEBIANS.items():
+        check(shutil.which(words[0]), f"no {words[0]}")
+        path = recorded(f"debian-{name}", *words)
         check_complete(path)
+        check_perf_has_the_frames(path)
+        check_report_has_the_frames(path)
         shutil.rmtree(path)
 
 

@@ -159,8 +159,8 @@ def main():
                 listed[cause] = listed.get(cause, 0) + int(count)
     differ = sum(listed.values())
     is_equal = stacks > 0 and differ <= stacks * 0.001
-    print(f"{'ok' if is_equal else 'not ok'} {len(CAUSES) + len(ways) + 1} - 99.9 % of the "
-          "stacks are equal")
+    print(f"{'ok' if is_equal else 'not ok'} {len(CAUSES) + len(ways) + 1} - "
+          "99.9 % of the stacks are equal")
     print(f"# {differ} of {stacks} differ: {listed}")
     return failed or not is_equal
 
