@@ -64,14 +64,16 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* The processes are gone. */
+/* The processes are gone: files are opened by their paths. */
+__typeof__(seam_mapped_file_open) __wrap_seam_mapped_file_open;
 int __wrap_seam_mapped_file_open(const struct seam_file_mapping *mapping,
-				 const struct seam_file_identity *identity);
-int __wrap_seam_mapped_file_open(const struct seam_file_mapping *mapping,
-				 const struct seam_file_identity *identity)
+				 const struct seam_file_identity *identity,
+				 bool *is_protected)
 {
 	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC);
 
+	if (is_protected)
+		*is_protected = true;
 	if (fd >= 0 && !seam_mapped_file_is(fd, identity)) {
 		close(fd);
 		return -ENOENT;
