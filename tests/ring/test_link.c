@@ -734,7 +734,7 @@ static void a_wakeup_socket_in_bad_hands_stops_nobody(void **state)
 }
 
 static const struct seam_link_service odd = {
-	.name = "odd", .n_free = 1,
+	.name = "odd", .n_free = 1, .parameter = 4711,
 	.geometry = {
 		.n_slots = 3, .data_bytes = 8192,
 		.mode = SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
@@ -765,8 +765,10 @@ static bool check_services(const struct seam_link_server *s, const char *names,
 		seam_link_client_connect(&c, s->address, names, 5000) == 0;
 
 	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
-		holds &= services[i] ? has_geometry(&c.memories[i], services[i])
-				     : !c.memories[i].head;
+		holds &= services[i] ?
+			 has_geometry(&c.memories[i], services[i]) &&
+			 c.parameters[i] == services[i]->parameter :
+			 !c.memories[i].head;
 	seam_link_client_fini(&c);
 	return holds;
 }
@@ -775,9 +777,7 @@ static bool check_services(const struct seam_link_server *s, const char *names,
 static void a_program_gets_every_number_of_each_geometry(void **state)
 {
 	static const struct seam_link_service *const
-	expected[SEAM_LINK_MAX_SERVICES] = {
-		NULL, &odd, &numbers, NULL,
-	};
+		expected[SEAM_LINK_MAX_SERVICES] = { NULL, &odd, &numbers };
 	struct seam_link_server s;
 	int status = 0;
 	pid_t pid;
@@ -798,8 +798,7 @@ static void rings_are_made_for_services_that_hello_names_only(void **state)
 	static const struct { const char *names; uint32_t n; } cases[] = {
 		{ "odd", 1 }, { "numbers odd", 2 }, { "odd odd odd odd", 1 },
 		{ "none", 0 }, { "", 0 }, { " ", 0 }, { "od", 0 },
-		{ "odds", 0 }, { "a b c d e f g h odd", 0 },
-		{ "none odd", 1 },
+		{ "odds", 0 }, { "a b c d e f g h odd", 0 }, { "none odd", 1 },
 	};
 	struct seam_link_server s;
 
@@ -850,6 +849,30 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 	seam_link_client_fini(&c);
 }
 
+static void the_first_note_is_kept_and_all_are_counted(void **state)
+{
+	char text[2 * SEAM_LINK_NOTE_BYTES];
+	struct seam_link_server s;
+
+	(void)state;
+	serve(&s);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(seam_link_client_note(s.address, text), 0);
+	step(&s);
+	step(&s);
+	assert_int_equal(s.n_notes, 1);
+	assert_int_equal(strlen(s.note), SEAM_LINK_NOTE_BYTES - 1);
+	assert_int_equal(seam_link_client_note(s.address, "second"), 0);
+	for (int i = 0; i < 4; i++)
+		step(&s);
+	assert_int_equal(s.n_notes, 2);
+	assert_int_equal(s.note[0], 'x');
+	assert_int_equal(s.n_targets, 0);
+	seam_link_server_close(&s);
+	assert_true(seam_link_client_note("/nowhere", "text") < 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -877,6 +900,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_program_gets_every_number_of_each_geometry),
 		cmocka_unit_test(
 			rings_are_made_for_services_that_hello_names_only),
+		cmocka_unit_test(the_first_note_is_kept_and_all_are_counted),
 		cmocka_unit_test(gives_up_on_a_recorder_that_does_not_answer),
 	};
 
